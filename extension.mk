@@ -1,0 +1,94 @@
+# extension.mk -- the extension, by PGXS.
+#
+# Apart from Makefile because PGXS brings its own "check"; in the root because
+# PGXS looks for sources from where its makefile lies.  Called as
+#		make -f extension.mk [all | install | installcheck | clean | ...]
+
+PG_CONFIG ?= pg_config
+
+EXTENSION = twtasks
+MODULE_big = twtasks
+PGFILEDESC = "twtasks - background tasks in your transactions"
+
+# In the order of a task's life.
+OBJS += src/twtasks.o			# loading: hands over to each module
+OBJS += src/settings.o			# every setting
+OBJS += src/add.o				# 1 add
+OBJS += src/check.o			# 1 add: what must hold of the arguments
+OBJS += src/commit.o			# 2 commit
+OBJS += src/queue.o				# 3 queue
+OBJS += src/next_triggers.o		# 3 queue: what a sidecar calls
+OBJS += src/node.o				# who is alive
+OBJS += src/execute.o			# 6 execute
+OBJS += src/plan.o				# statements that the modules above share
+OBJS += src/common/trigger.o	# plain C, in both halves
+OBJS += src/common/task_id.o
+
+# The version stands in the control file and nowhere else.
+EXTVERSION := $(shell sed -n "s/^default_version *= *'\([^']*\)'.*/\1/p" $(EXTENSION).control)
+INSTALL_SQL = sql/$(EXTENSION)--$(EXTVERSION).sql
+VERSION_H = src/common/version.h
+
+# The install script is built of the files that order.txt names; upgrades are
+# written by hand and stay as they were released.
+SQL_PARTS := $(addprefix sql/,$(shell sed 's/\#.*//' sql/order.txt))
+DATA_built = $(INSTALL_SQL)
+DATA = $(sort $(wildcard sql/$(EXTENSION)--*--*.sql))
+
+# Inputs lie in test/, expectations in the top-level expected/.  Without
+# --outputdir PGXS would look for the isolation tests' in output_iso/.
+REGRESS = $(sort $(basename $(notdir $(wildcard test/sql/*.sql))))
+REGRESS_OPTS = --inputdir=test --load-extension=$(EXTENSION)
+ISOLATION = $(sort $(basename $(notdir $(wildcard test/specs/*.spec))))
+ISOLATION_OPTS = --inputdir=test --outputdir=. --load-extension=$(EXTENSION)
+
+# Headers of others are system headers: warnings are about our own code.
+PG_CPPFLAGS = -Isrc -MMD -MP -isystem $(shell $(PG_CONFIG) --includedir-server)
+PG_CFLAGS = -Wextra -Wno-unused-parameter -Wno-missing-field-initializers \
+	$(if $(WERROR),-Werror) $(if $(findstring clang,$(CC)),$(CLANG_CFLAGS))
+
+# The server was built with gcc: flags and attributes that clang does not know.
+CLANG_CFLAGS = -Wno-unknown-warning-option -Wno-ignored-optimization-argument \
+	-Wno-ignored-attributes
+
+# Hiding symbols is the linker's: before version 16 the server's macros do not
+# mark what it must find, so that -fvisibility=hidden would hide too much.
+SHLIB_LINK = -Wl,--version-script=src/exports.map
+SHLIB_PREREQS = src/exports.map
+
+EXTRA_CLEAN = $(OBJS:.o=.d) $(VERSION_H) $(wildcard sql/$(EXTENSION)--*.sql.tmp) \
+	results output_iso log regression.diffs regression.out
+
+# No bitcode: installing needs no clang, and calls into a server function are
+# not worth inlining here.
+override with_llvm = no
+
+PGXS := $(shell $(PG_CONFIG) --pgxs)
+include $(PGXS)
+
+$(OBJS): | $(VERSION_H)
+-include $(OBJS:.o=.d)
+
+$(VERSION_H): $(EXTENSION).control
+	@printf '%s\n' '/* Built from $(EXTENSION).control. */' \
+		'#ifndef TWT_VERSION_H' '#define TWT_VERSION_H' '' \
+		'#define TWT_VERSION "$(EXTVERSION)"' '' '#endif' >$@
+
+$(INSTALL_SQL): $(EXTENSION).control sql/order.txt $(SQL_PARTS) | checkver
+	@printf '%s\n' '\echo Use "CREATE EXTENSION $(EXTENSION)" to load this file. \quit' >$@.tmp
+	@for part in $(SQL_PARTS); do \
+		printf '\n-- %s\n' "$$part" && cat "$$part" || exit 1; \
+	done >>$@.tmp
+	@mv $@.tmp $@
+
+# What the compiler is told, for the checks that do not go through a build.
+.PHONY: flags checkver
+flags:
+	@echo '$(filter-out -MMD -MP,$(CPPFLAGS)) $(CFLAGS)'
+
+# A version that nobody can name or that the changelog does not know is a slip.
+checkver:
+	@printf '%s\n' '$(EXTVERSION)' | grep -Eqx '[0-9]+\.[0-9]+(\.[0-9]+)?' || \
+		{ echo '$(EXTENSION).control: no valid default_version' >&2; exit 1; }
+	@grep -Eq '^## (Unreleased|$(subst .,\.,$(EXTVERSION)))' CHANGELOG.md || \
+		{ echo 'CHANGELOG.md: knows neither $(EXTVERSION) nor Unreleased' >&2; exit 1; }

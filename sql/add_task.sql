@@ -1,0 +1,53 @@
+/*
+ * twtasks.add_task(type, data, ...)
+ *
+ *		Stores a task in the caller's transaction and lets it run after commit.
+ *
+ * Parameters
+ *		type		names the handler: 1 to 120 letters, digits or _ . : | / -
+ *		data		what the handler gets, as JSON
+ *		sub_type	for people; at most 250 characters
+ *		key			a second task with this key is not added while the first is
+ *					kept, live or finished; 1 to 1000 bytes
+ *		task_id		the caller's own id, unique like a key; NULL: a new one, in
+ *					order of time
+ *		priority	0 (urgent) to 9
+ *		run_after	NULL or past: at once; future: WAITING until then
+ *		bucket		the shard whose sidecars run it: 1 to 48 letters, digits, _ -
+ *		expires		not started after this time: it becomes FAILED
+ *		context		carried to the handler: request id, traceparent, ...
+ *		payload		bytes that the handler gets in place of data
+ *
+ * Returns
+ *		task_id		the id; of the first task if it already exists
+ *		version		its version; 0 for a new one
+ *		result		'added', or 'already_exists' (not an error)
+ *
+ * Errors
+ *		22004		type, priority or bucket is NULL
+ *		22023		type, sub_type, key, priority, bucket or a time is not valid
+ *		23505		the id exists already with another key
+ *		54000		data, payload and context exceed twtasks.max_payload
+ *		25006		read-only transaction, or a standby
+ *
+ * Writes		twtasks.task, twtasks.unique_key (with a key or an id)
+ * Locks		row locks only; a duplicate waits for the other transaction
+ * Wakes		after commit one sidecar of the bucket
+ * Example		SELECT * FROM twtasks.add_task('SEND_EMAIL', '{"to": 7}');
+ */
+CREATE FUNCTION twtasks.add_task(
+	type text,
+	data jsonb DEFAULT NULL,
+	sub_type text DEFAULT NULL,
+	key text DEFAULT NULL,
+	task_id uuid DEFAULT NULL,
+	priority integer DEFAULT 5,
+	run_after timestamptz DEFAULT NULL,
+	bucket text DEFAULT 'default',
+	expires timestamptz DEFAULT NULL,
+	context jsonb DEFAULT NULL,
+	payload bytea DEFAULT NULL)
+RETURNS twtasks.added_task
+LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'twt_add_task';

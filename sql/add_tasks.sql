@@ -1,0 +1,76 @@
+/*
+ * twtasks.add_tasks(tasks twtasks.new_task[])
+ *
+ *		Stores many tasks in one statement.
+ *
+ * Parameters
+ *		tasks		rows with the parameters of add_task(); priority and bucket
+ *					may be NULL here and mean their defaults
+ *
+ * Returns
+ *		one row per task, in the order given, as add_task() does
+ *
+ * Errors
+ *		those of add_task(), with the number of the row in the context; nothing
+ *		is stored then
+ *
+ * Writes		twtasks.task, twtasks.unique_key
+ * Locks		row locks only
+ * Wakes		after commit one sidecar per bucket; above 1,024 tasks in one
+ *				transaction they are found by a sweep of the bucket instead
+ */
+CREATE FUNCTION twtasks.add_tasks(tasks twtasks.new_task[])
+RETURNS SETOF twtasks.added_task
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER ROWS 100
+SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'twt_add_tasks';
+
+/*
+ * twtasks.add_tasks(tasks jsonb)
+ *
+ *		Stores many tasks given as a JSON array of objects.
+ *
+ * Parameters
+ *		tasks		[{"type": "SEND_EMAIL", "data": {...}, "key": "..."}, ...];
+ *					the names are the parameters of add_task()
+ *
+ * Returns
+ *		one row per task, in the order given, as add_task() does
+ *
+ * Errors
+ *		22023		not an array of objects, or an object has another name in it;
+ *					otherwise those of add_task()
+ *
+ * Writes		twtasks.task, twtasks.unique_key
+ * Locks		row locks only
+ * Wakes		as add_tasks(twtasks.new_task[])
+ * Example		SELECT count(*) FROM twtasks.add_tasks('[{"type": "A"}, {"type": "B"}]'::jsonb);
+ */
+CREATE FUNCTION twtasks.add_tasks(tasks jsonb)
+RETURNS SETOF twtasks.added_task
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE ROWS 100
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	stray text;
+BEGIN
+	IF jsonb_typeof(tasks) <> 'array' THEN
+		RAISE EXCEPTION 'tasks must be a JSON array, not %', jsonb_typeof(tasks)
+			USING ERRCODE = 'invalid_parameter_value',
+				HINT = 'Write [{"type": "..."}, ...].';
+	END IF;
+	SELECT coalesce(k.name, jsonb_typeof(e.task)) INTO stray
+	FROM jsonb_array_elements(tasks) e(task)
+	LEFT JOIN LATERAL jsonb_object_keys(
+		CASE jsonb_typeof(e.task) WHEN 'object' THEN e.task ELSE '{"":0}' END) k(name) ON true
+	WHERE k.name <> ALL (ARRAY['type', 'data', 'sub_type', 'key', 'task_id', 'priority',
+							   'run_after', 'bucket', 'expires', 'context', 'payload'])
+	LIMIT 1;
+	IF FOUND THEN
+		RAISE EXCEPTION 'unrecognized name in tasks: "%"', stray
+			USING ERRCODE = 'invalid_parameter_value',
+				HINT = 'Each task is an object whose names are parameters of twtasks.add_task().';
+	END IF;
+	RETURN QUERY SELECT * FROM twtasks.add_tasks(
+		ARRAY(SELECT r FROM jsonb_populate_recordset(NULL::twtasks.new_task, tasks) r));
+END $$;

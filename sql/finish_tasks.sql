@@ -1,0 +1,213 @@
+/*
+ * twtasks.finish_tasks(ids, versions, results, delays_ms, messages, incarnation, token)
+ *
+ *		Every way a worker has out of PROCESSING.
+ *
+ * Parameters
+ *		ids, versions	as the grab returned them
+ *		results			for each: 'done'		DONE, kept in the history
+ *								'delete'	finished, no trace kept
+ *								'retry'		WAITING for delays_ms, tries counted
+ *								'repeat'	WAITING for delays_ms, tries anew
+ *								'error'		ERROR: a person must look
+ *								'accepted'	stays PROCESSING, with the same version,
+ *											until somebody finishes it or its
+ *											deadline passes
+ *								'release'	SUBMITTED again, the try not counted
+ *		delays_ms		for retry and repeat, 0 or more; else ignored
+ *		messages		NULL or text kept with the task, cut at 8 kB
+ *		incarnation		who finishes; NULL for somebody who finishes an accepted
+ *						task
+ *		token			a number for this call; NULL where incarnation is
+ *
+ * Returns
+ *		id, version, status of the tasks whose finish was accepted.  One that is
+ *		missing was taken over, finished or changed by another: the result came
+ *		too late and changed nothing
+ *
+ * Errors
+ *		22023			the arrays differ in length, or a result is not one of
+ *						the above; nothing is finished then
+ *
+ * Writes		twtasks.task, twtasks.finished_task, twtasks.unique_key
+ * Locks		rows, in order of id
+ * Wakes		a sidecar for released tasks at once, for others at their time
+ * Example		SELECT * FROM twtasks.finish_tasks(ARRAY[...]::uuid[], '{1}', '{done}', '{0}', '{NULL}', 7, 2);
+ */
+CREATE FUNCTION twtasks.finish_tasks(
+	ids uuid[],
+	versions bigint[],
+	results text[],
+	delays_ms bigint[],
+	messages text[],
+	incarnation bigint,
+	token bigint,
+	OUT id uuid,
+	OUT version bigint,
+	OUT status twtasks.task_status)
+RETURNS SETOF record
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER ROWS 100
+SET search_path = pg_catalog, pg_temp
+SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+AS $$
+#variable_conflict use_column
+BEGIN
+	IF results <> array_fill('done'::text, ARRAY[cardinality(ids)]) THEN
+		RETURN QUERY SELECT * FROM twtasks.finish_others(ids, versions, results, delays_ms,
+														 messages, incarnation, token);
+	END IF;
+	IF cardinality(ids) IS DISTINCT FROM cardinality(versions)
+		OR cardinality(ids) IS DISTINCT FROM cardinality(results)
+		OR cardinality(ids) IS DISTINCT FROM cardinality(messages) THEN
+		RAISE EXCEPTION 'arrays must have one length'
+			USING ERRCODE = 'invalid_parameter_value';
+	END IF;
+	RETURN QUERY
+	WITH gone AS (
+		DELETE FROM twtasks.task t
+		USING (SELECT u.id, u.version, u.message
+			   FROM unnest(ids, versions, results, messages)
+					u(id, version, result, message)
+			   WHERE u.result = 'done'
+			   ORDER BY u.id) w
+		WHERE t.id = w.id AND t.version = w.version AND t.status = 'PROCESSING'
+		RETURNING t.*, w.message)
+	INSERT INTO twtasks.finished_task
+		(id, version, state_time, created, incarnation, token, status, tries, priority,
+		 type, sub_type, bucket, key, error, data, payload, context)
+	SELECT g.id, g.version + 1, clock_timestamp(), g.created, finish_tasks.incarnation,
+		   finish_tasks.token, 'DONE', g.tries, g.priority,
+		   g.type, g.sub_type, g.bucket, g.key, left(g.message, 8192), g.data, g.payload, g.context
+	FROM gone g
+	RETURNING finished_task.id, finished_task.version, finished_task.status;
+END $$;
+
+/*
+ * twtasks.finish_others(...)
+ *
+ *		The part of finish_tasks() for all results but 'done'.
+ *
+ * Parameters, returns, errors: as finish_tasks()
+ *
+ * Writes		twtasks.task, twtasks.unique_key
+ * Locks		rows, in order of id
+ */
+CREATE FUNCTION twtasks.finish_others(
+	ids uuid[],
+	versions bigint[],
+	results text[],
+	delays_ms bigint[],
+	messages text[],
+	incarnation bigint,
+	token bigint,
+	OUT id uuid,
+	OUT version bigint,
+	OUT status twtasks.task_status)
+RETURNS SETOF record
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+	started CONSTANT timestamptz := clock_timestamp();
+	-- beyond this a delay would leave the range of timestamps
+	longest CONSTANT bigint := 100 * 365 * 86400000::bigint;
+	wrong text;
+BEGIN
+	SELECT r INTO wrong FROM unnest(results) r
+	WHERE r IS NULL OR r <> ALL ('{done,delete,retry,repeat,error,accepted,release}'::text[])
+	LIMIT 1;
+	IF FOUND THEN
+		RAISE EXCEPTION 'unrecognized result: %', coalesce(quote_ident(wrong), 'NULL')
+			USING ERRCODE = 'invalid_parameter_value',
+				HINT = 'Results are done, delete, retry, repeat, error, accepted and release.';
+	END IF;
+	IF cardinality(ids) IS DISTINCT FROM cardinality(delays_ms) THEN
+		RAISE EXCEPTION 'arrays must have one length'
+			USING ERRCODE = 'invalid_parameter_value';
+	END IF;
+
+	RETURN QUERY
+	WITH gone AS (
+		DELETE FROM twtasks.task t
+		USING (SELECT u.id, u.version FROM unnest(ids, versions, results) u(id, version, result)
+			   WHERE u.result = 'delete' ORDER BY u.id) w
+		WHERE t.id = w.id AND t.version = w.version AND t.status = 'PROCESSING'
+		RETURNING t.id, t.version),
+	freed AS (
+		DELETE FROM twtasks.unique_key k USING gone g WHERE k.task_id = g.id)
+	SELECT g.id, g.version + 1, 'DONE'::twtasks.task_status FROM gone g;
+
+	RETURN QUERY
+	WITH changed AS (
+		UPDATE twtasks.task t
+		SET status = CASE w.result WHEN 'error' THEN 'ERROR'
+								   WHEN 'accepted' THEN 'PROCESSING'
+								   WHEN 'release' THEN 'SUBMITTED'
+								   ELSE 'WAITING' END::twtasks.task_status,
+			version = t.version + CASE w.result WHEN 'accepted' THEN 0 ELSE 1 END,
+			queued = w.result = 'release',
+			state_time = started,
+			next_event_time = CASE w.result
+				WHEN 'error' THEN 'infinity'
+				WHEN 'accepted' THEN t.deadline
+				WHEN 'release' THEN t.next_event_time
+				ELSE started + least(greatest(w.delay_ms, 0), longest) * interval '1 millisecond' END,
+			tries = CASE w.result WHEN 'repeat' THEN 0
+								  WHEN 'release' THEN t.tries - 1
+								  ELSE t.tries END,
+			deadline = CASE w.result WHEN 'accepted' THEN t.deadline END,
+			incarnation = CASE w.result WHEN 'accepted' THEN NULL
+										ELSE finish_others.incarnation END,
+			token = finish_others.token,
+			error = CASE w.result WHEN 'repeat' THEN NULL
+								  ELSE coalesce(left(w.message, 8192), t.error) END
+		FROM (SELECT u.* FROM unnest(ids, versions, results, delays_ms, messages)
+							  u(id, version, result, delay_ms, message)
+			  WHERE u.result NOT IN ('done', 'delete') ORDER BY u.id) w
+		WHERE t.id = w.id AND t.version = w.version AND t.status = 'PROCESSING'
+		RETURNING t.*),
+	queued AS (
+		SELECT c.*, twtasks.queue_trigger(c.id, c.version, c.bucket, c.type, c.priority, c.size,
+					CASE c.status WHEN 'WAITING' THEN c.next_event_time END)
+		FROM changed c WHERE c.status IN ('WAITING', 'SUBMITTED'))
+	SELECT c.id, c.version, c.status FROM changed c WHERE c.status IN ('ERROR', 'PROCESSING')
+	UNION ALL
+	SELECT q.id, q.version, q.status FROM queued q;
+END $$;
+
+/*
+ * twtasks.resolve_finish(ids, versions, incarnation, token)
+ *
+ *		After the answer to a finish was lost and it was sent again: which of
+ *		its tasks had the first call finished already?
+ *
+ * Parameters
+ *		as they were given to finish_tasks()
+ *
+ * Returns
+ *		their ids; also those of tasks that are gone without a trace
+ *
+ * Locks		none
+ */
+CREATE FUNCTION twtasks.resolve_finish(
+	ids uuid[],
+	versions bigint[],
+	incarnation bigint,
+	token bigint)
+RETURNS TABLE (id uuid)
+LANGUAGE sql STABLE STRICT PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT w.id
+	FROM unnest(ids, versions) w(id, version)
+	LEFT JOIN twtasks.task t ON t.id = w.id
+	LEFT JOIN twtasks.finished_task f ON f.id = w.id
+	WHERE (t.id IS NULL AND f.id IS NULL)
+	   OR (t.version >= w.version AND t.token = resolve_finish.token
+		   AND (t.incarnation = resolve_finish.incarnation OR t.status = 'PROCESSING'))
+	   OR (f.version = w.version + 1 AND f.token = resolve_finish.token
+		   AND f.incarnation = resolve_finish.incarnation)
+$$;

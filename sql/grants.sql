@@ -1,0 +1,63 @@
+/*
+ * PUBLIC has nothing.  Each role may call what its work needs; no role but
+ * the owner may touch a table, so nobody can hang a trigger or a rule on one.
+ *
+ *		producer	adds tasks
+ *		worker		what a sidecar calls
+ *		operator	changes tasks by hand, and looks at them
+ *		viewer		looks at tasks, not at what they carry
+ */
+DO $$
+DECLARE
+	member record;
+BEGIN
+	FOR member IN
+		SELECT i.type AS kind, i.identity
+		FROM pg_catalog.pg_depend d
+		JOIN pg_catalog.pg_extension e ON e.oid OPERATOR(pg_catalog.=) d.refobjid
+		CROSS JOIN LATERAL pg_catalog.pg_identify_object(d.classid, d.objid, 0) i
+		WHERE d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_extension'::pg_catalog.regclass
+		  AND e.extname OPERATOR(pg_catalog.=) 'twtasks'
+		  AND d.deptype OPERATOR(pg_catalog.=) 'e'
+		  AND i.type OPERATOR(pg_catalog.=) ANY
+			  (ARRAY['table', 'view', 'type', 'function', 'procedure'])
+	LOOP
+		EXECUTE pg_catalog.format('ALTER %s %s OWNER TO twtasks_owner',
+								  member.kind, member.identity);
+		IF member.kind OPERATOR(pg_catalog.=) ANY (ARRAY['function', 'procedure']) THEN
+			EXECUTE pg_catalog.format('REVOKE ALL ON %s %s FROM PUBLIC',
+									  member.kind, member.identity);
+		END IF;
+	END LOOP;
+END $$;
+
+ALTER SCHEMA twtasks OWNER TO twtasks_owner;
+REVOKE ALL ON SCHEMA twtasks FROM PUBLIC;
+GRANT USAGE ON SCHEMA twtasks
+	TO twtasks_producer, twtasks_worker, twtasks_operator, twtasks_viewer;
+
+GRANT EXECUTE ON FUNCTION
+	twtasks.add_task, twtasks.add_tasks(twtasks.new_task[]), twtasks.add_tasks(jsonb)
+	TO twtasks_producer;
+
+GRANT EXECUTE ON FUNCTION
+	twtasks.is_enabled, twtasks.queue_kind, twtasks.keep_finished, twtasks.queue_stats
+	TO twtasks_producer, twtasks_worker, twtasks_operator, twtasks_viewer;
+
+GRANT EXECUTE ON PROCEDURE twtasks.next_triggers TO twtasks_worker;
+GRANT EXECUTE ON FUNCTION
+	twtasks.grab_tasks, twtasks.resolve_grab, twtasks.execute_tasks, twtasks.finish_tasks, twtasks.resolve_finish,
+	twtasks.sweep_tasks, twtasks.expire_tasks, twtasks.promote_tasks, twtasks.recover_tasks,
+	twtasks.start_node, twtasks.heartbeat, twtasks.tick, twtasks.end_node,
+	twtasks.make_partitions, twtasks.clean_tasks
+	TO twtasks_worker;
+
+GRANT EXECUTE ON FUNCTION
+	twtasks.resume_task, twtasks.reschedule_task, twtasks.cancel_task, twtasks.fail_task,
+	twtasks.hold_task, twtasks.release_task
+	TO twtasks_operator;
+
+GRANT SELECT ON twtasks.tasks, twtasks.error_tasks, twtasks.stuck_tasks, twtasks.stats,
+	twtasks.nodes, twtasks.transition
+	TO twtasks_worker, twtasks_operator, twtasks_viewer;
+GRANT SELECT ON twtasks.audit TO twtasks_operator, twtasks_viewer;

@@ -1,0 +1,46 @@
+/*
+ * twtasks.next_triggers(buckets, max_triggers, wait_ms, ...)
+ *
+ *		Takes triggers from the shared-memory queue, waiting for the first if
+ *		there is none.  Holds no snapshot while it waits, so it never holds
+ *		vacuum back.
+ *
+ * Parameters
+ *		buckets			which buckets to take from
+ *		max_triggers	at most so many, 1 to 10000
+ *		wait_ms			how long to wait for the first, 0 to 600000
+ *
+ * Returns
+ *		ids, versions, types, priorities, sizes, bucket_numbers
+ *						one element per trigger; bucket_numbers is the position
+ *						in buckets, from 1
+ *		due				the earliest time at which a WAITING task added since the
+ *						last call will be due; NULL: none
+ *		sweep			buckets whose queue lost triggers: look at the table
+ *		node_gone		the session of some node ended: call recover_tasks()
+ *
+ * Errors
+ *		22004, 22023	a parameter is NULL or out of range
+ *		25001			called inside a transaction block
+ *		53400			more buckets in use than twtasks.queues
+ *		55000			twtasks was not preloaded: LISTEN twtasks instead
+ *
+ * Locks		none while waiting
+ * Example		CALL twtasks.next_triggers('{default}', 100, 30000,
+ *					NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+ */
+CREATE PROCEDURE twtasks.next_triggers(
+	buckets text[],
+	max_triggers integer,
+	wait_ms integer,
+	OUT ids uuid[],
+	OUT versions bigint[],
+	OUT types text[],
+	OUT priorities smallint[],
+	OUT sizes integer[],
+	OUT bucket_numbers integer[],
+	OUT due timestamptz,
+	OUT sweep text[],
+	OUT node_gone boolean)
+LANGUAGE c
+AS 'MODULE_PATHNAME', 'twt_next_triggers';

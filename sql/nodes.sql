@@ -1,0 +1,165 @@
+/*
+ * twtasks.start_node(name, lease)
+ *
+ *		A sidecar starts: gives it an incarnation, and ties its life to this
+ *		session.
+ *
+ * Parameters
+ *		name			for people
+ *		lease			silence after which it counts as gone although its session
+ *						still lives (a frozen process, a cut network)
+ *
+ * Returns
+ *		the incarnation, never used before
+ *
+ * Writes		twtasks.node
+ * Locks		a session advisory lock, kept until the session ends
+ */
+CREATE FUNCTION twtasks.start_node(name text, lease interval DEFAULT '30 seconds')
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	started bigint;
+BEGIN
+	INSERT INTO twtasks.node (name, started, heartbeat, lease)
+	VALUES (start_node.name, clock_timestamp(), clock_timestamp(), start_node.lease)
+	RETURNING incarnation INTO started;
+	PERFORM twtasks.heartbeat(started);
+	RETURN started;
+END $$;
+
+/*
+ * twtasks.node_lock(incarnation)
+ *
+ *		The number of the advisory lock that a node's session holds.
+ *
+ * Returns
+ *		bigint: 'twno' in the upper half
+ */
+CREATE FUNCTION twtasks.node_lock(incarnation bigint)
+RETURNS bigint
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$ SELECT (x'74776e6f'::bigint << 32) | (incarnation & x'ffffffff'::bigint) $$;
+
+/*
+ * twtasks.session_holds(lock)
+ *
+ *		Whether this session holds that advisory lock: one's own lock could
+ *		otherwise be taken again, which would look as if it were free.
+ *
+ * Returns
+ *		boolean
+ *
+ * Locks		none
+ */
+CREATE FUNCTION twtasks.session_holds(lock bigint)
+RETURNS boolean
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'twt_session_holds';
+
+/*
+ * twtasks.watch_session()
+ *
+ *		Tells the sidecars that wait in next_triggers() when this session ends.
+ *
+ * Locks		none
+ */
+CREATE FUNCTION twtasks.watch_session()
+RETURNS void
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'twt_watch_session';
+
+/*
+ * twtasks.heartbeat(incarnation)
+ *
+ *		The sidecar lives.  After a lost connection the new session takes the
+ *		incarnation over with this.
+ *
+ * Parameters
+ *		incarnation		of start_node()
+ *
+ * Returns
+ *		false when it was declared gone: its tasks belong to others, it must end
+ *		what it runs and start anew
+ *
+ * Writes		twtasks.node
+ * Locks		a session advisory lock, kept until the session ends
+ */
+CREATE FUNCTION twtasks.heartbeat(incarnation bigint)
+RETURNS boolean
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	lock_id CONSTANT bigint := twtasks.node_lock(heartbeat.incarnation);
+BEGIN
+	UPDATE twtasks.node n SET heartbeat = clock_timestamp(), missing_since = NULL
+	WHERE n.incarnation = heartbeat.incarnation AND n.ended IS NULL;
+	IF NOT FOUND THEN
+		RETURN false;
+	END IF;
+	IF NOT twtasks.session_holds(lock_id) THEN
+		PERFORM pg_advisory_lock(lock_id);
+		PERFORM twtasks.watch_session();
+	END IF;
+	RETURN true;
+END $$;
+
+/*
+ * twtasks.end_node(incarnation)
+ *
+ *		The sidecar ends in order: what it has left follows its stuck rule at
+ *		the next recover_tasks(), without delay.
+ *
+ * Writes		twtasks.node
+ * Locks		row lock
+ */
+CREATE FUNCTION twtasks.end_node(incarnation bigint)
+RETURNS void
+LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+	UPDATE twtasks.node n SET ended = clock_timestamp()
+	WHERE n.incarnation = end_node.incarnation AND n.ended IS NULL
+$$;
+
+/*
+ * twtasks.tick(incarnation)
+ *
+ *		What a sidecar asks every few seconds: heartbeat(), who leads, and how
+ *		many nodes share the work.
+ *
+ *		The leader is whose session holds an advisory lock.  Its duties are all
+ *		guarded by version and status, so that two leaders would cost work and
+ *		nothing else.
+ *
+ * Returns
+ *		alive			as heartbeat()
+ *		is_leader		does the duties that one node does for all
+ *		place, nodes	this is number place (from 0) of so many living nodes
+ *
+ * Writes		twtasks.node
+ * Locks		session advisory locks
+ */
+CREATE FUNCTION twtasks.tick(
+	incarnation bigint,
+	OUT alive boolean,
+	OUT is_leader boolean,
+	OUT place integer,
+	OUT nodes integer)
+RETURNS record
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	lead CONSTANT bigint := twtasks.node_lock(0);
+BEGIN
+	alive := twtasks.heartbeat(incarnation);
+	is_leader := alive AND (twtasks.session_holds(lead) OR pg_try_advisory_lock(lead));
+	SELECT count(*) FILTER (WHERE n.incarnation < tick.incarnation), count(*)
+	INTO place, nodes
+	FROM twtasks.node n WHERE n.ended IS NULL;
+END $$;

@@ -1,0 +1,52 @@
+/*
+ * twtasks.promote_tasks(batch)
+ *
+ *		WAITING -> SUBMITTED for tasks whose time has come.
+ *
+ * Parameters
+ *		batch			at most so many in one call
+ *
+ * Returns
+ *		promoted		how many
+ *		next_ms			milliseconds until the next one is due; 0: more are due
+ *						now; NULL: none is waiting
+ *
+ * Writes		twtasks.task
+ * Locks		rows, the earliest first; those locked by others are left out
+ * Wakes		sidecars of the tasks' buckets
+ */
+CREATE FUNCTION twtasks.promote_tasks(
+	batch integer DEFAULT 1000,
+	OUT promoted bigint,
+	OUT next_ms bigint)
+RETURNS record
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+AS $$
+DECLARE
+	started CONSTANT timestamptz := clock_timestamp();
+BEGIN
+	WITH due AS (
+		SELECT t.id, t.version FROM twtasks.task t
+		WHERE NOT t.queued AND t.status = 'WAITING' AND t.next_event_time <= started
+		ORDER BY t.next_event_time
+		LIMIT batch FOR UPDATE SKIP LOCKED),
+	changed AS (
+		UPDATE twtasks.task t
+		SET status = 'SUBMITTED', version = t.version + 1, queued = true,
+			state_time = started, next_event_time = started + interval '30 minutes'
+		FROM due d
+		WHERE t.id = d.id AND t.version = d.version AND t.status = 'WAITING'
+		RETURNING t.*)
+	SELECT count(twtasks.queue_trigger(c.id, c.version, c.bucket, c.type,
+									   c.priority, c.size, NULL))
+	INTO promoted FROM changed c;
+
+	SELECT greatest(0, ceil(extract(epoch FROM t.next_event_time - clock_timestamp()) * 1000))
+	INTO next_ms
+	FROM twtasks.task t
+	WHERE NOT t.queued AND t.status = 'WAITING' AND t.next_event_time < 'infinity'
+	ORDER BY t.next_event_time LIMIT 1;
+END $$;

@@ -1,0 +1,18 @@
+/*
+ * twtasks.queue_trigger(id, version, bucket, type, priority, size, due)
+ *
+ *		Remembers a trigger in the current transaction and queues it at its
+ *		commit.  For the functions of this extension; a trigger is only a hint.
+ *
+ * Parameters
+ *		due			NULL: may run now; else when it will be due
+ *
+ * Locks		none
+ * Wakes		after commit one sidecar of the bucket
+ */
+CREATE FUNCTION twtasks.queue_trigger(
+	id uuid, version bigint, bucket text, type text,
+	priority smallint, size integer, due timestamptz)
+RETURNS void
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'twt_queue_trigger';

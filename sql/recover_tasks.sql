@@ -1,0 +1,187 @@
+/*
+ * twtasks.find_gone_nodes(grace)
+ *
+ *		Marks nodes as ended that are provably gone: their session has ended
+ *		and no other took its place for the grace period, or they were silent
+ *		for longer than their lease.
+ *
+ * Returns
+ *		milliseconds after which to look again because a session is missing;
+ *		NULL: no reason to
+ *
+ * Writes		twtasks.node
+ * Locks		rows; a node's advisory lock for the moment of the look
+ */
+CREATE FUNCTION twtasks.find_gone_nodes(grace interval)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	moment CONSTANT timestamptz := clock_timestamp();
+	node record;
+	look_again bigint;
+BEGIN
+	FOR node IN
+		SELECT n.incarnation, n.missing_since, n.heartbeat < moment - n.lease AS silent
+		FROM twtasks.node n WHERE n.ended IS NULL
+		ORDER BY n.incarnation FOR UPDATE SKIP LOCKED
+	LOOP
+		IF node.silent OR node.missing_since < moment - grace THEN
+			UPDATE twtasks.node n SET ended = moment
+			WHERE n.incarnation = node.incarnation;
+		ELSIF twtasks.session_holds(twtasks.node_lock(node.incarnation)) THEN
+			CONTINUE;
+		ELSIF node.missing_since IS NULL
+			AND pg_try_advisory_xact_lock(twtasks.node_lock(node.incarnation)) THEN
+			UPDATE twtasks.node n SET missing_since = moment
+			WHERE n.incarnation = node.incarnation;
+			look_again := extract(epoch FROM grace) * 1000 + 10;
+		ELSIF node.missing_since IS NOT NULL THEN
+			look_again := least(look_again, 10 +
+				extract(epoch FROM node.missing_since + grace - moment) * 1000);
+		END IF;
+	END LOOP;
+	RETURN look_again;
+END $$;
+
+/*
+ * twtasks.apply_stuck_rule(ids, reason)
+ *
+ *		PROCESSING -> what the tasks' stuck rules say.  The caller holds locks
+ *		on the rows.
+ *
+ * Returns
+ *		how many tasks took which way
+ *
+ * Writes		twtasks.task, twtasks.finished_task
+ * Wakes		sidecars of retried tasks' buckets
+ */
+CREATE FUNCTION twtasks.apply_stuck_rule(
+	ids uuid[],
+	reason text,
+	OUT retried bigint,
+	OUT errors bigint,
+	OUT failed bigint)
+RETURNS record
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	moment CONSTANT timestamptz := clock_timestamp();
+BEGIN
+	WITH changed AS (
+		UPDATE twtasks.task t
+		SET status = CASE t.stuck WHEN 'retry' THEN 'SUBMITTED' ELSE 'ERROR' END::twtasks.task_status,
+			version = t.version + 1, queued = t.stuck = 'retry', state_time = moment,
+			next_event_time = CASE t.stuck WHEN 'retry' THEN moment + interval '30 minutes'
+										   ELSE 'infinity' END,
+			deadline = NULL, error = reason
+		WHERE t.id = ANY (ids) AND t.status = 'PROCESSING' AND t.stuck IN ('retry', 'error')
+		RETURNING t.*),
+	queued AS (
+		SELECT twtasks.queue_trigger(c.id, c.version, c.bucket, c.type, c.priority, c.size, NULL)
+		FROM changed c WHERE c.status = 'SUBMITTED')
+	SELECT (SELECT count(*) FROM queued),
+		   (SELECT count(*) FROM changed c WHERE c.status = 'ERROR')
+	INTO retried, errors;
+
+	WITH gone AS (
+		DELETE FROM twtasks.task t
+		WHERE t.id = ANY (ids) AND t.status = 'PROCESSING' AND t.stuck = 'fail'
+		RETURNING t.*),
+	kept AS (
+		INSERT INTO twtasks.finished_task
+			(id, version, state_time, created, incarnation, status, tries, priority,
+			 type, sub_type, bucket, key, error, data, payload, context)
+		SELECT g.id, g.version + 1, moment, g.created, g.incarnation, 'FAILED', g.tries, g.priority,
+			   g.type, g.sub_type, g.bucket, g.key, reason, g.data, g.payload, g.context
+		FROM gone g RETURNING 1)
+	SELECT count(*) INTO failed FROM kept;
+END $$;
+
+/*
+ * twtasks.recover_tasks(whole_table, batch, grace)
+ *
+ *		Applies the stuck rule to PROCESSING tasks that nobody works on: those
+ *		of nodes that are gone, and those past their deadline.
+ *
+ * Parameters
+ *		whole_table		look also for tasks of living nodes past their deadline,
+ *						which reads the whole table; accepted tasks are always
+ *						looked for
+ *		batch			at most so many tasks of each kind in one call
+ *		grace			how long a node may be without a session
+ *
+ * Returns
+ *		retried, errors, failed		how many tasks took which way
+ *		next_ms			call again after so many milliseconds; NULL: no reason to
+ *
+ * Writes		twtasks.node, twtasks.task, twtasks.finished_task
+ * Locks		rows; those locked by others are left for the next call
+ * Wakes		sidecars of retried tasks' buckets
+ */
+CREATE FUNCTION twtasks.recover_tasks(
+	whole_table boolean DEFAULT true,
+	batch integer DEFAULT 1000,
+	grace interval DEFAULT '3 seconds',
+	OUT retried bigint,
+	OUT errors bigint,
+	OUT failed bigint,
+	OUT next_ms bigint)
+RETURNS record
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	moment CONSTANT timestamptz := clock_timestamp();
+	alive bigint[];
+	gone bigint[];
+	orphans uuid[];
+	late uuid[];
+	done record;
+BEGIN
+	next_ms := twtasks.find_gone_nodes(grace);
+	SELECT coalesce(array_agg(n.incarnation) FILTER (WHERE n.ended IS NULL), '{}'),
+		   coalesce(array_agg(n.incarnation) FILTER (WHERE n.ended IS NOT NULL), '{}')
+	INTO alive, gone FROM twtasks.node n;
+
+	-- Reads the whole table, so only when there is a gone node to clear up.
+	IF cardinality(gone) > 0 THEN
+		orphans := ARRAY(
+			SELECT t.id FROM twtasks.task t
+			WHERE t.status = 'PROCESSING' AND t.incarnation = ANY (gone)
+			  AND t.stuck <> 'ignore'
+			LIMIT batch FOR UPDATE SKIP LOCKED);
+		IF cardinality(orphans) = 0 THEN
+			DELETE FROM twtasks.node n
+			WHERE n.incarnation = ANY (gone) AND n.ended < moment - interval '1 minute'
+			  AND NOT EXISTS (SELECT FROM twtasks.task t
+							  WHERE t.incarnation = n.incarnation AND t.status = 'PROCESSING');
+		END IF;
+	END IF;
+	SELECT * INTO done FROM twtasks.apply_stuck_rule(orphans, 'the node that ran it is gone');
+	retried := coalesce(done.retried, 0);
+	errors := coalesce(done.errors, 0);
+	failed := coalesce(done.failed, 0);
+
+	late := ARRAY(
+		SELECT t.id FROM twtasks.task t
+		WHERE NOT t.queued AND t.status = 'PROCESSING' AND t.next_event_time <= moment
+		  AND t.stuck <> 'ignore'
+		LIMIT batch FOR UPDATE SKIP LOCKED);
+	IF whole_table THEN
+		late := late || ARRAY(
+			SELECT t.id FROM twtasks.task t
+			WHERE t.queued AND t.status = 'PROCESSING' AND t.deadline <= moment
+			  AND t.stuck <> 'ignore'
+			LIMIT batch FOR UPDATE SKIP LOCKED);
+	END IF;
+	SELECT * INTO done FROM twtasks.apply_stuck_rule(late, 'its deadline passed without a result');
+	retried := retried + coalesce(done.retried, 0);
+	errors := errors + coalesce(done.errors, 0);
+	failed := failed + coalesce(done.failed, 0);
+	IF cardinality(orphans) >= batch OR cardinality(late) >= batch THEN
+		next_ms := 0;
+	END IF;
+END $$;

@@ -1,0 +1,52 @@
+/*
+ * twtasks.resolve_grab(ids, versions, incarnation, token)
+ *
+ *		After the answer to a grab was lost: which of its tasks were won?  The
+ *		others are given a new version, so that the lost call can no longer
+ *		grab them behind the caller's back, should the server still execute it.
+ *
+ * Parameters
+ *		as they were given to grab_tasks()
+ *
+ * Returns
+ *		the tasks that were won, as grab_tasks() would have returned them
+ *
+ * Writes		twtasks.task
+ * Locks		rows, in order of id; waits for the lost call if it is running
+ * Wakes		one sidecar of the bucket for each task with a new version
+ */
+CREATE FUNCTION twtasks.resolve_grab(
+	ids uuid[],
+	versions bigint[],
+	incarnation bigint,
+	token bigint)
+RETURNS SETOF twtasks.task_input
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER ROWS 100
+SET search_path = pg_catalog, pg_temp
+SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+AS $$
+#variable_conflict use_column
+DECLARE
+	fenced bigint;
+BEGIN
+	WITH f AS (
+		UPDATE twtasks.task t SET version = t.version + 1
+		FROM (SELECT u.id, u.version FROM unnest(ids, versions) u(id, version)
+			  ORDER BY u.id) w
+		WHERE t.id = w.id AND t.version = w.version AND t.status = 'SUBMITTED'
+		RETURNING t.*)
+	SELECT count(twtasks.queue_trigger(f.id, f.version, f.bucket, f.type,
+									   f.priority, f.size, NULL))
+	INTO fenced FROM f;
+	RETURN QUERY
+	SELECT t.id, t.version, t.type, t.sub_type, t.bucket, t.priority, t.tries,
+		   t.state_time, t.data, t.payload, t.context
+	FROM unnest(ids, versions) w(id, version)
+	JOIN twtasks.task t ON t.id = w.id
+	WHERE t.version = w.version + 1
+	  AND t.status = 'PROCESSING'
+	  AND t.incarnation = resolve_grab.incarnation
+	  AND t.token = resolve_grab.token;
+END $$;

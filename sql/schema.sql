@@ -1,0 +1,186 @@
+/*
+ * Live rows and finished rows live apart: the live table stays as small as
+ * the work that is left, and history is dropped by whole days.
+ *
+ * No index names status, version, deadline or any other column that a grab
+ * changes, so a grab is always a heap-only update; fillfactor leaves it room
+ * on its own page.  What the indexes need to know of the status is in
+ * "queued", which a grab does not change either.
+ */
+CREATE TABLE twtasks.task (
+	id				uuid NOT NULL,
+	version			bigint NOT NULL DEFAULT 0,
+	next_event_time	timestamptz NOT NULL,
+	state_time		timestamptz NOT NULL,
+	created			timestamptz NOT NULL,
+	deadline		timestamptz,
+	expires			timestamptz,
+	incarnation		bigint,
+	token			bigint,
+	status			twtasks.task_status NOT NULL,
+	stuck			twtasks.stuck_rule NOT NULL DEFAULT 'error',
+	tries			integer NOT NULL DEFAULT 0,
+	size			integer NOT NULL DEFAULT 0,
+	priority		smallint NOT NULL DEFAULT 5,
+	queued			boolean NOT NULL,
+	type			text COLLATE "C" NOT NULL,
+	sub_type		text,
+	bucket			text COLLATE "C" NOT NULL DEFAULT 'default',
+	key				text COLLATE "C",
+	error			text,
+	data			jsonb,
+	payload			bytea,
+	context			jsonb,
+	CONSTRAINT task_pkey PRIMARY KEY (id)
+) WITH (fillfactor = 50, toast_tuple_target = 256,
+		autovacuum_vacuum_scale_factor = 0.02,
+		autovacuum_vacuum_threshold = 5000,
+		autovacuum_vacuum_insert_scale_factor = 0.2,
+		autovacuum_analyze_scale_factor = 0.1,
+		autovacuum_analyze_threshold = 5000);
+
+CREATE INDEX task_queued ON twtasks.task (bucket, type, priority, id) WHERE queued;
+CREATE INDEX task_timed ON twtasks.task (next_event_time) WHERE NOT queued;
+CREATE INDEX task_expires ON twtasks.task (expires) WHERE expires IS NOT NULL;
+
+COMMENT ON TABLE twtasks.task IS 'Tasks that may still run: WAITING, SUBMITTED, PROCESSING, ERROR, HELD';
+COMMENT ON COLUMN twtasks.task.id IS 'Given by the caller, or generated in order of time (UUIDv7 layout)';
+COMMENT ON COLUMN twtasks.task.version IS 'From 0; every change of status adds 1 and names the version it expects';
+COMMENT ON COLUMN twtasks.task.next_event_time IS 'WAITING: when it runs; SUBMITTED, PROCESSING: since when it counts as stuck in the queue; accepted: its deadline; ERROR, HELD: infinity';
+COMMENT ON COLUMN twtasks.task.state_time IS 'Time of the last change of status';
+COMMENT ON COLUMN twtasks.task.created IS 'Time of add_task(), not of the commit';
+COMMENT ON COLUMN twtasks.task.deadline IS 'PROCESSING: when the stuck rule applies, whoever runs it';
+COMMENT ON COLUMN twtasks.task.expires IS 'Not started after this time: it becomes FAILED; NULL: never';
+COMMENT ON COLUMN twtasks.task.incarnation IS 'The start of a sidecar that grabbed it last';
+COMMENT ON COLUMN twtasks.task.token IS 'Which grab of that incarnation; tells whether a grab of unknown outcome was won';
+COMMENT ON COLUMN twtasks.task.status IS 'WAITING, SUBMITTED, PROCESSING, ERROR or HELD';
+COMMENT ON COLUMN twtasks.task.stuck IS 'What becomes of it when whoever grabbed it is gone or its deadline passed';
+COMMENT ON COLUMN twtasks.task.tries IS 'Grabs so far; a repeat starts anew';
+COMMENT ON COLUMN twtasks.task.size IS 'Bytes of data, payload and context as stored by add_task()';
+COMMENT ON COLUMN twtasks.task.priority IS '0 (urgent) to 9';
+COMMENT ON COLUMN twtasks.task.queued IS 'True while SUBMITTED, or PROCESSING and not accepted: the part of the status that indexes see';
+COMMENT ON COLUMN twtasks.task.type IS 'Names the handler';
+COMMENT ON COLUMN twtasks.task.sub_type IS 'For people and handlers; twtasks does not look at it';
+COMMENT ON COLUMN twtasks.task.bucket IS 'The shard: sidecars work for named buckets';
+COMMENT ON COLUMN twtasks.task.key IS 'The caller''s unique key';
+COMMENT ON COLUMN twtasks.task.error IS 'Why the last try failed, at most 8 kB';
+COMMENT ON COLUMN twtasks.task.data IS 'What the handler gets, when there is no payload';
+COMMENT ON COLUMN twtasks.task.payload IS 'What the handler gets, byte for byte';
+COMMENT ON COLUMN twtasks.task.context IS 'Request id, traceparent and the like, carried from add to handler';
+
+/*
+ * History, by day of finish.  Day partitions are made ahead by
+ * make_partitions(); the default partition makes sure that a finish never
+ * fails for want of one.
+ */
+CREATE TABLE twtasks.finished_task (
+	id				uuid NOT NULL,
+	version			bigint NOT NULL,
+	state_time		timestamptz NOT NULL,
+	created			timestamptz NOT NULL,
+	incarnation		bigint,
+	token			bigint,
+	status			twtasks.task_status NOT NULL,
+	tries			integer NOT NULL,
+	priority		smallint NOT NULL,
+	type			text COLLATE "C" NOT NULL,
+	sub_type		text,
+	bucket			text COLLATE "C" NOT NULL,
+	key				text COLLATE "C",
+	error			text,
+	data			jsonb,
+	payload			bytea,
+	context			jsonb
+) PARTITION BY RANGE (state_time);
+
+CREATE INDEX finished_task_id ON twtasks.finished_task (id);
+
+CREATE TABLE twtasks.finished_task_default
+	PARTITION OF twtasks.finished_task DEFAULT;
+
+COMMENT ON TABLE twtasks.finished_task IS 'History: DONE, FAILED and CANCELLED tasks, one partition per day (UTC) of finish';
+COMMENT ON COLUMN twtasks.finished_task.id IS 'As in twtasks.task';
+COMMENT ON COLUMN twtasks.finished_task.version IS 'The version of the final status';
+COMMENT ON COLUMN twtasks.finished_task.state_time IS 'Time of the finish';
+COMMENT ON COLUMN twtasks.finished_task.created IS 'Time of add_task()';
+COMMENT ON COLUMN twtasks.finished_task.incarnation IS 'Who finished it; NULL: a person';
+COMMENT ON COLUMN twtasks.finished_task.token IS 'Which finish of that incarnation; tells whether a finish of unknown outcome was accepted';
+COMMENT ON COLUMN twtasks.finished_task.status IS 'DONE, FAILED or CANCELLED';
+COMMENT ON COLUMN twtasks.finished_task.tries IS 'Grabs in all, since the last repeat';
+COMMENT ON COLUMN twtasks.finished_task.priority IS 'As in twtasks.task';
+COMMENT ON COLUMN twtasks.finished_task.type IS 'As in twtasks.task';
+COMMENT ON COLUMN twtasks.finished_task.sub_type IS 'As in twtasks.task';
+COMMENT ON COLUMN twtasks.finished_task.bucket IS 'As in twtasks.task';
+COMMENT ON COLUMN twtasks.finished_task.key IS 'As in twtasks.task';
+COMMENT ON COLUMN twtasks.finished_task.error IS 'Message of the finish, or of the last failure';
+COMMENT ON COLUMN twtasks.finished_task.data IS 'As in twtasks.task';
+COMMENT ON COLUMN twtasks.finished_task.payload IS 'As in twtasks.task';
+COMMENT ON COLUMN twtasks.finished_task.context IS 'As in twtasks.task';
+
+/* Keys and ids that callers chose, for as long as the task is kept. */
+CREATE TABLE twtasks.unique_key (
+	task_id			uuid NOT NULL,
+	key				text COLLATE "C",
+	CONSTRAINT unique_key_pkey PRIMARY KEY (task_id),
+	CONSTRAINT unique_key_key UNIQUE (key)
+);
+COMMENT ON TABLE twtasks.unique_key IS 'Ids and keys given by callers: a second add finds the first here, live or finished';
+COMMENT ON COLUMN twtasks.unique_key.task_id IS 'The task';
+COMMENT ON COLUMN twtasks.unique_key.key IS 'Its key; NULL when only the id was given';
+
+/* One row per start of a sidecar. */
+CREATE TABLE twtasks.node (
+	incarnation		bigint GENERATED ALWAYS AS IDENTITY,
+	name			text NOT NULL,
+	started			timestamptz NOT NULL,
+	heartbeat		timestamptz NOT NULL,
+	lease			interval NOT NULL,
+	missing_since	timestamptz,
+	ended			timestamptz,
+	CONSTRAINT node_pkey PRIMARY KEY (incarnation)
+);
+COMMENT ON TABLE twtasks.node IS 'Starts of sidecars; tasks of one that has ended follow their stuck rule';
+COMMENT ON COLUMN twtasks.node.incarnation IS 'Never reused: a restarted sidecar gets a new one';
+COMMENT ON COLUMN twtasks.node.name IS 'For people; decides nothing';
+COMMENT ON COLUMN twtasks.node.started IS 'Time of start_node()';
+COMMENT ON COLUMN twtasks.node.heartbeat IS 'Time of the last heartbeat';
+COMMENT ON COLUMN twtasks.node.lease IS 'Silence after which it counts as gone even while its session lives';
+COMMENT ON COLUMN twtasks.node.missing_since IS 'When its session was first seen gone';
+COMMENT ON COLUMN twtasks.node.ended IS 'When it ended or was declared gone: from then on it changes nothing';
+
+/* What people and programs did to tasks by hand. */
+CREATE TABLE twtasks.audit (
+	id				bigint GENERATED ALWAYS AS IDENTITY,
+	at				timestamptz NOT NULL,
+	actor			text NOT NULL,
+	action			text NOT NULL,
+	task_id			uuid NOT NULL,
+	from_version	bigint NOT NULL,
+	to_version		bigint NOT NULL,
+	from_status		twtasks.task_status NOT NULL,
+	to_status		twtasks.task_status NOT NULL,
+	reason			text,
+	CONSTRAINT audit_pkey PRIMARY KEY (id)
+);
+CREATE INDEX audit_task_id ON twtasks.audit (task_id);
+COMMENT ON TABLE twtasks.audit IS 'Changes of tasks made by people and programs, not by the engine';
+COMMENT ON COLUMN twtasks.audit.id IS 'In order of the changes of one task';
+COMMENT ON COLUMN twtasks.audit.at IS 'When';
+COMMENT ON COLUMN twtasks.audit.actor IS 'Who: the role that logged in';
+COMMENT ON COLUMN twtasks.audit.action IS 'What: resume, reschedule, cancel, fail, hold, release';
+COMMENT ON COLUMN twtasks.audit.task_id IS 'The task';
+COMMENT ON COLUMN twtasks.audit.from_version IS 'Version before';
+COMMENT ON COLUMN twtasks.audit.to_version IS 'Version after';
+COMMENT ON COLUMN twtasks.audit.from_status IS 'Status before';
+COMMENT ON COLUMN twtasks.audit.to_status IS 'Status after';
+COMMENT ON COLUMN twtasks.audit.reason IS 'Why, in the words of who did it';
+
+/* Without these marks a dump would hold the extension but no task. */
+SELECT pg_catalog.pg_extension_config_dump('twtasks.task', '');
+SELECT pg_catalog.pg_extension_config_dump('twtasks.finished_task', '');
+SELECT pg_catalog.pg_extension_config_dump('twtasks.finished_task_default', '');
+SELECT pg_catalog.pg_extension_config_dump('twtasks.unique_key', '');
+SELECT pg_catalog.pg_extension_config_dump('twtasks.node', '');
+SELECT pg_catalog.pg_extension_config_dump('twtasks.node_incarnation_seq', '');
+SELECT pg_catalog.pg_extension_config_dump('twtasks.audit', '');
+SELECT pg_catalog.pg_extension_config_dump('twtasks.audit_id_seq', '');

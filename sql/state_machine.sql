@@ -1,0 +1,53 @@
+/*
+ * The life of a task as rows.  change_task() takes its rules from here, a
+ * test prints them, the picture in the docs is drawn from them: a changed
+ * rule is a visible difference in all three.
+ *
+ * from_status NULL: there was no task.  to_status is where the row goes;
+ * DONE, FAILED and CANCELLED move it to the history ("delete" leaves none).
+ * Every row but "accept" adds 1 to the version.
+ */
+CREATE TABLE twtasks.transition (
+	action			text NOT NULL,
+	from_status		twtasks.task_status,
+	to_status		twtasks.task_status NOT NULL,
+	actor			text NOT NULL,
+	guard			text NOT NULL,
+	timer			text NOT NULL,
+	CONSTRAINT transition_key UNIQUE NULLS NOT DISTINCT (action, from_status, to_status)
+);
+COMMENT ON TABLE twtasks.transition IS 'The state machine: every way a task changes its status';
+COMMENT ON COLUMN twtasks.transition.action IS 'The word for the change';
+COMMENT ON COLUMN twtasks.transition.from_status IS 'Status before; NULL: no task yet';
+COMMENT ON COLUMN twtasks.transition.to_status IS 'Status after';
+COMMENT ON COLUMN twtasks.transition.actor IS 'Who makes it: producer, worker, leader or operator';
+COMMENT ON COLUMN twtasks.transition.guard IS 'What must hold besides status and version';
+COMMENT ON COLUMN twtasks.transition.timer IS 'What next_event_time means afterwards';
+
+INSERT INTO twtasks.transition (action, from_status, to_status, actor, guard, timer) VALUES
+	('add',			NULL,			'SUBMITTED',	'producer',	'run_after is null or past',			'counts as late in the queue'),
+	('add',			NULL,			'WAITING',		'producer',	'run_after is in the future',			'runs'),
+	('promote',		'WAITING',		'SUBMITTED',	'leader',	'its time has come',					'counts as late in the queue'),
+	('grab',		'SUBMITTED',	'PROCESSING',	'worker',	'not expired, twtasks.enabled',			'unchanged'),
+	('done',		'PROCESSING',	'DONE',			'worker',	'-',									'-'),
+	('delete',		'PROCESSING',	'DONE',			'worker',	'nothing is kept',						'-'),
+	('retry',		'PROCESSING',	'WAITING',		'worker',	'tries are left',						'runs'),
+	('repeat',		'PROCESSING',	'WAITING',		'worker',	'tries start anew',						'runs'),
+	('error',		'PROCESSING',	'ERROR',		'worker',	'tries are used up or handler gave up',	'never'),
+	('accept',		'PROCESSING',	'PROCESSING',	'worker',	'version stays: the one to finish with','deadline'),
+	('release',		'PROCESSING',	'SUBMITTED',	'worker',	'its handler never started',			'counts as late in the queue'),
+	('expire',		'SUBMITTED',	'FAILED',		'leader',	'expires is past',						'-'),
+	('stuck',		'PROCESSING',	'SUBMITTED',	'leader',	'worker gone or deadline past, rule retry',	'counts as late in the queue'),
+	('stuck',		'PROCESSING',	'ERROR',		'leader',	'worker gone or deadline past, rule error',	'never'),
+	('stuck',		'PROCESSING',	'FAILED',		'leader',	'worker gone or deadline past, rule fail',	'-'),
+	('resume',		'WAITING',		'SUBMITTED',	'operator',	'-',									'counts as late in the queue'),
+	('resume',		'ERROR',		'WAITING',		'operator',	'-',									'runs'),
+	('reschedule',	'WAITING',		'WAITING',		'operator',	'-',									'runs'),
+	('cancel',		'WAITING',		'CANCELLED',	'operator',	'-',									'-'),
+	('cancel',		'SUBMITTED',	'CANCELLED',	'operator',	'-',									'-'),
+	('cancel',		'HELD',			'CANCELLED',	'operator',	'-',									'-'),
+	('fail',		'ERROR',		'FAILED',		'operator',	'-',									'-'),
+	('hold',		'WAITING',		'HELD',			'operator',	'-',									'never'),
+	('hold',		'SUBMITTED',	'HELD',			'operator',	'-',									'never'),
+	('hold',		'ERROR',		'HELD',			'operator',	'-',									'never'),
+	('release',		'HELD',			'WAITING',		'operator',	'-',									'runs');

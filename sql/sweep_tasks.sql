@@ -1,0 +1,106 @@
+/*
+ * twtasks.sweep_tasks(bucket, per_type, skip, share, shares)
+ *
+ *		Looks at the table itself for SUBMITTED tasks: the guarantee behind the
+ *		triggers.  Changes nothing, except that expired tasks become FAILED.
+ *
+ * Parameters
+ *		bucket			where to look
+ *		per_type		at most so many of each type, the most urgent first
+ *		skip			types not to look for: the caller has plenty of them
+ *		share, shares	of several sidecars each looks for its own part first;
+ *						0 and 1: for all
+ *
+ * Returns
+ *		triggers: id, version, type, priority, size
+ *
+ * Writes		twtasks.task, twtasks.finished_task (expired tasks only)
+ * Locks		none that a grab could wait for
+ */
+CREATE FUNCTION twtasks.sweep_tasks(
+	bucket text,
+	per_type integer,
+	skip text[] DEFAULT '{}',
+	share integer DEFAULT 0,
+	shares integer DEFAULT 1,
+	OUT id uuid,
+	OUT version bigint,
+	OUT type text,
+	OUT priority smallint,
+	OUT size integer)
+RETURNS SETOF record
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER ROWS 1000
+SET search_path = pg_catalog, pg_temp
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+AS $$
+#variable_conflict use_column
+DECLARE
+	started CONSTANT timestamptz := clock_timestamp();
+BEGIN
+	-- The types are found by stepping through the index from one to the next.
+	RETURN QUERY
+	WITH RECURSIVE kind(type) AS (
+		(SELECT t.type FROM twtasks.task t
+		 WHERE t.bucket = sweep_tasks.bucket AND t.queued
+		 ORDER BY t.type LIMIT 1)
+		UNION ALL
+		SELECT (SELECT t.type FROM twtasks.task t
+				WHERE t.bucket = sweep_tasks.bucket AND t.queued AND t.type > k.type
+				ORDER BY t.type LIMIT 1)
+		FROM kind k WHERE k.type IS NOT NULL)
+	SELECT f.id, f.version, f.type, f.priority, f.size
+	FROM kind k
+	CROSS JOIN LATERAL (
+		SELECT t.id, t.version, t.type, t.priority, t.size
+		FROM twtasks.task t
+		WHERE t.bucket = sweep_tasks.bucket AND t.queued AND t.type = k.type
+		  AND t.status = 'SUBMITTED'
+		  AND (t.expires IS NULL OR t.expires > started)
+		  AND (shares <= 1 OR abs(hashtext(t.id::text)::bigint) % shares = share)
+		ORDER BY t.priority, t.id
+		LIMIT per_type) f
+	WHERE k.type IS NOT NULL AND k.type <> ALL (skip);
+END $$;
+
+/*
+ * twtasks.expire_tasks(batch)
+ *
+ *		SUBMITTED tasks whose time to start is over become FAILED.
+ *
+ * Parameters
+ *		batch			at most so many in one call
+ *
+ * Returns
+ *		how many
+ *
+ * Writes		twtasks.task, twtasks.finished_task
+ * Locks		rows; those locked by others are left for the next call
+ */
+CREATE FUNCTION twtasks.expire_tasks(batch integer DEFAULT 1000)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	expired bigint;
+BEGIN
+	WITH late AS (
+		SELECT t.id FROM twtasks.task t
+		WHERE t.expires <= clock_timestamp() AND t.status = 'SUBMITTED'
+		LIMIT batch FOR UPDATE SKIP LOCKED),
+	gone AS (
+		DELETE FROM twtasks.task t USING late l
+		WHERE t.id = l.id AND t.status = 'SUBMITTED'
+		RETURNING t.*),
+	kept AS (
+		INSERT INTO twtasks.finished_task
+			(id, version, state_time, created, status, tries, priority,
+			 type, sub_type, bucket, key, error, data, payload, context)
+		SELECT g.id, g.version + 1, clock_timestamp(), g.created, 'FAILED', g.tries, g.priority,
+			   g.type, g.sub_type, g.bucket, g.key, 'expired before it was started',
+			   g.data, g.payload, g.context
+		FROM gone g RETURNING 1)
+	SELECT count(*) INTO expired FROM kept;
+	RETURN expired;
+END $$;

@@ -1,0 +1,58 @@
+/* Live: WAITING .. HELD, in twtasks.task.  Final: the rest, in
+ * twtasks.finished_task. */
+CREATE TYPE twtasks.task_status AS ENUM
+	('WAITING', 'SUBMITTED', 'PROCESSING', 'ERROR', 'HELD',
+	 'DONE', 'FAILED', 'CANCELLED');
+
+/* What becomes of a task whose sidecar is gone or whose deadline passed. */
+CREATE TYPE twtasks.stuck_rule AS ENUM ('error', 'retry', 'fail', 'ignore');
+
+CREATE TYPE twtasks.added_task AS (
+	task_id		uuid,
+	version		bigint,
+	result		text
+);
+
+/* One element of add_tasks(): the parameters of add_task(). */
+CREATE TYPE twtasks.new_task AS (
+	type		text,
+	data		jsonb,
+	sub_type	text,
+	key			text,
+	task_id		uuid,
+	priority	integer,
+	run_after	timestamptz,
+	bucket		text,
+	expires		timestamptz,
+	context		jsonb,
+	payload		bytea
+);
+
+/* What an operator's change came to: 'changed', or why nothing changed. */
+CREATE TYPE twtasks.change_result AS (
+	result		text,
+	version		bigint,
+	status		twtasks.task_status
+);
+
+/* A grabbed task, as grab_tasks() gives it and as a SQL handler takes it. */
+CREATE TYPE twtasks.task_input AS (
+	id			uuid,
+	version		bigint,
+	type		text,
+	sub_type	text,
+	bucket		text,
+	priority	smallint,
+	tries		integer,
+	grabbed		timestamptz,
+	data		jsonb,
+	payload		bytea,
+	context		jsonb
+);
+
+/* What a SQL handler answers: result as in the worker protocol. */
+CREATE TYPE twtasks.task_result AS (
+	result		text,
+	delay		interval,
+	message		text
+);

@@ -1,0 +1,68 @@
+/* Payloads are not in these views: who may look at tasks need not be one who
+ * may look at what they carry. */
+CREATE VIEW twtasks.tasks AS
+	SELECT t.id, t.version, t.type, t.sub_type, t.bucket, t.priority, t.status,
+		   t.created, t.state_time, t.next_event_time, t.deadline, t.expires,
+		   t.tries, t.key, t.error, t.incarnation
+	FROM twtasks.task t
+	UNION ALL
+	SELECT f.id, f.version, f.type, f.sub_type, f.bucket, f.priority, f.status,
+		   f.created, f.state_time, NULL, NULL, NULL,
+		   f.tries, f.key, f.error, f.incarnation
+	FROM twtasks.finished_task f;
+COMMENT ON VIEW twtasks.tasks IS 'All tasks, live and finished, without what they carry';
+
+CREATE VIEW twtasks.error_tasks AS
+	SELECT t.id, t.version, t.type, t.sub_type, t.bucket, t.priority,
+		   t.created, t.state_time, t.tries, t.key, t.error
+	FROM twtasks.task t
+	WHERE NOT t.queued AND t.next_event_time = 'infinity' AND t.status = 'ERROR';
+COMMENT ON VIEW twtasks.error_tasks IS 'Tasks that were given up and wait for a person';
+
+CREATE VIEW twtasks.stuck_tasks AS
+	SELECT t.id, t.version, t.type, t.sub_type, t.bucket, t.priority, t.status,
+		   t.created, t.state_time, t.tries, n.name AS node,
+		   CASE WHEN t.status = 'SUBMITTED' THEN 'nobody grabs it: is there a node with a handler for its type and bucket?'
+				WHEN t.status = 'WAITING' THEN 'it is due and nobody promotes it: is a node running?'
+				WHEN n.ended IS NOT NULL OR n.incarnation IS NULL THEN 'the node that ran it is gone'
+				ELSE 'its deadline passed without a result' END AS why
+	FROM twtasks.task t
+	LEFT JOIN twtasks.node n ON n.incarnation = t.incarnation AND t.status = 'PROCESSING'
+	WHERE (t.status = 'SUBMITTED' AND t.next_event_time < pg_catalog.clock_timestamp())
+	   OR (t.status = 'WAITING' AND t.next_event_time < pg_catalog.clock_timestamp() - interval '1 minute')
+	   OR (t.status = 'PROCESSING' AND coalesce(t.deadline, t.next_event_time) < pg_catalog.clock_timestamp());
+COMMENT ON VIEW twtasks.stuck_tasks IS 'Tasks that should have moved on, and the likely reason';
+
+CREATE VIEW twtasks.stats AS
+	SELECT t.bucket, t.type, t.status, count(*) AS tasks,
+		   min(t.state_time) AS oldest, max(t.tries) AS most_tries
+	FROM twtasks.task t
+	GROUP BY t.bucket, t.type, t.status;
+COMMENT ON VIEW twtasks.stats IS 'Live tasks counted by bucket, type and status; reads the whole live table';
+
+CREATE VIEW twtasks.nodes AS
+	SELECT n.incarnation, n.name, n.started, n.heartbeat, n.lease, n.ended
+	FROM twtasks.node n;
+COMMENT ON VIEW twtasks.nodes IS 'Sidecars, running and recently ended';
+
+/*
+ * twtasks.queue_stats()
+ *
+ *		The shared-memory queues of this database.
+ *
+ * Returns
+ *		bucket		whose queue
+ *		waiting		triggers in it
+ *		pushed		triggers ever pushed
+ *		dropped		triggers dropped because it was full; the sweep found their tasks
+ *		waiters		sidecars waiting in next_triggers() now
+ *		need_sweep	a sweep was asked for and nobody took note yet
+ *
+ * Locks		none
+ */
+CREATE FUNCTION twtasks.queue_stats(
+	OUT bucket text, OUT waiting bigint, OUT pushed bigint,
+	OUT dropped bigint, OUT waiters integer, OUT need_sweep boolean)
+RETURNS SETOF record
+LANGUAGE c VOLATILE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'twt_queue_stats';

@@ -1,0 +1,355 @@
+/*-------------------------------------------------------------------------
+ *
+ * add.c
+ *		add_task() and add_tasks(): check, insert, hand the trigger to commit.
+ *
+ *		from: SQL			to: commit.c
+ *
+ * A task with a key or an id of the caller's claims a row of unique_key
+ * first; whoever comes second finds it, waiting if the first has not yet
+ * committed.  A generated id needs no claim.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "twtasks.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_type.h"
+#include "common/pg_prng.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+#include "utils/typcache.h"
+#include "utils/uuid.h"
+
+#include "check.h"
+#include "commit.h"
+#include "common/task_id.h"
+#include "plan.h"
+
+/* SUBMITTED for longer than this is worth a look by a person. */
+#define QUEUE_TIME_US (30 * USECS_PER_MINUTE)
+
+/* A claim that was in the way may go away while we look at it. */
+#define CLAIM_ATTEMPTS 10
+
+typedef struct AddedTask
+{
+	pg_uuid_t	id;
+	int64		version;
+	bool		version_known;
+	bool		added;
+} AddedTask;
+
+static TimestampTz
+unix_us(TimestampTz at)
+{
+	return at + (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * USECS_PER_DAY;
+}
+
+/* Reads the existing task's version into the result, if it is still there. */
+static void
+find_version(AddedTask *result)
+{
+	Datum		values[1] = {UUIDPGetDatum(&result->id)};
+	bool		isnull;
+
+	result->version_known = plan_execute(PLAN_FIND_VERSION, values, NULL) > 0;
+	if (result->version_known)
+		result->version = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
+													  SPI_tuptable->tupdesc,
+													  1, &isnull));
+}
+
+static void
+refuse_other_key(const pg_uuid_t *id)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_UNIQUE_VIOLATION),
+			 errmsg("task \"%s\" exists already with another key",
+					DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(id)))),
+			 errhint("Give one task always the same task_id and key, or only one of the two.")));
+}
+
+/*
+ * Finds the task that holds the id or the key.  The same key under another
+ * id is that first task; the same id under another key is a mistake.
+ */
+static bool
+find_first(const NewTask *task, AddedTask *result)
+{
+	Datum		values[2] = {UUIDPGetDatum(&result->id), task->values[NEW_KEY]};
+	char		nulls[2] = {' ', task->nulls[NEW_KEY] ? 'n' : ' '};
+	uint64		found = plan_execute(PLAN_FIND_KEY, values, nulls);
+
+	for (uint64 i = 0; i < found; i++)
+	{
+		HeapTuple	row = SPI_tuptable->vals[i];
+		TupleDesc	desc = SPI_tuptable->tupdesc;
+		bool		isnull;
+		pg_uuid_t  *id = DatumGetUUIDP(SPI_getbinval(row, desc, 1, &isnull));
+		Datum		key = SPI_getbinval(row, desc, 2, &isnull);
+		bool		same_id = memcmp(id, &result->id, sizeof(*id)) == 0;
+		bool		same_key = !isnull && !task->nulls[NEW_KEY] &&
+			DatumGetBool(DirectFunctionCall2Coll(texteq, C_COLLATION_OID,
+												 key, task->values[NEW_KEY]));
+
+		if (same_id && !same_key && !task->nulls[NEW_KEY])
+			refuse_other_key(id);
+		if (same_id || same_key)
+			result->id = *id;
+	}
+	return found > 0;
+}
+
+/* True: the id and key are ours.  False: *result tells whose they are. */
+static bool
+claim_key(const NewTask *task, AddedTask *result)
+{
+	Datum		values[2] = {UUIDPGetDatum(&result->id), task->values[NEW_KEY]};
+	char		nulls[2] = {' ', task->nulls[NEW_KEY] ? 'n' : ' '};
+
+	for (int i = 0; i < CLAIM_ATTEMPTS; i++)
+	{
+		if (plan_execute(PLAN_CLAIM_KEY, values, nulls) == 1)
+			return true;
+		if (find_first(task, result))
+		{
+			find_version(result);
+			return false;
+		}
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+			 errmsg("could not add task: another with its id or key comes and goes"),
+			 errhint("Try the transaction again.")));
+}
+
+static bool
+insert_row(const NewTask *task, const AddedTask *result, TimestampTz now)
+{
+	bool		waits = task->run_after > now;
+	Datum		values[14] = {
+		UUIDPGetDatum(&result->id),
+		TimestampTzGetDatum(now),
+		TimestampTzGetDatum(waits ? task->run_after : now + QUEUE_TIME_US),
+		task->values[NEW_EXPIRES],
+		BoolGetDatum(!waits),
+		Int32GetDatum(task->size),
+		Int16GetDatum(task->priority),
+		task->values[NEW_TYPE],
+		task->values[NEW_SUB_TYPE],
+		task->values[NEW_BUCKET],
+		task->values[NEW_KEY],
+		task->values[NEW_DATA],
+		task->values[NEW_PAYLOAD],
+		task->values[NEW_CONTEXT]
+	};
+	char		nulls[14];
+
+	memset(nulls, ' ', sizeof(nulls));
+	nulls[3] = task->nulls[NEW_EXPIRES] ? 'n' : ' ';
+	nulls[8] = task->nulls[NEW_SUB_TYPE] ? 'n' : ' ';
+	nulls[10] = task->nulls[NEW_KEY] ? 'n' : ' ';
+	nulls[11] = task->nulls[NEW_DATA] ? 'n' : ' ';
+	nulls[12] = task->nulls[NEW_PAYLOAD] ? 'n' : ' ';
+	nulls[13] = task->nulls[NEW_CONTEXT] ? 'n' : ' ';
+	return plan_execute(PLAN_INSERT_TASK, values, nulls) == 1;
+}
+
+static void
+remember_trigger(const NewTask *task, const AddedTask *result, TimestampTz now)
+{
+	TaskTrigger trigger;
+
+	memset(&trigger, 0, offsetof(TaskTrigger, type));
+	memcpy(trigger.id, &result->id, sizeof(trigger.id));
+	trigger.due_us = task->run_after > now ? unix_us(task->run_after) : 0;
+	trigger.size = task->size;
+	trigger.priority = task->priority;
+	trigger.type_len = strlen(task->type);
+	memcpy(trigger.type, task->type, trigger.type_len + 1);
+	commit_remember(task->bucket, &trigger);
+}
+
+/* Stores one checked task; between SPI_connect() and SPI_finish(). */
+static void
+add_one(const NewTask *task, AddedTask *result)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	bool		has_id = !task->nulls[NEW_TASK_ID];
+
+	memset(result, 0, sizeof(*result));
+	if (has_id)
+		result->id = *DatumGetUUIDP(task->values[NEW_TASK_ID]);
+	else
+		task_id_make(unix_us(now), pg_prng_uint64(&pg_global_prng_state),
+					 result->id.data);
+	if ((has_id || !task->nulls[NEW_KEY]) && !claim_key(task, result))
+		return;
+	if (!insert_row(task, result, now))
+	{
+		/* A task whose id was generated, now used as the caller's own. */
+		if (!task->nulls[NEW_KEY])
+			refuse_other_key(&result->id);
+		find_version(result);
+		return;
+	}
+	result->added = result->version_known = true;
+	remember_trigger(task, result, now);
+}
+
+static void
+fill_result(const AddedTask *result, Datum *values, bool *nulls)
+{
+	values[0] = UUIDPGetDatum(&result->id);
+	nulls[0] = false;
+	values[1] = Int64GetDatum(result->version);
+	nulls[1] = !result->version_known;
+	values[2] = CStringGetTextDatum(result->added ? "added" : "already_exists");
+	nulls[2] = false;
+}
+
+PG_FUNCTION_INFO_V1(twt_add_task);
+Datum
+twt_add_task(PG_FUNCTION_ARGS)
+{
+	NewTask		task;
+	AddedTask	result;
+	Datum		values[3];
+	bool		nulls[3];
+	TupleDesc	desc;
+	HeapTuple	tuple;
+
+	for (int i = 0; i < NEW_FIELDS; i++)
+	{
+		task.values[i] = PG_GETARG_DATUM(i);
+		task.nulls[i] = PG_ARGISNULL(i);
+	}
+	check_new_task(&task);
+
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "could not connect to SPI");
+	add_one(&task, &result);
+	SPI_finish();
+
+	fill_result(&result, values, nulls);
+	desc = lookup_rowtype_tupdesc(get_func_rettype(fcinfo->flinfo->fn_oid), -1);
+	tuple = heap_form_tuple(desc, values, nulls);
+	ReleaseTupleDesc(desc);
+	PG_RETURN_DATUM(HeapTupleGetDatum(tuple));
+}
+
+/* One element of add_tasks(); what may be left out gets its default. */
+static void
+unpack_element(Datum element, bool isnull, NewTask *task)
+{
+	HeapTupleHeader header;
+	HeapTupleData tuple;
+	TupleDesc	desc;
+
+	if (isnull)
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("a task must not be null")));
+	header = DatumGetHeapTupleHeader(element);
+	desc = lookup_rowtype_tupdesc(HeapTupleHeaderGetTypeId(header),
+								  HeapTupleHeaderGetTypMod(header));
+	tuple.t_len = HeapTupleHeaderGetDatumLength(header);
+	ItemPointerSetInvalid(&tuple.t_self);
+	tuple.t_tableOid = InvalidOid;
+	tuple.t_data = header;
+	heap_deform_tuple(&tuple, desc, task->values, task->nulls);
+	ReleaseTupleDesc(desc);
+
+	if (task->nulls[NEW_PRIORITY])
+		task->values[NEW_PRIORITY] = Int32GetDatum(5);
+	if (task->nulls[NEW_BUCKET])
+		task->values[NEW_BUCKET] = CStringGetTextDatum("default");
+	task->nulls[NEW_PRIORITY] = task->nulls[NEW_BUCKET] = false;
+}
+
+static void
+element_context(void *arg)
+{
+	errcontext("task %d of add_tasks", *(int *) arg);
+}
+
+PG_FUNCTION_INFO_V1(twt_add_tasks);
+Datum
+twt_add_tasks(PG_FUNCTION_ARGS)
+{
+	ArrayType  *array = PG_GETARG_ARRAYTYPE_P(0);
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	MemoryContext per_task = AllocSetContextCreate(CurrentMemoryContext,
+												   "twtasks add_tasks",
+												   ALLOCSET_DEFAULT_SIZES);
+	Datum	   *elements;
+	bool	   *isnull;
+	int			n;
+	int			i = 0;
+	ErrorContextCallback context = {error_context_stack, element_context, &i};
+
+	InitMaterializedSRF(fcinfo, 0);
+	deconstruct_array(array, ARR_ELEMTYPE(array), -1, false, TYPALIGN_DOUBLE,
+					  &elements, &isnull, &n);
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "could not connect to SPI");
+	error_context_stack = &context;
+	while (i < n)
+	{
+		MemoryContext old = MemoryContextSwitchTo(per_task);
+		NewTask		task;
+		AddedTask	result;
+		Datum		values[3];
+		bool		nulls[3];
+
+		i++;
+		CHECK_FOR_INTERRUPTS();
+		unpack_element(elements[i - 1], isnull[i - 1], &task);
+		check_new_task(&task);
+		add_one(&task, &result);
+		fill_result(&result, values, nulls);
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(per_task);
+		SPI_freetuptable(SPI_tuptable);
+	}
+	error_context_stack = context.previous;
+	SPI_finish();
+	return (Datum) 0;
+}
+
+/* The other functions' way to queue_trigger(): already stored and checked. */
+PG_FUNCTION_INFO_V1(twt_queue_trigger);
+Datum
+twt_queue_trigger(PG_FUNCTION_ARGS)
+{
+	TaskTrigger trigger;
+	char	   *bucket;
+	char	   *type;
+
+	for (int i = 0; i < 6; i++)
+		if (PG_ARGISNULL(i))
+			PG_RETURN_VOID();
+	bucket = text_to_cstring(PG_GETARG_TEXT_PP(2));
+	type = text_to_cstring(PG_GETARG_TEXT_PP(3));
+	if (!trigger_bucket_valid(bucket, strlen(bucket)) ||
+		!trigger_type_valid(type, strlen(type)))
+		PG_RETURN_VOID();
+	memset(&trigger, 0, sizeof(trigger));
+	memcpy(trigger.id, PG_GETARG_UUID_P(0), sizeof(trigger.id));
+	trigger.version = PG_GETARG_INT64(1);
+	trigger.priority = PG_GETARG_INT16(4);
+	trigger.size = PG_GETARG_INT32(5);
+	trigger.due_us = PG_ARGISNULL(6) ? 0 : unix_us(PG_GETARG_TIMESTAMPTZ(6));
+	trigger.type_len = strlen(type);
+	memcpy(trigger.type, type, trigger.type_len);
+	commit_remember(bucket, &trigger);
+	PG_RETURN_VOID();
+}

@@ -1,0 +1,46 @@
+/*-------------------------------------------------------------------------
+ *
+ * check.h
+ *		The arguments of add_task(), and what must hold of them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_CHECK_H
+#define TWT_CHECK_H
+
+#include "datatype/timestamp.h"
+
+/* In the order of add_task()'s parameters and of type twtasks.new_task. */
+typedef enum NewField
+{
+	NEW_TYPE,
+	NEW_DATA,
+	NEW_SUB_TYPE,
+	NEW_KEY,
+	NEW_TASK_ID,
+	NEW_PRIORITY,
+	NEW_RUN_AFTER,
+	NEW_BUCKET,
+	NEW_EXPIRES,
+	NEW_CONTEXT,
+	NEW_PAYLOAD,
+	NEW_FIELDS
+} NewField;
+
+typedef struct NewTask
+{
+	Datum		values[NEW_FIELDS];
+	bool		nulls[NEW_FIELDS];
+
+	/* filled by check_new_task() */
+	const char *type;
+	const char *bucket;
+	int			priority;
+	TimestampTz run_after;		/* DT_NOBEGIN: at once */
+	int32		size;			/* bytes of data, payload and context */
+} NewTask;
+
+/* Raises an error that names the argument, its value and what it must be. */
+extern void check_new_task(NewTask *task);
+
+#endif							/* TWT_CHECK_H */

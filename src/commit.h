@@ -1,0 +1,30 @@
+/*-------------------------------------------------------------------------
+ *
+ * commit.h
+ *		Triggers of the current transaction, from add_task() to its commit.
+ *
+ *		from: add.c			to: queue.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_COMMIT_H
+#define TWT_COMMIT_H
+
+#include "common/trigger.h"
+
+/* Above this many triggers a transaction only says "bucket B has news". */
+#define COMMIT_MAX_TRIGGERS 1024
+
+/* Registers the transaction callbacks; once per process, from _PG_init(). */
+extern void commit_init(void);
+
+/*
+ * Remembers a trigger for the end of this transaction.  If that commits, the
+ * trigger is queued and a sidecar of the bucket woken; if it, or the
+ * subtransaction we are in, rolls back, the trigger is forgotten.
+ *
+ * Attaches the bucket's queue and allocates: may raise an error.
+ */
+extern void commit_remember(const char *bucket, const TaskTrigger *trigger);
+
+#endif							/* TWT_COMMIT_H */

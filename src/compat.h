@@ -1,0 +1,50 @@
+/*-------------------------------------------------------------------------
+ *
+ * compat.h
+ *		The only file that knows PostgreSQL's version.
+ *
+ * Gives older servers the newest server's names, so that bodies are written
+ * once.  An unknown major version is refused at compile time: what is legal
+ * in a transaction callback has to be looked up anew for each.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_COMPAT_H
+#define TWT_COMPAT_H
+
+#include "catalog/pg_proc.h"
+#include "storage/lock.h"
+#include "storage/proc.h"
+#include "utils/acl.h"
+#include "utils/regproc.h"
+#include "utils/wait_event.h"
+
+#if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= 190000
+#error "twtasks supports PostgreSQL 15 to 18"
+#endif
+
+#if PG_VERSION_NUM >= 160000
+#define twt_may_execute(function, role) \
+	(object_aclcheck(ProcedureRelationId, function, role, ACL_EXECUTE) == ACLCHECK_OK)
+#define twt_parse_name(text) stringToQualifiedNameList(text, NULL)
+#else
+#define twt_may_execute(function, role) \
+	(pg_proc_aclcheck(function, role, ACL_EXECUTE) == ACLCHECK_OK)
+#define twt_parse_name(text) stringToQualifiedNameList(text)
+#endif
+
+#if PG_VERSION_NUM >= 170000
+#define twt_holds_lock(tag, mode) LockHeldByMe(tag, mode, false)
+#define twt_my_proc_number() ((uint32) MyProcNumber)
+#else
+#define twt_holds_lock(tag, mode) LockHeldByMe(tag, mode)
+#define twt_my_proc_number() ((uint32) MyProc->pgprocno)
+#endif
+
+#if PG_VERSION_NUM >= 180000
+#define TWT_MODULE_MAGIC(name, version) PG_MODULE_MAGIC_EXT(.name = name, .version = version)
+#else
+#define TWT_MODULE_MAGIC(name, version) PG_MODULE_MAGIC
+#endif
+
+#endif							/* TWT_COMPAT_H */

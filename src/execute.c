@@ -1,0 +1,119 @@
+/*-------------------------------------------------------------------------
+ *
+ * execute.c
+ *		Calls a task's handler that is a SQL function.
+ *
+ *		from: sidecar/execute_sql.c			to: sidecar/finish.c
+ *
+ * The function runs as the role that was configured for it, never as our
+ * owner, and cannot change that: SET ROLE and SET SESSION AUTHORIZATION are
+ * refused while it runs.  It sees the session's own search_path; what it
+ * sets is put back when it ends.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "twtasks.h"
+
+#include "access/htup_details.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "parser/parse_func.h"
+#include "parser/parse_type.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+/* The role a handler runs as; checks that the session may become it. */
+static Oid
+handler_role(FunctionCallInfo fcinfo, int number)
+{
+	Oid			role;
+
+	if (PG_ARGISNULL(number))
+		return GetSessionUserId();
+	role = get_role_oid(NameStr(*PG_GETARG_NAME(number)), false);
+	if (!is_member_of_role(GetSessionUserId(), role))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied to run a handler as role \"%s\"",
+						NameStr(*PG_GETARG_NAME(number))),
+				 errhint("GRANT that role to the sidecar's role.")));
+	return role;
+}
+
+static Oid
+own_type(const char *name)
+{
+	Oid			schema = get_namespace_oid("twtasks", false);
+
+	return GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid,
+						   CStringGetDatum(name), ObjectIdGetDatum(schema));
+}
+
+PG_FUNCTION_INFO_V1(twt_find_handler);
+Datum
+twt_find_handler(PG_FUNCTION_ARGS)
+{
+	Oid			input = own_type("task_input");
+	Oid			function;
+	Oid			result;
+	char	   *name;
+
+	if (PG_ARGISNULL(0))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("function must not be null")));
+	name = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	function = LookupFuncName(twt_parse_name(name), 1, &input, true);
+	if (!OidIsValid(function))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_FUNCTION),
+				 errmsg("handler function \"%s\" does not exist", name),
+				 errhint("Create it as %s(task twtasks.task_input), with its schema in the name.", name)));
+	result = get_func_rettype(function);
+	if ((result != VOIDOID && result != own_type("task_result")) ||
+		get_func_retset(function))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_FUNCTION),
+				 errmsg("handler function \"%s\" must return twtasks.task_result or void", name)));
+	if (!twt_may_execute(function, handler_role(fcinfo, 1)))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied for handler function \"%s\"", name)));
+	PG_RETURN_OID(function);
+}
+
+PG_FUNCTION_INFO_V1(twt_call_handler);
+Datum
+twt_call_handler(PG_FUNCTION_ARGS)
+{
+	Oid			function = PG_GETARG_OID(0);
+	Oid			role = handler_role(fcinfo, 1);
+	int			nest = NewGUCNestLevel();
+
+	LOCAL_FCINFO(call, 1);
+	FmgrInfo	flinfo;
+	Oid			save_user;
+	int			save_context;
+	Datum		answer;
+
+	(void) set_config_option("search_path", GetConfigOptionResetString("search_path"),
+							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	GetUserIdAndSecContext(&save_user, &save_context);
+	SetUserIdAndSecContext(role, save_context | SECURITY_LOCAL_USERID_CHANGE);
+
+	fmgr_info(function, &flinfo);
+	InitFunctionCallInfoData(*call, &flinfo, 1, InvalidOid, NULL, NULL);
+	call->args[0].value = PG_GETARG_DATUM(2);
+	call->args[0].isnull = PG_ARGISNULL(2);
+	answer = FunctionCallInvoke(call);
+
+	SetUserIdAndSecContext(save_user, save_context);
+	AtEOXact_GUC(false, nest);
+	if (call->isnull || get_func_rettype(function) == VOIDOID)
+		PG_RETURN_NULL();
+	PG_RETURN_DATUM(answer);
+}

@@ -1,0 +1,350 @@
+/*-------------------------------------------------------------------------
+ *
+ * next_triggers.c
+ *		CALL next_triggers(): a sidecar takes triggers, or waits for them.
+ *
+ *		from: queue.c			to: sidecar/queue_ring.c
+ *
+ * A waiting query would hold a snapshot and keep vacuum from its work.  So
+ * this is a procedure, and it commits before it waits: the new transaction
+ * has neither a snapshot nor an id of its own.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "twtasks.h"
+
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "nodes/parsenodes.h"
+#include "storage/ipc.h"
+#include "storage/latch.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/timestamp.h"
+#include "utils/uuid.h"
+
+#include "queue.h"
+
+#define MAX_BUCKETS 64
+#define MAX_TRIGGERS 10000
+#define MAX_WAIT_MS 600000
+
+typedef struct Taken
+{
+	int			nbuckets;
+	char	   *names[MAX_BUCKETS];
+	Queue	   *queues[MAX_BUCKETS];
+	bool		sweep[MAX_BUCKETS];
+	bool		node_gone;
+	int64		due_us;			/* 0: none */
+	int			max;
+	int			n;
+	pg_uuid_t  *ids;
+	Datum	   *id;
+	Datum	   *version;
+	Datum	   *type;
+	Datum	   *priority;
+	Datum	   *size;
+	Datum	   *bucket;
+} Taken;
+
+/* The queues this backend waits at, for its end. */
+static Queue *waiting[MAX_BUCKETS];
+static int	nwaiting = 0;
+
+/*
+ * A wake-up may have reached us that we no longer act on: hand it on.
+ */
+static void
+stop_waiting(void)
+{
+	for (int i = 0; i < nwaiting; i++)
+	{
+		queue_unwait(waiting[i]);
+		if (queue_has_news(waiting[i]))
+			queue_wake(waiting[i]);
+	}
+	nwaiting = 0;
+}
+
+static void
+on_backend_exit(int code, Datum arg)
+{
+	stop_waiting();
+}
+
+static void
+start_waiting(Taken *taken)
+{
+	static bool registered = false;
+
+	if (!registered)
+		before_shmem_exit(on_backend_exit, 0);
+	registered = true;
+	for (int i = 0; i < taken->nbuckets; i++)
+		if (queue_wait(taken->queues[i]))
+			waiting[nwaiting++] = taken->queues[i];
+}
+
+static void
+take_one(Taken *taken, int bucket, const TaskTrigger *trigger)
+{
+	int			n = taken->n;
+
+	if (trigger->due_us != 0)
+	{
+		if (taken->due_us == 0 || trigger->due_us < taken->due_us)
+			taken->due_us = trigger->due_us;
+		return;
+	}
+	memcpy(&taken->ids[n], trigger->id, sizeof(pg_uuid_t));
+	taken->id[n] = UUIDPGetDatum(&taken->ids[n]);
+	taken->version[n] = Int64GetDatum(trigger->version);
+	taken->type[n] = PointerGetDatum(cstring_to_text_with_len(trigger->type,
+															  trigger->type_len));
+	taken->priority[n] = Int16GetDatum(trigger->priority);
+	taken->size[n] = Int32GetDatum(trigger->size);
+	taken->bucket[n] = Int32GetDatum(bucket + 1);
+	taken->n++;
+}
+
+/* True when there is something to tell. */
+static bool
+take_all(Taken *taken)
+{
+	bool		any = false;
+
+	for (int i = 0; i < taken->nbuckets; i++)
+	{
+		uint32		flags = queue_take_flags(taken->queues[i]);
+		TaskTrigger trigger;
+
+		taken->sweep[i] = (flags & QUEUE_NEED_SWEEP) != 0;
+		taken->node_gone |= (flags & QUEUE_NODE_GONE) != 0;
+		any |= flags != 0;
+		while (taken->n < taken->max && queue_pop(taken->queues[i], &trigger))
+		{
+			take_one(taken, i, &trigger);
+			any = true;
+		}
+	}
+	return any;
+}
+
+/* What we leave behind is for the next one who waits. */
+static void
+wake_others(Taken *taken)
+{
+	for (int i = 0; i < taken->nbuckets; i++)
+		if (queue_has_news(taken->queues[i]))
+			queue_wake(taken->queues[i]);
+}
+
+static void
+wait_for_news(Taken *taken, TimestampTz until)
+{
+	for (;;)
+	{
+		long		ms;
+		bool		any;
+
+		start_waiting(taken);
+		any = take_all(taken);
+		ms = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), until);
+		if (!any && ms > 0)
+			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+							 ms, PG_WAIT_EXTENSION);
+		ResetLatch(MyLatch);
+		if (!any)
+			any = take_all(taken);
+		for (int i = 0; i < nwaiting; i++)
+			queue_unwait(waiting[i]);
+		nwaiting = 0;
+		if (any || ms <= 0)
+			return;
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
+/* Waits without a snapshot; see above. */
+static void
+wait_outside(Taken *taken, int wait_ms)
+{
+	TimestampTz until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), wait_ms);
+
+	if (SPI_connect_ext(SPI_OPT_NONATOMIC) != SPI_OK_CONNECT)
+		elog(ERROR, "could not connect to SPI");
+	SPI_commit();
+	SPI_finish();
+	PG_TRY();
+	{
+		wait_for_news(taken, until);
+	}
+	PG_CATCH();
+	{
+		stop_waiting();
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+}
+
+static int
+int_argument(FunctionCallInfo fcinfo, int number, const char *name, int max)
+{
+	int			value;
+
+	if (PG_ARGISNULL(number))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("%s must not be null", name)));
+	value = PG_GETARG_INT32(number);
+	if (value < 0 || value > max)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("%s must be between 0 and %d, not %d", name, max, value)));
+	return value;
+}
+
+static void
+attach_buckets(FunctionCallInfo fcinfo, Taken *taken)
+{
+	Datum	   *names;
+	bool	   *nulls;
+
+	if (PG_ARGISNULL(0))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("buckets must not be null")));
+	deconstruct_array(PG_GETARG_ARRAYTYPE_P(0), TEXTOID, -1, false, TYPALIGN_INT,
+					  &names, &nulls, &taken->nbuckets);
+	if (taken->nbuckets < 1 || taken->nbuckets > MAX_BUCKETS)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("buckets must have 1 to %d elements", MAX_BUCKETS)));
+	for (int i = 0; i < taken->nbuckets; i++)
+	{
+		char	   *name = nulls[i] ? "" : TextDatumGetCString(names[i]);
+
+		if (!trigger_bucket_valid(name, strlen(name)))
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("invalid bucket in element %d of buckets", i + 1)));
+		taken->names[i] = name;
+		taken->queues[i] = queue_attach(name);
+		if (taken->queues[i] == NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+					 errmsg("no queue is free for bucket \"%s\"", name),
+					 errhint("Increase twtasks.queues and restart the server.")));
+	}
+}
+
+static void
+check_call(FunctionCallInfo fcinfo)
+{
+	if (!queue_available())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("twtasks was not preloaded"),
+				 errhint("Add twtasks to shared_preload_libraries and restart the server, or LISTEN twtasks.")));
+	if (fcinfo->context == NULL || !IsA(fcinfo->context, CallContext) ||
+		castNode(CallContext, fcinfo->context)->atomic)
+		ereport(ERROR,
+				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
+				 errmsg("next_triggers cannot run inside a transaction block"),
+				 errhint("CALL it by itself: while it waits it must not hold a snapshot.")));
+}
+
+static void
+make_room(Taken *taken)
+{
+	int			max = Max(taken->max, 1);
+
+	taken->ids = palloc(max * sizeof(pg_uuid_t));
+	taken->id = palloc(max * sizeof(Datum));
+	taken->version = palloc(max * sizeof(Datum));
+	taken->type = palloc(max * sizeof(Datum));
+	taken->priority = palloc(max * sizeof(Datum));
+	taken->size = palloc(max * sizeof(Datum));
+	taken->bucket = palloc(max * sizeof(Datum));
+}
+
+static Datum
+sweep_array(Taken *taken)
+{
+	Datum		names[MAX_BUCKETS];
+	int			n = 0;
+
+	for (int i = 0; i < taken->nbuckets; i++)
+		if (taken->sweep[i])
+			names[n++] = CStringGetTextDatum(taken->names[i]);
+	return PointerGetDatum(construct_array(names, n, TEXTOID, -1, false, TYPALIGN_INT));
+}
+
+static Datum
+form_result(FunctionCallInfo fcinfo, Taken *taken)
+{
+	Datum		values[9];
+	bool		nulls[9] = {false};
+	TupleDesc	desc;
+
+#define ARRAY(elements, type, len, byval, align) \
+	PointerGetDatum(construct_array(elements, taken->n, type, len, byval, align))
+	values[0] = ARRAY(taken->id, UUIDOID, UUID_LEN, false, TYPALIGN_CHAR);
+	values[1] = ARRAY(taken->version, INT8OID, 8, FLOAT8PASSBYVAL, TYPALIGN_DOUBLE);
+	values[2] = ARRAY(taken->type, TEXTOID, -1, false, TYPALIGN_INT);
+	values[3] = ARRAY(taken->priority, INT2OID, 2, true, TYPALIGN_SHORT);
+	values[4] = ARRAY(taken->size, INT4OID, 4, true, TYPALIGN_INT);
+	values[5] = ARRAY(taken->bucket, INT4OID, 4, true, TYPALIGN_INT);
+#undef ARRAY
+	nulls[6] = taken->due_us == 0;
+	values[6] = TimestampTzGetDatum(taken->due_us -
+									(POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * USECS_PER_DAY);
+	values[7] = sweep_array(taken);
+	values[8] = BoolGetDatum(taken->node_gone);
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "next_triggers has no row type");
+	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls));
+}
+
+PG_FUNCTION_INFO_V1(twt_next_triggers);
+Datum
+twt_next_triggers(PG_FUNCTION_ARGS)
+{
+	Taken	   *taken = palloc0(sizeof(Taken));
+	int			wait_ms;
+
+	check_call(fcinfo);
+	taken->max = int_argument(fcinfo, 1, "max_triggers", MAX_TRIGGERS);
+	wait_ms = int_argument(fcinfo, 2, "wait_ms", MAX_WAIT_MS);
+	attach_buckets(fcinfo, taken);
+	make_room(taken);
+	if (!take_all(taken) && wait_ms > 0)
+		wait_outside(taken, wait_ms);
+	wake_others(taken);
+	PG_RETURN_DATUM(form_result(fcinfo, taken));
+}
+
+PG_FUNCTION_INFO_V1(twt_queue_stats);
+Datum
+twt_queue_stats(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	QueueStats	stats;
+
+	InitMaterializedSRF(fcinfo, 0);
+	for (int i = 0; queue_stats(i, &stats); i++)
+	{
+		Datum		values[6] = {
+			CStringGetTextDatum(stats.bucket), Int64GetDatum(stats.waiting),
+			Int64GetDatum(stats.pushed), Int64GetDatum(stats.dropped),
+			Int32GetDatum(stats.waiters), BoolGetDatum(stats.need_sweep)
+		};
+		bool		nulls[6] = {false};
+
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	}
+	return (Datum) 0;
+}

@@ -1,0 +1,49 @@
+/*-------------------------------------------------------------------------
+ *
+ * node.c
+ *		A node's life is tied to a session: its lock, and word of its end.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "twtasks.h"
+
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "storage/ipc.h"
+#include "storage/lmgr.h"
+
+#include "queue.h"
+
+static void
+on_session_end(int code, Datum arg)
+{
+	queue_ask_database(QUEUE_NODE_GONE);
+}
+
+PG_FUNCTION_INFO_V1(twt_watch_session);
+Datum
+twt_watch_session(PG_FUNCTION_ARGS)
+{
+	static bool registered = false;
+
+	/*
+	 * on_shmem_exit callbacks run after the locks were released, so that who
+	 * is woken finds the lock free.
+	 */
+	if (!registered)
+		on_shmem_exit(on_session_end, 0);
+	registered = true;
+	PG_RETURN_VOID();
+}
+
+/* Whether this session holds the (one-key, exclusive) advisory lock. */
+PG_FUNCTION_INFO_V1(twt_session_holds);
+Datum
+twt_session_holds(PG_FUNCTION_ARGS)
+{
+	int64		key = PG_GETARG_INT64(0);
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, (uint32) (key >> 32), (uint32) key, 1);
+	PG_RETURN_BOOL(twt_holds_lock(&tag, ExclusiveLock));
+}

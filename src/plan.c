@@ -1,0 +1,85 @@
+/*-------------------------------------------------------------------------
+ *
+ * plan.c
+ *		Statements of the extension, prepared once per session.
+ *
+ * All text of SQL in the C part is here.  Every name is qualified and every
+ * operator as well, so that no search_path can change a meaning.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "twtasks.h"
+
+#include "catalog/pg_type.h"
+
+#include "plan.h"
+
+#define PLAN_MAX_ARGS 16
+
+typedef struct Statement
+{
+	const char *text;
+	int			nargs;
+	Oid			types[PLAN_MAX_ARGS];
+} Statement;
+
+static const Statement statements[PLAN_COUNT] = {
+	[PLAN_CLAIM_KEY] = {
+		"INSERT INTO twtasks.unique_key (task_id, key) VALUES ($1, $2) "
+		"ON CONFLICT DO NOTHING",
+		2, {UUIDOID, TEXTOID}
+	},
+	[PLAN_FIND_KEY] = {
+		"SELECT k.task_id, k.key FROM twtasks.unique_key k "
+		"WHERE k.task_id OPERATOR(pg_catalog.=) $1 OR k.key OPERATOR(pg_catalog.=) $2",
+		2, {UUIDOID, TEXTOID}
+	},
+	[PLAN_FIND_VERSION] = {
+		"SELECT t.version FROM twtasks.task t WHERE t.id OPERATOR(pg_catalog.=) $1 "
+		"UNION ALL "
+		"SELECT f.version FROM twtasks.finished_task f WHERE f.id OPERATOR(pg_catalog.=) $1 "
+		"LIMIT 1",
+		1, {UUIDOID}
+	},
+	[PLAN_INSERT_TASK] = {
+		"INSERT INTO twtasks.task (id, created, state_time, next_event_time, expires, status, "
+		"queued, size, priority, type, sub_type, bucket, key, data, payload, context) "
+		"VALUES ($1, $2, $2, $3, $4, "
+		"CASE WHEN $5 THEN 'SUBMITTED'::twtasks.task_status ELSE 'WAITING'::twtasks.task_status END, "
+		"$5, $6, $7, $8, $9, $10, $11, $12, $13, $14) "
+		"ON CONFLICT (id) DO NOTHING",
+		14, {UUIDOID, TIMESTAMPTZOID, TIMESTAMPTZOID, TIMESTAMPTZOID, BOOLOID,
+			INT4OID, INT2OID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, JSONBOID,
+		BYTEAOID, JSONBOID}
+	},
+};
+
+static SPIPlanPtr plans[PLAN_COUNT];
+
+static SPIPlanPtr
+get_plan(PlanId id)
+{
+	const Statement *s = &statements[id];
+	SPIPlanPtr	plan;
+
+	if (plans[id] != NULL)
+		return plans[id];
+	plan = SPI_prepare(s->text, s->nargs, (Oid *) s->types);
+	if (plan == NULL)
+		elog(ERROR, "could not prepare statement %d: %s", id,
+			 SPI_result_code_string(SPI_result));
+	SPI_keepplan(plan);
+	plans[id] = plan;
+	return plan;
+}
+
+uint64
+plan_execute(PlanId id, Datum *values, const char *nulls)
+{
+	int			code = SPI_execute_plan(get_plan(id), values, nulls, false, 0);
+
+	if (code < 0)
+		elog(ERROR, "could not execute statement %d: %s", id,
+			 SPI_result_code_string(code));
+	return SPI_processed;
+}

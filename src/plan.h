@@ -1,0 +1,29 @@
+/*-------------------------------------------------------------------------
+ *
+ * plan.h
+ *		Statements of the extension, prepared once per session.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_PLAN_H
+#define TWT_PLAN_H
+
+#include "executor/spi.h"
+
+typedef enum PlanId
+{
+	PLAN_CLAIM_KEY,				/* task_id uuid, key text */
+	PLAN_FIND_KEY,				/* task_id uuid, key text -> task_id, key */
+	PLAN_FIND_VERSION,			/* task_id uuid -> version */
+	PLAN_INSERT_TASK,			/* see plan.c */
+	PLAN_COUNT
+} PlanId;
+
+/*
+ * Executes a statement; between SPI_connect() and SPI_finish().  Returns the
+ * number of rows; those of a query are in SPI_tuptable.  Raises whatever the
+ * statement raises.
+ */
+extern uint64 plan_execute(PlanId id, Datum *values, const char *nulls);
+
+#endif							/* TWT_PLAN_H */

@@ -1,0 +1,138 @@
+/*-------------------------------------------------------------------------
+ *
+ * settings.c
+ *		The settings (GUCs) of the extension, as one table.
+ *
+ * None of them can be changed by an ordinary user: what one session may set
+ * must not change what others, or the sidecars, execute.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "twtasks.h"
+
+#include <limits.h>
+
+#include "datatype/timestamp.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/timestamp.h"
+
+#include "queue.h"
+#include "settings.h"
+
+bool		twt_enabled = true;
+int			twt_queue_size = 16384;
+int			twt_queues = 16;
+int			twt_max_payload = 16 * 1024 * 1024;
+int			twt_keep_finished = 30 * 24 * 60;
+
+typedef struct Setting
+{
+	const char *name;
+	const char *what;
+	const char *more;
+	void	   *target;			/* bool * when max is 0, else int * */
+	int			min;
+	int			max;
+	GucContext	context;
+	int			flags;
+	GucIntCheckHook check;
+} Setting;
+
+/* Positions wrap by a mask. */
+static bool
+check_queue_size(int *value, void **extra, GucSource source)
+{
+	if ((*value & (*value - 1)) == 0)
+		return true;
+	GUC_check_errdetail("The value must be a power of two.");
+	GUC_check_errhint("Use 16384, or a number such as 4096, 8192, 32768.");
+	return false;
+}
+
+/* More than this could be stored but neither read nor dumped as text. */
+static bool
+check_max_payload(int *value, void **extra, GucSource source)
+{
+	if (*value <= 256 * 1024 * 1024)
+		return true;
+	GUC_check_errdetail("Above 256MB a payload could be stored but no longer dumped.");
+	return false;
+}
+
+static const Setting table[] = {
+	{"twtasks.enabled",
+		"Whether tasks may be grabbed and triggers are queued.",
+		"Off stops execution in all sidecars; tasks can still be added and wait.",
+	&twt_enabled, 0, 0, PGC_SIGHUP, 0, NULL},
+	{"twtasks.queue_size",
+		"Triggers that each shared-memory queue can hold; a power of two.",
+		"A full queue loses no task: the sidecars look at the table instead.",
+	&twt_queue_size, 16, 1 << 20, PGC_POSTMASTER, 0, check_queue_size},
+	{"twtasks.queues",
+		"Shared-memory queues, one for each bucket of each database.",
+		NULL,
+	&twt_queues, 1, 1024, PGC_POSTMASTER, 0, NULL},
+	{"twtasks.max_payload",
+		"Largest data, payload and context of a task together.",
+		NULL,
+	&twt_max_payload, 1024, INT_MAX, PGC_SUSET, GUC_UNIT_BYTE, check_max_payload},
+	{"twtasks.keep_finished",
+		"How long finished tasks are kept.",
+		"Whole days of history are dropped; keys and ids can be used again then.",
+	&twt_keep_finished, 1, INT_MAX, PGC_SIGHUP, GUC_UNIT_MIN, NULL},
+};
+
+static void
+define_setting(const Setting *s)
+{
+	if (s->max == 0)
+		DefineCustomBoolVariable(s->name, s->what, s->more, s->target,
+								 *(bool *) s->target, s->context, s->flags,
+								 NULL, NULL, NULL);
+	else
+		DefineCustomIntVariable(s->name, s->what, s->more, s->target,
+								*(int *) s->target, s->min, s->max, s->context,
+								s->flags, s->check, NULL, NULL);
+}
+
+void
+settings_init(void)
+{
+	for (int i = 0; i < (int) lengthof(table); i++)
+	{
+		/* Shared memory exists only when we were preloaded. */
+		if (table[i].context == PGC_POSTMASTER &&
+			!process_shared_preload_libraries_in_progress)
+			continue;
+		define_setting(&table[i]);
+	}
+	MarkGUCPrefixReserved("twtasks");
+}
+
+PG_FUNCTION_INFO_V1(twt_is_enabled);
+Datum
+twt_is_enabled(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(twt_enabled);
+}
+
+PG_FUNCTION_INFO_V1(twt_keep_finished_interval);
+PG_FUNCTION_INFO_V1(twt_queue_kind);
+
+Datum
+twt_keep_finished_interval(PG_FUNCTION_ARGS)
+{
+	Interval   *keep = palloc0(sizeof(Interval));
+
+	keep->time = (TimeOffset) twt_keep_finished * USECS_PER_MINUTE;
+	PG_RETURN_INTERVAL_P(keep);
+}
+
+Datum
+twt_queue_kind(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_TEXT_P(cstring_to_text(queue_available() ? "ring" : "notify"));
+}

@@ -1,0 +1,20 @@
+/*-------------------------------------------------------------------------
+ *
+ * settings.h
+ *		The settings (GUCs) of the extension.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_SETTINGS_H
+#define TWT_SETTINGS_H
+
+extern bool twt_enabled;		/* twtasks.enabled */
+extern int	twt_queue_size;		/* twtasks.queue_size, triggers per queue */
+extern int	twt_queues;			/* twtasks.queues */
+extern int	twt_max_payload;	/* twtasks.max_payload, bytes */
+extern int	twt_keep_finished;	/* twtasks.keep_finished, minutes */
+
+/* Defines the settings; from _PG_init(). */
+extern void settings_init(void);
+
+#endif							/* TWT_SETTINGS_H */

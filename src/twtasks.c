@@ -1,0 +1,36 @@
+/*-------------------------------------------------------------------------
+ *
+ * twtasks.c
+ *		Loading: each module is initialized, once per process.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "twtasks.h"
+
+#include "access/parallel.h"
+#include "access/xlog.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+
+#include "commit.h"
+#include "common/version.h"
+#include "queue.h"
+#include "settings.h"
+
+TWT_MODULE_MAGIC("twtasks", TWT_VERSION);
+
+extern PGDLLEXPORT void _PG_init(void);
+
+void
+_PG_init(void)
+{
+	settings_init();
+	queue_init();
+	commit_init();
+}
+
+bool
+twt_is_inert(void)
+{
+	return IsBinaryUpgrade || IsParallelWorker() || RecoveryInProgress();
+}

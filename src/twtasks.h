@@ -1,0 +1,30 @@
+/*-------------------------------------------------------------------------
+ *
+ * twtasks.h
+ *		The words of the extension, and what its modules share.
+ *
+ *		task		a row: something to be done once its transaction commits
+ *		trigger		"version V of task I may run": a hint, never a promise
+ *		queue		where triggers wait for a sidecar: one ring per bucket
+ *		bucket		a shard of the work
+ *		sidecar		twtasksd, or any program that grabs tasks
+ *		incarnation	one start of a sidecar
+ *
+ * The life of a task is seven words, and each is a file on the side where it
+ * happens: add, commit, queue (here), table, grab, execute, finish (sidecar;
+ * their SQL is in sql/).
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_TWTASKS_H
+#define TWT_TWTASKS_H
+
+#include "postgres.h"
+
+#include "compat.h"
+#include "common/trigger.h"
+
+/* A session that is not to touch anything: upgrades, recovery, workers. */
+extern bool twt_is_inert(void);
+
+#endif							/* TWT_TWTASKS_H */
