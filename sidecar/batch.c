@@ -1,0 +1,156 @@
+/*-------------------------------------------------------------------------
+ *
+ * batch.c
+ *		Triggers that go to the database in one statement.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "port.h"
+
+#include "batch.h"
+
+/* One task may carry more than this; then it goes alone. */
+#define BATCH_MAX_BYTES (4 * 1024 * 1024)
+
+/*
+ * The database's own end of a task's time: after the sidecar had time to end
+ * the handler and to report that.
+ */
+#define FINISH_MARGIN_US SECONDS_TO_US(10)
+
+Batch *
+batch_new(void)
+{
+	Batch	   *batch = palloc(sizeof(Batch));
+
+	batch->n = 0;
+	batch->bytes = 0;
+	batch->token = 0;
+	return batch;
+}
+
+void
+batch_add(Batch *batch, Table *table, TableEntry *entry)
+{
+	Assert(batch->n < BATCH_MAX);
+	batch->items[batch->n].table = table;
+	batch->items[batch->n].entry = entry;
+	memcpy(batch->items[batch->n].id, table_entry_id(entry), 16);
+	batch->n++;
+	batch->bytes += table_entry_size(entry);
+}
+
+bool
+batch_is_full(const Batch *batch)
+{
+	return batch->n == BATCH_MAX || batch->bytes >= BATCH_MAX_BYTES;
+}
+
+static int
+compare_items(const void *a, const void *b)
+{
+	return memcmp(((const BatchItem *) a)->id, ((const BatchItem *) b)->id, 16);
+}
+
+void
+batch_sort(Batch *batch)
+{
+	qsort(batch->items, batch->n, sizeof(BatchItem), compare_items);
+}
+
+void
+batch_add_ids(const Batch *batch, WireParams *params)
+{
+	wire_add_uuid_array(params, batch->n);
+	for (int i = 0; i < batch->n; i++)
+		wire_uuid(params, batch->items[i].id);
+	wire_add_int8_array(params, batch->n);
+	for (int i = 0; i < batch->n; i++)
+		wire_int8(params, table_entry_version(batch->items[i].entry));
+}
+
+static const HandlerConfig *
+item_config(const BatchItem *item)
+{
+	return handler_config(table_entry_tag(item->entry));
+}
+
+void
+batch_add_policies(const Batch *batch, WireParams *params)
+{
+	wire_add_int8_array(params, batch->n);
+	for (int i = 0; i < batch->n; i++)
+	{
+		const HandlerConfig *config = item_config(&batch->items[i]);
+
+		wire_int8(params, (config->timeout_us + config->grace_us +
+						   FINISH_MARGIN_US) / 1000);
+	}
+	wire_add_text_array(params, batch->n);
+	for (int i = 0; i < batch->n; i++)
+		wire_text(params, config_stuck_name(item_config(&batch->items[i])->stuck));
+}
+
+static int
+compare_id(const void *id, const void *item)
+{
+	return memcmp(id, ((const BatchItem *) item)->id, 16);
+}
+
+static BatchItem *
+find_item(Batch *batch, const uint8 *id)
+{
+	BatchItem  *item = bsearch(id, batch->items, batch->n, sizeof(BatchItem),
+							   compare_id);
+
+	return item == NULL || item->entry == NULL ? NULL : item;
+}
+
+Handler *
+batch_take(Batch *batch, const uint8 *id, Limit **slot)
+{
+	BatchItem  *item = find_item(batch, id);
+	Handler    *handler;
+
+	if (item == NULL)
+		return NULL;
+	handler = table_entry_tag(item->entry);
+	*slot = table_entry_limit(item->entry);
+	table_forget(item->table, item->entry);
+	item->entry = NULL;
+	return handler;
+}
+
+int
+batch_drop(Batch *batch)
+{
+	int			left = 0;
+
+	for (int i = 0; i < batch->n; i++)
+	{
+		BatchItem  *item = &batch->items[i];
+
+		if (item->entry == NULL)
+			continue;
+		left++;
+		slots_free(table_entry_limit(item->entry));
+		table_forget(item->table, item->entry);
+	}
+	pfree(batch);
+	return left;
+}
+
+void
+batch_return(Batch *batch)
+{
+	for (int i = 0; i < batch->n; i++)
+	{
+		BatchItem  *item = &batch->items[i];
+
+		if (item->entry == NULL)
+			continue;
+		slots_free(table_entry_limit(item->entry));
+		table_return(item->table, item->entry);
+	}
+	pfree(batch);
+}

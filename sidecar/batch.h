@@ -1,0 +1,63 @@
+/*-------------------------------------------------------------------------
+ *
+ * batch.h
+ *		Triggers that go to the database in one statement.
+ *
+ *		from: table.h (table_pop)			to: grab.h, execute_sql.h
+ *
+ * A batch owns its entries and their booked slots until each is taken out,
+ * or all are dropped.  Entries stand in order of id, as the database locks
+ * them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_BATCH_H
+#define TWT_BATCH_H
+
+#include "handler.h"
+#include "table.h"
+#include "wire.h"
+
+#define BATCH_MAX 300
+
+typedef struct BatchItem
+{
+	TableEntry *entry;			/* NULL: taken out */
+	Table	   *table;
+	uint8		id[16];
+} BatchItem;
+
+typedef struct Batch
+{
+	int			n;
+	int64		bytes;			/* of what the tasks carry, as the triggers
+								 * say */
+	int64		token;
+	BatchItem	items[BATCH_MAX];
+} Batch;
+
+extern Batch *batch_new(void);
+extern void batch_add(Batch *batch, Table *table, TableEntry *entry);
+
+/* Full by number, or by what its tasks carry. */
+extern bool batch_is_full(const Batch *batch);
+
+/* To be called once, before the parameters are made. */
+extern void batch_sort(Batch *batch);
+
+/* Adds ids and versions; then timeouts_ms and stuck rules. */
+extern void batch_add_ids(const Batch *batch, WireParams *params);
+extern void batch_add_policies(const Batch *batch, WireParams *params);
+
+/* Takes the item with that id out: its slot and handler are the caller's.
+ * NULL: it is not, or no longer, in the batch. */
+extern Handler *batch_take(Batch *batch, const uint8 *id, Limit **slot);
+
+/* Forgets the triggers that are left, frees their slots, and the batch.
+ * Returns how many were left. */
+extern int	batch_drop(Batch *batch);
+
+/* Puts those that are left back where they were, and frees the batch. */
+extern void batch_return(Batch *batch);
+
+#endif							/* TWT_BATCH_H */

@@ -1,0 +1,68 @@
+/*-------------------------------------------------------------------------
+ *
+ * calls.c
+ *		All SQL that the sidecar sends.
+ *
+ * Times travel as microseconds since 1970 and JSON as text, so that nothing
+ * here depends on how the server stores them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "port.h"
+
+#include "calls.h"
+
+#define GRABBED_COLUMNS \
+	"g.id, g.version, g.type, g.sub_type, g.bucket, g.priority, g.tries, " \
+	"(extract(epoch FROM g.grabbed) * 1000000)::bigint, " \
+	"g.data::text, g.payload, g.context::text"
+
+const PgStatement call_next_triggers = {"next_triggers",
+"CALL twtasks.next_triggers($1::text[], $2::int4, $3::int4, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)"};
+
+const PgStatement call_queue_kind = {"queue_kind", "SELECT twtasks.queue_kind()"};
+
+const PgStatement call_listen = {"listen", "LISTEN twtasks"};
+
+const PgStatement call_grab = {"grab",
+	"SELECT " GRABBED_COLUMNS " FROM twtasks.grab_tasks($1::uuid[], $2::int8[], $3::int8, $4::int8, "
+"$5::int8[], ($6::text[])::twtasks.stuck_rule[]) g"};
+
+const PgStatement call_resolve_grab = {"resolve_grab",
+	"SELECT " GRABBED_COLUMNS " FROM twtasks.resolve_grab($1::uuid[], $2::int8[], $3::int8, $4::int8) g"};
+
+const PgStatement call_execute = {"execute",
+	"SELECT e.id, e.version, e.result, e.message, e.tries, e.type FROM twtasks.execute_tasks("
+	"$1::text, $2::name, $3::uuid[], $4::int8[], $5::int8, $6::int8, $7::int8[], "
+"($8::text[])::twtasks.stuck_rule[]) e"};
+
+const PgStatement call_finish = {"finish",
+	"SELECT f.id FROM twtasks.finish_tasks($1::uuid[], $2::int8[], $3::text[], $4::int8[], "
+"$5::text[], $6::int8, $7::int8) f"};
+
+const PgStatement call_resolve_finish = {"resolve_finish",
+"SELECT f.id FROM twtasks.resolve_finish($1::uuid[], $2::int8[], $3::int8, $4::int8) f"};
+
+const PgStatement call_sweep = {"sweep",
+	"SELECT s.id, s.version, s.type, s.priority, s.size "
+"FROM twtasks.sweep_tasks($1::text, $2::int4, $3::text[], $4::int4, $5::int4) s"};
+
+const PgStatement call_start_node = {"start_node",
+"SELECT twtasks.start_node($1::text, $2::int8 * interval '1 millisecond')"};
+
+const PgStatement call_tick = {"tick",
+"SELECT t.alive, t.is_leader, t.place, t.nodes FROM twtasks.tick($1::int8) t"};
+
+const PgStatement call_end_node = {"end_node", "SELECT twtasks.end_node($1::int8)"};
+
+const PgStatement call_promote = {"promote",
+"SELECT p.promoted, p.next_ms FROM twtasks.promote_tasks() p"};
+
+const PgStatement call_recover = {"recover",
+"SELECT r.retried, r.errors, r.failed, r.next_ms FROM twtasks.recover_tasks($1::bool) r"};
+
+const PgStatement call_expire = {"expire", "SELECT twtasks.expire_tasks()"};
+
+const PgStatement call_partitions = {"make_partitions", "SELECT twtasks.make_partitions()"};
+
+const PgStatement call_clean = {"clean", "SELECT twtasks.clean_tasks()"};

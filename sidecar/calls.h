@@ -1,0 +1,125 @@
+/*-------------------------------------------------------------------------
+ *
+ * calls.h
+ *		All SQL that the sidecar sends, and the columns that come back.
+ *
+ * The sidecar calls functions of the extension and touches no table.  The
+ * texts are constants; whatever varies is a parameter.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_CALLS_H
+#define TWT_CALLS_H
+
+#include "pg.h"
+
+/* buckets, max_triggers, wait_ms */
+extern const PgStatement call_next_triggers;
+enum
+{
+	TRIGGERS_ID,
+	TRIGGERS_VERSION,
+	TRIGGERS_TYPE,
+	TRIGGERS_PRIORITY,
+	TRIGGERS_SIZE,
+	TRIGGERS_BUCKET,
+	TRIGGERS_DUE,				/* microseconds since 1970, or null */
+	TRIGGERS_SWEEP,
+	TRIGGERS_NODE_GONE
+};
+
+extern const PgStatement call_queue_kind;
+extern const PgStatement call_listen;
+
+/* ids, versions, incarnation, token, timeouts_ms, stuck */
+extern const PgStatement call_grab;
+
+/* ids, versions, incarnation, token */
+extern const PgStatement call_resolve_grab;
+enum
+{
+	GRAB_ID,
+	GRAB_VERSION,
+	GRAB_TYPE,
+	GRAB_SUB_TYPE,
+	GRAB_BUCKET,
+	GRAB_PRIORITY,
+	GRAB_TRIES,
+	GRAB_GRABBED,				/* microseconds since 1970 */
+	GRAB_DATA,					/* JSON text */
+	GRAB_PAYLOAD,
+	GRAB_CONTEXT				/* JSON text */
+};
+
+/* function, role, ids, versions, incarnation, token, timeouts_ms, stuck */
+extern const PgStatement call_execute;
+enum
+{
+	EXECUTE_ID,
+	EXECUTE_VERSION,
+	EXECUTE_RESULT,
+	EXECUTE_MESSAGE,
+	EXECUTE_TRIES,
+	EXECUTE_TYPE
+};
+
+/* ids, versions, results, delays_ms, messages, incarnation, token */
+extern const PgStatement call_finish;
+
+/* ids, versions, incarnation, token */
+extern const PgStatement call_resolve_finish;
+enum
+{
+	FINISH_ID
+};
+
+/* bucket, per_type, skip, share, shares */
+extern const PgStatement call_sweep;
+enum
+{
+	SWEEP_ID,
+	SWEEP_VERSION,
+	SWEEP_TYPE,
+	SWEEP_PRIORITY,
+	SWEEP_SIZE
+};
+
+/* name, lease_ms -> incarnation */
+extern const PgStatement call_start_node;
+
+/* incarnation -> alive, is_leader, place, nodes */
+extern const PgStatement call_tick;
+enum
+{
+	TICK_ALIVE,
+	TICK_IS_LEADER,
+	TICK_PLACE,
+	TICK_NODES
+};
+
+/* incarnation */
+extern const PgStatement call_end_node;
+
+/* -> promoted, next_ms */
+extern const PgStatement call_promote;
+enum
+{
+	PROMOTE_PROMOTED,
+	PROMOTE_NEXT_MS
+};
+
+/* whole_table -> retried, errors, failed, next_ms */
+extern const PgStatement call_recover;
+enum
+{
+	RECOVER_RETRIED,
+	RECOVER_ERRORS,
+	RECOVER_FAILED,
+	RECOVER_NEXT_MS
+};
+
+extern const PgStatement call_expire;
+extern const PgStatement call_partitions;
+extern const PgStatement call_clean;
+
+#endif							/* TWT_CALLS_H */

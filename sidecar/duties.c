@@ -1,0 +1,256 @@
+/*-------------------------------------------------------------------------
+ *
+ * duties.c
+ *		What nodes do for all: due tasks, gone nodes, history.
+ *
+ *		from: node.c			to: sql/promote_tasks.sql, recover_tasks.sql, partitions.sql
+ *
+ * Each duty is a row of a table: its statement, how often the leader does it,
+ * and what its answer says about when to do it again.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "port.h"
+
+#include <time.h>
+
+#include "calls.h"
+#include "duties.h"
+#include "log.h"
+
+typedef enum DutyId
+{
+	DUTY_PROMOTE,
+	DUTY_RECOVER,
+	DUTY_EXPIRE,
+	DUTY_PARTITIONS,
+	DUTY_CLEAN,
+	DUTY_COUNT
+} DutyId;
+
+typedef struct Duty
+{
+	Duties	   *duties;
+	DutyId		id;
+	LoopTimer  *timer;
+	int64		next_us;		/* loop time of the timer */
+	int64		asked_us;
+	bool		is_under_way;
+	bool		again;			/* a reason came while it was under way */
+} Duty;
+
+typedef struct DutyKind
+{
+	const PgStatement *statement;
+	int64		period_us;		/* between two times by the leader */
+	bool		anyone;			/* also done by others when they see a reason */
+
+	/* microseconds until the next time; -1: nothing is known */
+	int64		(*answer) (Duty *duty, const PGresult *result);
+} DutyKind;
+
+struct Duties
+{
+	Loop	   *loop;
+	Node	   *node;
+	bool		is_stopped;
+	bool		watchful;
+	Duty		each[DUTY_COUNT];
+};
+
+/* Reading the whole table may take so much of the time. */
+#define WHOLE_TABLE_SHARE 100
+#define WATCHFUL_PERIOD_US SECONDS_TO_US(3)
+
+static int64
+next_ms(const PGresult *result, int column)
+{
+	if (wire_null(result, 0, column))
+		return -1;
+	return MS_TO_US(wire_get_int8(result, 0, column));
+}
+
+static int64
+on_promoted(Duty *duty, const PGresult *result)
+{
+	return next_ms(result, PROMOTE_NEXT_MS);
+}
+
+static int64
+on_recovered(Duty *duty, const PGresult *result)
+{
+	int64		retried = wire_get_int8(result, 0, RECOVER_RETRIED);
+	int64		errors = wire_get_int8(result, 0, RECOVER_ERRORS);
+	int64		failed = wire_get_int8(result, 0, RECOVER_FAILED);
+
+	if (retried + errors + failed > 0)
+		log_line(TWT_LOG_WARN, "recover",
+				 "tasks without a node or past their deadline: "
+				 INT64_FORMAT " run again, " INT64_FORMAT " in ERROR, "
+				 INT64_FORMAT " FAILED", retried, errors, failed);
+	return next_ms(result, RECOVER_NEXT_MS);
+}
+
+static int64
+on_expired(Duty *duty, const PGresult *result)
+{
+	int64		expired = wire_get_int8(result, 0, 0);
+
+	if (expired > 0)
+		log_line(TWT_LOG_WARN, "expire", INT64_FORMAT
+				 " tasks expired before they were started", expired);
+	return expired > 0 ? 0 : -1;
+}
+
+static int64
+on_partitioned(Duty *duty, const PGresult *result)
+{
+	return -1;
+}
+
+static int64
+on_cleaned(Duty *duty, const PGresult *result)
+{
+	if (wire_null(result, 0, 0))
+		return -1;
+	log_line(TWT_LOG_INFO, "clean", "dropped history of one day: %s",
+			 PQgetvalue(result, 0, 0));
+	return SECONDS_TO_US(1);
+}
+
+static const DutyKind kinds[DUTY_COUNT] = {
+	[DUTY_PROMOTE] = {&call_promote, SECONDS_TO_US(10), true, on_promoted},
+	[DUTY_RECOVER] = {&call_recover, SECONDS_TO_US(10), true, on_recovered},
+	[DUTY_EXPIRE] = {&call_expire, SECONDS_TO_US(30), false, on_expired},
+	[DUTY_PARTITIONS] = {&call_partitions, SECONDS_TO_US(3600), false, on_partitioned},
+	[DUTY_CLEAN] = {&call_clean, SECONDS_TO_US(600), false, on_cleaned},
+};
+
+static void
+arm(Duty *duty, int64 delay_us)
+{
+	int64		at = loop_now_us(duty->duties->loop) + delay_us;
+
+	if (loop_timer_active(duty->timer) && duty->next_us <= at)
+		return;
+	duty->next_us = at;
+	loop_timer_start(duty->timer, delay_us);
+}
+
+static int64
+period(const Duty *duty)
+{
+	if (duty->id == DUTY_RECOVER && duty->duties->watchful)
+		return WATCHFUL_PERIOD_US;
+	return kinds[duty->id].period_us;
+}
+
+static void
+on_answer(void *arg, PgOutcome outcome, PGresult *result)
+{
+	Duty	   *duty = arg;
+	Duties	   *duties = duty->duties;
+	int64		took = loop_now_us(duties->loop) - duty->asked_us;
+	int64		next = -1;
+
+	duty->is_under_way = false;
+	if (duties->is_stopped)
+		return;
+	if (outcome == PG_DONE && PQntuples(result) == 1)
+		next = kinds[duty->id].answer(duty, result);
+	if (duty->again)
+		next = 0;
+	duty->again = false;
+	if (next >= 0)
+		arm(duty, Min(next, SECONDS_TO_US(86400)));
+	if (node_is_leader(duties->node))
+		arm(duty, Max(period(duty), took * WHOLE_TABLE_SHARE));
+}
+
+static void
+do_duty(void *arg)
+{
+	Duty	   *duty = arg;
+	Duties	   *duties = duty->duties;
+	WireParams	params;
+
+	if (duties->is_stopped || !pg_is_up(node_pg(duties->node)) ||
+		!(kinds[duty->id].anyone || node_is_leader(duties->node)))
+		return;
+	if (duty->is_under_way)
+	{
+		duty->again = true;
+		return;
+	}
+	duty->is_under_way = true;
+	duty->asked_us = loop_now_us(duties->loop);
+	wire_init(&params);
+	if (duty->id == DUTY_RECOVER)
+		wire_add_bool(&params, node_is_leader(duties->node));
+	pg_send(node_pg(duties->node), kinds[duty->id].statement, &params,
+			on_answer, duty);
+}
+
+Duties *
+duties_open(Loop *loop, Node *node)
+{
+	Duties	   *duties = palloc0(sizeof(Duties));
+
+	duties->loop = loop;
+	duties->node = node;
+	for (int i = 0; i < DUTY_COUNT; i++)
+	{
+		Duty	   *duty = &duties->each[i];
+
+		duty->duties = duties;
+		duty->id = i;
+		duty->timer = loop_timer_new(loop, do_duty, duty);
+	}
+	return duties;
+}
+
+void
+duties_due_at(Duties *duties, int64 unix_us)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	arm(&duties->each[DUTY_PROMOTE],
+		Max(0, unix_us - ((int64) now.tv_sec * 1000000 + now.tv_nsec / 1000)));
+}
+
+void
+duties_node_gone(Duties *duties)
+{
+	arm(&duties->each[DUTY_RECOVER], 0);
+}
+
+void
+duties_begin(Duties *duties)
+{
+	for (int i = 0; i < DUTY_COUNT; i++)
+		if (kinds[i].anyone || node_is_leader(duties->node))
+			arm(&duties->each[i], 0);
+}
+
+void
+duties_set_watchful(Duties *duties, bool watchful)
+{
+	duties->watchful = watchful;
+}
+
+void
+duties_stop(Duties *duties)
+{
+	duties->is_stopped = true;
+	for (int i = 0; i < DUTY_COUNT; i++)
+		loop_timer_stop(duties->each[i].timer);
+}
+
+void
+duties_free(Duties *duties)
+{
+	for (int i = 0; i < DUTY_COUNT; i++)
+		loop_timer_free(duties->each[i].timer);
+	pfree(duties);
+}

@@ -1,0 +1,39 @@
+/*-------------------------------------------------------------------------
+ *
+ * duties.h
+ *		What nodes do for all: due tasks, gone nodes, history.
+ *
+ *		from: node.h			to: sql/promote_tasks.sql, recover_tasks.sql, partitions.sql
+ *
+ * The leader does each of them every now and then.  Any node does the first
+ * two at once when it learns of a reason to; since every statement is guarded
+ * by version and status, two nodes at the same time cost work and no more.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_DUTIES_H
+#define TWT_DUTIES_H
+
+#include "loop.h"
+#include "node.h"
+
+typedef struct Duties Duties;
+
+extern Duties *duties_open(Loop *loop, Node *node);
+extern void duties_free(Duties *duties);
+
+/* A task is due at that time (microseconds since 1970, by this machine). */
+extern void duties_due_at(Duties *duties, int64 unix_us);
+
+/* A node may be gone. */
+extern void duties_node_gone(Duties *duties);
+
+/* This node leads, or no longer; or begins an incarnation. */
+extern void duties_begin(Duties *duties);
+
+/* Without word of ended sessions, gone nodes have to be looked for. */
+extern void duties_set_watchful(Duties *duties, bool watchful);
+
+extern void duties_stop(Duties *duties);
+
+#endif							/* TWT_DUTIES_H */

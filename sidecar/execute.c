@@ -1,0 +1,240 @@
+/*-------------------------------------------------------------------------
+ *
+ * execute.c
+ *		Runs the handlers of grabbed tasks.
+ *
+ *		from: grab.c			to: outcome.c
+ *
+ * All tasks of a handler have the same timeout, so in order of start they are
+ * nearly in order of deadline, and one timer per handler serves them all.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "port.h"
+
+#include "execute.h"
+#include "log.h"
+#include "outcome.h"
+#include "runner.h"
+
+typedef struct Lane
+{
+	slist_node	node;
+	Execute    *execute;
+	Handler    *handler;
+	const RunnerOps *ops;
+	Runner	   *runner;
+	LoopTimer  *timer;			/* the earliest deadline */
+	dlist_head	running;		/* in order of deadline */
+} Lane;
+
+struct Execute
+{
+	Loop	   *loop;
+	Finish	   *finish;
+	slist_head	lanes;
+	int			nrunning;
+};
+
+static const RunnerOps *
+runner_ops(HandlerMode mode)
+{
+	switch (mode)
+	{
+		case HANDLER_COMMAND:
+			return &runner_command;
+		case HANDLER_WORKER:
+			return &runner_worker;
+		case HANDLER_NOOP:
+			return &runner_noop;
+		case HANDLER_SQL:
+			break;
+	}
+	return NULL;
+}
+
+static void
+arm_timer(Lane *lane)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &lane->running)
+	{
+		Task	   *task = dlist_container(Task, due_node, iter.cur);
+
+		if (task->is_late)
+			continue;
+		loop_timer_start(lane->timer,
+						 task->deadline_us - loop_now_us(lane->execute->loop));
+		return;
+	}
+}
+
+static void
+stop_task(Lane *lane, Task *task, const char *why)
+{
+	task->is_late = true;
+	lane->ops->stop_task(lane->runner, task, why);
+}
+
+/* A verdict may come while we walk, for this task or another: begin anew. */
+static Task *
+find_late(Lane *lane)
+{
+	int64		now = loop_now_us(lane->execute->loop);
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &lane->running)
+	{
+		Task	   *task = dlist_container(Task, due_node, iter.cur);
+
+		if (task->deadline_us > now)
+			break;
+		if (!task->is_late)
+			return task;
+	}
+	return NULL;
+}
+
+static void
+on_deadline(void *arg)
+{
+	Lane	   *lane = arg;
+	const HandlerConfig *config = handler_config(lane->handler);
+	char	   *why = psprintf("deadline of %.3f s passed", config->timeout_us / 1000000.0);
+	Task	   *task;
+
+	while ((task = find_late(lane)) != NULL)
+		stop_task(lane, task, why);
+	pfree(why);
+	arm_timer(lane);
+}
+
+static void
+on_verdict(void *arg, Task *task, const Verdict *verdict)
+{
+	Lane	   *lane = arg;
+
+	dlist_delete(&task->due_node);
+	lane->execute->nrunning--;
+	outcome_report(lane->execute->finish, handler_config(lane->handler), task,
+				   verdict);
+	slots_free(task->slot);
+	task_free(task);
+	if (dlist_is_empty(&lane->running))
+		loop_timer_stop(lane->timer);
+}
+
+Execute *
+execute_open(Loop *loop, Finish *finish)
+{
+	Execute    *execute = palloc0(sizeof(Execute));
+
+	execute->loop = loop;
+	execute->finish = finish;
+	slist_init(&execute->lanes);
+	return execute;
+}
+
+void
+execute_add_handler(Execute *execute, Handler *handler)
+{
+	const HandlerConfig *config = handler_config(handler);
+	Lane	   *lane = palloc0(sizeof(Lane));
+
+	lane->execute = execute;
+	lane->handler = handler;
+	lane->ops = runner_ops(config->mode);
+	lane->timer = loop_timer_new(execute->loop, on_deadline, lane);
+	dlist_init(&lane->running);
+	slist_push_head(&execute->lanes, &lane->node);
+	lane->runner = lane->ops->open(execute->loop, config, on_verdict, lane);
+	handler_set_data(handler, lane);
+}
+
+static void
+drop_running(Lane *lane)
+{
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify(iter, &lane->running)
+	{
+		Task	   *task = dlist_container(Task, due_node, iter.cur);
+
+		dlist_delete(&task->due_node);
+		slots_free(task->slot);
+		task_free(task);
+	}
+}
+
+void
+execute_free(Execute *execute)
+{
+	while (!slist_is_empty(&execute->lanes))
+	{
+		Lane	   *lane = slist_container(Lane, node,
+										   slist_pop_head_node(&execute->lanes));
+
+		lane->ops->close(lane->runner);
+		drop_running(lane);
+		loop_timer_free(lane->timer);
+		handler_set_data(lane->handler, NULL);
+		pfree(lane);
+	}
+	pfree(execute);
+}
+
+/* Kept in order of deadline; a reload may have changed the timeout. */
+static void
+insert_running(Lane *lane, Task *task)
+{
+	dlist_node *at = lane->running.head.prev;
+
+	if (dlist_is_empty(&lane->running))
+	{
+		dlist_push_tail(&lane->running, &task->due_node);
+		return;
+	}
+	while (at != &lane->running.head &&
+		   dlist_container(Task, due_node, at)->deadline_us > task->deadline_us)
+		at = at->prev;
+	dlist_insert_after(at, &task->due_node);
+}
+
+void
+execute_task(Execute *execute, Task *task)
+{
+	Lane	   *lane = handler_data(task->handler);
+
+	insert_running(lane, task);
+	execute->nrunning++;
+	if (!loop_timer_active(lane->timer))
+		arm_timer(lane);
+	lane->ops->start(lane->runner, task);
+}
+
+int
+execute_running(const Execute *execute)
+{
+	return execute->nrunning;
+}
+
+void
+execute_stop_all(Execute *execute, const char *why)
+{
+	slist_iter	iter;
+
+	slist_foreach(iter, &execute->lanes)
+	{
+		Lane	   *lane = slist_container(Lane, node, iter.cur);
+		dlist_mutable_iter each;
+
+		dlist_foreach_modify(each, &lane->running)
+		{
+			Task	   *task = dlist_container(Task, due_node, each.cur);
+
+			if (!task->is_late)
+				stop_task(lane, task, why);
+		}
+	}
+}

@@ -1,0 +1,39 @@
+/*-------------------------------------------------------------------------
+ *
+ * execute.h
+ *		Runs the handlers of grabbed tasks.
+ *
+ *		from: grab.h (execute_task)			to: outcome.h
+ *
+ * A task is started on its handler's runner and ends with one verdict; its
+ * slot is freed then, once.  One whose deadline passes is ended, with all
+ * that its handler has started.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_EXECUTE_H
+#define TWT_EXECUTE_H
+
+#include "config.h"
+#include "finish.h"
+#include "handler.h"
+#include "loop.h"
+#include "task.h"
+
+typedef struct Execute Execute;
+
+/* Opens a runner for each handler but those in SQL, which have their own. */
+extern Execute *execute_open(Loop *loop, Finish *finish);
+extern void execute_add_handler(Execute *execute, Handler *handler);
+extern void execute_free(Execute *execute);
+
+/* Takes the task and its slot. */
+extern void execute_task(Execute *execute, Task *task);
+
+/* Tasks whose verdict is not there yet. */
+extern int	execute_running(const Execute *execute);
+
+/* Ends everything that runs; verdicts still come. */
+extern void execute_stop_all(Execute *execute, const char *why);
+
+#endif							/* TWT_EXECUTE_H */

@@ -1,0 +1,46 @@
+/*-------------------------------------------------------------------------
+ *
+ * execute_sql.h
+ *		Handlers that are functions of the database.
+ *
+ *		from: table.h			to: outcome.h
+ *
+ * Grab, function and finish are one statement, so one transaction: what the
+ * function does in the database happens exactly once.  Several tasks share a
+ * statement as long as they are quick; each has its own subtransaction.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_EXECUTE_SQL_H
+#define TWT_EXECUTE_SQL_H
+
+#include "config.h"
+#include "finish.h"
+#include "handler.h"
+#include "loop.h"
+#include "node.h"
+#include "table.h"
+
+typedef struct SqlRunner SqlRunner;
+
+/* Opens config->processes connections of its own. */
+extern SqlRunner *sql_open(Loop *loop, const char *conninfo, Handler *handler,
+						   Node *node, Finish *finish);
+extern void sql_free(SqlRunner *sql);
+
+/* Takes the trigger and its booked slot. */
+extern void sql_add(SqlRunner *sql, Table *table, TableEntry *entry);
+
+/* Sends what can be sent; at the end of each turn. */
+extern void sql_pump(SqlRunner *sql);
+
+/* Triggers without a known outcome. */
+extern int	sql_running(const SqlRunner *sql);
+
+/* Gives back what was not sent; for a drain, or a gone incarnation. */
+extern void sql_give_back(SqlRunner *sql);
+
+/* The incarnation is gone: nothing under way is ours. */
+extern void sql_forget(SqlRunner *sql);
+
+#endif							/* TWT_EXECUTE_SQL_H */

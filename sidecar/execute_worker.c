@@ -1,0 +1,187 @@
+/*-------------------------------------------------------------------------
+ *
+ * execute_worker.c
+ *		Handler mode "worker": long-lived processes, many tasks in flight.
+ *
+ *		from: execute.h			to: worker_process.h, execute.h (done)
+ *
+ * Tasks wait here in order of arrival until a process has room; the process
+ * with the fewest in flight takes the next.  All is handed out and written at
+ * the end of a turn, so that what came together goes together.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "port.h"
+
+#include "runner.h"
+#include "worker_process.h"
+
+/* How long the idle processes of a closed runner have, all together. */
+#define DISMISS_US MS_TO_US(200)
+
+struct Runner
+{
+	WorkerSetup setup;
+	WorkerProcess **processes;
+	int			nprocesses;
+	dlist_head	waiting;		/* for a process with room; run is NULL */
+	dlist_head	stopped;		/* while they waited; run is the runner */
+};
+
+static WorkerProcess *
+choose_process(Runner *runner)
+{
+	WorkerProcess *best = NULL;
+	int			i;
+
+	for (i = 0; i < runner->nprocesses; i++)
+	{
+		WorkerProcess *process = runner->processes[i];
+
+		if (worker_process_has_room(process) &&
+			(best == NULL ||
+			 worker_process_load(process) < worker_process_load(best)))
+			best = process;
+	}
+	return best;
+}
+
+/* Why no process at all can be executed; NULL: one can. */
+static const char *
+find_trouble(Runner *runner)
+{
+	const char *trouble = NULL;
+	int			i;
+
+	for (i = 0; i < runner->nprocesses; i++)
+	{
+		trouble = worker_process_trouble(runner->processes[i]);
+		if (trouble == NULL)
+			break;
+	}
+	return trouble;
+}
+
+/* Reports all tasks of a list; those that come meanwhile stay for later. */
+static void
+report_all(Runner *runner, dlist_head *tasks, const Verdict *verdict)
+{
+	dlist_node *last;
+	dlist_node *node;
+
+	if (dlist_is_empty(tasks))
+		return;
+	last = dlist_tail_node(tasks);
+	do
+	{
+		node = dlist_pop_head_node(tasks);
+		runner->setup.done(runner->setup.done_arg,
+						   dlist_container(Task, node, node), verdict);
+	} while (node != last);
+}
+
+static void
+hand_out(Runner *runner)
+{
+	WorkerProcess *process;
+
+	while (!dlist_is_empty(&runner->waiting) &&
+		   (process = choose_process(runner)))
+		worker_process_give(process,
+							dlist_container(Task, node,
+											dlist_pop_head_node(&runner->waiting)));
+}
+
+static void
+on_turn(void *arg)
+{
+	static const Verdict released = {TASK_RELEASE, 0, NULL};
+	Runner	   *runner = arg;
+	Verdict		not_started = {TASK_RETRY, TASK_DELAY_BY_POLICY, NULL};
+	int			i;
+
+	report_all(runner, &runner->stopped, &released);
+	hand_out(runner);
+	not_started.message = find_trouble(runner);
+	if (not_started.message)
+		report_all(runner, &runner->waiting, &not_started);
+	for (i = 0; i < runner->nprocesses; i++)
+		worker_process_flush(runner->processes[i]);
+}
+
+static Runner *
+worker_open(Loop *loop, const HandlerConfig *config, RunnerDone done,
+			void *done_arg)
+{
+	Runner	   *runner = palloc0(sizeof(Runner));
+
+	runner->setup.loop = loop;
+	runner->setup.config = config;
+	runner->setup.leftovers = leftovers_new(loop);
+	runner->setup.done = done;
+	runner->setup.done_arg = done_arg;
+	dlist_init(&runner->waiting);
+	dlist_init(&runner->stopped);
+
+	runner->processes = palloc(config->processes * sizeof(WorkerProcess *));
+	while (runner->nprocesses < config->processes)
+		runner->processes[runner->nprocesses++] =
+			worker_process_new(&runner->setup);
+	loop_on_turn(loop, on_turn, runner);
+	return runner;
+}
+
+static void
+worker_start(Runner *runner, Task *task)
+{
+	task->run = NULL;
+	dlist_push_tail(&runner->waiting, &task->node);
+	loop_want_turn(runner->setup.loop);
+}
+
+static void
+worker_stop_task(Runner *runner, Task *task, const char *why)
+{
+	if (task->run == runner)
+		return;
+	if (task->run)
+	{
+		worker_process_cancel(task->run, task, why);
+		return;
+	}
+	dlist_delete(&task->node);
+	dlist_push_tail(&runner->stopped, &task->node);
+	task->run = runner;
+	loop_want_turn(runner->setup.loop);
+}
+
+static void
+worker_close(Runner *runner)
+{
+	Loop	   *loop = runner->setup.loop;
+	int64		until_us = loop_now_us(loop) + DISMISS_US;
+	int			i;
+
+	loop_off_turn(loop, on_turn, runner);
+	for (i = 0; i < runner->nprocesses; i++)
+		worker_process_dismiss(runner->processes[i]);
+	for (i = 0; i < runner->nprocesses; i++)
+	{
+		WorkerProcess *process = runner->processes[i];
+		int64		left_us = until_us - loop_now_us(loop);
+
+		if (worker_process_load(process) > 0)
+			left_us = 0;
+		worker_process_free(process, Max(left_us, 0) / 1000);
+	}
+	leftovers_free(runner->setup.leftovers);
+	pfree(runner->processes);
+	loop_defer_free(loop, runner);
+}
+
+const RunnerOps runner_worker = {
+	.open = worker_open,
+	.start = worker_start,
+	.stop_task = worker_stop_task,
+	.close = worker_close
+};

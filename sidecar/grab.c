@@ -1,0 +1,346 @@
+/*-------------------------------------------------------------------------
+ *
+ * grab.c
+ *		Asks the database for tasks: SUBMITTED -> PROCESSING, for us.
+ *
+ *		from: table.c			to: execute.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "port.h"
+
+#include <time.h>
+
+#include "batch.h"
+#include "calls.h"
+#include "common/trigger.h"
+#include "grab.h"
+#include "log.h"
+
+/* One is executed by the server while the next is on its way. */
+#define GRABS_AHEAD 2
+#define AGAIN_US SECONDS_TO_US(1)
+
+typedef struct Flight
+{
+	dlist_node	node;
+	Grab	   *grab;
+	Batch	   *batch;
+	bool		is_unknown;		/* the answer was lost */
+} Flight;
+
+struct Grab
+{
+	Loop	   *loop;
+	const Config *config;
+	Node	   *node;
+	GrabEvents	events;
+	void	   *arg;
+	Pg		   *pg;
+	LoopTimer  *pause;			/* after a failure */
+	dlist_head	flights;
+	int			nflights;
+	bool		is_stopped;
+	GrabStats	stats;
+};
+
+static void
+remove_flight(Flight *flight)
+{
+	dlist_delete(&flight->node);
+	flight->grab->nflights--;
+	pfree(flight);
+}
+
+/* JSON text or payload: what the handler reads. */
+static void
+copy_data(Task *task, const PGresult *result, int row)
+{
+	int			column = GRAB_DATA;
+	const char *bytes;
+
+	task->is_binary = !wire_null(result, row, GRAB_PAYLOAD);
+	if (task->is_binary)
+		column = GRAB_PAYLOAD;
+	else if (wire_null(result, row, GRAB_DATA))
+		return;
+	bytes = wire_get_bytes(result, row, column, &task->data_len);
+	task->data = palloc(task->data_len + 1);
+	memcpy(task->data, bytes, task->data_len);
+	task->data[task->data_len] = '\0';
+}
+
+/* "2026-01-02T03:04:05.678901Z" */
+static char *
+iso_time(int64 unix_us)
+{
+	time_t		seconds = (time_t) (unix_us / 1000000);
+	struct tm	tm;
+	char		text[32];
+
+	gmtime_r(&seconds, &tm);
+	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
+	return psprintf("%s.%06dZ", text, (int) (unix_us % 1000000));
+}
+
+static Task *
+make_task(Grab *grab, const PGresult *result, int row, Handler *handler)
+{
+	Task	   *task = palloc0(sizeof(Task));
+	const HandlerConfig *config = handler_config(handler);
+
+	memcpy(task->id, wire_get_uuid(result, row, GRAB_ID), TASK_ID_BYTES);
+	trigger_id_text(task->id, task->id_text);
+	task->version = wire_get_int8(result, row, GRAB_VERSION);
+	task->type = wire_dup_text(result, row, GRAB_TYPE);
+	task->sub_type = wire_dup_text(result, row, GRAB_SUB_TYPE);
+	task->bucket = wire_dup_text(result, row, GRAB_BUCKET);
+	task->priority = wire_get_int2(result, row, GRAB_PRIORITY);
+	task->tries = wire_get_int4(result, row, GRAB_TRIES);
+	task->context = wire_dup_text(result, row, GRAB_CONTEXT);
+	task->deadline_us = loop_now_us(grab->loop) + config->timeout_us;
+	task->deadline_text = iso_time(wire_get_int8(result, row, GRAB_GRABBED) +
+								   config->timeout_us);
+	task->handler = handler;
+	copy_data(task, result, row);
+	return task;
+}
+
+/* Hands on what was won; what is left in the batch was lost to others. */
+static void
+take_tasks(Flight *flight, const PGresult *result)
+{
+	Grab	   *grab = flight->grab;
+	Batch	   *batch = flight->batch;
+	int			lost;
+
+	remove_flight(flight);
+	for (int i = 0; i < PQntuples(result); i++)
+	{
+		Limit	   *slot;
+		Handler    *handler = batch_take(batch, wire_get_uuid(result, i, GRAB_ID), &slot);
+		Task	   *task;
+
+		if (handler == NULL)
+			continue;
+		task = make_task(grab, result, i, handler);
+		task->slot = slot;
+		grab->stats.won++;
+		log_task(TWT_LOG_DEBUG, "grab", task, "grabbed");
+		grab->events.on_task(grab->arg, task);
+	}
+	lost = batch_drop(batch);
+	grab->stats.lost += lost;
+	if (lost > 0)
+		log_line(TWT_LOG_DEBUG, "grab", "%d lost the race", lost);
+}
+
+static void
+on_grabbed(void *arg, PgOutcome outcome, PGresult *result)
+{
+	Flight	   *flight = arg;
+	Grab	   *grab = flight->grab;
+
+	switch (outcome)
+	{
+		case PG_DONE:
+			take_tasks(flight, result);
+			break;
+		case PG_LOST:
+			flight->is_unknown = true;
+			break;
+		case PG_FAILED:
+			batch_drop(flight->batch);
+			remove_flight(flight);
+			loop_timer_start(grab->pause, AGAIN_US);
+			break;
+	}
+}
+
+static void send_resolve(Flight *flight);
+
+static void
+on_resolved(void *arg, PgOutcome outcome, PGresult *result)
+{
+	Flight	   *flight = arg;
+
+	if (outcome == PG_FAILED)
+		pg_reset(flight->grab->pg, "could not resolve a grab");
+	else
+		on_grabbed(arg, outcome, result);
+}
+
+static void
+send_resolve(Flight *flight)
+{
+	Grab	   *grab = flight->grab;
+	WireParams	params;
+
+	flight->is_unknown = false;
+	log_line(TWT_LOG_INFO, "grab", "asking for the outcome of %d grabs",
+			 flight->batch->n);
+	wire_init(&params);
+	batch_add_ids(flight->batch, &params);
+	wire_add_int8(&params, node_incarnation(grab->node));
+	wire_add_int8(&params, flight->batch->token);
+	pg_send(grab->pg, &call_resolve_grab, &params, on_resolved, flight);
+}
+
+/* Grabs of unknown outcome come first; new ones wait for their answers. */
+static bool
+resolve_unknown(Grab *grab)
+{
+	dlist_iter	iter;
+	bool		any = false;
+
+	dlist_foreach(iter, &grab->flights)
+	{
+		Flight	   *flight = dlist_container(Flight, node, iter.cur);
+
+		if (!flight->is_unknown)
+			continue;
+		send_resolve(flight);
+		any = true;
+	}
+	return any;
+}
+
+static Batch *
+collect(Grab *grab)
+{
+	Batch	   *batch = NULL;
+	TableEntry *entry;
+	Table	   *table;
+
+	while ((batch == NULL || !batch_is_full(batch)) &&
+		   (entry = grab->events.next(grab->arg, &table)) !=NULL)
+	{
+		if (batch == NULL)
+			batch = batch_new();
+		batch_add(batch, table, entry);
+	}
+	return batch;
+}
+
+static void
+send_grab(Grab *grab, Batch *batch)
+{
+	Flight	   *flight = palloc0(sizeof(Flight));
+	WireParams	params;
+
+	flight->grab = grab;
+	flight->batch = batch;
+	dlist_push_tail(&grab->flights, &flight->node);
+	grab->nflights++;
+	grab->stats.statements++;
+	batch_sort(batch);
+	batch->token = node_next_token(grab->node);
+	wire_init(&params);
+	batch_add_ids(batch, &params);
+	wire_add_int8(&params, node_incarnation(grab->node));
+	wire_add_int8(&params, batch->token);
+	batch_add_policies(batch, &params);
+	pg_send(grab->pg, &call_grab, &params, on_grabbed, flight);
+}
+
+void
+grab_pump(Grab *grab)
+{
+	if (!pg_is_up(grab->pg) || !node_is_alive(grab->node) ||
+		loop_timer_active(grab->pause))
+		return;
+	if (resolve_unknown(grab) || grab->is_stopped)
+		return;
+	while (pg_in_flight(grab->pg) < GRABS_AHEAD)
+	{
+		Batch	   *batch = collect(grab);
+
+		if (batch == NULL)
+			return;
+		send_grab(grab, batch);
+	}
+}
+
+static void
+on_state(void *arg, bool is_up)
+{
+	if (is_up)
+		loop_want_turn(((Grab *) arg)->loop);
+}
+
+/* Triggers were dropped because the server refused the grab. */
+static void
+on_pause_over(void *arg)
+{
+	Grab	   *grab = arg;
+
+	grab->events.on_doubt(grab->arg);
+}
+
+Grab *
+grab_open(Loop *loop, const Config *config, Node *node,
+		  const GrabEvents *events, void *arg)
+{
+	Grab	   *grab = palloc0(sizeof(Grab));
+
+	grab->loop = loop;
+	grab->config = config;
+	grab->node = node;
+	grab->events = *events;
+	grab->arg = arg;
+	dlist_init(&grab->flights);
+	grab->pause = loop_timer_new(loop, on_pause_over, grab);
+	grab->pg = pg_new(loop, config->postgres, "grab", on_state, grab);
+	pg_start(grab->pg);
+	return grab;
+}
+
+void
+grab_forget(Grab *grab)
+{
+	dlist_mutable_iter iter;
+
+	pg_reset(grab->pg, "the incarnation is gone");
+	dlist_foreach_modify(iter, &grab->flights)
+	{
+		Flight	   *flight = dlist_container(Flight, node, iter.cur);
+
+		batch_drop(flight->batch);
+		remove_flight(flight);
+	}
+}
+
+void
+grab_free(Grab *grab)
+{
+	dlist_mutable_iter iter;
+
+	pg_close(grab->pg);
+	dlist_foreach_modify(iter, &grab->flights)
+	{
+		Flight	   *flight = dlist_container(Flight, node, iter.cur);
+
+		batch_drop(flight->batch);
+		remove_flight(flight);
+	}
+	loop_timer_free(grab->pause);
+	pfree(grab);
+}
+
+void
+grab_stop(Grab *grab)
+{
+	grab->is_stopped = true;
+}
+
+int
+grab_under_way(const Grab *grab)
+{
+	return grab->nflights;
+}
+
+void
+grab_stats(const Grab *grab, GrabStats *stats)
+{
+	*stats = grab->stats;
+}

@@ -1,0 +1,296 @@
+/*-------------------------------------------------------------------------
+ *
+ * leftovers.c
+ *		Ends what a killed child left behind outside its process group.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "port.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/pidfd.h>
+#include <unistd.h>
+
+#include "leftovers.h"
+#include "log.h"
+#include "spawn.h"
+
+/* Processes looked at between two looks at the rest of the loop. */
+#define SLICE 32
+
+/* An environment is searched up to here. */
+#define ENVIRONMENT_MAX (1024 * 1024)
+
+/* Between a pass that killed somebody and the next: dying takes a moment. */
+#define PAUSE_US 2000
+
+/* After so long, who still lives will not die of KILL. */
+#define PATIENCE_US SECONDS_TO_US(5)
+
+typedef struct Hunt
+{
+	dlist_node	node;
+	char		token[SPAWN_TOKEN_TEXT + 1];
+	LoopFn		done;
+	void	   *arg;
+	int64		give_up_us;
+	bool		found;			/* somebody, in the current pass */
+} Hunt;
+
+struct Leftovers
+{
+	Loop	   *loop;
+	LoopTimer  *timer;
+	DIR		   *proc;			/* NULL between two passes */
+	dlist_head	hunts;			/* of the current pass */
+	dlist_head	joining;		/* of the next */
+};
+
+/* ---- one process ---- */
+
+/* Marks the hunts whose token is named in these bytes; true if any is. */
+static bool
+match_tokens(Leftovers *leftovers, const char *bytes, size_t len)
+{
+	const size_t name_len = strlen(SPAWN_TOKEN_NAME);
+	const char *end = bytes + len;
+	bool		matched = false;
+
+	while ((bytes = memmem(bytes, end - bytes, SPAWN_TOKEN_NAME, name_len)))
+	{
+		dlist_iter	iter;
+
+		bytes += name_len;
+		if (end - bytes < SPAWN_TOKEN_TEXT)
+			break;
+		dlist_foreach(iter, &leftovers->hunts)
+		{
+			Hunt	   *hunt = dlist_container(Hunt, node, iter.cur);
+
+			if (memcmp(bytes, hunt->token, SPAWN_TOKEN_TEXT) == 0)
+				hunt->found = matched = true;
+		}
+	}
+	return matched;
+}
+
+/* Searches block by block; what a token may need is taken along. */
+static bool
+search_environment(Leftovers *leftovers, int fd)
+{
+	static char buffer[64 * 1024];
+	const size_t overlap = strlen(SPAWN_TOKEN_NAME) + SPAWN_TOKEN_TEXT - 1;
+	size_t		total = 0;
+	size_t		len = 0;
+	bool		matched = false;
+	ssize_t		n;
+
+	while (!matched && total < ENVIRONMENT_MAX &&
+		   (n = read(fd, buffer + len, sizeof(buffer) - len)) > 0)
+	{
+		len += n;
+		total += n;
+		matched = match_tokens(leftovers, buffer, len);
+		if (len > overlap)
+		{
+			memmove(buffer, buffer + len - overlap, overlap);
+			len = overlap;
+		}
+	}
+	return matched;
+}
+
+/*
+ * The open directory stands for this very process: its number may become
+ * another's, but the signal cannot reach that one.
+ */
+static void
+check_process(Leftovers *leftovers, const char *pid)
+{
+	int			dir = openat(dirfd(leftovers->proc), pid,
+							 O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int			fd;
+
+	if (dir < 0)
+		return;
+	fd = openat(dir, "environ", O_RDONLY | O_CLOEXEC);
+	if (fd >= 0)
+	{
+		if (search_environment(leftovers, fd))
+			pidfd_send_signal(dir, SIGKILL, NULL, 0);
+		close(fd);
+	}
+	close(dir);
+}
+
+/* ---- passes ---- */
+
+/* Looks at the next few processes; false at the end of the pass. */
+static bool
+check_slice(Leftovers *leftovers)
+{
+	int			left = SLICE;
+
+	while (left > 0)
+	{
+		struct dirent *entry = readdir(leftovers->proc);
+
+		if (entry == NULL)
+			return false;
+		if (!isdigit((unsigned char) entry->d_name[0]))
+			continue;
+		check_process(leftovers, entry->d_name);
+		left--;
+	}
+	return true;
+}
+
+/* All that wait take part.  False if there is nobody, or no /proc. */
+static bool
+begin_pass(Leftovers *leftovers)
+{
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify(iter, &leftovers->joining)
+	{
+		dlist_delete(iter.cur);
+		dlist_push_tail(&leftovers->hunts, iter.cur);
+	}
+	if (dlist_is_empty(&leftovers->hunts))
+		return false;
+	leftovers->proc = opendir("/proc");
+	if (leftovers->proc == NULL)
+		log_line(TWT_LOG_WARN, "execute", "could not open directory \"%s\": %s",
+				 "/proc", strerror(errno));
+	return leftovers->proc != NULL;
+}
+
+static bool
+is_over(Leftovers *leftovers, const Hunt *hunt)
+{
+	if (!hunt->found)
+		return true;
+	if (loop_now_us(leftovers->loop) < hunt->give_up_us)
+		return false;
+	log_line(TWT_LOG_WARN, "execute",
+			 "processes of a killed handler do not die");
+	return true;
+}
+
+static void
+finish_hunt(Hunt *hunt)
+{
+	LoopFn		done = hunt->done;
+	void	   *arg = hunt->arg;
+
+	dlist_delete(&hunt->node);
+	pfree(hunt);
+	if (done)
+		done(arg);
+}
+
+/* Ends the hunts that are over; the others find their next pass. */
+static void
+end_pass(Leftovers *leftovers)
+{
+	dlist_mutable_iter iter;
+
+	if (leftovers->proc)
+		closedir(leftovers->proc);
+	leftovers->proc = NULL;
+	dlist_foreach_modify(iter, &leftovers->hunts)
+	{
+		Hunt	   *hunt = dlist_container(Hunt, node, iter.cur);
+
+		if (is_over(leftovers, hunt))
+			finish_hunt(hunt);
+		else
+			hunt->found = false;
+	}
+}
+
+static void
+schedule_pass(Leftovers *leftovers)
+{
+	if (!dlist_is_empty(&leftovers->hunts))
+		loop_timer_start(leftovers->timer, PAUSE_US);
+	else if (!dlist_is_empty(&leftovers->joining))
+		loop_timer_start(leftovers->timer, 0);
+}
+
+static void
+on_timer(void *arg)
+{
+	Leftovers  *leftovers = arg;
+
+	if (leftovers->proc == NULL && !begin_pass(leftovers))
+	{
+		end_pass(leftovers);
+		return;
+	}
+	if (check_slice(leftovers))
+	{
+		loop_timer_start(leftovers->timer, 0);
+		return;
+	}
+	end_pass(leftovers);
+	schedule_pass(leftovers);
+}
+
+Leftovers *
+leftovers_new(Loop *loop)
+{
+	Leftovers  *leftovers = palloc0(sizeof(Leftovers));
+
+	leftovers->loop = loop;
+	leftovers->timer = loop_timer_new(loop, on_timer, leftovers);
+	dlist_init(&leftovers->hunts);
+	dlist_init(&leftovers->joining);
+	return leftovers;
+}
+
+void
+leftovers_kill(Leftovers *leftovers, const char *token, LoopFn done, void *arg)
+{
+	Hunt	   *hunt = palloc0(sizeof(Hunt));
+
+	strlcpy(hunt->token, token, sizeof(hunt->token));
+	hunt->done = done;
+	hunt->arg = arg;
+	hunt->give_up_us = loop_now_us(leftovers->loop) + PATIENCE_US;
+	dlist_push_tail(&leftovers->joining, &hunt->node);
+	if (leftovers->proc == NULL && !loop_timer_active(leftovers->timer))
+		loop_timer_start(leftovers->timer, 0);
+}
+
+/* Without a callback a hunt ends silently. */
+static void
+silence(dlist_head *hunts)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, hunts)
+		dlist_container(Hunt, node, iter.cur)->done = NULL;
+}
+
+void
+leftovers_free(Leftovers *leftovers)
+{
+	silence(&leftovers->hunts);
+	silence(&leftovers->joining);
+	while (leftovers->proc || begin_pass(leftovers))
+	{
+		while (check_slice(leftovers))
+			;
+		end_pass(leftovers);
+		if (!dlist_is_empty(&leftovers->hunts))
+			pg_usleep(PAUSE_US);
+	}
+	end_pass(leftovers);
+	loop_timer_free(leftovers->timer);
+	loop_defer_free(leftovers->loop, leftovers);
+}

@@ -1,0 +1,249 @@
+/*-------------------------------------------------------------------------
+ *
+ * node.c
+ *		This start of the sidecar in the eyes of the database.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "port.h"
+
+#include "calls.h"
+#include "log.h"
+#include "node.h"
+
+#define TICK_US SECONDS_TO_US(5)
+#define START_AGAIN_US SECONDS_TO_US(1)
+#define END_PATIENCE_US SECONDS_TO_US(2)
+
+struct Node
+{
+	Loop	   *loop;
+	const Config *config;
+	NodeEvents	events;
+	void	   *arg;
+	Pg		   *pg;
+	LoopTimer  *timer;			/* next tick */
+	int64		incarnation;
+	int64		token;
+	int64		confirmed_us;	/* when the last confirmed tick was sent */
+	int64		asked_us;		/* when the tick under way was sent */
+	bool		is_leader;
+	int			place;
+	int			nodes;
+	bool		is_ending;
+	LoopFn		end_done;
+	void	   *end_arg;
+};
+
+static void
+set_leader(Node *node, bool is_leader)
+{
+	if (is_leader == node->is_leader)
+		return;
+	node->is_leader = is_leader;
+	log_line(TWT_LOG_INFO, "leader", is_leader ? "this node leads" :
+			 "this node no longer leads");
+	node->events.on_leader(node->arg, is_leader);
+}
+
+static void
+begin(Node *node, int64 incarnation)
+{
+	node->incarnation = incarnation;
+	node->confirmed_us = node->asked_us;
+	log_line(TWT_LOG_INFO, "node", "started as incarnation " INT64_FORMAT,
+			 incarnation);
+	node->events.on_begin(node->arg);
+}
+
+static void
+declare_gone(Node *node)
+{
+	log_line(TWT_LOG_ERROR, "node", "incarnation " INT64_FORMAT
+			 " was declared gone: its tasks belong to others now",
+			 node->incarnation);
+	node->incarnation = 0;
+	set_leader(node, false);
+	node->events.on_gone(node->arg);
+}
+
+static void
+on_started(void *arg, PgOutcome outcome, PGresult *result)
+{
+	Node	   *node = arg;
+
+	if (outcome == PG_DONE && !node->is_ending)
+		begin(node, wire_get_int8(result, 0, 0));
+	loop_timer_start(node->timer, outcome == PG_DONE ? 0 : START_AGAIN_US);
+}
+
+static void
+on_tick(void *arg, PgOutcome outcome, PGresult *result)
+{
+	Node	   *node = arg;
+
+	loop_timer_start(node->timer, Min(TICK_US, node->config->lease_us / 4));
+	if (outcome != PG_DONE || node->is_ending)
+		return;
+	if (!wire_get_bool(result, 0, TICK_ALIVE))
+	{
+		declare_gone(node);
+		loop_timer_start(node->timer, 0);
+		return;
+	}
+	node->confirmed_us = node->asked_us;
+	node->place = wire_get_int4(result, 0, TICK_PLACE);
+	node->nodes = wire_get_int4(result, 0, TICK_NODES);
+	set_leader(node, wire_get_bool(result, 0, TICK_IS_LEADER));
+}
+
+static void
+tick(void *arg)
+{
+	Node	   *node = arg;
+	WireParams	params;
+
+	if (!pg_is_up(node->pg) || node->is_ending)
+		return;
+	node->asked_us = loop_now_us(node->loop);
+	wire_init(&params);
+	if (node->incarnation == 0)
+	{
+		wire_add_text(&params, node->config->node);
+		wire_add_int8(&params, node->config->lease_us / 1000);
+		pg_send(node->pg, &call_start_node, &params, on_started, node);
+		return;
+	}
+	wire_add_int8(&params, node->incarnation);
+	pg_send(node->pg, &call_tick, &params, on_tick, node);
+}
+
+static void
+on_state(void *arg, bool is_up)
+{
+	Node	   *node = arg;
+
+	if (is_up)
+		loop_timer_start(node->timer, 0);
+	else
+		set_leader(node, false);
+}
+
+Node *
+node_open(Loop *loop, const Config *config, const NodeEvents *events, void *arg)
+{
+	Node	   *node = palloc0(sizeof(Node));
+
+	node->loop = loop;
+	node->config = config;
+	node->events = *events;
+	node->arg = arg;
+	node->nodes = 1;
+	node->timer = loop_timer_new(loop, tick, node);
+	node->pg = pg_new(loop, config->postgres, "control", on_state, node);
+	pg_start(node->pg);
+	return node;
+}
+
+static void
+ended(void *arg)
+{
+	Node	   *node = arg;
+	LoopFn		done = node->end_done;
+
+	loop_timer_stop(node->timer);
+	node->end_done = NULL;
+	if (done != NULL)
+		done(node->end_arg);
+}
+
+static void
+on_recovered(void *arg, PgOutcome outcome, PGresult *result)
+{
+	ended(arg);
+}
+
+/* What this node leaves behind need not wait for others to find it. */
+static void
+on_ended(void *arg, PgOutcome outcome, PGresult *result)
+{
+	Node	   *node = arg;
+	WireParams	params;
+
+	if (outcome != PG_DONE)
+	{
+		ended(node);
+		return;
+	}
+	wire_init(&params);
+	wire_add_bool(&params, false);
+	pg_send(node->pg, &call_recover, &params, on_recovered, node);
+}
+
+void
+node_end(Node *node, LoopFn done, void *arg)
+{
+	WireParams	params;
+
+	node->is_ending = true;
+	node->end_done = done;
+	node->end_arg = arg;
+	loop_timer_free(node->timer);
+	node->timer = loop_timer_new(node->loop, ended, node);
+	loop_timer_start(node->timer, END_PATIENCE_US);
+	if (!pg_is_up(node->pg) || node->incarnation == 0)
+	{
+		loop_timer_start(node->timer, 0);
+		return;
+	}
+	wire_init(&params);
+	wire_add_int8(&params, node->incarnation);
+	pg_send(node->pg, &call_end_node, &params, on_ended, node);
+}
+
+void
+node_free(Node *node)
+{
+	node->end_done = NULL;
+	pg_close(node->pg);
+	loop_timer_free(node->timer);
+	pfree(node);
+}
+
+Pg *
+node_pg(const Node *node)
+{
+	return node->pg;
+}
+
+int64
+node_incarnation(const Node *node)
+{
+	return node->incarnation;
+}
+
+bool
+node_is_alive(const Node *node)
+{
+	return node->incarnation != 0 && !node->is_ending &&
+		loop_now_us(node->loop) - node->confirmed_us < node->config->lease_us;
+}
+
+int64
+node_next_token(Node *node)
+{
+	return ++node->token;
+}
+
+bool
+node_is_leader(const Node *node)
+{
+	return node->is_leader;
+}
+
+void
+node_share(const Node *node, int *place, int *nodes)
+{
+	*place = node->place;
+	*nodes = Max(node->nodes, 1);
+}

@@ -1,0 +1,62 @@
+/*-------------------------------------------------------------------------
+ *
+ * node.h
+ *		This start of the sidecar in the eyes of the database.
+ *
+ * A start has an incarnation, a number that is never used again.  It lives
+ * as long as the control connection, or one that follows it soon, is there
+ * and ticks.  When it was declared gone its tasks belong to others: whatever
+ * runs must end, and a new incarnation begins.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_NODE_H
+#define TWT_NODE_H
+
+#include "config.h"
+#include "loop.h"
+#include "pg.h"
+
+typedef struct Node Node;
+
+typedef struct NodeEvents
+{
+	/* A new incarnation began: look at everything. */
+	void		(*on_begin) (void *arg);
+
+	/* The incarnation was declared gone. */
+	void		(*on_gone) (void *arg);
+
+	/* This node became the leader, or is no longer. */
+	void		(*on_leader) (void *arg, bool is_leader);
+} NodeEvents;
+
+extern Node *node_open(Loop *loop, const Config *config,
+					   const NodeEvents *events, void *arg);
+
+/* Tells the database, then calls done(arg); after 2 s without an answer too. */
+extern void node_end(Node *node, LoopFn done, void *arg);
+extern void node_free(Node *node);
+
+/* The control connection, for duties. */
+extern Pg  *node_pg(const Node *node);
+
+/* 0 while there is none. */
+extern int64 node_incarnation(const Node *node);
+
+/*
+ * Whether the database has confirmed this incarnation within its lease.  Not
+ * after a pause of the process or a cut network: then nothing may be started
+ * before it has answered again.
+ */
+extern bool node_is_alive(const Node *node);
+
+/* A number never used before with this incarnation. */
+extern int64 node_next_token(Node *node);
+
+extern bool node_is_leader(const Node *node);
+
+/* This is number place of so many living nodes. */
+extern void node_share(const Node *node, int *place, int *nodes);
+
+#endif							/* TWT_NODE_H */

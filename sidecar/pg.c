@@ -1,0 +1,561 @@
+/*-------------------------------------------------------------------------
+ *
+ * pg.c
+ *		One asynchronous connection to PostgreSQL that comes back by itself.
+ *
+ * Each call is sent with a Sync of its own, so that it is a transaction of its
+ * own; only when the answer to that Sync is there is the call known to have
+ * committed.  libpq separates results by NULLs, which mean nothing to us: we
+ * read until it would block.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "port.h"
+
+#include "log.h"
+#include "pg.h"
+
+#define CONNECT_TIMEOUT_US SECONDS_TO_US(10)
+#define BACKOFF_MIN_US MS_TO_US(50)
+#define BACKOFF_MAX_US SECONDS_TO_US(3)
+#define MAX_STATEMENTS 16
+
+typedef enum PgState
+{
+	STATE_NEW,
+	STATE_WAITING,				/* for the next attempt to connect */
+	STATE_CONNECTING,
+	STATE_SETTING_UP,
+	STATE_UP
+} PgState;
+
+typedef struct Call
+{
+	dlist_node	node;
+	const PgStatement *statement;
+	bool		is_preparing;	/* the next result is that of the preparation */
+	PgResultFn	fn;
+	void	   *arg;
+	PGresult   *result;			/* kept until the Sync is answered */
+} Call;
+
+struct Pg
+{
+	Loop	   *loop;
+	char	   *conninfo;
+	char	   *role;
+	PgStateFn	on_state;
+	PgNotifyFn	on_notify;
+	void	   *arg;
+	PGconn	   *conn;
+	LoopIo	   *io;
+	int			io_fd;
+	LoopTimer  *timer;			/* next attempt, or end of this one */
+	PgState		state;
+	int64		backoff_us;
+	bool		said_down;		/* logged that it is down */
+	bool		in_doubt;		/* a commit was not confirmed by a standby */
+	dlist_head	calls;			/* in order of sending */
+	int			ncalls;
+	const PgStatement *prepared[MAX_STATEMENTS];
+	int			nprepared;
+};
+
+/*
+ * What a session of ours must not inherit from the database's or the role's
+ * defaults.  A grab must be durable before its handler starts, hence
+ * synchronous_commit; a stronger setting is left alone.
+ */
+static const PgStatement setup = {"setup",
+	"SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', false),"
+	" pg_catalog.set_config('default_transaction_isolation', 'read committed', false),"
+	" pg_catalog.set_config('default_transaction_read_only', 'off', false),"
+	" pg_catalog.set_config('default_transaction_deferrable', 'off', false),"
+	" pg_catalog.set_config('statement_timeout', '0', false),"
+	" pg_catalog.set_config('lock_timeout', '0', false),"
+	" pg_catalog.set_config('idle_in_transaction_session_timeout', '0', false),"
+	" pg_catalog.set_config('idle_session_timeout', '0', false),"
+	" pg_catalog.set_config('jit', 'off', false),"
+	" pg_catalog.set_config('synchronous_commit', CASE WHEN"
+	" pg_catalog.current_setting('synchronous_commit') IN ('off', 'local')"
+	" THEN 'on' ELSE pg_catalog.current_setting('synchronous_commit') END, false)"
+};
+
+static void connect_now(void *arg);
+static void on_ready(void *arg, int ready);
+
+static void
+on_notice(void *arg, const PGresult *notice)
+{
+	Pg		   *pg = arg;
+	const char *severity = PQresultErrorField(notice, PG_DIAG_SEVERITY_NONLOCALIZED);
+	const char *text = PQresultErrorField(notice, PG_DIAG_MESSAGE_PRIMARY);
+
+	if (severity == NULL || text == NULL || strcmp(severity, "WARNING") != 0)
+		return;
+	log_line(TWT_LOG_WARN, "postgres", "%s: %s", pg->role, text);
+	if (strstr(text, "synchronous replication") != NULL)
+		pg->in_doubt = true;
+}
+
+Pg *
+pg_new(Loop *loop, const char *conninfo, const char *role,
+	   PgStateFn on_state, void *arg)
+{
+	Pg		   *pg = palloc0(sizeof(Pg));
+
+	pg->loop = loop;
+	pg->conninfo = pstrdup(conninfo);
+	pg->role = pstrdup(role);
+	pg->on_state = on_state;
+	pg->arg = arg;
+	pg->timer = loop_timer_new(loop, connect_now, pg);
+	pg->backoff_us = BACKOFF_MIN_US;
+	dlist_init(&pg->calls);
+	return pg;
+}
+
+void
+pg_start(Pg *pg)
+{
+	if (pg->state == STATE_NEW)
+		connect_now(pg);
+}
+
+bool
+pg_is_up(const Pg *pg)
+{
+	return pg->state == STATE_UP;
+}
+
+int
+pg_in_flight(const Pg *pg)
+{
+	return pg->ncalls;
+}
+
+int
+pg_backend_pid(const Pg *pg)
+{
+	return pg->conn == NULL ? 0 : PQbackendPID(pg->conn);
+}
+
+void
+pg_on_notify(Pg *pg, PgNotifyFn fn)
+{
+	pg->on_notify = fn;
+}
+
+const char *
+pg_sqlstate(const PGresult *result)
+{
+	const char *state = result == NULL ? NULL :
+		PQresultErrorField(result, PG_DIAG_SQLSTATE);
+
+	return state == NULL ? "" : state;
+}
+
+static void
+free_call(Pg *pg, Call *call)
+{
+	dlist_delete(&call->node);
+	pg->ncalls--;
+	PQclear(call->result);
+	pfree(call);
+}
+
+/*
+ * The calls are taken off first: a callback may send again once we are back,
+ * and must not find itself in the list of what was lost.
+ */
+static void
+lose_calls(Pg *pg)
+{
+	while (!dlist_is_empty(&pg->calls))
+	{
+		Call	   *call = dlist_head_element(Call, node, &pg->calls);
+		PgResultFn	fn = call->fn;
+		void	   *arg = call->arg;
+
+		free_call(pg, call);
+		if (fn != NULL)
+			fn(arg, PG_LOST, NULL);
+	}
+}
+
+static void
+drop_connection(Pg *pg)
+{
+	if (pg->io != NULL)
+		loop_io_free(pg->io);
+	pg->io = NULL;
+	if (pg->conn != NULL)
+		PQfinish(pg->conn);
+	pg->conn = NULL;
+	pg->nprepared = 0;
+	pg->in_doubt = false;
+}
+
+/* libpq's messages may hold several lines; the first says it. */
+static char *
+first_line(const char *text)
+{
+	char	   *copy = pstrdup(text);
+
+	copy[strcspn(copy, "\n")] = '\0';
+	return copy;
+}
+
+static void
+go_down(Pg *pg, const char *why)
+{
+	bool		was_up = pg->state == STATE_UP;
+	char	   *line = first_line(why);
+
+	if (was_up || !pg->said_down)
+		log_line(TWT_LOG_WARN, "postgres", "%s: %s; will connect again",
+				 pg->role, line);
+	pg->said_down = true;
+	pfree(line);
+	drop_connection(pg);
+	pg->state = STATE_WAITING;
+	loop_timer_start(pg->timer, pg->backoff_us);
+	pg->backoff_us = Min(pg->backoff_us * 2, BACKOFF_MAX_US);
+	lose_calls(pg);
+	if (was_up && pg->on_state != NULL)
+		pg->on_state(pg->arg, false);
+}
+
+void
+pg_reset(Pg *pg, const char *why)
+{
+	if (pg->state != STATE_NEW && pg->state != STATE_WAITING)
+		go_down(pg, why);
+}
+
+void
+pg_close(Pg *pg)
+{
+	pg->state = STATE_NEW;
+	drop_connection(pg);
+	lose_calls(pg);
+	loop_timer_free(pg->timer);
+	pfree(pg->conninfo);
+	pfree(pg->role);
+	pfree(pg);
+}
+
+/* libpq may change its socket while it connects. */
+static void
+watch(Pg *pg, int want)
+{
+	int			fd = PQsocket(pg->conn);
+
+	if (pg->io != NULL && pg->io_fd != fd)
+	{
+		loop_io_free(pg->io);
+		pg->io = NULL;
+	}
+	if (pg->io == NULL)
+		pg->io = loop_io_new(pg->loop, fd, on_ready, pg);
+	pg->io_fd = fd;
+	loop_io_want(pg->io, want);
+}
+
+static void
+flush(Pg *pg)
+{
+	int			left = PQflush(pg->conn);
+
+	if (left < 0)
+		go_down(pg, PQerrorMessage(pg->conn));
+	else
+		watch(pg, left > 0 ? LOOP_READ | LOOP_WRITE : LOOP_READ);
+}
+
+static bool
+is_prepared(Pg *pg, const PgStatement *statement)
+{
+	for (int i = 0; i < pg->nprepared; i++)
+		if (pg->prepared[i] == statement)
+			return true;
+	return false;
+}
+
+static void
+forget_prepared(Pg *pg, const PgStatement *statement)
+{
+	for (int i = 0; i < pg->nprepared; i++)
+		if (pg->prepared[i] == statement)
+			pg->prepared[i] = pg->prepared[--pg->nprepared];
+}
+
+static bool
+send_messages(Pg *pg, Call *call, WireParams *params)
+{
+	const PgStatement *statement = call->statement;
+	const char *values[WIRE_MAX_PARAMS];
+	int			lengths[WIRE_MAX_PARAMS];
+	int			formats[WIRE_MAX_PARAMS];
+	int			n = params == NULL ? 0 : params->n;
+
+	for (int i = 0; i < n; i++)
+	{
+		values[i] = params->nulls[i] ? NULL : params->values[i].data;
+		lengths[i] = params->values[i].len;
+		formats[i] = 1;
+	}
+	if (!is_prepared(pg, statement))
+	{
+		Assert(pg->nprepared < MAX_STATEMENTS);
+		if (!PQsendPrepare(pg->conn, statement->name, statement->sql, 0, NULL))
+			return false;
+		pg->prepared[pg->nprepared++] = statement;
+		call->is_preparing = true;
+	}
+	return PQsendQueryPrepared(pg->conn, statement->name, n, values, lengths,
+							   formats, 1) &&
+		PQpipelineSync(pg->conn);
+}
+
+static void
+send_call(Pg *pg, const PgStatement *statement, WireParams *params,
+		  PgResultFn fn, void *arg)
+{
+	Call	   *call = palloc0(sizeof(Call));
+
+	call->statement = statement;
+	call->fn = fn;
+	call->arg = arg;
+	dlist_push_tail(&pg->calls, &call->node);
+	pg->ncalls++;
+
+	/* A failure shows when the socket is read, and loses the call there. */
+	(void) send_messages(pg, call, params);
+	watch(pg, LOOP_READ | LOOP_WRITE);
+}
+
+void
+pg_send(Pg *pg, const PgStatement *statement, WireParams *params,
+		PgResultFn fn, void *arg)
+{
+	Assert(pg->state == STATE_UP);
+	send_call(pg, statement, params, fn, arg);
+	if (params != NULL)
+		wire_clear(params);
+}
+
+static void
+on_set_up(void *arg, PgOutcome outcome, PGresult *result)
+{
+	Pg		   *pg = arg;
+
+	if (outcome == PG_LOST)
+		return;
+	if (outcome == PG_FAILED)
+	{
+		go_down(pg, "could not set the session up");
+		return;
+	}
+	pg->state = STATE_UP;
+	pg->backoff_us = BACKOFF_MIN_US;
+	if (pg->said_down)
+		log_line(TWT_LOG_INFO, "postgres", "%s: connected", pg->role);
+	pg->said_down = false;
+	loop_timer_stop(pg->timer);
+	if (pg->on_state != NULL)
+		pg->on_state(pg->arg, true);
+}
+
+static void
+log_failure(Pg *pg, const Call *call)
+{
+	const char *text = PQresultErrorField(call->result, PG_DIAG_MESSAGE_PRIMARY);
+	const char *hint = PQresultErrorField(call->result, PG_DIAG_MESSAGE_HINT);
+
+	log_line(TWT_LOG_ERROR, "postgres", "%s: %s (SQLSTATE %s)%s%s",
+			 call->statement->name, text == NULL ? "failed" : text,
+			 pg_sqlstate(call->result), hint == NULL ? "" : "; ",
+			 hint == NULL ? "" : hint);
+}
+
+/* The Sync of the oldest call was answered: its outcome is certain. */
+static void
+settle_call(Pg *pg)
+{
+	Call	   *call;
+	PgOutcome	outcome;
+
+	if (dlist_is_empty(&pg->calls))
+		return;
+	if (pg->in_doubt)
+	{
+		go_down(pg, "a commit was not confirmed by a standby");
+		return;
+	}
+	call = dlist_head_element(Call, node, &pg->calls);
+	switch (PQresultStatus(call->result))
+	{
+		case PGRES_TUPLES_OK:
+		case PGRES_COMMAND_OK:
+			outcome = PG_DONE;
+			break;
+		default:
+			outcome = PG_FAILED;
+			log_failure(pg, call);
+			break;
+	}
+	dlist_delete(&call->node);
+	pg->ncalls--;
+	if (call->fn != NULL)
+		call->fn(call->arg, outcome, call->result);
+	PQclear(call->result);
+	pfree(call);
+}
+
+static void
+take_result(Pg *pg, PGresult *result)
+{
+	ExecStatusType status = PQresultStatus(result);
+	Call	   *call;
+
+	if (dlist_is_empty(&pg->calls) || status == PGRES_PIPELINE_SYNC)
+	{
+		PQclear(result);
+		if (status == PGRES_PIPELINE_SYNC)
+			settle_call(pg);
+		return;
+	}
+	call = dlist_head_element(Call, node, &pg->calls);
+	if (call->is_preparing)
+	{
+		call->is_preparing = false;
+		if (status == PGRES_COMMAND_OK)
+		{
+			PQclear(result);
+			return;
+		}
+		forget_prepared(pg, call->statement);
+	}
+
+	/* After an error the rest of the call is only said to be skipped. */
+	if (call->result != NULL)
+		PQclear(result);
+	else
+		call->result = result;
+}
+
+static void
+read_results(Pg *pg)
+{
+	while (pg->conn != NULL && pg->ncalls > 0 && !PQisBusy(pg->conn))
+	{
+		PGresult   *result = PQgetResult(pg->conn);
+
+		if (result != NULL)
+			take_result(pg, result);
+	}
+}
+
+static void
+read_notifications(Pg *pg)
+{
+	PGnotify   *notify;
+
+	while (pg->conn != NULL && (notify = PQnotifies(pg->conn)) != NULL)
+	{
+		if (pg->on_notify != NULL)
+			pg->on_notify(pg->arg, notify->relname, notify->extra);
+		PQfreemem(notify);
+	}
+}
+
+static void
+start_pipeline(Pg *pg)
+{
+	if (PQsetnonblocking(pg->conn, 1) != 0 || !PQenterPipelineMode(pg->conn))
+	{
+		go_down(pg, PQerrorMessage(pg->conn));
+		return;
+	}
+	pg->state = STATE_SETTING_UP;
+	send_call(pg, &setup, NULL, on_set_up, pg);
+}
+
+static void
+go_on_connecting(Pg *pg)
+{
+	switch (PQconnectPoll(pg->conn))
+	{
+		case PGRES_POLLING_READING:
+			watch(pg, LOOP_READ);
+			break;
+		case PGRES_POLLING_WRITING:
+			watch(pg, LOOP_WRITE);
+			break;
+		case PGRES_POLLING_OK:
+			start_pipeline(pg);
+			break;
+		default:
+			go_down(pg, PQerrorMessage(pg->conn));
+			break;
+	}
+}
+
+static void
+on_ready(void *arg, int ready)
+{
+	Pg		   *pg = arg;
+
+	if (pg->state == STATE_CONNECTING)
+	{
+		go_on_connecting(pg);
+		return;
+	}
+	if ((ready & LOOP_READ) && !PQconsumeInput(pg->conn))
+	{
+		/* what has arrived before the end still counts */
+		read_results(pg);
+		if (pg->conn != NULL)
+			go_down(pg, PQerrorMessage(pg->conn));
+		return;
+	}
+	read_results(pg);
+	read_notifications(pg);
+	if (pg->conn != NULL)
+		flush(pg);
+}
+
+/* Also the end of an attempt that takes too long. */
+static void
+connect_now(void *arg)
+{
+	/* before "dbname" come defaults, which the conninfo may override */
+	static const char *const keywords[] = {
+		"fallback_application_name", "target_session_attrs", "keepalives_idle",
+		"keepalives_interval", "keepalives_count", "tcp_user_timeout",
+		"client_encoding", "dbname", NULL
+	};
+	Pg		   *pg = arg;
+	char	   *name = psprintf("twtasksd %s", pg->role);
+	const char *values[] = {name, "read-write", "10", "3", "3", "15000",
+	"UTF8", pg->conninfo, NULL};
+
+	if (pg->state == STATE_CONNECTING || pg->state == STATE_SETTING_UP)
+	{
+		go_down(pg, "could not connect in time");
+		pfree(name);
+		return;
+	}
+	pg->state = STATE_CONNECTING;
+	loop_timer_start(pg->timer, CONNECT_TIMEOUT_US);
+	pg->conn = PQconnectStartParams(keywords, values, 1);
+	pfree(name);
+	if (pg->conn == NULL || PQstatus(pg->conn) == CONNECTION_BAD)
+	{
+		go_down(pg, pg->conn == NULL ? "out of memory" : PQerrorMessage(pg->conn));
+		return;
+	}
+	PQsetNoticeReceiver(pg->conn, on_notice, pg);
+	watch(pg, LOOP_WRITE);
+}

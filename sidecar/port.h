@@ -1,0 +1,26 @@
+/*-------------------------------------------------------------------------
+ *
+ * port.h
+ *		The first include of every file of the sidecar.
+ *
+ * PostgreSQL's frontend environment gives us its types, allocation that
+ * never returns NULL (palloc ends the process when memory is out), lists
+ * and StringInfo: the same idiom as in the extension.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_PORT_H
+#define TWT_PORT_H
+
+#include "postgres_fe.h"
+
+#include "lib/ilist.h"
+#include "lib/stringinfo.h"
+
+/* The result carries a failure that the caller must look at. */
+#define MUSTCHECK __attribute__((warn_unused_result))
+
+#define MS_TO_US(ms) ((int64) (ms) * 1000)
+#define SECONDS_TO_US(s) ((int64) (s) * 1000000)
+
+#endif							/* TWT_PORT_H */

@@ -1,0 +1,53 @@
+/*-------------------------------------------------------------------------
+ *
+ * runner.h
+ *		What a way of executing tasks looks like: command, worker, noop.
+ *
+ *		from: execute.h			to: execute.h (done)
+ *
+ * There is one Runner per configured handler.  execute.c starts tasks on it;
+ * the runner reports each started task exactly once through the done
+ * function, never from inside start().  It may be asked to hurry a task whose
+ * deadline passed, and to end.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_RUNNER_H
+#define TWT_RUNNER_H
+
+#include "config.h"
+#include "loop.h"
+#include "task.h"
+
+typedef struct Runner Runner;
+
+/* The task is the callee's again; verdict and its message are the runner's. */
+typedef void (*RunnerDone) (void *arg, Task *task, const Verdict *verdict);
+
+typedef struct RunnerOps
+{
+	/* Never fails: what cannot be started now is told task by task. */
+	Runner	   *(*open) (Loop *loop, const HandlerConfig *config,
+						 RunnerDone done, void *done_arg);
+
+	/* Takes the task; done is called later, in another callback or turn. */
+	void		(*start) (Runner *runner, Task *task);
+
+	/*
+	 * The deadline passed, or the task is to be cancelled: end it now.  Its
+	 * verdict still comes through done.
+	 */
+	void		(*stop_task) (Runner *runner, Task *task, const char *why);
+
+	/*
+	 * Ends whatever runs at once, without verdicts, and frees the runner.
+	 * After a drain nothing runs any more.
+	 */
+	void		(*close) (Runner *runner);
+} RunnerOps;
+
+extern const RunnerOps runner_command;
+extern const RunnerOps runner_worker;
+extern const RunnerOps runner_noop;
+
+#endif							/* TWT_RUNNER_H */

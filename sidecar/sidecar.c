@@ -1,0 +1,441 @@
+/*-------------------------------------------------------------------------
+ *
+ * sidecar.c
+ *		The parts of the sidecar put together, from start to orderly end.
+ *
+ * What happens in a turn of the loop is collected, and acted on at its end in
+ * the order of a task's life: sweeps are asked for, triggers become grabs,
+ * outcomes become finishes.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "port.h"
+
+#include "duties.h"
+#include "execute.h"
+#include "execute_sql.h"
+#include "finish.h"
+#include "grab.h"
+#include "handler.h"
+#include "log.h"
+#include "node.h"
+#include "queue.h"
+#include "reload.h"
+#include "sdnotify.h"
+#include "sidecar.h"
+#include "slots.h"
+#include "sweep.h"
+#include "table.h"
+
+/* How much of a table the triggers of one type may take. */
+#define TYPE_SHARE 4
+
+/* A configuration that was reloaded. */
+typedef struct OldConfig
+{
+	slist_node	node;
+	Config	   *config;
+} OldConfig;
+
+typedef struct Served
+{
+	Handler    *handler;
+	SqlRunner  *sql;			/* NULL: runs on execute.c */
+} Served;
+
+struct Sidecar
+{
+	Loop	   *loop;
+	Config	   *config;
+	slist_head	old_configs;
+	Limit	   *slots;			/* of the node */
+	Served	   *served;			/* one per handler of the configuration */
+	int			nserved;
+	Table	  **tables;			/* one per bucket */
+	int			ntables;
+	int			turn;			/* which table is asked next */
+	Queue	   *queue;
+	Node	   *node;
+	Grab	   *grab;
+	Execute    *execute;
+	Finish	   *finish;
+	Sweep	   *sweep;
+	Duties	   *duties;
+	LoopTimer  *watchdog;
+	LoopTimer  *drain_end;
+	bool		is_draining;
+	bool		is_ending;
+	uint64		unhandled;		/* triggers of types that no handler takes */
+};
+
+static bool
+resolve_type(void *arg, const char *type, Limit **limit, void **tag)
+{
+	Sidecar    *sidecar = arg;
+	const HandlerConfig *config = config_handler(sidecar->config, type);
+
+	if (config == NULL)
+		return false;
+	*tag = sidecar->served[config - sidecar->config->handlers].handler;
+	*limit = handler_limit(*tag);
+	return true;
+}
+
+static SqlRunner *
+sql_runner(Sidecar *sidecar, const Handler *handler)
+{
+	for (int i = 0; i < sidecar->nserved; i++)
+		if (sidecar->served[i].handler == handler)
+			return sidecar->served[i].sql;
+	return NULL;
+}
+
+/* The buckets take turns; a pop in one table may make another ready. */
+static TableEntry *
+pop_any(Sidecar *sidecar, Table **table)
+{
+	for (int i = 0; i < sidecar->ntables; i++)
+	{
+		TableEntry *entry;
+
+		*table = sidecar->tables[sidecar->turn++ % sidecar->ntables];
+		entry = table_pop(*table);
+		if (entry != NULL)
+			return entry;
+	}
+	return NULL;
+}
+
+static bool
+any_ready(const Sidecar *sidecar)
+{
+	for (int i = 0; i < sidecar->ntables; i++)
+		if (table_ready(sidecar->tables[i]))
+			return true;
+	return false;
+}
+
+/* What a SQL handler runs is grabbed by its own statement. */
+static TableEntry *
+next_entry(void *arg, Table **table)
+{
+	Sidecar    *sidecar = arg;
+
+	do
+	{
+		TableEntry *entry;
+
+		while ((entry = pop_any(sidecar, table)) != NULL)
+		{
+			SqlRunner  *sql = sql_runner(sidecar, table_entry_tag(entry));
+
+			if (sql == NULL)
+				return entry;
+			sql_add(sql, *table, entry);
+		}
+	} while (any_ready(sidecar));
+	return NULL;
+}
+
+static void
+on_task(void *arg, Task *task)
+{
+	execute_task(((Sidecar *) arg)->execute, task);
+}
+
+static void
+on_doubt(void *arg)
+{
+	sweep_want_all(((Sidecar *) arg)->sweep, true);
+}
+
+static void
+on_trigger(void *arg, int bucket, const Trigger *trigger)
+{
+	Sidecar    *sidecar = arg;
+
+	if (table_push(sidecar->tables[bucket], trigger) == TABLE_NO_HANDLER &&
+		sidecar->unhandled++ == 0)
+		log_line(TWT_LOG_WARN, "table",
+				 "no handler for type \"%s\": left to other nodes", trigger->type);
+}
+
+static void
+on_sweep(void *arg, int bucket)
+{
+	sweep_want(((Sidecar *) arg)->sweep, bucket, true);
+}
+
+static void
+on_due(void *arg, int64 unix_us)
+{
+	duties_due_at(((Sidecar *) arg)->duties, unix_us);
+}
+
+static void
+on_node_gone(void *arg)
+{
+	duties_node_gone(((Sidecar *) arg)->duties);
+}
+
+static void
+on_begin(void *arg)
+{
+	Sidecar    *sidecar = arg;
+
+	sweep_want_all(sidecar->sweep, true);
+	duties_begin(sidecar->duties);
+	sdnotify_ready();
+}
+
+/* Nothing that runs is ours any more. */
+static void
+on_gone(void *arg)
+{
+	Sidecar    *sidecar = arg;
+
+	grab_forget(sidecar->grab);
+	finish_forget(sidecar->finish);
+	for (int i = 0; i < sidecar->nserved; i++)
+		if (sidecar->served[i].sql != NULL)
+			sql_forget(sidecar->served[i].sql);
+	execute_stop_all(sidecar->execute, "its node was declared gone");
+}
+
+static void
+on_leader(void *arg, bool is_leader)
+{
+	if (is_leader)
+		duties_begin(((Sidecar *) arg)->duties);
+}
+
+static int
+running(const Sidecar *sidecar)
+{
+	int			n = grab_under_way(sidecar->grab) +
+		execute_running(sidecar->execute);
+
+	for (int i = 0; i < sidecar->nserved; i++)
+		if (sidecar->served[i].sql != NULL)
+			n += sql_running(sidecar->served[i].sql);
+	return n;
+}
+
+static void
+stop_loop(void *arg)
+{
+	loop_stop(((Sidecar *) arg)->loop);
+}
+
+/* The drain is over when nothing runs and everything is reported. */
+static void
+look_at_drain(Sidecar *sidecar)
+{
+	if (!sidecar->is_draining || sidecar->is_ending ||
+		running(sidecar) > 0 || finish_pending(sidecar->finish) > 0)
+		return;
+	sidecar->is_ending = true;
+	node_end(sidecar->node, stop_loop, sidecar);
+}
+
+static void
+on_turn(void *arg)
+{
+	Sidecar    *sidecar = arg;
+
+	duties_set_watchful(sidecar->duties,
+						queue_kind(sidecar->queue) == QUEUE_NOTIFY);
+	sweep_pump(sidecar->sweep);
+	grab_pump(sidecar->grab);
+	for (int i = 0; i < sidecar->nserved; i++)
+		if (sidecar->served[i].sql != NULL)
+			sql_pump(sidecar->served[i].sql);
+	finish_pump(sidecar->finish);
+	look_at_drain(sidecar);
+}
+
+static void
+on_watchdog(void *arg)
+{
+	Sidecar    *sidecar = arg;
+
+	sdnotify_watchdog();
+	loop_timer_start(sidecar->watchdog, sdnotify_watchdog_us());
+}
+
+static void
+on_drain_end(void *arg)
+{
+	Sidecar    *sidecar = arg;
+
+	if (sidecar->is_ending)
+		return;
+	log_line(TWT_LOG_WARN, "drain",
+			 "%d tasks are still running: they are ended and follow their stuck rule",
+			 running(sidecar));
+	sidecar->is_ending = true;
+	execute_free(sidecar->execute);
+	sidecar->execute = execute_open(sidecar->loop, sidecar->finish);
+	node_end(sidecar->node, stop_loop, sidecar);
+}
+
+void
+sidecar_drain(Sidecar *sidecar)
+{
+	if (sidecar->is_draining)
+	{
+		log_line(TWT_LOG_WARN, "drain", "told twice: stopping at once");
+		loop_stop(sidecar->loop);
+		return;
+	}
+	sidecar->is_draining = true;
+	log_line(TWT_LOG_INFO, "drain", "stopping: %d tasks are running",
+			 running(sidecar));
+	sdnotify_stopping();
+	grab_stop(sidecar->grab);
+	sweep_stop(sidecar->sweep);
+	duties_stop(sidecar->duties);
+	for (int i = 0; i < sidecar->nserved; i++)
+		if (sidecar->served[i].sql != NULL)
+			sql_give_back(sidecar->served[i].sql);
+	loop_timer_start(sidecar->drain_end, sidecar->config->drain_us);
+	loop_want_turn(sidecar->loop);
+}
+
+static void
+open_tables(Sidecar *sidecar)
+{
+	int			look_ahead = sidecar->config->look_ahead;
+
+	sidecar->ntables = sidecar->config->nbuckets;
+	sidecar->tables = palloc(sidecar->ntables * sizeof(Table *));
+	for (int i = 0; i < sidecar->ntables; i++)
+		sidecar->tables[i] = table_new(look_ahead / sidecar->ntables,
+									   look_ahead / sidecar->ntables / TYPE_SHARE,
+									   resolve_type, sidecar);
+}
+
+static void
+open_handlers(Sidecar *sidecar)
+{
+	Config	   *config = sidecar->config;
+
+	sidecar->nserved = config->nhandlers;
+	sidecar->served = palloc0(config->nhandlers * sizeof(Served));
+	for (int i = 0; i < config->nhandlers; i++)
+	{
+		Served	   *served = &sidecar->served[i];
+
+		served->handler = handler_new(&config->handlers[i], sidecar->slots);
+		if (config->handlers[i].mode == HANDLER_SQL)
+			served->sql = sql_open(sidecar->loop, config->postgres, served->handler,
+								   sidecar->node, sidecar->finish);
+		else
+			execute_add_handler(sidecar->execute, served->handler);
+	}
+}
+
+Sidecar *
+sidecar_open(Loop *loop, Config *config)
+{
+	static const NodeEvents node_events = {on_begin, on_gone, on_leader};
+	static const QueueEvents queue_events = {on_trigger, on_sweep, on_due, on_node_gone};
+	static const GrabEvents grab_events = {next_entry, on_task, on_doubt};
+	Sidecar    *sidecar = palloc0(sizeof(Sidecar));
+
+	sidecar->loop = loop;
+	sidecar->config = config;
+	slist_init(&sidecar->old_configs);
+	sidecar->slots = limit_new("node", config->concurrency, NULL);
+	open_tables(sidecar);
+	sidecar->node = node_open(loop, config, &node_events, sidecar);
+	sidecar->finish = finish_open(loop, config, sidecar->node);
+	sidecar->execute = execute_open(loop, sidecar->finish);
+	open_handlers(sidecar);
+	sidecar->grab = grab_open(loop, config, sidecar->node, &grab_events, sidecar);
+	sidecar->sweep = sweep_open(loop, config, sidecar->node, sidecar->tables);
+	sidecar->duties = duties_open(loop, sidecar->node);
+	sidecar->queue = queue_open(loop, config, &queue_events, sidecar);
+	sidecar->drain_end = loop_timer_new(loop, on_drain_end, sidecar);
+	sidecar->watchdog = loop_timer_new(loop, on_watchdog, sidecar);
+	if (sdnotify_watchdog_us() > 0)
+		loop_timer_start(sidecar->watchdog, 0);
+	loop_on_turn(loop, on_turn, sidecar);
+	return sidecar;
+}
+
+static OldConfig *
+keep_config(Config *config)
+{
+	OldConfig  *old = palloc(sizeof(OldConfig));
+
+	old->config = config;
+	return old;
+}
+
+void
+sidecar_reload(Sidecar *sidecar, Config *config)
+{
+	Config	   *old = sidecar->config;
+
+	if (!reload_is_possible(old, config))
+	{
+		log_line(TWT_LOG_WARN, "config",
+				 "not reloaded: connection, buckets, queue, look_ahead and which handlers there are need a restart");
+		config_free(config);
+		return;
+	}
+
+	/* The runners still look at the old one, so it stays to the end. */
+	slist_push_head(&sidecar->old_configs, &keep_config(old)->node);
+	sidecar->config = config;
+	limit_set_max(sidecar->slots, config->concurrency);
+	for (int i = 0; i < sidecar->nserved; i++)
+		handler_reload(sidecar->served[i].handler, &config->handlers[i]);
+	sweep_reload(sidecar->sweep, config);
+	log_init(config->log_format, config->log_level, config->node);
+	log_line(TWT_LOG_INFO, "config", "reloaded");
+	loop_want_turn(sidecar->loop);
+}
+
+static void
+free_configs(Sidecar *sidecar)
+{
+	while (!slist_is_empty(&sidecar->old_configs))
+	{
+		OldConfig  *old = slist_container(OldConfig, node,
+										  slist_pop_head_node(&sidecar->old_configs));
+
+		config_free(old->config);
+		pfree(old);
+	}
+	config_free(sidecar->config);
+}
+
+/* In the reverse order of a task's life. */
+void
+sidecar_free(Sidecar *sidecar)
+{
+	loop_off_turn(sidecar->loop, on_turn, sidecar);
+	queue_close(sidecar->queue);
+	grab_free(sidecar->grab);
+	for (int i = 0; i < sidecar->nserved; i++)
+		if (sidecar->served[i].sql != NULL)
+			sql_free(sidecar->served[i].sql);
+	execute_free(sidecar->execute);
+	finish_free(sidecar->finish);
+	sweep_free(sidecar->sweep);
+	duties_free(sidecar->duties);
+	node_free(sidecar->node);
+	for (int i = 0; i < sidecar->ntables; i++)
+		table_free(sidecar->tables[i]);
+	for (int i = 0; i < sidecar->nserved; i++)
+		handler_free(sidecar->served[i].handler);
+	limit_free(sidecar->slots);
+	loop_timer_free(sidecar->drain_end);
+	loop_timer_free(sidecar->watchdog);
+	pfree(sidecar->tables);
+	pfree(sidecar->served);
+	free_configs(sidecar);
+	pfree(sidecar);
+}

@@ -1,0 +1,461 @@
+/*-------------------------------------------------------------------------
+ *
+ * table.c
+ *		Sorted table of triggers: which task to try next.
+ *
+ *		from: queue.h (table_push)		to: grab.h (table_pop)
+ *
+ * What is here is bookkeeping: which tasks and types are known, the bounds,
+ * what spilled.  The order is kept by column.c, the waiting by slots.c.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "port.h"
+
+#include "common/hashfn.h"
+#include "common/logging.h"
+
+#include "column.h"
+#include "table.h"
+
+/* The newest trigger that is known of a task. */
+typedef struct KnownTask
+{
+	const uint8 *id;			/* the entry's */
+	TableEntry *entry;
+	uint32		hash;
+	char		status;
+} KnownTask;
+
+#define SH_PREFIX known
+#define SH_ELEMENT_TYPE KnownTask
+#define SH_KEY_TYPE const uint8 *
+#define SH_KEY id
+#define SH_HASH_KEY(tb, key) hash_bytes(key, TRIGGER_ID_BYTES)
+#define SH_EQUAL(tb, a, b) (memcmp(a, b, TRIGGER_ID_BYTES) == 0)
+#define SH_STORE_HASH
+#define SH_GET_HASH(tb, element) (element)->hash
+#define SH_SCOPE static inline
+#define SH_RAW_ALLOCATOR pg_malloc0
+#define SH_DECLARE
+#define SH_DEFINE
+#include "lib/simplehash.h"
+
+typedef struct KnownType
+{
+	const char *type;			/* the column's */
+	Column	   *column;
+	uint32		hash;
+	char		status;
+} KnownType;
+
+#define SH_PREFIX types
+#define SH_ELEMENT_TYPE KnownType
+#define SH_KEY_TYPE const char *
+#define SH_KEY type
+#define SH_HASH_KEY(tb, key) hash_bytes((const uint8 *) key, strlen(key))
+#define SH_EQUAL(tb, a, b) (strcmp(a, b) == 0)
+#define SH_STORE_HASH
+#define SH_GET_HASH(tb, element) (element)->hash
+#define SH_SCOPE static inline
+#define SH_RAW_ALLOCATOR pg_malloc0
+#define SH_DECLARE
+#define SH_DEFINE
+#include "lib/simplehash.h"
+
+struct Table
+{
+	int			capacity;
+	int			share;			/* of one type */
+	int			waiting;
+	TableResolve resolve;
+	void	   *arg;
+	known_hash *known;			/* by task id */
+	types_hash *types;			/* by name */
+	Heap		runnable;		/* of Column */
+	dlist_head	spilled;		/* of Column */
+};
+
+/* Of all tables together: what waits at a shared limit compares by age. */
+static uint64 last_sequence = 0;
+
+Table *
+table_new(int capacity, int per_type, TableResolve resolve, void *arg)
+{
+	Table	   *table = palloc0(sizeof(Table));
+
+	table->capacity = capacity;
+	table->share = per_type > 0 ? Min(per_type, capacity) : capacity;
+	table->resolve = resolve;
+	table->arg = arg;
+	table->known = known_create(64, NULL);
+	table->types = types_create(16, NULL);
+	column_init_heap(&table->runnable);
+	dlist_init(&table->spilled);
+	return table;
+}
+
+/*
+ * Columns leave one by one, each handing on its turn: at a limit shared with
+ * another table somebody may wait for what this one was woken to take.
+ */
+static void
+withdraw_columns(Table *table)
+{
+	types_iterator iter;
+	KnownType  *known;
+
+	types_start_iterate(table->types, &iter);
+	while ((known = types_iterate(table->types, &iter)) != NULL)
+	{
+		Assert(known->column->popped == 0);
+		column_withdraw(known->column);
+		slots_yield(known->column->limit);
+	}
+}
+
+void
+table_free(Table *table)
+{
+	known_iterator task;
+	KnownTask  *known_task;
+	types_iterator type;
+	KnownType  *known_type;
+
+	withdraw_columns(table);
+	known_start_iterate(table->known, &task);
+	while ((known_task = known_iterate(table->known, &task)) != NULL)
+		pfree(known_task->entry);
+	types_start_iterate(table->types, &type);
+	while ((known_type = types_iterate(table->types, &type)) != NULL)
+		column_free(known_type->column);
+	known_destroy(table->known);
+	types_destroy(table->types);
+	heap_clear(&table->runnable);
+	pfree(table);
+}
+
+static Column *
+add_column(Table *table, const char *type, Limit *limit, void *tag)
+{
+	Column	   *column = column_new(type, limit, tag, &table->runnable);
+	bool		found;
+
+	types_insert(table->types, column->type, &found)->column = column;
+	Assert(!found);
+	return column;
+}
+
+/* Frees the column if there is nothing left to know about its type. */
+static void
+release_column(Table *table, Column *column)
+{
+	if (column->waiting > 0 || column->popped > 0 || column->is_spilled)
+		return;
+	types_delete(table->types, column->type);
+	column_free(column);
+}
+
+static void
+remember_spilled(Table *table, Column *column)
+{
+	if (column->is_spilled)
+		return;
+	column->is_spilled = true;
+	dlist_push_tail(&table->spilled, &column->spilled_node);
+}
+
+static void
+forget_spilled(Table *table, Column *column)
+{
+	dlist_delete(&column->spilled_node);
+	column->is_spilled = false;
+	release_column(table, column);
+}
+
+/* The entry becomes the newest that is known of its task. */
+static void
+know_entry(Table *table, TableEntry *entry)
+{
+	bool		found;
+	KnownTask  *known = known_insert(table->known, entry->id, &found);
+
+	known->id = entry->id;
+	known->entry = entry;
+}
+
+static void
+link_entry(Table *table, TableEntry *entry)
+{
+	table->waiting++;
+	column_link(entry->column, entry);
+}
+
+static void
+unlink_entry(Table *table, TableEntry *entry)
+{
+	table->waiting--;
+	column_unlink(entry->column, entry);
+}
+
+/* An entry that is neither waiting nor known any more. */
+static void
+free_entry(Table *table, TableEntry *entry)
+{
+	Column	   *column = entry->column;
+
+	pfree(entry);
+	release_column(table, column);
+}
+
+/*
+ * Drops a waiting entry.  Its column may have been woken on account of it,
+ * so somebody else gets the turn.
+ */
+static void
+drop_entry(Table *table, TableEntry *entry)
+{
+	known_delete(table->known, entry->id);
+	unlink_entry(table, entry);
+	slots_yield(entry->column->limit);
+	free_entry(table, entry);
+}
+
+static TablePush
+add_entry(Table *table, Column *column, const Trigger *trigger)
+{
+	TableEntry *entry;
+
+	if (table_room(table) == 0 || column->waiting >= table->share)
+	{
+		remember_spilled(table, column);
+		return TABLE_SPILLED;
+	}
+	entry = palloc(sizeof(TableEntry));
+	entry->column = column;
+	entry->sequence = ++last_sequence;
+	entry->version = trigger->version;
+	entry->size = trigger->size;
+	entry->priority = trigger->priority;
+	entry->is_popped = false;
+	memcpy(entry->id, trigger->id, TRIGGER_ID_BYTES);
+	know_entry(table, entry);
+	link_entry(table, entry);
+	return TABLE_ADDED;
+}
+
+static TablePush
+push_new(Table *table, const Trigger *trigger)
+{
+	KnownType  *known = types_lookup(table->types, trigger->type);
+	Limit	   *limit;
+	void	   *tag;
+
+	if (known != NULL)
+		return add_entry(table, known->column, trigger);
+	if (!table->resolve(table->arg, trigger->type, &limit, &tag))
+		return TABLE_NO_HANDLER;
+	/* only to remember that it spilled: for that there are enough columns */
+	if (table_room(table) == 0 &&
+		table->types->members >= (uint32) table->capacity)
+		return TABLE_SPILLED;
+	return add_entry(table, add_column(table, trigger->type, limit, tag),
+					 trigger);
+}
+
+static bool
+same_place(const TableEntry *entry, const Trigger *trigger)
+{
+	return entry->priority == trigger->priority &&
+		strcmp(entry->column->type, trigger->type) == 0;
+}
+
+TablePush
+table_push(Table *table, const Trigger *trigger)
+{
+	KnownTask  *known = known_lookup(table->known, trigger->id);
+	TableEntry *entry = known != NULL ? known->entry : NULL;
+
+	Assert(trigger->priority < TRIGGER_PRIORITIES);
+	if (entry != NULL && entry->version >= trigger->version)
+		return TABLE_DUPLICATE;
+	if (entry != NULL && !entry->is_popped)
+	{
+		if (same_place(entry, trigger))
+		{
+			entry->version = trigger->version;
+			entry->size = trigger->size;
+			return TABLE_ADDED;
+		}
+		drop_entry(table, entry);
+	}
+	return push_new(table, trigger);
+}
+
+TableEntry *
+table_pop(Table *table)
+{
+	Column	   *column;
+
+	while ((column = heap_first(&table->runnable)) != NULL)
+	{
+		Limit	   *full = slots_book(column->limit);
+
+		if (full == NULL)
+		{
+			TableEntry *entry = column_best(column);
+
+			entry->is_popped = true;
+			column->popped++;
+			unlink_entry(table, entry);
+			return entry;
+		}
+		column_wait(column, full);
+	}
+	return NULL;
+}
+
+bool
+table_ready(const Table *table)
+{
+	return heap_first(&table->runnable) != NULL;
+}
+
+void
+table_forget(Table *table, TableEntry *entry)
+{
+	KnownTask  *known = known_lookup(table->known, entry->id);
+
+	Assert(entry->is_popped);
+	if (known != NULL && known->entry == entry)
+		known_delete_item(table->known, known);
+	entry->column->popped--;
+	free_entry(table, entry);
+}
+
+void
+table_return(Table *table, TableEntry *entry)
+{
+	KnownTask  *known = known_lookup(table->known, entry->id);
+
+	Assert(entry->is_popped);
+	entry->column->popped--;
+	if (known != NULL && known->entry != entry)
+	{
+		free_entry(table, entry);
+		return;
+	}
+	entry->is_popped = false;
+	know_entry(table, entry);
+	link_entry(table, entry);
+}
+
+const uint8 *
+table_entry_id(const TableEntry *entry)
+{
+	return entry->id;
+}
+
+int64
+table_entry_version(const TableEntry *entry)
+{
+	return entry->version;
+}
+
+int
+table_entry_size(const TableEntry *entry)
+{
+	return entry->size;
+}
+
+int
+table_entry_priority(const TableEntry *entry)
+{
+	return entry->priority;
+}
+
+const char *
+table_entry_type(const TableEntry *entry)
+{
+	return entry->column->type;
+}
+
+Limit *
+table_entry_limit(const TableEntry *entry)
+{
+	return entry->column->limit;
+}
+
+void *
+table_entry_tag(const TableEntry *entry)
+{
+	return entry->column->tag;
+}
+
+int
+table_waiting(const Table *table)
+{
+	return table->waiting;
+}
+
+int
+table_room(const Table *table)
+{
+	return Max(table->capacity - table->waiting, 0);
+}
+
+void
+table_take_spilled(Table *table,
+				   void (*fn) (void *arg, const char *type, int room),
+				   void *arg)
+{
+	int			room = table_room(table);
+	dlist_mutable_iter iter;
+
+	if (room == 0)
+		return;
+	dlist_foreach_modify(iter, &table->spilled)
+	{
+		Column	   *column = dlist_container(Column, spilled_node, iter.cur);
+
+		if (column->waiting > table->share / 2)
+			continue;
+		fn(arg, column->type, Min(table->share - column->waiting, room));
+		forget_spilled(table, column);
+	}
+}
+
+bool
+table_has_spilled(const Table *table)
+{
+	return !dlist_is_empty(unconstify(dlist_head *, &table->spilled));
+}
+
+void
+table_full_types(const Table *table,
+				 void (*fn) (void *arg, const char *type),
+				 void *arg)
+{
+	types_iterator iter;
+	KnownType  *known;
+
+	types_start_iterate(table->types, &iter);
+	while ((known = types_iterate(table->types, &iter)) != NULL)
+	{
+		if (known->column->waiting >= table->share)
+			fn(arg, known->type);
+	}
+}
+
+void
+table_types(const Table *table,
+			void (*fn) (void *arg, const char *type, int waiting),
+			void *arg)
+{
+	types_iterator iter;
+	KnownType  *known;
+
+	types_start_iterate(table->types, &iter);
+	while ((known = types_iterate(table->types, &iter)) != NULL)
+		fn(arg, known->type, known->column->waiting);
+}

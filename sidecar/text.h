@@ -1,0 +1,32 @@
+/*-------------------------------------------------------------------------
+ *
+ * text.h
+ *		Foreign text made safe to print: what it was stays readable, but it can
+ *		neither end a line nor drive a terminal.
+ *
+ * Escaped are control characters (C0, DEL, C1), U+2028 and U+2029, the
+ * characters that change the direction of text, and whatever is not UTF-8.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_TEXT_H
+#define TWT_TEXT_H
+
+/*
+ * Both append at most limit bytes to out.  Text that does not fit is cut
+ * between two characters and ends in an ellipsis (a limit below its three
+ * bytes gives nothing).
+ */
+
+/* For a line that people read: \n, \x1b, \u202e, and \\ for a backslash. */
+extern void text_escape_line(StringInfo out, const char *text, size_t len,
+							 size_t limit);
+
+/*
+ * For the inside of a JSON string or of a double-quoted YAML scalar.  Bytes
+ * that are not UTF-8 become U+FFFD.
+ */
+extern void text_escape_json(StringInfo out, const char *text, size_t len,
+							 size_t limit);
+
+#endif							/* TWT_TEXT_H */

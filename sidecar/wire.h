@@ -1,0 +1,71 @@
+/*-------------------------------------------------------------------------
+ *
+ * wire.h
+ *		Parameters and results in PostgreSQL's binary format.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_WIRE_H
+#define TWT_WIRE_H
+
+#include "libpq-fe.h"
+
+#define WIRE_MAX_PARAMS 8
+
+/* The parameters of one call; begin with wire_init(). */
+typedef struct WireParams
+{
+	int			n;
+	bool		nulls[WIRE_MAX_PARAMS];
+	StringInfoData values[WIRE_MAX_PARAMS];
+} WireParams;
+
+extern void wire_init(WireParams *params);
+extern void wire_clear(WireParams *params);
+
+/* Each adds the next parameter. */
+extern void wire_add_int8(WireParams *params, int64 value);
+extern void wire_add_int4(WireParams *params, int32 value);
+extern void wire_add_bool(WireParams *params, bool value);
+extern void wire_add_text(WireParams *params, const char *value);	/* NULL: null */
+
+/*
+ * Begins an array of n elements as the next parameter; exactly n of the
+ * element functions must follow.  An enum array is sent as text[].
+ */
+extern void wire_add_uuid_array(WireParams *params, int n);
+extern void wire_add_int8_array(WireParams *params, int n);
+extern void wire_add_text_array(WireParams *params, int n);
+extern void wire_uuid(WireParams *params, const uint8 *id);
+extern void wire_int8(WireParams *params, int64 value);
+extern void wire_text(WireParams *params, const char *value);	/* NULL: null */
+
+/* Values of a result; the caller knows the type of the column. */
+extern bool wire_null(const PGresult *result, int row, int column);
+extern int64 wire_get_int8(const PGresult *result, int row, int column);
+extern int32 wire_get_int4(const PGresult *result, int row, int column);
+extern int16 wire_get_int2(const PGresult *result, int row, int column);
+extern bool wire_get_bool(const PGresult *result, int row, int column);
+extern const uint8 *wire_get_uuid(const PGresult *result, int row, int column);
+
+/* Not NUL-terminated by contract; libpq does end it with a NUL. */
+extern const char *wire_get_bytes(const PGresult *result, int row, int column,
+								  size_t *len);
+
+/* A copy; NULL when null. */
+extern char *wire_dup_text(const PGresult *result, int row, int column);
+
+/* Walks a one-dimensional array: begin, then next until false. */
+typedef struct WireArray
+{
+	const char *at;
+	const char *end;
+	int			n;				/* elements in all */
+} WireArray;
+
+extern void wire_array_begin(WireArray *array, const PGresult *result,
+							 int row, int column);
+extern bool wire_array_next(WireArray *array, const char **value, int *len);
+extern int64 wire_int(const char *value, int len);	/* 2, 4 or 8 bytes */
+
+#endif							/* TWT_WIRE_H */
