@@ -87,14 +87,15 @@ enum
 /* name, lease_ms -> incarnation */
 extern const PgStatement call_start_node;
 
-/* incarnation -> alive, is_leader, place, nodes */
+/* incarnation -> alive, is_leader, place, nodes, clock */
 extern const PgStatement call_tick;
 enum
 {
 	TICK_ALIVE,
 	TICK_IS_LEADER,
 	TICK_PLACE,
-	TICK_NODES
+	TICK_NODES,
+	TICK_CLOCK					/* microseconds since 1970 */
 };
 
 /* incarnation */

@@ -176,9 +176,15 @@ config_print_reference(StringInfo out)
 	print_reference(options_root(), "", out);
 }
 
+static bool
+is_same_text(const char *a, const char *b)
+{
+	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
 /* Texts are compared as they are: what is printed may hide a password. */
 static bool
-is_same(const Option *option, const Config *a, const Config *b)
+is_same(const Option *option, const void *a, const void *b)
 {
 	const void *left = (const char *) a + option->offset;
 	const void *right = (const char *) b + option->offset;
@@ -186,7 +192,9 @@ is_same(const Option *option, const Config *a, const Config *b)
 	bool		result;
 
 	if (option->kind == OPTION_TEXT || option->kind == OPTION_CONNINFO)
-		return strcmp(*(char *const *) left, *(char *const *) right) == 0;
+		return is_same_text(*(char *const *) left, *(char *const *) right);
+	if (option->kind == OPTION_SWITCH)
+		return true;			/* told by the handler's mode */
 	initStringInfo(&texts[0]);
 	initStringInfo(&texts[1]);
 	values_print(option, left, &texts[0]);
@@ -197,15 +205,38 @@ is_same(const Option *option, const Config *a, const Config *b)
 	return result;
 }
 
+static const char *
+section_needs_restart(const Section *section, const void *from, const void *to)
+{
+	int			i;
+
+	for (i = 0; i < section->noptions; i++)
+		if (section->options[i].needs_restart &&
+			!is_same(&section->options[i], from, to))
+			return section->options[i].name;
+	return NULL;
+}
+
 const char *
 config_needs_restart(const Config *from, const Config *to)
 {
-	const Section *root = options_root();
+	const char *name = section_needs_restart(options_root(), from, to);
 	int			i;
 
-	for (i = 0; i < root->noptions; i++)
-		if (root->options[i].needs_restart &&
-			!is_same(&root->options[i], from, to))
-			return root->options[i].name;
+	if (name != NULL)
+		return name;
+	if (from->nhandlers != to->nhandlers)
+		return "handlers";
+	for (i = 0; i < from->nhandlers; i++)
+	{
+		const HandlerConfig *a = &from->handlers[i];
+		const HandlerConfig *b = &to->handlers[i];
+
+		if (a->mode != b->mode)
+			return "handlers";
+		name = section_needs_restart(options_handler(), a, b);
+		if (name != NULL)
+			return name;
+	}
 	return NULL;
 }

@@ -12,8 +12,6 @@
  */
 #include "port.h"
 
-#include <time.h>
-
 #include "calls.h"
 #include "duties.h"
 #include "log.h"
@@ -212,11 +210,8 @@ duties_open(Loop *loop, Node *node)
 void
 duties_due_at(Duties *duties, int64 unix_us)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
 	arm(&duties->each[DUTY_PROMOTE],
-		Max(0, unix_us - ((int64) now.tv_sec * 1000000 + now.tv_nsec / 1000)));
+		Max(0, node_us_until(duties->node, unix_us)));
 }
 
 void

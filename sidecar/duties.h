@@ -22,7 +22,7 @@ typedef struct Duties Duties;
 extern Duties *duties_open(Loop *loop, Node *node);
 extern void duties_free(Duties *duties);
 
-/* A task is due at that time (microseconds since 1970, by this machine). */
+/* A task is due at that time (microseconds since 1970, by the database). */
 extern void duties_due_at(Duties *duties, int64 unix_us);
 
 /* A node may be gone. */

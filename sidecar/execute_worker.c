@@ -176,6 +176,7 @@ worker_close(Runner *runner)
 	}
 	leftovers_free(runner->setup.leftovers);
 	pfree(runner->processes);
+	pfree(runner->setup.said);
 	loop_defer_free(loop, runner);
 }
 

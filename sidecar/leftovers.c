@@ -31,6 +31,11 @@
 /* After so long, who still lives will not die of KILL. */
 #define PATIENCE_US SECONDS_TO_US(5)
 
+/* Of /proc/<pid>/stat, counted from 1. */
+#define STAT_FLAGS 9
+#define STAT_ENV_END 51
+#define PF_KTHREAD 0x00200000
+
 typedef struct Hunt
 {
 	dlist_node	node;
@@ -38,7 +43,7 @@ typedef struct Hunt
 	LoopFn		done;
 	void	   *arg;
 	int64		give_up_us;
-	bool		found;			/* somebody, in the current pass */
+	bool		found;			/* the current pass cannot be the last */
 } Hunt;
 
 struct Leftovers
@@ -78,8 +83,25 @@ match_tokens(Leftovers *leftovers, const char *bytes, size_t len)
 	return matched;
 }
 
+/* Nobody can say yet that there is nobody. */
+static void
+look_again(Leftovers *leftovers)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &leftovers->hunts)
+		dlist_container(Hunt, node, iter.cur)->found = true;
+}
+
+typedef enum Environment
+{
+	ENVIRONMENT_MATCHES,
+	ENVIRONMENT_DIFFERS,
+	ENVIRONMENT_EMPTY
+} Environment;
+
 /* Searches block by block; what a token may need is taken along. */
-static bool
+static Environment
 search_environment(Leftovers *leftovers, int fd)
 {
 	static char buffer[64 * 1024];
@@ -101,7 +123,41 @@ search_environment(Leftovers *leftovers, int fd)
 			len = overlap;
 		}
 	}
-	return matched;
+	if (total == 0)
+		return ENVIRONMENT_EMPTY;
+	return matched ? ENVIRONMENT_MATCHES : ENVIRONMENT_DIFFERS;
+}
+
+/*
+ * A process that is executing a program has no environment for a moment: its
+ * end is 0 then, unlike that of one that was given none.  It is 0 as well for
+ * the dead and for threads of the kernel.
+ */
+static bool
+is_executing(int dir)
+{
+	char		stat[1024];
+	char	   *field;
+	int			fd = openat(dir, "stat", O_RDONLY | O_CLOEXEC);
+	ssize_t		n = fd < 0 ? 0 : read(fd, stat, sizeof(stat) - 1);
+	int			number;
+
+	if (fd >= 0)
+		close(fd);
+	stat[Max(n, 0)] = '\0';
+	field = strrchr(stat, ')');	/* ends the second */
+	if (field == NULL || strchr("ZXx", field[2]))
+		return false;
+	for (number = 2; number < STAT_ENV_END; number++)
+	{
+		field = strchr(field, ' ');
+		if (field == NULL)
+			return false;
+		field++;
+		if (number + 1 == STAT_FLAGS && strtoul(field, NULL, 10) & PF_KTHREAD)
+			return false;
+	}
+	return strtoull(field, NULL, 10) == 0;
 }
 
 /*
@@ -120,8 +176,18 @@ check_process(Leftovers *leftovers, const char *pid)
 	fd = openat(dir, "environ", O_RDONLY | O_CLOEXEC);
 	if (fd >= 0)
 	{
-		if (search_environment(leftovers, fd))
-			pidfd_send_signal(dir, SIGKILL, NULL, 0);
+		switch (search_environment(leftovers, fd))
+		{
+			case ENVIRONMENT_MATCHES:
+				pidfd_send_signal(dir, SIGKILL, NULL, 0);
+				break;
+			case ENVIRONMENT_EMPTY:
+				if (is_executing(dir))
+					look_again(leftovers);
+				break;
+			case ENVIRONMENT_DIFFERS:
+				break;
+		}
 		close(fd);
 	}
 	close(dir);

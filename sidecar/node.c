@@ -27,6 +27,7 @@ struct Node
 	int64		token;
 	int64		confirmed_us;	/* when the last confirmed tick was sent */
 	int64		asked_us;		/* when the tick under way was sent */
+	int64		clock_us;		/* database's clock less the loop's */
 	bool		is_leader;
 	int			place;
 	int			nodes;
@@ -92,6 +93,7 @@ on_tick(void *arg, PgOutcome outcome, PGresult *result)
 		return;
 	}
 	node->confirmed_us = node->asked_us;
+	node->clock_us = wire_get_int8(result, 0, TICK_CLOCK) - loop_now_us(node->loop);
 	node->place = wire_get_int4(result, 0, TICK_PLACE);
 	node->nodes = wire_get_int4(result, 0, TICK_NODES);
 	set_leader(node, wire_get_bool(result, 0, TICK_IS_LEADER));
@@ -239,6 +241,14 @@ bool
 node_is_leader(const Node *node)
 {
 	return node->is_leader;
+}
+
+int64
+node_us_until(const Node *node, int64 unix_us)
+{
+	if (node->clock_us == 0)
+		return 0;
+	return unix_us - (loop_now_us(node->loop) + node->clock_us);
 }
 
 void

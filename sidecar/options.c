@@ -168,56 +168,56 @@ static const Section retry_section = {
 
 static const Option handler_options[] = {
 	{
-		"types", OPTION_WORDS, .is_required = true,
+		"types", OPTION_WORDS, .needs_restart = true, .is_required = true,
 		.min = 1, .max = 1000, .check = check_pattern,
 		.offset = offsetof(HandlerConfig, types),
 		.count_offset = offsetof(HandlerConfig, ntypes),
 		.help = "task types, exact or a beginning followed by *"
 	},
 	{
-		"command", OPTION_ARGV, .modes = COMMAND_MODE,
+		"command", OPTION_ARGV, .needs_restart = true, .modes = COMMAND_MODE,
 		.min = 1, .max = 1000, .offset = offsetof(HandlerConfig, argv),
 		.help = "program and arguments, one process for each task"
 	},
 	{
-		"worker", OPTION_ARGV, .modes = WORKER_MODE,
+		"worker", OPTION_ARGV, .needs_restart = true, .modes = WORKER_MODE,
 		.min = 1, .max = 1000, .offset = offsetof(HandlerConfig, argv),
 		.help = "program and arguments, processes that stay and speak JSON lines"
 	},
 	{
-		"sql", OPTION_TEXT, .modes = SQL_MODE,
+		"sql", OPTION_TEXT, .needs_restart = true, .modes = SQL_MODE,
 		.min = 1, .max = 2 * IDENTIFIER_MAX + 1, .check = check_function,
 		.offset = offsetof(HandlerConfig, function),
 		.help = "schema.function, called in one transaction with grab and finish"
 	},
 	{
-		"noop", OPTION_SWITCH, .modes = NOOP_MODE,
+		"noop", OPTION_SWITCH, .needs_restart = true, .modes = NOOP_MODE,
 		.help = "done at once, for tests and measurements"
 	},
 	{
-		"role", OPTION_TEXT, .modes = SQL_MODE,
+		"role", OPTION_TEXT, .needs_restart = true, .modes = SQL_MODE,
 		.fallback_note = "the role of the connection",
 		.min = 1, .max = IDENTIFIER_MAX, .check = check_role,
 		.offset = offsetof(HandlerConfig, role),
 		.help = "database role that the function runs as"
 	},
 	{
-		"directory", OPTION_TEXT, .modes = COMMAND_MODE | WORKER_MODE,
+		"directory", OPTION_TEXT, .needs_restart = true, .modes = COMMAND_MODE | WORKER_MODE,
 		.fallback = "/", .min = 1, .max = 4095, .check = check_directory,
 		.offset = offsetof(HandlerConfig, directory),
 		.help = "where the processes start"
 	},
 	{
-		"processes", OPTION_INTEGER, .modes = WORKER_MODE | SQL_MODE,
+		"processes", OPTION_INTEGER, .needs_restart = true, .modes = WORKER_MODE | SQL_MODE,
 		.fallback = "1", .min = 1, .max = 1000,
 		.offset = offsetof(HandlerConfig, processes),
 		.help = "worker processes, or connections of a function"
 	},
 	{
-		"window", OPTION_INTEGER, .modes = WORKER_MODE,
+		"window", OPTION_INTEGER, .needs_restart = true, .modes = WORKER_MODE | SQL_MODE,
 		.fallback = "64", .min = 1, .max = 10000,
 		.offset = offsetof(HandlerConfig, window),
-		.help = "tasks in flight per worker process"
+		.help = "tasks in flight per worker process, or in one statement"
 	},
 	{
 		"concurrency", OPTION_INTEGER,
@@ -233,7 +233,7 @@ static const Option handler_options[] = {
 		.help = "deadline of a task, counted from its grab"
 	},
 	{
-		"grace", OPTION_DURATION, .modes = COMMAND_MODE | WORKER_MODE,
+		"grace", OPTION_DURATION, .needs_restart = true, .modes = COMMAND_MODE | WORKER_MODE,
 		.fallback = "5s", .min = 0, .max = HOURS(1),
 		.offset = offsetof(HandlerConfig, grace_us),
 		.help = "between asking a process to end and killing it"
@@ -244,7 +244,7 @@ static const Option handler_options[] = {
 		.help = "what becomes of a task whose node is gone or whose deadline passed"
 	},
 	{
-		"max_output", OPTION_SIZE, .modes = COMMAND_MODE | WORKER_MODE,
+		"max_output", OPTION_SIZE, .needs_restart = true, .modes = COMMAND_MODE | WORKER_MODE,
 		.fallback = "64kB", .min = 0, .max = 16 * 1024 * 1024,
 		.offset = offsetof(HandlerConfig, max_output),
 		.help = "how much of the end of stderr is kept with a task"
@@ -350,4 +350,10 @@ const char *
 config_stuck_name(StuckRule rule)
 {
 	return options_choice_name(stuck_choices, rule);
+}
+
+const Section *
+options_handler(void)
+{
+	return &handler_section;
 }

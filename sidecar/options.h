@@ -73,6 +73,9 @@ struct Section
 /* The top level of the file; it fills a Config. */
 extern const Section *options_root(void);
 
+/* What a handler has; its offsets are those of HandlerConfig. */
+extern const Section *options_handler(void);
+
 /* The choice with that value; it exists. */
 extern const char *options_choice_name(const Choice *choices, int value);
 

@@ -156,7 +156,8 @@ output_append(const Output *output, StringInfo out)
 		start += broken_start(output, start);
 	if (start >= len)
 		return;
-	if (was_cut)
+	if (was_cut || escaped_length((const unsigned char *) output->bytes + start,
+								  len - start) > output->max)
 		appendStringInfoString(out, CUT_MARK);
 	output_escape(out, output->bytes + start, len - start, output->max);
 }

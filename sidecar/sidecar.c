@@ -20,12 +20,14 @@
 #include "log.h"
 #include "node.h"
 #include "queue.h"
-#include "reload.h"
 #include "sdnotify.h"
 #include "sidecar.h"
 #include "slots.h"
 #include "sweep.h"
 #include "table.h"
+
+/* Types without a handler that are told about, each once. */
+#define UNHANDLED_MAX 50
 
 /* How much of a table the triggers of one type may take. */
 #define TYPE_SHARE 4
@@ -65,7 +67,8 @@ struct Sidecar
 	LoopTimer  *drain_end;
 	bool		is_draining;
 	bool		is_ending;
-	uint64		unhandled;		/* triggers of types that no handler takes */
+	char	   *unhandled[UNHANDLED_MAX];	/* types said to have no handler */
+	int			nunhandled;
 };
 
 static bool
@@ -149,13 +152,25 @@ on_doubt(void *arg)
 	sweep_want_all(((Sidecar *) arg)->sweep, true);
 }
 
+static bool
+is_news(Sidecar *sidecar, const char *type)
+{
+	for (int i = 0; i < sidecar->nunhandled; i++)
+		if (strcmp(sidecar->unhandled[i], type) == 0)
+			return false;
+	if (sidecar->nunhandled == UNHANDLED_MAX)
+		return false;
+	sidecar->unhandled[sidecar->nunhandled++] = pstrdup(type);
+	return true;
+}
+
 static void
 on_trigger(void *arg, int bucket, const Trigger *trigger)
 {
 	Sidecar    *sidecar = arg;
 
 	if (table_push(sidecar->tables[bucket], trigger) == TABLE_NO_HANDLER &&
-		sidecar->unhandled++ == 0)
+		is_news(sidecar, trigger->type))
 		log_line(TWT_LOG_WARN, "table",
 				 "no handler for type \"%s\": left to other nodes", trigger->type);
 }
@@ -378,10 +393,12 @@ sidecar_reload(Sidecar *sidecar, Config *config)
 {
 	Config	   *old = sidecar->config;
 
-	if (!reload_is_possible(old, config))
+	const char *option = config_needs_restart(old, config);
+
+	if (option != NULL)
 	{
 		log_line(TWT_LOG_WARN, "config",
-				 "not reloaded: connection, buckets, queue, look_ahead and which handlers there are need a restart");
+				 "not reloaded: a change of \"%s\" needs a restart", option);
 		config_free(config);
 		return;
 	}
@@ -434,6 +451,8 @@ sidecar_free(Sidecar *sidecar)
 	limit_free(sidecar->slots);
 	loop_timer_free(sidecar->drain_end);
 	loop_timer_free(sidecar->watchdog);
+	for (int i = 0; i < sidecar->nunhandled; i++)
+		pfree(sidecar->unhandled[i]);
 	pfree(sidecar->tables);
 	pfree(sidecar->served);
 	free_configs(sidecar);

@@ -15,6 +15,7 @@
 #include "lines.h"
 #include "log.h"
 #include "spawn.h"
+#include "text.h"
 #include "worker_log.h"
 #include "worker_process.h"
 #include "worker_protocol.h"
@@ -26,6 +27,9 @@
 
 /* So much may wait to be written before no more tasks are taken. */
 #define UNWRITTEN_MAX (1024 * 1024)
+
+/* So much of a line that is no reply is told to its tasks. */
+#define QUOTE_MAX 64
 
 #define BACKOFF_MIN_US MS_TO_US(100)
 #define BACKOFF_MAX_US SECONDS_TO_US(30)
@@ -42,7 +46,7 @@ typedef enum WorkerState
 
 struct WorkerProcess
 {
-	const WorkerSetup *setup;
+	WorkerSetup *setup;
 	WorkerState state;
 	Child	   *child;			/* NULL when down */
 	SpawnPipes	pipes;
@@ -208,16 +212,25 @@ on_stderr(void *arg, int ready)
 
 /* ---- replies ---- */
 
+/* The line may hold what only its task may: it is not for the log. */
 static void
-protocol_error(WorkerProcess *process, const char *what)
+protocol_error(WorkerProcess *process, const char *what, const char *line)
 {
-	char	   *reason = psprintf("worker broke the protocol: %s", what);
+	StringInfoData reason;
 
+	initStringInfo(&reason);
+	appendStringInfo(&reason, "worker broke the protocol: %s", what);
 	log_line(TWT_LOG_WARN, "worker", "%s[%d]: %s",
 			 process->setup->config->argv[0], spawn_pid(process->child),
-			 reason);
-	end_process(process, reason);
-	pfree(reason);
+			 reason.data);
+	if (line)
+	{
+		appendStringInfoString(&reason, ": \"");
+		text_escape_line(&reason, line, strlen(line), QUOTE_MAX);
+		appendStringInfoChar(&reason, '"');
+	}
+	end_process(process, reason.data);
+	pfree(reason.data);
 }
 
 static int64
@@ -238,7 +251,7 @@ on_reply(WorkerProcess *process, const WorkerReply *reply)
 
 	if (task == NULL)
 	{
-		protocol_error(process, "reply is for no task in flight");
+		protocol_error(process, "reply is for no task in flight", NULL);
 		return;
 	}
 	if (reply->at_us != WORKER_NO_TIME)
@@ -253,7 +266,7 @@ on_line(WorkerProcess *process, const char *line, size_t len)
 	char	   *error = worker_protocol_decode(line, len, &reply);
 
 	if (error)
-		protocol_error(process, error);
+		protocol_error(process, error, line);
 	else
 		on_reply(process, &reply);
 	pfree(error);
@@ -274,7 +287,7 @@ take_lines(WorkerProcess *process)
 	if (process->state != WORKER_RUNNING)
 		line_reader_reset(reader);
 	else if (lines_unfinished(reader) > WORKER_LINE_MAX)
-		protocol_error(process, "reply is longer than 1 MB");
+		protocol_error(process, "reply is longer than 1 MB", NULL);
 }
 
 /* Reads one block; false when there is none now. */
@@ -400,13 +413,20 @@ on_exited(void *arg)
 
 /* ---- start ---- */
 
-/* Said once, however often it is tried again. */
+/* Says a thing once, whichever process it is about; NULL: all is well. */
+static void
+say_once(WorkerSetup *setup, const char *message)
+{
+	if (message && (setup->said == NULL || strcmp(setup->said, message) != 0))
+		log_line(TWT_LOG_WARN, "worker", "%s", message);
+	pfree(setup->said);
+	setup->said = message ? pstrdup(message) : NULL;
+}
+
 static void
 not_started(WorkerProcess *process, const SpawnFailure *failure)
 {
-	if (process->trouble == NULL ||
-		strcmp(process->trouble, failure->message) != 0)
-		log_line(TWT_LOG_WARN, "worker", "%s", failure->message);
+	say_once(process->setup, failure->message);
 	pfree(process->trouble);
 	process->trouble = failure->message;
 	process->is_short = failure->is_temporary;
@@ -417,7 +437,7 @@ not_started(WorkerProcess *process, const SpawnFailure *failure)
 static void
 start_process(WorkerProcess *process)
 {
-	const WorkerSetup *setup = process->setup;
+	WorkerSetup *setup = process->setup;
 	SpawnFailure failure;
 	SpawnRequest request = {
 		.argv = setup->config->argv,
@@ -436,6 +456,7 @@ start_process(WorkerProcess *process)
 		not_started(process, &failure);
 		return;
 	}
+	say_once(setup, NULL);
 	pfree(process->trouble);
 	process->trouble = NULL;
 	process->state = WORKER_RUNNING;
@@ -460,7 +481,7 @@ on_timer(void *arg)
 }
 
 WorkerProcess *
-worker_process_new(const WorkerSetup *setup)
+worker_process_new(WorkerSetup *setup)
 {
 	WorkerProcess *process = palloc0(sizeof(WorkerProcess));
 

@@ -38,9 +38,10 @@ typedef struct WorkerSetup
 	Leftovers  *leftovers;
 	RunnerDone	done;
 	void	   *done_arg;
+	char	   *said;			/* the last failure to start that was logged */
 } WorkerSetup;
 
-extern WorkerProcess *worker_process_new(const WorkerSetup *setup);
+extern WorkerProcess *worker_process_new(WorkerSetup *setup);
 
 /* Asks the process to go, by TERM and the end of its input. */
 extern void worker_process_dismiss(WorkerProcess *process);

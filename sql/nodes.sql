@@ -140,6 +140,7 @@ $$;
  *		alive			as heartbeat()
  *		is_leader		does the duties that one node does for all
  *		place, nodes	this is number place (from 0) of so many living nodes
+ *		clock			the database's clock, by which tasks are due
  *
  * Writes		twtasks.node
  * Locks		session advisory locks
@@ -149,7 +150,8 @@ CREATE FUNCTION twtasks.tick(
 	OUT alive boolean,
 	OUT is_leader boolean,
 	OUT place integer,
-	OUT nodes integer)
+	OUT nodes integer,
+	OUT clock timestamptz)
 RETURNS record
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -162,4 +164,5 @@ BEGIN
 	SELECT count(*) FILTER (WHERE n.incarnation < tick.incarnation), count(*)
 	INTO place, nodes
 	FROM twtasks.node n WHERE n.ended IS NULL;
+	clock := clock_timestamp();
 END $$;

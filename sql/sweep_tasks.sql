@@ -57,7 +57,7 @@ BEGIN
 		WHERE t.bucket = sweep_tasks.bucket AND t.queued AND t.type = k.type
 		  AND t.status = 'SUBMITTED'
 		  AND (t.expires IS NULL OR t.expires > started)
-		  AND (shares <= 1 OR abs(hashtext(t.id::text)::bigint) % shares = share)
+		  AND (shares <= 1 OR abs(uuid_hash(t.id)::bigint) % shares = share)
 		ORDER BY t.priority, t.id
 		LIMIT per_type) f
 	WHERE k.type IS NOT NULL AND k.type <> ALL (skip);

@@ -159,7 +159,8 @@ insert_row(const NewTask *task, const AddedTask *result, TimestampTz now)
 	nulls[11] = task->nulls[NEW_DATA] ? 'n' : ' ';
 	nulls[12] = task->nulls[NEW_PAYLOAD] ? 'n' : ' ';
 	nulls[13] = task->nulls[NEW_CONTEXT] ? 'n' : ' ';
-	return plan_execute(PLAN_INSERT_TASK, values, nulls) == 1;
+	return plan_execute(task->nulls[NEW_TASK_ID] ? PLAN_INSERT_TASK : PLAN_INSERT_NAMED_TASK,
+						values, nulls) == 1;
 }
 
 static void

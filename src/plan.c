@@ -23,6 +23,17 @@ typedef struct Statement
 	Oid			types[PLAN_MAX_ARGS];
 } Statement;
 
+#define INSERT_TASK \
+	"INSERT INTO twtasks.task (id, created, state_time, next_event_time, expires, status, " \
+	"queued, size, priority, type, sub_type, bucket, key, data, payload, context) " \
+	"VALUES ($1, $2, $2, $3, $4, " \
+	"CASE WHEN $5 THEN 'SUBMITTED'::twtasks.task_status ELSE 'WAITING'::twtasks.task_status END, " \
+	"$5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"
+#define INSERT_TASK_ARGS \
+	14, {UUIDOID, TIMESTAMPTZOID, TIMESTAMPTZOID, TIMESTAMPTZOID, BOOLOID, \
+		INT4OID, INT2OID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, JSONBOID, \
+		BYTEAOID, JSONBOID}
+
 static const Statement statements[PLAN_COUNT] = {
 	[PLAN_CLAIM_KEY] = {
 		"INSERT INTO twtasks.unique_key (task_id, key) VALUES ($1, $2) "
@@ -41,17 +52,8 @@ static const Statement statements[PLAN_COUNT] = {
 		"LIMIT 1",
 		1, {UUIDOID}
 	},
-	[PLAN_INSERT_TASK] = {
-		"INSERT INTO twtasks.task (id, created, state_time, next_event_time, expires, status, "
-		"queued, size, priority, type, sub_type, bucket, key, data, payload, context) "
-		"VALUES ($1, $2, $2, $3, $4, "
-		"CASE WHEN $5 THEN 'SUBMITTED'::twtasks.task_status ELSE 'WAITING'::twtasks.task_status END, "
-		"$5, $6, $7, $8, $9, $10, $11, $12, $13, $14) "
-		"ON CONFLICT (id) DO NOTHING",
-		14, {UUIDOID, TIMESTAMPTZOID, TIMESTAMPTZOID, TIMESTAMPTZOID, BOOLOID,
-			INT4OID, INT2OID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, JSONBOID,
-		BYTEAOID, JSONBOID}
-	},
+	[PLAN_INSERT_TASK] = {INSERT_TASK, INSERT_TASK_ARGS},
+	[PLAN_INSERT_NAMED_TASK] = {INSERT_TASK " ON CONFLICT (id) DO NOTHING", INSERT_TASK_ARGS},
 };
 
 static SPIPlanPtr plans[PLAN_COUNT];
