@@ -3,7 +3,7 @@
  * duties.c
  *		What nodes do for all: due tasks, gone nodes, history.
  *
- *		from: node.c			to: sql/promote_tasks.sql, recover_tasks.sql, partitions.sql
+ *		from: node.c			to: sql/promote_tasks.sql, sql/recover_tasks.sql, sql/partitions.sql
  *
  * Each duty is a row of a table: its statement, how often the leader does it,
  * and what its answer says about when to do it again.

@@ -3,7 +3,7 @@
  * duties.h
  *		What nodes do for all: due tasks, gone nodes, history.
  *
- *		from: node.h			to: sql/promote_tasks.sql, recover_tasks.sql, partitions.sql
+ *		from: node.h			to: sql/promote_tasks.sql, sql/recover_tasks.sql, sql/partitions.sql
  *
  * The leader does each of them every now and then.  Any node does the first
  * two at once when it learns of a reason to; since every statement is guarded

@@ -239,7 +239,7 @@ static void
 add_fact(char ***next, const char *name, const char *value)
 {
 	if (value)
-		*(*next) ++= psprintf("TWTASKS_%s=%s", name, value);
+		*(*next)++ = psprintf("TWTASKS_%s=%s", name, value);
 }
 
 /* Room for ENVIRONMENT_SIZE. */

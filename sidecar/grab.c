@@ -213,7 +213,7 @@ collect(Grab *grab)
 	Table	   *table;
 
 	while ((batch == NULL || !batch_is_full(batch)) &&
-		   (entry = grab->events.next(grab->arg, &table)) !=NULL)
+		   (entry = grab->events.next(grab->arg, &table)) != NULL)
 	{
 		if (batch == NULL)
 			batch = batch_new();

@@ -35,7 +35,7 @@ typedef void (*GrabTask) (void *arg, Task *task);
 
 typedef struct GrabEvents
 {
-	GrabNext next;
+	GrabNext	next;
 	GrabTask	on_task;
 
 	/* some triggers were dropped without a look at their tasks */

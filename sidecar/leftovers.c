@@ -145,7 +145,7 @@ is_executing(int dir)
 	if (fd >= 0)
 		close(fd);
 	stat[Max(n, 0)] = '\0';
-	field = strrchr(stat, ')');	/* ends the second */
+	field = strrchr(stat, ')'); /* ends the second */
 	if (field == NULL || strchr("ZXx", field[2]))
 		return false;
 	for (number = 2; number < STAT_ENV_END; number++)

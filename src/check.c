@@ -164,7 +164,7 @@ check_size(NewTask *task)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("task of %zu bytes is too large", size),
-				 errdetail("data, payload and context together may have twtasks.max_payload = %d bytes.",
+				 errdetail("The setting twtasks.max_payload allows %d bytes for data, payload and context together.",
 						   twt_max_payload),
 				 errhint("Store large content elsewhere and add a task that names it.")));
 	task->size = (int32) size;

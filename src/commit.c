@@ -101,7 +101,7 @@ find_bucket(const char *name)
 	}
 	bucket = &pending->buckets[pending->nbuckets];
 	memset(bucket, 0, sizeof(Bucket));
-	strlcpy(bucket->name, name, sizeof(bucket->name));
+	snprintf(bucket->name, sizeof(bucket->name), "%s", name);
 	bucket->queue = queue_attach(name);
 	return pending->nbuckets++;
 }

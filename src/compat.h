@@ -42,9 +42,10 @@
 #endif
 
 #if PG_VERSION_NUM >= 180000
-#define TWT_MODULE_MAGIC(name, version) PG_MODULE_MAGIC_EXT(.name = name, .version = version)
+#define TWT_MODULE_MAGIC(its_name, its_version) \
+	PG_MODULE_MAGIC_EXT(.name = its_name, .version = its_version)
 #else
-#define TWT_MODULE_MAGIC(name, version) PG_MODULE_MAGIC
+#define TWT_MODULE_MAGIC(its_name, its_version) PG_MODULE_MAGIC
 #endif
 
 #endif							/* TWT_COMPAT_H */

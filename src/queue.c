@@ -189,7 +189,7 @@ claim_queue(const char *bucket)
 			SearchSysCacheExists1(DATABASEOID, ObjectIdGetDatum(queue->database)))
 			continue;
 		reset_queue(queue);
-		strlcpy(queue->bucket, bucket, sizeof(queue->bucket));
+		snprintf(queue->bucket, sizeof(queue->bucket), "%s", bucket);
 		queue->database = MyDatabaseId;
 		return queue;
 	}
@@ -389,7 +389,7 @@ queue_stats(int n, QueueStats *stats)
 
 		if (queue->database != MyDatabaseId || n-- > 0)
 			continue;
-		strlcpy(stats->bucket, queue->bucket, sizeof(stats->bucket));
+		snprintf(stats->bucket, sizeof(stats->bucket), "%s", queue->bucket);
 		stats->waiting = pg_atomic_read_u64(&queue->tail) -
 			pg_atomic_read_u64(&queue->head);
 		stats->pushed = pg_atomic_read_u64(&queue->pushed);
