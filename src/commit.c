@@ -30,9 +30,12 @@
  */
 #include "twtasks.h"
 
+#include "access/parallel.h"
 #include "access/xact.h"
+#include "access/xlog.h"
 #include "commands/async.h"
 #include "lib/stringinfo.h"
+#include "miscadmin.h"
 #include "utils/memutils.h"
 
 #include "commit.h"
@@ -71,6 +74,13 @@ typedef struct Pending
 
 /* NULL when the transaction has added nothing. */
 static Pending *pending = NULL;
+
+/* A process that is not to wake anybody. */
+static bool
+is_inert(void)
+{
+	return IsBinaryUpgrade || IsParallelWorker() || RecoveryInProgress();
+}
 
 static void
 make_pending(void)
@@ -112,7 +122,7 @@ commit_remember(const char *bucket_name, const TaskTrigger *trigger)
 	int			bucket;
 	Entry	   *entry;
 
-	if (twt_is_inert())
+	if (is_inert())
 		return;
 	if (pending == NULL)
 		make_pending();

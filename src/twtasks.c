@@ -7,10 +7,7 @@
  */
 #include "twtasks.h"
 
-#include "access/parallel.h"
-#include "access/xlog.h"
 #include "fmgr.h"
-#include "miscadmin.h"
 
 #include "commit.h"
 #include "common/version.h"
@@ -27,10 +24,4 @@ _PG_init(void)
 	settings_init();
 	queue_init();
 	commit_init();
-}
-
-bool
-twt_is_inert(void)
-{
-	return IsBinaryUpgrade || IsParallelWorker() || RecoveryInProgress();
 }

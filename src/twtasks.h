@@ -24,7 +24,4 @@
 #include "compat.h"
 #include "common/trigger.h"
 
-/* A session that is not to touch anything: upgrades, recovery, workers. */
-extern bool twt_is_inert(void);
-
 #endif							/* TWT_TWTASKS_H */
