@@ -25,7 +25,8 @@ HARDENING := -fPIE -fstack-protector-strong \
 override CPPFLAGS += -iquote $(TOP)/sidecar -iquote $(TOP)/src \
 	-isystem $(shell $(PG_CONFIG) --includedir-server) \
 	$(patsubst -I%,-isystem %,$(shell $(PKG_CONFIG) --cflags $(PACKAGES))) \
-	-D_GNU_SOURCE $(if $(SANITIZE),,-D_FORTIFY_SOURCE=2)
+	-D_GNU_SOURCE $(if $(SANITIZE),,-D_FORTIFY_SOURCE=2) \
+	$(if $(ASSERTS),-DUSE_ASSERT_CHECKING)
 
 # The last two are what the server's headers are written for.
 override CFLAGS += -std=gnu11 $(WARNINGS) $(HARDENING) \

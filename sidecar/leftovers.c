@@ -162,8 +162,16 @@ is_executing(int dir)
 
 /*
  * The open directory stands for this very process: its number may become
- * another's, but the signal cannot reach that one.
+ * another's, but the signal cannot reach that one.  valgrind does not know
+ * that call.
  */
+static void
+kill_process(int dir, const char *pid)
+{
+	if (pidfd_send_signal(dir, SIGKILL, NULL, 0) != 0 && errno == ENOSYS)
+		kill(strtol(pid, NULL, 10), SIGKILL);
+}
+
 static void
 check_process(Leftovers *leftovers, const char *pid)
 {
@@ -179,7 +187,7 @@ check_process(Leftovers *leftovers, const char *pid)
 		switch (search_environment(leftovers, fd))
 		{
 			case ENVIRONMENT_MATCHES:
-				pidfd_send_signal(dir, SIGKILL, NULL, 0);
+				kill_process(dir, pid);
 				break;
 			case ENVIRONMENT_EMPTY:
 				if (is_executing(dir))

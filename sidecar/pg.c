@@ -445,13 +445,21 @@ take_result(Pg *pg, PGresult *result)
 		call->result = result;
 }
 
+/*
+ * One NULL only separates; a second one in a row says that there is nothing
+ * more, which on a broken connection is never followed by anything else.
+ */
 static void
 read_results(Pg *pg)
 {
-	while (pg->conn != NULL && pg->ncalls > 0 && !PQisBusy(pg->conn))
+	int			nulls = 0;
+
+	while (pg->conn != NULL && pg->ncalls > 0 && nulls < 2 &&
+		   !PQisBusy(pg->conn))
 	{
 		PGresult   *result = PQgetResult(pg->conn);
 
+		nulls = result == NULL ? nulls + 1 : 0;
 		if (result != NULL)
 			take_result(pg, result);
 	}
