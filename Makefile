@@ -1,0 +1,92 @@
+# Table of contents: "make help" prints it.  The work is done by extension.mk
+# (PGXS), sidecar/Makefile and scripts/.
+#
+# Variables: PG_CONFIG, CC, CFLAGS, WERROR=1, DESTDIR, PREFIX (of the sidecar)
+
+PG_CONFIG ?= pg_config
+export PG_CONFIG
+
+EXTENSION_MK = -f extension.mk PG_CONFIG='$(PG_CONFIG)'
+
+# Root's rights are asked for only where they are needed.
+SUDO = $(if $(DESTDIR),,$(shell test -w "$$($(PG_CONFIG) --pkglibdir)" || echo sudo))
+
+.DEFAULT_GOAL = all
+.PHONY: all extension sidecar version install uninstall demo check unit \
+	installcheck isolation pgtap tap format format-check lint asan valgrind \
+	bench docs clean help
+
+all: extension sidecar ## builds the extension and the sidecar
+
+extension: version
+	$(MAKE) $(EXTENSION_MK) all
+
+sidecar: version
+	$(MAKE) -C sidecar all
+
+# Both halves include it; made first, so that -j does not make it twice.
+version:
+	@$(MAKE) --no-print-directory -s $(EXTENSION_MK) src/common/version.h
+
+install: all ## installs both, with sudo where needed
+	$(SUDO) $(MAKE) $(EXTENSION_MK) install
+	$(SUDO) $(MAKE) -C sidecar PG_CONFIG='$(PG_CONFIG)' install
+
+uninstall: ## removes both
+	$(SUDO) $(MAKE) $(EXTENSION_MK) uninstall
+	$(SUDO) $(MAKE) -C sidecar PG_CONFIG='$(PG_CONFIG)' uninstall
+
+demo: ## shows a task's life on a server of its own; installs what is missing
+	@scripts/demo
+
+check: ## everything CI runs, on servers it starts and stops itself
+	@scripts/check
+
+unit: ## unit tests of the sidecar and of the shared plain C
+	@scripts/check unit
+
+installcheck: ## SQL regression tests against the installed extension
+	@scripts/check installcheck
+
+isolation: ## races between sessions
+	@scripts/check isolation
+
+pgtap: ## tests written in SQL
+	@scripts/check pgtap
+
+tap: ## whole systems: restarts, crashes, the sidecar end to end
+	@scripts/check tap
+
+format: ## writes the C code in the house style
+	@scripts/format
+
+format-check: ## says what "make format" would change
+	@scripts/format --check
+
+lint: ## builds with all warnings, static analysis, house rules
+	@scripts/lint
+
+asan: ## unit tests with the address and undefined-behaviour sanitizers
+	@scripts/unit asan
+
+valgrind: ## unit tests under valgrind
+	@scripts/unit valgrind
+
+bench: install ## measures, on a server of its own
+	@bench/run
+
+docs: sidecar ## writes the pages of docs/ that come from the sources
+	@scripts/docs
+	@scripts/docs-state-machine
+	@scripts/docs-configuration
+	@! command -v scdoc >/dev/null || scdoc <docs/man/twtasksd.8.scd >docs/man/twtasksd.8
+
+clean: ## removes what was built
+	@$(MAKE) --no-print-directory -s $(EXTENSION_MK) clean
+	@$(MAKE) --no-print-directory -s -C sidecar clean
+	@$(MAKE) --no-print-directory -s -C test/unit clean
+	@rm -rf check-output docs/man/twtasksd.8
+
+help: ## prints this
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | \
+		expand -t 15

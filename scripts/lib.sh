@@ -1,0 +1,107 @@
+# shellcheck shell=bash
+#
+# lib.sh -- what the scripts share.  Sourced, never run.
+#
+# PostgreSQL refuses to run as root.  So its servers, and whatever must read
+# their files, run as "the server's user": postgres when root calls, otherwise
+# the caller.  That user may be unable to read this clone; what it needs is
+# copied to directories made by new_directory.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+PG_CONFIG=${PG_CONFIG:-pg_config}
+
+die()
+{
+	printf '%s: %s\n' "${0##*/}" "$*" >&2
+	exit 1
+}
+
+server_user()
+{
+	if [ "$(id -u)" -eq 0 ]; then
+		echo postgres
+	else
+		id -un
+	fi
+}
+
+# as_server COMMAND... -- runs it as the server's user
+as_server()
+{
+	if [ "$(id -u)" -eq 0 ]; then
+		runuser -u postgres -- "$@"
+	else
+		"$@"
+	fi
+}
+
+# Where the server's user may make directories, and not too deep: the path of
+# a socket has at most 107 bytes.
+temporary_root()
+{
+	local place=${TMPDIR:-/tmp}
+
+	if [ ${#place} -le 60 ] && (cd / && as_server test -w "$place" -a -x "$place"); then
+		echo "$place"
+	else
+		echo /tmp
+	fi
+}
+
+# new_directory -- prints a fresh directory owned by the server's user
+new_directory()
+{
+	local directory
+
+	directory=$(mktemp -d "$(temporary_root)/twtasks.XXXXXX")
+	chmod 755 "$directory"
+	[ "$(id -u)" -ne 0 ] || chown postgres "$directory"
+	echo "$directory"
+}
+
+# copy_tree DIRECTORY PATH... -- copies parts of the clone, as far as they exist
+copy_tree()
+{
+	local directory=$1 path
+
+	shift
+	for path in "$@"; do
+		[ -e "$root/$path" ] || continue
+		mkdir -p "$directory/$(dirname "$path")"
+		cp -R "$root/$path" "$directory/$path"
+	done
+}
+
+# copy_sources DIRECTORY -- copies what a build reads, without what it wrote
+copy_sources()
+{
+	(cd "$root" &&
+		find Makefile extension.mk twtasks.control CHANGELOG.md src sql sidecar test/unit \
+			-type f '(' -name '*.*' -o -name Makefile ')' \
+			! -name '*.[oad]' ! -name 'twtasks--*.sql' -print0 |
+		xargs -0 cp --parents -t "$1")
+}
+
+# give_to_server DIRECTORY -- lets the server's user own what it must read
+give_to_server()
+{
+	chmod -R u+rwX,go+rX "$1"
+	[ "$(id -u)" -ne 0 ] || chown -R postgres "$1"
+}
+
+# What the caller's environment says about other servers is not for ours.
+forget_servers()
+{
+	local config=$PG_CONFIG
+
+	unset "${!PG@}"
+	export PG_CONFIG=$config
+}
+
+# run_make ARGUMENT... -- make, whatever -j the make above us was given
+run_make()
+{
+	MAKEFLAGS=$(printf '%s' "${MAKEFLAGS:-}" |
+		sed -E 's/(^| )-j[0-9]*//g; s/--jobserver-[a-z]*=[^ ]*//g') \
+		make --no-print-directory -j "$(nproc)" "$@"
+}

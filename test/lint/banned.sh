@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+#
+# Functions that have no place in what we ship.  Processes are started in
+# spawn.c only, without a shell.  SQL is constants and parameters: a statement put together
+# by printf says, in a comment within the three lines above, "lint: sql" and
+# why its parts are safe.
+
+. "$(dirname "$0")/lib.bash"
+
+banned='system|popen|strcpy|strcat|sprintf|vsprintf|gets|atoi|atol|atof|strtok|tmpnam|mktemp'
+builders='(v?snprintf|psprintf|appendStringInfo|appendPQExpBuffer|printfPQExpBuffer)'
+statement='"\s*(SELECT|INSERT|UPDATE|DELETE|MERGE|CALL|CREATE|ALTER|DROP|LISTEN|NOTIFY|SET|COPY|WITH|DO|GRANT|PREPARE|EXECUTE)\b'
+
+calls()
+{
+	files src sidecar -- '*.[ch]' | xargs -r perl test/lint/code.pl --no-strings |
+		perl -ne "print \"\$1: \$2() is banned\n\"
+			if /^([^:]+:\d+):.*?(?<![\w.>])($banned)\s*\(/;
+			print \"\$1: \$2() outside of spawn.c\n\"
+			if /^([^:]+:\d+):.*?(?<![\w.>])(v?fork|posix_spawnp?)\s*\(/
+				&& !m,^sidecar/spawn\.c:,"
+}
+
+built_statements()
+{
+	files src sidecar -- '*.c' | xargs -r perl -ne "
+		\$excused = \$. if /lint: sql/;
+		print \"\$ARGV:\$.: SQL built by printf\n\"
+			if (/$builders\s*\(/ || \$builder) && /$statement.*%/ && \$. - (\$excused // -9) > 3;
+		\$builder = /$builders\s*\([^;]*\$/;
+		if (eof) { close ARGV; undef \$excused; }"
+}
+
+{
+	calls
+	built_statements
+} | breaches

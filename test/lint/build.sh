@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+#
+# A clean build has no warnings, with gcc and with clang.
+
+. "$(dirname "$0")/lib.bash"
+# shellcheck source=../../scripts/lib.sh
+. scripts/lib.sh
+
+copy=$(mktemp -d)
+trap 'rm -rf "$copy"' EXIT
+
+# from_root -- names files as seen from the root: the sidecar's make does not
+from_root()
+{
+	while IFS= read -r line; do
+		line=${line#../}
+		[ -e "${line%%:*}" ] || line=sidecar/$line
+		printf '%s\n' "$line"
+	done | sort -u
+}
+
+# build COMPILER -- in a copy, so that nobody's objects are touched; -k, to
+# hear everything at once
+build()
+{
+	mkdir "$copy/$1"
+	copy_sources "$copy/$1"
+	run_make -s -k -C "$copy/$1" all CC="$1" WERROR=1 >"$copy/$1.log" 2>&1 && return
+	sed -n "s,^\([^ ]*:[0-9]*\):.* \(error\|warning\): ,\1: $1: ,p" "$copy/$1.log" | from_root
+	echo "Makefile:1: $1 could not build everything"
+	grep -E 'ld: |undefined reference|No rule' "$copy/$1.log" | head -n 5 || true
+}
+
+for compiler in gcc clang; do
+	command -v $compiler >/dev/null || cannot_check "$compiler is not installed"
+	build $compiler
+done | breaches

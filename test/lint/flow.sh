@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+#
+# The chain add -> commit -> ... -> finish can be walked: every file named in a
+# "from: ... to: ..." line, and in the README's table of the life of a task,
+# exists.
+
+. "$(dirname "$0")/lib.bash"
+
+# Lines as file:line: name
+named_in_headers()
+{
+	files src sidecar sql -- '*.[ch]' '*.sql' | xargs -r perl -ne '
+		if (/^\s*\*\s+(from|to):\s/) {
+			print "$ARGV:$.: $1\n" while /([\w\/.*-]+\.(?:c|h|sql))\b/g;
+		}
+		close ARGV if eof'
+}
+
+named_in_readme()
+{
+	[ -e README.md ] || return 0
+	perl -ne '
+		$inside = /life of a task/i if /^#/;
+		next unless $inside && /^\|/;
+		print "README.md:$.: $1\n" while /`([\w\/.*-]+\.(?:c|h|sql|spec|pl))`/g' README.md
+}
+
+# exists NAME DIRECTORY -- beside the file that names it, or where code lies;
+# a name may be a pattern
+exists()
+{
+	compgen -G "$1" >/dev/null || compgen -G "$2/$1" >/dev/null ||
+		compgen -G "src/$1" >/dev/null || compgen -G "src/common/$1" >/dev/null ||
+		compgen -G "sidecar/$1" >/dev/null
+}
+
+{
+	named_in_headers
+	named_in_readme
+} | while read -r place name; do
+	exists "$name" "$(dirname "${place%%:*}")" || echo "$place names $name, which does not exist"
+done | breaches

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+#
+# Shell scripts, by their first line: shellcheck has nothing to say.
+
+. "$(dirname "$0")/lib.bash"
+need shellcheck
+
+scripts()
+{
+	{
+		files scripts test bench examples .ci -- '*'
+		ls test/lint/*.sh test/lint/*.bash
+	} | xargs grep -IlE -m 1 '^(#!.*\b(bash|sh)|# shellcheck shell=)' || [ $? -eq 123 ]
+}
+
+scripts | xargs -r shellcheck -f gcc | breaches

@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+#
+# A function is read in one look: at most 80 lines and 5 parameters.  A file
+# is about one thing: at most 700 lines.  -v prints how far we are from there.
+
+. "$(dirname "$0")/lib.bash"
+need ctags
+
+# file, line, name, lines, parameters of every function
+functions()
+{
+	c_files | ctags -L - -o - --languages=C --language-force=C --kinds-C=f \
+		--fields=neS --sort=no 2>/dev/null |
+		perl -ne 'next unless /^(\S+)\t(\S+)\t.*?\tline:(\d+)/;
+			my ($name, $file, $line) = ($1, $2, $3);
+			my ($end) = /\tend:(\d+)/ or next;
+			my ($list) = /\tsignature:\((.*)\)/;
+			$list //= "";
+			1 while $list =~ s/\([^()]*\)//;
+			my $count = $list =~ /^\s*(void)?\s*$/ ? 0 : 1 + ($list =~ tr/,//);
+			print join("\t", $file, $line, $name, $end - $line + 1, $count), "\n"'
+}
+
+long_files()
+{
+	files src sidecar sql test bench scripts examples -- '*.[ch]' '*.sql' '*.p[lm]' '*.sh' '*.py' |
+		while read -r file; do
+			lines=$(wc -l <"$file")
+			[ "$lines" -le 700 ] || echo "$file:1: $lines lines, more than 700"
+		done
+}
+
+statistics()
+{
+	for part in src sidecar; do
+		functions | grep "^$part/" | cut -f 4 | sort -n | awk -v part=$part '
+			{ n[NR] = $1 }
+			END { if (NR) printf "%s: %d functions, median %d lines, p90 %d, longest %d\n",
+				part, NR, n[int((NR + 1) / 2)], n[int(NR * 0.9 + 0.5)], n[NR] }' || true
+	done
+}
+
+[ "${1:-}" != -v ] || statistics
+{
+	functions | awk -F '\t' '
+		$4 > 80 { printf "%s:%d: %s() has %d lines, more than 80\n", $1, $2, $3, $4 }
+		$5 > 5 { printf "%s:%d: %s() has %d parameters, more than 5\n", $1, $2, $3, $5 }'
+	long_files
+} | breaches

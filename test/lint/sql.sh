@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+#
+# The install script can be trusted where others may have made objects before:
+# it replaces nothing and skips nothing that exists, and a function that runs
+# with its owner's rights fixes its search_path.  order.txt names every file.
+
+. "$(dirname "$0")/lib.bash"
+
+# Bodies of functions are not run at installation; DO blocks are.
+statements()
+{
+	xargs -r perl -0777 -ne '
+		s{/\*.*?\*/|--[^\n]*}{$& =~ tr/\n//cdr}gse;
+		s{(\bAS\s+\$(\w*)\$).*?\$\2\$}{$1 . ($& =~ tr/\n//cdr) . "\$\$"}gsei;
+		while (/\b(CREATE\s+OR\s+REPLACE|(?:CREATE|ADD)\b[^;(\x27]*\bIF\s+NOT\s+EXISTS)\b/gi) {
+			printf "%s:%d: %s: fail if it exists\n", $ARGV, 1 + (substr($_, 0, $-[0]) =~ tr/\n//),
+				$1 =~ /REPLACE/i ? "OR REPLACE" : "IF NOT EXISTS";
+		}
+		while (/\bCREATE\s+(?:OR\s+REPLACE\s+)?(?:FUNCTION|PROCEDURE)\s+([\w.]+)([^;]*);/gi) {
+			my ($name, $rest, $start) = ($1, $2, $-[0]);
+			next unless $rest =~ /\bSECURITY\s+DEFINER\b/i;
+			printf "%s:%d: %s: SECURITY DEFINER without SET search_path = pg_catalog, pg_temp\n",
+				$ARGV, 1 + (substr($_, 0, $start) =~ tr/\n//), $name
+				unless $rest =~ /\bSET\s+search_path\s*(?:=|TO)\s*pg_catalog\s*,\s*pg_temp\b/i;
+		}'
+}
+
+unlisted()
+{
+	comm -3 <(files sql -- '*.sql' | sed 's,.*/,,' | sort) \
+		<(sed 's/#.*//; s/ *$//; /^$/d' sql/order.txt | sort) |
+		tr -d '\t' | sed 's,.*,sql/order.txt:1: & is not both there and in sql/,'
+}
+
+{
+	files sql -- '*.sql' | statements
+	[ ! -e sql/order.txt ] || unlisted
+} | breaches

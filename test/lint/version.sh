@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+#
+# The version stands in twtasks.control, and nowhere else; the changelog knows
+# it or what comes after it.
+
+. "$(dirname "$0")/lib.bash"
+
+version=$(sed -n "s/^default_version *= *'\([^']*\)'.*/\1/p" twtasks.control)
+pattern=${version//./\\.}
+
+literals()
+{
+	files src sidecar scripts Makefile extension.mk -- '*' |
+		grep -Ev '\.(o|d|a)$|/twtasksd$' |
+		matches "[\"']${pattern}[\"']|twtasks--${pattern}\b" |
+		sed -E 's/^([^:]+:[0-9]+):.*/\1: the version is in twtasks.control/'
+}
+
+{
+	literals
+	make -s -f extension.mk checkver 2>&1 | sed -n 's/^\([a-zA-Z.]*\): /\1:1: /p'
+	if [ -x sidecar/twtasksd ] && ! sidecar/twtasksd --version | grep -qw "$pattern"; then
+		echo "sidecar/main.c:1: --version does not say $version"
+	fi
+} | breaches
