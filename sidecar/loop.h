@@ -28,10 +28,13 @@ typedef struct LoopTimer LoopTimer;
 typedef void (*LoopIoFn) (void *arg, int ready);
 typedef void (*LoopFn) (void *arg);
 
+/* NULL, with errno, when the machine has no descriptors left for it. */
 extern Loop *loop_new(void);
+
+/* All I/O and timers must have been freed. */
 extern void loop_free(Loop *loop);
 
-/* Runs until loop_stop(). */
+/* Runs until loop_stop(), which may also have been called before. */
 extern void loop_run(Loop *loop);
 extern void loop_stop(Loop *loop);
 

@@ -30,7 +30,10 @@ typedef struct RunnerOps
 	Runner	   *(*open) (Loop *loop, const HandlerConfig *config,
 						 RunnerDone done, void *done_arg);
 
-	/* Takes the task; done is called later, in another callback or turn. */
+	/*
+	 * Takes the task, its node and its run; done is called later, in another
+	 * callback or turn.
+	 */
 	void		(*start) (Runner *runner, Task *task);
 
 	/*
@@ -41,7 +44,8 @@ typedef struct RunnerOps
 
 	/*
 	 * Ends whatever runs at once, without verdicts, and frees the runner.
-	 * After a drain nothing runs any more.
+	 * After a drain nothing runs any more; tasks that it still has are the
+	 * caller's again.  May wait for killed processes to be gone.
 	 */
 	void		(*close) (Runner *runner);
 } RunnerOps;
