@@ -205,22 +205,29 @@ is_same(const Option *option, const void *a, const void *b)
 	return result;
 }
 
+/* What a handler's mode does not have is not filled in either. */
 static const char *
-section_needs_restart(const Section *section, const void *from, const void *to)
+section_needs_restart(const Section *section, int modes,
+					  const void *from, const void *to)
 {
 	int			i;
 
 	for (i = 0; i < section->noptions; i++)
-		if (section->options[i].needs_restart &&
-			!is_same(&section->options[i], from, to))
-			return section->options[i].name;
+	{
+		const Option *option = &section->options[i];
+
+		if (option->needs_restart &&
+			(option->modes == 0 || (option->modes & modes) != 0) &&
+			!is_same(option, from, to))
+			return option->name;
+	}
 	return NULL;
 }
 
 const char *
 config_needs_restart(const Config *from, const Config *to)
 {
-	const char *name = section_needs_restart(options_root(), from, to);
+	const char *name = section_needs_restart(options_root(), ~0, from, to);
 	int			i;
 
 	if (name != NULL)
@@ -234,7 +241,8 @@ config_needs_restart(const Config *from, const Config *to)
 
 		if (a->mode != b->mode)
 			return "handlers";
-		name = section_needs_restart(options_handler(), a, b);
+		name = section_needs_restart(options_handler(), OPTION_MODE(a->mode),
+									 a, b);
 		if (name != NULL)
 			return name;
 	}

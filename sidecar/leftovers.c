@@ -129,12 +129,13 @@ search_environment(Leftovers *leftovers, int fd)
 }
 
 /*
- * A process that is executing a program has no environment for a moment: its
- * end is 0 then, unlike that of one that was given none.  It is 0 as well for
- * the dead and for threads of the kernel.
+ * A process that is executing a program has no environment for a moment, and
+ * one that is dying has none any more, though it still holds its files.  The
+ * end of the environment is 0 then, unlike that of one that was given none.
+ * It is 0 as well for the dead and for threads of the kernel.
  */
 static bool
-is_executing(int dir)
+is_in_between(int dir)
 {
 	char		stat[1024];
 	char	   *field;
@@ -177,6 +178,7 @@ check_process(Leftovers *leftovers, const char *pid)
 {
 	int			dir = openat(dirfd(leftovers->proc), pid,
 							 O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	Environment environment = ENVIRONMENT_DIFFERS;
 	int			fd;
 
 	if (dir < 0)
@@ -184,20 +186,16 @@ check_process(Leftovers *leftovers, const char *pid)
 	fd = openat(dir, "environ", O_RDONLY | O_CLOEXEC);
 	if (fd >= 0)
 	{
-		switch (search_environment(leftovers, fd))
-		{
-			case ENVIRONMENT_MATCHES:
-				kill_process(dir, pid);
-				break;
-			case ENVIRONMENT_EMPTY:
-				if (is_executing(dir))
-					look_again(leftovers);
-				break;
-			case ENVIRONMENT_DIFFERS:
-				break;
-		}
+		environment = search_environment(leftovers, fd);
 		close(fd);
 	}
+	else if (errno == ESRCH)
+		environment = ENVIRONMENT_EMPTY;
+
+	if (environment == ENVIRONMENT_MATCHES)
+		kill_process(dir, pid);
+	else if (environment == ENVIRONMENT_EMPTY && is_in_between(dir))
+		look_again(leftovers);
 	close(dir);
 }
 

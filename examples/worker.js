@@ -1,0 +1,27 @@
+#!/usr/bin/env node
+// A worker in Node: one JSON object per line, on stdin and on stdout.
+// Tasks run side by side, as many as "window" lets in; replies in any order.
+
+const running = new Map();
+
+async function doTask(task, signal) {
+  // Your work.  Returns what became of it: the members of the reply.
+  return { result: "done" };
+}
+
+async function onTask(task) {
+  const stop = new AbortController();
+  running.set(task.id, stop);
+  const reply = await doTask(task, stop.signal).catch((error) => ({
+    result: "retry",
+    message: error.message,
+  }));
+  running.delete(task.id);
+  console.log(JSON.stringify({ id: task.id, version: task.version, ...reply }));
+}
+
+require("readline").createInterface({ input: process.stdin }).on("line", (line) => {
+  const task = JSON.parse(line);
+  if (task.cancel) running.get(task.cancel)?.abort();
+  else onTask(task);
+});

@@ -1,0 +1,12 @@
+#!/bin/sh
+#
+# ledger.sh LEDGER GATE STATUS -- a command handler that says in LEDGER when it
+# starts and ends, waits at the fifo GATE between them ("-": does not), and
+# exits with STATUS.
+
+facts="$TWTASKS_ID $TWTASKS_VERSION $TWTASKS_TRIES $$ $TWTASKS_TYPE"
+
+echo "start $facts" >>"$1"
+[ "$2" = - ] || read -r _ <"$2"
+echo "end $facts" >>"$1"
+exit "$3"

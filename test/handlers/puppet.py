@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""A worker of the tests: the data of each task says what it does.
+
+Data is a list of steps, each a list of a word and its arguments:
+
+    reply MEMBERS    replies with these members besides id and version
+    write TEXT       writes that, where @ID@ and @VERSION@ stand for the task's
+    say TEXT         writes that to stderr
+    widen            lets its stdout hold a megabyte that nobody has read
+    close NAME       closes stdin or stdout
+    exit STATUS      exits;   kill  ends itself by a signal
+    hold FIFO        leaves a child in a session of its own that holds FIFO
+    touch FIFO       writes a line to it
+    echo             replies with the line that it got as the message
+    stay             does nothing for ever
+
+No data means "done".  Asked to stop a task, it replies with an error, or
+does nothing when started with the argument "deaf"; "slow" makes it start
+slowly.
+"""
+
+import fcntl
+import json
+import os
+import subprocess
+import sys
+import time
+
+COMMAND = os.path.join(os.path.dirname(os.path.abspath(__file__)), "command.sh")
+mode = sys.argv[1] if len(sys.argv) > 1 else ""
+
+
+def write(text):
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def reply(task, members):
+    write(json.dumps({"id": task["id"], "version": task["version"], **members}) + "\n")
+
+
+def step(task, word, *args):
+    if word == "reply":
+        reply(task, args[0])
+    elif word == "write":
+        text = args[0].replace("@ID@", task["id"])
+        write(text.replace("@VERSION@", str(task["version"])))
+    elif word == "say":
+        os.write(2, args[0].encode())
+    elif word == "widen":
+        fcntl.fcntl(1, fcntl.F_SETPIPE_SZ, 1024 * 1024)
+    elif word == "close":
+        os.close({"stdin": 0, "stdout": 1}[args[0]])
+    elif word == "exit":
+        os._exit(args[0])
+    elif word == "kill":
+        os.kill(os.getpid(), 9)
+    elif word == "hold":
+        subprocess.Popen([COMMAND, "hold", args[0], "deaf"], start_new_session=True)
+    elif word == "touch":
+        with open(args[0], "w") as fifo:
+            fifo.write("here\n")
+    elif word == "echo":
+        reply(task, {"result": "error", "message": line.rstrip("\n")})
+    elif word == "stay":
+        time.sleep(100000)
+
+
+if mode == "slow":
+    time.sleep(0.3)
+for line in iter(sys.stdin.readline, ""):
+    task = json.loads(line)
+    if "cancel" in task:
+        task["id"] = task.pop("cancel")
+        if mode != "deaf":
+            reply(task, {"result": "error", "message": "stopped"})
+        continue
+    for action in task.get("data") or [["reply", {"result": "done"}]]:
+        step(task, *action)

@@ -1,0 +1,100 @@
+/*-------------------------------------------------------------------------
+ *
+ * test_examples.c
+ *		The examples do what they are an example of.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "port.h"
+
+#include <unistd.h>
+
+#include "execute_fixture.h"
+
+/* More than a window of tasks, with data that looks like the protocol. */
+static void
+assert_works(void)
+{
+	int			i;
+
+	for (i = 0; i < 200; i++)
+		start_task("{\"id\": \"\\\"version\\\":7\", \"list\": [1.10, \"\\n\"], "
+				   "\"cancel\": null}");
+	start_task(NULL);
+	start_payload("\0\n\"", 3);
+	wait_for_all();
+	assert_int_equal(fixture.reported, 202);
+	assert_int_equal(fixture.done, 202);
+}
+
+static void
+test_shell(void **state)
+{
+	open_worker(project_file("examples/worker.sh"));
+	assert_works();
+}
+
+static void
+test_python(void **state)
+{
+	open_worker(project_file("examples/worker.py"));
+	assert_works();
+}
+
+static void
+test_node(void **state)
+{
+	open_command("node", "--version");
+	if (run_task(NULL)->result != TASK_DONE)
+	{
+		print_message("node is not installed: examples/worker.js not tested\n");
+		skip();
+	}
+	close_runner();
+	open_worker(project_file("examples/worker.js"));
+	assert_works();
+}
+
+static void
+test_c(void **state)
+{
+	char	   *program = psprintf("%s/worker", fixture.directory);
+
+	open_command("cc", "-Wall", "-Wextra", "-Werror", "-o", program,
+				 project_file("examples/worker.c"));
+	assert_verdict(run_task(NULL), TASK_DONE, NULL);
+	close_runner();
+	open_worker(program);
+	assert_works();
+	unlink(program);
+	pfree(program);
+}
+
+static void
+test_command(void **state)
+{
+	TestTask   *task;
+
+	open_command(project_file("examples/command.sh"));
+	assert_verdict(run_task("{\"to\": 7}"), TASK_DONE, NULL);
+	task = run_task(NULL);
+	assert_int_equal(task->result, TASK_ERROR);
+	assert_non_null(strstr(task->message, "of type TEST has no data"));
+}
+
+#define TEST(name) \
+	cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_shell),
+		TEST(test_python),
+		TEST(test_node),
+		TEST(test_c),
+		TEST(test_command),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

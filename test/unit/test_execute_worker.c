@@ -1,0 +1,623 @@
+/*-------------------------------------------------------------------------
+ *
+ * test_execute_worker.c
+ *		Handler mode "worker": whatever a worker process may do to us.
+ *
+ * test/handlers/puppet.py does what the data of a task says.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "port.h"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "execute_fixture.h"
+#include "log.h"
+
+#define PUPPET project_file("test/handlers/puppet.py")
+
+#define BROKE "worker broke the protocol: "
+
+static const char *const why = "deadline of 10min passed";
+
+static void
+stop(TestTask *task)
+{
+	fixture.ops->stop_task(fixture.runner, &task->task, why);
+}
+
+/* Starts a task whose data is made with the path of the fifo. */
+static TestTask *
+start_with_fifo(const char *format)
+{
+	char	   *data = psprintf(format, fixture.path);
+	TestTask   *task = start_task(data);
+
+	pfree(data);
+	return task;
+}
+
+/* ---- replies ---- */
+
+static void
+test_results(void **state)
+{
+	TestTask   *task;
+
+	open_worker(PUPPET);
+	assert_verdict(run_task(NULL), TASK_DONE, NULL);
+	task = run_task("[[\"reply\", {\"result\": \"retry\", \"retry_in\": 2.5, "
+					"\"message\": \"later\"}]]");
+	assert_verdict(task, TASK_RETRY, "later");
+	assert_int_equal(task->delay_us, 2500000);
+	task = run_task("[[\"reply\", {\"result\": \"retry\"}]]");
+	assert_int_equal(task->delay_us, TASK_DELAY_BY_POLICY);
+	task = run_task("[[\"reply\", {\"result\": \"repeat\", "
+					"\"retry_at\": \"2001-01-01T00:00:00Z\"}]]");
+	assert_verdict(task, TASK_REPEAT, NULL);
+	assert_int_equal(task->delay_us, 0);
+	task = run_task("[[\"reply\", {\"result\": \"retry\", "
+					"\"retry_at\": \"9999-01-01T00:00:00Z\"}]]");
+	assert_true(task->delay_us > SECONDS_TO_US(86400) * 365 * 1000);
+	assert_verdict(run_task("[[\"reply\", {\"result\": \"error\", "
+							"\"message\": \"a\\u0000b\"}]]"),
+				   TASK_ERROR, "a\\x00b");
+	assert_int_equal(run_task("[[\"reply\", {\"result\": \"delete\"}]]")->result,
+					 TASK_DELETE);
+	assert_int_equal(run_task("[[\"reply\", {\"result\": \"accepted\"}]]")->result,
+					 TASK_ACCEPTED);
+}
+
+static void
+test_any_order(void **state)
+{
+	TestTask   *first;
+	TestTask   *second;
+	char	   *data;
+
+	open_worker(PUPPET);
+	first = start_task("[[\"say\", \"no reply yet\"]]");
+	data = psprintf("[[\"reply\", {\"result\": \"done\"}], [\"write\", "
+					"\"{\\\"id\\\":\\\"%s\\\",\\\"version\\\":%d,"
+					"\\\"result\\\":\\\"delete\\\"}\\n\"]]",
+					first->task.id_text, (int) first->task.version);
+	second = start_task(data);
+	wait_for_all();
+	assert_verdict(first, TASK_DELETE, NULL);
+	assert_verdict(second, TASK_DONE, NULL);
+	pfree(data);
+}
+
+/* The line of a task, as the worker sees it. */
+static void
+test_line(void **state)
+{
+	TestTask   *task;
+	char	   *expected;
+
+	open_worker(PUPPET);
+	task = run_task("[[\"echo\",\n 0.1e1, 1.10, \"\\u00e9\"]]");
+	expected = psprintf("{\"id\":\"%s\",\"version\":%d,\"type\":\"TEST\","
+						"\"sub_type\":null,\"tries\":1,"
+						"\"deadline\":\"2031-01-02T03:04:05Z\","
+						"\"data\":[[\"echo\",  0.1e1, 1.10, \"\\u00e9\"]],"
+						"\"context\":null}", task->task.id_text,
+						(int) task->task.version);
+	assert_verdict(task, TASK_ERROR, expected);
+	pfree(expected);
+}
+
+static void
+test_slow_start(void **state)
+{
+	int			i;
+
+	open_worker(PUPPET, "slow");
+	for (i = 0; i < 100; i++)
+		start_task(NULL);
+	wait_for_all();
+	assert_int_equal(fixture.reported, 100);
+}
+
+/* More than fits in a pipe, both ways. */
+static void
+test_large_lines(void **state)
+{
+	StringInfoData data;
+	TestTask   *task;
+	int			i;
+
+	initStringInfo(&data);
+	appendStringInfoString(&data, "[[\"reply\", {\"result\": \"error\", "
+						   "\"message\": \"");
+	for (i = 0; i < 60000; i++)
+		appendStringInfoString(&data, "0123456789");
+	appendStringInfoString(&data, "\"}]]");
+	open_worker(PUPPET);
+	for (i = 0; i < 40; i++)
+		task = start_task(data.data);
+	wait_for_all();
+	assert_int_equal(task->result, TASK_ERROR);
+	assert_int_equal(strlen(task->message), 65536);
+	pfree(data.data);
+}
+
+static void
+test_payload(void **state)
+{
+	static const char bytes[] = {0, 1, (char) 0xff, '\n', '"', 0};
+	TestTask   *task;
+
+	open_worker("python3", "-c", "import base64, json, sys\n"
+				"for line in sys.stdin:\n"
+				" t = json.loads(line)\n"
+				" p = base64.b64decode(t['payload_base64']).hex()\n"
+				" print(json.dumps({'id': t['id'], 'version': t['version'],\n"
+				"  'result': 'error', 'message': p, 'data': 'data' in t}),\n"
+				"  flush=True)");
+	task = start_payload(bytes, sizeof(bytes));
+	wait_for(task);
+	assert_verdict(task, TASK_ERROR, "0001ff0a2200");
+}
+
+/* ---- what ends a process ---- */
+
+/* A task whose worker breaks the protocol, and what it is told. */
+static void
+assert_breaks(const char *data, const char *message)
+{
+	assert_verdict(run_task(data), TASK_FAILURE, message);
+
+	/* There is a new process, and it works. */
+	assert_verdict(run_task(NULL), TASK_DONE, NULL);
+}
+
+static void
+test_broken_protocol(void **state)
+{
+	open_worker(PUPPET);
+	assert_breaks("[[\"write\", \"hello\\n\"]]", BROKE
+				  "reply is not JSON: syntax error at byte 5: \"hello\"");
+	assert_breaks("[[\"write\", \"\\n\"]]", BROKE
+				  "reply is not JSON: syntax error at byte 0: \"\"");
+	assert_breaks("[[\"write\", \"[1]\\n\"]]", BROKE
+				  "reply is no JSON object: \"[1]\"");
+	assert_breaks("[[\"write\", \"{\\\"id\\\":\\\"0190d1a2-0000-7000-8000-"
+				  "999999999999\\\",\\\"version\\\":2,\\\"result\\\":"
+				  "\\\"done\\\"}\\n\"]]",
+				  BROKE "reply is for no task in flight");
+	assert_breaks("[[\"write\", \"{\\\"id\\\":\\\"@ID@\\\",\\\"version\\\":99,"
+				  "\\\"result\\\":\\\"done\\\"}\\n\"]]",
+				  BROKE "reply is for no task in flight");
+}
+
+static void
+test_long_line(void **state)
+{
+	StringInfoData data;
+	int			i;
+
+	initStringInfo(&data);
+	appendStringInfoString(&data, "[[\"write\", \"");
+	for (i = 0; i < 110 * 1024; i++)
+		appendStringInfoString(&data, "0123456789");
+	appendStringInfoString(&data, "\"], [\"stay\"]]");
+	open_worker(PUPPET);
+	assert_breaks(data.data, BROKE "reply is longer than 1 MB");
+	pfree(data.data);
+}
+
+/* The second reply finds the task gone; who is in flight pays for it. */
+static void
+test_finish_twice(void **state)
+{
+	TestTask   *waiting;
+	TestTask   *twice;
+
+	open_worker(PUPPET);
+	waiting = start_task("[[\"say\", \"no reply\"]]");
+	twice = start_task("[[\"reply\", {\"result\": \"done\"}], "
+					   "[\"reply\", {\"result\": \"done\"}]]");
+	wait_for_all();
+	assert_verdict(twice, TASK_DONE, NULL);
+	assert_verdict(waiting, TASK_FAILURE,
+				   BROKE "reply is for no task in flight");
+}
+
+static void
+test_half_line_then_exit(void **state)
+{
+	open_worker(PUPPET);
+	assert_breaks("[[\"write\", \"{\\\"id\\\":\\\"@ID@\\\",\\\"ver\"], "
+				  "[\"exit\", 0]]", "worker exited with status 0");
+}
+
+/* A whole line counts, whatever comes after it. */
+static void
+test_reply_then_crash(void **state)
+{
+	TestTask   *other;
+
+	open_worker(PUPPET);
+	other = start_task("[[\"say\", \"no reply\"]]");
+	assert_verdict(run_task("[[\"reply\", {\"result\": \"done\"}], "
+							"[\"kill\"]]"), TASK_DONE, NULL);
+	wait_for(other);
+	assert_verdict(other, TASK_FAILURE,
+				   "worker was ended by signal 9 (Killed)");
+}
+
+/* Nor does it matter how many there are, or whether we heard of the exit. */
+static void
+test_many_replies_then_crash(void **state)
+{
+	TestTask   *tasks[8];
+	StringInfoData data;
+	char	   *padding = palloc0(60001);
+	int			i;
+
+	memset(padding, 'x', 60000);
+	initStringInfo(&data);
+	open_worker(PUPPET);
+	appendStringInfoString(&data, "[[\"widen\"], [\"write\", \"");
+	for (i = 0; i < 8; i++)
+	{
+		tasks[i] = start_task("[[\"say\", \"\"]]");
+		appendStringInfo(&data, "{\\\"id\\\":\\\"%s\\\",\\\"version\\\":%d,"
+						 "\\\"result\\\":\\\"done\\\","
+						 "\\\"outcome\\\":\\\"%s\\\"}\\n",
+						 tasks[i]->task.id_text,
+						 (int) tasks[i]->task.version, padding);
+	}
+	appendStringInfoString(&data, "\"], [\"kill\"]]");
+	assert_verdict(run_task(data.data), TASK_FAILURE,
+				   "worker was ended by signal 9 (Killed)");
+	for (i = 0; i < 8; i++)
+		assert_verdict(tasks[i], TASK_DONE, NULL);
+	pfree(data.data);
+	pfree(padding);
+}
+
+/* Those that wait behind the 64 are not hurt. */
+static void
+test_dies_with_64_in_flight(void **state)
+{
+	TestTask   *tasks[65];
+	int			i;
+
+	open_worker(PUPPET);
+	for (i = 0; i < 63; i++)
+		tasks[i] = start_task("[[\"say\", \"\"]]");
+	tasks[63] = start_task("[[\"exit\", 3]]");
+	tasks[64] = start_task(NULL);
+	wait_for_all();
+	for (i = 0; i < 64; i++)
+		assert_verdict(tasks[i], TASK_FAILURE, "worker exited with status 3");
+	assert_verdict(tasks[64], TASK_DONE, NULL);
+}
+
+/* One process has four tasks that it does not reply to, the other breaks. */
+static void
+test_other_process_is_unhurt(void **state)
+{
+	TestTask   *tasks[8];
+	int			i;
+
+	fixture.config.processes = 2;
+	open_worker(PUPPET);
+	for (i = 0; i < 8; i += 2)
+	{
+		tasks[i] = start_task("[[\"say\", \"\"]]");
+		tasks[i + 1] = start_task(NULL);
+	}
+	for (i = 1; i < 8; i += 2)
+		wait_for(tasks[i]);
+	assert_breaks("[[\"write\", \"junk\\n\"]]",
+				  BROKE "reply is not JSON: syntax error at byte 4: \"junk\"");
+	for (i = 0; i < 8; i += 2)
+		assert_int_equal(tasks[i]->reports, 0);
+	assert_int_equal(fixture.reported, 6);
+}
+
+static void
+test_closes_stdout_and_stays(void **state)
+{
+	fixture.config.grace_us = MS_TO_US(100);
+	open_worker(PUPPET);
+	assert_breaks("[[\"close\", \"stdout\"], [\"stay\"]]",
+				  "worker closed its pipes");
+}
+
+static void
+test_closes_stdin_and_stays(void **state)
+{
+	TestTask   *task;
+
+	fixture.config.grace_us = MS_TO_US(100);
+	open_worker(PUPPET);
+	start_with_fifo("[[\"close\", \"stdin\"], [\"touch\", \"%s\"], "
+					"[\"stay\"]]");
+	wait_for_holder();
+	task = run_task(NULL);
+	assert_verdict(task, TASK_FAILURE, "worker closed its pipes");
+}
+
+/* Who breaks the protocol is ended with all it started. */
+static void
+test_whole_tree_is_ended(void **state)
+{
+	TestTask   *task;
+
+	open_worker(PUPPET);
+	start_with_fifo("[[\"hold\", \"%s\"]]");
+	wait_for_holder();
+	task = start_task("[[\"write\", \"junk\\n\"], [\"stay\"]]");
+	wait_for(task);
+	assert_true(is_fifo_free(NULL));
+}
+
+/* ---- not started ---- */
+
+static void
+test_missing_executable(void **state)
+{
+	TestTask   *task;
+
+	fixture.config.processes = 2;
+	open_worker("/nonexistent/worker");
+	task = start_task(NULL);
+	assert_int_equal(task->reports, 0);
+	wait_for(task);
+	assert_verdict(task, TASK_RETRY, "could not execute "
+				   "\"/nonexistent/worker\": No such file or directory");
+	assert_int_equal(task->delay_us, TASK_DELAY_BY_POLICY);
+}
+
+/* It comes to life when the program is there. */
+static void
+test_executable_appears(void **state)
+{
+	char	   *path = psprintf("%s/worker", fixture.directory);
+	TestTask   *task;
+
+	open_worker(path);
+	assert_int_equal(run_task(NULL)->result, TASK_RETRY);
+	assert_int_equal(symlink(PUPPET, path), 0);
+	do
+		task = run_task(NULL);
+	while (task->result == TASK_RETRY);
+	assert_verdict(task, TASK_DONE, NULL);
+	unlink(path);
+	pfree(path);
+}
+
+/* Pauses grow: 100, 200, 400 ms; nothing is lost meanwhile. */
+static void
+test_backoff(void **state)
+{
+	int64		start_us = loop_now_us(fixture.loop);
+	int			i;
+
+	open_worker("false");
+	for (i = 0; i < 4; i++)
+		assert_verdict(run_task(NULL), TASK_FAILURE,
+					   "worker exited with status 1");
+	assert_true(loop_now_us(fixture.loop) - start_us >= MS_TO_US(700));
+}
+
+/* ---- the deadline ---- */
+
+static void
+test_cancel_obeyed(void **state)
+{
+	TestTask   *task;
+	TestTask   *other;
+
+	open_worker(PUPPET);
+	task = start_task("[[\"say\", \"\"]]");
+	other = start_task("[[\"say\", \"\"]]");
+	run_task(NULL);
+	stop(task);
+	stop(task);
+	wait_for(task);
+	assert_verdict(task, TASK_ERROR, "stopped");
+	assert_int_equal(other->reports, 0);
+}
+
+static void
+test_cancel_ignored(void **state)
+{
+	TestTask   *task;
+	TestTask   *other;
+
+	fixture.config.grace_us = MS_TO_US(100);
+	open_worker(PUPPET, "deaf");
+	task = start_task("[[\"say\", \"\"]]");
+	other = start_task("[[\"say\", \"\"]]");
+	run_task(NULL);
+	stop(task);
+	wait_for_all();
+	assert_verdict(task, TASK_FAILURE, why);
+	assert_verdict(other, TASK_FAILURE, "worker was stopped because another "
+				   "task passed its deadline");
+	assert_verdict(run_task(NULL), TASK_DONE, NULL);
+}
+
+/* A worker that does not even read is ended too. */
+static void
+test_cancel_unread(void **state)
+{
+	TestTask   *task;
+
+	fixture.config.grace_us = MS_TO_US(100);
+	open_worker("sleep", "100000");
+	task = start_task(NULL);
+	stop(task);
+	assert_int_equal(task->reports, 0);
+	wait_for(task);
+	assert_verdict(task, TASK_RELEASE, NULL);	/* was not handed out yet */
+
+	task = start_task(NULL);
+	run_turn();
+	stop(task);
+	wait_for(task);
+	assert_verdict(task, TASK_FAILURE, why);
+}
+
+static void
+test_cancel_waiting(void **state)
+{
+	TestTask   *running;
+	TestTask   *waiting;
+
+	fixture.config.window = 1;
+	open_worker(PUPPET);
+	running = start_task("[[\"say\", \"\"]]");
+	waiting = start_task(NULL);
+	run_turn();
+	stop(waiting);
+	wait_for(waiting);
+	assert_verdict(waiting, TASK_RELEASE, NULL);
+	assert_int_equal(running->reports, 0);
+}
+
+/* ---- the rest ---- */
+
+static void
+test_close_kills(void **state)
+{
+	open_worker(PUPPET);
+	start_with_fifo("[[\"hold\", \"%s\"]]");
+	wait_for_holder();
+	close_runner();
+	assert_true(is_fifo_free(NULL));
+	assert_int_equal(fixture.reported, 0);
+}
+
+static void
+test_descriptors(void **state)
+{
+	fixture.config.processes = 3;
+	open_worker("sh", "-c", "read -r line\n"
+				"[ $(ls /proc/self/fd | wc -l) = 4 ] && exit 7; exit 8");
+	assert_verdict(run_task(NULL), TASK_FAILURE,
+				   "worker exited with status 7");
+}
+
+/* What the sidecar logs meanwhile; to be freed. */
+static char *
+logged(const char *data)
+{
+	char	   *path = psprintf("%s/log", fixture.directory);
+	int			fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	int			before = dup(2);
+	char	   *text = palloc0(1024 * 1024);
+
+	dup2(fd, 2);
+	assert_verdict(run_task(data), TASK_DONE, NULL);
+	close_runner();
+	dup2(before, 2);
+	close(before);
+	assert_true(pread(fd, text, 1024 * 1024 - 1, 0) >= 0);
+	close(fd);
+	unlink(path);
+	pfree(path);
+	return text;
+}
+
+static void
+test_stderr_is_logged(void **state)
+{
+	char	   *log;
+
+	open_worker(PUPPET);
+	log = logged("[[\"say\", \"first \\u001b[31m\\nsecond\\n\"], "
+				 "[\"reply\", {\"result\": \"done\"}]]");
+	assert_non_null(strstr(log, "first \\x1b[31m\n"));
+	assert_non_null(strstr(log, "second\n"));
+	assert_null(strstr(log, "WARN"));
+	pfree(log);
+}
+
+static void
+test_stderr_is_bounded(void **state)
+{
+	StringInfoData data;
+	char	   *log;
+	char	   *line;
+	int			nlines = 0;
+	int			i;
+
+	initStringInfo(&data);
+	appendStringInfoString(&data, "[[\"say\", \"");
+	for (i = 0; i < 5000; i++)
+		appendStringInfoString(&data, "line\\n");
+	for (i = 0; i < 50000; i++)
+		appendStringInfoString(&data, "too long ");
+	appendStringInfoString(&data, "\"], [\"reply\", {\"result\": \"done\"}]]");
+	open_worker(PUPPET);
+	log = logged(data.data);
+	for (line = log; (line = strchr(line, '\n')); line++)
+		nlines++;
+	assert_in_range(nlines, 50, 1000);
+	pfree(log);
+	pfree(data.data);
+}
+
+static void
+test_100000_tasks(void **state)
+{
+	int			i;
+
+	fixture.config.window = 256;
+	fixture.config.processes = 2;
+	open_worker(project_file("examples/worker.py"));
+	for (i = 0; i < 100000; i++)
+		start_task("{\"to\": 7}");
+	wait_for_all();
+	assert_int_equal(fixture.reported, 100000);
+	assert_int_equal(fixture.done, 100000);
+}
+
+#define TEST(name) \
+	cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_results),
+		TEST(test_any_order),
+		TEST(test_line),
+		TEST(test_slow_start),
+		TEST(test_large_lines),
+		TEST(test_payload),
+		TEST(test_broken_protocol),
+		TEST(test_long_line),
+		TEST(test_finish_twice),
+		TEST(test_half_line_then_exit),
+		TEST(test_reply_then_crash),
+		TEST(test_many_replies_then_crash),
+		TEST(test_dies_with_64_in_flight),
+		TEST(test_other_process_is_unhurt),
+		TEST(test_closes_stdout_and_stays),
+		TEST(test_closes_stdin_and_stays),
+		TEST(test_whole_tree_is_ended),
+		TEST(test_missing_executable),
+		TEST(test_executable_appears),
+		TEST(test_backoff),
+		TEST(test_cancel_obeyed),
+		TEST(test_cancel_ignored),
+		TEST(test_cancel_unread),
+		TEST(test_cancel_waiting),
+		TEST(test_close_kills),
+		TEST(test_descriptors),
+		TEST(test_stderr_is_logged),
+		TEST(test_stderr_is_bounded),
+		TEST(test_100000_tasks),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,329 @@
+/*-------------------------------------------------------------------------
+ *
+ * test_worker_protocol.c
+ *		The lines that a worker process reads and writes, and their times.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "port.h"
+
+#include "check.h"
+#include "iso8601.h"
+#include "worker_protocol.h"
+
+#define ID "0190d1a2-0000-7000-8000-000000000001"
+
+/* ---- to the worker ---- */
+
+static void
+assert_line(const Task *task, const char *expected)
+{
+	StringInfoData out;
+
+	initStringInfo(&out);
+	worker_protocol_encode(&out, task);
+	assert_string_equal(out.data, expected);
+	assert_int_equal(out.len, strlen(expected));
+	pfree(out.data);
+}
+
+static Task
+plain_task(void)
+{
+	Task		task;
+
+	memset(&task, 0, sizeof(task));
+	strlcpy(task.id_text, ID, sizeof(task.id_text));
+	task.version = PG_INT64_MAX;
+	task.type = "EMAIL|A";
+	task.tries = 1;
+	task.deadline_text = "2031-01-02 03:04:05+00";
+	return task;
+}
+
+#define START \
+	"{\"id\":\"" ID "\",\"version\":9223372036854775807,\"type\":\"EMAIL|A\","
+#define MIDDLE ",\"tries\":1,\"deadline\":\"2031-01-02 03:04:05+00\","
+
+static void
+test_encode(void **state)
+{
+	Task		task = plain_task();
+
+	assert_line(&task, START "\"sub_type\":null" MIDDLE
+				"\"data\":null,\"context\":null}\n");
+
+	/* Texts are escaped, JSON is not touched: 0.10 stays 0.10. */
+	task.sub_type = "a\"b\\c\n\001\xc3\xa9";
+	task.data = "{\"n\":0.10, \"big\":123456789012345678901234567890,\n"
+		"\"s\":\"\\u00e9\xc3\xa9\"}";
+	task.data_len = strlen(task.data);
+	task.context = "{\"traceparent\":\"00-1\"}";
+	assert_line(&task, START "\"sub_type\":\"a\\\"b\\\\c\\n\\u0001\xc3\xa9\""
+				MIDDLE "\"data\":{\"n\":0.10, "
+				"\"big\":123456789012345678901234567890, "
+				"\"s\":\"\\u00e9\xc3\xa9\"},"
+				"\"context\":{\"traceparent\":\"00-1\"}}\n");
+}
+
+static void
+test_encode_payload(void **state)
+{
+	Task		task = plain_task();
+	char		bytes[] = {0, 1, 2, (char) 0xff};
+
+	task.is_binary = true;
+	task.data = bytes;
+	task.data_len = 4;
+	assert_line(&task, START "\"sub_type\":null" MIDDLE
+				"\"payload_base64\":\"AAEC/w==\",\"context\":null}\n");
+	task.data_len = 0;
+	assert_line(&task, START "\"sub_type\":null" MIDDLE
+				"\"payload_base64\":\"\",\"context\":null}\n");
+	task.data = NULL;
+	assert_line(&task, START "\"sub_type\":null" MIDDLE
+				"\"data\":null,\"context\":null}\n");
+}
+
+static void
+test_encode_cancel(void **state)
+{
+	Task		task = plain_task();
+	StringInfoData out;
+
+	initStringInfo(&out);
+	worker_protocol_encode_cancel(&out, &task);
+	assert_string_equal(out.data, "{\"cancel\":\"" ID "\","
+						"\"version\":9223372036854775807}\n");
+	pfree(out.data);
+}
+
+/* ---- from the worker ---- */
+
+static WorkerReply
+decode(const char *line)
+{
+	WorkerReply reply;
+	char	   *error = worker_protocol_decode(line, strlen(line), &reply);
+
+	if (error)
+		fail_msg("%s: %s", line, error);
+	return reply;
+}
+
+/* Where jansson stopped is its own business. */
+static void
+assert_refused(const char *line, const char *expected)
+{
+	WorkerReply reply;
+	char	   *error = worker_protocol_decode(line, strlen(line), &reply);
+
+	if (error == NULL)
+		fail_msg("accepted: %s", line);
+	if (strncmp(error, expected, strlen(expected)) != 0)
+		fail_msg("%s: %s", line, error);
+	pfree(error);
+	pfree(reply.message);
+}
+
+static void
+assert_done(const char *line)
+{
+	WorkerReply reply = decode(line);
+
+	assert_string_equal(reply.id, ID);
+	assert_int_equal(reply.version, 3);
+	assert_int_equal(reply.result, TASK_DONE);
+	assert_int_equal(reply.delay_us, TASK_DELAY_BY_POLICY);
+	assert_true(reply.at_us == WORKER_NO_TIME);
+	assert_null(reply.message);
+}
+
+static void
+test_decode(void **state)
+{
+	assert_done("{\"id\":\"" ID "\",\"version\":3,\"result\":\"done\"}");
+	assert_done("{\"id\": \"" ID "\", \"version\": 3, \"result\": \"done\"}");
+	assert_done("{\"id\":\"" ID "\",\"version\":3,\"result\":\"done\"}\r");
+	assert_done(" { \"version\" : 3 , \"result\":\"d\\u006fne\", \"id\":\"" ID
+				"\" } ");
+	assert_done("{\"id\":\"" ID "\",\"version\":3,\"result\":\"done\","
+				"\"message\":null,\"retry_in\":null,\"retry_at\":null,"
+				"\"outcome\":{\"rows\":[1,2]},\"own\":true}");
+}
+
+#define REPLY(members) \
+	"{\"id\":\"" ID "\",\"version\":3,\"result\":\"retry\"," members "}"
+
+static void
+test_decode_times(void **state)
+{
+	assert_int_equal(decode(REPLY("\"retry_in\":0")).delay_us, 0);
+	assert_int_equal(decode(REPLY("\"retry_in\":1.5")).delay_us, 1500000);
+	assert_int_equal(decode(REPLY("\"retry_in\":\"10min\"")).delay_us,
+					 SECONDS_TO_US(600));
+	assert_int_equal(decode(REPLY("\"retry_at\":\"1970-01-01T00:00:01Z\"")).at_us,
+					 1000000);
+	assert_refused(REPLY("\"retry_in\":-1"),
+				   "member \"retry_in\" is neither seconds nor a duration");
+	assert_refused(REPLY("\"retry_in\":1e300"),
+				   "member \"retry_in\" is neither seconds nor a duration");
+	assert_refused(REPLY("\"retry_in\":\"10\""),
+				   "member \"retry_in\" is neither seconds nor a duration");
+	assert_refused(REPLY("\"retry_at\":\"1970-01-01T00:00:01\""),
+				   "member \"retry_at\" is no ISO 8601 time with a time zone");
+	assert_refused(REPLY("\"retry_at\":\"2031-01-01T00:00:00Z\","
+						 "\"retry_in\":1"), "members \"retry_in\" and "
+				   "\"retry_at\" exclude each other");
+}
+
+static void
+test_decode_message(void **state)
+{
+	WorkerReply reply = decode(REPLY("\"message\":\"a\\u0000\\u001b\\nb\""));
+
+	assert_string_equal(reply.message, "a\\x00\\x1b\nb");
+	pfree(reply.message);
+	assert_refused(REPLY("\"message\":7"), "member \"message\" is no string");
+}
+
+static void
+test_decode_wrong(void **state)
+{
+	static const char nul[] = "{\"id\":\"" ID "\",\"version\":3,"
+		"\"result\":\"done\"}\0";
+	WorkerReply reply;
+	char	   *error;
+
+	assert_refused("", "reply is not JSON: syntax error");
+	assert_refused("hello", "reply is not JSON: syntax error");
+	assert_refused("\"text\"", "reply is not JSON: syntax error");
+	assert_refused("[]", "reply is no JSON object");
+	assert_refused("{}", "member \"id\" is missing or no string");
+	assert_refused("{\"id\":\"" ID "x\",\"version\":3,\"result\":\"done\"}",
+				   "member \"id\" is no task id");
+	assert_refused("{\"id\":\"" ID "\",\"version\":3.0,\"result\":\"done\"}",
+				   "member \"version\" is missing or no integer");
+	assert_refused("{\"id\":\"" ID "\",\"version\":\"3\",\"result\":\"done\"}",
+				   "member \"version\" is missing or no integer");
+	assert_refused("{\"id\":\"" ID "\",\"version\":03,\"result\":\"done\"}",
+				   "reply is not JSON: syntax error");
+	assert_refused("{\"id\":\"" ID "\",\"version\":3}",
+				   "member \"result\" is missing or no string");
+
+	/* What only the sidecar may say. */
+	assert_refused("{\"id\":\"" ID "\",\"version\":3,\"result\":\"release\"}",
+				   "unrecognized result \"release\"");
+	assert_refused("{\"id\":\"" ID "\",\"version\":3,\"result\":\"done\\u0000\"}",
+				   "unrecognized result \"done\\x00\"");
+	assert_refused("{\"id\":\"" ID "\",\"version\":3,\"result\":\"done\"} x",
+				   "reply is not JSON: syntax error");
+	assert_refused("{\"id\":\"" ID "\",\"version\":3,\"result\":\"done\","
+				   "\"version\":4}",
+				   "reply is not JSON: duplicate member");
+	assert_refused(REPLY("\"outcome\":[1,]"),
+				   "reply is not JSON: syntax error");
+	assert_refused(REPLY("\"message\":\"\xff\""),
+				   "reply is not JSON: syntax error");
+
+	/* A byte more than the line seems to have. */
+	error = worker_protocol_decode(nul, sizeof(nul) - 1, &reply);
+	assert_non_null(error);
+	pfree(error);
+}
+
+/* Whatever comes, it is taken or refused; the sanitizers watch. */
+static void
+test_decode_mutations(void **state)
+{
+	static const char line[] = "{\"id\":\"" ID "\",\"version\":3,"
+		"\"result\":\"retry\",\"retry_at\":\"2031-01-02T03:04:05.5+02:00\","
+		"\"message\":\"m\"}";
+	Chance		chance;
+	int			step;
+
+	chance_init(&chance, 7);
+	for (step = 0; step < 200000; step++)
+	{
+		char	   *copy = pstrdup(line);
+		int			nchanges = 1 + chance_below(&chance, 3);
+		size_t		len;
+		WorkerReply reply;
+
+		while (nchanges-- > 0)
+			copy[chance_below(&chance, sizeof(line) - 1)] =
+				(char) chance_below(&chance, 256);
+		len = chance_percent(&chance, 50) ? strlen(copy) : sizeof(line) - 1;
+		pfree(worker_protocol_decode(copy, len, &reply));
+		pfree(reply.message);
+		pfree(copy);
+	}
+}
+
+/* ---- times ---- */
+
+static int64
+parse_time(const char *text)
+{
+	int64		us;
+
+	if (!iso8601_parse(text, &us))
+		fail_msg("refused: %s", text);
+	return us;
+}
+
+static void
+test_times(void **state)
+{
+	static const char *const wrong[] = {
+		"", "2031", "2031-01-01", "2031-01-01T00:00", "2031-02-29T00:00Z",
+		"2100-02-29T00:00Z", "2031-13-01T00:00Z", "2031-00-01T00:00Z",
+		"2031-01-00T00:00Z", "2031-01-01T24:00Z", "2031-01-01T00:60Z",
+		"2031-01-01T00:00:61Z", "2031-01-01T00:00:00.Z", "0000-01-01T00:00Z",
+		"2031-01-01T00:00:00ZZ", "2031-01-01T00:00:00+1", "2031-1-01T00:00Z",
+		"2031-01-01T00:00:00+02:", "2031-01-01T00:00:00+19:00",
+		"+2031-01-01T00:00Z", "2031-01-01T00:00:00+02:00x"
+	};
+	int			i;
+
+	assert_int_equal(parse_time("1970-01-01T00:00:00Z"), 0);
+	assert_int_equal(parse_time("2000-02-29 12:00z"),
+					 SECONDS_TO_US(951825600));
+	assert_int_equal(parse_time("2031-05-06T07:08:09.25Z"),
+					 SECONDS_TO_US(1935817689) + 250000);
+	assert_int_equal(parse_time("2031-05-06T07:08:09.1234567+02:00"),
+					 SECONDS_TO_US(1935817689 - 7200) + 123456);
+	assert_int_equal(parse_time("2031-05-06T07:08:09-0530"),
+					 SECONDS_TO_US(1935817689 + 19800));
+	assert_int_equal(parse_time("2031-05-06 07:08:09+00"),
+					 SECONDS_TO_US(1935817689));
+	assert_int_equal(parse_time("0001-01-01T00:00Z"),
+					 SECONDS_TO_US(-62135596800));
+	assert_int_equal(parse_time("9999-12-31T23:59:60Z"),
+					 SECONDS_TO_US(253402300800));
+	for (i = 0; i < (int) lengthof(wrong); i++)
+	{
+		int64		us;
+
+		if (iso8601_parse(wrong[i], &us))
+			fail_msg("accepted: %s", wrong[i]);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_encode),
+		cmocka_unit_test(test_encode_payload),
+		cmocka_unit_test(test_encode_cancel),
+		cmocka_unit_test(test_decode),
+		cmocka_unit_test(test_decode_times),
+		cmocka_unit_test(test_decode_message),
+		cmocka_unit_test(test_decode_wrong),
+		cmocka_unit_test(test_decode_mutations),
+		cmocka_unit_test(test_times),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
