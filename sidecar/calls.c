@@ -34,7 +34,7 @@ const PgStatement call_resolve_grab = {"resolve_grab",
 const PgStatement call_execute = {"execute",
 	"SELECT e.id, e.version, e.result, e.message, e.tries, e.type FROM twtasks.execute_tasks("
 	"$1::text, $2::name, $3::uuid[], $4::int8[], $5::int8, $6::int8, $7::int8[], "
-"($8::text[])::twtasks.stuck_rule[]) e"};
+"($8::text[])::twtasks.stuck_rule[]) e", .caller_logs = true};
 
 const PgStatement call_finish = {"finish",
 	"SELECT f.id FROM twtasks.finish_tasks($1::uuid[], $2::int8[], $3::text[], $4::int8[], "

@@ -201,11 +201,31 @@ insert_running(Lane *lane, Task *task)
 	dlist_insert_after(at, &task->due_node);
 }
 
+/*
+ * A task whose stuck rule is retry, and that takes its node along whenever it
+ * is tried, never gets a verdict: without this it would be tried for ever.
+ */
+static void
+give_up(Execute *execute, Task *task)
+{
+	static const Verdict verdict = {TASK_ERROR, 0,
+	"its tries ended without a result, and no more are left"};
+
+	outcome_report(execute->finish, handler_config(task->handler), task, &verdict);
+	slots_free(task->slot);
+	task_free(task);
+}
+
 void
 execute_task(Execute *execute, Task *task)
 {
 	Lane	   *lane = handler_data(task->handler);
 
+	if (task->tries > handler_config(task->handler)->retry.max_tries)
+	{
+		give_up(execute, task);
+		return;
+	}
 	insert_running(lane, task);
 	execute->nrunning++;
 	if (!loop_timer_active(lane->timer))

@@ -19,6 +19,7 @@
 #define BACKOFF_MIN_US MS_TO_US(50)
 #define BACKOFF_MAX_US SECONDS_TO_US(1)
 #define MAX_STATEMENTS 16
+#define TELL_AGAIN_US SECONDS_TO_US(60)
 
 typedef enum PgState
 {
@@ -54,6 +55,10 @@ struct Pg
 	PgState		state;
 	int64		backoff_us;
 	bool		said_down;		/* logged that it is down */
+	bool		in_trouble;		/* connects, but was of no use the last time */
+	const PgStatement *failed;	/* the failure that was logged last */
+	char		failed_state[6];
+	int64		failed_us;
 	bool		in_doubt;		/* a commit was not confirmed by a standby */
 	dlist_head	calls;			/* in order of sending */
 	int			ncalls;
@@ -212,7 +217,7 @@ go_down(Pg *pg, const char *why)
 	bool		was_up = pg->state == STATE_UP;
 	char	   *line = first_line(why);
 
-	if (was_up || !pg->said_down)
+	if (!pg->said_down)
 		log_line(TWT_LOG_WARN, "postgres", "%s: %s; will connect again",
 				 pg->role, line);
 	pg->said_down = true;
@@ -229,8 +234,21 @@ go_down(Pg *pg, const char *why)
 void
 pg_reset(Pg *pg, const char *why)
 {
-	if (pg->state != STATE_NEW && pg->state != STATE_WAITING)
-		go_down(pg, why);
+	if (pg->state == STATE_NEW || pg->state == STATE_WAITING)
+		return;
+	pg->in_trouble = true;
+	go_down(pg, why);
+}
+
+/* Of use again, not only connected. */
+static void
+out_of_trouble(Pg *pg)
+{
+	pg->backoff_us = BACKOFF_MIN_US;
+	pg->in_trouble = false;
+	if (pg->said_down)
+		log_line(TWT_LOG_INFO, "postgres", "%s: connected", pg->role);
+	pg->said_down = false;
 }
 
 void
@@ -358,13 +376,27 @@ on_set_up(void *arg, PgOutcome outcome, PGresult *result)
 		return;
 	}
 	pg->state = STATE_UP;
-	pg->backoff_us = BACKOFF_MIN_US;
-	if (pg->said_down)
-		log_line(TWT_LOG_INFO, "postgres", "%s: connected", pg->role);
-	pg->said_down = false;
+	if (!pg->in_trouble)
+		out_of_trouble(pg);
 	loop_timer_stop(pg->timer);
 	if (pg->on_state != NULL)
 		pg->on_state(pg->arg, true);
+}
+
+/* The same failure again and again is told once in a while. */
+static bool
+was_told(Pg *pg, const Call *call)
+{
+	const char *state = pg_sqlstate(call->result);
+	int64		now = loop_now_us(pg->loop);
+
+	if (pg->failed == call->statement && strcmp(pg->failed_state, state) == 0 &&
+		now - pg->failed_us < TELL_AGAIN_US)
+		return true;
+	pg->failed = call->statement;
+	snprintf(pg->failed_state, sizeof(pg->failed_state), "%s", state);
+	pg->failed_us = now;
+	return false;
 }
 
 static void
@@ -399,10 +431,13 @@ settle_call(Pg *pg)
 		case PGRES_TUPLES_OK:
 		case PGRES_COMMAND_OK:
 			outcome = PG_DONE;
+			if (pg->state == STATE_UP && pg->in_trouble)
+				out_of_trouble(pg);
 			break;
 		default:
 			outcome = PG_FAILED;
-			log_failure(pg, call);
+			if (!call->statement->caller_logs && !was_told(pg, call))
+				log_failure(pg, call);
 			break;
 	}
 	dlist_delete(&call->node);

@@ -7,7 +7,7 @@
  * pipeline mode, each its own transaction.  A call ends in exactly one of
  *
  *	 PG_DONE	committed; the rows are there
- *	 PG_FAILED	the server refused it, nothing happened; already logged
+ *	 PG_FAILED	the server refused it, nothing happened; logged, if not lately
  *	 PG_LOST	the connection broke: nobody knows whether it happened
  *
  * A commit whose wait for a standby was cancelled counts as PG_LOST.
@@ -36,6 +36,7 @@ typedef struct PgStatement
 {
 	const char *name;
 	const char *sql;
+	bool		caller_logs;	/* a failure is the caller's to tell */
 } PgStatement;
 
 /* result is valid during the call only; NULL when lost. */

@@ -15,7 +15,7 @@
  *											deadline passes
  *								'release'	SUBMITTED again, the try not counted
  *		delays_ms		for retry and repeat, 0 or more; else ignored
- *		messages		NULL or text kept with the task, cut at 8 kB
+ *		messages		NULL or text kept with the task; of a long one the beginning and the end
  *		incarnation		who finishes; NULL for somebody who finishes an accepted
  *						task
  *		token			a number for this call; NULL where incarnation is
@@ -79,7 +79,7 @@ BEGIN
 		 type, sub_type, bucket, key, error, data, payload, context)
 	SELECT g.id, g.version + 1, clock_timestamp(), g.created, finish_tasks.incarnation,
 		   finish_tasks.token, 'DONE', g.tries, g.priority,
-		   g.type, g.sub_type, g.bucket, g.key, left(g.message, 8192), g.data, g.payload, g.context
+		   g.type, g.sub_type, g.bucket, g.key, twtasks.cut_message(g.message), g.data, g.payload, g.context
 	FROM gone g
 	RETURNING finished_task.id, finished_task.version, finished_task.status;
 END $$;
@@ -163,7 +163,7 @@ BEGIN
 										ELSE finish_others.incarnation END,
 			token = finish_others.token,
 			error = CASE w.result WHEN 'repeat' THEN NULL
-								  ELSE coalesce(left(w.message, 8192), t.error) END
+								  ELSE coalesce(twtasks.cut_message(w.message), t.error) END
 		FROM (SELECT u.* FROM unnest(ids, versions, results, delays_ms, messages)
 							  u(id, version, result, delay_ms, message)
 			  WHERE u.result NOT IN ('done', 'delete') ORDER BY u.id) w

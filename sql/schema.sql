@@ -93,10 +93,13 @@ CREATE TABLE twtasks.finished_task (
 	context			jsonb
 ) PARTITION BY RANGE (state_time);
 
-CREATE INDEX finished_task_id ON twtasks.finished_task (id);
-
+/*
+ * Each partition has an index of its own and the whole has none: with one, a
+ * restored partition would get a second index when it is attached.
+ */
 CREATE TABLE twtasks.finished_task_default
 	PARTITION OF twtasks.finished_task DEFAULT;
+CREATE INDEX finished_task_default_id ON twtasks.finished_task_default (id);
 
 COMMENT ON TABLE twtasks.finished_task IS 'History: DONE, FAILED and CANCELLED tasks, one partition per day (UTC) of finish';
 COMMENT ON COLUMN twtasks.finished_task.id IS 'As in twtasks.task';
@@ -112,7 +115,7 @@ COMMENT ON COLUMN twtasks.finished_task.type IS 'As in twtasks.task';
 COMMENT ON COLUMN twtasks.finished_task.sub_type IS 'As in twtasks.task';
 COMMENT ON COLUMN twtasks.finished_task.bucket IS 'As in twtasks.task';
 COMMENT ON COLUMN twtasks.finished_task.key IS 'As in twtasks.task';
-COMMENT ON COLUMN twtasks.finished_task.error IS 'Message of the finish, or of the last failure';
+COMMENT ON COLUMN twtasks.finished_task.error IS 'Message of the finish; of a FAILED or CANCELLED task also its last failure';
 COMMENT ON COLUMN twtasks.finished_task.data IS 'As in twtasks.task';
 COMMENT ON COLUMN twtasks.finished_task.payload IS 'As in twtasks.task';
 COMMENT ON COLUMN twtasks.finished_task.context IS 'As in twtasks.task';

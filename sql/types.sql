@@ -56,3 +56,21 @@ CREATE TYPE twtasks.task_result AS (
 	delay		interval,
 	message		text
 );
+
+/*
+ * twtasks.cut_message(message)
+ *
+ *		What is kept of a handler's message: at most 8,192 characters, the
+ *		beginning and, since that is where the reason stands, the end.
+ *
+ * Returns
+ *		text; NULL for NULL
+ */
+CREATE FUNCTION twtasks.cut_message(message text)
+RETURNS text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT CASE WHEN length(message) <= 8192 THEN message
+				ELSE left(message, 1000) || ' [...] ' || right(message, 7185) END
+$$;

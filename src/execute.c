@@ -60,6 +60,9 @@ twt_find_handler(PG_FUNCTION_ARGS)
 	Oid			input = own_type("task_input");
 	Oid			function;
 	Oid			result;
+	Oid			role;
+	Oid			save_user;
+	int			save_context;
 	char	   *name;
 
 	if (PG_ARGISNULL(0))
@@ -67,7 +70,11 @@ twt_find_handler(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("function must not be null")));
 	name = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	role = handler_role(fcinfo, 1);
+	GetUserIdAndSecContext(&save_user, &save_context);
+	SetUserIdAndSecContext(role, save_context | SECURITY_LOCAL_USERID_CHANGE);
 	function = LookupFuncName(twt_parse_name(name), 1, &input, true);
+	SetUserIdAndSecContext(save_user, save_context);
 	if (!OidIsValid(function))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_FUNCTION),
@@ -79,7 +86,7 @@ twt_find_handler(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_FUNCTION),
 				 errmsg("handler function \"%s\" must return twtasks.task_result or void", name)));
-	if (!twt_may_execute(function, handler_role(fcinfo, 1)))
+	if (!twt_may_execute(function, role))
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("permission denied for handler function \"%s\"", name)));

@@ -25,17 +25,30 @@
 #include "utils/timestamp.h"
 #include "utils/uuid.h"
 
+/* Its headers may be absent; the struct that would need them we do not use. */
+#undef ENABLE_GSS
+#include "libpq/libpq.h"
+
 #include "queue.h"
 
 #define MAX_BUCKETS 64
 #define MAX_TRIGGERS 10000
 #define MAX_WAIT_MS 600000
 
+/* A queue that this backend takes from. */
+typedef struct Used
+{
+	Queue	   *queue;
+	uint32		nodes_ended;	/* what it has told about */
+	bool		is_waiting;
+} Used;
+
 typedef struct Taken
 {
 	int			nbuckets;
 	char	   *names[MAX_BUCKETS];
 	Queue	   *queues[MAX_BUCKETS];
+	Used	   *used[MAX_BUCKETS];
 	bool		sweep[MAX_BUCKETS];
 	bool		node_gone;
 	int64		due_us;			/* 0: none */
@@ -50,9 +63,8 @@ typedef struct Taken
 	Datum	   *bucket;
 } Taken;
 
-/* The queues this backend waits at, for its end. */
-static Queue *waiting[MAX_BUCKETS];
-static int	nwaiting = 0;
+static Used used[MAX_BUCKETS];
+static int	nused = 0;
 
 /*
  * A wake-up may have reached us that we no longer act on: hand it on.
@@ -60,32 +72,63 @@ static int	nwaiting = 0;
 static void
 stop_waiting(void)
 {
-	for (int i = 0; i < nwaiting; i++)
+	for (int i = 0; i < nused; i++)
 	{
-		queue_unwait(waiting[i]);
-		if (queue_has_news(waiting[i]))
-			queue_wake(waiting[i]);
+		if (!used[i].is_waiting)
+			continue;
+		used[i].is_waiting = false;
+		queue_unwait(used[i].queue);
+		if (queue_has_news(used[i].queue))
+			queue_wake(used[i].queue);
 	}
-	nwaiting = 0;
 }
 
+/* What our client had taken and not yet grabbed, others must look for. */
 static void
 on_backend_exit(int code, Datum arg)
 {
 	stop_waiting();
+	for (int i = 0; i < nused; i++)
+	{
+		queue_ask(used[i].queue, QUEUE_NEED_SWEEP);
+		queue_wake(used[i].queue);
+	}
+}
+
+static Used *
+use_queue(Queue *queue)
+{
+	Used	   *u;
+
+	for (int i = 0; i < nused; i++)
+		if (used[i].queue == queue)
+			return &used[i];
+	if (nused == MAX_BUCKETS)
+		return NULL;
+	if (nused == 0)
+		before_shmem_exit(on_backend_exit, 0);
+	u = &used[nused++];
+	u->queue = queue;
+	u->nodes_ended = queue_nodes_ended(queue);
+	return u;
 }
 
 static void
 start_waiting(Taken *taken)
 {
-	static bool registered = false;
-
-	if (!registered)
-		before_shmem_exit(on_backend_exit, 0);
-	registered = true;
 	for (int i = 0; i < taken->nbuckets; i++)
-		if (queue_wait(taken->queues[i]))
-			waiting[nwaiting++] = taken->queues[i];
+		taken->used[i]->is_waiting = queue_wait(taken->queues[i]);
+}
+
+static void
+end_waiting(Taken *taken)
+{
+	for (int i = 0; i < taken->nbuckets; i++)
+	{
+		if (taken->used[i]->is_waiting)
+			queue_unwait(taken->queues[i]);
+		taken->used[i]->is_waiting = false;
+	}
 }
 
 static void
@@ -119,11 +162,13 @@ take_all(Taken *taken)
 	for (int i = 0; i < taken->nbuckets; i++)
 	{
 		uint32		flags = queue_take_flags(taken->queues[i]);
+		uint32		ended = queue_nodes_ended(taken->queues[i]);
 		TaskTrigger trigger;
 
 		taken->sweep[i] = (flags & QUEUE_NEED_SWEEP) != 0;
-		taken->node_gone |= (flags & QUEUE_NODE_GONE) != 0;
-		any |= flags != 0;
+		taken->node_gone |= ended != taken->used[i]->nodes_ended;
+		taken->used[i]->nodes_ended = ended;
+		any |= taken->sweep[i] || taken->node_gone;
 		while (taken->n < taken->max && queue_pop(taken->queues[i], &trigger))
 		{
 			take_one(taken, i, &trigger);
@@ -142,6 +187,40 @@ wake_others(Taken *taken)
 			queue_wake(taken->queues[i]);
 }
 
+/*
+ * The caller may be dead and its socket still open in our hands: what we took
+ * for it would be lost until a sweep.
+ */
+static void
+check_client(void)
+{
+	if (FeBeWaitSet == NULL || pq_check_connection())
+		return;
+	ereport(FATAL,
+			(errcode(ERRCODE_CONNECTION_FAILURE),
+			 errmsg("connection to client lost")));
+}
+
+/* Until the latch is set, the time is over or the client is gone. */
+static void
+sleep_for(long ms)
+{
+	WaitEvent	event = {0};
+
+	if (FeBeWaitSet != NULL && WaitEventSetCanReportClosed())
+	{
+		ModifyWaitEvent(FeBeWaitSet, FeBeWaitSetSocketPos, WL_SOCKET_CLOSED, NULL);
+		(void) WaitEventSetWait(FeBeWaitSet, ms, &event, 1, PG_WAIT_EXTENSION);
+		if (event.events & WL_POSTMASTER_DEATH)
+			proc_exit(1);
+	}
+	else
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+						 ms, PG_WAIT_EXTENSION);
+	ResetLatch(MyLatch);
+	check_client();
+}
+
 static void
 wait_for_news(Taken *taken, TimestampTz until)
 {
@@ -154,14 +233,11 @@ wait_for_news(Taken *taken, TimestampTz until)
 		any = take_all(taken);
 		ms = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), until);
 		if (!any && ms > 0)
-			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-							 ms, PG_WAIT_EXTENSION);
-		ResetLatch(MyLatch);
-		if (!any)
+		{
+			sleep_for(ms);
 			any = take_all(taken);
-		for (int i = 0; i < nwaiting; i++)
-			queue_unwait(waiting[i]);
-		nwaiting = 0;
+		}
+		end_waiting(taken);
 		if (any || ms <= 0)
 			return;
 		CHECK_FOR_INTERRUPTS();
@@ -238,6 +314,11 @@ attach_buckets(FunctionCallInfo fcinfo, Taken *taken)
 					(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
 					 errmsg("no queue is free for bucket \"%s\"", name),
 					 errhint("Increase twtasks.queues and restart the server.")));
+		taken->used[i] = use_queue(taken->queues[i]);
+		if (taken->used[i] == NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+					 errmsg("a session cannot take from more than %d buckets", MAX_BUCKETS)));
 	}
 }
 
@@ -321,6 +402,7 @@ twt_next_triggers(PG_FUNCTION_ARGS)
 	wait_ms = int_argument(fcinfo, 2, "wait_ms", MAX_WAIT_MS);
 	attach_buckets(fcinfo, taken);
 	make_room(taken);
+	check_client();
 	if (!take_all(taken) && wait_ms > 0)
 		wait_outside(taken, wait_ms);
 	wake_others(taken);

@@ -17,7 +17,7 @@
 static void
 on_session_end(int code, Datum arg)
 {
-	queue_ask_database(QUEUE_NODE_GONE);
+	queue_node_ended();
 }
 
 PG_FUNCTION_INFO_V1(twt_watch_session);

@@ -54,6 +54,7 @@ struct Queue
 	uint64		mask;
 	Cell	   *cells;
 	pg_atomic_uint32 flags;
+	pg_atomic_uint32 nodes_ended;
 	pg_atomic_uint32 nwaiting;
 	pg_atomic_uint32 waiters[QUEUE_WAITERS];	/* proc number + 1, 0: free */
 	pg_atomic_uint64 pushed;
@@ -107,6 +108,7 @@ reset_queue(Queue *queue)
 	queue->database = InvalidOid;
 	memset(queue->bucket, 0, sizeof(queue->bucket));
 	pg_atomic_init_u32(&queue->flags, QUEUE_NEED_SWEEP);
+	pg_atomic_init_u32(&queue->nodes_ended, 0);
 	pg_atomic_init_u32(&queue->nwaiting, 0);
 	for (int i = 0; i < QUEUE_WAITERS; i++)
 		pg_atomic_init_u32(&queue->waiters[i], 0);
@@ -313,13 +315,13 @@ queue_has_news(Queue *queue)
  * A latch belongs to a place in the process array, not to a process: should
  * the waiter have gone, a stranger wakes for nothing, which is allowed.
  */
-void
-queue_wake(Queue *queue)
+static void
+wake_some(Queue *queue, int most)
 {
 	pg_memory_barrier();
 	if (pg_atomic_read_u32(&queue->nwaiting) == 0)
 		return;
-	for (int i = 0; i < QUEUE_WAITERS; i++)
+	for (int i = 0; i < QUEUE_WAITERS && most > 0; i++)
 	{
 		uint32		waiter;
 
@@ -330,8 +332,14 @@ queue_wake(Queue *queue)
 			continue;
 		pg_atomic_fetch_sub_u32(&queue->nwaiting, 1);
 		SetLatch(&ProcGlobal->allProcs[waiter - 1].procLatch);
-		return;
+		most--;
 	}
+}
+
+void
+queue_wake(Queue *queue)
+{
+	wake_some(queue, 1);
 }
 
 bool
@@ -365,7 +373,7 @@ queue_unwait(Queue *queue)
 }
 
 void
-queue_ask_database(uint32 flags)
+queue_node_ended(void)
 {
 	if (shared == NULL)
 		return;
@@ -375,9 +383,15 @@ queue_ask_database(uint32 flags)
 
 		if (queue->database != MyDatabaseId)
 			continue;
-		queue_ask(queue, flags);
-		queue_wake(queue);
+		pg_atomic_fetch_add_u32(&queue->nodes_ended, 1);
+		wake_some(queue, QUEUE_WAITERS);
 	}
+}
+
+uint32
+queue_nodes_ended(Queue *queue)
+{
+	return pg_atomic_read_u32(&queue->nodes_ended);
 }
 
 bool

@@ -25,7 +25,6 @@
 typedef struct Queue Queue;
 
 #define QUEUE_NEED_SWEEP 1		/* triggers were lost: look at the table */
-#define QUEUE_NODE_GONE 2		/* a node's session ended */
 
 typedef struct QueueStats
 {
@@ -75,8 +74,14 @@ extern bool queue_has_news(Queue *queue);
 extern bool queue_wait(Queue *queue);
 extern void queue_unwait(Queue *queue);
 
-/* Asks every queue of this database; for the end of a node's session. */
-extern void queue_ask_database(uint32 flags);
+/*
+ * The session of a node of this database ended: tells, and wakes, all who
+ * wait, for the first to wake may be that node's other session.
+ */
+extern void queue_node_ended(void);
+
+/* How often that happened; a change is news. */
+extern uint32 queue_nodes_ended(Queue *queue);
 
 /* Copies figures of the n-th queue of this database; false: no more. */
 extern bool queue_stats(int n, QueueStats *stats);
