@@ -68,6 +68,8 @@ BEGIN
 		UPDATE twtasks.task t
 		SET status = rule.to_status, version = t.version + 1, state_time = started,
 			queued = rule.to_status = 'SUBMITTED',
+			tries = CASE WHEN task.status IN ('ERROR', 'HELD') AND rule.to_status = 'WAITING'
+						 THEN 0 ELSE t.tries END,
 			next_event_time = CASE rule.to_status
 				WHEN 'SUBMITTED' THEN started + interval '30 minutes'
 				WHEN 'WAITING' THEN coalesce(run_after, started)
@@ -89,7 +91,8 @@ END $$;
 /*
  * twtasks.resume_task(id, version, reason)
  *
- *		Lets a task in ERROR, or one that is WAITING, run now.
+ *		Lets a task in ERROR, whose tries start anew, or one that is WAITING, run
+ *		now.
  *
  * Returns, errors, locks, wakes: as change_task()
  * Example		SELECT * FROM twtasks.resume_task('...', 4, 'bank is back');
@@ -167,7 +170,7 @@ AS $$ SELECT * FROM twtasks.change_task('hold', id, version, NULL, reason) $$;
 /*
  * twtasks.release_task(id, version, run_after, reason)
  *
- *		Lets a HELD task run, at run_after or now.
+ *		Lets a HELD task run, at run_after or now; its tries start anew.
  *
  * Returns, errors, locks, wakes: as change_task()
  */

@@ -41,7 +41,7 @@ INSERT INTO twtasks.transition (action, from_status, to_status, actor, guard, ti
 	('stuck',		'PROCESSING',	'ERROR',		'leader',	'worker gone or deadline past, rule error',	'never'),
 	('stuck',		'PROCESSING',	'FAILED',		'leader',	'worker gone or deadline past, rule fail',	'-'),
 	('resume',		'WAITING',		'SUBMITTED',	'operator',	'-',									'counts as late in the queue'),
-	('resume',		'ERROR',		'WAITING',		'operator',	'-',									'runs'),
+	('resume',		'ERROR',		'WAITING',		'operator',	'tries start anew',						'runs'),
 	('reschedule',	'WAITING',		'WAITING',		'operator',	'-',									'runs'),
 	('cancel',		'WAITING',		'CANCELLED',	'operator',	'-',									'-'),
 	('cancel',		'SUBMITTED',	'CANCELLED',	'operator',	'-',									'-'),
@@ -50,4 +50,4 @@ INSERT INTO twtasks.transition (action, from_status, to_status, actor, guard, ti
 	('hold',		'WAITING',		'HELD',			'operator',	'-',									'never'),
 	('hold',		'SUBMITTED',	'HELD',			'operator',	'-',									'never'),
 	('hold',		'ERROR',		'HELD',			'operator',	'-',									'never'),
-	('release',		'HELD',			'WAITING',		'operator',	'-',									'runs');
+	('release',		'HELD',			'WAITING',		'operator',	'tries start anew',						'runs');
