@@ -25,3 +25,34 @@ BEGIN
 		END IF;
 	END LOOP;
 END $$;
+
+/*
+ * Whoever made the schema before us could have put functions into it that fit
+ * our calls better than our own, or kept the right to.
+ */
+DO $$
+DECLARE
+	home CONSTANT oid := (SELECT n.oid FROM pg_catalog.pg_namespace n
+						  WHERE n.nspname OPERATOR(pg_catalog.=) 'twtasks');
+	keeper text;
+BEGIN
+	SELECT r.rolname INTO keeper
+	FROM pg_catalog.pg_namespace n
+	JOIN pg_catalog.pg_roles r ON r.oid OPERATOR(pg_catalog.=) n.nspowner
+	WHERE n.oid OPERATOR(pg_catalog.=) home
+	  AND NOT r.rolsuper AND r.rolname OPERATOR(pg_catalog.<>) 'twtasks_owner';
+	IF keeper IS NOT NULL THEN
+		RAISE EXCEPTION 'schema "twtasks" exists and belongs to role "%"', keeper
+			USING ERRCODE = 'object_not_in_prerequisite_state',
+				HINT = 'Drop it, then create the extension again.';
+	END IF;
+	IF EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.relnamespace OPERATOR(pg_catalog.=) home)
+		OR EXISTS (SELECT FROM pg_catalog.pg_proc p WHERE p.pronamespace OPERATOR(pg_catalog.=) home)
+		OR EXISTS (SELECT FROM pg_catalog.pg_type t WHERE t.typnamespace OPERATOR(pg_catalog.=) home)
+		OR EXISTS (SELECT FROM pg_catalog.pg_operator o WHERE o.oprnamespace OPERATOR(pg_catalog.=) home)
+	THEN
+		RAISE EXCEPTION 'schema "twtasks" is not empty'
+			USING ERRCODE = 'object_not_in_prerequisite_state',
+				HINT = 'Move or drop what is in it, then create the extension again.';
+	END IF;
+END $$;

@@ -46,10 +46,18 @@ typedef struct AddedTask
 	bool		added;
 } AddedTask;
 
-static TimestampTz
+#define EPOCH_SHIFT ((POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * USECS_PER_DAY)
+
+static int64
 unix_us(TimestampTz at)
 {
-	return at + (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * USECS_PER_DAY;
+	return at + EPOCH_SHIFT;
+}
+
+static TimestampTz
+postgres_us(int64 unix_us)
+{
+	return unix_us - EPOCH_SHIFT;
 }
 
 /* Reads the existing task's version into the result, if it is still there. */
@@ -105,6 +113,30 @@ find_first(const NewTask *task, AddedTask *result)
 			result->id = *id;
 	}
 	return found > 0;
+}
+
+/*
+ * Whether a caller's id is that of a finished task to which we gave it.  Such
+ * an id tells when it was made, which leaves few days of history to look at.
+ */
+static bool
+find_finished(AddedTask *result)
+{
+	int64		ms = task_id_ms(result->id.data);
+	Datum		values[2];
+	bool		isnull;
+
+	if (ms < 0)
+		return false;
+	values[0] = UUIDPGetDatum(&result->id);
+	values[1] = TimestampTzGetDatum(postgres_us(ms * 1000));
+	if (plan_execute(PLAN_FIND_FINISHED, values, NULL) == 0)
+		return false;
+	result->version = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
+												  SPI_tuptable->tupdesc,
+												  1, &isnull));
+	result->version_known = true;
+	return true;
 }
 
 /* True: the id and key are ours.  False: *result tells whose they are. */
@@ -193,12 +225,13 @@ add_one(const NewTask *task, AddedTask *result)
 					 result->id.data);
 	if ((has_id || !task->nulls[NEW_KEY]) && !claim_key(task, result))
 		return;
-	if (!insert_row(task, result, now))
+	if ((has_id && find_finished(result)) || !insert_row(task, result, now))
 	{
-		/* A task whose id was generated, now used as the caller's own. */
+		/* An id that we gave to a task is now used as the caller's own. */
 		if (!task->nulls[NEW_KEY])
 			refuse_other_key(&result->id);
-		find_version(result);
+		if (!result->version_known)
+			find_version(result);
 		return;
 	}
 	result->added = result->version_known = true;

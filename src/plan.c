@@ -52,6 +52,12 @@ static const Statement statements[PLAN_COUNT] = {
 		"LIMIT 1",
 		1, {UUIDOID}
 	},
+	[PLAN_FIND_FINISHED] = {
+		"SELECT f.version FROM twtasks.finished_task f "
+		"WHERE f.id OPERATOR(pg_catalog.=) $1 "
+		"AND f.state_time OPERATOR(pg_catalog.>=) $2 LIMIT 1",
+		2, {UUIDOID, TIMESTAMPTZOID}
+	},
 	[PLAN_INSERT_TASK] = {INSERT_TASK, INSERT_TASK_ARGS},
 	[PLAN_INSERT_NAMED_TASK] = {INSERT_TASK " ON CONFLICT (id) DO NOTHING", INSERT_TASK_ARGS},
 };

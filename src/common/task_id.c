@@ -21,3 +21,15 @@ task_id_make(int64_t unix_us, uint64_t random, uint8_t *id)
 		id[8 + i] = (uint8_t) (random >> (56 - 8 * i));
 	id[8] = (uint8_t) (0x80 | (id[8] & 0x3f));
 }
+
+int64_t
+task_id_ms(const uint8_t *id)
+{
+	int64_t		ms = 0;
+
+	if ((id[6] & 0xf0) != 0x70)
+		return -1;
+	for (int i = 0; i < 6; i++)
+		ms = ms << 8 | id[i];
+	return ms;
+}

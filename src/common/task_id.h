@@ -18,4 +18,7 @@
 /* unix_us: microseconds since 1970, 0 or more.  id has 16 bytes. */
 extern void task_id_make(int64_t unix_us, uint64_t random, uint8_t *id);
 
+/* Milliseconds since 1970 in an id of this layout; -1: another layout. */
+extern int64_t task_id_ms(const uint8_t *id);
+
 #endif							/* TWT_TASK_ID_H */
