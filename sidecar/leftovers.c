@@ -25,11 +25,17 @@
 /* An environment is searched up to here. */
 #define ENVIRONMENT_MAX (1024 * 1024)
 
-/* Between a pass that killed somebody and the next: dying takes a moment. */
+/* Between two looks at who is dying or executing: it takes a moment. */
 #define PAUSE_US 2000
+
+/* So many may be in that state when a pass comes by, and for so long. */
+#define UNSETTLED_MAX 64
+#define UNSETTLED_US SECONDS_TO_US(1)
 
 /* After so long, who still lives will not die of KILL. */
 #define PATIENCE_US SECONDS_TO_US(5)
+
+#define NOTHING_LEFT (-1)
 
 /* Of /proc/<pid>/stat, counted from 1. */
 #define STAT_FLAGS 9
@@ -46,6 +52,13 @@ typedef struct Hunt
 	bool		found;			/* the current pass cannot be the last */
 } Hunt;
 
+/* The open directory stands for this very process, unlike the number. */
+typedef struct Process
+{
+	int			dir;			/* /proc/<pid> */
+	pid_t		pid;
+} Process;
+
 struct Leftovers
 {
 	Loop	   *loop;
@@ -53,6 +66,9 @@ struct Leftovers
 	DIR		   *proc;			/* NULL between two passes */
 	dlist_head	hunts;			/* of the current pass */
 	dlist_head	joining;		/* of the next */
+	Process		unsettled[UNSETTLED_MAX];	/* nobody can say yet whose */
+	int			nunsettled;
+	int64		read_us;		/* when all of /proc was read */
 };
 
 /* ---- one process ---- */
@@ -83,7 +99,7 @@ match_tokens(Leftovers *leftovers, const char *bytes, size_t len)
 	return matched;
 }
 
-/* Nobody can say yet that there is nobody. */
+/* The pass cannot say that there is nobody. */
 static void
 look_again(Leftovers *leftovers)
 {
@@ -161,29 +177,22 @@ is_in_between(int dir)
 	return strtoull(field, NULL, 10) == 0;
 }
 
-/*
- * The open directory stands for this very process: its number may become
- * another's, but the signal cannot reach that one.  valgrind does not know
- * that call.
- */
+/* The signal reaches this process or none.  valgrind does not know the call. */
 static void
-kill_process(int dir, const char *pid)
+kill_process(const Process *process)
 {
-	if (pidfd_send_signal(dir, SIGKILL, NULL, 0) != 0 && errno == ENOSYS)
-		kill(strtol(pid, NULL, 10), SIGKILL);
+	if (pidfd_send_signal(process->dir, SIGKILL, NULL, 0) != 0 &&
+		errno == ENOSYS)
+		kill(process->pid, SIGKILL);
 }
 
-static void
-check_process(Leftovers *leftovers, const char *pid)
+/* False if it cannot be told yet whose process it is. */
+static bool
+settle(Leftovers *leftovers, const Process *process)
 {
-	int			dir = openat(dirfd(leftovers->proc), pid,
-							 O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int			fd = openat(process->dir, "environ", O_RDONLY | O_CLOEXEC);
 	Environment environment = ENVIRONMENT_DIFFERS;
-	int			fd;
 
-	if (dir < 0)
-		return;
-	fd = openat(dir, "environ", O_RDONLY | O_CLOEXEC);
 	if (fd >= 0)
 	{
 		environment = search_environment(leftovers, fd);
@@ -193,10 +202,51 @@ check_process(Leftovers *leftovers, const char *pid)
 		environment = ENVIRONMENT_EMPTY;
 
 	if (environment == ENVIRONMENT_MATCHES)
-		kill_process(dir, pid);
-	else if (environment == ENVIRONMENT_EMPTY && is_in_between(dir))
+		kill_process(process);
+	return environment != ENVIRONMENT_EMPTY || !is_in_between(process->dir);
+}
+
+static void
+check_process(Leftovers *leftovers, const char *name)
+{
+	Process		process;
+
+	process.pid = strtol(name, NULL, 10);
+	process.dir = openat(dirfd(leftovers->proc), name,
+						 O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (process.dir < 0)
+		return;
+	if (settle(leftovers, &process))
+		close(process.dir);
+	else if (leftovers->nunsettled < UNSETTLED_MAX)
+		leftovers->unsettled[leftovers->nunsettled++] = process;
+	else
+	{
 		look_again(leftovers);
-	close(dir);
+		close(process.dir);
+	}
+}
+
+/* True when all are settled, or will not be. */
+static bool
+settle_rest(Leftovers *leftovers)
+{
+	bool		give_up = loop_now_us(leftovers->loop) >=
+		leftovers->read_us + UNSETTLED_US;
+	int			kept = 0;
+	int			i;
+
+	for (i = 0; i < leftovers->nunsettled; i++)
+	{
+		Process    *process = &leftovers->unsettled[i];
+
+		if (settle(leftovers, process) || give_up)
+			close(process->dir);
+		else
+			leftovers->unsettled[kept++] = *process;
+	}
+	leftovers->nunsettled = kept;
+	return kept == 0;
 }
 
 /* ---- passes ---- */
@@ -271,9 +321,6 @@ end_pass(Leftovers *leftovers)
 {
 	dlist_mutable_iter iter;
 
-	if (leftovers->proc)
-		closedir(leftovers->proc);
-	leftovers->proc = NULL;
 	dlist_foreach_modify(iter, &leftovers->hunts)
 	{
 		Hunt	   *hunt = dlist_container(Hunt, node, iter.cur);
@@ -286,31 +333,39 @@ end_pass(Leftovers *leftovers)
 }
 
 static void
-schedule_pass(Leftovers *leftovers)
+end_reading(Leftovers *leftovers)
 {
+	closedir(leftovers->proc);
+	leftovers->proc = NULL;
+	leftovers->read_us = loop_now_us(leftovers->loop);
+}
+
+/* Goes on with the current pass, or begins one; returns when to come again. */
+static int64
+take_step(Leftovers *leftovers)
+{
+	if (leftovers->proc || (leftovers->nunsettled == 0 && begin_pass(leftovers)))
+	{
+		if (check_slice(leftovers))
+			return 0;
+		end_reading(leftovers);
+	}
+	if (!settle_rest(leftovers))
+		return PAUSE_US;
+	end_pass(leftovers);
 	if (!dlist_is_empty(&leftovers->hunts))
-		loop_timer_start(leftovers->timer, PAUSE_US);
-	else if (!dlist_is_empty(&leftovers->joining))
-		loop_timer_start(leftovers->timer, 0);
+		return PAUSE_US;
+	return dlist_is_empty(&leftovers->joining) ? NOTHING_LEFT : 0;
 }
 
 static void
 on_timer(void *arg)
 {
 	Leftovers  *leftovers = arg;
+	int64		delay_us = take_step(leftovers);
 
-	if (leftovers->proc == NULL && !begin_pass(leftovers))
-	{
-		end_pass(leftovers);
-		return;
-	}
-	if (check_slice(leftovers))
-	{
-		loop_timer_start(leftovers->timer, 0);
-		return;
-	}
-	end_pass(leftovers);
-	schedule_pass(leftovers);
+	if (delay_us != NOTHING_LEFT)
+		loop_timer_start(leftovers->timer, delay_us);
 }
 
 Leftovers *
@@ -335,7 +390,7 @@ leftovers_kill(Leftovers *leftovers, const char *token, LoopFn done, void *arg)
 	hunt->arg = arg;
 	hunt->give_up_us = loop_now_us(leftovers->loop) + PATIENCE_US;
 	dlist_push_tail(&leftovers->joining, &hunt->node);
-	if (leftovers->proc == NULL && !loop_timer_active(leftovers->timer))
+	if (!loop_timer_active(leftovers->timer))
 		loop_timer_start(leftovers->timer, 0);
 }
 
@@ -352,17 +407,12 @@ silence(dlist_head *hunts)
 void
 leftovers_free(Leftovers *leftovers)
 {
+	int64		delay_us;
+
 	silence(&leftovers->hunts);
 	silence(&leftovers->joining);
-	while (leftovers->proc || begin_pass(leftovers))
-	{
-		while (check_slice(leftovers))
-			;
-		end_pass(leftovers);
-		if (!dlist_is_empty(&leftovers->hunts))
-			pg_usleep(PAUSE_US);
-	}
-	end_pass(leftovers);
+	while ((delay_us = take_step(leftovers)) != NOTHING_LEFT)
+		pg_usleep(delay_us);
 	loop_timer_free(leftovers->timer);
 	loop_defer_free(leftovers->loop, leftovers);
 }

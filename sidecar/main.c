@@ -22,7 +22,8 @@ typedef enum ExitCode
 {
 	EXIT_FINE = 0,
 	EXIT_BAD_ARGUMENTS = 2,
-	EXIT_BAD_CONFIG = 3
+	EXIT_BAD_CONFIG = 3,
+	EXIT_NO_RESOURCES = 4
 } ExitCode;
 
 typedef enum Mode
@@ -56,7 +57,8 @@ static const char usage[] =
 "  TERM, INT  stop when what runs has ended; a second one: at once\n"
 "  HUP        read FILE again; if it is wrong, go on with the old one\n"
 "\n"
-"Exit status: 0 stopped in order, 2 wrong arguments, 3 wrong configuration.\n";
+"Exit status: 0 stopped in order, 2 wrong arguments, 3 wrong configuration,\n"
+"4 no event loop.\n";
 
 static void
 on_stop(void *arg)
@@ -114,6 +116,11 @@ run(Program *program, Config *config)
 	log_init(config->log_format, config->log_level, config->node);
 	log_line(TWT_LOG_INFO, "main", "twtasksd %s starting", TWT_VERSION);
 	program->loop = loop_new();
+	if (program->loop == NULL)
+	{
+		log_line(TWT_LOG_FATAL, "main", "could not make the event loop: %m");
+		return EXIT_NO_RESOURCES;
+	}
 	loop_on_signal(program->loop, SIGTERM, on_stop, program);
 	loop_on_signal(program->loop, SIGINT, on_stop, program);
 	loop_on_signal(program->loop, SIGHUP, on_reload, program);
