@@ -74,10 +74,10 @@ $(VERSION_H): $(EXTENSION).control
 		'#ifndef TWT_VERSION_H' '#define TWT_VERSION_H' '' \
 		'#define TWT_VERSION "$(EXTVERSION)"' '' '#endif' >$@
 
-$(INSTALL_SQL): $(EXTENSION).control sql/order.txt $(SQL_PARTS) | checkver
+$(INSTALL_SQL): $(EXTENSION).control sql/order.txt scripts/comments.awk $(SQL_PARTS) | checkver
 	@printf '%s\n' '\echo Use "CREATE EXTENSION $(EXTENSION)" to load this file. \quit' >$@.tmp
 	@for part in $(SQL_PARTS); do \
-		printf '\n-- %s\n' "$$part" && cat "$$part" || exit 1; \
+		printf '\n-- %s\n' "$$part" && cat "$$part" && awk -f scripts/comments.awk "$$part" || exit 1; \
 	done >>$@.tmp
 	@mv $@.tmp $@
 

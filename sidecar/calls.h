@@ -87,11 +87,12 @@ enum
 /* name, lease_ms -> incarnation */
 extern const PgStatement call_start_node;
 
-/* incarnation -> alive, is_leader, place, nodes, clock */
+/* incarnation -> alive, is_held, is_leader, place, nodes, clock */
 extern const PgStatement call_tick;
 enum
 {
 	TICK_ALIVE,
+	TICK_IS_HELD,
 	TICK_IS_LEADER,
 	TICK_PLACE,
 	TICK_NODES,

@@ -13,6 +13,9 @@
 
 #define TICK_US SECONDS_TO_US(5)
 #define START_AGAIN_US SECONDS_TO_US(1)
+
+/* Well within the grace that others give a node without a session. */
+#define HOLD_AGAIN_US SECONDS_TO_US(1)
 #define END_PATIENCE_US SECONDS_TO_US(2)
 
 struct Node
@@ -92,6 +95,8 @@ on_tick(void *arg, PgOutcome outcome, PGresult *result)
 		loop_timer_start(node->timer, 0);
 		return;
 	}
+	if (!wire_get_bool(result, 0, TICK_IS_HELD))
+		loop_timer_start(node->timer, HOLD_AGAIN_US);
 	node->confirmed_us = node->asked_us;
 	node->clock_us = wire_get_int8(result, 0, TICK_CLOCK) - loop_now_us(node->loop);
 	node->place = wire_get_int4(result, 0, TICK_PLACE);

@@ -62,8 +62,9 @@ BEGIN
 	SELECT coalesce(k.name, jsonb_typeof(e.task)) INTO stray
 	FROM jsonb_array_elements(tasks) e(task)
 	LEFT JOIN LATERAL jsonb_object_keys(
-		CASE jsonb_typeof(e.task) WHEN 'object' THEN e.task ELSE '{"":0}' END) k(name) ON true
-	WHERE k.name <> ALL (ARRAY['type', 'data', 'sub_type', 'key', 'task_id', 'priority',
+		CASE jsonb_typeof(e.task) WHEN 'object' THEN e.task ELSE '{}' END) k(name) ON true
+	WHERE jsonb_typeof(e.task) <> 'object'
+	   OR k.name <> ALL (ARRAY['type', 'data', 'sub_type', 'key', 'task_id', 'priority',
 							   'run_after', 'bucket', 'expires', 'context', 'payload'])
 	LIMIT 1;
 	IF FOUND THEN

@@ -102,7 +102,8 @@ AS 'MODULE_PATHNAME', 'twt_find_handler';
  * twtasks.call_handler(function, role, task)
  *
  *		Calls a SQL handler as role, with the session's settings put back
- *		afterwards.
+ *		afterwards.  Constraints are immediate while it runs, unless it defers
+ *		them, and then until it ends.
  *
  * Returns
  *		its answer; NULL from a void function

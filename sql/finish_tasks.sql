@@ -26,6 +26,7 @@
  *		too late and changed nothing
  *
  * Errors
+ *		22004			an array is NULL
  *		22023			the arrays differ in length, or a result is not one of
  *						the above; nothing is finished then
  *
@@ -120,7 +121,7 @@ BEGIN
 	WHERE r IS NULL OR r <> ALL ('{done,delete,retry,repeat,error,accepted,release}'::text[])
 	LIMIT 1;
 	IF FOUND THEN
-		RAISE EXCEPTION 'unrecognized result: %', coalesce(quote_ident(wrong), 'NULL')
+		RAISE EXCEPTION 'unrecognized result: %', coalesce('"' || wrong || '"', 'NULL')
 			USING ERRCODE = 'invalid_parameter_value',
 				HINT = 'Results are done, delete, retry, repeat, error, accepted and release.';
 	END IF;

@@ -20,6 +20,7 @@
  *
  * Errors
  *		22023			the arrays differ in length
+ *		23502			a stuck rule is NULL
  *
  * Writes		twtasks.task
  * Locks		rows, in order of id

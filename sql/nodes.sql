@@ -86,7 +86,9 @@ AS 'MODULE_PATHNAME', 'twt_watch_session';
  *		what it runs and start anew
  *
  * Writes		twtasks.node
- * Locks		a session advisory lock, kept until the session ends
+ * Locks		a session advisory lock, kept until the session ends; not waited
+ *				for, should a session that the server has not yet found dead
+ *				still hold it
  */
 CREATE FUNCTION twtasks.heartbeat(incarnation bigint)
 RETURNS boolean
@@ -101,8 +103,7 @@ BEGIN
 	IF NOT FOUND THEN
 		RETURN false;
 	END IF;
-	IF NOT twtasks.session_holds(lock_id) THEN
-		PERFORM pg_advisory_lock(lock_id);
+	IF NOT twtasks.session_holds(lock_id) AND pg_try_advisory_lock(lock_id) THEN
 		PERFORM twtasks.watch_session();
 	END IF;
 	RETURN true;
@@ -138,6 +139,8 @@ $$;
  *
  * Returns
  *		alive			as heartbeat()
+ *		is_held			false while another session still holds the incarnation:
+ *						call again within a second or two
  *		is_leader		does the duties that one node does for all
  *		place, nodes	this is number place (from 0) of so many living nodes
  *		clock			the database's clock, by which tasks are due
@@ -148,6 +151,7 @@ $$;
 CREATE FUNCTION twtasks.tick(
 	incarnation bigint,
 	OUT alive boolean,
+	OUT is_held boolean,
 	OUT is_leader boolean,
 	OUT place integer,
 	OUT nodes integer,
@@ -160,6 +164,7 @@ DECLARE
 	lead CONSTANT bigint := twtasks.node_lock(0);
 BEGIN
 	alive := twtasks.heartbeat(incarnation);
+	is_held := alive AND twtasks.session_holds(twtasks.node_lock(incarnation));
 	is_leader := alive AND (twtasks.session_holds(lead) OR pg_try_advisory_lock(lead));
 	SELECT count(*) FILTER (WHERE n.incarnation < tick.incarnation), count(*)
 	INTO place, nodes

@@ -36,7 +36,7 @@ BEGIN
 			AND pg_try_advisory_xact_lock(twtasks.node_lock(node.incarnation)) THEN
 			UPDATE twtasks.node n SET missing_since = moment
 			WHERE n.incarnation = node.incarnation;
-			look_again := extract(epoch FROM grace) * 1000 + 10;
+			look_again := least(look_again, extract(epoch FROM grace) * 1000 + 10);
 		ELSIF node.missing_since IS NOT NULL THEN
 			look_again := least(look_again, 10 +
 				extract(epoch FROM node.missing_since + grace - moment) * 1000);

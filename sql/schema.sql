@@ -32,7 +32,7 @@ CREATE TABLE twtasks.task (
 	payload			bytea,
 	context			jsonb,
 	CONSTRAINT task_pkey PRIMARY KEY (id)
-) WITH (fillfactor = 50, toast_tuple_target = 256,
+) WITH (fillfactor = 45, toast_tuple_target = 256,
 		autovacuum_vacuum_scale_factor = 0.02,
 		autovacuum_vacuum_threshold = 5000,
 		autovacuum_vacuum_insert_scale_factor = 0.2,
@@ -63,7 +63,7 @@ COMMENT ON COLUMN twtasks.task.type IS 'Names the handler';
 COMMENT ON COLUMN twtasks.task.sub_type IS 'For people and handlers; twtasks does not look at it';
 COMMENT ON COLUMN twtasks.task.bucket IS 'The shard: sidecars work for named buckets';
 COMMENT ON COLUMN twtasks.task.key IS 'The caller''s unique key';
-COMMENT ON COLUMN twtasks.task.error IS 'Why the last try failed, at most 8 kB';
+COMMENT ON COLUMN twtasks.task.error IS 'Why the last try failed, at most 8,192 characters';
 COMMENT ON COLUMN twtasks.task.data IS 'What the handler gets, when there is no payload';
 COMMENT ON COLUMN twtasks.task.payload IS 'What the handler gets, byte for byte';
 COMMENT ON COLUMN twtasks.task.context IS 'Request id, traceparent and the like, carried from add to handler';

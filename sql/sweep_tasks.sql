@@ -2,7 +2,7 @@
  * twtasks.sweep_tasks(bucket, per_type, skip, share, shares)
  *
  *		Looks at the table itself for SUBMITTED tasks: the guarantee behind the
- *		triggers.  Changes nothing, except that expired tasks become FAILED.
+ *		triggers.  Changes nothing.
  *
  * Parameters
  *		bucket			where to look
@@ -14,8 +14,7 @@
  * Returns
  *		triggers: id, version, type, priority, size
  *
- * Writes		twtasks.task, twtasks.finished_task (expired tasks only)
- * Locks		none that a grab could wait for
+ * Locks		none
  */
 CREATE FUNCTION twtasks.sweep_tasks(
 	bucket text,

@@ -48,10 +48,11 @@ typedef struct AddedTask
 
 #define EPOCH_SHIFT ((POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * USECS_PER_DAY)
 
+/* The last thousand years that PostgreSQL knows are beyond our count. */
 static int64
 unix_us(TimestampTz at)
 {
-	return at + EPOCH_SHIFT;
+	return at > PG_INT64_MAX - EPOCH_SHIFT ? PG_INT64_MAX : at + EPOCH_SHIFT;
 }
 
 static TimestampTz
@@ -94,6 +95,7 @@ find_first(const NewTask *task, AddedTask *result)
 	Datum		values[2] = {UUIDPGetDatum(&result->id), task->values[NEW_KEY]};
 	char		nulls[2] = {' ', task->nulls[NEW_KEY] ? 'n' : ' '};
 	uint64		found = plan_execute(PLAN_FIND_KEY, values, nulls);
+	pg_uuid_t	given = result->id;
 
 	for (uint64 i = 0; i < found; i++)
 	{
@@ -102,7 +104,7 @@ find_first(const NewTask *task, AddedTask *result)
 		bool		isnull;
 		pg_uuid_t  *id = DatumGetUUIDP(SPI_getbinval(row, desc, 1, &isnull));
 		Datum		key = SPI_getbinval(row, desc, 2, &isnull);
-		bool		same_id = memcmp(id, &result->id, sizeof(*id)) == 0;
+		bool		same_id = memcmp(id, &given, sizeof(*id)) == 0;
 		bool		same_key = !isnull && !task->nulls[NEW_KEY] &&
 			DatumGetBool(DirectFunctionCall2Coll(texteq, C_COLLATION_OID,
 												 key, task->values[NEW_KEY]));
@@ -136,6 +138,18 @@ find_finished(AddedTask *result)
 												  SPI_tuptable->tupdesc,
 												  1, &isnull));
 	result->version_known = true;
+	return true;
+}
+
+/* It may have been finished while our insert waited for the live row. */
+static bool
+take_back_finished(AddedTask *result)
+{
+	Datum		values[1] = {UUIDPGetDatum(&result->id)};
+
+	if (!find_finished(result))
+		return false;
+	plan_execute(PLAN_DELETE_TASK, values, NULL);
 	return true;
 }
 
@@ -225,7 +239,8 @@ add_one(const NewTask *task, AddedTask *result)
 					 result->id.data);
 	if ((has_id || !task->nulls[NEW_KEY]) && !claim_key(task, result))
 		return;
-	if ((has_id && find_finished(result)) || !insert_row(task, result, now))
+	if ((has_id && find_finished(result)) || !insert_row(task, result, now) ||
+		(has_id && take_back_finished(result)))
 	{
 		/* An id that we gave to a task is now used as the caller's own. */
 		if (!task->nulls[NEW_KEY])
@@ -314,48 +329,117 @@ element_context(void *arg)
 	errcontext("task %d of add_tasks", *(int *) arg);
 }
 
-PG_FUNCTION_INFO_V1(twt_add_tasks);
-Datum
-twt_add_tasks(PG_FUNCTION_ARGS)
+/* An element's place in the array, and what it will claim. */
+typedef struct Place
 {
-	ArrayType  *array = PG_GETARG_ARRAYTYPE_P(0);
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	int			number;
+	text	   *key;			/* NULL: none */
+	pg_uuid_t  *id;				/* NULL: none */
+} Place;
+
+static int
+compare_places(const void *a, const void *b)
+{
+	const Place *x = a;
+	const Place *y = b;
+	int			c = 0;
+
+	if ((x->key == NULL) != (y->key == NULL))
+		return x->key == NULL ? 1 : -1;
+	if (x->key != NULL)
+		c = DatumGetInt32(DirectFunctionCall2Coll(bttextcmp, C_COLLATION_OID,
+												  PointerGetDatum(x->key),
+												  PointerGetDatum(y->key)));
+	if (c == 0 && x->id != NULL && y->id != NULL)
+		c = memcmp(x->id, y->id, sizeof(pg_uuid_t));
+	return c != 0 ? c : (x->number > y->number) - (x->number < y->number);
+}
+
+/*
+ * The order to add in: two batches that claim the same keys in different
+ * orders would wait for each other.
+ */
+static Place *
+order_elements(Datum *elements, bool *isnull, int n, int *number)
+{
+	Place	   *places = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(Place) * (Size) n);
+
+	for (int i = 0; i < n; i++)
+	{
+		NewTask		task;
+
+		*number = i + 1;
+		places[i] = (Place)
+		{
+			.number = i
+		};
+		unpack_element(elements[i], isnull[i], &task);
+		if (!task.nulls[NEW_KEY])
+			places[i].key = DatumGetTextPP(task.values[NEW_KEY]);
+		if (!task.nulls[NEW_TASK_ID])
+			places[i].id = DatumGetUUIDP(task.values[NEW_TASK_ID]);
+	}
+	qsort(places, n, sizeof(Place), compare_places);
+	return places;
+}
+
+static void
+add_elements(Datum *elements, bool *isnull, int n, AddedTask *results)
+{
 	MemoryContext per_task = AllocSetContextCreate(CurrentMemoryContext,
 												   "twtasks add_tasks",
 												   ALLOCSET_DEFAULT_SIZES);
-	Datum	   *elements;
-	bool	   *isnull;
-	int			n;
-	int			i = 0;
-	ErrorContextCallback context = {error_context_stack, element_context, &i};
+	Place	   *places;
+	int			number = 0;
+	ErrorContextCallback context = {error_context_stack, element_context, &number};
 
-	InitMaterializedSRF(fcinfo, 0);
-	deconstruct_array(array, ARR_ELEMTYPE(array), -1, false, TYPALIGN_DOUBLE,
-					  &elements, &isnull, &n);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "could not connect to SPI");
 	error_context_stack = &context;
-	while (i < n)
+	places = order_elements(elements, isnull, n, &number);
+	for (int i = 0; i < n; i++)
 	{
 		MemoryContext old = MemoryContextSwitchTo(per_task);
+		int			at = places[i].number;
 		NewTask		task;
-		AddedTask	result;
-		Datum		values[3];
-		bool		nulls[3];
 
-		i++;
+		number = at + 1;
 		CHECK_FOR_INTERRUPTS();
-		unpack_element(elements[i - 1], isnull[i - 1], &task);
+		unpack_element(elements[at], isnull[at], &task);
 		check_new_task(&task);
-		add_one(&task, &result);
-		fill_result(&result, values, nulls);
-		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+		add_one(&task, &results[at]);
 		MemoryContextSwitchTo(old);
 		MemoryContextReset(per_task);
 		SPI_freetuptable(SPI_tuptable);
 	}
 	error_context_stack = context.previous;
 	SPI_finish();
+}
+
+PG_FUNCTION_INFO_V1(twt_add_tasks);
+Datum
+twt_add_tasks(PG_FUNCTION_ARGS)
+{
+	ArrayType  *array = PG_GETARG_ARRAYTYPE_P(0);
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	Datum	   *elements;
+	bool	   *isnull;
+	int			n;
+	AddedTask  *results;
+
+	InitMaterializedSRF(fcinfo, 0);
+	deconstruct_array(array, ARR_ELEMTYPE(array), -1, false, TYPALIGN_DOUBLE,
+					  &elements, &isnull, &n);
+	results = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(AddedTask) * (Size) n);
+	add_elements(elements, isnull, n, results);
+	for (int i = 0; i < n; i++)
+	{
+		Datum		values[3];
+		bool		nulls[3];
+
+		fill_result(&results[i], values, nulls);
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	}
 	return (Datum) 0;
 }
 

@@ -39,15 +39,18 @@ text_argument(const NewTask *task, NewField field)
 	return text_to_cstring(DatumGetTextPP(task->values[field]));
 }
 
-/* The beginning of a value, for a message. */
+/* The beginning of a value, for a message, which it must not be able to forge. */
 static const char *
 shown(const char *value)
 {
 	int			len = strlen(value);
+	char	   *copy = psprintf("%.*s%s", pg_mbcliplen(value, len, SHOWN_MAX),
+								value, len <= SHOWN_MAX ? "" : "...");
 
-	if (len <= SHOWN_MAX)
-		return value;
-	return psprintf("%.*s...", pg_mbcliplen(value, len, SHOWN_MAX), value);
+	for (char *c = copy; *c; c++)
+		if ((unsigned char) *c < 0x20 || *c == 0x7f)
+			*c = '?';
+	return copy;
 }
 
 static void

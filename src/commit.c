@@ -33,9 +33,11 @@
 #include "access/parallel.h"
 #include "access/xact.h"
 #include "access/xlog.h"
+#include "catalog/namespace.h"
 #include "commands/async.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 #include "commit.h"
@@ -212,6 +214,15 @@ push_triggers(void)
 	}
 }
 
+/* The schema may outlive the extension. */
+static bool
+is_installed(void)
+{
+	Oid			schema = get_namespace_oid("twtasks", true);
+
+	return OidIsValid(schema) && OidIsValid(get_relname_relid("task", schema));
+}
+
 static void
 on_transaction_event(XactEvent event, void *arg)
 {
@@ -220,7 +231,9 @@ on_transaction_event(XactEvent event, void *arg)
 	switch (event)
 	{
 		case XACT_EVENT_PRE_COMMIT:
-			if (twt_enabled)
+			if (!is_installed())
+				pending = NULL; /* dropped after the add */
+			else if (twt_enabled)
 				notify_buckets();
 			break;
 		case XACT_EVENT_COMMIT:

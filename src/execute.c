@@ -17,8 +17,10 @@
 #include "access/htup_details.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_type.h"
+#include "commands/trigger.h"
 #include "fmgr.h"
 #include "miscadmin.h"
+#include "nodes/parsenodes.h"
 #include "parser/parse_func.h"
 #include "parser/parse_type.h"
 #include "utils/builtins.h"
@@ -93,6 +95,20 @@ twt_find_handler(PG_FUNCTION_ARGS)
 	PG_RETURN_OID(function);
 }
 
+/*
+ * Deferred triggers would fire at commit, for whoever is the user then.  So
+ * they fire at the end of the handler, as its role; and since there is no way
+ * back from that within a transaction, they do so for each of its handlers.
+ */
+static void
+fire_deferred(void)
+{
+	ConstraintsSetStmt *all = makeNode(ConstraintsSetStmt);
+
+	all->deferred = false;
+	AfterTriggerSetState(all);
+}
+
 PG_FUNCTION_INFO_V1(twt_call_handler);
 Datum
 twt_call_handler(PG_FUNCTION_ARGS)
@@ -112,11 +128,13 @@ twt_call_handler(PG_FUNCTION_ARGS)
 	GetUserIdAndSecContext(&save_user, &save_context);
 	SetUserIdAndSecContext(role, save_context | SECURITY_LOCAL_USERID_CHANGE);
 
+	fire_deferred();
 	fmgr_info(function, &flinfo);
 	InitFunctionCallInfoData(*call, &flinfo, 1, InvalidOid, NULL, NULL);
 	call->args[0].value = PG_GETARG_DATUM(2);
 	call->args[0].isnull = PG_ARGISNULL(2);
 	answer = FunctionCallInvoke(call);
+	fire_deferred();
 
 	SetUserIdAndSecContext(save_user, save_context);
 	AtEOXact_GUC(false, nest);

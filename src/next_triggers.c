@@ -267,7 +267,8 @@ wait_outside(Taken *taken, int wait_ms)
 }
 
 static int
-int_argument(FunctionCallInfo fcinfo, int number, const char *name, int max)
+int_argument(FunctionCallInfo fcinfo, int number, const char *name,
+			 int min, int max)
 {
 	int			value;
 
@@ -276,10 +277,10 @@ int_argument(FunctionCallInfo fcinfo, int number, const char *name, int max)
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("%s must not be null", name)));
 	value = PG_GETARG_INT32(number);
-	if (value < 0 || value > max)
+	if (value < min || value > max)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("%s must be between 0 and %d, not %d", name, max, value)));
+				 errmsg("%s must be between %d and %d, not %d", name, min, max, value)));
 	return value;
 }
 
@@ -341,7 +342,7 @@ check_call(FunctionCallInfo fcinfo)
 static void
 make_room(Taken *taken)
 {
-	int			max = Max(taken->max, 1);
+	int			max = taken->max;
 
 	taken->ids = palloc(max * sizeof(pg_uuid_t));
 	taken->id = palloc(max * sizeof(Datum));
@@ -398,8 +399,8 @@ twt_next_triggers(PG_FUNCTION_ARGS)
 	int			wait_ms;
 
 	check_call(fcinfo);
-	taken->max = int_argument(fcinfo, 1, "max_triggers", MAX_TRIGGERS);
-	wait_ms = int_argument(fcinfo, 2, "wait_ms", MAX_WAIT_MS);
+	taken->max = int_argument(fcinfo, 1, "max_triggers", 1, MAX_TRIGGERS);
+	wait_ms = int_argument(fcinfo, 2, "wait_ms", 0, MAX_WAIT_MS);
 	attach_buckets(fcinfo, taken);
 	make_room(taken);
 	check_client();

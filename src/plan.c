@@ -58,6 +58,10 @@ static const Statement statements[PLAN_COUNT] = {
 		"AND f.state_time OPERATOR(pg_catalog.>=) $2 LIMIT 1",
 		2, {UUIDOID, TIMESTAMPTZOID}
 	},
+	[PLAN_DELETE_TASK] = {
+		"DELETE FROM twtasks.task t WHERE t.id OPERATOR(pg_catalog.=) $1",
+		1, {UUIDOID}
+	},
 	[PLAN_INSERT_TASK] = {INSERT_TASK, INSERT_TASK_ARGS},
 	[PLAN_INSERT_NAMED_TASK] = {INSERT_TASK " ON CONFLICT (id) DO NOTHING", INSERT_TASK_ARGS},
 };

@@ -16,6 +16,7 @@ typedef enum PlanId
 	PLAN_FIND_KEY,				/* task_id uuid, key text -> task_id, key */
 	PLAN_FIND_VERSION,			/* task_id uuid -> version */
 	PLAN_FIND_FINISHED,			/* task_id uuid, since timestamptz -> version */
+	PLAN_DELETE_TASK,			/* task_id uuid */
 	PLAN_INSERT_TASK,			/* see plan.c */
 	PLAN_INSERT_NAMED_TASK,		/* the same; an id that exists inserts nothing */
 	PLAN_COUNT

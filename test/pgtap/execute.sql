@@ -1,0 +1,165 @@
+--
+-- execute_tasks(): handlers that are SQL functions, in one transaction with the
+-- grab and the finish, as a role that they cannot leave.
+--
+BEGIN;
+\ir ../lib/tasks.sql
+SELECT plan(52);
+
+CREATE SCHEMA app;
+CREATE TABLE app.effect (task uuid, note text);
+CREATE ROLE regress_app;
+CREATE ROLE regress_other;
+CREATE ROLE regress_sidecar IN ROLE twtasks_worker, regress_app;
+GRANT USAGE ON SCHEMA app TO regress_app, regress_other;
+GRANT SELECT, INSERT ON app.effect TO regress_app, regress_other;
+GRANT twtasks_producer, twtasks_worker TO regress_app;
+GRANT USAGE ON SCHEMA twtasks TO regress_other;
+
+-- A handler that does what the task's data says, in PL/pgSQL.
+CREATE FUNCTION app.obey(task twtasks.task_input) RETURNS twtasks.task_result
+LANGUAGE plpgsql
+AS $$
+DECLARE
+	answer twtasks.task_result;
+BEGIN
+	INSERT INTO app.effect VALUES (task.id, coalesce(task.data->>'note', current_user));
+	EXECUTE coalesce(task.data->>'sql', 'SELECT 1');
+	answer := jsonb_populate_record(NULL::twtasks.task_result, coalesce(task.data->'answer', '{}'));
+	RETURN answer;
+END $$;
+CREATE FUNCTION app.nothing(task twtasks.task_input) RETURNS void
+LANGUAGE sql
+AS $$ INSERT INTO app.effect VALUES (task.id, 'void') $$;
+CREATE FUNCTION app.facts(task twtasks.task_input) RETURNS twtasks.task_result
+LANGUAGE sql
+AS $$ SELECT 'done', NULL::interval, (to_jsonb(task) - 'id' - 'grabbed')::text $$;
+CREATE FUNCTION app.number(task twtasks.task_input) RETURNS integer LANGUAGE sql AS 'SELECT 1';
+CREATE FUNCTION app.of_id(task uuid) RETURNS void LANGUAGE sql AS '';
+CREATE FUNCTION app.many(task twtasks.task_input) RETURNS SETOF twtasks.task_result LANGUAGE sql AS 'SELECT NULL::twtasks.task_result';
+CREATE FUNCTION app.secret(task twtasks.task_input) RETURNS void LANGUAGE sql AS '';
+REVOKE EXECUTE ON FUNCTION app.secret FROM PUBLIC;
+
+-- Adds a task with such data and executes it; "result: message".
+CREATE FUNCTION pg_temp.try(n integer, data jsonb, function text DEFAULT 'app.obey', role name DEFAULT 'regress_app') RETURNS text
+LANGUAGE plpgsql
+AS $$
+BEGIN
+	PERFORM twtasks.add_task('SQL', data, task_id => pg_temp.id(n));
+	RETURN (SELECT result || coalesce(': ' || message, '') FROM twtasks.execute_tasks(function, role, ARRAY[pg_temp.id(n)], '{0}',
+		pg_temp.node(), pg_temp.token(), '{60000}', '{error}'));
+END $$;
+CREATE FUNCTION pg_temp.notes(n integer) RETURNS text
+LANGUAGE sql
+AS $$ SELECT string_agg(note, ',') FROM app.effect WHERE task = pg_temp.id(n) $$;
+
+-- The schema is the application's: only the role that runs the function may
+-- look into it.
+SELECT lives_ok($$SELECT pg_temp.try(1, '{"note": "first"}')$$, 'a function in a schema that is open to its role only');
+SELECT is(pg_temp.state(pg_temp.id(1)), 'DONE 2', 'its task is done');
+-- What follows is to be seen also where that is not so.
+GRANT USAGE ON SCHEMA app TO twtasks_owner;
+DELETE FROM app.effect;
+
+-- Effect and finish, together.
+SELECT is(pg_temp.try(2, '{"note": "two"}'), 'finished', 'it is finished');
+SELECT is(pg_temp.state(pg_temp.id(2)) || ' ' || pg_temp.notes(2), 'DONE 2 two', 'done, with one effect');
+SELECT is((SELECT count(*) FROM app.effect e JOIN twtasks.finished_task f ON f.id = e.task WHERE e.xmin::text::bigint - f.xmin::text::bigint IN (0, 1, -1)), 1::bigint,
+	'made by one transaction');
+SELECT is((SELECT jsonb_build_array(incarnation = pg_temp.node(), token IS NOT NULL, tries) FROM twtasks.finished_task WHERE id = pg_temp.id(2)),
+	'[true, true, 1]'::jsonb, 'as if grabbed and finished by the node');
+SELECT is(pg_temp.try(3, NULL, 'app.nothing'), 'finished', 'a function without an answer means done');
+SELECT is(pg_temp.state(pg_temp.id(3)) || ' ' || pg_temp.notes(3), 'DONE 2 void', 'and it was run, once');
+
+-- Each answer.
+SELECT is(pg_temp.try(4, '{"answer": {"result": "retry", "delay": "90 s", "message": "busy"}}'), 'finished', 'it may ask for a retry');
+SELECT is((SELECT jsonb_build_array(status, tries, error, extract(epoch FROM next_event_time - state_time)) FROM twtasks.task WHERE id = pg_temp.id(4)),
+	'["WAITING", 1, "busy", 90]'::jsonb, 'which comes after the delay');
+SELECT is(pg_temp.notes(4), 'regress_app', 'with its effects kept');
+SELECT is(pg_temp.try(5, '{"answer": {"result": "error", "message": "no"}}') || ' ' || pg_temp.state(pg_temp.id(5)), 'finished ERROR 2', 'it may give up');
+SELECT is(pg_temp.try(6, '{"answer": {"result": "delete"}}') || ' ' || pg_temp.state(pg_temp.id(6)), 'finished none', 'it may leave no trace');
+SELECT is(pg_temp.try(7, '{"answer": {"message": "fine"}}') || ' ' || pg_temp.state(pg_temp.id(7)), 'finished DONE 2', 'no result means done');
+SELECT is((SELECT error FROM twtasks.finished_task WHERE id = pg_temp.id(7)), 'fine', 'with its message');
+SELECT is(pg_temp.try(8, '{"answer": {"result": "perhaps"}}'), 'failed: unrecognized result: "perhaps" (SQLSTATE 22023)', 'a result that is none fails');
+
+-- What it is told.
+SELECT twtasks.add_task('FACTS', '{"d": 1}', 'sub', 'key', pg_temp.id(9), 2, NULL, 'b', NULL, '{"c": 1}', '\x00ff') \g /dev/null
+SELECT is((SELECT result FROM twtasks.execute_tasks('app.facts', 'regress_app', ARRAY[pg_temp.id(9)], '{0}', pg_temp.node(), pg_temp.token(), '{60000}', '{error}')), 'finished', 'it is told');
+SELECT is((SELECT error::jsonb FROM twtasks.finished_task WHERE id = pg_temp.id(9)),
+	'{"version": 1, "type": "FACTS", "sub_type": "sub", "bucket": "b", "priority": 2, "tries": 1, "data": {"d": 1}, "payload": "\\x00ff", "context": {"c": 1}}'::jsonb,
+	'all that there is to know');
+
+-- A function that fails undoes what it did, and nothing else.
+SELECT pg_temp.id(n) AS id FROM generate_series(20, 24) n, LATERAL twtasks.add_task('SQL', CASE WHEN n % 2 = 1 THEN '{"sql": "SELECT 1 / 0"}' ELSE '{}' END::jsonb, task_id => pg_temp.id(n)) \g /dev/null
+CREATE TEMPORARY TABLE batch AS SELECT * FROM twtasks.execute_tasks('app.obey', 'regress_app', ARRAY(SELECT pg_temp.id(n) FROM generate_series(20, 25) n), '{0,0,0,0,7,0}',
+	pg_temp.node(), 900, array_fill(60000, '{6}'), array_fill('error'::twtasks.stuck_rule, '{6}'));
+SELECT bag_eq('SELECT right(id::text, 2) || '' '' || concat_ws('' '', version, result, message, tries, type) FROM batch',
+	ARRAY['20 1 finished 1 SQL', '21 1 failed division by zero (SQLSTATE 22012) 1 SQL', '22 1 finished 1 SQL', '23 1 failed division by zero (SQLSTATE 22012) 1 SQL'],
+	'of a batch those that were won, each with what became of it');
+SELECT is(ARRAY(SELECT pg_temp.state(pg_temp.id(n)) FROM generate_series(20, 24) n), '{DONE 2,PROCESSING 1,DONE 2,PROCESSING 1,SUBMITTED 0}'::text[],
+	'those that failed are still to be finished by the caller, those not won are untouched');
+SELECT is((SELECT array_agg(DISTINCT right(task::text, 2)) FROM app.effect WHERE task BETWEEN pg_temp.id(20) AND pg_temp.id(25)), '{20,22}'::text[], 'only those that succeeded have effects');
+SELECT is(pg_temp.finish(pg_temp.id(21), 'retry', 1), 'WAITING', 'the caller finishes a failed one');
+SELECT ok(pg_temp.try(26, '{"sql": "SELECT twtasks.add_task(''CHILD'')", "answer": {"result": "perhaps"}}') ~ '^failed', 'one adds a task and fails');
+SELECT is((SELECT count(*) FROM twtasks.task WHERE type = 'CHILD'), 0::bigint, 'the added one is undone as well');
+SELECT is(pg_temp.try(27, '{"sql": "SELECT twtasks.add_task(''CHILD'')"}'), 'finished', 'one adds a task and succeeds');
+SELECT is((SELECT count(*) FROM twtasks.task WHERE type = 'CHILD'), 1::bigint, 'that is there');
+SELECT is(pg_temp.try(28, '{"sql": "SELECT twtasks.finish_tasks(ARRAY[''00000000-0000-0000-0000-000000000028'']::uuid[], ''{1}'', ''{done}'', ''{0}'', ''{NULL}'', 1, 1)"}'),
+	'failed: task was changed by its own handler (SQLSTATE 55000)', 'one that finishes itself fails');
+SELECT is(pg_temp.state(pg_temp.id(28)), 'PROCESSING 1', 'and that finish is undone');
+
+-- Who runs it, and that it stays so.
+SELECT is(pg_temp.notes(27), 'regress_app', 'it runs as its role');
+SELECT is(pg_temp.try(30, NULL, role => NULL) || ' ' || pg_temp.notes(30), 'finished ' || session_user, 'without a role as the user of the session');
+SELECT is((SELECT array_agg(pg_temp.try(40 + n::integer, jsonb_build_object('sql', s)) ORDER BY n) FROM unnest(ARRAY['SET ROLE regress_other', 'SET LOCAL ROLE regress_other',
+	'RESET ROLE', 'SELECT set_config(''role'', ''regress_other'', false)']) WITH ORDINALITY x(s, n)),
+	array_fill('failed: cannot set parameter "role" within security-definer function (SQLSTATE 42501)'::text, '{4}'), 'it cannot change its role');
+SELECT ok((SELECT bool_and(pg_temp.try(50 + n::integer, jsonb_build_object('sql', s)) ~ '^failed: cannot set parameter "session_authorization" .*42501') FROM unnest(ARRAY['SET SESSION AUTHORIZATION regress_other',
+	'RESET SESSION AUTHORIZATION', 'SET SESSION AUTHORIZATION DEFAULT']) WITH ORDINALITY x(s, n)), 'nor the user of the session');
+SELECT ok((SELECT bool_and(pg_temp.try(60 + n::integer, jsonb_build_object('sql', s)) ~ '^failed') FROM unnest(ARRAY['COMMIT', 'ROLLBACK', 'DISCARD ALL', 'LOAD ''twtasks''', 'COPY app.effect TO PROGRAM ''true''',
+	'SELECT * FROM twtasks.task', 'DELETE FROM twtasks.task', 'ALTER FUNCTION app.nothing OWNER TO regress_app', 'SELECT pg_temp.notes(1); CREATE ROLE regress_more']) WITH ORDINALITY x(s, n)),
+	'nor end the transaction, nor anything else that its role may not');
+-- What it leaves for the end of the transaction is still done by its role.
+CREATE TABLE app.own (n integer);
+ALTER TABLE app.own OWNER TO regress_app;
+CREATE FUNCTION app.at_commit() RETURNS trigger LANGUAGE plpgsql
+AS $$ BEGIN INSERT INTO app.effect VALUES ('00000000-0000-0000-0000-000000000080', current_user); RETURN NULL; END $$;
+ALTER FUNCTION app.at_commit() OWNER TO regress_app;
+CREATE CONSTRAINT TRIGGER at_commit AFTER INSERT ON app.own DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION app.at_commit();
+SELECT is(pg_temp.try(79, '{"sql": "INSERT INTO app.own VALUES (1)"}'), 'finished', 'it leaves a deferred trigger behind');
+SET CONSTRAINTS ALL IMMEDIATE;
+SELECT is(pg_temp.notes(80), 'regress_app', 'which runs as its role, not as the user of the session');
+SELECT is(current_user, session_user, 'afterwards the session is who it was');
+
+-- Settings are put back, whether it succeeds or fails.
+SET LOCAL search_path = app, public;
+SET LOCAL work_mem = '7MB';
+SET LOCAL twtest.mine = 'kept';
+SELECT is(pg_temp.try(70, '{"sql": "SELECT set_config(''search_path'', ''hostile'', false), set_config(''work_mem'', ''1MB'', false), set_config(''twtest.mine'', ''changed'', false)"}'), 'finished', 'it sets what it likes');
+SELECT is(current_setting('search_path') || ' ' || current_setting('work_mem') || ' ' || current_setting('twtest.mine'), 'app, public 7MB kept', 'and all is put back');
+SELECT ok(pg_temp.try(71, '{"sql": "SET work_mem = ''1MB''; SET search_path = hostile; SELECT 1 / 0"}') ~ '^failed', 'also');
+SELECT is(current_setting('search_path') || ' ' || current_setting('work_mem'), 'app, public 7MB', 'when it fails');
+SELECT ok(pg_temp.try(72, '{"sql": "INSERT INTO app.effect VALUES (''00000000-0000-0000-0000-000000000072'', current_setting(''search_path''))"}') = 'finished'
+	AND pg_temp.notes(72) = 'regress_app,' || (SELECT reset_val FROM pg_settings WHERE name = 'search_path'), 'it sees the search_path that the session started with');
+RESET search_path;
+
+-- Functions that are no handlers.
+CREATE FUNCTION pg_temp.call(function text, role name DEFAULT 'regress_app') RETURNS text
+LANGUAGE sql
+AS $$ SELECT format('SELECT * FROM twtasks.execute_tasks(%L, %L, ''{}'', ''{}'', 1, 1, ''{}'', ''{}'')', function, role) $$;
+SELECT throws_ok(pg_temp.call(f), '42883', NULL, 'not a handler: ' || coalesce(f, 'none'))
+FROM unnest('{app.missing,missing,app.number,app.of_id,app.many,app.effect}'::text[]) f;
+SELECT throws_ok(pg_temp.call(NULL), '22004', 'function must not be null', 'no function');
+SELECT throws_ok(pg_temp.call('app.nothing', 'regress_nobody'), '42704', NULL, 'a role that does not exist');
+SELECT throws_ok(pg_temp.call('app.secret'), '42501', NULL, 'a function that its role may not execute');
+CREATE FUNCTION pg_temp.caught(statement text) RETURNS text LANGUAGE plpgsql
+AS $$ BEGIN EXECUTE statement; RETURN 'ok'; EXCEPTION WHEN OTHERS THEN RETURN SQLSTATE; END $$;
+SET LOCAL SESSION AUTHORIZATION regress_sidecar;
+SELECT pg_temp.caught(pg_temp.call('app.nothing', 'regress_other')) AS other, pg_temp.caught(pg_temp.call('app.nothing', 'regress_app')) AS own,
+	   pg_temp.caught(pg_temp.call('app.nothing', 'twtasks_owner')) AS owner, pg_temp.caught(pg_temp.call('app.nothing', NULL)) AS none \gset
+RESET SESSION AUTHORIZATION;
+SELECT is(ARRAY[:'other', :'own', :'owner', :'none'], '{42501,ok,42501,ok}'::text[], 'a sidecar runs handlers as roles that it is a member of');
+SELECT lives_ok(pg_temp.call('app.nothing'), 'nothing to do is no error');
+
+SELECT * FROM finish();
+ROLLBACK;

@@ -1,0 +1,233 @@
+--
+-- Who may do what: every role against every function and every table, asserted
+-- cell by cell; and that no function of ours can be made to run what others
+-- have put in its way.
+--
+BEGIN;
+\ir ../lib/tasks.sql
+CREATE ROLE regress_nobody;
+CREATE FUNCTION pg_temp.caught(statement text) RETURNS text LANGUAGE plpgsql
+AS $$ BEGIN EXECUTE statement; RETURN 'ok'; EXCEPTION WHEN OTHERS THEN RETURN SQLSTATE; END $$;
+
+-- What is granted, in words.  Whoever adds a function or a table adds it here.
+CREATE TEMPORARY TABLE callers (function text PRIMARY KEY, roles text[]);
+INSERT INTO callers
+SELECT f, '{producer}'::text[] FROM unnest('{add_task,add_tasks}'::text[]) f
+UNION ALL
+SELECT f, '{producer,worker,operator,viewer}'::text[] FROM unnest('{is_enabled,queue_kind,keep_finished,queue_stats}'::text[]) f
+UNION ALL
+SELECT f, '{worker}'::text[] FROM unnest('{next_triggers,grab_tasks,resolve_grab,execute_tasks,finish_tasks,resolve_finish,sweep_tasks,
+	expire_tasks,promote_tasks,recover_tasks,start_node,heartbeat,tick,end_node,make_partitions,clean_tasks}'::text[]) f
+UNION ALL
+SELECT f, '{operator}'::text[] FROM unnest('{resume_task,reschedule_task,cancel_task,fail_task,hold_task,release_task}'::text[]) f
+UNION ALL
+SELECT f, '{}'::text[] FROM unnest('{apply_stuck_rule,call_handler,change_task,cut_message,find_gone_nodes,find_handler,finish_others,node_lock,
+	queue_trigger,session_holds,watch_session}'::text[]) f;
+CREATE TEMPORARY TABLE readers (relation text PRIMARY KEY, roles text[]);
+INSERT INTO readers
+SELECT r, '{worker,operator,viewer}'::text[] FROM unnest('{tasks,error_tasks,stuck_tasks,stats,nodes,transition}'::text[]) r
+UNION ALL SELECT 'audit', '{operator,viewer}'::text[]
+UNION ALL SELECT r, '{}'::text[] FROM unnest('{task,finished_task,finished_task_default,unique_key,node}'::text[]) r;
+
+CREATE TEMPORARY TABLE who AS
+SELECT r AS name, CASE r WHEN 'nobody' THEN 'regress_nobody' ELSE 'twtasks_' || r END AS role
+FROM unnest('{producer,worker,operator,viewer,nobody}'::text[]) r;
+
+-- Overloaded is add_tasks alone; two sequences, one schema.
+SELECT plan(((SELECT count(*) FROM callers)::integer + 1 + (SELECT count(*) FROM readers)::integer + 2 + 1) * 5 + 22);
+
+-- The matrix.
+SELECT is(has_function_privilege(w.role, p.oid, 'EXECUTE'), w.name = ANY (c.roles),
+	format('%s %s call %s', w.name, CASE WHEN w.name = ANY (c.roles) THEN 'may' ELSE 'may not' END, p.oid::regprocedure))
+FROM pg_proc p LEFT JOIN callers c ON c.function = p.proname CROSS JOIN who w
+WHERE p.pronamespace = 'twtasks'::regnamespace
+ORDER BY p.proname, p.oid, w.name;
+SELECT is(ARRAY(SELECT r FROM unnest('{SELECT,INSERT,UPDATE,DELETE,TRUNCATE,REFERENCES,TRIGGER}'::text[]) r WHERE has_table_privilege(w.role, t.oid, r)
+				OR r IN ('SELECT', 'INSERT', 'UPDATE', 'REFERENCES') AND has_any_column_privilege(w.role, t.oid, r)),
+	CASE WHEN w.name = ANY (d.roles) THEN '{SELECT}' ELSE '{}' END::text[],
+	format('%s may %s %s', w.name, CASE WHEN w.name = ANY (d.roles) THEN 'only read' ELSE 'do nothing with' END, t.relname))
+FROM pg_class t LEFT JOIN readers d ON d.relation = t.relname CROSS JOIN who w
+WHERE t.relnamespace = 'twtasks'::regnamespace AND t.relkind IN ('r', 'p', 'v') AND t.relname !~ '^finished_task_[0-9]'
+ORDER BY t.relname, w.name;
+SELECT ok(NOT has_sequence_privilege(w.role, s.oid, 'USAGE,SELECT,UPDATE'), format('%s may not use %s', w.name, s.relname))
+FROM pg_class s CROSS JOIN who w
+WHERE s.relnamespace = 'twtasks'::regnamespace AND s.relkind = 'S'
+ORDER BY s.relname, w.name;
+SELECT is(ARRAY[has_schema_privilege(w.role, 'twtasks', 'USAGE'), has_schema_privilege(w.role, 'twtasks', 'CREATE')],
+	ARRAY[w.name <> 'nobody', false], w.name || CASE w.name WHEN 'nobody' THEN ' does not even see' ELSE ' sees' END || ' the schema')
+FROM who w ORDER BY w.name;
+
+-- PUBLIC has nothing.
+SELECT is((SELECT count(*) FROM pg_proc p, aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a
+		   WHERE p.pronamespace = 'twtasks'::regnamespace AND a.grantee = 0), 0::bigint, 'PUBLIC may call nothing');
+SELECT is((SELECT count(*) FROM pg_class c, aclexplode(c.relacl) a WHERE c.relnamespace = 'twtasks'::regnamespace AND a.grantee = 0), 0::bigint,
+	'PUBLIC may touch no table');
+SELECT is((SELECT count(*) FROM pg_namespace n, aclexplode(n.nspacl) a WHERE n.nspname = 'twtasks' AND a.grantee = 0), 0::bigint, 'PUBLIC may not use the schema');
+SELECT is((SELECT count(*) FROM (SELECT proacl FROM pg_proc WHERE pronamespace = 'twtasks'::regnamespace
+								 UNION ALL SELECT relacl FROM pg_class WHERE relnamespace = 'twtasks'::regnamespace) x(acl), aclexplode(x.acl) a
+		   WHERE a.is_grantable AND a.grantee <> 'twtasks_owner'::regrole), 0::bigint, 'nobody may pass on what was granted');
+
+-- The owner of all is nobody's login and has no rights of its own.
+SELECT is((SELECT count(*) FROM pg_class WHERE relnamespace = 'twtasks'::regnamespace AND relowner <> 'twtasks_owner'::regrole)
+	+ (SELECT count(*) FROM pg_proc WHERE pronamespace = 'twtasks'::regnamespace AND proowner <> 'twtasks_owner'::regrole)
+	+ (SELECT count(*) FROM pg_type WHERE typnamespace = 'twtasks'::regnamespace AND typowner <> 'twtasks_owner'::regrole)
+	+ (SELECT count(*) FROM pg_namespace WHERE nspname = 'twtasks' AND nspowner <> 'twtasks_owner'::regrole), 0::bigint, 'twtasks_owner owns everything');
+SELECT is((SELECT jsonb_agg(DISTINCT jsonb_build_array(rolsuper, rolcreaterole, rolcreatedb, rolcanlogin, rolreplication, rolbypassrls, rolinherit))
+		   FROM pg_roles WHERE rolname ~ '^twtasks_'), '[[false, false, false, false, false, false, false]]'::jsonb, 'no role of ours can do more than it is granted, or log in');
+SELECT is((SELECT count(*) FROM pg_auth_members WHERE member IN (SELECT oid FROM pg_roles WHERE rolname ~ '^twtasks_')), 0::bigint, 'none of them is a member of another');
+SELECT is((SELECT count(*) FROM pg_auth_members WHERE roleid = 'twtasks_owner'::regrole), 0::bigint, 'nobody is a member of twtasks_owner');
+
+-- Functions that run with the owner's rights, and all others that have a body.
+SELECT is((SELECT count(*) FROM pg_proc WHERE pronamespace = 'twtasks'::regnamespace AND prosecdef
+		   AND NOT 'search_path=pg_catalog, pg_temp' = ANY (coalesce(proconfig, '{}'))), 0::bigint, 'SECURITY DEFINER: the search_path is fixed');
+SELECT is((SELECT count(*) FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang WHERE pronamespace = 'twtasks'::regnamespace AND l.lanname <> 'c'
+		   AND NOT 'search_path=pg_catalog, pg_temp' = ANY (coalesce(proconfig, '{}'))), 0::bigint, 'so it is in every function with a body');
+SELECT is((SELECT count(*) FROM pg_proc p WHERE pronamespace = 'twtasks'::regnamespace
+		   AND (prorettype = 'internal'::regtype OR 'internal'::regtype::oid = ANY (proargtypes))), 0::bigint, 'none takes or gives "internal"');
+SELECT bag_eq($$SELECT proname::text FROM pg_proc WHERE pronamespace = 'twtasks'::regnamespace AND NOT prosecdef
+	AND EXISTS (SELECT FROM aclexplode(proacl) a WHERE a.grantee <> proowner) GROUP BY proname$$,
+	'{add_tasks,is_enabled,keep_finished,queue_kind,queue_stats,next_triggers}'::text[], 'those that run with the caller''s rights need none');
+SELECT is((SELECT count(*) FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid WHERE c.relnamespace = 'twtasks'::regnamespace)
+	+ (SELECT count(*) FROM pg_rewrite w JOIN pg_class c ON c.oid = w.ev_class WHERE c.relnamespace = 'twtasks'::regnamespace AND c.relkind <> 'v')
+	+ (SELECT count(*) FROM pg_policy p JOIN pg_class c ON c.oid = p.polrelid WHERE c.relnamespace = 'twtasks'::regnamespace)
+	+ (SELECT count(*) FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid WHERE c.relnamespace = 'twtasks'::regnamespace AND i.indexprs IS NOT NULL), 0::bigint,
+	'no trigger, rule, policy or expression hangs on our tables');
+
+-- The same, tried.
+CREATE TEMPORARY TABLE tried AS
+SELECT w.role, t.relname, x.statement, format(x.statement, t.oid::regclass) AS text
+FROM who w, pg_class t, unnest(ARRAY['INSERT INTO %s DEFAULT VALUES', 'DELETE FROM %s', 'TRUNCATE %s', 'LOCK %s', 'ALTER TABLE %s ADD x int',
+	'CREATE INDEX ON %s ((1))', 'CREATE RULE r AS ON INSERT TO %s DO NOTHING', 'DROP TABLE %s', 'CREATE TEMP TABLE x (LIKE %s)']) x(statement)
+WHERE t.relnamespace = 'twtasks'::regnamespace AND t.relkind IN ('r', 'p');
+CREATE TEMPORARY TABLE outcome (role text, text text, state text);
+GRANT ALL ON tried, outcome TO PUBLIC;
+DO $$
+DECLARE
+	t record;
+BEGIN
+	FOR t IN SELECT * FROM tried LOOP
+		EXECUTE format('SET LOCAL ROLE %I', t.role);
+		INSERT INTO outcome VALUES (t.role, t.text, pg_temp.caught(t.text));
+	END LOOP;
+	RESET ROLE;
+END $$;
+SELECT cmp_ok((SELECT count(*) FROM outcome WHERE state = '42501'), '>', 200::bigint, 'whatever a role tries with a table');
+SELECT set_eq($$SELECT text FROM outcome WHERE state <> '42501' AND role <> 'regress_nobody'$$,
+	ARRAY['CREATE TEMP TABLE x (LIKE twtasks.audit)', 'CREATE TEMP TABLE x (LIKE twtasks.transition)'], 'is refused, except to look at what it may read');
+SELECT is((SELECT count(*) FROM outcome WHERE state <> '42501' AND role = 'regress_nobody'), 0::bigint, 'and to others everything');
+-- (Not preloaded, a session knows the settings from its first call on.)
+SELECT twtasks.is_enabled() \g /dev/null
+SET LOCAL ROLE twtasks_viewer;
+SELECT pg_temp.caught('SELECT data FROM twtasks.task') AS data, pg_temp.caught('SELECT payload FROM twtasks.tasks') AS payload,
+	   pg_temp.caught('SELECT * FROM twtasks.tasks, twtasks.error_tasks, twtasks.stuck_tasks, twtasks.stats, twtasks.nodes, twtasks.audit') AS views,
+	   pg_temp.caught('SET twtasks.max_payload = 1024') AS payload_setting, pg_temp.caught('SET twtasks.enabled = off') AS enabled \gset
+RESET ROLE;
+SELECT is(ARRAY[:'data', :'payload', :'views'], '{42501,42703,ok}'::text[], 'a viewer sees tasks, not what they carry');
+SELECT is(ARRAY[:'payload_setting', :'enabled'], '{42501,55P02}'::text[], 'nobody changes a setting of ours for a session');
+
+-- Objects of others in public and pg_temp, that a call of ours would find if
+-- it looked there.  Each raises an error when it is used.
+GRANT CREATE ON SCHEMA public TO regress_nobody;
+SET LOCAL ROLE regress_nobody;
+CREATE FUNCTION public.hostile() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'hostile code ran as %', current_user; END $$;
+DO $$
+DECLARE
+	f text;
+	t text;
+BEGIN
+	FOREACH f IN ARRAY '{clock_timestamp() timestamptz,now() timestamptz,cardinality(anyarray) integer,array_fill(anyelement;integer[]) anyarray,
+		isfinite(timestamptz) boolean,left(text;integer) text,abs(bigint) bigint,uuid_hash(uuid) integer,hashtext(text) integer,pg_advisory_lock(bigint) void,
+		pg_try_advisory_lock(bigint) boolean,pg_try_advisory_xact_lock(bigint) boolean,jsonb_typeof(jsonb) text,format(text) text,quote_ident(text) text,
+		to_regclass(text) regclass,to_char(date;text) text,right(text;integer) text,to_date(text;text) date,ceil(numeric) numeric}'::text[]
+	LOOP
+		f := replace(f, ';', ', ');
+		EXECUTE format('CREATE FUNCTION public.%s RETURNS %s LANGUAGE plpgsql AS ''BEGIN RAISE EXCEPTION ''''hostile code ran as %%'''', current_user; END''',
+			substring(f FROM '^.*\)'), substring(f FROM '\S+$'));
+	END LOOP;
+	FOREACH t IN ARRAY '{uuid,bigint,integer,text,timestamptz,boolean,interval}'::text[] LOOP
+		EXECUTE format('CREATE FUNCTION public.hostile(%1$s, %1$s) RETURNS boolean LANGUAGE sql AS ''SELECT public.hostile()''', t);
+		FOREACH f IN ARRAY '{=,<>,<,>,<=,>=}'::text[] LOOP
+			EXECUTE format('CREATE OPERATOR public.%s (LEFTARG = %s, RIGHTARG = %2$s, FUNCTION = public.hostile)', f, t);
+		END LOOP;
+	END LOOP;
+END $$;
+CREATE TABLE public.task AS SELECT public.hostile(1, 1) AS x WHERE false;
+CREATE TABLE public.node (x integer);
+CREATE TABLE public.unique_key (x integer);
+CREATE TYPE public.task_status AS ENUM ('HOSTILE');
+RESET ROLE;
+CREATE TEMPORARY TABLE pg_inherits (x integer);
+CREATE TEMPORARY TABLE pg_class (x integer);
+CREATE TEMPORARY TABLE task (x integer);
+CREATE DOMAIN pg_temp.uuid AS text;
+CREATE DOMAIN pg_temp.timestamptz AS text;
+
+CREATE ROLE regress_worker IN ROLE twtasks_producer, twtasks_worker, twtasks_operator;
+CREATE FUNCTION pg_temp.under_attack() RETURNS text
+LANGUAGE plpgsql
+SET search_path = public, pg_temp, pg_catalog
+AS $$
+DECLARE
+	a twtasks.added_task;
+	node bigint;
+	id pg_catalog.uuid;
+	step text;
+BEGIN
+	step := 'nodes';
+	node := twtasks.start_node('attacked');
+	PERFORM twtasks.heartbeat(node);
+	PERFORM twtasks.tick(node);
+	step := 'add';
+	a := twtasks.add_task('A', '{}', key => 'attacked');
+	a := twtasks.add_task('A', '{}', key => 'attacked');
+	id := a.task_id;
+	PERFORM twtasks.add_tasks('[{"type": "B", "task_id": "00000000-0000-0000-0000-000000000001"}]'::pg_catalog.jsonb);
+	PERFORM twtasks.add_tasks(ARRAY[('C', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)::twtasks.new_task]);
+	step := 'sweep';
+	PERFORM twtasks.sweep_tasks('default', 10, '{X}', 0, 2);
+	PERFORM twtasks.expire_tasks();
+	PERFORM twtasks.promote_tasks();
+	step := 'grab';
+	PERFORM twtasks.grab_tasks(ARRAY[id], '{0}', node, 1, '{60000}', '{error}');
+	PERFORM twtasks.resolve_grab(ARRAY[id], '{0}', node, 1);
+	step := 'finish';
+	PERFORM twtasks.finish_tasks(ARRAY[id], '{1}', '{retry}', '{0}', '{x}', node, 2);
+	PERFORM twtasks.resolve_finish(ARRAY[id], '{1}', node, 2);
+	step := 'change';
+	PERFORM twtasks.reschedule_task(id, 2, '2000-01-01');
+	PERFORM twtasks.resume_task(id, 3);
+	PERFORM twtasks.hold_task(id, 4);
+	PERFORM twtasks.release_task(id, 5);
+	PERFORM twtasks.cancel_task(id, 6);
+	PERFORM twtasks.fail_task(id, 7);
+	step := 'duties';
+	PERFORM twtasks.recover_tasks();
+	PERFORM twtasks.make_partitions(1);
+	PERFORM twtasks.clean_tasks();
+	step := 'execute';
+	BEGIN
+		PERFORM twtasks.execute_tasks('public.none', NULL, '{}', '{}', node, 3, '{}', '{}');
+	EXCEPTION WHEN undefined_function THEN
+		-- that is the right answer
+	END;
+	step := 'views';
+	PERFORM FROM twtasks.tasks;
+	PERFORM FROM twtasks.stuck_tasks;
+	PERFORM FROM twtasks.error_tasks;
+	PERFORM FROM twtasks.stats;
+	PERFORM twtasks.end_node(node);
+	RETURN 'unharmed';
+EXCEPTION WHEN OTHERS THEN
+	RETURN pg_catalog.concat(step, ': ', SQLERRM);
+END $$;
+SET LOCAL ROLE regress_worker;
+SELECT pg_temp.under_attack() AS attacked \gset
+RESET ROLE;
+SELECT is(:'attacked'::text, 'unharmed', 'every function does its work with hostile objects first in the search_path');
+SELECT is(pg_temp.state(task_id), 'CANCELLED 7', 'and to the end') FROM twtasks.unique_key WHERE key = 'attacked';
+SELECT throws_ok($$SELECT 1 WHERE 1 OPERATOR(public.=) 1$$, 'P0001', 'hostile code ran as ' || current_user, 'they would have been noticed');
+SELECT is((SELECT count(*) FROM pg_catalog.pg_class WHERE relnamespace = 'twtasks'::regnamespace AND relname ~ '^finished_task_[0-9]'
+		   AND relowner <> 'twtasks_owner'::regrole), 0::bigint, 'partitions made meanwhile belong to the owner');
+
+SELECT * FROM finish();
+ROLLBACK;

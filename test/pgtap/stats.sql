@@ -1,0 +1,60 @@
+--
+-- The views: what people and monitors look at.
+--
+BEGIN;
+\ir ../lib/tasks.sql
+SELECT plan(30);
+
+SELECT is((SELECT count(*) FROM twtasks.tasks), 0::bigint, 'tasks: none');
+SELECT is((SELECT count(*) FROM twtasks.stats), 0::bigint, 'stats: none');
+SELECT pg_temp.task_in(s, pg_temp.id(n::integer)) AS made FROM unnest(enum_range(NULL::twtasks.task_status)) WITH ORDINALITY x(s, n) \g /dev/null
+
+-- tasks: live and finished, without what they carry.
+SELECT is((SELECT array_agg(status ORDER BY id) FROM twtasks.tasks), enum_range(NULL::twtasks.task_status), 'tasks: one in each status');
+SELECT is((SELECT count(*) FROM twtasks.tasks t JOIN twtasks.task USING (id, version, status, tries, state_time, created)), 5::bigint, 'tasks: the live ones as they are');
+SELECT is((SELECT count(*) FROM twtasks.tasks t JOIN twtasks.finished_task USING (id, version, status, tries, state_time, created)), 3::bigint, 'tasks: the finished ones as they are');
+SELECT hasnt_column('twtasks', v, c, format('%s does not show %s', v, c))
+FROM unnest('{tasks,error_tasks,stuck_tasks}'::name[]) v, unnest('{data,payload,context}'::name[]) c;
+
+-- stats: live tasks counted.
+SELECT is((SELECT jsonb_object_agg(status, tasks) FROM twtasks.stats), '{"WAITING": 1, "SUBMITTED": 1, "PROCESSING": 1, "ERROR": 1, "HELD": 1}'::jsonb, 'stats: one in each status');
+SELECT twtasks.add_task(t, bucket => b) FROM unnest('{A,B}'::text[]) t, unnest('{default,b}'::text[]) b, generate_series(1, 3) \g /dev/null
+SELECT is((SELECT jsonb_agg(jsonb_build_array(bucket, type, tasks) ORDER BY bucket, type) FROM twtasks.stats WHERE type IN ('A', 'B')),
+	'[["b", "A", 3], ["b", "B", 3], ["default", "A", 3], ["default", "B", 3]]'::jsonb, 'stats: by bucket and type');
+SELECT is((SELECT jsonb_build_array(most_tries, oldest = (SELECT min(state_time) FROM twtasks.task WHERE status = 'PROCESSING')) FROM twtasks.stats WHERE status = 'PROCESSING'),
+	'[1, true]'::jsonb, 'stats: the most tries and the oldest');
+
+-- error_tasks: what waits for a person.
+SELECT is((SELECT jsonb_agg(jsonb_build_array(id = pg_temp.id(4), version, type, error, tries)) FROM twtasks.error_tasks), '[[true, 2, "TEST", "test", 1]]'::jsonb, 'error_tasks: the one in ERROR');
+SELECT is(pg_temp.change('resume', pg_temp.id(4), 2), 'changed', 'it is resumed');
+SELECT is((SELECT count(*) FROM twtasks.error_tasks), 0::bigint, 'error_tasks: none any more');
+
+-- stuck_tasks: what should have moved on, and why it may not have.
+SELECT is((SELECT count(*) FROM twtasks.stuck_tasks), 0::bigint, 'stuck_tasks: none of those just made');
+UPDATE twtasks.task SET next_event_time = next_event_time - interval '29 minutes' WHERE id IN (pg_temp.id(2), pg_temp.id(1));
+SELECT is((SELECT count(*) FROM twtasks.stuck_tasks), 0::bigint, 'stuck_tasks: none within their time');
+UPDATE twtasks.task SET next_event_time = clock_timestamp() - interval '59 s' WHERE id = pg_temp.id(1);
+SELECT is((SELECT count(*) FROM twtasks.stuck_tasks), 0::bigint, 'stuck_tasks: a due task has a minute');
+UPDATE twtasks.task SET next_event_time = clock_timestamp() - interval '61 s' WHERE id = pg_temp.id(1);
+UPDATE twtasks.task SET next_event_time = next_event_time - interval '2 minutes' WHERE id = pg_temp.id(2);
+UPDATE twtasks.task SET deadline = clock_timestamp() WHERE id = pg_temp.id(3);
+SELECT is((SELECT jsonb_agg(jsonb_build_array(status, why) ORDER BY id) FROM twtasks.stuck_tasks),
+	'[["WAITING", "it is due and nobody promotes it: is a node running?"],
+	  ["SUBMITTED", "nobody grabs it: is there a node with a handler for its type and bucket?"],
+	  ["PROCESSING", "its deadline passed without a result"]]'::jsonb, 'stuck_tasks: each with the likely reason');
+SELECT is((SELECT node FROM twtasks.stuck_tasks WHERE status = 'PROCESSING'), 'test', 'stuck_tasks: and the node that runs it');
+SELECT twtasks.end_node(pg_temp.node()) \g /dev/null
+SELECT is((SELECT why FROM twtasks.stuck_tasks WHERE status = 'PROCESSING'), 'the node that ran it is gone', 'stuck_tasks: which may be gone');
+UPDATE twtasks.task SET next_event_time = 'infinity', deadline = NULL WHERE status IN ('ERROR', 'HELD');
+SELECT is((SELECT count(*) FROM twtasks.stuck_tasks), 3::bigint, 'stuck_tasks: what waits for a person is not stuck');
+
+-- nodes.
+SELECT is((SELECT jsonb_agg(jsonb_build_array(name, extract(epoch FROM lease), ended IS NOT NULL)) FROM twtasks.nodes WHERE incarnation = pg_temp.node()), '[["test", 30, true]]'::jsonb,
+	'nodes: those that run and those that ended lately');
+
+-- queue_stats: no rows without shared memory, else one for each bucket in use.
+SELECT is((SELECT count(*) FROM twtasks.queue_stats() WHERE bucket IN ('default', 'b')), CASE twtasks.queue_kind() WHEN 'ring' THEN 2 ELSE 0 END::bigint, 'queue_stats: the buckets in use');
+SELECT is((SELECT count(*) FROM twtasks.queue_stats() WHERE waiting < 0 OR pushed < waiting OR dropped < 0 OR waiters < 0), 0::bigint, 'queue_stats: figures that can be');
+
+SELECT * FROM finish();
+ROLLBACK;

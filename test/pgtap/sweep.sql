@@ -1,0 +1,105 @@
+--
+-- sweep_tasks(), expire_tasks() and promote_tasks(): what they find, in which
+-- order, and what they leave alone.
+--
+BEGIN;
+\ir ../lib/tasks.sql
+SELECT plan(43);
+
+-- Only what may run now, with the version there is.
+SELECT pg_temp.task_in(s) AS made FROM unnest(enum_range(NULL::twtasks.task_status)) s \g /dev/null
+SELECT pg_temp.task_in('PROCESSING', pg_temp.id(1)) AS made, pg_temp.finish(pg_temp.id(1), 'release') \g /dev/null
+SELECT result AS made FROM twtasks.add_task('EXPIRED', expires => clock_timestamp()) \g /dev/null
+SELECT result AS made FROM twtasks.add_task('FRESH', '1', expires => clock_timestamp() + interval '1 min', payload => '\x010203') \g /dev/null
+SELECT result AS made FROM twtasks.add_task('ELSEWHERE', bucket => 'b') \g /dev/null
+CREATE TEMPORARY TABLE before AS SELECT ctid::text AS place, xmin::text AS writer, id FROM twtasks.task;
+SELECT bag_eq($$SELECT type || ' ' || version FROM twtasks.sweep_tasks('default', 10)$$,
+	ARRAY['TEST 0', 'TEST 2', 'FRESH 0'], 'the SUBMITTED tasks of the bucket that have not expired');
+SELECT bag_eq($$SELECT type || ' ' || version FROM twtasks.sweep_tasks('b', 10)$$, ARRAY['ELSEWHERE 0'], 'another bucket has its own');
+SELECT is((SELECT count(*) FROM twtasks.sweep_tasks('none', 10)), 0::bigint, 'an unknown bucket has none');
+SELECT is((SELECT count(*) FROM twtasks.sweep_tasks(NULL, 10)), 0::bigint, 'no bucket has none');
+SELECT is((SELECT jsonb_build_array(s.priority, s.size = t.size, s.id = t.id) FROM twtasks.sweep_tasks('default', 10) s
+		   JOIN twtasks.task t ON t.id = s.id WHERE s.type = 'FRESH'), '[5, true, true]'::jsonb, 'each with its priority and size');
+SELECT bag_eq('SELECT ctid::text AS place, xmin::text AS writer, id FROM twtasks.task', 'SELECT place, writer, id FROM before',
+	'a sweep changes no row');
+
+-- The most urgent first, of each type no more than asked.
+TRUNCATE twtasks.task, twtasks.unique_key;
+CREATE TEMPORARY TABLE added AS
+SELECT a.task_id AS id, t.type, n, 9 - n % 10 AS priority
+FROM unnest('{A,AB,A|B,A_B,B,a,Z.1,Z:1,Z/1,Z-1,0}'::text[]) t(type), generate_series(1, 50) n,
+	twtasks.add_task(t.type, priority => 9 - n % 10) a;
+SELECT is((SELECT count(DISTINCT id) FROM twtasks.sweep_tasks('default', 1000)), 550::bigint, 'types that are alike are all found');
+SELECT is((SELECT count(*) FROM twtasks.sweep_tasks('default', 1000)), 550::bigint, 'each task once');
+SELECT results_eq($$SELECT count(*) FROM twtasks.sweep_tasks('default', 7) GROUP BY type$$,
+	$$SELECT 7::bigint FROM generate_series(1, 11)$$, 'at most so many of each type');
+SELECT is((SELECT array_agg(DISTINCT priority ORDER BY priority) FROM twtasks.sweep_tasks('default', 7)), '{0,1}'::smallint[],
+	'the most urgent of each');
+SELECT ok((SELECT bool_and(priority >= earlier) FROM (SELECT priority, lag(priority, 1, 0::smallint) OVER (PARTITION BY type ORDER BY n) AS earlier
+		   FROM twtasks.sweep_tasks('default', 50) WITH ORDINALITY s(id, version, type, priority, size, n)) x), 'in the order of their priority');
+SELECT ok((SELECT bool_and(id > earlier) FROM (SELECT id, lag(id, 1, pg_temp.id(0)) OVER (PARTITION BY type, priority ORDER BY n) AS earlier
+		   FROM twtasks.sweep_tasks('default', 50) WITH ORDINALITY s(id, version, type, priority, size, n)) x), 'the oldest first where that is the same');
+SELECT is((SELECT count(*) FROM twtasks.sweep_tasks('default', 0)), 0::bigint, 'none, if none are wanted');
+
+-- Types of which the caller has plenty.
+SELECT set_eq($$SELECT type::text FROM twtasks.sweep_tasks('default', 5, '{A,AB,B,0,Z.1,unknown}')$$,
+	'{A_B,A|B,Z-1,Z/1,Z:1,a}'::text[], 'types that are to be skipped are');
+SELECT is((SELECT count(*) FROM twtasks.sweep_tasks('default', 5, ARRAY(SELECT DISTINCT type::text FROM added))), 0::bigint, 'all of them, too');
+
+-- Shares: each task is in exactly one of n shares, whatever n is.
+SELECT bag_eq(format('SELECT id FROM generate_series(0, %s - 1) share, twtasks.sweep_tasks(''default'', 1000, ''{}'', share, %s)', n, n),
+	'SELECT id FROM added', format('%s shares are the whole, once', n))
+FROM generate_series(1, 8) n;
+SELECT ok((SELECT min(c) > 550 / 4 / 2 FROM (SELECT count(*) AS c FROM generate_series(0, 3) share,
+			twtasks.sweep_tasks('default', 1000, '{}', share, 4) GROUP BY share) x), 'they are about equal');
+SELECT is((SELECT count(*) FROM twtasks.sweep_tasks('default', 1000, '{}', 0, 0)), 550::bigint, 'no shares: the whole');
+
+-- A type with many that are not to be had hides no other.
+UPDATE twtasks.task SET status = 'PROCESSING' WHERE type = 'A';
+SELECT is((SELECT count(DISTINCT type) FROM twtasks.sweep_tasks('default', 5)), 10::bigint, 'a type that all runs already is passed by');
+
+-- Expiry.
+TRUNCATE twtasks.task, twtasks.finished_task, twtasks.unique_key;
+SELECT result AS made FROM twtasks.add_task('NEVER') \g /dev/null
+SELECT result AS made FROM twtasks.add_task('LATER', expires => clock_timestamp() + interval '1 min') \g /dev/null
+SELECT twtasks.add_task('EXPIRED', to_jsonb(n), key => 'expired ' || n, expires => clock_timestamp()) FROM generate_series(1, 5) n \g /dev/null
+SELECT result AS made FROM twtasks.add_task('WAITING', run_after => clock_timestamp() + interval '1 h', expires => clock_timestamp()) \g /dev/null
+SELECT is(twtasks.expire_tasks(3), 3::bigint, 'expired tasks are given up, a batch at a time');
+SELECT is(twtasks.expire_tasks(3), 2::bigint, 'and the rest');
+SELECT is(twtasks.expire_tasks(3), 0::bigint, 'and no others');
+SELECT is((SELECT jsonb_agg(DISTINCT jsonb_build_array(status, version, error, tries, incarnation)) FROM twtasks.finished_task),
+	'[["FAILED", 1, "expired before it was started", 0, null]]'::jsonb, 'they are FAILED, with the reason');
+SELECT is((SELECT array_agg(DISTINCT data ORDER BY data) FROM twtasks.finished_task), ARRAY(SELECT to_jsonb(n) FROM generate_series(1, 5) n), 'with what they carried');
+SELECT is((SELECT count(*) FROM twtasks.unique_key), 5::bigint, 'and keep their keys');
+SELECT bag_eq('SELECT type::text FROM twtasks.task', '{LATER,NEVER,WAITING}'::text[], 'those that wait, or have time, stay');
+
+-- Promotion.
+TRUNCATE twtasks.task, twtasks.finished_task, twtasks.unique_key;
+SELECT is((SELECT to_jsonb(p) FROM twtasks.promote_tasks() p), '{"promoted": 0, "next_ms": null}'::jsonb, 'nothing waits: nothing to come back for');
+SELECT twtasks.add_task('DUE', to_jsonb(n), task_id => pg_temp.id(n), run_after => clock_timestamp() + interval '1 h') FROM generate_series(1, 5) n \g /dev/null
+SELECT is((SELECT promoted FROM twtasks.promote_tasks()), 0::bigint, 'what is not due is not promoted');
+SELECT ok((SELECT next_ms BETWEEN 3590000 AND 3600000 FROM twtasks.promote_tasks()), 'and the time to come back is that of the earliest');
+-- Task 5 has been due for longest.
+UPDATE twtasks.task SET next_event_time = created - right(id::text, 1)::integer * interval '1 s';
+SELECT is((SELECT to_jsonb(p) FROM twtasks.promote_tasks(2) p), '{"promoted": 2, "next_ms": 0}'::jsonb, 'a batch of those due, and word that there are more');
+SELECT is((SELECT array_agg(right(id::text, 1) ORDER BY id) FROM twtasks.task WHERE status = 'SUBMITTED'), '{4,5}'::text[], 'the longest due first');
+SELECT is((SELECT jsonb_agg(DISTINCT jsonb_build_array(version, queued, tries, next_event_time - state_time, deadline)) FROM twtasks.task WHERE status = 'SUBMITTED'),
+	'[[1, true, 0, "00:30:00", null]]'::jsonb, 'they are SUBMITTED as if added now, with a new version');
+SELECT is((SELECT to_jsonb(p) FROM twtasks.promote_tasks() p), '{"promoted": 3, "next_ms": null}'::jsonb, 'then the others');
+SELECT bag_eq($$SELECT id FROM twtasks.sweep_tasks('default', 10)$$, 'SELECT pg_temp.id(n) FROM generate_series(1, 5) n', 'a sweep finds them');
+
+-- A real wait: until it is due nothing, then within moments.
+SELECT result AS made FROM twtasks.add_task('SOON', task_id => pg_temp.id(9), run_after => clock_timestamp() + interval '50 ms') \g /dev/null
+DO $$
+DECLARE
+	until CONSTANT timestamptz := clock_timestamp() + interval '10 s';
+BEGIN
+	LOOP
+		EXIT WHEN (SELECT promoted > 0 FROM twtasks.promote_tasks()) OR clock_timestamp() > until;
+	END LOOP;
+END $$;
+SELECT is(pg_temp.state(pg_temp.id(9)), 'SUBMITTED 1', 'a task is promoted when its time has come');
+SELECT ok((SELECT state_time >= created + interval '49 ms' FROM twtasks.task WHERE id = pg_temp.id(9)), 'and not before');
+
+SELECT * FROM finish();
+ROLLBACK;

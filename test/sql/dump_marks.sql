@@ -1,0 +1,32 @@
+--
+-- A dump holds the tasks: every table and sequence of the extension is marked
+-- for it, except the state machine, which CREATE EXTENSION brings.
+--
+SELECT c.oid::regclass AS relation, c.relkind AS kind,
+	   c.oid = ANY (e.extconfig) AS marked,
+	   (SELECT e.extcondition[n] FROM generate_subscripts(e.extconfig, 1) n
+		WHERE e.extconfig[n] = c.oid) AS condition
+FROM pg_class c
+JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.objsubid = 0
+JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid AND d.deptype = 'e'
+WHERE e.extname = 'twtasks' AND c.relkind IN ('r', 'p', 'S')
+ORDER BY c.relname;
+
+-- Sequences behind identity columns are members too, or would not be dumped.
+SELECT c.oid::regclass AS forgotten
+FROM pg_class c
+WHERE c.relnamespace = 'twtasks'::regnamespace AND c.relkind IN ('r', 'p', 'S', 'v')
+  AND NOT c.relname ~ '^finished_task_[0-9]{8}$'
+  AND NOT EXISTS (SELECT FROM pg_depend d
+				  WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid
+					AND d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e')
+ORDER BY 1;
+
+-- A day partition is no member: a dump holds it as it is, with what is in it.
+SELECT twtasks.make_partitions(1) >= 0 AS made;
+SELECT count(*) > 0 AS some, bool_or(EXISTS (
+	SELECT FROM pg_depend d
+	WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid
+	  AND d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e')) AS any_is_member
+FROM pg_class c
+WHERE c.relnamespace = 'twtasks'::regnamespace AND c.relname ~ '^finished_task_[0-9]{8}$';

@@ -1,0 +1,148 @@
+--
+-- The extension comes and goes: with tasks added in the same transaction, and
+-- where others were first with its names.
+--
+\set SHOW_CONTEXT never
+SET client_min_messages = warning;
+SELECT current_database() AS home \gset
+CREATE DATABASE regress_twtasks_extension;
+\c regress_twtasks_extension
+SET client_min_messages = warning;
+
+-- Created and used in one transaction.
+BEGIN;
+CREATE EXTENSION twtasks;
+SELECT version, result FROM twtasks.add_task('A');
+COMMIT;
+SELECT count(*) FROM twtasks.task;
+
+-- Dropped after an add, and that rolled back: all is as it was.
+BEGIN;
+SELECT version, result FROM twtasks.add_task('B');
+DROP EXTENSION twtasks;
+ROLLBACK;
+SELECT type FROM twtasks.task;
+BEGIN;
+SELECT version, result FROM twtasks.add_task('B');
+DROP EXTENSION twtasks;
+SELECT 1 / 0;
+COMMIT;
+SELECT type FROM twtasks.task;
+
+-- Dropped after an add, and that committed: the server lives on, and so does
+-- this session.
+BEGIN;
+SELECT version, result FROM twtasks.add_task('B');
+DROP EXTENSION twtasks;
+COMMIT;
+SELECT to_regclass('twtasks.task') IS NULL AS gone;
+
+-- Created, used and dropped in one transaction; in a savepoint as well.
+BEGIN;
+CREATE EXTENSION twtasks;
+SELECT version, result FROM twtasks.add_task('C');
+DROP EXTENSION twtasks;
+COMMIT;
+BEGIN;
+SAVEPOINT s;
+CREATE EXTENSION twtasks;
+SELECT version, result FROM twtasks.add_task('C');
+ROLLBACK TO s;
+COMMIT;
+SELECT to_regclass('twtasks.task') IS NULL AS gone;
+
+-- Created anew in the same session, whose prepared statements were for the
+-- tables before.
+CREATE EXTENSION twtasks;
+SELECT version, result FROM twtasks.add_task('D', key => 'k');
+SELECT version, result FROM twtasks.add_task('D', key => 'k');
+SELECT type, key FROM twtasks.task;
+
+-- Day partitions that were made meanwhile go with it.
+SELECT twtasks.make_partitions(2) AS made;
+DROP EXTENSION twtasks;
+SELECT count(*) FROM pg_class WHERE relnamespace = to_regnamespace('twtasks');
+
+-- Only a superuser installs it, only into its own schema, and it stays there.
+CREATE ROLE regress_twtasks_user;
+GRANT CREATE ON DATABASE regress_twtasks_extension TO regress_twtasks_user;
+SET ROLE regress_twtasks_user;
+CREATE EXTENSION twtasks;
+RESET ROLE;
+CREATE SCHEMA elsewhere;
+CREATE EXTENSION twtasks SCHEMA elsewhere;
+CREATE EXTENSION twtasks;
+ALTER EXTENSION twtasks SET SCHEMA elsewhere;
+DROP EXTENSION twtasks;
+
+-- Roles of its names that can do more than they should are not taken over.
+ALTER ROLE twtasks_viewer LOGIN;
+CREATE EXTENSION twtasks;
+ALTER ROLE twtasks_viewer NOLOGIN;
+ALTER ROLE twtasks_owner CREATEROLE;
+CREATE EXTENSION twtasks;
+ALTER ROLE twtasks_owner NOCREATEROLE;
+
+-- Who was first with an object in its schema gets nothing from it, whether it
+-- would be in the way or would only be called by mistake, as it fits a call
+-- better than ours: the installation is refused, or no call ever reaches it.
+CREATE FUNCTION pg_temp.install_over(hostile text) RETURNS text
+LANGUAGE plpgsql
+AS $$
+DECLARE
+	result text := 'safe';
+	node bigint;
+	id uuid;
+BEGIN
+	SET LOCAL ROLE regress_twtasks_user;
+	CREATE SCHEMA twtasks;
+	EXECUTE hostile;
+	RESET ROLE;
+	BEGIN
+		CREATE EXTENSION twtasks;
+	EXCEPTION WHEN OTHERS THEN
+		DROP SCHEMA twtasks CASCADE;
+		RETURN result;
+	END;
+	BEGIN
+		node := twtasks.start_node('test');
+		PERFORM twtasks.tick(node);
+		PERFORM twtasks.recover_tasks(), twtasks.promote_tasks(), twtasks.expire_tasks();
+		SELECT task_id INTO id FROM twtasks.add_task('A', key => 'k');
+		PERFORM twtasks.sweep_tasks('default', 10);
+		PERFORM twtasks.grab_tasks(ARRAY[id], '{0}', node, 1, '{1000}', '{error}');
+		PERFORM twtasks.finish_tasks(ARRAY[id], '{1}', '{retry}', '{0}', '{NULL}', node, 2);
+		PERFORM twtasks.resume_task(id, 2);
+	EXCEPTION WHEN OTHERS THEN
+		result := SQLERRM;
+	END;
+	DROP EXTENSION twtasks;
+	DROP SCHEMA twtasks CASCADE;
+	RETURN result;
+END $$;
+DROP SCHEMA twtasks;
+CREATE FUNCTION ran() RETURNS bigint LANGUAGE plpgsql
+AS $$ BEGIN RAISE EXCEPTION 'hostile code ran as %', current_user; END $$;
+SELECT pg_temp.install_over('CREATE TABLE twtasks.task (id uuid)');
+SELECT pg_temp.install_over('CREATE VIEW twtasks.stats AS SELECT 1 AS x');
+SELECT pg_temp.install_over('CREATE FUNCTION twtasks.is_enabled() RETURNS boolean LANGUAGE sql AS ''SELECT public.ran() > 0''');
+SELECT pg_temp.install_over('CREATE FUNCTION twtasks.node_lock(integer) RETURNS bigint LANGUAGE sql AS ''SELECT public.ran()''');
+SELECT pg_temp.install_over('CREATE FUNCTION twtasks.hostile(uuid, uuid) RETURNS boolean LANGUAGE sql AS ''SELECT public.ran() > 0'';
+	CREATE OPERATOR twtasks.= (LEFTARG = uuid, RIGHTARG = uuid, FUNCTION = twtasks.hostile)');
+SELECT pg_temp.install_over('SELECT 1');
+-- What the installing superuser is told.
+SET ROLE regress_twtasks_user;
+CREATE SCHEMA twtasks;
+RESET ROLE;
+CREATE EXTENSION twtasks;
+ALTER SCHEMA twtasks OWNER TO twtasks_owner;
+CREATE TABLE twtasks.leftover ();
+CREATE EXTENSION twtasks;
+DROP TABLE twtasks.leftover;
+-- An empty schema of the owner's, as a restored dump has it, is welcome.
+CREATE EXTENSION twtasks;
+SELECT result FROM twtasks.add_task('A');
+
+\c :home
+DROP DATABASE regress_twtasks_extension;
+DROP ROLE regress_twtasks_user;

@@ -1,0 +1,55 @@
+--
+-- More buckets than queues: a bucket without a queue is served as if twtasks
+-- were not preloaded, by notifications and sweeps, and no add fails.
+--
+-- In a database of its own, because a queue stays with its bucket until its
+-- database is dropped.
+--
+\getenv directory PG_ABS_SRCDIR
+\set SHOW_CONTEXT never
+\set next 'NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL'
+SELECT current_database() AS home \gset
+CREATE DATABASE regress_twtasks_queues;
+\c regress_twtasks_queues
+SET client_min_messages = warning;
+CREATE EXTENSION twtasks;
+
+-- Nobody can say how many are in use elsewhere: so add until none is left.
+DO $$
+BEGIN
+	FOR i IN 1..current_setting('twtasks.queues')::integer + 1 LOOP
+		PERFORM twtasks.add_task('A', bucket => 'many-' || i);
+	END LOOP;
+END $$;
+SELECT count(*) = current_setting('twtasks.queues')::integer + 1 AS all_added FROM twtasks.task;
+SELECT count(*) BETWEEN 1 AND current_setting('twtasks.queues')::integer AS some_have_queues,
+	   max(waiting) AS waiting
+FROM twtasks.queue_stats();
+
+-- The last one has none: who asks for it is told, its task is found by a
+-- sweep, and its adds are notified.
+SELECT 'many-' || current_setting('twtasks.queues')::integer + 1 AS last \gset
+CALL twtasks.next_triggers(ARRAY[:'last'], 10, 0, :next);
+\set VERBOSITY sqlstate
+CALL twtasks.next_triggers(ARRAY[:'last'], 10, 0, :next);
+\set VERBOSITY default
+SELECT count(*) FROM twtasks.sweep_tasks(:'last', 10);
+
+-- Another database with the same bucket has another queue: this one never
+-- sees the other's triggers.
+\c :home
+CALL twtasks.next_triggers('{a}', 10000, 0, :next) \gset
+SELECT result FROM twtasks.add_task('HOME', bucket => 'a');
+CALL twtasks.next_triggers('{a}', 10, 0, :next) \gset
+\echo :types
+
+-- When the database is dropped its queues are free for others.
+DROP DATABASE regress_twtasks_queues;
+CREATE DATABASE regress_twtasks_queues;
+\c regress_twtasks_queues
+SET client_min_messages = warning;
+CREATE EXTENSION twtasks;
+SELECT result FROM twtasks.add_task('FRESH', bucket => 'many-1');
+SELECT bucket, waiting, pushed, dropped, need_sweep FROM twtasks.queue_stats();
+\c :home
+DROP DATABASE regress_twtasks_queues;
