@@ -26,6 +26,7 @@ batch_new(void)
 	batch->n = 0;
 	batch->bytes = 0;
 	batch->token = 0;
+	batch->version_shift = 0;
 	return batch;
 }
 
@@ -66,7 +67,8 @@ batch_add_ids(const Batch *batch, WireParams *params)
 		wire_uuid(params, batch->items[i].id);
 	wire_add_int8_array(params, batch->n);
 	for (int i = 0; i < batch->n; i++)
-		wire_int8(params, table_entry_version(batch->items[i].entry));
+		wire_int8(params, table_entry_version(batch->items[i].entry) +
+				  batch->version_shift);
 }
 
 static const HandlerConfig *
@@ -75,20 +77,36 @@ item_config(const BatchItem *item)
 	return handler_config(table_entry_tag(item->entry));
 }
 
+/*
+ * What a SQL handler does and its finish are one transaction: a task of its
+ * that is found PROCESSING has had no effect, and can always run again.
+ */
+static StuckRule
+stuck_rule(const HandlerConfig *config)
+{
+	return config->mode == HANDLER_SQL ? STUCK_RETRY : config->stuck;
+}
+
 void
-batch_add_policies(const Batch *batch, WireParams *params)
+batch_add_policies(const Batch *batch, const Config *config, WireParams *params)
 {
 	wire_add_int8_array(params, batch->n);
 	for (int i = 0; i < batch->n; i++)
 	{
-		const HandlerConfig *config = item_config(&batch->items[i]);
+		const HandlerConfig *handler = item_config(&batch->items[i]);
 
-		wire_int8(params, (config->timeout_us + config->grace_us +
+		wire_int8(params, (handler->timeout_us + handler->grace_us +
 						   FINISH_MARGIN_US) / 1000);
 	}
 	wire_add_text_array(params, batch->n);
 	for (int i = 0; i < batch->n; i++)
-		wire_text(params, config_stuck_name(item_config(&batch->items[i])->stuck));
+		wire_text(params, config_stuck_name(stuck_rule(item_config(&batch->items[i]))));
+	wire_add_text_array(params, batch->n);
+	for (int i = 0; i < batch->n; i++)
+		wire_text(params, table_entry_type(batch->items[i].entry));
+	wire_add_text_array(params, config->nbuckets);
+	for (int i = 0; i < config->nbuckets; i++)
+		wire_text(params, config->buckets[i]);
 }
 
 static int
@@ -141,16 +159,14 @@ batch_drop(Batch *batch)
 }
 
 void
-batch_return(Batch *batch)
+batch_split(Batch *batch, void (*fn) (void *arg, Batch *single), void *arg)
 {
-	for (int i = 0; i < batch->n; i++)
+	for (int i = 1; i < batch->n; i++)
 	{
-		BatchItem  *item = &batch->items[i];
+		Batch	   *single = batch_new();
 
-		if (item->entry == NULL)
-			continue;
-		slots_free(table_entry_limit(item->entry));
-		table_return(item->table, item->entry);
+		batch_add(single, batch->items[i].table, batch->items[i].entry);
+		fn(arg, single);
 	}
-	pfree(batch);
+	batch->n = 1;
 }

@@ -33,6 +33,7 @@ typedef struct Batch
 	int64		bytes;			/* of what the tasks carry, as the triggers
 								 * say */
 	int64		token;
+	int64		version_shift;	/* of all, since they were given new versions */
 	BatchItem	items[BATCH_MAX];
 } Batch;
 
@@ -45,9 +46,10 @@ extern bool batch_is_full(const Batch *batch);
 /* To be called once, before the parameters are made. */
 extern void batch_sort(Batch *batch);
 
-/* Adds ids and versions; then timeouts_ms and stuck rules. */
+/* Adds ids and versions; then timeouts_ms, stuck rules, types and buckets. */
 extern void batch_add_ids(const Batch *batch, WireParams *params);
-extern void batch_add_policies(const Batch *batch, WireParams *params);
+extern void batch_add_policies(const Batch *batch, const Config *config,
+							   WireParams *params);
 
 /* Takes the item with that id out: its slot and handler are the caller's.
  * NULL: it is not, or no longer, in the batch. */
@@ -57,7 +59,9 @@ extern Handler *batch_take(Batch *batch, const uint8 *id, Limit **slot);
  * Returns how many were left. */
 extern int	batch_drop(Batch *batch);
 
-/* Puts those that are left back where they were, and frees the batch. */
-extern void batch_return(Batch *batch);
+/* Makes a batch of its own of each that is left, the first stays in this one.
+ * fn gets each of the others. */
+extern void batch_split(Batch *batch, void (*fn) (void *arg, Batch *single),
+						void *arg);
 
 #endif							/* TWT_BATCH_H */

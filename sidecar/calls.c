@@ -26,7 +26,7 @@ const PgStatement call_listen = {"listen", "LISTEN twtasks"};
 
 const PgStatement call_grab = {"grab",
 	"SELECT " GRABBED_COLUMNS " FROM twtasks.grab_tasks($1::uuid[], $2::int8[], $3::int8, $4::int8, "
-"$5::int8[], ($6::text[])::twtasks.stuck_rule[]) g"};
+"$5::int8[], ($6::text[])::twtasks.stuck_rule[], $7::text[], $8::text[]) g"};
 
 const PgStatement call_resolve_grab = {"resolve_grab",
 	"SELECT " GRABBED_COLUMNS " FROM twtasks.resolve_grab($1::uuid[], $2::int8[], $3::int8, $4::int8) g"};
@@ -34,7 +34,7 @@ const PgStatement call_resolve_grab = {"resolve_grab",
 const PgStatement call_execute = {"execute",
 	"SELECT e.id, e.version, e.result, e.message, e.tries, e.type FROM twtasks.execute_tasks("
 	"$1::text, $2::name, $3::uuid[], $4::int8[], $5::int8, $6::int8, $7::int8[], "
-"($8::text[])::twtasks.stuck_rule[]) e", .caller_logs = true};
+"($8::text[])::twtasks.stuck_rule[], $9::text[], $10::text[]) e", .caller_logs = true};
 
 const PgStatement call_finish = {"finish",
 	"SELECT f.id FROM twtasks.finish_tasks($1::uuid[], $2::int8[], $3::text[], $4::int8[], "

@@ -31,7 +31,7 @@ enum
 extern const PgStatement call_queue_kind;
 extern const PgStatement call_listen;
 
-/* ids, versions, incarnation, token, timeouts_ms, stuck */
+/* ids, versions, incarnation, token, timeouts_ms, stuck, types, buckets */
 extern const PgStatement call_grab;
 
 /* ids, versions, incarnation, token */
@@ -51,7 +51,8 @@ enum
 	GRAB_CONTEXT				/* JSON text */
 };
 
-/* function, role, ids, versions, incarnation, token, timeouts_ms, stuck */
+/* function, role, ids, versions, incarnation, token, timeouts_ms, stuck, types,
+ * buckets */
 extern const PgStatement call_execute;
 enum
 {

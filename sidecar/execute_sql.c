@@ -41,6 +41,7 @@ typedef struct Session
 	Batch	   *batch;			/* NULL: idle */
 	int			size;			/* of the batch when it was sent */
 	bool		is_unknown;		/* its answer was lost */
+	bool		is_resolved;	/* and it had done nothing */
 	bool		is_ready;		/* has its timeout set */
 	int64		sent_us;
 	char	   *error;			/* why the batch of one failed */
@@ -49,6 +50,7 @@ typedef struct Session
 struct SqlRunner
 {
 	Loop	   *loop;
+	const Config *config;
 	Handler    *handler;
 	Node	   *node;
 	Finish	   *finish;
@@ -58,6 +60,8 @@ struct SqlRunner
 	slist_node *last;
 	int			nwaiting;
 	int			nrunning;
+	int			alone_left;		/* so many go alone: one of them broke a
+								 * session */
 	double		task_us;		/* how long a task takes, on average */
 };
 
@@ -83,13 +87,15 @@ sql_add(SqlRunner *sql, Table *table, TableEntry *entry)
 	push_waiting(sql, table, entry, false);
 }
 
+static void send_grab(Session *session, const PgStatement *statement);
+
 static void
 end_batch(Session *session)
 {
 	session->sql->nrunning -= session->size;
 	batch_drop(session->batch);
 	session->batch = NULL;
-	session->is_unknown = false;
+	session->is_unknown = session->is_resolved = false;
 	if (session->error != NULL)
 		pfree(session->error);
 	session->error = NULL;
@@ -127,6 +133,27 @@ on_executed_all(Session *session, const PGresult *result)
 	end_batch(session);
 }
 
+/*
+ * What was under way when the session broke has had no effect, and got new
+ * versions.  Which of several broke it nobody knows: they come again by their
+ * triggers, alone.  One that was alone is grabbed, so that the try counts.
+ */
+static void
+blame_lost(Session *session, bool nothing_done)
+{
+	SqlRunner  *sql = session->sql;
+
+	session->is_resolved = false;
+	if (nothing_done && session->batch->n == 1)
+	{
+		session->batch->version_shift = 1;
+		send_grab(session, &call_grab);
+		return;
+	}
+	sql->alone_left = nothing_done ? session->batch->n : sql->alone_left;
+	end_batch(session);
+}
+
 /* The grab of a task that failed alone, or what a lost statement has left. */
 static void
 on_failed_grab(void *arg, PgOutcome outcome, PGresult *result)
@@ -151,7 +178,10 @@ on_failed_grab(void *arg, PgOutcome outcome, PGresult *result)
 		task.type = PQgetvalue(result, i, GRAB_TYPE);
 		outcome_report(sql->finish, handler_config(sql->handler), &task, &verdict);
 	}
-	end_batch(session);
+	if (session->is_resolved)
+		blame_lost(session, outcome == PG_DONE && PQntuples(result) == 0);
+	else
+		end_batch(session);
 }
 
 static void
@@ -164,17 +194,36 @@ send_grab(Session *session, const PgStatement *statement)
 	wire_add_int8(&params, node_incarnation(session->sql->node));
 	wire_add_int8(&params, session->batch->token);
 	if (statement == &call_grab)
-		batch_add_policies(session->batch, &params);
+		batch_add_policies(session->batch, session->sql->config, &params);
 	pg_send(session->pg, statement, &params, on_failed_grab, session);
+}
+
+static void
+put_back(Session *session, bool alone)
+{
+	Batch	   *batch = session->batch;
+
+	for (int i = 0; i < batch->n; i++)
+	{
+		push_waiting(session->sql, batch->items[i].table, batch->items[i].entry, alone);
+		batch->items[i].entry = NULL;
+	}
+	end_batch(session);
 }
 
 static void
 on_executed_none(Session *session, const PGresult *result)
 {
-	SqlRunner  *sql = session->sql;
 	Batch	   *batch = session->batch;
 	const char *text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
 
+	/* A function threw our statements away: not the tasks' fault. */
+	if (strcmp(pg_sqlstate(result), "26000") == 0)
+	{
+		put_back(session, false);
+		pg_reset(session->pg, "its prepared statements are gone");
+		return;
+	}
 	if (batch->n == 1)
 	{
 		session->error = psprintf("%s (SQLSTATE %s)", text == NULL ? "failed" : text,
@@ -182,12 +231,7 @@ on_executed_none(Session *session, const PGresult *result)
 		send_grab(session, &call_grab);
 		return;
 	}
-	for (int i = 0; i < batch->n; i++)
-	{
-		push_waiting(sql, batch->items[i].table, batch->items[i].entry, true);
-		batch->items[i].entry = NULL;
-	}
-	end_batch(session);
+	put_back(session, true);
 }
 
 static void
@@ -217,6 +261,8 @@ batch_size(const SqlRunner *sql)
 	int			share = (sql->nwaiting + sql->nsessions - 1) / sql->nsessions;
 	double		quick = sql->task_us == 0 ? 1 : STATEMENT_TARGET_US / sql->task_us;
 
+	if (sql->alone_left > 0)
+		return 1;
 	most = Min(most, BATCH_MAX);
 	return Max(1, Min(Min(most, share), (int) Min(quick, BATCH_MAX)));
 }
@@ -253,6 +299,7 @@ send_execute(Session *session)
 	Batch	   *batch = collect(sql);
 	WireParams	params;
 
+	sql->alone_left = Max(0, sql->alone_left - 1);
 	session->batch = batch;
 	session->size = batch->n;
 	session->sent_us = loop_now_us(sql->loop);
@@ -264,7 +311,7 @@ send_execute(Session *session)
 	batch_add_ids(batch, &params);
 	wire_add_int8(&params, node_incarnation(sql->node));
 	wire_add_int8(&params, batch->token);
-	batch_add_policies(batch, &params);
+	batch_add_policies(batch, sql->config, &params);
 	pg_send(session->pg, &call_execute, &params, on_executed, session);
 }
 
@@ -282,7 +329,8 @@ sql_pump(SqlRunner *sql)
 		if (session->is_unknown)
 		{
 			session->is_unknown = false;
-			session->error = pstrdup("failed, and the connection was lost before it could say why");
+			session->is_resolved = true;
+			session->error = pstrdup("its session was lost while it ran");
 			send_grab(session, &call_resolve_grab);
 		}
 		else if (session->batch == NULL && sql->nwaiting > 0)
@@ -320,12 +368,13 @@ on_state(void *arg, bool is_up)
 }
 
 SqlRunner *
-sql_open(Loop *loop, const char *conninfo, Handler *handler, Node *node,
+sql_open(Loop *loop, const Config *config, Handler *handler, Node *node,
 		 Finish *finish)
 {
 	SqlRunner  *sql = palloc0(sizeof(SqlRunner));
 
 	sql->loop = loop;
+	sql->config = config;
 	sql->handler = handler;
 	sql->node = node;
 	sql->finish = finish;
@@ -337,7 +386,7 @@ sql_open(Loop *loop, const char *conninfo, Handler *handler, Node *node,
 		Session    *session = &sql->sessions[i];
 
 		session->sql = sql;
-		session->pg = pg_new(loop, conninfo, "sql", on_state, session);
+		session->pg = pg_new(loop, config->postgres, "sql", on_state, session);
 		pg_start(session->pg);
 	}
 	return sql;

@@ -23,8 +23,9 @@
 
 typedef struct SqlRunner SqlRunner;
 
-/* Opens config->processes connections of its own. */
-extern SqlRunner *sql_open(Loop *loop, const char *conninfo, Handler *handler,
+/* Opens connections of its own, as many as the handler has processes.  config
+ * must stay. */
+extern SqlRunner *sql_open(Loop *loop, const Config *config, Handler *handler,
 						   Node *node, Finish *finish);
 extern void sql_free(SqlRunner *sql);
 

@@ -193,7 +193,7 @@ end_flight(Flight *flight)
 	pfree(flight);
 }
 
-/* Back into the list, in front: they are the oldest. */
+/* Back into the list. */
 static void
 put_back(Flight *flight, bool alone)
 {
@@ -203,8 +203,12 @@ put_back(Flight *flight, bool alone)
 	{
 		Item	   *item = flight->items[i];
 
+		/* what fails must not stand in the way of the rest */
 		item->goes_alone |= alone;
-		dlist_push_head(&finish->waiting, &item->node);
+		if (alone)
+			dlist_push_tail(&finish->waiting, &item->node);
+		else
+			dlist_push_head(&finish->waiting, &item->node);
 	}
 	dlist_delete(&flight->node);
 	pfree(flight);

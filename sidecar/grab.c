@@ -27,6 +27,8 @@ typedef struct Flight
 	Grab	   *grab;
 	Batch	   *batch;
 	bool		is_unknown;		/* the answer was lost */
+	bool		is_held;		/* to be sent alone: a statement with it
+								 * failed */
 } Flight;
 
 struct Grab
@@ -135,6 +137,44 @@ take_tasks(Flight *flight, const PGresult *result)
 		log_line(TWT_LOG_DEBUG, "grab", "%d lost the race", lost);
 }
 
+static Flight *
+add_flight(Grab *grab, Batch *batch)
+{
+	Flight	   *flight = palloc0(sizeof(Flight));
+
+	flight->grab = grab;
+	flight->batch = batch;
+	dlist_push_tail(&grab->flights, &flight->node);
+	grab->nflights++;
+	return flight;
+}
+
+static void
+hold_single(void *arg, Batch *single)
+{
+	add_flight(arg, single)->is_held = true;
+}
+
+/*
+ * The server refused the statement.  If that is for one task, such as one
+ * whose data cannot be read, the others must not suffer: each is tried alone.
+ */
+static void
+on_refused(Flight *flight)
+{
+	Grab	   *grab = flight->grab;
+
+	loop_timer_start(grab->pause, AGAIN_US);
+	if (flight->batch->n > 1)
+	{
+		flight->is_held = true;
+		batch_split(flight->batch, hold_single, grab);
+		return;
+	}
+	batch_drop(flight->batch);
+	remove_flight(flight);
+}
+
 static void
 on_grabbed(void *arg, PgOutcome outcome, PGresult *result)
 {
@@ -144,15 +184,21 @@ on_grabbed(void *arg, PgOutcome outcome, PGresult *result)
 	switch (outcome)
 	{
 		case PG_DONE:
-			take_tasks(flight, result);
+
+			/*
+			 * after a pause of ours they may belong to others by now: ask
+			 * again
+			 */
+			if (node_is_alive(grab->node))
+				take_tasks(flight, result);
+			else
+				flight->is_unknown = true;
 			break;
 		case PG_LOST:
 			flight->is_unknown = true;
 			break;
 		case PG_FAILED:
-			batch_drop(flight->batch);
-			remove_flight(flight);
-			loop_timer_start(grab->pause, AGAIN_US);
+			on_refused(flight);
 			break;
 	}
 }
@@ -223,15 +269,13 @@ collect(Grab *grab)
 }
 
 static void
-send_grab(Grab *grab, Batch *batch)
+send_grab(Flight *flight)
 {
-	Flight	   *flight = palloc0(sizeof(Flight));
+	Grab	   *grab = flight->grab;
+	Batch	   *batch = flight->batch;
 	WireParams	params;
 
-	flight->grab = grab;
-	flight->batch = batch;
-	dlist_push_tail(&grab->flights, &flight->node);
-	grab->nflights++;
+	flight->is_held = false;
 	grab->stats.statements++;
 	batch_sort(batch);
 	batch->token = node_next_token(grab->node);
@@ -239,8 +283,26 @@ send_grab(Grab *grab, Batch *batch)
 	batch_add_ids(batch, &params);
 	wire_add_int8(&params, node_incarnation(grab->node));
 	wire_add_int8(&params, batch->token);
-	batch_add_policies(batch, &params);
+	batch_add_policies(batch, grab->config, &params);
 	pg_send(grab->pg, &call_grab, &params, on_grabbed, flight);
+}
+
+/* One that goes alone first. */
+static Flight *
+next_flight(Grab *grab)
+{
+	dlist_iter	iter;
+	Batch	   *batch;
+
+	dlist_foreach(iter, &grab->flights)
+	{
+		Flight	   *flight = dlist_container(Flight, node, iter.cur);
+
+		if (flight->is_held)
+			return flight;
+	}
+	batch = collect(grab);
+	return batch == NULL ? NULL : add_flight(grab, batch);
 }
 
 void
@@ -253,11 +315,11 @@ grab_pump(Grab *grab)
 		return;
 	while (pg_in_flight(grab->pg) < GRABS_AHEAD)
 	{
-		Batch	   *batch = collect(grab);
+		Flight	   *flight = next_flight(grab);
 
-		if (batch == NULL)
+		if (flight == NULL)
 			return;
-		send_grab(grab, batch);
+		send_grab(flight);
 	}
 }
 

@@ -223,6 +223,13 @@ node_pg(const Node *node)
 	return node->pg;
 }
 
+void
+node_look(Node *node)
+{
+	if (!node->is_ending)
+		loop_timer_start(node->timer, 0);
+}
+
 int64
 node_incarnation(const Node *node)
 {

@@ -41,6 +41,9 @@ extern void node_free(Node *node);
 /* The control connection, for duties. */
 extern Pg  *node_pg(const Node *node);
 
+/* Ticks now: another node may have ended, which may have led. */
+extern void node_look(Node *node);
+
 /* 0 while there is none. */
 extern int64 node_incarnation(const Node *node);
 

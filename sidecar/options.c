@@ -241,7 +241,8 @@ static const Option handler_options[] = {
 	{
 		"stuck", OPTION_CHOICE, .fallback = "error", .choices = stuck_choices,
 		.offset = offsetof(HandlerConfig, stuck),
-		.help = "what becomes of a task whose node is gone or whose deadline passed"
+		.help = "what becomes of a task whose node is gone or whose deadline passed; "
+		"of no use with sql, whose tasks can always run again"
 	},
 	{
 		"max_output", OPTION_SIZE, .needs_restart = true, .modes = COMMAND_MODE | WORKER_MODE,

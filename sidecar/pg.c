@@ -68,7 +68,7 @@ struct Pg
 
 /*
  * What a session of ours must not inherit from the database's or the role's
- * defaults.  A grab must be durable before its handler starts, hence
+ * defaults; and how the server finds out soon that we are gone.  A grab must be durable before its handler starts, hence
  * synchronous_commit; a stronger setting is left alone.
  */
 static const PgStatement setup = {"setup",
@@ -81,6 +81,11 @@ static const PgStatement setup = {"setup",
 	" pg_catalog.set_config('idle_in_transaction_session_timeout', '0', false),"
 	" pg_catalog.set_config('idle_session_timeout', '0', false),"
 	" pg_catalog.set_config('jit', 'off', false),"
+	" pg_catalog.set_config('client_min_messages', 'warning', false),"
+	" pg_catalog.set_config('tcp_keepalives_idle', '10', false),"
+	" pg_catalog.set_config('tcp_keepalives_interval', '3', false),"
+	" pg_catalog.set_config('tcp_keepalives_count', '3', false),"
+	" pg_catalog.set_config('client_connection_check_interval', '5s', false),"
 	" pg_catalog.set_config('synchronous_commit', CASE WHEN"
 	" pg_catalog.current_setting('synchronous_commit') IN ('off', 'local')"
 	" THEN 'on' ELSE pg_catalog.current_setting('synchronous_commit') END, false)"
@@ -95,11 +100,12 @@ on_notice(void *arg, const PGresult *notice)
 	Pg		   *pg = arg;
 	const char *severity = PQresultErrorField(notice, PG_DIAG_SEVERITY_NONLOCALIZED);
 	const char *text = PQresultErrorField(notice, PG_DIAG_MESSAGE_PRIMARY);
+	const char *source = PQresultErrorField(notice, PG_DIAG_SOURCE_FUNCTION);
 
 	if (severity == NULL || text == NULL || strcmp(severity, "WARNING") != 0)
 		return;
 	log_line(TWT_LOG_WARN, "postgres", "%s: %s", pg->role, text);
-	if (strstr(text, "synchronous replication") != NULL)
+	if (source != NULL && strcmp(source, "SyncRepWaitForLSN") == 0)
 		pg->in_doubt = true;
 }
 

@@ -29,8 +29,12 @@
 /* Types without a handler that are told about, each once. */
 #define UNHANDLED_MAX 50
 
-/* How much of a table the triggers of one type may take. */
-#define TYPE_SHARE 4
+/*
+ * A type's triggers may take this part of a table: so many types at once can
+ * be flooded, each with more than it has slots for, before the others find no
+ * room.
+ */
+#define TYPE_SHARE 20
 
 /* A configuration that was reloaded. */
 typedef struct OldConfig
@@ -143,7 +147,16 @@ next_entry(void *arg, Table **table)
 static void
 on_task(void *arg, Task *task)
 {
-	execute_task(((Sidecar *) arg)->execute, task);
+	Sidecar    *sidecar = arg;
+
+	if (!sidecar->is_ending)
+	{
+		execute_task(sidecar->execute, task);
+		return;
+	}
+	/* too late to start it: the node has ended, and its stuck rule applies */
+	slots_free(task->slot);
+	task_free(task);
 }
 
 static void
@@ -190,7 +203,10 @@ on_due(void *arg, int64 unix_us)
 static void
 on_node_gone(void *arg)
 {
-	duties_node_gone(((Sidecar *) arg)->duties);
+	Sidecar    *sidecar = arg;
+
+	node_look(sidecar->node);
+	duties_node_gone(sidecar->duties);
 }
 
 static void
@@ -326,7 +342,7 @@ open_tables(Sidecar *sidecar)
 	sidecar->tables = palloc(sidecar->ntables * sizeof(Table *));
 	for (int i = 0; i < sidecar->ntables; i++)
 		sidecar->tables[i] = table_new(look_ahead / sidecar->ntables,
-									   look_ahead / sidecar->ntables / TYPE_SHARE,
+									   Max(look_ahead / sidecar->ntables / TYPE_SHARE, 1),
 									   resolve_type, sidecar);
 }
 
@@ -343,7 +359,7 @@ open_handlers(Sidecar *sidecar)
 
 		served->handler = handler_new(&config->handlers[i], sidecar->slots);
 		if (config->handlers[i].mode == HANDLER_SQL)
-			served->sql = sql_open(sidecar->loop, config->postgres, served->handler,
+			served->sql = sql_open(sidecar->loop, config, served->handler,
 								   sidecar->node, sidecar->finish);
 		else
 			execute_add_handler(sidecar->execute, served->handler);
@@ -441,9 +457,9 @@ sidecar_free(Sidecar *sidecar)
 			sql_free(sidecar->served[i].sql);
 	execute_free(sidecar->execute);
 	finish_free(sidecar->finish);
+	node_free(sidecar->node);	/* its answers are for the next two */
 	sweep_free(sidecar->sweep);
 	duties_free(sidecar->duties);
-	node_free(sidecar->node);
 	for (int i = 0; i < sidecar->ntables; i++)
 		table_free(sidecar->tables[i]);
 	for (int i = 0; i < sidecar->nserved; i++)

@@ -24,11 +24,12 @@ typedef struct BucketSweep
 	Sweep	   *sweep;
 	int			number;
 	bool		is_wanted;
-	bool		is_deep;		/* take as many as the table has room for */
+	bool		is_deep;		/* as many of each type as the table takes */
 	bool		is_whole;		/* not only this node's part */
 	bool		is_under_way;
 	bool		was_whole;		/* the one under way */
 	bool		was_deep;
+	int			per_type;		/* rows asked for at most, of each type */
 	int			turns;
 } BucketSweep;
 
@@ -61,6 +62,24 @@ sweep_want_all(Sweep *sweep, bool whole)
 		sweep_want(sweep, i, whole);
 }
 
+static bool
+read_trigger(const PGresult *result, int row, Trigger *trigger)
+{
+	const char *type = PQgetvalue(result, row, SWEEP_TYPE);
+	size_t		len = strlen(type);
+
+	if (!trigger_type_valid(type, len))
+		return false;
+	memset(trigger, 0, offsetof(Trigger, type));
+	memcpy(trigger->id, wire_get_uuid(result, row, SWEEP_ID), TRIGGER_ID_BYTES);
+	trigger->version = wire_get_int8(result, row, SWEEP_VERSION);
+	trigger->priority = wire_get_int2(result, row, SWEEP_PRIORITY);
+	trigger->size = wire_get_int4(result, row, SWEEP_SIZE);
+	trigger->type_len = len;
+	memcpy(trigger->type, type, len + 1);
+	return true;
+}
+
 /* An answer that cannot be had is asked for again at the next routine look. */
 static void
 on_swept(void *arg, PgOutcome outcome, PGresult *result)
@@ -68,6 +87,7 @@ on_swept(void *arg, PgOutcome outcome, PGresult *result)
 	BucketSweep *b = arg;
 	Table	   *table = b->sweep->tables[b->number];
 	int			added = 0;
+	int			same = 0;		/* rows of one type, which stand together */
 
 	b->is_under_way = false;
 	if (outcome != PG_DONE || b->sweep->is_stopped)
@@ -78,19 +98,15 @@ on_swept(void *arg, PgOutcome outcome, PGresult *result)
 	}
 	for (int i = 0; i < PQntuples(result); i++)
 	{
-		Trigger		trigger = {0};
-		const char *type = PQgetvalue(result, i, SWEEP_TYPE);
-		size_t		len = strlen(type);
+		Trigger		trigger;
 
-		if (!trigger_type_valid(type, len))
+		if (!read_trigger(result, i, &trigger))
 			continue;
-		memcpy(trigger.id, wire_get_uuid(result, i, SWEEP_ID), TRIGGER_ID_BYTES);
-		trigger.version = wire_get_int8(result, i, SWEEP_VERSION);
-		trigger.priority = wire_get_int2(result, i, SWEEP_PRIORITY);
-		trigger.size = wire_get_int4(result, i, SWEEP_SIZE);
-		trigger.type_len = len;
-		memcpy(trigger.type, type, len + 1);
 		added += table_push(table, &trigger) == TABLE_ADDED;
+		same = i > 0 && strcmp(PQgetvalue(result, i - 1, SWEEP_TYPE), trigger.type) == 0 ?
+			same + 1 : 1;
+		if (same == b->per_type)
+			table_spill(table, trigger.type);
 	}
 	if (added > 0)
 		log_line(TWT_LOG_DEBUG, "sweep", "found %d tasks in bucket \"%s\"",
@@ -148,8 +164,8 @@ send_sweep(BucketSweep *b)
 	b->is_wanted = b->is_deep = b->is_whole = false;
 	wire_init(&params);
 	wire_add_text(&params, sweep->config->buckets[b->number]);
-	/* the one too many makes the table remember that there are more */
-	wire_add_int4(&params, b->was_deep ? table_room(table) + 1 : ROUTINE_PER_TYPE);
+	b->per_type = b->was_deep ? table_share(table) : ROUTINE_PER_TYPE;
+	wire_add_int4(&params, b->per_type);
 	add_skipped_types(table, &params);
 	wire_add_int4(&params, b->was_whole ? 0 : place);
 	wire_add_int4(&params, b->was_whole ? 1 : nodes);

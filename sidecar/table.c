@@ -263,6 +263,20 @@ push_new(Table *table, const Trigger *trigger)
 					 trigger);
 }
 
+void
+table_spill(Table *table, const char *type)
+{
+	KnownType  *known = types_lookup(table->types, type);
+	Limit	   *limit;
+	void	   *tag;
+
+	if (known != NULL)
+		remember_spilled(table, known->column);
+	else if (table->types->members < (uint32) table->capacity &&
+			 table->resolve(table->arg, type, &limit, &tag))
+		remember_spilled(table, add_column(table, type, limit, tag));
+}
+
 static bool
 same_place(const TableEntry *entry, const Trigger *trigger)
 {
@@ -396,6 +410,12 @@ int
 table_waiting(const Table *table)
 {
 	return table->waiting;
+}
+
+int
+table_share(const Table *table)
+{
+	return table->share;
 }
 
 int

@@ -109,6 +109,15 @@ extern void *table_entry_tag(const TableEntry *entry);
 extern int	table_waiting(const Table *table);
 extern int	table_room(const Table *table);
 
+/* How many of one type the table takes at most. */
+extern int	table_share(const Table *table);
+
+/*
+ * The database has more of that type than was asked for: as if one of its
+ * triggers had found no room.
+ */
+extern void table_spill(Table *table, const char *type);
+
 /*
  * Types that spilled and have come down to half of their share (or to nothing
  * waiting), once the table has room: the database should be asked for up to

@@ -10,7 +10,7 @@
 
 #include "libpq-fe.h"
 
-#define WIRE_MAX_PARAMS 8
+#define WIRE_MAX_PARAMS 10
 
 /* The parameters of one call; begin with wire_init(). */
 typedef struct WireParams

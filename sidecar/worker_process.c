@@ -15,7 +15,6 @@
 #include "lines.h"
 #include "log.h"
 #include "spawn.h"
-#include "text.h"
 #include "worker_log.h"
 #include "worker_process.h"
 #include "worker_protocol.h"
@@ -27,9 +26,6 @@
 
 /* So much may wait to be written before no more tasks are taken. */
 #define UNWRITTEN_MAX (1024 * 1024)
-
-/* So much of a line that is no reply is told to its tasks. */
-#define QUOTE_MAX 64
 
 #define BACKOFF_MIN_US MS_TO_US(100)
 #define BACKOFF_MAX_US SECONDS_TO_US(30)
@@ -214,23 +210,15 @@ on_stderr(void *arg, int ready)
 
 /* The line may hold what only its task may: it is not for the log. */
 static void
-protocol_error(WorkerProcess *process, const char *what, const char *line)
+protocol_error(WorkerProcess *process, const char *what)
 {
-	StringInfoData reason;
+	char	   *reason = psprintf("worker broke the protocol: %s", what);
 
-	initStringInfo(&reason);
-	appendStringInfo(&reason, "worker broke the protocol: %s", what);
 	log_line(TWT_LOG_WARN, "worker", "%s[%d]: %s",
 			 process->setup->config->argv[0], spawn_pid(process->child),
-			 reason.data);
-	if (line)
-	{
-		appendStringInfoString(&reason, ": \"");
-		text_escape_line(&reason, line, strlen(line), QUOTE_MAX);
-		appendStringInfoChar(&reason, '"');
-	}
-	end_process(process, reason.data);
-	pfree(reason.data);
+			 reason);
+	end_process(process, reason);
+	pfree(reason);
 }
 
 static int64
@@ -251,7 +239,7 @@ on_reply(WorkerProcess *process, const WorkerReply *reply)
 
 	if (task == NULL)
 	{
-		protocol_error(process, "reply is for no task in flight", NULL);
+		protocol_error(process, "reply is for no task in flight");
 		return;
 	}
 	if (reply->at_us != WORKER_NO_TIME)
@@ -266,7 +254,7 @@ on_line(WorkerProcess *process, const char *line, size_t len)
 	char	   *error = worker_protocol_decode(line, len, &reply);
 
 	if (error)
-		protocol_error(process, error, line);
+		protocol_error(process, error);
 	else
 		on_reply(process, &reply);
 	pfree(error);
@@ -287,7 +275,7 @@ take_lines(WorkerProcess *process)
 	if (process->state != WORKER_RUNNING)
 		line_reader_reset(reader);
 	else if (lines_unfinished(reader) > WORKER_LINE_MAX)
-		protocol_error(process, "reply is longer than 1 MB", NULL);
+		protocol_error(process, "reply is longer than 1 MB");
 }
 
 /* Reads one block; false when there is none now. */

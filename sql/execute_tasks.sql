@@ -10,7 +10,7 @@
  *		function		takes (twtasks.task_input), returns twtasks.task_result or
  *						void, which means done
  *		role			runs the function; NULL: the session's user
- *		ids ... stuck	as in grab_tasks()
+ *		ids ... buckets	as in grab_tasks()
  *
  * Returns
  *		id, version		of each task that was won
@@ -36,6 +36,8 @@ CREATE FUNCTION twtasks.execute_tasks(
 	token bigint,
 	timeouts_ms bigint[],
 	stuck twtasks.stuck_rule[],
+	types text[] DEFAULT '{}',
+	buckets text[] DEFAULT '{}',
 	OUT id uuid,
 	OUT version bigint,
 	OUT result text,
@@ -54,7 +56,7 @@ DECLARE
 BEGIN
 	FOR task IN
 		SELECT g.* FROM twtasks.grab_tasks(ids, versions, incarnation, token,
-										   timeouts_ms, stuck) g
+										   timeouts_ms, stuck, types, buckets) g
 	LOOP
 		id := task.id;
 		version := task.version;

@@ -31,7 +31,7 @@
  *						the above; nothing is finished then
  *
  * Writes		twtasks.task, twtasks.finished_task, twtasks.unique_key
- * Locks		rows, in order of id
+ * Locks		rows, in the order given
  * Wakes		a sidecar for released tasks at once, for others at their time
  * Example		SELECT * FROM twtasks.finish_tasks(ARRAY[...]::uuid[], '{1}', '{done}', '{0}', '{NULL}', 7, 2);
  */
@@ -68,12 +68,13 @@ BEGIN
 	RETURN QUERY
 	WITH gone AS (
 		DELETE FROM twtasks.task t
-		USING (SELECT u.id, u.version, u.message
+		USING (SELECT u.*, l.place
 			   FROM unnest(ids, versions, results, messages)
 					u(id, version, result, message)
-			   WHERE u.result = 'done'
-			   ORDER BY u.id) w
-		WHERE t.id = w.id AND t.version = w.version AND t.status = 'PROCESSING'
+			   CROSS JOIN LATERAL (SELECT s.ctid AS place FROM twtasks.task s
+								   WHERE s.id = u.id OFFSET 0) l
+			   WHERE u.result = 'done') w
+		WHERE t.ctid = w.place AND t.version = w.version AND t.status = 'PROCESSING'
 		RETURNING t.*, w.message)
 	INSERT INTO twtasks.finished_task
 		(id, version, state_time, created, incarnation, token, status, tries, priority,
@@ -93,7 +94,7 @@ END $$;
  * Parameters, returns, errors: as finish_tasks()
  *
  * Writes		twtasks.task, twtasks.unique_key
- * Locks		rows, in order of id
+ * Locks		rows, in the order given
  */
 CREATE FUNCTION twtasks.finish_others(
 	ids uuid[],
@@ -109,6 +110,9 @@ CREATE FUNCTION twtasks.finish_others(
 RETURNS SETOF record
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
 SET search_path = pg_catalog, pg_temp
+SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -133,9 +137,12 @@ BEGIN
 	RETURN QUERY
 	WITH gone AS (
 		DELETE FROM twtasks.task t
-		USING (SELECT u.id, u.version FROM unnest(ids, versions, results) u(id, version, result)
-			   WHERE u.result = 'delete' ORDER BY u.id) w
-		WHERE t.id = w.id AND t.version = w.version AND t.status = 'PROCESSING'
+		USING (SELECT u.*, l.place
+			   FROM unnest(ids, versions, results) u(id, version, result)
+			   CROSS JOIN LATERAL (SELECT s.ctid AS place FROM twtasks.task s
+								   WHERE s.id = u.id OFFSET 0) l
+			   WHERE u.result = 'delete') w
+		WHERE t.ctid = w.place AND t.version = w.version AND t.status = 'PROCESSING'
 		RETURNING t.id, t.version),
 	freed AS (
 		DELETE FROM twtasks.unique_key k USING gone g WHERE k.task_id = g.id)
@@ -165,10 +172,13 @@ BEGIN
 			token = finish_others.token,
 			error = CASE w.result WHEN 'repeat' THEN NULL
 								  ELSE coalesce(twtasks.cut_message(w.message), t.error) END
-		FROM (SELECT u.* FROM unnest(ids, versions, results, delays_ms, messages)
-							  u(id, version, result, delay_ms, message)
-			  WHERE u.result NOT IN ('done', 'delete') ORDER BY u.id) w
-		WHERE t.id = w.id AND t.version = w.version AND t.status = 'PROCESSING'
+		FROM (SELECT u.*, l.place
+			  FROM unnest(ids, versions, results, delays_ms, messages)
+				   u(id, version, result, delay_ms, message)
+			  CROSS JOIN LATERAL (SELECT s.ctid AS place FROM twtasks.task s
+								  WHERE s.id = u.id OFFSET 0) l
+			  WHERE u.result NOT IN ('done', 'delete')) w
+		WHERE t.ctid = w.place AND t.version = w.version AND t.status = 'PROCESSING'
 		RETURNING t.*),
 	queued AS (
 		SELECT c.*, twtasks.queue_trigger(c.id, c.version, c.bucket, c.type, c.priority, c.size,

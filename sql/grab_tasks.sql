@@ -1,5 +1,5 @@
 /*
- * twtasks.grab_tasks(ids, versions, incarnation, token, timeouts_ms, stuck)
+ * twtasks.grab_tasks(ids, versions, incarnation, token, timeouts_ms, stuck, types, buckets)
  *
  *		SUBMITTED -> PROCESSING, for those of the named tasks that still have
  *		the named version.  What comes back is the caller's to execute, once
@@ -12,10 +12,14 @@
  *						of unknown outcome (resolve_grab())
  *		timeouts_ms		for each: after so long the stuck rule applies
  *		stuck			for each: that rule
+ *		types			for each: the type it must have, since a trigger may be
+ *						forged; an empty array: any
+ *		buckets			those it must be in one of; an empty array: any
  *
  * Returns
  *		the tasks that were won, with version as finish_tasks() must name it;
- *		a task that another has grabbed, changed or deleted is just not there.
+ *		a task that another has grabbed, locked, changed or deleted is just not
+ *		there.
  *		Nothing, while twtasks.enabled is off or when the incarnation has ended
  *
  * Errors
@@ -23,7 +27,7 @@
  *		23502			a stuck rule is NULL
  *
  * Writes		twtasks.task
- * Locks		rows, in order of id
+ * Locks		rows; waits for none
  * Example		SELECT * FROM twtasks.grab_tasks(ARRAY[...]::uuid[], '{0}', 7, 1, '{60000}', '{error}');
  */
 CREATE FUNCTION twtasks.grab_tasks(
@@ -32,7 +36,9 @@ CREATE FUNCTION twtasks.grab_tasks(
 	incarnation bigint,
 	token bigint,
 	timeouts_ms bigint[],
-	stuck twtasks.stuck_rule[])
+	stuck twtasks.stuck_rule[],
+	types text[] DEFAULT '{}',
+	buckets text[] DEFAULT '{}')
 RETURNS SETOF twtasks.task_input
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER ROWS 100
 SET search_path = pg_catalog, pg_temp
@@ -42,7 +48,7 @@ SET enable_mergejoin = off
 AS $$
 #variable_conflict use_column
 DECLARE
-	started CONSTANT timestamptz := clock_timestamp();
+	started timestamptz;
 BEGIN
 	IF cardinality(ids) <> cardinality(versions)
 		OR cardinality(ids) <> cardinality(timeouts_ms)
@@ -50,6 +56,12 @@ BEGIN
 		RAISE EXCEPTION 'arrays must have one length'
 			USING ERRCODE = 'invalid_parameter_value';
 	END IF;
+	/*
+	 * Row by row from the arrays, whatever the planner thinks of the table's
+	 * size.  A row that somebody has locked is left out: one open transaction
+	 * must not hold up the tasks beside it.
+	 */
+	started := clock_timestamp();
 	RETURN QUERY
 	UPDATE twtasks.task t
 	SET status = 'PROCESSING',
@@ -60,14 +72,17 @@ BEGIN
 		incarnation = grab_tasks.incarnation,
 		token = grab_tasks.token,
 		stuck = w.rule
-	FROM (SELECT u.id, u.version, u.timeout_ms, u.rule
-		  FROM unnest(ids, versions, timeouts_ms, grab_tasks.stuck)
-			   u(id, version, timeout_ms, rule)
-		  ORDER BY u.id) w
-	WHERE t.id = w.id
-	  AND t.version = w.version
-	  AND t.status = 'SUBMITTED'
-	  AND (t.expires IS NULL OR t.expires > started)
+	FROM (SELECT u.*, l.place
+		  FROM unnest(ids, versions, timeouts_ms, grab_tasks.stuck, types)
+			   u(id, version, timeout_ms, rule, type)
+		  CROSS JOIN LATERAL (
+			SELECT s.ctid AS place FROM twtasks.task s
+			WHERE s.id = u.id AND s.version = u.version AND s.status = 'SUBMITTED'
+			  AND (cardinality(types) = 0 OR s.type = u.type)
+			  AND (cardinality(buckets) = 0 OR s.bucket = ANY (buckets))
+			  AND (s.expires IS NULL OR s.expires > started)
+			FOR NO KEY UPDATE SKIP LOCKED) l) w
+	WHERE t.ctid = w.place
 	  AND twtasks.is_enabled()
 	  AND EXISTS (SELECT FROM twtasks.node n
 				  WHERE n.incarnation = grab_tasks.incarnation AND n.ended IS NULL)

@@ -86,14 +86,15 @@ AS 'MODULE_PATHNAME', 'twt_watch_session';
  *		what it runs and start anew
  *
  * Writes		twtasks.node
- * Locks		a session advisory lock, kept until the session ends; not waited
- *				for, should a session that the server has not yet found dead
- *				still hold it
+ * Locks		a session advisory lock, kept until the session ends; waited for
+ *				briefly (200 ms), since a session that the server has not yet
+ *				found dead may still hold it
  */
 CREATE FUNCTION twtasks.heartbeat(incarnation bigint)
 RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET lock_timeout = '200ms'
 AS $$
 DECLARE
 	lock_id CONSTANT bigint := twtasks.node_lock(heartbeat.incarnation);
@@ -103,8 +104,13 @@ BEGIN
 	IF NOT FOUND THEN
 		RETURN false;
 	END IF;
-	IF NOT twtasks.session_holds(lock_id) AND pg_try_advisory_lock(lock_id) THEN
-		PERFORM twtasks.watch_session();
+	IF NOT twtasks.session_holds(lock_id) THEN
+		BEGIN
+			PERFORM pg_advisory_lock(lock_id);
+			PERFORM twtasks.watch_session();
+		EXCEPTION WHEN lock_not_available THEN
+			NULL;
+		END;
 	END IF;
 	RETURN true;
 END $$;
@@ -128,14 +134,54 @@ AS $$
 $$;
 
 /*
+ * twtasks.try_to_lead(incarnation)
+ *
+ *		Makes a living node the leader unless another one leads and lives.
+ *
+ * Returns
+ *		whether it leads now
+ *
+ * Writes		twtasks.node
+ * Locks		an advisory lock for the rest of the transaction; not waited for
+ */
+CREATE FUNCTION twtasks.try_to_lead(incarnation bigint)
+RETURNS boolean
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	other record;
+	leads boolean;
+BEGIN
+	SELECT n.leads INTO leads FROM twtasks.node n
+	WHERE n.incarnation = try_to_lead.incarnation;
+	IF leads OR NOT pg_try_advisory_xact_lock(twtasks.node_lock(0)) THEN
+		RETURN leads;
+	END IF;
+	FOR other IN
+		SELECT n.incarnation FROM twtasks.node n
+		WHERE n.leads AND n.ended IS NULL AND n.heartbeat >= clock_timestamp() - n.lease
+	LOOP
+		IF twtasks.session_holds(twtasks.node_lock(other.incarnation))
+			OR NOT pg_try_advisory_xact_lock(twtasks.node_lock(other.incarnation)) THEN
+			RETURN false;
+		END IF;
+	END LOOP;
+	UPDATE twtasks.node n SET leads = n.incarnation = try_to_lead.incarnation
+	WHERE n.leads OR n.incarnation = try_to_lead.incarnation;
+	RETURN true;
+END $$;
+
+/*
  * twtasks.tick(incarnation)
  *
  *		What a sidecar asks every few seconds: heartbeat(), who leads, and how
  *		many nodes share the work.
  *
- *		The leader is whose session holds an advisory lock.  Its duties are all
- *		guarded by version and status, so that two leaders would cost work and
- *		nothing else.
+ *		The leader is the node that is marked as such, for as long as its
+ *		session is there and it is not silent beyond its lease; then the next
+ *		that asks.  Its duties are all guarded by version and status, so that
+ *		two leaders would cost work and nothing else.
  *
  * Returns
  *		alive			as heartbeat()
@@ -146,7 +192,7 @@ $$;
  *		clock			the database's clock, by which tasks are due
  *
  * Writes		twtasks.node
- * Locks		session advisory locks
+ * Locks		row lock; an advisory lock, kept until the session ends
  */
 CREATE FUNCTION twtasks.tick(
 	incarnation bigint,
@@ -160,12 +206,10 @@ RETURNS record
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
-DECLARE
-	lead CONSTANT bigint := twtasks.node_lock(0);
 BEGIN
 	alive := twtasks.heartbeat(incarnation);
 	is_held := alive AND twtasks.session_holds(twtasks.node_lock(incarnation));
-	is_leader := alive AND (twtasks.session_holds(lead) OR pg_try_advisory_lock(lead));
+	is_leader := alive AND twtasks.try_to_lead(incarnation);
 	SELECT count(*) FILTER (WHERE n.incarnation < tick.incarnation), count(*)
 	INTO place, nodes
 	FROM twtasks.node n WHERE n.ended IS NULL;

@@ -60,8 +60,8 @@ END $$;
  *		keep			NULL: the setting twtasks.keep_finished
  *
  * Returns
- *		the name of the partition that was dropped, NULL: nothing was due.  Call
- *		again until NULL
+ *		the name of the partition that was dropped, or whose keys were freed in
+ *		part; NULL: nothing was due.  Call again until NULL
  *
  * Errors
  *		22023			keep is negative
@@ -80,6 +80,7 @@ DECLARE
 	old CONSTANT timestamptz := clock_timestamp() - coalesce(keep, twtasks.keep_finished());
 	name text;
 	day date;
+	freed bigint;
 BEGIN
 	IF keep < interval '0' THEN
 		RAISE EXCEPTION 'keep must not be negative'
@@ -98,8 +99,17 @@ BEGIN
 		RETURN NULL;
 	END IF;
 	day := to_date(right(name, 8), 'YYYYMMDD');
-	DELETE FROM twtasks.unique_key k USING twtasks.finished_task f
-	WHERE k.task_id = f.id AND f.state_time >= day AND f.state_time < day + 1;
+	-- A statement must not take longer than a node may be silent.
+	DELETE FROM twtasks.unique_key k
+	WHERE k.task_id IN (
+		SELECT f.id FROM twtasks.finished_task f
+		JOIN twtasks.unique_key o ON o.task_id = f.id
+		WHERE f.state_time >= day AND f.state_time < day + 1
+		LIMIT 10000);
+	GET DIAGNOSTICS freed = ROW_COUNT;
+	IF freed = 10000 THEN
+		RETURN name;
+	END IF;
 	EXECUTE format('DROP TABLE twtasks.%I', name);
 	RETURN name;
 EXCEPTION WHEN lock_not_available THEN

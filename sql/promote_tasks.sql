@@ -8,8 +8,8 @@
  *
  * Returns
  *		promoted		how many
- *		next_ms			milliseconds until the next one is due; 0: more are due
- *						now; NULL: none is waiting
+ *		next_ms			call again after so many milliseconds, when the next one is
+ *						due; 0: more are due now; NULL: none is waiting
  *
  * Writes		twtasks.task
  * Locks		rows, the earliest first; those locked by others are left out
@@ -44,7 +44,9 @@ BEGIN
 									   c.priority, c.size, NULL))
 	INTO promoted FROM changed c;
 
-	SELECT greatest(0, ceil(extract(epoch FROM t.next_event_time - clock_timestamp()) * 1000))
+	-- One that is due and was left out is locked by somebody: not at once again.
+	SELECT greatest(CASE WHEN promoted < batch THEN least(500, batch * 500) ELSE 0 END,
+					ceil(extract(epoch FROM t.next_event_time - clock_timestamp()) * 1000))
 	INTO next_ms
 	FROM twtasks.task t
 	WHERE NOT t.queued AND t.status = 'WAITING' AND t.next_event_time < 'infinity'

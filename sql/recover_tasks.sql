@@ -9,8 +9,9 @@
  *		milliseconds after which to look again because a session is missing;
  *		NULL: no reason to
  *
- * Writes		twtasks.node
- * Locks		rows; a node's advisory lock for the moment of the look
+ * Writes		twtasks.node, where no heartbeat came in between
+ * Locks		rows it changes; the advisory lock of a node without a session, for
+ *				the rest of the transaction
  */
 CREATE FUNCTION twtasks.find_gone_nodes(grace interval)
 RETURNS bigint
@@ -23,19 +24,20 @@ DECLARE
 	look_again bigint;
 BEGIN
 	FOR node IN
-		SELECT n.incarnation, n.missing_since, n.heartbeat < moment - n.lease AS silent
+		SELECT n.incarnation, n.missing_since, n.heartbeat,
+			   n.heartbeat < moment - n.lease AS silent
 		FROM twtasks.node n WHERE n.ended IS NULL
-		ORDER BY n.incarnation FOR UPDATE SKIP LOCKED
+		ORDER BY n.incarnation
 	LOOP
 		IF node.silent OR node.missing_since < moment - grace THEN
 			UPDATE twtasks.node n SET ended = moment
-			WHERE n.incarnation = node.incarnation;
+			WHERE n.incarnation = node.incarnation AND n.heartbeat = node.heartbeat;
 		ELSIF twtasks.session_holds(twtasks.node_lock(node.incarnation)) THEN
 			CONTINUE;
 		ELSIF node.missing_since IS NULL
 			AND pg_try_advisory_xact_lock(twtasks.node_lock(node.incarnation)) THEN
 			UPDATE twtasks.node n SET missing_since = moment
-			WHERE n.incarnation = node.incarnation;
+			WHERE n.incarnation = node.incarnation AND n.heartbeat = node.heartbeat;
 			look_again := least(look_again, extract(epoch FROM grace) * 1000 + 10);
 		ELSIF node.missing_since IS NOT NULL THEN
 			look_again := least(look_again, 10 +
@@ -66,6 +68,7 @@ CREATE FUNCTION twtasks.apply_stuck_rule(
 RETURNS record
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
+SET enable_seqscan = off
 AS $$
 DECLARE
 	moment CONSTANT timestamptz := clock_timestamp();
@@ -157,7 +160,8 @@ BEGIN
 			DELETE FROM twtasks.node n
 			WHERE n.incarnation = ANY (gone) AND n.ended < moment - interval '1 minute'
 			  AND NOT EXISTS (SELECT FROM twtasks.task t
-							  WHERE t.incarnation = n.incarnation AND t.status = 'PROCESSING');
+							  WHERE t.incarnation = n.incarnation AND t.status = 'PROCESSING'
+								AND t.stuck <> 'ignore');
 		END IF;
 	END IF;
 	SELECT * INTO done FROM twtasks.apply_stuck_rule(orphans, 'the node that ran it is gone');

@@ -12,7 +12,7 @@
  *		the tasks that were won, as grab_tasks() would have returned them
  *
  * Writes		twtasks.task
- * Locks		rows, in order of id; waits for the lost call if it is running
+ * Locks		rows, in the order given; waits for the lost call if it is running
  * Wakes		one sidecar of the bucket for each task with a new version
  */
 CREATE FUNCTION twtasks.resolve_grab(
@@ -33,9 +33,10 @@ DECLARE
 BEGIN
 	WITH f AS (
 		UPDATE twtasks.task t SET version = t.version + 1
-		FROM (SELECT u.id, u.version FROM unnest(ids, versions) u(id, version)
-			  ORDER BY u.id) w
-		WHERE t.id = w.id AND t.version = w.version AND t.status = 'SUBMITTED'
+		FROM (SELECT u.*, l.place FROM unnest(ids, versions) u(id, version)
+			  CROSS JOIN LATERAL (SELECT s.ctid AS place FROM twtasks.task s
+								  WHERE s.id = u.id OFFSET 0) l) w
+		WHERE t.ctid = w.place AND t.version = w.version AND t.status = 'SUBMITTED'
 		RETURNING t.*)
 	SELECT count(twtasks.queue_trigger(f.id, f.version, f.bucket, f.type,
 									   f.priority, f.size, NULL))

@@ -140,6 +140,7 @@ CREATE TABLE twtasks.node (
 	lease			interval NOT NULL,
 	missing_since	timestamptz,
 	ended			timestamptz,
+	leads			boolean NOT NULL DEFAULT false,
 	CONSTRAINT node_pkey PRIMARY KEY (incarnation)
 );
 COMMENT ON TABLE twtasks.node IS 'Starts of sidecars; tasks of one that has ended follow their stuck rule';
@@ -149,6 +150,7 @@ COMMENT ON COLUMN twtasks.node.started IS 'Time of start_node()';
 COMMENT ON COLUMN twtasks.node.heartbeat IS 'Time of the last heartbeat';
 COMMENT ON COLUMN twtasks.node.lease IS 'Silence after which it counts as gone even while its session lives';
 COMMENT ON COLUMN twtasks.node.missing_since IS 'When its session was first seen gone';
+COMMENT ON COLUMN twtasks.node.leads IS 'Whether it does the duties that one node does for all; counts while it lives';
 COMMENT ON COLUMN twtasks.node.ended IS 'When it ended or was declared gone: from then on it changes nothing';
 
 /* What people and programs did to tasks by hand. */

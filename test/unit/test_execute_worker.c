@@ -179,7 +179,7 @@ test_broken_protocol(void **state)
 {
 	open_worker(PUPPET);
 	assert_breaks("[[\"write\", \"hello\\n\"]]", BROKE
-				  "reply is not JSON: syntax error at byte 5: \"hello\"");
+				  "reply is not JSON: syntax error at byte 5");
 	assert_breaks("[[\"write\", \"\\n\"]]", BROKE
 				  "reply is not JSON: syntax error at byte 0: \"\"");
 	assert_breaks("[[\"write\", \"[1]\\n\"]]", BROKE
@@ -315,7 +315,7 @@ test_other_process_is_unhurt(void **state)
 	for (i = 1; i < 8; i += 2)
 		wait_for(tasks[i]);
 	assert_breaks("[[\"write\", \"junk\\n\"]]",
-				  BROKE "reply is not JSON: syntax error at byte 4: \"junk\"");
+				  BROKE "reply is not JSON: syntax error at byte 4");
 	for (i = 0; i < 8; i += 2)
 		assert_int_equal(tasks[i]->reports, 0);
 	assert_int_equal(fixture.reported, 6);
