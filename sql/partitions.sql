@@ -36,13 +36,17 @@ BEGIN
 	FOR day IN SELECT first + n FROM generate_series(0, days_ahead) n LOOP
 		name := 'finished_task_' || to_char(day, 'YYYYMMDD');
 		CONTINUE WHEN to_regclass('twtasks.' || name) IS NOT NULL;
+		-- In the order of a finish, which takes the whole and then its part.
+		LOCK TABLE ONLY twtasks.finished_task IN SHARE UPDATE EXCLUSIVE MODE;
 		LOCK TABLE twtasks.finished_task_default IN ACCESS EXCLUSIVE MODE;
 		-- Rows that are there already stay where they are until they are cleaned.
 		CONTINUE WHEN EXISTS (SELECT FROM twtasks.finished_task_default f
 							  WHERE f.state_time >= day AND f.state_time < day + 1);
-		EXECUTE format('CREATE TABLE twtasks.%I PARTITION OF twtasks.finished_task '
-					   'FOR VALUES FROM (%L) TO (%L)', name, day, day + 1);
+		EXECUTE format('CREATE TABLE twtasks.%I (LIKE twtasks.finished_task INCLUDING ALL)', name);
 		EXECUTE format('CREATE INDEX %I ON twtasks.%I (id)', name || '_id', name);
+		-- Attached, since making it a partition at once would lock out every finish.
+		EXECUTE format('ALTER TABLE twtasks.finished_task ATTACH PARTITION twtasks.%I '
+					   'FOR VALUES FROM (%L) TO (%L)', name, day, day + 1);
 		made := made + 1;
 	END LOOP;
 	RETURN made;
@@ -99,7 +103,8 @@ BEGIN
 		RETURN NULL;
 	END IF;
 	day := to_date(right(name, 8), 'YYYYMMDD');
-	-- A statement must not take longer than a node may be silent.
+	-- By themselves: whoever drops holds up every finish, and a statement must
+	-- not take longer than a node may be silent.
 	DELETE FROM twtasks.unique_key k
 	WHERE k.task_id IN (
 		SELECT f.id FROM twtasks.finished_task f
@@ -107,9 +112,10 @@ BEGIN
 		WHERE f.state_time >= day AND f.state_time < day + 1
 		LIMIT 10000);
 	GET DIAGNOSTICS freed = ROW_COUNT;
-	IF freed = 10000 THEN
+	IF freed > 0 THEN
 		RETURN name;
 	END IF;
+	LOCK TABLE ONLY twtasks.finished_task IN ACCESS EXCLUSIVE MODE;
 	EXECUTE format('DROP TABLE twtasks.%I', name);
 	RETURN name;
 EXCEPTION WHEN lock_not_available THEN

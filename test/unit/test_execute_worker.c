@@ -181,7 +181,7 @@ test_broken_protocol(void **state)
 	assert_breaks("[[\"write\", \"hello\\n\"]]", BROKE
 				  "reply is not JSON: syntax error at byte 5");
 	assert_breaks("[[\"write\", \"\\n\"]]", BROKE
-				  "reply is not JSON: syntax error at byte 0: \"\"");
+				  "reply is not JSON: syntax error at byte 0");
 	assert_breaks("[[\"write\", \"[1]\\n\"]]", BROKE
 				  "reply is no JSON object: \"[1]\"");
 	assert_breaks("[[\"write\", \"{\\\"id\\\":\\\"0190d1a2-0000-7000-8000-"

@@ -1,0 +1,193 @@
+# Cluster.pm -- a server with the extension, as the tests want it.
+
+package TwTasks::Cluster;
+
+use strict;
+use warnings FATAL => 'all';
+
+use parent 'PostgreSQL::Test::Cluster';
+
+use TwTasks::Session;
+
+# The server runs and has the extension in its database "postgres", and the
+# roles "sidecar" and "producer", which can do what their names say and no
+# more.  Options:
+#	queue => 'ring' (preloaded) or 'notify'; default: ring
+#	conf => { name => value }
+#	install_path => as in PostgreSQL::Test::Cluster
+sub create
+{
+	my ($class, $name, %options) = @_;
+	my $preload = ($options{queue} || 'ring') eq 'ring' ? 'twtasks' : '';
+	my %conf = (
+		log_statement => 'none',
+		shared_preload_libraries => "'$preload'",
+		max_connections => 60,
+		%{ $options{conf} || {} });
+	my $self = $class->new($name,
+		$options{install_path}
+		? (install_path => $options{install_path})
+		: ());
+
+	$self->init(extra => [ '--no-sync', '--locale=C', '--encoding=UTF8' ]);
+	$self->append_conf('postgresql.conf',
+		join('', map { "$_ = $conf{$_}\n" } sort keys %conf));
+	$self->start;
+	$self->safe_psql('postgres', <<'SQL');
+		CREATE EXTENSION twtasks;
+		CREATE ROLE sidecar LOGIN IN ROLE twtasks_worker;
+		CREATE ROLE producer LOGIN IN ROLE twtasks_producer;
+SQL
+	return $self;
+}
+
+# A session of its own, as the owner of the server or as somebody else.
+sub session
+{
+	my ($self, $user) = @_;
+
+	return TwTasks::Session->new(
+		$self->connstr('postgres') . ($user ? " user=$user" : ''));
+}
+
+# The common session, opened anew when the server has ended it.
+sub common_session
+{
+	my ($self) = @_;
+
+	return $self->{_twt_session} ||= $self->session;
+}
+
+# What a statement returns, by the common session.
+sub value
+{
+	my ($self, $sql) = @_;
+
+	return $self->common_session->query($sql);
+}
+
+# The same while the server may be away: undef then.
+sub value_or_undef
+{
+	my ($self, $sql) = @_;
+	my $text = $self->common_session->try($sql);
+
+	return $text if defined $text && $text !~ /^(?:psql|ERROR|FATAL|PANIC):/m;
+	$self->forget_session;
+	return;
+}
+
+sub forget_session
+{
+	my ($self) = @_;
+	my $session = delete $self->{_twt_session};
+
+	$session->close if $session;
+	return;
+}
+
+# SQL literals of what add_task() is given by name.
+sub arguments
+{
+	my (%arguments) = @_;
+
+	return join ', ', map {
+		my $value = $arguments{$_};
+		$value =~ s/'/''/g;
+		"$_ => '$value'"
+	} sort keys %arguments;
+}
+
+# Adds a task in a transaction of its own; returns its id.
+sub add_task
+{
+	my ($self, $type, %arguments) = @_;
+
+	return $self->value('SELECT task_id FROM twtasks.add_task('
+		  . arguments(type => $type, %arguments)
+		  . ')');
+}
+
+# Adds n tasks, so many in each transaction.
+sub add_many
+{
+	my ($self, $type, $n, $each) = @_;
+
+	while ($n > 0)
+	{
+		my $now = $n < $each ? $n : $each;
+
+		$self->value(
+			"SELECT count(*) FROM twtasks.add_tasks(ARRAY(
+			SELECT ('$type', to_jsonb(i), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)::twtasks.new_task
+			FROM generate_series(1, $now) i))");
+		$n -= $now;
+	}
+	return;
+}
+
+# 'DONE 2': status and version; '' when there is no such task.
+sub state_of
+{
+	my ($self, $id) = @_;
+
+	return $self->value(
+		"SELECT status || ' ' || version FROM twtasks.tasks WHERE id = '$id'"
+	);
+}
+
+sub status_of
+{
+	return (split / /, $_[0]->state_of($_[1]))[0] // '';
+}
+
+# How many tasks there are, that is, for which the condition holds.
+sub tasks
+{
+	my ($self, $condition) = @_;
+
+	return $self->value(
+		"SELECT count(*) FROM twtasks.tasks WHERE $condition");
+}
+
+# Locks a task's row: grab and finish wait until the session is closed.
+sub lock_task
+{
+	my ($self, $id) = @_;
+	my $session = $self->session;
+
+	$session->query(
+		"BEGIN; SELECT FROM twtasks.task WHERE id = '$id' FOR UPDATE");
+	return $session;
+}
+
+# A session without which no grab can begin; it holds up ticks as well, but no
+# finish.
+sub lock_grabs
+{
+	my ($self) = @_;
+	my $session = $self->session;
+
+	$session->query('BEGIN; LOCK TABLE twtasks.node IN ACCESS EXCLUSIVE MODE');
+	return $session;
+}
+
+# Does some session of the sidecars with this role wait for a lock?
+sub waits_for_lock
+{
+	my ($self, $role) = @_;
+
+	return $self->value(
+		"SELECT count(*) FROM pg_stat_activity
+		WHERE application_name = 'twtasksd $role' AND wait_event_type = 'Lock'");
+}
+
+sub stop
+{
+	my ($self, @rest) = @_;
+
+	$self->forget_session;
+	return $self->SUPER::stop(@rest);
+}
+
+1;

@@ -1,0 +1,158 @@
+# Ledger.pm -- what the handlers themselves say that they did.
+#
+# The witness that is independent of the product: handlers append a line when
+# they start a task and one when they end it, so that also a start that the
+# sidecar or the database does not know of is seen.  Appended lines are in the
+# order in which they were written, whoever wrote them.
+
+package TwTasks::Ledger;
+
+use strict;
+use warnings FATAL => 'all';
+
+use Cwd   qw(abs_path);
+use Fcntl qw(O_RDWR);
+use File::Basename;
+use POSIX qw(mkfifo);
+use PostgreSQL::Test::Utils;
+
+my $handlers = abs_path(dirname(__FILE__) . '/../../handlers');
+
+# The path of a program in test/handlers.
+sub handler
+{
+	my ($name) = @_;
+
+	return "$handlers/$name";
+}
+
+sub new
+{
+	my ($class) = @_;
+	my $directory = PostgreSQL::Test::Utils::tempdir();
+	my $self = bless { directory => $directory, gates => {} }, $class;
+
+	PostgreSQL::Test::Utils::append_to_file($self->path, '');
+	return $self;
+}
+
+sub path
+{
+	return $_[0]->{directory} . '/ledger';
+}
+
+# A command that keeps the ledger: waits at the gate if one is named, and
+# exits with the status.
+sub command
+{
+	my ($self, $gate, $status) = @_;
+
+	return [
+		handler('ledger.sh'), $self->path,
+		$gate ? $self->gate($gate) : '-', $status || 0
+	];
+}
+
+# A worker that keeps the ledger, and waits at the gate before each task.
+sub worker
+{
+	my ($self, $gate) = @_;
+
+	return [
+		handler('ledger_worker.py'), $self->path,
+		$gate ? $self->gate($gate) : '-'
+	];
+}
+
+# A gate is a fifo that we hold open: every byte in it lets one task through,
+# whether that waits already or comes later.
+sub gate
+{
+	my ($self, $name) = @_;
+	my $path = "$self->{directory}/$name.gate";
+
+	unless ($self->{gates}{$name})
+	{
+		mkfifo($path, oct 600) or die "could not make \"$path\": $!";
+		sysopen $self->{gates}{$name}, $path, O_RDWR
+		  or die "could not open \"$path\": $!";
+	}
+	return $path;
+}
+
+# Lets n tasks through.
+sub release
+{
+	my ($self, $name, $n) = @_;
+
+	$self->gate($name);
+	syswrite $self->{gates}{$name}, "\n" x ($n || 1);
+	return;
+}
+
+# Lines as hashes of: what, id, version, tries, pid, type, rest.
+sub lines
+{
+	my ($self) = @_;
+	my @lines;
+
+	foreach
+	  my $line (split /\n/, PostgreSQL::Test::Utils::slurp_file($self->path))
+	{
+		my %line;
+
+		@line{qw(what id version tries pid type rest)} = split / /, $line, 7;
+		push @lines, \%line;
+	}
+	return @lines;
+}
+
+# Those of one kind ("start", "end"), of one task if it is named.
+sub select
+{
+	my ($self, $what, $id) = @_;
+
+	return
+	  grep { $_->{what} eq $what && (!$id || $_->{id} eq $id) } $self->lines;
+}
+
+sub starts
+{
+	my ($self, $id) = @_;
+
+	return scalar $self->select('start', $id);
+}
+
+sub ends
+{
+	my ($self, $id) = @_;
+
+	return scalar $self->select('end', $id);
+}
+
+# Ids that were started more than once, or twice in one version.
+sub repeated
+{
+	my ($self) = @_;
+	my %starts;
+
+	$starts{ $_->{id} }++ foreach $self->select('start');
+	return grep { $starts{$_} > 1 } sort keys %starts;
+}
+
+# The most that ran at the same time, of those that the filter takes.
+sub most_at_once
+{
+	my ($self, $filter) = @_;
+	my ($now, $most) = (0, 0);
+
+	foreach my $line ($self->lines)
+	{
+		next if $filter && !$filter->($line);
+		$now += $line->{what} eq 'start' ? 1 : -1;
+		$most = $now if $now > $most;
+	}
+	return $most;
+}
+
+1;

@@ -1,0 +1,117 @@
+# Producer.pm -- a process that adds tasks, and keeps a record of its own.
+#
+# It writes down every id before it adds it and what came of it afterwards, so
+# that nothing that was acknowledged can get lost unseen.  What the server's
+# end left open is neither: such a task may exist or not.
+
+package TwTasks::Producer;
+
+use strict;
+use warnings FATAL => 'all';
+
+use POSIX ();
+use PostgreSQL::Test::Utils;
+use TwTasks::Session;
+use TwTasks::Wait;
+
+# Adds tasks of these types in turn, some of them in transactions that are
+# rolled back, until stop() is called.
+sub start
+{
+	my ($class, $node, @types) = @_;
+	my $directory = PostgreSQL::Test::Utils::tempdir();
+	my $self = bless {
+		path => "$directory/record",
+		connstr => $node->connstr('postgres') . ' user=producer',
+		types => \@types
+	}, $class;
+
+	PostgreSQL::Test::Utils::append_to_file($self->{path}, '');
+	$self->{pid} = fork // die "could not fork: $!";
+	return $self if $self->{pid};
+
+	# the test's own objects are not ours to destroy
+	eval { $self->produce };
+	POSIX::_exit(0);
+}
+
+sub note
+{
+	my ($self, $id, $what) = @_;
+
+	PostgreSQL::Test::Utils::append_to_file($self->{path}, "$id $what\n");
+	return;
+}
+
+sub add
+{
+	my ($self, $session, $n) = @_;
+	my $id = sprintf '00000000-0000-4000-8000-%012d', $n;
+	my $type = $self->{types}[ $n % @{ $self->{types} } ];
+	my $end = $n % 10 == 0 ? 'ROLLBACK' : 'COMMIT';
+
+	$self->note($id, 'intended');
+	my $said = $session->try(
+		"BEGIN;
+		SELECT result FROM twtasks.add_task('$type', task_id => '$id');
+		$end; SELECT 'ended'");
+
+	$self->note($id, 'left open'), return 0
+	  unless defined $said && $said eq "added\nended";
+	$self->note($id, $end eq 'COMMIT' ? 'committed' : 'rolled back');
+	return 1;
+}
+
+sub produce
+{
+	my ($self) = @_;
+	my $is_told;
+	my $session;
+
+	local $SIG{TERM} = sub { $is_told = 1 };
+	for (my $n = 1; !$is_told; $n++)
+	{
+		$session ||= TwTasks::Session->new($self->{connstr});
+		next if $self->add($session, $n) && $n % 5;
+		undef $session if ($session->try('SELECT 1') // '') ne '1';
+		TwTasks::Wait::nap();
+	}
+	return;
+}
+
+# Lets it end what it is at, so that nothing comes after.
+sub stop
+{
+	my ($self) = @_;
+	my $pid = delete $self->{pid} or return;
+
+	local $?;
+	kill TERM => $pid;
+	waitpid $pid, 0;
+	return;
+}
+
+sub DESTROY
+{
+	$_[0]->stop;
+	return;
+}
+
+# The ids with this fate.  Those for which nothing but the intention is known
+# were left open too.
+sub ids
+{
+	my ($self, $fate) = @_;
+	my %fates;
+
+	foreach my $line (split /\n/,
+		PostgreSQL::Test::Utils::slurp_file($self->{path}))
+	{
+		my ($id, $what) = split / /, $line, 2;
+
+		$fates{$id} = $what eq 'intended' ? 'left open' : $what;
+	}
+	return grep { $fates{$_} eq $fate } sort keys %fates;
+}
+
+1;

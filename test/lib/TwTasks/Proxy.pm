@@ -1,0 +1,345 @@
+# Proxy.pm -- a proxy before the server that cuts connections at the moments
+# that matter: after a call was sent and before its answer arrives.
+#
+# It listens at a socket of its own and passes everything on.  It knows calls
+# by the name of their prepared statement.  A call that is to be cut
+#
+#	after	is executed by the server, but its answer is not passed on;
+#	never	does not reach the server;
+#	late	reaches the server only when what the client did next, on another
+#			connection, has been answered: "late grab" when a resolve_grab
+#			has, any other when the same call has.
+#
+# The client's connection is cut in any case.
+
+package TwTasks::Proxy;
+
+use strict;
+use warnings FATAL => 'all';
+
+use IO::Select;
+use IO::Socket::UNIX;
+use POSIX ();
+use PostgreSQL::Test::Utils;
+use TwTasks::Wait;
+
+use constant BLOCK => 65536;
+
+sub start
+{
+	my ($class, $node) = @_;
+	my $self = bless {
+		server => $node->host . '/.s.PGSQL.' . $node->port,
+		port => $node->port,
+		directory => PostgreSQL::Test::Utils::tempdir_short(),
+		links => {},
+		rules => [],
+		held => []
+	}, $class;
+
+	$self->{record} = "$self->{directory}/record";
+	PostgreSQL::Test::Utils::append_to_file($self->{record}, '');
+	pipe $self->{orders}, $self->{control} or die "could not make a pipe: $!";
+	$self->{control}->autoflush(1);
+	$self->{listener} = IO::Socket::UNIX->new(
+		Local => "$self->{directory}/.s.PGSQL.$self->{port}",
+		Listen => 20) or die "could not listen: $!";
+	$self->{pid} = fork // die "could not fork: $!";
+	return $self if $self->{pid};
+
+	eval { $self->serve; };
+	$self->note("failed: $@");
+	POSIX::_exit(1);
+}
+
+# How to connect through it.
+sub connstr
+{
+	my ($self) = @_;
+
+	return "host=$self->{directory} port=$self->{port} dbname=postgres";
+}
+
+# The next call of that name will be cut so.
+sub cut
+{
+	my ($self, $call, $how) = @_;
+
+	print { $self->{control} } "$call $how\n";
+	wait_for(sub { $self->has_noted("will cut $call $how") },
+		'the proxy to take an order');
+	return;
+}
+
+sub has_noted
+{
+	my ($self, $text) = @_;
+
+	return
+	  index(PostgreSQL::Test::Utils::slurp_file($self->{record}), "$text\n")
+	  >= 0;
+}
+
+sub stop
+{
+	my ($self) = @_;
+	my $pid = delete $self->{pid} or return;
+
+	local $?;
+	kill KILL => $pid;
+	waitpid $pid, 0;
+	return;
+}
+
+sub DESTROY
+{
+	$_[0]->stop;
+	return;
+}
+
+# ---- the process ----
+
+sub note
+{
+	my ($self, $text) = @_;
+
+	PostgreSQL::Test::Utils::append_to_file($self->{record}, "$text\n");
+	return;
+}
+
+sub serve
+{
+	my ($self) = @_;
+
+	$self->{select} = IO::Select->new($self->{listener}, $self->{orders});
+	while (1)
+	{
+		foreach my $handle ($self->{select}->can_read)
+		{
+			if    ($handle == $self->{listener}) { $self->accept_client }
+			elsif ($handle == $self->{orders})   { $self->take_order }
+			elsif (my $link = $self->{links}{ fileno $handle })
+			{
+				$self->pass_on($link, $handle);
+			}
+		}
+	}
+	return;
+}
+
+sub take_order
+{
+	my ($self) = @_;
+
+	sysread $self->{orders}, my $text, BLOCK or POSIX::_exit(0);
+	foreach my $order (split /\n/, $text)
+	{
+		push @{ $self->{rules} }, [ split / /, $order ];
+		$self->note("will cut $order");
+	}
+	return;
+}
+
+sub accept_client
+{
+	my ($self) = @_;
+	my $client = $self->{listener}->accept or return;
+	my $server = IO::Socket::UNIX->new(Peer => $self->{server});
+
+	# no server, no connection
+	return close $client unless $server;
+	my $link = {
+		client => $client,
+		server => $server,
+		from_client => '',
+		from_server => '',
+		calls => []
+	};
+
+	foreach my $handle ($client, $server)
+	{
+		$self->{links}{ fileno $handle } = $link;
+		$self->{select}->add($handle);
+	}
+	return;
+}
+
+sub close_end
+{
+	my ($self, $link, $end) = @_;
+	my $handle = delete $link->{$end} or return;
+
+	$self->{select}->remove($handle);
+	delete $self->{links}{ fileno $handle };
+	close $handle;
+	return;
+}
+
+sub close_link
+{
+	my ($self, $link) = @_;
+
+	$self->close_end($link, $_) foreach qw(client server);
+	return;
+}
+
+sub write_to
+{
+	my ($link, $end, $bytes) = @_;
+
+	while ($link->{$end} && length $bytes)
+	{
+		my $n = syswrite($link->{$end}, $bytes) // return;
+
+		substr $bytes, 0, $n, '';
+	}
+	return;
+}
+
+sub pass_on
+{
+	my ($self, $link, $handle) = @_;
+	my $end =
+	  $link->{client} && $handle == $link->{client} ? 'client' : 'server';
+
+	unless (sysread $handle, my $bytes, BLOCK)
+	{
+		$self->close_link($link);
+		return;
+	}
+	else
+	{
+		$link->{"from_$end"} .= $bytes;
+	}
+	return $end eq 'client'
+	  ? $self->from_client($link)
+	  : $self->from_server($link);
+}
+
+# Takes a whole message, or nothing.  The first of a client has no type.
+sub take_message
+{
+	my ($link, $end) = @_;
+	my $buffer = \$link->{"from_$end"};
+	my $type_size = $end eq 'client' && !$link->{is_greeted} ? 0 : 1;
+
+	return if length $$buffer < $type_size + 4;
+	my $size = $type_size + unpack 'N', substr $$buffer, $type_size, 4;
+
+	return if length $$buffer < $size;
+	$link->{is_greeted} = 1 if $end eq 'client';
+	return substr $$buffer, 0, $size, '';
+}
+
+# The name of the statement that a Bind message calls.
+sub called
+{
+	my ($message) = @_;
+
+	return $message =~ /^B....[^\0]*\0([^\0]*)\0/s ? $1 : undef;
+}
+
+sub from_client
+{
+	my ($self, $link) = @_;
+
+	while ($link->{client}
+		&& defined(my $message = take_message($link, 'client')))
+	{
+		my $type = substr $message, 0, 1;
+		my $name = called($message);
+
+		$link->{name} = $name if defined $name;
+		$link->{cut} ||= $self->find_rule($name) if defined $name;
+		if (!$link->{cut} || $link->{cut} eq 'after')
+		{
+			write_to($link, 'server', $message);
+		}
+		else
+		{
+			$link->{late} .= $message;
+		}
+		next unless $type eq 'S';
+
+		# a call ends with its Sync
+		push @{ $link->{calls} }, $link->{name} // '';
+		$self->cut_client($link) if $link->{cut};
+	}
+	return;
+}
+
+sub find_rule
+{
+	my ($self, $name) = @_;
+	my $rules = $self->{rules};
+
+	return unless @$rules && $rules->[0][0] eq $name;
+	return (shift @$rules)->[1];
+}
+
+# The whole call is known; the client hears no more.
+sub cut_client
+{
+	my ($self, $link) = @_;
+	my $what = "$link->{name} $link->{cut}";
+
+	if ($link->{cut} eq 'after')
+	{
+		# the server's answer is awaited, then the client goes too
+		$self->{select}->remove($link->{client});
+		return;
+	}
+	push @{ $self->{held} }, $link if $link->{cut} eq 'late';
+	$self->close_end($link, 'client');
+	$self->close_link($link) if $link->{cut} eq 'never';
+	$self->note("cut $what");
+	return;
+}
+
+sub from_server
+{
+	my ($self, $link) = @_;
+
+	while ($link->{server}
+		&& defined(my $message = take_message($link, 'server')))
+	{
+		my $type = substr $message, 0, 1;
+
+		$link->{rows}++ if $type eq 'D';
+		write_to($link, 'client', $message)
+		  unless $link->{cut} && @{ $link->{calls} } == 1;
+		next unless $type eq 'Z' && @{ $link->{calls} };
+
+		my $name = shift @{ $link->{calls} };
+
+		$self->after_answer($link, $name);
+		$link->{rows} = 0;
+	}
+	return;
+}
+
+sub after_answer
+{
+	my ($self, $link, $name) = @_;
+
+	if ($link->{cut} && !@{ $link->{calls} })
+	{
+		$self->note("cut $name $link->{cut}") if $link->{cut} eq 'after';
+		$self->note(
+			'late ' . $name . ' gave ' . ($link->{rows} || 0) . ' rows')
+		  if $link->{cut} eq 'late';
+		$self->close_link($link);
+		return;
+	}
+	foreach my $held (splice @{ $self->{held} })
+	{
+		my $awaited =
+		  $held->{name} eq 'grab' ? 'resolve_grab' : $held->{name};
+
+		if   ($name eq $awaited) { write_to($held, 'server', $held->{late}) }
+		else                     { push @{ $self->{held} }, $held }
+	}
+	return;
+}
+
+1;

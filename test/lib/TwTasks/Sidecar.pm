@@ -1,0 +1,331 @@
+# Sidecar.pm -- sidecars of a server of the tests.
+#
+# All that were started are killed when the test ends, however it ends.
+
+package TwTasks::Sidecar;
+
+use strict;
+use warnings FATAL => 'all';
+
+use File::Basename;
+use JSON::PP;
+use POSIX qw(WNOHANG);
+use PostgreSQL::Test::Utils;
+use Test::More;
+use TwTasks::Wait;
+
+my @started;
+my $number = 0;
+my $program = $ENV{TWTASKSD}
+  || die "TWTASKSD must name the program twtasksd\n";
+
+sub program
+{
+	return $program;
+}
+
+# YAML is a superset of JSON.
+sub write_config
+{
+	my ($path, $config) = @_;
+
+	open my $file, '>', $path or die "could not write \"$path\": $!";
+	print $file ref $config
+	  ? JSON::PP->new->canonical->pretty->encode($config)
+	  : $config;
+	close $file;
+	chmod oct 600, $path;
+	return $path;
+}
+
+# A configuration for this server and a sidecar of that name.
+sub config_for
+{
+	my ($node, $name, %config) = @_;
+
+	return {
+		postgres => $node->connstr('postgres') . ' user=sidecar',
+		node => $name,
+		%config
+	};
+}
+
+# A sidecar of that name, started.
+sub start
+{
+	my ($class, @rest) = @_;
+
+	return $class->prepare(@rest)->run;
+}
+
+# The same, not started yet.  After the name comes the configuration; with
+# "env", a hash, more is put into its environment.
+sub prepare
+{
+	my ($class, $node, $name, %config) = @_;
+	my $env = delete $config{env} || {};
+	my $directory = PostgreSQL::Test::Utils::tempdir();
+	my $self = bless {
+		node => $node,
+		name => $name,
+		env => $env,
+		config_path => "$directory/twtasks.yaml",
+		log_offset => 0,
+		log_path => "$PostgreSQL::Test::Utils::log_path/"
+		  . basename($0, '.pl') . '.'
+		  . ++$number
+		  . ".$name.log"
+	}, $class;
+
+	$self->{config} = config_for($node, $name, %config);
+	push @started, $self;
+	return $self;
+}
+
+# Starts the process (again) and waits until it has an incarnation.
+sub run
+{
+	my ($self) = @_;
+
+	$self->launch;
+	$self->{incarnation} =
+	  $self->wait_for_log(qr/started as incarnation (\d+)/,
+		"start of sidecar $self->{name}");
+	return $self;
+}
+
+sub launch
+{
+	my ($self) = @_;
+
+	write_config($self->{config_path}, $self->{config});
+	PostgreSQL::Test::Utils::append_to_file($self->{log_path}, '');
+	$self->{log_offset} = -s $self->{log_path};
+	delete $self->{status};
+	$self->{pid} = fork // die "could not fork: $!";
+	return $self if $self->{pid};
+
+	delete $ENV{PGAPPNAME};
+	%ENV = (%ENV, %{ $self->{env} });
+	open STDIN, '<', '/dev/null'         or POSIX::_exit(126);
+	open STDERR, '>>', $self->{log_path} or POSIX::_exit(126);
+	exec {$program} $program, '--config', $self->{config_path}
+	  or POSIX::_exit(127);
+}
+
+# The log of the process that was started last, or the rest of it.
+sub log
+{
+	my ($self, $offset) = @_;
+
+	return PostgreSQL::Test::Utils::slurp_file($self->{log_path},
+		$offset // $self->{log_offset});
+}
+
+# Where the log ends now, for those who want to see only what comes then.
+sub log_position
+{
+	return -s $_[0]->{log_path};
+}
+
+# Waits for a line; returns what is in the first parentheses, or true.
+sub wait_for_log
+{
+	my ($self, $regexp, $what, $offset) = @_;
+	my $found;
+
+	wait_for(
+		sub {
+			die "sidecar $self->{name} has exited; wanted: $what\n"
+			  if $self->log($offset) !~ $regexp
+			  && $self->has_exited
+			  && $self->log($offset) !~ $regexp;
+			$found = $1 // 1 if $self->log($offset) =~ $regexp;
+		},
+		$what // "$regexp");
+	return $found;
+}
+
+sub pid
+{
+	return $_[0]->{pid};
+}
+
+# Of its last start.
+sub incarnation
+{
+	return $_[0]->{incarnation};
+}
+
+sub signal
+{
+	my ($self, $signal) = @_;
+
+	kill $signal => $self->{pid};
+	return;
+}
+
+# Stops the process where it is, and waits until it stands.
+sub freeze
+{
+	my ($self) = @_;
+
+	kill STOP => $self->{pid};
+	wait_for(
+		sub { process_state($self->{pid}) =~ /^[Tt]/ },
+		"sidecar $self->{name} to stand still");
+	return;
+}
+
+sub has_exited
+{
+	my ($self) = @_;
+
+	return 1 unless $self->{pid};
+	return 1 if defined $self->{status};
+	return 0 unless waitpid($self->{pid}, WNOHANG) == $self->{pid};
+	$self->{status} = $?;
+	return 1;
+}
+
+# Waits for the end of the process; returns its wait status.
+sub wait_for_exit
+{
+	my ($self, $seconds) = @_;
+
+	wait_for(sub { $self->has_exited },
+		"end of sidecar $self->{name}", $seconds);
+	return $self->{status};
+}
+
+# As by a crash.
+sub kill9
+{
+	my ($self) = @_;
+
+	$self->signal('KILL') unless $self->has_exited;
+	return $self->wait_for_exit;
+}
+
+# In order; returns the wait status.
+sub stop
+{
+	my ($self) = @_;
+
+	$self->signal('TERM') unless $self->has_exited;
+	return $self->wait_for_exit;
+}
+
+# Another configuration, read by SIGHUP.
+sub reload
+{
+	my ($self, $config) = @_;
+
+	write_config($self->{config_path}, $config);
+	$self->signal('HUP');
+	return;
+}
+
+# Waits until a commit from now on wakes this sidecar's node, so that nothing
+# but a trigger can bring a new task soon.
+sub wait_until_idle
+{
+	my ($self) = @_;
+
+	wait_for(
+		sub {
+			$self->{node}->value(
+				"SELECT count(*) > 0 FROM pg_stat_activity
+				WHERE application_name = 'twtasksd queue'
+				  AND ((query LIKE 'CALL %' AND state = 'active')
+					   OR (query LIKE 'LISTEN %' AND state = 'idle'))") eq 't'
+			  && $self->{node}->value(
+				"SELECT count(*) = 0 FROM pg_stat_activity
+				WHERE application_name IN ('twtasksd control', 'twtasksd grab',
+										   'twtasksd finish')
+				  AND state <> 'idle'") eq 't';
+		},
+		"sidecar $self->{name} to wait for triggers");
+	return;
+}
+
+# ---- processes ----
+
+# The letter of /proc/PID/stat; '' when there is no such process, 'Z' counts
+# as none.
+sub process_state
+{
+	my ($pid) = @_;
+	my $text =
+	  eval { PostgreSQL::Test::Utils::slurp_file("/proc/$pid/stat") } // '';
+
+	return $text =~ /\) ([^Z])/ ? $1 : '';
+}
+
+sub is_running
+{
+	return process_state($_[0]) ne '';
+}
+
+# A number of /proc/PID/status, in kB where it is a size.
+sub memory
+{
+	my ($self, $name) = @_;
+	my $text =
+	  PostgreSQL::Test::Utils::slurp_file("/proc/$self->{pid}/status");
+
+	return $text =~ /^$name:\s+(\d+)/m ? $1 : die "no $name in status\n";
+}
+
+# How many descriptors it has open.
+sub descriptors
+{
+	my ($self) = @_;
+
+	return scalar(() = glob "/proc/$self->{pid}/fd/*");
+}
+
+# Seconds of processor time so far.
+sub processor_time
+{
+	my ($self) = @_;
+	my $text = PostgreSQL::Test::Utils::slurp_file("/proc/$self->{pid}/stat");
+	my @fields = split / /, $text =~ s/^.*\) //sr;
+
+	return ($fields[11] + $fields[12]) / POSIX::sysconf(&POSIX::_SC_CLK_TCK);
+}
+
+# ---- the end ----
+
+push @TwTasks::Wait::on_failure, sub {
+	foreach my $self (@started)
+	{
+		my @lines = split /\n/, $self->log(0);
+
+		splice @lines, 0, -15;
+		diag("log of sidecar $self->{name}:\n  " . join("\n  ", @lines));
+	}
+};
+
+sub kill_all
+{
+	foreach my $self (@started)
+	{
+		next if $self->has_exited;
+		kill KILL => $self->{pid};
+		kill CONT => $self->{pid};
+		waitpid $self->{pid}, 0;
+		$self->{status} = $?;
+	}
+	return;
+}
+
+END
+{
+	my $status = $?;
+
+	kill_all();
+	$? = $status;
+}
+
+1;

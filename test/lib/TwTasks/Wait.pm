@@ -1,0 +1,74 @@
+# Wait.pm -- waiting for conditions, with a deadline.
+#
+# The only place in the tests where time is let pass: between two looks at a
+# condition, and where a length of time is what is measured.
+
+package TwTasks::Wait;
+
+use strict;
+use warnings FATAL => 'all';
+
+use Exporter qw(import);
+use IO::Poll;
+use Test::More;
+use Time::HiRes qw(time);
+
+our @EXPORT = qw(wait_for wait_ok watch_for);
+
+# Called when a wait has failed, for what may say why.
+our @on_failure;
+
+my $patience = $ENV{TWT_TEST_PATIENCE} || 40;
+
+sub nap
+{
+	IO::Poll->new->poll(0.02);
+	return;
+}
+
+# The first true value of the condition; dies after the deadline.
+sub wait_for
+{
+	my ($condition, $what, $seconds) = @_;
+	my $until = time + ($seconds || $patience);
+
+	while (1)
+	{
+		my $value = $condition->();
+
+		return $value if $value;
+		last if time > $until;
+		nap();
+	}
+	diag("waited in vain for: $what");
+	$_->() foreach @on_failure;
+	die "waited in vain for: $what\n";
+}
+
+# As a test of its own.  What follows would wait in vain too, so a failure
+# ends the file.
+sub wait_ok
+{
+	my ($condition, $name, $seconds) = @_;
+	my $value = eval { wait_for($condition, $name, $seconds) };
+
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	die $@ unless ok($value, $name);
+	return $value;
+}
+
+# Looks at something for so long, calling back again and again.
+sub watch_for
+{
+	my ($seconds, $look) = @_;
+	my $until = time + $seconds;
+
+	while (time < $until)
+	{
+		$look->() if $look;
+		nap();
+	}
+	return;
+}
+
+1;

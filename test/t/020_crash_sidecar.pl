@@ -1,0 +1,193 @@
+# 020_crash_sidecar.pl -- a sidecar that is killed at any point of a task's
+# life loses nothing: what it had not grabbed runs, what it had grabbed follows
+# its stuck rule, within seconds, and its handlers die with it.
+#
+# Each sidecar here has one handler with one slot.  Its first task waits at a
+# gate; the trigger of the second is in the sidecar's memory then.
+
+use strict;
+use warnings FATAL => 'all';
+
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(time);
+use TwTasks::Cluster;
+use TwTasks::Ledger;
+use TwTasks::Sidecar;
+use TwTasks::Wait;
+
+my $node =
+  TwTasks::Cluster->create('main', conf => { max_connections => 100 });
+my $ledger = TwTasks::Ledger->new;
+my @rules = qw(retry error);
+my (@buckets, @handlers, %case);
+
+# Serves a bucket where nothing happens; clears up after the others.
+my $other = TwTasks::Sidecar->start(
+	$node, 'other',
+	buckets => ['other'],
+	handlers => [ { types => ['NOTHING'], noop => JSON::PP::true } ]);
+
+# A sidecar with a task that runs and one behind it.
+sub prepare
+{
+	my ($name, $rule) = @_;
+	my $bucket = "$name-$rule";
+	my $handler = { types => [$bucket], concurrency => 1, stuck => $rule };
+	my $case = { gate => $bucket };
+
+	push @buckets, $bucket;
+	push @handlers, { %$handler, command => $ledger->command };
+	$case->{sidecar} = TwTasks::Sidecar->start(
+		$node, $bucket,
+		buckets => [$bucket],
+		handlers => [ { %$handler, command => $ledger->command($bucket) } ]);
+	$case->{first} = $node->add_task($bucket, bucket => $bucket);
+	wait_for(sub { $ledger->starts($case->{first}) }, "start of $bucket");
+	$case->{second} = $node->add_task($bucket, bucket => $bucket);
+	wait_for(
+		sub {
+			$node->value(
+				"SELECT waiting FROM twtasks.queue_stats()
+				WHERE bucket = '$bucket' AND pushed = 2") eq '0';
+		},
+		"the trigger of $bucket to be taken");
+	return $case{$name}{$rule} = $case;
+}
+
+sub wait_for_lock
+{
+	my ($role) = @_;
+
+	return wait_for(sub { $node->waits_for_lock($role) == 1 },
+		"a $role that waits for a lock");
+}
+
+sub wait_for_status
+{
+	my ($id, $status) = @_;
+
+	return wait_for(sub { $node->status_of($id) eq $status },
+		"task to be $status");
+}
+
+# The first task is done, the grab of the second waits for a lock.
+sub bring_to_grab
+{
+	my ($case) = @_;
+	my $lock = $node->lock_grabs;
+
+	$ledger->release($case->{gate});
+	wait_for_status($case->{first}, 'DONE');
+	wait_for_lock('grab');
+	return $lock;
+}
+
+my %kill_when = (
+	during_handler => sub {
+		my ($case) = @_;
+
+		$case->{sidecar}->kill9;
+	},
+	grab_sent => sub {
+		my ($case) = @_;
+		my $lock = bring_to_grab($case);
+
+		# the server does not notice, and executes it
+		$case->{sidecar}->kill9;
+		$lock->close;
+		wait_for_status($case->{second}, 'PROCESSING');
+	},
+	grabbed => sub {
+		my ($case) = @_;
+		my $lock = bring_to_grab($case);
+
+		$case->{sidecar}->freeze;
+		$lock->close;
+		wait_for_status($case->{second}, 'PROCESSING');
+		$case->{sidecar}->kill9;
+	},
+	handler_ended => sub {
+		my ($case) = @_;
+
+		$case->{sidecar}->freeze;
+		$ledger->release($case->{gate});
+		wait_for(sub { $ledger->ends($case->{first}) }, 'end of the handler');
+		$case->{sidecar}->kill9;
+	},
+	finish_sent => sub {
+		my ($case) = @_;
+		my $lock = $node->lock_task($case->{first});
+
+		# its slot is free as soon as it ends, so the second one starts
+		$ledger->release($case->{gate});
+		wait_for_lock('finish');
+		wait_for(sub { $ledger->starts($case->{second}) }, 'the next start');
+		$case->{sidecar}->kill9;
+		$lock->close;
+		wait_for_status($case->{first}, 'DONE');
+	});
+
+# Status and number of starts of both tasks in the end.
+my %expected = (
+	during_handler =>
+	  { retry => 'DONE 2, DONE 1', error => 'ERROR 1, DONE 1' },
+	grab_sent => { retry => 'DONE 1, DONE 1', error => 'DONE 1, ERROR 0' },
+	grabbed => { retry => 'DONE 1, DONE 1', error => 'DONE 1, ERROR 0' },
+	handler_ended =>
+	  { retry => 'DONE 2, DONE 1', error => 'ERROR 1, DONE 1' },
+	finish_sent => { retry => 'DONE 1, DONE 2', error => 'DONE 1, ERROR 1' });
+
+foreach my $name (sort keys %kill_when)
+{
+	foreach my $rule (@rules)
+	{
+		$kill_when{$name}->(prepare($name, $rule));
+	}
+}
+my $killed = time;
+
+wait_ok(
+	sub {
+		!grep { TwTasks::Sidecar::is_running($_->{pid}) }
+		  $ledger->select('start');
+	},
+	'handlers die with their sidecar',
+	2);
+
+wait_ok(sub { $node->tasks('status = \'PROCESSING\'') == 0 },
+	'a sidecar of other buckets applies the stuck rules', 10);
+cmp_ok(time - $killed, '<', 10, 'within seconds');
+
+# As if they had been restarted: a new incarnation, the same work.
+my $restarted = time;
+my $heir = TwTasks::Sidecar->start(
+	$node, 'heir',
+	buckets => \@buckets,
+	handlers => \@handlers);
+
+wait_ok(sub { $node->tasks('status NOT IN (\'DONE\', \'ERROR\')') == 0 },
+	'a restarted sidecar runs what is left');
+cmp_ok(time - $restarted, '<', 10, 'within seconds');
+
+foreach my $name (sort keys %kill_when)
+{
+	foreach my $rule (@rules)
+	{
+		my $case = $case{$name}{$rule};
+		my @states = map { $node->status_of($_) . ' ' . $ledger->starts($_) }
+		  @$case{qw(first second)};
+
+		is( join(', ', @states),
+			$expected{$name}{$rule},
+			"killed: $name; stuck rule $rule: states and starts");
+	}
+}
+like(
+	$node->value('SELECT DISTINCT error FROM twtasks.error_tasks'),
+	qr/^the node that ran it is gone$/,
+	'tasks in ERROR say why');
+is($heir->stop, 0, 'the sidecar stops in order');
+is($other->stop, 0, 'so does the other');
+
+done_testing();

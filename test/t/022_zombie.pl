@@ -1,0 +1,137 @@
+# 022_zombie.pl -- a sidecar that was frozen for longer than its lease has no
+# say in what others have taken over: its late finish is refused, what it had
+# grabbed but not started does not start, its handlers are killed, and it goes
+# on as a new incarnation.
+
+use strict;
+use warnings FATAL => 'all';
+
+use PostgreSQL::Test::Utils;
+use Test::More;
+use TwTasks::Cluster;
+use TwTasks::Ledger;
+use TwTasks::Sidecar;
+use TwTasks::Wait;
+
+my $node = TwTasks::Cluster->create('main');
+my $ledger = TwTasks::Ledger->new;
+
+sub handler
+{
+	my ($type, $gate) = @_;
+
+	return {
+		types => [$type],
+		concurrency => 1,
+		stuck => 'retry',
+		command => $ledger->command($gate)
+	};
+}
+
+sub state_is
+{
+	my ($id, $status) = @_;
+
+	return $node->status_of($id) eq $status;
+}
+
+my $zombie = TwTasks::Sidecar->start(
+	$node, 'zombie',
+	lease => '1s',
+	handlers => [
+		handler('ENDS', 'ends'),
+		handler('STAYS', 'stays'),
+		handler('COMES', 'comes'),
+		handler('LATER')
+	]);
+my $old = $zombie->incarnation;
+
+# One task whose handler ends while the sidecar is frozen, one whose handler
+# stays, and one whose grab is answered meanwhile.
+my $ends = $node->add_task('ENDS');
+my $stays = $node->add_task('STAYS');
+my $first = $node->add_task('COMES');
+
+wait_for(sub { $ledger->select('start') == 3 }, 'three starts');
+
+my $comes = $node->add_task('COMES');
+my $lock = $node->lock_grabs;
+
+$ledger->release('comes');
+wait_for(sub { $node->waits_for_lock('grab') }, 'grab to wait for the lock');
+wait_for(sub { state_is($first, 'DONE') }, 'the first to be done');
+$zombie->freeze;
+$lock->close;
+wait_for(sub { state_is($comes, 'PROCESSING') }, 'grab to be committed');
+$ledger->release('ends');
+wait_for(sub { $ledger->ends($ends) }, 'end of the handler');
+
+wait_for(
+	sub {
+		$node->value(
+			"SELECT heartbeat + lease < clock_timestamp()
+			FROM twtasks.nodes WHERE incarnation = $old") eq 't';
+	},
+	'the lease to be over');
+
+my $heir = TwTasks::Sidecar->start($node, 'heir',
+	handlers =>
+	  [ handler('ENDS', 'heir'), handler('STAYS'), handler('COMES') ]);
+
+wait_ok(
+	sub {
+		$ledger->starts($ends) == 2
+		  && state_is($stays, 'DONE')
+		  && state_is($comes, 'DONE');
+	},
+	'another one takes over when the lease is over',
+	10);
+is( $node->value(
+		"SELECT count(*) FROM twtasks.tasks
+		WHERE incarnation = " . $heir->incarnation . " AND version = 4"),
+	2,
+	'and finishes what it took');
+my ($child) = grep { $_->{version} == 1 } $ledger->select('start', $stays);
+
+ok( TwTasks::Sidecar::is_running($child->{pid}),
+	'the handler of the frozen one still runs');
+
+# It is to send its finish before it learns of its fate.
+my $nodes = $node->session;
+
+$nodes->query('BEGIN; LOCK TABLE twtasks.node IN EXCLUSIVE MODE');
+$zombie->signal('CONT');
+$zombie->wait_for_log(qr/refused "done" for task $ends version 1/,
+	'the refused finish');
+pass('the late finish is refused, and logged');
+is($node->state_of($ends),
+	'PROCESSING 3', 'the task is still that of the other one');
+$nodes->close;
+
+$zombie->wait_for_log(
+	qr/incarnation $old was declared gone/,
+	'the zombie to learn that it is gone');
+wait_ok(sub { !TwTasks::Sidecar::is_running($child->{pid}) },
+	'its handler is killed');
+
+# What it runs now it can only have grabbed after all that.
+my $later = $node->add_task('LATER');
+
+wait_ok(sub { state_is($later, 'DONE') }, 'it goes on with new tasks');
+my $new = $zombie->wait_for_log(qr/.*started as incarnation (\d+)/s);
+
+cmp_ok($new, '>', $heir->incarnation, 'as a new incarnation');
+is( $node->value("SELECT incarnation FROM twtasks.tasks WHERE id = '$later'"),
+	$new, 'which is the one that finished it');
+
+$ledger->release('heir');
+wait_ok(sub { $node->state_of($ends) eq 'DONE 4' }, 'which finishes it');
+is($ledger->starts($ends), 2, 'a task that ended too late was run again');
+is($ledger->starts($stays), 2, 'so was one that did not end');
+is($ledger->ends($stays), 1, 'which ended once');
+is($ledger->starts($comes),
+	1, 'what had been grabbed, but not started in time, never started there');
+is($node->tasks('status <> \'DONE\''), 0, 'all tasks are done');
+is($_->stop, 0, 'the sidecar stops in order') foreach $zombie, $heir;
+
+done_testing();

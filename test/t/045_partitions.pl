@@ -1,0 +1,91 @@
+# 045_partitions.pl -- making partitions of the history and finishing tasks get
+# along: neither makes the other fail.
+
+use strict;
+use warnings FATAL => 'all';
+
+use PostgreSQL::Test::Utils;
+use Test::More;
+use TwTasks::Cluster;
+use TwTasks::Sidecar;
+use TwTasks::Wait;
+
+my $node =
+  TwTasks::Cluster->create('main', conf => { deadlock_timeout => '100ms' });
+
+sub finish
+{
+	my ($session, $time) = @_;
+
+	return $session->try(
+		"INSERT INTO twtasks.finished_task (id, version, state_time, created,
+			status, tries, priority, type, bucket)
+		 VALUES (gen_random_uuid(), 1, $time, now(), 'DONE', 1, 5, 'TASK', 'default')
+		 RETURNING 'finished'");
+}
+
+# One transaction finishes a task that belongs to a partition and then one
+# that belongs to the default partition, as SQL handlers do around midnight.
+$node->value('SELECT twtasks.make_partitions(0)');
+my $worker = $node->session;
+my $maker = $node->session;
+my $maker_pid = $maker->backend_pid;
+
+$worker->query('BEGIN');
+is(finish($worker, 'now()'), 'finished', 'a task is finished');
+$maker->send('SELECT twtasks.make_partitions(20) >= 0');
+wait_for(
+	sub {
+		$node->value(
+			'SELECT state <> \'active\' OR wait_event_type = \'Lock\'
+			FROM pg_stat_activity WHERE pid = ' . $maker_pid) eq 't';
+	},
+	'partitions to be made, or waited for');
+is(finish($worker, 'now() - interval \'1 year\''),
+	'finished', 'one more, while partitions are being made');
+is($worker->try('COMMIT'), '', 'its transaction commits');
+is($maker->receive, 't', 'and the partitions are made, or left for later');
+
+# The same by chance: at each start the leader makes partitions, and finds
+# many tasks that wait.
+$node->value(<<'SQL');
+	CREATE SCHEMA app;
+	CREATE FUNCTION app.nothing(task twtasks.task_input) RETURNS void
+	LANGUAGE sql AS $$ SELECT $$;
+	GRANT USAGE ON SCHEMA app TO sidecar;
+SQL
+my $sidecar = TwTasks::Sidecar->prepare(
+	$node, 'a',
+	handlers => [
+		{ types => ['SQL'], sql => 'app.nothing', processes => 2 },
+		{ types => ['NOOP'], noop => JSON::PP::true }
+	]);
+
+foreach my $round (1 .. 5)
+{
+	$node->value(<<'SQL');
+		DELETE FROM twtasks.finished_task_default;
+		DO $$
+		DECLARE
+			partition regclass;
+		BEGIN
+			FOR partition IN
+				SELECT inhrelid FROM pg_inherits
+				WHERE inhparent = 'twtasks.finished_task'::regclass
+				  AND inhrelid <> 'twtasks.finished_task_default'::regclass
+			LOOP
+				EXECUTE format('DROP TABLE %s', partition);
+			END LOOP;
+		END $$
+SQL
+	$node->add_many($_, 300, 300) foreach qw(SQL NOOP);
+	$sidecar->run;
+	wait_for(sub { $node->value('SELECT count(*) FROM twtasks.task') == 0 },
+		"round $round");
+	is($node->tasks('tries <> 1'), 0, "round $round: no try failed");
+	is($sidecar->stop, 0, 'the sidecar stops in order');
+}
+is(scalar(() = slurp_file($node->logfile) =~ /deadlock detected/g),
+	0, 'there was no deadlock');
+
+done_testing();

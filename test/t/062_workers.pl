@@ -1,0 +1,253 @@
+# 062_workers.pl -- a worker may answer, break the protocol or die: each of
+# its tasks ends in the state that was promised, the database says why, and
+# the tasks of other workers are not touched.
+
+use strict;
+use warnings FATAL => 'all';
+
+use JSON::PP;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use TwTasks::Cluster;
+use TwTasks::Ledger;
+use TwTasks::Sidecar;
+use TwTasks::Wait;
+
+my $node = TwTasks::Cluster->create('main');
+my $ledger = TwTasks::Ledger->new;
+my $puppet = TwTasks::Ledger::handler('puppet.py');
+my $foreign = '6f2c0d0a-0f5e-4a35-9f0e-0c3f7c1f2b11';
+
+sub worker
+{
+	my ($type, $argv, %options) = @_;
+
+	return {
+		types => [$type],
+		worker => $argv,
+		retry => { delay => '1h', max_tries => 5 },
+		%options
+	};
+}
+
+my $sidecar = TwTasks::Sidecar->start(
+	$node, 'a',
+	log => { level => 'debug' },
+	handlers => [
+		worker('PUPPET', [$puppet]),
+		worker('OTHER', $ledger->worker('other')),
+		worker('DIGEST', [ TwTasks::Ledger::handler('digest_worker.py') ]),
+		worker('LATE', [$puppet], timeout => '300ms', grace => '200ms'),
+		worker(
+			'DEAF', [ $puppet, 'deaf' ],
+			timeout => '300ms',
+			grace => '200ms'),
+		worker('MISSING', ['/nonexistent/worker'])
+	]);
+
+# Adds a task whose data says what the puppet does.
+sub add
+{
+	my ($type, @steps) = @_;
+
+	return $node->add_task($type, data => encode_json(\@steps));
+}
+
+sub check
+{
+	my ($id, $state, $message, $what) = @_;
+
+	wait_ok(sub { $node->state_of($id) eq $state }, "$what: $state");
+	return like(
+		$node->value(
+			"SELECT coalesce(string_agg(error, ''), '')
+			FROM twtasks.tasks WHERE id = '$id'"),
+		$message,
+		"$what: and why");
+}
+
+sub reply
+{
+	my (%members) = @_;
+
+	return [ 'reply', \%members ];
+}
+
+# One that is in flight all the time.
+my $other = $node->add_task('OTHER');
+
+wait_for(sub { $ledger->starts($other) }, 'start of the other');
+
+# ---- answers ----
+
+check(add('PUPPET', reply(result => 'done', message => 'well')),
+	'DONE 2', qr/^well$/, 'done');
+check(add('PUPPET', reply(result => 'delete')), '', qr/^$/, 'delete');
+check(add('PUPPET', reply(result => 'error', message => 'give up')),
+	'ERROR 2', qr/^give up$/, 'error');
+check(add('PUPPET', reply(result => 'retry', retry_in => '10min')),
+	'WAITING 2', qr/^$/, 'retry');
+check(add('PUPPET', reply(result => 'repeat', retry_in => 600)),
+	'WAITING 2', qr/^$/, 'repeat');
+is( $node->value(
+		'SELECT string_agg(tries::text, \' \' ORDER BY tries)
+		FROM twtasks.tasks WHERE status = \'WAITING\'
+		AND next_event_time BETWEEN now() + interval \'9 minutes\' AND now() + interval \'11 minutes\''
+	),
+	'0 1',
+	'both at the time that they asked for; a repeat begins anew');
+
+my $long = add('PUPPET', reply(result => 'error', message => 'long' x 4000));
+
+wait_ok(sub { $node->state_of($long) eq 'ERROR 2' }, 'a long message');
+is( $node->value(
+		"SELECT length(error) BETWEEN 4096 AND 8192 AND error ~ '^long.*long\$'
+		FROM twtasks.tasks WHERE id = '$long'"),
+	't',
+	'is cut to no more than 8 kB');
+
+
+my $accepted = add('PUPPET', reply(result => 'accepted'));
+
+wait_for(
+	sub {
+		$node->value(
+			"SELECT incarnation IS NULL AND status = 'PROCESSING'
+			FROM twtasks.tasks WHERE id = '$accepted'") eq 't';
+	},
+	'the accepted task to be nobody\'s');
+is( $node->value(
+		"SELECT status FROM twtasks.finish_tasks(ARRAY['$accepted']::uuid[],
+		'{1}', '{done}', '{0}', '{NULL}', NULL, NULL)"),
+	'DONE',
+	'an accepted task is finished by somebody else');
+
+# ---- breaches of the protocol ----
+
+# A process that has finished a task is followed by another one at once.
+sub add_breach
+{
+	my (@steps) = @_;
+	my $good = add('PUPPET', reply(result => 'done'));
+
+	wait_for(sub { $node->state_of($good) eq 'DONE 2' }, 'a good reply');
+	return add('PUPPET', @steps);
+}
+
+check(
+	add_breach([ 'write', "this is no JSON\n" ]),
+	'WAITING 2',
+	qr/^worker broke the protocol: reply is not JSON/,
+	'what is not JSON');
+check(
+	add_breach([ 'write', '{"id":"@ID@","ver' ], [ 'exit', 0 ]),
+	'WAITING 2', qr/^worker exited with status 0$/,
+	'half a line');
+check(
+	add_breach(
+		[
+			'write',
+			"{\"id\":\"$foreign\",\"version\":1,\"result\":\"done\"}\n"
+		]),
+	'WAITING 2',
+	qr/^worker broke the protocol: reply is for no task in flight/,
+	'a reply for a foreign id');
+check(
+	add_breach(
+		[
+			'write',
+			"{\"id\":\"$other\",\"version\":1,\"result\":\"done\"}\n"
+		]),
+	'WAITING 2',
+	qr/^worker broke the protocol: reply is for no task in flight/,
+	'a reply for a task of another worker');
+check(
+	add_breach(
+		[
+			'write',
+			"{\"id\":\"\@ID\@\",\"version\":7,\"result\":\"done\"}\n"
+		]),
+	'WAITING 2',
+	qr/^worker broke the protocol: reply is for no task in flight/,
+	'a reply for another version');
+check(
+	add_breach(reply(result => 'nonsense')),
+	'WAITING 2',
+	qr/^worker broke the protocol/,
+	'a result that is none');
+check(
+	add_breach([ 'write', 'x' x 1_100_000 ]),
+	'WAITING 2',
+	qr/^worker broke the protocol: reply is longer than 1 MB/,
+	'a line that is too long');
+check(add('PUPPET', reply(result => 'done'), reply(result => 'done')),
+	'DONE 2', qr/^$/, 'two replies: the first counts');
+check(
+	add('MISSING'),
+	'WAITING 2',
+	qr/^could not execute "\/nonexistent\/worker": No such file or directory/,
+	'a program that is missing');
+
+# ---- the end of a worker ----
+
+check(add('PUPPET', ['kill']),
+	'WAITING 2', qr/^worker was ended by signal 9 \(Killed\)$/, 'killed');
+
+# The one that kills comes first, the others are in flight behind it.
+$node->value(
+	"SELECT count(*) FROM twtasks.add_tasks(ARRAY(
+	SELECT ('PUPPET', CASE i WHEN 1 THEN '[[\"kill\"]]' ELSE '[[\"reply\", {\"result\": \"done\"}]]' END::jsonb,
+			'flight', NULL, NULL, CASE i WHEN 1 THEN 0 ELSE 5 END, NULL, NULL, NULL, NULL, NULL)::twtasks.new_task
+	FROM generate_series(1, 64) i))");
+wait_ok(
+	sub {
+		$node->tasks(
+			'sub_type = \'flight\' AND status = \'WAITING\'
+			AND tries = 1 AND error = \'worker was ended by signal 9 (Killed)\''
+		) == 64;
+	},
+	'killed with 64 in flight: a failed try for each');
+check(add('PUPPET', reply(result => 'done')),
+	'DONE 2', qr/^$/, 'it was started anew');
+
+# ---- deadlines ----
+
+check(
+	add('LATE', ['stay']),
+	'WAITING 2',
+	qr/^deadline of 0\.300 s passed$/,
+	'one that stays beyond the deadline');
+check(
+	add('DEAF', ['stay']),
+	'WAITING 2',
+	qr/^deadline of 0\.300 s passed$/,
+	'one that is deaf');
+check(add('DEAF', reply(result => 'done')),
+	'DONE 2', qr/^$/, 'it was started anew');
+
+# ---- data ----
+
+foreach my $size (0, 1, 65537, 16 * 1024 * 1024)
+{
+	my $id = $node->value(
+		"SELECT task_id FROM (SELECT string_agg(
+			sha256(i::text::bytea), '') AS p FROM generate_series(1, $size / 32 + 1) i) x,
+		LATERAL twtasks.add_task('DIGEST', payload => substr(p, 1, $size))");
+
+	wait_for(sub { $node->state_of($id) eq 'DONE 2' },
+		"digest of $size bytes");
+	is( $node->value(
+			"SELECT error = encode(sha256(payload), 'hex')
+			AND length(payload) = $size
+			FROM twtasks.finished_task WHERE id = '$id'"),
+		't',
+		"$size bytes of payload arrive as they are");
+}
+
+is($ledger->starts($other), 1, 'the task of another worker was started once');
+is($node->state_of($other), 'PROCESSING 1', 'and runs on');
+$ledger->release('other');
+wait_ok(sub { $node->state_of($other) eq 'DONE 2' }, 'to its end');
+is($sidecar->stop, 0, 'the sidecar stops in order');
+
+done_testing();

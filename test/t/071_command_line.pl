@@ -1,0 +1,79 @@
+# 071_command_line.pl -- what the options of twtasksd promise.
+
+use strict;
+use warnings FATAL => 'all';
+
+use PostgreSQL::Test::Utils;
+use Test::More;
+use TwTasks::Sidecar;
+
+my $program = TwTasks::Sidecar::program();
+my $directory = PostgreSQL::Test::Utils::tempdir();
+
+sub config
+{
+	my ($name, $text) = @_;
+
+	return TwTasks::Sidecar::write_config("$directory/$name.yaml", $text);
+}
+
+my $right = config('right', <<'YAML');
+postgres: "host=/nowhere dbname=app user=u password=s3cret"
+handlers:
+  - types: [TASK]
+    command: [/bin/true]
+YAML
+my $wrong = config('wrong', <<'YAML');
+handlers:
+  - types: [TASK]
+    command: [/bin/true]
+    timeout: 5
+YAML
+
+command_like([ $program, '--version' ], qr/^twtasksd \d+\.\d+/, '--version');
+command_like([ $program, '--help' ],
+	qr/Usage:.*--check-config.*Signals:.*TERM/s, '--help');
+command_checks_all([$program], 2, [qr/^$/], [qr/Usage:/],
+	'without arguments: usage, and exit status 2');
+command_checks_all([ $program, '--nonsense' ],
+	2, [qr/^$/], [qr/nonsense/], 'an unrecognized option');
+command_checks_all([ $program, '--config', $right, 'more' ],
+	2, [qr/^$/], [qr/Usage:/], 'an argument too many');
+
+command_checks_all(
+	[ $program, '--config', $right, '--check-config' ],
+	0, [qr/right\.yaml: the configuration is right/],
+	[qr/^$/], '--check-config of a right one');
+foreach my $mode ([], ['--check-config'], ['--print-config'])
+{
+	command_checks_all(
+		[ $program, '--config', $wrong, @$mode ],
+		3,
+		[qr/^$/],
+		[qr/wrong\.yaml:4: handlers\[0\]\.timeout: /],
+		"a wrong one is refused, with file, line and key: @$mode");
+}
+command_checks_all(
+	[ $program, '--config', "$directory/missing.yaml", '--check-config' ],
+	3, [qr/^$/],
+	[qr/missing\.yaml.*No such file/],
+	'a missing one');
+chmod oct 666, $right;
+command_checks_all([ $program, '--config', $right, '--check-config' ],
+	3, [qr/^$/], [qr/right\.yaml/], 'one that anybody may write');
+chmod oct 600, $right;
+
+# What is printed can be read again, and says the same.
+my ($printed, $error) =
+  run_command([ $program, '--config', $right, '--print-config' ]);
+
+like($printed, qr/^drain: 30s$/m, '--print-config fills in the defaults');
+unlike($printed, qr/s3cret/, 'and does not show a password');
+my $again = config('again', "$printed\n");
+
+my ($reprinted) =
+  run_command([ $program, '--config', $again, '--print-config' ]);
+
+is($reprinted, $printed, 'it can be read again');
+
+done_testing();

@@ -1,0 +1,139 @@
+# 090_idle.pl -- a sidecar that has nothing to do does next to nothing, and
+# needs little memory, even when a hundred thousand tasks wait in it.
+
+use strict;
+use warnings FATAL => 'all';
+
+use List::Util qw(sum0);
+use PostgreSQL::Test::Utils;
+use Test::More;
+use TwTasks::Cluster;
+use TwTasks::Ledger;
+use TwTasks::Sidecar;
+use TwTasks::Wait;
+
+use constant SECONDS => 10;
+
+my $ledger = TwTasks::Ledger->new;
+
+sub start
+{
+	my ($kind) = @_;
+	my $libraries =
+	  $kind eq 'ring' ? 'twtasks,pg_stat_statements' : 'pg_stat_statements';
+	my $node = TwTasks::Cluster->create(
+		$kind,
+		queue => $kind,
+		conf => { shared_preload_libraries => "'$libraries'" });
+
+	$node->value('CREATE EXTENSION pg_stat_statements');
+	my $sidecar = TwTasks::Sidecar->start(
+		$node, $kind,
+		log => { level => 'debug' },
+		handlers => [
+			{ types => ['NOOP'], noop => JSON::PP::true },
+			{ types => ['WORKER'], worker => $ledger->worker },
+			{
+				types => ['GATED|*'],
+				concurrency => 1,
+				command => $ledger->command('gate')
+			}
+		]);
+
+	$sidecar->wait_until_idle;
+	return { kind => $kind, node => $node, sidecar => $sidecar };
+}
+
+sub statements
+{
+	my ($case) = @_;
+
+	return $case->{node}->value(
+		'SELECT coalesce(sum(calls), 0)
+		FROM pg_stat_statements WHERE userid = \'sidecar\'::regrole');
+}
+
+# What is done at the start and then once in a while is not what we look for.
+sub wait_until_settled
+{
+	my ($case) = @_;
+
+	wait_for(
+		sub {
+			$case->{node}->value(
+				'SELECT count(*) FROM pg_stat_statements
+				WHERE query ~ \'promote_tasks|recover_tasks|expire_tasks|make_partitions|clean_tasks\'
+				  AND userid = \'sidecar\'::regrole') == 5;
+		},
+		"the duties of $case->{kind} to be done once");
+	return;
+}
+
+sub note_use
+{
+	my ($case) = @_;
+
+	$case->{statements} = statements($case);
+	$case->{processor} = $case->{sidecar}->processor_time;
+	return;
+}
+
+my @cases = map { start($_) } qw(ring notify);
+
+wait_until_settled($_) foreach @cases;
+note_use($_)           foreach @cases;
+watch_for(SECONDS);
+foreach my $case (@cases)
+{
+	my $kind = $case->{kind};
+	my $processor = $case->{sidecar}->processor_time - $case->{processor};
+	my $statements = statements($case) - $case->{statements};
+
+	note("$kind: $statements statements, $processor s of processor time");
+	cmp_ok($statements, '<', SECONDS,
+		"$kind: less than a statement per second");
+	cmp_ok(
+		$processor, '<',
+		0.02 * SECONDS,
+		"$kind: less than 2 % of a processor");
+	cmp_ok($case->{sidecar}->memory('VmRSS'),
+		'<', 32 * 1024, "$kind: less than 32 MB of memory");
+}
+
+my ($ring, $notify) = @cases;
+
+is($notify->{sidecar}->stop, 0, 'the sidecar stops in order');
+$notify->{node}->stop;
+
+# ---- many that wait ----
+
+my $sidecar = $ring->{sidecar};
+
+# So many types that no limit for one of them keeps the memory empty.
+foreach my $n (1 .. 25)
+{
+	$ring->{node}->add_many("GATED|$n", 6_000, 6_000);
+}
+# The first 1,024 of each come by triggers, the others by sweeps.
+wait_ok(
+	sub {
+		sum0($sidecar->log =~ /found (\d+) tasks/g) > 75_000;
+	},
+	'about a hundred thousand triggers are in memory');
+my $memory = $sidecar->memory('VmRSS');
+
+note("$memory kB");
+cmp_ok($memory, '<', 64 * 1024, 'in less than 64 MB');
+cmp_ok($sidecar->memory('VmHWM'), '<', 96 * 1024, 'and never in much more');
+cmp_ok(sum0($sidecar->log =~ /found (\d+) tasks/g),
+	'<=', 100_000, 'the others stay in the database');
+
+# It is not busy with them either.
+my $before = $sidecar->processor_time;
+
+watch_for(2);
+cmp_ok($sidecar->processor_time - $before,
+	'<', 0.2, 'they cost little processor time');
+$sidecar->kill9;
+
+done_testing();

@@ -1,0 +1,189 @@
+# 091_roles.pl -- nobody needs to be a superuser: a producer adds and no more,
+# a sidecar does its work and no more, an operator and a viewer do theirs.
+
+use strict;
+use warnings FATAL => 'all';
+
+use PostgreSQL::Test::Utils;
+use Test::More;
+use TwTasks::Cluster;
+use TwTasks::Ledger;
+use TwTasks::Sidecar;
+use TwTasks::Wait;
+
+my $node = TwTasks::Cluster->create('main');
+my $ledger = TwTasks::Ledger->new;
+
+$node->value(<<'SQL');
+	CREATE ROLE operator LOGIN IN ROLE twtasks_operator;
+	CREATE ROLE viewer LOGIN IN ROLE twtasks_viewer;
+	CREATE ROLE stranger LOGIN;
+SQL
+is($node->value(<<'SQL'), '0', 'none of the roles is more than it says');
+		SELECT count(*) FROM pg_roles
+		WHERE (rolname LIKE 'twtasks%' OR rolname IN ('sidecar', 'producer'))
+		  AND (rolsuper OR rolcreaterole OR rolcreatedb OR rolreplication OR rolbypassrls)
+SQL
+is( $node->value(
+		<<'SQL'), 'twtasks_worker', 'the sidecar is a worker, and that is all');
+		SELECT string_agg(roleid::regrole::text, ' ') FROM pg_auth_members
+		WHERE member = 'sidecar'::regrole
+SQL
+
+my $sidecar = TwTasks::Sidecar->start(
+	$node, 'a',
+	handlers => [
+		{ types => ['TASK'], command => $ledger->command },
+		{ types => ['ERROR'], command => $ledger->command(undef, 65) },
+		{
+			types => ['GATED'],
+			stuck => 'retry',
+			command => $ledger->command('gate')
+		}
+	]);
+my %session = map { $_ => $node->session($_) }
+  qw(producer sidecar operator viewer stranger);
+
+sub may
+{
+	my ($who, $sql, $name) = @_;
+	my $text = $session{$who}->try($sql);
+
+	unlike($text, qr/^ERROR/m, "$who: $name");
+	return $text;
+}
+
+sub may_not
+{
+	my ($who, $sql, $name) = @_;
+
+	return like(
+		$session{$who}->try($sql),
+		qr/^ERROR:  42501: permission denied/m,
+		"$who: not $name");
+}
+
+# ---- the producer, and the sidecar's work ----
+
+my $task =
+  may('producer', 'SELECT task_id FROM twtasks.add_task(\'TASK\')', 'adds');
+my $error =
+  may('producer',
+	'SELECT task_id FROM twtasks.add_tasks(\'[{"type": "ERROR"}]\'::jsonb)',
+	'adds many');
+my $later = may(
+	'producer',
+	'SELECT task_id FROM twtasks.add_task(\'TASK\', run_after => now() + interval \'300 ms\')',
+	'adds for later');
+my $expired = may(
+	'producer',
+	'SELECT task_id FROM twtasks.add_task(\'OTHER\', expires => now() + interval \'1 ms\')',
+	'adds what expires');
+my $gated =
+  may('producer', 'SELECT task_id FROM twtasks.add_task(\'GATED\')', 'adds');
+
+wait_ok(
+	sub {
+			 $node->status_of($task) eq 'DONE'
+		  && $node->status_of($later) eq 'DONE'
+		  && $node->status_of($error) eq 'ERROR'
+		  && $ledger->starts($gated);
+	},
+	'the sidecar runs them');
+$sidecar->kill9;
+$sidecar->run;
+$ledger->release('gate', 10);
+wait_ok(
+	sub { $node->status_of($gated) eq 'DONE' },
+	'it also clears up after one that is gone');
+$node->value(
+	'SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+	WHERE application_name = \'twtasksd control\'');
+wait_ok(
+	sub {
+		$node->value(
+			'SELECT count(*) FROM pg_inherits
+			WHERE inhparent = \'twtasks.finished_task\'::regclass') > 5;
+	},
+	'makes partitions');
+is( $node->value(
+		'SELECT string_agg(DISTINCT usename, \' \') FROM pg_stat_activity
+		WHERE application_name LIKE \'twtasksd %\''),
+	'sidecar',
+	'all as the role that it logged in as');
+unlike(
+	$sidecar->log(0),
+	qr/permission denied/,
+	'and was never denied anything');
+
+# ---- what is not theirs ----
+
+my @tables = map { "twtasks.$_" }
+  qw(task finished_task finished_task_default unique_key node transition);
+
+foreach my $who (qw(producer sidecar operator viewer stranger))
+{
+	may_not($who, $_, $_)
+	  foreach 'SELECT FROM twtasks.task', 'DELETE FROM twtasks.task',
+	  'UPDATE twtasks.finished_task SET status = \'FAILED\'',
+	  'INSERT INTO twtasks.audit DEFAULT VALUES',
+	  'TRUNCATE twtasks.unique_key',
+	  'SELECT twtasks.apply_stuck_rule(\'{}\', \'\')',
+	  'SELECT twtasks.change_task(\'cancel\', NULL, NULL, NULL, NULL)',
+	  'SELECT twtasks.queue_trigger(NULL, 0, \'\', \'\', 0::smallint, 0, NULL)',
+	  'CREATE TABLE twtasks.mine ()';
+}
+$node->value(
+	'CREATE FUNCTION public.trap() RETURNS trigger LANGUAGE plpgsql
+	AS $$ BEGIN RETURN NEW; END $$; GRANT EXECUTE ON FUNCTION public.trap TO PUBLIC'
+);
+foreach my $who (qw(producer sidecar operator viewer stranger))
+{
+	my @made = grep {
+		$session{$who}->try(
+			"CREATE TRIGGER trap BEFORE UPDATE ON $_
+			FOR EACH ROW EXECUTE FUNCTION public.trap()") !~ /^ERROR:  42501/
+	} @tables;
+
+	is("@made", '', "$who: not a trigger on a table");
+}
+foreach my $who (qw(sidecar operator viewer stranger))
+{
+	may_not($who, 'SELECT twtasks.add_task(\'TASK\')', 'add');
+}
+foreach my $who (qw(producer operator viewer stranger))
+{
+	may_not($who, "SELECT twtasks.$_", $_)
+	  foreach 'grab_tasks(\'{}\', \'{}\', 0, 0, \'{}\', \'{}\')',
+	  'finish_tasks(\'{}\', \'{}\', \'{}\', \'{}\', \'{}\', NULL, NULL)',
+	  'start_node(\'mine\')', 'recover_tasks()', 'clean_tasks()',
+	  'execute_tasks(\'f\', NULL, \'{}\', \'{}\', 0, 0, \'{}\', \'{}\')';
+}
+foreach my $who (qw(producer sidecar viewer stranger))
+{
+	may_not($who, "SELECT twtasks.resume_task('$error', 2)", 'resume');
+}
+may_not('stranger', "SELECT FROM twtasks.$_", "look at $_")
+  foreach qw(tasks stats nodes audit);
+may_not('producer', 'SELECT FROM twtasks.tasks', 'look at tasks');
+may_not('sidecar', 'SELECT FROM twtasks.audit', 'look at the audit');
+
+# ---- operator and viewer ----
+
+may($_,
+	'SELECT count(*) FROM twtasks.tasks, twtasks.stats, twtasks.nodes',
+	'looks at tasks') foreach qw(operator viewer);
+like(
+	may('operator',
+		"SELECT result FROM twtasks.fail_task('$error', 2, 'not worth it')",
+		'gives up what is in ERROR'),
+	qr/^changed$/,
+	'with success');
+is( may('viewer',
+		"SELECT actor, action, reason FROM twtasks.audit",
+		'looks at the audit'),
+	'operator|fail|not worth it',
+	'which names who did it');
+is($sidecar->stop, 0, 'the sidecar stops in order');
+
+done_testing();
