@@ -12,8 +12,8 @@
  * Errors
  *		22023			days_ahead out of range
  *
- * Locks		the default partition exclusively, for a moment and only when one
- *				is made; gives up after lock_timeout (1 s) and is to be called
+ * Locks		twtasks.finished_task exclusively, for a moment and only when a
+ *				partition is made; gives up after lock_timeout (1 s) and is to be called
  *				again
  */
 CREATE FUNCTION twtasks.make_partitions(days_ahead integer DEFAULT 7)
@@ -36,17 +36,16 @@ BEGIN
 	FOR day IN SELECT first + n FROM generate_series(0, days_ahead) n LOOP
 		name := 'finished_task_' || to_char(day, 'YYYYMMDD');
 		CONTINUE WHEN to_regclass('twtasks.' || name) IS NOT NULL;
-		-- In the order of a finish, which takes the whole and then its part.
-		LOCK TABLE ONLY twtasks.finished_task IN SHARE UPDATE EXCLUSIVE MODE;
+		-- In the order of a finish, which takes the whole and then its part; and
+		-- so that none is on its way to a part that will not be its own any more.
+		LOCK TABLE ONLY twtasks.finished_task IN ACCESS EXCLUSIVE MODE;
 		LOCK TABLE twtasks.finished_task_default IN ACCESS EXCLUSIVE MODE;
 		-- Rows that are there already stay where they are until they are cleaned.
 		CONTINUE WHEN EXISTS (SELECT FROM twtasks.finished_task_default f
 							  WHERE f.state_time >= day AND f.state_time < day + 1);
-		EXECUTE format('CREATE TABLE twtasks.%I (LIKE twtasks.finished_task INCLUDING ALL)', name);
-		EXECUTE format('CREATE INDEX %I ON twtasks.%I (id)', name || '_id', name);
-		-- Attached, since making it a partition at once would lock out every finish.
-		EXECUTE format('ALTER TABLE twtasks.finished_task ATTACH PARTITION twtasks.%I '
+		EXECUTE format('CREATE TABLE twtasks.%I PARTITION OF twtasks.finished_task '
 					   'FOR VALUES FROM (%L) TO (%L)', name, day, day + 1);
+		EXECUTE format('CREATE INDEX %I ON twtasks.%I (id)', name || '_id', name);
 		made := made + 1;
 	END LOOP;
 	RETURN made;

@@ -98,6 +98,8 @@ AS $$
 	SELECT 'today ' || to_char(to_date(right(name, 8), 'YYYYMMDD')
 							   - (clock_timestamp() AT TIME ZONE 'UTC')::date, 'SG00')
 $$;
+-- First its keys, then itself.
+SELECT pg_temp.dropped(twtasks.clean_tasks('2 days'));
 SELECT pg_temp.dropped(twtasks.clean_tasks('2 days'));
 SELECT pg_temp.dropped(twtasks.clean_tasks('2 days'));
 SELECT * FROM pg_temp.partitions ORDER BY partition COLLATE "C";
@@ -109,9 +111,7 @@ FROM unnest('{key 11,key 13,key 14}'::text[]) k(key), twtasks.add_task('A', key 
 ORDER BY key;
 
 -- "Keep nothing" still keeps today: its day is not over.
-SELECT pg_temp.dropped(twtasks.clean_tasks('0'));
-SELECT pg_temp.dropped(twtasks.clean_tasks('0'));
-SELECT pg_temp.dropped(twtasks.clean_tasks('0'));
+SELECT pg_temp.dropped(twtasks.clean_tasks('0')) FROM generate_series(1, 5);
 SELECT * FROM pg_temp.partitions ORDER BY partition COLLATE "C";
 SELECT pg_temp.state(pg_temp.id(2));
 

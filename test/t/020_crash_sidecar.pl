@@ -71,14 +71,15 @@ sub wait_for_status
 		"task to be $status");
 }
 
-# The first task is done, the grab of the second waits for a lock.
+# The handler of the first task has ended; its finish and the grab of the
+# second wait for a lock.
 sub bring_to_grab
 {
 	my ($case) = @_;
-	my $lock = $node->lock_grabs;
+	my $lock = $node->lock_tasks;
 
 	$ledger->release($case->{gate});
-	wait_for_status($case->{first}, 'DONE');
+	wait_for_lock('finish');
 	wait_for_lock('grab');
 	return $lock;
 }
@@ -93,9 +94,10 @@ my %kill_when = (
 		my ($case) = @_;
 		my $lock = bring_to_grab($case);
 
-		# the server does not notice, and executes it
+		# the server does not notice, and executes both
 		$case->{sidecar}->kill9;
 		$lock->close;
+		wait_for_status($case->{first}, 'DONE');
 		wait_for_status($case->{second}, 'PROCESSING');
 	},
 	grabbed => sub {
@@ -104,6 +106,7 @@ my %kill_when = (
 
 		$case->{sidecar}->freeze;
 		$lock->close;
+		wait_for_status($case->{first}, 'DONE');
 		wait_for_status($case->{second}, 'PROCESSING');
 		$case->{sidecar}->kill9;
 	},

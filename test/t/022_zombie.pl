@@ -55,13 +55,14 @@ my $first = $node->add_task('COMES');
 wait_for(sub { $ledger->select('start') == 3 }, 'three starts');
 
 my $comes = $node->add_task('COMES');
-my $lock = $node->lock_grabs;
+my $lock = $node->lock_tasks;
 
 $ledger->release('comes');
 wait_for(sub { $node->waits_for_lock('grab') }, 'grab to wait for the lock');
-wait_for(sub { state_is($first, 'DONE') }, 'the first to be done');
+wait_for(sub { $node->waits_for_lock('finish') }, 'finish to wait for it');
 $zombie->freeze;
 $lock->close;
+wait_for(sub { state_is($first, 'DONE') }, 'the first to be done');
 wait_for(sub { state_is($comes, 'PROCESSING') }, 'grab to be committed');
 $ledger->release('ends');
 wait_for(sub { $ledger->ends($ends) }, 'end of the handler');

@@ -150,7 +150,19 @@ sub tasks
 		"SELECT count(*) FROM twtasks.tasks WHERE $condition");
 }
 
-# Locks a task's row: grab and finish wait until the session is closed.
+# Locks the tasks against any change: grab, finish and all else wait until the
+# session is closed.
+sub lock_tasks
+{
+	my ($self) = @_;
+	my $session = $self->session;
+
+	$session->query('BEGIN; LOCK TABLE twtasks.task IN SHARE MODE');
+	return $session;
+}
+
+# Locks a task's row: its finish waits until the session is closed; a grab
+# leaves it out.
 sub lock_task
 {
 	my ($self, $id) = @_;
@@ -158,17 +170,6 @@ sub lock_task
 
 	$session->query(
 		"BEGIN; SELECT FROM twtasks.task WHERE id = '$id' FOR UPDATE");
-	return $session;
-}
-
-# A session without which no grab can begin; it holds up ticks as well, but no
-# finish.
-sub lock_grabs
-{
-	my ($self) = @_;
-	my $session = $self->session;
-
-	$session->query('BEGIN; LOCK TABLE twtasks.node IN ACCESS EXCLUSIVE MODE');
 	return $session;
 }
 
