@@ -305,14 +305,36 @@ next_flight(Grab *grab)
 	return batch == NULL ? NULL : add_flight(grab, batch);
 }
 
+/* They were never sent, so a drain need not wait for them. */
+static void
+drop_held(Grab *grab)
+{
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify(iter, &grab->flights)
+	{
+		Flight	   *flight = dlist_container(Flight, node, iter.cur);
+
+		if (!flight->is_held)
+			continue;
+		batch_drop(flight->batch);
+		remove_flight(flight);
+	}
+}
+
 void
 grab_pump(Grab *grab)
 {
 	if (!pg_is_up(grab->pg) || !node_is_alive(grab->node) ||
 		loop_timer_active(grab->pause))
 		return;
-	if (resolve_unknown(grab) || grab->is_stopped)
+	if (resolve_unknown(grab))
 		return;
+	if (grab->is_stopped)
+	{
+		drop_held(grab);
+		return;
+	}
 	while (pg_in_flight(grab->pg) < GRABS_AHEAD)
 	{
 		Flight	   *flight = next_flight(grab);

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "heap.h"
+#include "log.h"
 #include "loop.h"
 
 typedef struct TurnFn
@@ -380,11 +381,23 @@ new_base(void)
 	return base;
 }
 
+/*
+ * A library that closes its descriptor by itself takes it out of epoll, about
+ * which libevent then complains: nothing that a person should see.
+ */
+static void
+log_libevent(int severity, const char *text)
+{
+	log_line(severity >= EVENT_LOG_ERR ? TWT_LOG_ERROR : TWT_LOG_DEBUG,
+			 "loop", "%s", text);
+}
+
 Loop *
 loop_new(void)
 {
 	Loop	   *loop = palloc0(sizeof(Loop));
 
+	event_set_log_callback(log_libevent);
 	loop->base = new_base();
 	loop->timerfd = timerfd_create(CLOCK_BOOTTIME,
 								   TFD_NONBLOCK | TFD_CLOEXEC);

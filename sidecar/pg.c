@@ -269,7 +269,11 @@ pg_close(Pg *pg)
 	pfree(pg);
 }
 
-/* libpq may change its socket while it connects. */
+/*
+ * libpq may change its socket while it connects, and closes it by itself when
+ * a write fails.  Then no event will ever tell; and since we may be inside a
+ * call of one who does not expect an answer yet, the timer does.
+ */
 static void
 watch(Pg *pg, int want)
 {
@@ -279,6 +283,11 @@ watch(Pg *pg, int want)
 	{
 		loop_io_free(pg->io);
 		pg->io = NULL;
+	}
+	if (fd < 0)
+	{
+		loop_timer_start(pg->timer, 0);
+		return;
 	}
 	if (pg->io == NULL)
 		pg->io = loop_io_new(pg->loop, fd, on_ready, pg);
@@ -575,7 +584,7 @@ on_ready(void *arg, int ready)
 		flush(pg);
 }
 
-/* Also the end of an attempt that takes too long. */
+/* Also the end of an attempt that takes too long, or of a broken connection. */
 static void
 connect_now(void *arg)
 {
@@ -590,9 +599,10 @@ connect_now(void *arg)
 	const char *values[] = {name, "read-write", "10", "3", "3", "15000",
 	"UTF8", pg->conninfo, NULL};
 
-	if (pg->state == STATE_CONNECTING || pg->state == STATE_SETTING_UP)
+	if (pg->state != STATE_NEW && pg->state != STATE_WAITING)
 	{
-		go_down(pg, "could not connect in time");
+		go_down(pg, PQsocket(pg->conn) < 0 ? PQerrorMessage(pg->conn) :
+				"could not connect in time");
 		pfree(name);
 		return;
 	}
