@@ -331,6 +331,8 @@ sub after_answer
 		$self->close_link($link);
 		return;
 	}
+	# several calls may have been lost; the late one comes after all of them
+	return if @{ $link->{calls} };
 	foreach my $held (splice @{ $self->{held} })
 	{
 		my $awaited =
