@@ -332,14 +332,20 @@ sub after_answer
 		return;
 	}
 	# several calls may have been lost; the late one comes after all of them
-	return if @{ $link->{calls} };
 	foreach my $held (splice @{ $self->{held} })
 	{
 		my $awaited =
 		  $held->{name} eq 'grab' ? 'resolve_grab' : $held->{name};
 
-		if   ($name eq $awaited) { write_to($held, 'server', $held->{late}) }
-		else                     { push @{ $self->{held} }, $held }
+		$held->{is_due} ||= $name eq $awaited;
+		if ($held->{is_due} && !@{ $link->{calls} })
+		{
+			write_to($held, 'server', $held->{late});
+		}
+		else
+		{
+			push @{ $self->{held} }, $held;
+		}
 	}
 	return;
 }
