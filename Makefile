@@ -14,7 +14,7 @@ SUDO = $(if $(DESTDIR),,$(shell test -w "$$($(PG_CONFIG) --pkglibdir)" || echo s
 .DEFAULT_GOAL = all
 .PHONY: all extension sidecar version install uninstall demo check unit \
 	installcheck isolation pgtap tap format format-check lint asan valgrind \
-	bench docs clean help
+	bench bench-peers docs clean help
 
 all: extension sidecar ## builds the extension and the sidecar
 
@@ -74,6 +74,9 @@ valgrind: ## unit tests under valgrind
 
 bench: install ## measures, on a server of its own
 	@bench/run
+
+bench-peers: install ## measures the peers and us: bench/peers/README.md
+	@bench/peers/run
 
 docs: sidecar ## writes the pages of docs/ that come from the sources
 	@scripts/docs

@@ -1,0 +1,116 @@
+"""The private cluster: databases, and what they cost."""
+
+import contextlib
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+
+class Psql:
+    """One session, kept open, that answers statements with single values."""
+
+    def __init__(self, database: str) -> None:
+        self.process = subprocess.Popen(
+            ["psql", "-X", "-q", "-At", "-v", "ON_ERROR_STOP=1", "-d", database],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def ask(self, sql: str) -> str:
+        assert self.process.stdin and self.process.stdout
+        self.process.stdin.write(f"{sql.strip().rstrip(';')};\n\\echo .\n")
+        self.process.stdin.flush()
+        lines = []
+        while (line := self.process.stdout.readline()) != ".\n":
+            if not line:
+                raise RuntimeError(f"the database did not answer: {sql}")
+            lines.append(line.rstrip("\n"))
+        return "\n".join(lines)
+
+    def close(self) -> None:
+        self.process.communicate()
+
+
+@contextlib.contextmanager
+def session(database: str) -> Iterator[Psql]:
+    psql = Psql(database)
+    try:
+        yield psql
+    finally:
+        psql.close()
+
+
+def run(database: str, *statements: str) -> str:
+    arguments = [word for statement in statements for word in ("-c", statement)]
+    return subprocess.run(
+        ["psql", "-X", "-q", "-At", "-v", "ON_ERROR_STOP=1", "-d", database, *arguments],
+        stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+
+
+def exists(database: str) -> bool:
+    return run("postgres", f"SELECT count(*) FROM pg_database WHERE datname = '{database}'") == "1"
+
+
+def create(database: str, template: str = "template0") -> None:
+    run("postgres", f'CREATE DATABASE "{database}" TEMPLATE "{template}" STRATEGY file_copy')
+
+
+def drop(database: str) -> None:
+    run("postgres", f'DROP DATABASE IF EXISTS "{database}" WITH (FORCE)')
+
+
+@contextlib.contextmanager
+def fresh(template: str) -> Iterator[str]:
+    """A copy of the template, gone afterwards; the server's buffers settled."""
+    create("bench", template)
+    try:
+        run("postgres", "CHECKPOINT")
+        yield "bench"
+    finally:
+        drop("bench")
+
+
+def _cpu_ticks(stat: str) -> tuple[int, int]:
+    """Parent's process id, and own time with that of the children waited for."""
+    fields = stat.rpartition(")")[2].split()
+    return int(fields[1]), sum(int(fields[i]) for i in (11, 12, 13, 14))
+
+
+def cpu_seconds(roots: list[int]) -> float:
+    """CPU time of these processes and of all below them."""
+    parent, ticks = {}, {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            pid = int(path.parent.name)
+            parent[pid], ticks[pid] = _cpu_ticks(path.read_text(encoding="latin1"))
+    total = 0
+    for pid in ticks:
+        above: int | None = pid
+        while above and above not in roots:
+            above = parent.get(above)
+        total += ticks[pid] if above else 0
+    return total / os.sysconf("SC_CLK_TCK")
+
+
+def postmaster() -> int:
+    path = Path(os.environ["TWT_CLUSTER"]) / "data" / "postmaster.pid"
+    return int(path.read_text(encoding="utf-8").split("\n", 1)[0])
+
+
+class Costs:
+    """What the server did since this was made; complete when its clients are gone."""
+
+    def __init__(self, database: str) -> None:
+        self.database = database
+        self.begin = self._read()
+
+    def _read(self) -> tuple[float, ...]:
+        wal, commits = run(
+            self.database, "SELECT pg_current_wal_insert_lsn() - '0/0', "
+            "xact_commit FROM pg_stat_database WHERE datname = current_database()").split("|")
+        return float(wal), float(commits), cpu_seconds([postmaster()])
+
+    def per_task(self, tasks: int, workers_cpu: float) -> dict[str, float]:
+        wal, commits, server = (
+            (b - a) / max(1, tasks) for a, b in zip(self.begin, self._read(), strict=True))
+        return {"wal_bytes": round(wal), "commits": commits, "server_cpu_us": server * 1e6,
+                "worker_cpu_us": workers_cpu * 1e6 / max(1, tasks)}

@@ -1,0 +1,113 @@
+"""Which charts are drawn of the results."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from . import curves
+from .stats import Key, summarize
+from .svg import Chart, Dot, Row, draw
+
+Summary = dict[Key, dict[str, dict[str, float]]]
+
+
+def dot(spread: dict[str, float], hollow: bool = False) -> Dot:
+    return Dot(spread["median"], spread["least"], spread["most"], hollow)
+
+
+def keys(summary: Summary, workload: str, parameters: str = "") -> list[Key]:
+    return [key for key in summary if key[0] == workload and key[1] == parameters]
+
+
+def row(key: Key, dots: list[Dot], joined: bool = False) -> Row:
+    return Row(key[2], key[3], dots, key[2] == "twtasks", joined)
+
+
+def by_value(rows: list[Row], falling: bool) -> list[Row]:
+    def value(each: Row) -> float:
+        return each.dots[0].value if each.dots else 0.0
+    return sorted(rows, key=value, reverse=falling)
+
+
+def burn(summary: Summary, sizes: dict[str, Any]) -> Chart:
+    rows = [row(key, [dot(summary[key]["rate"])]) for key in keys(summary, "burn")]
+    return Chart("Burn-down: tasks done per second",
+                 f"up to {sizes['tasks']:,} no-op tasks of 256 bytes; median and range of "
+                 f"{sizes['rounds']} rounds; right is better", "tasks/s", by_value(rows, True))
+
+
+def latency(summary: Summary, _sizes: dict[str, Any]) -> Chart:
+    rows = [row(key, [dot(summary[key]["p50"]), dot(summary[key]["p99"], True)], True)
+            for key in keys(summary, "latency")]
+    return Chart("Latency of a single task",
+                 "from the return of the commit to the start of the handler; left is better",
+                 "ms", by_value(rows, False), ("median", "99th percentile"))
+
+
+def commits(summary: Summary, _sizes: dict[str, Any]) -> Chart:
+    rows = [row(key, [dot(summary[key]["rate"]), dot(summary[key]["plain"], True)], True)
+            for key in keys(summary, "commits", "clients 64")]
+    return Chart("Commits of a row with one task each, 64 clients",
+                 "and of the row alone; right is better", "commits/s",
+                 by_value(rows, True), ("with a task", "without"))
+
+
+def bulk(summary: Summary, _sizes: dict[str, Any]) -> Chart:
+    rows = [row(key, [dot(summary[key]["rate"])]) for key in keys(summary, "bulk")]
+    return Chart("Tasks added, 1,000 in each statement", "one client; right is better",
+                 "tasks/s", by_value(rows, True))
+
+
+def slow(summary: Summary, sizes: dict[str, Any]) -> Chart:
+    limit = sizes["slow_limit"] * 1000
+    rows = []
+    for key in keys(summary, "slow"):
+        ms = summary[key].get("ms")
+        rows.append(row(key, [dot(ms) if ms else Dot(limit, limit, limit, over=True)]))
+    return Chart("Slow tenant: ten fast tasks behind 10,000 slow ones",
+                 "until the last of the ten has started; a triangle: not within "
+                 f"{sizes['slow_limit']:g} s; left is better", "ms", by_value(rows, False))
+
+
+def opened(summary: Summary, _sizes: dict[str, Any]) -> Chart:
+    rates = sorted({key[1] for key in summary if key[0] == "open"}, key=lambda r: int(r.split()[1]))
+    rows = []
+    for rate in rates:
+        found = [row(key, [dot(summary[key]["p50"]), dot(summary[key]["p99"], True)], True)
+                 for key in keys(summary, "open", rate)]
+        for each in by_value(found, False):
+            each.note = f"{rate.split()[1]} tasks/s"
+            rows.append(each)
+    return Chart("Latency at a fixed rate",
+                 "from when a task was due to be added to the start of its handler; "
+                 "left is better", "ms", rows, ("median", "99th percentile"))
+
+
+CHARTS: dict[str, Callable[[Summary, dict[str, Any]], Chart]] = {
+    "burn": burn, "latency": latency, "commits": commits, "bulk": bulk, "slow": slow,
+    "open": opened}
+
+
+def held(results: dict[str, Any]) -> dict[str, curves.Points]:
+    """Of the first round: p99 in each window."""
+    return {record["peer"]: [(point[0], point[2]) for point in record["metrics"]["series"]]
+            for record in results["records"]
+            if record["workload"] == "held" and record["round"] == 1}
+
+
+def write(directory: Path, results: dict[str, Any]) -> list[str]:
+    """Returns the names of the files."""
+    summary = summarize(results["records"])
+    names = []
+    for name, make in CHARTS.items():
+        if any(key[0] == name for key in summary):
+            chart = make(summary, results["sizes"])
+            (directory / f"{name}.svg").write_text(draw(chart), encoding="utf-8")
+            names.append(f"{name}.svg")
+    if found := held(results):
+        (directory / "held.svg").write_text(curves.draw(
+            "While a snapshot is held: p99 of the latency",
+            "from when a task was due to be added to the start of its handler; low is better",
+            "ms", found), encoding="utf-8")
+        names.append("held.svg")
+    return names

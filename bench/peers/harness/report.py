@@ -1,0 +1,193 @@
+"""The results as a page: tables of medians with ranges, and what to know of them."""
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from . import plots, targets
+from .stats import Key, key, rank, ratios, summarize
+from .svg import short
+
+Spread = dict[str, float]
+
+
+@dataclasses.dataclass
+class Column:
+    """A metric with its range; with a ratio, ours by theirs stands beside it."""
+
+    metric: str
+    head: str
+    ratio: bool = False
+    show: Callable[[float], str] = short
+
+
+def percent(value: float) -> str:
+    return f"{100 * value:.0f} %"
+
+
+TABLES: dict[str, tuple[str, list[Column]]] = {
+    "burn": ("Burn-down of no-op tasks of 256 bytes", [
+        Column("rate", "tasks/s", True), Column("tasks", "tasks"),
+        Column("commits", "commits/task"), Column("wal_bytes", "WAL bytes/task"),
+        Column("server_cpu_us", "server CPU µs/task"),
+        Column("worker_cpu_us", "worker CPU µs/task")]),
+    "latency": ("Single-task latency, return of the commit to start of the handler", [
+        Column("p50", "p50 ms", True), Column("p99", "p99 ms", True),
+        Column("call_p50", "p50 ms from the call"), Column("samples", "samples")]),
+    "enqueue": ("Enqueue, one task per transaction, by its own client", [
+        Column("rate", "tasks/s", True)]),
+    "bulk": ("Enqueue, 1,000 tasks per statement, by its own client", [
+        Column("rate", "tasks/s", True)]),
+    "commits": ("Commits of a row with one task added in each, and without", [
+        Column("rate", "commits/s with", True), Column("plain", "without"),
+        Column("part", "part", False, percent), Column("row", "same row, no task"),
+        Column("part_of_row", "part of that", False, percent)]),
+    "slow": ("Slow tenant: ten fast tasks behind 10,000 of a second, five at a time", [
+        Column("ms", "ms until the ten have started", True)]),
+    "sql": ("SQL handlers, one row updated by each", [
+        Column("rate", "tasks/s", True), Column("effects", "rows updated")]),
+    "exec": ("One-shot commands (/bin/true), beside a bare posix_spawn loop", [
+        Column("rate", "tasks/s", True), Column("spawn", "bare loop"),
+        Column("part", "part", False, percent)]),
+    "open": ("Open loop: latency from when a task was due", [
+        Column("p50", "p50 ms", True), Column("p95", "p95 ms"), Column("p99", "p99 ms", True),
+        Column("max", "max ms"), Column("not_started", "not started")]),
+    "chain": ("Chained tasks of 2.4 kB, each adds the next", [
+        Column("rate", "tasks/s", True), Column("tasks", "tasks"),
+        Column("commits", "commits/task")]),
+    "width": ("Burn-down with so many tasks at once", [Column("rate", "tasks/s", True)]),
+    "nodes": ("Burn-down by several workers", [Column("rate", "tasks/s", True)]),
+    "backlog": ("Burn-down beside waiting and finished tasks", [
+        Column("rate", "tasks/s", True), Column("empty", "without backlog"),
+        Column("part", "part", False, percent)]),
+    "held": ("A snapshot is held: first and last third", [
+        Column("rate_first", "tasks/s first"), Column("rate_last", "last", True),
+        Column("p99_first", "p99 ms first"), Column("p99_last", "last", True),
+        Column("dead", "dead tuples at the end")]),
+    "idle": ("Idle", [
+        Column("statements", "statements/s"), Column("server_cpu_percent", "server CPU %"),
+        Column("worker_cpu_percent", "worker CPU %")]),
+    "kill": ("Killed with 50 tasks running", [
+        Column("seconds", "s until all run again"), Column("again", "run again")]),
+}
+
+
+def cell(spread: Spread | None, show: Callable[[float], str]) -> str:
+    if spread is None:
+        return "–"
+    if show(spread["least"]) == show(spread["most"]):
+        return show(spread["median"])
+    return f"**{show(spread['median'])}** ({show(spread['least'])} .. {show(spread['most'])})"
+
+
+def times(spread: Spread | None) -> str:
+    if spread is None:
+        return "–"
+    low, middle, high = (factor(spread[k]) for k in ("least", "median", "most"))
+    return f"{middle} ×" if low == high else f"{middle} × ({low} .. {high})"
+
+
+def factor(value: float) -> str:
+    return short(value) if value >= 0.1 else f"1/{short(1 / value)}" if value > 0 else "0"
+
+
+def ours(k: Key, known: set[Key]) -> Key:
+    """What a peer is compared with: our best setting, same parameters if there are any."""
+    same = (k[0], k[1], "twtasks", "best")
+    if same in known:
+        return same
+    return next((x for x in known if x[0] == k[0] and x[2:] == ("twtasks", "best")), same)
+
+
+def over_text(results: dict[str, Any], k: Key) -> str:
+    for record in results["records"]:
+        if key(record) == k:
+            if record["metrics"].get("over_ms"):
+                return f"not within {record['metrics']['over_ms'] / 1000:g} s"
+            if record["metrics"].get("over_seconds"):
+                return f"not within {record['metrics']['over_seconds']:g} s"
+    return "–"
+
+
+def table(workload: str, results: dict[str, Any]) -> list[str]:
+    title, columns = TABLES[workload]
+    summary = {k: v for k, v in summarize(results["records"]).items() if k[0] == workload}
+    if not summary:
+        return []
+    parameters = any(k[1] for k in summary)
+    heads = ["system", "setting"] + (["with"] if parameters else [])
+    for column in columns:
+        heads += [column.head] + (["ours / theirs"] if column.ratio else [])
+    lines = [f"## {title}", "", "| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    for k, metrics in sorted(summary.items(), key=lambda item: (
+            rank(item[0][1]), order(results, item[0]))):
+        cells = [k[2], k[3]] + ([k[1]] if parameters else [])
+        for number, column in enumerate(columns):
+            spread = metrics.get(column.metric)
+            missing = number == 0 and spread is None
+            cells.append(over_text(results, k) if missing else cell(spread, column.show))
+            if column.ratio:
+                mine = ours(k, set(summary))
+                cells.append("" if mine == k else times(
+                    ratios(results["records"], mine, k, column.metric)))
+        lines.append("| " + " | ".join(cells) + " |")
+    return [*lines, *notes(workload, results), ""]
+
+
+def order(results: dict[str, Any], k: Key) -> int:
+    return [peer["name"] for peer in results["peers"]].index(k[2])
+
+
+def notes(workload: str, results: dict[str, Any]) -> list[str]:
+    lines = [f"* not measured: {m['peer']} ({m['setting']}): {m['reason'].splitlines()[0]}"
+             for m in results["missing"] if m["workload"] == workload]
+    for peer in results["peers"]:
+        said = (peer.get("published") or {}).get(workload)
+        if said:
+            lines.append(f"* published by others, not measured here: {peer['name']}: {said}")
+    return ["", *lines] if lines else []
+
+
+def versions(results: dict[str, Any]) -> list[str]:
+    lines = ["## What was compared", "",
+             "| system | version | language | history | what it does not do |",
+             "|---|---|---|---|---|"]
+    for peer in results["peers"]:
+        version = f"**MISSING**: {peer['missing']}" if peer["missing"] else peer["version"]
+        lines.append("| " + " | ".join([peer["name"], version, peer["language"], peer["history"],
+                                        "; ".join(peer["not"])]) + " |")
+    lines += ["", "| system | setting | what that is |", "|---|---|---|"]
+    for peer in results["peers"]:
+        for name, setting in peer["settings"].items():
+            lines.append(f"| {peer['name']} | {name} | {setting['text']} |")
+    return [*lines, ""]
+
+
+def head(results: dict[str, Any]) -> list[str]:
+    machine, server, sizes = results["machine"], results["server"], results["sizes"]
+    return [
+        "# twtasks beside its peers", "",
+        f"Median (least .. most) of {sizes['rounds']} rounds, the systems in turn in each; "
+        "\"ours / theirs\" is twtasks in its best setting by the system in that row, round by "
+        "round. Repeat it with `make bench-peers`.", "",
+        f"* machine: {machine['processors']} processors, {machine['processor']}, "
+        f"kernel {machine['kernel']}",
+        f"* PostgreSQL {server['server_version']}: " + ", ".join(
+            f"{name} {value}" for name, value in server.items() if name != "server_version"),
+        f"* twtasks at {results['commit']}",
+        "* sizes: " + ", ".join(f"{name} {value:g}" for name, value in sizes.items()), ""]
+
+
+def write(directory: Path, results: dict[str, Any]) -> None:
+    pictures = plots.write(directory, results)
+    lines = head(results)
+    missing = [peer["name"] for peer in results["peers"] if peer["missing"]]
+    if missing:
+        lines += [f"**Missing here: {', '.join(missing)}** (reasons below).", ""]
+    lines += [f"![{name}]({name})\n" for name in pictures]
+    lines += targets.table(results)
+    for workload in TABLES:
+        lines += table(workload, results)
+    lines += versions(results)
+    (directory / "results.md").write_text("\n".join(lines) + "\n", encoding="utf-8")

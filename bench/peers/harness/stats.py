@@ -1,0 +1,54 @@
+"""Percentiles, medians and ratios of what was measured."""
+
+import statistics
+from collections.abc import Sequence
+from typing import Any
+
+
+def percentile(values: Sequence[float], percent: float) -> float:
+    """The nearest rank; values are sorted."""
+    rank = -(-len(values) * percent // 100)
+    return values[max(0, min(len(values), int(rank)) - 1)]
+
+
+def spread(values: Sequence[float]) -> dict[str, float]:
+    return {"median": statistics.median(values), "least": min(values), "most": max(values)}
+
+
+Key = tuple[str, str, str, str]
+
+
+def rank(parameters: str) -> list[tuple[int, str]]:
+    """Sorts "clients 8" before "clients 64"."""
+    return [(int(word), "") if word.isdigit() else (0, word)
+            for word in parameters.replace(",", "").split()]
+
+
+def key(record: dict[str, Any]) -> Key:
+    """Workload, its parameters as text, peer, setting."""
+    parameters = ", ".join(f"{name} {value}" for name, value in record["parameters"].items())
+    return record["workload"], parameters, record["peer"], record["setting"]
+
+
+def summarize(records: Sequence[dict[str, Any]]) -> dict[Key, dict[str, dict[str, float]]]:
+    """Of each metric that is a number in at least one round: its spread."""
+    values: dict[Key, dict[str, list[float]]] = {}
+    for record in records:
+        metrics = values.setdefault(key(record), {})
+        for name, value in record["metrics"].items():
+            if isinstance(value, int | float):
+                metrics.setdefault(name, []).append(float(value))
+    return {k: {name: spread(v) for name, v in m.items()} for k, m in values.items()}
+
+
+def ratios(records: Sequence[dict[str, Any]], ours: Key, theirs: Key,
+           metric: str) -> dict[str, float] | None:
+    """Ours by theirs, round by round."""
+    by_round: dict[int, dict[Key, float]] = {}
+    for record in records:
+        value = record["metrics"].get(metric)
+        if isinstance(value, int | float) and key(record) in (ours, theirs):
+            by_round.setdefault(record["round"], {})[key(record)] = float(value)
+    found = [pair[ours] / pair[theirs] for pair in by_round.values()
+             if ours in pair and pair.get(theirs)]
+    return spread(found) if found else None

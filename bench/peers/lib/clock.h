@@ -1,0 +1,23 @@
+/*-------------------------------------------------------------------------
+ *
+ * clock.h
+ *		The machine's monotonic clock, which all drivers write down.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef BENCH_CLOCK_H
+#define BENCH_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+static inline int64_t
+now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+#endif

@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+"""Driver of twtasks: see ../README.md for what the commands mean."""
+
+import json
+import mmap
+import os
+import re
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+CONNINFO = " ".join(f"{key}={os.environ[name]}" for key, name in (
+    ("host", "PGHOST"), ("port", "PGPORT"), ("user", "PGUSER"), ("dbname", "PGDATABASE")))
+ADD = "SELECT twtasks.add_task('noop', $1::jsonb)"
+
+# What differs from the defaults of the sidecar, by setting and type.
+OPTIONS: dict[str, dict[str, str]] = {
+    "default": {},
+    "best": {
+        "noop": "window: 500, concurrency: 1500",
+        "sql": "window: 300, concurrency: 600, processes: 2",
+        "chain": "window: 300, concurrency: 600, processes: 2",
+        "chain-worker": "processes: 8, window: 32, concurrency: 256",
+        "exec": "concurrency: 16",
+    },
+    "python": {"noop": "window: 500, concurrency: 1500"},
+}
+
+PREPARE = """
+CREATE EXTENSION twtasks;
+SELECT twtasks.make_partitions();
+CREATE TABLE counter (id integer PRIMARY KEY, n bigint NOT NULL);
+INSERT INTO counter SELECT i, 0 FROM generate_series(0, 999) i;
+CREATE FUNCTION count_one(task twtasks.task_input) RETURNS void LANGUAGE sql
+AS $$ UPDATE counter SET n = n + 1 WHERE id = (task.data->>'i')::int % 1000 $$;
+CREATE FUNCTION add_next(task twtasks.task_input) RETURNS void LANGUAGE plpgsql
+AS $$
+BEGIN
+	IF (task.data->>'left')::int > 0 THEN
+		PERFORM twtasks.add_task('chain', jsonb_set(task.data, '{left}',
+			to_jsonb((task.data->>'left')::int - 1)));
+	END IF;
+END $$;
+"""
+
+
+def psql(sql: str) -> str:
+    result = subprocess.run(
+        ["psql", "-X", "-q", "-At", "-v", "ON_ERROR_STOP=1"],
+        input=sql, text=True, stdout=subprocess.PIPE, check=True)
+    return result.stdout.strip()
+
+
+def say(**values: object) -> None:
+    print(json.dumps(values), flush=True)
+
+
+def handler_lines(tally: Path) -> list[str]:
+    setting = os.environ.get("BENCH_SETTING", "best")
+    trace = os.environ.get("BENCH_TRACE") or "-"
+    slow_ms = os.environ.get("BENCH_SLOW_MS", "1000")
+    worker = f"worker: [{HERE}/worker, {tally}, \"{trace}\", \"{slow_ms}\", \"{CONNINFO}\"]"
+    python = f"worker: [/usr/bin/python3, {HERE}/worker.py, {tally}]"
+    limit = os.environ.get("BENCH_SLOW_LIMIT", "5")
+    chain = worker if os.environ.get("BENCH_CHAIN") == "worker" else "sql: public.add_next"
+    chain_options = "chain-worker" if chain == worker else "chain"
+    runners = {
+        "noop": python if setting == "python" else worker,
+        "slow": f"{worker}, window: {limit}, concurrency: {limit}, stuck: retry, timeout: 2h",
+        "sql": "sql: public.count_one",
+        "chain": chain,
+        "exec": "command: [/bin/true]",
+    }
+    lines = []
+    for kind, runner in runners.items():
+        options = OPTIONS[setting].get(chain_options if kind == "chain" else kind)
+        if kind == "noop" and (width := os.environ.get("BENCH_CONCURRENCY")):
+            options = f"window: {width}, concurrency: {width}"
+        lines.append(f"  - {{types: [{kind}], {runner}{', ' + options if options else ''}}}")
+    return lines
+
+
+def write_config(directory: Path, tally: Path) -> Path:
+    path = directory / "twtasks.yaml"
+    path.write_text("\n".join([f'postgres: "{CONNINFO}"', f"node: bench{os.getpid()}", "handlers:",
+                               *handler_lines(tally)]) + "\n", encoding="utf-8")
+    path.chmod(0o600)
+    return path
+
+
+def wait_ready(log: Path, sidecar: subprocess.Popen[bytes]) -> None:
+    until = time.monotonic() + 30
+    while "incarnation" not in log.read_text(encoding="utf-8"):
+        if sidecar.poll() is not None or time.monotonic() > until:
+            sys.exit(f"the sidecar does not start: {log.read_text(encoding='utf-8')}")
+        time.sleep(0.01)
+
+
+def serve() -> None:
+    stopped = []
+    signal.signal(signal.SIGTERM, lambda *_: stopped.append(True))
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        tally = directory / "tally"
+        tally.write_bytes(bytes(16))
+        log = directory / "log"
+        with log.open("wb") as errors:
+            sidecar = subprocess.Popen([os.environ["BENCH_SIDECAR"], "--config",
+                                        str(write_config(directory, tally))], stderr=errors)
+        try:
+            wait_ready(log, sidecar)
+            say(ready=time.monotonic_ns())
+            with tally.open("r+b") as file:
+                report(mmap.mmap(file.fileno(), 16), stopped, sidecar)
+        finally:
+            sidecar.terminate()
+            sidecar.wait()
+            sys.stderr.write(log.read_text(encoding="utf-8"))
+
+
+def report(tally: mmap.mmap, stopped: list[bool], sidecar: subprocess.Popen[bytes]) -> None:
+    """Says how many tasks were handled, whenever that changed."""
+    before = 0
+    while not stopped and sidecar.poll() is None:
+        first, handled = struct.unpack("qq", tally[:16])
+        if handled != before:
+            say(first=first, handled=handled, at=time.monotonic_ns())
+            before = handled
+        time.sleep(0.5 if os.environ.get("BENCH_QUIET") else 0.01)
+    if not stopped:
+        sys.exit("the sidecar has gone")
+
+
+def fill(kind: str, tasks: str, size: str, when: str = "now") -> None:
+    """1,000 tasks in each statement, a transaction each, over one connection."""
+    run_after = "NULL" if when == "now" else "now() + interval '1 day'"
+    sql = f"""SELECT count(*) FROM twtasks.add_tasks(ARRAY(SELECT
+        ROW('{kind}', d, NULL, NULL, NULL, NULL, {run_after}, NULL, NULL, NULL, NULL
+        )::twtasks.new_task FROM unnest($1::jsonb[]) d))"""
+    left = int(os.environ.get("BENCH_DEPTH", "100")) - 1
+    members = [f'"left":{left},'] if kind == "chain" else []
+    os.execv(HERE / "client", ["client", "fill", sql, size, tasks, "1000", *members])
+
+
+def client(command: str, *arguments: str) -> None:
+    os.execv(HERE / "client", ["client", command, ADD, *arguments])
+
+
+def version() -> None:
+    log = subprocess.run([os.environ["BENCH_SIDECAR"], "--version"],
+                         capture_output=True, text=True, check=True)
+    say(version=re.sub(r"^twtasksd[^0-9]*", "", log.stdout.strip()))
+
+
+def main() -> None:
+    command, arguments = sys.argv[1], sys.argv[2:]
+    trace = os.environ.get("BENCH_TRACE", "")
+    if command == "prepare":
+        psql(PREPARE)
+    elif command == "serve":
+        serve()
+    elif command == "fill":
+        fill(*arguments)
+    elif command == "enqueue":
+        client("enqueue", arguments[2], arguments[0], arguments[1])
+    elif command == "latency":
+        client("latency", arguments[2], arguments[0], arguments[1], trace)
+    elif command == "probe":
+        client("probe", "256", arguments[0], trace)
+    elif command == "version":
+        version()
+    else:
+        sys.exit(f"unknown command: {command}")
+
+
+main()
