@@ -5,6 +5,7 @@ import math
 from html import escape
 
 WIDTH = 860
+NAMES = 140
 LEFT = 250
 RIGHT = 40
 ROW = 26
@@ -15,7 +16,7 @@ STYLE = """
 text { font-family: system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif;
        font-size: 13px; fill: #1d2126; }
 .title { font-size: 17px; font-weight: 600; } .bold { font-weight: 600; }
-.plain { font-weight: 400; } .curve { fill: none; }
+.curve { fill: none; }
 .quiet, .value { font-size: 12px; } .quiet { fill: #5a6472; }
 .paper, .hollow { fill: #ffffff; } .grid { stroke: #e4e7eb; }
 .line, .hollow { stroke-width: 2; } .thin { stroke-width: 1.2; }
@@ -130,10 +131,9 @@ def draw_dot(dot: Dot, scale: Scale, y: float) -> list[str]:
 
 def draw_row(row: Row, scale: Scale, y: float) -> list[str]:
     """The number stands to the right of the last dot, where nothing else is."""
-    note = f'<tspan class="quiet plain">&#160; {escape(row.note)}</tspan>' if row.note else ""
     parts = [f'<g class="{"ours" if row.ours else "theirs"}">',
-             f'<text x="{LEFT - 16}" y="{y + 4}" class="{"bold" if row.ours else ""}" '
-             f'text-anchor="end">{escape(row.label)}{note}</text>']
+             text(NAMES, y + 4, row.label, "bold" if row.ours else "", "end"),
+             text(NAMES + 10, y + 4, row.note, "quiet")]
     if row.joined and len(row.dots) > 1:
         xs = [scale.x(dot.value) for dot in row.dots]
         parts.append(line(min(xs), y, max(xs), y, "line"))
