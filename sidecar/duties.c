@@ -58,7 +58,7 @@ struct Duties
 
 /* Reading the whole table may take so much of the time. */
 #define WHOLE_TABLE_SHARE 100
-#define WATCHFUL_PERIOD_US SECONDS_TO_US(3)
+#define WATCHFUL_PERIOD_US SECONDS_TO_US(5)
 
 static int64
 next_ms(const PGresult *result, int column)
