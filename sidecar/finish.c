@@ -39,6 +39,7 @@ typedef struct Flight
 	int			n;
 	int64		token;
 	bool		is_second;		/* the first answer was lost */
+	bool		is_resolving;	/* asks what the first call had finished */
 	Item	   *items[FINISH_MAX];	/* in order of id */
 } Flight;
 
@@ -235,40 +236,23 @@ on_failed(Flight *flight, PGresult *result)
 	loop_timer_start(finish->pause, AGAIN_US);
 }
 
-static void
-on_resolved(void *arg, PgOutcome outcome, PGresult *result)
-{
-	Flight	   *flight = arg;
-
-	switch (outcome)
-	{
-		case PG_DONE:
-			mark_accepted(flight, result);
-			end_flight(flight);
-			break;
-		case PG_LOST:
-			put_back(flight, false);
-			break;
-		case PG_FAILED:
-			on_failed(flight, result);
-			break;
-	}
-}
+static void on_answer(void *arg, PgOutcome outcome, PGresult *result);
 
 static void
 send_resolve(Flight *flight)
 {
 	WireParams	params;
 
+	flight->is_resolving = true;
 	wire_init(&params);
 	add_ids(flight, &params);
 	wire_add_int8(&params, node_incarnation(flight->finish->node));
 	wire_add_int8(&params, flight->token);
-	pg_send(flight->finish->pg, &call_resolve_finish, &params, on_resolved, flight);
+	pg_send(flight->finish->pg, &call_resolve_finish, &params, on_answer, flight);
 }
 
 static void
-on_finished(void *arg, PgOutcome outcome, PGresult *result)
+on_answer(void *arg, PgOutcome outcome, PGresult *result)
 {
 	Flight	   *flight = arg;
 
@@ -276,7 +260,8 @@ on_finished(void *arg, PgOutcome outcome, PGresult *result)
 	{
 		case PG_DONE:
 			mark_accepted(flight, result);
-			if (PQntuples(result) < flight->n && flight->is_second)
+			if (PQntuples(result) < flight->n && flight->is_second &&
+				!flight->is_resolving)
 				send_resolve(flight);
 			else
 				end_flight(flight);
@@ -297,6 +282,7 @@ send_finish(Finish *finish)
 	WireParams	params;
 
 	flight->is_second = flight->items[0]->token != 0;
+	flight->is_resolving = false;
 	flight->token = flight->is_second ? flight->items[0]->token :
 		node_next_token(finish->node);
 	for (int i = 0; i < flight->n; i++)
@@ -308,7 +294,7 @@ send_finish(Finish *finish)
 	add_outcomes(flight, &params);
 	wire_add_int8(&params, node_incarnation(finish->node));
 	wire_add_int8(&params, flight->token);
-	pg_send(finish->pg, &call_finish, &params, on_finished, flight);
+	pg_send(finish->pg, &call_finish, &params, on_answer, flight);
 }
 
 /* Not without an incarnation: it may just have been declared gone. */
