@@ -86,10 +86,9 @@ iso_time(int64 unix_us)
 }
 
 static Task *
-make_task(Grab *grab, const PGresult *result, int row, Handler *handler)
+make_task(Grab *grab, const PGresult *result, int row, Policy *policy)
 {
 	Task	   *task = palloc0(sizeof(Task));
-	const HandlerConfig *config = handler_config(handler);
 
 	memcpy(task->id, wire_get_uuid(result, row, GRAB_ID), TASK_ID_BYTES);
 	trigger_id_text(task->id, task->id_text);
@@ -100,10 +99,10 @@ make_task(Grab *grab, const PGresult *result, int row, Handler *handler)
 	task->priority = wire_get_int2(result, row, GRAB_PRIORITY);
 	task->tries = wire_get_int4(result, row, GRAB_TRIES);
 	task->context = wire_dup_text(result, row, GRAB_CONTEXT);
-	task->deadline_us = loop_now_us(grab->loop) + config->timeout_us;
+	task->deadline_us = loop_now_us(grab->loop) + policy->timeout_us;
 	task->deadline_text = iso_time(wire_get_int8(result, row, GRAB_GRABBED) +
-								   config->timeout_us);
-	task->handler = handler;
+								   policy->timeout_us);
+	task->policy = policy;
 	copy_data(task, result, row);
 	return task;
 }
@@ -120,12 +119,15 @@ take_tasks(Flight *flight, const PGresult *result)
 	for (int i = 0; i < PQntuples(result); i++)
 	{
 		Limit	   *slot;
-		Handler    *handler = batch_take(batch, wire_get_uuid(result, i, GRAB_ID), &slot);
+		Policy	   *policy;
+		Handler    *handler = batch_take(batch, wire_get_uuid(result, i, GRAB_ID), &slot,
+										 &policy);
 		Task	   *task;
 
 		if (handler == NULL)
 			continue;
-		task = make_task(grab, result, i, handler);
+		task = make_task(grab, result, i, policy);
+		task->handler = handler;
 		task->slot = slot;
 		grab->stats.won++;
 		log_task(TWT_LOG_DEBUG, "grab", task, "grabbed");
