@@ -43,4 +43,7 @@ typedef struct NewTask
 /* Raises an error that names the argument, its value and what it must be. */
 extern void check_new_task(NewTask *task);
 
+/* The beginning of a value, for a message, which it must not be able to forge. */
+extern const char *check_shown(const char *value);
+
 #endif							/* TWT_CHECK_H */
