@@ -65,6 +65,9 @@ const PgStatement call_promote = {"promote",
 const PgStatement call_recover = {"recover",
 "SELECT r.retried, r.errors, r.failed, r.next_ms FROM twtasks.recover_tasks($1::bool) r"};
 
+const PgStatement call_schedules = {"run_schedules",
+"SELECT r.added, r.missed, r.failed, r.next_ms FROM twtasks.run_schedules() r"};
+
 const PgStatement call_expire = {"expire", "SELECT twtasks.expire_tasks()"};
 
 const PgStatement call_partitions = {"make_partitions", "SELECT twtasks.make_partitions()"};

@@ -131,6 +131,16 @@ enum
 	RECOVER_NEXT_MS
 };
 
+/* -> added, missed, failed, next_ms */
+extern const PgStatement call_schedules;
+enum
+{
+	SCHEDULES_ADDED,
+	SCHEDULES_MISSED,
+	SCHEDULES_FAILED,
+	SCHEDULES_NEXT_MS
+};
+
 extern const PgStatement call_expire;
 extern const PgStatement call_partitions;
 extern const PgStatement call_clean;
