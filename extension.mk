@@ -20,6 +20,7 @@ OBJS += src/queue.o				# 3 queue
 OBJS += src/next_triggers.o		# 3 queue: what a sidecar calls
 OBJS += src/node.o				# who is alive
 OBJS += src/execute.o			# 6 execute
+OBJS += src/confine.o			# 6 ... and leave no trace in the session
 OBJS += src/plan.o				# statements that the modules above share
 OBJS += src/common/trigger.o	# plain C, in both halves
 OBJS += src/common/task_id.o
