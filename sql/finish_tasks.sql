@@ -14,6 +14,8 @@
  *											until somebody finishes it or its
  *											deadline passes
  *								'release'	SUBMITTED again, the try not counted
+ *								'cancelled'	CANCELLED, if request_cancel() asked for
+ *											it; then so is all but done and delete
  *		delays_ms		for retry and repeat, 0 or more; else ignored
  *		messages		NULL or text kept with the task; of a long one the beginning and the end
  *		incarnation		who finishes; NULL for somebody who finishes an accepted
@@ -93,7 +95,7 @@ END $$;
  *
  * Parameters, returns, errors: as finish_tasks()
  *
- * Writes		twtasks.task, twtasks.unique_key
+ * Writes		as finish_tasks()
  * Locks		rows, in the order given
  */
 CREATE FUNCTION twtasks.finish_others(
@@ -122,16 +124,26 @@ DECLARE
 	wrong text;
 BEGIN
 	SELECT r INTO wrong FROM unnest(results) r
-	WHERE r IS NULL OR r <> ALL ('{done,delete,retry,repeat,error,accepted,release}'::text[])
+	WHERE r IS NULL OR r <> ALL ('{done,delete,retry,repeat,error,accepted,release,cancelled}'::text[])
 	LIMIT 1;
 	IF FOUND THEN
 		RAISE EXCEPTION 'unrecognized result: %', coalesce('"' || wrong || '"', 'NULL')
 			USING ERRCODE = 'invalid_parameter_value',
-				HINT = 'Results are done, delete, retry, repeat, error, accepted and release.';
+				HINT = 'Results are done, delete, retry, repeat, error, accepted, release and cancelled.';
 	END IF;
 	IF cardinality(ids) IS DISTINCT FROM cardinality(delays_ms) THEN
 		RAISE EXCEPTION 'arrays must have one length'
 			USING ERRCODE = 'invalid_parameter_value';
+	END IF;
+	results := twtasks.honour_cancels(ids, versions, results);
+	IF 'cancelled' = ANY (results) THEN
+		RETURN QUERY
+		SELECT f.* FROM (SELECT array_agg(u.id), array_agg(u.version), array_agg(u.message)
+						 FROM unnest(ids, versions, results, messages)
+							  u(id, version, result, message)
+						 WHERE u.result = 'cancelled') w(ids, versions, messages),
+			twtasks.finish_cancelled(w.ids, w.versions, w.messages,
+									 finish_others.incarnation, finish_others.token) f;
 	END IF;
 
 	RETURN QUERY
@@ -177,7 +189,7 @@ BEGIN
 				   u(id, version, result, delay_ms, message)
 			  CROSS JOIN LATERAL (SELECT s.ctid AS place FROM twtasks.task s
 								  WHERE s.id = u.id OFFSET 0) l
-			  WHERE u.result NOT IN ('done', 'delete')) w
+			  WHERE u.result NOT IN ('done', 'delete', 'cancelled')) w
 		WHERE t.ctid = w.place AND t.version = w.version AND t.status = 'PROCESSING'
 		RETURNING t.*),
 	queued AS (
