@@ -136,6 +136,14 @@ on_state(void *arg, bool is_up)
 		set_leader(node, false);
 }
 
+static void
+on_notify(void *arg, const char *channel, const char *payload)
+{
+	Node	   *node = arg;
+
+	node->events.on_notify(node->arg, channel);
+}
+
 Node *
 node_open(Loop *loop, const Config *config, const NodeEvents *events, void *arg)
 {
@@ -148,6 +156,7 @@ node_open(Loop *loop, const Config *config, const NodeEvents *events, void *arg)
 	node->nodes = 1;
 	node->timer = loop_timer_new(loop, tick, node);
 	node->pg = pg_new(loop, config->postgres, "control", on_state, node);
+	pg_on_notify(node->pg, on_notify);
 	pg_start(node->pg);
 	return node;
 }

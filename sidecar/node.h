@@ -29,6 +29,9 @@ typedef struct NodeEvents
 
 	/* This node became the leader, or is no longer. */
 	void		(*on_leader) (void *arg, bool is_leader);
+
+	/* A notification came, on a channel that somebody listens to. */
+	void		(*on_notify) (void *arg, const char *channel);
 } NodeEvents;
 
 extern Node *node_open(Loop *loop, const Config *config,
