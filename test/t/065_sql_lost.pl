@@ -40,7 +40,7 @@ sub handler
 }
 
 my @handlers = (
-	handler('ONE'), handler('TWO', processes => 2), handler('RELOADED'));
+	handler('ONE'), handler('TWO', processes => 2), handler('RELOADED', retry => { max_tries => 1 }));
 my $sidecar = TwTasks::Sidecar->start($node, 'a', handlers => \@handlers);
 
 # Tasks of one transaction, of which the middle one does that; returns its id.
