@@ -30,6 +30,7 @@ OBJS += src/arrays.o			# arguments
 OBJS += src/node.o				# who is alive
 OBJS += src/execute.o			# 6 execute
 OBJS += src/cron.o				# when a schedule runs
+OBJS += src/confine.o			# 6 ... and leave no trace in the session
 OBJS += src/plan.o				# statements that the modules above share
 OBJS += src/common/trigger.o	# plain C, in both halves
 OBJS += src/common/pattern.o

@@ -31,6 +31,7 @@ enum
 extern const PgStatement call_queue_kind;
 extern const PgStatement call_listen;
 extern const PgStatement call_listen_config;
+extern const PgStatement call_listen_cancels;
 
 /* ids, versions, incarnation, token, timeouts_ms, stuck, types, buckets */
 extern const PgStatement call_grab;
@@ -64,6 +65,20 @@ enum
 	EXECUTE_TRIES,
 	EXECUTE_TYPE
 };
+
+/* incarnation */
+extern const PgStatement call_take_cancels;
+enum
+{
+	CANCELS_ID,
+	CANCELS_VERSION,
+	CANCELS_IS_OURS,
+	CANCELS_WHY
+};
+
+/* pid */
+extern const PgStatement call_cancel_backend;
+extern const PgStatement call_terminate_backend;
 
 /* ids, versions, results, delays_ms, messages, incarnation, token, grabs */
 extern const PgStatement call_finish;

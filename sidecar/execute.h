@@ -33,6 +33,13 @@ extern void execute_task(Execute *execute, Task *task);
 /* Tasks whose verdict is not there yet. */
 extern int	execute_running(const Execute *execute);
 
+/*
+ * An operator wants the task to end.  Unless its handler reports it done it
+ * ends as cancelled.  False: it is not running.
+ */
+extern bool execute_cancel(Execute *execute, const uint8 *id, int64 version,
+						   const char *why);
+
 /* Ends everything that runs; verdicts still come. */
 extern void execute_stop_all(Execute *execute, const char *why);
 

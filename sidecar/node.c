@@ -142,7 +142,9 @@ on_notify(void *arg, const char *channel, const char *payload)
 {
 	Node	   *node = arg;
 
-	if (!node->is_ending && strcmp(channel, "twtasks_config") == 0)
+	if (strcmp(channel, "twtasks_config") != 0)
+		node->events.on_notify(node->arg, channel);
+	else if (!node->is_ending)
 		node->events.on_config(node->arg);
 }
 

@@ -35,6 +35,9 @@ typedef struct NodeEvents
 	 * and when it has changed.  The control connection is up.
 	 */
 	void		(*on_config) (void *arg);
+
+	/* A notification came, on a channel that somebody listens to. */
+	void		(*on_notify) (void *arg, const char *channel);
 } NodeEvents;
 
 extern Node *node_open(Loop *loop, const Config *config,

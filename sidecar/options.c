@@ -233,10 +233,10 @@ static const Option handler_options[] = {
 		.help = "deadline of a task, counted from its grab"
 	},
 	{
-		"grace", OPTION_DURATION, .needs_restart = true, .modes = COMMAND_MODE | WORKER_MODE,
+		"grace", OPTION_DURATION, .needs_restart = true, .modes = COMMAND_MODE | WORKER_MODE | SQL_MODE,
 		.fallback = "5s", .min = 0, .max = HOURS(1),
 		.offset = offsetof(HandlerConfig, grace_us),
-		.help = "between asking a process to end and killing it"
+		.help = "between asking a process, or a function, to end and killing it"
 	},
 	{
 		"stuck", OPTION_CHOICE, .fallback = "error", .choices = stuck_choices,

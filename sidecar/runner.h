@@ -7,8 +7,8 @@
  *
  * There is one Runner per configured handler.  execute.c starts tasks on it;
  * the runner reports each started task exactly once through the done
- * function, never from inside start().  It may be asked to hurry a task whose
- * deadline passed, and to end.
+ * function, never from inside start().  It may be asked to end a task whose
+ * deadline passed or that an operator cancelled, and to end itself.
  *
  *-------------------------------------------------------------------------
  */
@@ -37,10 +37,16 @@ typedef struct RunnerOps
 	void		(*start) (Runner *runner, Task *task);
 
 	/*
-	 * The deadline passed, or the task is to be cancelled: end it now.  Its
-	 * verdict still comes through done.
+	 * The deadline passed, or the node is gone: end it now.  Its verdict
+	 * still comes through done.
 	 */
 	void		(*stop_task) (Runner *runner, Task *task, const char *why);
+
+	/*
+	 * An operator wants it to end.  NULL: stop_task() does.  Unlike that it
+	 * must not harm other tasks, and the handler need not obey.
+	 */
+	void		(*cancel_task) (Runner *runner, Task *task, const char *why);
 
 	/*
 	 * Ends whatever runs at once, without verdicts, and frees the runner.

@@ -11,6 +11,7 @@
  */
 #include "port.h"
 
+#include "cancels.h"
 #include "duties.h"
 #include "execute.h"
 #include "execute_sql.h"
@@ -69,6 +70,7 @@ struct Sidecar
 	Finish	   *finish;
 	Sweep	   *sweep;
 	Duties	   *duties;
+	Cancels    *cancels;
 	LoopTimer  *watchdog;
 	LoopTimer  *drain_end;
 	bool		is_draining;
@@ -190,10 +192,42 @@ on_trigger(void *arg, int bucket, const Trigger *trigger)
 				 "no handler for type \"%s\": left to other nodes", trigger->type);
 }
 
+/* What brings triggers may have lost word of cancellations as well. */
 static void
 on_sweep(void *arg, int bucket)
 {
-	sweep_want(((Sidecar *) arg)->sweep, bucket, true);
+	Sidecar    *sidecar = arg;
+
+	sweep_want(sidecar->sweep, bucket, true);
+	if (queue_kind(sidecar->queue) == QUEUE_NOTIFY)
+		cancels_want(sidecar->cancels);
+}
+
+static void
+on_cancel(void *arg)
+{
+	cancels_want(((Sidecar *) arg)->cancels);
+}
+
+static void
+on_control_notify(void *arg, const char *channel)
+{
+	if (strcmp(channel, "twtasks_cancel") == 0)
+		on_cancel(arg);
+}
+
+static bool
+on_wish(void *arg, const CancelWish *wish)
+{
+	Sidecar    *sidecar = arg;
+
+	if (wish->is_ours)
+		return !execute_cancel(sidecar->execute, wish->id, wish->version, wish->why);
+	for (int i = 0; i < sidecar->nserved; i++)
+		if (sidecar->served[i].sql != NULL &&
+			sql_cancel(sidecar->served[i].sql, wish->id, wish->version, wish->why))
+			return true;
+	return false;
 }
 
 static void
@@ -218,6 +252,7 @@ on_begin(void *arg)
 
 	sweep_want_all(sidecar->sweep, true);
 	duties_begin(sidecar->duties);
+	cancels_want(sidecar->cancels);
 	sdnotify_ready();
 }
 
@@ -299,6 +334,7 @@ on_turn(void *arg)
 	sweep_pump(sidecar->sweep);
 	pump_grabs(sidecar);
 	finish_pump(sidecar->finish);
+	cancels_pump(sidecar->cancels, queue_kind(sidecar->queue) == QUEUE_RING);
 	look_at_drain(sidecar);
 }
 
@@ -387,8 +423,10 @@ open_handlers(Sidecar *sidecar)
 Sidecar *
 sidecar_open(Loop *loop, Config *config)
 {
-	static const NodeEvents node_events = {on_begin, on_gone, on_leader, on_config};
-	static const QueueEvents queue_events = {on_trigger, on_sweep, on_due, on_node_gone};
+	static const NodeEvents node_events = {on_begin, on_gone, on_leader, on_config,
+	on_control_notify};
+	static const QueueEvents queue_events = {on_trigger, on_sweep, on_due, on_node_gone,
+	on_cancel};
 	static const GrabEvents grab_events = {next_entry, on_task, on_doubt};
 	Sidecar    *sidecar = palloc0(sizeof(Sidecar));
 
@@ -405,6 +443,7 @@ sidecar_open(Loop *loop, Config *config)
 	sidecar->grab = grab_open(loop, config, sidecar->node, &grab_events, sidecar);
 	sidecar->sweep = sweep_open(loop, config, sidecar->node, sidecar->tables);
 	sidecar->duties = duties_open(loop, sidecar->node);
+	sidecar->cancels = cancels_open(loop, sidecar->node, on_wish, sidecar);
 	sidecar->queue = queue_open(loop, config, &queue_events, sidecar);
 	sidecar->drain_end = loop_timer_new(loop, on_drain_end, sidecar);
 	sidecar->watchdog = loop_timer_new(loop, on_watchdog, sidecar);
@@ -481,6 +520,7 @@ sidecar_free(Sidecar *sidecar)
 	policies_free(sidecar->policies);
 	sweep_free(sidecar->sweep);
 	duties_free(sidecar->duties);
+	cancels_free(sidecar->cancels);
 	for (int i = 0; i < sidecar->ntables; i++)
 		table_free(sidecar->tables[i]);
 	for (int i = 0; i < sidecar->nserved; i++)

@@ -123,12 +123,15 @@ worker_protocol_encode(StringInfo out, const Task *task)
 }
 
 void
-worker_protocol_encode_cancel(StringInfo out, const Task *task)
+worker_protocol_encode_cancel(StringInfo out, const Task *task,
+							  const char *reason)
 {
 	append_literal(out, "{\"cancel\":\"");
 	appendBinaryStringInfo(out, task->id_text, TASK_ID_TEXT);
 	append_literal(out, "\",\"version\":");
 	append_int(out, task->version);
+	append_literal(out, ",\"reason\":");
+	append_string(out, reason);
 	append_literal(out, "}\n");
 }
 

@@ -11,12 +11,16 @@
  *	 "deadline":"...","data":{...},"context":{...}}
  *
  * where a raw payload stands as "payload_base64" in the place of "data", or
- * the wish that it stops working on one, {"cancel":"...","version":3}.  From
- * it comes, in any order,
+ * the wish that it stops working on one,
+ *
+ *	{"cancel":"...","version":3,"reason":"..."}
+ *
+ * From it comes, in any order,
  *
  *	{"id":"...","version":3,"result":"done"}
  *
- * with result one of done, delete, retry, repeat, error, accepted.  Optional
+ * with result one of done, delete, retry, repeat, error, accepted, and
+ * cancelled for one that it was asked to stop.  Optional
  * are "retry_in" (seconds, or a duration such as "10min") or "retry_at" (ISO
  * 8601 with a time zone), "message" and "outcome"; other members are for the
  * worker's own use.
@@ -50,7 +54,8 @@ typedef struct WorkerReply
  * but for line ends between their tokens, which become spaces.
  */
 extern void worker_protocol_encode(StringInfo out, const Task *task);
-extern void worker_protocol_encode_cancel(StringInfo out, const Task *task);
+extern void worker_protocol_encode_cancel(StringInfo out, const Task *task,
+										  const char *reason);
 
 /*
  * Reads a line without its end; line[len] must be NUL.  On failure returns

@@ -47,9 +47,9 @@ GRANT EXECUTE ON FUNCTION
 
 GRANT EXECUTE ON PROCEDURE twtasks.next_triggers TO twtasks_worker;
 GRANT EXECUTE ON FUNCTION
-	twtasks.grab_tasks, twtasks.resolve_grab, twtasks.execute_tasks, twtasks.finish_tasks, twtasks.resolve_finish,
+	twtasks.grab_tasks, twtasks.resolve_grab, twtasks.execute_tasks, twtasks.finish_tasks, twtasks.finish_task, twtasks.resolve_finish,
 	twtasks.sweep_tasks, twtasks.expire_tasks, twtasks.promote_tasks, twtasks.recover_tasks,
-	twtasks.start_node, twtasks.heartbeat, twtasks.tick, twtasks.end_node,
+	twtasks.take_cancels, twtasks.start_node, twtasks.heartbeat, twtasks.tick, twtasks.end_node,
 	twtasks.make_partitions, twtasks.clean_tasks, twtasks.read_policies, twtasks.run_schedules
 	TO twtasks_worker;
 
@@ -59,10 +59,10 @@ GRANT EXECUTE ON FUNCTION
 	twtasks.configure_type, twtasks.unset_type_options, twtasks.drop_type_policy,
 	twtasks.configure_bucket,
 	twtasks.schedule, twtasks.unschedule, twtasks.pause_schedule, twtasks.resume_schedule,
-	twtasks.run_schedule_now
+	twtasks.run_schedule_now, twtasks.request_cancel
 	TO twtasks_operator;
 
-GRANT EXECUTE ON FUNCTION twtasks.policy_of
+GRANT EXECUTE ON FUNCTION twtasks.policy_of, twtasks.cancel_requests
 	TO twtasks_worker, twtasks_operator, twtasks_viewer;
 
 GRANT SELECT ON twtasks.tasks, twtasks.error_tasks, twtasks.stuck_tasks, twtasks.stats,

@@ -173,13 +173,31 @@ COMMENT ON TABLE twtasks.audit IS 'Changes of tasks made by people and programs,
 COMMENT ON COLUMN twtasks.audit.id IS 'In order of the changes of one task';
 COMMENT ON COLUMN twtasks.audit.at IS 'When';
 COMMENT ON COLUMN twtasks.audit.actor IS 'Who: the role that logged in';
-COMMENT ON COLUMN twtasks.audit.action IS 'What: resume, reschedule, cancel, fail, hold, release';
+COMMENT ON COLUMN twtasks.audit.action IS 'What: resume, reschedule, cancel, request_cancel, fail, hold, release';
 COMMENT ON COLUMN twtasks.audit.task_id IS 'The task';
 COMMENT ON COLUMN twtasks.audit.from_version IS 'Version before';
 COMMENT ON COLUMN twtasks.audit.to_version IS 'Version after';
 COMMENT ON COLUMN twtasks.audit.from_status IS 'Status before';
 COMMENT ON COLUMN twtasks.audit.to_status IS 'Status after';
 COMMENT ON COLUMN twtasks.audit.reason IS 'Why, in the words of who did it';
+
+/* Running tasks that an operator wants cancelled; see request_cancel(). */
+CREATE TABLE twtasks.cancel_request (
+	task_id			uuid NOT NULL,
+	version			bigint NOT NULL,
+	created			timestamptz NOT NULL,
+	requested		timestamptz NOT NULL,
+	actor			text NOT NULL,
+	reason			text,
+	CONSTRAINT cancel_request_pkey PRIMARY KEY (task_id)
+);
+COMMENT ON TABLE twtasks.cancel_request IS 'Wishes to cancel a running task; goes with the task, or a while after it has ended otherwise';
+COMMENT ON COLUMN twtasks.cancel_request.task_id IS 'The task';
+COMMENT ON COLUMN twtasks.cancel_request.version IS 'The version that the operator looked at';
+COMMENT ON COLUMN twtasks.cancel_request.created IS 'When the task was added: another one may get the id of one that was deleted';
+COMMENT ON COLUMN twtasks.cancel_request.requested IS 'When';
+COMMENT ON COLUMN twtasks.cancel_request.actor IS 'Who: the role that logged in';
+COMMENT ON COLUMN twtasks.cancel_request.reason IS 'Why, in the words of who did it';
 
 /* Without these marks a dump would hold the extension but no task. */
 SELECT pg_catalog.pg_extension_config_dump('twtasks.task', '');
@@ -188,5 +206,6 @@ SELECT pg_catalog.pg_extension_config_dump('twtasks.finished_task_default', '');
 SELECT pg_catalog.pg_extension_config_dump('twtasks.unique_key', '');
 SELECT pg_catalog.pg_extension_config_dump('twtasks.node', '');
 SELECT pg_catalog.pg_extension_config_dump('twtasks.node_incarnation_seq', '');
+SELECT pg_catalog.pg_extension_config_dump('twtasks.cancel_request', '');
 SELECT pg_catalog.pg_extension_config_dump('twtasks.audit', '');
 SELECT pg_catalog.pg_extension_config_dump('twtasks.audit_id_seq', '');

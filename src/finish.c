@@ -59,7 +59,8 @@ static void
 check_results(FinishCall *call)
 {
 	static const char *const others[] = {
-		"delete", "retry", "repeat", "error", "accepted", "release"
+		"delete", "retry", "repeat", "error", "accepted", "release",
+		"cancelled"
 	};
 
 	for (int i = 0; i < call->results.n; i++)
@@ -77,7 +78,7 @@ check_results(FinishCall *call)
 					 call->results.nulls[i] ? errmsg("unrecognized result: NULL") :
 					 errmsg("unrecognized result: \"%s\"",
 							TextDatumGetCString(call->results.values[i])),
-					 errhint("Results are done, delete, retry, repeat, error, accepted and release.")));
+					 errhint("Results are done, delete, retry, repeat, error, accepted, release and cancelled.")));
 	}
 }
 

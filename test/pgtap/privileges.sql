@@ -16,23 +16,23 @@ SELECT f, '{producer}'::text[] FROM unnest('{add_task,add_tasks}'::text[]) f
 UNION ALL
 SELECT f, '{producer,worker,operator,viewer}'::text[] FROM unnest('{is_enabled,queue_kind,keep_finished,queue_stats,cron_next,cron_preview}'::text[]) f
 UNION ALL
-SELECT f, '{worker}'::text[] FROM unnest('{next_triggers,grab_tasks,resolve_grab,execute_tasks,finish_tasks,resolve_finish,sweep_tasks,
-	expire_tasks,promote_tasks,recover_tasks,start_node,heartbeat,tick,end_node,make_partitions,clean_tasks,read_policies,run_schedules}'::text[]) f
+SELECT f, '{worker}'::text[] FROM unnest('{next_triggers,grab_tasks,resolve_grab,execute_tasks,finish_tasks,finish_task,resolve_finish,sweep_tasks,
+	expire_tasks,promote_tasks,recover_tasks,start_node,heartbeat,tick,end_node,make_partitions,clean_tasks,read_policies,run_schedules,take_cancels}'::text[]) f
 UNION ALL
 SELECT f, '{operator}'::text[] FROM unnest('{resume_task,reschedule_task,cancel_task,fail_task,hold_task,release_task,
 	configure_type,unset_type_options,drop_type_policy,configure_bucket,
-	schedule,unschedule,pause_schedule,resume_schedule,run_schedule_now}'::text[]) f
+	schedule,unschedule,pause_schedule,resume_schedule,run_schedule_now,request_cancel}'::text[]) f
 UNION ALL
 SELECT f, '{worker,operator,viewer}'::text[] FROM unnest('{policy_of}'::text[]) f
 UNION ALL
 SELECT f, '{}'::text[] FROM unnest('{add_occurrence,apply_stuck_rule,audit_schedule,call_handler,change_task,check_schedule,cron_last,cut_message,describe_schedule,find_gone_nodes,find_handler,finish_others,forget_runs,node_lock,
 	queue_trigger,run_schedule,session_holds,set_schedule_paused,start_schedule,try_to_lead,watch_session,
-	check_bucket,check_duration,check_pattern,config_changed,fits,queue_time}'::text[]) f;
+	check_bucket,check_duration,check_pattern,config_changed,fits,queue_time,finish_cancelled,honour_cancels,cancel_orphans}'::text[]) f;
 CREATE TEMPORARY TABLE readers (relation text PRIMARY KEY, roles text[]);
 INSERT INTO readers
-SELECT r, '{worker,operator,viewer}'::text[] FROM unnest('{tasks,error_tasks,stuck_tasks,stats,nodes,transition,type_policies,buckets,schedules,schedule_runs}'::text[]) r
+SELECT r, '{worker,operator,viewer}'::text[] FROM unnest('{tasks,error_tasks,stuck_tasks,stats,nodes,transition,type_policies,buckets,schedules,schedule_runs,cancel_requests}'::text[]) r
 UNION ALL SELECT r, '{operator,viewer}'::text[] FROM unnest('{audit,schedule_audit}'::text[]) r
-UNION ALL SELECT r, '{}'::text[] FROM unnest('{task,finished_task,finished_task_default,unique_key,node,type_policy,bucket_policy,schedule,schedule_run}'::text[]) r;
+UNION ALL SELECT r, '{}'::text[] FROM unnest('{task,finished_task,finished_task_default,unique_key,node,type_policy,bucket_policy,schedule,schedule_run,cancel_request}'::text[]) r;
 
 CREATE TEMPORARY TABLE who AS
 SELECT r AS name, CASE r WHEN 'nobody' THEN 'regress_nobody' ELSE 'twtasks_' || r END AS role

@@ -22,6 +22,9 @@ BEGIN
 			PERFORM pg_temp.grab(task);
 		WHEN action = 'accept' THEN
 			PERFORM pg_temp.finish(task, 'accepted');
+		WHEN action = 'cancel' THEN
+			PERFORM twtasks.request_cancel(task, pg_temp.version_of(task), 'test');
+			PERFORM pg_temp.finish(task, 'cancelled');
 		WHEN action IN ('done', 'delete', 'retry', 'repeat', 'error') THEN
 			PERFORM pg_temp.finish(task, action);
 		WHEN action = 'promote' THEN
