@@ -62,10 +62,11 @@ GRANT EXECUTE ON FUNCTION
 	twtasks.run_schedule_now, twtasks.request_cancel
 	TO twtasks_operator;
 
-GRANT EXECUTE ON FUNCTION twtasks.policy_of, twtasks.cancel_requests
+GRANT EXECUTE ON FUNCTION twtasks.policy_of
 	TO twtasks_worker, twtasks_operator, twtasks_viewer;
 
 GRANT SELECT ON twtasks.tasks, twtasks.error_tasks, twtasks.stuck_tasks, twtasks.stats,
-	twtasks.nodes, twtasks.transition, twtasks.type_policies, twtasks.buckets, twtasks.schedules, twtasks.schedule_runs
+	twtasks.nodes, twtasks.transition, twtasks.type_policies, twtasks.buckets,
+	twtasks.schedules, twtasks.schedule_runs, twtasks.cancel_requests
 	TO twtasks_worker, twtasks_operator, twtasks_viewer;
 GRANT SELECT ON twtasks.audit, twtasks.schedule_audit TO twtasks_operator, twtasks_viewer;
