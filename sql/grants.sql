@@ -54,10 +54,10 @@ GRANT EXECUTE ON FUNCTION
 
 GRANT EXECUTE ON FUNCTION
 	twtasks.resume_task, twtasks.reschedule_task, twtasks.cancel_task, twtasks.fail_task,
-	twtasks.hold_task, twtasks.release_task
+	twtasks.hold_task, twtasks.release_task, twtasks.reopen_task, twtasks.change_tasks
 	TO twtasks_operator;
 
 GRANT SELECT ON twtasks.tasks, twtasks.error_tasks, twtasks.stuck_tasks, twtasks.stats,
 	twtasks.nodes, twtasks.transition
 	TO twtasks_worker, twtasks_operator, twtasks_viewer;
-GRANT SELECT ON twtasks.audit TO twtasks_operator, twtasks_viewer;
+GRANT SELECT ON twtasks.audit, twtasks.task_history TO twtasks_operator, twtasks_viewer;

@@ -19,14 +19,16 @@ UNION ALL
 SELECT f, '{worker}'::text[] FROM unnest('{next_triggers,grab_tasks,resolve_grab,execute_tasks,finish_tasks,resolve_finish,sweep_tasks,
 	expire_tasks,promote_tasks,recover_tasks,start_node,heartbeat,tick,end_node,make_partitions,clean_tasks}'::text[]) f
 UNION ALL
-SELECT f, '{operator}'::text[] FROM unnest('{resume_task,reschedule_task,cancel_task,fail_task,hold_task,release_task}'::text[]) f
+SELECT f, '{operator}'::text[] FROM unnest('{resume_task,reschedule_task,cancel_task,fail_task,hold_task,release_task,reopen_task,
+	change_tasks}'::text[]) f
 UNION ALL
-SELECT f, '{}'::text[] FROM unnest('{apply_stuck_rule,call_handler,change_task,cut_message,find_gone_nodes,find_handler,finish_others,node_lock,
-	queue_trigger,session_holds,try_to_lead,watch_session}'::text[]) f;
+SELECT f, '{}'::text[] FROM unnest('{apply_stuck_rule,call_handler,change_finished,change_task,changeable,check_change,check_filter,
+	claim_again,cut_message,end_by_hand,facts,find_gone_nodes,find_handler,find_tasks,finish_others,finished_facts,lock_unless_busy,make_live_again,
+	move_by_hand,node_lock,only_in,queue_trigger,session_holds,try_to_lead,watch_session,write_audit}'::text[]) f;
 CREATE TEMPORARY TABLE readers (relation text PRIMARY KEY, roles text[]);
 INSERT INTO readers
 SELECT r, '{worker,operator,viewer}'::text[] FROM unnest('{tasks,error_tasks,stuck_tasks,stats,nodes,transition}'::text[]) r
-UNION ALL SELECT 'audit', '{operator,viewer}'::text[]
+UNION ALL SELECT r, '{operator,viewer}'::text[] FROM unnest('{audit,task_history}'::text[]) r
 UNION ALL SELECT r, '{}'::text[] FROM unnest('{task,finished_task,finished_task_default,unique_key,node}'::text[]) r;
 
 CREATE TEMPORARY TABLE who AS

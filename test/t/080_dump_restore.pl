@@ -188,7 +188,7 @@ wait_ok(
 wait_ok(
 	sub { restored_state($unhandled) eq 'DONE' },
 	'one that had been waiting for a node runs');
-is($restored->query("SELECT result FROM twtasks.release_task('$held', 1)"),
+is($restored->query("SELECT result FROM twtasks.release_task('$held', 1, now())"),
 	'changed', 'one that was held can be released');
 wait_ok(sub { restored_state($held) eq 'DONE' }, 'and runs');
 is( $restored->query(
