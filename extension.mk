@@ -19,6 +19,7 @@ OBJS += src/commit.o			# 2 commit
 OBJS += src/queue.o				# 3 queue
 OBJS += src/next_triggers.o		# 3 queue: what a sidecar calls
 OBJS += src/node.o				# who is alive
+OBJS += src/adoption.o			# whether this is a copy
 OBJS += src/execute.o			# 6 execute
 OBJS += src/plan.o				# statements that the modules above share
 OBJS += src/common/trigger.o	# plain C, in both halves

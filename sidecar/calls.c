@@ -48,7 +48,7 @@ const PgStatement call_sweep = {"sweep",
 "FROM twtasks.sweep_tasks($1::text, $2::int4, $3::text[], $4::int4, $5::int4) s"};
 
 const PgStatement call_start_node = {"start_node",
-"SELECT twtasks.start_node($1::text, $2::int8 * interval '1 millisecond')"};
+"SELECT twtasks.start_node($1::text, $2::int8 * interval '1 millisecond', $3::text), twtasks.refusal($3::text)"};
 
 const PgStatement call_tick = {"tick",
 	"SELECT t.alive, t.is_held, t.is_leader, t.place, t.nodes, "

@@ -99,12 +99,15 @@ $$;
  * Parameters
  *		was, became		facts() before and after
  *
+ * Returns
+ *		the entry's id
+ *
  * Writes		twtasks.audit
  * Locks		none
  */
 CREATE FUNCTION twtasks.write_audit(
 	action text, task_id uuid, was jsonb, became jsonb, reason text)
-RETURNS void
+RETURNS bigint
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
@@ -118,4 +121,5 @@ AS $$
 			(was ->> 'version')::bigint, (became ->> 'version')::bigint,
 			(was ->> 'status')::twtasks.task_status, (became ->> 'status')::twtasks.task_status,
 			reason, twtasks.only_in(was, became), twtasks.only_in(became, was))
+	RETURNING id
 $$;

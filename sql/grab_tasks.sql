@@ -20,7 +20,8 @@
  *		the tasks that were won, with version as finish_tasks() must name it;
  *		a task that another has grabbed, locked, changed or deleted is just not
  *		there.
- *		Nothing, while twtasks.enabled is off or when the incarnation has ended
+ *		Nothing, while twtasks.enabled is off, when the incarnation has ended, or
+ *		when this is a copy of the database that was not adopted (adopt())
  *
  * Errors
  *		22023			the arrays differ in length
@@ -84,6 +85,7 @@ BEGIN
 			FOR NO KEY UPDATE SKIP LOCKED) l) w
 	WHERE t.ctid = w.place
 	  AND twtasks.is_enabled()
+	  AND twtasks.is_adopted()
 	  AND EXISTS (SELECT FROM twtasks.node n
 				  WHERE n.incarnation = grab_tasks.incarnation AND n.ended IS NULL)
 	RETURNING t.id, t.version, t.type, t.sub_type, t.bucket, t.priority, t.tries,

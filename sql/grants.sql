@@ -41,23 +41,23 @@ GRANT EXECUTE ON FUNCTION
 	TO twtasks_producer;
 
 GRANT EXECUTE ON FUNCTION
-	twtasks.is_enabled, twtasks.queue_kind, twtasks.keep_finished, twtasks.queue_stats
+	twtasks.is_enabled, twtasks.is_adopted, twtasks.adoption_fault, twtasks.queue_kind, twtasks.keep_finished, twtasks.queue_stats
 	TO twtasks_producer, twtasks_worker, twtasks_operator, twtasks_viewer;
 
 GRANT EXECUTE ON PROCEDURE twtasks.next_triggers TO twtasks_worker;
 GRANT EXECUTE ON FUNCTION
 	twtasks.grab_tasks, twtasks.resolve_grab, twtasks.execute_tasks, twtasks.finish_tasks, twtasks.resolve_finish,
 	twtasks.sweep_tasks, twtasks.expire_tasks, twtasks.promote_tasks, twtasks.recover_tasks,
-	twtasks.start_node, twtasks.heartbeat, twtasks.tick, twtasks.end_node,
+	twtasks.start_node, twtasks.refusal, twtasks.heartbeat, twtasks.tick, twtasks.end_node,
 	twtasks.make_partitions, twtasks.clean_tasks
 	TO twtasks_worker;
 
 GRANT EXECUTE ON FUNCTION
 	twtasks.resume_task, twtasks.reschedule_task, twtasks.cancel_task, twtasks.fail_task,
-	twtasks.hold_task, twtasks.release_task, twtasks.reopen_task, twtasks.change_tasks
+	twtasks.hold_task, twtasks.release_task, twtasks.reopen_task, twtasks.change_tasks, twtasks.adopt
 	TO twtasks_operator;
 
 GRANT SELECT ON twtasks.tasks, twtasks.error_tasks, twtasks.stuck_tasks, twtasks.stats,
-	twtasks.nodes, twtasks.transition
+	twtasks.nodes, twtasks.transition, twtasks.adoption_state
 	TO twtasks_worker, twtasks_operator, twtasks_viewer;
 GRANT SELECT ON twtasks.audit, twtasks.task_history TO twtasks_operator, twtasks_viewer;

@@ -12,7 +12,8 @@
  *						0 and 1: for all
  *
  * Returns
- *		triggers: id, version, type, priority, size
+ *		triggers: id, version, type, priority, size; none in a copy of the
+ *		database that was not adopted
  *
  * Locks		none
  */
@@ -37,6 +38,9 @@ AS $$
 DECLARE
 	started CONSTANT timestamptz := clock_timestamp();
 BEGIN
+	IF NOT twtasks.is_adopted() THEN
+		RETURN;
+	END IF;
 	-- The types are found by stepping through the index from one to the next.
 	RETURN QUERY
 	WITH RECURSIVE kind(type) AS (
@@ -71,7 +75,7 @@ END $$;
  *		batch			at most so many in one call
  *
  * Returns
- *		how many
+ *		how many; 0 in a copy of the database that was not adopted
  *
  * Writes		twtasks.task, twtasks.finished_task
  * Locks		rows; those locked by others are left for the next call
@@ -86,7 +90,7 @@ DECLARE
 BEGIN
 	WITH late AS (
 		SELECT t.id FROM twtasks.task t
-		WHERE t.expires <= clock_timestamp() AND t.status = 'SUBMITTED'
+		WHERE t.expires <= clock_timestamp() AND t.status = 'SUBMITTED' AND twtasks.is_adopted()
 		LIMIT batch FOR UPDATE SKIP LOCKED),
 	gone AS (
 		DELETE FROM twtasks.task t USING late l

@@ -9,6 +9,7 @@
 
 #include "fmgr.h"
 
+#include "adoption.h"
 #include "commit.h"
 #include "common/version.h"
 #include "queue.h"
@@ -24,4 +25,5 @@ _PG_init(void)
 	settings_init();
 	queue_init();
 	commit_init();
+	adoption_init();
 }

@@ -164,6 +164,10 @@ is( $restored->query(
 	),
 	"$waiting|already_exists",
 	'so is one of a task that waits');
+is($restored->query('SELECT is_adopted FROM twtasks.adoption_state'),
+	'f', 'nothing is executed before it is adopted');
+is($restored->query('SELECT twtasks.adopt(NULL, hold => false)'),
+	0, 'adopted, without holding anything');
 my $heir = TwTasks::Sidecar->start(
 	$node, 'heir',
 	postgres => $node->connstr($database) . ' user=sidecar',

@@ -14,6 +14,7 @@ use TwTasks::Session;
 # more.  Options:
 #	queue => 'ring' (preloaded) or 'notify'; default: ring
 #	conf => { name => value }
+#	init => { more for PostgreSQL::Test::Cluster's init() }
 #	install_path => as in PostgreSQL::Test::Cluster
 sub create
 {
@@ -29,7 +30,9 @@ sub create
 		? (install_path => $options{install_path})
 		: ());
 
-	$self->init(extra => [ '--no-sync', '--locale=C', '--encoding=UTF8' ]);
+	$self->init(
+		extra => [ '--no-sync', '--locale=C', '--encoding=UTF8' ],
+		%{ $options{init} || {} });
 	$self->append_conf('postgresql.conf',
 		join('', map { "$_ = $conf{$_}\n" } sort keys %conf));
 	$self->start;
