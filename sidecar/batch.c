@@ -87,22 +87,37 @@ stuck_rule(const HandlerConfig *config)
 	return config->mode == HANDLER_SQL ? STUCK_RETRY : config->stuck;
 }
 
+/* Whether one value of each array can stand for all. */
+static bool
+is_uniform(const Batch *batch)
+{
+	const TableEntry *first = batch->items[0].entry;
+
+	for (int i = 1; i < batch->n; i++)
+		if (table_entry_tag(batch->items[i].entry) != table_entry_tag(first) ||
+			strcmp(table_entry_type(batch->items[i].entry), table_entry_type(first)) != 0)
+			return false;
+	return true;
+}
+
 void
 batch_add_policies(const Batch *batch, const Config *config, WireParams *params)
 {
-	wire_add_int8_array(params, batch->n);
-	for (int i = 0; i < batch->n; i++)
+	int			n = is_uniform(batch) ? 1 : batch->n;
+
+	wire_add_int8_array(params, n);
+	for (int i = 0; i < n; i++)
 	{
 		const HandlerConfig *handler = item_config(&batch->items[i]);
 
 		wire_int8(params, (handler->timeout_us + handler->grace_us +
 						   FINISH_MARGIN_US) / 1000);
 	}
-	wire_add_text_array(params, batch->n);
-	for (int i = 0; i < batch->n; i++)
+	wire_add_text_array(params, n);
+	for (int i = 0; i < n; i++)
 		wire_text(params, config_stuck_name(stuck_rule(item_config(&batch->items[i]))));
-	wire_add_text_array(params, batch->n);
-	for (int i = 0; i < batch->n; i++)
+	wire_add_text_array(params, n);
+	for (int i = 0; i < n; i++)
 		wire_text(params, table_entry_type(batch->items[i].entry));
 	wire_add_text_array(params, config->nbuckets);
 	for (int i = 0; i < config->nbuckets; i++)
