@@ -28,6 +28,7 @@ OBJS += src/rows.o				# rows of the task table
 OBJS += src/append.o			# many new rows
 OBJS += src/arrays.o			# arguments
 OBJS += src/node.o				# who is alive
+OBJS += src/adoption.o			# whether this is a copy
 OBJS += src/execute.o			# 6 execute
 OBJS += src/cron.o				# when a schedule runs
 OBJS += src/confine.o			# 6 ... and leave no trace in the session

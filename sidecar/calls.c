@@ -62,7 +62,7 @@ const PgStatement call_policies = {"policies",
 "SELECT p.pattern, p.timeout_ms, p.stuck FROM twtasks.read_policies() p"};
 
 const PgStatement call_start_node = {"start_node",
-"SELECT twtasks.start_node($1::text, $2::int8 * interval '1 millisecond')"};
+"SELECT twtasks.start_node($1::text, $2::int8 * interval '1 millisecond', $3::text), twtasks.refusal($3::text)"};
 
 const PgStatement call_tick = {"tick",
 	"SELECT t.alive, t.is_held, t.is_leader, t.place, t.nodes, "

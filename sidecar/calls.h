@@ -110,8 +110,13 @@ enum
 	POLICIES_STUCK
 };
 
-/* name, lease_ms -> incarnation */
+/* name, lease_ms, environment */
 extern const PgStatement call_start_node;
+enum
+{
+	START_INCARNATION,			/* null: refused */
+	START_REFUSAL				/* why */
+};
 
 /* incarnation -> alive, is_held, is_leader, place, nodes, clock */
 extern const PgStatement call_tick;

@@ -13,6 +13,7 @@
 
 #define TICK_US SECONDS_TO_US(5)
 #define START_AGAIN_US SECONDS_TO_US(1)
+#define ASK_AGAIN_US SECONDS_TO_US(2)
 
 /* Well within the grace that others give a node without a session. */
 #define HOLD_AGAIN_US SECONDS_TO_US(1)
@@ -31,6 +32,8 @@ struct Node
 	int64		confirmed_us;	/* when the last confirmed tick was sent */
 	int64		asked_us;		/* when the tick under way was sent */
 	int64		clock_us;		/* database's clock less the loop's */
+	char	   *refusal;		/* why the database refused us, as it was
+								 * logged */
 	bool		is_leader;
 	int			place;
 	int			nodes;
@@ -72,13 +75,35 @@ declare_gone(Node *node)
 }
 
 static void
+set_refusal(Node *node, char *refusal)
+{
+	if (refusal != NULL &&
+		(node->refusal == NULL || strcmp(refusal, node->refusal) != 0))
+		log_line(TWT_LOG_ERROR, "adoption", "executes nothing in this database: %s; "
+				 "see twtasks.adopt()", refusal);
+	if (node->refusal != NULL)
+		pfree(node->refusal);
+	node->refusal = refusal;
+}
+
+static void
 on_started(void *arg, PgOutcome outcome, PGresult *result)
 {
 	Node	   *node = arg;
+	int64		again_us = START_AGAIN_US;
 
 	if (outcome == PG_DONE && !node->is_ending)
-		begin(node, wire_get_int8(result, 0, 0));
-	loop_timer_start(node->timer, outcome == PG_DONE ? 0 : START_AGAIN_US);
+	{
+		set_refusal(node, wire_dup_text(result, 0, START_REFUSAL));
+		if (wire_null(result, 0, START_INCARNATION))
+			again_us = ASK_AGAIN_US;
+		else
+		{
+			begin(node, wire_get_int8(result, 0, START_INCARNATION));
+			again_us = 0;
+		}
+	}
+	loop_timer_start(node->timer, again_us);
 }
 
 static void
@@ -118,6 +143,7 @@ tick(void *arg)
 	{
 		wire_add_text(&params, node->config->node);
 		wire_add_int8(&params, node->config->lease_us / 1000);
+		wire_add_text(&params, node->config->environment);
 		pg_send(node->pg, &call_start_node, &params, on_started, node);
 		return;
 	}
@@ -241,6 +267,8 @@ node_free(Node *node)
 	node->end_done = NULL;
 	pg_close(node->pg);
 	loop_timer_free(node->timer);
+	if (node->refusal != NULL)
+		pfree(node->refusal);
 	pfree(node);
 }
 

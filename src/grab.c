@@ -24,6 +24,7 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
+#include "adoption.h"
 #include "arrays.h"
 #include "rows.h"
 #include "settings.h"
@@ -220,7 +221,7 @@ twt_grab_tasks(PG_FUNCTION_ARGS)
 	read_arguments(fcinfo, &call);
 	InitMaterializedSRF(fcinfo, 0);
 	rows = rows_open();
-	if (twt_enabled && node_lives(call.incarnation))
+	if (twt_enabled && twt_is_adopted() && node_lives(call.incarnation))
 		grab_all(&call, rows, (ReturnSetInfo *) fcinfo->resultinfo);
 	rows_close(rows);
 	if (call.won > 0 && call.must_last == 0 && !PG_GETARG_BOOL(8))

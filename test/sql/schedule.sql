@@ -210,8 +210,6 @@ SELECT pg_temp.refused('''n'', NULL, ''A''');
 SELECT pg_temp.refused('''n'', ''* * * * *'', NULL');
 SELECT pg_temp.refused('''n'', ''* * * * *'', ''A'', time_zone => NULL');
 SELECT pg_temp.refused('''n'', ''* * * * *'', ''A'', missed => NULL');
-SELECT pg_temp.refused('''n'', ''* * * * *'', ''A'', bucket => NULL');
-SELECT pg_temp.refused('''n'', ''* * * * *'', ''A'', priority => NULL');
 SELECT pg_temp.refused(''''', ''* * * * *'', ''A''');
 SELECT pg_temp.refused(''' n'', ''* * * * *'', ''A''');
 SELECT pg_temp.refused('E''a\nb'', ''* * * * *'', ''A''');
