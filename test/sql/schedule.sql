@@ -80,7 +80,7 @@ SELECT last_status, last_error FROM twtasks.schedules;
 SELECT twtasks.unschedule('five', 'no longer'), twtasks.unschedule('five');
 SELECT count(*) FROM twtasks.tasks;
 SELECT id - min(id) OVER () AS n, actor = session_user AS me, action, name, reason,
-	(SELECT string_agg(key || ' ' || (before ->> key) || '>' || (after ->> key), ', ' ORDER BY key) FROM jsonb_object_keys(before) key
+	(SELECT string_agg(format('%s %s>%s', key, coalesce(before ->> key, 'null'), coalesce(after ->> key, 'null')), ', ' ORDER BY key) FROM jsonb_object_keys(before) key
 	 WHERE key <> 'carries' AND before -> key <> after -> key) AS changed,
 	before ->> 'carries' <> after ->> 'carries' AS carries_other
 FROM twtasks.schedule_audit ORDER BY id;
