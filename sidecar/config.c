@@ -14,6 +14,7 @@
 
 #include "config.h"
 #include "config_settle.h"
+#include "http_target.h"
 #include "values.h"
 
 typedef struct Reader
@@ -309,6 +310,8 @@ free_section(const Section *section, char *target)
 void
 config_free(Config *config)
 {
+	for (int i = 0; i < config->nhandlers; i++)
+		http_target_free(config->handlers[i].target);
 	free_section(options_root(), (char *) config);
 	pfree(config);
 }

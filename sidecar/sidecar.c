@@ -462,7 +462,10 @@ sidecar_reload(Sidecar *sidecar, Config *config)
 	sidecar->config = config;
 	limit_set_max(sidecar->slots, config->concurrency);
 	for (int i = 0; i < sidecar->nserved; i++)
+	{
 		handler_reload(sidecar->served[i].handler, &config->handlers[i]);
+		execute_reload(sidecar->served[i].handler);
+	}
 	sweep_reload(sidecar->sweep, config);
 	log_init(config->log_format, config->log_level, config->node);
 	log_line(TWT_LOG_INFO, "config", "reloaded");
