@@ -28,6 +28,7 @@
 #include "http_reply.h"
 #include "http_target.h"
 #include "output.h"
+#include "policy.h"
 #include "runner.h"
 
 /* Of an answer, and of its headers, no more is read. */
@@ -336,7 +337,7 @@ set_limits(Request *request)
 		curl_easy_setopt(easy, CURLOPT_CAINFO, config->ca_file);
 		curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
 	}
-	if (config->retry.max_tries == 1)
+	if (request->task->policy->retry.max_tries == 1)
 	{
 		curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
 		curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);

@@ -50,8 +50,8 @@ typedef struct Session
 	bool		was_late;		/* its session was ended for that */
 	bool		is_unknown;		/* its answer was lost */
 	bool		is_resolved;	/* and it had done nothing */
-	bool		is_ready;		/* has its timeout set */
-	int64		timeout_us;		/* which is that */
+	int64		timeout_us;		/* that the session has; 0: none yet */
+	int64		statement_us;	/* timeout of the batch */
 	int64		sent_us;
 	char	   *error;			/* why the batch of one failed */
 } Session;
@@ -106,16 +106,18 @@ static void
 report(Session *session, const PGresult *result, int row, TaskResult kind,
 	   const char *message)
 {
-	SqlRunner  *sql = session->sql;
 	Task		task = {0};
 	Verdict		verdict = {kind, TASK_DELAY_BY_POLICY, message};
 
 	memcpy(task.id, wire_get_uuid(result, row, EXECUTE_ID), TASK_ID_BYTES);
 	trigger_id_text(task.id, task.id_text);
 	task.version = wire_get_int8(result, row, EXECUTE_VERSION);
+	task.token = session->batch->token;
 	task.tries = wire_get_int4(result, row, EXECUTE_TRIES);
 	task.type = PQgetvalue(result, row, EXECUTE_TYPE);
-	outcome_report(sql->finish, handler_config(sql->handler), &task, &verdict);
+	task.policy = batch_policy(session->batch, task.id);
+	if (task.policy != NULL)
+		outcome_report(session->sql->finish, &task, &verdict);
 }
 
 static void
@@ -167,16 +169,18 @@ on_failed_grab(void *arg, PgOutcome outcome, PGresult *result)
 	}
 	for (int i = 0; outcome == PG_DONE && i < PQntuples(result); i++)
 	{
-		SqlRunner  *sql = session->sql;
 		Task		task = {0};
 		Verdict		verdict = {TASK_FAILURE, TASK_DELAY_BY_POLICY, session->error};
 
 		memcpy(task.id, wire_get_uuid(result, i, GRAB_ID), TASK_ID_BYTES);
 		trigger_id_text(task.id, task.id_text);
 		task.version = wire_get_int8(result, i, GRAB_VERSION);
+		task.token = session->batch->token;
 		task.tries = wire_get_int4(result, i, GRAB_TRIES);
 		task.type = PQgetvalue(result, i, GRAB_TYPE);
-		outcome_report(sql->finish, handler_config(sql->handler), &task, &verdict);
+		task.policy = batch_policy(session->batch, task.id);
+		if (task.policy != NULL)
+			outcome_report(session->sql->finish, &task, &verdict);
 	}
 	if (session->is_resolved)
 		blame_lost(session, outcome == PG_DONE && PQntuples(result) == 0);
@@ -224,9 +228,12 @@ drop_cancelled(Session *session)
 	{
 		Cancelled  *cancelled = slist_container(Cancelled, node, iter.cur);
 		Limit	   *slot;
+		Policy	   *policy;
 
-		if (batch_take(session->batch, cancelled->id, &slot) != NULL)
-			slots_free(slot);
+		if (batch_take(session->batch, cancelled->id, &slot, &policy) == NULL)
+			continue;
+		slots_free(slot);
+		policy_unref(policy);
 	}
 	put_back(session, false);
 }
@@ -295,6 +302,28 @@ batch_size(const SqlRunner *sql)
 }
 
 static void
+on_timeout_set(void *arg, PgOutcome outcome, PGresult *result)
+{
+	Session    *session = arg;
+
+	if (outcome == PG_FAILED)
+		pg_reset(session->pg, "could not set statement_timeout");
+}
+
+static void
+set_timeout(Session *session, int64 timeout_us)
+{
+	char	   *ms = psprintf(INT64_FORMAT "ms", timeout_us / 1000);
+	WireParams	params;
+
+	session->timeout_us = timeout_us;
+	wire_init(&params);
+	wire_add_text(&params, ms);
+	pg_send(session->pg, &call_set_timeout, &params, on_timeout_set, session);
+	pfree(ms);
+}
+
+static void
 send_execute(Session *session)
 {
 	SqlRunner  *sql = session->sql;
@@ -307,6 +336,9 @@ send_execute(Session *session)
 	session->size = batch->n;
 	session->sent_us = loop_now_us(sql->loop);
 	sql->nrunning += batch->n;
+	session->statement_us = batch->items[0].policy->timeout_us;
+	if (session->statement_us != session->timeout_us)
+		set_timeout(session, session->statement_us);
 	batch->token = node_next_token(sql->node);
 	wire_init(&params);
 	wire_add_text(&params, config->function);
@@ -316,7 +348,7 @@ send_execute(Session *session)
 	wire_add_int8(&params, batch->token);
 	batch_add_policies(batch, sql->config, &params);
 	session->is_executing = true;
-	sql_guard_watch(session->guard, config->timeout_us + config->grace_us);
+	sql_guard_watch(session->guard, session->statement_us + config->grace_us);
 	pg_send(session->pg, &call_execute, &params, on_executed, session);
 }
 
@@ -324,23 +356,14 @@ static char *
 reason_lost(const Session *session)
 {
 	if (session->was_late)
-		return psprintf("deadline of %.3f s passed", session->timeout_us / 1000000.0);
+		return psprintf("deadline of %.3f s passed", session->statement_us / 1000000.0);
 	return pstrdup("its session was lost while it ran");
-}
-
-static void set_timeout(Session *session);
-
-/* A reload may have changed it. */
-static bool
-has_timeout(const Session *session)
-{
-	return session->timeout_us == handler_config(session->sql->handler)->timeout_us;
 }
 
 static void
 pump(Session *session)
 {
-	if (!pg_is_up(session->pg) || !session->is_ready)
+	if (!pg_is_up(session->pg))
 		return;
 	if (session->is_unknown)
 	{
@@ -349,8 +372,6 @@ pump(Session *session)
 		session->error = reason_lost(session);
 		send_grab(session, &call_resolve_grab);
 	}
-	else if (session->batch == NULL && !has_timeout(session))
-		set_timeout(session);
 	else if (session->batch == NULL && sql_waiting_count(session->sql->waiting) > 0 &&
 			 sql_guard_is_idle(session->guard))
 		send_execute(session);
@@ -420,39 +441,13 @@ sql_cancel(SqlRunner *sql, const uint8 *id, int64 version, const char *why)
 }
 
 static void
-on_timeout_set(void *arg, PgOutcome outcome, PGresult *result)
-{
-	Session    *session = arg;
-
-	session->is_ready = outcome == PG_DONE;
-	if (outcome == PG_FAILED)
-		pg_reset(session->pg, "could not set statement_timeout");
-	loop_want_turn(session->sql->loop);
-}
-
-static void
-set_timeout(Session *session)
-{
-	char	   *ms;
-	WireParams	params;
-
-	session->is_ready = false;
-	session->timeout_us = handler_config(session->sql->handler)->timeout_us;
-	ms = psprintf(INT64_FORMAT "ms", session->timeout_us / 1000);
-	wire_init(&params);
-	wire_add_text(&params, ms);
-	pg_send(session->pg, &call_set_timeout, &params, on_timeout_set, session);
-	pfree(ms);
-}
-
-static void
 on_state(void *arg, bool is_up)
 {
 	Session    *session = arg;
 
-	session->is_ready = false;
+	session->timeout_us = 0;
 	if (is_up)
-		set_timeout(session);
+		loop_want_turn(session->sql->loop);
 }
 
 SqlRunner *
@@ -466,7 +461,7 @@ sql_open(Loop *loop, const Config *config, Handler *handler, Node *node,
 	sql->handler = handler;
 	sql->node = node;
 	sql->finish = finish;
-	sql->waiting = sql_waiting_new();
+	sql->waiting = sql_waiting_new(handler);
 	sql->nsessions = handler_config(handler)->processes;
 	sql->sessions = palloc0(sql->nsessions * sizeof(Session));
 	for (int i = 0; i < sql->nsessions; i++)

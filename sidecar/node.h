@@ -30,8 +30,17 @@ typedef struct NodeEvents
 	/* This node became the leader, or is no longer. */
 	void		(*on_leader) (void *arg, bool is_leader);
 
-	/* A notification came, on a channel that somebody listens to. */
-	void		(*on_notify) (void *arg, const char *channel);
+	/*
+	 * The configuration in the database is to be read: after each connect,
+	 * and when it has changed.  The control connection is up.
+	 */
+	void		(*on_config) (void *arg);
+
+	/*
+	 * Tasks that run may have to be cancelled: after each connect, and when
+	 * somebody has asked for that.
+	 */
+	void		(*on_cancel) (void *arg);
 } NodeEvents;
 
 extern Node *node_open(Loop *loop, const Config *config,

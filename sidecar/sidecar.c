@@ -20,6 +20,7 @@
 #include "handler.h"
 #include "log.h"
 #include "node.h"
+#include "policies.h"
 #include "queue.h"
 #include "sdnotify.h"
 #include "sidecar.h"
@@ -63,6 +64,7 @@ struct Sidecar
 	int			turn;			/* which table is asked next */
 	Queue	   *queue;
 	Node	   *node;
+	Policies   *policies;
 	Grab	   *grab;
 	Execute    *execute;
 	Finish	   *finish;
@@ -190,28 +192,16 @@ on_trigger(void *arg, int bucket, const Trigger *trigger)
 				 "no handler for type \"%s\": left to other nodes", trigger->type);
 }
 
-/* What brings triggers may have lost word of cancellations as well. */
 static void
 on_sweep(void *arg, int bucket)
 {
-	Sidecar    *sidecar = arg;
-
-	sweep_want(sidecar->sweep, bucket, true);
-	if (queue_kind(sidecar->queue) == QUEUE_NOTIFY)
-		cancels_want(sidecar->cancels);
+	sweep_want(((Sidecar *) arg)->sweep, bucket, true);
 }
 
 static void
 on_cancel(void *arg)
 {
 	cancels_want(((Sidecar *) arg)->cancels);
-}
-
-static void
-on_control_notify(void *arg, const char *channel)
-{
-	if (strcmp(channel, "twtasks_cancel") == 0)
-		on_cancel(arg);
 }
 
 static bool
@@ -275,6 +265,12 @@ on_leader(void *arg, bool is_leader)
 		duties_begin(((Sidecar *) arg)->duties);
 }
 
+static void
+on_config(void *arg)
+{
+	policies_read(((Sidecar *) arg)->policies);
+}
+
 static int
 running(const Sidecar *sidecar)
 {
@@ -304,6 +300,18 @@ look_at_drain(Sidecar *sidecar)
 	node_end(sidecar->node, stop_loop, sidecar);
 }
 
+/* Not before the policies are known that tasks are to be grabbed with. */
+static void
+pump_grabs(Sidecar *sidecar)
+{
+	if (!policies_are_read(sidecar->policies))
+		return;
+	grab_pump(sidecar->grab);
+	for (int i = 0; i < sidecar->nserved; i++)
+		if (sidecar->served[i].sql != NULL)
+			sql_pump(sidecar->served[i].sql);
+}
+
 static void
 on_turn(void *arg)
 {
@@ -312,12 +320,9 @@ on_turn(void *arg)
 	duties_set_watchful(sidecar->duties,
 						queue_kind(sidecar->queue) == QUEUE_NOTIFY);
 	sweep_pump(sidecar->sweep);
-	grab_pump(sidecar->grab);
-	for (int i = 0; i < sidecar->nserved; i++)
-		if (sidecar->served[i].sql != NULL)
-			sql_pump(sidecar->served[i].sql);
+	pump_grabs(sidecar);
 	finish_pump(sidecar->finish);
-	cancels_pump(sidecar->cancels, queue_kind(sidecar->queue) == QUEUE_RING);
+	cancels_pump(sidecar->cancels);
 	look_at_drain(sidecar);
 }
 
@@ -393,7 +398,8 @@ open_handlers(Sidecar *sidecar)
 	{
 		Served	   *served = &sidecar->served[i];
 
-		served->handler = handler_new(&config->handlers[i], sidecar->slots);
+		served->handler = handler_new(&config->handlers[i], sidecar->policies,
+									  sidecar->slots);
 		if (config->handlers[i].mode == HANDLER_SQL)
 			served->sql = sql_open(sidecar->loop, config, served->handler,
 								   sidecar->node, sidecar->finish);
@@ -405,9 +411,8 @@ open_handlers(Sidecar *sidecar)
 Sidecar *
 sidecar_open(Loop *loop, Config *config)
 {
-	static const NodeEvents node_events = {on_begin, on_gone, on_leader, on_control_notify};
-	static const QueueEvents queue_events = {on_trigger, on_sweep, on_due, on_node_gone,
-	on_cancel};
+	static const NodeEvents node_events = {on_begin, on_gone, on_leader, on_config, on_cancel};
+	static const QueueEvents queue_events = {on_trigger, on_sweep, on_due, on_node_gone};
 	static const GrabEvents grab_events = {next_entry, on_task, on_doubt};
 	Sidecar    *sidecar = palloc0(sizeof(Sidecar));
 
@@ -417,6 +422,7 @@ sidecar_open(Loop *loop, Config *config)
 	sidecar->slots = limit_new("node", config->concurrency, NULL);
 	open_tables(sidecar);
 	sidecar->node = node_open(loop, config, &node_events, sidecar);
+	sidecar->policies = policies_open(loop, config, sidecar->node);
 	sidecar->finish = finish_open(loop, config, sidecar->node);
 	sidecar->execute = execute_open(loop, sidecar->finish);
 	open_handlers(sidecar);
@@ -466,6 +472,7 @@ sidecar_reload(Sidecar *sidecar, Config *config)
 		handler_reload(sidecar->served[i].handler, &config->handlers[i]);
 		execute_reload(sidecar->served[i].handler);
 	}
+	policies_set_config(sidecar->policies, config);
 	sweep_reload(sidecar->sweep, config);
 	log_init(config->log_format, config->log_level, config->node);
 	log_line(TWT_LOG_INFO, "config", "reloaded");
@@ -499,6 +506,7 @@ sidecar_free(Sidecar *sidecar)
 	execute_free(sidecar->execute);
 	finish_free(sidecar->finish);
 	node_free(sidecar->node);	/* its answers are for the next two */
+	policies_free(sidecar->policies);
 	sweep_free(sidecar->sweep);
 	duties_free(sidecar->duties);
 	cancels_free(sidecar->cancels);

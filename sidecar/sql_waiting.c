@@ -21,16 +21,18 @@ typedef struct Waiting
 
 struct SqlWaiting
 {
+	const Handler *handler;
 	slist_head	waiting;
 	slist_node *last;
 	int			n;
 };
 
 SqlWaiting *
-sql_waiting_new(void)
+sql_waiting_new(const Handler *handler)
 {
 	SqlWaiting *list = palloc0(sizeof(SqlWaiting));
 
+	list->handler = handler;
 	slist_init(&list->waiting);
 	return list;
 }
@@ -64,6 +66,12 @@ sql_waiting_count(const SqlWaiting *list)
 	return list->n;
 }
 
+static int64
+timeout_of(const SqlWaiting *list, const Waiting *waiting)
+{
+	return handler_policy(list->handler, table_entry_type(waiting->entry))->timeout_us;
+}
+
 Batch *
 sql_waiting_take(SqlWaiting *list, int size)
 {
@@ -74,7 +82,8 @@ sql_waiting_take(SqlWaiting *list, int size)
 		Waiting    *waiting = slist_head_element(Waiting, node, &list->waiting);
 		bool		alone = waiting->goes_alone;
 
-		if (alone && batch->n > 0)
+		if (batch->n > 0 &&
+			(alone || timeout_of(list, waiting) != batch->items[0].policy->timeout_us))
 			break;
 		slist_pop_head_node(&list->waiting);
 		list->n--;

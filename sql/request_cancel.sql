@@ -73,7 +73,7 @@ BEGIN
 			WHERE n.incarnation = task.incarnation AND n.ended IS NULL) THEN
 		RETURN (SELECT ('changed', f.version, f.status)::twtasks.change_result
 				FROM twtasks.finish_cancelled(ARRAY[task.id], ARRAY[task.version], NULL,
-											  NULL, NULL) f);
+											  NULL, NULL, NULL) f);
 	END IF;
 	INSERT INTO twtasks.audit (at, actor, action, task_id, from_version, to_version,
 							   from_status, to_status, reason)
@@ -131,7 +131,7 @@ BEGIN
 			AND (t.status = 'SUBMITTED' OR NOT t.queued)
 		  ORDER BY t.id FOR UPDATE SKIP LOCKED) x;
 	IF nobodys IS NOT NULL THEN
-		PERFORM FROM twtasks.finish_cancelled(nobodys, versions, NULL, NULL, NULL);
+		PERFORM FROM twtasks.finish_cancelled(nobodys, versions, NULL, NULL, NULL, NULL);
 	END IF;
 	RETURN QUERY
 	SELECT c.id, c.version, c.status = 'PROCESSING', c.why FROM twtasks.cancel_requests c
@@ -139,7 +139,7 @@ BEGIN
 END $$;
 
 /*
- * twtasks.finish_cancelled(ids, versions, messages, incarnation, token)
+ * twtasks.finish_cancelled(ids, versions, messages, grabs, incarnation, token)
  *
  *		Ends tasks as CANCELLED, those of them for which somebody has asked
  *		that.
@@ -159,6 +159,7 @@ CREATE FUNCTION twtasks.finish_cancelled(
 	ids uuid[],
 	versions bigint[],
 	messages text[],
+	grabs bigint[],
 	incarnation bigint,
 	token bigint,
 	OUT id uuid,
@@ -171,10 +172,11 @@ SET enable_seqscan = off
 AS $$
 	WITH gone AS (
 		DELETE FROM twtasks.task t
-		USING unnest(ids, versions, messages) u(id, version, message)
+		USING unnest(ids, versions, messages, grabs) u(id, version, message, "grab")
 		JOIN twtasks.cancel_requests c ON c.id = u.id
 		WHERE t.id = u.id AND t.version = u.version AND c.version = t.version
 		  AND t.status = c.status
+		  AND (u."grab" IS NULL OR t.token IS NULL OR t.token = u."grab")
 		RETURNING t.*, c.actor, c.reason, coalesce(u.message, c.why) AS message),
 	freed AS (
 		DELETE FROM twtasks.cancel_request r USING gone g WHERE r.task_id = g.id),
@@ -248,6 +250,6 @@ BEGIN
 			ids, ARRAY(SELECT t.version
 					   FROM unnest(ids) WITH ORDINALITY u(id, place)
 					   JOIN twtasks.task t ON t.id = u.id ORDER BY u.place),
-			NULL, NULL, NULL) f);
+			NULL, NULL, NULL, NULL) f);
 	RETURN ARRAY(SELECT u FROM unnest(ids) u WHERE u <> ALL (cancelled));
 END $$;
