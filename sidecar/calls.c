@@ -22,9 +22,8 @@ const PgStatement call_queue_kind = {"queue_kind", "SELECT twtasks.queue_kind()"
 
 const PgStatement call_listen = {"listen", "LISTEN twtasks"};
 
-const PgStatement call_listen_config = {"listen_config", "LISTEN twtasks_config"};
-
 const PgStatement call_listen_cancels = {"listen_cancels", "LISTEN twtasks_cancel"};
+const PgStatement call_listen_config = {"listen_config", "LISTEN twtasks_config"};
 
 const PgStatement call_grab = {"grab",
 	"SELECT " GRABBED_COLUMNS " FROM twtasks.grab_tasks($1::uuid[], $2::int8[], $3::int8, $4::int8, "

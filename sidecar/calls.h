@@ -30,8 +30,8 @@ enum
 
 extern const PgStatement call_queue_kind;
 extern const PgStatement call_listen;
-extern const PgStatement call_listen_config;
 extern const PgStatement call_listen_cancels;
+extern const PgStatement call_listen_config;
 
 /* ids, versions, incarnation, token, timeouts_ms, stuck, types, buckets */
 extern const PgStatement call_grab;

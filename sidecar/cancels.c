@@ -21,7 +21,6 @@ struct Cancels
 	CancelFn	fn;
 	void	   *arg;
 	LoopTimer  *timer;			/* the next look */
-	int			listening_pid;	/* the backend that listens for us */
 	bool		is_wanted;
 	bool		is_under_way;
 };
@@ -61,30 +60,13 @@ on_taken(void *arg, PgOutcome outcome, PGresult *result)
 		loop_timer_start(cancels->timer, AGAIN_US);
 }
 
-/* What was wished while nobody listened is asked for. */
-static void
-listen(Cancels *cancels)
-{
-	Pg		   *pg = node_pg(cancels->node);
-
-	if (cancels->listening_pid == pg_backend_pid(pg))
-		return;
-	cancels->listening_pid = pg_backend_pid(pg);
-	pg_send(pg, &call_listen_cancels, NULL, NULL, NULL);
-	cancels->is_wanted = true;
-}
-
 void
-cancels_pump(Cancels *cancels, bool listens)
+cancels_pump(Cancels *cancels)
 {
 	Pg		   *pg = node_pg(cancels->node);
 	WireParams	params;
 
-	if (!pg_is_up(pg))
-		return;
-	if (listens)
-		listen(cancels);
-	if (!cancels->is_wanted || cancels->is_under_way ||
+	if (!cancels->is_wanted || cancels->is_under_way || !pg_is_up(pg) ||
 		node_incarnation(cancels->node) == 0)
 		return;
 	cancels->is_wanted = false;

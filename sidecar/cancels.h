@@ -38,10 +38,7 @@ extern void cancels_free(Cancels *cancels);
 /* There may be news. */
 extern void cancels_want(Cancels *cancels);
 
-/*
- * Asks what is wanted; at the end of each turn.  listens: nobody else tells of
- * news, so the control connection has to listen for them.
- */
-extern void cancels_pump(Cancels *cancels, bool listens);
+/* Asks, if there may be; at the end of each turn. */
+extern void cancels_pump(Cancels *cancels);
 
 #endif							/* TWT_CANCELS_H */

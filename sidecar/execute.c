@@ -47,6 +47,8 @@ runner_ops(HandlerMode mode)
 			return &runner_command;
 		case HANDLER_WORKER:
 			return &runner_worker;
+		case HANDLER_HTTP:
+			return &runner_http;
 		case HANDLER_NOOP:
 			return &runner_noop;
 		case HANDLER_SQL:
@@ -183,6 +185,15 @@ execute_add_handler(Execute *execute, Handler *handler)
 	slist_push_head(&execute->lanes, &lane->node);
 	lane->runner = lane->ops->open(execute->loop, config, on_verdict, lane);
 	handler_set_data(handler, lane);
+}
+
+void
+execute_reload(Handler *handler)
+{
+	Lane	   *lane = handler_data(handler);
+
+	if (lane != NULL && lane->ops->reload != NULL)
+		lane->ops->reload(lane->runner, handler_config(handler));
 }
 
 static void

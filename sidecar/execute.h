@@ -25,6 +25,9 @@ typedef struct Execute Execute;
 /* Opens a runner for each handler but those in SQL, which have their own. */
 extern Execute *execute_open(Loop *loop, Finish *finish);
 extern void execute_add_handler(Execute *execute, Handler *handler);
+
+/* After handler_reload(). */
+extern void execute_reload(Handler *handler);
 extern void execute_free(Execute *execute);
 
 /* Takes the task and its slot. */

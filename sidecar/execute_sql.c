@@ -51,6 +51,7 @@ typedef struct Session
 	bool		is_unknown;		/* its answer was lost */
 	bool		is_resolved;	/* and it had done nothing */
 	int64		timeout_us;		/* that the session has; 0: none yet */
+	int64		statement_us;	/* timeout of the batch */
 	int64		sent_us;
 	char	   *error;			/* why the batch of one failed */
 } Session;
@@ -226,8 +227,8 @@ drop_cancelled(Session *session)
 	slist_foreach(iter, &session->cancelled)
 	{
 		Cancelled  *cancelled = slist_container(Cancelled, node, iter.cur);
-		Policy	   *policy;
 		Limit	   *slot;
+		Policy	   *policy;
 
 		if (batch_take(session->batch, cancelled->id, &slot, &policy) == NULL)
 			continue;
@@ -328,7 +329,6 @@ send_execute(Session *session)
 	SqlRunner  *sql = session->sql;
 	const HandlerConfig *config = handler_config(sql->handler);
 	Batch	   *batch = sql_waiting_take(sql->waiting, batch_size(sql));
-	int64		timeout_us = batch->items[0].policy->timeout_us;
 	WireParams	params;
 
 	sql->alone_left = Max(0, sql->alone_left - 1);
@@ -336,8 +336,9 @@ send_execute(Session *session)
 	session->size = batch->n;
 	session->sent_us = loop_now_us(sql->loop);
 	sql->nrunning += batch->n;
-	if (timeout_us != session->timeout_us)
-		set_timeout(session, timeout_us);
+	session->statement_us = batch->items[0].policy->timeout_us;
+	if (session->statement_us != session->timeout_us)
+		set_timeout(session, session->statement_us);
 	batch->token = node_next_token(sql->node);
 	wire_init(&params);
 	wire_add_text(&params, config->function);
@@ -347,7 +348,7 @@ send_execute(Session *session)
 	wire_add_int8(&params, batch->token);
 	batch_add_policies(batch, sql->config, &params);
 	session->is_executing = true;
-	sql_guard_watch(session->guard, timeout_us + config->grace_us);
+	sql_guard_watch(session->guard, session->statement_us + config->grace_us);
 	pg_send(session->pg, &call_execute, &params, on_executed, session);
 }
 
@@ -355,7 +356,7 @@ static char *
 reason_lost(const Session *session)
 {
 	if (session->was_late)
-		return psprintf("deadline of %.3f s passed", session->batch->items[0].policy->timeout_us / 1000000.0);
+		return psprintf("deadline of %.3f s passed", session->statement_us / 1000000.0);
 	return pstrdup("its session was lost while it ran");
 }
 
@@ -460,7 +461,7 @@ sql_open(Loop *loop, const Config *config, Handler *handler, Node *node,
 	sql->handler = handler;
 	sql->node = node;
 	sql->finish = finish;
-	sql->waiting = sql_waiting_new();
+	sql->waiting = sql_waiting_new(handler);
 	sql->nsessions = handler_config(handler)->processes;
 	sql->sessions = palloc0(sql->nsessions * sizeof(Session));
 	for (int i = 0; i < sql->nsessions; i++)

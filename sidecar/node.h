@@ -36,8 +36,11 @@ typedef struct NodeEvents
 	 */
 	void		(*on_config) (void *arg);
 
-	/* A notification came, on a channel that somebody listens to. */
-	void		(*on_notify) (void *arg, const char *channel);
+	/*
+	 * Tasks that run may have to be cancelled: after each connect, and when
+	 * somebody has asked for that.
+	 */
+	void		(*on_cancel) (void *arg);
 } NodeEvents;
 
 extern Node *node_open(Loop *loop, const Config *config,

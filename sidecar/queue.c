@@ -68,12 +68,8 @@ on_notify(void *arg, const char *channel, const char *payload)
 {
 	Queue	   *queue = arg;
 
-	if (queue->is_closing)
-		return;
-	if (strcmp(channel, "twtasks") == 0)
+	if (!queue->is_closing && strcmp(channel, "twtasks") == 0)
 		queue_notify_read(queue, payload);
-	else if (strcmp(channel, "twtasks_cancel") == 0)
-		queue->events.on_cancel(queue->arg);
 }
 
 Queue *

@@ -32,9 +32,6 @@ typedef struct QueueEvents
 
 	/* the session of some node ended */
 	void		(*on_node_gone) (void *arg);
-
-	/* some task that runs is to be cancelled; told by QUEUE_NOTIFY only */
-	void		(*on_cancel) (void *arg);
 } QueueEvents;
 
 /* Opens its own connection, and takes triggers until queue_close(). */

@@ -62,6 +62,5 @@ on_listening(void *arg, PgOutcome outcome, PGresult *result)
 void
 queue_notify_begin(Queue *queue)
 {
-	pg_send(queue_pg(queue), &call_listen_cancels, NULL, NULL, NULL);
 	pg_send(queue_pg(queue), &call_listen, NULL, on_listening, queue);
 }

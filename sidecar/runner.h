@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * runner.h
- *		What a way of executing tasks looks like: command, worker, noop.
+ *		What a way of executing tasks looks like: command, worker, http, noop.
  *
  *		from: execute.h			to: execute.h (done)
  *
@@ -31,6 +31,12 @@ typedef struct RunnerOps
 						 RunnerDone done, void *done_arg);
 
 	/*
+	 * A reload: the same handler with other figures, for what is started from
+	 * now on.  NULL: none that a reload changes are the runner's.
+	 */
+	void		(*reload) (Runner *runner, const HandlerConfig *config);
+
+	/*
 	 * Takes the task, its node and its run; done is called later, in another
 	 * callback or turn.
 	 */
@@ -58,6 +64,7 @@ typedef struct RunnerOps
 
 extern const RunnerOps runner_command;
 extern const RunnerOps runner_worker;
+extern const RunnerOps runner_http;
 extern const RunnerOps runner_noop;
 
 #endif							/* TWT_RUNNER_H */

@@ -192,28 +192,16 @@ on_trigger(void *arg, int bucket, const Trigger *trigger)
 				 "no handler for type \"%s\": left to other nodes", trigger->type);
 }
 
-/* What brings triggers may have lost word of cancellations as well. */
 static void
 on_sweep(void *arg, int bucket)
 {
-	Sidecar    *sidecar = arg;
-
-	sweep_want(sidecar->sweep, bucket, true);
-	if (queue_kind(sidecar->queue) == QUEUE_NOTIFY)
-		cancels_want(sidecar->cancels);
+	sweep_want(((Sidecar *) arg)->sweep, bucket, true);
 }
 
 static void
 on_cancel(void *arg)
 {
 	cancels_want(((Sidecar *) arg)->cancels);
-}
-
-static void
-on_control_notify(void *arg, const char *channel)
-{
-	if (strcmp(channel, "twtasks_cancel") == 0)
-		on_cancel(arg);
 }
 
 static bool
@@ -334,7 +322,7 @@ on_turn(void *arg)
 	sweep_pump(sidecar->sweep);
 	pump_grabs(sidecar);
 	finish_pump(sidecar->finish);
-	cancels_pump(sidecar->cancels, queue_kind(sidecar->queue) == QUEUE_RING);
+	cancels_pump(sidecar->cancels);
 	look_at_drain(sidecar);
 }
 
@@ -423,10 +411,8 @@ open_handlers(Sidecar *sidecar)
 Sidecar *
 sidecar_open(Loop *loop, Config *config)
 {
-	static const NodeEvents node_events = {on_begin, on_gone, on_leader, on_config,
-	on_control_notify};
-	static const QueueEvents queue_events = {on_trigger, on_sweep, on_due, on_node_gone,
-	on_cancel};
+	static const NodeEvents node_events = {on_begin, on_gone, on_leader, on_config, on_cancel};
+	static const QueueEvents queue_events = {on_trigger, on_sweep, on_due, on_node_gone};
 	static const GrabEvents grab_events = {next_entry, on_task, on_doubt};
 	Sidecar    *sidecar = palloc0(sizeof(Sidecar));
 
@@ -482,7 +468,10 @@ sidecar_reload(Sidecar *sidecar, Config *config)
 	sidecar->config = config;
 	limit_set_max(sidecar->slots, config->concurrency);
 	for (int i = 0; i < sidecar->nserved; i++)
+	{
 		handler_reload(sidecar->served[i].handler, &config->handlers[i]);
+		execute_reload(sidecar->served[i].handler);
+	}
 	policies_set_config(sidecar->policies, config);
 	sweep_reload(sidecar->sweep, config);
 	log_init(config->log_format, config->log_level, config->node);

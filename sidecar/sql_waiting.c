@@ -21,16 +21,18 @@ typedef struct Waiting
 
 struct SqlWaiting
 {
+	const Handler *handler;
 	slist_head	waiting;
 	slist_node *last;
 	int			n;
 };
 
 SqlWaiting *
-sql_waiting_new(void)
+sql_waiting_new(const Handler *handler)
 {
 	SqlWaiting *list = palloc0(sizeof(SqlWaiting));
 
+	list->handler = handler;
 	slist_init(&list->waiting);
 	return list;
 }
@@ -65,13 +67,11 @@ sql_waiting_count(const SqlWaiting *list)
 }
 
 static int64
-timeout_of(const Waiting *waiting)
+timeout_of(const SqlWaiting *list, const Waiting *waiting)
 {
-	return handler_policy(table_entry_tag(waiting->entry),
-						  table_entry_type(waiting->entry))->timeout_us;
+	return handler_policy(list->handler, table_entry_type(waiting->entry))->timeout_us;
 }
 
-/* The timeout is that of the statement: tasks with another one go apart. */
 Batch *
 sql_waiting_take(SqlWaiting *list, int size)
 {
@@ -83,7 +83,7 @@ sql_waiting_take(SqlWaiting *list, int size)
 		bool		alone = waiting->goes_alone;
 
 		if (batch->n > 0 &&
-			(alone || timeout_of(waiting) != batch->items[0].policy->timeout_us))
+			(alone || timeout_of(list, waiting) != batch->items[0].policy->timeout_us))
 			break;
 		slist_pop_head_node(&list->waiting);
 		list->n--;

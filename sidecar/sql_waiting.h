@@ -15,7 +15,8 @@
 
 typedef struct SqlWaiting SqlWaiting;
 
-extern SqlWaiting *sql_waiting_new(void);
+/* Of that handler, which stays. */
+extern SqlWaiting *sql_waiting_new(const Handler *handler);
 
 /* It must be empty. */
 extern void sql_waiting_free(SqlWaiting *list);
@@ -26,7 +27,10 @@ extern void sql_waiting_add(SqlWaiting *list, Table *table, TableEntry *entry,
 
 extern int	sql_waiting_count(const SqlWaiting *list);
 
-/* The next ones of one timeout, size at most, sorted; there must be one. */
+/*
+ * The next ones, size at most, sorted; there must be one.  All have the same
+ * timeout, since it is that of their statement.
+ */
 extern Batch *sql_waiting_take(SqlWaiting *list, int size);
 
 /* All of them go back to where they came from, their slots are freed. */

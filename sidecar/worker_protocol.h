@@ -34,6 +34,8 @@
 
 #include "task.h"
 
+struct json_t;
+
 /* A line from a worker, its end not counted, is at most this long. */
 #define WORKER_LINE_MAX (1024 * 1024)
 
@@ -63,5 +65,14 @@ extern void worker_protocol_encode_cancel(StringInfo out, const Task *task,
  */
 extern char *worker_protocol_decode(const char *line, size_t len,
 									WorkerReply *reply) MUSTCHECK;
+
+/*
+ * For handlers that give such an object in another way: whether it has a
+ * "result" that is one of ours, and all of it but id and version.  What is
+ * wrong (palloc'd), else NULL; message is to be freed either way.
+ */
+extern bool worker_protocol_has_result(const struct json_t *object);
+extern char *worker_protocol_decode_outcome(const struct json_t *object,
+											WorkerReply *reply) MUSTCHECK;
 
 #endif							/* TWT_WORKER_PROTOCOL_H */

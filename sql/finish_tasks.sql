@@ -100,15 +100,17 @@ BEGIN
 	IF n > 1 AND cardinality(delays_ms) = 1 THEN delays_ms := array_fill(delays_ms[1], ARRAY[n]); END IF;
 	IF n > 1 AND cardinality(messages) = 1 THEN messages := array_fill(messages[1], ARRAY[n]); END IF;
 	IF n > 1 AND cardinality(grabs) = 1 THEN grabs := array_fill(grabs[1], ARRAY[n]); END IF;
+
 	results := twtasks.honour_cancels(ids, versions, results);
 	IF 'cancelled' = ANY (results) THEN
 		RETURN QUERY
-		SELECT f.* FROM (SELECT array_agg(u.id), array_agg(u.version), array_agg(u.message), array_agg(u."grab")
+		SELECT f.* FROM (SELECT array_agg(u.id), array_agg(u.version), array_agg(u.message),
+								array_agg(u."grab")
 						 FROM unnest(ids, versions, results, messages, grabs)
 							  u(id, version, result, message, "grab")
 						 WHERE u.result = 'cancelled') w(ids, versions, messages, grabs),
-			twtasks.finish_cancelled(w.ids, w.versions, w.messages, finish_others.incarnation,
-									 finish_others.token, w.grabs) f;
+			twtasks.finish_cancelled(w.ids, w.versions, w.messages, w.grabs,
+									 finish_others.incarnation, finish_others.token) f;
 	END IF;
 
 	RETURN QUERY

@@ -139,7 +139,7 @@ BEGIN
 END $$;
 
 /*
- * twtasks.finish_cancelled(ids, versions, messages, incarnation, token, grabs)
+ * twtasks.finish_cancelled(ids, versions, messages, grabs, incarnation, token)
  *
  *		Ends tasks as CANCELLED, those of them for which somebody has asked
  *		that.
@@ -159,9 +159,9 @@ CREATE FUNCTION twtasks.finish_cancelled(
 	ids uuid[],
 	versions bigint[],
 	messages text[],
+	grabs bigint[],
 	incarnation bigint,
 	token bigint,
-	grabs bigint[],
 	OUT id uuid,
 	OUT version bigint,
 	OUT status twtasks.task_status)

@@ -59,8 +59,7 @@ static void
 check_results(FinishCall *call)
 {
 	static const char *const others[] = {
-		"delete", "retry", "repeat", "error", "accepted", "release",
-		"cancelled"
+		"delete", "retry", "repeat", "error", "accepted", "release", "cancelled"
 	};
 
 	for (int i = 0; i < call->results.n; i++)

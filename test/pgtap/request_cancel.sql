@@ -5,7 +5,7 @@
 BEGIN;
 \ir ../lib/tasks.sql
 TRUNCATE twtasks.cancel_request;
-SELECT plan(57);
+SELECT plan(59);
 
 CREATE FUNCTION pg_temp.ask(n integer, v bigint DEFAULT NULL, reason text DEFAULT 'wrong') RETURNS text
 LANGUAGE sql
@@ -83,6 +83,10 @@ SELECT is(pg_temp.finish(pg_temp.id(40), 'cancelled'), NULL, 'a handler alone ca
 SELECT is(pg_temp.state(pg_temp.id(40)), 'PROCESSING 1', 'nothing changed');
 SELECT is(pg_temp.ask(40), 'requested 1 PROCESSING', 'asked,');
 SELECT is(pg_temp.finish(pg_temp.id(40), 'cancelled', 0), NULL, 'nor in another version');
+
+SELECT is((SELECT count(*) FROM twtasks.finish_tasks(ARRAY[pg_temp.id(40)], '{1}', '{cancelled}', '{0}', '{NULL}', pg_temp.node(), 7, '{-1}')), 0::bigint,
+	'nor of another grab');
+SELECT is(pg_temp.state(pg_temp.id(40)), 'PROCESSING 1', 'nothing changed');
 
 -- A wish is for one task in one run.
 SELECT is(pg_temp.finish(pg_temp.id(40), 'done'), 'DONE', 'a task is done before it is stopped');
