@@ -17,8 +17,8 @@ CREATE TABLE twtasks.schedule (
 	problem			text,
 	type			text COLLATE "C" NOT NULL,
 	sub_type		text,
-	bucket			text COLLATE "C" NOT NULL,
-	priority		smallint NOT NULL,
+	bucket			text COLLATE "C",
+	priority		smallint,
 	expires_after	interval,
 	data			jsonb,
 	payload			bytea,
@@ -42,9 +42,9 @@ COMMENT ON COLUMN twtasks.schedule.last_missed IS 'The last occurrence that was 
 COMMENT ON COLUMN twtasks.schedule.problem IS 'Why the next occurrence, which is due, cannot be added; NULL: it can';
 COMMENT ON COLUMN twtasks.schedule.type IS 'Of its tasks, as all below';
 COMMENT ON COLUMN twtasks.schedule.sub_type IS 'As in twtasks.task';
-COMMENT ON COLUMN twtasks.schedule.bucket IS 'As in twtasks.task';
-COMMENT ON COLUMN twtasks.schedule.priority IS 'As in twtasks.task';
-COMMENT ON COLUMN twtasks.schedule.expires_after IS 'A task expires so long after its occurrence; NULL: never';
+COMMENT ON COLUMN twtasks.schedule.bucket IS 'As in twtasks.task; NULL: as the policy of the type says';
+COMMENT ON COLUMN twtasks.schedule.priority IS 'As in twtasks.task; NULL: as the policy of the type says';
+COMMENT ON COLUMN twtasks.schedule.expires_after IS 'A task expires so long after its occurrence; NULL: as the policy of the type says';
 COMMENT ON COLUMN twtasks.schedule.data IS 'As in twtasks.task';
 COMMENT ON COLUMN twtasks.schedule.payload IS 'As in twtasks.task';
 COMMENT ON COLUMN twtasks.schedule.context IS 'As in twtasks.task; the schedule''s name and the occurrence are added to it';
@@ -129,6 +129,7 @@ CREATE FUNCTION twtasks.describe_schedule(name text)
 RETURNS jsonb
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
+SET intervalstyle = 'postgres'
 AS $$
 	SELECT to_jsonb(d) FROM (
 		SELECT s.cron, s.time_zone, s.missed, s.missed_limit, s.is_paused, s.type, s.sub_type,
@@ -191,8 +192,9 @@ BEGIN
 	WHERE s.name = start_schedule.name;
 	IF started.next_run IS NOT NULL THEN
 		-- Of no task: only the time counts.
-		PERFORM twtasks.queue_trigger(gen_random_uuid(), 0, started.bucket, started.type,
-									  started.priority, 0, started.next_run);
+		PERFORM twtasks.queue_trigger(gen_random_uuid(), 0,
+			coalesce(started.bucket, (twtasks.policy_of(started.type)).bucket, 'default'),
+			started.type, 0::smallint, 0, started.next_run);
 	END IF;
 	RETURN started.next_run;
 END $$;
@@ -305,8 +307,8 @@ CREATE FUNCTION twtasks.schedule(
 	missed text DEFAULT 'once',
 	missed_limit integer DEFAULT 100,
 	sub_type text DEFAULT NULL,
-	priority integer DEFAULT 5,
-	bucket text DEFAULT 'default',
+	priority integer DEFAULT NULL,
+	bucket text DEFAULT NULL,
 	expires_after interval DEFAULT NULL,
 	context jsonb DEFAULT NULL,
 	payload bytea DEFAULT NULL,
