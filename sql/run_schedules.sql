@@ -196,10 +196,12 @@ BEGIN
 	PERFORM twtasks.forget_runs();
 
 	-- One that is due and was left out is locked by somebody: not at once again.
-	SELECT greatest(CASE WHEN left_over > 0 AND added < 1000 THEN 500 ELSE 0 END,
-					ceil(extract(epoch FROM s.look_at - clock_timestamp()) * 1000))
-	INTO next_ms
-	FROM twtasks.schedule s
-	WHERE s.look_at < 'infinity'
-	ORDER BY s.look_at LIMIT 1;
+	SELECT least(
+		(SELECT CASE WHEN left_over > 0 AND added < 1000 THEN 500 ELSE 0 END
+		 FROM twtasks.schedule s WHERE s.look_at <= started LIMIT 1),
+		(SELECT greatest(0, ceil(extract(epoch FROM s.look_at - clock_timestamp()) * 1000))
+		 FROM twtasks.schedule s
+		 WHERE s.look_at > started AND s.look_at < 'infinity'
+		 ORDER BY s.look_at LIMIT 1))
+	INTO next_ms;
 END $$;

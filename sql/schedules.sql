@@ -44,7 +44,7 @@ COMMENT ON COLUMN twtasks.schedule.type IS 'Of its tasks, as all below';
 COMMENT ON COLUMN twtasks.schedule.sub_type IS 'As in twtasks.task';
 COMMENT ON COLUMN twtasks.schedule.bucket IS 'As in twtasks.task; NULL: as the policy of the type says';
 COMMENT ON COLUMN twtasks.schedule.priority IS 'As in twtasks.task; NULL: as the policy of the type says';
-COMMENT ON COLUMN twtasks.schedule.expires_after IS 'A task expires so long after its occurrence; NULL: never';
+COMMENT ON COLUMN twtasks.schedule.expires_after IS 'A task expires so long after its occurrence; NULL: as the policy of the type says';
 COMMENT ON COLUMN twtasks.schedule.data IS 'As in twtasks.task';
 COMMENT ON COLUMN twtasks.schedule.payload IS 'As in twtasks.task';
 COMMENT ON COLUMN twtasks.schedule.context IS 'As in twtasks.task; the schedule''s name and the occurrence are added to it';
@@ -129,6 +129,7 @@ CREATE FUNCTION twtasks.describe_schedule(name text)
 RETURNS jsonb
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
+SET intervalstyle = 'postgres'
 AS $$
 	SELECT to_jsonb(d) FROM (
 		SELECT s.cron, s.time_zone, s.missed, s.missed_limit, s.is_paused, s.type, s.sub_type,
@@ -192,9 +193,8 @@ BEGIN
 	IF started.next_run IS NOT NULL THEN
 		-- Of no task: only the time counts.
 		PERFORM twtasks.queue_trigger(gen_random_uuid(), 0,
-			coalesce(started.bucket, p.bucket, 'default'), started.type,
-			coalesce(started.priority, p.priority, 5::smallint), 0, started.next_run)
-		FROM twtasks.policy_of(started.type) p;
+			coalesce(started.bucket, (twtasks.policy_of(started.type)).bucket, 'default'),
+			started.type, 0::smallint, 0, started.next_run);
 	END IF;
 	RETURN started.next_run;
 END $$;

@@ -48,6 +48,8 @@ CREATE FUNCTION pg_temp.added() RETURNS SETOF text
 LANGUAGE sql
 AS $$ SELECT context ->> 'scheduled_for' FROM twtasks.task ORDER BY 1 $$;
 
+SELECT twtasks.configure_bucket('other') IS NULL;
+
 -- Made, changed, not changed.
 SELECT result, next_run = twtasks.cron_next('*/5 * * * *') FROM twtasks.schedule('five', '*/5 * * * *', 'A', '{"n": 1}');
 SELECT result FROM twtasks.schedule('five', '*/5 * * * *', 'A', '{"n": 1}');
@@ -80,7 +82,7 @@ SELECT last_status, last_error FROM twtasks.schedules;
 SELECT twtasks.unschedule('five', 'no longer'), twtasks.unschedule('five');
 SELECT count(*) FROM twtasks.tasks;
 SELECT id - min(id) OVER () AS n, actor = session_user AS me, action, name, reason,
-	(SELECT string_agg(format('%s %s>%s', key, coalesce(before ->> key, 'null'), coalesce(after ->> key, 'null')), ', ' ORDER BY key) FROM jsonb_object_keys(before) key
+	(SELECT string_agg(key || ' ' || coalesce(before ->> key, '-') || '>' || coalesce(after ->> key, '-'), ', ' ORDER BY key) FROM jsonb_object_keys(before) key
 	 WHERE key <> 'carries' AND before -> key <> after -> key) AS changed,
 	before ->> 'carries' <> after ->> 'carries' AS carries_other
 FROM twtasks.schedule_audit ORDER BY id;
@@ -134,6 +136,14 @@ SELECT pg_temp.run('daily', '2024-10-26 00:30', '2024-10-29 12:00');
 SELECT pg_temp.run('daily', '294276-12-31 01:30', '294276-12-31 23:59');
 SELECT look_at FROM twtasks.schedule;
 SELECT twtasks.unschedule('daily');
+
+-- What a schedule does not say, the policy of its type says.
+SELECT twtasks.configure_type('P|*', bucket => 'other', priority => 3, expires_after => '3 hours') IS NULL;
+SELECT result FROM twtasks.schedule('policy', '0 6 * * *', 'P|1');
+TRUNCATE twtasks.task;
+SELECT pg_temp.run('policy', '2024-05-06 06:00', '2024-05-06 06:00');
+SELECT bucket, priority, round(extract(epoch FROM expires - created)) FROM twtasks.task;
+SELECT twtasks.unschedule('policy'), twtasks.drop_type_policy('P|*');
 
 -- run_schedules(): all that are due, the others not; when to ask again.
 TRUNCATE twtasks.task, twtasks.schedule_run;
@@ -231,4 +241,5 @@ UPDATE twtasks.schedule SET next_run = '2024-01-01', look_at = '2024-01-01' WHER
 SELECT added, failed FROM twtasks.run_schedules();
 SELECT count(*) - :before FROM twtasks.schedule;
 DELETE FROM twtasks.schedule;
+DELETE FROM twtasks.bucket_policy;
 TRUNCATE twtasks.task, twtasks.schedule_run, twtasks.schedule_audit, twtasks.finished_task;
