@@ -29,6 +29,9 @@ typedef struct NodeEvents
 
 	/* This node became the leader, or is no longer. */
 	void		(*on_leader) (void *arg, bool is_leader);
+
+	/* The database's clock has jumped: what is due may be another thing. */
+	void		(*on_clock) (void *arg);
 } NodeEvents;
 
 extern Node *node_open(Loop *loop, const Config *config,

@@ -27,7 +27,7 @@ SET enable_seqscan = off
 SET enable_bitmapscan = off
 AS $$
 DECLARE
-	started CONSTANT timestamptz := clock_timestamp();
+	started CONSTANT timestamptz := twtasks.clock();
 BEGIN
 	promoted := 0;
 	IF NOT twtasks.is_adopted() THEN
@@ -51,7 +51,7 @@ BEGIN
 
 	-- One that is due and was left out is locked by somebody: not at once again.
 	SELECT greatest(CASE WHEN promoted < batch THEN least(500, batch * 500) ELSE 0 END,
-					ceil(extract(epoch FROM t.next_event_time - clock_timestamp()) * 1000))
+					ceil(extract(epoch FROM t.next_event_time - twtasks.clock()) * 1000))
 	INTO next_ms
 	FROM twtasks.task t
 	WHERE NOT t.queued AND t.status = 'WAITING' AND t.next_event_time < 'infinity'

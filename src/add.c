@@ -28,6 +28,7 @@
 #include "utils/uuid.h"
 
 #include "check.h"
+#include "clock.h"
 #include "commit.h"
 #include "common/task_id.h"
 #include "plan.h"
@@ -228,7 +229,7 @@ remember_trigger(const NewTask *task, const AddedTask *result, TimestampTz now)
 static void
 add_one(const NewTask *task, AddedTask *result)
 {
-	TimestampTz now = GetCurrentTimestamp();
+	TimestampTz now = twt_now();
 	bool		has_id = !task->nulls[NEW_TASK_ID];
 
 	memset(result, 0, sizeof(*result));

@@ -10,6 +10,7 @@
 #include "fmgr.h"
 
 #include "adoption.h"
+#include "clock.h"
 #include "commit.h"
 #include "common/version.h"
 #include "queue.h"
@@ -26,4 +27,5 @@ _PG_init(void)
 	queue_init();
 	commit_init();
 	adoption_init();
+	clock_init();
 }
