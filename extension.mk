@@ -14,7 +14,9 @@ PGFILEDESC = "twtasks - background tasks in your transactions"
 OBJS += src/twtasks.o			# loading: hands over to each module
 OBJS += src/settings.o			# every setting
 OBJS += src/add.o				# 1 add
+OBJS += src/add_json.o			# 1 add: tasks given as JSON
 OBJS += src/check.o			# 1 add: what must hold of the arguments
+OBJS += src/policy.o			# 1 add: what is configured for types and buckets
 OBJS += src/commit.o			# 2 commit
 OBJS += src/queue.o				# 3 queue
 OBJS += src/next_triggers.o		# 3 queue: what a sidecar calls
@@ -32,6 +34,7 @@ OBJS += src/table_changed.o		# for those two
 OBJS += src/execute.o			# 6 execute
 OBJS += src/plan.o				# statements that the modules above share
 OBJS += src/common/trigger.o	# plain C, in both halves
+OBJS += src/common/pattern.o
 OBJS += src/common/task_id.o
 
 # The version stands in the control file and nowhere else.

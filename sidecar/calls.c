@@ -22,6 +22,8 @@ const PgStatement call_queue_kind = {"queue_kind", "SELECT twtasks.queue_kind()"
 
 const PgStatement call_listen = {"listen", "LISTEN twtasks"};
 
+const PgStatement call_listen_config = {"listen_config", "LISTEN twtasks_config"};
+
 const PgStatement call_grab = {"grab",
 	"SELECT " GRABBED_COLUMNS " FROM twtasks.grab_tasks($1::uuid[], $2::int8[], $3::int8, $4::int8, "
 "$5::int8[], ($6::text[])::twtasks.stuck_rule[], $7::text[], $8::text[], false) g"};
@@ -44,6 +46,9 @@ const PgStatement call_resolve_finish = {"resolve_finish",
 const PgStatement call_sweep = {"sweep",
 	"SELECT s.id, s.version, s.type, s.priority, s.size "
 "FROM twtasks.sweep_tasks($1::text, $2::int4, $3::text[], $4::int4, $5::int4) s"};
+
+const PgStatement call_policies = {"policies",
+"SELECT p.pattern, p.timeout_ms, p.stuck FROM twtasks.read_policies() p"};
 
 const PgStatement call_start_node = {"start_node",
 "SELECT twtasks.start_node($1::text, $2::int8 * interval '1 millisecond', $3::text), twtasks.refusal($3::text)"};

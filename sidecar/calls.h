@@ -30,6 +30,7 @@ enum
 
 extern const PgStatement call_queue_kind;
 extern const PgStatement call_listen;
+extern const PgStatement call_listen_config;
 
 /* ids, versions, incarnation, token, timeouts_ms, stuck, types, buckets */
 extern const PgStatement call_grab;
@@ -83,6 +84,15 @@ enum
 	SWEEP_TYPE,
 	SWEEP_PRIORITY,
 	SWEEP_SIZE
+};
+
+/* -> the rows of twtasks.read_policies() */
+extern const PgStatement call_policies;
+enum
+{
+	POLICIES_PATTERN,
+	POLICIES_TIMEOUT_MS,
+	POLICIES_STUCK
 };
 
 /* name, lease_ms, environment */

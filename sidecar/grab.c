@@ -86,10 +86,9 @@ iso_time(int64 unix_us)
 }
 
 static Task *
-make_task(Grab *grab, const PGresult *result, int row, Handler *handler)
+make_task(Grab *grab, const PGresult *result, int row, Policy *policy)
 {
 	Task	   *task = palloc0(sizeof(Task));
-	const HandlerConfig *config = handler_config(handler);
 	size_t		len;
 
 	memcpy(task->id, wire_get_uuid(result, row, GRAB_ID), TASK_ID_BYTES);
@@ -102,10 +101,10 @@ make_task(Grab *grab, const PGresult *result, int row, Handler *handler)
 	task->tries = wire_get_int4(result, row, GRAB_TRIES);
 	if (!wire_null(result, row, GRAB_CONTEXT))
 		task->context = pstrdup(wire_get_json(result, row, GRAB_CONTEXT, &len));
-	task->deadline_us = loop_now_us(grab->loop) + config->timeout_us;
+	task->deadline_us = loop_now_us(grab->loop) + policy->timeout_us;
 	task->deadline_text = iso_time(wire_get_time(result, row, GRAB_GRABBED) +
-								   config->timeout_us);
-	task->handler = handler;
+								   policy->timeout_us);
+	task->policy = policy;
 	copy_data(task, result, row);
 	return task;
 }
@@ -123,12 +122,15 @@ take_tasks(Flight *flight, const PGresult *result)
 	for (int i = 0; i < PQntuples(result); i++)
 	{
 		Limit	   *slot;
-		Handler    *handler = batch_take(batch, wire_get_uuid(result, i, GRAB_ID), &slot);
+		Policy	   *policy;
+		Handler    *handler = batch_take(batch, wire_get_uuid(result, i, GRAB_ID), &slot,
+										 &policy);
 		Task	   *task;
 
 		if (handler == NULL)
 			continue;
-		task = make_task(grab, result, i, handler);
+		task = make_task(grab, result, i, policy);
+		task->handler = handler;
 		task->slot = slot;
 		task->token = batch_token;
 		grab->stats.won++;

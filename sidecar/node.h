@@ -32,6 +32,12 @@ typedef struct NodeEvents
 
 	/* The database's clock has jumped: what is due may be another thing. */
 	void		(*on_clock) (void *arg);
+
+	/*
+	 * The configuration in the database is to be read: after each connect,
+	 * and when it has changed.  The control connection is up.
+	 */
+	void		(*on_config) (void *arg);
 } NodeEvents;
 
 extern Node *node_open(Loop *loop, const Config *config,

@@ -49,10 +49,11 @@ typedef struct Task
 	size_t		data_len;
 	bool		is_binary;		/* data is the raw payload, not JSON */
 	struct Handler *handler;	/* who runs it */
+	struct Policy *policy;		/* a reference: as it was when grabbed */
 	struct Limit *slot;			/* booked; freed once, by execute.c */
 	void	   *run;			/* the runner's own record of this task */
-	dlist_node	due_node;		/* execute.c's, in order of deadline */
-	bool		is_late;		/* execute.c asked to end it */
+	dlist_node	run_node;		/* execute.c's */
+	int			due_place;		/* execute.c's, by deadline */
 } Task;
 
 /* What a handler made of a task.  message is copied by whoever keeps it. */

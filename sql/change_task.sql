@@ -82,7 +82,7 @@ BEGIN
 		tries = CASE WHEN task.status IN ('ERROR', 'HELD') AND move_by_hand.status = 'WAITING'
 					 THEN 0 ELSE t.tries END,
 		next_event_time = CASE move_by_hand.status
-			WHEN 'SUBMITTED' THEN moment + interval '30 minutes'
+			WHEN 'SUBMITTED' THEN moment + twtasks.queue_time(t.type)
 			WHEN 'WAITING' THEN runs_at
 			ELSE 'infinity' END,
 		planned = CASE WHEN move_by_hand.status = 'HELD' AND task.status IN ('WAITING', 'ERROR')

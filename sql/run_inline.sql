@@ -22,14 +22,14 @@ BEGIN
 	RETURN QUERY
 	WITH next AS MATERIALIZED (
 		SELECT t.id, t.version, t.status FROM twtasks.task t
-		WHERE twtasks.fits(t.type, pattern)
+		WHERE twtasks.fits(pattern, t.type) IS NOT NULL
 		  AND (t.status = 'SUBMITTED' OR (t.status = 'WAITING' AND t.next_event_time <= moment))
 		  AND (t.expires IS NULL OR t.expires > moment)
 		ORDER BY t.priority, t.id LIMIT 1 FOR UPDATE SKIP LOCKED),
 	promoted AS (
 		UPDATE twtasks.task t
 		SET status = 'SUBMITTED', version = t.version + 1, queued = true,
-			state_time = moment, next_event_time = moment + interval '30 minutes'
+			state_time = moment, next_event_time = moment + twtasks.queue_time(t.type)
 		FROM next n WHERE t.id = n.id AND n.status = 'WAITING'
 		RETURNING t.id, t.version)
 	SELECT p.id, p.version FROM promoted p

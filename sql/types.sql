@@ -58,24 +58,6 @@ CREATE TYPE twtasks.task_result AS (
 );
 
 /*
- * twtasks.fits(type, pattern)
- *
- *		Whether a pattern, a type or the beginning of types and a *, stands for a
- *		type.
- *
- * Returns
- *		boolean
- */
-CREATE FUNCTION twtasks.fits(type text, pattern text)
-RETURNS boolean
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp
-AS $$
-	SELECT CASE WHEN right(pattern, 1) = '*' THEN starts_with(type, left(pattern, -1))
-				ELSE type = pattern END
-$$;
-
-/*
  * twtasks.cut_message(message)
  *
  *		What is kept of a handler's message: at most 8,192 characters, the

@@ -105,7 +105,7 @@ BEGIN
 		SELECT string_agg(format('%s of type "%s", %s', x.n, x.type, x.status), '; ') INTO busy
 		FROM (SELECT t.type, t.status, count(*) AS n
 			  FROM twtasks.task t
-			  WHERE twtasks.fits(t.type, pattern)
+			  WHERE twtasks.fits(pattern, t.type) IS NOT NULL
 				AND (t.status IN ('SUBMITTED', 'PROCESSING')
 					 OR (t.status = 'WAITING' AND t.next_event_time <= twtasks.clock()))
 			  GROUP BY 1, 2 ORDER BY 1, 2 LIMIT 10) x;

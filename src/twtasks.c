@@ -13,6 +13,7 @@
 #include "clock.h"
 #include "commit.h"
 #include "common/version.h"
+#include "policy.h"
 #include "queue.h"
 #include "settings.h"
 
@@ -28,4 +29,5 @@ _PG_init(void)
 	commit_init();
 	adoption_init();
 	clock_init();
+	policy_init();
 }
