@@ -65,7 +65,7 @@ const PgStatement call_start_node = {"start_node",
 
 const PgStatement call_tick = {"tick",
 	"SELECT t.alive, t.is_held, t.is_leader, t.place, t.nodes, "
-"(extract(epoch FROM t.clock) * 1000000)::int8 FROM twtasks.tick($1::int8) t"};
+"(extract(epoch FROM t.clock) * 1000000)::int8, t.ahead_us FROM twtasks.tick($1::int8) t"};
 
 const PgStatement call_end_node = {"end_node", "SELECT twtasks.end_node($1::int8)"};
 

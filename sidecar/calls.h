@@ -118,7 +118,7 @@ enum
 	START_REFUSAL				/* why */
 };
 
-/* incarnation -> alive, is_held, is_leader, place, nodes, clock */
+/* incarnation -> alive, is_held, is_leader, place, nodes, clock, ahead_us */
 extern const PgStatement call_tick;
 enum
 {
@@ -127,7 +127,8 @@ enum
 	TICK_IS_LEADER,
 	TICK_PLACE,
 	TICK_NODES,
-	TICK_CLOCK					/* microseconds since 1970 */
+	TICK_CLOCK,					/* microseconds since 1970 */
+	TICK_AHEAD_US
 };
 
 /* incarnation */

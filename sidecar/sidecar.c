@@ -266,6 +266,12 @@ on_leader(void *arg, bool is_leader)
 }
 
 static void
+on_clock(void *arg)
+{
+	duties_begin(((Sidecar *) arg)->duties);
+}
+
+static void
 on_config(void *arg)
 {
 	policies_read(((Sidecar *) arg)->policies);
@@ -411,7 +417,8 @@ open_handlers(Sidecar *sidecar)
 Sidecar *
 sidecar_open(Loop *loop, Config *config)
 {
-	static const NodeEvents node_events = {on_begin, on_gone, on_leader, on_config, on_cancel};
+	static const NodeEvents node_events = {on_begin, on_gone, on_leader, on_clock,
+	on_config, on_cancel};
 	static const QueueEvents queue_events = {on_trigger, on_sweep, on_due, on_node_gone};
 	static const GrabEvents grab_events = {next_entry, on_task, on_doubt};
 	Sidecar    *sidecar = palloc0(sizeof(Sidecar));

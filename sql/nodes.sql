@@ -198,6 +198,7 @@ END $$;
  *		is_leader		does the duties that one node does for all
  *		place, nodes	this is number place (from 0) of so many living nodes
  *		clock			the database's clock, by which tasks are due
+ *		ahead_us		so far a test has shifted it
  *
  * Writes		twtasks.node
  * Locks		row lock; an advisory lock, kept until the session ends
@@ -209,7 +210,8 @@ CREATE FUNCTION twtasks.tick(
 	OUT is_leader boolean,
 	OUT place integer,
 	OUT nodes integer,
-	OUT clock timestamptz)
+	OUT clock timestamptz,
+	OUT ahead_us bigint)
 RETURNS record
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -221,5 +223,6 @@ BEGIN
 	SELECT count(*) FILTER (WHERE n.incarnation < tick.incarnation), count(*)
 	INTO place, nodes
 	FROM twtasks.node n WHERE n.ended IS NULL;
-	clock := clock_timestamp();
+	clock := twtasks.clock();
+	ahead_us := twtasks.clock_ahead();
 END $$;

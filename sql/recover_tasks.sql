@@ -71,7 +71,7 @@ SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = off
 AS $$
 DECLARE
-	moment CONSTANT timestamptz := clock_timestamp();
+	moment CONSTANT timestamptz := twtasks.clock();
 BEGIN
 	ids := twtasks.cancel_orphans(ids);
 	WITH changed AS (
@@ -139,7 +139,7 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	moment CONSTANT timestamptz := clock_timestamp();
+	moment CONSTANT timestamptz := twtasks.clock();
 	alive bigint[];
 	gone bigint[];
 	orphans uuid[];
@@ -166,7 +166,7 @@ BEGIN
 			LIMIT batch FOR UPDATE SKIP LOCKED);
 		IF cardinality(orphans) = 0 THEN
 			DELETE FROM twtasks.node n
-			WHERE n.incarnation = ANY (gone) AND n.ended < moment - interval '1 minute'
+			WHERE n.incarnation = ANY (gone) AND n.ended < clock_timestamp() - interval '1 minute'
 			  AND NOT EXISTS (SELECT FROM twtasks.task t
 							  WHERE t.incarnation = n.incarnation AND t.status = 'PROCESSING'
 								AND t.stuck <> 'ignore');

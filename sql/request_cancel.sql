@@ -185,7 +185,7 @@ AS $$
 		INSERT INTO twtasks.finished_task AS f
 			(id, version, state_time, created, incarnation, token, status, tries, priority,
 			 type, sub_type, bucket, key, error, data, payload, context)
-		SELECT t.id, t.version + 1, clock_timestamp(), t.created, finish_cancelled.incarnation,
+		SELECT t.id, t.version + 1, twtasks.clock(), t.created, finish_cancelled.incarnation,
 			   finish_cancelled.token, 'CANCELLED', t.tries, t.priority,
 			   t.type, t.sub_type, t.bucket, t.key, twtasks.cut_message(g.message),
 			   t.data, t.payload, t.context

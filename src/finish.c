@@ -20,6 +20,7 @@
 #include "utils/timestamp.h"
 
 #include "arrays.h"
+#include "clock.h"
 #include "finish.h"
 #include "history.h"
 #include "plan.h"
@@ -201,7 +202,7 @@ finish_done(FinishCall *call, ReturnSetInfo *results)
 		if (row == NULL)
 			continue;
 		if (history == NULL)
-			history = history_open(GetCurrentTimestamp());
+			history = history_open(twt_now());
 		call->ending.message = element_null(&call->messages, i) ? NULL :
 			cut_message(DatumGetTextPP(element(&call->messages, i)));
 		history_add(history, row, &call->ending);

@@ -20,6 +20,7 @@
 #include "utils/rel.h"
 #include "utils/timestamp.h"
 
+#include "clock.h"
 #include "common/pattern.h"
 #include "plan.h"
 #include "policy.h"
@@ -214,7 +215,7 @@ policy_find(const char *type)
 static TimestampTz
 expires_at(const NewTask *task, int64 after_us)
 {
-	TimestampTz from = GetCurrentTimestamp();
+	TimestampTz from = twt_now();
 	TimestampTz at;
 
 	if (!task->nulls[NEW_RUN_AFTER])
