@@ -4,7 +4,9 @@
  *		Grabs tasks, runs a SQL function for each and finishes those that
  *		succeeded, all in one transaction: its effects in this database happen
  *		exactly once.  Each function runs in a subtransaction of its own; one
- *		that fails undoes only its own effects.
+ *		that fails undoes only its own effects.  To be called in a session of
+ *		its own, not in that of start_node(): there advisory locks of the
+ *		session that a function takes stay.
  *
  * Parameters
  *		function		takes (twtasks.task_input), returns twtasks.task_result or
@@ -69,14 +71,18 @@ AS 'MODULE_PATHNAME', 'twt_find_handler';
 /*
  * twtasks.call_handler(function, role, task)
  *
- *		Calls a SQL handler as role, with the session's settings put back
- *		afterwards.  Constraints are immediate while it runs, unless it defers
- *		them, and then until it ends.
+ *		Calls a SQL handler as role.  Afterwards the session is as it was:
+ *		settings are put back, temporary objects dropped, open cursors closed,
+ *		advisory locks of the session released.  Constraints are immediate
+ *		while it runs, unless it defers them, and then until it ends.
  *
  * Returns
  *		its answer; NULL from a void function
  *
  * Errors
+ *		0A000			the handler tries PREPARE, DEALLOCATE, DISCARD, LISTEN,
+ *						UNLISTEN, LOAD or a cursor WITH HOLD, or to run another one
+ *		57014			it went on after statement_timeout had cancelled it
  *		whatever the handler raises
  */
 CREATE FUNCTION twtasks.call_handler(

@@ -60,7 +60,7 @@ void
 finish_check_result(const char *result)
 {
 	static const char *const known[] = {
-		"done", "delete", "retry", "repeat", "error", "accepted", "release"
+		"done", "delete", "retry", "repeat", "error", "accepted", "release", "cancelled"
 	};
 
 	for (size_t i = 0; i < lengthof(known) && result != NULL; i++)
@@ -70,7 +70,7 @@ finish_check_result(const char *result)
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 result == NULL ? errmsg("unrecognized result: NULL") :
 			 errmsg("unrecognized result: \"%s\"", result),
-			 errhint("Results are done, delete, retry, repeat, error, accepted and release.")));
+			 errhint("Results are done, delete, retry, repeat, error, accepted, release and cancelled.")));
 }
 
 static void

@@ -24,6 +24,7 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
+#include "adoption.h"
 #include "arrays.h"
 #include "grab.h"
 #include "rows.h"
@@ -212,7 +213,7 @@ grab_all(FunctionCallInfo fcinfo, int first, GrabbedFn fn, void *arg)
 	PreventCommandIfParallelMode("twtasks.grab_tasks()");
 	read_arguments(fcinfo, first, &call);
 	rows = rows_open();
-	if (twt_enabled && node_lives(call.incarnation))
+	if (twt_enabled && twt_is_adopted() && node_lives(call.incarnation))
 		grab_each(&call, rows);
 	rows_close(rows);
 	return call.won > 0 && call.must_last == 0;

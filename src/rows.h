@@ -46,7 +46,8 @@ typedef enum TaskColumn
 	TASK_DATA,
 	TASK_PAYLOAD,
 	TASK_CONTEXT,
-	TASK_COLUMNS = TASK_CONTEXT
+	TASK_PLANNED,
+	TASK_COLUMNS = TASK_PLANNED
 } TaskColumn;
 
 typedef struct Rows Rows;
