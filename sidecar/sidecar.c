@@ -169,6 +169,12 @@ on_doubt(void *arg)
 	sweep_want_all(((Sidecar *) arg)->sweep, true);
 }
 
+static void
+on_connected(void *arg)
+{
+	execute_doubt_all(((Sidecar *) arg)->execute);
+}
+
 static bool
 is_news(Sidecar *sidecar, const char *type)
 {
@@ -420,7 +426,7 @@ sidecar_open(Loop *loop, Config *config)
 	static const NodeEvents node_events = {on_begin, on_gone, on_leader, on_clock,
 	on_config, on_cancel};
 	static const QueueEvents queue_events = {on_trigger, on_sweep, on_due, on_node_gone};
-	static const GrabEvents grab_events = {next_entry, on_task, on_doubt};
+	static const GrabEvents grab_events = {next_entry, on_task, on_doubt, on_connected};
 	Sidecar    *sidecar = palloc0(sizeof(Sidecar));
 
 	sidecar->loop = loop;
