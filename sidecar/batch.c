@@ -79,22 +79,38 @@ item_config(const BatchItem *item)
 	return handler_config(table_entry_tag(item->entry));
 }
 
+/* Whether one value of each array can stand for all. */
+static bool
+is_uniform(const Batch *batch)
+{
+	const BatchItem *first = &batch->items[0];
+
+	for (int i = 1; i < batch->n; i++)
+		if (batch->items[i].policy != first->policy ||
+			table_entry_tag(batch->items[i].entry) != table_entry_tag(first->entry) ||
+			strcmp(table_entry_type(batch->items[i].entry), table_entry_type(first->entry)) != 0)
+			return false;
+	return true;
+}
+
 void
 batch_add_policies(const Batch *batch, const Config *config, WireParams *params)
 {
-	wire_add_int8_array(params, batch->n);
-	for (int i = 0; i < batch->n; i++)
+	int			n = is_uniform(batch) ? 1 : batch->n;
+
+	wire_add_int8_array(params, n);
+	for (int i = 0; i < n; i++)
 	{
 		const BatchItem *item = &batch->items[i];
 
 		wire_int8(params, (item->policy->timeout_us + item_config(item)->grace_us +
 						   FINISH_MARGIN_US) / 1000);
 	}
-	wire_add_text_array(params, batch->n);
-	for (int i = 0; i < batch->n; i++)
+	wire_add_text_array(params, n);
+	for (int i = 0; i < n; i++)
 		wire_text(params, config_stuck_name(batch->items[i].policy->stuck));
-	wire_add_text_array(params, batch->n);
-	for (int i = 0; i < batch->n; i++)
+	wire_add_text_array(params, n);
+	for (int i = 0; i < n; i++)
 		wire_text(params, table_entry_type(batch->items[i].entry));
 	wire_add_text_array(params, config->nbuckets);
 	for (int i = 0; i < config->nbuckets; i++)

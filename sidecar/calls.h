@@ -46,10 +46,10 @@ enum
 	GRAB_BUCKET,
 	GRAB_PRIORITY,
 	GRAB_TRIES,
-	GRAB_GRABBED,				/* microseconds since 1970 */
-	GRAB_DATA,					/* JSON text */
+	GRAB_GRABBED,				/* a time */
+	GRAB_DATA,					/* jsonb */
 	GRAB_PAYLOAD,
-	GRAB_CONTEXT				/* JSON text */
+	GRAB_CONTEXT				/* jsonb */
 };
 
 /* function, role, ids, versions, incarnation, token, timeouts_ms, stuck, types,
@@ -65,7 +65,7 @@ enum
 	EXECUTE_TYPE
 };
 
-/* ids, versions, results, delays_ms, messages, incarnation, token */
+/* ids, versions, results, delays_ms, messages, incarnation, token, grabs */
 extern const PgStatement call_finish;
 
 /* ids, versions, incarnation, token */

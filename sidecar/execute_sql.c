@@ -112,6 +112,7 @@ report(Session *session, const PGresult *result, int row, TaskResult kind,
 	memcpy(task.id, wire_get_uuid(result, row, EXECUTE_ID), TASK_ID_BYTES);
 	trigger_id_text(task.id, task.id_text);
 	task.version = wire_get_int8(result, row, EXECUTE_VERSION);
+	task.token = session->batch->token;
 	task.tries = wire_get_int4(result, row, EXECUTE_TRIES);
 	task.type = PQgetvalue(result, row, EXECUTE_TYPE);
 	task.policy = batch_policy(session->batch, task.id);
@@ -174,6 +175,7 @@ on_failed_grab(void *arg, PgOutcome outcome, PGresult *result)
 		memcpy(task.id, wire_get_uuid(result, i, GRAB_ID), TASK_ID_BYTES);
 		trigger_id_text(task.id, task.id_text);
 		task.version = wire_get_int8(result, i, GRAB_VERSION);
+		task.token = session->batch->token;
 		task.tries = wire_get_int4(result, i, GRAB_TRIES);
 		task.type = PQgetvalue(result, i, GRAB_TYPE);
 		task.policy = batch_policy(session->batch, task.id);

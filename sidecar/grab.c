@@ -58,15 +58,15 @@ remove_flight(Flight *flight)
 static void
 copy_data(Task *task, const PGresult *result, int row)
 {
-	int			column = GRAB_DATA;
 	const char *bytes;
 
 	task->is_binary = !wire_null(result, row, GRAB_PAYLOAD);
 	if (task->is_binary)
-		column = GRAB_PAYLOAD;
+		bytes = wire_get_bytes(result, row, GRAB_PAYLOAD, &task->data_len);
 	else if (wire_null(result, row, GRAB_DATA))
 		return;
-	bytes = wire_get_bytes(result, row, column, &task->data_len);
+	else
+		bytes = wire_get_json(result, row, GRAB_DATA, &task->data_len);
 	task->data = palloc(task->data_len + 1);
 	memcpy(task->data, bytes, task->data_len);
 	task->data[task->data_len] = '\0';
@@ -89,6 +89,7 @@ static Task *
 make_task(Grab *grab, const PGresult *result, int row, Policy *policy)
 {
 	Task	   *task = palloc0(sizeof(Task));
+	size_t		len;
 
 	memcpy(task->id, wire_get_uuid(result, row, GRAB_ID), TASK_ID_BYTES);
 	trigger_id_text(task->id, task->id_text);
@@ -98,9 +99,10 @@ make_task(Grab *grab, const PGresult *result, int row, Policy *policy)
 	task->bucket = wire_dup_text(result, row, GRAB_BUCKET);
 	task->priority = wire_get_int2(result, row, GRAB_PRIORITY);
 	task->tries = wire_get_int4(result, row, GRAB_TRIES);
-	task->context = wire_dup_text(result, row, GRAB_CONTEXT);
+	if (!wire_null(result, row, GRAB_CONTEXT))
+		task->context = pstrdup(wire_get_json(result, row, GRAB_CONTEXT, &len));
 	task->deadline_us = loop_now_us(grab->loop) + policy->timeout_us;
-	task->deadline_text = iso_time(wire_get_int8(result, row, GRAB_GRABBED) +
+	task->deadline_text = iso_time(wire_get_time(result, row, GRAB_GRABBED) +
 								   policy->timeout_us);
 	task->policy = policy;
 	copy_data(task, result, row);
@@ -113,6 +115,7 @@ take_tasks(Flight *flight, const PGresult *result)
 {
 	Grab	   *grab = flight->grab;
 	Batch	   *batch = flight->batch;
+	int64		batch_token = batch->token;
 	int			lost;
 
 	remove_flight(flight);
@@ -129,6 +132,7 @@ take_tasks(Flight *flight, const PGresult *result)
 		task = make_task(grab, result, i, policy);
 		task->handler = handler;
 		task->slot = slot;
+		task->token = batch_token;
 		grab->stats.won++;
 		log_task(TWT_LOG_DEBUG, "grab", task, "grabbed");
 		grab->events.on_task(grab->arg, task);

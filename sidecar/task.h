@@ -36,6 +36,7 @@ typedef struct Task
 	uint8		id[TASK_ID_BYTES];
 	char		id_text[TASK_ID_TEXT + 1];
 	int64		version;		/* after the grab: what finish must name */
+	int64		token;			/* of the grab */
 	char	   *type;
 	char	   *sub_type;		/* NULL: none */
 	char	   *bucket;

@@ -19,6 +19,8 @@ typedef enum PlanId
 	PLAN_DELETE_TASK,			/* task_id uuid */
 	PLAN_INSERT_TASK,			/* see plan.c */
 	PLAN_INSERT_NAMED_TASK,		/* the same; an id that exists inserts nothing */
+	PLAN_FINISH_OTHERS,			/* the arguments of finish_tasks() -> id,
+								 * version, status */
 	PLAN_READ_TYPE_POLICIES,	/* see policy.c; the least special first */
 	PLAN_COUNT
 } PlanId;
