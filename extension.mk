@@ -16,6 +16,7 @@ OBJS += src/settings.o			# every setting
 OBJS += src/add.o				# 1 add
 OBJS += src/check.o			# 1 add: what must hold of the arguments
 OBJS += src/policy.o			# 1 add: what is configured for types and buckets
+OBJS += src/policy_call.o		# functions that policies name
 OBJS += src/commit.o			# 2 commit
 OBJS += src/queue.o				# 3 queue
 OBJS += src/next_triggers.o		# 3 queue: what a sidecar calls

@@ -53,7 +53,7 @@ enum
 };
 
 /* function, role, ids, versions, incarnation, token, timeouts_ms, stuck, types,
- * buckets */
+ * buckets, retry */
 extern const PgStatement call_execute;
 enum
 {
@@ -92,7 +92,19 @@ enum
 {
 	POLICIES_PATTERN,
 	POLICIES_TIMEOUT_MS,
-	POLICIES_STUCK
+	POLICIES_STUCK,
+	POLICIES_RETRY,				/* JSON text */
+	POLICIES_ASKS_RETRY,
+	POLICIES_RESET_TRIES
+};
+
+/* ids, versions, errors */
+extern const PgStatement call_ask_retry;
+enum
+{
+	ASK_ID,
+	ASK_ANSWER,
+	ASK_DELAY_MS
 };
 
 /* name, lease_ms -> incarnation */

@@ -19,6 +19,7 @@
 #include "handler.h"
 #include "log.h"
 #include "node.h"
+#include "outcome.h"
 #include "policies.h"
 #include "queue.h"
 #include "sdnotify.h"
@@ -67,6 +68,7 @@ struct Sidecar
 	Grab	   *grab;
 	Execute    *execute;
 	Finish	   *finish;
+	Outcome    *outcome;
 	Sweep	   *sweep;
 	Duties	   *duties;
 	LoopTimer  *watchdog;
@@ -228,6 +230,7 @@ on_gone(void *arg)
 	Sidecar    *sidecar = arg;
 
 	grab_forget(sidecar->grab);
+	outcome_forget(sidecar->outcome);
 	finish_forget(sidecar->finish);
 	for (int i = 0; i < sidecar->nserved; i++)
 		if (sidecar->served[i].sql != NULL)
@@ -271,7 +274,8 @@ static void
 look_at_drain(Sidecar *sidecar)
 {
 	if (!sidecar->is_draining || sidecar->is_ending ||
-		running(sidecar) > 0 || finish_pending(sidecar->finish) > 0)
+		running(sidecar) > 0 || outcome_pending(sidecar->outcome) > 0 ||
+		finish_pending(sidecar->finish) > 0)
 		return;
 	sidecar->is_ending = true;
 	node_end(sidecar->node, stop_loop, sidecar);
@@ -298,6 +302,7 @@ on_turn(void *arg)
 						queue_kind(sidecar->queue) == QUEUE_NOTIFY);
 	sweep_pump(sidecar->sweep);
 	pump_grabs(sidecar);
+	outcome_pump(sidecar->outcome);
 	finish_pump(sidecar->finish);
 	look_at_drain(sidecar);
 }
@@ -323,7 +328,7 @@ on_drain_end(void *arg)
 			 running(sidecar));
 	sidecar->is_ending = true;
 	execute_free(sidecar->execute);
-	sidecar->execute = execute_open(sidecar->loop, sidecar->finish);
+	sidecar->execute = execute_open(sidecar->loop, sidecar->outcome);
 	node_end(sidecar->node, stop_loop, sidecar);
 }
 
@@ -378,7 +383,7 @@ open_handlers(Sidecar *sidecar)
 									  sidecar->slots);
 		if (config->handlers[i].mode == HANDLER_SQL)
 			served->sql = sql_open(sidecar->loop, config, served->handler,
-								   sidecar->node, sidecar->finish);
+								   sidecar->node, sidecar->outcome);
 		else
 			execute_add_handler(sidecar->execute, served->handler);
 	}
@@ -400,7 +405,8 @@ sidecar_open(Loop *loop, Config *config)
 	sidecar->node = node_open(loop, config, &node_events, sidecar);
 	sidecar->policies = policies_open(loop, config, sidecar->node);
 	sidecar->finish = finish_open(loop, config, sidecar->node);
-	sidecar->execute = execute_open(loop, sidecar->finish);
+	sidecar->outcome = outcome_open(loop, config, sidecar->finish);
+	sidecar->execute = execute_open(loop, sidecar->outcome);
 	open_handlers(sidecar);
 	sidecar->grab = grab_open(loop, config, sidecar->node, &grab_events, sidecar);
 	sidecar->sweep = sweep_open(loop, config, sidecar->node, sidecar->tables);
@@ -476,6 +482,7 @@ sidecar_free(Sidecar *sidecar)
 		if (sidecar->served[i].sql != NULL)
 			sql_free(sidecar->served[i].sql);
 	execute_free(sidecar->execute);
+	outcome_free(sidecar->outcome);
 	finish_free(sidecar->finish);
 	node_free(sidecar->node);	/* its answers are for the next two */
 	policies_free(sidecar->policies);

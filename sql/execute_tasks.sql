@@ -11,6 +11,7 @@
  *						void, which means done
  *		role			runs the function; NULL: the session's user
  *		ids ... buckets	as in grab_tasks()
+ *		retry			for types without a retry policy, as retry_in_ms() has it
  *
  * Returns
  *		id, version		of each task that was won
@@ -38,6 +39,7 @@ CREATE FUNCTION twtasks.execute_tasks(
 	stuck twtasks.stuck_rule[],
 	types text[] DEFAULT '{}',
 	buckets text[] DEFAULT '{}',
+	retry jsonb DEFAULT NULL,
 	OUT id uuid,
 	OUT version bigint,
 	OUT result text,
@@ -52,6 +54,7 @@ AS $$
 DECLARE
 	task twtasks.task_input;
 	answer twtasks.task_result;
+	delay_ms bigint;
 	callee CONSTANT oid := twtasks.find_handler(function, role);
 BEGIN
 	FOR task IN
@@ -64,10 +67,14 @@ BEGIN
 		type := task.type;
 		BEGIN
 			answer := twtasks.call_handler(callee, role, task);
+			delay_ms := 0;
+			IF answer.result IN ('retry', 'repeat') THEN
+				SELECT j.result, j.delay_ms INTO answer.result, delay_ms
+				FROM twtasks.judge_answer(task, answer, retry) j;
+			END IF;
 			PERFORM FROM twtasks.finish_tasks(
 				ARRAY[task.id], ARRAY[task.version],
-				ARRAY[coalesce(answer.result, 'done')],
-				ARRAY[coalesce(extract(epoch FROM answer.delay) * 1000, 0)::bigint],
+				ARRAY[coalesce(answer.result, 'done')], ARRAY[delay_ms],
 				ARRAY[answer.message], incarnation, token);
 			IF NOT FOUND THEN
 				RAISE EXCEPTION 'task was changed by its own handler'

@@ -27,6 +27,7 @@ int			twt_queue_size = 16384;
 int			twt_queues = 16;
 int			twt_max_payload = 16 * 1024 * 1024;
 int			twt_keep_finished = 30 * 24 * 60;
+int			twt_function_timeout = 1000;
 
 typedef struct Setting
 {
@@ -83,6 +84,10 @@ static const Setting table[] = {
 		"How long finished tasks are kept.",
 		"Whole days of history are dropped; keys and ids can be used again then.",
 	&twt_keep_finished, 1, INT_MAX, PGC_SIGHUP, GUC_UNIT_MIN, NULL},
+	{"twtasks.function_timeout",
+		"How long a function that decides on retries or stuck tasks may take.",
+		"Then it is ended, and the figures of the policy decide in its place.",
+	&twt_function_timeout, 1, 60000, PGC_SUSET, GUC_UNIT_MS, NULL},
 };
 
 static void

@@ -17,7 +17,7 @@ UNION ALL
 SELECT f, '{producer,worker,operator,viewer}'::text[] FROM unnest('{is_enabled,queue_kind,keep_finished,queue_stats}'::text[]) f
 UNION ALL
 SELECT f, '{worker}'::text[] FROM unnest('{next_triggers,grab_tasks,resolve_grab,execute_tasks,finish_tasks,resolve_finish,sweep_tasks,
-	expire_tasks,promote_tasks,recover_tasks,start_node,heartbeat,tick,end_node,make_partitions,clean_tasks,read_policies}'::text[]) f
+	expire_tasks,promote_tasks,recover_tasks,start_node,heartbeat,tick,end_node,make_partitions,clean_tasks,read_policies,ask_retry}'::text[]) f
 UNION ALL
 SELECT f, '{operator}'::text[] FROM unnest('{resume_task,reschedule_task,cancel_task,fail_task,hold_task,release_task,
 	configure_type,unset_type_options,drop_type_policy,configure_bucket}'::text[]) f
@@ -26,7 +26,8 @@ SELECT f, '{worker,operator,viewer}'::text[] FROM unnest('{policy_of}'::text[]) 
 UNION ALL
 SELECT f, '{}'::text[] FROM unnest('{apply_stuck_rule,call_handler,change_task,cut_message,find_gone_nodes,find_handler,finish_others,node_lock,
 	queue_trigger,session_holds,try_to_lead,watch_session,
-	check_bucket,check_duration,check_pattern,config_changed,fits,queue_time}'::text[]) f;
+	check_bucket,check_duration,check_pattern,config_changed,fits,queue_time,
+	ask_function,call_retry,check_function,check_number,check_retry,check_retry_stage,judge_answer,parse_duration,retry_delay,retry_in_ms}'::text[]) f;
 CREATE TEMPORARY TABLE readers (relation text PRIMARY KEY, roles text[]);
 INSERT INTO readers
 SELECT r, '{worker,operator,viewer}'::text[] FROM unnest('{tasks,error_tasks,stuck_tasks,stats,nodes,transition,type_policies,buckets}'::text[]) r
