@@ -230,25 +230,27 @@ read_part(const json_t *object, RetryPart *part)
 		(list != NULL ? read_list(list, part) : read_backoff(object, &part->backoff));
 }
 
+static bool
+read_parts(const json_t *array, RetryPlan *plan)
+{
+	for (int i = 0; i < plan->nparts; i++)
+		if (!read_part(json_array_get(array, i), &plan->parts[i]))
+			return false;
+	return true;
+}
+
 RetryPlan *
 retry_plan_parse(const char *json)
 {
 	json_t	   *array = json_loads(json, JSON_REJECT_DUPLICATES, NULL);
-	RetryPlan  *plan = NULL;
+	RetryPlan  *plan = new_plan((int) json_array_size(array));
+	bool		is_fine = json_is_array(array) && read_parts(array, plan);
 
-	if (json_is_array(array))
-	{
-		plan = new_plan((int) json_array_size(array));
-		for (int i = 0; plan != NULL && i < plan->nparts; i++)
-		{
-			if (read_part(json_array_get(array, i), &plan->parts[i]))
-				continue;
-			retry_plan_free(plan);
-			plan = NULL;
-		}
-	}
 	json_decref(array);
-	return plan;
+	if (is_fine)
+		return plan;
+	retry_plan_free(plan);
+	return NULL;
 }
 
 char *
