@@ -14,6 +14,7 @@ PGFILEDESC = "twtasks - background tasks in your transactions"
 OBJS += src/twtasks.o			# loading: hands over to each module
 OBJS += src/settings.o			# every setting
 OBJS += src/add.o				# 1 add
+OBJS += src/add_json.o			# 1 add: tasks given as JSON
 OBJS += src/check.o			# 1 add: what must hold of the arguments
 OBJS += src/policy.o			# 1 add: what is configured for types and buckets
 OBJS += src/policy_call.o		# functions that policies name

@@ -87,7 +87,7 @@ is_uniform(const Batch *batch)
 
 	for (int i = 1; i < batch->n; i++)
 		if (batch->items[i].policy != first->policy ||
-			table_entry_tag(batch->items[i].entry) != table_entry_tag(first->entry) ||
+			item_config(&batch->items[i]) != item_config(first) ||
 			strcmp(table_entry_type(batch->items[i].entry), table_entry_type(first->entry)) != 0)
 			return false;
 	return true;

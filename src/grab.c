@@ -216,6 +216,7 @@ twt_grab_tasks(PG_FUNCTION_ARGS)
 	Rows	   *rows;
 
 	PreventCommandIfReadOnly("twtasks.grab_tasks()");
+	PreventCommandIfParallelMode("twtasks.grab_tasks()");
 	read_arguments(fcinfo, &call);
 	InitMaterializedSRF(fcinfo, 0);
 	rows = rows_open();

@@ -162,7 +162,8 @@ write_indexes(Rows *rows, bool only_summarizing)
 	{
 		rows->estate = CreateExecutorState();
 		rows->target = makeNode(ResultRelInfo);
-		InitResultRelInfo(rows->target, rows->table, 1, NULL, 0);
+		/* 0: no range table, and so nobody looks for our columns there. */
+		InitResultRelInfo(rows->target, rows->table, 0, NULL, 0);
 		ExecOpenIndices(rows->target, false);
 	}
 	twt_insert_index_tuples(rows->target, rows->edited, rows->estate,

@@ -91,7 +91,7 @@ SELECT is((SELECT count(*) FROM pg_proc p WHERE pronamespace = 'twtasks'::regnam
 		   AND (prorettype = 'internal'::regtype OR 'internal'::regtype::oid = ANY (proargtypes))), 0::bigint, 'none takes or gives "internal"');
 SELECT bag_eq($$SELECT proname::text FROM pg_proc WHERE pronamespace = 'twtasks'::regnamespace AND NOT prosecdef
 	AND EXISTS (SELECT FROM aclexplode(proacl) a WHERE a.grantee <> proowner) GROUP BY proname$$,
-	'{add_tasks,is_enabled,keep_finished,queue_kind,queue_stats,next_triggers}'::text[], 'those that run with the caller''s rights need none');
+	'{is_enabled,keep_finished,queue_kind,queue_stats,next_triggers}'::text[], 'those that run with the caller''s rights need none');
 SELECT is((SELECT count(*) FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid WHERE c.relnamespace = 'twtasks'::regnamespace
 		   AND NOT (g.tgname = 'config_changed' AND g.tgfoid = 'twtasks.config_changed'::regproc AND c.relname IN ('type_policy', 'bucket_policy')))
 	+ (SELECT count(*) FROM pg_rewrite w JOIN pg_class c ON c.oid = w.ev_class WHERE c.relnamespace = 'twtasks'::regnamespace AND c.relkind <> 'v')
