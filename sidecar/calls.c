@@ -48,7 +48,7 @@ const PgStatement call_sweep = {"sweep",
 "FROM twtasks.sweep_tasks($1::text, $2::int4, $3::text[], $4::int4, $5::int4) s"};
 
 const PgStatement call_policies = {"policies",
-	"SELECT p.pattern, p.timeout_ms, p.stuck, p.retry, p.asks_retry, p.reset_tries "
+	"SELECT p.pattern, p.timeout_ms, p.stuck, p.retry, p.asks_retry, p.reset_tries, p.asks_stuck "
 "FROM twtasks.read_policies() p"};
 
 const PgStatement call_ask_retry = {"ask_retry",

@@ -166,6 +166,7 @@ make_rules(const PGresult *result)
 
 		rule.timeout_us = duration_us(result, i, POLICIES_TIMEOUT_MS);
 		rule.stuck = stuck_rule(result, i);
+		rule.asks_stuck = yes_or_no(result, i, POLICIES_ASKS_STUCK);
 		rule.retry = retry_plan(result, i);
 		rule.asks_retry = yes_or_no(result, i, POLICIES_ASKS_RETRY);
 		rule.resets_tries = yes_or_no(result, i, POLICIES_RESET_TRIES);

@@ -22,7 +22,8 @@ policy_rule(const char *pattern)
 {
 	return (PolicyRule)
 	{
-		.pattern = pattern, .timeout_us = -1, .stuck = -1, .asks_retry = -1, .resets_tries = -1
+		.pattern = pattern, .timeout_us = -1, .stuck = -1, .asks_stuck = -1,
+			.asks_retry = -1, .resets_tries = -1
 	};
 }
 
@@ -79,8 +80,10 @@ policy_rules_add(PolicyRules *rules, const PolicyRule *rule)
 
 /* What the rule sets wins over what less special ones have set. */
 static void
-apply_rule(Policy *policy, const PolicyRule *rule)
+apply_rule(Policy *policy, bool *asks_stuck, const PolicyRule *rule)
 {
+	if (rule->asks_stuck >= 0)
+		*asks_stuck = rule->asks_stuck;
 	if (rule->timeout_us >= 0)
 		policy->timeout_us = rule->timeout_us;
 	if (rule->stuck >= 0)
@@ -101,6 +104,7 @@ policy_make(const PolicyRules *rules, const HandlerConfig *handler,
 			const char *type)
 {
 	Policy	   *policy = palloc0(sizeof(Policy));
+	bool		asks_stuck = false;
 
 	policy->refs = 1;
 	policy->timeout_us = handler->timeout_us;
@@ -109,7 +113,11 @@ policy_make(const PolicyRules *rules, const HandlerConfig *handler,
 	policy->resets_tries = true;
 	for (int i = 0; i < rules->n; i++)
 		if (pattern_fit(rules->rules[i].pattern, type) > 0)
-			apply_rule(policy, &rules->rules[i]);
+			apply_rule(policy, &asks_stuck, &rules->rules[i]);
+
+	/* A task that is to be ignored is never looked at: nobody would ask. */
+	if (asks_stuck && policy->stuck == STUCK_IGNORE)
+		policy->stuck = STUCK_ERROR;
 
 	/*
 	 * What a SQL handler does and its finish are one transaction: a task of

@@ -25,7 +25,7 @@ typedef struct Policy
 {
 	int			refs;
 	int64		timeout_us;		/* deadline after the grab */
-	StuckRule	stuck;
+	StuckRule	stuck;			/* told to the database with the grab */
 	RetryPlan  *retry;
 	bool		asks_retry;		/* the database, whose function decides */
 	bool		resets_tries;	/* when a repeated task has succeeded */
@@ -38,7 +38,8 @@ typedef struct PolicyRule
 	int64		timeout_us;		/* -1: not set */
 	int			stuck;			/* a StuckRule; -1: not set */
 	RetryPlan  *retry;			/* NULL: not set */
-	int			asks_retry;		/* 1, 0; -1: not set */
+	int			asks_stuck;		/* 1, 0; -1: not set */
+	int			asks_retry;		/* likewise */
 	int			resets_tries;	/* likewise */
 } PolicyRule;
 

@@ -104,6 +104,11 @@ AS 'MODULE_PATHNAME', 'twt_check_function';
  *						100 years
  *		stuck			what becomes of a task whose node is gone or whose deadline
  *						passed unseen: retry, error, fail or ignore
+ *		stuck_function	a function (twtasks.task_input) that returns the rule for
+ *						that task; should it fail, or return NULL, the task's own
+ *						rule decides, which is error instead of ignore.  'none': none
+ *		when_done		what is kept of a task that is DONE: keep, all; clear, all
+ *						but data and payload; delete, nothing, and its key is free
  *		retry			when a task that failed is tried again: "none", never;
  *						{"delay": "5s", "multiplier": 2, "max_delay": "2h",
  *						"max_tries": 20, "jitter": 0.1}, longer and longer, with these
@@ -138,6 +143,8 @@ CREATE FUNCTION twtasks.configure_type(
 	queue_time interval DEFAULT NULL,
 	expires_after interval DEFAULT NULL,
 	stuck twtasks.stuck_rule DEFAULT NULL,
+	stuck_function text DEFAULT NULL,
+	when_done twtasks.done_rule DEFAULT NULL,
 	retry jsonb DEFAULT NULL,
 	retry_function text DEFAULT NULL,
 	reset_tries boolean DEFAULT NULL)
@@ -149,7 +156,8 @@ AS $$
 BEGIN
 	PERFORM twtasks.check_pattern(configure_type.pattern);
 	IF num_nonnulls(configure_type.bucket, configure_type.priority, timeout, queue_time,
-					expires_after, stuck, retry, retry_function, reset_tries) = 0 THEN
+					expires_after, stuck, stuck_function, when_done,
+					retry, retry_function, reset_tries) = 0 THEN
 		RAISE EXCEPTION 'no option is given for "%"', configure_type.pattern
 			USING ERRCODE = 'invalid_parameter_value',
 				HINT = 'Name at least one, such as timeout => ''30s''.';
@@ -164,13 +172,14 @@ BEGIN
 	PERFORM twtasks.check_duration('queue_time', queue_time, '1 s', '1 year');
 	PERFORM twtasks.check_duration('expires_after', expires_after, '1 ms', '100 years');
 	PERFORM twtasks.check_retry(retry);
-	PERFORM twtasks.check_function('retry_function', retry_function);
+	PERFORM twtasks.check_function('retry_function', retry_function),
+			twtasks.check_function('stuck_function', stuck_function);
 	INSERT INTO twtasks.type_policy AS p
 		(pattern, bucket, priority, timeout, queue_time, expires_after, stuck,
-		 retry, retry_function, reset_tries, changed_at, changed_by)
+		 stuck_function, when_done, retry, retry_function, reset_tries, changed_at, changed_by)
 	VALUES (configure_type.pattern, configure_type.bucket, configure_type.priority,
 			timeout, queue_time, expires_after, stuck,
-			retry, retry_function, reset_tries, clock_timestamp(), session_user)
+			stuck_function, when_done, retry, retry_function, reset_tries, clock_timestamp(), session_user)
 	ON CONFLICT (pattern) DO UPDATE SET
 		bucket = coalesce(EXCLUDED.bucket, p.bucket),
 		priority = coalesce(EXCLUDED.priority, p.priority),
@@ -178,6 +187,8 @@ BEGIN
 		queue_time = coalesce(EXCLUDED.queue_time, p.queue_time),
 		expires_after = coalesce(EXCLUDED.expires_after, p.expires_after),
 		stuck = coalesce(EXCLUDED.stuck, p.stuck),
+		stuck_function = coalesce(EXCLUDED.stuck_function, p.stuck_function),
+		when_done = coalesce(EXCLUDED.when_done, p.when_done),
 		retry = coalesce(EXCLUDED.retry, p.retry),
 		retry_function = coalesce(EXCLUDED.retry_function, p.retry_function),
 		reset_tries = coalesce(EXCLUDED.reset_tries, p.reset_tries),
@@ -284,6 +295,8 @@ CREATE FUNCTION twtasks.policy_of(
 	OUT queue_time interval,
 	OUT expires_after interval,
 	OUT stuck twtasks.stuck_rule,
+	OUT stuck_function text,
+	OUT when_done twtasks.done_rule,
 	OUT retry jsonb,
 	OUT retry_function text,
 	OUT reset_tries boolean)
@@ -298,6 +311,8 @@ AS $$
 		   (array_agg(p.queue_time ORDER BY p.fit DESC) FILTER (WHERE p.queue_time IS NOT NULL))[1],
 		   (array_agg(p.expires_after ORDER BY p.fit DESC) FILTER (WHERE p.expires_after IS NOT NULL))[1],
 		   (array_agg(p.stuck ORDER BY p.fit DESC) FILTER (WHERE p.stuck IS NOT NULL))[1],
+		   (array_agg(p.stuck_function ORDER BY p.fit DESC) FILTER (WHERE p.stuck_function IS NOT NULL))[1],
+		   (array_agg(p.when_done ORDER BY p.fit DESC) FILTER (WHERE p.when_done IS NOT NULL))[1],
 		   (array_agg(p.retry ORDER BY p.fit DESC) FILTER (WHERE p.retry IS NOT NULL))[1],
 		   (array_agg(p.retry_function ORDER BY p.fit DESC) FILTER (WHERE p.retry_function IS NOT NULL))[1],
 		   (array_agg(p.reset_tries ORDER BY p.fit DESC) FILTER (WHERE p.reset_tries IS NOT NULL))[1]
@@ -331,17 +346,19 @@ AS 'MODULE_PATHNAME', 'twt_queue_time';
  *		timeout_ms, stuck, reset_tries
  *						as in configure_type()
  *		retry			as retry_in_ms() has it, as text
- *		asks_retry		whether there is a function to ask
+ *		asks_retry, asks_stuck
+ *						whether there is a function to ask
  *
  * Locks		none
  */
 CREATE FUNCTION twtasks.read_policies()
 RETURNS TABLE (pattern text, timeout_ms bigint, stuck text, retry text,
-			   asks_retry boolean, reset_tries boolean)
+			   asks_retry boolean, reset_tries boolean, asks_stuck boolean)
 LANGUAGE sql STABLE PARALLEL SAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT p.pattern, (extract(epoch FROM p.timeout) * 1000)::bigint, p.stuck::text,
-		   twtasks.retry_in_ms(p.retry)::text, p.retry_function <> 'none', p.reset_tries
+		   twtasks.retry_in_ms(p.retry)::text, p.retry_function <> 'none', p.reset_tries,
+		   p.stuck_function <> 'none'
 	FROM twtasks.type_policy p
 $$;

@@ -337,6 +337,7 @@ AS $$
 DECLARE
 	until CONSTANT timestamptz := clock_timestamp() + current_setting('twtasks.function_timeout')::interval;
 	asked record;
+	any_asked boolean := false;
 BEGIN
 	FOR asked IN
 		SELECT (t.id, t.version, t.type, t.sub_type, t.bucket, t.priority, t.tries,
@@ -348,7 +349,8 @@ BEGIN
 		id := (asked.task).id;
 		answer := 'later';
 		delay_ms := NULL;
-		IF clock_timestamp() < until THEN
+		IF NOT any_asked OR clock_timestamp() < until THEN
+			any_asked := true;
 			SELECT f.answer, f.delay_ms INTO answer, delay_ms
 			FROM twtasks.ask_function((twtasks.policy_of((asked.task).type)).retry_function,
 									  asked.task, asked.error) f;

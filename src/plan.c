@@ -74,9 +74,14 @@ static const Statement statements[PLAN_COUNT] = {
 		INT8OID, INT8OID, INT8ARRAYOID}
 	},
 	[PLAN_INSERT_NAMED_TASK] = {INSERT_TASK " ON CONFLICT (id) DO NOTHING", INSERT_TASK_ARGS},
+	[PLAN_FREE_KEYS] = {
+		"DELETE FROM twtasks.unique_key k WHERE k.task_id OPERATOR(pg_catalog.=) ANY ($1)",
+		1, {UUIDARRAYOID}
+	},
 	[PLAN_READ_TYPE_POLICIES] = {
 		"SELECT p.pattern, p.bucket, p.priority::pg_catalog.int8, "
-		MICROSECONDS("p.queue_time") ", " MICROSECONDS("p.expires_after") " "
+		MICROSECONDS("p.queue_time") ", " MICROSECONDS("p.expires_after") ", "
+		"p.when_done::pg_catalog.text "
 		"FROM twtasks.type_policy p "
 		"ORDER BY pg_catalog.right(p.pattern, 1) OPERATOR(pg_catalog.=) '*' DESC, "
 		"pg_catalog.length(p.pattern)"

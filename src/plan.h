@@ -21,6 +21,7 @@ typedef enum PlanId
 								 * nothing */
 	PLAN_FINISH_OTHERS,			/* the arguments of finish_tasks() -> id,
 								 * version, status */
+	PLAN_FREE_KEYS,				/* task_ids uuid[] */
 	PLAN_READ_TYPE_POLICIES,	/* see policy.c; the least special first */
 	PLAN_COUNT
 } PlanId;

@@ -27,7 +27,7 @@ UNION ALL
 SELECT f, '{}'::text[] FROM unnest('{apply_stuck_rule,call_handler,change_task,cut_message,find_gone_nodes,find_handler,finish_others,node_lock,
 	queue_trigger,session_holds,try_to_lead,watch_session,
 	check_bucket,check_duration,check_pattern,config_changed,fits,queue_time,
-	ask_function,call_retry,check_function,check_number,check_retry,check_retry_stage,judge_answer,parse_duration,retry_delay,retry_in_ms}'::text[]) f;
+	ask_function,ask_stuck,call_retry,call_stuck,check_function,check_number,check_retry,check_retry_stage,judge_answer,parse_duration,retry_delay,retry_in_ms}'::text[]) f;
 CREATE TEMPORARY TABLE readers (relation text PRIMARY KEY, roles text[]);
 INSERT INTO readers
 SELECT r, '{worker,operator,viewer}'::text[] FROM unnest('{tasks,error_tasks,stuck_tasks,stats,nodes,transition,type_policies,buckets}'::text[]) r

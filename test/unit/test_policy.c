@@ -149,6 +149,25 @@ test_sql_handlers_run_again(void **state)
 	assert_int_equal(stuck_of(&handler, "A"), STUCK_ERROR);
 }
 
+/* Nobody would ask about a task that is to be ignored. */
+static void
+test_function_and_ignore(void **state)
+{
+	PolicyRule	rule = policy_rule("ASKED*");
+	PolicyRule	none = policy_rule("ASKED|NOT");
+
+	add_stuck("*", STUCK_IGNORE);
+	rule.asks_stuck = true;
+	policy_rules_add(rules, &rule);
+	none.asks_stuck = false;
+	policy_rules_add(rules, &none);
+	assert_int_equal(stuck_of(&handler, "ASKED"), STUCK_ERROR);
+	assert_int_equal(stuck_of(&handler, "ASKED|NOT"), STUCK_IGNORE);
+	assert_int_equal(stuck_of(&handler, "OTHER"), STUCK_IGNORE);
+	add_stuck("ASKED|RETRY", STUCK_RETRY);
+	assert_int_equal(stuck_of(&handler, "ASKED|RETRY"), STUCK_RETRY);
+}
+
 static void
 test_retry(void **state)
 {
@@ -252,6 +271,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_exact_beats_longer, make_rules, free_rules),
 		cmocka_unit_test_setup_teardown(test_each_option_apart, make_rules, free_rules),
 		cmocka_unit_test_setup_teardown(test_sql_handlers_run_again, make_rules, free_rules),
+		cmocka_unit_test_setup_teardown(test_function_and_ignore, make_rules, free_rules),
 		cmocka_unit_test_setup_teardown(test_retry, make_rules, free_rules),
 		cmocka_unit_test(test_references),
 		cmocka_unit_test(test_random),
