@@ -20,6 +20,7 @@
 #include "handler.h"
 #include "log.h"
 #include "node.h"
+#include "outcome.h"
 #include "policies.h"
 #include "queue.h"
 #include "sdnotify.h"
@@ -68,6 +69,7 @@ struct Sidecar
 	Grab	   *grab;
 	Execute    *execute;
 	Finish	   *finish;
+	Outcome    *outcome;
 	Sweep	   *sweep;
 	Duties	   *duties;
 	Cancels    *cancels;
@@ -257,6 +259,7 @@ on_gone(void *arg)
 	Sidecar    *sidecar = arg;
 
 	grab_forget(sidecar->grab);
+	outcome_forget(sidecar->outcome);
 	finish_forget(sidecar->finish);
 	for (int i = 0; i < sidecar->nserved; i++)
 		if (sidecar->served[i].sql != NULL)
@@ -306,7 +309,8 @@ static void
 look_at_drain(Sidecar *sidecar)
 {
 	if (!sidecar->is_draining || sidecar->is_ending ||
-		running(sidecar) > 0 || finish_pending(sidecar->finish) > 0)
+		running(sidecar) > 0 || outcome_pending(sidecar->outcome) > 0 ||
+		finish_pending(sidecar->finish) > 0)
 		return;
 	sidecar->is_ending = true;
 	node_end(sidecar->node, stop_loop, sidecar);
@@ -333,6 +337,7 @@ on_turn(void *arg)
 						queue_kind(sidecar->queue) == QUEUE_NOTIFY);
 	sweep_pump(sidecar->sweep);
 	pump_grabs(sidecar);
+	outcome_pump(sidecar->outcome);
 	finish_pump(sidecar->finish);
 	cancels_pump(sidecar->cancels);
 	look_at_drain(sidecar);
@@ -359,7 +364,7 @@ on_drain_end(void *arg)
 			 running(sidecar));
 	sidecar->is_ending = true;
 	execute_free(sidecar->execute);
-	sidecar->execute = execute_open(sidecar->loop, sidecar->finish);
+	sidecar->execute = execute_open(sidecar->loop, sidecar->outcome);
 	node_end(sidecar->node, stop_loop, sidecar);
 }
 
@@ -414,7 +419,7 @@ open_handlers(Sidecar *sidecar)
 									  sidecar->slots);
 		if (config->handlers[i].mode == HANDLER_SQL)
 			served->sql = sql_open(sidecar->loop, config, served->handler,
-								   sidecar->node, sidecar->finish);
+								   sidecar->node, sidecar->outcome);
 		else
 			execute_add_handler(sidecar->execute, served->handler);
 	}
@@ -437,7 +442,8 @@ sidecar_open(Loop *loop, Config *config)
 	sidecar->node = node_open(loop, config, &node_events, sidecar);
 	sidecar->policies = policies_open(loop, config, sidecar->node);
 	sidecar->finish = finish_open(loop, config, sidecar->node);
-	sidecar->execute = execute_open(loop, sidecar->finish);
+	sidecar->outcome = outcome_open(loop, config, sidecar->finish);
+	sidecar->execute = execute_open(loop, sidecar->outcome);
 	open_handlers(sidecar);
 	sidecar->grab = grab_open(loop, config, sidecar->node, &grab_events, sidecar);
 	sidecar->sweep = sweep_open(loop, config, sidecar->node, sidecar->tables);
@@ -517,6 +523,7 @@ sidecar_free(Sidecar *sidecar)
 		if (sidecar->served[i].sql != NULL)
 			sql_free(sidecar->served[i].sql);
 	execute_free(sidecar->execute);
+	outcome_free(sidecar->outcome);
 	finish_free(sidecar->finish);
 	node_free(sidecar->node);	/* its answers are for the next two */
 	policies_free(sidecar->policies);

@@ -18,7 +18,7 @@ SELECT f, '{producer,worker,operator,viewer,tester}'::text[] FROM unnest('{is_en
 	queue_kind,keep_finished,queue_stats,cron_next,cron_preview}'::text[]) f
 UNION ALL
 SELECT f, '{worker}'::text[] FROM unnest('{next_triggers,grab_tasks,resolve_grab,execute_tasks,finish_tasks,finish_task,resolve_finish,sweep_tasks,
-	expire_tasks,promote_tasks,recover_tasks,start_node,refusal,heartbeat,tick,end_node,make_partitions,clean_tasks,read_policies,run_schedules,take_cancels}'::text[]) f
+	expire_tasks,promote_tasks,recover_tasks,start_node,refusal,heartbeat,tick,end_node,make_partitions,clean_tasks,read_policies,run_schedules,take_cancels,ask_retry}'::text[]) f
 UNION ALL
 SELECT f, '{operator}'::text[] FROM unnest('{resume_task,reschedule_task,cancel_task,fail_task,hold_task,release_task,
 	configure_type,unset_type_options,drop_type_policy,configure_bucket,
@@ -33,7 +33,8 @@ SELECT f, '{}'::text[] FROM unnest('{add_occurrence,apply_stuck_rule,audit_sched
 	check_testing,check_waiting,claim_again,cut_message,describe_schedule,do_duties,end_by_hand,facts,find_gone_nodes,find_handler,find_tasks,finish_others,
 	finished_facts,follow_promotion,hold_copied,lock_unless_busy,make_live_again,move_by_hand,next_inline,forget_runs,node_lock,only_in,own_place,
 	queue_trigger,run_schedule,retry_inline,session_holds,set_schedule_paused,start_schedule,table_changed,try_to_lead,watch_session,
-	check_bucket,check_duration,check_pattern,config_changed,fits,queue_time,finish_cancelled,honour_cancels,cancel_orphans,write_audit,acting_role}'::text[]) f;
+	check_bucket,check_duration,check_pattern,config_changed,fits,queue_time,finish_cancelled,honour_cancels,cancel_orphans,write_audit,acting_role,
+	ask_function,ask_stuck,call_retry,call_stuck,check_function,check_number,check_retry,check_retry_stage,judge_answer,parse_duration,retry_delay,retry_in_ms}'::text[]) f;
 CREATE TEMPORARY TABLE readers (relation text PRIMARY KEY, roles text[]);
 INSERT INTO readers
 SELECT r, '{worker,operator,viewer}'::text[] FROM unnest('{tasks,error_tasks,stuck_tasks,stats,nodes,transition,type_policies,buckets,schedules,schedule_runs,cancel_requests,
