@@ -127,7 +127,9 @@ enum
 	TICK_IS_LEADER,
 	TICK_PLACE,
 	TICK_NODES,
-	TICK_CLOCK					/* microseconds since 1970 */
+	TICK_CLOCK,					/* a time */
+	TICK_HAS_WORK,
+	TICK_NEXT_MS
 };
 
 /* incarnation */
