@@ -68,8 +68,8 @@ const PgStatement call_start_node = {"start_node",
 "SELECT twtasks.start_node($1::text, $2::int8 * interval '1 millisecond', $3::text), twtasks.refusal($3::text)"};
 
 const PgStatement call_tick = {"tick",
-	"SELECT t.alive, t.is_held, t.is_leader, t.place, t.nodes, "
-"(extract(epoch FROM t.clock) * 1000000)::int8, t.ahead_us FROM twtasks.tick($1::int8) t"};
+	"SELECT t.alive, t.is_held, t.is_leader, t.place, t.nodes, t.clock, t.ahead_us, "
+"t.has_work, t.next_ms FROM twtasks.tick($1::int8) t"};
 
 const PgStatement call_end_node = {"end_node", "SELECT twtasks.end_node($1::int8)"};
 

@@ -140,8 +140,10 @@ enum
 	TICK_IS_LEADER,
 	TICK_PLACE,
 	TICK_NODES,
-	TICK_CLOCK,					/* microseconds since 1970 */
-	TICK_AHEAD_US
+	TICK_CLOCK,					/* a time */
+	TICK_AHEAD_US,
+	TICK_HAS_WORK,
+	TICK_NEXT_MS
 };
 
 /* incarnation */

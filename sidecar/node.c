@@ -11,7 +11,9 @@
 #include "log.h"
 #include "node.h"
 
-#define TICK_US SECONDS_TO_US(5)
+/* Without shared memory nobody tells that a node is gone: look more often. */
+#define TICK_US SECONDS_TO_US(6)
+#define WATCHFUL_TICK_US SECONDS_TO_US(4)
 #define START_AGAIN_US SECONDS_TO_US(1)
 #define ASK_AGAIN_US SECONDS_TO_US(2)
 
@@ -43,6 +45,7 @@ struct Node
 	bool		is_leader;
 	int			place;
 	int			nodes;
+	bool		is_watchful;
 	bool		is_ending;
 	LoopFn		end_done;
 	void	   *end_arg;
@@ -145,7 +148,8 @@ on_tick(void *arg, PgOutcome outcome, PGresult *result)
 {
 	Node	   *node = arg;
 
-	loop_timer_start(node->timer, Min(TICK_US, node->config->lease_us / 4));
+	loop_timer_start(node->timer, Min(node->is_watchful ? WATCHFUL_TICK_US : TICK_US,
+									  node->config->lease_us / 4));
 	if (outcome != PG_DONE || node->is_ending)
 		return;
 	if (!wire_get_bool(result, 0, TICK_ALIVE))
@@ -160,8 +164,11 @@ on_tick(void *arg, PgOutcome outcome, PGresult *result)
 	node->place = wire_get_int4(result, 0, TICK_PLACE);
 	node->nodes = wire_get_int4(result, 0, TICK_NODES);
 	warn_of_shift(node, wire_get_int8(result, 0, TICK_AHEAD_US));
-	set_clock(node, wire_get_int8(result, 0, TICK_CLOCK));
+	set_clock(node, wire_get_time(result, 0, TICK_CLOCK));
 	set_leader(node, wire_get_bool(result, 0, TICK_IS_LEADER));
+	node->events.on_look(node->arg, wire_get_bool(result, 0, TICK_HAS_WORK),
+						 wire_null(result, 0, TICK_NEXT_MS) ? -1 :
+						 MS_TO_US(wire_get_int8(result, 0, TICK_NEXT_MS)));
 }
 
 static void
@@ -316,6 +323,12 @@ Pg *
 node_pg(const Node *node)
 {
 	return node->pg;
+}
+
+void
+node_set_watchful(Node *node, bool watchful)
+{
+	node->is_watchful = watchful;
 }
 
 void
