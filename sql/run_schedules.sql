@@ -127,7 +127,8 @@ $$;
  * twtasks.run_schedules(batch)
  *
  *		Adds the tasks of all schedules that are due.  While twtasks.enabled is
- *		off it adds none: what is due then is missed.
+ *		off, or in a copy of the database that was not adopted, it adds none: what
+ *		is due then is missed.
  *
  *		A schedule that cannot run (its bucket is gone, its time zone is not
  *		known any more) holds up no other one: the reason is kept in
@@ -168,7 +169,7 @@ BEGIN
 	added := 0;
 	missed := 0;
 	failed := 0;
-	IF NOT twtasks.is_enabled() THEN
+	IF NOT (twtasks.is_enabled() AND twtasks.is_adopted()) THEN
 		RETURN;
 	END IF;
 	FOR due IN

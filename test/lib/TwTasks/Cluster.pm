@@ -14,6 +14,7 @@ use TwTasks::Session;
 # more.  Options:
 #	queue => 'ring' (preloaded) or 'notify'; default: ring
 #	conf => { name => value }
+#	init => { more for PostgreSQL::Test::Cluster's init() }
 #	install_path => as in PostgreSQL::Test::Cluster
 #	clock => a TwTasks::Clock, by which the server goes
 sub create
@@ -31,7 +32,9 @@ sub create
 		: ());
 
 	$self->{_twt_clock} = $options{clock};
-	$self->init(extra => [ '--no-sync', '--locale=C', '--encoding=UTF8' ]);
+	$self->init(
+		extra => [ '--no-sync', '--locale=C', '--encoding=UTF8' ],
+		%{ $options{init} || {} });
 	$self->append_conf('postgresql.conf',
 		join('', map { "$_ = $conf{$_}\n" } sort keys %conf));
 	$self->start;
