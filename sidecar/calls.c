@@ -73,8 +73,13 @@ const PgStatement call_tick = {"tick",
 
 const PgStatement call_end_node = {"end_node", "SELECT twtasks.end_node($1::int8)"};
 
+/*
+ * Lost in a crash, a promotion is done again; and whoever grabs durably makes
+ * durable what came before.  So nobody waits for the disk twice.
+ */
 const PgStatement call_promote = {"promote",
-"SELECT p.promoted, p.next_ms FROM twtasks.promote_tasks() p"};
+	"SELECT p.promoted, p.next_ms, pg_catalog.set_config('synchronous_commit', 'off', true) "
+"FROM twtasks.promote_tasks() p"};
 
 const PgStatement call_recover = {"recover",
 "SELECT r.retried, r.errors, r.failed, r.next_ms FROM twtasks.recover_tasks($1::bool) r"};
