@@ -23,6 +23,7 @@ OBJS += src/execute.o			# 6 execute
 OBJS += src/plan.o				# statements that the modules above share
 OBJS += src/common/trigger.o	# plain C, in both halves
 OBJS += src/common/task_id.o
+OBJS += src/common/limit_pattern.o
 
 # The version stands in the control file and nowhere else.
 EXTVERSION := $(shell sed -n "s/^default_version *= *'\([^']*\)'.*/\1/p" $(EXTENSION).control)

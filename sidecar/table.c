@@ -313,7 +313,8 @@ table_pop(Table *table)
 
 	while ((column = heap_first(&table->runnable)) != NULL)
 	{
-		Limit	   *full = slots_book(column->limit);
+		Limit	   *full = slots_book(column->limit,
+										  column->waiter.priority);
 
 		if (full == NULL)
 		{

@@ -58,7 +58,7 @@ add_rule(const char *type, int max)
 static inline void
 book(Limit *limit)
 {
-	assert_null(slots_book(limit));
+	assert_null(slots_book(limit, USUAL));
 	booked[nbooked++] = limit;
 }
 
