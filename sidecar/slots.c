@@ -464,23 +464,27 @@ note_freed(Limit *limit)
 static void
 drop_here(Limit *limit)
 {
-	for (Limit *step = limit; step != NULL; step = step_up(limit, step))
+	Limit	   *step = limit;
+
+	do
 	{
 		Assert(step->used > 0);
 		step->used--;
-	}
+	} while ((step = step_up(limit, step)) != NULL);
 }
 
 static void
 drop_shared(Limit *limit)
 {
-	for (Limit *step = limit; step != NULL; step = step_up(limit, step))
+	Limit	   *step = limit;
+
+	do
 	{
 		Assert(step->held > step->used);
 		step->held--;
 		if (step->is_shared)
 			note_freed(step);
-	}
+	} while ((step = step_up(limit, step)) != NULL);
 }
 
 /* The limit may be gone after this. */
@@ -516,8 +520,12 @@ slots_free(Limit *limit)
 void
 slots_cancel(Limit *limit)
 {
-	for (Limit *step = limit; step != NULL; step = step_up(limit, step))
+	Limit	   *step = limit;
+
+	do
+	{
 		step->rate.pending--;
+	} while ((step = step_up(limit, step)) != NULL);
 	slots_free(limit);
 }
 
