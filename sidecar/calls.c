@@ -3,8 +3,7 @@
  * calls.c
  *		All SQL that the sidecar sends.
  *
- * Times travel as microseconds since 1970 and JSON as text, so that nothing
- * here depends on how the server stores them.
+ * Results are in the binary formats of the types; see wire.h.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,8 +13,7 @@
 
 #define GRABBED_COLUMNS \
 	"g.id, g.version, g.type, g.sub_type, g.bucket, g.priority, g.tries, " \
-	"(extract(epoch FROM g.grabbed) * 1000000)::bigint, " \
-	"g.data::text, g.payload, g.context::text"
+	"g.grabbed, g.data, g.payload, g.context"
 
 const PgStatement call_next_triggers = {"next_triggers",
 "CALL twtasks.next_triggers($1::text[], $2::int4, $3::int4, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)"};
@@ -24,9 +22,11 @@ const PgStatement call_queue_kind = {"queue_kind", "SELECT twtasks.queue_kind()"
 
 const PgStatement call_listen = {"listen", "LISTEN twtasks"};
 
+const PgStatement call_listen_config = {"listen_config", "LISTEN twtasks_config"};
+
 const PgStatement call_grab = {"grab",
 	"SELECT " GRABBED_COLUMNS " FROM twtasks.grab_tasks($1::uuid[], $2::int8[], $3::int8, $4::int8, "
-"$5::int8[], ($6::text[])::twtasks.stuck_rule[], $7::text[], $8::text[]) g"};
+"$5::int8[], ($6::text[])::twtasks.stuck_rule[], $7::text[], $8::text[], false) g"};
 
 const PgStatement call_resolve_grab = {"resolve_grab",
 	"SELECT " GRABBED_COLUMNS " FROM twtasks.resolve_grab($1::uuid[], $2::int8[], $3::int8, $4::int8) g"};
@@ -38,7 +38,7 @@ const PgStatement call_execute = {"execute",
 
 const PgStatement call_finish = {"finish",
 	"SELECT f.id FROM twtasks.finish_tasks($1::uuid[], $2::int8[], $3::text[], $4::int8[], "
-"$5::text[], $6::int8, $7::int8) f"};
+"$5::text[], $6::int8, $7::int8, $8::int8[]) f"};
 
 const PgStatement call_resolve_finish = {"resolve_finish",
 "SELECT f.id FROM twtasks.resolve_finish($1::uuid[], $2::int8[], $3::int8, $4::int8) f"};
@@ -46,6 +46,9 @@ const PgStatement call_resolve_finish = {"resolve_finish",
 const PgStatement call_sweep = {"sweep",
 	"SELECT s.id, s.version, s.type, s.priority, s.size "
 "FROM twtasks.sweep_tasks($1::text, $2::int4, $3::text[], $4::int4, $5::int4) s"};
+
+const PgStatement call_policies = {"policies",
+"SELECT p.pattern, p.timeout_ms, p.stuck FROM twtasks.read_policies() p"};
 
 const PgStatement call_start_node = {"start_node",
 "SELECT twtasks.start_node($1::text, $2::int8 * interval '1 millisecond')"};

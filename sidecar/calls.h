@@ -30,6 +30,7 @@ enum
 
 extern const PgStatement call_queue_kind;
 extern const PgStatement call_listen;
+extern const PgStatement call_listen_config;
 
 /* ids, versions, incarnation, token, timeouts_ms, stuck, types, buckets */
 extern const PgStatement call_grab;
@@ -45,10 +46,10 @@ enum
 	GRAB_BUCKET,
 	GRAB_PRIORITY,
 	GRAB_TRIES,
-	GRAB_GRABBED,				/* microseconds since 1970 */
-	GRAB_DATA,					/* JSON text */
+	GRAB_GRABBED,				/* a time */
+	GRAB_DATA,					/* jsonb */
 	GRAB_PAYLOAD,
-	GRAB_CONTEXT				/* JSON text */
+	GRAB_CONTEXT				/* jsonb */
 };
 
 /* function, role, ids, versions, incarnation, token, timeouts_ms, stuck, types,
@@ -64,7 +65,7 @@ enum
 	EXECUTE_TYPE
 };
 
-/* ids, versions, results, delays_ms, messages, incarnation, token */
+/* ids, versions, results, delays_ms, messages, incarnation, token, grabs */
 extern const PgStatement call_finish;
 
 /* ids, versions, incarnation, token */
@@ -83,6 +84,15 @@ enum
 	SWEEP_TYPE,
 	SWEEP_PRIORITY,
 	SWEEP_SIZE
+};
+
+/* -> the rows of twtasks.read_policies() */
+extern const PgStatement call_policies;
+enum
+{
+	POLICIES_PATTERN,
+	POLICIES_TIMEOUT_MS,
+	POLICIES_STUCK
 };
 
 /* name, lease_ms -> incarnation */

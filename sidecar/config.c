@@ -12,6 +12,7 @@
  */
 #include "port.h"
 
+#include "common/pattern.h"
 #include "config.h"
 #include "config_settle.h"
 #include "values.h"
@@ -313,17 +314,6 @@ config_free(Config *config)
 	pfree(config);
 }
 
-/* How well a pattern fits: its length, an exact one best; 0: not at all. */
-static size_t
-fit(const char *pattern, const char *type)
-{
-	size_t		len = strlen(pattern);
-
-	if (len > 0 && pattern[len - 1] == '*')
-		return strncmp(pattern, type, len - 1) == 0 ? len : 0;
-	return strcmp(pattern, type) == 0 ? SIZE_MAX : 0;
-}
-
 const HandlerConfig *
 config_handler(const Config *config, const char *type)
 {
@@ -338,7 +328,7 @@ config_handler(const Config *config, const char *type)
 
 		for (j = 0; j < handler->ntypes; j++)
 		{
-			size_t		this_fit = fit(handler->types[j], type);
+			size_t		this_fit = pattern_fit(handler->types[j], type);
 
 			if (this_fit > best_fit)
 			{

@@ -42,7 +42,7 @@ typedef struct Session
 	int			size;			/* of the batch when it was sent */
 	bool		is_unknown;		/* its answer was lost */
 	bool		is_resolved;	/* and it had done nothing */
-	bool		is_ready;		/* has its timeout set */
+	int64		timeout_us;		/* that the session has; 0: none yet */
 	int64		sent_us;
 	char	   *error;			/* why the batch of one failed */
 } Session;
@@ -106,16 +106,18 @@ static void
 report(Session *session, const PGresult *result, int row, TaskResult kind,
 	   const char *message)
 {
-	SqlRunner  *sql = session->sql;
 	Task		task = {0};
 	Verdict		verdict = {kind, TASK_DELAY_BY_POLICY, message};
 
 	memcpy(task.id, wire_get_uuid(result, row, EXECUTE_ID), TASK_ID_BYTES);
 	trigger_id_text(task.id, task.id_text);
 	task.version = wire_get_int8(result, row, EXECUTE_VERSION);
+	task.token = session->batch->token;
 	task.tries = wire_get_int4(result, row, EXECUTE_TRIES);
 	task.type = PQgetvalue(result, row, EXECUTE_TYPE);
-	outcome_report(sql->finish, handler_config(sql->handler), &task, &verdict);
+	task.policy = batch_policy(session->batch, task.id);
+	if (task.policy != NULL)
+		outcome_report(session->sql->finish, &task, &verdict);
 }
 
 static void
@@ -167,16 +169,18 @@ on_failed_grab(void *arg, PgOutcome outcome, PGresult *result)
 	}
 	for (int i = 0; outcome == PG_DONE && i < PQntuples(result); i++)
 	{
-		SqlRunner  *sql = session->sql;
 		Task		task = {0};
 		Verdict		verdict = {TASK_FAILURE, TASK_DELAY_BY_POLICY, session->error};
 
 		memcpy(task.id, wire_get_uuid(result, i, GRAB_ID), TASK_ID_BYTES);
 		trigger_id_text(task.id, task.id_text);
 		task.version = wire_get_int8(result, i, GRAB_VERSION);
+		task.token = session->batch->token;
 		task.tries = wire_get_int4(result, i, GRAB_TRIES);
 		task.type = PQgetvalue(result, i, GRAB_TYPE);
-		outcome_report(sql->finish, handler_config(sql->handler), &task, &verdict);
+		task.policy = batch_policy(session->batch, task.id);
+		if (task.policy != NULL)
+			outcome_report(session->sql->finish, &task, &verdict);
 	}
 	if (session->is_resolved)
 		blame_lost(session, outcome == PG_DONE && PQntuples(result) == 0);
@@ -267,6 +271,13 @@ batch_size(const SqlRunner *sql)
 	return Max(1, Min(Min(most, share), (int) Min(quick, BATCH_MAX)));
 }
 
+static int64
+timeout_of(const SqlRunner *sql, const Waiting *waiting)
+{
+	return handler_policy(sql->handler, table_entry_type(waiting->entry))->timeout_us;
+}
+
+/* The timeout is that of the statement: tasks with another one go apart. */
 static Batch *
 collect(SqlRunner *sql)
 {
@@ -278,7 +289,8 @@ collect(SqlRunner *sql)
 		Waiting    *waiting = slist_head_element(Waiting, node, &sql->waiting);
 		bool		alone = waiting->goes_alone;
 
-		if (alone && batch->n > 0)
+		if (batch->n > 0 &&
+			(alone || timeout_of(sql, waiting) != batch->items[0].policy->timeout_us))
 			break;
 		slist_pop_head_node(&sql->waiting);
 		sql->nwaiting--;
@@ -289,6 +301,28 @@ collect(SqlRunner *sql)
 	}
 	batch_sort(batch);
 	return batch;
+}
+
+static void
+on_timeout_set(void *arg, PgOutcome outcome, PGresult *result)
+{
+	Session    *session = arg;
+
+	if (outcome == PG_FAILED)
+		pg_reset(session->pg, "could not set statement_timeout");
+}
+
+static void
+set_timeout(Session *session, int64 timeout_us)
+{
+	char	   *ms = psprintf(INT64_FORMAT "ms", timeout_us / 1000);
+	WireParams	params;
+
+	session->timeout_us = timeout_us;
+	wire_init(&params);
+	wire_add_text(&params, ms);
+	pg_send(session->pg, &call_set_timeout, &params, on_timeout_set, session);
+	pfree(ms);
 }
 
 static void
@@ -304,6 +338,8 @@ send_execute(Session *session)
 	session->size = batch->n;
 	session->sent_us = loop_now_us(sql->loop);
 	sql->nrunning += batch->n;
+	if (batch->items[0].policy->timeout_us != session->timeout_us)
+		set_timeout(session, batch->items[0].policy->timeout_us);
 	batch->token = node_next_token(sql->node);
 	wire_init(&params);
 	wire_add_text(&params, config->function);
@@ -324,7 +360,7 @@ sql_pump(SqlRunner *sql)
 	{
 		Session    *session = &sql->sessions[i];
 
-		if (!pg_is_up(session->pg) || !session->is_ready)
+		if (!pg_is_up(session->pg))
 			continue;
 		if (session->is_unknown)
 		{
@@ -339,32 +375,13 @@ sql_pump(SqlRunner *sql)
 }
 
 static void
-on_timeout_set(void *arg, PgOutcome outcome, PGresult *result)
-{
-	Session    *session = arg;
-
-	session->is_ready = outcome == PG_DONE;
-	if (outcome == PG_FAILED)
-		pg_reset(session->pg, "could not set statement_timeout");
-	loop_want_turn(session->sql->loop);
-}
-
-static void
 on_state(void *arg, bool is_up)
 {
 	Session    *session = arg;
-	char	   *ms;
-	WireParams	params;
 
-	session->is_ready = false;
-	if (!is_up)
-		return;
-	ms = psprintf(INT64_FORMAT "ms",
-				  handler_config(session->sql->handler)->timeout_us / 1000);
-	wire_init(&params);
-	wire_add_text(&params, ms);
-	pg_send(session->pg, &call_set_timeout, &params, on_timeout_set, session);
-	pfree(ms);
+	session->timeout_us = 0;
+	if (is_up)
+		loop_want_turn(session->sql->loop);
 }
 
 SqlRunner *

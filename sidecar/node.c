@@ -125,15 +125,39 @@ tick(void *arg)
 	pg_send(node->pg, &call_tick, &params, on_tick, node);
 }
 
+/* Only now does a change of the configuration reach us for sure. */
+static void
+on_listening(void *arg, PgOutcome outcome, PGresult *result)
+{
+	Node	   *node = arg;
+
+	if (outcome == PG_FAILED)
+		pg_reset(node->pg, "could not listen for changes of the configuration");
+	if (outcome == PG_DONE && !node->is_ending)
+		node->events.on_config(node->arg);
+}
+
+static void
+on_notify(void *arg, const char *channel, const char *payload)
+{
+	Node	   *node = arg;
+
+	if (!node->is_ending && strcmp(channel, "twtasks_config") == 0)
+		node->events.on_config(node->arg);
+}
+
 static void
 on_state(void *arg, bool is_up)
 {
 	Node	   *node = arg;
 
-	if (is_up)
-		loop_timer_start(node->timer, 0);
-	else
+	if (!is_up)
+	{
 		set_leader(node, false);
+		return;
+	}
+	pg_send(node->pg, &call_listen_config, NULL, on_listening, node);
+	loop_timer_start(node->timer, 0);
 }
 
 Node *
@@ -148,6 +172,7 @@ node_open(Loop *loop, const Config *config, const NodeEvents *events, void *arg)
 	node->nodes = 1;
 	node->timer = loop_timer_new(loop, tick, node);
 	node->pg = pg_new(loop, config->postgres, "control", on_state, node);
+	pg_on_notify(node->pg, on_notify);
 	pg_start(node->pg);
 	return node;
 }

@@ -19,6 +19,7 @@
 #include "handler.h"
 #include "log.h"
 #include "node.h"
+#include "policies.h"
 #include "queue.h"
 #include "sdnotify.h"
 #include "sidecar.h"
@@ -62,6 +63,7 @@ struct Sidecar
 	int			turn;			/* which table is asked next */
 	Queue	   *queue;
 	Node	   *node;
+	Policies   *policies;
 	Grab	   *grab;
 	Execute    *execute;
 	Finish	   *finish;
@@ -240,6 +242,12 @@ on_leader(void *arg, bool is_leader)
 		duties_begin(((Sidecar *) arg)->duties);
 }
 
+static void
+on_config(void *arg)
+{
+	policies_read(((Sidecar *) arg)->policies);
+}
+
 static int
 running(const Sidecar *sidecar)
 {
@@ -269,6 +277,18 @@ look_at_drain(Sidecar *sidecar)
 	node_end(sidecar->node, stop_loop, sidecar);
 }
 
+/* Not before the policies are known that tasks are to be grabbed with. */
+static void
+pump_grabs(Sidecar *sidecar)
+{
+	if (!policies_are_read(sidecar->policies))
+		return;
+	grab_pump(sidecar->grab);
+	for (int i = 0; i < sidecar->nserved; i++)
+		if (sidecar->served[i].sql != NULL)
+			sql_pump(sidecar->served[i].sql);
+}
+
 static void
 on_turn(void *arg)
 {
@@ -277,10 +297,7 @@ on_turn(void *arg)
 	duties_set_watchful(sidecar->duties,
 						queue_kind(sidecar->queue) == QUEUE_NOTIFY);
 	sweep_pump(sidecar->sweep);
-	grab_pump(sidecar->grab);
-	for (int i = 0; i < sidecar->nserved; i++)
-		if (sidecar->served[i].sql != NULL)
-			sql_pump(sidecar->served[i].sql);
+	pump_grabs(sidecar);
 	finish_pump(sidecar->finish);
 	look_at_drain(sidecar);
 }
@@ -357,7 +374,8 @@ open_handlers(Sidecar *sidecar)
 	{
 		Served	   *served = &sidecar->served[i];
 
-		served->handler = handler_new(&config->handlers[i], sidecar->slots);
+		served->handler = handler_new(&config->handlers[i], sidecar->policies,
+									  sidecar->slots);
 		if (config->handlers[i].mode == HANDLER_SQL)
 			served->sql = sql_open(sidecar->loop, config, served->handler,
 								   sidecar->node, sidecar->finish);
@@ -369,7 +387,7 @@ open_handlers(Sidecar *sidecar)
 Sidecar *
 sidecar_open(Loop *loop, Config *config)
 {
-	static const NodeEvents node_events = {on_begin, on_gone, on_leader};
+	static const NodeEvents node_events = {on_begin, on_gone, on_leader, on_config};
 	static const QueueEvents queue_events = {on_trigger, on_sweep, on_due, on_node_gone};
 	static const GrabEvents grab_events = {next_entry, on_task, on_doubt};
 	Sidecar    *sidecar = palloc0(sizeof(Sidecar));
@@ -380,6 +398,7 @@ sidecar_open(Loop *loop, Config *config)
 	sidecar->slots = limit_new("node", config->concurrency, NULL);
 	open_tables(sidecar);
 	sidecar->node = node_open(loop, config, &node_events, sidecar);
+	sidecar->policies = policies_open(loop, config, sidecar->node);
 	sidecar->finish = finish_open(loop, config, sidecar->node);
 	sidecar->execute = execute_open(loop, sidecar->finish);
 	open_handlers(sidecar);
@@ -425,6 +444,7 @@ sidecar_reload(Sidecar *sidecar, Config *config)
 	limit_set_max(sidecar->slots, config->concurrency);
 	for (int i = 0; i < sidecar->nserved; i++)
 		handler_reload(sidecar->served[i].handler, &config->handlers[i]);
+	policies_set_config(sidecar->policies, config);
 	sweep_reload(sidecar->sweep, config);
 	log_init(config->log_format, config->log_level, config->node);
 	log_line(TWT_LOG_INFO, "config", "reloaded");
@@ -458,6 +478,7 @@ sidecar_free(Sidecar *sidecar)
 	execute_free(sidecar->execute);
 	finish_free(sidecar->finish);
 	node_free(sidecar->node);	/* its answers are for the next two */
+	policies_free(sidecar->policies);
 	sweep_free(sidecar->sweep);
 	duties_free(sidecar->duties);
 	for (int i = 0; i < sidecar->ntables; i++)

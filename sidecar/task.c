@@ -7,6 +7,7 @@
  */
 #include "port.h"
 
+#include "policy.h"
 #include "task.h"
 
 typedef struct ResultName
@@ -35,6 +36,7 @@ task_free(Task *task)
 	pfree(task->deadline_text);
 	pfree(task->context);
 	pfree(task->data);
+	policy_unref(task->policy);
 	pfree(task);
 }
 

@@ -36,6 +36,7 @@ typedef struct Task
 	uint8		id[TASK_ID_BYTES];
 	char		id_text[TASK_ID_TEXT + 1];
 	int64		version;		/* after the grab: what finish must name */
+	int64		token;			/* of the grab */
 	char	   *type;
 	char	   *sub_type;		/* NULL: none */
 	char	   *bucket;
@@ -48,10 +49,11 @@ typedef struct Task
 	size_t		data_len;
 	bool		is_binary;		/* data is the raw payload, not JSON */
 	struct Handler *handler;	/* who runs it */
+	struct Policy *policy;		/* a reference: as it was when grabbed */
 	struct Limit *slot;			/* booked; freed once, by execute.c */
 	void	   *run;			/* the runner's own record of this task */
-	dlist_node	due_node;		/* execute.c's, in order of deadline */
-	bool		is_late;		/* execute.c asked to end it */
+	dlist_node	run_node;		/* execute.c's */
+	int			due_place;		/* execute.c's, by deadline */
 } Task;
 
 /* What a handler made of a task.  message is copied by whoever keeps it. */

@@ -4,8 +4,7 @@
  *		Stores many tasks in one statement.
  *
  * Parameters
- *		tasks		rows with the parameters of add_task(); priority and bucket
- *					may be NULL here and mean their defaults
+ *		tasks		rows with the parameters of add_task()
  *
  * Returns
  *		one row per task, in the order given, as add_task() does

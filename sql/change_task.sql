@@ -71,7 +71,7 @@ BEGIN
 			tries = CASE WHEN task.status IN ('ERROR', 'HELD') AND rule.to_status = 'WAITING'
 						 THEN 0 ELSE t.tries END,
 			next_event_time = CASE rule.to_status
-				WHEN 'SUBMITTED' THEN started + interval '30 minutes'
+				WHEN 'SUBMITTED' THEN started + twtasks.queue_time(task.type)
 				WHEN 'WAITING' THEN coalesce(run_after, started)
 				ELSE 'infinity' END
 		WHERE t.id = task.id;

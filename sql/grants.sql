@@ -49,15 +49,20 @@ GRANT EXECUTE ON FUNCTION
 	twtasks.grab_tasks, twtasks.resolve_grab, twtasks.execute_tasks, twtasks.finish_tasks, twtasks.resolve_finish,
 	twtasks.sweep_tasks, twtasks.expire_tasks, twtasks.promote_tasks, twtasks.recover_tasks,
 	twtasks.start_node, twtasks.heartbeat, twtasks.tick, twtasks.end_node,
-	twtasks.make_partitions, twtasks.clean_tasks
+	twtasks.make_partitions, twtasks.clean_tasks, twtasks.read_policies
 	TO twtasks_worker;
 
 GRANT EXECUTE ON FUNCTION
 	twtasks.resume_task, twtasks.reschedule_task, twtasks.cancel_task, twtasks.fail_task,
-	twtasks.hold_task, twtasks.release_task
+	twtasks.hold_task, twtasks.release_task,
+	twtasks.configure_type, twtasks.unset_type_options, twtasks.drop_type_policy,
+	twtasks.configure_bucket
 	TO twtasks_operator;
 
+GRANT EXECUTE ON FUNCTION twtasks.policy_of
+	TO twtasks_worker, twtasks_operator, twtasks_viewer;
+
 GRANT SELECT ON twtasks.tasks, twtasks.error_tasks, twtasks.stuck_tasks, twtasks.stats,
-	twtasks.nodes, twtasks.transition
+	twtasks.nodes, twtasks.transition, twtasks.type_policies, twtasks.buckets
 	TO twtasks_worker, twtasks_operator, twtasks_viewer;
 GRANT SELECT ON twtasks.audit TO twtasks_operator, twtasks_viewer;

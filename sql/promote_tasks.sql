@@ -36,7 +36,7 @@ BEGIN
 	changed AS (
 		UPDATE twtasks.task t
 		SET status = 'SUBMITTED', version = t.version + 1, queued = true,
-			state_time = started, next_event_time = started + interval '30 minutes'
+			state_time = started, next_event_time = started + twtasks.queue_time(t.type)
 		FROM due d
 		WHERE t.id = d.id AND t.version = d.version AND t.status = 'WAITING'
 		RETURNING t.*)

@@ -77,7 +77,7 @@ BEGIN
 		UPDATE twtasks.task t
 		SET status = CASE t.stuck WHEN 'retry' THEN 'SUBMITTED' ELSE 'ERROR' END::twtasks.task_status,
 			version = t.version + 1, queued = t.stuck = 'retry', state_time = moment,
-			next_event_time = CASE t.stuck WHEN 'retry' THEN moment + interval '30 minutes'
+			next_event_time = CASE t.stuck WHEN 'retry' THEN moment + twtasks.queue_time(t.type)
 										   ELSE 'infinity' END,
 			deadline = NULL, error = reason
 		WHERE t.id = ANY (ids) AND t.status = 'PROCESSING' AND t.stuck IN ('retry', 'error')

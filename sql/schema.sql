@@ -5,7 +5,8 @@
  * No index names status, version, deadline or any other column that a grab
  * changes, so a grab is always a heap-only update; fillfactor leaves it room
  * on its own page.  What the indexes need to know of the status is in
- * "queued", which a grab does not change either.
+ * "queued", which a grab does not change either.  Columns of fixed width that
+ * are never null come first: they are found without looking at the others.
  */
 CREATE TABLE twtasks.task (
 	id				uuid NOT NULL,
@@ -13,10 +14,6 @@ CREATE TABLE twtasks.task (
 	next_event_time	timestamptz NOT NULL,
 	state_time		timestamptz NOT NULL,
 	created			timestamptz NOT NULL,
-	deadline		timestamptz,
-	expires			timestamptz,
-	incarnation		bigint,
-	token			bigint,
 	status			twtasks.task_status NOT NULL,
 	stuck			twtasks.stuck_rule NOT NULL DEFAULT 'error',
 	tries			integer NOT NULL DEFAULT 0,
@@ -24,8 +21,12 @@ CREATE TABLE twtasks.task (
 	priority		smallint NOT NULL DEFAULT 5,
 	queued			boolean NOT NULL,
 	type			text COLLATE "C" NOT NULL,
-	sub_type		text,
 	bucket			text COLLATE "C" NOT NULL DEFAULT 'default',
+	deadline		timestamptz,
+	expires			timestamptz,
+	incarnation		bigint,
+	token			bigint,
+	sub_type		text,
 	key				text COLLATE "C",
 	error			text,
 	data			jsonb,
@@ -49,10 +50,6 @@ COMMENT ON COLUMN twtasks.task.version IS 'From 0; every change of status adds 1
 COMMENT ON COLUMN twtasks.task.next_event_time IS 'WAITING: when it runs; SUBMITTED, PROCESSING: since when it counts as stuck in the queue; accepted: its deadline; ERROR, HELD: infinity';
 COMMENT ON COLUMN twtasks.task.state_time IS 'Time of the last change of status';
 COMMENT ON COLUMN twtasks.task.created IS 'Time of add_task(), not of the commit';
-COMMENT ON COLUMN twtasks.task.deadline IS 'PROCESSING: when the stuck rule applies, whoever runs it';
-COMMENT ON COLUMN twtasks.task.expires IS 'Not started after this time: it becomes FAILED; NULL: never';
-COMMENT ON COLUMN twtasks.task.incarnation IS 'The start of a sidecar that grabbed it last';
-COMMENT ON COLUMN twtasks.task.token IS 'Which grab of that incarnation; tells whether a grab of unknown outcome was won';
 COMMENT ON COLUMN twtasks.task.status IS 'WAITING, SUBMITTED, PROCESSING, ERROR or HELD';
 COMMENT ON COLUMN twtasks.task.stuck IS 'What becomes of it when whoever grabbed it is gone or its deadline passed';
 COMMENT ON COLUMN twtasks.task.tries IS 'Grabs so far; a repeat starts anew';
@@ -60,8 +57,12 @@ COMMENT ON COLUMN twtasks.task.size IS 'Bytes of data, payload and context as st
 COMMENT ON COLUMN twtasks.task.priority IS '0 (urgent) to 9';
 COMMENT ON COLUMN twtasks.task.queued IS 'True while SUBMITTED, or PROCESSING and not accepted: the part of the status that indexes see';
 COMMENT ON COLUMN twtasks.task.type IS 'Names the handler';
-COMMENT ON COLUMN twtasks.task.sub_type IS 'For people and handlers; twtasks does not look at it';
 COMMENT ON COLUMN twtasks.task.bucket IS 'The shard: sidecars work for named buckets';
+COMMENT ON COLUMN twtasks.task.deadline IS 'PROCESSING: when the stuck rule applies, whoever runs it';
+COMMENT ON COLUMN twtasks.task.expires IS 'Not started after this time: it becomes FAILED; NULL: never';
+COMMENT ON COLUMN twtasks.task.incarnation IS 'The start of a sidecar that grabbed it last';
+COMMENT ON COLUMN twtasks.task.token IS 'Which grab of that incarnation; tells whether a grab of unknown outcome was won';
+COMMENT ON COLUMN twtasks.task.sub_type IS 'For people and handlers; twtasks does not look at it';
 COMMENT ON COLUMN twtasks.task.key IS 'The caller''s unique key';
 COMMENT ON COLUMN twtasks.task.error IS 'Why the last try failed, at most 8,192 characters';
 COMMENT ON COLUMN twtasks.task.data IS 'What the handler gets, when there is no payload';

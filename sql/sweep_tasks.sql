@@ -12,7 +12,7 @@
  *						0 and 1: for all
  *
  * Returns
- *		triggers: id, version, type, priority, size
+ *		triggers: id, version, type, priority, size; none for a NULL argument
  *
  * Locks		none
  */
@@ -28,39 +28,9 @@ CREATE FUNCTION twtasks.sweep_tasks(
 	OUT priority smallint,
 	OUT size integer)
 RETURNS SETOF record
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER ROWS 1000
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER ROWS 1000
 SET search_path = pg_catalog, pg_temp
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-AS $$
-#variable_conflict use_column
-DECLARE
-	started CONSTANT timestamptz := clock_timestamp();
-BEGIN
-	-- The types are found by stepping through the index from one to the next.
-	RETURN QUERY
-	WITH RECURSIVE kind(type) AS (
-		(SELECT t.type FROM twtasks.task t
-		 WHERE t.bucket = sweep_tasks.bucket AND t.queued
-		 ORDER BY t.type LIMIT 1)
-		UNION ALL
-		SELECT (SELECT t.type FROM twtasks.task t
-				WHERE t.bucket = sweep_tasks.bucket AND t.queued AND t.type > k.type
-				ORDER BY t.type LIMIT 1)
-		FROM kind k WHERE k.type IS NOT NULL)
-	SELECT f.id, f.version, f.type, f.priority, f.size
-	FROM kind k
-	CROSS JOIN LATERAL (
-		SELECT t.id, t.version, t.type, t.priority, t.size
-		FROM twtasks.task t
-		WHERE t.bucket = sweep_tasks.bucket AND t.queued AND t.type = k.type
-		  AND t.status = 'SUBMITTED'
-		  AND (t.expires IS NULL OR t.expires > started)
-		  AND (shares <= 1 OR abs(uuid_hash(t.id)::bigint) % shares = share)
-		ORDER BY t.priority, t.id
-		LIMIT per_type) f
-	WHERE k.type IS NOT NULL AND k.type <> ALL (skip);
-END $$;
+AS 'MODULE_PATHNAME', 'twt_sweep_tasks';
 
 /*
  * twtasks.expire_tasks(batch)

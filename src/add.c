@@ -32,9 +32,6 @@
 #include "common/task_id.h"
 #include "plan.h"
 
-/* SUBMITTED for longer than this is worth a look by a person. */
-#define QUEUE_TIME_US (30 * USECS_PER_MINUTE)
-
 /* A claim that was in the way may go away while we look at it. */
 #define CLAIM_ATTEMPTS 10
 
@@ -183,7 +180,7 @@ insert_row(const NewTask *task, const AddedTask *result, TimestampTz now)
 	Datum		values[14] = {
 		UUIDPGetDatum(&result->id),
 		TimestampTzGetDatum(now),
-		TimestampTzGetDatum(waits ? task->run_after : now + QUEUE_TIME_US),
+		TimestampTzGetDatum(waits ? task->run_after : now + task->queue_time_us),
 		task->values[NEW_EXPIRES],
 		BoolGetDatum(!waits),
 		Int32GetDatum(task->size),
@@ -294,7 +291,7 @@ twt_add_task(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(HeapTupleGetDatum(tuple));
 }
 
-/* One element of add_tasks(); what may be left out gets its default. */
+/* One element of add_tasks(). */
 static void
 unpack_element(Datum element, bool isnull, NewTask *task)
 {
@@ -315,12 +312,6 @@ unpack_element(Datum element, bool isnull, NewTask *task)
 	tuple.t_data = header;
 	heap_deform_tuple(&tuple, desc, task->values, task->nulls);
 	ReleaseTupleDesc(desc);
-
-	if (task->nulls[NEW_PRIORITY])
-		task->values[NEW_PRIORITY] = Int32GetDatum(5);
-	if (task->nulls[NEW_BUCKET])
-		task->values[NEW_BUCKET] = CStringGetTextDatum("default");
-	task->nulls[NEW_PRIORITY] = task->nulls[NEW_BUCKET] = false;
 }
 
 static void

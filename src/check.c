@@ -16,6 +16,7 @@
 #include "utils/timestamp.h"
 
 #include "check.h"
+#include "policy.h"
 #include "settings.h"
 
 #define SUB_TYPE_MAX 250		/* characters */
@@ -75,8 +76,6 @@ check_bucket(NewTask *task)
 {
 	char	   *bucket = text_argument(task, NEW_BUCKET);
 
-	if (bucket == NULL)
-		refuse_null("bucket");
 	if (!trigger_bucket_valid(bucket, strlen(bucket)))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -131,8 +130,6 @@ check_priority(NewTask *task)
 {
 	int32		priority;
 
-	if (task->nulls[NEW_PRIORITY])
-		refuse_null("priority");
 	priority = DatumGetInt32(task->values[NEW_PRIORITY]);
 	if (priority < 0 || priority >= TRIGGER_PRIORITIES)
 		ereport(ERROR,
@@ -177,6 +174,7 @@ void
 check_new_task(NewTask *task)
 {
 	check_type(task);
+	policy_apply(task);
 	check_bucket(task);
 	check_sub_type(task);
 	check_key(task);

@@ -19,6 +19,9 @@ typedef enum PlanId
 	PLAN_DELETE_TASK,			/* task_id uuid */
 	PLAN_INSERT_TASK,			/* see plan.c */
 	PLAN_INSERT_NAMED_TASK,		/* the same; an id that exists inserts nothing */
+	PLAN_FINISH_OTHERS,			/* the arguments of finish_tasks() -> id,
+								 * version, status */
+	PLAN_READ_TYPE_POLICIES,	/* see policy.c; the least special first */
 	PLAN_COUNT
 } PlanId;
 
@@ -28,5 +31,11 @@ typedef enum PlanId
  * statement raises.
  */
 extern uint64 plan_execute(PlanId id, Datum *values, const char *nulls);
+
+/*
+ * Executes a query without parameters that sees what is committed now, however
+ * old the transaction's own snapshot is: for what is kept beyond its end.
+ */
+extern uint64 plan_read(PlanId id);
 
 #endif							/* TWT_PLAN_H */

@@ -11,6 +11,7 @@
 
 #include "commit.h"
 #include "common/version.h"
+#include "policy.h"
 #include "queue.h"
 #include "settings.h"
 
@@ -24,4 +25,5 @@ _PG_init(void)
 	settings_init();
 	queue_init();
 	commit_init();
+	policy_init();
 }

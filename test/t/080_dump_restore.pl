@@ -56,6 +56,11 @@ my $unhandled = $node->value(
 	'SELECT task_id FROM twtasks.add_task(\'UNHANDLED\',
 	payload => \'\\x00ff0a\', bucket => \'other\')');
 
+$node->value(
+	'SELECT twtasks.configure_bucket(\'other\'),
+	twtasks.configure_bucket(\'default\', \'all the rest\'),
+	twtasks.configure_type(\'FOREIGN*\', bucket => \'other\', timeout => \'1min\')'
+);
 $node->add_many('DONE', 1000, 500);
 $node->value(
 	"SELECT twtasks.hold_task('$held', 0, 'to be kept'),
@@ -95,6 +100,8 @@ sub contents
 		'SELECT * FROM twtasks.unique_key ORDER BY task_id',
 		'SELECT incarnation, name, started, lease FROM twtasks.node ORDER BY 1',
 		'SELECT * FROM twtasks.audit ORDER BY id',
+		'SELECT * FROM twtasks.type_policy ORDER BY pattern',
+		'SELECT * FROM twtasks.bucket_policy ORDER BY name',
 		'SELECT * FROM twtasks.transition ORDER BY action, from_status, to_status',
 		'SELECT last_value, is_called FROM twtasks.node_incarnation_seq',
 		'SELECT last_value, is_called FROM twtasks.audit_id_seq',
