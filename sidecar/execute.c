@@ -120,6 +120,16 @@ on_deadline(void *arg)
 	arm_timer(lane);
 }
 
+/* What counts in the cluster ends when the database knows the outcome. */
+static void
+free_slot(Task *task)
+{
+	if (task->has_shared_slot)
+		slots_free_here(task->slot);
+	else
+		slots_free(task->slot);
+}
+
 static void
 on_verdict(void *arg, Task *task, const Verdict *verdict)
 {
@@ -129,7 +139,7 @@ on_verdict(void *arg, Task *task, const Verdict *verdict)
 	forget_deadline(lane, task);
 	lane->execute->nrunning--;
 	outcome_report(lane->execute->finish, task, verdict);
-	slots_free(task->slot);
+	free_slot(task);
 	task_free(task);
 	if (heap_first(&lane->due) == NULL)
 		loop_timer_stop(lane->timer);
@@ -207,7 +217,7 @@ give_up(Execute *execute, Task *task)
 	"its tries ended without a result, and no more are left"};
 
 	outcome_report(execute->finish, task, &verdict);
-	slots_free(task->slot);
+	free_slot(task);
 	task_free(task);
 }
 

@@ -474,7 +474,7 @@ drop_here(Limit *limit)
 }
 
 static void
-drop_shared(Limit *limit)
+drop_shared(Limit *limit, bool is_freed)
 {
 	Limit	   *step = limit;
 
@@ -482,7 +482,7 @@ drop_shared(Limit *limit)
 	{
 		Assert(step->held > step->used);
 		step->held--;
-		if (step->is_shared)
+		if (step->is_shared && is_freed)
 			note_freed(step);
 	} while ((step = step_up(limit, step)) != NULL);
 }
@@ -505,7 +505,7 @@ slots_free_here(Limit *limit)
 void
 slots_free_shared(Limit *limit)
 {
-	drop_shared(limit);
+	drop_shared(limit, true);
 	after_drop(limit);
 }
 
@@ -513,12 +513,12 @@ void
 slots_free(Limit *limit)
 {
 	drop_here(limit);
-	drop_shared(limit);
+	drop_shared(limit, true);
 	after_drop(limit);
 }
 
-void
-slots_cancel(Limit *limit)
+static void
+drop_pending(Limit *limit)
 {
 	Limit	   *step = limit;
 
@@ -526,7 +526,22 @@ slots_cancel(Limit *limit)
 	{
 		step->rate.pending--;
 	} while ((step = step_up(limit, step)) != NULL);
+}
+
+void
+slots_cancel(Limit *limit)
+{
+	drop_pending(limit);
 	slots_free(limit);
+}
+
+void
+slots_undo(Limit *limit)
+{
+	drop_pending(limit);
+	drop_here(limit);
+	drop_shared(limit, false);
+	after_drop(limit);
 }
 
 /*

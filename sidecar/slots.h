@@ -140,6 +140,9 @@ extern Limit *slots_book(Limit *limit, int priority) MUSTCHECK;
 extern void slots_start(Limit *limit);
 extern void slots_cancel(Limit *limit);
 
+/* The same when the database refused it: nothing was freed there. */
+extern void slots_undo(Limit *limit);
+
 /* Gives one slot back on the whole way up and wakes waiters. */
 extern void slots_free(Limit *limit);
 

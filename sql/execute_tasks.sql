@@ -58,6 +58,7 @@ BEGIN
 		SELECT g.* FROM twtasks.grab_tasks(ids, versions, incarnation, token,
 										   timeouts_ms, stuck, types, buckets) g
 	LOOP
+		CONTINUE WHEN task.version IS NULL;
 		id := task.id;
 		version := task.version;
 		tries := task.tries;

@@ -49,20 +49,22 @@ GRANT EXECUTE ON FUNCTION
 	twtasks.grab_tasks, twtasks.resolve_grab, twtasks.execute_tasks, twtasks.finish_tasks, twtasks.resolve_finish,
 	twtasks.sweep_tasks, twtasks.expire_tasks, twtasks.promote_tasks, twtasks.recover_tasks,
 	twtasks.start_node, twtasks.heartbeat, twtasks.tick, twtasks.end_node,
-	twtasks.make_partitions, twtasks.clean_tasks, twtasks.read_policies
+	twtasks.make_partitions, twtasks.clean_tasks, twtasks.read_policies,
+	twtasks.read_limits, twtasks.offer_slots, twtasks.clean_slots
 	TO twtasks_worker;
 
 GRANT EXECUTE ON FUNCTION
 	twtasks.resume_task, twtasks.reschedule_task, twtasks.cancel_task, twtasks.fail_task,
 	twtasks.hold_task, twtasks.release_task,
 	twtasks.configure_type, twtasks.unset_type_options, twtasks.drop_type_policy,
-	twtasks.configure_bucket
+	twtasks.configure_bucket, twtasks.configure_limit, twtasks.drop_limit
 	TO twtasks_operator;
 
-GRANT EXECUTE ON FUNCTION twtasks.policy_of
+GRANT EXECUTE ON FUNCTION twtasks.policy_of, twtasks.limit_name
 	TO twtasks_worker, twtasks_operator, twtasks_viewer;
 
 GRANT SELECT ON twtasks.tasks, twtasks.error_tasks, twtasks.stuck_tasks, twtasks.stats,
-	twtasks.nodes, twtasks.transition, twtasks.type_policies, twtasks.buckets
+	twtasks.nodes, twtasks.transition, twtasks.type_policies, twtasks.buckets,
+	twtasks.limits
 	TO twtasks_worker, twtasks_operator, twtasks_viewer;
 GRANT SELECT ON twtasks.audit TO twtasks_operator, twtasks_viewer;

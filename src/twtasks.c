@@ -11,6 +11,7 @@
 
 #include "commit.h"
 #include "common/version.h"
+#include "slots.h"
 #include "policy.h"
 #include "queue.h"
 #include "settings.h"
@@ -26,4 +27,5 @@ _PG_init(void)
 	queue_init();
 	commit_init();
 	policy_init();
+	slots_init();
 }

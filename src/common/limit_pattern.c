@@ -3,7 +3,7 @@
  * limit_pattern.c
  *		Which limits a type is under, by their patterns.
  *
- *		from: SQL			to: limits.h
+ *		from: SQL			to: slots.h
  *
  *-------------------------------------------------------------------------
  */
@@ -14,7 +14,7 @@
 bool
 limit_pattern_valid(const char *pattern, size_t len)
 {
-	if (len < 1 || len > LIMIT_NAME_MAX)
+	if (len < 1)
 		return false;
 	if (pattern[len - 1] != '*')
 		return trigger_type_valid(pattern, len);

@@ -3,7 +3,7 @@
  * limit_pattern.h
  *		Which limits a type is under, by their patterns.
  *
- *		from: SQL			to: limits.h
+ *		from: SQL			to: slots.h
  *
  *	 pattern	covers									and counts
  *	 *, P*		types that begin with P					all together
@@ -28,7 +28,7 @@
 #include "trigger.h"
 
 /* of a pattern, and of a name */
-#define LIMIT_NAME_MAX TRIGGER_TYPE_MAX
+#define LIMIT_NAME_MAX (TRIGGER_TYPE_MAX + 1)
 
 /* What a type may be, or the beginning of one and a star. */
 extern bool limit_pattern_valid(const char *pattern, size_t len);

@@ -17,21 +17,23 @@ UNION ALL
 SELECT f, '{producer,worker,operator,viewer}'::text[] FROM unnest('{is_enabled,queue_kind,keep_finished,queue_stats}'::text[]) f
 UNION ALL
 SELECT f, '{worker}'::text[] FROM unnest('{next_triggers,grab_tasks,resolve_grab,execute_tasks,finish_tasks,resolve_finish,sweep_tasks,
-	expire_tasks,promote_tasks,recover_tasks,start_node,heartbeat,tick,end_node,make_partitions,clean_tasks,read_policies}'::text[]) f
+	expire_tasks,promote_tasks,recover_tasks,start_node,heartbeat,tick,end_node,make_partitions,clean_tasks,read_policies,
+	read_limits,offer_slots,clean_slots}'::text[]) f
 UNION ALL
 SELECT f, '{operator}'::text[] FROM unnest('{resume_task,reschedule_task,cancel_task,fail_task,hold_task,release_task,
-	configure_type,unset_type_options,drop_type_policy,configure_bucket}'::text[]) f
+	configure_type,unset_type_options,drop_type_policy,configure_bucket,configure_limit,drop_limit}'::text[]) f
 UNION ALL
-SELECT f, '{worker,operator,viewer}'::text[] FROM unnest('{policy_of}'::text[]) f
+SELECT f, '{worker,operator,viewer}'::text[] FROM unnest('{policy_of,limit_name}'::text[]) f
 UNION ALL
 SELECT f, '{}'::text[] FROM unnest('{apply_stuck_rule,call_handler,change_task,cut_message,find_gone_nodes,find_handler,finish_others,node_lock,
 	queue_trigger,session_holds,try_to_lead,watch_session,
-	check_bucket,check_duration,check_pattern,config_changed,fits,queue_time}'::text[]) f;
+	check_bucket,check_duration,check_pattern,config_changed,fits,queue_time,
+	check_limit,count_slots,live_slots,make_slots,offer_slot,offer_types,slots_lock}'::text[]) f;
 CREATE TEMPORARY TABLE readers (relation text PRIMARY KEY, roles text[]);
 INSERT INTO readers
-SELECT r, '{worker,operator,viewer}'::text[] FROM unnest('{tasks,error_tasks,stuck_tasks,stats,nodes,transition,type_policies,buckets}'::text[]) r
+SELECT r, '{worker,operator,viewer}'::text[] FROM unnest('{tasks,error_tasks,stuck_tasks,stats,nodes,transition,type_policies,buckets,limits}'::text[]) r
 UNION ALL SELECT 'audit', '{operator,viewer}'::text[]
-UNION ALL SELECT r, '{}'::text[] FROM unnest('{task,finished_task,finished_task_default,unique_key,node,type_policy,bucket_policy}'::text[]) r;
+UNION ALL SELECT r, '{}'::text[] FROM unnest('{task,finished_task,finished_task_default,unique_key,node,type_policy,bucket_policy,limit_rule,slot_use}'::text[]) r;
 
 CREATE TEMPORARY TABLE who AS
 SELECT r AS name, CASE r WHEN 'nobody' THEN 'regress_nobody' ELSE 'twtasks_' || r END AS role
@@ -90,9 +92,9 @@ SELECT is((SELECT count(*) FROM pg_proc p WHERE pronamespace = 'twtasks'::regnam
 		   AND (prorettype = 'internal'::regtype OR 'internal'::regtype::oid = ANY (proargtypes))), 0::bigint, 'none takes or gives "internal"');
 SELECT bag_eq($$SELECT proname::text FROM pg_proc WHERE pronamespace = 'twtasks'::regnamespace AND NOT prosecdef
 	AND EXISTS (SELECT FROM aclexplode(proacl) a WHERE a.grantee <> proowner) GROUP BY proname$$,
-	'{add_tasks,is_enabled,keep_finished,queue_kind,queue_stats,next_triggers}'::text[], 'those that run with the caller''s rights need none');
+	'{add_tasks,is_enabled,keep_finished,queue_kind,queue_stats,next_triggers,limit_name}'::text[], 'those that run with the caller''s rights need none');
 SELECT is((SELECT count(*) FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid WHERE c.relnamespace = 'twtasks'::regnamespace
-		   AND NOT (g.tgname = 'config_changed' AND g.tgfoid = 'twtasks.config_changed'::regproc AND c.relname IN ('type_policy', 'bucket_policy')))
+		   AND NOT (g.tgname = 'config_changed' AND g.tgfoid = 'twtasks.config_changed'::regproc AND c.relname IN ('type_policy', 'bucket_policy', 'limit_rule')))
 	+ (SELECT count(*) FROM pg_rewrite w JOIN pg_class c ON c.oid = w.ev_class WHERE c.relnamespace = 'twtasks'::regnamespace AND c.relkind <> 'v')
 	+ (SELECT count(*) FROM pg_policy p JOIN pg_class c ON c.oid = p.polrelid WHERE c.relnamespace = 'twtasks'::regnamespace)
 	+ (SELECT count(*) FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid WHERE c.relnamespace = 'twtasks'::regnamespace AND i.indexprs IS NOT NULL), 0::bigint,

@@ -41,6 +41,7 @@ resolve(void *arg, const char *type, Limit **limit, void **tag)
 		if (strcmp(rules[i].type, type) != 0)
 			continue;
 		*limit = rules[i].limit;
+		limit_keep(*limit);
 		*tag = &rules[i];
 		return true;
 	}

@@ -34,10 +34,12 @@ test_valid(void **state)
 	assert_true(limit_pattern_valid("A*", 2));
 	assert_true(limit_pattern_valid("A|*", 3));
 	assert_true(limit_pattern_valid("|*", 2));
-	assert_true(limit_pattern_valid(longest, LIMIT_NAME_MAX));
+	assert_true(limit_pattern_valid(longest, TRIGGER_TYPE_MAX));
+	assert_false(limit_pattern_valid(longest, LIMIT_NAME_MAX));
 	longest[LIMIT_NAME_MAX - 1] = '*';
 	assert_true(limit_pattern_valid(longest, LIMIT_NAME_MAX));
 	longest[LIMIT_NAME_MAX - 1] = 'A';
+	longest[LIMIT_NAME_MAX] = '*';
 	assert_false(limit_pattern_valid(longest, LIMIT_NAME_MAX + 1));
 	assert_false(limit_pattern_valid("", 0));
 	assert_false(limit_pattern_valid("**", 2));

@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * limits.h
+ * type_limits.h
  *		The limits of the database, and which of them a type is under.
  *
  *		from: SQL			to: slots.h
  *
  * A rule is a pattern with what it limits; common/limit_pattern.h says what a
- * pattern covers.  Limits of rules are made when a type comes that is under
+ * pattern covers.  TypeLimits of rules are made when a type comes that is under
  * them, and freed when nothing is left to know: no type of theirs is in use,
  * and all starts that the rate allows at once are to be had again.
  *
@@ -16,12 +16,12 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifndef TWT_LIMITS_H
-#define TWT_LIMITS_H
+#ifndef TWT_TYPE_LIMITS_H
+#define TWT_TYPE_LIMITS_H
 
 #include "slots.h"
 
-typedef struct Limits Limits;
+typedef struct TypeLimits TypeLimits;
 
 typedef struct LimitRule
 {
@@ -31,27 +31,27 @@ typedef struct LimitRule
 } LimitRule;
 
 /* node: above all. */
-extern Limits *limits_new(Limit *node);
+extern TypeLimits *type_limits_new(Limit *node);
 
 /* Nobody keeps a leaf. */
-extern void limits_free(Limits *limits);
+extern void type_limits_free(TypeLimits *limits);
 
 /* These rules from now on, which are copied; all who wait are woken. */
-extern void limits_set(Limits *limits, const LimitRule *rules, int n);
+extern void type_limits_set(TypeLimits *limits, const LimitRule *rules, int n);
 
 /*
  * The leaf of a type, kept for the caller, who calls limit_release().  across
  * is the same whenever the same type is named.
  */
-extern Limit *limits_leaf(Limits *limits, const char *type, Limit *across);
+extern Limit *type_limits_leaf(TypeLimits *limits, const char *type, Limit *across);
 
 /* The shared limit of that name, NULL: not in use here. */
-extern Limit *limits_find_shared(const Limits *limits, const char *name);
+extern Limit *type_limits_find_shared(const TypeLimits *limits, const char *name);
 
 /* Whether a rule is shared. */
-extern bool limits_any_shared(const Limits *limits);
+extern bool type_limits_any_shared(const TypeLimits *limits);
 
-/* Limits of rules that are known now, for tests. */
-extern int	limits_count(const Limits *limits);
+/* TypeLimits of rules that are known now, for tests. */
+extern int	type_limits_count(const TypeLimits *limits);
 
-#endif							/* TWT_LIMITS_H */
+#endif							/* TWT_TYPE_LIMITS_H */

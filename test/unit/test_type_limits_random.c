@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * test_limits_random.c
+ * test_type_limits_random.c
  *		The limits of the database: random histories against a naive model.
  *
  * Jobs book a slot of their type, start or do not, run, and end; or wait, or
@@ -55,7 +55,7 @@ typedef struct History
 	Slots	   *slots;
 	Limit	   *node;
 	Limit	   *handlers[2];
-	Limits	   *limits;
+	TypeLimits *limits;
 	Job			jobs[JOBS];
 	uint64		sequence;
 	int			nbooked;
@@ -160,7 +160,7 @@ come(History *history, Job *job)
 
 	job->type = types[type];
 	job->handler = type % 2;
-	job->leaf = limits_leaf(history->limits, job->type, history->handlers[job->handler]);
+	job->leaf = type_limits_leaf(history->limits, job->type, history->handlers[job->handler]);
 	job->waiter.wants = job->leaf;
 	job->waiter.priority = chance_below(&history->chance, 4);
 	job->waiter.sequence = ++history->sequence;
@@ -296,7 +296,7 @@ change_rules(History *history)
 	}
 	/* of the same moment is neither before nor after */
 	model->now_us++;
-	limits_set(history->limits, model->rules, model->nrules);
+	type_limits_set(history->limits, model->rules, model->nrules);
 }
 
 static void
@@ -333,7 +333,7 @@ start_history(History *history, int seed)
 	history->node = limit_new_root(history->slots, "node", 0);
 	for (int i = 0; i < 2; i++)
 		history->handlers[i] = limit_new("handler", 0, history->node);
-	history->limits = limits_new(history->node);
+	history->limits = type_limits_new(history->node);
 	for (int i = 0; i < JOBS; i++)
 		history->jobs[i].waiter.wake = wake_job;
 }
@@ -352,7 +352,7 @@ end_history(History *history)
 	}
 	slots_take_freed(history->slots, offer_freed, NULL);
 	assert_int_equal(limit_used(history->node), 0);
-	limits_free(history->limits);
+	type_limits_free(history->limits);
 	for (int i = 0; i < 2; i++)
 		limit_free(history->handlers[i]);
 	limit_free(history->node);

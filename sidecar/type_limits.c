@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * limits.c
+ * type_limits.c
  *		The limits of the database, and which of them a type is under.
  *
  *		from: SQL			to: slots.h
@@ -13,7 +13,7 @@
 #include "common/limit_pattern.h"
 #include "common/logging.h"
 
-#include "limits.h"
+#include "type_limits.h"
 
 /* So many leaves that nobody keeps are kept for the next of their type. */
 #define IDLE_MAX 256
@@ -31,7 +31,7 @@ typedef struct Named
 	dlist_node	node;			/* in resting */
 	bool		is_resting;		/* unused, but its rate is not yet rested */
 	bool		has_rule;
-	Limits	   *limits;
+	TypeLimits *limits;
 	Limit	   *limit;
 	struct Named *parent;
 	char	   *key;			/* scope and name: see make_key() */
@@ -41,7 +41,7 @@ typedef struct Leaf
 {
 	dlist_node	node;			/* in idle */
 	bool		is_idle;
-	Limits	   *limits;
+	TypeLimits *limits;
 	Limit	   *limit;
 	Limit	   *across;
 	Named	   *parent;
@@ -92,7 +92,7 @@ typedef struct LeafEntry
 #define SH_DEFINE
 #include "lib/simplehash.h"
 
-struct Limits
+struct TypeLimits
 {
 	Limit	   *node;
 	Rule	   *rules;
@@ -118,7 +118,7 @@ typedef struct Cover
 static void
 free_named(Named *named)
 {
-	Limits	   *limits = named->limits;
+	TypeLimits *limits = named->limits;
 	Named	   *parent = named->parent;
 
 	if (named->is_resting)
@@ -133,7 +133,7 @@ free_named(Named *named)
 
 /* What began to rest first is rested first, more or less. */
 static void
-free_rested(Limits *limits)
+free_rested(TypeLimits *limits)
 {
 	while (!dlist_is_empty(&limits->resting))
 	{
@@ -160,7 +160,7 @@ on_named_unused(void *arg, Limit *limit)
 }
 
 static Named *
-make_named(Limits *limits, const Cover *cover)
+make_named(TypeLimits *limits, const Cover *cover)
 {
 	Named	   *named = palloc0(sizeof(Named));
 	bool		found;
@@ -179,7 +179,7 @@ make_named(Limits *limits, const Cover *cover)
 }
 
 static Named *
-find_named(const Limits *limits, const char *key)
+find_named(const TypeLimits *limits, const char *key)
 {
 	NamedEntry *entry = named_lookup(limits->named, key);
 
@@ -204,7 +204,7 @@ move_below(Limit *limit, Named **place, Named *parent, Limit *node)
 
 /* The limit of a rule, below that parent. */
 static Named *
-get_named(Limits *limits, const Cover *cover, Named *parent)
+get_named(TypeLimits *limits, const Cover *cover, Named *parent)
 {
 	Named	   *named = find_named(limits, cover->key);
 
@@ -248,7 +248,7 @@ compare_covers(const void *a, const void *b)
 
 /* Returns how many; *covers is the caller's. */
 static int
-find_covers(const Limits *limits, const char *type, Cover **covers)
+find_covers(const TypeLimits *limits, const char *type, Cover **covers)
 {
 	int			n = 0;
 
@@ -276,7 +276,7 @@ find_covers(const Limits *limits, const char *type, Cover **covers)
 static void
 place_leaf(Leaf *leaf)
 {
-	Limits	   *limits = leaf->limits;
+	TypeLimits *limits = leaf->limits;
 	Cover	   *covers;
 	int			n = find_covers(limits, leaf->type, &covers);
 	Named	   *parent = NULL;
@@ -303,7 +303,7 @@ place_leaf(Leaf *leaf)
 static void
 free_leaf(Leaf *leaf)
 {
-	Limits	   *limits = leaf->limits;
+	TypeLimits *limits = leaf->limits;
 	Named	   *parent = leaf->parent;
 
 	if (leaf->is_idle)
@@ -320,7 +320,7 @@ free_leaf(Leaf *leaf)
 }
 
 static void
-free_first_idle(Limits *limits)
+free_first_idle(TypeLimits *limits)
 {
 	free_leaf(dlist_head_element(Leaf, node, &limits->idle));
 }
@@ -329,7 +329,7 @@ static void
 on_leaf_unused(void *arg, Limit *limit)
 {
 	Leaf	   *leaf = arg;
-	Limits	   *limits = leaf->limits;
+	TypeLimits *limits = leaf->limits;
 
 	leaf->is_idle = true;
 	dlist_push_tail(&limits->idle, &leaf->node);
@@ -339,7 +339,7 @@ on_leaf_unused(void *arg, Limit *limit)
 }
 
 static Leaf *
-make_leaf(Limits *limits, const char *type, Limit *across)
+make_leaf(TypeLimits *limits, const char *type, Limit *across)
 {
 	Leaf	   *leaf = palloc0(sizeof(Leaf));
 	bool		found;
@@ -356,7 +356,7 @@ make_leaf(Limits *limits, const char *type, Limit *across)
 }
 
 Limit *
-limits_leaf(Limits *limits, const char *type, Limit *across)
+type_limits_leaf(TypeLimits *limits, const char *type, Limit *across)
 {
 	LeafEntry  *entry = leaves_lookup(limits->leaves, type);
 	Leaf	   *leaf = entry == NULL ? make_leaf(limits, type, across) : entry->leaf;
@@ -375,7 +375,7 @@ limits_leaf(Limits *limits, const char *type, Limit *across)
 /* ---- all together ---- */
 
 static void
-free_rules(Limits *limits)
+free_rules(TypeLimits *limits)
 {
 	for (int i = 0; i < limits->nrules; i++)
 		pfree(limits->rules[i].pattern);
@@ -386,7 +386,7 @@ free_rules(Limits *limits)
 }
 
 static void
-copy_rules(Limits *limits, const LimitRule *rules, int n)
+copy_rules(TypeLimits *limits, const LimitRule *rules, int n)
 {
 	limits->any_shared = false;
 	limits->rules = palloc((n + 1) * sizeof(Rule));
@@ -402,7 +402,7 @@ copy_rules(Limits *limits, const LimitRule *rules, int n)
 
 /* Nobody waits where there may soon be no limit, or more room. */
 static void
-wake_all(Limits *limits)
+wake_all(TypeLimits *limits)
 {
 	named_iterator named;
 	leaves_iterator leaf;
@@ -421,7 +421,7 @@ wake_all(Limits *limits)
 
 /* The rule that makes a limit of that name; one of its own before X|*. */
 static const Rule *
-find_rule(const Limits *limits, const char *key)
+find_rule(const TypeLimits *limits, const char *key)
 {
 	const Rule *found = NULL;
 
@@ -442,7 +442,7 @@ find_rule(const Limits *limits, const char *key)
 
 /* One without a rule stays as long as one below it does, and means nothing. */
 static void
-set_named(Limits *limits)
+set_named(TypeLimits *limits)
 {
 	static const LimitTerms no_terms = {.max = -1};
 	named_iterator iter;
@@ -460,7 +460,7 @@ set_named(Limits *limits)
 
 /* A limit without a rule is freed when the last leaf has left it. */
 static void
-place_leaves(Limits *limits)
+place_leaves(TypeLimits *limits)
 {
 	leaves_iterator iter;
 	LeafEntry  *entry;
@@ -471,7 +471,7 @@ place_leaves(Limits *limits)
 }
 
 static void
-free_unruled(Limits *limits)
+free_unruled(TypeLimits *limits)
 {
 	dlist_mutable_iter iter;
 
@@ -485,7 +485,7 @@ free_unruled(Limits *limits)
 }
 
 void
-limits_set(Limits *limits, const LimitRule *rules, int n)
+type_limits_set(TypeLimits *limits, const LimitRule *rules, int n)
 {
 	while (limits->nidle > 0)
 		free_first_idle(limits);
@@ -497,10 +497,10 @@ limits_set(Limits *limits, const LimitRule *rules, int n)
 	free_unruled(limits);
 }
 
-Limits *
-limits_new(Limit *node)
+TypeLimits *
+type_limits_new(Limit *node)
 {
-	Limits	   *limits = palloc0(sizeof(Limits));
+	TypeLimits *limits = palloc0(sizeof(TypeLimits));
 
 	limits->node = node;
 	limits->named = named_create(16, NULL);
@@ -511,9 +511,9 @@ limits_new(Limit *node)
 }
 
 void
-limits_free(Limits *limits)
+type_limits_free(TypeLimits *limits)
 {
-	limits_set(limits, NULL, 0);
+	type_limits_set(limits, NULL, 0);
 	Assert(limits->leaves->members == 0);
 	Assert(limits->named->members == 0);
 	free_rules(limits);
@@ -523,7 +523,7 @@ limits_free(Limits *limits)
 }
 
 Limit *
-limits_find_shared(const Limits *limits, const char *name)
+type_limits_find_shared(const TypeLimits *limits, const char *name)
 {
 	char		key[LIMIT_NAME_MAX + 2];
 	Named	   *named;
@@ -537,13 +537,13 @@ limits_find_shared(const Limits *limits, const char *name)
 }
 
 bool
-limits_any_shared(const Limits *limits)
+type_limits_any_shared(const TypeLimits *limits)
 {
 	return limits->any_shared;
 }
 
 int
-limits_count(const Limits *limits)
+type_limits_count(const TypeLimits *limits)
 {
 	return (int) limits->named->members;
 }

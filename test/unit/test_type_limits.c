@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * test_limits.c
+ * test_type_limits.c
  *		The limits of the database: one by one what they do.
  *
  *-------------------------------------------------------------------------
@@ -8,7 +8,7 @@
 #include "port.h"
 
 #include "check.h"
-#include "limits.h"
+#include "type_limits.h"
 
 #define USUAL 5
 
@@ -16,7 +16,7 @@ static int64 now;
 static Slots *slots;
 static Limit *node;
 static Limit *handler;
-static Limits *limits;
+static TypeLimits *limits;
 static int	nwoken;
 
 static int64
@@ -42,7 +42,7 @@ start(void **state)
 	slots = slots_new(test_clock, NULL);
 	node = limit_new_root(slots, "node", 0);
 	handler = limit_new("handler", 0, node);
-	limits = limits_new(node);
+	limits = type_limits_new(node);
 	return 0;
 }
 
@@ -50,7 +50,7 @@ static int
 stop(void **state)
 {
 	(void) state;
-	limits_free(limits);
+	type_limits_free(limits);
 	limit_free(handler);
 	limit_free(node);
 	slots_destroy(slots);
@@ -76,7 +76,7 @@ rate_of(const char *pattern, int rate, int64 period_us, int burst)
 static Limit *
 leaf(const char *type)
 {
-	return limits_leaf(limits, type, handler);
+	return type_limits_leaf(limits, type, handler);
 }
 
 static bool
@@ -127,7 +127,7 @@ test_hierarchy(void **state)
 	Limit	   *other = leaf("PAYOUTS");
 
 	(void) state;
-	limits_set(limits, rules, 3);
+	type_limits_set(limits, rules, 3);
 	assert_int_equal(book_all(a, 100), 5);
 	assert_int_equal(book_all(b, 100), 5);
 	assert_int_equal(book_all(c, 4), 4);
@@ -140,7 +140,7 @@ test_hierarchy(void **state)
 	slots_free(a);
 	assert_int_equal(book_all(plain, 100), 1);
 	assert_int_equal(limit_used(node), 30);
-	assert_int_equal(limits_count(limits), 6);
+	assert_int_equal(type_limits_count(limits), 6);
 	for (int i = 0; i < 6; i++)
 	{
 		Limit	   *each = (Limit *[]) {a, b, c, d, plain, other}[i];
@@ -159,10 +159,10 @@ test_own_limit_of_a_key(void **state)
 	Limit	   *y = leaf("A|y");
 
 	(void) state;
-	limits_set(limits, rules, 2);
+	type_limits_set(limits, rules, 2);
 	assert_int_equal(book_all(x, 9), 4);
 	assert_int_equal(book_all(y, 9), 2);
-	limits_set(limits, rules, 1);
+	type_limits_set(limits, rules, 1);
 	slots_free(x);
 	slots_free(x);
 	assert_int_equal(book_all(x, 9), 0);
@@ -183,7 +183,7 @@ test_stretch(void **state)
 	SlotWaiter	urgent = waiter_for(a);
 
 	(void) state;
-	limits_set(limits, &rule, 1);
+	type_limits_set(limits, &rule, 1);
 	assert_int_equal(book_all(a, 9), 2);
 	for (int i = 0; i < 3; i++)
 		assert_null(slots_book(a, i % 2));
@@ -214,10 +214,10 @@ test_zero_starts_none(void **state)
 	Limit	   *a = leaf("A|x");
 
 	(void) state;
-	limits_set(limits, &rule, 1);
+	type_limits_set(limits, &rule, 1);
 	assert_int_equal(book_all(a, 9), 0);
 	rule.terms.max = -1;
-	limits_set(limits, &rule, 1);
+	type_limits_set(limits, &rule, 1);
 	assert_int_equal(book_all(a, 9), 9);
 	free_all(a);
 	limit_release(a);
@@ -231,7 +231,7 @@ test_rate(void **state)
 	SlotWaiter	waiter = waiter_for(a);
 
 	(void) state;
-	limits_set(limits, &rule, 1);
+	type_limits_set(limits, &rule, 1);
 	assert_int_equal(slots_next_us(slots), -1);
 	assert_int_equal(book_all(a, 9), 3);
 	assert_int_equal(slots_next_us(slots), -1);
@@ -273,16 +273,16 @@ test_rate_changes(void **state)
 	Limit	   *a = leaf("A");
 
 	(void) state;
-	limits_set(limits, &rule, 1);
+	type_limits_set(limits, &rule, 1);
 	assert_int_equal(book_all(a, 9), 4);
 	now += SECONDS_TO_US(1);
 	rule.terms.rate = 10;
-	limits_set(limits, &rule, 1);
+	type_limits_set(limits, &rule, 1);
 	assert_int_equal(book_all(a, 9), 1);
 	now += MS_TO_US(200);
 	assert_int_equal(book_all(a, 9), 2);
 	rule.terms.rate = 0;
-	limits_set(limits, &rule, 1);
+	type_limits_set(limits, &rule, 1);
 	assert_int_equal(book_all(a, 9), 9);
 	free_all(a);
 	limit_release(a);
@@ -297,7 +297,7 @@ test_rate_never_above(void **state)
 	int			n = 0;
 
 	(void) state;
-	limits_set(limits, &rule, 1);
+	type_limits_set(limits, &rule, 1);
 	for (int i = 0; i < 1000000; i += 100)
 	{
 		n += book_all(a, 9);
@@ -316,7 +316,7 @@ test_keys_are_freed(void **state)
 	char		type[16];
 
 	(void) state;
-	limits_set(limits, rules, 3);
+	type_limits_set(limits, rules, 3);
 	for (int i = 0; i < 10000; i++)
 	{
 		Limit	   *a;
@@ -334,7 +334,7 @@ test_keys_are_freed(void **state)
 		limit_release(b);
 		now += MS_TO_US(1);
 	}
-	assert_in_range(limits_count(limits), 1000, 1000 + 300);
+	assert_in_range(type_limits_count(limits), 1000, 1000 + 300);
 
 	/* one that was freed meanwhile goes on where it was */
 	for (int i = 9999; i > 9000; i -= 100)
@@ -346,8 +346,8 @@ test_keys_are_freed(void **state)
 		assert_int_equal(book_all(b, 1), 0);
 		limit_release(b);
 	}
-	limits_set(limits, rules, 1);
-	assert_int_equal(limits_count(limits), 0);
+	type_limits_set(limits, rules, 1);
+	assert_int_equal(type_limits_count(limits), 0);
 }
 
 /* ---- limits that others share ---- */
@@ -390,8 +390,8 @@ test_freed_in_two_steps(void **state)
 
 	(void) state;
 	assert_false(slots_are_shared(a));
-	limits_set(limits, rules, 2);
-	assert_true(limits_any_shared(limits));
+	type_limits_set(limits, rules, 2);
+	assert_true(type_limits_any_shared(limits));
 	assert_true(slots_are_shared(a));
 	assert_false(slots_are_shared(b));
 	assert_int_equal(book_all(a, 9), 1);
@@ -423,7 +423,7 @@ test_freed_is_not_ours(void **state)
 	SlotWaiter	second = waiter_for(a);
 
 	(void) state;
-	limits_set(limits, &rule, 1);
+	type_limits_set(limits, &rule, 1);
 	assert_int_equal(book_all(a, 9), 2);
 	slots_wait(slots_book(a, USUAL), &first);
 	slots_wait(slots_book(a, USUAL), &second);
@@ -433,17 +433,17 @@ test_freed_is_not_ours(void **state)
 	assert_true(wanted);
 	assert_int_equal(nwoken, 0);
 	assert_false(book(a));
-	limit_offer(limits_find_shared(limits, "A|x"), 1);
+	limit_offer(type_limits_find_shared(limits, "A|x"), 1);
 	assert_int_equal(nwoken, 1);
 	assert_true(book(a));
 
 	/* one more asks than was offered, as far as there is room */
 	assert_int_equal(nwoken, 1);
 	assert_false(book(a));
-	limit_grant(limits_find_shared(limits, "A|x"));
+	limit_grant(type_limits_find_shared(limits, "A|x"));
 	assert_int_equal(nwoken, 1);
-	assert_null(limits_find_shared(limits, "A|y"));
-	assert_null(limits_find_shared(limits, "A"));
+	assert_null(type_limits_find_shared(limits, "A|y"));
+	assert_null(type_limits_find_shared(limits, "A"));
 	slots_unwait(first.limit == NULL ? &second : &first);
 	free_all(a);
 	limit_release(a);
@@ -461,8 +461,8 @@ test_refused(void **state)
 	SlotWaiter	waiters[3] = {waiter_for(a), waiter_for(a), waiter_for(a)};
 
 	(void) state;
-	limits_set(limits, &rule, 1);
-	limit = limits_find_shared(limits, "A");
+	type_limits_set(limits, &rule, 1);
+	limit = type_limits_find_shared(limits, "A");
 	limit_refuse(limit, 0);
 	for (int i = 0; i < 3; i++)
 		slots_wait(slots_book(a, USUAL), &waiters[i]);
@@ -514,8 +514,8 @@ test_refused_for_a_time(void **state)
 	SlotWaiter	waiter = waiter_for(a);
 
 	(void) state;
-	limits_set(limits, &rule, 1);
-	limit = limits_find_shared(limits, "A");
+	type_limits_set(limits, &rule, 1);
+	limit = type_limits_find_shared(limits, "A");
 	for (int i = 0; i < 12; i++)
 	{
 		int64		before = now;
