@@ -23,6 +23,8 @@ OBJS += src/queue.o				# 3 queue
 OBJS += src/next_triggers.o		# 3 queue: what a sidecar calls
 OBJS += src/sweep.o				# 4 table: what it is filled from
 OBJS += src/grab.o				# 5 grab
+OBJS += src/slots.o				# 5 grab: limits of the whole cluster
+OBJS += src/limit_rules.o		# ... as they are configured
 OBJS += src/finish.o			# 7 finish
 OBJS += src/history.o			# 7 finish: where finished tasks go
 OBJS += src/rows.o				# rows of the task table
@@ -41,6 +43,7 @@ OBJS += src/common/trigger.o	# plain C, in both halves
 OBJS += src/common/pattern.o
 OBJS += src/common/task_id.o
 OBJS += src/common/cron.o
+OBJS += src/common/limit_pattern.o
 
 # The version stands in the control file and nowhere else.
 EXTVERSION := $(shell sed -n "s/^default_version *= *'\([^']*\)'.*/\1/p" $(EXTENSION).control)

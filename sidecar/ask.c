@@ -13,6 +13,7 @@
 #include "calls.h"
 #include "log.h"
 #include "policy.h"
+#include "slots.h"
 
 #define BATCH_MAX 50
 
@@ -48,6 +49,8 @@ free_question(Ask *ask, Question *question)
 {
 	dlist_delete(&question->node);
 	ask->npending--;
+	if (question->task.has_shared_slot)
+		slots_free_shared(question->task.slot);
 	pfree(question->task.type);
 	policy_unref(question->task.policy);
 	if (question->verdict.message != NULL)
@@ -59,6 +62,7 @@ static void
 answer(Ask *ask, Question *question, AskAnswer answer, int64 delay_us)
 {
 	ask->fn(ask->arg, &question->task, &question->verdict, answer, delay_us);
+	question->task.has_shared_slot = false; /* finish has it */
 	free_question(ask, question);
 }
 
@@ -96,6 +100,8 @@ ask_add(Ask *ask, const Task *task, const Verdict *verdict)
 	question->task.type = pstrdup(task->type);
 	question->task.tries = task->tries;
 	question->task.policy = policy_ref(task->policy);
+	question->task.slot = task->slot;
+	question->task.has_shared_slot = task->has_shared_slot;
 	question->verdict = *verdict;
 	if (verdict->message != NULL)
 		question->verdict.message = pstrdup(verdict->message);

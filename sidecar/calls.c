@@ -32,6 +32,18 @@ const PgStatement call_grab = {"grab",
 const PgStatement call_resolve_grab = {"resolve_grab",
 	"SELECT " GRABBED_COLUMNS " FROM twtasks.resolve_grab($1::uuid[], $2::int8[], $3::int8, $4::int8) g"};
 
+const PgStatement call_listen_slots = {"listen_slots", "LISTEN twtasks_slots"};
+
+const PgStatement call_read_limits = {"read_limits",
+	"SELECT l.pattern, l.is_shared, l.concurrency, l.stretch, l.stretch_priority, l.rate, "
+"l.per_us, l.burst FROM twtasks.read_limits() l"};
+
+const PgStatement call_offer_slots = {"offer_slots",
+	"SELECT o.name, o.turns FROM twtasks.offer_slots($1::text[], $2::int8[]::int4[], "
+"$3::text[]::bool[], $4::int8) o"};
+
+const PgStatement call_clean_slots = {"clean_slots", "SELECT twtasks.clean_slots()"};
+
 const PgStatement call_execute = {"execute",
 	"SELECT e.id, e.version, e.result, e.message, e.tries, e.type FROM twtasks.execute_tasks("
 	"$1::text, $2::name, $3::uuid[], $4::int8[], $5::int8, $6::int8, $7::int8[], "

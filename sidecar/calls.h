@@ -32,6 +32,7 @@ extern const PgStatement call_queue_kind;
 extern const PgStatement call_listen;
 extern const PgStatement call_listen_cancels;
 extern const PgStatement call_listen_config;
+extern const PgStatement call_listen_slots;
 
 /* ids, versions, incarnation, token, timeouts_ms, stuck, types, buckets */
 extern const PgStatement call_grab;
@@ -41,17 +42,41 @@ extern const PgStatement call_resolve_grab;
 enum
 {
 	GRAB_ID,
-	GRAB_VERSION,
-	GRAB_TYPE,
+	GRAB_VERSION,				/* null: refused by a limit of the cluster */
+	GRAB_TYPE,					/* then that limit's name */
 	GRAB_SUB_TYPE,
 	GRAB_BUCKET,
 	GRAB_PRIORITY,
 	GRAB_TRIES,
-	GRAB_GRABBED,				/* a time */
+	GRAB_GRABBED,				/* a time; of a refusal: when to ask again */
 	GRAB_DATA,					/* jsonb */
 	GRAB_PAYLOAD,
 	GRAB_CONTEXT				/* jsonb */
 };
+
+/* -> the limits of the database */
+extern const PgStatement call_read_limits;
+enum
+{
+	LIMITS_PATTERN,
+	LIMITS_IS_SHARED,
+	LIMITS_CONCURRENCY,			/* -1: none */
+	LIMITS_STRETCH,
+	LIMITS_STRETCH_PRIORITY,
+	LIMITS_RATE,				/* 0: none */
+	LIMITS_PER_US,
+	LIMITS_BURST
+};
+
+/* names, freed, wanted (t or f), incarnation */
+extern const PgStatement call_offer_slots;
+enum
+{
+	OFFER_NAME,
+	OFFER_TURNS					/* null: ask again */
+};
+
+extern const PgStatement call_clean_slots;
 
 /* function, role, ids, versions, incarnation, token, timeouts_ms, stuck, types,
  * buckets, retry */

@@ -143,6 +143,16 @@ judge_cancelled(const Task *task, const Verdict *verdict)
 	return result;
 }
 
+/* What counts in the cluster ends when the database knows the outcome. */
+static void
+free_slot(Task *task)
+{
+	if (task->has_shared_slot)
+		slots_free_here(task->slot);
+	else
+		slots_free(task->slot);
+}
+
 static void
 on_verdict(void *arg, Task *task, const Verdict *verdict)
 {
@@ -154,7 +164,7 @@ on_verdict(void *arg, Task *task, const Verdict *verdict)
 	lane->execute->nrunning--;
 	lane->execute->ndoubtful -= task->is_doubtful;
 	outcome_report(lane->execute->outcome, task, &judged);
-	slots_free(task->slot);
+	free_slot(task);
 	task_free(task);
 	if (heap_first(&lane->due) == NULL)
 		loop_timer_stop(lane->timer);
@@ -242,7 +252,7 @@ give_up(Execute *execute, Task *task)
 	"its tries ended without a result, and no more are left"};
 
 	outcome_report(execute->outcome, task, &verdict);
-	slots_free(task->slot);
+	free_slot(task);
 	task_free(task);
 }
 

@@ -53,7 +53,7 @@ GRANT EXECUTE ON FUNCTION
 	twtasks.sweep_tasks, twtasks.expire_tasks, twtasks.promote_tasks, twtasks.recover_tasks,
 	twtasks.take_cancels, twtasks.start_node, twtasks.refusal, twtasks.heartbeat, twtasks.tick, twtasks.end_node,
 	twtasks.make_partitions, twtasks.clean_tasks, twtasks.read_policies, twtasks.ask_retry,
-	twtasks.run_schedules
+	twtasks.run_schedules, twtasks.read_limits, twtasks.offer_slots, twtasks.clean_slots
 	TO twtasks_worker;
 
 GRANT EXECUTE ON FUNCTION
@@ -61,7 +61,7 @@ GRANT EXECUTE ON FUNCTION
 	twtasks.hold_task, twtasks.release_task, twtasks.request_cancel, twtasks.reopen_task,
 	twtasks.change_tasks, twtasks.adopt,
 	twtasks.configure_type, twtasks.unset_type_options, twtasks.drop_type_policy,
-	twtasks.configure_bucket,
+	twtasks.configure_bucket, twtasks.configure_limit, twtasks.drop_limit,
 	twtasks.schedule, twtasks.unschedule, twtasks.pause_schedule, twtasks.resume_schedule,
 	twtasks.run_schedule_now
 	TO twtasks_operator;
@@ -71,13 +71,13 @@ GRANT EXECUTE ON FUNCTION
 	twtasks.wait_for_task, twtasks.wait_until_idle
 	TO twtasks_tester;
 
-GRANT EXECUTE ON FUNCTION twtasks.policy_of
+GRANT EXECUTE ON FUNCTION twtasks.policy_of, twtasks.limit_name
 	TO twtasks_worker, twtasks_operator, twtasks_viewer;
 
 GRANT SELECT ON twtasks.tasks, twtasks.error_tasks, twtasks.stuck_tasks, twtasks.stats,
 	twtasks.nodes, twtasks.transition, twtasks.adoption_state, twtasks.warnings,
-	twtasks.type_policies, twtasks.buckets, twtasks.schedules, twtasks.schedule_runs,
-	twtasks.cancel_requests
+	twtasks.type_policies, twtasks.buckets, twtasks.limits, twtasks.schedules,
+	twtasks.schedule_runs, twtasks.cancel_requests
 	TO twtasks_worker, twtasks_operator, twtasks_viewer;
 GRANT SELECT ON twtasks.audit, twtasks.task_history, twtasks.schedule_audit
 	TO twtasks_operator, twtasks_viewer;

@@ -58,10 +58,16 @@ typedef struct AddedTask
 } AddedTask;
 
 static void
-begin_call(AddCall *call)
+check_may_write(void)
 {
 	PreventCommandIfReadOnly("twtasks.add_task()");
 	PreventCommandIfParallelMode("twtasks.add_task()");
+}
+
+static void
+begin_call(AddCall *call)
+{
+	check_may_write();
 	call->table = table_open(rows_relation("task"), RowExclusiveLock);
 	call->append = append_open(call->table);
 	call->waiting = rows_label("task_status", "WAITING");
@@ -370,6 +376,7 @@ twt_add_task(PG_FUNCTION_ARGS)
 	TupleDesc	desc;
 	HeapTuple	tuple;
 
+	check_may_write();			/* before policies are read */
 	for (int i = 0; i < NEW_FIELDS; i++)
 	{
 		task.values[i] = PG_GETARG_DATUM(i);

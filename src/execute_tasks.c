@@ -88,6 +88,8 @@ keep_task(void *arg, Datum *values, bool *nulls, ItemPointer at)
 	ExecuteCall *call = arg;
 	Execution  *execution;
 
+	if (at == NULL)
+		return;
 	if (call->n == call->max)
 	{
 		call->max *= 2;

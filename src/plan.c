@@ -99,6 +99,39 @@ static const Statement statements[PLAN_COUNT] = {
 		"ORDER BY pg_catalog.right(p.pattern, 1) OPERATOR(pg_catalog.=) '*' DESC, "
 		"pg_catalog.length(p.pattern)"
 	},
+	[PLAN_READ_LIMITS] = {
+		"SELECT r.pattern, COALESCE(r.concurrency, -1)::pg_catalog.int8, "
+		"r.stretch::pg_catalog.int8, r.stretch_priority::pg_catalog.int8, "
+		"COALESCE(r.rate, 0)::pg_catalog.int8, COALESCE(" MICROSECONDS("r.per") ", 0), "
+		"COALESCE(r.burst, 0)::pg_catalog.int8 "
+		"FROM twtasks.limit_rule r WHERE r.scope OPERATOR(pg_catalog.=) 'cluster'"
+	},
+	[PLAN_LOCK_SLOTS] = {
+		"SELECT u.epoch, u.used_at, u.ids, u.versions, u.incarnations, u.waiting, u.tokens "
+		"FROM (SELECT n.epoch FROM twtasks.slot_use n "
+		"WHERE n.name OPERATOR(pg_catalog.=) $1 AND n.epoch OPERATOR(pg_catalog.>) 0 "
+		"ORDER BY n.epoch DESC LIMIT 1) newest "
+		"CROSS JOIN LATERAL (SELECT s.* FROM twtasks.slot_use s "
+		"WHERE s.name OPERATOR(pg_catalog.=) $1 AND s.epoch OPERATOR(pg_catalog.=) newest.epoch "
+		"FOR NO KEY UPDATE SKIP LOCKED) u",
+		1, {TEXTOID}
+	},
+	[PLAN_FIND_SLOTS] = {
+		"SELECT FROM twtasks.slot_use u "
+		"WHERE u.name OPERATOR(pg_catalog.=) $1 AND u.epoch OPERATOR(pg_catalog.=) 0",
+		1, {TEXTOID}
+	},
+	[PLAN_MAKE_SLOTS] = {
+		"SELECT twtasks.make_slots($1)",
+		1, {TEXTOID}
+	},
+	[PLAN_STORE_SLOTS] = {
+		"UPDATE twtasks.slot_use u SET epoch = u.epoch OPERATOR(pg_catalog.+) 1, used_at = $3, "
+		"ids = $4, versions = $5, incarnations = $6, waiting = $7, tokens = $8 "
+		"WHERE u.name OPERATOR(pg_catalog.=) $1 AND u.epoch OPERATOR(pg_catalog.=) $2",
+		8, {TEXTOID, INT8OID, TIMESTAMPTZOID, UUIDARRAYOID, INT8ARRAYOID, INT8ARRAYOID,
+		INT8ARRAYOID, FLOAT8OID}
+	},
 };
 
 static SPIPlanPtr plans[PLAN_COUNT];

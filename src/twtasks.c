@@ -13,6 +13,7 @@
 #include "clock.h"
 #include "commit.h"
 #include "common/version.h"
+#include "slots.h"
 #include "policy.h"
 #include "queue.h"
 #include "settings.h"
@@ -31,4 +32,5 @@ _PG_init(void)
 	adoption_init();
 	clock_init();
 	policy_init();
+	slots_init();
 }
