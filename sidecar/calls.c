@@ -65,11 +65,11 @@ const PgStatement call_policies = {"policies",
 "SELECT p.pattern, p.timeout_ms, p.stuck FROM twtasks.read_policies() p"};
 
 const PgStatement call_start_node = {"start_node",
-"SELECT twtasks.start_node($1::text, $2::int8 * interval '1 millisecond')"};
+"SELECT twtasks.start_node($1::text, $2::int8 * interval '1 millisecond', $3::text), twtasks.refusal($3::text)"};
 
 const PgStatement call_tick = {"tick",
-	"SELECT t.alive, t.is_held, t.is_leader, t.place, t.nodes, "
-"(extract(epoch FROM t.clock) * 1000000)::int8 FROM twtasks.tick($1::int8) t"};
+	"SELECT t.alive, t.is_held, t.is_leader, t.place, t.nodes, t.clock, t.has_work, "
+"t.next_ms FROM twtasks.tick($1::int8) t"};
 
 const PgStatement call_end_node = {"end_node", "SELECT twtasks.end_node($1::int8)"};
 
@@ -78,6 +78,9 @@ const PgStatement call_promote = {"promote",
 
 const PgStatement call_recover = {"recover",
 "SELECT r.retried, r.errors, r.failed, r.next_ms FROM twtasks.recover_tasks($1::bool) r"};
+
+const PgStatement call_schedules = {"run_schedules",
+"SELECT r.added, r.missed, r.failed, r.next_ms FROM twtasks.run_schedules() r"};
 
 const PgStatement call_expire = {"expire", "SELECT twtasks.expire_tasks()"};
 

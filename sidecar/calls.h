@@ -119,8 +119,13 @@ enum
 	POLICIES_STUCK
 };
 
-/* name, lease_ms -> incarnation */
+/* name, lease_ms, environment */
 extern const PgStatement call_start_node;
+enum
+{
+	START_INCARNATION,			/* null: refused */
+	START_REFUSAL				/* why */
+};
 
 /* incarnation -> alive, is_held, is_leader, place, nodes, clock */
 extern const PgStatement call_tick;
@@ -131,7 +136,9 @@ enum
 	TICK_IS_LEADER,
 	TICK_PLACE,
 	TICK_NODES,
-	TICK_CLOCK					/* microseconds since 1970 */
+	TICK_CLOCK,					/* a time */
+	TICK_HAS_WORK,
+	TICK_NEXT_MS
 };
 
 /* incarnation */
@@ -153,6 +160,16 @@ enum
 	RECOVER_ERRORS,
 	RECOVER_FAILED,
 	RECOVER_NEXT_MS
+};
+
+/* -> added, missed, failed, next_ms */
+extern const PgStatement call_schedules;
+enum
+{
+	SCHEDULES_ADDED,
+	SCHEDULES_MISSED,
+	SCHEDULES_FAILED,
+	SCHEDULES_NEXT_MS
 };
 
 extern const PgStatement call_expire;

@@ -93,6 +93,7 @@ typedef struct Config
 {
 	char	   *postgres;		/* libpq conninfo or URI */
 	char	   *node;
+	char	   *environment;	/* NULL: none */
 	char	  **buckets;
 	int			nbuckets;
 	QueueKind	queue;

@@ -36,6 +36,7 @@ struct Execute
 	Finish	   *finish;
 	slist_head	lanes;
 	int			nrunning;
+	int			ndoubtful;		/* of these: their grabs may be lost */
 };
 
 static const RunnerOps *
@@ -152,6 +153,7 @@ on_verdict(void *arg, Task *task, const Verdict *verdict)
 	dlist_delete(&task->run_node);
 	forget_deadline(lane, task);
 	lane->execute->nrunning--;
+	lane->execute->ndoubtful -= task->is_doubtful;
 	outcome_report(lane->execute->finish, task, &judged);
 	slots_free(task->slot);
 	task_free(task);
@@ -244,11 +246,63 @@ give_up(Execute *execute, Task *task)
 	task_free(task);
 }
 
+static Task *
+find_running(Lane *lane, const uint8 *id, int64 version)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &lane->running)
+	{
+		Task	   *task = dlist_container(Task, run_node, iter.cur);
+
+		if (task->version == version && memcmp(task->id, id, TASK_ID_BYTES) == 0)
+			return task;
+	}
+	return NULL;
+}
+
+void
+execute_doubt_all(Execute *execute)
+{
+	slist_iter	iter;
+
+	slist_foreach(iter, &execute->lanes)
+	{
+		Lane	   *lane = slist_container(Lane, node, iter.cur);
+		dlist_iter	each;
+
+		dlist_foreach(each, &lane->running)
+			dlist_container(Task, run_node, each.cur)->is_doubtful = true;
+	}
+	execute->ndoubtful = execute->nrunning;
+}
+
+/*
+ * The server lost the grab of a task that runs here, and we have won it
+ * again: the run under way is the run of the new grab.
+ */
+static bool
+is_running_already(Lane *lane, Task *task)
+{
+	Task	   *running = find_running(lane, task->id, task->version);
+
+	if (running == NULL)
+		return false;
+	running->token = task->token;
+	log_task(TWT_LOG_WARN, "execute", running,
+			 "the server had lost its grab; it runs on with a new one");
+	slots_free(task->slot);
+	task_free(task);
+	return true;
+}
+
 void
 execute_task(Execute *execute, Task *task)
 {
 	Lane	   *lane = handler_data(task->handler);
 
+	if (execute->ndoubtful > 0 && is_running_already(lane, task))
+		return;
 	if (task->tries > task->policy->retry.max_tries)
 	{
 		give_up(execute, task);
@@ -266,21 +320,6 @@ int
 execute_running(const Execute *execute)
 {
 	return execute->nrunning;
-}
-
-static Task *
-find_running(Lane *lane, const uint8 *id, int64 version)
-{
-	dlist_iter	iter;
-
-	dlist_foreach(iter, &lane->running)
-	{
-		Task	   *task = dlist_container(Task, run_node, iter.cur);
-
-		if (task->version == version && memcmp(task->id, id, TASK_ID_BYTES) == 0)
-			return task;
-	}
-	return NULL;
 }
 
 static void

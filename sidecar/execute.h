@@ -33,6 +33,10 @@ extern void execute_free(Execute *execute);
 /* Takes the task and its slot. */
 extern void execute_task(Execute *execute, Task *task);
 
+/* The server may have lost the grabs of what runs: a task that is grabbed
+ * again runs on, and is not started a second time. */
+extern void execute_doubt_all(Execute *execute);
+
 /* Tasks whose verdict is not there yet. */
 extern int	execute_running(const Execute *execute);
 

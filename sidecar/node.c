@@ -11,8 +11,11 @@
 #include "log.h"
 #include "node.h"
 
-#define TICK_US SECONDS_TO_US(5)
+/* Without shared memory nobody tells that a node is gone: look more often. */
+#define TICK_US SECONDS_TO_US(6)
+#define WATCHFUL_TICK_US SECONDS_TO_US(4)
 #define START_AGAIN_US SECONDS_TO_US(1)
+#define ASK_AGAIN_US SECONDS_TO_US(2)
 
 /* Well within the grace that others give a node without a session. */
 #define HOLD_AGAIN_US SECONDS_TO_US(1)
@@ -31,9 +34,12 @@ struct Node
 	int64		confirmed_us;	/* when the last confirmed tick was sent */
 	int64		asked_us;		/* when the tick under way was sent */
 	int64		clock_us;		/* database's clock less the loop's */
+	char	   *refusal;		/* why the database refused us, as it was
+								 * logged */
 	bool		is_leader;
 	int			place;
 	int			nodes;
+	bool		is_watchful;
 	bool		is_ending;
 	LoopFn		end_done;
 	void	   *end_arg;
@@ -72,13 +78,35 @@ declare_gone(Node *node)
 }
 
 static void
+set_refusal(Node *node, char *refusal)
+{
+	if (refusal != NULL &&
+		(node->refusal == NULL || strcmp(refusal, node->refusal) != 0))
+		log_line(TWT_LOG_ERROR, "adoption", "executes nothing in this database: %s; "
+				 "see twtasks.adopt()", refusal);
+	if (node->refusal != NULL)
+		pfree(node->refusal);
+	node->refusal = refusal;
+}
+
+static void
 on_started(void *arg, PgOutcome outcome, PGresult *result)
 {
 	Node	   *node = arg;
+	int64		again_us = START_AGAIN_US;
 
 	if (outcome == PG_DONE && !node->is_ending)
-		begin(node, wire_get_int8(result, 0, 0));
-	loop_timer_start(node->timer, outcome == PG_DONE ? 0 : START_AGAIN_US);
+	{
+		set_refusal(node, wire_dup_text(result, 0, START_REFUSAL));
+		if (wire_null(result, 0, START_INCARNATION))
+			again_us = ASK_AGAIN_US;
+		else
+		{
+			begin(node, wire_get_int8(result, 0, START_INCARNATION));
+			again_us = 0;
+		}
+	}
+	loop_timer_start(node->timer, again_us);
 }
 
 static void
@@ -86,7 +114,8 @@ on_tick(void *arg, PgOutcome outcome, PGresult *result)
 {
 	Node	   *node = arg;
 
-	loop_timer_start(node->timer, Min(TICK_US, node->config->lease_us / 4));
+	loop_timer_start(node->timer, Min(node->is_watchful ? WATCHFUL_TICK_US : TICK_US,
+									  node->config->lease_us / 4));
 	if (outcome != PG_DONE || node->is_ending)
 		return;
 	if (!wire_get_bool(result, 0, TICK_ALIVE))
@@ -98,10 +127,13 @@ on_tick(void *arg, PgOutcome outcome, PGresult *result)
 	if (!wire_get_bool(result, 0, TICK_IS_HELD))
 		loop_timer_start(node->timer, HOLD_AGAIN_US);
 	node->confirmed_us = node->asked_us;
-	node->clock_us = wire_get_int8(result, 0, TICK_CLOCK) - loop_now_us(node->loop);
+	node->clock_us = wire_get_time(result, 0, TICK_CLOCK) - loop_now_us(node->loop);
 	node->place = wire_get_int4(result, 0, TICK_PLACE);
 	node->nodes = wire_get_int4(result, 0, TICK_NODES);
 	set_leader(node, wire_get_bool(result, 0, TICK_IS_LEADER));
+	node->events.on_look(node->arg, wire_get_bool(result, 0, TICK_HAS_WORK),
+						 wire_null(result, 0, TICK_NEXT_MS) ? -1 :
+						 MS_TO_US(wire_get_int8(result, 0, TICK_NEXT_MS)));
 }
 
 static void
@@ -118,6 +150,7 @@ tick(void *arg)
 	{
 		wire_add_text(&params, node->config->node);
 		wire_add_int8(&params, node->config->lease_us / 1000);
+		wire_add_text(&params, node->config->environment);
 		pg_send(node->pg, &call_start_node, &params, on_started, node);
 		return;
 	}
@@ -246,6 +279,8 @@ node_free(Node *node)
 	node->end_done = NULL;
 	pg_close(node->pg);
 	loop_timer_free(node->timer);
+	if (node->refusal != NULL)
+		pfree(node->refusal);
 	pfree(node);
 }
 
@@ -253,6 +288,12 @@ Pg *
 node_pg(const Node *node)
 {
 	return node->pg;
+}
+
+void
+node_set_watchful(Node *node, bool watchful)
+{
+	node->is_watchful = watchful;
 }
 
 void

@@ -84,6 +84,15 @@ check_bucket(const char *text)
 	return "a bucket name has letters, digits, _ and -, at most 48 of them";
 }
 
+static const char *
+check_environment(const char *text)
+{
+	if (text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+					"0123456789_-")] == '\0')
+		return NULL;
+	return "an environment has letters, digits, _ and -";
+}
+
 /* The length of the lower-case identifier at text, or 0. */
 static size_t
 identifier_length(const char *text)
@@ -353,6 +362,12 @@ static const Option root_options[] = {
 		.needs_restart = true,
 		.min = 1, .max = 128, .offset = offsetof(Config, node),
 		.help = "name of this sidecar, its own in the whole cluster"
+	},
+	{
+		"environment", OPTION_TEXT, .fallback_note = "none",
+		.needs_restart = true, .check = check_environment,
+		.min = 1, .max = IDENTIFIER_MAX, .offset = offsetof(Config, environment),
+		.help = "takes tasks only of a database that was adopted for it"
 	},
 	{
 		"buckets", OPTION_WORDS, .fallback = "default", .needs_restart = true,

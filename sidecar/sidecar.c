@@ -173,6 +173,12 @@ on_doubt(void *arg)
 	sweep_want_all(((Sidecar *) arg)->sweep, true);
 }
 
+static void
+on_connected(void *arg)
+{
+	execute_doubt_all(((Sidecar *) arg)->execute);
+}
+
 static bool
 is_news(Sidecar *sidecar, const char *type)
 {
@@ -270,6 +276,15 @@ on_leader(void *arg, bool is_leader)
 }
 
 static void
+on_look(void *arg, bool has_work, int64 next_us)
+{
+	Sidecar    *sidecar = arg;
+
+	sweep_set_idle(sidecar->sweep, !has_work);
+	duties_look(sidecar->duties, has_work, next_us);
+}
+
+static void
 on_config(void *arg)
 {
 	policies_read(((Sidecar *) arg)->policies);
@@ -320,9 +335,10 @@ static void
 on_turn(void *arg)
 {
 	Sidecar    *sidecar = arg;
+	bool		watchful = queue_kind(sidecar->queue) == QUEUE_NOTIFY;
 
-	duties_set_watchful(sidecar->duties,
-						queue_kind(sidecar->queue) == QUEUE_NOTIFY);
+	duties_set_watchful(sidecar->duties, watchful);
+	node_set_watchful(sidecar->node, watchful);
 	sweep_pump(sidecar->sweep);
 	pump_grabs(sidecar);
 	finish_pump(sidecar->finish);
@@ -452,9 +468,10 @@ open_handlers(Sidecar *sidecar)
 Sidecar *
 sidecar_open(Loop *loop, Config *config)
 {
-	static const NodeEvents node_events = {on_begin, on_gone, on_leader, on_config, on_cancel};
+	static const NodeEvents node_events = {on_begin, on_gone, on_leader, on_config,
+	on_look, on_cancel};
 	static const QueueEvents queue_events = {on_trigger, on_sweep, on_due, on_node_gone};
-	static const GrabEvents grab_events = {next_entry, on_task, on_doubt};
+	static const GrabEvents grab_events = {next_entry, on_task, on_doubt, on_connected};
 	Sidecar    *sidecar = palloc0(sizeof(Sidecar));
 
 	sidecar->loop = loop;

@@ -55,6 +55,7 @@ typedef struct Task
 	void	   *run;			/* the runner's own record of this task */
 	dlist_node	run_node;		/* execute.c's */
 	int			due_place;		/* execute.c's, by deadline */
+	bool		is_doubtful;	/* its grab may have been lost by the server */
 	bool		is_cancelled;	/* an operator wants it to end */
 } Task;
 

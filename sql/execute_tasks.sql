@@ -47,44 +47,9 @@ CREATE FUNCTION twtasks.execute_tasks(
 	OUT tries integer,
 	OUT type text)
 RETURNS SETOF record
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER ROWS 100
+LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER ROWS 100
 SET search_path = pg_catalog, pg_temp
-AS $$
-#variable_conflict use_column
-DECLARE
-	task twtasks.task_input;
-	answer twtasks.task_result;
-	callee CONSTANT oid := twtasks.find_handler(function, role);
-	-- a cursor would be open while the functions run, and they could fetch from it
-	tasks CONSTANT twtasks.task_input[] := ARRAY(
-		SELECT g FROM twtasks.grab_tasks(ids, versions, incarnation, token,
-										 timeouts_ms, stuck, types, buckets) g);
-BEGIN
-	FOREACH task IN ARRAY tasks LOOP
-		id := task.id;
-		version := task.version;
-		tries := task.tries;
-		type := task.type;
-		BEGIN
-			answer := twtasks.call_handler(callee, role, task);
-			PERFORM FROM twtasks.finish_tasks(
-				ARRAY[task.id], ARRAY[task.version],
-				ARRAY[coalesce(answer.result, 'done')],
-				ARRAY[coalesce(extract(epoch FROM answer.delay) * 1000, 0)::bigint],
-				ARRAY[answer.message], incarnation, token);
-			IF NOT FOUND THEN
-				RAISE EXCEPTION 'task was changed by its own handler'
-					USING ERRCODE = 'object_not_in_prerequisite_state';
-			END IF;
-			result := 'finished';
-			message := NULL;
-		EXCEPTION WHEN OTHERS THEN
-			result := 'failed';
-			message := format('%s (SQLSTATE %s)', SQLERRM, SQLSTATE);
-		END;
-		RETURN NEXT;
-	END LOOP;
-END $$;
+AS 'MODULE_PATHNAME', 'twt_execute_tasks';
 
 /*
  * twtasks.find_handler(function, role)

@@ -1,5 +1,5 @@
 /*
- * twtasks.start_node(name, lease)
+ * twtasks.start_node(name, lease, environment)
  *
  *		A sidecar starts: gives it an incarnation, and ties its life to this
  *		session.
@@ -8,21 +8,28 @@
  *		name			for people
  *		lease			silence after which it counts as gone although its session
  *						still lives (a frozen process, a cut network)
+ *		environment		that the sidecar is configured for
  *
  * Returns
- *		the incarnation, never used before
+ *		the incarnation, never used before; NULL: it must not execute tasks here,
+ *		see refusal()
  *
- * Writes		twtasks.node
+ * Writes		twtasks.node, twtasks.adoption (after a promotion)
  * Locks		a session advisory lock, kept until the session ends
  */
-CREATE FUNCTION twtasks.start_node(name text, lease interval DEFAULT '30 seconds')
+CREATE FUNCTION twtasks.start_node(
+	name text, lease interval DEFAULT '30 seconds', environment text DEFAULT NULL)
 RETURNS bigint
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
 	started bigint;
 BEGIN
+	IF name IS NULL OR lease IS NULL OR twtasks.refusal(environment) IS NOT NULL THEN
+		RETURN NULL;
+	END IF;
+	PERFORM twtasks.follow_promotion();
 	INSERT INTO twtasks.node (name, started, heartbeat, lease)
 	VALUES (start_node.name, clock_timestamp(), clock_timestamp(), start_node.lease)
 	RETURNING incarnation INTO started;
@@ -82,8 +89,9 @@ AS 'MODULE_PATHNAME', 'twt_watch_session';
  *		incarnation		of start_node()
  *
  * Returns
- *		false when it was declared gone: its tasks belong to others, it must end
- *		what it runs and start anew
+ *		false when it was declared gone, or this is a copy of the database that
+ *		was not adopted: its tasks belong to others, it must end what it runs and
+ *		start anew
  *
  * Writes		twtasks.node
  * Locks		a session advisory lock, kept until the session ends; waited for
@@ -100,7 +108,7 @@ DECLARE
 	lock_id CONSTANT bigint := twtasks.node_lock(heartbeat.incarnation);
 BEGIN
 	UPDATE twtasks.node n SET heartbeat = clock_timestamp(), missing_since = NULL
-	WHERE n.incarnation = heartbeat.incarnation AND n.ended IS NULL;
+	WHERE n.incarnation = heartbeat.incarnation AND n.ended IS NULL AND twtasks.is_adopted();
 	IF NOT FOUND THEN
 		RETURN false;
 	END IF;
@@ -190,6 +198,10 @@ END $$;
  *		is_leader		does the duties that one node does for all
  *		place, nodes	this is number place (from 0) of so many living nodes
  *		clock			the database's clock, by which tasks are due
+ *		has_work		whether a task is SUBMITTED or PROCESSING; without one there
+ *						is nothing to sweep, to recover or to expire
+ *		next_ms			after so many milliseconds a task or a schedule is due;
+ *						NULL: none is waiting
  *
  * Writes		twtasks.node
  * Locks		row lock; an advisory lock, kept until the session ends
@@ -201,10 +213,14 @@ CREATE FUNCTION twtasks.tick(
 	OUT is_leader boolean,
 	OUT place integer,
 	OUT nodes integer,
-	OUT clock timestamptz)
+	OUT clock timestamptz,
+	OUT has_work boolean,
+	OUT next_ms bigint)
 RETURNS record
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET enable_seqscan = off
+SET enable_bitmapscan = off
 AS $$
 BEGIN
 	alive := twtasks.heartbeat(incarnation);
@@ -214,4 +230,16 @@ BEGIN
 	INTO place, nodes
 	FROM twtasks.node n WHERE n.ended IS NULL;
 	clock := clock_timestamp();
+	has_work := EXISTS (SELECT FROM twtasks.task t WHERE t.bucket >= '' AND t.queued);
+	next_ms := ceil(extract(epoch FROM least(
+		(SELECT t.next_event_time FROM twtasks.task t
+		 WHERE NOT t.queued AND t.next_event_time < 'infinity'
+		 ORDER BY t.next_event_time LIMIT 1),
+		(SELECT t.expires FROM twtasks.task t
+		 WHERE t.expires IS NOT NULL ORDER BY t.expires LIMIT 1),
+		(SELECT min(s.look_at) FROM twtasks.schedule s WHERE s.look_at < 'infinity'))
+		- clock) * 1000);
+	IF next_ms < 0 THEN
+		next_ms := 0;
+	END IF;
 END $$;

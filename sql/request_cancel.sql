@@ -1,7 +1,7 @@
 /* What covers a task now: the request names the version that was looked at,
  * and a grab or the stuck rule may have given it the next one meanwhile. */
 CREATE VIEW twtasks.cancel_requests AS
-	SELECT t.id, t.version, t.type, t.status, c.requested, c.actor, c.reason,
+	SELECT t.id, t.version, t.type, t.status, c.requested, c.actor, c.role, c.application, c.reason,
 		   t.incarnation, t.queued,
 		   pg_catalog.format('cancelled by %s%s', c.actor, ': ' || c.reason) AS why
 	FROM twtasks.cancel_request c
@@ -61,12 +61,14 @@ BEGIN
 		RETURN twtasks.change_task('cancel', id, version, NULL, reason);
 	END IF;
 
-	INSERT INTO twtasks.cancel_request AS c (task_id, version, created, requested, actor, reason)
+	INSERT INTO twtasks.cancel_request AS c
+		(task_id, version, created, requested, actor, role, application, reason)
 	VALUES (task.id, task.version, task.created, clock_timestamp(), session_user,
-			request_cancel.reason)
+			twtasks.acting_role(), current_setting('application_name'), request_cancel.reason)
 	ON CONFLICT (task_id) DO UPDATE
 	SET version = excluded.version, created = excluded.created,
-		requested = excluded.requested, actor = excluded.actor, reason = excluded.reason;
+		requested = excluded.requested, actor = excluded.actor, role = excluded.role,
+		application = excluded.application, reason = excluded.reason;
 	IF NOT task.queued AND is_ours
 		OR task.status = 'PROCESSING' AND NOT EXISTS (
 			SELECT FROM twtasks.node n
@@ -75,10 +77,8 @@ BEGIN
 				FROM twtasks.finish_cancelled(ARRAY[task.id], ARRAY[task.version], NULL,
 											  NULL, NULL, NULL) f);
 	END IF;
-	INSERT INTO twtasks.audit (at, actor, action, task_id, from_version, to_version,
-							   from_status, to_status, reason)
-	VALUES (clock_timestamp(), session_user, 'request_cancel', task.id, task.version,
-			task.version, task.status, task.status, request_cancel.reason);
+	PERFORM twtasks.write_audit('request_cancel', task.id, twtasks.facts(task),
+								twtasks.facts(task), request_cancel.reason);
 	DELETE FROM twtasks.cancel_request c
 	WHERE c.requested < clock_timestamp() - interval '1 minute'
 	  AND NOT EXISTS (SELECT FROM twtasks.cancel_requests r WHERE r.id = c.task_id);
@@ -177,24 +177,30 @@ AS $$
 		WHERE t.id = u.id AND t.version = u.version AND c.version = t.version
 		  AND t.status = c.status
 		  AND (u."grab" IS NULL OR t.token IS NULL OR t.token = u."grab")
-		RETURNING t.*, c.actor, c.reason, coalesce(u.message, c.why) AS message),
+		RETURNING t AS task, c.actor, c.role, c.application, c.reason,
+				  coalesce(u.message, c.why) AS message),
 	freed AS (
-		DELETE FROM twtasks.cancel_request r USING gone g WHERE r.task_id = g.id),
+		DELETE FROM twtasks.cancel_request r USING gone g WHERE r.task_id = (g.task).id),
+	ended AS (
+		INSERT INTO twtasks.finished_task AS f
+			(id, version, state_time, created, incarnation, token, status, tries, priority,
+			 type, sub_type, bucket, key, error, data, payload, context)
+		SELECT t.id, t.version + 1, clock_timestamp(), t.created, finish_cancelled.incarnation,
+			   finish_cancelled.token, 'CANCELLED', t.tries, t.priority,
+			   t.type, t.sub_type, t.bucket, t.key, twtasks.cut_message(g.message),
+			   t.data, t.payload, t.context
+		FROM gone g CROSS JOIN LATERAL (SELECT (g.task).*) t
+		RETURNING f.id, f.version, f.status, twtasks.finished_facts(f) AS facts),
 	noted AS (
-		INSERT INTO twtasks.audit (at, actor, action, task_id, from_version, to_version,
-								   from_status, to_status, reason)
-		SELECT clock_timestamp(), g.actor, 'cancel', g.id, g.version, g.version + 1,
-			   g.status, 'CANCELLED', g.reason
-		FROM gone g)
-	INSERT INTO twtasks.finished_task
-		(id, version, state_time, created, incarnation, token, status, tries, priority,
-		 type, sub_type, bucket, key, error, data, payload, context)
-	SELECT g.id, g.version + 1, clock_timestamp(), g.created, finish_cancelled.incarnation,
-		   finish_cancelled.token, 'CANCELLED', g.tries, g.priority,
-		   g.type, g.sub_type, g.bucket, g.key, twtasks.cut_message(g.message),
-		   g.data, g.payload, g.context
-	FROM gone g
-	RETURNING finished_task.id, finished_task.version, finished_task.status
+		INSERT INTO twtasks.audit
+			(at, actor, role, application, action, task_id, from_version, to_version,
+			 from_status, to_status, reason, before, after)
+		SELECT clock_timestamp(), g.actor, g.role, g.application, 'cancel', e.id, e.version - 1,
+			   e.version, (g.task).status, e.status, g.reason,
+			   twtasks.only_in(twtasks.facts(g.task), e.facts),
+			   twtasks.only_in(e.facts, twtasks.facts(g.task))
+		FROM gone g JOIN ended e ON e.id = (g.task).id)
+	SELECT e.id, e.version, e.status FROM ended e
 $$;
 
 /*

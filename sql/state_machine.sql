@@ -51,4 +51,7 @@ INSERT INTO twtasks.transition (action, from_status, to_status, actor, guard, ti
 	('hold',		'WAITING',		'HELD',			'operator',	'-',									'never'),
 	('hold',		'SUBMITTED',	'HELD',			'operator',	'-',									'never'),
 	('hold',		'ERROR',		'HELD',			'operator',	'-',									'never'),
-	('release',		'HELD',			'WAITING',		'operator',	'tries start anew',						'runs');
+	('release',		'HELD',			'WAITING',		'operator',	'tries start anew',						'runs'),
+	('release',		'HELD',			'ERROR',		'operator',	'held in ERROR, and no run_after given',	'never'),
+	('reopen',		'FAILED',		'WAITING',		'operator',	'tries start anew',						'runs'),
+	('reopen',		'CANCELLED',	'WAITING',		'operator',	'tries start anew',						'runs');
