@@ -108,6 +108,15 @@ extern const PgStatement call_terminate_backend;
 /* ids, versions, results, delays_ms, messages, incarnation, token, grabs */
 extern const PgStatement call_finish;
 
+/* id, version, result, message, delay_us */
+extern const PgStatement call_finish_task;
+enum
+{
+	FINISHED_RESULT,
+	FINISHED_VERSION,
+	FINISHED_STATUS
+};
+
 /* ids, versions, incarnation, token */
 extern const PgStatement call_resolve_finish;
 enum

@@ -16,6 +16,7 @@
 #include "config.h"
 #include "config_settle.h"
 #include "http_target.h"
+#include "secret_file.h"
 #include "values.h"
 
 typedef struct Reader
@@ -313,6 +314,7 @@ config_free(Config *config)
 {
 	for (int i = 0; i < config->nhandlers; i++)
 		http_target_free(config->handlers[i].target);
+	secret_file_forget(config->tokens);
 	free_section(options_root(), (char *) config);
 	pfree(config);
 }

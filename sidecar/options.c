@@ -8,6 +8,7 @@
 #include "port.h"
 
 #include "common/trigger.h"
+#include "http.h"
 #include "http_url.h"
 #include "log.h"
 #include "options.h"
@@ -143,6 +144,14 @@ check_url(const char *text)
 	if (error == NULL)
 		http_url_clear(&url);
 	return error;
+}
+
+static const char *
+check_listen(const char *text)
+{
+	HttpAddress address;
+
+	return http_address_parse(text, &address);
 }
 
 static const Option log_options[] = {
@@ -403,6 +412,18 @@ static const Option root_options[] = {
 		.min = MILLISECONDS(10), .max = HOURS(1),
 		.offset = offsetof(Config, sweep_us),
 		.help = "time between two looks at the whole table"
+	},
+	{
+		"listen", OPTION_TEXT, .needs_restart = true,
+		.min = 1, .max = 100, .check = check_listen,
+		.offset = offsetof(Config, listen),
+		.help = "address and port where HTTP is served: results and health"
+	},
+	{
+		"token_file", OPTION_TEXT,
+		.min = 1, .max = 4095, .check = check_directory,
+		.offset = offsetof(Config, token_file),
+		.help = "file with the bearer tokens that are accepted there, one per line"
 	},
 	{
 		"handlers", OPTION_SECTIONS, .section = &handler_section,

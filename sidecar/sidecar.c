@@ -11,6 +11,7 @@
  */
 #include "port.h"
 
+#include "api.h"
 #include "cancels.h"
 #include "duties.h"
 #include "execute.h"
@@ -18,6 +19,7 @@
 #include "finish.h"
 #include "grab.h"
 #include "handler.h"
+#include "http.h"
 #include "limit_rules.h"
 #include "log.h"
 #include "node.h"
@@ -80,6 +82,8 @@ struct Sidecar
 	Sweep	   *sweep;
 	Duties	   *duties;
 	Cancels    *cancels;
+	Http	   *http;			/* NULL: not configured */
+	Api		   *api;
 	LoopTimer  *watchdog;
 	LoopTimer  *drain_end;
 	bool		is_draining;
@@ -386,6 +390,41 @@ on_turn(void *arg)
 }
 
 static void
+on_health(void *arg, ApiHealth *health)
+{
+	Sidecar    *sidecar = arg;
+
+	if (sidecar->is_draining)
+		health->trouble = "stopping";
+	else if (!node_is_alive(sidecar->node))
+		health->trouble = "no database";
+	health->incarnation = node_incarnation(sidecar->node);
+	health->is_leader = node_is_leader(sidecar->node);
+	health->running = running(sidecar);
+}
+
+static void
+open_http(Sidecar *sidecar)
+{
+	const Config *config = sidecar->config;
+	HttpAddress address;
+
+	if (config->listen == NULL || http_address_parse(config->listen, &address) != NULL)
+		return;
+	sidecar->http = http_open(sidecar->loop, &address, config->tokens);
+	sidecar->api = api_open(sidecar->loop, config, sidecar->http, on_health, sidecar);
+}
+
+static void
+close_http(Sidecar *sidecar)
+{
+	if (sidecar->http == NULL)
+		return;
+	api_close(sidecar->api);
+	http_close(sidecar->http);
+}
+
+static void
 on_watchdog(void *arg)
 {
 	Sidecar    *sidecar = arg;
@@ -423,6 +462,8 @@ sidecar_drain(Sidecar *sidecar)
 	log_line(TWT_LOG_INFO, "drain", "stopping: %d tasks are running",
 			 running(sidecar));
 	sdnotify_stopping();
+	if (sidecar->http != NULL)
+		http_stop_listening(sidecar->http);
 	grab_stop(sidecar->grab);
 	sweep_stop(sidecar->sweep);
 	duties_stop(sidecar->duties);
@@ -505,6 +546,7 @@ sidecar_open(Loop *loop, Config *config)
 	sidecar->duties = duties_open(loop, sidecar->node);
 	sidecar->cancels = cancels_open(loop, sidecar->node, on_wish, sidecar);
 	sidecar->queue = queue_open(loop, config, &queue_events, sidecar);
+	open_http(sidecar);
 	sidecar->drain_end = loop_timer_new(loop, on_drain_end, sidecar);
 	sidecar->watchdog = loop_timer_new(loop, on_watchdog, sidecar);
 	if (sdnotify_watchdog_us() > 0)
@@ -548,6 +590,8 @@ sidecar_reload(Sidecar *sidecar, Config *config)
 	}
 	policies_set_config(sidecar->policies, config);
 	sweep_reload(sidecar->sweep, config);
+	if (sidecar->http != NULL)
+		http_set_tokens(sidecar->http, config->tokens);
 	log_init(config->log_format, config->log_level, config->node);
 	log_line(TWT_LOG_INFO, "config", "reloaded");
 	loop_want_turn(sidecar->loop);
@@ -572,6 +616,7 @@ void
 sidecar_free(Sidecar *sidecar)
 {
 	loop_off_turn(sidecar->loop, on_turn, sidecar);
+	close_http(sidecar);
 	queue_close(sidecar->queue);
 	grab_free(sidecar->grab);
 	for (int i = 0; i < sidecar->nserved; i++)

@@ -1,0 +1,399 @@
+# 067_api.pl -- results by HTTP: what was handed on is finished from outside,
+# each wrong request gets a clear answer, and nobody who may not gets one.
+
+use strict;
+use warnings FATAL => 'all';
+
+use HTTP::Tiny;
+use IO::Socket::INET;
+use JSON::PP;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use POSIX ();
+use Test::More;
+use TwTasks::Cluster;
+use TwTasks::Ledger;
+use TwTasks::Sidecar;
+use TwTasks::Wait;
+
+my $node = TwTasks::Cluster->create('main');
+my $puppet = TwTasks::Ledger::handler('puppet.py');
+my $directory = PostgreSQL::Test::Utils::tempdir();
+my $port = PostgreSQL::Test::Cluster::get_free_port();
+my $token = 'a token that nobody guesses';
+my $other_token = 'another token of that kind';
+my $nobody = '00000000-0000-0000-0000-00000000ffff';
+
+sub write_tokens
+{
+	my (@lines) = @_;
+	my $path = "$directory/tokens";
+
+	unlink $path;
+	PostgreSQL::Test::Utils::append_to_file($path, "$_\n") foreach @lines;
+	chmod oct 600, $path;
+	return $path;
+}
+
+my $token_file = write_tokens($token, $other_token);
+my $sidecar = TwTasks::Sidecar->start(
+	$node, 'a',
+	listen => "127.0.0.1:$port",
+	token_file => $token_file,
+	handlers => [
+		{ types => ['ACCEPT'], worker => [$puppet] },
+		{
+			types => ['SHORT'],
+			worker => [$puppet],
+			timeout => '200ms',
+			grace => '10ms'
+		},
+		{ types => ['NOOP'], noop => JSON::PP::true }
+	]);
+
+# The answer to a request: its status, and its body as a hash.
+sub ask
+{
+	my ($method, $path, %options) = @_;
+	my %headers = (
+		'Content-Type' => 'application/json',
+		Authorization => "Bearer $token",
+		%{ $options{headers} || {} });
+	my $content =
+	  ref $options{body} ? encode_json($options{body}) : $options{body};
+
+	delete $headers{$_} foreach grep { !defined $headers{$_} } keys %headers;
+	my $answer =
+	  HTTP::Tiny->new(timeout => 30)
+	  ->request($method, 'http://127.0.0.1:' . ($options{port} // $port) . $path,
+		{ headers => \%headers, content => $content // '' });
+	my $body = eval { decode_json($answer->{content}) } // {};
+
+	return ($answer->{status}, $body, $answer);
+}
+
+sub finish
+{
+	my ($id, $body, %options) = @_;
+
+	return ask('POST', "/api/tasks/$id/finish", body => $body, %options);
+}
+
+# A task that its worker has handed on.
+sub accepted
+{
+	my ($type) = @_;
+	my $id = $node->add_task($type // 'ACCEPT',
+		data => '[["reply", {"result": "accepted"}]]');
+
+	wait_for(
+		sub {
+			$node->tasks(
+				"id = '$id' AND status = 'PROCESSING' AND incarnation IS NULL"
+			) == 1;
+		},
+		'its acceptance');
+	return $id;
+}
+
+wait_for(sub { (ask('GET', '/health'))[0] == 200 }, 'the server to listen');
+
+# ---- health ----
+
+my ($status, $body) = ask('GET', '/health', headers => { Authorization => undef });
+
+is($status, 200, 'health needs no token');
+is("$body->{status} $body->{node} $body->{incarnation}",
+	'ok a ' . $sidecar->incarnation, 'and says how it is');
+is((ask('HEAD', '/health'))[0], 200, 'also asked by HEAD');
+
+# ---- results ----
+
+my $done = accepted();
+
+($status, $body) = finish($done, { version => 1, result => 'done', message => 'paid' });
+is($status, 200, 'done');
+is_deeply(
+	$body,
+	{ result => 'changed', id => $done, version => 2, status => 'DONE' },
+	'says what became of it');
+is($node->value("SELECT error FROM twtasks.tasks WHERE id = '$done'"),
+	'paid', 'with the message');
+($status, $body) = finish($done, { version => 1, result => 'done' });
+is($status, 409, 'a second time');
+is_deeply(
+	$body,
+	{
+		error => 'wrong_version',
+		id => $done,
+		version => 2,
+		status => 'DONE',
+		detail =>
+		  'The task is DONE in version 2, the request named version 1.'
+	},
+	'says that it is over');
+
+my %becomes = (
+	delete => 'DONE',
+	error => 'ERROR',
+	retry => 'WAITING',
+	repeat => 'WAITING');
+
+foreach my $result (sort keys %becomes)
+{
+	my $id = accepted();
+
+	($status, $body) =
+	  finish($id, { version => 1, result => $result, retry_in => '1h' });
+	is("$status $body->{status}", "200 $becomes{$result}", $result);
+	next if $becomes{$result} ne 'WAITING';
+	is( $node->value(
+			"SELECT extract(epoch FROM next_event_time - state_time)::int FROM twtasks.tasks WHERE id = '$id'"
+		),
+		3600,
+		'in its time');
+}
+my $at = accepted();
+
+finish(
+	$at,
+	{
+		version => 1,
+		result => 'retry',
+		retry_at => POSIX::strftime('%Y-%m-%dT%H:%M:%SZ', gmtime(time + 7200))
+	});
+is( $node->value(
+		"SELECT abs(extract(epoch FROM next_event_time - state_time) - 7200) < 60 FROM twtasks.tasks WHERE id = '$at'"
+	),
+	't',
+	'at a time');
+
+my $short = accepted('SHORT');
+
+wait_for(
+	sub {
+		$node->value(
+			"SELECT deadline < clock_timestamp() FROM twtasks.tasks WHERE id = '$short'"
+		) ne 'f';
+	},
+	'its deadline');
+$node->value('SELECT twtasks.recover_tasks()');
+is($node->status_of($short), 'ERROR', 'the stuck rule has decided');
+($status, $body) = finish($short, { version => 1, result => 'done' });
+is("$status $body->{error} $body->{status}",
+	'409 wrong_version ERROR', 'then a result is refused');
+
+# ---- wrong requests ----
+
+my $id = accepted();
+
+foreach my $case (
+	[ 404, 'not_found', $nobody, { version => 1, result => 'done' } ],
+	[ 409, 'wrong_version', $id, { version => 2, result => 'done' } ],
+	[ 400, 'bad_request', 'nonsense', { version => 1, result => 'done' } ],
+	[ 400, 'bad_request', "$id%27", { version => 1, result => 'done' } ],
+	[ 400, 'bad_request', $id, { result => 'done' } ],
+	[ 400, 'bad_request', $id, { version => '1', result => 'done' } ],
+	[ 400, 'bad_request', $id, { version => 1 } ],
+	[ 400, 'bad_request', $id, { version => 1, result => 'fine' } ],
+	[ 400, 'bad_request', $id, { version => 1, result => 'accepted' } ],
+	[ 400, 'bad_request', $id, { version => 1, result => 'cancelled' } ],
+	[ 400, 'bad_request', $id, { version => 1, result => 'retry', retry_in => -1 } ],
+	[ 400, 'bad_request', $id, { version => 1, result => 'done', message => 7 } ],
+	[ 400, 'bad_request', $id, '[1]' ],
+	[ 400, 'bad_request', $id, '{"version": 1, "result": "done"' ],
+	[ 400, 'bad_request', $id, '{"version": 1, "version": 2, "result": "done"}' ],
+	[ 400, 'bad_request', $id, '' ],
+	[ 413, 'too_large', $id, '"' . 'x' x 300_000 . '"' ])
+{
+	my ($expected, $word, $task, $what) = @$case;
+
+	($status, $body) = finish($task, $what);
+	is("$status $body->{error}", "$expected $word",
+		'refused: ' . substr((ref $what ? encode_json($what) : $what), 0, 60));
+	ok($body->{detail}, 'and why');
+}
+my %right = (version => 1, result => 'done');
+my @strangers = (
+	[ 401, { Authorization => undef } ],
+	[ 401, { Authorization => 'Bearer wrong' } ],
+	[ 401, { Authorization => "Basic $token" } ],
+	[ 401, { Authorization => "Bearer $token and more" } ],
+	[ 403, { Origin => 'http://evil.example' } ],
+	[ 403, { Origin => 'null' } ],
+	[ 415, { 'Content-Type' => 'text/plain' } ],
+	[ 415, { 'Content-Type' => 'application/x-www-form-urlencoded' } ]);
+
+foreach my $case (@strangers)
+{
+	my ($expected, $headers) = @$case;
+
+	($status) = finish($id, \%right, headers => $headers);
+	is($status, $expected,
+		"refused: " . encode_json($headers));
+}
+is((ask('GET', "/api/tasks/$id/finish"))[0], 405, 'another method');
+is((ask('POST', "/api/tasks/$id/finish/more", body => \%right))[0],
+	404, 'another path');
+is((ask('POST', '/api/tasks//finish', body => \%right))[0],
+	404, 'a path without an id');
+is((ask('POST', '/', body => \%right))[0], 404, 'no path');
+is($node->state_of($id), 'PROCESSING 1', 'none of them did anything');
+($status) = finish($id, \%right,
+	headers => { Authorization => "Bearer $other_token", Origin => "http://127.0.0.1:$port" });
+is($status, 200, 'but the right one does, by the other token');
+
+# ---- a database that is slow, or away ----
+
+my $slow = accepted();
+my $lock = $node->lock_task($slow);
+my $pid = fork // die "could not fork: $!";
+
+if (!$pid)
+{
+	($status) = finish($slow, \%right);
+	POSIX::_exit($status == 200 ? 0 : 1);
+}
+wait_for(sub { $node->waits_for_lock('api') }, 'the request to wait');
+is((ask('GET', '/health'))[0], 200, 'others are served meanwhile');
+$lock->close;
+waitpid $pid, 0;
+is($?, 0, 'then it is answered');
+
+my $away = accepted();
+
+$node->stop('fast');
+wait_ok(sub { (finish($away, \%right))[0] == 503 },
+	'without the database: unavailable');
+(undef, undef, my $answer) = finish($away, \%right);
+is($answer->{headers}{'retry-after'}, 1, 'come again');
+$node->start;
+wait_ok(sub { (finish($away, \%right))[0] == 200 }, 'and it is stored');
+
+# ---- clients that only hold a connection ----
+
+my @holders = map {
+	my $socket = IO::Socket::INET->new("127.0.0.1:$port");
+	syswrite $socket, "POST /api/tasks/$id/finish HTTP/1.1\r\nHost: a\r\nContent-Le";
+	$socket
+} 1 .. 300;
+my $noop = $node->add_task('NOOP');
+
+wait_ok(sub { $node->status_of($noop) eq 'DONE' },
+	'many who say nothing do not stop the work');
+close $_ foreach @holders;
+wait_ok(sub { (ask('GET', '/health'))[0] == 200 },
+	'nor those who come after them');
+
+# ---- tokens are changed ----
+
+write_tokens('a third token of that kind');
+$sidecar->reload($sidecar->{config});
+$sidecar->wait_for_log(qr/config: reloaded/, 'its reload');
+my $rotated = accepted();
+
+is((finish($rotated, \%right))[0], 401, 'after a reload the old token is none');
+is( (
+		finish(
+			$rotated, \%right,
+			headers => { Authorization => 'Bearer a third token of that kind' })
+	)[0],
+	200,
+	'the new one is');
+my $sidecar_pid = $sidecar->pid;
+
+foreach my $where ($sidecar->{log_path}, "/proc/$sidecar_pid/cmdline",
+	"/proc/$sidecar_pid/environ")
+{
+	unlike(
+		PostgreSQL::Test::Utils::slurp_file($where),
+		qr/\Q$token\E|\Q$other_token\E|third token/,
+		"$where holds no token");
+}
+is($sidecar->stop, 0, 'the sidecar stops in order');
+
+# ---- without tokens ----
+
+my $open_port = PostgreSQL::Test::Cluster::get_free_port();
+my $taken = IO::Socket::INET->new(
+	LocalAddr => '127.0.0.1',
+	LocalPort => $open_port,
+	Listen => 1) or die "could not listen: $!";
+my $open = TwTasks::Sidecar->start(
+	$node, 'b',
+	listen => "localhost:$open_port",
+	handlers => [ { types => ['ACCEPT'], worker => [$puppet] } ]);
+
+$open->wait_for_log(qr/could not listen on localhost port $open_port: .*will try again/);
+my $unheard = accepted();
+
+ok($unheard, 'it works although its port is taken');
+close $taken;
+wait_ok(
+	sub {
+		(ask('GET', '/health', port => $open_port))[0] == 200;
+	},
+	'and listens when that is free');
+foreach my $case (
+	[ 403, { Host => 'evil.example' } ],
+	[ 403, { Origin => 'http://evil.example' } ],
+	[ 200, {} ])
+{
+	my ($expected, $headers) = @$case;
+	my $socket = IO::Socket::INET->new("127.0.0.1:$open_port");
+	my $text = encode_json(\%right);
+	my %all = (
+		Host => "127.0.0.1:$open_port",
+		'Content-Type' => 'application/json',
+		'Content-Length' => length $text,
+		Connection => 'close',
+		%$headers);
+
+	print $socket "POST /api/tasks/$unheard/finish HTTP/1.1\r\n",
+	  (map { "$_: $all{$_}\r\n" } sort keys %all), "\r\n", $text;
+	like(
+		scalar(readline $socket),
+		qr/^HTTP\/1\.1 $expected /,
+		'without a token: ' . encode_json($headers) . " $expected");
+}
+
+sub complaint
+{
+	my (%config) = @_;
+	my $path = TwTasks::Sidecar::write_config("$directory/check.yaml",
+		{ handlers => [ { types => ['A'], noop => JSON::PP::true } ], %config });
+	my ($out, $err);
+
+	IPC::Run::run([ TwTasks::Sidecar::program(), '--config', $path, '--check-config' ],
+		'>', \$out, '2>', \$err);
+	return $err;
+}
+
+like(
+	complaint(listen => '0.0.0.0:9180'),
+	qr/listen: an address that other machines can reach needs a token_file/,
+	'other machines need a token');
+is(complaint(listen => '0.0.0.0:9180', token_file => $token_file),
+	'', 'with one they may come');
+like(
+	complaint(listen => '127.0.0.1:9180', token_file => '/nonexistent'),
+	qr/token_file: could not open the file/,
+	'a file of tokens that is missing');
+write_tokens('short');
+like(
+	complaint(listen => '127.0.0.1:9180', token_file => $token_file),
+	qr/token_file: a token must have 16 characters at least/,
+	'a token that is short');
+
+# ---- the end ----
+
+my $stays = $node->add_task('ACCEPT', data => '[["say", ""]]');
+
+wait_for(sub { $node->status_of($stays) eq 'PROCESSING' }, 'its grab');
+$open->signal('TERM');
+wait_ok(sub { (ask('GET', '/health', port => $open_port))[0] == 599 },
+	'a sidecar that stops takes no more requests');
+is($node->state_of($stays), 'PROCESSING 1', 'while it waits for what runs');
+$open->kill9;
+
+done_testing();
