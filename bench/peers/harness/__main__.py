@@ -6,11 +6,11 @@ import signal
 import sys
 from pathlib import Path
 
-from . import machine, more, peers, report, stress, workloads
+from . import machine, more, peers, report, stress, targets, workloads
 from .run import Run, say
 
 ALL = workloads.ALL | more.ALL | stress.ALL
-DEFAULT = "burn latency enqueue commits slow"
+DEFAULT = "burn latency enqueue bulk commits slow sql exec chain nodes kill"
 HERE = Path(__file__).resolve().parent.parent
 
 
@@ -24,6 +24,25 @@ def announce(run: Run) -> None:
         say(f"{peer.name} {peer.version}")
 
 
+def asked_for() -> list[str]:
+    wanted = (os.environ.get("WORKLOADS") or DEFAULT).split()
+    if wanted == ["all"]:
+        return list(ALL)
+    for name in wanted:
+        if name not in ALL:
+            sys.exit(f"there is no workload \"{name}\": {', '.join(ALL)}, or all")
+    return wanted
+
+
+def measure(run: Run, wanted: list[str], directory: Path) -> None:
+    """What was found is written down after each workload."""
+    for number in range(1, run.rounds + 1):
+        for name in wanted:
+            say(f"round {number} of {run.rounds}: {name}")
+            ALL[name](run, number)
+            report.save(directory, machine.describe(run))
+
+
 def main() -> None:
     # As an exception, so that whatever was started gets stopped.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
@@ -32,20 +51,16 @@ def main() -> None:
     if sys.argv[1:] == ["--report"]:
         report.write(directory, json.loads((directory / "results.json").read_text("utf-8")))
         return
-    names = os.environ["PEERS"].split()
-    wanted = (os.environ.get("WORKLOADS") or DEFAULT).split()
-    for name in wanted:
-        if name not in ALL:
-            sys.exit(f"there is no workload \"{name}\": {', '.join(ALL)}")
-    run = Run(peers.load(names))
+    run = Run(peers.load(os.environ["PEERS"].split()))
+    wanted = asked_for()
+    machine.machine()
     announce(run)
-    for number in range(1, run.rounds + 1):
-        for name in wanted:
-            say(f"round {number} of {run.rounds}: {name}")
-            ALL[name](run, number)
+    measure(run, wanted, directory)
     results = machine.describe(run)
-    (directory / "results.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     report.write(directory, results)
+    print("\n".join(targets.plain(results)))
+    for entry in run.failures:
+        say(f"MISSING {entry['workload']} {entry['peer']} {entry['setting']}: {entry['reason']}")
     say(f"written: {directory}/results.md")
 
 

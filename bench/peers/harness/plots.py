@@ -96,18 +96,18 @@ def held(results: dict[str, Any]) -> dict[str, curves.Points]:
 
 
 def write(directory: Path, results: dict[str, Any]) -> list[str]:
-    """Returns the names of the files."""
+    """Returns the workloads that have one."""
     summary = summarize(results["records"])
     names = []
     for name, make in CHARTS.items():
         if any(key[0] == name for key in summary):
             chart = make(summary, results["sizes"])
             (directory / f"{name}.svg").write_text(draw(chart), encoding="utf-8")
-            names.append(f"{name}.svg")
+            names.append(name)
     if found := held(results):
         (directory / "held.svg").write_text(curves.draw(
             "While a snapshot is held: p99 of the latency",
             "from when a task was due to be added to the start of its handler; low is better",
             "ms", found), encoding="utf-8")
-        names.append("held.svg")
+        names.append("held")
     return names
