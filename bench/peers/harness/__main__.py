@@ -6,7 +6,7 @@ import signal
 import sys
 from pathlib import Path
 
-from . import machine, more, peers, report, stress, targets, workloads
+from . import machine, more, peers, readme, report, short, stress, targets, workloads
 from .run import Run, say
 
 ALL = workloads.ALL | more.ALL | stress.ALL
@@ -43,15 +43,15 @@ def measure(run: Run, wanted: list[str], directory: Path) -> None:
             report.save(directory, machine.describe(run))
 
 
-def main() -> None:
-    # As an exception, so that whatever was started gets stopped.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    directory = Path(os.environ.get("RESULTS") or HERE / "results")
-    directory.mkdir(parents=True, exist_ok=True)
-    if sys.argv[1:] == ["--report"]:
-        report.write(directory, json.loads((directory / "results.json").read_text("utf-8")))
-        return
-    run = Run(peers.load(os.environ["PEERS"].split()))
+def briefly(run: Run, keep: bool) -> None:
+    """Ours alone; ends with an error when a figure is missing."""
+    machine.machine()
+    short.measure(run)
+    short.report(run, machine.describe(run), HERE.parent / "reference.json", keep)
+    sys.exit(1 if run.failures else 0)
+
+
+def compare(run: Run, directory: Path) -> None:
     wanted = asked_for()
     machine.machine()
     announce(run)
@@ -62,6 +62,23 @@ def main() -> None:
     for entry in run.failures:
         say(f"MISSING {entry['workload']} {entry['peer']} {entry['setting']}: {entry['reason']}")
     say(f"written: {directory}/results.md")
+
+
+def main() -> None:
+    # As an exception, so that whatever was started gets stopped.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    directory = Path(os.environ.get("RESULTS") or HERE / "results")
+    if "--publish" in sys.argv:
+        readme.publish(directory, HERE.parent.parent)
+        return
+    if "--report" in sys.argv:
+        report.write(directory, json.loads((directory / "results.json").read_text("utf-8")))
+        return
+    run = Run(peers.load(os.environ["PEERS"].split()))
+    if "--short" in sys.argv:
+        briefly(run, "--keep" in sys.argv)
+    directory.mkdir(parents=True, exist_ok=True)
+    compare(run, directory)
 
 
 main()
