@@ -36,6 +36,8 @@ batch_add(Batch *batch, Table *table, TableEntry *entry)
 	Assert(batch->n < BATCH_MAX);
 	batch->items[batch->n].table = table;
 	batch->items[batch->n].entry = entry;
+	batch->items[batch->n].policy = policy_ref(handler_policy(table_entry_tag(entry),
+															  table_entry_type(entry)));
 	memcpy(batch->items[batch->n].id, table_entry_id(entry), 16);
 	batch->n++;
 	batch->bytes += table_entry_size(entry);
@@ -77,32 +79,38 @@ item_config(const BatchItem *item)
 	return handler_config(table_entry_tag(item->entry));
 }
 
-/*
- * What a SQL handler does and its finish are one transaction: a task of its
- * that is found PROCESSING has had no effect, and can always run again.
- */
-static StuckRule
-stuck_rule(const HandlerConfig *config)
+/* Whether one value of each array can stand for all. */
+static bool
+is_uniform(const Batch *batch)
 {
-	return config->mode == HANDLER_SQL ? STUCK_RETRY : config->stuck;
+	const BatchItem *first = &batch->items[0];
+
+	for (int i = 1; i < batch->n; i++)
+		if (batch->items[i].policy != first->policy ||
+			item_config(&batch->items[i]) != item_config(first) ||
+			strcmp(table_entry_type(batch->items[i].entry), table_entry_type(first->entry)) != 0)
+			return false;
+	return true;
 }
 
 void
 batch_add_policies(const Batch *batch, const Config *config, WireParams *params)
 {
-	wire_add_int8_array(params, batch->n);
-	for (int i = 0; i < batch->n; i++)
-	{
-		const HandlerConfig *handler = item_config(&batch->items[i]);
+	int			n = is_uniform(batch) ? 1 : batch->n;
 
-		wire_int8(params, (handler->timeout_us + handler->grace_us +
+	wire_add_int8_array(params, n);
+	for (int i = 0; i < n; i++)
+	{
+		const BatchItem *item = &batch->items[i];
+
+		wire_int8(params, (item->policy->timeout_us + item_config(item)->grace_us +
 						   FINISH_MARGIN_US) / 1000);
 	}
-	wire_add_text_array(params, batch->n);
-	for (int i = 0; i < batch->n; i++)
-		wire_text(params, config_stuck_name(stuck_rule(item_config(&batch->items[i]))));
-	wire_add_text_array(params, batch->n);
-	for (int i = 0; i < batch->n; i++)
+	wire_add_text_array(params, n);
+	for (int i = 0; i < n; i++)
+		wire_text(params, config_stuck_name(batch->items[i].policy->stuck));
+	wire_add_text_array(params, n);
+	for (int i = 0; i < n; i++)
 		wire_text(params, table_entry_type(batch->items[i].entry));
 	wire_add_text_array(params, config->nbuckets);
 	for (int i = 0; i < config->nbuckets; i++)
@@ -124,8 +132,16 @@ find_item(Batch *batch, const uint8 *id)
 	return item == NULL || item->entry == NULL ? NULL : item;
 }
 
+Policy *
+batch_policy(Batch *batch, const uint8 *id)
+{
+	BatchItem  *item = find_item(batch, id);
+
+	return item == NULL ? NULL : item->policy;
+}
+
 Handler *
-batch_take(Batch *batch, const uint8 *id, Limit **slot)
+batch_take(Batch *batch, const uint8 *id, Limit **slot, Policy **policy)
 {
 	BatchItem  *item = find_item(batch, id);
 	Handler    *handler;
@@ -134,6 +150,8 @@ batch_take(Batch *batch, const uint8 *id, Limit **slot)
 		return NULL;
 	handler = table_entry_tag(item->entry);
 	*slot = table_entry_limit(item->entry);
+	*policy = item->policy;
+	item->policy = NULL;
 	table_forget(item->table, item->entry);
 	item->entry = NULL;
 	return handler;
@@ -148,6 +166,7 @@ batch_drop(Batch *batch)
 	{
 		BatchItem  *item = &batch->items[i];
 
+		policy_unref(item->policy);
 		if (item->entry == NULL)
 			continue;
 		left++;
@@ -166,6 +185,7 @@ batch_split(Batch *batch, void (*fn) (void *arg, Batch *single), void *arg)
 		Batch	   *single = batch_new();
 
 		batch_add(single, batch->items[i].table, batch->items[i].entry);
+		policy_unref(batch->items[i].policy);
 		fn(arg, single);
 	}
 	batch->n = 1;

@@ -24,6 +24,7 @@ typedef struct BatchItem
 {
 	TableEntry *entry;			/* NULL: taken out */
 	Table	   *table;
+	Policy	   *policy;			/* in force when it was added; a reference */
 	uint8		id[16];
 } BatchItem;
 
@@ -51,9 +52,13 @@ extern void batch_add_ids(const Batch *batch, WireParams *params);
 extern void batch_add_policies(const Batch *batch, const Config *config,
 							   WireParams *params);
 
-/* Takes the item with that id out: its slot and handler are the caller's.
- * NULL: it is not, or no longer, in the batch. */
-extern Handler *batch_take(Batch *batch, const uint8 *id, Limit **slot);
+/* Takes the item with that id out: its slot, handler and reference to the
+ * policy are the caller's.  NULL: it is not, or no longer, in the batch. */
+extern Handler *batch_take(Batch *batch, const uint8 *id, Limit **slot,
+						   Policy **policy);
+
+/* The policy of the item with that id, which stays the batch's; NULL as above. */
+extern Policy *batch_policy(Batch *batch, const uint8 *id);
 
 /* Forgets the triggers that are left, frees their slots, and the batch.
  * Returns how many were left. */

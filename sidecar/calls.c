@@ -3,8 +3,7 @@
  * calls.c
  *		All SQL that the sidecar sends.
  *
- * Times travel as microseconds since 1970 and JSON as text, so that nothing
- * here depends on how the server stores them.
+ * Results are in the binary formats of the types; see wire.h.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,8 +13,7 @@
 
 #define GRABBED_COLUMNS \
 	"g.id, g.version, g.type, g.sub_type, g.bucket, g.priority, g.tries, " \
-	"(extract(epoch FROM g.grabbed) * 1000000)::bigint, " \
-	"g.data::text, g.payload, g.context::text"
+	"g.grabbed, g.data, g.payload, g.context"
 
 const PgStatement call_next_triggers = {"next_triggers",
 "CALL twtasks.next_triggers($1::text[], $2::int4, $3::int4, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)"};
@@ -24,9 +22,12 @@ const PgStatement call_queue_kind = {"queue_kind", "SELECT twtasks.queue_kind()"
 
 const PgStatement call_listen = {"listen", "LISTEN twtasks"};
 
+const PgStatement call_listen_cancels = {"listen_cancels", "LISTEN twtasks_cancel"};
+const PgStatement call_listen_config = {"listen_config", "LISTEN twtasks_config"};
+
 const PgStatement call_grab = {"grab",
 	"SELECT " GRABBED_COLUMNS " FROM twtasks.grab_tasks($1::uuid[], $2::int8[], $3::int8, $4::int8, "
-"$5::int8[], ($6::text[])::twtasks.stuck_rule[], $7::text[], $8::text[]) g"};
+"$5::int8[], ($6::text[])::twtasks.stuck_rule[], $7::text[], $8::text[], false) g"};
 
 const PgStatement call_resolve_grab = {"resolve_grab",
 	"SELECT " GRABBED_COLUMNS " FROM twtasks.resolve_grab($1::uuid[], $2::int8[], $3::int8, $4::int8) g"};
@@ -36,9 +37,18 @@ const PgStatement call_execute = {"execute",
 	"$1::text, $2::name, $3::uuid[], $4::int8[], $5::int8, $6::int8, $7::int8[], "
 "($8::text[])::twtasks.stuck_rule[], $9::text[], $10::text[]) e", .caller_logs = true};
 
+const PgStatement call_take_cancels = {"take_cancels",
+"SELECT c.id, c.version, c.is_ours, c.why FROM twtasks.take_cancels($1::int8) c"};
+
+const PgStatement call_cancel_backend = {"cancel_backend",
+"SELECT pg_catalog.pg_cancel_backend($1::int4)"};
+
+const PgStatement call_terminate_backend = {"terminate_backend",
+"SELECT pg_catalog.pg_terminate_backend($1::int4)"};
+
 const PgStatement call_finish = {"finish",
 	"SELECT f.id FROM twtasks.finish_tasks($1::uuid[], $2::int8[], $3::text[], $4::int8[], "
-"$5::text[], $6::int8, $7::int8) f"};
+"$5::text[], $6::int8, $7::int8, $8::int8[]) f"};
 
 const PgStatement call_resolve_finish = {"resolve_finish",
 "SELECT f.id FROM twtasks.resolve_finish($1::uuid[], $2::int8[], $3::int8, $4::int8) f"};
@@ -47,8 +57,11 @@ const PgStatement call_sweep = {"sweep",
 	"SELECT s.id, s.version, s.type, s.priority, s.size "
 "FROM twtasks.sweep_tasks($1::text, $2::int4, $3::text[], $4::int4, $5::int4) s"};
 
+const PgStatement call_policies = {"policies",
+"SELECT p.pattern, p.timeout_ms, p.stuck FROM twtasks.read_policies() p"};
+
 const PgStatement call_start_node = {"start_node",
-"SELECT twtasks.start_node($1::text, $2::int8 * interval '1 millisecond')"};
+"SELECT twtasks.start_node($1::text, $2::int8 * interval '1 millisecond', $3::text), twtasks.refusal($3::text)"};
 
 const PgStatement call_tick = {"tick",
 	"SELECT t.alive, t.is_held, t.is_leader, t.place, t.nodes, "
@@ -61,6 +74,9 @@ const PgStatement call_promote = {"promote",
 
 const PgStatement call_recover = {"recover",
 "SELECT r.retried, r.errors, r.failed, r.next_ms FROM twtasks.recover_tasks($1::bool) r"};
+
+const PgStatement call_schedules = {"run_schedules",
+"SELECT r.added, r.missed, r.failed, r.next_ms FROM twtasks.run_schedules() r"};
 
 const PgStatement call_expire = {"expire", "SELECT twtasks.expire_tasks()"};
 

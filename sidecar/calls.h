@@ -30,6 +30,8 @@ enum
 
 extern const PgStatement call_queue_kind;
 extern const PgStatement call_listen;
+extern const PgStatement call_listen_cancels;
+extern const PgStatement call_listen_config;
 
 /* ids, versions, incarnation, token, timeouts_ms, stuck, types, buckets */
 extern const PgStatement call_grab;
@@ -45,10 +47,10 @@ enum
 	GRAB_BUCKET,
 	GRAB_PRIORITY,
 	GRAB_TRIES,
-	GRAB_GRABBED,				/* microseconds since 1970 */
-	GRAB_DATA,					/* JSON text */
+	GRAB_GRABBED,				/* a time */
+	GRAB_DATA,					/* jsonb */
 	GRAB_PAYLOAD,
-	GRAB_CONTEXT				/* JSON text */
+	GRAB_CONTEXT				/* jsonb */
 };
 
 /* function, role, ids, versions, incarnation, token, timeouts_ms, stuck, types,
@@ -64,7 +66,21 @@ enum
 	EXECUTE_TYPE
 };
 
-/* ids, versions, results, delays_ms, messages, incarnation, token */
+/* incarnation */
+extern const PgStatement call_take_cancels;
+enum
+{
+	CANCELS_ID,
+	CANCELS_VERSION,
+	CANCELS_IS_OURS,
+	CANCELS_WHY
+};
+
+/* pid */
+extern const PgStatement call_cancel_backend;
+extern const PgStatement call_terminate_backend;
+
+/* ids, versions, results, delays_ms, messages, incarnation, token, grabs */
 extern const PgStatement call_finish;
 
 /* ids, versions, incarnation, token */
@@ -85,8 +101,22 @@ enum
 	SWEEP_SIZE
 };
 
-/* name, lease_ms -> incarnation */
+/* -> the rows of twtasks.read_policies() */
+extern const PgStatement call_policies;
+enum
+{
+	POLICIES_PATTERN,
+	POLICIES_TIMEOUT_MS,
+	POLICIES_STUCK
+};
+
+/* name, lease_ms, environment */
 extern const PgStatement call_start_node;
+enum
+{
+	START_INCARNATION,			/* null: refused */
+	START_REFUSAL				/* why */
+};
 
 /* incarnation -> alive, is_held, is_leader, place, nodes, clock */
 extern const PgStatement call_tick;
@@ -119,6 +149,16 @@ enum
 	RECOVER_ERRORS,
 	RECOVER_FAILED,
 	RECOVER_NEXT_MS
+};
+
+/* -> added, missed, failed, next_ms */
+extern const PgStatement call_schedules;
+enum
+{
+	SCHEDULES_ADDED,
+	SCHEDULES_MISSED,
+	SCHEDULES_FAILED,
+	SCHEDULES_NEXT_MS
 };
 
 extern const PgStatement call_expire;

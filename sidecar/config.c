@@ -12,8 +12,10 @@
  */
 #include "port.h"
 
+#include "common/pattern.h"
 #include "config.h"
 #include "config_settle.h"
+#include "http_target.h"
 #include "values.h"
 
 typedef struct Reader
@@ -309,19 +311,10 @@ free_section(const Section *section, char *target)
 void
 config_free(Config *config)
 {
+	for (int i = 0; i < config->nhandlers; i++)
+		http_target_free(config->handlers[i].target);
 	free_section(options_root(), (char *) config);
 	pfree(config);
-}
-
-/* How well a pattern fits: its length, an exact one best; 0: not at all. */
-static size_t
-fit(const char *pattern, const char *type)
-{
-	size_t		len = strlen(pattern);
-
-	if (len > 0 && pattern[len - 1] == '*')
-		return strncmp(pattern, type, len - 1) == 0 ? len : 0;
-	return strcmp(pattern, type) == 0 ? SIZE_MAX : 0;
 }
 
 const HandlerConfig *
@@ -338,7 +331,7 @@ config_handler(const Config *config, const char *type)
 
 		for (j = 0; j < handler->ntypes; j++)
 		{
-			size_t		this_fit = fit(handler->types[j], type);
+			size_t		this_fit = pattern_fit(handler->types[j], type);
 
 			if (this_fit > best_fit)
 			{

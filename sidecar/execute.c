@@ -5,16 +5,17 @@
  *
  *		from: grab.c			to: outcome.c
  *
- * All tasks of a handler have the same timeout, so in order of start they are
- * nearly in order of deadline, and one timer per handler serves them all.
+ * One timer per handler serves all of its tasks, by the earliest deadline.
  *
  *-------------------------------------------------------------------------
  */
 #include "port.h"
 
 #include "execute.h"
+#include "heap.h"
 #include "log.h"
 #include "outcome.h"
+#include "policy.h"
 #include "runner.h"
 
 typedef struct Lane
@@ -25,7 +26,8 @@ typedef struct Lane
 	const RunnerOps *ops;
 	Runner	   *runner;
 	LoopTimer  *timer;			/* the earliest deadline */
-	dlist_head	running;		/* in order of deadline */
+	dlist_head	running;
+	Heap		due;			/* those of them not asked to end, by deadline */
 } Lane;
 
 struct Execute
@@ -34,6 +36,7 @@ struct Execute
 	Finish	   *finish;
 	slist_head	lanes;
 	int			nrunning;
+	int			ndoubtful;		/* of these: their grabs may be lost */
 };
 
 static const RunnerOps *
@@ -45,6 +48,8 @@ runner_ops(HandlerMode mode)
 			return &runner_command;
 		case HANDLER_WORKER:
 			return &runner_worker;
+		case HANDLER_HTTP:
+			return &runner_http;
 		case HANDLER_NOOP:
 			return &runner_noop;
 		case HANDLER_SQL:
@@ -53,75 +58,106 @@ runner_ops(HandlerMode mode)
 	return NULL;
 }
 
+static bool
+is_due_before(const void *a, const void *b)
+{
+	return ((const Task *) a)->deadline_us < ((const Task *) b)->deadline_us;
+}
+
+static void
+set_due_place(void *item, int place)
+{
+	((Task *) item)->due_place = place;
+}
+
 static void
 arm_timer(Lane *lane)
 {
-	dlist_iter	iter;
+	const Task *first = heap_first(&lane->due);
 
-	dlist_foreach(iter, &lane->running)
-	{
-		Task	   *task = dlist_container(Task, due_node, iter.cur);
-
-		if (task->is_late)
-			continue;
+	if (first != NULL)
 		loop_timer_start(lane->timer,
-						 task->deadline_us - loop_now_us(lane->execute->loop));
-		return;
-	}
+						 first->deadline_us - loop_now_us(lane->execute->loop));
+	else
+		loop_timer_stop(lane->timer);
+}
+
+static void
+forget_deadline(Lane *lane, Task *task)
+{
+	if (task->due_place != HEAP_NOWHERE)
+		heap_remove(&lane->due, task->due_place);
 }
 
 static void
 stop_task(Lane *lane, Task *task, const char *why)
 {
-	task->is_late = true;
+	forget_deadline(lane, task);
 	lane->ops->stop_task(lane->runner, task, why);
 }
 
-/* A verdict may come while we walk, for this task or another: begin anew. */
 static Task *
 find_late(Lane *lane)
 {
-	int64		now = loop_now_us(lane->execute->loop);
-	dlist_iter	iter;
+	Task	   *first = heap_first(&lane->due);
 
-	dlist_foreach(iter, &lane->running)
-	{
-		Task	   *task = dlist_container(Task, due_node, iter.cur);
-
-		if (task->deadline_us > now)
-			break;
-		if (!task->is_late)
-			return task;
-	}
-	return NULL;
+	if (first == NULL || first->deadline_us > loop_now_us(lane->execute->loop))
+		return NULL;
+	return first;
 }
 
 static void
 on_deadline(void *arg)
 {
 	Lane	   *lane = arg;
-	const HandlerConfig *config = handler_config(lane->handler);
-	char	   *why = psprintf("deadline of %.3f s passed", config->timeout_us / 1000000.0);
 	Task	   *task;
 
 	while ((task = find_late(lane)) != NULL)
+	{
+		char	   *why = psprintf("deadline of %.3f s passed",
+								   task->policy->timeout_us / 1000000.0);
+
 		stop_task(lane, task, why);
-	pfree(why);
+		pfree(why);
+	}
 	arm_timer(lane);
+}
+
+/*
+ * What an operator wants to end ends as cancelled, unless it is done already;
+ * and nothing else does.
+ */
+static Verdict
+judge_cancelled(const Task *task, const Verdict *verdict)
+{
+	Verdict		result = *verdict;
+
+	if (task->is_cancelled && result.result != TASK_DONE &&
+		result.result != TASK_DELETE)
+		result.result = TASK_CANCELLED;
+	else if (result.result == TASK_CANCELLED)
+	{
+		result.result = TASK_FAILURE;
+		if (result.message == NULL)
+			result.message = "handler cancelled it without being asked";
+	}
+	return result;
 }
 
 static void
 on_verdict(void *arg, Task *task, const Verdict *verdict)
 {
 	Lane	   *lane = arg;
+	Verdict		judged = judge_cancelled(task, verdict);
 
-	dlist_delete(&task->due_node);
+	dlist_delete(&task->run_node);
+	forget_deadline(lane, task);
 	lane->execute->nrunning--;
-	outcome_report(lane->execute->finish, handler_config(lane->handler), task,
-				   verdict);
+	lane->execute->ndoubtful -= task->is_doubtful;
+	outcome_report(lane->execute->finish, task, &judged);
 	slots_free(task->slot);
 	task_free(task);
-	if (dlist_is_empty(&lane->running))
+	if (heap_first(&lane->due) == NULL)
 		loop_timer_stop(lane->timer);
 }
 
@@ -147,9 +183,19 @@ execute_add_handler(Execute *execute, Handler *handler)
 	lane->ops = runner_ops(config->mode);
 	lane->timer = loop_timer_new(execute->loop, on_deadline, lane);
 	dlist_init(&lane->running);
+	heap_init(&lane->due, is_due_before, set_due_place);
 	slist_push_head(&execute->lanes, &lane->node);
 	lane->runner = lane->ops->open(execute->loop, config, on_verdict, lane);
 	handler_set_data(handler, lane);
+}
+
+void
+execute_reload(Handler *handler)
+{
+	Lane	   *lane = handler_data(handler);
+
+	if (lane != NULL && lane->ops->reload != NULL)
+		lane->ops->reload(lane->runner, handler_config(handler));
 }
 
 static void
@@ -159,9 +205,9 @@ drop_running(Lane *lane)
 
 	dlist_foreach_modify(iter, &lane->running)
 	{
-		Task	   *task = dlist_container(Task, due_node, iter.cur);
+		Task	   *task = dlist_container(Task, run_node, iter.cur);
 
-		dlist_delete(&task->due_node);
+		dlist_delete(&task->run_node);
 		slots_free(task->slot);
 		task_free(task);
 	}
@@ -177,28 +223,12 @@ execute_free(Execute *execute)
 
 		lane->ops->close(lane->runner);
 		drop_running(lane);
+		heap_clear(&lane->due);
 		loop_timer_free(lane->timer);
 		handler_set_data(lane->handler, NULL);
 		pfree(lane);
 	}
 	pfree(execute);
-}
-
-/* Kept in order of deadline; a reload may have changed the timeout. */
-static void
-insert_running(Lane *lane, Task *task)
-{
-	dlist_node *at = lane->running.head.prev;
-
-	if (dlist_is_empty(&lane->running))
-	{
-		dlist_push_tail(&lane->running, &task->due_node);
-		return;
-	}
-	while (at != &lane->running.head &&
-		   dlist_container(Task, due_node, at)->deadline_us > task->deadline_us)
-		at = at->prev;
-	dlist_insert_after(at, &task->due_node);
 }
 
 /*
@@ -211,9 +241,59 @@ give_up(Execute *execute, Task *task)
 	static const Verdict verdict = {TASK_ERROR, 0,
 	"its tries ended without a result, and no more are left"};
 
-	outcome_report(execute->finish, handler_config(task->handler), task, &verdict);
+	outcome_report(execute->finish, task, &verdict);
 	slots_free(task->slot);
 	task_free(task);
+}
+
+static Task *
+find_running(Lane *lane, const uint8 *id, int64 version)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &lane->running)
+	{
+		Task	   *task = dlist_container(Task, run_node, iter.cur);
+
+		if (task->version == version && memcmp(task->id, id, TASK_ID_BYTES) == 0)
+			return task;
+	}
+	return NULL;
+}
+
+void
+execute_doubt_all(Execute *execute)
+{
+	slist_iter	iter;
+
+	slist_foreach(iter, &execute->lanes)
+	{
+		Lane	   *lane = slist_container(Lane, node, iter.cur);
+		dlist_iter	each;
+
+		dlist_foreach(each, &lane->running)
+			dlist_container(Task, run_node, each.cur)->is_doubtful = true;
+	}
+	execute->ndoubtful = execute->nrunning;
+}
+
+/*
+ * The server lost the grab of a task that runs here, and we have won it
+ * again: the run under way is the run of the new grab.
+ */
+static bool
+is_running_already(Lane *lane, Task *task)
+{
+	Task	   *running = find_running(lane, task->id, task->version);
+
+	if (running == NULL)
+		return false;
+	running->token = task->token;
+	log_task(TWT_LOG_WARN, "execute", running,
+			 "the server had lost its grab; it runs on with a new one");
+	slots_free(task->slot);
+	task_free(task);
+	return true;
 }
 
 void
@@ -221,14 +301,17 @@ execute_task(Execute *execute, Task *task)
 {
 	Lane	   *lane = handler_data(task->handler);
 
-	if (task->tries > handler_config(task->handler)->retry.max_tries)
+	if (execute->ndoubtful > 0 && is_running_already(lane, task))
+		return;
+	if (task->tries > task->policy->retry.max_tries)
 	{
 		give_up(execute, task);
 		return;
 	}
-	insert_running(lane, task);
+	dlist_push_tail(&lane->running, &task->run_node);
+	heap_push(&lane->due, task);
 	execute->nrunning++;
-	if (!loop_timer_active(lane->timer))
+	if (heap_first(&lane->due) == task)
 		arm_timer(lane);
 	lane->ops->start(lane->runner, task);
 }
@@ -237,6 +320,38 @@ int
 execute_running(const Execute *execute)
 {
 	return execute->nrunning;
+}
+
+static void
+cancel_task(Lane *lane, Task *task, const char *why)
+{
+	if (task->is_cancelled)
+		return;
+	task->is_cancelled = true;
+	log_task(TWT_LOG_INFO, "execute", task, "%s", why);
+	if (lane->ops->cancel_task != NULL)
+		lane->ops->cancel_task(lane->runner, task, why);
+	else if (task->due_place != HEAP_NOWHERE)
+		stop_task(lane, task, why);
+}
+
+bool
+execute_cancel(Execute *execute, const uint8 *id, int64 version,
+			   const char *why)
+{
+	slist_iter	iter;
+
+	slist_foreach(iter, &execute->lanes)
+	{
+		Lane	   *lane = slist_container(Lane, node, iter.cur);
+		Task	   *task = find_running(lane, id, version);
+
+		if (task == NULL)
+			continue;
+		cancel_task(lane, task, why);
+		return true;
+	}
+	return false;
 }
 
 void
@@ -251,9 +366,9 @@ execute_stop_all(Execute *execute, const char *why)
 
 		dlist_foreach_modify(each, &lane->running)
 		{
-			Task	   *task = dlist_container(Task, due_node, each.cur);
+			Task	   *task = dlist_container(Task, run_node, each.cur);
 
-			if (!task->is_late)
+			if (task->due_place != HEAP_NOWHERE)
 				stop_task(lane, task, why);
 		}
 	}

@@ -24,6 +24,7 @@ typedef struct Item
 	dlist_node	node;
 	uint8		id[TASK_ID_BYTES];
 	int64		version;
+	int64		grab;			/* its token */
 	TaskResult	result;
 	int64		delay_ms;
 	char	   *message;
@@ -72,6 +73,7 @@ finish_add(Finish *finish, const Task *task, TaskResult result,
 
 	memcpy(item->id, task->id, TASK_ID_BYTES);
 	item->version = task->version;
+	item->grab = task->token;
 	item->result = result;
 	item->delay_ms = (Max(delay_us, 0) + 999) / 1000;
 	item->message = message == NULL ? NULL : pstrdup(message);
@@ -132,18 +134,38 @@ add_ids(const Flight *flight, WireParams *params)
 		wire_int8(params, flight->items[i]->version);
 }
 
+/* A flight of tasks that are simply done says so once for all. */
+static bool
+all_are_done(const Flight *flight)
+{
+	for (int i = 0; i < flight->n; i++)
+		if (flight->items[i]->result != TASK_DONE || flight->items[i]->message != NULL)
+			return false;
+	return true;
+}
+
 static void
 add_outcomes(const Flight *flight, WireParams *params)
 {
-	wire_add_text_array(params, flight->n);
-	for (int i = 0; i < flight->n; i++)
+	int			n = all_are_done(flight) ? 1 : flight->n;
+
+	wire_add_text_array(params, n);
+	for (int i = 0; i < n; i++)
 		wire_text(params, task_result_name(flight->items[i]->result));
+	wire_add_int8_array(params, n);
+	for (int i = 0; i < n; i++)
+		wire_int8(params, flight->items[i]->delay_ms);
+	wire_add_text_array(params, n);
+	for (int i = 0; i < n; i++)
+		wire_text(params, flight->items[i]->message);
+}
+
+static void
+add_grabs(const Flight *flight, WireParams *params)
+{
 	wire_add_int8_array(params, flight->n);
 	for (int i = 0; i < flight->n; i++)
-		wire_int8(params, flight->items[i]->delay_ms);
-	wire_add_text_array(params, flight->n);
-	for (int i = 0; i < flight->n; i++)
-		wire_text(params, flight->items[i]->message);
+		wire_int8(params, flight->items[i]->grab);
 }
 
 /* Which of the items the result names. */
@@ -294,6 +316,7 @@ send_finish(Finish *finish)
 	add_outcomes(flight, &params);
 	wire_add_int8(&params, node_incarnation(finish->node));
 	wire_add_int8(&params, flight->token);
+	add_grabs(flight, &params);
 	pg_send(finish->pg, &call_finish, &params, on_answer, flight);
 }
 

@@ -58,15 +58,15 @@ remove_flight(Flight *flight)
 static void
 copy_data(Task *task, const PGresult *result, int row)
 {
-	int			column = GRAB_DATA;
 	const char *bytes;
 
 	task->is_binary = !wire_null(result, row, GRAB_PAYLOAD);
 	if (task->is_binary)
-		column = GRAB_PAYLOAD;
+		bytes = wire_get_bytes(result, row, GRAB_PAYLOAD, &task->data_len);
 	else if (wire_null(result, row, GRAB_DATA))
 		return;
-	bytes = wire_get_bytes(result, row, column, &task->data_len);
+	else
+		bytes = wire_get_json(result, row, GRAB_DATA, &task->data_len);
 	task->data = palloc(task->data_len + 1);
 	memcpy(task->data, bytes, task->data_len);
 	task->data[task->data_len] = '\0';
@@ -86,10 +86,10 @@ iso_time(int64 unix_us)
 }
 
 static Task *
-make_task(Grab *grab, const PGresult *result, int row, Handler *handler)
+make_task(Grab *grab, const PGresult *result, int row, Policy *policy)
 {
 	Task	   *task = palloc0(sizeof(Task));
-	const HandlerConfig *config = handler_config(handler);
+	size_t		len;
 
 	memcpy(task->id, wire_get_uuid(result, row, GRAB_ID), TASK_ID_BYTES);
 	trigger_id_text(task->id, task->id_text);
@@ -99,11 +99,12 @@ make_task(Grab *grab, const PGresult *result, int row, Handler *handler)
 	task->bucket = wire_dup_text(result, row, GRAB_BUCKET);
 	task->priority = wire_get_int2(result, row, GRAB_PRIORITY);
 	task->tries = wire_get_int4(result, row, GRAB_TRIES);
-	task->context = wire_dup_text(result, row, GRAB_CONTEXT);
-	task->deadline_us = loop_now_us(grab->loop) + config->timeout_us;
-	task->deadline_text = iso_time(wire_get_int8(result, row, GRAB_GRABBED) +
-								   config->timeout_us);
-	task->handler = handler;
+	if (!wire_null(result, row, GRAB_CONTEXT))
+		task->context = pstrdup(wire_get_json(result, row, GRAB_CONTEXT, &len));
+	task->deadline_us = loop_now_us(grab->loop) + policy->timeout_us;
+	task->deadline_text = iso_time(wire_get_time(result, row, GRAB_GRABBED) +
+								   policy->timeout_us);
+	task->policy = policy;
 	copy_data(task, result, row);
 	return task;
 }
@@ -114,19 +115,24 @@ take_tasks(Flight *flight, const PGresult *result)
 {
 	Grab	   *grab = flight->grab;
 	Batch	   *batch = flight->batch;
+	int64		batch_token = batch->token;
 	int			lost;
 
 	remove_flight(flight);
 	for (int i = 0; i < PQntuples(result); i++)
 	{
 		Limit	   *slot;
-		Handler    *handler = batch_take(batch, wire_get_uuid(result, i, GRAB_ID), &slot);
+		Policy	   *policy;
+		Handler    *handler = batch_take(batch, wire_get_uuid(result, i, GRAB_ID), &slot,
+										 &policy);
 		Task	   *task;
 
 		if (handler == NULL)
 			continue;
-		task = make_task(grab, result, i, handler);
+		task = make_task(grab, result, i, policy);
+		task->handler = handler;
 		task->slot = slot;
+		task->token = batch_token;
 		grab->stats.won++;
 		log_task(TWT_LOG_DEBUG, "grab", task, "grabbed");
 		grab->events.on_task(grab->arg, task);
@@ -348,8 +354,12 @@ grab_pump(Grab *grab)
 static void
 on_state(void *arg, bool is_up)
 {
-	if (is_up)
-		loop_want_turn(((Grab *) arg)->loop);
+	Grab	   *grab = arg;
+
+	if (!is_up)
+		return;
+	grab->events.on_connected(grab->arg);
+	loop_want_turn(grab->loop);
 }
 
 /* Triggers were dropped because the server refused the grab. */

@@ -12,17 +12,19 @@
 struct Handler
 {
 	const HandlerConfig *config;
+	Policies   *policies;
 	Limit	   *limit;
 	char	   *name;
 	void	   *data;
 };
 
 Handler *
-handler_new(const HandlerConfig *config, Limit *parent)
+handler_new(const HandlerConfig *config, Policies *policies, Limit *parent)
 {
 	Handler    *handler = palloc0(sizeof(Handler));
 
 	handler->config = config;
+	handler->policies = policies;
 	handler->name = psprintf("%s%s", config->types[0],
 							 config->ntypes > 1 ? ", ..." : "");
 	handler->limit = limit_new(handler->name, config->concurrency, parent);
@@ -47,6 +49,12 @@ Limit *
 handler_limit(const Handler *handler)
 {
 	return handler->limit;
+}
+
+Policy *
+handler_policy(const Handler *handler, const char *type)
+{
+	return policies_of(handler->policies, type);
 }
 
 void

@@ -9,17 +9,22 @@
 #define TWT_HANDLER_H
 
 #include "config.h"
+#include "policies.h"
 #include "runner.h"
 #include "slots.h"
 
 typedef struct Handler Handler;
 
-/* config stays the caller's; parent is the node's limit. */
-extern Handler *handler_new(const HandlerConfig *config, Limit *parent);
+/* config and policies stay the caller's; parent is the node's limit. */
+extern Handler *handler_new(const HandlerConfig *config, Policies *policies,
+							Limit *parent);
 extern void handler_free(Handler *handler);
 
 extern const HandlerConfig *handler_config(const Handler *handler);
 extern Limit *handler_limit(const Handler *handler);
+
+/* The policy in force for a type that it runs: policies_of(). */
+extern Policy *handler_policy(const Handler *handler, const char *type);
 
 /* A reload: the same handler with other figures. */
 extern void handler_reload(Handler *handler, const HandlerConfig *config);

@@ -29,6 +29,18 @@ typedef struct NodeEvents
 
 	/* This node became the leader, or is no longer. */
 	void		(*on_leader) (void *arg, bool is_leader);
+
+	/*
+	 * The configuration in the database is to be read: after each connect,
+	 * and when it has changed.  The control connection is up.
+	 */
+	void		(*on_config) (void *arg);
+
+	/*
+	 * Tasks that run may have to be cancelled: after each connect, and when
+	 * somebody has asked for that.
+	 */
+	void		(*on_cancel) (void *arg);
 } NodeEvents;
 
 extern Node *node_open(Loop *loop, const Config *config,

@@ -15,6 +15,7 @@
 
 #include "log.h"
 #include "outcome.h"
+#include "policy.h"
 #include "retry.h"
 
 static double
@@ -31,13 +32,12 @@ random_part(void)
 
 /* A failure, or a retry that a handler asked for, within the policy. */
 static TaskResult
-judge_retry(const HandlerConfig *config, const Task *task,
-			const Verdict *verdict, int64 *delay_us)
+judge_retry(const Task *task, const Verdict *verdict, int64 *delay_us)
 {
 	bool		by_policy = verdict->result == TASK_FAILURE ||
 		verdict->delay_us == TASK_DELAY_BY_POLICY;
 
-	if (!retry_delay(&config->retry, task->tries, random_part(), delay_us))
+	if (!retry_delay(&task->policy->retry, task->tries, random_part(), delay_us))
 		return TASK_ERROR;
 	if (!by_policy)
 		*delay_us = verdict->delay_us;
@@ -57,21 +57,22 @@ log_outcome(const Task *task, TaskResult result, int64 delay_us,
 		log_task(TWT_LOG_WARN, "finish", task,
 				 "try %d failed, next one in %.3f s: %s",
 				 task->tries, delay_us / 1000000.0, message);
+	else if (result == TASK_CANCELLED)
+		log_task(TWT_LOG_INFO, "finish", task, "cancelled: %s", message);
 	else
 		log_task(TWT_LOG_DEBUG, "finish", task, "%s", task_result_name(result));
 }
 
 void
-outcome_report(Finish *finish, const HandlerConfig *config,
-			   const Task *task, const Verdict *verdict)
+outcome_report(Finish *finish, const Task *task, const Verdict *verdict)
 {
 	TaskResult	result = verdict->result;
 	int64		delay_us = verdict->delay_us;
 
 	if (result == TASK_FAILURE || result == TASK_RETRY)
-		result = judge_retry(config, task, verdict, &delay_us);
+		result = judge_retry(task, verdict, &delay_us);
 	else if (result == TASK_REPEAT && delay_us == TASK_DELAY_BY_POLICY)
-		delay_us = config->retry.delay_us;
+		delay_us = task->policy->retry.delay_us;
 	log_outcome(task, result, delay_us, verdict->message);
 	finish_add(finish, task, result, delay_us, verdict->message);
 }

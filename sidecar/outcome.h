@@ -10,15 +10,14 @@
 #ifndef TWT_OUTCOME_H
 #define TWT_OUTCOME_H
 
-#include "config.h"
 #include "finish.h"
 #include "task.h"
 
 /*
- * Lets the handler's retry policy decide where the verdict leaves it open,
- * logs what a person may want to know, and hands the outcome to finish.
+ * Lets the task's policy decide where the verdict leaves it open, logs what a
+ * person may want to know, and hands the outcome to finish.
  */
-extern void outcome_report(Finish *finish, const HandlerConfig *config,
-						   const Task *task, const Verdict *verdict);
+extern void outcome_report(Finish *finish, const Task *task,
+						   const Verdict *verdict);
 
 #endif							/* TWT_OUTCOME_H */

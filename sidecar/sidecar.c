@@ -11,6 +11,7 @@
  */
 #include "port.h"
 
+#include "cancels.h"
 #include "duties.h"
 #include "execute.h"
 #include "execute_sql.h"
@@ -19,6 +20,7 @@
 #include "handler.h"
 #include "log.h"
 #include "node.h"
+#include "policies.h"
 #include "queue.h"
 #include "sdnotify.h"
 #include "sidecar.h"
@@ -62,11 +64,13 @@ struct Sidecar
 	int			turn;			/* which table is asked next */
 	Queue	   *queue;
 	Node	   *node;
+	Policies   *policies;
 	Grab	   *grab;
 	Execute    *execute;
 	Finish	   *finish;
 	Sweep	   *sweep;
 	Duties	   *duties;
+	Cancels    *cancels;
 	LoopTimer  *watchdog;
 	LoopTimer  *drain_end;
 	bool		is_draining;
@@ -165,6 +169,12 @@ on_doubt(void *arg)
 	sweep_want_all(((Sidecar *) arg)->sweep, true);
 }
 
+static void
+on_connected(void *arg)
+{
+	execute_doubt_all(((Sidecar *) arg)->execute);
+}
+
 static bool
 is_news(Sidecar *sidecar, const char *type)
 {
@@ -195,6 +205,26 @@ on_sweep(void *arg, int bucket)
 }
 
 static void
+on_cancel(void *arg)
+{
+	cancels_want(((Sidecar *) arg)->cancels);
+}
+
+static bool
+on_wish(void *arg, const CancelWish *wish)
+{
+	Sidecar    *sidecar = arg;
+
+	if (wish->is_ours)
+		return !execute_cancel(sidecar->execute, wish->id, wish->version, wish->why);
+	for (int i = 0; i < sidecar->nserved; i++)
+		if (sidecar->served[i].sql != NULL &&
+			sql_cancel(sidecar->served[i].sql, wish->id, wish->version, wish->why))
+			return true;
+	return false;
+}
+
+static void
 on_due(void *arg, int64 unix_us)
 {
 	duties_due_at(((Sidecar *) arg)->duties, unix_us);
@@ -216,6 +246,7 @@ on_begin(void *arg)
 
 	sweep_want_all(sidecar->sweep, true);
 	duties_begin(sidecar->duties);
+	cancels_want(sidecar->cancels);
 	sdnotify_ready();
 }
 
@@ -238,6 +269,12 @@ on_leader(void *arg, bool is_leader)
 {
 	if (is_leader)
 		duties_begin(((Sidecar *) arg)->duties);
+}
+
+static void
+on_config(void *arg)
+{
+	policies_read(((Sidecar *) arg)->policies);
 }
 
 static int
@@ -269,6 +306,18 @@ look_at_drain(Sidecar *sidecar)
 	node_end(sidecar->node, stop_loop, sidecar);
 }
 
+/* Not before the policies are known that tasks are to be grabbed with. */
+static void
+pump_grabs(Sidecar *sidecar)
+{
+	if (!policies_are_read(sidecar->policies))
+		return;
+	grab_pump(sidecar->grab);
+	for (int i = 0; i < sidecar->nserved; i++)
+		if (sidecar->served[i].sql != NULL)
+			sql_pump(sidecar->served[i].sql);
+}
+
 static void
 on_turn(void *arg)
 {
@@ -277,11 +326,9 @@ on_turn(void *arg)
 	duties_set_watchful(sidecar->duties,
 						queue_kind(sidecar->queue) == QUEUE_NOTIFY);
 	sweep_pump(sidecar->sweep);
-	grab_pump(sidecar->grab);
-	for (int i = 0; i < sidecar->nserved; i++)
-		if (sidecar->served[i].sql != NULL)
-			sql_pump(sidecar->served[i].sql);
+	pump_grabs(sidecar);
 	finish_pump(sidecar->finish);
+	cancels_pump(sidecar->cancels);
 	look_at_drain(sidecar);
 }
 
@@ -357,7 +404,8 @@ open_handlers(Sidecar *sidecar)
 	{
 		Served	   *served = &sidecar->served[i];
 
-		served->handler = handler_new(&config->handlers[i], sidecar->slots);
+		served->handler = handler_new(&config->handlers[i], sidecar->policies,
+									  sidecar->slots);
 		if (config->handlers[i].mode == HANDLER_SQL)
 			served->sql = sql_open(sidecar->loop, config, served->handler,
 								   sidecar->node, sidecar->finish);
@@ -369,9 +417,9 @@ open_handlers(Sidecar *sidecar)
 Sidecar *
 sidecar_open(Loop *loop, Config *config)
 {
-	static const NodeEvents node_events = {on_begin, on_gone, on_leader};
+	static const NodeEvents node_events = {on_begin, on_gone, on_leader, on_config, on_cancel};
 	static const QueueEvents queue_events = {on_trigger, on_sweep, on_due, on_node_gone};
-	static const GrabEvents grab_events = {next_entry, on_task, on_doubt};
+	static const GrabEvents grab_events = {next_entry, on_task, on_doubt, on_connected};
 	Sidecar    *sidecar = palloc0(sizeof(Sidecar));
 
 	sidecar->loop = loop;
@@ -380,12 +428,14 @@ sidecar_open(Loop *loop, Config *config)
 	sidecar->slots = limit_new("node", config->concurrency, NULL);
 	open_tables(sidecar);
 	sidecar->node = node_open(loop, config, &node_events, sidecar);
+	sidecar->policies = policies_open(loop, config, sidecar->node);
 	sidecar->finish = finish_open(loop, config, sidecar->node);
 	sidecar->execute = execute_open(loop, sidecar->finish);
 	open_handlers(sidecar);
 	sidecar->grab = grab_open(loop, config, sidecar->node, &grab_events, sidecar);
 	sidecar->sweep = sweep_open(loop, config, sidecar->node, sidecar->tables);
 	sidecar->duties = duties_open(loop, sidecar->node);
+	sidecar->cancels = cancels_open(loop, sidecar->node, on_wish, sidecar);
 	sidecar->queue = queue_open(loop, config, &queue_events, sidecar);
 	sidecar->drain_end = loop_timer_new(loop, on_drain_end, sidecar);
 	sidecar->watchdog = loop_timer_new(loop, on_watchdog, sidecar);
@@ -424,7 +474,11 @@ sidecar_reload(Sidecar *sidecar, Config *config)
 	sidecar->config = config;
 	limit_set_max(sidecar->slots, config->concurrency);
 	for (int i = 0; i < sidecar->nserved; i++)
+	{
 		handler_reload(sidecar->served[i].handler, &config->handlers[i]);
+		execute_reload(sidecar->served[i].handler);
+	}
+	policies_set_config(sidecar->policies, config);
 	sweep_reload(sidecar->sweep, config);
 	log_init(config->log_format, config->log_level, config->node);
 	log_line(TWT_LOG_INFO, "config", "reloaded");
@@ -458,8 +512,10 @@ sidecar_free(Sidecar *sidecar)
 	execute_free(sidecar->execute);
 	finish_free(sidecar->finish);
 	node_free(sidecar->node);	/* its answers are for the next two */
+	policies_free(sidecar->policies);
 	sweep_free(sidecar->sweep);
 	duties_free(sidecar->duties);
+	cancels_free(sidecar->cancels);
 	for (int i = 0; i < sidecar->ntables; i++)
 		table_free(sidecar->tables[i]);
 	for (int i = 0; i < sidecar->nserved; i++)

@@ -7,6 +7,7 @@
  */
 #include "port.h"
 
+#include "policy.h"
 #include "task.h"
 
 typedef struct ResultName
@@ -22,6 +23,7 @@ static const ResultName result_names[] = {
 	[TASK_REPEAT] = {"repeat", true},
 	[TASK_ERROR] = {"error", true},
 	[TASK_ACCEPTED] = {"accepted", true},
+	[TASK_CANCELLED] = {"cancelled", true},
 	[TASK_RELEASE] = {"release", false},
 	[TASK_FAILURE] = {"failure", false},
 };
@@ -35,6 +37,7 @@ task_free(Task *task)
 	pfree(task->deadline_text);
 	pfree(task->context);
 	pfree(task->data);
+	policy_unref(task->policy);
 	pfree(task);
 }
 

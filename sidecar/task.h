@@ -23,6 +23,7 @@ typedef enum TaskResult
 	TASK_REPEAT,				/* success; run again, tries start anew */
 	TASK_ERROR,					/* given up: a human must look */
 	TASK_ACCEPTED,				/* somebody calls finish later */
+	TASK_CANCELLED,				/* stopped because an operator wanted that */
 	TASK_RELEASE,				/* never started: back as it was */
 	TASK_FAILURE				/* the retry policy decides: retry or error */
 } TaskResult;
@@ -36,6 +37,7 @@ typedef struct Task
 	uint8		id[TASK_ID_BYTES];
 	char		id_text[TASK_ID_TEXT + 1];
 	int64		version;		/* after the grab: what finish must name */
+	int64		token;			/* of the grab */
 	char	   *type;
 	char	   *sub_type;		/* NULL: none */
 	char	   *bucket;
@@ -48,10 +50,13 @@ typedef struct Task
 	size_t		data_len;
 	bool		is_binary;		/* data is the raw payload, not JSON */
 	struct Handler *handler;	/* who runs it */
+	struct Policy *policy;		/* a reference: as it was when grabbed */
 	struct Limit *slot;			/* booked; freed once, by execute.c */
 	void	   *run;			/* the runner's own record of this task */
-	dlist_node	due_node;		/* execute.c's, in order of deadline */
-	bool		is_late;		/* execute.c asked to end it */
+	dlist_node	run_node;		/* execute.c's */
+	int			due_place;		/* execute.c's, by deadline */
+	bool		is_doubtful;	/* its grab may have been lost by the server */
+	bool		is_cancelled;	/* an operator wants it to end */
 } Task;
 
 /* What a handler made of a task.  message is copied by whoever keeps it. */

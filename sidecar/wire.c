@@ -219,6 +219,29 @@ wire_get_bytes(const PGresult *result, int row, int column, size_t *len)
 	return PQgetvalue(result, row, column);
 }
 
+/* The server counts from 2000. */
+int64
+wire_get_time(const PGresult *result, int row, int column)
+{
+	return wire_get_int8(result, row, column) +
+		INT64CONST(946684800) * 1000000;
+}
+
+/* The format's version, 1, and the text. */
+const char *
+wire_get_json(const PGresult *result, int row, int column, size_t *len)
+{
+	const char *value = PQgetvalue(result, row, column);
+
+	*len = PQgetlength(result, row, column);
+	if (*len > 0 && *value == 1)
+	{
+		(*len)--;
+		value++;
+	}
+	return value;
+}
+
 char *
 wire_dup_text(const PGresult *result, int row, int column)
 {

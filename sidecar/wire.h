@@ -53,6 +53,13 @@ extern const char *wire_get_bytes(const PGresult *result, int row, int column,
 								  size_t *len);
 
 /* A copy; NULL when null. */
+
+/* A timestamptz, as microseconds since 1970. */
+extern int64 wire_get_time(const PGresult *result, int row, int column);
+
+/* A jsonb, as text; NUL-terminated. */
+extern const char *wire_get_json(const PGresult *result, int row, int column,
+								 size_t *len);
 extern char *wire_dup_text(const PGresult *result, int row, int column);
 
 /* Walks a one-dimensional array: begin, then next until false. */

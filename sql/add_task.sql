@@ -11,10 +11,12 @@
  *					kept, live or finished; 1 to 1000 bytes
  *		task_id		the caller's own id, unique like a key; NULL: a new one, in
  *					order of time
- *		priority	0 (urgent) to 9
+ *		priority	0 (urgent) to 9; NULL: as its policy says, else 5
  *		run_after	NULL or past: at once; future: WAITING until then
- *		bucket		the shard whose sidecars run it: 1 to 48 letters, digits, _ -
- *		expires		not started after this time: it becomes FAILED
+ *		bucket		the shard whose sidecars run it; NULL: as its policy says, else
+ *					'default'
+ *		expires		not started after this time: it becomes FAILED; NULL: as its
+ *					policy says, else never
  *		context		carried to the handler: request id, traceparent, ...
  *		payload		bytes that the handler gets in place of data
  *
@@ -24,7 +26,7 @@
  *		result		'added', or 'already_exists' (not an error)
  *
  * Errors
- *		22004		type, priority or bucket is NULL
+ *		22004		type is NULL
  *		22023		type, sub_type, key, priority, bucket or a time is not valid
  *		23505		the id exists already with another key
  *		54000		data, payload and context exceed twtasks.max_payload
@@ -41,9 +43,9 @@ CREATE FUNCTION twtasks.add_task(
 	sub_type text DEFAULT NULL,
 	key text DEFAULT NULL,
 	task_id uuid DEFAULT NULL,
-	priority integer DEFAULT 5,
+	priority integer DEFAULT NULL,
 	run_after timestamptz DEFAULT NULL,
-	bucket text DEFAULT 'default',
+	bucket text DEFAULT NULL,
 	expires timestamptz DEFAULT NULL,
 	context jsonb DEFAULT NULL,
 	payload bytea DEFAULT NULL)

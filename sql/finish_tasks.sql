@@ -1,5 +1,5 @@
 /*
- * twtasks.finish_tasks(ids, versions, results, delays_ms, messages, incarnation, token)
+ * twtasks.finish_tasks(ids, versions, results, delays_ms, messages, incarnation, token, grabs)
  *
  *		Every way a worker has out of PROCESSING.
  *
@@ -14,11 +14,17 @@
  *											until somebody finishes it or its
  *											deadline passes
  *								'release'	SUBMITTED again, the try not counted
+ *								'cancelled'	CANCELLED, if request_cancel() asked for
+ *											it; then so is all but done and delete
  *		delays_ms		for retry and repeat, 0 or more; else ignored
  *		messages		NULL or text kept with the task; of a long one the beginning and the end
  *		incarnation		who finishes; NULL for somebody who finishes an accepted
  *						task
  *		token			a number for this call; NULL where incarnation is
+ *		grabs			for each: the token it was grabbed with, or NULL for any; needed
+ *						after a grab that was not durable
+ *
+ *		All arrays but ids may have one element that stands for all.
  *
  * Returns
  *		id, version, status of the tasks whose finish was accepted.  One that is
@@ -26,7 +32,7 @@
  *		too late and changed nothing
  *
  * Errors
- *		22004			an array is NULL
+ *		22004			an array but grabs is NULL
  *		22023			the arrays differ in length, or a result is not one of
  *						the above; nothing is finished then
  *
@@ -43,48 +49,14 @@ CREATE FUNCTION twtasks.finish_tasks(
 	messages text[],
 	incarnation bigint,
 	token bigint,
+	grabs bigint[] DEFAULT NULL,
 	OUT id uuid,
 	OUT version bigint,
 	OUT status twtasks.task_status)
 RETURNS SETOF record
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER ROWS 100
+LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER ROWS 100
 SET search_path = pg_catalog, pg_temp
-SET enable_seqscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-AS $$
-#variable_conflict use_column
-BEGIN
-	IF results <> array_fill('done'::text, ARRAY[cardinality(ids)]) THEN
-		RETURN QUERY SELECT * FROM twtasks.finish_others(ids, versions, results, delays_ms,
-														 messages, incarnation, token);
-	END IF;
-	IF cardinality(ids) IS DISTINCT FROM cardinality(versions)
-		OR cardinality(ids) IS DISTINCT FROM cardinality(results)
-		OR cardinality(ids) IS DISTINCT FROM cardinality(messages) THEN
-		RAISE EXCEPTION 'arrays must have one length'
-			USING ERRCODE = 'invalid_parameter_value';
-	END IF;
-	RETURN QUERY
-	WITH gone AS (
-		DELETE FROM twtasks.task t
-		USING (SELECT u.*, l.place
-			   FROM unnest(ids, versions, results, messages)
-					u(id, version, result, message)
-			   CROSS JOIN LATERAL (SELECT s.ctid AS place FROM twtasks.task s
-								   WHERE s.id = u.id OFFSET 0) l
-			   WHERE u.result = 'done') w
-		WHERE t.ctid = w.place AND t.version = w.version AND t.status = 'PROCESSING'
-		RETURNING t.*, w.message)
-	INSERT INTO twtasks.finished_task
-		(id, version, state_time, created, incarnation, token, status, tries, priority,
-		 type, sub_type, bucket, key, error, data, payload, context)
-	SELECT g.id, g.version + 1, clock_timestamp(), g.created, finish_tasks.incarnation,
-		   finish_tasks.token, 'DONE', g.tries, g.priority,
-		   g.type, g.sub_type, g.bucket, g.key, twtasks.cut_message(g.message), g.data, g.payload, g.context
-	FROM gone g
-	RETURNING finished_task.id, finished_task.version, finished_task.status;
-END $$;
+AS 'MODULE_PATHNAME', 'twt_finish_tasks';
 
 /*
  * twtasks.finish_others(...)
@@ -93,7 +65,7 @@ END $$;
  *
  * Parameters, returns, errors: as finish_tasks()
  *
- * Writes		twtasks.task, twtasks.unique_key
+ * Writes		as finish_tasks()
  * Locks		rows, in the order given
  */
 CREATE FUNCTION twtasks.finish_others(
@@ -104,6 +76,7 @@ CREATE FUNCTION twtasks.finish_others(
 	messages text[],
 	incarnation bigint,
 	token bigint,
+	grabs bigint[],
 	OUT id uuid,
 	OUT version bigint,
 	OUT status twtasks.task_status)
@@ -119,30 +92,40 @@ DECLARE
 	started CONSTANT timestamptz := clock_timestamp();
 	-- beyond this a delay would leave the range of timestamps
 	longest CONSTANT bigint := 100 * 365 * 86400000::bigint;
-	wrong text;
+	n CONSTANT integer := cardinality(ids);
 BEGIN
-	SELECT r INTO wrong FROM unnest(results) r
-	WHERE r IS NULL OR r <> ALL ('{done,delete,retry,repeat,error,accepted,release}'::text[])
-	LIMIT 1;
-	IF FOUND THEN
-		RAISE EXCEPTION 'unrecognized result: %', coalesce('"' || wrong || '"', 'NULL')
-			USING ERRCODE = 'invalid_parameter_value',
-				HINT = 'Results are done, delete, retry, repeat, error, accepted and release.';
-	END IF;
-	IF cardinality(ids) IS DISTINCT FROM cardinality(delays_ms) THEN
-		RAISE EXCEPTION 'arrays must have one length'
-			USING ERRCODE = 'invalid_parameter_value';
+	-- one element stands for all
+	IF n > 1 AND cardinality(versions) = 1 THEN versions := array_fill(versions[1], ARRAY[n]); END IF;
+	IF n > 1 AND cardinality(results) = 1 THEN results := array_fill(results[1], ARRAY[n]); END IF;
+	IF n > 1 AND cardinality(delays_ms) = 1 THEN delays_ms := array_fill(delays_ms[1], ARRAY[n]); END IF;
+	IF n > 1 AND cardinality(messages) = 1 THEN messages := array_fill(messages[1], ARRAY[n]); END IF;
+	IF n > 1 AND cardinality(grabs) = 1 THEN grabs := array_fill(grabs[1], ARRAY[n]); END IF;
+
+	results := twtasks.honour_cancels(ids, versions, results);
+	IF 'cancelled' = ANY (results) THEN
+		RETURN QUERY
+		SELECT f.* FROM (SELECT array_agg(u.id), array_agg(u.version), array_agg(u.message),
+								array_agg(u."grab")
+						 FROM unnest(ids, versions, results, messages, grabs)
+							  u(id, version, result, message, "grab")
+						 WHERE u.result = 'cancelled') w(ids, versions, messages, grabs),
+			twtasks.finish_cancelled(w.ids, w.versions, w.messages, w.grabs,
+									 finish_others.incarnation, finish_others.token) f;
 	END IF;
 
 	RETURN QUERY
 	WITH gone AS (
 		DELETE FROM twtasks.task t
 		USING (SELECT u.*, l.place
-			   FROM unnest(ids, versions, results) u(id, version, result)
-			   CROSS JOIN LATERAL (SELECT s.ctid AS place FROM twtasks.task s
-								   WHERE s.id = u.id OFFSET 0) l
+			   FROM unnest(ids, versions, results, grabs)
+					u(id, version, result, "grab")
+			   CROSS JOIN LATERAL (
+				SELECT s.ctid AS place FROM twtasks.task s
+				WHERE s.id = u.id AND s.version = u.version AND s.status = 'PROCESSING'
+				  AND (u."grab" IS NULL OR s.token IS NULL OR s.token = u."grab")
+				FOR UPDATE) l
 			   WHERE u.result = 'delete') w
-		WHERE t.ctid = w.place AND t.version = w.version AND t.status = 'PROCESSING'
+		WHERE t.ctid = w.place
 		RETURNING t.id, t.version),
 	freed AS (
 		DELETE FROM twtasks.unique_key k USING gone g WHERE k.task_id = g.id)
@@ -173,12 +156,15 @@ BEGIN
 			error = CASE w.result WHEN 'repeat' THEN NULL
 								  ELSE coalesce(twtasks.cut_message(w.message), t.error) END
 		FROM (SELECT u.*, l.place
-			  FROM unnest(ids, versions, results, delays_ms, messages)
-				   u(id, version, result, delay_ms, message)
-			  CROSS JOIN LATERAL (SELECT s.ctid AS place FROM twtasks.task s
-								  WHERE s.id = u.id OFFSET 0) l
-			  WHERE u.result NOT IN ('done', 'delete')) w
-		WHERE t.ctid = w.place AND t.version = w.version AND t.status = 'PROCESSING'
+			  FROM unnest(ids, versions, results, delays_ms, messages, grabs)
+				   u(id, version, result, delay_ms, message, "grab")
+			  CROSS JOIN LATERAL (
+				SELECT s.ctid AS place FROM twtasks.task s
+				WHERE s.id = u.id AND s.version = u.version AND s.status = 'PROCESSING'
+				  AND (u."grab" IS NULL OR s.token IS NULL OR s.token = u."grab")
+				FOR NO KEY UPDATE) l
+			  WHERE u.result NOT IN ('done', 'delete', 'cancelled')) w
+		WHERE t.ctid = w.place
 		RETURNING t.*),
 	queued AS (
 		SELECT c.*, twtasks.queue_trigger(c.id, c.version, c.bucket, c.type, c.priority, c.size,

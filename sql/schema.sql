@@ -5,7 +5,8 @@
  * No index names status, version, deadline or any other column that a grab
  * changes, so a grab is always a heap-only update; fillfactor leaves it room
  * on its own page.  What the indexes need to know of the status is in
- * "queued", which a grab does not change either.
+ * "queued", which a grab does not change either.  Columns of fixed width that
+ * are never null come first: they are found without looking at the others.
  */
 CREATE TABLE twtasks.task (
 	id				uuid NOT NULL,
@@ -13,10 +14,6 @@ CREATE TABLE twtasks.task (
 	next_event_time	timestamptz NOT NULL,
 	state_time		timestamptz NOT NULL,
 	created			timestamptz NOT NULL,
-	deadline		timestamptz,
-	expires			timestamptz,
-	incarnation		bigint,
-	token			bigint,
 	status			twtasks.task_status NOT NULL,
 	stuck			twtasks.stuck_rule NOT NULL DEFAULT 'error',
 	tries			integer NOT NULL DEFAULT 0,
@@ -24,13 +21,18 @@ CREATE TABLE twtasks.task (
 	priority		smallint NOT NULL DEFAULT 5,
 	queued			boolean NOT NULL,
 	type			text COLLATE "C" NOT NULL,
-	sub_type		text,
 	bucket			text COLLATE "C" NOT NULL DEFAULT 'default',
+	deadline		timestamptz,
+	expires			timestamptz,
+	incarnation		bigint,
+	token			bigint,
+	sub_type		text,
 	key				text COLLATE "C",
 	error			text,
 	data			jsonb,
 	payload			bytea,
 	context			jsonb,
+	planned			timestamptz,
 	CONSTRAINT task_pkey PRIMARY KEY (id)
 ) WITH (fillfactor = 45, toast_tuple_target = 256,
 		autovacuum_vacuum_scale_factor = 0.02,
@@ -49,10 +51,6 @@ COMMENT ON COLUMN twtasks.task.version IS 'From 0; every change of status adds 1
 COMMENT ON COLUMN twtasks.task.next_event_time IS 'WAITING: when it runs; SUBMITTED, PROCESSING: since when it counts as stuck in the queue; accepted: its deadline; ERROR, HELD: infinity';
 COMMENT ON COLUMN twtasks.task.state_time IS 'Time of the last change of status';
 COMMENT ON COLUMN twtasks.task.created IS 'Time of add_task(), not of the commit';
-COMMENT ON COLUMN twtasks.task.deadline IS 'PROCESSING: when the stuck rule applies, whoever runs it';
-COMMENT ON COLUMN twtasks.task.expires IS 'Not started after this time: it becomes FAILED; NULL: never';
-COMMENT ON COLUMN twtasks.task.incarnation IS 'The start of a sidecar that grabbed it last';
-COMMENT ON COLUMN twtasks.task.token IS 'Which grab of that incarnation; tells whether a grab of unknown outcome was won';
 COMMENT ON COLUMN twtasks.task.status IS 'WAITING, SUBMITTED, PROCESSING, ERROR or HELD';
 COMMENT ON COLUMN twtasks.task.stuck IS 'What becomes of it when whoever grabbed it is gone or its deadline passed';
 COMMENT ON COLUMN twtasks.task.tries IS 'Grabs so far; a repeat starts anew';
@@ -60,13 +58,18 @@ COMMENT ON COLUMN twtasks.task.size IS 'Bytes of data, payload and context as st
 COMMENT ON COLUMN twtasks.task.priority IS '0 (urgent) to 9';
 COMMENT ON COLUMN twtasks.task.queued IS 'True while SUBMITTED, or PROCESSING and not accepted: the part of the status that indexes see';
 COMMENT ON COLUMN twtasks.task.type IS 'Names the handler';
-COMMENT ON COLUMN twtasks.task.sub_type IS 'For people and handlers; twtasks does not look at it';
 COMMENT ON COLUMN twtasks.task.bucket IS 'The shard: sidecars work for named buckets';
+COMMENT ON COLUMN twtasks.task.deadline IS 'PROCESSING: when the stuck rule applies, whoever runs it';
+COMMENT ON COLUMN twtasks.task.expires IS 'Not started after this time: it becomes FAILED; NULL: never';
+COMMENT ON COLUMN twtasks.task.incarnation IS 'The start of a sidecar that grabbed it last';
+COMMENT ON COLUMN twtasks.task.token IS 'Which grab of that incarnation; tells whether a grab of unknown outcome was won';
+COMMENT ON COLUMN twtasks.task.sub_type IS 'For people and handlers; twtasks does not look at it';
 COMMENT ON COLUMN twtasks.task.key IS 'The caller''s unique key';
 COMMENT ON COLUMN twtasks.task.error IS 'Why the last try failed, at most 8,192 characters';
 COMMENT ON COLUMN twtasks.task.data IS 'What the handler gets, when there is no payload';
 COMMENT ON COLUMN twtasks.task.payload IS 'What the handler gets, byte for byte';
 COMMENT ON COLUMN twtasks.task.context IS 'Request id, traceparent and the like, carried from add to handler';
+COMMENT ON COLUMN twtasks.task.planned IS 'HELD: when it was to run; infinity: it was in ERROR; NULL: at once';
 
 /*
  * History, by day of finish.  Day partitions are made ahead by
@@ -153,32 +156,27 @@ COMMENT ON COLUMN twtasks.node.missing_since IS 'When its session was first seen
 COMMENT ON COLUMN twtasks.node.leads IS 'Whether it does the duties that one node does for all; counts while it lives';
 COMMENT ON COLUMN twtasks.node.ended IS 'When it ended or was declared gone: from then on it changes nothing';
 
-/* What people and programs did to tasks by hand. */
-CREATE TABLE twtasks.audit (
-	id				bigint GENERATED ALWAYS AS IDENTITY,
-	at				timestamptz NOT NULL,
-	actor			text NOT NULL,
-	action			text NOT NULL,
+/* Running tasks that an operator wants cancelled; see request_cancel(). */
+CREATE TABLE twtasks.cancel_request (
 	task_id			uuid NOT NULL,
-	from_version	bigint NOT NULL,
-	to_version		bigint NOT NULL,
-	from_status		twtasks.task_status NOT NULL,
-	to_status		twtasks.task_status NOT NULL,
+	version			bigint NOT NULL,
+	created			timestamptz NOT NULL,
+	requested		timestamptz NOT NULL,
+	actor			text NOT NULL,
+	role			text NOT NULL,
+	application		text NOT NULL,
 	reason			text,
-	CONSTRAINT audit_pkey PRIMARY KEY (id)
+	CONSTRAINT cancel_request_pkey PRIMARY KEY (task_id)
 );
-CREATE INDEX audit_task_id ON twtasks.audit (task_id);
-COMMENT ON TABLE twtasks.audit IS 'Changes of tasks made by people and programs, not by the engine';
-COMMENT ON COLUMN twtasks.audit.id IS 'In order of the changes of one task';
-COMMENT ON COLUMN twtasks.audit.at IS 'When';
-COMMENT ON COLUMN twtasks.audit.actor IS 'Who: the role that logged in';
-COMMENT ON COLUMN twtasks.audit.action IS 'What: resume, reschedule, cancel, fail, hold, release';
-COMMENT ON COLUMN twtasks.audit.task_id IS 'The task';
-COMMENT ON COLUMN twtasks.audit.from_version IS 'Version before';
-COMMENT ON COLUMN twtasks.audit.to_version IS 'Version after';
-COMMENT ON COLUMN twtasks.audit.from_status IS 'Status before';
-COMMENT ON COLUMN twtasks.audit.to_status IS 'Status after';
-COMMENT ON COLUMN twtasks.audit.reason IS 'Why, in the words of who did it';
+COMMENT ON TABLE twtasks.cancel_request IS 'Wishes to cancel a running task; goes with the task, or a while after it has ended otherwise';
+COMMENT ON COLUMN twtasks.cancel_request.task_id IS 'The task';
+COMMENT ON COLUMN twtasks.cancel_request.version IS 'The version that the operator looked at';
+COMMENT ON COLUMN twtasks.cancel_request.created IS 'When the task was added: another one may get the id of one that was deleted';
+COMMENT ON COLUMN twtasks.cancel_request.requested IS 'When';
+COMMENT ON COLUMN twtasks.cancel_request.actor IS 'Who: the role that logged in';
+COMMENT ON COLUMN twtasks.cancel_request.role IS 'As whom: the role that was set with SET ROLE, else the actor';
+COMMENT ON COLUMN twtasks.cancel_request.application IS 'With what: application_name of the session';
+COMMENT ON COLUMN twtasks.cancel_request.reason IS 'Why, in the words of who did it';
 
 /* Without these marks a dump would hold the extension but no task. */
 SELECT pg_catalog.pg_extension_config_dump('twtasks.task', '');
@@ -187,5 +185,4 @@ SELECT pg_catalog.pg_extension_config_dump('twtasks.finished_task_default', '');
 SELECT pg_catalog.pg_extension_config_dump('twtasks.unique_key', '');
 SELECT pg_catalog.pg_extension_config_dump('twtasks.node', '');
 SELECT pg_catalog.pg_extension_config_dump('twtasks.node_incarnation_seq', '');
-SELECT pg_catalog.pg_extension_config_dump('twtasks.audit', '');
-SELECT pg_catalog.pg_extension_config_dump('twtasks.audit_id_seq', '');
+SELECT pg_catalog.pg_extension_config_dump('twtasks.cancel_request', '');

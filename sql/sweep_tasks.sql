@@ -12,7 +12,8 @@
  *						0 and 1: for all
  *
  * Returns
- *		triggers: id, version, type, priority, size
+ *		triggers: id, version, type, priority, size; none for a NULL argument, or
+ *		in a copy of the database that was not adopted
  *
  * Locks		none
  */
@@ -28,39 +29,9 @@ CREATE FUNCTION twtasks.sweep_tasks(
 	OUT priority smallint,
 	OUT size integer)
 RETURNS SETOF record
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER ROWS 1000
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER ROWS 1000
 SET search_path = pg_catalog, pg_temp
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-AS $$
-#variable_conflict use_column
-DECLARE
-	started CONSTANT timestamptz := clock_timestamp();
-BEGIN
-	-- The types are found by stepping through the index from one to the next.
-	RETURN QUERY
-	WITH RECURSIVE kind(type) AS (
-		(SELECT t.type FROM twtasks.task t
-		 WHERE t.bucket = sweep_tasks.bucket AND t.queued
-		 ORDER BY t.type LIMIT 1)
-		UNION ALL
-		SELECT (SELECT t.type FROM twtasks.task t
-				WHERE t.bucket = sweep_tasks.bucket AND t.queued AND t.type > k.type
-				ORDER BY t.type LIMIT 1)
-		FROM kind k WHERE k.type IS NOT NULL)
-	SELECT f.id, f.version, f.type, f.priority, f.size
-	FROM kind k
-	CROSS JOIN LATERAL (
-		SELECT t.id, t.version, t.type, t.priority, t.size
-		FROM twtasks.task t
-		WHERE t.bucket = sweep_tasks.bucket AND t.queued AND t.type = k.type
-		  AND t.status = 'SUBMITTED'
-		  AND (t.expires IS NULL OR t.expires > started)
-		  AND (shares <= 1 OR abs(uuid_hash(t.id)::bigint) % shares = share)
-		ORDER BY t.priority, t.id
-		LIMIT per_type) f
-	WHERE k.type IS NOT NULL AND k.type <> ALL (skip);
-END $$;
+AS 'MODULE_PATHNAME', 'twt_sweep_tasks';
 
 /*
  * twtasks.expire_tasks(batch)
@@ -71,7 +42,7 @@ END $$;
  *		batch			at most so many in one call
  *
  * Returns
- *		how many
+ *		how many; 0 in a copy of the database that was not adopted
  *
  * Writes		twtasks.task, twtasks.finished_task
  * Locks		rows; those locked by others are left for the next call
@@ -86,7 +57,7 @@ DECLARE
 BEGIN
 	WITH late AS (
 		SELECT t.id FROM twtasks.task t
-		WHERE t.expires <= clock_timestamp() AND t.status = 'SUBMITTED'
+		WHERE t.expires <= clock_timestamp() AND t.status = 'SUBMITTED' AND twtasks.is_adopted()
 		LIMIT batch FOR UPDATE SKIP LOCKED),
 	gone AS (
 		DELETE FROM twtasks.task t USING late l

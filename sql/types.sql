@@ -68,9 +68,5 @@ CREATE TYPE twtasks.task_result AS (
  */
 CREATE FUNCTION twtasks.cut_message(message text)
 RETURNS text
-LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp
-AS $$
-	SELECT CASE WHEN length(message) <= 8192 THEN message
-				ELSE left(message, 1000) || ' [...] ' || right(message, 7185) END
-$$;
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'twt_cut_message';

@@ -16,6 +16,7 @@
 #include "utils/timestamp.h"
 
 #include "check.h"
+#include "policy.h"
 #include "settings.h"
 
 #define SUB_TYPE_MAX 250		/* characters */
@@ -39,9 +40,8 @@ text_argument(const NewTask *task, NewField field)
 	return text_to_cstring(DatumGetTextPP(task->values[field]));
 }
 
-/* The beginning of a value, for a message, which it must not be able to forge. */
-static const char *
-shown(const char *value)
+const char *
+check_shown(const char *value)
 {
 	int			len = strlen(value);
 	char	   *copy = psprintf("%.*s%s", pg_mbcliplen(value, len, SHOWN_MAX),
@@ -63,7 +63,7 @@ check_type(NewTask *task)
 	if (!trigger_type_valid(type, strlen(type)))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("invalid type: \"%s\"", shown(type)),
+				 errmsg("invalid type: \"%s\"", check_shown(type)),
 				 errdetail("A type has 1 to %d letters (A to Z), digits and characters of \"_.:|/-\".",
 						   TRIGGER_TYPE_MAX),
 				 errhint("Put what varies from task to task into sub_type or data.")));
@@ -75,12 +75,10 @@ check_bucket(NewTask *task)
 {
 	char	   *bucket = text_argument(task, NEW_BUCKET);
 
-	if (bucket == NULL)
-		refuse_null("bucket");
 	if (!trigger_bucket_valid(bucket, strlen(bucket)))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("invalid bucket: \"%s\"", shown(bucket)),
+				 errmsg("invalid bucket: \"%s\"", check_shown(bucket)),
 				 errdetail("A bucket has 1 to %d letters (A to Z), digits and characters of \"_-\".",
 						   TRIGGER_BUCKET_MAX)));
 	task->bucket = bucket;
@@ -131,8 +129,6 @@ check_priority(NewTask *task)
 {
 	int32		priority;
 
-	if (task->nulls[NEW_PRIORITY])
-		refuse_null("priority");
 	priority = DatumGetInt32(task->values[NEW_PRIORITY]);
 	if (priority < 0 || priority >= TRIGGER_PRIORITIES)
 		ereport(ERROR,
@@ -177,6 +173,7 @@ void
 check_new_task(NewTask *task)
 {
 	check_type(task);
+	policy_apply(task);
 	check_bucket(task);
 	check_sub_type(task);
 	check_key(task);

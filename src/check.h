@@ -10,6 +10,9 @@
 
 #include "datatype/timestamp.h"
 
+#define DEFAULT_PRIORITY 5
+#define DEFAULT_BUCKET "default"
+
 /* In the order of add_task()'s parameters and of type twtasks.new_task. */
 typedef enum NewField
 {
@@ -38,9 +41,16 @@ typedef struct NewTask
 	int			priority;
 	TimestampTz run_after;		/* DT_NOBEGIN: at once */
 	int32		size;			/* bytes of data, payload and context */
+	int64		queue_time_us;	/* SUBMITTED for longer is worth a look */
 } NewTask;
 
-/* Raises an error that names the argument, its value and what it must be. */
+/*
+ * Raises an error that names the argument, its value and what it must be.  What
+ * is null and has a default is filled in, by the policies of the type.
+ */
 extern void check_new_task(NewTask *task);
+
+/* The beginning of a value, for a message, which it must not be able to forge. */
+extern const char *check_shown(const char *value);
 
 #endif							/* TWT_CHECK_H */

@@ -12,7 +12,9 @@
 #ifndef TWT_COMPAT_H
 #define TWT_COMPAT_H
 
+#include "access/genam.h"
 #include "catalog/pg_proc.h"
+#include "executor/executor.h"
 #include "storage/lock.h"
 #include "storage/proc.h"
 #include "utils/acl.h"
@@ -31,6 +33,28 @@
 #define twt_may_execute(function, role) \
 	(pg_proc_aclcheck(function, role, ACL_EXECUTE) == ACLCHECK_OK)
 #define twt_parse_name(text) stringToQualifiedNameList(text)
+#endif
+
+#if PG_VERSION_NUM >= 160000
+#define TwtUpdateIndexes TU_UpdateIndexes
+#define twt_update_indexes(indexes) ((indexes) != TU_None)
+#define twt_only_summarizing(indexes) ((indexes) == TU_Summarizing)
+#define twt_insert_index_tuples(target, slot, estate, update, summarizing) \
+	((void) ExecInsertIndexTuples(target, slot, estate, update, false, NULL, NIL, summarizing))
+#else
+#define TwtUpdateIndexes bool
+#define twt_update_indexes(indexes) (indexes)
+#define twt_only_summarizing(indexes) false
+#define twt_insert_index_tuples(target, slot, estate, update, summarizing) \
+	((void) ExecInsertIndexTuples(target, slot, estate, update, false, NULL, NIL))
+#endif
+
+#if PG_VERSION_NUM >= 180000
+#define twt_index_beginscan(table, index, snapshot, nkeys) \
+	index_beginscan(table, index, snapshot, NULL, nkeys, 0)
+#else
+#define twt_index_beginscan(table, index, snapshot, nkeys) \
+	index_beginscan(table, index, snapshot, nkeys, 0)
 #endif
 
 #if PG_VERSION_NUM >= 170000

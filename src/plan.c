@@ -11,6 +11,7 @@
 #include "twtasks.h"
 
 #include "catalog/pg_type.h"
+#include "utils/snapmgr.h"
 
 #include "plan.h"
 
@@ -22,6 +23,10 @@ typedef struct Statement
 	int			nargs;
 	Oid			types[PLAN_MAX_ARGS];
 } Statement;
+
+/* An interval, in which a month has 30 days. */
+#define MICROSECONDS(interval) \
+	"(EXTRACT(epoch FROM " interval ") OPERATOR(pg_catalog.*) 1000000)::pg_catalog.int8"
 
 #define INSERT_TASK \
 	"INSERT INTO twtasks.task (id, created, state_time, next_event_time, expires, status, " \
@@ -62,8 +67,25 @@ static const Statement statements[PLAN_COUNT] = {
 		"DELETE FROM twtasks.task t WHERE t.id OPERATOR(pg_catalog.=) $1",
 		1, {UUIDOID}
 	},
-	[PLAN_INSERT_TASK] = {INSERT_TASK, INSERT_TASK_ARGS},
+	[PLAN_FINISH_TASKS] = {
+		"SELECT f.id FROM twtasks.finish_tasks($1, $2, $3, $4, $5, $6, $7) f",
+		7, {UUIDARRAYOID, INT8ARRAYOID, TEXTARRAYOID, INT8ARRAYOID, TEXTARRAYOID,
+		INT8OID, INT8OID}
+	},
+	[PLAN_FINISH_OTHERS] = {
+		"SELECT o.id, o.version, o.status "
+		"FROM twtasks.finish_others($1, $2, $3, $4, $5, $6, $7, $8) o",
+		8, {UUIDARRAYOID, INT8ARRAYOID, TEXTARRAYOID, INT8ARRAYOID, TEXTARRAYOID,
+		INT8OID, INT8OID, INT8ARRAYOID}
+	},
 	[PLAN_INSERT_NAMED_TASK] = {INSERT_TASK " ON CONFLICT (id) DO NOTHING", INSERT_TASK_ARGS},
+	[PLAN_READ_TYPE_POLICIES] = {
+		"SELECT p.pattern, p.bucket, p.priority::pg_catalog.int8, "
+		MICROSECONDS("p.queue_time") ", " MICROSECONDS("p.expires_after") " "
+		"FROM twtasks.type_policy p "
+		"ORDER BY pg_catalog.right(p.pattern, 1) OPERATOR(pg_catalog.=) '*' DESC, "
+		"pg_catalog.length(p.pattern)"
+	},
 };
 
 static SPIPlanPtr plans[PLAN_COUNT];
@@ -89,6 +111,18 @@ uint64
 plan_execute(PlanId id, Datum *values, const char *nulls)
 {
 	int			code = SPI_execute_plan(get_plan(id), values, nulls, false, 0);
+
+	if (code < 0)
+		elog(ERROR, "could not execute statement %d: %s", id,
+			 SPI_result_code_string(code));
+	return SPI_processed;
+}
+
+uint64
+plan_read(PlanId id)
+{
+	int			code = SPI_execute_snapshot(get_plan(id), NULL, NULL, GetLatestSnapshot(),
+											InvalidSnapshot, true, false, 0);
 
 	if (code < 0)
 		elog(ERROR, "could not execute statement %d: %s", id,

@@ -17,8 +17,12 @@ typedef enum PlanId
 	PLAN_FIND_VERSION,			/* task_id uuid -> version */
 	PLAN_FIND_FINISHED,			/* task_id uuid, since timestamptz -> version */
 	PLAN_DELETE_TASK,			/* task_id uuid */
-	PLAN_INSERT_TASK,			/* see plan.c */
-	PLAN_INSERT_NAMED_TASK,		/* the same; an id that exists inserts nothing */
+	PLAN_INSERT_NAMED_TASK,		/* see plan.c; an id that exists inserts
+								 * nothing */
+	PLAN_FINISH_TASKS,			/* the arguments of finish_tasks() */
+	PLAN_FINISH_OTHERS,			/* the arguments of finish_tasks() -> id,
+								 * version, status */
+	PLAN_READ_TYPE_POLICIES,	/* see policy.c; the least special first */
 	PLAN_COUNT
 } PlanId;
 
@@ -28,5 +32,11 @@ typedef enum PlanId
  * statement raises.
  */
 extern uint64 plan_execute(PlanId id, Datum *values, const char *nulls);
+
+/*
+ * Executes a query without parameters that sees what is committed now, however
+ * old the transaction's own snapshot is: for what is kept beyond its end.
+ */
+extern uint64 plan_read(PlanId id);
 
 #endif							/* TWT_PLAN_H */

@@ -9,8 +9,10 @@
 
 #include "fmgr.h"
 
+#include "adoption.h"
 #include "commit.h"
 #include "common/version.h"
+#include "policy.h"
 #include "queue.h"
 #include "settings.h"
 
@@ -24,4 +26,6 @@ _PG_init(void)
 	settings_init();
 	queue_init();
 	commit_init();
+	policy_init();
+	adoption_init();
 }

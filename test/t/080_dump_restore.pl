@@ -56,6 +56,11 @@ my $unhandled = $node->value(
 	'SELECT task_id FROM twtasks.add_task(\'UNHANDLED\',
 	payload => \'\\x00ff0a\', bucket => \'other\')');
 
+$node->value(
+	'SELECT twtasks.configure_bucket(\'other\'),
+	twtasks.configure_bucket(\'default\', \'all the rest\'),
+	twtasks.configure_type(\'FOREIGN*\', bucket => \'other\', timeout => \'1min\')'
+);
 $node->add_many('DONE', 1000, 500);
 $node->value(
 	"SELECT twtasks.hold_task('$held', 0, 'to be kept'),
@@ -95,6 +100,8 @@ sub contents
 		'SELECT * FROM twtasks.unique_key ORDER BY task_id',
 		'SELECT incarnation, name, started, lease FROM twtasks.node ORDER BY 1',
 		'SELECT * FROM twtasks.audit ORDER BY id',
+		'SELECT * FROM twtasks.type_policy ORDER BY pattern',
+		'SELECT * FROM twtasks.bucket_policy ORDER BY name',
 		'SELECT * FROM twtasks.transition ORDER BY action, from_status, to_status',
 		'SELECT last_value, is_called FROM twtasks.node_incarnation_seq',
 		'SELECT last_value, is_called FROM twtasks.audit_id_seq',
@@ -164,6 +171,10 @@ is( $restored->query(
 	),
 	"$waiting|already_exists",
 	'so is one of a task that waits');
+is($restored->query('SELECT is_adopted FROM twtasks.adoption_state'),
+	'f', 'nothing is executed before it is adopted');
+is($restored->query('SELECT twtasks.adopt(NULL, hold => false)'),
+	0, 'adopted, without holding anything');
 my $heir = TwTasks::Sidecar->start(
 	$node, 'heir',
 	postgres => $node->connstr($database) . ' user=sidecar',
@@ -188,7 +199,7 @@ wait_ok(
 wait_ok(
 	sub { restored_state($unhandled) eq 'DONE' },
 	'one that had been waiting for a node runs');
-is($restored->query("SELECT result FROM twtasks.release_task('$held', 1)"),
+is($restored->query("SELECT result FROM twtasks.release_task('$held', 1, now())"),
 	'changed', 'one that was held can be released');
 wait_ok(sub { restored_state($held) eq 'DONE' }, 'and runs');
 is( $restored->query(

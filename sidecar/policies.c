@@ -1,0 +1,296 @@
+/*-------------------------------------------------------------------------
+ *
+ * policies.c
+ *		What the database says about types, and when it is read again.
+ *
+ *		from: sql/configure_type.sql		to: policy.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "port.h"
+
+#include "common/hashfn.h"
+#include "common/logging.h"
+
+#include "calls.h"
+#include "log.h"
+#include "policies.h"
+
+#define AGAIN_US SECONDS_TO_US(1)
+
+/* Anybody may notify: so often is enough. */
+#define READ_PERIOD_US MS_TO_US(100)
+
+/* Types that are remembered; beyond, we begin anew. */
+#define KNOWN_MAX 100000
+
+typedef struct KnownPolicy
+{
+	char	   *type;
+	Policy	   *policy;
+	uint32		hash;
+	char		status;
+} KnownPolicy;
+
+#define SH_PREFIX known
+#define SH_ELEMENT_TYPE KnownPolicy
+#define SH_KEY_TYPE char *
+#define SH_KEY type
+#define SH_HASH_KEY(tb, key) hash_bytes((const uint8 *) key, strlen(key))
+#define SH_EQUAL(tb, a, b) (strcmp(a, b) == 0)
+#define SH_STORE_HASH
+#define SH_GET_HASH(tb, element) (element)->hash
+#define SH_SCOPE static inline
+#define SH_RAW_ALLOCATOR pg_malloc0
+#define SH_DECLARE
+#define SH_DEFINE
+#include "lib/simplehash.h"
+
+/* Who wants to hear of something. */
+typedef struct Listener
+{
+	slist_node	node;
+	LoopFn		fn;
+	void	   *arg;
+} Listener;
+
+struct Policies
+{
+	Loop	   *loop;
+	const Config *config;
+	Node	   *node;
+	PolicyRules *rules;
+	known_hash *known;			/* by type */
+	slist_head	readers;		/* Listeners of on_reload */
+	slist_head	followers;		/* ... of on_change */
+	LoopTimer  *timer;			/* the next time to read */
+	int64		read_us;		/* when it was read last */
+	int			nreading;		/* statements without an answer */
+	bool		has_failed;		/* one of them */
+	bool		are_read;
+};
+
+static void
+forget_known(Policies *policies)
+{
+	known_iterator iter;
+	KnownPolicy *known;
+
+	known_start_iterate(policies->known, &iter);
+	while ((known = known_iterate(policies->known, &iter)) != NULL)
+	{
+		policy_unref(known->policy);
+		pfree(known->type);
+	}
+	known_reset(policies->known);
+}
+
+static void
+tell(const slist_head *listeners)
+{
+	slist_iter	iter;
+
+	slist_foreach(iter, unconstify(slist_head *, listeners))
+	{
+		Listener   *listener = slist_container(Listener, node, iter.cur);
+
+		listener->fn(listener->arg);
+	}
+}
+
+static void
+add_listener(slist_head *listeners, LoopFn fn, void *arg)
+{
+	Listener   *listener = palloc(sizeof(Listener));
+
+	listener->fn = fn;
+	listener->arg = arg;
+	slist_push_head(listeners, &listener->node);
+}
+
+static void
+free_listeners(slist_head *listeners)
+{
+	while (!slist_is_empty(listeners))
+		pfree(slist_container(Listener, node, slist_pop_head_node(listeners)));
+}
+
+static int64
+duration_us(const PGresult *result, int row, int column)
+{
+	if (wire_null(result, row, column))
+		return -1;
+	return MS_TO_US(wire_get_int8(result, row, column));
+}
+
+static int
+stuck_rule(const PGresult *result, int row)
+{
+	for (int rule = STUCK_ERROR; rule <= STUCK_IGNORE; rule++)
+		if (!wire_null(result, row, POLICIES_STUCK) &&
+			strcmp(PQgetvalue(result, row, POLICIES_STUCK), config_stuck_name(rule)) == 0)
+			return rule;
+	return -1;
+}
+
+static PolicyRules *
+make_rules(const PGresult *result)
+{
+	PolicyRules *rules = policy_rules_new();
+
+	for (int i = 0; i < PQntuples(result); i++)
+	{
+		PolicyRule	rule = policy_rule(PQgetvalue(result, i, POLICIES_PATTERN));
+
+		rule.timeout_us = duration_us(result, i, POLICIES_TIMEOUT_MS);
+		rule.stuck = stuck_rule(result, i);
+		policy_rules_add(rules, &rule);
+	}
+	return rules;
+}
+
+static void
+take_rules(Policies *policies, PolicyRules *rules)
+{
+	policy_rules_free(policies->rules);
+	policies->rules = rules;
+	forget_known(policies);
+	tell(&policies->followers);
+}
+
+static void
+on_policies(void *arg, PgOutcome outcome, PGresult *result)
+{
+	Policies   *policies = arg;
+
+	if (outcome == PG_DONE)
+	{
+		log_line(TWT_LOG_DEBUG, "policy", "read %d policies", PQntuples(result));
+		take_rules(policies, make_rules(result));
+	}
+	policies_end_reading(policies, outcome);
+}
+
+static void
+read_policies(void *arg)
+{
+	Policies   *policies = arg;
+
+	pg_send(node_pg(policies->node), &call_policies, NULL, on_policies, policies);
+	policies_begin_reading(policies);
+}
+
+static void
+read_now(void *arg)
+{
+	Policies   *policies = arg;
+
+	if (!pg_is_up(node_pg(policies->node)))
+		return;
+	policies->read_us = loop_now_us(policies->loop);
+	policies->has_failed = false;
+	tell(&policies->readers);
+}
+
+void
+policies_read(Policies *policies)
+{
+	int64		since = loop_now_us(policies->loop) - policies->read_us;
+
+	if (policies->read_us == 0 || since >= READ_PERIOD_US)
+		read_now(policies);
+	else
+		loop_timer_start(policies->timer, READ_PERIOD_US - since);
+}
+
+void
+policies_on_reload(Policies *policies, LoopFn fn, void *arg)
+{
+	add_listener(&policies->readers, fn, arg);
+}
+
+void
+policies_begin_reading(Policies *policies)
+{
+	policies->nreading++;
+}
+
+void
+policies_end_reading(Policies *policies, PgOutcome outcome)
+{
+	Assert(policies->nreading > 0);
+	policies->nreading--;
+	policies->has_failed |= outcome != PG_DONE;
+	if (outcome == PG_FAILED)
+		loop_timer_start(policies->timer, AGAIN_US);
+	if (policies->nreading > 0 || policies->has_failed)
+		return;
+	policies->are_read = true;
+	loop_want_turn(policies->loop);
+}
+
+void
+policies_on_change(Policies *policies, LoopFn fn, void *arg)
+{
+	add_listener(&policies->followers, fn, arg);
+}
+
+bool
+policies_are_read(const Policies *policies)
+{
+	return policies->are_read;
+}
+
+Policies *
+policies_open(Loop *loop, const Config *config, Node *node)
+{
+	Policies   *policies = palloc0(sizeof(Policies));
+
+	policies->loop = loop;
+	policies->config = config;
+	policies->node = node;
+	policies->rules = policy_rules_new();
+	policies->known = known_create(64, NULL);
+	slist_init(&policies->readers);
+	slist_init(&policies->followers);
+	policies->timer = loop_timer_new(loop, read_now, policies);
+	policies_on_reload(policies, read_policies, policies);
+	return policies;
+}
+
+void
+policies_set_config(Policies *policies, const Config *config)
+{
+	policies->config = config;
+	forget_known(policies);
+	tell(&policies->followers);
+}
+
+void
+policies_free(Policies *policies)
+{
+	forget_known(policies);
+	known_destroy(policies->known);
+	policy_rules_free(policies->rules);
+	free_listeners(&policies->readers);
+	free_listeners(&policies->followers);
+	loop_timer_free(policies->timer);
+	pfree(policies);
+}
+
+/* What no handler runs never comes here. */
+Policy *
+policies_of(Policies *policies, const char *type)
+{
+	KnownPolicy *known = known_lookup(policies->known, unconstify(char *, type));
+	bool		found;
+
+	if (known != NULL)
+		return known->policy;
+	if (policies->known->members >= KNOWN_MAX)
+		forget_known(policies);
+	known = known_insert(policies->known, pstrdup(type), &found);
+	known->policy = policy_make(policies->rules,
+								config_handler(policies->config, type), type);
+	return known->policy;
+}

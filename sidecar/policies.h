@@ -1,0 +1,60 @@
+/*-------------------------------------------------------------------------
+ *
+ * policies.h
+ *		What the database says about types, and when it is read again.
+ *
+ *		from: node.h (on_config)		to: grab.h, execute.h
+ *
+ * The configuration in the database is read after each connect of the control
+ * connection and whenever it has changed.  Other modules that keep something
+ * of it there read theirs at the same moments: policies_on_reload().
+ *
+ * Nothing may be grabbed before everybody has read theirs once
+ * (policies_are_read()).  Later, a change counts as soon as it was read; while
+ * it is being read, or cannot be, the old configuration stays in force.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_POLICIES_H
+#define TWT_POLICIES_H
+
+#include "config.h"
+#include "loop.h"
+#include "node.h"
+#include "policy.h"
+
+typedef struct Policies Policies;
+
+extern Policies *policies_open(Loop *loop, const Config *config, Node *node);
+
+/* After the node: its answers are for us. */
+extern void policies_free(Policies *policies);
+
+/* The configuration in the database is to be read. */
+extern void policies_read(Policies *policies);
+
+/* Another configuration file; the one before must stay until this call. */
+extern void policies_set_config(Policies *policies, const Config *config);
+
+/*
+ * Calls fn each time the configuration is to be read, with the control
+ * connection up.  Whoever sends a statement then says so, and what became of
+ * it in the end: after a PG_FAILED everything is read again a second later.
+ */
+extern void policies_on_reload(Policies *policies, LoopFn fn, void *arg);
+extern void policies_begin_reading(Policies *policies);
+extern void policies_end_reading(Policies *policies, PgOutcome outcome);
+
+/* Calls fn when new policies have come into force. */
+extern void policies_on_change(Policies *policies, LoopFn fn, void *arg);
+
+/* Whether everything was read at least once. */
+extern bool policies_are_read(const Policies *policies);
+
+/*
+ * The policy in force for a type that a handler runs; the caller takes a
+ * reference if it keeps it.  Cost: a look into a hash table.
+ */
+extern Policy *policies_of(Policies *policies, const char *type);
+
+#endif							/* TWT_POLICIES_H */

@@ -1,0 +1,62 @@
+/*-------------------------------------------------------------------------
+ *
+ * policy.h
+ *		What is to be done with the tasks of one type.
+ *
+ *		from: policies.h		to: grab.h, execute.h, outcome.h
+ *
+ * Rules come from the database, each for a pattern; for what they leave open
+ * there is the handler of the configuration file.  Of several rules that fit
+ * a type each option is that of the most special one that sets it.
+ *
+ * A Policy is what all this comes to for a type.  It never changes: a task
+ * keeps the one that it was grabbed with for as long as it runs.  Policies
+ * are counted: whoever keeps one takes a reference.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_POLICY_H
+#define TWT_POLICY_H
+
+#include "config.h"
+
+typedef struct Policy
+{
+	int			refs;
+	int64		timeout_us;		/* deadline after the grab */
+	StuckRule	stuck;
+	RetryConfig retry;
+} Policy;
+
+/* What the database says for a pattern. */
+typedef struct PolicyRule
+{
+	const char *pattern;
+	int64		timeout_us;		/* -1: not set */
+	int			stuck;			/* a StuckRule; -1: not set */
+} PolicyRule;
+
+typedef struct PolicyRules PolicyRules;
+
+/* A rule that sets nothing. */
+extern PolicyRule policy_rule(const char *pattern);
+
+extern PolicyRules *policy_rules_new(void);
+extern void policy_rules_free(PolicyRules *rules);
+
+/* Copies the rule. */
+extern void policy_rules_add(PolicyRules *rules, const PolicyRule *rule);
+
+/*
+ * The policy for a type, with one reference; handler is what the
+ * configuration file has for it.
+ */
+extern Policy *policy_make(const PolicyRules *rules,
+						   const HandlerConfig *handler, const char *type);
+
+extern Policy *policy_ref(Policy *policy);
+
+/* Frees it with its last reference; NULL is none. */
+extern void policy_unref(Policy *policy);
+
+#endif							/* TWT_POLICY_H */

@@ -1,0 +1,69 @@
+/*
+ * twtasks.config_changed()
+ *
+ *		Tells of a changed table of the configuration, at the commit of the
+ *		change: sidecars by NOTIFY twtasks_config, the caches of other sessions by
+ *		an invalidation of the table.  For statement triggers on such tables.
+ *
+ * Errors
+ *		39P01			it is not called by a trigger
+ *
+ * Wakes		every sidecar, to read the configuration again
+ */
+CREATE FUNCTION twtasks.config_changed()
+RETURNS trigger
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'twt_config_changed';
+
+/*
+ * What is to be done with the tasks of a type.  A column that is NULL leaves
+ * its option to the next shorter pattern that fits, in the end to the
+ * configuration of the sidecar.
+ */
+CREATE TABLE twtasks.type_policy (
+	pattern			text COLLATE "C" NOT NULL,
+	bucket			text COLLATE "C",
+	priority		smallint,
+	timeout			interval,
+	queue_time		interval,
+	expires_after	interval,
+	stuck			twtasks.stuck_rule,
+	changed_at		timestamptz NOT NULL,
+	changed_by		text NOT NULL,
+	CONSTRAINT type_policy_pkey PRIMARY KEY (pattern)
+);
+COMMENT ON TABLE twtasks.type_policy IS 'Policies of task types, as configure_type() set them';
+COMMENT ON COLUMN twtasks.type_policy.pattern IS 'A type, or the beginning of types and a *';
+COMMENT ON COLUMN twtasks.type_policy.bucket IS 'Where a task goes that is added without a bucket';
+COMMENT ON COLUMN twtasks.type_policy.priority IS 'Of a task that is added without one';
+COMMENT ON COLUMN twtasks.type_policy.timeout IS 'Deadline of a task, counted from its grab';
+COMMENT ON COLUMN twtasks.type_policy.queue_time IS 'How long it may be SUBMITTED before it counts as stuck in the queue';
+COMMENT ON COLUMN twtasks.type_policy.expires_after IS 'After so long it is no longer started, unless it was added with a time of its own';
+COMMENT ON COLUMN twtasks.type_policy.stuck IS 'What becomes of it when its node is gone or its deadline passed unseen';
+COMMENT ON COLUMN twtasks.type_policy.changed_at IS 'When it was configured last';
+COMMENT ON COLUMN twtasks.type_policy.changed_by IS 'By whom: the role that logged in';
+
+CREATE TRIGGER config_changed
+	AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON twtasks.type_policy
+	FOR EACH STATEMENT EXECUTE FUNCTION twtasks.config_changed();
+
+/* The bucket "default" needs no row: one here would clash with a restore. */
+CREATE TABLE twtasks.bucket_policy (
+	name			text COLLATE "C" NOT NULL,
+	description		text,
+	changed_at		timestamptz NOT NULL,
+	changed_by		text NOT NULL,
+	CONSTRAINT bucket_policy_pkey PRIMARY KEY (name)
+);
+COMMENT ON TABLE twtasks.bucket_policy IS 'Buckets that tasks can be added to, besides "default"';
+COMMENT ON COLUMN twtasks.bucket_policy.name IS 'As add_task() and the buckets of a sidecar name it';
+COMMENT ON COLUMN twtasks.bucket_policy.description IS 'What it is for, in words';
+COMMENT ON COLUMN twtasks.bucket_policy.changed_at IS 'When it was configured last';
+COMMENT ON COLUMN twtasks.bucket_policy.changed_by IS 'By whom: the role that logged in';
+
+CREATE TRIGGER config_changed
+	AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON twtasks.bucket_policy
+	FOR EACH STATEMENT EXECUTE FUNCTION twtasks.config_changed();
+
+SELECT pg_catalog.pg_extension_config_dump('twtasks.type_policy', '');
+SELECT pg_catalog.pg_extension_config_dump('twtasks.bucket_policy', '');

@@ -1,0 +1,42 @@
+/*-------------------------------------------------------------------------
+ *
+ * arrays.h
+ *		Arguments that are arrays, an element per task.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_ARRAYS_H
+#define TWT_ARRAYS_H
+
+#include "fmgr.h"
+
+typedef struct Elements
+{
+	Datum	   *values;
+	bool	   *nulls;
+	int			n;
+} Elements;
+
+/* The elements of an argument; 22004 when it is null. */
+extern Elements elements_of(FunctionCallInfo fcinfo, int number, const char *name);
+
+/* 22023 unless there is an element for each of n tasks, or one for all. */
+extern void check_length(const Elements *elements, int n);
+
+/* The element for a task. */
+static inline Datum
+element(const Elements *elements, int i)
+{
+	return elements->values[elements->n == 1 ? 0 : i];
+}
+
+static inline bool
+element_null(const Elements *elements, int i)
+{
+	return elements->nulls[elements->n == 1 ? 0 : i];
+}
+
+/* Whether the element for a task, not null, is that text. */
+extern bool element_is(const Elements *elements, int i, const char *word);
+
+#endif							/* TWT_ARRAYS_H */

@@ -1,0 +1,47 @@
+/*-------------------------------------------------------------------------
+ *
+ * policy.h
+ *		What is configured for types and buckets, as this session knows it.
+ *
+ *		from: sql/configure_type.sql		to: check.h, add.c
+ *
+ * The tables of the configuration are read once, when first asked for, and
+ * then again after a change of theirs, which comes as an invalidation like
+ * that of a system catalog: one's own changes count from the next command on,
+ * those of others from their commit, and what is rolled back is forgotten.
+ *
+ * Of several patterns that fit a type each option is that of the most special
+ * one that sets it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_POLICY_H
+#define TWT_POLICY_H
+
+#include "check.h"
+
+/* What all policies for a type come to.  Valid until the next look at them. */
+typedef struct TypePolicy
+{
+	const char *bucket;			/* NULL: not set */
+	int			priority;		/* -1: not set */
+	int64		queue_time_us;	/* 30 minutes when not set */
+	int64		expires_after_us;	/* 0: not set */
+} TypePolicy;
+
+/* Registers the callback; once per process, from _PG_init(). */
+extern void policy_init(void);
+
+/*
+ * Never NULL.  Costs a look into a hash table; nothing where nothing is
+ * configured.  May read the tables and raise what that raises.
+ */
+extern const TypePolicy *policy_find(const char *type);
+
+/*
+ * Fills in what add_task() was not given: bucket, priority and expires.
+ * task->type is set; the rest is not yet checked.
+ */
+extern void policy_apply(NewTask *task);
+
+#endif							/* TWT_POLICY_H */

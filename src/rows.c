@@ -1,0 +1,251 @@
+/*-------------------------------------------------------------------------
+ *
+ * rows.c
+ *		Rows of twtasks.task, found and changed without a statement.
+ *
+ * What an executor node for UPDATE or DELETE does between the index and the
+ * heap, and no more; compare nodeModifyTable.c.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "twtasks.h"
+
+#include "access/genam.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_enum.h"
+#include "catalog/pg_type.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+
+#include "rows.h"
+
+struct Rows
+{
+	Relation	table;
+	Relation	key;			/* its primary key */
+	IndexScanDesc scan;
+	TupleTableSlot *found;
+	TupleTableSlot *edited;
+	EState	   *estate;			/* NULL until an index has to be written */
+	ResultRelInfo *target;
+};
+
+Oid
+rows_relation(const char *name)
+{
+	Oid			oid = get_relname_relid(name, get_namespace_oid("twtasks", false));
+
+	if (!OidIsValid(oid))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation \"twtasks.%s\" does not exist", name)));
+	return oid;
+}
+
+Oid
+rows_type(const char *name)
+{
+	return GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid, CStringGetDatum(name),
+						   ObjectIdGetDatum(get_namespace_oid("twtasks", false)));
+}
+
+Oid
+rows_label(const char *type, const char *label)
+{
+	Oid			oid = GetSysCacheOid2(ENUMTYPOIDNAME, Anum_pg_enum_oid,
+									  ObjectIdGetDatum(rows_type(type)),
+									  CStringGetDatum(label));
+
+	if (!OidIsValid(oid))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("\"%s\" is not a label of type twtasks.%s", label, type)));
+	return oid;
+}
+
+Rows *
+rows_open(void)
+{
+	Rows	   *rows = palloc0(sizeof(Rows));
+
+	CommandCounterIncrement();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	rows->table = table_open(rows_relation("task"), RowExclusiveLock);
+	rows->found = table_slot_create(rows->table, NULL);
+	rows->edited = MakeSingleTupleTableSlot(RelationGetDescr(rows->table),
+											&TTSOpsVirtual);
+	return rows;
+}
+
+Relation
+rows_table(const Rows *rows)
+{
+	return rows->table;
+}
+
+static void
+close_indexes(Rows *rows)
+{
+	if (rows->estate == NULL)
+		return;
+	ExecCloseIndices(rows->target);
+	FreeExecutorState(rows->estate);
+}
+
+void
+rows_close(Rows *rows)
+{
+	close_indexes(rows);
+	ExecDropSingleTupleTableSlot(rows->edited);
+	ExecDropSingleTupleTableSlot(rows->found);
+	if (rows->scan != NULL)
+		index_endscan(rows->scan);
+	if (rows->key != NULL)
+		index_close(rows->key, NoLock);
+	table_close(rows->table, NoLock);
+	PopActiveSnapshot();
+	pfree(rows);
+}
+
+static void
+begin_scan(Rows *rows)
+{
+	Oid			key;
+
+	RelationGetIndexList(rows->table);
+	key = rows->table->rd_pkindex;
+	if (!OidIsValid(key))
+		elog(ERROR, "table \"%s\" has no primary key",
+			 RelationGetRelationName(rows->table));
+	rows->key = index_open(key, AccessShareLock);
+	rows->scan = twt_index_beginscan(rows->table, rows->key, GetActiveSnapshot(), 1);
+}
+
+TupleTableSlot *
+rows_find(Rows *rows, const pg_uuid_t *id)
+{
+	ScanKeyData key;
+
+	if (rows->scan == NULL)
+		begin_scan(rows);
+	ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_UUID_EQ, UUIDPGetDatum(id));
+	index_rescan(rows->scan, &key, 1, NULL, 0);
+	if (!index_getnext_slot(rows->scan, ForwardScanDirection, rows->found))
+		return NULL;
+	slot_getallattrs(rows->found);
+	return rows->found;
+}
+
+TupleTableSlot *
+rows_edit(Rows *rows, TupleTableSlot *row)
+{
+	int			n = row->tts_tupleDescriptor->natts;
+
+	ExecClearTuple(rows->edited);
+	memcpy(rows->edited->tts_values, row->tts_values, n * sizeof(Datum));
+	memcpy(rows->edited->tts_isnull, row->tts_isnull, n * sizeof(bool));
+	ExecStoreVirtualTuple(rows->edited);
+	return rows->edited;
+}
+
+/* Seldom: a change of ours leaves the indexes alone while a page has room. */
+static void
+write_indexes(Rows *rows, bool only_summarizing)
+{
+	if (rows->estate == NULL)
+	{
+		rows->estate = CreateExecutorState();
+		rows->target = makeNode(ResultRelInfo);
+		/* 0: no range table, and so nobody looks for our columns there. */
+		InitResultRelInfo(rows->target, rows->table, 0, NULL, 0);
+		ExecOpenIndices(rows->target, false);
+	}
+	twt_insert_index_tuples(rows->target, rows->edited, rows->estate,
+							true, only_summarizing);
+	ResetPerTupleExprContext(rows->estate);
+}
+
+static void
+refuse_stale_snapshot(void)
+{
+	if (IsolationUsesXactSnapshot())
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access due to concurrent update")));
+}
+
+static TM_Result
+try_update(Rows *rows, TupleTableSlot *row, bool wait, TM_FailureData *failure)
+{
+	LockTupleMode mode;
+	TwtUpdateIndexes indexes;
+	TM_Result	result;
+
+	result = table_tuple_update(rows->table, &row->tts_tid, rows->edited,
+								GetCurrentCommandId(true), GetActiveSnapshot(),
+								InvalidSnapshot, wait, failure, &mode, &indexes);
+	if (result == TM_Ok && twt_update_indexes(indexes))
+		write_indexes(rows, twt_only_summarizing(indexes));
+	return result;
+}
+
+bool
+rows_update(Rows *rows, TupleTableSlot *row)
+{
+	TM_FailureData failure;
+	TM_Result	result = try_update(rows, row, false, &failure);
+
+	/* A lock of our own transaction is no reason to wait. */
+	if (result == TM_BeingModified &&
+		TransactionIdIsCurrentTransactionId(failure.xmax))
+		result = try_update(rows, row, true, &failure);
+	if (result == TM_Updated || result == TM_Deleted)
+		refuse_stale_snapshot();
+	return result == TM_Ok;
+}
+
+/* Another changed it first: locks and shows what has become of it. */
+static RowResult
+look_again(Rows *rows, TupleTableSlot *row)
+{
+	TM_FailureData failure;
+
+	refuse_stale_snapshot();
+	if (table_tuple_lock(rows->table, &row->tts_tid, GetActiveSnapshot(), row,
+						 GetCurrentCommandId(false), LockTupleExclusive,
+						 LockWaitBlock, TUPLE_LOCK_FLAG_FIND_LAST_VERSION,
+						 &failure) != TM_Ok)
+		return ROW_GONE;
+	slot_getallattrs(row);
+	return ROW_CHANGED;
+}
+
+RowResult
+rows_delete(Rows *rows, TupleTableSlot *row)
+{
+	TM_FailureData failure;
+
+	switch (table_tuple_delete(rows->table, &row->tts_tid,
+							   GetCurrentCommandId(true), GetActiveSnapshot(),
+							   InvalidSnapshot, true, &failure, false))
+	{
+		case TM_Ok:
+			return ROW_OK;
+		case TM_Updated:
+			return look_again(rows, row);
+		case TM_Deleted:
+			refuse_stale_snapshot();
+			return ROW_GONE;
+		default:
+			return ROW_GONE;
+	}
+}

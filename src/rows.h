@@ -1,0 +1,130 @@
+/*-------------------------------------------------------------------------
+ *
+ * rows.h
+ *		Rows of our tables, found, changed and appended without a statement.
+ *
+ * A statement of SQL per task costs more than the row it changes.  Here the
+ * table is opened once per call, and each row is one descent of the primary
+ * key and one heap operation.  Row triggers of users are not fired, and
+ * CHECK constraints not looked at: our tables have none.
+ *
+ * Between rows_open() and rows_close() we see what a statement would that
+ * began at rows_open(): the caller's own earlier changes included.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_ROWS_H
+#define TWT_ROWS_H
+
+#include "executor/tuptable.h"
+#include "utils/relcache.h"
+#include "utils/uuid.h"
+
+/* Columns of twtasks.task, as schema.sql declares them. */
+typedef enum TaskColumn
+{
+	TASK_ID = 1,
+	TASK_VERSION,
+	TASK_NEXT_EVENT_TIME,
+	TASK_STATE_TIME,
+	TASK_CREATED,
+	TASK_STATUS,
+	TASK_STUCK,
+	TASK_TRIES,
+	TASK_SIZE,
+	TASK_PRIORITY,
+	TASK_QUEUED,
+	TASK_TYPE,
+	TASK_BUCKET,
+	TASK_DEADLINE,
+	TASK_EXPIRES,
+	TASK_INCARNATION,
+	TASK_TOKEN,
+	TASK_SUB_TYPE,
+	TASK_KEY,
+	TASK_ERROR,
+	TASK_DATA,
+	TASK_PAYLOAD,
+	TASK_CONTEXT,
+	TASK_PLANNED,
+	TASK_COLUMNS = TASK_PLANNED
+} TaskColumn;
+
+typedef struct Rows Rows;
+typedef struct Appender Appender;
+
+typedef enum RowResult
+{
+	ROW_OK,
+	ROW_CHANGED,				/* by another: look at it again */
+	ROW_GONE
+} RowResult;
+
+/* A relation of schema twtasks; raises an error when there is none. */
+extern Oid	rows_relation(const char *name);
+
+/* A type of schema twtasks; InvalidOid: none. */
+extern Oid	rows_type(const char *name);
+
+/* The oid of a label of an enum type of schema twtasks. */
+extern Oid	rows_label(const char *type, const char *label);
+
+/* Opens twtasks.task for writing.  The lock stays until the end of the
+ * transaction. */
+extern Rows *rows_open(void);
+extern void rows_close(Rows *rows);
+extern Relation rows_table(const Rows *rows);
+
+/* The row with that id, all its columns at hand; NULL: none.  Good until the
+ * next rows_find(). */
+extern TupleTableSlot *rows_find(Rows *rows, const pg_uuid_t *id);
+
+/* A column of a found row. */
+static inline Datum
+row_value(TupleTableSlot *row, TaskColumn column)
+{
+	return row->tts_values[column - 1];
+}
+
+static inline bool
+row_null(TupleTableSlot *row, TaskColumn column)
+{
+	return row->tts_isnull[column - 1];
+}
+
+/*
+ * The next version of a found row: rows_edit() gives a copy whose columns are
+ * to be changed with row_set(), rows_update() writes it.  Waits for nobody:
+ * false when another has locked, changed or deleted the row.
+ *
+ * Errors: 40001 when the transaction must not see that change.
+ */
+extern TupleTableSlot *rows_edit(Rows *rows, TupleTableSlot *row);
+extern pg_nodiscard bool rows_update(Rows *rows, TupleTableSlot *row);
+
+static inline void
+row_set(TupleTableSlot *row, TaskColumn column, Datum value)
+{
+	row->tts_values[column - 1] = value;
+	row->tts_isnull[column - 1] = false;
+}
+
+/*
+ * Deletes a found row, waiting for whoever has locked it.  ROW_CHANGED: the
+ * row now holds what another has made of it, and is locked.
+ *
+ * Errors: 40001 when the transaction must not see that change.
+ */
+extern pg_nodiscard RowResult rows_delete(Rows *rows, TupleTableSlot *row);
+
+/*
+ * Many new rows for one table, which the caller has open.  Rows are copied,
+ * and written by append_flush() at the latest; a value that is stored out of
+ * line may belong to a row that this command has deleted.
+ */
+extern Appender *append_open(Relation relation);
+extern void append_row(Appender *append, Datum *values, bool *nulls);
+extern void append_flush(Appender *append);
+extern void append_close(Appender *append);
+
+#endif							/* TWT_ROWS_H */

@@ -1,0 +1,107 @@
+--
+-- Policies in the database: what configure_type() takes, what it comes to for a
+-- type, and what add_task() makes of it.
+--
+BEGIN;
+\ir ../lib/tasks.sql
+SELECT plan(62);
+
+-- What was configured for a type, as JSON without what is not set.
+CREATE FUNCTION pg_temp.policy(type text) RETURNS jsonb LANGUAGE sql
+AS $$ SELECT jsonb_strip_nulls(to_jsonb(p)) FROM twtasks.policy_of(type) p $$;
+
+-- ---- what it comes to ----
+SELECT is(pg_temp.policy('PAY'), '{"patterns": []}', 'nothing is configured');
+SELECT twtasks.configure_type('*', priority => 7, timeout => '1min') \g /dev/null
+SELECT twtasks.configure_type('PAY|*', timeout => '30s', stuck => 'retry') \g /dev/null
+SELECT twtasks.configure_type('PAY|CARD', stuck => 'fail') \g /dev/null
+SELECT is(pg_temp.policy('PAY|CARD'), '{"patterns": ["PAY|CARD", "PAY|*", "*"], "priority": 7, "timeout": "00:00:30", "stuck": "fail"}',
+	'each option is that of the most special pattern that sets it');
+SELECT is(pg_temp.policy('PAY|BANK'), '{"patterns": ["PAY|*", "*"], "priority": 7, "timeout": "00:00:30", "stuck": "retry"}', 'a longer beginning is more special');
+SELECT is(pg_temp.policy('PAY'), '{"patterns": ["*"], "priority": 7, "timeout": "00:01:00"}', 'a beginning must be there in full');
+SELECT is(pg_temp.policy('pay|CARD'), '{"patterns": ["*"], "priority": 7, "timeout": "00:01:00"}', 'in the same case');
+SELECT twtasks.configure_type('PAY|CARD*', stuck => 'ignore') \g /dev/null
+SELECT is(pg_temp.policy('PAY|CARD')->>'stuck', 'fail', 'the type itself is more special than a beginning as long as it');
+
+-- ---- changed and taken away ----
+SELECT twtasks.configure_type('PAY|CARD', queue_time => '1min') \g /dev/null
+SELECT is(pg_temp.policy('PAY|CARD') - 'patterns', '{"priority": 7, "timeout": "00:00:30", "stuck": "fail", "queue_time": "00:01:00"}', 'what is not named stays');
+SELECT twtasks.configure_type('PAY|CARD', stuck => 'error') \g /dev/null
+SELECT is(pg_temp.policy('PAY|CARD')->>'stuck', 'error', 'what is named is changed');
+SELECT is(twtasks.unset_type_options('PAY|CARD', 'stuck'), true, 'an option is taken away');
+SELECT is(pg_temp.policy('PAY|CARD')->>'stuck', 'ignore', 'then a less special pattern decides');
+SELECT is(twtasks.unset_type_options('PAY|CARD', 'queue_time', 'timeout'), true, 'and the others, whether set or not');
+SELECT is(pg_temp.policy('PAY|CARD')->'patterns', '["PAY|CARD*", "PAY|*", "*"]', 'a pattern without options is gone');
+SELECT is(twtasks.unset_type_options('PAY|CARD', 'stuck'), false, 'and not known');
+SELECT is(twtasks.drop_type_policy('PAY|*'), true, 'a pattern is dropped');
+SELECT is(twtasks.drop_type_policy('PAY|*'), false, 'once');
+SELECT is((SELECT array_agg(pattern || ' ' || changed_by ORDER BY pattern) FROM twtasks.type_policies), ARRAY['* ' || session_user, 'PAY|CARD* ' || session_user],
+	'the view has what is left, and who did it');
+
+-- ---- refused ----
+SELECT throws_ok($$SELECT twtasks.configure_type(NULL, timeout => '1s')$$, '22004', 'pattern must not be null', 'no pattern');
+SELECT throws_ok(format('SELECT twtasks.configure_type(%L, timeout => ''1s'')', p), '22023', NULL, 'no pattern')
+FROM unnest(ARRAY['', 'A B', 'A*B', '**', E'A\nB', 'A%', repeat('A', 121), repeat('A', 121) || '*']) p;
+SELECT lives_ok(format('SELECT twtasks.configure_type(%L, timeout => ''1s'')', p), format('a pattern: %s', left(p, 20)))
+FROM unnest(ARRAY['A', 'A*', 'aZ09_.:|/-', repeat('A', 120), repeat('A', 120) || '*']) p;
+SELECT throws_ok($$SELECT twtasks.configure_type('A')$$, '22023', 'no option is given for "A"', 'no option');
+SELECT throws_ok($$SELECT twtasks.configure_type('A', priority => 10)$$, '22023', 'priority must be between 0 and 9, not 10', 'priority');
+SELECT throws_ok($$SELECT twtasks.configure_type('A', priority => -1)$$, '22023', NULL, 'priority');
+SELECT throws_ok($$SELECT twtasks.configure_type('A', bucket => 'none')$$, '22023', 'bucket "none" is not configured', 'a bucket that is not there');
+SELECT throws_ok($$SELECT twtasks.configure_type('A', timeout => '9ms')$$, '22023', NULL, 'timeout too short');
+SELECT throws_ok($$SELECT twtasks.configure_type('A', timeout => '31d')$$, '22023', NULL, 'timeout too long');
+SELECT throws_ok($$SELECT twtasks.configure_type('A', queue_time => '0')$$, '22023', NULL, 'queue_time too short');
+SELECT throws_ok($$SELECT twtasks.configure_type('A', expires_after => '-1s')$$, '22023', NULL, 'expires_after negative');
+SELECT throws_ok($$SELECT twtasks.configure_type('A', stuck => 'later')$$, '22P02', NULL, 'no such stuck rule');
+SELECT throws_ok($$SELECT twtasks.unset_type_options('A', 'pattern')$$, '22023', 'unrecognized option: "pattern"', 'the pattern is no option');
+SELECT throws_ok($$SELECT twtasks.unset_type_options('A', NULL)$$, '22023', 'unrecognized option: NULL', 'nor is NULL');
+SELECT throws_ok($$SELECT twtasks.configure_bucket(NULL)$$, '22004', 'name must not be null', 'no bucket');
+SELECT throws_ok(format('SELECT twtasks.configure_bucket(%L)', b), '22023', NULL, 'no bucket')
+FROM unnest(ARRAY['', 'a.b', 'a b', E'a\nb', repeat('b', 49)]) b;
+
+-- ---- buckets ----
+SELECT is((SELECT array_agg(name) FROM twtasks.buckets WHERE name IN ('default', 'pictures')), '{default}', 'the bucket "default" is there');
+SELECT twtasks.configure_bucket('pictures', 'large') \g /dev/null
+SELECT twtasks.configure_bucket('pictures') \g /dev/null
+SELECT is((SELECT description FROM twtasks.buckets WHERE name = 'pictures'), 'large', 'a bucket is made, and keeps its description');
+SELECT twtasks.configure_bucket('default', 'all the rest') \g /dev/null
+SELECT is((SELECT array_agg(description) FROM twtasks.buckets WHERE name = 'default'), '{all the rest}', 'the default one may have one as well');
+
+-- ---- what add_task() makes of it ----
+SELECT twtasks.drop_type_policy(pattern) FROM twtasks.type_policies \g /dev/null
+SELECT twtasks.configure_type('PAY|*', bucket => 'pictures', priority => 2, queue_time => '1min', expires_after => '1h') \g /dev/null
+CREATE FUNCTION pg_temp.added(id uuid) RETURNS text LANGUAGE sql
+AS $$ SELECT concat_ws(' ', bucket, priority, round(extract(epoch FROM next_event_time - state_time)), round(extract(epoch FROM expires - created)))
+	  FROM twtasks.task t WHERE t.id = added.id $$;
+SELECT is(pg_temp.added(task_id), 'default 5 1800', 'a type without a policy') FROM twtasks.add_task('MAIL');
+SELECT is(pg_temp.added(task_id), 'pictures 2 60 3600', 'one with') FROM twtasks.add_task('PAY|CARD');
+SELECT is(pg_temp.added(task_id), 'default 9 60 7200', 'what the caller says wins')
+FROM twtasks.add_task('PAY|CARD', bucket => 'default', priority => 9, expires => clock_timestamp() + interval '2h');
+SELECT is(pg_temp.added(task_id), 'pictures 2 60 3600', 'NULL leaves it to the policy') FROM twtasks.add_task('PAY|CARD', bucket => NULL, priority => NULL, expires => NULL);
+SELECT is(array_agg(pg_temp.added(task_id)), '{pictures 2 60 3600,default 5 1800}', 'many at once') FROM twtasks.add_tasks('[{"type": "PAY|CARD"}, {"type": "MAIL"}]'::jsonb);
+SELECT is(pg_temp.added(task_id), 'pictures 2 86400 90000', 'one for later expires later')
+FROM twtasks.add_task('PAY|CARD', run_after => clock_timestamp() + interval '1 d');
+SELECT matches(pg_temp.added(task_id), '^pictures 2 \d+$', 'one for the end of all time never does')
+FROM twtasks.add_task('PAY|CARD', run_after => '294276-12-31 23:30+00');
+
+-- ---- at once, and only when it is committed ----
+SAVEPOINT s;
+SELECT twtasks.configure_type('PAY|CARD', priority => 3) \g /dev/null
+SELECT is(pg_temp.added(task_id), 'pictures 3 60 3600', 'a change counts from the next statement on') FROM twtasks.add_task('PAY|CARD');
+ROLLBACK TO s;
+SELECT is(pg_temp.added(task_id), 'pictures 2 60 3600', 'and not when it was rolled back') FROM twtasks.add_task('PAY|CARD');
+SELECT twtasks.drop_type_policy('PAY|*') \g /dev/null
+SELECT is(pg_temp.added(task_id), 'default 5 1800', 'nor when it was dropped') FROM twtasks.add_task('PAY|CARD');
+
+-- ---- other ways into the queue ----
+SELECT twtasks.configure_type('TEST', queue_time => '1min') \g /dev/null
+CREATE FUNCTION pg_temp.late_in(id uuid) RETURNS numeric LANGUAGE sql
+AS $$ SELECT round(extract(epoch FROM next_event_time - state_time)) FROM twtasks.task t WHERE t.id = late_in.id $$;
+SELECT pg_temp.task_in('WAITING', pg_temp.id(1)), pg_temp.task_in('WAITING', pg_temp.id(2)) \g /dev/null
+SELECT twtasks.resume_task(pg_temp.id(1), 0), twtasks.reschedule_task(pg_temp.id(2), 0, '2000-01-01') \g /dev/null
+SELECT twtasks.promote_tasks() \g /dev/null
+SELECT is(pg_temp.late_in(pg_temp.id(1)), 60::numeric, 'a resumed task');
+SELECT is(pg_temp.late_in(pg_temp.id(2)), 60::numeric, 'a promoted task');
+
+SELECT * FROM finish();
+ROLLBACK;

@@ -1,0 +1,189 @@
+# 052_policies.pl -- what is configured in the database is valid at once in
+# every sidecar, over the configuration file, and loses no task.
+
+use strict;
+use warnings FATAL => 'all';
+
+use PostgreSQL::Test::Utils;
+use Test::More;
+use TwTasks::Cluster;
+use TwTasks::Ledger;
+use TwTasks::Sidecar;
+use TwTasks::Wait;
+
+my $node = TwTasks::Cluster->create('main');
+my $ledger = TwTasks::Ledger->new;
+
+sub start
+{
+	my ($name) = @_;
+
+	return TwTasks::Sidecar->start(
+		$node, $name,
+		log => { level => 'debug' },
+		handlers => [
+			{
+				types => ['*'],
+				timeout => '9min',
+				concurrency => 100,
+				command => $ledger->command('gate')
+			}
+		]);
+}
+
+# Changes the configuration and waits until all these sidecars have read it.
+sub configure
+{
+	my ($sql, @sidecars) = @_;
+	my %position = map { $_ => $_->log_position } @sidecars;
+
+	$node->value($sql);
+	foreach my $sidecar (@sidecars)
+	{
+		$sidecar->wait_for_log(qr/policy: read \d+ policies/,
+			'the new policies', $position{$sidecar});
+	}
+	return;
+}
+
+# Adds a task and waits until it runs.
+sub add_and_wait
+{
+	my ($type) = @_;
+	my $id = $node->add_task($type);
+
+	wait_for(sub { $ledger->starts($id) }, "start of a $type");
+	return $id;
+}
+
+# Seconds from the grab to the deadline in the database; 15 are the grace and
+# the margin.
+sub timeout_of
+{
+	my ($id) = @_;
+
+	return $node->value(
+		"SELECT round(extract(epoch FROM deadline - state_time)) - 15
+		FROM twtasks.task WHERE id = '$id'");
+}
+
+sub stuck_rule_of
+{
+	my ($id) = @_;
+
+	return $node->value("SELECT stuck FROM twtasks.task WHERE id = '$id'");
+}
+
+# ---- over the file, at once, everywhere ----
+
+$node->value('SELECT twtasks.configure_type(\'EARLY\', timeout => \'1min\')');
+my @sidecars = map { start($_) } qw(one two);
+
+is(timeout_of(add_and_wait('EARLY')),
+	60, 'what was configured before holds from the first task on');
+my $old = add_and_wait('TASK');
+
+is(timeout_of($old), 540, 'without a policy the file decides');
+is(stuck_rule_of($old), 'error', 'on each option');
+configure(
+	'SELECT twtasks.configure_type(\'TA*\', timeout => \'5min\', stuck => \'retry\')',
+	@sidecars);
+my @new = map { add_and_wait('TASK') } 1 .. 8;
+
+is(join(' ', map { timeout_of($_) } @new),
+	join(' ', (300) x 8), 'a policy decides in both sidecars');
+is(join(' ', map { stuck_rule_of($_) } @new),
+	join(' ', ('retry') x 8), 'on each option');
+is(timeout_of($old), 540, 'what runs keeps what it was grabbed with');
+configure(
+	'SELECT twtasks.unset_type_options(\'TA*\', \'stuck\'),
+	twtasks.configure_type(\'TASK\', timeout => \'2min\')', @sidecars);
+my $newer = add_and_wait('TASK');
+
+is(timeout_of($newer), 120, 'the more special pattern');
+is(stuck_rule_of($newer), 'error',
+	'what is taken away is the file\'s again');
+configure('BEGIN; SELECT twtasks.drop_type_policy(\'TASK\'); ROLLBACK;
+	SELECT twtasks.configure_type(\'OTHER\', priority => 1)', @sidecars);
+is(timeout_of(add_and_wait('TASK')),
+	120, 'what is rolled back changes nothing');
+configure('SELECT twtasks.drop_type_policy(\'TASK\')', @sidecars);
+is(timeout_of(add_and_wait('TASK')), 300, 'what is dropped is gone');
+
+# ---- under a file that is read anew ----
+
+my ($sidecar, $second) = @sidecars;
+
+$ledger->release('gate', $ledger->starts);
+is($second->stop, 0, 'the second sidecar stops in order');
+wait_ok(sub { $node->tasks('status <> \'DONE\'') == 0 },
+	'all that ran is done');
+my $position = $sidecar->log_position;
+
+$sidecar->{config}{handlers}[0]{timeout} = '8min';
+$sidecar->{config}{handlers}[0]{stuck} = 'fail';
+$sidecar->reload($sidecar->{config});
+$sidecar->wait_for_log(qr/INFO  config: reloaded/, 'the reload', $position);
+my $reloaded = add_and_wait('FRESH');
+
+is( timeout_of($reloaded) . ' ' . stuck_rule_of($reloaded),
+	'480 fail', 'the new file decides where there is no policy');
+$reloaded = add_and_wait('TASK');
+is( timeout_of($reloaded) . ' ' . stuck_rule_of($reloaded),
+	'300 fail', 'and a policy where there is one');
+
+# ---- after the database was away ----
+
+$node->forget_session;
+$node->restart;
+wait_for(sub { defined $node->value_or_undef('SELECT 1') }, 'the server');
+$node->value('SELECT twtasks.configure_type(\'TASK\', timeout => \'1min\')');
+wait_for(
+	sub {
+		timeout_of(add_and_wait('TASK')) == 60;
+	},
+	'changes to be heard of after a restart of the server');
+
+# ---- not before they are known ----
+
+$ledger->release('gate', $ledger->starts - $ledger->ends);
+is($sidecar->stop, 0, 'the sidecar stops in order');
+my $lock = $node->session;
+
+$lock->query('BEGIN; LOCK TABLE twtasks.type_policy');
+$sidecar = start('uninformed');
+wait_for(sub { $node->waits_for_lock('control') }, 'the wait for policies');
+my $early = $node->add_task('EARLY');
+
+watch_for(0.5);
+is($ledger->starts($early), 0, 'nothing starts before the policies are known');
+$lock->query('COMMIT');
+wait_ok(sub { $ledger->starts($early) }, 'then it does');
+is(timeout_of($early), 60, 'with its policy');
+$reloaded = add_and_wait('TASK|LONG');
+
+# ---- deadlines that differ within one handler ----
+
+configure(
+	'SELECT twtasks.configure_type(\'TASK|SHORT\', timeout => \'300ms\')',
+	$sidecar);
+my $short = add_and_wait('TASK|SHORT');
+
+wait_ok(
+	sub {
+		$node->value(
+			"SELECT count(*) FROM twtasks.tasks
+			WHERE id = '$short' AND error LIKE 'deadline of 0.300 s passed%'"
+		) == 1;
+	},
+	'a deadline is met though the one before it in the handler is far');
+is($node->status_of($reloaded), 'PROCESSING', 'which goes on');
+$ledger->release('gate', 100);
+wait_ok(
+	sub {
+		$node->tasks('status NOT IN (\'DONE\', \'WAITING\')') == 0;
+	},
+	'the others are done');
+is($sidecar->stop, 0, 'the sidecar stops in order');
+
+done_testing();

@@ -1,0 +1,233 @@
+/*-------------------------------------------------------------------------
+ *
+ * test_policy.c
+ *		What is to be done with the tasks of one type.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "port.h"
+
+#include "check.h"
+#include "common/pattern.h"
+#include "policy.h"
+
+static const HandlerConfig handler = {
+	.mode = HANDLER_COMMAND,
+	.timeout_us = 600,
+	.stuck = STUCK_FAIL,
+	.retry = {.delay_us = 7, .max_tries = 3}
+};
+
+static PolicyRules *rules;
+
+static int
+make_rules(void **state)
+{
+	rules = policy_rules_new();
+	return 0;
+}
+
+static int
+free_rules(void **state)
+{
+	policy_rules_free(rules);
+	return 0;
+}
+
+static void
+add_timeout(const char *pattern, int64 timeout_us)
+{
+	PolicyRule	rule = policy_rule(pattern);
+
+	rule.timeout_us = timeout_us;
+	policy_rules_add(rules, &rule);
+}
+
+static void
+add_stuck(const char *pattern, StuckRule stuck)
+{
+	PolicyRule	rule = policy_rule(pattern);
+
+	rule.stuck = stuck;
+	policy_rules_add(rules, &rule);
+}
+
+static int64
+timeout_of(const char *type)
+{
+	Policy	   *policy = policy_make(rules, &handler, type);
+	int64		timeout_us = policy->timeout_us;
+
+	policy_unref(policy);
+	return timeout_us;
+}
+
+static StuckRule
+stuck_of(const HandlerConfig *config, const char *type)
+{
+	Policy	   *policy = policy_make(rules, config, type);
+	StuckRule	stuck = policy->stuck;
+
+	policy_unref(policy);
+	return stuck;
+}
+
+static void
+test_pattern_fit(void **state)
+{
+	assert_true(pattern_fit("A", "A") == PATTERN_EXACT);
+	assert_true(pattern_fit("A|*", "A|B") == 3);
+	assert_true(pattern_fit("A|*", "A|") == 3);
+	assert_true(pattern_fit("*", "A") == 1);
+	assert_true(pattern_fit("*", "") == 1);
+	assert_true(pattern_fit("A", "AB") == 0);
+	assert_true(pattern_fit("AB", "A") == 0);
+	assert_true(pattern_fit("AB*", "A") == 0);
+	assert_true(pattern_fit("a*", "A") == 0);
+	assert_true(pattern_fit("", "A") == 0);
+}
+
+/* What no rule says is as the file has it. */
+static void
+test_handler_alone(void **state)
+{
+	Policy	   *policy = policy_make(rules, &handler, "A");
+
+	assert_int_equal(policy->timeout_us, 600);
+	assert_int_equal(policy->stuck, STUCK_FAIL);
+	assert_int_equal(policy->retry.delay_us, 7);
+	assert_int_equal(policy->retry.max_tries, 3);
+	policy_unref(policy);
+}
+
+/* In whichever order they come. */
+static void
+test_most_special_wins(void **state)
+{
+	add_timeout("PAY|*", 2);
+	add_timeout("PAY|CARD", 4);
+	add_timeout("*", 1);
+	add_timeout("PAY|CA*", 3);
+	assert_int_equal(timeout_of("PAY|CARD"), 4);
+	assert_int_equal(timeout_of("PAY|CARDS"), 3);
+	assert_int_equal(timeout_of("PAY|CASH"), 3);
+	assert_int_equal(timeout_of("PAY|BANK"), 2);
+	assert_int_equal(timeout_of("PAY"), 1);
+}
+
+/* A type that is as long as a fitting beginning is still the more special. */
+static void
+test_exact_beats_longer(void **state)
+{
+	add_timeout("PAY", 1);
+	add_timeout("PAY*", 2);
+	assert_int_equal(timeout_of("PAY"), 1);
+	assert_int_equal(timeout_of("PAY|A"), 2);
+}
+
+static void
+test_each_option_apart(void **state)
+{
+	add_timeout("*", 1);
+	add_stuck("PAY|*", STUCK_RETRY);
+	add_timeout("PAY|CARD", 4);
+	assert_int_equal(timeout_of("PAY|CARD"), 4);
+	assert_int_equal(stuck_of(&handler, "PAY|CARD"), STUCK_RETRY);
+	assert_int_equal(timeout_of("PAY|BANK"), 1);
+	assert_int_equal(stuck_of(&handler, "MAIL"), STUCK_FAIL);
+}
+
+static void
+test_sql_handlers_run_again(void **state)
+{
+	HandlerConfig sql = handler;
+
+	sql.mode = HANDLER_SQL;
+	add_stuck("*", STUCK_ERROR);
+	assert_int_equal(stuck_of(&sql, "A"), STUCK_RETRY);
+	assert_int_equal(stuck_of(&handler, "A"), STUCK_ERROR);
+}
+
+/* A task keeps its policy when the rules are gone. */
+static void
+test_references(void **state)
+{
+	PolicyRules *gone = policy_rules_new();
+	PolicyRule	rule = policy_rule("A");
+	Policy	   *policy;
+
+	rule.timeout_us = 9;
+	policy_rules_add(gone, &rule);
+	policy = policy_ref(policy_make(gone, &handler, "A"));
+	policy_rules_free(gone);
+	policy_unref(policy);
+	assert_int_equal(policy->timeout_us, 9);
+	policy_unref(policy);
+	policy_unref(NULL);
+}
+
+/* Against the rule itself: among those that fit and set it, the best fit. */
+static void
+test_random(void **state)
+{
+	static const char *const patterns[] = {
+		"*", "A*", "A", "AB*", "AB", "ABC*", "ABC", "B*", "B", "BA*"
+	};
+	static const char *const types[] = {"A", "AB", "ABC", "ABCD", "B", "BA", "C"};
+	Chance		chance;
+
+	chance_init(&chance, 4711);
+	for (int round = 0; round < 2000; round++)
+	{
+		PolicyRules *some = policy_rules_new();
+		int			set[lengthof(patterns)] = {0};
+
+		for (int i = 0; i < 6; i++)
+		{
+			int			at = chance_below(&chance, lengthof(patterns));
+			PolicyRule	rule = policy_rule(patterns[at]);
+
+			if (set[at] != 0)
+				continue;
+			set[at] = 1 + i;
+			rule.timeout_us = set[at];
+			policy_rules_add(some, &rule);
+		}
+		for (int t = 0; t < (int) lengthof(types); t++)
+		{
+			Policy	   *policy = policy_make(some, &handler, types[t]);
+			int64		expected = handler.timeout_us;
+			size_t		best = 0;
+
+			for (int i = 0; i < (int) lengthof(patterns); i++)
+			{
+				size_t		fit = pattern_fit(patterns[i], types[t]);
+
+				if (set[i] == 0 || fit <= best)
+					continue;
+				best = fit;
+				expected = set[i];
+			}
+			check_that(4711, round, policy->timeout_us == expected);
+			policy_unref(policy);
+		}
+		policy_rules_free(some);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_pattern_fit),
+		cmocka_unit_test_setup_teardown(test_handler_alone, make_rules, free_rules),
+		cmocka_unit_test_setup_teardown(test_most_special_wins, make_rules, free_rules),
+		cmocka_unit_test_setup_teardown(test_exact_beats_longer, make_rules, free_rules),
+		cmocka_unit_test_setup_teardown(test_each_option_apart, make_rules, free_rules),
+		cmocka_unit_test_setup_teardown(test_sql_handlers_run_again, make_rules, free_rules),
+		cmocka_unit_test(test_references),
+		cmocka_unit_test(test_random),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
