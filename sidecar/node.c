@@ -186,7 +186,7 @@ tick(void *arg)
 	pg_send(node->pg, &call_tick, &params, on_tick, node);
 }
 
-/* Only now does a change of the configuration reach us for sure. */
+/* Only now does news reach us for sure. */
 static void
 on_listening(void *arg, PgOutcome outcome, PGresult *result)
 {
@@ -194,8 +194,10 @@ on_listening(void *arg, PgOutcome outcome, PGresult *result)
 
 	if (outcome == PG_FAILED)
 		pg_reset(node->pg, "could not listen for changes of the configuration");
-	if (outcome == PG_DONE && !node->is_ending)
-		node->events.on_config(node->arg);
+	if (outcome != PG_DONE || node->is_ending)
+		return;
+	node->events.on_config(node->arg);
+	node->events.on_cancel(node->arg);
 }
 
 static void
@@ -203,8 +205,12 @@ on_notify(void *arg, const char *channel, const char *payload)
 {
 	Node	   *node = arg;
 
-	if (!node->is_ending && strcmp(channel, "twtasks_config") == 0)
+	if (node->is_ending)
+		return;
+	if (strcmp(channel, "twtasks_config") == 0)
 		node->events.on_config(node->arg);
+	else if (strcmp(channel, "twtasks_cancel") == 0)
+		node->events.on_cancel(node->arg);
 }
 
 static void
@@ -217,6 +223,7 @@ on_state(void *arg, bool is_up)
 		set_leader(node, false);
 		return;
 	}
+	pg_send(node->pg, &call_listen_cancels, NULL, NULL, NULL);
 	pg_send(node->pg, &call_listen_config, NULL, on_listening, node);
 	loop_timer_start(node->timer, 0);
 }

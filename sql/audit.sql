@@ -1,12 +1,10 @@
 /* What people and programs did to tasks by hand. */
 CREATE TABLE twtasks.audit (
 	id				bigint GENERATED ALWAYS AS IDENTITY,
-	at				timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp(),
-	actor			text NOT NULL DEFAULT session_user,
-	role			text NOT NULL DEFAULT
-		CASE pg_catalog.current_setting('role') WHEN 'none' THEN session_user
-			ELSE pg_catalog.current_setting('role') END,
-	application		text NOT NULL DEFAULT pg_catalog.current_setting('application_name'),
+	at				timestamptz NOT NULL,
+	actor			text NOT NULL,
+	role			text NOT NULL,
+	application		text NOT NULL,
 	action			text NOT NULL,
 	task_id			uuid NOT NULL,
 	from_version	bigint NOT NULL,
@@ -14,8 +12,8 @@ CREATE TABLE twtasks.audit (
 	from_status		twtasks.task_status NOT NULL,
 	to_status		twtasks.task_status NOT NULL,
 	reason			text,
-	before			jsonb NOT NULL DEFAULT '{}',
-	after			jsonb NOT NULL DEFAULT '{}',
+	before			jsonb NOT NULL,
+	after			jsonb NOT NULL,
 	CONSTRAINT audit_pkey PRIMARY KEY (id)
 );
 CREATE INDEX audit_task_id ON twtasks.audit (task_id);
@@ -25,7 +23,7 @@ COMMENT ON COLUMN twtasks.audit.at IS 'When';
 COMMENT ON COLUMN twtasks.audit.actor IS 'Who: the role that logged in';
 COMMENT ON COLUMN twtasks.audit.role IS 'As whom: the role that was set with SET ROLE, else the actor';
 COMMENT ON COLUMN twtasks.audit.application IS 'With what: application_name of the session';
-COMMENT ON COLUMN twtasks.audit.action IS 'What: resume, reschedule, cancel, fail, hold, release, reopen, adopt';
+COMMENT ON COLUMN twtasks.audit.action IS 'What: resume, reschedule, cancel, request_cancel, fail, hold, release, reopen, adopt';
 COMMENT ON COLUMN twtasks.audit.task_id IS 'The task';
 COMMENT ON COLUMN twtasks.audit.from_version IS 'Version before';
 COMMENT ON COLUMN twtasks.audit.to_version IS 'Version after';
@@ -94,6 +92,23 @@ AS $$
 $$;
 
 /*
+ * twtasks.acting_role()
+ *
+ *		As whom the session acts.
+ *
+ * Returns
+ *		the role that was set with SET ROLE, else the one that logged in
+ */
+CREATE FUNCTION twtasks.acting_role()
+RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT CASE current_setting('role') WHEN 'none' THEN session_user::text
+										ELSE current_setting('role') END
+$$;
+
+/*
  * twtasks.write_audit(action, task_id, was, became, reason)
  *
  *		Writes down a change of a task by hand, in the caller's transaction.
@@ -114,8 +129,10 @@ LANGUAGE sql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 	INSERT INTO twtasks.audit
-		(action, task_id, from_version, to_version, from_status, to_status, reason, before, after)
-	VALUES (action, task_id,
+		(at, actor, role, application, action, task_id, from_version, to_version,
+		 from_status, to_status, reason, before, after)
+	VALUES (clock_timestamp(), session_user,
+			twtasks.acting_role(), current_setting('application_name'), action, task_id,
 			(was ->> 'version')::bigint, (became ->> 'version')::bigint,
 			(was ->> 'status')::twtasks.task_status, (became ->> 'status')::twtasks.task_status,
 			reason, twtasks.only_in(was, became), twtasks.only_in(became, was))

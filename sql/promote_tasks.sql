@@ -50,10 +50,15 @@ BEGIN
 	INTO promoted FROM changed c;
 
 	-- One that is due and was left out is locked by somebody: not at once again.
-	SELECT greatest(CASE WHEN promoted < batch THEN least(500, batch * 500) ELSE 0 END,
-					ceil(extract(epoch FROM t.next_event_time - twtasks.clock()) * 1000))
-	INTO next_ms
-	FROM twtasks.task t
-	WHERE NOT t.queued AND t.status = 'WAITING' AND t.next_event_time < 'infinity'
-	ORDER BY t.next_event_time LIMIT 1;
+	SELECT least(
+		(SELECT CASE WHEN promoted < batch THEN least(500, batch * 500) ELSE 0 END
+		 FROM twtasks.task t
+		 WHERE NOT t.queued AND t.status = 'WAITING' AND t.next_event_time <= started
+		 LIMIT 1),
+		(SELECT greatest(0, ceil(extract(epoch FROM t.next_event_time - twtasks.clock()) * 1000))
+		 FROM twtasks.task t
+		 WHERE NOT t.queued AND t.status = 'WAITING'
+		   AND t.next_event_time > started AND t.next_event_time < 'infinity'
+		 ORDER BY t.next_event_time LIMIT 1))
+	INTO next_ms;
 END $$;

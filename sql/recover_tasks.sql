@@ -50,8 +50,8 @@ END $$;
 /*
  * twtasks.apply_stuck_rule(ids, reason)
  *
- *		PROCESSING -> what the tasks' stuck rules say.  The caller holds locks
- *		on the rows.
+ *		PROCESSING -> what the tasks' stuck rules say, or CANCELLED when that
+ *		was asked for.  The caller holds locks on the rows.
  *
  * Returns
  *		how many tasks took which way
@@ -73,6 +73,7 @@ AS $$
 DECLARE
 	moment CONSTANT timestamptz := twtasks.clock();
 BEGIN
+	ids := twtasks.cancel_orphans(ids);
 	WITH changed AS (
 		UPDATE twtasks.task t
 		SET status = CASE t.stuck WHEN 'retry' THEN 'SUBMITTED' ELSE 'ERROR' END::twtasks.task_status,

@@ -156,6 +156,28 @@ COMMENT ON COLUMN twtasks.node.missing_since IS 'When its session was first seen
 COMMENT ON COLUMN twtasks.node.leads IS 'Whether it does the duties that one node does for all; counts while it lives';
 COMMENT ON COLUMN twtasks.node.ended IS 'When it ended or was declared gone: from then on it changes nothing';
 
+/* Running tasks that an operator wants cancelled; see request_cancel(). */
+CREATE TABLE twtasks.cancel_request (
+	task_id			uuid NOT NULL,
+	version			bigint NOT NULL,
+	created			timestamptz NOT NULL,
+	requested		timestamptz NOT NULL,
+	actor			text NOT NULL,
+	role			text NOT NULL,
+	application		text NOT NULL,
+	reason			text,
+	CONSTRAINT cancel_request_pkey PRIMARY KEY (task_id)
+);
+COMMENT ON TABLE twtasks.cancel_request IS 'Wishes to cancel a running task; goes with the task, or a while after it has ended otherwise';
+COMMENT ON COLUMN twtasks.cancel_request.task_id IS 'The task';
+COMMENT ON COLUMN twtasks.cancel_request.version IS 'The version that the operator looked at';
+COMMENT ON COLUMN twtasks.cancel_request.created IS 'When the task was added: another one may get the id of one that was deleted';
+COMMENT ON COLUMN twtasks.cancel_request.requested IS 'When';
+COMMENT ON COLUMN twtasks.cancel_request.actor IS 'Who: the role that logged in';
+COMMENT ON COLUMN twtasks.cancel_request.role IS 'As whom: the role that was set with SET ROLE, else the actor';
+COMMENT ON COLUMN twtasks.cancel_request.application IS 'With what: application_name of the session';
+COMMENT ON COLUMN twtasks.cancel_request.reason IS 'Why, in the words of who did it';
+
 /* Without these marks a dump would hold the extension but no task. */
 SELECT pg_catalog.pg_extension_config_dump('twtasks.task', '');
 SELECT pg_catalog.pg_extension_config_dump('twtasks.finished_task', '');
@@ -163,3 +185,4 @@ SELECT pg_catalog.pg_extension_config_dump('twtasks.finished_task_default', '');
 SELECT pg_catalog.pg_extension_config_dump('twtasks.unique_key', '');
 SELECT pg_catalog.pg_extension_config_dump('twtasks.node', '');
 SELECT pg_catalog.pg_extension_config_dump('twtasks.node_incarnation_seq', '');
+SELECT pg_catalog.pg_extension_config_dump('twtasks.cancel_request', '');

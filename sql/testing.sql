@@ -25,7 +25,8 @@ END $$;
  * twtasks.do_duties()
  *
  *		Does at once what the leader does when its time has come: tasks that are
- *		due may run, those that expired or are stuck go their way.
+ *		due may run, those that expired or are stuck go their way, and schedules
+ *		add theirs.
  *
  * Writes		twtasks.task, twtasks.finished_task
  * Wakes		sidecars of the tasks' buckets
@@ -36,6 +37,10 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
+	LOOP
+		EXIT WHEN (SELECT coalesce(r.next_ms, 1) > 0 OR r.added + r.missed = 0
+				   FROM twtasks.run_schedules(1000) r);
+	END LOOP;
 	LOOP
 		EXIT WHEN (SELECT p.promoted FROM twtasks.promote_tasks(1000) p) < 1000;
 	END LOOP;
@@ -53,7 +58,8 @@ END $$;
  *
  *		Shifts the clock of the engine in this database, for a test: it shows
  *		this time now and goes on from there.  What is due by then runs: tasks
- *		whose time has come, those that expired, those past their deadline.
+ *		whose time has come, those that expired, those past their deadline, and
+ *		schedules.
  *
  *		Only sessions in which twtasks.testing is on go by it.  In a transaction
  *		that is not committed only that one does.

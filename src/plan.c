@@ -67,6 +67,11 @@ static const Statement statements[PLAN_COUNT] = {
 		"DELETE FROM twtasks.task t WHERE t.id OPERATOR(pg_catalog.=) $1",
 		1, {UUIDOID}
 	},
+	[PLAN_FINISH_TASKS] = {
+		"SELECT f.id FROM twtasks.finish_tasks($1, $2, $3, $4, $5, $6, $7) f",
+		7, {UUIDARRAYOID, INT8ARRAYOID, TEXTARRAYOID, INT8ARRAYOID, TEXTARRAYOID,
+		INT8OID, INT8OID}
+	},
 	[PLAN_FINISH_OTHERS] = {
 		"SELECT o.id, o.version, o.status "
 		"FROM twtasks.finish_others($1, $2, $3, $4, $5, $6, $7, $8) o",

@@ -63,6 +63,9 @@ typedef enum RowResult
 /* A relation of schema twtasks; raises an error when there is none. */
 extern Oid	rows_relation(const char *name);
 
+/* A type of schema twtasks; InvalidOid: none. */
+extern Oid	rows_type(const char *name);
+
 /* The oid of a label of an enum type of schema twtasks. */
 extern Oid	rows_label(const char *type, const char *label);
 

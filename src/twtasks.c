@@ -27,7 +27,7 @@ _PG_init(void)
 	settings_init();
 	queue_init();
 	commit_init();
+	policy_init();
 	adoption_init();
 	clock_init();
-	policy_init();
 }

@@ -16,6 +16,7 @@ use TwTasks::Session;
 #	conf => { name => value }
 #	init => { more for PostgreSQL::Test::Cluster's init() }
 #	install_path => as in PostgreSQL::Test::Cluster
+#	clock => a TwTasks::Clock, by which the server goes
 sub create
 {
 	my ($class, $name, %options) = @_;
@@ -30,6 +31,7 @@ sub create
 		? (install_path => $options{install_path})
 		: ());
 
+	$self->{_twt_clock} = $options{clock};
 	$self->init(
 		extra => [ '--no-sync', '--locale=C', '--encoding=UTF8' ],
 		%{ $options{init} || {} });
@@ -184,6 +186,16 @@ sub waits_for_lock
 	return $self->value(
 		"SELECT count(*) FROM pg_stat_activity
 		WHERE application_name = 'twtasksd $role' AND wait_event_type = 'Lock'");
+}
+
+# With the server's clock in its environment, if it has one of its own.
+sub start
+{
+	my ($self, @rest) = @_;
+	my $clock = $self->{_twt_clock};
+
+	local %ENV = (%ENV, $clock ? $clock->environment : ());
+	return $self->SUPER::start(@rest);
 }
 
 sub stop
