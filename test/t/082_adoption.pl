@@ -5,6 +5,7 @@
 use strict;
 use warnings FATAL => 'all';
 
+use IO::Socket::UNIX;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use TwTasks::Cluster;
@@ -158,7 +159,16 @@ check_inert(session_of($node, 'template_copy'), 'template', 'it is a copy of ano
 # ---- adopted ----
 
 my $session = session_of($other, 'restored');
-my $sidecar = refused($other, 'restored', 'refused', 'it was restored from a dump');
+my $notify = PostgreSQL::Test::Utils::tempdir_short() . '/notify';
+my $systemd = IO::Socket::UNIX->new(Type => SOCK_DGRAM, Local => $notify, Blocking => 0)
+  or die "could not open a socket: $!";
+my $sidecar = refused($other, 'restored', 'refused', 'it was restored from a dump',
+	env => { NOTIFY_SOCKET => $notify });
+
+my $told;
+
+recv $systemd, $told, 4096, 0;
+like($told, qr/READY=1/, 'systemd does not wait for it');
 
 is($session->query('SELECT count(*) FROM twtasks.add_task(\'NEW\')'), 1, 'tasks can be added all the same');
 like($session->try('SELECT twtasks.adopt(\'no spaces\')'), qr/22023.*invalid environment: "no spaces"/, 'an environment has a name');
