@@ -108,6 +108,7 @@ END $$;
  *
  * Returns
  *		result			'changed'
+ *						'requested'			its handler was asked to stop: request_cancel()
  *						'not_found'			there is no such task, live or in the history
  *						'wrong_version'		it has changed since you looked: look again
  *						'wrong_status'		this cannot be done with it in its status
@@ -144,6 +145,8 @@ BEGIN
 									   run_after, reason);
 	ELSIF task.version <> change_task.version THEN
 		RETURN ('wrong_version', task.version, task.status)::twtasks.change_result;
+	ELSIF change_task.action = 'cancel' AND task.status = 'PROCESSING' THEN
+		RETURN twtasks.request_cancel(task.id, task.version, reason);
 	END IF;
 	SELECT x.to_status INTO target FROM twtasks.transition x
 	WHERE x.action = change_task.action AND x.actor = 'operator' AND x.from_status = task.status
@@ -204,7 +207,8 @@ END $$;
 /*
  * twtasks.cancel_task(id, version, reason)
  *
- *		A task that has not started is never to run: CANCELLED.
+ *		A task that has not started is never to run: CANCELLED.  The handler of
+ *		one that runs is asked to stop, as by request_cancel().
  *
  * Returns, errors, locks: as change_task()
  */

@@ -39,7 +39,8 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
 	LOOP
-		EXIT WHEN (SELECT r.added FROM twtasks.run_schedules(1000) r) < 1000;
+		EXIT WHEN (SELECT coalesce(r.next_ms, 1) > 0 OR r.added + r.missed = 0
+				   FROM twtasks.run_schedules(1000) r);
 	END LOOP;
 	LOOP
 		EXIT WHEN (SELECT p.promoted FROM twtasks.promote_tasks(1000) p) < 1000;

@@ -31,7 +31,8 @@ CREATE TYPE twtasks.new_task AS (
 	payload		bytea
 );
 
-/* What an operator's change came to: 'changed', or why nothing changed. */
+/* What an operator's change came to: 'changed', 'requested' of the handler that
+ * runs the task, or why nothing changed. */
 CREATE TYPE twtasks.change_result AS (
 	result		text,
 	version		bigint,

@@ -5,7 +5,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(68);
+SELECT plan(70);
 SELECT twtasks.is_enabled() \g /dev/null
 
 -- Not where it is off, whoever asks.
@@ -129,6 +129,12 @@ SELECT is((SELECT count(*) FROM twtasks.test_clock), 0::bigint, 'without a trace
 SET LOCAL twtasks.testing = off;
 SELECT is(twtasks.clock_ahead(), 0::bigint, 'switched off it is right in any case');
 SET LOCAL twtasks.testing = on;
+
+SELECT twtasks.schedule('hourly', '0 * * * *', 'HOURLY') \g /dev/null
+SELECT twtasks.advance_clock('1 h') \g /dev/null
+SELECT is((SELECT count(*) FROM twtasks.tasks WHERE type = 'HOURLY'), 1::bigint, 'schedules go by it');
+SELECT ok((SELECT next_run > clock_timestamp() + interval '1 h' FROM twtasks.schedules WHERE name = 'hourly'), 'and wait for the next time');
+SELECT twtasks.set_clock(NULL) \g /dev/null
 
 -- Waiting.
 SELECT is(twtasks.wait_for_task(pg_temp.task_in('DONE')), 'DONE', 'what is DONE need not be waited for');

@@ -1,6 +1,7 @@
 # 085_by_hand.pl -- changes by hand while the engine runs: what is resumed,
 # rescheduled, released or reopened runs, what is cancelled or held does not;
-# a task that runs is left to its handler; nothing is done twice.
+# the handler of a task that runs can be stopped, and that is all; nothing is
+# done twice.
 
 use strict;
 use warnings FATAL => 'all';
@@ -85,6 +86,12 @@ is(change($_, $running), 'wrong_status', "while it runs: no $_")
 $ledger->release('gate');
 runs($running, 'undisturbed');
 
+my $stopped = $node->add_task('GATED');
+wait_for(sub { $ledger->starts($stopped) }, 'another task to run');
+is(change('cancel_task', $stopped, '\'wrong file\''), 'requested', 'while it runs it can be cancelled');
+wait_ok(sub { $node->status_of($stopped) eq 'CANCELLED' }, 'its handler is ended, and it is CANCELLED');
+is($ledger->ends($stopped), 0, 'before it came to its end');
+
 $id = $node->add_task('FAILS');
 wait_for(sub { $node->status_of($id) eq 'ERROR' }, 'a task in ERROR');
 is(change('resume_task', $id, '\'the account is open now\''), 'changed', 'resumed in ERROR');
@@ -117,6 +124,15 @@ is(change_many('\'fail\', \'FAILS|*\', \'enough\', max_tasks => 1000'), '300 cha
 is($node->tasks('type = \'FAILS|MANY\' AND status = \'FAILED\''), 300, 'and final');
 is($node->value('SELECT count(*) FROM twtasks.audit WHERE reason IN (\'once more\', \'enough\')'),
 	500, 'each change is written down');
+
+my @stopped = map { $node->add_task('GATED') } 1 .. 3;
+wait_for(sub { $node->tasks('type = \'GATED\' AND status = \'PROCESSING\'') == 3 },
+	'three to run');
+is(change_many('\'cancel\', \'GATED\', \'wrong files\''), '', 'what runs is cancelled only by who says so');
+is(change_many('\'cancel\', \'GATED\', \'wrong files\', statuses => \'{PROCESSING}\''),
+	'3 requested', 'all that run are');
+wait_ok(sub { $node->tasks('type = \'GATED\' AND status = \'CANCELLED\'') == 4 },
+	'all are CANCELLED');
 
 # Operator and engine at the same tasks: every task that was cancelled did not
 # run, every other one did.
