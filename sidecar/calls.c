@@ -22,6 +22,7 @@ const PgStatement call_queue_kind = {"queue_kind", "SELECT twtasks.queue_kind()"
 
 const PgStatement call_listen = {"listen", "LISTEN twtasks"};
 
+const PgStatement call_listen_cancels = {"listen_cancels", "LISTEN twtasks_cancel"};
 const PgStatement call_listen_config = {"listen_config", "LISTEN twtasks_config"};
 
 const PgStatement call_grab = {"grab",
@@ -35,6 +36,15 @@ const PgStatement call_execute = {"execute",
 	"SELECT e.id, e.version, e.result, e.message, e.tries, e.type FROM twtasks.execute_tasks("
 	"$1::text, $2::name, $3::uuid[], $4::int8[], $5::int8, $6::int8, $7::int8[], "
 "($8::text[])::twtasks.stuck_rule[], $9::text[], $10::text[], ($11::text)::jsonb) e", .caller_logs = true};
+
+const PgStatement call_take_cancels = {"take_cancels",
+"SELECT c.id, c.version, c.is_ours, c.why FROM twtasks.take_cancels($1::int8) c"};
+
+const PgStatement call_cancel_backend = {"cancel_backend",
+"SELECT pg_catalog.pg_cancel_backend($1::int4)"};
+
+const PgStatement call_terminate_backend = {"terminate_backend",
+"SELECT pg_catalog.pg_terminate_backend($1::int4)"};
 
 const PgStatement call_finish = {"finish",
 	"SELECT f.id FROM twtasks.finish_tasks($1::uuid[], $2::int8[], $3::text[], $4::int8[], "
@@ -55,7 +65,7 @@ const PgStatement call_ask_retry = {"ask_retry",
 "SELECT a.id, a.answer, a.delay_ms FROM twtasks.ask_retry($1::uuid[], $2::int8[], $3::text[]) a"};
 
 const PgStatement call_start_node = {"start_node",
-"SELECT twtasks.start_node($1::text, $2::int8 * interval '1 millisecond')"};
+"SELECT twtasks.start_node($1::text, $2::int8 * interval '1 millisecond', $3::text), twtasks.refusal($3::text)"};
 
 const PgStatement call_tick = {"tick",
 	"SELECT t.alive, t.is_held, t.is_leader, t.place, t.nodes, "
@@ -68,6 +78,9 @@ const PgStatement call_promote = {"promote",
 
 const PgStatement call_recover = {"recover",
 "SELECT r.retried, r.errors, r.failed, r.next_ms FROM twtasks.recover_tasks($1::bool) r"};
+
+const PgStatement call_schedules = {"run_schedules",
+"SELECT r.added, r.missed, r.failed, r.next_ms FROM twtasks.run_schedules() r"};
 
 const PgStatement call_expire = {"expire", "SELECT twtasks.expire_tasks()"};
 

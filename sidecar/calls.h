@@ -30,6 +30,7 @@ enum
 
 extern const PgStatement call_queue_kind;
 extern const PgStatement call_listen;
+extern const PgStatement call_listen_cancels;
 extern const PgStatement call_listen_config;
 
 /* ids, versions, incarnation, token, timeouts_ms, stuck, types, buckets */
@@ -64,6 +65,20 @@ enum
 	EXECUTE_TRIES,
 	EXECUTE_TYPE
 };
+
+/* incarnation */
+extern const PgStatement call_take_cancels;
+enum
+{
+	CANCELS_ID,
+	CANCELS_VERSION,
+	CANCELS_IS_OURS,
+	CANCELS_WHY
+};
+
+/* pid */
+extern const PgStatement call_cancel_backend;
+extern const PgStatement call_terminate_backend;
 
 /* ids, versions, results, delays_ms, messages, incarnation, token, grabs */
 extern const PgStatement call_finish;
@@ -108,8 +123,13 @@ enum
 	ASK_DELAY_MS
 };
 
-/* name, lease_ms -> incarnation */
+/* name, lease_ms, environment */
 extern const PgStatement call_start_node;
+enum
+{
+	START_INCARNATION,			/* null: refused */
+	START_REFUSAL				/* why */
+};
 
 /* incarnation -> alive, is_held, is_leader, place, nodes, clock */
 extern const PgStatement call_tick;
@@ -142,6 +162,16 @@ enum
 	RECOVER_ERRORS,
 	RECOVER_FAILED,
 	RECOVER_NEXT_MS
+};
+
+/* -> added, missed, failed, next_ms */
+extern const PgStatement call_schedules;
+enum
+{
+	SCHEDULES_ADDED,
+	SCHEDULES_MISSED,
+	SCHEDULES_FAILED,
+	SCHEDULES_NEXT_MS
 };
 
 extern const PgStatement call_expire;

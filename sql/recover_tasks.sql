@@ -117,7 +117,8 @@ END $$;
  * twtasks.apply_stuck_rule(ids, reason)
  *
  *		PROCESSING -> what the tasks' stuck rules say, or the functions of their
- *		policies.  The caller holds locks on the rows.
+ *		policies, or CANCELLED when that was asked for.  The caller holds locks on
+ *		the rows.
  *
  * Returns
  *		retried, errors, failed		how many tasks took which way
@@ -140,8 +141,10 @@ SET enable_seqscan = off
 AS $$
 DECLARE
 	moment CONSTANT timestamptz := clock_timestamp();
-	left_out CONSTANT uuid[] := twtasks.ask_stuck(ids);
+	left_out uuid[];
 BEGIN
+	ids := twtasks.cancel_orphans(ids);
+	left_out := twtasks.ask_stuck(ids);
 	later := cardinality(left_out);
 	WITH changed AS (
 		UPDATE twtasks.task t
@@ -189,7 +192,8 @@ END $$;
  *		grace			how long a node may be without a session
  *
  * Returns
- *		retried, errors, failed		how many tasks took which way
+ *		retried, errors, failed		how many tasks took which way; 0 in a copy of
+ *						the database that was not adopted
  *		next_ms			call again after so many milliseconds; NULL: no reason to
  *
  * Writes		twtasks.node, twtasks.task, twtasks.finished_task
@@ -217,6 +221,12 @@ DECLARE
 	later bigint;
 	done record;
 BEGIN
+	retried := 0;
+	errors := 0;
+	failed := 0;
+	IF NOT twtasks.is_adopted() THEN
+		RETURN;
+	END IF;
 	next_ms := twtasks.find_gone_nodes(grace);
 	SELECT coalesce(array_agg(n.incarnation) FILTER (WHERE n.ended IS NULL), '{}'),
 		   coalesce(array_agg(n.incarnation) FILTER (WHERE n.ended IS NOT NULL), '{}')

@@ -24,7 +24,9 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
+#include "adoption.h"
 #include "arrays.h"
+#include "grab.h"
 #include "rows.h"
 #include "settings.h"
 
@@ -36,6 +38,8 @@
 
 typedef struct GrabCall
 {
+	GrabbedFn	fn;
+	void	   *arg;
 	Elements	ids;
 	Elements	versions;
 	Elements	timeouts_ms;
@@ -53,16 +57,16 @@ typedef struct GrabCall
 } GrabCall;
 
 static void
-read_arguments(FunctionCallInfo fcinfo, GrabCall *call)
+read_arguments(FunctionCallInfo fcinfo, int first, GrabCall *call)
 {
-	call->ids = elements_of(fcinfo, 0, "ids");
-	call->versions = elements_of(fcinfo, 1, "versions");
-	call->incarnation = PG_GETARG_DATUM(2);
-	call->token = PG_GETARG_DATUM(3);
-	call->timeouts_ms = elements_of(fcinfo, 4, "timeouts_ms");
-	call->stuck = elements_of(fcinfo, 5, "stuck");
-	call->types = elements_of(fcinfo, 6, "types");
-	call->buckets = elements_of(fcinfo, 7, "buckets");
+	call->ids = elements_of(fcinfo, first, "ids");
+	call->versions = elements_of(fcinfo, first + 1, "versions");
+	call->incarnation = PG_GETARG_DATUM(first + 2);
+	call->token = PG_GETARG_DATUM(first + 3);
+	call->timeouts_ms = elements_of(fcinfo, first + 4, "timeouts_ms");
+	call->stuck = elements_of(fcinfo, first + 5, "stuck");
+	call->types = elements_of(fcinfo, first + 6, "types");
+	call->buckets = elements_of(fcinfo, first + 7, "buckets");
 	check_length(&call->versions, call->ids.n);
 	check_length(&call->timeouts_ms, call->ids.n);
 	check_length(&call->stuck, call->ids.n);
@@ -159,7 +163,7 @@ grab_row(GrabCall *call, int i, Rows *rows, TupleTableSlot *row)
 
 /* In the order of type twtasks.task_input. */
 static void
-put_result(ReturnSetInfo *results, TupleTableSlot *task)
+hand_over(GrabCall *call, TupleTableSlot *task)
 {
 	static const TaskColumn columns[] = {
 		TASK_ID, TASK_VERSION, TASK_TYPE, TASK_SUB_TYPE, TASK_BUCKET, TASK_PRIORITY,
@@ -173,11 +177,11 @@ put_result(ReturnSetInfo *results, TupleTableSlot *task)
 		values[i] = row_value(task, columns[i]);
 		nulls[i] = row_null(task, columns[i]);
 	}
-	tuplestore_putvalues(results->setResult, results->setDesc, values, nulls);
+	call->fn(call->arg, values, nulls, &task->tts_tid);
 }
 
 static void
-grab_all(GrabCall *call, Rows *rows, ReturnSetInfo *results)
+grab_each(GrabCall *call, Rows *rows)
 {
 	for (int i = 0; i < call->ids.n; i++)
 	{
@@ -192,11 +196,35 @@ grab_all(GrabCall *call, Rows *rows, ReturnSetInfo *results)
 		row = grab_row(call, i, rows, row);
 		if (row == NULL)
 			continue;
-		put_result(results, row);
+		hand_over(call, row);
 		call->won++;
 		if (DatumGetObjectId(element(&call->stuck, i)) != call->stuck_retry)
 			call->must_last++;
 	}
+}
+
+bool
+grab_all(FunctionCallInfo fcinfo, int first, GrabbedFn fn, void *arg)
+{
+	GrabCall	call = {.fn = fn, .arg = arg};
+	Rows	   *rows;
+
+	PreventCommandIfReadOnly("twtasks.grab_tasks()");
+	PreventCommandIfParallelMode("twtasks.grab_tasks()");
+	read_arguments(fcinfo, first, &call);
+	rows = rows_open();
+	if (twt_enabled && twt_is_adopted() && node_lives(call.incarnation))
+		grab_each(&call, rows);
+	rows_close(rows);
+	return call.won > 0 && call.must_last == 0;
+}
+
+static void
+put_result(void *arg, Datum *values, bool *nulls, ItemPointer at)
+{
+	ReturnSetInfo *results = arg;
+
+	tuplestore_putvalues(results->setResult, results->setDesc, values, nulls);
 }
 
 /* Losing a grab in a crash of the server means to grab again, which is what
@@ -212,18 +240,8 @@ PG_FUNCTION_INFO_V1(twt_grab_tasks);
 Datum
 twt_grab_tasks(PG_FUNCTION_ARGS)
 {
-	GrabCall	call;
-	Rows	   *rows;
-
-	PreventCommandIfReadOnly("twtasks.grab_tasks()");
-	PreventCommandIfParallelMode("twtasks.grab_tasks()");
-	read_arguments(fcinfo, &call);
 	InitMaterializedSRF(fcinfo, 0);
-	rows = rows_open();
-	if (twt_enabled && node_lives(call.incarnation))
-		grab_all(&call, rows, (ReturnSetInfo *) fcinfo->resultinfo);
-	rows_close(rows);
-	if (call.won > 0 && call.must_last == 0 && !PG_GETARG_BOOL(8))
+	if (grab_all(fcinfo, 0, put_result, fcinfo->resultinfo) && !PG_GETARG_BOOL(8))
 		commit_later();
 	return (Datum) 0;
 }

@@ -52,14 +52,17 @@ rows_relation(const char *name)
 }
 
 Oid
+rows_type(const char *name)
+{
+	return GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid, CStringGetDatum(name),
+						   ObjectIdGetDatum(get_namespace_oid("twtasks", false)));
+}
+
+Oid
 rows_label(const char *type, const char *label)
 {
-	Oid			schema = get_namespace_oid("twtasks", false);
-	Oid			type_oid = GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid,
-										   CStringGetDatum(type),
-										   ObjectIdGetDatum(schema));
 	Oid			oid = GetSysCacheOid2(ENUMTYPOIDNAME, Anum_pg_enum_oid,
-									  ObjectIdGetDatum(type_oid),
+									  ObjectIdGetDatum(rows_type(type)),
 									  CStringGetDatum(label));
 
 	if (!OidIsValid(oid))

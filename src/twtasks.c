@@ -9,6 +9,7 @@
 
 #include "fmgr.h"
 
+#include "adoption.h"
 #include "commit.h"
 #include "common/version.h"
 #include "policy.h"
@@ -26,4 +27,5 @@ _PG_init(void)
 	queue_init();
 	commit_init();
 	policy_init();
+	adoption_init();
 }
