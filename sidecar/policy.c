@@ -129,6 +129,12 @@ policy_make(const PolicyRules *rules, const HandlerConfig *handler,
 	return policy;
 }
 
+bool
+policy_tries_once(const Policy *policy)
+{
+	return !policy->asks_retry && retry_plan_tries(policy->retry) == 1;
+}
+
 Policy *
 policy_ref(Policy *policy)
 {

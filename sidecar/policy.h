@@ -61,6 +61,9 @@ extern void policy_rules_add(PolicyRules *rules, const PolicyRule *rule);
 extern Policy *policy_make(const PolicyRules *rules,
 						   const HandlerConfig *handler, const char *type);
 
+/* Whether a task that failed is never tried again. */
+extern bool policy_tries_once(const Policy *policy);
+
 extern Policy *policy_ref(Policy *policy);
 
 /* Frees it with its last reference; NULL is none. */

@@ -207,38 +207,42 @@ BEGIN
 END $$;
 
 /*
- * twtasks.judge_answer(task, answer, plan)
+ * twtasks.judge_answer(id, result, delay_ms, message, plan)
  *
  *		What becomes of a task whose SQL handler asked for a retry or a repeat, by
  *		the policies of its type.
  *
  * Parameters
- *		answer			of the handler
- *		plan			when no policy has one
+ *		id				of the task, which is PROCESSING
+ *		result, delay_ms, message
+ *						what the handler answered
+ *		plan			when no policy has one, as retry_in_ms() has it
  *
  * Returns
  *		result, delay_ms	for finish_tasks()
  */
 CREATE FUNCTION twtasks.judge_answer(
-	task twtasks.task_input, answer twtasks.task_result, plan jsonb,
-	OUT result text, OUT delay_ms bigint)
+	id uuid, INOUT result text, INOUT delay_ms bigint, message text, plan jsonb)
 RETURNS record
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
+#variable_conflict use_variable
 DECLARE
+	task CONSTANT twtasks.task_input := (
+		SELECT (t.id, t.version, t.type, t.sub_type, t.bucket, t.priority, t.tries,
+				t.state_time, t.data, t.payload, t.context)::twtasks.task_input
+		FROM twtasks.task t WHERE t.id = judge_answer.id);
 	policy CONSTANT record := twtasks.policy_of(task.type);
 	figures CONSTANT jsonb := coalesce(twtasks.retry_in_ms(policy.retry), plan, twtasks.retry_in_ms('{}'));
 	said record;
 BEGIN
-	result := answer.result;
-	delay_ms := extract(epoch FROM answer.delay) * 1000;
 	IF result = 'repeat' AND coalesce(policy.reset_tries, true) THEN
 		delay_ms := coalesce(delay_ms, twtasks.retry_delay(figures, 1), 0);
 		RETURN;
 	END IF;
 	said := twtasks.ask_function(CASE result WHEN 'retry' THEN policy.retry_function END,
-								 task, answer.message);
+								 task, message);
 	IF said.answer = 'policy' THEN
 		said.delay_ms := twtasks.retry_delay(figures, task.tries);
 		said.answer := CASE WHEN said.delay_ms IS NULL THEN 'error' ELSE 'retry' END;

@@ -42,12 +42,12 @@
 /* Its arguments before those of grab_tasks(). */
 #define GRAB_ARGS 2
 
+/* And after them. */
+#define ARG_RETRY (GRAB_ARGS + 8)
+
 /* Of these grab arguments. */
 #define ARG_INCARNATION (GRAB_ARGS + 2)
 #define ARG_TOKEN (GRAB_ARGS + 3)
-
-/* After them. */
-#define ARG_RETRY (GRAB_ARGS + 8)
 
 typedef struct Execution
 {
@@ -61,8 +61,8 @@ typedef struct Execution
 	/* what the handler made of it */
 	char	   *failure;		/* NULL: it succeeded */
 	Datum		result;
-	Interval   *delay;			/* NULL: none */
 	int64		delay_ms;
+	bool		has_delay;
 	text	   *message;		/* NULL: none */
 } Execution;
 
@@ -141,6 +141,17 @@ end_call(ExecuteCall *call)
 	ReleaseTupleDesc(call->input);
 }
 
+/* As extract(epoch FROM interval) has it: a year is 8,766 hours. */
+static int64
+interval_ms(const Interval *interval)
+{
+	int64		years = interval->month / MONTHS_PER_YEAR;
+	int64		months = interval->month % MONTHS_PER_YEAR;
+	int64		hours = years * 8766 + (months * DAYS_PER_MONTH + interval->day) * HOURS_PER_DAY;
+
+	return hours * SECS_PER_HOUR * 1000 + interval->time / 1000;
+}
+
 /* What a handler answered; NULL, or from a void function: done. */
 static void
 read_answer(Execution *execution, Datum answer, bool is_null)
@@ -158,44 +169,37 @@ read_answer(Execution *execution, Datum answer, bool is_null)
 		execution->result = datumCopy(value, false, -1);
 	value = GetAttributeByNum(header, 2, &isnull);
 	if (!isnull)
-		execution->delay = DatumGetIntervalP(datumCopy(value, false, sizeof(Interval)));
+		execution->delay_ms = interval_ms(DatumGetIntervalP(value));
+	execution->has_delay = !isnull;
 	value = GetAttributeByNum(header, 3, &isnull);
 	if (!isnull)
 		execution->message = DatumGetTextPCopy(value);
 }
 
-static bool
-is_to_be_judged(const Execution *execution)
-{
-	char	   *result = TextDatumGetCString(execution->result);
-
-	return strcmp(result, "retry") == 0 || strcmp(result, "repeat") == 0;
-}
-
-/* By the policies of its type. */
+/* What a handler asks for is within the policy of the type. */
 static void
-judge_answer(const ExecuteCall *call, Execution *execution)
+judge_answer(ExecuteCall *call, Execution *execution, MemoryContext outer)
 {
 	Datum		values[] = {
-		execution->id, execution->result, PointerGetDatum(execution->delay),
+		execution->id, execution->result, Int64GetDatum(execution->delay_ms),
 		PointerGetDatum(execution->message), call->retry.value
 	};
-	char		nulls[] = {
-		' ', ' ', execution->delay == NULL ? 'n' : ' ',
-		execution->message == NULL ? 'n' : ' ', call->retry.isnull ? 'n' : ' '
+	char		nulls[lengthof(values)] = {
+		' ', ' ', execution->has_delay ? ' ' : 'n', execution->message == NULL ? 'n' : ' ',
+		call->retry.isnull ? 'n' : ' '
 	};
+	MemoryContext inner;
+	bool		isnull;
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "could not connect to SPI");
-	if (plan_execute(PLAN_JUDGE_ANSWER, values, nulls) == 1)
-	{
-		Datum		columns[2];
-		bool		isnull[2];
-
-		heap_deform_tuple(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, columns, isnull);
-		execution->result = SPI_datumTransfer(columns[0], false, -1);
-		execution->delay_ms = DatumGetInt64(columns[1]);
-	}
+	if (plan_execute(PLAN_JUDGE_ANSWER, values, nulls) != 1)
+		elog(ERROR, "could not judge the answer of a handler");
+	inner = MemoryContextSwitchTo(outer);
+	execution->result = datumCopy(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull),
+								  false, -1);
+	MemoryContextSwitchTo(inner);
+	execution->delay_ms = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 2, &isnull));
 	SPI_finish();
 }
 
@@ -205,6 +209,7 @@ call_handler(ExecuteCall *call, Execution *execution, MemoryContext outer)
 {
 	LOCAL_FCINFO(handler, 3);
 	Datum		answer;
+	char	   *result;
 	MemoryContext inner;
 
 	InitFunctionCallInfoData(*handler, NULL, 3, InvalidOid, NULL, NULL);
@@ -223,15 +228,16 @@ call_handler(ExecuteCall *call, Execution *execution, MemoryContext outer)
 	PopActiveSnapshot();
 	inner = MemoryContextSwitchTo(outer);
 	read_answer(execution, answer, handler->isnull);
-	finish_check_result(TextDatumGetCString(execution->result));
-	if (is_to_be_judged(execution))
-		judge_answer(call, execution);
 	MemoryContextSwitchTo(inner);
+	result = TextDatumGetCString(execution->result);
+	finish_check_result(result);
 	if (!table_tuple_fetch_row_version(call->table, &execution->at, SnapshotSelf, call->slot))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("task was changed by its own handler")));
 	ExecClearTuple(call->slot);
+	if (strcmp(result, "retry") == 0 || strcmp(result, "repeat") == 0)
+		judge_answer(call, execution, outer);
 }
 
 /* Whether it is the task's own failure, and not that of the whole batch. */

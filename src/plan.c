@@ -67,14 +67,6 @@ static const Statement statements[PLAN_COUNT] = {
 		"DELETE FROM twtasks.task t WHERE t.id OPERATOR(pg_catalog.=) $1",
 		1, {UUIDOID}
 	},
-	[PLAN_JUDGE_ANSWER] = {
-		"SELECT j.result, j.delay_ms FROM twtasks.task t, "
-		"LATERAL twtasks.judge_answer((t.id, t.version, t.type, t.sub_type, t.bucket, "
-		"t.priority, t.tries, t.state_time, t.data, t.payload, t.context)::twtasks.task_input, "
-		"($2, $3, $4)::twtasks.task_result, $5) j "
-		"WHERE t.id OPERATOR(pg_catalog.=) $1",
-		5, {UUIDOID, TEXTOID, INTERVALOID, TEXTOID, JSONBOID}
-	},
 	[PLAN_FINISH_TASKS] = {
 		"SELECT f.id FROM twtasks.finish_tasks($1, $2, $3, $4, $5, $6, $7) f",
 		7, {UUIDARRAYOID, INT8ARRAYOID, TEXTARRAYOID, INT8ARRAYOID, TEXTARRAYOID,
@@ -87,6 +79,10 @@ static const Statement statements[PLAN_COUNT] = {
 		INT8OID, INT8OID, INT8ARRAYOID}
 	},
 	[PLAN_INSERT_NAMED_TASK] = {INSERT_TASK " ON CONFLICT (id) DO NOTHING", INSERT_TASK_ARGS},
+	[PLAN_JUDGE_ANSWER] = {
+		"SELECT j.result, j.delay_ms FROM twtasks.judge_answer($1, $2, $3, $4, $5) j",
+		5, {UUIDOID, TEXTOID, INT8OID, TEXTOID, JSONBOID}
+	},
 	[PLAN_FREE_KEYS] = {
 		"DELETE FROM twtasks.unique_key k WHERE k.task_id OPERATOR(pg_catalog.=) ANY ($1)",
 		1, {UUIDARRAYOID}
