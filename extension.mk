@@ -14,6 +14,7 @@ PGFILEDESC = "twtasks - background tasks in your transactions"
 OBJS += src/twtasks.o			# loading: hands over to each module
 OBJS += src/settings.o			# every setting
 OBJS += src/add.o				# 1 add
+OBJS += src/add_json.o			# 1 add: tasks given as JSON
 OBJS += src/check.o			# 1 add: what must hold of the arguments
 OBJS += src/policy.o			# 1 add: what is configured for types and buckets
 OBJS += src/commit.o			# 2 commit
@@ -29,12 +30,17 @@ OBJS += src/rows.o				# rows of the task table
 OBJS += src/append.o			# many new rows
 OBJS += src/arrays.o			# arguments
 OBJS += src/node.o				# who is alive
-OBJS += src/execute.o			# 6 execute
+OBJS += src/adoption.o			# whether this is a copy
+OBJS += src/execute.o			# 6 execute: one handler
+OBJS += src/execute_tasks.o		# 6 execute: a batch of tasks
+OBJS += src/confine.o			# 6 ... and leave no trace in the session
+OBJS += src/cron.o				# when a schedule runs
 OBJS += src/plan.o				# statements that the modules above share
 OBJS += src/common/trigger.o	# plain C, in both halves
 OBJS += src/common/pattern.o
 OBJS += src/common/task_id.o
 OBJS += src/common/limit_pattern.o
+OBJS += src/common/cron.o
 
 # The version stands in the control file and nowhere else.
 EXTVERSION := $(shell sed -n "s/^default_version *= *'\([^']*\)'.*/\1/p" $(EXTENSION).control)

@@ -22,6 +22,7 @@ const PgStatement call_queue_kind = {"queue_kind", "SELECT twtasks.queue_kind()"
 
 const PgStatement call_listen = {"listen", "LISTEN twtasks"};
 
+const PgStatement call_listen_cancels = {"listen_cancels", "LISTEN twtasks_cancel"};
 const PgStatement call_listen_config = {"listen_config", "LISTEN twtasks_config"};
 
 const PgStatement call_grab = {"grab",
@@ -48,6 +49,15 @@ const PgStatement call_execute = {"execute",
 	"$1::text, $2::name, $3::uuid[], $4::int8[], $5::int8, $6::int8, $7::int8[], "
 "($8::text[])::twtasks.stuck_rule[], $9::text[], $10::text[]) e", .caller_logs = true};
 
+const PgStatement call_take_cancels = {"take_cancels",
+"SELECT c.id, c.version, c.is_ours, c.why FROM twtasks.take_cancels($1::int8) c"};
+
+const PgStatement call_cancel_backend = {"cancel_backend",
+"SELECT pg_catalog.pg_cancel_backend($1::int4)"};
+
+const PgStatement call_terminate_backend = {"terminate_backend",
+"SELECT pg_catalog.pg_terminate_backend($1::int4)"};
+
 const PgStatement call_finish = {"finish",
 	"SELECT f.id FROM twtasks.finish_tasks($1::uuid[], $2::int8[], $3::text[], $4::int8[], "
 "$5::text[], $6::int8, $7::int8, $8::int8[]) f"};
@@ -63,7 +73,7 @@ const PgStatement call_policies = {"policies",
 "SELECT p.pattern, p.timeout_ms, p.stuck FROM twtasks.read_policies() p"};
 
 const PgStatement call_start_node = {"start_node",
-"SELECT twtasks.start_node($1::text, $2::int8 * interval '1 millisecond')"};
+"SELECT twtasks.start_node($1::text, $2::int8 * interval '1 millisecond', $3::text), twtasks.refusal($3::text)"};
 
 const PgStatement call_tick = {"tick",
 	"SELECT t.alive, t.is_held, t.is_leader, t.place, t.nodes, "
@@ -76,6 +86,9 @@ const PgStatement call_promote = {"promote",
 
 const PgStatement call_recover = {"recover",
 "SELECT r.retried, r.errors, r.failed, r.next_ms FROM twtasks.recover_tasks($1::bool) r"};
+
+const PgStatement call_schedules = {"run_schedules",
+"SELECT r.added, r.missed, r.failed, r.next_ms FROM twtasks.run_schedules() r"};
 
 const PgStatement call_expire = {"expire", "SELECT twtasks.expire_tasks()"};
 

@@ -30,6 +30,7 @@ enum
 
 extern const PgStatement call_queue_kind;
 extern const PgStatement call_listen;
+extern const PgStatement call_listen_cancels;
 extern const PgStatement call_listen_config;
 extern const PgStatement call_listen_slots;
 
@@ -90,6 +91,20 @@ enum
 	EXECUTE_TYPE
 };
 
+/* incarnation */
+extern const PgStatement call_take_cancels;
+enum
+{
+	CANCELS_ID,
+	CANCELS_VERSION,
+	CANCELS_IS_OURS,
+	CANCELS_WHY
+};
+
+/* pid */
+extern const PgStatement call_cancel_backend;
+extern const PgStatement call_terminate_backend;
+
 /* ids, versions, results, delays_ms, messages, incarnation, token, grabs */
 extern const PgStatement call_finish;
 
@@ -120,8 +135,13 @@ enum
 	POLICIES_STUCK
 };
 
-/* name, lease_ms -> incarnation */
+/* name, lease_ms, environment */
 extern const PgStatement call_start_node;
+enum
+{
+	START_INCARNATION,			/* null: refused */
+	START_REFUSAL				/* why */
+};
 
 /* incarnation -> alive, is_held, is_leader, place, nodes, clock */
 extern const PgStatement call_tick;
@@ -154,6 +174,16 @@ enum
 	RECOVER_ERRORS,
 	RECOVER_FAILED,
 	RECOVER_NEXT_MS
+};
+
+/* -> added, missed, failed, next_ms */
+extern const PgStatement call_schedules;
+enum
+{
+	SCHEDULES_ADDED,
+	SCHEDULES_MISSED,
+	SCHEDULES_FAILED,
+	SCHEDULES_NEXT_MS
 };
 
 extern const PgStatement call_expire;

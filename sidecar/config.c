@@ -15,6 +15,7 @@
 #include "common/pattern.h"
 #include "config.h"
 #include "config_settle.h"
+#include "http_target.h"
 #include "values.h"
 
 typedef struct Reader
@@ -310,6 +311,8 @@ free_section(const Section *section, char *target)
 void
 config_free(Config *config)
 {
+	for (int i = 0; i < config->nhandlers; i++)
+		http_target_free(config->handlers[i].target);
 	free_section(options_root(), (char *) config);
 	pfree(config);
 }

@@ -25,6 +25,7 @@ typedef enum HandlerMode
 	HANDLER_COMMAND,			/* one process per task */
 	HANDLER_WORKER,				/* long-lived processes, JSON lines */
 	HANDLER_SQL,				/* a function of the database */
+	HANDLER_HTTP,				/* a POST */
 	HANDLER_NOOP				/* done at once: for tests and measurements */
 } HandlerMode;
 
@@ -35,6 +36,13 @@ typedef enum StuckRule
 	STUCK_FAIL,
 	STUCK_IGNORE
 } StuckRule;
+
+/* Which addresses a host may have that a task chose. */
+typedef enum Networks
+{
+	NETWORKS_PUBLIC,
+	NETWORKS_ANY
+} Networks;
 
 typedef enum LogFormat
 {
@@ -59,6 +67,17 @@ typedef struct HandlerConfig
 	char	  **argv;			/* command, worker: NULL-terminated */
 	char	   *function;		/* sql: schema.function */
 	char	   *role;			/* sql: NULL is the sidecar's own */
+	char	   *url;			/* http */
+	char	  **hosts;			/* http: that a task may choose, or NULL */
+	int			nhosts;
+	Networks	networks;		/* http: of those */
+	char	   *secret_file;	/* http: what signs; NULL: nothing */
+	char	   *headers_file;	/* http: more headers, or NULL */
+	char	   *ca_file;		/* http: who is trusted; NULL: the system's */
+	int64		connect_timeout_us; /* http */
+	struct HttpTarget *target;	/* http: made of the options above */
+	char	  **statuses;		/* what a status means, or NULL */
+	int			nstatuses;
 	char	   *directory;		/* command, worker: where they start */
 	int			processes;		/* worker processes, or sql connections */
 	int			window;			/* worker: tasks in flight per process */
@@ -74,6 +93,7 @@ typedef struct Config
 {
 	char	   *postgres;		/* libpq conninfo or URI */
 	char	   *node;
+	char	   *environment;	/* NULL: none */
 	char	  **buckets;
 	int			nbuckets;
 	QueueKind	queue;

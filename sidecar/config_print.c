@@ -34,7 +34,8 @@ is_printed(const Printing *printing, const Option *option)
 
 	if (option->modes != 0 && !(option->modes & printing->modes))
 		return false;
-	return option->kind != OPTION_TEXT || *(char *const *) member != NULL;
+	return (option->kind != OPTION_TEXT && option->kind != OPTION_WORDS) ||
+		*(void *const *) member != NULL;
 }
 
 static void

@@ -10,9 +10,12 @@
 #include <unistd.h>
 
 #include "config_settle.h"
+#include "http_target.h"
+#include "statuses.h"
 
 #define COMMAND_CONCURRENCY 10
 #define SQL_CONCURRENCY 16
+#define HTTP_CONCURRENCY 50
 #define NOOP_CONCURRENCY 1000
 
 /* What is being settled. */
@@ -64,7 +67,7 @@ is_in_file(const Settling *settling, int index, const Option *option)
 	return raw->values[option - settling->section->options].text != NULL;
 }
 
-/* The four keys of which a handler has one. */
+/* The keys of which a handler has one. */
 static const struct
 {
 	const char *key;
@@ -73,6 +76,7 @@ static const struct
 	{"command", HANDLER_COMMAND},
 	{"worker", HANDLER_WORKER},
 	{"sql", HANDLER_SQL},
+	{"http", HANDLER_HTTP},
 	{"noop", HANDLER_NOOP},
 };
 
@@ -96,12 +100,12 @@ settle_mode(Settling *settling, int index)
 	if (nfound == 1)
 		return true;
 	return handler_fail(settling, index, "",
-						"a handler must have exactly one of command, worker, sql and noop");
+						"a handler must have exactly one of command, worker, sql, http and noop");
 }
 
 /*
- * Numbers that the mode has no use for are harmless.  A role or a directory
- * would not do what whoever wrote it believes.
+ * Numbers that the mode has no use for are harmless.  A role, a directory or a
+ * list would not do what whoever wrote it believes.
  */
 static bool
 check_modes(Settling *settling, int index)
@@ -113,7 +117,8 @@ check_modes(Settling *settling, int index)
 	{
 		const Option *option = &settling->section->options[i];
 
-		if (option->kind == OPTION_TEXT && !(option->modes & mode) &&
+		if ((option->kind == OPTION_TEXT || option->kind == OPTION_WORDS) &&
+			option->modes != 0 && !(option->modes & mode) &&
 			is_in_file(settling, index, option))
 			return handler_fail(settling, index, option->name,
 								"a handler of this kind cannot have it");
@@ -132,6 +137,8 @@ default_concurrency(const HandlerConfig *handler)
 			return handler->processes * handler->window;
 		case HANDLER_SQL:
 			return SQL_CONCURRENCY;
+		case HANDLER_HTTP:
+			return HTTP_CONCURRENCY;
 		case HANDLER_NOOP:
 			return NOOP_CONCURRENCY;
 	}
@@ -139,11 +146,40 @@ default_concurrency(const HandlerConfig *handler)
 }
 
 static bool
+settle_statuses(Settling *settling, int index)
+{
+	HandlerConfig *handler = &settling->config->handlers[index];
+	bool		is_http = handler->mode == HANDLER_HTTP;
+	const char *error = statuses_check_all(handler->statuses, is_http ? 100 : 0,
+										   is_http ? 599 : 255);
+
+	return error == NULL || handler_fail(settling, index, "statuses", error);
+}
+
+static bool
+settle_target(Settling *settling, int index)
+{
+	HandlerConfig *handler = &settling->config->handlers[index];
+	const char *option;
+	char	   *reason;
+
+	if (handler->mode != HANDLER_HTTP)
+		return true;
+	handler->target = http_target_new(handler, &option, &reason);
+	if (handler->target != NULL)
+		return true;
+	handler_fail(settling, index, option, reason);
+	pfree(reason);
+	return false;
+}
+
+static bool
 settle_handler(Settling *settling, int index)
 {
 	HandlerConfig *handler = &settling->config->handlers[index];
 
-	if (!settle_mode(settling, index) || !check_modes(settling, index))
+	if (!settle_mode(settling, index) || !check_modes(settling, index) ||
+		!settle_statuses(settling, index) || !settle_target(settling, index))
 		return false;
 	if (handler->argv != NULL && handler->argv[0][0] != '/')
 		return handler_fail(settling, index,

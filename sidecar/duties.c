@@ -1,9 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * duties.c
- *		What nodes do for all: due tasks, gone nodes, history.
+ *		What nodes do for all: due tasks, schedules, gone nodes, history.
  *
- *		from: node.c			to: sql/promote_tasks.sql, sql/recover_tasks.sql, sql/partitions.sql
+ *		from: node.c			to: sql/promote_tasks.sql, sql/run_schedules.sql, sql/recover_tasks.sql, sql/partitions.sql
  *
  * Each duty is a row of a table: its statement, how often the leader does it,
  * and what its answer says about when to do it again.
@@ -19,6 +19,7 @@
 typedef enum DutyId
 {
 	DUTY_PROMOTE,
+	DUTY_SCHEDULES,
 	DUTY_RECOVER,
 	DUTY_EXPIRE,
 	DUTY_PARTITIONS,
@@ -59,6 +60,9 @@ struct Duties
 
 /* Reading the whole table may take so much of the time. */
 #define WHOLE_TABLE_SHARE 100
+
+/* What is due at a whole minute may be a schedule; other times are not. */
+#define MINUTE_US SECONDS_TO_US(60)
 #define WATCHFUL_PERIOD_US SECONDS_TO_US(5)
 
 static int64
@@ -73,6 +77,21 @@ static int64
 on_promoted(Duty *duty, const PGresult *result)
 {
 	return next_ms(result, PROMOTE_NEXT_MS);
+}
+
+static int64
+on_scheduled(Duty *duty, const PGresult *result)
+{
+	int64		missed = wire_get_int8(result, 0, SCHEDULES_MISSED);
+	int64		failed = wire_get_int8(result, 0, SCHEDULES_FAILED);
+
+	if (missed > 0)
+		log_line(TWT_LOG_WARN, "schedule", INT64_FORMAT
+				 " schedules left out what they had missed, as is their rule", missed);
+	if (failed > 0)
+		log_line(TWT_LOG_ERROR, "schedule", INT64_FORMAT
+				 " schedules could not run: see problem in twtasks.schedules", failed);
+	return next_ms(result, SCHEDULES_NEXT_MS);
 }
 
 static int64
@@ -125,6 +144,7 @@ on_slots_cleaned(Duty *duty, const PGresult *result)
 
 static const DutyKind kinds[DUTY_COUNT] = {
 	[DUTY_PROMOTE] = {&call_promote, SECONDS_TO_US(10), true, on_promoted},
+	[DUTY_SCHEDULES] = {&call_schedules, SECONDS_TO_US(10), true, on_scheduled},
 	[DUTY_RECOVER] = {&call_recover, SECONDS_TO_US(10), true, on_recovered},
 	[DUTY_EXPIRE] = {&call_expire, SECONDS_TO_US(30), false, on_expired},
 	[DUTY_PARTITIONS] = {&call_partitions, SECONDS_TO_US(3600), false, on_partitioned},
@@ -218,8 +238,11 @@ duties_open(Loop *loop, Node *node)
 void
 duties_due_at(Duties *duties, int64 unix_us)
 {
-	arm(&duties->each[DUTY_PROMOTE],
-		Max(0, node_us_until(duties->node, unix_us)));
+	int64		delay_us = Max(0, node_us_until(duties->node, unix_us));
+
+	arm(&duties->each[DUTY_PROMOTE], delay_us);
+	if (unix_us % MINUTE_US == 0)
+		arm(&duties->each[DUTY_SCHEDULES], delay_us);
 }
 
 void

@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * duties.h
- *		What nodes do for all: due tasks, gone nodes, history.
+ *		What nodes do for all: due tasks, schedules, gone nodes, history.
  *
- *		from: node.h			to: sql/promote_tasks.sql, sql/recover_tasks.sql, sql/partitions.sql
+ *		from: node.h			to: sql/promote_tasks.sql, sql/run_schedules.sql, sql/recover_tasks.sql, sql/partitions.sql
  *
  * The leader does each of them every now and then.  Any node does the first
- * two at once when it learns of a reason to; since every statement is guarded
+ * three at once when it learns of a reason to; since every statement is guarded
  * by version and status, two nodes at the same time cost work and no more.
  *
  *-------------------------------------------------------------------------
@@ -22,7 +22,7 @@ typedef struct Duties Duties;
 extern Duties *duties_open(Loop *loop, Node *node);
 extern void duties_free(Duties *duties);
 
-/* A task is due at that time (microseconds since 1970, by the database). */
+/* A task or a schedule is due at that time (microseconds since 1970, by the database). */
 extern void duties_due_at(Duties *duties, int64 unix_us);
 
 /* A node may be gone. */

@@ -36,6 +36,7 @@ struct Execute
 	Finish	   *finish;
 	slist_head	lanes;
 	int			nrunning;
+	int			ndoubtful;		/* of these: their grabs may be lost */
 };
 
 static const RunnerOps *
@@ -47,6 +48,8 @@ runner_ops(HandlerMode mode)
 			return &runner_command;
 		case HANDLER_WORKER:
 			return &runner_worker;
+		case HANDLER_HTTP:
+			return &runner_http;
 		case HANDLER_NOOP:
 			return &runner_noop;
 		case HANDLER_SQL:
@@ -130,15 +133,38 @@ free_slot(Task *task)
 		slots_free(task->slot);
 }
 
+/*
+ * What an operator wants to end ends as cancelled, unless it is done already;
+ * and nothing else does.
+ */
+static Verdict
+judge_cancelled(const Task *task, const Verdict *verdict)
+{
+	Verdict		result = *verdict;
+
+	if (task->is_cancelled && result.result != TASK_DONE &&
+		result.result != TASK_DELETE)
+		result.result = TASK_CANCELLED;
+	else if (result.result == TASK_CANCELLED)
+	{
+		result.result = TASK_FAILURE;
+		if (result.message == NULL)
+			result.message = "handler cancelled it without being asked";
+	}
+	return result;
+}
+
 static void
 on_verdict(void *arg, Task *task, const Verdict *verdict)
 {
 	Lane	   *lane = arg;
+	Verdict		judged = judge_cancelled(task, verdict);
 
 	dlist_delete(&task->run_node);
 	forget_deadline(lane, task);
 	lane->execute->nrunning--;
-	outcome_report(lane->execute->finish, task, verdict);
+	lane->execute->ndoubtful -= task->is_doubtful;
+	outcome_report(lane->execute->finish, task, &judged);
 	free_slot(task);
 	task_free(task);
 	if (heap_first(&lane->due) == NULL)
@@ -171,6 +197,15 @@ execute_add_handler(Execute *execute, Handler *handler)
 	slist_push_head(&execute->lanes, &lane->node);
 	lane->runner = lane->ops->open(execute->loop, config, on_verdict, lane);
 	handler_set_data(handler, lane);
+}
+
+void
+execute_reload(Handler *handler)
+{
+	Lane	   *lane = handler_data(handler);
+
+	if (lane != NULL && lane->ops->reload != NULL)
+		lane->ops->reload(lane->runner, handler_config(handler));
 }
 
 static void
@@ -221,11 +256,63 @@ give_up(Execute *execute, Task *task)
 	task_free(task);
 }
 
+static Task *
+find_running(Lane *lane, const uint8 *id, int64 version)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &lane->running)
+	{
+		Task	   *task = dlist_container(Task, run_node, iter.cur);
+
+		if (task->version == version && memcmp(task->id, id, TASK_ID_BYTES) == 0)
+			return task;
+	}
+	return NULL;
+}
+
+void
+execute_doubt_all(Execute *execute)
+{
+	slist_iter	iter;
+
+	slist_foreach(iter, &execute->lanes)
+	{
+		Lane	   *lane = slist_container(Lane, node, iter.cur);
+		dlist_iter	each;
+
+		dlist_foreach(each, &lane->running)
+			dlist_container(Task, run_node, each.cur)->is_doubtful = true;
+	}
+	execute->ndoubtful = execute->nrunning;
+}
+
+/*
+ * The server lost the grab of a task that runs here, and we have won it
+ * again: the run under way is the run of the new grab.
+ */
+static bool
+is_running_already(Lane *lane, Task *task)
+{
+	Task	   *running = find_running(lane, task->id, task->version);
+
+	if (running == NULL)
+		return false;
+	running->token = task->token;
+	log_task(TWT_LOG_WARN, "execute", running,
+			 "the server had lost its grab; it runs on with a new one");
+	slots_free(task->slot);
+	task_free(task);
+	return true;
+}
+
 void
 execute_task(Execute *execute, Task *task)
 {
 	Lane	   *lane = handler_data(task->handler);
 
+	if (execute->ndoubtful > 0 && is_running_already(lane, task))
+		return;
 	if (task->tries > task->policy->retry.max_tries)
 	{
 		give_up(execute, task);
@@ -243,6 +330,38 @@ int
 execute_running(const Execute *execute)
 {
 	return execute->nrunning;
+}
+
+static void
+cancel_task(Lane *lane, Task *task, const char *why)
+{
+	if (task->is_cancelled)
+		return;
+	task->is_cancelled = true;
+	log_task(TWT_LOG_INFO, "execute", task, "%s", why);
+	if (lane->ops->cancel_task != NULL)
+		lane->ops->cancel_task(lane->runner, task, why);
+	else if (task->due_place != HEAP_NOWHERE)
+		stop_task(lane, task, why);
+}
+
+bool
+execute_cancel(Execute *execute, const uint8 *id, int64 version,
+			   const char *why)
+{
+	slist_iter	iter;
+
+	slist_foreach(iter, &execute->lanes)
+	{
+		Lane	   *lane = slist_container(Lane, node, iter.cur);
+		Task	   *task = find_running(lane, id, version);
+
+		if (task == NULL)
+			continue;
+		cancel_task(lane, task, why);
+		return true;
+	}
+	return false;
 }
 
 void

@@ -25,13 +25,27 @@ typedef struct Execute Execute;
 /* Opens a runner for each handler but those in SQL, which have their own. */
 extern Execute *execute_open(Loop *loop, Finish *finish);
 extern void execute_add_handler(Execute *execute, Handler *handler);
+
+/* After handler_reload(). */
+extern void execute_reload(Handler *handler);
 extern void execute_free(Execute *execute);
 
 /* Takes the task and its slot. */
 extern void execute_task(Execute *execute, Task *task);
 
+/* The server may have lost the grabs of what runs: a task that is grabbed
+ * again runs on, and is not started a second time. */
+extern void execute_doubt_all(Execute *execute);
+
 /* Tasks whose verdict is not there yet. */
 extern int	execute_running(const Execute *execute);
+
+/*
+ * An operator wants the task to end.  Unless its handler reports it done it
+ * ends as cancelled.  False: it is not running.
+ */
+extern bool execute_cancel(Execute *execute, const uint8 *id, int64 version,
+						   const char *why);
 
 /* Ends everything that runs; verdicts still come. */
 extern void execute_stop_all(Execute *execute, const char *why);

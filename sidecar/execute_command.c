@@ -27,6 +27,7 @@
 #include "output.h"
 #include "runner.h"
 #include "spawn.h"
+#include "statuses.h"
 
 #define READ_BYTES (64 * 1024)
 
@@ -98,7 +99,7 @@ make_message(const Run *run)
 	StringInfoData message;
 	StringInfoData errors;
 
-	if (run->result == TASK_DONE)
+	if (run->result == TASK_DONE || run->result == TASK_DELETE)
 		return NULL;
 	initStringInfo(&message);
 	initStringInfo(&errors);
@@ -136,8 +137,12 @@ on_timer(void *arg)
 }
 
 static TaskResult
-judge_exit(const Child *child)
+judge_exit(const Child *child, char *const *statuses)
 {
+	TaskResult	result;
+
+	if (statuses_find(statuses, spawn_exit_status(child), &result))
+		return result;
 	switch (spawn_exit_status(child))
 	{
 		case EX_OK:
@@ -214,7 +219,7 @@ static void
 linger(Run *run)
 {
 	run->state = RUN_LINGERING;
-	run->result = judge_exit(run->child);
+	run->result = judge_exit(run->child, run->runner->config->statuses);
 	loop_timer_start(run->timer, run->pipes.err.fd >= 0 ? LINGER_US : 0);
 }
 

@@ -12,10 +12,12 @@
 #include "port.h"
 
 #include "runner.h"
+#include "statuses.h"
 
 struct Runner
 {
 	Loop	   *loop;
+	const HandlerConfig *config;
 	RunnerDone	done;
 	void	   *done_arg;
 	dlist_head	tasks;			/* done at the end of the turn */
@@ -24,13 +26,14 @@ struct Runner
 static void
 on_turn(void *arg)
 {
-	static const Verdict verdict = {TASK_DONE, 0, NULL};
 	Runner	   *runner = arg;
+	Verdict		verdict = {TASK_DONE, TASK_DELAY_BY_POLICY, NULL};
 	dlist_node *last;
 	dlist_node *node;
 
 	if (dlist_is_empty(&runner->tasks))
 		return;
+	(void) statuses_find(runner->config->statuses, 0, &verdict.result);
 
 	/* What is started meanwhile comes after, and waits for the next turn. */
 	last = dlist_tail_node(&runner->tasks);
@@ -48,8 +51,8 @@ noop_open(Loop *loop, const HandlerConfig *config, RunnerDone done,
 {
 	Runner	   *runner = palloc0(sizeof(Runner));
 
-	(void) config;
 	runner->loop = loop;
+	runner->config = config;
 	runner->done = done;
 	runner->done_arg = done_arg;
 	dlist_init(&runner->tasks);

@@ -10,6 +10,9 @@
  * one by one.  One that fails alone is grabbed, so that the try counts, and
  * finished as failed.
  *
+ * A task that is cancelled takes its statement with it, and is left to the
+ * database; the others are executed again.
+ *
  *-------------------------------------------------------------------------
  */
 #include "port.h"
@@ -19,6 +22,8 @@
 #include "execute_sql.h"
 #include "log.h"
 #include "outcome.h"
+#include "sql_guard.h"
+#include "sql_waiting.h"
 
 /* Tasks share a statement up to about this much time. */
 #define STATEMENT_TARGET_US MS_TO_US(20)
@@ -26,23 +31,27 @@
 static const PgStatement call_set_timeout = {"set_timeout",
 "SELECT pg_catalog.set_config('statement_timeout', $1::text, false)"};
 
-typedef struct Waiting
+/* A task that is to end, in the batch that is under way. */
+typedef struct Cancelled
 {
 	slist_node	node;
-	Table	   *table;
-	TableEntry *entry;
-	bool		goes_alone;
-} Waiting;
+	uint8		id[TASK_ID_BYTES];
+} Cancelled;
 
 typedef struct Session
 {
 	SqlRunner  *sql;
 	Pg		   *pg;
+	SqlGuard   *guard;
 	Batch	   *batch;			/* NULL: idle */
 	int			size;			/* of the batch when it was sent */
+	slist_head	cancelled;
+	bool		is_executing;	/* the functions may be running */
+	bool		was_late;		/* its session was ended for that */
 	bool		is_unknown;		/* its answer was lost */
 	bool		is_resolved;	/* and it had done nothing */
 	int64		timeout_us;		/* that the session has; 0: none yet */
+	int64		statement_us;	/* timeout of the batch */
 	int64		sent_us;
 	char	   *error;			/* why the batch of one failed */
 } Session;
@@ -56,42 +65,33 @@ struct SqlRunner
 	Finish	   *finish;
 	Session    *sessions;
 	int			nsessions;
-	slist_head	waiting;		/* first in, first out */
-	slist_node *last;
-	int			nwaiting;
+	SqlWaiting *waiting;
 	int			nrunning;
 	int			alone_left;		/* so many go alone: one of them broke a
 								 * session */
 	double		task_us;		/* how long a task takes, on average */
 };
 
-static void
-push_waiting(SqlRunner *sql, Table *table, TableEntry *entry, bool alone)
-{
-	Waiting    *waiting = palloc(sizeof(Waiting));
-
-	waiting->table = table;
-	waiting->entry = entry;
-	waiting->goes_alone = alone;
-	if (slist_is_empty(&sql->waiting))
-		slist_push_head(&sql->waiting, &waiting->node);
-	else
-		slist_insert_after(sql->last, &waiting->node);
-	sql->last = &waiting->node;
-	sql->nwaiting++;
-}
-
 void
 sql_add(SqlRunner *sql, Table *table, TableEntry *entry)
 {
-	push_waiting(sql, table, entry, false);
+	sql_waiting_add(sql->waiting, table, entry, false);
 }
 
 static void send_grab(Session *session, const PgStatement *statement);
 
 static void
+forget_cancelled(Session *session)
+{
+	while (!slist_is_empty(&session->cancelled))
+		pfree(slist_container(Cancelled, node,
+							  slist_pop_head_node(&session->cancelled)));
+}
+
+static void
 end_batch(Session *session)
 {
+	forget_cancelled(session);
 	session->sql->nrunning -= session->size;
 	batch_drop(session->batch);
 	session->batch = NULL;
@@ -209,10 +209,33 @@ put_back(Session *session, bool alone)
 
 	for (int i = 0; i < batch->n; i++)
 	{
-		push_waiting(session->sql, batch->items[i].table, batch->items[i].entry, alone);
+		if (batch->items[i].entry == NULL)
+			continue;
+		sql_waiting_add(session->sql->waiting, batch->items[i].table,
+						batch->items[i].entry, alone);
 		batch->items[i].entry = NULL;
 	}
 	end_batch(session);
+}
+
+/* Nothing of them has happened: the database cancels them as it finds them. */
+static void
+drop_cancelled(Session *session)
+{
+	slist_iter	iter;
+
+	slist_foreach(iter, &session->cancelled)
+	{
+		Cancelled  *cancelled = slist_container(Cancelled, node, iter.cur);
+		Limit	   *slot;
+		Policy	   *policy;
+
+		if (batch_take(session->batch, cancelled->id, &slot, &policy) == NULL)
+			continue;
+		slots_free(slot);
+		policy_unref(policy);
+	}
+	put_back(session, false);
 }
 
 static void
@@ -226,6 +249,11 @@ on_executed_none(Session *session, const PGresult *result)
 	{
 		put_back(session, false);
 		pg_reset(session->pg, "its prepared statements are gone");
+		return;
+	}
+	if (!slist_is_empty(&session->cancelled))
+	{
+		drop_cancelled(session);
 		return;
 	}
 	if (batch->n == 1)
@@ -243,6 +271,8 @@ on_executed(void *arg, PgOutcome outcome, PGresult *result)
 {
 	Session    *session = arg;
 
+	session->is_executing = false;
+	session->was_late = sql_guard_release(session->guard);
 	switch (outcome)
 	{
 		case PG_DONE:
@@ -262,45 +292,13 @@ static int
 batch_size(const SqlRunner *sql)
 {
 	int			most = handler_config(sql->handler)->window;
-	int			share = (sql->nwaiting + sql->nsessions - 1) / sql->nsessions;
+	int			share = (sql_waiting_count(sql->waiting) + sql->nsessions - 1) / sql->nsessions;
 	double		quick = sql->task_us == 0 ? 1 : STATEMENT_TARGET_US / sql->task_us;
 
 	if (sql->alone_left > 0)
 		return 1;
 	most = Min(most, BATCH_MAX);
 	return Max(1, Min(Min(most, share), (int) Min(quick, BATCH_MAX)));
-}
-
-static int64
-timeout_of(const SqlRunner *sql, const Waiting *waiting)
-{
-	return handler_policy(sql->handler, table_entry_type(waiting->entry))->timeout_us;
-}
-
-/* The timeout is that of the statement: tasks with another one go apart. */
-static Batch *
-collect(SqlRunner *sql)
-{
-	Batch	   *batch = batch_new();
-	int			size = batch_size(sql);
-
-	while (batch->n < size && !batch_is_full(batch) && !slist_is_empty(&sql->waiting))
-	{
-		Waiting    *waiting = slist_head_element(Waiting, node, &sql->waiting);
-		bool		alone = waiting->goes_alone;
-
-		if (batch->n > 0 &&
-			(alone || timeout_of(sql, waiting) != batch->items[0].policy->timeout_us))
-			break;
-		slist_pop_head_node(&sql->waiting);
-		sql->nwaiting--;
-		batch_add(batch, waiting->table, waiting->entry);
-		pfree(waiting);
-		if (alone)
-			break;
-	}
-	batch_sort(batch);
-	return batch;
 }
 
 static void
@@ -330,7 +328,7 @@ send_execute(Session *session)
 {
 	SqlRunner  *sql = session->sql;
 	const HandlerConfig *config = handler_config(sql->handler);
-	Batch	   *batch = collect(sql);
+	Batch	   *batch = sql_waiting_take(sql->waiting, batch_size(sql));
 	WireParams	params;
 
 	sql->alone_left = Max(0, sql->alone_left - 1);
@@ -338,8 +336,9 @@ send_execute(Session *session)
 	session->size = batch->n;
 	session->sent_us = loop_now_us(sql->loop);
 	sql->nrunning += batch->n;
-	if (batch->items[0].policy->timeout_us != session->timeout_us)
-		set_timeout(session, batch->items[0].policy->timeout_us);
+	session->statement_us = batch->items[0].policy->timeout_us;
+	if (session->statement_us != session->timeout_us)
+		set_timeout(session, session->statement_us);
 	batch->token = node_next_token(sql->node);
 	wire_init(&params);
 	wire_add_text(&params, config->function);
@@ -348,7 +347,34 @@ send_execute(Session *session)
 	wire_add_int8(&params, node_incarnation(sql->node));
 	wire_add_int8(&params, batch->token);
 	batch_add_policies(batch, sql->config, &params);
+	session->is_executing = true;
+	sql_guard_watch(session->guard, session->statement_us + config->grace_us);
 	pg_send(session->pg, &call_execute, &params, on_executed, session);
+}
+
+static char *
+reason_lost(const Session *session)
+{
+	if (session->was_late)
+		return psprintf("deadline of %.3f s passed", session->statement_us / 1000000.0);
+	return pstrdup("its session was lost while it ran");
+}
+
+static void
+pump(Session *session)
+{
+	if (!pg_is_up(session->pg))
+		return;
+	if (session->is_unknown)
+	{
+		session->is_unknown = false;
+		session->is_resolved = true;
+		session->error = reason_lost(session);
+		send_grab(session, &call_resolve_grab);
+	}
+	else if (session->batch == NULL && sql_waiting_count(session->sql->waiting) > 0 &&
+			 sql_guard_is_idle(session->guard))
+		send_execute(session);
 }
 
 void
@@ -357,21 +383,61 @@ sql_pump(SqlRunner *sql)
 	if (!node_is_alive(sql->node))
 		return;
 	for (int i = 0; i < sql->nsessions; i++)
+		pump(&sql->sessions[i]);
+}
+
+static bool
+is_cancelled(Session *session, const uint8 *id)
+{
+	slist_iter	iter;
+
+	slist_foreach(iter, &session->cancelled)
+		if (memcmp(slist_container(Cancelled, node, iter.cur)->id, id, TASK_ID_BYTES) == 0)
+		return true;
+	return false;
+}
+
+static bool
+has_task(const Session *session, const uint8 *id, int64 version)
+{
+	const Batch *batch = session->batch;
+
+	for (int i = 0; batch != NULL && i < batch->n; i++)
+		if (batch->items[i].entry != NULL && memcmp(batch->items[i].id, id, TASK_ID_BYTES) == 0)
+			return table_entry_version(batch->items[i].entry) == version;
+	return false;
+}
+
+/* Otherwise what it is about to be finished with counts as cancelled. */
+static void
+cancel_statement(Session *session, const uint8 *id, const char *why)
+{
+	Cancelled  *cancelled;
+	char		text[TASK_ID_TEXT + 1];
+
+	if (!session->is_executing || is_cancelled(session, id))
+		return;
+	trigger_id_text(id, text);
+	log_line(TWT_LOG_INFO, "execute", "task %s: %s", text, why);
+	cancelled = palloc(sizeof(Cancelled));
+	memcpy(cancelled->id, id, TASK_ID_BYTES);
+	slist_push_head(&session->cancelled, &cancelled->node);
+	sql_guard_cancel(session->guard);
+}
+
+bool
+sql_cancel(SqlRunner *sql, const uint8 *id, int64 version, const char *why)
+{
+	for (int i = 0; i < sql->nsessions; i++)
 	{
 		Session    *session = &sql->sessions[i];
 
-		if (!pg_is_up(session->pg))
+		if (!has_task(session, id, version))
 			continue;
-		if (session->is_unknown)
-		{
-			session->is_unknown = false;
-			session->is_resolved = true;
-			session->error = pstrdup("its session was lost while it ran");
-			send_grab(session, &call_resolve_grab);
-		}
-		else if (session->batch == NULL && sql->nwaiting > 0)
-			send_execute(session);
+		cancel_statement(session, id, why);
+		return true;
 	}
+	return false;
 }
 
 static void
@@ -395,7 +461,7 @@ sql_open(Loop *loop, const Config *config, Handler *handler, Node *node,
 	sql->handler = handler;
 	sql->node = node;
 	sql->finish = finish;
-	slist_init(&sql->waiting);
+	sql->waiting = sql_waiting_new(handler);
 	sql->nsessions = handler_config(handler)->processes;
 	sql->sessions = palloc0(sql->nsessions * sizeof(Session));
 	for (int i = 0; i < sql->nsessions; i++)
@@ -403,7 +469,9 @@ sql_open(Loop *loop, const Config *config, Handler *handler, Node *node,
 		Session    *session = &sql->sessions[i];
 
 		session->sql = sql;
+		slist_init(&session->cancelled);
 		session->pg = pg_new(loop, config->postgres, "sql", on_state, session);
+		session->guard = sql_guard_new(loop, node, session->pg);
 		pg_start(session->pg);
 	}
 	return sql;
@@ -412,22 +480,13 @@ sql_open(Loop *loop, const Config *config, Handler *handler, Node *node,
 int
 sql_running(const SqlRunner *sql)
 {
-	return sql->nrunning + sql->nwaiting;
+	return sql->nrunning + sql_waiting_count(sql->waiting);
 }
 
 void
 sql_give_back(SqlRunner *sql)
 {
-	while (!slist_is_empty(&sql->waiting))
-	{
-		Waiting    *waiting = slist_container(Waiting, node,
-											  slist_pop_head_node(&sql->waiting));
-
-		slots_free(table_entry_limit(waiting->entry));
-		table_return(waiting->table, waiting->entry);
-		pfree(waiting);
-		sql->nwaiting--;
-	}
+	sql_waiting_give_back(sql->waiting);
 }
 
 void
@@ -450,10 +509,12 @@ sql_free(SqlRunner *sql)
 	sql_give_back(sql);
 	for (int i = 0; i < sql->nsessions; i++)
 	{
+		sql_guard_free(sql->sessions[i].guard);
 		pg_close(sql->sessions[i].pg);
 		if (sql->sessions[i].batch != NULL)
 			end_batch(&sql->sessions[i]);
 	}
+	sql_waiting_free(sql->waiting);
 	pfree(sql->sessions);
 	pfree(sql);
 }

@@ -35,6 +35,13 @@ extern void sql_add(SqlRunner *sql, Table *table, TableEntry *entry);
 /* Sends what can be sent; at the end of each turn. */
 extern void sql_pump(SqlRunner *sql);
 
+/*
+ * An operator wants the task to end: cancels the statement that it is in.
+ * False: it is in none.
+ */
+extern bool sql_cancel(SqlRunner *sql, const uint8 *id, int64 version,
+					   const char *why);
+
 /* Triggers without a known outcome. */
 extern int	sql_running(const SqlRunner *sql);
 

@@ -139,20 +139,32 @@ worker_start(Runner *runner, Task *task)
 	loop_want_turn(runner->setup.loop);
 }
 
+/* No process has it yet, and none shall. */
 static void
-worker_stop_task(Runner *runner, Task *task, const char *why)
+keep_back(Runner *runner, Task *task)
 {
-	if (task->run == runner)
-		return;
-	if (task->run)
-	{
-		worker_process_cancel(task->run, task, why);
-		return;
-	}
 	dlist_delete(&task->node);
 	dlist_push_tail(&runner->stopped, &task->node);
 	task->run = runner;
 	loop_want_turn(runner->setup.loop);
+}
+
+static void
+worker_stop_task(Runner *runner, Task *task, const char *why)
+{
+	if (task->run == NULL)
+		keep_back(runner, task);
+	else if (task->run != runner)
+		worker_process_stop(task->run, task, why);
+}
+
+static void
+worker_cancel_task(Runner *runner, Task *task, const char *why)
+{
+	if (task->run == NULL)
+		keep_back(runner, task);
+	else if (task->run != runner)
+		worker_process_ask(task->run, task, why);
 }
 
 static void
@@ -184,5 +196,6 @@ const RunnerOps runner_worker = {
 	.open = worker_open,
 	.start = worker_start,
 	.stop_task = worker_stop_task,
+	.cancel_task = worker_cancel_task,
 	.close = worker_close
 };

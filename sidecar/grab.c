@@ -386,8 +386,12 @@ grab_pump(Grab *grab)
 static void
 on_state(void *arg, bool is_up)
 {
-	if (is_up)
-		loop_want_turn(((Grab *) arg)->loop);
+	Grab	   *grab = arg;
+
+	if (!is_up)
+		return;
+	grab->events.on_connected(grab->arg);
+	loop_want_turn(grab->loop);
 }
 
 /* Triggers were dropped because the server refused the grab. */

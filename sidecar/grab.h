@@ -46,6 +46,9 @@ typedef struct GrabEvents
 
 	/* some triggers were dropped without a look at their tasks */
 	void		(*on_doubt) (void *arg);
+
+	/* the server is back, and may have lost grabs that were not durable */
+	void		(*on_connected) (void *arg);
 } GrabEvents;
 
 extern Grab *grab_open(Loop *loop, const Config *config, Node *node,

@@ -13,6 +13,7 @@
 
 #define TICK_US SECONDS_TO_US(5)
 #define START_AGAIN_US SECONDS_TO_US(1)
+#define ASK_AGAIN_US SECONDS_TO_US(2)
 
 /* Well within the grace that others give a node without a session. */
 #define HOLD_AGAIN_US SECONDS_TO_US(1)
@@ -31,6 +32,8 @@ struct Node
 	int64		confirmed_us;	/* when the last confirmed tick was sent */
 	int64		asked_us;		/* when the tick under way was sent */
 	int64		clock_us;		/* database's clock less the loop's */
+	char	   *refusal;		/* why the database refused us, as it was
+								 * logged */
 	bool		is_leader;
 	int			place;
 	int			nodes;
@@ -72,13 +75,35 @@ declare_gone(Node *node)
 }
 
 static void
+set_refusal(Node *node, char *refusal)
+{
+	if (refusal != NULL &&
+		(node->refusal == NULL || strcmp(refusal, node->refusal) != 0))
+		log_line(TWT_LOG_ERROR, "adoption", "executes nothing in this database: %s; "
+				 "see twtasks.adopt()", refusal);
+	if (node->refusal != NULL)
+		pfree(node->refusal);
+	node->refusal = refusal;
+}
+
+static void
 on_started(void *arg, PgOutcome outcome, PGresult *result)
 {
 	Node	   *node = arg;
+	int64		again_us = START_AGAIN_US;
 
 	if (outcome == PG_DONE && !node->is_ending)
-		begin(node, wire_get_int8(result, 0, 0));
-	loop_timer_start(node->timer, outcome == PG_DONE ? 0 : START_AGAIN_US);
+	{
+		set_refusal(node, wire_dup_text(result, 0, START_REFUSAL));
+		if (wire_null(result, 0, START_INCARNATION))
+			again_us = ASK_AGAIN_US;
+		else
+		{
+			begin(node, wire_get_int8(result, 0, START_INCARNATION));
+			again_us = 0;
+		}
+	}
+	loop_timer_start(node->timer, again_us);
 }
 
 static void
@@ -118,6 +143,7 @@ tick(void *arg)
 	{
 		wire_add_text(&params, node->config->node);
 		wire_add_int8(&params, node->config->lease_us / 1000);
+		wire_add_text(&params, node->config->environment);
 		pg_send(node->pg, &call_start_node, &params, on_started, node);
 		return;
 	}
@@ -125,7 +151,7 @@ tick(void *arg)
 	pg_send(node->pg, &call_tick, &params, on_tick, node);
 }
 
-/* Only now does a change of the configuration reach us for sure. */
+/* Only now does news reach us for sure. */
 static void
 on_listening(void *arg, PgOutcome outcome, PGresult *result)
 {
@@ -133,8 +159,10 @@ on_listening(void *arg, PgOutcome outcome, PGresult *result)
 
 	if (outcome == PG_FAILED)
 		pg_reset(node->pg, "could not listen for changes of the configuration");
-	if (outcome == PG_DONE && !node->is_ending)
-		node->events.on_config(node->arg);
+	if (outcome != PG_DONE || node->is_ending)
+		return;
+	node->events.on_config(node->arg);
+	node->events.on_cancel(node->arg);
 }
 
 static void
@@ -142,8 +170,12 @@ on_notify(void *arg, const char *channel, const char *payload)
 {
 	Node	   *node = arg;
 
-	if (!node->is_ending && strcmp(channel, "twtasks_config") == 0)
+	if (node->is_ending)
+		return;
+	if (strcmp(channel, "twtasks_config") == 0)
 		node->events.on_config(node->arg);
+	else if (strcmp(channel, "twtasks_cancel") == 0)
+		node->events.on_cancel(node->arg);
 }
 
 static void
@@ -156,6 +188,7 @@ on_state(void *arg, bool is_up)
 		set_leader(node, false);
 		return;
 	}
+	pg_send(node->pg, &call_listen_cancels, NULL, NULL, NULL);
 	pg_send(node->pg, &call_listen_config, NULL, on_listening, node);
 	loop_timer_start(node->timer, 0);
 }
@@ -239,6 +272,8 @@ node_free(Node *node)
 	node->end_done = NULL;
 	pg_close(node->pg);
 	loop_timer_free(node->timer);
+	if (node->refusal != NULL)
+		pfree(node->refusal);
 	pfree(node);
 }
 

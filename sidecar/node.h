@@ -35,6 +35,12 @@ typedef struct NodeEvents
 	 * and when it has changed.  The control connection is up.
 	 */
 	void		(*on_config) (void *arg);
+
+	/*
+	 * Tasks that run may have to be cancelled: after each connect, and when
+	 * somebody has asked for that.
+	 */
+	void		(*on_cancel) (void *arg);
 } NodeEvents;
 
 extern Node *node_open(Loop *loop, const Config *config,

@@ -8,8 +8,10 @@
 #include "port.h"
 
 #include "common/trigger.h"
+#include "http_url.h"
 #include "log.h"
 #include "options.h"
+#include "statuses.h"
 
 #define MILLISECONDS(n) MS_TO_US(n)
 #define SECONDS(n) SECONDS_TO_US(n)
@@ -22,6 +24,7 @@
 #define WORKER_MODE OPTION_MODE(HANDLER_WORKER)
 #define SQL_MODE OPTION_MODE(HANDLER_SQL)
 #define NOOP_MODE OPTION_MODE(HANDLER_NOOP)
+#define HTTP_MODE OPTION_MODE(HANDLER_HTTP)
 
 static const Choice queue_choices[] = {
 	{"auto", QUEUE_AUTO},
@@ -52,6 +55,12 @@ static const Choice stuck_choices[] = {
 	{NULL, 0}
 };
 
+static const Choice networks_choices[] = {
+	{"public", NETWORKS_PUBLIC},
+	{"any", NETWORKS_ANY},
+	{NULL, 0}
+};
+
 static const char *
 check_pattern(const char *text)
 {
@@ -72,6 +81,15 @@ check_bucket(const char *text)
 	if (trigger_bucket_valid(text, strlen(text)))
 		return NULL;
 	return "a bucket name has letters, digits, _ and -, at most 48 of them";
+}
+
+static const char *
+check_environment(const char *text)
+{
+	if (text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+					"0123456789_-")] == '\0')
+		return NULL;
+	return "an environment has letters, digits, _ and -";
 }
 
 /* The length of the lower-case identifier at text, or 0. */
@@ -114,6 +132,17 @@ static const char *
 check_directory(const char *text)
 {
 	return text[0] == '/' ? NULL : "the path must be absolute";
+}
+
+static const char *
+check_url(const char *text)
+{
+	HttpUrl		url;
+	const char *error = http_url_parse(text, &url);
+
+	if (error == NULL)
+		http_url_clear(&url);
+	return error;
 }
 
 static const Option log_options[] = {
@@ -191,6 +220,12 @@ static const Option handler_options[] = {
 		.help = "schema.function, called in one transaction with grab and finish"
 	},
 	{
+		"http", OPTION_TEXT, .modes = HTTP_MODE,
+		.min = 1, .max = 8192, .check = check_url,
+		.offset = offsetof(HandlerConfig, url),
+		.help = "URL that tasks are posted to"
+	},
+	{
 		"noop", OPTION_SWITCH, .needs_restart = true, .modes = NOOP_MODE,
 		.help = "done at once, for tests and measurements"
 	},
@@ -200,6 +235,52 @@ static const Option handler_options[] = {
 		.min = 1, .max = IDENTIFIER_MAX, .check = check_role,
 		.offset = offsetof(HandlerConfig, role),
 		.help = "database role that the function runs as"
+	},
+	{
+		"hosts", OPTION_WORDS, .modes = HTTP_MODE,
+		.min = 1, .max = 1000, .check = http_url_check_pattern,
+		.offset = offsetof(HandlerConfig, hosts),
+		.count_offset = offsetof(HandlerConfig, nhosts),
+		.help = "hosts that a task may choose by http_url in its context"
+	},
+	{
+		"networks", OPTION_CHOICE, .modes = HTTP_MODE,
+		.fallback = "public", .choices = networks_choices,
+		.offset = offsetof(HandlerConfig, networks),
+		.help = "addresses that a host of a task's choice may have"
+	},
+	{
+		"secret_file", OPTION_TEXT, .modes = HTTP_MODE,
+		.min = 1, .max = 4095, .check = check_directory,
+		.offset = offsetof(HandlerConfig, secret_file),
+		.help = "file with the secrets that sign requests, one per line"
+	},
+	{
+		"headers_file", OPTION_TEXT, .modes = HTTP_MODE,
+		.min = 1, .max = 4095, .check = check_directory,
+		.offset = offsetof(HandlerConfig, headers_file),
+		.help = "file with more headers for the handler's own host, one per line"
+	},
+	{
+		"ca_file", OPTION_TEXT, .modes = HTTP_MODE,
+		.fallback_note = "those of the system",
+		.min = 1, .max = 4095, .check = check_directory,
+		.offset = offsetof(HandlerConfig, ca_file),
+		.help = "file with the certificate authorities that are trusted"
+	},
+	{
+		"connect_timeout", OPTION_DURATION, .modes = HTTP_MODE,
+		.fallback = "10s", .min = MILLISECONDS(10), .max = HOURS(1),
+		.offset = offsetof(HandlerConfig, connect_timeout_us),
+		.help = "for a connection to be made"
+	},
+	{
+		"statuses", OPTION_WORDS, .needs_restart = true,
+		.modes = COMMAND_MODE | HTTP_MODE | NOOP_MODE,
+		.min = 1, .max = 1000, .check = statuses_check,
+		.offset = offsetof(HandlerConfig, statuses),
+		.count_offset = offsetof(HandlerConfig, nstatuses),
+		.help = "what a status means: STATUS=RESULT, such as 80=repeat or 4xx=error"
 	},
 	{
 		"directory", OPTION_TEXT, .needs_restart = true, .modes = COMMAND_MODE | WORKER_MODE,
@@ -221,7 +302,7 @@ static const Option handler_options[] = {
 	},
 	{
 		"concurrency", OPTION_INTEGER,
-		.fallback_note = "command 10, worker processes * window, sql 16, noop 1000",
+		.fallback_note = "command 10, worker processes * window, sql 16, http 50, noop 1000",
 		.min = 1, .max = 10000000,
 		.offset = offsetof(HandlerConfig, concurrency),
 		.help = "tasks of this handler that run at once on this node"
@@ -233,10 +314,10 @@ static const Option handler_options[] = {
 		.help = "deadline of a task, counted from its grab"
 	},
 	{
-		"grace", OPTION_DURATION, .needs_restart = true, .modes = COMMAND_MODE | WORKER_MODE,
+		"grace", OPTION_DURATION, .needs_restart = true, .modes = COMMAND_MODE | WORKER_MODE | SQL_MODE,
 		.fallback = "5s", .min = 0, .max = HOURS(1),
 		.offset = offsetof(HandlerConfig, grace_us),
-		.help = "between asking a process to end and killing it"
+		.help = "between asking a process, or a function, to end and killing it"
 	},
 	{
 		"stuck", OPTION_CHOICE, .fallback = "error", .choices = stuck_choices,
@@ -245,10 +326,10 @@ static const Option handler_options[] = {
 		"of no use with sql, whose tasks can always run again"
 	},
 	{
-		"max_output", OPTION_SIZE, .needs_restart = true, .modes = COMMAND_MODE | WORKER_MODE,
+		"max_output", OPTION_SIZE, .needs_restart = true, .modes = COMMAND_MODE | WORKER_MODE | HTTP_MODE,
 		.fallback = "64kB", .min = 0, .max = 16 * 1024 * 1024,
 		.offset = offsetof(HandlerConfig, max_output),
-		.help = "how much of the end of stderr is kept with a task"
+		.help = "how much of the end of stderr, or of an answer, is kept with a task"
 	},
 	{
 		"retry", OPTION_SECTION, .section = &retry_section,
@@ -272,6 +353,12 @@ static const Option root_options[] = {
 		.needs_restart = true,
 		.min = 1, .max = 128, .offset = offsetof(Config, node),
 		.help = "name of this sidecar, its own in the whole cluster"
+	},
+	{
+		"environment", OPTION_TEXT, .fallback_note = "none",
+		.needs_restart = true, .check = check_environment,
+		.min = 1, .max = IDENTIFIER_MAX, .offset = offsetof(Config, environment),
+		.help = "takes tasks only of a database that was adopted for it"
 	},
 	{
 		"buckets", OPTION_WORDS, .fallback = "default", .needs_restart = true,
@@ -322,7 +409,7 @@ static const Option root_options[] = {
 		.is_required = true, .min = 1, .max = 1000,
 		.offset = offsetof(Config, handlers),
 		.count_offset = offsetof(Config, nhandlers),
-		.help = "who runs which tasks: one of command, worker, sql and noop each"
+		.help = "who runs which tasks: one of command, worker, sql, http and noop each"
 	},
 };
 

@@ -15,7 +15,7 @@
 #include "config.h"
 
 /* No section has more options. */
-#define SECTION_OPTIONS_MAX 24
+#define SECTION_OPTIONS_MAX 40
 
 typedef enum OptionKind
 {

@@ -57,6 +57,8 @@ log_outcome(const Task *task, TaskResult result, int64 delay_us,
 		log_task(TWT_LOG_WARN, "finish", task,
 				 "try %d failed, next one in %.3f s: %s",
 				 task->tries, delay_us / 1000000.0, message);
+	else if (result == TASK_CANCELLED)
+		log_task(TWT_LOG_INFO, "finish", task, "cancelled: %s", message);
 	else
 		log_task(TWT_LOG_DEBUG, "finish", task, "%s", task_result_name(result));
 }

@@ -1,14 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * runner.h
- *		What a way of executing tasks looks like: command, worker, noop.
+ *		What a way of executing tasks looks like: command, worker, http, noop.
  *
  *		from: execute.h			to: execute.h (done)
  *
  * There is one Runner per configured handler.  execute.c starts tasks on it;
  * the runner reports each started task exactly once through the done
- * function, never from inside start().  It may be asked to hurry a task whose
- * deadline passed, and to end.
+ * function, never from inside start().  It may be asked to end a task whose
+ * deadline passed or that an operator cancelled, and to end itself.
  *
  *-------------------------------------------------------------------------
  */
@@ -31,16 +31,28 @@ typedef struct RunnerOps
 						 RunnerDone done, void *done_arg);
 
 	/*
+	 * A reload: the same handler with other figures, for what is started from
+	 * now on.  NULL: none that a reload changes are the runner's.
+	 */
+	void		(*reload) (Runner *runner, const HandlerConfig *config);
+
+	/*
 	 * Takes the task, its node and its run; done is called later, in another
 	 * callback or turn.
 	 */
 	void		(*start) (Runner *runner, Task *task);
 
 	/*
-	 * The deadline passed, or the task is to be cancelled: end it now.  Its
-	 * verdict still comes through done.
+	 * The deadline passed, or the node is gone: end it now.  Its verdict
+	 * still comes through done.
 	 */
 	void		(*stop_task) (Runner *runner, Task *task, const char *why);
+
+	/*
+	 * An operator wants it to end.  NULL: stop_task() does.  Unlike that it
+	 * must not harm other tasks, and the handler need not obey.
+	 */
+	void		(*cancel_task) (Runner *runner, Task *task, const char *why);
 
 	/*
 	 * Ends whatever runs at once, without verdicts, and frees the runner.
@@ -52,6 +64,7 @@ typedef struct RunnerOps
 
 extern const RunnerOps runner_command;
 extern const RunnerOps runner_worker;
+extern const RunnerOps runner_http;
 extern const RunnerOps runner_noop;
 
 #endif							/* TWT_RUNNER_H */

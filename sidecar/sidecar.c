@@ -11,6 +11,7 @@
  */
 #include "port.h"
 
+#include "cancels.h"
 #include "duties.h"
 #include "execute.h"
 #include "execute_sql.h"
@@ -76,6 +77,7 @@ struct Sidecar
 	Finish	   *finish;
 	Sweep	   *sweep;
 	Duties	   *duties;
+	Cancels    *cancels;
 	LoopTimer  *watchdog;
 	LoopTimer  *drain_end;
 	bool		is_draining;
@@ -180,6 +182,12 @@ on_doubt(void *arg)
 	sweep_want_all(((Sidecar *) arg)->sweep, true);
 }
 
+static void
+on_connected(void *arg)
+{
+	execute_doubt_all(((Sidecar *) arg)->execute);
+}
+
 static bool
 is_news(Sidecar *sidecar, const char *type)
 {
@@ -210,6 +218,26 @@ on_sweep(void *arg, int bucket)
 }
 
 static void
+on_cancel(void *arg)
+{
+	cancels_want(((Sidecar *) arg)->cancels);
+}
+
+static bool
+on_wish(void *arg, const CancelWish *wish)
+{
+	Sidecar    *sidecar = arg;
+
+	if (wish->is_ours)
+		return !execute_cancel(sidecar->execute, wish->id, wish->version, wish->why);
+	for (int i = 0; i < sidecar->nserved; i++)
+		if (sidecar->served[i].sql != NULL &&
+			sql_cancel(sidecar->served[i].sql, wish->id, wish->version, wish->why))
+			return true;
+	return false;
+}
+
+static void
 on_due(void *arg, int64 unix_us)
 {
 	duties_due_at(((Sidecar *) arg)->duties, unix_us);
@@ -231,6 +259,7 @@ on_begin(void *arg)
 
 	sweep_want_all(sidecar->sweep, true);
 	duties_begin(sidecar->duties);
+	cancels_want(sidecar->cancels);
 	sdnotify_ready();
 }
 
@@ -329,6 +358,7 @@ on_turn(void *arg)
 	sweep_pump(sidecar->sweep);
 	pump_grabs(sidecar);
 	finish_pump(sidecar->finish);
+	cancels_pump(sidecar->cancels);
 	offers_pump(sidecar->offers);
 	arm_slots_timer(sidecar);
 	look_at_drain(sidecar);
@@ -425,9 +455,9 @@ slots_clock(void *arg)
 Sidecar *
 sidecar_open(Loop *loop, Config *config)
 {
-	static const NodeEvents node_events = {on_begin, on_gone, on_leader, on_config};
+	static const NodeEvents node_events = {on_begin, on_gone, on_leader, on_config, on_cancel};
 	static const QueueEvents queue_events = {on_trigger, on_sweep, on_due, on_node_gone};
-	static const GrabEvents grab_events = {next_entry, on_task, on_refused, on_doubt};
+	static const GrabEvents grab_events = {next_entry, on_task, on_refused, on_doubt, on_connected};
 	Sidecar    *sidecar = palloc0(sizeof(Sidecar));
 
 	sidecar->loop = loop;
@@ -449,6 +479,7 @@ sidecar_open(Loop *loop, Config *config)
 	sidecar->grab = grab_open(loop, config, sidecar->node, &grab_events, sidecar);
 	sidecar->sweep = sweep_open(loop, config, sidecar->node, sidecar->tables);
 	sidecar->duties = duties_open(loop, sidecar->node);
+	sidecar->cancels = cancels_open(loop, sidecar->node, on_wish, sidecar);
 	sidecar->queue = queue_open(loop, config, &queue_events, sidecar);
 	sidecar->drain_end = loop_timer_new(loop, on_drain_end, sidecar);
 	sidecar->watchdog = loop_timer_new(loop, on_watchdog, sidecar);
@@ -487,7 +518,10 @@ sidecar_reload(Sidecar *sidecar, Config *config)
 	sidecar->config = config;
 	limit_set_max(sidecar->slots_of_node, config->concurrency);
 	for (int i = 0; i < sidecar->nserved; i++)
+	{
 		handler_reload(sidecar->served[i].handler, &config->handlers[i]);
+		execute_reload(sidecar->served[i].handler);
+	}
 	policies_set_config(sidecar->policies, config);
 	sweep_reload(sidecar->sweep, config);
 	log_init(config->log_format, config->log_level, config->node);
@@ -527,6 +561,7 @@ sidecar_free(Sidecar *sidecar)
 	policies_free(sidecar->policies);
 	sweep_free(sidecar->sweep);
 	duties_free(sidecar->duties);
+	cancels_free(sidecar->cancels);
 	for (int i = 0; i < sidecar->ntables; i++)
 		table_free(sidecar->tables[i]);
 	for (int i = 0; i < sidecar->nserved; i++)

@@ -23,6 +23,7 @@ static const ResultName result_names[] = {
 	[TASK_REPEAT] = {"repeat", true},
 	[TASK_ERROR] = {"error", true},
 	[TASK_ACCEPTED] = {"accepted", true},
+	[TASK_CANCELLED] = {"cancelled", true},
 	[TASK_RELEASE] = {"release", false},
 	[TASK_FAILURE] = {"failure", false},
 };

@@ -23,6 +23,7 @@ typedef enum TaskResult
 	TASK_REPEAT,				/* success; run again, tries start anew */
 	TASK_ERROR,					/* given up: a human must look */
 	TASK_ACCEPTED,				/* somebody calls finish later */
+	TASK_CANCELLED,				/* stopped because an operator wanted that */
 	TASK_RELEASE,				/* never started: back as it was */
 	TASK_FAILURE				/* the retry policy decides: retry or error */
 } TaskResult;
@@ -55,6 +56,8 @@ typedef struct Task
 	void	   *run;			/* the runner's own record of this task */
 	dlist_node	run_node;		/* execute.c's */
 	int			due_place;		/* execute.c's, by deadline */
+	bool		is_doubtful;	/* its grab may have been lost by the server */
+	bool		is_cancelled;	/* an operator wants it to end */
 } Task;
 
 /* What a handler made of a task.  message is copied by whoever keeps it. */

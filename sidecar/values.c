@@ -176,7 +176,7 @@ print_words(char *const *words, StringInfo out)
 	int			i;
 
 	appendStringInfoChar(out, '[');
-	for (i = 0; words[i] != NULL; i++)
+	for (i = 0; words != NULL && words[i] != NULL; i++)
 	{
 		if (i > 0)
 			appendStringInfoString(out, ", ");

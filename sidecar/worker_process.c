@@ -85,17 +85,17 @@ watch_stops(WorkerProcess *process)
 
 /* A reply came for it. */
 static void
-finish_task(WorkerProcess *process, Task *task, const Verdict *verdict)
+finish_task(WorkerProcess *process, Task *task, Verdict *verdict)
 {
 	char	   *why = flights_remove(process->flights, task);
 
 	process->has_finished = true;
 	if (why)
-	{
 		watch_stops(process);
-		pfree(why);
-	}
+	if (verdict->result == TASK_CANCELLED && verdict->message == NULL)
+		verdict->message = why;
 	process->setup->done(process->setup->done_arg, task, verdict);
+	pfree(why);
 }
 
 /* None will come.  A task that was asked to stop has a reason of its own. */
@@ -137,7 +137,16 @@ worker_process_give(WorkerProcess *process, Task *task)
 }
 
 void
-worker_process_cancel(WorkerProcess *process, Task *task, const char *why)
+worker_process_ask(WorkerProcess *process, Task *task, const char *why)
+{
+	if (process->state != WORKER_RUNNING)
+		return;
+	worker_protocol_encode_cancel(&process->to_worker.bytes, task, why);
+	loop_want_turn(process->setup->loop);
+}
+
+void
+worker_process_stop(WorkerProcess *process, Task *task, const char *why)
 {
 	const WorkerSetup *setup = process->setup;
 
@@ -146,8 +155,7 @@ worker_process_cancel(WorkerProcess *process, Task *task, const char *why)
 					  loop_now_us(setup->loop) + setup->config->grace_us))
 		return;
 	watch_stops(process);
-	worker_protocol_encode_cancel(&process->to_worker.bytes, task);
-	loop_want_turn(setup->loop);
+	worker_process_ask(process, task, why);
 }
 
 /* ---- pipes ---- */

@@ -63,8 +63,12 @@ extern int	worker_process_load(const WorkerProcess *process);
 extern void worker_process_give(WorkerProcess *process, Task *task);
 
 /* Asks the process to stop a task in flight; ends it if it does not. */
-extern void worker_process_cancel(WorkerProcess *process, Task *task,
-								  const char *why);
+extern void worker_process_stop(WorkerProcess *process, Task *task,
+								const char *why);
+
+/* Asks the process to stop a task in flight, which it may ignore. */
+extern void worker_process_ask(WorkerProcess *process, Task *task,
+							   const char *why);
 
 /* Writes what was collected. */
 extern void worker_process_flush(WorkerProcess *process);

@@ -123,12 +123,15 @@ worker_protocol_encode(StringInfo out, const Task *task)
 }
 
 void
-worker_protocol_encode_cancel(StringInfo out, const Task *task)
+worker_protocol_encode_cancel(StringInfo out, const Task *task,
+							  const char *reason)
 {
 	append_literal(out, "{\"cancel\":\"");
 	appendBinaryStringInfo(out, task->id_text, TASK_ID_TEXT);
 	append_literal(out, "\",\"version\":");
 	append_int(out, task->version);
+	append_literal(out, ",\"reason\":");
+	append_string(out, reason);
 	append_literal(out, "}\n");
 }
 
@@ -302,6 +305,31 @@ decode_message(const json_t *object, WorkerReply *reply)
 	return NULL;
 }
 
+bool
+worker_protocol_has_result(const json_t *object)
+{
+	const char *result = json_string_value(json_object_get(object, "result"));
+	TaskResult	parsed;
+
+	return result != NULL && task_result_parse(result, &parsed);
+}
+
+char *
+worker_protocol_decode_outcome(const json_t *object, WorkerReply *reply)
+{
+	char	   *error;
+
+	reply->delay_us = TASK_DELAY_BY_POLICY;
+	reply->at_us = WORKER_NO_TIME;
+	reply->message = NULL;
+	error = decode_result(object, reply);
+	if (error == NULL)
+		error = decode_time(object, reply);
+	if (error == NULL)
+		error = decode_message(object, reply);
+	return error;
+}
+
 static char *
 decode_object(const json_t *object, WorkerReply *reply)
 {
@@ -311,11 +339,7 @@ decode_object(const json_t *object, WorkerReply *reply)
 		return pstrdup("reply is no JSON object");
 	error = decode_id(object, reply);
 	if (error == NULL)
-		error = decode_result(object, reply);
-	if (error == NULL)
-		error = decode_time(object, reply);
-	if (error == NULL)
-		error = decode_message(object, reply);
+		error = worker_protocol_decode_outcome(object, reply);
 	return error;
 }
 

@@ -11,12 +11,16 @@
  *	 "deadline":"...","data":{...},"context":{...}}
  *
  * where a raw payload stands as "payload_base64" in the place of "data", or
- * the wish that it stops working on one, {"cancel":"...","version":3}.  From
- * it comes, in any order,
+ * the wish that it stops working on one,
+ *
+ *	{"cancel":"...","version":3,"reason":"..."}
+ *
+ * From it comes, in any order,
  *
  *	{"id":"...","version":3,"result":"done"}
  *
- * with result one of done, delete, retry, repeat, error, accepted.  Optional
+ * with result one of done, delete, retry, repeat, error, accepted, and
+ * cancelled for one that it was asked to stop.  Optional
  * are "retry_in" (seconds, or a duration such as "10min") or "retry_at" (ISO
  * 8601 with a time zone), "message" and "outcome"; other members are for the
  * worker's own use.
@@ -29,6 +33,8 @@
 #define TWT_WORKER_PROTOCOL_H
 
 #include "task.h"
+
+struct json_t;
 
 /* A line from a worker, its end not counted, is at most this long. */
 #define WORKER_LINE_MAX (1024 * 1024)
@@ -50,7 +56,8 @@ typedef struct WorkerReply
  * but for line ends between their tokens, which become spaces.
  */
 extern void worker_protocol_encode(StringInfo out, const Task *task);
-extern void worker_protocol_encode_cancel(StringInfo out, const Task *task);
+extern void worker_protocol_encode_cancel(StringInfo out, const Task *task,
+										  const char *reason);
 
 /*
  * Reads a line without its end; line[len] must be NUL.  On failure returns
@@ -58,5 +65,14 @@ extern void worker_protocol_encode_cancel(StringInfo out, const Task *task);
  */
 extern char *worker_protocol_decode(const char *line, size_t len,
 									WorkerReply *reply) MUSTCHECK;
+
+/*
+ * For handlers that give such an object in another way: whether it has a
+ * "result" that is one of ours, and all of it but id and version.  What is
+ * wrong (palloc'd), else NULL; message is to be freed either way.
+ */
+extern bool worker_protocol_has_result(const struct json_t *object);
+extern char *worker_protocol_decode_outcome(const struct json_t *object,
+											WorkerReply *reply) MUSTCHECK;
 
 #endif							/* TWT_WORKER_PROTOCOL_H */

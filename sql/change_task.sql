@@ -1,13 +1,121 @@
 /*
+ * twtasks.check_change(id, version, run_after)
+ *
+ *		What must hold of the arguments of a change by hand.
+ *
+ * Errors
+ *		22004			id or version is NULL
+ *		22023			run_after is infinite
+ */
+CREATE FUNCTION twtasks.check_change(id uuid, version bigint, run_after timestamptz)
+RETURNS void
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	IF id IS NULL OR version IS NULL THEN
+		RAISE EXCEPTION '% must not be null', CASE WHEN id IS NULL THEN 'id' ELSE 'version' END
+			USING ERRCODE = 'null_value_not_allowed',
+				HINT = 'Read both from twtasks.tasks: the version says which state you decided on.';
+	END IF;
+	IF NOT isfinite(run_after) THEN
+		RAISE EXCEPTION 'run_after must be a finite time'
+			USING ERRCODE = 'invalid_parameter_value';
+	END IF;
+END $$;
+
+/*
+ * twtasks.end_by_hand(task, status, reason)
+ *
+ *		Moves a live task to the history.  The caller holds the lock on its row.
+ *
+ * Returns
+ *		facts() of the finished task
+ *
+ * Writes		twtasks.task, twtasks.finished_task
+ */
+CREATE FUNCTION twtasks.end_by_hand(
+	task twtasks.task, status twtasks.task_status, reason text)
+RETURNS jsonb
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	DELETE FROM twtasks.task t WHERE t.id = task.id;
+	INSERT INTO twtasks.finished_task AS f
+		(id, version, state_time, created, incarnation, status, tries, priority,
+		 type, sub_type, bucket, key, error, data, payload, context)
+	VALUES (task.id, task.version + 1, clock_timestamp(), task.created, NULL, status,
+			task.tries, task.priority, task.type, task.sub_type, task.bucket, task.key,
+			coalesce(task.error, reason), task.data, task.payload, task.context)
+	RETURNING twtasks.finished_facts(f)
+$$;
+
+/*
+ * twtasks.move_by_hand(task, status, run_after)
+ *
+ *		Gives a live task another status, and queues a trigger if it may run
+ *		then.  The caller holds the lock on its row.
+ *
+ *		A task that is held keeps the time at which it was to run, or that it
+ *		was in ERROR; one that is released goes back to it.
+ *
+ * Returns
+ *		facts() of the task
+ *
+ * Writes		twtasks.task
+ * Wakes		a sidecar of the bucket
+ */
+CREATE FUNCTION twtasks.move_by_hand(
+	task twtasks.task, status twtasks.task_status, run_after timestamptz)
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	moment CONSTANT timestamptz := clock_timestamp();
+	runs_at CONSTANT timestamptz := coalesce(run_after, nullif(task.planned, 'infinity'), moment);
+	moved twtasks.task;
+BEGIN
+	UPDATE twtasks.task t
+	SET status = move_by_hand.status, version = t.version + 1, state_time = moment,
+		queued = move_by_hand.status = 'SUBMITTED',
+		tries = CASE WHEN task.status IN ('ERROR', 'HELD') AND move_by_hand.status = 'WAITING'
+					 THEN 0 ELSE t.tries END,
+		next_event_time = CASE move_by_hand.status
+			WHEN 'SUBMITTED' THEN moment + twtasks.queue_time(task.type)
+			WHEN 'WAITING' THEN runs_at
+			ELSE 'infinity' END,
+		planned = CASE WHEN move_by_hand.status = 'HELD' AND task.status IN ('WAITING', 'ERROR')
+					   THEN t.next_event_time END
+	WHERE t.id = task.id
+	RETURNING t.* INTO moved;
+	IF moved.status IN ('SUBMITTED', 'WAITING') THEN
+		PERFORM twtasks.queue_trigger(moved.id, moved.version, moved.bucket, moved.type,
+			moved.priority, moved.size, CASE moved.status WHEN 'WAITING' THEN runs_at END);
+	END IF;
+	RETURN twtasks.facts(moved);
+END $$;
+
+/*
  * twtasks.change_task(action, id, version, run_after, reason)
  *
  *		Makes a change by hand if the state machine (twtasks.transition) allows
  *		an operator that action from the task's status, and writes it to
  *		twtasks.audit.  For the functions below.
  *
+ *		A change that is not made is an answer and not an error: others work on
+ *		the same tasks.
+ *
  * Returns
- *		result			'changed', 'not_found', 'wrong_version', 'wrong_status'
+ *		result			'changed'
+ *						'not_found'			there is no such task, live or in the history
+ *						'wrong_version'		it has changed since you looked: look again
+ *						'wrong_status'		this cannot be done with it in its status
  *		version, status	of the task now
+ *
+ * Errors
+ *		22004			id or version is NULL
+ *		22023			run_after is infinite
  *
  * Writes		twtasks.task, twtasks.finished_task, twtasks.audit
  * Locks		row lock; waits for a grab or finish of the same task
@@ -25,67 +133,32 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_column
 DECLARE
-	started CONSTANT timestamptz := clock_timestamp();
 	task twtasks.task;
-	rule twtasks.transition;
+	target twtasks.task_status;
+	became jsonb;
 BEGIN
-	IF id IS NULL OR version IS NULL THEN
-		RAISE EXCEPTION '% must not be null', CASE WHEN id IS NULL THEN 'id' ELSE 'version' END
-			USING ERRCODE = 'null_value_not_allowed',
-				HINT = 'Read both from twtasks.tasks: the version says which state you decided on.';
-	END IF;
-	IF NOT isfinite(run_after) THEN
-		RAISE EXCEPTION 'run_after must be a finite time'
-			USING ERRCODE = 'invalid_parameter_value';
-	END IF;
+	PERFORM twtasks.check_change(change_task.id, change_task.version, run_after);
 	SELECT t.* INTO task FROM twtasks.task t WHERE t.id = change_task.id FOR UPDATE;
 	IF NOT FOUND THEN
-		RETURN (SELECT (CASE WHEN f.version = change_task.version
-							 THEN 'wrong_status' ELSE 'wrong_version' END,
-						f.version, f.status)::twtasks.change_result
-				FROM twtasks.finished_task f WHERE f.id = change_task.id
-				UNION ALL SELECT ('not_found', NULL, NULL)::twtasks.change_result
-				LIMIT 1);
-	END IF;
-	SELECT x.* INTO rule FROM twtasks.transition x
-	WHERE x.action = change_task.action AND x.actor = 'operator'
-	  AND x.from_status = task.status;
-	IF task.version <> change_task.version THEN
+		RETURN twtasks.change_finished(change_task.action, change_task.id, change_task.version,
+									   run_after, reason);
+	ELSIF task.version <> change_task.version THEN
 		RETURN ('wrong_version', task.version, task.status)::twtasks.change_result;
-	ELSIF rule.action IS NULL THEN
+	END IF;
+	SELECT x.to_status INTO target FROM twtasks.transition x
+	WHERE x.action = change_task.action AND x.actor = 'operator' AND x.from_status = task.status
+	  AND (x.action <> 'release' OR (x.to_status = 'ERROR')
+			= (run_after IS NULL AND task.planned IS NOT DISTINCT FROM 'infinity'));
+	IF NOT FOUND THEN
 		RETURN ('wrong_status', task.version, task.status)::twtasks.change_result;
 	END IF;
-
-	IF rule.to_status IN ('FAILED', 'CANCELLED') THEN
-		DELETE FROM twtasks.task t WHERE t.id = task.id;
-		INSERT INTO twtasks.finished_task
-			(id, version, state_time, created, incarnation, status, tries, priority,
-			 type, sub_type, bucket, key, error, data, payload, context)
-		VALUES (task.id, task.version + 1, started, task.created, NULL, rule.to_status,
-				task.tries, task.priority, task.type, task.sub_type, task.bucket, task.key,
-				coalesce(task.error, reason), task.data, task.payload, task.context);
+	IF target IN ('FAILED', 'CANCELLED') THEN
+		became := twtasks.end_by_hand(task, target, reason);
 	ELSE
-		UPDATE twtasks.task t
-		SET status = rule.to_status, version = t.version + 1, state_time = started,
-			queued = rule.to_status = 'SUBMITTED',
-			tries = CASE WHEN task.status IN ('ERROR', 'HELD') AND rule.to_status = 'WAITING'
-						 THEN 0 ELSE t.tries END,
-			next_event_time = CASE rule.to_status
-				WHEN 'SUBMITTED' THEN started + twtasks.queue_time(task.type)
-				WHEN 'WAITING' THEN coalesce(run_after, started)
-				ELSE 'infinity' END
-		WHERE t.id = task.id;
-		IF rule.to_status IN ('SUBMITTED', 'WAITING') THEN
-			PERFORM twtasks.queue_trigger(task.id, task.version + 1, task.bucket, task.type,
-				task.priority, task.size,
-				CASE rule.to_status WHEN 'WAITING' THEN coalesce(run_after, started) END);
-		END IF;
+		became := twtasks.move_by_hand(task, target, run_after);
 	END IF;
-	INSERT INTO twtasks.audit (at, actor, action, task_id, from_version, to_version,
-							   from_status, to_status, reason)
-	VALUES (started, session_user, change_task.action, task.id, task.version, task.version + 1,
-			task.status, rule.to_status, change_task.reason);
-	RETURN ('changed', task.version + 1, rule.to_status)::twtasks.change_result;
+	PERFORM twtasks.write_audit(change_task.action, task.id, twtasks.facts(task), became, reason);
+	RETURN ('changed', task.version + 1, target)::twtasks.change_result;
 END $$;
 
 /*
@@ -157,7 +230,8 @@ AS $$ SELECT * FROM twtasks.change_task('fail', id, version, NULL, reason) $$;
 /*
  * twtasks.hold_task(id, version, reason)
  *
- *		Keeps a task from running until release_task(): HELD.
+ *		Keeps a task from running until release_task(): HELD.  It keeps the time
+ *		at which it was to run.
  *
  * Returns, errors, locks: as change_task()
  */
@@ -170,7 +244,9 @@ AS $$ SELECT * FROM twtasks.change_task('hold', id, version, NULL, reason) $$;
 /*
  * twtasks.release_task(id, version, run_after, reason)
  *
- *		Lets a HELD task run, at run_after or now; its tries start anew.
+ *		Lets a HELD task go: it runs at run_after, else when it was to run, which
+ *		may be now; its tries start anew.  One that was held in ERROR is in ERROR
+ *		again, unless a run_after is given.
  *
  * Returns, errors, locks, wakes: as change_task()
  */

@@ -4,7 +4,9 @@
  *		Grabs tasks, runs a SQL function for each and finishes those that
  *		succeeded, all in one transaction: its effects in this database happen
  *		exactly once.  Each function runs in a subtransaction of its own; one
- *		that fails undoes only its own effects.
+ *		that fails undoes only its own effects.  To be called in a session of
+ *		its own, not in that of start_node(): there advisory locks of the
+ *		session that a function takes stay.
  *
  * Parameters
  *		function		takes (twtasks.task_input), returns twtasks.task_result or
@@ -45,44 +47,9 @@ CREATE FUNCTION twtasks.execute_tasks(
 	OUT tries integer,
 	OUT type text)
 RETURNS SETOF record
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER ROWS 100
+LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER ROWS 100
 SET search_path = pg_catalog, pg_temp
-AS $$
-#variable_conflict use_column
-DECLARE
-	task twtasks.task_input;
-	answer twtasks.task_result;
-	callee CONSTANT oid := twtasks.find_handler(function, role);
-BEGIN
-	FOR task IN
-		SELECT g.* FROM twtasks.grab_tasks(ids, versions, incarnation, token,
-										   timeouts_ms, stuck, types, buckets) g
-	LOOP
-		CONTINUE WHEN task.version IS NULL;
-		id := task.id;
-		version := task.version;
-		tries := task.tries;
-		type := task.type;
-		BEGIN
-			answer := twtasks.call_handler(callee, role, task);
-			PERFORM FROM twtasks.finish_tasks(
-				ARRAY[task.id], ARRAY[task.version],
-				ARRAY[coalesce(answer.result, 'done')],
-				ARRAY[coalesce(extract(epoch FROM answer.delay) * 1000, 0)::bigint],
-				ARRAY[answer.message], incarnation, token);
-			IF NOT FOUND THEN
-				RAISE EXCEPTION 'task was changed by its own handler'
-					USING ERRCODE = 'object_not_in_prerequisite_state';
-			END IF;
-			result := 'finished';
-			message := NULL;
-		EXCEPTION WHEN OTHERS THEN
-			result := 'failed';
-			message := format('%s (SQLSTATE %s)', SQLERRM, SQLSTATE);
-		END;
-		RETURN NEXT;
-	END LOOP;
-END $$;
+AS 'MODULE_PATHNAME', 'twt_execute_tasks';
 
 /*
  * twtasks.find_handler(function, role)
@@ -104,14 +71,18 @@ AS 'MODULE_PATHNAME', 'twt_find_handler';
 /*
  * twtasks.call_handler(function, role, task)
  *
- *		Calls a SQL handler as role, with the session's settings put back
- *		afterwards.  Constraints are immediate while it runs, unless it defers
- *		them, and then until it ends.
+ *		Calls a SQL handler as role.  Afterwards the session is as it was:
+ *		settings are put back, temporary objects dropped, open cursors closed,
+ *		advisory locks of the session released.  Constraints are immediate
+ *		while it runs, unless it defers them, and then until it ends.
  *
  * Returns
  *		its answer; NULL from a void function
  *
  * Errors
+ *		0A000			the handler tries PREPARE, DEALLOCATE, DISCARD, LISTEN,
+ *						UNLISTEN, LOAD or a cursor WITH HOLD, or to run another one
+ *		57014			it went on after statement_timeout had cancelled it
  *		whatever the handler raises
  */
 CREATE FUNCTION twtasks.call_handler(

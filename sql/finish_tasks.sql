@@ -14,6 +14,8 @@
  *											until somebody finishes it or its
  *											deadline passes
  *								'release'	SUBMITTED again, the try not counted
+ *								'cancelled'	CANCELLED, if request_cancel() asked for
+ *											it; then so is all but done and delete
  *		delays_ms		for retry and repeat, 0 or more; else ignored
  *		messages		NULL or text kept with the task; of a long one the beginning and the end
  *		incarnation		who finishes; NULL for somebody who finishes an accepted
@@ -63,7 +65,7 @@ AS 'MODULE_PATHNAME', 'twt_finish_tasks';
  *
  * Parameters, returns, errors: as finish_tasks()
  *
- * Writes		twtasks.task, twtasks.unique_key
+ * Writes		as finish_tasks()
  * Locks		rows, in the order given
  */
 CREATE FUNCTION twtasks.finish_others(
@@ -98,6 +100,18 @@ BEGIN
 	IF n > 1 AND cardinality(delays_ms) = 1 THEN delays_ms := array_fill(delays_ms[1], ARRAY[n]); END IF;
 	IF n > 1 AND cardinality(messages) = 1 THEN messages := array_fill(messages[1], ARRAY[n]); END IF;
 	IF n > 1 AND cardinality(grabs) = 1 THEN grabs := array_fill(grabs[1], ARRAY[n]); END IF;
+
+	results := twtasks.honour_cancels(ids, versions, results);
+	IF 'cancelled' = ANY (results) THEN
+		RETURN QUERY
+		SELECT f.* FROM (SELECT array_agg(u.id), array_agg(u.version), array_agg(u.message),
+								array_agg(u."grab")
+						 FROM unnest(ids, versions, results, messages, grabs)
+							  u(id, version, result, message, "grab")
+						 WHERE u.result = 'cancelled') w(ids, versions, messages, grabs),
+			twtasks.finish_cancelled(w.ids, w.versions, w.messages, w.grabs,
+									 finish_others.incarnation, finish_others.token) f;
+	END IF;
 
 	RETURN QUERY
 	WITH gone AS (
@@ -149,7 +163,7 @@ BEGIN
 				WHERE s.id = u.id AND s.version = u.version AND s.status = 'PROCESSING'
 				  AND (u."grab" IS NULL OR s.token IS NULL OR s.token = u."grab")
 				FOR NO KEY UPDATE) l
-			  WHERE u.result NOT IN ('done', 'delete')) w
+			  WHERE u.result NOT IN ('done', 'delete', 'cancelled')) w
 		WHERE t.ctid = w.place
 		RETURNING t.*),
 	queued AS (

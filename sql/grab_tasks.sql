@@ -29,7 +29,8 @@
  *		the tasks that were won, with version as finish_tasks() must name it;
  *		a task that another has grabbed, locked, changed or deleted is just not
  *		there.
- *		Nothing, while twtasks.enabled is off or when the incarnation has ended.
+ *		Nothing, while twtasks.enabled is off, when the incarnation has ended, or
+ *		when this is a copy of the database that was not adopted (adopt()).
  *
  *		A task that a limit of the whole cluster refused comes back too, with a
  *		version that is NULL: its type then is the name of that limit, and grabbed

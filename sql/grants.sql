@@ -41,30 +41,35 @@ GRANT EXECUTE ON FUNCTION
 	TO twtasks_producer;
 
 GRANT EXECUTE ON FUNCTION
-	twtasks.is_enabled, twtasks.queue_kind, twtasks.keep_finished, twtasks.queue_stats
+	twtasks.is_enabled, twtasks.is_adopted, twtasks.adoption_fault, twtasks.queue_kind,
+	twtasks.keep_finished, twtasks.queue_stats, twtasks.cron_next, twtasks.cron_preview
 	TO twtasks_producer, twtasks_worker, twtasks_operator, twtasks_viewer;
 
 GRANT EXECUTE ON PROCEDURE twtasks.next_triggers TO twtasks_worker;
 GRANT EXECUTE ON FUNCTION
-	twtasks.grab_tasks, twtasks.resolve_grab, twtasks.execute_tasks, twtasks.finish_tasks, twtasks.resolve_finish,
+	twtasks.grab_tasks, twtasks.resolve_grab, twtasks.execute_tasks, twtasks.finish_tasks, twtasks.finish_task, twtasks.resolve_finish,
 	twtasks.sweep_tasks, twtasks.expire_tasks, twtasks.promote_tasks, twtasks.recover_tasks,
-	twtasks.start_node, twtasks.heartbeat, twtasks.tick, twtasks.end_node,
-	twtasks.make_partitions, twtasks.clean_tasks, twtasks.read_policies,
+	twtasks.take_cancels, twtasks.start_node, twtasks.refusal, twtasks.heartbeat, twtasks.tick, twtasks.end_node,
+	twtasks.make_partitions, twtasks.clean_tasks, twtasks.read_policies, twtasks.run_schedules,
 	twtasks.read_limits, twtasks.offer_slots, twtasks.clean_slots
 	TO twtasks_worker;
 
 GRANT EXECUTE ON FUNCTION
 	twtasks.resume_task, twtasks.reschedule_task, twtasks.cancel_task, twtasks.fail_task,
-	twtasks.hold_task, twtasks.release_task,
+	twtasks.hold_task, twtasks.release_task, twtasks.request_cancel, twtasks.reopen_task,
+	twtasks.change_tasks, twtasks.adopt,
 	twtasks.configure_type, twtasks.unset_type_options, twtasks.drop_type_policy,
-	twtasks.configure_bucket, twtasks.configure_limit, twtasks.drop_limit
+	twtasks.configure_bucket, twtasks.configure_limit, twtasks.drop_limit,
+	twtasks.schedule, twtasks.unschedule, twtasks.pause_schedule, twtasks.resume_schedule,
+	twtasks.run_schedule_now
 	TO twtasks_operator;
 
 GRANT EXECUTE ON FUNCTION twtasks.policy_of, twtasks.limit_name
 	TO twtasks_worker, twtasks_operator, twtasks_viewer;
 
 GRANT SELECT ON twtasks.tasks, twtasks.error_tasks, twtasks.stuck_tasks, twtasks.stats,
-	twtasks.nodes, twtasks.transition, twtasks.type_policies, twtasks.buckets,
-	twtasks.limits
+	twtasks.nodes, twtasks.transition, twtasks.adoption_state, twtasks.type_policies,
+	twtasks.buckets, twtasks.limits, twtasks.schedules, twtasks.schedule_runs, twtasks.cancel_requests
 	TO twtasks_worker, twtasks_operator, twtasks_viewer;
-GRANT SELECT ON twtasks.audit TO twtasks_operator, twtasks_viewer;
+GRANT SELECT ON twtasks.audit, twtasks.task_history, twtasks.schedule_audit
+	TO twtasks_operator, twtasks_viewer;

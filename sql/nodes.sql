@@ -1,5 +1,5 @@
 /*
- * twtasks.start_node(name, lease)
+ * twtasks.start_node(name, lease, environment)
  *
  *		A sidecar starts: gives it an incarnation, and ties its life to this
  *		session.
@@ -8,21 +8,28 @@
  *		name			for people
  *		lease			silence after which it counts as gone although its session
  *						still lives (a frozen process, a cut network)
+ *		environment		that the sidecar is configured for
  *
  * Returns
- *		the incarnation, never used before
+ *		the incarnation, never used before; NULL: it must not execute tasks here,
+ *		see refusal()
  *
- * Writes		twtasks.node
+ * Writes		twtasks.node, twtasks.adoption (after a promotion)
  * Locks		a session advisory lock, kept until the session ends
  */
-CREATE FUNCTION twtasks.start_node(name text, lease interval DEFAULT '30 seconds')
+CREATE FUNCTION twtasks.start_node(
+	name text, lease interval DEFAULT '30 seconds', environment text DEFAULT NULL)
 RETURNS bigint
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
 	started bigint;
 BEGIN
+	IF name IS NULL OR lease IS NULL OR twtasks.refusal(environment) IS NOT NULL THEN
+		RETURN NULL;
+	END IF;
+	PERFORM twtasks.follow_promotion();
 	INSERT INTO twtasks.node (name, started, heartbeat, lease)
 	VALUES (start_node.name, clock_timestamp(), clock_timestamp(), start_node.lease)
 	RETURNING incarnation INTO started;
@@ -82,8 +89,9 @@ AS 'MODULE_PATHNAME', 'twt_watch_session';
  *		incarnation		of start_node()
  *
  * Returns
- *		false when it was declared gone: its tasks belong to others, it must end
- *		what it runs and start anew
+ *		false when it was declared gone, or this is a copy of the database that
+ *		was not adopted: its tasks belong to others, it must end what it runs and
+ *		start anew
  *
  * Writes		twtasks.node
  * Locks		a session advisory lock, kept until the session ends; waited for
@@ -100,7 +108,7 @@ DECLARE
 	lock_id CONSTANT bigint := twtasks.node_lock(heartbeat.incarnation);
 BEGIN
 	UPDATE twtasks.node n SET heartbeat = clock_timestamp(), missing_since = NULL
-	WHERE n.incarnation = heartbeat.incarnation AND n.ended IS NULL;
+	WHERE n.incarnation = heartbeat.incarnation AND n.ended IS NULL AND twtasks.is_adopted();
 	IF NOT FOUND THEN
 		RETURN false;
 	END IF;

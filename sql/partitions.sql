@@ -64,7 +64,8 @@ END $$;
  *
  * Returns
  *		the name of the partition that was dropped, or whose keys were freed in
- *		part; NULL: nothing was due.  Call again until NULL
+ *		part; NULL: nothing was due, or this is a copy of the database that was
+ *		not adopted.  Call again until NULL
  *
  * Errors
  *		22023			keep is negative
@@ -95,7 +96,9 @@ BEGIN
 	  AND c.relname ~ '^finished_task_[0-9]{8}$'
 	  AND to_date(right(c.relname, 8), 'YYYYMMDD') + 1 <= old
 	ORDER BY c.relname LIMIT 1;
-	IF name IS NULL THEN
+	IF NOT twtasks.is_adopted() THEN
+		RETURN NULL;
+	ELSIF name IS NULL THEN
 		WITH gone AS (
 			DELETE FROM twtasks.finished_task_default f WHERE f.state_time < old RETURNING f.id)
 		DELETE FROM twtasks.unique_key k USING gone g WHERE k.task_id = g.id;

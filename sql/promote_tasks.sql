@@ -9,7 +9,8 @@
  * Returns
  *		promoted		how many
  *		next_ms			call again after so many milliseconds, when the next one is
- *						due; 0: more are due now; NULL: none is waiting
+ *						due; 0: more are due now; NULL: none is waiting, or this is a copy
+ *						of the database that was not adopted
  *
  * Writes		twtasks.task
  * Locks		rows, the earliest first; those locked by others are left out
@@ -28,6 +29,10 @@ AS $$
 DECLARE
 	started CONSTANT timestamptz := clock_timestamp();
 BEGIN
+	promoted := 0;
+	IF NOT twtasks.is_adopted() THEN
+		RETURN;
+	END IF;
 	WITH due AS (
 		SELECT t.id, t.version FROM twtasks.task t
 		WHERE NOT t.queued AND t.status = 'WAITING' AND t.next_event_time <= started
@@ -45,10 +50,15 @@ BEGIN
 	INTO promoted FROM changed c;
 
 	-- One that is due and was left out is locked by somebody: not at once again.
-	SELECT greatest(CASE WHEN promoted < batch THEN least(500, batch * 500) ELSE 0 END,
-					ceil(extract(epoch FROM t.next_event_time - clock_timestamp()) * 1000))
-	INTO next_ms
-	FROM twtasks.task t
-	WHERE NOT t.queued AND t.status = 'WAITING' AND t.next_event_time < 'infinity'
-	ORDER BY t.next_event_time LIMIT 1;
+	SELECT least(
+		(SELECT CASE WHEN promoted < batch THEN least(500, batch * 500) ELSE 0 END
+		 FROM twtasks.task t
+		 WHERE NOT t.queued AND t.status = 'WAITING' AND t.next_event_time <= started
+		 LIMIT 1),
+		(SELECT greatest(0, ceil(extract(epoch FROM t.next_event_time - clock_timestamp()) * 1000))
+		 FROM twtasks.task t
+		 WHERE NOT t.queued AND t.status = 'WAITING'
+		   AND t.next_event_time > started AND t.next_event_time < 'infinity'
+		 ORDER BY t.next_event_time LIMIT 1))
+	INTO next_ms;
 END $$;

@@ -50,8 +50,8 @@ END $$;
 /*
  * twtasks.apply_stuck_rule(ids, reason)
  *
- *		PROCESSING -> what the tasks' stuck rules say.  The caller holds locks
- *		on the rows.
+ *		PROCESSING -> what the tasks' stuck rules say, or CANCELLED when that
+ *		was asked for.  The caller holds locks on the rows.
  *
  * Returns
  *		how many tasks took which way
@@ -73,6 +73,7 @@ AS $$
 DECLARE
 	moment CONSTANT timestamptz := clock_timestamp();
 BEGIN
+	ids := twtasks.cancel_orphans(ids);
 	WITH changed AS (
 		UPDATE twtasks.task t
 		SET status = CASE t.stuck WHEN 'retry' THEN 'SUBMITTED' ELSE 'ERROR' END::twtasks.task_status,
@@ -117,7 +118,8 @@ END $$;
  *		grace			how long a node may be without a session
  *
  * Returns
- *		retried, errors, failed		how many tasks took which way
+ *		retried, errors, failed		how many tasks took which way; 0 in a copy of
+ *						the database that was not adopted
  *		next_ms			call again after so many milliseconds; NULL: no reason to
  *
  * Writes		twtasks.node, twtasks.task, twtasks.finished_task
@@ -144,6 +146,12 @@ DECLARE
 	late uuid[];
 	done record;
 BEGIN
+	retried := 0;
+	errors := 0;
+	failed := 0;
+	IF NOT twtasks.is_adopted() THEN
+		RETURN;
+	END IF;
 	next_ms := twtasks.find_gone_nodes(grace);
 	SELECT coalesce(array_agg(n.incarnation) FILTER (WHERE n.ended IS NULL), '{}'),
 		   coalesce(array_agg(n.incarnation) FILTER (WHERE n.ended IS NOT NULL), '{}')

@@ -32,6 +32,7 @@ CREATE TABLE twtasks.task (
 	data			jsonb,
 	payload			bytea,
 	context			jsonb,
+	planned			timestamptz,
 	CONSTRAINT task_pkey PRIMARY KEY (id)
 ) WITH (fillfactor = 45, toast_tuple_target = 256,
 		autovacuum_vacuum_scale_factor = 0.02,
@@ -68,6 +69,7 @@ COMMENT ON COLUMN twtasks.task.error IS 'Why the last try failed, at most 8,192 
 COMMENT ON COLUMN twtasks.task.data IS 'What the handler gets, when there is no payload';
 COMMENT ON COLUMN twtasks.task.payload IS 'What the handler gets, byte for byte';
 COMMENT ON COLUMN twtasks.task.context IS 'Request id, traceparent and the like, carried from add to handler';
+COMMENT ON COLUMN twtasks.task.planned IS 'HELD: when it was to run; infinity: it was in ERROR; NULL: at once';
 
 /*
  * History, by day of finish.  Day partitions are made ahead by
@@ -154,32 +156,27 @@ COMMENT ON COLUMN twtasks.node.missing_since IS 'When its session was first seen
 COMMENT ON COLUMN twtasks.node.leads IS 'Whether it does the duties that one node does for all; counts while it lives';
 COMMENT ON COLUMN twtasks.node.ended IS 'When it ended or was declared gone: from then on it changes nothing';
 
-/* What people and programs did to tasks by hand. */
-CREATE TABLE twtasks.audit (
-	id				bigint GENERATED ALWAYS AS IDENTITY,
-	at				timestamptz NOT NULL,
-	actor			text NOT NULL,
-	action			text NOT NULL,
+/* Running tasks that an operator wants cancelled; see request_cancel(). */
+CREATE TABLE twtasks.cancel_request (
 	task_id			uuid NOT NULL,
-	from_version	bigint NOT NULL,
-	to_version		bigint NOT NULL,
-	from_status		twtasks.task_status NOT NULL,
-	to_status		twtasks.task_status NOT NULL,
+	version			bigint NOT NULL,
+	created			timestamptz NOT NULL,
+	requested		timestamptz NOT NULL,
+	actor			text NOT NULL,
+	role			text NOT NULL,
+	application		text NOT NULL,
 	reason			text,
-	CONSTRAINT audit_pkey PRIMARY KEY (id)
+	CONSTRAINT cancel_request_pkey PRIMARY KEY (task_id)
 );
-CREATE INDEX audit_task_id ON twtasks.audit (task_id);
-COMMENT ON TABLE twtasks.audit IS 'Changes of tasks made by people and programs, not by the engine';
-COMMENT ON COLUMN twtasks.audit.id IS 'In order of the changes of one task';
-COMMENT ON COLUMN twtasks.audit.at IS 'When';
-COMMENT ON COLUMN twtasks.audit.actor IS 'Who: the role that logged in';
-COMMENT ON COLUMN twtasks.audit.action IS 'What: resume, reschedule, cancel, fail, hold, release';
-COMMENT ON COLUMN twtasks.audit.task_id IS 'The task';
-COMMENT ON COLUMN twtasks.audit.from_version IS 'Version before';
-COMMENT ON COLUMN twtasks.audit.to_version IS 'Version after';
-COMMENT ON COLUMN twtasks.audit.from_status IS 'Status before';
-COMMENT ON COLUMN twtasks.audit.to_status IS 'Status after';
-COMMENT ON COLUMN twtasks.audit.reason IS 'Why, in the words of who did it';
+COMMENT ON TABLE twtasks.cancel_request IS 'Wishes to cancel a running task; goes with the task, or a while after it has ended otherwise';
+COMMENT ON COLUMN twtasks.cancel_request.task_id IS 'The task';
+COMMENT ON COLUMN twtasks.cancel_request.version IS 'The version that the operator looked at';
+COMMENT ON COLUMN twtasks.cancel_request.created IS 'When the task was added: another one may get the id of one that was deleted';
+COMMENT ON COLUMN twtasks.cancel_request.requested IS 'When';
+COMMENT ON COLUMN twtasks.cancel_request.actor IS 'Who: the role that logged in';
+COMMENT ON COLUMN twtasks.cancel_request.role IS 'As whom: the role that was set with SET ROLE, else the actor';
+COMMENT ON COLUMN twtasks.cancel_request.application IS 'With what: application_name of the session';
+COMMENT ON COLUMN twtasks.cancel_request.reason IS 'Why, in the words of who did it';
 
 /* Without these marks a dump would hold the extension but no task. */
 SELECT pg_catalog.pg_extension_config_dump('twtasks.task', '');
@@ -188,5 +185,4 @@ SELECT pg_catalog.pg_extension_config_dump('twtasks.finished_task_default', '');
 SELECT pg_catalog.pg_extension_config_dump('twtasks.unique_key', '');
 SELECT pg_catalog.pg_extension_config_dump('twtasks.node', '');
 SELECT pg_catalog.pg_extension_config_dump('twtasks.node_incarnation_seq', '');
-SELECT pg_catalog.pg_extension_config_dump('twtasks.audit', '');
-SELECT pg_catalog.pg_extension_config_dump('twtasks.audit_id_seq', '');
+SELECT pg_catalog.pg_extension_config_dump('twtasks.cancel_request', '');

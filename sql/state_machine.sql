@@ -36,6 +36,7 @@ INSERT INTO twtasks.transition (action, from_status, to_status, actor, guard, ti
 	('error',		'PROCESSING',	'ERROR',		'worker',	'tries are used up or handler gave up',	'never'),
 	('accept',		'PROCESSING',	'PROCESSING',	'worker',	'version stays: the one to finish with','deadline'),
 	('release',		'PROCESSING',	'SUBMITTED',	'worker',	'its handler never started',			'counts as late in the queue'),
+	('cancel',		'PROCESSING',	'CANCELLED',	'worker',	'request_cancel() asked for it',		'-'),
 	('expire',		'SUBMITTED',	'FAILED',		'leader',	'expires is past',						'-'),
 	('stuck',		'PROCESSING',	'SUBMITTED',	'leader',	'worker gone or deadline past, rule retry',	'counts as late in the queue'),
 	('stuck',		'PROCESSING',	'ERROR',		'leader',	'worker gone or deadline past, rule error',	'never'),
@@ -50,4 +51,7 @@ INSERT INTO twtasks.transition (action, from_status, to_status, actor, guard, ti
 	('hold',		'WAITING',		'HELD',			'operator',	'-',									'never'),
 	('hold',		'SUBMITTED',	'HELD',			'operator',	'-',									'never'),
 	('hold',		'ERROR',		'HELD',			'operator',	'-',									'never'),
-	('release',		'HELD',			'WAITING',		'operator',	'tries start anew',						'runs');
+	('release',		'HELD',			'WAITING',		'operator',	'tries start anew',						'runs'),
+	('release',		'HELD',			'ERROR',		'operator',	'held in ERROR, and no run_after given',	'never'),
+	('reopen',		'FAILED',		'WAITING',		'operator',	'tries start anew',						'runs'),
+	('reopen',		'CANCELLED',	'WAITING',		'operator',	'tries start anew',						'runs');

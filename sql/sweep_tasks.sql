@@ -12,7 +12,8 @@
  *						0 and 1: for all
  *
  * Returns
- *		triggers: id, version, type, priority, size; none for a NULL argument
+ *		triggers: id, version, type, priority, size; none for a NULL argument, or
+ *		in a copy of the database that was not adopted
  *
  * Locks		none
  */
@@ -41,7 +42,7 @@ AS 'MODULE_PATHNAME', 'twt_sweep_tasks';
  *		batch			at most so many in one call
  *
  * Returns
- *		how many
+ *		how many; 0 in a copy of the database that was not adopted
  *
  * Writes		twtasks.task, twtasks.finished_task
  * Locks		rows; those locked by others are left for the next call
@@ -56,7 +57,7 @@ DECLARE
 BEGIN
 	WITH late AS (
 		SELECT t.id FROM twtasks.task t
-		WHERE t.expires <= clock_timestamp() AND t.status = 'SUBMITTED'
+		WHERE t.expires <= clock_timestamp() AND t.status = 'SUBMITTED' AND twtasks.is_adopted()
 		LIMIT batch FOR UPDATE SKIP LOCKED),
 	gone AS (
 		DELETE FROM twtasks.task t USING late l

@@ -3,12 +3,12 @@
 CREATE VIEW twtasks.tasks AS
 	SELECT t.id, t.version, t.type, t.sub_type, t.bucket, t.priority, t.status,
 		   t.created, t.state_time, t.next_event_time, t.deadline, t.expires,
-		   t.tries, t.key, t.error, t.incarnation
+		   t.tries, t.key, t.error, t.incarnation, t.planned
 	FROM twtasks.task t
 	UNION ALL
 	SELECT f.id, f.version, f.type, f.sub_type, f.bucket, f.priority, f.status,
 		   f.created, f.state_time, NULL, NULL, NULL,
-		   f.tries, f.key, f.error, f.incarnation
+		   f.tries, f.key, f.error, f.incarnation, NULL
 	FROM twtasks.finished_task f;
 COMMENT ON VIEW twtasks.tasks IS 'All tasks, live and finished, without what they carry';
 
@@ -44,6 +44,21 @@ CREATE VIEW twtasks.nodes AS
 	SELECT n.incarnation, n.name, n.started, n.heartbeat, n.lease, n.ended
 	FROM twtasks.node n;
 COMMENT ON VIEW twtasks.nodes IS 'Sidecars, running and recently ended';
+
+CREATE VIEW twtasks.task_history AS
+	SELECT t.id AS task_id, t.created AS at, 'add' AS event, NULL AS actor, NULL AS role,
+		   NULL AS application, 0::bigint AS version, NULL::twtasks.task_status AS status,
+		   NULL AS reason, NULL::jsonb AS before, NULL::jsonb AS after
+	FROM twtasks.tasks t
+	UNION ALL
+	SELECT a.task_id, a.at, a.action, a.actor, a.role, a.application,
+		   a.to_version, a.to_status, a.reason, a.before, a.after
+	FROM twtasks.audit a
+	UNION ALL
+	SELECT t.id, greatest(pg_catalog.clock_timestamp(), t.state_time), 'now', NULL, NULL,
+		   NULL, t.version, t.status, t.error, NULL, NULL
+	FROM twtasks.tasks t;
+COMMENT ON VIEW twtasks.task_history IS 'What became of a task: its add, every change by hand with who, why, before and after, and how it stands; order by at';
 
 /*
  * twtasks.queue_stats()

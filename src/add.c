@@ -14,6 +14,7 @@
 #include "twtasks.h"
 
 #include "access/htup_details.h"
+#include "access/table.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
 #include "common/pg_prng.h"
@@ -27,10 +28,22 @@
 #include "utils/typcache.h"
 #include "utils/uuid.h"
 
+#include "add_json.h"
 #include "check.h"
 #include "commit.h"
 #include "common/task_id.h"
 #include "plan.h"
+#include "rows.h"
+
+/* What all adds of one call share. */
+typedef struct AddCall
+{
+	Relation	table;
+	Appender   *append;
+	Oid			waiting;
+	Oid			submitted;
+	Oid			stuck;
+} AddCall;
 
 /* A claim that was in the way may go away while we look at it. */
 #define CLAIM_ATTEMPTS 10
@@ -42,6 +55,25 @@ typedef struct AddedTask
 	bool		version_known;
 	bool		added;
 } AddedTask;
+
+static void
+begin_call(AddCall *call)
+{
+	PreventCommandIfReadOnly("twtasks.add_task()");
+	PreventCommandIfParallelMode("twtasks.add_task()");
+	call->table = table_open(rows_relation("task"), RowExclusiveLock);
+	call->append = append_open(call->table);
+	call->waiting = rows_label("task_status", "WAITING");
+	call->submitted = rows_label("task_status", "SUBMITTED");
+	call->stuck = rows_label("stuck_rule", "error");
+}
+
+static void
+end_call(AddCall *call)
+{
+	append_close(call->append);
+	table_close(call->table, NoLock);
+}
 
 #define EPOCH_SHIFT ((POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * USECS_PER_DAY)
 
@@ -60,11 +92,12 @@ postgres_us(int64 unix_us)
 
 /* Reads the existing task's version into the result, if it is still there. */
 static void
-find_version(AddedTask *result)
+find_version(AddCall *call, AddedTask *result)
 {
 	Datum		values[1] = {UUIDPGetDatum(&result->id)};
 	bool		isnull;
 
+	append_flush(call->append);
 	result->version_known = plan_execute(PLAN_FIND_VERSION, values, NULL) > 0;
 	if (result->version_known)
 		result->version = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
@@ -152,7 +185,7 @@ take_back_finished(AddedTask *result)
 
 /* True: the id and key are ours.  False: *result tells whose they are. */
 static bool
-claim_key(const NewTask *task, AddedTask *result)
+claim_key(AddCall *call, const NewTask *task, AddedTask *result)
 {
 	Datum		values[2] = {UUIDPGetDatum(&result->id), task->values[NEW_KEY]};
 	char		nulls[2] = {' ', task->nulls[NEW_KEY] ? 'n' : ' '};
@@ -163,7 +196,7 @@ claim_key(const NewTask *task, AddedTask *result)
 			return true;
 		if (find_first(task, result))
 		{
-			find_version(result);
+			find_version(call, result);
 			return false;
 		}
 	}
@@ -173,8 +206,58 @@ claim_key(const NewTask *task, AddedTask *result)
 			 errhint("Try the transaction again.")));
 }
 
+static void
+take_over(Datum *values, bool *nulls, TaskColumn to, const NewTask *task, NewField from)
+{
+	values[to - 1] = task->values[from];
+	nulls[to - 1] = task->nulls[from];
+}
+
+static void
+put(Datum *values, bool *nulls, TaskColumn column, Datum value)
+{
+	values[column - 1] = value;
+	nulls[column - 1] = false;
+}
+
+/* A row whose id nobody can have used before. */
+static void
+append_task(AddCall *call, const NewTask *task, const AddedTask *result, TimestampTz now)
+{
+	bool		waits = task->run_after > now;
+	int			n = RelationGetDescr(call->table)->natts;
+	Datum	   *values = palloc0(n * sizeof(Datum));
+	bool	   *nulls = palloc(n * sizeof(bool));
+
+	memset(nulls, true, n * sizeof(bool));
+	put(values, nulls, TASK_ID, UUIDPGetDatum(&result->id));
+	put(values, nulls, TASK_VERSION, Int64GetDatum(0));
+	put(values, nulls, TASK_NEXT_EVENT_TIME,
+		TimestampTzGetDatum(waits ? task->run_after : now + task->queue_time_us));
+	put(values, nulls, TASK_STATE_TIME, TimestampTzGetDatum(now));
+	put(values, nulls, TASK_CREATED, TimestampTzGetDatum(now));
+	put(values, nulls, TASK_STATUS, ObjectIdGetDatum(waits ? call->waiting : call->submitted));
+	put(values, nulls, TASK_STUCK, ObjectIdGetDatum(call->stuck));
+	put(values, nulls, TASK_TRIES, Int32GetDatum(0));
+	put(values, nulls, TASK_SIZE, Int32GetDatum(task->size));
+	put(values, nulls, TASK_PRIORITY, Int16GetDatum(task->priority));
+	put(values, nulls, TASK_QUEUED, BoolGetDatum(!waits));
+	take_over(values, nulls, TASK_TYPE, task, NEW_TYPE);
+	take_over(values, nulls, TASK_BUCKET, task, NEW_BUCKET);
+	take_over(values, nulls, TASK_EXPIRES, task, NEW_EXPIRES);
+	take_over(values, nulls, TASK_SUB_TYPE, task, NEW_SUB_TYPE);
+	take_over(values, nulls, TASK_KEY, task, NEW_KEY);
+	take_over(values, nulls, TASK_DATA, task, NEW_DATA);
+	take_over(values, nulls, TASK_PAYLOAD, task, NEW_PAYLOAD);
+	take_over(values, nulls, TASK_CONTEXT, task, NEW_CONTEXT);
+	append_row(call->append, values, nulls);
+	pfree(values);
+	pfree(nulls);
+}
+
+/* A row with the caller's own id.  False: that id is there already. */
 static bool
-insert_row(const NewTask *task, const AddedTask *result, TimestampTz now)
+insert_named(const NewTask *task, const AddedTask *result, TimestampTz now)
 {
 	bool		waits = task->run_after > now;
 	Datum		values[14] = {
@@ -202,8 +285,7 @@ insert_row(const NewTask *task, const AddedTask *result, TimestampTz now)
 	nulls[11] = task->nulls[NEW_DATA] ? 'n' : ' ';
 	nulls[12] = task->nulls[NEW_PAYLOAD] ? 'n' : ' ';
 	nulls[13] = task->nulls[NEW_CONTEXT] ? 'n' : ' ';
-	return plan_execute(task->nulls[NEW_TASK_ID] ? PLAN_INSERT_TASK : PLAN_INSERT_NAMED_TASK,
-						values, nulls) == 1;
+	return plan_execute(PLAN_INSERT_NAMED_TASK, values, nulls) == 1;
 }
 
 static void
@@ -221,9 +303,18 @@ remember_trigger(const NewTask *task, const AddedTask *result, TimestampTz now)
 	commit_remember(task->bucket, &trigger);
 }
 
+/* A task whose id we have just made. */
+static void
+add_new(AddCall *call, const NewTask *task, AddedTask *result, TimestampTz now)
+{
+	append_task(call, task, result, now);
+	result->added = result->version_known = true;
+	remember_trigger(task, result, now);
+}
+
 /* Stores one checked task; between SPI_connect() and SPI_finish(). */
 static void
-add_one(const NewTask *task, AddedTask *result)
+add_one(AddCall *call, const NewTask *task, AddedTask *result)
 {
 	TimestampTz now = GetCurrentTimestamp();
 	bool		has_id = !task->nulls[NEW_TASK_ID];
@@ -234,16 +325,21 @@ add_one(const NewTask *task, AddedTask *result)
 	else
 		task_id_make(unix_us(now), pg_prng_uint64(&pg_global_prng_state),
 					 result->id.data);
-	if ((has_id || !task->nulls[NEW_KEY]) && !claim_key(task, result))
+	if ((has_id || !task->nulls[NEW_KEY]) && !claim_key(call, task, result))
 		return;
-	if ((has_id && find_finished(result)) || !insert_row(task, result, now) ||
-		(has_id && take_back_finished(result)))
+	if (!has_id)
+	{
+		add_new(call, task, result, now);
+		return;
+	}
+	if (find_finished(result) || !insert_named(task, result, now) ||
+		take_back_finished(result))
 	{
 		/* An id that we gave to a task is now used as the caller's own. */
 		if (!task->nulls[NEW_KEY])
 			refuse_other_key(&result->id);
 		if (!result->version_known)
-			find_version(result);
+			find_version(call, result);
 		return;
 	}
 	result->added = result->version_known = true;
@@ -265,6 +361,7 @@ PG_FUNCTION_INFO_V1(twt_add_task);
 Datum
 twt_add_task(PG_FUNCTION_ARGS)
 {
+	AddCall		call;
 	NewTask		task;
 	AddedTask	result;
 	Datum		values[3];
@@ -281,7 +378,9 @@ twt_add_task(PG_FUNCTION_ARGS)
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "could not connect to SPI");
-	add_one(&task, &result);
+	begin_call(&call);
+	add_one(&call, &task, &result);
+	end_call(&call);
 	SPI_finish();
 
 	fill_result(&result, values, nulls);
@@ -317,7 +416,10 @@ unpack_element(Datum element, bool isnull, NewTask *task)
 static void
 element_context(void *arg)
 {
-	errcontext("task %d of add_tasks", *(int *) arg);
+	int			number = *(int *) arg;
+
+	if (number > 0)
+		errcontext("task %d of add_tasks", number);
 }
 
 /* An element's place in the array, and what it will claim. */
@@ -351,78 +453,52 @@ compare_places(const void *a, const void *b)
  * orders would wait for each other.
  */
 static Place *
-order_elements(Datum *elements, bool *isnull, int n, int *number)
+order_tasks(const NewTask *tasks, int n)
 {
 	Place	   *places = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(Place) * (Size) n);
 
 	for (int i = 0; i < n; i++)
 	{
-		NewTask		task;
-
-		*number = i + 1;
 		places[i] = (Place)
 		{
 			.number = i
 		};
-		unpack_element(elements[i], isnull[i], &task);
-		if (!task.nulls[NEW_KEY])
-			places[i].key = DatumGetTextPP(task.values[NEW_KEY]);
-		if (!task.nulls[NEW_TASK_ID])
-			places[i].id = DatumGetUUIDP(task.values[NEW_TASK_ID]);
+		if (!tasks[i].nulls[NEW_KEY])
+			places[i].key = DatumGetTextPP(tasks[i].values[NEW_KEY]);
+		if (!tasks[i].nulls[NEW_TASK_ID])
+			places[i].id = DatumGetUUIDP(tasks[i].values[NEW_TASK_ID]);
 	}
 	qsort(places, n, sizeof(Place), compare_places);
 	return places;
 }
 
+/* *number is for messages: which task they are about. */
 static void
-add_elements(Datum *elements, bool *isnull, int n, AddedTask *results)
+add_all(NewTask *tasks, int n, AddedTask *results, int *number)
 {
-	MemoryContext per_task = AllocSetContextCreate(CurrentMemoryContext,
-												   "twtasks add_tasks",
-												   ALLOCSET_DEFAULT_SIZES);
+	AddCall		call;
 	Place	   *places;
-	int			number = 0;
-	ErrorContextCallback context = {error_context_stack, element_context, &number};
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "could not connect to SPI");
-	error_context_stack = &context;
-	places = order_elements(elements, isnull, n, &number);
+	begin_call(&call);
+	places = order_tasks(tasks, n);
 	for (int i = 0; i < n; i++)
 	{
-		MemoryContext old = MemoryContextSwitchTo(per_task);
 		int			at = places[i].number;
-		NewTask		task;
 
-		number = at + 1;
+		*number = at + 1;
 		CHECK_FOR_INTERRUPTS();
-		unpack_element(elements[at], isnull[at], &task);
-		check_new_task(&task);
-		add_one(&task, &results[at]);
-		MemoryContextSwitchTo(old);
-		MemoryContextReset(per_task);
-		SPI_freetuptable(SPI_tuptable);
+		check_new_task(&tasks[at]);
+		add_one(&call, &tasks[at], &results[at]);
 	}
-	error_context_stack = context.previous;
+	end_call(&call);
 	SPI_finish();
 }
 
-PG_FUNCTION_INFO_V1(twt_add_tasks);
-Datum
-twt_add_tasks(PG_FUNCTION_ARGS)
+static void
+put_results(ReturnSetInfo *rsinfo, const AddedTask *results, int n)
 {
-	ArrayType  *array = PG_GETARG_ARRAYTYPE_P(0);
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	Datum	   *elements;
-	bool	   *isnull;
-	int			n;
-	AddedTask  *results;
-
-	InitMaterializedSRF(fcinfo, 0);
-	deconstruct_array(array, ARR_ELEMTYPE(array), -1, false, TYPALIGN_DOUBLE,
-					  &elements, &isnull, &n);
-	results = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(AddedTask) * (Size) n);
-	add_elements(elements, isnull, n, results);
 	for (int i = 0; i < n; i++)
 	{
 		Datum		values[3];
@@ -431,6 +507,66 @@ twt_add_tasks(PG_FUNCTION_ARGS)
 		fill_result(&results[i], values, nulls);
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	}
+}
+
+static NewTask *
+make_tasks(int n)
+{
+	return MemoryContextAllocHuge(CurrentMemoryContext, sizeof(NewTask) * (Size) Max(n, 1));
+}
+
+static void
+add_and_report(FunctionCallInfo fcinfo, NewTask *tasks, int n, int *number)
+{
+	AddedTask  *results = MemoryContextAllocHuge(CurrentMemoryContext,
+												 sizeof(AddedTask) * (Size) Max(n, 1));
+
+	add_all(tasks, n, results, number);
+	put_results((ReturnSetInfo *) fcinfo->resultinfo, results, n);
+}
+
+PG_FUNCTION_INFO_V1(twt_add_tasks);
+Datum
+twt_add_tasks(PG_FUNCTION_ARGS)
+{
+	ArrayType  *array = PG_GETARG_ARRAYTYPE_P(0);
+	int			number = 0;
+	ErrorContextCallback context = {error_context_stack, element_context, &number};
+	Datum	   *elements;
+	bool	   *isnull;
+	int			n;
+	NewTask    *tasks;
+
+	InitMaterializedSRF(fcinfo, 0);
+	error_context_stack = &context;
+	deconstruct_array(array, ARR_ELEMTYPE(array), -1, false, TYPALIGN_DOUBLE,
+					  &elements, &isnull, &n);
+	tasks = make_tasks(n);
+	for (int i = 0; i < n; i++)
+	{
+		number = i + 1;
+		unpack_element(elements[i], isnull[i], &tasks[i]);
+	}
+	add_and_report(fcinfo, tasks, n, &number);
+	error_context_stack = context.previous;
+	return (Datum) 0;
+}
+
+PG_FUNCTION_INFO_V1(twt_add_tasks_json);
+Datum
+twt_add_tasks_json(PG_FUNCTION_ARGS)
+{
+	Jsonb	   *json = PG_GETARG_JSONB_P(0);
+	int			number = 0;
+	ErrorContextCallback context = {error_context_stack, element_context, &number};
+	int			n = json_count(json);
+	NewTask    *tasks = make_tasks(n);
+
+	InitMaterializedSRF(fcinfo, 0);
+	error_context_stack = &context;
+	json_unpack(json, tasks, &number);
+	add_and_report(fcinfo, tasks, n, &number);
+	error_context_stack = context.previous;
 	return (Datum) 0;
 }
 

@@ -43,7 +43,8 @@ append_open(Relation relation)
 											ALLOCSET_DEFAULT_SIZES);
 	append->estate = CreateExecutorState();
 	append->target = makeNode(ResultRelInfo);
-	InitResultRelInfo(append->target, relation, 1, NULL, 0);
+	/* 0: no range table */
+	InitResultRelInfo(append->target, relation, 0, NULL, 0);
 	ExecOpenIndices(append->target, false);
 	return append;
 }

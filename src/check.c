@@ -40,9 +40,8 @@ text_argument(const NewTask *task, NewField field)
 	return text_to_cstring(DatumGetTextPP(task->values[field]));
 }
 
-/* The beginning of a value, for a message, which it must not be able to forge. */
-static const char *
-shown(const char *value)
+const char *
+check_shown(const char *value)
 {
 	int			len = strlen(value);
 	char	   *copy = psprintf("%.*s%s", pg_mbcliplen(value, len, SHOWN_MAX),
@@ -64,7 +63,7 @@ check_type(NewTask *task)
 	if (!trigger_type_valid(type, strlen(type)))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("invalid type: \"%s\"", shown(type)),
+				 errmsg("invalid type: \"%s\"", check_shown(type)),
 				 errdetail("A type has 1 to %d letters (A to Z), digits and characters of \"_.:|/-\".",
 						   TRIGGER_TYPE_MAX),
 				 errhint("Put what varies from task to task into sub_type or data.")));
@@ -79,7 +78,7 @@ check_bucket(NewTask *task)
 	if (!trigger_bucket_valid(bucket, strlen(bucket)))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("invalid bucket: \"%s\"", shown(bucket)),
+				 errmsg("invalid bucket: \"%s\"", check_shown(bucket)),
 				 errdetail("A bucket has 1 to %d letters (A to Z), digits and characters of \"_-\".",
 						   TRIGGER_BUCKET_MAX)));
 	task->bucket = bucket;

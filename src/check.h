@@ -50,4 +50,7 @@ typedef struct NewTask
  */
 extern void check_new_task(NewTask *task);
 
+/* The beginning of a value, for a message, which it must not be able to forge. */
+extern const char *check_shown(const char *value);
+
 #endif							/* TWT_CHECK_H */

@@ -8,13 +8,14 @@
  * The function runs as the role that was configured for it, never as our
  * owner, and cannot change that: SET ROLE and SET SESSION AUTHORIZATION are
  * refused while it runs.  It sees the session's own search_path; what it
- * sets is put back when it ends.
+ * sets is put back when it ends, and what else it may leave: see confine.h.
  *
  *-------------------------------------------------------------------------
  */
 #include "twtasks.h"
 
 #include "access/htup_details.h"
+#include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_type.h"
 #include "commands/trigger.h"
@@ -27,6 +28,9 @@
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
+#include "utils/timestamp.h"
+
+#include "confine.h"
 
 /* The role a handler runs as; checks that the session may become it. */
 static Oid
@@ -109,6 +113,21 @@ fire_deferred(void)
 	AfterTriggerSetState(all);
 }
 
+/*
+ * A function that catches the cancellation by statement_timeout and goes on
+ * has taken too long all the same.
+ */
+static void
+check_timeout(void)
+{
+	if (StatementTimeout > 0 &&
+		TimestampDifferenceExceeds(GetCurrentStatementStartTimestamp(),
+								   GetCurrentTimestamp(), StatementTimeout))
+		ereport(ERROR,
+				(errcode(ERRCODE_QUERY_CANCELED),
+				 errmsg("canceling statement due to statement timeout")));
+}
+
 PG_FUNCTION_INFO_V1(twt_call_handler);
 Datum
 twt_call_handler(PG_FUNCTION_ARGS)
@@ -128,6 +147,7 @@ twt_call_handler(PG_FUNCTION_ARGS)
 	GetUserIdAndSecContext(&save_user, &save_context);
 	SetUserIdAndSecContext(role, save_context | SECURITY_LOCAL_USERID_CHANGE);
 
+	confine_begin();
 	fire_deferred();
 	fmgr_info(function, &flinfo);
 	InitFunctionCallInfoData(*call, &flinfo, 1, InvalidOid, NULL, NULL);
@@ -135,9 +155,11 @@ twt_call_handler(PG_FUNCTION_ARGS)
 	call->args[0].isnull = PG_ARGISNULL(2);
 	answer = FunctionCallInvoke(call);
 	fire_deferred();
+	confine_end();
 
 	SetUserIdAndSecContext(save_user, save_context);
 	AtEOXact_GUC(false, nest);
+	check_timeout();
 	if (call->isnull || get_func_rettype(function) == VOIDOID)
 		PG_RETURN_NULL();
 	PG_RETURN_DATUM(answer);

@@ -20,6 +20,7 @@
 #include "utils/timestamp.h"
 
 #include "arrays.h"
+#include "finish.h"
 #include "history.h"
 #include "plan.h"
 #include "rows.h"
@@ -55,29 +56,33 @@ typedef struct FinishCall
 	bool		has_others;		/* results that are not "done" */
 } FinishCall;
 
+void
+finish_check_result(const char *result)
+{
+	static const char *const known[] = {
+		"done", "delete", "retry", "repeat", "error", "accepted", "release", "cancelled"
+	};
+
+	for (size_t i = 0; i < lengthof(known) && result != NULL; i++)
+		if (strcmp(result, known[i]) == 0)
+			return;
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 result == NULL ? errmsg("unrecognized result: NULL") :
+			 errmsg("unrecognized result: \"%s\"", result),
+			 errhint("Results are done, delete, retry, repeat, error, accepted, release and cancelled.")));
+}
+
 static void
 check_results(FinishCall *call)
 {
-	static const char *const others[] = {
-		"delete", "retry", "repeat", "error", "accepted", "release"
-	};
-
 	for (int i = 0; i < call->results.n; i++)
 	{
-		bool		known = element_is(&call->results, i, "done");
-
-		if (known)
+		if (element_is(&call->results, i, "done"))
 			continue;
 		call->has_others = true;
-		for (size_t j = 0; j < lengthof(others) && !known; j++)
-			known = element_is(&call->results, i, others[j]);
-		if (!known)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 call->results.nulls[i] ? errmsg("unrecognized result: NULL") :
-					 errmsg("unrecognized result: \"%s\"",
-							TextDatumGetCString(call->results.values[i])),
-					 errhint("Results are done, delete, retry, repeat, error, accepted and release.")));
+		finish_check_result(call->results.nulls[i] ? NULL :
+							TextDatumGetCString(call->results.values[i]));
 	}
 }
 
@@ -244,6 +249,7 @@ twt_finish_tasks(PG_FUNCTION_ARGS)
 	FinishCall	call;
 
 	PreventCommandIfReadOnly("twtasks.finish_tasks()");
+	PreventCommandIfParallelMode("twtasks.finish_tasks()");
 	read_arguments(fcinfo, &call);
 	InitMaterializedSRF(fcinfo, 0);
 	if (call.has_others)

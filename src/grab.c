@@ -19,17 +19,21 @@
 #include "utils/guc.h"
 #include "utils/timestamp.h"
 
+#include "adoption.h"
 #include "arrays.h"
-#include "slots.h"
+#include "grab.h"
 #include "node.h"
 #include "rows.h"
 #include "settings.h"
+#include "slots.h"
 
 /* Beyond this a deadline would leave the range of timestamps. */
 #define LONGEST_MS (INT64CONST(100) * 365 * 86400 * 1000)
 
 typedef struct GrabCall
 {
+	GrabbedFn	fn;
+	void	   *arg;
 	Elements	ids;
 	Elements	versions;
 	Elements	timeouts_ms;
@@ -44,21 +48,21 @@ typedef struct GrabCall
 	Oid			stuck_retry;
 	int64		won;
 	int64		must_last;		/* of these: may not be grabbed again */
-	Slots	   *slots;			/* NULL: none of the cluster */
-	int		   *order;			/* with limits: the most urgent first */
+	Slots	   *slots;			/* NULL: no limit counts in the cluster */
+	int		   *order;			/* with slots: the most urgent first */
 } GrabCall;
 
 static void
-read_arguments(FunctionCallInfo fcinfo, GrabCall *call)
+read_arguments(FunctionCallInfo fcinfo, int first, GrabCall *call)
 {
-	call->ids = elements_of(fcinfo, 0, "ids");
-	call->versions = elements_of(fcinfo, 1, "versions");
-	call->incarnation = PG_GETARG_DATUM(2);
-	call->token = PG_GETARG_DATUM(3);
-	call->timeouts_ms = elements_of(fcinfo, 4, "timeouts_ms");
-	call->stuck = elements_of(fcinfo, 5, "stuck");
-	call->types = elements_of(fcinfo, 6, "types");
-	call->buckets = elements_of(fcinfo, 7, "buckets");
+	call->ids = elements_of(fcinfo, first, "ids");
+	call->versions = elements_of(fcinfo, first + 1, "versions");
+	call->incarnation = PG_GETARG_DATUM(first + 2);
+	call->token = PG_GETARG_DATUM(first + 3);
+	call->timeouts_ms = elements_of(fcinfo, first + 4, "timeouts_ms");
+	call->stuck = elements_of(fcinfo, first + 5, "stuck");
+	call->types = elements_of(fcinfo, first + 6, "types");
+	call->buckets = elements_of(fcinfo, first + 7, "buckets");
 	check_length(&call->versions, call->ids.n);
 	check_length(&call->timeouts_ms, call->ids.n);
 	check_length(&call->stuck, call->ids.n);
@@ -74,8 +78,6 @@ read_arguments(FunctionCallInfo fcinfo, GrabCall *call)
 	call->processing = rows_label("task_status", "PROCESSING");
 	call->stuck_retry = rows_label("stuck_rule", "retry");
 	call->won = call->must_last = 0;
-	call->slots = NULL;
-	call->order = NULL;
 }
 
 static bool
@@ -133,56 +135,46 @@ grab_row(GrabCall *call, int i, Rows *rows, TupleTableSlot *row)
 	return rows_update(rows, row) ? next : NULL;
 }
 
-/* Columns of type twtasks.task_input that a refusal fills. */
-enum
-{
-	RESULT_ID = 0,
-	RESULT_TYPE = 2,
-	RESULT_GRABBED = 7,
-	RESULT_COLUMNS = 11
-};
-
 /* In the order of type twtasks.task_input. */
 static void
-put_result(ReturnSetInfo *results, TupleTableSlot *task)
+hand_over(GrabCall *call, TupleTableSlot *task)
 {
 	static const TaskColumn columns[] = {
 		TASK_ID, TASK_VERSION, TASK_TYPE, TASK_SUB_TYPE, TASK_BUCKET, TASK_PRIORITY,
 		TASK_TRIES, TASK_STATE_TIME, TASK_DATA, TASK_PAYLOAD, TASK_CONTEXT
 	};
-	Datum		values[RESULT_COLUMNS];
-	bool		nulls[RESULT_COLUMNS];
+	Datum		values[lengthof(columns)];
+	bool		nulls[lengthof(columns)];
 
 	for (size_t i = 0; i < lengthof(columns); i++)
 	{
 		values[i] = row_value(task, columns[i]);
 		nulls[i] = row_null(task, columns[i]);
 	}
-	tuplestore_putvalues(results->setResult, results->setDesc, values, nulls);
+	call->fn(call->arg, values, nulls, &task->tts_tid);
 }
 
 /* A limit refused the task: NULL in place of its version, and which limit. */
 static void
-put_refusal(const GrabCall *call, TupleTableSlot *task, const LimitRefusal *refusal,
-			ReturnSetInfo *results)
+hand_over_refusal(GrabCall *call, TupleTableSlot *task, const LimitRefusal *refusal)
 {
-	Datum		values[RESULT_COLUMNS] = {0};
-	bool		nulls[RESULT_COLUMNS];
+	Datum		values[INPUT_COLUMNS] = {0};
+	bool		nulls[INPUT_COLUMNS];
 
 	memset(nulls, true, sizeof(nulls));
-	values[RESULT_ID] = row_value(task, TASK_ID);
-	values[RESULT_TYPE] = CStringGetTextDatum(refusal->name);
-	nulls[RESULT_ID] = nulls[RESULT_TYPE] = false;
+	values[INPUT_ID] = row_value(task, TASK_ID);
+	values[INPUT_TYPE] = CStringGetTextDatum(refusal->name);
+	nulls[INPUT_ID] = nulls[INPUT_TYPE] = false;
 	if (refusal->again_ms > 0)
 	{
-		values[RESULT_GRABBED] = TimestampTzGetDatum(call->started + refusal->again_ms * 1000);
-		nulls[RESULT_GRABBED] = false;
+		values[INPUT_GRABBED] = TimestampTzGetDatum(call->started + refusal->again_ms * 1000);
+		nulls[INPUT_GRABBED] = false;
 	}
-	tuplestore_putvalues(results->setResult, results->setDesc, values, nulls);
+	call->fn(call->arg, values, nulls, &task->tts_tid);
 }
 
 static bool
-take_slots(GrabCall *call, TupleTableSlot *row, ReturnSetInfo *results)
+take_slots(GrabCall *call, TupleTableSlot *row)
 {
 	LimitRefusal refusal;
 	LimitedTask task;
@@ -195,7 +187,7 @@ take_slots(GrabCall *call, TupleTableSlot *row, ReturnSetInfo *results)
 	task.priority = DatumGetInt16(row_value(row, TASK_PRIORITY));
 	if (slots_take(call->slots, &task, &refusal))
 		return true;
-	put_refusal(call, row, &refusal, results);
+	hand_over_refusal(call, row, &refusal);
 	return false;
 }
 
@@ -212,11 +204,11 @@ find_row(const GrabCall *call, int i, Rows *rows)
 }
 
 static void
-grab_one(GrabCall *call, int i, Rows *rows, ReturnSetInfo *results)
+grab_one(GrabCall *call, int i, Rows *rows)
 {
 	TupleTableSlot *row = find_row(call, i, rows);
 
-	if (row == NULL || !take_slots(call, row, results))
+	if (row == NULL || !take_slots(call, row))
 		return;
 	row = grab_row(call, i, rows, row);
 	if (row == NULL)
@@ -225,13 +217,13 @@ grab_one(GrabCall *call, int i, Rows *rows, ReturnSetInfo *results)
 			slots_untake(call->slots);
 		return;
 	}
-	put_result(results, row);
+	hand_over(call, row);
 	call->won++;
 	if (DatumGetObjectId(element(&call->stuck, i)) != call->stuck_retry)
 		call->must_last++;
 }
 
-/* Few slots are for the most urgent: a place for each task, by priority. */
+/* A few slots are for the most urgent. */
 static void
 order_by_priority(GrabCall *call, Rows *rows)
 {
@@ -254,7 +246,7 @@ order_by_priority(GrabCall *call, Rows *rows)
 }
 
 static void
-grab_all(GrabCall *call, Rows *rows, ReturnSetInfo *results)
+grab_each(GrabCall *call, Rows *rows)
 {
 	call->slots = slots_open(DatumGetInt64(call->incarnation));
 	if (call->slots != NULL)
@@ -262,10 +254,34 @@ grab_all(GrabCall *call, Rows *rows, ReturnSetInfo *results)
 	for (int i = 0; i < call->ids.n; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		grab_one(call, call->order == NULL ? i : call->order[i], rows, results);
+		grab_one(call, call->order == NULL ? i : call->order[i], rows);
 	}
 	if (call->slots != NULL && slots_store(call->slots))
 		call->must_last++;
+}
+
+bool
+grab_all(FunctionCallInfo fcinfo, int first, GrabbedFn fn, void *arg)
+{
+	GrabCall	call = {.fn = fn, .arg = arg};
+	Rows	   *rows;
+
+	PreventCommandIfReadOnly("twtasks.grab_tasks()");
+	PreventCommandIfParallelMode("twtasks.grab_tasks()");
+	read_arguments(fcinfo, first, &call);
+	rows = rows_open();
+	if (twt_enabled && twt_is_adopted() && node_lives(call.incarnation))
+		grab_each(&call, rows);
+	rows_close(rows);
+	return call.won > 0 && call.must_last == 0;
+}
+
+static void
+put_result(void *arg, Datum *values, bool *nulls, ItemPointer at)
+{
+	ReturnSetInfo *results = arg;
+
+	tuplestore_putvalues(results->setResult, results->setDesc, values, nulls);
 }
 
 /* Losing a grab in a crash of the server means to grab again, which is what
@@ -281,17 +297,8 @@ PG_FUNCTION_INFO_V1(twt_grab_tasks);
 Datum
 twt_grab_tasks(PG_FUNCTION_ARGS)
 {
-	GrabCall	call;
-	Rows	   *rows;
-
-	PreventCommandIfReadOnly("twtasks.grab_tasks()");
-	read_arguments(fcinfo, &call);
 	InitMaterializedSRF(fcinfo, 0);
-	rows = rows_open();
-	if (twt_enabled && node_lives(call.incarnation))
-		grab_all(&call, rows, (ReturnSetInfo *) fcinfo->resultinfo);
-	rows_close(rows);
-	if (call.won > 0 && call.must_last == 0 && !PG_GETARG_BOOL(8))
+	if (grab_all(fcinfo, 0, put_result, fcinfo->resultinfo) && !PG_GETARG_BOOL(8))
 		commit_later();
 	return (Datum) 0;
 }

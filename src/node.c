@@ -25,6 +25,13 @@
 /* Columns of twtasks.node, as schema.sql declares them. */
 #define NODE_ENDED 7
 
+static bool is_registered = false;
+
+bool
+node_is_session(void)
+{
+	return is_registered;
+}
 
 static void
 on_session_end(int code, Datum arg)
@@ -36,15 +43,13 @@ PG_FUNCTION_INFO_V1(twt_watch_session);
 Datum
 twt_watch_session(PG_FUNCTION_ARGS)
 {
-	static bool registered = false;
-
 	/*
 	 * on_shmem_exit callbacks run after the locks were released, so that who
 	 * is woken finds the lock free.
 	 */
-	if (!registered)
+	if (!is_registered)
 		on_shmem_exit(on_session_end, 0);
-	registered = true;
+	is_registered = true;
 	PG_RETURN_VOID();
 }
 

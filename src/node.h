@@ -1,12 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * node.h
- *		Whether a node lives.
+ *		A node's life is tied to a session.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef TWT_NODE_H
 #define TWT_NODE_H
+
+/* Whether the life of some node is, or was, tied to this session. */
+extern bool node_is_session(void);
 
 /*
  * Whether the incarnation may still grab: its row is there and not ended, as

@@ -67,13 +67,17 @@ static const Statement statements[PLAN_COUNT] = {
 		"DELETE FROM twtasks.task t WHERE t.id OPERATOR(pg_catalog.=) $1",
 		1, {UUIDOID}
 	},
+	[PLAN_FINISH_TASKS] = {
+		"SELECT f.id FROM twtasks.finish_tasks($1, $2, $3, $4, $5, $6, $7) f",
+		7, {UUIDARRAYOID, INT8ARRAYOID, TEXTARRAYOID, INT8ARRAYOID, TEXTARRAYOID,
+		INT8OID, INT8OID}
+	},
 	[PLAN_FINISH_OTHERS] = {
 		"SELECT o.id, o.version, o.status "
 		"FROM twtasks.finish_others($1, $2, $3, $4, $5, $6, $7, $8) o",
 		8, {UUIDARRAYOID, INT8ARRAYOID, TEXTARRAYOID, INT8ARRAYOID, TEXTARRAYOID,
 		INT8OID, INT8OID, INT8ARRAYOID}
 	},
-	[PLAN_INSERT_TASK] = {INSERT_TASK, INSERT_TASK_ARGS},
 	[PLAN_INSERT_NAMED_TASK] = {INSERT_TASK " ON CONFLICT (id) DO NOTHING", INSERT_TASK_ARGS},
 	[PLAN_READ_TYPE_POLICIES] = {
 		"SELECT p.pattern, p.bucket, p.priority::pg_catalog.int8, "

@@ -17,8 +17,9 @@ typedef enum PlanId
 	PLAN_FIND_VERSION,			/* task_id uuid -> version */
 	PLAN_FIND_FINISHED,			/* task_id uuid, since timestamptz -> version */
 	PLAN_DELETE_TASK,			/* task_id uuid */
-	PLAN_INSERT_TASK,			/* see plan.c */
-	PLAN_INSERT_NAMED_TASK,		/* the same; an id that exists inserts nothing */
+	PLAN_INSERT_NAMED_TASK,		/* see plan.c; an id that exists inserts
+								 * nothing */
+	PLAN_FINISH_TASKS,			/* the arguments of finish_tasks() */
 	PLAN_FINISH_OTHERS,			/* the arguments of finish_tasks() -> id,
 								 * version, status */
 	PLAN_READ_TYPE_POLICIES,	/* see policy.c; the least special first */

@@ -52,14 +52,17 @@ rows_relation(const char *name)
 }
 
 Oid
+rows_type(const char *name)
+{
+	return GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid, CStringGetDatum(name),
+						   ObjectIdGetDatum(get_namespace_oid("twtasks", false)));
+}
+
+Oid
 rows_label(const char *type, const char *label)
 {
-	Oid			schema = get_namespace_oid("twtasks", false);
-	Oid			type_oid = GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid,
-										   CStringGetDatum(type),
-										   ObjectIdGetDatum(schema));
 	Oid			oid = GetSysCacheOid2(ENUMTYPOIDNAME, Anum_pg_enum_oid,
-									  ObjectIdGetDatum(type_oid),
+									  ObjectIdGetDatum(rows_type(type)),
 									  CStringGetDatum(label));
 
 	if (!OidIsValid(oid))
@@ -162,7 +165,8 @@ write_indexes(Rows *rows, bool only_summarizing)
 	{
 		rows->estate = CreateExecutorState();
 		rows->target = makeNode(ResultRelInfo);
-		InitResultRelInfo(rows->target, rows->table, 1, NULL, 0);
+		/* 0: no range table, and so nobody looks for our columns there. */
+		InitResultRelInfo(rows->target, rows->table, 0, NULL, 0);
 		ExecOpenIndices(rows->target, false);
 	}
 	twt_insert_index_tuples(rows->target, rows->edited, rows->estate,

@@ -46,7 +46,8 @@ typedef enum TaskColumn
 	TASK_DATA,
 	TASK_PAYLOAD,
 	TASK_CONTEXT,
-	TASK_COLUMNS = TASK_CONTEXT
+	TASK_PLANNED,
+	TASK_COLUMNS = TASK_PLANNED
 } TaskColumn;
 
 typedef struct Rows Rows;
@@ -61,6 +62,9 @@ typedef enum RowResult
 
 /* A relation of schema twtasks; raises an error when there is none. */
 extern Oid	rows_relation(const char *name);
+
+/* A type of schema twtasks; InvalidOid: none. */
+extern Oid	rows_type(const char *name);
 
 /* The oid of a label of an enum type of schema twtasks. */
 extern Oid	rows_label(const char *type, const char *label);

@@ -26,6 +26,7 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
+#include "adoption.h"
 #include "arrays.h"
 #include "rows.h"
 
@@ -175,6 +176,8 @@ twt_sweep_tasks(PG_FUNCTION_ARGS)
 
 	read_arguments(fcinfo, &call);
 	InitMaterializedSRF(fcinfo, 0);
+	if (!twt_is_adopted())
+		return (Datum) 0;
 	CommandCounterIncrement();
 	PushActiveSnapshot(GetTransactionSnapshot());
 	call.table = table_open(rows_relation("task"), AccessShareLock);

@@ -9,12 +9,13 @@
 
 #include "fmgr.h"
 
+#include "adoption.h"
 #include "commit.h"
 #include "common/version.h"
-#include "slots.h"
 #include "policy.h"
 #include "queue.h"
 #include "settings.h"
+#include "slots.h"
 
 TWT_MODULE_MAGIC("twtasks", TWT_VERSION);
 
@@ -28,4 +29,5 @@ _PG_init(void)
 	commit_init();
 	policy_init();
 	slots_init();
+	adoption_init();
 }

@@ -14,9 +14,9 @@ Data is a list of steps, each a list of a word and its arguments:
     echo             replies with the line that it got as the message
     stay             does nothing for ever
 
-No data means "done".  Asked to stop a task, it replies with an error, or
-does nothing when started with the argument "deaf"; "slow" makes it start
-slowly.
+No data means "done".  Asked to stop a task, it replies with an error; with
+"cancelled" and the reason that it was given when started with the argument
+"polite"; does nothing when started with "deaf".  "slow" makes it start slowly.
 """
 
 import fcntl
@@ -72,7 +72,9 @@ for line in iter(sys.stdin.readline, ""):
     task = json.loads(line)
     if "cancel" in task:
         task["id"] = task.pop("cancel")
-        if mode != "deaf":
+        if mode == "polite":
+            reply(task, {"result": "cancelled", "message": "told: " + task["reason"]})
+        elif mode != "deaf":
             reply(task, {"result": "error", "message": "stopped"})
         continue
     for action in task.get("data") or [["reply", {"result": "done"}]]:

@@ -81,7 +81,9 @@ AS $$
 		UNION ALL
 		SELECT (twtasks.hold_task(task_id, expected, 'test')).* WHERE action = 'hold'
 		UNION ALL
-		SELECT (twtasks.release_task(task_id, expected, NULL, 'test')).* WHERE action = 'release') r
+		SELECT (twtasks.release_task(task_id, expected, NULL, 'test')).* WHERE action = 'release'
+		UNION ALL
+		SELECT (twtasks.reopen_task(task_id, expected, NULL, 'test')).* WHERE action = 'reopen') r
 $$;
 
 -- A new task, brought to a status by the ways that lead there.

@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(56);
+SELECT plan(62);
 
 -- What became of a task: status, version, tries, queued, and when next.
 CREATE FUNCTION pg_temp.live(task uuid) RETURNS jsonb
@@ -63,6 +63,21 @@ SELECT is(pg_temp.finish(pg_temp.id(3), 'done', 1), NULL, 'a done after the retr
 SELECT is(pg_temp.finish(pg_temp.id(6), 'done', 1), NULL, 'with the version before the release: refused');
 SELECT is(pg_temp.finish(pg_temp.id(6), 'done', 3), 'DONE', 'with the one of the last grab: accepted');
 SELECT is(pg_temp.finish(pg_temp.id(99), 'done', 1), NULL, 'one that never was: refused');
+
+-- The token of the grab tells a grab that was lost from the one after it.
+SELECT pg_temp.task_in('PROCESSING', pg_temp.id(n)) AS made FROM generate_series(120, 123) n \g /dev/null
+SELECT is((SELECT count(*) FROM twtasks.finish_tasks(ARRAY[pg_temp.id(120)], '{1}', ARRAY[result], '{0}', '{NULL}', pg_temp.node(), 9, '{-1}')), 0::bigint,
+	result || ' with the token of another grab: refused')
+FROM (VALUES ('done'), ('retry'), ('delete')) r(result);
+SELECT is((SELECT count(*) FROM twtasks.finish_tasks(ARRAY[pg_temp.id(120)], '{1}', '{done}', '{0}', '{NULL}', pg_temp.node(), 9,
+	ARRAY[(SELECT token FROM twtasks.task WHERE id = pg_temp.id(120))])), 1::bigint, 'with that of its own: accepted');
+
+-- One element stands for all.
+SELECT is((SELECT count(*) FROM twtasks.finish_tasks(ARRAY[pg_temp.id(121), pg_temp.id(122)], '{1}', '{done}', '{0}', '{NULL}', pg_temp.node(), 9)), 2::bigint,
+	'one result for all');
+SELECT pg_temp.task_in('PROCESSING', pg_temp.id(124)) AS made \g /dev/null
+SELECT is((SELECT count(*) FROM twtasks.finish_tasks(ARRAY[pg_temp.id(123), pg_temp.id(124)], '{1}', '{retry}', '{5}', '{late}', pg_temp.node(), 9)), 2::bigint,
+	'also one that is not done');
 
 -- Messages are cut at 8,192 characters: the beginning and the end are kept.
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(n)) AS made FROM generate_series(10, 16) n \g /dev/null

@@ -3,7 +3,7 @@
 -- unknown outcome is resolved.
 --
 \ir ../lib/tasks.sql
-SELECT plan(45);
+SELECT plan(54);
 
 -- What a grab gives and what it changes.
 SELECT task_id AS task FROM twtasks.add_task('GRAB', '{"d": 1}', 'sub', 'key', NULL, 3, NULL, 'b', NULL, '{"c": 1}', '\x00ff') \gset
@@ -104,6 +104,45 @@ SELECT is(pg_temp.grab(:'c', 1), 2::bigint, 'whoever names the new version gets 
 SELECT is((SELECT count(*) FROM twtasks.resolve_grab(ARRAY[pg_temp.task_in('WAITING'), pg_temp.task_in('HELD')], '{0,1}', pg_temp.node(), 1)),
 	0::bigint, 'tasks that do not run now are left alone');
 SELECT is((SELECT array_agg(DISTINCT version ORDER BY version) FROM twtasks.task WHERE status IN ('WAITING', 'HELD')), '{0,1}'::bigint[], 'with their versions');
+
+-- Within one transaction no version of a row can be taken away: its page runs
+-- full, and then a grab is an update that moves the row and writes the indexes.
+SELECT task_id AS f FROM twtasks.add_task('F', '{"large": true}') \gset
+DO $$
+DECLARE
+	task uuid := (SELECT id FROM twtasks.task WHERE type = 'F');
+BEGIN
+	FOR n IN 1 .. 200 LOOP
+		PERFORM pg_temp.grab(task);
+		PERFORM pg_temp.finish(task, 'release');
+	END LOOP;
+END $$;
+SELECT is(pg_temp.grab(:'f'), 401::bigint, 'a grab works where the page is full');
+SET enable_seqscan = off;
+SELECT is((SELECT count(*) FROM twtasks.task WHERE bucket = 'default' AND type = 'F' AND queued), 1::bigint, 'the index of runnable tasks knows the row');
+SELECT is((SELECT version FROM twtasks.task WHERE id = :'f'), 401::bigint, 'so does the primary key');
+RESET enable_seqscan;
+
+-- Only a grab that may be lost is committed without waiting for the disk.
+CREATE FUNCTION pg_temp.waits_after(tasks uuid[], rules twtasks.stuck_rule[], durable boolean) RETURNS text
+LANGUAGE plpgsql
+AS $$
+DECLARE
+	waits text;
+BEGIN
+	PERFORM FROM twtasks.grab_tasks(tasks, '{0}', pg_temp.node(), pg_temp.token(), '{60000}', rules, durable => waits_after.durable);
+	waits := current_setting('synchronous_commit');
+	PERFORM set_config('synchronous_commit', 'on', true);
+	RETURN waits;
+END $$;
+SELECT pg_temp.task_in('SUBMITTED', pg_temp.id(n)) AS made FROM generate_series(31, 38) n \g /dev/null
+SELECT is(pg_temp.waits_after(ARRAY[pg_temp.id(31)], '{retry}', true), 'on', 'a grab waits for the disk');
+SELECT is(pg_temp.waits_after(ARRAY[pg_temp.id(32)], '{error}', false), 'on', 'also one that need not be durable, of a task that must not run twice');
+SELECT is(pg_temp.waits_after(ARRAY[pg_temp.id(33), pg_temp.id(34)], '{retry,fail}', false), 'on', 'or where one of the batch must not');
+SELECT is(pg_temp.waits_after(ARRAY[pg_temp.id(99)], '{retry}', false), 'on', 'nothing won: as before');
+SELECT is(pg_temp.waits_after(ARRAY[pg_temp.id(35), pg_temp.id(36)], '{retry}', false), 'off', 'where all may run again it does not');
+SELECT is((SELECT count(*) FROM twtasks.task WHERE id = ANY (ARRAY[pg_temp.id(35), pg_temp.id(36)]) AND stuck = 'retry' AND status = 'PROCESSING'), 2::bigint,
+	'one rule for all');
 
 -- Switched off, nobody gets anything; and on again.
 SELECT task_id AS e FROM twtasks.add_task('E') \gset

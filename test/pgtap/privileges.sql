@@ -14,33 +14,36 @@ CREATE TEMPORARY TABLE callers (function text PRIMARY KEY, roles text[]);
 INSERT INTO callers
 SELECT f, '{producer}'::text[] FROM unnest('{add_task,add_tasks}'::text[]) f
 UNION ALL
-SELECT f, '{producer,worker,operator,viewer}'::text[] FROM unnest('{is_enabled,queue_kind,keep_finished,queue_stats}'::text[]) f
+SELECT f, '{producer,worker,operator,viewer}'::text[] FROM unnest('{is_enabled,is_adopted,adoption_fault,queue_kind,keep_finished,queue_stats,cron_next,cron_preview}'::text[]) f
 UNION ALL
-SELECT f, '{worker}'::text[] FROM unnest('{next_triggers,grab_tasks,resolve_grab,execute_tasks,finish_tasks,resolve_finish,sweep_tasks,
-	expire_tasks,promote_tasks,recover_tasks,start_node,heartbeat,tick,end_node,make_partitions,clean_tasks,read_policies,
+SELECT f, '{worker}'::text[] FROM unnest('{next_triggers,grab_tasks,resolve_grab,execute_tasks,finish_tasks,finish_task,resolve_finish,sweep_tasks,
+	expire_tasks,promote_tasks,recover_tasks,start_node,refusal,heartbeat,tick,end_node,make_partitions,clean_tasks,read_policies,run_schedules,take_cancels,
 	read_limits,offer_slots,clean_slots}'::text[]) f
 UNION ALL
 SELECT f, '{operator}'::text[] FROM unnest('{resume_task,reschedule_task,cancel_task,fail_task,hold_task,release_task,
-	configure_type,unset_type_options,drop_type_policy,configure_bucket,configure_limit,drop_limit}'::text[]) f
+	configure_type,unset_type_options,drop_type_policy,configure_bucket,configure_limit,drop_limit,
+	schedule,unschedule,pause_schedule,resume_schedule,run_schedule_now,request_cancel,reopen_task,
+	change_tasks,adopt}'::text[]) f
 UNION ALL
 SELECT f, '{worker,operator,viewer}'::text[] FROM unnest('{policy_of,limit_name}'::text[]) f
 UNION ALL
-SELECT f, '{}'::text[] FROM unnest('{apply_stuck_rule,call_handler,change_task,cut_message,find_gone_nodes,find_handler,finish_others,node_lock,
-	queue_trigger,session_holds,try_to_lead,watch_session,
-	check_bucket,check_duration,check_pattern,config_changed,fits,queue_time,
+SELECT f, '{}'::text[] FROM unnest('{add_occurrence,adoption_changed,apply_stuck_rule,audit_schedule,call_handler,change_finished,change_task,check_schedule,cron_last,changeable,check_change,check_filter,
+	claim_again,cut_message,describe_schedule,end_by_hand,facts,find_gone_nodes,find_handler,find_tasks,finish_others,finished_facts,follow_promotion,hold_copied,lock_unless_busy,make_live_again,
+	move_by_hand,forget_runs,node_lock,only_in,own_place,queue_trigger,run_schedule,session_holds,set_schedule_paused,start_schedule,try_to_lead,watch_session,
+	check_bucket,check_duration,check_pattern,config_changed,fits,queue_time,finish_cancelled,honour_cancels,cancel_orphans,write_audit,acting_role,
 	check_limit,count_slots,live_slots,make_slots,offer_slot,offer_types,slots_lock}'::text[]) f;
 CREATE TEMPORARY TABLE readers (relation text PRIMARY KEY, roles text[]);
 INSERT INTO readers
-SELECT r, '{worker,operator,viewer}'::text[] FROM unnest('{tasks,error_tasks,stuck_tasks,stats,nodes,transition,type_policies,buckets,limits}'::text[]) r
-UNION ALL SELECT 'audit', '{operator,viewer}'::text[]
-UNION ALL SELECT r, '{}'::text[] FROM unnest('{task,finished_task,finished_task_default,unique_key,node,type_policy,bucket_policy,limit_rule,slot_use}'::text[]) r;
+SELECT r, '{worker,operator,viewer}'::text[] FROM unnest('{tasks,error_tasks,stuck_tasks,stats,nodes,transition,type_policies,buckets,schedules,schedule_runs,cancel_requests,adoption_state,limits}'::text[]) r
+UNION ALL SELECT r, '{operator,viewer}'::text[] FROM unnest('{audit,task_history,schedule_audit}'::text[]) r
+UNION ALL SELECT r, '{}'::text[] FROM unnest('{task,finished_task,finished_task_default,unique_key,node,type_policy,bucket_policy,schedule,schedule_run,cancel_request,adoption,limit_rule,slot_use}'::text[]) r;
 
 CREATE TEMPORARY TABLE who AS
 SELECT r AS name, CASE r WHEN 'nobody' THEN 'regress_nobody' ELSE 'twtasks_' || r END AS role
 FROM unnest('{producer,worker,operator,viewer,nobody}'::text[]) r;
 
--- Overloaded is add_tasks alone; two sequences, one schema.
-SELECT plan(((SELECT count(*) FROM callers)::integer + 1 + (SELECT count(*) FROM readers)::integer + 2 + 1) * 5 + 22);
+-- Overloaded is add_tasks alone; three sequences, one schema.
+SELECT plan(((SELECT count(*) FROM callers)::integer + 1 + (SELECT count(*) FROM readers)::integer + 3 + 1) * 5 + 22);
 
 -- The matrix.
 SELECT is(has_function_privilege(w.role, p.oid, 'EXECUTE'), w.name = ANY (c.roles),
@@ -92,13 +95,13 @@ SELECT is((SELECT count(*) FROM pg_proc p WHERE pronamespace = 'twtasks'::regnam
 		   AND (prorettype = 'internal'::regtype OR 'internal'::regtype::oid = ANY (proargtypes))), 0::bigint, 'none takes or gives "internal"');
 SELECT bag_eq($$SELECT proname::text FROM pg_proc WHERE pronamespace = 'twtasks'::regnamespace AND NOT prosecdef
 	AND EXISTS (SELECT FROM aclexplode(proacl) a WHERE a.grantee <> proowner) GROUP BY proname$$,
-	'{add_tasks,is_enabled,keep_finished,queue_kind,queue_stats,next_triggers,limit_name}'::text[], 'those that run with the caller''s rights need none');
-SELECT is((SELECT count(*) FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid WHERE c.relnamespace = 'twtasks'::regnamespace
-		   AND NOT (g.tgname = 'config_changed' AND g.tgfoid = 'twtasks.config_changed'::regproc AND c.relname IN ('type_policy', 'bucket_policy', 'limit_rule')))
+	'{is_enabled,is_adopted,adoption_fault,keep_finished,queue_kind,queue_stats,next_triggers,cron_next,cron_preview,limit_name}'::text[], 'those that run with the caller''s rights need none');
+SELECT is((SELECT count(*) FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid JOIN pg_proc p ON p.oid = g.tgfoid
+		   WHERE c.relnamespace = 'twtasks'::regnamespace AND p.pronamespace <> 'twtasks'::regnamespace)
 	+ (SELECT count(*) FROM pg_rewrite w JOIN pg_class c ON c.oid = w.ev_class WHERE c.relnamespace = 'twtasks'::regnamespace AND c.relkind <> 'v')
 	+ (SELECT count(*) FROM pg_policy p JOIN pg_class c ON c.oid = p.polrelid WHERE c.relnamespace = 'twtasks'::regnamespace)
 	+ (SELECT count(*) FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid WHERE c.relnamespace = 'twtasks'::regnamespace AND i.indexprs IS NOT NULL), 0::bigint,
-	'no trigger but those that tell of changes, no rule, policy or expression hangs on our tables');
+	'no trigger of others, no rule, policy or expression hangs on our tables');
 
 -- The same, tried.
 CREATE TEMPORARY TABLE tried AS
@@ -120,13 +123,13 @@ BEGIN
 END $$;
 SELECT cmp_ok((SELECT count(*) FROM outcome WHERE state = '42501'), '>', 200::bigint, 'whatever a role tries with a table');
 SELECT set_eq($$SELECT text FROM outcome WHERE state <> '42501' AND role <> 'regress_nobody'$$,
-	ARRAY['CREATE TEMP TABLE x (LIKE twtasks.audit)', 'CREATE TEMP TABLE x (LIKE twtasks.transition)'], 'is refused, except to look at what it may read');
+	ARRAY['CREATE TEMP TABLE x (LIKE twtasks.audit)', 'CREATE TEMP TABLE x (LIKE twtasks.schedule_audit)', 'CREATE TEMP TABLE x (LIKE twtasks.transition)'], 'is refused, except to look at what it may read');
 SELECT is((SELECT count(*) FROM outcome WHERE state <> '42501' AND role = 'regress_nobody'), 0::bigint, 'and to others everything');
 -- (Not preloaded, a session knows the settings from its first call on.)
 SELECT twtasks.is_enabled() \g /dev/null
 SET LOCAL ROLE twtasks_viewer;
 SELECT pg_temp.caught('SELECT data FROM twtasks.task') AS data, pg_temp.caught('SELECT payload FROM twtasks.tasks') AS payload,
-	   pg_temp.caught('SELECT * FROM twtasks.tasks, twtasks.error_tasks, twtasks.stuck_tasks, twtasks.stats, twtasks.nodes, twtasks.audit') AS views,
+	   pg_temp.caught('SELECT * FROM twtasks.tasks, twtasks.error_tasks, twtasks.stuck_tasks, twtasks.stats, twtasks.nodes, twtasks.audit, twtasks.schedules, twtasks.schedule_runs, twtasks.schedule_audit') AS views,
 	   pg_temp.caught('SET twtasks.max_payload = 1024') AS payload_setting, pg_temp.caught('SET twtasks.enabled = off') AS enabled \gset
 RESET ROLE;
 SELECT is(ARRAY[:'data', :'payload', :'views'], '{42501,42703,ok}'::text[], 'a viewer sees tasks, not what they carry');
@@ -145,7 +148,8 @@ BEGIN
 	FOREACH f IN ARRAY '{clock_timestamp() timestamptz,now() timestamptz,cardinality(anyarray) integer,array_fill(anyelement;integer[]) anyarray,
 		isfinite(timestamptz) boolean,left(text;integer) text,abs(bigint) bigint,uuid_hash(uuid) integer,hashtext(text) integer,pg_advisory_lock(bigint) void,
 		pg_try_advisory_lock(bigint) boolean,pg_try_advisory_xact_lock(bigint) boolean,jsonb_typeof(jsonb) text,format(text) text,quote_ident(text) text,
-		to_regclass(text) regclass,to_char(date;text) text,right(text;integer) text,to_date(text;text) date,ceil(numeric) numeric}'::text[]
+		to_regclass(text) regclass,to_char(date;text) text,right(text;integer) text,to_date(text;text) date,ceil(numeric) numeric,sha256(bytea) bytea,
+		to_char(timestamp;text) text,array_length(anyarray;integer) integer,regexp_replace(text;text;text;text) text,gen_random_uuid() uuid}'::text[]
 	LOOP
 		f := replace(f, ';', ', ');
 		EXECUTE format('CREATE FUNCTION public.%s RETURNS %s LANGUAGE plpgsql AS ''BEGIN RAISE EXCEPTION ''''hostile code ran as %%'''', current_user; END''',
@@ -179,6 +183,7 @@ DECLARE
 	node bigint;
 	id pg_catalog.uuid;
 	step text;
+	problem text;
 BEGIN
 	step := 'nodes';
 	node := twtasks.start_node('attacked');
@@ -217,16 +222,33 @@ BEGIN
 	EXCEPTION WHEN undefined_function THEN
 		-- that is the right answer
 	END;
+	step := 'schedules';
+	PERFORM twtasks.schedule('attacked', '@daily', 'S', context => '{"a": 1}', expires_after => '1 hour');
+	PERFORM twtasks.schedule('attacked', '@daily', 'T', time_zone => 'Europe/Berlin');
+	PERFORM twtasks.run_schedule_now('attacked');
+	PERFORM twtasks.pause_schedule('attacked');
+	PERFORM twtasks.resume_schedule('attacked');
+	PERFORM twtasks.run_schedules();
+	PERFORM twtasks.unschedule('attacked');
+	SELECT pg_catalog.concat('a schedule did not run: ', s.problem) INTO problem
+	FROM twtasks.schedules s WHERE s.problem IS NOT NULL OR s.last_run IS NULL;
+	IF FOUND THEN
+		RETURN problem;
+	END IF;
 	step := 'views';
 	PERFORM FROM twtasks.tasks;
 	PERFORM FROM twtasks.stuck_tasks;
 	PERFORM FROM twtasks.error_tasks;
 	PERFORM FROM twtasks.stats;
+	PERFORM FROM twtasks.schedules;
+	PERFORM FROM twtasks.schedule_runs;
 	PERFORM twtasks.end_node(node);
 	RETURN 'unharmed';
 EXCEPTION WHEN OTHERS THEN
 	RETURN pg_catalog.concat(step, ': ', SQLERRM);
 END $$;
+SELECT twtasks.schedule('due', '@daily', 'S', context => '{"a": 1}') \g /dev/null
+UPDATE twtasks.schedule SET next_run = '2024-01-01', look_at = '2024-01-01';
 SET LOCAL ROLE regress_worker;
 SELECT pg_temp.under_attack() AS attacked \gset
 RESET ROLE;

@@ -22,6 +22,9 @@ BEGIN
 			PERFORM pg_temp.grab(task);
 		WHEN action = 'accept' THEN
 			PERFORM pg_temp.finish(task, 'accepted');
+		WHEN action = 'cancel' THEN
+			PERFORM twtasks.request_cancel(task, pg_temp.version_of(task), 'test');
+			PERFORM pg_temp.finish(task, 'cancelled');
 		WHEN action IN ('done', 'delete', 'retry', 'repeat', 'error') THEN
 			PERFORM pg_temp.finish(task, action);
 		WHEN action = 'promote' THEN
@@ -50,6 +53,10 @@ BEGIN
 		task := pg_temp.task_in(t.from_status, rule =>
 			CASE t.to_status WHEN 'SUBMITTED' THEN 'retry' WHEN 'FAILED' THEN 'fail'
 							 ELSE 'error' END::twtasks.stuck_rule);
+		IF t.action = 'release' AND t.to_status = 'ERROR' THEN
+			task := pg_temp.task_in('ERROR');
+			PERFORM pg_temp.change('hold', task, pg_temp.version_of(task));
+		END IF;
 		before := pg_temp.version_of(task);
 		IF t.actor = 'operator' THEN
 			PERFORM pg_temp.change(t.action, task, before);
@@ -112,7 +119,7 @@ END $$;
 
 CREATE TEMPORARY TABLE attempted AS
 SELECT a.action, s.status, pg_temp.attempt(a.action, s.status) AS result
-FROM unnest('{resume,reschedule,cancel,fail,hold,release}'::text[]) WITH ORDINALITY a(action, n)
+FROM unnest('{resume,reschedule,cancel,fail,hold,release,reopen}'::text[]) WITH ORDINALITY a(action, n)
 CROSS JOIN unnest(enum_range(NULL::twtasks.task_status)) s(status);
 
 SELECT action,
@@ -145,9 +152,18 @@ CROSS JOIN LATERAL (
 	UNION ALL SELECT * FROM twtasks.cancel_task(x.task, pg_temp.version_of(x.task) + wrong.by)
 	UNION ALL SELECT * FROM twtasks.fail_task(x.task, pg_temp.version_of(x.task) + wrong.by)
 	UNION ALL SELECT * FROM twtasks.hold_task(x.task, pg_temp.version_of(x.task) + wrong.by)
-	UNION ALL SELECT * FROM twtasks.release_task(x.task, pg_temp.version_of(x.task) + wrong.by)) r;
+	UNION ALL SELECT * FROM twtasks.release_task(x.task, pg_temp.version_of(x.task) + wrong.by)
+	UNION ALL SELECT * FROM twtasks.reopen_task(x.task, pg_temp.version_of(x.task) + wrong.by)) r;
 
-SELECT * FROM twtasks.cancel_task('00000000-0000-0000-0000-00000000ffff', 0);
+SELECT r.* FROM (VALUES ('00000000-0000-0000-0000-00000000ffff'::uuid)) x(task)
+CROSS JOIN LATERAL (
+	SELECT * FROM twtasks.resume_task(x.task, 0)
+	UNION SELECT * FROM twtasks.reschedule_task(x.task, 0, now())
+	UNION SELECT * FROM twtasks.cancel_task(x.task, 0)
+	UNION SELECT * FROM twtasks.fail_task(x.task, 0)
+	UNION SELECT * FROM twtasks.hold_task(x.task, 0)
+	UNION SELECT * FROM twtasks.release_task(x.task, 0)
+	UNION SELECT * FROM twtasks.reopen_task(x.task, 0)) r;
 
 -- What a worker may do in which status, naming the right version, an older
 -- (stale) one or one that is still to come.  Only the right version counts,

@@ -171,6 +171,10 @@ is( $restored->query(
 	),
 	"$waiting|already_exists",
 	'so is one of a task that waits');
+is($restored->query('SELECT is_adopted FROM twtasks.adoption_state'),
+	'f', 'nothing is executed before it is adopted');
+is($restored->query('SELECT twtasks.adopt(NULL, hold => false)'),
+	0, 'adopted, without holding anything');
 my $heir = TwTasks::Sidecar->start(
 	$node, 'heir',
 	postgres => $node->connstr($database) . ' user=sidecar',
@@ -195,7 +199,7 @@ wait_ok(
 wait_ok(
 	sub { restored_state($unhandled) eq 'DONE' },
 	'one that had been waiting for a node runs');
-is($restored->query("SELECT result FROM twtasks.release_task('$held', 1)"),
+is($restored->query("SELECT result FROM twtasks.release_task('$held', 1, now())"),
 	'changed', 'one that was held can be released');
 wait_ok(sub { restored_state($held) eq 'DONE' }, 'and runs');
 is( $restored->query(

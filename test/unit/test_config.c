@@ -270,7 +270,7 @@ test_sample_passes(void **state)
 	config = read_text(text);
 	for (i = 0; i < config->nhandlers; i++)
 		assert_int_equal(config->handlers[i].mode, i);
-	assert_int_equal(config->nhandlers, 4);
+	assert_int_equal(config->nhandlers, 5);
 	config_free(config);
 }
 

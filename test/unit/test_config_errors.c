@@ -166,7 +166,7 @@ static void
 test_handler_errors(void **state)
 {
 	static const char one_of[] =
-		":1: handlers[0]: a handler must have exactly one of command, worker, sql and noop";
+		":1: handlers[0]: a handler must have exactly one of command, worker, sql, http and noop";
 
 	expect_error("handlers: [{noop: true}]\n",
 				 ":1: handlers[0].types: the key is missing");

@@ -92,9 +92,10 @@ test_encode_cancel(void **state)
 	StringInfoData out;
 
 	initStringInfo(&out);
-	worker_protocol_encode_cancel(&out, &task);
+	worker_protocol_encode_cancel(&out, &task, "by \"me\"\n");
 	assert_string_equal(out.data, "{\"cancel\":\"" ID "\","
-						"\"version\":9223372036854775807}\n");
+						"\"version\":9223372036854775807,"
+						"\"reason\":\"by \\\"me\\\"\\n\"}\n");
 	pfree(out.data);
 }
 

@@ -14,7 +14,9 @@ use TwTasks::Session;
 # more.  Options:
 #	queue => 'ring' (preloaded) or 'notify'; default: ring
 #	conf => { name => value }
+#	init => { more for PostgreSQL::Test::Cluster's init() }
 #	install_path => as in PostgreSQL::Test::Cluster
+#	clock => a TwTasks::Clock, by which the server goes
 sub create
 {
 	my ($class, $name, %options) = @_;
@@ -29,7 +31,10 @@ sub create
 		? (install_path => $options{install_path})
 		: ());
 
-	$self->init(extra => [ '--no-sync', '--locale=C', '--encoding=UTF8' ]);
+	$self->{_twt_clock} = $options{clock};
+	$self->init(
+		extra => [ '--no-sync', '--locale=C', '--encoding=UTF8' ],
+		%{ $options{init} || {} });
 	$self->append_conf('postgresql.conf',
 		join('', map { "$_ = $conf{$_}\n" } sort keys %conf));
 	$self->start;
@@ -181,6 +186,16 @@ sub waits_for_lock
 	return $self->value(
 		"SELECT count(*) FROM pg_stat_activity
 		WHERE application_name = 'twtasksd $role' AND wait_event_type = 'Lock'");
+}
+
+# With the server's clock in its environment, if it has one of its own.
+sub start
+{
+	my ($self, @rest) = @_;
+	my $clock = $self->{_twt_clock};
+
+	local %ENV = (%ENV, $clock ? $clock->environment : ());
+	return $self->SUPER::start(@rest);
 }
 
 sub stop

@@ -1,0 +1,49 @@
+/*-------------------------------------------------------------------------
+ *
+ * http_url.h
+ *		Where an HTTP handler may send to: URLs, hosts, addresses.
+ *
+ * A URL is parsed once, by libcurl, and what was checked is what is used: the
+ * handle goes to the request as it is.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_HTTP_URL_H
+#define TWT_HTTP_URL_H
+
+struct sockaddr;
+
+typedef struct HttpUrl
+{
+	void	   *handle;			/* CURLU */
+	bool		is_https;
+	char	   *host;			/* lower case; an IPv6 address in brackets */
+	int			port;
+} HttpUrl;
+
+/*
+ * Reads an http or https URL.  Refused are user names and passwords in it,
+ * zones of addresses, and hosts that are neither ASCII names nor addresses.
+ * NULL on success, else what is wrong (not palloc'd).
+ */
+extern const char *http_url_parse(const char *text, HttpUrl *url) MUSTCHECK;
+extern void http_url_clear(HttpUrl *url);
+
+extern bool http_url_is_same_host(const HttpUrl *a, const HttpUrl *b);
+
+/*
+ * A pattern of the option "hosts": [http://]HOST[:PORT], where HOST may begin
+ * with "*." for all names below one.  Without http:// it stands for https,
+ * without a port for the usual one.  http_url_check_pattern() says what is
+ * wrong with it; NULL: nothing.
+ */
+extern const char *http_url_check_pattern(const char *pattern);
+extern bool http_url_fits(const HttpUrl *url, const char *pattern);
+
+/*
+ * An address in the public Internet: not of this machine, a private network, a
+ * link or a group, nor one that leads to such an address.
+ */
+extern bool http_address_is_public(const struct sockaddr *address);
+
+#endif							/* TWT_HTTP_URL_H */

@@ -1,0 +1,96 @@
+/*
+ * twtasks.hold_copied(reason)
+ *
+ *		Holds every task that would run by itself: WAITING, SUBMITTED and
+ *		PROCESSING become HELD.
+ *
+ * Returns
+ *		how many
+ *
+ * Writes		twtasks.task, twtasks.audit
+ * Locks		rows
+ */
+CREATE FUNCTION twtasks.hold_copied(reason text)
+RETURNS bigint
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	WITH found AS MATERIALIZED (
+		SELECT t.id, t AS task FROM twtasks.task t
+		WHERE t.status IN ('WAITING', 'SUBMITTED', 'PROCESSING') FOR UPDATE),
+	held AS (
+		UPDATE twtasks.task t
+		SET status = 'HELD', version = t.version + 1, queued = false,
+			state_time = clock_timestamp(), next_event_time = 'infinity', deadline = NULL,
+			planned = CASE t.status WHEN 'WAITING' THEN t.next_event_time END
+		FROM found f WHERE t.id = f.id
+		RETURNING t.id, t AS task)
+	SELECT count(twtasks.write_audit('adopt', f.id, twtasks.facts(f.task),
+									 twtasks.facts(h.task), hold_copied.reason))
+	FROM found f JOIN held h ON h.id = f.id
+$$;
+
+/*
+ * twtasks.adopt(environment, hold, reason)
+ *
+ *		Says that this database is where its tasks are to be executed: after a
+ *		restore, a copy, a recovery to a point in time or pg_upgrade, when
+ *		nothing is executed until then; or to give an environment a name.
+ *
+ *		What the original has done since the copy was made is not known here.  So
+ *		all tasks of a copy that would run are held, for people to release
+ *		(release_task(), change_tasks()) or cancel, unless hold says otherwise.
+ *
+ * Parameters
+ *		environment		only sidecars that start with it in their configuration take
+ *						tasks here: 1 to 63 letters, digits, _ or -; NULL: those
+ *						without
+ *		hold			NULL: if this is a copy.  false: run them; the original is
+ *						known to be gone and nothing was lost
+ *		reason			for the record
+ *
+ * Returns
+ *		held			how many tasks were held
+ *
+ * Errors
+ *		22023			environment is not valid
+ *		25006			on a standby
+ *
+ * Writes		twtasks.adoption, twtasks.task, twtasks.audit, twtasks.node
+ * Locks		twtasks.adoption against others who adopt; the tasks' rows
+ * Example		SELECT * FROM twtasks.adopt('staging');
+ */
+CREATE FUNCTION twtasks.adopt(
+	environment text,
+	hold boolean DEFAULT NULL,
+	reason text DEFAULT NULL,
+	OUT held bigint)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+	place record;
+	is_copy boolean;
+BEGIN
+	IF adopt.environment !~ '^[A-Za-z0-9_-]{1,63}$' THEN
+		RAISE EXCEPTION 'invalid environment: "%"', adopt.environment
+			USING ERRCODE = 'invalid_parameter_value',
+				HINT = 'A name has 1 to 63 letters, digits, _ or -.';
+	END IF;
+	place := twtasks.own_place();
+	LOCK TABLE twtasks.adoption IN SHARE ROW EXCLUSIVE MODE;
+	held := 0;
+	is_copy := NOT twtasks.is_adopted();
+	IF coalesce(adopt.hold, is_copy) THEN
+		held := twtasks.hold_copied(adopt.reason);
+	END IF;
+	UPDATE twtasks.adoption a SET ended = clock_timestamp() WHERE a.ended IS NULL;
+	INSERT INTO twtasks.adoption
+		(environment, system_identifier, database, timeline, control_file, reason)
+	VALUES (adopt.environment, place.system_identifier, place.database, place.timeline,
+			place.control_file, adopt.reason);
+	-- The sidecars that a copy knows are the original's.
+	UPDATE twtasks.node n SET ended = clock_timestamp() WHERE n.ended IS NULL AND is_copy;
+END $$;

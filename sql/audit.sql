@@ -1,0 +1,140 @@
+/* What people and programs did to tasks by hand. */
+CREATE TABLE twtasks.audit (
+	id				bigint GENERATED ALWAYS AS IDENTITY,
+	at				timestamptz NOT NULL,
+	actor			text NOT NULL,
+	role			text NOT NULL,
+	application		text NOT NULL,
+	action			text NOT NULL,
+	task_id			uuid NOT NULL,
+	from_version	bigint NOT NULL,
+	to_version		bigint NOT NULL,
+	from_status		twtasks.task_status NOT NULL,
+	to_status		twtasks.task_status NOT NULL,
+	reason			text,
+	before			jsonb NOT NULL,
+	after			jsonb NOT NULL,
+	CONSTRAINT audit_pkey PRIMARY KEY (id)
+);
+CREATE INDEX audit_task_id ON twtasks.audit (task_id);
+COMMENT ON TABLE twtasks.audit IS 'Changes of tasks made by people and programs, not by the engine';
+COMMENT ON COLUMN twtasks.audit.id IS 'In order of the changes of one task';
+COMMENT ON COLUMN twtasks.audit.at IS 'When';
+COMMENT ON COLUMN twtasks.audit.actor IS 'Who: the role that logged in';
+COMMENT ON COLUMN twtasks.audit.role IS 'As whom: the role that was set with SET ROLE, else the actor';
+COMMENT ON COLUMN twtasks.audit.application IS 'With what: application_name of the session';
+COMMENT ON COLUMN twtasks.audit.action IS 'What: resume, reschedule, cancel, request_cancel, fail, hold, release, reopen, adopt';
+COMMENT ON COLUMN twtasks.audit.task_id IS 'The task';
+COMMENT ON COLUMN twtasks.audit.from_version IS 'Version before';
+COMMENT ON COLUMN twtasks.audit.to_version IS 'Version after';
+COMMENT ON COLUMN twtasks.audit.from_status IS 'Status before';
+COMMENT ON COLUMN twtasks.audit.to_status IS 'Status after';
+COMMENT ON COLUMN twtasks.audit.reason IS 'Why, in the words of who did it';
+COMMENT ON COLUMN twtasks.audit.before IS 'What changed, as it was';
+COMMENT ON COLUMN twtasks.audit.after IS 'What changed, as it became';
+
+SELECT pg_catalog.pg_extension_config_dump('twtasks.audit', '');
+SELECT pg_catalog.pg_extension_config_dump('twtasks.audit_id_seq', '');
+
+/*
+ * twtasks.facts(task)
+ *
+ *		What a change by hand may change of a task, for the audit.
+ *
+ * Returns
+ *		jsonb; without what is NULL
+ */
+CREATE FUNCTION twtasks.facts(task twtasks.task)
+RETURNS jsonb
+LANGUAGE sql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT jsonb_strip_nulls(jsonb_build_object(
+		'status', task.status, 'version', task.version, 'tries', task.tries,
+		'next_event_time', task.next_event_time, 'planned', task.planned,
+		'deadline', task.deadline, 'expires', task.expires,
+		'incarnation', task.incarnation, 'error', task.error))
+$$;
+
+/*
+ * twtasks.finished_facts(task)
+ *
+ *		The same of a finished task.
+ *
+ * Returns
+ *		jsonb; without what is NULL
+ */
+CREATE FUNCTION twtasks.finished_facts(task twtasks.finished_task)
+RETURNS jsonb
+LANGUAGE sql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT jsonb_strip_nulls(jsonb_build_object(
+		'status', task.status, 'version', task.version, 'tries', task.tries,
+		'incarnation', task.incarnation, 'error', task.error))
+$$;
+
+/*
+ * twtasks.only_in(one, other)
+ *
+ *		What stands in one and not, or differently, in the other.
+ *
+ * Returns
+ *		jsonb, an object
+ */
+CREATE FUNCTION twtasks.only_in(one jsonb, other jsonb)
+RETURNS jsonb
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT coalesce(jsonb_object_agg(e.key, e.value), '{}')
+	FROM jsonb_each(one) e WHERE e.value IS DISTINCT FROM other -> e.key
+$$;
+
+/*
+ * twtasks.acting_role()
+ *
+ *		As whom the session acts.
+ *
+ * Returns
+ *		the role that was set with SET ROLE, else the one that logged in
+ */
+CREATE FUNCTION twtasks.acting_role()
+RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT CASE current_setting('role') WHEN 'none' THEN session_user::text
+										ELSE current_setting('role') END
+$$;
+
+/*
+ * twtasks.write_audit(action, task_id, was, became, reason)
+ *
+ *		Writes down a change of a task by hand, in the caller's transaction.
+ *
+ * Parameters
+ *		was, became		facts() before and after
+ *
+ * Returns
+ *		the entry's id
+ *
+ * Writes		twtasks.audit
+ * Locks		none
+ */
+CREATE FUNCTION twtasks.write_audit(
+	action text, task_id uuid, was jsonb, became jsonb, reason text)
+RETURNS bigint
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	INSERT INTO twtasks.audit
+		(at, actor, role, application, action, task_id, from_version, to_version,
+		 from_status, to_status, reason, before, after)
+	VALUES (clock_timestamp(), session_user,
+			twtasks.acting_role(), current_setting('application_name'), action, task_id,
+			(was ->> 'version')::bigint, (became ->> 'version')::bigint,
+			(was ->> 'status')::twtasks.task_status, (became ->> 'status')::twtasks.task_status,
+			reason, twtasks.only_in(was, became), twtasks.only_in(became, was))
+	RETURNING id
+$$;

@@ -1,0 +1,262 @@
+/*
+ * twtasks.changeable(action)
+ *
+ *		The statuses whose tasks change_tasks() takes unless it is told which:
+ *		those from which an operator may do it, without those that wait for
+ *		somebody's decision (ERROR, HELD) where that is not what the action is
+ *		for.
+ *
+ * Returns
+ *		twtasks.task_status[]; NULL if there is no such action
+ */
+CREATE FUNCTION twtasks.changeable(action text)
+RETURNS twtasks.task_status[]
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT CASE changeable.action
+		WHEN 'resume' THEN '{ERROR}'
+		WHEN 'cancel' THEN '{WAITING,SUBMITTED}'
+		WHEN 'hold' THEN '{WAITING,SUBMITTED}'
+		WHEN 'reopen' THEN '{FAILED}'
+		ELSE array_agg(DISTINCT x.from_status)
+	END::twtasks.task_status[]
+	FROM twtasks.transition x WHERE x.action = changeable.action AND x.actor = 'operator'
+	HAVING count(*) > 0
+$$;
+
+/*
+ * twtasks.check_filter(action, pattern, statuses, since, max_tasks)
+ *
+ *		What must hold of the arguments of change_tasks().
+ *
+ * Errors
+ *		22004			pattern is NULL, or since where action is reopen
+ *		22023			no such action, a status it cannot be done in, or max_tasks is
+ *						out of range
+ */
+CREATE FUNCTION twtasks.check_filter(
+	action text, pattern text, statuses twtasks.task_status[], since timestamptz, max_tasks integer)
+RETURNS void
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	wrong text;
+BEGIN
+	IF twtasks.changeable(action) IS NULL THEN
+		RAISE EXCEPTION 'unrecognized action: %', coalesce('"' || action || '"', 'NULL')
+			USING ERRCODE = 'invalid_parameter_value',
+				HINT = 'Actions are resume, reschedule, cancel, fail, hold, release and reopen.';
+	ELSIF pattern IS NULL THEN
+		RAISE EXCEPTION 'pattern must not be null'
+			USING ERRCODE = 'null_value_not_allowed',
+				HINT = 'Name a type, or the beginning of types and a *; "*" means all.';
+	ELSIF max_tasks IS NULL OR max_tasks NOT BETWEEN 1 AND 10000 THEN
+		RAISE EXCEPTION 'max_tasks must be between 1 and 10000, not %', coalesce(max_tasks::text, 'NULL')
+			USING ERRCODE = 'invalid_parameter_value',
+				HINT = 'Call again until no task comes back.';
+	ELSIF action = 'reopen' AND since IS NULL THEN
+		RAISE EXCEPTION 'since must not be null to reopen tasks'
+			USING ERRCODE = 'null_value_not_allowed',
+				HINT = 'Say since when the tasks that you mean have been FAILED: the history is long.';
+	END IF;
+	SELECT s INTO wrong FROM unnest(statuses) s
+	WHERE s IS NULL OR NOT EXISTS (
+		SELECT FROM twtasks.transition x
+		WHERE x.action = check_filter.action AND x.actor = 'operator' AND x.from_status = s);
+	IF FOUND THEN
+		RAISE EXCEPTION 'cannot % tasks in status %', action, coalesce(wrong, 'NULL')
+			USING ERRCODE = 'invalid_parameter_value',
+				HINT = format('It can be done in status %s.', (
+					SELECT string_agg(DISTINCT x.from_status::text, ', ') FROM twtasks.transition x
+					WHERE x.action = check_filter.action AND x.actor = 'operator'));
+	END IF;
+END $$;
+
+/*
+ * twtasks.find_tasks(pattern, sub_type, bucket, statuses, error, since, until, newest_first, max_tasks)
+ *
+ *		Tasks, live or finished, that a filter lets through.
+ *
+ * Parameters
+ *		as those of change_tasks(); statuses must not be NULL
+ *
+ * Returns
+ *		id, version, type, status; in order
+ *
+ * Locks		none
+ */
+CREATE FUNCTION twtasks.find_tasks(
+	pattern text,
+	sub_type text,
+	bucket text,
+	statuses twtasks.task_status[],
+	error text,
+	since timestamptz,
+	until timestamptz,
+	newest_first boolean,
+	max_tasks integer)
+RETURNS TABLE (id uuid, version bigint, type text, status twtasks.task_status)
+LANGUAGE sql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	-- ERROR and HELD have an index, and may be few among many
+	WITH candidate AS (
+		SELECT t.id, t.version, t.type, t.sub_type, t.bucket, t.status, t.error, t.state_time
+		FROM twtasks.task t
+		WHERE NOT t.queued AND t.next_event_time = 'infinity'
+		  AND find_tasks.statuses && '{ERROR,HELD}'
+		UNION ALL
+		SELECT t.id, t.version, t.type, t.sub_type, t.bucket, t.status, t.error, t.state_time
+		FROM twtasks.task t
+		WHERE (t.queued OR t.next_event_time < 'infinity')
+		  AND find_tasks.statuses && '{WAITING,SUBMITTED,PROCESSING}'
+		UNION ALL
+		SELECT f.id, f.version, f.type, f.sub_type, f.bucket, f.status, f.error, f.state_time
+		FROM twtasks.finished_task f
+		WHERE find_tasks.statuses && '{DONE,FAILED,CANCELLED}')
+	SELECT c.id, c.version, c.type, c.status
+	FROM candidate c
+	WHERE c.status = ANY (find_tasks.statuses)
+	  AND (CASE WHEN right(find_tasks.pattern, 1) = '*'
+				THEN starts_with(c.type, left(find_tasks.pattern, -1))
+				ELSE c.type = find_tasks.pattern END)
+	  AND (find_tasks.sub_type IS NULL OR c.sub_type = find_tasks.sub_type)
+	  AND (find_tasks.bucket IS NULL OR c.bucket = find_tasks.bucket)
+	  AND (find_tasks.error IS NULL OR position(lower(find_tasks.error) IN lower(c.error)) > 0)
+	  AND (find_tasks.since IS NULL OR c.state_time >= find_tasks.since)
+	  AND (find_tasks.until IS NULL OR c.state_time < find_tasks.until)
+	ORDER BY CASE WHEN newest_first THEN c.state_time END DESC,
+			 CASE WHEN NOT newest_first THEN c.state_time END, c.id
+	LIMIT max_tasks
+$$;
+
+/*
+ * twtasks.lock_unless_busy(id)
+ *
+ *		Locks a task, live or finished, unless somebody else has it locked: who
+ *		changes many must not wait for one, nor in a circle.
+ *
+ * Returns
+ *		false if somebody has it locked; true also if there is no such task
+ *
+ * Locks		a row; waits for none
+ */
+CREATE FUNCTION twtasks.lock_unless_busy(id uuid)
+RETURNS boolean
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	PERFORM FROM twtasks.task t WHERE t.id = lock_unless_busy.id FOR UPDATE SKIP LOCKED;
+	IF FOUND THEN
+		RETURN true;
+	END IF;
+	PERFORM FROM twtasks.finished_task f WHERE f.id = lock_unless_busy.id FOR UPDATE SKIP LOCKED;
+	RETURN FOUND OR NOT EXISTS (
+		SELECT FROM twtasks.task t WHERE t.id = lock_unless_busy.id
+		UNION ALL
+		SELECT FROM twtasks.finished_task f WHERE f.id = lock_unless_busy.id);
+END $$;
+
+/*
+ * twtasks.change_tasks(action, pattern, ...)
+ *
+ *		Does to all tasks that a filter lets through what one of the functions
+ *		above does to one, and says of each what became of it.
+ *
+ * Parameters
+ *		action		'resume', 'reschedule', 'cancel', 'fail', 'hold', 'release' or
+ *					'reopen'
+ *		pattern		a type, or the beginning of types and a *; '*' means all
+ *		reason		for the audit
+ *		sub_type	NULL: any
+ *		bucket		NULL: any
+ *		statuses	NULL: those that the action is for: ERROR to resume or fail,
+ *					WAITING to reschedule, WAITING and SUBMITTED to cancel or hold,
+ *					HELD to release, FAILED to reopen
+ *		error		only those with this in their error, in upper or lower case
+ *		since		only those that have been in their status since then or less long
+ *		until		only those that were in it before then
+ *		newest_first	which first: those in their status for the least time, or
+ *					the longest
+ *		max_tasks	at most so many, 1 to 10000; call again until none comes back
+ *		run_after	for reschedule, release and reopen
+ *		dry_run		only tells what would be done
+ *
+ * Returns
+ *		id, type		of each task, in order
+ *		from_status		in which it was found
+ *		result			'changed'; in a dry run 'would_change'
+ *						'busy'		somebody else is changing it just now
+ *						'wrong_version', 'wrong_status', 'not_found'	somebody
+ *									changed it before us
+ *		version, status	of the task now
+ *
+ * Errors
+ *		22004			pattern is NULL; reason, unless it is a dry run; run_after to
+ *						reschedule; since to reopen
+ *		22023			an argument is not valid
+ *		23505			as reopen_task()
+ *
+ * Writes		twtasks.task, twtasks.finished_task, twtasks.audit
+ * Locks		rows; waits for none
+ * Wakes		sidecars of the tasks' buckets
+ * Example		SELECT * FROM twtasks.change_tasks('resume', 'PAYOUT', 'the bank is back', error => 'timeout', dry_run => true);
+ */
+CREATE FUNCTION twtasks.change_tasks(
+	action text,
+	pattern text,
+	reason text DEFAULT NULL,
+	sub_type text DEFAULT NULL,
+	bucket text DEFAULT NULL,
+	statuses twtasks.task_status[] DEFAULT NULL,
+	error text DEFAULT NULL,
+	since timestamptz DEFAULT NULL,
+	until timestamptz DEFAULT NULL,
+	newest_first boolean DEFAULT false,
+	max_tasks integer DEFAULT 100,
+	run_after timestamptz DEFAULT NULL,
+	dry_run boolean DEFAULT false)
+RETURNS TABLE (id uuid, type text, from_status twtasks.task_status,
+			   result text, version bigint, status twtasks.task_status)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER ROWS 100
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+	found record;
+	changed twtasks.change_result;
+BEGIN
+	PERFORM twtasks.check_filter(action, pattern, statuses, since, max_tasks);
+	IF reason IS NULL AND dry_run IS FALSE THEN
+		RAISE EXCEPTION 'reason must not be null'
+			USING ERRCODE = 'null_value_not_allowed',
+				HINT = 'It is kept in twtasks.audit with each task.';
+	ELSIF action = 'reschedule' AND run_after IS NULL THEN
+		RAISE EXCEPTION 'run_after must not be null'
+			USING ERRCODE = 'null_value_not_allowed';
+	END IF;
+	PERFORM twtasks.check_change(gen_random_uuid(), 0, run_after);
+	FOR found IN
+		SELECT * FROM twtasks.find_tasks(
+			pattern, sub_type, bucket, coalesce(statuses, twtasks.changeable(action)), error,
+			since, until, coalesce(newest_first, false), max_tasks)
+	LOOP
+		IF dry_run IS NOT FALSE THEN
+			changed := ('would_change', found.version, found.status);
+		ELSIF NOT twtasks.lock_unless_busy(found.id) THEN
+			changed := ('busy', found.version, found.status);
+		ELSE
+			changed := twtasks.change_task(action, found.id, found.version, run_after, reason);
+		END IF;
+		id := found.id;
+		type := found.type;
+		from_status := found.status;
+		result := changed.result;
+		version := changed.version;
+		status := changed.status;
+		RETURN NEXT;
+	END LOOP;
+END $$;

@@ -1,0 +1,74 @@
+/*
+ * twtasks.finish_task(id, version, result, message, delay)
+ *
+ *		Finishes one task that was handed on: the last word on one that its
+ *		handler has answered "accepted".
+ *
+ * Parameters
+ *		id, version		as the handler was told
+ *		result			'done', 'delete', 'retry', 'repeat' or 'error', as in
+ *						finish_tasks()
+ *		message			NULL or text kept with the task
+ *		delay			for retry and repeat: how long to wait; NULL: no time.  No
+ *						policy applies, and no limit of tries
+ *
+ * Returns
+ *		result			'changed', or why nothing changed: 'not_found',
+ *						'wrong_version' (it was taken over, or finished, or its
+ *						deadline has passed), 'wrong_status'
+ *		version, status	of the task now
+ *
+ * Errors
+ *		22004			id or version is NULL
+ *		22023			result is not one of the above, or delay is negative
+ *
+ * Writes		twtasks.task, twtasks.finished_task, twtasks.unique_key
+ * Locks		row lock; waits for the handler's own finish
+ * Wakes		a sidecar of the bucket at the task's next time
+ * Example		SELECT * FROM twtasks.finish_task('...', 1, 'done');
+ */
+CREATE FUNCTION twtasks.finish_task(
+	id uuid,
+	version bigint,
+	result text DEFAULT 'done',
+	message text DEFAULT NULL,
+	delay interval DEFAULT NULL)
+RETURNS twtasks.change_result
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+	-- more than a hundred years are as good as that
+	longest CONSTANT interval := interval '100 years';
+	finished twtasks.change_result;
+BEGIN
+	IF id IS NULL OR version IS NULL THEN
+		RAISE EXCEPTION '% must not be null', CASE WHEN id IS NULL THEN 'id' ELSE 'version' END
+			USING ERRCODE = 'null_value_not_allowed';
+	END IF;
+	IF result IS NULL OR result <> ALL ('{done,delete,retry,repeat,error}'::text[]) THEN
+		RAISE EXCEPTION 'unrecognized result: %', coalesce('"' || result || '"', 'NULL')
+			USING ERRCODE = 'invalid_parameter_value',
+				HINT = 'Results are done, delete, retry, repeat and error.';
+	END IF;
+	IF delay < interval '0' THEN
+		RAISE EXCEPTION 'delay must not be negative'
+			USING ERRCODE = 'invalid_parameter_value';
+	END IF;
+	PERFORM FROM twtasks.task t WHERE t.id = finish_task.id FOR UPDATE;
+	SELECT 'changed', f.version, f.status INTO finished
+	FROM twtasks.finish_tasks(
+		ARRAY[id], ARRAY[version], ARRAY[result],
+		ARRAY[ceil(extract(epoch FROM least(coalesce(delay, '0'), longest)) * 1000)::bigint],
+		ARRAY[message], NULL, NULL) f;
+	IF FOUND THEN
+		RETURN finished;
+	END IF;
+	RETURN (SELECT (CASE WHEN x.version = finish_task.version
+						 THEN 'wrong_status' ELSE 'wrong_version' END,
+					x.version, x.status)::twtasks.change_result
+			FROM twtasks.tasks x WHERE x.id = finish_task.id
+			UNION ALL SELECT ('not_found', NULL, NULL)::twtasks.change_result
+			LIMIT 1);
+END $$;

@@ -1,0 +1,132 @@
+/*
+ * twtasks.claim_again(task)
+ *
+ *		Makes sure that a task of the history that becomes live again still has
+ *		its id and key for itself: cleaning frees them a moment before it drops
+ *		the task.
+ *
+ * Errors
+ *		23505			another task has that key or id by now
+ *
+ * Writes		twtasks.unique_key
+ * Locks		waits for another that adds a task with that key or id
+ */
+CREATE FUNCTION twtasks.claim_again(task twtasks.finished_task)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	-- A new row: one that cleaning is about to delete would go all the same.
+	DELETE FROM twtasks.unique_key k WHERE k.task_id = task.id;
+	INSERT INTO twtasks.unique_key (task_id, key) VALUES (task.id, task.key)
+	ON CONFLICT DO NOTHING;
+	IF NOT EXISTS (SELECT FROM twtasks.unique_key k
+				   WHERE k.task_id = task.id AND k.key IS NOT DISTINCT FROM task.key) THEN
+		RAISE EXCEPTION 'the key of task "%" belongs to another task by now', task.id
+			USING ERRCODE = 'unique_violation',
+				DETAIL = format('The key is "%s".', task.key);
+	END IF;
+END $$;
+
+/*
+ * twtasks.make_live_again(task, run_after)
+ *
+ *		Moves a task from the history back: WAITING, with its id, its key and
+ *		what it carries.  The caller holds the lock on its row.
+ *
+ * Returns
+ *		facts() of the live task
+ *
+ * Writes		twtasks.task, twtasks.finished_task, twtasks.unique_key
+ * Wakes		a sidecar of the bucket
+ */
+CREATE FUNCTION twtasks.make_live_again(task twtasks.finished_task, run_after timestamptz)
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	moment CONSTANT timestamptz := clock_timestamp();
+	runs_at CONSTANT timestamptz := coalesce(run_after, moment);
+	live twtasks.task;
+BEGIN
+	PERFORM twtasks.claim_again(task);
+	DELETE FROM twtasks.finished_task f WHERE f.id = task.id AND f.state_time = task.state_time;
+	INSERT INTO twtasks.task AS t
+		(id, version, next_event_time, state_time, created, status, queued, size, priority,
+		 type, sub_type, bucket, key, error, data, payload, context)
+	VALUES (task.id, task.version + 1, runs_at, moment, task.created, 'WAITING', false,
+			coalesce(octet_length(task.data::text), 0) + coalesce(octet_length(task.payload), 0)
+			+ coalesce(octet_length(task.context::text), 0),
+			task.priority, task.type, task.sub_type, task.bucket, task.key, task.error,
+			task.data, task.payload, task.context)
+	RETURNING t.* INTO live;
+	PERFORM twtasks.queue_trigger(live.id, live.version, live.bucket, live.type,
+								  live.priority, live.size, runs_at);
+	RETURN twtasks.facts(live);
+END $$;
+
+/*
+ * twtasks.change_finished(action, id, version, run_after, reason)
+ *
+ *		change_task() for a task that is not live: it reopens one of the history,
+ *		or says why nothing is changed.
+ *
+ * Returns, errors, locks, wakes: as change_task()
+ */
+CREATE FUNCTION twtasks.change_finished(
+	action text,
+	id uuid,
+	version bigint,
+	run_after timestamptz,
+	reason text)
+RETURNS twtasks.change_result
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+	task twtasks.finished_task;
+	answer twtasks.change_result;
+BEGIN
+	SELECT f.* INTO task FROM twtasks.finished_task f WHERE f.id = change_finished.id FOR UPDATE;
+	IF NOT FOUND THEN
+		-- Unless it became live again while we waited for its row.
+		SELECT 'wrong_version', t.version, t.status INTO answer
+		FROM twtasks.task t WHERE t.id = change_finished.id;
+		RETURN CASE WHEN FOUND THEN answer
+					ELSE ('not_found', NULL, NULL)::twtasks.change_result END;
+	ELSIF task.version <> change_finished.version THEN
+		RETURN ('wrong_version', task.version, task.status)::twtasks.change_result;
+	ELSIF NOT EXISTS (
+		SELECT FROM twtasks.transition x
+		WHERE x.action = change_finished.action AND x.actor = 'operator'
+		  AND x.from_status = task.status) THEN
+		RETURN ('wrong_status', task.version, task.status)::twtasks.change_result;
+	END IF;
+	PERFORM twtasks.write_audit(change_finished.action, task.id, twtasks.finished_facts(task),
+								twtasks.make_live_again(task, run_after), reason);
+	RETURN ('changed', task.version + 1, 'WAITING')::twtasks.change_result;
+END $$;
+
+/*
+ * twtasks.reopen_task(id, version, run_after, reason)
+ *
+ *		Takes a FAILED or CANCELLED task back from the history and lets it run, at
+ *		run_after or now.  It is the same task, with the same id and key, so that
+ *		whoever takes the id as an idempotency key still knows it.  Its tries
+ *		start anew, and it no longer expires.
+ *
+ * Errors
+ *		23505			its key, freed by cleaning, belongs to another task by now
+ *
+ * Returns, other errors, locks, wakes: as change_task()
+ * Example		SELECT * FROM twtasks.reopen_task('...', 3, reason => 'the bank rejected it by mistake');
+ */
+CREATE FUNCTION twtasks.reopen_task(
+	id uuid, version bigint, run_after timestamptz DEFAULT NULL, reason text DEFAULT NULL)
+RETURNS twtasks.change_result
+LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$ SELECT * FROM twtasks.change_task('reopen', id, version, run_after, reason) $$;

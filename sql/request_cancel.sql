@@ -1,0 +1,261 @@
+/* What covers a task now: the request names the version that was looked at,
+ * and a grab or the stuck rule may have given it the next one meanwhile. */
+CREATE VIEW twtasks.cancel_requests AS
+	SELECT t.id, t.version, t.type, t.status, c.requested, c.actor, c.role, c.application, c.reason,
+		   t.incarnation, t.queued,
+		   pg_catalog.format('cancelled by %s%s', c.actor, ': ' || c.reason) AS why
+	FROM twtasks.cancel_request c
+	JOIN twtasks.task t ON t.id = c.task_id AND t.created = c.created
+	WHERE t.status IN ('PROCESSING', 'SUBMITTED') AND t.version - c.version BETWEEN 0 AND 1;
+COMMENT ON VIEW twtasks.cancel_requests IS 'Running tasks that somebody wants cancelled and that have not ended yet';
+
+/*
+ * twtasks.request_cancel(id, version, reason)
+ *
+ *		Cancels a task also when it runs.  One that nobody runs (not started,
+ *		accepted, or its node is gone) is CANCELLED at once.  Otherwise the wish
+ *		is stored, and whoever runs the task told: a process gets TERM, a worker
+ *		a message, a statement is cancelled, a request broken off.  Then the
+ *		task becomes CANCELLED, unless its handler reports done first.  What the
+ *		handler did until then is done.
+ *
+ * Returns
+ *		result			'changed': it is CANCELLED; 'requested': it runs, and was
+ *						asked to stop; else 'not_found', 'wrong_version',
+ *						'wrong_status' (ERROR, or finished) as change_task()
+ *		version, status	of the task now
+ *
+ * Errors
+ *		22004			id or version is NULL
+ *
+ * Writes		twtasks.task, twtasks.finished_task, twtasks.cancel_request,
+ *				twtasks.audit
+ * Locks		row lock; does not wait for a SQL handler that runs the task
+ * Wakes		all sidecars, by NOTIFY
+ * Example		SELECT * FROM twtasks.request_cancel('...', 1, 'wrong file');
+ */
+CREATE FUNCTION twtasks.request_cancel(id uuid, version bigint, reason text DEFAULT NULL)
+RETURNS twtasks.change_result
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+	task twtasks.task;
+	is_ours boolean;
+BEGIN
+	SELECT t.* INTO task FROM twtasks.task t WHERE t.id = request_cancel.id
+	FOR UPDATE SKIP LOCKED;
+	is_ours := FOUND;
+	IF NOT is_ours THEN
+		SELECT t.* INTO task FROM twtasks.task t WHERE t.id = request_cancel.id;
+		-- a SQL handler changes its task in a transaction that is not over
+		IF task.status <> 'SUBMITTED' THEN
+			SELECT t.* INTO task FROM twtasks.task t WHERE t.id = request_cancel.id FOR UPDATE;
+			is_ours := FOUND;
+		END IF;
+	END IF;
+	IF task.id IS NULL OR request_cancel.version IS NULL
+		OR task.version <> request_cancel.version
+		OR NOT (task.status = 'PROCESSING' OR task.status = 'SUBMITTED' AND NOT is_ours) THEN
+		RETURN twtasks.change_task('cancel', id, version, NULL, reason);
+	END IF;
+
+	INSERT INTO twtasks.cancel_request AS c
+		(task_id, version, created, requested, actor, role, application, reason)
+	VALUES (task.id, task.version, task.created, clock_timestamp(), session_user,
+			twtasks.acting_role(), current_setting('application_name'), request_cancel.reason)
+	ON CONFLICT (task_id) DO UPDATE
+	SET version = excluded.version, created = excluded.created,
+		requested = excluded.requested, actor = excluded.actor, role = excluded.role,
+		application = excluded.application, reason = excluded.reason;
+	IF NOT task.queued AND is_ours
+		OR task.status = 'PROCESSING' AND NOT EXISTS (
+			SELECT FROM twtasks.node n
+			WHERE n.incarnation = task.incarnation AND n.ended IS NULL) THEN
+		RETURN (SELECT ('changed', f.version, f.status)::twtasks.change_result
+				FROM twtasks.finish_cancelled(ARRAY[task.id], ARRAY[task.version], NULL,
+											  NULL, NULL, NULL) f);
+	END IF;
+	PERFORM twtasks.write_audit('request_cancel', task.id, twtasks.facts(task),
+								twtasks.facts(task), request_cancel.reason);
+	DELETE FROM twtasks.cancel_request c
+	WHERE c.requested < clock_timestamp() - interval '1 minute'
+	  AND NOT EXISTS (SELECT FROM twtasks.cancel_requests r WHERE r.id = c.task_id);
+	PERFORM pg_notify('twtasks_cancel', task.id::text);
+	RETURN ('requested', task.version, task.status)::twtasks.change_result;
+END $$;
+
+/*
+ * twtasks.take_cancels(incarnation)
+ *
+ *		What a sidecar asks when it is told of a request_cancel(), and after
+ *		each connect.  Also cancels what turns out to be run by nobody.
+ *
+ * Parameters
+ *		incarnation		of start_node()
+ *
+ * Returns
+ *		id, version		of tasks that are to be stopped
+ *		is_ours			this node has grabbed it; else it is SUBMITTED and locked:
+ *						some SQL handler may be at it
+ *		why				who wants it, and why
+ *
+ * Writes		twtasks.task, twtasks.finished_task, twtasks.cancel_request,
+ *				twtasks.audit
+ * Locks		rows; waits for none
+ */
+CREATE FUNCTION twtasks.take_cancels(
+	incarnation bigint,
+	OUT id uuid,
+	OUT version bigint,
+	OUT is_ours boolean,
+	OUT why text)
+RETURNS SETOF record
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER ROWS 10
+SET search_path = pg_catalog, pg_temp
+SET enable_seqscan = off
+AS $$
+#variable_conflict use_column
+DECLARE
+	nobodys uuid[];
+	versions bigint[];
+BEGIN
+	IF NOT EXISTS (SELECT FROM twtasks.cancel_request) THEN
+		RETURN;
+	END IF;
+	SELECT array_agg(x.id), array_agg(x.version) INTO nobodys, versions
+	FROM (SELECT t.id, t.version FROM twtasks.task t
+		  WHERE t.id IN (SELECT c.id FROM twtasks.cancel_requests c
+						 WHERE c.status = 'SUBMITTED' OR NOT c.queued)
+			AND (t.status = 'SUBMITTED' OR NOT t.queued)
+		  ORDER BY t.id FOR UPDATE SKIP LOCKED) x;
+	IF nobodys IS NOT NULL THEN
+		PERFORM FROM twtasks.finish_cancelled(nobodys, versions, NULL, NULL, NULL, NULL);
+	END IF;
+	RETURN QUERY
+	SELECT c.id, c.version, c.status = 'PROCESSING', c.why FROM twtasks.cancel_requests c
+	WHERE c.status = 'SUBMITTED' OR c.incarnation = take_cancels.incarnation;
+END $$;
+
+/*
+ * twtasks.finish_cancelled(ids, versions, messages, grabs, incarnation, token)
+ *
+ *		Ends tasks as CANCELLED, those of them for which somebody has asked
+ *		that.
+ *
+ * Parameters
+ *		messages		what their handlers said; NULL: nothing
+ *		the others		as in finish_tasks()
+ *
+ * Returns
+ *		id, version, status of those
+ *
+ * Writes		twtasks.task, twtasks.finished_task, twtasks.cancel_request,
+ *				twtasks.audit
+ * Locks		rows
+ */
+CREATE FUNCTION twtasks.finish_cancelled(
+	ids uuid[],
+	versions bigint[],
+	messages text[],
+	grabs bigint[],
+	incarnation bigint,
+	token bigint,
+	OUT id uuid,
+	OUT version bigint,
+	OUT status twtasks.task_status)
+RETURNS SETOF record
+LANGUAGE sql VOLATILE PARALLEL UNSAFE ROWS 10
+SET search_path = pg_catalog, pg_temp
+SET enable_seqscan = off
+AS $$
+	WITH gone AS (
+		DELETE FROM twtasks.task t
+		USING unnest(ids, versions, messages, grabs) u(id, version, message, "grab")
+		JOIN twtasks.cancel_requests c ON c.id = u.id
+		WHERE t.id = u.id AND t.version = u.version AND c.version = t.version
+		  AND t.status = c.status
+		  AND (u."grab" IS NULL OR t.token IS NULL OR t.token = u."grab")
+		RETURNING t AS task, c.actor, c.role, c.application, c.reason,
+				  coalesce(u.message, c.why) AS message),
+	freed AS (
+		DELETE FROM twtasks.cancel_request r USING gone g WHERE r.task_id = (g.task).id),
+	ended AS (
+		INSERT INTO twtasks.finished_task AS f
+			(id, version, state_time, created, incarnation, token, status, tries, priority,
+			 type, sub_type, bucket, key, error, data, payload, context)
+		SELECT t.id, t.version + 1, clock_timestamp(), t.created, finish_cancelled.incarnation,
+			   finish_cancelled.token, 'CANCELLED', t.tries, t.priority,
+			   t.type, t.sub_type, t.bucket, t.key, twtasks.cut_message(g.message),
+			   t.data, t.payload, t.context
+		FROM gone g CROSS JOIN LATERAL (SELECT (g.task).*) t
+		RETURNING f.id, f.version, f.status, twtasks.finished_facts(f) AS facts),
+	noted AS (
+		INSERT INTO twtasks.audit
+			(at, actor, role, application, action, task_id, from_version, to_version,
+			 from_status, to_status, reason, before, after)
+		SELECT clock_timestamp(), g.actor, g.role, g.application, 'cancel', e.id, e.version - 1,
+			   e.version, (g.task).status, e.status, g.reason,
+			   twtasks.only_in(twtasks.facts(g.task), e.facts),
+			   twtasks.only_in(e.facts, twtasks.facts(g.task))
+		FROM gone g JOIN ended e ON e.id = (g.task).id)
+	SELECT e.id, e.version, e.status FROM ended e
+$$;
+
+/*
+ * twtasks.honour_cancels(ids, versions, results)
+ *
+ *		Results of a finish, where what is no end of a task becomes 'cancelled'
+ *		if somebody has asked for that.
+ *
+ * Returns
+ *		the results; 'done' and 'delete' stay what they are
+ */
+CREATE FUNCTION twtasks.honour_cancels(ids uuid[], versions bigint[], results text[])
+RETURNS text[]
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+SET enable_seqscan = off
+AS $$
+BEGIN
+	IF NOT EXISTS (SELECT FROM twtasks.cancel_request) THEN
+		RETURN results;
+	END IF;
+	RETURN ARRAY(
+		SELECT CASE WHEN u.result NOT IN ('done', 'delete') AND c.id IS NOT NULL
+					THEN 'cancelled' ELSE u.result END
+		FROM unnest(ids, versions, results) WITH ORDINALITY u(id, version, result, place)
+		LEFT JOIN twtasks.cancel_requests c ON c.id = u.id AND c.version = u.version
+		ORDER BY u.place);
+END $$;
+
+/*
+ * twtasks.cancel_orphans(ids)
+ *
+ *		Before the stuck rule is applied: ends those that are to be cancelled.
+ *		The caller holds locks on the rows.
+ *
+ * Returns
+ *		the ids of the others
+ */
+CREATE FUNCTION twtasks.cancel_orphans(ids uuid[])
+RETURNS uuid[]
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+SET enable_seqscan = off
+AS $$
+DECLARE
+	cancelled uuid[];
+BEGIN
+	IF NOT EXISTS (SELECT FROM twtasks.cancel_request) THEN
+		RETURN ids;
+	END IF;
+	cancelled := ARRAY(
+		SELECT f.id FROM twtasks.finish_cancelled(
+			ids, ARRAY(SELECT t.version
+					   FROM unnest(ids) WITH ORDINALITY u(id, place)
+					   JOIN twtasks.task t ON t.id = u.id ORDER BY u.place),
+			NULL, NULL, NULL, NULL) f);
+	RETURN ARRAY(SELECT u FROM unnest(ids) u WHERE u <> ALL (cancelled));
+END $$;

@@ -1,0 +1,207 @@
+/*
+ * twtasks.add_occurrence(schedule, occurrence)
+ *
+ *		Adds the task of an occurrence, unless it has been added before: also
+ *		by a schedule of that name that was removed since, or before the
+ *		server's clock was put back.
+ *
+ * Parameters
+ *		occurrence		NULL: one besides, now
+ *
+ * Returns
+ *		as add_task(); result 'already_exists': it has been added before
+ *
+ * Errors
+ *		as add_task()
+ *
+ * Writes		twtasks.task, twtasks.schedule, twtasks.schedule_run
+ * Wakes		after commit one sidecar of the bucket
+ */
+CREATE FUNCTION twtasks.add_occurrence(schedule twtasks.schedule, occurrence timestamptz)
+RETURNS twtasks.added_task
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	run CONSTANT timestamptz := coalesce(occurrence, clock_timestamp());
+	added twtasks.added_task;
+BEGIN
+	IF EXISTS (SELECT FROM twtasks.schedule_run r
+			   WHERE r.name = schedule.name AND r.occurrence = add_occurrence.occurrence) THEN
+		RETURN (NULL, NULL, 'already_exists')::twtasks.added_task;
+	END IF;
+	added := twtasks.add_task(schedule.type, schedule.data, schedule.sub_type,
+		priority => schedule.priority::integer, bucket => schedule.bucket,
+		expires => run + schedule.expires_after,
+		context => coalesce(schedule.context, '{}')
+			|| jsonb_build_object('schedule', schedule.name, 'scheduled_for',
+								  to_char(run AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')),
+		payload => schedule.payload);
+	IF occurrence IS NOT NULL THEN
+		INSERT INTO twtasks.schedule_run (name, occurrence, added, task_id)
+		VALUES (schedule.name, occurrence, clock_timestamp(), added.task_id);
+	END IF;
+	UPDATE twtasks.schedule s SET last_run = run, last_task = added.task_id
+	WHERE s.name = schedule.name;
+	RETURN added;
+END $$;
+
+/*
+ * twtasks.run_schedule(schedule, now)
+ *
+ *		Adds what is due of a schedule whose row is locked, by its rule for
+ *		missed occurrences, and moves it on to the next occurrence.
+ *
+ * Returns
+ *		added			tasks
+ *		has_missed		whether occurrences were left out
+ *
+ * Errors
+ *		as add_task() and cron_next()
+ *
+ * Writes		twtasks.task, twtasks.schedule, twtasks.schedule_run
+ * Wakes		after commit one sidecar of the bucket
+ */
+CREATE FUNCTION twtasks.run_schedule(
+	schedule twtasks.schedule,
+	now timestamptz,
+	OUT added integer,
+	OUT has_missed boolean)
+RETURNS record
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	wanted CONSTANT integer := CASE schedule.missed WHEN 'all' THEN schedule.missed_limit ELSE 1 END;
+	before CONSTANT timestamptz := schedule.next_run - interval '1 microsecond';
+	-- one more, to see whether any is left out
+	due timestamptz[] := twtasks.cron_last(schedule.cron, before, now, schedule.time_zone, wanted + 1);
+	left_out timestamptz;
+	following CONSTANT timestamptz := twtasks.cron_next(schedule.cron, greatest(now, before),
+														schedule.time_zone);
+	occurrence timestamptz;
+BEGIN
+	added := 0;
+	IF cardinality(due) > wanted THEN
+		left_out := due[1];
+		due := due[2:];
+	END IF;
+	IF schedule.missed = 'skip' AND due[1] < now - interval '1 minute' THEN
+		left_out := due[1];
+		due := '{}';
+	END IF;
+	FOREACH occurrence IN ARRAY due LOOP
+		IF (twtasks.add_occurrence(schedule, occurrence)).result = 'added' THEN
+			added := added + 1;
+		END IF;
+	END LOOP;
+	UPDATE twtasks.schedule s
+	SET next_run = following, look_at = coalesce(following, 'infinity'),
+		last_missed = coalesce(left_out, s.last_missed), problem = NULL
+	WHERE s.name = schedule.name;
+	has_missed := left_out IS NOT NULL;
+END $$;
+
+/*
+ * twtasks.forget_runs()
+ *
+ *		Deletes from twtasks.schedule_run what is as old as tasks that are
+ *		dropped from the history, up to a thousand rows.
+ *
+ * Writes		twtasks.schedule_run
+ * Locks		rows; those locked by others are left out
+ */
+CREATE FUNCTION twtasks.forget_runs()
+RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	DELETE FROM twtasks.schedule_run r
+	WHERE (r.name, r.occurrence) IN (
+		SELECT o.name, o.occurrence FROM twtasks.schedule_run o
+		WHERE o.added < clock_timestamp() - twtasks.keep_finished()
+		ORDER BY o.added LIMIT 1000 FOR UPDATE SKIP LOCKED)
+$$;
+
+/*
+ * twtasks.run_schedules(batch)
+ *
+ *		Adds the tasks of all schedules that are due.  While twtasks.enabled is
+ *		off, or in a copy of the database that was not adopted, it adds none: what
+ *		is due then is missed.
+ *
+ *		A schedule that cannot run (its bucket is gone, its time zone is not
+ *		known any more) holds up no other one: the reason is kept in
+ *		twtasks.schedules, and it is tried again after half a minute.
+ *
+ * Parameters
+ *		batch			at most so many schedules in one call
+ *
+ * Returns
+ *		added			tasks
+ *		missed			schedules of which occurrences were left out
+ *		failed			schedules that cannot run, and could before
+ *		next_ms			call again after so many milliseconds, when the next one is
+ *						due; 0: more are due now; NULL: none is waiting
+ *
+ * Writes		twtasks.task, twtasks.schedule, twtasks.schedule_run
+ * Locks		rows of schedules, the earliest first; those locked by others are
+ *				left out
+ * Wakes		sidecars of the tasks' buckets
+ */
+CREATE FUNCTION twtasks.run_schedules(
+	batch integer DEFAULT 100,
+	OUT added bigint,
+	OUT missed bigint,
+	OUT failed bigint,
+	OUT next_ms bigint)
+RETURNS record
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET lock_timeout = '1s'
+AS $$
+DECLARE
+	started CONSTANT timestamptz := clock_timestamp();
+	due twtasks.schedule;
+	ran record;
+	left_over integer := batch;
+BEGIN
+	added := 0;
+	missed := 0;
+	failed := 0;
+	IF NOT (twtasks.is_enabled() AND twtasks.is_adopted()) THEN
+		RETURN;
+	END IF;
+	FOR due IN
+		SELECT s.* FROM twtasks.schedule s
+		WHERE s.look_at <= started
+		ORDER BY s.look_at
+		LIMIT batch FOR UPDATE SKIP LOCKED
+	LOOP
+		left_over := left_over - 1;
+		BEGIN
+			ran := twtasks.run_schedule(due, started);
+			added := added + ran.added;
+			missed := missed + ran.has_missed::integer;
+		EXCEPTION WHEN OTHERS THEN
+			failed := failed + (due.problem IS NULL)::integer;
+			UPDATE twtasks.schedule s
+			SET problem = twtasks.cut_message(SQLERRM), look_at = started + interval '30 seconds'
+			WHERE s.name = due.name;
+			-- The next one may have to wait as long, and the node has more to do.
+			EXIT WHEN SQLSTATE = '55P03';
+		END;
+		EXIT WHEN added >= 1000;
+	END LOOP;
+	PERFORM twtasks.forget_runs();
+
+	-- One that is due and was left out is locked by somebody: not at once again.
+	SELECT least(
+		(SELECT CASE WHEN left_over > 0 AND added < 1000 THEN 500 ELSE 0 END
+		 FROM twtasks.schedule s WHERE s.look_at <= started LIMIT 1),
+		(SELECT greatest(0, ceil(extract(epoch FROM s.look_at - clock_timestamp()) * 1000))
+		 FROM twtasks.schedule s
+		 WHERE s.look_at > started AND s.look_at < 'infinity'
+		 ORDER BY s.look_at LIMIT 1))
+	INTO next_ms;
+END $$;

@@ -1,0 +1,510 @@
+/*
+ * What runs by the clock.  Whoever adds an occurrence locks this row and moves
+ * it on to the next one in the same transaction, so that none is added twice.
+ */
+CREATE TABLE twtasks.schedule (
+	name			text COLLATE "C" NOT NULL,
+	cron			text NOT NULL,
+	time_zone		text NOT NULL,
+	missed			text NOT NULL,
+	missed_limit	integer NOT NULL,
+	is_paused		boolean NOT NULL DEFAULT false,
+	look_at			timestamptz NOT NULL,
+	next_run		timestamptz,
+	last_run		timestamptz,
+	last_task		uuid,
+	last_missed		timestamptz,
+	problem			text,
+	type			text COLLATE "C" NOT NULL,
+	sub_type		text,
+	bucket			text COLLATE "C",
+	priority		smallint,
+	expires_after	interval,
+	data			jsonb,
+	payload			bytea,
+	context			jsonb,
+	CONSTRAINT schedule_pkey PRIMARY KEY (name)
+);
+CREATE INDEX schedule_look_at ON twtasks.schedule (look_at);
+
+COMMENT ON TABLE twtasks.schedule IS 'Tasks that are added by the clock';
+COMMENT ON COLUMN twtasks.schedule.name IS 'Given by who made it';
+COMMENT ON COLUMN twtasks.schedule.cron IS 'When: a cron expression';
+COMMENT ON COLUMN twtasks.schedule.time_zone IS 'Whose clock it means';
+COMMENT ON COLUMN twtasks.schedule.missed IS 'What becomes of occurrences that nobody added in time: skip, once or all';
+COMMENT ON COLUMN twtasks.schedule.missed_limit IS 'all: at most so many of them, the last ones';
+COMMENT ON COLUMN twtasks.schedule.is_paused IS 'Adds nothing until resume_schedule()';
+COMMENT ON COLUMN twtasks.schedule.look_at IS 'When to look at it: next_run, or later after a failure; infinity: never';
+COMMENT ON COLUMN twtasks.schedule.next_run IS 'The next occurrence; NULL: none comes, or it is paused';
+COMMENT ON COLUMN twtasks.schedule.last_run IS 'The occurrence that was added last, or the time of run_schedule_now()';
+COMMENT ON COLUMN twtasks.schedule.last_task IS 'The task that was added last';
+COMMENT ON COLUMN twtasks.schedule.last_missed IS 'The last occurrence that was left out';
+COMMENT ON COLUMN twtasks.schedule.problem IS 'Why the next occurrence, which is due, cannot be added; NULL: it can';
+COMMENT ON COLUMN twtasks.schedule.type IS 'Of its tasks, as all below';
+COMMENT ON COLUMN twtasks.schedule.sub_type IS 'As in twtasks.task';
+COMMENT ON COLUMN twtasks.schedule.bucket IS 'As in twtasks.task; NULL: as the policy of the type says';
+COMMENT ON COLUMN twtasks.schedule.priority IS 'As in twtasks.task; NULL: as the policy of the type says';
+COMMENT ON COLUMN twtasks.schedule.expires_after IS 'A task expires so long after its occurrence; NULL: as the policy of the type says';
+COMMENT ON COLUMN twtasks.schedule.data IS 'As in twtasks.task';
+COMMENT ON COLUMN twtasks.schedule.payload IS 'As in twtasks.task';
+COMMENT ON COLUMN twtasks.schedule.context IS 'As in twtasks.task; the schedule''s name and the occurrence are added to it';
+
+/* Nobody but run_schedules() writes here, so that nobody else can take an
+ * occurrence's place, as with a unique key. */
+CREATE TABLE twtasks.schedule_run (
+	name			text COLLATE "C" NOT NULL,
+	occurrence		timestamptz NOT NULL,
+	added			timestamptz NOT NULL,
+	task_id			uuid NOT NULL,
+	CONSTRAINT schedule_run_pkey PRIMARY KEY (name, occurrence)
+);
+CREATE INDEX schedule_run_added ON twtasks.schedule_run (added);
+COMMENT ON TABLE twtasks.schedule_run IS 'Occurrences that were added, kept as long as finished tasks: none is added twice';
+COMMENT ON COLUMN twtasks.schedule_run.name IS 'The schedule, which may have been removed since';
+COMMENT ON COLUMN twtasks.schedule_run.occurrence IS 'When it was due';
+COMMENT ON COLUMN twtasks.schedule_run.added IS 'When its task was added';
+COMMENT ON COLUMN twtasks.schedule_run.task_id IS 'Its task';
+
+CREATE TABLE twtasks.schedule_audit (
+	id				bigint GENERATED ALWAYS AS IDENTITY,
+	at				timestamptz NOT NULL,
+	actor			text NOT NULL,
+	action			text NOT NULL,
+	name			text COLLATE "C" NOT NULL,
+	before			jsonb,
+	after			jsonb,
+	reason			text,
+	CONSTRAINT schedule_audit_pkey PRIMARY KEY (id)
+);
+CREATE INDEX schedule_audit_name ON twtasks.schedule_audit (name);
+COMMENT ON TABLE twtasks.schedule_audit IS 'Changes of schedules';
+COMMENT ON COLUMN twtasks.schedule_audit.id IS 'In order of the changes of one schedule';
+COMMENT ON COLUMN twtasks.schedule_audit.at IS 'When';
+COMMENT ON COLUMN twtasks.schedule_audit.actor IS 'Who: the role that logged in';
+COMMENT ON COLUMN twtasks.schedule_audit.action IS 'What: schedule, unschedule, pause, resume, run now';
+COMMENT ON COLUMN twtasks.schedule_audit.name IS 'The schedule';
+COMMENT ON COLUMN twtasks.schedule_audit.before IS 'What it was; of data, payload and context only a hash, "carries"';
+COMMENT ON COLUMN twtasks.schedule_audit.after IS 'What it is now; of run now the task';
+COMMENT ON COLUMN twtasks.schedule_audit.reason IS 'Why, in the words of who did it';
+
+SELECT pg_catalog.pg_extension_config_dump('twtasks.schedule', '');
+SELECT pg_catalog.pg_extension_config_dump('twtasks.schedule_run', '');
+SELECT pg_catalog.pg_extension_config_dump('twtasks.schedule_audit', '');
+SELECT pg_catalog.pg_extension_config_dump('twtasks.schedule_audit_id_seq', '');
+
+CREATE VIEW twtasks.schedules AS
+	SELECT s.name, s.cron, s.time_zone, s.missed, s.missed_limit,
+		   s.type, s.sub_type, s.bucket, s.priority, s.expires_after,
+		   s.is_paused, s.next_run, s.problem, s.last_missed,
+		   s.last_run, s.last_task, t.status AS last_status,
+		   t.state_time AS last_state_time, t.error AS last_error
+	FROM twtasks.schedule s
+	LEFT JOIN LATERAL (
+		SELECT l.status, l.state_time, l.error FROM twtasks.task l WHERE l.id = s.last_task
+		UNION ALL
+		SELECT f.status, f.state_time, f.error FROM twtasks.finished_task f WHERE f.id = s.last_task
+		LIMIT 1) t ON true;
+COMMENT ON VIEW twtasks.schedules IS 'Schedules: when they run next, ran last, and what came of it';
+
+CREATE VIEW twtasks.schedule_runs AS
+	SELECT r.name, r.occurrence, r.added, r.task_id, t.status, t.state_time, t.error
+	FROM twtasks.schedule_run r
+	LEFT JOIN LATERAL (
+		SELECT l.status, l.state_time, l.error FROM twtasks.task l WHERE l.id = r.task_id
+		UNION ALL
+		SELECT f.status, f.state_time, f.error FROM twtasks.finished_task f WHERE f.id = r.task_id
+		LIMIT 1) t ON true;
+COMMENT ON VIEW twtasks.schedule_runs IS 'Occurrences of schedules that were added, and what came of them';
+
+/*
+ * twtasks.describe_schedule(name)
+ *
+ *		What an operator decides of a schedule, for the audit.  Who may read
+ *		that need not be one who may read what its tasks carry.
+ *
+ * Returns
+ *		jsonb; NULL: there is none of that name
+ */
+CREATE FUNCTION twtasks.describe_schedule(name text)
+RETURNS jsonb
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+SET intervalstyle = 'postgres'
+AS $$
+	SELECT to_jsonb(d) FROM (
+		SELECT s.cron, s.time_zone, s.missed, s.missed_limit, s.is_paused, s.type, s.sub_type,
+			   s.bucket, s.priority, s.expires_after,
+			   encode(sha256(convert_to(jsonb_build_array(s.data, s.context)::text, 'UTF8')
+							 || coalesce(sha256(s.payload), '')), 'hex') AS carries
+		FROM twtasks.schedule s WHERE s.name = describe_schedule.name) d
+$$;
+
+/*
+ * twtasks.audit_schedule(action, name, before, after, reason)
+ *
+ *		Writes to the audit what the session has just done to a schedule.
+ *
+ * Parameters
+ *		before, after	describe_schedule()
+ *
+ * Writes		twtasks.schedule_audit
+ */
+CREATE FUNCTION twtasks.audit_schedule(action text, name text, before jsonb, after jsonb, reason text)
+RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	INSERT INTO twtasks.schedule_audit (at, actor, action, name, before, after, reason)
+	VALUES (clock_timestamp(), session_user, audit_schedule.action, audit_schedule.name,
+			audit_schedule.before, audit_schedule.after, audit_schedule.reason)
+$$;
+
+/*
+ * twtasks.start_schedule(name, anew)
+ *
+ *		Lets a schedule that was changed be looked at when it is due.
+ *
+ * Parameters
+ *		anew			its next occurrence is the first from now on
+ *
+ * Returns
+ *		when it runs next; NULL: it is paused
+ *
+ * Writes		twtasks.schedule
+ * Wakes		after commit one sidecar of the bucket
+ */
+CREATE FUNCTION twtasks.start_schedule(name text, anew boolean)
+RETURNS timestamptz
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	started twtasks.schedule;
+BEGIN
+	SELECT s.* INTO started FROM twtasks.schedule s WHERE s.name = start_schedule.name;
+	IF started.is_paused THEN
+		started.next_run := NULL;
+	ELSIF anew THEN
+		started.next_run := twtasks.cron_next(started.cron, clock_timestamp(), started.time_zone);
+	END IF;
+	UPDATE twtasks.schedule s
+	SET problem = NULL, next_run = started.next_run, look_at = coalesce(started.next_run, 'infinity')
+	WHERE s.name = start_schedule.name;
+	IF started.next_run IS NOT NULL THEN
+		-- Of no task: only the time counts.
+		PERFORM twtasks.queue_trigger(gen_random_uuid(), 0,
+			coalesce(started.bucket, (twtasks.policy_of(started.type)).bucket, 'default'),
+			started.type, 0::smallint, 0, started.next_run);
+	END IF;
+	RETURN started.next_run;
+END $$;
+
+/*
+ * twtasks.check_schedule(...)
+ *
+ *		Refuses what schedule() must not store; a type, bucket or priority that
+ *		add_task() would refuse, by asking it.
+ *
+ * Errors
+ *		22004, 22023, 54000	as schedule()
+ */
+CREATE FUNCTION twtasks.check_schedule(schedule twtasks.schedule, priority integer)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	missing CONSTANT text := CASE
+		WHEN schedule.name IS NULL THEN 'name' WHEN schedule.cron IS NULL THEN 'cron'
+		WHEN schedule.time_zone IS NULL THEN 'time_zone' WHEN schedule.missed IS NULL THEN 'missed'
+		WHEN schedule.missed_limit IS NULL THEN 'missed_limit' END;
+BEGIN
+	IF missing IS NOT NULL THEN
+		RAISE EXCEPTION '% must not be null', missing
+			USING ERRCODE = 'null_value_not_allowed';
+	ELSIF schedule.name !~ '^\S' OR schedule.name ~ '[[:cntrl:]]' OR length(schedule.name) > 200 THEN
+		RAISE EXCEPTION 'invalid name of a schedule'
+			USING ERRCODE = 'invalid_parameter_value',
+				DETAIL = 'A name has 1 to 200 characters, begins with none that is blank, and has no control characters.';
+	ELSIF schedule.missed NOT IN ('skip', 'once', 'all') THEN
+		RAISE EXCEPTION 'missed must be skip, once or all, not "%"',
+			regexp_replace(left(schedule.missed, 64), '[[:cntrl:]]', '?', 'g')
+			USING ERRCODE = 'invalid_parameter_value';
+	ELSIF schedule.missed_limit NOT BETWEEN 1 AND 1000 THEN
+		RAISE EXCEPTION 'missed_limit must be between 1 and 1000, not %', schedule.missed_limit
+			USING ERRCODE = 'invalid_parameter_value';
+	ELSIF schedule.expires_after <= interval '0' THEN
+		RAISE EXCEPTION 'expires_after must be more than nothing'
+			USING ERRCODE = 'invalid_parameter_value';
+	ELSIF jsonb_typeof(schedule.context) <> 'object' THEN
+		RAISE EXCEPTION 'context must be a JSON object'
+			USING ERRCODE = 'invalid_parameter_value',
+				DETAIL = 'The name of the schedule and the occurrence are added to it.';
+	ELSIF twtasks.cron_next(schedule.cron, clock_timestamp(), schedule.time_zone) IS NULL THEN
+		RAISE EXCEPTION 'cron expression "%" names no time', schedule.cron
+			USING ERRCODE = 'invalid_parameter_value',
+				HINT = 'Its month has no such day.';
+	END IF;
+	BEGIN
+		PERFORM twtasks.add_task(schedule.type, schedule.data, schedule.sub_type,
+			priority => check_schedule.priority, bucket => schedule.bucket,
+			expires => clock_timestamp() + schedule.expires_after,
+			context => schedule.context, payload => schedule.payload);
+		RAISE EXCEPTION 'this task was for a test' USING ERRCODE = 'TWT00';
+	EXCEPTION WHEN SQLSTATE 'TWT00' THEN
+		NULL;
+	END;
+END $$;
+
+/*
+ * twtasks.schedule(name, cron, type, data, ...)
+ *
+ *		Adds tasks by the clock: makes the schedule of that name, or replaces
+ *		it.  A new cron expression or time zone counts from now on; as long as
+ *		both stay, so does the next occurrence, also one that was missed.  A
+ *		schedule that is paused stays so.
+ *
+ *		Each occurrence is added once.  The task's context tells its handler the
+ *		name ("schedule") and the occurrence ("scheduled_for").
+ *
+ * Parameters
+ *		name			1 to 200 characters
+ *		cron			when, as for cron_next()
+ *		type, data		of the tasks, as for add_task(), as are sub_type,
+ *						priority, bucket, context and payload
+ *		time_zone		whose clock: a name of pg_timezone_names
+ *		missed			what becomes of occurrences that no sidecar was there to
+ *						add: 'skip' leaves them out, 'once' runs the last of them,
+ *						'all' runs them all, the last missed_limit of them.
+ *						One that is at most a minute late is not missed
+ *		missed_limit	1 to 1000
+ *		expires_after	a task that has not been started so long after its
+ *						occurrence becomes FAILED
+ *		context			a JSON object
+ *		reason			for the audit
+ *
+ * Returns
+ *		result			'added', 'changed' or 'unchanged'
+ *		next_run		when it runs next; NULL: it is paused
+ *
+ * Errors
+ *		22004			a parameter that is needed is NULL
+ *		22023			a parameter is not valid; cron names no time
+ *		54000			data, payload and context exceed twtasks.max_payload
+ *
+ * Writes		twtasks.schedule, twtasks.schedule_audit
+ * Locks		row lock; waits for a change of the same schedule
+ * Wakes		after commit one sidecar of the bucket
+ * Example		SELECT * FROM twtasks.schedule('nightly', '30 2 * * *', 'SETTLE',
+ *					time_zone => 'Europe/Berlin');
+ */
+CREATE FUNCTION twtasks.schedule(
+	name text,
+	cron text,
+	type text,
+	data jsonb DEFAULT NULL,
+	time_zone text DEFAULT 'UTC',
+	missed text DEFAULT 'once',
+	missed_limit integer DEFAULT 100,
+	sub_type text DEFAULT NULL,
+	priority integer DEFAULT NULL,
+	bucket text DEFAULT NULL,
+	expires_after interval DEFAULT NULL,
+	context jsonb DEFAULT NULL,
+	payload bytea DEFAULT NULL,
+	reason text DEFAULT NULL,
+	OUT result text,
+	OUT next_run timestamptz)
+RETURNS record
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+	wanted twtasks.schedule;
+	old twtasks.schedule;
+	before jsonb;
+	after jsonb;
+BEGIN
+	wanted.name := schedule.name;
+	wanted.cron := schedule.cron;
+	wanted.time_zone := schedule.time_zone;
+	wanted.missed := schedule.missed;
+	wanted.missed_limit := schedule.missed_limit;
+	wanted.type := schedule.type;
+	wanted.sub_type := schedule.sub_type;
+	wanted.bucket := schedule.bucket;
+	wanted.expires_after := schedule.expires_after;
+	wanted.data := schedule.data;
+	wanted.payload := schedule.payload;
+	wanted.context := schedule.context;
+	PERFORM twtasks.check_schedule(wanted, schedule.priority);
+	wanted.priority := schedule.priority;
+	wanted.is_paused := false;
+	wanted.look_at := 'infinity';
+
+	LOOP
+		INSERT INTO twtasks.schedule SELECT wanted.* ON CONFLICT (name) DO NOTHING;
+		IF FOUND THEN
+			result := 'added';
+			next_run := twtasks.start_schedule(wanted.name, true);
+			PERFORM twtasks.audit_schedule('schedule', wanted.name, NULL,
+				twtasks.describe_schedule(wanted.name), schedule.reason);
+			RETURN;
+		END IF;
+		SELECT s.* INTO old FROM twtasks.schedule s WHERE s.name = wanted.name FOR UPDATE;
+		EXIT WHEN FOUND;		-- else it was removed meanwhile
+	END LOOP;
+	before := twtasks.describe_schedule(wanted.name);
+	UPDATE twtasks.schedule s
+	SET cron = wanted.cron, time_zone = wanted.time_zone, missed = wanted.missed,
+		missed_limit = wanted.missed_limit, type = wanted.type, sub_type = wanted.sub_type,
+		bucket = wanted.bucket, priority = wanted.priority, expires_after = wanted.expires_after,
+		data = wanted.data, payload = wanted.payload, context = wanted.context
+	WHERE s.name = wanted.name;
+	after := twtasks.describe_schedule(wanted.name);
+	result := CASE WHEN before = after THEN 'unchanged' ELSE 'changed' END;
+	next_run := twtasks.start_schedule(wanted.name,
+		(old.cron, old.time_zone) <> (wanted.cron, wanted.time_zone));
+	IF result = 'changed' THEN
+		PERFORM twtasks.audit_schedule('schedule', wanted.name, before, after, schedule.reason);
+	END IF;
+END $$;
+
+/*
+ * twtasks.unschedule(name, reason)
+ *
+ *		Removes a schedule.  Tasks that it has added stay.
+ *
+ * Returns
+ *		'removed', or 'not_found'
+ *
+ * Writes		twtasks.schedule, twtasks.schedule_audit
+ * Locks		row lock
+ */
+CREATE FUNCTION twtasks.unschedule(name text, reason text DEFAULT NULL)
+RETURNS text
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	before jsonb;
+BEGIN
+	PERFORM FROM twtasks.schedule s WHERE s.name = unschedule.name FOR UPDATE;
+	before := twtasks.describe_schedule(unschedule.name);
+	DELETE FROM twtasks.schedule s WHERE s.name = unschedule.name;
+	IF NOT FOUND THEN
+		RETURN 'not_found';
+	END IF;
+	PERFORM twtasks.audit_schedule('unschedule', unschedule.name, before, NULL, reason);
+	RETURN 'removed';
+END $$;
+
+/*
+ * twtasks.set_schedule_paused(name, paused, reason)
+ *
+ *		For the two functions below.
+ *
+ * Returns
+ *		whether it was changed; NULL: there is none of that name
+ */
+CREATE FUNCTION twtasks.set_schedule_paused(name text, paused boolean, reason text)
+RETURNS boolean
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	was boolean;
+	before jsonb;
+BEGIN
+	SELECT s.is_paused INTO was FROM twtasks.schedule s
+	WHERE s.name = set_schedule_paused.name FOR UPDATE;
+	IF was IS NULL OR was = paused THEN
+		RETURN was <> paused;
+	END IF;
+	before := twtasks.describe_schedule(set_schedule_paused.name);
+	UPDATE twtasks.schedule s SET is_paused = paused WHERE s.name = set_schedule_paused.name;
+	PERFORM twtasks.start_schedule(set_schedule_paused.name, true);
+	PERFORM twtasks.audit_schedule(CASE WHEN paused THEN 'pause' ELSE 'resume' END,
+		set_schedule_paused.name, before,
+		twtasks.describe_schedule(set_schedule_paused.name), reason);
+	RETURN true;
+END $$;
+
+/*
+ * twtasks.pause_schedule(name, reason)
+ *
+ *		Lets a schedule add nothing until resume_schedule().
+ *
+ * Returns
+ *		'paused', 'not_changed' (it was paused already), or 'not_found'
+ *
+ * Writes		twtasks.schedule, twtasks.schedule_audit
+ * Locks		row lock
+ */
+CREATE FUNCTION twtasks.pause_schedule(name text, reason text DEFAULT NULL)
+RETURNS text
+LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT CASE twtasks.set_schedule_paused(name, true, reason)
+		WHEN true THEN 'paused' WHEN false THEN 'not_changed' ELSE 'not_found' END
+$$;
+
+/*
+ * twtasks.resume_schedule(name, reason)
+ *
+ *		Lets a paused schedule go on from now.  What was due during the pause
+ *		is not made good, whatever its rule for missed occurrences.
+ *
+ * Returns
+ *		'resumed', 'not_changed' (it was not paused), or 'not_found'
+ *
+ * Writes		twtasks.schedule, twtasks.schedule_audit
+ * Locks		row lock
+ * Wakes		after commit one sidecar of the bucket
+ */
+CREATE FUNCTION twtasks.resume_schedule(name text, reason text DEFAULT NULL)
+RETURNS text
+LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT CASE twtasks.set_schedule_paused(name, false, reason)
+		WHEN true THEN 'resumed' WHEN false THEN 'not_changed' ELSE 'not_found' END
+$$;
+
+/*
+ * twtasks.run_schedule_now(name, reason)
+ *
+ *		Adds a task of a schedule, paused or not, besides those of its
+ *		occurrences.
+ *
+ * Returns
+ *		as add_task(); result 'not_found': there is no such schedule
+ *
+ * Errors
+ *		as add_task()
+ *
+ * Writes		twtasks.task, twtasks.schedule, twtasks.schedule_audit
+ * Locks		row lock
+ * Wakes		after commit one sidecar of the bucket
+ */
+CREATE FUNCTION twtasks.run_schedule_now(name text, reason text DEFAULT NULL)
+RETURNS twtasks.added_task
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	schedule twtasks.schedule;
+	added twtasks.added_task;
+BEGIN
+	SELECT s.* INTO schedule FROM twtasks.schedule s
+	WHERE s.name = run_schedule_now.name FOR UPDATE;
+	IF NOT FOUND THEN
+		RETURN (NULL, NULL, 'not_found')::twtasks.added_task;
+	END IF;
+	added := twtasks.add_occurrence(schedule, NULL);
+	PERFORM twtasks.audit_schedule('run now', schedule.name, NULL,
+		jsonb_build_object('task', added.task_id), reason);
+	RETURN added;
+END $$;

@@ -1,0 +1,43 @@
+/*-------------------------------------------------------------------------
+ *
+ * grab.h
+ *		SUBMITTED -> PROCESSING, for whoever names the version.
+ *
+ *		to: execute_tasks.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_GRAB_H
+#define TWT_GRAB_H
+
+#include "fmgr.h"
+#include "storage/itemptr.h"
+
+/* A task that was won, in the order of type twtasks.task_input, and where its
+ * row is now; the values are good during the call. */
+typedef void (*GrabbedFn) (void *arg, Datum *values, bool *nulls, ItemPointer at);
+
+/* Attributes of twtasks.task_input, from 0. */
+enum
+{
+	INPUT_ID,
+	INPUT_VERSION,
+	INPUT_TYPE,
+	INPUT_SUB_TYPE,
+	INPUT_BUCKET,
+	INPUT_PRIORITY,
+	INPUT_TRIES,
+	INPUT_GRABBED,
+	INPUT_DATA,
+	INPUT_PAYLOAD,
+	INPUT_CONTEXT,
+	INPUT_COLUMNS
+};
+
+/*
+ * Grabs what the arguments from the first on name, as grab_tasks() takes
+ * them.  True: some were won, and the rule of all of them is retry.
+ */
+extern bool grab_all(FunctionCallInfo fcinfo, int first, GrabbedFn fn, void *arg);
+
+#endif							/* TWT_GRAB_H */

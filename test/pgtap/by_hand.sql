@@ -1,0 +1,138 @@
+--
+-- Changes by hand: what they keep of a task, what is written down, and the
+-- form that changes many by a filter.
+--
+BEGIN;
+\ir ../lib/tasks.sql
+SELECT plan(66);
+SET LOCAL application_name = 'psql at night';
+
+-- Held and released: the time at which it was to run is kept.
+SELECT task_id AS task FROM twtasks.add_task('A', run_after => '2100-01-01 00:00:00+00') \gset
+SELECT is(pg_temp.change('hold', :'task', 0), 'changed', 'a task that waits is held');
+SELECT is((SELECT jsonb_build_array(status, next_event_time, planned) FROM twtasks.tasks WHERE id = :'task'),
+	jsonb_build_array('HELD', 'infinity'::timestamptz, '2100-01-01 00:00:00+00'::timestamptz), 'it never runs, but knows its time');
+SELECT is(pg_temp.change('release', :'task', 1), 'changed', 'it is released');
+SELECT is((SELECT jsonb_build_array(status, next_event_time, planned) FROM twtasks.tasks WHERE id = :'task'),
+	jsonb_build_array('WAITING', '2100-01-01 00:00:00+00'::timestamptz, NULL), 'and waits for its time again');
+SELECT is(pg_temp.change('hold', :'task', 2), 'changed', 'held once more');
+SELECT is((SELECT r.result FROM twtasks.release_task(:'task', 3, '2099-01-01 00:00:00+00') r), 'changed', 'it may be released for another time');
+SELECT is((SELECT next_event_time FROM twtasks.tasks WHERE id = :'task'), '2099-01-01 00:00:00+00'::timestamptz, 'which counts then');
+
+-- Held in ERROR: to release it is not to decide that it may run.
+SELECT pg_temp.task_in('ERROR') AS task \gset
+SELECT is(pg_temp.change('hold', :'task', 2), 'changed', 'a task in ERROR is held');
+SELECT is(pg_temp.change('release', :'task', 3), 'changed', 'released');
+SELECT is(pg_temp.state(:'task'), 'ERROR 4', 'it is in ERROR again');
+SELECT is((SELECT count(*) FROM twtasks.error_tasks WHERE id = :'task'), 1::bigint, 'where people look');
+SELECT is(pg_temp.change('hold', :'task', 4), 'changed', 'held again');
+SELECT is((SELECT (r.result, r.status)::text FROM twtasks.release_task(:'task', 5, clock_timestamp()) r), '(changed,WAITING)', 'with a time it runs');
+
+-- Back from the history.
+SELECT (twtasks.add_task('SEND', '{"to": 7}', 'sub', 'k-1', priority => 2, expires => clock_timestamp() + interval '1 day',
+	context => '{"c": 1}', payload => '\x00ff')).task_id AS task \gset
+SELECT pg_temp.grab(:'task') \g /dev/null
+SELECT pg_temp.finish(:'task', 'error', message => 'rejected') \g /dev/null
+SELECT pg_temp.change('fail', :'task', 2) \g /dev/null
+SELECT is((SELECT (r.result, r.status)::text FROM twtasks.reopen_task(:'task', 3, reason => 'by mistake') r), '(changed,WAITING)', 'a FAILED task is reopened');
+SELECT is((SELECT jsonb_build_array(version, status, type, sub_type, key, priority, tries, size > 0, queued, data, payload, context, error, expires)
+		   FROM twtasks.task WHERE id = :'task'),
+	jsonb_build_array(4, 'WAITING', 'SEND', 'sub', 'k-1', 2, 0, true, false, '{"to": 7}'::jsonb, '\x00ff', '{"c": 1}'::jsonb, 'rejected', NULL),
+	'with all that it carries, and new tries; it expires no more');
+SELECT is((SELECT count(*) FROM twtasks.finished_task WHERE id = :'task'), 0::bigint, 'it is in the history no more');
+SELECT is((SELECT (task_id = :'task', result)::text FROM twtasks.add_task('SEND', key => 'k-1')), '(t,already_exists)', 'it is still the one with its key');
+SELECT is(pg_temp.change('reopen', :'task', 3), 'wrong_version', 'reopened a second time it is not');
+SELECT is(pg_temp.change('reopen', :'task', 4), 'wrong_status', 'nor while it is live');
+UPDATE twtasks.task SET next_event_time = created WHERE id = :'task';
+SELECT twtasks.promote_tasks() \g /dev/null
+SELECT is(pg_temp.grab(:'task'), 6::bigint, 'it is promoted and grabbed');
+SELECT is(pg_temp.finish(:'task', 'done', 1), NULL, 'what it was doing the first time cannot finish it');
+SELECT is(pg_temp.finish(:'task', 'done'), 'DONE', 'what it does now can');
+SELECT is(pg_temp.change('reopen', :'task', 7), 'wrong_status', 'a task that is DONE stays so');
+SELECT (twtasks.add_task('SEND', key => 'k-2')).task_id AS task \gset
+SELECT pg_temp.change('cancel', :'task', 0) \g /dev/null
+DELETE FROM twtasks.unique_key WHERE key = 'k-2';
+SELECT (twtasks.add_task('SEND', key => 'k-2')).result \g /dev/null
+SELECT throws_ok(format('SELECT twtasks.reopen_task(%L, 1)', :'task'), '23505', NULL, 'a key that cleaning has freed, and another took, is not taken back');
+DELETE FROM twtasks.unique_key WHERE key = 'k-2';
+SELECT is(pg_temp.change('reopen', :'task', 1), 'changed', 'one that is only free is');
+SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE task_id = :'task' AND key = 'k-2'), 1::bigint, 'so that no second task can have it');
+
+-- What is written down.
+TRUNCATE twtasks.audit;
+SELECT pg_temp.task_in('ERROR') AS task \gset
+SELECT (twtasks.resume_task(:'task', 2, 'the bank is back')).result \g /dev/null
+SELECT is((SELECT jsonb_build_array(actor, role, application, action, reason, from_version, to_version, from_status, to_status) FROM twtasks.audit),
+	jsonb_build_array(session_user, session_user, 'psql at night', 'resume', 'the bank is back', 2, 3, 'ERROR', 'WAITING'), 'who, with what, why');
+SELECT is((SELECT before FROM twtasks.audit), jsonb_build_object('status', 'ERROR', 'version', 2, 'tries', 1, 'next_event_time', 'infinity'), 'what changed, as it was');
+SELECT is((SELECT after - 'next_event_time' FROM twtasks.audit), '{"status": "WAITING", "version": 3, "tries": 0}'::jsonb, 'and as it became');
+SELECT ok((SELECT abs(extract(epoch FROM (after ->> 'next_event_time')::timestamptz - at)) < 1 FROM twtasks.audit), 'with when it runs');
+CREATE ROLE regress_operator IN ROLE twtasks_operator;
+SET LOCAL ROLE regress_operator;
+SELECT r.result FROM twtasks.cancel_task(:'task', 3) r \g /dev/null
+RESET ROLE;
+SELECT is((SELECT jsonb_build_array(actor, role, reason, before ? 'incarnation', after) FROM twtasks.audit ORDER BY id DESC LIMIT 1),
+	jsonb_build_array(session_user, 'regress_operator', NULL, true, '{"status": "CANCELLED", "version": 4}'::jsonb), 'as whom, if a role was set');
+SELECT is((SELECT jsonb_agg(jsonb_build_array(event, version, status, reason) ORDER BY at) FROM twtasks.task_history WHERE task_id = :'task'),
+	'[["add", 0, null, null], ["resume", 3, "WAITING", "the bank is back"], ["cancel", 4, "CANCELLED", null], ["now", 4, "CANCELLED", "test"]]'::jsonb,
+	'the history of a task in one view');
+SELECT is(pg_temp.change('fail', :'task', 1) || (SELECT count(*) FROM twtasks.audit), 'wrong_version2', 'what was not done is not written down');
+
+-- By filter.
+TRUNCATE twtasks.task, twtasks.finished_task, twtasks.unique_key, twtasks.audit;
+CREATE FUNCTION pg_temp.in_error(n integer, type text, error text, minutes integer, sub_type text DEFAULT NULL, bucket text DEFAULT 'default') RETURNS void
+LANGUAGE sql AS $$
+	SELECT twtasks.add_task(type, task_id => pg_temp.id(n), sub_type => in_error.sub_type, bucket => in_error.bucket);
+	SELECT pg_temp.grab(pg_temp.id(n));
+	SELECT pg_temp.finish(pg_temp.id(n), 'error', message => in_error.error);
+	UPDATE twtasks.task SET state_time = '2024-06-01 12:00+00'::timestamptz - minutes * interval '1 minute' WHERE id = pg_temp.id(n);
+$$;
+SELECT pg_temp.in_error(1, 'PAYOUT', 'Timeout of the bank', 10), pg_temp.in_error(2, 'PAYOUT', 'no such account', 40),
+	pg_temp.in_error(3, 'PAYOUT', 'timeout', 30), pg_temp.in_error(4, 'PAYOUT|X', 'timeout', 20, 'sub'), pg_temp.in_error(5, 'PAY', '50% timeout_', 50, bucket => 'b') \g /dev/null
+SELECT twtasks.add_task('PAYOUT', task_id => pg_temp.id(6), run_after => clock_timestamp() + interval '1 hour'), twtasks.add_task('PAYOUT', task_id => pg_temp.id(7)),
+	pg_temp.task_in('FAILED', pg_temp.id(8)) \g /dev/null
+-- Numbers of the tasks that a call would change, in order.
+CREATE FUNCTION pg_temp.would(arguments text, action text DEFAULT 'resume') RETURNS text
+LANGUAGE plpgsql AS $$
+DECLARE
+	numbers text;
+BEGIN
+	EXECUTE format('SELECT string_agg(right(id::text, 1), %L ORDER BY n) FROM (SELECT *, row_number() OVER () AS n FROM twtasks.change_tasks(%L, %s, dry_run => true)) x',
+		' ', action, arguments) INTO numbers;
+	RETURN numbers;
+END $$;
+SELECT is(pg_temp.would($$'PAYOUT'$$), '2 3 1', 'those of a type, the oldest first');
+SELECT is(pg_temp.would($$'PAYOUT', newest_first => true$$), '1 3 2', 'or the newest');
+SELECT is(pg_temp.would($$'PAYOUT', max_tasks => 2$$), '2 3', 'so many at most');
+SELECT is(pg_temp.would($$'PAYOUT', newest_first => true, max_tasks => 1$$), '1', 'of the newest too');
+SELECT is(pg_temp.would($$'PAYOUT*'$$), '2 3 4 1', 'those whose type begins so');
+SELECT is(pg_temp.would($$'*'$$), '5 2 3 4 1', 'all');
+SELECT is(pg_temp.would($$'NONE'$$), NULL, 'none');
+SELECT is(pg_temp.would($$'*', sub_type => 'sub'$$), '4', 'by sub_type');
+SELECT is(pg_temp.would($$'*', bucket => 'b'$$), '5', 'by bucket');
+SELECT is(pg_temp.would($$'*', error => 'TIMEOUT'$$), '5 3 4 1', 'by error, in upper or lower case');
+SELECT is(pg_temp.would($$'*', error => '%'$$), '5', 'of which no character has a meaning');
+SELECT is(pg_temp.would($$'*', since => '2024-06-01 11:20+00', until => '2024-06-01 11:40+00'$$), '2 3', 'since a time, until before a time');
+SELECT is(pg_temp.would($$'*', statuses => '{WAITING}'$$), '6', 'by status');
+SELECT is(pg_temp.would($$'*', statuses => '{WAITING,ERROR}'$$), '5 2 3 4 1 6', 'by several');
+SELECT is(pg_temp.would($$'PAYOUT'$$, 'cancel'), '6 7', 'who cancels means what has not started');
+SELECT is(pg_temp.would($$'PAYOUT'$$, 'hold'), '6 7', 'so does who holds');
+SELECT is(pg_temp.would($$'*', since => '2024-01-01'$$, 'reopen'), '8', 'of the history only what FAILED');
+SELECT is((SELECT count(*) FROM twtasks.audit WHERE action <> 'fail') + (SELECT count(*) FROM twtasks.tasks WHERE version > 3), 0::bigint, 'a dry run changes nothing');
+
+SELECT results_eq($$SELECT right(id::text, 1), type, from_status, result, version, status FROM twtasks.change_tasks('resume', 'PAYOUT*', 'back again', error => 'timeout', max_tasks => 2)$$,
+	$$VALUES ('3', 'PAYOUT', 'ERROR'::twtasks.task_status, 'changed', 3::bigint, 'WAITING'::twtasks.task_status), ('4', 'PAYOUT|X', 'ERROR', 'changed', 3, 'WAITING')$$,
+	'of each is told what became of it');
+SELECT is((SELECT count(*) FROM twtasks.change_tasks('resume', 'PAYOUT*', 'back again', error => 'timeout', max_tasks => 2)), 1::bigint, 'the next call takes what is left');
+SELECT is((SELECT count(*) FROM twtasks.change_tasks('resume', 'PAYOUT*', 'back again', error => 'timeout', max_tasks => 2)), 0::bigint, 'until nothing comes back');
+SELECT is((SELECT jsonb_object_agg(action, n) FROM (SELECT action, count(*) AS n FROM twtasks.audit WHERE reason = 'back again' GROUP BY 1) x), '{"resume": 3}'::jsonb, 'each is written down');
+SELECT is((SELECT string_agg(DISTINCT result, ' ') FROM twtasks.change_tasks('reopen', '*', 'once more', since => '2024-01-01')), 'changed', 'tasks of the history are reopened');
+
+-- A mistake in the call changes nothing.
+SELECT throws_ok(format('SELECT FROM twtasks.change_tasks(%s)', x.arguments), x.state, NULL, x.arguments)
+FROM (VALUES ($$'resume', NULL, 'x'$$, '22004'), ($$'resume', '*'$$, '22004'), ($$'reopen', '*', 'x'$$, '22004'), ($$'reschedule', '*', 'x'$$, '22004'),
+	($$'explode', '*', 'x'$$, '22023'), ($$NULL, '*', 'x'$$, '22023'), ($$'resume', '*', 'x', statuses => '{DONE}'$$, '22023'),
+	($$'resume', '*', 'x', max_tasks => 0$$, '22023'), ($$'resume', '*', 'x', max_tasks => 10001$$, '22023'), ($$'release', '*', 'x', run_after => 'infinity'$$, '22023'))
+	AS x(arguments, state);
+SELECT * FROM finish();
+ROLLBACK;

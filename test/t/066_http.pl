@@ -1,0 +1,520 @@
+# 066_http.pl -- tasks as HTTP requests: what is sent, what each answer leads
+# to, and that a server which misbehaves harms nobody but its own task.
+
+use strict;
+use warnings FATAL => 'all';
+
+use Digest::SHA qw(hmac_sha256_base64);
+use JSON::PP;
+use MIME::Base64 qw(decode_base64);
+use PostgreSQL::Test::Utils;
+use POSIX ();
+use Test::More;
+use TwTasks::Cluster;
+use TwTasks::HttpServer;
+use TwTasks::Sidecar;
+use TwTasks::Wait;
+
+my $node = TwTasks::Cluster->create('main');
+my $server = TwTasks::HttpServer->start;
+my $secure = TwTasks::HttpServer->start(tls => '127.0.0.1');
+my $closed = TwTasks::HttpServer->start;
+my $directory = PostgreSQL::Test::Utils::tempdir();
+my $secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
+my $other_secret = 'a secret as it is written';
+my $token = 'Bearer very-secret-token';
+
+$closed->stop;
+
+sub write_secret
+{
+	my ($name, @lines) = @_;
+	my $path = "$directory/$name";
+
+	unlink $path;
+	PostgreSQL::Test::Utils::append_to_file($path, "$_\n") foreach @lines;
+	chmod oct 600, $path;
+	return $path;
+}
+
+my $secret_file = write_secret('secret', $secret, $other_secret);
+my $headers_file =
+  write_secret('headers', "Authorization: $token", 'X-Api-Version: 7');
+
+sub handler
+{
+	my ($type, $url, %options) = @_;
+
+	return {
+		types => [$type],
+		http => $url,
+		retry => { delay => '1h', max_tries => 5 },
+		%options
+	};
+}
+
+my @handlers = (
+	handler(
+		'HTTP', $server->url('/hook'),
+		secret_file => $secret_file,
+		headers_file => $headers_file),
+	handler('LATE', $server->url, timeout => '700ms'),
+	handler('ONCE', $server->url, retry => { max_tries => 1 }),
+	handler('SMALL', $server->url, max_output => '20B'),
+	handler(
+		'MAPPED', $server->url,
+		statuses => [ '404=done', '4xx=error', '202=accepted', '503=failure' ]),
+	handler(
+		'CHOOSE', $server->url,
+		headers_file => $headers_file,
+		hosts => [ 'http://localhost:' . $server->port, 'good.example' ]),
+	handler(
+		'CHOOSE_ANY', $server->url,
+		headers_file => $headers_file,
+		networks => 'any',
+		hosts => [ 'http://localhost:' . $server->port ]),
+	handler('FIXED', $server->url),
+	handler('TLS', $secure->url, ca_file => $secure->certificate),
+	handler('TLS_UNTRUSTED', $secure->url),
+	handler(
+		'TLS_NAME', $secure->url('/', 'localhost'),
+		ca_file => $secure->certificate),
+	handler('TLS_PLAIN', 'https://127.0.0.1:' . $server->port),
+	handler('REFUSED', $closed->url),
+	handler('NOWHERE', 'http://nowhere.invalid/'),
+	handler('MANY', $server->url, concurrency => 20));
+
+my $sidecar = TwTasks::Sidecar->start(
+	$node, 'a',
+	log => { level => 'debug' },
+	env => {
+		http_proxy => 'http://127.0.0.1:1',
+		https_proxy => 'http://127.0.0.1:1',
+		ALL_PROXY => 'http://127.0.0.1:1'
+	},
+	handlers => \@handlers);
+
+sub add
+{
+	my ($type, %orders) = @_;
+
+	return $node->add_task($type, data => encode_json(\%orders));
+}
+
+sub error_of
+{
+	my ($id) = @_;
+
+	return $node->value(
+		"SELECT coalesce(string_agg(error, ''), '')
+		FROM twtasks.tasks WHERE id = '$id'");
+}
+
+sub check
+{
+	my ($id, $state, $message, $what) = @_;
+
+	wait_ok(sub { $node->state_of($id) eq $state }, "$what: $state");
+	return like(error_of($id), $message, "$what: message");
+}
+
+# Seconds from its last change until the task's next try.
+sub delay_of
+{
+	my ($id) = @_;
+
+	return $node->value(
+		"SELECT round(extract(epoch FROM next_event_time - state_time))
+		FROM twtasks.tasks WHERE id = '$id'");
+}
+
+# ---- what is sent ----
+
+my $first = $node->add_task(
+	'HTTP',
+	data => '{"body": "fine", "a": "ä"}',
+	sub_type => 'a b: 7%',
+	context =>
+	  '{"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+		"tracestate": "v=1", "request_id": "r-17", "http_url": "http://127.0.0.1:1/"}'
+);
+
+check($first, 'DONE 2', qr/^$/, 'a request that is answered');
+my ($request, @more) = $server->requests($first);
+is(scalar @more, 0, 'was sent once');
+is("$request->{method} $request->{target}",
+	'POST /hook', 'to the URL of the handler');
+is_deeply(
+	decode_json($request->{body}),
+	{ a => "\x{e4}", body => 'fine' },
+	'with the task\'s data');
+my %headers = %{ $request->{headers} };
+my %expected = (
+	'content-type' => 'application/json',
+	'idempotency-key' => "$first:1",
+	'twtasks-id' => $first,
+	'twtasks-version' => 1,
+	'twtasks-type' => 'HTTP',
+	'twtasks-sub-type' => 'a%20b:%207%25',
+	'twtasks-tries' => 1,
+	traceparent => '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
+	tracestate => 'v=1',
+	'x-request-id' => 'r-17',
+	'webhook-id' => $first,
+	authorization => $token,
+	'x-api-version' => 7);
+
+is_deeply({ map { $_ => $headers{$_} } keys %expected },
+	\%expected, 'and what says which task it is');
+like($headers{'twtasks-deadline'},
+	qr/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/, 'until when');
+
+# As somebody who receives it would check it.
+sub signatures
+{
+	my ($sent, @keys) = @_;
+	my $text = join '.', $sent->{headers}{'webhook-id'},
+	  $sent->{headers}{'webhook-timestamp'}, $sent->{body};
+
+	return join ' ', map {
+		my $digest = hmac_sha256_base64($text, $_);
+		$digest .= '=' while length($digest) % 4;
+		"v1,$digest"
+	} @keys;
+}
+
+my $key = decode_base64($secret =~ s/^whsec_//r);
+
+is( $headers{'webhook-signature'},
+	signatures($request, $key, $other_secret),
+	'signed with both secrets');
+cmp_ok(abs($headers{'webhook-timestamp'} - time),
+	'<', 100, 'and the time of it');
+
+my $binary = $node->value(
+	"SELECT task_id FROM twtasks.add_task('HTTP', payload => (
+		SELECT decode(string_agg(lpad(to_hex(i), 2, '0'), '' ORDER BY i), 'hex')
+		FROM generate_series(0, 255) i))");
+
+check($binary, 'DONE 2', qr/^$/, 'a payload');
+($request) = $server->requests($binary);
+is($request->{body}, join('', map { chr } 0 .. 255), 'goes byte for byte');
+is($request->{headers}{'content-type'},
+	'application/octet-stream', 'and says so');
+is( $request->{headers}{'webhook-signature'},
+	signatures($request, $key, $other_secret),
+	'signed likewise');
+my $empty = $node->add_task('HTTP');
+
+check($empty, 'DONE 2', qr/^$/, 'a task without data');
+($request) = $server->requests($empty);
+is( "$request->{body} $request->{headers}{'content-length'}",
+	' 0', 'has an empty body');
+
+# ---- what comes back ----
+
+my $long = 'x' x 100;
+
+foreach my $case (
+	[ 201, 'DONE 2', qr/^$/ ],
+	[ 204, 'DONE 2', qr/^$/ ],
+	[ 302, 'WAITING 2', qr/^server answered 302: why not$/ ],
+	[ 400, 'ERROR 2', qr/^server answered 400: why not$/ ],
+	[ 401, 'WAITING 2', qr/^server answered 401/ ],
+	[ 404, 'WAITING 2', qr/^server answered 404/ ],
+	[ 409, 'WAITING 2', qr/^server answered 409/ ],
+	[ 422, 'ERROR 2', qr/^server answered 422/ ],
+	[ 429, 'WAITING 2', qr/^server answered 429/ ],
+	[ 500, 'WAITING 2', qr/^server answered 500/ ],
+	[ 503, 'WAITING 2', qr/^server answered 503/ ])
+{
+	my ($status, $state, $message) = @$case;
+
+	check(
+		add(
+			'HTTP',
+			status => $status,
+			body => $status == 204 ? '' : 'why not',
+			headers => [ [ Location => '/other' ] ]),
+		$state, $message,
+		"status $status");
+}
+is(scalar(grep { $_->{target} eq '/other' } $server->requests),
+	0, 'no redirect is followed');
+
+check(add('MAPPED', status => 404), 'DONE 2', qr/^$/, 'a status with a meaning');
+check(add('MAPPED', status => 429), 'ERROR 2', qr/429/, 'a class of them');
+my $mapped = add('MAPPED', status => 202, body => 'x');
+
+wait_ok(sub { error_of($mapped) eq 'server answered 202: x' }, 'accepted');
+is($node->state_of($mapped), 'PROCESSING 1', 'is somebody else\'s now');
+check(
+	add('SMALL', status => 500, body => $long . 'the end of it'),
+	'WAITING 2',
+	qr/^server answered 500: \.\.\.x{7}the end of it$/,
+	'of a long answer the end');
+check(
+	add('HTTP', status => 500, body => "a\x01b\e[31m\r\n"),
+	'WAITING 2',
+	qr/^server answered 500: a\\x01b\\x1b\[31m$/,
+	'an answer that is no text');
+
+foreach my $header (
+	[ '120', 120, 120 ],
+	[
+		POSIX::strftime('%a, %d %b %Y %H:%M:%S GMT', gmtime(time + 300)),
+		250, 301
+	],
+	[ '0', 1, 1 ],
+	[ '99999999', 86400, 86400 ],
+	[ 'soon', 3200, 3600 ])
+{
+	my ($value, $least, $most) = @$header;
+
+	foreach my $status (503, 500)
+	{
+		my $id = add(
+			'HTTP',
+			status => $status,
+			headers => [ [ 'Retry-After' => $value ] ]);
+
+		wait_ok(sub { $node->tasks("id = '$id' AND version >= 2") },
+			"$status with Retry-After: $value");
+		my $delay = delay_of($id);
+
+		ok( $delay eq '' || ($delay >= $least && $delay <= $most),
+			"is waited for: $delay");
+	}
+}
+
+sub json
+{
+	my (%said) = @_;
+
+	return (type => 'application/json', body => encode_json(\%said));
+}
+
+check(add('HTTP', json(result => 'error', message => 'no such account')),
+	'ERROR 2', qr/^no such account$/, 'JSON: error');
+my $asked = add('HTTP', json(result => 'retry', retry_in => '2min'));
+
+check($asked, 'WAITING 2', qr/^$/, 'JSON: retry');
+is(delay_of($asked), 120, 'in its own time');
+my $accepted = add('HTTP', json(result => 'accepted', message => 'queued'));
+
+wait_ok(sub { error_of($accepted) eq 'queued' }, 'JSON: accepted');
+is( $node->value(
+		"SELECT concat_ws(' ', result, version, status) FROM twtasks.finish_task('$accepted', 1, message => 'paid')"
+	),
+	'changed 2 DONE',
+	'and finished by somebody else');
+check(add('HTTP', json(result => 'ok')), 'DONE 2', qr/^$/,
+	'JSON that is not for us');
+check(
+	add('HTTP', status => 500, json(result => 'done')),
+	'WAITING 2',
+	qr/^server answered 500/,
+	'JSON does not make a failure a success');
+check(
+	add('HTTP', body => encode_json({ result => 'error' })),
+	'DONE 2', qr/^$/, 'text is not JSON');
+
+# ---- servers that misbehave ----
+
+my $who = '127.0.0.1 port ' . $server->port;
+
+check(add('HTTP', how => 'reset'),
+	'WAITING 2', qr/^no answer from $who: /, 'reset');
+check(add('HTTP', how => 'close'),
+	'WAITING 2', qr/^no answer from $who: /, 'closed');
+check(add('HTTP', how => 'partial', body => 'x'),
+	'WAITING 2', qr/^no answer from $who: /, 'half an answer');
+check(add('HTTP', raw => "SSH-2.0-OpenSSH_9.2\r\n"),
+	'WAITING 2', qr/^no answer from $who: /, 'not HTTP');
+check(add('HTTP', how => 'headers'),
+	'WAITING 2',
+	qr/^no answer from $who: Failed writing header/,
+	'headers without end');
+check(add('HTTP', how => 'endless', status => 500),
+	'WAITING 2', qr/^server answered 500: \.\.\.x+ \[\.\.\.\] x+$/, 'a body without end');
+check(add('HTTP', how => 'endless'),
+	'DONE 2', qr/^$/, 'a body without end that says done');
+check(add('HTTP', raw => "HTTP/1.1 200 OK\r\n\r\n"),
+	'DONE 2', qr/^$/, 'an answer of the old kind');
+check(
+	add('LATE', how => 'hang'),
+	'WAITING 2',
+	qr/^deadline of 0.700 s passed$/,
+	'no answer');
+check(
+	add('LATE', how => 'drip'),
+	'WAITING 2',
+	qr/^deadline of 0.700 s passed$/,
+	'an answer that drips');
+check(add('REFUSED'),
+	'WAITING 2', qr/^could not connect to 127\.0\.0\.1 port \d+: /,
+	'nobody there');
+check(add('NOWHERE'),
+	'WAITING 2', qr/^could not connect to nowhere\.invalid port 80: /,
+	'no such host');
+
+# What a server keeps open and does not want any more: libcurl sends again,
+# and the receiver can tell; not where there is one try only.
+foreach my $case ([ 'FIXED', 'DONE 2', 2 ], [ 'ONCE', 'ERROR 2', 1 ])
+{
+	my ($type, $state, $times) = @$case;
+	my $stale = add($type, how => 'stale');
+
+	check($stale, 'DONE 2', qr/^$/, "$type: a connection is made");
+	my $again = add($type, how => $type eq 'ONCE' ? 'close' : undef);
+
+	check($again, $state, qr//, "$type: and closed when it is used again");
+	is(scalar(my @sent = $server->requests($again)),
+		$times, "$type: sent $times times");
+	is( scalar(keys %{ { map { $_->{headers}{'idempotency-key'} => 1 } @sent } }),
+		1, "$type: with one key");
+}
+
+# ---- certificates ----
+
+check(add('TLS'), 'DONE 2', qr/^$/, 'TLS');
+check(
+	add('TLS_UNTRUSTED'),
+	'WAITING 2',
+	qr/^could not connect to .*certificate/i,
+	'a certificate that nobody vouches for');
+check(
+	add('TLS_NAME'),
+	'WAITING 2',
+	qr/^could not connect to .*(?:certificate|name)/i,
+	'one for another name');
+check(add('TLS_PLAIN'),
+	'WAITING 2', qr/^could not connect to /, 'a server without TLS');
+is( scalar(
+		grep { ($_->{headers}{'twtasks-type'} // '') =~ /^TLS_/ }
+		  $secure->requests,
+		$server->requests),
+	0,
+	'none of those got a request');
+
+# ---- where a task may choose ----
+
+sub add_to
+{
+	my ($type, $url) = @_;
+
+	return $node->add_task($type,
+		data => '{}',
+		context => encode_json({ http_url => $url }));
+}
+
+my $chosen = add_to('CHOOSE_ANY', $server->url('/chosen', 'localhost'));
+
+check($chosen, 'DONE 2', qr/^$/, 'a URL of the task\'s choice');
+($request) = $server->requests($chosen);
+is($request->{target}, '/chosen', 'gets the request');
+is($request->{headers}{authorization},
+	undef, 'but not the headers for the handler\'s own host');
+my $own = add_to('CHOOSE', $server->url);
+
+check($own, 'ERROR 2', qr/not one that tasks may choose/,
+	'the handler\'s own host, if it is not on the list');
+check(
+	add_to('CHOOSE', $server->url('/', 'localhost')),
+	'ERROR 2',
+	qr/^could not connect to "localhost": .*private address/,
+	'a name of a private address');
+foreach my $url (
+	'http://127.0.0.1:1/', 'http://evil.example/',
+	'https://good.example.evil.example/', 'http://good.example/',
+	'https://good.example@evil.example/', 'file:///etc/passwd',
+	'nonsense', 'https://good.example:444/')
+{
+	check(
+		add_to('CHOOSE', $url), 'ERROR 2',
+		qr/^cannot send to the URL that the task names: /,
+		"not to $url");
+}
+check(add_to('FIXED', 'http://evil.example/'),
+	'DONE 2', qr/^$/, 'a handler without a list goes to its own URL');
+check($node->add_task('CHOOSE', data => '{}'),
+	'DONE 2', qr/^$/, 'so does a task that names none');
+
+# ---- cancelled ----
+
+my $hangs = add('HTTP', how => 'hang');
+
+wait_for(sub { $server->requests($hangs) }, 'its request');
+is( $node->value(
+		"SELECT result FROM twtasks.request_cancel('$hangs', 1, 'stop')"),
+	'requested',
+	'a request is to end');
+check($hangs, 'CANCELLED 2', qr/^cancelled by \w+: stop$/, 'it is broken off');
+
+# ---- many ----
+
+my $before = $sidecar->descriptors;
+
+$node->add_many('MANY', 1000, 1000);
+wait_ok(sub { $node->tasks('type = \'MANY\' AND status = \'DONE\'') == 1000 },
+	'a thousand requests');
+my %keys;
+
+$keys{ $_->{headers}{'idempotency-key'} }++
+  foreach grep { ($_->{headers}{'twtasks-type'} // '') eq 'MANY' }
+  $server->requests;
+is(scalar keys %keys, 1000, 'each was sent');
+is((grep { $_ > 1 } values %keys), 0, 'once');
+cmp_ok(
+	scalar(
+		keys %{
+			{
+				map { $_->{connection} => 1 }
+				  grep { ($_->{headers}{'twtasks-type'} // '') eq 'MANY' }
+				  $server->requests
+			}
+		}
+	),
+	'<=', 25,
+	'over a few connections');
+cmp_ok($sidecar->descriptors, '<=', $before + 25,
+	'which are all that is left');
+
+# ---- secrets ----
+
+write_secret('secret', 'another secret of some length');
+$sidecar->reload($sidecar->{config});
+$sidecar->wait_for_log(qr/config: reloaded/, 'its reload');
+my $rotated = add('HTTP');
+
+check($rotated, 'DONE 2', qr/^$/, 'after a reload');
+($request) = $server->requests($rotated);
+is( $request->{headers}{'webhook-signature'},
+	signatures($request, 'another secret of some length'),
+	'the new secret signs');
+write_secret('secret', 'short');
+my $position = $sidecar->log_position;
+
+$sidecar->reload($sidecar->{config});
+$sidecar->wait_for_log(qr/not reloaded: .*secret_file: secret 1 of the file/,
+	'a refusal', $position);
+my $kept = add('HTTP');
+
+check($kept, 'DONE 2', qr/^$/, 'with a file that is wrong');
+($request) = $server->requests($kept);
+is( $request->{headers}{'webhook-signature'},
+	signatures($request, 'another secret of some length'),
+	'the old secret stays');
+my $pid = $sidecar->pid;
+
+foreach my $where ($sidecar->{log_path}, "/proc/$pid/cmdline",
+	"/proc/$pid/environ")
+{
+	unlike(
+		PostgreSQL::Test::Utils::slurp_file($where),
+		qr/\Q$secret\E|\Q$other_secret\E|very-secret-token|another secret/,
+		"$where holds no secret");
+}
+is($sidecar->stop, 0, 'the sidecar stops in order');
+
+done_testing();

@@ -1,0 +1,201 @@
+/*-------------------------------------------------------------------------
+ *
+ * test_http_headers.c
+ *		The headers of a task's request, and what must not get into them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "port.h"
+
+#include <curl/curl.h>
+
+#include "check.h"
+#include "http_headers.h"
+
+#define ID "0190d1a2-0000-7000-8000-000000000001"
+#define PARENT "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+static Task
+plain_task(void)
+{
+	Task		task = {
+		.id_text = ID,
+		.version = 7,
+		.type = "SEND|X",
+		.tries = 2,
+		.deadline_text = "2031-01-02T03:04:05Z"
+	};
+
+	return task;
+}
+
+/* All lines, each ended by a line end; to be freed. */
+static char *
+make(const HttpHeaders *headers, const Task *task)
+{
+	struct curl_slist *list = http_headers_make(headers, task);
+	struct curl_slist *line;
+	StringInfoData text;
+
+	initStringInfo(&text);
+	for (line = list; line != NULL; line = line->next)
+	{
+		/* a line end within would be a header of somebody else's making */
+		assert_null(strpbrk(line->data, "\r\n"));
+		appendStringInfo(&text, "%s\n", line->data);
+	}
+	curl_slist_free_all(list);
+	return text.data;
+}
+
+static void
+expect_context(const char *context, const char *expected)
+{
+	HttpHeaders none = {0};
+	Task		task = plain_task();
+	char	   *bare = make(&none, &task);
+	char	   *text;
+	char	   *all;
+
+	task.context = unconstify(char *, context);
+	text = make(&none, &task);
+	bare[strlen(bare) - strlen("Expect:\n")] = '\0';
+	all = psprintf("%s%sExpect:\n", bare, expected);
+	assert_string_equal(text, all);
+	pfree(all);
+	pfree(text);
+	pfree(bare);
+}
+
+static void
+test_plain(void **state)
+{
+	HttpHeaders none = {0};
+	Task		task = plain_task();
+	char	   *text = make(&none, &task);
+
+	assert_string_equal(text,
+						"Content-Type: application/json\n"
+						"Idempotency-Key: " ID ":7\n"
+						"Twtasks-Id: " ID "\n"
+						"Twtasks-Version: 7\n"
+						"Twtasks-Type: SEND|X\n"
+						"Twtasks-Tries: 2\n"
+						"Twtasks-Deadline: 2031-01-02T03:04:05Z\n"
+						"Expect:\n");
+	pfree(text);
+	task.is_binary = true;
+	text = make(&none, &task);
+	assert_non_null(strstr(text, "Content-Type: application/octet-stream\n"));
+	pfree(text);
+}
+
+static void
+test_sub_type(void **state)
+{
+	HttpHeaders none = {0};
+	Task		task = plain_task();
+	char	   *text;
+
+	task.sub_type = "a b%\r\nX-Evil: 1\xc3\xa4~";
+	text = make(&none, &task);
+	assert_non_null(strstr(text, "Twtasks-Sub-Type: a%20b%25%0D%0AX-Evil:%201%C3%A4~\n"));
+	pfree(text);
+}
+
+static void
+test_context(void **state)
+{
+	expect_context("{}", "");
+	expect_context("[1]", "");
+	expect_context("7", "");
+	expect_context("{\"traceparent\": \"" PARENT "\"}", "traceparent: " PARENT "\n");
+	expect_context("{\"traceparent\": \"" PARENT "\", \"tracestate\": \"a=b\", \"request_id\": \"r-1\"}",
+				   "traceparent: " PARENT "\ntracestate: a=b\nX-Request-Id: r-1\n");
+	expect_context("{\"tracestate\": \"a=b\"}", "");
+}
+
+/* What does not fit is left out, and nothing else. */
+static void
+test_context_that_does_not_fit(void **state)
+{
+	static const char *const wrong[] = {
+		"\"\"", "7", "null", "\"00-0AF7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\"",
+		"\"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331\"",
+		"\"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-x\"",
+		"\"00-0af7651916cd43dd8448eb211c80319-b7ad6b7169203331-010\"",
+		"\"" PARENT "\\r\\nX-Evil: 1\"", "\"\\n" PARENT "\""
+	};
+
+	for (int i = 0; i < (int) lengthof(wrong); i++)
+	{
+		char	   *context = psprintf("{\"traceparent\": %s, \"tracestate\": \"a=b\", \"request_id\": \"r\\n\"}", wrong[i]);
+
+		expect_context(context, "");
+		pfree(context);
+	}
+	expect_context("{\"request_id\": \"\xc3\xa4\"}", "");
+}
+
+static void
+test_more(void **state)
+{
+	char	   *lines[] = {"Authorization: Bearer x", "content-type: text/xml", NULL};
+	HttpHeaders more = {.more = lines};
+	Task		task = plain_task();
+	char	   *text = make(&more, &task);
+
+	assert_non_null(strstr(text, "Authorization: Bearer x\n"));
+	assert_non_null(strstr(text, "content-type: text/xml\n"));
+	assert_null(strstr(text, "application/json"));
+	pfree(text);
+}
+
+static void
+test_checks(void **state)
+{
+	static const char *const right[] = {"A: b", "X-Api-Key: b c", "a:b", "Content-Type: text/xml"};
+	static const char *const wrong[] = {
+		"", "A", ": b", "A:", "A:  ", "A b: c", " A: b", "A: b\r", "A: \xc3\xa4", "Host: x", "HOST: x",
+		"Content-Length: 1", "Transfer-Encoding: chunked", "Expect: x", "Idempotency-Key: x", "Twtasks-Id: x",
+		"webhook-id: x", "Webhook-Signature: x", "traceparent: x", "Connection: close", "Proxy-Authorization: x"
+	};
+
+	for (int i = 0; i < (int) lengthof(right); i++)
+		if (http_headers_check(right[i]) != NULL)
+			fail_msg("refused: %s", right[i]);
+	for (int i = 0; i < (int) lengthof(wrong); i++)
+		if (http_headers_check(wrong[i]) == NULL)
+			fail_msg("taken: %s", wrong[i]);
+}
+
+static void
+test_url(void **state)
+{
+	Task		task = plain_task();
+	char	   *url;
+
+	assert_null(http_headers_url(&task));
+	task.context = "{\"http_url\": \"https://a.example/\"}";
+	url = http_headers_url(&task);
+	assert_string_equal(url, "https://a.example/");
+	pfree(url);
+	task.context = "{\"http_url\": 7}";
+	assert_null(http_headers_url(&task));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_plain),
+		cmocka_unit_test(test_sub_type),
+		cmocka_unit_test(test_context),
+		cmocka_unit_test(test_context_that_does_not_fit),
+		cmocka_unit_test(test_more),
+		cmocka_unit_test(test_checks),
+		cmocka_unit_test(test_url),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
