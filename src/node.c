@@ -25,7 +25,6 @@
 /* Columns of twtasks.node, as schema.sql declares them. */
 #define NODE_ENDED 7
 
-
 static bool is_registered = false;
 
 bool
