@@ -21,7 +21,7 @@ AS $$
 	held AS (
 		UPDATE twtasks.task t
 		SET status = 'HELD', version = t.version + 1, queued = false,
-			state_time = clock_timestamp(), next_event_time = 'infinity', deadline = NULL,
+			state_time = twtasks.clock(), next_event_time = 'infinity', deadline = NULL,
 			planned = CASE t.status WHEN 'WAITING' THEN t.next_event_time END
 		FROM found f WHERE t.id = f.id
 		RETURNING t.id, t AS task)

@@ -44,7 +44,7 @@ AS $$
 	INSERT INTO twtasks.finished_task AS f
 		(id, version, state_time, created, incarnation, status, tries, priority,
 		 type, sub_type, bucket, key, error, data, payload, context)
-	VALUES (task.id, task.version + 1, clock_timestamp(), task.created, NULL, status,
+	VALUES (task.id, task.version + 1, twtasks.clock(), task.created, NULL, status,
 			task.tries, task.priority, task.type, task.sub_type, task.bucket, task.key,
 			coalesce(task.error, reason), task.data, task.payload, task.context)
 	RETURNING twtasks.finished_facts(f)
@@ -72,7 +72,7 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	moment CONSTANT timestamptz := clock_timestamp();
+	moment CONSTANT timestamptz := twtasks.clock();
 	runs_at CONSTANT timestamptz := coalesce(run_after, nullif(task.planned, 'infinity'), moment);
 	moved twtasks.task;
 BEGIN
@@ -82,7 +82,7 @@ BEGIN
 		tries = CASE WHEN task.status IN ('ERROR', 'HELD') AND move_by_hand.status = 'WAITING'
 					 THEN 0 ELSE t.tries END,
 		next_event_time = CASE move_by_hand.status
-			WHEN 'SUBMITTED' THEN moment + twtasks.queue_time(task.type)
+			WHEN 'SUBMITTED' THEN moment + twtasks.queue_time(t.type)
 			WHEN 'WAITING' THEN runs_at
 			ELSE 'infinity' END,
 		planned = CASE WHEN move_by_hand.status = 'HELD' AND task.status IN ('WAITING', 'ERROR')

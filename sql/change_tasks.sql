@@ -119,9 +119,7 @@ AS $$
 	SELECT c.id, c.version, c.type, c.status
 	FROM candidate c
 	WHERE c.status = ANY (find_tasks.statuses)
-	  AND (CASE WHEN right(find_tasks.pattern, 1) = '*'
-				THEN starts_with(c.type, left(find_tasks.pattern, -1))
-				ELSE c.type = find_tasks.pattern END)
+	  AND twtasks.fits(find_tasks.pattern, c.type) IS NOT NULL
 	  AND (find_tasks.sub_type IS NULL OR c.sub_type = find_tasks.sub_type)
 	  AND (find_tasks.bucket IS NULL OR c.bucket = find_tasks.bucket)
 	  AND (find_tasks.error IS NULL OR position(lower(find_tasks.error) IN lower(c.error)) > 0)

@@ -30,6 +30,7 @@
 
 #include "add_json.h"
 #include "check.h"
+#include "clock.h"
 #include "commit.h"
 #include "common/task_id.h"
 #include "plan.h"
@@ -316,7 +317,7 @@ add_new(AddCall *call, const NewTask *task, AddedTask *result, TimestampTz now)
 static void
 add_one(AddCall *call, const NewTask *task, AddedTask *result)
 {
-	TimestampTz now = GetCurrentTimestamp();
+	TimestampTz now = twt_now();
 	bool		has_id = !task->nulls[NEW_TASK_ID];
 
 	memset(result, 0, sizeof(*result));

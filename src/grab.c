@@ -26,6 +26,7 @@
 
 #include "adoption.h"
 #include "arrays.h"
+#include "clock.h"
 #include "grab.h"
 #include "rows.h"
 #include "settings.h"
@@ -77,7 +78,7 @@ read_arguments(FunctionCallInfo fcinfo, int first, GrabCall *call)
 			ereport(ERROR,
 					(errcode(ERRCODE_NOT_NULL_VIOLATION),
 					 errmsg("a stuck rule must not be null")));
-	call->started = GetCurrentTimestamp();
+	call->started = twt_now();
 	call->submitted = rows_label("task_status", "SUBMITTED");
 	call->processing = rows_label("task_status", "PROCESSING");
 	call->stuck_retry = rows_label("stuck_rule", "retry");

@@ -10,6 +10,7 @@
 #include "fmgr.h"
 
 #include "adoption.h"
+#include "clock.h"
 #include "commit.h"
 #include "common/version.h"
 #include "policy.h"
@@ -28,4 +29,6 @@ _PG_init(void)
 	commit_init();
 	policy_init();
 	adoption_init();
+	clock_init();
+	policy_init();
 }

@@ -60,10 +60,13 @@ def drop(database: str) -> None:
 
 
 @contextlib.contextmanager
-def fresh(template: str) -> Iterator[str]:
-    """A copy of the template, gone afterwards; the server's buffers settled."""
+def fresh(template: str, first: str | None = None) -> Iterator[str]:
+    """A copy of the template, gone afterwards; the server's buffers settled.
+    first is a statement that makes a copy fit for use."""
     create("bench", template)
     try:
+        if first:
+            run("bench", first)
         run("postgres", "CHECKPOINT")
         yield "bench"
     finally:

@@ -135,7 +135,7 @@ class Turn:
 
     @contextlib.contextmanager
     def empty(self) -> Iterator[str]:
-        with database.fresh(self.template()) as name:
+        with database.fresh(self.template(), self.peer.about.get("copied")) as name:
             yield name
 
     @contextlib.contextmanager
@@ -144,7 +144,7 @@ class Turn:
         name = f"{self.peer.name} {self.variant()} {kind} {tasks} {bytes_each}"
         self.made(name, self.template(),
                   lambda: self.tell(name, "fill", kind, str(tasks), str(bytes_each)))
-        with database.fresh(name) as copy:
+        with database.fresh(name, self.peer.about.get("copied")) as copy:
             yield copy
 
 

@@ -30,7 +30,8 @@ def backlog(run: Run, round_number: int) -> None:
 
 def burn_beside(turn: Turn, waiting: int, finished: int) -> Metrics:
     empty = burn_noop(turn)
-    with database.fresh(with_backlog(turn, waiting, finished)) as name:
+    with database.fresh(with_backlog(turn, waiting, finished),
+                        turn.peer.about.get("copied")) as name:
         full = burn(turn, name, turn.run.tasks, instances=turn.instances)
     return {**full, "empty": empty["rate"], "part": full["rate"] / empty["rate"]}
 
