@@ -10,7 +10,10 @@ from . import machine, more, peers, readme, report, short, stress, targets, work
 from .run import Run, say
 
 ALL = workloads.ALL | more.ALL | stress.ALL
-DEFAULT = "burn latency enqueue bulk commits slow sql exec chain nodes kill"
+# The default run: what the README shows and what most targets are about; the
+# latter for us alone.
+DEFAULT = "burn latency bulk commits slow sql exec chain"
+OURS = "nodes kill idle"
 HERE = Path(__file__).resolve().parent.parent
 
 
@@ -24,8 +27,10 @@ def announce(run: Run) -> None:
         say(f"{peer.name} {peer.version}")
 
 
-def asked_for() -> list[str]:
-    wanted = (os.environ.get("WORKLOADS") or DEFAULT).split()
+def asked_for(run: Run) -> list[str]:
+    wanted = (os.environ.get("WORKLOADS") or f"{DEFAULT} {OURS}").split()
+    if not os.environ.get("WORKLOADS"):
+        run.ours = frozenset(OURS.split())
     if wanted == ["all"]:
         return list(ALL)
     for name in wanted:
@@ -51,8 +56,20 @@ def briefly(run: Run, keep: bool) -> None:
     sys.exit(1 if run.failures else 0)
 
 
+def keep_others(run: Run, wanted: list[str], directory: Path) -> None:
+    """What an earlier run found of workloads that this one does not measure."""
+    path = directory / "results.json"
+    if os.environ.get("ADD") and path.exists():
+        earlier = json.loads(path.read_text(encoding="utf-8"))
+        run.records += [r for r in earlier["records"] if r["workload"] not in wanted]
+        run.failures += [f for f in earlier["missing"] if f["workload"] not in wanted]
+        names = [peer.name for peer in run.peers]
+        run.others = [peer for peer in earlier["peers"] if peer["name"] not in names]
+
+
 def compare(run: Run, directory: Path) -> None:
-    wanted = asked_for()
+    wanted = asked_for(run)
+    keep_others(run, wanted, directory)
     machine.machine()
     announce(run)
     measure(run, wanted, directory)

@@ -66,7 +66,7 @@ def describe(run: Run) -> dict[str, Any]:
         "peers": [{"name": peer.name, "version": peer.version, "missing": peer.missing,
                    **{key: peer.about[key] for key in ("language", "settings", "history", "not")},
                    "task_sql": peer.about.get("task_sql"),
-                   "published": peer.about.get("published")} for peer in run.peers],
+                   "published": peer.about.get("published")} for peer in run.peers] + run.others,
         "records": run.records,
         "missing": run.failures,
     }

@@ -22,7 +22,7 @@ NODES = [int(nodes) for nodes in (os.environ.get("NODES") or "1 2 4").split()]
 FULL = os.environ.get("SIZE") == "full"
 ROOTS = int(number("ROOTS", 10_000))
 DEPTH = int(number("DEPTH", 100))
-CHAIN_BOX = number("CHAIN_BOX", 1800 if FULL else 15)
+CHAIN_BOX = number("CHAIN_BOX", 1800 if FULL else 6)
 
 
 def burn_unseen(turn: Turn, name: str, tasks: int, kind: str, box: float,

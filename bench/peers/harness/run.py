@@ -37,12 +37,17 @@ class Run:
     latencies: int = int(number("LATENCIES", 1000))
     slow_tasks: int = int(number("SLOW_TASKS", 10_000))
     slow_limit: float = number("SLOW_LIMIT", 5)
-    seconds: float = number("SECONDS_EACH", 2)
-    box: float = number("BOX", 6)
-    clients: tuple[int, ...] = (1, 8, 64)
+    seconds: float = number("SECONDS_EACH", 1)
+    box: float = number("BOX", 5)
+    clients: tuple[int, ...] = tuple(
+        int(count) for count in (os.environ.get("CLIENTS") or "1 8 64").split())
+    # Workloads that are measured for us alone.
+    ours: frozenset[str] = frozenset()
     only: tuple[str, ...] = tuple(os.environ.get("SETTINGS", "").split())
     records: list[Metrics] = dataclasses.field(default_factory=list)
     failures: list[dict[str, str]] = dataclasses.field(default_factory=list)
+    # Of an earlier run, as they stand in its results.
+    others: list[dict[str, Any]] = dataclasses.field(default_factory=list)
 
     def turns(self, workload: str, round_number: int,
               wanted: tuple[str, ...] = ("best",)) -> Iterator["Turn"]:
@@ -51,6 +56,8 @@ class Run:
         present = [peer for peer in self.peers if peer.missing is None]
         shift = (round_number - 1) % max(1, len(present))
         for peer in present[shift:] + present[:shift]:
+            if workload in self.ours and peer.name != "twtasks":
+                continue
             if "only" in peer.about and workload not in peer.about["only"]:
                 continue
             if lack := peer.about.get("lacks", {}).get(workload):

@@ -142,9 +142,10 @@ def statements_since(offset: int) -> int:
 
 
 def idle(run: Run, round_number: int) -> None:
-    """Nothing to do for a while."""
-    for turn in run.turns("idle", round_number, ()):
-        turn.measure(do_nothing, seconds=IDLE_SECONDS)
+    """Nothing to do for a while; once is enough."""
+    if round_number == 1:
+        for turn in run.turns("idle", round_number, ()):
+            turn.measure(do_nothing, seconds=IDLE_SECONDS)
 
 
 def passing(seconds: float) -> database.Activity:
