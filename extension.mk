@@ -17,6 +17,7 @@ OBJS += src/add.o				# 1 add
 OBJS += src/add_json.o			# 1 add: tasks given as JSON
 OBJS += src/check.o			# 1 add: what must hold of the arguments
 OBJS += src/policy.o			# 1 add: what is configured for types and buckets
+OBJS += src/policy_call.o		# functions that policies name
 OBJS += src/commit.o			# 2 commit
 OBJS += src/queue.o				# 3 queue
 OBJS += src/next_triggers.o		# 3 queue: what a sidecar calls

@@ -54,7 +54,7 @@ enum
 };
 
 /* function, role, ids, versions, incarnation, token, timeouts_ms, stuck, types,
- * buckets */
+ * buckets, retry */
 extern const PgStatement call_execute;
 enum
 {
@@ -107,7 +107,20 @@ enum
 {
 	POLICIES_PATTERN,
 	POLICIES_TIMEOUT_MS,
-	POLICIES_STUCK
+	POLICIES_STUCK,
+	POLICIES_RETRY,				/* JSON text */
+	POLICIES_ASKS_RETRY,
+	POLICIES_RESET_TRIES,
+	POLICIES_ASKS_STUCK
+};
+
+/* ids, versions, errors */
+extern const PgStatement call_ask_retry;
+enum
+{
+	ASK_ID,
+	ASK_ANSWER,
+	ASK_DELAY_MS
 };
 
 /* name, lease_ms, environment */
@@ -127,8 +140,10 @@ enum
 	TICK_IS_LEADER,
 	TICK_PLACE,
 	TICK_NODES,
-	TICK_CLOCK,					/* microseconds since 1970 */
-	TICK_AHEAD_US
+	TICK_CLOCK,					/* a time */
+	TICK_AHEAD_US,
+	TICK_HAS_WORK,
+	TICK_NEXT_MS
 };
 
 /* incarnation */

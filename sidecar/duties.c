@@ -35,6 +35,7 @@ typedef struct Duty
 	int64		next_us;		/* loop time of the timer */
 	int64		asked_us;
 	bool		is_under_way;
+	bool		has_reason;		/* not only its period is over */
 	bool		again;			/* a reason came while it was under way */
 } Duty;
 
@@ -43,6 +44,7 @@ typedef struct DutyKind
 	const PgStatement *statement;
 	int64		period_us;		/* between two times by the leader */
 	bool		anyone;			/* also done by others when they see a reason */
+	bool		when_work;		/* its period counts only while there is work */
 
 	/* microseconds until the next time; -1: nothing is known */
 	int64		(*answer) (Duty *duty, const PGresult *result);
@@ -54,6 +56,7 @@ struct Duties
 	Node	   *node;
 	bool		is_stopped;
 	bool		watchful;
+	bool		has_work;		/* as far as we know */
 	Duty		each[DUTY_COUNT];
 };
 
@@ -62,7 +65,7 @@ struct Duties
 
 /* What is due at a whole minute may be a schedule; other times are not. */
 #define MINUTE_US SECONDS_TO_US(60)
-#define WATCHFUL_PERIOD_US SECONDS_TO_US(5)
+#define WATCHFUL_PERIOD_US SECONDS_TO_US(3)
 
 static int64
 next_ms(const PGresult *result, int column)
@@ -136,12 +139,12 @@ on_cleaned(Duty *duty, const PGresult *result)
 }
 
 static const DutyKind kinds[DUTY_COUNT] = {
-	[DUTY_PROMOTE] = {&call_promote, SECONDS_TO_US(10), true, on_promoted},
-	[DUTY_SCHEDULES] = {&call_schedules, SECONDS_TO_US(10), true, on_scheduled},
-	[DUTY_RECOVER] = {&call_recover, SECONDS_TO_US(10), true, on_recovered},
-	[DUTY_EXPIRE] = {&call_expire, SECONDS_TO_US(30), false, on_expired},
-	[DUTY_PARTITIONS] = {&call_partitions, SECONDS_TO_US(3600), false, on_partitioned},
-	[DUTY_CLEAN] = {&call_clean, SECONDS_TO_US(600), false, on_cleaned},
+	[DUTY_PROMOTE] = {&call_promote, SECONDS_TO_US(10), true, true, on_promoted},
+	[DUTY_SCHEDULES] = {&call_schedules, SECONDS_TO_US(10), true, true, on_scheduled},
+	[DUTY_RECOVER] = {&call_recover, SECONDS_TO_US(10), true, true, on_recovered},
+	[DUTY_EXPIRE] = {&call_expire, SECONDS_TO_US(30), false, true, on_expired},
+	[DUTY_PARTITIONS] = {&call_partitions, SECONDS_TO_US(3600), false, false, on_partitioned},
+	[DUTY_CLEAN] = {&call_clean, SECONDS_TO_US(600), false, false, on_cleaned},
 };
 
 static void
@@ -153,6 +156,13 @@ arm(Duty *duty, int64 delay_us)
 		return;
 	duty->next_us = at;
 	loop_timer_start(duty->timer, delay_us);
+}
+
+static void
+arm_with_reason(Duty *duty, int64 delay_us)
+{
+	duty->has_reason = true;
+	arm(duty, delay_us);
 }
 
 static int64
@@ -180,7 +190,7 @@ on_answer(void *arg, PgOutcome outcome, PGresult *result)
 		next = 0;
 	duty->again = false;
 	if (next >= 0)
-		arm(duty, Min(next, SECONDS_TO_US(86400)));
+		arm_with_reason(duty, Min(next, SECONDS_TO_US(86400)));
 	if (node_is_leader(duties->node))
 		arm(duty, Max(period(duty), took * WHOLE_TABLE_SHARE));
 }
@@ -200,6 +210,12 @@ do_duty(void *arg)
 		duty->again = true;
 		return;
 	}
+	if (!duty->has_reason && kinds[duty->id].when_work && !duties->has_work)
+	{
+		arm(duty, period(duty));
+		return;
+	}
+	duty->has_reason = false;
 	duty->is_under_way = true;
 	duty->asked_us = loop_now_us(duties->loop);
 	wire_init(&params);
@@ -216,6 +232,7 @@ duties_open(Loop *loop, Node *node)
 
 	duties->loop = loop;
 	duties->node = node;
+	duties->has_work = true;
 	for (int i = 0; i < DUTY_COUNT; i++)
 	{
 		Duty	   *duty = &duties->each[i];
@@ -232,15 +249,15 @@ duties_due_at(Duties *duties, int64 unix_us)
 {
 	int64		delay_us = Max(0, node_us_until(duties->node, unix_us));
 
-	arm(&duties->each[DUTY_PROMOTE], delay_us);
+	arm_with_reason(&duties->each[DUTY_PROMOTE], delay_us);
 	if (unix_us % MINUTE_US == 0)
-		arm(&duties->each[DUTY_SCHEDULES], delay_us);
+		arm_with_reason(&duties->each[DUTY_SCHEDULES], delay_us);
 }
 
 void
 duties_node_gone(Duties *duties)
 {
-	arm(&duties->each[DUTY_RECOVER], 0);
+	arm_with_reason(&duties->each[DUTY_RECOVER], 0);
 }
 
 void
@@ -248,7 +265,18 @@ duties_begin(Duties *duties)
 {
 	for (int i = 0; i < DUTY_COUNT; i++)
 		if (kinds[i].anyone || node_is_leader(duties->node))
-			arm(&duties->each[i], 0);
+			arm_with_reason(&duties->each[i], 0);
+}
+
+void
+duties_look(Duties *duties, bool has_work, int64 next_us)
+{
+	duties->has_work = has_work;
+	if (next_us < 0)
+		return;
+	for (int i = 0; i < DUTY_COUNT; i++)
+		if (kinds[i].when_work && (kinds[i].anyone || node_is_leader(duties->node)))
+			arm_with_reason(&duties->each[i], Min(next_us, SECONDS_TO_US(86400)));
 }
 
 void

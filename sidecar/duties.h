@@ -31,6 +31,12 @@ extern void duties_node_gone(Duties *duties);
 /* This node leads, or no longer; or begins an incarnation. */
 extern void duties_begin(Duties *duties);
 
+/*
+ * What a look at the database has shown: whether tasks are SUBMITTED or
+ * PROCESSING, and when the next thing is due, in microseconds; -1: nothing.
+ */
+extern void duties_look(Duties *duties, bool has_work, int64 next_us);
+
 /* Without word of ended sessions, gone nodes have to be looked for. */
 extern void duties_set_watchful(Duties *duties, bool watchful);
 

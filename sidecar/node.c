@@ -12,7 +12,9 @@
 #include "node.h"
 #include "sdnotify.h"
 
-#define TICK_US SECONDS_TO_US(5)
+/* Without shared memory nobody tells that a node is gone: look more often. */
+#define TICK_US SECONDS_TO_US(6)
+#define WATCHFUL_TICK_US SECONDS_TO_US(4)
 #define START_AGAIN_US SECONDS_TO_US(1)
 #define ASK_AGAIN_US SECONDS_TO_US(2)
 
@@ -44,6 +46,7 @@ struct Node
 	bool		is_leader;
 	int			place;
 	int			nodes;
+	bool		is_watchful;
 	bool		is_ending;
 	LoopFn		end_done;
 	void	   *end_arg;
@@ -150,7 +153,8 @@ on_tick(void *arg, PgOutcome outcome, PGresult *result)
 {
 	Node	   *node = arg;
 
-	loop_timer_start(node->timer, Min(TICK_US, node->config->lease_us / 4));
+	loop_timer_start(node->timer, Min(node->is_watchful ? WATCHFUL_TICK_US : TICK_US,
+									  node->config->lease_us / 4));
 	if (outcome != PG_DONE || node->is_ending)
 		return;
 	if (!wire_get_bool(result, 0, TICK_ALIVE))
@@ -165,8 +169,11 @@ on_tick(void *arg, PgOutcome outcome, PGresult *result)
 	node->place = wire_get_int4(result, 0, TICK_PLACE);
 	node->nodes = wire_get_int4(result, 0, TICK_NODES);
 	warn_of_shift(node, wire_get_int8(result, 0, TICK_AHEAD_US));
-	set_clock(node, wire_get_int8(result, 0, TICK_CLOCK));
+	set_clock(node, wire_get_time(result, 0, TICK_CLOCK));
 	set_leader(node, wire_get_bool(result, 0, TICK_IS_LEADER));
+	node->events.on_look(node->arg, wire_get_bool(result, 0, TICK_HAS_WORK),
+						 wire_null(result, 0, TICK_NEXT_MS) ? -1 :
+						 MS_TO_US(wire_get_int8(result, 0, TICK_NEXT_MS)));
 }
 
 static void
@@ -321,6 +328,12 @@ Pg *
 node_pg(const Node *node)
 {
 	return node->pg;
+}
+
+void
+node_set_watchful(Node *node, bool watchful)
+{
+	node->is_watchful = watchful;
 }
 
 void

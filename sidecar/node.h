@@ -40,6 +40,12 @@ typedef struct NodeEvents
 	void		(*on_config) (void *arg);
 
 	/*
+	 * each tick: whether there is work, and when the next thing is due, in
+	 * microseconds; -1: nothing
+	 */
+	void		(*on_look) (void *arg, bool has_work, int64 next_us);
+
+	/*
 	 * Tasks that run may have to be cancelled: after each connect, and when
 	 * somebody has asked for that.
 	 */
@@ -55,6 +61,9 @@ extern void node_free(Node *node);
 
 /* The control connection, for duties. */
 extern Pg  *node_pg(const Node *node);
+
+/* Without word of ended sessions it ticks more often. */
+extern void node_set_watchful(Node *node, bool watchful);
 
 /* Ticks now: another node may have ended, which may have led. */
 extern void node_look(Node *node);

@@ -17,7 +17,7 @@
 
 #define CALLS_AHEAD 2
 #define MAX_TRIGGERS 1000
-#define WAIT_MS 30000
+#define WAIT_MS 60000
 
 static void call_next(Queue *queue);
 

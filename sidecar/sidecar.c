@@ -20,6 +20,7 @@
 #include "handler.h"
 #include "log.h"
 #include "node.h"
+#include "outcome.h"
 #include "policies.h"
 #include "queue.h"
 #include "sdnotify.h"
@@ -68,6 +69,7 @@ struct Sidecar
 	Grab	   *grab;
 	Execute    *execute;
 	Finish	   *finish;
+	Outcome    *outcome;
 	Sweep	   *sweep;
 	Duties	   *duties;
 	Cancels    *cancels;
@@ -257,6 +259,7 @@ on_gone(void *arg)
 	Sidecar    *sidecar = arg;
 
 	grab_forget(sidecar->grab);
+	outcome_forget(sidecar->outcome);
 	finish_forget(sidecar->finish);
 	for (int i = 0; i < sidecar->nserved; i++)
 		if (sidecar->served[i].sql != NULL)
@@ -275,6 +278,15 @@ static void
 on_clock(void *arg)
 {
 	duties_begin(((Sidecar *) arg)->duties);
+}
+
+static void
+on_look(void *arg, bool has_work, int64 next_us)
+{
+	Sidecar    *sidecar = arg;
+
+	sweep_set_idle(sidecar->sweep, !has_work);
+	duties_look(sidecar->duties, has_work, next_us);
 }
 
 static void
@@ -306,7 +318,8 @@ static void
 look_at_drain(Sidecar *sidecar)
 {
 	if (!sidecar->is_draining || sidecar->is_ending ||
-		running(sidecar) > 0 || finish_pending(sidecar->finish) > 0)
+		running(sidecar) > 0 || outcome_pending(sidecar->outcome) > 0 ||
+		finish_pending(sidecar->finish) > 0)
 		return;
 	sidecar->is_ending = true;
 	node_end(sidecar->node, stop_loop, sidecar);
@@ -328,11 +341,13 @@ static void
 on_turn(void *arg)
 {
 	Sidecar    *sidecar = arg;
+	bool		watchful = queue_kind(sidecar->queue) == QUEUE_NOTIFY;
 
-	duties_set_watchful(sidecar->duties,
-						queue_kind(sidecar->queue) == QUEUE_NOTIFY);
+	duties_set_watchful(sidecar->duties, watchful);
+	node_set_watchful(sidecar->node, watchful);
 	sweep_pump(sidecar->sweep);
 	pump_grabs(sidecar);
+	outcome_pump(sidecar->outcome);
 	finish_pump(sidecar->finish);
 	cancels_pump(sidecar->cancels);
 	look_at_drain(sidecar);
@@ -359,7 +374,7 @@ on_drain_end(void *arg)
 			 running(sidecar));
 	sidecar->is_ending = true;
 	execute_free(sidecar->execute);
-	sidecar->execute = execute_open(sidecar->loop, sidecar->finish);
+	sidecar->execute = execute_open(sidecar->loop, sidecar->outcome);
 	node_end(sidecar->node, stop_loop, sidecar);
 }
 
@@ -414,7 +429,7 @@ open_handlers(Sidecar *sidecar)
 									  sidecar->slots);
 		if (config->handlers[i].mode == HANDLER_SQL)
 			served->sql = sql_open(sidecar->loop, config, served->handler,
-								   sidecar->node, sidecar->finish);
+								   sidecar->node, sidecar->outcome);
 		else
 			execute_add_handler(sidecar->execute, served->handler);
 	}
@@ -423,7 +438,8 @@ open_handlers(Sidecar *sidecar)
 Sidecar *
 sidecar_open(Loop *loop, Config *config)
 {
-	static const NodeEvents node_events = {on_begin, on_gone, on_leader, on_clock, on_config, on_cancel};
+	static const NodeEvents node_events = {on_begin, on_gone, on_leader, on_clock,
+	on_config, on_look, on_cancel};
 	static const QueueEvents queue_events = {on_trigger, on_sweep, on_due, on_node_gone};
 	static const GrabEvents grab_events = {next_entry, on_task, on_doubt, on_connected};
 	Sidecar    *sidecar = palloc0(sizeof(Sidecar));
@@ -436,7 +452,8 @@ sidecar_open(Loop *loop, Config *config)
 	sidecar->node = node_open(loop, config, &node_events, sidecar);
 	sidecar->policies = policies_open(loop, config, sidecar->node);
 	sidecar->finish = finish_open(loop, config, sidecar->node);
-	sidecar->execute = execute_open(loop, sidecar->finish);
+	sidecar->outcome = outcome_open(loop, config, sidecar->finish);
+	sidecar->execute = execute_open(loop, sidecar->outcome);
 	open_handlers(sidecar);
 	sidecar->grab = grab_open(loop, config, sidecar->node, &grab_events, sidecar);
 	sidecar->sweep = sweep_open(loop, config, sidecar->node, sidecar->tables);
@@ -516,6 +533,7 @@ sidecar_free(Sidecar *sidecar)
 		if (sidecar->served[i].sql != NULL)
 			sql_free(sidecar->served[i].sql);
 	execute_free(sidecar->execute);
+	outcome_free(sidecar->outcome);
 	finish_free(sidecar->finish);
 	node_free(sidecar->node);	/* its answers are for the next two */
 	policies_free(sidecar->policies);

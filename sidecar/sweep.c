@@ -43,6 +43,7 @@ struct Sweep
 	int			nbuckets;
 	LoopTimer  *timer;
 	bool		is_stopped;
+	bool		is_idle;		/* no task is there to be found */
 };
 
 void
@@ -204,7 +205,7 @@ on_time(void *arg)
 {
 	Sweep	   *sweep = arg;
 
-	for (int i = 0; i < sweep->nbuckets; i++)
+	for (int i = 0; i < sweep->nbuckets && !sweep->is_idle; i++)
 		sweep->buckets[i].is_wanted = true;
 	loop_timer_start(sweep->timer, sweep->config->sweep_us);
 }
@@ -235,6 +236,12 @@ sweep_reload(Sweep *sweep, const Config *config)
 {
 	sweep->config = config;
 	loop_timer_start(sweep->timer, config->sweep_us);
+}
+
+void
+sweep_set_idle(Sweep *sweep, bool is_idle)
+{
+	sweep->is_idle = is_idle;
 }
 
 void

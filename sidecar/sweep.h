@@ -39,6 +39,9 @@ extern void sweep_pump(Sweep *sweep);
 /* A reload: other figures. */
 extern void sweep_reload(Sweep *sweep, const Config *config);
 
+/* While no task is SUBMITTED or PROCESSING nobody looks without a reason. */
+extern void sweep_set_idle(Sweep *sweep, bool is_idle);
+
 /* No more. */
 extern void sweep_stop(Sweep *sweep);
 

@@ -43,8 +43,8 @@ GRANT EXECUTE ON FUNCTION
 
 GRANT EXECUTE ON FUNCTION
 	twtasks.is_enabled, twtasks.is_adopted, twtasks.adoption_fault, twtasks.is_testing,
-	twtasks.clock, twtasks.clock_ahead, twtasks.queue_kind, twtasks.keep_finished, twtasks.queue_stats,
-	twtasks.cron_next, twtasks.cron_preview
+	twtasks.clock, twtasks.clock_ahead, twtasks.queue_kind, twtasks.keep_finished,
+	twtasks.queue_stats, twtasks.cron_next, twtasks.cron_preview
 	TO twtasks_producer, twtasks_worker, twtasks_operator, twtasks_viewer, twtasks_tester;
 
 GRANT EXECUTE ON PROCEDURE twtasks.next_triggers TO twtasks_worker;
@@ -52,7 +52,8 @@ GRANT EXECUTE ON FUNCTION
 	twtasks.grab_tasks, twtasks.resolve_grab, twtasks.execute_tasks, twtasks.finish_tasks, twtasks.finish_task, twtasks.resolve_finish,
 	twtasks.sweep_tasks, twtasks.expire_tasks, twtasks.promote_tasks, twtasks.recover_tasks,
 	twtasks.take_cancels, twtasks.start_node, twtasks.refusal, twtasks.heartbeat, twtasks.tick, twtasks.end_node,
-	twtasks.make_partitions, twtasks.clean_tasks, twtasks.read_policies, twtasks.run_schedules
+	twtasks.make_partitions, twtasks.clean_tasks, twtasks.read_policies, twtasks.ask_retry,
+	twtasks.run_schedules
 	TO twtasks_worker;
 
 GRANT EXECUTE ON FUNCTION
@@ -74,8 +75,9 @@ GRANT EXECUTE ON FUNCTION twtasks.policy_of
 	TO twtasks_worker, twtasks_operator, twtasks_viewer;
 
 GRANT SELECT ON twtasks.tasks, twtasks.error_tasks, twtasks.stuck_tasks, twtasks.stats,
-	twtasks.nodes, twtasks.transition, twtasks.adoption_state, twtasks.type_policies,
-	twtasks.buckets, twtasks.schedules, twtasks.schedule_runs, twtasks.cancel_requests, twtasks.warnings
+	twtasks.nodes, twtasks.transition, twtasks.adoption_state, twtasks.warnings,
+	twtasks.type_policies, twtasks.buckets, twtasks.schedules, twtasks.schedule_runs,
+	twtasks.cancel_requests
 	TO twtasks_worker, twtasks_operator, twtasks_viewer;
 GRANT SELECT ON twtasks.audit, twtasks.task_history, twtasks.schedule_audit
 	TO twtasks_operator, twtasks_viewer;

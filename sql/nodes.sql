@@ -199,6 +199,10 @@ END $$;
  *		place, nodes	this is number place (from 0) of so many living nodes
  *		clock			the database's clock, by which tasks are due
  *		ahead_us		so far a test has shifted it
+ *		has_work		whether a task is SUBMITTED or PROCESSING; without one there
+ *						is nothing to sweep, to recover or to expire
+ *		next_ms			after so many milliseconds a task or a schedule is due;
+ *						NULL: none is waiting
  *
  * Writes		twtasks.node
  * Locks		row lock; an advisory lock, kept until the session ends
@@ -211,10 +215,14 @@ CREATE FUNCTION twtasks.tick(
 	OUT place integer,
 	OUT nodes integer,
 	OUT clock timestamptz,
-	OUT ahead_us bigint)
+	OUT ahead_us bigint,
+	OUT has_work boolean,
+	OUT next_ms bigint)
 RETURNS record
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET enable_seqscan = off
+SET enable_bitmapscan = off
 AS $$
 BEGIN
 	alive := twtasks.heartbeat(incarnation);
@@ -225,4 +233,16 @@ BEGIN
 	FROM twtasks.node n WHERE n.ended IS NULL;
 	clock := twtasks.clock();
 	ahead_us := twtasks.clock_ahead();
+	has_work := EXISTS (SELECT FROM twtasks.task t WHERE t.bucket >= '' AND t.queued);
+	next_ms := ceil(extract(epoch FROM least(
+		(SELECT t.next_event_time FROM twtasks.task t
+		 WHERE NOT t.queued AND t.next_event_time < 'infinity'
+		 ORDER BY t.next_event_time LIMIT 1),
+		(SELECT t.expires FROM twtasks.task t
+		 WHERE t.expires IS NOT NULL ORDER BY t.expires LIMIT 1),
+		(SELECT min(s.look_at) FROM twtasks.schedule s WHERE s.look_at < 'infinity'))
+		- clock) * 1000);
+	IF next_ms < 0 THEN
+		next_ms := 0;
+	END IF;
 END $$;

@@ -61,10 +61,8 @@ BEGIN
 		RETURN twtasks.change_task('cancel', id, version, NULL, reason);
 	END IF;
 
-	INSERT INTO twtasks.cancel_request AS c
-		(task_id, version, created, requested, actor, role, application, reason)
-	VALUES (task.id, task.version, task.created, clock_timestamp(), session_user,
-			twtasks.acting_role(), current_setting('application_name'), request_cancel.reason)
+	INSERT INTO twtasks.cancel_request AS c (task_id, version, created, requested, reason)
+	VALUES (task.id, task.version, task.created, clock_timestamp(), request_cancel.reason)
 	ON CONFLICT (task_id) DO UPDATE
 	SET version = excluded.version, created = excluded.created,
 		requested = excluded.requested, actor = excluded.actor, role = excluded.role,

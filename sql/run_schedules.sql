@@ -39,7 +39,7 @@ BEGIN
 		payload => schedule.payload);
 	IF occurrence IS NOT NULL THEN
 		INSERT INTO twtasks.schedule_run (name, occurrence, added, task_id)
-		VALUES (schedule.name, occurrence, clock_timestamp(), added.task_id);
+		VALUES (schedule.name, occurrence, twtasks.clock(), added.task_id);
 	END IF;
 	UPDATE twtasks.schedule s SET last_run = run, last_task = added.task_id
 	WHERE s.name = schedule.name;
@@ -119,7 +119,7 @@ AS $$
 	DELETE FROM twtasks.schedule_run r
 	WHERE (r.name, r.occurrence) IN (
 		SELECT o.name, o.occurrence FROM twtasks.schedule_run o
-		WHERE o.added < clock_timestamp() - twtasks.keep_finished()
+		WHERE o.added < twtasks.clock() - twtasks.keep_finished()
 		ORDER BY o.added LIMIT 1000 FOR UPDATE SKIP LOCKED)
 $$;
 

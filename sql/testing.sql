@@ -24,11 +24,12 @@ END $$;
 /*
  * twtasks.do_duties()
  *
- *		Does at once what the leader does when its time has come: tasks that are
- *		due may run, those that expired or are stuck go their way, and schedules
- *		add theirs.
+ *		Does at once what the leader does when its time has come: schedules that
+ *		are due add their tasks, tasks that are due may run, those that expired or
+ *		are stuck go their way.
  *
- * Writes		twtasks.task, twtasks.finished_task
+ * Writes		twtasks.task, twtasks.finished_task, twtasks.schedule,
+ *				twtasks.schedule_run
  * Wakes		sidecars of the tasks' buckets
  */
 CREATE FUNCTION twtasks.do_duties()
@@ -38,8 +39,7 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
 	LOOP
-		EXIT WHEN (SELECT coalesce(r.next_ms, 1) > 0 OR r.added + r.missed = 0
-				   FROM twtasks.run_schedules(1000) r);
+		EXIT WHEN (SELECT r.added FROM twtasks.run_schedules(1000) r) < 1000;
 	END LOOP;
 	LOOP
 		EXIT WHEN (SELECT p.promoted FROM twtasks.promote_tasks(1000) p) < 1000;
@@ -57,9 +57,9 @@ END $$;
  * twtasks.set_clock(at)
  *
  *		Shifts the clock of the engine in this database, for a test: it shows
- *		this time now and goes on from there.  What is due by then runs: tasks
- *		whose time has come, those that expired, those past their deadline, and
- *		schedules.
+ *		this time now and goes on from there.  What is due by then runs:
+ *		schedules, tasks whose time has come, those that expired, those past their
+ *		deadline.
  *
  *		Only sessions in which twtasks.testing is on go by it.  In a transaction
  *		that is not committed only that one does.
@@ -74,7 +74,7 @@ END $$;
  *		55000			twtasks.testing is off
  *		22023			at is infinite
  *
- * Writes		twtasks.test_clock, twtasks.task, twtasks.finished_task
+ * Writes		twtasks.test_clock and what is due
  * Locks		twtasks.test_clock against others who set it
  * Wakes		sidecars of tasks that are due
  */
@@ -131,7 +131,7 @@ END $$;
  * twtasks.reset_tasks()
  *
  *		Removes all tasks, live and finished, with their keys and their audit, and
- *		sets the clock right, for the next test.
+ *		sets the clock right, for the next test.  Schedules stay, and begin anew.
  *
  * Returns
  *		how many tasks there were
@@ -140,7 +140,8 @@ END $$;
  *		55000			twtasks.testing is off
  *
  * Writes		twtasks.task, twtasks.finished_task, twtasks.unique_key,
- *				twtasks.audit, twtasks.test_clock
+ *				twtasks.audit, twtasks.cancel_request, twtasks.schedule,
+ *				twtasks.schedule_run, twtasks.test_clock
  * Locks		those tables exclusively
  */
 CREATE FUNCTION twtasks.reset_tasks()
@@ -154,7 +155,9 @@ BEGIN
 	PERFORM twtasks.check_testing();
 	LOCK TABLE twtasks.task, twtasks.finished_task IN ACCESS EXCLUSIVE MODE;
 	SELECT count(*) INTO removed FROM twtasks.tasks;
-	TRUNCATE twtasks.task, twtasks.finished_task, twtasks.unique_key, twtasks.audit;
+	TRUNCATE twtasks.task, twtasks.finished_task, twtasks.unique_key, twtasks.audit,
+		twtasks.cancel_request, twtasks.schedule_run;
 	DELETE FROM twtasks.test_clock;
+	PERFORM twtasks.start_schedule(s.name, true) FROM twtasks.schedule s;
 	RETURN removed;
 END $$;

@@ -155,17 +155,14 @@ install_hooks(void)
 	RegisterSubXactCallback(on_subtransaction, NULL);
 }
 
-/*
- * The server's function leaves its scan open when it finds a cursor; what is
- * open at this level of nesting can only be that.
- */
+/* The server's function leaves its scan open when it has found one. */
 static bool
 has_cursors(void)
 {
-	bool		found = !ThereAreNoReadyPortals();
+	bool		result = !ThereAreNoReadyPortals();
 
 	AtEOSubXact_HashTables(false, GetCurrentTransactionNestLevel());
-	return found;
+	return result;
 }
 
 void

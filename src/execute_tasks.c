@@ -46,6 +46,9 @@
 #define ARG_INCARNATION (GRAB_ARGS + 2)
 #define ARG_TOKEN (GRAB_ARGS + 3)
 
+/* After them. */
+#define ARG_RETRY (GRAB_ARGS + 8)
+
 typedef struct Execution
 {
 	Datum		input;			/* of type twtasks.task_input */
@@ -58,6 +61,7 @@ typedef struct Execution
 	/* what the handler made of it */
 	char	   *failure;		/* NULL: it succeeded */
 	Datum		result;
+	Interval   *delay;			/* NULL: none */
 	int64		delay_ms;
 	text	   *message;		/* NULL: none */
 } Execution;
@@ -66,6 +70,7 @@ typedef struct ExecuteCall
 {
 	Oid			function;
 	NullableDatum role;
+	NullableDatum retry;
 	TupleDesc	input;
 	Relation	table;
 	TupleTableSlot *slot;
@@ -117,6 +122,7 @@ begin_call(FunctionCallInfo fcinfo, ExecuteCall *call)
 
 	call->function = find_handler(fcinfo);
 	call->role = fcinfo->args[1];
+	call->retry = fcinfo->args[ARG_RETRY];
 	call->input = lookup_rowtype_tupdesc(type, -1);
 	call->table = table_open(rows_relation("task"), RowExclusiveLock);
 	call->slot = table_slot_create(call->table, NULL);
@@ -131,17 +137,6 @@ end_call(ExecuteCall *call)
 	ExecDropSingleTupleTableSlot(call->slot);
 	table_close(call->table, NoLock);
 	ReleaseTupleDesc(call->input);
-}
-
-/* As extract(epoch FROM interval) has it: a year is 8,766 hours. */
-static int64
-interval_ms(const Interval *interval)
-{
-	int64		years = interval->month / MONTHS_PER_YEAR;
-	int64		months = interval->month % MONTHS_PER_YEAR;
-	int64		hours = years * 8766 + (months * DAYS_PER_MONTH + interval->day) * HOURS_PER_DAY;
-
-	return hours * SECS_PER_HOUR * 1000 + interval->time / 1000;
 }
 
 /* What a handler answered; NULL, or from a void function: done. */
@@ -161,10 +156,45 @@ read_answer(Execution *execution, Datum answer, bool is_null)
 		execution->result = datumCopy(value, false, -1);
 	value = GetAttributeByNum(header, 2, &isnull);
 	if (!isnull)
-		execution->delay_ms = interval_ms(DatumGetIntervalP(value));
+		execution->delay = DatumGetIntervalP(datumCopy(value, false, sizeof(Interval)));
 	value = GetAttributeByNum(header, 3, &isnull);
 	if (!isnull)
 		execution->message = DatumGetTextPCopy(value);
+}
+
+static bool
+is_to_be_judged(const Execution *execution)
+{
+	char	   *result = TextDatumGetCString(execution->result);
+
+	return strcmp(result, "retry") == 0 || strcmp(result, "repeat") == 0;
+}
+
+/* By the policies of its type. */
+static void
+judge_answer(const ExecuteCall *call, Execution *execution)
+{
+	Datum		values[] = {
+		execution->id, execution->result, PointerGetDatum(execution->delay),
+		PointerGetDatum(execution->message), call->retry.value
+	};
+	char		nulls[] = {
+		' ', ' ', execution->delay == NULL ? 'n' : ' ',
+		execution->message == NULL ? 'n' : ' ', call->retry.isnull ? 'n' : ' '
+	};
+
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "could not connect to SPI");
+	if (plan_execute(PLAN_JUDGE_ANSWER, values, nulls) == 1)
+	{
+		Datum		columns[2];
+		bool		isnull[2];
+
+		heap_deform_tuple(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, columns, isnull);
+		execution->result = SPI_datumTransfer(columns[0], false, -1);
+		execution->delay_ms = DatumGetInt64(columns[1]);
+	}
+	SPI_finish();
 }
 
 /* In the handler's subtransaction. */
@@ -191,8 +221,10 @@ call_handler(ExecuteCall *call, Execution *execution, MemoryContext outer)
 	PopActiveSnapshot();
 	inner = MemoryContextSwitchTo(outer);
 	read_answer(execution, answer, handler->isnull);
-	MemoryContextSwitchTo(inner);
 	finish_check_result(TextDatumGetCString(execution->result));
+	if (is_to_be_judged(execution))
+		judge_answer(call, execution);
+	MemoryContextSwitchTo(inner);
 	if (!table_tuple_fetch_row_version(call->table, &execution->at, SnapshotSelf, call->slot))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

@@ -67,6 +67,14 @@ static const Statement statements[PLAN_COUNT] = {
 		"DELETE FROM twtasks.task t WHERE t.id OPERATOR(pg_catalog.=) $1",
 		1, {UUIDOID}
 	},
+	[PLAN_JUDGE_ANSWER] = {
+		"SELECT j.result, j.delay_ms FROM twtasks.task t, "
+		"LATERAL twtasks.judge_answer((t.id, t.version, t.type, t.sub_type, t.bucket, "
+		"t.priority, t.tries, t.state_time, t.data, t.payload, t.context)::twtasks.task_input, "
+		"($2, $3, $4)::twtasks.task_result, $5) j "
+		"WHERE t.id OPERATOR(pg_catalog.=) $1",
+		5, {UUIDOID, TEXTOID, INTERVALOID, TEXTOID, JSONBOID}
+	},
 	[PLAN_FINISH_TASKS] = {
 		"SELECT f.id FROM twtasks.finish_tasks($1, $2, $3, $4, $5, $6, $7) f",
 		7, {UUIDARRAYOID, INT8ARRAYOID, TEXTARRAYOID, INT8ARRAYOID, TEXTARRAYOID,
@@ -79,9 +87,14 @@ static const Statement statements[PLAN_COUNT] = {
 		INT8OID, INT8OID, INT8ARRAYOID}
 	},
 	[PLAN_INSERT_NAMED_TASK] = {INSERT_TASK " ON CONFLICT (id) DO NOTHING", INSERT_TASK_ARGS},
+	[PLAN_FREE_KEYS] = {
+		"DELETE FROM twtasks.unique_key k WHERE k.task_id OPERATOR(pg_catalog.=) ANY ($1)",
+		1, {UUIDARRAYOID}
+	},
 	[PLAN_READ_TYPE_POLICIES] = {
 		"SELECT p.pattern, p.bucket, p.priority::pg_catalog.int8, "
-		MICROSECONDS("p.queue_time") ", " MICROSECONDS("p.expires_after") " "
+		MICROSECONDS("p.queue_time") ", " MICROSECONDS("p.expires_after") ", "
+		"p.when_done::pg_catalog.text "
 		"FROM twtasks.type_policy p "
 		"ORDER BY pg_catalog.right(p.pattern, 1) OPERATOR(pg_catalog.=) '*' DESC, "
 		"pg_catalog.length(p.pattern)"

@@ -19,9 +19,13 @@ typedef enum PlanId
 	PLAN_DELETE_TASK,			/* task_id uuid */
 	PLAN_INSERT_NAMED_TASK,		/* see plan.c; an id that exists inserts
 								 * nothing */
+	PLAN_JUDGE_ANSWER,			/* id uuid, result text, delay interval,
+								 * message text, retry jsonb -> result,
+								 * delay_ms */
 	PLAN_FINISH_TASKS,			/* the arguments of finish_tasks() */
 	PLAN_FINISH_OTHERS,			/* the arguments of finish_tasks() -> id,
 								 * version, status */
+	PLAN_FREE_KEYS,				/* task_ids uuid[] */
 	PLAN_READ_TYPE_POLICIES,	/* see policy.c; the least special first */
 	PLAN_COUNT
 } PlanId;

@@ -18,7 +18,7 @@ SELECT f, '{producer,worker,operator,viewer,tester}'::text[] FROM unnest('{is_en
 	queue_kind,keep_finished,queue_stats,cron_next,cron_preview}'::text[]) f
 UNION ALL
 SELECT f, '{worker}'::text[] FROM unnest('{next_triggers,grab_tasks,resolve_grab,execute_tasks,finish_tasks,finish_task,resolve_finish,sweep_tasks,
-	expire_tasks,promote_tasks,recover_tasks,start_node,refusal,heartbeat,tick,end_node,make_partitions,clean_tasks,read_policies,run_schedules,take_cancels}'::text[]) f
+	expire_tasks,promote_tasks,recover_tasks,start_node,refusal,heartbeat,tick,end_node,make_partitions,clean_tasks,read_policies,run_schedules,take_cancels,ask_retry}'::text[]) f
 UNION ALL
 SELECT f, '{operator}'::text[] FROM unnest('{resume_task,reschedule_task,cancel_task,fail_task,hold_task,release_task,
 	configure_type,unset_type_options,drop_type_policy,configure_bucket,
@@ -29,15 +29,19 @@ SELECT f, '{tester}'::text[] FROM unnest('{run_inline,set_clock,advance_clock,re
 UNION ALL
 SELECT f, '{worker,operator,viewer}'::text[] FROM unnest('{policy_of}'::text[]) f
 UNION ALL
-SELECT f, '{}'::text[] FROM unnest('{add_occurrence,check_testing,check_waiting,do_duties,next_inline,retry_inline,table_changed,apply_stuck_rule,audit_schedule,call_handler,change_finished,change_task,check_schedule,cron_last,changeable,check_change,check_filter,
-	claim_again,cut_message,describe_schedule,end_by_hand,facts,find_gone_nodes,find_handler,find_tasks,finish_others,finished_facts,follow_promotion,hold_copied,lock_unless_busy,make_live_again,may_change,
-	move_by_hand,forget_runs,node_lock,only_in,own_place,queue_trigger,run_schedule,session_holds,set_schedule_paused,start_schedule,try_to_lead,watch_session,
-	check_bucket,check_duration,check_pattern,config_changed,fits,queue_time,finish_cancelled,honour_cancels,cancel_orphans,write_audit,acting_role}'::text[]) f;
+SELECT f, '{}'::text[] FROM unnest('{add_occurrence,apply_stuck_rule,audit_schedule,call_handler,change_finished,change_task,check_schedule,cron_last,changeable,check_change,check_filter,
+	check_testing,check_waiting,claim_again,cut_message,describe_schedule,do_duties,end_by_hand,facts,find_gone_nodes,find_handler,find_tasks,finish_others,
+	finished_facts,follow_promotion,hold_copied,lock_unless_busy,make_live_again,may_change,move_by_hand,next_inline,forget_runs,node_lock,only_in,own_place,
+	queue_trigger,run_schedule,retry_inline,session_holds,set_schedule_paused,start_schedule,table_changed,try_to_lead,watch_session,
+	check_bucket,check_duration,check_pattern,config_changed,fits,queue_time,finish_cancelled,honour_cancels,cancel_orphans,write_audit,
+	ask_function,ask_stuck,call_retry,call_stuck,check_function,check_number,check_retry,check_retry_stage,judge_answer,parse_duration,retry_delay,retry_in_ms}'::text[]) f;
 CREATE TEMPORARY TABLE readers (relation text PRIMARY KEY, roles text[]);
 INSERT INTO readers
-SELECT r, '{worker,operator,viewer}'::text[] FROM unnest('{tasks,error_tasks,stuck_tasks,stats,nodes,transition,type_policies,buckets,schedules,schedule_runs,cancel_requests,adoption_state,warnings}'::text[]) r
+SELECT r, '{worker,operator,viewer}'::text[] FROM unnest('{tasks,error_tasks,stuck_tasks,stats,nodes,transition,type_policies,buckets,schedules,schedule_runs,cancel_requests,
+	adoption_state,warnings}'::text[]) r
 UNION ALL SELECT r, '{operator,viewer}'::text[] FROM unnest('{audit,task_history,schedule_audit}'::text[]) r
-UNION ALL SELECT r, '{}'::text[] FROM unnest('{task,finished_task,finished_task_default,unique_key,node,type_policy,bucket_policy,schedule,schedule_run,cancel_request,adoption,test_clock}'::text[]) r;
+UNION ALL SELECT r, '{}'::text[] FROM unnest('{task,finished_task,finished_task_default,unique_key,node,type_policy,bucket_policy,schedule,schedule_run,cancel_request,
+	adoption,test_clock}'::text[]) r;
 
 CREATE TEMPORARY TABLE who AS
 SELECT r AS name, CASE r WHEN 'nobody' THEN 'regress_nobody' ELSE 'twtasks_' || r END AS role
@@ -96,7 +100,7 @@ SELECT is((SELECT count(*) FROM pg_proc p WHERE pronamespace = 'twtasks'::regnam
 		   AND (prorettype = 'internal'::regtype OR 'internal'::regtype::oid = ANY (proargtypes))), 0::bigint, 'none takes or gives "internal"');
 SELECT bag_eq($$SELECT proname::text FROM pg_proc WHERE pronamespace = 'twtasks'::regnamespace AND NOT prosecdef
 	AND EXISTS (SELECT FROM aclexplode(proacl) a WHERE a.grantee <> proowner) GROUP BY proname$$,
-	'{is_enabled,is_testing,clock,clock_ahead,is_adopted,adoption_fault,keep_finished,queue_kind,queue_stats,next_triggers,cron_next,cron_preview}'::text[], 'those that run with the caller''s rights need none');
+	'{is_enabled,is_adopted,adoption_fault,is_testing,clock,clock_ahead,keep_finished,queue_kind,queue_stats,next_triggers,cron_next,cron_preview}'::text[], 'those that run with the caller''s rights need none');
 SELECT is((SELECT count(*) FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid WHERE c.relnamespace = 'twtasks'::regnamespace
 		   AND g.tgfoid NOT IN ('twtasks.config_changed'::regproc, 'twtasks.table_changed'::regproc))
 	+ (SELECT count(*) FROM pg_rewrite w JOIN pg_class c ON c.oid = w.ev_class WHERE c.relnamespace = 'twtasks'::regnamespace AND c.relkind <> 'v')

@@ -12,7 +12,10 @@ use TwTasks::Ledger;
 use TwTasks::Sidecar;
 use TwTasks::Wait;
 
-use constant SECONDS => 10;
+use constant SECONDS => 30;
+
+# Statements per second that a sidecar without work may send.
+use constant ALLOWED => { ring => 0.2, notify => 0.4 };
 
 my $ledger = TwTasks::Ledger->new;
 
@@ -90,8 +93,10 @@ foreach my $case (@cases)
 	my $statements = statements($case) - $case->{statements};
 
 	note("$kind: $statements statements, $processor s of processor time");
-	cmp_ok($statements, '<', SECONDS,
-		"$kind: less than a statement per second");
+	cmp_ok(
+		$statements, '<=',
+		ALLOWED->{$kind} * SECONDS,
+		"$kind: few statements");
 	cmp_ok(
 		$processor, '<',
 		0.02 * SECONDS,
