@@ -38,23 +38,31 @@ BEGIN
 END $$;
 
 /*
- * twtasks.retry_inline(id, version, tries, message)
+ * twtasks.retry_inline(id, message)
  *
- *		What a sidecar without other orders does with a task that failed: try
- *		again after 5 s, then after twice as long each time up to 2 h, and give up
- *		after 20 tries.
+ *		What a sidecar does with a task that failed: what the policies of its type
+ *		say; without any it is tried again after 5 s, then after twice as long
+ *		each time up to 2 h, and given up after 20 tries.
  *
  * Writes		twtasks.task
  */
-CREATE FUNCTION twtasks.retry_inline(id uuid, version bigint, tries integer, message text)
+CREATE FUNCTION twtasks.retry_inline(id uuid, message text)
 RETURNS void
-LANGUAGE sql VOLATILE PARALLEL UNSAFE
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT FROM twtasks.finish_tasks(
-		ARRAY[id], ARRAY[version], ARRAY[CASE WHEN tries < 20 THEN 'retry' ELSE 'error' END],
-		ARRAY[least(5000 * 2 ^ (tries - 1), 7200000)::bigint], ARRAY[message], NULL, NULL)
-$$;
+DECLARE
+	verdict record;
+BEGIN
+	SELECT t.version, j.result, j.delay_ms INTO verdict
+	FROM twtasks.task t
+	CROSS JOIN LATERAL twtasks.judge_answer(
+		t.id, 'retry', NULL, retry_inline.message, twtasks.retry_in_ms('{"jitter": 0}')) j
+	WHERE t.id = retry_inline.id;
+	PERFORM FROM twtasks.finish_tasks(
+		ARRAY[retry_inline.id], ARRAY[verdict.version], ARRAY[verdict.result],
+		ARRAY[verdict.delay_ms], ARRAY[retry_inline.message], NULL, NULL);
+END $$;
 
 /*
  * twtasks.run_inline(function, pattern, max_tasks, role)
@@ -62,7 +70,8 @@ $$;
  *		Runs tasks here and now, in the caller's transaction, as a sidecar with
  *		this SQL handler would: for tests, which see what the handler did before
  *		they roll all of it back.  What is added meanwhile runs as well.  A
- *		handler that fails leaves a task that waits for its next try.
+ *		handler that fails leaves a task that waits for its next try, as the
+ *		policies of its type say.
  *
  * Parameters
  *		function		takes (twtasks.task_input), returns twtasks.task_result or
@@ -123,7 +132,7 @@ BEGIN
 				USING ERRCODE = 'object_not_in_prerequisite_state',
 					HINT = 'Look at twtasks.warnings.';
 		ELSIF done.result = 'failed' THEN
-			PERFORM twtasks.retry_inline(done.id, done.version, done.tries, done.message);
+			PERFORM twtasks.retry_inline(done.id, done.message);
 		END IF;
 		id := done.id;
 		type := done.type;

@@ -5,7 +5,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(70);
+SELECT plan(72);
 SELECT twtasks.is_enabled() \g /dev/null
 
 -- Not where it is off, whoever asks.
@@ -77,6 +77,12 @@ DO $$ BEGIN FOR n IN 1 .. 18 LOOP PERFORM twtasks.run_inline('regress_app.note',
 SELECT is((SELECT tries || r.status::text FROM twtasks.run_inline('regress_app.note', 'FAILS') r), '19WAITING', 'and again');
 SELECT twtasks.advance_clock('2 h') \g /dev/null
 SELECT is((SELECT tries || r.status::text FROM twtasks.run_inline('regress_app.note', 'FAILS') r), '20ERROR', 'until it is given up');
+SELECT twtasks.configure_type('STRICT', retry => '{"delays": ["1 min"]}') \g /dev/null
+SELECT twtasks.add_task('STRICT', '{"fails": true}') \g /dev/null
+SELECT twtasks.run_inline('regress_app.note', 'STRICT') \g /dev/null
+SELECT is((SELECT status || ' ' || next_event_time - state_time FROM twtasks.task WHERE type = 'STRICT'), 'WAITING 00:01:00', 'as the policies of its type say');
+SELECT twtasks.advance_clock('1 min') \g /dev/null
+SELECT is((SELECT r.status::text FROM twtasks.run_inline('regress_app.note', 'STRICT') r), 'ERROR', 'which may be less often');
 CREATE ROLE regress_handler;
 GRANT USAGE ON SCHEMA regress_app, twtasks TO regress_handler;
 GRANT INSERT ON regress_app.note TO regress_handler;
