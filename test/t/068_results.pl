@@ -121,11 +121,13 @@ foreach my $name (sort keys %says)
 			),
 			't',
 			"$name: each time with its tries anew");
+		# one that runs just then is asked to end, and ends later
 		wait_for(
 			sub {
 				$node->value(
 					"SELECT result FROM twtasks.tasks t, twtasks.cancel_task(t.id, t.version) WHERE t.id = '$id'"
-				) eq 'changed';
+				);
+				return $node->status_of($id) eq 'CANCELLED';
 			},
 			'its end');
 	}
