@@ -17,11 +17,14 @@ OBJS += src/add.o				# 1 add
 OBJS += src/add_json.o			# 1 add: tasks given as JSON
 OBJS += src/check.o			# 1 add: what must hold of the arguments
 OBJS += src/policy.o			# 1 add: what is configured for types and buckets
+OBJS += src/policy_call.o		# functions that policies name
 OBJS += src/commit.o			# 2 commit
 OBJS += src/queue.o				# 3 queue
 OBJS += src/next_triggers.o		# 3 queue: what a sidecar calls
 OBJS += src/sweep.o				# 4 table: what it is filled from
 OBJS += src/grab.o				# 5 grab
+OBJS += src/slots.o				# 5 grab: limits of the whole cluster
+OBJS += src/limit_rules.o		# ... as they are configured
 OBJS += src/finish.o			# 7 finish
 OBJS += src/history.o			# 7 finish: where finished tasks go
 OBJS += src/rows.o				# rows of the task table
@@ -29,6 +32,8 @@ OBJS += src/append.o			# many new rows
 OBJS += src/arrays.o			# arguments
 OBJS += src/node.o				# who is alive
 OBJS += src/adoption.o			# whether this is a copy
+OBJS += src/clock.o				# what time it is
+OBJS += src/table_changed.o		# for those two
 OBJS += src/execute.o			# 6 execute: one handler
 OBJS += src/execute_tasks.o		# 6 execute: a batch of tasks
 OBJS += src/confine.o			# 6 ... and leave no trace in the session
@@ -38,6 +43,7 @@ OBJS += src/common/trigger.o	# plain C, in both halves
 OBJS += src/common/pattern.o
 OBJS += src/common/task_id.o
 OBJS += src/common/cron.o
+OBJS += src/common/limit_pattern.o
 
 # The version stands in the control file and nowhere else.
 EXTVERSION := $(shell sed -n "s/^default_version *= *'\([^']*\)'.*/\1/p" $(EXTENSION).control)

@@ -150,11 +150,24 @@ batch_take(Batch *batch, const uint8 *id, Limit **slot, Policy **policy)
 		return NULL;
 	handler = table_entry_tag(item->entry);
 	*slot = table_entry_limit(item->entry);
+	slots_start(*slot);
 	*policy = item->policy;
 	item->policy = NULL;
 	table_forget(item->table, item->entry);
 	item->entry = NULL;
 	return handler;
+}
+
+void
+batch_refuse(Batch *batch, const uint8 *id)
+{
+	BatchItem  *item = find_item(batch, id);
+
+	if (item == NULL)
+		return;
+	slots_undo(table_entry_limit(item->entry));
+	table_return(item->table, item->entry);
+	item->entry = NULL;
 }
 
 int
@@ -170,7 +183,7 @@ batch_drop(Batch *batch)
 		if (item->entry == NULL)
 			continue;
 		left++;
-		slots_free(table_entry_limit(item->entry));
+		slots_cancel(table_entry_limit(item->entry));
 		table_forget(item->table, item->entry);
 	}
 	pfree(batch);

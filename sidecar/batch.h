@@ -52,13 +52,18 @@ extern void batch_add_ids(const Batch *batch, WireParams *params);
 extern void batch_add_policies(const Batch *batch, const Config *config,
 							   WireParams *params);
 
-/* Takes the item with that id out: its slot, handler and reference to the
- * policy are the caller's.  NULL: it is not, or no longer, in the batch. */
+/* Takes the item with that id out, which starts now: its slot, handler and
+ * reference to the policy are the caller's.  NULL: it is not, or no longer, in
+ * the batch. */
 extern Handler *batch_take(Batch *batch, const uint8 *id, Limit **slot,
 						   Policy **policy);
 
 /* The policy of the item with that id, which stays the batch's; NULL as above. */
 extern Policy *batch_policy(Batch *batch, const uint8 *id);
+
+/* Puts the item with that id back into its table: it was refused a slot, for
+ * now.  Nothing if it is not in the batch. */
+extern void batch_refuse(Batch *batch, const uint8 *id);
 
 /* Forgets the triggers that are left, frees their slots, and the batch.
  * Returns how many were left. */

@@ -32,10 +32,22 @@ const PgStatement call_grab = {"grab",
 const PgStatement call_resolve_grab = {"resolve_grab",
 	"SELECT " GRABBED_COLUMNS " FROM twtasks.resolve_grab($1::uuid[], $2::int8[], $3::int8, $4::int8) g"};
 
+const PgStatement call_listen_slots = {"listen_slots", "LISTEN twtasks_slots"};
+
+const PgStatement call_read_limits = {"read_limits",
+	"SELECT l.pattern, l.is_shared, l.concurrency, l.stretch, l.stretch_priority, l.rate, "
+"l.per_us, l.burst FROM twtasks.read_limits() l"};
+
+const PgStatement call_offer_slots = {"offer_slots",
+	"SELECT o.name, o.turns FROM twtasks.offer_slots($1::text[], $2::int8[]::int4[], "
+"$3::text[]::bool[], $4::int8) o"};
+
+const PgStatement call_clean_slots = {"clean_slots", "SELECT twtasks.clean_slots()"};
+
 const PgStatement call_execute = {"execute",
 	"SELECT e.id, e.version, e.result, e.message, e.tries, e.type FROM twtasks.execute_tasks("
 	"$1::text, $2::name, $3::uuid[], $4::int8[], $5::int8, $6::int8, $7::int8[], "
-"($8::text[])::twtasks.stuck_rule[], $9::text[], $10::text[]) e", .caller_logs = true};
+"($8::text[])::twtasks.stuck_rule[], $9::text[], $10::text[], ($11::text)::jsonb) e", .caller_logs = true};
 
 const PgStatement call_take_cancels = {"take_cancels",
 "SELECT c.id, c.version, c.is_ours, c.why FROM twtasks.take_cancels($1::int8) c"};
@@ -62,19 +74,28 @@ const PgStatement call_sweep = {"sweep",
 "FROM twtasks.sweep_tasks($1::text, $2::int4, $3::text[], $4::int4, $5::int4) s"};
 
 const PgStatement call_policies = {"policies",
-"SELECT p.pattern, p.timeout_ms, p.stuck FROM twtasks.read_policies() p"};
+	"SELECT p.pattern, p.timeout_ms, p.stuck, p.retry, p.asks_retry, p.reset_tries, p.asks_stuck "
+"FROM twtasks.read_policies() p"};
+
+const PgStatement call_ask_retry = {"ask_retry",
+"SELECT a.id, a.answer, a.delay_ms FROM twtasks.ask_retry($1::uuid[], $2::int8[], $3::text[]) a"};
 
 const PgStatement call_start_node = {"start_node",
 "SELECT twtasks.start_node($1::text, $2::int8 * interval '1 millisecond', $3::text), twtasks.refusal($3::text)"};
 
 const PgStatement call_tick = {"tick",
-	"SELECT t.alive, t.is_held, t.is_leader, t.place, t.nodes, t.clock, t.has_work, "
-"t.next_ms FROM twtasks.tick($1::int8) t"};
+	"SELECT t.alive, t.is_held, t.is_leader, t.place, t.nodes, t.clock, t.ahead_us, "
+"t.has_work, t.next_ms FROM twtasks.tick($1::int8) t"};
 
 const PgStatement call_end_node = {"end_node", "SELECT twtasks.end_node($1::int8)"};
 
+/*
+ * Lost in a crash, a promotion is done again; and whoever grabs durably makes
+ * durable what came before.  So nobody waits for the disk twice.
+ */
 const PgStatement call_promote = {"promote",
-"SELECT p.promoted, p.next_ms FROM twtasks.promote_tasks() p"};
+	"SELECT p.promoted, p.next_ms, pg_catalog.set_config('synchronous_commit', 'off', true) "
+"FROM twtasks.promote_tasks() p"};
 
 const PgStatement call_recover = {"recover",
 "SELECT r.retried, r.errors, r.failed, r.next_ms FROM twtasks.recover_tasks($1::bool) r"};

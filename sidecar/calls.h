@@ -32,6 +32,7 @@ extern const PgStatement call_queue_kind;
 extern const PgStatement call_listen;
 extern const PgStatement call_listen_cancels;
 extern const PgStatement call_listen_config;
+extern const PgStatement call_listen_slots;
 
 /* ids, versions, incarnation, token, timeouts_ms, stuck, types, buckets */
 extern const PgStatement call_grab;
@@ -41,20 +42,44 @@ extern const PgStatement call_resolve_grab;
 enum
 {
 	GRAB_ID,
-	GRAB_VERSION,
-	GRAB_TYPE,
+	GRAB_VERSION,				/* null: refused by a limit of the cluster */
+	GRAB_TYPE,					/* then that limit's name */
 	GRAB_SUB_TYPE,
 	GRAB_BUCKET,
 	GRAB_PRIORITY,
 	GRAB_TRIES,
-	GRAB_GRABBED,				/* a time */
+	GRAB_GRABBED,				/* a time; of a refusal: when to ask again */
 	GRAB_DATA,					/* jsonb */
 	GRAB_PAYLOAD,
 	GRAB_CONTEXT				/* jsonb */
 };
 
+/* -> the limits of the database */
+extern const PgStatement call_read_limits;
+enum
+{
+	LIMITS_PATTERN,
+	LIMITS_IS_SHARED,
+	LIMITS_CONCURRENCY,			/* -1: none */
+	LIMITS_STRETCH,
+	LIMITS_STRETCH_PRIORITY,
+	LIMITS_RATE,				/* 0: none */
+	LIMITS_PER_US,
+	LIMITS_BURST
+};
+
+/* names, freed, wanted (t or f), incarnation */
+extern const PgStatement call_offer_slots;
+enum
+{
+	OFFER_NAME,
+	OFFER_TURNS					/* null: ask again */
+};
+
+extern const PgStatement call_clean_slots;
+
 /* function, role, ids, versions, incarnation, token, timeouts_ms, stuck, types,
- * buckets */
+ * buckets, retry */
 extern const PgStatement call_execute;
 enum
 {
@@ -116,7 +141,20 @@ enum
 {
 	POLICIES_PATTERN,
 	POLICIES_TIMEOUT_MS,
-	POLICIES_STUCK
+	POLICIES_STUCK,
+	POLICIES_RETRY,				/* JSON text */
+	POLICIES_ASKS_RETRY,
+	POLICIES_RESET_TRIES,
+	POLICIES_ASKS_STUCK
+};
+
+/* ids, versions, errors */
+extern const PgStatement call_ask_retry;
+enum
+{
+	ASK_ID,
+	ASK_ANSWER,
+	ASK_DELAY_MS
 };
 
 /* name, lease_ms, environment */
@@ -127,7 +165,7 @@ enum
 	START_REFUSAL				/* why */
 };
 
-/* incarnation -> alive, is_held, is_leader, place, nodes, clock */
+/* incarnation -> alive, is_held, is_leader, place, nodes, clock, ahead_us */
 extern const PgStatement call_tick;
 enum
 {
@@ -137,6 +175,7 @@ enum
 	TICK_PLACE,
 	TICK_NODES,
 	TICK_CLOCK,					/* a time */
+	TICK_AHEAD_US,
 	TICK_HAS_WORK,
 	TICK_NEXT_MS
 };

@@ -50,6 +50,7 @@ column_new(const char *type, Limit *limit, void *tag, Heap *runnable)
 	int			priority;
 
 	column->waiter.wake = wake_column;
+	column->waiter.wants = limit;
 	column->limit = limit;
 	column->tag = tag;
 	column->runnable = runnable;

@@ -24,6 +24,7 @@ typedef enum DutyId
 	DUTY_EXPIRE,
 	DUTY_PARTITIONS,
 	DUTY_CLEAN,
+	DUTY_SLOTS,
 	DUTY_COUNT
 } DutyId;
 
@@ -138,6 +139,12 @@ on_cleaned(Duty *duty, const PGresult *result)
 	return SECONDS_TO_US(1);
 }
 
+static int64
+on_slots_cleaned(Duty *duty, const PGresult *result)
+{
+	return -1;
+}
+
 static const DutyKind kinds[DUTY_COUNT] = {
 	[DUTY_PROMOTE] = {&call_promote, SECONDS_TO_US(10), true, true, on_promoted},
 	[DUTY_SCHEDULES] = {&call_schedules, SECONDS_TO_US(10), true, true, on_scheduled},
@@ -145,6 +152,7 @@ static const DutyKind kinds[DUTY_COUNT] = {
 	[DUTY_EXPIRE] = {&call_expire, SECONDS_TO_US(30), false, true, on_expired},
 	[DUTY_PARTITIONS] = {&call_partitions, SECONDS_TO_US(3600), false, false, on_partitioned},
 	[DUTY_CLEAN] = {&call_clean, SECONDS_TO_US(600), false, false, on_cleaned},
+	[DUTY_SLOTS] = {&call_clean_slots, SECONDS_TO_US(600), false, true, on_slots_cleaned},
 };
 
 static void

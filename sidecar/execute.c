@@ -14,7 +14,6 @@
 #include "execute.h"
 #include "heap.h"
 #include "log.h"
-#include "outcome.h"
 #include "policy.h"
 #include "runner.h"
 
@@ -33,7 +32,7 @@ typedef struct Lane
 struct Execute
 {
 	Loop	   *loop;
-	Finish	   *finish;
+	Outcome    *outcome;
 	slist_head	lanes;
 	int			nrunning;
 	int			ndoubtful;		/* of these: their grabs may be lost */
@@ -144,6 +143,16 @@ judge_cancelled(const Task *task, const Verdict *verdict)
 	return result;
 }
 
+/* What counts in the cluster ends when the database knows the outcome. */
+static void
+free_slot(Task *task)
+{
+	if (task->has_shared_slot)
+		slots_free_here(task->slot);
+	else
+		slots_free(task->slot);
+}
+
 static void
 on_verdict(void *arg, Task *task, const Verdict *verdict)
 {
@@ -154,20 +163,20 @@ on_verdict(void *arg, Task *task, const Verdict *verdict)
 	forget_deadline(lane, task);
 	lane->execute->nrunning--;
 	lane->execute->ndoubtful -= task->is_doubtful;
-	outcome_report(lane->execute->finish, task, &judged);
-	slots_free(task->slot);
+	outcome_report(lane->execute->outcome, task, &judged);
+	free_slot(task);
 	task_free(task);
 	if (heap_first(&lane->due) == NULL)
 		loop_timer_stop(lane->timer);
 }
 
 Execute *
-execute_open(Loop *loop, Finish *finish)
+execute_open(Loop *loop, Outcome *outcome)
 {
 	Execute    *execute = palloc0(sizeof(Execute));
 
 	execute->loop = loop;
-	execute->finish = finish;
+	execute->outcome = outcome;
 	slist_init(&execute->lanes);
 	return execute;
 }
@@ -233,7 +242,8 @@ execute_free(Execute *execute)
 
 /*
  * A task whose stuck rule is retry, and that takes its node along whenever it
- * is tried, never gets a verdict: without this it would be tried for ever.
+ * is tried, never gets a verdict: without this it would be tried for ever.  Where
+ * a function decides there is no number of tries to count against.
  */
 static void
 give_up(Execute *execute, Task *task)
@@ -241,8 +251,8 @@ give_up(Execute *execute, Task *task)
 	static const Verdict verdict = {TASK_ERROR, 0,
 	"its tries ended without a result, and no more are left"};
 
-	outcome_report(execute->finish, task, &verdict);
-	slots_free(task->slot);
+	outcome_report(execute->outcome, task, &verdict);
+	free_slot(task);
 	task_free(task);
 }
 
@@ -303,7 +313,8 @@ execute_task(Execute *execute, Task *task)
 
 	if (execute->ndoubtful > 0 && is_running_already(lane, task))
 		return;
-	if (task->tries > task->policy->retry.max_tries)
+	if (!task->policy->asks_retry &&
+		task->tries > retry_plan_tries(task->policy->retry))
 	{
 		give_up(execute, task);
 		return;

@@ -15,7 +15,7 @@
 #define TWT_EXECUTE_H
 
 #include "config.h"
-#include "finish.h"
+#include "outcome.h"
 #include "handler.h"
 #include "loop.h"
 #include "task.h"
@@ -23,7 +23,7 @@
 typedef struct Execute Execute;
 
 /* Opens a runner for each handler but those in SQL, which have their own. */
-extern Execute *execute_open(Loop *loop, Finish *finish);
+extern Execute *execute_open(Loop *loop, Outcome *outcome);
 extern void execute_add_handler(Execute *execute, Handler *handler);
 
 /* After handler_reload(). */

@@ -21,7 +21,7 @@
 #include "calls.h"
 #include "execute_sql.h"
 #include "log.h"
-#include "outcome.h"
+#include "retry.h"
 #include "sql_guard.h"
 #include "sql_waiting.h"
 
@@ -62,7 +62,7 @@ struct SqlRunner
 	const Config *config;
 	Handler    *handler;
 	Node	   *node;
-	Finish	   *finish;
+	Outcome    *outcome;
 	Session    *sessions;
 	int			nsessions;
 	SqlWaiting *waiting;
@@ -117,7 +117,7 @@ report(Session *session, const PGresult *result, int row, TaskResult kind,
 	task.type = PQgetvalue(result, row, EXECUTE_TYPE);
 	task.policy = batch_policy(session->batch, task.id);
 	if (task.policy != NULL)
-		outcome_report(session->sql->finish, &task, &verdict);
+		outcome_report(session->sql->outcome, &task, &verdict);
 }
 
 static void
@@ -180,7 +180,7 @@ on_failed_grab(void *arg, PgOutcome outcome, PGresult *result)
 		task.type = PQgetvalue(result, i, GRAB_TYPE);
 		task.policy = batch_policy(session->batch, task.id);
 		if (task.policy != NULL)
-			outcome_report(session->sql->finish, &task, &verdict);
+			outcome_report(session->sql->outcome, &task, &verdict);
 	}
 	if (session->is_resolved)
 		blame_lost(session, outcome == PG_DONE && PQntuples(result) == 0);
@@ -329,6 +329,7 @@ send_execute(Session *session)
 	SqlRunner  *sql = session->sql;
 	const HandlerConfig *config = handler_config(sql->handler);
 	Batch	   *batch = sql_waiting_take(sql->waiting, batch_size(sql));
+	char	   *retry;
 	WireParams	params;
 
 	sql->alone_left = Max(0, sql->alone_left - 1);
@@ -347,6 +348,9 @@ send_execute(Session *session)
 	wire_add_int8(&params, node_incarnation(sql->node));
 	wire_add_int8(&params, batch->token);
 	batch_add_policies(batch, sql->config, &params);
+	retry = retry_json(&config->retry);
+	wire_add_text(&params, retry);
+	pfree(retry);
 	session->is_executing = true;
 	sql_guard_watch(session->guard, session->statement_us + config->grace_us);
 	pg_send(session->pg, &call_execute, &params, on_executed, session);
@@ -452,7 +456,7 @@ on_state(void *arg, bool is_up)
 
 SqlRunner *
 sql_open(Loop *loop, const Config *config, Handler *handler, Node *node,
-		 Finish *finish)
+		 Outcome *outcome)
 {
 	SqlRunner  *sql = palloc0(sizeof(SqlRunner));
 
@@ -460,7 +464,7 @@ sql_open(Loop *loop, const Config *config, Handler *handler, Node *node,
 	sql->config = config;
 	sql->handler = handler;
 	sql->node = node;
-	sql->finish = finish;
+	sql->outcome = outcome;
 	sql->waiting = sql_waiting_new(handler);
 	sql->nsessions = handler_config(handler)->processes;
 	sql->sessions = palloc0(sql->nsessions * sizeof(Session));

@@ -15,7 +15,7 @@
 #define TWT_EXECUTE_SQL_H
 
 #include "config.h"
-#include "finish.h"
+#include "outcome.h"
 #include "handler.h"
 #include "loop.h"
 #include "node.h"
@@ -26,7 +26,7 @@ typedef struct SqlRunner SqlRunner;
 /* Opens connections of its own, as many as the handler has processes.  config
  * must stay. */
 extern SqlRunner *sql_open(Loop *loop, const Config *config, Handler *handler,
-						   Node *node, Finish *finish);
+						   Node *node, Outcome *outcome);
 extern void sql_free(SqlRunner *sql);
 
 /* Takes the trigger and its booked slot. */

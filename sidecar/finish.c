@@ -13,6 +13,7 @@
 #include "common/trigger.h"
 #include "finish.h"
 #include "log.h"
+#include "slots.h"
 
 #define FINISHES_AHEAD 2
 #define FINISH_MAX 500
@@ -28,6 +29,7 @@ typedef struct Item
 	TaskResult	result;
 	int64		delay_ms;
 	char	   *message;
+	struct Limit *slot;			/* its shared part is booked; NULL: none */
 	int64		token;			/* 0: never sent */
 	bool		goes_alone;		/* the server refused a statement it was in */
 	bool		is_accepted;
@@ -61,6 +63,8 @@ free_item(Finish *finish, Item *item)
 {
 	if (item->message != NULL)
 		pfree(item->message);
+	if (item->slot != NULL)
+		slots_free_shared(item->slot);
 	pfree(item);
 	finish->nitems--;
 }
@@ -77,6 +81,7 @@ finish_add(Finish *finish, const Task *task, TaskResult result,
 	item->result = result;
 	item->delay_ms = (Max(delay_us, 0) + 999) / 1000;
 	item->message = message == NULL ? NULL : pstrdup(message);
+	item->slot = task->has_shared_slot ? task->slot : NULL;
 	dlist_push_tail(&finish->waiting, &item->node);
 	finish->nitems++;
 }

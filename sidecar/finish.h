@@ -27,7 +27,8 @@ extern void finish_free(Finish *finish);
 
 /*
  * delay_us counts for TASK_RETRY and TASK_REPEAT.  Copies what it needs of
- * the task.  result is any but TASK_FAILURE.
+ * the task, and takes over the shared part of its slot.  result is any but
+ * TASK_FAILURE.
  */
 extern void finish_add(Finish *finish, const Task *task, TaskResult result,
 					   int64 delay_us, const char *message);

@@ -109,6 +109,33 @@ make_task(Grab *grab, const PGresult *result, int row, Policy *policy)
 	return task;
 }
 
+/*
+ * What a limit of the cluster refused waits in the table until it has room.
+ * A limit that we do not know is to be read first; until then the sweep finds
+ * its tasks again.
+ */
+static void
+take_refusals(Grab *grab, Batch *batch, const PGresult *result)
+{
+	for (int i = 0; i < PQntuples(result); i++)
+	{
+		int64		until_us = 0;
+
+		if (!wire_null(result, i, GRAB_VERSION))
+			continue;
+		if (!wire_null(result, i, GRAB_GRABBED))
+			until_us = wire_get_time(result, i, GRAB_GRABBED);
+		if (grab->events.on_refused(grab->arg, PQgetvalue(result, i, GRAB_TYPE), until_us))
+			batch_refuse(batch, wire_get_uuid(result, i, GRAB_ID));
+	}
+}
+
+static void
+grant(void *arg, Limit *limit)
+{
+	limit_grant(limit);
+}
+
 /* Hands on what was won; what is left in the batch was lost to others. */
 static void
 take_tasks(Flight *flight, const PGresult *result)
@@ -123,20 +150,25 @@ take_tasks(Flight *flight, const PGresult *result)
 	{
 		Limit	   *slot;
 		Policy	   *policy;
-		Handler    *handler = batch_take(batch, wire_get_uuid(result, i, GRAB_ID), &slot,
-										 &policy);
+		Handler    *handler;
 		Task	   *task;
 
+		if (wire_null(result, i, GRAB_VERSION))
+			continue;
+		handler = batch_take(batch, wire_get_uuid(result, i, GRAB_ID), &slot, &policy);
 		if (handler == NULL)
 			continue;
+		slots_each_shared(slot, grant, NULL);
 		task = make_task(grab, result, i, policy);
 		task->handler = handler;
 		task->slot = slot;
+		task->has_shared_slot = slots_are_shared(slot);
 		task->token = batch_token;
 		grab->stats.won++;
 		log_task(TWT_LOG_DEBUG, "grab", task, "grabbed");
 		grab->events.on_task(grab->arg, task);
 	}
+	take_refusals(grab, batch, result);
 	lost = batch_drop(batch);
 	grab->stats.lost += lost;
 	if (lost > 0)

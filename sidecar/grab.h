@@ -38,6 +38,12 @@ typedef struct GrabEvents
 	GrabNext	next;
 	GrabTask	on_task;
 
+	/*
+	 * A limit of the cluster refused tasks; until_us by the database's clock,
+	 * 0: it did not say.  False: that limit is not known.
+	 */
+	bool		(*on_refused) (void *arg, const char *limit, int64 until_us);
+
 	/* some triggers were dropped without a look at their tasks */
 	void		(*on_doubt) (void *arg);
 

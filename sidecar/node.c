@@ -10,12 +10,17 @@
 #include "calls.h"
 #include "log.h"
 #include "node.h"
+#include "sdnotify.h"
 
 /* Without shared memory nobody tells that a node is gone: look more often. */
 #define TICK_US SECONDS_TO_US(6)
 #define WATCHFUL_TICK_US SECONDS_TO_US(4)
 #define START_AGAIN_US SECONDS_TO_US(1)
 #define ASK_AGAIN_US SECONDS_TO_US(2)
+
+/* Beyond what a slow answer explains. */
+#define JUMP_US SECONDS_TO_US(1)
+#define WARN_AGAIN_US SECONDS_TO_US(3600)
 
 /* Well within the grace that others give a node without a session. */
 #define HOLD_AGAIN_US SECONDS_TO_US(1)
@@ -34,6 +39,8 @@ struct Node
 	int64		confirmed_us;	/* when the last confirmed tick was sent */
 	int64		asked_us;		/* when the tick under way was sent */
 	int64		clock_us;		/* database's clock less the loop's */
+	int64		ahead_us;		/* of it: shifted by a test */
+	int64		warned_us;		/* when that was logged */
 	char	   *refusal;		/* why the database refused us, as it was
 								 * logged */
 	bool		is_leader;
@@ -82,8 +89,12 @@ set_refusal(Node *node, char *refusal)
 {
 	if (refusal != NULL &&
 		(node->refusal == NULL || strcmp(refusal, node->refusal) != 0))
+	{
 		log_line(TWT_LOG_ERROR, "adoption", "executes nothing in this database: %s; "
 				 "see twtasks.adopt()", refusal);
+		/* To wait for a person is not to fail to start. */
+		sdnotify_ready();
+	}
 	if (node->refusal != NULL)
 		pfree(node->refusal);
 	node->refusal = refusal;
@@ -109,6 +120,34 @@ on_started(void *arg, PgOutcome outcome, PGresult *result)
 	loop_timer_start(node->timer, again_us);
 }
 
+/* Left on by mistake it must not stay unnoticed. */
+static void
+warn_of_shift(Node *node, int64 ahead_us)
+{
+	int64		now = loop_now_us(node->loop);
+
+	if (ahead_us != 0 && (ahead_us != node->ahead_us ||
+						  now - node->warned_us >= WARN_AGAIN_US))
+	{
+		log_line(TWT_LOG_WARN, "clock", "shifted by " INT64_FORMAT
+				 " ms for a test; see twtasks.set_clock()", ahead_us / 1000);
+		node->warned_us = now;
+	}
+	node->ahead_us = ahead_us;
+}
+
+static void
+set_clock(Node *node, int64 unix_us)
+{
+	int64		clock_us = unix_us - loop_now_us(node->loop);
+	bool		jumped = node->clock_us != 0 &&
+		(clock_us > node->clock_us + JUMP_US || clock_us < node->clock_us - JUMP_US);
+
+	node->clock_us = clock_us;
+	if (jumped)
+		node->events.on_clock(node->arg);
+}
+
 static void
 on_tick(void *arg, PgOutcome outcome, PGresult *result)
 {
@@ -127,9 +166,10 @@ on_tick(void *arg, PgOutcome outcome, PGresult *result)
 	if (!wire_get_bool(result, 0, TICK_IS_HELD))
 		loop_timer_start(node->timer, HOLD_AGAIN_US);
 	node->confirmed_us = node->asked_us;
-	node->clock_us = wire_get_time(result, 0, TICK_CLOCK) - loop_now_us(node->loop);
 	node->place = wire_get_int4(result, 0, TICK_PLACE);
 	node->nodes = wire_get_int4(result, 0, TICK_NODES);
+	warn_of_shift(node, wire_get_int8(result, 0, TICK_AHEAD_US));
+	set_clock(node, wire_get_time(result, 0, TICK_CLOCK));
 	set_leader(node, wire_get_bool(result, 0, TICK_IS_LEADER));
 	node->events.on_look(node->arg, wire_get_bool(result, 0, TICK_HAS_WORK),
 						 wire_null(result, 0, TICK_NEXT_MS) ? -1 :

@@ -30,6 +30,9 @@ typedef struct NodeEvents
 	/* This node became the leader, or is no longer. */
 	void		(*on_leader) (void *arg, bool is_leader);
 
+	/* The database's clock has jumped: what is due may be another thing. */
+	void		(*on_clock) (void *arg);
+
 	/*
 	 * The configuration in the database is to be read: after each connect,
 	 * and when it has changed.  The control connection is up.

@@ -13,6 +13,7 @@
 
 #include "common/pg_prng.h"
 
+#include "ask.h"
 #include "log.h"
 #include "outcome.h"
 #include "policy.h"
@@ -30,19 +31,11 @@ random_part(void)
 	return pg_prng_double(&state);
 }
 
-/* A failure, or a retry that a handler asked for, within the policy. */
-static TaskResult
-judge_retry(const Task *task, const Verdict *verdict, int64 *delay_us)
+struct Outcome
 {
-	bool		by_policy = verdict->result == TASK_FAILURE ||
-		verdict->delay_us == TASK_DELAY_BY_POLICY;
-
-	if (!retry_delay(&task->policy->retry, task->tries, random_part(), delay_us))
-		return TASK_ERROR;
-	if (!by_policy)
-		*delay_us = verdict->delay_us;
-	return TASK_RETRY;
-}
+	Finish	   *finish;
+	Ask		   *ask;
+};
 
 static void
 log_outcome(const Task *task, TaskResult result, int64 delay_us,
@@ -63,16 +56,112 @@ log_outcome(const Task *task, TaskResult result, int64 delay_us,
 		log_task(TWT_LOG_DEBUG, "finish", task, "%s", task_result_name(result));
 }
 
-void
-outcome_report(Finish *finish, const Task *task, const Verdict *verdict)
+static void
+finish(Outcome *outcome, const Task *task, const Verdict *verdict,
+	   TaskResult result, int64 delay_us)
 {
-	TaskResult	result = verdict->result;
-	int64		delay_us = verdict->delay_us;
-
-	if (result == TASK_FAILURE || result == TASK_RETRY)
-		result = judge_retry(task, verdict, &delay_us);
-	else if (result == TASK_REPEAT && delay_us == TASK_DELAY_BY_POLICY)
-		delay_us = task->policy->retry.delay_us;
 	log_outcome(task, result, delay_us, verdict->message);
-	finish_add(finish, task, result, delay_us, verdict->message);
+	finish_add(outcome->finish, task, result, delay_us, verdict->message);
+}
+
+static bool
+has_own_delay(const Verdict *verdict)
+{
+	return verdict->result != TASK_FAILURE &&
+		verdict->delay_us != TASK_DELAY_BY_POLICY;
+}
+
+/*
+ * A failure, or a retry that a handler asked for, within the policy.  So is a
+ * repeat where tries do not start anew.
+ */
+static void
+judge_by_figures(Outcome *outcome, const Task *task, const Verdict *verdict)
+{
+	int64		delay_us;
+
+	if (!retry_plan_delay(task->policy->retry, task->tries, random_part(), &delay_us))
+		finish(outcome, task, verdict, TASK_ERROR, 0);
+	else
+		finish(outcome, task, verdict, TASK_RETRY,
+			   has_own_delay(verdict) ? verdict->delay_us : delay_us);
+}
+
+/* A success of which there is to be another; it waits as before a first retry. */
+static void
+judge_repeat(Outcome *outcome, const Task *task, const Verdict *verdict)
+{
+	int64		delay_us = 0;
+
+	if (!task->policy->resets_tries)
+		judge_by_figures(outcome, task, verdict);
+	else if (has_own_delay(verdict))
+		finish(outcome, task, verdict, TASK_REPEAT, verdict->delay_us);
+	else
+		finish(outcome, task, verdict, TASK_REPEAT,
+			   retry_plan_delay(task->policy->retry, 1, 0, &delay_us) ? delay_us : 0);
+}
+
+static void
+on_answer(void *arg, const Task *task, const Verdict *verdict,
+		  AskAnswer answer, int64 delay_us)
+{
+	if (answer == ASK_POLICY)
+		judge_by_figures(arg, task, verdict);
+	else if (answer == ASK_ERROR)
+		finish(arg, task, verdict, TASK_ERROR, 0);
+	else
+		finish(arg, task, verdict, TASK_RETRY,
+			   has_own_delay(verdict) ? verdict->delay_us : delay_us);
+}
+
+void
+outcome_report(Outcome *outcome, const Task *task, const Verdict *verdict)
+{
+	bool		is_failure = verdict->result == TASK_FAILURE ||
+		verdict->result == TASK_RETRY;
+
+	if (is_failure && task->policy->asks_retry)
+		ask_add(outcome->ask, task, verdict);
+	else if (is_failure)
+		judge_by_figures(outcome, task, verdict);
+	else if (verdict->result == TASK_REPEAT)
+		judge_repeat(outcome, task, verdict);
+	else
+		finish(outcome, task, verdict, verdict->result, verdict->delay_us);
+}
+
+Outcome *
+outcome_open(Loop *loop, const Config *config, Finish *finish)
+{
+	Outcome    *outcome = palloc0(sizeof(Outcome));
+
+	outcome->finish = finish;
+	outcome->ask = ask_open(loop, config, on_answer, outcome);
+	return outcome;
+}
+
+void
+outcome_free(Outcome *outcome)
+{
+	ask_free(outcome->ask);
+	pfree(outcome);
+}
+
+void
+outcome_pump(Outcome *outcome)
+{
+	ask_pump(outcome->ask);
+}
+
+int
+outcome_pending(const Outcome *outcome)
+{
+	return ask_pending(outcome->ask);
+}
+
+void
+outcome_forget(Outcome *outcome)
+{
+	ask_forget(outcome->ask);
 }

@@ -133,6 +133,28 @@ stuck_rule(const PGresult *result, int row)
 	return -1;
 }
 
+static int
+yes_or_no(const PGresult *result, int row, int column)
+{
+	return wire_null(result, row, column) ? -1 :
+		wire_get_bool(result, row, column);
+}
+
+/* What cannot be read is left to less special rules. */
+static RetryPlan *
+retry_plan(const PGresult *result, int row)
+{
+	RetryPlan  *plan;
+
+	if (wire_null(result, row, POLICIES_RETRY))
+		return NULL;
+	plan = retry_plan_parse(PQgetvalue(result, row, POLICIES_RETRY));
+	if (plan == NULL)
+		log_line(TWT_LOG_ERROR, "policy", "could not read the retry policy of \"%s\"",
+				 PQgetvalue(result, row, POLICIES_PATTERN));
+	return plan;
+}
+
 static PolicyRules *
 make_rules(const PGresult *result)
 {
@@ -144,6 +166,10 @@ make_rules(const PGresult *result)
 
 		rule.timeout_us = duration_us(result, i, POLICIES_TIMEOUT_MS);
 		rule.stuck = stuck_rule(result, i);
+		rule.asks_stuck = yes_or_no(result, i, POLICIES_ASKS_STUCK);
+		rule.retry = retry_plan(result, i);
+		rule.asks_retry = yes_or_no(result, i, POLICIES_ASKS_RETRY);
+		rule.resets_tries = yes_or_no(result, i, POLICIES_RESET_TRIES);
 		policy_rules_add(rules, &rule);
 	}
 	return rules;

@@ -22,7 +22,8 @@ policy_rule(const char *pattern)
 {
 	return (PolicyRule)
 	{
-		.pattern = pattern, .timeout_us = -1, .stuck = -1
+		.pattern = pattern, .timeout_us = -1, .stuck = -1, .asks_stuck = -1,
+			.asks_retry = -1, .resets_tries = -1
 	};
 }
 
@@ -36,7 +37,11 @@ void
 policy_rules_free(PolicyRules *rules)
 {
 	for (int i = 0; i < rules->n; i++)
+	{
 		pfree(unconstify(char *, rules->rules[i].pattern));
+		if (rules->rules[i].retry != NULL)
+			retry_plan_free(rules->rules[i].retry);
+	}
 	if (rules->rules != NULL)
 		pfree(rules->rules);
 	pfree(rules);
@@ -75,12 +80,23 @@ policy_rules_add(PolicyRules *rules, const PolicyRule *rule)
 
 /* What the rule sets wins over what less special ones have set. */
 static void
-apply_rule(Policy *policy, const PolicyRule *rule)
+apply_rule(Policy *policy, bool *asks_stuck, const PolicyRule *rule)
 {
+	if (rule->asks_stuck >= 0)
+		*asks_stuck = rule->asks_stuck;
 	if (rule->timeout_us >= 0)
 		policy->timeout_us = rule->timeout_us;
 	if (rule->stuck >= 0)
 		policy->stuck = rule->stuck;
+	if (rule->retry != NULL)
+	{
+		retry_plan_free(policy->retry);
+		policy->retry = retry_plan_copy(rule->retry);
+	}
+	if (rule->asks_retry >= 0)
+		policy->asks_retry = rule->asks_retry;
+	if (rule->resets_tries >= 0)
+		policy->resets_tries = rule->resets_tries;
 }
 
 Policy *
@@ -88,14 +104,20 @@ policy_make(const PolicyRules *rules, const HandlerConfig *handler,
 			const char *type)
 {
 	Policy	   *policy = palloc0(sizeof(Policy));
+	bool		asks_stuck = false;
 
 	policy->refs = 1;
 	policy->timeout_us = handler->timeout_us;
 	policy->stuck = handler->stuck;
-	policy->retry = handler->retry;
+	policy->retry = retry_plan_new(&handler->retry);
+	policy->resets_tries = true;
 	for (int i = 0; i < rules->n; i++)
 		if (pattern_fit(rules->rules[i].pattern, type) > 0)
-			apply_rule(policy, &rules->rules[i]);
+			apply_rule(policy, &asks_stuck, &rules->rules[i]);
+
+	/* A task that is to be ignored is never looked at: nobody would ask. */
+	if (asks_stuck && policy->stuck == STUCK_IGNORE)
+		policy->stuck = STUCK_ERROR;
 
 	/*
 	 * What a SQL handler does and its finish are one transaction: a task of
@@ -105,6 +127,12 @@ policy_make(const PolicyRules *rules, const HandlerConfig *handler,
 	if (handler->mode == HANDLER_SQL)
 		policy->stuck = STUCK_RETRY;
 	return policy;
+}
+
+bool
+policy_tries_once(const Policy *policy)
+{
+	return !policy->asks_retry && retry_plan_tries(policy->retry) == 1;
 }
 
 Policy *
@@ -120,6 +148,8 @@ policy_unref(Policy *policy)
 	if (policy == NULL)
 		return;
 	Assert(policy->refs > 0);
-	if (--policy->refs == 0)
-		pfree(policy);
+	if (--policy->refs > 0)
+		return;
+	retry_plan_free(policy->retry);
+	pfree(policy);
 }

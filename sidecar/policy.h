@@ -19,13 +19,16 @@
 #define TWT_POLICY_H
 
 #include "config.h"
+#include "retry.h"
 
 typedef struct Policy
 {
 	int			refs;
 	int64		timeout_us;		/* deadline after the grab */
-	StuckRule	stuck;
-	RetryConfig retry;
+	StuckRule	stuck;			/* told to the database with the grab */
+	RetryPlan  *retry;
+	bool		asks_retry;		/* the database, whose function decides */
+	bool		resets_tries;	/* when a repeated task has succeeded */
 } Policy;
 
 /* What the database says for a pattern. */
@@ -34,6 +37,10 @@ typedef struct PolicyRule
 	const char *pattern;
 	int64		timeout_us;		/* -1: not set */
 	int			stuck;			/* a StuckRule; -1: not set */
+	RetryPlan  *retry;			/* NULL: not set */
+	int			asks_stuck;		/* 1, 0; -1: not set */
+	int			asks_retry;		/* likewise */
+	int			resets_tries;	/* likewise */
 } PolicyRule;
 
 typedef struct PolicyRules PolicyRules;
@@ -44,7 +51,7 @@ extern PolicyRule policy_rule(const char *pattern);
 extern PolicyRules *policy_rules_new(void);
 extern void policy_rules_free(PolicyRules *rules);
 
-/* Copies the rule. */
+/* Copies the pattern, takes what else the rule points at. */
 extern void policy_rules_add(PolicyRules *rules, const PolicyRule *rule);
 
 /*
@@ -53,6 +60,9 @@ extern void policy_rules_add(PolicyRules *rules, const PolicyRule *rule);
  */
 extern Policy *policy_make(const PolicyRules *rules,
 						   const HandlerConfig *handler, const char *type);
+
+/* Whether a task that failed is never tried again. */
+extern bool policy_tries_once(const Policy *policy);
 
 extern Policy *policy_ref(Policy *policy);
 

@@ -20,8 +20,11 @@
 #include "grab.h"
 #include "handler.h"
 #include "http.h"
+#include "limit_rules.h"
 #include "log.h"
 #include "node.h"
+#include "offers.h"
+#include "outcome.h"
 #include "policies.h"
 #include "queue.h"
 #include "sdnotify.h"
@@ -58,7 +61,12 @@ struct Sidecar
 	Loop	   *loop;
 	Config	   *config;
 	slist_head	old_configs;
-	Limit	   *slots;			/* of the node */
+	Slots	   *slots;
+	Limit	   *slots_of_node;
+	TypeLimits *limits;			/* of the database */
+	LimitRules *limit_rules;
+	Offers	   *offers;
+	LoopTimer  *slots_timer;	/* when time makes room */
 	Served	   *served;			/* one per handler of the configuration */
 	int			nserved;
 	Table	  **tables;			/* one per bucket */
@@ -70,6 +78,7 @@ struct Sidecar
 	Grab	   *grab;
 	Execute    *execute;
 	Finish	   *finish;
+	Outcome    *outcome;
 	Sweep	   *sweep;
 	Duties	   *duties;
 	Cancels    *cancels;
@@ -92,7 +101,7 @@ resolve_type(void *arg, const char *type, Limit **limit, void **tag)
 	if (config == NULL)
 		return false;
 	*tag = sidecar->served[config - sidecar->config->handlers].handler;
-	*limit = handler_limit(*tag);
+	*limit = type_limits_leaf(sidecar->limits, type, handler_limit(*tag));
 	return true;
 }
 
@@ -165,6 +174,12 @@ on_task(void *arg, Task *task)
 	/* too late to start it: the node has ended, and its stuck rule applies */
 	slots_free(task->slot);
 	task_free(task);
+}
+
+static bool
+on_refused(void *arg, const char *limit, int64 until_us)
+{
+	return offers_refused(((Sidecar *) arg)->offers, limit, until_us);
 }
 
 static void
@@ -261,6 +276,7 @@ on_gone(void *arg)
 	Sidecar    *sidecar = arg;
 
 	grab_forget(sidecar->grab);
+	outcome_forget(sidecar->outcome);
 	finish_forget(sidecar->finish);
 	for (int i = 0; i < sidecar->nserved; i++)
 		if (sidecar->served[i].sql != NULL)
@@ -273,6 +289,12 @@ on_leader(void *arg, bool is_leader)
 {
 	if (is_leader)
 		duties_begin(((Sidecar *) arg)->duties);
+}
+
+static void
+on_clock(void *arg)
+{
+	duties_begin(((Sidecar *) arg)->duties);
 }
 
 static void
@@ -313,7 +335,8 @@ static void
 look_at_drain(Sidecar *sidecar)
 {
 	if (!sidecar->is_draining || sidecar->is_ending ||
-		running(sidecar) > 0 || finish_pending(sidecar->finish) > 0)
+		running(sidecar) > 0 || outcome_pending(sidecar->outcome) > 0 ||
+		finish_pending(sidecar->finish) > 0)
 		return;
 	sidecar->is_ending = true;
 	node_end(sidecar->node, stop_loop, sidecar);
@@ -332,6 +355,23 @@ pump_grabs(Sidecar *sidecar)
 }
 
 static void
+on_slots_time(void *arg)
+{
+	slots_tick(((Sidecar *) arg)->slots);
+}
+
+static void
+arm_slots_timer(Sidecar *sidecar)
+{
+	int64		next = slots_next_us(sidecar->slots);
+
+	if (next >= 0)
+		loop_timer_start(sidecar->slots_timer, next - loop_now_us(sidecar->loop));
+	else
+		loop_timer_stop(sidecar->slots_timer);
+}
+
+static void
 on_turn(void *arg)
 {
 	Sidecar    *sidecar = arg;
@@ -341,8 +381,11 @@ on_turn(void *arg)
 	node_set_watchful(sidecar->node, watchful);
 	sweep_pump(sidecar->sweep);
 	pump_grabs(sidecar);
+	outcome_pump(sidecar->outcome);
 	finish_pump(sidecar->finish);
 	cancels_pump(sidecar->cancels);
+	offers_pump(sidecar->offers);
+	arm_slots_timer(sidecar);
 	look_at_drain(sidecar);
 }
 
@@ -402,7 +445,7 @@ on_drain_end(void *arg)
 			 running(sidecar));
 	sidecar->is_ending = true;
 	execute_free(sidecar->execute);
-	sidecar->execute = execute_open(sidecar->loop, sidecar->finish);
+	sidecar->execute = execute_open(sidecar->loop, sidecar->outcome);
 	node_end(sidecar->node, stop_loop, sidecar);
 }
 
@@ -456,33 +499,47 @@ open_handlers(Sidecar *sidecar)
 		Served	   *served = &sidecar->served[i];
 
 		served->handler = handler_new(&config->handlers[i], sidecar->policies,
-									  sidecar->slots);
+									  sidecar->slots_of_node);
 		if (config->handlers[i].mode == HANDLER_SQL)
 			served->sql = sql_open(sidecar->loop, config, served->handler,
-								   sidecar->node, sidecar->finish);
+								   sidecar->node, sidecar->outcome);
 		else
 			execute_add_handler(sidecar->execute, served->handler);
 	}
 }
 
+static int64
+slots_clock(void *arg)
+{
+	return loop_now_us(arg);
+}
+
 Sidecar *
 sidecar_open(Loop *loop, Config *config)
 {
-	static const NodeEvents node_events = {on_begin, on_gone, on_leader, on_config,
-	on_look, on_cancel};
+	static const NodeEvents node_events = {on_begin, on_gone, on_leader, on_clock,
+	on_config, on_look, on_cancel};
 	static const QueueEvents queue_events = {on_trigger, on_sweep, on_due, on_node_gone};
-	static const GrabEvents grab_events = {next_entry, on_task, on_doubt, on_connected};
+	static const GrabEvents grab_events = {next_entry, on_task, on_refused, on_doubt,
+	on_connected};
 	Sidecar    *sidecar = palloc0(sizeof(Sidecar));
 
 	sidecar->loop = loop;
 	sidecar->config = config;
 	slist_init(&sidecar->old_configs);
-	sidecar->slots = limit_new("node", config->concurrency, NULL);
+	sidecar->slots = slots_new(slots_clock, loop);
+	sidecar->slots_of_node = limit_new_root(sidecar->slots, "node", config->concurrency);
+	sidecar->limits = type_limits_new(sidecar->slots_of_node);
+	sidecar->slots_timer = loop_timer_new(loop, on_slots_time, sidecar);
 	open_tables(sidecar);
 	sidecar->node = node_open(loop, config, &node_events, sidecar);
 	sidecar->policies = policies_open(loop, config, sidecar->node);
+	sidecar->limit_rules = limit_rules_open(sidecar->policies, sidecar->node, sidecar->limits);
+	sidecar->offers = offers_open(loop, config, sidecar->node, sidecar->slots,
+								  sidecar->limits);
 	sidecar->finish = finish_open(loop, config, sidecar->node);
-	sidecar->execute = execute_open(loop, sidecar->finish);
+	sidecar->outcome = outcome_open(loop, config, sidecar->finish);
+	sidecar->execute = execute_open(loop, sidecar->outcome);
 	open_handlers(sidecar);
 	sidecar->grab = grab_open(loop, config, sidecar->node, &grab_events, sidecar);
 	sidecar->sweep = sweep_open(loop, config, sidecar->node, sidecar->tables);
@@ -525,7 +582,7 @@ sidecar_reload(Sidecar *sidecar, Config *config)
 	/* The runners still look at the old one, so it stays to the end. */
 	slist_push_head(&sidecar->old_configs, &keep_config(old)->node);
 	sidecar->config = config;
-	limit_set_max(sidecar->slots, config->concurrency);
+	limit_set_max(sidecar->slots_of_node, config->concurrency);
 	for (int i = 0; i < sidecar->nserved; i++)
 	{
 		handler_reload(sidecar->served[i].handler, &config->handlers[i]);
@@ -566,8 +623,11 @@ sidecar_free(Sidecar *sidecar)
 		if (sidecar->served[i].sql != NULL)
 			sql_free(sidecar->served[i].sql);
 	execute_free(sidecar->execute);
+	outcome_free(sidecar->outcome);
 	finish_free(sidecar->finish);
 	node_free(sidecar->node);	/* its answers are for the next two */
+	offers_free(sidecar->offers);
+	limit_rules_free(sidecar->limit_rules);
 	policies_free(sidecar->policies);
 	sweep_free(sidecar->sweep);
 	duties_free(sidecar->duties);
@@ -576,7 +636,10 @@ sidecar_free(Sidecar *sidecar)
 		table_free(sidecar->tables[i]);
 	for (int i = 0; i < sidecar->nserved; i++)
 		handler_free(sidecar->served[i].handler);
-	limit_free(sidecar->slots);
+	type_limits_free(sidecar->limits);
+	limit_free(sidecar->slots_of_node);
+	slots_destroy(sidecar->slots);
+	loop_timer_free(sidecar->slots_timer);
 	loop_timer_free(sidecar->drain_end);
 	loop_timer_free(sidecar->watchdog);
 	for (int i = 0; i < sidecar->nunhandled; i++)

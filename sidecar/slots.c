@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * slots.c
- *		How many tasks may run at once: limits, booked before the grab.
+ *		How many tasks may run at once, and how often one may start: limits,
+ *		booked before the grab.
  *
  *		from: table.h (slots_book)		to: execute.h (slots_free)
  *
@@ -10,16 +11,100 @@
 #include "port.h"
 
 #include "heap.h"
+#include "rate.h"
 #include "slots.h"
+
+/* A closed limit is tried again after so long, and then less often. */
+#define PATIENCE_MIN_US SECONDS_TO_US(1)
+#define PATIENCE_MAX_US SECONDS_TO_US(8)
+
+/* Refused again and again, we wait longer than we are told to. */
+#define BACKOFF_MIN_US MS_TO_US(1)
+#define BACKOFF_MAX_US MS_TO_US(256)
+
+#define NEVER PG_INT64_MAX
+
+struct Slots
+{
+	SlotClock	clock;
+	void	   *arg;
+	Heap		timed;			/* of Limit, the earliest first */
+	dlist_head	freed;			/* of Limit */
+};
 
 struct Limit
 {
 	char	   *name;
-	int			max;			/* 0 or less: none */
-	int			used;
+	Slots	   *slots;			/* NULL: knows nothing of time */
+	LimitTerms	terms;
+	int			used;			/* booked and not freed here */
+	int			held;			/* booked and not freed in the database */
 	Limit	   *parent;
+	Limit	   *across;
 	Heap		waiters;		/* of SlotWaiter */
+	int			refs;
+	void		(*on_unused) (void *arg, Limit *limit);
+	void	   *unused_arg;
+	Rate		rate;			/* pending: booked and not started */
+	int64		next_us;		/* in slots->timed by this */
+	int			place;
+	bool		is_shared;
+	bool		is_closed;		/* the database has refused */
+	bool		is_timed;		/* and has said when to ask again */
+	int			turns;			/* so many may ask although it is closed */
+	int64		open_us;		/* when to ask again */
+	int64		patience_us;
+	int64		backoff_us;
+	int			freed;			/* not yet told to the database */
+	dlist_node	freed_node;
 };
+
+/* ---- time ---- */
+
+static int64
+now_us(const Limit *limit)
+{
+	return limit->slots == NULL ? 0 : limit->slots->clock(limit->slots->arg);
+}
+
+static bool
+has_start(const Limit *limit)
+{
+	int64		now;
+
+	if (limit->rate.step_ns == 0)
+		return true;
+	now = now_us(limit);
+	return rate_next_us(&limit->rate, now) <= now;
+}
+
+bool
+limit_is_rested(const Limit *limit)
+{
+	return rate_is_rested(&limit->rate, now_us(limit));
+}
+
+/* ---- waiting ---- */
+
+static bool
+has_room(const Limit *limit, int priority)
+{
+	const LimitTerms *terms = &limit->terms;
+
+	if (terms->max >= 0)
+	{
+		int			used = limit->is_shared ? limit->held : limit->used;
+		int64		max = terms->max;
+
+		if (priority <= terms->stretch_priority)
+			max += terms->stretch;
+		if (used >= max)
+			return false;
+	}
+	if (limit->is_closed && limit->turns == 0)
+		return false;
+	return has_start(limit);
+}
 
 static bool
 waits_before(const void *a, const void *b)
@@ -38,26 +123,187 @@ set_waiter_place(void *item, int place)
 	((SlotWaiter *) item)->place = place;
 }
 
-Limit *
-limit_new(const char *name, int max, Limit *parent)
+static bool
+is_earlier(const void *a, const void *b)
+{
+	return ((const Limit *) a)->next_us < ((const Limit *) b)->next_us;
+}
+
+static void
+set_limit_place(void *item, int place)
+{
+	((Limit *) item)->place = place;
+}
+
+/* When time alone may make room, for those who wait. */
+static int64
+next_time(const Limit *limit)
+{
+	if (limit->waiters.count == 0)
+		return NEVER;
+	if (limit->is_closed && limit->turns == 0)
+		return limit->open_us;
+	if (!has_start(limit))
+		return rate_next_us(&limit->rate, now_us(limit));
+	return NEVER;
+}
+
+static void
+set_timer(Limit *limit)
+{
+	int64		next;
+
+	if (limit->slots == NULL)
+		return;
+	next = next_time(limit);
+	if (next == limit->next_us)
+		return;
+	limit->next_us = next;
+	if (limit->place != HEAP_NOWHERE && next == NEVER)
+		heap_remove(&limit->slots->timed, limit->place);
+	else if (limit->place != HEAP_NOWHERE)
+		heap_moved(&limit->slots->timed, limit->place);
+	else
+		heap_push(&limit->slots->timed, limit);
+}
+
+/* The waiter is out of the heap before it is told: it may wait again. */
+static void
+wake_first(Limit *limit)
+{
+	SlotWaiter *waiter = heap_remove(&limit->waiters, 0);
+
+	waiter->limit = NULL;
+	waiter->wake(waiter);
+}
+
+/* Who is woken and books wakes the next one, as long as there is room. */
+static void
+yield_at(Limit *limit)
+{
+	const SlotWaiter *first = heap_first(&limit->waiters);
+
+	if (first == NULL)
+		return;
+	if (has_room(limit, first->priority))
+		wake_first(limit);
+	set_timer(limit);
+}
+
+void
+limit_wake(Limit *limit)
+{
+	int			n = limit->waiters.count;
+
+	while (n-- > 0 && limit->waiters.count > 0)
+		wake_first(limit);
+	set_timer(limit);
+}
+
+int64
+slots_next_us(const Slots *slots)
+{
+	const Limit *first = heap_first(&slots->timed);
+
+	return first == NULL ? -1 : first->next_us;
+}
+
+/*
+ * Who was told a time asks as before; who was not asks with one task, and
+ * less and less often.
+ */
+static void
+reopen(Limit *limit)
+{
+	if (limit->is_timed)
+	{
+		limit->is_closed = false;
+		return;
+	}
+	limit->turns = 1;
+	limit->open_us = now_us(limit) + limit->patience_us;
+	limit->patience_us = Min(limit->patience_us * 2, PATIENCE_MAX_US);
+}
+
+void
+slots_tick(Slots *slots)
+{
+	int64		now = slots->clock(slots->arg);
+	Limit	   *limit;
+
+	while ((limit = heap_first(&slots->timed)) != NULL && limit->next_us <= now)
+	{
+		if (limit->is_closed && limit->turns == 0 && limit->open_us <= now)
+			reopen(limit);
+		yield_at(limit);
+		/* a clock that stands still must not keep us here */
+		if (limit->next_us <= now)
+			break;
+	}
+}
+
+/* ---- limits ---- */
+
+static Limit *
+make_limit(Slots *slots, const char *name, int max, Limit *parent)
 {
 	Limit	   *limit = palloc0(sizeof(Limit));
 
 	limit->name = pstrdup(name);
-	limit->max = max;
+	limit->slots = slots;
+	limit->terms.max = max > 0 ? max : -1;
 	limit->parent = parent;
+	limit->next_us = NEVER;
+	limit->place = HEAP_NOWHERE;
+	limit->patience_us = PATIENCE_MIN_US;
 	heap_init(&limit->waiters, waits_before, set_waiter_place);
 	return limit;
+}
+
+Limit *
+limit_new(const char *name, int max, Limit *parent)
+{
+	return make_limit(parent == NULL ? NULL : parent->slots, name, max, parent);
+}
+
+Limit *
+limit_new_root(Slots *slots, const char *name, int max)
+{
+	return make_limit(slots, name, max, NULL);
 }
 
 void
 limit_free(Limit *limit)
 {
-	Assert(limit->used == 0);
+	Assert(limit->used == 0 && limit->held == 0);
 	Assert(limit->waiters.count == 0);
+	if (limit->place != HEAP_NOWHERE)
+		heap_remove(&limit->slots->timed, limit->place);
+	if (limit->freed > 0)
+		dlist_delete(&limit->freed_node);
 	heap_clear(&limit->waiters);
 	pfree(limit->name);
 	pfree(limit);
+}
+
+Slots *
+slots_new(SlotClock clock, void *arg)
+{
+	Slots	   *slots = palloc0(sizeof(Slots));
+
+	slots->clock = clock;
+	slots->arg = arg;
+	heap_init(&slots->timed, is_earlier, set_limit_place);
+	dlist_init(&slots->freed);
+	return slots;
+}
+
+void
+slots_destroy(Slots *slots)
+{
+	Assert(slots->timed.count == 0);
+	heap_clear(&slots->timed);
+	pfree(slots);
 }
 
 const char *
@@ -75,91 +321,365 @@ limit_used(const Limit *limit)
 int
 limit_max(const Limit *limit)
 {
-	return limit->max;
+	return limit->terms.max;
 }
 
-static bool
-has_room(const Limit *limit)
+bool
+limit_has_waiters(const Limit *limit)
 {
-	return limit->max <= 0 || limit->used < limit->max;
+	return limit->waiters.count > 0;
 }
 
-/* The waiter is out of the heap before it is told: it may wait again. */
-static void
-wake_first(Limit *limit)
-{
-	SlotWaiter *waiter = heap_remove(&limit->waiters, 0);
-
-	waiter->limit = NULL;
-	waiter->wake(waiter);
-}
-
-/* Ends also if a woken waiter comes back: it found the limit full again. */
 void
 limit_set_max(Limit *limit, int max)
 {
-	limit->max = max;
-	while (limit->waiters.count > 0 && has_room(limit))
-		wake_first(limit);
+	limit->terms.max = max > 0 ? max : -1;
+	yield_at(limit);
 }
 
-Limit *
-slots_book(Limit *limit)
+void
+limit_set_terms(Limit *limit, const LimitTerms *terms)
+{
+	limit->terms = *terms;
+	rate_set(&limit->rate, terms->rate, terms->period_us, terms->burst,
+			 now_us(limit));
+	yield_at(limit);
+}
+
+void
+limit_set_parent(Limit *limit, Limit *parent)
 {
 	Limit	   *step;
 
-	for (step = limit; step != NULL; step = step->parent)
+	for (step = limit->parent; step != NULL; step = step->parent)
 	{
-		if (!has_room(step))
+		step->used -= limit->used;
+		step->held -= limit->held;
+		step->rate.pending -= limit->rate.pending;
+	}
+	limit->parent = parent;
+	for (step = parent; step != NULL; step = step->parent)
+	{
+		step->used += limit->used;
+		step->held += limit->held;
+		step->rate.pending += limit->rate.pending;
+	}
+}
+
+void
+limit_set_across(Limit *limit, Limit *across)
+{
+	Assert(limit->used == 0);
+	limit->across = across;
+}
+
+void
+limit_keep(Limit *limit)
+{
+	limit->refs++;
+}
+
+bool
+limit_is_unused(const Limit *limit)
+{
+	return limit->refs == 0 && limit->used == 0 && limit->held == 0 &&
+		limit->freed == 0;
+}
+
+static void
+tell_unused(Limit *limit)
+{
+	if (limit->on_unused != NULL && limit_is_unused(limit))
+		limit->on_unused(limit->unused_arg, limit);
+}
+
+void
+limit_release(Limit *limit)
+{
+	limit->refs--;
+	tell_unused(limit);
+}
+
+void
+limit_on_unused(Limit *limit, void (*fn) (void *arg, Limit *limit), void *arg)
+{
+	limit->on_unused = fn;
+	limit->unused_arg = arg;
+}
+
+/* ---- booking ---- */
+
+/* The next limit on the way up from leaf: across, then its own line. */
+static Limit *
+step_up(const Limit *leaf, const Limit *step)
+{
+	if (step == leaf && leaf->across != NULL)
+		return leaf->across;
+	return step == leaf->across ? leaf->parent : step->parent;
+}
+
+Limit *
+slots_book(Limit *limit, int priority)
+{
+	Limit	   *step;
+
+	for (step = limit; step != NULL; step = step_up(limit, step))
+	{
+		if (!has_room(step, priority))
 			return step;
 	}
-	for (step = limit; step != NULL; step = step->parent)
+	for (step = limit; step != NULL; step = step_up(limit, step))
+	{
 		step->used++;
+		step->held++;
+		step->rate.pending++;
+		if (step->is_closed)
+			step->turns--;
+	}
+	slots_yield(limit);
 	return NULL;
+}
+
+void
+slots_start(Limit *limit)
+{
+	for (Limit *step = limit; step != NULL; step = step_up(limit, step))
+	{
+		step->rate.pending--;
+		if (step->rate.step_ns > 0)
+			rate_start(&step->rate, now_us(step));
+	}
+}
+
+/* Whose turn it is says the database: until then nobody here has it. */
+static void
+note_freed(Limit *limit)
+{
+	if (limit->freed++ == 0)
+		dlist_push_tail(&limit->slots->freed, &limit->freed_node);
+	if (limit->waiters.count > 0 && !limit->is_closed)
+		limit_refuse(limit, 0);
+}
+
+static void
+drop_here(Limit *limit)
+{
+	Limit	   *step = limit;
+
+	do
+	{
+		Assert(step->used > 0);
+		step->used--;
+	} while ((step = step_up(limit, step)) != NULL);
+}
+
+static void
+drop_shared(Limit *limit, bool is_freed)
+{
+	Limit	   *step = limit;
+
+	do
+	{
+		Assert(step->held > step->used);
+		step->held--;
+		if (step->is_shared && is_freed)
+			note_freed(step);
+	} while ((step = step_up(limit, step)) != NULL);
+}
+
+/* The limit may be gone after this. */
+static void
+after_drop(Limit *limit)
+{
+	slots_yield(limit);
+	tell_unused(limit);
+}
+
+void
+slots_free_here(Limit *limit)
+{
+	drop_here(limit);
+	slots_yield(limit);
+}
+
+void
+slots_free_shared(Limit *limit)
+{
+	drop_shared(limit, true);
+	after_drop(limit);
 }
 
 void
 slots_free(Limit *limit)
 {
-	Limit	   *step;
+	drop_here(limit);
+	drop_shared(limit, true);
+	after_drop(limit);
+}
 
-	for (step = limit; step != NULL; step = step->parent)
+static void
+drop_pending(Limit *limit)
+{
+	Limit	   *step = limit;
+
+	do
 	{
-		Assert(step->used > 0);
-		step->used--;
-	}
-	slots_yield(limit);
+		step->rate.pending--;
+	} while ((step = step_up(limit, step)) != NULL);
+}
+
+void
+slots_cancel(Limit *limit)
+{
+	drop_pending(limit);
+	slots_free(limit);
+}
+
+void
+slots_undo(Limit *limit)
+{
+	drop_pending(limit);
+	drop_here(limit);
+	drop_shared(limit, false);
+	after_drop(limit);
 }
 
 /*
- * A waiter that was woken at an upper limit and is refused by a lower one
- * would take its turn at the upper limit along, and a free slot there would
- * reach nobody.
+ * A waiter that was woken at one limit and is refused by another would take
+ * its turn at the first along, and a free slot there would reach nobody.
+ * Those who wait further down on the line have to pass this limit as well, so
+ * they can wait until it has room.
  */
 void
 slots_wait(Limit *limit, SlotWaiter *waiter)
 {
+	const Limit *leaf = waiter->wants;
+	Limit	   *step = limit->parent;
+
 	Assert(waiter->limit == NULL);
-	Assert(!has_room(limit));
+	Assert(!has_room(limit, waiter->priority));
 	waiter->limit = limit;
 	heap_push(&limit->waiters, waiter);
-	slots_yield(limit->parent);
+	set_timer(limit);
+	if (leaf != NULL && limit == leaf->across)
+		step = leaf->parent;
+	else if (leaf != NULL && leaf->across != NULL)
+		yield_at(leaf->across);
+	for (; step != NULL; step = step->parent)
+		yield_at(step);
 }
 
 void
 slots_unwait(SlotWaiter *waiter)
 {
-	Assert(waiter->limit != NULL);
-	heap_remove(&waiter->limit->waiters, waiter->place);
+	Limit	   *limit = waiter->limit;
+
+	Assert(limit != NULL);
+	heap_remove(&limit->waiters, waiter->place);
 	waiter->limit = NULL;
+	set_timer(limit);
 }
 
 void
 slots_yield(Limit *limit)
 {
+	for (Limit *step = limit; step != NULL; step = step_up(limit, step))
+		yield_at(step);
+}
+
+/* ---- shared limits ---- */
+
+void
+limit_set_shared(Limit *limit)
+{
+	limit->is_shared = true;
+}
+
+bool
+limit_is_shared(const Limit *limit)
+{
+	return limit->is_shared;
+}
+
+bool
+slots_are_shared(const Limit *limit)
+{
 	for (; limit != NULL; limit = limit->parent)
+		if (limit->is_shared)
+			return true;
+	return false;
+}
+
+void
+slots_each_shared(Limit *limit, void (*fn) (void *arg, Limit *limit), void *arg)
+{
+	for (; limit != NULL; limit = limit->parent)
+		if (limit->is_shared)
+			fn(arg, limit);
+}
+
+void
+limit_refuse(Limit *limit, int64 again_us)
+{
+	if (again_us > 0)
 	{
-		if (limit->waiters.count > 0 && has_room(limit))
-			wake_first(limit);
+		limit->backoff_us = Min(Max(limit->backoff_us * 2, BACKOFF_MIN_US),
+								BACKOFF_MAX_US);
+		again_us = Max(again_us, limit->backoff_us);
 	}
+	limit->is_closed = true;
+	limit->is_timed = again_us > 0;
+	limit->turns = 0;
+	limit->open_us = now_us(limit) + (again_us > 0 ? again_us : limit->patience_us);
+	set_timer(limit);
+}
+
+static void
+forget_refusals(Limit *limit)
+{
+	limit->patience_us = PATIENCE_MIN_US;
+	limit->backoff_us = 0;
+}
+
+void
+limit_grant(Limit *limit)
+{
+	forget_refusals(limit);
+	if (!limit->is_closed)
+		return;
+	limit->is_closed = false;
+	yield_at(limit);
+}
+
+void
+limit_offer(Limit *limit, int turns)
+{
+	if (turns <= 0 || !limit->is_closed || limit->is_timed)
+		return;
+	forget_refusals(limit);
+	limit->turns = Max(limit->turns, 1) + turns;
+	yield_at(limit);
+}
+
+void
+slots_take_freed(Slots *slots,
+				 void (*fn) (void *arg, Limit *limit, int freed, bool is_wanted),
+				 void *arg)
+{
+	while (!dlist_is_empty(&slots->freed))
+	{
+		Limit	   *limit = dlist_container(Limit, freed_node,
+											dlist_pop_head_node(&slots->freed));
+		int			freed = limit->freed;
+
+		limit->freed = 0;
+		fn(arg, limit, freed, limit->waiters.count > 0);
+		tell_unused(limit);
+	}
+}
+
+bool
+slots_has_freed(const Slots *slots)
+{
+	return !dlist_is_empty(unconstify(dlist_head *, &slots->freed));
 }

@@ -104,7 +104,7 @@ sql_waiting_give_back(SqlWaiting *list)
 		Waiting    *waiting = slist_container(Waiting, node,
 											  slist_pop_head_node(&list->waiting));
 
-		slots_free(table_entry_limit(waiting->entry));
+		slots_cancel(table_entry_limit(waiting->entry));
 		table_return(waiting->table, waiting->entry);
 		pfree(waiting);
 		list->n--;

@@ -114,6 +114,15 @@ withdraw_columns(Table *table)
 	}
 }
 
+static void
+free_column(Column *column)
+{
+	Limit	   *limit = column->limit;
+
+	column_free(column);
+	limit_release(limit);
+}
+
 void
 table_free(Table *table)
 {
@@ -128,7 +137,7 @@ table_free(Table *table)
 		pfree(known_task->entry);
 	types_start_iterate(table->types, &type);
 	while ((known_type = types_iterate(table->types, &type)) != NULL)
-		column_free(known_type->column);
+		free_column(known_type->column);
 	known_destroy(table->known);
 	types_destroy(table->types);
 	heap_clear(&table->runnable);
@@ -153,7 +162,7 @@ release_column(Table *table, Column *column)
 	if (column->waiting > 0 || column->popped > 0 || column->is_spilled)
 		return;
 	types_delete(table->types, column->type);
-	column_free(column);
+	free_column(column);
 }
 
 static void
@@ -258,7 +267,10 @@ push_new(Table *table, const Trigger *trigger)
 	/* only to remember that it spilled: for that there are enough columns */
 	if (table_room(table) == 0 &&
 		table->types->members >= (uint32) table->capacity)
+	{
+		limit_release(limit);
 		return TABLE_SPILLED;
+	}
 	return add_entry(table, add_column(table, trigger->type, limit, tag),
 					 trigger);
 }
@@ -313,7 +325,8 @@ table_pop(Table *table)
 
 	while ((column = heap_first(&table->runnable)) != NULL)
 	{
-		Limit	   *full = slots_book(column->limit);
+		Limit	   *full = slots_book(column->limit,
+										  column->waiter.priority);
 
 		if (full == NULL)
 		{

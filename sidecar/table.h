@@ -52,8 +52,10 @@ typedef enum TablePush
 	TABLE_NO_HANDLER			/* this node does not run the type */
 } TablePush;
 
-/* The limit that governs a type, and the owner's tag for it (such as its
- * handler).  False: this node does not run the type. */
+/*
+ * The limit that governs a type, kept for the table, and the owner's tag for
+ * it (such as its handler).  False: this node does not run the type.
+ */
 typedef bool (*TableResolve) (void *arg, const char *type,
 							  Limit **limit, void **tag);
 

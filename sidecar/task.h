@@ -52,6 +52,7 @@ typedef struct Task
 	struct Handler *handler;	/* who runs it */
 	struct Policy *policy;		/* a reference: as it was when grabbed */
 	struct Limit *slot;			/* booked; freed once, by execute.c */
+	bool		has_shared_slot;	/* ... whose shared part finish.c frees */
 	void	   *run;			/* the runner's own record of this task */
 	dlist_node	run_node;		/* execute.c's */
 	int			due_place;		/* execute.c's, by deadline */

@@ -10,7 +10,7 @@
 
 #include "libpq-fe.h"
 
-#define WIRE_MAX_PARAMS 10
+#define WIRE_MAX_PARAMS 16
 
 /* The parameters of one call; begin with wire_init(). */
 typedef struct WireParams

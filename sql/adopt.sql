@@ -21,7 +21,7 @@ AS $$
 	held AS (
 		UPDATE twtasks.task t
 		SET status = 'HELD', version = t.version + 1, queued = false,
-			state_time = clock_timestamp(), next_event_time = 'infinity', deadline = NULL,
+			state_time = twtasks.clock(), next_event_time = 'infinity', deadline = NULL,
 			planned = CASE t.status WHEN 'WAITING' THEN t.next_event_time END
 		FROM found f WHERE t.id = f.id
 		RETURNING t.id, t AS task)
@@ -39,7 +39,8 @@ $$;
  *
  *		What the original has done since the copy was made is not known here.  So
  *		all tasks of a copy that would run are held, for people to release
- *		(release_task(), change_tasks()) or cancel, unless hold says otherwise.
+ *		(release_task(), change_tasks()) or cancel, and all schedules are paused,
+ *		unless hold says otherwise.
  *
  * Parameters
  *		environment		only sidecars that start with it in their configuration take
@@ -51,12 +52,14 @@ $$;
  *
  * Returns
  *		held			how many tasks were held
+ *		paused			how many schedules were paused
  *
  * Errors
  *		22023			environment is not valid
  *		25006			on a standby
  *
- * Writes		twtasks.adoption, twtasks.task, twtasks.audit, twtasks.node
+ * Writes		twtasks.adoption, twtasks.task, twtasks.audit, twtasks.schedule,
+ *				twtasks.schedule_audit, twtasks.node
  * Locks		twtasks.adoption against others who adopt; the tasks' rows
  * Example		SELECT * FROM twtasks.adopt('staging');
  */
@@ -64,8 +67,9 @@ CREATE FUNCTION twtasks.adopt(
 	environment text,
 	hold boolean DEFAULT NULL,
 	reason text DEFAULT NULL,
-	OUT held bigint)
-RETURNS bigint
+	OUT held bigint,
+	OUT paused bigint)
+RETURNS record
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
@@ -82,9 +86,12 @@ BEGIN
 	place := twtasks.own_place();
 	LOCK TABLE twtasks.adoption IN SHARE ROW EXCLUSIVE MODE;
 	held := 0;
+	paused := 0;
 	is_copy := NOT twtasks.is_adopted();
 	IF coalesce(adopt.hold, is_copy) THEN
 		held := twtasks.hold_copied(adopt.reason);
+		SELECT count(*) FILTER (WHERE twtasks.set_schedule_paused(s.name, true, adopt.reason))
+		INTO paused FROM (SELECT o.name FROM twtasks.schedule o ORDER BY o.name) s;
 	END IF;
 	UPDATE twtasks.adoption a SET ended = clock_timestamp() WHERE a.ended IS NULL;
 	INSERT INTO twtasks.adoption

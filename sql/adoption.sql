@@ -28,24 +28,11 @@ COMMENT ON COLUMN twtasks.adoption.actor IS 'Who did it: the role that logged in
 COMMENT ON COLUMN twtasks.adoption.reason IS 'Why, in the words of who did it';
 SELECT pg_catalog.pg_extension_config_dump('twtasks.adoption', '');
 
-/*
- * twtasks.adoption_changed()
- *
- *		Makes all sessions look at twtasks.adoption again, after the commit.
- *
- * Errors
- *		39P01			it is not called by a trigger
- */
-CREATE FUNCTION twtasks.adoption_changed()
-RETURNS trigger
-LANGUAGE c VOLATILE PARALLEL UNSAFE
-AS 'MODULE_PATHNAME', 'twt_adoption_changed';
-
 /* Always: rows may also come by logical replication. */
-CREATE TRIGGER adoption_changed
+CREATE TRIGGER table_changed
 	AFTER INSERT OR UPDATE OR DELETE ON twtasks.adoption
-	FOR EACH ROW EXECUTE FUNCTION twtasks.adoption_changed();
-ALTER TABLE twtasks.adoption ENABLE ALWAYS TRIGGER adoption_changed;
+	FOR EACH ROW EXECUTE FUNCTION twtasks.table_changed();
+ALTER TABLE twtasks.adoption ENABLE ALWAYS TRIGGER table_changed;
 
 /*
  * twtasks.own_place()

@@ -1,10 +1,12 @@
 /* What people and programs did to tasks by hand. */
 CREATE TABLE twtasks.audit (
 	id				bigint GENERATED ALWAYS AS IDENTITY,
-	at				timestamptz NOT NULL,
-	actor			text NOT NULL,
-	role			text NOT NULL,
-	application		text NOT NULL,
+	at				timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp(),
+	actor			text NOT NULL DEFAULT session_user,
+	role			text NOT NULL DEFAULT
+		CASE pg_catalog.current_setting('role') WHEN 'none' THEN session_user
+			ELSE pg_catalog.current_setting('role') END,
+	application		text NOT NULL DEFAULT pg_catalog.current_setting('application_name'),
 	action			text NOT NULL,
 	task_id			uuid NOT NULL,
 	from_version	bigint NOT NULL,
@@ -12,8 +14,8 @@ CREATE TABLE twtasks.audit (
 	from_status		twtasks.task_status NOT NULL,
 	to_status		twtasks.task_status NOT NULL,
 	reason			text,
-	before			jsonb NOT NULL,
-	after			jsonb NOT NULL,
+	before			jsonb NOT NULL DEFAULT '{}',
+	after			jsonb NOT NULL DEFAULT '{}',
 	CONSTRAINT audit_pkey PRIMARY KEY (id)
 );
 CREATE INDEX audit_task_id ON twtasks.audit (task_id);
@@ -92,23 +94,6 @@ AS $$
 $$;
 
 /*
- * twtasks.acting_role()
- *
- *		As whom the session acts.
- *
- * Returns
- *		the role that was set with SET ROLE, else the one that logged in
- */
-CREATE FUNCTION twtasks.acting_role()
-RETURNS text
-LANGUAGE sql STABLE PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp
-AS $$
-	SELECT CASE current_setting('role') WHEN 'none' THEN session_user::text
-										ELSE current_setting('role') END
-$$;
-
-/*
  * twtasks.write_audit(action, task_id, was, became, reason)
  *
  *		Writes down a change of a task by hand, in the caller's transaction.
@@ -129,10 +114,8 @@ LANGUAGE sql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 	INSERT INTO twtasks.audit
-		(at, actor, role, application, action, task_id, from_version, to_version,
-		 from_status, to_status, reason, before, after)
-	VALUES (clock_timestamp(), session_user,
-			twtasks.acting_role(), current_setting('application_name'), action, task_id,
+		(action, task_id, from_version, to_version, from_status, to_status, reason, before, after)
+	VALUES (action, task_id,
 			(was ->> 'version')::bigint, (became ->> 'version')::bigint,
 			(was ->> 'status')::twtasks.task_status, (became ->> 'status')::twtasks.task_status,
 			reason, twtasks.only_in(was, became), twtasks.only_in(became, was))

@@ -44,7 +44,7 @@ AS $$
 	INSERT INTO twtasks.finished_task AS f
 		(id, version, state_time, created, incarnation, status, tries, priority,
 		 type, sub_type, bucket, key, error, data, payload, context)
-	VALUES (task.id, task.version + 1, clock_timestamp(), task.created, NULL, status,
+	VALUES (task.id, task.version + 1, twtasks.clock(), task.created, NULL, status,
 			task.tries, task.priority, task.type, task.sub_type, task.bucket, task.key,
 			coalesce(task.error, reason), task.data, task.payload, task.context)
 	RETURNING twtasks.finished_facts(f)
@@ -72,7 +72,7 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	moment CONSTANT timestamptz := clock_timestamp();
+	moment CONSTANT timestamptz := twtasks.clock();
 	runs_at CONSTANT timestamptz := coalesce(run_after, nullif(task.planned, 'infinity'), moment);
 	moved twtasks.task;
 BEGIN
@@ -82,7 +82,7 @@ BEGIN
 		tries = CASE WHEN task.status IN ('ERROR', 'HELD') AND move_by_hand.status = 'WAITING'
 					 THEN 0 ELSE t.tries END,
 		next_event_time = CASE move_by_hand.status
-			WHEN 'SUBMITTED' THEN moment + twtasks.queue_time(task.type)
+			WHEN 'SUBMITTED' THEN moment + twtasks.queue_time(t.type)
 			WHEN 'WAITING' THEN runs_at
 			ELSE 'infinity' END,
 		planned = CASE WHEN move_by_hand.status = 'HELD' AND task.status IN ('WAITING', 'ERROR')
@@ -108,6 +108,7 @@ END $$;
  *
  * Returns
  *		result			'changed'
+ *						'requested'			its handler was asked to stop: request_cancel()
  *						'not_found'			there is no such task, live or in the history
  *						'wrong_version'		it has changed since you looked: look again
  *						'wrong_status'		this cannot be done with it in its status
@@ -144,6 +145,8 @@ BEGIN
 									   run_after, reason);
 	ELSIF task.version <> change_task.version THEN
 		RETURN ('wrong_version', task.version, task.status)::twtasks.change_result;
+	ELSIF change_task.action = 'cancel' AND task.status = 'PROCESSING' THEN
+		RETURN twtasks.request_cancel(task.id, task.version, reason);
 	END IF;
 	SELECT x.to_status INTO target FROM twtasks.transition x
 	WHERE x.action = change_task.action AND x.actor = 'operator' AND x.from_status = task.status
@@ -204,7 +207,8 @@ END $$;
 /*
  * twtasks.cancel_task(id, version, reason)
  *
- *		A task that has not started is never to run: CANCELLED.
+ *		A task that has not started is never to run: CANCELLED.  The handler of
+ *		one that runs is asked to stop, as by request_cancel().
  *
  * Returns, errors, locks: as change_task()
  */

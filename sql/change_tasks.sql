@@ -26,6 +26,26 @@ AS $$
 $$;
 
 /*
+ * twtasks.may_change(action, status)
+ *
+ *		Whether an operator may do it with a task in that status, or ask for it.
+ *
+ * Returns
+ *		boolean
+ */
+CREATE FUNCTION twtasks.may_change(action text, status twtasks.task_status)
+RETURNS boolean
+LANGUAGE sql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT EXISTS (
+		SELECT FROM twtasks.transition x
+		WHERE x.action = may_change.action AND x.actor = 'operator'
+		  AND x.from_status = may_change.status)
+		OR (may_change.action = 'cancel' AND may_change.status = 'PROCESSING')
+$$;
+
+/*
  * twtasks.check_filter(action, pattern, statuses, since, max_tasks)
  *
  *		What must hold of the arguments of change_tasks().
@@ -62,15 +82,13 @@ BEGIN
 				HINT = 'Say since when the tasks that you mean have been FAILED: the history is long.';
 	END IF;
 	SELECT s INTO wrong FROM unnest(statuses) s
-	WHERE s IS NULL OR NOT EXISTS (
-		SELECT FROM twtasks.transition x
-		WHERE x.action = check_filter.action AND x.actor = 'operator' AND x.from_status = s);
+	WHERE s IS NULL OR NOT twtasks.may_change(check_filter.action, s);
 	IF FOUND THEN
 		RAISE EXCEPTION 'cannot % tasks in status %', action, coalesce(wrong, 'NULL')
 			USING ERRCODE = 'invalid_parameter_value',
 				HINT = format('It can be done in status %s.', (
-					SELECT string_agg(DISTINCT x.from_status::text, ', ') FROM twtasks.transition x
-					WHERE x.action = check_filter.action AND x.actor = 'operator'));
+					SELECT string_agg(s::text, ', ') FROM unnest(enum_range(NULL::twtasks.task_status)) s
+					WHERE twtasks.may_change(check_filter.action, s)));
 	END IF;
 END $$;
 
@@ -119,9 +137,7 @@ AS $$
 	SELECT c.id, c.version, c.type, c.status
 	FROM candidate c
 	WHERE c.status = ANY (find_tasks.statuses)
-	  AND (CASE WHEN right(find_tasks.pattern, 1) = '*'
-				THEN starts_with(c.type, left(find_tasks.pattern, -1))
-				ELSE c.type = find_tasks.pattern END)
+	  AND twtasks.fits(find_tasks.pattern, c.type) IS NOT NULL
 	  AND (find_tasks.sub_type IS NULL OR c.sub_type = find_tasks.sub_type)
 	  AND (find_tasks.bucket IS NULL OR c.bucket = find_tasks.bucket)
 	  AND (find_tasks.error IS NULL OR position(lower(find_tasks.error) IN lower(c.error)) > 0)
@@ -189,6 +205,7 @@ END $$;
  *		id, type		of each task, in order
  *		from_status		in which it was found
  *		result			'changed'; in a dry run 'would_change'
+ *						'requested'	its handler was asked to stop: request_cancel()
  *						'busy'		somebody else is changing it just now
  *						'wrong_version', 'wrong_status', 'not_found'	somebody
  *									changed it before us

@@ -66,6 +66,22 @@ AS $$
 $$;
 
 /*
+ * twtasks.check_function(option, function)
+ *
+ *		Refuses a function that cannot be the value of that option of
+ *		configure_type(); NULL is none.
+ *
+ * Errors
+ *		42883			there is none of that name with the right signature
+ *		42501			the session's user may not execute it
+ *		22023			it does not fix its search_path
+ */
+CREATE FUNCTION twtasks.check_function(option text, function text)
+RETURNS void
+LANGUAGE c STABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'twt_check_function';
+
+/*
  * twtasks.configure_type(pattern, ...)
  *
  *		Sets policies of a type, or of all types that begin so.  Every sidecar and
@@ -88,13 +104,31 @@ $$;
  *						100 years
  *		stuck			what becomes of a task whose node is gone or whose deadline
  *						passed unseen: retry, error, fail or ignore
+ *		stuck_function	a function (twtasks.task_input) that returns the rule for
+ *						that task; should it fail, or return NULL, the task's own
+ *						rule decides, which is error instead of ignore.  'none': none
+ *		when_done		what is kept of a task that is DONE: keep, all; clear, all
+ *						but data and payload; delete, nothing, and its key is free
+ *		retry			when a task that failed is tried again: "none", never;
+ *						{"delay": "5s", "multiplier": 2, "max_delay": "2h",
+ *						"max_tries": 20, "jitter": 0.1}, longer and longer, with these
+ *						figures for what is left out; {"delays": ["1s", "1min"]},
+ *						after these times; or a list of such, one after the other
+ *		retry_function	a function (twtasks.task_input, error text) that returns a
+ *						timestamptz or NULL, for no more, in place of retry; should
+ *						it fail, retry decides.  'none': none
+ *		reset_tries		whether tries start anew when a handler answers "repeat"; if
+ *						not, repeats end with the tries.  Without a policy they do
  *
+ *		A function runs with the rights of its owner and must fix its search_path.
  *		NULL, or left out: as it was; unset_type_options() takes one away.
  *
  * Errors
  *		22004			pattern is NULL
- *		22023			a value is not valid, no option is given, or the bucket is not
- *						configured
+ *		22023			a value is not valid, no option is given, the bucket is not
+ *						configured, or the function does not fix its search_path
+ *		42883			there is no such function
+ *		42501			the session's user may not execute it
  *
  * Writes		twtasks.type_policy
  * Locks		row lock
@@ -108,7 +142,12 @@ CREATE FUNCTION twtasks.configure_type(
 	timeout interval DEFAULT NULL,
 	queue_time interval DEFAULT NULL,
 	expires_after interval DEFAULT NULL,
-	stuck twtasks.stuck_rule DEFAULT NULL)
+	stuck twtasks.stuck_rule DEFAULT NULL,
+	stuck_function text DEFAULT NULL,
+	when_done twtasks.done_rule DEFAULT NULL,
+	retry jsonb DEFAULT NULL,
+	retry_function text DEFAULT NULL,
+	reset_tries boolean DEFAULT NULL)
 RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -117,7 +156,8 @@ AS $$
 BEGIN
 	PERFORM twtasks.check_pattern(configure_type.pattern);
 	IF num_nonnulls(configure_type.bucket, configure_type.priority, timeout, queue_time,
-					expires_after, stuck) = 0 THEN
+					expires_after, stuck, stuck_function, when_done,
+					retry, retry_function, reset_tries) = 0 THEN
 		RAISE EXCEPTION 'no option is given for "%"', configure_type.pattern
 			USING ERRCODE = 'invalid_parameter_value',
 				HINT = 'Name at least one, such as timeout => ''30s''.';
@@ -131,11 +171,15 @@ BEGIN
 	PERFORM twtasks.check_duration('timeout', timeout, '10 ms', '30 d');
 	PERFORM twtasks.check_duration('queue_time', queue_time, '1 s', '1 year');
 	PERFORM twtasks.check_duration('expires_after', expires_after, '1 ms', '100 years');
+	PERFORM twtasks.check_retry(retry);
+	PERFORM twtasks.check_function('retry_function', retry_function),
+			twtasks.check_function('stuck_function', stuck_function);
 	INSERT INTO twtasks.type_policy AS p
 		(pattern, bucket, priority, timeout, queue_time, expires_after, stuck,
-		 changed_at, changed_by)
+		 stuck_function, when_done, retry, retry_function, reset_tries, changed_at, changed_by)
 	VALUES (configure_type.pattern, configure_type.bucket, configure_type.priority,
-			timeout, queue_time, expires_after, stuck, clock_timestamp(), session_user)
+			timeout, queue_time, expires_after, stuck,
+			stuck_function, when_done, retry, retry_function, reset_tries, clock_timestamp(), session_user)
 	ON CONFLICT (pattern) DO UPDATE SET
 		bucket = coalesce(EXCLUDED.bucket, p.bucket),
 		priority = coalesce(EXCLUDED.priority, p.priority),
@@ -143,6 +187,11 @@ BEGIN
 		queue_time = coalesce(EXCLUDED.queue_time, p.queue_time),
 		expires_after = coalesce(EXCLUDED.expires_after, p.expires_after),
 		stuck = coalesce(EXCLUDED.stuck, p.stuck),
+		stuck_function = coalesce(EXCLUDED.stuck_function, p.stuck_function),
+		when_done = coalesce(EXCLUDED.when_done, p.when_done),
+		retry = coalesce(EXCLUDED.retry, p.retry),
+		retry_function = coalesce(EXCLUDED.retry_function, p.retry_function),
+		reset_tries = coalesce(EXCLUDED.reset_tries, p.reset_tries),
 		changed_at = EXCLUDED.changed_at,
 		changed_by = EXCLUDED.changed_by;
 END $$;
@@ -245,7 +294,12 @@ CREATE FUNCTION twtasks.policy_of(
 	OUT timeout interval,
 	OUT queue_time interval,
 	OUT expires_after interval,
-	OUT stuck twtasks.stuck_rule)
+	OUT stuck twtasks.stuck_rule,
+	OUT stuck_function text,
+	OUT when_done twtasks.done_rule,
+	OUT retry jsonb,
+	OUT retry_function text,
+	OUT reset_tries boolean)
 RETURNS record
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -256,7 +310,12 @@ AS $$
 		   (array_agg(p.timeout ORDER BY p.fit DESC) FILTER (WHERE p.timeout IS NOT NULL))[1],
 		   (array_agg(p.queue_time ORDER BY p.fit DESC) FILTER (WHERE p.queue_time IS NOT NULL))[1],
 		   (array_agg(p.expires_after ORDER BY p.fit DESC) FILTER (WHERE p.expires_after IS NOT NULL))[1],
-		   (array_agg(p.stuck ORDER BY p.fit DESC) FILTER (WHERE p.stuck IS NOT NULL))[1]
+		   (array_agg(p.stuck ORDER BY p.fit DESC) FILTER (WHERE p.stuck IS NOT NULL))[1],
+		   (array_agg(p.stuck_function ORDER BY p.fit DESC) FILTER (WHERE p.stuck_function IS NOT NULL))[1],
+		   (array_agg(p.when_done ORDER BY p.fit DESC) FILTER (WHERE p.when_done IS NOT NULL))[1],
+		   (array_agg(p.retry ORDER BY p.fit DESC) FILTER (WHERE p.retry IS NOT NULL))[1],
+		   (array_agg(p.retry_function ORDER BY p.fit DESC) FILTER (WHERE p.retry_function IS NOT NULL))[1],
+		   (array_agg(p.reset_tries ORDER BY p.fit DESC) FILTER (WHERE p.reset_tries IS NOT NULL))[1]
 	FROM (SELECT t.*, twtasks.fits(t.pattern, policy_of.type) AS fit FROM twtasks.type_policy t) p
 	WHERE p.fit IS NOT NULL
 $$;
@@ -284,16 +343,22 @@ AS 'MODULE_PATHNAME', 'twt_queue_time';
  *
  * Returns
  *		pattern			exact, or a beginning and a *
- *		timeout_ms, stuck
+ *		timeout_ms, stuck, reset_tries
  *						as in configure_type()
+ *		retry			as retry_in_ms() has it, as text
+ *		asks_retry, asks_stuck
+ *						whether there is a function to ask
  *
  * Locks		none
  */
 CREATE FUNCTION twtasks.read_policies()
-RETURNS TABLE (pattern text, timeout_ms bigint, stuck text)
+RETURNS TABLE (pattern text, timeout_ms bigint, stuck text, retry text,
+			   asks_retry boolean, reset_tries boolean, asks_stuck boolean)
 LANGUAGE sql STABLE PARALLEL SAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT p.pattern, (extract(epoch FROM p.timeout) * 1000)::bigint, p.stuck::text
+	SELECT p.pattern, (extract(epoch FROM p.timeout) * 1000)::bigint, p.stuck::text,
+		   twtasks.retry_in_ms(p.retry)::text, p.retry_function <> 'none', p.reset_tries,
+		   p.stuck_function <> 'none'
 	FROM twtasks.type_policy p
 $$;

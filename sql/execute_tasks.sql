@@ -13,6 +13,7 @@
  *						void, which means done
  *		role			runs the function; NULL: the session's user
  *		ids ... buckets	as in grab_tasks()
+ *		retry			for types without a retry policy, as retry_in_ms() has it
  *
  * Returns
  *		id, version		of each task that was won
@@ -40,6 +41,7 @@ CREATE FUNCTION twtasks.execute_tasks(
 	stuck twtasks.stuck_rule[],
 	types text[] DEFAULT '{}',
 	buckets text[] DEFAULT '{}',
+	retry jsonb DEFAULT NULL,
 	OUT id uuid,
 	OUT version bigint,
 	OUT result text,

@@ -89,7 +89,7 @@ SET enable_mergejoin = off
 AS $$
 #variable_conflict use_column
 DECLARE
-	started CONSTANT timestamptz := clock_timestamp();
+	started CONSTANT timestamptz := twtasks.clock();
 	-- beyond this a delay would leave the range of timestamps
 	longest CONSTANT bigint := 100 * 365 * 86400000::bigint;
 	n CONSTANT integer := cardinality(ids);

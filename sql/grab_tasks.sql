@@ -30,13 +30,17 @@
  *		a task that another has grabbed, locked, changed or deleted is just not
  *		there.
  *		Nothing, while twtasks.enabled is off, when the incarnation has ended, or
- *		when this is a copy of the database that was not adopted (adopt())
+ *		when this is a copy of the database that was not adopted (adopt()).
+ *
+ *		A task that a limit of the whole cluster refused comes back too, with a
+ *		version that is NULL: its type then is the name of that limit, and grabbed
+ *		when to ask again; NULL: when offer_slots() says so
  *
  * Errors
  *		22023			the arrays differ in length
  *		23502			a stuck rule is NULL
  *
- * Writes		twtasks.task
+ * Writes		twtasks.task, twtasks.slot_use
  * Locks		rows; waits for none
  * Example		SELECT * FROM twtasks.grab_tasks(ARRAY[...]::uuid[], '{0}', 7, 1, '{60000}', '{error}');
  */

@@ -6,6 +6,7 @@
  *		worker		what a sidecar calls
  *		operator	changes tasks by hand, and looks at them
  *		viewer		looks at tasks, not at what they carry
+ *		tester		runs them in tests, where twtasks.testing is on
  */
 DO $$
 DECLARE
@@ -34,23 +35,25 @@ END $$;
 ALTER SCHEMA twtasks OWNER TO twtasks_owner;
 REVOKE ALL ON SCHEMA twtasks FROM PUBLIC;
 GRANT USAGE ON SCHEMA twtasks
-	TO twtasks_producer, twtasks_worker, twtasks_operator, twtasks_viewer;
+	TO twtasks_producer, twtasks_worker, twtasks_operator, twtasks_viewer, twtasks_tester;
 
 GRANT EXECUTE ON FUNCTION
 	twtasks.add_task, twtasks.add_tasks(twtasks.new_task[]), twtasks.add_tasks(jsonb)
 	TO twtasks_producer;
 
 GRANT EXECUTE ON FUNCTION
-	twtasks.is_enabled, twtasks.is_adopted, twtasks.adoption_fault, twtasks.queue_kind,
-	twtasks.keep_finished, twtasks.queue_stats, twtasks.cron_next, twtasks.cron_preview
-	TO twtasks_producer, twtasks_worker, twtasks_operator, twtasks_viewer;
+	twtasks.is_enabled, twtasks.is_adopted, twtasks.adoption_fault, twtasks.is_testing,
+	twtasks.clock, twtasks.clock_ahead, twtasks.queue_kind, twtasks.keep_finished,
+	twtasks.queue_stats, twtasks.cron_next, twtasks.cron_preview
+	TO twtasks_producer, twtasks_worker, twtasks_operator, twtasks_viewer, twtasks_tester;
 
 GRANT EXECUTE ON PROCEDURE twtasks.next_triggers TO twtasks_worker;
 GRANT EXECUTE ON FUNCTION
 	twtasks.grab_tasks, twtasks.resolve_grab, twtasks.execute_tasks, twtasks.finish_tasks, twtasks.finish_task, twtasks.resolve_finish,
 	twtasks.sweep_tasks, twtasks.expire_tasks, twtasks.promote_tasks, twtasks.recover_tasks,
 	twtasks.take_cancels, twtasks.start_node, twtasks.refusal, twtasks.heartbeat, twtasks.tick, twtasks.end_node,
-	twtasks.make_partitions, twtasks.clean_tasks, twtasks.read_policies, twtasks.run_schedules
+	twtasks.make_partitions, twtasks.clean_tasks, twtasks.read_policies, twtasks.ask_retry,
+	twtasks.run_schedules, twtasks.read_limits, twtasks.offer_slots, twtasks.clean_slots
 	TO twtasks_worker;
 
 GRANT EXECUTE ON FUNCTION
@@ -58,17 +61,23 @@ GRANT EXECUTE ON FUNCTION
 	twtasks.hold_task, twtasks.release_task, twtasks.request_cancel, twtasks.reopen_task,
 	twtasks.change_tasks, twtasks.adopt,
 	twtasks.configure_type, twtasks.unset_type_options, twtasks.drop_type_policy,
-	twtasks.configure_bucket,
+	twtasks.configure_bucket, twtasks.configure_limit, twtasks.drop_limit,
 	twtasks.schedule, twtasks.unschedule, twtasks.pause_schedule, twtasks.resume_schedule,
 	twtasks.run_schedule_now
 	TO twtasks_operator;
 
-GRANT EXECUTE ON FUNCTION twtasks.policy_of
+GRANT EXECUTE ON FUNCTION
+	twtasks.run_inline, twtasks.set_clock, twtasks.advance_clock, twtasks.reset_tasks,
+	twtasks.wait_for_task, twtasks.wait_until_idle
+	TO twtasks_tester;
+
+GRANT EXECUTE ON FUNCTION twtasks.policy_of, twtasks.limit_name
 	TO twtasks_worker, twtasks_operator, twtasks_viewer;
 
 GRANT SELECT ON twtasks.tasks, twtasks.error_tasks, twtasks.stuck_tasks, twtasks.stats,
-	twtasks.nodes, twtasks.transition, twtasks.adoption_state, twtasks.type_policies,
-	twtasks.buckets, twtasks.schedules, twtasks.schedule_runs, twtasks.cancel_requests
+	twtasks.nodes, twtasks.transition, twtasks.adoption_state, twtasks.warnings,
+	twtasks.type_policies, twtasks.buckets, twtasks.limits, twtasks.schedules,
+	twtasks.schedule_runs, twtasks.cancel_requests
 	TO twtasks_worker, twtasks_operator, twtasks_viewer;
 GRANT SELECT ON twtasks.audit, twtasks.task_history, twtasks.schedule_audit
 	TO twtasks_operator, twtasks_viewer;

@@ -198,6 +198,7 @@ END $$;
  *		is_leader		does the duties that one node does for all
  *		place, nodes	this is number place (from 0) of so many living nodes
  *		clock			the database's clock, by which tasks are due
+ *		ahead_us		so far a test has shifted it
  *		has_work		whether a task is SUBMITTED or PROCESSING; without one there
  *						is nothing to sweep, to recover or to expire
  *		next_ms			after so many milliseconds a task or a schedule is due;
@@ -214,6 +215,7 @@ CREATE FUNCTION twtasks.tick(
 	OUT place integer,
 	OUT nodes integer,
 	OUT clock timestamptz,
+	OUT ahead_us bigint,
 	OUT has_work boolean,
 	OUT next_ms bigint)
 RETURNS record
@@ -229,7 +231,8 @@ BEGIN
 	SELECT count(*) FILTER (WHERE n.incarnation < tick.incarnation), count(*)
 	INTO place, nodes
 	FROM twtasks.node n WHERE n.ended IS NULL;
-	clock := clock_timestamp();
+	clock := twtasks.clock();
+	ahead_us := twtasks.clock_ahead();
 	has_work := EXISTS (SELECT FROM twtasks.task t WHERE t.bucket >= '' AND t.queued);
 	next_ms := ceil(extract(epoch FROM least(
 		(SELECT t.next_event_time FROM twtasks.task t

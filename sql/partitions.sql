@@ -81,7 +81,7 @@ SET lock_timeout = '1s'
 SET timezone = 'UTC'
 AS $$
 DECLARE
-	old CONSTANT timestamptz := clock_timestamp() - coalesce(keep, twtasks.keep_finished());
+	old CONSTANT timestamptz := twtasks.clock() - coalesce(keep, twtasks.keep_finished());
 	name text;
 	day date;
 	freed bigint;

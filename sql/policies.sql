@@ -28,6 +28,11 @@ CREATE TABLE twtasks.type_policy (
 	queue_time		interval,
 	expires_after	interval,
 	stuck			twtasks.stuck_rule,
+	stuck_function	text,
+	when_done		twtasks.done_rule,
+	retry			jsonb,
+	retry_function	text,
+	reset_tries		boolean,
 	changed_at		timestamptz NOT NULL,
 	changed_by		text NOT NULL,
 	CONSTRAINT type_policy_pkey PRIMARY KEY (pattern)
@@ -40,6 +45,11 @@ COMMENT ON COLUMN twtasks.type_policy.timeout IS 'Deadline of a task, counted fr
 COMMENT ON COLUMN twtasks.type_policy.queue_time IS 'How long it may be SUBMITTED before it counts as stuck in the queue';
 COMMENT ON COLUMN twtasks.type_policy.expires_after IS 'After so long it is no longer started, unless it was added with a time of its own';
 COMMENT ON COLUMN twtasks.type_policy.stuck IS 'What becomes of it when its node is gone or its deadline passed unseen';
+COMMENT ON COLUMN twtasks.type_policy.stuck_function IS 'The function that is asked first';
+COMMENT ON COLUMN twtasks.type_policy.when_done IS 'What is kept of it when it is DONE';
+COMMENT ON COLUMN twtasks.type_policy.retry IS 'When a task that failed is tried again';
+COMMENT ON COLUMN twtasks.type_policy.retry_function IS 'The function that is asked instead';
+COMMENT ON COLUMN twtasks.type_policy.reset_tries IS 'Whether tries start anew when a task succeeds and is repeated';
 COMMENT ON COLUMN twtasks.type_policy.changed_at IS 'When it was configured last';
 COMMENT ON COLUMN twtasks.type_policy.changed_by IS 'By whom: the role that logged in';
 

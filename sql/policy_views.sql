@@ -1,6 +1,8 @@
 CREATE VIEW twtasks.type_policies AS
 	SELECT p.pattern, p.bucket, p.priority, p.timeout, p.queue_time, p.expires_after,
-		   p.stuck, p.changed_at, p.changed_by
+		   p.stuck, p.stuck_function, p.when_done,
+		   p.retry, p.retry_function, p.reset_tries,
+		   p.changed_at, p.changed_by
 	FROM twtasks.type_policy p;
 COMMENT ON VIEW twtasks.type_policies IS 'Policies of types, one row per pattern; policy_of() takes them together for a type';
 

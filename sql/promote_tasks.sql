@@ -27,7 +27,7 @@ SET enable_seqscan = off
 SET enable_bitmapscan = off
 AS $$
 DECLARE
-	started CONSTANT timestamptz := clock_timestamp();
+	started CONSTANT timestamptz := twtasks.clock();
 BEGIN
 	promoted := 0;
 	IF NOT twtasks.is_adopted() THEN
@@ -55,7 +55,7 @@ BEGIN
 		 FROM twtasks.task t
 		 WHERE NOT t.queued AND t.status = 'WAITING' AND t.next_event_time <= started
 		 LIMIT 1),
-		(SELECT greatest(0, ceil(extract(epoch FROM t.next_event_time - clock_timestamp()) * 1000))
+		(SELECT greatest(0, ceil(extract(epoch FROM t.next_event_time - twtasks.clock()) * 1000))
 		 FROM twtasks.task t
 		 WHERE NOT t.queued AND t.status = 'WAITING'
 		   AND t.next_event_time > started AND t.next_event_time < 'infinity'

@@ -48,13 +48,81 @@ BEGIN
 END $$;
 
 /*
- * twtasks.apply_stuck_rule(ids, reason)
+ * twtasks.call_stuck(function, task)
  *
- *		PROCESSING -> what the tasks' stuck rules say, or CANCELLED when that
- *		was asked for.  The caller holds locks on the rows.
+ *		Asks the function of a policy, with the rights of its owner, for as long as
+ *		twtasks.function_timeout at most.
  *
  * Returns
- *		how many tasks took which way
+ *		answered		false when it failed, which was told as a warning
+ *		rule			what is to become of the task; NULL: as its own rule says
+ */
+CREATE FUNCTION twtasks.call_stuck(
+	function text, task twtasks.task_input,
+	OUT answered boolean, OUT rule twtasks.stuck_rule)
+RETURNS record
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'twt_call_stuck';
+
+/*
+ * twtasks.ask_stuck(ids)
+ *
+ *		Lets the functions of policies decide on stuck tasks: what they say becomes
+ *		the rule of the task.  The caller holds locks on the rows.
+ *
+ * Returns
+ *		the ids of those that were not asked, since those before them took too
+ *		long together
+ *
+ * Writes		twtasks.task
+ */
+CREATE FUNCTION twtasks.ask_stuck(ids uuid[])
+RETURNS uuid[]
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+SET enable_seqscan = off
+SET jit = off
+AS $$
+DECLARE
+	until CONSTANT timestamptz := clock_timestamp() + current_setting('twtasks.function_timeout')::interval;
+	asked record;
+	said record;
+	left_out uuid[] := '{}';
+	any_asked boolean := false;
+BEGIN
+	IF NOT EXISTS (SELECT FROM twtasks.type_policy p WHERE p.stuck_function <> 'none') THEN
+		RETURN left_out;
+	END IF;
+	FOR asked IN
+		SELECT (t.id, t.version, t.type, t.sub_type, t.bucket, t.priority, t.tries,
+				t.state_time, t.data, t.payload, t.context)::twtasks.task_input AS task,
+			   (twtasks.policy_of(t.type)).stuck_function AS function
+		FROM twtasks.task t
+		WHERE t.id = ANY (ids) AND t.status = 'PROCESSING'
+	LOOP
+		CONTINUE WHEN coalesce(asked.function, 'none') = 'none';
+		IF any_asked AND clock_timestamp() >= until THEN
+			left_out := left_out || (asked.task).id;
+			CONTINUE;
+		END IF;
+		any_asked := true;
+		said := twtasks.call_stuck(asked.function, asked.task);
+		UPDATE twtasks.task t SET stuck = said.rule
+		WHERE t.id = (asked.task).id AND said.rule <> t.stuck;
+	END LOOP;
+	RETURN left_out;
+END $$;
+
+/*
+ * twtasks.apply_stuck_rule(ids, reason)
+ *
+ *		PROCESSING -> what the tasks' stuck rules say, or the functions of their
+ *		policies, or CANCELLED when that was asked for.  The caller holds locks
+ *		on the rows.
+ *
+ * Returns
+ *		retried, errors, failed		how many tasks took which way
+ *		later			how many are still to be asked about
  *
  * Writes		twtasks.task, twtasks.finished_task
  * Wakes		sidecars of retried tasks' buckets
@@ -64,16 +132,20 @@ CREATE FUNCTION twtasks.apply_stuck_rule(
 	reason text,
 	OUT retried bigint,
 	OUT errors bigint,
-	OUT failed bigint)
+	OUT failed bigint,
+	OUT later bigint)
 RETURNS record
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = off
 AS $$
 DECLARE
-	moment CONSTANT timestamptz := clock_timestamp();
+	moment CONSTANT timestamptz := twtasks.clock();
+	left_out uuid[];
 BEGIN
 	ids := twtasks.cancel_orphans(ids);
+	left_out := twtasks.ask_stuck(ids);
+	later := cardinality(left_out);
 	WITH changed AS (
 		UPDATE twtasks.task t
 		SET status = CASE t.stuck WHEN 'retry' THEN 'SUBMITTED' ELSE 'ERROR' END::twtasks.task_status,
@@ -81,7 +153,8 @@ BEGIN
 			next_event_time = CASE t.stuck WHEN 'retry' THEN moment + twtasks.queue_time(t.type)
 										   ELSE 'infinity' END,
 			deadline = NULL, error = reason
-		WHERE t.id = ANY (ids) AND t.status = 'PROCESSING' AND t.stuck IN ('retry', 'error')
+		WHERE t.id = ANY (ids) AND t.id <> ALL (left_out)
+		  AND t.status = 'PROCESSING' AND t.stuck IN ('retry', 'error')
 		RETURNING t.*),
 	queued AS (
 		SELECT twtasks.queue_trigger(c.id, c.version, c.bucket, c.type, c.priority, c.size, NULL)
@@ -92,7 +165,8 @@ BEGIN
 
 	WITH gone AS (
 		DELETE FROM twtasks.task t
-		WHERE t.id = ANY (ids) AND t.status = 'PROCESSING' AND t.stuck = 'fail'
+		WHERE t.id = ANY (ids) AND t.id <> ALL (left_out)
+		  AND t.status = 'PROCESSING' AND t.stuck = 'fail'
 		RETURNING t.*),
 	kept AS (
 		INSERT INTO twtasks.finished_task
@@ -139,11 +213,12 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	moment CONSTANT timestamptz := clock_timestamp();
+	moment CONSTANT timestamptz := twtasks.clock();
 	alive bigint[];
 	gone bigint[];
 	orphans uuid[];
 	late uuid[];
+	later bigint;
 	done record;
 BEGIN
 	retried := 0;
@@ -166,7 +241,7 @@ BEGIN
 			LIMIT batch FOR UPDATE SKIP LOCKED);
 		IF cardinality(orphans) = 0 THEN
 			DELETE FROM twtasks.node n
-			WHERE n.incarnation = ANY (gone) AND n.ended < moment - interval '1 minute'
+			WHERE n.incarnation = ANY (gone) AND n.ended < clock_timestamp() - interval '1 minute'
 			  AND NOT EXISTS (SELECT FROM twtasks.task t
 							  WHERE t.incarnation = n.incarnation AND t.status = 'PROCESSING'
 								AND t.stuck <> 'ignore');
@@ -176,6 +251,7 @@ BEGIN
 	retried := coalesce(done.retried, 0);
 	errors := coalesce(done.errors, 0);
 	failed := coalesce(done.failed, 0);
+	later := coalesce(done.later, 0);
 
 	late := ARRAY(
 		SELECT t.id FROM twtasks.task t
@@ -193,7 +269,8 @@ BEGIN
 	retried := retried + coalesce(done.retried, 0);
 	errors := errors + coalesce(done.errors, 0);
 	failed := failed + coalesce(done.failed, 0);
-	IF cardinality(orphans) >= batch OR cardinality(late) >= batch THEN
+	IF cardinality(orphans) >= batch OR cardinality(late) >= batch
+		OR later + coalesce(done.later, 0) > 0 THEN
 		next_ms := 0;
 	END IF;
 END $$;

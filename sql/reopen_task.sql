@@ -47,7 +47,7 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	moment CONSTANT timestamptz := clock_timestamp();
+	moment CONSTANT timestamptz := twtasks.clock();
 	runs_at CONSTANT timestamptz := coalesce(run_after, moment);
 	live twtasks.task;
 BEGIN

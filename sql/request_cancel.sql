@@ -61,10 +61,8 @@ BEGIN
 		RETURN twtasks.change_task('cancel', id, version, NULL, reason);
 	END IF;
 
-	INSERT INTO twtasks.cancel_request AS c
-		(task_id, version, created, requested, actor, role, application, reason)
-	VALUES (task.id, task.version, task.created, clock_timestamp(), session_user,
-			twtasks.acting_role(), current_setting('application_name'), request_cancel.reason)
+	INSERT INTO twtasks.cancel_request AS c (task_id, version, created, requested, reason)
+	VALUES (task.id, task.version, task.created, clock_timestamp(), request_cancel.reason)
 	ON CONFLICT (task_id) DO UPDATE
 	SET version = excluded.version, created = excluded.created,
 		requested = excluded.requested, actor = excluded.actor, role = excluded.role,
@@ -185,7 +183,7 @@ AS $$
 		INSERT INTO twtasks.finished_task AS f
 			(id, version, state_time, created, incarnation, token, status, tries, priority,
 			 type, sub_type, bucket, key, error, data, payload, context)
-		SELECT t.id, t.version + 1, clock_timestamp(), t.created, finish_cancelled.incarnation,
+		SELECT t.id, t.version + 1, twtasks.clock(), t.created, finish_cancelled.incarnation,
 			   finish_cancelled.token, 'CANCELLED', t.tries, t.priority,
 			   t.type, t.sub_type, t.bucket, t.key, twtasks.cut_message(g.message),
 			   t.data, t.payload, t.context

@@ -10,7 +10,7 @@ DECLARE
 BEGIN
 	FOREACH needed IN ARRAY ARRAY['twtasks_owner', 'twtasks_producer',
 								  'twtasks_worker', 'twtasks_operator',
-								  'twtasks_viewer']
+								  'twtasks_viewer', 'twtasks_tester']
 	LOOP
 		IF NOT EXISTS (SELECT FROM pg_catalog.pg_roles r
 					   WHERE r.rolname OPERATOR(pg_catalog.=) needed) THEN

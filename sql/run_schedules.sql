@@ -23,7 +23,7 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	run CONSTANT timestamptz := coalesce(occurrence, clock_timestamp());
+	run CONSTANT timestamptz := coalesce(occurrence, twtasks.clock());
 	added twtasks.added_task;
 BEGIN
 	IF EXISTS (SELECT FROM twtasks.schedule_run r
@@ -39,7 +39,7 @@ BEGIN
 		payload => schedule.payload);
 	IF occurrence IS NOT NULL THEN
 		INSERT INTO twtasks.schedule_run (name, occurrence, added, task_id)
-		VALUES (schedule.name, occurrence, clock_timestamp(), added.task_id);
+		VALUES (schedule.name, occurrence, twtasks.clock(), added.task_id);
 	END IF;
 	UPDATE twtasks.schedule s SET last_run = run, last_task = added.task_id
 	WHERE s.name = schedule.name;
@@ -119,7 +119,7 @@ AS $$
 	DELETE FROM twtasks.schedule_run r
 	WHERE (r.name, r.occurrence) IN (
 		SELECT o.name, o.occurrence FROM twtasks.schedule_run o
-		WHERE o.added < clock_timestamp() - twtasks.keep_finished()
+		WHERE o.added < twtasks.clock() - twtasks.keep_finished()
 		ORDER BY o.added LIMIT 1000 FOR UPDATE SKIP LOCKED)
 $$;
 
@@ -161,7 +161,7 @@ SET search_path = pg_catalog, pg_temp
 SET lock_timeout = '1s'
 AS $$
 DECLARE
-	started CONSTANT timestamptz := clock_timestamp();
+	started CONSTANT timestamptz := twtasks.clock();
 	due twtasks.schedule;
 	ran record;
 	left_over integer := batch;
@@ -199,7 +199,7 @@ BEGIN
 	SELECT least(
 		(SELECT CASE WHEN left_over > 0 AND added < 1000 THEN 500 ELSE 0 END
 		 FROM twtasks.schedule s WHERE s.look_at <= started LIMIT 1),
-		(SELECT greatest(0, ceil(extract(epoch FROM s.look_at - clock_timestamp()) * 1000))
+		(SELECT greatest(0, ceil(extract(epoch FROM s.look_at - twtasks.clock()) * 1000))
 		 FROM twtasks.schedule s
 		 WHERE s.look_at > started AND s.look_at < 'infinity'
 		 ORDER BY s.look_at LIMIT 1))

@@ -185,7 +185,7 @@ BEGIN
 	IF started.is_paused THEN
 		started.next_run := NULL;
 	ELSIF anew THEN
-		started.next_run := twtasks.cron_next(started.cron, clock_timestamp(), started.time_zone);
+		started.next_run := twtasks.cron_next(started.cron, twtasks.clock(), started.time_zone);
 	END IF;
 	UPDATE twtasks.schedule s
 	SET problem = NULL, next_run = started.next_run, look_at = coalesce(started.next_run, 'infinity')
@@ -240,7 +240,7 @@ BEGIN
 		RAISE EXCEPTION 'context must be a JSON object'
 			USING ERRCODE = 'invalid_parameter_value',
 				DETAIL = 'The name of the schedule and the occurrence are added to it.';
-	ELSIF twtasks.cron_next(schedule.cron, clock_timestamp(), schedule.time_zone) IS NULL THEN
+	ELSIF twtasks.cron_next(schedule.cron, twtasks.clock(), schedule.time_zone) IS NULL THEN
 		RAISE EXCEPTION 'cron expression "%" names no time', schedule.cron
 			USING ERRCODE = 'invalid_parameter_value',
 				HINT = 'Its month has no such day.';
@@ -248,7 +248,7 @@ BEGIN
 	BEGIN
 		PERFORM twtasks.add_task(schedule.type, schedule.data, schedule.sub_type,
 			priority => check_schedule.priority, bucket => schedule.bucket,
-			expires => clock_timestamp() + schedule.expires_after,
+			expires => twtasks.clock() + schedule.expires_after,
 			context => schedule.context, payload => schedule.payload);
 		RAISE EXCEPTION 'this task was for a test' USING ERRCODE = 'TWT00';
 	EXCEPTION WHEN SQLSTATE 'TWT00' THEN

@@ -162,9 +162,11 @@ CREATE TABLE twtasks.cancel_request (
 	version			bigint NOT NULL,
 	created			timestamptz NOT NULL,
 	requested		timestamptz NOT NULL,
-	actor			text NOT NULL,
-	role			text NOT NULL,
-	application		text NOT NULL,
+	actor			text NOT NULL DEFAULT session_user,
+	role			text NOT NULL DEFAULT
+		CASE pg_catalog.current_setting('role') WHEN 'none' THEN session_user
+			ELSE pg_catalog.current_setting('role') END,
+	application		text NOT NULL DEFAULT pg_catalog.current_setting('application_name'),
 	reason			text,
 	CONSTRAINT cancel_request_pkey PRIMARY KEY (task_id)
 );

@@ -53,11 +53,12 @@ LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
+	moment CONSTANT timestamptz := twtasks.clock();
 	expired bigint;
 BEGIN
 	WITH late AS (
 		SELECT t.id FROM twtasks.task t
-		WHERE t.expires <= clock_timestamp() AND t.status = 'SUBMITTED' AND twtasks.is_adopted()
+		WHERE t.expires <= moment AND t.status = 'SUBMITTED' AND twtasks.is_adopted()
 		LIMIT batch FOR UPDATE SKIP LOCKED),
 	gone AS (
 		DELETE FROM twtasks.task t USING late l
@@ -67,7 +68,7 @@ BEGIN
 		INSERT INTO twtasks.finished_task
 			(id, version, state_time, created, status, tries, priority,
 			 type, sub_type, bucket, key, error, data, payload, context)
-		SELECT g.id, g.version + 1, clock_timestamp(), g.created, 'FAILED', g.tries, g.priority,
+		SELECT g.id, g.version + 1, moment, g.created, 'FAILED', g.tries, g.priority,
 			   g.type, g.sub_type, g.bucket, g.key, 'expired before it was started',
 			   g.data, g.payload, g.context
 		FROM gone g RETURNING 1)

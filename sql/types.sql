@@ -7,6 +7,9 @@ CREATE TYPE twtasks.task_status AS ENUM
 /* What becomes of a task whose sidecar is gone or whose deadline passed. */
 CREATE TYPE twtasks.stuck_rule AS ENUM ('error', 'retry', 'fail', 'ignore');
 
+/* What is kept of a task that is DONE: all, all but what it carried, nothing. */
+CREATE TYPE twtasks.done_rule AS ENUM ('keep', 'clear', 'delete');
+
 CREATE TYPE twtasks.added_task AS (
 	task_id		uuid,
 	version		bigint,
@@ -28,7 +31,8 @@ CREATE TYPE twtasks.new_task AS (
 	payload		bytea
 );
 
-/* What an operator's change came to: 'changed', or why nothing changed. */
+/* What an operator's change came to: 'changed', 'requested' of the handler that
+ * runs the task, or why nothing changed. */
 CREATE TYPE twtasks.change_result AS (
 	result		text,
 	version		bigint,

@@ -28,9 +28,9 @@ CREATE VIEW twtasks.stuck_tasks AS
 				ELSE 'its deadline passed without a result' END AS why
 	FROM twtasks.task t
 	LEFT JOIN twtasks.node n ON n.incarnation = t.incarnation AND t.status = 'PROCESSING'
-	WHERE (t.status = 'SUBMITTED' AND t.next_event_time < pg_catalog.clock_timestamp())
-	   OR (t.status = 'WAITING' AND t.next_event_time < pg_catalog.clock_timestamp() - interval '1 minute')
-	   OR (t.status = 'PROCESSING' AND coalesce(t.deadline, t.next_event_time) < pg_catalog.clock_timestamp());
+	WHERE (t.status = 'SUBMITTED' AND t.next_event_time < twtasks.clock())
+	   OR (t.status = 'WAITING' AND t.next_event_time < twtasks.clock() - interval '1 minute')
+	   OR (t.status = 'PROCESSING' AND coalesce(t.deadline, t.next_event_time) < twtasks.clock());
 COMMENT ON VIEW twtasks.stuck_tasks IS 'Tasks that should have moved on, and the likely reason';
 
 CREATE VIEW twtasks.stats AS
@@ -55,7 +55,7 @@ CREATE VIEW twtasks.task_history AS
 		   a.to_version, a.to_status, a.reason, a.before, a.after
 	FROM twtasks.audit a
 	UNION ALL
-	SELECT t.id, greatest(pg_catalog.clock_timestamp(), t.state_time), 'now', NULL, NULL,
+	SELECT t.id, greatest(twtasks.clock(), t.state_time), 'now', NULL, NULL,
 		   NULL, t.version, t.status, t.error, NULL, NULL
 	FROM twtasks.tasks t;
 COMMENT ON VIEW twtasks.task_history IS 'What became of a task: its add, every change by hand with who, why, before and after, and how it stands; order by at';

@@ -30,6 +30,7 @@
 
 #include "add_json.h"
 #include "check.h"
+#include "clock.h"
 #include "commit.h"
 #include "common/task_id.h"
 #include "plan.h"
@@ -57,10 +58,16 @@ typedef struct AddedTask
 } AddedTask;
 
 static void
-begin_call(AddCall *call)
+check_may_write(void)
 {
 	PreventCommandIfReadOnly("twtasks.add_task()");
 	PreventCommandIfParallelMode("twtasks.add_task()");
+}
+
+static void
+begin_call(AddCall *call)
+{
+	check_may_write();
 	call->table = table_open(rows_relation("task"), RowExclusiveLock);
 	call->append = append_open(call->table);
 	call->waiting = rows_label("task_status", "WAITING");
@@ -316,7 +323,7 @@ add_new(AddCall *call, const NewTask *task, AddedTask *result, TimestampTz now)
 static void
 add_one(AddCall *call, const NewTask *task, AddedTask *result)
 {
-	TimestampTz now = GetCurrentTimestamp();
+	TimestampTz now = twt_now();
 	bool		has_id = !task->nulls[NEW_TASK_ID];
 
 	memset(result, 0, sizeof(*result));
@@ -369,6 +376,7 @@ twt_add_task(PG_FUNCTION_ARGS)
 	TupleDesc	desc;
 	HeapTuple	tuple;
 
+	check_may_write();			/* before policies are read */
 	for (int i = 0; i < NEW_FIELDS; i++)
 	{
 		task.values[i] = PG_GETARG_DATUM(i);

@@ -17,7 +17,6 @@
 #include "access/xlog.h"
 #include "access/xlog_internal.h"
 #include "catalog/namespace.h"
-#include "commands/trigger.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -274,17 +273,4 @@ twt_own_place(PG_FUNCTION_ARGS)
 	values[2] = Int64GetDatum((int64) here.timeline);
 	values[3] = Int64GetDatum(here.control_file);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
-}
-
-/* Whoever changes the table, all sessions look again after the commit. */
-PG_FUNCTION_INFO_V1(twt_adoption_changed);
-Datum
-twt_adoption_changed(PG_FUNCTION_ARGS)
-{
-	if (!CALLED_AS_TRIGGER(fcinfo))
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("not called by a trigger")));
-	CacheInvalidateRelcache(((TriggerData *) fcinfo->context)->tg_relation);
-	PG_RETURN_POINTER(NULL);
 }

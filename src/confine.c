@@ -20,6 +20,7 @@
 #include "nodes/parsenodes.h"
 #include "tcop/utility.h"
 #include "utils/fmgrprotos.h"
+#include "utils/hsearch.h"
 #include "utils/memutils.h"
 #include "utils/portal.h"
 #include "utils/syscache.h"
@@ -154,6 +155,16 @@ install_hooks(void)
 	RegisterSubXactCallback(on_subtransaction, NULL);
 }
 
+/* The server's function leaves its scan open when it has found one. */
+static bool
+has_cursors(void)
+{
+	bool		result = !ThereAreNoReadyPortals();
+
+	AtEOSubXact_HashTables(false, GetCurrentTransactionNestLevel());
+	return result;
+}
+
 void
 confine_begin(void)
 {
@@ -162,7 +173,7 @@ confine_begin(void)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("a SQL handler cannot run another one")));
-	had_cursors = !ThereAreNoReadyPortals();
+	had_cursors = has_cursors();
 	level = GetCurrentTransactionNestLevel();
 }
 
@@ -208,7 +219,7 @@ drop_temporary(void)
 void
 confine_end(void)
 {
-	if (!had_cursors && !ThereAreNoReadyPortals())
+	if (!had_cursors && has_cursors())
 		PortalHashTableDeleteAll();
 	if (created != NIL)
 		drop_temporary();

@@ -42,6 +42,9 @@
 /* Its arguments before those of grab_tasks(). */
 #define GRAB_ARGS 2
 
+/* And after them. */
+#define ARG_RETRY (GRAB_ARGS + 8)
+
 /* Of these grab arguments. */
 #define ARG_INCARNATION (GRAB_ARGS + 2)
 #define ARG_TOKEN (GRAB_ARGS + 3)
@@ -59,6 +62,7 @@ typedef struct Execution
 	char	   *failure;		/* NULL: it succeeded */
 	Datum		result;
 	int64		delay_ms;
+	bool		has_delay;
 	text	   *message;		/* NULL: none */
 } Execution;
 
@@ -66,6 +70,7 @@ typedef struct ExecuteCall
 {
 	Oid			function;
 	NullableDatum role;
+	NullableDatum retry;
 	TupleDesc	input;
 	Relation	table;
 	TupleTableSlot *slot;
@@ -83,6 +88,8 @@ keep_task(void *arg, Datum *values, bool *nulls, ItemPointer at)
 	ExecuteCall *call = arg;
 	Execution  *execution;
 
+	if (at == NULL)
+		return;
 	if (call->n == call->max)
 	{
 		call->max *= 2;
@@ -117,6 +124,7 @@ begin_call(FunctionCallInfo fcinfo, ExecuteCall *call)
 
 	call->function = find_handler(fcinfo);
 	call->role = fcinfo->args[1];
+	call->retry = fcinfo->args[ARG_RETRY];
 	call->input = lookup_rowtype_tupdesc(type, -1);
 	call->table = table_open(rows_relation("task"), RowExclusiveLock);
 	call->slot = table_slot_create(call->table, NULL);
@@ -162,9 +170,37 @@ read_answer(Execution *execution, Datum answer, bool is_null)
 	value = GetAttributeByNum(header, 2, &isnull);
 	if (!isnull)
 		execution->delay_ms = interval_ms(DatumGetIntervalP(value));
+	execution->has_delay = !isnull;
 	value = GetAttributeByNum(header, 3, &isnull);
 	if (!isnull)
 		execution->message = DatumGetTextPCopy(value);
+}
+
+/* What a handler asks for is within the policy of the type. */
+static void
+judge_answer(ExecuteCall *call, Execution *execution, MemoryContext outer)
+{
+	Datum		values[] = {
+		execution->id, execution->result, Int64GetDatum(execution->delay_ms),
+		PointerGetDatum(execution->message), call->retry.value
+	};
+	char		nulls[lengthof(values)] = {
+		' ', ' ', execution->has_delay ? ' ' : 'n', execution->message == NULL ? 'n' : ' ',
+		call->retry.isnull ? 'n' : ' '
+	};
+	MemoryContext inner;
+	bool		isnull;
+
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "could not connect to SPI");
+	if (plan_execute(PLAN_JUDGE_ANSWER, values, nulls) != 1)
+		elog(ERROR, "could not judge the answer of a handler");
+	inner = MemoryContextSwitchTo(outer);
+	execution->result = datumCopy(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull),
+								  false, -1);
+	MemoryContextSwitchTo(inner);
+	execution->delay_ms = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 2, &isnull));
+	SPI_finish();
 }
 
 /* In the handler's subtransaction. */
@@ -173,6 +209,7 @@ call_handler(ExecuteCall *call, Execution *execution, MemoryContext outer)
 {
 	LOCAL_FCINFO(handler, 3);
 	Datum		answer;
+	char	   *result;
 	MemoryContext inner;
 
 	InitFunctionCallInfoData(*handler, NULL, 3, InvalidOid, NULL, NULL);
@@ -192,12 +229,15 @@ call_handler(ExecuteCall *call, Execution *execution, MemoryContext outer)
 	inner = MemoryContextSwitchTo(outer);
 	read_answer(execution, answer, handler->isnull);
 	MemoryContextSwitchTo(inner);
-	finish_check_result(TextDatumGetCString(execution->result));
+	result = TextDatumGetCString(execution->result);
+	finish_check_result(result);
 	if (!table_tuple_fetch_row_version(call->table, &execution->at, SnapshotSelf, call->slot))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("task was changed by its own handler")));
 	ExecClearTuple(call->slot);
+	if (strcmp(result, "retry") == 0 || strcmp(result, "repeat") == 0)
+		judge_answer(call, execution, outer);
 }
 
 /* Whether it is the task's own failure, and not that of the whole batch. */

@@ -14,15 +14,20 @@
 #include "twtasks.h"
 
 #include "access/htup_details.h"
+#include "catalog/pg_type.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
+#include "utils/uuid.h"
 
 #include "arrays.h"
+#include "clock.h"
 #include "finish.h"
 #include "history.h"
 #include "plan.h"
+#include "policy.h"
 #include "rows.h"
 
 /* Of a handler's message so much is kept: the beginning and the end. */
@@ -183,11 +188,45 @@ put_result(ReturnSetInfo *results, Datum id, int64 version, Datum status)
 	tuplestore_putvalues(results->setResult, results->setDesc, values, nulls);
 }
 
+/* The keys of tasks of which nothing is kept can be used again. */
+static void
+free_keys(Datum *ids, int n)
+{
+	Datum		values[1] = {
+		PointerGetDatum(construct_array(ids, n, UUIDOID, UUID_LEN, false, TYPALIGN_CHAR))
+	};
+
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "could not connect to SPI");
+	plan_execute(PLAN_FREE_KEYS, values, NULL);
+	SPI_finish();
+}
+
+/* What is kept of a row goes to the history.  False: nothing is. */
+static bool
+keep_row(FinishCall *call, int i, History **history, TupleTableSlot *row)
+{
+	int			rule = policy_of_text(row_value(row, TASK_TYPE))->when_done;
+
+	if (rule == DONE_DELETE)
+		return false;
+	if (rule == DONE_CLEAR)
+		row->tts_isnull[TASK_DATA - 1] = row->tts_isnull[TASK_PAYLOAD - 1] = true;
+	if (*history == NULL)
+		*history = history_open(twt_now());
+	call->ending.message = element_null(&call->messages, i) ? NULL :
+		cut_message(DatumGetTextPP(element(&call->messages, i)));
+	history_add(*history, row, &call->ending);
+	return true;
+}
+
 static void
 finish_done(FinishCall *call, ReturnSetInfo *results)
 {
 	Rows	   *rows = rows_open();
 	History    *history = NULL;
+	Datum	   *deleted = NULL;
+	int			ndeleted = 0;
 
 	for (int i = 0; i < call->ids.n; i++)
 	{
@@ -200,11 +239,12 @@ finish_done(FinishCall *call, ReturnSetInfo *results)
 		row = take_row(call, i, rows);
 		if (row == NULL)
 			continue;
-		if (history == NULL)
-			history = history_open(GetCurrentTimestamp());
-		call->ending.message = element_null(&call->messages, i) ? NULL :
-			cut_message(DatumGetTextPP(element(&call->messages, i)));
-		history_add(history, row, &call->ending);
+		if (!keep_row(call, i, &history, row))
+		{
+			if (deleted == NULL)
+				deleted = palloc(call->ids.n * sizeof(Datum));
+			deleted[ndeleted++] = call->ids.values[i];
+		}
 		put_result(results, row_value(row, TASK_ID),
 				   DatumGetInt64(row_value(row, TASK_VERSION)) + 1,
 				   ObjectIdGetDatum(call->done));
@@ -212,6 +252,8 @@ finish_done(FinishCall *call, ReturnSetInfo *results)
 	if (history != NULL)
 		history_close(history);
 	rows_close(rows);
+	if (ndeleted > 0)
+		free_keys(deleted, ndeleted);
 }
 
 static void

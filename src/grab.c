@@ -12,29 +12,24 @@
  */
 #include "twtasks.h"
 
-#include "access/genam.h"
-#include "access/table.h"
 #include "catalog/pg_type.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/guc.h"
-#include "utils/rel.h"
-#include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
 #include "adoption.h"
 #include "arrays.h"
+#include "clock.h"
 #include "grab.h"
+#include "node.h"
 #include "rows.h"
 #include "settings.h"
+#include "slots.h"
 
 /* Beyond this a deadline would leave the range of timestamps. */
 #define LONGEST_MS (INT64CONST(100) * 365 * 86400 * 1000)
-
-/* Columns of twtasks.node, as schema.sql declares them. */
-#define NODE_ENDED 7
 
 typedef struct GrabCall
 {
@@ -54,6 +49,8 @@ typedef struct GrabCall
 	Oid			stuck_retry;
 	int64		won;
 	int64		must_last;		/* of these: may not be grabbed again */
+	Slots	   *slots;			/* NULL: none of the cluster */
+	int		   *order;			/* with limits: the most urgent first */
 } GrabCall;
 
 static void
@@ -77,33 +74,13 @@ read_arguments(FunctionCallInfo fcinfo, int first, GrabCall *call)
 			ereport(ERROR,
 					(errcode(ERRCODE_NOT_NULL_VIOLATION),
 					 errmsg("a stuck rule must not be null")));
-	call->started = GetCurrentTimestamp();
+	call->started = twt_now();
 	call->submitted = rows_label("task_status", "SUBMITTED");
 	call->processing = rows_label("task_status", "PROCESSING");
 	call->stuck_retry = rows_label("stuck_rule", "retry");
 	call->won = call->must_last = 0;
-}
-
-/* Whether the incarnation may still grab: its row is there and not ended. */
-static bool
-node_lives(Datum incarnation)
-{
-	Relation	table = table_open(rows_relation("node"), AccessShareLock);
-	SysScanDesc scan;
-	ScanKeyData key;
-	HeapTuple	tuple;
-	bool		lives;
-
-	RelationGetIndexList(table);
-	ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_INT8EQ, incarnation);
-	scan = systable_beginscan(table, table->rd_pkindex, true,
-							  GetActiveSnapshot(), 1, &key);
-	tuple = systable_getnext(scan);
-	lives = HeapTupleIsValid(tuple) &&
-		heap_attisnull(tuple, NODE_ENDED, RelationGetDescr(table));
-	systable_endscan(scan);
-	table_close(table, AccessShareLock);
-	return lives;
+	call->slots = NULL;
+	call->order = NULL;
 }
 
 static bool
@@ -169,8 +146,8 @@ hand_over(GrabCall *call, TupleTableSlot *task)
 		TASK_ID, TASK_VERSION, TASK_TYPE, TASK_SUB_TYPE, TASK_BUCKET, TASK_PRIORITY,
 		TASK_TRIES, TASK_STATE_TIME, TASK_DATA, TASK_PAYLOAD, TASK_CONTEXT
 	};
-	Datum		values[lengthof(columns)];
-	bool		nulls[lengthof(columns)];
+	Datum		values[INPUT_COLUMNS];
+	bool		nulls[INPUT_COLUMNS];
 
 	for (size_t i = 0; i < lengthof(columns); i++)
 	{
@@ -180,27 +157,110 @@ hand_over(GrabCall *call, TupleTableSlot *task)
 	call->fn(call->arg, values, nulls, &task->tts_tid);
 }
 
+/* A limit refused the task: NULL in place of its version, and which limit. */
+static void
+put_refusal(const GrabCall *call, TupleTableSlot *task, const LimitRefusal *refusal)
+{
+	Datum		values[INPUT_COLUMNS] = {0};
+	bool		nulls[INPUT_COLUMNS];
+
+	memset(nulls, true, sizeof(nulls));
+	values[INPUT_ID] = row_value(task, TASK_ID);
+	values[INPUT_TYPE] = CStringGetTextDatum(refusal->name);
+	nulls[INPUT_ID] = nulls[INPUT_TYPE] = false;
+	if (refusal->again_ms > 0)
+	{
+		values[INPUT_GRABBED] = TimestampTzGetDatum(call->started + refusal->again_ms * 1000);
+		nulls[INPUT_GRABBED] = false;
+	}
+	call->fn(call->arg, values, nulls, NULL);
+}
+
+static bool
+take_slots(GrabCall *call, TupleTableSlot *row)
+{
+	LimitRefusal refusal;
+	LimitedTask task;
+
+	if (call->slots == NULL)
+		return true;
+	task.id = DatumGetUUIDP(row_value(row, TASK_ID));
+	task.version = DatumGetInt64(row_value(row, TASK_VERSION)) + 1;
+	task.type = TextDatumGetCString(row_value(row, TASK_TYPE));
+	task.priority = DatumGetInt16(row_value(row, TASK_PRIORITY));
+	if (slots_take(call->slots, &task, &refusal))
+		return true;
+	put_refusal(call, row, &refusal);
+	return false;
+}
+
+/* The row of a task that may be grabbed; NULL: it may not. */
+static TupleTableSlot *
+find_row(const GrabCall *call, int i, Rows *rows)
+{
+	TupleTableSlot *row;
+
+	if (call->ids.nulls[i] || element_null(&call->versions, i) || element_null(&call->timeouts_ms, i))
+		return NULL;
+	row = rows_find(rows, DatumGetUUIDP(call->ids.values[i]));
+	return row != NULL && may_grab(call, i, row) ? row : NULL;
+}
+
+static void
+grab_one(GrabCall *call, int i, Rows *rows)
+{
+	TupleTableSlot *row = find_row(call, i, rows);
+
+	if (row == NULL || !take_slots(call, row))
+		return;
+	row = grab_row(call, i, rows, row);
+	if (row == NULL)
+	{
+		if (call->slots != NULL)
+			slots_untake(call->slots);
+		return;
+	}
+	hand_over(call, row);
+	call->won++;
+	if (DatumGetObjectId(element(&call->stuck, i)) != call->stuck_retry)
+		call->must_last++;
+}
+
+/* Few slots are for the most urgent: a place for each task, by priority. */
+static void
+order_by_priority(GrabCall *call, Rows *rows)
+{
+	int			n = call->ids.n;
+	int		   *priorities = palloc(n * sizeof(int));
+	int			place = 0;
+
+	call->order = palloc(n * sizeof(int));
+	for (int i = 0; i < n; i++)
+	{
+		TupleTableSlot *row = find_row(call, i, rows);
+
+		priorities[i] = row == NULL ? 0 : DatumGetInt16(row_value(row, TASK_PRIORITY));
+	}
+	for (int priority = 0; priority < TRIGGER_PRIORITIES; priority++)
+		for (int i = 0; i < n; i++)
+			if (priorities[i] == priority)
+				call->order[place++] = i;
+	pfree(priorities);
+}
+
 static void
 grab_each(GrabCall *call, Rows *rows)
 {
+	call->slots = slots_open(DatumGetInt64(call->incarnation));
+	if (call->slots != NULL)
+		order_by_priority(call, rows);
 	for (int i = 0; i < call->ids.n; i++)
 	{
-		TupleTableSlot *row;
-
 		CHECK_FOR_INTERRUPTS();
-		if (call->ids.nulls[i] || element_null(&call->versions, i) || element_null(&call->timeouts_ms, i))
-			continue;
-		row = rows_find(rows, DatumGetUUIDP(call->ids.values[i]));
-		if (row == NULL || !may_grab(call, i, row))
-			continue;
-		row = grab_row(call, i, rows, row);
-		if (row == NULL)
-			continue;
-		hand_over(call, row);
-		call->won++;
-		if (DatumGetObjectId(element(&call->stuck, i)) != call->stuck_retry)
-			call->must_last++;
+		grab_one(call, call->order == NULL ? i : call->order[i], rows);
 	}
+	if (call->slots != NULL && slots_store(call->slots))
+		call->must_last++;
 }
 
 bool

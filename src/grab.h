@@ -14,7 +14,8 @@
 #include "storage/itemptr.h"
 
 /* A task that was won, in the order of type twtasks.task_input, and where its
- * row is now; the values are good during the call. */
+ * row is now; the values are good during the call.  at NULL: it was refused by
+ * a limit, see grab_tasks(). */
 typedef void (*GrabbedFn) (void *arg, Datum *values, bool *nulls, ItemPointer at);
 
 /* Attributes of twtasks.task_input, from 0. */

@@ -7,13 +7,23 @@
  */
 #include "twtasks.h"
 
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "storage/ipc.h"
 #include "storage/lmgr.h"
+#include "utils/fmgroids.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
 
 #include "node.h"
 #include "queue.h"
+#include "rows.h"
+
+/* Columns of twtasks.node, as schema.sql declares them. */
+#define NODE_ENDED 7
 
 static bool is_registered = false;
 
@@ -53,4 +63,25 @@ twt_session_holds(PG_FUNCTION_ARGS)
 
 	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, (uint32) (key >> 32), (uint32) key, 1);
 	PG_RETURN_BOOL(twt_holds_lock(&tag, ExclusiveLock));
+}
+
+bool
+node_lives(Datum incarnation)
+{
+	Relation	table = table_open(rows_relation("node"), AccessShareLock);
+	SysScanDesc scan;
+	ScanKeyData key;
+	HeapTuple	tuple;
+	bool		lives;
+
+	RelationGetIndexList(table);
+	ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_INT8EQ, incarnation);
+	scan = systable_beginscan(table, table->rd_pkindex, true,
+							  GetActiveSnapshot(), 1, &key);
+	tuple = systable_getnext(scan);
+	lives = HeapTupleIsValid(tuple) &&
+		heap_attisnull(tuple, NODE_ENDED, RelationGetDescr(table));
+	systable_endscan(scan);
+	table_close(table, AccessShareLock);
+	return lives;
 }

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * node.h
- *		A node's life is tied to a session.
+ *		Whether a node lives, and that its life is tied to a session.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,5 +10,11 @@
 
 /* Whether the life of some node is, or was, tied to this session. */
 extern bool node_is_session(void);
+
+/*
+ * Whether the incarnation may still grab: its row is there and not ended, as
+ * the active snapshot shows it.
+ */
+extern bool node_lives(Datum incarnation);
 
 #endif							/* TWT_NODE_H */

@@ -79,12 +79,54 @@ static const Statement statements[PLAN_COUNT] = {
 		INT8OID, INT8OID, INT8ARRAYOID}
 	},
 	[PLAN_INSERT_NAMED_TASK] = {INSERT_TASK " ON CONFLICT (id) DO NOTHING", INSERT_TASK_ARGS},
+	[PLAN_JUDGE_ANSWER] = {
+		"SELECT j.result, j.delay_ms FROM twtasks.judge_answer($1, $2, $3, $4, $5) j",
+		5, {UUIDOID, TEXTOID, INT8OID, TEXTOID, JSONBOID}
+	},
+	[PLAN_FREE_KEYS] = {
+		"DELETE FROM twtasks.unique_key k WHERE k.task_id OPERATOR(pg_catalog.=) ANY ($1)",
+		1, {UUIDARRAYOID}
+	},
 	[PLAN_READ_TYPE_POLICIES] = {
 		"SELECT p.pattern, p.bucket, p.priority::pg_catalog.int8, "
-		MICROSECONDS("p.queue_time") ", " MICROSECONDS("p.expires_after") " "
+		MICROSECONDS("p.queue_time") ", " MICROSECONDS("p.expires_after") ", "
+		"p.when_done::pg_catalog.text "
 		"FROM twtasks.type_policy p "
 		"ORDER BY pg_catalog.right(p.pattern, 1) OPERATOR(pg_catalog.=) '*' DESC, "
 		"pg_catalog.length(p.pattern)"
+	},
+	[PLAN_READ_LIMITS] = {
+		"SELECT r.pattern, COALESCE(r.concurrency, -1)::pg_catalog.int8, "
+		"r.stretch::pg_catalog.int8, r.stretch_priority::pg_catalog.int8, "
+		"COALESCE(r.rate, 0)::pg_catalog.int8, COALESCE(" MICROSECONDS("r.per") ", 0), "
+		"COALESCE(r.burst, 0)::pg_catalog.int8 "
+		"FROM twtasks.limit_rule r WHERE r.scope OPERATOR(pg_catalog.=) 'cluster'"
+	},
+	[PLAN_LOCK_SLOTS] = {
+		"SELECT u.epoch, u.used_at, u.ids, u.versions, u.incarnations, u.waiting, u.tokens "
+		"FROM (SELECT n.epoch FROM twtasks.slot_use n "
+		"WHERE n.name OPERATOR(pg_catalog.=) $1 AND n.epoch OPERATOR(pg_catalog.>) 0 "
+		"ORDER BY n.epoch DESC LIMIT 1) newest "
+		"CROSS JOIN LATERAL (SELECT s.* FROM twtasks.slot_use s "
+		"WHERE s.name OPERATOR(pg_catalog.=) $1 AND s.epoch OPERATOR(pg_catalog.=) newest.epoch "
+		"FOR NO KEY UPDATE SKIP LOCKED) u",
+		1, {TEXTOID}
+	},
+	[PLAN_FIND_SLOTS] = {
+		"SELECT FROM twtasks.slot_use u "
+		"WHERE u.name OPERATOR(pg_catalog.=) $1 AND u.epoch OPERATOR(pg_catalog.=) 0",
+		1, {TEXTOID}
+	},
+	[PLAN_MAKE_SLOTS] = {
+		"SELECT twtasks.make_slots($1)",
+		1, {TEXTOID}
+	},
+	[PLAN_STORE_SLOTS] = {
+		"UPDATE twtasks.slot_use u SET epoch = u.epoch OPERATOR(pg_catalog.+) 1, used_at = $3, "
+		"ids = $4, versions = $5, incarnations = $6, waiting = $7, tokens = $8 "
+		"WHERE u.name OPERATOR(pg_catalog.=) $1 AND u.epoch OPERATOR(pg_catalog.=) $2",
+		8, {TEXTOID, INT8OID, TIMESTAMPTZOID, UUIDARRAYOID, INT8ARRAYOID, INT8ARRAYOID,
+		INT8ARRAYOID, FLOAT8OID}
 	},
 };
 

@@ -22,7 +22,17 @@ typedef enum PlanId
 	PLAN_FINISH_TASKS,			/* the arguments of finish_tasks() */
 	PLAN_FINISH_OTHERS,			/* the arguments of finish_tasks() -> id,
 								 * version, status */
+	PLAN_JUDGE_ANSWER,			/* the arguments of judge_answer() -> result,
+								 * delay_ms */
+	PLAN_FREE_KEYS,				/* task_ids uuid[] */
 	PLAN_READ_TYPE_POLICIES,	/* see policy.c; the least special first */
+	PLAN_READ_LIMITS,			/* see limit_rules.c */
+	PLAN_LOCK_SLOTS,			/* name text -> see slots.c */
+	PLAN_FIND_SLOTS,			/* name text -> a row if there is one */
+	PLAN_MAKE_SLOTS,			/* name text */
+	PLAN_STORE_SLOTS,			/* name text, epoch int8, now timestamptz, ids
+								 * uuid[], versions int8[], incarnations
+								 * int8[], waiting int8[], tokens float8 */
 	PLAN_COUNT
 } PlanId;
 

@@ -20,6 +20,7 @@
 #include "utils/rel.h"
 #include "utils/timestamp.h"
 
+#include "clock.h"
 #include "common/pattern.h"
 #include "plan.h"
 #include "policy.h"
@@ -37,7 +38,8 @@ enum
 	READ_BUCKET,
 	READ_PRIORITY,
 	READ_QUEUE_TIME,
-	READ_EXPIRES_AFTER
+	READ_EXPIRES_AFTER,
+	READ_WHEN_DONE
 };
 
 /* A row of twtasks.type_policy; what is not set is as in no_policy. */
@@ -55,12 +57,14 @@ typedef struct KnownType
 
 static const TypePolicy no_policy = {
 	.priority = -1,
-	.queue_time_us = -1
+	.queue_time_us = -1,
+	.when_done = -1
 };
 
 static const TypePolicy default_policy = {
 	.priority = -1,
-	.queue_time_us = QUEUE_TIME_US
+	.queue_time_us = QUEUE_TIME_US,
+	.when_done = DONE_KEEP
 };
 
 /* The least special first. */
@@ -103,6 +107,18 @@ read_int8(HeapTuple row, int column, int64 unset)
 	return isnull ? unset : DatumGetInt64(value);
 }
 
+static int
+read_when_done(HeapTuple row)
+{
+	static const char *const labels[] = {"keep", "clear", "delete"};
+	char	   *label = read_text(row, READ_WHEN_DONE);
+
+	for (int i = 0; label != NULL && i < (int) lengthof(labels); i++)
+		if (strcmp(label, labels[i]) == 0)
+			return i;
+	return no_policy.when_done;
+}
+
 /* In rules_context. */
 static void
 read_rule(HeapTuple row, Rule *rule)
@@ -112,6 +128,7 @@ read_rule(HeapTuple row, Rule *rule)
 	rule->options.priority = (int) read_int8(row, READ_PRIORITY, no_policy.priority);
 	rule->options.queue_time_us = read_int8(row, READ_QUEUE_TIME, no_policy.queue_time_us);
 	rule->options.expires_after_us = read_int8(row, READ_EXPIRES_AFTER, 0);
+	rule->options.when_done = read_when_done(row);
 }
 
 static void
@@ -183,6 +200,8 @@ take_options(TypePolicy *policy, const TypePolicy *options)
 		policy->queue_time_us = options->queue_time_us;
 	if (options->expires_after_us != 0)
 		policy->expires_after_us = options->expires_after_us;
+	if (options->when_done != no_policy.when_done)
+		policy->when_done = options->when_done;
 }
 
 const TypePolicy *
@@ -210,11 +229,19 @@ policy_find(const char *type)
 	return &known->policy;
 }
 
+const TypePolicy *
+policy_of_text(Datum type)
+{
+	if (likely(is_current && nrules == 0))
+		return &default_policy;
+	return policy_find(TextDatumGetCString(type));
+}
+
 /* From when it is added, or may run: a task for tomorrow is worth running then. */
 static TimestampTz
 expires_at(const NewTask *task, int64 after_us)
 {
-	TimestampTz from = GetCurrentTimestamp();
+	TimestampTz from = twt_now();
 	TimestampTz at;
 
 	if (!task->nulls[NEW_RUN_AFTER])

@@ -20,6 +20,14 @@
 
 #include "check.h"
 
+/* What is kept of a task that is DONE; the labels of twtasks.done_rule. */
+typedef enum DoneRule
+{
+	DONE_KEEP,
+	DONE_CLEAR,					/* all but data and payload */
+	DONE_DELETE					/* nothing */
+} DoneRule;
+
 /* What all policies for a type come to.  Valid until the next look at them. */
 typedef struct TypePolicy
 {
@@ -27,6 +35,7 @@ typedef struct TypePolicy
 	int			priority;		/* -1: not set */
 	int64		queue_time_us;	/* 30 minutes when not set */
 	int64		expires_after_us;	/* 0: not set */
+	int			when_done;		/* a DoneRule; DONE_KEEP when not set */
 } TypePolicy;
 
 /* Registers the callback; once per process, from _PG_init(). */
@@ -37,6 +46,10 @@ extern void policy_init(void);
  * configured.  May read the tables and raise what that raises.
  */
 extern const TypePolicy *policy_find(const char *type);
+
+/* The same for a text Datum, of which no copy is made where nothing is
+ * configured. */
+extern const TypePolicy *policy_of_text(Datum type);
 
 /*
  * Fills in what add_task() was not given: bucket, priority and expires.

@@ -27,6 +27,8 @@ int			twt_queue_size = 16384;
 int			twt_queues = 16;
 int			twt_max_payload = 16 * 1024 * 1024;
 int			twt_keep_finished = 30 * 24 * 60;
+bool		twt_testing = false;
+int			twt_function_timeout = 1000;
 
 typedef struct Setting
 {
@@ -83,6 +85,14 @@ static const Setting table[] = {
 		"How long finished tasks are kept.",
 		"Whole days of history are dropped; keys and ids can be used again then.",
 	&twt_keep_finished, 1, INT_MAX, PGC_SIGHUP, GUC_UNIT_MIN, NULL},
+	{"twtasks.testing",
+		"Whether functions for tests may be used.",
+		"They run tasks out of turn, shift the clock and remove all tasks: never in production.",
+	&twt_testing, 0, 0, PGC_SUSET, 0, NULL},
+	{"twtasks.function_timeout",
+		"How long a function that decides on retries or stuck tasks may take.",
+		"Then it is ended, and the figures of the policy decide in its place.",
+	&twt_function_timeout, 1, 60000, PGC_SUSET, GUC_UNIT_MS, NULL},
 };
 
 static void

@@ -13,6 +13,8 @@ extern int	twt_queue_size;		/* twtasks.queue_size, triggers per queue */
 extern int	twt_queues;			/* twtasks.queues */
 extern int	twt_max_payload;	/* twtasks.max_payload, bytes */
 extern int	twt_keep_finished;	/* twtasks.keep_finished, minutes */
+extern bool twt_testing;		/* twtasks.testing */
+extern int	twt_function_timeout;	/* twtasks.function_timeout, ms */
 
 /* Defines the settings; from _PG_init(). */
 extern void settings_init(void);

@@ -28,6 +28,7 @@
 
 #include "adoption.h"
 #include "arrays.h"
+#include "clock.h"
 #include "rows.h"
 
 /* Columns of the index task_queued. */
@@ -65,7 +66,7 @@ read_arguments(FunctionCallInfo fcinfo, SweepCall *call)
 	call->share = PG_GETARG_INT32(3);
 	call->shares = PG_GETARG_INT32(4);
 	call->results = (ReturnSetInfo *) fcinfo->resultinfo;
-	call->started = GetCurrentTimestamp();
+	call->started = twt_now();
 	call->submitted = rows_label("task_status", "SUBMITTED");
 }
 

@@ -10,8 +10,10 @@
 #include "fmgr.h"
 
 #include "adoption.h"
+#include "clock.h"
 #include "commit.h"
 #include "common/version.h"
+#include "slots.h"
 #include "policy.h"
 #include "queue.h"
 #include "settings.h"
@@ -28,4 +30,7 @@ _PG_init(void)
 	commit_init();
 	policy_init();
 	adoption_init();
+	clock_init();
+	policy_init();
+	slots_init();
 }

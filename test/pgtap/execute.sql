@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(52);
+SELECT plan(62);
 
 CREATE SCHEMA app;
 CREATE TABLE app.effect (task uuid, note text);
@@ -81,6 +81,30 @@ SELECT is(pg_temp.try(6, '{"answer": {"result": "delete"}}') || ' ' || pg_temp.s
 SELECT is(pg_temp.try(7, '{"answer": {"message": "fine"}}') || ' ' || pg_temp.state(pg_temp.id(7)), 'finished DONE 2', 'no result means done');
 SELECT is((SELECT error FROM twtasks.finished_task WHERE id = pg_temp.id(7)), 'fine', 'with its message');
 SELECT is(pg_temp.try(8, '{"answer": {"result": "perhaps"}}'), 'failed: unrecognized result: "perhaps" (SQLSTATE 22023)', 'a result that is none fails');
+
+-- Without a delay the policy decides, and on the number of tries in any case.
+SELECT twtasks.configure_type('SQL', retry => '[{"delays": ["10s", "20s"]}]') \g /dev/null
+CREATE FUNCTION pg_temp.nth_try(n integer, tries integer, answer jsonb, plan jsonb DEFAULT NULL) RETURNS text
+LANGUAGE plpgsql
+AS $$
+BEGIN
+	PERFORM twtasks.add_task('SQL', jsonb_build_object('answer', answer), task_id => pg_temp.id(n));
+	UPDATE twtasks.task t SET tries = nth_try.tries - 1 WHERE id = pg_temp.id(n);
+	PERFORM FROM twtasks.execute_tasks('app.obey', 'regress_app', ARRAY[pg_temp.id(n)], '{0}', pg_temp.node(), pg_temp.token(), '{60000}', '{error}', retry => plan);
+	RETURN (SELECT concat_ws(' ', t.status, t.tries, extract(epoch FROM nullif(next_event_time, 'infinity') - state_time)::integer) FROM twtasks.task t WHERE id = pg_temp.id(n));
+END $$;
+SELECT is(pg_temp.nth_try(10, 1, '{"result": "retry"}'), 'WAITING 1 10', 'a retry waits as the policy says');
+SELECT is(pg_temp.nth_try(11, 2, '{"result": "retry"}'), 'WAITING 2 20', 'and again');
+SELECT is(pg_temp.nth_try(12, 3, '{"result": "retry"}'), 'ERROR 3', 'until its tries are used up');
+SELECT is(pg_temp.nth_try(13, 2, '{"result": "retry", "delay": "5 s"}'), 'WAITING 2 5', 'its own delay counts');
+SELECT is(pg_temp.nth_try(14, 3, '{"result": "retry", "delay": "5 s"}'), 'ERROR 3', 'but not beyond the tries');
+SELECT is(pg_temp.nth_try(15, 9, '{"result": "repeat"}'), 'WAITING 0 10', 'a repeat starts anew');
+SELECT twtasks.configure_type('SQL', reset_tries => false) \g /dev/null
+SELECT is(pg_temp.nth_try(16, 2, '{"result": "repeat"}'), 'WAITING 2 20', 'unless the policy says otherwise');
+SELECT is(pg_temp.nth_try(17, 3, '{"result": "repeat"}'), 'ERROR 3', 'then it ends with the tries');
+SELECT is(pg_temp.nth_try(18, 3, '{"result": "done"}'), NULL, 'which is nothing to one that is done');
+SELECT twtasks.drop_type_policy('SQL') \g /dev/null
+SELECT is(pg_temp.nth_try(19, 1, '{"result": "retry"}', '[]'), 'ERROR 1', 'without a policy the caller''s plan decides');
 
 -- What it is told.
 SELECT twtasks.add_task('FACTS', '{"d": 1}', 'sub', 'key', pg_temp.id(9), 2, NULL, 'b', NULL, '{"c": 1}', '\x00ff') \g /dev/null

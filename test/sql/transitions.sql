@@ -99,7 +99,8 @@ GROUP BY 1, 2, 3, 4, 5, 6
 ORDER BY from_status, action, to_status;
 
 -- What an operator may do in which status.  "." is wrong_status: nothing
--- changed and nothing was written down.
+-- changed and nothing was written down; "requested" changes nothing yet, but
+-- is written down.
 CREATE FUNCTION pg_temp.attempt(action text, status twtasks.task_status) RETURNS text
 LANGUAGE plpgsql
 AS $$
@@ -109,8 +110,8 @@ DECLARE
 	audits bigint := (SELECT count(*) FROM twtasks.audit);
 	result text := pg_temp.change(action, task, pg_temp.version_of(task));
 BEGIN
-	IF result = 'changed' THEN
-		RETURN 'changed';
+	IF result = 'changed' OR result = 'requested' AND pg_temp.state(task) = before THEN
+		RETURN result;
 	ELSIF pg_temp.state(task) <> before OR (SELECT count(*) FROM twtasks.audit) <> audits THEN
 		RETURN result || ', but changed it';
 	END IF;

@@ -173,7 +173,7 @@ is( $restored->query(
 	'so is one of a task that waits');
 is($restored->query('SELECT is_adopted FROM twtasks.adoption_state'),
 	'f', 'nothing is executed before it is adopted');
-is($restored->query('SELECT twtasks.adopt(NULL, hold => false)'),
+is($restored->query('SELECT held FROM twtasks.adopt(NULL, hold => false)'),
 	0, 'adopted, without holding anything');
 my $heir = TwTasks::Sidecar->start(
 	$node, 'heir',

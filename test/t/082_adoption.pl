@@ -5,6 +5,7 @@
 use strict;
 use warnings FATAL => 'all';
 
+use IO::Socket::UNIX;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use TwTasks::Cluster;
@@ -97,6 +98,11 @@ sub check_inert
 		0, "$name: nothing expires");
 	is($session->query('SELECT * FROM twtasks.recover_tasks(true, 1000, \'0 s\')'),
 		'0|0|0|', "$name: nothing is recovered");
+	is( $session->query(
+			'BEGIN; UPDATE twtasks.schedule SET next_run = now() - interval \'1 h\', look_at = now() - interval \'1 h\' WHERE NOT is_paused;
+			SELECT added FROM twtasks.run_schedules(); ROLLBACK'),
+		0,
+		"$name: no schedule adds anything");
 	is($session->query('SELECT twtasks.clean_tasks(\'0 s\')'),
 		'', "$name: nothing is cleaned");
 	is($session->query($all), $before, "$name: the tasks are as they were");
@@ -105,6 +111,9 @@ sub check_inert
 }
 
 $node->value(<<'SQL');
+	SELECT twtasks.schedule('daily', '0 3 * * *', 'DAILY');
+	SELECT twtasks.schedule('paused', '0 4 * * *', 'DAILY');
+	SELECT twtasks.pause_schedule('paused');
 	CREATE SCHEMA app;
 	CREATE FUNCTION app.note(task twtasks.task_input) RETURNS void LANGUAGE sql AS '';
 	GRANT USAGE ON SCHEMA app TO sidecar;
@@ -150,11 +159,20 @@ check_inert(session_of($node, 'template_copy'), 'template', 'it is a copy of ano
 # ---- adopted ----
 
 my $session = session_of($other, 'restored');
-my $sidecar = refused($other, 'restored', 'refused', 'it was restored from a dump');
+my $notify = PostgreSQL::Test::Utils::tempdir_short() . '/notify';
+my $systemd = IO::Socket::UNIX->new(Type => SOCK_DGRAM, Local => $notify, Blocking => 0)
+  or die "could not open a socket: $!";
+my $sidecar = refused($other, 'restored', 'refused', 'it was restored from a dump',
+	env => { NOTIFY_SOCKET => $notify });
+
+my $told;
+
+recv $systemd, $told, 4096, 0;
+like($told, qr/READY=1/, 'systemd does not wait for it');
 
 is($session->query('SELECT count(*) FROM twtasks.add_task(\'NEW\')'), 1, 'tasks can be added all the same');
 like($session->try('SELECT twtasks.adopt(\'no spaces\')'), qr/22023.*invalid environment: "no spaces"/, 'an environment has a name');
-is($session->query('SELECT twtasks.adopt(\'staging\', reason => \'a copy for tests\')'),
+is($session->query('SELECT held FROM twtasks.adopt(\'staging\', reason => \'a copy for tests\')'),
 	6, 'to adopt a copy holds what would run');
 is($session->query($all =~ s/ORDER/WHERE status <> 'CANCELLED' ORDER/r),
 	"SUBMITTED|HELD|1\nWAITING|HELD|1\nDUE|HELD|1\nEXPIRED|HELD|1\nSTUCK|HELD|2\nNEW|HELD|1",
@@ -167,6 +185,11 @@ is( $session->query(
 is($session->query('SELECT is_adopted, environment, actor = session_user, reason FROM twtasks.adoption_state'),
 	't|staging|t|a copy for tests', 'so is who adopted it');
 is($session->query('SELECT count(*), count(ended) FROM twtasks.adoption'), '3|2', 'and where it was before');
+
+is($session->query('SELECT name, is_paused, next_run FROM twtasks.schedules ORDER BY name'),
+	"daily|t|\npaused|t|", 'and no schedule adds any more');
+is($session->query('SELECT name, actor = session_user, reason FROM twtasks.schedule_audit ORDER BY id DESC LIMIT 1'),
+	'daily|t|a copy for tests', 'which is written down too');
 
 # The sidecar asks again, and hears another answer: it has no environment.
 ok( $sidecar->wait_for_log(qr/it was adopted for environment "staging", not none/),
@@ -195,7 +218,7 @@ is($session->query('SELECT status, next_event_time = \'2100-01-01\' FROM twtasks
 
 # A name given to where it is anyway: nothing is held, nobody is stopped.
 $session->query('SELECT twtasks.add_task(\'SOON\', run_after => clock_timestamp() + interval \'1 hour\')');
-is($session->query('SELECT twtasks.adopt(\'renamed\')'), 0, 'to give another name holds nothing');
+is($session->query('SELECT held FROM twtasks.adopt(\'renamed\')'), 0, 'to give another name holds nothing');
 is($session->query('SELECT count(*) FROM twtasks.nodes WHERE ended IS NULL'), 1, 'nor does it end the sidecars');
 is($right->stop, 0, 'they stop in order');
 refused($other, 'restored', 'renamed', 'it was adopted for environment "renamed", not "staging"',
@@ -203,8 +226,9 @@ refused($other, 'restored', 'renamed', 'it was adopted for environment "renamed"
 
 # Without holding, for a move that lost nothing.
 $session = session_of($node, 'restored');
-is($session->query('SELECT twtasks.adopt(NULL, hold => false)'), 0, 'whoever knows better can have nothing held');
+is($session->query('SELECT held FROM twtasks.adopt(NULL, hold => false)'), 0, 'whoever knows better can have nothing held');
 is($session->query('SELECT count(*) FROM twtasks.tasks WHERE status = \'HELD\''), 0, 'then nothing is');
+is($session->query('SELECT string_agg(name, \' \') FROM twtasks.schedules WHERE NOT is_paused'), 'daily', 'nor is a schedule paused');
 my $heir = TwTasks::Sidecar->start(
 	$node, 'heir',
 	postgres => $node->connstr('restored') . ' user=sidecar',
@@ -240,6 +264,6 @@ foreach my $role (qw(producer worker viewer))
 		qr/42501/, "a $role may not adopt");
 	$session->query('RESET ROLE');
 }
-is($session->query('SET ROLE twtasks_operator; SELECT twtasks.adopt(\'x\')') =~ /^\d+$/, 1, 'an operator may');
+is($session->query('SET ROLE twtasks_operator; SELECT held FROM twtasks.adopt(\'x\')') =~ /^\d+$/, 1, 'an operator may');
 
 done_testing();

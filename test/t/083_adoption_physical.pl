@@ -80,7 +80,7 @@ sub runs_nothing
 }
 
 my $main = TwTasks::Cluster->create('main', init => { allows_streaming => 1, has_archiving => 1 });
-$main->value('SELECT twtasks.adopt(\'production\')');
+$main->value('SELECT held FROM twtasks.adopt(\'production\')');
 is(state_of($main), 't||production', 'the original has an environment');
 runs_tasks($main, 'production');
 $main->backup('backup');
@@ -96,7 +96,7 @@ is(state_of($clone), 'f|the cluster\'s files were copied or restored|', 'clone: 
 runs_nothing($clone, 'production', 'the cluster\'s files were copied or restored');
 restart($clone);
 is(state_of($clone), 'f|the cluster\'s files were copied or restored|', 'clone: also after a restart');
-is($clone->value('SELECT twtasks.adopt(\'test\')'), 1, 'clone: adopted, what would run is held');
+is($clone->value('SELECT held FROM twtasks.adopt(\'test\')'), 1, 'clone: adopted, what would run is held');
 runs_tasks($clone, 'test');
 restart($clone);
 is(state_of($clone), 't||test', 'clone: it stays so after a restart');
@@ -124,7 +124,7 @@ $past->start;
 wait_for(sub { $past->value('SELECT pg_is_in_recovery()') eq 'f' }, 'the end of the recovery');
 like(state_of($past), qr/^f\|it was recovered to a point in time \(at restore point "here"\)\|$/, 'past: it is told');
 runs_nothing($past, 'production', 'it was recovered to a point in time \(at restore point "here"\)');
-is($past->value('SELECT twtasks.adopt(\'production\', reason => \'recovered\')'), 1, 'past: adopted, what would run is held');
+is($past->value('SELECT held FROM twtasks.adopt(\'production\', reason => \'recovered\')'), 1, 'past: adopted, what would run is held');
 runs_tasks($past, 'production');
 is($past->tasks('type = \'WITNESS\' AND status = \'HELD\''), 1, 'past: what was done since is for people to tell');
 $past->stop;
@@ -186,7 +186,7 @@ $upgraded->command_ok(
 $upgraded->start;
 is(state_of($upgraded), 'f|it came from another cluster|', 'upgraded: it is another cluster');
 runs_nothing($upgraded, 'production', 'it came from another cluster');
-is($upgraded->value('SELECT twtasks.adopt(\'production\', hold => false)'),
+is($upgraded->value('SELECT held FROM twtasks.adopt(\'production\', hold => false)'),
 	0, 'upgraded: adopted, without holding anything');
 runs_tasks($upgraded, 'production');
 wait_ok(sub { $upgraded->tasks('type = \'WITNESS\' AND status = \'DONE\'') == 2 },

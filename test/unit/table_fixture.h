@@ -41,6 +41,7 @@ resolve(void *arg, const char *type, Limit **limit, void **tag)
 		if (strcmp(rules[i].type, type) != 0)
 			continue;
 		*limit = rules[i].limit;
+		limit_keep(*limit);
 		*tag = &rules[i];
 		return true;
 	}
@@ -58,7 +59,7 @@ add_rule(const char *type, int max)
 static inline void
 book(Limit *limit)
 {
-	assert_null(slots_book(limit));
+	assert_null(slots_book(limit, USUAL));
 	booked[nbooked++] = limit;
 }
 

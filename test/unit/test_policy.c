@@ -95,8 +95,9 @@ test_handler_alone(void **state)
 
 	assert_int_equal(policy->timeout_us, 600);
 	assert_int_equal(policy->stuck, STUCK_FAIL);
-	assert_int_equal(policy->retry.delay_us, 7);
-	assert_int_equal(policy->retry.max_tries, 3);
+	assert_int_equal(retry_plan_tries(policy->retry), 3);
+	assert_false(policy->asks_retry);
+	assert_true(policy->resets_tries);
 	policy_unref(policy);
 }
 
@@ -146,6 +147,51 @@ test_sql_handlers_run_again(void **state)
 	add_stuck("*", STUCK_ERROR);
 	assert_int_equal(stuck_of(&sql, "A"), STUCK_RETRY);
 	assert_int_equal(stuck_of(&handler, "A"), STUCK_ERROR);
+}
+
+/* Nobody would ask about a task that is to be ignored. */
+static void
+test_function_and_ignore(void **state)
+{
+	PolicyRule	rule = policy_rule("ASKED*");
+	PolicyRule	none = policy_rule("ASKED|NOT");
+
+	add_stuck("*", STUCK_IGNORE);
+	rule.asks_stuck = true;
+	policy_rules_add(rules, &rule);
+	none.asks_stuck = false;
+	policy_rules_add(rules, &none);
+	assert_int_equal(stuck_of(&handler, "ASKED"), STUCK_ERROR);
+	assert_int_equal(stuck_of(&handler, "ASKED|NOT"), STUCK_IGNORE);
+	assert_int_equal(stuck_of(&handler, "OTHER"), STUCK_IGNORE);
+	add_stuck("ASKED|RETRY", STUCK_RETRY);
+	assert_int_equal(stuck_of(&handler, "ASKED|RETRY"), STUCK_RETRY);
+}
+
+static void
+test_retry(void **state)
+{
+	PolicyRule	all = policy_rule("*");
+	PolicyRule	one = policy_rule("A");
+	Policy	   *policy;
+
+	all.retry = retry_plan_parse("[{\"delays_ms\": [1, 2], \"jitter\": 0}]");
+	all.asks_retry = true;
+	all.resets_tries = false;
+	policy_rules_add(rules, &all);
+	one.retry = retry_plan_new(NULL);
+	one.asks_retry = false;
+	policy_rules_add(rules, &one);
+	policy = policy_make(rules, &handler, "B");
+	assert_int_equal(retry_plan_tries(policy->retry), 3);
+	assert_true(policy->asks_retry);
+	assert_false(policy->resets_tries);
+	policy_unref(policy);
+	policy = policy_make(rules, &handler, "A");
+	assert_int_equal(retry_plan_tries(policy->retry), 1);
+	assert_false(policy->asks_retry);
+	assert_false(policy->resets_tries);
+	policy_unref(policy);
 }
 
 /* A task keeps its policy when the rules are gone. */
@@ -225,6 +271,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_exact_beats_longer, make_rules, free_rules),
 		cmocka_unit_test_setup_teardown(test_each_option_apart, make_rules, free_rules),
 		cmocka_unit_test_setup_teardown(test_sql_handlers_run_again, make_rules, free_rules),
+		cmocka_unit_test_setup_teardown(test_function_and_ignore, make_rules, free_rules),
+		cmocka_unit_test_setup_teardown(test_retry, make_rules, free_rules),
 		cmocka_unit_test(test_references),
 		cmocka_unit_test(test_random),
 	};

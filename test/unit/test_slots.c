@@ -59,22 +59,22 @@ test_booked_on_the_whole_way(void **state)
 	(void) state;
 	assert_string_equal(limit_name(group), "group");
 	assert_int_equal(limit_max(group), 2);
-	assert_null(slots_book(one));
-	assert_null(slots_book(one));
-	assert_ptr_equal(slots_book(one), group);
+	assert_null(slots_book(one, 5));
+	assert_null(slots_book(one, 5));
+	assert_ptr_equal(slots_book(one, 5), group);
 	assert_int_equal(limit_used(one), 2);
 	assert_int_equal(limit_used(group), 2);
 	assert_int_equal(limit_used(node), 2);
-	assert_null(slots_book(other));
-	assert_ptr_equal(slots_book(other), node);
+	assert_null(slots_book(other, 5));
+	assert_ptr_equal(slots_book(other, 5), node);
 	assert_int_equal(limit_used(other), 1);
 	/* both are full now: the lowest is named */
-	assert_ptr_equal(slots_book(one), group);
+	assert_ptr_equal(slots_book(one, 5), group);
 	slots_free(one);
 	assert_int_equal(limit_used(one), 1);
 	assert_int_equal(limit_used(group), 1);
 	assert_int_equal(limit_used(node), 2);
-	assert_null(slots_book(other));
+	assert_null(slots_book(other, 5));
 	slots_free(one);
 	free_times(other, 2);
 	assert_int_equal(limit_used(node), 0);
@@ -96,7 +96,7 @@ test_most_urgent_then_oldest(void **state)
 	size_t		i;
 
 	(void) state;
-	assert_null(slots_book(limit));
+	assert_null(slots_book(limit, 5));
 	for (i = 0; i < lengthof(waiters); i++)
 		slots_wait(limit, &waiters[i]);
 	for (i = 0; i < lengthof(waiters); i++)
@@ -104,7 +104,7 @@ test_most_urgent_then_oldest(void **state)
 		slots_free(limit);
 		assert_int_equal(nwoken, i + 1);
 		assert_ptr_equal(woken[i], &waiters[order[i]]);
-		assert_null(slots_book(limit));
+		assert_null(slots_book(limit, 5));
 	}
 	slots_free(limit);
 	assert_int_equal(nwoken, lengthof(waiters));
@@ -119,7 +119,7 @@ test_unwait(void **state)
 	SlotWaiter	second = waiter_of(2, 2);
 
 	(void) state;
-	assert_null(slots_book(limit));
+	assert_null(slots_book(limit, 5));
 	slots_wait(limit, &second);
 	slots_wait(limit, &first);
 	assert_ptr_equal(first.limit, limit);
@@ -142,8 +142,8 @@ test_wakes_at_each_limit(void **state)
 	SlotWaiter	at_node[] = {waiter_of(7, 3), waiter_of(7, 4)};
 
 	(void) state;
-	assert_null(slots_book(left));
-	assert_null(slots_book(right));
+	assert_null(slots_book(left, 5));
+	assert_null(slots_book(right, 5));
 	slots_wait(left, &at_left[0]);
 	slots_wait(left, &at_left[1]);
 	slots_wait(node, &at_node[1]);
@@ -169,23 +169,27 @@ test_raised(void **state)
 	int			i;
 
 	(void) state;
-	assert_null(slots_book(limit));
-	assert_null(slots_book(limit));
+	assert_null(slots_book(limit, 5));
+	assert_null(slots_book(limit, 5));
 	for (i = 0; i < 3; i++)
 		slots_wait(limit, &waiters[i]);
 	limit_set_max(limit, 3);
-	assert_int_equal(nwoken, 3);
+	assert_int_equal(nwoken, 1);
 	assert_ptr_equal(woken[0], &waiters[0]);
-	assert_ptr_equal(woken[2], &waiters[2]);
+	assert_null(slots_book(limit, 5));
+	assert_int_equal(nwoken, 1);
 
-	/* to no limit at all */
-	assert_null(slots_book(limit));
-	assert_ptr_equal(slots_book(limit), limit);
+	/* to no limit at all: who books wakes the next one */
+	assert_ptr_equal(slots_book(limit, 5), limit);
 	slots_wait(limit, &waiters[0]);
 	limit_set_max(limit, 0);
-	assert_int_equal(nwoken, 4);
-	assert_null(slots_book(limit));
-	free_times(limit, 4);
+	for (i = 0; i < 3; i++)
+	{
+		assert_int_equal(nwoken, 2 + i);
+		assert_ptr_equal(woken[1 + i], &waiters[i]);
+		assert_null(slots_book(limit, 5));
+	}
+	free_times(limit, 6);
 	limit_free(limit);
 }
 
@@ -196,12 +200,12 @@ test_lowered_while_in_use(void **state)
 	SlotWaiter	waiter = waiter_of(5, 1);
 
 	(void) state;
-	assert_null(slots_book(limit));
-	assert_null(slots_book(limit));
-	assert_null(slots_book(limit));
+	assert_null(slots_book(limit, 5));
+	assert_null(slots_book(limit, 5));
+	assert_null(slots_book(limit, 5));
 	limit_set_max(limit, 1);
 	assert_int_equal(limit_used(limit), 3);
-	assert_ptr_equal(slots_book(limit), limit);
+	assert_ptr_equal(slots_book(limit, 5), limit);
 	slots_wait(limit, &waiter);
 	slots_free(limit);
 	slots_free(limit);
@@ -226,14 +230,14 @@ test_refused_below_hands_on(void **state)
 	SlotWaiter	next = waiter_of(5, 2);
 
 	(void) state;
-	assert_null(slots_book(left));
-	assert_null(slots_book(right));
+	assert_null(slots_book(left, 5));
+	assert_null(slots_book(right, 5));
 	slots_wait(node, &urgent);
 	slots_wait(node, &next);
 	slots_free(right);
 	assert_int_equal(nwoken, 1);
 	assert_ptr_equal(woken[0], &urgent);
-	assert_ptr_equal(slots_book(left), left);
+	assert_ptr_equal(slots_book(left, 5), left);
 	slots_wait(left, &urgent);
 	assert_int_equal(nwoken, 2);
 	assert_ptr_equal(woken[1], &next);
@@ -252,7 +256,7 @@ test_yield(void **state)
 	SlotWaiter	second = waiter_of(1, 2);
 
 	(void) state;
-	assert_null(slots_book(limit));
+	assert_null(slots_book(limit, 5));
 	slots_wait(limit, &first);
 	slots_wait(limit, &second);
 	slots_yield(limit);
@@ -281,7 +285,7 @@ static void
 book_or_wait(SlotWaiter *waiter)
 {
 	Eager	   *eager = (Eager *) waiter;
-	Limit	   *full = slots_book(eager->wants);
+	Limit	   *full = slots_book(eager->wants, 5);
 
 	if (full == NULL)
 		eager->booked++;
@@ -301,7 +305,7 @@ test_books_from_inside_wake(void **state)
 	int			i;
 
 	(void) state;
-	assert_null(slots_book(below));
+	assert_null(slots_book(below, 5));
 	for (i = 0; i < 3; i++)
 	{
 		memset(&eager[i], 0, sizeof(Eager));
@@ -313,11 +317,11 @@ test_books_from_inside_wake(void **state)
 	}
 	limit_set_max(node, 2);		/* nobody waits there */
 	assert_int_equal(limit_used(node), 1);
-	limit_set_max(below, 5);	/* one more fits, the others move up */
+	limit_set_max(below, 5);	/* one more fits, the next finds node full */
 	assert_int_equal(limit_used(node), 2);
 	assert_int_equal(eager[0].booked, 1);
 	assert_ptr_equal(eager[1].waiter.limit, node);
-	assert_ptr_equal(eager[2].waiter.limit, node);
+	assert_ptr_equal(eager[2].waiter.limit, below);
 	slots_free(below);
 	slots_free(below);
 	assert_int_equal(eager[1].booked, 1);
@@ -351,7 +355,7 @@ free_twice(void)
 {
 	Limit	   *limit = limit_new("limit", 1, NULL);
 
-	if (slots_book(limit) == NULL)
+	if (slots_book(limit, 5) == NULL)
 		slots_free(limit);
 	slots_free(limit);
 }
@@ -362,7 +366,7 @@ wait_twice(void)
 	Limit	   *limit = limit_new("limit", 1, NULL);
 	SlotWaiter	waiter = waiter_of(1, 1);
 
-	if (slots_book(limit) == NULL)
+	if (slots_book(limit, 5) == NULL)
 		slots_wait(limit, &waiter);
 	slots_wait(limit, &waiter);
 }
@@ -381,7 +385,7 @@ limit_free_in_use(void)
 {
 	Limit	   *limit = limit_new("limit", 1, NULL);
 
-	if (slots_book(limit) == NULL)
+	if (slots_book(limit, 5) == NULL)
 		limit_free(limit);
 }
 

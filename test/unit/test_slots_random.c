@@ -125,7 +125,8 @@ run_next(History *history)
 	while ((job = best_ready(history)) != NULL)
 	{
 		int			full = counted_full(history, job->limit);
-		Limit	   *refused = slots_book(history->limits[job->limit]);
+		Limit	   *refused = slots_book(history->limits[job->limit],
+											 job->waiter.priority);
 
 		check_that(history->seed, history->step,
 				   refused == (full < 0 ? NULL : history->limits[full]));

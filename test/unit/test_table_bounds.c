@@ -207,6 +207,7 @@ resolve_all(void *arg, const char *type, Limit **limit, void **tag)
 {
 	(void) type;
 	*limit = node;
+	limit_keep(node);
 	*tag = arg;
 	return true;
 }

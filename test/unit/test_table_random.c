@@ -58,6 +58,7 @@ resolve(void *arg, const char *type, Limit **limit, void **tag)
 	if (limit_number < 0)
 		return false;
 	*limit = history->limits[limit_number];
+	limit_keep(*limit);
 	*tag = &history->model.type_limit[number];
 	return true;
 }

@@ -160,7 +160,7 @@ check_type(void *arg, const char *type, int waiting)
 
 	if (waiting == 0)
 		return;
-	if (slots_book(rules[number].limit) != NULL)
+	if (slots_book(rules[number].limit, USUAL) != NULL)
 		return;
 	fail_msg("seed %d, step %d: type %s waits beside a free slot",
 			 shared->seed, shared->step, type);

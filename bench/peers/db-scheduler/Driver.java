@@ -10,6 +10,7 @@ import com.zaxxer.hikari.HikariConfig;
 import com.zaxxer.hikari.HikariDataSource;
 import java.nio.charset.StandardCharsets;
 import java.sql.Connection;
+import java.sql.PreparedStatement;
 import java.sql.Statement;
 import java.time.Duration;
 import java.time.Instant;
@@ -44,8 +45,10 @@ public class Driver extends Bench {
 			CREATE INDEX ON %1$s (priority DESC, execution_time ASC);
 			""";
 
-	private static final TaskDescriptor<String> NOOP = TaskDescriptor.of("noop", String.class);
-	private static final TaskDescriptor<String> SLOW = TaskDescriptor.of("slow", String.class);
+	private static final String COUNTER = """
+			CREATE TABLE counter (id integer PRIMARY KEY, n bigint NOT NULL);
+			INSERT INTO counter SELECT i, 0 FROM generate_series(0, 999) i;
+			""";
 
 	private SchedulerClient client;
 	private SchedulerClient slowClient;
@@ -67,7 +70,7 @@ public class Driver extends Bench {
 	void prepare() throws Exception {
 		try (HikariDataSource pool = pool(1); Connection connection = pool.getConnection();
 				Statement statement = connection.createStatement()) {
-			statement.execute(TABLE.formatted("scheduled_tasks") + TABLE.formatted("slow_tasks"));
+			statement.execute(TABLE.formatted("scheduled_tasks") + TABLE.formatted("slow_tasks") + COUNTER);
 		}
 	}
 
@@ -101,9 +104,29 @@ public class Driver extends Bench {
 		(apart ? slowClient : client).scheduleBatch(list);
 	}
 
-	private static OneTimeTask<String> task(TaskDescriptor<String> descriptor) {
-		return Tasks.oneTime(descriptor)
-				.execute((instance, context) -> handle(descriptor.getTaskName(), instance.getData()));
+	private static OneTimeTask<String> task(String kind, Handler handler) {
+		return Tasks.oneTime(descriptor(kind)).execute((instance, context) -> handle(
+				kind, instance.getData(), () -> handler.handle(instance.getData())));
+	}
+
+	private interface Handler {
+		void handle(String data) throws Exception;
+	}
+
+	private static void count(HikariDataSource pool, String data) throws Exception {
+		try (Connection connection = pool.getConnection(); PreparedStatement update =
+				connection.prepareStatement("UPDATE counter SET n = n + 1 WHERE id = ?")) {
+			update.setInt(1, numberIn(data, "i") % 1000);
+			update.executeUpdate();
+		}
+	}
+
+	private void addNext(String data) {
+		int left = numberIn(data, "left");
+		if (left > 0) {
+			add("chain", left > 1 ? data.replace("\"left\":" + left, "\"left\":" + (left - 1))
+					: data.replace("\"left\":1,", ""));
+		}
 	}
 
 	/**
@@ -112,17 +135,22 @@ public class Driver extends Bench {
 	 */
 	@Override
 	Runnable serve() {
-		HikariDataSource pool = pool(20);
+		HikariDataSource pool = pool(SETTING.equals("best") ? 50 : 20);
+		OneTimeTask<String> slow = task("slow", data -> Thread.sleep(SLOW_MS));
+		List<OneTimeTask<String>> others = new ArrayList<>(List.of(task("noop", data -> { }),
+				task("sql", data -> count(pool, data)), task("chain", this::addNext)));
 		List<Scheduler> schedulers = new ArrayList<>();
-		if (!works("slow")) {
-			schedulers.add(tune(Scheduler.create(pool, task(NOOP)), 0).build());
-		} else if (SETTING.equals("best")) {
-			schedulers.add(tune(Scheduler.create(pool, task(NOOP)), 0).build());
-			schedulers.add(tune(Scheduler.create(pool, task(SLOW)), SLOW_LIMIT)
-					.tableName("slow_tasks").build());
-		} else {
-			schedulers.add(tune(Scheduler.create(pool, task(NOOP), task(SLOW)), SLOW_LIMIT).build());
+		if (works("chain")) {
+			openProducer(20);
 		}
+		if (works("slow") && SETTING.equals("best")) {
+			schedulers.add(tune(Scheduler.create(pool, slow), SLOW_LIMIT)
+					.tableName("slow_tasks").build());
+		} else if (works("slow")) {
+			others.add(slow);
+		}
+		int limit = others.contains(slow) ? SLOW_LIMIT : 0;
+		schedulers.add(tune(Scheduler.create(pool, List.copyOf(others)), limit).build());
 		schedulers.forEach(Scheduler::start);
 		return () -> schedulers.forEach(Scheduler::stop);
 	}
@@ -131,8 +159,8 @@ public class Driver extends Bench {
 	private static SchedulerBuilder tune(SchedulerBuilder builder, int threads) {
 		builder.serializer(TEXT).shutdownMaxWait(Duration.ofSeconds(1));
 		if (SETTING.equals("best")) {
-			builder.threads(Integer.parseInt(variable("BENCH_CONCURRENCY", "100")))
-					.pollUsingLockAndFetch(1.0, 4.0)
+			builder.threads(Integer.parseInt(variable("BENCH_CONCURRENCY", "50")))
+					.pollUsingLockAndFetch(0.5, 4.0)
 					.pollingInterval(Duration.ofMillis(10));
 		}
 		return threads > 0 ? builder.threads(threads) : builder;

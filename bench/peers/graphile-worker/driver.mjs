@@ -1,6 +1,7 @@
 // Driver of graphile-worker: see ../README.md for what the commands mean.
 
 import fs from "node:fs";
+import path from "node:path";
 import pg from "pg";
 import { Logger, makeWorkerUtils, run, runMigrations } from "graphile-worker";
 import {
@@ -17,7 +18,6 @@ const kinds = (process.env.BENCH_KINDS ?? "noop").split(" ");
 // Its own page on performance: a local queue, and batches in both directions.
 const best = {
 	concurrentJobs: concurrency || 24,
-	maxPoolSize: 10,
 	localQueue: { size: 500 },
 	completeJobBatchDelay: 0,
 	failJobBatchDelay: 0,
@@ -32,8 +32,10 @@ function makePool(max) {
 	return pool;
 }
 
+// As many connections as that page has; else the default.
 function worker(over) {
-	return { pgPool: makePool(12), noHandleSignals: true, logger, crontab: "", ...over };
+	const connections = setting === "best" ? 25 : 10;
+	return { pgPool: makePool(connections), noHandleSignals: true, logger, crontab: "", ...over };
 }
 
 const tasks = {
@@ -66,6 +68,16 @@ function pick(names) {
 	return Object.fromEntries(names.filter((n) => tasks[n]).map((n) => [n, tasks[n]]));
 }
 
+// Programs as handlers come from a directory; it tells us of their beginning.
+async function startPrograms(options) {
+	const taskDirectory = fs.mkdtempSync(path.join(process.env.TWT_CLUSTER, "tasks"));
+	fs.symlinkSync(process.env.BENCH_PROGRAM, path.join(taskDirectory, "exec"));
+	const runner = await run(worker({ taskDirectory, preset: { worker: options } }));
+	runner.events.on("job:start", ({ job }) => started("exec", job.payload));
+	runner.events.on("job:success", ended);
+	return runner;
+}
+
 // It has no limit per kind.  Where slow ones must be limited, the default is
 // one worker with that many at once, and the best a second worker for them.
 async function serve() {
@@ -73,7 +85,9 @@ async function serve() {
 	const start = async (names, options) =>
 		workers.push(await run(worker({ taskList: pick(names), preset: { worker: options } })));
 
-	if (!kinds.includes("slow")) {
+	if (kinds.includes("exec")) {
+		workers.push(await startPrograms(setting === "best" ? best : {}));
+	} else if (!kinds.includes("slow")) {
 		await start(kinds, setting === "best" ? best : {});
 	} else if (setting === "best") {
 		await start(["slow"], { concurrentJobs: slowLimit });

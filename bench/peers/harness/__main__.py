@@ -6,11 +6,14 @@ import signal
 import sys
 from pathlib import Path
 
-from . import machine, more, peers, report, stress, workloads
+from . import machine, more, peers, readme, report, short, stress, targets, workloads
 from .run import Run, say
 
 ALL = workloads.ALL | more.ALL | stress.ALL
-DEFAULT = "burn latency enqueue commits slow"
+# The default run: what the README shows and what most targets are about; the
+# latter for us alone.
+DEFAULT = "burn latency bulk commits slow sql exec chain"
+OURS = "nodes kill idle"
 HERE = Path(__file__).resolve().parent.parent
 
 
@@ -24,29 +27,75 @@ def announce(run: Run) -> None:
         say(f"{peer.name} {peer.version}")
 
 
-def main() -> None:
-    # As an exception, so that whatever was started gets stopped.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    directory = Path(os.environ.get("RESULTS") or HERE / "results")
-    directory.mkdir(parents=True, exist_ok=True)
-    if sys.argv[1:] == ["--report"]:
-        report.write(directory, json.loads((directory / "results.json").read_text("utf-8")))
-        return
-    names = os.environ["PEERS"].split()
-    wanted = (os.environ.get("WORKLOADS") or DEFAULT).split()
+def asked_for(run: Run) -> list[str]:
+    wanted = (os.environ.get("WORKLOADS") or f"{DEFAULT} {OURS}").split()
+    if not os.environ.get("WORKLOADS"):
+        run.ours = frozenset(OURS.split())
+    if wanted == ["all"]:
+        return list(ALL)
     for name in wanted:
         if name not in ALL:
-            sys.exit(f"there is no workload \"{name}\": {', '.join(ALL)}")
-    run = Run(peers.load(names))
-    announce(run)
+            sys.exit(f"there is no workload \"{name}\": {', '.join(ALL)}, or all")
+    return wanted
+
+
+def measure(run: Run, wanted: list[str], directory: Path) -> None:
+    """What was found is written down after each workload."""
     for number in range(1, run.rounds + 1):
         for name in wanted:
             say(f"round {number} of {run.rounds}: {name}")
             ALL[name](run, number)
+            report.save(directory, machine.describe(run))
+
+
+def briefly(run: Run, keep: bool) -> None:
+    """Ours alone; ends with an error when a figure is missing."""
+    machine.machine()
+    short.measure(run)
+    short.report(run, machine.describe(run), HERE.parent / "reference.json", keep)
+    sys.exit(1 if run.failures else 0)
+
+
+def keep_others(run: Run, wanted: list[str], directory: Path) -> None:
+    """What an earlier run found of workloads that this one does not measure."""
+    path = directory / "results.json"
+    if os.environ.get("ADD") and path.exists():
+        earlier = json.loads(path.read_text(encoding="utf-8"))
+        run.records += [r for r in earlier["records"] if r["workload"] not in wanted]
+        run.failures += [f for f in earlier["missing"] if f["workload"] not in wanted]
+        names = [peer.name for peer in run.peers]
+        run.others = [peer for peer in earlier["peers"] if peer["name"] not in names]
+
+
+def compare(run: Run, directory: Path) -> None:
+    wanted = asked_for(run)
+    keep_others(run, wanted, directory)
+    machine.machine()
+    announce(run)
+    measure(run, wanted, directory)
     results = machine.describe(run)
-    (directory / "results.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     report.write(directory, results)
+    print("\n".join(targets.plain(results)))
+    for entry in run.failures:
+        say(f"MISSING {entry['workload']} {entry['peer']} {entry['setting']}: {entry['reason']}")
     say(f"written: {directory}/results.md")
+
+
+def main() -> None:
+    # As an exception, so that whatever was started gets stopped.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    directory = Path(os.environ.get("RESULTS") or HERE / "results")
+    if "--publish" in sys.argv:
+        readme.publish(directory, HERE.parent.parent)
+        return
+    if "--report" in sys.argv:
+        report.write(directory, json.loads((directory / "results.json").read_text("utf-8")))
+        return
+    run = Run(peers.load(os.environ["PEERS"].split()))
+    if "--short" in sys.argv:
+        briefly(run, "--keep" in sys.argv)
+    directory.mkdir(parents=True, exist_ok=True)
+    compare(run, directory)
 
 
 main()

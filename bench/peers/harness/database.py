@@ -1,6 +1,7 @@
 """The private cluster: databases, and what they cost."""
 
 import contextlib
+import dataclasses
 import os
 import subprocess
 from collections.abc import Iterator
@@ -59,36 +60,68 @@ def drop(database: str) -> None:
 
 
 @contextlib.contextmanager
-def fresh(template: str) -> Iterator[str]:
-    """A copy of the template, gone afterwards; the server's buffers settled."""
+def fresh(template: str, first: str | None = None) -> Iterator[str]:
+    """A copy of the template, gone afterwards; the server's buffers settled.
+    first is a statement that makes a copy fit for use."""
     create("bench", template)
     try:
+        if first:
+            run("bench", first)
         run("postgres", "CHECKPOINT")
         yield "bench"
     finally:
         drop("bench")
 
 
-def _cpu_ticks(stat: str) -> tuple[int, int]:
+def _stat(stat: str) -> tuple[int, int]:
     """Parent's process id, and own time with that of the children waited for."""
     fields = stat.rpartition(")")[2].split()
     return int(fields[1]), sum(int(fields[i]) for i in (11, 12, 13, 14))
 
 
-def cpu_seconds(roots: list[int]) -> float:
-    """CPU time of these processes and of all below them."""
+def _tree(roots: list[int]) -> dict[int, int]:
+    """Ticks of these processes and of all below them."""
     parent, ticks = {}, {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
             pid = int(path.parent.name)
-            parent[pid], ticks[pid] = _cpu_ticks(path.read_text(encoding="latin1"))
-    total = 0
-    for pid in ticks:
+            parent[pid], ticks[pid] = _stat(path.read_text(encoding="latin1"))
+    found = {}
+    for pid, value in ticks.items():
         above: int | None = pid
         while above and above not in roots:
             above = parent.get(above)
-        total += ticks[pid] if above else 0
-    return total / os.sysconf("SC_CLK_TCK")
+        if above:
+            found[pid] = value
+    return found
+
+
+def cpu_seconds(roots: list[int]) -> float:
+    """CPU time of these processes, of all below them and of those that ended."""
+    return sum(_tree(roots).values()) / os.sysconf("SC_CLK_TCK")
+
+
+@dataclasses.dataclass
+class Activity:
+    """Of processes that live on: CPU time to the nanosecond, and how often they
+    went to sleep, which is how often something woke them."""
+
+    cpu_ns: int = 0
+    sleeps: int = 0
+
+    def __sub__(self, other: "Activity") -> "Activity":
+        return Activity(self.cpu_ns - other.cpu_ns, self.sleeps - other.sleeps)
+
+
+def activity(roots: list[int]) -> Activity:
+    found = Activity()
+    for pid in _tree(roots):
+        for task in Path(f"/proc/{pid}/task").glob("*"):
+            with contextlib.suppress(OSError):
+                found.cpu_ns += int((task / "schedstat").read_text(encoding="ascii").split()[0])
+                status = (task / "status").read_text(encoding="latin1")
+                found.sleeps += int(status.split("\nvoluntary_ctxt_switches:")[1].split()[0])
+    return found
 
 
 def postmaster() -> int:

@@ -1,12 +1,17 @@
 """What the results must say of where and how they were made."""
 
+import datetime
+import functools
 import os
 import platform
+import statistics
 import sys
+import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
-from . import database
+from . import database, more
 from .run import Run
 
 SETTINGS = ("server_version", "fsync", "synchronous_commit", "full_page_writes",
@@ -20,19 +25,48 @@ def processor() -> str:
     return platform.machine()
 
 
+def sync_ms() -> float:
+    """What a commit waits for, at the least: 8 kB written and synced."""
+    times = []
+    with tempfile.TemporaryFile(dir=os.environ["TWT_CLUSTER"]) as file:
+        for _ in range(200):
+            begin = time.monotonic()
+            os.pwrite(file.fileno(), bytes(8192), 0)
+            os.fdatasync(file.fileno())
+            times.append((time.monotonic() - begin) * 1000)
+    return statistics.median(times)
+
+
+@functools.cache
+def machine() -> dict[str, Any]:
+    return {"processors": os.cpu_count(), "processor": processor(),
+            "kernel": platform.release(), "python": sys.version.split()[0],
+            "sync_ms": sync_ms(), "load": os.getloadavg()[0]}
+
+
+@functools.cache
+def server() -> dict[str, str]:
+    return {name: database.run("postgres", f"SHOW {name}") for name in SETTINGS}
+
+
+def sizes(run: Run) -> dict[str, float]:
+    return {**{name: getattr(run, name) for name in (
+        "rounds", "tasks", "bulk", "latencies", "slow_tasks", "slow_limit", "seconds", "box")},
+        "sql_tasks": more.SQL_TASKS, "exec_tasks": more.EXEC_TASKS, "chain_box": more.CHAIN_BOX,
+        "open_seconds": more.OPEN_SECONDS}
+
+
 def describe(run: Run) -> dict[str, Any]:
-    server = {name: database.run("postgres", f"SHOW {name}") for name in SETTINGS}
     return {
-        "machine": {"processors": os.cpu_count(), "processor": processor(),
-                    "kernel": platform.release(), "python": sys.version.split()[0]},
-        "server": server,
+        "date": datetime.date.today().isoformat(),
+        "machine": machine(),
+        "server": server(),
         "commit": os.environ.get("BENCH_COMMIT", "unknown"),
-        "sizes": {name: getattr(run, name) for name in (
-            "rounds", "tasks", "bulk", "latencies", "slow_tasks", "slow_limit", "seconds", "box")},
+        "sizes": sizes(run),
         "peers": [{"name": peer.name, "version": peer.version, "missing": peer.missing,
                    **{key: peer.about[key] for key in ("language", "settings", "history", "not")},
                    "task_sql": peer.about.get("task_sql"),
-                   "published": peer.about.get("published")} for peer in run.peers],
+                   "published": peer.about.get("published")} for peer in run.peers] + run.others,
         "records": run.records,
         "missing": run.failures,
     }

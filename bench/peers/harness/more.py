@@ -7,69 +7,90 @@ import time
 from pathlib import Path
 
 from . import database
-from .peers import CACHE, Failure, Peer, serving
-from .run import Run, number
+from .peers import CACHE, Failure, serving
+from .run import Metrics, Run, Turn, number
 from .stats import percentile
-from .workloads import Metrics, await_none_left, burn, task_statement, trace_fifo
+from .workloads import await_none_left, burn, task_statement, trace_fifo
 
-SQL_TASKS = int(number("SQL_TASKS", 20_000))
-EXEC_TASKS = int(number("EXEC_TASKS", 2_000))
+SQL_TASKS = int(number("SQL_TASKS", 100_000))
+EXEC_TASKS = int(number("EXEC_TASKS", 4_000))
+PROGRAMS = (os.environ.get("PROGRAMS") or "/bin/true /bin/cat").split()
 OPEN_SECONDS = number("OPEN_SECONDS", 10)
-WIDTHS = (os.environ.get("WIDTHS") or "4 16 64 128").split()
+WIDTHS = [int(width) for width in (os.environ.get("WIDTHS") or "4 16 64 128").split()]
 RATES = [int(rate) for rate in (os.environ.get("RATES") or "500 2000 5000").split()]
+NODES = [int(nodes) for nodes in (os.environ.get("NODES") or "1 2 4").split()]
 FULL = os.environ.get("SIZE") == "full"
-ROOTS = int(number("ROOTS", 10_000 if FULL else 1_000))
-DEPTH = int(number("DEPTH", 100 if FULL else 20))
-LIMIT = 1800.0 if FULL else 120.0
+ROOTS = int(number("ROOTS", 10_000))
+DEPTH = int(number("DEPTH", 100))
+CHAIN_BOX = number("CHAIN_BOX", 1800 if FULL else 6)
 
 
-def burn_unseen(run: Run, peer: Peer, setting: str, name: str, tasks: int, kind: str,
+def burn_unseen(turn: Turn, name: str, tasks: int, kind: str, box: float,
                 **more: str) -> Metrics:
-    """Of handlers that the driver cannot see: by the times kept in the database."""
-    environment = run.environment(peer, name, setting, BENCH_KINDS=kind, **more)
+    """Of handlers that the driver cannot see: by the times kept in the database.
+    What was finished in the first moment is not counted, as it began before."""
     costs = database.Costs(name)
-    with serving(peer, environment) as server:
-        await_none_left(peer, name, LIMIT)
+    with serving(turn.peer, turn.environment(name, BENCH_KINDS=kind, **more)) as server:
+        complete = await_none_left(turn.peer, name, server, box) is not None
+        found = database.run(name, turn.peer.about["finished"])
         workers_cpu = database.cpu_seconds(server.pids())
-    count, first, last = database.run(name, peer.about["finished"]).split("|")
-    if int(count) != tasks:
-        raise Failure(f"{count} tasks were finished instead of {tasks}")
-    seconds = float(last) - float(first)
-    return {"rate": tasks / seconds, "tasks": tasks, "seconds": seconds, "complete": True,
-            **costs.per_task(tasks, workers_cpu)}
+    count, later, seconds = (float(value) for value in found.split("|"))
+    if later == 0 or complete and count != tasks:
+        raise Failure(f"{count:g} tasks were finished instead of {tasks}")
+    return {"rate": later / seconds, "tasks": int(count), "seconds": seconds,
+            "complete": complete, **costs.per_task(int(count), workers_cpu)}
 
 
-def burn_kind(run: Run, peer: Peer, setting: str, name: str, tasks: int, kind: str,
+def burn_kind(turn: Turn, name: str, tasks: int, kind: str, box: float = 0,
               **more: str) -> Metrics:
-    if kind in peer.about.get("unseen", []):
-        return burn_unseen(run, peer, setting, name, tasks, kind, **more)
-    instances = peer.setting(setting).get("instances", 1)
-    return burn(run, peer, setting, name, tasks, instances, kind, **more)
+    if kind in turn.peer.about.get("unseen", []):
+        return burn_unseen(turn, name, tasks, kind, box or turn.run.box, **more)
+    return burn(turn, name, tasks, kind, turn.instances, box, **more)
 
 
 def sql_handlers(run: Run, round_number: int) -> None:
     """One row updated by each task; the sum says whether each did so once."""
-    for peer, setting in run.turns("sql", round_number, ["best"]):
-        with run.measuring("sql", peer, setting, round_number) as record, \
-                run.filled(peer, setting, "sql", SQL_TASKS) as name:
-            metrics = burn_kind(run, peer, setting, name, SQL_TASKS, "sql")
-            effects = int(database.run(name, "SELECT sum(n) FROM counter"))
-            record({**metrics, "effects": effects,
-                    "once": effects == SQL_TASKS if metrics["complete"] else None})
+    for turn in run.turns("sql", round_number):
+        turn.measure(update_rows)
+
+
+def update_rows(turn: Turn) -> Metrics:
+    with turn.filled("sql", SQL_TASKS) as name:
+        metrics = burn_kind(turn, name, SQL_TASKS, "sql")
+        effects = int(database.run(name, "SELECT sum(n) FROM counter"))
+    if metrics["complete"] and effects < SQL_TASKS:
+        raise Failure(f"{effects} effects of {SQL_TASKS} tasks")
+    return {**metrics, "effects": effects,
+            "once": effects == SQL_TASKS if metrics["complete"] else None}
+
+
+def spawn_rate(program: str) -> float:
+    """Of a loop that does nothing but start the program and wait for it, with as
+    many at once as serves it best."""
+    rates = []
+    for at_once in {1, os.cpu_count() or 1, 2 * (os.cpu_count() or 1), 16}:
+        said = json.loads(subprocess.run(
+            [CACHE / "twtasks" / "spawn", str(EXEC_TASKS // 4), str(at_once), program],
+            stdout=subprocess.PIPE, check=True).stdout)
+        rates.append(said["added"] / said["seconds"])
+    return max(rates)
 
 
 def commands(run: Run, round_number: int) -> None:
-    """One process for each task, beside a loop that does nothing but start them."""
-    at_once = str(2 * (os.cpu_count() or 1))
-    said = subprocess.run([CACHE / "twtasks" / "spawn", str(EXEC_TASKS), at_once, "/bin/true"],
-                          stdout=subprocess.PIPE, check=True)
-    bare = json.loads(said.stdout)
-    for peer, setting in run.turns("exec", round_number, ["best"]):
-        with run.measuring("exec", peer, setting, round_number) as record, \
-                run.filled(peer, setting, "exec", EXEC_TASKS) as name:
-            metrics = burn_kind(run, peer, setting, name, EXEC_TASKS, "exec")
-            spawn = bare["added"] / bare["seconds"]
-            record({**metrics, "spawn": spawn, "part": metrics["rate"] / spawn})
+    """One process for each task, beside a loop that only starts them."""
+    for program in PROGRAMS:
+        for turn in run.turns("exec", round_number):
+            if program in turn.peer.about.get("programs", PROGRAMS):
+                turn.measure(run_program, program=program)
+
+
+def run_program(turn: Turn, program: str) -> Metrics:
+    """The loop runs before and after, as the machine is not always the same."""
+    with turn.filled("exec", EXEC_TASKS) as name:
+        before = spawn_rate(program)
+        metrics = burn_kind(turn, name, EXEC_TASKS, "exec", BENCH_PROGRAM=program)
+        bare = (before + spawn_rate(program)) / 2
+    return {**metrics, "spawn": bare, "part": metrics["rate"] / bare}
 
 
 def read_starts(path: Path) -> dict[int, int]:
@@ -81,13 +102,20 @@ def read_starts(path: Path) -> dict[int, int]:
     return starts
 
 
-def produce(peer: Peer, environment: dict[str, str], rate: float,
+def produce(turn: Turn, environment: dict[str, str], rate: float,
             seconds: float) -> "subprocess.Popen[str]":
     """Adds by SQL at that rate, over eight connections."""
     return subprocess.Popen(
         [CACHE / "twtasks" / "client", "open",
-         task_statement(peer, environment, "notifying"), "256", "8", str(rate), str(seconds)],
+         task_statement(turn, environment, "notifying"), "256", "8", str(rate), str(seconds)],
         env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def ended(producer: "subprocess.Popen[str]") -> dict[str, float]:
+    out, errors = producer.communicate()
+    if producer.returncode != 0:
+        raise Failure(errors.strip())
+    return json.loads(out)
 
 
 def settled(path: Path, tasks: int, seconds: float) -> dict[int, int]:
@@ -101,28 +129,31 @@ def settled(path: Path, tasks: int, seconds: float) -> dict[int, int]:
 def open_loop(run: Run, round_number: int) -> None:
     """Tasks at a fixed rate; latency counts from when each was due to be added."""
     for rate in RATES:
-        for peer, setting in run.turns("open", round_number, ["best"]):
-            with run.measuring("open", peer, setting, round_number, rate=rate) as record, \
-                    run.empty(peer, setting) as name, trace_fifo() as fifo:
-                trace = Path(fifo).with_name("starts")
-                trace.touch()
-                environment = run.environment(peer, name, setting, BENCH_KINDS="noop",
-                                              BENCH_TRACE=str(trace))
-                with serving(peer, environment):
-                    time.sleep(1)
-                    producer = produce(peer, environment, rate, OPEN_SECONDS)
-                    out, errors = producer.communicate()
-                    if producer.returncode != 0:
-                        raise Failure(errors.strip())
-                    said = json.loads(out)
-                    starts = settled(trace, said["added"], 5)
-                record(open_metrics(said, starts, rate))
+        for turn in run.turns("open", round_number):
+            turn.measure(at_rate, rate=rate)
 
 
-def open_metrics(said: dict[str, float], starts: dict[int, int], rate: float) -> Metrics:
-    late = sorted((at - said["begin_ns"] - i * 1e9 / rate) / 1e6 for i, at in starts.items())
-    if not late:
+def at_rate(turn: Turn, rate: int) -> Metrics:
+    with turn.empty() as name, trace_fifo() as fifo:
+        trace = Path(fifo).with_name("starts")
+        trace.touch()
+        environment = turn.environment(name, BENCH_KINDS="noop", BENCH_TRACE=str(trace))
+        with serving(turn.peer, environment):
+            time.sleep(1)
+            said = ended(produce(turn, environment, rate, OPEN_SECONDS))
+            starts = settled(trace, int(said["added"]), 5)
+            gave_up = time.monotonic_ns()
+    return open_metrics(said, starts, gave_up)
+
+
+def open_metrics(said: dict[str, float], starts: dict[int, int], gave_up: int) -> Metrics:
+    """A task that was not started counts with the time it had waited at the end."""
+    late = []
+    for i in range(int(said["added"])):
+        late.append((starts.get(i, gave_up) - said["begin_ns"] - i * 1e9 / said["rate"]) / 1e6)
+    if not starts:
         raise Failure("no task was started in time")
+    late.sort()
     return {"p50": percentile(late, 50), "p95": percentile(late, 95),
             "p99": percentile(late, 99), "max": late[-1], "added": said["added"],
             "not_started": int(said["added"]) - len(starts)}
@@ -130,38 +161,41 @@ def open_metrics(said: dict[str, float], starts: dict[int, int], rate: float) ->
 
 def chain(run: Run, round_number: int) -> None:
     """Each task adds the next in a transaction of its own, 2.4 kB of data each."""
-    tasks = ROOTS * DEPTH
-    for peer, setting in run.turns("chain", round_number, ["best"]):
-        for how in peer.about.get("chains", [""]):
-            parameters = {"how": how} if how else {}
-            with run.measuring("chain", peer, setting, round_number, **parameters) as record, \
-                    run.empty(peer, setting) as name:
-                more = {"BENCH_CHAIN": how, "BENCH_DEPTH": str(DEPTH)}
-                peer.run(["fill", "chain", str(ROOTS), "2400"],
-                         run.environment(peer, name, setting, **more))
-                box, run.box = run.box, LIMIT
-                try:
-                    record(burn_kind(run, peer, setting, name, tasks, "chain", **more))
-                finally:
-                    run.box = box
+    for turn in run.turns("chain", round_number):
+        for how in turn.peer.about.get("chains", ["worker"]):
+            turn.measure(add_successors, roots=ROOTS, depth=DEPTH, handler=how)
+
+
+def add_successors(turn: Turn, roots: int, depth: int, handler: str) -> Metrics:
+    more = {"BENCH_CHAIN": handler, "BENCH_DEPTH": str(depth)}
+    kind = "chain-sql" if handler == "sql" else "chain"
+    with turn.empty() as name:
+        turn.tell(name, "fill", "chain", str(roots), "2400", **more)
+        return burn_kind(turn, name, roots * depth, kind, CHAIN_BOX, **more)
 
 
 def nodes(run: Run, round_number: int) -> None:
     """Burn-down by one, two and four workers, each as its best setting says."""
-    for peer, setting in run.turns("nodes", round_number, ["best"]):
-        for count in (1, 2, 4):
-            with run.measuring("nodes", peer, setting, round_number, nodes=count) as record, \
-                    run.filled(peer, setting, "noop", run.tasks) as name:
-                record(burn(run, peer, setting, name, run.tasks, count))
+    for turn in run.turns("nodes", round_number):
+        for count in NODES:
+            turn.measure(burn_by, nodes=count)
+
+
+def burn_by(turn: Turn, nodes: int) -> Metrics:
+    with turn.filled("noop", turn.run.tasks) as name:
+        return burn(turn, name, turn.run.tasks, instances=nodes)
 
 
 def width(run: Run, round_number: int) -> None:
     """Burn-down with so many tasks at once in one worker."""
     for count in WIDTHS:
-        for peer, setting in run.turns("width", round_number, ["best"]):
-            with run.measuring("width", peer, setting, round_number, concurrency=count) as record, \
-                    run.filled(peer, setting, "noop", run.tasks) as name:
-                record(burn(run, peer, setting, name, run.tasks, 1, BENCH_CONCURRENCY=count))
+        for turn in run.turns("width", round_number):
+            turn.measure(burn_with, concurrency=count)
+
+
+def burn_with(turn: Turn, concurrency: int) -> Metrics:
+    with turn.filled("noop", turn.run.tasks) as name:
+        return burn(turn, name, turn.run.tasks, BENCH_CONCURRENCY=str(concurrency))
 
 
 ALL = {"sql": sql_handlers, "exec": commands, "open": open_loop, "chain": chain, "nodes": nodes,

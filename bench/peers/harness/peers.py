@@ -13,6 +13,7 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent.parent
 CACHE = Path(os.environ["BENCH_CACHE"])
+STOP_SECONDS = 20
 
 
 class Failure(Exception):
@@ -87,9 +88,12 @@ class Server:
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                              start_new_session=True)
             for _ in range(instances)]
+        self.listeners = []
         for number, process in enumerate(self.processes):
             threading.Thread(target=self._read, args=(number, process), daemon=True).start()
-            threading.Thread(target=self._read_errors, args=(process,), daemon=True).start()
+            listener = threading.Thread(target=self._read_errors, args=(process,), daemon=True)
+            listener.start()
+            self.listeners.append(listener)
 
     def _read(self, number: int, process: subprocess.Popen[str]) -> None:
         assert process.stdout
@@ -115,9 +119,15 @@ class Server:
         with self.lock:
             return sum(self.handled.values())
 
+    def last_words(self) -> str:
+        for process, listener in zip(self.processes, self.listeners, strict=True):
+            if process.poll() is not None:
+                listener.join(1)
+        return "".join(self.errors).strip()[-600:]
+
     def check(self) -> None:
         if any(process.poll() is not None for process in self.processes):
-            raise Failure(f"the worker has gone: {''.join(self.errors)[-600:]}")
+            raise Failure(f"the worker has gone: {self.last_words()}")
 
     def await_ready(self, seconds: float = 90) -> None:
         until = time.monotonic() + seconds
@@ -130,6 +140,19 @@ class Server:
     def pids(self) -> list[int]:
         return [process.pid for process in self.processes]
 
+    def stop(self) -> None:
+        """Asks them to end; one that died or does not end well is a failure."""
+        self.check()
+        for process in self.processes:
+            process.terminate()
+        for process in self.processes:
+            try:
+                status = process.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired as error:
+                raise Failure(f"the worker does not end within {STOP_SECONDS} s") from error
+            if status != 0:
+                raise Failure(f"the worker ended with {status}: {self.last_words()}")
+
     def kill(self) -> None:
         """As a machine that fails: all at once, nothing said."""
         for process in self.processes:
@@ -137,21 +160,14 @@ class Server:
                 os.killpg(process.pid, 9)
             process.wait()
 
-    def stop(self) -> None:
-        for process in self.processes:
-            process.terminate()
-        for process in self.processes:
-            try:
-                process.wait(15)
-            except subprocess.TimeoutExpired:
-                self.kill()
-
 
 @contextlib.contextmanager
 def serving(peer: Peer, environment: dict[str, str], instances: int = 1) -> Iterator[Server]:
+    """A worker that must live until it is asked to end, or there is no figure."""
     server = Server(peer, environment, instances)
     try:
         server.await_ready()
         yield server
-    finally:
         server.stop()
+    finally:
+        server.kill()

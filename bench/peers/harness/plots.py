@@ -9,6 +9,7 @@ from .stats import Key, summarize
 from .svg import Chart, Dot, Row, draw
 
 Summary = dict[Key, dict[str, dict[str, float]]]
+Sizes = dict[str, Any]
 
 
 def dot(spread: dict[str, float], hollow: bool = False) -> Dot:
@@ -19,8 +20,8 @@ def keys(summary: Summary, workload: str, parameters: str = "") -> list[Key]:
     return [key for key in summary if key[0] == workload and key[1] == parameters]
 
 
-def row(key: Key, dots: list[Dot], joined: bool = False) -> Row:
-    return Row(key[2], key[3], dots, key[2] == "twtasks", joined)
+def row(key: Key, dots: list[Dot], joined: bool = False, note: str = "") -> Row:
+    return Row(key[2], note or key[3], dots, key[2] == "twtasks", joined)
 
 
 def by_value(rows: list[Row], falling: bool) -> list[Row]:
@@ -29,14 +30,29 @@ def by_value(rows: list[Row], falling: bool) -> list[Row]:
     return sorted(rows, key=value, reverse=falling)
 
 
-def burn(summary: Summary, sizes: dict[str, Any]) -> Chart:
-    rows = [row(key, [dot(summary[key]["rate"])]) for key in keys(summary, "burn")]
-    return Chart("Burn-down: tasks done per second",
-                 f"up to {sizes['tasks']:,} no-op tasks of 256 bytes; median and range of "
-                 f"{sizes['rounds']} rounds; right is better", "tasks/s", by_value(rows, True))
+def rate(workload: str, title: str, subtitle: str) -> Callable[[Summary, Sizes], Chart]:
+    def make(summary: Summary, _sizes: Sizes) -> Chart:
+        rows = [row(key, [dot(summary[key]["rate"])], note=handler(key))
+                for key in summary if key[0] == workload]
+        return Chart(title, f"{subtitle}; right is better", "tasks/s", by_value(rows, True),
+                     linear=True)
+    return make
 
 
-def latency(summary: Summary, _sizes: dict[str, Any]) -> Chart:
+def fastest(directory: Path, results: dict[str, Any]) -> None:
+    """Burn-down in best settings alone."""
+    summary = {key: value for key, value in summarize(results["records"]).items()
+               if key[0] == "burn" and key[3] == "best"}
+    chart = CHARTS["burn"](summary, results["sizes"])
+    (directory / "fastest.svg").write_text(draw(chart), encoding="utf-8")
+
+
+def handler(key: Key) -> str:
+    """Setting, or the kind of handler where a workload has several."""
+    return "handlers in SQL" if key[1].endswith("handler sql") else key[3]
+
+
+def latency(summary: Summary, _sizes: Sizes) -> Chart:
     rows = [row(key, [dot(summary[key]["p50"]), dot(summary[key]["p99"], True)], True)
             for key in keys(summary, "latency")]
     return Chart("Latency of a single task",
@@ -44,21 +60,15 @@ def latency(summary: Summary, _sizes: dict[str, Any]) -> Chart:
                  "ms", by_value(rows, False), ("median", "99th percentile"))
 
 
-def commits(summary: Summary, _sizes: dict[str, Any]) -> Chart:
+def commits(summary: Summary, _sizes: Sizes) -> Chart:
     rows = [row(key, [dot(summary[key]["rate"]), dot(summary[key]["plain"], True)], True)
             for key in keys(summary, "commits", "clients 64")]
     return Chart("Commits of a row with one task each, 64 clients",
                  "and of the row alone; right is better", "commits/s",
-                 by_value(rows, True), ("with a task", "without"))
+                 by_value(rows, True), ("with a task", "without"), True)
 
 
-def bulk(summary: Summary, _sizes: dict[str, Any]) -> Chart:
-    rows = [row(key, [dot(summary[key]["rate"])]) for key in keys(summary, "bulk")]
-    return Chart("Tasks added, 1,000 in each statement", "one client; right is better",
-                 "tasks/s", by_value(rows, True))
-
-
-def slow(summary: Summary, sizes: dict[str, Any]) -> Chart:
+def slow(summary: Summary, sizes: Sizes) -> Chart:
     limit = sizes["slow_limit"] * 1000
     rows = []
     for key in keys(summary, "slow"):
@@ -69,7 +79,7 @@ def slow(summary: Summary, sizes: dict[str, Any]) -> Chart:
                  f"{sizes['slow_limit']:g} s; left is better", "ms", by_value(rows, False))
 
 
-def opened(summary: Summary, _sizes: dict[str, Any]) -> Chart:
+def opened(summary: Summary, _sizes: Sizes) -> Chart:
     rates = sorted({key[1] for key in summary if key[0] == "open"}, key=lambda r: int(r.split()[1]))
     rows = []
     for rate in rates:
@@ -83,9 +93,15 @@ def opened(summary: Summary, _sizes: dict[str, Any]) -> Chart:
                  "left is better", "ms", rows, ("median", "99th percentile"))
 
 
-CHARTS: dict[str, Callable[[Summary, dict[str, Any]], Chart]] = {
-    "burn": burn, "latency": latency, "commits": commits, "bulk": bulk, "slow": slow,
-    "open": opened}
+CHARTS: dict[str, Callable[[Summary, Sizes], Chart]] = {
+    "burn": rate("burn", "Burn-down: tasks done per second",
+                 "no-op tasks of 256 bytes that wait already; median and range"),
+    "latency": latency, "commits": commits,
+    "bulk": rate("bulk", "Tasks added, 1,000 in each statement", "one client"),
+    "sql": rate("sql", "Handlers that update one row each", "tasks done per second"),
+    "chain": rate("chain", "Chained tasks of 2.4 kB, each adds the next",
+                  "tasks done per second"),
+    "slow": slow, "open": opened}
 
 
 def held(results: dict[str, Any]) -> dict[str, curves.Points]:
@@ -96,18 +112,18 @@ def held(results: dict[str, Any]) -> dict[str, curves.Points]:
 
 
 def write(directory: Path, results: dict[str, Any]) -> list[str]:
-    """Returns the names of the files."""
+    """Returns the workloads that have one."""
     summary = summarize(results["records"])
     names = []
     for name, make in CHARTS.items():
         if any(key[0] == name for key in summary):
             chart = make(summary, results["sizes"])
             (directory / f"{name}.svg").write_text(draw(chart), encoding="utf-8")
-            names.append(f"{name}.svg")
+            names.append(name)
     if found := held(results):
         (directory / "held.svg").write_text(curves.draw(
             "While a snapshot is held: p99 of the latency",
             "from when a task was due to be added to the start of its handler; low is better",
             "ms", found), encoding="utf-8")
-        names.append("held.svg")
+        names.append("held")
     return names

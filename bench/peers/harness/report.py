@@ -1,6 +1,7 @@
 """The results as a page: tables of medians with ranges, and what to know of them."""
 
 import dataclasses
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 from . import plots, targets
 from .stats import Key, key, rank, ratios, summarize
 from .svg import short
+from .targets import percent
 
 Spread = dict[str, float]
 
@@ -20,10 +22,6 @@ class Column:
     head: str
     ratio: bool = False
     show: Callable[[float], str] = short
-
-
-def percent(value: float) -> str:
-    return f"{100 * value:.0f} %"
 
 
 TABLES: dict[str, tuple[str, list[Column]]] = {
@@ -44,10 +42,11 @@ TABLES: dict[str, tuple[str, list[Column]]] = {
         Column("part", "part", False, percent), Column("row", "same row, no task"),
         Column("part_of_row", "part of that", False, percent)]),
     "slow": ("Slow tenant: ten fast tasks behind 10,000 of a second, five at a time", [
-        Column("ms", "ms until the ten have started", True)]),
+        Column("ms", "ms until the ten have started", True),
+        Column("done_ms", "until they are finished")]),
     "sql": ("SQL handlers, one row updated by each", [
         Column("rate", "tasks/s", True), Column("effects", "rows updated")]),
-    "exec": ("One-shot commands (/bin/true), beside a bare posix_spawn loop", [
+    "exec": ("One-shot commands, beside a bare posix_spawn loop", [
         Column("rate", "tasks/s", True), Column("spawn", "bare loop"),
         Column("part", "part", False, percent)]),
     "open": ("Open loop: latency from when a task was due", [
@@ -61,12 +60,13 @@ TABLES: dict[str, tuple[str, list[Column]]] = {
     "backlog": ("Burn-down beside waiting and finished tasks", [
         Column("rate", "tasks/s", True), Column("empty", "without backlog"),
         Column("part", "part", False, percent)]),
-    "held": ("A snapshot is held: first and last third", [
-        Column("rate_first", "tasks/s first"), Column("rate_last", "last", True),
-        Column("p99_first", "p99 ms first"), Column("p99_last", "last", True),
+    "held": ("A snapshot is held: before, and in the last third", [
+        Column("rate_before", "tasks/s before"), Column("rate_last", "last", True),
+        Column("p99_before", "p99 ms before"), Column("p99_last", "last", True),
         Column("dead", "dead tuples at the end")]),
     "idle": ("Idle", [
-        Column("statements", "statements/s"), Column("server_cpu_percent", "server CPU %"),
+        Column("statements", "statements/s"), Column("wake_ups", "wake-ups/s of the worker"),
+        Column("server_cpu_percent", "server CPU %"),
         Column("worker_cpu_percent", "worker CPU %")]),
     "kill": ("Killed with 50 tasks running", [
         Column("seconds", "s until all run again"), Column("again", "run again")]),
@@ -171,12 +171,20 @@ def head(results: dict[str, Any]) -> list[str]:
         f"Median (least .. most) of {sizes['rounds']} rounds, the systems in turn in each; "
         "\"ours / theirs\" is twtasks in its best setting by the system in that row, round by "
         "round. Repeat it with `make bench-peers`.", "",
-        f"* machine: {machine['processors']} processors, {machine['processor']}, "
-        f"kernel {machine['kernel']}",
+        f"* {results['date']}; machine: {machine['processors']} processors, "
+        f"{machine['processor']}, kernel {machine['kernel']}; a disk that syncs in "
+        f"{machine['sync_ms']:.2f} ms; load when it began: {machine['load']:.1f}",
         f"* PostgreSQL {server['server_version']}: " + ", ".join(
             f"{name} {value}" for name, value in server.items() if name != "server_version"),
         f"* twtasks at {results['commit']}",
         "* sizes: " + ", ".join(f"{name} {value:g}" for name, value in sizes.items()), ""]
+
+
+def save(directory: Path, results: dict[str, Any]) -> None:
+    """First beside, so that an end in the middle leaves what was there."""
+    path = directory / "results.json"
+    path.with_suffix(".new").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    path.with_suffix(".new").replace(path)
 
 
 def write(directory: Path, results: dict[str, Any]) -> None:
@@ -185,9 +193,10 @@ def write(directory: Path, results: dict[str, Any]) -> None:
     missing = [peer["name"] for peer in results["peers"] if peer["missing"]]
     if missing:
         lines += [f"**Missing here: {', '.join(missing)}** (reasons below).", ""]
-    lines += [f"![{name}]({name})\n" for name in pictures]
     lines += targets.table(results)
     for workload in TABLES:
         lines += table(workload, results)
+        if workload in pictures:
+            lines += [f"![{TABLES[workload][0]}]({workload}.svg)", ""]
     lines += versions(results)
     (directory / "results.md").write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -11,7 +12,10 @@ from typing import Any
 from . import database
 from .peers import Failure, Peer
 
-Record = Callable[[dict[str, Any]], None]
+Metrics = dict[str, Any]
+
+# What may go wrong with one measurement; all else is a mistake of ours.
+MISHAPS = (Failure, RuntimeError, OSError, subprocess.SubprocessError, ValueError, KeyError)
 
 
 def number(name: str, default: float) -> float:
@@ -29,106 +33,125 @@ class Run:
     peers: list[Peer]
     rounds: int = int(number("ROUNDS", 3))
     tasks: int = int(number("TASKS", 200_000))
-    bulk: int = int(number("BULK", 50_000))
+    bulk: int = int(number("BULK", 100_000))
     latencies: int = int(number("LATENCIES", 1000))
     slow_tasks: int = int(number("SLOW_TASKS", 10_000))
     slow_limit: float = number("SLOW_LIMIT", 5)
-    seconds: float = number("SECONDS_EACH", 2)
-    box: float = number("BOX", 3)
-    clients: tuple[int, ...] = (1, 8, 64)
+    seconds: float = number("SECONDS_EACH", 1)
+    box: float = number("BOX", 5)
+    clients: tuple[int, ...] = tuple(
+        int(count) for count in (os.environ.get("CLIENTS") or "1 8 64").split())
+    # Workloads that are measured for us alone.
+    ours: frozenset[str] = frozenset()
     only: tuple[str, ...] = tuple(os.environ.get("SETTINGS", "").split())
-    records: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    records: list[Metrics] = dataclasses.field(default_factory=list)
     failures: list[dict[str, str]] = dataclasses.field(default_factory=list)
+    # Of an earlier run, as they stand in its results.
+    others: list[dict[str, Any]] = dataclasses.field(default_factory=list)
 
     def turns(self, workload: str, round_number: int,
-              wanted: list[str] | None = None) -> Iterator[tuple[Peer, str]]:
-        """Every peer in every setting; who comes first changes by round."""
+              wanted: tuple[str, ...] = ("best",)) -> Iterator["Turn"]:
+        """Every peer in those settings, or in all if there are none; who comes
+        first changes by round."""
         present = [peer for peer in self.peers if peer.missing is None]
         shift = (round_number - 1) % max(1, len(present))
         for peer in present[shift:] + present[:shift]:
+            if workload in self.ours and peer.name != "twtasks":
+                continue
+            if "only" in peer.about and workload not in peer.about["only"]:
+                continue
             if lack := peer.about.get("lacks", {}).get(workload):
-                self.skip(workload, peer, "-", lack)
+                self.skip(workload, peer.name, "-", lack)
                 continue
             for setting in peer.settings:
-                only = peer.setting(setting).get("only", [workload])
-                if (wanted is None or setting in wanted) and workload in only and (
+                only = peer.setting(setting).get("only")
+                if (workload in only if only else not wanted or setting in wanted) and (
                         not self.only or setting in self.only):
-                    yield peer, setting
+                    yield Turn(self, workload, round_number, peer, setting)
 
-    def environment(self, peer: Peer, name: str, setting: str, **more: str) -> dict[str, str]:
-        return peer.environment(name, setting, **more)
-
-    @contextlib.contextmanager
-    def measuring(self, workload: str, peer: Peer, setting: str, round_number: int,
-                  **parameters: Any) -> Iterator[Record]:
-        """What fails is reported in the results and does not end the run."""
-        what = " ".join([workload, *(f"{k}={v}" for k, v in parameters.items()),
-                         peer.name, setting])
-        begin = time.monotonic()
-
-        def record(metrics: dict[str, Any]) -> None:
-            self.records.append({"round": round_number, "workload": workload, "peer": peer.name,
-                                 "setting": setting, "parameters": parameters,
-                                 "metrics": metrics})
-            say(f"  {what}: {shown(metrics)} [{time.monotonic() - begin:.1f} s]")
-
-        try:
-            yield record
-        except (Failure, RuntimeError, OSError) as error:
-            self.skip(workload, peer, setting, str(error))
-
-    def skip(self, workload: str, peer: Peer, setting: str, reason: str) -> None:
-        entry = {"workload": workload, "peer": peer.name, "setting": setting, "reason": reason}
+    def skip(self, workload: str, peer: str, setting: str, reason: str) -> None:
+        entry = {"workload": workload, "peer": peer, "setting": setting, "reason": reason}
         if entry not in self.failures:
             self.failures.append(entry)
-            say(f"  MISSING {workload} {peer.name} {setting}: {reason}")
+            say(f"  MISSING {workload} {peer} {setting}: {reason}")
 
-    def variant(self, peer: Peer, setting: str) -> str:
+
+@dataclasses.dataclass
+class Turn:
+    """One system in one setting, whose turn it is in a workload."""
+
+    run: Run
+    workload: str
+    round: int
+    peer: Peer
+    setting: str
+
+    def environment(self, name: str, **more: str) -> dict[str, str]:
+        return self.peer.environment(name, self.setting, **more)
+
+    @property
+    def instances(self) -> int:
+        return int(self.peer.setting(self.setting).get("instances", 1))
+
+    def measure(self, function: Callable[..., Metrics], **parameters: Any) -> None:
+        """Records what function(self, **parameters) finds.  What fails gives no
+        figure: it is reported as missing."""
+        what = " ".join([self.workload, *(f"{k}={v}" for k, v in parameters.items()),
+                         self.peer.name, self.setting])
+        begin = time.monotonic()
+        try:
+            metrics = function(self, **parameters)
+        except MISHAPS as error:
+            self.run.skip(self.workload, self.peer.name, self.setting, str(error) or repr(error))
+            return
+        self.run.records.append({
+            "round": self.round, "workload": self.workload, "peer": self.peer.name,
+            "setting": self.setting, "parameters": parameters, "metrics": metrics})
+        say(f"  {what}: {shown(metrics)} [{time.monotonic() - begin:.1f} s]")
+
+    def variant(self) -> str:
         """Settings share their databases, but where they need others."""
-        return setting if peer.about.get("own_database") else ""
+        return self.setting if self.peer.about.get("own_database") else ""
 
-    def template(self, peer: Peer, setting: str) -> str:
-        """A database with the peer's tables, made on first use."""
-        name = f"empty {peer.name} {self.variant(peer, setting)}"
+    def made(self, name: str, template: str, make: Callable[[], None]) -> str:
+        """A database made on first use; what failed half-way is dropped."""
         if not database.exists(name):
-            database.create(name)
+            database.create(name, template)
             try:
-                peer.run(["prepare"], self.environment(peer, name, setting))
+                make()
                 database.run(name, "VACUUM ANALYZE")
-            except Failure:
+            except MISHAPS:
                 database.drop(name)
                 raise
         return name
 
+    def template(self) -> str:
+        """A database with the peer's tables."""
+        name = f"empty {self.peer.name} {self.variant()}"
+        return self.made(name, "template0", lambda: self.tell(name, "prepare"))
+
+    def tell(self, name: str, *command: str, **more: str) -> None:
+        self.peer.run(list(command), self.environment(name, **more), 3600)
+
     @contextlib.contextmanager
-    def empty(self, peer: Peer, setting: str) -> Iterator[str]:
-        with database.fresh(self.template(peer, setting)) as name:
+    def empty(self) -> Iterator[str]:
+        with database.fresh(self.template(), self.peer.about.get("copied")) as name:
             yield name
 
     @contextlib.contextmanager
-    def filled(self, peer: Peer, setting: str, kind: str, tasks: int,
-               bytes_each: int = 256) -> Iterator[str]:
+    def filled(self, kind: str, tasks: int, bytes_each: int = 256) -> Iterator[str]:
         """A database with so many tasks; filled once, then copied."""
-        full = f"{peer.name} {self.variant(peer, setting)} {kind} {tasks} {bytes_each}"
-        if not database.exists(full):
-            database.create(full, self.template(peer, setting))
-            try:
-                self.fill(peer, setting, full, kind, tasks, bytes_each)
-                database.run(full, "VACUUM ANALYZE")
-            except Failure:
-                database.drop(full)
-                raise
-        with database.fresh(full) as name:
-            yield name
-
-    def fill(self, peer: Peer, setting: str, name: str, kind: str, tasks: int,
-             bytes_each: int) -> None:
-        peer.run(["fill", kind, str(tasks), str(bytes_each)],
-                 self.environment(peer, name, setting))
+        name = f"{self.peer.name} {self.variant()} {kind} {tasks} {bytes_each}"
+        self.made(name, self.template(),
+                  lambda: self.tell(name, "fill", kind, str(tasks), str(bytes_each)))
+        with database.fresh(name, self.peer.about.get("copied")) as copy:
+            yield copy
 
 
-def shown(metrics: dict[str, Any]) -> str:
+def shown(metrics: Metrics) -> str:
+    """Series are for the plots."""
     parts = []
     for name, value in metrics.items():
-        parts.append(f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}")
+        if not isinstance(value, list):
+            parts.append(f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}")
     return ", ".join(parts)

@@ -1,51 +1,52 @@
 """Workloads to be asked for by name: what a system is like on a bad day."""
 
 import contextlib
-import json
 import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from . import database
-from .more import FULL, produce, read_starts
-from .peers import Failure, Peer, Server, serving
-from .run import Run, number
+from .more import FULL, ended, produce, read_starts
+from .peers import Failure, Server, serving
+from .run import Metrics, Run, Turn, number
 from .stats import percentile
-from .workloads import Metrics, burn, trace_fifo
+from .workloads import burn, burn_noop, trace_fifo
 
-WAITING = int(number("WAITING", 5_000_000 if FULL else 100_000))
-FINISHED = int(number("FINISHED", 10_000_000 if FULL else 200_000))
+WAITING = int(number("WAITING", 5_000_000 if FULL else 200_000))
+FINISHED = int(number("FINISHED", 10_000_000 if FULL else 400_000))
 HELD_MINUTES = number("HELD_MINUTES", 10 if FULL else 1)
 HELD_RATE = int(number("HELD_RATE", 800))
 IDLE_SECONDS = number("IDLE_SECONDS", 60)
 KILL_LIMIT = number("KILL_LIMIT", 60)
+KILLED_TASKS = 50
 
 
 def backlog(run: Run, round_number: int) -> None:
     """Burn-down in a database with many waiting and finished tasks, and without."""
-    for peer, setting in run.turns("backlog", round_number, ["best"]):
-        with run.measuring("backlog", peer, setting, round_number,
-                           waiting=WAITING, finished=FINISHED) as record:
-            instances = peer.setting(setting).get("instances", 1)
-            with run.filled(peer, setting, "noop", run.tasks) as name:
-                empty = burn(run, peer, setting, name, run.tasks, instances)
-            with database.fresh(with_backlog(run, peer, setting)) as name:
-                full = burn(run, peer, setting, name, run.tasks, instances)
-            record({**full, "empty": empty["rate"], "part": full["rate"] / empty["rate"]})
+    for turn in run.turns("backlog", round_number):
+        turn.measure(burn_beside, waiting=WAITING, finished=FINISHED)
 
 
-def with_backlog(run: Run, peer: Peer, setting: str) -> str:
-    name = f"backlog {peer.name} {setting}"
-    if not database.exists(name):
-        database.create(name, run.template(peer, setting))
-        environment = run.environment(peer, name, setting)
-        peer.run(["fill", "idle", str(WAITING), "256", "later"], environment, 3600)
-        if "finished_sql" in peer.about:
-            database.run(name, peer.about["finished_sql"].replace("$1", str(FINISHED)))
-        run.fill(peer, setting, name, "noop", run.tasks, 256)
-        database.run(name, "VACUUM ANALYZE")
-    return name
+def burn_beside(turn: Turn, waiting: int, finished: int) -> Metrics:
+    empty = burn_noop(turn)
+    with database.fresh(with_backlog(turn, waiting, finished),
+                        turn.peer.about.get("copied")) as name:
+        full = burn(turn, name, turn.run.tasks, instances=turn.instances)
+    return {**full, "empty": empty["rate"], "part": full["rate"] / empty["rate"]}
+
+
+def with_backlog(turn: Turn, waiting: int, finished: int) -> str:
+    """Finished ones only where they are kept."""
+    name = f"backlog {turn.peer.name} {turn.setting}"
+
+    def make() -> None:
+        turn.tell(name, "fill", "idle", str(waiting), "256", "later")
+        if "finished_sql" in turn.peer.about:
+            database.run(name, turn.peer.about["finished_sql"].replace("$1", str(finished)))
+        turn.tell(name, "fill", "noop", str(turn.run.tasks), "256")
+
+    return turn.made(name, turn.template(), make)
 
 
 @contextlib.contextmanager
@@ -62,48 +63,70 @@ def dead_tuples(psql: database.Psql) -> int:
 
 
 def held(run: Run, round_number: int) -> None:
-    """A steady rate while somebody holds a snapshot."""
-    for peer, setting in run.turns("held", round_number, ["best"]):
-        with run.measuring("held", peer, setting, round_number, minutes=HELD_MINUTES,
-                           rate=HELD_RATE) as record, \
-                run.empty(peer, setting) as name, trace_fifo() as fifo:
-            trace = Path(fifo).with_name("starts")
-            trace.touch()
-            environment = run.environment(peer, name, setting, BENCH_KINDS="noop",
-                                          BENCH_TRACE=str(trace))
-            with serving(peer, environment), held_snapshot(name), \
-                    database.session(name) as psql:
-                begin = time.monotonic_ns()
-                producer = produce(peer, environment, HELD_RATE, HELD_MINUTES * 60)
-                dead = []
+    """A steady rate while somebody holds a snapshot, and before."""
+    for turn in run.turns("held", round_number):
+        turn.measure(with_held_snapshot, minutes=HELD_MINUTES, rate=HELD_RATE)
+
+
+def with_held_snapshot(turn: Turn, minutes: float, rate: int) -> Metrics:
+    """A tenth of the time goes by before the snapshot is taken."""
+    seconds = minutes * 60
+    with turn.empty() as name, trace_fifo() as fifo:
+        trace = Path(fifo).with_name("starts")
+        trace.touch()
+        environment = turn.environment(name, BENCH_KINDS="noop", BENCH_TRACE=str(trace))
+        with serving(turn.peer, environment), database.session(name) as psql:
+            time.sleep(1)
+            begin = time.monotonic_ns()
+            producer = produce(turn, environment, rate, seconds * 1.1)
+            time.sleep(seconds * 0.1)
+            taken = time.monotonic_ns()
+            dead = []
+            with held_snapshot(name):
                 while producer.poll() is None:
                     time.sleep(1)
                     dead.append([(time.monotonic_ns() - begin) / 1e9, dead_tuples(psql)])
-                out, errors = producer.communicate()
-                if producer.returncode != 0:
-                    raise Failure(errors.strip())
-                time.sleep(2)
-            record(held_metrics(json.loads(out)["begin_ns"], read_starts(trace), dead))
+            said = ended(producer)
+            time.sleep(2)
+            gave_up = time.monotonic_ns()
+    return held_metrics(said, read_starts(trace), (taken, gave_up), dead)
 
 
-def held_metrics(begin: int, starts: dict[int, int], dead: list[list[float]]) -> Metrics:
-    """The last third beside the first; the rest as a series for the plot."""
-    window = max(1.0, HELD_MINUTES * 60 / 60)
-    buckets: dict[int, list[float]] = {}
-    for i, at in starts.items():
-        late = (at - begin - i * 1e9 / HELD_RATE) / 1e6
-        buckets.setdefault(int((at - begin) / 1e9 / window), []).append(late)
-    series = [[round((k + 1) * window, 1), len(v) / window, percentile(sorted(v), 99)]
-              for k, v in sorted(buckets.items())]
-    whole = [point for point in series if point[0] <= HELD_MINUTES * 60]
-    third = max(1, len(whole) // 3)
+def held_metrics(said: dict[str, float], starts: dict[int, int], times: tuple[int, int],
+                 dead: list[list[float]]) -> Metrics:
+    """By windows of time, in which a task is from when it was due."""
+    taken, gave_up = times
+    begin, rate, added = said["begin_ns"], said["rate"], int(said["added"])
+    window = max(1.0, round(added / rate / 66))
+    late: dict[int, list[float]] = {}
+    begun: dict[int, int] = {}
+    for i in range(added):
+        due = begin + i * 1e9 / rate
+        late.setdefault(int(i / rate / window), []).append(
+            (starts.get(i, gave_up) - due) / 1e6)
+    for at in starts.values():
+        index = int((at - begin) / 1e9 / window)
+        begun[index] = begun.get(index, 0) + 1
+    series = [[round((k + 1) * window, 1), begun.get(k, 0) / window, percentile(sorted(v), 99)]
+              for k, v in sorted(late.items()) if (k + 1) * window <= added / rate]
+    return {**compared(series, (taken - begin) / 1e9), "dead": dead[-1][1] if dead else 0,
+            "not_started": added - len(starts), "series": series, "dead_series": dead}
 
-    def mean(points: list[list[float]], column: int) -> float:
-        return sum(point[column] for point in points) / len(points)
 
-    return {"rate_first": mean(whole[:third], 1), "rate_last": mean(whole[-third:], 1),
-            "p99_first": mean(whole[:third], 2), "p99_last": mean(whole[-third:], 2),
-            "dead": dead[-1][1] if dead else 0, "series": series, "dead_series": dead}
+def compared(series: list[list[float]], held_from: float) -> Metrics:
+    """The last third with the snapshot beside the time without; medians of the
+    windows, so that one checkpoint does not decide."""
+    before = [point for point in series if point[0] <= held_from]
+    during = [point for point in series if point[0] > held_from]
+    if not before or not during:
+        raise Failure("too short to compare")
+    last = during[-max(1, len(during) // 3):]
+
+    def middle(points: list[list[float]], column: int) -> float:
+        return percentile(sorted(point[column] for point in points), 50)
+
+    return {"rate_before": middle(before, 1), "rate_last": middle(last, 1),
+            "p99_before": middle(before, 2), "p99_last": middle(last, 2)}
 
 
 def log_size() -> int:
@@ -119,25 +142,37 @@ def statements_since(offset: int) -> int:
 
 
 def idle(run: Run, round_number: int) -> None:
-    """Nothing to do for a while."""
-    for peer, setting in run.turns("idle", round_number):
-        with run.measuring("idle", peer, setting, round_number) as record, \
-                run.empty(peer, setting) as name:
-            database.run("postgres", f"ALTER DATABASE \"{name}\" SET log_statement = 'all'")
-            environment = run.environment(peer, name, setting, BENCH_KINDS="noop",
-                                          BENCH_QUIET="1")
-            with serving(peer, environment) as server:
-                time.sleep(5)
-                offset = log_size()
-                server_cpu = database.cpu_seconds([database.postmaster()])
-                workers_cpu = database.cpu_seconds(server.pids())
-                time.sleep(IDLE_SECONDS)
-                record({
-                    "statements": statements_since(offset) / IDLE_SECONDS,
-                    "server_cpu_percent": 100 * (database.cpu_seconds(
-                        [database.postmaster()]) - server_cpu) / IDLE_SECONDS,
-                    "worker_cpu_percent": 100 * (database.cpu_seconds(
-                        server.pids()) - workers_cpu) / IDLE_SECONDS})
+    """Nothing to do for a while; once is enough."""
+    if round_number == 1:
+        for turn in run.turns("idle", round_number, ()):
+            turn.measure(do_nothing, seconds=IDLE_SECONDS)
+
+
+def passing(seconds: float) -> database.Activity:
+    """What the server does in that time."""
+    begin = database.activity([database.postmaster()])
+    time.sleep(seconds)
+    return database.activity([database.postmaster()]) - begin
+
+
+def do_nothing(turn: Turn, seconds: float) -> Metrics:
+    """The server's own idling is taken off: it is measured without anybody."""
+    with turn.empty() as name:
+        database.run("postgres", f"ALTER DATABASE \"{name}\" SET log_statement = 'all'")
+        alone = passing(seconds / 4)
+        environment = turn.environment(name, BENCH_KINDS="noop", BENCH_QUIET="1")
+        with serving(turn.peer, environment) as server:
+            time.sleep(5)
+            offset = log_size()
+            worker = database.activity(server.pids())
+            served = passing(seconds)
+            worker = database.activity(server.pids()) - worker
+            statements = statements_since(offset)
+    server_ns = max(0.0, served.cpu_ns / seconds - alone.cpu_ns / (seconds / 4))
+    return {"statements": statements / seconds, "server_cpu_percent": server_ns / 1e7,
+            "worker_cpu_percent": worker.cpu_ns / seconds / 1e7,
+            "cpu_percent": server_ns / 1e7 + worker.cpu_ns / seconds / 1e7,
+            "wake_ups": worker.sleeps / seconds}
 
 
 def count_starts(path: Path, after_ns: int) -> int:
@@ -149,41 +184,46 @@ def count_starts(path: Path, after_ns: int) -> int:
     return len(seen)
 
 
-def await_starts(path: Path, after_ns: int, count: int, server: Server,
-                 seconds: float) -> bool:
+def await_starts(path: Path, after_ns: int, server: Server, seconds: float) -> bool:
     until = time.monotonic() + seconds
-    while (found := count_starts(path, after_ns)) < count and time.monotonic() < until:
+    while (found := count_starts(path, after_ns)) < KILLED_TASKS and time.monotonic() < until:
         server.check()
-        time.sleep(0.05)
-    return found >= count
+        time.sleep(0.02)
+    return found >= KILLED_TASKS
 
 
 def kill(run: Run, round_number: int) -> None:
-    """A worker with 50 tasks running is killed; another one takes over."""
-    for peer, setting in run.turns("kill", round_number, ["best"]):
-        with run.measuring("kill", peer, setting, round_number) as record, \
-                run.empty(peer, setting) as name, trace_fifo() as fifo:
-            trace = Path(fifo).with_name("starts")
-            trace.touch()
-            environment = run.environment(
-                peer, name, setting, BENCH_KINDS="slow noop", BENCH_TRACE=str(trace),
-                BENCH_SLOW_MS="3600000", BENCH_SLOW_LIMIT="50")
-            peer.run(["fill", "slow", "50", "256"], {**environment, "BENCH_TRACE": ""})
-            first = Server(peer, environment)
-            try:
-                first.await_ready()
-                if not await_starts(trace, 0, 50, first, 30):
-                    raise Failure("50 tasks do not run at once")
-            finally:
-                first.kill()
-            killed = time.monotonic_ns()
-            with serving(peer, environment) as second:
-                done = await_starts(trace, killed, 50, second, KILL_LIMIT)
-                again = (time.monotonic_ns() - killed) / 1e9
-                record({"seconds": again if done else None,
-                        "over_seconds": None if done else KILL_LIMIT,
-                        "again": count_starts(trace, killed)})
-                second.kill()
+    """A worker with 50 tasks running is killed; another one runs them again."""
+    for turn in run.turns("kill", round_number):
+        for successor in ("started after", "waiting"):
+            turn.measure(kill_one, successor=successor)
+
+
+def kill_one(turn: Turn, successor: str) -> Metrics:
+    with turn.empty() as name, trace_fifo() as fifo, contextlib.ExitStack() as stack:
+        trace = Path(fifo).with_name("starts")
+        trace.touch()
+        environment = turn.environment(
+            name, BENCH_KINDS="slow noop", BENCH_TRACE=str(trace), BENCH_SLOW_MS="3600000",
+            BENCH_SLOW_LIMIT=str(KILLED_TASKS))
+        turn.tell(name, "fill", "slow", str(KILLED_TASKS), "256")
+
+        def start() -> Server:
+            server = Server(turn.peer, environment)
+            stack.callback(server.kill)
+            server.await_ready()
+            return server
+
+        first = start()
+        if not await_starts(trace, 0, first, 30):
+            raise Failure(f"{KILLED_TASKS} tasks do not run at once")
+        second = start() if successor == "waiting" else None
+        killed = time.monotonic_ns()
+        first.kill()
+        done = await_starts(trace, killed, second or start(), KILL_LIMIT)
+        again = (time.monotonic_ns() - killed) / 1e9
+        return {"seconds": again if done else None, "over_seconds": None if done else KILL_LIMIT,
+                "again": count_starts(trace, killed)}
 
 
 ALL = {"backlog": backlog, "held": held, "idle": idle, "kill": kill}

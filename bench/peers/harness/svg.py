@@ -1,4 +1,5 @@
-"""A chart of dots on a logarithmic axis, as SVG that is readable by day and night."""
+"""A chart of dots, as SVG that is readable by day and night: it has no ground of
+its own, and its colours follow what the reader prefers."""
 
 import dataclasses
 import math
@@ -11,22 +12,27 @@ RIGHT = 40
 ROW = 26
 TOP = 104
 BOTTOM = 56
+RADIUS = 5.5
 
 STYLE = """
 text { font-family: system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif;
-       font-size: 13px; fill: #1d2126; }
+       font-size: 13px; fill: #1f2328; }
 .title { font-size: 17px; font-weight: 600; } .bold { font-weight: 600; }
-.curve { fill: none; }
-.quiet, .value { font-size: 12px; } .quiet { fill: #5a6472; }
-.paper, .hollow { fill: #ffffff; } .grid { stroke: #e4e7eb; }
+.curve, .hollow { fill: none; }
+.quiet, .value { font-size: 12px; } .quiet { fill: #59636e; }
+.grid { stroke: #818b98; stroke-opacity: 0.3; }
 .line, .hollow { stroke-width: 2; } .thin { stroke-width: 1.2; }
-.theirs .line, .theirs .hollow, .theirs .full { stroke: #67748a; } .theirs .full { fill: #67748a; }
-.ours .line, .ours .hollow, .ours .full { stroke: #0a6e66; } .ours .full { fill: #0a6e66; }
+.stem { stroke-width: 6; stroke-opacity: 0.25; }
+.theirs .line, .theirs .hollow, .theirs .full, .theirs .stem { stroke: #67748a; }
+.theirs .full { fill: #67748a; }
+.ours .line, .ours .hollow, .ours .full, .ours .stem { stroke: #0a7a70; }
+.ours .full { fill: #0a7a70; }
 @media (prefers-color-scheme: dark) {
-text { fill: #e6e9ed; } .quiet { fill: #9aa5b3; }
-.paper, .hollow { fill: #14181d; } .grid { stroke: #2a3139; }
-.theirs .line, .theirs .hollow, .theirs .full { stroke: #94a2b8; } .theirs .full { fill: #94a2b8; }
-.ours .line, .ours .hollow, .ours .full { stroke: #4fd1c0; } .ours .full { fill: #4fd1c0; }
+text { fill: #e6edf3; } .quiet { fill: #9198a1; }
+.theirs .line, .theirs .hollow, .theirs .full, .theirs .stem { stroke: #94a2b8; }
+.theirs .full { fill: #94a2b8; }
+.ours .line, .ours .hollow, .ours .full, .ours .stem { stroke: #3fc8b7; }
+.ours .full { fill: #3fc8b7; }
 }
 """.strip()
 
@@ -53,13 +59,14 @@ class Row:
 
 @dataclasses.dataclass
 class Chart:
-    """legend: what a full and what a hollow dot are."""
+    """legend: what a full and what a hollow dot are.  A linear axis begins at 0."""
 
     title: str
     subtitle: str
     unit: str
     rows: list[Row]
     legend: tuple[str, str] | None = None
+    linear: bool = False
 
 
 def short(value: float) -> str:
@@ -71,18 +78,32 @@ def short(value: float) -> str:
 
 
 class Scale:
-    """From the whole decade below the least to that above the most."""
+    """Logarithmic: from the whole decade below the least to that above the most.
+    Linear: from 0 to the whole step above the most."""
 
     def __init__(self, chart: Chart) -> None:
         values = [v for row in chart.rows for dot in row.dots
                   for v in (dot.value, dot.least, dot.most) if v > 0]
+        self.linear = chart.linear
+        most = max(values, default=10.0)
         self.low = math.floor(math.log10(min(values, default=1)))
-        self.high = max(math.ceil(math.log10(max(values, default=10)) + 0.12), self.low + 1)
+        self.high = max(math.ceil(math.log10(most) + 0.12), self.low + 1)
+        decade = 10.0 ** math.floor(math.log10(most))
+        self.step = next(s * decade for s in (0.2, 0.25, 0.5, 1, 2) if 1.15 * most <= 6 * s * decade)
+        self.end = self.step * math.ceil(1.15 * most / self.step)
+
+    def ticks(self) -> list[float]:
+        if self.linear:
+            return [self.step * k for k in range(round(self.end / self.step) + 1)]
+        return [10.0 ** power for power in range(self.low, self.high + 1)]
 
     def x(self, value: float) -> float:
-        if value <= 0:
-            return LEFT
-        part = (math.log10(value) - self.low) / (self.high - self.low)
+        if self.linear:
+            part = value / self.end
+        elif value > 0:
+            part = (math.log10(value) - self.low) / (self.high - self.low)
+        else:
+            part = 0.0
         return LEFT + max(0.0, min(1.0, part)) * (WIDTH - LEFT - RIGHT)
 
 
@@ -97,11 +118,12 @@ def line(x1: float, y1: float, x2: float, y2: float, classes: str) -> str:
 
 def axis(chart: Chart, scale: Scale, bottom: float) -> list[str]:
     parts = []
-    for power in range(scale.low, scale.high + 1):
-        x = scale.x(10.0 ** power)
+    for tick in scale.ticks():
+        x = scale.x(tick)
         parts.append(line(x, TOP - 12, x, bottom, "grid"))
-        parts.append(text(x, bottom + 18, short(10.0 ** power), "quiet", "middle"))
-    parts.append(text(WIDTH - RIGHT, bottom + 40, f"{chart.unit}, logarithmic", "quiet", "end"))
+        parts.append(text(x, bottom + 18, short(tick), "quiet", "middle"))
+    unit = chart.unit if chart.linear else f"{chart.unit}, logarithmic"
+    parts.append(text(WIDTH - RIGHT, bottom + 40, unit, "quiet", "end"))
     return parts
 
 
@@ -125,7 +147,7 @@ def draw_dot(dot: Dot, scale: Scale, y: float) -> list[str]:
         parts.append(f'<path d="M{x - 5:.1f},{y - 6} l10,6 l-10,6 z" class="full"/>')
     else:
         kind = "hollow" if dot.hollow else "full"
-        parts.append(f'<circle cx="{x:.1f}" cy="{y}" r="5.5" class="{kind}"/>')
+        parts.append(f'<circle cx="{x:.1f}" cy="{y}" r="{RADIUS}" class="{kind}"/>')
     return parts
 
 
@@ -134,9 +156,12 @@ def draw_row(row: Row, scale: Scale, y: float) -> list[str]:
     parts = [f'<g class="{"ours" if row.ours else "theirs"}">',
              text(NAMES, y + 4, row.label, "bold" if row.ours else "", "end"),
              text(NAMES + 10, y + 4, row.note, "quiet")]
+    if scale.linear and row.dots:
+        parts.append(line(LEFT, y, scale.x(row.dots[0].value), y, "stem"))
     if row.joined and len(row.dots) > 1:
-        xs = [scale.x(dot.value) for dot in row.dots]
-        parts.append(line(min(xs), y, max(xs), y, "line"))
+        xs = sorted(scale.x(dot.value) for dot in row.dots)
+        if xs[-1] - xs[0] > 2 * RADIUS:
+            parts.append(line(xs[0] + RADIUS, y, xs[-1] - RADIUS, y, "line"))
     for dot in row.dots:
         parts += draw_dot(dot, scale, y)
     if row.dots:
@@ -165,5 +190,5 @@ def page(title: str, subtitle: str, height: int, parts: list[str]) -> str:
     return "\n".join([
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
         f'width="{WIDTH}" height="{height}" role="img" aria-label="{escape(title)}">',
-        f"<style>{STYLE}</style>", f'<rect width="{WIDTH}" height="{height}" class="paper"/>',
+        f"<style>{STYLE}</style>",
         text(24, 32, title, "title"), text(24, 54, subtitle, "quiet"), *parts, "</svg>"]) + "\n"

@@ -1,7 +1,6 @@
-"""The four workloads of the default run.
+"""The workloads of the default run.
 
-Each is a function of a Run and a round; it measures every peer in turn and
-hands over what it found by run.record().
+Each is a function of a Run and a round; it measures every peer in turn.
 """
 
 import contextlib
@@ -15,10 +14,8 @@ from typing import Any
 
 from . import database
 from .peers import Failure, Peer, Server, serving
-from .run import Run
+from .run import Metrics, Run, Turn
 from .stats import percentile
-
-Metrics = dict[str, Any]
 
 
 @contextlib.contextmanager
@@ -34,15 +31,23 @@ def trace_fifo() -> Iterator[str]:
             os.close(handle)
 
 
-def await_none_left(peer: Peer, name: str, seconds: float = 60) -> int:
-    """When the last task was seen to be finished in the database."""
+def none_left(peer: Peer, psql: database.Psql) -> bool:
+    return psql.ask(f"SELECT EXISTS ({peer.about['left']})") == "f"
+
+
+def await_none_left(peer: Peer, name: str, server: Server, seconds: float = 60) -> int | None:
+    """When the database was asked the question to which it said: none is left.
+    That moment, because the answer can take long where there are many rows.
+    None if there still were some after so long."""
     until = time.monotonic() + seconds
     with database.session(name) as psql:
-        while psql.ask(f"SELECT EXISTS ({peer.about['left']})") != "f":
-            if time.monotonic() > until:
-                raise Failure("tasks were handled but do not get finished")
+        while time.monotonic() < until:
+            asked = time.monotonic_ns()
+            if none_left(peer, psql):
+                return asked
+            server.check()
             time.sleep(0.005)
-        return time.monotonic_ns()
+    return None
 
 
 def await_first(server: Server, seconds: float) -> int:
@@ -55,44 +60,56 @@ def await_first(server: Server, seconds: float) -> int:
     return server.first_ns
 
 
-def burn(run: Run, peer: Peer, setting: str, name: str, tasks: int, instances: int,
-         kinds: str = "noop", **more: str) -> Metrics:
-    """The rate of what is already there, from the first start to the last finish."""
-    environment = run.environment(peer, name, setting, BENCH_KINDS=kinds, **more)
+def burn(turn: Turn, name: str, tasks: int, kind: str = "noop", instances: int = 1,
+         box: float = 0, **more: str) -> Metrics:
+    """The rate of what is already there, from the first start to the last finish
+    in the database.  After box seconds it is cut off: then what was done by
+    then counts."""
     costs = database.Costs(name)
-    with serving(peer, environment, instances) as server:
+    environment = turn.environment(name, BENCH_KINDS=kind, **more)
+    with serving(turn.peer, environment, instances) as server:
         first = await_first(server, 30)
-        box = first + int(run.box * 1e9)
-        while (handled := server.total()) < tasks and time.monotonic_ns() < box:
+        until = first + int((box or turn.run.box) * 1e9)
+        while (done := server.total()) < tasks and time.monotonic_ns() < until:
             server.check()
             time.sleep(0.005)
-        complete = handled >= tasks
-        end = await_none_left(peer, name) if complete else time.monotonic_ns()
+        complete = done >= tasks
+        end = await_none_left(turn.peer, name, server) if complete else time.monotonic_ns()
+        if end is None:
+            raise Failure("tasks were handled but do not get finished")
+        if not complete and kind != "chain":
+            done = tasks - int(database.run(
+                name, f"SELECT count(*) FROM ({turn.peer.about['left']}) l"))
         workers_cpu = database.cpu_seconds(server.pids())
     seconds = max(end - first, 1) / 1e9
-    return {"rate": handled / seconds, "tasks": handled, "seconds": seconds,
-            "complete": complete, **costs.per_task(handled, workers_cpu)}
+    return {"rate": done / seconds, "tasks": done, "seconds": seconds, "complete": complete,
+            **costs.per_task(done, workers_cpu)}
 
 
 def burn_down(run: Run, number: int) -> None:
-    for peer, setting in run.turns("burn", number):
-        instances = peer.setting(setting).get("instances", 1)
-        with run.measuring("burn", peer, setting, number) as record:
-            with run.filled(peer, setting, "noop", run.tasks) as name:
-                record(burn(run, peer, setting, name, run.tasks, instances))
+    for turn in run.turns("burn", number, ()):
+        turn.measure(burn_noop)
+
+
+def burn_noop(turn: Turn) -> Metrics:
+    with turn.filled("noop", turn.run.tasks) as name:
+        return burn(turn, name, turn.run.tasks, instances=turn.instances)
 
 
 def latency(run: Run, number: int) -> None:
-    for peer, setting in run.turns("latency", number):
-        with run.measuring("latency", peer, setting, number) as record, \
-                trace_fifo() as trace, run.empty(peer, setting) as name:
-            environment = run.environment(peer, name, setting, BENCH_TRACE=trace,
-                                          BENCH_KINDS="noop", BENCH_WORKLOAD="latency")
-            with serving(peer, environment):
-                time.sleep(1)
-                said = peer.run(["latency", str(run.latencies), str(run.box * 1.5), "256"],
-                                environment, run.box * 1.5 + 30)
-            record(latency_metrics(said))
+    for turn in run.turns("latency", number, ()):
+        turn.measure(one_by_one)
+
+
+def one_by_one(turn: Turn) -> Metrics:
+    run = turn.run
+    with trace_fifo() as trace, turn.empty() as name:
+        environment = turn.environment(name, BENCH_TRACE=trace, BENCH_KINDS="noop")
+        with serving(turn.peer, environment):
+            time.sleep(1)
+            said = turn.peer.run(["latency", str(run.latencies), str(run.box), "256"],
+                                 environment, run.box + 30)
+    return latency_metrics(said)
 
 
 def latency_metrics(said: dict[str, Any]) -> Metrics:
@@ -110,20 +127,30 @@ def latency_metrics(said: dict[str, Any]) -> Metrics:
 
 
 def enqueue(run: Run, number: int) -> None:
-    """By the peer's own client; no worker runs."""
-    for peer, setting in run.turns("enqueue", number, ["best"]):
-        for clients in run.clients:
-            with run.measuring("enqueue", peer, setting, number, clients=clients) as record, \
-                    run.empty(peer, setting) as name:
-                environment = run.environment(peer, name, setting)
-                said = peer.run(["enqueue", str(clients), str(run.seconds), "256"],
-                                environment, run.seconds + 60)
-                record({"rate": said["added"] / said["seconds"], "tasks": said["added"]})
-        with run.measuring("bulk", peer, setting, number) as record, \
-                run.empty(peer, setting) as name:
-            said = peer.run(["fill", "noop", str(run.bulk), "256"],
-                            run.environment(peer, name, setting))
-            record({"rate": said["added"] / said["seconds"], "tasks": said["added"]})
+    """One task per transaction, by the peer's own client; no worker runs."""
+    for clients in run.clients:
+        for turn in run.turns("enqueue", number):
+            turn.measure(add_singly, clients=clients)
+
+
+def add_singly(turn: Turn, clients: int) -> Metrics:
+    return added(turn, "enqueue", str(clients), str(turn.run.seconds), "256")
+
+
+def bulk(run: Run, number: int) -> None:
+    """1,000 tasks per statement, likewise."""
+    for turn in run.turns("bulk", number):
+        turn.measure(add_in_bulk)
+
+
+def add_in_bulk(turn: Turn) -> Metrics:
+    return added(turn, "fill", "noop", str(turn.run.bulk), "256")
+
+
+def added(turn: Turn, *command: str) -> Metrics:
+    with turn.empty() as name:
+        said = turn.peer.run(list(command), turn.environment(name), turn.run.seconds + 60)
+    return {"rate": said["added"] / said["seconds"], "tasks": said["added"]}
 
 
 LEDGER = """CREATE TABLE ledger (id bigserial PRIMARY KEY, account int NOT NULL,
@@ -143,16 +170,16 @@ def pgbench(name: str, statements: list[str], clients: int, seconds: float) -> f
              "-T", str(max(1, round(seconds))), "-f", script.name, name],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     for line in result.stdout.splitlines():
-        if line.startswith("tps = ") and "failed" not in result.stderr:
+        if line.startswith("tps = ") and result.returncode == 0 and "failed" not in result.stderr:
             return float(line.split()[2])
     raise Failure(result.stderr.strip()[-600:])
 
 
-def task_statement(peer: Peer, environment: dict[str, str], which: str = "statement") -> str:
+def task_statement(turn: Turn, environment: dict[str, str], which: str = "statement") -> str:
     """What adds one task whose payload is $1."""
-    sql = peer.about["task_sql"]
+    sql = turn.peer.about["task_sql"]
     return str(sql.get(which) or sql["statement"]
-               or peer.run(["task-sql"], environment)["statement"])
+               or turn.peer.run(["task-sql"], environment)["statement"])
 
 
 def with_payload(statement: str, size: int = 256) -> str:
@@ -163,16 +190,21 @@ def with_payload(statement: str, size: int = 256) -> str:
 def commits(run: Run, number: int) -> None:
     """Commits of a row of the caller's, without and with a task in each."""
     for clients in run.clients:
-        for peer, setting in run.turns("commits", number, ["best"]):
-            with run.measuring("commits", peer, setting, number, clients=clients) as record, \
-                    run.empty(peer, setting) as name:
-                add = with_payload(task_statement(
-                    peer, run.environment(peer, name, setting)))
-                database.run(name, LEDGER)
-                plain = pgbench(name, [ENTRY], clients, run.seconds)
-                with_task = pgbench(name, [ENTRY, add], clients, run.seconds)
-                record({"rate": with_task, "plain": plain, "part": with_task / plain,
-                        **same_row(peer, name, clients, run.seconds, with_task)})
+        for turn in run.turns("commits", number):
+            turn.measure(with_and_without, clients=clients)
+
+
+def with_and_without(turn: Turn, clients: int) -> Metrics:
+    seconds = turn.run.seconds
+    with turn.empty() as name:
+        add = with_payload(task_statement(turn, turn.environment(name)))
+        database.run(name, LEDGER)
+        plain = pgbench(name, [ENTRY], clients, seconds)
+        with_task = pgbench(name, [ENTRY, add], clients, seconds)
+        found = {"rate": with_task, "plain": plain, "part": with_task / plain}
+        if clients == max(turn.run.clients):
+            found |= same_row(turn.peer, name, clients, seconds, with_task)
+        return found
 
 
 def same_row(peer: Peer, name: str, clients: int, seconds: float, with_task: float) -> Metrics:
@@ -186,31 +218,40 @@ def same_row(peer: Peer, name: str, clients: int, seconds: float, with_task: flo
 
 
 def slow_tenant(run: Run, number: int) -> None:
-    """10,000 tasks that take a second, five at a time; then ten that take none."""
-    for peer, setting in run.turns("slow", number):
-        with run.measuring("slow", peer, setting, number) as record, \
-                trace_fifo() as trace, run.empty(peer, setting) as name:
-            environment = run.environment(
-                peer, name, setting, BENCH_TRACE=trace, BENCH_KINDS="slow noop",
-                BENCH_SLOW_MS="1000", BENCH_SLOW_LIMIT="5")
-            peer.run(["fill", "slow", str(run.slow_tasks), "256"],
-                     {**environment, "BENCH_TRACE": ""})
-            with serving(peer, environment) as server:
-                await_first(server, 30)
-                time.sleep(1)
-                record(probe(peer, environment, run.slow_limit))
+    """10,000 tasks that take a second, five at a time; then ten that take none.
+    Defaults, under which most wait for the limit in vain, in the first round."""
+    for turn in run.turns("slow", number, () if number == 1 else ("best",)):
+        turn.measure(fast_behind_slow)
 
 
-def probe(peer: Peer, environment: dict[str, str], seconds: float) -> Metrics:
+def fast_behind_slow(turn: Turn) -> Metrics:
+    run, peer = turn.run, turn.peer
+    with trace_fifo() as trace, turn.empty() as name:
+        turn.tell(name, "fill", "slow", str(run.slow_tasks), "256")
+        environment = turn.environment(
+            name, BENCH_TRACE=trace, BENCH_KINDS="slow noop", BENCH_SLOW_MS="1000",
+            BENCH_SLOW_LIMIT="5")
+        with serving(peer, environment) as server:
+            await_first(server, 30)
+            time.sleep(1)
+            return probe(peer, name, environment, server)
+
+
+def probe(peer: Peer, name: str, environment: dict[str, str], server: Server) -> Metrics:
+    """Until the last of ten has started, and until the last is finished."""
+    limit = float(os.environ.get("SLOW_LIMIT") or 5)
     try:
-        said = peer.run(["probe", "10"], environment, seconds)
+        said = peer.run(["probe", "10"], environment, limit)
     except Failure as error:
+        server.check()
         if "no answer within" not in str(error):
             raise
-        return {"ms": None, "over_ms": seconds * 1000}
-    return {"ms": said["last_start_ns"] / 1e6}
+        return {"ms": None, "done_ms": None, "over_ms": limit * 1000}
+    finished = await_none_left(peer, name, server)
+    if finished is None:
+        raise Failure("tasks were started but do not get finished")
+    return {"ms": said["last_start_ns"] / 1e6, "done_ms": (finished - said["call_ns"]) / 1e6}
 
 
-
-ALL = {"burn": burn_down, "latency": latency, "enqueue": enqueue, "commits": commits,
-       "slow": slow_tenant}
+ALL = {"burn": burn_down, "latency": latency, "enqueue": enqueue, "bulk": bulk,
+       "commits": commits, "slow": slow_tenant}

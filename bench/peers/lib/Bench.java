@@ -17,6 +17,7 @@ import java.util.concurrent.atomic.AtomicLong;
 public abstract class Bench {
 
 	static final String SETTING = variable("BENCH_SETTING", "best");
+	static final int DEPTH = Integer.parseInt(variable("BENCH_DEPTH", "100"));
 	static final int SLOW_MS = Integer.parseInt(variable("BENCH_SLOW_MS", "1000"));
 	static final int SLOW_LIMIT = Integer.parseInt(variable("BENCH_SLOW_LIMIT", "5"));
 
@@ -62,14 +63,17 @@ public abstract class Bench {
 		return version + " (Java " + Runtime.version().feature() + ")";
 	}
 
-	static String payload(int i, int bytes) {
-		String head = "{\"i\":" + i + ",\"p\":\"";
+	/** Of a chain it says how many are still to follow. */
+	static String payload(int i, int bytes, int left) {
+		String head = "{\"i\":" + i + (left > 0 ? ",\"left\":" + left : "") + ",\"p\":\"";
 		return head + "x".repeat(Math.max(0, bytes - head.length() - 2)) + "\"}";
 	}
 
-	private static int numberIn(String data) {
-		int from = data.indexOf("\"i\":") + 4;
-		return Integer.parseInt(data.substring(from, data.indexOf(',', from)));
+	/** 0 if there is none. */
+	static int numberIn(String data, String name) {
+		int at = data.indexOf("\"" + name + "\":");
+		int from = at + name.length() + 3;
+		return at < 0 ? 0 : Integer.parseInt(data.substring(from, data.indexOf(',', from)));
 	}
 
 	static synchronized void say(String json) {
@@ -82,19 +86,22 @@ public abstract class Bench {
 		Runtime.getRuntime().halt(1);
 	}
 
+	/** What a handler does between its beginning and its end. */
+	interface Work {
+		void run() throws Exception;
+	}
+
 	/** Every handler calls this with its kind and the payload. */
-	static void handle(String kind, String data) {
+	static void handle(String kind, String data, Work work) {
 		if (FIRST.get() == 0) {
 			FIRST.compareAndSet(0, System.nanoTime());
 		}
 		try {
 			if (trace != null) {
-				trace.write((kind + " " + numberIn(data) + " " + System.nanoTime() + "\n").getBytes());
+				trace.write((kind + " " + numberIn(data, "i") + " " + System.nanoTime() + "\n").getBytes());
 			}
-			if (kind.equals("slow")) {
-				Thread.sleep(SLOW_MS);
-			}
-		} catch (IOException | InterruptedException error) {
+			work.run();
+		} catch (Exception error) {
 			throw new IllegalStateException(error);
 		}
 		HANDLED.incrementAndGet();
@@ -146,7 +153,7 @@ public abstract class Bench {
 		for (int i = 0; i < tasks; i += 1000) {
 			List<String> data = new ArrayList<>();
 			for (int k = i; k < Math.min(tasks, i + 1000); k++) {
-				data.add(payload(k, bytes));
+				data.add(payload(k, bytes, kind.equals("chain") ? DEPTH - 1 : 0));
 			}
 			addMany(kind, data, later ? Duration.ofDays(1) : null);
 		}
@@ -165,7 +172,7 @@ public abstract class Bench {
 			threads.add(new Thread(() -> {
 				try {
 					while (System.nanoTime() - begin < seconds * 1e9) {
-						add("noop", payload(next.getAndIncrement(), bytes));
+						add("noop", payload(next.getAndIncrement(), bytes, 0));
 					}
 				} catch (Exception error) {
 					complain(error);
@@ -201,7 +208,7 @@ public abstract class Bench {
 		long until = System.nanoTime() + (long) (seconds * 1e9);
 		for (int i = 0; i < tasks && System.nanoTime() < until; i++) {
 			long call = System.nanoTime();
-			add("noop", payload(i, bytes));
+			add("noop", payload(i, bytes, 0));
 			long returned = System.nanoTime();
 			long[] start = nextStart(starts);
 			while (start[0] != i) {
@@ -219,7 +226,7 @@ public abstract class Bench {
 		List<String> data = new ArrayList<>();
 		for (int i = 0; i < tasks; i++) {
 			missing.add((long) i);
-			data.add(payload(i, 256));
+			data.add(payload(i, 256, 0));
 		}
 		long call = System.nanoTime();
 		long last = call;
@@ -230,7 +237,8 @@ public abstract class Bench {
 				last = Math.max(last, start[1]);
 			}
 		}
-		say("{\"tasks\":" + tasks + ",\"last_start_ns\":" + (last - call) + "}");
+		say("{\"tasks\":" + tasks + ",\"call_ns\":" + call + ",\"last_start_ns\":"
+				+ (last - call) + "}");
 	}
 
 	void command(String name, String... args) throws Exception {

@@ -230,8 +230,8 @@ probe(int n, const char *path)
 		last = at > last ? at : last;
 		left--;
 	}
-	printf("{\"tasks\":%d,\"last_start_ns\":%lld}\n", n,
-		   (long long) (last - call));
+	printf("{\"tasks\":%d,\"call_ns\":%lld,\"last_start_ns\":%lld}\n", n,
+		   (long long) call, (long long) (last - call));
 }
 
 static void

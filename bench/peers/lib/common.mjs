@@ -130,7 +130,7 @@ async function probe(producer, n) {
 		const start = read();
 		if (start.kind === "noop" && missing.delete(start.i) && start.at > last) last = start.at;
 	}
-	say({ tasks: n, last_start_ns: last - call });
+	say({ tasks: n, call_ns: call, last_start_ns: last - call });
 }
 
 // peer: { version, prepare(), producer(clients), serve(), and perhaps taskSql() }

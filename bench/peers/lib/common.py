@@ -18,6 +18,8 @@ KINDS = os.environ.get("BENCH_KINDS", "noop").split()
 SLOW_SECONDS = int(os.environ.get("BENCH_SLOW_MS", "1000")) / 1000
 SLOW_LIMIT = int(os.environ.get("BENCH_SLOW_LIMIT", "5"))
 
+DEPTH = int(os.environ.get("BENCH_DEPTH", "100"))
+
 # 0: what the setting says.
 CONCURRENCY = int(os.environ.get("BENCH_CONCURRENCY", "0"))
 
@@ -107,6 +109,8 @@ async def fill(producer: Producer, kind: str, tasks: int, size: int, when: str) 
     begin = now()
     for i in range(0, tasks, 1000):
         data = [payload(k, size) for k in range(i, min(tasks, i + 1000))]
+        if kind == "chain":
+            data = [each | {"left": DEPTH - 1} for each in data]
         await producer.add_many(kind, data, later)
     say(added=tasks, seconds=(now() - begin) / 1e9)
 
@@ -166,7 +170,7 @@ async def probe(producer: Producer, tasks: int) -> None:
             last = max(last, at)
         if not missing:
             break
-    say(tasks=tasks, last_start_ns=last - call)
+    say(tasks=tasks, call_ns=call, last_start_ns=last - call)
 
 
 async def command(peer: Peer, name: str, arguments: list[str]) -> None:

@@ -36,6 +36,14 @@ const handlers = {
 		await sleep(slowMs);
 		for (const _ of jobs) ended();
 	},
+	async chain(jobs) {
+		const next = async ({ data }) => {
+			started("chain", data);
+			if (data.left > 0) await instance.send("chain", { ...data, left: data.left - 1 });
+			ended();
+		};
+		await Promise.all(jobs.map(next));
+	},
 	async sql(jobs, tx) {
 		for (const { data } of jobs) {
 			started("sql", data);
@@ -45,8 +53,10 @@ const handlers = {
 	},
 };
 
+let instance;
+
 async function serve() {
-	const instance = await boss({ useListenNotify: notify, max: 20 });
+	instance = await boss({ useListenNotify: notify, max: 20 });
 	for (const kind of kinds) {
 		const options = setting === "best" ? { ...best } : {};
 		if (kind === "slow") {
@@ -71,7 +81,7 @@ async function producer(clients) {
 
 async function prepare() {
 	const instance = await boss({ supervise: false, schedule: false });
-	for (const kind of ["noop", "slow", "sql", "idle"]) await instance.createQueue(kind, { notify });
+	for (const kind of ["noop", "slow", "sql", "chain", "idle"]) await instance.createQueue(kind, { notify });
 	await instance.stop({ graceful: false });
 	const client = new pg.Client(pgConfig);
 	await client.connect();

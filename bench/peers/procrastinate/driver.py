@@ -46,6 +46,14 @@ async def sql(**data: Any) -> None:
     ended()
 
 
+@app.task(name="chain")
+async def chain(**data: Any) -> None:
+    started("chain", data)
+    if data["left"] > 0:
+        await chain.defer_async(**data | {"left": data["left"] - 1})
+    ended()
+
+
 async def serve(ready: Callable[[], None]) -> None:
     """It has no limit per kind: where slow ones must be limited, the default is
     one worker with that many at once, and the best a second worker for them."""

@@ -217,7 +217,7 @@ func probe(ctx context.Context, p producer, n int) {
 			last = max(last, at)
 		}
 	}
-	say(map[string]any{"tasks": n, "last_start_ns": last - call})
+	say(map[string]any{"tasks": n, "call_ns": call, "last_start_ns": last - call})
 }
 
 func run(version string, prepare func(context.Context),

@@ -102,28 +102,39 @@ number_after(const char *line, const char *name)
 	return at == NULL ? -1 : strtol(at + strlen(name), NULL, 10);
 }
 
+static PGconn *
+connect_and_prepare(void)
+{
+	PGconn	   *conn = PQconnectdb(conninfo);
+	PGresult   *result = PQprepare(conn, "add", "SELECT twtasks.add_task('chain', $1::jsonb)",
+								   1, NULL);
+
+	if (PQresultStatus(result) != PGRES_COMMAND_OK)
+		die(PQerrorMessage(conn));
+	PQclear(result);
+	return conn;
+}
+
+/* Adds a task with the same data, but one less to follow. */
 static void
-add_successor(long i, long left)
+add_successor(const char *line, long left)
 {
 	static PGconn *conn;
-	static const char *add =
-		"SELECT twtasks.add_task('chain', jsonb_build_object('i', $1::int,"
-		" 'left', $2::int, 'p', repeat('x', 2350)))";
-	char		numbers[2][24];
-	const char *values[2] = {numbers[0], numbers[1]};
+	const char *text = strstr(line, "\"p\": \"");
+	int			len = text == NULL ? 0 : (int) strcspn(text + 6, "\"");
+	char	   *data = malloc(len + 64);
+	const char *value = data;
 	PGresult   *result;
 
 	if (conn == NULL)
-	{
-		conn = PQconnectdb(conninfo);
-		PQclear(PQprepare(conn, "add", add, 2, NULL));
-	}
-	sprintf(numbers[0], "%ld", i);
-	sprintf(numbers[1], "%ld", left);
-	result = PQexecPrepared(conn, "add", 2, values, NULL, NULL, 0);
+		conn = connect_and_prepare();
+	sprintf(data, "{\"i\":%ld,\"left\":%ld,\"p\":\"%.*s\"}",
+			number_after(line, "\"i\":"), left, len, text == NULL ? "" : text + 6);
+	result = PQexecPrepared(conn, "add", 1, &value, NULL, NULL, 0);
 	if (PQresultStatus(result) != PGRES_TUPLES_OK)
 		die(PQerrorMessage(conn));
 	PQclear(result);
+	free(data);
 }
 
 static void
@@ -166,8 +177,7 @@ handle(const char *line)
 		return;
 	}
 	if (strcmp(type, "chain") == 0 && number_after(line, "\"left\":") > 0)
-		add_successor(number_after(line, "\"i\":"),
-					  number_after(line, "\"left\":") - 1);
+		add_successor(line, number_after(line, "\"left\":") - 1);
 	answer(text);
 }
 

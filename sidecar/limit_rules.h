@@ -1,0 +1,27 @@
+/*-------------------------------------------------------------------------
+ *
+ * limit_rules.h
+ *		Reads the limits of the database.
+ *
+ *		from: policies.h (policies_on_reload)		to: type_limits.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_LIMIT_RULES_H
+#define TWT_LIMIT_RULES_H
+
+#include "loop.h"
+#include "node.h"
+#include "policies.h"
+#include "type_limits.h"
+
+typedef struct LimitRules LimitRules;
+
+/* Reads whenever the configuration in the database is read. */
+extern LimitRules *limit_rules_open(Policies *policies, Node *node,
+									TypeLimits *limits);
+
+/* After the node: its answers are for us. */
+extern void limit_rules_free(LimitRules *rules);
+
+#endif							/* TWT_LIMIT_RULES_H */

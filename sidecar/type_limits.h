@@ -1,0 +1,57 @@
+/*-------------------------------------------------------------------------
+ *
+ * type_limits.h
+ *		The limits of the database, and which of them a type is under.
+ *
+ *		from: SQL			to: slots.h
+ *
+ * A rule is a pattern with what it limits; common/limit_pattern.h says what a
+ * pattern covers.  TypeLimits of rules are made when a type comes that is under
+ * them, and freed when nothing is left to know: no type of theirs is in use,
+ * and all starts that the rate allows at once are to be had again.
+ *
+ * A type that is in use has a leaf: a limit without a number, below the rules
+ * it is under, with its handler's limit across.  The leaf stays the same when
+ * rules change, and what is booked with it moves along.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_TYPE_LIMITS_H
+#define TWT_TYPE_LIMITS_H
+
+#include "slots.h"
+
+typedef struct TypeLimits TypeLimits;
+
+typedef struct LimitRule
+{
+	const char *pattern;
+	bool		is_shared;		/* counts in the whole cluster */
+	LimitTerms	terms;
+} LimitRule;
+
+/* node: above all. */
+extern TypeLimits *type_limits_new(Limit *node);
+
+/* Nobody keeps a leaf. */
+extern void type_limits_free(TypeLimits *limits);
+
+/* These rules from now on, which are copied; all who wait are woken. */
+extern void type_limits_set(TypeLimits *limits, const LimitRule *rules, int n);
+
+/*
+ * The leaf of a type, kept for the caller, who calls limit_release().  across
+ * is the same whenever the same type is named.
+ */
+extern Limit *type_limits_leaf(TypeLimits *limits, const char *type, Limit *across);
+
+/* The shared limit of that name, NULL: not in use here. */
+extern Limit *type_limits_find_shared(const TypeLimits *limits, const char *name);
+
+/* Whether a rule is shared. */
+extern bool type_limits_any_shared(const TypeLimits *limits);
+
+/* TypeLimits of rules that are known now, for tests. */
+extern int	type_limits_count(const TypeLimits *limits);
+
+#endif							/* TWT_TYPE_LIMITS_H */

@@ -1,0 +1,60 @@
+/* How far a test has shifted the engine's clock. */
+CREATE TABLE twtasks.test_clock (
+	ahead_us	bigint NOT NULL,
+	at			timestamptz NOT NULL,
+	actor		text NOT NULL
+);
+COMMENT ON TABLE twtasks.test_clock IS 'How far the engine''s clock was shifted by a test; counts only where twtasks.testing is on; one row at most';
+COMMENT ON COLUMN twtasks.test_clock.ahead_us IS 'Microseconds before the server''s clock';
+COMMENT ON COLUMN twtasks.test_clock.at IS 'When it was shifted, by the server''s clock';
+COMMENT ON COLUMN twtasks.test_clock.actor IS 'By whom: the role that logged in';
+
+CREATE TRIGGER table_changed
+	AFTER INSERT OR UPDATE OR DELETE ON twtasks.test_clock
+	FOR EACH ROW EXECUTE FUNCTION twtasks.table_changed();
+
+/*
+ * twtasks.clock()
+ *
+ *		What the engine takes for now: the server's clock, unless a test has
+ *		shifted it (set_clock()).
+ *
+ * Returns
+ *		timestamptz
+ *
+ * Locks		none
+ */
+CREATE FUNCTION twtasks.clock()
+RETURNS timestamptz
+LANGUAGE c VOLATILE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'twt_clock';
+
+/*
+ * twtasks.clock_ahead()
+ *
+ *		How far twtasks.clock() is before the server's clock.
+ *
+ * Returns
+ *		microseconds; 0 where twtasks.testing is off
+ *
+ * Locks		none
+ */
+CREATE FUNCTION twtasks.clock_ahead()
+RETURNS bigint
+LANGUAGE c STABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'twt_clock_ahead';
+
+/*
+ * twtasks.is_testing()
+ *
+ *		Whether functions for tests may be used: the setting twtasks.testing.
+ *
+ * Returns
+ *		boolean
+ *
+ * Locks		none
+ */
+CREATE FUNCTION twtasks.is_testing()
+RETURNS boolean
+LANGUAGE c STABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'twt_is_testing';

@@ -1,0 +1,146 @@
+/*
+ * twtasks.next_inline(pattern)
+ *
+ *		The next task to run for run_inline(), as a sidecar would find it: one
+ *		whose time has come is promoted first.
+ *
+ * Returns
+ *		id, version; no row: there is none
+ *
+ * Writes		twtasks.task
+ * Locks		a row
+ */
+CREATE FUNCTION twtasks.next_inline(pattern text)
+RETURNS TABLE (id uuid, version bigint)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+	moment CONSTANT timestamptz := twtasks.clock();
+BEGIN
+	RETURN QUERY
+	WITH next AS MATERIALIZED (
+		SELECT t.id, t.version, t.status FROM twtasks.task t
+		WHERE twtasks.fits(pattern, t.type) IS NOT NULL
+		  AND (t.status = 'SUBMITTED' OR (t.status = 'WAITING' AND t.next_event_time <= moment))
+		  AND (t.expires IS NULL OR t.expires > moment)
+		ORDER BY t.priority, t.id LIMIT 1 FOR UPDATE SKIP LOCKED),
+	promoted AS (
+		UPDATE twtasks.task t
+		SET status = 'SUBMITTED', version = t.version + 1, queued = true,
+			state_time = moment, next_event_time = moment + twtasks.queue_time(t.type)
+		FROM next n WHERE t.id = n.id AND n.status = 'WAITING'
+		RETURNING t.id, t.version)
+	SELECT p.id, p.version FROM promoted p
+	UNION ALL
+	SELECT n.id, n.version FROM next n WHERE n.status = 'SUBMITTED';
+END $$;
+
+/*
+ * twtasks.retry_inline(id, message)
+ *
+ *		What a sidecar does with a task that failed: what the policies of its type
+ *		say; without any it is tried again after 5 s, then after twice as long
+ *		each time up to 2 h, and given up after 20 tries.
+ *
+ * Writes		twtasks.task
+ */
+CREATE FUNCTION twtasks.retry_inline(id uuid, message text)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	verdict record;
+BEGIN
+	SELECT t.version, j.result, j.delay_ms INTO verdict
+	FROM twtasks.task t
+	CROSS JOIN LATERAL twtasks.judge_answer(
+		t.id, 'retry', NULL, retry_inline.message, twtasks.retry_in_ms('{"jitter": 0}')) j
+	WHERE t.id = retry_inline.id;
+	PERFORM FROM twtasks.finish_tasks(
+		ARRAY[retry_inline.id], ARRAY[verdict.version], ARRAY[verdict.result],
+		ARRAY[verdict.delay_ms], ARRAY[retry_inline.message], NULL, NULL);
+END $$;
+
+/*
+ * twtasks.run_inline(function, pattern, max_tasks, role)
+ *
+ *		Runs tasks here and now, in the caller's transaction, as a sidecar with
+ *		this SQL handler would: for tests, which see what the handler did before
+ *		they roll all of it back.  What is added meanwhile runs as well.  A
+ *		handler that fails leaves a task that waits for its next try, as the
+ *		policies of its type say.
+ *
+ * Parameters
+ *		function		takes (twtasks.task_input), returns twtasks.task_result or
+ *						void
+ *		pattern			a type, or the beginning of types and a *
+ *		max_tasks		at most so many
+ *		role			runs the function; NULL: the session's user
+ *
+ * Returns
+ *		id, type, tries	of each task, in the order in which they ran
+ *		result			'finished' or 'failed'
+ *		message			why it failed, with its SQLSTATE
+ *		status, version	of the task afterwards; NULL: it was deleted
+ *
+ * Errors
+ *		55000			twtasks.testing or twtasks.enabled is off, or the database
+ *						is a copy that was not adopted
+ *		42501, 42883	as execute_tasks()
+ *
+ * Writes		twtasks.task, twtasks.finished_task and what the function writes
+ * Locks		rows; those that somebody has locked are left out
+ * Example		SELECT * FROM twtasks.run_inline('app.pay', 'PAYOUT');
+ */
+CREATE FUNCTION twtasks.run_inline(
+	function text,
+	pattern text DEFAULT '*',
+	max_tasks integer DEFAULT 100,
+	role name DEFAULT NULL,
+	OUT id uuid,
+	OUT type text,
+	OUT tries integer,
+	OUT result text,
+	OUT message text,
+	OUT status twtasks.task_status,
+	OUT version bigint)
+RETURNS SETOF record
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER ROWS 100
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+	node bigint;
+	next record;
+	done record;
+BEGIN
+	PERFORM twtasks.check_testing();
+	-- Nobody else ever sees this node: it goes before the end of the call.
+	INSERT INTO twtasks.node (name, started, heartbeat, lease)
+	VALUES ('run_inline', clock_timestamp(), clock_timestamp(), '1 day')
+	RETURNING incarnation INTO node;
+	FOR n IN 1 .. max_tasks LOOP
+		SELECT * INTO next FROM twtasks.next_inline(pattern);
+		EXIT WHEN NOT FOUND;
+		SELECT * INTO done FROM twtasks.execute_tasks(
+			function, role, ARRAY[next.id], ARRAY[next.version], node, n, '{3600000}', '{error}');
+		IF NOT FOUND THEN
+			RAISE EXCEPTION 'task "%" could not be grabbed', next.id
+				USING ERRCODE = 'object_not_in_prerequisite_state',
+					HINT = 'Look at twtasks.warnings.';
+		ELSIF done.result = 'failed' THEN
+			PERFORM twtasks.retry_inline(done.id, done.message);
+		END IF;
+		id := done.id;
+		type := done.type;
+		tries := done.tries;
+		result := done.result;
+		message := done.message;
+		SELECT t.status, t.version INTO status, version FROM twtasks.tasks t WHERE t.id = done.id;
+		RETURN NEXT;
+	END LOOP;
+	DELETE FROM twtasks.node n WHERE n.incarnation = node;
+END $$;

@@ -1,0 +1,341 @@
+/*
+ * Which grabs hold slots of limits that count in the whole cluster.
+ *
+ * A slot is held by a task that is PROCESSING with the version that its grab
+ * gave it, under an incarnation that has not ended; whatever else stands here
+ * counts for nothing, and is dropped when somebody needs the room.  So nothing
+ * has to be given back: a slot ends in the same moment as its grab, by finish,
+ * by the stuck rule or by a crash.
+ *
+ * A grab adds its tasks in its own transaction, under a lock of the row that
+ * it does not wait for; and reads as one snapshot what the row holds and what
+ * has become of those tasks.  Two rows may be there for a name: the one with
+ * epoch 0 stands for the name and makes sure that there is one other.  That
+ * one is never found by its name alone, but as the one with the highest epoch,
+ * which every change raises: so a change costs the same however many versions
+ * of the row an old snapshot keeps.
+ */
+CREATE TABLE twtasks.slot_use (
+	name			text COLLATE "C" NOT NULL,
+	epoch			bigint NOT NULL,
+	used_at			timestamptz NOT NULL,
+	ids				uuid[] NOT NULL DEFAULT '{}',
+	versions		bigint[] NOT NULL DEFAULT '{}',
+	incarnations	bigint[] NOT NULL DEFAULT '{}',
+	waiting			bigint[] NOT NULL DEFAULT '{}',
+	tokens			double precision,
+	CONSTRAINT slot_use_pkey PRIMARY KEY (name, epoch)
+) WITH (toast_tuple_target = 8160, autovacuum_vacuum_scale_factor = 0.02,
+		autovacuum_vacuum_threshold = 1000);
+COMMENT ON TABLE twtasks.slot_use IS 'Grabs that hold, or held, slots of limits of the whole cluster';
+COMMENT ON COLUMN twtasks.slot_use.name IS 'Of the limit: a pattern, or one key of a pattern';
+COMMENT ON COLUMN twtasks.slot_use.epoch IS '0: stands for the name; else raised by every change';
+COMMENT ON COLUMN twtasks.slot_use.used_at IS 'Time of the last change; up to when tokens were counted';
+COMMENT ON COLUMN twtasks.slot_use.ids IS 'Tasks that were grabbed';
+COMMENT ON COLUMN twtasks.slot_use.versions IS 'For each: the version that the grab gave it';
+COMMENT ON COLUMN twtasks.slot_use.incarnations IS 'For each: who grabbed it';
+COMMENT ON COLUMN twtasks.slot_use.waiting IS 'Incarnations that were refused, the first one first; told when a slot is free';
+COMMENT ON COLUMN twtasks.slot_use.tokens IS 'Of the rate: starts that were left at that time; NULL: all';
+
+/*
+ * twtasks.live_slots(ids, versions, incarnations)
+ *
+ *		How many of these grabs still hold: PROCESSING with that version, under an
+ *		incarnation that has not ended.
+ *
+ * Returns
+ *		bigint
+ *
+ * Locks		none
+ */
+CREATE FUNCTION twtasks.live_slots(ids uuid[], versions bigint[], incarnations bigint[])
+RETURNS bigint
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+AS $$
+	SELECT count(DISTINCT t.id)
+	FROM unnest(ids, versions, incarnations) u(id, version, incarnation)
+	JOIN twtasks.task t ON t.id = u.id
+	JOIN twtasks.node n ON n.incarnation = u.incarnation
+	WHERE t.version = u.version AND t.status = 'PROCESSING'
+	  AND t.incarnation = u.incarnation AND n.ended IS NULL
+$$;
+
+/*
+ * twtasks.make_slots(name)
+ *
+ *		Makes the rows of a limit's name, unless they are there.
+ *
+ * Writes		twtasks.slot_use
+ * Locks		waits for somebody else who makes or drops them
+ */
+CREATE FUNCTION twtasks.make_slots(name text)
+RETURNS void
+LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	WITH made AS (
+		INSERT INTO twtasks.slot_use (name, epoch, used_at)
+		VALUES (make_slots.name, 0, clock_timestamp())
+		ON CONFLICT DO NOTHING RETURNING slot_use.name)
+	INSERT INTO twtasks.slot_use (name, epoch, used_at)
+	SELECT m.name, 1, clock_timestamp() FROM made m
+$$;
+
+/*
+ * twtasks.count_slots(pattern)
+ *
+ *		Counts what runs already under a limit that is new.
+ *
+ * Writes		twtasks.slot_use
+ * Locks		rows; waits for grabs under way
+ */
+CREATE FUNCTION twtasks.count_slots(pattern text)
+RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	limited text;
+BEGIN
+	FOR limited IN
+		SELECT DISTINCT twtasks.limit_name(pattern, t.type) AS name
+		FROM twtasks.task t
+		WHERE t.status = 'PROCESSING' AND t.incarnation IS NOT NULL
+		  AND twtasks.limit_name(pattern, t.type) IS NOT NULL
+		ORDER BY name
+	LOOP
+		PERFORM twtasks.make_slots(limited);
+		PERFORM FROM twtasks.slot_use u WHERE u.name = limited AND u.epoch > 0 FOR UPDATE;
+		UPDATE twtasks.slot_use u
+		SET epoch = u.epoch + 1, used_at = clock_timestamp(),
+			ids = r.ids, versions = r.versions, incarnations = r.incarnations
+		FROM (SELECT array_agg(t.id ORDER BY t.id) AS ids,
+					 array_agg(t.version ORDER BY t.id) AS versions,
+					 array_agg(t.incarnation ORDER BY t.id) AS incarnations
+			  FROM twtasks.task t
+			  WHERE t.status = 'PROCESSING' AND t.incarnation IS NOT NULL
+				AND twtasks.limit_name(pattern, t.type) = limited) r
+		WHERE u.name = limited AND u.epoch > 0 AND r.ids IS NOT NULL;
+	END LOOP;
+END $$;
+
+/*
+ * twtasks.offer_slots(names, freed, wanted, incarnation)
+ *
+ *		After tasks under limits of the whole cluster have ended, or were not
+ *		grabbed after all: whose turn is it?  Nodes that were refused are told in
+ *		the order in which they were.  An offer is a hint: who is told asks like
+ *		anybody else.
+ *
+ * Parameters
+ *		names			of limits, as grab_tasks() names them
+ *		freed			for each: how many slots
+ *		wanted			for each: whether the caller itself waits for one
+ *		incarnation		the caller; NULL: none
+ *
+ * Returns
+ *		name, turns		for each: how many of them are for the caller; NULL: somebody
+ *						else uses the limit at this moment, call again
+ *
+ * Errors
+ *		22023			the arrays differ in length
+ *
+ * Writes		twtasks.slot_use; is committed without waiting for the disk
+ * Locks		rows, waiting for none
+ * Wakes		the nodes whose turn it is: NOTIFY twtasks_slots, with the incarnation,
+ *				the number of slots and the name
+ */
+CREATE FUNCTION twtasks.offer_slots(
+	names text[], freed integer[], wanted boolean[], incarnation bigint,
+	OUT name text, OUT turns integer)
+RETURNS SETOF record
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER ROWS 10
+SET search_path = pg_catalog, pg_temp
+SET enable_seqscan = off
+AS $$
+BEGIN
+	IF cardinality(names) <> cardinality(freed) OR cardinality(names) <> cardinality(wanted) THEN
+		RAISE EXCEPTION 'arrays must have one length'
+			USING ERRCODE = 'invalid_parameter_value';
+	END IF;
+	FOR i IN 1 .. cardinality(names) LOOP
+		name := names[i];
+		turns := twtasks.offer_slot(names[i], freed[i], wanted[i], incarnation);
+		RETURN NEXT;
+	END LOOP;
+END $$;
+
+/*
+ * twtasks.offer_slot(name, freed, wanted, incarnation)
+ *
+ *		offer_slots() for one limit.
+ *
+ * Returns
+ *		turns
+ */
+CREATE FUNCTION twtasks.offer_slot(name text, freed integer, wanted boolean, incarnation bigint)
+RETURNS integer
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_variable
+DECLARE
+	held twtasks.slot_use;
+	queue bigint[];
+	share integer;
+	own integer := 0;
+BEGIN
+	SELECT u.* INTO held FROM twtasks.slot_use u
+	WHERE u.name = offer_slot.name AND u.epoch > 0
+	ORDER BY u.epoch DESC LIMIT 1;
+	IF held.waiting <@ ARRAY[incarnation] IS NOT FALSE AND wanted THEN
+		RETURN freed;
+	ELSIF cardinality(held.waiting) = 0 IS NOT FALSE THEN
+		RETURN freed;
+	END IF;
+	PERFORM FROM twtasks.slot_use u WHERE u.name = held.name AND u.epoch = held.epoch
+	FOR NO KEY UPDATE SKIP LOCKED;
+	IF NOT FOUND THEN
+		RETURN NULL;
+	END IF;
+
+	-- The caller stands where it was refused, or at the end.
+	queue := ARRAY(SELECT w.node FROM unnest(held.waiting) WITH ORDINALITY w(node, place)
+				   JOIN twtasks.node n ON n.incarnation = w.node
+				   WHERE n.ended IS NULL AND (wanted OR w.node IS DISTINCT FROM incarnation)
+				   ORDER BY w.place);
+	IF wanted AND incarnation <> ALL (queue) THEN
+		queue := queue || incarnation;
+	END IF;
+	FOR i IN 1 .. least(freed, cardinality(queue)) LOOP
+		share := (freed + cardinality(queue) - i) / cardinality(queue);
+		IF queue[i] = incarnation THEN
+			own := share;
+		ELSE
+			PERFORM pg_notify('twtasks_slots', queue[i] || ' ' || share || ' ' || name);
+		END IF;
+	END LOOP;
+	PERFORM set_config('synchronous_commit', 'off', true);
+	UPDATE twtasks.slot_use u
+	SET epoch = u.epoch + 1, waiting = queue[least(freed, cardinality(queue)) + 1 :]
+	WHERE u.name = held.name AND u.epoch = held.epoch;
+	RETURN own;
+END $$;
+
+/*
+ * twtasks.offer_types(types)
+ *
+ *		offer_slots() for tasks of these types that have ended in another way than
+ *		by their node.
+ *
+ * Writes		twtasks.slot_use
+ * Locks		rows, waiting for none
+ * Wakes		as offer_slots()
+ */
+CREATE FUNCTION twtasks.offer_types(types text[])
+RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT twtasks.offer_slot(f.name, f.freed, false, NULL)
+	FROM (SELECT l.name, count(*)::integer AS freed
+		  FROM unnest(types) t(type)
+		  CROSS JOIN LATERAL (SELECT DISTINCT twtasks.limit_name(r.pattern, t.type) AS name
+							  FROM twtasks.limit_rule r
+							  WHERE r.scope = 'cluster' AND r.concurrency IS NOT NULL) l
+		  WHERE l.name IS NOT NULL
+		  GROUP BY l.name ORDER BY l.name) f
+$$;
+
+/*
+ * twtasks.clean_slots(unused)
+ *
+ *		Forgets limits of the whole cluster, above all single keys, that nobody has
+ *		used for a while, and those that are not configured any more.
+ *
+ * Parameters
+ *		unused			for so long; not before the period of the rate is over either
+ *
+ * Returns
+ *		how many were forgotten
+ *
+ * Writes		twtasks.slot_use
+ * Locks		rows, waiting for none
+ */
+CREATE FUNCTION twtasks.clean_slots(unused interval DEFAULT '1 hour')
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	cleaned bigint;
+BEGIN
+	-- Nobody makes a name while its rows go away.
+	IF NOT pg_try_advisory_xact_lock(twtasks.slots_lock()) THEN
+		RETURN 0;
+	END IF;
+	WITH idle AS (
+		SELECT u.name, u.epoch
+		FROM twtasks.slot_use u
+		LEFT JOIN LATERAL (
+			SELECT max(coalesce(r.per * (r.burst::double precision / r.rate), '0')) AS rest, count(*) AS rules
+			FROM twtasks.limit_rule r
+			WHERE r.scope = 'cluster' AND twtasks.limit_name(r.pattern, u.name) = u.name) r ON true
+		WHERE u.epoch > 0
+		  AND (r.rules = 0
+			   OR u.used_at < clock_timestamp() - greatest(unused, r.rest)
+			   AND twtasks.live_slots(u.ids, u.versions, u.incarnations) = 0)
+		FOR UPDATE OF u SKIP LOCKED),
+	gone AS (
+		DELETE FROM twtasks.slot_use u USING idle i
+		WHERE u.name = i.name AND u.epoch = i.epoch
+		RETURNING u.name),
+	forgotten AS (
+		DELETE FROM twtasks.slot_use u USING gone g
+		WHERE u.name = g.name AND u.epoch = 0
+		RETURNING 1)
+	SELECT count(*) INTO cleaned FROM forgotten;
+	RETURN cleaned;
+END $$;
+
+/*
+ * twtasks.slots_lock()
+ *
+ *		The number of the advisory lock of whoever makes or drops names of limits.
+ *
+ * Returns
+ *		bigint
+ */
+CREATE FUNCTION twtasks.slots_lock()
+RETURNS bigint
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'twt_slots_lock';
+
+CREATE VIEW twtasks.limits AS
+	SELECT r.pattern, r.scope, r.concurrency, r.stretch,
+		   CASE WHEN r.stretch OPERATOR(pg_catalog.>) 0 THEN r.stretch_priority END AS stretch_priority,
+		   r.rate, r.per, r.burst, u.name, u.used, u.waiting, r.changed_at, r.changed_by
+	FROM twtasks.limit_rule r
+	LEFT JOIN LATERAL (
+		SELECT s.name, pg_catalog.cardinality(s.waiting) AS waiting,
+			   (SELECT count(DISTINCT t.id)
+				FROM ROWS FROM (pg_catalog.unnest(s.ids), pg_catalog.unnest(s.versions),
+								pg_catalog.unnest(s.incarnations)) h(id, version, incarnation)
+				JOIN twtasks.task t ON t.id OPERATOR(pg_catalog.=) h.id
+				JOIN twtasks.node n ON n.incarnation OPERATOR(pg_catalog.=) h.incarnation
+				WHERE t.version OPERATOR(pg_catalog.=) h.version
+				  AND t.status OPERATOR(pg_catalog.=) 'PROCESSING'
+				  AND t.incarnation OPERATOR(pg_catalog.=) h.incarnation
+				  AND n.ended IS NULL) AS used
+		FROM twtasks.slot_use s
+		WHERE r.scope OPERATOR(pg_catalog.=) 'cluster' AND s.epoch OPERATOR(pg_catalog.>) 0
+		  AND twtasks.limit_name(r.pattern, s.name) OPERATOR(pg_catalog.=) s.name
+		  AND (pg_catalog.right(r.pattern, 2) OPERATOR(pg_catalog.<>) '|*'
+			   OR NOT EXISTS (SELECT FROM twtasks.limit_rule o
+							  WHERE o.pattern OPERATOR(pg_catalog.=) s.name
+								AND o.scope OPERATOR(pg_catalog.=) r.scope))) u ON true;
+COMMENT ON VIEW twtasks.limits IS 'Limits of types, one row for each name that they count in the whole cluster; what a node counts for itself is not known here';

@@ -1,0 +1,164 @@
+/*
+ * twtasks.check_testing()
+ *
+ *		Lets nobody use functions for tests where they are switched off.
+ *
+ * Errors
+ *		55000			twtasks.testing is off
+ */
+CREATE FUNCTION twtasks.check_testing()
+RETURNS void
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	IF NOT twtasks.is_testing() THEN
+		RAISE EXCEPTION 'functions for tests are switched off'
+			USING ERRCODE = 'object_not_in_prerequisite_state',
+				DETAIL = 'The setting twtasks.testing is off.',
+				HINT = format('In a database for tests: ALTER DATABASE %I SET twtasks.testing = on, and connect again.',
+							  current_database());
+	END IF;
+END $$;
+
+/*
+ * twtasks.do_duties()
+ *
+ *		Does at once what the leader does when its time has come: schedules that
+ *		are due add their tasks, tasks that are due may run, those that expired or
+ *		are stuck go their way.
+ *
+ * Writes		twtasks.task, twtasks.finished_task, twtasks.schedule,
+ *				twtasks.schedule_run
+ * Wakes		sidecars of the tasks' buckets
+ */
+CREATE FUNCTION twtasks.do_duties()
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	LOOP
+		EXIT WHEN (SELECT coalesce(r.next_ms, 1) > 0 OR r.added + r.missed = 0
+				   FROM twtasks.run_schedules(1000) r);
+	END LOOP;
+	LOOP
+		EXIT WHEN (SELECT p.promoted FROM twtasks.promote_tasks(1000) p) < 1000;
+	END LOOP;
+	LOOP
+		EXIT WHEN twtasks.expire_tasks(1000) < 1000;
+	END LOOP;
+	LOOP
+		EXIT WHEN (SELECT r.retried + r.errors + r.failed
+				   FROM twtasks.recover_tasks(true, 1000) r) < 1000;
+	END LOOP;
+END $$;
+
+/*
+ * twtasks.set_clock(at)
+ *
+ *		Shifts the clock of the engine in this database, for a test: it shows
+ *		this time now and goes on from there.  What is due by then runs:
+ *		schedules, tasks whose time has come, those that expired, those past their
+ *		deadline.
+ *
+ *		Only sessions in which twtasks.testing is on go by it.  In a transaction
+ *		that is not committed only that one does.
+ *
+ * Parameters
+ *		at				NULL: the server's clock again
+ *
+ * Returns
+ *		what the clock shows
+ *
+ * Errors
+ *		55000			twtasks.testing is off
+ *		22023			at is infinite
+ *
+ * Writes		twtasks.test_clock and what is due
+ * Locks		twtasks.test_clock against others who set it
+ * Wakes		sidecars of tasks that are due
+ */
+CREATE FUNCTION twtasks.set_clock(at timestamptz)
+RETURNS timestamptz
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	PERFORM twtasks.check_testing();
+	IF NOT isfinite(set_clock.at) THEN
+		RAISE EXCEPTION 'the clock must show a finite time'
+			USING ERRCODE = 'invalid_parameter_value';
+	END IF;
+	LOCK TABLE twtasks.test_clock IN SHARE ROW EXCLUSIVE MODE;
+	DELETE FROM twtasks.test_clock;
+	INSERT INTO twtasks.test_clock (ahead_us, at, actor)
+	SELECT (extract(epoch FROM set_clock.at - clock_timestamp()) * 1000000)::bigint,
+		   clock_timestamp(), session_user
+	WHERE set_clock.at IS NOT NULL;
+	PERFORM twtasks.do_duties();
+	RETURN twtasks.clock();
+END $$;
+
+/*
+ * twtasks.advance_clock(by)
+ *
+ *		Lets time pass, for a test: set_clock() to that much later.
+ *
+ * Returns
+ *		what the clock shows
+ *
+ * Errors
+ *		55000			twtasks.testing is off
+ *		22004			by is NULL
+ *
+ * Writes, locks, wakes: as set_clock()
+ * Example		SELECT twtasks.advance_clock('1 hour');
+ */
+CREATE FUNCTION twtasks.advance_clock(by interval)
+RETURNS timestamptz
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	IF by IS NULL THEN
+		RAISE EXCEPTION 'by must not be null'
+			USING ERRCODE = 'null_value_not_allowed';
+	END IF;
+	RETURN twtasks.set_clock(twtasks.clock() + by);
+END $$;
+
+/*
+ * twtasks.reset_tasks()
+ *
+ *		Removes all tasks, live and finished, with their keys and their audit, and
+ *		sets the clock right, for the next test.  Schedules stay, and begin anew.
+ *
+ * Returns
+ *		how many tasks there were
+ *
+ * Errors
+ *		55000			twtasks.testing is off
+ *
+ * Writes		twtasks.task, twtasks.finished_task, twtasks.unique_key,
+ *				twtasks.audit, twtasks.cancel_request, twtasks.schedule,
+ *				twtasks.schedule_run, twtasks.test_clock
+ * Locks		those tables exclusively
+ */
+CREATE FUNCTION twtasks.reset_tasks()
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	removed bigint;
+BEGIN
+	PERFORM twtasks.check_testing();
+	LOCK TABLE twtasks.task, twtasks.finished_task IN ACCESS EXCLUSIVE MODE;
+	SELECT count(*) INTO removed FROM twtasks.tasks;
+	TRUNCATE twtasks.task, twtasks.finished_task, twtasks.unique_key, twtasks.audit,
+		twtasks.cancel_request, twtasks.schedule_run;
+	DELETE FROM twtasks.test_clock;
+	PERFORM twtasks.start_schedule(s.name, true) FROM twtasks.schedule s;
+	RETURN removed;
+END $$;

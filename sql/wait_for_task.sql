@@ -1,0 +1,122 @@
+/*
+ * twtasks.check_waiting()
+ *
+ *		Lets nobody wait for what he cannot see.
+ *
+ * Errors
+ *		25001			the transaction has one snapshot for all its statements
+ */
+CREATE FUNCTION twtasks.check_waiting()
+RETURNS void
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	IF current_setting('transaction_isolation') <> 'read committed' THEN
+		RAISE EXCEPTION 'cannot wait for tasks in a transaction with isolation level %',
+			current_setting('transaction_isolation')
+			USING ERRCODE = 'active_sql_transaction',
+				HINT = 'Use READ COMMITTED, which sees what others commit meanwhile.';
+	END IF;
+END $$;
+
+/*
+ * twtasks.wait_for_task(id, statuses, timeout)
+ *
+ *		Waits until a task reaches one of these statuses.  For tests: it looks at
+ *		the table again and again, and keeps its transaction open.
+ *
+ * Parameters
+ *		statuses		of these
+ *		timeout			so long at most
+ *
+ * Returns
+ *		the status that it reached
+ *
+ * Errors
+ *		55000			not in time, or it has ended otherwise
+ *		P0002			there is no such task
+ *		25001			the transaction has one snapshot for all its statements
+ *
+ * Locks		none
+ * Example		SELECT twtasks.wait_for_task('...', '{DONE}', '5 s');
+ */
+CREATE FUNCTION twtasks.wait_for_task(
+	id uuid,
+	statuses twtasks.task_status[] DEFAULT '{DONE}',
+	timeout interval DEFAULT '10 s')
+RETURNS twtasks.task_status
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	until CONSTANT timestamptz := clock_timestamp() + timeout;
+	task record;
+BEGIN
+	PERFORM twtasks.check_waiting();
+	LOOP
+		SELECT t.status, t.version, t.error INTO task
+		FROM twtasks.tasks t WHERE t.id = wait_for_task.id;
+		IF NOT FOUND THEN
+			RAISE EXCEPTION 'task "%" does not exist', wait_for_task.id
+				USING ERRCODE = 'no_data_found';
+		ELSIF task.status = ANY (statuses) THEN
+			RETURN task.status;
+		END IF;
+		EXIT WHEN clock_timestamp() >= until
+			OR task.status IN ('DONE', 'FAILED', 'CANCELLED');
+		PERFORM pg_sleep(0.005);
+	END LOOP;
+	RAISE EXCEPTION 'task "%" did not become %', wait_for_task.id,
+		array_to_string(statuses, ' or ')
+		USING ERRCODE = 'object_not_in_prerequisite_state',
+			DETAIL = format('It is %s at version %s%s.', task.status, task.version, ', with the error: ' || task.error),
+			HINT = 'A task runs only after the commit of the transaction that added it.';
+END $$;
+
+/*
+ * twtasks.wait_until_idle(pattern, timeout)
+ *
+ *		Waits until no task is left that could run now: none is SUBMITTED or
+ *		PROCESSING, and none that is WAITING is due.  For tests, as
+ *		wait_for_task().
+ *
+ * Parameters
+ *		pattern			of tasks of this type; or the beginning of types and a *
+ *		timeout			so long at most
+ *
+ * Errors
+ *		55000			not in time
+ *		25001			the transaction has one snapshot for all its statements
+ *
+ * Locks		none
+ */
+CREATE FUNCTION twtasks.wait_until_idle(pattern text DEFAULT '*', timeout interval DEFAULT '10 s')
+RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	until CONSTANT timestamptz := clock_timestamp() + timeout;
+	busy text;
+BEGIN
+	PERFORM twtasks.check_waiting();
+	LOOP
+		SELECT string_agg(format('%s of type "%s", %s', x.n, x.type, x.status), '; ') INTO busy
+		FROM (SELECT t.type, t.status, count(*) AS n
+			  FROM twtasks.task t
+			  WHERE twtasks.fits(pattern, t.type) IS NOT NULL
+				AND (t.status IN ('SUBMITTED', 'PROCESSING')
+					 OR (t.status = 'WAITING' AND t.next_event_time <= twtasks.clock()))
+			  GROUP BY 1, 2 ORDER BY 1, 2 LIMIT 10) x;
+		IF busy IS NULL THEN
+			RETURN;
+		END IF;
+		EXIT WHEN clock_timestamp() >= until;
+		PERFORM pg_sleep(0.005);
+	END LOOP;
+	RAISE EXCEPTION 'tasks were still to run'
+		USING ERRCODE = 'object_not_in_prerequisite_state',
+			DETAIL = busy || '.',
+			HINT = 'A task runs only after the commit of the transaction that added it.';
+END $$;

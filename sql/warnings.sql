@@ -1,0 +1,29 @@
+/* What must not be so in production, or not for long. */
+CREATE VIEW twtasks.warnings AS
+	SELECT 'not adopted' AS warning, NULL::timestamptz AS since,
+		   twtasks.adoption_fault() AS detail,
+		   'nothing is executed; SELECT twtasks.adopt(...) if it is to be' AS hint
+	WHERE NOT twtasks.is_adopted()
+	UNION ALL
+	SELECT 'switched off', NULL, 'twtasks.enabled is off', 'nothing is executed'
+	WHERE NOT twtasks.is_enabled()
+	UNION ALL
+	SELECT 'clock shifted', c.at,
+		   pg_catalog.format('by %s, by %s', pg_catalog.make_interval(secs => c.ahead_us / 1e6), c.actor),
+		   'counts where twtasks.testing is on; SELECT twtasks.set_clock(NULL) sets it right'
+	FROM twtasks.test_clock c
+	UNION ALL
+	SELECT 'testing', NULL, 'twtasks.testing is on in this session',
+		   'the clock can be shifted, and all tasks removed, by twtasks_tester'
+	WHERE twtasks.is_testing()
+	UNION ALL
+	SELECT 'testing', NULL, pg_catalog.format('twtasks.testing is set for %s', coalesce(
+			'role ' || pg_catalog.quote_ident(r.rolname), 'this database')),
+		   'ALTER DATABASE or ROLE ... RESET twtasks.testing, if this is production'
+	FROM pg_catalog.pg_db_role_setting s
+	LEFT JOIN pg_catalog.pg_roles r ON r.oid = s.setrole
+	CROSS JOIN LATERAL unnest(s.setconfig) c(setting)
+	WHERE s.setdatabase IN (0, (SELECT d.oid FROM pg_catalog.pg_database d
+								WHERE d.datname = pg_catalog.current_database()))
+	  AND c.setting ~* '^twtasks\.testing=';
+COMMENT ON VIEW twtasks.warnings IS 'What must not be so in production, or not for long: empty when all is well';

@@ -1,0 +1,50 @@
+/*-------------------------------------------------------------------------
+ *
+ * limit_pattern.h
+ *		Which limits a type is under, by their patterns.
+ *
+ *		from: SQL			to: slots.h
+ *
+ *	 pattern	covers									and counts
+ *	 *, P*		types that begin with P					all together
+ *	 X			type X and those that begin with X|		all together
+ *	 X|*		the same as X|K, for any K without |	each K for itself
+ *
+ * What is counted together has a name: P*, X, or X|K.  So a limit of its own
+ * for one key, by the pattern X|K, has the name that this key has under X|*
+ * anyway, and takes its place.
+ *
+ * Of two names that cover a type one always lies within the other.  So the
+ * limits of a type stand in a row, from the narrowest to the widest, and the
+ * limits of all types are a tree.
+ *
+ * Plain C without PostgreSQL's headers: both sides compile it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_LIMIT_PATTERN_H
+#define TWT_LIMIT_PATTERN_H
+
+#include "trigger.h"
+
+/* of a pattern, and of a name */
+#define LIMIT_NAME_MAX (TRIGGER_TYPE_MAX + 1)
+
+/* What a type may be, or the beginning of one and a star. */
+extern bool limit_pattern_valid(const char *pattern, size_t len);
+
+/* Whether the pattern counts each key for itself. */
+extern bool limit_pattern_is_keyed(const char *pattern);
+
+/*
+ * How narrow the pattern is for a type that it covers: of two names that
+ * cover it the narrower has the higher number, and the same name has the same
+ * number.  -1: it does not cover the type.
+ *
+ * name gets the name, with its NUL, in LIMIT_NAME_MAX + 1 bytes; it is
+ * undefined for -1.  The pattern and the type are valid.
+ */
+extern int	limit_pattern_name(const char *pattern, const char *type,
+							   char *name);
+
+#endif							/* TWT_LIMIT_PATTERN_H */

@@ -1,0 +1,48 @@
+/*-------------------------------------------------------------------------
+ *
+ * limit_rules.h
+ *		Limits that count in the whole cluster, as this session knows them.
+ *
+ *		from: sql/limits.sql		to: slots.h
+ *
+ * Read once, when first asked for, and again after a change of the table.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_LIMIT_RULES_H
+#define TWT_LIMIT_RULES_H
+
+#include "common/limit_pattern.h"
+
+typedef struct LimitRule
+{
+	char		pattern[LIMIT_NAME_MAX + 1];
+	int			concurrency;	/* -1: no limit */
+	int			stretch;
+	int			stretch_priority;
+	int			rate;			/* 0: no limit */
+	int64		per_us;
+	int			burst;
+} LimitRule;
+
+/* A rule that covers a type, and the name that it counts it by. */
+typedef struct LimitCover
+{
+	const LimitRule *rule;
+	int			narrowness;
+	char		name[LIMIT_NAME_MAX + 1];
+} LimitCover;
+
+/* Registers the callback; once per process, from _PG_init(). */
+extern void limit_rules_init(void);
+
+/* Whether there is one.  May read the table. */
+extern bool limit_rules_any(void);
+
+/*
+ * Those that cover a type, the narrowest first, each name once.  Returns how
+ * many; they are good until the next call.
+ */
+extern int	limit_rules_cover(const char *type, const LimitCover **covers);
+
+#endif							/* TWT_LIMIT_RULES_H */

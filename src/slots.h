@@ -1,0 +1,63 @@
+/*-------------------------------------------------------------------------
+ *
+ * slots.h
+ *		Slots that count in the whole cluster: which grabs they allow.
+ *
+ *		from: grab.c		to: sql/slots.sql
+ *
+ * A grab takes its slots before it changes the task's row, and all that it
+ * has taken is stored in its own transaction.  Rows of twtasks.slot_use are
+ * locked without waiting: a limit that another grab uses at this moment is
+ * busy, and its tasks are to be asked for again in a moment.
+ *
+ * Where no limit counts in the cluster, all this is one look at a variable.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_SLOTS_H
+#define TWT_SLOTS_H
+
+#include "utils/uuid.h"
+
+#include "common/limit_pattern.h"
+
+typedef struct Slots Slots;
+
+/* What is to be grabbed; version as it will be then. */
+typedef struct LimitedTask
+{
+	const pg_uuid_t *id;
+	int64		version;
+	const char *type;
+	int			priority;
+} LimitedTask;
+
+typedef struct LimitRefusal
+{
+	char		name[LIMIT_NAME_MAX + 1];	/* of the limit */
+	int64		again_ms;		/* when to ask again; 0: when a slot is free */
+} LimitRefusal;
+
+/* Registers the callback; once per process, from _PG_init(). */
+extern void slots_init(void);
+
+/* For one grab of that incarnation.  NULL: no limit counts in the cluster. */
+extern Slots *slots_open(int64 incarnation);
+
+/*
+ * Takes a slot of each limit that covers the task.  False: one of them has
+ * none, and nothing is taken.
+ */
+extern bool slots_take(Slots *slots, const LimitedTask *task,
+					   LimitRefusal *refusal);
+
+/* The task that was last taken for was not grabbed after all. */
+extern void slots_untake(Slots *slots);
+
+/*
+ * Stores what was taken, and who was refused.  Returns whether the grab must
+ * survive a crash of the server.
+ */
+extern bool slots_store(Slots *slots);
+
+#endif							/* TWT_SLOTS_H */

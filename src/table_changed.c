@@ -1,0 +1,29 @@
+/*-------------------------------------------------------------------------
+ *
+ * table_changed.c
+ *		Tells all sessions that a table of ours has changed.
+ *
+ *		to: adoption.c, clock.c
+ *
+ * Who remembers what is in a table forgets it when the table's relcache entry
+ * is invalidated: at once in this session, and in the others at the commit.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "twtasks.h"
+
+#include "commands/trigger.h"
+#include "fmgr.h"
+#include "utils/inval.h"
+
+PG_FUNCTION_INFO_V1(twt_table_changed);
+Datum
+twt_table_changed(PG_FUNCTION_ARGS)
+{
+	if (!CALLED_AS_TRIGGER(fcinfo))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("not called by a trigger")));
+	CacheInvalidateRelcache(((TriggerData *) fcinfo->context)->tg_relation);
+	PG_RETURN_POINTER(NULL);
+}

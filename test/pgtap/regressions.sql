@@ -1,0 +1,88 @@
+--
+-- Mistakes that others have made with tasks like these, one test each: what
+-- must not happen here.
+--
+BEGIN;
+\ir ../lib/tasks.sql
+SELECT plan(20);
+SELECT twtasks.is_enabled() \g /dev/null
+SET LOCAL twtasks.testing = on;
+
+-- A time that is past when the task is added.
+SELECT (twtasks.add_task('PAST', run_after => clock_timestamp() - interval '1 year')).task_id AS task \gset
+SELECT is((SELECT count(*) FROM twtasks.stuck_tasks), 0::bigint, 'a task whose time was past when it was added is not stuck at once');
+SELECT is((SELECT (promoted, next_ms)::text FROM twtasks.promote_tasks()), '(0,)', 'nor promoted, with a version it was not triggered with');
+SELECT is(pg_temp.grab(:'task', 0), 1::bigint, 'but runs');
+
+-- Versions are counted as long as they are stored.
+SELECT pg_temp.task_in('ERROR') AS task \gset
+UPDATE twtasks.task SET version = 2 ^ 40 WHERE id = :'task';
+SELECT is((SELECT (r.result, r.version)::text FROM twtasks.resume_task(:'task', (2 ^ 40)::bigint) r), '(changed,1099511627777)', 'a version beyond 32 bits is a version');
+SELECT is((SELECT r.result FROM twtasks.hold_task(:'task', 1) r), 'wrong_version', 'and is not cut off to 32 bits');
+
+-- Changes by hand look at the status.
+SELECT is(pg_temp.change('fail', pg_temp.task_in('PROCESSING'), 1), 'wrong_status', 'what runs is not failed by hand');
+SELECT is(pg_temp.change('resume', pg_temp.task_in('DONE'), 2), 'wrong_status', 'what is done is not resumed by hand');
+SELECT is((SELECT string_agg(DISTINCT r.result, ' ') FROM twtasks.fail_task(pg_temp.id(98), 0) r), 'not_found', 'an id that is not there is an answer');
+SELECT throws_ok($$SELECT FROM twtasks.change_tasks('resume', '*', 'x', max_tasks => 0)$$, '22023', NULL, 'none at most is a mistake, not an empty answer');
+SELECT throws_ok($$SELECT FROM twtasks.change_tasks('resume', '*', 'x', max_tasks => NULL)$$, '22023', NULL, 'nor is it without end');
+
+-- A batch is not undone by one that is not there any more.
+SELECT pg_temp.task_in('ERROR', pg_temp.id(1)), pg_temp.task_in('ERROR', pg_temp.id(2)) \g /dev/null
+SELECT is((SELECT array_agg(r.result ORDER BY x.n) FROM (VALUES (1, 2), (99, 2), (2, 2)) x(n, version), twtasks.fail_task(pg_temp.id(x.n), x.version) r),
+	'{changed,changed,not_found}', 'one that is not there leaves the others of the statement alone');
+
+-- What a handler did counts only if its task was still its own.
+CREATE SCHEMA regress_effects;
+CREATE TABLE regress_effects.effect (task uuid);
+CREATE FUNCTION regress_effects.late(task twtasks.task_input) RETURNS void LANGUAGE sql
+AS $$
+	INSERT INTO regress_effects.effect VALUES (task.id);
+	UPDATE twtasks.task SET version = version + 1 WHERE id = task.id;
+$$;
+SELECT task_id AS task FROM twtasks.add_task('LATE') \gset
+SELECT is((SELECT result FROM twtasks.run_inline('regress_effects.late', 'LATE', 1)), 'failed', 'a handler whose task was taken over meanwhile fails');
+SELECT is((SELECT count(*) FROM regress_effects.effect), 0::bigint, 'and leaves no effect');
+
+-- Counting what is there does not depend on what the planner knows.
+SELECT pg_temp.task_in('ERROR') \g /dev/null
+SELECT ok((SELECT sum(tasks) FROM twtasks.stats) = (SELECT count(*) FROM twtasks.task), 'tasks are counted in a table that was never analyzed');
+
+-- Each try comes later than the one before.
+SELECT twtasks.reset_tasks() \g /dev/null
+CREATE FUNCTION regress_effects.fail(task twtasks.task_input) RETURNS void LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no'; END $$;
+CREATE FUNCTION pg_temp.wait_of_try(n integer) RETURNS interval LANGUAGE plpgsql AS $$
+DECLARE
+	waits interval;
+BEGIN
+	PERFORM twtasks.run_inline('regress_effects.fail', 'TRIES');
+	SELECT next_event_time - state_time INTO waits FROM twtasks.task WHERE type = 'TRIES' AND tries = n;
+	PERFORM twtasks.advance_clock(waits - interval '1 s');
+	IF EXISTS (SELECT FROM twtasks.run_inline('regress_effects.fail', 'TRIES')) THEN
+		RAISE EXCEPTION 'it came too early';
+	END IF;
+	PERFORM twtasks.advance_clock('1 s');
+	RETURN waits;
+END $$;
+SELECT twtasks.add_task('TRIES') \g /dev/null
+SELECT is((SELECT array_agg(pg_temp.wait_of_try(n) ORDER BY n) FROM generate_series(1, 5) n), '{5 s,10 s,20 s,40 s,80 s}'::interval[],
+	'each try waits twice as long as the one before, and does not come earlier');
+
+-- Many finished tasks are cleaned in few calls.
+CREATE TABLE twtasks.finished_task_20200101 PARTITION OF twtasks.finished_task FOR VALUES FROM ('2020-01-01 00:00+00') TO ('2020-01-02 00:00+00');
+INSERT INTO twtasks.finished_task (id, version, state_time, created, status, tries, priority, type, bucket, key)
+SELECT gen_random_uuid(), 2, '2020-01-01 12:00+00', '2020-01-01 12:00+00', 'DONE', 1, 5, 'MANY', 'default', 'many ' || n FROM generate_series(1, 25000) n;
+INSERT INTO twtasks.unique_key (task_id, key) SELECT id, key FROM twtasks.finished_task WHERE type = 'MANY' ORDER BY key LIMIT 12000;
+SELECT is((SELECT array_agg(twtasks.clean_tasks('1 day')) FROM generate_series(1, 4)), '{finished_task_20200101,finished_task_20200101,finished_task_20200101,NULL}',
+	'a day of 25,000 tasks, 12,000 of them with keys, is gone after three calls');
+SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE key LIKE 'many %'), 0::bigint, 'with its keys');
+
+-- A task that is live or whose day is not over is not cleaned, nor is its key.
+SELECT (twtasks.add_task('STAYS', key => 'stays')).task_id AS task \gset
+SELECT is((SELECT twtasks.clean_tasks('0 s')), NULL, 'nothing else is due');
+SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE key = 'stays'), 1::bigint, 'and a live task keeps its key');
+
+-- A priority that was not given is one of those that there are.
+SELECT ok((SELECT priority BETWEEN 0 AND 9 FROM twtasks.task WHERE id = :'task'), 'the default priority is in the range');
+SELECT * FROM finish();
+ROLLBACK;

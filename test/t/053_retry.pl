@@ -1,0 +1,197 @@
+# 053_retry.pl -- when a task that failed is tried again: by the figures of its
+# policy, or by a function of the database, whatever becomes of that.
+
+use strict;
+use warnings FATAL => 'all';
+
+use Test::More;
+use TwTasks::Cluster;
+use TwTasks::Ledger;
+use TwTasks::Sidecar;
+use TwTasks::Wait;
+
+my $node = TwTasks::Cluster->create('main',
+	conf => { 'twtasks.function_timeout' => '2s' });
+my $ledger = TwTasks::Ledger->new;
+
+$node->safe_psql('postgres', <<'SQL');
+	SELECT twtasks.configure_type('NONE', retry => '"none"');
+	SELECT twtasks.configure_type('LIST', retry => '{"delays": ["10s", "20s"]}');
+	SELECT twtasks.configure_type('CHAIN', retry => '[{"delays": ["1min"]},
+		{"delay": "1h", "multiplier": 3, "max_delay": "2h", "max_tries": 3, "jitter": 0}]');
+	SELECT twtasks.configure_type('REPEAT*', retry => '{"delays": ["10s", "20s"]}');
+	SELECT twtasks.configure_type('REPEAT|COUNTED', reset_tries => false);
+
+	CREATE SCHEMA app;
+	CREATE SEQUENCE app.crashes;
+	CREATE FUNCTION app.when_again(task twtasks.task_input, error text)
+	RETURNS timestamptz LANGUAGE plpgsql SET search_path = app, pg_temp
+	AS $$
+	BEGIN
+		PERFORM pg_advisory_xact_lock(42);
+		IF task.type = 'ASK|BROKEN' THEN
+			RAISE EXCEPTION 'no idea';
+		ELSIF task.type = 'ASK|CRASH' THEN
+			PERFORM nextval('app.crashes');
+			PERFORM pg_terminate_backend(pg_backend_pid());
+		END IF;
+		RETURN CASE WHEN task.tries < 3 AND error LIKE '%exited with status 1%'
+					THEN clock_timestamp() + task.tries * interval '1 h' END;
+	END $$;
+	SELECT twtasks.configure_type('ASK*', retry_function => 'app.when_again',
+		retry => '{"delays": ["1min"]}');
+SQL
+
+my $sidecar = TwTasks::Sidecar->start(
+	$node, 'main',
+	handlers => [
+		{
+			types => ['*'],
+			command => $ledger->command(undef, 1)
+		},
+		{ types => ['DONE'], noop => JSON::PP::true },
+		{
+			types => ['REPEAT*'],
+			worker => [ TwTasks::Ledger::handler('puppet.py') ]
+		}
+	]);
+
+# 'WAITING 2 20': status, tries and seconds until the next one.
+sub waits
+{
+	my ($id) = @_;
+
+	return $node->value(
+		"SELECT concat_ws(' ', status, tries,
+			extract(epoch FROM nullif(next_event_time, 'infinity') - state_time)::int)
+		FROM twtasks.task WHERE id = '$id'");
+}
+
+# Lets the task be tried without waiting for its time.
+sub try_again
+{
+	my ($id) = @_;
+
+	is( $node->value(
+			"SELECT result FROM twtasks.resume_task('$id',
+			(SELECT version FROM twtasks.task WHERE id = '$id'))"),
+		'changed',
+		'it is tried again');
+	return;
+}
+
+sub wait_until_waits
+{
+	my ($id, $expected, $name) = @_;
+
+	return wait_ok(sub { waits($id) eq $expected }, $name);
+}
+
+# ---- figures ----
+
+my $none = $node->add_task('NONE');
+my $list = $node->add_task('LIST');
+my $chain = $node->add_task('CHAIN');
+
+wait_until_waits($none, 'ERROR 1', 'none: no other try');
+wait_until_waits($list, 'WAITING 1 10', 'list: the first delay');
+try_again($list);
+wait_until_waits($list, 'WAITING 2 20', 'the second one');
+try_again($list);
+wait_until_waits($list, 'ERROR 3', 'no more');
+wait_until_waits($chain, 'WAITING 1 60', 'chain: the first part');
+foreach my $expected ('WAITING 2 3600', 'WAITING 3 7200', 'ERROR 4')
+{
+	try_again($chain);
+	wait_until_waits($chain, $expected, "then the second: $expected");
+}
+
+# ---- repeats ----
+
+my $repeats = '[["reply", {"result": "repeat"}]]';
+my $anew = $node->add_task('REPEAT|ANEW', data => $repeats);
+my $counted = $node->add_task('REPEAT|COUNTED', data => $repeats);
+
+wait_until_waits($anew, 'WAITING 0 10', 'a repeat starts anew');
+try_again($anew);
+wait_until_waits($anew, 'WAITING 0 10', 'each time');
+wait_until_waits($counted, 'WAITING 1 10', 'or is counted');
+try_again($counted);
+wait_until_waits($counted, 'WAITING 2 20', 'with its own delays');
+try_again($counted);
+wait_until_waits($counted, 'ERROR 3', 'and an end');
+
+# ---- a function ----
+
+my $asked = $node->add_task('ASK');
+
+wait_until_waits($asked, 'WAITING 1 3600', 'a function says when');
+try_again($asked);
+wait_until_waits($asked, 'WAITING 2 7200', 'and again');
+try_again($asked);
+wait_until_waits($asked, 'ERROR 3', 'and when no more');
+
+# ---- one that fails ----
+
+my $broken = $node->add_task('ASK|BROKEN');
+
+wait_until_waits($broken, 'WAITING 1 60',
+	'when it fails the figures decide');
+like(
+	$sidecar->log,
+	qr/WARN  postgres: policy: function "app.when_again" of a policy failed: no idea/,
+	'which is told');
+my $crash = $node->add_task('ASK|CRASH');
+
+wait_until_waits($crash, 'WAITING 1 60', 'so they do when it ends its session');
+is($node->value('SELECT last_value FROM app.crashes'),
+	2, 'which it may do twice');
+$node->value('ALTER FUNCTION app.when_again RENAME TO gone');
+my $gone = $node->add_task('ASK');
+
+wait_until_waits($gone, 'WAITING 1 60', 'and when it is gone');
+$node->value('ALTER FUNCTION app.gone RENAME TO when_again');
+
+# ---- one that is slow ----
+
+my $lock = $node->session;
+
+$lock->query('SELECT pg_advisory_lock(42)');
+my $slow = $node->add_task('ASK');
+
+wait_for(sub { $node->waits_for_lock('policy') }, 'the function to be asked');
+my $other = $node->add_task('LIST');
+
+wait_until_waits($other, 'WAITING 1 10',
+	'while a function is asked others do not wait');
+my $done = $node->add_task('DONE');
+
+wait_ok(sub { $node->status_of($done) eq 'DONE' }, 'nor those that are done');
+is($node->status_of($slow), 'PROCESSING', 'the task itself does');
+$sidecar->signal('TERM');
+$sidecar->wait_for_log(qr/stopping:/, 'the stop');
+$lock->query('SELECT pg_advisory_unlock(42)');
+is($sidecar->wait_for_exit, 0, 'a stop waits for the answer');
+is(waits($slow), 'WAITING 1 3600', 'which counts');
+
+# ---- one that never answers, in a database that is gone for a while ----
+
+$sidecar->run;
+$lock->query('SELECT pg_advisory_lock(42)');
+my @many = map { $node->add_task('ASK') } 1 .. 30;
+
+wait_for(sub { $node->waits_for_lock('policy') }, 'the function to be asked');
+wait_ok(
+	sub {
+		30 == grep { waits($_) eq 'WAITING 1 60' } @many;
+	},
+	'in the end the figures decide on all that were to be asked',
+	60);
+like(
+	$sidecar->log,
+	qr/it took too long|did not answer in time/,
+	'which is told');
+$lock->close;
+is($sidecar->stop, 0, 'the sidecar stops in order');
+
+done_testing();
