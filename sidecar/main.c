@@ -70,7 +70,7 @@ static void
 on_reload(void *arg)
 {
 	Program    *program = arg;
-	char	   *error;
+	char	   *error = NULL;
 	Config	   *config;
 
 	sdnotify_reloading();
@@ -79,6 +79,7 @@ on_reload(void *arg)
 		log_line(TWT_LOG_ERROR, "config", "not reloaded: %s", error);
 	else
 		sidecar_reload(program->sidecar, config);
+	pfree(error);
 	sdnotify_ready();
 }
 

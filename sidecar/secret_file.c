@@ -68,10 +68,20 @@ read_text(int fd, char **reason)
 	return text;
 }
 
+static int
+count_lines(const char *text)
+{
+	int			n = 1;
+
+	for (; *text; text++)
+		n += *text == '\n' || *text == '\r';
+	return n;
+}
+
 static char **
 split_lines(char *text)
 {
-	char	  **lines = palloc0((FILE_MAX_BYTES / 2 + 2) * sizeof(char *));
+	char	  **lines = palloc0((count_lines(text) + 1) * sizeof(char *));
 	int			n = 0;
 	char	   *line;
 

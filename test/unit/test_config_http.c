@@ -1,0 +1,231 @@
+/*-------------------------------------------------------------------------
+ *
+ * test_config_http.c
+ *		The options of HTTP, in both directions, and the files they name.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "port.h"
+
+#include <sys/stat.h>
+
+#include "config_text.h"
+
+static char secret[80];
+
+static void
+write_secret(const char *text)
+{
+	int			fd = open(secret, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+}
+
+static void
+expect_error(const char *expected, const char *fmt,...)
+{
+	va_list		args;
+	char		text[2048];
+	char	   *error;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	write_file(text, strlen(text));
+	error = file_error();
+	if (strstr(error, expected) == NULL)
+		fail_msg("\"%s\" is not in \"%s\"", expected, error);
+	pfree(error);
+}
+
+#define HTTP_HANDLER(more) "handlers: [{types: [A], http: 'https://a.example/', " more "}]\n"
+
+static char *
+every_key(void)
+{
+	return psprintf("listen: '[::1]:9180'\n"
+					"token_file: %s\n"
+					"handlers:\n"
+					"  - types: [HOOK]\n"
+					"    http: https://a.example:8443/hook?x=1\n"
+					"    hosts: ['*.b.example', 'http://c.example:81']\n"
+					"    networks: any\n"
+					"    secret_file: %s\n"
+					"    headers_file: %s\n"
+					"    ca_file: %s\n"
+					"    connect_timeout: 250ms\n"
+					"    statuses: ['404=done', '5xx=error']\n"
+					"    max_output: 1kB\n"
+					"  - types: [COMMAND]\n"
+					"    command: [/bin/true]\n"
+					"    statuses: ['80=repeat']\n",
+					secret, secret, secret, secret);
+}
+
+static void
+test_every_key(void **state)
+{
+	char	   *text = every_key();
+	Config	   *config = read_text(text);
+	HandlerConfig *handler = &config->handlers[0];
+
+	assert_string_equal(config->listen, "[::1]:9180");
+	assert_string_equal(config->tokens[0], "X-Header: some value");
+	assert_null(config->tokens[1]);
+	assert_int_equal(handler->mode, HANDLER_HTTP);
+	assert_string_equal(handler->url, "https://a.example:8443/hook?x=1");
+	assert_int_equal(handler->nhosts, 2);
+	assert_string_equal(handler->hosts[1], "http://c.example:81");
+	assert_int_equal(handler->networks, NETWORKS_ANY);
+	assert_int_equal(handler->connect_timeout_us, 250000);
+	assert_int_equal(handler->nstatuses, 2);
+	assert_int_equal(handler->max_output, 1024);
+	assert_int_equal(handler->concurrency, 50);
+	assert_non_null(handler->target);
+	assert_string_equal(config->handlers[1].statuses[0], "80=repeat");
+	config_free(config);
+	pfree(text);
+}
+
+/* What is printed is taken back, and holds no secret. */
+static void
+test_print(void **state)
+{
+	char	   *text = every_key();
+	Config	   *config = read_text(text);
+	Config	   *again;
+	StringInfoData printed;
+
+	initStringInfo(&printed);
+	config_print(config, &printed);
+	assert_null(strstr(printed.data, "some value"));
+	again = read_text(printed.data);
+	assert_null(config_needs_restart(config, again));
+	assert_string_equal(again->handlers[0].hosts[0], "*.b.example");
+	config_free(again);
+	config_free(config);
+	pfree(printed.data);
+	pfree(text);
+}
+
+static void
+test_defaults(void **state)
+{
+	Config	   *config = read_text("handlers: [{types: [A], http: 'http://a/'}]\n");
+	HandlerConfig *handler = &config->handlers[0];
+
+	assert_null(config->listen);
+	assert_null(config->tokens);
+	assert_int_equal(handler->nhosts, 0);
+	assert_null(handler->statuses);
+	assert_int_equal(handler->networks, NETWORKS_PUBLIC);
+	assert_int_equal(handler->connect_timeout_us, SECONDS_TO_US(10));
+	config_free(config);
+}
+
+static void
+test_reload(void **state)
+{
+	Config	   *from = read_text(HTTP_HANDLER("hosts: [b.example]"));
+	Config	   *to = read_text("handlers: [{types: [A], http: 'https://c.example/', networks: any}]\n");
+	Config	   *restart = read_text(HTTP_HANDLER("statuses: ['404=done']"));
+
+	assert_null(config_needs_restart(from, to));
+	assert_string_equal(config_needs_restart(from, restart), "statuses");
+	config_free(from);
+	config_free(to);
+	config_free(restart);
+}
+
+static void
+test_handler_errors(void **state)
+{
+	expect_error("http: invalid value \"ftp://a/\": it must begin with https:// or http://",
+				 "handlers: [{types: [A], http: 'ftp://a/'}]\n");
+	expect_error("a user name or password must not be in it",
+				 "handlers: [{types: [A], http: 'https://me:pw@a/'}]\n");
+	expect_error("hosts[0]: invalid value \"https://b\"", HTTP_HANDLER("hosts: ['https://b']"));
+	expect_error("networks: must be one of public, any", HTTP_HANDLER("networks: none"));
+	expect_error("statuses[0]: invalid value \"404\"", HTTP_HANDLER("statuses: ['404']"));
+	expect_error("statuses: a status is there twice", HTTP_HANDLER("statuses: ['404=done', '404=error']"));
+	expect_error("statuses: it is no status that can come", HTTP_HANDLER("statuses: ['80=done']"));
+	expect_error("statuses: it is no status that can come",
+				 "handlers: [{types: [A], command: [/x], statuses: ['404=done']}]\n");
+	expect_error("role: a handler of this kind cannot have it", HTTP_HANDLER("role: r"));
+	expect_error("hosts: a handler of this kind cannot have it", NOOP("hosts: [a]"));
+	expect_error("secret_file: a handler of this kind cannot have it", NOOP("secret_file: /x"));
+	expect_error("statuses: a handler of this kind cannot have it",
+				 "handlers: [{types: [A], worker: [/x], statuses: ['0=done']}]\n");
+}
+
+static void
+test_file_errors(void **state)
+{
+	expect_error("secret_file: invalid value \"x\": the path must be absolute", HTTP_HANDLER("secret_file: x"));
+	expect_error("secret_file: could not open the file: No such file", HTTP_HANDLER("secret_file: /nonexistent"));
+	expect_error("headers_file: could not open the file", HTTP_HANDLER("headers_file: /nonexistent"));
+	expect_error("ca_file: could not read the file", HTTP_HANDLER("ca_file: /nonexistent"));
+	write_secret("short");
+	expect_error("secret_file: secret 1 of the file: a secret must have 16 bytes at least",
+				 HTTP_HANDLER("secret_file: %s"), secret);
+	expect_error("headers_file: header 1 of the file: it must be NAME: VALUE",
+				 HTTP_HANDLER("headers_file: %s"), secret);
+	write_secret("X-Fine: yes\nHost: evil.example");
+	expect_error("headers_file: header 2 of the file: that header is not for the handler to set",
+				 HTTP_HANDLER("headers_file: %s"), secret);
+	chmod(secret, 0644);
+	expect_error("headers_file: the file must be root's or the sidecar's own, and nobody else may read it",
+				 HTTP_HANDLER("headers_file: %s"), secret);
+	chmod(secret, 0600);
+	write_secret("X-Header: some value");
+}
+
+static void
+test_listen_errors(void **state)
+{
+	expect_error("listen: invalid value \"9180\": it must be ADDRESS:PORT", "listen: 9180\n" HANDLERS);
+	expect_error("listen: invalid value \"example.com:80\": its host must be an address or localhost",
+				 "listen: 'example.com:80'\n" HANDLERS);
+	expect_error("listen: an address that other machines can reach needs a token_file",
+				 "listen: '0.0.0.0:9180'\n" HANDLERS);
+	expect_error("token_file: could not open the file", "token_file: /nonexistent\n" HANDLERS);
+	write_secret("short");
+	expect_error("token_file: a token must have 16 characters at least",
+				 "token_file: %s\n" HANDLERS, secret);
+	write_secret("X-Header: some value");
+}
+
+static int
+set_up(void **state)
+{
+	if (make_directory(state) != 0)
+		return -1;
+	snprintf(secret, sizeof(secret), "%s/secret", directory);
+	write_secret("X-Header: some value");
+	return 0;
+}
+
+static int
+tear_down(void **state)
+{
+	unlink(secret);
+	return remove_directory(state);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_every_key),
+		cmocka_unit_test(test_print),
+		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_reload),
+		cmocka_unit_test(test_handler_errors),
+		cmocka_unit_test(test_file_errors),
+		cmocka_unit_test(test_listen_errors),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
