@@ -25,7 +25,7 @@ OPTIONS: dict[str, dict[str, str]] = {
         "sql": "window: 300, concurrency: 600, processes: 2",
         "chain": "window: 300, concurrency: 600, processes: 2",
         "chain-worker": "processes: 8, window: 32, concurrency: 256",
-        "exec": "concurrency: 16",
+        "exec": "concurrency: 64",
     },
     "python": {"noop": "window: 500, concurrency: 1500"},
     # A lost grab is a run that this rule allows: it need not be on disk first.
@@ -133,9 +133,8 @@ def judge(status: int, log: str) -> None:
 def fill(kind: str, tasks: str, size: str, when: str = "now") -> None:
     """1,000 tasks in each statement, a transaction each, over one connection."""
     run_after = "NULL" if when == "now" else "now() + interval '1 day'"
-    sql = f"""SELECT count(*) FROM twtasks.add_tasks(ARRAY(SELECT
-        ROW('{kind}', d, NULL, NULL, NULL, NULL, {run_after}, NULL, NULL, NULL, NULL
-        )::twtasks.new_task FROM unnest($1::jsonb[]) d))"""
+    sql = (f"SELECT count(*) FROM twtasks.add_tasks('{kind}', $1::jsonb[], "
+           f"run_after => {run_after})")
     left = int(os.environ.get("BENCH_DEPTH", "100")) - 1
     members = [f'"left":{left},'] if kind == "chain" else []
     os.execv(HERE / "client", ["client", "fill", sql, size, tasks, "1000", *members])
