@@ -14,7 +14,7 @@ SUDO = $(if $(DESTDIR),,$(shell test -w "$$($(PG_CONFIG) --pkglibdir)" || echo s
 .DEFAULT_GOAL = all
 .PHONY: all extension sidecar version install uninstall demo check unit \
 	installcheck isolation pgtap tap format format-check lint asan valgrind \
-	bench bench-peers docs clean help
+	campaign-limits bench bench-peers bench-schedule bench-clean docs clean help
 
 all: extension sidecar ## builds the extension and the sidecar
 
@@ -72,11 +72,20 @@ asan: ## unit tests with the address and undefined-behaviour sanitizers
 valgrind: ## unit tests under valgrind
 	@scripts/unit valgrind
 
+campaign-limits: install ## crashes under limits of the whole cluster, many thousands
+	@scripts/campaign-limits $(CRASHES)
+
 bench: install ## measures, on a server of its own
 	@bench/run
 
 bench-peers: install ## measures the peers and us: bench/peers/README.md
 	@bench/peers/run
+
+bench-schedule: install ## measures how late due tasks start, beside a million that wait
+	@bench/schedule
+
+bench-clean: install ## measures how fast old history is cleaned, beside others that finish
+	@bench/clean
 
 docs: sidecar ## writes the pages of docs/ that come from the sources
 	@scripts/docs
@@ -88,6 +97,7 @@ clean: ## removes what was built
 	@$(MAKE) --no-print-directory -s $(EXTENSION_MK) clean
 	@$(MAKE) --no-print-directory -s -C sidecar clean
 	@$(MAKE) --no-print-directory -s -C test/unit clean
+	@$(MAKE) --no-print-directory -s -C test/campaign clean
 	@rm -rf check-output docs/man/twtasksd.8
 
 help: ## prints this

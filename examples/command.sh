@@ -10,8 +10,7 @@ data=$(cat)
 	echo "task $TWTASKS_ID of type $TWTASKS_TYPE has no data" >&2
 	exit 65						# EX_DATAERR: trying again would not help
 }
-[ "$TWTASKS_TRIES" -lt 100 ] || exit 1	# a failure: the retry policy decides
-[ -w "${TMPDIR:-/tmp}" ] || exit 75		# EX_TEMPFAIL: try again later
+[ -w "${TMPDIR:-/tmp}" ] || exit 75		# EX_TEMPFAIL, a failure: the retry policy decides
 
 # Your work.  The id is the same in every try: hand it on as the key that keeps
 # whoever you call from doing the same thing twice.

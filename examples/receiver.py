@@ -12,17 +12,18 @@ import sys
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-secrets = [line.strip() for line in open(sys.argv[2]) if line.strip()]
+lines = [line.strip() for line in open(sys.argv[2]) if line.strip()]
+secrets = [base64.b64decode(s[6:]) if s.startswith("whsec_") else s.encode() for s in lines]
 done = set()  # a table of your database, with the id as its primary key
 
 
 def is_genuine(headers, body):
-    sent = int(headers.get("webhook-timestamp", 0))
-    signed = "{webhook-id}.{webhook-timestamp}.".format(**headers).encode() + body
-    right = [hmac.new(base64.b64decode(s.removeprefix("whsec_")), signed, hashlib.sha256) for s in secrets]
-    given = headers.get("webhook-signature", "").split()
-    return abs(time.time() - sent) < 300 and any(
-        hmac.compare_digest(g, "v1," + base64.b64encode(r.digest()).decode()) for g in given for r in right)
+    task, sent, given = (headers.get("webhook-" + name, "") for name in ("id", "timestamp", "signature"))
+    if not (sent.isdecimal() and abs(time.time() - int(sent)) < 300):
+        return False
+    signed = f"{task}.{sent}.".encode() + body
+    right = [b"v1," + base64.b64encode(hmac.digest(s, signed, hashlib.sha256)) for s in secrets]
+    return any(hmac.compare_digest(g.encode(), r) for g in given.split() for r in right)
 
 
 class Receiver(BaseHTTPRequestHandler):
@@ -30,11 +31,12 @@ class Receiver(BaseHTTPRequestHandler):
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
-        if not is_genuine(dict(self.headers), body):
+        if not is_genuine(self.headers, body):
             return self.reply(401, {})
         task = self.headers["Twtasks-Id"]
         if task not in done:  # the id is the same in every try
-            print(self.headers["Twtasks-Type"], json.loads(body), flush=True)
+            is_json = self.headers["Content-Type"] == "application/json"  # else it is a payload
+            print(self.headers["Twtasks-Type"], json.loads(body or "null") if is_json else body, flush=True)
             done.add(task)
         later = self.headers["Twtasks-Type"] == "TRANSFER_OUT"
         self.reply(200, {"result": "accepted" if later else "done"})

@@ -13,7 +13,7 @@ state == 2 { sub(/^ \*[\t ]*/, ""); text = text (text == "" ? "" : " ") $0 }
 	kind = $2
 	name = heading
 	sub(/\(.*/, "", name)
-	types = heading ~ /\([a-z_]+ [a-z_.\[\]]+\)/ ? heading : name
+	types = heading ~ /\([a-z_]+ [a-z_.\[\]]+[,)]/ ? heading : name
 	gsub(/\047/, "\047\047", text)
 	comments = comments sprintf("COMMENT ON %s %s IS \047%s\047;\n", kind, types, text)
 	text = ""

@@ -11,13 +11,13 @@
 
 #include <jansson.h>
 #include <microhttpd.h>
-#include <time.h>
 
 #include "api.h"
 #include "calls.h"
 #include "common/trigger.h"
 #include "common/version.h"
 #include "log.h"
+#include "task_clock.h"
 #include "text.h"
 #include "worker_protocol.h"
 
@@ -141,12 +141,9 @@ read_result(const json_t *object, int64 *version, WorkerReply *reply)
 static int64
 delay_of(const WorkerReply *reply)
 {
-	struct timespec now;
-
 	if (reply->at_us == WORKER_NO_TIME)
 		return Max(reply->delay_us, 0);
-	clock_gettime(CLOCK_REALTIME, &now);
-	return Max(reply->at_us - SECONDS_TO_US(now.tv_sec) - now.tv_nsec / 1000, 0);
+	return Max(reply->at_us - task_clock_us(), 0);
 }
 
 static void

@@ -38,6 +38,7 @@ batch_add(Batch *batch, Table *table, TableEntry *entry)
 	batch->items[batch->n].entry = entry;
 	batch->items[batch->n].policy = policy_ref(handler_policy(table_entry_tag(entry),
 															  table_entry_type(entry)));
+	batch->items[batch->n].is_started = false;
 	memcpy(batch->items[batch->n].id, table_entry_id(entry), 16);
 	batch->n++;
 	batch->bytes += table_entry_size(entry);
@@ -55,10 +56,54 @@ compare_items(const void *a, const void *b)
 	return memcmp(((const BatchItem *) a)->id, ((const BatchItem *) b)->id, 16);
 }
 
+/* False: it was taken out before. */
+static bool
+drop_item(BatchItem *item)
+{
+	policy_unref(item->policy);
+	if (item->entry == NULL)
+		return false;
+	if (item->is_started)
+		slots_free(table_entry_limit(item->entry));
+	else
+		slots_cancel(table_entry_limit(item->entry));
+	table_forget(item->table, item->entry);
+	return true;
+}
+
+/* Of two versions of a task, the older of which was popped first. */
+static void
+drop_older(Batch *batch)
+{
+	int			kept = 0;
+
+	for (int i = 0; i < batch->n; i++)
+	{
+		BatchItem  *item = &batch->items[i];
+		BatchItem  *next = item + 1;
+
+		if (i + 1 < batch->n && compare_items(item, next) == 0)
+		{
+			if (table_entry_version(item->entry) > table_entry_version(next->entry))
+			{
+				BatchItem	newer = *item;
+
+				*item = *next;
+				*next = newer;
+			}
+			drop_item(item);
+		}
+		else
+			batch->items[kept++] = *item;
+	}
+	batch->n = kept;
+}
+
 void
 batch_sort(Batch *batch)
 {
 	qsort(batch->items, batch->n, sizeof(BatchItem), compare_items);
+	drop_older(batch);
 }
 
 void
@@ -71,6 +116,14 @@ batch_add_ids(const Batch *batch, WireParams *params)
 	for (int i = 0; i < batch->n; i++)
 		wire_int8(params, table_entry_version(batch->items[i].entry) +
 				  batch->version_shift);
+}
+
+void
+batch_add_places(const Batch *batch, WireParams *params)
+{
+	wire_add_place_array(params, batch->n);
+	for (int i = 0; i < batch->n; i++)
+		wire_place(params, table_entry_place(batch->items[i].entry));
 }
 
 static const HandlerConfig *
@@ -132,12 +185,21 @@ find_item(Batch *batch, const uint8 *id)
 	return item == NULL || item->entry == NULL ? NULL : item;
 }
 
-Policy *
-batch_policy(Batch *batch, const uint8 *id)
+static void
+start(BatchItem *item)
+{
+	if (!item->is_started)
+		slots_start(table_entry_limit(item->entry));
+	item->is_started = true;
+}
+
+void
+batch_start(Batch *batch, const uint8 *id)
 {
 	BatchItem  *item = find_item(batch, id);
 
-	return item == NULL ? NULL : item->policy;
+	if (item != NULL)
+		start(item);
 }
 
 Handler *
@@ -150,7 +212,7 @@ batch_take(Batch *batch, const uint8 *id, Limit **slot, Policy **policy)
 		return NULL;
 	handler = table_entry_tag(item->entry);
 	*slot = table_entry_limit(item->entry);
-	slots_start(*slot);
+	start(item);
 	*policy = item->policy;
 	item->policy = NULL;
 	table_forget(item->table, item->entry);
@@ -176,18 +238,23 @@ batch_drop(Batch *batch)
 	int			left = 0;
 
 	for (int i = 0; i < batch->n; i++)
+		left += drop_item(&batch->items[i]);
+	pfree(batch);
+	return left;
+}
+
+void
+batch_put_back(Batch *batch)
+{
+	for (int i = 0; i < batch->n; i++)
 	{
 		BatchItem  *item = &batch->items[i];
 
 		policy_unref(item->policy);
-		if (item->entry == NULL)
-			continue;
-		left++;
-		slots_cancel(table_entry_limit(item->entry));
-		table_forget(item->table, item->entry);
+		slots_undo(table_entry_limit(item->entry));
+		table_return(item->table, item->entry);
 	}
 	pfree(batch);
-	return left;
 }
 
 void

@@ -25,6 +25,7 @@ typedef struct BatchItem
 	TableEntry *entry;			/* NULL: taken out */
 	Table	   *table;
 	Policy	   *policy;			/* in force when it was added; a reference */
+	bool		is_started;
 	uint8		id[16];
 } BatchItem;
 
@@ -44,22 +45,25 @@ extern void batch_add(Batch *batch, Table *table, TableEntry *entry);
 /* Full by number, or by what its tasks carry. */
 extern bool batch_is_full(const Batch *batch);
 
-/* To be called once, before the parameters are made. */
+/* To be called once, before the parameters are made.  Of a task that is in it
+ * with two versions the newer one stays. */
 extern void batch_sort(Batch *batch);
 
 /* Adds ids and versions; then timeouts_ms, stuck rules, types and buckets. */
 extern void batch_add_ids(const Batch *batch, WireParams *params);
 extern void batch_add_policies(const Batch *batch, const Config *config,
 							   WireParams *params);
+extern void batch_add_places(const Batch *batch, WireParams *params);
 
-/* Takes the item with that id out, which starts now: its slot, handler and
- * reference to the policy are the caller's.  NULL: it is not, or no longer, in
- * the batch. */
+/* The item with that id starts now, and stays in the batch; nothing if it is
+ * not in there. */
+extern void batch_start(Batch *batch, const uint8 *id);
+
+/* Takes the item with that id out, which starts now if it has not yet: its
+ * slot, handler and reference to the policy are the caller's.  NULL: it is not,
+ * or no longer, in the batch. */
 extern Handler *batch_take(Batch *batch, const uint8 *id, Limit **slot,
 						   Policy **policy);
-
-/* The policy of the item with that id, which stays the batch's; NULL as above. */
-extern Policy *batch_policy(Batch *batch, const uint8 *id);
 
 /* Puts the item with that id back into its table: it was refused a slot, for
  * now.  Nothing if it is not in the batch. */
@@ -68,6 +72,9 @@ extern void batch_refuse(Batch *batch, const uint8 *id);
 /* Forgets the triggers that are left, frees their slots, and the batch.
  * Returns how many were left. */
 extern int	batch_drop(Batch *batch);
+
+/* One that was not sent: its triggers go back to their tables. */
+extern void batch_put_back(Batch *batch);
 
 /* Makes a batch of its own of each that is left, the first stays in this one.
  * fn gets each of the others. */

@@ -34,11 +34,13 @@ extern const PgStatement call_listen_cancels;
 extern const PgStatement call_listen_config;
 extern const PgStatement call_listen_slots;
 
-/* ids, versions, incarnation, token, timeouts_ms, stuck, types, buckets */
+/* ids, versions, incarnation, token, timeouts_ms, stuck, types, buckets, places */
 extern const PgStatement call_grab;
+extern const PgStatement call_grab_bare;	/* data, payload, context: NULL */
 
 /* ids, versions, incarnation, token */
 extern const PgStatement call_resolve_grab;
+extern const PgStatement call_resolve_grab_bare;
 enum
 {
 	GRAB_ID,
@@ -51,7 +53,8 @@ enum
 	GRAB_GRABBED,				/* a time; of a refusal: when to ask again */
 	GRAB_DATA,					/* jsonb */
 	GRAB_PAYLOAD,
-	GRAB_CONTEXT				/* jsonb */
+	GRAB_CONTEXT,				/* jsonb */
+	GRAB_PLACE					/* null: not known */
 };
 
 /* -> the limits of the database */
@@ -79,7 +82,7 @@ enum
 extern const PgStatement call_clean_slots;
 
 /* function, role, ids, versions, incarnation, token, timeouts_ms, stuck, types,
- * buckets, retry */
+ * buckets, retry, places, grabbed */
 extern const PgStatement call_execute;
 enum
 {
@@ -105,7 +108,8 @@ enum
 extern const PgStatement call_cancel_backend;
 extern const PgStatement call_terminate_backend;
 
-/* ids, versions, results, delays_ms, messages, incarnation, token, grabs */
+/* ids, versions, results, delays_ms, messages, incarnation, token, grabs,
+ * places */
 extern const PgStatement call_finish;
 
 /* id, version, result, message, delay_us */
@@ -124,7 +128,7 @@ enum
 	FINISH_ID
 };
 
-/* bucket, per_type, skip, share, shares */
+/* bucket, per_type, skip, share, shares, most */
 extern const PgStatement call_sweep;
 enum
 {
@@ -132,20 +136,25 @@ enum
 	SWEEP_VERSION,
 	SWEEP_TYPE,
 	SWEEP_PRIORITY,
-	SWEEP_SIZE
+	SWEEP_SIZE,
+	SWEEP_PLACE
 };
 
 /* -> the rows of twtasks.read_policies() */
 extern const PgStatement call_policies;
 enum
 {
-	POLICIES_PATTERN,
+	POLICIES_KIND,
+	POLICIES_NAME,
 	POLICIES_TIMEOUT_MS,
 	POLICIES_STUCK,
 	POLICIES_RETRY,				/* JSON text */
 	POLICIES_ASKS_RETRY,
 	POLICIES_RESET_TRIES,
-	POLICIES_ASKS_STUCK
+	POLICIES_ASKS_STUCK,
+	POLICIES_NODES,
+	POLICIES_AGING_MS,
+	POLICIES_CONCURRENCY		/* of a bucket */
 };
 
 /* ids, versions, errors */
@@ -157,7 +166,7 @@ enum
 	ASK_DELAY_MS
 };
 
-/* name, lease_ms, environment */
+/* name, lease_ms, environment, buckets */
 extern const PgStatement call_start_node;
 enum
 {
@@ -177,7 +186,8 @@ enum
 	TICK_CLOCK,					/* a time */
 	TICK_AHEAD_US,
 	TICK_HAS_WORK,
-	TICK_NEXT_MS
+	TICK_NEXT_MS,
+	TICK_LOOK_MS
 };
 
 /* incarnation */
@@ -214,5 +224,14 @@ enum
 extern const PgStatement call_expire;
 extern const PgStatement call_partitions;
 extern const PgStatement call_clean;
+
+/* -> errors, stuck, is_news */
+extern const PgStatement call_monitor;
+enum
+{
+	MONITOR_ERRORS,
+	MONITOR_STUCK,
+	MONITOR_IS_NEWS
+};
 
 #endif							/* TWT_CALLS_H */

@@ -76,6 +76,18 @@ column_best(Column *column)
 	return dlist_head_element(TableEntry, node, &column->fifo[priority]);
 }
 
+TableEntry *
+column_worst(Column *column)
+{
+	return dlist_tail_element(TableEntry, node, &column->fifo[column_least_urgent(column)]);
+}
+
+int
+column_least_urgent(const Column *column)
+{
+	return column->priorities == 0 ? -1 : pg_leftmost_one_pos32(column->priorities);
+}
+
 void
 column_withdraw(Column *column)
 {
@@ -142,6 +154,56 @@ insert_by_age(dlist_head *fifo, TableEntry *entry)
 			break;
 	}
 	dlist_insert_before(iter.cur, &entry->node);
+}
+
+static void
+move_up(Column *column, int priority, uint64 sequence)
+{
+	dlist_head *from = &column->fifo[priority];
+	TableEntry *entry = dlist_container(TableEntry, node, dlist_pop_head_node(from));
+
+	entry->priority = priority - 1;
+	entry->sequence = sequence;
+	dlist_push_tail(&column->fifo[priority - 1], &entry->node);
+	column->priorities |= (uint32) 1 << (priority - 1);
+	if (dlist_is_empty(from))
+		column->priorities &= ~((uint32) 1 << priority);
+}
+
+/* Those who move up are not old again where they come to. */
+static void
+move_old(Column *column, uint64 old, uint64 *last_sequence)
+{
+	for (int priority = TRIGGER_RISEN + 1; priority < TRIGGER_PRIORITIES; priority++)
+	{
+		dlist_head *fifo = &column->fifo[priority];
+
+		while (!dlist_is_empty(fifo) &&
+			   dlist_head_element(TableEntry, node, fifo)->sequence <= old)
+			move_up(column, priority, ++*last_sequence);
+	}
+	place_column(column);
+}
+
+/* Who is late does not catch up: what has come since is not old. */
+void
+column_age(Column *column, int64 now_us, int64 aging_us, uint64 *last_sequence)
+{
+	if (column->aging_us != aging_us)
+	{
+		column->aging_us = aging_us;
+		column->marked_us = now_us;
+		memset(column->marks, 0, sizeof(column->marks));
+		column->marks[0] = *last_sequence;
+		column->mark = 1;
+		return;
+	}
+	if (aging_us == 0 || now_us - column->marked_us < aging_us / TABLE_AGINGS)
+		return;
+	column->marked_us = now_us;
+	move_old(column, column->marks[column->mark], last_sequence);
+	column->marks[column->mark] = *last_sequence;
+	column->mark = (column->mark + 1) % TABLE_AGINGS;
 }
 
 void

@@ -20,6 +20,8 @@
 #include "common/trigger.h"
 #include "heap.h"
 #include "slots.h"
+#include "table.h"
+#include "wire.h"
 
 typedef struct Column
 {
@@ -29,10 +31,17 @@ typedef struct Column
 	Heap	   *runnable;		/* the table's */
 	int			place;			/* in it, or HEAP_NOWHERE */
 	int			waiting;		/* entries in the FIFOs */
+	struct Family *family;		/* kept by crowd.c, as is the next */
+	int			family_place;
 	int			popped;			/* entries in use outside, kept by table.c */
 	bool		is_spilled;		/* in the table's list, kept by table.c */
+	int			refill_at;		/* then more is fetched with so few left */
 	dlist_node	spilled_node;
 	uint32		priorities;		/* bit p: fifo[p] is not empty */
+	int64		aging_us;		/* after so long an entry rises; 0: never */
+	int64		marked_us;		/* when the last of the marks was set */
+	uint64		marks[TABLE_AGINGS];	/* what had come by then, as a ring */
+	int			mark;			/* the oldest of them */
 	dlist_head	fifo[TRIGGER_PRIORITIES];	/* of TableEntry, by sequence */
 	char		type[FLEXIBLE_ARRAY_MEMBER];
 } Column;
@@ -46,6 +55,7 @@ typedef struct TableEntry
 	int32		size;
 	uint8		priority;
 	bool		is_popped;
+	RowPlace	place;
 	uint8		id[TRIGGER_ID_BYTES];
 } TableEntry;
 
@@ -61,9 +71,23 @@ extern void column_free(Column *column);
 /* The column is not empty. */
 extern TableEntry *column_best(Column *column);
 
+/* The youngest one of the least urgent; likewise. */
+extern TableEntry *column_worst(Column *column);
+
+/* Its priority; -1: the column is empty. */
+extern int	column_least_urgent(const Column *column);
+
 /* Puts the entry at its place by age and the column at its place by key. */
 extern void column_link(Column *column, TableEntry *entry);
 extern void column_unlink(Column *column, TableEntry *entry);
+
+/*
+ * Entries that have been in their FIFO for aging_us, or a quarter more, go to
+ * the end of the next more urgent one, as if they had just come; those that
+ * come from now on are later than *last_sequence.  To be called that often.
+ */
+extern void column_age(Column *column, int64 now_us, int64 aging_us,
+					   uint64 *last_sequence);
 
 /* Its limit is full: from the runnable to the waiters there. */
 extern void column_wait(Column *column, Limit *full);

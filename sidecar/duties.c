@@ -1,9 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * duties.c
- *		What nodes do for all: due tasks, schedules, gone nodes, history.
+ *		What nodes do for all: due tasks, schedules, gone nodes, history, figures.
  *
- *		from: node.c			to: sql/promote_tasks.sql, sql/run_schedules.sql, sql/recover_tasks.sql, sql/partitions.sql
+ *		from: node.c			to: sql/promote_tasks.sql, sql/run_schedules.sql, sql/recover_tasks.sql, sql/partitions.sql, sql/monitor.sql
  *
  * Each duty is a row of a table: its statement, how often the leader does it,
  * and what its answer says about when to do it again.
@@ -25,6 +25,7 @@ typedef enum DutyId
 	DUTY_PARTITIONS,
 	DUTY_CLEAN,
 	DUTY_SLOTS,
+	DUTY_MONITOR,
 	DUTY_COUNT
 } DutyId;
 
@@ -35,6 +36,8 @@ typedef struct Duty
 	LoopTimer  *timer;
 	int64		next_us;		/* loop time of the timer */
 	int64		asked_us;
+	int64		whole_us;		/* not before then the whole table again */
+	bool		reads_whole;	/* that is under way */
 	bool		is_under_way;
 	bool		has_reason;		/* not only its period is over */
 	bool		again;			/* a reason came while it was under way */
@@ -46,6 +49,7 @@ typedef struct DutyKind
 	int64		period_us;		/* between two times by the leader */
 	bool		anyone;			/* also done by others when they see a reason */
 	bool		when_work;		/* its period counts only while there is work */
+	bool		when_due;		/* takes what is due by its time */
 
 	/* microseconds until the next time; -1: nothing is known */
 	int64		(*answer) (Duty *duty, const PGresult *result);
@@ -58,6 +62,7 @@ struct Duties
 	bool		is_stopped;
 	bool		watchful;
 	bool		has_work;		/* as far as we know */
+	char		cleaned[NAMEDATALEN];	/* the history that was cleaned last */
 	Duty		each[DUTY_COUNT];
 };
 
@@ -66,6 +71,7 @@ struct Duties
 
 /* What is due at a whole minute may be a schedule; other times are not. */
 #define MINUTE_US SECONDS_TO_US(60)
+#define CLEAN_PAUSE_US MS_TO_US(50)
 #define WATCHFUL_PERIOD_US SECONDS_TO_US(3)
 
 static int64
@@ -132,11 +138,16 @@ on_partitioned(Duty *duty, const PGresult *result)
 static int64
 on_cleaned(Duty *duty, const PGresult *result)
 {
+	const char *name;
+
 	if (wire_null(result, 0, 0))
 		return -1;
-	log_line(TWT_LOG_INFO, "clean", "dropped history of one day: %s",
-			 PQgetvalue(result, 0, 0));
-	return SECONDS_TO_US(1);
+	name = PQgetvalue(result, 0, 0);
+	if (strcmp(name, duty->duties->cleaned) != 0)
+		log_line(TWT_LOG_INFO, "clean", "dropping old history: %s", name);
+	strlcpy(duty->duties->cleaned, name, sizeof(duty->duties->cleaned));
+	/* for as long as it took, others have the connection */
+	return Max(loop_now_us(duty->duties->loop) - duty->asked_us, CLEAN_PAUSE_US);
 }
 
 static int64
@@ -145,14 +156,26 @@ on_slots_cleaned(Duty *duty, const PGresult *result)
 	return -1;
 }
 
+static int64
+on_monitored(Duty *duty, const PGresult *result)
+{
+	if (wire_get_bool(result, 0, MONITOR_IS_NEWS))
+		log_line(TWT_LOG_WARN, "monitor", INT64_FORMAT " tasks in ERROR, " INT64_FORMAT
+				 " stuck, some of them new: see twtasks.error_tasks, twtasks.stuck_tasks",
+				 wire_get_int8(result, 0, MONITOR_ERRORS),
+				 wire_get_int8(result, 0, MONITOR_STUCK));
+	return -1;
+}
+
 static const DutyKind kinds[DUTY_COUNT] = {
-	[DUTY_PROMOTE] = {&call_promote, SECONDS_TO_US(10), true, true, on_promoted},
-	[DUTY_SCHEDULES] = {&call_schedules, SECONDS_TO_US(10), true, true, on_scheduled},
-	[DUTY_RECOVER] = {&call_recover, SECONDS_TO_US(10), true, true, on_recovered},
-	[DUTY_EXPIRE] = {&call_expire, SECONDS_TO_US(30), false, true, on_expired},
-	[DUTY_PARTITIONS] = {&call_partitions, SECONDS_TO_US(3600), false, false, on_partitioned},
-	[DUTY_CLEAN] = {&call_clean, SECONDS_TO_US(600), false, false, on_cleaned},
-	[DUTY_SLOTS] = {&call_clean_slots, SECONDS_TO_US(600), false, true, on_slots_cleaned},
+	[DUTY_PROMOTE] = {&call_promote, SECONDS_TO_US(10), true, true, true, on_promoted},
+	[DUTY_SCHEDULES] = {&call_schedules, SECONDS_TO_US(10), true, true, true, on_scheduled},
+	[DUTY_RECOVER] = {&call_recover, SECONDS_TO_US(10), true, true, true, on_recovered},
+	[DUTY_EXPIRE] = {&call_expire, SECONDS_TO_US(30), false, true, true, on_expired},
+	[DUTY_PARTITIONS] = {&call_partitions, SECONDS_TO_US(3600), false, false, false, on_partitioned},
+	[DUTY_CLEAN] = {&call_clean, SECONDS_TO_US(600), false, false, false, on_cleaned},
+	[DUTY_SLOTS] = {&call_clean_slots, SECONDS_TO_US(600), false, true, false, on_slots_cleaned},
+	[DUTY_MONITOR] = {&call_monitor, SECONDS_TO_US(60), false, false, false, on_monitored},
 };
 
 static void
@@ -197,6 +220,9 @@ on_answer(void *arg, PgOutcome outcome, PGresult *result)
 	if (duty->again)
 		next = 0;
 	duty->again = false;
+	if (duty->reads_whole && next != 0)
+		duty->whole_us = loop_now_us(duties->loop) +
+			Max(period(duty), took * WHOLE_TABLE_SHARE);
 	if (next >= 0)
 		arm_with_reason(duty, Min(next, SECONDS_TO_US(86400)));
 	if (node_is_leader(duties->node))
@@ -228,7 +254,12 @@ do_duty(void *arg)
 	duty->asked_us = loop_now_us(duties->loop);
 	wire_init(&params);
 	if (duty->id == DUTY_RECOVER)
-		wire_add_bool(&params, node_is_leader(duties->node));
+	{
+		/* A reason may come at any time: what it is about needs no such look. */
+		duty->reads_whole = node_is_leader(duties->node) &&
+			duty->asked_us >= duty->whole_us;
+		wire_add_bool(&params, duty->reads_whole);
+	}
 	pg_send(node_pg(duties->node), kinds[duty->id].statement, &params,
 			on_answer, duty);
 }
@@ -283,7 +314,7 @@ duties_look(Duties *duties, bool has_work, int64 next_us)
 	if (next_us < 0)
 		return;
 	for (int i = 0; i < DUTY_COUNT; i++)
-		if (kinds[i].when_work && (kinds[i].anyone || node_is_leader(duties->node)))
+		if (kinds[i].when_due && (kinds[i].anyone || node_is_leader(duties->node)))
 			arm_with_reason(&duties->each[i], Min(next_us, SECONDS_TO_US(86400)));
 }
 

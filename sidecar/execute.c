@@ -32,6 +32,7 @@ typedef struct Lane
 struct Execute
 {
 	Loop	   *loop;
+	const RunnerGate *gate;
 	Outcome    *outcome;
 	slist_head	lanes;
 	int			nrunning;
@@ -171,11 +172,12 @@ on_verdict(void *arg, Task *task, const Verdict *verdict)
 }
 
 Execute *
-execute_open(Loop *loop, Outcome *outcome)
+execute_open(Loop *loop, const RunnerGate *gate, Outcome *outcome)
 {
 	Execute    *execute = palloc0(sizeof(Execute));
 
 	execute->loop = loop;
+	execute->gate = gate;
 	execute->outcome = outcome;
 	slist_init(&execute->lanes);
 	return execute;
@@ -194,7 +196,8 @@ execute_add_handler(Execute *execute, Handler *handler)
 	dlist_init(&lane->running);
 	heap_init(&lane->due, is_due_before, set_due_place);
 	slist_push_head(&execute->lanes, &lane->node);
-	lane->runner = lane->ops->open(execute->loop, config, on_verdict, lane);
+	lane->runner = lane->ops->open(execute->loop, config, execute->gate,
+								   on_verdict, lane);
 	handler_set_data(handler, lane);
 }
 
@@ -245,11 +248,17 @@ execute_free(Execute *execute)
  * is tried, never gets a verdict: without this it would be tried for ever.  Where
  * a function decides there is no number of tries to count against.
  */
-static void
-give_up(Execute *execute, Task *task)
+static bool
+has_no_tries_left(const Task *task)
 {
-	static const Verdict verdict = {TASK_ERROR, 0,
-	"its tries ended without a result, and no more are left"};
+	return !task->policy->asks_retry &&
+		task->tries > retry_plan_tries(task->policy->retry);
+}
+
+static void
+end_unstarted(Execute *execute, Task *task, TaskResult result, const char *why)
+{
+	Verdict		verdict = {result, TASK_DELAY_BY_POLICY, why};
 
 	outcome_report(execute->outcome, task, &verdict);
 	free_slot(task);
@@ -313,10 +322,23 @@ execute_task(Execute *execute, Task *task)
 
 	if (execute->ndoubtful > 0 && is_running_already(lane, task))
 		return;
-	if (!task->policy->asks_retry &&
-		task->tries > retry_plan_tries(task->policy->retry))
+	if (task->unreadable != NULL)
 	{
-		give_up(execute, task);
+		end_unstarted(execute, task, task->is_damaged ? TASK_ERROR : TASK_FAILURE,
+					  task->unreadable);
+		return;
+	}
+	if (has_no_tries_left(task))
+	{
+		end_unstarted(execute, task, TASK_ERROR,
+					  "its tries ended without a result, and no more are left");
+		return;
+	}
+	/* The answer to its grab came late: it would be taken away while it ran. */
+	if (task->deadline_us <= loop_now_us(execute->loop))
+	{
+		log_task(TWT_LOG_WARN, "execute", task, "its deadline passed before it could start");
+		end_unstarted(execute, task, TASK_RELEASE, NULL);
 		return;
 	}
 	dlist_push_tail(&lane->running, &task->run_node);

@@ -18,12 +18,17 @@
 #include "outcome.h"
 #include "handler.h"
 #include "loop.h"
+#include "runner.h"
 #include "task.h"
 
 typedef struct Execute Execute;
 
-/* Opens a runner for each handler but those in SQL, which have their own. */
-extern Execute *execute_open(Loop *loop, Outcome *outcome);
+/*
+ * The gate is asked by runners in which tasks wait; it outlives all.  Each
+ * handler gets a runner, but those in SQL, which have their own.
+ */
+extern Execute *execute_open(Loop *loop, const RunnerGate *gate,
+							 Outcome *outcome);
 extern void execute_add_handler(Execute *execute, Handler *handler);
 
 /* After handler_reload(). */

@@ -28,6 +28,7 @@
 #include "runner.h"
 #include "spawn.h"
 #include "statuses.h"
+#include "trace.h"
 
 #define READ_BYTES (64 * 1024)
 
@@ -41,7 +42,7 @@
 #define SHORTAGE_US SECONDS_TO_US(1)
 
 /* Facts of a task in the environment, and the NULL. */
-#define ENVIRONMENT_SIZE 8
+#define ENVIRONMENT_SIZE 10
 
 struct Runner
 {
@@ -247,6 +248,20 @@ add_fact(char ***next, const char *name, const char *value)
 		*(*next)++ = psprintf("TWTASKS_%s=%s", name, value);
 }
 
+/* By the names that libraries for tracing look for. */
+static void
+add_trace(char ***next, const Task *task)
+{
+	Trace		trace;
+
+	trace_init(&trace, task->context);
+	if (trace.parent != NULL)
+		*(*next)++ = psprintf("TRACEPARENT=%s", trace.parent);
+	if (trace.state != NULL)
+		*(*next)++ = psprintf("TRACESTATE=%s", trace.state);
+	trace_clear(&trace);
+}
+
 /* Room for ENVIRONMENT_SIZE. */
 static void
 make_environment(const Task *task, char **environment)
@@ -263,6 +278,7 @@ make_environment(const Task *task, char **environment)
 	add_fact(&environment, "TRIES", tries);
 	add_fact(&environment, "DEADLINE", task->deadline_text);
 	add_fact(&environment, "CONTEXT", task->context);
+	add_trace(&environment, task);
 	*environment = NULL;
 }
 
@@ -331,11 +347,12 @@ command_start(Runner *runner, Task *task)
 /* ---- the rest of a runner ---- */
 
 static Runner *
-command_open(Loop *loop, const HandlerConfig *config, RunnerDone done,
-			 void *done_arg)
+command_open(Loop *loop, const HandlerConfig *config,
+			 const RunnerGate *gate, RunnerDone done, void *done_arg)
 {
 	Runner	   *runner = palloc0(sizeof(Runner));
 
+	(void) gate;				/* a task is started as soon as it is here */
 	runner->loop = loop;
 	runner->config = config;
 	runner->done = done;

@@ -9,11 +9,13 @@
  * names and the handler allows.  What comes back is judged by http_reply.c.
  *
  *	 a request is	until							and then
+ *	 held			the gate opens					running
  *	 running		libcurl has an end of it		the verdict
  *	 ended			the end of the turn				the verdict
  *
  * It is ended early when it cannot be sent or was stopped: its verdict is made
- * then, and told later.
+ * then, and told later.  Connections are made at any time, but nothing is sent
+ * while the gate is closed: then the request is held, and begun anew.
  *
  *-------------------------------------------------------------------------
  */
@@ -30,6 +32,7 @@
 #include "output.h"
 #include "policy.h"
 #include "runner.h"
+#include "task_clock.h"
 
 /* Of an answer, and of its headers, no more is read. */
 #define ANSWER_MAX (1024 * 1024)
@@ -39,9 +42,11 @@ struct Runner
 {
 	Loop	   *loop;
 	const HandlerConfig *config;
+	const RunnerGate *gate;
 	RunnerDone	done;
 	void	   *done_arg;
 	HttpClient *client;
+	dlist_head	held;
 	dlist_head	running;
 	dlist_head	ended;
 };
@@ -56,7 +61,11 @@ typedef struct Request
 	HttpUrl		url;
 	bool		is_own_host;	/* the handler's, not one of the task's choice */
 	bool		was_refused;	/* an address that it must not go to */
+	bool		was_allowed;	/* another address */
 	bool		is_running;
+	bool		is_sent;		/* some of it may be */
+	bool		is_held;		/* not sent: it begins anew */
+	bool		is_fresh;		/* over a connection of its own */
 	Output		body;			/* the end of the answer */
 	StringInfoData json;		/* all of it, if it is JSON */
 	size_t		received;
@@ -102,6 +111,7 @@ end_early(Request *request, TaskResult result, char *reason)
 	if (request->is_running)
 		http_client_cancel(runner->client, request->easy);
 	request->is_running = false;
+	request->is_held = false;
 	request->result = result;
 	request->reason = reason;
 	dlist_delete(&request->node);
@@ -110,10 +120,8 @@ end_early(Request *request, TaskResult result, char *reason)
 }
 
 static void
-on_turn(void *arg)
+report_ended(Runner *runner)
 {
-	Runner	   *runner = arg;
-
 	while (!dlist_is_empty(&runner->ended))
 	{
 		Request    *request = dlist_head_element(Request, node, &runner->ended);
@@ -123,13 +131,14 @@ on_turn(void *arg)
 	}
 }
 
+/* The machine's clock: receivers compare it with theirs. */
 static int64
-wall_us(void)
+wall_seconds(void)
 {
 	struct timespec now;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	return SECONDS_TO_US(now.tv_sec) + now.tv_nsec / 1000;
+	return now.tv_sec;
 }
 
 static const char *
@@ -151,9 +160,9 @@ report_answer(Request *request, int status)
 	HttpReply	reply = {
 		.status = status,
 		.retry_after = get_header(request->easy, "Retry-After"),
-		.json = request->json.len > 0 ? request->json.data : NULL,
+		.json = request->json.len > 0 && !request->is_long ? request->json.data : NULL,
 		.json_len = request->json.len,
-		.now_us = wall_us()
+		.now_us = task_clock_us()
 	};
 
 	initStringInfo(&body);
@@ -189,7 +198,7 @@ report_failure(Request *request, CURLcode code)
 	char	   *message;
 	Verdict		verdict = {was_not_sent(code) ? TASK_RETRY : TASK_FAILURE, TASK_DELAY_BY_POLICY};
 
-	if (request->was_refused)
+	if (request->was_refused && !request->was_allowed)
 	{
 		verdict.result = TASK_ERROR;
 		message = psprintf("could not connect to \"%s\": a task must not choose a host with a private address",
@@ -203,6 +212,16 @@ report_failure(Request *request, CURLcode code)
 	pfree(message);
 }
 
+/* All of it begins again, when the gate is open. */
+static void
+hold(Request *request)
+{
+	request->is_fresh = true;
+	curl_easy_setopt(request->easy, CURLOPT_FRESH_CONNECT, 1L);
+	dlist_delete(&request->node);
+	dlist_push_tail(&request->runner->held, &request->node);
+}
+
 /* An answer that we stopped to read has its status all the same. */
 static void
 on_done(void *arg, CURL * easy, CURLcode code)
@@ -212,7 +231,9 @@ on_done(void *arg, CURL * easy, CURLcode code)
 
 	request->is_running = false;
 	curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
-	if (code == CURLE_OK || (code == CURLE_WRITE_ERROR && request->is_long))
+	if (request->is_held)
+		hold(request);
+	else if (code == CURLE_OK || (code == CURLE_WRITE_ERROR && request->is_long))
 		report_answer(request, status);
 	else
 		report_failure(request, code);
@@ -261,21 +282,54 @@ on_header(char *bytes, size_t size, size_t n, void *arg)
 
 /* ---- the request ---- */
 
+/* Whoever wrote the handler's own host into the configuration means it. */
+static bool
+must_be_public(const Request *request)
+{
+	return !request->is_own_host &&
+		request->runner->config->networks == NETWORKS_PUBLIC;
+}
+
 /* The address that is checked here is the one that is connected to. */
 static curl_socket_t
 on_open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 {
 	Request    *request = arg;
 
-	if (!request->is_own_host &&
-		request->runner->config->networks == NETWORKS_PUBLIC &&
-		!http_address_is_public(&address->addr))
+	if (must_be_public(request) && !http_address_is_public(&address->addr))
 	{
 		request->was_refused = true;
 		return CURL_SOCKET_BAD;
 	}
+	request->was_allowed = true;
 	return socket(address->family, address->socktype | SOCK_CLOEXEC,
 				  address->protocol);
+}
+
+/*
+ * The last moment before the request is sent.  A connection that was kept may
+ * be older than the rule for its address.
+ */
+static int
+on_connected(void *arg, char *remote, char *local, int remote_port,
+			 int local_port)
+{
+	Request    *request = arg;
+	const RunnerGate *gate = request->runner->gate;
+
+	(void) local;
+	(void) remote_port;
+	(void) local_port;
+	if (must_be_public(request) && !http_ip_is_public(remote))
+	{
+		request->is_held = !request->is_fresh;
+		return CURL_PREREQFUNC_ABORT;
+	}
+	request->is_held = gate->incarnation(gate->arg) == 0;
+	if (request->is_held)
+		return CURL_PREREQFUNC_ABORT;
+	request->is_sent = true;
+	return CURL_PREREQFUNC_OK;
 }
 
 static void
@@ -286,7 +340,7 @@ set_task(Request *request)
 	HttpHeaders headers = {
 		.keys = config->target->keys,
 		.more = request->is_own_host ? config->target->headers : NULL,
-		.timestamp = wall_us() / 1000000
+		.timestamp = wall_seconds()
 	};
 
 	request->headers = http_headers_make(&headers, request->task);
@@ -309,6 +363,8 @@ set_callbacks(Request *request)
 	curl_easy_setopt(easy, CURLOPT_HEADERDATA, request);
 	curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open_socket);
 	curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, request);
+	curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_connected);
+	curl_easy_setopt(easy, CURLOPT_PREREQDATA, request);
 }
 
 /*
@@ -349,13 +405,46 @@ static const char *
 choose_url(Request *request)
 {
 	const HandlerConfig *config = request->runner->config;
-	char	   *named = config->nhosts > 0 ? http_headers_url(request->task) : NULL;
-	const char *error = http_target_choose(config, named, &request->url);
+	char	   *named = NULL;
+	const char *error = NULL;
 
+	if (config->nhosts > 0)
+		error = http_headers_url(request->task, &named);
+	if (error == NULL)
+		error = http_target_choose(config, named, &request->url);
 	pfree(named);
 	if (error == NULL)
 		request->is_own_host = http_url_is_same_host(&request->url, &config->target->url);
 	return error;
+}
+
+static void
+run(Request *request)
+{
+	request->is_running = true;
+	request->is_held = false;
+	http_client_start(request->runner->client, request->easy);
+}
+
+static void
+run_held(Runner *runner)
+{
+	while (!dlist_is_empty(&runner->held) &&
+		   runner->gate->incarnation(runner->gate->arg) != 0)
+	{
+		Request    *request = dlist_head_element(Request, node, &runner->held);
+
+		dlist_delete(&request->node);
+		dlist_push_tail(&runner->running, &request->node);
+		run(request);
+	}
+}
+
+static void
+on_turn(void *arg)
+{
+	report_ended(arg);
+	run_held(arg);
 }
 
 static void
@@ -387,23 +476,24 @@ http_start(Runner *runner, Task *task)
 	set_task(request);
 	set_callbacks(request);
 	set_limits(request);
-	request->is_running = true;
-	http_client_start(runner->client, request->easy);
+	run(request);
 }
 
 /* ---- the rest of a runner ---- */
 
 static Runner *
-http_open(Loop *loop, const HandlerConfig *config, RunnerDone done,
-		  void *done_arg)
+http_open(Loop *loop, const HandlerConfig *config, const RunnerGate *gate,
+		  RunnerDone done, void *done_arg)
 {
 	Runner	   *runner = palloc0(sizeof(Runner));
 
 	runner->loop = loop;
 	runner->config = config;
+	runner->gate = gate;
 	runner->done = done;
 	runner->done_arg = done_arg;
 	runner->client = http_client_new(loop, config->concurrency, on_done);
+	dlist_init(&runner->held);
 	dlist_init(&runner->running);
 	dlist_init(&runner->ended);
 	loop_on_turn(loop, on_turn, runner);
@@ -421,7 +511,9 @@ http_stop_task(Runner *runner, Task *task, const char *why)
 {
 	Request    *request = task->run;
 
-	if (request->is_running)
+	if (request->is_held && !request->is_sent)
+		end_early(request, TASK_RELEASE, NULL);
+	else if (request->is_held || request->is_running)
 		end_early(request, TASK_FAILURE, pstrdup(why));
 }
 
@@ -436,6 +528,8 @@ http_close(Runner *runner)
 		http_client_cancel(runner->client, request->easy);
 		free_request(request);
 	}
+	while (!dlist_is_empty(&runner->held))
+		free_request(dlist_head_element(Request, node, &runner->held));
 	while (!dlist_is_empty(&runner->ended))
 		free_request(dlist_head_element(Request, node, &runner->ended));
 	http_client_free(runner->client);

@@ -46,11 +46,12 @@ on_turn(void *arg)
 }
 
 static Runner *
-noop_open(Loop *loop, const HandlerConfig *config, RunnerDone done,
-		  void *done_arg)
+noop_open(Loop *loop, const HandlerConfig *config,
+		  const RunnerGate *gate, RunnerDone done, void *done_arg)
 {
 	Runner	   *runner = palloc0(sizeof(Runner));
 
+	(void) gate;
 	runner->loop = loop;
 	runner->config = config;
 	runner->done = done;

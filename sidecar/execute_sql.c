@@ -5,11 +5,11 @@
  *
  *		from: table.c			to: src/execute.c, outcome.c
  *
- * A statement that fails as a whole (its timeout, a deadlock) has done
- * nothing, and does not tell whose fault it was: its tasks are executed again
- * one by one.  One that fails alone is grabbed, so that the try counts, and
- * finished as failed.
- *
+ * A statement that fails as a whole (its timeout, a deadlock) has done nothing,
+ * and does not tell whose fault it was: its tasks are executed again one by
+ * one.  One that fails alone is grabbed, so that the try counts, and finished.
+ * A task under a limit of the whole cluster goes alone, and is grabbed by a
+ * call of its own first: the slot must be seen by others while it runs.
  * A task that is cancelled takes its statement with it, and is left to the
  * database; the others are executed again.
  *
@@ -47,6 +47,9 @@ typedef struct Session
 	int			size;			/* of the batch when it was sent */
 	slist_head	cancelled;
 	bool		is_executing;	/* the functions may be running */
+	bool		is_granting;	/* the batch of one is being grabbed first */
+	bool		is_granted;		/* and was */
+	Task		granted;		/* that task */
 	bool		was_late;		/* its session was ended for that */
 	bool		is_unknown;		/* its answer was lost */
 	bool		is_resolved;	/* and it had done nothing */
@@ -63,6 +66,7 @@ struct SqlRunner
 	Handler    *handler;
 	Node	   *node;
 	Outcome    *outcome;
+	Offers	   *offers;
 	Session    *sessions;
 	int			nsessions;
 	SqlWaiting *waiting;
@@ -75,7 +79,8 @@ struct SqlRunner
 void
 sql_add(SqlRunner *sql, Table *table, TableEntry *entry)
 {
-	sql_waiting_add(sql->waiting, table, entry, false);
+	sql_waiting_add(sql->waiting, table, entry,
+					slots_are_shared(table_entry_limit(entry)));
 }
 
 static void send_grab(Session *session, const PgStatement *statement);
@@ -96,28 +101,76 @@ end_batch(Session *session)
 	batch_drop(session->batch);
 	session->batch = NULL;
 	session->is_unknown = session->is_resolved = false;
+	session->is_granting = session->is_granted = false;
 	if (session->error != NULL)
 		pfree(session->error);
 	session->error = NULL;
 	loop_want_turn(session->sql->loop);
 }
 
+/*
+ * A task of the batch has ended: with failure NULL it was finished by its own
+ * transaction, else it is still to be finished so.
+ */
 static void
-report(Session *session, const PGresult *result, int row, TaskResult kind,
-	   const char *message)
+end_task(Session *session, Task *task, TaskResult kind, const char *failure)
+{
+	Verdict		verdict = {kind, TASK_DELAY_BY_POLICY, failure};
+
+	if (batch_take(session->batch, task->id, &task->slot, &task->policy) == NULL)
+		return;
+	task->has_shared_slot = failure != NULL && slots_are_shared(task->slot);
+	if (failure != NULL)
+		outcome_report(session->sql->outcome, task, &verdict);
+	if (task->has_shared_slot)
+		slots_free_here(task->slot);
+	else
+		slots_free(task->slot);
+	policy_unref(task->policy);
+}
+
+/*
+ * A limit of the cluster refused the task: until_us as for offers_refused().
+ * One under a limit that we have not read yet is dropped: it will be fetched.
+ */
+static void
+refuse_task(Session *session, const uint8 *id, const char *limit, int64 until_us)
+{
+	if (offers_refused(session->sql->offers, limit, until_us))
+		batch_refuse(session->batch, id);
+}
+
+/* A row of a grab that refused its task. */
+static void
+refuse_row(Session *session, const PGresult *result, int row)
+{
+	int64		until_us = wire_null(result, row, GRAB_GRABBED) ? 0 :
+		wire_get_time(result, row, GRAB_GRABBED);
+
+	refuse_task(session, wire_get_uuid(result, row, GRAB_ID),
+				PQgetvalue(result, row, GRAB_TYPE), until_us);
+}
+
+static void
+end_row(Session *session, const PGresult *result, int row)
 {
 	Task		task = {0};
-	Verdict		verdict = {kind, TASK_DELAY_BY_POLICY, message};
+	bool		failed = strcmp(PQgetvalue(result, row, EXECUTE_RESULT), "failed") == 0;
 
+	if (wire_null(result, row, EXECUTE_VERSION))
+	{
+		refuse_task(session, wire_get_uuid(result, row, EXECUTE_ID),
+					PQgetvalue(result, row, EXECUTE_MESSAGE), 0);
+		return;
+	}
 	memcpy(task.id, wire_get_uuid(result, row, EXECUTE_ID), TASK_ID_BYTES);
 	trigger_id_text(task.id, task.id_text);
 	task.version = wire_get_int8(result, row, EXECUTE_VERSION);
 	task.token = session->batch->token;
 	task.tries = wire_get_int4(result, row, EXECUTE_TRIES);
 	task.type = PQgetvalue(result, row, EXECUTE_TYPE);
-	task.policy = batch_policy(session->batch, task.id);
-	if (task.policy != NULL)
-		outcome_report(session->sql->outcome, &task, &verdict);
+	end_task(session, &task, TASK_FAILURE,
+			 failed ? PQgetvalue(result, row, EXECUTE_MESSAGE) : NULL);
 }
 
 static void
@@ -129,9 +182,7 @@ on_executed_all(Session *session, const PGresult *result)
 
 	sql->task_us = sql->task_us == 0 ? us : sql->task_us * 0.8 + us * 0.2;
 	for (int i = 0; i < PQntuples(result); i++)
-		if (strcmp(PQgetvalue(result, i, EXECUTE_RESULT), "failed") == 0)
-			report(session, result, i, TASK_FAILURE,
-				   PQgetvalue(result, i, EXECUTE_MESSAGE));
+		end_row(session, result, i);
 	end_batch(session);
 }
 
@@ -148,12 +199,25 @@ blame_lost(Session *session, bool nothing_done)
 	session->is_resolved = false;
 	if (nothing_done && session->batch->n == 1)
 	{
-		session->batch->version_shift = 1;
-		send_grab(session, &call_grab);
+		session->batch->version_shift++;
+		send_grab(session, &call_grab_bare);
 		return;
 	}
 	sql->alone_left = nothing_done ? session->batch->n : sql->alone_left;
 	end_batch(session);
+}
+
+/* The type is the result's. */
+static void
+read_grabbed(const Session *session, const PGresult *result, int row, Task *task)
+{
+	memset(task, 0, sizeof(*task));
+	memcpy(task->id, wire_get_uuid(result, row, GRAB_ID), TASK_ID_BYTES);
+	trigger_id_text(task->id, task->id_text);
+	task->version = wire_get_int8(result, row, GRAB_VERSION);
+	task->token = session->batch->token;
+	task->tries = wire_get_int4(result, row, GRAB_TRIES);
+	task->type = PQgetvalue(result, row, GRAB_TYPE);
 }
 
 /* The grab of a task that failed alone, or what a lost statement has left. */
@@ -162,25 +226,25 @@ on_failed_grab(void *arg, PgOutcome outcome, PGresult *result)
 {
 	Session    *session = arg;
 
-	if (outcome == PG_LOST)
+	if (outcome == PG_LOST || (outcome == PG_FAILED && session->is_resolved))
 	{
 		session->is_unknown = true;
+		if (outcome == PG_FAILED)
+			pg_reset(session->pg, "could not resolve a grab");
 		return;
 	}
 	for (int i = 0; outcome == PG_DONE && i < PQntuples(result); i++)
 	{
 		Task		task = {0};
-		Verdict		verdict = {TASK_FAILURE, TASK_DELAY_BY_POLICY, session->error};
 
-		memcpy(task.id, wire_get_uuid(result, i, GRAB_ID), TASK_ID_BYTES);
-		trigger_id_text(task.id, task.id_text);
-		task.version = wire_get_int8(result, i, GRAB_VERSION);
-		task.token = session->batch->token;
-		task.tries = wire_get_int4(result, i, GRAB_TRIES);
-		task.type = PQgetvalue(result, i, GRAB_TYPE);
-		task.policy = batch_policy(session->batch, task.id);
-		if (task.policy != NULL)
-			outcome_report(session->sql->outcome, &task, &verdict);
+		/* a limit that came meanwhile */
+		if (wire_null(result, i, GRAB_VERSION))
+		{
+			refuse_row(session, result, i);
+			continue;
+		}
+		read_grabbed(session, result, i, &task);
+		end_task(session, &task, TASK_FAILURE, session->error);
 	}
 	if (session->is_resolved)
 		blame_lost(session, outcome == PG_DONE && PQntuples(result) == 0);
@@ -189,7 +253,7 @@ on_failed_grab(void *arg, PgOutcome outcome, PGresult *result)
 }
 
 static void
-send_grab(Session *session, const PgStatement *statement)
+send_grab_to(Session *session, const PgStatement *statement, PgResultFn fn)
 {
 	WireParams	params;
 
@@ -197,9 +261,18 @@ send_grab(Session *session, const PgStatement *statement)
 	batch_add_ids(session->batch, &params);
 	wire_add_int8(&params, node_incarnation(session->sql->node));
 	wire_add_int8(&params, session->batch->token);
-	if (statement == &call_grab)
+	if (statement == &call_grab_bare)
+	{
 		batch_add_policies(session->batch, session->sql->config, &params);
-	pg_send(session->pg, statement, &params, on_failed_grab, session);
+		batch_add_places(session->batch, &params);
+	}
+	pg_send(session->pg, statement, &params, fn, session);
+}
+
+static void
+send_grab(Session *session, const PgStatement *statement)
+{
+	send_grab_to(session, statement, on_failed_grab);
 }
 
 static void
@@ -238,12 +311,36 @@ drop_cancelled(Session *session)
 	put_back(session, false);
 }
 
+/* The task was grabbed before, so it is finished like any other. */
+static void
+on_granted_failed(Session *session, const char *failure)
+{
+	bool		is_cancelled = !slist_is_empty(&session->cancelled);
+
+	session->granted.type = pstrdup(table_entry_type(session->batch->items[0].entry));
+	end_task(session, &session->granted, is_cancelled ? TASK_CANCELLED : TASK_FAILURE,
+			 failure);
+	pfree(session->granted.type);
+	end_batch(session);
+}
+
 static void
 on_executed_none(Session *session, const PGresult *result)
 {
 	Batch	   *batch = session->batch;
 	const char *text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
 
+	if (session->is_granted)
+	{
+		char	   *failure = psprintf("%s (SQLSTATE %s)", text == NULL ? "failed" : text,
+									   pg_sqlstate(result));
+
+		on_granted_failed(session, failure);
+		pfree(failure);
+		if (strcmp(pg_sqlstate(result), "26000") == 0)
+			pg_reset(session->pg, "its prepared statements are gone");
+		return;
+	}
 	/* A function threw our statements away: not the tasks' fault. */
 	if (strcmp(pg_sqlstate(result), "26000") == 0)
 	{
@@ -260,7 +357,7 @@ on_executed_none(Session *session, const PGresult *result)
 	{
 		session->error = psprintf("%s (SQLSTATE %s)", text == NULL ? "failed" : text,
 								  pg_sqlstate(result));
-		send_grab(session, &call_grab);
+		send_grab(session, &call_grab_bare);
 		return;
 	}
 	put_back(session, true);
@@ -324,23 +421,17 @@ set_timeout(Session *session, int64 timeout_us)
 }
 
 static void
-send_execute(Session *session)
+send_call(Session *session)
 {
 	SqlRunner  *sql = session->sql;
 	const HandlerConfig *config = handler_config(sql->handler);
-	Batch	   *batch = sql_waiting_take(sql->waiting, batch_size(sql));
-	char	   *retry;
+	Batch	   *batch = session->batch;
+	char	   *retry = retry_json(&config->retry);
 	WireParams	params;
 
-	sql->alone_left = Max(0, sql->alone_left - 1);
-	session->batch = batch;
-	session->size = batch->n;
-	session->sent_us = loop_now_us(sql->loop);
-	sql->nrunning += batch->n;
 	session->statement_us = batch->items[0].policy->timeout_us;
 	if (session->statement_us != session->timeout_us)
 		set_timeout(session, session->statement_us);
-	batch->token = node_next_token(sql->node);
 	wire_init(&params);
 	wire_add_text(&params, config->function);
 	wire_add_text(&params, config->role);
@@ -348,12 +439,85 @@ send_execute(Session *session)
 	wire_add_int8(&params, node_incarnation(sql->node));
 	wire_add_int8(&params, batch->token);
 	batch_add_policies(batch, sql->config, &params);
-	retry = retry_json(&config->retry);
 	wire_add_text(&params, retry);
 	pfree(retry);
+	batch_add_places(batch, &params);
+	wire_add_bool(&params, session->is_granted);
 	session->is_executing = true;
 	sql_guard_watch(session->guard, session->statement_us + config->grace_us);
 	pg_send(session->pg, &call_execute, &params, on_executed, session);
+}
+
+static void
+grant(void *arg, Limit *limit)
+{
+	limit_grant(limit);
+}
+
+/* Refused by a limit of the cluster, lost to another, or ours. */
+static void
+on_granted(void *arg, PgOutcome outcome, PGresult *result)
+{
+	Session    *session = arg;
+
+	if (outcome == PG_LOST)
+	{
+		session->is_unknown = true;
+		return;
+	}
+	session->is_granting = false;
+	if (outcome == PG_FAILED || PQntuples(result) == 0)
+	{
+		end_batch(session);
+		return;
+	}
+	if (wire_null(result, 0, GRAB_VERSION))
+	{
+		refuse_row(session, result, 0);
+		end_batch(session);
+		return;
+	}
+	slots_each_shared(table_entry_limit(session->batch->items[0].entry), grant, NULL);
+	read_grabbed(session, result, 0, &session->granted);
+	batch_start(session->batch, session->granted.id);
+	session->is_granted = true;
+	send_call(session);
+}
+
+/* The session was lost during that grab: the task did not run, so it still may. */
+static void
+on_grant_resolved(void *arg, PgOutcome outcome, PGresult *result)
+{
+	Session    *session = arg;
+
+	if (outcome != PG_FAILED)
+	{
+		on_granted(session, outcome, result);
+		return;
+	}
+	session->is_unknown = true;
+	pg_reset(session->pg, "could not resolve a grab");
+}
+
+static void
+send_execute(Session *session)
+{
+	SqlRunner  *sql = session->sql;
+	Batch	   *batch = sql_waiting_take(sql->waiting, batch_size(sql));
+
+	sql->alone_left = Max(0, sql->alone_left - 1);
+	session->batch = batch;
+	session->size = batch->n;
+	session->sent_us = loop_now_us(sql->loop);
+	sql->nrunning += batch->n;
+	batch->token = node_next_token(sql->node);
+	if (batch->n == 1 && slots_are_shared(table_entry_limit(batch->items[0].entry)))
+	{
+		session->is_granting = true;
+		send_grab_to(session, &call_grab_bare, on_granted);
+	}
+	else
+		send_call(session);
 }
 
 static char *
@@ -369,12 +533,18 @@ pump(Session *session)
 {
 	if (!pg_is_up(session->pg))
 		return;
-	if (session->is_unknown)
+	if (session->is_unknown && session->is_granting)
+	{
+		session->is_unknown = false;
+		send_grab_to(session, &call_resolve_grab_bare, on_grant_resolved);
+	}
+	else if (session->is_unknown)
 	{
 		session->is_unknown = false;
 		session->is_resolved = true;
-		session->error = reason_lost(session);
-		send_grab(session, &call_resolve_grab);
+		if (session->error == NULL)
+			session->error = reason_lost(session);
+		send_grab(session, &call_resolve_grab_bare);
 	}
 	else if (session->batch == NULL && sql_waiting_count(session->sql->waiting) > 0 &&
 			 sql_guard_is_idle(session->guard))
@@ -408,7 +578,7 @@ has_task(const Session *session, const uint8 *id, int64 version)
 
 	for (int i = 0; batch != NULL && i < batch->n; i++)
 		if (batch->items[i].entry != NULL && memcmp(batch->items[i].id, id, TASK_ID_BYTES) == 0)
-			return table_entry_version(batch->items[i].entry) == version;
+			return table_entry_version(batch->items[i].entry) + session->is_granted == version;
 	return false;
 }
 
@@ -479,6 +649,12 @@ sql_open(Loop *loop, const Config *config, Handler *handler, Node *node,
 		pg_start(session->pg);
 	}
 	return sql;
+}
+
+void
+sql_set_offers(SqlRunner *sql, Offers *offers)
+{
+	sql->offers = offers;
 }
 
 int

@@ -19,6 +19,7 @@
 #include "handler.h"
 #include "loop.h"
 #include "node.h"
+#include "offers.h"
 #include "table.h"
 
 typedef struct SqlRunner SqlRunner;
@@ -27,6 +28,9 @@ typedef struct SqlRunner SqlRunner;
  * must stay. */
 extern SqlRunner *sql_open(Loop *loop, const Config *config, Handler *handler,
 						   Node *node, Outcome *outcome);
+
+/* What a limit of the cluster refuses is told there; once, after the open. */
+extern void sql_set_offers(SqlRunner *sql, Offers *offers);
 extern void sql_free(SqlRunner *sql);
 
 /* Takes the trigger and its booked slot. */

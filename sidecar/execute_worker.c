@@ -7,7 +7,8 @@
  *
  * Tasks wait here in order of arrival until a process has room; the process
  * with the fewest in flight takes the next.  All is handed out and written at
- * the end of a turn, so that what came together goes together.
+ * the end of a turn, so that what came together goes together; nothing while
+ * the gate is closed.
  *
  *-------------------------------------------------------------------------
  */
@@ -83,13 +84,20 @@ report_all(Runner *runner, dlist_head *tasks, const Verdict *verdict)
 static void
 hand_out(Runner *runner)
 {
+	const RunnerGate *gate = runner->setup.gate;
+	int64		incarnation = gate->incarnation(gate->arg);
 	WorkerProcess *process;
 
+	if (incarnation == 0)
+		return;
+	for (int i = 0; i < runner->nprocesses; i++)
+		worker_process_begin(runner->processes[i], incarnation);
 	while (!dlist_is_empty(&runner->waiting) &&
 		   (process = choose_process(runner)))
 		worker_process_give(process,
 							dlist_container(Task, node,
-											dlist_pop_head_node(&runner->waiting)));
+											dlist_pop_head_node(&runner->waiting)),
+							incarnation);
 }
 
 static void
@@ -110,13 +118,14 @@ on_turn(void *arg)
 }
 
 static Runner *
-worker_open(Loop *loop, const HandlerConfig *config, RunnerDone done,
-			void *done_arg)
+worker_open(Loop *loop, const HandlerConfig *config, const RunnerGate *gate,
+			RunnerDone done, void *done_arg)
 {
 	Runner	   *runner = palloc0(sizeof(Runner));
 
 	runner->setup.loop = loop;
 	runner->setup.config = config;
+	runner->setup.gate = gate;
 	runner->setup.leftovers = leftovers_new(loop);
 	runner->setup.done = done;
 	runner->setup.done_arg = done_arg;

@@ -15,6 +15,8 @@
 #include "log.h"
 #include "slots.h"
 
+/* The second only if it is full, else it gathers more until the answer to the
+ * first is there. */
 #define FINISHES_AHEAD 2
 #define FINISH_MAX 500
 #define FINISH_MAX_BYTES (4 * 1024 * 1024)
@@ -26,6 +28,7 @@ typedef struct Item
 	uint8		id[TASK_ID_BYTES];
 	int64		version;
 	int64		grab;			/* its token */
+	RowPlace	place;
 	TaskResult	result;
 	int64		delay_ms;
 	char	   *message;
@@ -55,6 +58,7 @@ struct Finish
 	dlist_head	waiting;		/* not sent, or to be sent again */
 	dlist_head	flights;
 	int			nitems;
+	int			nwaiting;		/* of these, in the list waiting */
 	FinishStats stats;
 };
 
@@ -78,12 +82,14 @@ finish_add(Finish *finish, const Task *task, TaskResult result,
 	memcpy(item->id, task->id, TASK_ID_BYTES);
 	item->version = task->version;
 	item->grab = task->token;
+	item->place = task->place;
 	item->result = result;
 	item->delay_ms = (Max(delay_us, 0) + 999) / 1000;
 	item->message = message == NULL ? NULL : pstrdup(message);
 	item->slot = task->has_shared_slot ? task->slot : NULL;
 	dlist_push_tail(&finish->waiting, &item->node);
 	finish->nitems++;
+	finish->nwaiting++;
 }
 
 static int
@@ -124,6 +130,7 @@ collect(Finish *finish)
 		if (flight->n == FINISH_MAX || bytes > FINISH_MAX_BYTES || item->goes_alone)
 			break;
 	}
+	finish->nwaiting -= flight->n;
 	qsort(flight->items, flight->n, sizeof(Item *), compare_items);
 	return flight;
 }
@@ -171,6 +178,9 @@ add_grabs(const Flight *flight, WireParams *params)
 	wire_add_int8_array(params, flight->n);
 	for (int i = 0; i < flight->n; i++)
 		wire_int8(params, flight->items[i]->grab);
+	wire_add_place_array(params, flight->n);
+	for (int i = 0; i < flight->n; i++)
+		wire_place(params, &flight->items[i]->place);
 }
 
 /* Which of the items the result names. */
@@ -238,6 +248,7 @@ put_back(Flight *flight, bool alone)
 		else
 			dlist_push_head(&finish->waiting, &item->node);
 	}
+	finish->nwaiting += flight->n;
 	dlist_delete(&flight->node);
 	pfree(flight);
 }
@@ -325,11 +336,18 @@ send_finish(Finish *finish)
 	pg_send(finish->pg, &call_finish, &params, on_answer, flight);
 }
 
+static bool
+is_worth_it(const Finish *finish)
+{
+	return finish->nwaiting >= FINISH_MAX ||
+		(finish->nwaiting > 0 && pg_in_flight(finish->pg) == 0);
+}
+
 /* Not without an incarnation: it may just have been declared gone. */
 void
 finish_pump(Finish *finish)
 {
-	while (!dlist_is_empty(&finish->waiting) && pg_is_up(finish->pg) &&
+	while (is_worth_it(finish) && pg_is_up(finish->pg) &&
 		   node_incarnation(finish->node) != 0 &&
 		   !loop_timer_active(finish->pause) &&
 		   pg_in_flight(finish->pg) < FINISHES_AHEAD)
@@ -382,6 +400,7 @@ forget_waiting(Finish *finish)
 		dlist_delete(&item->node);
 		free_item(finish, item);
 	}
+	finish->nwaiting = 0;
 }
 
 void

@@ -17,7 +17,8 @@
 #include "grab.h"
 #include "log.h"
 
-/* One is executed by the server while the next is on its way. */
+/* One is executed by the server while the next, if it is full, is on its way:
+ * one that is not full gathers more until the answer is there. */
 #define GRABS_AHEAD 2
 #define AGAIN_US SECONDS_TO_US(1)
 
@@ -26,9 +27,13 @@ typedef struct Flight
 	dlist_node	node;
 	Grab	   *grab;
 	Batch	   *batch;
+	int64		sent_us;		/* the grab, not the question for its outcome */
 	bool		is_unknown;		/* the answer was lost */
 	bool		is_held;		/* to be sent alone: a statement with it
 								 * failed */
+	char	   *unreadable;		/* why it is grabbed without its data; NULL:
+								 * with it */
+	bool		is_for_good;	/* it will be so whenever it is read */
 } Flight;
 
 struct Grab
@@ -42,7 +47,10 @@ struct Grab
 	LoopTimer  *pause;			/* after a failure */
 	dlist_head	flights;
 	int			nflights;
+	Batch	   *gathered;		/* not sent yet; NULL: nothing */
 	bool		is_stopped;
+	int64		deadline_us;	/* since 1970, of the last task ... */
+	char	   *deadline_text;	/* ... and in words; NULL: none yet */
 	GrabStats	stats;
 };
 
@@ -51,6 +59,7 @@ remove_flight(Flight *flight)
 {
 	dlist_delete(&flight->node);
 	flight->grab->nflights--;
+	pfree(flight->unreadable);
 	pfree(flight);
 }
 
@@ -85,9 +94,36 @@ iso_time(int64 unix_us)
 	return psprintf("%s.%06dZ", text, (int) (unix_us % 1000000));
 }
 
-static Task *
-make_task(Grab *grab, const PGresult *result, int row, Policy *policy)
+/* The tasks of a batch were grabbed at one time, and most have one timeout. */
+static char *
+deadline_text(Grab *grab, int64 unix_us)
 {
+	if (grab->deadline_text == NULL || unix_us != grab->deadline_us)
+	{
+		if (grab->deadline_text != NULL)
+			pfree(grab->deadline_text);
+		grab->deadline_text = iso_time(unix_us);
+		grab->deadline_us = unix_us;
+	}
+	return pstrdup(grab->deadline_text);
+}
+
+/*
+ * How long ago the database grabbed a task.  A clock that was set must not
+ * tell: it was not before we asked.
+ */
+static int64
+age_of_grab(const Grab *grab, int64 grabbed_us, int64 sent_us)
+{
+	int64		age_us = -node_us_until(grab->node, grabbed_us);
+
+	return Max(0, Min(age_us, loop_now_us(grab->loop) - sent_us));
+}
+
+static Task *
+make_task(Grab *grab, const PGresult *result, int row, Policy *policy, int64 sent_us)
+{
+	int64		grabbed_us = wire_get_time(result, row, GRAB_GRABBED);
 	Task	   *task = palloc0(sizeof(Task));
 	size_t		len;
 
@@ -101,10 +137,11 @@ make_task(Grab *grab, const PGresult *result, int row, Policy *policy)
 	task->tries = wire_get_int4(result, row, GRAB_TRIES);
 	if (!wire_null(result, row, GRAB_CONTEXT))
 		task->context = pstrdup(wire_get_json(result, row, GRAB_CONTEXT, &len));
-	task->deadline_us = loop_now_us(grab->loop) + policy->timeout_us;
-	task->deadline_text = iso_time(wire_get_time(result, row, GRAB_GRABBED) +
-								   policy->timeout_us);
+	task->deadline_us = loop_now_us(grab->loop) + policy->timeout_us -
+		age_of_grab(grab, grabbed_us, sent_us);
+	task->deadline_text = deadline_text(grab, grabbed_us + policy->timeout_us);
 	task->policy = policy;
+	task->place = wire_get_place(result, row, GRAB_PLACE);
 	copy_data(task, result, row);
 	return task;
 }
@@ -143,8 +180,12 @@ take_tasks(Flight *flight, const PGresult *result)
 	Grab	   *grab = flight->grab;
 	Batch	   *batch = flight->batch;
 	int64		batch_token = batch->token;
+	int64		sent_us = flight->sent_us;
+	char	   *unreadable = flight->unreadable;
+	bool		is_for_good = flight->is_for_good;
 	int			lost;
 
+	flight->unreadable = NULL;
 	remove_flight(flight);
 	for (int i = 0; i < PQntuples(result); i++)
 	{
@@ -159,16 +200,20 @@ take_tasks(Flight *flight, const PGresult *result)
 		if (handler == NULL)
 			continue;
 		slots_each_shared(slot, grant, NULL);
-		task = make_task(grab, result, i, policy);
+		task = make_task(grab, result, i, policy, sent_us);
 		task->handler = handler;
 		task->slot = slot;
 		task->has_shared_slot = slots_are_shared(slot);
 		task->token = batch_token;
+		task->unreadable = unreadable;
+		task->is_damaged = is_for_good;
+		unreadable = NULL;
 		grab->stats.won++;
 		log_task(TWT_LOG_DEBUG, "grab", task, "grabbed");
 		grab->events.on_task(grab->arg, task);
 	}
 	take_refusals(grab, batch, result);
+	pfree(unreadable);
 	lost = batch_drop(batch);
 	grab->stats.lost += lost;
 	if (lost > 0)
@@ -193,22 +238,67 @@ hold_single(void *arg, Batch *single)
 	add_flight(arg, single)->is_held = true;
 }
 
+/* Others may have use for the slots meanwhile. */
+static void
+put_back_gathered(Grab *grab)
+{
+	if (grab->gathered != NULL)
+		batch_put_back(grab->gathered);
+	grab->gathered = NULL;
+}
+
+/* Failures that will be the same whenever this task is read. */
+static bool
+is_of_content(const char *sqlstate)
+{
+	return strncmp(sqlstate, "22", 2) == 0 ||	/* its encoding, say */
+		strncmp(sqlstate, "54", 2) == 0 ||	/* too long as text */
+		strncmp(sqlstate, "XX", 2) == 0;	/* damaged */
+}
+
+/* A deadlock, a lock, somebody's intervention: nothing that a task carries. */
+static bool
+is_of_moment(const char *sqlstate)
+{
+	return strncmp(sqlstate, "40", 2) == 0 || strncmp(sqlstate, "55", 2) == 0 ||
+		strncmp(sqlstate, "57", 2) == 0;
+}
+
+static char *
+describe_failure(const PGresult *result)
+{
+	const char *text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+
+	return psprintf("its data cannot be read: %s (SQLSTATE %s)",
+					text == NULL ? "failed" : text, pg_sqlstate(result));
+}
+
 /*
  * The server refused the statement.  If that is for one task, such as one
  * whose data cannot be read, the others must not suffer: each is tried alone.
+ * If it was alone, it is grabbed without its data, and has failed.  Only when
+ * that is refused, too, the fault is none of its own: all wait.
  */
 static void
-on_refused(Flight *flight)
+on_refused(Flight *flight, const PGresult *result)
 {
 	Grab	   *grab = flight->grab;
 
-	loop_timer_start(grab->pause, AGAIN_US);
 	if (flight->batch->n > 1)
 	{
 		flight->is_held = true;
 		batch_split(flight->batch, hold_single, grab);
 		return;
 	}
+	if (flight->unreadable == NULL && !is_of_moment(pg_sqlstate(result)))
+	{
+		flight->is_held = true;
+		flight->unreadable = describe_failure(result);
+		flight->is_for_good = is_of_content(pg_sqlstate(result));
+		return;
+	}
+	loop_timer_start(grab->pause, AGAIN_US);
+	put_back_gathered(grab);
 	batch_drop(flight->batch);
 	remove_flight(flight);
 }
@@ -236,7 +326,7 @@ on_grabbed(void *arg, PgOutcome outcome, PGresult *result)
 			flight->is_unknown = true;
 			break;
 		case PG_FAILED:
-			on_refused(flight);
+			on_refused(flight, result);
 			break;
 	}
 }
@@ -249,7 +339,10 @@ on_resolved(void *arg, PgOutcome outcome, PGresult *result)
 	Flight	   *flight = arg;
 
 	if (outcome == PG_FAILED)
+	{
+		flight->is_unknown = true;
 		pg_reset(flight->grab->pg, "could not resolve a grab");
+	}
 	else
 		on_grabbed(arg, outcome, result);
 }
@@ -267,7 +360,8 @@ send_resolve(Flight *flight)
 	batch_add_ids(flight->batch, &params);
 	wire_add_int8(&params, node_incarnation(grab->node));
 	wire_add_int8(&params, flight->batch->token);
-	pg_send(grab->pg, &call_resolve_grab, &params, on_resolved, flight);
+	pg_send(grab->pg, flight->unreadable == NULL ? &call_resolve_grab :
+			&call_resolve_grab_bare, &params, on_resolved, flight);
 }
 
 /* Grabs of unknown outcome come first; new ones wait for their answers. */
@@ -289,21 +383,28 @@ resolve_unknown(Grab *grab)
 	return any;
 }
 
-static Batch *
-collect(Grab *grab)
+static bool
+gather(Grab *grab)
 {
-	Batch	   *batch = NULL;
 	TableEntry *entry;
 	Table	   *table;
 
-	while ((batch == NULL || !batch_is_full(batch)) &&
+	while ((grab->gathered == NULL || !batch_is_full(grab->gathered)) &&
 		   (entry = grab->events.next(grab->arg, &table)) != NULL)
 	{
-		if (batch == NULL)
-			batch = batch_new();
-		batch_add(batch, table, entry);
+		if (grab->gathered == NULL)
+			grab->gathered = batch_new();
+		batch_add(grab->gathered, table, entry);
 	}
-	return batch;
+	return grab->gathered != NULL;
+}
+
+static void
+drop_gathered(Grab *grab)
+{
+	if (grab->gathered != NULL)
+		batch_drop(grab->gathered);
+	grab->gathered = NULL;
 }
 
 static void
@@ -314,6 +415,7 @@ send_grab(Flight *flight)
 	WireParams	params;
 
 	flight->is_held = false;
+	flight->sent_us = loop_now_us(grab->loop);
 	grab->stats.statements++;
 	batch_sort(batch);
 	batch->token = node_next_token(grab->node);
@@ -322,16 +424,21 @@ send_grab(Flight *flight)
 	wire_add_int8(&params, node_incarnation(grab->node));
 	wire_add_int8(&params, batch->token);
 	batch_add_policies(batch, grab->config, &params);
-	pg_send(grab->pg, &call_grab, &params, on_grabbed, flight);
+	batch_add_places(batch, &params);
+	pg_send(grab->pg, flight->unreadable == NULL ? &call_grab : &call_grab_bare,
+			&params, on_grabbed, flight);
 }
 
 /* One that goes alone first. */
 static Flight *
 next_flight(Grab *grab)
 {
+	int			ahead = pg_in_flight(grab->pg);
 	dlist_iter	iter;
 	Batch	   *batch;
 
+	if (ahead == GRABS_AHEAD)
+		return NULL;
 	dlist_foreach(iter, &grab->flights)
 	{
 		Flight	   *flight = dlist_container(Flight, node, iter.cur);
@@ -339,8 +446,11 @@ next_flight(Grab *grab)
 		if (flight->is_held)
 			return flight;
 	}
-	batch = collect(grab);
-	return batch == NULL ? NULL : add_flight(grab, batch);
+	if (!gather(grab) || (ahead > 0 && !batch_is_full(grab->gathered)))
+		return NULL;
+	batch = grab->gathered;
+	grab->gathered = NULL;
+	return add_flight(grab, batch);
 }
 
 /* They were never sent, so a drain need not wait for them. */
@@ -363,6 +473,8 @@ drop_held(Grab *grab)
 void
 grab_pump(Grab *grab)
 {
+	Flight	   *flight;
+
 	if (!pg_is_up(grab->pg) || !node_is_alive(grab->node) ||
 		loop_timer_active(grab->pause))
 		return;
@@ -371,16 +483,11 @@ grab_pump(Grab *grab)
 	if (grab->is_stopped)
 	{
 		drop_held(grab);
+		drop_gathered(grab);
 		return;
 	}
-	while (pg_in_flight(grab->pg) < GRABS_AHEAD)
-	{
-		Flight	   *flight = next_flight(grab);
-
-		if (flight == NULL)
-			return;
+	while ((flight = next_flight(grab)) != NULL)
 		send_grab(flight);
-	}
 }
 
 static void
@@ -389,7 +496,10 @@ on_state(void *arg, bool is_up)
 	Grab	   *grab = arg;
 
 	if (!is_up)
+	{
+		put_back_gathered(grab);
 		return;
+	}
 	grab->events.on_connected(grab->arg);
 	loop_want_turn(grab->loop);
 }
@@ -427,6 +537,7 @@ grab_forget(Grab *grab)
 	dlist_mutable_iter iter;
 
 	pg_reset(grab->pg, "the incarnation is gone");
+	drop_gathered(grab);
 	dlist_foreach_modify(iter, &grab->flights)
 	{
 		Flight	   *flight = dlist_container(Flight, node, iter.cur);
@@ -442,6 +553,7 @@ grab_free(Grab *grab)
 	dlist_mutable_iter iter;
 
 	pg_close(grab->pg);
+	drop_gathered(grab);
 	dlist_foreach_modify(iter, &grab->flights)
 	{
 		Flight	   *flight = dlist_container(Flight, node, iter.cur);
@@ -450,6 +562,8 @@ grab_free(Grab *grab)
 		remove_flight(flight);
 	}
 	loop_timer_free(grab->pause);
+	if (grab->deadline_text != NULL)
+		pfree(grab->deadline_text);
 	pfree(grab);
 }
 

@@ -437,12 +437,16 @@ on_timer(void *arg)
 }
 
 Http *
-http_open(Loop *loop, const HttpAddress *address, char *const *tokens)
+http_open(Loop *loop, const char *listen, char *const *tokens)
 {
-	Http	   *http = palloc0(sizeof(Http));
+	Http	   *http;
+	HttpAddress address;
 
+	if (listen == NULL || http_address_parse(listen, &address) != NULL)
+		return NULL;
+	http = palloc0(sizeof(Http));
 	http->loop = loop;
-	http->address = *address;
+	http->address = address;
 	http->tokens = tokens;
 	slist_init(&http->routes);
 	dlist_init(&http->suspended);

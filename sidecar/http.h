@@ -38,10 +38,10 @@ typedef struct HttpRoute
 /*
  * Listens; where that is not possible now it is tried again and again, and
  * said in the log once.  tokens: NULL-terminated, or NULL; they stay the
- * caller's until http_set_tokens() or http_close().
+ * caller's until http_set_tokens() or http_close().  NULL: listen is NULL, or no
+ * address, which the configuration has refused before.
  */
-extern Http *http_open(Loop *loop, const HttpAddress *address,
-					   char *const *tokens);
+extern Http *http_open(Loop *loop, const char *listen, char *const *tokens);
 extern void http_set_tokens(Http *http, char *const *tokens);
 
 /* The table stays the caller's; arg is for its functions. */

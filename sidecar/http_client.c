@@ -158,6 +158,8 @@ http_client_free(HttpClient *client)
 void
 http_client_start(HttpClient *client, CURL * easy)
 {
+	/* When it ends while its host is looked up, that is not waited for. */
+	curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
 	curl_multi_add_handle(client->multi, easy);
 }
 

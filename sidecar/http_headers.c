@@ -10,12 +10,10 @@
 #include "port.h"
 
 #include <curl/curl.h>
-#include <jansson.h>
 
+#include "foreign_json.h"
 #include "http_headers.h"
-
-#define TRACESTATE_MAX 512
-#define REQUEST_ID_MAX 200
+#include "trace.h"
 
 /* Those that libcurl makes, and those that say what the request is. */
 static const char *const reserved[] = {
@@ -103,57 +101,19 @@ add_encoded(struct curl_slist **list, const char *name, const char *value)
 	pfree(text.data);
 }
 
-/* "00-", 32, "-", 16, "-" and 2 digits; of other versions more may follow. */
-static bool
-is_traceparent(const char *text)
-{
-	static const int parts[] = {2, 32, 16, 2};
-	static const char hex[] = "0123456789abcdef";
-
-	for (int i = 0; i < (int) lengthof(parts); i++)
-	{
-		if (strspn(text, hex) != (size_t) parts[i])
-			return false;
-		text += parts[i];
-		if (i < 3 && *text++ != '-')
-			return false;
-	}
-	return *text == '\0';
-}
-
-static const char *
-get_text(const json_t *context, const char *name, size_t max)
-{
-	const char *text = json_string_value(json_object_get(context, name));
-
-	return text != NULL && text[0] != '\0' && strlen(text) <= max &&
-		is_printable(text) ? text : NULL;
-}
-
-/* NULL: there is none, or it is no object. */
-static json_t *
-read_context(const Task *task)
-{
-	return task->context == NULL ? NULL : json_loads(task->context, 0, NULL);
-}
-
 static void
 add_context(struct curl_slist **list, const Task *task)
 {
-	json_t	   *context = read_context(task);
-	const char *parent = get_text(context, "traceparent", 55);
-	const char *state = get_text(context, "tracestate", TRACESTATE_MAX);
-	const char *request = get_text(context, "request_id", REQUEST_ID_MAX);
+	Trace		trace;
 
-	if (parent != NULL && is_traceparent(parent))
-	{
-		add(list, "traceparent", parent);
-		if (state != NULL)
-			add(list, "tracestate", state);
-	}
-	if (request != NULL)
-		add(list, "X-Request-Id", request);
-	json_decref(context);
+	trace_init(&trace, task->context);
+	if (trace.parent != NULL)
+		add(list, "traceparent", trace.parent);
+	if (trace.state != NULL)
+		add(list, "tracestate", trace.state);
+	if (trace.request_id != NULL)
+		add(list, "X-Request-Id", trace.request_id);
+	trace_clear(&trace);
 }
 
 static void
@@ -214,13 +174,25 @@ http_headers_make(const HttpHeaders *headers, const Task *task)
 	return list;
 }
 
-char *
-http_headers_url(const Task *task)
+const char *
+http_headers_url(const Task *task, char **url)
 {
-	json_t	   *context = read_context(task);
-	const char *url = json_string_value(json_object_get(context, "http_url"));
-	char	   *copy = url == NULL ? NULL : pstrdup(url);
+	const char *error = NULL;
+	const json_t *named;
+	json_t	   *context;
+	int			byte;
 
+	*url = NULL;
+	if (task->context == NULL)
+		return NULL;
+	context = foreign_json_load(task->context, strlen(task->context), &byte);
+	named = json_object_get(context, "http_url");
+	if (context == NULL)
+		error = "its context cannot be read";
+	else if (json_is_string(named))
+		*url = pstrdup(json_string_value(named));
+	else if (named != NULL && !json_is_null(named))
+		error = "it is no string";
 	json_decref(context);
-	return copy;
+	return error;
 }

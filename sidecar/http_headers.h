@@ -39,7 +39,10 @@ extern struct curl_slist *http_headers_make(const HttpHeaders *headers,
 /* What is wrong with a line of the handler's own; NULL: nothing. */
 extern const char *http_headers_check(const char *line);
 
-/* The URL that the task's context names; palloc'd, NULL: none. */
-extern char *http_headers_url(const Task *task);
+/*
+ * The URL that the task's context names; palloc'd, NULL: none.  Returns NULL, or
+ * why it cannot be told which one that is.
+ */
+extern const char *http_headers_url(const Task *task, char **url) MUSTCHECK;
 
 #endif							/* TWT_HTTP_HEADERS_H */

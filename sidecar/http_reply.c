@@ -10,14 +10,17 @@
 #include "port.h"
 
 #include <curl/curl.h>
-#include <jansson.h>
 
+#include "foreign_json.h"
 #include "http_reply.h"
 #include "statuses.h"
 #include "worker_protocol.h"
 
 #define WAIT_MIN_US SECONDS_TO_US(1)
 #define WAIT_MAX_US SECONDS_TO_US(86400)
+
+#define BAD_ANSWER "answer is not as it should be: "
+#define TWICE "member \"%s\" is there twice"
 
 static const int retried[] = {408, 409, 425, 429, 503};
 static const int given_up[] = {400, 405, 410, 411, 413, 414, 415, 422, 431, 501};
@@ -83,6 +86,45 @@ http_is_json(const char *content_type)
 		 pg_strncasecmp(content_type + len - 5, "+json", 5) == 0);
 }
 
+/* It may have said anything: neither a success nor leave to try again. */
+static void
+refuse(Verdict *verdict, char **message, char *what)
+{
+	verdict->result = TASK_ERROR;
+	*message = psprintf(BAD_ANSWER "%s", what);
+	pfree(what);
+}
+
+static bool
+is_object_text(const char *text)
+{
+	return text[strspn(text, " \t\r\n")] == '{';
+}
+
+/* What is wrong with its details must not make a task run again. */
+static void
+read_outcome(const HttpReply *reply, const json_t *object, Verdict *verdict,
+			 char **message)
+{
+	WorkerReply said;
+	char	   *error = worker_protocol_decode_outcome(object, &said);
+	const char *repeated = worker_protocol_repeated(reply->json, reply->json_len);
+
+	verdict->result = said.result;
+	verdict->delay_us = said.delay_us;
+	if (said.at_us != WORKER_NO_TIME)
+		verdict->delay_us = Max(said.at_us - reply->now_us, 0);
+	if (error == NULL && repeated != NULL)
+		error = psprintf(TWICE, repeated);
+	*message = said.message;
+	if (error != NULL)
+	{
+		pfree(said.message);
+		*message = psprintf(BAD_ANSWER "%s", error);
+		pfree(error);
+	}
+}
+
 /*
  * The words of the worker protocol, where the body uses them.  Any other
  * "result" is the receiver's own business: the status has said what counts.
@@ -90,37 +132,25 @@ http_is_json(const char *content_type)
 static bool
 judge_json(const HttpReply *reply, Verdict *verdict, char **message)
 {
+	static const char *const result[] = {"result", NULL};
 	json_t	   *object;
-	WorkerReply said;
-	char	   *error;
+	bool		is_judged = true;
+	int			byte;
 
 	if (reply->json == NULL)
 		return false;
-	object = json_loadb(reply->json, reply->json_len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL,
-						NULL);
-	if (object == NULL)
-		return false;
-	if (!worker_protocol_has_result(object))
-	{
-		json_decref(object);
-		return false;
-	}
-
-	/* What is wrong with its details must not make a task run again. */
-	error = worker_protocol_decode_outcome(object, &said);
+	object = foreign_json_load(reply->json, reply->json_len, &byte);
+	if (object == NULL && is_object_text(reply->json))
+		refuse(verdict, message, psprintf("syntax error in its JSON at byte %d", byte));
+	else if (json_is_object(object) &&
+			 foreign_json_repeated(reply->json, reply->json_len, result) != NULL)
+		refuse(verdict, message, psprintf(TWICE, result[0]));
+	else if (worker_protocol_has_result(object))
+		read_outcome(reply, object, verdict, message);
+	else
+		is_judged = false;
 	json_decref(object);
-	verdict->result = said.result;
-	verdict->delay_us = said.delay_us;
-	if (said.at_us != WORKER_NO_TIME)
-		verdict->delay_us = Max(said.at_us - reply->now_us, 0);
-	*message = said.message;
-	if (error != NULL)
-	{
-		pfree(said.message);
-		*message = psprintf("answer is not as it should be: %s", error);
-		pfree(error);
-	}
-	return true;
+	return is_judged;
 }
 
 static char *

@@ -45,6 +45,7 @@ static const Network networks6[] = {
 	{{0}, 8},					/* none, this machine, IPv4 as written of old */
 	{{0x00, 0x64, 0xff, 0x9b, 0x00, 0x01}, 48}, /* translation, local */
 	{{0x01}, 8},				/* discard */
+	{{0x20, 0x01}, 32},			/* Teredo: an IPv4 address in disguise */
 	{{0xfc}, 7},				/* private */
 	{{0xfe, 0x80}, 10},			/* link */
 	{{0xfe, 0xc0}, 10},			/* site */
@@ -166,7 +167,7 @@ http_url_clear(HttpUrl *url)
 bool
 http_url_is_same_host(const HttpUrl *a, const HttpUrl *b)
 {
-	return a->port == b->port && strcmp(a->host, b->host) == 0;
+	return a->is_https == b->is_https && a->port == b->port && strcmp(a->host, b->host) == 0;
 }
 
 /* ---- patterns ---- */
@@ -279,4 +280,14 @@ http_address_is_public(const struct sockaddr *address)
 		default:
 			return false;
 	}
+}
+
+bool
+http_ip_is_public(const char *text)
+{
+	uint8		address[16];
+
+	if (inet_pton(AF_INET, text, address) == 1)
+		return is_public4(address);
+	return inet_pton(AF_INET6, text, address) == 1 && is_public6(address);
 }

@@ -29,6 +29,7 @@ typedef struct HttpUrl
 extern const char *http_url_parse(const char *text, HttpUrl *url) MUSTCHECK;
 extern void http_url_clear(HttpUrl *url);
 
+/* The same scheme, host and port. */
 extern bool http_url_is_same_host(const HttpUrl *a, const HttpUrl *b);
 
 /*
@@ -45,5 +46,8 @@ extern bool http_url_fits(const HttpUrl *url, const char *pattern);
  * link or a group, nor one that leads to such an address.
  */
 extern bool http_address_is_public(const struct sockaddr *address);
+
+/* The same of an address as text; what is none is not public. */
+extern bool http_ip_is_public(const char *text);
 
 #endif							/* TWT_HTTP_URL_H */

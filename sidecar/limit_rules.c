@@ -19,6 +19,9 @@ struct LimitRules
 	Policies   *policies;
 	Node	   *node;
 	TypeLimits *limits;
+	LoopFn		on_missed;
+	void	   *arg;
+	bool		has_missed;
 };
 
 /* False: a row that is not as it should be. */
@@ -53,6 +56,9 @@ on_limits(void *arg, PgOutcome outcome, PGresult *result)
 		log_line(TWT_LOG_DEBUG, "slots", "read %d limits", n);
 		type_limits_set(rules->limits, all, n);
 		pfree(all);
+		if (rules->has_missed)
+			rules->on_missed(rules->arg);
+		rules->has_missed = false;
 	}
 	policies_end_reading(rules->policies, outcome);
 }
@@ -67,15 +73,28 @@ read_limits(void *arg)
 }
 
 LimitRules *
-limit_rules_open(Policies *policies, Node *node, TypeLimits *limits)
+limit_rules_open(Policies *policies, Node *node, TypeLimits *limits,
+				 LoopFn on_missed, void *arg)
 {
 	LimitRules *rules = palloc0(sizeof(LimitRules));
 
 	rules->policies = policies;
 	rules->node = node;
 	rules->limits = limits;
+	rules->on_missed = on_missed;
+	rules->arg = arg;
 	policies_on_reload(policies, read_limits, rules);
 	return rules;
+}
+
+void
+limit_rules_miss(void *arg)
+{
+	LimitRules *rules = arg;
+
+	if (!rules->has_missed)
+		policies_read(rules->policies);
+	rules->has_missed = true;
 }
 
 void

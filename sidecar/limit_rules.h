@@ -17,9 +17,13 @@
 
 typedef struct LimitRules LimitRules;
 
-/* Reads whenever the configuration in the database is read. */
+/* Reads whenever the configuration in the database is read.  on_missed: tasks
+ * were dropped for a limit that was not known, and now is. */
 extern LimitRules *limit_rules_open(Policies *policies, Node *node,
-									TypeLimits *limits);
+									TypeLimits *limits, LoopFn on_missed, void *arg);
+
+/* Such a limit: reads soon.  The argument are the LimitRules. */
+extern void limit_rules_miss(void *rules);
 
 /* After the node: its answers are for us. */
 extern void limit_rules_free(LimitRules *rules);

@@ -196,18 +196,20 @@ arm_timerfd(Loop *loop)
 {
 	const LoopTimer *timer = heap_first(&loop->timers);
 	struct itimerspec when;
+	int64		delay_us;
 
 	if (timer == NULL)
 		return false;			/* at worst an earlier setting ends the wait */
-	if (timer->due_us <= loop_now_us(loop))
+	delay_us = timer->due_us - loop_now_us(loop);
+	if (delay_us <= 0)
 		return true;
 	if (timer->due_us == loop->armed_us)
 		return false;
 
 	memset(&when, 0, sizeof(when));
-	when.it_value.tv_sec = timer->due_us / 1000000;
-	when.it_value.tv_nsec = timer->due_us % 1000000 * 1000;
-	timerfd_settime(loop->timerfd, TFD_TIMER_ABSTIME, &when, NULL);
+	when.it_value.tv_sec = delay_us / 1000000;
+	when.it_value.tv_nsec = delay_us % 1000000 * 1000;
+	timerfd_settime(loop->timerfd, 0, &when, NULL);
 	loop->armed_us = timer->due_us;
 	return false;
 }

@@ -11,10 +11,11 @@
 #include "log.h"
 #include "node.h"
 #include "sdnotify.h"
+#include "task_clock.h"
 
 /* Without shared memory nobody tells that a node is gone: look more often. */
 #define TICK_US SECONDS_TO_US(6)
-#define WATCHFUL_TICK_US SECONDS_TO_US(4)
+#define WATCHFUL_TICK_US SECONDS_TO_US(3)
 #define START_AGAIN_US SECONDS_TO_US(1)
 #define ASK_AGAIN_US SECONDS_TO_US(2)
 
@@ -43,6 +44,9 @@ struct Node
 	int64		warned_us;		/* when that was logged */
 	char	   *refusal;		/* why the database refused us, as it was
 								 * logged */
+	bool		is_asking;		/* a tick, or the start, is under way */
+	bool		is_asked_again; /* and another one was wanted meanwhile */
+	bool		is_confirmed;	/* since the connection came up */
 	bool		is_leader;
 	int			place;
 	int			nodes;
@@ -68,6 +72,7 @@ begin(Node *node, int64 incarnation)
 {
 	node->incarnation = incarnation;
 	node->confirmed_us = node->asked_us;
+	node->is_confirmed = true;
 	log_line(TWT_LOG_INFO, "node", "started as incarnation " INT64_FORMAT,
 			 incarnation);
 	node->events.on_begin(node->arg);
@@ -100,12 +105,21 @@ set_refusal(Node *node, char *refusal)
 	node->refusal = refusal;
 }
 
+/* When to ask again after an answer that would have it so. */
+static void
+ask_after(Node *node, int64 again_us)
+{
+	loop_timer_start(node->timer, node->is_asked_again ? 0 : again_us);
+	node->is_asked_again = false;
+}
+
 static void
 on_started(void *arg, PgOutcome outcome, PGresult *result)
 {
 	Node	   *node = arg;
 	int64		again_us = START_AGAIN_US;
 
+	node->is_asking = false;
 	if (outcome == PG_DONE && !node->is_ending)
 	{
 		set_refusal(node, wire_dup_text(result, 0, START_REFUSAL));
@@ -117,7 +131,7 @@ on_started(void *arg, PgOutcome outcome, PGresult *result)
 			again_us = 0;
 		}
 	}
-	loop_timer_start(node->timer, again_us);
+	ask_after(node, again_us);
 }
 
 /* Left on by mistake it must not stay unnoticed. */
@@ -144,8 +158,34 @@ set_clock(Node *node, int64 unix_us)
 		(clock_us > node->clock_us + JUMP_US || clock_us < node->clock_us - JUMP_US);
 
 	node->clock_us = clock_us;
+	task_clock_tell(unix_us);
 	if (jumped)
 		node->events.on_clock(node->arg);
+}
+
+static int64
+tick_period(const Node *node)
+{
+	return Min(node->is_watchful ? WATCHFUL_TICK_US : TICK_US,
+			   node->config->lease_us / 4);
+}
+
+/*
+ * Who follows a leader ticks a moment after it has to, so that it learns at
+ * once of one that stands still, and ticks no more often.
+ */
+static int64
+next_tick(const Node *node, const PGresult *result)
+{
+	int64		period_us = tick_period(node);
+	int64		look_us;
+
+	if (wire_null(result, 0, TICK_LOOK_MS))
+		return period_us;
+	look_us = MS_TO_US(wire_get_int8(result, 0, TICK_LOOK_MS));
+	if (look_us < 0)
+		return Min(period_us, START_AGAIN_US);	/* late, but at work */
+	return Min(look_us, period_us + period_us / 4);
 }
 
 static void
@@ -153,8 +193,10 @@ on_tick(void *arg, PgOutcome outcome, PGresult *result)
 {
 	Node	   *node = arg;
 
-	loop_timer_start(node->timer, Min(node->is_watchful ? WATCHFUL_TICK_US : TICK_US,
-									  node->config->lease_us / 4));
+	node->is_asking = false;
+	/* Others may wait no longer than the grace for one that came back. */
+	ask_after(node, outcome == PG_DONE ? next_tick(node, result) :
+			  Min(START_AGAIN_US, tick_period(node)));
 	if (outcome != PG_DONE || node->is_ending)
 		return;
 	if (!wire_get_bool(result, 0, TICK_ALIVE))
@@ -166,6 +208,7 @@ on_tick(void *arg, PgOutcome outcome, PGresult *result)
 	if (!wire_get_bool(result, 0, TICK_IS_HELD))
 		loop_timer_start(node->timer, HOLD_AGAIN_US);
 	node->confirmed_us = node->asked_us;
+	node->is_confirmed = true;
 	node->place = wire_get_int4(result, 0, TICK_PLACE);
 	node->nodes = wire_get_int4(result, 0, TICK_NODES);
 	warn_of_shift(node, wire_get_int8(result, 0, TICK_AHEAD_US));
@@ -184,6 +227,11 @@ tick(void *arg)
 
 	if (!pg_is_up(node->pg) || node->is_ending)
 		return;
+	/* Its answer tells how long ago it was asked: one at a time. */
+	node->is_asked_again = node->is_asking;
+	if (node->is_asking)
+		return;
+	node->is_asking = true;
 	node->asked_us = loop_now_us(node->loop);
 	wire_init(&params);
 	if (node->incarnation == 0)
@@ -191,10 +239,14 @@ tick(void *arg)
 		wire_add_text(&params, node->config->node);
 		wire_add_int8(&params, node->config->lease_us / 1000);
 		wire_add_text(&params, node->config->environment);
+		wire_add_text_array(&params, node->config->nbuckets);
+		for (int i = 0; i < node->config->nbuckets; i++)
+			wire_text(&params, node->config->buckets[i]);
 		pg_send(node->pg, &call_start_node, &params, on_started, node);
 		return;
 	}
 	wire_add_int8(&params, node->incarnation);
+	wire_add_int8(&params, tick_period(node) / 1000);
 	pg_send(node->pg, &call_tick, &params, on_tick, node);
 }
 
@@ -230,6 +282,7 @@ on_state(void *arg, bool is_up)
 {
 	Node	   *node = arg;
 
+	node->is_confirmed = false;
 	if (!is_up)
 	{
 		set_leader(node, false);
@@ -333,13 +386,18 @@ node_pg(const Node *node)
 void
 node_set_watchful(Node *node, bool watchful)
 {
+	if (watchful == node->is_watchful)
+		return;
 	node->is_watchful = watchful;
+	/* who waits for the next tick shall know when it comes */
+	node_look(node);
 }
 
 void
 node_look(Node *node)
 {
-	if (!node->is_ending)
+	/* a start is under way already, or refused for a while */
+	if (!node->is_ending && node->incarnation != 0)
 		loop_timer_start(node->timer, 0);
 }
 
@@ -354,6 +412,12 @@ node_is_alive(const Node *node)
 {
 	return node->incarnation != 0 && !node->is_ending &&
 		loop_now_us(node->loop) - node->confirmed_us < node->config->lease_us;
+}
+
+int64
+node_may_start(const Node *node)
+{
+	return node->is_confirmed && node_is_alive(node) ? node->incarnation : 0;
 }
 
 int64

@@ -78,6 +78,13 @@ extern int64 node_incarnation(const Node *node);
  */
 extern bool node_is_alive(const Node *node);
 
+/*
+ * The incarnation under which what was grabbed some time ago may be started
+ * now; 0: nothing may.  It is alive, and has been confirmed since the control
+ * connection came up: others wait for one that is cut less long than the lease.
+ */
+extern int64 node_may_start(const Node *node);
+
 /* A number never used before with this incarnation. */
 extern int64 node_next_token(Node *node);
 

@@ -58,6 +58,8 @@ struct Offers
 	Node	   *node;
 	Slots	   *slots;
 	TypeLimits *limits;
+	LoopFn		on_unknown;
+	void	   *arg;
 	Pg		   *pg;				/* NULL: no such limit yet */
 	bool		is_listening;
 	LoopTimer  *again;
@@ -100,7 +102,7 @@ on_turn(Offers *offers, const char *name, int turns)
 	Limit	   *limit = type_limits_find_shared(offers->limits, name);
 
 	if (limit != NULL)
-		limit_offer(limit, turns);
+		(void) limit_offer(limit, turns, false);
 }
 
 static void
@@ -147,9 +149,8 @@ on_notify(void *arg, const char *channel, const char *payload)
 	if (*rest != ' ' || turns < 1 || turns > PG_INT16_MAX)
 		return;
 	limit = type_limits_find_shared(offers->limits, rest + 1);
-	if (limit != NULL && limit_has_waiters(limit))
-		limit_offer(limit, (int) turns);
-	else if (limit_pattern_valid(rest + 1, strlen(rest + 1)))
+	if ((limit == NULL || !limit_offer(limit, (int) turns, true)) &&
+		limit_pattern_valid(rest + 1, strlen(rest + 1)))
 		add_offer(offers->waiting, rest + 1, (int) turns, false);
 	loop_want_turn(offers->loop);
 }
@@ -160,7 +161,10 @@ offers_refused(Offers *offers, const char *name, int64 until_us)
 	Limit	   *limit = type_limits_find_shared(offers->limits, name);
 
 	if (limit == NULL)
+	{
+		offers->on_unknown(offers->arg);
 		return false;
+	}
 	limit_refuse(limit, until_us == 0 ? 0 :
 				 Max(node_us_until(offers->node, until_us), 1));
 	return true;
@@ -268,6 +272,13 @@ offers_open(Loop *loop, const Config *config, Node *node, Slots *slots,
 	offers->again = loop_timer_new(loop, on_again, offers);
 	offers->waiting = named_create(16, NULL);
 	return offers;
+}
+
+void
+offers_on_unknown(Offers *offers, LoopFn fn, void *arg)
+{
+	offers->on_unknown = fn;
+	offers->arg = arg;
 }
 
 void

@@ -28,12 +28,15 @@ extern Offers *offers_open(Loop *loop, const Config *config, Node *node,
 						   Slots *slots, TypeLimits *limits);
 extern void offers_free(Offers *offers);
 
+/* What to do about a limit that is not known here; once, after the open. */
+extern void offers_on_unknown(Offers *offers, LoopFn fn, void *arg);
+
 /* Sends what was freed; at the end of each turn. */
 extern void offers_pump(Offers *offers);
 
 /*
  * A limit refused a task: until_us by the database's clock, in microseconds
- * since 1970, or 0.  False: that limit is not known here.
+ * since 1970, or 0.  False: that limit is not known here, which was told.
  */
 extern bool offers_refused(Offers *offers, const char *name, int64 until_us) MUSTCHECK;
 

@@ -12,10 +12,13 @@
  */
 #include "port.h"
 
+#include <errno.h>
+
+#include "hosts.h"
 #include "log.h"
+#include "lookup.h"
 #include "pg.h"
 
-#define CONNECT_TIMEOUT_US SECONDS_TO_US(10)
 #define BACKOFF_MIN_US MS_TO_US(50)
 #define BACKOFF_MAX_US SECONDS_TO_US(1)
 #define MAX_STATEMENTS 64
@@ -43,14 +46,14 @@ typedef struct Call
 struct Pg
 {
 	Loop	   *loop;
-	char	   *conninfo;
+	Hosts	   *hosts;
+	Lookup	   *lookup;			/* first part of connecting; NULL: over */
 	char	   *role;
 	PgStateFn	on_state;
 	PgNotifyFn	on_notify;
 	void	   *arg;
 	PGconn	   *conn;
 	LoopIo	   *io;
-	int			io_fd;
 	LoopTimer  *timer;			/* next attempt, or end of this one */
 	PgState		state;
 	int64		backoff_us;
@@ -91,7 +94,8 @@ static const PgStatement setup = {"setup",
 	" THEN 'on' ELSE pg_catalog.current_setting('synchronous_commit') END, false)"
 };
 
-static void connect_now(void *arg);
+static void on_timer(void *arg);
+static void start_attempt(Pg *pg);
 static void on_ready(void *arg, int ready);
 
 static void
@@ -116,11 +120,11 @@ pg_new(Loop *loop, const char *conninfo, const char *role,
 	Pg		   *pg = palloc0(sizeof(Pg));
 
 	pg->loop = loop;
-	pg->conninfo = pstrdup(conninfo);
+	pg->hosts = hosts_new(conninfo);
 	pg->role = pstrdup(role);
 	pg->on_state = on_state;
 	pg->arg = arg;
-	pg->timer = loop_timer_new(loop, connect_now, pg);
+	pg->timer = loop_timer_new(loop, on_timer, pg);
 	pg->backoff_us = BACKOFF_MIN_US;
 	dlist_init(&pg->calls);
 	return pg;
@@ -130,7 +134,7 @@ void
 pg_start(Pg *pg)
 {
 	if (pg->state == STATE_NEW)
-		connect_now(pg);
+		start_attempt(pg);
 }
 
 bool
@@ -195,11 +199,20 @@ lose_calls(Pg *pg)
 }
 
 static void
-drop_connection(Pg *pg)
+unwatch(Pg *pg)
 {
 	if (pg->io != NULL)
 		loop_io_free(pg->io);
 	pg->io = NULL;
+}
+
+static void
+drop_connection(Pg *pg)
+{
+	unwatch(pg);
+	if (pg->lookup != NULL)
+		lookup_cancel(pg->lookup);
+	pg->lookup = NULL;
 	if (pg->conn != NULL)
 		PQfinish(pg->conn);
 	pg->conn = NULL;
@@ -218,9 +231,8 @@ first_line(const char *text)
 }
 
 static void
-go_down(Pg *pg, const char *why)
+log_down(Pg *pg, const char *why)
 {
-	bool		was_up = pg->state == STATE_UP;
 	char	   *line = first_line(why);
 
 	if (!pg->said_down)
@@ -228,10 +240,25 @@ go_down(Pg *pg, const char *why)
 				 pg->role, line);
 	pg->said_down = true;
 	pfree(line);
+}
+
+/*
+ * A server that is not to be had is no news before the others were asked: a
+ * standby, say, is always the wrong one.
+ */
+static void
+go_down(Pg *pg, const char *why)
+{
+	bool		was_up = pg->state == STATE_UP;
+	bool		has_next = !was_up && hosts_next(pg->hosts);
+
+	if (!has_next)
+		log_down(pg, why);
 	drop_connection(pg);
 	pg->state = STATE_WAITING;
-	loop_timer_start(pg->timer, pg->backoff_us);
-	pg->backoff_us = Min(pg->backoff_us * 2, BACKOFF_MAX_US);
+	loop_timer_start(pg->timer, has_next ? 0 : pg->backoff_us);
+	if (!has_next)
+		pg->backoff_us = Min(pg->backoff_us * 2, BACKOFF_MAX_US);
 	lose_calls(pg);
 	if (was_up && pg->on_state != NULL)
 		pg->on_state(pg->arg, false);
@@ -264,26 +291,21 @@ pg_close(Pg *pg)
 	drop_connection(pg);
 	lose_calls(pg);
 	loop_timer_free(pg->timer);
-	pfree(pg->conninfo);
+	hosts_free(pg->hosts);
 	pfree(pg->role);
 	pfree(pg);
 }
 
 /*
- * libpq may change its socket while it connects, and closes it by itself when
- * a write fails.  Then no event will ever tell; and since we may be inside a
- * call of one who does not expect an answer yet, the timer does.
+ * libpq closes its socket by itself when a write fails.  Then no event will
+ * ever tell; and since we may be inside a call of one who does not expect an
+ * answer yet, the timer does.
  */
 static void
 watch(Pg *pg, int want)
 {
 	int			fd = PQsocket(pg->conn);
 
-	if (pg->io != NULL && pg->io_fd != fd)
-	{
-		loop_io_free(pg->io);
-		pg->io = NULL;
-	}
 	if (fd < 0)
 	{
 		loop_timer_start(pg->timer, 0);
@@ -291,7 +313,6 @@ watch(Pg *pg, int want)
 	}
 	if (pg->io == NULL)
 		pg->io = loop_io_new(pg->loop, fd, on_ready, pg);
-	pg->io_fd = fd;
 	loop_io_want(pg->io, want);
 }
 
@@ -391,6 +412,7 @@ on_set_up(void *arg, PgOutcome outcome, PGresult *result)
 		return;
 	}
 	pg->state = STATE_UP;
+	hosts_keep(pg->hosts);
 	if (!pg->in_trouble)
 		out_of_trouble(pg);
 	loop_timer_stop(pg->timer);
@@ -540,9 +562,14 @@ start_pipeline(Pg *pg)
 	send_call(pg, &setup, NULL, on_set_up, pg);
 }
 
+/*
+ * libpq may close its socket and open another one, of the same number: to
+ * wait for it is begun anew each time.
+ */
 static void
 go_on_connecting(Pg *pg)
 {
+	unwatch(pg);
 	switch (PQconnectPoll(pg->conn))
 	{
 		case PGRES_POLLING_READING:
@@ -584,31 +611,12 @@ on_ready(void *arg, int ready)
 		flush(pg);
 }
 
-/* Also the end of an attempt that takes too long, or of a broken connection. */
 static void
-connect_now(void *arg)
+connect_now(Pg *pg)
 {
-	/* before "dbname" come defaults, which the conninfo may override */
-	static const char *const keywords[] = {
-		"fallback_application_name", "target_session_attrs", "keepalives_idle",
-		"keepalives_interval", "keepalives_count", "tcp_user_timeout",
-		"client_encoding", "dbname", NULL
-	};
-	Pg		   *pg = arg;
 	char	   *name = psprintf("twtasksd %s", pg->role);
-	const char *values[] = {name, "read-write", "10", "3", "3", "15000",
-	"UTF8", pg->conninfo, NULL};
 
-	if (pg->state != STATE_NEW && pg->state != STATE_WAITING)
-	{
-		go_down(pg, PQsocket(pg->conn) < 0 ? PQerrorMessage(pg->conn) :
-				"could not connect in time");
-		pfree(name);
-		return;
-	}
-	pg->state = STATE_CONNECTING;
-	loop_timer_start(pg->timer, CONNECT_TIMEOUT_US);
-	pg->conn = PQconnectStartParams(keywords, values, 1);
+	pg->conn = hosts_connect(pg->hosts, name);
 	pfree(name);
 	if (pg->conn == NULL || PQstatus(pg->conn) == CONNECTION_BAD)
 	{
@@ -617,4 +625,50 @@ connect_now(void *arg)
 	}
 	PQsetNoticeReceiver(pg->conn, on_notice, pg);
 	watch(pg, LOOP_WRITE);
+}
+
+static void
+on_lookup(void *arg, const char *addresses, const char *error)
+{
+	Pg		   *pg = arg;
+
+	pg->lookup = NULL;
+	if (error != NULL)
+	{
+		go_down(pg, error);
+		return;
+	}
+	hosts_found(pg->hosts, addresses);
+	connect_now(pg);
+}
+
+static void
+start_attempt(Pg *pg)
+{
+	const char *unknown = hosts_unknown(pg->hosts);
+
+	pg->state = STATE_CONNECTING;
+	loop_timer_start(pg->timer, hosts_timeout_us(pg->hosts));
+	if (unknown == NULL)
+	{
+		connect_now(pg);
+		return;
+	}
+	pg->lookup = lookup_start(pg->loop, unknown, on_lookup, pg);
+	if (pg->lookup == NULL)
+		go_down(pg, strerror(errno));
+}
+
+/* Also the end of an attempt that takes too long, or of a broken connection. */
+static void
+on_timer(void *arg)
+{
+	Pg		   *pg = arg;
+	bool		is_closed = pg->conn != NULL && PQsocket(pg->conn) < 0;
+	const char *why = is_closed ? PQerrorMessage(pg->conn) : "could not connect in time";
+
+	if (pg->state == STATE_NEW || pg->state == STATE_WAITING)
+		start_attempt(pg);
+	else
+		go_down(pg, why);
 }

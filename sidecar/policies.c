@@ -60,6 +60,9 @@ struct Policies
 	const Config *config;
 	Node	   *node;
 	PolicyRules *rules;
+	bool	   *paused;			/* one per bucket of the configuration */
+	bool	   *missing;		/* likewise: said to be not configured */
+	int		   *bucket_max;		/* likewise; -1: no limit */
 	known_hash *known;			/* by type */
 	slist_head	readers;		/* Listeners of on_reload */
 	slist_head	followers;		/* ... of on_change */
@@ -151,33 +154,128 @@ retry_plan(const PGresult *result, int row)
 	plan = retry_plan_parse(PQgetvalue(result, row, POLICIES_RETRY));
 	if (plan == NULL)
 		log_line(TWT_LOG_ERROR, "policy", "could not read the retry policy of \"%s\"",
-				 PQgetvalue(result, row, POLICIES_PATTERN));
+				 PQgetvalue(result, row, POLICIES_NAME));
 	return plan;
 }
 
-static PolicyRules *
-make_rules(const PGresult *result)
+static char **
+node_patterns(const PGresult *result, int row)
 {
-	PolicyRules *rules = policy_rules_new();
+	WireArray	array;
+	char	  **nodes;
+	const char *value;
+	int			len;
+	int			n = 0;
 
-	for (int i = 0; i < PQntuples(result); i++)
-	{
-		PolicyRule	rule = policy_rule(PQgetvalue(result, i, POLICIES_PATTERN));
-
-		rule.timeout_us = duration_us(result, i, POLICIES_TIMEOUT_MS);
-		rule.stuck = stuck_rule(result, i);
-		rule.asks_stuck = yes_or_no(result, i, POLICIES_ASKS_STUCK);
-		rule.retry = retry_plan(result, i);
-		rule.asks_retry = yes_or_no(result, i, POLICIES_ASKS_RETRY);
-		rule.resets_tries = yes_or_no(result, i, POLICIES_RESET_TRIES);
-		policy_rules_add(rules, &rule);
-	}
-	return rules;
+	if (wire_null(result, row, POLICIES_NODES))
+		return NULL;
+	wire_array_begin(&array, result, row, POLICIES_NODES);
+	nodes = palloc0((array.n + 1) * sizeof(char *));
+	while (wire_array_next(&array, &value, &len))
+		nodes[n++] = pnstrdup(value, len);
+	return nodes;
 }
 
 static void
-take_rules(Policies *policies, PolicyRules *rules)
+add_rule(PolicyRules *rules, const PGresult *result, int row)
 {
+	PolicyRule	rule = policy_rule(PQgetvalue(result, row, POLICIES_NAME));
+
+	rule.timeout_us = duration_us(result, row, POLICIES_TIMEOUT_MS);
+	rule.stuck = stuck_rule(result, row);
+	rule.asks_stuck = yes_or_no(result, row, POLICIES_ASKS_STUCK);
+	rule.retry = retry_plan(result, row);
+	rule.asks_retry = yes_or_no(result, row, POLICIES_ASKS_RETRY);
+	rule.resets_tries = yes_or_no(result, row, POLICIES_RESET_TRIES);
+	rule.nodes = node_patterns(result, row);
+	rule.aging_us = duration_us(result, row, POLICIES_AGING_MS);
+	policy_rules_add(rules, &rule);
+}
+
+/* Its number; -1: it is not one of ours. */
+static int
+find_bucket(const Policies *policies, const char *name)
+{
+	int			i = policies->config->nbuckets - 1;
+
+	while (i >= 0 && strcmp(policies->config->buckets[i], name) != 0)
+		i--;
+	return i;
+}
+
+static void
+mark_bucket(const Policies *policies, bool *marks, const char *name)
+{
+	int			bucket = find_bucket(policies, name);
+
+	if (bucket >= 0)
+		marks[bucket] = true;
+}
+
+static void
+set_bucket_max(Policies *policies, const char *name, const PGresult *result, int row)
+{
+	int			bucket = find_bucket(policies, name);
+
+	if (bucket >= 0 && !wire_null(result, row, POLICIES_CONCURRENCY))
+		policies->bucket_max[bucket] = wire_get_int4(result, row, POLICIES_CONCURRENCY);
+}
+
+static void
+forget_bucket_max(Policies *policies)
+{
+	for (int i = 0; i < policies->config->nbuckets; i++)
+		policies->bucket_max[i] = -1;
+}
+
+/* Nothing can be added to it: somebody has forgotten something. */
+static void
+tell_missing(Policies *policies, const bool *configured)
+{
+	for (int i = 0; i < policies->config->nbuckets; i++)
+	{
+		if (!configured[i] && !policies->missing[i])
+			log_line(TWT_LOG_WARN, "policy",
+					 "bucket \"%s\" is not configured in the database: see twtasks.configure_bucket()",
+					 policies->config->buckets[i]);
+		policies->missing[i] = !configured[i];
+	}
+}
+
+static void
+read_row(Policies *policies, PolicyRules *rules, bool *configured,
+		 const PGresult *result, int row)
+{
+	const char *kind = PQgetvalue(result, row, POLICIES_KIND);
+	const char *name = PQgetvalue(result, row, POLICIES_NAME);
+
+	if (strcmp(kind, "policy") == 0)
+		add_rule(rules, result, row);
+	else if (strcmp(kind, "paused type") == 0)
+		policy_rules_pause(rules, name);
+	else if (strcmp(kind, "paused bucket") == 0)
+		mark_bucket(policies, policies->paused, name);
+	else if (strcmp(kind, "bucket") == 0)
+	{
+		mark_bucket(policies, configured, name);
+		set_bucket_max(policies, name, result, row);
+	}
+}
+
+static void
+take_rows(Policies *policies, const PGresult *result)
+{
+	PolicyRules *rules = policy_rules_new(policies->config->node);
+	int			nbuckets = policies->config->nbuckets;
+	bool	   *configured = palloc0(nbuckets * sizeof(bool));
+
+	memset(policies->paused, 0, nbuckets * sizeof(bool));
+	forget_bucket_max(policies);
+	mark_bucket(policies, configured, "default");
+	for (int i = 0; i < PQntuples(result); i++)
+		read_row(policies, rules, configured, result, i);
+	tell_missing(policies, configured);
+	pfree(configured);
 	policy_rules_free(policies->rules);
 	policies->rules = rules;
 	forget_known(policies);
@@ -192,7 +290,7 @@ on_policies(void *arg, PgOutcome outcome, PGresult *result)
 	if (outcome == PG_DONE)
 	{
 		log_line(TWT_LOG_DEBUG, "policy", "read %d policies", PQntuples(result));
-		take_rules(policies, make_rules(result));
+		take_rows(policies, result);
 	}
 	policies_end_reading(policies, outcome);
 }
@@ -261,6 +359,12 @@ policies_on_change(Policies *policies, LoopFn fn, void *arg)
 	add_listener(&policies->followers, fn, arg);
 }
 
+int64
+policies_aging_us(const Policies *policies)
+{
+	return policy_rules_aging_us(policies->rules);
+}
+
 bool
 policies_are_read(const Policies *policies)
 {
@@ -275,7 +379,11 @@ policies_open(Loop *loop, const Config *config, Node *node)
 	policies->loop = loop;
 	policies->config = config;
 	policies->node = node;
-	policies->rules = policy_rules_new();
+	policies->rules = policy_rules_new(config->node);
+	policies->paused = palloc0(config->nbuckets * sizeof(bool));
+	policies->missing = palloc0(config->nbuckets * sizeof(bool));
+	policies->bucket_max = palloc(config->nbuckets * sizeof(int));
+	forget_bucket_max(policies);
 	policies->known = known_create(64, NULL);
 	slist_init(&policies->readers);
 	slist_init(&policies->followers);
@@ -298,10 +406,19 @@ policies_free(Policies *policies)
 	forget_known(policies);
 	known_destroy(policies->known);
 	policy_rules_free(policies->rules);
+	pfree(policies->paused);
+	pfree(policies->missing);
+	pfree(policies->bucket_max);
 	free_listeners(&policies->readers);
 	free_listeners(&policies->followers);
 	loop_timer_free(policies->timer);
 	pfree(policies);
+}
+
+int
+policies_bucket_max(const Policies *policies, int bucket)
+{
+	return policies->bucket_max[bucket];
 }
 
 /* What no handler runs never comes here. */
@@ -319,4 +436,18 @@ policies_of(Policies *policies, const char *type)
 	known->policy = policy_make(policies->rules,
 								config_handler(policies->config, type), type);
 	return known->policy;
+}
+
+bool
+policies_take(Policies *policies, int bucket, const char *type)
+{
+	const KnownPolicy *known;
+
+	if (policies->paused[bucket])
+		return false;
+	known = known_lookup(policies->known, unconstify(char *, type));
+	if (known != NULL)
+		return known->policy->is_taken;
+	return config_handler(policies->config, type) == NULL ||
+		policies_of(policies, type)->is_taken;
 }

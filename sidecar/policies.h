@@ -45,11 +45,27 @@ extern void policies_on_reload(Policies *policies, LoopFn fn, void *arg);
 extern void policies_begin_reading(Policies *policies);
 extern void policies_end_reading(Policies *policies, PgOutcome outcome);
 
-/* Calls fn when new policies have come into force. */
+/*
+ * Calls fn when new policies have come into force: types may be taken now that
+ * were not before, and the other way round.
+ */
 extern void policies_on_change(Policies *policies, LoopFn fn, void *arg);
+
+/* The shortest time after which tasks of some type rise; 0: none do. */
+extern int64 policies_aging_us(const Policies *policies);
 
 /* Whether everything was read at least once. */
 extern bool policies_are_read(const Policies *policies);
+
+/*
+ * Whether tasks of that type in that bucket (its number in the configuration)
+ * are to be taken now: not paused, and for this node to run.  True for a type
+ * that no handler runs.
+ */
+extern bool policies_take(Policies *policies, int bucket, const char *type);
+
+/* How many tasks of that bucket may run here at once; -1: no limit. */
+extern int	policies_bucket_max(const Policies *policies, int bucket);
 
 /*
  * The policy in force for a type that a handler runs; the caller takes a

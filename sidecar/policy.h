@@ -29,6 +29,9 @@ typedef struct Policy
 	RetryPlan  *retry;
 	bool		asks_retry;		/* the database, whose function decides */
 	bool		resets_tries;	/* when a repeated task has succeeded */
+	bool		is_taken;		/* not paused, and for this node to run */
+	int64		aging_us;		/* after so long in the queue a task rises; 0:
+								 * never */
 } Policy;
 
 /* What the database says for a pattern. */
@@ -41,6 +44,8 @@ typedef struct PolicyRule
 	int			asks_stuck;		/* 1, 0; -1: not set */
 	int			asks_retry;		/* likewise */
 	int			resets_tries;	/* likewise */
+	char	  **nodes;			/* patterns, NULL-terminated; NULL: not set */
+	int64		aging_us;		/* 0: tasks do not rise; -1: not set */
 } PolicyRule;
 
 typedef struct PolicyRules PolicyRules;
@@ -48,11 +53,18 @@ typedef struct PolicyRules PolicyRules;
 /* A rule that sets nothing. */
 extern PolicyRule policy_rule(const char *pattern);
 
-extern PolicyRules *policy_rules_new(void);
+/* For a node of that name, which stays the caller's. */
+extern PolicyRules *policy_rules_new(const char *node);
 extern void policy_rules_free(PolicyRules *rules);
 
 /* Copies the pattern, takes what else the rule points at. */
 extern void policy_rules_add(PolicyRules *rules, const PolicyRule *rule);
+
+/* The shortest aging of all rules; 0: none has any. */
+extern int64 policy_rules_aging_us(const PolicyRules *rules);
+
+/* No tasks are to be taken of types that fit; the pattern is copied. */
+extern void policy_rules_pause(PolicyRules *rules, const char *pattern);
 
 /*
  * The policy for a type, with one reference; handler is what the

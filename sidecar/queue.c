@@ -20,6 +20,7 @@ struct Queue
 	void	   *arg;
 	Pg		   *pg;
 	QueueKind	kind;
+	bool		is_begun;		/* on this connection */
 	bool		is_closing;
 };
 
@@ -31,6 +32,7 @@ begin(Queue *queue, QueueKind kind)
 				 kind == QUEUE_RING ? "through shared memory" :
 				 "by NOTIFY: preload twtasks for faster commits");
 	queue->kind = kind;
+	queue->is_begun = true;
 	if (kind == QUEUE_RING)
 		queue_ring_begin(queue);
 	else
@@ -55,6 +57,7 @@ on_state(void *arg, bool is_up)
 {
 	Queue	   *queue = arg;
 
+	queue->is_begun = false;
 	if (!is_up || queue->is_closing)
 		return;
 	if (queue->config->queue == QUEUE_AUTO)
@@ -88,11 +91,27 @@ queue_open(Loop *loop, const Config *config, const QueueEvents *events, void *ar
 }
 
 void
+queue_stop(Queue *queue)
+{
+	if (queue->is_closing)
+		return;
+	queue->is_closing = true;
+	queue->is_begun = false;
+	pg_close(queue->pg);
+}
+
+void
 queue_close(Queue *queue)
 {
-	queue->is_closing = true;
-	pg_close(queue->pg);
+	queue_stop(queue);
 	pfree(queue);
+}
+
+void
+queue_pump(Queue *queue)
+{
+	if (queue->is_begun && queue->kind == QUEUE_RING)
+		queue_ring_pump(queue);
 }
 
 QueueKind

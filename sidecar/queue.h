@@ -39,6 +39,12 @@ extern Queue *queue_open(Loop *loop, const Config *config,
 						 const QueueEvents *events, void *arg);
 extern void queue_close(Queue *queue);
 
+/* Takes no more triggers: they are for others now. */
+extern void queue_stop(Queue *queue);
+
+/* Asks for more triggers; to be called when those that came are on their way. */
+extern void queue_pump(Queue *queue);
+
 /* QUEUE_RING or QUEUE_NOTIFY; QUEUE_AUTO until that is known. */
 extern QueueKind queue_kind(const Queue *queue);
 
@@ -53,6 +59,7 @@ extern Pg  *queue_pg(const Queue *queue);
 
 /* The kinds: begin after each connect. */
 extern void queue_ring_begin(Queue *queue);
+extern void queue_ring_pump(Queue *queue);
 extern void queue_notify_begin(Queue *queue);
 extern void queue_notify_read(Queue *queue, const char *payload);
 

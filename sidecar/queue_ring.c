@@ -5,8 +5,8 @@
  *
  *		from: src/next_triggers.c			to: queue.c
  *
- * Two calls are always under way: while we look at the answer of the first,
- * the second waits already.
+ * Two calls are under way: while we look at the answer of the first, the
+ * second waits already.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,8 +18,6 @@
 #define CALLS_AHEAD 2
 #define MAX_TRIGGERS 1000
 #define WAIT_MS 60000
-
-static void call_next(Queue *queue);
 
 static bool
 next_int(WireArray *array, int64 *number)
@@ -107,7 +105,6 @@ on_triggers(void *arg, PgOutcome outcome, PGresult *result)
 		pg_reset(queue_pg(queue), "could not wait for triggers");
 	if (outcome != PG_DONE)
 		return;
-	call_next(queue);
 	if (PQntuples(result) != 1 || PQnfields(result) <= TRIGGERS_NODE_GONE)
 		return;
 	read_triggers(queue, result);
@@ -134,9 +131,15 @@ call_next(Queue *queue)
 }
 
 void
+queue_ring_pump(Queue *queue)
+{
+	while (pg_in_flight(queue_pg(queue)) < CALLS_AHEAD && pg_is_up(queue_pg(queue)))
+		call_next(queue);
+}
+
+void
 queue_ring_begin(Queue *queue)
 {
-	for (int i = 0; i < CALLS_AHEAD; i++)
-		call_next(queue);
+	queue_ring_pump(queue);
 	queue_sweep_all(queue);
 }

@@ -24,11 +24,23 @@ typedef struct Runner Runner;
 /* The task is the callee's again; verdict and its message are the runner's. */
 typedef void (*RunnerDone) (void *arg, Task *task, const Verdict *verdict);
 
+/*
+ * Asked before anything is started that has waited in a runner: the incarnation
+ * under which it may be; 0: nothing may now, and what waits goes on waiting.
+ * Whatever waits when an incarnation is over belongs to others.
+ */
+typedef struct RunnerGate
+{
+	int64		(*incarnation) (void *arg);
+	void	   *arg;
+} RunnerGate;
+
 typedef struct RunnerOps
 {
 	/* Never fails: what cannot be started now is told task by task. */
 	Runner	   *(*open) (Loop *loop, const HandlerConfig *config,
-						 RunnerDone done, void *done_arg);
+						 const RunnerGate *gate, RunnerDone done,
+						 void *done_arg);
 
 	/*
 	 * A reload: the same handler with other figures, for what is started from

@@ -32,9 +32,7 @@
 #include "slots.h"
 #include "sweep.h"
 #include "table.h"
-
-/* Types without a handler that are told about, each once. */
-#define UNHANDLED_MAX 50
+#include "tables.h"
 
 /*
  * A type's triggers may take this part of a table: so many types at once can
@@ -56,6 +54,13 @@ typedef struct Served
 	SqlRunner  *sql;			/* NULL: runs on execute.c */
 } Served;
 
+/* Of the configuration. */
+typedef struct Bucket
+{
+	Sidecar    *sidecar;
+	Limit	   *limit;			/* across those of types */
+} Bucket;
+
 struct Sidecar
 {
 	Loop	   *loop;
@@ -69,13 +74,16 @@ struct Sidecar
 	LoopTimer  *slots_timer;	/* when time makes room */
 	Served	   *served;			/* one per handler of the configuration */
 	int			nserved;
+	Bucket	   *buckets;
 	Table	  **tables;			/* one per bucket */
 	int			ntables;
+	Tables	   *all_tables;
 	int			turn;			/* which table is asked next */
 	Queue	   *queue;
 	Node	   *node;
 	Policies   *policies;
 	Grab	   *grab;
+	RunnerGate	gate;
 	Execute    *execute;
 	Finish	   *finish;
 	Outcome    *outcome;
@@ -88,20 +96,19 @@ struct Sidecar
 	LoopTimer  *drain_end;
 	bool		is_draining;
 	bool		is_ending;
-	char	   *unhandled[UNHANDLED_MAX];	/* types said to have no handler */
-	int			nunhandled;
 };
 
 static bool
 resolve_type(void *arg, const char *type, Limit **limit, void **tag)
 {
-	Sidecar    *sidecar = arg;
+	const Bucket *bucket = arg;
+	Sidecar    *sidecar = bucket->sidecar;
 	const HandlerConfig *config = config_handler(sidecar->config, type);
 
 	if (config == NULL)
 		return false;
 	*tag = sidecar->served[config - sidecar->config->handlers].handler;
-	*limit = type_limits_leaf(sidecar->limits, type, handler_limit(*tag));
+	*limit = type_limits_leaf(sidecar->limits, type, handler_limit(*tag), bucket->limit);
 	return true;
 }
 
@@ -194,27 +201,10 @@ on_connected(void *arg)
 	execute_doubt_all(((Sidecar *) arg)->execute);
 }
 
-static bool
-is_news(Sidecar *sidecar, const char *type)
-{
-	for (int i = 0; i < sidecar->nunhandled; i++)
-		if (strcmp(sidecar->unhandled[i], type) == 0)
-			return false;
-	if (sidecar->nunhandled == UNHANDLED_MAX)
-		return false;
-	sidecar->unhandled[sidecar->nunhandled++] = pstrdup(type);
-	return true;
-}
-
 static void
 on_trigger(void *arg, int bucket, const Trigger *trigger)
 {
-	Sidecar    *sidecar = arg;
-
-	if (table_push(sidecar->tables[bucket], trigger) == TABLE_NO_HANDLER &&
-		is_news(sidecar, trigger->type))
-		log_line(TWT_LOG_WARN, "table",
-				 "no handler for type \"%s\": left to other nodes", trigger->type);
+	tables_push(((Sidecar *) arg)->all_tables, bucket, trigger);
 }
 
 static void
@@ -289,6 +279,21 @@ on_leader(void *arg, bool is_leader)
 {
 	if (is_leader)
 		duties_begin(((Sidecar *) arg)->duties);
+}
+
+/* What was not to be taken, or refused before we knew, may be there to take. */
+static void
+on_policies(void *arg)
+{
+	Sidecar    *sidecar = arg;
+
+	for (int i = 0; i < sidecar->ntables; i++)
+	{
+		LimitTerms	terms = {.max = policies_bucket_max(sidecar->policies, i)};
+
+		limit_set_terms(sidecar->buckets[i].limit, &terms);
+	}
+	sweep_want_all(sidecar->sweep, true);
 }
 
 static void
@@ -381,6 +386,7 @@ on_turn(void *arg)
 	node_set_watchful(sidecar->node, watchful);
 	sweep_pump(sidecar->sweep);
 	pump_grabs(sidecar);
+	queue_pump(sidecar->queue);
 	outcome_pump(sidecar->outcome);
 	finish_pump(sidecar->finish);
 	cancels_pump(sidecar->cancels);
@@ -404,27 +410,6 @@ on_health(void *arg, ApiHealth *health)
 }
 
 static void
-open_http(Sidecar *sidecar)
-{
-	const Config *config = sidecar->config;
-	HttpAddress address;
-
-	if (config->listen == NULL || http_address_parse(config->listen, &address) != NULL)
-		return;
-	sidecar->http = http_open(sidecar->loop, &address, config->tokens);
-	sidecar->api = api_open(sidecar->loop, config, sidecar->http, on_health, sidecar);
-}
-
-static void
-close_http(Sidecar *sidecar)
-{
-	if (sidecar->http == NULL)
-		return;
-	api_close(sidecar->api);
-	http_close(sidecar->http);
-}
-
-static void
 on_watchdog(void *arg)
 {
 	Sidecar    *sidecar = arg;
@@ -445,7 +430,7 @@ on_drain_end(void *arg)
 			 running(sidecar));
 	sidecar->is_ending = true;
 	execute_free(sidecar->execute);
-	sidecar->execute = execute_open(sidecar->loop, sidecar->outcome);
+	sidecar->execute = execute_open(sidecar->loop, &sidecar->gate, sidecar->outcome);
 	node_end(sidecar->node, stop_loop, sidecar);
 }
 
@@ -464,6 +449,7 @@ sidecar_drain(Sidecar *sidecar)
 	sdnotify_stopping();
 	if (sidecar->http != NULL)
 		http_stop_listening(sidecar->http);
+	queue_stop(sidecar->queue);
 	grab_stop(sidecar->grab);
 	sweep_stop(sidecar->sweep);
 	duties_stop(sidecar->duties);
@@ -481,10 +467,17 @@ open_tables(Sidecar *sidecar)
 
 	sidecar->ntables = sidecar->config->nbuckets;
 	sidecar->tables = palloc(sidecar->ntables * sizeof(Table *));
+	sidecar->buckets = palloc(sidecar->ntables * sizeof(Bucket));
 	for (int i = 0; i < sidecar->ntables; i++)
+	{
+		Bucket	   *bucket = &sidecar->buckets[i];
+
+		bucket->sidecar = sidecar;
+		bucket->limit = limit_new(sidecar->config->buckets[i], 0, sidecar->slots_of_node);
 		sidecar->tables[i] = table_new(look_ahead / sidecar->ntables,
 									   Max(look_ahead / sidecar->ntables / TYPE_SHARE, 1),
-									   resolve_type, sidecar);
+									   resolve_type, bucket);
+	}
 }
 
 static void
@@ -501,11 +494,20 @@ open_handlers(Sidecar *sidecar)
 		served->handler = handler_new(&config->handlers[i], sidecar->policies,
 									  sidecar->slots_of_node);
 		if (config->handlers[i].mode == HANDLER_SQL)
+		{
 			served->sql = sql_open(sidecar->loop, config, served->handler,
 								   sidecar->node, sidecar->outcome);
+			sql_set_offers(served->sql, sidecar->offers);
+		}
 		else
 			execute_add_handler(sidecar->execute, served->handler);
 	}
+}
+
+static int64
+may_start(void *arg)
+{
+	return node_may_start(((Sidecar *) arg)->node);
 }
 
 static int64
@@ -534,19 +536,28 @@ sidecar_open(Loop *loop, Config *config)
 	open_tables(sidecar);
 	sidecar->node = node_open(loop, config, &node_events, sidecar);
 	sidecar->policies = policies_open(loop, config, sidecar->node);
-	sidecar->limit_rules = limit_rules_open(sidecar->policies, sidecar->node, sidecar->limits);
+	sidecar->all_tables = tables_open(loop, sidecar->policies, sidecar->tables, sidecar->ntables);
+	sidecar->limit_rules = limit_rules_open(sidecar->policies, sidecar->node, sidecar->limits,
+											on_doubt, sidecar);
 	sidecar->offers = offers_open(loop, config, sidecar->node, sidecar->slots,
 								  sidecar->limits);
+	offers_on_unknown(sidecar->offers, limit_rules_miss, sidecar->limit_rules);
 	sidecar->finish = finish_open(loop, config, sidecar->node);
 	sidecar->outcome = outcome_open(loop, config, sidecar->finish);
-	sidecar->execute = execute_open(loop, sidecar->outcome);
+	sidecar->gate.incarnation = may_start;
+	sidecar->gate.arg = sidecar;
+	sidecar->execute = execute_open(loop, &sidecar->gate, sidecar->outcome);
 	open_handlers(sidecar);
 	sidecar->grab = grab_open(loop, config, sidecar->node, &grab_events, sidecar);
-	sidecar->sweep = sweep_open(loop, config, sidecar->node, sidecar->tables);
+	sidecar->sweep = sweep_open(loop, config, sidecar->node, sidecar->policies,
+								sidecar->tables);
+	policies_on_change(sidecar->policies, on_policies, sidecar);
 	sidecar->duties = duties_open(loop, sidecar->node);
 	sidecar->cancels = cancels_open(loop, sidecar->node, on_wish, sidecar);
 	sidecar->queue = queue_open(loop, config, &queue_events, sidecar);
-	open_http(sidecar);
+	sidecar->http = http_open(loop, config->listen, config->tokens);
+	if (sidecar->http != NULL)
+		sidecar->api = api_open(loop, config, sidecar->http, on_health, sidecar);
 	sidecar->drain_end = loop_timer_new(loop, on_drain_end, sidecar);
 	sidecar->watchdog = loop_timer_new(loop, on_watchdog, sidecar);
 	if (sdnotify_watchdog_us() > 0)
@@ -616,7 +627,11 @@ void
 sidecar_free(Sidecar *sidecar)
 {
 	loop_off_turn(sidecar->loop, on_turn, sidecar);
-	close_http(sidecar);
+	if (sidecar->http != NULL)
+	{
+		api_close(sidecar->api);
+		http_close(sidecar->http);
+	}
 	queue_close(sidecar->queue);
 	grab_free(sidecar->grab);
 	for (int i = 0; i < sidecar->nserved; i++)
@@ -629,6 +644,7 @@ sidecar_free(Sidecar *sidecar)
 	offers_free(sidecar->offers);
 	limit_rules_free(sidecar->limit_rules);
 	policies_free(sidecar->policies);
+	tables_free(sidecar->all_tables);
 	sweep_free(sidecar->sweep);
 	duties_free(sidecar->duties);
 	cancels_free(sidecar->cancels);
@@ -637,14 +653,15 @@ sidecar_free(Sidecar *sidecar)
 	for (int i = 0; i < sidecar->nserved; i++)
 		handler_free(sidecar->served[i].handler);
 	type_limits_free(sidecar->limits);
+	for (int i = 0; i < sidecar->ntables; i++)
+		limit_free(sidecar->buckets[i].limit);
 	limit_free(sidecar->slots_of_node);
 	slots_destroy(sidecar->slots);
 	loop_timer_free(sidecar->slots_timer);
 	loop_timer_free(sidecar->drain_end);
 	loop_timer_free(sidecar->watchdog);
-	for (int i = 0; i < sidecar->nunhandled; i++)
-		pfree(sidecar->unhandled[i]);
 	pfree(sidecar->tables);
+	pfree(sidecar->buckets);
 	pfree(sidecar->served);
 	free_configs(sidecar);
 	pfree(sidecar);

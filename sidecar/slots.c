@@ -13,14 +13,7 @@
 #include "heap.h"
 #include "rate.h"
 #include "slots.h"
-
-/* A closed limit is tried again after so long, and then less often. */
-#define PATIENCE_MIN_US SECONDS_TO_US(1)
-#define PATIENCE_MAX_US SECONDS_TO_US(8)
-
-/* Refused again and again, we wait longer than we are told to. */
-#define BACKOFF_MIN_US MS_TO_US(1)
-#define BACKOFF_MAX_US MS_TO_US(256)
+#include "turns.h"
 
 #define NEVER PG_INT64_MAX
 
@@ -40,7 +33,7 @@ struct Limit
 	int			used;			/* booked and not freed here */
 	int			held;			/* booked and not freed in the database */
 	Limit	   *parent;
-	Limit	   *across;
+	Limit	   *across[LIMITS_ACROSS];	/* the first ones */
 	Heap		waiters;		/* of SlotWaiter */
 	int			refs;
 	void		(*on_unused) (void *arg, Limit *limit);
@@ -49,12 +42,7 @@ struct Limit
 	int64		next_us;		/* in slots->timed by this */
 	int			place;
 	bool		is_shared;
-	bool		is_closed;		/* the database has refused */
-	bool		is_timed;		/* and has said when to ask again */
-	int			turns;			/* so many may ask although it is closed */
-	int64		open_us;		/* when to ask again */
-	int64		patience_us;
-	int64		backoff_us;
+	Turns		turns;			/* of a shared one */
 	int			freed;			/* not yet told to the database */
 	dlist_node	freed_node;
 };
@@ -101,9 +89,7 @@ has_room(const Limit *limit, int priority)
 		if (used >= max)
 			return false;
 	}
-	if (limit->is_closed && limit->turns == 0)
-		return false;
-	return has_start(limit);
+	return !turns_are_out(&limit->turns) && has_start(limit);
 }
 
 static bool
@@ -141,8 +127,8 @@ next_time(const Limit *limit)
 {
 	if (limit->waiters.count == 0)
 		return NEVER;
-	if (limit->is_closed && limit->turns == 0)
-		return limit->open_us;
+	if (turns_are_out(&limit->turns))
+		return limit->turns.open_us;
 	if (!has_start(limit))
 		return rate_next_us(&limit->rate, now_us(limit));
 	return NEVER;
@@ -208,23 +194,6 @@ slots_next_us(const Slots *slots)
 	return first == NULL ? -1 : first->next_us;
 }
 
-/*
- * Who was told a time asks as before; who was not asks with one task, and
- * less and less often.
- */
-static void
-reopen(Limit *limit)
-{
-	if (limit->is_timed)
-	{
-		limit->is_closed = false;
-		return;
-	}
-	limit->turns = 1;
-	limit->open_us = now_us(limit) + limit->patience_us;
-	limit->patience_us = Min(limit->patience_us * 2, PATIENCE_MAX_US);
-}
-
 void
 slots_tick(Slots *slots)
 {
@@ -233,8 +202,7 @@ slots_tick(Slots *slots)
 
 	while ((limit = heap_first(&slots->timed)) != NULL && limit->next_us <= now)
 	{
-		if (limit->is_closed && limit->turns == 0 && limit->open_us <= now)
-			reopen(limit);
+		turns_tick(&limit->turns, now);
 		yield_at(limit);
 		/* a clock that stands still must not keep us here */
 		if (limit->next_us <= now)
@@ -255,7 +223,7 @@ make_limit(Slots *slots, const char *name, int max, Limit *parent)
 	limit->parent = parent;
 	limit->next_us = NEVER;
 	limit->place = HEAP_NOWHERE;
-	limit->patience_us = PATIENCE_MIN_US;
+	turns_init(&limit->turns);
 	heap_init(&limit->waiters, waits_before, set_waiter_place);
 	return limit;
 }
@@ -367,10 +335,15 @@ limit_set_parent(Limit *limit, Limit *parent)
 }
 
 void
-limit_set_across(Limit *limit, Limit *across)
+limit_add_across(Limit *limit, Limit *across)
 {
+	int			n = 0;
+
 	Assert(limit->used == 0);
-	limit->across = across;
+	while (limit->across[n] != NULL)
+		n++;
+	Assert(n < LIMITS_ACROSS);
+	limit->across[n] = across;
 }
 
 void
@@ -413,9 +386,18 @@ limit_on_unused(Limit *limit, void (*fn) (void *arg, Limit *limit), void *arg)
 static Limit *
 step_up(const Limit *leaf, const Limit *step)
 {
-	if (step == leaf && leaf->across != NULL)
-		return leaf->across;
-	return step == leaf->across ? leaf->parent : step->parent;
+	int			next = 0;
+
+	if (step != leaf)
+	{
+		while (next < LIMITS_ACROSS && leaf->across[next] != step)
+			next++;
+		if (next == LIMITS_ACROSS)
+			return step->parent;
+		next++;
+	}
+	return next < LIMITS_ACROSS && leaf->across[next] != NULL ?
+		leaf->across[next] : leaf->parent;
 }
 
 Limit *
@@ -433,11 +415,28 @@ slots_book(Limit *limit, int priority)
 		step->used++;
 		step->held++;
 		step->rate.pending++;
-		if (step->is_closed)
-			step->turns--;
+		turns_use(&step->turns);
 	}
 	slots_yield(limit);
 	return NULL;
+}
+
+static void
+add_freed(Limit *limit, int n)
+{
+	if (limit->freed == 0)
+		dlist_push_tail(&limit->slots->freed, &limit->freed_node);
+	limit->freed += n;
+}
+
+static void
+end_pending(Limit *limit)
+{
+	int			freed = turns_end_grab(&limit->turns);
+
+	limit->rate.pending--;
+	if (freed > 0)
+		add_freed(limit, freed);
 }
 
 void
@@ -445,7 +444,7 @@ slots_start(Limit *limit)
 {
 	for (Limit *step = limit; step != NULL; step = step_up(limit, step))
 	{
-		step->rate.pending--;
+		end_pending(step);
 		if (step->rate.step_ns > 0)
 			rate_start(&step->rate, now_us(step));
 	}
@@ -455,10 +454,10 @@ slots_start(Limit *limit)
 static void
 note_freed(Limit *limit)
 {
-	if (limit->freed++ == 0)
-		dlist_push_tail(&limit->slots->freed, &limit->freed_node);
-	if (limit->waiters.count > 0 && !limit->is_closed)
-		limit_refuse(limit, 0);
+	add_freed(limit, 1);
+	if (limit->waiters.count > 0)
+		turns_close(&limit->turns, now_us(limit));
+	set_timer(limit);
 }
 
 static void
@@ -524,7 +523,7 @@ drop_pending(Limit *limit)
 
 	do
 	{
-		step->rate.pending--;
+		end_pending(step);
 	} while ((step = step_up(limit, step)) != NULL);
 }
 
@@ -554,19 +553,22 @@ void
 slots_wait(Limit *limit, SlotWaiter *waiter)
 {
 	const Limit *leaf = waiter->wants;
-	Limit	   *step = limit->parent;
+	Limit	   *above = limit->parent;
 
 	Assert(waiter->limit == NULL);
 	Assert(!has_room(limit, waiter->priority));
 	waiter->limit = limit;
 	heap_push(&limit->waiters, waiter);
 	set_timer(limit);
-	if (leaf != NULL && limit == leaf->across)
-		step = leaf->parent;
-	else if (leaf != NULL && leaf->across != NULL)
-		yield_at(leaf->across);
-	for (; step != NULL; step = step->parent)
-		yield_at(step);
+	for (int i = 0; leaf != NULL && i < LIMITS_ACROSS; i++)
+	{
+		if (leaf->across[i] == limit)
+			above = leaf->parent;
+		else if (leaf->across[i] != NULL)
+			yield_at(leaf->across[i]);
+	}
+	for (; above != NULL; above = above->parent)
+		yield_at(above);
 }
 
 void
@@ -621,44 +623,26 @@ slots_each_shared(Limit *limit, void (*fn) (void *arg, Limit *limit), void *arg)
 void
 limit_refuse(Limit *limit, int64 again_us)
 {
-	if (again_us > 0)
-	{
-		limit->backoff_us = Min(Max(limit->backoff_us * 2, BACKOFF_MIN_US),
-								BACKOFF_MAX_US);
-		again_us = Max(again_us, limit->backoff_us);
-	}
-	limit->is_closed = true;
-	limit->is_timed = again_us > 0;
-	limit->turns = 0;
-	limit->open_us = now_us(limit) + (again_us > 0 ? again_us : limit->patience_us);
+	turns_refuse(&limit->turns, again_us, now_us(limit));
 	set_timer(limit);
-}
-
-static void
-forget_refusals(Limit *limit)
-{
-	limit->patience_us = PATIENCE_MIN_US;
-	limit->backoff_us = 0;
 }
 
 void
 limit_grant(Limit *limit)
 {
-	forget_refusals(limit);
-	if (!limit->is_closed)
-		return;
-	limit->is_closed = false;
-	yield_at(limit);
+	if (turns_grant(&limit->turns))
+		yield_at(limit);
 }
 
-void
-limit_offer(Limit *limit, int turns)
+bool
+limit_offer(Limit *limit, int turns, bool is_told)
 {
-	if (turns <= 0 || !limit->is_closed || limit->is_timed)
-		return;
-	forget_refusals(limit);
-	limit->turns = Max(limit->turns, 1) + turns;
-	yield_at(limit);
+	TurnsOffered offered = turns_offer(&limit->turns, turns, is_told,
+									   limit->waiters.count > 0, limit->rate.pending);
+
+	if (offered == TURNS_TAKEN)
+		yield_at(limit);
+	return offered != TURNS_USELESS;
 }
 
 void

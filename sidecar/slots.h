@@ -7,9 +7,9 @@
  *		from: table.h (slots_book)		to: execute.h (slots_free)
  *
  * Limits form a tree: a slot of a handler is also a slot of the node.  A
- * limit may besides have one limit across, outside of its own line: a type
- * has a limit of its own, its handler's across, and above it the limits of
- * the database.  A slot is booked on the whole way up or not at all, and
+ * limit may besides have limits across, outside of its own line: a type has a
+ * limit of its own, its handler's and its bucket's across, and above it the
+ * limits of the database.  A slot is booked on the whole way up or not at all, and
  * freed exactly once.
  *
  * Who finds a limit full waits at that limit, the most urgent and then the
@@ -108,8 +108,9 @@ extern bool limit_is_rested(const Limit *limit);
  */
 extern void limit_set_parent(Limit *limit, Limit *parent);
 
-/* The limit outside of its line; nothing may be booked yet. */
-extern void limit_set_across(Limit *limit, Limit *across);
+/* One more limit outside of its line; nothing may be booked yet. */
+#define LIMITS_ACROSS 2
+extern void limit_add_across(Limit *limit, Limit *across);
 
 /* Whoever keeps a limit that others may free: see limit_on_unused(). */
 extern void limit_keep(Limit *limit);
@@ -193,9 +194,12 @@ extern void limit_grant(Limit *limit);
 
 /*
  * So many slots were freed for this node.  One more than that is tried: if it
- * is refused, the database knows that we wait for the next one.
+ * is refused, the database knows that we wait for the next one.  When nobody
+ * waits here, somebody may come whose refusal is on its way; else, and when
+ * we were told because we wait, the turns are handed on.  False: of no use
+ * here, the caller has to hand them on.
  */
-extern void limit_offer(Limit *limit, int turns);
+extern bool limit_offer(Limit *limit, int turns, bool is_told);
 
 /*
  * Takes note of what was freed at shared limits since the last call: fn gets

@@ -11,6 +11,7 @@
 
 #include "calls.h"
 #include "log.h"
+#include "names.h"
 #include "sweep.h"
 
 /*
@@ -18,6 +19,24 @@
  * executed before make room for the rest of a backlog in the next one.
  */
 #define ROUTINE_PER_TYPE 1000
+
+/* With so many left a node goes on to what is not its part. */
+#define FEW 1000
+
+/* Types that this node leaves to others, and need not be told of again. */
+#define REFUSED_MAX 100
+/* Of many types it takes less of each: in all this part of the table. */
+#define ROUTINE_PART 5
+
+/* A look that took longer than this, and much for what it found, is followed by
+ * a rest of several times as long, unless something was lost. */
+#define LONG_LOOK_US MS_TO_US(20)
+#define MUCH_US 50
+
+/* The first rest after a look that found nothing new of more than it could
+ * take; the next are longer. */
+#define BARREN_US MS_TO_US(10)
+#define REST_TIMES 4
 
 typedef struct BucketSweep
 {
@@ -29,8 +48,16 @@ typedef struct BucketSweep
 	bool		is_under_way;
 	bool		was_whole;		/* the one under way */
 	bool		was_deep;
+	bool		is_help;		/* this node's part is done */
+	bool		was_help;
+	bool		is_last;		/* of this node's part the table has the rest */
 	int			per_type;		/* rows asked for at most, of each type */
+	int64		sent_us;
+	int64		rest_until_us;
+	int64		barren_us;		/* the rest after a look that found nothing
+								 * new */
 	int			turns;
+	Names	   *refused;
 } BucketSweep;
 
 struct Sweep
@@ -38,10 +65,12 @@ struct Sweep
 	Loop	   *loop;
 	const Config *config;
 	Node	   *node;
+	Policies   *policies;
 	Table	  **tables;
 	BucketSweep *buckets;
 	int			nbuckets;
 	LoopTimer  *timer;
+	LoopTimer  *rested;
 	bool		is_stopped;
 	bool		is_idle;		/* no task is there to be found */
 };
@@ -81,14 +110,66 @@ read_trigger(const PGresult *result, int row, Trigger *trigger)
 	return true;
 }
 
+static void
+forget_refused(void *arg)
+{
+	Sweep	   *sweep = arg;
+
+	for (int i = 0; i < sweep->nbuckets; i++)
+		names_clear(sweep->buckets[i].refused);
+}
+
+static TablePush
+push(BucketSweep *b, const Trigger *trigger, const RowPlace *place)
+{
+	TablePush	pushed = TABLE_NO_HANDLER;
+
+	if (policies_take(b->sweep->policies, b->number, trigger->type))
+		pushed = table_push_seen(b->sweep->tables[b->number], trigger, place);
+	if (pushed == TABLE_NO_HANDLER)
+		(void) names_add(b->refused, trigger->type);
+	return pushed;
+}
+
+/* Rows that we know already are being worked on: the next look can wait. */
+static int64
+rest_after(BucketSweep *b, int64 took, int added, bool is_cut)
+{
+	bool		is_barren = is_cut && added == 0;
+
+	b->barren_us = is_barren ?
+		Min(Max(b->barren_us * 2, BARREN_US), b->sweep->config->sweep_us) : 0;
+	if (took < Max(LONG_LOOK_US, (int64) added * MUCH_US))
+		return b->barren_us;
+	return Max(took * REST_TIMES, b->barren_us);
+}
+
+static void
+rest(BucketSweep *b, int added, bool is_cut)
+{
+	int64		now = loop_now_us(b->sweep->loop);
+	int64		rest_us = rest_after(b, now - b->sent_us, added, is_cut);
+
+	b->rest_until_us = now + rest_us;
+	if (rest_us > 0)
+		loop_timer_start(b->sweep->rested, rest_us);
+}
+
+static int
+rows_in_all(const BucketSweep *b)
+{
+	return 2 * table_capacity(b->sweep->tables[b->number]);
+}
+
 /* An answer that cannot be had is asked for again at the next routine look. */
 static void
 on_swept(void *arg, PgOutcome outcome, PGresult *result)
 {
 	BucketSweep *b = arg;
-	Table	   *table = b->sweep->tables[b->number];
 	int			added = 0;
 	int			same = 0;		/* rows of one type, which stand together */
+	bool		is_ours = false;	/* that type */
+	bool		is_cut = false; /* there is more of some type */
 
 	b->is_under_way = false;
 	if (outcome != PG_DONE || b->sweep->is_stopped)
@@ -100,15 +181,29 @@ on_swept(void *arg, PgOutcome outcome, PGresult *result)
 	for (int i = 0; i < PQntuples(result); i++)
 	{
 		Trigger		trigger;
+		RowPlace	place = wire_get_place(result, i, SWEEP_PLACE);
+		TablePush	pushed;
 
 		if (!read_trigger(result, i, &trigger))
 			continue;
-		added += table_push(table, &trigger) == TABLE_ADDED;
-		same = i > 0 && strcmp(PQgetvalue(result, i - 1, SWEEP_TYPE), trigger.type) == 0 ?
-			same + 1 : 1;
-		if (same == b->per_type)
-			table_spill(table, trigger.type);
+		if (i > 0 && strcmp(PQgetvalue(result, i - 1, SWEEP_TYPE), trigger.type) != 0)
+		{
+			same = 0;
+			is_ours = false;
+		}
+		same++;
+		pushed = push(b, &trigger, &place);
+		is_ours |= pushed != TABLE_NO_HANDLER;
+		added += pushed == TABLE_ADDED;
+		if (same < b->per_type || !is_ours)
+			continue;
+		table_spill(b->sweep->tables[b->number], trigger.type);
+		is_cut = true;
 	}
+	is_cut |= PQntuples(result) >= rows_in_all(b);
+	if (b->was_deep)
+		b->is_last = b->was_help ? is_cut : !b->was_whole && !is_cut;
+	rest(b, added, is_cut);
 	if (added > 0)
 		log_line(TWT_LOG_DEBUG, "sweep", "found %d tasks in bucket \"%s\"",
 				 added, b->sweep->config->buckets[b->number]);
@@ -137,16 +232,29 @@ add_type(void *arg, const char *type)
 }
 
 static void
-add_skipped_types(const Table *table, WireParams *params)
+add_skipped_types(const BucketSweep *b, WireParams *params)
 {
 	TypeList	list = {0};
 
-	table_full_types(table, add_type, &list);
+	table_full_types(b->sweep->tables[b->number], add_type, &list);
+	for (int i = 0; i < names_count(b->refused); i++)
+		add_type(&list, names_get(b->refused, i));
 	wire_add_text_array(params, list.n);
 	for (int i = 0; i < list.n; i++)
 		wire_text(params, list.names[i]);
 	if (list.names != NULL)
 		pfree(list.names);
+}
+
+/* Somewhat more than there is room for, so that a table is filled by one. */
+static int
+rows_per_type(const BucketSweep *b, const Table *table)
+{
+	int			even = table_even_share(table);
+
+	if (b->was_deep)
+		return Min(table_share(table), 2 * even);
+	return Min(ROUTINE_PER_TYPE, Max(even / ROUTINE_PART, 1));
 }
 
 static void
@@ -159,17 +267,20 @@ send_sweep(BucketSweep *b)
 	WireParams	params;
 
 	node_share(sweep->node, &place, &nodes);
-	b->was_whole = b->is_whole || nodes == 1 || b->turns++ % 2 == 1;
+	b->was_whole = b->is_whole || b->is_help || nodes == 1 || b->turns++ % 2 == 1;
 	b->was_deep = b->is_deep;
+	b->was_help = b->is_help;
 	b->is_under_way = true;
-	b->is_wanted = b->is_deep = b->is_whole = false;
+	b->is_wanted = b->is_deep = b->is_whole = b->is_help = false;
 	wire_init(&params);
 	wire_add_text(&params, sweep->config->buckets[b->number]);
-	b->per_type = b->was_deep ? table_share(table) : ROUTINE_PER_TYPE;
+	b->per_type = rows_per_type(b, table);
+	b->sent_us = loop_now_us(sweep->loop);
 	wire_add_int4(&params, b->per_type);
-	add_skipped_types(table, &params);
+	add_skipped_types(b, &params);
 	wire_add_int4(&params, b->was_whole ? 0 : place);
 	wire_add_int4(&params, b->was_whole ? 1 : nodes);
+	wire_add_int4(&params, rows_in_all(b));
 	pg_send(node_pg(sweep->node), &call_sweep, &params, on_swept, b);
 }
 
@@ -179,6 +290,20 @@ on_come_down(void *arg, const char *type, int room)
 	BucketSweep *b = arg;
 
 	b->is_wanted = b->is_deep = true;
+}
+
+/*
+ * When its part is nearly done, a node looks for what others have not come to,
+ * and goes on with that: who has no free slots, or hangs, keeps nothing back.
+ */
+static void
+help_others(BucketSweep *b)
+{
+	if (!b->is_last || table_waiting(b->sweep->tables[b->number]) > FEW ||
+		loop_now_us(b->sweep->loop) < b->rest_until_us)
+		return;
+	b->is_last = false;
+	b->is_wanted = b->is_deep = b->is_help = true;
 }
 
 void
@@ -193,8 +318,10 @@ sweep_pump(Sweep *sweep)
 
 		if (b->is_under_way)
 			continue;
-		if (table_has_spilled(sweep->tables[i]))
+		if (table_has_spilled(sweep->tables[i]) &&
+			loop_now_us(sweep->loop) >= b->rest_until_us)
 			table_take_spilled(sweep->tables[i], on_come_down, b);
+		help_others(b);
 		if (b->is_wanted)
 			send_sweep(b);
 	}
@@ -210,23 +337,34 @@ on_time(void *arg)
 	loop_timer_start(sweep->timer, sweep->config->sweep_us);
 }
 
+static void
+on_rested(void *arg)
+{
+	loop_want_turn(((Sweep *) arg)->loop);
+}
+
 Sweep *
-sweep_open(Loop *loop, const Config *config, Node *node, Table **tables)
+sweep_open(Loop *loop, const Config *config, Node *node, Policies *policies,
+		   Table **tables)
 {
 	Sweep	   *sweep = palloc0(sizeof(Sweep));
 
 	sweep->loop = loop;
 	sweep->config = config;
 	sweep->node = node;
+	sweep->policies = policies;
 	sweep->tables = tables;
+	policies_on_change(policies, forget_refused, sweep);
 	sweep->nbuckets = config->nbuckets;
 	sweep->buckets = palloc0(config->nbuckets * sizeof(BucketSweep));
 	for (int i = 0; i < config->nbuckets; i++)
 	{
 		sweep->buckets[i].sweep = sweep;
 		sweep->buckets[i].number = i;
+		sweep->buckets[i].refused = names_new(REFUSED_MAX);
 	}
 	sweep->timer = loop_timer_new(loop, on_time, sweep);
+	sweep->rested = loop_timer_new(loop, on_rested, sweep);
 	loop_timer_start(sweep->timer, config->sweep_us);
 	return sweep;
 }
@@ -255,6 +393,9 @@ void
 sweep_free(Sweep *sweep)
 {
 	loop_timer_free(sweep->timer);
+	loop_timer_free(sweep->rested);
+	for (int i = 0; i < sweep->nbuckets; i++)
+		names_free(sweep->buckets[i].refused);
 	pfree(sweep->buckets);
 	pfree(sweep);
 }

@@ -20,13 +20,14 @@
 #include "config.h"
 #include "loop.h"
 #include "node.h"
+#include "policies.h"
 #include "table.h"
 
 typedef struct Sweep Sweep;
 
 /* tables: one per bucket of the configuration. */
 extern Sweep *sweep_open(Loop *loop, const Config *config, Node *node,
-						 Table **tables);
+						 Policies *policies, Table **tables);
 extern void sweep_free(Sweep *sweep);
 
 /* whole: not only this node's part. */

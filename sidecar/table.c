@@ -16,6 +16,7 @@
 #include "common/logging.h"
 
 #include "column.h"
+#include "crowd.h"
 #include "table.h"
 
 /* The newest trigger that is known of a task. */
@@ -73,7 +74,9 @@ struct Table
 	known_hash *known;			/* by task id */
 	types_hash *types;			/* by name */
 	Heap		runnable;		/* of Column */
+	Crowd	   *crowd;
 	dlist_head	spilled;		/* of Column */
+	bool		has_left;		/* something of types that are not known */
 };
 
 /* Of all tables together: what waits at a shared limit compares by age. */
@@ -91,6 +94,7 @@ table_new(int capacity, int per_type, TableResolve resolve, void *arg)
 	table->known = known_create(64, NULL);
 	table->types = types_create(16, NULL);
 	column_init_heap(&table->runnable);
+	table->crowd = crowd_new();
 	dlist_init(&table->spilled);
 	return table;
 }
@@ -115,10 +119,13 @@ withdraw_columns(Table *table)
 }
 
 static void
-free_column(Column *column)
+free_column(Table *table, Column *column)
 {
 	Limit	   *limit = column->limit;
 
+	crowd_count(table->crowd, column, -column->waiting);
+	column->waiting = 0;
+	crowd_leave(table->crowd, column);
 	column_free(column);
 	limit_release(limit);
 }
@@ -137,10 +144,11 @@ table_free(Table *table)
 		pfree(known_task->entry);
 	types_start_iterate(table->types, &type);
 	while ((known_type = types_iterate(table->types, &type)) != NULL)
-		free_column(known_type->column);
+		free_column(table, known_type->column);
 	known_destroy(table->known);
 	types_destroy(table->types);
 	heap_clear(&table->runnable);
+	crowd_free(table->crowd);
 	pfree(table);
 }
 
@@ -152,6 +160,7 @@ add_column(Table *table, const char *type, Limit *limit, void *tag)
 
 	types_insert(table->types, column->type, &found)->column = column;
 	Assert(!found);
+	crowd_join(table->crowd, column);
 	return column;
 }
 
@@ -162,12 +171,13 @@ release_column(Table *table, Column *column)
 	if (column->waiting > 0 || column->popped > 0 || column->is_spilled)
 		return;
 	types_delete(table->types, column->type);
-	free_column(column);
+	free_column(table, column);
 }
 
 static void
-remember_spilled(Table *table, Column *column)
+remember_spilled(Table *table, Column *column, int refill_at)
 {
+	column->refill_at = refill_at;
 	if (column->is_spilled)
 		return;
 	column->is_spilled = true;
@@ -180,6 +190,16 @@ forget_spilled(Table *table, Column *column)
 	dlist_delete(&column->spilled_node);
 	column->is_spilled = false;
 	release_column(table, column);
+}
+
+/* Only to remember that they spilled there are columns enough. */
+static void
+limit_remembered(Table *table, Column *column)
+{
+	if (table->types->members <= (uint32) table->capacity)
+		return;
+	table->has_left = true;
+	forget_spilled(table, column);
 }
 
 /* The entry becomes the newest that is known of its task. */
@@ -198,6 +218,7 @@ link_entry(Table *table, TableEntry *entry)
 {
 	table->waiting++;
 	column_link(entry->column, entry);
+	crowd_count(table->crowd, entry->column, 1);
 }
 
 static void
@@ -205,6 +226,7 @@ unlink_entry(Table *table, TableEntry *entry)
 {
 	table->waiting--;
 	column_unlink(entry->column, entry);
+	crowd_count(table->crowd, entry->column, -1);
 }
 
 /* An entry that is neither waiting nor known any more. */
@@ -230,14 +252,49 @@ drop_entry(Table *table, TableEntry *entry)
 	free_entry(table, entry);
 }
 
+/* Makes room in that column, which then knows that it spilled. */
+static void
+push_out(Table *table, Column *column)
+{
+	remember_spilled(table, column, (column->waiting - 1) / 2);
+	drop_entry(table, column_worst(column));
+}
+
+/* In a type that has its share, or in a full table. */
+static Column *
+who_makes_room(Table *table, Column *column, int priority)
+{
+	if (column->waiting < table->share)
+		return crowd_makes_room(table->crowd, column, priority);
+	return column_least_urgent(column) > priority ? column : NULL;
+}
+
+/* False: there is no place for one more of that column and priority. */
+static bool
+make_place(Table *table, Column *column, int priority)
+{
+	Column	   *giving;
+
+	if (column->waiting < table->share && table_room(table) > 0)
+		return true;
+	giving = who_makes_room(table, column, priority);
+	if (giving == NULL)
+		return false;
+	push_out(table, giving);
+	if (giving != column && giving->waiting == 0)
+		limit_remembered(table, giving);
+	return true;
+}
+
 static TablePush
-add_entry(Table *table, Column *column, const Trigger *trigger)
+add_entry(Table *table, Column *column, const Trigger *trigger,
+		  const RowPlace *place)
 {
 	TableEntry *entry;
 
-	if (table_room(table) == 0 || column->waiting >= table->share)
+	if (!make_place(table, column, trigger->priority))
 	{
-		remember_spilled(table, column);
+		remember_spilled(table, column, column->waiting / 2);
 		return TABLE_SPILLED;
 	}
 	entry = palloc(sizeof(TableEntry));
@@ -247,6 +304,7 @@ add_entry(Table *table, Column *column, const Trigger *trigger)
 	entry->size = trigger->size;
 	entry->priority = trigger->priority;
 	entry->is_popped = false;
+	entry->place = *place;
 	memcpy(entry->id, trigger->id, TRIGGER_ID_BYTES);
 	know_entry(table, entry);
 	link_entry(table, entry);
@@ -254,25 +312,23 @@ add_entry(Table *table, Column *column, const Trigger *trigger)
 }
 
 static TablePush
-push_new(Table *table, const Trigger *trigger)
+push_new(Table *table, const Trigger *trigger, const RowPlace *place)
 {
 	KnownType  *known = types_lookup(table->types, trigger->type);
+	Column	   *column;
 	Limit	   *limit;
 	void	   *tag;
+	TablePush	result;
 
 	if (known != NULL)
-		return add_entry(table, known->column, trigger);
+		return add_entry(table, known->column, trigger, place);
 	if (!table->resolve(table->arg, trigger->type, &limit, &tag))
 		return TABLE_NO_HANDLER;
-	/* only to remember that it spilled: for that there are enough columns */
-	if (table_room(table) == 0 &&
-		table->types->members >= (uint32) table->capacity)
-	{
-		limit_release(limit);
-		return TABLE_SPILLED;
-	}
-	return add_entry(table, add_column(table, trigger->type, limit, tag),
-					 trigger);
+	column = add_column(table, trigger->type, limit, tag);
+	result = add_entry(table, column, trigger, place);
+	if (result == TABLE_SPILLED)
+		limit_remembered(table, column);
+	return result;
 }
 
 void
@@ -283,10 +339,11 @@ table_spill(Table *table, const char *type)
 	void	   *tag;
 
 	if (known != NULL)
-		remember_spilled(table, known->column);
-	else if (table->types->members < (uint32) table->capacity &&
-			 table->resolve(table->arg, type, &limit, &tag))
-		remember_spilled(table, add_column(table, type, limit, tag));
+		remember_spilled(table, known->column, known->column->waiting / 2);
+	else if (table->types->members >= (uint32) table->capacity)
+		table->has_left = true;
+	else if (table->resolve(table->arg, type, &limit, &tag))
+		remember_spilled(table, add_column(table, type, limit, tag), 0);
 }
 
 static bool
@@ -297,7 +354,7 @@ same_place(const TableEntry *entry, const Trigger *trigger)
 }
 
 TablePush
-table_push(Table *table, const Trigger *trigger)
+table_push_seen(Table *table, const Trigger *trigger, const RowPlace *place)
 {
 	KnownTask  *known = known_lookup(table->known, trigger->id);
 	TableEntry *entry = known != NULL ? known->entry : NULL;
@@ -311,11 +368,20 @@ table_push(Table *table, const Trigger *trigger)
 		{
 			entry->version = trigger->version;
 			entry->size = trigger->size;
+			entry->place = *place;
 			return TABLE_ADDED;
 		}
 		drop_entry(table, entry);
 	}
-	return push_new(table, trigger);
+	return push_new(table, trigger, place);
+}
+
+TablePush
+table_push(Table *table, const Trigger *trigger)
+{
+	static const RowPlace nowhere;
+
+	return table_push_seen(table, trigger, &nowhere);
 }
 
 TableEntry *
@@ -377,6 +443,55 @@ table_return(Table *table, TableEntry *entry)
 	link_entry(table, entry);
 }
 
+/* Frees the column if nothing of it is popped. */
+static void
+empty_column(Table *table, Column *column)
+{
+	int			n = column->waiting;
+
+	if (column->is_spilled)
+	{
+		dlist_delete(&column->spilled_node);
+		column->is_spilled = false;
+	}
+	if (n == 0)
+		release_column(table, column);
+	while (n-- > 0)
+		drop_entry(table, column_best(column));
+}
+
+void
+table_withdraw(Table *table, bool (*fn) (void *arg, const char *type), void *arg)
+{
+	Column	  **columns = palloc(Max(table->types->members, 1) * sizeof(Column *));
+	int			n = 0;
+	types_iterator iter;
+	KnownType  *known;
+
+	types_start_iterate(table->types, &iter);
+	while ((known = types_iterate(table->types, &iter)) != NULL)
+		if (fn(arg, known->type))
+			columns[n++] = known->column;
+	for (int i = 0; i < n; i++)
+		empty_column(table, columns[i]);
+	pfree(columns);
+}
+
+void
+table_age(Table *table, int64 now_us, int64 (*fn) (void *arg, const char *type),
+		  void *arg)
+{
+	types_iterator iter;
+	KnownType  *known;
+
+	types_start_iterate(table->types, &iter);
+	while ((known = types_iterate(table->types, &iter)) != NULL)
+	{
+		column_age(known->column, now_us, fn(arg, known->type), &last_sequence);
+		crowd_count(table->crowd, known->column, 0);
+	}
+}
+
 const uint8 *
 table_entry_id(const TableEntry *entry)
 {
@@ -387,6 +502,12 @@ int64
 table_entry_version(const TableEntry *entry)
 {
 	return entry->version;
+}
+
+const RowPlace *
+table_entry_place(const TableEntry *entry)
+{
+	return &entry->place;
 }
 
 int
@@ -432,6 +553,18 @@ table_share(const Table *table)
 }
 
 int
+table_capacity(const Table *table)
+{
+	return table->capacity;
+}
+
+int
+table_even_share(const Table *table)
+{
+	return Max(table->capacity / Max((int) table->types->members, 1), 1);
+}
+
+int
 table_room(const Table *table)
 {
 	return Max(table->capacity - table->waiting, 0);
@@ -451,17 +584,22 @@ table_take_spilled(Table *table,
 	{
 		Column	   *column = dlist_container(Column, spilled_node, iter.cur);
 
-		if (column->waiting > table->share / 2)
+		if (column->waiting > column->refill_at)
 			continue;
 		fn(arg, column->type, Min(table->share - column->waiting, room));
 		forget_spilled(table, column);
 	}
+	if (!table->has_left || room <= table->capacity / 2)
+		return;
+	table->has_left = false;
+	fn(arg, NULL, room);
 }
 
 bool
 table_has_spilled(const Table *table)
 {
-	return !dlist_is_empty(unconstify(dlist_head *, &table->spilled));
+	return table->has_left ||
+		!dlist_is_empty(unconstify(dlist_head *, &table->spilled));
 }
 
 void

@@ -20,13 +20,21 @@
  * table.  Whoever owns several pops them until none is table_ready().
  *
  * Bounds: capacity in all, and a share per type, so that a flood of one type
- * leaves room for the others.  A trigger that finds no room is dropped and
- * its type remembered as spilled: the database still has the task.  At most
- * capacity types are remembered so; the sweep finds the tasks of the rest.
+ * leaves room for the others.  When the table is full, whoever takes up the
+ * most makes room: the biggest family of types, and of its types the biggest
+ * one, gives up the trigger that would run last.  So neither one type nor
+ * many types of one family keep others out.  Where nobody takes up more than
+ * the others, and in a type that has its share, a more urgent trigger takes the
+ * place of the least urgent one.  What finds no room is dropped and its type
+ * remembered as spilled: the database still has the task.  At most capacity
+ * types are known; of the rest the table knows that something was left behind.
  *
  * A popped trigger stays known until table_forget(), so that a second
  * trigger for the same task version is dropped while the first is being
  * grabbed.
+ *
+ * Where tasks rise as they wait (table_age()), the priority is the one that an
+ * entry has come to, and its arrival when it came there.
  *
  * The functions that callbacks are given to must not be called, nor the
  * table be changed, from inside the callback.
@@ -38,6 +46,7 @@
 
 #include "common/trigger.h"
 #include "slots.h"
+#include "wire.h"
 
 typedef struct Table Table;
 
@@ -73,6 +82,10 @@ extern void table_free(Table *table);
  */
 extern TablePush table_push(Table *table, const Trigger *trigger);
 
+/* The same for a task whose row was seen. */
+extern TablePush table_push_seen(Table *table, const Trigger *trigger,
+								 const RowPlace *place);
+
 /*
  * Takes the next trigger whose type has a free slot; the slot is booked for
  * the caller, who frees it once and calls table_forget() or table_return()
@@ -96,10 +109,28 @@ extern void table_forget(Table *table, TableEntry *entry);
  */
 extern void table_return(Table *table, TableEntry *entry);
 
+/*
+ * Drops what waits of the types for which fn says so, and forgets that they
+ * spilled.  What is popped is not touched.
+ */
+extern void table_withdraw(Table *table,
+						   bool (*fn) (void *arg, const char *type),
+						   void *arg);
+
+/*
+ * Makes entries rise that have waited for as long as fn says for their type
+ * (0: for ever), by one priority up to TRIGGER_RISEN.  To be called so often in
+ * the shortest such time.
+ */
+#define TABLE_AGINGS 4
+extern void table_age(Table *table, int64 now_us,
+					  int64 (*fn) (void *arg, const char *type), void *arg);
+
 /* What the trigger said; the type's text lives as long as the entry. */
 extern const uint8 *table_entry_id(const TableEntry *entry);
 extern int64 table_entry_version(const TableEntry *entry);
 extern int	table_entry_size(const TableEntry *entry);
+extern const RowPlace *table_entry_place(const TableEntry *entry);
 extern int	table_entry_priority(const TableEntry *entry);
 extern const char *table_entry_type(const TableEntry *entry);
 
@@ -107,12 +138,17 @@ extern const char *table_entry_type(const TableEntry *entry);
 extern Limit *table_entry_limit(const TableEntry *entry);
 extern void *table_entry_tag(const TableEntry *entry);
 
+/* How many triggers it takes at most. */
+extern int	table_capacity(const Table *table);
+
 /* Triggers waiting, popped ones not counted; and how many more may. */
 extern int	table_waiting(const Table *table);
 extern int	table_room(const Table *table);
 
-/* How many of one type the table takes at most. */
+/* How many of one type the table takes at most; and how many it could take of
+ * each if it had the same of all that it knows. */
 extern int	table_share(const Table *table);
+extern int	table_even_share(const Table *table);
 
 /*
  * The database has more of that type than was asked for: as if one of its
@@ -121,9 +157,11 @@ extern int	table_share(const Table *table);
 extern void table_spill(Table *table, const char *type);
 
 /*
- * Types that spilled and have come down to half of their share (or to nothing
- * waiting), once the table has room: the database should be asked for up to
- * room more of them.  Calls fn for each, and forgets that they spilled.
+ * Types that spilled and have come down to half of what they had then, once
+ * the table has room: the database should be asked for up to room more of
+ * them.  Calls fn for each, and forgets that they spilled.  Likewise, with a
+ * type of NULL, when something of types that are not known was left behind and
+ * more than half of the table has become empty.
  */
 extern void table_take_spilled(Table *table,
 							   void (*fn) (void *arg, const char *type,

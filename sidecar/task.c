@@ -37,6 +37,7 @@ task_free(Task *task)
 	pfree(task->deadline_text);
 	pfree(task->context);
 	pfree(task->data);
+	pfree(task->unreadable);
 	policy_unref(task->policy);
 	pfree(task);
 }

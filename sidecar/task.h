@@ -12,6 +12,8 @@
 #ifndef TWT_TASK_H
 #define TWT_TASK_H
 
+#include "wire.h"
+
 #define TASK_ID_BYTES 16
 #define TASK_ID_TEXT 36
 
@@ -38,6 +40,7 @@ typedef struct Task
 	char		id_text[TASK_ID_TEXT + 1];
 	int64		version;		/* after the grab: what finish must name */
 	int64		token;			/* of the grab */
+	RowPlace	place;			/* where the grab left its row */
 	char	   *type;
 	char	   *sub_type;		/* NULL: none */
 	char	   *bucket;
@@ -49,6 +52,8 @@ typedef struct Task
 	char	   *data;			/* NULL: none; else data_len bytes and a NUL */
 	size_t		data_len;
 	bool		is_binary;		/* data is the raw payload, not JSON */
+	char	   *unreadable;		/* why its data could not be had; NULL: it was */
+	bool		is_damaged;		/* ... and never can be */
 	struct Handler *handler;	/* who runs it */
 	struct Policy *policy;		/* a reference: as it was when grabbed */
 	struct Limit *slot;			/* booked; freed once, by execute.c */

@@ -123,14 +123,29 @@ escape_json(const unsigned char *s, size_t len, Piece *piece)
 		piece_copy(piece, s);
 }
 
+/* How many bytes stand for themselves, whatever the escapes. */
+static size_t
+plain_length(const char *text, size_t len)
+{
+	size_t		n = 0;
+
+	while (n < len && text[n] >= ' ' && text[n] <= '~' && text[n] != '"' && text[n] != '\\')
+		n++;
+	return n;
+}
+
 static void
 escape(StringInfo out, const char *text, size_t len, size_t limit,
 	   EscapeFn escape_one)
 {
 	int			start = out->len;
 	int			cut = start;	/* the ellipsis would fit here */
-	size_t		pos = 0;
+	size_t		pos = plain_length(text, len);
 
+	if (pos + ELLIPSIS_LEN > limit)
+		pos = 0;
+	appendBinaryStringInfo(out, text, pos);
+	cut += pos;
 	while (pos < len)
 	{
 		size_t		written = out->len - start;

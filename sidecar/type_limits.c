@@ -37,15 +37,21 @@ typedef struct Named
 	char	   *key;			/* scope and name: see make_key() */
 } Named;
 
+typedef struct LeafKey
+{
+	char	   *type;
+	Limit	   *bucket;
+} LeafKey;
+
 typedef struct Leaf
 {
 	dlist_node	node;			/* in idle */
 	bool		is_idle;
 	TypeLimits *limits;
 	Limit	   *limit;
-	Limit	   *across;
+	Limit	   *handler;
 	Named	   *parent;
-	char	   *type;
+	LeafKey		key;
 } Leaf;
 
 typedef struct NamedEntry
@@ -58,7 +64,7 @@ typedef struct NamedEntry
 
 typedef struct LeafEntry
 {
-	const char *key;
+	LeafKey		key;
 	Leaf	   *leaf;
 	uint32		hash;
 	char		status;
@@ -78,12 +84,21 @@ typedef struct LeafEntry
 #define SH_DEFINE
 #include "lib/simplehash.h"
 
+static inline uint32
+leaf_hash(LeafKey key)
+{
+	uintptr_t	bucket = (uintptr_t) key.bucket;
+
+	return hash_combine(hash_bytes((const uint8 *) key.type, strlen(key.type)),
+						hash_bytes((const uint8 *) &bucket, sizeof(bucket)));
+}
+
 #define SH_PREFIX leaves
 #define SH_ELEMENT_TYPE LeafEntry
-#define SH_KEY_TYPE const char *
+#define SH_KEY_TYPE LeafKey
 #define SH_KEY key
-#define SH_HASH_KEY(tb, key) hash_bytes((const uint8 *) key, strlen(key))
-#define SH_EQUAL(tb, a, b) (strcmp(a, b) == 0)
+#define SH_HASH_KEY(tb, key) leaf_hash(key)
+#define SH_EQUAL(tb, a, b) (a.bucket == b.bucket && strcmp(a.type, b.type) == 0)
 #define SH_STORE_HASH
 #define SH_GET_HASH(tb, element) (element)->hash
 #define SH_SCOPE static inline
@@ -278,7 +293,7 @@ place_leaf(Leaf *leaf)
 {
 	TypeLimits *limits = leaf->limits;
 	Cover	   *covers;
-	int			n = find_covers(limits, leaf->type, &covers);
+	int			n = find_covers(limits, leaf->key.type, &covers);
 	Named	   *parent = NULL;
 
 	for (int i = 0; i < n; i++)
@@ -311,9 +326,9 @@ free_leaf(Leaf *leaf)
 		dlist_delete(&leaf->node);
 		limits->nidle--;
 	}
-	leaves_delete(limits->leaves, leaf->type);
+	leaves_delete(limits->leaves, leaf->key);
 	limit_free(leaf->limit);
-	pfree(leaf->type);
+	pfree(leaf->key.type);
 	pfree(leaf);
 	if (parent != NULL)
 		limit_release(parent->limit);
@@ -339,29 +354,34 @@ on_leaf_unused(void *arg, Limit *limit)
 }
 
 static Leaf *
-make_leaf(TypeLimits *limits, const char *type, Limit *across)
+make_leaf(TypeLimits *limits, const char *type, Limit *handler, Limit *bucket)
 {
 	Leaf	   *leaf = palloc0(sizeof(Leaf));
 	bool		found;
 
 	leaf->limits = limits;
-	leaf->type = pstrdup(type);
-	leaf->across = across;
+	leaf->key.type = pstrdup(type);
+	leaf->key.bucket = bucket;
+	leaf->handler = handler;
 	leaf->limit = limit_new(type, 0, limits->node);
-	limit_set_across(leaf->limit, across);
+	if (handler != NULL)
+		limit_add_across(leaf->limit, handler);
+	if (bucket != NULL)
+		limit_add_across(leaf->limit, bucket);
 	limit_on_unused(leaf->limit, on_leaf_unused, leaf);
-	leaves_insert(limits->leaves, leaf->type, &found)->leaf = leaf;
+	leaves_insert(limits->leaves, leaf->key, &found)->leaf = leaf;
 	place_leaf(leaf);
 	return leaf;
 }
 
 Limit *
-type_limits_leaf(TypeLimits *limits, const char *type, Limit *across)
+type_limits_leaf(TypeLimits *limits, const char *type, Limit *handler, Limit *bucket)
 {
-	LeafEntry  *entry = leaves_lookup(limits->leaves, type);
-	Leaf	   *leaf = entry == NULL ? make_leaf(limits, type, across) : entry->leaf;
+	LeafKey		key = {unconstify(char *, type), bucket};
+	LeafEntry  *entry = leaves_lookup(limits->leaves, key);
+	Leaf	   *leaf = entry == NULL ? make_leaf(limits, type, handler, bucket) : entry->leaf;
 
-	Assert(leaf->across == across);
+	Assert(leaf->handler == handler);
 	if (leaf->is_idle)
 	{
 		leaf->is_idle = false;
@@ -414,8 +434,12 @@ wake_all(TypeLimits *limits)
 		limit_wake(named_entry->named->limit);
 	leaves_start_iterate(limits->leaves, &leaf);
 	while ((leaf_entry = leaves_iterate(limits->leaves, &leaf)) != NULL)
-		if (leaf_entry->leaf->across != NULL)
-			limit_wake(leaf_entry->leaf->across);
+	{
+		if (leaf_entry->leaf->handler != NULL)
+			limit_wake(leaf_entry->leaf->handler);
+		if (leaf_entry->key.bucket != NULL)
+			limit_wake(leaf_entry->key.bucket);
+	}
 	limit_wake(limits->node);
 }
 

@@ -10,9 +10,10 @@
  * them, and freed when nothing is left to know: no type of theirs is in use,
  * and all starts that the rate allows at once are to be had again.
  *
- * A type that is in use has a leaf: a limit without a number, below the rules
- * it is under, with its handler's limit across.  The leaf stays the same when
- * rules change, and what is booked with it moves along.
+ * A type that is in use has a leaf in each bucket: a limit without a number,
+ * below the rules it is under, with its handler's limit and its bucket's
+ * across.  The leaf stays the same when rules change, and what is booked with
+ * it moves along.
  *
  *-------------------------------------------------------------------------
  */
@@ -40,10 +41,12 @@ extern void type_limits_free(TypeLimits *limits);
 extern void type_limits_set(TypeLimits *limits, const LimitRule *rules, int n);
 
 /*
- * The leaf of a type, kept for the caller, who calls limit_release().  across
- * is the same whenever the same type is named.
+ * The leaf of a type in a bucket, kept for the caller, who calls
+ * limit_release().  handler, which may be NULL, is the same whenever the same
+ * type is named.  bucket NULL: there is no limit of it.
  */
-extern Limit *type_limits_leaf(TypeLimits *limits, const char *type, Limit *across);
+extern Limit *type_limits_leaf(TypeLimits *limits, const char *type, Limit *handler,
+							   Limit *bucket);
 
 /* The shared limit of that name, NULL: not in use here. */
 extern Limit *type_limits_find_shared(const TypeLimits *limits, const char *name);

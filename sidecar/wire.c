@@ -19,6 +19,7 @@
 #define OID_INT8 20
 #define OID_TEXT 25
 #define OID_UUID 2950
+#define OID_TID 27
 
 void
 wire_init(WireParams *params)
@@ -120,6 +121,12 @@ wire_add_int8_array(WireParams *params, int n)
 }
 
 void
+wire_add_place_array(WireParams *params, int n)
+{
+	begin_array(params, n, OID_TID);
+}
+
+void
 wire_add_text_array(WireParams *params, int n)
 {
 	begin_array(params, n, OID_TEXT);
@@ -137,6 +144,14 @@ wire_int8(WireParams *params, int64 value)
 {
 	put_int4(last_value(params), 8);
 	put_int8(last_value(params), value);
+}
+
+void
+wire_place(WireParams *params, const RowPlace *place)
+{
+	put_int4(last_value(params), sizeof(place->bytes));
+	appendBinaryStringInfo(last_value(params), (const char *) place->bytes,
+						   sizeof(place->bytes));
 }
 
 void
@@ -210,6 +225,16 @@ wire_get_uuid(const PGresult *result, int row, int column)
 	if (PQgetlength(result, row, column) != 16)
 		return none;
 	return (const uint8 *) PQgetvalue(result, row, column);
+}
+
+RowPlace
+wire_get_place(const PGresult *result, int row, int column)
+{
+	RowPlace	place = {0};
+
+	if (PQgetlength(result, row, column) == sizeof(place.bytes))
+		memcpy(place.bytes, PQgetvalue(result, row, column), sizeof(place.bytes));
+	return place;
 }
 
 const char *

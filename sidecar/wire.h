@@ -12,6 +12,15 @@
 
 #define WIRE_MAX_PARAMS 16
 
+/*
+ * Where a row lies in its table: a hint for the server, which looks into the
+ * index when it is not there.  All zeros: nowhere.
+ */
+typedef struct RowPlace
+{
+	uint8		bytes[6];		/* a tid as it is sent */
+} RowPlace;
+
 /* The parameters of one call; begin with wire_init(). */
 typedef struct WireParams
 {
@@ -36,8 +45,10 @@ extern void wire_add_text(WireParams *params, const char *value);	/* NULL: null 
 extern void wire_add_uuid_array(WireParams *params, int n);
 extern void wire_add_int8_array(WireParams *params, int n);
 extern void wire_add_text_array(WireParams *params, int n);
+extern void wire_add_place_array(WireParams *params, int n);
 extern void wire_uuid(WireParams *params, const uint8 *id);
 extern void wire_int8(WireParams *params, int64 value);
+extern void wire_place(WireParams *params, const RowPlace *place);
 extern void wire_text(WireParams *params, const char *value);	/* NULL: null */
 
 /* Values of a result; the caller knows the type of the column. */
@@ -47,6 +58,9 @@ extern int32 wire_get_int4(const PGresult *result, int row, int column);
 extern int16 wire_get_int2(const PGresult *result, int row, int column);
 extern bool wire_get_bool(const PGresult *result, int row, int column);
 extern const uint8 *wire_get_uuid(const PGresult *result, int row, int column);
+
+/* Nowhere when null. */
+extern RowPlace wire_get_place(const PGresult *result, int row, int column);
 
 /* Not NUL-terminated by contract; libpq does end it with a NUL. */
 extern const char *wire_get_bytes(const PGresult *result, int row, int column,

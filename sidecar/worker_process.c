@@ -8,13 +8,13 @@
 #include "port.h"
 
 #include <errno.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "flights.h"
 #include "lines.h"
 #include "log.h"
 #include "spawn.h"
+#include "task_clock.h"
 #include "worker_log.h"
 #include "worker_process.h"
 #include "worker_protocol.h"
@@ -30,6 +30,7 @@
 #define BACKOFF_MIN_US MS_TO_US(100)
 #define BACKOFF_MAX_US SECONDS_TO_US(30)
 
+#define NODE_GONE "worker was stopped because its node was declared gone"
 #define OTHERS_DEADLINE \
 	"worker was stopped because another task passed its deadline"
 
@@ -56,6 +57,7 @@ struct WorkerProcess
 	WorkerLog  *log;
 
 	LineWriter	to_worker;
+	int64		given_under;	/* incarnation of tasks in it; 0: none are */
 	LineReader	from_worker;
 
 	Flights    *flights;
@@ -129,9 +131,10 @@ worker_process_load(const WorkerProcess *process)
 }
 
 void
-worker_process_give(WorkerProcess *process, Task *task)
+worker_process_give(WorkerProcess *process, Task *task, int64 incarnation)
 {
 	task->run = process;
+	process->given_under = incarnation;
 	flights_add(process->flights, task);
 	worker_protocol_encode(&process->to_worker.bytes, task);
 }
@@ -170,6 +173,33 @@ expect_exit(WorkerProcess *process)
 	loop_timer_start(process->timer, process->setup->config->grace_us);
 }
 
+/* Half a line cannot be taken back: the process goes, with all it was given. */
+void
+worker_process_begin(WorkerProcess *process, int64 incarnation)
+{
+	if (process->state == WORKER_RUNNING && process->given_under != 0 &&
+		process->given_under != incarnation)
+		end_process(process, NODE_GONE);
+}
+
+/* Would this start what may not be started? */
+static bool
+must_hold(WorkerProcess *process)
+{
+	const RunnerGate *gate = process->setup->gate;
+
+	return process->state != WORKER_RUNNING ||
+		(process->given_under != 0 &&
+		 process->given_under != gate->incarnation(gate->arg));
+}
+
+static void
+hold(SpawnPipe *in)
+{
+	if (in->io)
+		loop_io_want(in->io, 0);
+}
+
 static void
 on_writable(void *arg, int ready)
 {
@@ -184,11 +214,16 @@ worker_process_flush(WorkerProcess *process)
 
 	if (in->fd < 0 || lines_unwritten(&process->to_worker) == 0)
 		return;
+	if (must_hold(process))
+	{
+		hold(in);
+		return;
+	}
 	switch (lines_write(&process->to_worker, in->fd))
 	{
 		case LINES_OK:
-			if (in->io)
-				loop_io_want(in->io, 0);
+			process->given_under = 0;
+			hold(in);
 			break;
 		case LINES_LATER:
 			spawn_pipe_watch(in, process->setup->loop, LOOP_WRITE, on_writable,
@@ -229,15 +264,6 @@ protocol_error(WorkerProcess *process, const char *what)
 	pfree(reason);
 }
 
-static int64
-wall_us(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return SECONDS_TO_US(now.tv_sec) + now.tv_nsec / 1000;
-}
-
 static void
 on_reply(WorkerProcess *process, const WorkerReply *reply)
 {
@@ -251,7 +277,7 @@ on_reply(WorkerProcess *process, const WorkerReply *reply)
 		return;
 	}
 	if (reply->at_us != WORKER_NO_TIME)
-		verdict.delay_us = Max(reply->at_us - wall_us(), 0);
+		verdict.delay_us = Max(reply->at_us - task_clock_us(), 0);
 	finish_task(process, task, &verdict);
 }
 
@@ -346,6 +372,7 @@ reset_process(WorkerProcess *process)
 	pfree(process->reason);
 	process->reason = NULL;
 	line_writer_reset(&process->to_worker);
+	process->given_under = 0;
 	line_reader_reset(&process->from_worker);
 }
 

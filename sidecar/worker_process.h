@@ -15,6 +15,10 @@
  * tasks in flight fail; replies that were complete before an exit count.
  * Verdicts of a process that was ended come when its whole tree is gone.
  *
+ * A task is started when the end of its line is written.  That is not done
+ * while the gate is closed, and never under a later incarnation than the one
+ * it was given under.
+ *
  *	 state		tasks in flight		takes tasks		what ends it
  *	 down		none				no				its restart timer
  *	 running	yes					yes				exit, or a fault: ending
@@ -35,6 +39,7 @@ typedef struct WorkerSetup
 {
 	Loop	   *loop;
 	const HandlerConfig *config;
+	const RunnerGate *gate;
 	Leftovers  *leftovers;
 	RunnerDone	done;
 	void	   *done_arg;
@@ -59,8 +64,18 @@ extern void worker_process_free(WorkerProcess *process, int patience_ms);
 extern bool worker_process_has_room(const WorkerProcess *process);
 extern int	worker_process_load(const WorkerProcess *process);
 
-/* Takes a task; there must be room.  Sets task->run to the process. */
-extern void worker_process_give(WorkerProcess *process, Task *task);
+/*
+ * Takes a task that may be started under this incarnation; there must be room.
+ * Sets task->run to the process.
+ */
+extern void worker_process_give(WorkerProcess *process, Task *task,
+								int64 incarnation);
+
+/*
+ * To be called before tasks are given under an incarnation: a process that
+ * still has tasks of an earlier one to be written is ended.
+ */
+extern void worker_process_begin(WorkerProcess *process, int64 incarnation);
 
 /* Asks the process to stop a task in flight; ends it if it does not. */
 extern void worker_process_stop(WorkerProcess *process, Task *task,
@@ -70,7 +85,7 @@ extern void worker_process_stop(WorkerProcess *process, Task *task,
 extern void worker_process_ask(WorkerProcess *process, Task *task,
 							   const char *why);
 
-/* Writes what was collected. */
+/* Writes what was collected; no task that may not be started now. */
 extern void worker_process_flush(WorkerProcess *process);
 
 /* Why its program could not be executed the last time; NULL: it could. */

@@ -18,6 +18,7 @@
 #include "common/base64.h"
 
 #include "config.h"
+#include "foreign_json.h"
 #include "iso8601.h"
 #include "output.h"
 #include "text.h"
@@ -199,6 +200,11 @@ decode_usual(const char *line, size_t len, WorkerReply *reply)
 
 /* ---- from the worker, any reply ---- */
 
+/* The first two are not part of an outcome. */
+static const char *const members[] = {
+	"id", "version", "result", "retry_in", "retry_at", "message", "outcome", NULL
+};
+
 static char *
 decode_id(const json_t *object, WorkerReply *reply)
 {
@@ -238,6 +244,8 @@ decode_result(const json_t *object, WorkerReply *reply)
 static char *
 decode_retry_in(const json_t *retry_in, WorkerReply *reply)
 {
+	int64		delay_us;
+
 	if (json_is_number(retry_in))
 	{
 		double		seconds = json_number_value(retry_in);
@@ -249,9 +257,11 @@ decode_retry_in(const json_t *retry_in, WorkerReply *reply)
 		}
 	}
 	else if (json_is_string(retry_in) &&
-			 config_parse_duration(json_string_value(retry_in),
-								   &reply->delay_us))
+			 config_parse_duration(json_string_value(retry_in), &delay_us))
+	{
+		reply->delay_us = delay_us;
 		return NULL;
+	}
 	return pstrdup("member \"retry_in\" is neither seconds nor a duration");
 }
 
@@ -305,6 +315,12 @@ decode_message(const json_t *object, WorkerReply *reply)
 	return NULL;
 }
 
+const char *
+worker_protocol_repeated(const char *json, size_t len)
+{
+	return foreign_json_repeated(json, len, members + 2);
+}
+
 bool
 worker_protocol_has_result(const json_t *object)
 {
@@ -346,9 +362,10 @@ decode_object(const json_t *object, WorkerReply *reply)
 char *
 worker_protocol_decode(const char *line, size_t len, WorkerReply *reply)
 {
-	json_error_t why;
 	json_t	   *object;
+	const char *repeated;
 	char	   *error;
+	int			byte;
 
 	reply->delay_us = TASK_DELAY_BY_POLICY;
 	reply->at_us = WORKER_NO_TIME;
@@ -357,13 +374,12 @@ worker_protocol_decode(const char *line, size_t len, WorkerReply *reply)
 		return NULL;
 
 	/* A NUL in a message is the message's business, see output_escape(). */
-	object = json_loadb(line, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL,
-						&why);
+	object = foreign_json_load(line, len, &byte);
 	if (object == NULL)
-		return psprintf("reply is not JSON: %s at byte %d",
-						json_error_code(&why) == json_error_duplicate_key ?
-						"duplicate member" : "syntax error", why.position);
-	error = decode_object(object, reply);
+		return psprintf("reply is not JSON: syntax error at byte %d", byte);
+	repeated = foreign_json_repeated(line, len, members);
+	error = repeated != NULL ? psprintf("member \"%s\" is there twice", repeated) :
+		decode_object(object, reply);
 	json_decref(object);
 	return error;
 }

@@ -23,7 +23,7 @@
  * cancelled for one that it was asked to stop.  Optional
  * are "retry_in" (seconds, or a duration such as "10min") or "retry_at" (ISO
  * 8601 with a time zone), "message" and "outcome"; other members are for the
- * worker's own use.
+ * worker's own use: whatever JSON can say, and as often as they like.
  *
  * Nothing here does input or output or looks at a clock.
  *
@@ -67,10 +67,12 @@ extern char *worker_protocol_decode(const char *line, size_t len,
 									WorkerReply *reply) MUSTCHECK;
 
 /*
- * For handlers that give such an object in another way: whether it has a
- * "result" that is one of ours, and all of it but id and version.  What is
- * wrong (palloc'd), else NULL; message is to be freed either way.
+ * For handlers that give such an object in another way: which of our members
+ * but id and version is there twice (NULL: none), whether it has a "result" that
+ * is one of ours, and all of it but id and version.  What is wrong (palloc'd),
+ * else NULL; message is to be freed either way.
  */
+extern const char *worker_protocol_repeated(const char *json, size_t len);
 extern bool worker_protocol_has_result(const struct json_t *object);
 extern char *worker_protocol_decode_outcome(const struct json_t *object,
 											WorkerReply *reply) MUSTCHECK;

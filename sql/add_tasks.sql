@@ -25,6 +25,46 @@ SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'twt_add_tasks';
 
 /*
+ * twtasks.add_tasks(type text, data jsonb[], priority integer, run_after timestamptz, bucket text, expires timestamptz, context jsonb)
+ *
+ *		Stores a task of one type for each element of data.
+ *
+ * Parameters
+ *		type		of all
+ *		data		what each handler gets; an element may be NULL.  When there is
+ *					none, nothing is added, and the rest is not checked
+ *		priority	of all; this and what follows is as in add_task()
+ *		run_after
+ *		bucket
+ *		expires
+ *		context
+ *
+ * Returns
+ *		one row per task, in the order given, as add_task() does
+ *
+ * Errors
+ *		22004		data is NULL
+ *					otherwise those of add_task(); nothing is stored then
+ *
+ * Writes		twtasks.task
+ * Locks		row locks only
+ * Wakes		as add_tasks(twtasks.new_task[])
+ * Example		SELECT count(*) FROM twtasks.add_tasks('SEND_EMAIL', ARRAY['{"to": 7}', '{"to": 8}']::jsonb[]);
+ */
+CREATE FUNCTION twtasks.add_tasks(
+	type text,
+	data jsonb[],
+	priority integer DEFAULT NULL,
+	run_after timestamptz DEFAULT NULL,
+	bucket text DEFAULT NULL,
+	expires timestamptz DEFAULT NULL,
+	context jsonb DEFAULT NULL)
+RETURNS SETOF twtasks.added_task
+LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER ROWS 100
+SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'twt_add_tasks_of_type';
+
+/*
  * twtasks.add_tasks(tasks jsonb)
  *
  *		Stores many tasks given as a JSON array of objects.

@@ -11,7 +11,7 @@ CREATE TABLE twtasks.adoption (
 	control_file		bigint NOT NULL,
 	at					timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp(),
 	ended				timestamptz,
-	actor				text NOT NULL DEFAULT session_user,
+	actor				text NOT NULL DEFAULT twtasks.actor(),
 	reason				text,
 	CONSTRAINT adoption_pkey PRIMARY KEY (id)
 );

@@ -2,7 +2,7 @@
 CREATE TABLE twtasks.audit (
 	id				bigint GENERATED ALWAYS AS IDENTITY,
 	at				timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp(),
-	actor			text NOT NULL DEFAULT session_user,
+	actor			text NOT NULL DEFAULT twtasks.actor(),
 	role			text NOT NULL DEFAULT
 		CASE pg_catalog.current_setting('role') WHEN 'none' THEN session_user
 			ELSE pg_catalog.current_setting('role') END,

@@ -59,6 +59,10 @@ $$;
  *		A task that is held keeps the time at which it was to run, or that it
  *		was in ERROR; one that is released goes back to it.
  *
+ *		Whoever resumes it, or names a time for it, decides that it is worth it:
+ *		it no longer expires if that would be before it could start.  To release
+ *		it at the time that it had decides nothing.
+ *
  * Returns
  *		facts() of the task
  *
@@ -86,7 +90,11 @@ BEGIN
 			WHEN 'WAITING' THEN runs_at
 			ELSE 'infinity' END,
 		planned = CASE WHEN move_by_hand.status = 'HELD' AND task.status IN ('WAITING', 'ERROR')
-					   THEN t.next_event_time END
+					   THEN t.next_event_time END,
+		expires = CASE WHEN move_by_hand.status NOT IN ('WAITING', 'SUBMITTED')
+							OR t.expires > greatest(run_after, moment)
+							OR (task.status = 'HELD' AND run_after IS NULL)
+					   THEN t.expires END
 	WHERE t.id = task.id
 	RETURNING t.* INTO moved;
 	IF moved.status IN ('SUBMITTED', 'WAITING') THEN
@@ -168,7 +176,7 @@ END $$;
  * twtasks.resume_task(id, version, reason)
  *
  *		Lets a task in ERROR, whose tries start anew, or one that is WAITING, run
- *		now.
+ *		now.  A past expires is cleared.
  *
  * Returns, errors, locks, wakes: as change_task()
  * Example		SELECT * FROM twtasks.resume_task('...', 4, 'bank is back');
@@ -182,7 +190,8 @@ AS $$ SELECT * FROM twtasks.change_task('resume', id, version, NULL, reason) $$;
 /*
  * twtasks.reschedule_task(id, version, run_after, reason)
  *
- *		Gives a WAITING task another time; a past one means now.
+ *		Gives a WAITING task another time; a past one means now.  An expires that
+ *		is not later than that is cleared.
  *
  * Errors
  *		22004			id, version or run_after is NULL
@@ -249,8 +258,9 @@ AS $$ SELECT * FROM twtasks.change_task('hold', id, version, NULL, reason) $$;
  * twtasks.release_task(id, version, run_after, reason)
  *
  *		Lets a HELD task go: it runs at run_after, else when it was to run, which
- *		may be now; its tries start anew.  One that was held in ERROR is in ERROR
- *		again, unless a run_after is given.
+ *		may be now; its tries start anew.  An expires that is past by then still
+ *		holds, unless a run_after is given, which may be now(): then it is cleared.
+ *		One that was held in ERROR is in ERROR again, unless a run_after is given.
  *
  * Returns, errors, locks, wakes: as change_task()
  */

@@ -21,25 +21,30 @@ BEGIN
 END $$;
 
 /*
- * twtasks.configure_bucket(name, description)
+ * twtasks.configure_bucket(name, description, concurrency)
  *
- *		Makes a bucket that tasks can be added to.  Sidecars work for it when their
- *		configuration names it.  The bucket "default" is always there.
+ *		Makes a bucket that tasks can be added to, or changes it.  Sidecars work for
+ *		it when their configuration names it.  The bucket "default" is always there.
  *
  * Parameters
  *		name			1 to 48 letters, digits, _ -
  *		description		what it is for; NULL: as it was
+ *		concurrency		so many of its tasks run at once on each node; 0: none is
+ *						started; NULL: as it was, unset_bucket_options() takes it away
  *
  * Errors
  *		22004			name is NULL
- *		22023			name is not valid
+ *		22023			name or concurrency is not valid
  *
  * Writes		twtasks.bucket_policy
  * Locks		row lock
  * Wakes		every sidecar, to read the configuration again
- * Example		SELECT twtasks.configure_bucket('pictures', 'machines with a large memory');
+ * Example		SELECT twtasks.configure_bucket('pictures', 'machines with a large memory', concurrency => 4);
  */
-CREATE FUNCTION twtasks.configure_bucket(name text, description text DEFAULT NULL)
+CREATE FUNCTION twtasks.configure_bucket(
+	name text,
+	description text DEFAULT NULL,
+	concurrency integer DEFAULT NULL)
 RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -55,10 +60,115 @@ BEGIN
 			USING ERRCODE = 'invalid_parameter_value',
 				DETAIL = 'A bucket has 1 to 48 letters (A to Z), digits and characters of "_-".';
 	END IF;
-	INSERT INTO twtasks.bucket_policy AS b (name, description, changed_at, changed_by)
-	VALUES (configure_bucket.name, configure_bucket.description, clock_timestamp(), session_user)
+	IF configure_bucket.concurrency NOT BETWEEN 0 AND 1000000 THEN
+		RAISE EXCEPTION 'concurrency must be between 0 and 1000000, not %', configure_bucket.concurrency
+			USING ERRCODE = 'invalid_parameter_value',
+				HINT = '0 lets no task start; twtasks.unset_bucket_options() takes a limit away.';
+	END IF;
+	INSERT INTO twtasks.bucket_policy AS b (name, description, concurrency, changed_at, changed_by)
+	VALUES (configure_bucket.name, configure_bucket.description, configure_bucket.concurrency,
+			clock_timestamp(), twtasks.actor())
 	ON CONFLICT (name) DO UPDATE SET
 		description = coalesce(EXCLUDED.description, b.description),
+		concurrency = coalesce(EXCLUDED.concurrency, b.concurrency),
 		changed_at = EXCLUDED.changed_at,
 		changed_by = EXCLUDED.changed_by;
+END $$;
+
+/*
+ * twtasks.unset_bucket_options(name, options)
+ *
+ *		Takes options away from a bucket: it has no description, or no limit.
+ *
+ * Parameters
+ *		options			description, concurrency
+ *
+ * Returns
+ *		false when it is not configured
+ *
+ * Errors
+ *		22023			a name is not that of an option
+ *
+ * Writes		twtasks.bucket_policy
+ * Locks		row lock
+ * Wakes		every sidecar, to read the configuration again
+ * Example		SELECT twtasks.unset_bucket_options('pictures', 'concurrency');
+ */
+CREATE FUNCTION twtasks.unset_bucket_options(name text, VARIADIC options text[])
+RETURNS boolean
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	known CONSTANT text[] := '{description,concurrency}';
+	stray text;
+BEGIN
+	SELECT o INTO stray FROM unnest(options) o WHERE (o = ANY (known)) IS NOT TRUE LIMIT 1;
+	IF FOUND THEN
+		RAISE EXCEPTION 'unrecognized option: %', coalesce('"' || stray || '"', 'NULL')
+			USING ERRCODE = 'invalid_parameter_value',
+				HINT = 'Options are ' || array_to_string(known, ', ') || '.';
+	END IF;
+	UPDATE twtasks.bucket_policy b SET
+		description = CASE WHEN 'description' <> ALL (options) THEN b.description END,
+		concurrency = CASE WHEN 'concurrency' <> ALL (options) THEN b.concurrency END,
+		changed_at = clock_timestamp(),
+		changed_by = twtasks.actor()
+	WHERE b.name = unset_bucket_options.name;
+	RETURN FOUND;
+END $$;
+
+/*
+ * twtasks.drop_bucket(name)
+ *
+ *		Tasks can no longer be added to a bucket.
+ *
+ * Returns
+ *		false when it is not configured
+ *
+ * Errors
+ *		22023			it is the bucket "default"
+ *		55000			live tasks are in it, or a policy or a schedule names it
+ *
+ * Writes		twtasks.bucket_policy, twtasks.pause
+ * Locks		row lock; a task that is being added to it at the same moment stays
+ *				in it
+ * Wakes		every sidecar, to read the configuration again
+ */
+CREATE FUNCTION twtasks.drop_bucket(name text)
+RETURNS boolean
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	user_of_it text;
+BEGIN
+	IF name = 'default' THEN
+		RAISE EXCEPTION 'cannot drop bucket "default"'
+			USING ERRCODE = 'invalid_parameter_value';
+	END IF;
+	SELECT p.pattern INTO user_of_it FROM twtasks.type_policy p
+	WHERE p.bucket = drop_bucket.name ORDER BY p.pattern LIMIT 1;
+	IF FOUND THEN
+		RAISE EXCEPTION 'bucket "%" is that of a policy', name
+			USING ERRCODE = 'object_not_in_prerequisite_state',
+				DETAIL = format('Tasks of pattern "%s" are added to it.', user_of_it),
+				HINT = 'Choose another bucket there by twtasks.configure_type(), or unset it by twtasks.unset_type_options().';
+	END IF;
+	SELECT s.name INTO user_of_it FROM twtasks.schedule s
+	WHERE s.bucket = drop_bucket.name ORDER BY s.name LIMIT 1;
+	IF FOUND THEN
+		RAISE EXCEPTION 'bucket "%" is that of a schedule', name
+			USING ERRCODE = 'object_not_in_prerequisite_state',
+				DETAIL = format('Schedule "%s" adds tasks to it.', user_of_it),
+				HINT = 'Choose another bucket there by twtasks.schedule(), or remove it by twtasks.unschedule().';
+	END IF;
+	IF EXISTS (SELECT FROM twtasks.task t WHERE t.bucket = drop_bucket.name) THEN
+		RAISE EXCEPTION 'bucket "%" has live tasks', name
+			USING ERRCODE = 'object_not_in_prerequisite_state',
+				HINT = 'See twtasks.stats for them: let them run, or cancel them.';
+	END IF;
+	DELETE FROM twtasks.pause p WHERE p.kind = 'bucket' AND p.name = drop_bucket.name;
+	DELETE FROM twtasks.bucket_policy b WHERE b.name = drop_bucket.name;
+	RETURN FOUND;
 END $$;

@@ -73,13 +73,40 @@ $$;
  *
  * Errors
  *		42883			there is none of that name with the right signature
- *		42501			the session's user may not execute it
+ *		42501			the caller may not execute it
  *		22023			it does not fix its search_path
  */
 CREATE FUNCTION twtasks.check_function(option text, function text)
 RETURNS void
 LANGUAGE c STABLE PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'twt_check_function';
+
+/*
+ * twtasks.check_may_name(functions)
+ *
+ *		Refuses functions by a caller who may not see tasks whole: these do.  NULL
+ *		and 'none' are no functions.
+ *
+ * Errors
+ *		42501			the caller is neither a superuser nor the owner of the
+ *						database nor a member of twtasks_owner
+ */
+CREATE FUNCTION twtasks.check_may_name(VARIADIC functions text[])
+RETURNS void
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	IF EXISTS (SELECT FROM unnest(functions) f WHERE f <> 'none')
+		AND NOT pg_has_role(twtasks.caller(), 'twtasks_owner', 'USAGE')
+		AND NOT (SELECT pg_has_role(twtasks.caller(), d.datdba, 'USAGE')
+				 FROM pg_database d WHERE d.datname = current_database()) THEN
+		RAISE EXCEPTION 'permission denied to name a function in a policy'
+			USING ERRCODE = 'insufficient_privilege',
+				DETAIL = 'It sees all that tasks carry, and may change it.',
+				HINT = 'A superuser, the owner of the database and members of twtasks_owner may.';
+	END IF;
+END $$;
 
 /*
  * twtasks.configure_type(pattern, ...)
@@ -107,6 +134,11 @@ AS 'MODULE_PATHNAME', 'twt_check_function';
  *		stuck_function	a function (twtasks.task_input) that returns the rule for
  *						that task; should it fail, or return NULL, the task's own
  *						rule decides, which is error instead of ignore.  'none': none
+ *		nodes			names of the nodes that run it, each in full or as a
+ *						beginning and a *; others leave it alone
+ *		intercept		a function (twtasks.new_task) that returns the task to be
+ *						added in its place, or raises an error; what add_task() was
+ *						not given is NULL in it.  'none': none
  *		when_done		what is kept of a task that is DONE: keep, all; clear, all
  *						but data and payload; delete, nothing, and its key is free
  *		retry			when a task that failed is tried again: "none", never;
@@ -119,8 +151,12 @@ AS 'MODULE_PATHNAME', 'twt_check_function';
  *						it fail, retry decides.  'none': none
  *		reset_tries		whether tries start anew when a handler answers "repeat"; if
  *						not, repeats end with the tries.  Without a policy they do
+ *		aging			a task that waits for a slot counts as more urgent, by one
+ *						priority for each such time, up to 1: what is added with 0
+ *						goes first; 100ms to 30d.  0, as without a policy: it does not
  *
- *		A function runs with the rights of its owner and must fix its search_path.
+ *		A function runs with the rights of its owner and must fix its search_path;
+ *		who names one must be able to see all that tasks carry, as it does.
  *		NULL, or left out: as it was; unset_type_options() takes one away.
  *
  * Errors
@@ -128,7 +164,10 @@ AS 'MODULE_PATHNAME', 'twt_check_function';
  *		22023			a value is not valid, no option is given, the bucket is not
  *						configured, or the function does not fix its search_path
  *		42883			there is no such function
- *		42501			the session's user may not execute it
+ *		42501			the role that calls may not execute it, or may not name
+ *						functions: a superuser, the owner of the database and
+ *						members of twtasks_owner may; or the call is within a
+ *						security-restricted operation, such as ANALYZE
  *
  * Writes		twtasks.type_policy
  * Locks		row lock
@@ -145,41 +184,83 @@ CREATE FUNCTION twtasks.configure_type(
 	stuck twtasks.stuck_rule DEFAULT NULL,
 	stuck_function text DEFAULT NULL,
 	when_done twtasks.done_rule DEFAULT NULL,
+	nodes text[] DEFAULT NULL,
+	intercept text DEFAULT NULL,
 	retry jsonb DEFAULT NULL,
 	retry_function text DEFAULT NULL,
-	reset_tries boolean DEFAULT NULL)
+	reset_tries boolean DEFAULT NULL,
+	aging interval DEFAULT NULL)
 RETURNS void
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'twt_as_owner';
+
+/*
+ * twtasks.configure_type_as_owner(pattern, ...)
+ *
+ *		What configure_type() does, once its caller is noted.
+ *
+ * Writes		twtasks.type_policy
+ */
+CREATE FUNCTION twtasks.configure_type_as_owner(
+	pattern text,
+	bucket text,
+	priority integer,
+	timeout interval,
+	queue_time interval,
+	expires_after interval,
+	stuck twtasks.stuck_rule,
+	stuck_function text,
+	when_done twtasks.done_rule,
+	nodes text[],
+	intercept text,
+	retry jsonb,
+	retry_function text,
+	reset_tries boolean,
+	aging interval)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_column
 BEGIN
-	PERFORM twtasks.check_pattern(configure_type.pattern);
-	IF num_nonnulls(configure_type.bucket, configure_type.priority, timeout, queue_time,
-					expires_after, stuck, stuck_function, when_done,
-					retry, retry_function, reset_tries) = 0 THEN
-		RAISE EXCEPTION 'no option is given for "%"', configure_type.pattern
+	PERFORM twtasks.check_pattern(configure_type_as_owner.pattern);
+	IF num_nonnulls(configure_type_as_owner.bucket, configure_type_as_owner.priority,
+					timeout, queue_time, expires_after, stuck, stuck_function, when_done,
+					nodes, intercept, retry, retry_function, reset_tries, aging) = 0 THEN
+		RAISE EXCEPTION 'no option is given for "%"', configure_type_as_owner.pattern
 			USING ERRCODE = 'invalid_parameter_value',
 				HINT = 'Name at least one, such as timeout => ''30s''.';
 	END IF;
-	IF configure_type.priority NOT BETWEEN 0 AND 9 THEN
-		RAISE EXCEPTION 'priority must be between 0 and 9, not %', configure_type.priority
+	IF configure_type_as_owner.priority NOT BETWEEN 0 AND 9 THEN
+		RAISE EXCEPTION 'priority must be between 0 and 9, not %', configure_type_as_owner.priority
 			USING ERRCODE = 'invalid_parameter_value',
 				HINT = '0 is the most urgent, 5 the default.';
 	END IF;
-	PERFORM twtasks.check_bucket(configure_type.bucket);
+	PERFORM twtasks.check_bucket(configure_type_as_owner.bucket);
 	PERFORM twtasks.check_duration('timeout', timeout, '10 ms', '30 d');
 	PERFORM twtasks.check_duration('queue_time', queue_time, '1 s', '1 year');
 	PERFORM twtasks.check_duration('expires_after', expires_after, '1 ms', '100 years');
+	IF aging <> interval '0' THEN
+		PERFORM twtasks.check_duration('aging', aging, '100 ms', '30 d');
+	END IF;
 	PERFORM twtasks.check_retry(retry);
+	PERFORM twtasks.check_may_name(retry_function, stuck_function, intercept);
 	PERFORM twtasks.check_function('retry_function', retry_function),
-			twtasks.check_function('stuck_function', stuck_function);
+			twtasks.check_function('stuck_function', stuck_function),
+			twtasks.check_function('intercept', intercept);
+	IF cardinality(nodes) = 0 OR EXISTS (SELECT FROM unnest(nodes) n WHERE (n ~ '^[^[:cntrl:]]{1,128}$') IS NOT TRUE) THEN
+		RAISE EXCEPTION 'invalid names of nodes'
+			USING ERRCODE = 'invalid_parameter_value',
+				HINT = 'Write a list of names as the sidecars have them, or beginnings of such and a *: ''{payouts-1,pictures-*}''.';
+	END IF;
 	INSERT INTO twtasks.type_policy AS p
 		(pattern, bucket, priority, timeout, queue_time, expires_after, stuck,
-		 stuck_function, when_done, retry, retry_function, reset_tries, changed_at, changed_by)
-	VALUES (configure_type.pattern, configure_type.bucket, configure_type.priority,
-			timeout, queue_time, expires_after, stuck,
-			stuck_function, when_done, retry, retry_function, reset_tries, clock_timestamp(), session_user)
+		 stuck_function, when_done, nodes, intercept, retry, retry_function, reset_tries,
+		 aging, changed_at, changed_by)
+	VALUES (configure_type_as_owner.pattern, configure_type_as_owner.bucket,
+			configure_type_as_owner.priority, timeout, queue_time, expires_after, stuck,
+			stuck_function, when_done, nodes, intercept, retry, retry_function, reset_tries,
+			aging, clock_timestamp(), twtasks.actor())
 	ON CONFLICT (pattern) DO UPDATE SET
 		bucket = coalesce(EXCLUDED.bucket, p.bucket),
 		priority = coalesce(EXCLUDED.priority, p.priority),
@@ -189,9 +270,12 @@ BEGIN
 		stuck = coalesce(EXCLUDED.stuck, p.stuck),
 		stuck_function = coalesce(EXCLUDED.stuck_function, p.stuck_function),
 		when_done = coalesce(EXCLUDED.when_done, p.when_done),
+		nodes = coalesce(EXCLUDED.nodes, p.nodes),
+		intercept = coalesce(EXCLUDED.intercept, p.intercept),
 		retry = coalesce(EXCLUDED.retry, p.retry),
 		retry_function = coalesce(EXCLUDED.retry_function, p.retry_function),
 		reset_tries = coalesce(EXCLUDED.reset_tries, p.reset_tries),
+		aging = coalesce(EXCLUDED.aging, p.aging),
 		changed_at = EXCLUDED.changed_at,
 		changed_by = EXCLUDED.changed_by;
 END $$;
@@ -243,7 +327,7 @@ BEGIN
 	END IF;
 	policy := jsonb_populate_record(policy, (SELECT jsonb_object_agg(o, NULL::text) FROM unnest(options) o));
 	policy.changed_at := clock_timestamp();
-	policy.changed_by := session_user;
+	policy.changed_by := twtasks.actor();
 	IF jsonb_strip_nulls(to_jsonb(policy)) - '{pattern,changed_at,changed_by}'::text[] <> '{}' THEN
 		INSERT INTO twtasks.type_policy SELECT policy.*;
 	END IF;
@@ -297,9 +381,12 @@ CREATE FUNCTION twtasks.policy_of(
 	OUT stuck twtasks.stuck_rule,
 	OUT stuck_function text,
 	OUT when_done twtasks.done_rule,
+	OUT nodes text[],
+	OUT intercept text,
 	OUT retry jsonb,
 	OUT retry_function text,
-	OUT reset_tries boolean)
+	OUT reset_tries boolean,
+	OUT aging interval)
 RETURNS record
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -313,10 +400,13 @@ AS $$
 		   (array_agg(p.stuck ORDER BY p.fit DESC) FILTER (WHERE p.stuck IS NOT NULL))[1],
 		   (array_agg(p.stuck_function ORDER BY p.fit DESC) FILTER (WHERE p.stuck_function IS NOT NULL))[1],
 		   (array_agg(p.when_done ORDER BY p.fit DESC) FILTER (WHERE p.when_done IS NOT NULL))[1],
+		   ((array_agg(p.policy ORDER BY p.fit DESC) FILTER (WHERE (p.policy).nodes IS NOT NULL))[1]).nodes,
+		   (array_agg(p.intercept ORDER BY p.fit DESC) FILTER (WHERE p.intercept IS NOT NULL))[1],
 		   (array_agg(p.retry ORDER BY p.fit DESC) FILTER (WHERE p.retry IS NOT NULL))[1],
 		   (array_agg(p.retry_function ORDER BY p.fit DESC) FILTER (WHERE p.retry_function IS NOT NULL))[1],
-		   (array_agg(p.reset_tries ORDER BY p.fit DESC) FILTER (WHERE p.reset_tries IS NOT NULL))[1]
-	FROM (SELECT t.*, twtasks.fits(t.pattern, policy_of.type) AS fit FROM twtasks.type_policy t) p
+		   (array_agg(p.reset_tries ORDER BY p.fit DESC) FILTER (WHERE p.reset_tries IS NOT NULL))[1],
+		   (array_agg(p.aging ORDER BY p.fit DESC) FILTER (WHERE p.aging IS NOT NULL))[1]
+	FROM (SELECT t AS policy, t.*, twtasks.fits(t.pattern, policy_of.type) AS fit FROM twtasks.type_policy t) p
 	WHERE p.fit IS NOT NULL
 $$;
 
@@ -339,26 +429,36 @@ AS 'MODULE_PATHNAME', 'twt_queue_time';
 /*
  * twtasks.read_policies()
  *
- *		All policies, as a sidecar reads them.
+ *		All policies and buckets, and what is paused, as a sidecar reads them.
  *
  * Returns
- *		pattern			exact, or a beginning and a *
- *		timeout_ms, stuck, reset_tries
+ *		kind			'policy', 'bucket', 'paused type' or 'paused bucket'
+ *		name			a pattern, or a bucket; the rest but concurrency is for
+ *						policies
+ *		timeout_ms, stuck, reset_tries, nodes, aging_ms
  *						as in configure_type()
  *		retry			as retry_in_ms() has it, as text
  *		asks_retry, asks_stuck
  *						whether there is a function to ask
+ *		concurrency		as in configure_bucket()
  *
  * Locks		none
  */
 CREATE FUNCTION twtasks.read_policies()
-RETURNS TABLE (pattern text, timeout_ms bigint, stuck text, retry text,
-			   asks_retry boolean, reset_tries boolean, asks_stuck boolean)
+RETURNS TABLE (kind text, name text, timeout_ms bigint, stuck text, retry text,
+			   asks_retry boolean, reset_tries boolean, asks_stuck boolean, nodes text[],
+			   aging_ms bigint, concurrency integer)
 LANGUAGE sql STABLE PARALLEL SAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT p.pattern, (extract(epoch FROM p.timeout) * 1000)::bigint, p.stuck::text,
+	SELECT 'policy', p.pattern, (extract(epoch FROM p.timeout) * 1000)::bigint, p.stuck::text,
 		   twtasks.retry_in_ms(p.retry)::text, p.retry_function <> 'none', p.reset_tries,
-		   p.stuck_function <> 'none'
+		   p.stuck_function <> 'none', p.nodes, (extract(epoch FROM p.aging) * 1000)::bigint, NULL
 	FROM twtasks.type_policy p
+	UNION ALL
+	SELECT 'bucket', b.name, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, b.concurrency
+	FROM twtasks.bucket_policy b
+	UNION ALL
+	SELECT 'paused ' || q.kind, q.name, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+	FROM twtasks.pause q
 $$;

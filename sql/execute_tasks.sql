@@ -11,21 +11,29 @@
  * Parameters
  *		function		takes (twtasks.task_input), returns twtasks.task_result or
  *						void, which means done
- *		role			runs the function; NULL: the session's user
- *		ids ... buckets	as in grab_tasks()
+ *		role			runs the function; NULL: the role that calls
+ *		ids ... buckets, places	as in grab_tasks()
  *		retry			for types without a retry policy, as retry_in_ms() has it
+ *		grabbed			whether the same call of grab_tasks(), in a transaction of its
+ *						own, has won them already.  So it has to be for tasks under a
+ *						limit of the whole cluster: others could not take a slot of
+ *						it before this transaction ends
  *
  * Returns
- *		id, version		of each task that was won
+ *		id, version		of each task that was won, or refused
  *		result			'finished', or 'failed': still PROCESSING, for the caller to
- *						finish as retry or error
- *		message			why it failed, with its SQLSTATE
+ *						finish as retry or error; or 'refused' by a limit of the whole
+ *						cluster, version is NULL then
+ *		message			why it failed, with its SQLSTATE; or the name of the limit
  *		tries, type		of the task
  *
  * Errors
- *		42501			the session's user is not a member of role, or role may not
- *						execute the function
+ *		42501			the role that calls could not SET ROLE role, or role may not
+ *						execute the function; or the call is within a
+ *						security-restricted operation, such as ANALYZE
  *		42883			no such function, or it has another signature
+ *		40P01, 40001	of the function, when several tasks were won: nothing was
+ *						done, and each may succeed in a call of its own
  *
  * Writes		twtasks.task, twtasks.finished_task and what the function writes
  * Locks		rows, in order of id, until the whole batch commits
@@ -42,6 +50,8 @@ CREATE FUNCTION twtasks.execute_tasks(
 	types text[] DEFAULT '{}',
 	buckets text[] DEFAULT '{}',
 	retry jsonb DEFAULT NULL,
+	places tid[] DEFAULT NULL,
+	grabbed boolean DEFAULT false,
 	OUT id uuid,
 	OUT version bigint,
 	OUT result text,
@@ -49,7 +59,7 @@ CREATE FUNCTION twtasks.execute_tasks(
 	OUT tries integer,
 	OUT type text)
 RETURNS SETOF record
-LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER ROWS 100
+LANGUAGE c VOLATILE PARALLEL UNSAFE ROWS 100
 SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'twt_execute_tasks';
 
@@ -57,7 +67,7 @@ AS 'MODULE_PATHNAME', 'twt_execute_tasks';
  * twtasks.find_handler(function, role)
  *
  *		Looks a SQL handler up and checks that it has the right signature and
- *		that the session may run it as role.
+ *		that the caller may run it as role.
  *
  * Returns
  *		its oid

@@ -1,5 +1,5 @@
 /*
- * twtasks.finish_tasks(ids, versions, results, delays_ms, messages, incarnation, token, grabs)
+ * twtasks.finish_tasks(ids, versions, results, delays_ms, messages, incarnation, token, grabs, places)
  *
  *		Every way a worker has out of PROCESSING.
  *
@@ -21,10 +21,13 @@
  *		incarnation		who finishes; NULL for somebody who finishes an accepted
  *						task
  *		token			a number for this call; NULL where incarnation is
- *		grabs			for each: the token it was grabbed with, or NULL for any; needed
- *						after a grab that was not durable
+ *		grabs			for each: the token it was grabbed with, by that incarnation,
+ *						or NULL for any; needed after a grab that was not durable
+ *		places			for each: where grab_tasks() left the row, or NULL; saves a
+ *						look into the index, a wrong one does no harm; NULL or an
+ *						empty array: not known
  *
- *		All arrays but ids may have one element that stands for all.
+ *		All arrays but ids and places may have one element that stands for all.
  *
  * Returns
  *		id, version, status of the tasks whose finish was accepted.  One that is
@@ -50,6 +53,7 @@ CREATE FUNCTION twtasks.finish_tasks(
 	incarnation bigint,
 	token bigint,
 	grabs bigint[] DEFAULT NULL,
+	places tid[] DEFAULT NULL,
 	OUT id uuid,
 	OUT version bigint,
 	OUT status twtasks.task_status)
@@ -93,6 +97,7 @@ DECLARE
 	-- beyond this a delay would leave the range of timestamps
 	longest CONSTANT bigint := 100 * 365 * 86400000::bigint;
 	n CONSTANT integer := cardinality(ids);
+	places tid[];
 BEGIN
 	-- one element stands for all
 	IF n > 1 AND cardinality(versions) = 1 THEN versions := array_fill(versions[1], ARRAY[n]); END IF;
@@ -101,6 +106,19 @@ BEGIN
 	IF n > 1 AND cardinality(messages) = 1 THEN messages := array_fill(messages[1], ARRAY[n]); END IF;
 	IF n > 1 AND cardinality(grabs) = 1 THEN grabs := array_fill(grabs[1], ARRAY[n]); END IF;
 
+	-- Whoever has waited for a lock finds the row that it was given only with a
+	-- later snapshot, and so in another statement.
+	places := ARRAY(
+		SELECT (SELECT t.ctid FROM twtasks.task t
+				WHERE t.id = u.id AND t.version = u.version AND t.status = 'PROCESSING'
+				  AND (u."grab" IS NULL
+					   OR coalesce(t.token, u."grab") = u."grab"
+						  AND coalesce(t.incarnation = finish_others.incarnation, true))
+				  AND u.result <> 'done'
+				FOR UPDATE)
+		FROM unnest(ids, versions, results, grabs) WITH ORDINALITY
+			 u(id, version, result, "grab", place)
+		ORDER BY u.place);
 	results := twtasks.honour_cancels(ids, versions, results);
 	IF 'cancelled' = ANY (results) THEN
 		RETURN QUERY
@@ -116,16 +134,8 @@ BEGIN
 	RETURN QUERY
 	WITH gone AS (
 		DELETE FROM twtasks.task t
-		USING (SELECT u.*, l.place
-			   FROM unnest(ids, versions, results, grabs)
-					u(id, version, result, "grab")
-			   CROSS JOIN LATERAL (
-				SELECT s.ctid AS place FROM twtasks.task s
-				WHERE s.id = u.id AND s.version = u.version AND s.status = 'PROCESSING'
-				  AND (u."grab" IS NULL OR s.token IS NULL OR s.token = u."grab")
-				FOR UPDATE) l
-			   WHERE u.result = 'delete') w
-		WHERE t.ctid = w.place
+		USING unnest(places, results) w(place, result)
+		WHERE t.ctid = w.place AND w.result = 'delete'
 		RETURNING t.id, t.version),
 	freed AS (
 		DELETE FROM twtasks.unique_key k USING gone g WHERE k.task_id = g.id)
@@ -155,16 +165,8 @@ BEGIN
 			token = finish_others.token,
 			error = CASE w.result WHEN 'repeat' THEN NULL
 								  ELSE coalesce(twtasks.cut_message(w.message), t.error) END
-		FROM (SELECT u.*, l.place
-			  FROM unnest(ids, versions, results, delays_ms, messages, grabs)
-				   u(id, version, result, delay_ms, message, "grab")
-			  CROSS JOIN LATERAL (
-				SELECT s.ctid AS place FROM twtasks.task s
-				WHERE s.id = u.id AND s.version = u.version AND s.status = 'PROCESSING'
-				  AND (u."grab" IS NULL OR s.token IS NULL OR s.token = u."grab")
-				FOR NO KEY UPDATE) l
-			  WHERE u.result NOT IN ('done', 'delete', 'cancelled')) w
-		WHERE t.ctid = w.place
+		FROM unnest(places, results, delays_ms, messages) w(place, result, delay_ms, message)
+		WHERE t.ctid = w.place AND w.result NOT IN ('done', 'delete', 'cancelled')
 		RETURNING t.*),
 	queued AS (
 		SELECT c.*, twtasks.queue_trigger(c.id, c.version, c.bucket, c.type, c.priority, c.size,

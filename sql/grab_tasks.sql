@@ -1,5 +1,5 @@
 /*
- * twtasks.grab_tasks(ids, versions, incarnation, token, timeouts_ms, stuck, types, buckets, durable)
+ * twtasks.grab_tasks(ids, versions, incarnation, token, timeouts_ms, stuck, types, buckets, durable, places)
  *
  *		SUBMITTED -> PROCESSING, for those of the named tasks that still have
  *		the named version.  What comes back is the caller's to execute, once
@@ -22,11 +22,16 @@
  *						same version and another token.  Name the token in
  *						finish_tasks(), and change nothing else in the transaction
  *
+ *		places			for each: where sweep_tasks() saw the row, or NULL; saves a
+ *						look into the index, a wrong one does no harm; an empty
+ *						array: not known
+ *
  *		versions, timeouts_ms, stuck and types may have one element that stands
  *		for all.
  *
  * Returns
- *		the tasks that were won, with version as finish_tasks() must name it;
+ *		the tasks that were won, with version as finish_tasks() must name it, and
+ *		place, which it may be told;
  *		a task that another has grabbed, locked, changed or deleted is just not
  *		there.
  *		Nothing, while twtasks.enabled is off, when the incarnation has ended, or
@@ -37,7 +42,7 @@
  *		when to ask again; NULL: when offer_slots() says so
  *
  * Errors
- *		22023			the arrays differ in length
+ *		22023			the arrays differ in length, or a timeout is negative
  *		23502			a stuck rule is NULL
  *
  * Writes		twtasks.task, twtasks.slot_use
@@ -53,8 +58,21 @@ CREATE FUNCTION twtasks.grab_tasks(
 	stuck twtasks.stuck_rule[],
 	types text[] DEFAULT '{}',
 	buckets text[] DEFAULT '{}',
-	durable boolean DEFAULT true)
-RETURNS SETOF twtasks.task_input
+	durable boolean DEFAULT true,
+	places tid[] DEFAULT '{}',
+	OUT id uuid,
+	OUT version bigint,
+	OUT type text,
+	OUT sub_type text,
+	OUT bucket text,
+	OUT priority smallint,
+	OUT tries integer,
+	OUT grabbed timestamptz,
+	OUT data jsonb,
+	OUT payload bytea,
+	OUT context jsonb,
+	OUT place tid)
+RETURNS SETOF record
 LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER ROWS 100
 SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'twt_grab_tasks';

@@ -38,12 +38,13 @@ GRANT USAGE ON SCHEMA twtasks
 	TO twtasks_producer, twtasks_worker, twtasks_operator, twtasks_viewer, twtasks_tester;
 
 GRANT EXECUTE ON FUNCTION
-	twtasks.add_task, twtasks.add_tasks(twtasks.new_task[]), twtasks.add_tasks(jsonb)
+	twtasks.add_task, twtasks.add_tasks(twtasks.new_task[]), twtasks.add_tasks(jsonb),
+	twtasks.add_tasks(text, jsonb[], integer, timestamptz, text, timestamptz, jsonb)
 	TO twtasks_producer;
 
 GRANT EXECUTE ON FUNCTION
-	twtasks.is_enabled, twtasks.is_adopted, twtasks.adoption_fault, twtasks.is_testing,
-	twtasks.clock, twtasks.clock_ahead, twtasks.queue_kind, twtasks.keep_finished,
+	twtasks.is_paused, twtasks.is_enabled, twtasks.is_adopted, twtasks.adoption_fault,
+	twtasks.is_testing, twtasks.clock, twtasks.clock_ahead, twtasks.queue_kind, twtasks.keep_finished,
 	twtasks.queue_stats, twtasks.cron_next, twtasks.cron_preview
 	TO twtasks_producer, twtasks_worker, twtasks_operator, twtasks_viewer, twtasks_tester;
 
@@ -53,7 +54,8 @@ GRANT EXECUTE ON FUNCTION
 	twtasks.sweep_tasks, twtasks.expire_tasks, twtasks.promote_tasks, twtasks.recover_tasks,
 	twtasks.take_cancels, twtasks.start_node, twtasks.refusal, twtasks.heartbeat, twtasks.tick, twtasks.end_node,
 	twtasks.make_partitions, twtasks.clean_tasks, twtasks.read_policies, twtasks.ask_retry,
-	twtasks.run_schedules, twtasks.read_limits, twtasks.offer_slots, twtasks.clean_slots
+	twtasks.run_schedules, twtasks.read_limits, twtasks.offer_slots, twtasks.clean_slots,
+	twtasks.monitor_tasks
 	TO twtasks_worker;
 
 GRANT EXECUTE ON FUNCTION
@@ -61,7 +63,9 @@ GRANT EXECUTE ON FUNCTION
 	twtasks.hold_task, twtasks.release_task, twtasks.request_cancel, twtasks.reopen_task,
 	twtasks.change_tasks, twtasks.adopt,
 	twtasks.configure_type, twtasks.unset_type_options, twtasks.drop_type_policy,
-	twtasks.configure_bucket, twtasks.configure_limit, twtasks.drop_limit,
+	twtasks.configure_bucket, twtasks.unset_bucket_options, twtasks.drop_bucket,
+	twtasks.pause_type, twtasks.resume_type, twtasks.pause_bucket, twtasks.resume_bucket,
+	twtasks.configure_limit, twtasks.drop_limit,
 	twtasks.schedule, twtasks.unschedule, twtasks.pause_schedule, twtasks.resume_schedule,
 	twtasks.run_schedule_now
 	TO twtasks_operator;
@@ -71,12 +75,13 @@ GRANT EXECUTE ON FUNCTION
 	twtasks.wait_for_task, twtasks.wait_until_idle
 	TO twtasks_tester;
 
-GRANT EXECUTE ON FUNCTION twtasks.policy_of, twtasks.limit_name
+GRANT EXECUTE ON FUNCTION twtasks.policy_of, twtasks.limit_name, twtasks.count_tasks, twtasks.find_stuck,
+	twtasks.hindrances
 	TO twtasks_worker, twtasks_operator, twtasks_viewer;
 
 GRANT SELECT ON twtasks.tasks, twtasks.error_tasks, twtasks.stuck_tasks, twtasks.stats,
-	twtasks.nodes, twtasks.transition, twtasks.adoption_state, twtasks.warnings,
-	twtasks.type_policies, twtasks.buckets, twtasks.limits, twtasks.schedules,
+	twtasks.monitor, twtasks.nodes, twtasks.transition, twtasks.adoption_state, twtasks.warnings,
+	twtasks.type_policies, twtasks.buckets, twtasks.paused, twtasks.limits, twtasks.schedules,
 	twtasks.schedule_runs, twtasks.cancel_requests
 	TO twtasks_worker, twtasks_operator, twtasks_viewer;
 GRANT SELECT ON twtasks.audit, twtasks.task_history, twtasks.schedule_audit

@@ -183,7 +183,7 @@ BEGIN
 	VALUES (configure_limit.pattern, configure_limit.scope, concurrency, coalesce(stretch, 0),
 			coalesce(stretch_priority, 0), rate, CASE WHEN rate IS NOT NULL THEN per END,
 			CASE WHEN rate IS NOT NULL THEN coalesce(burst, rate) END,
-			clock_timestamp(), session_user)
+			clock_timestamp(), twtasks.actor())
 	ON CONFLICT (pattern, scope) DO UPDATE SET
 		concurrency = EXCLUDED.concurrency, stretch = EXCLUDED.stretch,
 		stretch_priority = EXCLUDED.stretch_priority, rate = EXCLUDED.rate,

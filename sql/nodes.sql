@@ -1,5 +1,5 @@
 /*
- * twtasks.start_node(name, lease, environment)
+ * twtasks.start_node(name, lease, environment, buckets)
  *
  *		A sidecar starts: gives it an incarnation, and ties its life to this
  *		session.
@@ -9,16 +9,19 @@
  *		lease			silence after which it counts as gone although its session
  *						still lives (a frozen process, a cut network)
  *		environment		that the sidecar is configured for
+ *		buckets			that it works for; NULL: not known
  *
  * Returns
  *		the incarnation, never used before; NULL: it must not execute tasks here,
  *		see refusal()
  *
- * Writes		twtasks.node, twtasks.adoption (after a promotion)
- * Locks		a session advisory lock, kept until the session ends
+ * Writes		twtasks.node, twtasks.refused_node, twtasks.adoption (after a
+ *				promotion)
+ * Locks		its own lock, until the session ends
  */
 CREATE FUNCTION twtasks.start_node(
-	name text, lease interval DEFAULT '30 seconds', environment text DEFAULT NULL)
+	name text, lease interval DEFAULT '30 seconds', environment text DEFAULT NULL,
+	buckets text[] DEFAULT NULL)
 RETURNS bigint
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -26,46 +29,51 @@ AS $$
 DECLARE
 	started bigint;
 BEGIN
-	IF name IS NULL OR lease IS NULL OR twtasks.refusal(environment) IS NOT NULL THEN
+	IF name IS NULL OR lease IS NULL THEN
 		RETURN NULL;
 	END IF;
+	IF twtasks.refusal(environment) IS NOT NULL THEN
+		PERFORM twtasks.note_refusal(name, twtasks.refusal(environment));
+		RETURN NULL;
+	END IF;
+	DELETE FROM twtasks.refused_node r WHERE r.name = start_node.name;
 	PERFORM twtasks.follow_promotion();
-	INSERT INTO twtasks.node (name, started, heartbeat, lease)
-	VALUES (start_node.name, clock_timestamp(), clock_timestamp(), start_node.lease)
+	INSERT INTO twtasks.node (name, started, heartbeat, lease, buckets)
+	VALUES (start_node.name, clock_timestamp(), clock_timestamp(), start_node.lease, start_node.buckets)
 	RETURNING incarnation INTO started;
 	PERFORM twtasks.heartbeat(started);
 	RETURN started;
 END $$;
 
 /*
- * twtasks.node_lock(incarnation)
+ * twtasks.note_refusal(name, refusal)
  *
- *		The number of the advisory lock that a node's session holds.
+ *		Lets twtasks.warnings show who is refused; not in a copy that was not
+ *		adopted, where everybody is.
  *
- * Returns
- *		bigint: 'twno' in the upper half
+ * Writes		twtasks.refused_node, not more often than every half a minute
+ * Locks		row lock
  */
-CREATE FUNCTION twtasks.node_lock(incarnation bigint)
-RETURNS bigint
-LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+CREATE FUNCTION twtasks.note_refusal(name text, refusal text)
+RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
-AS $$ SELECT (x'74776e6f'::bigint << 32) | (incarnation & x'ffffffff'::bigint) $$;
-
-/*
- * twtasks.session_holds(lock)
- *
- *		Whether this session holds that advisory lock: one's own lock could
- *		otherwise be taken again, which would look as if it were free.
- *
- * Returns
- *		boolean
- *
- * Locks		none
- */
-CREATE FUNCTION twtasks.session_holds(lock bigint)
-RETURNS boolean
-LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
-AS 'MODULE_PATHNAME', 'twt_session_holds';
+AS $$
+DECLARE
+	moment CONSTANT timestamptz := clock_timestamp();
+BEGIN
+	IF NOT twtasks.is_adopted()
+		OR EXISTS (SELECT FROM twtasks.refused_node r
+				   WHERE r.name = note_refusal.name AND r.refusal = note_refusal.refusal
+					 AND r.at BETWEEN moment - interval '30 s' AND moment) THEN
+		RETURN;
+	END IF;
+	DELETE FROM twtasks.refused_node r WHERE r.at < moment - interval '1 day';
+	INSERT INTO twtasks.refused_node AS r (name, refusal, since, at)
+	VALUES (note_refusal.name, note_refusal.refusal, moment, moment)
+	ON CONFLICT ON CONSTRAINT refused_node_pkey DO UPDATE
+	SET refusal = EXCLUDED.refusal, at = EXCLUDED.at;
+END $$;
 
 /*
  * twtasks.watch_session()
@@ -80,13 +88,14 @@ LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'twt_watch_session';
 
 /*
- * twtasks.heartbeat(incarnation)
+ * twtasks.heartbeat(incarnation, again_ms)
  *
  *		The sidecar lives.  After a lost connection the new session takes the
  *		incarnation over with this.
  *
  * Parameters
  *		incarnation		of start_node()
+ *		again_ms		after so many milliseconds there will be another one
  *
  * Returns
  *		false when it was declared gone, or this is a copy of the database that
@@ -94,11 +103,11 @@ AS 'MODULE_PATHNAME', 'twt_watch_session';
  *		start anew
  *
  * Writes		twtasks.node
- * Locks		a session advisory lock, kept until the session ends; waited for
+ * Locks		its own lock, until the session ends; waited for
  *				briefly (200 ms), since a session that the server has not yet
  *				found dead may still hold it
  */
-CREATE FUNCTION twtasks.heartbeat(incarnation bigint)
+CREATE FUNCTION twtasks.heartbeat(incarnation bigint, again_ms bigint DEFAULT 6000)
 RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -107,14 +116,16 @@ AS $$
 DECLARE
 	lock_id CONSTANT bigint := twtasks.node_lock(heartbeat.incarnation);
 BEGIN
-	UPDATE twtasks.node n SET heartbeat = clock_timestamp(), missing_since = NULL
+	UPDATE twtasks.node n
+	SET heartbeat = clock_timestamp(), missing_since = NULL, silent_since = NULL,
+		next_tick = clock_timestamp() + again_ms * interval '1 millisecond'
 	WHERE n.incarnation = heartbeat.incarnation AND n.ended IS NULL AND twtasks.is_adopted();
 	IF NOT FOUND THEN
 		RETURN false;
 	END IF;
 	IF NOT twtasks.session_holds(lock_id) THEN
 		BEGIN
-			PERFORM pg_advisory_lock(lock_id);
+			PERFORM twtasks.lock_session(lock_id);
 			PERFORM twtasks.watch_session();
 		EXCEPTION WHEN lock_not_available THEN
 			NULL;
@@ -142,15 +153,32 @@ AS $$
 $$;
 
 /*
+ * twtasks.overdue_at(next_tick)
+ *
+ *		When a leader that said it would tick then is too late: a tick that
+ *		failed is made again after a second.
+ *
+ * Returns
+ *		timestamptz
+ */
+CREATE FUNCTION twtasks.overdue_at(next_tick timestamptz)
+RETURNS timestamptz
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$ SELECT next_tick + interval '1.5 seconds' $$;
+
+/*
  * twtasks.try_to_lead(incarnation)
  *
- *		Makes a living node the leader unless another one leads and lives.
+ *		Makes a living node the leader unless another one leads and lives, and
+ *		does not stand still: one that has not ticked when it said it would is
+ *		followed, unless its session is at work, as in a duty that takes long.
  *
  * Returns
  *		whether it leads now
  *
  * Writes		twtasks.node
- * Locks		an advisory lock for the rest of the transaction; not waited for
+ * Locks		a lock of ours for the rest of the transaction; not waited for
  */
 CREATE FUNCTION twtasks.try_to_lead(incarnation bigint)
 RETURNS boolean
@@ -163,15 +191,21 @@ DECLARE
 BEGIN
 	SELECT n.leads INTO leads FROM twtasks.node n
 	WHERE n.incarnation = try_to_lead.incarnation;
-	IF leads OR NOT pg_try_advisory_xact_lock(twtasks.node_lock(0)) THEN
+	IF leads OR NOT twtasks.try_lock(twtasks.node_lock(0)) THEN
 		RETURN leads;
 	END IF;
 	FOR other IN
-		SELECT n.incarnation FROM twtasks.node n
-		WHERE n.leads AND n.ended IS NULL AND n.heartbeat >= clock_timestamp() - n.lease
+		SELECT n.incarnation, n.next_tick FROM twtasks.node n
+		WHERE n.leads AND n.ended IS NULL
+		  -- one of the future is from before the clock was put back
+		  AND n.heartbeat BETWEEN clock_timestamp() - n.lease AND clock_timestamp() + n.lease / 2
 	LOOP
+		-- shared: others may be asking the same at this moment
 		IF twtasks.session_holds(twtasks.node_lock(other.incarnation))
-			OR NOT pg_try_advisory_xact_lock(twtasks.node_lock(other.incarnation)) THEN
+			OR NOT twtasks.try_lock(twtasks.node_lock(other.incarnation), shared => true) THEN
+			CONTINUE WHEN twtasks.overdue_at(other.next_tick) < clock_timestamp()
+				AND NOT twtasks.session_holds(twtasks.node_lock(other.incarnation))
+				AND twtasks.session_is_idle(twtasks.node_lock(other.incarnation));
 			RETURN false;
 		END IF;
 	END LOOP;
@@ -181,15 +215,19 @@ BEGIN
 END $$;
 
 /*
- * twtasks.tick(incarnation)
+ * twtasks.tick(incarnation, again_ms)
  *
  *		What a sidecar asks every few seconds: heartbeat(), who leads, and how
  *		many nodes share the work.
  *
  *		The leader is the node that is marked as such, for as long as its
- *		session is there and it is not silent beyond its lease; then the next
- *		that asks.  Its duties are all guarded by version and status, so that
- *		two leaders would cost work and nothing else.
+ *		session is there and it ticks when it said it would; then the next that
+ *		asks.  Its duties are all guarded by version and status, so that two
+ *		leaders would cost work and nothing else.
+ *
+ * Parameters
+ *		incarnation		of start_node()
+ *		again_ms		the caller will tick again after so many milliseconds
  *
  * Returns
  *		alive			as heartbeat()
@@ -201,14 +239,18 @@ END $$;
  *		ahead_us		so far a test has shifted it
  *		has_work		whether a task is SUBMITTED or PROCESSING; without one there
  *						is nothing to sweep, to recover or to expire
- *		next_ms			after so many milliseconds a task or a schedule is due;
- *						NULL: none is waiting
+ *		next_ms			after so many milliseconds a duty has a task or a schedule to
+ *						take; NULL: none is waiting
+ *		look_ms			another one leads: tick again after so many milliseconds, when
+ *						it will be too late with its tick unless it has ticked by
+ *						then; NULL: no other leads
  *
  * Writes		twtasks.node
- * Locks		row lock; an advisory lock, kept until the session ends
+ * Locks		row lock; its own lock, until the session ends
  */
 CREATE FUNCTION twtasks.tick(
 	incarnation bigint,
+	again_ms bigint DEFAULT 6000,
 	OUT alive boolean,
 	OUT is_held boolean,
 	OUT is_leader boolean,
@@ -217,7 +259,8 @@ CREATE FUNCTION twtasks.tick(
 	OUT clock timestamptz,
 	OUT ahead_us bigint,
 	OUT has_work boolean,
-	OUT next_ms bigint)
+	OUT next_ms bigint,
+	OUT look_ms bigint)
 RETURNS record
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -225,11 +268,14 @@ SET enable_seqscan = off
 SET enable_bitmapscan = off
 AS $$
 BEGIN
-	alive := twtasks.heartbeat(incarnation);
+	alive := twtasks.heartbeat(incarnation, again_ms);
 	is_held := alive AND twtasks.session_holds(twtasks.node_lock(incarnation));
 	is_leader := alive AND twtasks.try_to_lead(incarnation);
-	SELECT count(*) FILTER (WHERE n.incarnation < tick.incarnation), count(*)
-	INTO place, nodes
+	SELECT count(*) FILTER (WHERE n.incarnation < tick.incarnation), count(*),
+		   ceil(extract(epoch FROM max(twtasks.overdue_at(n.next_tick))
+						FILTER (WHERE n.leads AND n.incarnation <> tick.incarnation)
+						- clock_timestamp()) * 1000)
+	INTO place, nodes, look_ms
 	FROM twtasks.node n WHERE n.ended IS NULL;
 	clock := twtasks.clock();
 	ahead_us := twtasks.clock_ahead();
@@ -237,9 +283,11 @@ BEGIN
 	next_ms := ceil(extract(epoch FROM least(
 		(SELECT t.next_event_time FROM twtasks.task t
 		 WHERE NOT t.queued AND t.next_event_time < 'infinity'
+		   AND (t.status = 'WAITING' OR t.status = 'PROCESSING' AND t.stuck <> 'ignore')
 		 ORDER BY t.next_event_time LIMIT 1),
 		(SELECT t.expires FROM twtasks.task t
-		 WHERE t.expires IS NOT NULL ORDER BY t.expires LIMIT 1),
+		 WHERE t.expires IS NOT NULL AND t.status IN ('SUBMITTED', 'WAITING')
+		 ORDER BY t.expires LIMIT 1),
 		(SELECT min(s.look_at) FROM twtasks.schedule s WHERE s.look_at < 'infinity'))
 		- clock) * 1000);
 	IF next_ms < 0 THEN

@@ -53,6 +53,99 @@ EXCEPTION WHEN lock_not_available OR duplicate_table THEN
 	RETURN 0;
 END $$;
 
+/* How far the keys of a day have been freed; not dumped: it saves work only. */
+CREATE TABLE twtasks.cleaning (
+	day				date NOT NULL,
+	past			uuid NOT NULL,
+	CONSTRAINT cleaning_pkey PRIMARY KEY (day)
+);
+COMMENT ON TABLE twtasks.cleaning IS 'How far the unique keys of days to be dropped have been freed';
+COMMENT ON COLUMN twtasks.cleaning.day IS 'Of the partition';
+COMMENT ON COLUMN twtasks.cleaning.past IS 'Keys of tasks with smaller ids are free';
+
+/*
+ * twtasks.free_old_keys(day)
+ *
+ *		Frees the keys of the tasks of one partition, a part in each call: whoever
+ *		drops a partition holds up every finish, so nothing else is done then, and
+ *		a statement must not take longer than a node may be silent.
+ *
+ * Parameters
+ *		day				of the partition
+ *
+ * Returns
+ *		whether there is more to do
+ *
+ * Writes		twtasks.unique_key, twtasks.cleaning
+ * Locks		rows
+ */
+CREATE FUNCTION twtasks.free_old_keys(day date)
+RETURNS boolean
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+SET timezone = 'UTC'
+SET enable_seqscan = off
+AS $$
+#variable_conflict use_column
+DECLARE
+	batch CONSTANT integer := 20000;
+	begins CONSTANT timestamptz := free_old_keys.day;
+	ends CONSTANT timestamptz := free_old_keys.day + 1;
+	freed_to uuid;
+	ids uuid[];
+BEGIN
+	SELECT c.past INTO freed_to FROM twtasks.cleaning c WHERE c.day = free_old_keys.day;
+	IF EXISTS (SELECT FROM twtasks.unique_key) THEN
+		ids := ARRAY(SELECT f.id FROM twtasks.finished_task f
+					 WHERE f.state_time >= begins AND f.state_time < ends
+					   AND f.id >= coalesce(freed_to, '00000000-0000-0000-0000-000000000000')
+					 ORDER BY f.id LIMIT batch);
+		DELETE FROM twtasks.unique_key k WHERE k.task_id = ANY (ids);
+	END IF;
+	IF coalesce(cardinality(ids), 0) < batch THEN
+		DELETE FROM twtasks.cleaning c WHERE c.day = free_old_keys.day;
+		RETURN false;
+	END IF;
+	INSERT INTO twtasks.cleaning (day, past) VALUES (free_old_keys.day, ids[batch])
+	ON CONFLICT (day) DO UPDATE SET past = excluded.past;
+	RETURN true;
+END $$;
+
+/*
+ * twtasks.clean_default(old)
+ *
+ *		Deletes what is old of the default partition, with its keys, a part in
+ *		each call.
+ *
+ * Parameters
+ *		old				finished before
+ *
+ * Returns
+ *		whether there is more to do
+ *
+ * Writes		twtasks.finished_task, twtasks.unique_key
+ * Locks		rows
+ */
+CREATE FUNCTION twtasks.clean_default(old timestamptz)
+RETURNS boolean
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	batch CONSTANT integer := 20000;
+	deleted bigint;
+BEGIN
+	WITH gone AS (
+		DELETE FROM twtasks.finished_task_default f
+		WHERE f.ctid = ANY (ARRAY(SELECT d.ctid FROM twtasks.finished_task_default d
+								  WHERE d.state_time < old LIMIT batch))
+		RETURNING f.id),
+	freed AS (
+		DELETE FROM twtasks.unique_key k USING gone g WHERE k.task_id = g.id)
+	SELECT count(*) INTO deleted FROM gone;
+	RETURN deleted = batch;
+END $$;
+
 /*
  * twtasks.clean_tasks(keep)
  *
@@ -63,13 +156,14 @@ END $$;
  *		keep			NULL: the setting twtasks.keep_finished
  *
  * Returns
- *		the name of the partition that was dropped, or whose keys were freed in
- *		part; NULL: nothing was due, or this is a copy of the database that was
- *		not adopted.  Call again until NULL
+ *		the name of the partition that was dropped, or cleaned in part; NULL:
+ *		nothing was due, or this is a copy of the database that was not adopted.
+ *		Call again until NULL
  *
  * Errors
  *		22023			keep is negative
  *
+ * Writes		twtasks.finished_task, twtasks.unique_key, twtasks.cleaning
  * Locks		twtasks.finished_task exclusively, for the moment of the drop; gives
  *				up after lock_timeout (1 s) and is to be called again
  */
@@ -83,8 +177,6 @@ AS $$
 DECLARE
 	old CONSTANT timestamptz := twtasks.clock() - coalesce(keep, twtasks.keep_finished());
 	name text;
-	day date;
-	freed bigint;
 BEGIN
 	IF keep < interval '0' THEN
 		RAISE EXCEPTION 'keep must not be negative'
@@ -99,26 +191,15 @@ BEGIN
 	IF NOT twtasks.is_adopted() THEN
 		RETURN NULL;
 	ELSIF name IS NULL THEN
-		WITH gone AS (
-			DELETE FROM twtasks.finished_task_default f WHERE f.state_time < old RETURNING f.id)
-		DELETE FROM twtasks.unique_key k USING gone g WHERE k.task_id = g.id;
-		RETURN NULL;
-	END IF;
-	day := to_date(right(name, 8), 'YYYYMMDD');
-	-- By themselves: whoever drops holds up every finish, and a statement must
-	-- not take longer than a node may be silent.
-	DELETE FROM twtasks.unique_key k
-	WHERE k.task_id IN (
-		SELECT f.id FROM twtasks.finished_task f
-		JOIN twtasks.unique_key o ON o.task_id = f.id
-		WHERE f.state_time >= day AND f.state_time < day + 1
-		LIMIT 10000);
-	GET DIAGNOSTICS freed = ROW_COUNT;
-	IF freed > 0 THEN
+		RETURN CASE WHEN twtasks.clean_default(old) THEN 'finished_task_default' END;
+	ELSIF twtasks.free_old_keys(to_date(right(name, 8), 'YYYYMMDD')) THEN
 		RETURN name;
 	END IF;
 	LOCK TABLE ONLY twtasks.finished_task IN ACCESS EXCLUSIVE MODE;
-	EXECUTE format('DROP TABLE twtasks.%I', name);
+	-- Unless another leader has dropped it while we waited.
+	IF to_regclass('twtasks.' || name) IS NOT NULL THEN
+		EXECUTE format('DROP TABLE twtasks.%I', name);
+	END IF;
 	RETURN name;
 EXCEPTION WHEN lock_not_available THEN
 	RETURN NULL;

@@ -30,9 +30,12 @@ CREATE TABLE twtasks.type_policy (
 	stuck			twtasks.stuck_rule,
 	stuck_function	text,
 	when_done		twtasks.done_rule,
+	nodes			text[],
+	intercept		text,
 	retry			jsonb,
 	retry_function	text,
 	reset_tries		boolean,
+	aging			interval,
 	changed_at		timestamptz NOT NULL,
 	changed_by		text NOT NULL,
 	CONSTRAINT type_policy_pkey PRIMARY KEY (pattern)
@@ -47,9 +50,12 @@ COMMENT ON COLUMN twtasks.type_policy.expires_after IS 'After so long it is no l
 COMMENT ON COLUMN twtasks.type_policy.stuck IS 'What becomes of it when its node is gone or its deadline passed unseen';
 COMMENT ON COLUMN twtasks.type_policy.stuck_function IS 'The function that is asked first';
 COMMENT ON COLUMN twtasks.type_policy.when_done IS 'What is kept of it when it is DONE';
+COMMENT ON COLUMN twtasks.type_policy.nodes IS 'Names of the nodes that run it, or their beginnings and a *';
+COMMENT ON COLUMN twtasks.type_policy.intercept IS 'The function that may change or refuse a task when it is added';
 COMMENT ON COLUMN twtasks.type_policy.retry IS 'When a task that failed is tried again';
 COMMENT ON COLUMN twtasks.type_policy.retry_function IS 'The function that is asked instead';
 COMMENT ON COLUMN twtasks.type_policy.reset_tries IS 'Whether tries start anew when a task succeeds and is repeated';
+COMMENT ON COLUMN twtasks.type_policy.aging IS 'After so long in the queue a task rises by one priority; 0: never';
 COMMENT ON COLUMN twtasks.type_policy.changed_at IS 'When it was configured last';
 COMMENT ON COLUMN twtasks.type_policy.changed_by IS 'By whom: the role that logged in';
 
@@ -61,6 +67,7 @@ CREATE TRIGGER config_changed
 CREATE TABLE twtasks.bucket_policy (
 	name			text COLLATE "C" NOT NULL,
 	description		text,
+	concurrency		integer,
 	changed_at		timestamptz NOT NULL,
 	changed_by		text NOT NULL,
 	CONSTRAINT bucket_policy_pkey PRIMARY KEY (name)
@@ -68,6 +75,7 @@ CREATE TABLE twtasks.bucket_policy (
 COMMENT ON TABLE twtasks.bucket_policy IS 'Buckets that tasks can be added to, besides "default"';
 COMMENT ON COLUMN twtasks.bucket_policy.name IS 'As add_task() and the buckets of a sidecar name it';
 COMMENT ON COLUMN twtasks.bucket_policy.description IS 'What it is for, in words';
+COMMENT ON COLUMN twtasks.bucket_policy.concurrency IS 'So many of its tasks run at once on each node; NULL: no limit';
 COMMENT ON COLUMN twtasks.bucket_policy.changed_at IS 'When it was configured last';
 COMMENT ON COLUMN twtasks.bucket_policy.changed_by IS 'By whom: the role that logged in';
 
@@ -75,5 +83,26 @@ CREATE TRIGGER config_changed
 	AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON twtasks.bucket_policy
 	FOR EACH STATEMENT EXECUTE FUNCTION twtasks.config_changed();
 
+/* Apart from the policies: what is paused stays so when they change. */
+CREATE TABLE twtasks.pause (
+	kind			text NOT NULL,
+	name			text COLLATE "C" NOT NULL,
+	since			timestamptz NOT NULL,
+	paused_by		text NOT NULL,
+	reason			text,
+	CONSTRAINT pause_pkey PRIMARY KEY (kind, name)
+);
+COMMENT ON TABLE twtasks.pause IS 'Types and buckets of which nothing new is grabbed';
+COMMENT ON COLUMN twtasks.pause.kind IS 'type or bucket';
+COMMENT ON COLUMN twtasks.pause.name IS 'A type, the beginning of types and a *, or a bucket';
+COMMENT ON COLUMN twtasks.pause.since IS 'When it was paused';
+COMMENT ON COLUMN twtasks.pause.paused_by IS 'By whom: the role that logged in';
+COMMENT ON COLUMN twtasks.pause.reason IS 'Why, in the words of who did it';
+
+CREATE TRIGGER config_changed
+	AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON twtasks.pause
+	FOR EACH STATEMENT EXECUTE FUNCTION twtasks.config_changed();
+
+SELECT pg_catalog.pg_extension_config_dump('twtasks.pause', '');
 SELECT pg_catalog.pg_extension_config_dump('twtasks.type_policy', '');
 SELECT pg_catalog.pg_extension_config_dump('twtasks.bucket_policy', '');

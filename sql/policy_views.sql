@@ -1,16 +1,25 @@
 CREATE VIEW twtasks.type_policies AS
 	SELECT p.pattern, p.bucket, p.priority, p.timeout, p.queue_time, p.expires_after,
-		   p.stuck, p.stuck_function, p.when_done,
-		   p.retry, p.retry_function, p.reset_tries,
+		   p.stuck, p.stuck_function, p.when_done, p.nodes, p.intercept,
+		   p.retry, p.retry_function, p.reset_tries, p.aging,
 		   p.changed_at, p.changed_by
 	FROM twtasks.type_policy p;
 COMMENT ON VIEW twtasks.type_policies IS 'Policies of types, one row per pattern; policy_of() takes them together for a type';
 
 CREATE VIEW twtasks.buckets AS
-	SELECT b.name, b.description, b.changed_at, b.changed_by
-	FROM twtasks.bucket_policy b
-	UNION ALL
-	SELECT 'default', NULL, NULL, NULL
-	WHERE NOT EXISTS (SELECT FROM twtasks.bucket_policy b
-					  WHERE b.name OPERATOR(pg_catalog.=) 'default');
+	SELECT b.name, b.description, b.concurrency, p.since IS NOT NULL AS paused, p.since AS paused_since,
+		   p.paused_by, p.reason AS pause_reason, b.changed_at, b.changed_by
+	FROM (SELECT c.name, c.description, c.concurrency, c.changed_at, c.changed_by
+		  FROM twtasks.bucket_policy c
+		  UNION ALL
+		  SELECT 'default', NULL, NULL, NULL, NULL
+		  WHERE NOT EXISTS (SELECT FROM twtasks.bucket_policy d
+							WHERE d.name OPERATOR(pg_catalog.=) 'default')) b
+	LEFT JOIN twtasks.pause p ON p.kind OPERATOR(pg_catalog.=) 'bucket'
+		AND p.name OPERATOR(pg_catalog.=) b.name;
 COMMENT ON VIEW twtasks.buckets IS 'Buckets that tasks can be added to';
+
+CREATE VIEW twtasks.paused AS
+	SELECT p.kind, p.name, p.since, p.paused_by, p.reason
+	FROM twtasks.pause p;
+COMMENT ON VIEW twtasks.paused IS 'Types and buckets of which nothing new is started, and who paused them';

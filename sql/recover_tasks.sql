@@ -5,13 +5,18 @@
  *		and no other took its place for the grace period, or they were silent
  *		for longer than their lease.
  *
- * Returns
- *		milliseconds after which to look again because a session is missing;
- *		NULL: no reason to
+ *		A clock that was put forward, or a server that stood still, makes all
+ *		nodes look silent.  So a node is given half of its lease from when its
+ *		silence was first seen: in that time a living one ticks twice.
  *
- * Writes		twtasks.node, where no heartbeat came in between
- * Locks		rows it changes; the advisory lock of a node without a session, for
- *				the rest of the transaction
+ * Returns
+ *		milliseconds after which to look again because a session is missing or a
+ *		heartbeat late; NULL: no reason to
+ *
+ * Writes		twtasks.node, where no heartbeat, and no end, came in between, nor is
+ *				coming
+ * Locks		rows it changes, waiting for none; the lock of a node
+ *				without a session, shared, for the rest of the transaction
  */
 CREATE FUNCTION twtasks.find_gone_nodes(grace interval)
 RETURNS bigint
@@ -20,31 +25,47 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
 	moment CONSTANT timestamptz := clock_timestamp();
-	node record;
-	look_again bigint;
+	node twtasks.node;
+	seen timestamptz;
+	gone_at timestamptz;
+	look_again timestamptz;
 BEGIN
 	FOR node IN
-		SELECT n.incarnation, n.missing_since, n.heartbeat,
-			   n.heartbeat < moment - n.lease AS silent
-		FROM twtasks.node n WHERE n.ended IS NULL
-		ORDER BY n.incarnation
+		SELECT n.* FROM twtasks.node n WHERE n.ended IS NULL ORDER BY n.incarnation
 	LOOP
-		IF node.silent OR node.missing_since < moment - grace THEN
-			UPDATE twtasks.node n SET ended = moment
-			WHERE n.incarnation = node.incarnation AND n.heartbeat = node.heartbeat;
-		ELSIF twtasks.session_holds(twtasks.node_lock(node.incarnation)) THEN
-			CONTINUE;
-		ELSIF node.missing_since IS NULL
-			AND pg_try_advisory_xact_lock(twtasks.node_lock(node.incarnation)) THEN
-			UPDATE twtasks.node n SET missing_since = moment
-			WHERE n.incarnation = node.incarnation AND n.heartbeat = node.heartbeat;
-			look_again := least(look_again, extract(epoch FROM grace) * 1000 + 10);
-		ELSIF node.missing_since IS NOT NULL THEN
-			look_again := least(look_again, 10 +
-				extract(epoch FROM node.missing_since + grace - moment) * 1000);
+		seen := node.heartbeat;
+		gone_at := NULL;
+		IF node.heartbeat > moment + node.lease / 2 THEN
+			-- The clock was put back: its silence is counted from here on.
+			node.heartbeat := moment;
+			node.missing_since := NULL;
 		END IF;
+		IF node.missing_since IS NULL
+			AND NOT twtasks.session_holds(twtasks.node_lock(node.incarnation))
+			AND twtasks.try_lock(twtasks.node_lock(node.incarnation), shared => true) THEN
+			node.missing_since := moment;
+		END IF;
+		IF node.heartbeat < moment - node.lease / 2 THEN
+			node.silent_since := coalesce(node.silent_since, moment);
+			gone_at := greatest(node.heartbeat + node.lease, node.silent_since + node.lease / 2);
+		END IF;
+		gone_at := least(gone_at, node.missing_since + grace);
+		IF gone_at < moment THEN
+			node.ended := moment;
+		ELSE
+			look_again := least(look_again, gone_at);
+		END IF;
+		UPDATE twtasks.node n
+		SET heartbeat = node.heartbeat, missing_since = node.missing_since,
+			silent_since = node.silent_since, ended = node.ended
+		WHERE n.incarnation = (
+			SELECT m.incarnation FROM twtasks.node m
+			WHERE m.incarnation = node.incarnation AND m.heartbeat = seen AND m.ended IS NULL
+			  AND (m.heartbeat, m.missing_since, m.silent_since, m.ended)
+				  IS DISTINCT FROM (node.heartbeat, node.missing_since, node.silent_since, node.ended)
+			FOR UPDATE SKIP LOCKED);
 	END LOOP;
-	RETURN look_again;
+	RETURN extract(epoch FROM look_again - moment) * 1000 + 10;
 END $$;
 
 /*
@@ -143,6 +164,11 @@ DECLARE
 	moment CONSTANT timestamptz := twtasks.clock();
 	left_out uuid[];
 BEGIN
+	-- Whoever waits for their slots is told at commit.
+	IF EXISTS (SELECT FROM twtasks.limit_rule r WHERE r.scope = 'cluster') THEN
+		PERFORM twtasks.offer_types(ARRAY(SELECT t.type FROM twtasks.task t
+										  WHERE t.id = ANY (ids) AND t.status = 'PROCESSING'));
+	END IF;
 	ids := twtasks.cancel_orphans(ids);
 	left_out := twtasks.ask_stuck(ids);
 	later := cardinality(left_out);
@@ -186,8 +212,8 @@ END $$;
  *
  * Parameters
  *		whole_table		look also for tasks of living nodes past their deadline,
- *						which reads the whole table; accepted tasks are always
- *						looked for
+ *						and of nodes that are forgotten, which reads the whole
+ *						table; accepted tasks are always looked for
  *		batch			at most so many tasks of each kind in one call
  *		grace			how long a node may be without a session
  *
@@ -214,7 +240,6 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
 	moment CONSTANT timestamptz := twtasks.clock();
-	alive bigint[];
 	gone bigint[];
 	orphans uuid[];
 	late uuid[];
@@ -228,9 +253,14 @@ BEGIN
 		RETURN;
 	END IF;
 	next_ms := twtasks.find_gone_nodes(grace);
-	SELECT coalesce(array_agg(n.incarnation) FILTER (WHERE n.ended IS NULL), '{}'),
-		   coalesce(array_agg(n.incarnation) FILTER (WHERE n.ended IS NOT NULL), '{}')
-	INTO alive, gone FROM twtasks.node n;
+	gone := ARRAY(SELECT n.incarnation FROM twtasks.node n WHERE n.ended IS NOT NULL);
+	-- A grab whose transaction outlasts its node is seen when that is forgotten.
+	IF whole_table THEN
+		gone := gone || ARRAY(
+			SELECT DISTINCT t.incarnation FROM twtasks.task t
+			WHERE t.status = 'PROCESSING' AND t.incarnation IS NOT NULL AND t.stuck <> 'ignore'
+			  AND NOT EXISTS (SELECT FROM twtasks.node n WHERE n.incarnation = t.incarnation));
+	END IF;
 
 	-- Reads the whole table, so only when there is a gone node to clear up.
 	IF cardinality(gone) > 0 THEN

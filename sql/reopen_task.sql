@@ -38,6 +38,10 @@ END $$;
  * Returns
  *		facts() of the live task
  *
+ * Errors
+ *		22023			its bucket is not configured any more
+ *		23505			another task has its key or id by now
+ *
  * Writes		twtasks.task, twtasks.finished_task, twtasks.unique_key
  * Wakes		a sidecar of the bucket
  */
@@ -51,6 +55,7 @@ DECLARE
 	runs_at CONSTANT timestamptz := coalesce(run_after, moment);
 	live twtasks.task;
 BEGIN
+	PERFORM twtasks.check_bucket(task.bucket);
 	PERFORM twtasks.claim_again(task);
 	DELETE FROM twtasks.finished_task f WHERE f.id = task.id AND f.state_time = task.state_time;
 	INSERT INTO twtasks.task AS t
@@ -119,6 +124,7 @@ END $$;
  *		start anew, and it no longer expires.
  *
  * Errors
+ *		22023			its bucket is not configured any more
  *		23505			its key, freed by cleaning, belongs to another task by now
  *
  * Returns, other errors, locks, wakes: as change_task()

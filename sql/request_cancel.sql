@@ -174,7 +174,9 @@ AS $$
 		JOIN twtasks.cancel_requests c ON c.id = u.id
 		WHERE t.id = u.id AND t.version = u.version AND c.version = t.version
 		  AND t.status = c.status
-		  AND (u."grab" IS NULL OR t.token IS NULL OR t.token = u."grab")
+		  AND (u."grab" IS NULL
+			   OR coalesce(t.token, u."grab") = u."grab"
+				  AND coalesce(t.incarnation = finish_cancelled.incarnation, true))
 		RETURNING t AS task, c.actor, c.role, c.application, c.reason,
 				  coalesce(u.message, c.why) AS message),
 	freed AS (

@@ -2,7 +2,7 @@
  * twtasks.next_inline(pattern)
  *
  *		The next task to run for run_inline(), as a sidecar would find it: one
- *		whose time has come is promoted first.
+ *		whose time has come is promoted first, what is paused is not there.
  *
  * Returns
  *		id, version; no row: there is none
@@ -25,6 +25,7 @@ BEGIN
 		WHERE twtasks.fits(pattern, t.type) IS NOT NULL
 		  AND (t.status = 'SUBMITTED' OR (t.status = 'WAITING' AND t.next_event_time <= moment))
 		  AND (t.expires IS NULL OR t.expires > moment)
+		  AND NOT twtasks.is_paused(t.type, t.bucket)
 		ORDER BY t.priority, t.id LIMIT 1 FOR UPDATE SKIP LOCKED),
 	promoted AS (
 		UPDATE twtasks.task t
@@ -78,7 +79,7 @@ END $$;
  *						void
  *		pattern			a type, or the beginning of types and a *
  *		max_tasks		at most so many
- *		role			runs the function; NULL: the session's user
+ *		role			runs the function; NULL: the role that calls
  *
  * Returns
  *		id, type, tries	of each task, in the order in which they ran
@@ -88,7 +89,8 @@ END $$;
  *
  * Errors
  *		55000			twtasks.testing or twtasks.enabled is off, or the database
- *						is a copy that was not adopted
+ *						is a copy that was not adopted; or a limit of the whole
+ *						cluster lets a task not run now
  *		42501, 42883	as execute_tasks()
  *
  * Writes		twtasks.task, twtasks.finished_task and what the function writes
@@ -108,7 +110,33 @@ CREATE FUNCTION twtasks.run_inline(
 	OUT status twtasks.task_status,
 	OUT version bigint)
 RETURNS SETOF record
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER ROWS 100
+LANGUAGE c VOLATILE PARALLEL UNSAFE ROWS 100
+AS 'MODULE_PATHNAME', 'twt_as_owner';
+
+/*
+ * twtasks.run_inline_as_owner(function, pattern, max_tasks, role)
+ *
+ *		What run_inline() does, once its caller is noted.
+ *
+ * Returns
+ *		as run_inline()
+ *
+ * Writes		as run_inline()
+ */
+CREATE FUNCTION twtasks.run_inline_as_owner(
+	function text,
+	pattern text,
+	max_tasks integer,
+	role name,
+	OUT id uuid,
+	OUT type text,
+	OUT tries integer,
+	OUT result text,
+	OUT message text,
+	OUT status twtasks.task_status,
+	OUT version bigint)
+RETURNS SETOF record
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
 SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_column
@@ -130,7 +158,11 @@ BEGIN
 		IF NOT FOUND THEN
 			RAISE EXCEPTION 'task "%" could not be grabbed', next.id
 				USING ERRCODE = 'object_not_in_prerequisite_state',
-					HINT = 'Look at twtasks.warnings.';
+					HINT = 'Look at twtasks.warnings, and for nodes that its type is bound to at twtasks.policy_of().';
+		ELSIF done.result = 'refused' THEN
+			RAISE EXCEPTION 'limit "%" does not let task "%" run now', done.message, done.id
+				USING ERRCODE = 'object_not_in_prerequisite_state',
+					HINT = 'Look at twtasks.limits.';
 		ELSIF done.result = 'failed' THEN
 			PERFORM twtasks.retry_inline(done.id, done.message);
 		END IF;

@@ -47,10 +47,13 @@ BEGIN
 END $$;
 
 /*
- * twtasks.run_schedule(schedule, now)
+ * twtasks.run_schedule(schedule, now, until)
  *
  *		Adds what is due of a schedule whose row is locked, by its rule for
  *		missed occurrences, and moves it on to the next occurrence.
+ *
+ * Parameters
+ *		until			at this time the next occurrence is one that is due still
  *
  * Returns
  *		added			tasks
@@ -65,6 +68,7 @@ END $$;
 CREATE FUNCTION twtasks.run_schedule(
 	schedule twtasks.schedule,
 	now timestamptz,
+	until timestamptz,
 	OUT added integer,
 	OUT has_missed boolean)
 RETURNS record
@@ -77,8 +81,7 @@ DECLARE
 	-- one more, to see whether any is left out
 	due timestamptz[] := twtasks.cron_last(schedule.cron, before, now, schedule.time_zone, wanted + 1);
 	left_out timestamptz;
-	following CONSTANT timestamptz := twtasks.cron_next(schedule.cron, greatest(now, before),
-														schedule.time_zone);
+	following timestamptz := twtasks.cron_next(schedule.cron, greatest(now, before), schedule.time_zone);
 	occurrence timestamptz;
 BEGIN
 	added := 0;
@@ -91,6 +94,10 @@ BEGIN
 		due := '{}';
 	END IF;
 	FOREACH occurrence IN ARRAY due LOOP
+		IF occurrence > due[1] AND clock_timestamp() > until THEN
+			following := occurrence;
+			EXIT;
+		END IF;
 		IF (twtasks.add_occurrence(schedule, occurrence)).result = 'added' THEN
 			added := added + 1;
 		END IF;
@@ -132,7 +139,9 @@ $$;
  *
  *		A schedule that cannot run (its bucket is gone, its time zone is not
  *		known any more) holds up no other one: the reason is kept in
- *		twtasks.schedules, and it is tried again after half a minute.
+ *		twtasks.schedules, and it is tried again after half a minute.  So is one
+ *		whose task is intercepted for longer than twtasks.function_timeout; after
+ *		that time in all the rest is left to the next call.
  *
  * Parameters
  *		batch			at most so many schedules in one call
@@ -162,6 +171,7 @@ SET lock_timeout = '1s'
 AS $$
 DECLARE
 	started CONSTANT timestamptz := twtasks.clock();
+	until CONSTANT timestamptz := clock_timestamp() + current_setting('twtasks.function_timeout')::interval;
 	due twtasks.schedule;
 	ran record;
 	left_over integer := batch;
@@ -180,7 +190,7 @@ BEGIN
 	LOOP
 		left_over := left_over - 1;
 		BEGIN
-			ran := twtasks.run_schedule(due, started);
+			ran := twtasks.run_schedule(due, started, until);
 			added := added + ran.added;
 			missed := missed + ran.has_missed::integer;
 		EXCEPTION WHEN OTHERS THEN
@@ -189,9 +199,9 @@ BEGIN
 			SET problem = twtasks.cut_message(SQLERRM), look_at = started + interval '30 seconds'
 			WHERE s.name = due.name;
 			-- The next one may have to wait as long, and the node has more to do.
-			EXIT WHEN SQLSTATE = '55P03';
+			EXIT WHEN SQLSTATE IN ('55P03', '53400');
 		END;
-		EXIT WHEN added >= 1000;
+		EXIT WHEN added >= 1000 OR clock_timestamp() > until;
 	END LOOP;
 	PERFORM twtasks.forget_runs();
 

@@ -155,7 +155,7 @@ LANGUAGE sql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 	INSERT INTO twtasks.schedule_audit (at, actor, action, name, before, after, reason)
-	VALUES (clock_timestamp(), session_user, audit_schedule.action, audit_schedule.name,
+	VALUES (clock_timestamp(), twtasks.actor(), audit_schedule.action, audit_schedule.name,
 			audit_schedule.before, audit_schedule.after, audit_schedule.reason)
 $$;
 

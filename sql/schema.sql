@@ -54,7 +54,7 @@ COMMENT ON COLUMN twtasks.task.created IS 'Time of add_task(), not of the commit
 COMMENT ON COLUMN twtasks.task.status IS 'WAITING, SUBMITTED, PROCESSING, ERROR or HELD';
 COMMENT ON COLUMN twtasks.task.stuck IS 'What becomes of it when whoever grabbed it is gone or its deadline passed';
 COMMENT ON COLUMN twtasks.task.tries IS 'Grabs so far; a repeat starts anew';
-COMMENT ON COLUMN twtasks.task.size IS 'Bytes of data, payload and context as stored by add_task()';
+COMMENT ON COLUMN twtasks.task.size IS 'Bytes of data, payload and context when it was added, with all digits of their numbers';
 COMMENT ON COLUMN twtasks.task.priority IS '0 (urgent) to 9';
 COMMENT ON COLUMN twtasks.task.queued IS 'True while SUBMITTED, or PROCESSING and not accepted: the part of the status that indexes see';
 COMMENT ON COLUMN twtasks.task.type IS 'Names the handler';
@@ -144,6 +144,9 @@ CREATE TABLE twtasks.node (
 	missing_since	timestamptz,
 	ended			timestamptz,
 	leads			boolean NOT NULL DEFAULT false,
+	silent_since	timestamptz,
+	buckets			text[],
+	next_tick		timestamptz,
 	CONSTRAINT node_pkey PRIMARY KEY (incarnation)
 );
 COMMENT ON TABLE twtasks.node IS 'Starts of sidecars; tasks of one that has ended follow their stuck rule';
@@ -153,8 +156,25 @@ COMMENT ON COLUMN twtasks.node.started IS 'Time of start_node()';
 COMMENT ON COLUMN twtasks.node.heartbeat IS 'Time of the last heartbeat';
 COMMENT ON COLUMN twtasks.node.lease IS 'Silence after which it counts as gone even while its session lives';
 COMMENT ON COLUMN twtasks.node.missing_since IS 'When its session was first seen gone';
+COMMENT ON COLUMN twtasks.node.silent_since IS 'When its heartbeat was first seen late';
+COMMENT ON COLUMN twtasks.node.next_tick IS 'When it said it would tick again: a leader that does not is followed by another';
 COMMENT ON COLUMN twtasks.node.leads IS 'Whether it does the duties that one node does for all; counts while it lives';
+COMMENT ON COLUMN twtasks.node.buckets IS 'For which it works; NULL: not known';
 COMMENT ON COLUMN twtasks.node.ended IS 'When it ended or was declared gone: from then on it changes nothing';
+
+/* For twtasks.warnings: who is refused asks again every few seconds. */
+CREATE TABLE twtasks.refused_node (
+	name			text NOT NULL,
+	refusal			text NOT NULL,
+	since			timestamptz NOT NULL,
+	at				timestamptz NOT NULL,
+	CONSTRAINT refused_node_pkey PRIMARY KEY (name)
+);
+COMMENT ON TABLE twtasks.refused_node IS 'Sidecars that are configured for another environment and were refused lately';
+COMMENT ON COLUMN twtasks.refused_node.name IS 'Of the node';
+COMMENT ON COLUMN twtasks.refused_node.refusal IS 'Why';
+COMMENT ON COLUMN twtasks.refused_node.since IS 'When it was refused first';
+COMMENT ON COLUMN twtasks.refused_node.at IS 'When it was refused last, within half a minute';
 
 /* Running tasks that an operator wants cancelled; see request_cancel(). */
 CREATE TABLE twtasks.cancel_request (
@@ -162,7 +182,7 @@ CREATE TABLE twtasks.cancel_request (
 	version			bigint NOT NULL,
 	created			timestamptz NOT NULL,
 	requested		timestamptz NOT NULL,
-	actor			text NOT NULL DEFAULT session_user,
+	actor			text NOT NULL DEFAULT twtasks.actor(),
 	role			text NOT NULL DEFAULT
 		CASE pg_catalog.current_setting('role') WHEN 'none' THEN session_user
 			ELSE pg_catalog.current_setting('role') END,

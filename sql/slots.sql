@@ -79,10 +79,10 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 	WITH made AS (
 		INSERT INTO twtasks.slot_use (name, epoch, used_at)
-		VALUES (make_slots.name, 0, clock_timestamp())
+		VALUES (make_slots.name, 0, twtasks.clock())
 		ON CONFLICT DO NOTHING RETURNING slot_use.name)
 	INSERT INTO twtasks.slot_use (name, epoch, used_at)
-	SELECT m.name, 1, clock_timestamp() FROM made m
+	SELECT m.name, 1, twtasks.clock() FROM made m
 $$;
 
 /*
@@ -91,7 +91,7 @@ $$;
  *		Counts what runs already under a limit that is new.
  *
  * Writes		twtasks.slot_use
- * Locks		rows; waits for grabs under way
+ * Locks		rows.  A grab that has not committed yet is not seen, nor counted later
  */
 CREATE FUNCTION twtasks.count_slots(pattern text)
 RETURNS void
@@ -111,7 +111,8 @@ BEGIN
 		PERFORM twtasks.make_slots(limited);
 		PERFORM FROM twtasks.slot_use u WHERE u.name = limited AND u.epoch > 0 FOR UPDATE;
 		UPDATE twtasks.slot_use u
-		SET epoch = u.epoch + 1, used_at = clock_timestamp(),
+		-- not used_at: up to then the starts of a rate were counted
+		SET epoch = u.epoch + 1,
 			ids = r.ids, versions = r.versions, incarnations = r.incarnations
 		FROM (SELECT array_agg(t.id ORDER BY t.id) AS ids,
 					 array_agg(t.version ORDER BY t.id) AS versions,
@@ -186,15 +187,14 @@ AS $$
 DECLARE
 	held twtasks.slot_use;
 	queue bigint[];
+	told integer;
 	share integer;
 	own integer := 0;
 BEGIN
 	SELECT u.* INTO held FROM twtasks.slot_use u
 	WHERE u.name = offer_slot.name AND u.epoch > 0
 	ORDER BY u.epoch DESC LIMIT 1;
-	IF held.waiting <@ ARRAY[incarnation] IS NOT FALSE AND wanted THEN
-		RETURN freed;
-	ELSIF cardinality(held.waiting) = 0 IS NOT FALSE THEN
+	IF held.waiting <@ ARRAY[incarnation] IS NOT FALSE THEN
 		RETURN freed;
 	END IF;
 	PERFORM FROM twtasks.slot_use u WHERE u.name = held.name AND u.epoch = held.epoch
@@ -203,7 +203,8 @@ BEGIN
 		RETURN NULL;
 	END IF;
 
-	-- The caller stands where it was refused, or at the end.
+	-- A caller who waits stands where it was refused, or at the end.  Who does
+	-- not may stand there by a refusal that it has not heard of: it stays.
 	queue := ARRAY(SELECT w.node FROM unnest(held.waiting) WITH ORDINALITY w(node, place)
 				   JOIN twtasks.node n ON n.incarnation = w.node
 				   WHERE n.ended IS NULL AND (wanted OR w.node IS DISTINCT FROM incarnation)
@@ -211,7 +212,11 @@ BEGIN
 	IF wanted AND incarnation <> ALL (queue) THEN
 		queue := queue || incarnation;
 	END IF;
-	FOR i IN 1 .. least(freed, cardinality(queue)) LOOP
+	told := least(freed, cardinality(queue));
+	IF told = 0 THEN
+		own := freed;
+	END IF;
+	FOR i IN 1 .. told LOOP
 		share := (freed + cardinality(queue) - i) / cardinality(queue);
 		IF queue[i] = incarnation THEN
 			own := share;
@@ -221,7 +226,9 @@ BEGIN
 	END LOOP;
 	PERFORM set_config('synchronous_commit', 'off', true);
 	UPDATE twtasks.slot_use u
-	SET epoch = u.epoch + 1, waiting = queue[least(freed, cardinality(queue)) + 1 :]
+	SET epoch = u.epoch + 1,
+		waiting = CASE WHEN NOT wanted AND incarnation = ANY (held.waiting)
+				  THEN incarnation || queue[told + 1 :] ELSE queue[told + 1 :] END
 	WHERE u.name = held.name AND u.epoch = held.epoch;
 	RETURN own;
 END $$;
@@ -275,10 +282,12 @@ DECLARE
 	cleaned bigint;
 BEGIN
 	-- Nobody makes a name while its rows go away.
-	IF NOT pg_try_advisory_xact_lock(twtasks.slots_lock()) THEN
+	IF NOT twtasks.try_lock(twtasks.slots_lock()) THEN
 		RETURN 0;
 	END IF;
-	WITH idle AS (
+	-- What was found is locked only if nobody has changed it since: who did may
+	-- hold slots that this snapshot does not show.
+	WITH idle AS MATERIALIZED (
 		SELECT u.name, u.epoch
 		FROM twtasks.slot_use u
 		LEFT JOIN LATERAL (
@@ -287,11 +296,14 @@ BEGIN
 			WHERE r.scope = 'cluster' AND twtasks.limit_name(r.pattern, u.name) = u.name) r ON true
 		WHERE u.epoch > 0
 		  AND (r.rules = 0
-			   OR u.used_at < clock_timestamp() - greatest(unused, r.rest)
-			   AND twtasks.live_slots(u.ids, u.versions, u.incarnations) = 0)
+			   OR u.used_at < twtasks.clock() - greatest(unused, r.rest)
+			   AND twtasks.live_slots(u.ids, u.versions, u.incarnations) = 0)),
+	unchanged AS (
+		SELECT u.name, u.epoch
+		FROM twtasks.slot_use u JOIN idle i USING (name, epoch)
 		FOR UPDATE OF u SKIP LOCKED),
 	gone AS (
-		DELETE FROM twtasks.slot_use u USING idle i
+		DELETE FROM twtasks.slot_use u USING unchanged i
 		WHERE u.name = i.name AND u.epoch = i.epoch
 		RETURNING u.name),
 	forgotten AS (
@@ -301,19 +313,6 @@ BEGIN
 	SELECT count(*) INTO cleaned FROM forgotten;
 	RETURN cleaned;
 END $$;
-
-/*
- * twtasks.slots_lock()
- *
- *		The number of the advisory lock of whoever makes or drops names of limits.
- *
- * Returns
- *		bigint
- */
-CREATE FUNCTION twtasks.slots_lock()
-RETURNS bigint
-LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
-AS 'MODULE_PATHNAME', 'twt_slots_lock';
 
 CREATE VIEW twtasks.limits AS
 	SELECT r.pattern, r.scope, r.concurrency, r.stretch,

@@ -37,6 +37,7 @@ INSERT INTO twtasks.transition (action, from_status, to_status, actor, guard, ti
 	('accept',		'PROCESSING',	'PROCESSING',	'worker',	'version stays: the one to finish with','deadline'),
 	('release',		'PROCESSING',	'SUBMITTED',	'worker',	'its handler never started',			'counts as late in the queue'),
 	('cancel',		'PROCESSING',	'CANCELLED',	'worker',	'request_cancel() asked for it',		'-'),
+	('expire',		'WAITING',		'FAILED',		'leader',	'expires is past',						'-'),
 	('expire',		'SUBMITTED',	'FAILED',		'leader',	'expires is past',						'-'),
 	('stuck',		'PROCESSING',	'SUBMITTED',	'leader',	'worker gone or deadline past, rule retry',	'counts as late in the queue'),
 	('stuck',		'PROCESSING',	'ERROR',		'leader',	'worker gone or deadline past, rule error',	'never'),

@@ -1,5 +1,5 @@
 /*
- * twtasks.sweep_tasks(bucket, per_type, skip, share, shares)
+ * twtasks.sweep_tasks(bucket, per_type, skip, share, shares, most)
  *
  *		Looks at the table itself for SUBMITTED tasks: the guarantee behind the
  *		triggers.  Changes nothing.
@@ -10,10 +10,12 @@
  *		skip			types not to look for: the caller has plenty of them
  *		share, shares	of several sidecars each looks for its own part first;
  *						0 and 1: for all
+ *		most			beyond so many in all only one of each further type
  *
  * Returns
- *		triggers: id, version, type, priority, size; none for a NULL argument, or
- *		in a copy of the database that was not adopted
+ *		triggers: id, version, type, size, the priority that counts, to which aging
+ *		has raised it, and place: where the row lay, which grab_tasks() may be told;
+ *		none for a NULL argument, or in a copy of the database that was not adopted
  *
  * Locks		none
  */
@@ -23,11 +25,13 @@ CREATE FUNCTION twtasks.sweep_tasks(
 	skip text[] DEFAULT '{}',
 	share integer DEFAULT 0,
 	shares integer DEFAULT 1,
+	most integer DEFAULT 2147483647,
 	OUT id uuid,
 	OUT version bigint,
 	OUT type text,
 	OUT priority smallint,
-	OUT size integer)
+	OUT size integer,
+	OUT place tid)
 RETURNS SETOF record
 LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER ROWS 1000
 SET search_path = pg_catalog, pg_temp
@@ -36,7 +40,8 @@ AS 'MODULE_PATHNAME', 'twt_sweep_tasks';
 /*
  * twtasks.expire_tasks(batch)
  *
- *		SUBMITTED tasks whose time to start is over become FAILED.
+ *		Tasks whose time to start is over become FAILED: SUBMITTED, or WAITING for
+ *		a time that may be far away.
  *
  * Parameters
  *		batch			at most so many in one call
@@ -58,11 +63,11 @@ DECLARE
 BEGIN
 	WITH late AS (
 		SELECT t.id FROM twtasks.task t
-		WHERE t.expires <= moment AND t.status = 'SUBMITTED' AND twtasks.is_adopted()
+		WHERE t.expires <= moment AND t.status IN ('SUBMITTED', 'WAITING') AND twtasks.is_adopted()
 		LIMIT batch FOR UPDATE SKIP LOCKED),
 	gone AS (
 		DELETE FROM twtasks.task t USING late l
-		WHERE t.id = l.id AND t.status = 'SUBMITTED'
+		WHERE t.id = l.id AND t.status IN ('SUBMITTED', 'WAITING')
 		RETURNING t.*),
 	kept AS (
 		INSERT INTO twtasks.finished_task

@@ -94,7 +94,7 @@ BEGIN
 	DELETE FROM twtasks.test_clock;
 	INSERT INTO twtasks.test_clock (ahead_us, at, actor)
 	SELECT (extract(epoch FROM set_clock.at - clock_timestamp()) * 1000000)::bigint,
-		   clock_timestamp(), session_user
+		   clock_timestamp(), twtasks.actor()
 	WHERE set_clock.at IS NOT NULL;
 	PERFORM twtasks.do_duties();
 	RETURN twtasks.clock();
@@ -142,7 +142,7 @@ END $$;
  *
  * Writes		twtasks.task, twtasks.finished_task, twtasks.unique_key,
  *				twtasks.audit, twtasks.cancel_request, twtasks.schedule,
- *				twtasks.schedule_run, twtasks.test_clock
+ *				twtasks.schedule_run, twtasks.slot_use, twtasks.test_clock
  * Locks		those tables exclusively
  */
 CREATE FUNCTION twtasks.reset_tasks()
@@ -157,7 +157,7 @@ BEGIN
 	LOCK TABLE twtasks.task, twtasks.finished_task IN ACCESS EXCLUSIVE MODE;
 	SELECT count(*) INTO removed FROM twtasks.tasks;
 	TRUNCATE twtasks.task, twtasks.finished_task, twtasks.unique_key, twtasks.audit,
-		twtasks.cancel_request, twtasks.schedule_run;
+		twtasks.cancel_request, twtasks.schedule_run, twtasks.slot_use;
 	DELETE FROM twtasks.test_clock;
 	PERFORM twtasks.start_schedule(s.name, true) FROM twtasks.schedule s;
 	RETURN removed;

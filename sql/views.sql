@@ -20,28 +20,18 @@ CREATE VIEW twtasks.error_tasks AS
 COMMENT ON VIEW twtasks.error_tasks IS 'Tasks that were given up and wait for a person';
 
 CREATE VIEW twtasks.stuck_tasks AS
-	SELECT t.id, t.version, t.type, t.sub_type, t.bucket, t.priority, t.status,
-		   t.created, t.state_time, t.tries, n.name AS node,
-		   CASE WHEN t.status = 'SUBMITTED' THEN 'nobody grabs it: is there a node with a handler for its type and bucket?'
-				WHEN t.status = 'WAITING' THEN 'it is due and nobody promotes it: is a node running?'
-				WHEN n.ended IS NOT NULL OR n.incarnation IS NULL THEN 'the node that ran it is gone'
-				ELSE 'its deadline passed without a result' END AS why
-	FROM twtasks.task t
-	LEFT JOIN twtasks.node n ON n.incarnation = t.incarnation AND t.status = 'PROCESSING'
-	WHERE (t.status = 'SUBMITTED' AND t.next_event_time < twtasks.clock())
-	   OR (t.status = 'WAITING' AND t.next_event_time < twtasks.clock() - interval '1 minute')
-	   OR (t.status = 'PROCESSING' AND coalesce(t.deadline, t.next_event_time) < twtasks.clock());
-COMMENT ON VIEW twtasks.stuck_tasks IS 'Tasks that should have moved on, and the likely reason';
+	SELECT s.id, s.version, s.type, s.sub_type, s.bucket, s.priority, s.status,
+		   s.created, s.state_time, s.tries, s.node, s.why, s.since
+	FROM twtasks.find_stuck() s;
+COMMENT ON VIEW twtasks.stuck_tasks IS 'Tasks that should have moved on, and the likely reason; at most 10,000 of each type and status, see find_stuck()';
 
 CREATE VIEW twtasks.stats AS
-	SELECT t.bucket, t.type, t.status, count(*) AS tasks,
-		   min(t.state_time) AS oldest, max(t.tries) AS most_tries
-	FROM twtasks.task t
-	GROUP BY t.bucket, t.type, t.status;
-COMMENT ON VIEW twtasks.stats IS 'Live tasks counted by bucket, type and status; reads the whole live table';
+	SELECT c.bucket, c.type, c.status, c.tasks, c.capped, c.oldest, c.most_tries, c.newest
+	FROM twtasks.count_tasks() c;
+COMMENT ON VIEW twtasks.stats IS 'Live tasks counted by bucket, type and status; capped: at least so many, see count_tasks()';
 
 CREATE VIEW twtasks.nodes AS
-	SELECT n.incarnation, n.name, n.started, n.heartbeat, n.lease, n.ended
+	SELECT n.incarnation, n.name, n.started, n.heartbeat, n.lease, n.ended, n.buckets
 	FROM twtasks.node n;
 COMMENT ON VIEW twtasks.nodes IS 'Sidecars, running and recently ended';
 

@@ -1,4 +1,4 @@
-/* What must not be so in production, or not for long. */
+/* The first look of somebody for whom nothing runs; and what a test left on. */
 CREATE VIEW twtasks.warnings AS
 	SELECT 'not adopted' AS warning, NULL::timestamptz AS since,
 		   twtasks.adoption_fault() AS detail,
@@ -7,6 +7,8 @@ CREATE VIEW twtasks.warnings AS
 	UNION ALL
 	SELECT 'switched off', NULL, 'twtasks.enabled is off', 'nothing is executed'
 	WHERE NOT twtasks.is_enabled()
+	UNION ALL
+	SELECT h.warning, h.since, h.detail, h.hint FROM twtasks.hindrances() h
 	UNION ALL
 	SELECT 'clock shifted', c.at,
 		   pg_catalog.format('by %s, by %s', pg_catalog.make_interval(secs => c.ahead_us / 1e6), c.actor),
@@ -26,4 +28,4 @@ CREATE VIEW twtasks.warnings AS
 	WHERE s.setdatabase IN (0, (SELECT d.oid FROM pg_catalog.pg_database d
 								WHERE d.datname = pg_catalog.current_database()))
 	  AND c.setting ~* '^twtasks\.testing=';
-COMMENT ON VIEW twtasks.warnings IS 'What must not be so in production, or not for long: empty when all is well';
+COMMENT ON VIEW twtasks.warnings IS 'Why nothing runs, or not all, and what must not be so in production; empty when all is well';

@@ -29,6 +29,7 @@
 #include "utils/uuid.h"
 
 #include "add_json.h"
+#include "arrays.h"
 #include "check.h"
 #include "clock.h"
 #include "commit.h"
@@ -319,6 +320,22 @@ add_new(AddCall *call, const NewTask *task, AddedTask *result, TimestampTz now)
 	remember_trigger(task, result, now);
 }
 
+/*
+ * Ids of one session ascend in the order in which it added: no two of them have
+ * one time, unless the clock was set back.
+ */
+static int64
+time_of_id(TimestampTz now)
+{
+	static int64 last = 0;
+	int64		us = unix_us(now);
+
+	if (us <= last && last - us < USECS_PER_SEC)
+		us = last + 1;
+	last = us;
+	return us;
+}
+
 /* Stores one checked task; between SPI_connect() and SPI_finish(). */
 static void
 add_one(AddCall *call, const NewTask *task, AddedTask *result)
@@ -330,7 +347,7 @@ add_one(AddCall *call, const NewTask *task, AddedTask *result)
 	if (has_id)
 		result->id = *DatumGetUUIDP(task->values[NEW_TASK_ID]);
 	else
-		task_id_make(unix_us(now), pg_prng_uint64(&pg_global_prng_state),
+		task_id_make(time_of_id(now), pg_prng_uint64(&pg_global_prng_state),
 					 result->id.data);
 	if ((has_id || !task->nulls[NEW_KEY]) && !claim_key(call, task, result))
 		return;
@@ -445,13 +462,16 @@ compare_places(const void *a, const void *b)
 	const Place *y = b;
 	int			c = 0;
 
+	/* Those without one come last, or the order would not be one. */
 	if ((x->key == NULL) != (y->key == NULL))
 		return x->key == NULL ? 1 : -1;
 	if (x->key != NULL)
 		c = DatumGetInt32(DirectFunctionCall2Coll(bttextcmp, C_COLLATION_OID,
 												  PointerGetDatum(x->key),
 												  PointerGetDatum(y->key)));
-	if (c == 0 && x->id != NULL && y->id != NULL)
+	if (c == 0 && (x->id == NULL) != (y->id == NULL))
+		return x->id == NULL ? 1 : -1;
+	if (c == 0 && x->id != NULL)
 		c = memcmp(x->id, y->id, sizeof(pg_uuid_t));
 	return c != 0 ? c : (x->number > y->number) - (x->number < y->number);
 }
@@ -482,6 +502,18 @@ order_tasks(const NewTask *tasks, int n)
 
 /* *number is for messages: which task they are about. */
 static void
+check_all(NewTask *tasks, int n, int *number)
+{
+	for (int i = 0; i < n; i++)
+	{
+		*number = i + 1;
+		CHECK_FOR_INTERRUPTS();
+		check_new_task(&tasks[i]);
+	}
+}
+
+/* A key may come from the function of a policy: all are checked first. */
+static void
 add_all(NewTask *tasks, int n, AddedTask *results, int *number)
 {
 	AddCall		call;
@@ -490,6 +522,7 @@ add_all(NewTask *tasks, int n, AddedTask *results, int *number)
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "could not connect to SPI");
 	begin_call(&call);
+	check_all(tasks, n, number);
 	places = order_tasks(tasks, n);
 	for (int i = 0; i < n; i++)
 	{
@@ -497,7 +530,6 @@ add_all(NewTask *tasks, int n, AddedTask *results, int *number)
 
 		*number = at + 1;
 		CHECK_FOR_INTERRUPTS();
-		check_new_task(&tasks[at]);
 		add_one(&call, &tasks[at], &results[at]);
 	}
 	end_call(&call);
@@ -556,6 +588,42 @@ twt_add_tasks(PG_FUNCTION_ARGS)
 		unpack_element(elements[i], isnull[i], &tasks[i]);
 	}
 	add_and_report(fcinfo, tasks, n, &number);
+	error_context_stack = context.previous;
+	return (Datum) 0;
+}
+
+/* The arguments of add_tasks(type, data, ...) after data, as fields of a task. */
+static const NewField common_fields[] = {
+	NEW_PRIORITY, NEW_RUN_AFTER, NEW_BUCKET, NEW_EXPIRES, NEW_CONTEXT
+};
+
+PG_FUNCTION_INFO_V1(twt_add_tasks_of_type);
+Datum
+twt_add_tasks_of_type(PG_FUNCTION_ARGS)
+{
+	int			number = 0;
+	ErrorContextCallback context = {error_context_stack, element_context, &number};
+	Elements	data = elements_of(fcinfo, 1, "data");
+	NewTask    *tasks = make_tasks(data.n);
+	NewTask		common = {0};
+
+	InitMaterializedSRF(fcinfo, 0);
+	memset(common.nulls, true, sizeof(common.nulls));
+	common.values[NEW_TYPE] = PG_GETARG_DATUM(0);
+	common.nulls[NEW_TYPE] = PG_ARGISNULL(0);
+	for (size_t i = 0; i < lengthof(common_fields); i++)
+	{
+		common.values[common_fields[i]] = PG_GETARG_DATUM(i + 2);
+		common.nulls[common_fields[i]] = PG_ARGISNULL(i + 2);
+	}
+	for (int i = 0; i < data.n; i++)
+	{
+		tasks[i] = common;
+		tasks[i].values[NEW_DATA] = data.values[i];
+		tasks[i].nulls[NEW_DATA] = data.nulls[i];
+	}
+	error_context_stack = &context;
+	add_and_report(fcinfo, tasks, data.n, &number);
 	error_context_stack = context.previous;
 	return (Datum) 0;
 }

@@ -42,6 +42,21 @@ check_length(const Elements *elements, int n)
 				 errhint("Give one element for each of ids, or one for all.")));
 }
 
+Elements
+places_of(FunctionCallInfo fcinfo, int number, int n)
+{
+	Elements	places = {0};
+
+	if (PG_ARGISNULL(number))
+		return places;
+	places = elements_of(fcinfo, number, "places");
+	if (places.n != 0 && places.n != n)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("places must have one element for each of ids, or none")));
+	return places;
+}
+
 bool
 element_is(const Elements *elements, int i, const char *word)
 {

@@ -9,6 +9,7 @@
 #define TWT_ARRAYS_H
 
 #include "fmgr.h"
+#include "storage/itemptr.h"
 
 typedef struct Elements
 {
@@ -19,6 +20,9 @@ typedef struct Elements
 
 /* The elements of an argument; 22004 when it is null. */
 extern Elements elements_of(FunctionCallInfo fcinfo, int number, const char *name);
+
+/* Where rows were seen, for each of n tasks; none when null or empty. */
+extern Elements places_of(FunctionCallInfo fcinfo, int number, int n);
 
 /* 22023 unless there is an element for each of n tasks, or one for all. */
 extern void check_length(const Elements *elements, int n);
@@ -34,6 +38,15 @@ static inline bool
 element_null(const Elements *elements, int i)
 {
 	return elements->nulls[elements->n == 1 ? 0 : i];
+}
+
+/* NULL: not known. */
+static inline ItemPointer
+element_place(const Elements *elements, int i)
+{
+	if (elements->n == 0 || elements->nulls[i])
+		return NULL;
+	return (ItemPointer) DatumGetPointer(elements->values[i]);
 }
 
 /* Whether the element for a task, not null, is that text. */

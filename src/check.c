@@ -16,7 +16,10 @@
 #include "utils/timestamp.h"
 
 #include "check.h"
+#include "context.h"
+#include "json_digits.h"
 #include "policy.h"
+#include "policy_apply.h"
 #include "settings.h"
 
 #define SUB_TYPE_MAX 250		/* characters */
@@ -81,6 +84,12 @@ check_bucket(NewTask *task)
 				 errmsg("invalid bucket: \"%s\"", check_shown(bucket)),
 				 errdetail("A bucket has 1 to %d letters (A to Z), digits and characters of \"_-\".",
 						   TRIGGER_BUCKET_MAX)));
+	if (!policy_bucket_exists(bucket))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("bucket \"%s\" is not configured", bucket),
+				 errdetail("No sidecar would work for it."),
+				 errhint("Choose one of twtasks.buckets, or make it by twtasks.configure_bucket().")));
 	task->bucket = bucket;
 }
 
@@ -150,6 +159,7 @@ check_time(const NewTask *task, NewField field, const char *name)
 				 errhint("Leave it out, or use NULL, for no limit.")));
 }
 
+/* As large as whoever runs it has to read; toasted or not. */
 static void
 check_size(NewTask *task)
 {
@@ -159,11 +169,15 @@ check_size(NewTask *task)
 	for (int i = 0; i < (int) lengthof(fields); i++)
 		if (!task->nulls[fields[i]])
 			size += toast_raw_datum_size(task->values[fields[i]]) - VARHDRSZ;
+	if (!task->nulls[NEW_DATA])
+		size += json_digits(task->values[NEW_DATA]);
+	if (!task->nulls[NEW_CONTEXT])
+		size += json_digits(task->values[NEW_CONTEXT]);
 	if (size > (Size) twt_max_payload)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("task of %zu bytes is too large", size),
-				 errdetail("The setting twtasks.max_payload allows %d bytes for data, payload and context together.",
+				 errdetail("The setting twtasks.max_payload allows %d bytes for data, payload and context together, with all digits of their numbers.",
 						   twt_max_payload),
 				 errhint("Store large content elsewhere and add a task that names it.")));
 	task->size = (int32) size;
@@ -173,6 +187,9 @@ void
 check_new_task(NewTask *task)
 {
 	check_type(task);
+	context_merge(task);
+	if (policy_intercept(task))
+		check_type(task);
 	policy_apply(task);
 	check_bucket(task);
 	check_sub_type(task);

@@ -40,7 +40,8 @@ typedef struct NewTask
 	const char *bucket;
 	int			priority;
 	TimestampTz run_after;		/* DT_NOBEGIN: at once */
-	int32		size;			/* bytes of data, payload and context */
+	int32		size;			/* bytes of data, payload and context, with
+								 * all digits of their numbers */
 	int64		queue_time_us;	/* SUBMITTED for longer is worth a look */
 } NewTask;
 

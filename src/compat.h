@@ -29,10 +29,12 @@
 #define twt_may_execute(function, role) \
 	(object_aclcheck(ProcedureRelationId, function, role, ACL_EXECUTE) == ACLCHECK_OK)
 #define twt_parse_name(text) stringToQualifiedNameList(text, NULL)
+#define twt_may_become(member, role) member_can_set_role(member, role)
 #else
 #define twt_may_execute(function, role) \
 	(pg_proc_aclcheck(function, role, ACL_EXECUTE) == ACLCHECK_OK)
 #define twt_parse_name(text) stringToQualifiedNameList(text)
+#define twt_may_become(member, role) is_member_of_role(member, role)
 #endif
 
 #if PG_VERSION_NUM >= 160000
@@ -55,6 +57,14 @@
 #else
 #define twt_index_beginscan(table, index, snapshot, nkeys) \
 	index_beginscan(table, index, snapshot, nkeys, 0)
+#endif
+
+#if PG_VERSION_NUM >= 170000
+#define twt_json_lexer(text, encoding) \
+	makeJsonLexContextCstringLen(NULL, text, strlen(text), encoding, false)
+#else
+#define twt_json_lexer(text, encoding) \
+	makeJsonLexContextCstringLen(text, strlen(text), encoding, false)
 #endif
 
 #if PG_VERSION_NUM >= 170000

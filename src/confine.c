@@ -15,6 +15,7 @@
 #include "catalog/namespace.h"
 #include "catalog/objectaccess.h"
 #include "catalog/objectaddress.h"
+#include "commands/sequence.h"
 #include "common/pg_prng.h"
 #include "fmgr.h"
 #include "nodes/parsenodes.h"
@@ -119,6 +120,7 @@ forget_handler(void)
 		MemoryContextReset(created_context);
 	if (!node_is_session())
 		LockReleaseSession(USER_LOCKMETHOD);
+	ResetSequenceCaches();		/* what currval() and lastval() answer */
 	DirectFunctionCall1(setseed,
 						Float8GetDatum(2 * pg_prng_double(&pg_global_prng_state) - 1));
 }

@@ -19,6 +19,7 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_type.h"
 #include "commands/trigger.h"
+#include "executor/executor.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "nodes/parsenodes.h"
@@ -30,18 +31,21 @@
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 
+#include "caller.h"
 #include "confine.h"
+#include "context.h"
+#include "grab.h"
 
-/* The role a handler runs as; checks that the session may become it. */
+/* The role a handler runs as; checks that the caller may become it. */
 static Oid
 handler_role(FunctionCallInfo fcinfo, int number)
 {
 	Oid			role;
 
 	if (PG_ARGISNULL(number))
-		return GetSessionUserId();
+		return caller_role();
 	role = get_role_oid(NameStr(*PG_GETARG_NAME(number)), false);
-	if (!is_member_of_role(GetSessionUserId(), role))
+	if (!twt_may_become(caller_role(), role))
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("permission denied to run a handler as role \"%s\"",
@@ -128,6 +132,18 @@ check_timeout(void)
 				 errmsg("canceling statement due to statement timeout")));
 }
 
+/* What the task carries is what those carry that its handler adds. */
+static void
+enter_context(FunctionCallInfo fcinfo)
+{
+	Datum		context = (Datum) 0;
+	bool		isnull = true;
+
+	if (!PG_ARGISNULL(2))
+		context = GetAttributeByNum(PG_GETARG_HEAPTUPLEHEADER(2), INPUT_CONTEXT + 1, &isnull);
+	context_enter(context, isnull);
+}
+
 PG_FUNCTION_INFO_V1(twt_call_handler);
 Datum
 twt_call_handler(PG_FUNCTION_ARGS)
@@ -144,6 +160,7 @@ twt_call_handler(PG_FUNCTION_ARGS)
 
 	(void) set_config_option("search_path", GetConfigOptionResetString("search_path"),
 							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	enter_context(fcinfo);
 	GetUserIdAndSecContext(&save_user, &save_context);
 	SetUserIdAndSecContext(role, save_context | SECURITY_LOCAL_USERID_CHANGE);
 

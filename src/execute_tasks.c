@@ -34,6 +34,7 @@
 #include "utils/typcache.h"
 #include "utils/uuid.h"
 
+#include "caller.h"
 #include "finish.h"
 #include "grab.h"
 #include "plan.h"
@@ -44,6 +45,10 @@
 
 /* And after them. */
 #define ARG_RETRY (GRAB_ARGS + 8)
+#define ARG_GRABBED (GRAB_ARGS + 10)
+
+/* Of its result. */
+#define RESULT_COLUMNS 6
 
 /* Of these grab arguments. */
 #define ARG_INCARNATION (GRAB_ARGS + 2)
@@ -68,6 +73,7 @@ typedef struct Execution
 
 typedef struct ExecuteCall
 {
+	ReturnSetInfo *results;
 	Oid			function;
 	NullableDatum role;
 	NullableDatum retry;
@@ -82,6 +88,18 @@ typedef struct ExecuteCall
 extern Datum twt_find_handler(PG_FUNCTION_ARGS);
 extern Datum twt_call_handler(PG_FUNCTION_ARGS);
 
+/* By a limit of the cluster. */
+static void
+put_refused(ExecuteCall *call, const Datum *task)
+{
+	Datum		values[RESULT_COLUMNS] = {
+		task[INPUT_ID], 0, CStringGetTextDatum("refused"), task[INPUT_TYPE]
+	};
+	bool		nulls[RESULT_COLUMNS] = {[1] = true,[4] = true,[5] = true};
+
+	tuplestore_putvalues(call->results->setResult, call->results->setDesc, values, nulls);
+}
+
 static void
 keep_task(void *arg, Datum *values, bool *nulls, ItemPointer at)
 {
@@ -89,7 +107,10 @@ keep_task(void *arg, Datum *values, bool *nulls, ItemPointer at)
 	Execution  *execution;
 
 	if (at == NULL)
+	{
+		put_refused(call, values);
 		return;
+	}
 	if (call->n == call->max)
 	{
 		call->max *= 2;
@@ -122,6 +143,7 @@ begin_call(FunctionCallInfo fcinfo, ExecuteCall *call)
 {
 	Oid			type = rows_type("task_input");
 
+	call->results = (ReturnSetInfo *) fcinfo->resultinfo;
 	call->function = find_handler(fcinfo);
 	call->role = fcinfo->args[1];
 	call->retry = fcinfo->args[ARG_RETRY];
@@ -203,6 +225,21 @@ judge_answer(ExecuteCall *call, Execution *execution, MemoryContext outer)
 	SPI_finish();
 }
 
+/* It ends as such only if somebody wants that. */
+static void
+check_cancelled(const Execution *execution)
+{
+	Datum		values[] = {execution->id};
+
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "could not connect to SPI");
+	if (plan_execute(PLAN_FIND_CANCEL, values, NULL) == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("handler cancelled it without being asked")));
+	SPI_finish();
+}
+
 /* In the handler's subtransaction. */
 static void
 call_handler(ExecuteCall *call, Execution *execution, MemoryContext outer)
@@ -238,14 +275,29 @@ call_handler(ExecuteCall *call, Execution *execution, MemoryContext outer)
 	ExecClearTuple(call->slot);
 	if (strcmp(result, "retry") == 0 || strcmp(result, "repeat") == 0)
 		judge_answer(call, execution, outer);
+	else if (strcmp(result, "cancelled") == 0)
+		check_cancelled(execution);
 }
 
-/* Whether it is the task's own failure, and not that of the whole batch. */
+/*
+ * Whether it is the task's own failure, and not that of the whole batch.  What
+ * the tasks before it have locked and seen is in others' way: alone it might
+ * succeed.
+ */
 static bool
-is_own_failure(const ErrorData *error)
+is_own_failure(const ExecuteCall *call, const ErrorData *error)
 {
-	return error->sqlerrcode != ERRCODE_QUERY_CANCELED &&
-		error->sqlerrcode != ERRCODE_ASSERT_FAILURE;
+	switch (error->sqlerrcode)
+	{
+		case ERRCODE_QUERY_CANCELED:
+		case ERRCODE_ASSERT_FAILURE:
+			return false;
+		case ERRCODE_T_R_DEADLOCK_DETECTED:
+		case ERRCODE_T_R_SERIALIZATION_FAILURE:
+			return call->n == 1;
+		default:
+			return true;
+	}
 }
 
 /* As a block with EXCEPTION WHEN OTHERS does it; compare pl_exec.c. */
@@ -273,7 +325,7 @@ execute_one(ExecuteCall *call, Execution *execution)
 		RollbackAndReleaseCurrentSubTransaction();
 		MemoryContextSwitchTo(outer);
 		CurrentResourceOwner = owner;
-		if (!is_own_failure(error))
+		if (!is_own_failure(call, error))
 			ReThrowError(error);
 		execution->failure = psprintf("%s (SQLSTATE %s)", error->message,
 									  unpack_sql_state(error->sqlerrcode));
@@ -299,7 +351,7 @@ make_array(Datum *values, bool *nulls, int n, Oid type)
 static void
 finish_all(ExecuteCall *call, FunctionCallInfo fcinfo)
 {
-	static const Oid types[] = {UUIDOID, INT8OID, TEXTOID, INT8OID, TEXTOID};
+	static const Oid types[] = {UUIDOID, INT8OID, TEXTOID, INT8OID, TEXTOID, TIDOID};
 	Datum	   *columns[lengthof(types)];
 	bool	   *nulls = palloc0(call->n * sizeof(bool));
 	bool	   *none = palloc0(call->n * sizeof(bool));
@@ -319,6 +371,7 @@ finish_all(ExecuteCall *call, FunctionCallInfo fcinfo)
 		columns[2][n] = execution->result;
 		columns[3][n] = Int64GetDatum(execution->delay_ms);
 		columns[4][n] = PointerGetDatum(execution->message);
+		columns[5][n] = PointerGetDatum(&execution->at);
 		nulls[n++] = execution->message == NULL;
 	}
 	if (n == 0)
@@ -337,7 +390,7 @@ finish_all(ExecuteCall *call, FunctionCallInfo fcinfo)
 }
 
 static void
-put_results(const ExecuteCall *call, ReturnSetInfo *results)
+put_results(const ExecuteCall *call)
 {
 	for (int i = 0; i < call->n; i++)
 	{
@@ -351,13 +404,12 @@ put_results(const ExecuteCall *call, ReturnSetInfo *results)
 		};
 		bool		nulls[lengthof(values)] = {[3] = !failed};
 
-		tuplestore_putvalues(results->setResult, results->setDesc, values, nulls);
+		tuplestore_putvalues(call->results->setResult, call->results->setDesc, values, nulls);
 	}
 }
 
-PG_FUNCTION_INFO_V1(twt_execute_tasks);
-Datum
-twt_execute_tasks(PG_FUNCTION_ARGS)
+static Datum
+execute_tasks(FunctionCallInfo fcinfo)
 {
 	ExecuteCall call;
 
@@ -367,14 +419,24 @@ twt_execute_tasks(PG_FUNCTION_ARGS)
 				 errmsg("incarnation and token must not be null")));
 	InitMaterializedSRF(fcinfo, 0);
 	begin_call(fcinfo, &call);
-	(void) grab_all(fcinfo, GRAB_ARGS, keep_task, &call);
+	if (!PG_ARGISNULL(ARG_GRABBED) && PG_GETARG_BOOL(ARG_GRABBED))
+		grabbed_all(fcinfo, GRAB_ARGS, keep_task, &call);
+	else
+		(void) grab_all(fcinfo, GRAB_ARGS, keep_task, &call);
 	for (int i = 0; i < call.n; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
 		execute_one(&call, &call.executions[i]);
 	}
 	finish_all(&call, fcinfo);
-	put_results(&call, (ReturnSetInfo *) fcinfo->resultinfo);
+	put_results(&call);
 	end_call(&call);
 	return (Datum) 0;
+}
+
+PG_FUNCTION_INFO_V1(twt_execute_tasks);
+Datum
+twt_execute_tasks(PG_FUNCTION_ARGS)
+{
+	return caller_act_as_owner(fcinfo, execute_tasks);
 }

@@ -45,7 +45,8 @@ typedef enum FinishArg
 	ARG_INCARNATION,
 	ARG_TOKEN,
 	ARG_GRABS,
-	FINISH_ARGS
+	OTHERS_ARGS,				/* of finish_others() */
+	ARG_PLACES = OTHERS_ARGS
 } FinishArg;
 
 typedef struct FinishCall
@@ -55,6 +56,7 @@ typedef struct FinishCall
 	Elements	results;
 	Elements	messages;
 	Elements	grabs;			/* n 0: any */
+	Elements	places;			/* n 0: not known */
 	Oid			processing;
 	Oid			done;
 	Ending		ending;
@@ -111,6 +113,7 @@ read_arguments(FunctionCallInfo fcinfo, FinishCall *call)
 		call->grabs = elements_of(fcinfo, ARG_GRABS, "grabs");
 		check_length(&call->grabs, call->ids.n);
 	}
+	call->places = places_of(fcinfo, ARG_PLACES, call->ids.n);
 	check_results(call);
 	call->processing = rows_label("task_status", "PROCESSING");
 	call->done = rows_label("task_status", "DONE");
@@ -123,6 +126,19 @@ read_arguments(FunctionCallInfo fcinfo, FinishCall *call)
 	}
 }
 
+/* Tokens are unique in an incarnation only.  An accepted task has none. */
+static bool
+is_grab(const FinishCall *call, int i, TupleTableSlot *row)
+{
+	if (call->grabs.n == 0 || element_null(&call->grabs, i))
+		return true;
+	if (call->ending.has_incarnation && !row_null(row, TASK_INCARNATION) &&
+		DatumGetInt64(row_value(row, TASK_INCARNATION)) != call->ending.incarnation)
+		return false;
+	return row_null(row, TASK_TOKEN) ||
+		DatumGetInt64(row_value(row, TASK_TOKEN)) == DatumGetInt64(element(&call->grabs, i));
+}
+
 /* The version tells, but for a grab that a crash of the server undid: the
  * next one gives the same version again. */
 static bool
@@ -131,15 +147,15 @@ may_finish(const FinishCall *call, int i, TupleTableSlot *row)
 	if (DatumGetObjectId(row_value(row, TASK_STATUS)) != call->processing ||
 		DatumGetInt64(row_value(row, TASK_VERSION)) != DatumGetInt64(element(&call->versions, i)))
 		return false;
-	return call->grabs.n == 0 || element_null(&call->grabs, i) || row_null(row, TASK_TOKEN) ||
-		DatumGetInt64(row_value(row, TASK_TOKEN)) == DatumGetInt64(element(&call->grabs, i));
+	return is_grab(call, i, row);
 }
 
 /* The finished row; NULL: it is not the caller's to finish. */
 static TupleTableSlot *
 take_row(const FinishCall *call, int i, Rows *rows)
 {
-	TupleTableSlot *row = rows_find(rows, DatumGetUUIDP(call->ids.values[i]));
+	TupleTableSlot *row = rows_find_at(rows, DatumGetUUIDP(call->ids.values[i]),
+									   element_place(&call->places, i));
 
 	while (row != NULL && may_finish(call, i, row))
 		switch (rows_delete(rows, row))
@@ -260,11 +276,11 @@ static void
 finish_others(FunctionCallInfo fcinfo)
 {
 	ReturnSetInfo *results = (ReturnSetInfo *) fcinfo->resultinfo;
-	Datum		values[FINISH_ARGS];
-	char		nulls[FINISH_ARGS];
+	Datum		values[OTHERS_ARGS];
+	char		nulls[OTHERS_ARGS];
 	uint64		n;
 
-	for (int i = 0; i < FINISH_ARGS; i++)
+	for (int i = 0; i < OTHERS_ARGS; i++)
 	{
 		values[i] = PG_GETARG_DATUM(i);
 		nulls[i] = PG_ARGISNULL(i) ? 'n' : ' ';

@@ -24,6 +24,7 @@
 #include "clock.h"
 #include "grab.h"
 #include "node.h"
+#include "policy.h"
 #include "rows.h"
 #include "settings.h"
 #include "slots.h"
@@ -41,8 +42,10 @@ typedef struct GrabCall
 	Elements	stuck;
 	Elements	types;			/* none: any */
 	Elements	buckets;		/* none: any */
+	Elements	places;			/* none: not known */
 	Datum		incarnation;
 	Datum		token;
+	Datum		node;			/* its name */
 	TimestampTz started;
 	Oid			submitted;
 	Oid			processing;
@@ -52,6 +55,21 @@ typedef struct GrabCall
 	Slots	   *slots;			/* NULL: none of the cluster */
 	int		   *order;			/* with limits: the most urgent first */
 } GrabCall;
+
+static void
+check_elements(const GrabCall *call)
+{
+	for (int i = 0; i < call->stuck.n; i++)
+		if (call->stuck.nulls[i])
+			ereport(ERROR,
+					(errcode(ERRCODE_NOT_NULL_VIOLATION),
+					 errmsg("a stuck rule must not be null")));
+	for (int i = 0; i < call->timeouts_ms.n; i++)
+		if (!call->timeouts_ms.nulls[i] && DatumGetInt64(call->timeouts_ms.values[i]) < 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("timeouts must not be negative")));
+}
 
 static void
 read_arguments(FunctionCallInfo fcinfo, int first, GrabCall *call)
@@ -64,16 +82,13 @@ read_arguments(FunctionCallInfo fcinfo, int first, GrabCall *call)
 	call->stuck = elements_of(fcinfo, first + 5, "stuck");
 	call->types = elements_of(fcinfo, first + 6, "types");
 	call->buckets = elements_of(fcinfo, first + 7, "buckets");
+	call->places = places_of(fcinfo, first + 9, call->ids.n);
 	check_length(&call->versions, call->ids.n);
 	check_length(&call->timeouts_ms, call->ids.n);
 	check_length(&call->stuck, call->ids.n);
 	if (call->types.n > 0)
 		check_length(&call->types, call->ids.n);
-	for (int i = 0; i < call->stuck.n; i++)
-		if (call->stuck.nulls[i])
-			ereport(ERROR,
-					(errcode(ERRCODE_NOT_NULL_VIOLATION),
-					 errmsg("a stuck rule must not be null")));
+	check_elements(call);
 	call->started = twt_now();
 	call->submitted = rows_label("task_status", "SUBMITTED");
 	call->processing = rows_label("task_status", "PROCESSING");
@@ -115,7 +130,8 @@ may_grab(const GrabCall *call, int i, TupleTableSlot *row)
 	if (call->types.n > 0 &&
 		(element_null(&call->types, i) || !same_text(element(&call->types, i), row_value(row, TASK_TYPE))))
 		return false;
-	return is_bucket(call, row_value(row, TASK_BUCKET));
+	return is_bucket(call, row_value(row, TASK_BUCKET)) &&
+		policy_may_grab(row_value(row, TASK_TYPE), row_value(row, TASK_BUCKET), call->node);
 }
 
 /* NULL: another was there first. */
@@ -176,6 +192,14 @@ put_refusal(const GrabCall *call, TupleTableSlot *task, const LimitRefusal *refu
 	call->fn(call->arg, values, nulls, NULL);
 }
 
+/* What counts where slots are few. */
+static int
+priority_now(const GrabCall *call, TupleTableSlot *row)
+{
+	return policy_risen(row_value(row, TASK_TYPE), DatumGetInt16(row_value(row, TASK_PRIORITY)),
+						call->started - DatumGetTimestampTz(row_value(row, TASK_STATE_TIME)));
+}
+
 static bool
 take_slots(GrabCall *call, TupleTableSlot *row)
 {
@@ -187,7 +211,7 @@ take_slots(GrabCall *call, TupleTableSlot *row)
 	task.id = DatumGetUUIDP(row_value(row, TASK_ID));
 	task.version = DatumGetInt64(row_value(row, TASK_VERSION)) + 1;
 	task.type = TextDatumGetCString(row_value(row, TASK_TYPE));
-	task.priority = DatumGetInt16(row_value(row, TASK_PRIORITY));
+	task.priority = priority_now(call, row);
 	if (slots_take(call->slots, &task, &refusal))
 		return true;
 	put_refusal(call, row, &refusal);
@@ -202,8 +226,8 @@ find_row(const GrabCall *call, int i, Rows *rows)
 
 	if (call->ids.nulls[i] || element_null(&call->versions, i) || element_null(&call->timeouts_ms, i))
 		return NULL;
-	row = rows_find(rows, DatumGetUUIDP(call->ids.values[i]));
-	return row != NULL && may_grab(call, i, row) ? row : NULL;
+	row = rows_find_at(rows, DatumGetUUIDP(call->ids.values[i]), element_place(&call->places, i));
+	return row != NULL && !row_is_outdated(row) && may_grab(call, i, row) ? row : NULL;
 }
 
 static void
@@ -239,7 +263,7 @@ order_by_priority(GrabCall *call, Rows *rows)
 	{
 		TupleTableSlot *row = find_row(call, i, rows);
 
-		priorities[i] = row == NULL ? 0 : DatumGetInt16(row_value(row, TASK_PRIORITY));
+		priorities[i] = row == NULL ? 0 : priority_now(call, row);
 	}
 	for (int priority = 0; priority < TRIGGER_PRIORITIES; priority++)
 		for (int i = 0; i < n; i++)
@@ -273,18 +297,58 @@ grab_all(FunctionCallInfo fcinfo, int first, GrabbedFn fn, void *arg)
 	PreventCommandIfParallelMode("twtasks.grab_tasks()");
 	read_arguments(fcinfo, first, &call);
 	rows = rows_open();
-	if (twt_enabled && twt_is_adopted() && node_lives(call.incarnation))
+	if (twt_enabled && twt_is_adopted() && node_lives(call.incarnation, &call.node))
 		grab_each(&call, rows);
 	rows_close(rows);
 	return call.won > 0 && call.must_last == 0;
+}
+
+static bool
+was_grabbed(const GrabCall *call, int i, TupleTableSlot *row)
+{
+	return DatumGetObjectId(row_value(row, TASK_STATUS)) == call->processing &&
+		DatumGetInt64(row_value(row, TASK_VERSION)) == DatumGetInt64(element(&call->versions, i)) + 1 &&
+		!row_null(row, TASK_INCARNATION) && !row_null(row, TASK_TOKEN) &&
+		DatumGetInt64(row_value(row, TASK_INCARNATION)) == DatumGetInt64(call->incarnation) &&
+		DatumGetInt64(row_value(row, TASK_TOKEN)) == DatumGetInt64(call->token);
+}
+
+void
+grabbed_all(FunctionCallInfo fcinfo, int first, GrabbedFn fn, void *arg)
+{
+	GrabCall	call = {.fn = fn, .arg = arg};
+	Rows	   *rows;
+
+	read_arguments(fcinfo, first, &call);
+	if (!node_lives(call.incarnation, NULL))
+		return;
+	rows = rows_open();
+	for (int i = 0; i < call.ids.n; i++)
+	{
+		TupleTableSlot *row;
+
+		CHECK_FOR_INTERRUPTS();
+		if (call.ids.nulls[i] || element_null(&call.versions, i))
+			continue;
+		row = rows_find(rows, DatumGetUUIDP(call.ids.values[i]));
+		if (row != NULL && was_grabbed(&call, i, row))
+			hand_over(&call, row);
+	}
+	rows_close(rows);
 }
 
 static void
 put_result(void *arg, Datum *values, bool *nulls, ItemPointer at)
 {
 	ReturnSetInfo *results = arg;
+	Datum		columns[INPUT_COLUMNS + 1];
+	bool		are_null[INPUT_COLUMNS + 1];
 
-	tuplestore_putvalues(results->setResult, results->setDesc, values, nulls);
+	memcpy(columns, values, INPUT_COLUMNS * sizeof(Datum));
+	memcpy(are_null, nulls, INPUT_COLUMNS * sizeof(bool));
+	columns[INPUT_COLUMNS] = PointerGetDatum(at);
+	are_null[INPUT_COLUMNS] = at == NULL;
+	tuplestore_putvalues(results->setResult, results->setDesc, columns, are_null);
 }
 
 /* Losing a grab in a crash of the server means to grab again, which is what

@@ -41,4 +41,8 @@ enum
  */
 extern bool grab_all(FunctionCallInfo fcinfo, int first, GrabbedFn fn, void *arg);
 
+/* Hands over those that a grab with the same arguments has won before; none if
+ * its node has ended since: their slots are free for others. */
+extern void grabbed_all(FunctionCallInfo fcinfo, int first, GrabbedFn fn, void *arg);
+
 #endif							/* TWT_GRAB_H */

@@ -11,9 +11,8 @@
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "fmgr.h"
-#include "miscadmin.h"
 #include "storage/ipc.h"
-#include "storage/lmgr.h"
+#include "utils/datum.h"
 #include "utils/fmgroids.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -23,6 +22,7 @@
 #include "rows.h"
 
 /* Columns of twtasks.node, as schema.sql declares them. */
+#define NODE_NAME 2
 #define NODE_ENDED 7
 
 static bool is_registered = false;
@@ -53,26 +53,15 @@ twt_watch_session(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* Whether this session holds the (one-key, exclusive) advisory lock. */
-PG_FUNCTION_INFO_V1(twt_session_holds);
-Datum
-twt_session_holds(PG_FUNCTION_ARGS)
-{
-	int64		key = PG_GETARG_INT64(0);
-	LOCKTAG		tag;
-
-	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, (uint32) (key >> 32), (uint32) key, 1);
-	PG_RETURN_BOOL(twt_holds_lock(&tag, ExclusiveLock));
-}
-
 bool
-node_lives(Datum incarnation)
+node_lives(Datum incarnation, Datum *name)
 {
 	Relation	table = table_open(rows_relation("node"), AccessShareLock);
 	SysScanDesc scan;
 	ScanKeyData key;
 	HeapTuple	tuple;
 	bool		lives;
+	bool		isnull;
 
 	RelationGetIndexList(table);
 	ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_INT8EQ, incarnation);
@@ -81,6 +70,9 @@ node_lives(Datum incarnation)
 	tuple = systable_getnext(scan);
 	lives = HeapTupleIsValid(tuple) &&
 		heap_attisnull(tuple, NODE_ENDED, RelationGetDescr(table));
+	if (lives && name != NULL)
+		*name = datumCopy(heap_getattr(tuple, NODE_NAME, RelationGetDescr(table), &isnull),
+						  false, -1);
 	systable_endscan(scan);
 	table_close(table, AccessShareLock);
 	return lives;

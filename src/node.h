@@ -13,8 +13,9 @@ extern bool node_is_session(void);
 
 /*
  * Whether the incarnation may still grab: its row is there and not ended, as
- * the active snapshot shows it.
+ * the active snapshot shows it.  If so name, unless it is NULL, gets the name
+ * of its node.
  */
-extern bool node_lives(Datum incarnation);
+extern bool node_lives(Datum incarnation, Datum *name);
 
 #endif							/* TWT_NODE_H */

@@ -68,9 +68,9 @@ static const Statement statements[PLAN_COUNT] = {
 		1, {UUIDOID}
 	},
 	[PLAN_FINISH_TASKS] = {
-		"SELECT f.id FROM twtasks.finish_tasks($1, $2, $3, $4, $5, $6, $7) f",
-		7, {UUIDARRAYOID, INT8ARRAYOID, TEXTARRAYOID, INT8ARRAYOID, TEXTARRAYOID,
-		INT8OID, INT8OID}
+		"SELECT f.id FROM twtasks.finish_tasks($1, $2, $3, $4, $5, $7, $8, NULL, $6) f",
+		8, {UUIDARRAYOID, INT8ARRAYOID, TEXTARRAYOID, INT8ARRAYOID, TEXTARRAYOID,
+		TIDARRAYOID, INT8OID, INT8OID}
 	},
 	[PLAN_FINISH_OTHERS] = {
 		"SELECT o.id, o.version, o.status "
@@ -83,6 +83,10 @@ static const Statement statements[PLAN_COUNT] = {
 		"SELECT j.result, j.delay_ms FROM twtasks.judge_answer($1, $2, $3, $4, $5) j",
 		5, {UUIDOID, TEXTOID, INT8OID, TEXTOID, JSONBOID}
 	},
+	[PLAN_FIND_CANCEL] = {
+		"SELECT FROM twtasks.cancel_requests c WHERE c.id OPERATOR(pg_catalog.=) $1",
+		1, {UUIDOID}
+	},
 	[PLAN_FREE_KEYS] = {
 		"DELETE FROM twtasks.unique_key k WHERE k.task_id OPERATOR(pg_catalog.=) ANY ($1)",
 		1, {UUIDARRAYOID}
@@ -90,11 +94,13 @@ static const Statement statements[PLAN_COUNT] = {
 	[PLAN_READ_TYPE_POLICIES] = {
 		"SELECT p.pattern, p.bucket, p.priority::pg_catalog.int8, "
 		MICROSECONDS("p.queue_time") ", " MICROSECONDS("p.expires_after") ", "
-		"p.when_done::pg_catalog.text "
+		"p.when_done::pg_catalog.text, p.nodes, p.intercept, " MICROSECONDS("p.aging") " "
 		"FROM twtasks.type_policy p "
 		"ORDER BY pg_catalog.right(p.pattern, 1) OPERATOR(pg_catalog.=) '*' DESC, "
 		"pg_catalog.length(p.pattern)"
 	},
+	[PLAN_READ_BUCKETS] = {"SELECT b.name FROM twtasks.bucket_policy b"},
+	[PLAN_READ_PAUSES] = {"SELECT p.kind, p.name FROM twtasks.pause p"},
 	[PLAN_READ_LIMITS] = {
 		"SELECT r.pattern, COALESCE(r.concurrency, -1)::pg_catalog.int8, "
 		"r.stretch::pg_catalog.int8, r.stretch_priority::pg_catalog.int8, "

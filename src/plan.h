@@ -24,8 +24,12 @@ typedef enum PlanId
 								 * version, status */
 	PLAN_JUDGE_ANSWER,			/* the arguments of judge_answer() -> result,
 								 * delay_ms */
+	PLAN_FIND_CANCEL,			/* task_id uuid -> a row if it is to be
+								 * cancelled */
 	PLAN_FREE_KEYS,				/* task_ids uuid[] */
 	PLAN_READ_TYPE_POLICIES,	/* see policy.c; the least special first */
+	PLAN_READ_BUCKETS,			/* -> name */
+	PLAN_READ_PAUSES,			/* -> kind, name */
 	PLAN_READ_LIMITS,			/* see limit_rules.c */
 	PLAN_LOCK_SLOTS,			/* name text -> see slots.c */
 	PLAN_FIND_SLOTS,			/* name text -> a row if there is one */

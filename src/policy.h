@@ -3,7 +3,7 @@
  * policy.h
  *		What is configured for types and buckets, as this session knows it.
  *
- *		from: sql/configure_type.sql		to: check.h, add.c
+ *		from: sql/configure_type.sql		to: policy_apply.h, grab.c, finish.c
  *
  * The tables of the configuration are read once, when first asked for, and
  * then again after a change of theirs, which comes as an invalidation like
@@ -11,14 +11,12 @@
  * those of others from their commit, and what is rolled back is forgotten.
  *
  * Of several patterns that fit a type each option is that of the most special
- * one that sets it.
+ * one that sets it.  A type is paused when any of them is.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef TWT_POLICY_H
 #define TWT_POLICY_H
-
-#include "check.h"
 
 /* What is kept of a task that is DONE; the labels of twtasks.done_rule. */
 typedef enum DoneRule
@@ -36,6 +34,10 @@ typedef struct TypePolicy
 	int64		queue_time_us;	/* 30 minutes when not set */
 	int64		expires_after_us;	/* 0: not set */
 	int			when_done;		/* a DoneRule; DONE_KEEP when not set */
+	const char *intercept;		/* a function; NULL: none */
+	char	  **nodes;			/* patterns, NULL-terminated; NULL: all */
+	int64		aging_us;		/* after so long it rises; 0: never */
+	bool		is_paused;
 } TypePolicy;
 
 /* Registers the callback; once per process, from _PG_init(). */
@@ -51,10 +53,17 @@ extern const TypePolicy *policy_find(const char *type);
  * configured. */
 extern const TypePolicy *policy_of_text(Datum type);
 
-/*
- * Fills in what add_task() was not given: bucket, priority and expires.
- * task->type is set; the rest is not yet checked.
- */
-extern void policy_apply(NewTask *task);
+/* The priority that counts of a task that has been SUBMITTED for so long. */
+extern int	policy_risen(Datum type, int priority, int64 waited_us);
+
+/* Whether tasks can be added to it. */
+extern bool policy_bucket_exists(const char *bucket);
+
+/* Whether a node of that name may start tasks of that type in that bucket now;
+ * all are text.  Costs nothing where nothing is paused or bound to nodes. */
+extern bool policy_may_grab(Datum type, Datum bucket, Datum node);
+
+/* Whether that type or that bucket is paused. */
+extern bool policy_is_paused(const char *type, const char *bucket);
 
 #endif							/* TWT_POLICY_H */

@@ -8,7 +8,8 @@
  * What decides about tasks that run or ran (retry, stuck) must not stop the
  * work if it fails: it is called in a subtransaction and within a time, and
  * whoever asked goes on without it.  What decides about a task that is added
- * (intercept) may refuse it.
+ * (intercept) may refuse it; where a node adds the task, for a schedule, it
+ * has to do so within that time.
  *
  *-------------------------------------------------------------------------
  */
@@ -31,6 +32,7 @@
 #include "utils/syscache.h"
 #include "utils/timeout.h"
 
+#include "caller.h"
 #include "policy_call.h"
 #include "settings.h"
 
@@ -164,7 +166,7 @@ twt_check_function(PG_FUNCTION_ARGS)
 	tuple = find_function(hook, name);
 	if (!HeapTupleIsValid(tuple) || !has_right_result(hook, tuple))
 		refuse_missing(hook, name);
-	if (!twt_may_execute(((Form_pg_proc) GETSTRUCT(tuple))->oid, GetSessionUserId()))
+	if (!twt_may_execute(((Form_pg_proc) GETSTRUCT(tuple))->oid, caller_role()))
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("permission denied for function \"%s\"", name)));
@@ -213,6 +215,7 @@ policy_call(PolicyHook hook, const char *name, Datum *args, bool *isnull)
 
 static TimeoutId time_limit;
 static bool has_time_limit = false;
+static bool is_timed = false;	/* a call within a call has the time of that */
 static volatile sig_atomic_t is_over;
 
 static void
@@ -229,7 +232,7 @@ start_time(void)
 {
 	if (!has_time_limit)
 		time_limit = RegisterTimeout(USER_TIMEOUT, on_time_over);
-	has_time_limit = true;
+	has_time_limit = is_timed = true;
 	is_over = false;
 	enable_timeout_after(time_limit, twt_function_timeout);
 }
@@ -239,8 +242,46 @@ static void
 stop_time(void)
 {
 	disable_timeout(time_limit, false);
+	is_timed = false;
 	if (is_over)
 		QueryCancelPending = false;
+}
+
+/* Not as a cancel, which those who go on after an error would not catch. */
+static void
+refuse_slow(const char *name)
+{
+	FlushErrorState();
+	ereport(ERROR,
+			(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+			 errmsg("function \"%s\" of a policy took too long", name),
+			 errdetail("The setting twtasks.function_timeout allows %d ms.", twt_function_timeout)));
+}
+
+Datum
+policy_call_in_time(PolicyHook hook, const char *name, Datum *args, bool *isnull)
+{
+	MemoryContext context = CurrentMemoryContext;
+	Datum		result = (Datum) 0;
+
+	if (is_timed)
+		return policy_call(hook, name, args, isnull);
+	start_time();
+	PG_TRY();
+	{
+		result = policy_call(hook, name, args, isnull);
+	}
+	PG_CATCH();
+	{
+		stop_time();
+		MemoryContextSwitchTo(context);
+		if (is_over && geterrcode() == ERRCODE_QUERY_CANCELED)
+			refuse_slow(name);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	stop_time();
+	return result;
 }
 
 /* One that was not is for whoever called us. */

@@ -30,4 +30,10 @@ typedef enum PolicyHook
 extern Datum policy_call(PolicyHook hook, const char *name, Datum *args,
 						 bool *isnull);
 
+/*
+ * The same; raises an error when it takes longer than twtasks.function_timeout.
+ */
+extern Datum policy_call_in_time(PolicyHook hook, const char *name, Datum *args,
+								 bool *isnull);
+
 #endif							/* TWT_POLICY_CALL_H */

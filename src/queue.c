@@ -179,16 +179,32 @@ find_queue(const char *bucket)
 	return NULL;
 }
 
-/* An unused queue, or one whose database was dropped. */
+/*
+ * The database of each queue, if it was dropped.  The catalog is not looked into
+ * under our lock: that takes other locks, and may fail.
+ */
+static void
+find_dropped(Oid *databases)
+{
+	LWLockAcquire(shared->lock, LW_SHARED);
+	for (int i = 0; i < shared->nqueues; i++)
+		databases[i] = shared->queues[i].database;
+	LWLockRelease(shared->lock);
+	for (int i = 0; i < shared->nqueues; i++)
+		if (OidIsValid(databases[i]) &&
+			SearchSysCacheExists1(DATABASEOID, ObjectIdGetDatum(databases[i])))
+			databases[i] = InvalidOid;
+}
+
+/* An unused queue, or one that is still that of a dropped database. */
 static Queue *
-claim_queue(const char *bucket)
+claim_queue(const char *bucket, const Oid *dropped)
 {
 	for (int i = 0; i < shared->nqueues; i++)
 	{
 		Queue	   *queue = &shared->queues[i];
 
-		if (OidIsValid(queue->database) &&
-			SearchSysCacheExists1(DATABASEOID, ObjectIdGetDatum(queue->database)))
+		if (OidIsValid(queue->database) && queue->database != dropped[i])
 			continue;
 		reset_queue(queue);
 		snprintf(queue->bucket, sizeof(queue->bucket), "%s", bucket);
@@ -202,6 +218,7 @@ Queue *
 queue_attach(const char *bucket)
 {
 	Queue	   *queue;
+	Oid		   *dropped;
 
 	if (shared == NULL)
 		return NULL;
@@ -211,11 +228,14 @@ queue_attach(const char *bucket)
 	if (queue != NULL)
 		return queue;
 
+	dropped = palloc(shared->nqueues * sizeof(Oid));
+	find_dropped(dropped);
 	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
 	queue = find_queue(bucket);
 	if (queue == NULL)
-		queue = claim_queue(bucket);
+		queue = claim_queue(bucket, dropped);
 	LWLockRelease(shared->lock);
+	pfree(dropped);
 	return queue;
 }
 

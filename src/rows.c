@@ -11,6 +11,7 @@
 #include "twtasks.h"
 
 #include "access/genam.h"
+#include "access/htup_details.h"
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
@@ -19,6 +20,7 @@
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "storage/bufmgr.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -33,6 +35,7 @@ struct Rows
 	Relation	table;
 	Relation	key;			/* its primary key */
 	IndexScanDesc scan;
+	BlockNumber blocks;			/* of the table; 0: not asked yet */
 	TupleTableSlot *found;
 	TupleTableSlot *edited;
 	EState	   *estate;			/* NULL until an index has to be written */
@@ -143,6 +146,39 @@ rows_find(Rows *rows, const pg_uuid_t *id)
 		return NULL;
 	slot_getallattrs(rows->found);
 	return rows->found;
+}
+
+/* A place beyond the end cannot be read: the table may have been rewritten. */
+static bool
+is_place(Rows *rows, ItemPointer at)
+{
+	if (at == NULL || !ItemPointerIsValid(at))
+		return false;
+	if (rows->blocks == 0)
+		rows->blocks = RelationGetNumberOfBlocks(rows->table);
+	return ItemPointerGetBlockNumber(at) < rows->blocks;
+}
+
+TupleTableSlot *
+rows_find_at(Rows *rows, const pg_uuid_t *id, ItemPointer at)
+{
+	if (!is_place(rows, at) ||
+		!table_tuple_fetch_row_version(rows->table, at, GetActiveSnapshot(), rows->found))
+		return rows_find(rows, id);
+	slot_getallattrs(rows->found);
+	if (memcmp(DatumGetUUIDP(row_value(rows->found, TASK_ID)), id, UUID_LEN) != 0)
+		return rows_find(rows, id);
+	return rows->found;
+}
+
+bool
+row_is_outdated(TupleTableSlot *row)
+{
+	HeapTupleHeader header = ExecFetchSlotHeapTuple(row, false, NULL)->t_data;
+
+	return !(header->t_infomask & HEAP_XMAX_INVALID) &&
+		!HEAP_XMAX_IS_LOCKED_ONLY(header->t_infomask) &&
+		TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetUpdateXid(header));
 }
 
 TupleTableSlot *

@@ -75,9 +75,13 @@ extern Rows *rows_open(void);
 extern void rows_close(Rows *rows);
 extern Relation rows_table(const Rows *rows);
 
-/* The row with that id, all its columns at hand; NULL: none.  Good until the
- * next rows_find(). */
+/*
+ * The row with that id, all its columns at hand; NULL: none.  Good until the
+ * next call.  rows_find_at() looks first where the caller has seen it, if at
+ * is a place at all: that may be anything, and no page is pruned on the way.
+ */
 extern TupleTableSlot *rows_find(Rows *rows, const pg_uuid_t *id);
+extern TupleTableSlot *rows_find_at(Rows *rows, const pg_uuid_t *id, ItemPointer at);
 
 /* A column of a found row. */
 static inline Datum
@@ -91,6 +95,12 @@ row_null(TupleTableSlot *row, TaskColumn column)
 {
 	return row->tts_isnull[column - 1];
 }
+
+/*
+ * Whether our transaction has changed a found row since rows_open(), whose
+ * snapshot still shows it.
+ */
+extern bool row_is_outdated(TupleTableSlot *row);
 
 /*
  * The next version of a found row: rows_edit() gives a copy whose columns are

@@ -3,8 +3,8 @@
  * settings.c
  *		The settings (GUCs) of the extension, as one table.
  *
- * None of them can be changed by an ordinary user: what one session may set
- * must not change what others, or the sidecars, execute.
+ * None of them but the last can be changed by an ordinary user: what one
+ * session may set must not change what others, or the sidecars, execute.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,6 +19,7 @@
 #include "utils/guc.h"
 #include "utils/timestamp.h"
 
+#include "context.h"
 #include "queue.h"
 #include "settings.h"
 
@@ -29,6 +30,7 @@ int			twt_max_payload = 16 * 1024 * 1024;
 int			twt_keep_finished = 30 * 24 * 60;
 bool		twt_testing = false;
 int			twt_function_timeout = 1000;
+char	   *twt_context = NULL;
 
 typedef struct Setting
 {
@@ -90,8 +92,8 @@ static const Setting table[] = {
 		"They run tasks out of turn, shift the clock and remove all tasks: never in production.",
 	&twt_testing, 0, 0, PGC_SUSET, 0, NULL},
 	{"twtasks.function_timeout",
-		"How long a function that decides on retries or stuck tasks may take.",
-		"Then it is ended, and the figures of the policy decide in its place.",
+		"How long a function of a policy may take that a sidecar's work waits for.",
+		"Then it is ended; on retries and stuck tasks the figures of the policy decide in its place.",
 	&twt_function_timeout, 1, 60000, PGC_SUSET, GUC_UNIT_MS, NULL},
 };
 
@@ -119,6 +121,10 @@ settings_init(void)
 			continue;
 		define_setting(&table[i]);
 	}
+	DefineCustomStringVariable("twtasks.context",
+							   "What the tasks that this session adds carry in their context.",
+							   "A JSON object, such as a request id and a traceparent; a task's own context wins.",
+							   &twt_context, "", PGC_USERSET, 0, context_check, NULL, NULL);
 	MarkGUCPrefixReserved("twtasks");
 }
 

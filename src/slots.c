@@ -21,23 +21,21 @@
 #include "storage/lock.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
-#include "utils/fmgrprotos.h"
 #include "utils/guc.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
+#include "clock.h"
 #include "limit_rules.h"
 #include "slots.h"
+#include "locks.h"
 #include "node.h"
 #include "plan.h"
 #include "rows.h"
 
 /* Somebody else uses the limit now: a moment later he will not. */
 #define BUSY_MS 2
-
-/* 'twsl' in the upper half. */
-#define SLOTS_LOCK (INT64CONST(0x7477736c) << 32)
 
 /* A grab that holds a slot, or held one. */
 typedef struct Holder
@@ -108,7 +106,7 @@ slots_open(int64 incarnation)
 	slots = palloc0(sizeof(Slots));
 	slots->context = CurrentMemoryContext;
 	slots->incarnation = slots->alive = incarnation;
-	slots->now = GetCurrentTimestamp();
+	slots->now = twt_now();
 	control.hcxt = CurrentMemoryContext;
 	slots->uses = hash_create("limits of a grab", 16, &control,
 							  HASH_ELEM | HASH_STRINGS | HASH_CONTEXT);
@@ -228,8 +226,7 @@ make_use(const Use *use)
 {
 	Datum		values[1] = {CStringGetTextDatum(use->name)};
 
-	if (!DatumGetBool(DirectFunctionCall1(pg_try_advisory_xact_lock_int8,
-										  Int64GetDatum(SLOTS_LOCK))))
+	if (!locks_try(LOCKS_SLOTS, ExclusiveLock))
 		return false;
 	(void) execute_by_key(PLAN_MAKE_SLOTS, values, NULL);
 	return true;
@@ -266,7 +263,7 @@ lives(Slots *slots, int64 incarnation)
 {
 	if (incarnation == slots->alive)
 		return true;
-	if (!node_lives(Int64GetDatum(incarnation)))
+	if (!node_lives(Int64GetDatum(incarnation), NULL))
 		return false;
 	slots->alive = incarnation;
 	return true;
@@ -344,20 +341,15 @@ has_room(Slots *slots, Use *use, int priority, LimitRefusal *refusal)
 
 /* ---- taking ---- */
 
-/* A task that was not grabbed the last time may stand there already. */
+/*
+ * Who has held a slot with that task before stays: that grab may be newer than
+ * the row that we have seen, and ours come to nothing.
+ */
 static void
 add_holder(Slots *slots, Use *use, const LimitedTask *task)
 {
 	Holder	   *holder;
 
-	for (int i = 0; i < use->nholders; i++)
-	{
-		if (memcmp(&use->holders[i].id, task->id, sizeof(pg_uuid_t)) != 0)
-			continue;
-		use->holders[i] = use->holders[use->nholders - 1];
-		use->nholders--;
-		break;
-	}
 	if (use->nholders == use->room)
 	{
 		use->room *= 2;
@@ -492,11 +484,4 @@ slots_store(Slots *slots)
 			store_use(slots, use);
 	}
 	return slots->took_slots;
-}
-
-PG_FUNCTION_INFO_V1(twt_slots_lock);
-Datum
-twt_slots_lock(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_INT64(SLOTS_LOCK);
 }

@@ -7,7 +7,8 @@
  *
  * The index of runnable tasks leads by bucket and type.  We step from type
  * to type, and of each read the most urgent first, up to so many: a type
- * with a large backlog does not make the others wait.
+ * with a large backlog does not make the others wait.  Of a type whose tasks
+ * rise as they wait we merge its priorities, by what counts of each task.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,6 +30,7 @@
 #include "adoption.h"
 #include "arrays.h"
 #include "clock.h"
+#include "policy.h"
 #include "rows.h"
 
 /* Columns of the index task_queued. */
@@ -36,7 +38,9 @@ enum
 {
 	QUEUED_BUCKET = 1,
 	QUEUED_TYPE,
-	QUEUED_KEYS = QUEUED_TYPE
+	QUEUED_PRIORITY,
+	QUEUED_ID,
+	QUEUED_KEYS = QUEUED_PRIORITY
 };
 
 /* Of the task's columns we read none beyond this one. */
@@ -53,6 +57,7 @@ typedef struct SweepCall
 	Elements	skip;
 	int32		share;
 	int32		shares;
+	int64		left;			/* of those that are asked for in all */
 	TimestampTz started;
 	Oid			submitted;
 } SweepCall;
@@ -65,6 +70,7 @@ read_arguments(FunctionCallInfo fcinfo, SweepCall *call)
 	call->skip = elements_of(fcinfo, 2, "skip");
 	call->share = PG_GETARG_INT32(3);
 	call->shares = PG_GETARG_INT32(4);
+	call->left = PG_GETARG_INT32(5);
 	call->results = (ReturnSetInfo *) fcinfo->resultinfo;
 	call->started = twt_now();
 	call->submitted = rows_label("task_status", "SUBMITTED");
@@ -86,6 +92,7 @@ begin_scan(const SweepCall *call, const char *type, bool beyond)
 							   beyond ? BTGreaterStrategyNumber : BTEqualStrategyNumber,
 							   InvalidOid, C_COLLATION_OID,
 							   beyond ? F_TEXT_GT : F_TEXTEQ, CStringGetTextDatum(type));
+	scan->xs_want_itup = call->shares > 1;
 	index_rescan(scan, keys, nkeys, NULL, 0);
 	return scan;
 }
@@ -115,57 +122,178 @@ is_skipped(const SweepCall *call, const char *type)
 	return false;
 }
 
+/* Told from the index: rows of the other shares are not looked at. */
 static bool
-is_wanted(const SweepCall *call)
+is_in_share(const SweepCall *call, IndexScanDesc scan)
 {
-	TupleTableSlot *row = call->slot;
+	bool		isnull;
+	Datum		id;
+	int32		hash;
 
+	if (call->shares <= 1)
+		return true;
+	id = index_getattr(scan->xs_itup, QUEUED_ID, scan->xs_itupdesc, &isnull);
+	hash = DatumGetInt32(DirectFunctionCall1(uuid_hash, id));
+	return llabs((int64) hash) % call->shares == call->share;
+}
+
+static bool
+is_wanted(const SweepCall *call, TupleTableSlot *row)
+{
 	if (DatumGetObjectId(row_value(row, TASK_STATUS)) != call->submitted)
 		return false;
 	if (!row_null(row, TASK_EXPIRES) &&
 		DatumGetTimestampTz(row_value(row, TASK_EXPIRES)) <= call->started)
 		return false;
-	if (call->shares > 1)
-	{
-		int32		hash = DatumGetInt32(DirectFunctionCall1(uuid_hash,
-															 row_value(row, TASK_ID)));
-
-		return llabs((int64) hash) % call->shares == call->share;
-	}
 	return true;
 }
 
+static bool
+next_wanted(const SweepCall *call, IndexScanDesc scan, TupleTableSlot *row)
+{
+	while (index_getnext_tid(scan, ForwardScanDirection) != NULL)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (!is_in_share(call, scan) || !index_fetch_heap(scan, row))
+			continue;
+		slot_getsomeattrs(row, LAST_READ);
+		if (is_wanted(call, row))
+			return true;
+	}
+	return false;
+}
+
 static void
-put_trigger(const SweepCall *call)
+put_trigger(const SweepCall *call, TupleTableSlot *row, int priority)
 {
 	static const TaskColumn columns[] = {
 		TASK_ID, TASK_VERSION, TASK_TYPE, TASK_PRIORITY, TASK_SIZE
 	};
-	Datum		values[lengthof(columns)];
-	bool		nulls[lengthof(columns)] = {false};
+	Datum		values[lengthof(columns) + 1];
+	bool		nulls[lengthof(columns) + 1] = {false};
 
 	for (size_t i = 0; i < lengthof(columns); i++)
-		values[i] = row_value(call->slot, columns[i]);
+		values[i] = columns[i] == TASK_PRIORITY ? Int16GetDatum(priority) : row_value(row, columns[i]);
+	values[lengthof(columns)] = PointerGetDatum(&row->tts_tid);
 	tuplestore_putvalues(call->results->setResult, call->results->setDesc, values, nulls);
 }
 
 static void
-sweep_type(const SweepCall *call, const char *type)
+sweep_type(SweepCall *call, const char *type)
 {
 	IndexScanDesc scan = begin_scan(call, type, false);
+	int64		wanted = Min(call->per_type, Max(call->left, 1));
 	int32		found = 0;
 
-	while (found < call->per_type &&
-		   index_getnext_slot(scan, ForwardScanDirection, call->slot))
+	while (found < wanted && next_wanted(call, scan, call->slot))
 	{
-		CHECK_FOR_INTERRUPTS();
-		slot_getsomeattrs(call->slot, LAST_READ);
-		if (!is_wanted(call))
-			continue;
-		put_trigger(call);
+		put_trigger(call, call->slot, DatumGetInt16(row_value(call->slot, TASK_PRIORITY)));
 		found++;
 	}
 	index_endscan(scan);
+	call->left -= found;
+}
+
+/* ---- types whose tasks rise as they wait ---- */
+
+/*
+ * Those of one priority by their ids, which for new tasks is by how long they
+ * wait: the first are the first to rise.  One that was tried before stands by
+ * its old id, though it has waited for less.
+ */
+typedef struct Line
+{
+	IndexScanDesc scan;
+	TupleTableSlot *row;		/* the next; empty: no more */
+	int			priority;		/* that counts */
+} Line;
+
+static void
+next_in_line(const SweepCall *call, Line *line)
+{
+	TupleTableSlot *row = line->row;
+
+	if (next_wanted(call, line->scan, row))
+		line->priority = policy_risen(row_value(row, TASK_TYPE),
+									  DatumGetInt16(row_value(row, TASK_PRIORITY)),
+									  call->started - DatumGetTimestampTz(row_value(row, TASK_STATE_TIME)));
+	else
+		ExecClearTuple(row);
+}
+
+static void
+begin_line(const SweepCall *call, const char *type, int priority, Line *line)
+{
+	ScanKeyData keys[QUEUED_KEYS];
+
+	line->scan = twt_index_beginscan(call->table, call->index, GetActiveSnapshot(),
+									 QUEUED_PRIORITY);
+	line->row = table_slot_create(call->table, NULL);
+	ScanKeyEntryInitialize(&keys[0], 0, QUEUED_BUCKET, BTEqualStrategyNumber, InvalidOid,
+						   C_COLLATION_OID, F_TEXTEQ, call->bucket);
+	ScanKeyEntryInitialize(&keys[1], 0, QUEUED_TYPE, BTEqualStrategyNumber, InvalidOid,
+						   C_COLLATION_OID, F_TEXTEQ, CStringGetTextDatum(type));
+	ScanKeyEntryInitialize(&keys[2], 0, QUEUED_PRIORITY, BTEqualStrategyNumber, InvalidOid,
+						   InvalidOid, F_INT2EQ, Int16GetDatum(priority));
+	line->scan->xs_want_itup = call->shares > 1;
+	index_rescan(line->scan, keys, QUEUED_PRIORITY, NULL, 0);
+	next_in_line(call, line);
+}
+
+/* Of two that count the same the one that has waited longer. */
+static bool
+goes_before(const Line *a, const Line *b)
+{
+	if (a->priority != b->priority)
+		return a->priority < b->priority;
+	return DatumGetTimestampTz(row_value(a->row, TASK_STATE_TIME)) <
+		DatumGetTimestampTz(row_value(b->row, TASK_STATE_TIME));
+}
+
+static Line *
+first_line(Line *lines)
+{
+	Line	   *first = NULL;
+
+	for (int i = 0; i < TRIGGER_PRIORITIES; i++)
+		if (!TTS_EMPTY(lines[i].row) && (first == NULL || goes_before(&lines[i], first)))
+			first = &lines[i];
+	return first;
+}
+
+static void
+sweep_aging_type(SweepCall *call, const char *type)
+{
+	Line		lines[TRIGGER_PRIORITIES];
+	Line	   *line;
+	int64		wanted = Min(call->per_type, Max(call->left, 1));
+	int32		found = 0;
+
+	for (int i = 0; i < TRIGGER_PRIORITIES; i++)
+		begin_line(call, type, i, &lines[i]);
+	while (found < wanted && (line = first_line(lines)) != NULL)
+	{
+		put_trigger(call, line->row, line->priority);
+		next_in_line(call, line);
+		found++;
+	}
+	call->left -= found;
+	for (int i = 0; i < TRIGGER_PRIORITIES; i++)
+	{
+		index_endscan(lines[i].scan);
+		ExecDropSingleTupleTableSlot(lines[i].row);
+	}
+}
+
+static void
+sweep_any_type(SweepCall *call, const char *type)
+{
+	if (is_skipped(call, type) || policy_is_paused(type, TextDatumGetCString(call->bucket)))
+		return;
+	if (policy_find(type)->aging_us > 0)
+		sweep_aging_type(call, type);
+	else
+		sweep_type(call, type);
 }
 
 PG_FUNCTION_INFO_V1(twt_sweep_tasks);
@@ -185,8 +313,7 @@ twt_sweep_tasks(PG_FUNCTION_ARGS)
 	call.index = index_open(rows_relation("task_queued"), AccessShareLock);
 	call.slot = table_slot_create(call.table, NULL);
 	while ((type = next_type(&call, type)) != NULL)
-		if (!is_skipped(&call, type))
-			sweep_type(&call, type);
+		sweep_any_type(&call, type);
 	ExecDropSingleTupleTableSlot(call.slot);
 	index_close(call.index, AccessShareLock);
 	table_close(call.table, AccessShareLock);

@@ -31,6 +31,5 @@ _PG_init(void)
 	policy_init();
 	adoption_init();
 	clock_init();
-	policy_init();
 	slots_init();
 }

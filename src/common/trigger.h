@@ -26,6 +26,7 @@
 #define TRIGGER_TYPE_MAX 120
 #define TRIGGER_BUCKET_MAX 48
 #define TRIGGER_PRIORITIES 10
+#define TRIGGER_RISEN 1			/* the most that waiting makes of one */
 
 /* enough for any trigger in its text form, with the NUL */
 #define TRIGGER_TEXT_MAX \

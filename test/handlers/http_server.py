@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""http_server.py RECORD [CERTIFICATE KEY] -- an HTTP server of the tests, that
+"""http_server.py RECORD [CERTIFICATE KEY [GATE]] -- an HTTP server of the tests, that
 behaves and misbehaves as it is told.
 
 Listens on a free port of 127.0.0.1, prints it, and ends at the end of its
-stdin.  Appends each request that was read to RECORD as a line of JSON.  What
+stdin.  Waits at the fifo GATE before it makes a connection secure, and writes
+"waits" to RECORD.gate before that.  Appends each request that was read to RECORD as a line of JSON.  What
 it answers is said by the request's body, a JSON object, or by the query of its
 URL, URL-encoded likewise; both are optional.  Its members:
 
@@ -127,8 +128,17 @@ def answer(connection, orders):
     return True
 
 
+def wait_at_gate():
+    with open(sys.argv[1] + ".gate", "a") as file:
+        file.write("waits\n")
+    with open(sys.argv[4], "rb", 0) as gate:
+        gate.read(1)
+
+
 def serve(connection, number):
     try:
+        if len(sys.argv) > 4:
+            wait_at_gate()
         if context:
             connection = context.wrap_socket(connection, server_side=True)
         file = connection.makefile("rb")

@@ -11,6 +11,7 @@ Data is a list of steps, each a list of a word and its arguments:
     exit STATUS      exits;   kill  ends itself by a signal
     hold FIFO        leaves a child in a session of its own that holds FIFO
     touch FIFO       writes a line to it
+    wait FIFO        reads a line from it
     echo             replies with the line that it got as the message
     stay             does nothing for ever
 
@@ -47,6 +48,9 @@ def step(task, word, *args):
         write(text.replace("@VERSION@", str(task["version"])))
     elif word == "say":
         os.write(2, args[0].encode())
+    elif word == "wait":
+        with open(args[0]) as fifo:
+            fifo.readline()
     elif word == "widen":
         fcntl.fcntl(1, fcntl.F_SETPIPE_SZ, 1024 * 1024)
     elif word == "close":

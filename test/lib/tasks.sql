@@ -5,6 +5,12 @@
 -- Included by the tests; all of it is in pg_temp and goes with the session.
 --
 
+-- The buckets that they use.
+DO $$
+BEGIN
+	PERFORM twtasks.configure_bucket(b) FROM unnest('{a,b}'::text[]) b;
+END $$;
+
 -- No task, no key and no history of other tests.
 TRUNCATE twtasks.task, twtasks.finished_task, twtasks.unique_key, twtasks.audit;
 

@@ -3,7 +3,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(36);
+SELECT plan(39);
 
 -- Defaults, and what time it is.
 SELECT task_id AS task FROM twtasks.add_task('PLAIN') \gset
@@ -86,6 +86,17 @@ SELECT is((SELECT count(*) FROM twtasks.add_tasks(array_fill(
 	'a batch of 2,000');
 
 -- As JSON.
+SELECT ok((SELECT bool_and(a.task_id > a.earlier) FROM (SELECT task_id, lag(task_id, 1, '00000000-0000-0000-0000-000000000000') OVER (ORDER BY n) AS earlier
+		   FROM twtasks.add_tasks('ORDER', array_fill('1'::jsonb, '{20000}')) WITH ORDINALITY x(task_id, version, result, n)) a),
+	'the ids of what a session adds ascend');
+CREATE TEMPORARY TABLE same AS
+SELECT * FROM twtasks.add_tasks('SAME', ARRAY['{"n": 1}', NULL, '{"n": 3}']::jsonb[], 2, clock_timestamp() + interval '1 h', NULL,
+	clock_timestamp() + interval '2 h', '{"c": 1}');
+SELECT is((SELECT jsonb_agg(jsonb_build_array(s.result, s.version, t.data, t.priority, t.status, t.bucket, t.expires - t.next_event_time > '59 min', t.context) ORDER BY s.task_id)
+		   FROM same s JOIN twtasks.task t ON t.id = s.task_id),
+	'[["added", 0, {"n": 1}, 2, "WAITING", "default", true, {"c": 1}], ["added", 0, null, 2, "WAITING", "default", true, {"c": 1}],
+	  ["added", 0, {"n": 3}, 2, "WAITING", "default", true, {"c": 1}]]'::jsonb, 'many of one type differ in their data only');
+SELECT is((SELECT count(*) FROM twtasks.add_tasks('SAME', '{1,2}')), 2::bigint, 'the rest may be left out');
 SELECT is((SELECT result FROM twtasks.add_tasks(
 	'[{"type": "JSON", "data": {"x": 1}, "sub_type": "s", "key": "j", "task_id": "00000000-0000-0000-0000-000000000007",
 	   "priority": 2, "run_after": "2100-01-01T00:00:00Z", "bucket": "b", "expires": "2100-01-02T00:00:00Z",

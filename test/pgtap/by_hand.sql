@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(66);
+SELECT plan(78);
 SET LOCAL application_name = 'psql at night';
 
 -- Held and released: the time at which it was to run is kept.
@@ -27,6 +27,36 @@ SELECT is(pg_temp.state(:'task'), 'ERROR 4', 'it is in ERROR again');
 SELECT is((SELECT count(*) FROM twtasks.error_tasks WHERE id = :'task'), 1::bigint, 'where people look');
 SELECT is(pg_temp.change('hold', :'task', 4), 'changed', 'held again');
 SELECT is((SELECT (r.result, r.status)::text FROM twtasks.release_task(:'task', 5, clock_timestamp()) r), '(changed,WAITING)', 'with a time it runs');
+
+-- Who lets a task run means it: it expires no more, unless there is time left.
+-- 'status, whether it expires', after a change of a task that expires so late.
+CREATE FUNCTION pg_temp.changed_late(action text, status twtasks.task_status, after interval, run_after interval DEFAULT NULL) RETURNS text
+LANGUAGE plpgsql AS $$
+DECLARE
+	made CONSTANT uuid := pg_temp.task_in(status);
+	moment CONSTANT timestamptz := clock_timestamp();
+	said text;
+BEGIN
+	UPDATE twtasks.task SET expires = moment + after WHERE id = made;
+	EXECUTE format('SELECT r.result FROM twtasks.%I_task($1, $2%s) r', action, CASE WHEN run_after IS NOT NULL THEN ', $3' END)
+	INTO said USING made, pg_temp.version_of(made), moment + run_after;
+	RETURN (SELECT concat_ws(' ', said, t.status, CASE WHEN t.expires IS NULL THEN 'never' ELSE 'expires' END) FROM twtasks.task t WHERE t.id = made);
+END $$;
+SELECT is(pg_temp.changed_late(x.action, x.status::twtasks.task_status, x.after::interval, x.run_after::interval), x.becomes, x.what)
+FROM (VALUES ('resume', 'ERROR', '-1 s', NULL, 'changed WAITING never', 'a task in ERROR that is resumed too late'),
+	('resume', 'ERROR', '1 h', NULL, 'changed WAITING expires', 'or in time'),
+	('resume', 'WAITING', '-1 s', NULL, 'changed SUBMITTED never', 'one that waited'),
+	('reschedule', 'WAITING', '1 h', '2 h', 'changed WAITING never', 'one that is put off for longer'),
+	('reschedule', 'WAITING', '2 h', '1 h', 'changed WAITING expires', 'or not'),
+	('release', 'HELD', '-1 s', NULL, 'changed WAITING expires', 'one that was held goes on as it was'),
+	('release', 'HELD', '-1 s', '0 s', 'changed WAITING never', 'unless a time is named'),
+	('release', 'HELD', '1 h', '2 h', 'changed WAITING never', 'a later one, too'),
+	('release', 'HELD', '1 h', NULL, 'changed WAITING expires', 'in time'),
+	('hold', 'WAITING', '-1 s', NULL, 'changed HELD expires', 'who holds one decides nothing'))
+	AS x(action, status, after, run_after, becomes, what);
+SELECT is(twtasks.expire_tasks(), 1::bigint, 'none but that one is given up');
+SELECT is((SELECT jsonb_build_array(before ? 'expires', after ? 'expires') FROM twtasks.audit WHERE action = 'resume' ORDER BY id LIMIT 1), '[true, false]'::jsonb, 'it is written down');
+TRUNCATE twtasks.task, twtasks.unique_key, twtasks.audit;
 
 -- Back from the history.
 SELECT (twtasks.add_task('SEND', '{"to": 7}', 'sub', 'k-1', priority => 2, expires => clock_timestamp() + interval '1 day',

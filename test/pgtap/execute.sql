@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(62);
+SELECT plan(88);
 
 CREATE SCHEMA app;
 CREATE TABLE app.effect (task uuid, note text);
@@ -78,6 +78,12 @@ SELECT is((SELECT jsonb_build_array(status, tries, error, extract(epoch FROM nex
 SELECT is(pg_temp.notes(4), 'regress_app', 'with its effects kept');
 SELECT is(pg_temp.try(5, '{"answer": {"result": "error", "message": "no"}}') || ' ' || pg_temp.state(pg_temp.id(5)), 'finished ERROR 2', 'it may give up');
 SELECT is(pg_temp.try(6, '{"answer": {"result": "delete"}}') || ' ' || pg_temp.state(pg_temp.id(6)), 'finished none', 'it may leave no trace');
+SELECT is(pg_temp.try(90, '{"note": "no", "answer": {"result": "cancelled"}}'), 'failed: handler cancelled it without being asked (SQLSTATE 22023)', 'it may not cancel by itself');
+SELECT is(pg_temp.state(pg_temp.id(90)) || ' ' || coalesce(pg_temp.notes(90), 'none'), 'PROCESSING 1 none', 'and has no effect then');
+GRANT twtasks_operator TO regress_app;
+SELECT is(pg_temp.try(91, jsonb_build_object('sql', format('SELECT twtasks.request_cancel(%L, 1)', pg_temp.id(91)), 'answer', '{"result": "cancelled"}'::jsonb)), 'finished', 'but when it was asked to');
+SELECT is(pg_temp.state(pg_temp.id(91)), 'CANCELLED 2', 'which is what becomes of its task');
+REVOKE twtasks_operator FROM regress_app;
 SELECT is(pg_temp.try(7, '{"answer": {"message": "fine"}}') || ' ' || pg_temp.state(pg_temp.id(7)), 'finished DONE 2', 'no result means done');
 SELECT is((SELECT error FROM twtasks.finished_task WHERE id = pg_temp.id(7)), 'fine', 'with its message');
 SELECT is(pg_temp.try(8, '{"answer": {"result": "perhaps"}}'), 'failed: unrecognized result: "perhaps" (SQLSTATE 22023)', 'a result that is none fails');
@@ -155,6 +161,18 @@ SET CONSTRAINTS ALL IMMEDIATE;
 SELECT is(pg_temp.notes(80), 'regress_app', 'which runs as its role, not as the user of the session');
 SELECT is(current_user, session_user, 'afterwards the session is who it was');
 
+-- What is checked at the end of a transaction fails the one that broke it.
+CREATE TABLE app.account (n integer PRIMARY KEY, owner integer REFERENCES app.account DEFERRABLE INITIALLY DEFERRED);
+GRANT SELECT, INSERT ON app.account TO regress_app;
+SELECT twtasks.add_task('SQL', jsonb_build_object('sql', format('INSERT INTO app.account VALUES (%s, %s)', n, CASE n WHEN 182 THEN 0 ELSE n END)), task_id => pg_temp.id(n))
+FROM generate_series(181, 183) n \g /dev/null
+SELECT is((SELECT array_agg(result ORDER BY id) FROM twtasks.execute_tasks('app.obey', 'regress_app', ARRAY(SELECT pg_temp.id(n) FROM generate_series(181, 183) n),
+	'{0,0,0}', pg_temp.node(), pg_temp.token(), '{60000,60000,60000}', '{error,error,error}')), '{finished,failed,finished}'::text[], 'of three in one transaction one breaks a deferred constraint');
+SELECT is(ARRAY(SELECT pg_temp.state(pg_temp.id(n)) FROM generate_series(181, 183) n), '{DONE 2,PROCESSING 1,DONE 2}'::text[], 'the others are done');
+SELECT is(ARRAY(SELECT n FROM app.account ORDER BY n), '{181,183}'::integer[], 'with their effects');
+SELECT is(pg_temp.notes(182), NULL, 'and nothing stays of the one that failed');
+SELECT lives_ok('SET CONSTRAINTS ALL IMMEDIATE', 'nothing is left to fail at the commit');
+
 -- Settings are put back, whether it succeeds or fails.
 SET LOCAL search_path = app, public;
 SET LOCAL work_mem = '7MB';
@@ -166,6 +184,45 @@ SELECT is(current_setting('search_path') || ' ' || current_setting('work_mem'), 
 SELECT ok(pg_temp.try(72, '{"sql": "INSERT INTO app.effect VALUES (''00000000-0000-0000-0000-000000000072'', current_setting(''search_path''))"}') = 'finished'
 	AND pg_temp.notes(72) = 'regress_app,' || (SELECT reset_val FROM pg_settings WHERE name = 'search_path'), 'it sees the search_path that the session started with');
 RESET search_path;
+
+-- Under a limit of the whole cluster.
+SELECT twtasks.configure_limit('LIM', 1, 'cluster') \g /dev/null
+SELECT twtasks.add_task('LIM', '{"note": "limited"}', task_id => pg_temp.id(n)) FROM generate_series(80, 82) n \g /dev/null
+SELECT pg_temp.token() AS first, pg_temp.node() AS node \gset
+CREATE FUNCTION pg_temp.go(n integer, token bigint, grabbed boolean) RETURNS text LANGUAGE sql
+AS $$ SELECT string_agg(concat_ws(' ', version, result, message, tries, type), ',') FROM twtasks.execute_tasks('app.obey', 'regress_app', ARRAY[pg_temp.id(n)], '{0}',
+	pg_temp.node(), token, '{60000}', '{error}', grabbed => grabbed) $$;
+SELECT is(pg_temp.go(80, pg_temp.token(), false), '1 finished 1 LIM', 'within the limit a task runs');
+SELECT count(*) FROM twtasks.grab_tasks(ARRAY[pg_temp.id(81)], '{0}', :node, :first, '{60000}', '{error}') \g /dev/null
+SELECT is(pg_temp.go(82, pg_temp.token(), false), 'refused LIM', 'beyond it is refused');
+SELECT is(pg_temp.state(pg_temp.id(82)), 'SUBMITTED 0', 'and stays as it is');
+SELECT is(pg_temp.go(82, :first, true), NULL, 'what was not grabbed before does not run');
+SELECT is(pg_temp.go(81, pg_temp.token(), true), NULL, 'nor what another call has grabbed');
+SELECT is(pg_temp.go(81, :first, false), NULL, 'what was grabbed before is not grabbed again');
+SELECT is(pg_temp.go(81, :first, true), '1 finished 1 LIM', 'but runs');
+SELECT is(pg_temp.state(pg_temp.id(81)), 'DONE 2', 'and is done');
+SELECT is(pg_temp.notes(81), 'limited', 'with what the function did');
+SELECT is(pg_temp.go(81, :first, true), NULL, 'once');
+SELECT count(*) FROM twtasks.grab_tasks(ARRAY[pg_temp.id(82)], '{0}', :node, :first, '{60000}', '{error}') \g /dev/null
+UPDATE twtasks.node SET ended = clock_timestamp() WHERE incarnation = :node;
+SELECT is(pg_temp.go(82, :first, true), NULL, 'a node that has ended runs nothing more');
+UPDATE twtasks.node SET ended = NULL WHERE incarnation = :node;
+SELECT is(pg_temp.go(82, :first, true), '1 finished 1 LIM', 'one that has not does');
+SELECT twtasks.drop_limit('LIM') \g /dev/null
+
+-- What may come from several tasks in one transaction undoes all of them; in
+-- one that is alone it is a failure like others.
+SELECT twtasks.add_task('SQL', CASE n WHEN 702 THEN jsonb_build_object('sql', format('DO $x$ BEGIN RAISE SQLSTATE %L; END $x$', code)) END,
+	task_id => pg_temp.id(n + round::integer * 10))
+FROM unnest('{40P01,40001,55P03}'::text[]) WITH ORDINALITY c(code, round), generate_series(701, 703) n \g /dev/null
+CREATE FUNCTION pg_temp.execute(VARIADIC n integer[]) RETURNS text[] LANGUAGE sql
+AS $$ SELECT array_agg(e.result ORDER BY e.id) FROM twtasks.execute_tasks('app.obey', 'regress_app', ARRAY(SELECT pg_temp.id(u) FROM unnest(n) u), '{0}',
+	pg_temp.node(), pg_temp.token(), '{60000}', '{error}') e $$;
+SELECT throws_ok('SELECT pg_temp.execute(711, 712, 713)', '40P01', NULL, 'a deadlock among several');
+SELECT throws_ok('SELECT pg_temp.execute(721, 722, 723)', '40001', NULL, 'a serialization failure among several');
+SELECT is(pg_temp.execute(731, 732, 733), '{finished,failed,finished}', 'another failure is the task''s own');
+SELECT is(pg_temp.execute(712) || pg_temp.execute(722), '{failed,failed}', 'so are they of one that is alone');
+SELECT is(pg_temp.execute(711, 713, 721, 723), '{finished,finished,finished,finished}', 'the others are executed');
 
 -- Functions that are no handlers.
 CREATE FUNCTION pg_temp.call(function text, role name DEFAULT 'regress_app') RETURNS text

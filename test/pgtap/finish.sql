@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(62);
+SELECT plan(70);
 
 -- What became of a task: status, version, tries, queued, and when next.
 CREATE FUNCTION pg_temp.live(task uuid) RETURNS jsonb
@@ -71,6 +71,17 @@ SELECT is((SELECT count(*) FROM twtasks.finish_tasks(ARRAY[pg_temp.id(120)], '{1
 FROM (VALUES ('done'), ('retry'), ('delete')) r(result);
 SELECT is((SELECT count(*) FROM twtasks.finish_tasks(ARRAY[pg_temp.id(120)], '{1}', '{done}', '{0}', '{NULL}', pg_temp.node(), 9,
 	ARRAY[(SELECT token FROM twtasks.task WHERE id = pg_temp.id(120))])), 1::bigint, 'with that of its own: accepted');
+
+-- Each incarnation counts its tokens anew: another one's grab is not meant.
+SELECT twtasks.start_node('other') AS other \gset
+SELECT pg_temp.task_in('PROCESSING', pg_temp.id(n)) AS made FROM generate_series(301, 304) n \g /dev/null
+SELECT twtasks.request_cancel(pg_temp.id(304), 1) \g /dev/null
+SELECT is((SELECT count(*) FROM twtasks.finish_tasks(ARRAY[t.id], '{1}', ARRAY[result], '{0}', '{NULL}', :other, 9, ARRAY[t.token])), 0::bigint,
+	result || ' with the token of another incarnation''s grab: refused')
+FROM (VALUES ('done', 301), ('retry', 302), ('delete', 303), ('cancelled', 304)) r(result, n) JOIN twtasks.task t ON t.id = pg_temp.id(n);
+SELECT is((SELECT count(*) FROM twtasks.finish_tasks(ARRAY[t.id], '{1}', ARRAY[result], '{0}', '{NULL}', pg_temp.node(), 9, ARRAY[t.token])), 1::bigint,
+	result || ' of its own: accepted')
+FROM (VALUES ('done', 301), ('retry', 302), ('delete', 303), ('cancelled', 304)) r(result, n) JOIN twtasks.task t ON t.id = pg_temp.id(n);
 
 -- One element stands for all.
 SELECT is((SELECT count(*) FROM twtasks.finish_tasks(ARRAY[pg_temp.id(121), pg_temp.id(122)], '{1}', '{done}', '{0}', '{NULL}', pg_temp.node(), 9)), 2::bigint,

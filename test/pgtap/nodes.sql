@@ -7,11 +7,17 @@
 --
 \ir ../lib/tasks.sql
 TRUNCATE twtasks.node;
-SELECT plan(62);
+SELECT plan(76);
 
 CREATE FUNCTION pg_temp.session_ends(node bigint) RETURNS void
-LANGUAGE sql
-AS $$ SELECT pg_advisory_unlock(twtasks.node_lock(node)) $$;
+LANGUAGE plpgsql
+AS $$
+DECLARE
+	others CONSTANT bigint[] := ARRAY(SELECT n.incarnation FROM twtasks.node n WHERE n.incarnation <> node AND twtasks.session_holds(twtasks.node_lock(n.incarnation)));
+BEGIN
+	PERFORM pg_advisory_unlock_all();
+	PERFORM twtasks.lock_session(twtasks.node_lock(o)) FROM unnest(others) o;
+END $$;
 
 -- A task that a node runs, under a rule.
 CREATE FUNCTION pg_temp.run(n integer, node bigint, rule twtasks.stuck_rule, timeout_ms bigint DEFAULT 60000) RETURNS bigint
@@ -48,19 +54,29 @@ SELECT is((SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid
 SELECT ok(NOT twtasks.heartbeat(0), 'one that never was may not');
 
 -- Ticks: who leads, and who is the how manieth.
-SELECT is((SELECT to_jsonb(t) - '{clock,has_work,next_ms}'::text[] FROM twtasks.tick(:one) t), '{"alive": true, "is_held": true, "ahead_us": 0, "is_leader": true, "place": 0, "nodes": 3}'::jsonb, 'the first to ask leads');
-SELECT is((SELECT to_jsonb(t) - '{clock,has_work,next_ms}'::text[] FROM twtasks.tick(:again) t), '{"alive": true, "is_held": true, "ahead_us": 0, "is_leader": false, "place": 2, "nodes": 3}'::jsonb, 'places go by incarnation');
+SELECT is((SELECT to_jsonb(t) - '{clock,has_work,next_ms,look_ms}'::text[] FROM twtasks.tick(:one) t), '{"alive": true, "is_held": true, "ahead_us": 0, "is_leader": true, "place": 0, "nodes": 3}'::jsonb, 'the first to ask leads');
+SELECT is((SELECT to_jsonb(t) - '{clock,has_work,next_ms,look_ms}'::text[] FROM twtasks.tick(:again) t), '{"alive": true, "is_held": true, "ahead_us": 0, "is_leader": false, "place": 2, "nodes": 3}'::jsonb, 'places go by incarnation');
 SELECT is((SELECT array_agg(incarnation) FROM twtasks.node WHERE leads), ARRAY[:one]::bigint[], 'one leads, and no other');
 UPDATE twtasks.node SET heartbeat = heartbeat - interval '1 hour' WHERE incarnation = :one;
 SELECT ok((SELECT is_leader FROM twtasks.tick(:again)), 'when the leader is silent beyond its lease, the next one leads');
 SELECT ok(NOT (SELECT is_leader FROM twtasks.tick(:one)), 'should it live after all, it learns that it no longer does');
+UPDATE twtasks.node SET heartbeat = heartbeat + interval '1 hour' WHERE incarnation = :again;
+SELECT ok((SELECT is_leader FROM twtasks.tick(:one)), 'when its heartbeat is of the future, since the clock was put back, the next one leads');
+SELECT ok(NOT (SELECT is_leader FROM twtasks.tick(:again)), 'and so on');
+
+-- Who follows is told when to look again.
+SELECT ok((SELECT look_ms FROM twtasks.tick(:one, 3000)) IS NULL, 'the leader looks at no other');
+SELECT ok((SELECT look_ms BETWEEN 1500 AND 4500 FROM twtasks.tick(:again)), 'others look when it should have ticked again, and a while');
+UPDATE twtasks.node SET next_tick = clock_timestamp() - interval '2 seconds' WHERE incarnation = :one;
+SELECT ok((SELECT NOT is_leader AND look_ms < 0 FROM twtasks.tick(:again)), 'late, but its session is at work: it still leads');
+SELECT is((SELECT jsonb_build_array(is_leader, look_ms) FROM twtasks.tick(:one)), '[true, null]'::jsonb, 'as it sees when it ticks');
 
 -- Ending in order: its tasks follow their rules without delay.
 SELECT pg_temp.run(1, :two, 'retry'), pg_temp.run(2, :two, 'error'), pg_temp.run(3, :two, 'fail'), pg_temp.run(4, :two, 'ignore'), pg_temp.run(5, :one, 'retry') \g /dev/null
 SELECT twtasks.end_node(:two) \g /dev/null
 SELECT ok(pg_temp.ended(:two), 'a node ends');
 SELECT ok(NOT twtasks.heartbeat(:two), 'and does not come back');
-SELECT is((SELECT to_jsonb(t) - '{clock,has_work,next_ms}'::text[] FROM twtasks.tick(:two) t), '{"alive": false, "is_held": false, "ahead_us": 0, "is_leader": false, "place": 1, "nodes": 2}'::jsonb, 'it does not lead, and does not count');
+SELECT is((SELECT to_jsonb(t) - '{clock,has_work,next_ms,look_ms}'::text[] FROM twtasks.tick(:two) t), '{"alive": false, "is_held": false, "ahead_us": 0, "is_leader": false, "place": 1, "nodes": 2}'::jsonb, 'it does not lead, and does not count');
 SELECT ended AS ended FROM twtasks.node WHERE incarnation = :two \gset
 SELECT twtasks.end_node(:two) \g /dev/null
 SELECT is((SELECT ended FROM twtasks.node WHERE incarnation = :two), :'ended', 'ending twice changes nothing');
@@ -104,11 +120,35 @@ SELECT is((SELECT count(*) FROM twtasks.grab_tasks(ARRAY[pg_temp.id(5)], '{2}', 
 
 -- Silent for longer than its lease, although its session lives: gone.
 SELECT pg_temp.run(6, :again, 'error') \g /dev/null
-UPDATE twtasks.node SET heartbeat = heartbeat - interval '29 seconds' WHERE incarnation = :again;
-SELECT is((SELECT errors FROM twtasks.recover_tasks()), 0::bigint, 'silent within its lease: nothing');
-UPDATE twtasks.node SET heartbeat = heartbeat - interval '2 seconds' WHERE incarnation = :again;
+UPDATE twtasks.node SET heartbeat = heartbeat - interval '16 seconds' WHERE incarnation = :again;
+SELECT is((SELECT (errors, next_ms BETWEEN 14000 AND 15010)::text FROM twtasks.recover_tasks()), '(0,t)', 'silent within its lease: looked at again when that is over');
+UPDATE twtasks.node SET heartbeat = heartbeat - interval '13 seconds', silent_since = silent_since - interval '13 seconds' WHERE incarnation = :again;
+SELECT is((SELECT errors FROM twtasks.recover_tasks()), 0::bigint, 'which it is not yet');
+UPDATE twtasks.node SET heartbeat = heartbeat - interval '2 seconds', silent_since = silent_since - interval '2 seconds' WHERE incarnation = :again;
 SELECT is((SELECT errors FROM twtasks.recover_tasks()), 1::bigint, 'silent beyond it: its task is recovered');
 SELECT ok(NOT twtasks.heartbeat(:again), 'and it has to start anew');
+
+-- All of a sudden much time has passed: a clock was put forward, or the server
+-- stood still.  A living node has half of its lease to tick.
+SELECT twtasks.start_node('forward') AS forward \gset
+SELECT pg_temp.run(7, :forward, 'error') \g /dev/null
+UPDATE twtasks.node SET heartbeat = heartbeat - interval '1 hour' WHERE incarnation = :forward;
+SELECT is((SELECT (errors, next_ms BETWEEN 14000 AND 15010)::text FROM twtasks.recover_tasks()), '(0,t)', 'silent for an hour at once: looked at again after half of its lease');
+UPDATE twtasks.node SET silent_since = silent_since - interval '16 seconds' WHERE incarnation = :forward;
+SELECT ok(twtasks.heartbeat(:forward), 'it ticks');
+SELECT is((SELECT (errors, next_ms)::text FROM twtasks.recover_tasks()), '(0,)', 'and all is well');
+UPDATE twtasks.node SET heartbeat = heartbeat - interval '1 hour' WHERE incarnation = :forward;
+SELECT is((SELECT errors FROM twtasks.recover_tasks()), 0::bigint, 'silent again: from the beginning');
+UPDATE twtasks.node SET silent_since = silent_since - interval '16 seconds' WHERE incarnation = :forward;
+SELECT is((SELECT errors FROM twtasks.recover_tasks()), 1::bigint, 'it does not tick: its task is recovered');
+
+-- The clock was put back: a node that is silent is noticed all the same.
+SELECT twtasks.start_node('back') AS back \gset
+SELECT pg_temp.run(8, :back, 'error') \g /dev/null
+UPDATE twtasks.node SET heartbeat = heartbeat + interval '1 hour', missing_since = clock_timestamp() + interval '1 hour' WHERE incarnation = :back;
+SELECT is((SELECT errors FROM twtasks.recover_tasks()), 0::bigint, 'a heartbeat of the future');
+SELECT ok((SELECT heartbeat < clock_timestamp() AND missing_since IS NULL FROM twtasks.node WHERE incarnation = :back), 'counts as one of now');
+SELECT twtasks.end_node(:back), twtasks.recover_tasks() \g /dev/null
 
 -- Of two that are missing, the one that is over first says when to look.
 SELECT twtasks.start_node('early') AS early \gset

@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(62);
+SELECT plan(74);
 
 -- What was configured for a type, as JSON without what is not set.
 CREATE FUNCTION pg_temp.policy(type text) RETURNS jsonb LANGUAGE sql
@@ -58,6 +58,11 @@ SELECT throws_ok($$SELECT twtasks.unset_type_options('A', NULL)$$, '22023', 'unr
 SELECT throws_ok($$SELECT twtasks.configure_bucket(NULL)$$, '22004', 'name must not be null', 'no bucket');
 SELECT throws_ok(format('SELECT twtasks.configure_bucket(%L)', b), '22023', NULL, 'no bucket')
 FROM unnest(ARRAY['', 'a.b', 'a b', E'a\nb', repeat('b', 49)]) b;
+SELECT throws_ok(format('SELECT twtasks.configure_bucket(%L, concurrency => %s)', 'pictures', n), '22023',
+	format('concurrency must be between 0 and 1000000, not %s', n), 'no limit')
+FROM unnest('{-1,1000001}'::integer[]) n;
+SELECT throws_ok($$SELECT twtasks.unset_bucket_options('default', 'name')$$, '22023', 'unrecognized option: "name"', 'the name is no option');
+SELECT throws_ok($$SELECT twtasks.unset_bucket_options('default', NULL)$$, '22023', 'unrecognized option: NULL', 'nor is NULL');
 
 -- ---- buckets ----
 SELECT is((SELECT array_agg(name) FROM twtasks.buckets WHERE name IN ('default', 'pictures')), '{default}', 'the bucket "default" is there');
@@ -66,6 +71,21 @@ SELECT twtasks.configure_bucket('pictures') \g /dev/null
 SELECT is((SELECT description FROM twtasks.buckets WHERE name = 'pictures'), 'large', 'a bucket is made, and keeps its description');
 SELECT twtasks.configure_bucket('default', 'all the rest') \g /dev/null
 SELECT is((SELECT array_agg(description) FROM twtasks.buckets WHERE name = 'default'), '{all the rest}', 'the default one may have one as well');
+SELECT is((SELECT array_agg(concurrency) FROM twtasks.buckets WHERE name IN ('default', 'pictures')), '{NULL,NULL}', 'no bucket has a limit by itself');
+SELECT twtasks.configure_bucket(b, concurrency => 4) FROM unnest('{default,pictures}'::text[]) b \g /dev/null
+SELECT twtasks.configure_bucket('pictures', 'very large') \g /dev/null
+SELECT is((SELECT array_agg(concat_ws(' ', description, concurrency) ORDER BY name) FROM twtasks.buckets WHERE name IN ('default', 'pictures')),
+	'{all the rest 4,very large 4}', 'a bucket keeps its limit');
+SELECT is((SELECT jsonb_object_agg(name, concurrency) FROM twtasks.read_policies() WHERE kind = 'bucket' AND name IN ('default', 'pictures')),
+	'{"default": 4, "pictures": 4}', 'sidecars are told');
+SELECT twtasks.configure_bucket('pictures', concurrency => 0) \g /dev/null
+SELECT is(twtasks.unset_bucket_options('default', 'concurrency'), true, 'it can be taken away');
+SELECT is((SELECT array_agg(concat_ws(' ', description, concurrency) ORDER BY name) FROM twtasks.buckets WHERE name IN ('default', 'pictures')),
+	'{all the rest,very large 0}', 'and 0 is one');
+SELECT is(twtasks.unset_bucket_options('pictures', 'concurrency', 'description'), true, 'as can all that is set');
+SELECT is((SELECT array_agg(concat_ws(' ', description, concurrency) ORDER BY name) FROM twtasks.buckets WHERE name IN ('default', 'pictures')),
+	'{all the rest,""}', 'the bucket stays');
+SELECT is(twtasks.unset_bucket_options('nowhere', 'concurrency'), false, 'not of one that is not configured');
 
 -- ---- what add_task() makes of it ----
 SELECT twtasks.drop_type_policy(pattern) FROM twtasks.type_policies \g /dev/null

@@ -14,43 +14,44 @@ CREATE TEMPORARY TABLE callers (function text PRIMARY KEY, roles text[]);
 INSERT INTO callers
 SELECT f, '{producer}'::text[] FROM unnest('{add_task,add_tasks}'::text[]) f
 UNION ALL
-SELECT f, '{producer,worker,operator,viewer,tester}'::text[] FROM unnest('{is_enabled,is_adopted,adoption_fault,is_testing,clock,clock_ahead,
+SELECT f, '{producer,worker,operator,viewer,tester}'::text[] FROM unnest('{is_enabled,is_adopted,adoption_fault,is_testing,is_paused,clock,clock_ahead,
 	queue_kind,keep_finished,queue_stats,cron_next,cron_preview}'::text[]) f
 UNION ALL
 SELECT f, '{worker}'::text[] FROM unnest('{next_triggers,grab_tasks,resolve_grab,execute_tasks,finish_tasks,finish_task,resolve_finish,sweep_tasks,
 	expire_tasks,promote_tasks,recover_tasks,start_node,refusal,heartbeat,tick,end_node,make_partitions,clean_tasks,read_policies,run_schedules,take_cancels,ask_retry,
-	read_limits,offer_slots,clean_slots}'::text[]) f
+	read_limits,offer_slots,clean_slots,monitor_tasks}'::text[]) f
 UNION ALL
 SELECT f, '{operator}'::text[] FROM unnest('{resume_task,reschedule_task,cancel_task,fail_task,hold_task,release_task,
-	configure_type,unset_type_options,drop_type_policy,configure_bucket,
+	configure_type,unset_type_options,drop_type_policy,configure_bucket,unset_bucket_options,drop_bucket,pause_type,resume_type,pause_bucket,resume_bucket,
 	schedule,unschedule,pause_schedule,resume_schedule,run_schedule_now,request_cancel,reopen_task,
 	change_tasks,adopt,configure_limit,drop_limit}'::text[]) f
 UNION ALL
 SELECT f, '{tester}'::text[] FROM unnest('{run_inline,set_clock,advance_clock,reset_tasks,wait_for_task,wait_until_idle}'::text[]) f
 UNION ALL
-SELECT f, '{worker,operator,viewer}'::text[] FROM unnest('{policy_of,limit_name}'::text[]) f
+SELECT f, '{worker,operator,viewer}'::text[] FROM unnest('{policy_of,limit_name,count_tasks,find_stuck,hindrances}'::text[]) f
 UNION ALL
-SELECT f, '{}'::text[] FROM unnest('{add_occurrence,apply_stuck_rule,audit_schedule,call_handler,change_finished,change_task,check_schedule,cron_last,changeable,check_change,check_filter,
+SELECT f, '{}'::text[] FROM unnest('{add_occurrence,apply_stuck_rule,audit_schedule,call_handler,change_finished,change_task,check_schedule,clean_default,free_old_keys,cron_last,changeable,check_change,check_filter,
 	check_testing,check_waiting,claim_again,cut_message,describe_schedule,do_duties,end_by_hand,facts,find_gone_nodes,find_handler,find_tasks,finish_others,
-	finished_facts,follow_promotion,hold_copied,lock_unless_busy,make_live_again,may_change,move_by_hand,next_inline,forget_runs,node_lock,only_in,own_place,
-	queue_trigger,run_schedule,retry_inline,session_holds,set_schedule_paused,start_schedule,table_changed,try_to_lead,watch_session,
-	check_bucket,check_duration,check_pattern,config_changed,fits,queue_time,finish_cancelled,honour_cancels,cancel_orphans,write_audit,
-	ask_function,ask_stuck,call_retry,call_stuck,check_function,check_number,check_retry,check_retry_stage,judge_answer,parse_duration,retry_delay,retry_in_ms,
-	check_limit,count_slots,live_slots,make_slots,offer_slot,offer_types,slots_lock}'::text[]) f;
+	finished_facts,follow_promotion,hold_copied,lock_unless_busy,make_live_again,may_change,move_by_hand,next_inline,forget_runs,node_lock,only_in,overdue_at,own_place,
+	queue_trigger,run_schedule,retry_inline,session_holds,session_is_idle,set_schedule_paused,start_schedule,table_changed,try_to_lead,watch_session,
+	check_bucket,check_duration,check_may_name,check_pattern,config_changed,fits,queue_time,finish_cancelled,honour_cancels,cancel_orphans,write_audit,
+	ask_function,ask_stuck,pause,resume,call_retry,call_stuck,check_function,check_number,check_retry,check_retry_stage,judge_answer,parse_duration,retry_delay,retry_in_ms,
+	queue_groups,count_queued,count_not_queued,late_tasks,why_queued,living_nodes,works_for,any_lives,limits_of,lonely_buckets,note_refusal,
+	check_limit,count_slots,live_slots,make_slots,offer_slot,offer_types,slots_lock,lock_session,try_lock,actor,caller,configure_type_as_owner,run_inline_as_owner}'::text[]) f;
 CREATE TEMPORARY TABLE readers (relation text PRIMARY KEY, roles text[]);
 INSERT INTO readers
-SELECT r, '{worker,operator,viewer}'::text[] FROM unnest('{tasks,error_tasks,stuck_tasks,stats,nodes,transition,type_policies,buckets,schedules,schedule_runs,cancel_requests,
-	adoption_state,warnings,limits}'::text[]) r
+SELECT r, '{worker,operator,viewer}'::text[] FROM unnest('{tasks,error_tasks,stuck_tasks,stats,nodes,transition,type_policies,buckets,paused,schedules,schedule_runs,cancel_requests,
+	adoption_state,warnings,limits,monitor}'::text[]) r
 UNION ALL SELECT r, '{operator,viewer}'::text[] FROM unnest('{audit,task_history,schedule_audit}'::text[]) r
-UNION ALL SELECT r, '{}'::text[] FROM unnest('{task,finished_task,finished_task_default,unique_key,node,type_policy,bucket_policy,schedule,schedule_run,cancel_request,
-	adoption,test_clock,limit_rule,slot_use}'::text[]) r;
+UNION ALL SELECT r, '{}'::text[] FROM unnest('{task,finished_task,finished_task_default,unique_key,node,type_policy,bucket_policy,pause,schedule,schedule_run,cancel_request,
+	adoption,test_clock,cleaning,limit_rule,slot_use,monitor_look,refused_node}'::text[]) r;
 
 CREATE TEMPORARY TABLE who AS
 SELECT r AS name, CASE r WHEN 'nobody' THEN 'regress_nobody' ELSE 'twtasks_' || r END AS role
 FROM unnest('{producer,worker,operator,viewer,tester,nobody}'::text[]) r;
 
 -- Overloaded is add_tasks alone; three sequences, one schema.
-SELECT plan(((SELECT count(*) FROM callers)::integer + 1 + (SELECT count(*) FROM readers)::integer + 3 + 1) * 6 + 22);
+SELECT plan(((SELECT count(*) FROM callers)::integer + 2 + (SELECT count(*) FROM readers)::integer + 3 + 1) * 6 + 23);
 
 -- The matrix.
 SELECT is(has_function_privilege(w.role, p.oid, 'EXECUTE'), w.name = ANY (c.roles),
@@ -100,9 +101,11 @@ SELECT is((SELECT count(*) FROM pg_proc p JOIN pg_language l ON l.oid = p.prolan
 		   AND NOT 'search_path=pg_catalog, pg_temp' = ANY (coalesce(proconfig, '{}'))), 0::bigint, 'so it is in every function with a body');
 SELECT is((SELECT count(*) FROM pg_proc p WHERE pronamespace = 'twtasks'::regnamespace
 		   AND (prorettype = 'internal'::regtype OR 'internal'::regtype::oid = ANY (proargtypes))), 0::bigint, 'none takes or gives "internal"');
-SELECT bag_eq($$SELECT proname::text FROM pg_proc WHERE pronamespace = 'twtasks'::regnamespace AND NOT prosecdef
+SELECT bag_eq($$SELECT proname::text FROM pg_proc WHERE pronamespace = 'twtasks'::regnamespace AND NOT prosecdef AND prosrc NOT IN ('twt_as_owner', 'twt_execute_tasks')
 	AND EXISTS (SELECT FROM aclexplode(proacl) a WHERE a.grantee <> proowner) GROUP BY proname$$,
-	'{is_enabled,is_adopted,adoption_fault,is_testing,clock,clock_ahead,keep_finished,queue_kind,queue_stats,next_triggers,cron_next,cron_preview,limit_name}'::text[], 'those that run with the caller''s rights need none');
+	'{is_enabled,is_adopted,adoption_fault,is_testing,is_paused,clock,clock_ahead,keep_finished,queue_kind,queue_stats,next_triggers,cron_next,cron_preview,limit_name}'::text[], 'those that run with the caller''s rights need none');
+SELECT bag_eq($$SELECT proname::text FROM pg_proc WHERE pronamespace = 'twtasks'::regnamespace AND prosrc IN ('twt_as_owner', 'twt_execute_tasks')
+	AND NOT prosecdef AND provolatile = 'v' AND proparallel = 'u'$$, '{execute_tasks,configure_type,run_inline}'::text[], 'or note who called, and become the owner themselves');
 SELECT is((SELECT count(*) FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid WHERE c.relnamespace = 'twtasks'::regnamespace
 		   AND g.tgfoid NOT IN ('twtasks.config_changed'::regproc, 'twtasks.table_changed'::regproc))
 	+ (SELECT count(*) FROM pg_rewrite w JOIN pg_class c ON c.oid = w.ev_class WHERE c.relnamespace = 'twtasks'::regnamespace AND c.relkind <> 'v')

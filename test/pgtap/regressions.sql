@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(20);
+SELECT plan(33);
 SELECT twtasks.is_enabled() \g /dev/null
 SET LOCAL twtasks.testing = on;
 
@@ -68,13 +68,26 @@ SELECT twtasks.add_task('TRIES') \g /dev/null
 SELECT is((SELECT array_agg(pg_temp.wait_of_try(n) ORDER BY n) FROM generate_series(1, 5) n), '{5 s,10 s,20 s,40 s,80 s}'::interval[],
 	'each try waits twice as long as the one before, and does not come earlier');
 
--- Many finished tasks are cleaned in few calls.
+-- Many finished tasks are cleaned a part at a time, each call going on where the
+-- one before ended.
 CREATE TABLE twtasks.finished_task_20200101 PARTITION OF twtasks.finished_task FOR VALUES FROM ('2020-01-01 00:00+00') TO ('2020-01-02 00:00+00');
+CREATE INDEX finished_task_20200101_id ON twtasks.finished_task_20200101 (id);
 INSERT INTO twtasks.finished_task (id, version, state_time, created, status, tries, priority, type, bucket, key)
-SELECT gen_random_uuid(), 2, '2020-01-01 12:00+00', '2020-01-01 12:00+00', 'DONE', 1, 5, 'MANY', 'default', 'many ' || n FROM generate_series(1, 25000) n;
-INSERT INTO twtasks.unique_key (task_id, key) SELECT id, key FROM twtasks.finished_task WHERE type = 'MANY' ORDER BY key LIMIT 12000;
-SELECT is((SELECT array_agg(twtasks.clean_tasks('1 day')) FROM generate_series(1, 4)), '{finished_task_20200101,finished_task_20200101,finished_task_20200101,NULL}',
-	'a day of 25,000 tasks, 12,000 of them with keys, is gone after three calls');
+SELECT gen_random_uuid(), 2, '2020-01-01 12:00+00', '2020-01-01 12:00+00', 'DONE', 1, 5, 'MANY', 'default', 'many ' || n FROM generate_series(1, 45000) n;
+INSERT INTO twtasks.unique_key (task_id, key) SELECT id, key FROM twtasks.finished_task WHERE type = 'MANY' ORDER BY id OFFSET 10000;
+SELECT is(twtasks.clean_tasks('1 day'), 'finished_task_20200101', 'of a day of 45,000 tasks, 35,000 of them with keys, a call frees a part');
+SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE key LIKE 'many %'), 25000::bigint, 'those of the first 20,000 tasks');
+SELECT is(twtasks.clean_tasks('1 day'), 'finished_task_20200101', 'the next');
+SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE key LIKE 'many %'), 5001::bigint, 'the next part');
+SELECT is((SELECT count(*) FROM twtasks.cleaning), 1::bigint, 'how far they came is known');
+SELECT is(twtasks.clean_tasks('1 day'), 'finished_task_20200101', 'the last');
+SELECT is(to_regclass('twtasks.finished_task_20200101'), NULL, 'drops the day');
+SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE key LIKE 'many %') + (SELECT count(*) FROM twtasks.cleaning), 0::bigint, 'and all its keys are free');
+SELECT is(twtasks.clean_tasks('1 day'), NULL, 'no more is due');
+INSERT INTO twtasks.finished_task (id, version, state_time, created, status, tries, priority, type, bucket, key)
+SELECT gen_random_uuid(), 2, '2019-01-01 12:00+00', '2019-01-01 12:00+00', 'DONE', 1, 5, 'MANY', 'default', 'many ' || n FROM generate_series(1, 20001) n;
+INSERT INTO twtasks.unique_key (task_id, key) SELECT id, key FROM twtasks.finished_task WHERE type = 'MANY';
+SELECT is((SELECT array_agg(twtasks.clean_tasks('1 day')) FROM generate_series(1, 2)), '{finished_task_default,NULL}', 'what has no day of its own likewise');
 SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE key LIKE 'many %'), 0::bigint, 'with its keys');
 
 -- A task that is live or whose day is not over is not cleaned, nor is its key.
@@ -84,5 +97,19 @@ SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE key = 'stays'), 1::bigi
 
 -- A priority that was not given is one of those that there are.
 SELECT ok((SELECT priority BETWEEN 0 AND 9 FROM twtasks.task WHERE id = :'task'), 'the default priority is in the range');
+
+-- More stuck tasks than are looked at in one call, which nobody is to touch.
+SELECT twtasks.reset_tasks() \g /dev/null
+SELECT pg_temp.grab((twtasks.add_task('IGNORED')).task_id, 0, 0, 'ignore') FROM generate_series(1, 5) \g /dev/null
+SELECT ok((SELECT retried + errors + failed = 0 AND next_ms IS DISTINCT FROM 0 FROM twtasks.recover_tasks(true, 2)), 'stuck tasks that are ignored are no reason to look again at once');
+SELECT pg_temp.grab((twtasks.add_task('RETRIED')).task_id, 0, 0, 'retry') \g /dev/null
+SELECT is((SELECT retried FROM twtasks.recover_tasks(true, 2)), 1::bigint, 'nor do they hide those behind them');
+
+-- How long a finished task is kept counts from its finish, whatever it was due.
+SELECT twtasks.configure_type('CLEARED', when_done => 'clear') \g /dev/null
+SELECT (twtasks.add_task('CLEARED', '{"a": 1}')).task_id AS task \gset
+SELECT pg_temp.grab(:'task', 0, 90 * 86400000::bigint), pg_temp.finish(:'task', 'done') \g /dev/null
+SELECT is((SELECT (data IS NULL, state_time BETWEEN created AND twtasks.clock())::text FROM twtasks.finished_task WHERE id = :'task'), '(t,t)', 'a task whose data was cleared is as old as its finish');
+SELECT is((SELECT result FROM twtasks.fail_task(pg_temp.id(97), 0, NULL)), 'not_found', 'an unknown id without a reason');
 SELECT * FROM finish();
 ROLLBACK;

@@ -40,7 +40,7 @@ UPDATE twtasks.task SET next_event_time = next_event_time - interval '2 minutes'
 UPDATE twtasks.task SET deadline = clock_timestamp() WHERE id = pg_temp.id(3);
 SELECT is((SELECT jsonb_agg(jsonb_build_array(status, why) ORDER BY id) FROM twtasks.stuck_tasks),
 	'[["WAITING", "it is due and nobody promotes it: is a node running?"],
-	  ["SUBMITTED", "nobody grabs it: is there a node with a handler for its type and bucket?"],
+	  ["SUBMITTED", "nobody grabs it: is there a node with a handler for its type and bucket, and a slot for it?"],
 	  ["PROCESSING", "its deadline passed without a result"]]'::jsonb, 'stuck_tasks: each with the likely reason');
 SELECT is((SELECT node FROM twtasks.stuck_tasks WHERE status = 'PROCESSING'), 'test', 'stuck_tasks: and the node that runs it');
 SELECT twtasks.end_node(pg_temp.node()) \g /dev/null

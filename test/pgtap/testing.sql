@@ -5,7 +5,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(72);
+SELECT plan(74);
 SELECT twtasks.is_enabled() \g /dev/null
 
 -- Not where it is off, whoever asks.
@@ -90,6 +90,11 @@ SELECT twtasks.add_task('ROLE', '{"n": 1}') \g /dev/null
 SELECT is((SELECT result FROM twtasks.run_inline('regress_app.note', 'ROLE', role => 'regress_handler')), 'finished', 'in another role');
 SELECT is((SELECT by FROM regress_app.note), 'regress_handler', 'which the handler has');
 SELECT twtasks.add_task('NONE') \g /dev/null
+SELECT twtasks.configure_limit('LIM', 1, 'cluster'), twtasks.add_task('LIM'), twtasks.add_task('LIM') \g /dev/null
+SELECT is((SELECT string_agg(r.result, ' ') FROM twtasks.run_inline('regress_app.note', 'LIM') r), 'finished finished', 'under a limit of the cluster, one after the other');
+SELECT twtasks.configure_limit('LIM', 0, 'cluster'), twtasks.add_task('LIM') \g /dev/null
+SELECT throws_like($$SELECT * FROM twtasks.run_inline('regress_app.note', 'LIM')$$, 'limit "LIM" does not let task "%" run now', 'a limit that lets none run is an error');
+SELECT twtasks.drop_limit('LIM') \g /dev/null
 SELECT throws_ok($$SELECT * FROM twtasks.run_inline('regress_app.none', 'NONE')$$, '42883', NULL, 'a function that does not exist is an error');
 
 -- The clock.

@@ -64,7 +64,10 @@ SELECT result FROM twtasks.add_task('A', bucket => NULL);
 SELECT pg_temp.refused('SELECT twtasks.add_task(''A'', bucket => '''')');
 SELECT pg_temp.refused('SELECT twtasks.add_task(''A'', bucket => ''a.b'')');
 SELECT pg_temp.refused('SELECT twtasks.add_task(''A'', bucket => $1[1])', repeat('b', 49));
+SELECT twtasks.configure_bucket(repeat('b', 48));
 SELECT result FROM twtasks.add_task('A', bucket => repeat('b', 48));
+SELECT pg_temp.refused('SELECT twtasks.add_task(''A'', bucket => ''nowhere'')');
+SELECT pg_temp.refused('SELECT twtasks.add_tasks(''[{"type": "A"}, {"type": "A", "bucket": "nowhere"}]''::jsonb)');
 SELECT pg_temp.refused('SELECT twtasks.add_task(''A'', sub_type => $1[1])', repeat('s', 251));
 SELECT pg_temp.refused('SELECT twtasks.add_task(''A'', sub_type => $1[1])', E'a\x07b');
 SELECT pg_temp.refused('SELECT twtasks.add_task(''A'', sub_type => $1[1])', E'a\nb');
@@ -106,7 +109,18 @@ SELECT result FROM twtasks.add_task('A', payload => '');
 -- A value that is stored compressed counts with its full size.
 CREATE TEMPORARY TABLE large AS SELECT repeat('x', 100000)::bytea AS payload;
 SELECT pg_temp.refused('SELECT twtasks.add_task(''A'', payload => payload) FROM large');
+-- Numbers count with all of their digits, wherever they are.
+SELECT result FROM twtasks.add_task('A', '[1e900, {"a": -0.5, "b": "1e9000"}]');
+SELECT pg_temp.refused('SELECT twtasks.add_task(''A'', ''1e1100'')');
+SELECT pg_temp.refused('SELECT twtasks.add_task(''A'', ''{"a": [true, "x", {"b": -1e-1100}]}'')');
+SELECT pg_temp.refused('SELECT twtasks.add_task(''A'', context => ''{"a": 1e600, "b": [1e600]}'')');
 RESET twtasks.max_payload;
+CREATE TEMPORARY TABLE added AS SELECT number, task_id
+	FROM unnest('{7, -0.1, 12345678901234567890, 1e20, 1e-20, 1e250, 1e259, 1e-63, 1e-64, 1e100000, -1e-16000}'::numeric[]) number,
+	twtasks.add_task('A', to_jsonb(number));
+SELECT count(*), count(*) FILTER (WHERE size < length(number::text)) AS too_small,
+	count(*) FILTER (WHERE size > greatest(pg_column_size(to_jsonb(number)) - 4, length(number::text) + 20)) AS too_large
+	FROM added JOIN twtasks.task ON id = task_id;
 SET twtasks.max_payload = '257MB';
 SET twtasks.max_payload = 1023;
 SET twtasks.enabled = off;
@@ -137,6 +151,13 @@ SELECT pg_temp.refused('SELECT twtasks.add_tasks(''[{"type": "A", "key": "k1"}, 
 SELECT count(*) FROM twtasks.add_tasks('[]'::jsonb);
 SELECT count(*) FROM twtasks.add_tasks('{}'::twtasks.new_task[]);
 SELECT count(*) FROM twtasks.add_tasks(NULL::jsonb);
+-- Many of one type: the same.
+SELECT pg_temp.refused('SELECT twtasks.add_tasks(NULL, ''{1}''::jsonb[])');
+SELECT pg_temp.refused('SELECT twtasks.add_tasks(''A'', NULL)');
+SELECT pg_temp.refused('SELECT twtasks.add_tasks(''no type'', ''{1,2}'')');
+SELECT pg_temp.refused('SELECT twtasks.add_tasks(''A'', ''{1,2}'', priority => 10)');
+SELECT pg_temp.refused('SELECT twtasks.add_tasks(''A'', ''{1,2}'', bucket => ''nowhere'')');
+SELECT count(*) FROM twtasks.add_tasks('no type', '{}');
 -- Elements that are no objects: refused by the SQLSTATE for bad values.
 SELECT left(line, 6) FROM (VALUES ('[1]'), ('[null]'), ('[[]]'), ('["A"]'), ('[{"type": "A"}, 2]')) bad(tasks),
 	pg_temp.refused('SELECT twtasks.add_tasks($1[1]::jsonb)', bad.tasks) line WHERE line ~ '^\w{5}:';

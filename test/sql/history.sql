@@ -98,7 +98,7 @@ AS $$
 	SELECT 'today ' || to_char(to_date(right(name, 8), 'YYYYMMDD')
 							   - (clock_timestamp() AT TIME ZONE 'UTC')::date, 'SG00')
 $$;
--- First its keys, then itself.
+-- Of a day of few tasks a call does all.
 SELECT pg_temp.dropped(twtasks.clean_tasks('2 days'));
 SELECT pg_temp.dropped(twtasks.clean_tasks('2 days'));
 SELECT pg_temp.dropped(twtasks.clean_tasks('2 days'));

@@ -18,6 +18,7 @@ CREATE EXTENSION twtasks;
 DO $$
 BEGIN
 	FOR i IN 1..current_setting('twtasks.queues')::integer + 1 LOOP
+		PERFORM twtasks.configure_bucket('many-' || i);
 		PERFORM twtasks.add_task('A', bucket => 'many-' || i);
 	END LOOP;
 END $$;
@@ -39,6 +40,7 @@ SELECT count(*) FROM twtasks.sweep_tasks(:'last', 10);
 -- sees the other's triggers.
 \c :home
 CALL twtasks.next_triggers('{a}', 10000, 0, :next) \gset
+SELECT twtasks.configure_bucket('a');
 SELECT result FROM twtasks.add_task('HOME', bucket => 'a');
 CALL twtasks.next_triggers('{a}', 10, 0, :next) \gset
 \echo :types
@@ -49,6 +51,7 @@ CREATE DATABASE regress_twtasks_queues;
 \c regress_twtasks_queues
 SET client_min_messages = warning;
 CREATE EXTENSION twtasks;
+SELECT twtasks.configure_bucket('many-1');
 SELECT result FROM twtasks.add_task('FRESH', bucket => 'many-1');
 SELECT bucket, waiting, pushed, dropped, need_sweep FROM twtasks.queue_stats();
 \c :home

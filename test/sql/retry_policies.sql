@@ -118,6 +118,13 @@ CREATE ROLE regress_retry_operator IN ROLE twtasks_operator;
 REVOKE EXECUTE ON FUNCTION regress_retry.right FROM PUBLIC;
 SET SESSION AUTHORIZATION regress_retry_operator;
 SELECT twtasks.configure_type('RETRY', retry_function => 'regress_retry.right');
+SELECT twtasks.configure_type('RETRY', stuck_function => 'regress_retry.right');
+SELECT twtasks.configure_type('RETRY', intercept => 'regress_retry.right');
+SELECT twtasks.configure_type('RETRY', retry_function => 'none', stuck_function => 'none', intercept => 'none', timeout => '1s');
+RESET SESSION AUTHORIZATION;
+GRANT twtasks_owner TO regress_retry_operator;
+SET SESSION AUTHORIZATION regress_retry_operator;
+SELECT twtasks.configure_type('RETRY', retry_function => 'regress_retry.right');
 RESET SESSION AUTHORIZATION;
 
 -- What it says.

@@ -7,6 +7,7 @@
 \i :directory/lib/tasks.sql
 \set ECHO all
 SET timezone = 'UTC';
+SET twtasks.function_timeout = '1min';
 SET datestyle = 'ISO, YMD';
 \pset tuples_only on
 \pset format unaligned
@@ -38,7 +39,7 @@ DECLARE
 BEGIN
 	UPDATE twtasks.schedule x SET next_run = run.next_run, look_at = run.next_run, last_missed = NULL
 	WHERE x.name = run.schedule RETURNING * INTO s;
-	RETURN NEXT 'added ' || (SELECT added FROM twtasks.run_schedule(s, at));
+	RETURN NEXT 'added ' || (SELECT added FROM twtasks.run_schedule(s, at, 'infinity'));
 	RETURN NEXT (SELECT format('next %s, left out: %s', coalesce(x.next_run, 'infinity'), coalesce('up to ' || x.last_missed, 'none'))
 				 FROM twtasks.schedule x WHERE x.name = run.schedule);
 END $$;
@@ -156,8 +157,8 @@ SELECT added, missed, failed, next_ms > 0 FROM twtasks.run_schedules();
 SELECT type, count(*), count(DISTINCT context) FROM twtasks.task GROUP BY type;
 SELECT count(*) FROM twtasks.schedule_run;
 -- Not more than some thousand in one call.
-SELECT count(twtasks.schedule('u' || n, '* * * * *', 'U', missed => 'all', missed_limit => 600)) FROM generate_series(1, 3) n;
-UPDATE twtasks.schedule SET next_run = now() - interval '1 day', look_at = '2024-01-01' WHERE type = 'U';
+SELECT count(twtasks.schedule('u' || n, '@hourly', 'U', missed => 'all', missed_limit => 600)) FROM generate_series(1, 3) n;
+UPDATE twtasks.schedule SET next_run = now() - interval '40 days', look_at = '2024-01-01' WHERE type = 'U';
 SELECT added, missed, next_ms FROM twtasks.run_schedules();
 SELECT added, missed, next_ms > 0 FROM twtasks.run_schedules();
 DELETE FROM twtasks.schedule WHERE type = 'U';
@@ -172,6 +173,7 @@ ALTER SYSTEM RESET twtasks.enabled;
 SELECT pg_reload_conf();
 \c
 SET timezone = 'UTC';
+SET twtasks.function_timeout = '1min';
 SELECT added, missed FROM twtasks.run_schedules();
 
 -- What was added is known as long as finished tasks are kept.

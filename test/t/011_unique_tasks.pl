@@ -12,7 +12,7 @@ use TwTasks::Wait;
 
 use constant { KEYS => 500, SESSIONS => 10 };
 
-my $node = TwTasks::Cluster->create('main');
+my $node   = TwTasks::Cluster->create('main');
 my $ledger = TwTasks::Ledger->new;
 
 $node->value('CREATE TABLE said (result text)');
@@ -32,11 +32,16 @@ foreach my $priority (7, 1, 4, 2)
 my $sidecar = TwTasks::Sidecar->start(
 	$node, 'a',
 	handlers => [
-		{ types => ['URGENT'], concurrency => 1, command => $ledger->command },
+		{
+			types       => ['URGENT'],
+			concurrency => 1,
+			command     => $ledger->command
+		},
 		{ types => ['*'], worker => $ledger->worker, concurrency => 100 }
 	]);
 
-wait_for(sub { $node->tasks('status = \'DONE\'') == 4 }, 'the urgent ones to be done');
+wait_for(sub { $node->tasks('status = \'DONE\'') == 4 },
+	'the urgent ones to be done');
 is(join(' ', map { $priority{ $_->{id} } } $ledger->select('start')),
 	'1 2 4 7', 'what waited when the sidecar came runs in order of priority');
 
@@ -64,7 +69,8 @@ sub add_twice
 			END \$\$");
 	}
 	is($_->receive, '', "$type: a session adds") foreach @sessions;
-	is( $node->value('SELECT result, count(*) FROM said GROUP BY 1 ORDER BY 1'),
+	is( $node->value(
+			'SELECT result, count(*) FROM said GROUP BY 1 ORDER BY 1'),
 		"added|${\ KEYS}\nalready_exists|${\ KEYS}",
 		"$type: each key was added once, and once it was there");
 	return;
@@ -80,10 +86,12 @@ sub check_runs
 		"$type: all are done");
 	$starts{ $_->{id} }++
 	  foreach grep { $_->{type} eq $type } $ledger->select('start');
-	is(scalar(keys %starts), KEYS, "$type: each was started");
+	is(scalar(keys %starts), KEYS,                "$type: each was started");
 	is(scalar(grep { $_ > 1 } values %starts), 0, "$type: none twice");
-	is($node->tasks("type = '$type' AND (tries <> 1 OR version <> $version)"),
-		0, "$type: each in one try");
+	is( $node->tasks(
+			"type = '$type' AND (tries <> 1 OR version <> $version)"),
+		0,
+		"$type: each in one try");
 	return;
 }
 

@@ -47,7 +47,7 @@ is(scalar($ledger->repeated), 0, 'no task was started twice');
 is($node->tasks('tries <> 1 OR version <> 2'), 0, 'each in its first try');
 foreach my $pid (sort keys %tasks)
 {
-	cmp_ok($tasks{$pid}, '>', TASKS / 100, "worker $pid took its part");
+	cmp_ok($tasks{$pid}, '>', TASKS / 1000, "worker $pid took its part");
 }
 is( $node->value(
 		'SELECT count(*) FROM twtasks.nodes WHERE name = \'same\'

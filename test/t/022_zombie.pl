@@ -1,7 +1,8 @@
 # 022_zombie.pl -- a sidecar that was frozen for longer than its lease has no
 # say in what others have taken over: its late finish is refused, what it had
-# grabbed but not started does not start, its handlers are killed, and it goes
-# on as a new incarnation.
+# grabbed but not started does not start, be it in a batch, waiting for a worker
+# or for a connection, its handlers are killed, and it goes on as a new
+# incarnation.
 
 use strict;
 use warnings FATAL => 'all';
@@ -9,12 +10,42 @@ use warnings FATAL => 'all';
 use PostgreSQL::Test::Utils;
 use Test::More;
 use TwTasks::Cluster;
+use TwTasks::HttpServer;
 use TwTasks::Ledger;
 use TwTasks::Sidecar;
 use TwTasks::Wait;
 
 my $node = TwTasks::Cluster->create('main');
 my $ledger = TwTasks::Ledger->new;
+my $server = TwTasks::HttpServer->start(
+	tls => '127.0.0.1',
+	gate => $ledger->gate('secure'));
+
+# A second task waits until the first one is done.
+sub worker
+{
+	my ($gate) = @_;
+
+	return {
+		types => ['WORKER'],
+		concurrency => 2,
+		processes => 1,
+		window => 1,
+		stuck => 'retry',
+		worker => $ledger->worker($gate)
+	};
+}
+
+sub http
+{
+	return {
+		types => ['HTTP'],
+		stuck => 'retry',
+		http => $server->url,
+		connect_timeout => '5min',
+		ca_file => $server->certificate
+	};
+}
 
 sub handler
 {
@@ -42,7 +73,9 @@ my $zombie = TwTasks::Sidecar->start(
 		handler('ENDS', 'ends'),
 		handler('STAYS', 'stays'),
 		handler('COMES', 'comes'),
-		handler('LATER')
+		handler('LATER'),
+		worker('works'),
+		http()
 	]);
 my $old = $zombie->incarnation;
 
@@ -52,7 +85,19 @@ my $ends = $node->add_task('ENDS');
 my $stays = $node->add_task('STAYS');
 my $first = $node->add_task('COMES');
 
-wait_for(sub { $ledger->select('start') == 3 }, 'three starts');
+my $works = $node->add_task('WORKER');
+
+wait_for(sub { $ledger->select('start') == 4 }, 'four starts');
+
+# One that waits for that worker, and one for its connection.
+my $waits = $node->add_task('WORKER');
+my $http = $node->add_task('HTTP');
+
+wait_for(
+	sub {
+		state_is($waits, 'PROCESSING') && $server->waited == 1;
+	},
+	'what waits to be started');
 
 my $comes = $node->add_task('COMES');
 my $lock = $node->lock_tasks;
@@ -65,7 +110,9 @@ $lock->close;
 wait_for(sub { state_is($first, 'DONE') }, 'the first to be done');
 wait_for(sub { state_is($comes, 'PROCESSING') }, 'grab to be committed');
 $ledger->release('ends');
-wait_for(sub { $ledger->ends($ends) }, 'end of the handler');
+$ledger->release('works');
+wait_for(sub { $ledger->ends($ends) && $ledger->ends($works) },
+	'end of the handlers');
 
 wait_for(
 	sub {
@@ -76,8 +123,10 @@ wait_for(
 	'the lease to be over');
 
 my $heir = TwTasks::Sidecar->start($node, 'heir',
-	handlers =>
-	  [ handler('ENDS', 'heir'), handler('STAYS'), handler('COMES') ]);
+	handlers => [
+		handler('ENDS', 'heir'),
+		handler('STAYS'), handler('COMES'), worker('heir_works'), http()
+	]);
 
 wait_ok(
 	sub {
@@ -92,6 +141,15 @@ is( $node->value(
 		WHERE incarnation = " . $heir->incarnation . " AND version = 4"),
 	2,
 	'and finishes what it took');
+# What waited is the other one's now, and both may go on.
+$ledger->release('heir_works', 2);
+wait_for(
+	sub {
+		state_is($works, 'DONE') && state_is($waits, 'DONE') && $server->waited == 2;
+	},
+	'the heir to have it');
+$ledger->release('secure', 2);
+wait_for(sub { state_is($http, 'DONE') }, 'its request');
 my ($child) = grep { $_->{version} == 1 } $ledger->select('start', $stays);
 
 ok( TwTasks::Sidecar::is_running($child->{pid}),
@@ -105,6 +163,8 @@ $zombie->signal('CONT');
 $zombie->wait_for_log(qr/refused "done" for task $ends version 1/,
 	'the refused finish');
 pass('the late finish is refused, and logged');
+$zombie->wait_for_log(qr/refused "done" for task $works version 1/,
+	'the refused finish of a worker');
 is($node->state_of($ends),
 	'PROCESSING 3', 'the task is still that of the other one');
 $nodes->close;
@@ -132,6 +192,9 @@ is($ledger->starts($stays), 2, 'so was one that did not end');
 is($ledger->ends($stays), 1, 'which ended once');
 is($ledger->starts($comes),
 	1, 'what had been grabbed, but not started in time, never started there');
+is($ledger->starts($waits), 1, 'nor did what waited for a worker');
+is(scalar(my @requests = $server->requests($http)),
+	1, 'and what waited for its connection was sent by the other one alone');
 is($node->tasks('status <> \'DONE\''), 0, 'all tasks are done');
 is($_->stop, 0, 'the sidecar stops in order') foreach $zombie, $heir;
 

@@ -1,59 +1,89 @@
 # 023_frozen_leader.pl -- a leader that stands still, its sessions alive, does
 # not hold up what one node does for all: when its lease is over another one
-# leads, due tasks become due, and its own are taken over.
+# leads, due tasks become due, and its own are taken over.  When it goes on it
+# still takes itself for the leader, and does no harm.
 
 use strict;
 use warnings FATAL => 'all';
 
 use PostgreSQL::Test::Utils;
 use Test::More;
+use Time::HiRes qw(time);
 use TwTasks::Cluster;
 use TwTasks::Ledger;
 use TwTasks::Sidecar;
 use TwTasks::Wait;
 
-my $node = TwTasks::Cluster->create('main');
-my $ledger = TwTasks::Ledger->new;
-my @options = (lease => '1s');
-my $leader = TwTasks::Sidecar->start(
-	$node, 'leader', @options,
-	handlers => [
-		{
-			types => ['TASK'],
-			stuck => 'retry',
-			command => $ledger->command('never')
-		}
-	]);
+use constant { LEASE => 1, TASKS => 100 };
 
-$leader->wait_for_log(qr/this node leads/);
+foreach my $kind (qw(ring notify))
+{
+	my $node    = TwTasks::Cluster->create($kind, queue => $kind);
+	my $ledger  = TwTasks::Ledger->new;
+	my @options = (lease => LEASE . 's');
+	my $leader  = TwTasks::Sidecar->start(
+		$node,
+		"$kind-leader",
+		@options,
+		handlers => [
+			{
+				types   => ['TASK'],
+				stuck   => 'retry',
+				command => $ledger->command('never')
+			}
+		]);
 
-my $task = $node->add_task('TASK');
+	$leader->wait_for_log(qr/this node leads/);
 
-wait_for(sub { $ledger->starts($task) }, 'start of the task');
-$leader->freeze;
+	my $task = $node->add_task('TASK');
 
-my $heir = TwTasks::Sidecar->start($node, 'heir', @options,
-	handlers => [ { types => ['TASK'], command => $ledger->command } ]);
+	wait_for(sub { $ledger->starts($task) }, 'start of the task');
+	$leader->freeze;
 
-is($heir->log =~ /this node leads/, '', 'the other one does not lead yet');
+	my $since = time;
+	my $heir  = TwTasks::Sidecar->start(
+		$node,
+		"$kind-heir",
+		@options,
+		handlers => [
+			{ types => ['TASK'], command => $ledger->command },
+			{ types => ['DUE'],  worker  => $ledger->worker }
+		]);
 
-wait_ok(sub { $heir->log =~ /this node leads/ },
-	'when the lease is over another one leads', 15);
-wait_ok(sub { $node->status_of($task) eq 'DONE' },
-	'the task of the frozen one is taken over', 15);
+	is($heir->log =~ /this node leads/,
+		'', "$kind: the other one does not lead yet");
+	wait_ok(sub { $heir->log =~ /this node leads/ },
+		"$kind: when the lease is over another one leads", 15);
+	note(sprintf '%s: leads after %.2f s of silence', $kind, time - $since);
+	cmp_ok(time - $since, '<', LEASE + 5, "$kind: within five seconds");
+	wait_ok(sub { $node->status_of($task) eq 'DONE' },
+		"$kind: the task of the frozen one is taken over", 15);
 
-# Word of it may go to the frozen one, whose sessions still wait for triggers.
-my $due = $node->add_task('TASK',
-	run_after =>
-	  $node->value('SELECT clock_timestamp() + interval \'1 second\''));
+	# Word of it may go to the frozen one, whose sessions still wait for triggers.
+	my $due = $node->add_task('TASK',
+		run_after =>
+		  $node->value('SELECT clock_timestamp() + interval \'1 second\''));
 
-wait_ok(sub { $node->status_of($due) eq 'DONE' },
-	'a task that is due later runs', 15);
+	wait_ok(sub { $node->status_of($due) eq 'DONE' },
+		"$kind: a task that is due later runs", 15);
 
-$leader->signal('CONT');
-$leader->wait_for_log(qr/was declared gone.*started as incarnation/s);
-pass('the frozen one goes on as a new incarnation');
-is($node->tasks('status <> \'DONE\''), 0, 'all tasks are done');
-is($_->stop, 0, 'the sidecar stops in order') foreach $leader, $heir;
+	# What it was about to do it does now, while the other one leads.
+	$node->value(
+		"SELECT count(twtasks.add_task('DUE', to_jsonb(n), run_after => clock_timestamp() + interval '300 ms'))
+		FROM generate_series(1, ${\ TASKS}) n"
+	);
+	$leader->signal('CONT');
+	$leader->wait_for_log(qr/was declared gone.*started as incarnation/s);
+	pass("$kind: the frozen one goes on as a new incarnation");
+	wait_ok(sub { $node->tasks('status <> \'DONE\'') == 0 },
+		"$kind: all tasks are done");
+	is($node->tasks('type = \'DUE\' AND (version <> 3 OR tries <> 1)'),
+		0, "$kind: what was due then was promoted and run once");
+	is(scalar(grep { $_->{type} eq 'DUE' } $ledger->select('start')),
+		TASKS, "$kind: each");
+	is($_->stop, 0, "$kind: the sidecar stops in order")
+	  foreach $leader, $heir;
+	$node->stop;
+}
 
 done_testing();

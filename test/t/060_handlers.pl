@@ -85,6 +85,7 @@ handler('EXIT0', [ $command, 'exit', 0, 'all is well' ]);
 handler('EXIT3', [ $command, 'exit', 3, 'no luck\\nagain' ], @at_once);
 handler('EXIT65', [ $command, 'exit', 65, 'bad data' ]);
 handler('EXIT75', [ $command, 'exit', 75, 'later' ]);
+handler('EFFECT', [ '/bin/sh', '-c', "echo x >>$directory/effect; exit 3" ], @at_once);
 handler('SIGNAL', [ $command, 'signal', 'SEGV' ]);
 handler('MISSING', ['/nonexistent/handler']);
 handler('FORBIDDEN', ['/etc/passwd']);
@@ -118,7 +119,7 @@ my $descriptors = $sidecar->descriptors;
 
 # All together, so that each waits for the others.
 my %id = map { $_ => $node->add_task($_) }
-  qw(EXIT0 EXIT3 EXIT65 EXIT75 SIGNAL MISSING FORBIDDEN);
+  qw(EXIT0 EXIT3 EXIT65 EXIT75 EFFECT SIGNAL MISSING FORBIDDEN);
 
 check($id{EXIT0}, 'DONE', 1, qr/$/, 'exit status 0');
 check(
@@ -133,6 +134,9 @@ check(
 	$id{EXIT75}, 'WAITING', 1,
 	qr/handler exited with status 75: later$/,
 	'exit status 75');
+check($id{EFFECT}, 'ERROR', 2, qr/handler exited with status 3$/, 'one that has done something');
+is(slurp_file("$directory/effect"), "x\nx\n",
+	'what a command did before it failed stays, and is done again');
 check(
 	$id{SIGNAL}, 'WAITING', 1,
 	qr/handler was ended by signal 11 \(.*\)$/,

@@ -85,6 +85,7 @@ my $sidecar = TwTasks::Sidecar->start(
 		handler('TAKE_LONG', 'take_long', timeout => '300ms'),
 		handler('ANSWER', 'answer'),
 		handler('MISBEHAVE', 'misbehave'),
+		handler('LATE', 'misbehave'),
 		handler('MISSING', 'missing'),
 		handler('FORBIDDEN', 'effect', role => 'producer')
 	]);
@@ -160,6 +161,37 @@ like(
 	qr/^2 canceling statement due to statement timeout.*57014/,
 	'is cancelled, which counts as a try');
 is(effects('TAKE_LONG'), '0 0', 'without effect');
+
+# ---- a constraint that is checked late ----
+
+$node->value(<<'SQL');
+	CREATE TABLE app.account (n integer PRIMARY KEY,
+		owner integer REFERENCES app.account DEFERRABLE INITIALLY DEFERRED);
+	GRANT SELECT, INSERT ON app.account TO accountant;
+SQL
+my @orphans = map {
+	$node->value(
+		"SELECT task_id FROM twtasks.add_tasks('LATE',
+			ARRAY(SELECT jsonb_build_array(format('INSERT INTO app.account VALUES (%s, %s)', n, CASE n % 3 WHEN 1 THEN 0 ELSE n END))
+				  FROM generate_series(3 * $_, 3 * $_ + 2) n)) WITH ORDINALITY WHERE ordinality = 2"
+	);
+} 1 .. 10;
+
+wait_ok(
+	sub {
+		$node->tasks(
+			'type = \'LATE\' AND status IN (\'DONE\', \'ERROR\')') == 30;
+	},
+	'tasks in threes, of which one breaks a deferred constraint');
+is(done('LATE'), 20, 'the others are done');
+is($node->value('SELECT count(*) FROM app.account WHERE n % 3 <> 1'),
+	20, 'with their effects');
+is($node->value('SELECT count(*) FROM app.account'),
+	20, 'and nothing stays of those that failed');
+is(effects('LATE'), '20 20', 'once');
+like(error_of($_), qr/^2 insert or update .* foreign key .*23503/,
+	'which were tried as configured')
+  foreach @orphans;
 
 # ---- who may, and what may not be done ----
 

@@ -24,6 +24,16 @@ $node->value(<<'SQL');
 	CREATE TABLE app.target (n integer);
 	GRANT ALL ON app.target TO guest;
 
+	CREATE SEQUENCE app.numbers;
+	GRANT ALL ON app.numbers TO guest, sidecar;
+	CREATE FUNCTION app.last_number() RETURNS text
+	LANGUAGE plpgsql AS $$
+	BEGIN
+		RETURN concat_ws(' ', lastval(), currval('app.numbers'));
+	EXCEPTION WHEN object_not_in_prerequisite_state THEN
+		RETURN NULL;
+	END $$;
+
 	-- What there is of a session that a task could find.
 	CREATE FUNCTION app.traces() RETURNS text
 	LANGUAGE sql AS $$
@@ -34,6 +44,7 @@ $node->value(<<'SQL');
 			   AND name NOT IN ('search_path', 'transaction_isolation', 'transaction_read_only')),
 			'placeholder ' || nullif(current_setting('leak.value', true), ''),
 			'users ' || current_user || ' ' || session_user,
+			'numbers ' || app.last_number(),
 			(SELECT 'listens ' || string_agg(c, ' ') FROM pg_catalog.pg_listening_channels() c),
 			(SELECT 'prepared ' || string_agg(name, ' ') FROM pg_catalog.pg_prepared_statements),
 			(SELECT 'cursors ' || string_agg(name, ' ') FROM pg_catalog.pg_cursors WHERE name <> ''),
@@ -213,6 +224,7 @@ my @attacks = (
 			PERFORM pg_advisory_lock(18);
 		END $x$'
 	],
+	[ 'number of a sequence', 'SELECT nextval(\'app.numbers\')' ],
 	[ 'seed', 'SELECT setseed(0.5); SELECT random()' ],
 	[
 		'cursors of others',

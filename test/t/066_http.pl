@@ -271,19 +271,25 @@ foreach my $header (
 {
 	my ($value, $least, $most) = @$header;
 
-	foreach my $status (503, 500)
+	foreach my $status (409, 425, 429, 500, 503)
 	{
 		my $id = add(
 			'HTTP',
 			status => $status,
 			headers => [ [ 'Retry-After' => $value ] ]);
 
-		wait_ok(sub { $node->tasks("id = '$id' AND version >= 2") },
+		# one that waits for a second runs again, and then waits once more
+		my $delay = wait_for(
+			sub {
+				$node->value(
+					"SELECT round(extract(epoch FROM next_event_time - state_time))
+					FROM twtasks.tasks WHERE id = '$id' AND status = 'WAITING'"
+				);
+			},
 			"$status with Retry-After: $value");
-		my $delay = delay_of($id);
 
-		ok( $delay eq '' || ($delay >= $least && $delay <= $most),
-			"is waited for: $delay");
+		cmp_ok($delay, '>=', $least, "$status, Retry-After: $value: it waits");
+		cmp_ok($delay, '<=', $most, "for $delay s and no longer");
 	}
 }
 
@@ -310,6 +316,15 @@ is( $node->value(
 	'and finished by somebody else');
 check(add('HTTP', json(result => 'ok')), 'DONE 2', qr/^$/,
 	'JSON that is not for us');
+check(
+	add('HTTP', type => 'application/json',
+		body => '{"result": "error", "ledger_id": 18446744073709551615}'),
+	'ERROR 2', qr/^$/, 'JSON with a number that we have no place for');
+check(
+	add('HTTP', type => 'application/json', body => '{"result": "retry"'),
+	'ERROR 2',
+	qr/^answer is not as it should be: syntax error in its JSON at byte \d+$/,
+	'JSON that breaks off');
 check(
 	add('HTTP', status => 500, json(result => 'done')),
 	'WAITING 2',
@@ -437,6 +452,16 @@ foreach my $url (
 }
 check(add_to('FIXED', 'http://evil.example/'),
 	'DONE 2', qr/^$/, 'a handler without a list goes to its own URL');
+foreach my $context (
+	'{"http_url": "http://evil.example/", "ref": 12345678901234567890}',
+	'{"http_url": ["http://evil.example/"]}',
+	'{"http_url": 1e400}')
+{
+	check(
+		$node->add_task('CHOOSE', data => '{}', context => $context),
+		'ERROR 2', qr/^cannot send to the URL that the task names: /,
+		"not to the handler's own: $context");
+}
 check($node->add_task('CHOOSE', data => '{}'),
 	'DONE 2', qr/^$/, 'so does a task that names none');
 
@@ -492,6 +517,20 @@ check($rotated, 'DONE 2', qr/^$/, 'after a reload');
 is( $request->{headers}{'webhook-signature'},
 	signatures($request, 'another secret of some length'),
 	'the new secret signs');
+
+# A connection that was kept does not lift the rule of a later configuration.
+check(add_to('CHOOSE_ANY', $server->url('/', 'localhost')),
+	'DONE 2', qr/^$/, 'while networks are any');
+delete $_->{networks} foreach @handlers;
+my $public = $sidecar->log_position;
+
+$sidecar->reload($sidecar->{config});
+$sidecar->wait_for_log(qr/config: reloaded/, 'its reload', $public);
+check(
+	add_to('CHOOSE_ANY', $server->url('/', 'localhost')),
+	'ERROR 2',
+	qr/^could not connect to "localhost": .*private address/,
+	'a kept connection to a private address');
 write_secret('secret', 'short');
 my $position = $sidecar->log_position;
 

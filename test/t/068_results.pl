@@ -1,6 +1,7 @@
 # 068_results.pl -- what a handler can make of a task besides done: a success
 # that leaves no trace, and one that runs again and again, whatever the number
-# of tries; in every kind of handler.
+# of tries; in every kind of handler.  And what becomes of one that is accepted,
+# when nobody finishes it.
 
 use strict;
 use warnings FATAL => 'all';
@@ -44,6 +45,17 @@ my $sidecar = TwTasks::Sidecar->start(
 			'COMMAND',
 			command => [ '/bin/sh', '-c', 'read -r status; exit $status' ],
 			statuses => [ '80=repeat', '81=delete', '82=accepted', '0=done', '9=error' ]),
+		(
+			map {
+				handler(
+					"LATE_$_",
+					command => [ '/bin/sh', '-c', 'read -r status; exit $status' ],
+					statuses => ['82=accepted'],
+					timeout => '2s',
+					grace => '100ms',
+					stuck => $_)
+			} qw(retry error fail)
+		),
 		handler('WORKER', worker => [ TwTasks::Ledger::handler('puppet.py') ]),
 		handler('SQL', sql => 'app.answer'),
 		handler(
@@ -154,6 +166,37 @@ wait_ok(
 	'exit status 82: accepted');
 is( $node->value("SELECT (twtasks.finish_task('$accepted', 1)).status"),
 	'DONE', 'and finished by somebody else');
+
+# ---- accepted, and nobody finishes it ----
+
+# The sidecar finds that out by itself, at its deadline and not much later.
+my %late = map { $_ => $node->add_task("LATE_$_", data => 82) } qw(retry error fail);
+my $deadline = wait_for(
+	sub {
+		$node->value(
+			"SELECT max(deadline) FROM twtasks.tasks WHERE type LIKE 'LATE%' AND incarnation IS NULL HAVING count(*) = 3"
+		);
+	},
+	'all to be accepted');
+
+wait_ok(
+	sub {
+		$node->status_of($late{error}) eq 'ERROR'
+		  && $node->status_of($late{fail}) eq 'FAILED'
+		  && $node->value("SELECT max(tries) FROM twtasks.tasks WHERE id = '$late{retry}'") > 1;
+	},
+	'accepted tasks past their deadline follow their stuck rules');
+is( $node->value(
+		"SELECT string_agg(DISTINCT error, ', ') FROM twtasks.tasks WHERE type IN ('LATE_error', 'LATE_fail')"
+	),
+	'its deadline passed without a result',
+	'with the reason');
+is( $node->value(
+		"SELECT bool_and(state_time BETWEEN '$deadline' AND '$deadline'::timestamptz + interval '10 s')
+		FROM twtasks.tasks WHERE id IN ('$late{error}', '$late{fail}')"
+	),
+	't',
+	'not before it, and in time');
 is($sidecar->stop, 0, 'the sidecar stops in order');
 
 done_testing();

@@ -1,6 +1,6 @@
 # 080_dump_restore.pl -- pg_dump and pg_restore keep everything: tasks in each
-# status, the history with its day partitions, keys, sequences, the audit; and
-# in the restored database the work goes on.
+# status, the history with its day partitions, keys, sequences, the audit, all
+# that was configured; and in the restored database the work goes on.
 
 use strict;
 use warnings FATAL => 'all';
@@ -25,7 +25,7 @@ my $sidecar = TwTasks::Sidecar->start(
 	handlers => [
 		{ types => ['DONE'], noop => JSON::PP::true },
 		{ types => ['GATED|retry'], stuck => 'retry', %gated },
-		{ types => ['GATED|error'], %gated },
+		{ types => [qw(GATED|error GATED|cancel)], %gated },
 		{
 			types => ['ERROR'],
 			command => $ledger->command(undef, 65)
@@ -39,6 +39,35 @@ sub in_an_hour
 	return $node->value('SELECT clock_timestamp() + interval \'1 hour\'');
 }
 
+$node->value(
+	'SELECT twtasks.configure_bucket(\'other\'),
+	twtasks.configure_bucket(\'default\', \'all the rest\'), twtasks.configure_bucket(\'small\', concurrency => 3);
+	SELECT twtasks.configure_type(\'FOREIGN*\', bucket => \'other\', timeout => \'1min\',
+		retry => \'[{"delays": ["1s"]}, {"delay": "1min"}]\', nodes => \'{a,b*}\'),
+	twtasks.pause_type(\'FOREIGN|*\', \'for now\'), twtasks.pause_bucket(\'other\'), twtasks.resume_bucket(\'other\'),
+	twtasks.pause_bucket(\'small\')'
+);
+
+# What the one leaves NULL has the other; FOREIGN* has what this one leaves.
+$node->value(<<'SQL');
+	SELECT twtasks.configure_type('REST|*', priority => 7, queue_time => '1h', expires_after => '1d',
+			stuck => 'ignore', stuck_function => 'none', when_done => 'clear', intercept => 'none',
+			retry_function => 'none', reset_tries => false, aging => '0'),
+		twtasks.configure_limit('LIMITED', 3, 'cluster', stretch => 2, stretch_priority => 1,
+			rate => 100, per => '1min', burst => 5),
+		twtasks.configure_limit('LIMITED|*', 0),
+		twtasks.configure_limit('LIMITED|A', rate => 7),
+		twtasks.schedule('full', '* * * * *', 'UNHANDLED', '{"a": "é"}', sub_type => 's', bucket => 'other', priority => 3,
+			expires_after => '1 year', context => '{"b": null}', payload => '\x00ff', time_zone => 'Europe/Berlin',
+			missed => 'all', missed_limit => 5),
+		twtasks.schedule('bare', '0 0 1 1 *', 'UNHANDLED'),
+		twtasks.pause_schedule('bare', 'for now');
+	UPDATE twtasks.schedule
+	SET next_run = date_trunc('minute', clock_timestamp()), look_at = date_trunc('minute', clock_timestamp())
+	WHERE name = 'full';
+	SELECT twtasks.run_schedules();
+	UPDATE twtasks.schedule SET next_run = 'infinity', look_at = 'infinity' WHERE name = 'full';
+SQL
 my $done = $node->add_task(
 	'DONE',
 	key => 'done-key',
@@ -46,6 +75,7 @@ my $done = $node->add_task(
 	context => '{"b": null}');
 my $retry = $node->add_task('GATED|retry');
 my $error = $node->add_task('GATED|error', priority => 1);
+my $unwanted = $node->add_task('GATED|cancel');
 my $failed = $node->add_task('ERROR', key => 'error-key');
 my $waiting =
   $node->add_task('DONE', key => 'wait-key', run_after => in_an_hour());
@@ -56,11 +86,6 @@ my $unhandled = $node->value(
 	'SELECT task_id FROM twtasks.add_task(\'UNHANDLED\',
 	payload => \'\\x00ff0a\', bucket => \'other\')');
 
-$node->value(
-	'SELECT twtasks.configure_bucket(\'other\'),
-	twtasks.configure_bucket(\'default\', \'all the rest\'),
-	twtasks.configure_type(\'FOREIGN*\', bucket => \'other\', timeout => \'1min\')'
-);
 $node->add_many('DONE', 1000, 500);
 $node->value(
 	"SELECT twtasks.hold_task('$held', 0, 'to be kept'),
@@ -68,8 +93,9 @@ $node->value(
 wait_for(
 	sub {
 		$node->tasks('status = \'DONE\'') == 1001
-		  && $node->tasks('status = \'PROCESSING\'') == 2
-		  && $node->status_of($failed) eq 'ERROR';
+		  && $node->tasks('status = \'PROCESSING\'') == 3
+		  && $node->status_of($failed) eq 'ERROR'
+		  && $node->value('SELECT count(*) FROM twtasks.schedule_run') > 0;
 	},
 	'tasks in each status');
 is( $node->value(
@@ -89,22 +115,38 @@ is($node->value('SELECT count(*) FROM twtasks.finished_task_default'),
 
 # ---- kept ----
 
+# What is compared of a table; of the others all.
+my %columns = (
+	'twtasks.finished_task' => 'tableoid::regclass, *',
+	'twtasks.node' => 'incarnation, name, started, lease');
+
+# To create the extension adds a row of its own there.
+my $created = $node->value('SELECT id FROM twtasks.adoption');
+my %rows = ('twtasks.adoption' => "WHERE id = '$created'");
+
+# All but what is only true while it runs, and what CREATE EXTENSION brings.
+sub tables
+{
+	my ($kind) = @_;
+
+	return split /\n/, $node->value(
+		"SELECT c.oid::regclass FROM pg_class c
+		WHERE c.relnamespace = 'twtasks'::regnamespace AND c.relkind IN ($kind) AND NOT c.relispartition
+		  AND c.relname NOT IN ('slot_use', 'cleaning', 'monitor_look', 'refused_node', 'test_clock', 'transition') ORDER BY 1");
+}
+
+my @tables = tables('\'r\', \'p\'');
+my @sequences = tables('\'S\'');
+
 # Everything in the tables, in a form that can be compared.
 sub contents
 {
 	my ($session) = @_;
 
 	return join "\n---\n", map { $session->query($_) } (
-		'SELECT * FROM twtasks.task ORDER BY id',
-		'SELECT tableoid::regclass, * FROM twtasks.finished_task ORDER BY id',
-		'SELECT * FROM twtasks.unique_key ORDER BY task_id',
-		'SELECT incarnation, name, started, lease FROM twtasks.node ORDER BY 1',
-		'SELECT * FROM twtasks.audit ORDER BY id',
-		'SELECT * FROM twtasks.type_policy ORDER BY pattern',
-		'SELECT * FROM twtasks.bucket_policy ORDER BY name',
+		(map { 'SELECT ' . ($columns{$_} // '*') . " FROM $_ x " . ($rows{$_} // '') . ' ORDER BY x::text' } @tables),
+		(map { "SELECT last_value, is_called FROM $_" } @sequences),
 		'SELECT * FROM twtasks.transition ORDER BY action, from_status, to_status',
-		'SELECT last_value, is_called FROM twtasks.node_incarnation_seq',
-		'SELECT last_value, is_called FROM twtasks.audit_id_seq',
 		'SELECT c.oid::regclass, c.relkind, r.rolname, c.relacl,
 				pg_get_expr(c.relpartbound, c.oid)
 		 FROM pg_class c JOIN pg_roles r ON r.oid = c.relowner
@@ -119,8 +161,14 @@ sub session_of
 	return TwTasks::Session->new($node->connstr($database));
 }
 
-# Nothing changes any more: the sidecar is killed while two tasks run.
+# Nothing changes any more: the sidecar is killed while three tasks run.
 $sidecar->kill9;
+is($node->value("SELECT result FROM twtasks.request_cancel('$unwanted', 1, 'not wanted')"),
+	'requested', 'a wish to cancel is there');
+foreach my $table (@tables)
+{
+	cmp_ok($node->value("SELECT count(*) FROM $table"), '>', 0, "there are rows in $table");
+}
 my $before = contents($node->session);
 my @formats = qw(plain custom directory);
 
@@ -148,12 +196,18 @@ foreach my $format (@formats)
 	  || diag(diff($before, $restored));
 }
 
-sub diff
+# Some of the lines of the first that the second has not.
+sub missing
 {
 	my %there = map { $_ => 1 } split /\n/, $_[1];
+	my @missing = grep { !$there{$_} } split /\n/, $_[0];
 
-	return "missing:\n" . join "\n",
-	  (grep { !$there{$_} } split /\n/, $_[0])[ 0 .. 5 ];
+	return join "\n", splice @missing, 0, 6;
+}
+
+sub diff
+{
+	return "missing:\n" . missing(@_) . "\nnew:\n" . missing(reverse @_);
 }
 
 # ---- and used ----
@@ -196,6 +250,9 @@ wait_ok(sub { restored_state($retry) eq 'DONE' },
 wait_ok(
 	sub { restored_state($error) eq 'ERROR' },
 	'one with the rule error is in ERROR');
+wait_ok(
+	sub { restored_state($unwanted) eq 'CANCELLED' },
+	'one that was to be cancelled is');
 wait_ok(
 	sub { restored_state($unhandled) eq 'DONE' },
 	'one that had been waiting for a node runs');

@@ -14,8 +14,9 @@ use TwTasks::Sidecar;
 use TwTasks::Wait;
 
 my $directory = PostgreSQL::Test::Utils::tempdir();
-my $ledger = TwTasks::Ledger->new;
-my $node = TwTasks::Cluster->create('main', init => { allows_streaming => 'logical' });
+my $ledger    = TwTasks::Ledger->new;
+my $node =
+  TwTasks::Cluster->create('main', init => { allows_streaming => 'logical' });
 
 sub session_of
 {
@@ -73,12 +74,16 @@ sub check_inert
 	my ($session, $name, $why) = @_;
 	my $before = $session->query($all);
 
-	is($session->query('SELECT is_adopted, fault, environment FROM twtasks.adoption_state'),
-		"f|$why|", "$name: a view says why");
+	is( $session->query(
+			'SELECT is_adopted, fault, environment FROM twtasks.adoption_state'
+		),
+		"f|$why|",
+		"$name: a view says why");
 	is($session->query('SELECT twtasks.start_node(\'mine\') IS NULL'),
 		't', "$name: no node starts");
 	my $mine = $session->query(
-		'INSERT INTO twtasks.node (name, started, heartbeat, lease) VALUES (\'forced\', now(), now(), \'1 d\') RETURNING incarnation');
+		'INSERT INTO twtasks.node (name, started, heartbeat, lease) VALUES (\'forced\', now(), now(), \'1 d\') RETURNING incarnation'
+	);
 	is( $session->query(
 			"SELECT count(*) FROM twtasks.grab_tasks(ARRAY['00000000-0000-0000-0000-000000000001']::uuid[], '{0}', $mine, 1, '{60000}', '{error}')"
 		),
@@ -89,15 +94,20 @@ sub check_inert
 		),
 		0,
 		"$name: nothing is executed");
-	is($session->query("SELECT twtasks.heartbeat($mine)"), 'f', "$name: no node lives");
-	is($session->query('SELECT count(*) FROM twtasks.sweep_tasks(\'default\', 10)'),
-		0, "$name: nothing is found");
+	is($session->query("SELECT twtasks.heartbeat($mine)"),
+		'f', "$name: no node lives");
+	is( $session->query(
+			'SELECT count(*) FROM twtasks.sweep_tasks(\'default\', 10)'),
+		0,
+		"$name: nothing is found");
 	is($session->query('SELECT * FROM twtasks.promote_tasks()'),
 		'0|', "$name: nothing is promoted");
 	is($session->query('SELECT twtasks.expire_tasks()'),
 		0, "$name: nothing expires");
-	is($session->query('SELECT * FROM twtasks.recover_tasks(true, 1000, \'0 s\')'),
-		'0|0|0|', "$name: nothing is recovered");
+	is( $session->query(
+			'SELECT * FROM twtasks.recover_tasks(true, 1000, \'0 s\')'),
+		'0|0|0|',
+		"$name: nothing is recovered");
 	is( $session->query(
 			'BEGIN; UPDATE twtasks.schedule SET next_run = now() - interval \'1 h\', look_at = now() - interval \'1 h\' WHERE NOT is_paused;
 			SELECT added FROM twtasks.run_schedules(); ROLLBACK'),
@@ -118,51 +128,82 @@ $node->value(<<'SQL');
 	CREATE FUNCTION app.note(task twtasks.task_input) RETURNS void LANGUAGE sql AS '';
 	GRANT USAGE ON SCHEMA app TO sidecar;
 SQL
-is($node->value('SELECT is_adopted, fault, environment, actor = session_user, reason FROM twtasks.adoption_state'),
-	't|||t|CREATE EXTENSION', 'where the extension is created its tasks are executed');
+is( $node->value(
+		'SELECT is_adopted, fault, environment, actor = session_user, reason FROM twtasks.adoption_state'
+	),
+	't|||t|CREATE EXTENSION',
+	'where the extension is created its tasks are executed');
 add_tasks();
 
 # ---- dumped and restored: in the cluster, and in another ----
 
 my $other = TwTasks::Cluster->create('other');
-my $dump = "$directory/dump";
+my $dump  = "$directory/dump";
 
 $node->command_ok([ 'pg_dump', '-Fc', '-f', $dump, 'postgres' ], 'dumped');
 foreach my $server ($node, $other)
 {
 	my $name = 'restored in ' . $server->name;
 
-	$server->safe_psql('postgres', 'CREATE DATABASE restored TEMPLATE template0');
-	$server->command_ok([ 'pg_restore', '--exit-on-error', '-d', 'restored', $dump ], "$name: restored");
-	check_inert(session_of($server, 'restored'), $name, 'it was restored from a dump');
+	$server->safe_psql('postgres',
+		'CREATE DATABASE restored TEMPLATE template0');
+	$server->command_ok(
+		[ 'pg_restore', '--exit-on-error', '-d', 'restored', $dump ],
+		"$name: restored");
+	check_inert(session_of($server, 'restored'),
+		$name, 'it was restored from a dump');
 }
 
 # Also where the extension was there before, or the dump is of this database.
 $other->safe_psql('postgres', 'CREATE DATABASE data_only TEMPLATE template0');
-$other->safe_psql('data_only', 'CREATE EXTENSION twtasks; TRUNCATE twtasks.transition; CREATE SCHEMA app;
+$other->safe_psql(
+	'data_only',
+	'CREATE EXTENSION twtasks; TRUNCATE twtasks.transition; CREATE SCHEMA app;
 	CREATE FUNCTION app.note(task twtasks.task_input) RETURNS void LANGUAGE sql AS $$$$;
 	CREATE TABLE twtasks.finished_task_20200101 PARTITION OF twtasks.finished_task
 		FOR VALUES FROM (\'2020-01-01 00:00+00\') TO (\'2020-01-02 00:00+00\');');
-is(session_of($other, 'data_only')->query('SELECT twtasks.is_adopted()'), 't', 'data only: before');
-$other->command_ok([ 'pg_restore', '--data-only', '--exit-on-error', '-d', 'data_only', $dump ], 'data only: restored');
-check_inert(session_of($other, 'data_only'), 'data only', 'it was restored from a dump');
-$node->command_ok([ 'pg_dump', '-Fc', '-f', "$dump.restored", 'restored' ], 'a copy dumped');
-$node->command_ok([ 'pg_restore', '--clean', '--exit-on-error', '-d', 'restored', "$dump.restored" ], 'and restored over itself');
-check_inert(session_of($node, 'restored'), 'a copy of a copy', 'it was restored from a dump');
+is(session_of($other, 'data_only')->query('SELECT twtasks.is_adopted()'),
+	't', 'data only: before');
+$other->command_ok(
+	[
+		'pg_restore', '--data-only', '--exit-on-error', '-d',
+		'data_only',  $dump
+	],
+	'data only: restored');
+check_inert(session_of($other, 'data_only'),
+	'data only', 'it was restored from a dump');
+$node->command_ok([ 'pg_dump', '-Fc', '-f', "$dump.restored", 'restored' ],
+	'a copy dumped');
+$node->command_ok(
+	[
+		'pg_restore',      '--clean',
+		'--exit-on-error', '-d',
+		'restored',        "$dump.restored"
+	],
+	'and restored over itself');
+check_inert(
+	session_of($node, 'restored'),
+	'a copy of a copy',
+	'it was restored from a dump');
 
 # ---- a template ----
 
 $node->forget_session;
-$node->safe_psql('template1', 'CREATE DATABASE template_copy TEMPLATE postgres');
-check_inert(session_of($node, 'template_copy'), 'template', 'it is a copy of another database');
+$node->safe_psql('template1',
+	'CREATE DATABASE template_copy TEMPLATE postgres');
+check_inert(session_of($node, 'template_copy'),
+	'template', 'it is a copy of another database');
 
 # ---- adopted ----
 
 my $session = session_of($other, 'restored');
-my $notify = PostgreSQL::Test::Utils::tempdir_short() . '/notify';
-my $systemd = IO::Socket::UNIX->new(Type => SOCK_DGRAM, Local => $notify, Blocking => 0)
+my $notify  = PostgreSQL::Test::Utils::tempdir_short() . '/notify';
+my $systemd =
+  IO::Socket::UNIX->new(Type => SOCK_DGRAM, Local => $notify, Blocking => 0)
   or die "could not open a socket: $!";
-my $sidecar = refused($other, 'restored', 'refused', 'it was restored from a dump',
+my $sidecar = refused(
+	$other, 'restored', 'refused',
+	'it was restored from a dump',
 	env => { NOTIFY_SOCKET => $notify });
 
 my $told;
@@ -170,11 +211,18 @@ my $told;
 recv $systemd, $told, 4096, 0;
 like($told, qr/READY=1/, 'systemd does not wait for it');
 
-is($session->query('SELECT count(*) FROM twtasks.add_task(\'NEW\')'), 1, 'tasks can be added all the same');
-like($session->try('SELECT twtasks.adopt(\'no spaces\')'), qr/22023.*invalid environment: "no spaces"/, 'an environment has a name');
-is($session->query('SELECT held FROM twtasks.adopt(\'staging\', reason => \'a copy for tests\')'),
-	6, 'to adopt a copy holds what would run');
-is($session->query($all =~ s/ORDER/WHERE status <> 'CANCELLED' ORDER/r),
+is($session->query('SELECT count(*) FROM twtasks.add_task(\'NEW\')'),
+	1, 'tasks can be added all the same');
+like(
+	$session->try('SELECT twtasks.adopt(\'no spaces\')'),
+	qr/22023.*invalid environment: "no spaces"/,
+	'an environment has a name');
+is( $session->query(
+		'SELECT held FROM twtasks.adopt(\'staging\', reason => \'a copy for tests\')'
+	),
+	6,
+	'to adopt a copy holds what would run');
+is( $session->query($all =~ s/ORDER/WHERE status <> 'CANCELLED' ORDER/r),
 	"SUBMITTED|HELD|1\nWAITING|HELD|1\nDUE|HELD|1\nEXPIRED|HELD|1\nSTUCK|HELD|2\nNEW|HELD|1",
 	'whatever it was about to do');
 is( $session->query(
@@ -182,58 +230,109 @@ is( $session->query(
 		FROM twtasks.audit WHERE action = \'adopt\' GROUP BY 1 ORDER BY 1'),
 	"WAITING|2|t\nSUBMITTED|3|t\nPROCESSING|1|t",
 	'each is written down');
-is($session->query('SELECT is_adopted, environment, actor = session_user, reason FROM twtasks.adoption_state'),
-	't|staging|t|a copy for tests', 'so is who adopted it');
-is($session->query('SELECT count(*), count(ended) FROM twtasks.adoption'), '3|2', 'and where it was before');
+is( $session->query(
+		'SELECT is_adopted, environment, actor = session_user, reason FROM twtasks.adoption_state'
+	),
+	't|staging|t|a copy for tests',
+	'so is who adopted it');
+is($session->query('SELECT count(*), count(ended) FROM twtasks.adoption'),
+	'3|2', 'and where it was before');
 
-is($session->query('SELECT name, is_paused, next_run FROM twtasks.schedules ORDER BY name'),
-	"daily|t|\npaused|t|", 'and no schedule adds any more');
-is($session->query('SELECT name, actor = session_user, reason FROM twtasks.schedule_audit ORDER BY id DESC LIMIT 1'),
-	'daily|t|a copy for tests', 'which is written down too');
+is( $session->query(
+		'SELECT name, is_paused, next_run FROM twtasks.schedules ORDER BY name'
+	),
+	"daily|t|\npaused|t|",
+	'and no schedule adds any more');
+is( $session->query(
+		'SELECT name, actor = session_user, reason FROM twtasks.schedule_audit ORDER BY id DESC LIMIT 1'
+	),
+	'daily|t|a copy for tests',
+	'which is written down too');
 
 # The sidecar asks again, and hears another answer: it has no environment.
-ok( $sidecar->wait_for_log(qr/it was adopted for environment "staging", not none/),
+ok( $sidecar->wait_for_log(
+		qr/it was adopted for environment "staging", not none/),
 	'a sidecar for another environment is refused');
 is($sidecar->stop, 0, 'it stops in order');
 my @lines = $sidecar->log =~ /ERROR adoption/g;
 is(scalar @lines, 2, 'it has said each reason once');
-refused($other, 'restored', 'production', 'it was adopted for environment "staging", not "production"',
+refused(
+	$other, 'restored', 'production',
+	'it was adopted for environment "staging", not "production"',
 	environment => 'production')->stop;
+is( $session->query(
+		'SELECT count(*) FROM twtasks.warnings WHERE warning = \'node refused\' AND detail ~ \'"production"\''
+	),
+	1,
+	'a view says which, too');
 
 my $right = TwTasks::Sidecar->start(
 	$other, 'right',
 	environment => 'staging',
-	postgres => $other->connstr('restored') . ' user=sidecar',
-	handlers => [ { types => ['*'], command => $ledger->command } ]);
+	postgres    => $other->connstr('restored') . ' user=sidecar',
+	handlers    => [ { types => ['*'], command => $ledger->command } ]);
 
 $session->query('SELECT twtasks.add_task(\'AFTER\')');
-wait_ok(sub { $session->query('SELECT status FROM twtasks.tasks WHERE type = \'AFTER\'') eq 'DONE' },
+wait_ok(
+	sub {
+		$session->query(
+			'SELECT status FROM twtasks.tasks WHERE type = \'AFTER\'') eq
+		  'DONE';
+	},
 	'one for this environment executes what is added now');
-is($session->query('SELECT string_agg(result, \' \') FROM twtasks.change_tasks(\'release\', \'*\', \'checked\')'),
-	join(' ', ('changed') x 6), 'what was held is released by hand');
-wait_ok(sub { $session->query('SELECT count(*) FROM twtasks.tasks WHERE status = \'DONE\'') == 5 },
+is( $session->query(
+		'SELECT string_agg(result, \' \') FROM twtasks.change_tasks(\'release\', \'*\', \'checked\')'
+	),
+	join(' ', ('changed') x 6),
+	'what was held is released by hand');
+wait_ok(
+	sub {
+		$session->query(
+			'SELECT count(*) FROM twtasks.tasks WHERE status = \'DONE\'') == 5;
+	},
 	'and runs');
-is($session->query('SELECT status, next_event_time = \'2100-01-01\' FROM twtasks.tasks WHERE type = \'WAITING\''),
-	'WAITING|t', 'but for what waits for its time, which it has kept');
+is( $session->query(
+		'SELECT status, next_event_time = \'2100-01-01\' FROM twtasks.tasks WHERE type = \'WAITING\''
+	),
+	'WAITING|t',
+	'but for what waits for its time, which it has kept');
 
 # A name given to where it is anyway: nothing is held, nobody is stopped.
-$session->query('SELECT twtasks.add_task(\'SOON\', run_after => clock_timestamp() + interval \'1 hour\')');
-is($session->query('SELECT held FROM twtasks.adopt(\'renamed\')'), 0, 'to give another name holds nothing');
-is($session->query('SELECT count(*) FROM twtasks.nodes WHERE ended IS NULL'), 1, 'nor does it end the sidecars');
+$session->query(
+	'SELECT twtasks.add_task(\'SOON\', run_after => clock_timestamp() + interval \'1 hour\')'
+);
+is($session->query('SELECT held FROM twtasks.adopt(\'renamed\')'),
+	0, 'to give another name holds nothing');
+is( $session->query('SELECT count(*) FROM twtasks.nodes WHERE ended IS NULL'),
+	1, 'nor does it end the sidecars');
 is($right->stop, 0, 'they stop in order');
-refused($other, 'restored', 'renamed', 'it was adopted for environment "renamed", not "staging"',
+refused(
+	$other, 'restored', 'renamed',
+	'it was adopted for environment "renamed", not "staging"',
 	environment => 'staging')->stop;
 
 # Without holding, for a move that lost nothing.
 $session = session_of($node, 'restored');
-is($session->query('SELECT held FROM twtasks.adopt(NULL, hold => false)'), 0, 'whoever knows better can have nothing held');
-is($session->query('SELECT count(*) FROM twtasks.tasks WHERE status = \'HELD\''), 0, 'then nothing is');
-is($session->query('SELECT string_agg(name, \' \') FROM twtasks.schedules WHERE NOT is_paused'), 'daily', 'nor is a schedule paused');
+is($session->query('SELECT held FROM twtasks.adopt(NULL, hold => false)'),
+	0, 'whoever knows better can have nothing held');
+is( $session->query(
+		'SELECT count(*) FROM twtasks.tasks WHERE status = \'HELD\''),
+	0,
+	'then nothing is');
+is( $session->query(
+		'SELECT string_agg(name, \' \') FROM twtasks.schedules WHERE NOT is_paused'
+	),
+	'daily',
+	'nor is a schedule paused');
 my $heir = TwTasks::Sidecar->start(
 	$node, 'heir',
 	postgres => $node->connstr('restored') . ' user=sidecar',
 	handlers => [ { types => ['*'], command => $ledger->command } ]);
-wait_ok(sub { $session->query('SELECT count(*) FROM twtasks.tasks WHERE status = \'DONE\'') == 3 },
+wait_ok(
+	sub {
+		$session->query(
+			'SELECT count(*) FROM twtasks.tasks WHERE status = \'DONE\'') == 3;
+	},
 	'what was SUBMITTED, due or PROCESSING, with the stuck rule retry, runs');
 is($heir->stop, 0, 'the sidecar stops in order');
 
@@ -241,19 +340,27 @@ is($heir->stop, 0, 'the sidecar stops in order');
 
 # It learns at once that rows of another place have come: here by logical
 # replication, whose worker runs no ordinary trigger.
-$other->safe_psql('postgres', 'CREATE DATABASE subscriber TEMPLATE template0');
+$other->safe_psql('postgres',
+	'CREATE DATABASE subscriber TEMPLATE template0');
 $other->safe_psql('subscriber', 'CREATE EXTENSION twtasks');
 $session = session_of($other, 'subscriber');
-is($session->query('SELECT twtasks.is_adopted()'), 't', 'a session knows that it is adopted');
-$node->safe_psql('postgres', 'CREATE PUBLICATION everything FOR TABLE twtasks.task, twtasks.adoption');
+is($session->query('SELECT twtasks.is_adopted()'),
+	't', 'a session knows that it is adopted');
+$node->safe_psql('postgres',
+	'CREATE PUBLICATION everything FOR TABLE twtasks.task, twtasks.adoption');
 my $connstr = $node->connstr('postgres') =~ s/'//gr;
-$other->safe_psql('subscriber', "CREATE SUBSCRIPTION copy CONNECTION '$connstr' PUBLICATION everything");
+$other->safe_psql('subscriber',
+	"CREATE SUBSCRIPTION copy CONNECTION '$connstr' PUBLICATION everything");
 wait_ok(sub { $session->query('SELECT twtasks.is_adopted()') eq 'f' },
 	'as a subscriber it is not any more');
-is($session->query('SELECT fault FROM twtasks.adoption_state'), 'it was restored from a dump', 'the reason is the nearest one');
+is( $session->query('SELECT fault FROM twtasks.adoption_state'),
+	'it was restored from a dump',
+	'the reason is the nearest one');
 $session->query('BEGIN; SELECT twtasks.adopt(NULL)');
-is($session->query('SELECT twtasks.is_adopted()'), 't', 'adopted, in a transaction');
-is($session->query('ROLLBACK; SELECT twtasks.is_adopted()'), 'f', 'that is rolled back');
+is($session->query('SELECT twtasks.is_adopted()'),
+	't', 'adopted, in a transaction');
+is($session->query('ROLLBACK; SELECT twtasks.is_adopted()'),
+	'f', 'that is rolled back');
 $other->safe_psql('subscriber', 'DROP SUBSCRIPTION copy');
 
 # ---- who may ----
@@ -264,6 +371,10 @@ foreach my $role (qw(producer worker viewer))
 		qr/42501/, "a $role may not adopt");
 	$session->query('RESET ROLE');
 }
-is($session->query('SET ROLE twtasks_operator; SELECT held FROM twtasks.adopt(\'x\')') =~ /^\d+$/, 1, 'an operator may');
+is( $session->query(
+		'SET ROLE twtasks_operator; SELECT held FROM twtasks.adopt(\'x\')')
+	  =~ /^\d+$/,
+	1,
+	'an operator may');
 
 done_testing();

@@ -19,7 +19,8 @@ sub state_of
 {
 	my ($node) = @_;
 
-	return $node->value('SELECT is_adopted, fault, environment FROM twtasks.adoption_state');
+	return $node->value(
+		'SELECT is_adopted, fault, environment FROM twtasks.adoption_state');
 }
 
 sub restart
@@ -48,7 +49,7 @@ sub sidecar_of
 	return TwTasks::Sidecar->prepare(
 		$node, 'sidecar' . ++$number,
 		environment => $environment,
-		handlers => [ { types => ['*'], command => $ledger->command } ]);
+		handlers    => [ { types => ['*'], command => $ledger->command } ]);
 }
 
 # Runs a task there; what is left of it is known to be executed.
@@ -56,9 +57,11 @@ sub runs_tasks
 {
 	my ($node, $environment) = @_;
 	my $sidecar = sidecar_of($node, $environment)->run;
-	my $id = $node->add_task('PROBE');
+	my $id      = $node->add_task('PROBE');
 
-	wait_ok(sub { $node->status_of($id) eq 'DONE' }, $node->name . ': tasks are executed');
+	wait_ok(
+		sub { $node->status_of($id) eq 'DONE' },
+		$node->name . ': tasks are executed');
 	is($sidecar->stop, 0, $node->name . ': the sidecar stops in order');
 	return;
 }
@@ -68,18 +71,22 @@ sub runs_tasks
 sub runs_nothing
 {
 	my ($node, $environment, $why) = @_;
-	my $name = $node->name;
+	my $name    = $node->name;
 	my $sidecar = sidecar_of($node, $environment)->launch;
 
-	ok( $sidecar->wait_for_log(qr/ERROR adoption: executes nothing in this database: $why/),
+	ok( $sidecar->wait_for_log(
+			qr/ERROR adoption: executes nothing in this database: $why/),
 		"$name: the sidecar says why nothing is executed");
-	is($node->tasks('type = \'WITNESS\' AND status = \'SUBMITTED\' AND version = 0'),
-		1, "$name: what could run does not");
+	is( $node->tasks(
+			'type = \'WITNESS\' AND status = \'SUBMITTED\' AND version = 0'),
+		1,
+		"$name: what could run does not");
 	is($sidecar->stop, 0, "$name: the sidecar stops in order");
 	return;
 }
 
-my $main = TwTasks::Cluster->create('main', init => { allows_streaming => 1, has_archiving => 1 });
+my $main = TwTasks::Cluster->create('main',
+	init => { allows_streaming => 1, has_archiving => 1 });
 $main->value('SELECT held FROM twtasks.adopt(\'production\')');
 is(state_of($main), 't||production', 'the original has an environment');
 runs_tasks($main, 'production');
@@ -89,18 +96,25 @@ $main->backup('backup');
 
 $main->add_task('WITNESS');
 my $witness = 'SELECT twtasks.add_task(\'WITNESS\')';
-my $clone = from_backup($main, 'clone');
+my $clone   = from_backup($main, 'clone');
 $clone->start;
 $clone->value($witness);
-is(state_of($clone), 'f|the cluster\'s files were copied or restored|', 'clone: it is told from the original');
-runs_nothing($clone, 'production', 'the cluster\'s files were copied or restored');
+is( state_of($clone),
+	'f|the cluster\'s files were copied or restored|',
+	'clone: it is told from the original');
+runs_nothing($clone, 'production',
+	'the cluster\'s files were copied or restored');
 restart($clone);
-is(state_of($clone), 'f|the cluster\'s files were copied or restored|', 'clone: also after a restart');
-is($clone->value('SELECT held FROM twtasks.adopt(\'test\')'), 1, 'clone: adopted, what would run is held');
+is( state_of($clone),
+	'f|the cluster\'s files were copied or restored|',
+	'clone: also after a restart');
+is($clone->value('SELECT held FROM twtasks.adopt(\'test\')'),
+	1, 'clone: adopted, what would run is held');
 runs_tasks($clone, 'test');
 restart($clone);
 is(state_of($clone), 't||test', 'clone: it stays so after a restart');
-is($clone->tasks('type = \'WITNESS\' AND status = \'HELD\''), 1, 'clone: what was held is held');
+is($clone->tasks('type = \'WITNESS\' AND status = \'HELD\''),
+	1, 'clone: what was held is held');
 $clone->stop;
 
 # The original is not troubled by copies of it, nor by a restart.
@@ -111,22 +125,37 @@ is(state_of($main), 't||production', 'the original goes on after a restart');
 
 $main->safe_psql('postgres', 'SELECT pg_create_restore_point(\'here\')');
 my $segment = $main->value('SELECT pg_walfile_name(pg_current_wal_lsn())');
-$main->value('SELECT twtasks.cancel_task(id, 0) FROM twtasks.tasks WHERE type = \'WITNESS\'');
+$main->value(
+	'SELECT twtasks.cancel_task(id, 0) FROM twtasks.tasks WHERE type = \'WITNESS\''
+);
 $main->safe_psql('postgres', 'SELECT pg_switch_wal()');
 wait_for(
 	sub {
-		$main->value("SELECT last_archived_wal >= '$segment' FROM pg_stat_archiver") eq 't';
+		$main->value(
+			"SELECT last_archived_wal >= '$segment' FROM pg_stat_archiver")
+		  eq 't';
 	},
 	'the archive to have the restore point');
 my $past = from_backup($main, 'past', has_restoring => 1, standby => 0);
-$past->append_conf('postgresql.conf', "recovery_target_name = 'here'\nrecovery_target_action = 'promote'\n");
+$past->append_conf('postgresql.conf',
+	"recovery_target_name = 'here'\nrecovery_target_action = 'promote'\n");
 $past->start;
-wait_for(sub { $past->value('SELECT pg_is_in_recovery()') eq 'f' }, 'the end of the recovery');
-like(state_of($past), qr/^f\|it was recovered to a point in time \(at restore point "here"\)\|$/, 'past: it is told');
-runs_nothing($past, 'production', 'it was recovered to a point in time \(at restore point "here"\)');
-is($past->value('SELECT held FROM twtasks.adopt(\'production\', reason => \'recovered\')'), 1, 'past: adopted, what would run is held');
+wait_for(sub { $past->value('SELECT pg_is_in_recovery()') eq 'f' },
+	'the end of the recovery');
+like(
+	state_of($past),
+	qr/^f\|it was recovered to a point in time \(at restore point "here"\)\|$/,
+	'past: it is told');
+runs_nothing($past, 'production',
+	'it was recovered to a point in time \(at restore point "here"\)');
+is( $past->value(
+		'SELECT held FROM twtasks.adopt(\'production\', reason => \'recovered\')'
+	),
+	1,
+	'past: adopted, what would run is held');
 runs_tasks($past, 'production');
-is($past->tasks('type = \'WITNESS\' AND status = \'HELD\''), 1, 'past: what was done since is for people to tell');
+is($past->tasks('type = \'WITNESS\' AND status = \'HELD\''),
+	1, 'past: what was done since is for people to tell');
 $past->stop;
 
 # ---- a standby ----
@@ -135,34 +164,47 @@ my $standby = from_backup($main, 'standby', has_streaming => 1);
 $standby->start;
 $main->add_task('WITNESS');
 $main->wait_for_catchup($standby, 'replay', $main->lsn('insert'));
-is(state_of($standby), 'f|the server is a standby|', 'standby: it executes nothing');
+is( state_of($standby),
+	'f|the server is a standby|',
+	'standby: it executes nothing');
 my $before = $standby->session;
-is($before->query('SELECT twtasks.is_adopted()'), 'f', 'standby: as a session has seen');
+is($before->query('SELECT twtasks.is_adopted()'),
+	'f', 'standby: as a session has seen');
 $main->stop('immediate');
 $standby->promote;
-is($before->query('SELECT twtasks.is_adopted()'), 't', 'promoted: that session sees that it goes on');
+is($before->query('SELECT twtasks.is_adopted()'),
+	't', 'promoted: that session sees that it goes on');
 is(state_of($standby), 't||production', 'promoted: it goes on');
-runs_nothing($standby, 'test', 'it was adopted for environment "production", not "test"');
+runs_nothing($standby, 'test',
+	'it was adopted for environment "production", not "test"');
 runs_tasks($standby, 'production');
-is($standby->tasks('type = \'WITNESS\' AND status = \'DONE\''), 1, 'promoted: with what there was');
+is($standby->tasks('type = \'WITNESS\' AND status = \'DONE\''),
+	1, 'promoted: with what there was');
 is( $standby->value(
-		'SELECT environment, reason, timeline FROM twtasks.adoption WHERE ended IS NULL'),
+		'SELECT environment, reason, timeline FROM twtasks.adoption WHERE ended IS NULL'
+	),
 	'production|a standby was promoted|2',
 	'promoted: where it is now was written down');
 runs_tasks($standby, 'production');
-is($standby->value('SELECT count(*) FROM twtasks.adoption'), 3, 'promoted: once');
+is($standby->value('SELECT count(*) FROM twtasks.adoption'),
+	3, 'promoted: once');
 
 # So that a copy of the new primary is told from it.
 $standby->backup('backup');
 my $second = from_backup($standby, 'second');
 $second->start;
-is(state_of($second), 'f|the cluster\'s files were copied or restored|', 'second clone: it is told from the new primary');
+is( state_of($second),
+	'f|the cluster\'s files were copied or restored|',
+	'second clone: it is told from the new primary');
 $second->stop;
 
 # The timeline alone says nothing about those that are not its ancestors.
 $second->start;
-$second->value('UPDATE twtasks.adoption SET timeline = 7 WHERE ended IS NULL');
-is(state_of($second), 'f|its history is not that of the cluster for which it was adopted|', 'a timeline from elsewhere is told');
+$second->value(
+	'UPDATE twtasks.adoption SET timeline = 7 WHERE ended IS NULL');
+is( state_of($second),
+	'f|its history is not that of the cluster for which it was adopted|',
+	'a timeline from elsewhere is told');
 
 $second->stop;
 
@@ -177,19 +219,27 @@ $upgraded->init(extra => [ '--no-sync', '--locale=C', '--encoding=UTF8' ]);
 $upgraded->command_ok(
 	[
 		'pg_upgrade', '--no-sync',
-		'-b', $bindir, '-B', $bindir,
-		'-d', $standby->data_dir, '-D', $upgraded->data_dir,
-		'-p', $standby->port, '-P', $upgraded->port,
-		'-s', $upgraded->host
+		'-b',         $bindir,
+		'-B',         $bindir,
+		'-d',         $standby->data_dir,
+		'-D',         $upgraded->data_dir,
+		'-p',         $standby->port,
+		'-P',         $upgraded->port,
+		'-s',         $upgraded->host
 	],
 	'upgraded: by pg_upgrade');
 $upgraded->start;
-is(state_of($upgraded), 'f|it came from another cluster|', 'upgraded: it is another cluster');
+is( state_of($upgraded),
+	'f|it came from another cluster|',
+	'upgraded: it is another cluster');
 runs_nothing($upgraded, 'production', 'it came from another cluster');
-is($upgraded->value('SELECT held FROM twtasks.adopt(\'production\', hold => false)'),
-	0, 'upgraded: adopted, without holding anything');
+is( $upgraded->value(
+		'SELECT held FROM twtasks.adopt(\'production\', hold => false)'),
+	0,
+	'upgraded: adopted, without holding anything');
 runs_tasks($upgraded, 'production');
-wait_ok(sub { $upgraded->tasks('type = \'WITNESS\' AND status = \'DONE\'') == 2 },
+wait_ok(
+	sub { $upgraded->tasks('type = \'WITNESS\' AND status = \'DONE\'') == 2 },
 	'upgraded: what was there was executed');
 
 done_testing();

@@ -11,7 +11,7 @@ use TwTasks::Ledger;
 use TwTasks::Sidecar;
 use TwTasks::Wait;
 
-my $node = TwTasks::Cluster->create('main');
+my $node   = TwTasks::Cluster->create('main');
 my $ledger = TwTasks::Ledger->new;
 
 $node->safe_psql('postgres', <<'SQL');
@@ -22,14 +22,20 @@ SQL
 # lease: it asks for the time every half second
 my $sidecar = TwTasks::Sidecar->start(
 	$node, 'a',
-	lease => '2s',
-	sweep => '1h',
+	lease    => '2s',
+	sweep    => '1h',
 	handlers => [
-		{ types => ['GATED'], command => $ledger->command('gate'), timeout => '30min', stuck => 'error' },
 		{
-			types => ['FAILS'],
+			types   => ['GATED'],
+			command => $ledger->command('gate'),
+			timeout => '30min',
+			stuck   => 'error'
+		},
+		{
+			types   => ['FAILS'],
 			command => $ledger->command(undef, 1),
-			retry => { delay => '1h', multiplier => 1, max_tries => 3, jitter => 0 }
+			retry   =>
+			  { delay => '1h', multiplier => 1, max_tries => 3, jitter => 0 }
 		},
 		{ types => ['*'], command => $ledger->command }
 	]);
@@ -39,73 +45,107 @@ sub add_at
 {
 	my ($type, $time) = @_;
 
-	return $tester->query("SELECT task_id FROM twtasks.add_task('$type', run_after => $time)");
+	return $tester->query(
+		"SELECT task_id FROM twtasks.add_task('$type', run_after => $time)");
 }
 
 # ---- waiting ----
 
 my $id = $tester->query('SELECT task_id FROM twtasks.add_task(\'NOW\')');
-is($tester->query("SELECT twtasks.wait_for_task('$id')"), 'DONE', 'a test waits for a task');
-$tester->query('SELECT count(twtasks.add_task(\'MANY\')) FROM generate_series(1, 50)');
-is($tester->query('SELECT twtasks.wait_until_idle(\'MANY\')'), '', 'or for all of a type');
-is($node->tasks('type = \'MANY\' AND status = \'DONE\''), 50, 'which are done then');
-like($tester->try("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT twtasks.wait_for_task('$id')"),
-	qr/25001/, 'not with a snapshot in which nothing changes');
+is($tester->query("SELECT twtasks.wait_for_task('$id')"),
+	'DONE', 'a test waits for a task');
+$tester->query(
+	'SELECT count(twtasks.add_task(\'MANY\')) FROM generate_series(1, 50)');
+is($tester->query('SELECT twtasks.wait_until_idle(\'MANY\')'),
+	'', 'or for all of a type');
+is($node->tasks('type = \'MANY\' AND status = \'DONE\''),
+	50, 'which are done then');
+like(
+	$tester->try(
+		"BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT twtasks.wait_for_task('$id')"
+	),
+	qr/25001/,
+	'not with a snapshot in which nothing changes');
 $tester->query('ROLLBACK');
 
 # ---- the clock ----
 
 my $gated = $tester->query('SELECT task_id FROM twtasks.add_task(\'GATED\')');
 my $fails = $tester->query('SELECT task_id FROM twtasks.add_task(\'FAILS\')');
-my $hour = add_at('HOUR', 'clock_timestamp() + interval \'1 hour\'');
-my $soon = add_at('SOON', 'clock_timestamp() + interval \'1 hour 3 s\'');
-my $day = add_at('DAY', 'clock_timestamp() + interval \'1 day\'');
-wait_for(sub { $ledger->starts($gated) && $node->status_of($fails) eq 'WAITING' }, 'what runs now to run');
+my $hour  = add_at('HOUR', 'clock_timestamp() + interval \'1 hour\'');
+my $soon  = add_at('SOON', 'clock_timestamp() + interval \'1 hour 3 s\'');
+my $day   = add_at('DAY',  'clock_timestamp() + interval \'1 day\'');
+wait_for(
+	sub { $ledger->starts($gated) && $node->status_of($fails) eq 'WAITING' },
+	'what runs now to run');
 $sidecar->wait_until_idle;
 
 $tester->query('SELECT twtasks.advance_clock(\'1 hour\')');
-is($tester->query("SELECT twtasks.wait_for_task('$hour')"), 'DONE', 'what is due by then runs');
-is($tester->query("SELECT twtasks.wait_for_task('$gated', '{ERROR}')"), 'ERROR', 'what is past its deadline is in ERROR');
+is($tester->query("SELECT twtasks.wait_for_task('$hour')"),
+	'DONE', 'what is due by then runs');
+is($tester->query("SELECT twtasks.wait_for_task('$gated', '{ERROR}')"),
+	'ERROR', 'what is past its deadline is in ERROR');
 wait_ok(sub { $ledger->starts($fails) == 2 }, 'what failed is tried again');
-is($tester->query("SELECT twtasks.wait_for_task('$soon')"), 'DONE', 'what is due soon runs');
+is($tester->query("SELECT twtasks.wait_for_task('$soon')"),
+	'DONE', 'what is due soon runs');
 cmp_ok(
-	$node->value("SELECT extract(epoch FROM state_time - created) - 3603 FROM twtasks.tasks WHERE id = '$soon'"),
-	'<', 4, 'without waiting for the next regular look');
+	$node->value(
+		"SELECT extract(epoch FROM state_time - created) - 3603 FROM twtasks.tasks WHERE id = '$soon'"
+	),
+	'<', 4,
+	'without waiting for the next regular look');
 is($node->status_of($day), 'WAITING', 'what is not due yet, waits');
-ok($sidecar->wait_for_log(qr/WARN  clock: shifted by 3[56]\d{5} ms for a test; see twtasks\.set_clock\(\)/),
+ok( $sidecar->wait_for_log(
+		qr/WARN  clock: shifted by 3[56]\d{5} ms for a test; see twtasks\.set_clock\(\)/
+	),
 	'the sidecar says that its clock is shifted');
-like($node->value('SELECT string_agg(warning || \' \' || coalesce(detail, \'\'), E\'\\n\') FROM twtasks.warnings'),
-	qr/^clock shifted by .* by tester$/m, 'a view says it too, and by whom');
-is($node->value('SELECT count(*) FROM twtasks.nodes WHERE ended IS NULL'), 1, 'the sidecar lives by the true clock');
+like(
+	$node->value(
+		'SELECT string_agg(warning || \' \' || coalesce(detail, \'\'), E\'\\n\') FROM twtasks.warnings'
+	),
+	qr/^clock shifted by .* by tester$/m,
+	'a view says it too, and by whom');
+is($node->value('SELECT count(*) FROM twtasks.nodes WHERE ended IS NULL'),
+	1, 'the sidecar lives by the true clock');
 
 $tester->query('SELECT twtasks.advance_clock(\'1 hour\')');
-is($tester->query("SELECT twtasks.wait_for_task('$fails', '{ERROR}')"), 'ERROR', 'another hour, the last try');
+is($tester->query("SELECT twtasks.wait_for_task('$fails', '{ERROR}')"),
+	'ERROR', 'another hour, the last try');
 is($ledger->starts($fails), 3, 'that was three');
 $tester->query('SELECT twtasks.advance_clock(\'22 hours\')');
-is($tester->query("SELECT twtasks.wait_for_task('$day')"), 'DONE', 'a day has passed');
+is($tester->query("SELECT twtasks.wait_for_task('$day')"),
+	'DONE', 'a day has passed');
 
 # ---- and anew ----
 
 $ledger->release('gate');
 $sidecar->wait_until_idle;
-cmp_ok($tester->query('SELECT twtasks.reset_tasks()'), '>', 50, 'all tasks are removed');
+cmp_ok($tester->query('SELECT twtasks.reset_tasks()'),
+	'>', 50, 'all tasks are removed');
 $id = add_at('LATER', 'clock_timestamp() + interval \'12 hours\'');
 $tester->query('SELECT twtasks.add_task(\'NOW\')');
-is($tester->query('SELECT twtasks.wait_until_idle()'), '', 'the next test runs');
+is($tester->query('SELECT twtasks.wait_until_idle()'),
+	'', 'the next test runs');
 is($node->status_of($id), 'WAITING', 'at the true time');
-is($sidecar->stop, 0, 'the sidecar stops in order');
+is($sidecar->stop,        0,         'the sidecar stops in order');
 
 # Where it is off again, the clock that somebody left shifted does not count.
 $tester->query('SELECT twtasks.advance_clock(\'1 day\')');
 $node->safe_psql('postgres', 'ALTER DATABASE postgres RESET twtasks.testing');
 $sidecar->run;
 $node->forget_session;
-$id = $node->add_task('LATER', run_after => $node->value('SELECT clock_timestamp() + interval \'12 hours\''));
+$id = $node->add_task('LATER',
+	run_after =>
+	  $node->value('SELECT clock_timestamp() + interval \'12 hours\''));
 $node->value('SELECT twtasks.add_task(\'LAST\')');
-wait_ok(sub { $node->tasks('type = \'LAST\' AND status = \'DONE\'') == 1 }, 'a sidecar works where it is off');
+wait_ok(sub { $node->tasks('type = \'LAST\' AND status = \'DONE\'') == 1 },
+	'a sidecar works where it is off');
 is($node->status_of($id), 'WAITING', 'by the true clock');
 unlike($sidecar->log, qr/clock:/, 'of which it has nothing to say');
-like($node->value('SELECT string_agg(warning, \',\') FROM twtasks.warnings'), qr/^clock shifted$/, 'but the warning stays');
+like(
+	$node->value('SELECT string_agg(warning, \',\') FROM twtasks.warnings'),
+	qr/^clock shifted$/,
+	'but the warning stays');
 is($sidecar->stop, 0, 'it stops in order');
 
 done_testing();

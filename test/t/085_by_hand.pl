@@ -12,15 +12,15 @@ use TwTasks::Ledger;
 use TwTasks::Sidecar;
 use TwTasks::Wait;
 
-my $node = TwTasks::Cluster->create('main');
-my $ledger = TwTasks::Ledger->new;
+my $node    = TwTasks::Cluster->create('main');
+my $ledger  = TwTasks::Ledger->new;
 my $sidecar = TwTasks::Sidecar->start(
 	$node, 'a',
-	sweep => '1h',
+	sweep    => '1h',
 	handlers => [
-		{ types => ['GATED'], command => $ledger->command('gate') },
+		{ types => ['GATED'],  command => $ledger->command('gate') },
 		{ types => ['FAILS*'], command => $ledger->command(undef, 65) },
-		{ types => ['*'], command => $ledger->command }
+		{ types => ['*'],      command => $ledger->command }
 	]);
 
 sub in_an_hour
@@ -46,7 +46,8 @@ sub change_many
 
 	return $node->value(
 		"SELECT string_agg(n || ' ' || result, ', ' ORDER BY result) FROM (
-			SELECT result, count(*) AS n FROM twtasks.change_tasks($arguments) GROUP BY 1) x");
+			SELECT result, count(*) AS n FROM twtasks.change_tasks($arguments) GROUP BY 1) x"
+	);
 }
 
 sub runs
@@ -65,16 +66,19 @@ is(change('resume_task', $id), 'changed', 'resumed before its time');
 runs($id, 'resumed before its time');
 
 $id = $node->add_task('LATER', run_after => in_an_hour());
-is(change('reschedule_task', $id, 'now() - interval \'1 hour\''), 'changed', 'rescheduled to the past');
+is(change('reschedule_task', $id, 'now() - interval \'1 hour\''),
+	'changed', 'rescheduled to the past');
 runs($id, 'rescheduled to the past');
 
 $id = $node->add_task('LATER', run_after => in_an_hour());
-is(change('reschedule_task', $id, 'now() + interval \'1 s\''), 'changed', 'rescheduled to be soon');
+is(change('reschedule_task', $id, 'now() + interval \'1 s\''),
+	'changed', 'rescheduled to be soon');
 runs($id, 'rescheduled to be soon');
 
 my $held = $node->add_task('LATER', run_after => in_an_hour());
 is(change('hold_task', $held), 'changed', 'held');
-is(change('reschedule_task', $held, 'now()'), 'wrong_status', 'what is held cannot be rescheduled');
+is(change('reschedule_task', $held, 'now()'),
+	'wrong_status', 'what is held cannot be rescheduled');
 my $cancelled = $node->add_task('LATER', run_after => in_an_hour());
 is(change('cancel_task', $cancelled), 'changed', 'cancelled');
 
@@ -88,50 +92,83 @@ runs($running, 'undisturbed');
 
 my $stopped = $node->add_task('GATED');
 wait_for(sub { $ledger->starts($stopped) }, 'another task to run');
-is(change('cancel_task', $stopped, '\'wrong file\''), 'requested', 'while it runs it can be cancelled');
-wait_ok(sub { $node->status_of($stopped) eq 'CANCELLED' }, 'its handler is ended, and it is CANCELLED');
+is(change('cancel_task', $stopped, '\'wrong file\''),
+	'requested', 'while it runs it can be cancelled');
+wait_ok(
+	sub { $node->status_of($stopped) eq 'CANCELLED' },
+	'its handler is ended, and it is CANCELLED');
 is($ledger->ends($stopped), 0, 'before it came to its end');
 
 $id = $node->add_task('FAILS');
 wait_for(sub { $node->status_of($id) eq 'ERROR' }, 'a task in ERROR');
-is(change('resume_task', $id, '\'the account is open now\''), 'changed', 'resumed in ERROR');
-wait_ok(sub { $node->state_of($id) =~ /^ERROR 6$/ }, 'resumed in ERROR: it runs, and fails again');
+is(change('resume_task', $id, '\'the account is open now\''),
+	'changed', 'resumed in ERROR');
+wait_ok(
+	sub { $node->state_of($id) =~ /^ERROR 6$/ },
+	'resumed in ERROR: it runs, and fails again');
 is(change('fail_task', $id, '\'no use\''), 'changed', 'given up');
 is(change('resume_task', $id), 'wrong_status', 'then it cannot be resumed');
-is(change('reopen_task', $id), 'changed', 'but reopened');
+is(change('reopen_task', $id), 'changed',      'but reopened');
 wait_ok(sub { $ledger->starts($id) == 3 && $node->status_of($id) eq 'ERROR' },
 	'reopened: it runs once more');
-is($node->value("SELECT count(DISTINCT id) FROM twtasks.tasks WHERE type = 'FAILS'"), 1, 'as the same task');
+is( $node->value(
+		"SELECT count(DISTINCT id) FROM twtasks.tasks WHERE type = 'FAILS'"),
+	1,
+	'as the same task');
 
 # ---- many ----
 
 $node->add_many('FAILS|MANY', 300, 100);
-wait_for(sub { $node->tasks('type = \'FAILS|MANY\' AND status = \'ERROR\'') == 300 },
+wait_for(
+	sub {
+		$node->tasks('type = \'FAILS|MANY\' AND status = \'ERROR\'') == 300;
+	},
 	'all to have failed');
 my $before = scalar($ledger->select('start'));
-is(change_many('\'resume\', \'FAILS|*\', dry_run => true, max_tasks => 1000'), '300 would_change', 'a dry run tells what would be done');
-is(change_many('\'resume\', \'FAILS|*\', \'once more\', error => \'status 65\', max_tasks => 200'),
-	'200 changed', 'a batch is resumed');
-is(change_many('\'resume\', \'FAILS|*\', \'once more\', until => now() - interval \'1 day\''),
-	'', 'none is so old');
+is( change_many(
+		'\'resume\', \'FAILS|*\', dry_run => true, max_tasks => 1000'),
+	'300 would_change',
+	'a dry run tells what would be done');
+is( change_many(
+		'\'resume\', \'FAILS|*\', \'once more\', error => \'status 65\', max_tasks => 200'
+	),
+	'200 changed',
+	'a batch is resumed');
+is( change_many(
+		'\'resume\', \'FAILS|*\', \'once more\', until => now() - interval \'1 day\''
+	),
+	'',
+	'none is so old');
 wait_ok(
 	sub {
 		scalar($ledger->select('start')) == $before + 200
-		  && $node->tasks('type = \'FAILS|MANY\' AND status = \'ERROR\'') == 300;
+		  && $node->tasks('type = \'FAILS|MANY\' AND status = \'ERROR\'') ==
+		  300;
 	},
 	'and runs, once each');
-is(change_many('\'fail\', \'FAILS|*\', \'enough\', max_tasks => 1000'), '300 changed', 'all are given up');
-is($node->tasks('type = \'FAILS|MANY\' AND status = \'FAILED\''), 300, 'and final');
-is($node->value('SELECT count(*) FROM twtasks.audit WHERE reason IN (\'once more\', \'enough\')'),
-	500, 'each change is written down');
+is(change_many('\'fail\', \'FAILS|*\', \'enough\', max_tasks => 1000'),
+	'300 changed', 'all are given up');
+is($node->tasks('type = \'FAILS|MANY\' AND status = \'FAILED\''),
+	300, 'and final');
+is( $node->value(
+		'SELECT count(*) FROM twtasks.audit WHERE reason IN (\'once more\', \'enough\')'
+	),
+	500,
+	'each change is written down');
 
 my @stopped = map { $node->add_task('GATED') } 1 .. 3;
-wait_for(sub { $node->tasks('type = \'GATED\' AND status = \'PROCESSING\'') == 3 },
+wait_for(
+	sub { $node->tasks('type = \'GATED\' AND status = \'PROCESSING\'') == 3 },
 	'three to run');
-is(change_many('\'cancel\', \'GATED\', \'wrong files\''), '', 'what runs is cancelled only by who says so');
-is(change_many('\'cancel\', \'GATED\', \'wrong files\', statuses => \'{PROCESSING}\''),
-	'3 requested', 'all that run are');
-wait_ok(sub { $node->tasks('type = \'GATED\' AND status = \'CANCELLED\'') == 4 },
+is(change_many('\'cancel\', \'GATED\', \'wrong files\''),
+	'', 'what runs is cancelled only by who says so');
+is( change_many(
+		'\'cancel\', \'GATED\', \'wrong files\', statuses => \'{PROCESSING}\''
+	),
+	'3 requested',
+	'all that run are');
+wait_ok(
+	sub { $node->tasks('type = \'GATED\' AND status = \'CANCELLED\'') == 4 },
 	'all are CANCELLED');
 
 # Operator and engine at the same tasks: every task that was cancelled did not
@@ -141,21 +178,32 @@ $session->send(
 	'SELECT string_agg(DISTINCT r.result, \' \' ORDER BY r.result) FROM generate_series(1, 200) n,
 	LATERAL twtasks.change_tasks(\'cancel\', \'RACE\', \'race \' || n) r');
 $node->add_many('RACE', 500, 5);
-like($session->receive, qr/^(?:[a-z_]+ ?)*$/, 'tasks are cancelled while they are added and run');
-wait_for(sub { $node->tasks('type = \'RACE\' AND status IN (\'DONE\', \'CANCELLED\')') == 500 },
+like(
+	$session->receive,
+	qr/^(?:[a-z_]+ ?)*$/,
+	'tasks are cancelled while they are added and run');
+wait_for(
+	sub {
+		$node->tasks(
+			'type = \'RACE\' AND status IN (\'DONE\', \'CANCELLED\')') == 500;
+	},
 	'all to be over');
-is($node->tasks('type = \'RACE\' AND status = \'CANCELLED\''),
-	$node->value('SELECT count(*) FROM twtasks.audit WHERE reason LIKE \'race %\''),
+is( $node->tasks('type = \'RACE\' AND status = \'CANCELLED\''),
+	$node->value(
+		'SELECT count(*) FROM twtasks.audit WHERE reason LIKE \'race %\''),
 	'those that were cancelled');
-my %ran = map { $_->{id} => 1 } grep { $_->{type} eq 'RACE' } $ledger->select('start');
-is(scalar(keys %ran), $node->tasks('type = \'RACE\' AND status = \'DONE\''), 'did not run, and the others did');
+my %ran = map { $_->{id} => 1 }
+  grep { $_->{type} eq 'RACE' } $ledger->select('start');
+is( scalar(keys %ran),
+	$node->tasks('type = \'RACE\' AND status = \'DONE\''),
+	'did not run, and the others did');
 
 # ---- what was held and cancelled before all this ----
 
-is($ledger->starts($held), 0, 'what was held has not run');
+is($ledger->starts($held),                 0, 'what was held has not run');
 is(change('release_task', $held, 'now()'), 'changed', 'it is released');
 runs($held, 'released');
-is($ledger->starts($cancelled), 0, 'what was cancelled has not run');
+is($ledger->starts($cancelled),       0, 'what was cancelled has not run');
 is(change('reopen_task', $cancelled), 'changed', 'it is reopened');
 runs($cancelled, 'reopened');
 is($sidecar->stop, 0, 'the sidecar stops in order');

@@ -1,5 +1,6 @@
-# 090_idle.pl -- a sidecar that has nothing to do does next to nothing, and
-# needs little memory, even when a hundred thousand tasks wait in it.
+# 090_idle.pl -- a sidecar that has nothing to do does next to nothing, also
+# beside tasks that are late and nobody's business, and needs little memory,
+# even when a hundred thousand tasks wait in it.
 
 use strict;
 use warnings FATAL => 'all';
@@ -30,6 +31,7 @@ sub start
 		conf => { shared_preload_libraries => "'$libraries'" });
 
 	$node->value('CREATE EXTENSION pg_stat_statements');
+	leave_tasks($node);
 	my $sidecar = TwTasks::Sidecar->start(
 		$node, $kind,
 		log => { level => 'debug' },
@@ -45,6 +47,22 @@ sub start
 
 	$sidecar->wait_until_idle;
 	return { kind => $kind, node => $node, sidecar => $sidecar };
+}
+
+# Their times are past, yet no duty has anything to do with them.
+sub leave_tasks
+{
+	my ($node) = @_;
+
+	$node->value("SELECT count(twtasks.add_task('LEFT', run_after => 'tomorrow'::timestamptz, sub_type => s))
+		FROM unnest('{ERROR,HELD,PROCESSING}'::text[]) s");
+	$node->value(
+		"UPDATE twtasks.task
+		SET status = sub_type::twtasks.task_status, stuck = 'ignore', expires = created,
+			deadline = created,
+			next_event_time = CASE sub_type WHEN 'PROCESSING' THEN created ELSE 'infinity' END"
+	);
+	return;
 }
 
 sub statements
@@ -65,8 +83,8 @@ sub wait_until_settled
 		sub {
 			$case->{node}->value(
 				'SELECT count(*) FROM pg_stat_statements
-				WHERE query ~ \'promote_tasks|recover_tasks|expire_tasks|make_partitions|clean_tasks\'
-				  AND userid = \'sidecar\'::regrole') == 5;
+				WHERE query ~ \'promote_tasks|recover_tasks|expire_tasks|make_partitions|clean_tasks|monitor_tasks\'
+				  AND userid = \'sidecar\'::regrole') == 6;
 		},
 		"the duties of $case->{kind} to be done once");
 	return;

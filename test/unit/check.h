@@ -3,8 +3,9 @@
  * check.h
  *		What every unit test includes after port.h: cmocka, and chance.
  *
- * Chance comes from a seed, so that a failed history can be run again: tests
- * of random histories check with check_that(), which prints it.
+ * Chance comes from a seed, another one in each run, so that a failed history
+ * can be run again: tests of random histories begin with test_seed(), and check
+ * with check_that(), which prints it.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,6 +16,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -22,6 +24,22 @@ typedef struct Chance
 {
 	uint64		state;			/* never 0 */
 } Chance;
+
+/* Of the first history: what TWT_TEST_SEED says, else the time; above 0. */
+static inline int
+test_seed(void)
+{
+	static int	seed = 0;
+	const char *wanted = getenv("TWT_TEST_SEED");
+
+	if (seed > 0)
+		return seed;
+	seed = wanted != NULL ? atoi(wanted) : (int) (time(NULL) % 1000000000);
+	seed = Max(seed, 1);
+	printf("# TWT_TEST_SEED=%d\n", seed);
+	fflush(stdout);
+	return seed;
+}
 
 static inline void
 chance_init(Chance *chance, uint64 seed)
@@ -55,7 +73,7 @@ chance_percent(Chance *chance, int percent)
 #define check_that(seed, step, condition) \
 	do { \
 		if (!(condition)) \
-			fail_msg("seed %d, step %d: %s", (seed), (step), #condition); \
+			fail_msg("TWT_TEST_SEED=%d, step %d: %s", (seed), (step), #condition); \
 	} while (0)
 
 #endif							/* TWT_CHECK_H */

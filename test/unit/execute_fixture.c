@@ -39,6 +39,13 @@ typedef struct Entry
 	TestTask	task;
 } Entry;
 
+static int64
+get_incarnation(void *arg)
+{
+	(void) arg;
+	return fixture.incarnation;
+}
+
 int
 fixture_setup(void **state)
 {
@@ -57,6 +64,8 @@ fixture_setup(void **state)
 	fixture.go = open(fixture.go_path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
 	fixture.fifo = open(fixture.path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	fixture.loop = loop_new();
+	fixture.gate.incarnation = get_incarnation;
+	fixture.incarnation = 1;
 	fixture.config.processes = 1;
 	fixture.config.window = 64;
 	fixture.config.timeout_us = SECONDS_TO_US(600);
@@ -119,8 +128,8 @@ open_runner(const RunnerOps *ops, const char **argv)
 	fixture.argv[n] = NULL;
 	fixture.config.argv = fixture.argv;
 	fixture.reported = fixture.done = 0;
-	fixture.runner = ops->open(fixture.loop, &fixture.config, on_done,
-							   &fixture);
+	fixture.runner = ops->open(fixture.loop, &fixture.config,
+							   &fixture.gate, on_done, &fixture);
 }
 
 void

@@ -30,6 +30,8 @@ typedef struct Fixture
 	const RunnerOps *ops;
 	Runner	   *runner;			/* NULL: not opened */
 	HandlerConfig config;		/* changed before open_runner() */
+	RunnerGate	gate;
+	int64		incarnation;	/* what the gate says */
 	char	   *argv[8];
 	char		directory[64];	/* of this test */
 	char		path[128];		/* a fifo in it */

@@ -165,9 +165,24 @@ model_used(const Model *model, int handler)
 	return n;
 }
 
-bool
-model_may_book(const Model *model, const char *type, int handler, int priority)
+static int
+bucket_used(const Model *model, int bucket)
 {
+	int			n = 0;
+
+	for (int i = 0; i < MODEL_TASKS; i++)
+		n += model->tasks[i].is_used && !model->tasks[i].is_over &&
+			model->tasks[i].bucket == bucket;
+	return n;
+}
+
+bool
+model_may_book(const Model *model, const char *type, int handler, int bucket,
+			   int priority)
+{
+	if (model->bucket_max[bucket] >= 0 &&
+		bucket_used(model, bucket) >= model->bucket_max[bucket])
+		return false;
 	if ((model->node_max > 0 && model_used(model, -1) >= model->node_max) ||
 		(model->handler_max[handler] > 0 &&
 		 model_used(model, handler) >= model->handler_max[handler]))
@@ -179,7 +194,7 @@ model_may_book(const Model *model, const char *type, int handler, int priority)
 }
 
 int
-model_book(Model *model, const char *type, int handler)
+model_book(Model *model, const char *type, int handler, int bucket)
 {
 	int			place = 0;
 
@@ -187,7 +202,7 @@ model_book(Model *model, const char *type, int handler)
 		place++;
 	model->tasks[place] = (ModelTask)
 	{
-		.is_used = true, .type = type, .handler = handler
+		.is_used = true, .type = type, .handler = handler, .bucket = bucket
 	};
 	return place;
 }

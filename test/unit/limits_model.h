@@ -25,6 +25,7 @@ typedef struct ModelTask
 	bool		is_over;		/* here, but the database does not know yet */
 	const char *type;
 	int			handler;
+	int			bucket;
 } ModelTask;
 
 typedef struct ModelStart
@@ -38,6 +39,7 @@ typedef struct Model
 	int64		now_us;
 	int			node_max;		/* 0: none */
 	int			handler_max[2];
+	int			bucket_max[2];	/* -1: none */
 	int			nrules;
 	LimitRule	rules[MODEL_RULES];
 	int64		since_us[MODEL_RULES];	/* when the rule came */
@@ -50,12 +52,12 @@ typedef struct Model
 extern bool model_together(const Model *model, int rule, const char *a,
 						   const char *b);
 
-/* Whether a task of that type, handler and priority may be booked now. */
+/* Whether such a task may be booked now. */
 extern bool model_may_book(const Model *model, const char *type, int handler,
-						   int priority);
+						   int bucket, int priority);
 
 /* Returns the task's place. */
-extern int	model_book(Model *model, const char *type, int handler);
+extern int	model_book(Model *model, const char *type, int handler, int bucket);
 extern void model_start(Model *model, int task);
 
 /* Returns by type and handler how many are used, for comparison. */

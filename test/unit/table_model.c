@@ -202,12 +202,223 @@ known_version(const Model *model, int task)
 	return -1;
 }
 
+int
+model_displaced(const Model *model, const ModelTrigger *trigger)
+{
+	uint64		sequence = model->known[trigger->task];
+
+	if (sequence == 0 || known_version(model, trigger->task) >= trigger->version)
+		return MODEL_TYPES;
+	for (int priority = 0; priority < TRIGGER_PRIORITIES; priority++)
+	{
+		const ModelRow *row = &model->rows[priority];
+
+		for (int i = 0; i < row->count; i++)
+			for (int j = 0; j < row->columns[i].count; j++)
+			{
+				const ModelTrigger *old = &row->columns[i].triggers[j];
+
+				if (old->sequence == sequence)
+					return old->type == trigger->type && priority == trigger->priority ?
+						-1 : old->type;
+			}
+	}
+	return MODEL_TYPES;
+}
+
+int
+model_family(int type)
+{
+	return type % 5;
+}
+
+static int
+family_waiting(const Model *model, int family)
+{
+	int			waiting = 0;
+
+	for (int type = 0; type < MODEL_TYPES; type++)
+		if (model_family(type) == family)
+			waiting += model_type_waiting(model, type);
+	return waiting;
+}
+
+static int
+biggest_family(const Model *model)
+{
+	int			biggest = 0;
+
+	for (int type = 0; type < MODEL_TYPES; type++)
+		biggest = Max(biggest, family_waiting(model, model_family(type)));
+	return biggest;
+}
+
+static int
+biggest_type(const Model *model, int family)
+{
+	int			biggest = 0;
+
+	for (int type = 0; type < MODEL_TYPES; type++)
+		if (model_family(type) == family)
+			biggest = Max(biggest, model_type_waiting(model, type));
+	return biggest;
+}
+
+/* The trigger of that type that would run last. */
+static void
+take_last(Model *model, int type)
+{
+	for (int priority = TRIGGER_PRIORITIES - 1; priority >= 0; priority--)
+	{
+		ModelRow   *row = &model->rows[priority];
+
+		for (int i = 0; i < row->count; i++)
+		{
+			ModelTrigger last;
+
+			if (row->columns[i].type != type)
+				continue;
+			last = take_trigger(row, i, row->columns[i].count - 1);
+			model->known[last.task] = 0;
+			return;
+		}
+	}
+}
+
+static int
+least_urgent(const Model *model, int type)
+{
+	int			priority;
+
+	for (priority = TRIGGER_PRIORITIES - 1; priority >= 0; priority--)
+	{
+		const ModelRow *row = &model->rows[priority];
+
+		for (int i = 0; i < row->count; i++)
+			if (row->columns[i].type == type)
+				return priority;
+	}
+	return -1;
+}
+
+/* Whether the type is one of the biggest of its family. */
+static bool
+is_biggest_type(const Model *model, int type)
+{
+	return model_type_waiting(model, type) == biggest_type(model, model_family(type));
+}
+
+/* Whether it is that of one of the biggest families. */
+static bool
+is_biggest(const Model *model, int type)
+{
+	return is_biggest_type(model, type) &&
+		family_waiting(model, model_family(type)) == biggest_family(model);
+}
+
+typedef enum Giving
+{
+	GIVES_NOTHING,
+	GIVES_ANYTHING,				/* it takes up more even with one less */
+	GIVES_LESS_URGENT			/* than what is new */
+} Giving;
+
+/* What that type gives up for a new trigger of the other one. */
+static Giving
+giving(const Model *model, int type, int other)
+{
+	int			family = model_family(other);
+	int			bigger = biggest_type(model, family) - model_type_waiting(model, other);
+	int			bigger_family = biggest_family(model) - family_waiting(model, family);
+
+	if (model_type_waiting(model, type) == 0)
+		return GIVES_NOTHING;
+	if (model_type_waiting(model, other) >= model->share)
+		return type == other ? GIVES_LESS_URGENT : GIVES_NOTHING;
+	if (bigger_family > 1)
+		return is_biggest(model, type) ? GIVES_ANYTHING : GIVES_NOTHING;
+	if (bigger > 1)
+		return model_family(type) == family && is_biggest_type(model, type) ?
+			GIVES_ANYTHING : GIVES_NOTHING;
+	if (type == other ||
+		(bigger == 1 && model_family(type) == family && is_biggest_type(model, type)) ||
+		(bigger_family == 1 && is_biggest(model, type)))
+		return GIVES_LESS_URGENT;
+	return GIVES_NOTHING;
+}
+
+/* Whether that type, -1: none, has to give up a trigger: the least urgent. */
+static bool
+may_push_out(const Model *model, int type, const ModelTrigger *trigger)
+{
+	int			least = -1;
+
+	for (int i = 0; i < MODEL_TYPES; i++)
+	{
+		Giving		gives = giving(model, i, trigger->type);
+
+		if (gives == GIVES_ANYTHING ||
+			(gives == GIVES_LESS_URGENT && least_urgent(model, i) > trigger->priority))
+			least = Max(least, least_urgent(model, i));
+	}
+	if (type < 0)
+		return least == -1;
+	return giving(model, type, trigger->type) != GIVES_NOTHING &&
+		least_urgent(model, type) == least;
+}
+
+/* Whether there is something to know about the type. */
+static bool
+is_member(const Model *model, int type)
+{
+	for (int i = 0; i < model->npopped; i++)
+		if (model->popped[i].type == type)
+			return true;
+	return model->spilled[type] || model_type_waiting(model, type) > 0;
+}
+
+/* The type has spilled; too many to remember are forgotten, but not that. */
+static void
+spill(Model *model, int type, int refill_at, int comes, bool may_forget)
+{
+	int			members = 0;
+
+	model->refill_at[type] = refill_at;
+	model->spilled[type] = true;
+	for (int i = 0; i < MODEL_TYPES; i++)
+		members += i == comes || is_member(model, i);
+	if (!may_forget || members <= model->capacity)
+		return;
+	model->spilled[type] = false;
+	model->has_left = true;
+}
+
+static TablePush
+push_full(Model *model, const ModelTrigger *trigger, int pushed_out, bool *is_right)
+{
+	int			type = trigger->type;
+
+	*is_right = may_push_out(model, pushed_out, trigger);
+	if (pushed_out >= 0)
+	{
+		int			refill_at = (model_type_waiting(model, pushed_out) - 1) / 2;
+
+		take_last(model, pushed_out);
+		spill(model, pushed_out, refill_at, type, pushed_out != type &&
+			  model_type_waiting(model, pushed_out) == 0);
+		return TABLE_ADDED;
+	}
+	spill(model, type, model_type_waiting(model, type) / 2, type, !is_member(model, type));
+	return TABLE_SPILLED;
+}
+
 TablePush
-model_push(Model *model, const ModelTrigger *trigger)
+model_push(Model *model, const ModelTrigger *trigger, int pushed_out, bool *is_right)
 {
 	uint64		known = model->known[trigger->task];
 	ModelTrigger added = *trigger;
 
+	*is_right = pushed_out == -1;
 	if (known != 0)
 	{
 		if (known_version(model, trigger->task) >= trigger->version)
@@ -217,12 +428,10 @@ model_push(Model *model, const ModelTrigger *trigger)
 	}
 	if (model->type_limit[trigger->type] < 0)
 		return TABLE_NO_HANDLER;
-	if (model_waiting(model) >= model->capacity ||
-		model_type_waiting(model, trigger->type) >= model->share)
-	{
-		model->spilled[trigger->type] = true;
+	if ((model_waiting(model) >= model->capacity ||
+		 model_type_waiting(model, trigger->type) >= model->share) &&
+		push_full(model, trigger, pushed_out, is_right) == TABLE_SPILLED)
 		return TABLE_SPILLED;
-	}
 	added.sequence = ++model->sequence;
 	model->known[trigger->task] = added.sequence;
 	insert_trigger(&model->rows[trigger->priority], &added);
@@ -293,8 +502,19 @@ model_take_spilled(Model *model, int type)
 	int			room = Max(model->capacity - model_waiting(model), 0);
 	int			waiting = model_type_waiting(model, type);
 
-	if (!model->spilled[type] || room == 0 || waiting > model->share / 2)
+	if (!model->spilled[type] || room == 0 || waiting > model->refill_at[type])
 		return 0;
 	model->spilled[type] = false;
 	return Min(room, model->share - waiting);
+}
+
+int
+model_take_left(Model *model)
+{
+	int			room = Max(model->capacity - model_waiting(model), 0);
+
+	if (!model->has_left || room <= model->capacity / 2)
+		return 0;
+	model->has_left = false;
+	return room;
 }

@@ -64,11 +64,25 @@ typedef struct Model
 	uint64		sequence;
 	uint64		known[MODEL_TASKS]; /* sequence of the newest, 0: none */
 	bool		spilled[MODEL_TYPES];
+	int			refill_at[MODEL_TYPES];
+	bool		has_left;		/* something of types that are not known */
 	int			npopped;
 	ModelTrigger popped[MODEL_POPPED];
 } Model;
 
-extern TablePush model_push(Model *model, const ModelTrigger *trigger);
+/*
+ * pushed_out: the type that lost a trigger to this one, -1: none.  There may
+ * be several that could; *is_right says whether that is one of them.
+ */
+extern TablePush model_push(Model *model, const ModelTrigger *trigger,
+							int pushed_out, bool *is_right);
+
+/* The waiting trigger that a newer version displaces: its type; -1: it keeps
+ * its place; MODEL_TYPES: there is none. */
+extern int	model_displaced(const Model *model, const ModelTrigger *trigger);
+
+/* Types of one family have the same number. */
+extern int	model_family(int type);
 
 /* False: nothing can run.  What was popped is the last of model->popped. */
 extern bool model_pop(Model *model) MUSTCHECK;
@@ -84,5 +98,8 @@ extern int	model_type_waiting(const Model *model, int type);
 
 /* The room to report for a type that spilled, 0: nothing to report. */
 extern int	model_take_spilled(Model *model, int type);
+
+/* The same for all types that are not known. */
+extern int	model_take_left(Model *model);
 
 #endif							/* TWT_TABLE_MODEL_H */

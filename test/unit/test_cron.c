@@ -352,7 +352,7 @@ static void
 test_random_expressions(void **state)
 {
 	(void) state;
-	for (int seed = 1; seed <= 3000; seed++)
+	for (int seed = test_seed(); seed < test_seed() + 3000; seed++)
 	{
 		Chance		chance;
 		RandomField f[CRON_FIELDS];
@@ -368,7 +368,7 @@ test_random_expressions(void **state)
 			snprintf(text + strlen(text), sizeof(f[i].text) + 1, "%s ", f[i].text);
 		}
 		if (!cron_parse(text, &cron, &error))
-			fail_msg("seed %d: refused \"%s\"", seed, text);
+			fail_msg("TWT_TEST_SEED=%d: refused \"%s\"", seed, text);
 		for (int step = 0; step < 5; step++)
 		{
 			int64		from = (int64) chance_below(&chance, 400 * 366) * 1440 +
@@ -377,7 +377,7 @@ test_random_expressions(void **state)
 			int64		found = cron_find(&cron, from, &minute) ? minute : -1;
 
 			if (found != expected)
-				fail_msg("seed %d, \"%s\" from " INT64_FORMAT ": " INT64_FORMAT ", not " INT64_FORMAT,
+				fail_msg("TWT_TEST_SEED=%d, \"%s\" from " INT64_FORMAT ": " INT64_FORMAT ", not " INT64_FORMAT,
 						 seed, text, from, found, expected);
 		}
 	}
@@ -414,7 +414,7 @@ test_random_bytes(void **state)
 	int			accepted = 0;
 
 	(void) state;
-	chance_init(&chance, 7);
+	chance_init(&chance, test_seed());
 	for (int i = 0; i < 200000; i++)
 	{
 		char		text[sizeof(valid)];

@@ -483,6 +483,79 @@ test_cancel_waiting(void **state)
 	assert_int_equal(running->reports, 0);
 }
 
+/* ---- while the node may be gone ---- */
+
+static void
+test_gate_waiting(void **state)
+{
+	TestTask   *running;
+	TestTask   *waiting;
+
+	fixture.config.window = 1;
+	open_worker(PUPPET);
+	running = start_task(NULL);
+	waiting = start_task(NULL);
+	run_turn();
+	fixture.incarnation = 0;
+	wait_for(running);
+	assert_null(waiting->task.run); /* though there is room */
+	assert_int_equal(waiting->reports, 0);
+	fixture.incarnation = 1;
+	wait_for(waiting);
+	assert_verdict(waiting, TASK_DONE, NULL);
+}
+
+/*
+ * Tasks of which the pipe holds no more than a part, since the worker does
+ * not read; the gate is closed, and then the worker reads.
+ */
+static TestTask *
+start_unwritten(void)
+{
+	char	   *data = psprintf("[[\"wait\", \"%s\"], [\"reply\", {\"result\": \"done\"}]]",
+								fixture.go_path);
+	TestTask   *first;
+	TestTask   *large;
+
+	open_worker(PUPPET);
+	first = start_task(data);
+	pfree(data);
+	data = psprintf("[[\"reply\", {\"result\": \"done\"}], [\"say\", \"\", \"%0300000d\"]]", 0);
+	large = start_task(data);
+	pfree(data);
+	run_turn();
+	fixture.incarnation = 0;
+	send_go();
+	wait_for(first);
+	for (int i = 0; i < 200; i++)
+		run_turn();
+	assert_int_equal(large->reports, 0);
+	return large;
+}
+
+static void
+test_gate_unwritten(void **state)
+{
+	TestTask   *large = start_unwritten();
+
+	fixture.incarnation = 1;
+	wait_for(large);
+	assert_verdict(large, TASK_DONE, NULL);
+}
+
+static void
+test_gate_another_incarnation(void **state)
+{
+	TestTask   *large = start_unwritten();
+	TestTask   *next;
+
+	fixture.incarnation = 2;
+	next = start_task(NULL);
+	wait_for_all();
+	assert_verdict(large, TASK_FAILURE, "worker was stopped because its node was declared gone");
+	assert_verdict(next, TASK_DONE, NULL);
+}
+
 /* ---- the rest ---- */
 
 static void
@@ -612,6 +685,9 @@ main(void)
 		TEST(test_cancel_ignored),
 		TEST(test_cancel_unread),
 		TEST(test_cancel_waiting),
+		TEST(test_gate_waiting),
+		TEST(test_gate_unwritten),
+		TEST(test_gate_another_incarnation),
 		TEST(test_close_kills),
 		TEST(test_descriptors),
 		TEST(test_stderr_is_logged),

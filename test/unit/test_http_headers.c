@@ -124,6 +124,9 @@ test_context_that_does_not_fit(void **state)
 		"\"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331\"",
 		"\"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-x\"",
 		"\"00-0af7651916cd43dd8448eb211c80319-b7ad6b7169203331-010\"",
+		"\"00-00000000000000000000000000000000-b7ad6b7169203331-01\"",
+		"\"00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01\"",
+		"\"ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\"",
 		"\"" PARENT "\\r\\nX-Evil: 1\"", "\"\\n" PARENT "\""
 	};
 
@@ -172,16 +175,37 @@ test_checks(void **state)
 static void
 test_url(void **state)
 {
+	static const char *const none[] = {NULL, "{}", "7", "[\"http_url\"]", "{\"http_url\": null}", "{\"a\": 12345678901234567890}"};
+	static const char *const named[] = {
+		"{\"http_url\": \"https://a.example/\"}",
+		"{\"ref\": [12345678901234567890, 1e999], \"http_url\": \"https://a.example/\"}"
+	};
+	static const char *const wrong[] = {
+		"{\"http_url\": 7}", "{\"http_url\": [\"https://a.example/\"]}", "{\"http_url\": {}}", "{\"http_url\": false}",
+		"{\"http_url\": \"https://a.example/\"", "", "{\"http_url\": \"https://a.example/\\ud800\"}"
+	};
 	Task		task = plain_task();
 	char	   *url;
 
-	assert_null(http_headers_url(&task));
-	task.context = "{\"http_url\": \"https://a.example/\"}";
-	url = http_headers_url(&task);
-	assert_string_equal(url, "https://a.example/");
-	pfree(url);
-	task.context = "{\"http_url\": 7}";
-	assert_null(http_headers_url(&task));
+	for (int i = 0; i < (int) lengthof(none); i++)
+	{
+		task.context = unconstify(char *, none[i]);
+		assert_null(http_headers_url(&task, &url));
+		assert_null(url);
+	}
+	for (int i = 0; i < (int) lengthof(named); i++)
+	{
+		task.context = unconstify(char *, named[i]);
+		assert_null(http_headers_url(&task, &url));
+		assert_string_equal(url, "https://a.example/");
+		pfree(url);
+	}
+	for (int i = 0; i < (int) lengthof(wrong); i++)
+	{
+		task.context = unconstify(char *, wrong[i]);
+		assert_non_null(http_headers_url(&task, &url));
+		assert_null(url);
+	}
 }
 
 int

@@ -222,16 +222,54 @@ test_json_of_others(void **state)
 {
 	static const char *const others[] = {
 		"{}", "[]", "true", "7", "nonsense", "{\"result\": \"ok\"}", "{\"result\": 7}", "{\"result\": {\"id\": 1}}",
-		"{\"result\": null}", "{\"result\": \"DONE\"}", "{\"id\": 1}", "{\"result\": \"error\"", "{\"result\": \"error\", \"result\": \"error\"}"
+		"{\"result\": null}", "{\"result\": \"DONE\"}", "{\"id\": 1}", "{\"id\": 1, \"id\": 2}", "{\"a\": {\"result\": 1, \"result\": 2}}",
+		"{\"ledger_id\": 18446744073709551615}", "{\"result\": 1e999}", "[1e999, {\"result\": \"error\"}]",
+		"OK", " [{\"result\": \"error\"}"
 	};
 
 	for (int i = 0; i < (int) lengthof(others); i++)
 		expect_json(others[i], TASK_DONE, TASK_DELAY_BY_POLICY, NULL);
 }
 
+/* Whatever else is in it, it has said what is to be done. */
+static void
+test_json_beyond_limits(void **state)
+{
+	static const char *const more[] = {
+		"18446744073709551615", "-9223372036854775809", "1e999", "-1.5E+400", "[{\"a\": [12345678901234567890, 7]}]",
+		"{\"id\": 1, \"id\": 2}", "{\"result\": \"done\", \"result\": \"done\"}", "\"\\\"18446744073709551615 \\\\\"",
+		"1e999, \"ledger_id\": 1e999"
+	};
+
+	for (int i = 0; i < (int) lengthof(more); i++)
+	{
+		char	   *json = psprintf("{\"result\": \"retry\", \"ledger_id\": %s, \"retry_in\": 90}", more[i]);
+
+		expect_json(json, TASK_RETRY, SECONDS_TO_US(90), NULL);
+		pfree(json);
+	}
+	expect_json("\xef\xbb\xbf{\"result\": \"delete\"}", TASK_DELETE, TASK_DELAY_BY_POLICY, NULL);
+	expect_json("{\"result\": \"retry\", \"retry_in\": 1e999}", TASK_RETRY, TASK_DELAY_BY_POLICY,
+				"answer is not as it should be: member \"retry_in\" is neither seconds nor a duration");
+}
+
+/* It may have said that nothing was done, or that nothing must be done again. */
+static void
+test_json_unreadable(void **state)
+{
+	expect_json(" {\"result\": \"retry\"", TASK_ERROR, TASK_DELAY_BY_POLICY,
+				"answer is not as it should be: syntax error in its JSON at byte 19");
+	expect_json("{\"result\": \"retry\", \"id\": 018446744073709551615}", TASK_ERROR, TASK_DELAY_BY_POLICY,
+				"answer is not as it should be: syntax error in its JSON at byte 27");
+	expect_json("{\"result\": \"retry\", \"r\\u0065sult\": \"ok\"}", TASK_ERROR, TASK_DELAY_BY_POLICY,
+				"answer is not as it should be: member \"result\" is there twice");
+}
+
 static void
 test_json_with_faults(void **state)
 {
+	expect_json("{\"result\": \"retry\", \"message\": \"a\", \"message\": \"b\"}", TASK_RETRY, TASK_DELAY_BY_POLICY,
+				"answer is not as it should be: member \"message\" is there twice");
 	expect_json("{\"result\": \"done\", \"message\": {}}", TASK_DONE, TASK_DELAY_BY_POLICY,
 				"answer is not as it should be: member \"message\" is no string");
 	expect_json("{\"result\": \"retry\", \"retry_in\": \"soon\"}", TASK_RETRY, TASK_DELAY_BY_POLICY,
@@ -265,6 +303,8 @@ main(void)
 		cmocka_unit_test(test_retry_after_of_statuses),
 		cmocka_unit_test(test_json),
 		cmocka_unit_test(test_json_of_others),
+		cmocka_unit_test(test_json_beyond_limits),
+		cmocka_unit_test(test_json_unreadable),
 		cmocka_unit_test(test_json_with_faults),
 		cmocka_unit_test(test_content_types),
 	};

@@ -145,14 +145,14 @@ test_addresses(void **state)
 		"1.1.1.1", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0",
 		"126.1.1.1", "128.0.0.1", "169.253.1.1", "172.15.0.1", "172.32.0.1",
 		"192.167.1.1", "192.169.1.1", "198.17.0.1", "198.20.0.1", "223.255.255.255",
-		"2001:db8::1", "2a00::1", "::ffff:8.8.8.8", "64:ff9b::8.8.8.8", "2002:808:808::1"
+		"2001:1::1", "2001:db8::1", "2a00::1", "::ffff:8.8.8.8", "64:ff9b::8.8.8.8", "2002:808:808::1"
 	};
 	static const char *const private[] = {
 		"0.0.0.0", "0.1.2.3", "10.0.0.1", "10.255.255.255", "100.64.0.1", "100.127.255.255",
 		"127.0.0.1", "127.9.9.9", "169.254.169.254", "172.16.0.1", "172.31.255.255",
 		"192.0.0.1", "192.168.0.1", "198.18.0.1", "198.19.255.255", "224.0.0.1", "240.0.0.1",
 		"255.255.255.255", "::", "::1", "::127.0.0.1", "::ffff:127.0.0.1", "::ffff:10.1.1.1",
-		"64:ff9b::10.0.0.1", "64:ff9b:1::1", "2002:7f00:1::", "2002:a00:1::1", "100::1", "fc00::1",
+		"64:ff9b::10.0.0.1", "2001::1", "2001:0:a00:1::1", "64:ff9b:1::1", "2002:7f00:1::", "2002:a00:1::1", "100::1", "fc00::1",
 		"fdff::1", "fe80::1", "febf::1", "fec0::1", "ff02::1"
 	};
 
@@ -162,6 +162,41 @@ test_addresses(void **state)
 	for (int i = 0; i < (int) lengthof(private); i++)
 		if (is_public(private[i]))
 			fail_msg("public: %s", private[i]);
+}
+
+static void
+test_texts(void **state)
+{
+	assert_true(http_ip_is_public("1.1.1.1"));
+	assert_true(http_ip_is_public("2a00::1"));
+	assert_false(http_ip_is_public("10.0.0.1"));
+	assert_false(http_ip_is_public("::1"));
+	assert_false(http_ip_is_public("a.example"));
+	assert_false(http_ip_is_public(""));
+}
+
+static bool
+is_same(const char *a, const char *b)
+{
+	HttpUrl		first;
+	HttpUrl		second;
+	bool		result;
+
+	assert_null(http_url_parse(a, &first));
+	assert_null(http_url_parse(b, &second));
+	result = http_url_is_same_host(&first, &second);
+	http_url_clear(&first);
+	http_url_clear(&second);
+	return result;
+}
+
+static void
+test_same_host(void **state)
+{
+	assert_true(is_same("https://a.example/x", "https://A.example:443/y"));
+	assert_false(is_same("https://a.example/", "https://b.example/"));
+	assert_false(is_same("https://a.example/", "https://a.example:8443/"));
+	assert_false(is_same("https://a.example:8443/", "http://a.example:8443/"));
 }
 
 static void
@@ -181,6 +216,8 @@ main(void)
 		cmocka_unit_test(test_patterns),
 		cmocka_unit_test(test_no_patterns),
 		cmocka_unit_test(test_addresses),
+		cmocka_unit_test(test_texts),
+		cmocka_unit_test(test_same_host),
 		cmocka_unit_test(test_other_families),
 	};
 

@@ -249,7 +249,7 @@ test_random_bytes(void **state)
 	int			i;
 
 	log_init(LOG_FORMAT_JSON, TWT_LOG_INFO, "n");
-	chance_init(&chance, 1);
+	chance_init(&chance, test_seed());
 	for (step = 0; step < 2000; step++)
 	{
 		for (i = 0; i < (int) sizeof(noise) - 1; i++)

@@ -125,7 +125,7 @@ test_many_timers(void **state)
 	int			nstopped = 0;
 	int			i;
 
-	chance_init(&chance, 3);
+	chance_init(&chance, test_seed());
 	nfired = 0;
 	last_due_us = 0;
 	for (i = 0; i < 1000; i++)

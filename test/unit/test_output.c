@@ -107,7 +107,7 @@ test_random(void **state)
 	Chance		chance;
 	int			step;
 
-	chance_init(&chance, 11);
+	chance_init(&chance, test_seed());
 	for (step = 0; step < 5000; step++)
 	{
 		int			max = chance_below(&chance, 40);
@@ -141,7 +141,7 @@ test_lines(void **state)
 	int			nwritten = 0;
 	int			nread = 0;
 
-	chance_init(&chance, 5);
+	chance_init(&chance, test_seed());
 	assert_int_equal(pipe2(fds, O_NONBLOCK | O_CLOEXEC), 0);
 	line_writer_init(&writer);
 	line_reader_init(&reader);

@@ -23,7 +23,7 @@ static PolicyRules *rules;
 static int
 make_rules(void **state)
 {
-	rules = policy_rules_new();
+	rules = policy_rules_new("node-1");
 	return 0;
 }
 
@@ -194,11 +194,114 @@ test_retry(void **state)
 	policy_unref(policy);
 }
 
+static bool
+is_taken(const char *type)
+{
+	Policy	   *policy = policy_make(rules, &handler, type);
+	bool		taken = policy->is_taken;
+
+	policy_unref(policy);
+	return taken;
+}
+
+/* Any pattern pauses, whatever more special ones say. */
+static void
+test_paused(void **state)
+{
+	assert_true(is_taken("PAY|CARD"));
+	add_timeout("PAY|CARD", 1);
+	policy_rules_pause(rules, "PAY|*");
+	policy_rules_pause(rules, "MAIL");
+	assert_false(is_taken("PAY|CARD"));
+	assert_false(is_taken("MAIL"));
+	assert_true(is_taken("MAIL|X"));
+	assert_true(is_taken("PAY"));
+}
+
+/* NULL-terminated, for the rules to free. */
+static char **
+names(const char *first, const char *second)
+{
+	char	  **list = palloc0(3 * sizeof(char *));
+
+	list[0] = pstrdup(first);
+	list[1] = second == NULL ? NULL : pstrdup(second);
+	return list;
+}
+
+static void
+test_nodes(void **state)
+{
+	static const struct
+	{
+		const char *pattern;
+		const char *first;
+		const char *second;
+		bool		taken;
+	}			cases[] = {
+		{"A", "node-1", NULL, true},
+		{"B", "node-2", NULL, false},
+		{"C", "other", "node-*", true},
+		{"D", "node-11", "node", false},
+		{"E*", "*", NULL, true},
+		{"E|F", "node-2", NULL, false},
+		{"G*", "node-2", NULL, false},
+		{"G|H", "node-1", NULL, true},
+	};
+
+	for (size_t i = 0; i < lengthof(cases); i++)
+	{
+		PolicyRule	rule = policy_rule(cases[i].pattern);
+
+		rule.nodes = names(cases[i].first, cases[i].second);
+		policy_rules_add(rules, &rule);
+	}
+	for (size_t i = 0; i < lengthof(cases); i++)
+		assert_int_equal(is_taken(cases[i].pattern), cases[i].taken);
+	assert_true(is_taken("OTHER"));
+	policy_rules_pause(rules, "A");
+	assert_false(is_taken("A"));
+}
+
+static int64
+aging_of(const char *type)
+{
+	Policy	   *policy = policy_make(rules, &handler, type);
+	int64		aging_us = policy->aging_us;
+
+	policy_unref(policy);
+	return aging_us;
+}
+
+static void
+add_aging(const char *pattern, int64 aging_us)
+{
+	PolicyRule	rule = policy_rule(pattern);
+
+	rule.aging_us = aging_us;
+	policy_rules_add(rules, &rule);
+}
+
+static void
+test_aging(void **state)
+{
+	add_timeout("A", 1);
+	assert_true(policy_rules_aging_us(rules) == 0);
+	assert_true(aging_of("A") == 0);
+	add_aging("*", 500);
+	add_aging("B*", 300);
+	add_aging("B|C", 0);
+	assert_true(policy_rules_aging_us(rules) == 300);
+	assert_true(aging_of("A") == 500);
+	assert_true(aging_of("B") == 300);
+	assert_true(aging_of("B|C") == 0);
+}
+
 /* A task keeps its policy when the rules are gone. */
 static void
 test_references(void **state)
 {
-	PolicyRules *gone = policy_rules_new();
+	PolicyRules *gone = policy_rules_new("node-1");
 	PolicyRule	rule = policy_rule("A");
 	Policy	   *policy;
 
@@ -222,10 +325,10 @@ test_random(void **state)
 	static const char *const types[] = {"A", "AB", "ABC", "ABCD", "B", "BA", "C"};
 	Chance		chance;
 
-	chance_init(&chance, 4711);
+	chance_init(&chance, test_seed());
 	for (int round = 0; round < 2000; round++)
 	{
-		PolicyRules *some = policy_rules_new();
+		PolicyRules *some = policy_rules_new("node-1");
 		int			set[lengthof(patterns)] = {0};
 
 		for (int i = 0; i < 6; i++)
@@ -273,6 +376,9 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_sql_handlers_run_again, make_rules, free_rules),
 		cmocka_unit_test_setup_teardown(test_function_and_ignore, make_rules, free_rules),
 		cmocka_unit_test_setup_teardown(test_retry, make_rules, free_rules),
+		cmocka_unit_test_setup_teardown(test_paused, make_rules, free_rules),
+		cmocka_unit_test_setup_teardown(test_nodes, make_rules, free_rules),
+		cmocka_unit_test_setup_teardown(test_aging, make_rules, free_rules),
 		cmocka_unit_test(test_references),
 		cmocka_unit_test(test_random),
 	};

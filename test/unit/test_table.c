@@ -165,6 +165,45 @@ test_more_urgent_overtakes_while_waiting(void **state)
 	assert_int_equal(pop(), 1);
 }
 
+/* ---- where a row was seen ---- */
+
+static const uint8 *
+popped_place(void)
+{
+	TableEntry *entry = table_pop(table);
+	static RowPlace place;
+
+	assert_non_null(entry);
+	place = *table_entry_place(entry);
+	slots_free(table_entry_limit(entry));
+	table_forget(table, entry);
+	return place.bytes;
+}
+
+static void
+push_seen(int version, uint8 offset)
+{
+	RowPlace	place = {{0, 0, 0, 1, 0, offset}};
+	Trigger		trigger = {.version = version, .type_len = 1, .id = {1}, .type = "A"};
+
+	assert_int_equal(table_push_seen(table, &trigger, &place), TABLE_ADDED);
+}
+
+static void
+test_place(void **state)
+{
+	(void) state;
+	add_rule("A", 1);
+	push_seen(1, 7);
+	assert_int_equal(popped_place()[5], 7);
+	push_seen(1, 7);
+	push_seen(2, 8);
+	assert_int_equal(popped_place()[5], 8);
+	push_seen(1, 7);
+	push_version(table, 1, 2, "A", 0);
+	assert_int_equal(popped_place()[5], 0);
+}
+
 /* ---- what an entry says ---- */
 
 static void
@@ -388,6 +427,7 @@ main(void)
 		UNIT(test_full_through_all_rows),
 		UNIT(test_full_type_hinders_no_other),
 		UNIT(test_more_urgent_overtakes_while_waiting),
+		UNIT(test_place),
 		UNIT(test_entry),
 		UNIT(test_no_handler),
 		UNIT(test_duplicates),

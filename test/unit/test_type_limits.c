@@ -76,7 +76,7 @@ rate_of(const char *pattern, int rate, int64 period_us, int burst)
 static Limit *
 leaf(const char *type)
 {
-	return type_limits_leaf(limits, type, handler);
+	return type_limits_leaf(limits, type, handler, NULL);
 }
 
 static bool
@@ -433,7 +433,7 @@ test_freed_is_not_ours(void **state)
 	assert_true(wanted);
 	assert_int_equal(nwoken, 0);
 	assert_false(book(a));
-	limit_offer(type_limits_find_shared(limits, "A|x"), 1);
+	(void) limit_offer(type_limits_find_shared(limits, "A|x"), 1, false);
 	assert_int_equal(nwoken, 1);
 	assert_true(book(a));
 
@@ -486,7 +486,7 @@ test_refused(void **state)
 
 	/* an offer of one: one and one more may ask */
 	nwoken = 0;
-	limit_offer(limit, 1);
+	(void) limit_offer(limit, 1, false);
 	assert_int_equal(nwoken, 1);
 	assert_true(book(a));
 	assert_int_equal(nwoken, 2);
@@ -522,7 +522,7 @@ test_refused_for_a_time(void **state)
 
 		limit_refuse(limit, MS_TO_US(2));
 		slots_wait(slots_book(a, USUAL), &waiter);
-		limit_offer(limit, 5);
+		(void) limit_offer(limit, 5, false);
 		assert_int_equal(nwoken, i);
 		now = slots_next_us(slots);
 		assert_int_equal(now - before, MS_TO_US(Max(2, Min(256, 1 << i))));

@@ -153,6 +153,9 @@ test_decode(void **state)
 				"\"outcome\":{\"rows\":[1,2]},\"own\":true}");
 }
 
+#define SAID(members) \
+	"{\"id\":\"" ID "\",\"version\":3,\"result\":\"done\"," members "}"
+
 #define REPLY(members) \
 	"{\"id\":\"" ID "\",\"version\":3,\"result\":\"retry\"," members "}"
 
@@ -188,6 +191,19 @@ test_decode_message(void **state)
 	assert_refused(REPLY("\"message\":7"), "member \"message\" is no string");
 }
 
+/* What is the worker's own may be anything; ours stays exact. */
+static void
+test_decode_beyond_limits(void **state)
+{
+	WorkerReply reply;
+
+	assert_done(SAID("\"ledger_id\":18446744073709551615"));
+	assert_done(SAID("\"a\":{\"b\":[-1e999,{\"c\":1,\"c\":12345678901234567890}]}"));
+	assert_done(SAID("\"own\":1,\"own\":2"));
+	reply = decode("{\"a\":1e999,\"id\":\"" ID "\",\"version\":9007199254740993,\"result\":\"done\"}");
+	assert_true(reply.version == INT64CONST(9007199254740993));
+}
+
 static void
 test_decode_wrong(void **state)
 {
@@ -198,7 +214,7 @@ test_decode_wrong(void **state)
 
 	assert_refused("", "reply is not JSON: syntax error");
 	assert_refused("hello", "reply is not JSON: syntax error");
-	assert_refused("\"text\"", "reply is not JSON: syntax error");
+	assert_refused("\"text\"", "reply is no JSON object");
 	assert_refused("[]", "reply is no JSON object");
 	assert_refused("{}", "member \"id\" is missing or no string");
 	assert_refused("{\"id\":\"" ID "x\",\"version\":3,\"result\":\"done\"}",
@@ -220,8 +236,10 @@ test_decode_wrong(void **state)
 	assert_refused("{\"id\":\"" ID "\",\"version\":3,\"result\":\"done\"} x",
 				   "reply is not JSON: syntax error");
 	assert_refused("{\"id\":\"" ID "\",\"version\":3,\"result\":\"done\","
-				   "\"version\":4}",
-				   "reply is not JSON: duplicate member");
+				   "\"version\":4}", "member \"version\" is there twice");
+	assert_refused("{\"id\":\"" ID "\",\"version\":18446744073709551615,\"result\":\"done\"}",
+				   "member \"version\" is missing or no integer");
+	assert_refused(REPLY("\"res\\u0075lt\":\"done\""), "member \"result\" is there twice");
 	assert_refused(REPLY("\"outcome\":[1,]"),
 				   "reply is not JSON: syntax error");
 	assert_refused(REPLY("\"message\":\"\xff\""),
@@ -243,7 +261,7 @@ test_decode_mutations(void **state)
 	Chance		chance;
 	int			step;
 
-	chance_init(&chance, 7);
+	chance_init(&chance, test_seed());
 	for (step = 0; step < 200000; step++)
 	{
 		char	   *copy = pstrdup(line);
@@ -321,6 +339,7 @@ main(void)
 		cmocka_unit_test(test_decode),
 		cmocka_unit_test(test_decode_times),
 		cmocka_unit_test(test_decode_message),
+		cmocka_unit_test(test_decode_beyond_limits),
 		cmocka_unit_test(test_decode_wrong),
 		cmocka_unit_test(test_decode_mutations),
 		cmocka_unit_test(test_times),

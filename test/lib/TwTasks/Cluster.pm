@@ -7,7 +7,9 @@ use warnings FATAL => 'all';
 
 use parent 'PostgreSQL::Test::Cluster';
 
+use Test::More;
 use TwTasks::Session;
+use TwTasks::Wait;
 
 # The server runs and has the extension in its database "postgres", and the
 # roles "sidecar" and "producer", which can do what their names say and no
@@ -38,12 +40,29 @@ sub create
 	$self->append_conf('postgresql.conf',
 		join('', map { "$_ = $conf{$_}\n" } sort keys %conf));
 	$self->start;
+	push @TwTasks::Wait::on_failure, sub { $self->show_sessions };
 	$self->safe_psql('postgres', <<'SQL');
 		CREATE EXTENSION twtasks;
 		CREATE ROLE sidecar LOGIN IN ROLE twtasks_worker;
 		CREATE ROLE producer LOGIN IN ROLE twtasks_producer;
 SQL
 	return $self;
+}
+
+# What the sessions of the server do, for when a wait has failed.
+sub show_sessions
+{
+	my ($self) = @_;
+	my $text = eval {
+		$self->session->try(
+			'SELECT pid, application_name, state, wait_event, pg_blocking_pids(pid),
+				clock_timestamp() - state_change, left(query, 60)
+			FROM pg_stat_activity WHERE backend_type = \'client backend\''
+		);
+	};
+
+	diag('sessions of ' . $self->name . ":\n" . ($text // 'none can be opened'));
+	return;
 }
 
 # A session of its own, as the owner of the server or as somebody else.
@@ -103,11 +122,26 @@ sub arguments
 	} sort keys %arguments;
 }
 
-# Adds a task in a transaction of its own; returns its id.
+# Makes buckets that are not there.
+sub configure_buckets
+{
+	my ($self, @buckets) = @_;
+
+	foreach my $bucket (grep { !$self->{_twt_buckets}{$_}++ } @buckets)
+	{
+		$self->value("SELECT twtasks.configure_bucket('$bucket')
+			WHERE NOT EXISTS (SELECT FROM twtasks.buckets WHERE name = '$bucket')");
+	}
+	return;
+}
+
+# Adds a task in a transaction of its own, and its bucket if need be; returns
+# its id.
 sub add_task
 {
 	my ($self, $type, %arguments) = @_;
 
+	$self->configure_buckets($arguments{bucket}) if $arguments{bucket};
 	return $self->value('SELECT task_id FROM twtasks.add_task('
 		  . arguments(type => $type, %arguments)
 		  . ')');

@@ -11,7 +11,8 @@ use JSON::PP;
 use PostgreSQL::Test::Utils;
 use TwTasks::Ledger;
 
-# With tls => NAME it has a certificate for that name, signed by itself.
+# With tls => NAME it has a certificate for that name, signed by itself; with
+# gate => FIFO besides it waits there before it makes a connection secure.
 sub start
 {
 	my ($class, %options) = @_;
@@ -20,6 +21,7 @@ sub start
 	my @arguments = ("$directory/record");
 
 	push @arguments, $self->make_certificate($options{tls}) if $options{tls};
+	push @arguments, $options{gate} if $options{gate};
 	$self->{scheme} = $options{tls} ? 'https' : 'http';
 	PostgreSQL::Test::Utils::append_to_file("$directory/record", '');
 	$self->{pid} = open2($self->{out}, $self->{in},
@@ -49,6 +51,14 @@ sub make_certificate
 sub certificate
 {
 	return $_[0]->{directory} . '/certificate.pem';
+}
+
+# How many connections have come to the gate.
+sub waited
+{
+	my $path = "$_[0]->{directory}/record.gate";
+
+	return -e $path ? scalar(() = PostgreSQL::Test::Utils::slurp_file($path) =~ /\n/g) : 0;
 }
 
 sub port

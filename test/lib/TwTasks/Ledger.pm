@@ -42,14 +42,14 @@ sub path
 }
 
 # A command that keeps the ledger: waits at the gate if one is named, and
-# exits with the status.
+# exits with the status; with 80 before that version of its task.
 sub command
 {
-	my ($self, $gate, $status) = @_;
+	my ($self, $gate, $status, $version) = @_;
 
 	return [
 		handler('ledger.sh'), $self->path,
-		$gate ? $self->gate($gate) : '-', $status || 0
+		$gate ? $self->gate($gate) : '-', $status || 0, $version || 0
 	];
 }
 

@@ -77,6 +77,7 @@ sub prepare
 		  . ".$name.log"
 	}, $class;
 
+	$node->configure_buckets(@{ $config{buckets} || [] });
 	$self->{config} = config_for($node, $name, %config);
 	push @started, $self;
 	return $self;

@@ -1,0 +1,170 @@
+/*-------------------------------------------------------------------------
+ *
+ * foreign_json.c
+ *		JSON that others wrote, with what is no business of ours in it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "port.h"
+
+#include <errno.h>
+#include <math.h>
+
+#include "foreign_json.h"
+
+#define DIGITS "0123456789"
+
+/* Some write it, though JSON has none. */
+#define BYTE_ORDER_MARK "\xef\xbb\xbf"
+
+static const char *
+skip_string(const char *p, const char *end)
+{
+	for (p++; p < end && *p != '"'; p++)
+		if (*p == '\\' && p + 1 < end)
+			p++;
+	return p < end ? p + 1 : end;
+}
+
+/* Length of the number that begins here; 0: it is none. */
+static size_t
+measure_number(const char *text)
+{
+	const char *p = text + (*text == '-');
+	size_t		digits = strspn(p, DIGITS);
+
+	if (digits == 0 || (*p == '0' && digits > 1))
+		return 0;
+	p += digits;
+	if (*p == '.')
+	{
+		digits = strspn(p + 1, DIGITS);
+		if (digits == 0)
+			return 0;
+		p += 1 + digits;
+	}
+	if (*p == 'e' || *p == 'E')
+	{
+		p += 1 + (p[1] == '+' || p[1] == '-');
+		digits = strspn(p, DIGITS);
+		if (digits == 0)
+			return 0;
+		p += digits;
+	}
+	return p - text;
+}
+
+static bool
+is_too_large(const char *text, size_t len)
+{
+	if (strcspn(text, ".eE") < len)
+		return isinf(strtod(text, NULL));
+	errno = 0;
+	(void) strtoll(text, NULL, 10);
+	return errno == ERANGE;
+}
+
+/* Copies a number, in quotes if it is too large.  Returns its end. */
+static const char *
+copy_number(StringInfo out, const char *p)
+{
+	size_t		len = measure_number(p);
+	bool		is_quoted = len > 0 && is_too_large(p, len);
+
+	if (len == 0)
+		len = strspn(p, "+-.eE" DIGITS);
+	if (is_quoted)
+		appendStringInfoChar(out, '"');
+	appendBinaryStringInfo(out, p, len);
+	if (is_quoted)
+		appendStringInfoChar(out, '"');
+	return p + len;
+}
+
+static void
+quote_large_numbers(StringInfo out, const char *text, size_t len)
+{
+	const char *end = text + len;
+	const char *p = text;
+
+	while (p < end)
+	{
+		const char *from = p;
+
+		if (*p == '-' || (*p >= '0' && *p <= '9'))
+		{
+			p = copy_number(out, p);
+			continue;
+		}
+		p = *p == '"' ? skip_string(p, end) : p + 1;
+		appendBinaryStringInfo(out, from, p - from);
+	}
+}
+
+json_t *
+foreign_json_load(const char *text, size_t len, int *byte)
+{
+	json_error_t why;
+	json_t	   *json;
+	StringInfoData quoted;
+
+	if (strncmp(text, BYTE_ORDER_MARK, 3) == 0)
+	{
+		text += 3;
+		len -= 3;
+	}
+	json = json_loadb(text, len, JSON_DECODE_ANY | JSON_ALLOW_NUL, &why);
+	if (json == NULL && json_error_code(&why) == json_error_numeric_overflow)
+	{
+		initStringInfo(&quoted);
+		quote_large_numbers(&quoted, text, len);
+		json = json_loadb(quoted.data, quoted.len, JSON_DECODE_ANY | JSON_ALLOW_NUL, &why);
+		pfree(quoted.data);
+	}
+	*byte = why.position;
+	return json;
+}
+
+/* key: with its quotes, and maybe with escapes. */
+static bool
+is_named(const char *key, size_t len, const char *name)
+{
+	json_t	   *string;
+	bool		is_same;
+
+	if (memchr(key, '\\', len) == NULL)
+		return len == strlen(name) + 2 && memcmp(key + 1, name, len - 2) == 0;
+	string = json_loadb(key, len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+	is_same = string != NULL && strcmp(json_string_value(string), name) == 0;
+	json_decref(string);
+	return is_same;
+}
+
+static int
+count_members(const char *text, size_t len, const char *name)
+{
+	const char *end = text + len;
+	const char *p = text;
+	int			depth = 0;
+	int			n = 0;
+
+	while (p < end)
+	{
+		const char *from = p;
+
+		depth += (*p == '{' || *p == '[') - (*p == '}' || *p == ']');
+		p = *p == '"' ? skip_string(p, end) : p + 1;
+		if (*from == '"' && depth == 1 && p[strspn(p, " \t\r\n")] == ':')
+			n += is_named(from, p - from, name);
+	}
+	return n;
+}
+
+const char *
+foreign_json_repeated(const char *text, size_t len, const char *const *names)
+{
+	for (; *names != NULL; names++)
+		if (count_members(text, len, *names) > 1)
+			return *names;
+	return NULL;
+}

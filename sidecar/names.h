@@ -1,0 +1,24 @@
+/*-------------------------------------------------------------------------
+ *
+ * names.h
+ *		A few names, each once.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_NAMES_H
+#define TWT_NAMES_H
+
+typedef struct Names Names;
+
+/* Room for max of them. */
+extern Names *names_new(int max);
+extern void names_free(Names *names);
+
+/* Copies the name; false when it is there already, or there is no room. */
+extern bool names_add(Names *names, const char *name);
+extern void names_clear(Names *names);
+
+extern int	names_count(const Names *names);
+extern const char *names_get(const Names *names, int i);
+
+#endif							/* TWT_NAMES_H */

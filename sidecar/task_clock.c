@@ -1,0 +1,37 @@
+/*-------------------------------------------------------------------------
+ *
+ * task_clock.c
+ *		The clock that tasks go by: the database's.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "port.h"
+
+#include <time.h>
+
+#include "task_clock.h"
+
+static int64 ahead_us;			/* of the time since the machine was started */
+static bool is_told;
+
+static int64
+read_us(clockid_t id)
+{
+	struct timespec now;
+
+	clock_gettime(id, &now);
+	return SECONDS_TO_US(now.tv_sec) + now.tv_nsec / 1000;
+}
+
+void
+task_clock_tell(int64 unix_us)
+{
+	ahead_us = unix_us - read_us(CLOCK_BOOTTIME);
+	is_told = true;
+}
+
+int64
+task_clock_us(void)
+{
+	return is_told ? read_us(CLOCK_BOOTTIME) + ahead_us : read_us(CLOCK_REALTIME);
+}

@@ -1,0 +1,62 @@
+/*-------------------------------------------------------------------------
+ *
+ * turns.h
+ *		What a node knows of a limit that others count too: whether it may ask
+ *		for a slot, and with how many tasks.
+ *
+ *		from: slots.h (slots_book)		to: slots.h (limit_refuse, limit_offer)
+ *
+ * As long as nothing was refused the limit is open.  After that it is closed:
+ * it is asked with as many tasks as there are turns.  Turns come from offers,
+ * and one comes from time, less and less often, should an offer be lost.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_TURNS_H
+#define TWT_TURNS_H
+
+typedef struct Turns
+{
+	bool		is_closed;		/* the database has refused */
+	bool		is_timed;		/* and has said when to ask again */
+	int			left;			/* so many may ask although it is closed */
+	int			early;			/* turns kept for grabs under way */
+	int			early_grabs;	/* so many of those have not ended */
+	bool		is_early_told;
+	int64		open_us;		/* when to ask again */
+	int64		patience_us;
+	int64		backoff_us;
+} Turns;
+
+/* Open. */
+extern void turns_init(Turns *turns);
+
+/* When time gives a turn; only while there is none. */
+extern bool turns_are_out(const Turns *turns);
+extern void turns_tick(Turns *turns, int64 now_us);
+
+/* Somebody asks. */
+extern void turns_use(Turns *turns);
+
+/* Not to be asked for now, whatever the database thinks. */
+extern void turns_close(Turns *turns, int64 now_us);
+
+/* See limit_refuse(), limit_grant(): whether it was closed. */
+extern void turns_refuse(Turns *turns, int64 again_us, int64 now_us);
+extern bool turns_grant(Turns *turns);
+
+typedef enum TurnsOffered
+{
+	TURNS_USELESS,				/* nobody here can use them */
+	TURNS_KEPT,					/* for grabs under way, that may be refused */
+	TURNS_TAKEN					/* for who waits */
+} TurnsOffered;
+
+/* See limit_offer(); so many grabs are under way. */
+extern TurnsOffered turns_offer(Turns *turns, int n, bool is_told, bool has_waiters,
+								int grabs);
+
+/* A grab has ended, and was not refused.  How many turns are to be handed on. */
+extern int	turns_end_grab(Turns *turns);
+
+#endif							/* TWT_TURNS_H */

@@ -1,0 +1,166 @@
+/*
+ * twtasks.queue_groups(cap)
+ *
+ *		The buckets, types and priorities of the tasks that are SUBMITTED, or
+ *		PROCESSING and not accepted, by steps from one to the next in the index: as
+ *		quick with millions of tasks as with one of each.
+ *
+ *		This and the functions below order by all columns of an index, compare
+ *		whole rows and may not sort: so there is no other plan than to read that
+ *		index, whatever the planner knows.
+ *
+ * Parameters
+ *		cap				at most so many groups; and where the shares end
+ *
+ * Returns
+ *		bucket, type, priority
+ *		share			how many tasks of the group to read: cap, or less when there
+ *						are many groups, so that all together are ten times cap
+ *
+ * Locks		none
+ */
+CREATE FUNCTION twtasks.queue_groups(
+	cap integer, OUT bucket text, OUT type text, OUT priority smallint, OUT share bigint)
+RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 100
+SET search_path = pg_catalog, pg_temp
+SET enable_sort = off
+AS $$
+	WITH RECURSIVE step AS (
+		(SELECT t.bucket, t.type, t.priority FROM twtasks.task t
+		 WHERE t.queued ORDER BY t.bucket, t.type, t.priority LIMIT 1)
+		UNION ALL
+		SELECT n.* FROM step s CROSS JOIN LATERAL (
+			SELECT t.bucket, t.type, t.priority FROM twtasks.task t
+			WHERE t.queued AND (t.bucket, t.type, t.priority) > (s.bucket, s.type, s.priority)
+			ORDER BY t.bucket, t.type, t.priority LIMIT 1) n)
+	SELECT g.bucket, g.type, g.priority,
+		   greatest(10, least(cap, 10::bigint * cap / count(*) OVER ()))
+	FROM (SELECT s.* FROM step s LIMIT cap) g
+$$;
+
+/*
+ * twtasks.count_tasks(cap)
+ *
+ *		Live tasks counted by bucket, type and status.  Reads a part of them only,
+ *		so that it may be asked at any time, however many there are.
+ *
+ * Parameters
+ *		cap				so many are counted, at the most, of each bucket, type and
+ *						priority in the queue, and of all types together of those
+ *						that wait for a time, and of those in ERROR or HELD; NULL:
+ *						count all, which reads the whole live table
+ *
+ * Returns
+ *		bucket, type, status
+ *		tasks			how many
+ *		capped			there are at least so many; and tasks of other states may not
+ *						have been reached
+ *		oldest			state_time of the oldest of those that were counted: in the
+ *						queue those of small ids, which are the oldest unless callers
+ *						gave the ids
+ *		most_tries		of any of them
+ *		newest			state_time of the newest of them
+ *
+ * Errors
+ *		22023			cap is less than 1
+ *
+ * Locks		none
+ * Example		SELECT * FROM twtasks.count_tasks(NULL) WHERE type = 'PAYOUT';
+ */
+CREATE FUNCTION twtasks.count_tasks(
+	cap integer DEFAULT 10000,
+	OUT bucket text,
+	OUT type text,
+	OUT status twtasks.task_status,
+	OUT tasks bigint,
+	OUT capped boolean,
+	OUT oldest timestamptz,
+	OUT most_tries integer,
+	OUT newest timestamptz)
+RETURNS SETOF record
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE SECURITY DEFINER ROWS 100
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_column
+BEGIN
+	IF cap < 1 THEN
+		RAISE EXCEPTION 'cap must be at least 1, not %', cap
+			USING ERRCODE = 'invalid_parameter_value',
+				HINT = 'NULL counts all tasks, however many there are.';
+	END IF;
+	IF cap IS NULL THEN
+		RETURN QUERY
+		SELECT t.bucket, t.type, t.status, count(*), false, min(t.state_time), max(t.tries),
+			   max(t.state_time)
+		FROM twtasks.task t GROUP BY t.bucket, t.type, t.status;
+	ELSE
+		RETURN QUERY
+		SELECT c.bucket, c.type, c.status, sum(c.tasks)::bigint, bool_or(c.capped),
+			   min(c.oldest), max(c.most_tries), max(c.newest)
+		FROM (SELECT q.* FROM twtasks.count_queued(cap) q
+			  UNION ALL
+			  SELECT n.* FROM twtasks.count_not_queued(cap) n) c
+		GROUP BY c.bucket, c.type, c.status;
+	END IF;
+END $$;
+
+/*
+ * twtasks.count_queued(cap)
+ *
+ *		count_tasks() for those in the index of the queue.
+ *
+ * Locks		none
+ */
+CREATE FUNCTION twtasks.count_queued(cap integer)
+RETURNS TABLE (bucket text, type text, status twtasks.task_status, tasks bigint,
+			   capped boolean, oldest timestamptz, most_tries integer,
+			   newest timestamptz)
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+SET enable_sort = off
+AS $$
+	SELECT g.bucket, g.type, h.status, h.tasks,
+		   sum(h.tasks) OVER (PARTITION BY g.bucket, g.type, g.priority) >= g.share,
+		   h.oldest, h.most_tries, h.newest
+	FROM twtasks.queue_groups(cap) g
+	CROSS JOIN LATERAL (
+		SELECT r.status, count(*) AS tasks, min(r.state_time) AS oldest, max(r.tries) AS most_tries,
+			   max(r.state_time) AS newest
+		FROM (SELECT t.status, t.state_time, t.tries FROM twtasks.task t
+			  WHERE t.queued AND (t.bucket, t.type, t.priority) >= (g.bucket, g.type, g.priority)
+				AND (t.bucket, t.type, t.priority) <= (g.bucket, g.type, g.priority)
+			  ORDER BY t.bucket, t.type, t.priority, t.id LIMIT g.share) r
+		GROUP BY r.status) h
+$$;
+
+/*
+ * twtasks.count_not_queued(cap)
+ *
+ *		count_tasks() for those in the index of times: first those that have one,
+ *		then those that wait for a person.
+ *
+ * Locks		none
+ */
+CREATE FUNCTION twtasks.count_not_queued(cap integer)
+RETURNS TABLE (bucket text, type text, status twtasks.task_status, tasks bigint,
+			   capped boolean, oldest timestamptz, most_tries integer,
+			   newest timestamptz)
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+SET enable_sort = off
+AS $$
+	SELECT r.bucket, r.type, r.status, count(*), sum(count(*)) OVER () >= cap,
+		   min(r.state_time), max(r.tries), max(r.state_time)
+	FROM (SELECT t.* FROM twtasks.task t
+		  WHERE NOT t.queued AND t.next_event_time < 'infinity'
+		  ORDER BY t.next_event_time LIMIT cap) r
+	GROUP BY r.bucket, r.type, r.status
+	UNION ALL
+	SELECT r.bucket, r.type, r.status, count(*), sum(count(*)) OVER () >= cap,
+		   min(r.state_time), max(r.tries), max(r.state_time)
+	FROM (SELECT t.* FROM twtasks.task t
+		  WHERE NOT t.queued AND t.next_event_time >= 'infinity'
+		  ORDER BY t.next_event_time LIMIT cap) r
+	GROUP BY r.bucket, r.type, r.status
+$$;

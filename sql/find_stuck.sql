@@ -1,0 +1,108 @@
+/*
+ * twtasks.find_stuck(max_each)
+ *
+ *		Tasks that should have moved on, newest first.  Reads a part of the tasks
+ *		only, as count_tasks() does with max_each or 1000 as cap: in the queue of each bucket, type and priority
+ *		those of small ids, which have waited the longest unless callers gave the
+ *		ids; of the others those that are due for the longest.
+ *
+ * Parameters
+ *		max_each		at most so many of each bucket, type and status
+ *
+ * Returns
+ *		id ... tries	of the task
+ *		node			PROCESSING: who runs it
+ *		why				the likely reason
+ *		since			when it should have moved on
+ *
+ * Errors
+ *		22023			max_each is NULL or less than 1
+ *
+ * Locks		none
+ * Example		SELECT * FROM twtasks.find_stuck(20);
+ */
+CREATE FUNCTION twtasks.find_stuck(
+	max_each integer DEFAULT 10000,
+	OUT id uuid,
+	OUT version bigint,
+	OUT type text,
+	OUT sub_type text,
+	OUT bucket text,
+	OUT priority smallint,
+	OUT status twtasks.task_status,
+	OUT created timestamptz,
+	OUT state_time timestamptz,
+	OUT tries integer,
+	OUT node text,
+	OUT why text,
+	OUT since timestamptz)
+RETURNS SETOF record
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE SECURITY DEFINER ROWS 100
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_column
+BEGIN
+	IF max_each IS NULL OR max_each < 1 THEN
+		RAISE EXCEPTION 'max_each must be at least 1, not %', coalesce(max_each::text, 'NULL')
+			USING ERRCODE = 'invalid_parameter_value';
+	END IF;
+	RETURN QUERY
+	WITH late AS MATERIALIZED (
+		SELECT k.* FROM (
+			SELECT l.*, row_number() OVER (PARTITION BY l.bucket, l.type, l.status
+										   ORDER BY l.state_time DESC, l.id DESC) AS place
+			FROM twtasks.late_tasks(greatest(max_each, 1000), twtasks.clock()) l) k
+		WHERE k.place <= max_each),
+	reason AS MATERIALIZED (
+		SELECT k.type, k.bucket, twtasks.why_queued(k.type, k.bucket) AS why
+		FROM (SELECT DISTINCT l.type, l.bucket FROM late l WHERE l.status = 'SUBMITTED') k)
+	SELECT l.id, l.version, l.type, l.sub_type, l.bucket, l.priority, l.status,
+		   l.created, l.state_time, l.tries, n.name,
+		   CASE WHEN l.status = 'SUBMITTED' THEN r.why
+				WHEN l.status = 'WAITING' THEN 'it is due and nobody promotes it: is a node running?'
+				WHEN n.ended IS NOT NULL OR n.incarnation IS NULL THEN 'the node that ran it is gone'
+				ELSE 'its deadline passed without a result' END,
+		   l.next_event_time
+	FROM late l
+	LEFT JOIN reason r ON r.type = l.type AND r.bucket = l.bucket
+	LEFT JOIN twtasks.node n ON n.incarnation = l.incarnation AND l.status = 'PROCESSING'
+	ORDER BY l.state_time DESC, l.id DESC;
+END $$;
+
+/*
+ * twtasks.late_tasks(cap, moment)
+ *
+ *		What find_stuck() looks at: tasks without what they carry, their
+ *		next_event_time being that of which they are late.
+ *
+ * Locks		none
+ */
+CREATE FUNCTION twtasks.late_tasks(
+	cap integer, moment timestamptz,
+	OUT id uuid, OUT version bigint, OUT type text, OUT sub_type text, OUT bucket text,
+	OUT priority smallint, OUT status twtasks.task_status, OUT created timestamptz,
+	OUT state_time timestamptz, OUT tries integer, OUT incarnation bigint,
+	OUT next_event_time timestamptz)
+RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 100
+SET search_path = pg_catalog, pg_temp
+SET enable_sort = off
+AS $$
+	SELECT r.id, r.version, r.type, r.sub_type, r.bucket, r.priority, r.status, r.created,
+		   r.state_time, r.tries, r.incarnation,
+		   CASE r.status WHEN 'PROCESSING' THEN coalesce(r.deadline, r.next_event_time)
+						 ELSE r.next_event_time END
+	FROM (SELECT h.* FROM twtasks.queue_groups(cap) g
+		  CROSS JOIN LATERAL (
+			  SELECT t.* FROM twtasks.task t
+			  WHERE t.queued AND (t.bucket, t.type, t.priority) >= (g.bucket, g.type, g.priority)
+				AND (t.bucket, t.type, t.priority) <= (g.bucket, g.type, g.priority)
+			  ORDER BY t.bucket, t.type, t.priority, t.id LIMIT g.share) h
+		  UNION ALL
+		  (SELECT t.* FROM twtasks.task t
+		   WHERE NOT t.queued AND t.next_event_time < moment
+		   ORDER BY t.next_event_time LIMIT cap)) r
+	WHERE CASE r.status WHEN 'SUBMITTED' THEN r.next_event_time < moment
+						WHEN 'WAITING' THEN r.next_event_time < moment - interval '1 minute'
+						WHEN 'PROCESSING' THEN coalesce(r.deadline, r.next_event_time) < moment END
+$$;

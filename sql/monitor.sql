@@ -1,0 +1,108 @@
+/* What the leader saw when it last counted; a dump leaves it out. */
+CREATE TABLE twtasks.monitor_look (
+	one					boolean NOT NULL DEFAULT true,
+	at					timestamptz NOT NULL,
+	waiting				bigint NOT NULL,
+	submitted			bigint NOT NULL,
+	processing			bigint NOT NULL,
+	errors				bigint NOT NULL,
+	held				bigint NOT NULL,
+	capped				boolean NOT NULL,
+	oldest_submitted	timestamptz,
+	newest_error		timestamptz,
+	stuck				bigint NOT NULL,
+	newest_stuck		timestamptz,
+	finished_estimate	bigint NOT NULL,
+	dropped				bigint NOT NULL,
+	nodes				bigint NOT NULL,
+	CONSTRAINT monitor_look_pkey PRIMARY KEY (one),
+	CONSTRAINT monitor_look_one_check CHECK (one)
+);
+COMMENT ON TABLE twtasks.monitor_look IS 'What the leading sidecar counted last; one row at most';
+COMMENT ON COLUMN twtasks.monitor_look.one IS 'True: there is one row';
+COMMENT ON COLUMN twtasks.monitor_look.at IS 'When it was counted';
+COMMENT ON COLUMN twtasks.monitor_look.waiting IS 'Tasks that are WAITING';
+COMMENT ON COLUMN twtasks.monitor_look.submitted IS 'Tasks that are SUBMITTED';
+COMMENT ON COLUMN twtasks.monitor_look.processing IS 'Tasks that are PROCESSING';
+COMMENT ON COLUMN twtasks.monitor_look.errors IS 'Tasks in ERROR';
+COMMENT ON COLUMN twtasks.monitor_look.held IS 'Tasks that are HELD';
+COMMENT ON COLUMN twtasks.monitor_look.capped IS 'There are at least so many: see count_tasks()';
+COMMENT ON COLUMN twtasks.monitor_look.oldest_submitted IS 'Since when the oldest of those is SUBMITTED';
+COMMENT ON COLUMN twtasks.monitor_look.newest_error IS 'When the last of those in ERROR was given up';
+COMMENT ON COLUMN twtasks.monitor_look.stuck IS 'Tasks that find_stuck() found';
+COMMENT ON COLUMN twtasks.monitor_look.newest_stuck IS 'When the last of those should have moved on';
+COMMENT ON COLUMN twtasks.monitor_look.finished_estimate IS 'Rows of the history, as the planner estimates them';
+COMMENT ON COLUMN twtasks.monitor_look.dropped IS 'Triggers that found their queue full, since the server''s start';
+COMMENT ON COLUMN twtasks.monitor_look.nodes IS 'Sidecars that live';
+
+CREATE VIEW twtasks.monitor AS
+	SELECT m.at, twtasks.clock() - m.at AS age, m.waiting, m.submitted, m.processing,
+		   m.errors, m.held, m.capped, m.oldest_submitted, m.newest_error, m.stuck,
+		   m.newest_stuck, m.finished_estimate, m.dropped, m.nodes
+	FROM twtasks.monitor_look m;
+COMMENT ON VIEW twtasks.monitor IS 'What the leading sidecar counted last, some once a minute; an age of minutes: nobody leads';
+
+/*
+ * twtasks.monitor_tasks()
+ *
+ *		Counts as count_tasks() and find_stuck() do, and leaves the figures in
+ *		twtasks.monitor.
+ *
+ * Returns
+ *		errors, stuck	tasks in ERROR, and tasks that are stuck; 0 in a copy of the
+ *						database that was not adopted
+ *		is_news			whether there are some that were not there the last time
+ *
+ * Writes		twtasks.monitor_look
+ * Locks		a row
+ */
+CREATE FUNCTION twtasks.monitor_tasks(OUT errors bigint, OUT stuck bigint, OUT is_news boolean)
+RETURNS record
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+	before twtasks.monitor_look;
+	look twtasks.monitor_look;
+BEGIN
+	errors := 0;
+	stuck := 0;
+	is_news := false;
+	IF NOT twtasks.is_adopted() THEN
+		RETURN;
+	END IF;
+	SELECT m.* INTO before FROM twtasks.monitor_look m;
+	SELECT coalesce(sum(c.tasks) FILTER (WHERE c.status = 'WAITING'), 0),
+		   coalesce(sum(c.tasks) FILTER (WHERE c.status = 'SUBMITTED'), 0),
+		   coalesce(sum(c.tasks) FILTER (WHERE c.status = 'PROCESSING'), 0),
+		   coalesce(sum(c.tasks) FILTER (WHERE c.status = 'ERROR'), 0),
+		   coalesce(sum(c.tasks) FILTER (WHERE c.status = 'HELD'), 0),
+		   coalesce(bool_or(c.capped), false),
+		   min(c.oldest) FILTER (WHERE c.status = 'SUBMITTED'),
+		   max(c.newest) FILTER (WHERE c.status = 'ERROR')
+	INTO look.waiting, look.submitted, look.processing, look.errors, look.held,
+		 look.capped, look.oldest_submitted, look.newest_error
+	FROM twtasks.count_tasks() c;
+	SELECT count(*), max(s.since) INTO look.stuck, look.newest_stuck FROM twtasks.find_stuck() s;
+	SELECT coalesce(sum(q.dropped), 0) INTO look.dropped FROM twtasks.queue_stats() q;
+	SELECT count(*) INTO look.nodes FROM twtasks.node n
+	WHERE n.ended IS NULL AND n.heartbeat > clock_timestamp() - n.lease;
+	SELECT coalesce(sum(CASE WHEN c.reltuples < 0 THEN pg_stat_get_live_tuples(c.oid)
+							 ELSE c.reltuples END), 0)
+	INTO look.finished_estimate
+	FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+	WHERE i.inhparent = 'twtasks.finished_task'::regclass;
+	look.one := true;
+	look.at := twtasks.clock();
+	DELETE FROM twtasks.monitor_look;
+	INSERT INTO twtasks.monitor_look SELECT look.* ON CONFLICT DO NOTHING;
+
+	errors := look.errors;
+	stuck := look.stuck;
+	is_news := look.errors > coalesce(before.errors, 0)
+		OR look.stuck > coalesce(before.stuck, 0)
+		OR look.newest_error > coalesce(before.newest_error, '-infinity')
+		OR look.newest_stuck > coalesce(before.newest_stuck, '-infinity');
+	is_news := coalesce(is_news, false);
+END $$;

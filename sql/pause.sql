@@ -1,0 +1,136 @@
+/*
+ * twtasks.pause(kind, name, reason)
+ *
+ *		From its commit on nothing of that type or bucket is grabbed any more, in
+ *		SQL and by sidecars.  What was grabbed before runs, also the rest of a batch
+ *		of a SQL handler, and ends.  For the functions below.
+ *
+ * Returns
+ *		false when it was paused already, which changes nothing
+ *
+ * Writes		twtasks.pause
+ * Locks		row lock
+ * Wakes		every sidecar, to read the configuration again
+ */
+CREATE FUNCTION twtasks.pause(kind text, name text, reason text)
+RETURNS boolean
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	INSERT INTO twtasks.pause (kind, name, since, paused_by, reason)
+	VALUES (pause.kind, pause.name, clock_timestamp(), twtasks.actor(), pause.reason)
+	ON CONFLICT DO NOTHING;
+	RETURN FOUND;
+END $$;
+
+/*
+ * twtasks.resume(kind, name)
+ *
+ *		What was paused goes on.  For the functions below.
+ *
+ * Returns
+ *		false when it was not paused
+ *
+ * Writes		twtasks.pause
+ * Locks		row lock
+ * Wakes		every sidecar, to read the configuration again and to look for tasks
+ */
+CREATE FUNCTION twtasks.resume(kind text, name text)
+RETURNS boolean
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	DELETE FROM twtasks.pause p WHERE p.kind = resume.kind AND p.name = resume.name;
+	RETURN FOUND;
+END $$;
+
+/*
+ * twtasks.pause_type(pattern, reason)
+ *
+ *		Nothing new is started of a type, or of all types that begin so, until
+ *		resume_type(); whatever other patterns say.  What was grabbed before runs,
+ *		and tasks can be added, and wait.
+ *
+ * Errors
+ *		22004, 22023	it is not a pattern
+ *
+ * Returns, writes, locks, wakes: as pause()
+ * Example		SELECT twtasks.pause_type('PAYOUT|*', 'the bank is down');
+ */
+CREATE FUNCTION twtasks.pause_type(pattern text, reason text DEFAULT NULL)
+RETURNS boolean
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	PERFORM twtasks.check_pattern(pattern);
+	RETURN twtasks.pause('type', pattern, reason);
+END $$;
+
+/*
+ * twtasks.resume_type(pattern)
+ *
+ *		Undoes pause_type() of the same pattern.
+ *
+ * Returns, writes, locks, wakes: as resume()
+ */
+CREATE FUNCTION twtasks.resume_type(pattern text)
+RETURNS boolean
+LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$ SELECT twtasks.resume('type', pattern) $$;
+
+/*
+ * twtasks.pause_bucket(name, reason)
+ *
+ *		Nothing new is started in a bucket until resume_bucket().
+ *
+ * Errors
+ *		22004			name is NULL
+ *		22023			the bucket is not configured
+ *
+ * Returns, writes, locks, wakes: as pause()
+ */
+CREATE FUNCTION twtasks.pause_bucket(name text, reason text DEFAULT NULL)
+RETURNS boolean
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	IF name IS NULL THEN
+		RAISE EXCEPTION 'name must not be null'
+			USING ERRCODE = 'null_value_not_allowed';
+	END IF;
+	PERFORM twtasks.check_bucket(name);
+	RETURN twtasks.pause('bucket', name, reason);
+END $$;
+
+/*
+ * twtasks.resume_bucket(name)
+ *
+ *		Undoes pause_bucket().
+ *
+ * Returns, writes, locks, wakes: as resume()
+ */
+CREATE FUNCTION twtasks.resume_bucket(name text)
+RETURNS boolean
+LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$ SELECT twtasks.resume('bucket', name) $$;
+
+/*
+ * twtasks.is_paused(type, bucket)
+ *
+ *		Whether tasks of that type in that bucket are not started now.
+ *
+ * Returns
+ *		boolean
+ *
+ * Locks		none
+ */
+CREATE FUNCTION twtasks.is_paused(type text, bucket text DEFAULT 'default')
+RETURNS boolean
+LANGUAGE c STABLE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'twt_is_paused';

@@ -1,0 +1,153 @@
+--
+-- In whose name our functions act: in that of the role that calls them.  The
+-- session's user may be somebody else, who only ran ANALYZE on a table with an
+-- index on an expression, or called a function that is SECURITY DEFINER.
+--
+BEGIN;
+\ir ../lib/tasks.sql
+SELECT plan(23);
+
+CREATE ROLE regress_app;
+CREATE ROLE regress_worker IN ROLE twtasks_worker, regress_app;
+CREATE ROLE regress_operator IN ROLE twtasks_operator;
+CREATE SCHEMA theirs;
+GRANT ALL ON SCHEMA theirs TO PUBLIC;
+CREATE TABLE theirs.note (place text, what text);
+GRANT ALL ON theirs.note TO PUBLIC;
+CREATE FUNCTION theirs.handle(task twtasks.task_input) RETURNS void LANGUAGE sql
+AS $$ INSERT INTO theirs.note VALUES ('handler', current_user) $$;
+CREATE FUNCTION theirs.change(task twtasks.new_task) RETURNS twtasks.new_task LANGUAGE sql
+SET search_path = pg_catalog, pg_temp
+AS $$ SELECT task $$;
+
+-- What is tried: it runs a task of the session's node, names a function in a
+-- policy, cancels a task.
+CREATE FUNCTION theirs.execute(n integer, role name) RETURNS text LANGUAGE sql
+AS $$
+	SELECT result || coalesce(': ' || message, '') FROM twtasks.execute_tasks('theirs.handle', role,
+		ARRAY[('00000000-0000-0000-0000-' || lpad(n::text, 12, '0'))::uuid], '{0}', current_setting('test.node')::bigint, n, '{60000}', '{error}')
+$$;
+CREATE FUNCTION theirs.inline(role name) RETURNS text LANGUAGE sql
+AS $$ SELECT string_agg(result, ' ') FROM twtasks.run_inline('theirs.handle', 'INLINE', role => role) $$;
+CREATE FUNCTION theirs.name_function() RETURNS text LANGUAGE plpgsql
+AS $$ BEGIN PERFORM twtasks.configure_type('*', intercept => 'theirs.change'); RETURN 'named'; END $$;
+CREATE FUNCTION theirs.cancel(n integer) RETURNS text LANGUAGE sql
+AS $$ SELECT result FROM twtasks.cancel_task(('00000000-0000-0000-0000-' || lpad(n::text, 12, '0'))::uuid, 0) $$;
+
+-- Each is tried at a place, with what came of it noted down; also by an index.
+CREATE FUNCTION theirs.try(place text, what text) RETURNS integer LANGUAGE plpgsql
+AS $$
+DECLARE
+	answer text;
+BEGIN
+	IF current_setting('test.armed', true) = 'on' THEN
+		EXECUTE 'SELECT theirs.' || what INTO answer;
+		INSERT INTO theirs.note VALUES (place, answer);
+	END IF;
+	RETURN 0;
+EXCEPTION WHEN OTHERS THEN
+	INSERT INTO theirs.note VALUES (place, SQLSTATE || ' ' || SQLERRM);
+	RETURN 0;
+END $$;
+CREATE FUNCTION theirs.indexed(place text, what text) RETURNS integer LANGUAGE plpgsql IMMUTABLE
+AS $$ BEGIN RETURN theirs.try(place, what); END $$;
+CREATE FUNCTION theirs.worker_definer(place text, what text) RETURNS integer LANGUAGE sql SECURITY DEFINER
+AS $$ SELECT theirs.try(place, what) $$;
+ALTER FUNCTION theirs.worker_definer OWNER TO regress_worker;
+CREATE FUNCTION theirs.operator_definer(place text, what text) RETURNS integer LANGUAGE sql SECURITY DEFINER
+AS $$ SELECT theirs.try(place, what) $$;
+ALTER FUNCTION theirs.operator_definer OWNER TO regress_operator;
+CREATE FUNCTION theirs.owner_definer(place text, what text) RETURNS integer LANGUAGE sql SECURITY DEFINER
+AS $$ SELECT theirs.try(place, what) $$;
+CREATE TABLE theirs.of_worker (place text, what text);
+CREATE TABLE theirs.of_operator (place text, what text);
+CREATE INDEX ON theirs.of_worker (theirs.indexed(place, what));
+CREATE INDEX ON theirs.of_operator (theirs.indexed(place, what));
+ALTER TABLE theirs.of_worker OWNER TO regress_worker;
+ALTER TABLE theirs.of_operator OWNER TO regress_operator;
+SELECT pg_temp.node() \g /dev/null
+SELECT twtasks.add_task('CALLERS', task_id => pg_temp.id(n)) FROM generate_series(1, 20) n \g /dev/null
+
+CREATE FUNCTION pg_temp.came_of(place text) RETURNS text LANGUAGE sql
+AS $$ SELECT string_agg(what, ', ') FROM theirs.note n WHERE n.place = came_of.place $$;
+CREATE FUNCTION pg_temp.ran_as() RETURNS text LANGUAGE sql
+AS $$ DELETE FROM theirs.note WHERE place = 'handler' RETURNING what $$;
+SET LOCAL test.armed = on;
+
+-- Directly.
+SELECT is(theirs.execute(1, NULL) || ' ' || pg_temp.ran_as(), 'finished ' || current_user, 'without a role a handler runs as who called');
+SET LOCAL ROLE regress_worker;
+SELECT theirs.execute(2, NULL) AS none, theirs.execute(3, 'regress_app') AS app, theirs.try('set role', 'execute(4, session_user)') \gset
+RESET ROLE;
+SELECT is(:'none'::text || ' ' || :'app', 'finished finished', 'SET ROLE: with the rights of that role');
+SELECT results_eq($$DELETE FROM theirs.note WHERE place = 'handler' RETURNING what$$, '{regress_worker,regress_app}'::text[], 'it runs so');
+SELECT matches(pg_temp.came_of('set role'), '^42501 permission denied to run a handler as role', 'and with no others');
+
+-- Through the function of a worker, by a superuser.
+SELECT theirs.worker_definer('none', 'execute(5, NULL)'), theirs.worker_definer('super', 'execute(6, session_user)') \g /dev/null
+SELECT is(pg_temp.came_of('none') || ' ' || pg_temp.ran_as(), 'finished regress_worker', 'SECURITY DEFINER: as its owner, not as the user of the session');
+SELECT matches(pg_temp.came_of('super'), '^42501 permission denied to run a handler as role', 'nor as that user if it is named');
+SELECT theirs.owner_definer('owner', 'execute(7, ''regress_app'')') \g /dev/null
+SELECT is(pg_temp.came_of('owner') || ' ' || pg_temp.ran_as(), 'finished regress_app', 'what its owner may, it may');
+
+-- By the ANALYZE of a superuser.
+SET LOCAL test.armed = off;
+INSERT INTO theirs.of_worker VALUES ('analyze', 'execute(8, NULL)'), ('analyze as', 'execute(9, session_user)');
+INSERT INTO theirs.of_operator VALUES ('analyze policy', 'name_function()'), ('analyze change', 'cancel(10)');
+SET LOCAL test.armed = on;
+ANALYZE theirs.of_worker;
+ANALYZE theirs.of_operator;
+SELECT matches(pg_temp.came_of('analyze'), '^42501 permission denied to work on tasks within a security-restricted operation', 'ANALYZE: no handler runs');
+SELECT matches(pg_temp.came_of('analyze as'), '^42501 permission denied to work on tasks within', 'as nobody');
+SELECT is(pg_temp.ran_as(), NULL, 'none has');
+SELECT matches(pg_temp.came_of('analyze policy'), '^42501 permission denied to work on tasks within', 'no function gets into a policy');
+SELECT matches(pg_temp.came_of('analyze change'), '^42501 permission denied to work on tasks within', 'and no task is changed by hand');
+SELECT is(pg_temp.state(pg_temp.id(10)), 'SUBMITTED 0', 'none was');
+
+-- Functions in policies.
+SELECT theirs.operator_definer('policy', 'name_function()') \g /dev/null
+SELECT matches(pg_temp.came_of('policy'), '^42501 permission denied to name a function in a policy', 'a superuser who calls an operator''s function names none');
+SET LOCAL ROLE regress_operator;
+SELECT theirs.try('policy as operator', 'name_function()') \g /dev/null
+RESET ROLE;
+SELECT matches(pg_temp.came_of('policy as operator'), '^42501 permission denied to name a function in a policy', 'nor one who has become an operator');
+SELECT is((SELECT count(*) FROM twtasks.type_policies WHERE intercept IS NOT NULL), 0::bigint, 'none is named');
+CREATE FUNCTION theirs.of_a_few(task twtasks.new_task) RETURNS twtasks.new_task LANGUAGE sql
+SET search_path = pg_catalog, pg_temp
+AS $$ SELECT task $$;
+REVOKE EXECUTE ON FUNCTION theirs.of_a_few FROM PUBLIC;
+CREATE ROLE regress_keeper IN ROLE twtasks_operator, twtasks_owner;
+SET LOCAL ROLE regress_keeper;
+SELECT throws_ok($$SELECT twtasks.configure_type('*', intercept => 'theirs.of_a_few')$$, '42501', 'permission denied for function "theirs.of_a_few"', 'who may, but not execute that function, does not name it');
+RESET ROLE;
+GRANT EXECUTE ON FUNCTION theirs.of_a_few TO regress_keeper;
+SET LOCAL ROLE regress_keeper;
+SELECT lives_ok($$SELECT twtasks.configure_type('*', intercept => 'theirs.of_a_few')$$, 'who may both does, though our owner might not execute it');
+RESET ROLE;
+SELECT theirs.owner_definer('policy of owner', 'name_function()') \g /dev/null
+SELECT is(pg_temp.came_of('policy of owner'), 'named', 'through the function of a superuser it is');
+
+
+-- What runs meanwhile as another role acts in its own name, not in that of who
+-- called: here as a member of our owner, who may call what lies below.
+CREATE FUNCTION theirs.climb(task twtasks.task_input) RETURNS void LANGUAGE plpgsql
+AS $$ BEGIN PERFORM twtasks.find_handler('theirs.handle', session_user); END $$;
+SELECT matches((SELECT message FROM twtasks.execute_tasks('theirs.climb', 'regress_keeper', ARRAY[pg_temp.id(11)], '{0}', pg_temp.node(), 11, '{60000}', '{error}')),
+	'^permission denied to run a handler as role', 'a handler does not get at the rights of who called');
+SET LOCAL ROLE regress_keeper;
+SELECT throws_ok($$SELECT twtasks.find_handler('theirs.handle', session_user)$$, '42501', NULL, 'nor does a member of our owner');
+RESET ROLE;
+SET LOCAL ROLE twtasks_owner;
+SELECT twtasks.caller() AS caller \gset
+RESET ROLE;
+SELECT is(:caller::oid::regrole::text, 'twtasks_owner', 'and afterwards nobody is noted');
+
+-- In tests.
+SET LOCAL twtasks.testing = on;
+SELECT twtasks.configure_type('*', intercept => 'none') \g /dev/null
+GRANT twtasks_tester TO regress_worker;
+SELECT twtasks.add_task('INLINE'), theirs.worker_definer('inline', 'inline(NULL)') \g /dev/null
+SELECT is(pg_temp.came_of('inline') || ' ' || pg_temp.ran_as(), 'finished regress_worker', 'run_inline() runs no handler as the user of the session either');
+
+SELECT * FROM finish();
+ROLLBACK;

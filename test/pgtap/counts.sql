@@ -1,0 +1,102 @@
+--
+-- What is asked of hundreds of thousands of tasks reads a few thousand of
+-- them, whatever the planner knows or believes.
+--
+BEGIN;
+\ir ../lib/tasks.sql
+SELECT plan(25);
+SET LOCAL TimeZone = 'UTC';
+
+-- Rows of the table that were read since the last call.
+CREATE TEMPORARY TABLE read_before AS SELECT 0::bigint AS rows;
+CREATE FUNCTION pg_temp.rows_read() RETURNS bigint
+LANGUAGE plpgsql
+AS $$
+DECLARE
+	before bigint := rows FROM read_before;
+	now_read bigint := seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relid = 'twtasks.task'::regclass;
+BEGIN
+	UPDATE read_before SET rows = now_read;
+	RETURN now_read - before;
+END $$;
+
+-- So many rows of a type, as add_tasks() would have left them: ids in order of time.
+CREATE FUNCTION pg_temp.fill(
+	tasks integer, first integer, type text, status twtasks.task_status, at timestamptz,
+	priority integer DEFAULT 5, stuck_at timestamptz DEFAULT clock_timestamp() + interval '1 hour')
+RETURNS void
+LANGUAGE sql
+AS $$
+	INSERT INTO twtasks.task (id, next_event_time, state_time, created, status, queued, type, priority)
+	SELECT pg_temp.id(first + n), stuck_at, at + n * interval '1 ms', at, status,
+		   status IN ('SUBMITTED', 'PROCESSING'), type, priority
+	FROM generate_series(1, tasks) n
+$$;
+
+CREATE FUNCTION pg_temp.counted(type text, cap integer DEFAULT 10000) RETURNS jsonb
+LANGUAGE sql
+AS $$
+	SELECT jsonb_object_agg(c.status, jsonb_build_array(c.tasks, c.capped))
+	FROM twtasks.count_tasks(cap) c WHERE c.type = counted.type
+$$;
+
+-- The planner believes that the table was small, and that indexes are slow.
+SET LOCAL random_page_cost = 10000;
+SELECT pg_temp.fill(1, 0, 'OLD', 'SUBMITTED', '2020-01-01', 9) \g /dev/null
+ANALYZE twtasks.task;
+SELECT pg_temp.fill(120000, 100000, 'MANY', 'SUBMITTED', '2021-01-01') \g /dev/null
+SELECT pg_temp.fill(80000, 300000, 'LATER', 'WAITING', '2021-01-01') \g /dev/null
+SELECT pg_temp.fill(60000, 400000, 'BROKEN', 'ERROR', '2021-01-01', stuck_at => 'infinity') \g /dev/null
+SELECT pg_temp.fill(50000, 500000, 'LATE', 'SUBMITTED', '2021-01-01', stuck_at => '2021-01-01') \g /dev/null
+SELECT pg_temp.fill(3, 600000, 'FEW', 'SUBMITTED', '2020-06-01') \g /dev/null
+SELECT pg_temp.fill(2, 600010, 'FEW', 'PROCESSING', '2020-06-01') \g /dev/null
+SELECT pg_temp.fill(4, 600020, 'MANY', 'SUBMITTED', '2020-02-01', 7) \g /dev/null
+SELECT pg_temp.rows_read() \g /dev/null
+
+-- stats, as a person or a monitor asks it.
+SELECT is((SELECT count(*) FROM twtasks.stats), 7::bigint, 'stats: a row for each bucket, type and status');
+SELECT cmp_ok(pg_temp.rows_read(), '<', 42000::bigint, 'stats: reads no more than 10,000 of each');
+SELECT is(pg_temp.counted('OLD'), '{"SUBMITTED": [1, false]}', 'stats: exact where there are few');
+SELECT is(pg_temp.counted('FEW'), '{"SUBMITTED": [3, false], "PROCESSING": [2, false]}', 'stats: by status');
+SELECT is(pg_temp.counted('MANY'), '{"SUBMITTED": [10004, true]}', 'stats: at least so many where there are more; of each priority');
+SELECT is(pg_temp.counted('LATER'), '{"WAITING": [10000, true]}', 'stats: so with those that wait');
+SELECT is(pg_temp.counted('BROKEN'), '{"ERROR": [10000, true]}', 'stats: and with those in ERROR');
+SELECT is((SELECT oldest FROM twtasks.stats WHERE type = 'MANY'), '2020-02-01 00:00:00.001'::timestamptz, 'stats: the oldest is found, also of those less urgent');
+SELECT pg_temp.rows_read() \g /dev/null
+SELECT is(pg_temp.counted('MANY', 100), '{"SUBMITTED": [104, true]}', 'count_tasks: with a cap');
+SELECT cmp_ok(pg_temp.rows_read(), '<', 600::bigint, 'count_tasks: which bounds what it reads');
+SELECT is(pg_temp.counted('MANY', NULL), '{"SUBMITTED": [120004, false]}', 'count_tasks: or without one, exact');
+SELECT throws_ok('SELECT * FROM twtasks.count_tasks(0)', '22023', 'cap must be at least 1, not 0', 'count_tasks: of none');
+
+-- stuck_tasks.
+SELECT pg_temp.rows_read() \g /dev/null
+SELECT is((SELECT jsonb_agg(DISTINCT jsonb_build_array(type, status)) FROM twtasks.stuck_tasks), '[["LATE", "SUBMITTED"]]', 'stuck_tasks: those that are');
+SELECT cmp_ok(pg_temp.rows_read(), '<', 32000::bigint, 'stuck_tasks: reads no more than 10,000 of each');
+SELECT is((SELECT count(*) FROM twtasks.stuck_tasks), 10000::bigint, 'stuck_tasks: nor does it show more of a type');
+SELECT is((SELECT array_agg(since) FROM twtasks.find_stuck(1)), '{2021-01-01}', 'find_stuck: since when');
+SELECT pg_temp.rows_read() \g /dev/null
+SELECT is((SELECT array_agg(id) FROM twtasks.find_stuck(3)), ARRAY[pg_temp.id(501000), pg_temp.id(500999), pg_temp.id(500998)], 'find_stuck: newest first, with limits');
+SELECT cmp_ok(pg_temp.rows_read(), '<', 3200::bigint, 'find_stuck: and reads few for few');
+SELECT throws_ok('SELECT * FROM twtasks.find_stuck(0)', '22023', 'max_each must be at least 1, not 0', 'find_stuck: none');
+SELECT throws_ok('SELECT * FROM twtasks.find_stuck(NULL)', '22023', 'max_each must be at least 1, not NULL', 'find_stuck: without end');
+
+-- Neither many of one kind nor those that wait for a person hide another.
+UPDATE twtasks.task SET next_event_time = '2021-01-02' WHERE id BETWEEN pg_temp.id(300001) AND pg_temp.id(312000);
+UPDATE twtasks.task SET status = 'PROCESSING', deadline = '2021-01-02' WHERE id = pg_temp.id(100001);
+SELECT pg_temp.rows_read() \g /dev/null
+SELECT is((SELECT jsonb_agg(x ORDER BY x) FROM (SELECT jsonb_build_array(type, status, since, count(*)) FROM twtasks.stuck_tasks WHERE type <> 'LATE' GROUP BY type, status, since) c(x)),
+	'[["LATER", "WAITING", "2021-01-02T00:00:00+00:00", 10000], ["MANY", "PROCESSING", "2021-01-02T00:00:00+00:00", 1]]', 'stuck_tasks: neither many of one kind nor those that wait for a person hide others');
+SELECT cmp_ok(pg_temp.rows_read(), '<', 32000::bigint, 'stuck_tasks: and no more is read');
+
+-- A thousand types: each is seen, none in full.
+INSERT INTO twtasks.task (id, next_event_time, state_time, created, status, queued, type)
+SELECT pg_temp.id(700000 + n), 'infinity', '2021-01-01', '2021-01-01', 'SUBMITTED', true, 'TYPE|' || n % 1000
+FROM generate_series(0, 19999) n;
+SELECT pg_temp.rows_read() \g /dev/null
+SELECT is((SELECT jsonb_build_array(count(*), min(tasks), max(tasks), bool_and(capped)) FROM twtasks.count_tasks(1100) WHERE type ~ '^TYPE'),
+	'[1000, 10, 10, true]', 'count_tasks: the more types, the less is read of each');
+SELECT cmp_ok(pg_temp.rows_read(), '<', 16000::bigint, 'count_tasks: so that all is bounded');
+SELECT is((SELECT count(*) FROM twtasks.count_tasks(50) WHERE type ~ '^TYPE'), 45::bigint, 'count_tasks: at most so many types, too');
+
+SELECT * FROM finish();
+ROLLBACK;

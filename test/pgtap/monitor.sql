@@ -1,0 +1,48 @@
+--
+-- The figures that the leading sidecar leaves for whoever looks.
+--
+BEGIN;
+\ir ../lib/tasks.sql
+TRUNCATE twtasks.node, twtasks.monitor_look;
+SELECT plan(17);
+
+CREATE FUNCTION pg_temp.look() RETURNS text
+LANGUAGE sql
+AS $$ SELECT format('%s in ERROR, %s stuck%s', errors, stuck, CASE WHEN is_news THEN ', new' END) FROM twtasks.monitor_tasks() $$;
+
+-- Nobody has looked; then nothing is there.
+SELECT is((SELECT count(*) FROM twtasks.monitor), 0::bigint, 'before the first look there is nothing');
+SELECT is(pg_temp.look(), '0 in ERROR, 0 stuck', 'without tasks there is no news');
+SELECT is((SELECT to_jsonb(m) - '{at,age,finished_estimate,dropped}'::text[] FROM twtasks.monitor m),
+	'{"waiting": 0, "submitted": 0, "processing": 0, "errors": 0, "held": 0, "capped": false, "oldest_submitted": null, "newest_error": null, "stuck": 0, "newest_stuck": null, "nodes": 0}',
+	'the view has the figures');
+
+-- Tasks in each status.
+SELECT pg_temp.task_in(s, pg_temp.id(n::integer)) AS made FROM unnest(enum_range(NULL::twtasks.task_status)) WITH ORDINALITY x(s, n) \g /dev/null
+SELECT is((SELECT errors FROM twtasks.monitor), 0::bigint, 'they are those of the last look');
+SELECT is(pg_temp.look(), '1 in ERROR, 0 stuck, new', 'a task in ERROR is news');
+SELECT is((SELECT jsonb_build_array(waiting, submitted, processing, errors, held, stuck, nodes) FROM twtasks.monitor), '[1, 1, 1, 1, 1, 0, 1]', 'all are counted, and the nodes');
+SELECT is((SELECT oldest_submitted FROM twtasks.monitor), (SELECT state_time FROM twtasks.task WHERE status = 'SUBMITTED'), 'so is since when the oldest waits');
+SELECT is(pg_temp.look(), '1 in ERROR, 0 stuck', 'what was there the last time is no news');
+SELECT ok((SELECT age BETWEEN '0' AND '10 s' FROM twtasks.monitor), 'the view shows how old they are');
+UPDATE twtasks.monitor_look SET at = at - interval '1 hour';
+SELECT ok((SELECT age > '1 hour' FROM twtasks.monitor), 'also when nobody looks any more');
+
+-- One went and another came: that is news too.
+SELECT is(pg_temp.change('resume', pg_temp.id(4), 2), 'changed', 'it is resumed');
+SELECT pg_temp.task_in('ERROR', pg_temp.id(20)) \g /dev/null
+SELECT is(pg_temp.look(), '1 in ERROR, 0 stuck, new', 'another one in its place is news');
+UPDATE twtasks.task SET deadline = clock_timestamp() - interval '1 hour' WHERE id = pg_temp.id(3);
+SELECT is(pg_temp.look(), '1 in ERROR, 1 stuck, new', 'so is one that is stuck');
+SELECT is(pg_temp.look(), '1 in ERROR, 1 stuck', 'the first time');
+UPDATE twtasks.task SET deadline = NULL WHERE id = pg_temp.id(3);
+UPDATE twtasks.task SET next_event_time = clock_timestamp() - interval '2 minutes' WHERE id = pg_temp.id(1);
+SELECT is(pg_temp.look(), '1 in ERROR, 1 stuck, new', 'and another in its place');
+SELECT is((SELECT count(*) FROM twtasks.monitor_look), 1::bigint, 'one row is kept');
+
+-- A copy is left alone.
+UPDATE twtasks.adoption SET ended = clock_timestamp();
+SELECT is(pg_temp.look(), '0 in ERROR, 0 stuck', 'in a copy that was not adopted nothing is done');
+
+SELECT * FROM finish();
+ROLLBACK;

@@ -1,0 +1,62 @@
+--
+-- Places: where a row was seen is a hint that saves a look into the index, and
+-- that decides nothing.
+--
+\ir ../lib/tasks.sql
+SELECT plan(22);
+
+CREATE FUNCTION pg_temp.looks() RETURNS bigint LANGUAGE sql
+AS $$ SELECT pg_stat_get_xact_numscans('twtasks.task_pkey'::regclass) $$;
+CREATE FUNCTION pg_temp.grab_at(tasks uuid[], places tid[]) RETURNS TABLE (id uuid, version bigint, place tid)
+LANGUAGE sql
+AS $$
+	SELECT g.id, g.version, g.place
+	FROM twtasks.grab_tasks(tasks, '{0}', pg_temp.node(), pg_temp.token(), '{60000}', '{error}', places => places) g
+$$;
+CREATE FUNCTION pg_temp.finish_at(tasks uuid[], places tid[]) RETURNS SETOF uuid LANGUAGE sql
+AS $$
+	SELECT f.id FROM twtasks.finish_tasks(tasks, '{1}', '{done}', '{0}', '{NULL}', pg_temp.node(), pg_temp.token(), NULL, places) f
+$$;
+
+SELECT task_id FROM generate_series(1, 20) n CROSS JOIN LATERAL twtasks.add_task('P', task_id => pg_temp.id(n)) \g /dev/null
+CREATE TEMPORARY TABLE seen AS SELECT * FROM twtasks.sweep_tasks('default', 100);
+SELECT is((SELECT count(*) FROM seen s JOIN twtasks.task t ON t.id = s.id AND t.ctid = s.place), 20::bigint, 'a sweep says where it saw each row');
+
+-- In the right place no index is asked.
+BEGIN;
+CREATE TEMPORARY TABLE before AS SELECT pg_temp.looks() AS n;
+CREATE TEMPORARY TABLE won AS
+SELECT * FROM pg_temp.grab_at(ARRAY(SELECT id FROM seen ORDER BY id LIMIT 10), ARRAY(SELECT place FROM seen ORDER BY id LIMIT 10));
+SELECT is((SELECT pg_temp.looks() - n FROM before), 0::bigint, 'a grab finds rows where the sweep saw them');
+SELECT is((SELECT count(*) FROM won w JOIN twtasks.task t ON t.id = w.id AND t.ctid = w.place WHERE t.status = 'PROCESSING'), 10::bigint,
+	'and says where it left them');
+SELECT is((SELECT array_agg(f) FROM pg_temp.finish_at(ARRAY(SELECT id FROM won ORDER BY id LIMIT 5), ARRAY(SELECT place FROM won ORDER BY id LIMIT 5)) f),
+	ARRAY(SELECT id FROM won ORDER BY id LIMIT 5), 'a finish finds them there');
+SELECT is((SELECT pg_temp.looks() - n FROM before), 0::bigint, 'without the index as well');
+COMMIT;
+
+-- Anywhere else the index is.
+SELECT is((SELECT array_agg(f) FROM pg_temp.finish_at(ARRAY[pg_temp.id(6)], ARRAY(SELECT place FROM seen WHERE id = pg_temp.id(6))) f),
+	ARRAY[pg_temp.id(6)], 'the place of an old version of the row');
+SELECT is((SELECT array_agg(f) FROM pg_temp.finish_at(ARRAY[pg_temp.id(7)], ARRAY(SELECT place FROM won WHERE id = pg_temp.id(8))) f),
+	ARRAY[pg_temp.id(7)], 'the place of another task: the one that was named is finished');
+SELECT is(pg_temp.state(pg_temp.id(8)), 'PROCESSING 1', 'and not the one that lies there');
+SELECT is((SELECT array_agg(f) FROM pg_temp.finish_at(ARRAY[pg_temp.id(404)], ARRAY(SELECT place FROM won WHERE id = pg_temp.id(8))) f), NULL,
+	'an unknown task in the place of one that is known');
+SELECT is((SELECT array_agg(f) FROM pg_temp.finish_at(ARRAY[pg_temp.id(8), pg_temp.id(9)], '{}') f), ARRAY[pg_temp.id(8), pg_temp.id(9)], 'no places at all');
+SELECT is((SELECT array_agg(id) FROM pg_temp.grab_at(ARRAY[pg_temp.id(11)], ARRAY(SELECT place FROM seen WHERE id = pg_temp.id(12)))),
+	ARRAY[pg_temp.id(11)], 'a grab in the place of another task');
+SELECT is(pg_temp.state(pg_temp.id(12)), 'SUBMITTED 0', 'leaves that one alone');
+SELECT is((SELECT array_agg(id) FROM pg_temp.grab_at(ARRAY[pg_temp.id(12 + n)], ARRAY[place])), ARRAY[pg_temp.id(12 + n)], what)
+FROM (VALUES (1, NULL::tid, 'an unknown place'), (2, '(0,0)', 'no place'), (3, '(4294967294,1)', 'a place far beyond the end'),
+	  (4, '(0,60000)', 'one that no page has'), (5, '(4294967295,65535)', 'the last that can be said')) v(n, place, what);
+SELECT is((SELECT array_agg(f) FROM pg_temp.finish_at(ARRAY[pg_temp.id(12 + n)], ARRAY[place]) f), ARRAY[pg_temp.id(12 + n)], 'a finish: ' || what)
+FROM (VALUES (1, NULL::tid, 'an unknown place'), (2, '(0,0)', 'no place'), (3, '(4294967294,1)', 'a place far beyond the end')) v(n, place, what);
+
+-- Where another has been first, a place does not help.
+SELECT is((SELECT count(*) FROM pg_temp.grab_at(ARRAY[pg_temp.id(11)], ARRAY(SELECT place FROM seen WHERE id = pg_temp.id(11)))), 0::bigint,
+	'a task that runs already is not grabbed in the place where it waited');
+
+-- A place for each task, or none.
+SELECT throws_ok('SELECT pg_temp.grab_at(ARRAY[pg_temp.id(18), pg_temp.id(19)], ''{"(0,1)"}'')', '22023', NULL, 'a grab with too few places');
+SELECT * FROM finish();

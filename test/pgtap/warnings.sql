@@ -1,0 +1,102 @@
+--
+-- Nothing runs: twtasks.warnings has the reason, and stuck_tasks.why that of a
+-- task.
+--
+BEGIN;
+\ir ../lib/tasks.sql
+TRUNCATE twtasks.node, twtasks.refused_node;
+DELETE FROM twtasks.type_policy;
+DELETE FROM twtasks.limit_rule;
+DELETE FROM twtasks.pause;
+SELECT plan(38);
+SELECT twtasks.is_enabled() \g /dev/null
+
+CREATE FUNCTION pg_temp.warned() RETURNS text
+LANGUAGE sql
+AS $$ SELECT string_agg(warning || ': ' || detail, '; ' ORDER BY warning, detail) FROM twtasks.warnings $$;
+CREATE FUNCTION pg_temp.why() RETURNS text
+LANGUAGE sql
+AS $$ SELECT why FROM twtasks.stuck_tasks WHERE id = pg_temp.id(1) $$;
+CREATE FUNCTION pg_temp.is_both(warned text, why text, name text) RETURNS SETOF text
+LANGUAGE plpgsql
+AS $$
+BEGIN
+	RETURN NEXT is(pg_temp.warned(), warned, name || ': a warning');
+	RETURN NEXT is(pg_temp.why(), why, name || ': why it is stuck');
+END $$;
+SELECT 'nobody grabs it: is there a node with a handler for its type and bucket, and a slot for it?' AS nobody \gset
+
+-- Nobody lives.
+SELECT is(pg_temp.warned(), NULL, 'without tasks and nodes all is well');
+SELECT twtasks.add_task('PAY|ACME', task_id => pg_temp.id(1), bucket => 'a') \g /dev/null
+UPDATE twtasks.task SET next_event_time = '2000-01-01';
+SELECT pg_temp.is_both('no node: bucket "a" has tasks, and no node lives that works for it', 'no node lives that works for its bucket: see twtasks.nodes', 'no node');
+SELECT twtasks.start_node('other', buckets => '{default,b}') AS other \gset
+SELECT pg_temp.is_both('no node: bucket "a" has tasks, and no node lives that works for it', 'no node lives that works for its bucket: see twtasks.nodes', 'a node of other buckets');
+SELECT is((SELECT buckets FROM twtasks.nodes), '{default,b}', 'which a view shows');
+SELECT twtasks.start_node('right', buckets => '{a}') AS "right" \gset
+SELECT pg_temp.is_both(NULL, :'nobody', 'a node of its bucket');
+UPDATE twtasks.node SET heartbeat = heartbeat - 2 * lease WHERE incarnation = :right;
+SELECT pg_temp.is_both('no node: bucket "a" has tasks, and no node lives that works for it', 'no node lives that works for its bucket: see twtasks.nodes', 'a silent node');
+UPDATE twtasks.node SET heartbeat = clock_timestamp(), ended = clock_timestamp() WHERE incarnation = :right;
+SELECT is(pg_temp.why(), 'no node lives that works for its bucket: see twtasks.nodes', 'a node that has ended');
+SELECT pg_temp.node() \g /dev/null
+SELECT pg_temp.is_both(NULL, :'nobody', 'a node that has not said its buckets');
+
+-- Tasks that are due without anybody to promote them.
+SELECT twtasks.add_task('LATER', task_id => pg_temp.id(2), bucket => 'b', run_after => clock_timestamp() + interval '1 hour') \g /dev/null
+UPDATE twtasks.node SET ended = clock_timestamp();
+SELECT is(pg_temp.warned(), 'no node: bucket "a" has tasks, and no node lives that works for it', 'who waits for a time needs no node yet');
+UPDATE twtasks.task SET next_event_time = clock_timestamp() - interval '2 minutes' WHERE id = pg_temp.id(2);
+SELECT matches(pg_temp.warned(), 'bucket "b" has tasks', 'who is due does');
+DELETE FROM twtasks.task WHERE id = pg_temp.id(2);
+UPDATE twtasks.node SET ended = NULL WHERE incarnation = pg_temp.node();
+
+-- Pauses.
+SELECT twtasks.pause_type('PAY|*', 'the bank is down') \g /dev/null
+SELECT pg_temp.is_both(format('paused: type "PAY|*", by %s: the bank is down', session_user),
+	format('type "PAY|*" is paused by %s (the bank is down): see twtasks.paused', session_user), 'a paused type');
+SELECT is((SELECT jsonb_build_array(since = (SELECT since FROM twtasks.paused), hint) FROM twtasks.warnings), '[true, "SELECT twtasks.resume_type(''PAY|*'') lets it go on"]', 'with since when, and what to do');
+SELECT twtasks.resume_type('PAY|*'), twtasks.pause_type('OTHER'), twtasks.pause_bucket('a') \g /dev/null
+SELECT pg_temp.is_both(format('paused: bucket "a", by %1$s; paused: type "OTHER", by %1$s', session_user), format('bucket "a" is paused by %s: see twtasks.paused', session_user), 'a paused bucket');
+SELECT twtasks.resume_type('OTHER'), twtasks.resume_bucket('a') \g /dev/null
+
+-- Types that are bound to nodes.
+SELECT twtasks.configure_type('PAY|*', nodes => '{far-*,tes}') \g /dev/null
+SELECT pg_temp.is_both('nodes missing: types "PAY|*" are bound to nodes of which none lives: far-*, tes', 'its policy names no node that lives: see nodes in twtasks.policy_of()', 'a policy of other nodes');
+SELECT twtasks.configure_type('PAY|*', nodes => '{far-*,test}') \g /dev/null
+SELECT pg_temp.is_both(NULL, :'nobody', 'one that names a living node');
+
+-- Limits.
+SELECT twtasks.configure_limit('PAY|*', 0), twtasks.configure_limit('PAY|OTHER', 1) \g /dev/null
+SELECT pg_temp.is_both('limit of 0: limit "PAY|*" of scope node lets no task start', 'its limit "PAY|ACME" lets none start: see twtasks.limits', 'a limit of 0');
+SELECT twtasks.configure_limit('PAY|ACME', 1) \g /dev/null
+SELECT is(pg_temp.why(), :'nobody', 'but for a key that has a limit of its own');
+SELECT twtasks.drop_limit('PAY|*'), twtasks.drop_limit('PAY|ACME'), twtasks.configure_limit('PAY', 1, scope => 'cluster') \g /dev/null
+SELECT is(pg_temp.why(), :'nobody', 'a limit with room is no reason');
+SELECT twtasks.add_task('PAY|X', task_id => pg_temp.id(3)), pg_temp.grab(pg_temp.id(3)) \g /dev/null
+SELECT pg_temp.grab(pg_temp.id(3)) \g /dev/null
+SELECT pg_temp.is_both(NULL, 'its limit "PAY" is full: see twtasks.limits', 'a full limit');
+SELECT twtasks.configure_limit('PAY', rate => 5, per => '1 hour', scope => 'cluster') \g /dev/null
+SELECT is(pg_temp.why(), 'its limit "PAY" lets only 5 start in 01:00:00: see twtasks.limits', 'a rate may be the reason');
+
+-- A sidecar that is configured for another environment.
+UPDATE twtasks.adoption SET environment = 'production' WHERE ended IS NULL;
+SELECT is(twtasks.start_node('lost', environment => 'test'), NULL, 'one for another environment is refused');
+SELECT is(pg_temp.warned(), 'node refused: node "lost": it was adopted for environment "production", not "test"', 'and there is a warning');
+SELECT at AS refused FROM twtasks.refused_node \gset
+SELECT twtasks.start_node('lost', environment => 'test') \g /dev/null
+SELECT is((SELECT at FROM twtasks.refused_node), :'refused', 'it is not written at each time that it asks');
+UPDATE twtasks.refused_node SET at = at - interval '31 s';
+SELECT twtasks.start_node('lost', environment => 'test') \g /dev/null
+SELECT ok((SELECT at > :'refused' AND since = :'refused' FROM twtasks.refused_node), 'but as long as it does');
+UPDATE twtasks.refused_node SET at = at - interval '61 s';
+SELECT is(pg_temp.warned(), NULL, 'as long as it asks');
+SELECT twtasks.start_node('lost', environment => 'test'), twtasks.start_node('lost', environment => 'production') \g /dev/null
+SELECT is(pg_temp.warned(), NULL, 'and until it is corrected');
+UPDATE twtasks.adoption SET ended = clock_timestamp();
+SELECT twtasks.start_node('lost') \g /dev/null
+SELECT is((SELECT count(*) FROM twtasks.refused_node), 0::bigint, 'in a copy, where all are refused, nothing is written');
+
+SELECT * FROM finish();
+ROLLBACK;

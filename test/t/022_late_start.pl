@@ -1,0 +1,58 @@
+# 022_late_start.pl -- a task's time begins when it is grabbed, though the
+# answer may come late: what is left of it is the handler's, and when nothing is
+# left the handler is not started.
+
+use strict;
+use warnings FATAL => 'all';
+
+use PostgreSQL::Test::Utils;
+use Test::More;
+use TwTasks::Cluster;
+use TwTasks::Ledger;
+use TwTasks::Sidecar;
+use TwTasks::Wait;
+
+my $node = TwTasks::Cluster->create('main');
+my $ledger = TwTasks::Ledger->new;
+my $sidecar = TwTasks::Sidecar->start(
+	$node, 'a',
+	handlers => [
+		{
+			types => ['SHORT'],
+			concurrency => 1,
+			timeout => '4s',
+			grace => '60s',
+			command => $ledger->command('gate')
+		}
+	]);
+my $first = $node->add_task('SHORT');
+
+wait_for(sub { $ledger->starts($first) }, 'its start');
+
+# It stands still, for less than its lease, when the next grab is committed.
+my $late = $node->add_task('SHORT');
+my $lock = $node->lock_tasks;
+
+$ledger->release('gate');
+wait_for(sub { $node->waits_for_lock('grab') }, 'grab to wait for the lock');
+$sidecar->freeze;
+$lock->close;
+wait_for(sub { $node->state_of($late) eq 'PROCESSING 1' },
+	'grab to be committed');
+wait_for(
+	sub {
+		$node->value("SELECT clock_timestamp() > state_time + interval '4.5 seconds'
+			FROM twtasks.tasks WHERE id = '$late'") eq 't';
+	},
+	'its time to be over');
+$ledger->release('gate');
+$sidecar->signal('CONT');
+wait_ok(
+	sub { $node->state_of($late) eq 'DONE 4' },
+	'it is given back, and runs by another grab');
+is($ledger->starts($late), 1, 'its handler was started once');
+is($node->value("SELECT tries FROM twtasks.tasks WHERE id = '$late'"),
+	1, 'and that was its first try');
+is($sidecar->stop, 0, 'the sidecar stops in order');
+
+done_testing();

@@ -1,0 +1,97 @@
+# 024_followed_leader.pl -- a leader that stands still for a while is followed
+# by another one soon, long before its lease is over, and what is due runs all
+# the time.  Its tasks stay its own: when it goes on it leads no more, and
+# finishes them.
+
+use strict;
+use warnings FATAL => 'all';
+
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(time);
+use TwTasks::Cluster;
+use TwTasks::Ledger;
+use TwTasks::Sidecar;
+use TwTasks::Wait;
+
+# From a tick to the moment when the next one is too late, and some slack.
+use constant FOLLOWED => { ring => 7.5 + 1.5, notify => 4.5 + 1.5 };
+# More tasks than one node runs, so that each has some.
+use constant { ROUNDS => 3, LEASE => 30, TASKS => 12 };
+
+sub leads
+{
+	my ($sidecar) = @_;
+
+	return $sidecar->log =~ /this node leads(?!.*no longer leads)/s;
+}
+
+foreach my $kind (qw(ring notify))
+{
+	my $node     = TwTasks::Cluster->create($kind, queue => $kind);
+	my $ledger   = TwTasks::Ledger->new;
+	my @sidecars = map {
+		TwTasks::Sidecar->start(
+			$node,
+			"$kind-$_",
+			handlers => [
+				{ types => ['DUE'], noop => JSON::PP::true },
+				{ types => ['GATED'], command => $ledger->command('gate') }
+			])
+	} 1 .. 2;
+
+	foreach my $round (1 .. ROUNDS)
+	{
+		wait_for(sub { 1 == grep { leads($_) } @sidecars }, 'a leader');
+		my ($leader, $heir) =
+		  leads($sidecars[0]) ? @sidecars : reverse @sidecars;
+		my $incarnation = $leader->incarnation;
+		my @running = map { $node->add_task('GATED') } 1 .. TASKS;
+
+		wait_for(
+			sub {
+				$node->tasks(
+					"type = 'GATED' AND status = 'PROCESSING' AND incarnation = $incarnation"
+				) > 0
+				  && $node->tasks('type = \'GATED\' AND status = \'SUBMITTED\'') == 0;
+			},
+			'tasks that the leader runs');
+		$leader->freeze;
+
+		# the heir hears of it, or finds it when it looks
+		my $since = time;
+		my $due = $node->add_task('DUE', run_after =>
+			  $node->value('SELECT clock_timestamp() + interval \'300 ms\''));
+		my %after;
+
+		wait_ok(
+			sub {
+				$after{done} //= time - $since if $node->status_of($due) eq 'DONE';
+				$after{led} //= time - $since if leads($heir);
+				return keys %after == 2;
+			},
+			"$kind: another one leads, and a task that is due then runs",
+			25);
+		note(sprintf '%s: leads after %.2f s, done after %.2f s',
+			$kind, @after{qw(led done)});
+		cmp_ok($after{led}, '<', FOLLOWED->{$kind}, "$kind: it leads soon");
+		cmp_ok($after{done}, '<', LEASE, "$kind: nothing waits for the lease");
+		is($node->tasks(
+				'type = \'GATED\' AND status = \'PROCESSING\' AND version = 1'),
+			TASKS,
+			"$kind: it takes no task away");
+
+		$leader->signal('CONT');
+		wait_ok(sub { !leads($leader) }, "$kind: the other sees that it leads no more");
+		$ledger->release('gate', TASKS);
+		wait_ok(sub { $node->tasks('type = \'GATED\' AND status <> \'DONE\'') == 0 },
+			"$kind: what it ran is done");
+		is($node->tasks('type = \'GATED\' AND (version <> 2 OR tries <> 1)'),
+			0, "$kind: once");
+		is(scalar($leader->log =~ /declared gone/), '', "$kind: it was never gone");
+	}
+	is($_->stop, 0, "$kind: the sidecar stops in order") foreach @sidecars;
+	$node->stop;
+}
+
+done_testing();

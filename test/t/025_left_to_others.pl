@@ -1,0 +1,81 @@
+# 025_left_to_others.pl -- what a sidecar cannot run it leaves to others: a
+# draining one takes no trigger, and types without a handler are not looked for
+# again and again.
+
+use strict;
+use warnings FATAL => 'all';
+
+use PostgreSQL::Test::Utils;
+use Test::More;
+use TwTasks::Cluster;
+use TwTasks::Ledger;
+use TwTasks::Sidecar;
+use TwTasks::Wait;
+
+use constant { STRANGERS => 150, CROWD => 6_000, TASKS => 20 };
+
+my $ledger = TwTasks::Ledger->new;
+
+# ---- a drain ----
+
+{
+	my $node = TwTasks::Cluster->create('drain');
+	my ($old, $new) = map {
+		TwTasks::Sidecar->start(
+			$node, $_,
+			sweep => '10min',
+			handlers => [
+				{ types => ['QUICK'], noop => JSON::PP::true },
+				{ types => [ uc $_ ], command => $ledger->command('gate') }
+			])
+	} qw(old new);
+	my $long = $node->add_task('OLD');
+
+	wait_ok(sub { $node->status_of($long) eq 'PROCESSING' }, 'a task runs');
+	$old->signal('TERM');
+	$old->wait_for_log(qr/drain: stopping/);
+	$node->add_task('QUICK') foreach 1 .. TASKS;
+	wait_ok(
+		sub { $node->tasks('type = \'QUICK\' AND status = \'DONE\'') == TASKS },
+		'what is added while a sidecar drains is run by another');
+	is($node->status_of($long), 'PROCESSING', 'the drain still waits for its task');
+	$ledger->release('gate', 1);
+	is($old->wait_for_exit, 0, 'then it ends');
+	is($new->stop, 0, 'the sidecar stops in order');
+	$node->stop;
+}
+
+# ---- types of nobody ----
+
+{
+	my $node = TwTasks::Cluster->create('strangers', conf => { track_functions => 'all' });
+	my @sidecars = map {
+		TwTasks::Sidecar->start($node, $_, handlers => [ { types => ['OWN'], noop => JSON::PP::true } ])
+	} qw(one two);
+	my $looks = sub {
+		$node->value(q(SELECT coalesce(sum(calls), 0) FROM pg_stat_user_functions
+			WHERE funcname = 'sweep_tasks'));
+	};
+
+	wait_ok(
+		sub {
+			$node->value(
+				q(SELECT count(*) = 2 AND min(heartbeat) > max(started)
+				  FROM twtasks.nodes WHERE ended IS NULL)) eq 't';
+		},
+		'two sidecars know of each other');
+	$node->add_task("STRANGER_$_") foreach 1 .. STRANGERS;
+	$node->add_many('ZZ_STRANGER', CROWD, CROWD);
+	$node->add_many('OWN', 5 * CROWD, 5 * CROWD);
+	wait_ok(sub { $node->tasks('type = \'OWN\' AND status = \'DONE\'') == 5 * CROWD },
+		'their own tasks are done');
+
+	my $before = $looks->();
+
+	watch_for(10);
+	cmp_ok($looks->() - $before, '<=', 20,
+		'those that nobody runs are looked for once in a while');
+	is($_->stop, 0, 'the sidecar stops in order') foreach @sidecars;
+}
+
+done_testing();

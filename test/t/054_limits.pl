@@ -1,0 +1,277 @@
+# 054_limits.pl -- limits by pattern and key, on one node: they hold at every
+# moment, are used to the full, change while it runs, and hold up no other
+# type, however many tasks or keys wait under them.
+
+use strict;
+use warnings FATAL => 'all';
+
+use List::Util qw(max);
+use PostgreSQL::Test::Utils;
+use Test::More;
+use TwTasks::Cluster;
+use TwTasks::Ledger;
+use TwTasks::Sidecar;
+use TwTasks::Wait;
+
+use constant {
+	LOOK_AHEAD => 2000,
+	KEYS => 5000
+};
+
+my $node = TwTasks::Cluster->create('main');
+my $ledger = TwTasks::Ledger->new;
+my $sidecar;
+
+# Changes a limit and waits until the sidecar has read it.
+sub change
+{
+	my ($call) = @_;
+	my $log = $sidecar->log_position;
+
+	$node->value("SELECT twtasks.$call");
+	$sidecar->wait_for_log(qr/read \d+ limits/, 'the change to be read', $log);
+	return;
+}
+
+sub limit
+{
+	return change("configure_limit($_[0])");
+}
+
+# How many were started and have not ended, of the types that match.
+sub running
+{
+	my ($types) = @_;
+	my %change = (start => 1, end => -1);
+	my $running = 0;
+
+	$running += $change{ $_->{what} }
+	  foreach grep { $_->{type} =~ $types } $ledger->lines;
+	return $running;
+}
+
+sub most
+{
+	my ($types) = @_;
+
+	return $ledger->most_at_once(sub { $_[0]->{type} =~ $types });
+}
+
+sub wait_until_done
+{
+	my ($types, $name) = @_;
+
+	return wait_ok(
+		sub { $node->tasks("type ~ '$types' AND status <> 'DONE'") == 0 },
+		$name);
+}
+
+# The sweep that comes by itself is switched off: what there is no room for is
+# fetched as soon as there is.
+$sidecar = TwTasks::Sidecar->start(
+	$node, 'a',
+	log => { level => 'debug' },
+	look_ahead => LOOK_AHEAD,
+	sweep => '1h',
+	handlers => [
+		{
+			types => ['PAY*'],
+			concurrency => 100,
+			command => $ledger->command('pay')
+		},
+		{
+			types => [ 'SLOW', 'KEYED|*' ],
+			concurrency => 100,
+			processes => 8,
+			window => 1,
+			worker => $ledger->worker('slow')
+		},
+		{ types => ['FAST|*'], worker => $ledger->worker },
+		{ types => ['RATE|*'], concurrency => 100, noop => JSON::PP::true }
+	]);
+
+# ---- a hierarchy ----
+
+sub check_hierarchy
+{
+	limit('\'PAY*\', 12');
+	limit('\'PAY\', 8');
+	limit('\'PAY|*\', 3');
+	limit('\'PAY|vip\', 4, stretch => 2, stretch_priority => 1');
+	$node->add_task('PAY|a') foreach 1 .. 10;
+	wait_ok(sub { $ledger->starts == 3 }, 'a key has its own limit');
+	$node->add_task('PAY|b') foreach 1 .. 10;
+	wait_ok(sub { $ledger->starts == 6 }, 'so has another');
+	foreach my $n (1 .. 10)
+	{
+		$node->add_task($_) foreach qw(PAY PAY|c|EUR PAY|vip PAYBACK);
+	}
+	wait_ok(sub { $ledger->starts == 12 },
+		'as many run as the widest limit allows');
+	is(running(qr/^PAY(\||$)/), 8, 'and that of the type');
+	$ledger->release('pay', 30);
+	wait_for(sub { $ledger->starts >= 38 }, 'more to be started');
+	$node->add_task('PAY|vip', priority => 1) foreach 1 .. 10;
+	$ledger->release('pay', 40);
+	wait_until_done('^PAY', 'all come to their turn');
+	is(most(qr/^PAY/), 12, 'the widest limit was reached, not exceeded');
+	is(most(qr/^PAY(\||$)/), 8, 'so was that of the type');
+	is(max(map { most(qr/^PAY\|$_/) } qw(a b c)),
+		3, 'and that of each key');
+	cmp_ok(most(qr/^PAY\|vip/), '<=', 6,
+		'one that has its own goes by that');
+	is(scalar($ledger->repeated), 0, 'no task was started twice');
+	return;
+}
+
+# ---- changed while it runs ----
+
+sub check_change
+{
+	my $ended = $ledger->ends;
+
+	limit('\'PAY|a\', 0');
+	$node->add_task('PAY|a') foreach 1 .. 20;
+	$node->add_task('PAY|b');
+	wait_for(sub { running(qr/PAY\|b/) == 1 }, 'another key to start');
+	is(running(qr/PAY\|a/), 0, 'a limit of 0 lets none start');
+	limit('\'PAY|a\', 2');
+	wait_ok(sub { running(qr/PAY\|a/) == 2 }, 'raised, it lets more start');
+	limit('\'PAY|a\', 5');
+	wait_ok(sub { running(qr/PAY\|a/) == 5 }, 'and more');
+	limit('\'PAY|a\', 1');
+	change('drop_limit(\'PAY\')');
+	$ledger->release('pay', 5);
+	wait_for(sub { $ledger->ends == $ended + 5 }, 'five to end');
+	cmp_ok(running(qr/PAY\|a/), '<=', 1,
+		'lowered, it lets none start before there is room');
+	change('drop_limit(\'PAY|a\')');
+	wait_ok(sub { running(qr/PAY\|a/) == 3 },
+		'dropped, the limit for each key is back');
+	$ledger->release('pay', 16);
+	wait_until_done('^PAY', 'all come to their turn');
+	return;
+}
+
+# ---- nobody is held up ----
+
+sub check_fast
+{
+	my ($key, $what) = @_;
+
+	$node->add_many("FAST|$key", 10, 1);
+	wait_ok(
+		sub {
+			$node->tasks("status = 'DONE' AND type = 'FAST|$key'") == 10;
+		},
+		"ten of another type are done beside $what");
+	is(running(qr/^(SLOW|KEYED)/), 5, 'which stand still');
+
+	# some milliseconds where nothing else runs
+	cmp_ok(
+		$node->value(
+			"SELECT max(extract(epoch FROM state_time - created))
+			FROM twtasks.tasks WHERE type = 'FAST|$key'"),
+		'<', 1, 'and do not delay them');
+	return;
+}
+
+sub check_slow_tenant
+{
+	limit('\'SLOW\', 5');
+	$node->add_many('SLOW', 9_000, 3_000);
+	$node->add_many('SLOW', 1_000, 1);
+	wait_for(sub { running(qr/^SLOW/) == 5 }, 'five slow ones to start');
+	check_fast('slow', 'ten thousand slow ones with a limit of five');
+	$ledger->release('slow', 10_000);
+	wait_until_done('^SLOW', 'the slow ones come to their turn');
+	is(most(qr/^SLOW/), 5, 'five at a time');
+	return;
+}
+
+# So many keys that there is not even room for one task of each.
+sub check_many_keys
+{
+	limit('\'KEYED\', 5');
+	limit('\'KEYED|*\', 2');
+	$node->value(
+		"SELECT count(*) FROM twtasks.add_tasks(ARRAY(
+			SELECT ('KEYED|' || k, to_jsonb(k), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)::twtasks.new_task
+			FROM generate_series($_, @{[KEYS]}, 10) k, generate_series(1, 3)))")
+	  foreach 1 .. 10;
+	wait_for(sub { running(qr/^KEYED/) == 5 }, 'five keys to start');
+	check_fast('keys', KEYS . ' keys with a limit of five together');
+	$node->add_task('KEYED|4999', priority => 0, key => 'urgent');
+	# triggers come in order: when this one has come, so has that
+	$node->add_task('FAST|mark');
+	wait_for(
+		sub { $node->tasks("type = 'FAST|mark' AND status = 'DONE'") == 1 },
+		'the sidecar to know of it');
+	$ledger->release('slow', 5);
+	wait_ok(
+		sub { $node->tasks("key = 'urgent' AND status <> 'SUBMITTED'") == 1 },
+		'an urgent one of them comes next');
+	$ledger->release('slow', 3 * KEYS);
+	wait_until_done('^KEYED', 'all keys come to their turn');
+	is(most(qr/^KEYED/), 5, 'five at a time');
+	is(scalar($ledger->repeated), 0, 'no task was started twice');
+	return;
+}
+
+# One task of each key, of which most find no room when they are added.
+sub check_single_keys
+{
+	change('drop_limit(\'KEYED\')');
+	$ledger->release('slow', KEYS);
+	$node->value(
+		"SELECT count(*) FROM twtasks.add_tasks(ARRAY(
+			SELECT ('KEYED|' || k, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)::twtasks.new_task
+			FROM generate_series(1, @{[KEYS]}) k))");
+	wait_until_done('^KEYED', 'keys that found no room come to their turn');
+	return;
+}
+
+# ---- a rate ----
+
+# Times of the grabs, in seconds, by the database's clock.
+sub grabbed_at
+{
+	my ($type) = @_;
+
+	return split /\n/, $node->value(
+		"SELECT extract(epoch FROM (context->>'at')::timestamptz)
+		FROM twtasks.finished_task WHERE type = '$type' ORDER BY 1");
+}
+
+sub check_rate
+{
+	limit('\'RATE|*\', rate => 20, per => \'1 second\', burst => 5');
+	my $began = $node->value('SELECT clock_timestamp()');
+
+	foreach my $key (qw(a b))
+	{
+		$node->add_many("RATE|$key", 50, 50);
+	}
+	wait_until_done('^RATE', 'all come to their turn');
+	foreach my $key (qw(a b))
+	{
+		my $took = $node->value(
+			"SELECT extract(epoch FROM max(state_time) - '$began')
+			FROM twtasks.tasks WHERE type = 'RATE|$key'");
+
+		# 5 at once, then one every 50 ms
+		cmp_ok($took, '>=', 45 / 20, "$key: no faster than its rate");
+		cmp_ok($took, '<', 45 / 20 * 2, "$key: nor much slower");
+	}
+	return;
+}
+
+check_hierarchy();
+check_change();
+check_slow_tenant();
+check_many_keys();
+check_single_keys();
+check_rate();
+is($sidecar->stop, 0, 'the sidecar stops in order');
+
+done_testing();

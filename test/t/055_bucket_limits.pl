@@ -1,0 +1,156 @@
+# 055_bucket_limits.pl -- how many tasks of a bucket run at once: all of its
+# types together, on each node for itself, changed while they run; and a bucket
+# that is full holds up no other.
+
+use strict;
+use warnings FATAL => 'all';
+
+use Test::More;
+use TwTasks::Cluster;
+use TwTasks::Ledger;
+use TwTasks::Sidecar;
+use TwTasks::Wait;
+
+my $node = TwTasks::Cluster->create('main');
+my $ledger = TwTasks::Ledger->new;
+my %in_slow;
+
+$node->value(<<'SQL');
+	CREATE SCHEMA app;
+	CREATE FUNCTION app.run(task twtasks.task_input) RETURNS void LANGUAGE sql AS '';
+	GRANT USAGE ON SCHEMA app TO sidecar;
+	SELECT twtasks.configure_bucket('slow', concurrency => 3), twtasks.configure_bucket('fast');
+SQL
+
+# The sweep that comes by itself is switched off: what waits for a slot is
+# woken by it.
+sub start
+{
+	my ($name) = @_;
+
+	return TwTasks::Sidecar->start(
+		$node, $name,
+		buckets => [qw(slow fast default)],
+		sweep => '1h',
+		log => { level => 'debug' },
+		handlers => [
+			{ types => [qw(A B)], concurrency => 100, command => $ledger->command('gate') },
+			{ types => ['FREE'], command => $ledger->command },
+			{ types => ['SQL'], sql => 'app.run' }
+		]);
+}
+
+sub add
+{
+	my ($bucket, $type, $n) = @_;
+
+	foreach (1 .. $n)
+	{
+		my $id = $node->add_task($type, bucket => $bucket);
+
+		$in_slow{$id} = 1 if $bucket eq 'slow';
+	}
+	return;
+}
+
+# Changes the limit and waits until these sidecars have read it.
+sub change
+{
+	my ($sql, @sidecars) = @_;
+	my @positions = map { $_->log_position } @sidecars;
+
+	$node->value("SELECT twtasks.$sql");
+	$_->wait_for_log(qr/policy: read \d+ policies/, 'the change', shift @positions) foreach @sidecars;
+	return;
+}
+
+sub running
+{
+	my %change = (start => 1, end => -1);
+	my $running = 0;
+
+	$running += $change{ $_->{what} } foreach grep { $in_slow{ $_->{id} } } $ledger->lines;
+	return $running;
+}
+
+sub done
+{
+	my ($condition) = @_;
+
+	return $node->tasks("$condition AND status <> 'DONE'") == 0;
+}
+
+# Whatever comes to the other buckets is done while the slow one stands still.
+sub check_others
+{
+	my ($what) = @_;
+
+	add($_, 'FREE', 5) foreach qw(fast default);
+	add('fast', 'SQL', 5);
+	wait_ok(sub { done('bucket <> \'slow\'') }, "$what: other buckets go on");
+	cmp_ok(
+		$node->value(
+			'SELECT max(extract(epoch FROM state_time - created))
+			FROM twtasks.tasks WHERE bucket <> \'slow\''),
+		'<', 1, 'at once');
+	return;
+}
+
+my $one = start('one');
+
+# ---- all types of a bucket together ----
+
+add('slow', $_, 20) foreach qw(A B);
+wait_ok(sub { running() == 3 }, 'three of a bucket run');
+add('slow', $_, 5) foreach qw(FREE SQL);
+check_others('full');
+is($node->tasks('bucket = \'slow\' AND type IN (\'FREE\', \'SQL\') AND status <> \'SUBMITTED\''),
+	0, 'no other type of the full bucket starts');
+add('fast', 'A', 10);
+wait_ok(sub { $ledger->starts == 23 }, 'a type of both runs in the other');
+is(running(), 3, 'and still three in the full one');
+$ledger->release('gate', 10);
+wait_for(sub { $ledger->ends >= 20 }, 'ten to end');
+is($ledger->most_at_once(sub { $in_slow{ $_[0]->{id} } }), 3, 'never more than three');
+
+# ---- changed while it runs ----
+
+change('configure_bucket(\'slow\', concurrency => 6)', $one);
+wait_ok(sub { running() == 6 }, 'raised, it lets more start');
+change('configure_bucket(\'slow\', \'with words\')', $one);
+is($node->value('SELECT concurrency FROM twtasks.buckets WHERE name = \'slow\''),
+	6, 'other options leave it');
+change('configure_bucket(\'slow\', concurrency => 0)', $one);
+my $started = $ledger->starts;
+
+$ledger->release('gate', 100);
+wait_ok(sub { running() == 0 }, 'with 0 what runs goes on to its end');
+check_others('shut');
+is(scalar(grep { $in_slow{ $_->{id} } } $ledger->select('start')),
+	$node->tasks('bucket = \'slow\' AND status = \'DONE\''), 'and none was started');
+my $two = start('two');
+
+change('configure_bucket(\'slow\', concurrency => 1)', $one, $two);
+change('unset_bucket_options(\'slow\', \'concurrency\')', $one, $two);
+wait_ok(sub { done('true') }, 'without a limit all come to their turn');
+
+# ---- on each node ----
+
+$one->stop;
+$two->stop;
+$ledger = TwTasks::Ledger->new;
+%in_slow = ();
+$node->value('SELECT twtasks.configure_bucket(\'slow\', concurrency => 2)');
+
+# Both find them at their start: a trigger would reach but one of them.
+add('slow', 'A', 20);
+my @both = map { start($_) } qw(one two);
+
+wait_ok(sub { running() == 4 }, 'two on each of two nodes');
+$ledger->release('gate', 20);
+wait_ok(sub { done('true') }, 'all come to their turn');
+is($ledger->most_at_once(sub { 1 }), 4, 'four in all');
+is(scalar($ledger->repeated), 0, 'no task was started twice');
+is($_->stop, 0, 'a sidecar stops in order') foreach @both;
+
+done_testing();

@@ -1,0 +1,332 @@
+# 055_cluster_limits.pl -- limits of the whole cluster: two sidecars together
+# never exceed one, and use it to the full; they take turns; a slot that is
+# freed at one is used by the other; one that is killed gives its slots back.
+#
+# The sweep that comes by itself is switched off: whoever waits is told.
+
+use strict;
+use warnings FATAL => 'all';
+
+use PostgreSQL::Test::Utils;
+use Test::More;
+use TwTasks::Cluster;
+use TwTasks::Ledger;
+use TwTasks::Sidecar;
+use TwTasks::Wait;
+
+my $node = TwTasks::Cluster->create('main');
+my $ledger = TwTasks::Ledger->new;
+my %sidecars;
+
+# A task in SQL runs until the lock is given up.
+$node->safe_psql('postgres', <<'SQL');
+	CREATE FUNCTION public.hold(task twtasks.task_input) RETURNS void LANGUAGE sql
+	AS $$ SELECT pg_advisory_xact_lock_shared(4711) $$;
+SQL
+
+# Each has a bucket of its own, and one that both work for.
+sub start
+{
+	my ($name) = @_;
+
+	return TwTasks::Sidecar->start(
+		$node, $name,
+		sweep => '1h',
+		log => { level => 'debug' },
+		buckets => [ 'default', $name ],
+		handlers => [
+			{
+				types => [ 'PAY|*', 'ONE' ],
+				concurrency => 50,
+				stuck => 'retry',
+				command => $ledger->command('gate')
+			},
+			{
+				types => ['SQL|*'],
+				concurrency => 20,
+				processes => 8,
+				sql => 'public.hold'
+			},
+			{ types => ['RATE'], noop => JSON::PP::true },
+			{ types => ['NEW|*'], concurrency => 20, worker => $ledger->worker },
+			{ types => ['FREE'], noop => JSON::PP::true }
+		]);
+}
+
+# Changes a limit and waits until the sidecars have read it.
+sub change
+{
+	my ($call) = @_;
+	my %log = map { $_ => $sidecars{$_}->log_position } keys %sidecars;
+
+	$node->value("SELECT twtasks.$call");
+	$sidecars{$_}->wait_for_log(qr/read \d+ limits/, 'the change to be read', $log{$_})
+	  foreach keys %sidecars;
+	return;
+}
+
+sub limit
+{
+	return change("configure_limit($_[0])");
+}
+
+sub limits
+{
+	my ($what, $name) = @_;
+
+	return $node->value(
+		"SELECT coalesce(sum($what), 0) FROM twtasks.limits WHERE name = '$name'"
+	);
+}
+
+sub add
+{
+	my ($bucket, $type, $n) = @_;
+
+	$node->add_task($type, bucket => $bucket) foreach 1 .. $n;
+	return;
+}
+
+sub running
+{
+	my ($types) = @_;
+	my $running = 0;
+
+	$running += $_->{what} eq 'start' ? 1 : -1
+	  foreach grep { $_->{type} =~ $types } $ledger->lines;
+	return $running;
+}
+
+sub most
+{
+	my ($types) = @_;
+
+	return $ledger->most_at_once(sub { $_[0]->{type} =~ $types });
+}
+
+sub wait_until_done
+{
+	my ($types, $name) = @_;
+
+	return wait_ok(
+		sub { $node->tasks("type ~ '$types' AND status <> 'DONE'") == 0 },
+		$name);
+}
+
+$node->value("SELECT twtasks.configure_bucket('$_')") foreach qw(a b);
+limit('\'PAY\', 5, \'cluster\'');
+limit('\'PAY|*\', 4, \'cluster\'');
+
+%sidecars = map { $_ => start($_) } qw(a b);
+
+# ---- turns ----
+
+# One has the whole limit, and the other comes.
+sub check_turns
+{
+	add('a', 'PAY|a', 20);
+	wait_ok(sub { running(qr/PAY/) == 4 }, 'one uses all slots of a key');
+	add('b', 'PAY|b', 20);
+	wait_ok(sub { running(qr/PAY/) == 5 },
+		'the other those that are left');
+	wait_ok(sub { limits('waiting', 'PAY') >= 1 }, 'and waits for more');
+	foreach my $n (1 .. 20)
+	{
+		my $starts = $ledger->starts;
+
+		$ledger->release('gate');
+		wait_for(sub { $ledger->starts == $starts + 1 },
+			'a freed slot to be used');
+		die "no slot is used twice\n" if limits('used', 'PAY') > 5;
+	}
+	foreach my $key (qw(a b))
+	{
+		cmp_ok(
+			scalar(grep { $_->{type} eq "PAY|$key" } $ledger->select('start')),
+			'>=', 6, "$key had its turns");
+	}
+	$ledger->release('gate', 20);
+	wait_until_done('^PAY', 'all come to their turn');
+	is(most(qr/PAY/), 5, 'five at a time in all');
+	is(most(qr/PAY\|a/), 4, 'four of a key');
+	return;
+}
+
+# ---- many, by both ----
+
+sub check_many
+{
+	my $before = $ledger->starts;
+
+	foreach my $bucket (qw(a b))
+	{
+		$node->value(
+			"SELECT count(twtasks.add_task('PAY|$bucket' || n % 10, bucket => '$bucket'))
+			FROM generate_series(1, 500) n");
+	}
+	$ledger->release('gate', 1000);
+	wait_until_done('^PAY', 'a thousand by both');
+	is($ledger->starts - $before, 1000, 'each once');
+	is(most(qr/PAY/), 5, 'five at a time');
+	return;
+}
+
+# ---- changed ----
+
+sub check_change
+{
+	limit('\'ONE\', 1, \'cluster\'');
+	add('a', 'ONE', 10);
+	wait_for(sub { running(qr/ONE/) == 1 }, 'one to start');
+	add('b', 'ONE', 10);
+	wait_for(sub { limits('waiting', 'ONE') == 1 }, 'the other to wait');
+	limit('\'ONE\', 6, \'cluster\'');
+	wait_ok(sub { running(qr/ONE/) == 6 }, 'raised, it lets more start');
+	limit('\'ONE\', 2, \'cluster\'');
+	$ledger->release('gate', 4);
+	wait_for(
+		sub { $node->tasks('type = \'ONE\' AND status = \'DONE\'') == 4 },
+		'four to end');
+	is(running(qr/ONE/), 2, 'lowered, it lets none start before there is room');
+	$ledger->release('gate');
+	wait_ok(
+		sub {
+			$node->tasks('type = \'ONE\' AND status = \'DONE\'') == 5
+			  && running(qr/ONE/) == 2;
+		},
+		'and then again');
+	change('drop_limit(\'ONE\')');
+	wait_ok(sub { running(qr/ONE/) == 15 }, 'dropped, it lets all start');
+	$ledger->release('gate', 15);
+	wait_until_done('^ONE', 'all come to their turn');
+	return;
+}
+
+# What a limit refuses that the sidecars have not read yet is not forgotten.
+sub check_new
+{
+	foreach my $n (1 .. 10)
+	{
+		$node->value("SELECT twtasks.configure_limit('NEW|$n', 1, 'cluster')");
+		$node->add_many("NEW|$n", 10, 10);
+	}
+	wait_until_done('^NEW', 'all under new limits come to their turn');
+	return;
+}
+
+# ---- SQL ----
+
+sub held
+{
+	return $node->value(
+		'SELECT count(*) FROM pg_stat_activity
+		WHERE application_name = \'twtasksd sql\' AND wait_event = \'advisory\''
+	);
+}
+
+# A limit that comes while tasks wait for a connection: they are refused when
+# they get one, and not forgotten.
+sub check_new_sql
+{
+	my $lock = $node->session;
+
+	$lock->query('SELECT pg_advisory_lock(4711)');
+	add($_, 'SQL|y', 20) foreach qw(a b);
+	wait_for(sub { held() == 16 }, 'all connections to be in use');
+	limit('\'SQL|y\', 1, \'cluster\'');
+	$lock->close;
+	wait_until_done('^SQL', 'all under a limit that came meanwhile come to their turn');
+	change('drop_limit(\'SQL|y\')');
+	return;
+}
+
+sub check_sql
+{
+	my $lock = $node->session;
+
+	$lock->query('SELECT pg_advisory_lock(4711)');
+	limit('\'SQL\', 6, \'cluster\'');
+	limit('\'SQL|bad\', 1, \'cluster\'');
+	add($_, 'SQL|x', 15) foreach qw(a b);
+	wait_ok(sub { held() == 6 }, 'so many run as the limit allows');
+	is(limits('used', 'SQL'), 6, 'and others see it');
+	add('a', 'FREE', 1);
+	wait_ok(sub { $node->tasks('type = \'FREE\' AND status = \'DONE\'') == 1 },
+		'other types run beside them');
+	is(held(), 6, 'which stand still');
+	$lock->close;
+	wait_until_done('^SQL', 'all come to their turn');
+	is($node->tasks('type = \'SQL|x\' AND tries <> 1'), 0, 'in the first try');
+	is(limits('used', 'SQL'), 0, 'no slot is left');
+
+	$node->value(
+		'CREATE OR REPLACE FUNCTION public.hold(task twtasks.task_input) RETURNS void
+		LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION \'no %\', task.type; END $$'
+	);
+	$node->value("SELECT twtasks.configure_type('SQL|*', retry => '\"none\"')");
+	add($_, 'SQL|bad', 5) foreach qw(a b);
+	wait_ok(
+		sub { $node->tasks('type = \'SQL|bad\' AND status = \'ERROR\'') == 10 },
+		'what fails is told, and gives its slot back');
+	is($node->tasks('type = \'SQL|bad\' AND error !~ \'no SQL.bad\''),
+		0, 'with the reason');
+	return;
+}
+
+# ---- a rate ----
+
+sub check_rate
+{
+	my $began = $node->value('SELECT clock_timestamp()');
+
+	limit('\'RATE\', scope => \'cluster\', rate => 20, burst => 4');
+	$node->add_many('RATE', 40, 10);
+	add($_, 'RATE', 10) foreach qw(a b);
+	wait_until_done('^RATE', 'all come to their turn');
+	my $took = $node->value(
+		"SELECT extract(epoch FROM max(state_time) - '$began')
+		FROM twtasks.tasks WHERE type = 'RATE'");
+
+	# 4 at once, then one every 50 ms
+	cmp_ok($took, '>=', 56 / 20, 'both together are no faster than the rate');
+	cmp_ok($took, '<', 56 / 20 * 3, 'nor much slower');
+	return;
+}
+
+# ---- a crash ----
+
+sub check_crash
+{
+	my $before = $ledger->starts;
+
+	limit('\'PAY|*\', 5, \'cluster\'');
+	add('a', 'PAY|a', 10);
+	wait_for(sub { $ledger->starts == $before + 5 }, 'one to use all slots');
+	add('b', 'PAY|b', 10);
+	wait_for(sub { limits('waiting', 'PAY') == 1 }, 'the other to wait');
+	$sidecars{a}->kill9;
+	wait_ok(
+		sub {
+			(grep { $_->{type} eq 'PAY|b' } $ledger->select('start')) == 20 + 5;
+		},
+		'the slots of one that was killed are the other\'s');
+	is(limits('used', 'PAY'), 5, 'all of them, and no more');
+	$sidecars{a}->run;
+	$ledger->release('gate', 100);
+	wait_until_done('^PAY', 'all come to their turn');
+	is($node->value('SELECT count(*) FROM twtasks.limits WHERE used <> 0'),
+		0, 'no slot is left');
+	return;
+}
+
+check_turns();
+check_many();
+check_change();
+check_new();
+check_new_sql();
+check_sql();
+check_rate();
+check_crash();
+is($_->stop, 0, 'the sidecar stops in order') foreach values %sidecars;
+
+done_testing();

@@ -1,0 +1,55 @@
+# 095_monitor.pl -- the leading sidecar counts tasks, leaves the figures in a
+# view, and says once when there are new ones in ERROR or stuck.
+
+use strict;
+use warnings FATAL => 'all';
+
+use Test::More;
+use TwTasks::Cluster;
+use TwTasks::Sidecar;
+use TwTasks::Wait;
+
+my $node = TwTasks::Cluster->create('main');
+
+# A leader counts when it begins to lead, and says it if there is news.
+sub lead
+{
+	my ($name, $has_news) = @_;
+	my $before = $node->value('SELECT coalesce(max(at)::text, \'-infinity\') FROM twtasks.monitor');
+	my $sidecar = TwTasks::Sidecar->start($node, $name,
+		handlers => [ { types => ['NOOP'], noop => JSON::PP::true } ]);
+
+	wait_ok(sub { $node->value("SELECT count(*) FROM twtasks.monitor WHERE at > '$before'") == 1 },
+		"$name has counted");
+	$sidecar->wait_for_log(qr/monitor: /, 'the news') if $has_news;
+	is($sidecar->stop, 0, "$name stops in order");
+	return scalar(() = $sidecar->log =~ /monitor: /g) . ' ' . join ',',
+	  $sidecar->log =~ /WARN  monitor: (.*)/g;
+}
+
+sub give_up
+{
+	my ($type) = @_;
+
+	$node->value("SELECT twtasks.add_task('$type')");
+	$node->value("UPDATE twtasks.task SET status = 'ERROR', queued = false, next_event_time = 'infinity',
+		state_time = clock_timestamp() WHERE type = '$type'");
+	return;
+}
+
+is(lead('first'), '0 ', 'without tasks there is nothing to say');
+give_up('BROKEN');
+is( lead('second', 1),
+	'1 1 tasks in ERROR, 0 stuck, some of them new: see twtasks.error_tasks, twtasks.stuck_tasks',
+	'a task in ERROR is told, in one line');
+is( $node->value(
+		'SELECT errors, stuck, submitted, nodes, age BETWEEN \'0\' AND \'1 minute\' FROM twtasks.monitor'),
+	'1|0|0|1|t',
+	'the view has the figures');
+is($node->value('SELECT DISTINCT buckets FROM twtasks.nodes'),
+	'{default}', 'and another for which buckets a sidecar works');
+is(lead('third'), '0 ', 'it is not told again by the next leader');
+give_up('BROKEN_TOO');
+like(lead('fourth', 1), qr/^1 2 tasks in ERROR/, 'another one is');
+
+done_testing();
