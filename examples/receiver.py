@@ -9,12 +9,14 @@ import hashlib
 import hmac
 import json
 import sys
+import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 lines = [line.strip() for line in open(sys.argv[2]) if line.strip()]
 secrets = [base64.b64decode(s[6:]) if s.startswith("whsec_") else s.encode() for s in lines]
 done = set()  # a table of your database, with the id as its primary key
+one_at_a_time = threading.Lock()  # a transaction of your database
 
 
 def is_genuine(headers, body):
@@ -34,10 +36,12 @@ class Receiver(BaseHTTPRequestHandler):
         if not is_genuine(self.headers, body):
             return self.reply(401, {})
         task = self.headers["Twtasks-Id"]
-        if task not in done:  # the id is the same in every try
-            is_json = self.headers["Content-Type"] == "application/json"  # else it is a payload
-            print(self.headers["Twtasks-Type"], json.loads(body or "null") if is_json else body, flush=True)
-            done.add(task)
+        is_json = self.headers["Content-Type"] == "application/json"  # else it is a payload
+        data = json.loads(body or "null") if is_json else body
+        with one_at_a_time:
+            if task not in done:  # the id is the same in every try
+                print(self.headers["Twtasks-Type"], data, flush=True)
+                done.add(task)
         later = self.headers["Twtasks-Type"] == "TRANSFER_OUT"
         self.reply(200, {"result": "accepted" if later else "done"})
 
