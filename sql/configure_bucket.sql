@@ -99,16 +99,8 @@ RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
-DECLARE
-	known CONSTANT text[] := '{description,concurrency}';
-	stray text;
 BEGIN
-	SELECT o INTO stray FROM unnest(options) o WHERE (o = ANY (known)) IS NOT TRUE LIMIT 1;
-	IF FOUND THEN
-		RAISE EXCEPTION 'unrecognized option: %', coalesce('"' || stray || '"', 'NULL')
-			USING ERRCODE = 'invalid_parameter_value',
-				HINT = 'Options are ' || array_to_string(known, ', ') || '.';
-	END IF;
+	PERFORM twtasks.check_options(options, '{description,concurrency}');
 	UPDATE twtasks.bucket_policy b SET
 		description = CASE WHEN 'description' <> ALL (options) THEN b.description END,
 		concurrency = CASE WHEN 'concurrency' <> ALL (options) THEN b.concurrency END,

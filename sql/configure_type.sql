@@ -281,6 +281,30 @@ BEGIN
 END $$;
 
 /*
+ * twtasks.check_options(options, known)
+ *
+ *		Refuses what is not the name of an option.
+ *
+ * Errors
+ *		22023			one of the options is not known, or NULL
+ */
+CREATE FUNCTION twtasks.check_options(options text[], known text[])
+RETURNS void
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	stray text;
+BEGIN
+	SELECT o INTO stray FROM unnest(options) o WHERE (o = ANY (known)) IS NOT TRUE LIMIT 1;
+	IF FOUND THEN
+		RAISE EXCEPTION 'unrecognized option: %', coalesce('"' || stray || '"', 'NULL')
+			USING ERRCODE = 'invalid_parameter_value',
+				HINT = 'Options are ' || array_to_string(known, ', ') || '.';
+	END IF;
+END $$;
+
+/*
  * twtasks.unset_type_options(pattern, options)
  *
  *		Takes options away from a pattern: they are again as less special patterns
@@ -307,19 +331,12 @@ LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	known CONSTANT text[] := ARRAY(
-		SELECT a.attname::text FROM pg_attribute a
-		WHERE a.attrelid = 'twtasks.type_policy'::regclass AND a.attnum > 0 AND NOT a.attisdropped
-		  AND a.attname <> ALL ('{pattern,changed_at,changed_by}') ORDER BY a.attnum);
-	stray text;
 	policy twtasks.type_policy;
 BEGIN
-	SELECT o INTO stray FROM unnest(options) o WHERE (o = ANY (known)) IS NOT TRUE LIMIT 1;
-	IF FOUND THEN
-		RAISE EXCEPTION 'unrecognized option: %', coalesce('"' || stray || '"', 'NULL')
-			USING ERRCODE = 'invalid_parameter_value',
-				HINT = 'Options are ' || array_to_string(known, ', ') || '.';
-	END IF;
+	PERFORM twtasks.check_options(options, ARRAY(
+		SELECT a.attname::text FROM pg_attribute a
+		WHERE a.attrelid = 'twtasks.type_policy'::regclass AND a.attnum > 0 AND NOT a.attisdropped
+		  AND a.attname <> ALL ('{pattern,changed_at,changed_by}') ORDER BY a.attnum));
 	DELETE FROM twtasks.type_policy p WHERE p.pattern = unset_type_options.pattern
 	RETURNING p.* INTO policy;
 	IF NOT FOUND THEN
