@@ -15,6 +15,7 @@
 #include "calls.h"
 #include "duties.h"
 #include "log.h"
+#include "task_clock.h"
 
 typedef enum DutyId
 {
@@ -59,6 +60,8 @@ struct Duties
 {
 	Loop	   *loop;
 	Node	   *node;
+	LoopFn		on_revived;
+	void	   *arg;
 	bool		is_stopped;
 	bool		watchful;
 	bool		has_work;		/* as far as we know */
@@ -115,6 +118,8 @@ on_recovered(Duty *duty, const PGresult *result)
 				 "tasks without a node or past their deadline: "
 				 INT64_FORMAT " run again, " INT64_FORMAT " in ERROR, "
 				 INT64_FORMAT " FAILED", retried, errors, failed);
+	if (retried > 0)
+		duty->duties->on_revived(duty->duties->arg);
 	return next_ms(result, RECOVER_NEXT_MS);
 }
 
@@ -265,12 +270,14 @@ do_duty(void *arg)
 }
 
 Duties *
-duties_open(Loop *loop, Node *node)
+duties_open(Loop *loop, Node *node, LoopFn on_revived, void *arg)
 {
 	Duties	   *duties = palloc0(sizeof(Duties));
 
 	duties->loop = loop;
 	duties->node = node;
+	duties->on_revived = on_revived;
+	duties->arg = arg;
 	duties->has_work = true;
 	for (int i = 0; i < DUTY_COUNT; i++)
 	{
@@ -286,7 +293,7 @@ duties_open(Loop *loop, Node *node)
 void
 duties_due_at(Duties *duties, int64 unix_us)
 {
-	int64		delay_us = Max(0, node_us_until(duties->node, unix_us));
+	int64		delay_us = Max(0, unix_us - task_clock_us());
 
 	arm_with_reason(&duties->each[DUTY_PROMOTE], delay_us);
 	if (unix_us % MINUTE_US == 0)

@@ -19,7 +19,8 @@
 
 typedef struct Duties Duties;
 
-extern Duties *duties_open(Loop *loop, Node *node);
+/* on_revived(arg): tasks run again that a gone node, or their deadline, left. */
+extern Duties *duties_open(Loop *loop, Node *node, LoopFn on_revived, void *arg);
 extern void duties_free(Duties *duties);
 
 /* A task or a schedule is due at that time (microseconds since 1970, by the database). */

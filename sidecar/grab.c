@@ -16,6 +16,7 @@
 #include "common/trigger.h"
 #include "grab.h"
 #include "log.h"
+#include "task_clock.h"
 
 /* One is executed by the server while the next, if it is full, is on its way:
  * one that is not full gathers more until the answer is there. */
@@ -115,9 +116,8 @@ deadline_text(Grab *grab, int64 unix_us)
 static int64
 age_of_grab(const Grab *grab, int64 grabbed_us, int64 sent_us)
 {
-	int64		age_us = -node_us_until(grab->node, grabbed_us);
-
-	return Max(0, Min(age_us, loop_now_us(grab->loop) - sent_us));
+	return Max(0, Min(task_clock_us() - grabbed_us,
+					  loop_now_us(grab->loop) - sent_us));
 }
 
 static Task *

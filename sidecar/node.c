@@ -39,7 +39,6 @@ struct Node
 	int64		token;
 	int64		confirmed_us;	/* when the last confirmed tick was sent */
 	int64		asked_us;		/* when the tick under way was sent */
-	int64		clock_us;		/* database's clock less the loop's */
 	int64		ahead_us;		/* of it: shifted by a test */
 	int64		warned_us;		/* when that was logged */
 	char	   *refusal;		/* why the database refused us, as it was
@@ -153,13 +152,9 @@ warn_of_shift(Node *node, int64 ahead_us)
 static void
 set_clock(Node *node, int64 unix_us)
 {
-	int64		clock_us = unix_us - loop_now_us(node->loop);
-	bool		jumped = node->clock_us != 0 &&
-		(clock_us > node->clock_us + JUMP_US || clock_us < node->clock_us - JUMP_US);
+	int64		step_us = task_clock_tell(unix_us);
 
-	node->clock_us = clock_us;
-	task_clock_tell(unix_us);
-	if (jumped)
+	if (step_us > JUMP_US || step_us < -JUMP_US)
 		node->events.on_clock(node->arg);
 }
 
@@ -430,14 +425,6 @@ bool
 node_is_leader(const Node *node)
 {
 	return node->is_leader;
-}
-
-int64
-node_us_until(const Node *node, int64 unix_us)
-{
-	if (node->clock_us == 0)
-		return 0;
-	return unix_us - (loop_now_us(node->loop) + node->clock_us);
 }
 
 void

@@ -90,10 +90,6 @@ extern int64 node_next_token(Node *node);
 
 extern bool node_is_leader(const Node *node);
 
-/* How far a time of the database's clock (microseconds since 1970) lies ahead;
- * negative: behind us.  As exact as the last round trip. */
-extern int64 node_us_until(const Node *node, int64 unix_us);
-
 /* This is number place of so many living nodes. */
 extern void node_share(const Node *node, int *place, int *nodes);
 

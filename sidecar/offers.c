@@ -15,6 +15,7 @@
 #include "common/logging.h"
 #include "log.h"
 #include "offers.h"
+#include "task_clock.h"
 
 /* Somebody else used the limit just then. */
 #define AGAIN_US MS_TO_US(2)
@@ -166,7 +167,7 @@ offers_refused(Offers *offers, const char *name, int64 until_us)
 		return false;
 	}
 	limit_refuse(limit, until_us == 0 ? 0 :
-				 Max(node_us_until(offers->node, until_us), 1));
+				 Max(until_us - task_clock_us(), 1));
 	return true;
 }
 

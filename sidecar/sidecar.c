@@ -296,6 +296,13 @@ on_policies(void *arg)
 	sweep_want_all(sidecar->sweep, true);
 }
 
+/* A node that is frozen and not gone takes the triggers of these with it. */
+static void
+on_revived(void *arg)
+{
+	sweep_want_all(((Sidecar *) arg)->sweep, true);
+}
+
 static void
 on_clock(void *arg)
 {
@@ -552,7 +559,7 @@ sidecar_open(Loop *loop, Config *config)
 	sidecar->sweep = sweep_open(loop, config, sidecar->node, sidecar->policies,
 								sidecar->tables);
 	policies_on_change(sidecar->policies, on_policies, sidecar);
-	sidecar->duties = duties_open(loop, sidecar->node);
+	sidecar->duties = duties_open(loop, sidecar->node, on_revived, sidecar);
 	sidecar->cancels = cancels_open(loop, sidecar->node, on_wish, sidecar);
 	sidecar->queue = queue_open(loop, config, &queue_events, sidecar);
 	sidecar->http = http_open(loop, config->listen, config->tokens);

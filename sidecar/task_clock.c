@@ -23,11 +23,14 @@ read_us(clockid_t id)
 	return SECONDS_TO_US(now.tv_sec) + now.tv_nsec / 1000;
 }
 
-void
+int64
 task_clock_tell(int64 unix_us)
 {
+	int64		step_us = is_told ? unix_us - task_clock_us() : 0;
+
 	ahead_us = unix_us - read_us(CLOCK_BOOTTIME);
 	is_told = true;
+	return step_us;
 }
 
 int64

@@ -134,8 +134,7 @@ wait_ok(
 		  && state_is($stays, 'DONE')
 		  && state_is($comes, 'DONE');
 	},
-	'another one takes over when the lease is over',
-	10);
+	'another one takes over when the lease is over');
 is( $node->value(
 		"SELECT count(*) FROM twtasks.tasks
 		WHERE incarnation = " . $heir->incarnation . " AND version = 4"),
