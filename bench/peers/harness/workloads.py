@@ -35,7 +35,8 @@ def none_left(peer: Peer, psql: database.Psql) -> bool:
     return psql.ask(f"SELECT EXISTS ({peer.about['left']})") == "f"
 
 
-def await_none_left(peer: Peer, name: str, server: Server, seconds: float = 60) -> int | None:
+def await_none_left(peer: Peer, name: str, server: Server, seconds: float = 60,
+                    pause: float = 0.005) -> int | None:
     """When the database was asked the question to which it said: none is left.
     That moment, because the answer can take long where there are many rows.
     None if there still were some after so long."""
@@ -46,7 +47,7 @@ def await_none_left(peer: Peer, name: str, server: Server, seconds: float = 60) 
             if none_left(peer, psql):
                 return asked
             server.check()
-            time.sleep(0.005)
+            time.sleep(pause)
     return None
 
 
