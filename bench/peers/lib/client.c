@@ -10,14 +10,15 @@
  *		client fill SQL BYTES N BATCH [MEMBERS]
  *
  * SQL has the payload as its $1, a JSON text of BYTES bytes with a running
- * number in it: {"i":7,"p":"xxx"}; for "fill" an array of BATCH of them, with
- * MEMBERS ("left":99,) in each.  The database is where the PG... environment
+ * number in it: {"i":7,"p":"xxx"}; for "fill" a jsonb[] of BATCH of them, in
+ * binary, with MEMBERS ("left":99,) in each.  The database is where the PG... environment
  * says.  Prints one line of JSON as the README of the folder
  * above says; TRACE is the FIFO to which a worker writes what it starts.
  *
  *-------------------------------------------------------------------------
  */
 #define _GNU_SOURCE
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libpq-fe.h>
@@ -33,6 +34,9 @@
 #include "clock.h"
 
 #define MAX_CLIENTS 256
+
+#define JSONB_OID 3802
+#define JSONB_VERSION 1
 
 static const char *sql;
 static size_t bytes;
@@ -79,10 +83,12 @@ make_payload(long i)
 	return payload;
 }
 
+/* len 0: the value is text. */
 static void
-execute(PGconn *conn, const char *value)
+execute(PGconn *conn, const char *value, int len)
 {
-	PGresult   *result = PQexecPrepared(conn, "add", 1, &value, NULL, NULL, 0);
+	int			format = len > 0;
+	PGresult   *result = PQexecPrepared(conn, "add", 1, &value, &len, &format, 0);
 
 	if (PQresultStatus(result) != PGRES_TUPLES_OK &&
 		PQresultStatus(result) != PGRES_COMMAND_OK)
@@ -95,30 +101,46 @@ add_task(PGconn *conn, long i)
 {
 	char	   *payload = make_payload(i);
 
-	execute(conn, payload);
+	execute(conn, payload, 0);
 	free(payload);
 }
 
-/* Appends the payload as an element of an array's text; returns its end. */
+static char *
+append_int(char *to, int32_t value)
+{
+	value = htonl(value);
+	return (char *) memcpy(to, &value, sizeof(value)) + sizeof(value);
+}
+
+/* Begins an array of n elements, as array_recv() reads it; returns its end. */
+static char *
+append_header(char *to, int n)
+{
+	to = append_int(to, 1);		/* dimensions */
+	to = append_int(to, 0);		/* no NULLs */
+	to = append_int(to, JSONB_OID);
+	to = append_int(to, n);
+	return append_int(to, 1);	/* first subscript */
+}
+
 static char *
 append_element(char *to, long i)
 {
 	char	   *payload = make_payload(i);
+	size_t		len = strlen(payload);
 
-	*to++ = '"';
-	for (const char *from = payload; *from != '\0'; *to++ = *from++)
-		if (*from == '"')
-			*to++ = '\\';
-	*to++ = '"';
+	to = append_int(to, len + 1);
+	*to++ = JSONB_VERSION;
+	memcpy(to, payload, len);
 	free(payload);
-	return to;
+	return to + len;
 }
 
 static void
 fill(long n, long batch)
 {
 	PGconn	   *conn = connect_and_prepare();
-	char	   *array = malloc(batch * (bytes + strlen(members) + 96) + 8);
+	char	   *array = malloc(batch * (bytes + strlen(members) + 96) + 64);
 	int64_t		begin = now_ns();
 
 	for (long i = 0; i < n;)
@@ -126,14 +148,10 @@ fill(long n, long batch)
 		long		end = i + batch < n ? i + batch : n;
 		char	   *to = array;
 
-		*to++ = '{';
+		to = append_header(to, end - i);
 		for (; i < end; i++)
-		{
 			to = append_element(to, i);
-			*to++ = i + 1 < end ? ',' : '}';
-		}
-		*to = '\0';
-		execute(conn, array);
+		execute(conn, array, to - array);
 	}
 	printf("{\"added\":%ld,\"seconds\":%.6f}\n", n, (now_ns() - begin) / 1e9);
 }
