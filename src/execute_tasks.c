@@ -80,6 +80,7 @@ typedef struct ExecuteCall
 	TupleDesc	input;
 	Relation	table;
 	TupleTableSlot *slot;
+	MemoryContext scratch;		/* of one handler */
 	Execution  *executions;
 	int			n;
 	int			max;
@@ -153,11 +154,14 @@ begin_call(FunctionCallInfo fcinfo, ExecuteCall *call)
 	call->n = 0;
 	call->max = 64;
 	call->executions = palloc(call->max * sizeof(Execution));
+	call->scratch = AllocSetContextCreate(CurrentMemoryContext, "twtasks handler",
+										  ALLOCSET_DEFAULT_SIZES);
 }
 
 static void
 end_call(ExecuteCall *call)
 {
+	MemoryContextDelete(call->scratch);
 	ExecDropSingleTupleTableSlot(call->slot);
 	table_close(call->table, NoLock);
 	ReleaseTupleDesc(call->input);
@@ -308,6 +312,8 @@ execute_one(ExecuteCall *call, Execution *execution)
 	ResourceOwner owner = CurrentResourceOwner;
 
 	BeginInternalSubTransaction(NULL);
+	/* what is left in the subtransaction's own stays to the end of the batch */
+	MemoryContextSwitchTo(call->scratch);
 	PG_TRY();
 	{
 		call_handler(call, execution, outer);
@@ -332,6 +338,7 @@ execute_one(ExecuteCall *call, Execution *execution)
 		FreeErrorData(error);
 	}
 	PG_END_TRY();
+	MemoryContextReset(call->scratch);
 }
 
 /* One element for each task that succeeded. */
