@@ -36,7 +36,7 @@ END $$;
  *		22004			name is NULL
  *		22023			name or concurrency is not valid
  *
- * Writes		twtasks.bucket_policy
+ * Writes		twtasks.bucket_policy, twtasks.policy_audit
  * Locks		row lock
  * Wakes		every sidecar, to read the configuration again
  * Example		SELECT twtasks.configure_bucket('pictures', 'machines with a large memory', concurrency => 4);
@@ -89,7 +89,7 @@ END $$;
  * Errors
  *		22023			a name is not that of an option
  *
- * Writes		twtasks.bucket_policy
+ * Writes		twtasks.bucket_policy, twtasks.policy_audit
  * Locks		row lock
  * Wakes		every sidecar, to read the configuration again
  * Example		SELECT twtasks.unset_bucket_options('pictures', 'concurrency');
@@ -122,7 +122,7 @@ END $$;
  *		22023			it is the bucket "default"
  *		55000			live tasks are in it, or a policy or a schedule names it
  *
- * Writes		twtasks.bucket_policy, twtasks.pause
+ * Writes		twtasks.bucket_policy, twtasks.pause, twtasks.policy_audit
  * Locks		row lock; a task that is being added to it at the same moment stays
  *				in it
  * Wakes		every sidecar, to read the configuration again

@@ -169,7 +169,7 @@ END $$;
  *						members of twtasks_owner may; or the call is within a
  *						security-restricted operation, such as ANALYZE
  *
- * Writes		twtasks.type_policy
+ * Writes		twtasks.type_policy, twtasks.policy_audit
  * Locks		row lock
  * Wakes		every sidecar, to read the configuration again
  * Example		SELECT twtasks.configure_type('EMAIL|*', timeout => '30s', stuck => 'retry');
@@ -199,7 +199,7 @@ AS 'MODULE_PATHNAME', 'twt_as_owner';
  *
  *		What configure_type() does, once its caller is noted.
  *
- * Writes		twtasks.type_policy
+ * Writes		twtasks.type_policy, twtasks.policy_audit
  */
 CREATE FUNCTION twtasks.configure_type_as_owner(
 	pattern text,
@@ -320,7 +320,7 @@ END $$;
  * Errors
  *		22023			a name is not that of an option
  *
- * Writes		twtasks.type_policy
+ * Writes		twtasks.type_policy, twtasks.policy_audit
  * Locks		row lock
  * Wakes		every sidecar, to read the configuration again
  * Example		SELECT twtasks.unset_type_options('EMAIL|*', 'timeout', 'stuck');
@@ -337,16 +337,22 @@ BEGIN
 		SELECT a.attname::text FROM pg_attribute a
 		WHERE a.attrelid = 'twtasks.type_policy'::regclass AND a.attnum > 0 AND NOT a.attisdropped
 		  AND a.attname <> ALL ('{pattern,changed_at,changed_by}') ORDER BY a.attnum));
-	DELETE FROM twtasks.type_policy p WHERE p.pattern = unset_type_options.pattern
-	RETURNING p.* INTO policy;
+	SELECT p.* INTO policy FROM twtasks.type_policy p
+	WHERE p.pattern = unset_type_options.pattern FOR UPDATE;
 	IF NOT FOUND THEN
 		RETURN false;
 	END IF;
 	policy := jsonb_populate_record(policy, (SELECT jsonb_object_agg(o, NULL::text) FROM unnest(options) o));
 	policy.changed_at := clock_timestamp();
 	policy.changed_by := twtasks.actor();
-	IF jsonb_strip_nulls(to_jsonb(policy)) - '{pattern,changed_at,changed_by}'::text[] <> '{}' THEN
-		INSERT INTO twtasks.type_policy SELECT policy.*;
+	IF jsonb_strip_nulls(to_jsonb(policy)) - '{pattern,changed_at,changed_by}'::text[] = '{}' THEN
+		DELETE FROM twtasks.type_policy p WHERE p.pattern = policy.pattern;
+	ELSE
+		UPDATE twtasks.type_policy p
+		SET (pattern, bucket, priority, timeout, queue_time, expires_after, stuck,
+			 stuck_function, when_done, nodes, intercept, retry, retry_function, reset_tries,
+			 aging, changed_at, changed_by) = (SELECT policy.*)
+		WHERE p.pattern = policy.pattern;
 	END IF;
 	RETURN true;
 END $$;
@@ -359,7 +365,7 @@ END $$;
  * Returns
  *		false when that pattern is not configured
  *
- * Writes		twtasks.type_policy
+ * Writes		twtasks.type_policy, twtasks.policy_audit
  * Locks		row lock
  * Wakes		every sidecar, to read the configuration again
  */

@@ -149,7 +149,7 @@ END $$;
  *		22004			pattern or scope is NULL
  *		22023			pattern is not one, or a value is not valid
  *
- * Writes		twtasks.limit_rule, twtasks.slot_use
+ * Writes		twtasks.limit_rule, twtasks.slot_use, twtasks.policy_audit
  * Locks		row lock.  A limit on how many run in the cluster reads the whole live
  *				table, to count those that run already
  * Wakes		every sidecar, to read the configuration again
@@ -205,7 +205,7 @@ END $$;
  * Returns
  *		whether there was one
  *
- * Writes		twtasks.limit_rule
+ * Writes		twtasks.limit_rule, twtasks.policy_audit
  * Locks		row lock
  * Wakes		every sidecar, to read the configuration again
  */

@@ -8,7 +8,7 @@
  * Returns
  *		false when it was paused already, which changes nothing
  *
- * Writes		twtasks.pause
+ * Writes		twtasks.pause, twtasks.policy_audit
  * Locks		row lock
  * Wakes		every sidecar, to read the configuration again
  */
@@ -32,7 +32,7 @@ END $$;
  * Returns
  *		false when it was not paused
  *
- * Writes		twtasks.pause
+ * Writes		twtasks.pause, twtasks.policy_audit
  * Locks		row lock
  * Wakes		every sidecar, to read the configuration again and to look for tasks
  */

@@ -30,19 +30,19 @@ SELECT f, '{tester}'::text[] FROM unnest('{run_inline,set_clock,advance_clock,re
 UNION ALL
 SELECT f, '{worker,operator,viewer}'::text[] FROM unnest('{policy_of,limit_name,count_tasks,find_stuck,hindrances}'::text[]) f
 UNION ALL
-SELECT f, '{}'::text[] FROM unnest('{add_occurrence,apply_stuck_rule,audit_schedule,call_handler,change_finished,change_task,check_schedule,clean_default,free_old_keys,cron_last,changeable,check_change,check_filter,
+SELECT f, '{}'::text[] FROM unnest('{add_occurrence,apply_stuck_rule,audit_policy,audit_schedule,call_handler,change_finished,change_task,check_schedule,clean_default,free_old_keys,cron_last,changeable,check_change,check_filter,
 	check_testing,check_waiting,claim_again,cut_message,describe_schedule,do_duties,end_by_hand,facts,find_gone_nodes,find_handler,find_tasks,finish_others,
 	finished_facts,follow_promotion,hold_copied,lock_unless_busy,make_live_again,may_change,move_by_hand,next_inline,forget_runs,node_lock,only_in,overdue_at,own_place,
 	queue_trigger,run_schedule,retry_inline,session_holds,session_is_idle,set_schedule_paused,start_schedule,table_changed,try_to_lead,watch_session,
 	check_bucket,check_duration,check_may_name,check_pattern,config_changed,fits,queue_time,finish_cancelled,honour_cancels,cancel_orphans,write_audit,
-	ask_function,ask_stuck,pause,resume,call_retry,call_stuck,check_function,check_number,check_retry,check_retry_stage,judge_answer,parse_duration,retry_delay,retry_in_ms,
+	ask_function,ask_stuck,pause,resume,call_retry,call_stuck,check_function,check_number,check_options,check_retry,check_retry_stage,judge_answer,parse_duration,retry_delay,retry_in_ms,
 	queue_groups,count_queued,count_not_queued,late_tasks,why_queued,living_nodes,works_for,any_lives,limits_of,lonely_buckets,note_refusal,
 	check_limit,count_slots,live_slots,make_slots,offer_slot,offer_types,slots_lock,lock_session,try_lock,actor,caller,configure_type_as_owner,run_inline_as_owner}'::text[]) f;
 CREATE TEMPORARY TABLE readers (relation text PRIMARY KEY, roles text[]);
 INSERT INTO readers
 SELECT r, '{worker,operator,viewer}'::text[] FROM unnest('{tasks,error_tasks,stuck_tasks,stats,nodes,transition,type_policies,buckets,paused,schedules,schedule_runs,cancel_requests,
 	adoption_state,warnings,limits,monitor}'::text[]) r
-UNION ALL SELECT r, '{operator,viewer}'::text[] FROM unnest('{audit,task_history,schedule_audit}'::text[]) r
+UNION ALL SELECT r, '{operator,viewer}'::text[] FROM unnest('{audit,task_history,schedule_audit,policy_audit}'::text[]) r
 UNION ALL SELECT r, '{}'::text[] FROM unnest('{task,finished_task,finished_task_default,unique_key,node,type_policy,bucket_policy,pause,schedule,schedule_run,cancel_request,
 	adoption,test_clock,cleaning,limit_rule,slot_use,monitor_look,refused_node}'::text[]) r;
 
@@ -50,8 +50,8 @@ CREATE TEMPORARY TABLE who AS
 SELECT r AS name, CASE r WHEN 'nobody' THEN 'regress_nobody' ELSE 'twtasks_' || r END AS role
 FROM unnest('{producer,worker,operator,viewer,tester,nobody}'::text[]) r;
 
--- Overloaded is add_tasks alone; three sequences, one schema.
-SELECT plan(((SELECT count(*) FROM callers)::integer + 2 + (SELECT count(*) FROM readers)::integer + 3 + 1) * 6 + 23);
+-- Overloaded is add_tasks alone; four sequences, one schema.
+SELECT plan(((SELECT count(*) FROM callers)::integer + 2 + (SELECT count(*) FROM readers)::integer + 4 + 1) * 6 + 23);
 
 -- The matrix.
 SELECT is(has_function_privilege(w.role, p.oid, 'EXECUTE'), w.name = ANY (c.roles),
@@ -107,11 +107,11 @@ SELECT bag_eq($$SELECT proname::text FROM pg_proc WHERE pronamespace = 'twtasks'
 SELECT bag_eq($$SELECT proname::text FROM pg_proc WHERE pronamespace = 'twtasks'::regnamespace AND prosrc IN ('twt_as_owner', 'twt_execute_tasks')
 	AND NOT prosecdef AND provolatile = 'v' AND proparallel = 'u'$$, '{execute_tasks,configure_type,run_inline}'::text[], 'or note who called, and become the owner themselves');
 SELECT is((SELECT count(*) FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid WHERE c.relnamespace = 'twtasks'::regnamespace
-		   AND g.tgfoid NOT IN ('twtasks.config_changed'::regproc, 'twtasks.table_changed'::regproc))
+		   AND g.tgfoid NOT IN ('twtasks.config_changed'::regproc, 'twtasks.table_changed'::regproc, 'twtasks.audit_policy'::regproc))
 	+ (SELECT count(*) FROM pg_rewrite w JOIN pg_class c ON c.oid = w.ev_class WHERE c.relnamespace = 'twtasks'::regnamespace AND c.relkind <> 'v')
 	+ (SELECT count(*) FROM pg_policy p JOIN pg_class c ON c.oid = p.polrelid WHERE c.relnamespace = 'twtasks'::regnamespace)
 	+ (SELECT count(*) FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid WHERE c.relnamespace = 'twtasks'::regnamespace AND i.indexprs IS NOT NULL), 0::bigint,
-	'no trigger but those that tell of changes, no rule, policy or expression hangs on our tables');
+	'no trigger but those that tell of changes or write them down, no rule, policy or expression hangs on our tables');
 
 -- The same, tried.
 CREATE TEMPORARY TABLE tried AS
@@ -133,13 +133,13 @@ BEGIN
 END $$;
 SELECT cmp_ok((SELECT count(*) FROM outcome WHERE state = '42501'), '>', 200::bigint, 'whatever a role tries with a table');
 SELECT set_eq($$SELECT text FROM outcome WHERE state <> '42501' AND role <> 'regress_nobody'$$,
-	ARRAY['CREATE TEMP TABLE x (LIKE twtasks.audit)', 'CREATE TEMP TABLE x (LIKE twtasks.schedule_audit)', 'CREATE TEMP TABLE x (LIKE twtasks.transition)'], 'is refused, except to look at what it may read');
+	ARRAY['CREATE TEMP TABLE x (LIKE twtasks.audit)', 'CREATE TEMP TABLE x (LIKE twtasks.policy_audit)', 'CREATE TEMP TABLE x (LIKE twtasks.schedule_audit)', 'CREATE TEMP TABLE x (LIKE twtasks.transition)'], 'is refused, except to look at what it may read');
 SELECT is((SELECT count(*) FROM outcome WHERE state <> '42501' AND role = 'regress_nobody'), 0::bigint, 'and to others everything');
 -- (Not preloaded, a session knows the settings from its first call on.)
 SELECT twtasks.is_enabled() \g /dev/null
 SET LOCAL ROLE twtasks_viewer;
 SELECT pg_temp.caught('SELECT data FROM twtasks.task') AS data, pg_temp.caught('SELECT payload FROM twtasks.tasks') AS payload,
-	   pg_temp.caught('SELECT * FROM twtasks.tasks, twtasks.error_tasks, twtasks.stuck_tasks, twtasks.stats, twtasks.nodes, twtasks.audit, twtasks.schedules, twtasks.schedule_runs, twtasks.schedule_audit') AS views,
+	   pg_temp.caught('SELECT * FROM twtasks.tasks, twtasks.error_tasks, twtasks.stuck_tasks, twtasks.stats, twtasks.nodes, twtasks.audit, twtasks.schedules, twtasks.schedule_runs, twtasks.schedule_audit, twtasks.policy_audit') AS views,
 	   pg_temp.caught('SET twtasks.max_payload = 1024') AS payload_setting, pg_temp.caught('SET twtasks.enabled = off') AS enabled \gset
 RESET ROLE;
 SELECT is(ARRAY[:'data', :'payload', :'views'], '{42501,42703,ok}'::text[], 'a viewer sees tasks, not what they carry');

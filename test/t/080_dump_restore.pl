@@ -264,6 +264,12 @@ is( $restored->query(
 	),
 	't',
 	'the audit goes on');
+is( $restored->query(
+		'SELECT twtasks.drop_type_policy(\'REST|*\');
+		SELECT actor = session_user AND before ->> \'stuck\' = \'ignore\' AND after IS NULL
+		FROM twtasks.policy_audit ORDER BY id DESC LIMIT 1'),
+	"t\nt",
+	'so does that of policies');
 like($restored->query('SELECT twtasks.make_partitions(30)'),
 	qr/^\d\d$/, 'partitions are made');
 is($restored->query('SELECT twtasks.clean_tasks(\'0 days\')'),

@@ -1,0 +1,72 @@
+CREATE TABLE twtasks.policy_audit (
+	id				bigint GENERATED ALWAYS AS IDENTITY,
+	at				timestamptz NOT NULL,
+	actor			text NOT NULL,
+	kind			text NOT NULL,
+	name			text COLLATE "C" NOT NULL,
+	before			jsonb,
+	after			jsonb,
+	CONSTRAINT policy_audit_pkey PRIMARY KEY (id)
+);
+CREATE INDEX policy_audit_name ON twtasks.policy_audit (name);
+COMMENT ON TABLE twtasks.policy_audit IS 'Changes of policies, buckets, limits and pauses';
+COMMENT ON COLUMN twtasks.policy_audit.id IS 'In order of the changes of one of them';
+COMMENT ON COLUMN twtasks.policy_audit.at IS 'When';
+COMMENT ON COLUMN twtasks.policy_audit.actor IS 'Who: the role that logged in';
+COMMENT ON COLUMN twtasks.policy_audit.kind IS 'Of what: type, bucket, limit, pause';
+COMMENT ON COLUMN twtasks.policy_audit.name IS 'The pattern, or the bucket';
+COMMENT ON COLUMN twtasks.policy_audit.before IS 'What was set; NULL: it was not there';
+COMMENT ON COLUMN twtasks.policy_audit.after IS 'What is set now; NULL: it was taken away';
+
+SELECT pg_catalog.pg_extension_config_dump('twtasks.policy_audit', '');
+SELECT pg_catalog.pg_extension_config_dump('twtasks.policy_audit_id_seq', '');
+
+/*
+ * twtasks.audit_policy()
+ *
+ *		Writes to the audit what becomes of a row of the configuration, unless
+ *		nothing does but who set it last, and when.  For triggers, with the kind as
+ *		their argument.
+ *
+ *		Of new rows only those that our functions add, as the owner: a restore adds
+ *		others, and brings the audit of them.
+ *
+ * Errors
+ *		42501			within a security-restricted operation, as actor()
+ *
+ * Writes		twtasks.policy_audit
+ */
+CREATE FUNCTION twtasks.audit_policy()
+RETURNS trigger
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+SET intervalstyle = 'postgres'
+AS $$
+DECLARE
+	changed CONSTANT jsonb := coalesce(to_jsonb(NEW), to_jsonb(OLD));
+	left_out CONSTANT text[] := '{pattern,name,changed_at,changed_by,since,paused_by}';
+	before CONSTANT jsonb := jsonb_strip_nulls(to_jsonb(OLD) - left_out);
+	after CONSTANT jsonb := jsonb_strip_nulls(to_jsonb(NEW) - left_out);
+BEGIN
+	-- Whoever is told to restore may be the owner by SET SESSION AUTHORIZATION.
+	IF before IS DISTINCT FROM after
+		AND (TG_OP <> 'INSERT' OR current_user = 'twtasks_owner' AND session_user <> 'twtasks_owner') THEN
+		INSERT INTO twtasks.policy_audit (at, actor, kind, name, before, after)
+		VALUES (clock_timestamp(), twtasks.actor(), TG_ARGV[0],
+				coalesce(changed ->> 'pattern', changed ->> 'name'), before, after);
+	END IF;
+	RETURN NULL;
+END $$;
+
+CREATE TRIGGER audit_policy
+	AFTER INSERT OR UPDATE OR DELETE ON twtasks.type_policy
+	FOR EACH ROW EXECUTE FUNCTION twtasks.audit_policy('type');
+CREATE TRIGGER audit_policy
+	AFTER INSERT OR UPDATE OR DELETE ON twtasks.bucket_policy
+	FOR EACH ROW EXECUTE FUNCTION twtasks.audit_policy('bucket');
+CREATE TRIGGER audit_policy
+	AFTER INSERT OR UPDATE OR DELETE ON twtasks.limit_rule
+	FOR EACH ROW EXECUTE FUNCTION twtasks.audit_policy('limit');
+CREATE TRIGGER audit_policy
+	AFTER INSERT OR UPDATE OR DELETE ON twtasks.pause
+	FOR EACH ROW EXECUTE FUNCTION twtasks.audit_policy('pause');
