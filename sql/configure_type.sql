@@ -78,7 +78,7 @@ $$;
  */
 CREATE FUNCTION twtasks.check_function(option text, function text)
 RETURNS void
-LANGUAGE c STABLE PARALLEL SAFE
+LANGUAGE c STABLE PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME', 'twt_check_function';
 
 /*
@@ -93,7 +93,7 @@ AS 'MODULE_PATHNAME', 'twt_check_function';
  */
 CREATE FUNCTION twtasks.check_may_name(VARIADIC functions text[])
 RETURNS void
-LANGUAGE plpgsql STABLE PARALLEL SAFE
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
