@@ -145,7 +145,8 @@ END $$;
  * Errors
  *		22023			the arrays differ in length
  *
- * Writes		twtasks.slot_use; is committed without waiting for the disk
+ * Writes		twtasks.slot_use.  Lost in a crash, it costs time and no slot: who has
+ *				nothing else to commit need not wait for the disk
  * Locks		rows, waiting for none
  * Wakes		the nodes whose turn it is: NOTIFY twtasks_slots, with the incarnation,
  *				the number of slots and the name
@@ -224,7 +225,6 @@ BEGIN
 			PERFORM pg_notify('twtasks_slots', queue[i] || ' ' || share || ' ' || name);
 		END IF;
 	END LOOP;
-	PERFORM set_config('synchronous_commit', 'off', true);
 	UPDATE twtasks.slot_use u
 	SET epoch = u.epoch + 1,
 		waiting = CASE WHEN NOT wanted AND incarnation = ANY (held.waiting)
