@@ -46,7 +46,8 @@ COMMENT ON VIEW twtasks.monitor IS 'What the leading sidecar counted last, some 
  * twtasks.monitor_tasks()
  *
  *		Counts as count_tasks() and find_stuck() do, and leaves the figures in
- *		twtasks.monitor.
+ *		twtasks.monitor.  Where more tasks are HELD than those count, it reads all
+ *		of them, in search of those in ERROR.
  *
  * Returns
  *		errors, stuck	tasks in ERROR, and tasks that are stuck; 0 in a copy of the
@@ -63,6 +64,7 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_column
 DECLARE
+	cap CONSTANT integer := 10000;
 	before twtasks.monitor_look;
 	look twtasks.monitor_look;
 BEGIN
@@ -83,7 +85,10 @@ BEGIN
 		   max(c.newest) FILTER (WHERE c.status = 'ERROR')
 	INTO look.waiting, look.submitted, look.processing, look.errors, look.held,
 		 look.capped, look.oldest_submitted, look.newest_error
-	FROM twtasks.count_tasks() c;
+	FROM twtasks.count_tasks(cap) c;
+	IF look.held > 0 AND look.held + look.errors >= cap THEN
+		SELECT e.tasks, e.newest INTO look.errors, look.newest_error FROM twtasks.count_errors(cap) e;
+	END IF;
 	SELECT count(*), max(s.since) INTO look.stuck, look.newest_stuck FROM twtasks.find_stuck() s;
 	SELECT coalesce(sum(q.dropped), 0) INTO look.dropped FROM twtasks.queue_stats() q;
 	SELECT count(*) INTO look.nodes FROM twtasks.node n
