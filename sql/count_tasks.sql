@@ -35,7 +35,7 @@ AS $$
 			WHERE t.queued AND (t.bucket, t.type, t.priority) > (s.bucket, s.type, s.priority)
 			ORDER BY t.bucket, t.type, t.priority LIMIT 1) n)
 	SELECT g.bucket, g.type, g.priority,
-		   greatest(10, least(cap, 10::bigint * cap / count(*) OVER ()))
+		   least(cap, greatest(10, 10::bigint * cap / count(*) OVER ()))
 	FROM (SELECT s.* FROM step s LIMIT cap) g
 $$;
 
