@@ -28,11 +28,11 @@
 
 #include "clock.h"
 #include "limit_rules.h"
-#include "slots.h"
 #include "locks.h"
 #include "node.h"
 #include "plan.h"
 #include "rows.h"
+#include "slots.h"
 
 /* Somebody else uses the limit now: a moment later he will not. */
 #define BUSY_MS 2
