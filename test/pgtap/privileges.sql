@@ -37,7 +37,7 @@ SELECT f, '{}'::text[] FROM unnest('{add_occurrence,apply_stuck_rule,audit_sched
 	check_bucket,check_duration,check_may_name,check_pattern,config_changed,fits,queue_time,finish_cancelled,honour_cancels,cancel_orphans,write_audit,
 	ask_function,ask_stuck,pause,resume,call_retry,call_stuck,check_function,check_number,check_retry,check_retry_stage,judge_answer,parse_duration,retry_delay,retry_in_ms,
 	queue_groups,count_queued,count_not_queued,count_errors,late_tasks,why_queued,living_nodes,works_for,any_lives,limits_of,lonely_buckets,note_refusal,
-	check_limit,check_options,count_slots,live_slots,make_slots,offer_slot,offer_types,slots_lock,lock_session,try_lock,actor,caller,configure_type_as_owner,run_inline_as_owner}'::text[]) f;
+	check_limit,check_options,shown,count_slots,live_slots,make_slots,offer_slot,offer_types,slots_lock,lock_session,try_lock,actor,caller,configure_type_as_owner,run_inline_as_owner}'::text[]) f;
 CREATE TEMPORARY TABLE readers (relation text PRIMARY KEY, roles text[]);
 INSERT INTO readers
 SELECT r, '{worker,operator,viewer}'::text[] FROM unnest('{tasks,error_tasks,stuck_tasks,stats,nodes,transition,type_policies,buckets,paused,schedules,schedule_runs,cancel_requests,
