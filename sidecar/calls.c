@@ -49,8 +49,10 @@ const PgStatement call_read_limits = {"read_limits",
 	"SELECT l.pattern, l.is_shared, l.concurrency, l.stretch, l.stretch_priority, l.rate, "
 "l.per_us, l.burst FROM twtasks.read_limits() l"};
 
+/* A turn that is lost in a crash costs time, and no slot. */
 const PgStatement call_offer_slots = {"offer_slots",
-	"SELECT o.name, o.turns FROM twtasks.offer_slots($1::text[], $2::int8[]::int4[], "
+	"SELECT o.name, o.turns, pg_catalog.set_config('synchronous_commit', 'off', true) "
+	"FROM twtasks.offer_slots($1::text[], $2::int8[]::int4[], "
 "$3::text[]::bool[], $4::int8) o"};
 
 const PgStatement call_clean_slots = {"clean_slots", "SELECT twtasks.clean_slots()"};

@@ -14,7 +14,7 @@ AS $$
 BEGIN
 	IF name <> 'default'
 		AND NOT EXISTS (SELECT FROM twtasks.bucket_policy b WHERE b.name = check_bucket.name) THEN
-		RAISE EXCEPTION 'bucket "%" is not configured', left(regexp_replace(name, '[[:cntrl:]]', '?', 'g'), 64)
+		RAISE EXCEPTION 'bucket "%" is not configured', twtasks.shown(name)
 			USING ERRCODE = 'invalid_parameter_value',
 				HINT = 'Choose one of twtasks.buckets, or make it by twtasks.configure_bucket().';
 	END IF;
@@ -56,7 +56,7 @@ BEGIN
 			USING ERRCODE = 'null_value_not_allowed';
 	END IF;
 	IF configure_bucket.name !~ '^[A-Za-z0-9_-]{1,48}$' THEN
-		RAISE EXCEPTION 'invalid bucket: "%"', left(regexp_replace(configure_bucket.name, '[[:cntrl:]]', '?', 'g'), 64)
+		RAISE EXCEPTION 'invalid bucket: "%"', twtasks.shown(configure_bucket.name)
 			USING ERRCODE = 'invalid_parameter_value',
 				DETAIL = 'A bucket has 1 to 48 letters (A to Z), digits and characters of "_-".';
 	END IF;

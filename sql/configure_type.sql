@@ -19,7 +19,7 @@ BEGIN
 				HINT = 'Name a type, such as SEND_EMAIL, the beginning of types, such as EMAIL|*, or * for all.';
 	END IF;
 	IF pattern !~ '^([A-Za-z0-9_.:|/-]{1,120}|[A-Za-z0-9_.:|/-]{0,120}\*)$' THEN
-		RAISE EXCEPTION 'invalid pattern: "%"', left(regexp_replace(pattern, '[[:cntrl:]]', '?', 'g'), 64)
+		RAISE EXCEPTION 'invalid pattern: "%"', twtasks.shown(pattern)
 			USING ERRCODE = 'invalid_parameter_value',
 				DETAIL = 'A pattern is a type, or the beginning of types and a *; a type has 1 to 120 letters (A to Z), digits and characters of "_.:|/-".',
 				HINT = 'Write SEND_EMAIL for one type, EMAIL|* for all that begin so, * for all.';
@@ -78,7 +78,7 @@ $$;
  */
 CREATE FUNCTION twtasks.check_function(option text, function text)
 RETURNS void
-LANGUAGE c STABLE PARALLEL SAFE
+LANGUAGE c STABLE PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME', 'twt_check_function';
 
 /*
@@ -93,7 +93,7 @@ AS 'MODULE_PATHNAME', 'twt_check_function';
  */
 CREATE FUNCTION twtasks.check_may_name(VARIADIC functions text[])
 RETURNS void
-LANGUAGE plpgsql STABLE PARALLEL SAFE
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
@@ -298,7 +298,7 @@ DECLARE
 BEGIN
 	SELECT o INTO stray FROM unnest(options) o WHERE (o = ANY (known)) IS NOT TRUE LIMIT 1;
 	IF FOUND THEN
-		RAISE EXCEPTION 'unrecognized option: %', coalesce('"' || stray || '"', 'NULL')
+		RAISE EXCEPTION 'unrecognized option: %', coalesce('"' || twtasks.shown(stray) || '"', 'NULL')
 			USING ERRCODE = 'invalid_parameter_value',
 				HINT = 'Options are ' || array_to_string(known, ', ') || '.';
 	END IF;

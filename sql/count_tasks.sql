@@ -35,7 +35,7 @@ AS $$
 			WHERE t.queued AND (t.bucket, t.type, t.priority) > (s.bucket, s.type, s.priority)
 			ORDER BY t.bucket, t.type, t.priority LIMIT 1) n)
 	SELECT g.bucket, g.type, g.priority,
-		   greatest(10, least(cap, 10::bigint * cap / count(*) OVER ()))
+		   least(cap, greatest(10, 10::bigint * cap / count(*) OVER ()))
 	FROM (SELECT s.* FROM step s LIMIT cap) g
 $$;
 
@@ -163,4 +163,29 @@ AS $$
 		  WHERE NOT t.queued AND t.next_event_time >= 'infinity'
 		  ORDER BY t.next_event_time LIMIT cap) r
 	GROUP BY r.bucket, r.type, r.status
+$$;
+
+/*
+ * twtasks.count_errors(cap)
+ *
+ *		Tasks in ERROR, which many that are HELD hide from count_tasks(): the index
+ *		does not tell them apart.  Reads what is HELD until it has found cap of them,
+ *		so all of it when there are less.
+ *
+ * Returns
+ *		tasks			how many; cap at the most
+ *		newest			state_time of the newest of them
+ *
+ * Locks		none
+ */
+CREATE FUNCTION twtasks.count_errors(cap integer, OUT tasks bigint, OUT newest timestamptz)
+RETURNS record
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+SET enable_sort = off
+AS $$
+	SELECT count(*), max(r.state_time)
+	FROM (SELECT t.state_time FROM twtasks.task t
+		  WHERE NOT t.queued AND t.next_event_time >= 'infinity' AND t.status = 'ERROR'
+		  ORDER BY t.next_event_time LIMIT cap) r
 $$;

@@ -2,9 +2,10 @@
  * twtasks.find_stuck(max_each)
  *
  *		Tasks that should have moved on, newest first.  Reads a part of the tasks
- *		only, as count_tasks() does with max_each or 1000 as cap: in the queue of each bucket, type and priority
- *		those of small ids, which have waited the longest unless callers gave the
- *		ids; of the others those that are due for the longest.
+ *		only, as count_tasks() does with max_each or 1000 as cap: in the queue of
+ *		each bucket, type and priority those of small ids, which have waited the
+ *		longest unless callers gave the ids; of the others those that are due for
+ *		the longest.
  *
  * Parameters
  *		max_each		at most so many of each bucket, type and status

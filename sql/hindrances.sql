@@ -110,12 +110,16 @@ AS $$
 		WHEN NOT twtasks.any_lives((twtasks.policy_of(type)).nodes)
 			THEN 'its policy names no node that lives: see nodes in twtasks.policy_of()'
 		ELSE coalesce(
-			(SELECT format('its limit "%s" lets none start: see twtasks.limits', l.name)
-			 FROM twtasks.limits_of(type) l WHERE l.concurrency = 0 ORDER BY l.name LIMIT 1),
-			(SELECT format('its limit "%s" is full: see twtasks.limits', l.name)
-			 FROM twtasks.limits_of(type) l WHERE l.used >= l.concurrency ORDER BY l.name LIMIT 1),
-			(SELECT format('its limit "%s" lets only %s start in %s: see twtasks.limits', l.name, l.rate, l.per)
-			 FROM twtasks.limits_of(type) l WHERE l.rate IS NOT NULL ORDER BY l.name LIMIT 1),
+			(SELECT CASE WHEN l.concurrency = 0
+							 THEN format('its limit "%s" lets none start: see twtasks.limits', l.name)
+						 WHEN l.used >= l.concurrency
+							 THEN format('its limit "%s" is full: see twtasks.limits', l.name)
+						 ELSE format('its limit "%s" lets only %s start in %s: see twtasks.limits',
+									 l.name, l.rate, l.per) END
+			 FROM twtasks.limits_of(type) l
+			 WHERE l.concurrency = 0 OR l.used >= l.concurrency OR l.rate IS NOT NULL
+			 ORDER BY (l.concurrency = 0) IS TRUE DESC, (l.used >= l.concurrency) IS TRUE DESC, l.name
+			 LIMIT 1),
 			'nobody grabs it: is there a node with a handler for its type and bucket, and a slot for it?') END
 $$;
 

@@ -29,7 +29,7 @@ COMMENT ON COLUMN twtasks.monitor_look.held IS 'Tasks that are HELD';
 COMMENT ON COLUMN twtasks.monitor_look.capped IS 'There are at least so many: see count_tasks()';
 COMMENT ON COLUMN twtasks.monitor_look.oldest_submitted IS 'Since when the oldest of those is SUBMITTED';
 COMMENT ON COLUMN twtasks.monitor_look.newest_error IS 'When the last of those in ERROR was given up';
-COMMENT ON COLUMN twtasks.monitor_look.stuck IS 'Tasks that find_stuck() found';
+COMMENT ON COLUMN twtasks.monitor_look.stuck IS 'Tasks that should have moved on, as in find_stuck()';
 COMMENT ON COLUMN twtasks.monitor_look.newest_stuck IS 'When the last of those should have moved on';
 COMMENT ON COLUMN twtasks.monitor_look.finished_estimate IS 'Rows of the history, as the planner estimates them';
 COMMENT ON COLUMN twtasks.monitor_look.dropped IS 'Triggers that found their queue full, since the server''s start';
@@ -45,8 +45,9 @@ COMMENT ON VIEW twtasks.monitor IS 'What the leading sidecar counted last, some 
 /*
  * twtasks.monitor_tasks()
  *
- *		Counts as count_tasks() and find_stuck() do, and leaves the figures in
- *		twtasks.monitor.
+ *		Counts as count_tasks() and late_tasks() do, and leaves the figures in
+ *		twtasks.monitor.  Where more tasks are HELD than those count, it reads all
+ *		of them, in search of those in ERROR.
  *
  * Returns
  *		errors, stuck	tasks in ERROR, and tasks that are stuck; 0 in a copy of the
@@ -63,6 +64,7 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_column
 DECLARE
+	cap CONSTANT integer := 10000;
 	before twtasks.monitor_look;
 	look twtasks.monitor_look;
 BEGIN
@@ -83,8 +85,12 @@ BEGIN
 		   max(c.newest) FILTER (WHERE c.status = 'ERROR')
 	INTO look.waiting, look.submitted, look.processing, look.errors, look.held,
 		 look.capped, look.oldest_submitted, look.newest_error
-	FROM twtasks.count_tasks() c;
-	SELECT count(*), max(s.since) INTO look.stuck, look.newest_stuck FROM twtasks.find_stuck() s;
+	FROM twtasks.count_tasks(cap) c;
+	IF look.held > 0 AND look.held + look.errors >= cap THEN
+		SELECT e.tasks, e.newest INTO look.errors, look.newest_error FROM twtasks.count_errors(cap) e;
+	END IF;
+	SELECT count(*), max(l.next_event_time) INTO look.stuck, look.newest_stuck
+	FROM twtasks.late_tasks(cap, twtasks.clock()) l;
 	SELECT coalesce(sum(q.dropped), 0) INTO look.dropped FROM twtasks.queue_stats() q;
 	SELECT count(*) INTO look.nodes FROM twtasks.node n
 	WHERE n.ended IS NULL AND n.heartbeat > clock_timestamp() - n.lease;

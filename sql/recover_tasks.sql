@@ -144,6 +144,7 @@ END $$;
  * Returns
  *		retried, errors, failed		how many tasks took which way
  *		later			how many are still to be asked about
+ *		freed			for offer_types(): the types of all but those
  *
  * Writes		twtasks.task, twtasks.finished_task
  * Wakes		sidecars of retried tasks' buckets
@@ -154,7 +155,8 @@ CREATE FUNCTION twtasks.apply_stuck_rule(
 	OUT retried bigint,
 	OUT errors bigint,
 	OUT failed bigint,
-	OUT later bigint)
+	OUT later bigint,
+	OUT freed text[])
 RETURNS record
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -163,15 +165,17 @@ AS $$
 DECLARE
 	moment CONSTANT timestamptz := twtasks.clock();
 	left_out uuid[];
+	held uuid[];
+	types text[];
 BEGIN
-	-- Whoever waits for their slots is told at commit.
 	IF EXISTS (SELECT FROM twtasks.limit_rule r WHERE r.scope = 'cluster') THEN
-		PERFORM twtasks.offer_types(ARRAY(SELECT t.type FROM twtasks.task t
-										  WHERE t.id = ANY (ids) AND t.status = 'PROCESSING'));
+		SELECT array_agg(t.id), array_agg(t.type) INTO held, types
+		FROM twtasks.task t WHERE t.id = ANY (ids) AND t.status = 'PROCESSING';
 	END IF;
 	ids := twtasks.cancel_orphans(ids);
 	left_out := twtasks.ask_stuck(ids);
 	later := cardinality(left_out);
+	freed := ARRAY(SELECT u.type FROM unnest(held, types) u(id, type) WHERE u.id <> ALL (left_out));
 	WITH changed AS (
 		UPDATE twtasks.task t
 		SET status = CASE t.stuck WHEN 'retry' THEN 'SUBMITTED' ELSE 'ERROR' END::twtasks.task_status,
@@ -222,9 +226,9 @@ END $$;
  *						the database that was not adopted
  *		next_ms			call again after so many milliseconds; NULL: no reason to
  *
- * Writes		twtasks.node, twtasks.task, twtasks.finished_task
+ * Writes		twtasks.node, twtasks.task, twtasks.finished_task, twtasks.slot_use
  * Locks		rows; those locked by others are left for the next call
- * Wakes		sidecars of retried tasks' buckets
+ * Wakes		sidecars of retried tasks' buckets; as offer_slots()
  */
 CREATE FUNCTION twtasks.recover_tasks(
 	whole_table boolean DEFAULT true,
@@ -244,6 +248,7 @@ DECLARE
 	orphans uuid[];
 	late uuid[];
 	later bigint;
+	freed text[];
 	done record;
 BEGIN
 	retried := 0;
@@ -282,6 +287,7 @@ BEGIN
 	errors := coalesce(done.errors, 0);
 	failed := coalesce(done.failed, 0);
 	later := coalesce(done.later, 0);
+	freed := done.freed;
 
 	late := ARRAY(
 		SELECT t.id FROM twtasks.task t
@@ -303,4 +309,6 @@ BEGIN
 		OR later + coalesce(done.later, 0) > 0 THEN
 		next_ms := 0;
 	END IF;
+	-- Whoever waits for their slots is told at commit.
+	PERFORM twtasks.offer_types(freed || done.freed);
 END $$;

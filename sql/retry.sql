@@ -53,7 +53,7 @@ DECLARE
 BEGIN
 	SELECT k INTO stray FROM jsonb_object_keys(stage) k WHERE k <> ALL (known) LIMIT 1;
 	IF FOUND THEN
-		RAISE EXCEPTION 'unrecognized name in retry policy: "%"', left(regexp_replace(stray, '[[:cntrl:]]', '?', 'g'), 64)
+		RAISE EXCEPTION 'unrecognized name in retry policy: "%"', twtasks.shown(stray)
 			USING ERRCODE = 'invalid_parameter_value', HINT = how_to;
 	END IF;
 	IF stage ? 'delays' AND (jsonb_typeof(stage->'delays') <> 'array'

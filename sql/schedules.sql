@@ -227,8 +227,7 @@ BEGIN
 			USING ERRCODE = 'invalid_parameter_value',
 				DETAIL = 'A name has 1 to 200 characters, begins with none that is blank, and has no control characters.';
 	ELSIF schedule.missed NOT IN ('skip', 'once', 'all') THEN
-		RAISE EXCEPTION 'missed must be skip, once or all, not "%"',
-			regexp_replace(left(schedule.missed, 64), '[[:cntrl:]]', '?', 'g')
+		RAISE EXCEPTION 'missed must be skip, once or all, not "%"', twtasks.shown(schedule.missed)
 			USING ERRCODE = 'invalid_parameter_value';
 	ELSIF schedule.missed_limit NOT BETWEEN 1 AND 1000 THEN
 		RAISE EXCEPTION 'missed_limit must be between 1 and 1000, not %', schedule.missed_limit

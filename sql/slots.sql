@@ -136,7 +136,7 @@ END $$;
  *		names			of limits, as grab_tasks() names them
  *		freed			for each: how many slots
  *		wanted			for each: whether the caller itself waits for one
- *		incarnation		the caller; NULL: none
+ *		incarnation		the caller; NULL: none, who would not call again either
  *
  * Returns
  *		name, turns		for each: how many of them are for the caller; NULL: somebody
@@ -145,7 +145,8 @@ END $$;
  * Errors
  *		22023			the arrays differ in length
  *
- * Writes		twtasks.slot_use; is committed without waiting for the disk
+ * Writes		twtasks.slot_use.  Lost in a crash, it costs time and no slot: who has
+ *				nothing else to commit need not wait for the disk
  * Locks		rows, waiting for none
  * Wakes		the nodes whose turn it is: NOTIFY twtasks_slots, with the incarnation,
  *				the number of slots and the name
@@ -190,6 +191,7 @@ DECLARE
 	told integer;
 	share integer;
 	own integer := 0;
+	is_busy boolean;
 BEGIN
 	SELECT u.* INTO held FROM twtasks.slot_use u
 	WHERE u.name = offer_slot.name AND u.epoch > 0
@@ -199,7 +201,8 @@ BEGIN
 	END IF;
 	PERFORM FROM twtasks.slot_use u WHERE u.name = held.name AND u.epoch = held.epoch
 	FOR NO KEY UPDATE SKIP LOCKED;
-	IF NOT FOUND THEN
+	is_busy := NOT FOUND;
+	IF is_busy AND incarnation IS NOT NULL THEN
 		RETURN NULL;
 	END IF;
 
@@ -224,7 +227,10 @@ BEGIN
 			PERFORM pg_notify('twtasks_slots', queue[i] || ' ' || share || ' ' || name);
 		END IF;
 	END LOOP;
-	PERFORM set_config('synchronous_commit', 'off', true);
+	-- Who is told without the row stays there, and is told once more some day.
+	IF is_busy THEN
+		RETURN own;
+	END IF;
 	UPDATE twtasks.slot_use u
 	SET epoch = u.epoch + 1,
 		waiting = CASE WHEN NOT wanted AND incarnation = ANY (held.waiting)
@@ -237,7 +243,8 @@ END $$;
  * twtasks.offer_types(types)
  *
  *		offer_slots() for tasks of these types that have ended in another way than
- *		by their node.
+ *		by their node.  The rows stay locked to the end of the transaction, and
+ *		whoever grabs finds them busy: so call it last.
  *
  * Writes		twtasks.slot_use
  * Locks		rows, waiting for none

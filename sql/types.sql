@@ -74,3 +74,20 @@ CREATE FUNCTION twtasks.cut_message(message text)
 RETURNS text
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'twt_cut_message';
+
+/*
+ * twtasks.shown(value)
+ *
+ *		What a message quotes of a value that somebody else wrote: its beginning,
+ *		on one line.
+ *
+ * Returns
+ *		text
+ */
+CREATE FUNCTION twtasks.shown(value text)
+RETURNS text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT regexp_replace(left(value, 64), '[[:cntrl:]]', '?', 'g')
+$$;

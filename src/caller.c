@@ -8,6 +8,7 @@
 #include "twtasks.h"
 
 #include "access/htup_details.h"
+#include "access/parallel.h"
 #include "catalog/pg_proc.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
@@ -27,9 +28,14 @@ typedef struct Caller
 
 static Caller caller = {InvalidOid, InvalidOid};
 
+/* A worker has no note of its leader, but may run as the owner. */
 Oid
 caller_role(void)
 {
+	if (IsParallelWorker())
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TRANSACTION_STATE),
+				 errmsg("cannot tell who calls within a parallel worker")));
 	if (OidIsValid(caller.role) && GetUserId() == caller.owner)
 		return caller.role;
 	return GetUserId();

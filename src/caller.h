@@ -21,7 +21,10 @@
 
 #include "fmgr.h"
 
-/* The role that called what now runs; the current user when none is noted. */
+/*
+ * The role that called what now runs; the current user when none is noted.
+ * What asks for it is PARALLEL RESTRICTED at the most.
+ */
 extern Oid	caller_role(void);
 
 /*

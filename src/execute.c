@@ -16,7 +16,6 @@
 
 #include "access/htup_details.h"
 #include "access/xact.h"
-#include "catalog/namespace.h"
 #include "catalog/pg_type.h"
 #include "commands/trigger.h"
 #include "executor/executor.h"
@@ -28,13 +27,13 @@
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
-#include "utils/syscache.h"
 #include "utils/timestamp.h"
 
 #include "caller.h"
 #include "confine.h"
 #include "context.h"
 #include "grab.h"
+#include "rows.h"
 
 /* The role a handler runs as; checks that the caller may become it. */
 static Oid
@@ -54,20 +53,11 @@ handler_role(FunctionCallInfo fcinfo, int number)
 	return role;
 }
 
-static Oid
-own_type(const char *name)
-{
-	Oid			schema = get_namespace_oid("twtasks", false);
-
-	return GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid,
-						   CStringGetDatum(name), ObjectIdGetDatum(schema));
-}
-
 PG_FUNCTION_INFO_V1(twt_find_handler);
 Datum
 twt_find_handler(PG_FUNCTION_ARGS)
 {
-	Oid			input = own_type("task_input");
+	Oid			input = rows_type("task_input");
 	Oid			function;
 	Oid			result;
 	Oid			role;
@@ -91,7 +81,7 @@ twt_find_handler(PG_FUNCTION_ARGS)
 				 errmsg("handler function \"%s\" does not exist", name),
 				 errhint("Create it as %s(task twtasks.task_input), with its schema in the name.", name)));
 	result = get_func_rettype(function);
-	if ((result != VOIDOID && result != own_type("task_result")) ||
+	if ((result != VOIDOID && result != rows_type("task_result")) ||
 		get_func_retset(function))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_FUNCTION),

@@ -3,8 +3,10 @@
  * json_digits.h
  *		How much longer JSON is as text than as it is stored.
  *
- * Numbers are what can make the difference: 1e100000 takes 10 bytes as it is
- * stored, and whoever reads the task gets 100,001 digits.
+ * Numbers are what can make the great difference: 1e100000 takes 10 bytes as it
+ * is stored, and whoever reads the task gets 100,001 digits.  Of the rest no
+ * byte becomes more than six, which the ceiling of twtasks.max_payload allows
+ * for.
  *
  *-------------------------------------------------------------------------
  */

@@ -34,6 +34,7 @@
 
 #include "caller.h"
 #include "policy_call.h"
+#include "rows.h"
 #include "settings.h"
 
 #define HOOK_MAX_ARGS 2
@@ -63,8 +64,7 @@ type_by_name(const char *name)
 		return TEXTOID;
 	if (strcmp(name, "timestamptz") == 0)
 		return TIMESTAMPTZOID;
-	return GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid, CStringGetDatum(name),
-						   ObjectIdGetDatum(get_namespace_oid("twtasks", false)));
+	return rows_type(name);
 }
 
 /* By the catalog alone: it does not matter who asks. */

@@ -24,8 +24,8 @@ typedef enum PolicyHook
 } PolicyHook;
 
 /*
- * Calls the function as its owner, with arguments that are not null; raises what it raises, and an error when
- * there is no such function any more.
+ * Calls the function as its owner, with arguments that are not null; raises
+ * what it raises, and an error when there is no such function any more.
  */
 extern Datum policy_call(PolicyHook hook, const char *name, Datum *args,
 						 bool *isnull);

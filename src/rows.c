@@ -89,12 +89,6 @@ rows_open(void)
 	return rows;
 }
 
-Relation
-rows_table(const Rows *rows)
-{
-	return rows->table;
-}
-
 static void
 close_indexes(Rows *rows)
 {

@@ -73,7 +73,6 @@ extern Oid	rows_label(const char *type, const char *label);
  * transaction. */
 extern Rows *rows_open(void);
 extern void rows_close(Rows *rows);
-extern Relation rows_table(const Rows *rows);
 
 /*
  * The row with that id, all its columns at hand; NULL: none.  Good until the

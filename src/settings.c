@@ -56,13 +56,17 @@ check_queue_size(int *value, void **extra, GucSource source)
 	return false;
 }
 
-/* More than this could be stored but neither read nor dumped as text. */
+/*
+ * More than this could be stored but neither read nor dumped: a control
+ * character, of one byte, has six in JSON as text and seven in a dump, and there
+ * a row has at most 1GB.
+ */
 static bool
 check_max_payload(int *value, void **extra, GucSource source)
 {
-	if (*value <= 256 * 1024 * 1024)
+	if (*value <= 128 * 1024 * 1024)
 		return true;
-	GUC_check_errdetail("Above 256MB a payload could be stored but no longer dumped.");
+	GUC_check_errdetail("Above 128MB a payload could be stored but no longer dumped.");
 	return false;
 }
 

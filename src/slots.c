@@ -28,11 +28,11 @@
 
 #include "clock.h"
 #include "limit_rules.h"
-#include "slots.h"
 #include "locks.h"
 #include "node.h"
 #include "plan.h"
 #include "rows.h"
+#include "slots.h"
 
 /* Somebody else uses the limit now: a moment later he will not. */
 #define BUSY_MS 2
@@ -55,6 +55,7 @@ typedef struct Use
 	bool		is_changed;
 	bool		is_wanted;		/* a task was refused for want of a slot */
 	int64		epoch;
+	TimestampTz now;			/* read under the row's lock */
 	Holder	   *holders;
 	int			nholders;
 	int			room;			/* of holders */
@@ -78,7 +79,6 @@ struct Slots
 {
 	MemoryContext context;
 	int64		incarnation;
-	TimestampTz now;
 	HTAB	   *uses;			/* of Use, by name */
 	const LimitCover *covers;	/* of the task that was asked for last */
 	int			ncovers;
@@ -106,7 +106,6 @@ slots_open(int64 incarnation)
 	slots = palloc0(sizeof(Slots));
 	slots->context = CurrentMemoryContext;
 	slots->incarnation = slots->alive = incarnation;
-	slots->now = twt_now();
 	control.hcxt = CurrentMemoryContext;
 	slots->uses = hash_create("limits of a grab", 16, &control,
 							  HASH_ELEM | HASH_STRINGS | HASH_CONTEXT);
@@ -173,10 +172,12 @@ read_holders(Slots *slots, Use *use)
 
 /* A clock that went back brings no starts, and takes none. */
 static double
-tokens_now(const Slots *slots, const LimitRule *rule, double tokens, TimestampTz since)
+tokens_now(const Use *use, double tokens, TimestampTz since)
 {
-	if (slots->now > since)
-		tokens += (double) (slots->now - since) * rule->rate / rule->per_us;
+	const LimitRule *rule = use->rule;
+
+	if (use->now > since)
+		tokens += (double) (use->now - since) * rule->rate / rule->per_us;
 	return Min(tokens, rule->burst);
 }
 
@@ -187,6 +188,8 @@ read_use(Slots *slots, Use *use)
 	Datum		value;
 	MemoryContext old;
 
+	/* Taken before the lock, it could be earlier than used_at. */
+	use->now = twt_now();
 	use->epoch = DatumGetInt64(column(SLOTS_EPOCH, &isnull));
 	read_holders(slots, use);
 	old = MemoryContextSwitchTo(slots->context);
@@ -196,7 +199,7 @@ read_use(Slots *slots, Use *use)
 		return;
 	value = column(SLOTS_TOKENS, &isnull);
 	use->tokens = isnull ? use->rule->burst :
-		tokens_now(slots, use->rule, DatumGetFloat8(value),
+		tokens_now(use, DatumGetFloat8(value),
 				   DatumGetTimestampTz(column(SLOTS_USED_AT, &isnull)));
 }
 
@@ -444,12 +447,12 @@ add_waiting(const Slots *slots, Use *use)
 }
 
 static void
-store_use(const Slots *slots, Use *use)
+store_use(Use *use)
 {
 	Datum		values[8] = {
 		CStringGetTextDatum(use->name),
 		Int64GetDatum(use->epoch),
-		TimestampTzGetDatum(slots->now),
+		TimestampTzGetDatum(use->now),
 		make_array(use, SLOTS_IDS),
 		make_array(use, SLOTS_VERSIONS),
 		make_array(use, SLOTS_INCARNATIONS),
@@ -481,7 +484,7 @@ slots_store(Slots *slots)
 		if (use->is_wanted)
 			use->is_changed |= add_waiting(slots, use);
 		if (use->is_changed)
-			store_use(slots, use);
+			store_use(use);
 	}
 	return slots->took_slots;
 }

@@ -13,10 +13,10 @@
 #include "clock.h"
 #include "commit.h"
 #include "common/version.h"
-#include "slots.h"
 #include "policy.h"
 #include "queue.h"
 #include "settings.h"
+#include "slots.h"
 
 TWT_MODULE_MAGIC("twtasks", TWT_VERSION);
 

@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(25);
+SELECT plan(26);
 SET LOCAL TimeZone = 'UTC';
 
 -- Rows of the table that were read since the last call.
@@ -65,6 +65,7 @@ SELECT is((SELECT oldest FROM twtasks.stats WHERE type = 'MANY'), '2020-02-01 00
 SELECT pg_temp.rows_read() \g /dev/null
 SELECT is(pg_temp.counted('MANY', 100), '{"SUBMITTED": [104, true]}', 'count_tasks: with a cap');
 SELECT cmp_ok(pg_temp.rows_read(), '<', 600::bigint, 'count_tasks: which bounds what it reads');
+SELECT is(pg_temp.counted('FEW', 3), '{"SUBMITTED": [3, true]}', 'count_tasks: however small it is');
 SELECT is(pg_temp.counted('MANY', NULL), '{"SUBMITTED": [120004, false]}', 'count_tasks: or without one, exact');
 SELECT throws_ok('SELECT * FROM twtasks.count_tasks(0)', '22023', 'cap must be at least 1, not 0', 'count_tasks: of none');
 

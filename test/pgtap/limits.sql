@@ -3,7 +3,7 @@
 -- cluster lets through, when a slot ends, and whose turn it is then.
 --
 \ir ../lib/tasks.sql
-SELECT plan(117);
+SELECT plan(118);
 
 TRUNCATE twtasks.slot_use, twtasks.limit_rule;
 CREATE FUNCTION pg_temp.other() RETURNS bigint LANGUAGE plpgsql
@@ -228,7 +228,11 @@ SELECT pg_temp.won(pg_temp.add('O', 1), pg_temp.other()) \g /dev/null
 SELECT is(pg_temp.queue(), 'other', 'who is refused waits');
 SELECT pg_temp.won(pg_temp.add('O', 1), pg_temp.other()) \g /dev/null
 SELECT is(pg_temp.queue(), 'other', 'once');
+BEGIN;
+SET LOCAL synchronous_commit = on;
 SELECT is(pg_temp.offer(1, true, pg_temp.node()), 0, 'the first who waits has its turn');
+SELECT is(current_setting('synchronous_commit'), 'on', 'what else the transaction does is as durable as before');
+COMMIT;
 SELECT is(pg_temp.queue(), 'me', 'the caller is next');
 SELECT pg_temp.won(pg_temp.add('O', 1), pg_temp.other()) \g /dev/null
 SELECT is(pg_temp.offer(3, false, pg_temp.other()), 0, 'who hands on wants none');

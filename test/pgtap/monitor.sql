@@ -4,7 +4,7 @@
 BEGIN;
 \ir ../lib/tasks.sql
 TRUNCATE twtasks.node, twtasks.monitor_look;
-SELECT plan(17);
+SELECT plan(23);
 
 CREATE FUNCTION pg_temp.look() RETURNS text
 LANGUAGE sql
@@ -39,6 +39,22 @@ UPDATE twtasks.task SET deadline = NULL WHERE id = pg_temp.id(3);
 UPDATE twtasks.task SET next_event_time = clock_timestamp() - interval '2 minutes' WHERE id = pg_temp.id(1);
 SELECT is(pg_temp.look(), '1 in ERROR, 1 stuck, new', 'and another in its place');
 SELECT is((SELECT count(*) FROM twtasks.monitor_look), 1::bigint, 'one row is kept');
+
+-- More are HELD than are counted, and they stand before the next in ERROR.
+INSERT INTO twtasks.task (id, next_event_time, state_time, created, status, queued, type)
+SELECT pg_temp.id(1000 + n), 'infinity', now(), now(), 'HELD', false, 'TEST' FROM generate_series(1, 10000) n;
+SELECT pg_temp.task_in('ERROR', pg_temp.id(21)) \g /dev/null
+SELECT is((SELECT sum(tasks) FILTER (WHERE status = 'HELD') < 10001 FROM twtasks.count_tasks()), true, 'not all are counted');
+SELECT is(pg_temp.look(), '2 in ERROR, 1 stuck, new', 'many that are HELD hide none in ERROR');
+SELECT is((SELECT newest_error FROM twtasks.monitor), (SELECT max(state_time) FROM twtasks.task WHERE status = 'ERROR'), 'nor when the last was given up');
+
+-- Why tasks are stuck is for who asks, and costs more than to count them.
+SET LOCAL track_functions = 'all';
+UPDATE twtasks.task SET next_event_time = clock_timestamp() - interval '1 minute' WHERE id = pg_temp.id(2);
+SELECT is(pg_temp.look(), '2 in ERROR, 2 stuck, new', 'one is late in the queue');
+SELECT is(pg_stat_get_xact_function_calls('twtasks.limits_of'::regproc), NULL, 'nobody looked for the reason');
+SELECT is((SELECT count(why) FROM twtasks.find_stuck() WHERE status = 'SUBMITTED') + pg_stat_get_xact_function_calls('twtasks.limits_of'::regproc), 2::bigint,
+	'find_stuck() does, and looks at the limits once');
 
 -- A copy is left alone.
 UPDATE twtasks.adoption SET ended = clock_timestamp();

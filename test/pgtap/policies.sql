@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(74);
+SELECT plan(75);
 
 -- What was configured for a type, as JSON without what is not set.
 CREATE FUNCTION pg_temp.policy(type text) RETURNS jsonb LANGUAGE sql
@@ -55,6 +55,7 @@ SELECT throws_ok($$SELECT twtasks.configure_type('A', expires_after => '-1s')$$,
 SELECT throws_ok($$SELECT twtasks.configure_type('A', stuck => 'later')$$, '22P02', NULL, 'no such stuck rule');
 SELECT throws_ok($$SELECT twtasks.unset_type_options('A', 'pattern')$$, '22023', 'unrecognized option: "pattern"', 'the pattern is no option');
 SELECT throws_ok($$SELECT twtasks.unset_type_options('A', NULL)$$, '22023', 'unrecognized option: NULL', 'nor is NULL');
+SELECT throws_ok($$SELECT twtasks.unset_type_options('A', E'a\nb' || repeat('c', 100))$$, '22023', 'unrecognized option: "a?b' || repeat('c', 61) || '"', 'what somebody else wrote is quoted on one line');
 SELECT throws_ok($$SELECT twtasks.configure_bucket(NULL)$$, '22004', 'name must not be null', 'no bucket');
 SELECT throws_ok(format('SELECT twtasks.configure_bucket(%L)', b), '22023', NULL, 'no bucket')
 FROM unnest(ARRAY['', 'a.b', 'a b', E'a\nb', repeat('b', 49)]) b;

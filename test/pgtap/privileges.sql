@@ -35,9 +35,9 @@ SELECT f, '{}'::text[] FROM unnest('{add_occurrence,apply_stuck_rule,audit_polic
 	finished_facts,follow_promotion,hold_copied,lock_unless_busy,make_live_again,may_change,move_by_hand,next_inline,forget_runs,node_lock,only_in,overdue_at,own_place,
 	queue_trigger,run_schedule,retry_inline,session_holds,session_is_idle,set_schedule_paused,start_schedule,table_changed,try_to_lead,watch_session,
 	check_bucket,check_duration,check_may_name,check_pattern,config_changed,fits,queue_time,finish_cancelled,honour_cancels,cancel_orphans,write_audit,
-	ask_function,ask_stuck,pause,resume,call_retry,call_stuck,check_function,check_number,check_options,check_retry,check_retry_stage,judge_answer,parse_duration,retry_delay,retry_in_ms,
-	queue_groups,count_queued,count_not_queued,late_tasks,why_queued,living_nodes,works_for,any_lives,limits_of,lonely_buckets,note_refusal,
-	check_limit,count_slots,live_slots,make_slots,offer_slot,offer_types,slots_lock,lock_session,try_lock,actor,caller,configure_type_as_owner,run_inline_as_owner}'::text[]) f;
+	ask_function,ask_stuck,pause,resume,call_retry,call_stuck,check_function,check_number,check_retry,check_retry_stage,judge_answer,parse_duration,retry_delay,retry_in_ms,
+	queue_groups,count_queued,count_not_queued,count_errors,late_tasks,why_queued,living_nodes,works_for,any_lives,limits_of,lonely_buckets,note_refusal,
+	check_limit,check_options,shown,count_slots,live_slots,make_slots,offer_slot,offer_types,slots_lock,lock_session,try_lock,actor,caller,configure_type_as_owner,run_inline_as_owner}'::text[]) f;
 CREATE TEMPORARY TABLE readers (relation text PRIMARY KEY, roles text[]);
 INSERT INTO readers
 SELECT r, '{worker,operator,viewer}'::text[] FROM unnest('{tasks,error_tasks,stuck_tasks,stats,nodes,transition,type_policies,buckets,paused,schedules,schedule_runs,cancel_requests,

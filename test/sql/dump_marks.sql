@@ -1,7 +1,8 @@
 --
 -- A dump holds the tasks: every table and sequence of the extension is marked
 -- for it, except the state machine, which CREATE EXTENSION brings, and who
--- holds slots of limits, was refused, and what was counted, which is only true while it runs.
+-- holds slots of limits, was refused, and what was counted, which is only true
+-- while it runs.
 --
 SELECT c.oid::regclass AS relation, c.relkind AS kind,
 	   c.oid = ANY (e.extconfig) AS marked,

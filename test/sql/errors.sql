@@ -121,7 +121,7 @@ CREATE TEMPORARY TABLE added AS SELECT number, task_id
 SELECT count(*), count(*) FILTER (WHERE size < length(number::text)) AS too_small,
 	count(*) FILTER (WHERE size > greatest(pg_column_size(to_jsonb(number)) - 4, length(number::text) + 20)) AS too_large
 	FROM added JOIN twtasks.task ON id = task_id;
-SET twtasks.max_payload = '257MB';
+SET twtasks.max_payload = '129MB';
 SET twtasks.max_payload = 1023;
 SET twtasks.enabled = off;
 SET twtasks.no_such_setting = 1;

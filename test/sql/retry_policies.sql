@@ -121,6 +121,15 @@ SELECT twtasks.configure_type('RETRY', retry_function => 'regress_retry.right');
 SELECT twtasks.configure_type('RETRY', stuck_function => 'regress_retry.right');
 SELECT twtasks.configure_type('RETRY', intercept => 'regress_retry.right');
 SELECT twtasks.configure_type('RETRY', retry_function => 'none', stuck_function => 'none', intercept => 'none', timeout => '1s');
+-- Nor when the planner is told to use workers, which do not know who calls.
+SELECT name AS parallel FROM pg_settings
+WHERE name IN ('force_parallel_mode', 'debug_parallel_query') \gset
+SET :parallel = on;
+DISCARD PLANS;
+SELECT twtasks.configure_type('RETRY', retry_function => 'regress_retry.right');
+SELECT twtasks.configure_type('RETRY', stuck_function => 'regress_retry.right');
+SELECT twtasks.configure_type('RETRY', intercept => 'regress_retry.right');
+RESET :parallel;
 RESET SESSION AUTHORIZATION;
 GRANT twtasks_owner TO regress_retry_operator;
 SET SESSION AUTHORIZATION regress_retry_operator;
