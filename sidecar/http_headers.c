@@ -185,6 +185,8 @@ http_headers_url(const Task *task, char **url)
 	*url = NULL;
 	if (task->context == NULL)
 		return NULL;
+	if (strlen(task->context) > CONTEXT_READ_MAX)
+		return "its context has more than 64 kB";
 	context = foreign_json_load(task->context, strlen(task->context), &byte);
 	named = json_object_get(context, "http_url");
 	if (context == NULL)

@@ -63,7 +63,7 @@ trace_init(Trace *trace, const char *context)
 	int			byte;
 
 	memset(trace, 0, sizeof(Trace));
-	if (context == NULL)
+	if (context == NULL || strlen(context) > CONTEXT_READ_MAX)
 		return;
 	trace->context = foreign_json_load(context, strlen(context), &byte);
 	trace->parent = get_text(trace->context, "traceparent", TRACEPARENT_LEN);
