@@ -219,18 +219,20 @@ on_cancel(void *arg)
 	cancels_want(((Sidecar *) arg)->cancels);
 }
 
+/* A SQL handler's task is ours as well when it was grabbed before it runs. */
 static bool
 on_wish(void *arg, const CancelWish *wish)
 {
 	Sidecar    *sidecar = arg;
 
-	if (wish->is_ours)
-		return !execute_cancel(sidecar->execute, wish->id, wish->version, wish->why);
+	if (wish->is_ours &&
+		execute_cancel(sidecar->execute, wish->id, wish->version, wish->why))
+		return false;
 	for (int i = 0; i < sidecar->nserved; i++)
 		if (sidecar->served[i].sql != NULL &&
 			sql_cancel(sidecar->served[i].sql, wish->id, wish->version, wish->why))
 			return true;
-	return false;
+	return wish->is_ours;
 }
 
 static void
