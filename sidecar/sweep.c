@@ -144,15 +144,27 @@ rest_after(BucketSweep *b, int64 took, int added, bool is_cut)
 	return Max(took * REST_TIMES, b->barren_us);
 }
 
+/* The timer is for whichever bucket has rested first. */
+static void
+arm_rested(Sweep *sweep)
+{
+	int64		now = loop_now_us(sweep->loop);
+	int64		first = PG_INT64_MAX;
+
+	for (int i = 0; i < sweep->nbuckets; i++)
+		if (sweep->buckets[i].rest_until_us > now)
+			first = Min(first, sweep->buckets[i].rest_until_us);
+	if (first < PG_INT64_MAX)
+		loop_timer_start(sweep->rested, first - now);
+}
+
 static void
 rest(BucketSweep *b, int added, bool is_cut)
 {
 	int64		now = loop_now_us(b->sweep->loop);
-	int64		rest_us = rest_after(b, now - b->sent_us, added, is_cut);
 
-	b->rest_until_us = now + rest_us;
-	if (rest_us > 0)
-		loop_timer_start(b->sweep->rested, rest_us);
+	b->rest_until_us = now + rest_after(b, now - b->sent_us, added, is_cut);
+	arm_rested(b->sweep);
 }
 
 static int
@@ -340,7 +352,10 @@ on_time(void *arg)
 static void
 on_rested(void *arg)
 {
-	loop_want_turn(((Sweep *) arg)->loop);
+	Sweep	   *sweep = arg;
+
+	arm_rested(sweep);
+	loop_want_turn(sweep->loop);
 }
 
 Sweep *

@@ -27,6 +27,17 @@ static int64 loop_time;
 static dlist_head loop_timers = DLIST_STATIC_INIT(loop_timers);
 static bool turn_wanted;
 
+static inline void
+check_timer(const LoopTimer *timer)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &loop_timers)
+		if (dlist_container(LoopTimer, node, iter.cur) == timer)
+		return;
+	fail_msg("a timer that is none, or none any more");
+}
+
 int64
 loop_now_us(Loop *loop)
 {
@@ -47,6 +58,7 @@ loop_timer_new(Loop *loop, LoopFn fn, void *arg)
 void
 loop_timer_start(LoopTimer *timer, int64 delay_us)
 {
+	check_timer(timer);
 	timer->at = loop_time + Max(delay_us, 0);
 	timer->is_active = true;
 }
@@ -54,6 +66,7 @@ loop_timer_start(LoopTimer *timer, int64 delay_us)
 void
 loop_timer_stop(LoopTimer *timer)
 {
+	check_timer(timer);
 	timer->is_active = false;
 }
 

@@ -31,6 +31,8 @@ struct Pg
 	bool		is_up;
 };
 
+static Pg  *last_pg;			/* that was made */
+
 /* Of all connections, in order of sending. */
 static dlist_head calls = DLIST_STATIC_INIT(calls);
 
@@ -43,6 +45,7 @@ pg_new(Loop *loop, const char *conninfo, const char *role, PgStateFn on_state, v
 
 	pg->on_state = on_state;
 	pg->arg = arg;
+	last_pg = pg;
 	return pg;
 }
 
