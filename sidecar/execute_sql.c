@@ -689,8 +689,9 @@ sql_free(SqlRunner *sql)
 	sql_give_back(sql);
 	for (int i = 0; i < sql->nsessions; i++)
 	{
-		sql_guard_free(sql->sessions[i].guard);
+		/* what is under way still asks the guard when it is lost */
 		pg_close(sql->sessions[i].pg);
+		sql_guard_free(sql->sessions[i].guard);
 		if (sql->sessions[i].batch != NULL)
 			end_batch(&sql->sessions[i]);
 	}
