@@ -631,6 +631,12 @@ free_configs(Sidecar *sidecar)
 	config_free(sidecar->config);
 }
 
+/* Whoever has ended holds no slots: the database sees that by itself. */
+static void
+ignore_freed(void *arg, Limit *limit, int freed, bool is_wanted)
+{
+}
+
 /* In the reverse order of a task's life. */
 void
 sidecar_free(Sidecar *sidecar)
@@ -661,6 +667,7 @@ sidecar_free(Sidecar *sidecar)
 		table_free(sidecar->tables[i]);
 	for (int i = 0; i < sidecar->nserved; i++)
 		handler_free(sidecar->served[i].handler);
+	slots_take_freed(sidecar->slots, ignore_freed, NULL);
 	type_limits_free(sidecar->limits);
 	for (int i = 0; i < sidecar->ntables; i++)
 		limit_free(sidecar->buckets[i].limit);
