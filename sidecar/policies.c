@@ -66,8 +66,10 @@ struct Policies
 	known_hash *known;			/* by type */
 	slist_head	readers;		/* Listeners of on_reload */
 	slist_head	followers;		/* ... of on_change */
+	slist_head	others;			/* ... of on_same */
 	LoopTimer  *timer;			/* the next time to read */
 	int64		read_us;		/* when it was read last */
+	StringInfoData last;		/* what it was then */
 	int			nreading;		/* statements without an answer */
 	bool		has_failed;		/* one of them */
 	bool		are_read;
@@ -290,7 +292,10 @@ on_policies(void *arg, PgOutcome outcome, PGresult *result)
 	if (outcome == PG_DONE)
 	{
 		log_line(TWT_LOG_DEBUG, "policy", "read %d policies", PQntuples(result));
-		take_rows(policies, result);
+		if (wire_is_news(&policies->last, result))
+			take_rows(policies, result);
+		else
+			tell(&policies->others);
 	}
 	policies_end_reading(policies, outcome);
 }
@@ -359,6 +364,12 @@ policies_on_change(Policies *policies, LoopFn fn, void *arg)
 	add_listener(&policies->followers, fn, arg);
 }
 
+void
+policies_on_same(Policies *policies, LoopFn fn, void *arg)
+{
+	add_listener(&policies->others, fn, arg);
+}
+
 int64
 policies_aging_us(const Policies *policies)
 {
@@ -384,9 +395,11 @@ policies_open(Loop *loop, const Config *config, Node *node)
 	policies->missing = palloc0(config->nbuckets * sizeof(bool));
 	policies->bucket_max = palloc(config->nbuckets * sizeof(int));
 	forget_bucket_max(policies);
+	initStringInfo(&policies->last);
 	policies->known = known_create(64, NULL);
 	slist_init(&policies->readers);
 	slist_init(&policies->followers);
+	slist_init(&policies->others);
 	policies->timer = loop_timer_new(loop, read_now, policies);
 	policies_on_reload(policies, read_policies, policies);
 	return policies;
@@ -409,8 +422,10 @@ policies_free(Policies *policies)
 	pfree(policies->paused);
 	pfree(policies->missing);
 	pfree(policies->bucket_max);
+	pfree(policies->last.data);
 	free_listeners(&policies->readers);
 	free_listeners(&policies->followers);
+	free_listeners(&policies->others);
 	loop_timer_free(policies->timer);
 	pfree(policies);
 }

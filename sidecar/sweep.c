@@ -38,6 +38,9 @@
 #define BARREN_US MS_TO_US(10)
 #define REST_TIMES 4
 
+/* Between two looks for what a change may have kept back that we did not see. */
+#define DOUBT_US SECONDS_TO_US(5)
+
 typedef struct BucketSweep
 {
 	Sweep	   *sweep;
@@ -71,6 +74,7 @@ struct Sweep
 	int			nbuckets;
 	LoopTimer  *timer;
 	LoopTimer  *rested;
+	LoopTimer  *doubt;			/* look at everything */
 	bool		is_stopped;
 	bool		is_idle;		/* no task is there to be found */
 };
@@ -117,6 +121,22 @@ forget_refused(void *arg)
 
 	for (int i = 0; i < sweep->nbuckets; i++)
 		names_clear(sweep->buckets[i].refused);
+}
+
+/* A pause that is over already: the database refused grabs meanwhile. */
+static void
+on_same(void *arg)
+{
+	Sweep	   *sweep = arg;
+
+	if (!loop_timer_active(sweep->doubt))
+		loop_timer_start(sweep->doubt, DOUBT_US);
+}
+
+static void
+on_doubt(void *arg)
+{
+	sweep_want_all(arg, true);
 }
 
 static TablePush
@@ -173,7 +193,10 @@ rows_in_all(const BucketSweep *b)
 	return 2 * table_capacity(b->sweep->tables[b->number]);
 }
 
-/* An answer that cannot be had is asked for again at the next routine look. */
+/*
+ * A look that was refused is taken again at the next routine one; one that was
+ * lost as soon as the connection is back.
+ */
 static void
 on_swept(void *arg, PgOutcome outcome, PGresult *result)
 {
@@ -188,6 +211,7 @@ on_swept(void *arg, PgOutcome outcome, PGresult *result)
 	{
 		b->is_whole |= b->was_whole;
 		b->is_deep |= b->was_deep;
+		b->is_wanted |= outcome == PG_LOST;
 		return;
 	}
 	for (int i = 0; i < PQntuples(result); i++)
@@ -370,6 +394,7 @@ sweep_open(Loop *loop, const Config *config, Node *node, Policies *policies,
 	sweep->policies = policies;
 	sweep->tables = tables;
 	policies_on_change(policies, forget_refused, sweep);
+	policies_on_same(policies, on_same, sweep);
 	sweep->nbuckets = config->nbuckets;
 	sweep->buckets = palloc0(config->nbuckets * sizeof(BucketSweep));
 	for (int i = 0; i < config->nbuckets; i++)
@@ -380,6 +405,7 @@ sweep_open(Loop *loop, const Config *config, Node *node, Policies *policies,
 	}
 	sweep->timer = loop_timer_new(loop, on_time, sweep);
 	sweep->rested = loop_timer_new(loop, on_rested, sweep);
+	sweep->doubt = loop_timer_new(loop, on_doubt, sweep);
 	loop_timer_start(sweep->timer, config->sweep_us);
 	return sweep;
 }
@@ -409,6 +435,7 @@ sweep_free(Sweep *sweep)
 {
 	loop_timer_free(sweep->timer);
 	loop_timer_free(sweep->rested);
+	loop_timer_free(sweep->doubt);
 	for (int i = 0; i < sweep->nbuckets; i++)
 		names_free(sweep->buckets[i].refused);
 	pfree(sweep->buckets);

@@ -38,6 +38,14 @@ policies_on_change(Policies *policies, LoopFn fn, void *arg)
 {
 }
 
+static LoopFn on_same;
+
+void
+policies_on_same(Policies *policies, LoopFn fn, void *arg)
+{
+	on_same = fn;
+}
+
 bool
 policies_take(Policies *policies, int bucket, const char *type)
 {
@@ -78,11 +86,56 @@ test_each_rests(void **state)
 	table_free(tables[1]);
 }
 
+/* Whoever comes back asks for it again. */
+static void
+test_lost(void **state)
+{
+	char	   *names[] = {"a"};
+	Config		config = {.buckets = names, .nbuckets = 1, .sweep_us = SECONDS_TO_US(60)};
+	Table	   *tables[] = {table_new(100, 0, resolve, NULL)};
+	Sweep	   *sweep = sweep_open(NULL, &config, NULL, NULL, tables);
+
+	sweep_want_all(sweep, true);
+	sweep_pump(sweep);
+	lose_calls(&control);
+	sweep_pump(sweep);
+	answer("sweep", NULL);
+	sweep_free(sweep);
+	table_free(tables[0]);
+}
+
+/* The policies were read for nothing, or so it seems: now and then. */
+static void
+test_same_policies(void **state)
+{
+	char	   *names[] = {"a"};
+	Config		config = {.buckets = names, .nbuckets = 1, .sweep_us = SECONDS_TO_US(3600)};
+	Table	   *tables[] = {table_new(100, 0, resolve, NULL)};
+	Sweep	   *sweep = sweep_open(NULL, &config, NULL, NULL, tables);
+	int			nlooks = 0;
+
+	for (int i = 0; i < 100; i++)
+	{
+		on_same(sweep);
+		pass_us(MS_TO_US(100));
+		sweep_pump(sweep);
+		if (find_call("sweep") == NULL)
+			continue;
+		answer("sweep", NULL);
+		nlooks++;
+	}
+	assert_int_equal(nlooks, 2);
+	sweep_free(sweep);
+	table_free(tables[0]);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each_rests),
+		cmocka_unit_test(test_lost),
+		cmocka_unit_test(test_same_policies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
