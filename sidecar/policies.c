@@ -194,21 +194,10 @@ add_rule(PolicyRules *rules, const PGresult *result, int row)
 	policy_rules_add(rules, &rule);
 }
 
-/* Its number; -1: it is not one of ours. */
-static int
-find_bucket(const Policies *policies, const char *name)
-{
-	int			i = policies->config->nbuckets - 1;
-
-	while (i >= 0 && strcmp(policies->config->buckets[i], name) != 0)
-		i--;
-	return i;
-}
-
 static void
 mark_bucket(const Policies *policies, bool *marks, const char *name)
 {
-	int			bucket = find_bucket(policies, name);
+	int			bucket = config_bucket(policies->config, name, strlen(name));
 
 	if (bucket >= 0)
 		marks[bucket] = true;
@@ -217,7 +206,7 @@ mark_bucket(const Policies *policies, bool *marks, const char *name)
 static void
 set_bucket_max(Policies *policies, const char *name, const PGresult *result, int row)
 {
-	int			bucket = find_bucket(policies, name);
+	int			bucket = config_bucket(policies->config, name, strlen(name));
 
 	if (bucket >= 0 && !wire_null(result, row, POLICIES_CONCURRENCY))
 		policies->bucket_max[bucket] = wire_get_int4(result, row, POLICIES_CONCURRENCY);

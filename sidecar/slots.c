@@ -634,14 +634,6 @@ slots_are_shared(const Limit *limit)
 }
 
 void
-slots_each_shared(Limit *limit, void (*fn) (void *arg, Limit *limit), void *arg)
-{
-	for (; limit != NULL; limit = limit->parent)
-		if (limit->is_shared)
-			fn(arg, limit);
-}
-
-void
 limit_refuse(Limit *limit, int64 again_us)
 {
 	turns_refuse(&limit->turns, again_us, now_us(limit));
@@ -653,6 +645,14 @@ limit_grant(Limit *limit)
 {
 	if (turns_grant(&limit->turns))
 		yield_at(limit);
+}
+
+void
+slots_grant(Limit *limit)
+{
+	for (; limit != NULL; limit = limit->parent)
+		if (limit->is_shared)
+			limit_grant(limit);
 }
 
 bool
