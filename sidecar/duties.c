@@ -3,7 +3,9 @@
  * duties.c
  *		What nodes do for all: due tasks, schedules, gone nodes, history, figures.
  *
- *		from: node.c			to: sql/promote_tasks.sql, sql/run_schedules.sql, sql/recover_tasks.sql, sql/partitions.sql, sql/monitor.sql
+ *		from: node.c
+ *		to: sql/promote_tasks.sql, sql/run_schedules.sql, sql/recover_tasks.sql,
+ *			sql/partitions.sql, sql/monitor.sql
  *
  * Each duty is a row of a table: its statement, how often the leader does it,
  * and what its answer says about when to do it again.

@@ -20,13 +20,14 @@
  */
 #define ROUTINE_PER_TYPE 1000
 
+/* Of many types it takes less of each: in all this part of the table. */
+#define ROUTINE_PART 5
+
 /* With so many left a node goes on to what is not its part. */
 #define FEW 1000
 
 /* Types that this node leaves to others, and need not be told of again. */
 #define REFUSED_MAX 100
-/* Of many types it takes less of each: in all this part of the table. */
-#define ROUTINE_PART 5
 
 /* A look that took longer than this, and much for what it found, is followed by
  * a rest of several times as long, unless something was lost. */
