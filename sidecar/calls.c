@@ -60,7 +60,8 @@ const PgStatement call_clean_slots = {"clean_slots", "SELECT twtasks.clean_slots
 const PgStatement call_execute = {"execute",
 	"SELECT e.id, e.version, e.result, e.message, e.tries, e.type FROM twtasks.execute_tasks("
 	"$1::text, $2::name, $3::uuid[], $4::int8[], $5::int8, $6::int8, $7::int8[], "
-"($8::text[])::twtasks.stuck_rule[], $9::text[], $10::text[], ($11::text)::jsonb, $12::tid[], $13::bool) e", .caller_logs = true};
+	"($8::text[])::twtasks.stuck_rule[], $9::text[], $10::text[], ($11::text)::jsonb, "
+"$12::tid[], $13::bool) e", .caller_logs = true};
 
 const PgStatement call_take_cancels = {"take_cancels",
 "SELECT c.id, c.version, c.is_ours, c.why FROM twtasks.take_cancels($1::int8) c"};
@@ -87,14 +88,16 @@ const PgStatement call_sweep = {"sweep",
 "FROM twtasks.sweep_tasks($1::text, $2::int4, $3::text[], $4::int4, $5::int4, $6::int4) s"};
 
 const PgStatement call_policies = {"policies",
-	"SELECT p.kind, p.name, p.timeout_ms, p.stuck, p.retry, p.asks_retry, p.reset_tries, p.asks_stuck, p.nodes, p.aging_ms, p.concurrency "
+	"SELECT p.kind, p.name, p.timeout_ms, p.stuck, p.retry, p.asks_retry, p.reset_tries, "
+	"p.asks_stuck, p.nodes, p.aging_ms, p.concurrency "
 "FROM twtasks.read_policies() p"};
 
 const PgStatement call_ask_retry = {"ask_retry",
 "SELECT a.id, a.answer, a.delay_ms FROM twtasks.ask_retry($1::uuid[], $2::int8[], $3::text[]) a"};
 
 const PgStatement call_start_node = {"start_node",
-"SELECT twtasks.start_node($1::text, $2::int8 * interval '1 millisecond', $3::text, $4::text[]), twtasks.refusal($3::text)"};
+	"SELECT twtasks.start_node($1::text, $2::int8 * interval '1 millisecond', $3::text, "
+"$4::text[]), twtasks.refusal($3::text)"};
 
 const PgStatement call_tick = {"tick",
 	"SELECT t.alive, t.is_held, t.is_leader, t.place, t.nodes, t.clock, t.ahead_us, "

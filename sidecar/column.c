@@ -185,25 +185,38 @@ move_old(Column *column, uint64 old, uint64 *last_sequence)
 	place_column(column);
 }
 
-/* Who is late does not catch up: what has come since is not old. */
+static void
+set_mark(Column *column, int64 now_us, uint64 last_sequence)
+{
+	column->marked_us[column->mark] = now_us;
+	column->marks[column->mark] = last_sequence;
+	column->mark = (column->mark + 1) % TABLE_AGINGS;
+}
+
+/*
+ * The caller comes at times of his own: marks keep their pace, so that what is
+ * lost until he comes does not add up, and say when they were set, so that
+ * nothing rises early.
+ */
 void
 column_age(Column *column, int64 now_us, int64 aging_us, uint64 *last_sequence)
 {
 	if (column->aging_us != aging_us)
 	{
 		column->aging_us = aging_us;
-		column->marked_us = now_us;
+		column->due_us = now_us + aging_us / TABLE_AGINGS;
 		memset(column->marks, 0, sizeof(column->marks));
-		column->marks[0] = *last_sequence;
-		column->mark = 1;
+		column->mark = 0;
+		set_mark(column, now_us, *last_sequence);
 		return;
 	}
-	if (aging_us == 0 || now_us - column->marked_us < aging_us / TABLE_AGINGS)
+	if (aging_us == 0 || now_us < column->due_us ||
+		(column->marks[column->mark] > 0 &&
+		 now_us - column->marked_us[column->mark] < aging_us))
 		return;
-	column->marked_us = now_us;
+	column->due_us = Max(column->due_us, now_us - aging_us) + aging_us / TABLE_AGINGS;
 	move_old(column, column->marks[column->mark], last_sequence);
-	column->marks[column->mark] = *last_sequence;
-	column->mark = (column->mark + 1) % TABLE_AGINGS;
+	set_mark(column, now_us, *last_sequence);
 }
 
 void

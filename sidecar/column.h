@@ -39,7 +39,8 @@ typedef struct Column
 	dlist_node	spilled_node;
 	uint32		priorities;		/* bit p: fifo[p] is not empty */
 	int64		aging_us;		/* after so long an entry rises; 0: never */
-	int64		marked_us;		/* when the last of the marks was set */
+	int64		due_us;			/* when the next mark is to be set */
+	int64		marked_us[TABLE_AGINGS];	/* when each of the marks was set */
 	uint64		marks[TABLE_AGINGS];	/* what had come by then, as a ring */
 	int			mark;			/* the oldest of them */
 	dlist_head	fifo[TRIGGER_PRIORITIES];	/* of TableEntry, by sequence */

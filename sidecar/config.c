@@ -344,3 +344,14 @@ config_handler(const Config *config, const char *type)
 	}
 	return best;
 }
+
+int
+config_bucket(const Config *config, const char *name, size_t len)
+{
+	int			i = config->nbuckets - 1;
+
+	while (i >= 0 && (strlen(config->buckets[i]) != len ||
+					  memcmp(config->buckets[i], name, len) != 0))
+		i--;
+	return i;
+}

@@ -138,6 +138,9 @@ extern const char *config_needs_restart(const Config *from, const Config *to);
 extern const HandlerConfig *config_handler(const Config *config,
 										   const char *type);
 
+/* Its place among the buckets; -1: it is not one of ours. */
+extern int	config_bucket(const Config *config, const char *name, size_t len);
+
 /*
  * "250ms", "30s", "10min", "2h", "1d" -> microseconds.  A bare number, a
  * negative one and one that does not fit are refused.

@@ -3,7 +3,9 @@
  * duties.c
  *		What nodes do for all: due tasks, schedules, gone nodes, history, figures.
  *
- *		from: node.c			to: sql/promote_tasks.sql, sql/run_schedules.sql, sql/recover_tasks.sql, sql/partitions.sql, sql/monitor.sql
+ *		from: node.c
+ *		to: sql/promote_tasks.sql, sql/run_schedules.sql, sql/recover_tasks.sql,
+ *			sql/partitions.sql, sql/monitor.sql
  *
  * Each duty is a row of a table: its statement, how often the leader does it,
  * and what its answer says about when to do it again.
@@ -71,6 +73,9 @@ struct Duties
 
 /* Reading the whole table may take so much of the time. */
 #define WHOLE_TABLE_SHARE 100
+
+/* No duty waits for longer than so many of its periods. */
+#define PERIODS_MAX 6
 
 /* What is due at a whole minute may be a schedule; other times are not. */
 #define MINUTE_US SECONDS_TO_US(60)
@@ -209,6 +214,21 @@ period(const Duty *duty)
 	return kinds[duty->id].period_us;
 }
 
+/*
+ * Until the leader does it again.  An answer may have been slow only because
+ * it was behind others, on the connection that all duties share, and gone
+ * nodes must not wait for that.
+ */
+static int64
+rest_after(const Duty *duty, int64 took)
+{
+	int64		period_us = period(duty);
+
+	if (duty->id == DUTY_RECOVER)
+		return period_us;
+	return Max(period_us, Min(took * WHOLE_TABLE_SHARE, period_us * PERIODS_MAX));
+}
+
 static void
 on_answer(void *arg, PgOutcome outcome, PGresult *result)
 {
@@ -231,7 +251,7 @@ on_answer(void *arg, PgOutcome outcome, PGresult *result)
 	if (next >= 0)
 		arm_with_reason(duty, Min(next, SECONDS_TO_US(86400)));
 	if (node_is_leader(duties->node))
-		arm(duty, Max(period(duty), took * WHOLE_TABLE_SHARE));
+		arm(duty, rest_after(duty, took));
 }
 
 static void

@@ -448,12 +448,6 @@ send_call(Session *session)
 	pg_send(session->pg, &call_execute, &params, on_executed, session);
 }
 
-static void
-grant(void *arg, Limit *limit)
-{
-	limit_grant(limit);
-}
-
 /* Refused by a limit of the cluster, lost to another, or ours. */
 static void
 on_granted(void *arg, PgOutcome outcome, PGresult *result)
@@ -477,7 +471,7 @@ on_granted(void *arg, PgOutcome outcome, PGresult *result)
 		end_batch(session);
 		return;
 	}
-	slots_each_shared(table_entry_limit(session->batch->items[0].entry), grant, NULL);
+	slots_grant(table_entry_limit(session->batch->items[0].entry));
 	read_grabbed(session, result, 0, &session->granted);
 	batch_start(session->batch, session->granted.id);
 	session->is_granted = true;
@@ -689,8 +683,9 @@ sql_free(SqlRunner *sql)
 	sql_give_back(sql);
 	for (int i = 0; i < sql->nsessions; i++)
 	{
-		sql_guard_free(sql->sessions[i].guard);
+		/* what is under way still asks the guard when it is lost */
 		pg_close(sql->sessions[i].pg);
+		sql_guard_free(sql->sessions[i].guard);
 		if (sql->sessions[i].batch != NULL)
 			end_batch(&sql->sessions[i]);
 	}

@@ -54,10 +54,11 @@ measure_number(const char *text)
 	return p - text;
 }
 
+/* Looks at the number alone: it may be one of very many. */
 static bool
 is_too_large(const char *text, size_t len)
 {
-	if (strcspn(text, ".eE") < len)
+	if (strspn(text, "-" DIGITS) < len)
 		return isinf(strtod(text, NULL));
 	errno = 0;
 	(void) strtoll(text, NULL, 10);

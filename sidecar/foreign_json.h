@@ -31,4 +31,7 @@ extern json_t *foreign_json_load(const char *text, size_t len, int *byte) MUSTCH
 extern const char *foreign_json_repeated(const char *text, size_t len,
 										 const char *const *names);
 
+/* What is to be said about it. */
+#define FOREIGN_JSON_REPEATED "member \"%s\" is there twice"
+
 #endif							/* TWT_FOREIGN_JSON_H */

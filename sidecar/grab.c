@@ -167,12 +167,6 @@ take_refusals(Grab *grab, Batch *batch, const PGresult *result)
 	}
 }
 
-static void
-grant(void *arg, Limit *limit)
-{
-	limit_grant(limit);
-}
-
 /* Hands on what was won; what is left in the batch was lost to others. */
 static void
 take_tasks(Flight *flight, const PGresult *result)
@@ -199,7 +193,7 @@ take_tasks(Flight *flight, const PGresult *result)
 		handler = batch_take(batch, wire_get_uuid(result, i, GRAB_ID), &slot, &policy);
 		if (handler == NULL)
 			continue;
-		slots_each_shared(slot, grant, NULL);
+		slots_grant(slot);
 		task = make_task(grab, result, i, policy, sent_us);
 		task->handler = handler;
 		task->slot = slot;

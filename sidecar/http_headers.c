@@ -13,6 +13,7 @@
 
 #include "foreign_json.h"
 #include "http_headers.h"
+#include "text.h"
 #include "trace.h"
 
 /* Those that libcurl makes, and those that say what the request is. */
@@ -37,15 +38,6 @@ is_reserved(const char *line, size_t len)
 	return false;
 }
 
-static bool
-is_printable(const char *text)
-{
-	for (; *text; text++)
-		if ((unsigned char) *text < 0x20 || (unsigned char) *text > 0x7e)
-			return false;
-	return true;
-}
-
 const char *
 http_headers_check(const char *line)
 {
@@ -54,7 +46,7 @@ http_headers_check(const char *line)
 
 	if (len == 0 || line[len] != ':' || line[len + 1 + strspn(line + len + 1, " \t")] == '\0')
 		return "it must be NAME: VALUE";
-	if (!is_printable(line))
+	if (!text_is_printable(line))
 		return "it must be printable ASCII";
 	if (is_reserved(line, len))
 		return "that header is not for the handler to set";
@@ -185,6 +177,8 @@ http_headers_url(const Task *task, char **url)
 	*url = NULL;
 	if (task->context == NULL)
 		return NULL;
+	if (strlen(task->context) > CONTEXT_READ_MAX)
+		return "its context has more than 64 kB";
 	context = foreign_json_load(task->context, strlen(task->context), &byte);
 	named = json_object_get(context, "http_url");
 	if (context == NULL)

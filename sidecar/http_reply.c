@@ -20,7 +20,6 @@
 #define WAIT_MAX_US SECONDS_TO_US(86400)
 
 #define BAD_ANSWER "answer is not as it should be: "
-#define TWICE "member \"%s\" is there twice"
 
 static const int retried[] = {408, 409, 425, 429, 503};
 static const int given_up[] = {400, 405, 410, 411, 413, 414, 415, 422, 431, 501};
@@ -115,7 +114,7 @@ read_outcome(const HttpReply *reply, const json_t *object, Verdict *verdict,
 	if (said.at_us != WORKER_NO_TIME)
 		verdict->delay_us = Max(said.at_us - reply->now_us, 0);
 	if (error == NULL && repeated != NULL)
-		error = psprintf(TWICE, repeated);
+		error = psprintf(FOREIGN_JSON_REPEATED, repeated);
 	*message = said.message;
 	if (error != NULL)
 	{
@@ -144,7 +143,7 @@ judge_json(const HttpReply *reply, Verdict *verdict, char **message)
 		refuse(verdict, message, psprintf("syntax error in its JSON at byte %d", byte));
 	else if (json_is_object(object) &&
 			 foreign_json_repeated(reply->json, reply->json_len, result) != NULL)
-		refuse(verdict, message, psprintf(TWICE, result[0]));
+		refuse(verdict, message, psprintf(FOREIGN_JSON_REPEATED, result[0]));
 	else if (worker_protocol_has_result(object))
 		read_outcome(reply, object, verdict, message);
 	else

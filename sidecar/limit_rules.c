@@ -22,6 +22,7 @@ struct LimitRules
 	LoopFn		on_missed;
 	void	   *arg;
 	bool		has_missed;
+	StringInfoData last;		/* what was read last */
 };
 
 /* False: a row that is not as it should be. */
@@ -42,20 +43,28 @@ read_rule(const PGresult *result, int row, LimitRule *rule)
 }
 
 static void
+take_limits(LimitRules *rules, const PGresult *result)
+{
+	LimitRule  *all = palloc((PQntuples(result) + 1) * sizeof(LimitRule));
+	int			n = 0;
+
+	for (int i = 0; i < PQntuples(result); i++)
+		n += read_rule(result, i, &all[n]);
+	type_limits_set(rules->limits, all, n);
+	pfree(all);
+}
+
+static void
 on_limits(void *arg, PgOutcome outcome, PGresult *result)
 {
 	LimitRules *rules = arg;
 
 	if (outcome == PG_DONE)
 	{
-		LimitRule  *all = palloc((PQntuples(result) + 1) * sizeof(LimitRule));
-		int			n = 0;
-
-		for (int i = 0; i < PQntuples(result); i++)
-			n += read_rule(result, i, &all[n]);
-		log_line(TWT_LOG_DEBUG, "slots", "read %d limits", n);
-		type_limits_set(rules->limits, all, n);
-		pfree(all);
+		log_line(TWT_LOG_DEBUG, "slots", "read %d limits", PQntuples(result));
+		/* anybody may have them read: what is as it was is no change */
+		if (wire_is_news(&rules->last, result))
+			take_limits(rules, result);
 		if (rules->has_missed)
 			rules->on_missed(rules->arg);
 		rules->has_missed = false;
@@ -83,6 +92,7 @@ limit_rules_open(Policies *policies, Node *node, TypeLimits *limits,
 	rules->limits = limits;
 	rules->on_missed = on_missed;
 	rules->arg = arg;
+	initStringInfo(&rules->last);
 	policies_on_reload(policies, read_limits, rules);
 	return rules;
 }
@@ -100,5 +110,6 @@ limit_rules_miss(void *arg)
 void
 limit_rules_free(LimitRules *rules)
 {
+	pfree(rules->last.data);
 	pfree(rules);
 }

@@ -104,10 +104,15 @@ set_refusal(Node *node, char *refusal)
 	node->refusal = refusal;
 }
 
-/* When to ask again after an answer that would have it so. */
+/*
+ * When to ask again after an answer that would have it so.  At the end the
+ * timer is another one, which says how long that may take.
+ */
 static void
 ask_after(Node *node, int64 again_us)
 {
+	if (node->is_ending)
+		return;
 	loop_timer_start(node->timer, node->is_asked_again ? 0 : again_us);
 	node->is_asked_again = false;
 }
@@ -285,7 +290,7 @@ on_state(void *arg, bool is_up)
 	}
 	pg_send(node->pg, &call_listen_cancels, NULL, NULL, NULL);
 	pg_send(node->pg, &call_listen_config, NULL, on_listening, node);
-	loop_timer_start(node->timer, 0);
+	ask_after(node, 0);
 }
 
 Node *

@@ -71,8 +71,9 @@ struct Pg
 
 /*
  * What a session of ours must not inherit from the database's or the role's
- * defaults; and how the server finds out soon that we are gone.  A grab must be durable before its handler starts, hence
- * synchronous_commit; a stronger setting is left alone.
+ * defaults; and how the server finds out soon that we are gone.  A grab must be
+ * durable before its handler starts, hence synchronous_commit; a stronger
+ * setting is left alone.
  */
 static const PgStatement setup = {"setup",
 	"SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', false),"

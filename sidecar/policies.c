@@ -66,8 +66,10 @@ struct Policies
 	known_hash *known;			/* by type */
 	slist_head	readers;		/* Listeners of on_reload */
 	slist_head	followers;		/* ... of on_change */
+	slist_head	others;			/* ... of on_same */
 	LoopTimer  *timer;			/* the next time to read */
 	int64		read_us;		/* when it was read last */
+	StringInfoData last;		/* what it was then */
 	int			nreading;		/* statements without an answer */
 	bool		has_failed;		/* one of them */
 	bool		are_read;
@@ -192,21 +194,10 @@ add_rule(PolicyRules *rules, const PGresult *result, int row)
 	policy_rules_add(rules, &rule);
 }
 
-/* Its number; -1: it is not one of ours. */
-static int
-find_bucket(const Policies *policies, const char *name)
-{
-	int			i = policies->config->nbuckets - 1;
-
-	while (i >= 0 && strcmp(policies->config->buckets[i], name) != 0)
-		i--;
-	return i;
-}
-
 static void
 mark_bucket(const Policies *policies, bool *marks, const char *name)
 {
-	int			bucket = find_bucket(policies, name);
+	int			bucket = config_bucket(policies->config, name, strlen(name));
 
 	if (bucket >= 0)
 		marks[bucket] = true;
@@ -215,7 +206,7 @@ mark_bucket(const Policies *policies, bool *marks, const char *name)
 static void
 set_bucket_max(Policies *policies, const char *name, const PGresult *result, int row)
 {
-	int			bucket = find_bucket(policies, name);
+	int			bucket = config_bucket(policies->config, name, strlen(name));
 
 	if (bucket >= 0 && !wire_null(result, row, POLICIES_CONCURRENCY))
 		policies->bucket_max[bucket] = wire_get_int4(result, row, POLICIES_CONCURRENCY);
@@ -290,7 +281,10 @@ on_policies(void *arg, PgOutcome outcome, PGresult *result)
 	if (outcome == PG_DONE)
 	{
 		log_line(TWT_LOG_DEBUG, "policy", "read %d policies", PQntuples(result));
-		take_rows(policies, result);
+		if (wire_is_news(&policies->last, result))
+			take_rows(policies, result);
+		else
+			tell(&policies->others);
 	}
 	policies_end_reading(policies, outcome);
 }
@@ -359,6 +353,12 @@ policies_on_change(Policies *policies, LoopFn fn, void *arg)
 	add_listener(&policies->followers, fn, arg);
 }
 
+void
+policies_on_same(Policies *policies, LoopFn fn, void *arg)
+{
+	add_listener(&policies->others, fn, arg);
+}
+
 int64
 policies_aging_us(const Policies *policies)
 {
@@ -384,9 +384,11 @@ policies_open(Loop *loop, const Config *config, Node *node)
 	policies->missing = palloc0(config->nbuckets * sizeof(bool));
 	policies->bucket_max = palloc(config->nbuckets * sizeof(int));
 	forget_bucket_max(policies);
+	initStringInfo(&policies->last);
 	policies->known = known_create(64, NULL);
 	slist_init(&policies->readers);
 	slist_init(&policies->followers);
+	slist_init(&policies->others);
 	policies->timer = loop_timer_new(loop, read_now, policies);
 	policies_on_reload(policies, read_policies, policies);
 	return policies;
@@ -409,8 +411,10 @@ policies_free(Policies *policies)
 	pfree(policies->paused);
 	pfree(policies->missing);
 	pfree(policies->bucket_max);
+	pfree(policies->last.data);
 	free_listeners(&policies->readers);
 	free_listeners(&policies->followers);
+	free_listeners(&policies->others);
 	loop_timer_free(policies->timer);
 	pfree(policies);
 }

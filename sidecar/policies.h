@@ -51,6 +51,12 @@ extern void policies_end_reading(Policies *policies, PgOutcome outcome);
  */
 extern void policies_on_change(Policies *policies, LoopFn fn, void *arg);
 
+/*
+ * Calls fn when they were read and are as they were: others may have been in
+ * force in between, or somebody had them read for nothing, which anybody may.
+ */
+extern void policies_on_same(Policies *policies, LoopFn fn, void *arg);
+
 /* The shortest time after which tasks of some type rise; 0: none do. */
 extern int64 policies_aging_us(const Policies *policies);
 

@@ -16,21 +16,11 @@
 #include "calls.h"
 #include "queue.h"
 
-static int
-find_bucket(const Config *config, const char *name, size_t len)
-{
-	for (int i = 0; i < config->nbuckets; i++)
-		if (strlen(config->buckets[i]) == len &&
-			memcmp(config->buckets[i], name, len) == 0)
-			return i;
-	return -1;
-}
-
 void
 queue_notify_read(Queue *queue, const char *payload)
 {
 	size_t		len = strcspn(payload, "\n");
-	int			bucket = find_bucket(queue_config(queue), payload, len);
+	int			bucket = config_bucket(queue_config(queue), payload, len);
 
 	if (bucket < 0)
 		return;

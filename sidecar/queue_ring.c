@@ -80,17 +80,18 @@ read_triggers(Queue *queue, PGresult *result)
 static void
 read_sweeps(Queue *queue, PGresult *result)
 {
-	const Config *config = queue_config(queue);
 	WireArray	names;
 	const char *name;
 	int			len;
 
 	wire_array_begin(&names, result, 0, TRIGGERS_SWEEP);
 	while (wire_array_next(&names, &name, &len))
-		for (int i = 0; i < config->nbuckets; i++)
-			if (len == (int) strlen(config->buckets[i]) &&
-				memcmp(config->buckets[i], name, len) == 0)
-				queue_sweep(queue, i);
+	{
+		int			bucket = config_bucket(queue_config(queue), name, len);
+
+		if (bucket >= 0)
+			queue_sweep(queue, bucket);
+	}
 }
 
 /* PostgreSQL counts from 2000. */

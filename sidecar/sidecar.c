@@ -219,18 +219,20 @@ on_cancel(void *arg)
 	cancels_want(((Sidecar *) arg)->cancels);
 }
 
+/* A SQL handler's task is ours as well when it was grabbed before it runs. */
 static bool
 on_wish(void *arg, const CancelWish *wish)
 {
 	Sidecar    *sidecar = arg;
 
-	if (wish->is_ours)
-		return !execute_cancel(sidecar->execute, wish->id, wish->version, wish->why);
+	if (wish->is_ours &&
+		execute_cancel(sidecar->execute, wish->id, wish->version, wish->why))
+		return false;
 	for (int i = 0; i < sidecar->nserved; i++)
 		if (sidecar->served[i].sql != NULL &&
 			sql_cancel(sidecar->served[i].sql, wish->id, wish->version, wish->why))
 			return true;
-	return false;
+	return wish->is_ours;
 }
 
 static void
@@ -629,6 +631,12 @@ free_configs(Sidecar *sidecar)
 	config_free(sidecar->config);
 }
 
+/* Whoever has ended holds no slots: the database sees that by itself. */
+static void
+ignore_freed(void *arg, Limit *limit, int freed, bool is_wanted)
+{
+}
+
 /* In the reverse order of a task's life. */
 void
 sidecar_free(Sidecar *sidecar)
@@ -659,6 +667,7 @@ sidecar_free(Sidecar *sidecar)
 		table_free(sidecar->tables[i]);
 	for (int i = 0; i < sidecar->nserved; i++)
 		handler_free(sidecar->served[i].handler);
+	slots_take_freed(sidecar->slots, ignore_freed, NULL);
 	type_limits_free(sidecar->limits);
 	for (int i = 0; i < sidecar->ntables; i++)
 		limit_free(sidecar->buckets[i].limit);

@@ -55,15 +55,17 @@ now_us(const Limit *limit)
 	return limit->slots == NULL ? 0 : limit->slots->clock(limit->slots->arg);
 }
 
-static bool
-has_start(const Limit *limit)
+/* Now, as the rate of that limit has to know it; without one nobody asks. */
+static int64
+rate_now_us(const Limit *limit)
 {
-	int64		now;
+	return limit->rate.step_ns == 0 ? 0 : now_us(limit);
+}
 
-	if (limit->rate.step_ns == 0)
-		return true;
-	now = now_us(limit);
-	return rate_next_us(&limit->rate, now) <= now;
+static bool
+has_start_at(const Limit *limit, int64 now)
+{
+	return limit->rate.step_ns == 0 || rate_next_us(&limit->rate, now) <= now;
 }
 
 bool
@@ -75,7 +77,7 @@ limit_is_rested(const Limit *limit)
 /* ---- waiting ---- */
 
 static bool
-has_room(const Limit *limit, int priority)
+has_room_at(const Limit *limit, int priority, int64 now)
 {
 	const LimitTerms *terms = &limit->terms;
 
@@ -89,7 +91,13 @@ has_room(const Limit *limit, int priority)
 		if (used >= max)
 			return false;
 	}
-	return !turns_are_out(&limit->turns) && has_start(limit);
+	return !turns_are_out(&limit->turns) && has_start_at(limit, now);
+}
+
+static bool
+has_room(const Limit *limit, int priority)
+{
+	return has_room_at(limit, priority, rate_now_us(limit));
 }
 
 static bool
@@ -123,25 +131,25 @@ set_limit_place(void *item, int place)
 
 /* When time alone may make room, for those who wait. */
 static int64
-next_time(const Limit *limit)
+next_time(const Limit *limit, int64 now)
 {
 	if (limit->waiters.count == 0)
 		return NEVER;
 	if (turns_are_out(&limit->turns))
 		return limit->turns.open_us;
-	if (!has_start(limit))
-		return rate_next_us(&limit->rate, now_us(limit));
+	if (!has_start_at(limit, now))
+		return rate_next_us(&limit->rate, now);
 	return NEVER;
 }
 
 static void
-set_timer(Limit *limit)
+set_timer_at(Limit *limit, int64 now)
 {
 	int64		next;
 
 	if (limit->slots == NULL)
 		return;
-	next = next_time(limit);
+	next = next_time(limit, now);
 	if (next == limit->next_us)
 		return;
 	limit->next_us = next;
@@ -151,6 +159,12 @@ set_timer(Limit *limit)
 		heap_moved(&limit->slots->timed, limit->place);
 	else
 		heap_push(&limit->slots->timed, limit);
+}
+
+static void
+set_timer(Limit *limit)
+{
+	set_timer_at(limit, rate_now_us(limit));
 }
 
 /* The waiter is out of the heap before it is told: it may wait again. */
@@ -163,17 +177,23 @@ wake_first(Limit *limit)
 	waiter->wake(waiter);
 }
 
-/* Who is woken and books wakes the next one, as long as there is room. */
+/*
+ * Who is woken and books wakes the next one, as long as there is room.  Both
+ * questions are about the same moment: at a start that comes due between them
+ * nobody would be woken, and no timer would be left.
+ */
 static void
 yield_at(Limit *limit)
 {
 	const SlotWaiter *first = heap_first(&limit->waiters);
+	int64		now;
 
 	if (first == NULL)
 		return;
-	if (has_room(limit, first->priority))
+	now = rate_now_us(limit);
+	if (has_room_at(limit, first->priority, now))
 		wake_first(limit);
-	set_timer(limit);
+	set_timer_at(limit, now);
 }
 
 void
@@ -547,7 +567,8 @@ slots_undo(Limit *limit)
  * A waiter that was woken at one limit and is refused by another would take
  * its turn at the first along, and a free slot there would reach nobody.
  * Those who wait further down on the line have to pass this limit as well, so
- * they can wait until it has room.
+ * they can wait until it has room.  The limit itself may have had time to get
+ * room since it was found full.
  */
 void
 slots_wait(Limit *limit, SlotWaiter *waiter)
@@ -556,10 +577,10 @@ slots_wait(Limit *limit, SlotWaiter *waiter)
 	Limit	   *above = limit->parent;
 
 	Assert(waiter->limit == NULL);
-	Assert(!has_room(limit, waiter->priority));
+	Assert(limit->rate.step_ns > 0 || !has_room(limit, waiter->priority));
 	waiter->limit = limit;
 	heap_push(&limit->waiters, waiter);
-	set_timer(limit);
+	yield_at(limit);
 	for (int i = 0; leaf != NULL && i < LIMITS_ACROSS; i++)
 	{
 		if (leaf->across[i] == limit)
@@ -613,14 +634,6 @@ slots_are_shared(const Limit *limit)
 }
 
 void
-slots_each_shared(Limit *limit, void (*fn) (void *arg, Limit *limit), void *arg)
-{
-	for (; limit != NULL; limit = limit->parent)
-		if (limit->is_shared)
-			fn(arg, limit);
-}
-
-void
 limit_refuse(Limit *limit, int64 again_us)
 {
 	turns_refuse(&limit->turns, again_us, now_us(limit));
@@ -632,6 +645,14 @@ limit_grant(Limit *limit)
 {
 	if (turns_grant(&limit->turns))
 		yield_at(limit);
+}
+
+void
+slots_grant(Limit *limit)
+{
+	for (; limit != NULL; limit = limit->parent)
+		if (limit->is_shared)
+			limit_grant(limit);
 }
 
 bool

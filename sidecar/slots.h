@@ -179,18 +179,15 @@ extern void limit_set_shared(Limit *limit);
 extern bool limit_is_shared(const Limit *limit);
 extern bool slots_are_shared(const Limit *limit);
 
-/* Calls fn for each shared limit on the way up. */
-extern void slots_each_shared(Limit *limit, void (*fn) (void *arg, Limit *limit),
-							  void *arg);
-
 /*
  * The database refused a slot of that limit: it is closed for again_us, or,
  * with 0, until it is opened, offered, or time to try with one task.
  */
 extern void limit_refuse(Limit *limit, int64 again_us);
 
-/* It granted one: the limit is open. */
+/* It granted one: the limit is open; or all on the way up are. */
 extern void limit_grant(Limit *limit);
+extern void slots_grant(Limit *limit);
 
 /*
  * So many slots were freed for this node.  One more than that is tried: if it

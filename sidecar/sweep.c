@@ -20,13 +20,14 @@
  */
 #define ROUTINE_PER_TYPE 1000
 
+/* Of many types it takes less of each: in all this part of the table. */
+#define ROUTINE_PART 5
+
 /* With so many left a node goes on to what is not its part. */
 #define FEW 1000
 
 /* Types that this node leaves to others, and need not be told of again. */
 #define REFUSED_MAX 100
-/* Of many types it takes less of each: in all this part of the table. */
-#define ROUTINE_PART 5
 
 /* A look that took longer than this, and much for what it found, is followed by
  * a rest of several times as long, unless something was lost. */
@@ -37,6 +38,9 @@
  * take; the next are longer. */
 #define BARREN_US MS_TO_US(10)
 #define REST_TIMES 4
+
+/* Between two looks for what a change may have kept back that we did not see. */
+#define DOUBT_US SECONDS_TO_US(5)
 
 typedef struct BucketSweep
 {
@@ -71,6 +75,7 @@ struct Sweep
 	int			nbuckets;
 	LoopTimer  *timer;
 	LoopTimer  *rested;
+	LoopTimer  *doubt;			/* look at everything */
 	bool		is_stopped;
 	bool		is_idle;		/* no task is there to be found */
 };
@@ -119,6 +124,22 @@ forget_refused(void *arg)
 		names_clear(sweep->buckets[i].refused);
 }
 
+/* A pause that is over already: the database refused grabs meanwhile. */
+static void
+on_same(void *arg)
+{
+	Sweep	   *sweep = arg;
+
+	if (!loop_timer_active(sweep->doubt))
+		loop_timer_start(sweep->doubt, DOUBT_US);
+}
+
+static void
+on_doubt(void *arg)
+{
+	sweep_want_all(arg, true);
+}
+
 static TablePush
 push(BucketSweep *b, const Trigger *trigger, const RowPlace *place)
 {
@@ -144,15 +165,27 @@ rest_after(BucketSweep *b, int64 took, int added, bool is_cut)
 	return Max(took * REST_TIMES, b->barren_us);
 }
 
+/* The timer is for whichever bucket has rested first. */
+static void
+arm_rested(Sweep *sweep)
+{
+	int64		now = loop_now_us(sweep->loop);
+	int64		first = PG_INT64_MAX;
+
+	for (int i = 0; i < sweep->nbuckets; i++)
+		if (sweep->buckets[i].rest_until_us > now)
+			first = Min(first, sweep->buckets[i].rest_until_us);
+	if (first < PG_INT64_MAX)
+		loop_timer_start(sweep->rested, first - now);
+}
+
 static void
 rest(BucketSweep *b, int added, bool is_cut)
 {
 	int64		now = loop_now_us(b->sweep->loop);
-	int64		rest_us = rest_after(b, now - b->sent_us, added, is_cut);
 
-	b->rest_until_us = now + rest_us;
-	if (rest_us > 0)
-		loop_timer_start(b->sweep->rested, rest_us);
+	b->rest_until_us = now + rest_after(b, now - b->sent_us, added, is_cut);
+	arm_rested(b->sweep);
 }
 
 static int
@@ -161,7 +194,10 @@ rows_in_all(const BucketSweep *b)
 	return 2 * table_capacity(b->sweep->tables[b->number]);
 }
 
-/* An answer that cannot be had is asked for again at the next routine look. */
+/*
+ * A look that was refused is taken again at the next routine one; one that was
+ * lost as soon as the connection is back.
+ */
 static void
 on_swept(void *arg, PgOutcome outcome, PGresult *result)
 {
@@ -176,6 +212,7 @@ on_swept(void *arg, PgOutcome outcome, PGresult *result)
 	{
 		b->is_whole |= b->was_whole;
 		b->is_deep |= b->was_deep;
+		b->is_wanted |= outcome == PG_LOST;
 		return;
 	}
 	for (int i = 0; i < PQntuples(result); i++)
@@ -340,7 +377,10 @@ on_time(void *arg)
 static void
 on_rested(void *arg)
 {
-	loop_want_turn(((Sweep *) arg)->loop);
+	Sweep	   *sweep = arg;
+
+	arm_rested(sweep);
+	loop_want_turn(sweep->loop);
 }
 
 Sweep *
@@ -355,6 +395,7 @@ sweep_open(Loop *loop, const Config *config, Node *node, Policies *policies,
 	sweep->policies = policies;
 	sweep->tables = tables;
 	policies_on_change(policies, forget_refused, sweep);
+	policies_on_same(policies, on_same, sweep);
 	sweep->nbuckets = config->nbuckets;
 	sweep->buckets = palloc0(config->nbuckets * sizeof(BucketSweep));
 	for (int i = 0; i < config->nbuckets; i++)
@@ -365,6 +406,7 @@ sweep_open(Loop *loop, const Config *config, Node *node, Policies *policies,
 	}
 	sweep->timer = loop_timer_new(loop, on_time, sweep);
 	sweep->rested = loop_timer_new(loop, on_rested, sweep);
+	sweep->doubt = loop_timer_new(loop, on_doubt, sweep);
 	loop_timer_start(sweep->timer, config->sweep_us);
 	return sweep;
 }
@@ -394,6 +436,7 @@ sweep_free(Sweep *sweep)
 {
 	loop_timer_free(sweep->timer);
 	loop_timer_free(sweep->rested);
+	loop_timer_free(sweep->doubt);
 	for (int i = 0; i < sweep->nbuckets; i++)
 		names_free(sweep->buckets[i].refused);
 	pfree(sweep->buckets);

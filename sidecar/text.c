@@ -178,3 +178,12 @@ text_escape_json(StringInfo out, const char *text, size_t len, size_t limit)
 {
 	escape(out, text, len, limit, escape_json);
 }
+
+bool
+text_is_printable(const char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char) *text < 0x20 || (unsigned char) *text > 0x7e)
+			return false;
+	return true;
+}

@@ -29,4 +29,7 @@ extern void text_escape_line(StringInfo out, const char *text, size_t len,
 extern void text_escape_json(StringInfo out, const char *text, size_t len,
 							 size_t limit);
 
+/* Whether it is printable ASCII, as a header or a variable may hold. */
+extern bool text_is_printable(const char *text);
+
 #endif							/* TWT_TEXT_H */

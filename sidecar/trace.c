@@ -10,20 +10,12 @@
 #include "port.h"
 
 #include "foreign_json.h"
+#include "text.h"
 #include "trace.h"
 
 #define TRACEPARENT_LEN 55
 #define TRACESTATE_MAX 512
 #define REQUEST_ID_MAX 200
-
-static bool
-is_printable(const char *text)
-{
-	for (; *text; text++)
-		if ((unsigned char) *text < 0x20 || (unsigned char) *text > 0x7e)
-			return false;
-	return true;
-}
 
 /*
  * Digits in parts of 2, 32, 16 and 2; no trace and no parent are 0 alone, and
@@ -54,7 +46,7 @@ get_text(const json_t *context, const char *name, size_t max)
 	const char *text = json_string_value(json_object_get(context, name));
 
 	return text != NULL && text[0] != '\0' && strlen(text) <= max &&
-		is_printable(text) ? text : NULL;
+		text_is_printable(text) ? text : NULL;
 }
 
 void
@@ -63,7 +55,7 @@ trace_init(Trace *trace, const char *context)
 	int			byte;
 
 	memset(trace, 0, sizeof(Trace));
-	if (context == NULL)
+	if (context == NULL || strlen(context) > CONTEXT_READ_MAX)
 		return;
 	trace->context = foreign_json_load(context, strlen(context), &byte);
 	trace->parent = get_text(trace->context, "traceparent", TRACEPARENT_LEN);

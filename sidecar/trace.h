@@ -7,12 +7,15 @@
  *
  * Its members traceparent and tracestate, as W3C Trace Context has them, and
  * request_id.  Anybody may have written them: what does not fit into a header
- * or an environment is left out.
+ * or an environment is left out, and a long context is not read at all.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef TWT_TRACE_H
 #define TWT_TRACE_H
+
+/* Longer ones would keep the loop too long from what else there is to do. */
+#define CONTEXT_READ_MAX (64 * 1024)
 
 typedef struct Trace
 {

@@ -301,3 +301,38 @@ wire_array_next(WireArray *array, const char **value, int *len)
 	array->at = *value + Max(*len, 0);
 	return true;
 }
+
+static void
+append_int4(StringInfo out, int32 value)
+{
+	appendBinaryStringInfo(out, (const char *) &value, sizeof(value));
+}
+
+/* All values with their lengths, so that no two results have the same bytes. */
+static void
+append_rows(StringInfo out, const PGresult *result)
+{
+	append_int4(out, PQntuples(result));
+	for (int row = 0; row < PQntuples(result); row++)
+		for (int i = 0; i < PQnfields(result); i++)
+		{
+			int			len = PQgetlength(result, row, i);
+
+			append_int4(out, PQgetisnull(result, row, i) ? -1 : len);
+			appendBinaryStringInfo(out, PQgetvalue(result, row, i), len);
+		}
+}
+
+bool
+wire_is_news(StringInfo last, const PGresult *result)
+{
+	StringInfoData rows;
+	bool		is_same;
+
+	initStringInfo(&rows);
+	append_rows(&rows, result);
+	is_same = rows.len == last->len && memcmp(rows.data, last->data, rows.len) == 0;
+	pfree(last->data);
+	*last = rows;
+	return !is_same;
+}

@@ -66,14 +66,14 @@ extern RowPlace wire_get_place(const PGresult *result, int row, int column);
 extern const char *wire_get_bytes(const PGresult *result, int row, int column,
 								  size_t *len);
 
-/* A copy; NULL when null. */
-
 /* A timestamptz, as microseconds since 1970. */
 extern int64 wire_get_time(const PGresult *result, int row, int column);
 
 /* A jsonb, as text; NUL-terminated. */
 extern const char *wire_get_json(const PGresult *result, int row, int column,
 								 size_t *len);
+
+/* A copy; NULL when null. */
 extern char *wire_dup_text(const PGresult *result, int row, int column);
 
 /* Walks a one-dimensional array: begin, then next until false. */
@@ -88,5 +88,11 @@ extern void wire_array_begin(WireArray *array, const PGresult *result,
 							 int row, int column);
 extern bool wire_array_next(WireArray *array, const char **value, int *len);
 extern int64 wire_int(const char *value, int len);	/* 2, 4 or 8 bytes */
+
+/*
+ * Whether the result has other rows than the one before, which last keeps; ""
+ * is before the first one.
+ */
+extern bool wire_is_news(StringInfo last, const PGresult *result) MUSTCHECK;
 
 #endif							/* TWT_WIRE_H */

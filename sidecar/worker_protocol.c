@@ -378,7 +378,7 @@ worker_protocol_decode(const char *line, size_t len, WorkerReply *reply)
 	if (object == NULL)
 		return psprintf("reply is not JSON: syntax error at byte %d", byte);
 	repeated = foreign_json_repeated(line, len, members);
-	error = repeated != NULL ? psprintf("member \"%s\" is there twice", repeated) :
+	error = repeated != NULL ? psprintf(FOREIGN_JSON_REPEATED, repeated) :
 		decode_object(object, reply);
 	json_decref(object);
 	return error;

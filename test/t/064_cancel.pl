@@ -324,6 +324,22 @@ wait_ok(sub { $node->status_of($insists) eq 'DONE' },
 is($node->value('SELECT count(*) FROM twtasks.cancel_requests'),
 	0, 'the wish is of no use any more');
 
+# Then it is grabbed by a call of its own, and this node is known to have it.
+$position = $sidecar->log_position;
+$node->value("SELECT twtasks.configure_limit('SQL', 1, 'cluster')");
+$sidecar->wait_for_log(qr/read \d+ limits/, 'the limit to be read', $position);
+my ($counted, $behind) = add_sql('SQL', 'stay', 'done');
+
+wait_for(\&runs_function, 'the function to run');
+is(cancel($counted), 'requested 1 PROCESSING',
+	'a function under a limit of the cluster is to end');
+is_cancelled(
+	$counted,
+	qr/^canceling statement due to user request/,
+	'SQL under a limit of the cluster');
+wait_ok(sub { $node->status_of($behind) eq 'DONE' }, 'its slot is free');
+$node->value("SELECT twtasks.drop_limit('SQL', 'cluster')");
+
 my ($eternal) = add_sql('SQL_LATE', 'for ever');
 
 wait_ok(sub { $node->status_of($eternal) eq 'ERROR' },

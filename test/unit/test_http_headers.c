@@ -11,6 +11,7 @@
 
 #include "check.h"
 #include "http_headers.h"
+#include "trace.h"
 
 #define ID "0190d1a2-0000-7000-8000-000000000001"
 #define PARENT "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -208,6 +209,40 @@ test_url(void **state)
 	}
 }
 
+/* With spaces, or anything else, in front. */
+static char *
+long_context(size_t len)
+{
+	const char *end = "{\"request_id\": \"r-17\", \"http_url\": \"https://a.example/\"}";
+
+	return psprintf("%*s", (int) len, end);
+}
+
+static void
+test_long_context(void **state)
+{
+	HttpHeaders none = {0};
+
+	(void) state;
+	for (int more = 0; more <= 1; more++)
+	{
+		char	   *context = long_context(CONTEXT_READ_MAX + more);
+		Task		task = plain_task();
+		char	   *text;
+		char	   *url;
+
+		task.context = context;
+		text = make(&none, &task);
+		assert_int_equal(strstr(text, "X-Request-Id: r-17") == NULL, more);
+		assert_int_equal(http_headers_url(&task, &url) != NULL, more);
+		assert_int_equal(url == NULL, more);
+		if (url != NULL)
+			pfree(url);
+		pfree(text);
+		pfree(context);
+	}
+}
+
 int
 main(void)
 {
@@ -216,6 +251,7 @@ main(void)
 		cmocka_unit_test(test_sub_type),
 		cmocka_unit_test(test_context),
 		cmocka_unit_test(test_context_that_does_not_fit),
+		cmocka_unit_test(test_long_context),
 		cmocka_unit_test(test_more),
 		cmocka_unit_test(test_checks),
 		cmocka_unit_test(test_url),

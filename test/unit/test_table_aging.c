@@ -15,12 +15,15 @@
 /* Only these types age. */
 static const char *aging;
 static int64 now_us;
+static int64 slower_us;			/* of B */
 
 static int64
 period(void *arg, const char *type)
 {
 	assert_ptr_equal(arg, &now_us);
-	return strchr(aging, type[0]) != NULL ? PERIOD_US : 0;
+	if (strchr(aging, type[0]) == NULL)
+		return 0;
+	return PERIOD_US + (type[0] == 'B' ? slower_us : 0);
 }
 
 static void
@@ -43,6 +46,7 @@ start_aging(void **state)
 	start(state);
 	aging = "AB";
 	now_us = 1;
+	slower_us = 0;
 	add_rule("A", 0);
 	add_rule("B", 0);
 	add_rule("C", 0);
@@ -207,6 +211,39 @@ test_late(void **state)
 	assert_int_equal(pop(), 1);
 }
 
+static int
+priority_of_first(void)
+{
+	TableEntry *entry = table_pop(table);
+	int			priority = table_entry_priority(entry);
+
+	slots_free(table_entry_limit(entry));
+	table_return(table, entry);
+	return priority;
+}
+
+/* Another type sets the pace: late by two steps at most, and never early. */
+static void
+test_pace_of_another(void **state)
+{
+	slower_us = STEP_US / 10;
+	step();
+	for (int task = 1; task < 100; task++)
+	{
+		int			steps = 0;
+
+		push(task, "B", 5);
+		for (int priority = 5; priority == 5; steps++)
+		{
+			step();
+			priority = priority_of_first();
+		}
+		assert_in_range(steps, TABLE_AGINGS + 1, TABLE_AGINGS + 3);
+		assert_int_equal(pop(), task);
+		give_back(booked[nbooked - 1]);
+	}
+}
+
 static void
 test_popped_and_returned(void **state)
 {
@@ -349,6 +386,7 @@ main(void)
 		AGING(test_none_starves),
 		AGING(test_at_a_limit),
 		AGING(test_late),
+		AGING(test_pace_of_another),
 		AGING(test_popped_and_returned),
 		AGING(test_random_histories),
 	};

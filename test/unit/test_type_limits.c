@@ -13,6 +13,7 @@
 #define USUAL 5
 
 static int64 now;
+static int64 passes_us;			/* with each look at the clock */
 static Slots *slots;
 static Limit *node;
 static Limit *handler;
@@ -23,6 +24,7 @@ static int64
 test_clock(void *arg)
 {
 	(void) arg;
+	now += passes_us;
 	return now;
 }
 
@@ -38,6 +40,7 @@ start(void **state)
 {
 	(void) state;
 	now = SECONDS_TO_US(1000);
+	passes_us = 0;
 	nwoken = 0;
 	slots = slots_new(test_clock, NULL);
 	node = limit_new_root(slots, "node", 0);
@@ -535,6 +538,47 @@ test_refused_for_a_time(void **state)
 	limit_release(a);
 }
 
+/* Wherever in the course of it a start comes due, somebody hears of it. */
+static void
+test_due_meanwhile(void **state)
+{
+	LimitRule	rule = rate_of("A", 1, MS_TO_US(100), 1);
+	Limit	   *a = leaf("A");
+
+	(void) state;
+	type_limits_set(limits, &rule, 1);
+	for (int early = 1; early < 20; early++)
+	{
+		SlotWaiter	waiters[] = {waiter_for(a), waiter_for(a)};
+		int			before = nwoken;
+		Limit	   *full;
+
+		assert_int_equal(book_all(a, 2), 1);
+		slots_wait(slots_book(a, USUAL), &waiters[0]);
+		now += MS_TO_US(100) - early;
+		passes_us = 1;
+		slots_free(a);
+		full = slots_book(a, USUAL);
+		if (full != NULL)
+			slots_wait(full, &waiters[1]);
+		else
+			slots_start(a);
+		passes_us = 0;
+		if (slots_next_us(slots) >= 0)
+		{
+			now = slots_next_us(slots);
+			slots_tick(slots);
+		}
+		assert_true(nwoken > before || full == NULL);
+		for (int i = 0; i < (int) lengthof(waiters); i++)
+			if (waiters[i].limit != NULL)
+				slots_unwait(&waiters[i]);
+		free_all(a);
+		now += MS_TO_US(200);
+	}
+	limit_release(a);
+}
+
 #define UNIT(test) cmocka_unit_test_setup_teardown(test, start, stop)
 
 int
@@ -553,6 +597,7 @@ main(void)
 		UNIT(test_freed_is_not_ours),
 		UNIT(test_refused),
 		UNIT(test_refused_for_a_time),
+		UNIT(test_due_meanwhile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,116 @@
+/*-------------------------------------------------------------------------
+ *
+ * test_execute_sql.c
+ *		SQL handlers: the end, with a statement under way.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "port.h"
+
+#include "fake_loop.h"
+#include "fake_pg.h"
+
+#include "execute_sql.h"
+
+static Pg	control = {.is_up = true};
+static Policy policy = {.refs = 1, .timeout_us = SECONDS_TO_US(10)};
+
+/* ---- what the runner asks of others ---- */
+
+Pg *
+node_pg(const Node *node)
+{
+	return &control;
+}
+
+bool
+node_is_alive(const Node *node)
+{
+	return true;
+}
+
+int64
+node_incarnation(const Node *node)
+{
+	return 1;
+}
+
+int64
+node_next_token(Node *node)
+{
+	return 1;
+}
+
+Policy *
+policies_of(Policies *policies, const char *type)
+{
+	return &policy;
+}
+
+void
+outcome_report(Outcome *outcome, const Task *task, const Verdict *verdict)
+{
+	fail();
+}
+
+bool
+offers_refused(Offers *offers, const char *limit, int64 until_us)
+{
+	fail();
+	return false;
+}
+
+/* ---- */
+
+static bool
+resolve(void *arg, const char *type, Limit **limit, void **tag)
+{
+	*tag = arg;
+	*limit = handler_limit(arg);
+	limit_keep(*limit);
+	return true;
+}
+
+static void
+test_end_of_a_statement(void **state)
+{
+	char	   *types[] = {"A"};
+	char	   *buckets[] = {"default"};
+	HandlerConfig about = {
+		.types = types,
+		.ntypes = 1,
+		.mode = HANDLER_SQL,
+		.function = "app.work",
+		.processes = 1,
+		.window = 1,
+		.concurrency = 1
+	};
+	Config		config = {.buckets = buckets, .nbuckets = 1};
+	Limit	   *node = limit_new("node", 0, NULL);
+	Handler    *handler = handler_new(&about, NULL, node);
+	Table	   *table = table_new(10, 0, resolve, handler);
+	SqlRunner  *sql = sql_open(NULL, &config, handler, NULL, NULL);
+	Trigger		trigger = {.type_len = 1, .type = "A"};
+
+	come_up(last_pg);
+	assert_int_equal(table_push(table, &trigger), TABLE_ADDED);
+	sql_add(sql, table, table_pop(table));
+	sql_pump(sql);
+	assert_non_null(find_call("execute"));
+	assert_int_equal(sql_running(sql), 1);
+	sql_free(sql);
+	assert_int_equal(limit_used(node), 0);
+	table_free(table);
+	handler_free(handler);
+	limit_free(node);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_end_of_a_statement),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,188 @@
+/*-------------------------------------------------------------------------
+ *
+ * test_policies.c
+ *		The configuration in the database: read, and taken over when it is new.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "port.h"
+
+#include "fake_loop.h"
+#include "fake_pg.h"
+
+#include "calls.h"
+#include "limit_rules.h"
+#include "policies.h"
+
+static Pg	control = {.is_up = true};
+static int	nchanges;
+static int	nsame;
+static int	nmissed;
+static int	nwoken;
+static Policies *policies;
+
+Pg *
+node_pg(const Node *node)
+{
+	return &control;
+}
+
+static void
+count(void *arg)
+{
+	++*(int *) arg;
+}
+
+static void
+count_wake(SlotWaiter *waiter)
+{
+	nwoken++;
+}
+
+static char *types[] = {"A*"};
+static char *buckets[] = {"default"};
+static HandlerConfig handler = {.types = types, .ntypes = 1};
+static Config config = {
+	.node = "a",
+	.buckets = buckets,
+	.nbuckets = 1,
+	.handlers = &handler,
+	.nhandlers = 1
+};
+
+static int
+start(void **state)
+{
+	nchanges = nsame = nmissed = nwoken = 0;
+	policies = policies_open(NULL, &config, NULL);
+	policies_on_change(policies, count, &nchanges);
+	policies_on_same(policies, count, &nsame);
+	return 0;
+}
+
+static int
+stop(void **state)
+{
+	policies_free(policies);
+	return 0;
+}
+
+/* The database says that this type, or bucket, is paused. */
+static void
+read_pause(const char *kind, const char *name)
+{
+	PGresult   *result = make_result(POLICIES_CONCURRENCY + 1);
+
+	put_text(result, 0, POLICIES_KIND, kind);
+	put_text(result, 0, POLICIES_NAME, name);
+	pass_us(SECONDS_TO_US(1));
+	policies_read(policies);
+	answer("policies", result);
+}
+
+static void
+read_nothing(void)
+{
+	pass_us(SECONDS_TO_US(1));
+	policies_read(policies);
+	answer("policies", NULL);
+}
+
+static void
+test_changes(void **state)
+{
+	read_nothing();
+	assert_true(policies_are_read(policies));
+	assert_int_equal(nchanges, 1);
+	read_pause("paused type", "A");
+	assert_int_equal(nchanges, 2);
+	assert_false(policies_take(policies, 0, "A"));
+	read_pause("paused type", "AB");
+	assert_int_equal(nchanges, 3);
+	assert_true(policies_take(policies, 0, "A"));
+	assert_false(policies_take(policies, 0, "AB"));
+	read_pause("paused bucket", "default");
+	assert_int_equal(nchanges, 4);
+	assert_false(policies_take(policies, 0, "A"));
+	read_nothing();
+	assert_int_equal(nchanges, 5);
+	assert_true(policies_take(policies, 0, "A"));
+}
+
+/* Anybody may have it read. */
+static void
+test_no_change(void **state)
+{
+	read_pause("paused type", "A");
+	for (int i = 0; i < 3; i++)
+		read_pause("paused type", "A");
+	assert_int_equal(nchanges, 1);
+	assert_int_equal(nsame, 3);
+	assert_false(policies_take(policies, 0, "A"));
+	read_nothing();
+	read_nothing();
+	assert_int_equal(nchanges, 2);
+}
+
+static PGresult *
+limit_of(int max)
+{
+	PGresult   *result = make_result(LIMITS_BURST + 1);
+
+	put_text(result, 0, LIMITS_PATTERN, "A");
+	put_bool(result, 0, LIMITS_IS_SHARED, false);
+	put_int4(result, 0, LIMITS_CONCURRENCY, max);
+	for (int i = LIMITS_STRETCH; i <= LIMITS_BURST; i++)
+		put_int4(result, 0, i, 0);
+	return result;
+}
+
+static void
+read_limit(int max)
+{
+	read_nothing();
+	answer("read_limits", limit_of(max));
+}
+
+static void
+test_limits(void **state)
+{
+	Limit	   *node = limit_new("node", 0, NULL);
+	TypeLimits *limits = type_limits_new(node);
+	LimitRules *rules = limit_rules_open(policies, NULL, limits, count, &nmissed);
+	Limit	   *leaf = type_limits_leaf(limits, "A", NULL, NULL);
+	SlotWaiter	waiter = {.wants = leaf, .wake = count_wake};
+
+	read_limit(0);
+	slots_wait(slots_book(leaf, 5), &waiter);
+	read_limit(0);
+	assert_int_equal(nwoken, 0);
+	/* a limit that is not known here has to be looked for all the same */
+	limit_rules_miss(rules);
+	pass_us(SECONDS_TO_US(1));
+	answer("policies", NULL);
+	answer("read_limits", limit_of(0));
+	assert_int_equal(nmissed, 1);
+	read_limit(1);
+	assert_int_equal(nwoken, 1);
+	assert_null(slots_book(leaf, 5));
+	slots_cancel(leaf);
+	limit_release(leaf);
+	limit_rules_free(rules);
+	type_limits_free(limits);
+	limit_free(node);
+}
+
+#define UNIT(test) cmocka_unit_test_setup_teardown(test, start, stop)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		UNIT(test_changes),
+		UNIT(test_no_change),
+		UNIT(test_limits),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
