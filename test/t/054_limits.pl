@@ -170,7 +170,7 @@ sub check_fast
 	# some milliseconds where nothing else runs
 	cmp_ok(
 		$node->value(
-			"SELECT max(extract(epoch FROM state_time - created))
+			"SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM state_time - created))
 			FROM twtasks.tasks WHERE type = 'FAST|$key'"),
 		'<', 1, 'and do not delay them');
 	return;
@@ -261,7 +261,7 @@ sub check_rate
 
 		# 5 at once, then one every 50 ms
 		cmp_ok($took, '>=', 45 / 20, "$key: no faster than its rate");
-		cmp_ok($took, '<', 45 / 20 * 2, "$key: nor much slower");
+		cmp_ok($took, '<', 45 / 20 * 3, "$key: nor much slower");
 	}
 	return;
 }
