@@ -22,15 +22,11 @@ my $node = TwTasks::Cluster->create('main');
 my $ledger = TwTasks::Ledger->new;
 my $sidecar;
 
-# Changes a limit and waits until the sidecar has read it.
 sub change
 {
 	my ($call) = @_;
-	my $log = $sidecar->log_position;
 
-	$node->value("SELECT twtasks.$call");
-	$sidecar->wait_for_log(qr/read \d+ limits/, 'the change to be read', $log);
-	return;
+	return TwTasks::Sidecar::configure(limits => "SELECT twtasks.$call", $sidecar);
 }
 
 sub limit
@@ -38,16 +34,12 @@ sub limit
 	return change("configure_limit($_[0])");
 }
 
-# How many were started and have not ended, of the types that match.
+# Of the types that match.
 sub running
 {
 	my ($types) = @_;
-	my %change = (start => 1, end => -1);
-	my $running = 0;
 
-	$running += $change{ $_->{what} }
-	  foreach grep { $_->{type} =~ $types } $ledger->lines;
-	return $running;
+	return $ledger->running(sub { $_[0]->{type} =~ $types });
 }
 
 sub most

@@ -53,24 +53,16 @@ sub add
 	return;
 }
 
-# Changes the limit and waits until these sidecars have read it.
 sub change
 {
-	my ($sql, @sidecars) = @_;
-	my @positions = map { $_->log_position } @sidecars;
+	my ($call, @sidecars) = @_;
 
-	$node->value("SELECT twtasks.$sql");
-	$_->wait_for_log(qr/policy: read \d+ policies/, 'the change', shift @positions) foreach @sidecars;
-	return;
+	return TwTasks::Sidecar::configure(policies => "SELECT twtasks.$call", @sidecars);
 }
 
 sub running
 {
-	my %change = (start => 1, end => -1);
-	my $running = 0;
-
-	$running += $change{ $_->{what} } foreach grep { $in_slow{ $_->{id} } } $ledger->lines;
-	return $running;
+	return $ledger->running(sub { $in_slow{ $_[0]->{id} } });
 }
 
 sub done
