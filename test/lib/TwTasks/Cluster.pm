@@ -7,9 +7,19 @@ use warnings FATAL => 'all';
 
 use parent 'PostgreSQL::Test::Cluster';
 
+use POSIX ();
 use Test::More;
 use TwTasks::Session;
 use TwTasks::Wait;
+
+# A test that takes too long is told to end: it stops its servers, and says for
+# what it waited.
+my $test = $$;
+
+$SIG{TERM} = sub {
+	POSIX::_exit(143) if $$ != $test;
+	die "told to end\n";
+};
 
 # The server runs and has the extension in its database "postgres", and the
 # roles "sidecar" and "producer", which can do what their names say and no
