@@ -18,10 +18,11 @@ plan skip_all => 'libfaketime is not installed'
   unless TwTasks::Clock::library();
 
 use constant HOUR => 3600;
-use constant YEAR => 365 * 86400;
+use constant DAY => 86400;
+use constant YEAR => 365 * DAY;
 
 my $ledger = TwTasks::Ledger->new;
-my $server_clock = TwTasks::Clock->new;
+my $server_clock = TwTasks::Clock->new->put(-DAY());
 my $clock = TwTasks::Clock->new;
 my $node = TwTasks::Cluster->create('main', clock => $server_clock);
 my %due_at;
@@ -276,7 +277,7 @@ $victim->signal('CONT');
 $victim->wait_for_log(qr/was declared gone.*started as incarnation/s);
 
 # The time for what waited comes again.
-$server_clock->put(HOUR + 60);
+$server_clock->put(HOUR + 60 - DAY);
 $node->value(
 	"SELECT r.result FROM twtasks.tasks t,
 	twtasks.resume_task(t.id, t.version, 'the clock is right') r WHERE t.id = '$error'"
