@@ -15,6 +15,10 @@
  *
  *		limit_crashes CRASHES [SERVER_CRASHES]
  *
+ * It goes on until all of that has happened, and limits were used to the full
+ * and refused something.  TWT_TEST_SEED makes each process choose as it did
+ * before, not at the same moments.
+ *
  * The database is libpq's (PGHOST and so on), with the extension in it and
  * nothing else; to crash the server, the caller must be able to kill its
  * processes.
@@ -50,6 +54,7 @@ typedef struct Shared
 } Shared;
 
 static Shared *shared;
+static unsigned seed;
 
 #define COUNT(what, n) __atomic_fetch_add(&shared->what, n, __ATOMIC_SEQ_CST)
 #define COUNTED(what) __atomic_load_n(&shared->what, __ATOMIC_SEQ_CST)
@@ -98,6 +103,7 @@ die(const char *what, PGconn *conn)
 {
 	fprintf(stderr, "limit_crashes: %s: %s\n", what,
 			conn == NULL ? "gave up" : PQerrorMessage(conn));
+	fprintf(stderr, "TWT_TEST_SEED=%u\n", seed);
 	exit(1);
 }
 
@@ -459,8 +465,12 @@ play_witness(void)
 static pid_t
 start(void (*play) (void))
 {
+	static unsigned number = 0;
 	pid_t		parent = getpid();
-	pid_t		pid = fork();
+	pid_t		pid;
+
+	number++;
+	pid = fork();
 
 	if (pid < 0)
 		die("could not fork", NULL);
@@ -469,7 +479,7 @@ start(void (*play) (void))
 	(void) prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(1);
-	srandom(getpid() ^ (unsigned) time(NULL));
+	srandom(seed + number);
 	play();
 	_exit(0);
 }
@@ -511,28 +521,54 @@ set_up(void)
 	PQfinish(conn);
 }
 
+/* Has everything happened that the campaign is about? */
+static bool
+has_happened(int64 crashes, int64 server_crashes)
+{
+	return COUNTED(crashes) >= crashes && COUNTED(server_crashes) >= server_crashes &&
+		COUNTED(won) > 0 && COUNTED(refused) > 0 && COUNTED(full) > 0;
+}
+
+/* Every now and then; returns until when the next crash is waited for. */
+static time_t
+tell(int64 crashes)
+{
+	static time_t told = 0;
+	static time_t until = 0;
+	static int64 seen = -1;
+	time_t		now = time(NULL);
+
+	if (seen < Min(COUNTED(crashes), crashes))
+	{
+		seen = Min(COUNTED(crashes), crashes);
+		until = now + PATIENCE_S;
+	}
+	if (now - told >= 10)
+	{
+		if (told > 0)
+			printf(INT64_FORMAT " crashes\n", COUNTED(crashes));
+		fflush(stdout);
+		told = now;
+	}
+	return until;
+}
+
 static void
 run(int64 crashes, int64 server_crashes)
 {
 	pid_t		pids[NODES];
 	pid_t		others[] = {start(play_leader), start(play_witness)};
-	time_t		told = time(NULL);
 
 	for (int i = 0; i < NODES; i++)
 		pids[i] = start(play_node);
-	while (COUNTED(crashes) < crashes)
+	while (!has_happened(crashes, server_crashes) && time(NULL) < tell(crashes))
 	{
 		for (int i = 0; i < NODES; i++)
 			if (waitpid(pids[i], NULL, WNOHANG) == pids[i])
 				pids[i] = start(play_node);
-		if (COUNTED(crashes) > (COUNTED(server_crashes) + 1) * crashes / (server_crashes + 1))
+		if (COUNTED(server_crashes) < server_crashes &&
+			COUNTED(crashes) > (COUNTED(server_crashes) + 1) * crashes / (server_crashes + 1))
 			crash_server();
-		if (time(NULL) - told >= 10)
-		{
-			told = time(NULL);
-			printf(INT64_FORMAT " crashes\n", COUNTED(crashes));
-			fflush(stdout);
-		}
 		pause_us(5000);
 	}
 	for (int i = 0; i < NODES; i++)
@@ -608,8 +644,12 @@ main(int argc, char **argv)
 {
 	int64		crashes = argc > 1 ? strtoll(argv[1], NULL, 10) : 1000;
 	int64		server_crashes = argc > 2 ? strtoll(argv[2], NULL, 10) : 0;
+	const char *wanted = getenv("TWT_TEST_SEED");
 	bool		is_right;
 
+	seed = wanted != NULL && *wanted != '\0' ? (unsigned) strtoul(wanted, NULL, 10) : (unsigned) time(NULL);
+	printf("# TWT_TEST_SEED=%u\n", seed);
+	fflush(stdout);
 	shared = mmap(NULL, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (shared == MAP_FAILED)
 		die("no memory", NULL);
@@ -622,5 +662,9 @@ main(int argc, char **argv)
 	printf(INT64_FORMAT " looks, " INT64_FORMAT " of them saw a limit used to the full, "
 		   INT64_FORMAT " one exceeded; slots in the end: %s\n", COUNTED(looks), COUNTED(full),
 		   COUNTED(violations), is_right ? "all there, none twice" : "WRONG");
-	return is_right && COUNTED(violations) == 0 && COUNTED(full) > 0 ? 0 : 1;
+	if (!has_happened(crashes, server_crashes))
+		die("not all of it happened", NULL);
+	if (!is_right || COUNTED(violations) > 0)
+		die("a limit did not hold", NULL);
+	return 0;
 }

@@ -180,8 +180,8 @@ SELECT is((SELECT jsonb_build_array(added, failed, next_ms) FROM twtasks.run_sch
 SELECT is((SELECT array_agg(problem) FROM twtasks.schedules WHERE problem IS NOT NULL), '{"function \"app.slow\" of a policy took too long"}'::text[], 'it says why');
 SELECT is((SELECT jsonb_build_array(added, failed, next_ms) FROM twtasks.run_schedules()), '[0, 1, 500]', 'one after the other');
 SELECT is((SELECT jsonb_build_array(added, failed) FROM twtasks.run_schedules()), '[1, 0]', 'and the next one runs');
-SET LOCAL twtasks.function_timeout = '1s';
-SELECT twtasks.schedule('rest', '@hourly', 'SLOW', '{"ms": 400}', sub_type => 'slow', missed => 'all', missed_limit => 4) \g /dev/null
+SET LOCAL twtasks.function_timeout = '2s';
+SELECT twtasks.schedule('rest', '@hourly', 'SLOW', '{"ms": 700}', sub_type => 'slow', missed => 'all', missed_limit => 4) \g /dev/null
 UPDATE twtasks.schedule SET next_run = date_trunc('hour', now()) - interval '10 hours', look_at = '2024-01-01' WHERE name = 'rest';
 SELECT is((SELECT jsonb_build_array(added BETWEEN 1 AND 3, missed, failed, next_ms) FROM twtasks.run_schedules()), '[true, 1, 0, 500]', 'what one schedule has missed ends with the time as well');
 SELECT twtasks.run_schedules() FROM generate_series(1, 4) \g /dev/null

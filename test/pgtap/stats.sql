@@ -33,7 +33,7 @@ SELECT is((SELECT count(*) FROM twtasks.error_tasks), 0::bigint, 'error_tasks: n
 SELECT is((SELECT count(*) FROM twtasks.stuck_tasks), 0::bigint, 'stuck_tasks: none of those just made');
 UPDATE twtasks.task SET next_event_time = next_event_time - interval '29 minutes' WHERE id IN (pg_temp.id(2), pg_temp.id(1));
 SELECT is((SELECT count(*) FROM twtasks.stuck_tasks), 0::bigint, 'stuck_tasks: none within their time');
-UPDATE twtasks.task SET next_event_time = clock_timestamp() - interval '59 s' WHERE id = pg_temp.id(1);
+UPDATE twtasks.task SET next_event_time = clock_timestamp() - interval '30 s' WHERE id = pg_temp.id(1);
 SELECT is((SELECT count(*) FROM twtasks.stuck_tasks), 0::bigint, 'stuck_tasks: a due task has a minute');
 UPDATE twtasks.task SET next_event_time = clock_timestamp() - interval '61 s' WHERE id = pg_temp.id(1);
 UPDATE twtasks.task SET next_event_time = next_event_time - interval '2 minutes' WHERE id = pg_temp.id(2);

@@ -8,7 +8,6 @@ use warnings FATAL => 'all';
 
 use PostgreSQL::Test::Utils;
 use Test::More;
-use Time::HiRes qw(time);
 use TwTasks::Cluster;
 use TwTasks::Ledger;
 use TwTasks::Sidecar;
@@ -40,7 +39,6 @@ foreach my $kind (qw(ring notify))
 	wait_for(sub { $ledger->starts($task) }, 'start of the task');
 	$leader->freeze;
 
-	my $since = time;
 	my $heir  = TwTasks::Sidecar->start(
 		$node,
 		"$kind-heir",
@@ -50,14 +48,18 @@ foreach my $kind (qw(ring notify))
 			{ types => ['DUE'],  worker  => $ledger->worker }
 		]);
 
-	is($heir->log =~ /this node leads/,
-		'', "$kind: the other one does not lead yet");
+	# in this order: it may begin to lead between the two
+	my $leads = $heir->log =~ /this node leads/;
+	my $is_over = $node->value('SELECT heartbeat + lease < clock_timestamp()
+		FROM twtasks.node WHERE incarnation = ' . $leader->incarnation) eq 't';
+
+	ok(!$leads || $is_over, "$kind: the other one does not lead before");
 	wait_ok(sub { $heir->log =~ /this node leads/ },
-		"$kind: when the lease is over another one leads", 15);
-	note(sprintf '%s: leads after %.2f s of silence', $kind, time - $since);
-	cmp_ok(time - $since, '<', LEASE + 5, "$kind: within five seconds");
+		"$kind: when the lease is over another one leads");
+	note(sprintf '%s: leads after %.2f s', $kind, took());
+	cmp_ok(took(), '<', LEASE + 5, "$kind: within five seconds");
 	wait_ok(sub { $node->status_of($task) eq 'DONE' },
-		"$kind: the task of the frozen one is taken over", 15);
+		"$kind: the task of the frozen one is taken over");
 
 	# Word of it may go to the frozen one, whose sessions still wait for triggers.
 	my $due = $node->add_task('TASK',
@@ -65,7 +67,7 @@ foreach my $kind (qw(ring notify))
 		  $node->value('SELECT clock_timestamp() + interval \'1 second\''));
 
 	wait_ok(sub { $node->status_of($due) eq 'DONE' },
-		"$kind: a task that is due later runs", 15);
+		"$kind: a task that is due later runs");
 
 	# What it was about to do it does now, while the other one leads.
 	$node->value(

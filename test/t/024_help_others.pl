@@ -26,13 +26,7 @@ my ($free, $other) = map {
 		  [ { types => [$_], worker => $ledger->worker('go') } ])
 } qw(FREE OTHER);
 
-wait_ok(
-	sub {
-		$node->value(
-			q(SELECT count(*) = 2 AND min(heartbeat) > max(started)
-			  FROM twtasks.nodes WHERE ended IS NULL)) eq 't';
-	},
-	'two sidecars know of each other');
+$node->wait_for_company(2);
 
 # Half of them are the part of a sidecar that does not run the type at all.
 $node->add_many('FREE', TASKS, TASKS);

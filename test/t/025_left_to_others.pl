@@ -57,13 +57,7 @@ my $ledger = TwTasks::Ledger->new;
 			WHERE funcname = 'sweep_tasks'));
 	};
 
-	wait_ok(
-		sub {
-			$node->value(
-				q(SELECT count(*) = 2 AND min(heartbeat) > max(started)
-				  FROM twtasks.nodes WHERE ended IS NULL)) eq 't';
-		},
-		'two sidecars know of each other');
+	$node->wait_for_company(2);
 	$node->add_task("STRANGER_$_") foreach 1 .. STRANGERS;
 	$node->add_many('ZZ_STRANGER', CROWD, CROWD);
 	$node->add_many('OWN', 5 * CROWD, 5 * CROWD);

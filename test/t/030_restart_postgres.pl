@@ -27,15 +27,7 @@ my $incarnation = $sidecar->incarnation;
 my $producer =
   TwTasks::Producer->start($node, qw(WORKER WORKER WORKER COMMAND));
 
-sub wait_for_progress
-{
-	my ($what) = @_;
-	my $before = $ledger->ends;
-
-	return wait_ok(sub { $ledger->ends > $before + 50 }, "tasks run $what");
-}
-
-wait_for_progress('before');
+$ledger->wait_for_progress('before');
 foreach my $mode (qw(fast immediate))
 {
 	my @gated = map { $node->add_task('GATED') } 1 .. 5;
@@ -58,13 +50,13 @@ foreach my $mode (qw(fast immediate))
 			5 == grep { $node->state_of($_) eq 'DONE 2' } @gated;
 		},
 		"$mode: their ends are reported when it is back");
-	wait_for_progress("after a $mode stop");
+	$ledger->wait_for_progress("after a $mode stop");
 }
 foreach my $mode (qw(immediate fast immediate))
 {
 	$node->stop($mode);
 	$node->start;
-	wait_for_progress("after a quick $mode restart");
+	$ledger->wait_for_progress("after a quick $mode restart");
 }
 
 # One process of the server that dies takes all others with it.
@@ -73,7 +65,7 @@ my $victim = $node->session;
 kill KILL => $victim->backend_pid;
 wait_for(sub { !defined $node->value_or_undef('SELECT 1') }, 'the crash');
 wait_for(sub { defined $node->value_or_undef('SELECT 1') }, 'the recovery');
-wait_for_progress('after a crash');
+$ledger->wait_for_progress('after a crash');
 $producer->stop;
 
 wait_ok(sub { $node->tasks('status <> \'DONE\'') == 0 },

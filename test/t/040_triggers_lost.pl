@@ -6,7 +6,6 @@ use warnings FATAL => 'all';
 
 use PostgreSQL::Test::Utils;
 use Test::More;
-use Time::HiRes qw(time);
 use TwTasks::Cluster;
 use TwTasks::Sidecar;
 use TwTasks::Wait;
@@ -34,10 +33,9 @@ sub set_enabled
 sub wait_until_done
 {
 	my ($node, $n, $name) = @_;
-	my $from = time;
 
 	wait_ok(sub { $node->tasks('status = \'DONE\'') == $n }, $name);
-	cmp_ok(time - $from, '<', 8, 'within seconds');
+	cmp_ok(took(), '<', 8, 'within seconds');
 	return;
 }
 

@@ -31,21 +31,6 @@ sub start
 		]);
 }
 
-# Changes the configuration and waits until all these sidecars have read it.
-sub configure
-{
-	my ($sql, @sidecars) = @_;
-	my %position = map { $_ => $_->log_position } @sidecars;
-
-	$node->value($sql);
-	foreach my $sidecar (@sidecars)
-	{
-		$sidecar->wait_for_log(qr/policy: read \d+ policies/,
-			'the new policies', $position{$sidecar});
-	}
-	return;
-}
-
 # Adds a task and waits until it runs.
 sub add_and_wait
 {
@@ -85,8 +70,8 @@ my $old = add_and_wait('TASK');
 
 is(timeout_of($old), 540, 'without a policy the file decides');
 is(stuck_rule_of($old), 'error', 'on each option');
-configure(
-	'SELECT twtasks.configure_type(\'TA*\', timeout => \'5min\', stuck => \'retry\')',
+TwTasks::Sidecar::configure(
+	policies => 'SELECT twtasks.configure_type(\'TA*\', timeout => \'5min\', stuck => \'retry\')',
 	@sidecars);
 my @new = map { add_and_wait('TASK') } 1 .. 8;
 
@@ -95,19 +80,19 @@ is(join(' ', map { timeout_of($_) } @new),
 is(join(' ', map { stuck_rule_of($_) } @new),
 	join(' ', ('retry') x 8), 'on each option');
 is(timeout_of($old), 540, 'what runs keeps what it was grabbed with');
-configure(
-	'SELECT twtasks.unset_type_options(\'TA*\', \'stuck\'),
+TwTasks::Sidecar::configure(
+	policies => 'SELECT twtasks.unset_type_options(\'TA*\', \'stuck\'),
 	twtasks.configure_type(\'TASK\', timeout => \'2min\')', @sidecars);
 my $newer = add_and_wait('TASK');
 
 is(timeout_of($newer), 120, 'the more special pattern');
 is(stuck_rule_of($newer), 'error',
 	'what is taken away is the file\'s again');
-configure('BEGIN; SELECT twtasks.drop_type_policy(\'TASK\'); ROLLBACK;
+TwTasks::Sidecar::configure(policies => 'BEGIN; SELECT twtasks.drop_type_policy(\'TASK\'); ROLLBACK;
 	SELECT twtasks.configure_type(\'OTHER\', priority => 1)', @sidecars);
 is(timeout_of(add_and_wait('TASK')),
 	120, 'what is rolled back changes nothing');
-configure('SELECT twtasks.drop_type_policy(\'TASK\')', @sidecars);
+TwTasks::Sidecar::configure(policies => 'SELECT twtasks.drop_type_policy(\'TASK\')', @sidecars);
 is(timeout_of(add_and_wait('TASK')), 300, 'what is dropped is gone');
 
 # ---- under a file that is read anew ----
@@ -164,8 +149,8 @@ $reloaded = add_and_wait('TASK|LONG');
 
 # ---- deadlines that differ within one handler ----
 
-configure(
-	'SELECT twtasks.configure_type(\'TASK|SHORT\', timeout => \'300ms\')',
+TwTasks::Sidecar::configure(
+	policies => 'SELECT twtasks.configure_type(\'TASK|SHORT\', timeout => \'300ms\')',
 	$sidecar);
 my $short = add_and_wait('TASK|SHORT');
 

@@ -119,7 +119,7 @@ my $position = $heir->log_position;
 $sidecar->kill9;
 wait_ok(
 	sub { $ledger->starts($task{retry}) == 2 },
-	'a function says that a task is to run again', 20);
+	'a function says that a task is to run again');
 wait_ok(
 	sub {
 		$node->status_of($task{error}) eq 'ERROR'

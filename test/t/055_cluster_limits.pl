@@ -53,16 +53,11 @@ sub start
 		]);
 }
 
-# Changes a limit and waits until the sidecars have read it.
 sub change
 {
 	my ($call) = @_;
-	my %log = map { $_ => $sidecars{$_}->log_position } keys %sidecars;
 
-	$node->value("SELECT twtasks.$call");
-	$sidecars{$_}->wait_for_log(qr/read \d+ limits/, 'the change to be read', $log{$_})
-	  foreach keys %sidecars;
-	return;
+	return TwTasks::Sidecar::configure(limits => "SELECT twtasks.$call", values %sidecars);
 }
 
 sub limit
@@ -90,11 +85,8 @@ sub add
 sub running
 {
 	my ($types) = @_;
-	my $running = 0;
 
-	$running += $_->{what} eq 'start' ? 1 : -1
-	  foreach grep { $_->{type} =~ $types } $ledger->lines;
-	return $running;
+	return $ledger->running(sub { $_[0]->{type} =~ $types });
 }
 
 sub most
@@ -114,9 +106,8 @@ sub wait_until_done
 }
 
 $node->value("SELECT twtasks.configure_bucket('$_')") foreach qw(a b);
-limit('\'PAY\', 5, \'cluster\'');
-limit('\'PAY|*\', 4, \'cluster\'');
-
+$node->value('SELECT twtasks.configure_limit(\'PAY\', 5, \'cluster\')');
+$node->value('SELECT twtasks.configure_limit(\'PAY|*\', 4, \'cluster\')');
 %sidecars = map { $_ => start($_) } qw(a b);
 
 # ---- turns ----

@@ -36,21 +36,6 @@ sub start
 	return TwTasks::Sidecar->start($node, $name, %often, %config);
 }
 
-# Changes the configuration and waits until these sidecars have read it.
-sub configure
-{
-	my ($sql, @sidecars) = @_;
-	my %position = map { $_ => $_->log_position } @sidecars;
-
-	$node->value($sql);
-	foreach my $sidecar (@sidecars)
-	{
-		$sidecar->wait_for_log(qr/policy: read \d+ policies/,
-			'the change', $position{$sidecar});
-	}
-	return;
-}
-
 sub wait_until_done
 {
 	my ($condition, $n, $name) = @_;
@@ -84,7 +69,7 @@ wait_for(
 			'SELECT sum(waiting) FROM twtasks.queue_stats()') == 0;
 	},
 	'all triggers to be taken');
-configure('SELECT twtasks.pause_type(\'PAY|*\', \'test\')', $sidecar);
+TwTasks::Sidecar::configure(policies => 'SELECT twtasks.pause_type(\'PAY|*\', \'test\')', $sidecar);
 my $mail = $node->add_task('MAIL');
 
 $ledger->release('gate', 1);
@@ -104,7 +89,7 @@ is( $node->value(
 	),
 	2,
 	'they wait');
-configure('SELECT twtasks.resume_type(\'PAY|*\')', $sidecar);
+TwTasks::Sidecar::configure(policies => 'SELECT twtasks.resume_type(\'PAY|*\')', $sidecar);
 wait_until_done('type ~ \'^PAY\'', 7,
 	'when it is resumed all of them run, without waiting for a routine look');
 is(scalar($ledger->repeated), 0, 'each once');
@@ -123,7 +108,7 @@ wait_for(
 			'SELECT sum(waiting) FROM twtasks.queue_stats()') == 0;
 	},
 	'all triggers to be taken');
-configure('SELECT twtasks.pause_type(\'SQL\')', $sidecar);
+TwTasks::Sidecar::configure(policies => 'SELECT twtasks.pause_type(\'SQL\')', $sidecar);
 $gate->close;
 wait_until_done('type = \'SQL\'', 1, 'a function that runs ends');
 watch_for(0.3);
@@ -131,14 +116,14 @@ is($node->value('SELECT count(*) FROM app.effect'),
 	1, 'those that waited for its session are not called');
 is($node->tasks('type = \'SQL\' AND status = \'SUBMITTED\' AND version = 0'),
 	50, 'and are as they were');
-configure('SELECT twtasks.resume_type(\'SQL\')', $sidecar);
+TwTasks::Sidecar::configure(policies => 'SELECT twtasks.resume_type(\'SQL\')', $sidecar);
 wait_until_done('type = \'SQL\'', 51, 'until their type is resumed');
 is( $node->value('SELECT count(*) = 51 AND count(DISTINCT task) = 51 FROM app.effect'),
 	't', 'each once');
 
 # ---- a bucket ----
 
-configure('SELECT twtasks.pause_bucket(\'side\')', $sidecar);
+TwTasks::Sidecar::configure(policies => 'SELECT twtasks.pause_bucket(\'side\')', $sidecar);
 my $side = $node->add_task('BULK', bucket => 'side');
 my $main = $node->add_task('BULK');
 
@@ -150,7 +135,7 @@ is($sidecar->stop, 0, 'the sidecar stops in order');
 $sidecar->run;
 watch_for(0.3);
 is($node->state_of($side), 'SUBMITTED 0', 'also after a restart');
-configure('SELECT twtasks.resume_bucket(\'side\')', $sidecar);
+TwTasks::Sidecar::configure(policies => 'SELECT twtasks.resume_bucket(\'side\')', $sidecar);
 wait_ok(sub { $node->status_of($side) eq 'DONE' }, 'until it is resumed');
 
 # ---- again and again, under load ----
@@ -205,7 +190,7 @@ sub done_by
 }
 
 $node->value('SELECT twtasks.configure_type(\'BULK\', nodes => \'{t*}\')');
-configure('SELECT twtasks.configure_type(\'MAIL\', priority => 5)', $sidecar, $two);
+TwTasks::Sidecar::configure(policies => 'SELECT twtasks.configure_type(\'MAIL\', priority => 5)', $sidecar, $two);
 
 # a trigger that the wrong one gets waits for a look at the table
 $_->{config}{sweep} = '200ms' foreach $sidecar, $two;
@@ -218,7 +203,7 @@ foreach my $each ($sidecar, $two)
 }
 $node->value('TRUNCATE twtasks.finished_task');
 is(done_by('BULK', 40), 'two', 'a type is run by the nodes that it names');
-configure('SELECT twtasks.configure_type(\'BULK\', nodes => \'{one}\')',
+TwTasks::Sidecar::configure(policies => 'SELECT twtasks.configure_type(\'BULK\', nodes => \'{one}\')',
 	$sidecar, $two);
 $node->value('TRUNCATE twtasks.finished_task');
 is(done_by('BULK', 40), 'one', 'or by others when that is changed');

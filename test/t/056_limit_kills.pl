@@ -3,7 +3,7 @@
 # never more than a limit allows; in the end all tasks are done and all slots
 # are there.
 #
-# TWT_LIMIT_KILLS is how often something is killed; TWT_SEED what and when.
+# TWT_LIMIT_KILLS is how often something is killed; TWT_TEST_SEED what and when.
 
 use strict;
 use warnings FATAL => 'all';
@@ -11,6 +11,7 @@ use warnings FATAL => 'all';
 use Test::More;
 use TwTasks::Cluster;
 use TwTasks::Ledger;
+use TwTasks::Seed;
 use TwTasks::Sidecar;
 use TwTasks::Wait;
 
@@ -21,7 +22,6 @@ use constant {
 };
 
 my $kills = $ENV{TWT_LIMIT_KILLS} || 12;
-my $seed = $ENV{TWT_SEED} || time;
 my @types = qw(PAY|command PAY|worker PAY|sql);
 my $node = TwTasks::Cluster->create('main');
 my $ledger = TwTasks::Ledger->new;
@@ -159,8 +159,7 @@ sub check_slots
 	return;
 }
 
-srand $seed;
-diag("$kills kills, seed $seed") if $ENV{TWT_LIMIT_KILLS};
+TwTasks::Seed::sow();
 $witness->send("CALL public.look(@{[IN_ALL]})");
 while ($killed{sidecar} + $killed{process} + $killed{session} < $kills)
 {

@@ -49,11 +49,8 @@ sub check_starving
 	is($ledger->starts($starving), 0,
 		"$name: more urgent work goes before a task, however long it waits");
 
-	my $position = $sidecar->log_position;
-
-	$node->value("SELECT twtasks.configure_type('$low', aging => '200 ms')");
-	$sidecar->wait_for_log(qr/policy: read \d+ policies/,
-		'the new policy', $position);
+	TwTasks::Sidecar::configure(
+		policies => "SELECT twtasks.configure_type('$low', aging => '200 ms')", $sidecar);
 	wait_ok(
 		sub {
 			next_round($ledger, $stream);

@@ -12,16 +12,13 @@ use JSON::PP;
 use Test::More;
 use TwTasks::Cluster;
 use TwTasks::Ledger;
+use TwTasks::Seed;
 use TwTasks::Sidecar;
 use TwTasks::Wait;
 
 use constant { ROUNDS => 100, TASKS => 20, KILL_EVERY => 12, REPEAT_UNTIL => 7 };
 
-my $seed = $ENV{TWT_TEST_SEED} || time;
-
-srand $seed;
-note("TWT_TEST_SEED=$seed");
-END { diag("TWT_TEST_SEED=$seed") if $?; }
+TwTasks::Seed::sow();
 
 my $node = TwTasks::Cluster->create('main');
 my $ledger = TwTasks::Ledger->new;

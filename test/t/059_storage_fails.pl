@@ -31,15 +31,12 @@ my $bad = $node->value(
 
 push @good, map { $node->add_task('COMMAND') } 1 .. 3;
 
-# Where what is large is stored.
-my $file = $node->data_dir . '/' . $node->value(
-	'SELECT pg_relation_filepath(reltoastrelid) FROM pg_class
-	WHERE oid = \'twtasks.task\'::regclass'
-);
+my $file = $node->toast_file;
 
-$node->stop;
-rename $file, "$file.away" or die "could not rename \"$file\": $!";
-$node->start;
+$node->while_stopped(
+	sub {
+		rename $file, "$file.away" or die "could not rename \"$file\": $!";
+	});
 $sidecar->run;
 
 wait_ok(

@@ -38,14 +38,12 @@ my %bad  = map {
 push @good, map { $node->add_task('COMMAND') } 1 .. 3;
 
 # What is stored out of line is gone.
-my $file = $node->data_dir . '/' . $node->value(
-	'SELECT pg_relation_filepath(reltoastrelid) FROM pg_class
-	WHERE oid = \'twtasks.task\'::regclass'
-);
+my $file = $node->toast_file;
 
-$node->stop;
-truncate $file, 0 or die "could not truncate \"$file\": $!";
-$node->start;
+$node->while_stopped(
+	sub {
+		truncate $file, 0 or die "could not truncate \"$file\": $!";
+	});
 $sidecar->run;
 
 wait_ok(

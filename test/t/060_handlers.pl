@@ -79,7 +79,7 @@ sub check
 
 my @at_once = (retry => { delay => '10ms', max_tries => 2, jitter => 0 });
 my @late =
-  (timeout => '500ms', grace => '200ms', retry => { max_tries => 1 });
+  (timeout => '3s', grace => '200ms', retry => { max_tries => 1 });
 
 handler('EXIT0', [ $command, 'exit', 0, 'all is well' ]);
 handler('EXIT3', [ $command, 'exit', 3, 'no luck\\nagain' ], @at_once);
@@ -96,8 +96,7 @@ handler('STOPPED', [ '/bin/sh', '-c', 'kill -s STOP $$' ], @late);
 handler('LEAVE', [ $command, 'leave', fifo('leave'), 'session' ]);
 handler('FLOOD', [ $command, 'flood', 200_000_000 ]);
 handler('UNREAD', [ $command, 'unread' ]);
-handler('UNREADING', [ $command, 'unread', fifo('unreading') ],
-	@late, timeout => '1500ms');
+handler('UNREADING', [ $command, 'unread', fifo('unreading') ], @late);
 handler('DIGEST',
 	[ '/bin/sh', '-c', "sha256sum >$directory/\$TWTASKS_ID.digest" ]);
 handler(
@@ -154,23 +153,23 @@ check(
 
 # ---- processes ----
 
+# All together, so that one deadline is waited for.
+my %late =
+  map { $_ => $node->add_task(uc $_) } qw(deaf child session stopped);
+
+wait_for(sub { is_held($_) }, "$_ to begin") foreach qw(deaf child session);
 foreach my $name (qw(deaf child session))
 {
-	my $task = $node->add_task(uc $name);
-
-	wait_for(sub { is_held($name) }, "$name to begin");
 	wait_for(sub { is_free($name) }, "$name to be gone");
 	check(
-		$task, 'ERROR', 1,
-		qr/deadline of 0\.500 s passed$/,
+		$late{$name}, 'ERROR', 1,
+		qr/deadline of 3\.000 s passed$/,
 		"beyond the deadline, $name");
 	wait_ok(sub { is_free($name) }, "$name: all of its processes are killed");
 }
-
 check(
-	$node->add_task('STOPPED'),
-	'ERROR', 1,
-	qr/deadline of 0\.500 s passed$/,
+	$late{stopped}, 'ERROR', 1,
+	qr/deadline of 3\.000 s passed$/,
 	'one that was stopped');
 
 my $leave = $node->add_task('LEAVE');

@@ -106,19 +106,11 @@ my $sidecar = TwTasks::Sidecar->start(
 my $gated = $node->add_task('GATED');
 my $producer = TwTasks::Producer->start($node, 'TASK');
 
-sub wait_for_progress
-{
-	my ($what) = @_;
-	my $before = $ledger->ends;
-
-	return wait_ok(sub { $ledger->ends > $before + 50 }, "tasks run $what");
-}
-
-wait_for_progress('before');
+$ledger->wait_for_progress('before');
 $node->value("ALTER EXTENSION twtasks UPDATE TO '$next'");
 is(installed(), $next, 'the extension is updated while tasks run');
 is($node->value('SELECT twtasks.is_next()'), 't', 'what it brings is there');
-wait_for_progress('afterwards');
+$ledger->wait_for_progress('afterwards');
 $ledger->release('gate');
 wait_ok(
 	sub { $node->state_of($gated) eq 'DONE 2' },

@@ -206,10 +206,14 @@ my $sidecar = refused(
 	'it was restored from a dump',
 	env => { NOTIFY_SOCKET => $notify });
 
-my $told;
+wait_ok(
+	sub {
+		my $told = '';
 
-recv $systemd, $told, 4096, 0;
-like($told, qr/READY=1/, 'systemd does not wait for it');
+		recv $systemd, $told, 4096, 0;
+		return $told =~ /READY=1/;
+	},
+	'systemd does not wait for it');
 
 is($session->query('SELECT count(*) FROM twtasks.add_task(\'NEW\')'),
 	1, 'tasks can be added all the same');

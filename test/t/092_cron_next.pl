@@ -2,7 +2,7 @@
 # the library croniter, and around every change of a clock, in zones of many
 # kinds, somebody who looks at every minute.
 #
-# TWT_TEST_SEED, TWT_TEST_CASES: other expressions, more of them.
+# TWT_TEST_SEED: the same expressions again; TWT_TEST_CASES: so many.
 
 use strict;
 use warnings FATAL => 'all';
@@ -12,16 +12,15 @@ use JSON::PP;
 use Test::More;
 use TwTasks::Cluster;
 use TwTasks::Ledger;
+use TwTasks::Seed;
 
 my $node = TwTasks::Cluster->create('main');
 my $session = $node->session;
-my $seed = $ENV{TWT_TEST_SEED} || 1;
 my $cases = $ENV{TWT_TEST_CASES} || 3000;
 my $pid = open2(my $answers, my $questions,
 	TwTasks::Ledger::handler('cron_oracle.py'));
 
-srand $seed;
-note("seed $seed, $cases cases");
+TwTasks::Seed::sow();
 $session->query('SET timezone = \'UTC\'');
 
 sub below

@@ -19,8 +19,10 @@ use TwTasks::Wait;
 plan skip_all => 'libfaketime is not installed'
   unless TwTasks::Clock::library();
 
-# 2030-03-31, a Sunday, 01:00 UTC: in Berlin it is 03:00 now, no longer 02:00.
-use constant SUMMER => 1_901_149_200;
+# 2024-03-31, a Sunday, 01:00 UTC: in Berlin it is 03:00 now, no longer 02:00.
+use constant SUMMER => 1_711_846_800;
+# So many seconds of a minute are left, for the leader to tick in.
+use constant LAST => 10;
 
 my $clock = TwTasks::Clock->new->set(SUMMER - 3600);
 my $node = TwTasks::Cluster->create(
@@ -75,7 +77,8 @@ sub set_clock
 	return $clock->set(SUMMER + $hour * 3600 + $minute * 60 + $seconds);
 }
 
-# The same, and waits until the sidecars know.
+# The same, and waits until the sidecars know.  That takes a tick or more: who
+# has something to do before the hour begins comes early in the minute before.
 sub set_known_clock
 {
 	set_clock(@_);
@@ -89,14 +92,22 @@ sub set_known_clock
 	return;
 }
 
+# To the last seconds of the minute before that hour.
+sub let_minute_end
+{
+	my ($hour) = @_;
+
+	return set_clock($hour, 0, -LAST());
+}
+
 # ---- on time, and over a change of the clock ----
 
 $_->wait_until_idle foreach @sidecars;
-set_known_clock(0, 0, -8);
+set_known_clock(0, 0, -50);
 is(schedule('berlin', '30 2 * * *', 'BERLIN', time_zone => 'Europe/Berlin'),
 	'added', 'a schedule for a time that Berlin skips');
 is( $node->value('SELECT next_run FROM twtasks.schedules'),
-	'2030-03-31 01:00:00+00',
+	'2024-03-31 01:00:00+00',
 	'is due when the clock goes on');
 schedule('each', '* * * * *', 'EACH');
 schedule('change', '0 0 1 1 *', 'CHANGE');
@@ -108,23 +119,19 @@ is($node->value('SELECT twtasks.pause_schedule(\'paused\')'),
 schedule('removed', '0 * * * *', 'REMOVED');
 is($node->value('SELECT twtasks.unschedule(\'removed\')'),
 	'removed', 'one is removed');
+let_minute_end(0);
 wait_ok(sub { runs('berlin') eq '01:00' }, 'when it is due it runs');
+cmp_ok(took(), '<', LAST + 2, 'within seconds');
 wait_ok(
 	sub { runs('each') eq '01:00' && runs('change') eq '01:00' },
 	'so do the others');
-cmp_ok(
-	$node->value(
-		'SELECT max(extract(epoch FROM added - occurrence)) FROM twtasks.schedule_runs'
-	),
-	'<', 1,
-	'within a second');
 is( $node->value(
 		'SELECT next_run FROM twtasks.schedules WHERE name = \'berlin\''),
-	'2030-04-01 00:30:00+00',
+	'2024-04-01 00:30:00+00',
 	'next time by summer time');
 is( $node->value(
 		'SELECT context FROM twtasks.finished_task WHERE type = \'BERLIN\''),
-	'{"schedule": "berlin", "scheduled_for": "2030-03-31T01:00:00Z"}',
+	'{"schedule": "berlin", "scheduled_for": "2024-03-31T01:00:00Z"}',
 	'the handler is told which occurrence it is');
 
 # ---- paused, run now, resumed ----
@@ -140,9 +147,10 @@ wait_ok(
 	'and runs then');
 is(starts('PAUSED') . starts('REMOVED'),
 	'10', 'but not when it was due, nor does the one that was removed');
-set_known_clock(1, 0, -8);
+set_known_clock(1, 0, -50);
 is($node->value('SELECT twtasks.resume_schedule(\'paused\')'),
 	'resumed', 'it is resumed');
+let_minute_end(1);
 wait_ok(sub { runs('paused') eq '02:00' }, 'and runs when it is due');
 
 # ---- the server's clock is put back ----
@@ -152,18 +160,19 @@ wait_ok(sub { runs('each') =~ /02:00$/ && runs('change') =~ /02:00$/ },
 
 my $runs = runs('each');
 
-set_known_clock(1, 0, -8);
+set_known_clock(1, 0, -50);
 
 # Also one that does not know what has been.
 $node->value('SELECT twtasks.unschedule(\'change\')');
 schedule('change', '0 * * * *', 'CHANGE');
 schedule('beside', '0 * * * *', 'BESIDE');
+let_minute_end(1);
 wait_ok(sub { runs('beside') eq '02:00' }, 'the same minute comes again');
 is(runs('each'), $runs, 'what ran in it does not run again');
 is(starts('CHANGE'), 2, 'nor does what was made anew');
 is( $node->value(
 		'SELECT next_run FROM twtasks.schedules WHERE name = \'change\''),
-	'2030-03-31 03:00:00+00',
+	'2024-03-31 03:00:00+00',
 	'but an hour later');
 
 # Two sidecars were there all the time.
@@ -210,7 +219,7 @@ sub away
 	is( $node->value(
 			'SELECT count(*) FROM twtasks.schedules
 			WHERE name IN (\'skip\', \'once\', \'all\', \'two\')
-			  AND next_run = \'2030-03-31 03:20:00+00\''),
+			  AND next_run = \'2024-03-31 03:20:00+00\''),
 		4,
 		"$how: all go on");
 

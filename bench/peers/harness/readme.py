@@ -10,6 +10,7 @@ from .stats import Key, summarize
 from .svg import short
 
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
+NOTHING = "–"
 Summary = dict[Key, dict[str, dict[str, float]]]
 
 # Head of a column, and which figures stand in it: workload, parameters, metrics.
@@ -34,12 +35,17 @@ def figures(summary: Summary, peer: str, setting: str, workload: str,
     return found
 
 
+def cell(spread: dict[str, float]) -> str:
+    middle, low, high = (short(spread[k]) for k in ("median", "least", "most"))
+    return middle if low == high else f"{middle} ({low} .. {high})"
+
+
 def cells(summary: Summary, peer: str, setting: str) -> list[str]:
     made = []
     for _, (workload, parameters, metrics) in COLUMNS:
         found = figures(summary, peer, setting, workload, parameters)
-        made.append(" / ".join(short(found[m]["median"]) for m in metrics)
-                    if all(m in found for m in metrics) else "–")
+        made.append(" / ".join(cell(found[m]) for m in metrics)
+                    if all(m in found for m in metrics) else NOTHING)
     return made
 
 
@@ -49,19 +55,29 @@ def history(about: dict[str, Any]) -> str:
 
 def table(results: dict[str, Any]) -> list[str]:
     summary = summarize(results["records"])
-    lines = ["| | history | " + " | ".join(head for head, _ in COLUMNS) + " |",
-             "|---|---|" + "---|" * len(COLUMNS)]
+    rows: list[tuple[str, list[str]]] = []
     for peer in results["peers"]:
         name, past = peer["name"], history(peer)
         if peer["missing"]:
-            lines.append(f"| {name} | {past} | missing here" + " |" * len(COLUMNS))
+            rows.append((f"{name} | {past}", ["missing here"]))
             continue
         strong = "**" if name == "twtasks" else ""
         for setting in ("best", "retry"):
             if setting in peer["settings"]:
                 label = name if setting == "best" else f"{name}, tasks that may run twice"
-                lines.append(f"| {strong}{label}{strong} | {past} | " +
-                             " | ".join(cells(summary, name, setting)) + " |")
+                rows.append((f"{strong}{label}{strong} | {past}", cells(summary, name, setting)))
+    return lines_of(rows)
+
+
+def lines_of(rows: list[tuple[str, list[str]]]) -> list[str]:
+    """Without the columns of what nobody was measured in."""
+    full = [made for _, made in rows if len(made) == len(COLUMNS)]
+    shown = [n for n in range(len(COLUMNS)) if any(made[n] != NOTHING for made in full)]
+    lines = ["| | history | " + " | ".join(COLUMNS[n][0] for n in shown) + " |",
+             "|---|---|" + "---|" * len(shown)]
+    for head, made in rows:
+        row = [made[n] for n in shown] if made in full else made + [""] * (len(shown) - len(made))
+        lines.append(f"| {head} | " + " | ".join(row) + " |")
     return lines
 
 
@@ -69,10 +85,11 @@ def block(results: dict[str, Any]) -> list[str]:
     machine, server = results["machine"], results["server"]
     return [
         BEGIN, "",
-        f"Each system in its own recommended fast settings, in turn, medians of "
+        f"Each system in its own recommended fast settings, in turn, median (least .. most) of "
         f"{results['sizes']['rounds']} rounds; PostgreSQL {server['server_version'].split()[0]}, "
         f"default durability, {machine['processors']} processors, a disk that syncs in "
-        f"{machine['sync_ms']:.2f} ms; {results['date']}:", "",
+        f"{machine['sync_ms']:.2f} ms, load when it began: {machine['load']:.1f}; "
+        f"{results['date']}:", "",
         *table(results), "",
         "![Burn-down: tasks done per second](bench/results/fastest.svg)", "",
         "All figures with their ranges, the settings, what each system does not do, and our "

@@ -3,6 +3,10 @@
 #
 # Only the time of day is changed.  What measures how long something takes
 # (CLOCK_MONOTONIC) goes on, as when somebody sets the clock of a machine.
+#
+# That of a server must be behind the machine's: a signal that comes while it
+# waits is handled by the machine's, and a timeout that lies in the future by
+# that would never end.
 
 package TwTasks::Clock;
 

@@ -7,9 +7,19 @@ use warnings FATAL => 'all';
 
 use parent 'PostgreSQL::Test::Cluster';
 
+use POSIX ();
 use Test::More;
 use TwTasks::Session;
 use TwTasks::Wait;
+
+# A test that takes too long is told to end: it stops its servers, and says for
+# what it waited.
+my $test = $$;
+
+$SIG{TERM} = sub {
+	POSIX::_exit(143) if $$ != $test;
+	die "told to end\n";
+};
 
 # The server runs and has the extension in its database "postgres", and the
 # roles "sidecar" and "producer", which can do what their names say and no
@@ -220,6 +230,42 @@ sub waits_for_lock
 	return $self->value(
 		"SELECT count(*) FROM pg_stat_activity
 		WHERE application_name = 'twtasksd $role' AND wait_event_type = 'Lock'");
+}
+
+# Waits until so many sidecars know of each other: each has ticked since the
+# last one started.
+sub wait_for_company
+{
+	my ($self, $n) = @_;
+
+	wait_for(
+		sub {
+			$self->value(
+				"SELECT count(*) = $n AND min(heartbeat) > max(started)
+				FROM twtasks.nodes WHERE ended IS NULL") eq 't';
+		},
+		"$n sidecars to know of each other");
+	return;
+}
+
+# Where the server keeps what is large in the live tasks.
+sub toast_file
+{
+	my ($self) = @_;
+
+	return $self->data_dir . '/' . $self->value(
+		'SELECT pg_relation_filepath(reltoastrelid) FROM pg_class
+		WHERE oid = \'twtasks.task\'::regclass');
+}
+
+sub while_stopped
+{
+	my ($self, $do) = @_;
+
+	$self->stop;
+	$do->();
+	$self->start;
+	return;
 }
 
 # With the server's clock in its environment, if it has one of its own.

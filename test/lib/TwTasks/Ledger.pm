@@ -15,6 +15,8 @@ use Fcntl qw(O_RDWR);
 use File::Basename;
 use POSIX qw(mkfifo);
 use PostgreSQL::Test::Utils;
+use Test::More;
+use TwTasks::Wait;
 
 my $handlers = abs_path(dirname(__FILE__) . '/../../handlers');
 
@@ -130,6 +132,16 @@ sub ends
 	return scalar $self->select('end', $id);
 }
 
+# As a test of its own: handlers go on ending tasks.
+sub wait_for_progress
+{
+	my ($self, $what) = @_;
+	my $before = $self->ends;
+
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	return wait_ok(sub { $self->ends > $before + 50 }, "tasks run $what");
+}
+
 # Ids that were started more than once, or twice in one version.
 sub repeated
 {
@@ -138,6 +150,17 @@ sub repeated
 
 	$starts{ $_->{id} }++ foreach $self->select('start');
 	return grep { $starts{$_} > 1 } sort keys %starts;
+}
+
+# How many have started and not ended, of those that the filter takes.
+sub running
+{
+	my ($self, $filter) = @_;
+	my $running = 0;
+
+	$running += $_->{what} eq 'start' ? 1 : -1
+	  foreach grep { !$filter || $filter->($_) } $self->lines;
+	return $running;
 }
 
 # The most that ran at the same time, of those that the filter takes.

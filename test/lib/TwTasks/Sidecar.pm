@@ -227,6 +227,19 @@ sub reload
 	return;
 }
 
+# Changes by a statement what the database tells all sidecars, "policies" or
+# "limits", and waits until these have read it.  Their log level is debug.
+sub configure
+{
+	my ($what, $sql, @sidecars) = @_;
+	my @positions = map { $_->log_position } @sidecars;
+
+	$sidecars[0]{node}->value($sql);
+	$_->wait_for_log(qr/: read \d+ $what/, "the new $what", shift @positions)
+	  foreach @sidecars;
+	return;
+}
+
 # Waits until a commit from now on wakes this sidecar's node, so that nothing
 # but a trigger can bring a new task soon.
 sub wait_until_idle

@@ -10,16 +10,20 @@ use warnings FATAL => 'all';
 
 use Exporter qw(import);
 use IO::Poll;
-use List::Util qw(min);
+use List::Util qw(max min);
 use Test::More;
 use Time::HiRes qw(time);
 
-our @EXPORT = qw(wait_for wait_ok watch_for);
+our @EXPORT = qw(wait_for wait_ok watch_for took);
 
 # Called when a wait has failed, for what may say why.
 our @on_failure;
 
-my $patience = $ENV{TWT_TEST_PATIENCE} || 40;
+use constant PATIENCE => 40;
+
+# More of it is for all waits, also those that say how long.
+my $patience = $ENV{TWT_TEST_PATIENCE} || PATIENCE;
+my $took = 0;
 
 sub nap
 {
@@ -32,23 +36,34 @@ sub nap
 sub wait_for
 {
 	my ($condition, $what, $seconds) = @_;
-	my $left = $seconds || $patience;
+	my $most =
+	  $seconds ? $seconds * max(1, $patience / PATIENCE) : $patience;
 	my $before = time;
+	my $spent = 0;
 
+	$took = 0;
 	while (1)
 	{
 		my $value = $condition->();
 		my $now = time;
 
+		$spent += min($now - $before, 1);
+		$took = $spent;
 		return $value if $value;
-		$left -= min($now - $before, 1);
-		last if $left < 0;
+		last if $spent > $most;
 		$before = $now;
 		nap();
 	}
 	diag("waited in vain for: $what");
 	$_->() foreach @on_failure;
 	die "waited in vain for: $what\n";
+}
+
+# How many seconds the last wait took, or has taken so far, counted in the same
+# way: what is promised to be soon may last as long as the machine stands still.
+sub took
+{
+	return $took;
 }
 
 # As a test of its own.  What follows would wait in vain too, so a failure
