@@ -174,7 +174,7 @@ my %late = map { $_ => $node->add_task("LATE_$_", data => 82) } qw(retry error f
 my $deadlines = wait_for(
 	sub {
 		$node->value(
-			"SELECT jsonb_object_agg(id, deadline) FROM twtasks.tasks WHERE type LIKE 'LATE%' AND incarnation IS NULL HAVING count(*) = 3"
+			"SELECT jsonb_object_agg(id, deadline) FROM twtasks.tasks WHERE type LIKE 'LATE%' AND status = 'PROCESSING' AND incarnation IS NULL HAVING count(*) = 3"
 		);
 	},
 	'all to be accepted');
