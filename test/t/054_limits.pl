@@ -34,30 +34,6 @@ sub limit
 	return change("configure_limit($_[0])");
 }
 
-# Of the types that match.
-sub running
-{
-	my ($types) = @_;
-
-	return $ledger->running(sub { $_[0]->{type} =~ $types });
-}
-
-sub most
-{
-	my ($types) = @_;
-
-	return $ledger->most_at_once(sub { $_[0]->{type} =~ $types });
-}
-
-sub wait_until_done
-{
-	my ($types, $name) = @_;
-
-	return wait_ok(
-		sub { $node->tasks("type ~ '$types' AND status <> 'DONE'") == 0 },
-		$name);
-}
-
 # The sweep that comes by itself is switched off: what there is no room for is
 # fetched as soon as there is.
 $sidecar = TwTasks::Sidecar->start(
@@ -100,17 +76,17 @@ sub check_hierarchy
 	}
 	wait_ok(sub { $ledger->starts == 12 },
 		'as many run as the widest limit allows');
-	is(running(qr/^PAY(\||$)/), 8, 'and that of the type');
+	is($ledger->running(qr/^PAY(\||$)/), 8, 'and that of the type');
 	$ledger->release('pay', 30);
 	wait_for(sub { $ledger->starts >= 38 }, 'more to be started');
 	$node->add_task('PAY|vip', priority => 1) foreach 1 .. 10;
 	$ledger->release('pay', 40);
-	wait_until_done('^PAY', 'all come to their turn');
-	is(most(qr/^PAY/), 12, 'the widest limit was reached, not exceeded');
-	is(most(qr/^PAY(\||$)/), 8, 'so was that of the type');
-	is(max(map { most(qr/^PAY\|$_/) } qw(a b c)),
+	$node->wait_until_done('^PAY', 'all come to their turn');
+	is($ledger->most_at_once(qr/^PAY/), 12, 'the widest limit was reached, not exceeded');
+	is($ledger->most_at_once(qr/^PAY(\||$)/), 8, 'so was that of the type');
+	is(max(map { $ledger->most_at_once(qr/^PAY\|$_/) } qw(a b c)),
 		3, 'and that of each key');
-	cmp_ok(most(qr/^PAY\|vip/), '<=', 6,
+	cmp_ok($ledger->most_at_once(qr/^PAY\|vip/), '<=', 6,
 		'one that has its own goes by that');
 	is(scalar($ledger->repeated), 0, 'no task was started twice');
 	return;
@@ -125,23 +101,23 @@ sub check_change
 	limit('\'PAY|a\', 0');
 	$node->add_task('PAY|a') foreach 1 .. 20;
 	$node->add_task('PAY|b');
-	wait_for(sub { running(qr/PAY\|b/) == 1 }, 'another key to start');
-	is(running(qr/PAY\|a/), 0, 'a limit of 0 lets none start');
+	wait_for(sub { $ledger->running(qr/PAY\|b/) == 1 }, 'another key to start');
+	is($ledger->running(qr/PAY\|a/), 0, 'a limit of 0 lets none start');
 	limit('\'PAY|a\', 2');
-	wait_ok(sub { running(qr/PAY\|a/) == 2 }, 'raised, it lets more start');
+	wait_ok(sub { $ledger->running(qr/PAY\|a/) == 2 }, 'raised, it lets more start');
 	limit('\'PAY|a\', 5');
-	wait_ok(sub { running(qr/PAY\|a/) == 5 }, 'and more');
+	wait_ok(sub { $ledger->running(qr/PAY\|a/) == 5 }, 'and more');
 	limit('\'PAY|a\', 1');
 	change('drop_limit(\'PAY\')');
 	$ledger->release('pay', 5);
 	wait_for(sub { $ledger->ends == $ended + 5 }, 'five to end');
-	cmp_ok(running(qr/PAY\|a/), '<=', 1,
+	cmp_ok($ledger->running(qr/PAY\|a/), '<=', 1,
 		'lowered, it lets none start before there is room');
 	change('drop_limit(\'PAY|a\')');
-	wait_ok(sub { running(qr/PAY\|a/) == 3 },
+	wait_ok(sub { $ledger->running(qr/PAY\|a/) == 3 },
 		'dropped, the limit for each key is back');
 	$ledger->release('pay', 16);
-	wait_until_done('^PAY', 'all come to their turn');
+	$node->wait_until_done('^PAY', 'all come to their turn');
 	return;
 }
 
@@ -157,7 +133,7 @@ sub check_fast
 			$node->tasks("status = 'DONE' AND type = 'FAST|$key'") == 10;
 		},
 		"ten of another type are done beside $what");
-	is(running(qr/^(SLOW|KEYED)/), 5, 'which stand still');
+	is($ledger->running(qr/^(SLOW|KEYED)/), 5, 'which stand still');
 
 	# some milliseconds where nothing else runs
 	cmp_ok(
@@ -173,11 +149,11 @@ sub check_slow_tenant
 	limit('\'SLOW\', 5');
 	$node->add_many('SLOW', 9_000, 3_000);
 	$node->add_many('SLOW', 1_000, 1);
-	wait_for(sub { running(qr/^SLOW/) == 5 }, 'five slow ones to start');
+	wait_for(sub { $ledger->running(qr/^SLOW/) == 5 }, 'five slow ones to start');
 	check_fast('slow', 'ten thousand slow ones with a limit of five');
 	$ledger->release('slow', 10_000);
-	wait_until_done('^SLOW', 'the slow ones come to their turn');
-	is(most(qr/^SLOW/), 5, 'five at a time');
+	$node->wait_until_done('^SLOW', 'the slow ones come to their turn');
+	is($ledger->most_at_once(qr/^SLOW/), 5, 'five at a time');
 	return;
 }
 
@@ -191,7 +167,7 @@ sub check_many_keys
 			SELECT ('KEYED|' || k, to_jsonb(k), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)::twtasks.new_task
 			FROM generate_series($_, @{[KEYS]}, 10) k, generate_series(1, 3)))")
 	  foreach 1 .. 10;
-	wait_for(sub { running(qr/^KEYED/) == 5 }, 'five keys to start');
+	wait_for(sub { $ledger->running(qr/^KEYED/) == 5 }, 'five keys to start');
 	check_fast('keys', KEYS . ' keys with a limit of five together');
 	$node->add_task('KEYED|4999', priority => 0, key => 'urgent');
 	# triggers come in order: when this one has come, so has that
@@ -204,8 +180,8 @@ sub check_many_keys
 		sub { $node->tasks("key = 'urgent' AND status <> 'SUBMITTED'") == 1 },
 		'an urgent one of them comes next');
 	$ledger->release('slow', 3 * KEYS);
-	wait_until_done('^KEYED', 'all keys come to their turn');
-	is(most(qr/^KEYED/), 5, 'five at a time');
+	$node->wait_until_done('^KEYED', 'all keys come to their turn');
+	is($ledger->most_at_once(qr/^KEYED/), 5, 'five at a time');
 	is(scalar($ledger->repeated), 0, 'no task was started twice');
 	return;
 }
@@ -219,7 +195,7 @@ sub check_single_keys
 		"SELECT count(*) FROM twtasks.add_tasks(ARRAY(
 			SELECT ('KEYED|' || k, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)::twtasks.new_task
 			FROM generate_series(1, @{[KEYS]}) k))");
-	wait_until_done('^KEYED', 'keys that found no room come to their turn');
+	$node->wait_until_done('^KEYED', 'keys that found no room come to their turn');
 	return;
 }
 
@@ -244,7 +220,7 @@ sub check_rate
 	{
 		$node->add_many("RATE|$key", 50, 50);
 	}
-	wait_until_done('^RATE', 'all come to their turn');
+	$node->wait_until_done('^RATE', 'all come to their turn');
 	foreach my $key (qw(a b))
 	{
 		my $took = $node->value(

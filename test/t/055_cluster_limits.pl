@@ -82,29 +82,6 @@ sub add
 	return;
 }
 
-sub running
-{
-	my ($types) = @_;
-
-	return $ledger->running(sub { $_[0]->{type} =~ $types });
-}
-
-sub most
-{
-	my ($types) = @_;
-
-	return $ledger->most_at_once(sub { $_[0]->{type} =~ $types });
-}
-
-sub wait_until_done
-{
-	my ($types, $name) = @_;
-
-	return wait_ok(
-		sub { $node->tasks("type ~ '$types' AND status <> 'DONE'") == 0 },
-		$name);
-}
-
 $node->value("SELECT twtasks.configure_bucket('$_')") foreach qw(a b);
 $node->value('SELECT twtasks.configure_limit(\'PAY\', 5, \'cluster\')');
 $node->value('SELECT twtasks.configure_limit(\'PAY|*\', 4, \'cluster\')');
@@ -116,9 +93,9 @@ $node->value('SELECT twtasks.configure_limit(\'PAY|*\', 4, \'cluster\')');
 sub check_turns
 {
 	add('a', 'PAY|a', 20);
-	wait_ok(sub { running(qr/PAY/) == 4 }, 'one uses all slots of a key');
+	wait_ok(sub { $ledger->running(qr/PAY/) == 4 }, 'one uses all slots of a key');
 	add('b', 'PAY|b', 20);
-	wait_ok(sub { running(qr/PAY/) == 5 },
+	wait_ok(sub { $ledger->running(qr/PAY/) == 5 },
 		'the other those that are left');
 	wait_ok(sub { limits('waiting', 'PAY') >= 1 }, 'and waits for more');
 	foreach my $n (1 .. 20)
@@ -137,9 +114,9 @@ sub check_turns
 			'>=', 6, "$key had its turns");
 	}
 	$ledger->release('gate', 20);
-	wait_until_done('^PAY', 'all come to their turn');
-	is(most(qr/PAY/), 5, 'five at a time in all');
-	is(most(qr/PAY\|a/), 4, 'four of a key');
+	$node->wait_until_done('^PAY', 'all come to their turn');
+	is($ledger->most_at_once(qr/PAY/), 5, 'five at a time in all');
+	is($ledger->most_at_once(qr/PAY\|a/), 4, 'four of a key');
 	return;
 }
 
@@ -156,9 +133,9 @@ sub check_many
 			FROM generate_series(1, 500) n");
 	}
 	$ledger->release('gate', 1000);
-	wait_until_done('^PAY', 'a thousand by both');
+	$node->wait_until_done('^PAY', 'a thousand by both');
 	is($ledger->starts - $before, 1000, 'each once');
-	is(most(qr/PAY/), 5, 'five at a time');
+	is($ledger->most_at_once(qr/PAY/), 5, 'five at a time');
 	return;
 }
 
@@ -168,28 +145,28 @@ sub check_change
 {
 	limit('\'ONE\', 1, \'cluster\'');
 	add('a', 'ONE', 10);
-	wait_for(sub { running(qr/ONE/) == 1 }, 'one to start');
+	wait_for(sub { $ledger->running(qr/ONE/) == 1 }, 'one to start');
 	add('b', 'ONE', 10);
 	wait_for(sub { limits('waiting', 'ONE') == 1 }, 'the other to wait');
 	limit('\'ONE\', 6, \'cluster\'');
-	wait_ok(sub { running(qr/ONE/) == 6 }, 'raised, it lets more start');
+	wait_ok(sub { $ledger->running(qr/ONE/) == 6 }, 'raised, it lets more start');
 	limit('\'ONE\', 2, \'cluster\'');
 	$ledger->release('gate', 4);
 	wait_for(
 		sub { $node->tasks('type = \'ONE\' AND status = \'DONE\'') == 4 },
 		'four to end');
-	is(running(qr/ONE/), 2, 'lowered, it lets none start before there is room');
+	is($ledger->running(qr/ONE/), 2, 'lowered, it lets none start before there is room');
 	$ledger->release('gate');
 	wait_ok(
 		sub {
 			$node->tasks('type = \'ONE\' AND status = \'DONE\'') == 5
-			  && running(qr/ONE/) == 2;
+			  && $ledger->running(qr/ONE/) == 2;
 		},
 		'and then again');
 	change('drop_limit(\'ONE\')');
-	wait_ok(sub { running(qr/ONE/) == 15 }, 'dropped, it lets all start');
+	wait_ok(sub { $ledger->running(qr/ONE/) == 15 }, 'dropped, it lets all start');
 	$ledger->release('gate', 15);
-	wait_until_done('^ONE', 'all come to their turn');
+	$node->wait_until_done('^ONE', 'all come to their turn');
 	return;
 }
 
@@ -201,7 +178,7 @@ sub check_new
 		$node->value("SELECT twtasks.configure_limit('NEW|$n', 1, 'cluster')");
 		$node->add_many("NEW|$n", 10, 10);
 	}
-	wait_until_done('^NEW', 'all under new limits come to their turn');
+	$node->wait_until_done('^NEW', 'all under new limits come to their turn');
 	return;
 }
 
@@ -226,7 +203,7 @@ sub check_new_sql
 	wait_for(sub { held() == 16 }, 'all connections to be in use');
 	limit('\'SQL|y\', 1, \'cluster\'');
 	$lock->close;
-	wait_until_done('^SQL', 'all under a limit that came meanwhile come to their turn');
+	$node->wait_until_done('^SQL', 'all under a limit that came meanwhile come to their turn');
 	change('drop_limit(\'SQL|y\')');
 	return;
 }
@@ -246,7 +223,7 @@ sub check_sql
 		'other types run beside them');
 	is(held(), 6, 'which stand still');
 	$lock->close;
-	wait_until_done('^SQL', 'all come to their turn');
+	$node->wait_until_done('^SQL', 'all come to their turn');
 	is($node->tasks('type = \'SQL|x\' AND tries <> 1'), 0, 'in the first try');
 	is(limits('used', 'SQL'), 0, 'no slot is left');
 
@@ -273,7 +250,7 @@ sub check_rate
 	limit('\'RATE\', scope => \'cluster\', rate => 20, burst => 4');
 	$node->add_many('RATE', 40, 10);
 	add($_, 'RATE', 10) foreach qw(a b);
-	wait_until_done('^RATE', 'all come to their turn');
+	$node->wait_until_done('^RATE', 'all come to their turn');
 	my $took = $node->value(
 		"SELECT extract(epoch FROM max(state_time) - '$began')
 		FROM twtasks.tasks WHERE type = 'RATE'");
@@ -304,7 +281,7 @@ sub check_crash
 	is(limits('used', 'PAY'), 5, 'all of them, and no more');
 	$sidecars{a}->run;
 	$ledger->release('gate', 100);
-	wait_until_done('^PAY', 'all come to their turn');
+	$node->wait_until_done('^PAY', 'all come to their turn');
 	is($node->value('SELECT count(*) FROM twtasks.limits WHERE used <> 0'),
 		0, 'no slot is left');
 	return;

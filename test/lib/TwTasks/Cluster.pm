@@ -199,6 +199,16 @@ sub tasks
 		"SELECT count(*) FROM twtasks.tasks WHERE $condition");
 }
 
+# Until all tasks are done whose types match.
+sub wait_until_done
+{
+	my ($self, $types, $name) = @_;
+
+	return wait_ok(
+		sub { $self->tasks("type ~ '$types' AND status <> 'DONE'") == 0 },
+		$name);
+}
+
 # Locks the tasks against any change: grab, finish and all else wait until the
 # session is closed.
 sub lock_tasks

@@ -152,14 +152,24 @@ sub repeated
 	return grep { $starts{$_} > 1 } sort keys %starts;
 }
 
+# Those lines that the filter takes: a function of a line, or a regular
+# expression for types; all without one.
+sub taken
+{
+	my ($self, $filter) = @_;
+
+	return $self->lines unless $filter;
+	return grep { $_->{type} =~ $filter } $self->lines if ref $filter eq 'Regexp';
+	return grep { $filter->($_) } $self->lines;
+}
+
 # How many have started and not ended, of those that the filter takes.
 sub running
 {
 	my ($self, $filter) = @_;
 	my $running = 0;
 
-	$running += $_->{what} eq 'start' ? 1 : -1
-	  foreach grep { !$filter || $filter->($_) } $self->lines;
+	$running += $_->{what} eq 'start' ? 1 : -1 foreach $self->taken($filter);
 	return $running;
 }
 
@@ -169,9 +179,8 @@ sub most_at_once
 	my ($self, $filter) = @_;
 	my ($now, $most) = (0, 0);
 
-	foreach my $line ($self->lines)
+	foreach my $line ($self->taken($filter))
 	{
-		next if $filter && !$filter->($line);
 		$now += $line->{what} eq 'start' ? 1 : -1;
 		$most = $now if $now > $most;
 	}
