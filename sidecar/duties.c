@@ -8,7 +8,8 @@
  *			sql/partitions.sql, sql/monitor.sql
  *
  * Each duty is a row of a table: its statement, how often the leader does it,
- * and what its answer says about when to do it again.
+ * and what its answer says about when to do it again.  Those that read much
+ * have a connection of their own: what is due does not wait behind them.
  *
  *-------------------------------------------------------------------------
  */
@@ -53,6 +54,7 @@ typedef struct DutyKind
 	bool		anyone;			/* also done by others when they see a reason */
 	bool		when_work;		/* its period counts only while there is work */
 	bool		when_due;		/* takes what is due by its time */
+	bool		reads_much;
 
 	/* microseconds until the next time; -1: nothing is known */
 	int64		(*answer) (Duty *duty, const PGresult *result);
@@ -62,6 +64,7 @@ struct Duties
 {
 	Loop	   *loop;
 	Node	   *node;
+	Pg		   *pg;				/* of those that read much */
 	LoopFn		on_revived;
 	void	   *arg;
 	bool		is_stopped;
@@ -156,7 +159,7 @@ on_cleaned(Duty *duty, const PGresult *result)
 	if (strcmp(name, duty->duties->cleaned) != 0)
 		log_line(TWT_LOG_INFO, "clean", "dropping old history: %s", name);
 	strlcpy(duty->duties->cleaned, name, sizeof(duty->duties->cleaned));
-	/* for as long as it took, others have the connection */
+	/* for as long as it took, others have the disk */
 	return Max(loop_now_us(duty->duties->loop) - duty->asked_us, CLEAN_PAUSE_US);
 }
 
@@ -178,14 +181,14 @@ on_monitored(Duty *duty, const PGresult *result)
 }
 
 static const DutyKind kinds[DUTY_COUNT] = {
-	[DUTY_PROMOTE] = {&call_promote, SECONDS_TO_US(10), true, true, true, on_promoted},
-	[DUTY_SCHEDULES] = {&call_schedules, SECONDS_TO_US(10), true, true, true, on_scheduled},
-	[DUTY_RECOVER] = {&call_recover, SECONDS_TO_US(10), true, true, true, on_recovered},
-	[DUTY_EXPIRE] = {&call_expire, SECONDS_TO_US(30), false, true, true, on_expired},
-	[DUTY_PARTITIONS] = {&call_partitions, SECONDS_TO_US(3600), false, false, false, on_partitioned},
-	[DUTY_CLEAN] = {&call_clean, SECONDS_TO_US(600), false, false, false, on_cleaned},
-	[DUTY_SLOTS] = {&call_clean_slots, SECONDS_TO_US(600), false, true, false, on_slots_cleaned},
-	[DUTY_MONITOR] = {&call_monitor, SECONDS_TO_US(60), false, false, false, on_monitored},
+	[DUTY_PROMOTE] = {&call_promote, SECONDS_TO_US(10), true, true, true, false, on_promoted},
+	[DUTY_SCHEDULES] = {&call_schedules, SECONDS_TO_US(10), true, true, true, false, on_scheduled},
+	[DUTY_RECOVER] = {&call_recover, SECONDS_TO_US(10), true, true, true, false, on_recovered},
+	[DUTY_EXPIRE] = {&call_expire, SECONDS_TO_US(30), false, true, true, true, on_expired},
+	[DUTY_PARTITIONS] = {&call_partitions, SECONDS_TO_US(3600), false, false, false, true, on_partitioned},
+	[DUTY_CLEAN] = {&call_clean, SECONDS_TO_US(600), false, false, false, true, on_cleaned},
+	[DUTY_SLOTS] = {&call_clean_slots, SECONDS_TO_US(600), false, true, false, true, on_slots_cleaned},
+	[DUTY_MONITOR] = {&call_monitor, SECONDS_TO_US(60), false, false, false, true, on_monitored},
 };
 
 static void
@@ -216,8 +219,8 @@ period(const Duty *duty)
 
 /*
  * Until the leader does it again.  An answer may have been slow only because
- * it was behind others, on the connection that all duties share, and gone
- * nodes must not wait for that.
+ * it was behind others, on a connection that duties share, and gone nodes must
+ * not wait for that.
  */
 static int64
 rest_after(const Duty *duty, int64 took)
@@ -262,7 +265,8 @@ do_duty(void *arg)
 	WireParams	params;
 
 	if (duties->is_stopped || !pg_is_up(node_pg(duties->node)) ||
-		!(kinds[duty->id].anyone || node_is_leader(duties->node)))
+		!(kinds[duty->id].anyone || node_is_leader(duties->node)) ||
+		(kinds[duty->id].reads_much && !pg_is_up(duties->pg)))
 		return;
 	if (duty->is_under_way)
 	{
@@ -282,20 +286,32 @@ do_duty(void *arg)
 	{
 		/* A reason may come at any time: what it is about needs no such look. */
 		duty->reads_whole = node_is_leader(duties->node) &&
-			duty->asked_us >= duty->whole_us;
+			pg_is_up(duties->pg) && duty->asked_us >= duty->whole_us;
 		wire_add_bool(&params, duty->reads_whole);
 	}
-	pg_send(node_pg(duties->node), kinds[duty->id].statement, &params,
-			on_answer, duty);
+	pg_send(duty->reads_whole || kinds[duty->id].reads_much ? duties->pg : node_pg(duties->node),
+			kinds[duty->id].statement, &params, on_answer, duty);
+}
+
+/* What was asked for while the connection was away. */
+static void
+on_state(void *arg, bool is_up)
+{
+	Duties	   *duties = arg;
+
+	for (int i = 0; i < DUTY_COUNT && is_up && !duties->is_stopped; i++)
+		if (kinds[i].reads_much || i == DUTY_RECOVER)
+			arm_with_reason(&duties->each[i], 0);
 }
 
 Duties *
-duties_open(Loop *loop, Node *node, LoopFn on_revived, void *arg)
+duties_open(Loop *loop, const Config *config, Node *node, LoopFn on_revived, void *arg)
 {
 	Duties	   *duties = palloc0(sizeof(Duties));
 
 	duties->loop = loop;
 	duties->node = node;
+	duties->pg = pg_new(loop, config->postgres, "duties", on_state, duties);
 	duties->on_revived = on_revived;
 	duties->arg = arg;
 	duties->has_work = true;
@@ -329,6 +345,8 @@ duties_node_gone(Duties *duties)
 void
 duties_begin(Duties *duties)
 {
+	if (node_is_leader(duties->node))
+		pg_start(duties->pg);
 	for (int i = 0; i < DUTY_COUNT; i++)
 		if (kinds[i].anyone || node_is_leader(duties->node))
 			arm_with_reason(&duties->each[i], 0);
@@ -362,6 +380,8 @@ duties_stop(Duties *duties)
 void
 duties_free(Duties *duties)
 {
+	duties->is_stopped = true;
+	pg_close(duties->pg);
 	for (int i = 0; i < DUTY_COUNT; i++)
 		loop_timer_free(duties->each[i].timer);
 	pfree(duties);

@@ -10,19 +10,22 @@
  * The leader does each of them every now and then.  Any node does the first
  * three at once when it learns of a reason to; since every statement is guarded
  * by version and status, two nodes at the same time cost work and no more.
+ * From when it leads first, a node holds a connection for what reads much.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef TWT_DUTIES_H
 #define TWT_DUTIES_H
 
+#include "config.h"
 #include "loop.h"
 #include "node.h"
 
 typedef struct Duties Duties;
 
 /* on_revived(arg): tasks run again that a gone node, or their deadline, left. */
-extern Duties *duties_open(Loop *loop, Node *node, LoopFn on_revived, void *arg);
+extern Duties *duties_open(Loop *loop, const Config *config, Node *node,
+						   LoopFn on_revived, void *arg);
 extern void duties_free(Duties *duties);
 
 /* A task or a schedule is due at that time (microseconds since 1970, by the database). */

@@ -561,7 +561,7 @@ sidecar_open(Loop *loop, Config *config)
 	sidecar->sweep = sweep_open(loop, config, sidecar->node, sidecar->policies,
 								sidecar->tables);
 	policies_on_change(sidecar->policies, on_policies, sidecar);
-	sidecar->duties = duties_open(loop, sidecar->node, on_revived, sidecar);
+	sidecar->duties = duties_open(loop, config, sidecar->node, on_revived, sidecar);
 	sidecar->cancels = cancels_open(loop, sidecar->node, on_wish, sidecar);
 	sidecar->queue = queue_open(loop, config, &queue_events, sidecar);
 	sidecar->http = http_open(loop, config->listen, config->tokens);

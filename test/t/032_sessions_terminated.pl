@@ -55,7 +55,7 @@ sub terminate
 	return $ended;
 }
 
-my @roles = qw(control grab finish queue sql);
+my @roles = qw(control duties grab finish queue sql);
 
 foreach my $role (@roles)
 {

@@ -129,7 +129,7 @@ wait_ok(
 is($node->status_of($task{raise}),
 	'ERROR', 'when it fails a task is in ERROR, though the file says ignore');
 $heir->wait_for_log(
-	qr/WARN  postgres: control: function "app.rule" of a policy failed: no idea/,
+	qr/WARN  postgres: (?:control|duties): function "app.rule" of a policy failed: no idea/,
 	'the warning', $position);
 is($node->status_of($task{ignore}), 'PROCESSING', 'one is left alone');
 is($ledger->starts($task{ignore}), 1, 'and not started again');

@@ -52,4 +52,22 @@ is(lead('third'), '0 ', 'it is not told again by the next leader');
 give_up('BROKEN_TOO');
 like(lead('fourth', 1), qr/^1 2 tasks in ERROR/, 'another one is');
 
+# ---- what is due does not wait behind what reads much ----
+
+my $lock = $node->session;
+
+$lock->query('BEGIN; LOCK TABLE twtasks.monitor_look');
+my $sidecar = TwTasks::Sidecar->start($node, 'fifth',
+	handlers => [ { types => ['NOOP'], noop => JSON::PP::true } ]);
+
+wait_ok(sub { $node->waits_for_lock('duties') == 1 }, 'the count waits for a lock');
+my $soon = $node->value('SELECT clock_timestamp() + interval \'300 milliseconds\'');
+my $task = $node->add_task('NOOP', run_after => $soon);
+
+wait_ok(sub { $node->status_of($task) eq 'DONE' }, 'a task that is due meanwhile is done');
+is($node->waits_for_lock('duties'), 1, 'while the count still waits');
+$lock->close;
+wait_ok(sub { $node->waits_for_lock('duties') == 0 }, 'then it goes on');
+is($sidecar->stop, 0, 'the sidecar stops in order');
+
 done_testing();

@@ -53,7 +53,10 @@ answer_all(int64 after_us)
 	put_bool(monitored, 0, MONITOR_IS_NEWS, false);
 	pass_us(after_us);
 	answer("recover", recovered);
-	answer("monitor", monitored);
+	if (find_call("monitor") == NULL)
+		PQclear(monitored);
+	else
+		answer("monitor", monitored);
 	while (!dlist_is_empty(&calls))
 		answer(dlist_head_element(FakeCall, node, &calls)->statement->name, NULL);
 }
@@ -72,43 +75,92 @@ seconds_to(const char *statement)
 	return seconds;
 }
 
-/* Behind something long, on the connection that they share. */
-static void
-test_slow_answers(void **state)
+static Pg *
+pg_of(const char *statement)
 {
-	Duties	   *duties = duties_open(NULL, NULL, ignore, NULL);
+	FakeCall   *call = find_call(statement);
+
+	if (call == NULL)
+		fail_msg("nobody called %s", statement);
+	return call->pg;
+}
+
+static Duties *
+open_duties(void)
+{
+	static const Config config;
+	Duties	   *duties = duties_open(NULL, &config, NULL, ignore, NULL);
 
 	duties_begin(duties);
 	pass_us(0);
-	answer_all(SECONDS_TO_US(5));
-	assert_int_equal(seconds_to("recover"), 10);
-	assert_int_equal(seconds_to("promote"), 50);
-	assert_int_equal(seconds_to("monitor"), 300);
+	answer_all(0);
+	come_up(last_pg);
+	pass_us(0);
+	return duties;
+}
+
+static void
+close_duties(Duties *duties)
+{
 	while (!dlist_is_empty(&calls))
 		end_call(dlist_head_element(FakeCall, node, &calls), PG_LOST, NULL);
 	duties_free(duties);
 }
 
+/* What is due, and who is gone, waits for nothing long. */
 static void
-test_quick_answers(void **state)
+test_connections(void **state)
 {
-	Duties	   *duties = duties_open(NULL, NULL, ignore, NULL);
+	static const Config config;
+	Duties	   *duties = duties_open(NULL, &config, NULL, ignore, NULL);
 
 	duties_begin(duties);
 	pass_us(0);
+	assert_ptr_equal(pg_of("promote"), &control);
+	assert_ptr_equal(pg_of("run_schedules"), &control);
+	assert_ptr_equal(pg_of("recover"), &control);
+	assert_null(find_call("monitor"));
+	answer_all(0);
+	come_up(last_pg);
+	pass_us(0);
+	assert_ptr_equal(pg_of("monitor"), last_pg);
+	assert_ptr_equal(pg_of("clean"), last_pg);
+	assert_ptr_equal(pg_of("make_partitions"), last_pg);
+	assert_ptr_equal(pg_of("expire"), last_pg);
+	assert_ptr_equal(pg_of("recover"), last_pg);
+	close_duties(duties);
+}
+
+/* Behind something long, on the connection that they share. */
+static void
+test_slow_answers(void **state)
+{
+	Duties	   *duties = open_duties();
+
+	answer_all(SECONDS_TO_US(5));
+	assert_int_equal(seconds_to("recover"), 10);
+	assert_int_equal(seconds_to("promote"), 0);
+	assert_int_equal(seconds_to("monitor"), 350);
+	close_duties(duties);
+}
+
+static void
+test_quick_answers(void **state)
+{
+	Duties	   *duties = open_duties();
+
 	answer_all(MS_TO_US(5));
 	assert_int_equal(seconds_to("recover"), 10);
 	assert_int_equal(seconds_to("promote"), 0);
 	assert_int_equal(seconds_to("monitor"), 50);
-	while (!dlist_is_empty(&calls))
-		end_call(dlist_head_element(FakeCall, node, &calls), PG_LOST, NULL);
-	duties_free(duties);
+	close_duties(duties);
 }
 
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_connections),
 		cmocka_unit_test(test_slow_answers),
 		cmocka_unit_test(test_quick_answers),
 	};

@@ -256,7 +256,7 @@ sub wait_until_idle
 			  && $self->{node}->value(
 				"SELECT count(*) = 0 FROM pg_stat_activity
 				WHERE application_name IN ('twtasksd control', 'twtasksd grab',
-										   'twtasksd finish')
+										   'twtasksd finish', 'twtasksd duties')
 				  AND state <> 'idle'") eq 't';
 		},
 		"sidecar $self->{name} to wait for triggers");
