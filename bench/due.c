@@ -5,6 +5,7 @@
  *
  *		due CONNINFO FIFO N GAP_MS
  *		due timer N GAP_MS
+ *		due commit CONNINFO N GAP_MS
  *
  * Adds N tasks, each in a transaction of its own, that are due one after
  * another, GAP_MS apart on average, from two seconds later on; and reads from
@@ -12,7 +13,9 @@
  * the server runs too.  Prints median, 99th percentile and the longest in ms;
  * one that started before its time is a failure.
  *
- * The second form is for comparison: how late a plain sleep of so long ends.
+ * The other forms are for comparison: how late a plain sleep of so long ends,
+ * and how late rows are committed, by one session, that are due so far apart;
+ * the table plain_row (i bigint) must be there.
  *
  *-------------------------------------------------------------------------
  */
@@ -113,6 +116,56 @@ sleep_often(int n, long long gap_ns)
 	return 0;
 }
 
+static PGconn *
+connect_to(const char *conninfo)
+{
+	PGconn	   *conn = PQconnectdb(conninfo);
+
+	if (PQstatus(conn) != CONNECTION_OK)
+		die(PQerrorMessage(conn));
+	return conn;
+}
+
+static void
+commit_row(PGconn *conn)
+{
+	PGresult   *result = PQexecPrepared(conn, "row", 0, NULL, NULL, NULL, 0);
+
+	if (PQresultStatus(result) != PGRES_COMMAND_OK)
+		die(PQerrorMessage(conn));
+	PQclear(result);
+}
+
+static void
+sleep_until(long long at_ns)
+{
+	struct timespec at = {at_ns / 1000000000, at_ns % 1000000000};
+
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
+}
+
+static int
+commit_often(const char *conninfo, int n, long long gap_ns)
+{
+	PGconn	   *conn = connect_to(conninfo);
+	long long  *late = calloc(n > 0 ? n : 1, sizeof(long long));
+	long long	start;
+
+	if (n < 1 || gap_ns < 1 || late == NULL)
+		die("usage: due commit CONNINFO N GAP_MS");
+	PQclear(PQprepare(conn, "row", "INSERT INTO plain_row VALUES (1)", 0, NULL));
+	start = now_ns(CLOCK_MONOTONIC) + LEAD_US * 1000;
+	for (int i = 0; i < n; i++)
+	{
+		sleep_until(start + i * gap_ns);
+		commit_row(conn);
+		late[i] = now_ns(CLOCK_MONOTONIC) - (start + i * gap_ns);
+	}
+	report(late, n);
+	PQfinish(conn);
+	return 0;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -126,11 +179,11 @@ main(int argc, char **argv)
 
 	if (argc == 4 && strcmp(argv[1], "timer") == 0)
 		return sleep_often(atoi(argv[2]), atoll(argv[3]) * 1000000);
+	if (argc == 5 && strcmp(argv[1], "commit") == 0)
+		return commit_often(argv[2], n, gap_us * 1000);
 	if (n < 1 || gap_us < 1 || dues_ns == NULL || late == NULL)
 		die("usage: due CONNINFO FIFO N GAP_MS");
-	conn = PQconnectdb(argv[1]);
-	if (PQstatus(conn) != CONNECTION_OK)
-		die(PQerrorMessage(conn));
+	conn = connect_to(argv[1]);
 	fifo = fopen(argv[2], "r");
 	if (fifo == NULL)
 		die("could not open the FIFO");
