@@ -18,8 +18,12 @@
 #include "log.h"
 #include "task_clock.h"
 
-/* One is executed by the server while the next, if it is full, is on its way:
- * one that is not full gathers more until the answer is there. */
+/*
+ * One that is not full gathers more until the answer to the last is there.  Full
+ * ones go over two sessions: while one waits for the disk the other works.  In
+ * each one is executed by the server while the next is on its way.
+ */
+#define SESSIONS 2
 #define GRABS_AHEAD 2
 #define AGAIN_US SECONDS_TO_US(1)
 
@@ -27,6 +31,7 @@ typedef struct Flight
 {
 	dlist_node	node;
 	Grab	   *grab;
+	Pg		   *pg;				/* it was sent there */
 	Batch	   *batch;
 	int64		sent_us;		/* the grab, not the question for its outcome */
 	bool		is_unknown;		/* the answer was lost */
@@ -44,7 +49,7 @@ struct Grab
 	Node	   *node;
 	GrabEvents	events;
 	void	   *arg;
-	Pg		   *pg;
+	Pg		   *pgs[SESSIONS];	/* all but the first from when it is needed */
 	LoopTimer  *pause;			/* after a failure */
 	dlist_head	flights;
 	int			nflights;
@@ -335,7 +340,7 @@ on_resolved(void *arg, PgOutcome outcome, PGresult *result)
 	if (outcome == PG_FAILED)
 	{
 		flight->is_unknown = true;
-		pg_reset(flight->grab->pg, "could not resolve a grab");
+		pg_reset(flight->pg, "could not resolve a grab");
 	}
 	else
 		on_grabbed(arg, outcome, result);
@@ -354,11 +359,14 @@ send_resolve(Flight *flight)
 	batch_add_ids(flight->batch, &params);
 	wire_add_int8(&params, node_incarnation(grab->node));
 	wire_add_int8(&params, flight->batch->token);
-	pg_send(grab->pg, flight->unreadable == NULL ? &call_resolve_grab :
+	pg_send(flight->pg, flight->unreadable == NULL ? &call_resolve_grab :
 			&call_resolve_grab_bare, &params, on_resolved, flight);
 }
 
-/* Grabs of unknown outcome come first; new ones wait for their answers. */
+/*
+ * Grabs of unknown outcome come first, each in the place of the session that had
+ * it; new ones wait until all are asked about.
+ */
 static bool
 resolve_unknown(Grab *grab)
 {
@@ -371,8 +379,9 @@ resolve_unknown(Grab *grab)
 
 		if (!flight->is_unknown)
 			continue;
-		send_resolve(flight);
 		any = true;
+		if (pg_is_up(flight->pg))
+			send_resolve(flight);
 	}
 	return any;
 }
@@ -402,13 +411,14 @@ drop_gathered(Grab *grab)
 }
 
 static void
-send_grab(Flight *flight)
+send_grab(Flight *flight, Pg *pg)
 {
 	Grab	   *grab = flight->grab;
 	Batch	   *batch = flight->batch;
 	WireParams	params;
 
 	flight->is_held = false;
+	flight->pg = pg;
 	flight->sent_us = loop_now_us(grab->loop);
 	grab->stats.statements++;
 	batch_sort(batch);
@@ -419,20 +429,44 @@ send_grab(Flight *flight)
 	wire_add_int8(&params, batch->token);
 	batch_add_policies(batch, grab->config, &params);
 	batch_add_places(batch, &params);
-	pg_send(grab->pg, flight->unreadable == NULL ? &call_grab : &call_grab_bare,
+	pg_send(pg, flight->unreadable == NULL ? &call_grab : &call_grab_bare,
 			&params, on_grabbed, flight);
+}
+
+/* The one with the least to do; NULL: none can take more. */
+static Pg *
+next_session(Grab *grab)
+{
+	Pg		   *best = NULL;
+
+	for (int i = 0; i < SESSIONS; i++)
+	{
+		Pg		   *pg = grab->pgs[i];
+
+		if (pg_is_up(pg) && pg_in_flight(pg) < GRABS_AHEAD &&
+			(best == NULL || pg_in_flight(pg) < pg_in_flight(best)))
+			best = pg;
+	}
+	return best;
+}
+
+static int
+in_flight(const Grab *grab)
+{
+	int			n = 0;
+
+	for (int i = 0; i < SESSIONS; i++)
+		n += pg_in_flight(grab->pgs[i]);
+	return n;
 }
 
 /* One that goes alone first. */
 static Flight *
 next_flight(Grab *grab)
 {
-	int			ahead = pg_in_flight(grab->pg);
 	dlist_iter	iter;
 	Batch	   *batch;
 
-	if (ahead == GRABS_AHEAD)
-		return NULL;
 	dlist_foreach(iter, &grab->flights)
 	{
 		Flight	   *flight = dlist_container(Flight, node, iter.cur);
@@ -440,8 +474,15 @@ next_flight(Grab *grab)
 		if (flight->is_held)
 			return flight;
 	}
-	if (!gather(grab) || (ahead > 0 && !batch_is_full(grab->gathered)))
+	if (!gather(grab))
 		return NULL;
+	if (in_flight(grab) > 0)
+	{
+		if (!batch_is_full(grab->gathered))
+			return NULL;
+		for (int i = 1; i < SESSIONS; i++)
+			pg_start(grab->pgs[i]);
+	}
 	batch = grab->gathered;
 	grab->gathered = NULL;
 	return add_flight(grab, batch);
@@ -468,8 +509,9 @@ void
 grab_pump(Grab *grab)
 {
 	Flight	   *flight;
+	Pg		   *pg;
 
-	if (!pg_is_up(grab->pg) || !node_is_alive(grab->node) ||
+	if (next_session(grab) == NULL || !node_is_alive(grab->node) ||
 		loop_timer_active(grab->pause))
 		return;
 	if (resolve_unknown(grab))
@@ -480,8 +522,8 @@ grab_pump(Grab *grab)
 		drop_gathered(grab);
 		return;
 	}
-	while ((flight = next_flight(grab)) != NULL)
-		send_grab(flight);
+	while ((pg = next_session(grab)) != NULL && (flight = next_flight(grab)) != NULL)
+		send_grab(flight, pg);
 }
 
 static void
@@ -490,12 +532,20 @@ on_state(void *arg, bool is_up)
 	Grab	   *grab = arg;
 
 	if (!is_up)
-	{
 		put_back_gathered(grab);
-		return;
-	}
-	grab->events.on_connected(grab->arg);
-	loop_want_turn(grab->loop);
+	else
+		loop_want_turn(grab->loop);
+}
+
+/* The others come and go with it, or later. */
+static void
+on_first_state(void *arg, bool is_up)
+{
+	Grab	   *grab = arg;
+
+	if (is_up)
+		grab->events.on_connected(grab->arg);
+	on_state(arg, is_up);
 }
 
 /* Triggers were dropped because the server refused the grab. */
@@ -520,8 +570,10 @@ grab_open(Loop *loop, const Config *config, Node *node,
 	grab->arg = arg;
 	dlist_init(&grab->flights);
 	grab->pause = loop_timer_new(loop, on_pause_over, grab);
-	grab->pg = pg_new(loop, config->postgres, "grab", on_state, grab);
-	pg_start(grab->pg);
+	for (int i = 0; i < SESSIONS; i++)
+		grab->pgs[i] = pg_new(loop, config->postgres, "grab",
+							  i == 0 ? on_first_state : on_state, grab);
+	pg_start(grab->pgs[0]);
 	return grab;
 }
 
@@ -530,7 +582,8 @@ grab_forget(Grab *grab)
 {
 	dlist_mutable_iter iter;
 
-	pg_reset(grab->pg, "the incarnation is gone");
+	for (int i = 0; i < SESSIONS; i++)
+		pg_reset(grab->pgs[i], "the incarnation is gone");
 	drop_gathered(grab);
 	dlist_foreach_modify(iter, &grab->flights)
 	{
@@ -546,7 +599,8 @@ grab_free(Grab *grab)
 {
 	dlist_mutable_iter iter;
 
-	pg_close(grab->pg);
+	for (int i = 0; i < SESSIONS; i++)
+		pg_close(grab->pgs[i]);
 	drop_gathered(grab);
 	dlist_foreach_modify(iter, &grab->flights)
 	{
