@@ -85,7 +85,7 @@ const PgStatement call_resolve_finish = {"resolve_finish",
 
 const PgStatement call_sweep = {"sweep",
 	"SELECT s.id, s.version, s.type, s.priority, s.size, s.place "
-"FROM twtasks.sweep_tasks($1::text, $2::int4, $3::text[], $4::int4, $5::int4, $6::int4) s"};
+"FROM twtasks.sweep_tasks($1::text, $2::int4, $3::text[], $4::int4, $5::int4, $6::int4, $7::uuid[]) s"};
 
 const PgStatement call_policies = {"policies",
 	"SELECT p.kind, p.name, p.timeout_ms, p.stuck, p.retry, p.asks_retry, p.reset_tries, "

@@ -10,6 +10,7 @@
 #include "port.h"
 
 #include "calls.h"
+#include "cursors.h"
 #include "log.h"
 #include "names.h"
 #include "sweep.h"
@@ -39,6 +40,13 @@
 #define BARREN_US MS_TO_US(10)
 #define REST_TIMES 4
 
+/*
+ * A look for more of what has spilled goes on where the last one ended, unless it
+ * is so long since the head was looked at: a task that is tried again, say, may
+ * stand there.
+ */
+#define HEAD_US SECONDS_TO_US(1)
+
 /* Between two looks for what a change may have kept back that we did not see. */
 #define DOUBT_US SECONDS_TO_US(5)
 
@@ -49,19 +57,24 @@ typedef struct BucketSweep
 	bool		is_wanted;
 	bool		is_deep;		/* as many of each type as the table takes */
 	bool		is_whole;		/* not only this node's part */
+	bool		is_from_head;	/* not only where the last one ended */
 	bool		is_under_way;
 	bool		was_whole;		/* the one under way */
 	bool		was_deep;
+	bool		was_from_head;
 	bool		is_help;		/* this node's part is done */
 	bool		was_help;
 	bool		is_last;		/* of this node's part the table has the rest */
 	int			per_type;		/* rows asked for at most, of each type */
+	int			room;			/* of the types whose turn it is */
 	int64		sent_us;
+	int64		head_us;		/* when a deep look began at the head */
 	int64		rest_until_us;
 	int64		barren_us;		/* the rest after a look that found nothing
 								 * new */
 	int			turns;
 	Names	   *refused;
+	Cursors    *cursors;
 } BucketSweep;
 
 struct Sweep
@@ -85,7 +98,7 @@ sweep_want(Sweep *sweep, int bucket, bool whole)
 {
 	BucketSweep *b = &sweep->buckets[bucket];
 
-	b->is_wanted = b->is_deep = true;
+	b->is_wanted = b->is_deep = b->is_from_head = true;
 	b->is_whole |= whole;
 	loop_want_turn(sweep->loop);
 }
@@ -194,6 +207,76 @@ rows_in_all(const BucketSweep *b)
 	return 2 * table_capacity(b->sweep->tables[b->number]);
 }
 
+/* Rows of one type, which stand together. */
+typedef struct Run
+{
+	int			n;
+	bool		is_ours;		/* this node runs the type */
+	bool		has_left;		/* there was no room for one */
+	uint8		last[TRIGGER_ID_BYTES]; /* for which there was */
+	bool		has_last;
+} Run;
+
+static void
+take_row(BucketSweep *b, Run *run, const Trigger *trigger, const RowPlace *place, int *added)
+{
+	TablePush	pushed = push(b, trigger, place);
+
+	run->n++;
+	run->is_ours |= pushed != TABLE_NO_HANDLER;
+	run->has_left |= pushed == TABLE_SPILLED;
+	*added += pushed == TABLE_ADDED;
+	if (run->has_left)
+		return;
+	memcpy(run->last, trigger->id, TRIGGER_ID_BYTES);
+	run->has_last = true;
+}
+
+/* True: the database may have more of that type. */
+static bool
+end_run(BucketSweep *b, const Run *run, const char *type)
+{
+	if (run->n < b->per_type || !run->is_ours)
+		return false;
+	table_spill(b->sweep->tables[b->number], type);
+	if (b->was_deep && run->has_last)
+		cursors_set(b->cursors, type, run->last);
+	return true;
+}
+
+/* How many were added; *is_cut: there is more of some type. */
+static int
+take_rows(BucketSweep *b, const PGresult *result, bool *is_cut)
+{
+	int			n = PQntuples(result);
+	int			added = 0;
+	Run			run = {0};
+
+	for (int i = 0; i < n; i++)
+	{
+		const char *type = PQgetvalue(result, i, SWEEP_TYPE);
+		RowPlace	place = wire_get_place(result, i, SWEEP_PLACE);
+		Trigger		trigger;
+
+		if (read_trigger(result, i, &trigger))
+			take_row(b, &run, &trigger, &place, &added);
+		if (i + 1 < n && strcmp(PQgetvalue(result, i + 1, SWEEP_TYPE), type) == 0)
+			continue;
+		*is_cut |= end_run(b, &run, type);
+		memset(&run, 0, sizeof(run));
+	}
+	return added;
+}
+
+/* The end of that type was reached; what stands before is for the next look. */
+static void
+on_end_of_type(void *arg, const char *type)
+{
+	BucketSweep *b = arg;
+
+	table_spill(b->sweep->tables[b->number], type);
+}
+
 /*
  * A look that was refused is taken again at the next routine one; one that was
  * lost as soon as the connection is back.
@@ -202,42 +285,21 @@ static void
 on_swept(void *arg, PgOutcome outcome, PGresult *result)
 {
 	BucketSweep *b = arg;
-	int			added = 0;
-	int			same = 0;		/* rows of one type, which stand together */
-	bool		is_ours = false;	/* that type */
+	int			added;
 	bool		is_cut = false; /* there is more of some type */
 
 	b->is_under_way = false;
 	if (outcome != PG_DONE || b->sweep->is_stopped)
 	{
+		cursors_clear(b->cursors);
 		b->is_whole |= b->was_whole;
 		b->is_deep |= b->was_deep;
 		b->is_wanted |= outcome == PG_LOST;
 		return;
 	}
-	for (int i = 0; i < PQntuples(result); i++)
-	{
-		Trigger		trigger;
-		RowPlace	place = wire_get_place(result, i, SWEEP_PLACE);
-		TablePush	pushed;
-
-		if (!read_trigger(result, i, &trigger))
-			continue;
-		if (i > 0 && strcmp(PQgetvalue(result, i - 1, SWEEP_TYPE), trigger.type) != 0)
-		{
-			same = 0;
-			is_ours = false;
-		}
-		same++;
-		pushed = push(b, &trigger, &place);
-		is_ours |= pushed != TABLE_NO_HANDLER;
-		added += pushed == TABLE_ADDED;
-		if (same < b->per_type || !is_ours)
-			continue;
-		table_spill(b->sweep->tables[b->number], trigger.type);
-		is_cut = true;
-	}
-	is_cut |= PQntuples(result) >= rows_in_all(b);
+	added = take_rows(b, result, &is_cut);
+	is_cut |= PQntuples(result) >= rows_in_all(b) || !b->was_from_head;
+	cursors_end(b->cursors, on_end_of_type, b);
 	if (b->was_deep)
 		b->is_last = b->was_help ? is_cut : !b->was_whole && !is_cut;
 	rest(b, added, is_cut);
@@ -289,9 +351,26 @@ rows_per_type(const BucketSweep *b, const Table *table)
 {
 	int			even = table_even_share(table);
 
+	if (!b->was_from_head)
+		return b->room;
 	if (b->was_deep)
 		return Min(table_share(table), 2 * even);
 	return Min(ROUTINE_PER_TYPE, Max(even / ROUTINE_PART, 1));
+}
+
+/* A routine look has nothing to do with them. */
+static void
+add_cursors(BucketSweep *b, WireParams *params)
+{
+	if (b->was_deep && b->was_from_head)
+	{
+		b->head_us = b->sent_us;
+		cursors_clear(b->cursors);
+	}
+	if (b->was_from_head)
+		wire_add_uuid_array(params, 0);
+	else
+		cursors_use(b->cursors, params);
 }
 
 static void
@@ -307,8 +386,10 @@ send_sweep(BucketSweep *b)
 	b->was_whole = b->is_whole || b->is_help || nodes == 1 || b->turns++ % 2 == 1;
 	b->was_deep = b->is_deep;
 	b->was_help = b->is_help;
+	b->was_from_head = b->is_from_head || !b->is_deep || !cursors_any(b->cursors) ||
+		loop_now_us(sweep->loop) >= b->head_us + HEAD_US;
 	b->is_under_way = true;
-	b->is_wanted = b->is_deep = b->is_whole = b->is_help = false;
+	b->is_wanted = b->is_deep = b->is_whole = b->is_help = b->is_from_head = false;
 	wire_init(&params);
 	wire_add_text(&params, sweep->config->buckets[b->number]);
 	b->per_type = rows_per_type(b, table);
@@ -318,6 +399,8 @@ send_sweep(BucketSweep *b)
 	wire_add_int4(&params, b->was_whole ? 0 : place);
 	wire_add_int4(&params, b->was_whole ? 1 : nodes);
 	wire_add_int4(&params, rows_in_all(b));
+	add_cursors(b, &params);
+	b->room = 0;
 	pg_send(node_pg(sweep->node), &call_sweep, &params, on_swept, b);
 }
 
@@ -327,6 +410,8 @@ on_come_down(void *arg, const char *type, int room)
 	BucketSweep *b = arg;
 
 	b->is_wanted = b->is_deep = true;
+	b->is_from_head |= type == NULL;
+	b->room = Max(b->room, room);
 }
 
 /*
@@ -340,7 +425,7 @@ help_others(BucketSweep *b)
 		loop_now_us(b->sweep->loop) < b->rest_until_us)
 		return;
 	b->is_last = false;
-	b->is_wanted = b->is_deep = b->is_help = true;
+	b->is_wanted = b->is_deep = b->is_help = b->is_from_head = true;
 }
 
 void
@@ -403,6 +488,7 @@ sweep_open(Loop *loop, const Config *config, Node *node, Policies *policies,
 		sweep->buckets[i].sweep = sweep;
 		sweep->buckets[i].number = i;
 		sweep->buckets[i].refused = names_new(REFUSED_MAX);
+		sweep->buckets[i].cursors = cursors_new();
 	}
 	sweep->timer = loop_timer_new(loop, on_time, sweep);
 	sweep->rested = loop_timer_new(loop, on_rested, sweep);
@@ -438,7 +524,10 @@ sweep_free(Sweep *sweep)
 	loop_timer_free(sweep->rested);
 	loop_timer_free(sweep->doubt);
 	for (int i = 0; i < sweep->nbuckets; i++)
+	{
 		names_free(sweep->buckets[i].refused);
+		cursors_free(sweep->buckets[i].cursors);
+	}
 	pfree(sweep->buckets);
 	pfree(sweep);
 }

@@ -1,5 +1,5 @@
 /*
- * twtasks.sweep_tasks(bucket, per_type, skip, share, shares, most)
+ * twtasks.sweep_tasks(bucket, per_type, skip, share, shares, most, after)
  *
  *		Looks at the table itself for SUBMITTED tasks: the guarantee behind the
  *		triggers.  Changes nothing.
@@ -11,6 +11,9 @@
  *		share, shares	of several sidecars each looks for its own part first;
  *						0 and 1: for all
  *		most			beyond so many in all only one of each further type
+ *		after			tasks, of different types, which an earlier call returned: of
+ *						these types only what comes after them; no more than the
+ *						others if the task is gone, or its type's tasks rise
  *
  * Returns
  *		triggers: id, version, type, size, the priority that counts, to which aging
@@ -26,6 +29,7 @@ CREATE FUNCTION twtasks.sweep_tasks(
 	share integer DEFAULT 0,
 	shares integer DEFAULT 1,
 	most integer DEFAULT 2147483647,
+	after uuid[] DEFAULT '{}',
 	OUT id uuid,
 	OUT version bigint,
 	OUT type text,

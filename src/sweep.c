@@ -7,7 +7,8 @@
  *
  * The index of runnable tasks leads by bucket and type.  We step from type
  * to type, and of each read the most urgent first, up to so many: a type
- * with a large backlog does not make the others wait.  Of a type whose tasks
+ * with a large backlog does not make the others wait.  A type of which the
+ * caller has much already is read from where the last call ended.  Of a type whose tasks
  * rise as they wait we merge its priorities, by what counts of each task.
  *
  *-------------------------------------------------------------------------
@@ -39,12 +40,19 @@ enum
 	QUEUED_BUCKET = 1,
 	QUEUED_TYPE,
 	QUEUED_PRIORITY,
-	QUEUED_ID,
-	QUEUED_KEYS = QUEUED_PRIORITY
+	QUEUED_ID
 };
 
 /* Of the task's columns we read none beyond this one. */
 #define LAST_READ TASK_EXPIRES
+
+/* Of one type only what comes after this. */
+typedef struct Mark
+{
+	char	   *type;
+	Datum		priority;
+	Datum		id;
+} Mark;
 
 typedef struct SweepCall
 {
@@ -58,6 +66,8 @@ typedef struct SweepCall
 	int32		share;
 	int32		shares;
 	int64		left;			/* of those that are asked for in all */
+	Mark	   *marks;
+	int			nmarks;
 	TimestampTz started;
 	Oid			submitted;
 } SweepCall;
@@ -76,39 +86,121 @@ read_arguments(FunctionCallInfo fcinfo, SweepCall *call)
 	call->submitted = rows_label("task_status", "SUBMITTED");
 }
 
-/* Rows of the bucket whose type compares so to that one; NULL: of any type. */
-static IndexScanDesc
-begin_scan(const SweepCall *call, const char *type, bool beyond)
+static void
+text_key(ScanKey key, int column, bool beyond, Datum value)
 {
-	int			nkeys = type == NULL ? QUEUED_BUCKET : QUEUED_TYPE;
+	ScanKeyEntryInitialize(key, 0, column,
+						   beyond ? BTGreaterStrategyNumber : BTEqualStrategyNumber,
+						   InvalidOid, C_COLLATION_OID, beyond ? F_TEXT_GT : F_TEXTEQ, value);
+}
+
+static void
+priority_key(ScanKey key, bool beyond, Datum value)
+{
+	ScanKeyEntryInitialize(key, 0, QUEUED_PRIORITY,
+						   beyond ? BTGreaterStrategyNumber : BTEqualStrategyNumber,
+						   InvalidOid, InvalidOid, beyond ? F_INT2GT : F_INT2EQ, value);
+}
+
+static IndexScanDesc
+scan_by(const SweepCall *call, ScanKey keys, int nkeys)
+{
 	IndexScanDesc scan = twt_index_beginscan(call->table, call->index,
 											 GetActiveSnapshot(), nkeys);
-	ScanKeyData keys[QUEUED_KEYS];
 
-	ScanKeyEntryInitialize(&keys[0], 0, QUEUED_BUCKET, BTEqualStrategyNumber, InvalidOid,
-						   C_COLLATION_OID, F_TEXTEQ, call->bucket);
-	if (type != NULL)
-		ScanKeyEntryInitialize(&keys[1], 0, QUEUED_TYPE,
-							   beyond ? BTGreaterStrategyNumber : BTEqualStrategyNumber,
-							   InvalidOid, C_COLLATION_OID,
-							   beyond ? F_TEXT_GT : F_TEXTEQ, CStringGetTextDatum(type));
-	scan->xs_want_itup = call->shares > 1;
+	scan->xs_want_itup = true;
 	index_rescan(scan, keys, nkeys, NULL, 0);
 	return scan;
 }
 
-/* The first type, in order, after that one; NULL: no more. */
+/* Rows of the bucket whose type compares so to that one; NULL: of any type. */
+static IndexScanDesc
+begin_scan(const SweepCall *call, const char *type, bool beyond)
+{
+	ScanKeyData keys[QUEUED_TYPE];
+
+	text_key(&keys[0], QUEUED_BUCKET, false, call->bucket);
+	if (type == NULL)
+		return scan_by(call, keys, QUEUED_BUCKET);
+	text_key(&keys[1], QUEUED_TYPE, beyond, CStringGetTextDatum(type));
+	return scan_by(call, keys, QUEUED_TYPE);
+}
+
+/* Of one type what comes after the mark: of its priority, or of the next ones. */
+static IndexScanDesc
+begin_after(const SweepCall *call, const Mark *mark, bool beyond)
+{
+	ScanKeyData keys[QUEUED_ID];
+
+	text_key(&keys[0], QUEUED_BUCKET, false, call->bucket);
+	text_key(&keys[1], QUEUED_TYPE, false, CStringGetTextDatum(mark->type));
+	priority_key(&keys[2], beyond, mark->priority);
+	ScanKeyEntryInitialize(&keys[3], 0, QUEUED_ID, BTGreaterStrategyNumber, InvalidOid,
+						   InvalidOid, F_UUID_GT, mark->id);
+	return scan_by(call, keys, beyond ? QUEUED_PRIORITY : QUEUED_ID);
+}
+
+static const Mark *
+mark_of(const SweepCall *call, const char *type)
+{
+	for (int i = 0; i < call->nmarks; i++)
+		if (strcmp(call->marks[i].type, type) == 0)
+			return &call->marks[i];
+	return NULL;
+}
+
+/* The row of that task says where to go on; without it there is no mark. */
+static void
+add_mark(SweepCall *call, Relation pkey, Datum id)
+{
+	IndexScanDesc scan = twt_index_beginscan(call->table, pkey, GetActiveSnapshot(), 1);
+	ScanKeyData key;
+
+	ScanKeyEntryInitialize(&key, 0, 1, BTEqualStrategyNumber, InvalidOid, InvalidOid, F_UUID_EQ, id);
+	index_rescan(scan, &key, 1, NULL, 0);
+	if (index_getnext_slot(scan, ForwardScanDirection, call->slot))
+	{
+		Mark	   *mark = &call->marks[call->nmarks++];
+
+		slot_getsomeattrs(call->slot, LAST_READ);
+		mark->type = TextDatumGetCString(row_value(call->slot, TASK_TYPE));
+		mark->priority = row_value(call->slot, TASK_PRIORITY);
+		mark->id = id;
+	}
+	index_endscan(scan);
+}
+
+static void
+add_marks(SweepCall *call, const Elements *after)
+{
+	Relation	pkey;
+
+	if (after->n == 0)
+		return;
+	call->marks = palloc(after->n * sizeof(Mark));
+	pkey = index_open(rows_relation("task_pkey"), AccessShareLock);
+	for (int i = 0; i < after->n; i++)
+		if (!after->nulls[i])
+			add_mark(call, pkey, after->values[i]);
+	index_close(pkey, AccessShareLock);
+}
+
+/*
+ * The first type, in order, after that one; NULL: no more.  Told from the index,
+ * of entries of dead rows too: where tasks go fast the first of those that live
+ * may be many pages on.
+ */
 static char *
 next_type(const SweepCall *call, const char *type)
 {
 	IndexScanDesc scan = begin_scan(call, type, true);
 	char	   *next = NULL;
+	bool		isnull;
 
-	if (index_getnext_slot(scan, ForwardScanDirection, call->slot))
-	{
-		slot_getsomeattrs(call->slot, LAST_READ);
-		next = TextDatumGetCString(row_value(call->slot, TASK_TYPE));
-	}
+	scan->ignore_killed_tuples = false;
+	if (index_getnext_tid(scan, ForwardScanDirection) != NULL)
+		next = TextDatumGetCString(index_getattr(scan->xs_itup, QUEUED_TYPE,
+												 scan->xs_itupdesc, &isnull));
 	index_endscan(scan);
 	return next;
 }
@@ -178,12 +270,11 @@ put_trigger(const SweepCall *call, TupleTableSlot *row, int priority)
 	tuplestore_putvalues(call->results->setResult, call->results->setDesc, values, nulls);
 }
 
-static void
-sweep_type(SweepCall *call, const char *type)
+/* How many, up to so many. */
+static int64
+put_triggers(const SweepCall *call, IndexScanDesc scan, int64 wanted)
 {
-	IndexScanDesc scan = begin_scan(call, type, false);
-	int64		wanted = Min(call->per_type, Max(call->left, 1));
-	int32		found = 0;
+	int64		found = 0;
 
 	while (found < wanted && next_wanted(call, scan, call->slot))
 	{
@@ -191,6 +282,22 @@ sweep_type(SweepCall *call, const char *type)
 		found++;
 	}
 	index_endscan(scan);
+	return found;
+}
+
+static void
+sweep_type(SweepCall *call, const char *type)
+{
+	const Mark *mark = mark_of(call, type);
+	int64		wanted = Min(call->per_type, Max(call->left, 1));
+	int64		found;
+
+	if (mark == NULL)
+		found = put_triggers(call, begin_scan(call, type, false), wanted);
+	else
+		found = put_triggers(call, begin_after(call, mark, false), wanted);
+	if (mark != NULL && found < wanted)
+		found += put_triggers(call, begin_after(call, mark, true), wanted - found);
 	call->left -= found;
 }
 
@@ -224,19 +331,13 @@ next_in_line(const SweepCall *call, Line *line)
 static void
 begin_line(const SweepCall *call, const char *type, int priority, Line *line)
 {
-	ScanKeyData keys[QUEUED_KEYS];
+	ScanKeyData keys[QUEUED_PRIORITY];
 
-	line->scan = twt_index_beginscan(call->table, call->index, GetActiveSnapshot(),
-									 QUEUED_PRIORITY);
 	line->row = table_slot_create(call->table, NULL);
-	ScanKeyEntryInitialize(&keys[0], 0, QUEUED_BUCKET, BTEqualStrategyNumber, InvalidOid,
-						   C_COLLATION_OID, F_TEXTEQ, call->bucket);
-	ScanKeyEntryInitialize(&keys[1], 0, QUEUED_TYPE, BTEqualStrategyNumber, InvalidOid,
-						   C_COLLATION_OID, F_TEXTEQ, CStringGetTextDatum(type));
-	ScanKeyEntryInitialize(&keys[2], 0, QUEUED_PRIORITY, BTEqualStrategyNumber, InvalidOid,
-						   InvalidOid, F_INT2EQ, Int16GetDatum(priority));
-	line->scan->xs_want_itup = call->shares > 1;
-	index_rescan(line->scan, keys, QUEUED_PRIORITY, NULL, 0);
+	text_key(&keys[0], QUEUED_BUCKET, false, call->bucket);
+	text_key(&keys[1], QUEUED_TYPE, false, CStringGetTextDatum(type));
+	priority_key(&keys[2], false, Int16GetDatum(priority));
+	line->scan = scan_by(call, keys, QUEUED_PRIORITY);
 	next_in_line(call, line);
 }
 
@@ -300,7 +401,8 @@ PG_FUNCTION_INFO_V1(twt_sweep_tasks);
 Datum
 twt_sweep_tasks(PG_FUNCTION_ARGS)
 {
-	SweepCall	call;
+	SweepCall	call = {0};
+	Elements	after = elements_of(fcinfo, 6, "after");
 	char	   *type = NULL;
 
 	read_arguments(fcinfo, &call);
@@ -312,6 +414,7 @@ twt_sweep_tasks(PG_FUNCTION_ARGS)
 	call.table = table_open(rows_relation("task"), AccessShareLock);
 	call.index = index_open(rows_relation("task_queued"), AccessShareLock);
 	call.slot = table_slot_create(call.table, NULL);
+	add_marks(&call, &after);
 	while ((type = next_type(&call, type)) != NULL)
 		sweep_any_type(&call, type);
 	ExecDropSingleTupleTableSlot(call.slot);

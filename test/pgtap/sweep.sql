@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(43);
+SELECT plan(50);
 
 -- Only what may run now, with the version there is.
 SELECT pg_temp.task_in(s) AS made FROM unnest(enum_range(NULL::twtasks.task_status)) s \g /dev/null
@@ -45,6 +45,25 @@ SELECT is((SELECT count(*) FROM twtasks.sweep_tasks('default', 0)), 0::bigint, '
 SELECT set_eq($$SELECT type::text FROM twtasks.sweep_tasks('default', 5, '{A,AB,B,0,Z.1,unknown}')$$,
 	'{A_B,A|B,Z-1,Z/1,Z:1,a}'::text[], 'types that are to be skipped are');
 SELECT is((SELECT count(*) FROM twtasks.sweep_tasks('default', 5, ARRAY(SELECT DISTINCT type::text FROM added))), 0::bigint, 'all of them, too');
+
+-- Types of which the caller has the first ones: what comes after them.
+CREATE TEMPORARY TABLE whole AS
+SELECT s.id, s.type, row_number() OVER (PARTITION BY s.type ORDER BY s.n) AS n
+FROM twtasks.sweep_tasks('default', 1000) WITH ORDINALITY s(id, version, type, priority, size, place, n);
+CREATE FUNCTION pg_temp.nth(type text, n integer) RETURNS uuid LANGUAGE sql
+AS 'SELECT w.id FROM whole w WHERE w.type = nth.type AND w.n = nth.n';
+SELECT results_eq(format($$SELECT id FROM twtasks.sweep_tasks('default', 1000, after => %L) WHERE type = 'B'$$, ARRAY[pg_temp.nth('B', n)]),
+	format($$SELECT id FROM whole WHERE type = 'B' AND n > %s ORDER BY n$$, n), format('what comes after number %s, in order', n))
+FROM unnest('{1,5,49}'::integer[]) n;
+SELECT is((SELECT count(*) FROM twtasks.sweep_tasks('default', 7, after => ARRAY[pg_temp.nth('B', 3)]) WHERE type = 'B'), 7::bigint,
+	'as many as asked, of more than one priority');
+SELECT is((SELECT jsonb_object_agg(type, c) FROM (SELECT type, count(*) AS c
+		   FROM twtasks.sweep_tasks('default', 1000, after => ARRAY[pg_temp.nth('A', 50), pg_temp.nth('AB', 10)]) GROUP BY type) x
+		   WHERE type IN ('A', 'AB', 'B')), '{"AB": 40, "B": 50}'::jsonb, 'each type has its own, the others all');
+SELECT is((SELECT count(*) FROM twtasks.sweep_tasks('default', 1000, after => ARRAY[pg_temp.id(12345), NULL])), 550::bigint,
+	'after a task that is gone comes all');
+SELECT bag_eq(format($$SELECT s.id FROM generate_series(0, 2) share, twtasks.sweep_tasks('default', 1000, '{}', share, 3, after => %L) s WHERE s.type = 'B'$$,
+		ARRAY[pg_temp.nth('B', 20)]), $$SELECT id FROM whole WHERE type = 'B' AND n > 20$$, 'shares of that are the whole, once');
 
 -- Shares: each task is in exactly one of n shares, whatever n is.
 SELECT bag_eq(format('SELECT id FROM generate_series(0, %s - 1) share, twtasks.sweep_tasks(''default'', 1000, ''{}'', share, %s)', n, n),

@@ -22,6 +22,7 @@ typedef struct FakeCall
 	const PgStatement *statement;
 	PgResultFn	fn;
 	void	   *arg;
+	int			sizes[WIRE_MAX_PARAMS]; /* of its parameters, in bytes */
 } FakeCall;
 
 struct Pg
@@ -99,8 +100,11 @@ pg_send(Pg *pg, const PgStatement *statement, WireParams *params, PgResultFn fn,
 	call->fn = fn;
 	call->arg = arg;
 	dlist_push_tail(&calls, &call->node);
-	if (params != NULL)
-		wire_clear(params);
+	if (params == NULL)
+		return;
+	for (int i = 0; i < params->n; i++)
+		call->sizes[i] = params->values[i].len;
+	wire_clear(params);
 }
 
 static inline void

@@ -10,7 +10,16 @@
 #include "fake_loop.h"
 #include "fake_pg.h"
 
+#include "calls.h"
+#include "slots.h"
 #include "sweep.h"
+
+/* Of the look's parameters, and how large that one is at least. */
+enum
+{
+	SWEEP_AFTER = 6,
+	EMPTY_ARRAY = 12
+};
 
 static Pg	control = {.is_up = true};
 
@@ -52,10 +61,14 @@ policies_take(Policies *policies, int bucket, const char *type)
 	return true;
 }
 
+/* None, unless the test gives a limit. */
 static bool
 resolve(void *arg, const char *type, Limit **limit, void **tag)
 {
-	return false;
+	*limit = arg;
+	if (arg != NULL)
+		limit_keep(arg);
+	return arg != NULL;
 }
 
 /* Each bucket is looked at again when it has rested itself. */
@@ -129,6 +142,104 @@ test_same_policies(void **state)
 	table_free(tables[0]);
 }
 
+enum
+{
+	CAPACITY = 20,
+	SHARE = 10
+};
+
+static int64
+no_clock(void *arg)
+{
+	return 0;
+}
+
+/* Rows of one type, with ids from that number on. */
+static PGresult *
+rows(int first, int n)
+{
+	PGresult   *result = make_result(SWEEP_PLACE + 1);
+
+	for (int i = 0; i < n; i++)
+	{
+		uint8		id[TRIGGER_ID_BYTES] = {first + i};
+
+		put_bytes(result, i, SWEEP_ID, id, sizeof(id));
+		put_int8(result, i, SWEEP_VERSION, 0);
+		put_text(result, i, SWEEP_TYPE, "A");
+		put_int2(result, i, SWEEP_PRIORITY, 5);
+		put_int4(result, i, SWEEP_SIZE, 0);
+		put_bytes(result, i, SWEEP_PLACE, NULL, -1);
+	}
+	return result;
+}
+
+static void
+pop(Table *table, Limit *limit, int n)
+{
+	while (n-- > 0)
+	{
+		TableEntry *entry = table_pop(table);
+
+		assert_non_null(entry);
+		slots_free(limit);
+		table_forget(table, entry);
+	}
+}
+
+/* Whether the look that is sent now goes on where the last one ended. */
+static bool
+goes_on(Sweep *sweep)
+{
+	FakeCall   *call;
+
+	sweep_pump(sweep);
+	call = find_call("sweep");
+	if (call == NULL)
+		fail_msg("no look");
+	return call->sizes[SWEEP_AFTER] > EMPTY_ARRAY;
+}
+
+/*
+ * More of what spilled is fetched from where the last look ended; at its end, and
+ * when the head was not looked at for a second, from the head.
+ */
+static void
+test_goes_on(void **state)
+{
+	char	   *names[] = {"a"};
+	Config		config = {.buckets = names, .nbuckets = 1, .sweep_us = SECONDS_TO_US(60)};
+	Slots	   *slots = slots_new(no_clock, NULL);
+	Limit	   *limit = limit_new_root(slots, "A", 100);
+	Table	   *tables[] = {table_new(CAPACITY, SHARE, resolve, limit)};
+	Sweep	   *sweep = sweep_open(NULL, &config, NULL, NULL, tables);
+
+	sweep_want_all(sweep, true);
+	assert_false(goes_on(sweep));
+	answer("sweep", rows(0, SHARE));
+	pop(tables[0], limit, SHARE / 2);
+	assert_true(goes_on(sweep));
+	answer("sweep", rows(SHARE, SHARE / 2));
+	pop(tables[0], limit, SHARE / 2);
+	assert_true(goes_on(sweep));
+	answer("sweep", rows(SHARE * 3 / 2, 1));	/* the end */
+	pop(tables[0], limit, SHARE / 2);
+	assert_false(goes_on(sweep));
+	answer("sweep", rows(30, SHARE));
+	pop(tables[0], limit, SHARE / 2);
+	pass_us(SECONDS_TO_US(1));
+	assert_false(goes_on(sweep));
+	answer("sweep", rows(40, SHARE));
+	pop(tables[0], limit, SHARE / 2);
+	sweep_want_all(sweep, true);
+	assert_false(goes_on(sweep));
+	answer("sweep", NULL);
+	sweep_free(sweep);
+	table_free(tables[0]);
+	limit_free(limit);
+	slots_destroy(slots);
+}
+
 int
 main(void)
 {
@@ -136,6 +247,7 @@ main(void)
 		cmocka_unit_test(test_each_rests),
 		cmocka_unit_test(test_lost),
 		cmocka_unit_test(test_same_policies),
+		cmocka_unit_test(test_goes_on),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
