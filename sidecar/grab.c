@@ -31,7 +31,7 @@ typedef struct Flight
 {
 	dlist_node	node;
 	Grab	   *grab;
-	Pg		   *pg;				/* it was sent there */
+	Pg		   *pg;				/* it was sent there last */
 	Batch	   *batch;
 	int64		sent_us;		/* the grab, not the question for its outcome */
 	bool		is_unknown;		/* the answer was lost */
@@ -330,7 +330,32 @@ on_grabbed(void *arg, PgOutcome outcome, PGresult *result)
 	}
 }
 
-static void send_resolve(Flight *flight);
+/* The one with the least to do; NULL: none can take more. */
+static Pg *
+next_session(Grab *grab)
+{
+	Pg		   *best = NULL;
+
+	for (int i = 0; i < SESSIONS; i++)
+	{
+		Pg		   *pg = grab->pgs[i];
+
+		if (pg_is_up(pg) && pg_in_flight(pg) < GRABS_AHEAD &&
+			(best == NULL || pg_in_flight(pg) < pg_in_flight(best)))
+			best = pg;
+	}
+	return best;
+}
+
+static int
+in_flight(const Grab *grab)
+{
+	int			n = 0;
+
+	for (int i = 0; i < SESSIONS; i++)
+		n += pg_in_flight(grab->pgs[i]);
+	return n;
+}
 
 static void
 on_resolved(void *arg, PgOutcome outcome, PGresult *result)
@@ -347,31 +372,33 @@ on_resolved(void *arg, PgOutcome outcome, PGresult *result)
 }
 
 static void
-send_resolve(Flight *flight)
+send_resolve(Flight *flight, Pg *pg)
 {
 	Grab	   *grab = flight->grab;
 	WireParams	params;
 
 	flight->is_unknown = false;
+	flight->pg = pg;
 	log_line(TWT_LOG_INFO, "grab", "asking for the outcome of %d grabs",
 			 flight->batch->n);
 	wire_init(&params);
 	batch_add_ids(flight->batch, &params);
 	wire_add_int8(&params, node_incarnation(grab->node));
 	wire_add_int8(&params, flight->batch->token);
-	pg_send(flight->pg, flight->unreadable == NULL ? &call_resolve_grab :
+	pg_send(pg, flight->unreadable == NULL ? &call_resolve_grab :
 			&call_resolve_grab_bare, &params, on_resolved, flight);
 }
 
 /*
- * Grabs of unknown outcome come first, each in the place of the session that had
- * it; new ones wait until all are asked about.
+ * Grabs of unknown outcome come first, over any session: the server lets the
+ * question wait for the lost call.  New ones go after all are asked about.
  */
 static bool
 resolve_unknown(Grab *grab)
 {
 	dlist_iter	iter;
 	bool		any = false;
+	Pg		   *pg;
 
 	dlist_foreach(iter, &grab->flights)
 	{
@@ -380,8 +407,9 @@ resolve_unknown(Grab *grab)
 		if (!flight->is_unknown)
 			continue;
 		any = true;
-		if (pg_is_up(flight->pg))
-			send_resolve(flight);
+		pg = next_session(grab);
+		if (pg != NULL)
+			send_resolve(flight, pg);
 	}
 	return any;
 }
@@ -431,33 +459,6 @@ send_grab(Flight *flight, Pg *pg)
 	batch_add_places(batch, &params);
 	pg_send(pg, flight->unreadable == NULL ? &call_grab : &call_grab_bare,
 			&params, on_grabbed, flight);
-}
-
-/* The one with the least to do; NULL: none can take more. */
-static Pg *
-next_session(Grab *grab)
-{
-	Pg		   *best = NULL;
-
-	for (int i = 0; i < SESSIONS; i++)
-	{
-		Pg		   *pg = grab->pgs[i];
-
-		if (pg_is_up(pg) && pg_in_flight(pg) < GRABS_AHEAD &&
-			(best == NULL || pg_in_flight(pg) < pg_in_flight(best)))
-			best = pg;
-	}
-	return best;
-}
-
-static int
-in_flight(const Grab *grab)
-{
-	int			n = 0;
-
-	for (int i = 0; i < SESSIONS; i++)
-		n += pg_in_flight(grab->pgs[i]);
-	return n;
 }
 
 /* One that goes alone first. */

@@ -12,8 +12,8 @@
  *						0 and 1: for all
  *		most			beyond so many in all only one of each further type
  *		after			tasks, of different types, which an earlier call returned: of
- *						these types only what comes after them; no more than the
- *						others if the task is gone, or its type's tasks rise
+ *						their types only what comes after them, unless the task is
+ *						gone or the type's tasks rise as they wait
  *
  * Returns
  *		triggers: id, version, type, size, the priority that counts, to which aging

@@ -8,8 +8,9 @@
  * The index of runnable tasks leads by bucket and type.  We step from type
  * to type, and of each read the most urgent first, up to so many: a type
  * with a large backlog does not make the others wait.  A type of which the
- * caller has much already is read from where the last call ended.  Of a type whose tasks
- * rise as they wait we merge its priorities, by what counts of each task.
+ * caller has much already is read from where the last call ended.  Of a type
+ * whose tasks rise as they wait we merge its priorities, by what counts of each
+ * task.
  *
  *-------------------------------------------------------------------------
  */
