@@ -158,7 +158,8 @@ sub note_crash
 		sub {
 			$node->value(
 				'SELECT count(*) FROM pg_stat_activity
-				WHERE application_name LIKE \'twtasksd %\'') == 4;
+				WHERE application_name LIKE \'twtasksd %\'
+				  AND application_name <> \'twtasksd duties\'') == 4;
 		},
 		'the sessions of a killed sidecar to end');
 	my @tasks = @$case{qw(first second)};
