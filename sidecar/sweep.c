@@ -383,11 +383,12 @@ send_sweep(BucketSweep *b)
 	WireParams	params;
 
 	node_share(sweep->node, &place, &nodes);
-	b->was_whole = b->is_whole || b->is_help || nodes == 1 || b->turns++ % 2 == 1;
 	b->was_deep = b->is_deep;
 	b->was_help = b->is_help;
 	b->was_from_head = b->is_from_head || !b->is_deep || !cursors_any(b->cursors) ||
 		loop_now_us(sweep->loop) >= b->head_us + HEAD_US;
+	b->was_whole = b->is_whole || b->is_help || nodes == 1 ||
+		(b->was_from_head && b->turns++ % 2 == 1);
 	b->is_under_way = true;
 	b->is_wanted = b->is_deep = b->is_whole = b->is_help = b->is_from_head = false;
 	wire_init(&params);
