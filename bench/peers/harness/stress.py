@@ -89,7 +89,7 @@ def with_held_snapshot(turn: Turn, minutes: float, rate: int) -> Metrics:
             said = ended(producer)
             time.sleep(2)
             gave_up = time.monotonic_ns()
-    return held_metrics(said, read_starts(trace), (taken, gave_up), dead)
+        return held_metrics(said, read_starts(trace), (taken, gave_up), dead)
 
 
 def held_metrics(said: dict[str, float], starts: dict[int, int], times: tuple[int, int],
