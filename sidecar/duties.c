@@ -25,6 +25,7 @@ typedef enum DutyId
 	DUTY_PROMOTE,
 	DUTY_SCHEDULES,
 	DUTY_RECOVER,
+	DUTY_RECOVER_ALL,
 	DUTY_EXPIRE,
 	DUTY_PARTITIONS,
 	DUTY_CLEAN,
@@ -40,8 +41,6 @@ typedef struct Duty
 	LoopTimer  *timer;
 	int64		next_us;		/* loop time of the timer */
 	int64		asked_us;
-	int64		whole_us;		/* not before then the whole table again */
-	bool		reads_whole;	/* that is under way */
 	bool		is_under_way;
 	bool		has_reason;		/* not only its period is over */
 	bool		again;			/* a reason came while it was under way */
@@ -74,8 +73,8 @@ struct Duties
 	Duty		each[DUTY_COUNT];
 };
 
-/* Reading the whole table may take so much of the time. */
-#define WHOLE_TABLE_SHARE 100
+/* A duty may take so much of the time. */
+#define SHARE_OF_TIME 100
 
 /* No duty waits for longer than so many of its periods. */
 #define PERIODS_MAX 6
@@ -131,6 +130,19 @@ on_recovered(Duty *duty, const PGresult *result)
 	return next_ms(result, RECOVER_NEXT_MS);
 }
 
+static void arm_with_reason(Duty *duty, int64 delay_us);
+
+/* A gone node that it has seen is the other look's. */
+static int64
+on_recovered_all(Duty *duty, const PGresult *result)
+{
+	int64		next = on_recovered(duty, result);
+
+	if (next > 0)
+		arm_with_reason(&duty->duties->each[DUTY_RECOVER], next);
+	return next == 0 ? 0 : -1;
+}
+
 static int64
 on_expired(Duty *duty, const PGresult *result)
 {
@@ -184,6 +196,7 @@ static const DutyKind kinds[DUTY_COUNT] = {
 	[DUTY_PROMOTE] = {&call_promote, SECONDS_TO_US(10), true, true, true, false, on_promoted},
 	[DUTY_SCHEDULES] = {&call_schedules, SECONDS_TO_US(10), true, true, true, false, on_scheduled},
 	[DUTY_RECOVER] = {&call_recover, SECONDS_TO_US(10), true, true, true, false, on_recovered},
+	[DUTY_RECOVER_ALL] = {&call_recover, SECONDS_TO_US(10), false, true, false, true, on_recovered_all},
 	[DUTY_EXPIRE] = {&call_expire, SECONDS_TO_US(30), false, true, true, true, on_expired},
 	[DUTY_PARTITIONS] = {&call_partitions, SECONDS_TO_US(3600), false, false, false, true, on_partitioned},
 	[DUTY_CLEAN] = {&call_clean, SECONDS_TO_US(600), false, false, false, true, on_cleaned},
@@ -229,7 +242,7 @@ rest_after(const Duty *duty, int64 took)
 
 	if (duty->id == DUTY_RECOVER)
 		return period_us;
-	return Max(period_us, Min(took * WHOLE_TABLE_SHARE, period_us * PERIODS_MAX));
+	return Max(period_us, Min(took * SHARE_OF_TIME, period_us * PERIODS_MAX));
 }
 
 static void
@@ -248,9 +261,6 @@ on_answer(void *arg, PgOutcome outcome, PGresult *result)
 	if (duty->again)
 		next = 0;
 	duty->again = false;
-	if (duty->reads_whole && next != 0)
-		duty->whole_us = loop_now_us(duties->loop) +
-			Max(period(duty), took * WHOLE_TABLE_SHARE);
 	if (next >= 0)
 		arm_with_reason(duty, Min(next, SECONDS_TO_US(86400)));
 	if (node_is_leader(duties->node))
@@ -282,14 +292,9 @@ do_duty(void *arg)
 	duty->is_under_way = true;
 	duty->asked_us = loop_now_us(duties->loop);
 	wire_init(&params);
-	if (duty->id == DUTY_RECOVER)
-	{
-		/* A reason may come at any time: what it is about needs no such look. */
-		duty->reads_whole = node_is_leader(duties->node) &&
-			pg_is_up(duties->pg) && duty->asked_us >= duty->whole_us;
-		wire_add_bool(&params, duty->reads_whole);
-	}
-	pg_send(duty->reads_whole || kinds[duty->id].reads_much ? duties->pg : node_pg(duties->node),
+	if (kinds[duty->id].statement == &call_recover)
+		wire_add_bool(&params, duty->id == DUTY_RECOVER_ALL);
+	pg_send(kinds[duty->id].reads_much ? duties->pg : node_pg(duties->node),
 			kinds[duty->id].statement, &params, on_answer, duty);
 }
 
@@ -300,7 +305,7 @@ on_state(void *arg, bool is_up)
 	Duties	   *duties = arg;
 
 	for (int i = 0; i < DUTY_COUNT && is_up && !duties->is_stopped; i++)
-		if (kinds[i].reads_much || i == DUTY_RECOVER)
+		if (kinds[i].reads_much)
 			arm_with_reason(&duties->each[i], 0);
 }
 

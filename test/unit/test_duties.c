@@ -42,32 +42,63 @@ zeros(int ncolumns)
 	return result;
 }
 
-/* All answers come after so long; nothing is due. */
+/* The call of that statement over that connection; NULL: there is none. */
+static FakeCall *
+call_of(const char *statement, const Pg *pg)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &calls)
+	{
+		FakeCall   *call = dlist_container(FakeCall, node, iter.cur);
+
+		if (call->pg == pg && strcmp(call->statement->name, statement) == 0)
+			return call;
+	}
+	return NULL;
+}
+
+/* What says that nothing was found, and nothing is due. */
+static PGresult *
+nothing(const char *statement)
+{
+	PGresult   *result;
+
+	if (strcmp(statement, "recover") == 0)
+	{
+		result = zeros(RECOVER_FAILED + 2);
+		put_bytes(result, 0, RECOVER_NEXT_MS, NULL, -1);
+	}
+	else if (strcmp(statement, "monitor") == 0)
+	{
+		result = zeros(MONITOR_IS_NEWS + 1);
+		put_bool(result, 0, MONITOR_IS_NEWS, false);
+	}
+	else
+		result = make_result(1);
+	return result;
+}
+
+/* All answers come after so long. */
 static void
 answer_all(int64 after_us)
 {
-	PGresult   *recovered = zeros(RECOVER_FAILED + 2);
-	PGresult   *monitored = zeros(MONITOR_IS_NEWS + 1);
-
-	put_bytes(recovered, 0, RECOVER_NEXT_MS, NULL, -1);
-	put_bool(monitored, 0, MONITOR_IS_NEWS, false);
 	pass_us(after_us);
-	answer("recover", recovered);
-	if (find_call("monitor") == NULL)
-		PQclear(monitored);
-	else
-		answer("monitor", monitored);
 	while (!dlist_is_empty(&calls))
-		answer(dlist_head_element(FakeCall, node, &calls)->statement->name, NULL);
+	{
+		FakeCall   *call = dlist_head_element(FakeCall, node, &calls);
+
+		end_call(call, PG_DONE, nothing(call->statement->name));
+	}
 }
 
 /* Seconds until that duty is done again; none of them is a long one. */
 static int
-seconds_to(const char *statement)
+seconds_to(const char *statement, const Pg *pg)
 {
 	int			seconds = 0;
 
-	for (; find_call(statement) == NULL; seconds++)
+	for (; call_of(statement, pg) == NULL; seconds++)
 	{
 		assert_true(seconds < 1000);
 		pass_us(SECONDS_TO_US(1));
@@ -75,16 +106,7 @@ seconds_to(const char *statement)
 	return seconds;
 }
 
-static Pg *
-pg_of(const char *statement)
-{
-	FakeCall   *call = find_call(statement);
-
-	if (call == NULL)
-		fail_msg("nobody called %s", statement);
-	return call->pg;
-}
-
+/* All duties are done, for the first time, once a connection of their own is up. */
 static Duties *
 open_duties(void)
 {
@@ -93,7 +115,6 @@ open_duties(void)
 
 	duties_begin(duties);
 	pass_us(0);
-	answer_all(0);
 	come_up(last_pg);
 	pass_us(0);
 	return duties;
@@ -107,40 +128,46 @@ close_duties(Duties *duties)
 	duties_free(duties);
 }
 
-/* What is due, and who is gone, waits for nothing long. */
 static void
 test_connections(void **state)
 {
-	static const Config config;
-	Duties	   *duties = duties_open(NULL, &config, NULL, ignore, NULL);
+	static const char *const quick[] = {"promote", "run_schedules", "recover"};
+	static const char *const slow[] = {"recover", "expire", "make_partitions", "clean",
+	"clean_slots", "monitor"};
+	Duties	   *duties = open_duties();
 
-	duties_begin(duties);
-	pass_us(0);
-	assert_ptr_equal(pg_of("promote"), &control);
-	assert_ptr_equal(pg_of("run_schedules"), &control);
-	assert_ptr_equal(pg_of("recover"), &control);
-	assert_null(find_call("monitor"));
-	answer_all(0);
-	come_up(last_pg);
-	pass_us(0);
-	assert_ptr_equal(pg_of("monitor"), last_pg);
-	assert_ptr_equal(pg_of("clean"), last_pg);
-	assert_ptr_equal(pg_of("make_partitions"), last_pg);
-	assert_ptr_equal(pg_of("expire"), last_pg);
-	assert_ptr_equal(pg_of("recover"), last_pg);
+	for (size_t i = 0; i < lengthof(quick); i++)
+		assert_non_null(call_of(quick[i], &control));
+	for (size_t i = 0; i < lengthof(slow); i++)
+		assert_non_null(call_of(slow[i], last_pg));
+	for (size_t i = 3; i < lengthof(slow); i++)
+		assert_null(call_of(slow[i], &control));
 	close_duties(duties);
 }
 
-/* Behind something long, on the connection that they share. */
+/* What is due, and who is gone, waits for nothing long. */
+static void
+test_beside_slow_ones(void **state)
+{
+	Duties	   *duties = open_duties();
+
+	end_call(call_of("recover", &control), PG_DONE, nothing("recover"));
+	duties_node_gone(duties);
+	pass_us(0);
+	assert_non_null(call_of("recover", &control));
+	assert_non_null(call_of("recover", last_pg));
+	close_duties(duties);
+}
+
 static void
 test_slow_answers(void **state)
 {
 	Duties	   *duties = open_duties();
 
 	answer_all(SECONDS_TO_US(5));
-	assert_int_equal(seconds_to("recover"), 10);
-	assert_int_equal(seconds_to("promote"), 0);
-	assert_int_equal(seconds_to("monitor"), 350);
+	assert_int_equal(seconds_to("recover", &control), 10);
+	assert_int_equal(seconds_to("promote", &control), 50);
+	assert_int_equal(seconds_to("monitor", last_pg), 300);
 	close_duties(duties);
 }
 
@@ -150,9 +177,10 @@ test_quick_answers(void **state)
 	Duties	   *duties = open_duties();
 
 	answer_all(MS_TO_US(5));
-	assert_int_equal(seconds_to("recover"), 10);
-	assert_int_equal(seconds_to("promote"), 0);
-	assert_int_equal(seconds_to("monitor"), 50);
+	assert_int_equal(seconds_to("recover", &control), 10);
+	assert_int_equal(seconds_to("promote", &control), 0);
+	assert_int_equal(seconds_to("recover", last_pg), 0);
+	assert_int_equal(seconds_to("monitor", last_pg), 50);
 	close_duties(duties);
 }
 
@@ -161,6 +189,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_connections),
+		cmocka_unit_test(test_beside_slow_ones),
 		cmocka_unit_test(test_slow_answers),
 		cmocka_unit_test(test_quick_answers),
 	};
