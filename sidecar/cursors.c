@@ -53,37 +53,54 @@ cursors_any(const Cursors *cursors)
 }
 
 static Cursor *
-cursor_of(Cursors *cursors, const char *type)
+find(Cursors *cursors, const char *type)
 {
 	for (int i = 0; i < cursors->n; i++)
 		if (strcmp(cursors->all[i].type, type) == 0)
 			return &cursors->all[i];
-	if (cursors->n == CURSORS_MAX)
-		return NULL;
-	cursors->all[cursors->n].type = pstrdup(type);
-	return &cursors->all[cursors->n++];
+	return NULL;
+}
+
+static void
+spare(Cursors *cursors, const char *type)
+{
+	Cursor	   *cursor = find(cursors, type);
+
+	if (cursor != NULL)
+		cursor->is_used = false;
 }
 
 void
 cursors_set(Cursors *cursors, const char *type, const uint8 *id)
 {
-	Cursor	   *cursor = cursor_of(cursors, type);
+	Cursor	   *cursor = find(cursors, type);
 
-	if (cursor == NULL)
+	if (cursor == NULL && cursors->n == CURSORS_MAX)
 		return;
+	if (cursor == NULL)
+	{
+		cursor = &cursors->all[cursors->n++];
+		cursor->type = pstrdup(type);
+	}
 	memcpy(cursor->id, id, TRIGGER_ID_BYTES);
 	cursor->is_used = false;
 }
 
 void
-cursors_use(Cursors *cursors, WireParams *params)
+cursors_use(Cursors *cursors, const char *const *except, int nexcept, WireParams *params)
 {
-	wire_add_uuid_array(params, cursors->n);
+	int			n = 0;
+
 	for (int i = 0; i < cursors->n; i++)
-	{
-		wire_uuid(params, cursors->all[i].id);
 		cursors->all[i].is_used = true;
-	}
+	for (int i = 0; i < nexcept; i++)
+		spare(cursors, except[i]);
+	for (int i = 0; i < cursors->n; i++)
+		n += cursors->all[i].is_used;
+	wire_add_uuid_array(params, n);
+	for (int i = 0; i < cursors->n; i++)
+		if (cursors->all[i].is_used)
+			wire_uuid(params, cursors->all[i].id);
 }
 
 void

@@ -25,8 +25,9 @@ extern bool cursors_any(const Cursors *cursors);
 /* Takes the place of the type's cursor, if there is room for one more type. */
 extern void cursors_set(Cursors *cursors, const char *type, const uint8 *id);
 
-/* Adds an array of all of them; a look is to go on there. */
-extern void cursors_use(Cursors *cursors, WireParams *params);
+/* Adds an array of them, but for those types: a look is to go on there. */
+extern void cursors_use(Cursors *cursors, const char *const *except, int nexcept,
+						WireParams *params);
 
 /*
  * The look is over: calls fn for the types whose cursors were used and not set

@@ -226,10 +226,9 @@ take_row(BucketSweep *b, Run *run, const Trigger *trigger, const RowPlace *place
 	run->is_ours |= pushed != TABLE_NO_HANDLER;
 	run->has_left |= pushed == TABLE_SPILLED;
 	*added += pushed == TABLE_ADDED;
-	if (run->has_left)
-		return;
-	memcpy(run->last, trigger->id, TRIGGER_ID_BYTES);
-	run->has_last = true;
+	if (!run->has_left)
+		memcpy(run->last, trigger->id, TRIGGER_ID_BYTES);
+	run->has_last |= !run->has_left;
 }
 
 /* True: the database may have more of that type. */
@@ -298,6 +297,7 @@ on_swept(void *arg, PgOutcome outcome, PGresult *result)
 		return;
 	}
 	added = take_rows(b, result, &is_cut);
+	/* what stands before a cursor was not looked at */
 	is_cut |= PQntuples(result) >= rows_in_all(b) || !b->was_from_head;
 	cursors_end(b->cursors, on_end_of_type, b);
 	if (b->was_deep)
@@ -330,19 +330,24 @@ add_type(void *arg, const char *type)
 	list->names[list->n++] = type;
 }
 
-static void
-add_skipped_types(const BucketSweep *b, WireParams *params)
+/* The types that are not looked for. */
+static TypeList
+skipped_types(const BucketSweep *b)
 {
 	TypeList	list = {0};
 
 	table_full_types(b->sweep->tables[b->number], add_type, &list);
 	for (int i = 0; i < names_count(b->refused); i++)
 		add_type(&list, names_get(b->refused, i));
-	wire_add_text_array(params, list.n);
-	for (int i = 0; i < list.n; i++)
-		wire_text(params, list.names[i]);
-	if (list.names != NULL)
-		pfree(list.names);
+	return list;
+}
+
+static void
+add_types(const TypeList *list, WireParams *params)
+{
+	wire_add_text_array(params, list->n);
+	for (int i = 0; i < list->n; i++)
+		wire_text(params, list->names[i]);
 }
 
 /* Somewhat more than there is room for, so that a table is filled by one. */
@@ -360,7 +365,7 @@ rows_per_type(const BucketSweep *b, const Table *table)
 
 /* A routine look has nothing to do with them. */
 static void
-add_cursors(BucketSweep *b, WireParams *params)
+add_cursors(BucketSweep *b, const TypeList *skipped, WireParams *params)
 {
 	if (b->was_deep && b->was_from_head)
 	{
@@ -370,7 +375,7 @@ add_cursors(BucketSweep *b, WireParams *params)
 	if (b->was_from_head)
 		wire_add_uuid_array(params, 0);
 	else
-		cursors_use(b->cursors, params);
+		cursors_use(b->cursors, skipped->names, skipped->n, params);
 }
 
 static void
@@ -380,6 +385,7 @@ send_sweep(BucketSweep *b)
 	Table	   *table = sweep->tables[b->number];
 	int			place;
 	int			nodes;
+	TypeList	skipped = skipped_types(b);
 	WireParams	params;
 
 	node_share(sweep->node, &place, &nodes);
@@ -396,11 +402,13 @@ send_sweep(BucketSweep *b)
 	b->per_type = rows_per_type(b, table);
 	b->sent_us = loop_now_us(sweep->loop);
 	wire_add_int4(&params, b->per_type);
-	add_skipped_types(b, &params);
+	add_types(&skipped, &params);
 	wire_add_int4(&params, b->was_whole ? 0 : place);
 	wire_add_int4(&params, b->was_whole ? 1 : nodes);
 	wire_add_int4(&params, rows_in_all(b));
-	add_cursors(b, &params);
+	add_cursors(b, &skipped, &params);
+	if (skipped.names != NULL)
+		pfree(skipped.names);
 	b->room = 0;
 	pg_send(node_pg(sweep->node), &call_sweep, &params, on_swept, b);
 }

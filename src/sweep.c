@@ -109,7 +109,7 @@ scan_by(const SweepCall *call, ScanKey keys, int nkeys)
 	IndexScanDesc scan = twt_index_beginscan(call->table, call->index,
 											 GetActiveSnapshot(), nkeys);
 
-	scan->xs_want_itup = true;
+	scan->xs_want_itup = call->shares > 1 || call->nmarks > 0;
 	index_rescan(scan, keys, nkeys, NULL, 0);
 	return scan;
 }
@@ -187,21 +187,43 @@ add_marks(SweepCall *call, const Elements *after)
 }
 
 /*
- * The first type, in order, after that one; NULL: no more.  Told from the index,
- * of entries of dead rows too: where tasks go fast the first of those that live
- * may be many pages on.
+ * The first type after that one of which the index has an entry, be it of a dead
+ * row, if it is one with a mark; else NULL.  Where tasks go fast the first of a
+ * type's rows that lives is many pages on, and the mark leads there at once.
  */
 static char *
-next_type(const SweepCall *call, const char *type)
+next_marked(const SweepCall *call, const char *type)
 {
-	IndexScanDesc scan = begin_scan(call, type, true);
+	IndexScanDesc scan;
 	char	   *next = NULL;
 	bool		isnull;
 
+	if (call->nmarks == 0)
+		return NULL;
+	scan = begin_scan(call, type, true);
 	scan->ignore_killed_tuples = false;
 	if (index_getnext_tid(scan, ForwardScanDirection) != NULL)
 		next = TextDatumGetCString(index_getattr(scan->xs_itup, QUEUED_TYPE,
 												 scan->xs_itupdesc, &isnull));
+	index_endscan(scan);
+	return next != NULL && mark_of(call, next) != NULL ? next : NULL;
+}
+
+/* The first type, in order, after that one; NULL: no more. */
+static char *
+next_type(const SweepCall *call, const char *type)
+{
+	char	   *next = next_marked(call, type);
+	IndexScanDesc scan;
+
+	if (next != NULL)
+		return next;
+	scan = begin_scan(call, type, true);
+	if (index_getnext_slot(scan, ForwardScanDirection, call->slot))
+	{
+		slot_getsomeattrs(call->slot, LAST_READ);
+		next = TextDatumGetCString(row_value(call->slot, TASK_TYPE));
+	}
 	index_endscan(scan);
 	return next;
 }

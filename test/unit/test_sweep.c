@@ -14,11 +14,12 @@
 #include "slots.h"
 #include "sweep.h"
 
-/* Of the look's parameters, and how large that one is at least. */
+/* Of the look's parameters: an array of ids, and its sizes. */
 enum
 {
 	SWEEP_AFTER = 6,
-	EMPTY_ARRAY = 12
+	ARRAY_HEADER = 20,
+	ARRAY_ELEMENT = 4 + TRIGGER_ID_BYTES
 };
 
 static Pg	control = {.is_up = true};
@@ -154,24 +155,38 @@ no_clock(void *arg)
 	return 0;
 }
 
-/* Rows of one type, with ids from that number on. */
+/* A row of that type, whose id begins with that number. */
+static void
+put_row(PGresult *result, const char *type, int number)
+{
+	uint8		id[TRIGGER_ID_BYTES] = {number};
+	int			row = PQntuples(result);
+
+	put_bytes(result, row, SWEEP_ID, id, sizeof(id));
+	put_int8(result, row, SWEEP_VERSION, 0);
+	put_text(result, row, SWEEP_TYPE, type);
+	put_int2(result, row, SWEEP_PRIORITY, 5);
+	put_int4(result, row, SWEEP_SIZE, 0);
+	put_bytes(result, row, SWEEP_PLACE, NULL, -1);
+}
+
+/* So many rows of each of two types, with ids from that number on. */
 static PGresult *
-rows(int first, int n)
+rows_of_both(int first, int na, int nb)
 {
 	PGresult   *result = make_result(SWEEP_PLACE + 1);
 
-	for (int i = 0; i < n; i++)
-	{
-		uint8		id[TRIGGER_ID_BYTES] = {first + i};
-
-		put_bytes(result, i, SWEEP_ID, id, sizeof(id));
-		put_int8(result, i, SWEEP_VERSION, 0);
-		put_text(result, i, SWEEP_TYPE, "A");
-		put_int2(result, i, SWEEP_PRIORITY, 5);
-		put_int4(result, i, SWEEP_SIZE, 0);
-		put_bytes(result, i, SWEEP_PLACE, NULL, -1);
-	}
+	for (int i = 0; i < na; i++)
+		put_row(result, "A", first + i);
+	for (int i = 0; i < nb; i++)
+		put_row(result, "B", first + na + i);
 	return result;
+}
+
+static PGresult *
+rows(int first, int n)
+{
+	return rows_of_both(first, n, 0);
 }
 
 static void
@@ -187,9 +202,9 @@ pop(Table *table, Limit *limit, int n)
 	}
 }
 
-/* Whether the look that is sent now goes on where the last one ended. */
-static bool
-goes_on(Sweep *sweep)
+/* For how many types the look that is sent now goes on where the last one ended. */
+static int
+cursors_of_look(Sweep *sweep)
 {
 	FakeCall   *call;
 
@@ -197,7 +212,53 @@ goes_on(Sweep *sweep)
 	call = find_call("sweep");
 	if (call == NULL)
 		fail_msg("no look");
-	return call->sizes[SWEEP_AFTER] > EMPTY_ARRAY;
+	return Max(call->sizes[SWEEP_AFTER] - ARRAY_HEADER, 0) / ARRAY_ELEMENT;
+}
+
+/* A sweep of one bucket, whose types share a limit that lets everything start. */
+typedef struct Backlog
+{
+	char	   *names[1];
+	Config		config;
+	Slots	   *slots;
+	Limit	   *limit;
+	Table	   *tables[1];
+	Sweep	   *sweep;
+} Backlog;
+
+static Backlog *
+open_backlog(void)
+{
+	Backlog    *backlog = palloc0(sizeof(Backlog));
+
+	backlog->names[0] = (char *) "a";
+	backlog->config = (Config)
+	{
+		.buckets = backlog->names, .nbuckets = 1, .sweep_us = SECONDS_TO_US(60)
+	};
+	backlog->slots = slots_new(no_clock, NULL);
+	backlog->limit = limit_new_root(backlog->slots, "A", 100);
+	backlog->tables[0] = table_new(CAPACITY, SHARE, resolve, backlog->limit);
+	backlog->sweep = sweep_open(NULL, &backlog->config, NULL, NULL, backlog->tables);
+	sweep_want_all(backlog->sweep, true);
+	return backlog;
+}
+
+static void
+close_backlog(Backlog *backlog)
+{
+	sweep_free(backlog->sweep);
+	table_free(backlog->tables[0]);
+	limit_free(backlog->limit);
+	slots_destroy(backlog->slots);
+	pfree(backlog);
+}
+
+/* Executes the oldest ones. */
+static void
+execute(Backlog *backlog, int n)
+{
+	pop(backlog->tables[0], backlog->limit, n);
 }
 
 /*
@@ -207,37 +268,46 @@ goes_on(Sweep *sweep)
 static void
 test_goes_on(void **state)
 {
-	char	   *names[] = {"a"};
-	Config		config = {.buckets = names, .nbuckets = 1, .sweep_us = SECONDS_TO_US(60)};
-	Slots	   *slots = slots_new(no_clock, NULL);
-	Limit	   *limit = limit_new_root(slots, "A", 100);
-	Table	   *tables[] = {table_new(CAPACITY, SHARE, resolve, limit)};
-	Sweep	   *sweep = sweep_open(NULL, &config, NULL, NULL, tables);
+	Backlog    *backlog = open_backlog();
+	Sweep	   *sweep = backlog->sweep;
 
-	sweep_want_all(sweep, true);
-	assert_false(goes_on(sweep));
+	assert_int_equal(cursors_of_look(sweep), 0);
 	answer("sweep", rows(0, SHARE));
-	pop(tables[0], limit, SHARE / 2);
-	assert_true(goes_on(sweep));
+	execute(backlog, SHARE / 2);
+	assert_int_equal(cursors_of_look(sweep), 1);
 	answer("sweep", rows(SHARE, SHARE / 2));
-	pop(tables[0], limit, SHARE / 2);
-	assert_true(goes_on(sweep));
+	execute(backlog, SHARE / 2);
+	assert_int_equal(cursors_of_look(sweep), 1);
 	answer("sweep", rows(SHARE * 3 / 2, 1));	/* the end */
-	pop(tables[0], limit, SHARE / 2);
-	assert_false(goes_on(sweep));
+	execute(backlog, SHARE / 2);
+	assert_int_equal(cursors_of_look(sweep), 0);
 	answer("sweep", rows(30, SHARE));
-	pop(tables[0], limit, SHARE / 2);
+	execute(backlog, SHARE / 2);
 	pass_us(SECONDS_TO_US(1));
-	assert_false(goes_on(sweep));
+	assert_int_equal(cursors_of_look(sweep), 0);
 	answer("sweep", rows(40, SHARE));
-	pop(tables[0], limit, SHARE / 2);
+	execute(backlog, SHARE / 2);
 	sweep_want_all(sweep, true);
-	assert_false(goes_on(sweep));
+	assert_int_equal(cursors_of_look(sweep), 0);
 	answer("sweep", NULL);
-	sweep_free(sweep);
-	table_free(tables[0]);
-	limit_free(limit);
-	slots_destroy(slots);
+	close_backlog(backlog);
+}
+
+/* A type that is not looked for now has not come to its end. */
+static void
+test_full_type(void **state)
+{
+	Backlog    *backlog = open_backlog();
+
+	assert_int_equal(cursors_of_look(backlog->sweep), 0);
+	answer("sweep", rows_of_both(0, SHARE, SHARE));
+	execute(backlog, SHARE / 2);	/* of A; B is full */
+	assert_int_equal(cursors_of_look(backlog->sweep), 1);
+	answer("sweep", rows(50, SHARE / 2));
+	execute(backlog, SHARE);	/* half of them of B */
+	assert_int_equal(cursors_of_look(backlog->sweep), 2);
+	answer("sweep", NULL);
+	close_backlog(backlog);
 }
 
 int
@@ -248,6 +318,7 @@ main(void)
 		cmocka_unit_test(test_lost),
 		cmocka_unit_test(test_same_policies),
 		cmocka_unit_test(test_goes_on),
+		cmocka_unit_test(test_full_type),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
