@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(50);
+SELECT plan(51);
 
 -- Only what may run now, with the version there is.
 SELECT pg_temp.task_in(s) AS made FROM unnest(enum_range(NULL::twtasks.task_status)) s \g /dev/null
@@ -72,6 +72,13 @@ FROM generate_series(1, 8) n;
 SELECT ok((SELECT min(c) > 550 / 4 / 2 FROM (SELECT count(*) AS c FROM generate_series(0, 3) share,
 			twtasks.sweep_tasks('default', 1000, '{}', share, 4) GROUP BY share) x), 'they are about equal');
 SELECT is((SELECT count(*) FROM twtasks.sweep_tasks('default', 1000, '{}', 0, 0)), 550::bigint, 'no shares: the whole');
+
+-- Types of which nothing is left are passed over, and not visited one by one.
+CREATE TEMPORARY TABLE gone AS SELECT count(twtasks.add_task('GONE|' || i)) FROM generate_series(1, 200) i;
+DELETE FROM twtasks.task WHERE type LIKE 'GONE|%';
+CREATE TEMPORARY TABLE scans AS SELECT pg_stat_get_xact_numscans('twtasks.task_queued'::regclass) AS n;
+SELECT count(*) AS swept FROM twtasks.sweep_tasks('default', 1) \g /dev/null
+SELECT cmp_ok((SELECT pg_stat_get_xact_numscans('twtasks.task_queued'::regclass) - n FROM scans), '<', 50::bigint, 'nor are they looked at');
 
 -- A type with many that are not to be had hides no other.
 UPDATE twtasks.task SET status = 'PROCESSING' WHERE type = 'A';
