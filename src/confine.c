@@ -16,6 +16,7 @@
 #include "catalog/objectaccess.h"
 #include "catalog/objectaddress.h"
 #include "commands/sequence.h"
+#include "commands/trigger.h"
 #include "common/pg_prng.h"
 #include "fmgr.h"
 #include "nodes/parsenodes.h"
@@ -35,6 +36,7 @@ static object_access_hook_type next_access_hook = NULL;
 /* The handler that runs; level is its transaction nesting, 0: none runs. */
 static int	level = 0;
 static bool had_cursors;
+static bool set_constraints;	/* since the flag was cleared */
 static List *created;			/* ObjectAddress of all that it made */
 static MemoryContext created_context;
 
@@ -77,6 +79,8 @@ utility_hook(PlannedStmt *statement, const char *text, bool read_only_tree,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("cannot execute %s in a SQL handler", refused),
 				 errdetail("Its effect would outlive the task in the session, which other tasks share.")));
+	if (IsA(statement->utilityStmt, ConstraintsSetStmt))
+		set_constraints = true;
 	if (next_utility_hook != NULL)
 		next_utility_hook(statement, text, read_only_tree, context, params,
 						  environment, dest, qc);
@@ -167,6 +171,24 @@ has_cursors(void)
 	return result;
 }
 
+/*
+ * Triggers that are deferred would fire at commit, as the session's role.
+ * They fire here instead, until none of them has deferred others.  The
+ * transaction's constraints stay immediate: the server has no way back.
+ */
+static void
+fire_deferred(void)
+{
+	ConstraintsSetStmt *all = makeNode(ConstraintsSetStmt);
+
+	all->deferred = false;
+	do
+	{
+		set_constraints = false;
+		AfterTriggerSetState(all);
+	} while (set_constraints);
+}
+
 void
 confine_begin(void)
 {
@@ -177,6 +199,7 @@ confine_begin(void)
 				 errmsg("a SQL handler cannot run another one")));
 	had_cursors = has_cursors();
 	level = GetCurrentTransactionNestLevel();
+	fire_deferred();
 }
 
 static bool
@@ -221,6 +244,7 @@ drop_temporary(void)
 void
 confine_end(void)
 {
+	fire_deferred();
 	if (!had_cursors && has_cursors())
 		PortalHashTableDeleteAll();
 	if (created != NIL)

@@ -10,6 +10,7 @@
  * lives longer than a task is refused while a handler runs, or undone when it
  * ends, whichever way it ends:
  *
+ *	 deferred triggers, also of each other	fired as the handler's role
  *	 prepared statements, LISTEN, DISCARD, LOAD, cursors WITH HOLD	refused
  *	 cursors left open					closed
  *	 temporary objects of any kind		dropped
@@ -27,8 +28,9 @@
 #define TWT_CONFINE_H
 
 /*
- * A handler begins.  It ends by confine_end(), or by the abort of the
- * subtransaction that it began in.  Raises an error inside of a handler.
+ * A handler begins.  It ends by confine_end(), called as the same role, or by
+ * the abort of the subtransaction that it began in.  Raises an error inside of
+ * a handler.
  */
 extern void confine_begin(void);
 

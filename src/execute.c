@@ -17,11 +17,9 @@
 #include "access/htup_details.h"
 #include "access/xact.h"
 #include "catalog/pg_type.h"
-#include "commands/trigger.h"
 #include "executor/executor.h"
 #include "fmgr.h"
 #include "miscadmin.h"
-#include "nodes/parsenodes.h"
 #include "parser/parse_func.h"
 #include "parser/parse_type.h"
 #include "utils/builtins.h"
@@ -94,20 +92,6 @@ twt_find_handler(PG_FUNCTION_ARGS)
 }
 
 /*
- * Deferred triggers would fire at commit, for whoever is the user then.  So
- * they fire at the end of the handler, as its role; and since there is no way
- * back from that within a transaction, they do so for each of its handlers.
- */
-static void
-fire_deferred(void)
-{
-	ConstraintsSetStmt *all = makeNode(ConstraintsSetStmt);
-
-	all->deferred = false;
-	AfterTriggerSetState(all);
-}
-
-/*
  * A function that catches the cancellation by statement_timeout and goes on
  * has taken too long all the same.
  */
@@ -155,13 +139,11 @@ twt_call_handler(PG_FUNCTION_ARGS)
 	SetUserIdAndSecContext(role, save_context | SECURITY_LOCAL_USERID_CHANGE);
 
 	confine_begin();
-	fire_deferred();
 	fmgr_info(function, &flinfo);
 	InitFunctionCallInfoData(*call, &flinfo, 1, InvalidOid, NULL, NULL);
 	call->args[0].value = PG_GETARG_DATUM(2);
 	call->args[0].isnull = PG_ARGISNULL(2);
 	answer = FunctionCallInvoke(call);
-	fire_deferred();
 	confine_end();
 
 	SetUserIdAndSecContext(save_user, save_context);

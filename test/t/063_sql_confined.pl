@@ -24,6 +24,26 @@ $node->value(<<'SQL');
 	CREATE TABLE app.target (n integer);
 	GRANT ALL ON app.target TO guest;
 
+	-- Each of its triggers defers what is deferrable, and leaves one event more.
+	CREATE TABLE app.deferred (rest integer, statements text);
+	CREATE TABLE app.fired (who name);
+	GRANT ALL ON app.deferred, app.fired TO guest;
+	CREATE FUNCTION app.defer_again() RETURNS trigger
+	LANGUAGE plpgsql AS $$
+	BEGIN
+		INSERT INTO app.fired VALUES (current_user);
+		SET CONSTRAINTS ALL DEFERRED;
+		IF NEW.rest > 0 THEN
+			INSERT INTO app.deferred VALUES (NEW.rest - 1, NEW.statements);
+		ELSE
+			EXECUTE NEW.statements;
+		END IF;
+		RETURN NULL;
+	END $$;
+	CREATE CONSTRAINT TRIGGER again AFTER INSERT ON app.deferred
+		DEFERRABLE INITIALLY DEFERRED
+		FOR EACH ROW EXECUTE FUNCTION app.defer_again();
+
 	CREATE SEQUENCE app.numbers;
 	GRANT ALL ON app.numbers TO guest, sidecar;
 	CREATE FUNCTION app.last_number() RETURNS text
@@ -136,6 +156,16 @@ like($clean_inside, qr/\Ausers guest sidecar\z/m, 'nor inside of a handler');
 
 # ---- attacks ----
 
+# Statements of a trigger that fires at the commit, unless all that is deferred
+# has been made to fire before.
+sub after_commit
+{
+	my ($statements) = @_;
+
+	return
+	  "SET CONSTRAINTS ALL DEFERRED; INSERT INTO app.deferred VALUES (2, \$x\$$statements\$x\$)";
+}
+
 # Each is tried alone and followed by an error; in a session that has run
 # others, and in a new one; twice in one transaction, a witness between.
 my $refused = qr/^failed: cannot execute .* in a SQL handler .*0A000/;
@@ -224,6 +254,21 @@ my @attacks = (
 			PERFORM pg_advisory_lock(18);
 		END $x$'
 	],
+	[
+		'triggers that defer again',
+		after_commit('SET search_path = app; SET leak.value = \'secret\'; CREATE TEMP TABLE leak (n integer);
+			SELECT pg_advisory_lock(17); SELECT nextval(\'app.numbers\')')
+	],
+	[ 'PREPARE in one', after_commit('PREPARE leak AS SELECT 1'), $refused ],
+	[ 'LISTEN in one', after_commit('LISTEN leak'), $refused ],
+	[
+		'cursor that is held in one',
+		after_commit('DECLARE leak CURSOR WITH HOLD FOR SELECT 1'), $refused
+	],
+	[
+		'role in one', after_commit('SET ROLE sidecar'),
+		qr/^failed: cannot set parameter "role"/
+	],
 	[ 'number of a sequence', 'SELECT nextval(\'app.numbers\')' ],
 	[ 'seed', 'SELECT setseed(0.5); SELECT random()' ],
 	[
@@ -304,6 +349,9 @@ foreach my $attack (@attacks)
 	push @wrong, map { "new session: $_" } attack_in_session(@$attack);
 	is(join("\n", @wrong), '', "no trace of: $name");
 }
+
+is($node->value('SELECT string_agg(DISTINCT who, \' \') FROM app.fired'),
+	'guest', 'no trigger has fired as another role');
 
 # ---- a handler that breaks off the whole statement ----
 
