@@ -255,12 +255,11 @@ is_of_content(const char *sqlstate)
 		strncmp(sqlstate, "XX", 2) == 0;	/* damaged */
 }
 
-/* A deadlock, a lock, somebody's intervention: nothing that a task carries. */
+/* A file of the server that cannot be read: perhaps only this task is in it. */
 static bool
-is_of_moment(const char *sqlstate)
+is_of_storage(const char *sqlstate)
 {
-	return strncmp(sqlstate, "40", 2) == 0 || strncmp(sqlstate, "55", 2) == 0 ||
-		strncmp(sqlstate, "57", 2) == 0;
+	return strncmp(sqlstate, "58", 2) == 0;
 }
 
 static char *
@@ -282,6 +281,7 @@ static void
 on_refused(Flight *flight, const PGresult *result)
 {
 	Grab	   *grab = flight->grab;
+	const char *state = pg_sqlstate(result);
 
 	if (flight->batch->n > 1)
 	{
@@ -289,11 +289,11 @@ on_refused(Flight *flight, const PGresult *result)
 		batch_split(flight->batch, hold_single, grab);
 		return;
 	}
-	if (flight->unreadable == NULL && !is_of_moment(pg_sqlstate(result)))
+	if (flight->unreadable == NULL && (is_of_content(state) || is_of_storage(state)))
 	{
 		flight->is_held = true;
 		flight->unreadable = describe_failure(result);
-		flight->is_for_good = is_of_content(pg_sqlstate(result));
+		flight->is_for_good = is_of_content(state);
 		return;
 	}
 	loop_timer_start(grab->pause, AGAIN_US);
