@@ -486,6 +486,23 @@ settle_call(Pg *pg)
 	pfree(call);
 }
 
+/*
+ * The rows come before the transaction commits, which the Sync lets it do.  So
+ * an error after them says that nothing happened.  What is only said to be
+ * skipped after an error tells nothing new.
+ */
+static void
+keep_result(Call *call, PGresult *result)
+{
+	if (call->result != NULL && PQresultStatus(result) != PGRES_FATAL_ERROR)
+	{
+		PQclear(result);
+		return;
+	}
+	PQclear(call->result);
+	call->result = result;
+}
+
 static void
 take_result(Pg *pg, PGresult *result)
 {
@@ -511,11 +528,7 @@ take_result(Pg *pg, PGresult *result)
 		forget_prepared(pg, call->statement);
 	}
 
-	/* After an error the rest of the call is only said to be skipped. */
-	if (call->result != NULL)
-		PQclear(result);
-	else
-		call->result = result;
+	keep_result(call, result);
 }
 
 /*
