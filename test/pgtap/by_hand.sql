@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(78);
+SELECT plan(80);
 SET LOCAL application_name = 'psql at night';
 
 -- Held and released: the time at which it was to run is kept.
@@ -118,7 +118,7 @@ LANGUAGE sql AS $$
 	UPDATE twtasks.task SET state_time = '2024-06-01 12:00+00'::timestamptz - minutes * interval '1 minute' WHERE id = pg_temp.id(n);
 $$;
 SELECT pg_temp.in_error(1, 'PAYOUT', 'Timeout of the bank', 10), pg_temp.in_error(2, 'PAYOUT', 'no such account', 40),
-	pg_temp.in_error(3, 'PAYOUT', 'timeout', 30), pg_temp.in_error(4, 'PAYOUT|X', 'timeout', 20, 'sub'), pg_temp.in_error(5, 'PAY', '50% timeout_', 50, bucket => 'b') \g /dev/null
+	pg_temp.in_error(3, 'PAYOUT', 'timeout', 30), pg_temp.in_error(4, 'PAYOUT|X', 'timeout', 20, 'sub'), pg_temp.in_error(5, 'PAY', '50% timeout_', 50, 'sub', 'b') \g /dev/null
 SELECT twtasks.add_task('PAYOUT', task_id => pg_temp.id(6), run_after => clock_timestamp() + interval '1 hour'), twtasks.add_task('PAYOUT', task_id => pg_temp.id(7)),
 	pg_temp.task_in('FAILED', pg_temp.id(8)) \g /dev/null
 -- Numbers of the tasks that a call would change, in order.
@@ -138,12 +138,14 @@ SELECT is(pg_temp.would($$'PAYOUT', newest_first => true, max_tasks => 1$$), '1'
 SELECT is(pg_temp.would($$'PAYOUT*'$$), '2 3 4 1', 'those whose type begins so');
 SELECT is(pg_temp.would($$'*'$$), '5 2 3 4 1', 'all');
 SELECT is(pg_temp.would($$'NONE'$$), NULL, 'none');
-SELECT is(pg_temp.would($$'*', sub_type => 'sub'$$), '4', 'by sub_type');
+SELECT is(pg_temp.would($$'*', sub_type => 'sub'$$), '5 4', 'by sub_type');
+SELECT is(pg_temp.would($$'PAYOUT*', sub_type => 'sub'$$), '4', 'by type and sub_type: both count');
 SELECT is(pg_temp.would($$'*', bucket => 'b'$$), '5', 'by bucket');
 SELECT is(pg_temp.would($$'*', error => 'TIMEOUT'$$), '5 3 4 1', 'by error, in upper or lower case');
 SELECT is(pg_temp.would($$'*', error => '%'$$), '5', 'of which no character has a meaning');
 SELECT is(pg_temp.would($$'*', since => '2024-06-01 11:20+00', until => '2024-06-01 11:40+00'$$), '2 3', 'since a time, until before a time');
 SELECT is(pg_temp.would($$'*', statuses => '{WAITING}'$$), '6', 'by status');
+SELECT is(pg_temp.would($$'PAY', statuses => '{WAITING,ERROR}'$$), '5', 'by type and status: both count');
 SELECT is(pg_temp.would($$'*', statuses => '{WAITING,ERROR}'$$), '5 2 3 4 1 6', 'by several');
 SELECT is(pg_temp.would($$'PAYOUT'$$, 'cancel'), '6 7', 'who cancels means what has not started');
 SELECT is(pg_temp.would($$'PAYOUT'$$, 'hold'), '6 7', 'so does who holds');

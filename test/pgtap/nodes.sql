@@ -7,7 +7,7 @@
 --
 \ir ../lib/tasks.sql
 TRUNCATE twtasks.node;
-SELECT plan(76);
+SELECT plan(79);
 
 CREATE FUNCTION pg_temp.session_ends(node bigint) RETURNS void
 LANGUAGE plpgsql
@@ -36,8 +36,13 @@ AS $$ SELECT ended IS NOT NULL FROM twtasks.node WHERE incarnation = ended.node 
 SELECT twtasks.start_node('one') AS one \gset
 SELECT twtasks.start_node('two', '5 minutes') AS two \gset
 SELECT cmp_ok(:two, '>', :one, 'every start has a higher incarnation');
+SELECT pg_temp.run(20, :one, 'retry') \g /dev/null
 SELECT twtasks.start_node('one') AS again \gset
 SELECT cmp_ok(:again, '>', :two, 'also a start under the same name');
+SELECT is((SELECT jsonb_agg(to_jsonb(r) - 'next_ms') FROM twtasks.recover_tasks() r), '[{"retried": 0, "errors": 0, "failed": 0}]'::jsonb, 'which ends no node of that name');
+SELECT is((SELECT (status, version, incarnation)::text FROM twtasks.task WHERE id = pg_temp.id(20)), format('(PROCESSING,1,%s)', :one), 'and takes over none of its tasks');
+SELECT is((SELECT status FROM twtasks.finish_tasks(ARRAY[pg_temp.id(20)], '{1}', '{done}', '{0}', '{NULL}', :one, 1)), 'DONE'::twtasks.task_status, 'which it can finish');
+TRUNCATE twtasks.task, twtasks.finished_task, twtasks.unique_key;
 SELECT is((SELECT jsonb_agg(jsonb_build_array(name, extract(epoch FROM lease), started <= heartbeat, missing_since, ended) ORDER BY incarnation) FROM twtasks.node),
 	'[["one", 30, true, null, null], ["two", 300, true, null, null], ["one", 30, true, null, null]]'::jsonb, 'it is noted, with its lease');
 SELECT ok(twtasks.session_holds(twtasks.node_lock(:one)), 'its session holds its lock');

@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(33);
+SELECT plan(36);
 SELECT twtasks.is_enabled() \g /dev/null
 SET LOCAL twtasks.testing = on;
 
@@ -110,6 +110,14 @@ SELECT twtasks.configure_type('CLEARED', when_done => 'clear') \g /dev/null
 SELECT (twtasks.add_task('CLEARED', '{"a": 1}')).task_id AS task \gset
 SELECT pg_temp.grab(:'task', 0, 90 * 86400000::bigint), pg_temp.finish(:'task', 'done') \g /dev/null
 SELECT is((SELECT (data IS NULL, state_time BETWEEN created AND twtasks.clock())::text FROM twtasks.finished_task WHERE id = :'task'), '(t,t)', 'a task whose data was cleared is as old as its finish');
+
+-- Bytes that mean "no payload" elsewhere, where a task has nothing but a context.
+SELECT (twtasks.add_task('MARK', context => '{"c": 1}', payload => '\xc2ae')).task_id AS task \gset
+SELECT is((SELECT jsonb_build_array(g.payload::text, g.data, g.context) FROM twtasks.grab_tasks(ARRAY[:'task'::uuid], '{0}', pg_temp.node(), pg_temp.token(), '{60000}', '{error}') g),
+	'["\\xc2ae", null, {"c": 1}]', 'a payload of the bytes C2 AE reaches the handler');
+SELECT is(pg_temp.finish(:'task', 'done'), 'DONE', 'is kept');
+SELECT is((SELECT payload FROM twtasks.finished_task WHERE id = :'task'), '\xc2ae', 'and comes into the history');
+
 SELECT is((SELECT result FROM twtasks.fail_task(pg_temp.id(97), 0, NULL)), 'not_found', 'an unknown id without a reason');
 SELECT * FROM finish();
 ROLLBACK;

@@ -3,7 +3,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(30);
+SELECT plan(32);
 
 SELECT is((SELECT count(*) FROM twtasks.tasks), 0::bigint, 'tasks: none');
 SELECT is((SELECT count(*) FROM twtasks.stats), 0::bigint, 'stats: none');
@@ -28,6 +28,12 @@ SELECT is((SELECT jsonb_build_array(most_tries, oldest = (SELECT min(state_time)
 SELECT is((SELECT jsonb_agg(jsonb_build_array(id = pg_temp.id(4), version, type, error, tries)) FROM twtasks.error_tasks), '[[true, 2, "TEST", "test", 1]]'::jsonb, 'error_tasks: the one in ERROR');
 SELECT is(pg_temp.change('resume', pg_temp.id(4), 2), 'changed', 'it is resumed');
 SELECT is((SELECT count(*) FROM twtasks.error_tasks), 0::bigint, 'error_tasks: none any more');
+SELECT pg_temp.grab(id), pg_temp.finish(id, 'error') FROM (
+	SELECT id, type, row_number() OVER (PARTITION BY type ORDER BY bucket, id) AS n FROM twtasks.task WHERE type IN ('A', 'B')) x
+WHERE n <= CASE type WHEN 'A' THEN 5 ELSE 1 END \g /dev/null
+SELECT is((SELECT jsonb_agg(jsonb_build_array(bucket, type, tasks) ORDER BY bucket, type) FROM twtasks.stats WHERE status = 'ERROR'),
+	'[["b", "A", 3], ["b", "B", 1], ["default", "A", 2]]'::jsonb, 'stats: those in ERROR, by type');
+SELECT is((SELECT jsonb_object_agg(type, n) FROM (SELECT type, count(*) AS n FROM twtasks.error_tasks GROUP BY 1) x), '{"A": 5, "B": 1}'::jsonb, 'error_tasks: so many of each type');
 
 -- stuck_tasks: what should have moved on, and why it may not have.
 SELECT is((SELECT count(*) FROM twtasks.stuck_tasks), 0::bigint, 'stuck_tasks: none of those just made');

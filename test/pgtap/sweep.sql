@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(51);
+SELECT plan(53);
 
 -- Only what may run now, with the version there is.
 SELECT pg_temp.task_in(s) AS made FROM unnest(enum_range(NULL::twtasks.task_status)) s \g /dev/null
@@ -12,6 +12,7 @@ SELECT pg_temp.task_in('PROCESSING', pg_temp.id(1)) AS made, pg_temp.finish(pg_t
 SELECT result AS made FROM twtasks.add_task('EXPIRED', expires => clock_timestamp()) \g /dev/null
 SELECT result AS made FROM twtasks.add_task('FRESH', '1', expires => clock_timestamp() + interval '1 min', payload => '\x010203') \g /dev/null
 SELECT result AS made FROM twtasks.add_task('ELSEWHERE', bucket => 'b') \g /dev/null
+UPDATE twtasks.task SET next_event_time = created - interval '1 h' WHERE type = 'FRESH';
 CREATE TEMPORARY TABLE before AS SELECT ctid::text AS place, xmin::text AS writer, id FROM twtasks.task;
 SELECT bag_eq($$SELECT type || ' ' || version FROM twtasks.sweep_tasks('default', 10)$$,
 	ARRAY['TEST 0', 'TEST 2', 'FRESH 0'], 'the SUBMITTED tasks of the bucket that have not expired');
@@ -22,6 +23,9 @@ SELECT is((SELECT jsonb_build_array(s.priority, s.size = t.size, s.id = t.id) FR
 		   JOIN twtasks.task t ON t.id = s.id WHERE s.type = 'FRESH'), '[5, true, true]'::jsonb, 'each with its priority and size');
 SELECT bag_eq('SELECT ctid::text AS place, xmin::text AS writer, id FROM twtasks.task', 'SELECT place, writer, id FROM before',
 	'a sweep changes no row');
+SELECT is((SELECT jsonb_build_array(p.promoted, r.retried, r.errors, r.failed) FROM twtasks.promote_tasks() p, twtasks.recover_tasks() r), '[0, 0, 0, 0]', 'the leader has nothing to do');
+SELECT bag_eq('SELECT ctid::text AS place, xmin::text AS writer, id FROM twtasks.task', 'SELECT place, writer, id FROM before',
+	'nor does it submit again what waits longer than it should');
 
 -- The most urgent first, of each type no more than asked.
 TRUNCATE twtasks.task, twtasks.unique_key;

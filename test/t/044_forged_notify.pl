@@ -107,6 +107,8 @@ my @junk = (
 	"default\n" . forge($random, '-1'),
 	"default\n'; DROP TABLE twtasks.task; --",
 	"default\n{\"id\": \"$random\"}",
+	"default\n{}",
+	"default\nnull",
 	"default\n\x{1b}[2J\x{7f}");
 
 foreach my $payload (@junk)

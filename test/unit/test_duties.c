@@ -184,6 +184,41 @@ test_quick_answers(void **state)
 	close_duties(duties);
 }
 
+/* History of which a call leaves some, as it takes so long. */
+static void
+clean_for(int64 us)
+{
+	PGresult   *result = make_result(1);
+
+	pass_us(us);
+	put_text(result, 0, 0, "finished_task_20200101");
+	end_call(call_of("clean", last_pg), PG_DONE, result);
+}
+
+/*
+ * Cleaning takes half of the time for as long as there is something to clean,
+ * and is not left to its period.
+ */
+static void
+test_cleans_on(void **state)
+{
+	Duties	   *duties = open_duties();
+
+	clean_for(SECONDS_TO_US(3));
+	pass_us(MS_TO_US(2999));
+	assert_null(call_of("clean", last_pg));
+	pass_us(MS_TO_US(1));
+	assert_non_null(call_of("clean", last_pg));
+	clean_for(MS_TO_US(1));
+	pass_us(MS_TO_US(49));
+	assert_null(call_of("clean", last_pg));
+	pass_us(MS_TO_US(1));
+	assert_non_null(call_of("clean", last_pg));
+	end_call(call_of("clean", last_pg), PG_DONE, nothing("clean"));
+	assert_true(seconds_to("clean", last_pg) >= 599);
+	close_duties(duties);
+}
+
 int
 main(void)
 {
@@ -192,6 +227,7 @@ main(void)
 		cmocka_unit_test(test_beside_slow_ones),
 		cmocka_unit_test(test_slow_answers),
 		cmocka_unit_test(test_quick_answers),
+		cmocka_unit_test(test_cleans_on),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
