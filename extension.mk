@@ -32,6 +32,7 @@ OBJS += src/finish.o			# 7 finish
 OBJS += src/history.o			# 7 finish: where finished tasks go
 OBJS += src/rows.o				# rows of the task table
 OBJS += src/append.o			# many new rows
+OBJS += src/target.o			# ... and what a table wants to know of both
 OBJS += src/arrays.o			# arguments
 OBJS += src/caller.o			# in whose name
 OBJS += src/node.o				# who is alive

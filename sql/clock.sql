@@ -4,6 +4,7 @@ CREATE TABLE twtasks.test_clock (
 	at			timestamptz NOT NULL,
 	actor		text NOT NULL
 );
+ALTER TABLE twtasks.test_clock REPLICA IDENTITY FULL;
 COMMENT ON TABLE twtasks.test_clock IS 'How far the engine''s clock was shifted by a test; counts only where twtasks.testing is on; one row at most';
 COMMENT ON COLUMN twtasks.test_clock.ahead_us IS 'Microseconds before the server''s clock';
 COMMENT ON COLUMN twtasks.test_clock.at IS 'When it was shifted, by the server''s clock';

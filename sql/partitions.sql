@@ -45,6 +45,7 @@ BEGIN
 							  WHERE f.state_time >= day AND f.state_time < day + 1);
 		EXECUTE format('CREATE TABLE twtasks.%I PARTITION OF twtasks.finished_task '
 					   'FOR VALUES FROM (%L) TO (%L)', name, day, day + 1);
+		EXECUTE format('ALTER TABLE twtasks.%I REPLICA IDENTITY FULL', name);
 		EXECUTE format('CREATE INDEX %I ON twtasks.%I (id)', name || '_id', name);
 		made := made + 1;
 	END LOOP;

@@ -97,11 +97,18 @@ CREATE TABLE twtasks.finished_task (
 ) PARTITION BY RANGE (state_time);
 
 /*
+ * Logical replication names a row that is deleted by all of its columns: a
+ * unique index would cost each finish, and history is deleted by whole days.
+ */
+ALTER TABLE twtasks.finished_task REPLICA IDENTITY FULL;
+
+/*
  * Each partition has an index of its own and the whole has none: with one, a
  * restored partition would get a second index when it is attached.
  */
 CREATE TABLE twtasks.finished_task_default
 	PARTITION OF twtasks.finished_task DEFAULT;
+ALTER TABLE twtasks.finished_task_default REPLICA IDENTITY FULL;
 CREATE INDEX finished_task_default_id ON twtasks.finished_task_default (id);
 
 COMMENT ON TABLE twtasks.finished_task IS 'History: DONE, FAILED and CANCELLED tasks, one partition per day (UTC) of finish';

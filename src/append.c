@@ -12,11 +12,12 @@
 
 #include "access/tableam.h"
 #include "access/xact.h"
-#include "executor/executor.h"
+#include "executor/tuptable.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
 #include "rows.h"
+#include "target.h"
 
 /* Written when so many rows or bytes have come together. */
 #define APPEND_ROWS 256
@@ -25,8 +26,8 @@
 struct Appender
 {
 	MemoryContext context;		/* of the gathered rows */
-	EState	   *estate;
-	ResultRelInfo *target;
+	Relation	relation;
+	Target	   *target;
 	TupleTableSlot *slots[APPEND_ROWS];
 	int			nslots;			/* made */
 	int			n;				/* gathered */
@@ -41,18 +42,15 @@ append_open(Relation relation)
 	append->context = AllocSetContextCreate(CurrentMemoryContext,
 											"twtasks append",
 											ALLOCSET_DEFAULT_SIZES);
-	append->estate = CreateExecutorState();
-	append->target = makeNode(ResultRelInfo);
-	/* 0: no range table */
-	InitResultRelInfo(append->target, relation, 0, NULL, 0);
-	ExecOpenIndices(append->target, false);
+	append->relation = relation;
+	append->target = target_open(relation);
 	return append;
 }
 
 void
 append_row(Appender *append, Datum *values, bool *nulls)
 {
-	Relation	relation = append->target->ri_RelationDesc;
+	Relation	relation = append->relation;
 	MemoryContext old;
 	HeapTuple	tuple;
 
@@ -71,7 +69,7 @@ append_row(Appender *append, Datum *values, bool *nulls)
 void
 append_flush(Appender *append)
 {
-	Relation	relation = append->target->ri_RelationDesc;
+	Relation	relation = append->relation;
 	MemoryContext old;
 
 	if (append->n == 0)
@@ -85,10 +83,7 @@ append_flush(Appender *append)
 	MemoryContextSwitchTo(old);
 	for (int i = 0; i < append->n; i++)
 	{
-		if (append->target->ri_NumIndices > 0)
-			twt_insert_index_tuples(append->target, append->slots[i],
-									append->estate, false, false);
-		ResetPerTupleExprContext(append->estate);
+		target_inserted(append->target, append->slots[i]);
 		ExecClearTuple(append->slots[i]);
 	}
 	append->n = 0;
@@ -102,8 +97,7 @@ append_close(Appender *append)
 	append_flush(append);
 	for (int i = 0; i < append->nslots; i++)
 		ExecDropSingleTupleTableSlot(append->slots[i]);
-	ExecCloseIndices(append->target);
-	FreeExecutorState(append->estate);
+	target_close(append->target);
 	MemoryContextDelete(append->context);
 	pfree(append);
 }

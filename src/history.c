@@ -24,6 +24,7 @@
 
 #include "history.h"
 #include "rows.h"
+#include "target.h"
 
 /* Columns of twtasks.finished_task, as schema.sql declares them. */
 typedef enum FinishedColumn
@@ -134,6 +135,7 @@ history_open(TimestampTz at)
 
 	history->at = at;
 	history->whole = table_open(rows_relation("finished_task"), RowExclusiveLock);
+	target_check(history->whole);
 	history->part = open_part(history->whole, at);
 	history->map = convert_tuples_by_name(RelationGetDescr(history->whole),
 										  RelationGetDescr(history->part));

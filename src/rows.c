@@ -29,6 +29,7 @@
 #include "utils/syscache.h"
 
 #include "rows.h"
+#include "target.h"
 
 struct Rows
 {
@@ -38,8 +39,7 @@ struct Rows
 	BlockNumber blocks;			/* of the table; 0: not asked yet */
 	TupleTableSlot *found;
 	TupleTableSlot *edited;
-	EState	   *estate;			/* NULL until an index has to be written */
-	ResultRelInfo *target;
+	Target	   *target;
 };
 
 Oid
@@ -83,25 +83,17 @@ rows_open(void)
 	CommandCounterIncrement();
 	PushActiveSnapshot(GetTransactionSnapshot());
 	rows->table = table_open(rows_relation("task"), RowExclusiveLock);
+	rows->target = target_open(rows->table);
 	rows->found = table_slot_create(rows->table, NULL);
 	rows->edited = MakeSingleTupleTableSlot(RelationGetDescr(rows->table),
 											&TTSOpsVirtual);
 	return rows;
 }
 
-static void
-close_indexes(Rows *rows)
-{
-	if (rows->estate == NULL)
-		return;
-	ExecCloseIndices(rows->target);
-	FreeExecutorState(rows->estate);
-}
-
 void
 rows_close(Rows *rows)
 {
-	close_indexes(rows);
+	target_close(rows->target);
 	ExecDropSingleTupleTableSlot(rows->edited);
 	ExecDropSingleTupleTableSlot(rows->found);
 	if (rows->scan != NULL)
@@ -187,23 +179,6 @@ rows_edit(Rows *rows, TupleTableSlot *row)
 	return rows->edited;
 }
 
-/* Seldom: a change of ours leaves the indexes alone while a page has room. */
-static void
-write_indexes(Rows *rows, bool only_summarizing)
-{
-	if (rows->estate == NULL)
-	{
-		rows->estate = CreateExecutorState();
-		rows->target = makeNode(ResultRelInfo);
-		/* 0: no range table, and so nobody looks for our columns there. */
-		InitResultRelInfo(rows->target, rows->table, 0, NULL, 0);
-		ExecOpenIndices(rows->target, false);
-	}
-	twt_insert_index_tuples(rows->target, rows->edited, rows->estate,
-							true, only_summarizing);
-	ResetPerTupleExprContext(rows->estate);
-}
-
 static void
 refuse_stale_snapshot(void)
 {
@@ -223,8 +198,10 @@ try_update(Rows *rows, TupleTableSlot *row, bool wait, TM_FailureData *failure)
 	result = table_tuple_update(rows->table, &row->tts_tid, rows->edited,
 								GetCurrentCommandId(true), GetActiveSnapshot(),
 								InvalidSnapshot, wait, failure, &mode, &indexes);
-	if (result == TM_Ok && twt_update_indexes(indexes))
-		write_indexes(rows, twt_only_summarizing(indexes));
+	/* A change of ours leaves the indexes alone while a page has room. */
+	if (result == TM_Ok)
+		target_updated(rows->target, &row->tts_tid, rows->edited,
+					   twt_update_indexes(indexes), twt_only_summarizing(indexes));
 	return result;
 }
 
@@ -269,6 +246,7 @@ rows_delete(Rows *rows, TupleTableSlot *row)
 							   InvalidSnapshot, true, &failure, false))
 	{
 		case TM_Ok:
+			target_deleted(rows->target, &row->tts_tid);
 			return ROW_OK;
 		case TM_Updated:
 			return look_again(rows, row);

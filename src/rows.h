@@ -5,8 +5,8 @@
  *
  * A statement of SQL per task costs more than the row it changes.  Here the
  * table is opened once per call, and each row is one descent of the primary
- * key and one heap operation.  Row triggers of users are not fired, and
- * CHECK constraints not looked at: our tables have none.
+ * key and one heap operation.  Triggers of users are fired at the close, or
+ * the opening is refused with 0A000: see target.h.
  *
  * Between rows_open() and rows_close() we see what a statement would that
  * began at rows_open(): the caller's own earlier changes included.
