@@ -22,6 +22,12 @@ BEGIN
 		  AND d.deptype OPERATOR(pg_catalog.=) 'e'
 		  AND i.type OPERATOR(pg_catalog.=) ANY
 			  (ARRAY['table', 'view', 'type', 'function', 'procedure'])
+		  -- array and row types, members since 17, follow their owner's owner
+		  AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend part
+						  WHERE part.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_type'::pg_catalog.regclass
+							AND d.classid OPERATOR(pg_catalog.=) part.classid
+							AND part.objid OPERATOR(pg_catalog.=) d.objid
+							AND part.deptype OPERATOR(pg_catalog.=) 'i')
 	LOOP
 		EXECUTE pg_catalog.format('ALTER %s %s OWNER TO twtasks_owner',
 								  member.kind, member.identity);
