@@ -120,7 +120,7 @@ SELECT pg_temp.refused('SELECT twtasks.cron_next(''* * * * *'', now(), ''Europe/
 SELECT pg_temp.refused('SELECT twtasks.cron_next(''* * * * *'', now(), '''')');
 SELECT pg_temp.refused('SELECT twtasks.cron_next(''* * * * *'', now(), ''UTC+3'')');
 SELECT z, (SELECT count(*) FROM pg_temp.refused(format('SELECT twtasks.cron_next(''* * * * *'', now(), %L)', z)) line WHERE line ~ '^22023') AS refused
-FROM unnest('{+02,<+02>-2,CET-1CEST,EST5,PST,../../etc/passwd,/etc/localtime,Etc/GMT+2,EST5EDT,europe/berlin,CET,GMT0,Asia/Kathmandu}'::text[]) z;
+FROM unnest('{+02,<+02>-2,CET-1CEST,EST5,PST,../../etc/passwd,/etc/localtime,Etc/GMT+2,EST5EDT,europe/berlin,GMT0,Asia/Kathmandu}'::text[]) z;
 -- Every name that PostgreSQL lists is taken.
 SELECT count(twtasks.cron_next('* * * * *', '2024-01-01', name)) = count(*) FROM pg_timezone_names WHERE name !~ '^posix';
 -- Refused: NULL, infinity, numbers out of range.

@@ -122,7 +122,9 @@ SELECT count(*), count(*) FILTER (WHERE size < length(number::text)) AS too_smal
 	count(*) FILTER (WHERE size > greatest(pg_column_size(to_jsonb(number)) - 4, length(number::text) + 20)) AS too_large
 	FROM added JOIN twtasks.task ON id = task_id;
 SET twtasks.max_payload = '129MB';
+\set VERBOSITY sqlstate
 SET twtasks.max_payload = 1023;
+\set VERBOSITY default
 SET twtasks.enabled = off;
 SET twtasks.no_such_setting = 1;
 

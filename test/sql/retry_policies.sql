@@ -37,7 +37,8 @@ SELECT pg_temp.refused('{"delay": "1 fortnight"}');
 SELECT pg_temp.refused('{"delay": 5}');
 SELECT pg_temp.refused('{"delay": "5"}');
 SELECT pg_temp.refused('{"delay": null}');
-SELECT pg_temp.refused('{"max_delay": "infinity"}');
+-- PostgreSQL 17 and later read this as an interval.
+SELECT substr(pg_temp.refused('{"max_delay": "infinity"}'), 1, 5);
 SELECT pg_temp.refused('{"delay": "-1s"}');
 SELECT pg_temp.refused('{"delay": "31d", "max_delay": "31d"}');
 SELECT pg_temp.refused('{"delay": "3h"}');
