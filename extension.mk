@@ -38,6 +38,7 @@ OBJS += src/caller.o			# in whose name
 OBJS += src/node.o				# who is alive
 OBJS += src/locks.o				# ... and who does what only one may
 OBJS += src/adoption.o			# whether this is a copy
+OBJS += src/marker.o			# the file that tells copies
 OBJS += src/clock.o				# what time it is
 OBJS += src/table_changed.o		# for those two
 OBJS += src/execute.o			# 6 execute: one handler

@@ -106,6 +106,16 @@ print_config(const Config *config)
 }
 
 static int
+check_config(const char *path, const Config *config)
+{
+	if (config->environment == NULL)
+		fprintf(stderr, "%s: warning: no environment: this sidecar would also take "
+				"tasks of copies that cannot be told from their original\n", path);
+	printf("%s: the configuration is right\n", path);
+	return EXIT_FINE;
+}
+
+static int
 run(Program *program, Config *config)
 {
 	const struct rlimit no_core = {0, 0};
@@ -193,9 +203,6 @@ main(int argc, char **argv)
 	if (mode == MODE_PRINT)
 		return print_config(config);
 	if (mode == MODE_CHECK)
-	{
-		printf("%s: the configuration is right\n", program.config_path);
-		return EXIT_FINE;
-	}
+		return check_config(program.config_path, config);
 	return run(&program, config);
 }

@@ -75,7 +75,6 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_column
 DECLARE
-	place record;
 	is_copy boolean;
 BEGIN
 	IF adopt.environment !~ '^[A-Za-z0-9_-]{1,63}$' THEN
@@ -83,7 +82,7 @@ BEGIN
 			USING ERRCODE = 'invalid_parameter_value',
 				HINT = 'A name has 1 to 63 letters, digits, _ or -.';
 	END IF;
-	place := twtasks.own_place();
+	PERFORM twtasks.own_place();	-- which a standby has not
 	LOCK TABLE twtasks.adoption IN SHARE ROW EXCLUSIVE MODE;
 	held := 0;
 	paused := 0;
@@ -94,10 +93,7 @@ BEGIN
 		INTO paused FROM (SELECT o.name FROM twtasks.schedule o ORDER BY o.name) s;
 	END IF;
 	UPDATE twtasks.adoption a SET ended = clock_timestamp() WHERE a.ended IS NULL;
-	INSERT INTO twtasks.adoption
-		(environment, system_identifier, database, timeline, control_file, reason)
-	VALUES (adopt.environment, place.system_identifier, place.database, place.timeline,
-			place.control_file, adopt.reason);
+	PERFORM twtasks.write_adoption(adopt.environment, adopt.reason);
 	-- The sidecars that a copy knows are the original's.
 	UPDATE twtasks.node n SET ended = clock_timestamp() WHERE n.ended IS NULL AND is_copy;
 END $$;

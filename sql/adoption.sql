@@ -9,8 +9,15 @@ CREATE TABLE twtasks.adoption (
 	database			oid NOT NULL,
 	timeline			bigint NOT NULL,
 	control_file		bigint NOT NULL,
-	at					timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp(),
+	directory			bigint NOT NULL,
+	machine				bigint NOT NULL,
+	cookie				uuid NOT NULL,
+	inode				bigint NOT NULL,
+	birth				bigint NOT NULL,
 	ended				timestamptz,
+	at					timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp(),
+	started				timestamptz NOT NULL DEFAULT pg_catalog.pg_postmaster_start_time(),
+	marked				timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp(),
 	actor				text NOT NULL DEFAULT twtasks.actor(),
 	reason				text,
 	CONSTRAINT adoption_pkey PRIMARY KEY (id)
@@ -22,8 +29,15 @@ COMMENT ON COLUMN twtasks.adoption.system_identifier IS 'The cluster, as pg_cont
 COMMENT ON COLUMN twtasks.adoption.database IS 'The database''s oid there';
 COMMENT ON COLUMN twtasks.adoption.timeline IS 'The timeline it was on';
 COMMENT ON COLUMN twtasks.adoption.control_file IS 'Inode of the cluster''s control file';
-COMMENT ON COLUMN twtasks.adoption.at IS 'When it was adopted';
+COMMENT ON COLUMN twtasks.adoption.directory IS 'A hash of the data directory''s path';
+COMMENT ON COLUMN twtasks.adoption.machine IS 'A hash of /etc/machine-id; 0: there is none';
+COMMENT ON COLUMN twtasks.adoption.cookie IS 'In the first name of the marker, a file of the data directory';
+COMMENT ON COLUMN twtasks.adoption.inode IS 'Inode of the marker';
+COMMENT ON COLUMN twtasks.adoption.birth IS 'When the file system made the marker; 0: it does not tell';
 COMMENT ON COLUMN twtasks.adoption.ended IS 'When another adoption took its place';
+COMMENT ON COLUMN twtasks.adoption.at IS 'When it was adopted';
+COMMENT ON COLUMN twtasks.adoption.started IS 'When the server was started that made the marker';
+COMMENT ON COLUMN twtasks.adoption.marked IS 'When it made the marker';
 COMMENT ON COLUMN twtasks.adoption.actor IS 'Who did it: the role that logged in';
 COMMENT ON COLUMN twtasks.adoption.reason IS 'Why, in the words of who did it';
 SELECT pg_catalog.pg_extension_config_dump('twtasks.adoption', '');
@@ -40,17 +54,38 @@ ALTER TABLE twtasks.adoption ENABLE ALWAYS TRIGGER table_changed;
  *		Where this is: the cluster, the database, and what tells copies apart.
  *
  * Returns
- *		system_identifier, database, timeline, control_file: as in
- *		twtasks.adoption
+ *		system_identifier, database, timeline, control_file, directory, machine: as
+ *		in twtasks.adoption
  *
  * Errors
  *		25006			on a standby
  */
 CREATE FUNCTION twtasks.own_place(
-	OUT system_identifier bigint, OUT database oid, OUT timeline bigint, OUT control_file bigint)
+	OUT system_identifier bigint, OUT database oid, OUT timeline bigint, OUT control_file bigint,
+	OUT directory bigint, OUT machine bigint)
 RETURNS record
 LANGUAGE c VOLATILE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'twt_own_place';
+
+/*
+ * twtasks.make_marker()
+ *
+ *		Makes a file in the data directory, which counts from when a row of
+ *		twtasks.adoption that names it is committed: see src/marker.h. The caller
+ *		has locked that row.
+ *
+ * Returns
+ *		cookie, inode, birth: as in twtasks.adoption
+ *
+ * Errors
+ *		58xxx			the file cannot be made
+ *
+ * Writes		a file
+ */
+CREATE FUNCTION twtasks.make_marker(OUT cookie uuid, OUT inode bigint, OUT birth bigint)
+RETURNS record
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'twt_make_marker';
 
 /*
  * twtasks.is_adopted()
@@ -83,10 +118,26 @@ RETURNS text
 LANGUAGE c STABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'twt_adoption_fault';
 
+/*
+ * twtasks.write_adoption(environment, reason)
+ *
+ *		Writes down where the database is, with a new marker.
+ *
+ * Writes		twtasks.adoption, a file
+ */
+CREATE FUNCTION twtasks.write_adoption(environment text, reason text)
+RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	INSERT INTO twtasks.adoption (environment, reason, system_identifier, database, timeline,
+		control_file, directory, machine, cookie, inode, birth)
+	SELECT write_adoption.environment, write_adoption.reason, p.*, m.*
+	FROM twtasks.own_place() p, twtasks.make_marker() m
+$$;
+
 /* Here tasks are made, so here they are executed. */
-INSERT INTO twtasks.adoption (system_identifier, database, timeline, control_file, reason)
-SELECT p.system_identifier, p.database, p.timeline, p.control_file, 'CREATE EXTENSION'
-FROM twtasks.own_place() p;
+SELECT twtasks.write_adoption(NULL, 'CREATE EXTENSION');
 
 /*
  * twtasks.refusal(environment)
@@ -116,30 +167,42 @@ AS $$
 $$;
 
 /*
- * twtasks.follow_promotion()
+ * twtasks.renew_marker()
  *
- *		After a standby was promoted: writes down where the database is now, so
- *		that copies of the new primary can be told from it.
+ *		After a start of the server, and every hour: makes another marker, and
+ *		writes down where the database is now.  After a standby was promoted that
+ *		is another row.
  *
- * Writes		twtasks.adoption
+ * Writes		twtasks.adoption, a file
  * Locks		a row
  */
-CREATE FUNCTION twtasks.follow_promotion()
+CREATE FUNCTION twtasks.renew_marker()
 RETURNS void
-LANGUAGE sql VOLATILE PARALLEL UNSAFE
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-	WITH old AS (
-		UPDATE twtasks.adoption a SET ended = clock_timestamp()
-		FROM twtasks.own_place() p
-		WHERE a.ended IS NULL AND a.timeline <> p.timeline AND twtasks.is_adopted()
-		RETURNING a.environment)
-	INSERT INTO twtasks.adoption
-		(environment, system_identifier, database, timeline, control_file, reason)
-	SELECT o.environment, p.system_identifier, p.database, p.timeline, p.control_file,
-		   'a standby was promoted'
-	FROM old o, twtasks.own_place() p
-$$;
+DECLARE
+	old twtasks.adoption;
+	place record;
+BEGIN
+	place := twtasks.own_place();
+	SELECT a.* INTO old FROM twtasks.adoption a
+	WHERE a.ended IS NULL AND twtasks.is_adopted()
+	  AND (a.timeline <> place.timeline OR a.started <> pg_postmaster_start_time()
+		   OR a.marked < clock_timestamp() - interval '1 hour')
+	FOR UPDATE;
+	IF NOT FOUND THEN
+		RETURN;
+	ELSIF old.timeline <> place.timeline THEN
+		UPDATE twtasks.adoption a SET ended = clock_timestamp() WHERE a.id = old.id;
+		PERFORM twtasks.write_adoption(old.environment, 'a standby was promoted');
+	ELSE
+		UPDATE twtasks.adoption a
+		SET directory = place.directory, machine = place.machine, cookie = m.cookie, inode = m.inode,
+			birth = m.birth, started = pg_postmaster_start_time(), marked = clock_timestamp()
+		FROM twtasks.make_marker() m WHERE a.id = old.id;
+	END IF;
+END $$;
 
 CREATE VIEW twtasks.adoption_state AS
 	SELECT twtasks.is_adopted() AS is_adopted, twtasks.adoption_fault() AS fault,

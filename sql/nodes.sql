@@ -15,8 +15,8 @@
  *		the incarnation, never used before; NULL: it must not execute tasks here,
  *		see refusal()
  *
- * Writes		twtasks.node, twtasks.refused_node, twtasks.adoption (after a
- *				promotion)
+ * Writes		twtasks.node, twtasks.refused_node, twtasks.adoption, a
+ *				file (see renew_marker())
  * Locks		its own lock, until the session ends
  */
 CREATE FUNCTION twtasks.start_node(
@@ -37,7 +37,7 @@ BEGIN
 		RETURN NULL;
 	END IF;
 	DELETE FROM twtasks.refused_node r WHERE r.name = start_node.name;
-	PERFORM twtasks.follow_promotion();
+	PERFORM twtasks.renew_marker();
 	INSERT INTO twtasks.node (name, started, heartbeat, lease, buckets)
 	VALUES (start_node.name, clock_timestamp(), clock_timestamp(), start_node.lease, start_node.buckets)
 	RETURNING incarnation INTO started;

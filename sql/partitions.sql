@@ -1,7 +1,8 @@
 /*
  * twtasks.make_partitions(days_ahead)
  *
- *		Makes the day partitions of the history from today on.
+ *		Makes the day partitions of the history from today on; and, since the
+ *		leader calls it each hour, the marker that tells copies (renew_marker()).
  *
  * Parameters
  *		days_ahead		how many days after today, 0 to 366
@@ -12,6 +13,7 @@
  * Errors
  *		22023			days_ahead out of range
  *
+ * Writes		twtasks.adoption, a file
  * Locks		twtasks.finished_task exclusively, for a moment and only when a
  *				partition is made; gives up after lock_timeout (1 s) and is to be called
  *				again
@@ -33,6 +35,7 @@ BEGIN
 		RAISE EXCEPTION 'days_ahead must be between 0 and 366, not %', days_ahead
 			USING ERRCODE = 'invalid_parameter_value';
 	END IF;
+	PERFORM twtasks.renew_marker();
 	FOR day IN SELECT first + n FROM generate_series(0, days_ahead) n LOOP
 		name := 'finished_task_' || to_char(day, 'YYYYMMDD');
 		CONTINUE WHEN to_regclass('twtasks.' || name) IS NOT NULL;

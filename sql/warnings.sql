@@ -5,6 +5,12 @@ CREATE VIEW twtasks.warnings AS
 		   'nothing is executed; SELECT twtasks.adopt(...) if it is to be' AS hint
 	WHERE NOT twtasks.is_adopted()
 	UNION ALL
+	SELECT 'no environment', s.at, 'this database was adopted for no environment',
+		   'not every copy can be told from it; give it a name: SELECT twtasks.adopt(''production''), '
+		   'and environment: production in the sidecars'' files'
+	FROM twtasks.adoption_state s
+	WHERE s.is_adopted AND s.environment IS NULL AND NOT twtasks.is_testing()
+	UNION ALL
 	SELECT 'switched off', NULL, 'twtasks.enabled is off', 'nothing is executed'
 	WHERE NOT twtasks.is_enabled()
 	UNION ALL

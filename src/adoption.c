@@ -10,13 +10,16 @@
 #include "twtasks.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
+#include "access/xact.h"
 #include "access/xlog.h"
 #include "access/xlog_internal.h"
 #include "catalog/namespace.h"
+#include "common/hashfn.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -28,9 +31,12 @@
 #include "utils/rel.h"
 
 #include "adoption.h"
+#include "marker.h"
 
 /* What a server writes into the history when it recovered all there was. */
 #define RECOVERED_ALL "no recovery target specified"
+
+#define FILES_COPIED "the cluster's files were copied or restored"
 
 /* Columns of twtasks.adoption, in order. */
 enum
@@ -41,18 +47,35 @@ enum
 	ADOPTION_DATABASE,
 	ADOPTION_TIMELINE,
 	ADOPTION_CONTROL_FILE,
-	ADOPTION_AT,
+	ADOPTION_DIRECTORY,
+	ADOPTION_MACHINE,
+	ADOPTION_COOKIE,
+	ADOPTION_INODE,
+	ADOPTION_BIRTH,
 	ADOPTION_ENDED
 };
 
-/* A database in a cluster, and the cluster's files. */
+#define MACHINE_ID_FILE "/etc/machine-id"
+
+/* A database in a cluster, the cluster's files, and where they are. */
 typedef struct Place
 {
 	int64		system_identifier;
 	Oid			database;
 	TimeLineID	timeline;
 	int64		control_file;	/* its inode: of a copy another one */
+	int64		directory;		/* a hash of its path */
+	int64		machine;		/* a hash of its id; 0: it has none */
 } Place;
+
+/* What a row of twtasks.adoption says. */
+typedef struct Adopted
+{
+	Place		place;
+	Marker		marker;
+	bool		has_environment;
+	bool		is_committed;
+} Adopted;
 
 /* What is known; fault NULL means adopted. */
 static bool is_known;
@@ -72,6 +95,40 @@ adoption_init(void)
 	CacheRegisterRelcacheCallback(forget, (Datum) 0);
 }
 
+static int64
+hash_text(const char *text, size_t length)
+{
+	return (int64) DatumGetUInt64(hash_any_extended((const unsigned char *) text, (int) length, 0));
+}
+
+static int64
+hash_machine(void)
+{
+	char		text[64];
+	size_t		length = 0;
+	FILE	   *file = AllocateFile(MACHINE_ID_FILE, "r");
+
+	if (file != NULL)
+	{
+		length = fread(text, 1, sizeof(text), file);
+		FreeFile(file);
+	}
+	return length == 0 ? 0 : hash_text(text, length);
+}
+
+/* The server works in its data directory; this path of it has no links. */
+static int64
+hash_directory(void)
+{
+	char		path[MAXPGPATH];
+
+	if (getcwd(path, sizeof(path)) == NULL)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not identify the data directory: %m")));
+	return hash_text(path, strlen(path));
+}
+
 static void
 get_place(Place *place)
 {
@@ -85,6 +142,8 @@ get_place(Place *place)
 	place->database = MyDatabaseId;
 	place->timeline = GetWALInsertionTimeLine();
 	place->control_file = (int64) status.st_ino;
+	place->directory = hash_directory();
+	place->machine = hash_machine();
 }
 
 /*
@@ -138,17 +197,28 @@ check_history(TimeLineID from, TimeLineID to)
 	return fault;
 }
 
+/*
+ * A volume may be attached to another machine, and a snapshot of it, too; what
+ * tells them apart then is the environment.
+ */
 static char *
-compare(const Place *adopted, const Place *here)
+compare(const Adopted *adopted, const Place *here)
 {
-	if (adopted->system_identifier != here->system_identifier)
+	const Place *there = &adopted->place;
+
+	if (there->system_identifier != here->system_identifier)
 		return pstrdup("it came from another cluster");
-	if (adopted->database != here->database)
+	if (there->database != here->database)
 		return pstrdup("it is a copy of another database");
-	if (adopted->timeline != here->timeline)
-		return check_history(adopted->timeline, here->timeline);
-	if (adopted->control_file != here->control_file)
-		return pstrdup("the cluster's files were copied or restored");
+	if (there->timeline != here->timeline)
+		return check_history(there->timeline, here->timeline);
+	if (there->control_file != here->control_file)
+		return pstrdup(FILES_COPIED);
+	if (there->machine != here->machine)
+		return adopted->has_environment ? NULL :
+			pstrdup("it was started on another machine, and has no environment");
+	if (there->directory != here->directory)
+		return pstrdup("it was started from another directory of this machine");
 	return NULL;
 }
 
@@ -162,9 +232,29 @@ get_column(HeapTuple row, TupleDesc desc, int number)
 	return value;
 }
 
-/* Counts the places for which the database is adopted; the last is in *place. */
+static void
+read_row(HeapTuple row, TupleDesc desc, Adopted *adopted)
+{
+	Place	   *place = &adopted->place;
+	Marker	   *marker = &adopted->marker;
+
+	place->system_identifier = DatumGetInt64(get_column(row, desc, ADOPTION_SYSTEM_IDENTIFIER));
+	place->database = DatumGetObjectId(get_column(row, desc, ADOPTION_DATABASE));
+	place->timeline = (TimeLineID) DatumGetInt64(get_column(row, desc, ADOPTION_TIMELINE));
+	place->control_file = DatumGetInt64(get_column(row, desc, ADOPTION_CONTROL_FILE));
+	place->directory = DatumGetInt64(get_column(row, desc, ADOPTION_DIRECTORY));
+	place->machine = DatumGetInt64(get_column(row, desc, ADOPTION_MACHINE));
+	marker->cookie = *DatumGetUUIDP(get_column(row, desc, ADOPTION_COOKIE));
+	marker->inode = DatumGetInt64(get_column(row, desc, ADOPTION_INODE));
+	marker->birth = DatumGetInt64(get_column(row, desc, ADOPTION_BIRTH));
+	adopted->has_environment = !heap_attisnull(row, ADOPTION_ENVIRONMENT, desc);
+	adopted->is_committed =
+		!TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(row->t_data));
+}
+
+/* Counts the places for which the database is adopted; the last is in *adopted. */
 static int
-read_adopted(Oid table, Place *place)
+read_adopted(Oid table, Adopted *adopted)
 {
 	Relation	relation = table_open(table, AccessShareLock);
 	TupleDesc	desc = RelationGetDescr(relation);
@@ -176,11 +266,7 @@ read_adopted(Oid table, Place *place)
 	{
 		if (!heap_attisnull(row, ADOPTION_ENDED, desc))
 			continue;
-		place->system_identifier =
-			DatumGetInt64(get_column(row, desc, ADOPTION_SYSTEM_IDENTIFIER));
-		place->database = DatumGetObjectId(get_column(row, desc, ADOPTION_DATABASE));
-		place->timeline = (TimeLineID) DatumGetInt64(get_column(row, desc, ADOPTION_TIMELINE));
-		place->control_file = DatumGetInt64(get_column(row, desc, ADOPTION_CONTROL_FILE));
+		read_row(row, desc, adopted);
 		count++;
 	}
 	systable_endscan(scan);
@@ -188,19 +274,42 @@ read_adopted(Oid table, Place *place)
 	return count;
 }
 
-static char *
-find_fault(Oid table)
+/* Whether the marker was changed since the row was read. */
+static bool
+is_outdated(Oid table, const Adopted *adopted)
 {
-	Place		adopted = {0};
-	Place		here;
-	int			count = read_adopted(table, &adopted);
+	Adopted		now = *adopted;
 
-	if (count == 0)
-		return pstrdup("it was never adopted");
-	if (count > 1)
-		return pstrdup("it was restored from a dump");
-	get_place(&here);
-	return compare(&adopted, &here);
+	(void) read_adopted(table, &now);
+	return memcmp(&now.marker.cookie, &adopted->marker.cookie, sizeof(pg_uuid_t)) != 0;
+}
+
+/* *is_final: it is worth remembering. */
+static char *
+find_fault(Oid table, bool *is_final)
+{
+	Adopted		adopted = {0};
+	Place		here;
+	MarkerState state;
+	char	   *fault;
+
+	do
+	{
+		int			count = read_adopted(table, &adopted);
+
+		*is_final = true;
+		if (count == 0)
+			return pstrdup("it was never adopted");
+		if (count > 1)
+			return pstrdup("it was restored from a dump");
+		get_place(&here);
+		fault = compare(&adopted, &here);
+		if (fault != NULL || adopted.place.timeline != here.timeline)
+			return fault;
+		state = marker_check(&adopted.marker, adopted.is_committed);
+		*is_final = state != MARKER_UNCOMMITTED;
+	} while (state == MARKER_COPIED && is_outdated(table, &adopted));
+	return state == MARKER_COPIED ? pstrdup(FILES_COPIED) : NULL;
 }
 
 /*
@@ -211,6 +320,7 @@ static const char *
 get_fault(void)
 {
 	char	   *fault;
+	bool		is_final;
 
 	if (RecoveryInProgress())
 		return "the server is a standby";
@@ -219,11 +329,11 @@ get_fault(void)
 	adoption_table = get_relname_relid("adoption", get_namespace_oid("twtasks", false));
 	if (!OidIsValid(adoption_table))
 		return "the extension is not complete";
-	fault = find_fault(adoption_table);
+	fault = find_fault(adoption_table, &is_final);
 	if (known_fault != NULL)
 		pfree(known_fault);
 	known_fault = fault == NULL ? NULL : MemoryContextStrdup(TopMemoryContext, fault);
-	is_known = true;
+	is_known = is_final;
 	return known_fault;
 }
 
@@ -256,8 +366,8 @@ Datum
 twt_own_place(PG_FUNCTION_ARGS)
 {
 	TupleDesc	desc;
-	Datum		values[4];
-	bool		nulls[4] = {false, false, false, false};
+	Datum		values[6];
+	bool		nulls[6] = {0};
 	Place		here;
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
@@ -272,5 +382,7 @@ twt_own_place(PG_FUNCTION_ARGS)
 	values[1] = ObjectIdGetDatum(here.database);
 	values[2] = Int64GetDatum((int64) here.timeline);
 	values[3] = Int64GetDatum(here.control_file);
+	values[4] = Int64GetDatum(here.directory);
+	values[5] = Int64GetDatum(here.machine);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
 }

@@ -12,6 +12,9 @@
  *	 CREATE DATABASE ... TEMPLATE	another database
  *	 pg_upgrade						another system identifier
  *	 files copied, started			another pg_control, on the same timeline
+ *	 files written over themselves	another marker: see marker.h
+ *	 directory moved				another path on the same machine
+ *	 moved to another machine		its id; goes on where there is an environment
  *	 recovered to a point in time	the history of the timeline says so
  *	 standby promoted				a new timeline, recovered to its end: goes on
  *

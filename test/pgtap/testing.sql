@@ -14,9 +14,9 @@ FROM (VALUES ('SELECT * FROM twtasks.run_inline(''pg_temp.note'')'), ('SELECT tw
 	('SELECT twtasks.advance_clock(''1 h'')'), ('SELECT twtasks.reset_tasks()')) x(call);
 INSERT INTO twtasks.test_clock VALUES (3600000000, clock_timestamp(), 'somebody');
 SELECT ok(twtasks.clock() BETWEEN clock_timestamp() - interval '1 s' AND clock_timestamp(), 'a clock that was shifted counts only where it is on');
-SELECT is((SELECT array_agg(warning) FROM twtasks.warnings), '{clock shifted}', 'but there is a warning');
+SELECT is((SELECT array_agg(warning) FROM twtasks.warnings WHERE warning <> 'no environment'), '{clock shifted}', 'but there is a warning');
 DELETE FROM twtasks.test_clock;
-SELECT is((SELECT count(*) FROM twtasks.warnings), 0::bigint, 'without it there is none');
+SELECT is((SELECT array_agg(warning) FROM twtasks.warnings), '{no environment}', 'without it there is none, but that for what is no test');
 SET LOCAL ROLE twtasks_tester;
 SELECT throws_ok('SET LOCAL twtasks.testing = on', '42501', NULL, 'an ordinary user cannot switch it on');
 RESET ROLE;

@@ -8,12 +8,12 @@ TRUNCATE twtasks.node, twtasks.refused_node;
 DELETE FROM twtasks.type_policy;
 DELETE FROM twtasks.limit_rule;
 DELETE FROM twtasks.pause;
-SELECT plan(38);
+SELECT plan(40);
 SELECT twtasks.is_enabled() \g /dev/null
 
 CREATE FUNCTION pg_temp.warned() RETURNS text
 LANGUAGE sql
-AS $$ SELECT string_agg(warning || ': ' || detail, '; ' ORDER BY warning, detail) FROM twtasks.warnings $$;
+AS $$ SELECT string_agg(warning || ': ' || detail, '; ' ORDER BY warning, detail) FROM twtasks.warnings WHERE warning <> 'no environment' $$;
 CREATE FUNCTION pg_temp.why() RETURNS text
 LANGUAGE sql
 AS $$ SELECT why FROM twtasks.stuck_tasks WHERE id = pg_temp.id(1) $$;
@@ -56,7 +56,7 @@ UPDATE twtasks.node SET ended = NULL WHERE incarnation = pg_temp.node();
 SELECT twtasks.pause_type('PAY|*', 'the bank is down') \g /dev/null
 SELECT pg_temp.is_both(format('paused: type "PAY|*", by %s: the bank is down', session_user),
 	format('type "PAY|*" is paused by %s (the bank is down): see twtasks.paused', session_user), 'a paused type');
-SELECT is((SELECT jsonb_build_array(since = (SELECT since FROM twtasks.paused), hint) FROM twtasks.warnings), '[true, "SELECT twtasks.resume_type(''PAY|*'') lets it go on"]', 'with since when, and what to do');
+SELECT is((SELECT jsonb_build_array(since = (SELECT since FROM twtasks.paused), hint) FROM twtasks.warnings WHERE warning = 'paused'), '[true, "SELECT twtasks.resume_type(''PAY|*'') lets it go on"]', 'with since when, and what to do');
 SELECT twtasks.resume_type('PAY|*'), twtasks.pause_type('OTHER'), twtasks.pause_bucket('a') \g /dev/null
 SELECT pg_temp.is_both(format('paused: bucket "a", by %1$s; paused: type "OTHER", by %1$s', session_user), format('bucket "a" is paused by %s: see twtasks.paused', session_user), 'a paused bucket');
 SELECT twtasks.resume_type('OTHER'), twtasks.resume_bucket('a') \g /dev/null
@@ -81,7 +81,9 @@ SELECT twtasks.configure_limit('PAY', rate => 5, per => '1 hour', scope => 'clus
 SELECT is(pg_temp.why(), 'its limit "PAY" lets only 5 start in 01:00:00: see twtasks.limits', 'a rate may be the reason');
 
 -- A sidecar that is configured for another environment.
+SELECT is((SELECT detail FROM twtasks.warnings), 'this database was adopted for no environment', 'without an environment there is a warning');
 UPDATE twtasks.adoption SET environment = 'production' WHERE ended IS NULL;
+SELECT is((SELECT count(*) FROM twtasks.warnings), 0::bigint, 'with one there is none');
 SELECT is(twtasks.start_node('lost', environment => 'test'), NULL, 'one for another environment is refused');
 SELECT is(pg_temp.warned(), 'node refused: node "lost": it was adopted for environment "production", not "test"', 'and there is a warning');
 SELECT at AS refused FROM twtasks.refused_node \gset

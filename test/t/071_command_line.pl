@@ -19,6 +19,7 @@ sub config
 
 my $right = config('right', <<'YAML');
 postgres: "host=/nowhere dbname=app user=u password=s3cret"
+environment: production
 handlers:
   - types: [TASK]
     command: [/bin/true]
@@ -44,6 +45,17 @@ command_checks_all(
 	[ $program, '--config', $right, '--check-config' ],
 	0, [qr/right\.yaml: the configuration is right/],
 	[qr/^$/], '--check-config of a right one');
+my $unnamed = config('unnamed', <<'YAML');
+handlers:
+  - types: [TASK]
+    command: [/bin/true]
+YAML
+command_checks_all(
+	[ $program, '--config', $unnamed, '--check-config' ],
+	0,
+	[qr/unnamed\.yaml: the configuration is right/],
+	[qr/^\S+unnamed\.yaml: warning: no environment: .*\n$/],
+	'--check-config asks for an environment');
 foreach my $mode ([], ['--check-config'], ['--print-config'])
 {
 	command_checks_all(

@@ -1,0 +1,47 @@
+/*-------------------------------------------------------------------------
+ *
+ * marker.h
+ *		A file of the data directory that tells it from its copies.
+ *
+ * Whatever the file contains, a copy of the directory has, too.  The file
+ * itself it has not: a copied file has another inode, or another time of birth.
+ * A copy that overwrites an older or newer state of the same directory keeps
+ * both, and so another file takes the place of the marker at every start of the
+ * server and every hour: a state and the marker under it are of one hour.
+ * Times that chmod or chown change are not looked at.
+ *
+ * The row of twtasks.adoption says which file is the marker.  From one to the
+ * next a crash at any point does no harm:
+ *
+ *	 twt_make_marker()		makes twtasks.DATABASE.COOKIE, in the transaction that
+ *							changes the row; without its commit it means nothing
+ *	 marker_check()			after that commit renames it to twtasks.DATABASE
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_MARKER_H
+#define TWT_MARKER_H
+
+#include "utils/uuid.h"
+
+typedef struct Marker
+{
+	pg_uuid_t	cookie;
+	int64		inode;
+	int64		birth;			/* 0: the file system does not tell */
+} Marker;
+
+typedef enum MarkerState
+{
+	MARKER_RIGHT,
+	MARKER_UNCOMMITTED,			/* right, but to be checked again */
+	MARKER_COPIED				/* not there, or another file */
+} MarkerState;
+
+/*
+ * Whether the file that the row means is in this directory.  Raises an error
+ * where the file system does.
+ */
+extern MarkerState marker_check(const Marker *marker, bool is_committed);
+
+#endif							/* TWT_MARKER_H */
