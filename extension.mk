@@ -16,6 +16,7 @@ OBJS += src/settings.o			# every setting
 OBJS += src/add.o				# 1 add
 OBJS += src/add_json.o			# 1 add: tasks given as JSON
 OBJS += src/check.o			# 1 add: what must hold of the arguments
+OBJS += src/known_type.o		# 1 ... and of the type, if the database is told so
 OBJS += src/json_digits.o		# ... how long their JSON is as text
 OBJS += src/policy.o			# 1 add: what is configured for types and buckets
 OBJS += src/context.o			# ... what it carries to its handler

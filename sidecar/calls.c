@@ -97,7 +97,7 @@ const PgStatement call_ask_retry = {"ask_retry",
 
 const PgStatement call_start_node = {"start_node",
 	"SELECT twtasks.start_node($1::text, $2::int8 * interval '1 millisecond', $3::text, "
-"$4::text[]), twtasks.refusal($3::text)"};
+"$4::text[], $5::text[]), twtasks.refusal($3::text)"};
 
 const PgStatement call_tick = {"tick",
 	"SELECT t.alive, t.is_held, t.is_leader, t.place, t.nodes, t.clock, t.ahead_us, "
@@ -127,3 +127,16 @@ const PgStatement call_clean = {"clean", "SELECT twtasks.clean_tasks()"};
 
 const PgStatement call_monitor = {"monitor",
 "SELECT m.errors, m.stuck, m.is_news FROM twtasks.monitor_tasks() m"};
+
+void
+calls_add_types(WireParams *params, const Config *config)
+{
+	int			n = 0;
+
+	for (int i = 0; i < config->nhandlers; i++)
+		n += config->handlers[i].ntypes;
+	wire_add_text_array(params, n);
+	for (int i = 0; i < config->nhandlers; i++)
+		for (int j = 0; j < config->handlers[i].ntypes; j++)
+			wire_text(params, config->handlers[i].types[j]);
+}

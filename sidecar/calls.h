@@ -11,6 +11,7 @@
 #ifndef TWT_CALLS_H
 #define TWT_CALLS_H
 
+#include "config.h"
 #include "pg.h"
 
 /* buckets, max_triggers, wait_ms */
@@ -166,7 +167,10 @@ enum
 	ASK_DELAY_MS
 };
 
-/* name, lease_ms, environment, buckets */
+/* The types that the configuration has handlers for, as one parameter. */
+extern void calls_add_types(WireParams *params, const Config *config);
+
+/* name, lease_ms, environment, buckets, types */
 extern const PgStatement call_start_node;
 enum
 {

@@ -242,6 +242,7 @@ tick(void *arg)
 		wire_add_text_array(&params, node->config->nbuckets);
 		for (int i = 0; i < node->config->nbuckets; i++)
 			wire_text(&params, node->config->buckets[i]);
+		calls_add_types(&params, node->config);
 		pg_send(node->pg, &call_start_node, &params, on_started, node);
 		return;
 	}

@@ -29,6 +29,7 @@
  *		22004		type is NULL
  *		22023		type, sub_type, key, priority, bucket or a time is not valid
  *		23505		the id exists already with another key
+ *		42704		twtasks.refuse_unknown_types is on, and the type is not known
  *		54000		data, payload and context exceed twtasks.max_payload
  *		25006		read-only transaction, or a standby
  *

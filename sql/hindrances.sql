@@ -5,12 +5,12 @@
  *
  * Locks		none
  */
-CREATE FUNCTION twtasks.living_nodes(OUT name text, OUT buckets text[])
+CREATE FUNCTION twtasks.living_nodes(OUT name text, OUT buckets text[], OUT types text[])
 RETURNS SETOF record
 LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 10
 SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT n.name, n.buckets FROM twtasks.node n
+	SELECT n.name, n.buckets, n.types FROM twtasks.node n
 	WHERE n.ended IS NULL AND n.heartbeat > clock_timestamp() - n.lease
 $$;
 
@@ -28,6 +28,47 @@ LANGUAGE sql STABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT EXISTS (SELECT FROM twtasks.living_nodes() n WHERE works_for.bucket = ANY (n.buckets) IS NOT FALSE)
+$$;
+
+/*
+ * twtasks.handles(type, bucket)
+ *
+ *		Whether a node lives that works for that bucket and handles that type; one
+ *		that has not said which types it handles may.
+ *
+ * Locks		none
+ */
+CREATE FUNCTION twtasks.handles(type text, bucket text)
+RETURNS boolean
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT EXISTS (SELECT FROM twtasks.living_nodes() n
+				   WHERE handles.bucket = ANY (n.buckets) IS NOT FALSE
+					 AND (n.types IS NULL
+						  OR EXISTS (SELECT FROM unnest(n.types) p(pattern)
+									 WHERE twtasks.fits(p.pattern, handles.type) IS NOT NULL)))
+$$;
+
+/*
+ * twtasks.is_known_type(type)
+ *
+ *		Whether a sidecar that handles the type has run here within 30 days, or a
+ *		policy names the type or a beginning of it; see
+ *		twtasks.refuse_unknown_types.
+ *
+ * Locks		none
+ */
+CREATE FUNCTION twtasks.is_known_type(type text)
+RETURNS boolean
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT EXISTS (SELECT FROM twtasks.handled_type h WHERE h.pattern = ANY (p.patterns))
+		OR EXISTS (SELECT FROM twtasks.type_policy t
+				   WHERE t.pattern = ANY (p.patterns) AND t.pattern <> '*')
+	FROM (SELECT array_agg(left(type, n) || '*') || type AS patterns
+		  FROM generate_series(0, length(type)) n) p
 $$;
 
 /*
@@ -107,6 +148,8 @@ AS $$
 			THEN 'its bucket was dropped: see twtasks.configure_bucket()'
 		WHEN NOT twtasks.works_for(bucket)
 			THEN 'no node lives that works for its bucket: see twtasks.nodes'
+		WHEN NOT twtasks.handles(type, bucket)
+			THEN 'no node that lives handles its type: see types in twtasks.nodes'
 		WHEN NOT twtasks.any_lives((twtasks.policy_of(type)).nodes)
 			THEN 'its policy names no node that lives: see nodes in twtasks.policy_of()'
 		ELSE coalesce(
@@ -124,14 +167,14 @@ AS $$
 $$;
 
 /*
- * twtasks.lonely_buckets()
+ * twtasks.queued_buckets()
  *
- *		Buckets with tasks that could run, for which no node that lives works; found
- *		by steps from bucket to bucket in the index.
+ *		Buckets with tasks that could run; found by steps from bucket to bucket in
+ *		the index.
  *
  * Locks		none
  */
-CREATE FUNCTION twtasks.lonely_buckets()
+CREATE FUNCTION twtasks.queued_buckets()
 RETURNS SETOF text
 LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 10
 SET search_path = pg_catalog, pg_temp
@@ -144,15 +187,81 @@ AS $$
 		SELECT n.bucket FROM step s CROSS JOIN LATERAL (
 			SELECT t.bucket FROM twtasks.task t
 			WHERE t.queued AND t.bucket > s.bucket
-			ORDER BY t.bucket, t.type, t.priority, t.id LIMIT 1) n),
-	late AS (
+			ORDER BY t.bucket, t.type, t.priority, t.id LIMIT 1) n)
+	SELECT s.bucket FROM step s
+$$;
+
+/*
+ * twtasks.lonely_buckets()
+ *
+ *		Buckets with tasks that could run, or are due, for which no node that lives
+ *		works.
+ *
+ * Locks		none
+ */
+CREATE FUNCTION twtasks.lonely_buckets()
+RETURNS SETOF text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 10
+SET search_path = pg_catalog, pg_temp
+AS $$
+	WITH late AS (
 		SELECT t.bucket, t.status FROM twtasks.task t
 		WHERE NOT t.queued AND t.next_event_time < twtasks.clock() - interval '1 minute'
 		ORDER BY t.next_event_time LIMIT 100)
 	SELECT b.bucket
-	FROM (SELECT s.bucket FROM step s
+	FROM (SELECT q.bucket FROM twtasks.queued_buckets() q(bucket)
 		  UNION SELECT l.bucket FROM late l WHERE l.status = 'WAITING') b
 	WHERE NOT twtasks.works_for(b.bucket)
+$$;
+
+/*
+ * twtasks.queued_types(bucket)
+ *
+ *		Types with tasks in that bucket that could run; found by steps from type to
+ *		type in the index.
+ *
+ * Locks		none
+ */
+CREATE FUNCTION twtasks.queued_types(bucket text)
+RETURNS SETOF text
+LANGUAGE c STABLE STRICT PARALLEL UNSAFE ROWS 100
+AS 'MODULE_PATHNAME', 'twt_queued_types';
+
+/*
+ * twtasks.unhandled_types(most)
+ *
+ *		Types with tasks that could run, in buckets for which nodes work of which
+ *		none handles the type.
+ *
+ * Parameters
+ *		most			of each bucket at most so many
+ *
+ * Locks		none
+ */
+CREATE FUNCTION twtasks.unhandled_types(most integer, OUT bucket text, OUT type text)
+RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL UNSAFE ROWS 10
+SET search_path = pg_catalog, pg_temp
+AS $$
+	WITH handled AS MATERIALIZED (
+		SELECT DISTINCT b.bucket, p.pattern COLLATE "C" AS pattern
+		FROM twtasks.queued_buckets() b(bucket)
+		JOIN twtasks.living_nodes() n ON b.bucket = ANY (n.buckets) IS NOT FALSE
+		CROSS JOIN LATERAL unnest(coalesce(n.types, '{*}')) p(pattern)),
+	beginnings AS MATERIALIZED (
+		SELECT h.bucket, left(h.pattern, -1) AS text FROM handled h WHERE right(h.pattern, 1) = '*'),
+	-- EXCEPT hashes or sorts: both sides may be thousands
+	others AS (
+		SELECT b.bucket, t.type COLLATE "C" AS type
+		FROM (SELECT DISTINCT h.bucket FROM handled h) b
+		CROSS JOIN LATERAL twtasks.queued_types(b.bucket) t(type)
+		EXCEPT SELECT h.bucket, h.pattern FROM handled h)
+	SELECT u.bucket, u.type
+	FROM (SELECT o.bucket, o.type, row_number() OVER (PARTITION BY o.bucket ORDER BY o.type) AS n
+		  FROM others o
+		  WHERE NOT EXISTS (SELECT FROM beginnings b
+							WHERE b.bucket = o.bucket AND starts_with(o.type, b.text))) u
+	WHERE u.n <= most
 $$;
 
 /*
@@ -176,6 +285,11 @@ AS $$
 		   format('bucket "%s" has tasks, and no node lives that works for it', b.bucket),
 		   'start a sidecar for it; twtasks.nodes has those that were there'
 	FROM twtasks.lonely_buckets() b(bucket)
+	UNION ALL
+	SELECT 'no handler', NULL,
+		   format('type "%s" has tasks in bucket "%s", and no node that lives handles it', u.type, u.bucket),
+		   'correct the type where tasks are added, or start a sidecar with a handler for it'
+	FROM twtasks.unhandled_types(20) u
 	UNION ALL
 	SELECT 'node refused', r.since, format('node "%s": %s', r.name, r.refusal),
 		   'correct environment in the sidecar''s configuration, or see twtasks.adopt()'

@@ -1,5 +1,5 @@
 /*
- * twtasks.start_node(name, lease, environment, buckets)
+ * twtasks.start_node(name, lease, environment, buckets, types)
  *
  *		A sidecar starts: gives it an incarnation, and ties its life to this
  *		session.
@@ -10,18 +10,19 @@
  *						still lives (a frozen process, a cut network)
  *		environment		that the sidecar is configured for
  *		buckets			that it works for; NULL: not known
+ *		types			that it handles, or beginnings of types and a *; NULL: not known
  *
  * Returns
  *		the incarnation, never used before; NULL: it must not execute tasks here,
  *		see refusal()
  *
- * Writes		twtasks.node, twtasks.refused_node, twtasks.adoption, a
- *				file (see renew_marker())
+ * Writes		twtasks.node, twtasks.handled_type, twtasks.refused_node,
+ *				twtasks.adoption, a file (see renew_marker())
  * Locks		its own lock, until the session ends
  */
 CREATE FUNCTION twtasks.start_node(
 	name text, lease interval DEFAULT '30 seconds', environment text DEFAULT NULL,
-	buckets text[] DEFAULT NULL)
+	buckets text[] DEFAULT NULL, types text[] DEFAULT NULL)
 RETURNS bigint
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -38,9 +39,11 @@ BEGIN
 	END IF;
 	DELETE FROM twtasks.refused_node r WHERE r.name = start_node.name;
 	PERFORM twtasks.renew_marker();
-	INSERT INTO twtasks.node (name, started, heartbeat, lease, buckets)
-	VALUES (start_node.name, clock_timestamp(), clock_timestamp(), start_node.lease, start_node.buckets)
+	INSERT INTO twtasks.node (name, started, heartbeat, lease, buckets, types)
+	VALUES (start_node.name, clock_timestamp(), clock_timestamp(), start_node.lease,
+			start_node.buckets, start_node.types)
 	RETURNING incarnation INTO started;
+	PERFORM twtasks.note_types(types);
 	PERFORM twtasks.heartbeat(started);
 	RETURN started;
 END $$;
@@ -73,6 +76,37 @@ BEGIN
 	VALUES (note_refusal.name, note_refusal.refusal, moment, moment)
 	ON CONFLICT ON CONSTRAINT refused_node_pkey DO UPDATE
 	SET refusal = EXCLUDED.refusal, at = EXCLUDED.at;
+END $$;
+
+/*
+ * twtasks.note_types(types)
+ *
+ *		Remembers which types sidecars handle, and forgets those that none has
+ *		handled for 30 days.
+ *
+ * Writes		twtasks.handled_type
+ * Locks		row locks, in order of the names
+ */
+CREATE FUNCTION twtasks.note_types(types text[])
+RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	moment CONSTANT timestamptz := clock_timestamp();
+BEGIN
+	INSERT INTO twtasks.handled_type AS h (pattern, started)
+	SELECT DISTINCT p.pattern COLLATE "C", moment FROM unnest(types) p(pattern)
+	WHERE p.pattern IS NOT NULL ORDER BY 1
+	ON CONFLICT ON CONSTRAINT handled_type_pkey DO UPDATE
+	SET started = EXCLUDED.started WHERE h.started < moment - interval '1 day';
+	DELETE FROM twtasks.handled_type h
+	WHERE h.pattern IN (
+		SELECT o.pattern FROM twtasks.handled_type o
+		WHERE o.started < moment - interval '30 days'
+		  AND NOT EXISTS (SELECT FROM twtasks.node n
+						  WHERE n.ended IS NULL AND o.pattern = ANY (n.types))
+		FOR UPDATE SKIP LOCKED);
 END $$;
 
 /*

@@ -153,6 +153,7 @@ CREATE TABLE twtasks.node (
 	leads			boolean NOT NULL DEFAULT false,
 	silent_since	timestamptz,
 	buckets			text[],
+	types			text[],
 	next_tick		timestamptz,
 	CONSTRAINT node_pkey PRIMARY KEY (incarnation)
 );
@@ -167,7 +168,21 @@ COMMENT ON COLUMN twtasks.node.silent_since IS 'When its heartbeat was first see
 COMMENT ON COLUMN twtasks.node.next_tick IS 'When it said it would tick again: a leader that does not is followed by another';
 COMMENT ON COLUMN twtasks.node.leads IS 'Whether it does the duties that one node does for all; counts while it lives';
 COMMENT ON COLUMN twtasks.node.buckets IS 'For which it works; NULL: not known';
+COMMENT ON COLUMN twtasks.node.types IS 'Types that it handles, or beginnings of types and a *; NULL: not known';
 COMMENT ON COLUMN twtasks.node.ended IS 'When it ended or was declared gone: from then on it changes nothing';
+
+/*
+ * Types stay known while their sidecars are away, so that an outage does not
+ * become one of the producers; see twtasks.refuse_unknown_types.
+ */
+CREATE TABLE twtasks.handled_type (
+	pattern			text COLLATE "C" NOT NULL,
+	started			timestamptz NOT NULL,
+	CONSTRAINT handled_type_pkey PRIMARY KEY (pattern)
+);
+COMMENT ON TABLE twtasks.handled_type IS 'Types that sidecars of this database have handled in the last 30 days';
+COMMENT ON COLUMN twtasks.handled_type.pattern IS 'A type, or the beginning of types and a *';
+COMMENT ON COLUMN twtasks.handled_type.started IS 'When a sidecar that handles it started last, give or take a day';
 
 /* For twtasks.warnings: who is refused asks again every few seconds. */
 CREATE TABLE twtasks.refused_node (
@@ -213,5 +228,6 @@ SELECT pg_catalog.pg_extension_config_dump('twtasks.finished_task', '');
 SELECT pg_catalog.pg_extension_config_dump('twtasks.finished_task_default', '');
 SELECT pg_catalog.pg_extension_config_dump('twtasks.unique_key', '');
 SELECT pg_catalog.pg_extension_config_dump('twtasks.node', '');
+SELECT pg_catalog.pg_extension_config_dump('twtasks.handled_type', '');
 SELECT pg_catalog.pg_extension_config_dump('twtasks.node_incarnation_seq', '');
 SELECT pg_catalog.pg_extension_config_dump('twtasks.cancel_request', '');

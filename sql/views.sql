@@ -31,7 +31,7 @@ CREATE VIEW twtasks.stats AS
 COMMENT ON VIEW twtasks.stats IS 'Live tasks counted by bucket, type and status; capped: at least so many, see count_tasks()';
 
 CREATE VIEW twtasks.nodes AS
-	SELECT n.incarnation, n.name, n.started, n.heartbeat, n.lease, n.ended, n.buckets
+	SELECT n.incarnation, n.name, n.started, n.heartbeat, n.lease, n.ended, n.buckets, n.types
 	FROM twtasks.node n;
 COMMENT ON VIEW twtasks.nodes IS 'Sidecars, running and recently ended';
 

@@ -18,6 +18,7 @@
 #include "check.h"
 #include "context.h"
 #include "json_digits.h"
+#include "known_type.h"
 #include "policy.h"
 #include "policy_apply.h"
 #include "settings.h"
@@ -190,6 +191,7 @@ check_new_task(NewTask *task)
 	context_merge(task);
 	if (policy_intercept(task))
 		check_type(task);
+	known_type_check(task->type);
 	policy_apply(task);
 	check_bucket(task);
 	check_sub_type(task);

@@ -91,6 +91,14 @@ static const Statement statements[PLAN_COUNT] = {
 		"DELETE FROM twtasks.unique_key k WHERE k.task_id OPERATOR(pg_catalog.=) ANY ($1)",
 		1, {UUIDARRAYOID}
 	},
+	[PLAN_IS_KNOWN_TYPE] = {
+		"SELECT 1 WHERE twtasks.is_known_type($1)",
+		1, {TEXTOID}
+	},
+	[PLAN_KNOWN_TYPES] = {
+		"SELECT h.pattern FROM twtasks.handled_type h "
+		"UNION ALL SELECT p.pattern FROM twtasks.type_policy p"
+	},
 	[PLAN_READ_TYPE_POLICIES] = {
 		"SELECT p.pattern, p.bucket, p.priority::pg_catalog.int8, "
 		MICROSECONDS("p.queue_time") ", " MICROSECONDS("p.expires_after") ", "

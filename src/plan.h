@@ -27,6 +27,8 @@ typedef enum PlanId
 	PLAN_FIND_CANCEL,			/* task_id uuid -> a row if it is to be
 								 * cancelled */
 	PLAN_FREE_KEYS,				/* task_ids uuid[] */
+	PLAN_IS_KNOWN_TYPE,			/* type text -> a row if it is known */
+	PLAN_KNOWN_TYPES,			/* -> pattern */
 	PLAN_READ_TYPE_POLICIES,	/* see policy.c; the least special first */
 	PLAN_READ_BUCKETS,			/* -> name */
 	PLAN_READ_PAUSES,			/* -> kind, name */

@@ -29,6 +29,7 @@ int			twt_queues = 16;
 int			twt_max_payload = 16 * 1024 * 1024;
 int			twt_keep_finished = 30 * 24 * 60;
 bool		twt_testing = false;
+bool		twt_refuse_unknown_types = false;
 int			twt_function_timeout = 1000;
 char	   *twt_context = NULL;
 
@@ -95,6 +96,10 @@ static const Setting table[] = {
 		"Whether functions for tests may be used.",
 		"They run tasks out of turn, shift the clock and remove all tasks: never in production.",
 	&twt_testing, 0, 0, PGC_SUSET, 0, NULL},
+	{"twtasks.refuse_unknown_types",
+		"Whether a task is refused whose type no sidecar has handled and no policy names.",
+		"A type is known from the first start of a sidecar that handles it, or from twtasks.configure_type().",
+	&twt_refuse_unknown_types, 0, 0, PGC_SUSET, 0, NULL},
 	{"twtasks.function_timeout",
 		"How long a function of a policy may take that a sidecar's work waits for.",
 		"Then it is ended; on retries and stuck tasks the figures of the policy decide in its place.",

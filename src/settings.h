@@ -15,6 +15,7 @@ extern int	twt_max_payload;	/* twtasks.max_payload, bytes */
 extern int	twt_keep_finished;	/* twtasks.keep_finished, minutes */
 extern char *twt_context;		/* twtasks.context, JSON or empty */
 extern bool twt_testing;		/* twtasks.testing */
+extern bool twt_refuse_unknown_types;	/* twtasks.refuse_unknown_types */
 extern int	twt_function_timeout;	/* twtasks.function_timeout, ms */
 
 /* Defines the settings; from _PG_init(). */

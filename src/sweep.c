@@ -420,6 +420,22 @@ sweep_any_type(SweepCall *call, const char *type)
 		sweep_type(call, type);
 }
 
+static void
+open_relations(SweepCall *call)
+{
+	call->table = table_open(rows_relation("task"), AccessShareLock);
+	call->index = index_open(rows_relation("task_queued"), AccessShareLock);
+	call->slot = table_slot_create(call->table, NULL);
+}
+
+static void
+close_relations(SweepCall *call)
+{
+	ExecDropSingleTupleTableSlot(call->slot);
+	index_close(call->index, AccessShareLock);
+	table_close(call->table, AccessShareLock);
+}
+
 PG_FUNCTION_INFO_V1(twt_sweep_tasks);
 Datum
 twt_sweep_tasks(PG_FUNCTION_ARGS)
@@ -434,15 +450,33 @@ twt_sweep_tasks(PG_FUNCTION_ARGS)
 		return (Datum) 0;
 	CommandCounterIncrement();
 	PushActiveSnapshot(GetTransactionSnapshot());
-	call.table = table_open(rows_relation("task"), AccessShareLock);
-	call.index = index_open(rows_relation("task_queued"), AccessShareLock);
-	call.slot = table_slot_create(call.table, NULL);
+	open_relations(&call);
 	add_marks(&call, &after);
 	while ((type = next_type(&call, type)) != NULL)
 		sweep_any_type(&call, type);
-	ExecDropSingleTupleTableSlot(call.slot);
-	index_close(call.index, AccessShareLock);
-	table_close(call.table, AccessShareLock);
+	close_relations(&call);
 	PopActiveSnapshot();
+	return (Datum) 0;
+}
+
+PG_FUNCTION_INFO_V1(twt_queued_types);
+Datum
+twt_queued_types(PG_FUNCTION_ARGS)
+{
+	SweepCall	call = {.bucket = PG_GETARG_DATUM(0)};
+	char	   *type = NULL;
+
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+	call.results = (ReturnSetInfo *) fcinfo->resultinfo;
+	open_relations(&call);
+	while ((type = next_type(&call, type)) != NULL)
+	{
+		Datum		values[1] = {CStringGetTextDatum(type)};
+		bool		nulls[1] = {false};
+
+		CHECK_FOR_INTERRUPTS();
+		tuplestore_putvalues(call.results->setResult, call.results->setDesc, values, nulls);
+	}
+	close_relations(&call);
 	return (Datum) 0;
 }

@@ -36,7 +36,7 @@ SELECT f, '{}'::text[] FROM unnest('{add_occurrence,apply_stuck_rule,audit_polic
 	queue_trigger,run_schedule,retry_inline,session_holds,session_is_idle,set_schedule_paused,start_schedule,table_changed,try_to_lead,watch_session,
 	check_bucket,check_duration,check_may_name,check_pattern,config_changed,fits,queue_time,finish_cancelled,honour_cancels,cancel_orphans,write_audit,
 	ask_function,ask_stuck,pause,resume,call_retry,call_stuck,check_function,check_number,check_retry,check_retry_stage,judge_answer,parse_duration,retry_delay,retry_in_ms,
-	queue_groups,count_queued,count_not_queued,count_errors,late_tasks,why_queued,living_nodes,works_for,any_lives,limits_of,lonely_buckets,note_refusal,
+	queue_groups,count_queued,count_not_queued,count_errors,late_tasks,why_queued,living_nodes,works_for,handles,is_known_type,queued_buckets,queued_types,unhandled_types,note_types,any_lives,limits_of,lonely_buckets,note_refusal,
 	check_limit,check_options,shown,count_slots,live_slots,make_slots,offer_slot,offer_types,slots_lock,lock_session,try_lock,actor,caller,configure_type_as_owner,run_inline_as_owner}'::text[]) f;
 CREATE TEMPORARY TABLE readers (relation text PRIMARY KEY, roles text[]);
 INSERT INTO readers
@@ -44,7 +44,7 @@ SELECT r, '{worker,operator,viewer}'::text[] FROM unnest('{tasks,error_tasks,stu
 	adoption_state,warnings,limits,monitor}'::text[]) r
 UNION ALL SELECT r, '{operator,viewer}'::text[] FROM unnest('{audit,task_history,schedule_audit,policy_audit}'::text[]) r
 UNION ALL SELECT r, '{}'::text[] FROM unnest('{task,finished_task,finished_task_default,unique_key,node,type_policy,bucket_policy,pause,schedule,schedule_run,cancel_request,
-	adoption,test_clock,cleaning,limit_rule,slot_use,monitor_look,refused_node}'::text[]) r;
+	adoption,test_clock,cleaning,limit_rule,slot_use,monitor_look,refused_node,handled_type}'::text[]) r;
 
 CREATE TEMPORARY TABLE who AS
 SELECT r AS name, CASE r WHEN 'nobody' THEN 'regress_nobody' ELSE 'twtasks_' || r END AS role

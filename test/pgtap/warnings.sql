@@ -8,7 +8,7 @@ TRUNCATE twtasks.node, twtasks.refused_node;
 DELETE FROM twtasks.type_policy;
 DELETE FROM twtasks.limit_rule;
 DELETE FROM twtasks.pause;
-SELECT plan(40);
+SELECT plan(48);
 SELECT twtasks.is_enabled() \g /dev/null
 
 CREATE FUNCTION pg_temp.warned() RETURNS text
@@ -42,6 +42,21 @@ UPDATE twtasks.node SET heartbeat = clock_timestamp(), ended = clock_timestamp()
 SELECT is(pg_temp.why(), 'no node lives that works for its bucket: see twtasks.nodes', 'a node that has ended');
 SELECT pg_temp.node() \g /dev/null
 SELECT pg_temp.is_both(NULL, :'nobody', 'a node that has not said its buckets');
+
+-- Types that no node of the bucket handles.
+UPDATE twtasks.node SET types = '{OTHER,PA,PAY|,PAY|ACME|*}' WHERE incarnation = pg_temp.node();
+SELECT pg_temp.is_both('no handler: type "PAY|ACME" has tasks in bucket "a", and no node that lives handles it', 'no node that lives handles its type: see types in twtasks.nodes', 'a type that is not handled');
+SELECT twtasks.start_node('elsewhere', buckets => '{b}', types => '{PAY|ACME}') AS elsewhere \gset
+SELECT is(pg_temp.why(), 'no node that lives handles its type: see types in twtasks.nodes', 'nor by a node of another bucket');
+SELECT is((SELECT types FROM twtasks.nodes WHERE name = 'elsewhere'), '{PAY|ACME}', 'a view shows what it handles');
+UPDATE twtasks.node SET buckets = '{a}', heartbeat = heartbeat - 2 * lease WHERE name = 'elsewhere';
+SELECT is(pg_temp.why(), 'no node that lives handles its type: see types in twtasks.nodes', 'nor by one that is silent');
+UPDATE twtasks.node SET heartbeat = clock_timestamp() WHERE name = 'elsewhere';
+SELECT pg_temp.is_both(NULL, :'nobody', 'a node that handles it');
+UPDATE twtasks.node SET types = '{PAY|*}' WHERE name = 'elsewhere';
+SELECT is(pg_temp.warned(), NULL, 'a node that handles all types that begin so');
+DELETE FROM twtasks.node WHERE name = 'elsewhere';
+UPDATE twtasks.node SET types = NULL WHERE incarnation = pg_temp.node();
 
 -- Tasks that are due without anybody to promote them.
 SELECT twtasks.add_task('LATER', task_id => pg_temp.id(2), bucket => 'b', run_after => clock_timestamp() + interval '1 hour') \g /dev/null

@@ -50,7 +50,7 @@ my $ledger = TwTasks::Ledger->new;
 {
 	my $node = TwTasks::Cluster->create('strangers', conf => { track_functions => 'all' });
 	my @sidecars = map {
-		TwTasks::Sidecar->start($node, $_, handlers => [ { types => ['OWN'], noop => JSON::PP::true } ])
+		TwTasks::Sidecar->start($node, $_, handlers => [ { types => [qw(OWN ALSO_*)], noop => JSON::PP::true } ])
 	} qw(one two);
 	my $looks = sub {
 		$node->value(q(SELECT coalesce(sum(calls), 0) FROM pg_stat_user_functions
@@ -61,6 +61,15 @@ my $ledger = TwTasks::Ledger->new;
 	$node->add_task("STRANGER_$_") foreach 1 .. STRANGERS;
 	$node->add_many('ZZ_STRANGER', CROWD, CROWD);
 	$node->add_many('OWN', 5 * CROWD, 5 * CROWD);
+	is( $node->value(
+			q(SELECT string_agg(DISTINCT array_to_string(types, ','), ';') FROM twtasks.nodes)),
+		'OWN,ALSO_*', 'sidecars publish what they handle');
+	$node->add_task('ALSO_THIS');
+	is( $node->value(
+			q(SELECT string_agg(detail, ';') FROM twtasks.warnings
+			WHERE warning = 'no handler' AND detail ~ '"(OWN|ALSO_THIS|STRANGER_1)"')),
+		'type "STRANGER_1" has tasks in bucket "default", and no node that lives handles it',
+		'a warning names what nobody handles, and nothing else');
 	wait_ok(sub { $node->tasks('type = \'OWN\' AND status = \'DONE\'') == 5 * CROWD },
 		'their own tasks are done');
 

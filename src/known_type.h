@@ -1,0 +1,23 @@
+/*-------------------------------------------------------------------------
+ *
+ * known_type.h
+ *		Refuses tasks of types that nobody has announced.
+ *
+ *		from: check.c			to: sql/hindrances.sql (is_known_type)
+ *
+ * A mistyped type is stored like any other, and waits.  Where
+ * twtasks.refuse_unknown_types is on, the caller learns of the mistake at once.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_KNOWN_TYPE_H
+#define TWT_KNOWN_TYPE_H
+
+/*
+ * Raises undefined_object (42704) for a type that is not known, with the
+ * nearest known one as a hint.  Costs nothing while the setting is off, else a
+ * query for each type that differs from the one before in the transaction.
+ */
+extern void known_type_check(const char *type);
+
+#endif							/* TWT_KNOWN_TYPE_H */

@@ -1,0 +1,64 @@
+--
+-- twtasks.refuse_unknown_types: a type is known from a sidecar that handles it,
+-- also while none lives, or from a policy.
+--
+BEGIN;
+\ir ../lib/tasks.sql
+TRUNCATE twtasks.node, twtasks.handled_type;
+DELETE FROM twtasks.type_policy;
+SELECT plan(17);
+
+CREATE FUNCTION pg_temp.refusal(type text) RETURNS text
+LANGUAGE plpgsql
+AS $$
+DECLARE
+	hint text;
+BEGIN
+	PERFORM twtasks.add_task(type);
+	RETURN NULL;
+EXCEPTION WHEN undefined_object THEN
+	GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
+	RETURN SQLERRM || ': ' || hint;
+END $$;
+
+SELECT is(pg_temp.refusal('THUM'), NULL, 'by default all types are taken');
+SET twtasks.refuse_unknown_types = on;
+SELECT is(pg_temp.refusal('THUM'),
+	'unrecognized type: "THUM": Start a sidecar that handles it, or announce it by twtasks.configure_type().',
+	'one that nobody has announced is refused');
+SELECT twtasks.start_node('thumbs', types => '{THUMB,THUMP_ALL,PAY|*,NULL}') AS node \gset
+SELECT is(pg_temp.refusal('THUMB'), NULL, 'one that a sidecar handles is taken');
+SELECT is(pg_temp.refusal('PAY|ACME'), NULL, 'also by its beginning');
+SELECT is(pg_temp.refusal('PAY|'), NULL, 'or as that beginning itself');
+SELECT matches(pg_temp.refusal('PAY'), 'unrecognized type: "PAY"', 'but not without it');
+SELECT is(pg_temp.refusal('THUM'), 'unrecognized type: "THUM": Perhaps you meant "THUMB".', 'a hint names the nearest');
+SELECT throws_ok($$ SELECT twtasks.add_tasks('[{"type": "THUMB"}, {"type": "THUM"}]'::jsonb) $$, '42704',
+	'unrecognized type: "THUM"', 'a batch with one is refused');
+SELECT throws_ok($$ SELECT twtasks.add_tasks('THUM', '{NULL}'::jsonb[]) $$, '42704',
+	'unrecognized type: "THUM"', 'likewise one of a single type');
+
+-- Sidecars come and go.
+SELECT twtasks.end_node(:node) \g /dev/null
+DELETE FROM twtasks.node;
+SELECT is(pg_temp.refusal('THUMB'), NULL, 'a type stays known while no sidecar is there');
+UPDATE twtasks.handled_type SET started = started - interval '31 days';
+SELECT twtasks.start_node('other', types => '{THUMB}') \g /dev/null
+SELECT is((SELECT array_agg(pattern) FROM twtasks.handled_type), '{THUMB}', 'not for ever');
+SELECT ok((SELECT started > now() - interval '1 day' FROM twtasks.handled_type), 'but longer when it is handled again');
+UPDATE twtasks.handled_type SET started = started - interval '31 days';
+SELECT twtasks.start_node('third', types => '{OTHER}') \g /dev/null
+SELECT is(pg_temp.refusal('THUMB'), NULL, 'and as long as its sidecar lives');
+
+-- What is deployed before its sidecar is announced by a policy.
+SELECT matches(pg_temp.refusal('NEW'), 'unrecognized', 'a new type is refused');
+SELECT twtasks.configure_type('*', priority => 3) \g /dev/null
+SELECT matches(pg_temp.refusal('NEW'), 'unrecognized', 'also where there is a policy for all');
+SELECT twtasks.configure_type('NEW', priority => 3) \g /dev/null
+SELECT is(pg_temp.refusal('NEW'), NULL, 'until a policy names it');
+SELECT twtasks.drop_type_policy('NEW') \g /dev/null
+SET ROLE twtasks_producer;
+SELECT throws_ok($$ SET twtasks.refuse_unknown_types = off $$, '42501', NULL, 'a producer cannot switch it off');
+RESET ROLE;
+
+SELECT * FROM finish();
+ROLLBACK;
