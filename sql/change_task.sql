@@ -185,7 +185,7 @@ CREATE FUNCTION twtasks.resume_task(id uuid, version bigint, reason text DEFAULT
 RETURNS twtasks.change_result
 LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
-AS $$ SELECT * FROM twtasks.change_task('resume', id, version, NULL, reason) $$;
+AS $$ SELECT * FROM twtasks.change_task('resume', id, version, NULL::timestamptz, reason) $$;
 
 /*
  * twtasks.reschedule_task(id, version, run_after, reason)
@@ -225,7 +225,7 @@ CREATE FUNCTION twtasks.cancel_task(id uuid, version bigint, reason text DEFAULT
 RETURNS twtasks.change_result
 LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
-AS $$ SELECT * FROM twtasks.change_task('cancel', id, version, NULL, reason) $$;
+AS $$ SELECT * FROM twtasks.change_task('cancel', id, version, NULL::timestamptz, reason) $$;
 
 /*
  * twtasks.fail_task(id, version, reason)
@@ -238,7 +238,7 @@ CREATE FUNCTION twtasks.fail_task(id uuid, version bigint, reason text DEFAULT N
 RETURNS twtasks.change_result
 LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
-AS $$ SELECT * FROM twtasks.change_task('fail', id, version, NULL, reason) $$;
+AS $$ SELECT * FROM twtasks.change_task('fail', id, version, NULL::timestamptz, reason) $$;
 
 /*
  * twtasks.hold_task(id, version, reason)
@@ -252,7 +252,7 @@ CREATE FUNCTION twtasks.hold_task(id uuid, version bigint, reason text DEFAULT N
 RETURNS twtasks.change_result
 LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
-AS $$ SELECT * FROM twtasks.change_task('hold', id, version, NULL, reason) $$;
+AS $$ SELECT * FROM twtasks.change_task('hold', id, version, NULL::timestamptz, reason) $$;
 
 /*
  * twtasks.release_task(id, version, run_after, reason)

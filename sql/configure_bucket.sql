@@ -100,7 +100,7 @@ LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-	PERFORM twtasks.check_options(options, '{description,concurrency}');
+	PERFORM twtasks.check_options(options, '{description,concurrency}'::text[]);
 	UPDATE twtasks.bucket_policy b SET
 		description = CASE WHEN 'description' <> ALL (options) THEN b.description END,
 		concurrency = CASE WHEN 'concurrency' <> ALL (options) THEN b.concurrency END,

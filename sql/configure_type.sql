@@ -237,11 +237,11 @@ BEGIN
 				HINT = '0 is the most urgent, 5 the default.';
 	END IF;
 	PERFORM twtasks.check_bucket(configure_type_as_owner.bucket);
-	PERFORM twtasks.check_duration('timeout', timeout, '10 ms', '30 d');
-	PERFORM twtasks.check_duration('queue_time', queue_time, '1 s', '1 year');
-	PERFORM twtasks.check_duration('expires_after', expires_after, '1 ms', '100 years');
+	PERFORM twtasks.check_duration('timeout', timeout, '10 ms'::interval, '30 d'::interval);
+	PERFORM twtasks.check_duration('queue_time', queue_time, '1 s'::interval, '1 year'::interval);
+	PERFORM twtasks.check_duration('expires_after', expires_after, '1 ms'::interval, '100 years'::interval);
 	IF aging <> interval '0' THEN
-		PERFORM twtasks.check_duration('aging', aging, '100 ms', '30 d');
+		PERFORM twtasks.check_duration('aging', aging, '100 ms'::interval, '30 d'::interval);
 	END IF;
 	PERFORM twtasks.check_retry(retry);
 	PERFORM twtasks.check_may_name(retry_function, stuck_function, intercept);

@@ -61,7 +61,7 @@ BEGIN
 	FROM twtasks.finish_tasks(
 		ARRAY[id], ARRAY[version], ARRAY[result],
 		ARRAY[ceil(extract(epoch FROM least(coalesce(delay, '0'), longest)) * 1000)::bigint],
-		ARRAY[message], NULL, NULL) f;
+		ARRAY[message], NULL::bigint, NULL::bigint) f;
 	IF FOUND THEN
 		RETURN finished;
 	END IF;

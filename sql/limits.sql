@@ -113,7 +113,7 @@ BEGIN
 		RAISE EXCEPTION 'burst must be between 1 and 1000000, not %', burst
 			USING ERRCODE = 'invalid_parameter_value';
 	END IF;
-	PERFORM twtasks.check_duration('per', per, '1 ms', '366 d');
+	PERFORM twtasks.check_duration('per', per, '1 ms'::interval, '366 d'::interval);
 END $$;
 
 /*

@@ -225,7 +225,7 @@ DECLARE
 BEGIN
 	SELECT n.leads INTO leads FROM twtasks.node n
 	WHERE n.incarnation = try_to_lead.incarnation;
-	IF leads OR NOT twtasks.try_lock(twtasks.node_lock(0)) THEN
+	IF leads OR NOT twtasks.try_lock(twtasks.node_lock(0::bigint)) THEN
 		RETURN leads;
 	END IF;
 	FOR other IN

@@ -46,7 +46,7 @@ BEGIN
 		WHERE t.id = d.id AND t.version = d.version AND t.status = 'WAITING'
 		RETURNING t.*)
 	SELECT count(twtasks.queue_trigger(c.id, c.version, c.bucket, c.type,
-									   c.priority, c.size, NULL))
+									   c.priority, c.size, NULL::timestamptz))
 	INTO promoted FROM changed c;
 
 	-- One that is due and was left out is locked by somebody: not at once again.

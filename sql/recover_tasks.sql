@@ -187,7 +187,7 @@ BEGIN
 		  AND t.status = 'PROCESSING' AND t.stuck IN ('retry', 'error')
 		RETURNING t.*),
 	queued AS (
-		SELECT twtasks.queue_trigger(c.id, c.version, c.bucket, c.type, c.priority, c.size, NULL)
+		SELECT twtasks.queue_trigger(c.id, c.version, c.bucket, c.type, c.priority, c.size, NULL::timestamptz)
 		FROM changed c WHERE c.status = 'SUBMITTED')
 	SELECT (SELECT count(*) FROM queued),
 		   (SELECT count(*) FROM changed c WHERE c.status = 'ERROR')

@@ -58,7 +58,7 @@ BEGIN
 	IF task.id IS NULL OR request_cancel.version IS NULL
 		OR task.version <> request_cancel.version
 		OR NOT (task.status = 'PROCESSING' OR task.status = 'SUBMITTED' AND NOT is_ours) THEN
-		RETURN twtasks.change_task('cancel', id, version, NULL, reason);
+		RETURN twtasks.change_task('cancel', id, version, NULL::timestamptz, reason);
 	END IF;
 
 	INSERT INTO twtasks.cancel_request AS c (task_id, version, created, requested, reason)
@@ -72,8 +72,8 @@ BEGIN
 			SELECT FROM twtasks.node n
 			WHERE n.incarnation = task.incarnation AND n.ended IS NULL) THEN
 		RETURN (SELECT ('changed', f.version, f.status)::twtasks.change_result
-				FROM twtasks.finish_cancelled(ARRAY[task.id], ARRAY[task.version], NULL,
-											  NULL, NULL, NULL) f);
+				FROM twtasks.finish_cancelled(ARRAY[task.id], ARRAY[task.version], NULL::text[],
+											  NULL::bigint[], NULL::bigint, NULL::bigint) f);
 	END IF;
 	PERFORM twtasks.write_audit('request_cancel', task.id, twtasks.facts(task),
 								twtasks.facts(task), request_cancel.reason);
@@ -129,7 +129,7 @@ BEGIN
 			AND (t.status = 'SUBMITTED' OR NOT t.queued)
 		  ORDER BY t.id FOR UPDATE SKIP LOCKED) x;
 	IF nobodys IS NOT NULL THEN
-		PERFORM FROM twtasks.finish_cancelled(nobodys, versions, NULL, NULL, NULL, NULL);
+		PERFORM FROM twtasks.finish_cancelled(nobodys, versions, NULL::text[], NULL::bigint[], NULL::bigint, NULL::bigint);
 	END IF;
 	RETURN QUERY
 	SELECT c.id, c.version, c.status = 'PROCESSING', c.why FROM twtasks.cancel_requests c
@@ -256,6 +256,6 @@ BEGIN
 			ids, ARRAY(SELECT t.version
 					   FROM unnest(ids) WITH ORDINALITY u(id, place)
 					   JOIN twtasks.task t ON t.id = u.id ORDER BY u.place),
-			NULL, NULL, NULL, NULL) f);
+			NULL::text[], NULL::bigint[], NULL::bigint, NULL::bigint) f);
 	RETURN ARRAY(SELECT u FROM unnest(ids) u WHERE u <> ALL (cancelled));
 END $$;

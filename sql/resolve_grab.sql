@@ -39,7 +39,7 @@ BEGIN
 		WHERE t.ctid = w.place AND t.version = w.version AND t.status = 'SUBMITTED'
 		RETURNING t.*)
 	SELECT count(twtasks.queue_trigger(f.id, f.version, f.bucket, f.type,
-									   f.priority, f.size, NULL))
+									   f.priority, f.size, NULL::timestamptz))
 	INTO fenced FROM f;
 	RETURN QUERY
 	SELECT t.id, t.version, t.type, t.sub_type, t.bucket, t.priority, t.tries,

@@ -61,7 +61,7 @@ BEGIN
 		RAISE EXCEPTION 'delays must be a list of 1 to 100 durations'
 			USING ERRCODE = 'invalid_parameter_value', HINT = how_to;
 	END IF;
-	PERFORM twtasks.check_duration(d.name, twtasks.parse_duration(d.name, d.value), '0', '30 d')
+	PERFORM twtasks.check_duration(d.name, twtasks.parse_duration(d.name, d.value), '0'::interval, '30 d'::interval)
 	FROM (SELECT 'each of delays', e FROM jsonb_array_elements(stage->'delays') e
 		  UNION ALL SELECT k, stage->k FROM unnest('{delay,max_delay}'::text[]) k
 		  WHERE stage ? k) d(name, value);
@@ -234,7 +234,7 @@ DECLARE
 				t.state_time, t.data, t.payload, t.context)::twtasks.task_input
 		FROM twtasks.task t WHERE t.id = judge_answer.id);
 	policy CONSTANT record := twtasks.policy_of(task.type);
-	figures CONSTANT jsonb := coalesce(twtasks.retry_in_ms(policy.retry), plan, twtasks.retry_in_ms('{}'));
+	figures CONSTANT jsonb := coalesce(twtasks.retry_in_ms(policy.retry), plan, twtasks.retry_in_ms('{}'::jsonb));
 	said record;
 BEGIN
 	IF result = 'repeat' AND coalesce(policy.reset_tries, true) THEN

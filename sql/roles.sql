@@ -27,6 +27,26 @@ BEGIN
 END $$;
 
 /*
+ * Its members may be meant: those of another database of this cluster, or of
+ * the one whose dump is being restored.  So they are told, and not refused.
+ */
+DO $$
+DECLARE
+	members CONSTANT text := (
+		SELECT pg_catalog.string_agg(pg_catalog.format('"%s"', r.rolname), ', ' ORDER BY r.rolname)
+		FROM pg_catalog.pg_auth_members m
+		JOIN pg_catalog.pg_roles r ON r.oid OPERATOR(pg_catalog.=) m.member
+		WHERE m.roleid OPERATOR(pg_catalog.=) 'twtasks_owner'::pg_catalog.regrole
+		  AND NOT r.rolsuper);
+BEGIN
+	IF members IS NOT NULL THEN
+		RAISE WARNING 'role "twtasks_owner" has members: %', members
+			USING DETAIL = 'In this database, too, they see what tasks carry and may change everything.',
+				HINT = 'REVOKE twtasks_owner from them, unless it is meant.';
+	END IF;
+END $$;
+
+/*
  * Whoever made the schema before us could have put functions into it that fit
  * our calls better than our own, or kept the right to.
  */
@@ -35,6 +55,7 @@ DECLARE
 	home CONSTANT oid := (SELECT n.oid FROM pg_catalog.pg_namespace n
 						  WHERE n.nspname OPERATOR(pg_catalog.=) 'twtasks');
 	keeper text;
+	creator text;
 BEGIN
 	SELECT r.rolname INTO keeper
 	FROM pg_catalog.pg_namespace n
@@ -45,6 +66,19 @@ BEGIN
 		RAISE EXCEPTION 'schema "twtasks" exists and belongs to role "%"', keeper
 			USING ERRCODE = 'object_not_in_prerequisite_state',
 				HINT = 'Drop it, then create the extension again.';
+	END IF;
+	SELECT CASE a.grantee WHEN 0::pg_catalog.oid THEN 'PUBLIC' ELSE pg_catalog.pg_get_userbyid(a.grantee) END
+	INTO creator
+	FROM pg_catalog.pg_namespace n
+	CROSS JOIN LATERAL pg_catalog.aclexplode(n.nspacl) a
+	WHERE n.oid OPERATOR(pg_catalog.=) home
+	  AND a.privilege_type OPERATOR(pg_catalog.=) 'CREATE'
+	  AND a.grantee OPERATOR(pg_catalog.<>) n.nspowner;
+	IF creator IS NOT NULL THEN
+		RAISE EXCEPTION 'role "%" may create objects in schema "twtasks"', creator
+			USING ERRCODE = 'object_not_in_prerequisite_state',
+				DETAIL = 'With a function that fits our calls better than ours it could do whatever twtasks may.',
+				HINT = 'REVOKE CREATE ON SCHEMA twtasks from it, or the default privilege that gives it, then create the extension again.';
 	END IF;
 	IF EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.relnamespace OPERATOR(pg_catalog.=) home)
 		OR EXISTS (SELECT FROM pg_catalog.pg_proc p WHERE p.pronamespace OPERATOR(pg_catalog.=) home)

@@ -58,11 +58,11 @@ BEGIN
 	SELECT t.version, j.result, j.delay_ms INTO verdict
 	FROM twtasks.task t
 	CROSS JOIN LATERAL twtasks.judge_answer(
-		t.id, 'retry', NULL, retry_inline.message, twtasks.retry_in_ms('{"jitter": 0}')) j
+		t.id, 'retry', NULL::bigint, retry_inline.message, twtasks.retry_in_ms('{"jitter": 0}'::jsonb)) j
 	WHERE t.id = retry_inline.id;
 	PERFORM FROM twtasks.finish_tasks(
 		ARRAY[retry_inline.id], ARRAY[verdict.version], ARRAY[verdict.result],
-		ARRAY[verdict.delay_ms], ARRAY[retry_inline.message], NULL, NULL);
+		ARRAY[verdict.delay_ms], ARRAY[retry_inline.message], NULL::bigint, NULL::bigint);
 END $$;
 
 /*
@@ -154,7 +154,7 @@ BEGIN
 		SELECT * INTO next FROM twtasks.next_inline(pattern);
 		EXIT WHEN NOT FOUND;
 		SELECT * INTO done FROM twtasks.execute_tasks(
-			function, role, ARRAY[next.id], ARRAY[next.version], node, n, '{3600000}', '{error}');
+			function, role, ARRAY[next.id], ARRAY[next.version], node, n, '{3600000}'::bigint[], '{error}'::twtasks.stuck_rule[]);
 		IF NOT FOUND THEN
 			RAISE EXCEPTION 'task "%" could not be grabbed', next.id
 				USING ERRCODE = 'object_not_in_prerequisite_state',

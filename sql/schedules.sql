@@ -192,7 +192,7 @@ BEGIN
 	WHERE s.name = start_schedule.name;
 	IF started.next_run IS NOT NULL THEN
 		-- Of no task: only the time counts.
-		PERFORM twtasks.queue_trigger(gen_random_uuid(), 0,
+		PERFORM twtasks.queue_trigger(gen_random_uuid(), 0::bigint,
 			coalesce(started.bucket, (twtasks.policy_of(started.type)).bucket, 'default'),
 			started.type, 0::smallint, 0, started.next_run);
 	END IF;
@@ -347,7 +347,7 @@ BEGIN
 		IF FOUND THEN
 			result := 'added';
 			next_run := twtasks.start_schedule(wanted.name, true);
-			PERFORM twtasks.audit_schedule('schedule', wanted.name, NULL,
+			PERFORM twtasks.audit_schedule('schedule', wanted.name, NULL::jsonb,
 				twtasks.describe_schedule(wanted.name), schedule.reason);
 			RETURN;
 		END IF;
@@ -395,7 +395,7 @@ BEGIN
 	IF NOT FOUND THEN
 		RETURN 'not_found';
 	END IF;
-	PERFORM twtasks.audit_schedule('unschedule', unschedule.name, before, NULL, reason);
+	PERFORM twtasks.audit_schedule('unschedule', unschedule.name, before, NULL::jsonb, reason);
 	RETURN 'removed';
 END $$;
 
@@ -502,8 +502,8 @@ BEGIN
 	IF NOT FOUND THEN
 		RETURN (NULL, NULL, 'not_found')::twtasks.added_task;
 	END IF;
-	added := twtasks.add_occurrence(schedule, NULL);
-	PERFORM twtasks.audit_schedule('run now', schedule.name, NULL,
+	added := twtasks.add_occurrence(schedule, NULL::timestamptz);
+	PERFORM twtasks.audit_schedule('run now', schedule.name, NULL::jsonb,
 		jsonb_build_object('task', added.task_id), reason);
 	RETURN added;
 END $$;

@@ -255,7 +255,7 @@ RETURNS void
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT twtasks.offer_slot(f.name, f.freed, false, NULL)
+	SELECT twtasks.offer_slot(f.name, f.freed, false, NULL::bigint)
 	FROM (SELECT l.name, count(*)::integer AS freed
 		  FROM unnest(types) t(type)
 		  CROSS JOIN LATERAL (SELECT DISTINCT twtasks.limit_name(r.pattern, t.type) AS name

@@ -68,7 +68,7 @@ static const Statement statements[PLAN_COUNT] = {
 		1, {UUIDOID}
 	},
 	[PLAN_FINISH_TASKS] = {
-		"SELECT f.id FROM twtasks.finish_tasks($1, $2, $3, $4, $5, $7, $8, NULL, $6) f",
+		"SELECT f.id FROM twtasks.finish_tasks($1, $2, $3, $4, $5, $7, $8, NULL::bigint[], $6) f",
 		8, {UUIDARRAYOID, INT8ARRAYOID, TEXTARRAYOID, INT8ARRAYOID, TEXTARRAYOID,
 		TIDARRAYOID, INT8OID, INT8OID}
 	},

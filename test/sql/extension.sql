@@ -139,9 +139,67 @@ ALTER SCHEMA twtasks OWNER TO twtasks_owner;
 CREATE TABLE twtasks.leftover ();
 CREATE EXTENSION twtasks;
 DROP TABLE twtasks.leftover;
+-- A right to create objects there would survive, whoever gave it.
+GRANT CREATE ON SCHEMA twtasks TO regress_twtasks_user;
+CREATE EXTENSION twtasks;
+REVOKE CREATE ON SCHEMA twtasks FROM regress_twtasks_user;
+GRANT ALL ON SCHEMA twtasks TO PUBLIC;
+CREATE EXTENSION twtasks;
+DROP SCHEMA twtasks;
+ALTER DEFAULT PRIVILEGES GRANT CREATE ON SCHEMAS TO regress_twtasks_user;
+CREATE EXTENSION twtasks;
+ALTER DEFAULT PRIVILEGES REVOKE CREATE ON SCHEMAS FROM regress_twtasks_user;
+-- Members of the owner may be meant; so it is said.
+GRANT twtasks_owner TO regress_twtasks_user;
+CREATE EXTENSION twtasks;
+REVOKE twtasks_owner FROM regress_twtasks_user;
+-- Created anew over what it left: the schema, with the rights of its roles.
+DROP EXTENSION twtasks;
+CREATE EXTENSION twtasks;
+DROP EXTENSION twtasks;
 -- An empty schema of the owner's, as a restored dump has it, is welcome.
 CREATE EXTENSION twtasks;
 SELECT result FROM twtasks.add_task('A');
+
+-- And if somebody had that right: no function whose types are nearer to those
+-- of constants in our calls is called.
+CREATE FUNCTION pg_temp.reached(hostile text) RETURNS text
+LANGUAGE plpgsql
+AS $$
+DECLARE
+	node bigint;
+	id uuid;
+BEGIN
+	DISCARD PLANS;
+	EXECUTE format('CREATE FUNCTION twtasks.%s LANGUAGE sql AS ''SELECT public.ran()''', hostile);
+	node := twtasks.start_node('test');
+	PERFORM twtasks.tick(node);
+	PERFORM twtasks.configure_type('T', timeout => '1 min', retry => '{"max_tries": 2}'), twtasks.configure_bucket('b');
+	PERFORM twtasks.configure_limit('T', rate => 1, per => '1 min');
+	PERFORM twtasks.schedule('s', '* * * * *', 'T'), twtasks.run_schedule_now('s'), twtasks.unschedule('s');
+	SELECT task_id INTO id FROM twtasks.add_task('T', key => 'k', run_after => clock_timestamp() + interval '1 hour');
+	PERFORM twtasks.resume_task(id, 0);
+	PERFORM twtasks.grab_tasks(ARRAY[id], '{1}', node, 1, '{60000}', '{error}');
+	PERFORM twtasks.resolve_grab(ARRAY[id], '{1}', node, 2);
+	PERFORM twtasks.ask_retry(ARRAY[id], '{2}', '{m}');
+	PERFORM twtasks.request_cancel(id, 2);
+	PERFORM twtasks.finish_tasks(ARRAY[id], '{2}', '{retry}', '{0}', '{NULL}', node, 2);
+	PERFORM twtasks.hold_task(id, 3), twtasks.release_task(id, 4), twtasks.cancel_task(id, 5), twtasks.reopen_task(id, 6);
+	PERFORM twtasks.change_tasks('cancel', 'T', 'test');
+	UPDATE twtasks.task t SET next_event_time = '-infinity' WHERE t.status = 'WAITING';
+	PERFORM twtasks.promote_tasks(), twtasks.recover_tasks();
+	RAISE EXCEPTION 'not reached' USING ERRCODE = 'P0099';
+EXCEPTION WHEN OTHERS THEN
+	RETURN SQLERRM;
+END $$;
+SELECT hostile, pg_temp.reached(hostile) FROM unnest(ARRAY[
+	'queue_trigger(uuid, integer, text, text, smallint, integer, timestamptz) RETURNS bigint',
+	'node_lock(integer) RETURNS bigint',
+	'check_duration(text, interval, text, text) RETURNS bigint',
+	'change_task(text, uuid, bigint, text, text) RETURNS bigint',
+	'check_change(uuid, integer, timestamptz) RETURNS bigint',
+	'audit_schedule(text, text, text, jsonb, text) RETURNS bigint',
+	'add_occurrence(twtasks.schedule, text) RETURNS bigint']) WITH ORDINALITY x(hostile, n) ORDER BY n;
 
 \c :home
 DROP DATABASE regress_twtasks_extension;
