@@ -20,6 +20,8 @@ main(void)
 	{
 		if (sscanf(line, "{\"id\":\"%36[^\"]\",\"version\":%lld", id, &version) != 2)
 			continue;			/* a cancel: there is nothing to stop */
+		printf("{\"id\":\"%s\",\"version\":%lld,\"started\":true}\n", id, version);
+		fflush(stdout);
 		/* your work */
 		printf("{\"id\":\"%s\",\"version\":%lld,\"result\":\"done\"}\n", id, version);
 		fflush(stdout);

@@ -12,12 +12,17 @@ async function doTask(task, signal) {
 async function onTask(task) {
   const stop = new AbortController();
   running.set(task.id, stop);
+  answer(task, { started: true });
   const reply = await doTask(task, stop.signal).catch((error) => ({
     result: "retry",
     message: error.message,
   }));
   running.delete(task.id);
-  console.log(JSON.stringify({ id: task.id, version: task.version, ...reply }));
+  answer(task, reply);
+}
+
+function answer(task, members) {
+  console.log(JSON.stringify({ id: task.id, version: task.version, ...members }));
 }
 
 require("readline").createInterface({ input: process.stdin }).on("line", (line) => {

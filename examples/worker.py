@@ -2,6 +2,7 @@
 """A worker in Python: one JSON object per line, on stdin and on stdout."""
 
 import json
+import os
 import sys
 
 
@@ -10,15 +11,23 @@ def do_task(task):
     return {"result": "done"}
 
 
+def answer(task, members):
+    line = json.dumps({"id": task["id"], "version": task["version"], **members})
+    replies.write(line + "\n")
+    replies.flush()  # stdout is a pipe, and buffered
+
+
+# Replies have stdout for themselves: what else is printed goes to the log.
+replies = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)
+
 for line in sys.stdin:
     task = json.loads(line)
     if "cancel" in task:
         continue  # one task at a time: there is nothing to stop
+    answer(task, {"started": True})
     try:
         reply = do_task(task)
     except Exception as error:
         reply = {"result": "retry", "message": str(error)}
-    reply.update(id=task["id"], version=task["version"])
-
-    # stdout is a pipe, and buffered: without the flush nobody hears of it.
-    print(json.dumps(reply), flush=True)
+    answer(task, reply)

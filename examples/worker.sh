@@ -18,6 +18,8 @@ while IFS= read -r line; do
 	id=${line#'{"id":"'} && id=${id%%'"'*}
 	version=${line#*'"version":'} && version=${version%%[!0-9]*}
 
+	printf '{"id":"%s","version":%s,"started":true}\n' "$id" "$version"
+
 	# What the work prints must not get in between the replies.
 	if do_task "$line" >&2; then result="done"; else result="retry"; fi
 	printf '{"id":"%s","version":%s,"result":"%s"}\n' "$id" "$version" "$result"

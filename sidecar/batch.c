@@ -12,12 +12,6 @@
 /* One task may carry more than this; then it goes alone. */
 #define BATCH_MAX_BYTES (4 * 1024 * 1024)
 
-/*
- * The database's own end of a task's time: after the sidecar had time to end
- * the handler and to report that.
- */
-#define FINISH_MARGIN_US SECONDS_TO_US(10)
-
 Batch *
 batch_new(void)
 {
@@ -156,8 +150,8 @@ batch_add_policies(const Batch *batch, const Config *config, WireParams *params)
 	{
 		const BatchItem *item = &batch->items[i];
 
-		wire_int8(params, (item->policy->timeout_us + item_config(item)->grace_us +
-						   FINISH_MARGIN_US) / 1000);
+		wire_int8(params, handler_stuck_after_grab_us(table_entry_tag(item->entry),
+													  item->policy->timeout_us) / 1000);
 	}
 	wire_add_text_array(params, n);
 	for (int i = 0; i < n; i++)

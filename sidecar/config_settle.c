@@ -20,6 +20,8 @@
 #define HTTP_CONCURRENCY 50
 #define TOKEN_MIN_BYTES 16
 #define NOOP_CONCURRENCY 1000
+#define WORKER_WINDOW 1
+#define SQL_WINDOW 64
 
 /* What is being settled. */
 typedef struct Settling
@@ -191,6 +193,8 @@ settle_handler(Settling *settling, int index)
 	if (handler->retry.delay_us > handler->retry.max_delay_us)
 		return handler_fail(settling, index, "retry",
 							"delay must not be longer than max_delay");
+	if (handler->window == 0)
+		handler->window = handler->mode == HANDLER_SQL ? SQL_WINDOW : WORKER_WINDOW;
 	if (handler->concurrency == 0)
 		handler->concurrency = default_concurrency(handler);
 	return true;

@@ -106,6 +106,25 @@ find_late(Lane *lane)
 	return first;
 }
 
+/*
+ * The time of a task that was given to a worker runs from when the worker took
+ * it up.  As long as that has not happened its deadline cannot be nearer than
+ * its timeout.
+ */
+static bool
+postpone(Lane *lane, Task *task)
+{
+	int64		now_us = loop_now_us(lane->execute->loop);
+	int64		since_us = task->is_ahead ? now_us : task->taken_us;
+
+	if (since_us == 0 || since_us + task->policy->timeout_us <= now_us)
+		return false;
+	heap_remove(&lane->due, task->due_place);
+	task->deadline_us = since_us + task->policy->timeout_us;
+	heap_push(&lane->due, task);
+	return true;
+}
+
 static void
 on_deadline(void *arg)
 {
@@ -114,8 +133,12 @@ on_deadline(void *arg)
 
 	while ((task = find_late(lane)) != NULL)
 	{
-		char	   *why = psprintf("deadline of %.3f s passed",
-								   task->policy->timeout_us / 1000000.0);
+		char	   *why;
+
+		if (postpone(lane, task))
+			continue;
+		why = psprintf("deadline of %.3f s passed",
+					   task->policy->timeout_us / 1000000.0);
 
 		stop_task(lane, task, why);
 		pfree(why);
@@ -144,6 +167,18 @@ judge_cancelled(const Task *task, const Verdict *verdict)
 	return result;
 }
 
+/* Of an accepted task, from now until the stuck rule applies. */
+static int64
+time_left(const Lane *lane, const Task *task)
+{
+	int64		timeout_us = task->policy->timeout_us;
+	int64		until_us = task->taken_us == 0 ? task->deadline_us :
+		task->taken_us + timeout_us;
+
+	return Max(until_us - loop_now_us(lane->execute->loop), 0) +
+		handler_stuck_us(lane->handler, timeout_us) - timeout_us;
+}
+
 /* What counts in the cluster ends when the database knows the outcome. */
 static void
 free_slot(Task *task)
@@ -164,6 +199,8 @@ on_verdict(void *arg, Task *task, const Verdict *verdict)
 	forget_deadline(lane, task);
 	lane->execute->nrunning--;
 	lane->execute->ndoubtful -= task->is_doubtful;
+	if (judged.result == TASK_ACCEPTED)
+		judged.delay_us = time_left(lane, task);
 	outcome_report(lane->execute->outcome, task, &judged);
 	free_slot(task);
 	task_free(task);

@@ -22,6 +22,7 @@ typedef struct Flight
 {
 	FlightKey	key;			/* id is the task's */
 	Task	   *task;
+	int64		begins;
 	char		status;
 } Flight;
 
@@ -64,6 +65,9 @@ struct Flights
 	dlist_head	tasks;			/* by Task.node, the longest in flight first */
 	dlist_head	stops;			/* in order of their times; few */
 	int			count;
+	int			nahead;			/* of these, by Task.is_ahead */
+	bool		tells;			/* the worker says what it takes up */
+	Task	   *presumed;		/* taken up, though nothing was said; or NULL */
 };
 
 static FlightKey
@@ -119,16 +123,81 @@ flights_free(Flights *flights)
 	pfree(flights);
 }
 
+/* ---- taken up, or ahead ---- */
+
+static void
+set_ahead(Flights *flights, Task *task, bool is_ahead)
+{
+	flights->nahead += is_ahead - task->is_ahead;
+	task->is_ahead = is_ahead;
+}
+
+static void
+take_up(Flights *flights, Task *task, int64 now_us)
+{
+	task->taken_us = now_us;
+	set_ahead(flights, task, false);
+}
+
 void
-flights_add(Flights *flights, Task *task)
+flights_go_on(Flights *flights, int64 now_us)
+{
+	if (flights->count == 0 || flights->nahead < flights->count)
+		return;
+	flights->presumed = flights_first(flights);
+	take_up(flights, flights->presumed, now_us);
+}
+
+void
+flights_add(Flights *flights, Task *task, int64 begins, int64 now_us)
 {
 	bool		found;
 	Flight	   *flight = table_insert(flights->by_key, key_of(task), &found);
 
 	Assert(!found);
 	flight->task = task;
+	flight->begins = begins;
 	dlist_push_tail(&flights->tasks, &task->node);
 	flights->count++;
+	task->taken_us = now_us;
+	set_ahead(flights, task, flights->tells);
+	flights_go_on(flights, now_us);
+}
+
+/* It was thought that the worker says nothing. */
+static void
+hear_first(Flights *flights)
+{
+	dlist_iter	iter;
+
+	flights->tells = true;
+	dlist_foreach(iter, &flights->tasks)
+		set_ahead(flights, dlist_container(Task, node, iter.cur), true);
+}
+
+void
+flights_take_up(Flights *flights, Task *task, int64 now_us)
+{
+	if (!flights->tells)
+		hear_first(flights);
+	if (flights->presumed != NULL && flights->presumed != task)
+		set_ahead(flights, flights->presumed, true);
+	flights->presumed = NULL;
+	if (task->is_ahead)
+		take_up(flights, task, now_us);
+}
+
+void
+flights_forget_worker(Flights *flights)
+{
+	flights->tells = false;
+}
+
+bool
+flights_may_have_run(const Flights *flights, const Task *task, int64 sent)
+{
+	return !task->is_ahead &&
+		table_lookup(flights->by_key, key_of(task))->begins < sent;
 }
 
 int
@@ -159,6 +228,9 @@ flights_remove(Flights *flights, Task *task)
 {
 	Stop	   *stop = find_stop(flights, task);
 
+	if (task == flights->presumed)
+		flights->presumed = NULL;
+	set_ahead(flights, task, false);
 	table_delete(flights->by_key, key_of(task));
 	dlist_delete(&task->node);
 	flights->count--;

@@ -7,6 +7,12 @@
  * have been asked to stop; then it has a reason, and a time when patience
  * ends.  The tasks stay the caller's; Task.node is ours meanwhile.
  *
+ * A worker may say which tasks it has taken up.  Once it has said so, all
+ * others in flight are ahead of it: their time does not run, and they have not
+ * run.  If it has taken up none, the oldest counts as taken up: a worker that
+ * stops at a line for ever must not keep the task for ever.  All tasks of a
+ * worker that never says so count as taken up when they were given.
+ *
  *-------------------------------------------------------------------------
  */
 #ifndef TWT_FLIGHTS_H
@@ -20,12 +26,27 @@ typedef struct Flights Flights;
 extern Flights *flights_new(int expected);
 extern void flights_free(Flights *flights);
 
-extern void flights_add(Flights *flights, Task *task);
+/* begins: the position of its line among all that is written. */
+extern void flights_add(Flights *flights, Task *task, int64 begins,
+						int64 now_us);
 extern int	flights_count(const Flights *flights);
 
 /* NULL: no such task, or not in this version. */
 extern Task *flights_find(const Flights *flights, const char *id,
 						  int64 version);
+
+/* The worker said that it has taken up the task. */
+extern void flights_take_up(Flights *flights, Task *task, int64 now_us);
+
+/* To be called after one was taken out while the worker goes on. */
+extern void flights_go_on(Flights *flights, int64 now_us);
+
+/* The worker may be another program from now on. */
+extern void flights_forget_worker(Flights *flights);
+
+/* Could it have run, when so many bytes were written? */
+extern bool flights_may_have_run(const Flights *flights, const Task *task,
+								 int64 sent);
 
 /* The one that is in flight the longest; NULL: none. */
 extern Task *flights_first(Flights *flights);

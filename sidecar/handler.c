@@ -9,6 +9,9 @@
 
 #include "handler.h"
 
+/* A finish may have to wait for the database. */
+#define FINISH_MARGIN_US SECONDS_TO_US(10)
+
 struct Handler
 {
 	const HandlerConfig *config;
@@ -55,6 +58,22 @@ Policy *
 handler_policy(const Handler *handler, const char *type)
 {
 	return policies_of(handler->policies, type);
+}
+
+int64
+handler_stuck_us(const Handler *handler, int64 timeout_us)
+{
+	return timeout_us + handler->config->grace_us + FINISH_MARGIN_US;
+}
+
+int64
+handler_stuck_after_grab_us(const Handler *handler, int64 timeout_us)
+{
+	const HandlerConfig *config = handler->config;
+	int			before = config->mode == HANDLER_WORKER ? config->window : 0;
+
+	return before * (timeout_us + config->grace_us) +
+		handler_stuck_us(handler, timeout_us);
 }
 
 void

@@ -26,6 +26,16 @@ extern Limit *handler_limit(const Handler *handler);
 /* The policy in force for a type that it runs: policies_of(). */
 extern Policy *handler_policy(const Handler *handler, const char *type);
 
+/*
+ * From when a task's time runs until the stuck rule may take the task: its
+ * timeout, and what it takes to end it and to tell.  From its grab it is more
+ * for a worker: one timeout in which it may wait for a process, and one for
+ * each task that the process does first.
+ */
+extern int64 handler_stuck_us(const Handler *handler, int64 timeout_us);
+extern int64 handler_stuck_after_grab_us(const Handler *handler,
+										 int64 timeout_us);
+
 /* A reload: the same handler with other figures. */
 extern void handler_reload(Handler *handler, const HandlerConfig *config);
 

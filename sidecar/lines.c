@@ -56,6 +56,7 @@ line_writer_init(LineWriter *writer)
 {
 	initStringInfo(&writer->bytes);
 	writer->written = 0;
+	writer->sent = 0;
 }
 
 void
@@ -76,6 +77,12 @@ lines_unwritten(const LineWriter *writer)
 	return writer->bytes.len - writer->written;
 }
 
+int64
+lines_position(const LineWriter *writer)
+{
+	return writer->sent + lines_unwritten(writer);
+}
+
 LinesResult
 lines_write(LineWriter *writer, int fd)
 {
@@ -85,6 +92,7 @@ lines_write(LineWriter *writer, int fd)
 	if (n < 0)
 		return judge_error();
 	writer->written += n;
+	writer->sent += n;
 	forget_used(&writer->bytes, &writer->written);
 	return lines_unwritten(writer) == 0 ? LINES_OK : LINES_LATER;
 }

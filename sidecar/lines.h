@@ -14,6 +14,7 @@ typedef struct LineWriter
 {
 	StringInfoData bytes;
 	int			written;		/* the first so many have been */
+	int64		sent;			/* bytes that were ever written */
 } LineWriter;
 
 typedef struct LineReader
@@ -35,6 +36,9 @@ extern void line_writer_clear(LineWriter *writer);
 /* Forgets what is not written; still usable. */
 extern void line_writer_reset(LineWriter *writer);
 extern int	lines_unwritten(const LineWriter *writer);
+
+/* So many bytes were written when the next line begins. */
+extern int64 lines_position(const LineWriter *writer);
 
 /* LINES_OK: all is written. */
 extern LinesResult lines_write(LineWriter *writer, int fd);

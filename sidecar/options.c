@@ -305,7 +305,7 @@ static const Option handler_options[] = {
 	},
 	{
 		"window", OPTION_INTEGER, .needs_restart = true, .modes = WORKER_MODE | SQL_MODE,
-		.fallback = "64", .min = 1, .max = 10000,
+		.fallback_note = "worker 1, sql 64", .min = 1, .max = 10000,
 		.offset = offsetof(HandlerConfig, window),
 		.help = "tasks in flight per worker process, or in one statement"
 	},
@@ -320,7 +320,7 @@ static const Option handler_options[] = {
 		"timeout", OPTION_DURATION, .fallback = "10min",
 		.min = MILLISECONDS(10), .max = DAYS(30),
 		.offset = offsetof(HandlerConfig, timeout_us),
-		.help = "deadline of a task, counted from its grab"
+		.help = "deadline of a task, counted from its grab, for a worker from when it takes it up"
 	},
 	{
 		"grace", OPTION_DURATION, .needs_restart = true, .modes = COMMAND_MODE | WORKER_MODE | SQL_MODE,

@@ -47,6 +47,10 @@ typedef struct Task
 	int			priority;
 	int			tries;			/* this one included, from 1 */
 	int64		deadline_us;	/* loop time */
+	int64		taken_us;		/* when a worker took it up; 0: its time runs
+								 * from the grab */
+	bool		is_ahead;		/* in the pipe of a worker that does others
+								 * first: its time does not run */
 	char	   *deadline_text;	/* the database's, ISO 8601 */
 	char	   *context;		/* JSON text, NULL: none */
 	char	   *data;			/* NULL: none; else data_len bytes and a NUL */

@@ -92,6 +92,7 @@ finish_task(WorkerProcess *process, Task *task, Verdict *verdict)
 	char	   *why = flights_remove(process->flights, task);
 
 	process->has_finished = true;
+	flights_go_on(process->flights, loop_now_us(process->setup->loop));
 	if (why)
 		watch_stops(process);
 	if (verdict->result == TASK_CANCELLED && verdict->message == NULL)
@@ -100,20 +101,34 @@ finish_task(WorkerProcess *process, Task *task, Verdict *verdict)
 	pfree(why);
 }
 
-/* None will come.  A task that was asked to stop has a reason of its own. */
+/*
+ * None will come.  A task that was asked to stop has a reason of its own; one
+ * that has not run is given back.
+ */
 static void
 fail_tasks(WorkerProcess *process, const char *reason)
 {
+	static const Verdict released = {TASK_RELEASE, 0, NULL};
 	Task	   *task;
+	int			nreleased = 0;
 
 	while ((task = flights_first(process->flights)))
 	{
+		bool		has_run = flights_may_have_run(process->flights, task,
+												   process->to_worker.sent);
 		char	   *why = flights_remove(process->flights, task);
-		Verdict		verdict = {TASK_FAILURE, 0, why ? why : reason};
+		Verdict		failed = {TASK_FAILURE, 0, why ? why : reason};
 
-		process->setup->done(process->setup->done_arg, task, &verdict);
+		process->setup->done(process->setup->done_arg, task,
+							 has_run ? &failed : &released);
+		nreleased += !has_run;
 		pfree(why);
 	}
+	if (nreleased > 0)
+		log_line(TWT_LOG_WARN, "worker",
+				 "%s[%d]: %s; tasks given back that had not begun: %d",
+				 process->setup->config->argv[0], spawn_pid(process->child),
+				 reason, nreleased);
 }
 
 bool
@@ -135,7 +150,8 @@ worker_process_give(WorkerProcess *process, Task *task, int64 incarnation)
 {
 	task->run = process;
 	process->given_under = incarnation;
-	flights_add(process->flights, task);
+	flights_add(process->flights, task, lines_position(&process->to_worker),
+				loop_now_us(process->setup->loop));
 	worker_protocol_encode(&process->to_worker.bytes, task);
 }
 
@@ -276,9 +292,27 @@ on_reply(WorkerProcess *process, const WorkerReply *reply)
 		protocol_error(process, "reply is for no task in flight");
 		return;
 	}
+	if (reply->is_start)
+	{
+		flights_take_up(process->flights, task,
+						loop_now_us(process->setup->loop));
+		return;
+	}
 	if (reply->at_us != WORKER_NO_TIME)
 		verdict.delay_us = Max(reply->at_us - task_clock_us(), 0);
 	finish_task(process, task, &verdict);
+}
+
+/* Once the process is to end, only what it still took up counts. */
+static void
+on_last_reply(WorkerProcess *process, const WorkerReply *reply)
+{
+	Task	   *task = flights_find(process->flights, reply->id,
+									reply->version);
+
+	if (reply->is_start && task != NULL)
+		flights_take_up(process->flights, task,
+						loop_now_us(process->setup->loop));
 }
 
 static void
@@ -287,15 +321,16 @@ on_line(WorkerProcess *process, const char *line, size_t len)
 	WorkerReply reply;
 	char	   *error = worker_protocol_decode(line, len, &reply);
 
-	if (error)
-		protocol_error(process, error);
-	else
+	if (error == NULL && process->state == WORKER_RUNNING)
 		on_reply(process, &reply);
+	else if (error == NULL)
+		on_last_reply(process, &reply);
+	else if (process->state == WORKER_RUNNING)
+		protocol_error(process, error);
 	pfree(error);
 	pfree(reply.message);
 }
 
-/* Once the process is to end, nothing it says counts any more. */
 static void
 take_lines(WorkerProcess *process)
 {
@@ -303,12 +338,12 @@ take_lines(WorkerProcess *process)
 	char	   *line;
 	size_t		len;
 
-	while (process->state == WORKER_RUNNING &&
-		   (line = lines_next(reader, &len)))
+	while ((line = lines_next(reader, &len)))
 		on_line(process, line, len);
-	if (process->state != WORKER_RUNNING)
-		line_reader_reset(reader);
-	else if (lines_unfinished(reader) > WORKER_LINE_MAX)
+	if (lines_unfinished(reader) <= WORKER_LINE_MAX)
+		return;
+	line_reader_reset(reader);
+	if (process->state == WORKER_RUNNING)
 		protocol_error(process, "reply is longer than 1 MB");
 }
 

@@ -12,7 +12,8 @@
  *
  * Who breaks the protocol, keeps a cancelled task longer than the grace, or
  * closes its pipes and stays, is ended.  Then and whenever it exits, its
- * tasks in flight fail; replies that were complete before an exit count.
+ * tasks in flight fail, but those that it cannot have begun: they are given
+ * back.  Replies that were complete before an exit count.
  * Verdicts of a process that was ended come when its whole tree is gone.
  *
  * A task is started when the end of its line is written.  That is not done

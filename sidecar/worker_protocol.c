@@ -3,7 +3,7 @@
  * worker_protocol.c
  *		The lines that a worker process reads and writes.
  *
- * Nearly all replies are the shortest possible one, so that one is read by
+ * Nearly all replies are the shortest possible ones, so those are read by
  * hand; whatever else it may be is left to jansson.
  *
  *-------------------------------------------------------------------------
@@ -181,21 +181,32 @@ take_int(const char **p, int64 *value)
 	return ndigits > 0;
 }
 
-/* Reads {"id":"...","version":N,"result":"..."}; false for all else. */
+static bool
+take_result(const char **p, WorkerReply *reply)
+{
+	char		result[16];
+
+	return skip(p, "\"result\":") && take_string(p, result, sizeof(result)) &&
+		task_result_parse(result, &reply->result);
+}
+
+/*
+ * Reads {"id":"...","version":N,"result":"..."} and the same with
+ * "started":true; false for all else.
+ */
 static bool
 decode_usual(const char *line, size_t len, WorkerReply *reply)
 {
 	const char *p = line;
-	char		result[16];
 
-	return skip(&p, "{") && skip(&p, "\"id\":") &&
-		take_string(&p, reply->id, sizeof(reply->id)) &&
-		skip(&p, ",") && skip(&p, "\"version\":") &&
-		take_int(&p, &reply->version) &&
-		skip(&p, ",") && skip(&p, "\"result\":") &&
-		take_string(&p, result, sizeof(result)) &&
-		skip(&p, "}") && p == line + len &&
-		task_result_parse(result, &reply->result);
+	if (!(skip(&p, "{") && skip(&p, "\"id\":") &&
+		  take_string(&p, reply->id, sizeof(reply->id)) &&
+		  skip(&p, ",") && skip(&p, "\"version\":") &&
+		  take_int(&p, &reply->version) && skip(&p, ",")))
+		return false;
+	reply->is_start = skip(&p, "\"started\":") && skip(&p, "true");
+	return (reply->is_start || take_result(&p, reply)) &&
+		skip(&p, "}") && p == line + len;
 }
 
 /* ---- from the worker, any reply ---- */
@@ -354,7 +365,9 @@ decode_object(const json_t *object, WorkerReply *reply)
 	if (!json_is_object(object))
 		return pstrdup("reply is no JSON object");
 	error = decode_id(object, reply);
-	if (error == NULL)
+	reply->is_start = json_is_true(json_object_get(object, "started")) &&
+		json_object_get(object, "result") == NULL;
+	if (error == NULL && !reply->is_start)
 		error = worker_protocol_decode_outcome(object, reply);
 	return error;
 }
@@ -370,6 +383,7 @@ worker_protocol_decode(const char *line, size_t len, WorkerReply *reply)
 	reply->delay_us = TASK_DELAY_BY_POLICY;
 	reply->at_us = WORKER_NO_TIME;
 	reply->message = NULL;
+	reply->is_start = false;
 	if (decode_usual(line, len, reply))
 		return NULL;
 

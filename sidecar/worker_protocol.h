@@ -45,6 +45,7 @@ typedef struct WorkerReply
 {
 	char		id[TASK_ID_TEXT + 1];
 	int64		version;
+	bool		is_start;		/* no result yet: it has taken the task up */
 	TaskResult	result;
 	int64		delay_us;		/* retry_in, or TASK_DELAY_BY_POLICY */
 	int64		at_us;			/* retry_at since 1970, or WORKER_NO_TIME */

@@ -16,7 +16,8 @@
  *								'release'	SUBMITTED again, the try not counted
  *								'cancelled'	CANCELLED, if request_cancel() asked for
  *											it; then so is all but done and delete
- *		delays_ms		for retry and repeat, 0 or more; else ignored
+ *		delays_ms		for retry and repeat, 0 or more; for accepted, more than 0:
+ *						its deadline, if that of the grab is not earlier; else ignored
  *		messages		NULL or text kept with the task; of a long one the beginning and the end
  *		incarnation		who finishes; NULL for somebody who finishes an accepted
  *						task
@@ -153,19 +154,22 @@ BEGIN
 			state_time = started,
 			next_event_time = CASE w.result
 				WHEN 'error' THEN 'infinity'
-				WHEN 'accepted' THEN t.deadline
+				WHEN 'accepted' THEN least(t.deadline, w.until)
 				WHEN 'release' THEN t.next_event_time
-				ELSE started + least(greatest(w.delay_ms, 0), longest) * interval '1 millisecond' END,
+				ELSE w.due END,
 			tries = CASE w.result WHEN 'repeat' THEN 0
 								  WHEN 'release' THEN t.tries - 1
 								  ELSE t.tries END,
-			deadline = CASE w.result WHEN 'accepted' THEN t.deadline END,
+			deadline = CASE w.result WHEN 'accepted' THEN least(t.deadline, w.until) END,
 			incarnation = CASE w.result WHEN 'accepted' THEN NULL
 										ELSE finish_others.incarnation END,
 			token = finish_others.token,
 			error = CASE w.result WHEN 'repeat' THEN NULL
 								  ELSE coalesce(twtasks.cut_message(w.message), t.error) END
-		FROM unnest(places, results, delays_ms, messages) w(place, result, delay_ms, message)
+		FROM (SELECT u.place, u.result, u.message, d.due, CASE WHEN u.delay_ms > 0 THEN d.due END AS until
+			  FROM unnest(places, results, delays_ms, messages) u(place, result, delay_ms, message),
+				  LATERAL (SELECT started + least(greatest(u.delay_ms, 0), longest)
+							 * interval '1 millisecond') d(due)) w
 		WHERE t.ctid = w.place AND w.result NOT IN ('done', 'delete', 'cancelled')
 		RETURNING t.*),
 	queued AS (

@@ -3,6 +3,7 @@
 
 Data is a list of steps, each a list of a word and its arguments:
 
+    start            says that it has taken the task up
     reply MEMBERS    replies with these members besides id and version
     write TEXT       writes that, where @ID@ and @VERSION@ stand for the task's
     say TEXT         writes that to stderr
@@ -41,7 +42,9 @@ def reply(task, members):
 
 
 def step(task, word, *args):
-    if word == "reply":
+    if word == "start":
+        reply(task, {"started": True})
+    elif word == "reply":
         reply(task, args[0])
     elif word == "write":
         text = args[0].replace("@ID@", task["id"])

@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(70);
+SELECT plan(72);
 
 -- What became of a task: status, version, tries, queued, and when next.
 CREATE FUNCTION pg_temp.live(task uuid) RETURNS jsonb
@@ -50,6 +50,10 @@ SELECT is((SELECT jsonb_build_array(version, status) FROM twtasks.finish_tasks(A
 	'[1, "PROCESSING"]'::jsonb, 'accepted: the version stays, to be finished with');
 SELECT is(pg_temp.live(pg_temp.id(7)), '["PROCESSING", 1, 1, false, "deadline", "sent", false, null]'::jsonb, 'accepted: nobody''s, until its deadline');
 SELECT is(pg_temp.finish(pg_temp.id(7), 'accepted'), 'PROCESSING', 'accepted: may be said twice');
+SELECT pg_temp.finish(pg_temp.id(7), 'accepted', delay_ms => 1000) \g /dev/null
+SELECT is((SELECT deadline - state_time FROM twtasks.task WHERE id = pg_temp.id(7)), '1 s', 'accepted: its deadline may come earlier than that of the grab');
+SELECT pg_temp.finish(pg_temp.id(7), 'accepted', delay_ms => 100000000) \g /dev/null
+SELECT is((SELECT deadline < clock_timestamp() + interval '1 s' FROM twtasks.task WHERE id = pg_temp.id(7)), true, 'accepted: and never later');
 SELECT is((SELECT jsonb_build_array(version, status) FROM twtasks.finish_tasks(ARRAY[pg_temp.id(7)], '{1}', '{done}', '{0}', '{confirmed}', NULL, NULL)),
 	'[2, "DONE"]'::jsonb, 'accepted: finished by somebody without an incarnation');
 SELECT is((SELECT jsonb_build_array(status, error, incarnation, token) FROM twtasks.finished_task WHERE id = pg_temp.id(7)),

@@ -49,7 +49,7 @@ test_defaults(void **state)
 	assert_null(handler->role);
 	assert_string_equal(handler->directory, "/");
 	assert_int_equal(handler->processes, 1);
-	assert_int_equal(handler->window, 64);
+	assert_int_equal(handler->window, 1);
 	assert_int_equal(handler->concurrency, 1000);
 	assert_int_equal(handler->timeout_us, SECONDS_TO_US(600));
 	assert_int_equal(handler->grace_us, SECONDS_TO_US(5));

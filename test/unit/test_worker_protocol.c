@@ -153,6 +153,30 @@ test_decode(void **state)
 				"\"outcome\":{\"rows\":[1,2]},\"own\":true}");
 }
 
+static void
+assert_starts(const char *line, bool expected)
+{
+	WorkerReply reply = decode(line);
+
+	assert_string_equal(reply.id, ID);
+	assert_int_equal(reply.version, 3);
+	assert_int_equal(reply.is_start, expected);
+}
+
+static void
+test_decode_started(void **state)
+{
+	assert_starts("{\"id\":\"" ID "\",\"version\":3,\"started\":true}", true);
+	assert_starts("{\"id\": \"" ID "\", \"version\": 3, \"started\": true}", true);
+	assert_starts("{\"started\":true,\"version\":3,\"id\":\"" ID "\"}", true);
+
+	/* Of a result it is the worker's own business. */
+	assert_starts("{\"id\":\"" ID "\",\"version\":3,\"result\":\"done\",\"started\":true}", false);
+	assert_starts("{\"id\":\"" ID "\",\"version\":3,\"started\":\"now\",\"result\":\"done\"}", false);
+	assert_refused("{\"id\":\"" ID "\",\"version\":3,\"started\":false}", "member \"result\"");
+	assert_refused("{\"id\":\"" ID "\",\"version\":3,\"started\":true", "reply is not JSON");
+}
+
 #define SAID(members) \
 	"{\"id\":\"" ID "\",\"version\":3,\"result\":\"done\"," members "}"
 
@@ -337,6 +361,7 @@ main(void)
 		cmocka_unit_test(test_encode_payload),
 		cmocka_unit_test(test_encode_cancel),
 		cmocka_unit_test(test_decode),
+		cmocka_unit_test(test_decode_started),
 		cmocka_unit_test(test_decode_times),
 		cmocka_unit_test(test_decode_message),
 		cmocka_unit_test(test_decode_beyond_limits),

@@ -38,11 +38,15 @@ sub write_config
 	return $path;
 }
 
-# A configuration for this server and a sidecar of that name.
+# A configuration for this server and a sidecar of that name.  Workers have
+# many tasks in flight, unless a test says otherwise: so more can go wrong.
 sub config_for
 {
 	my ($node, $name, %config) = @_;
 
+	$config{handlers} =
+	  [ map { $_->{worker} ? { window => 64, %$_ } : $_ } @{ $config{handlers} } ]
+	  if $config{handlers};
 	return {
 		postgres => $node->connstr('postgres') . ' user=sidecar',
 		node => $name,

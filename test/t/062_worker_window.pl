@@ -1,0 +1,42 @@
+# 062_worker_window.pl -- tasks that wait in the pipe of a worker which does one
+# after the other: the wait takes nothing of their time, so none is lost.
+
+use strict;
+use warnings FATAL => 'all';
+
+use PostgreSQL::Test::Utils;
+use Test::More;
+use TwTasks::Cluster;
+use TwTasks::Ledger;
+use TwTasks::Sidecar;
+use TwTasks::Wait;
+
+# The example as it is shipped, with half a second of work.
+my $example = slurp_file(TwTasks::Ledger::handler('../../examples/worker.py'));
+$example =~ s/^(def do_task.*\n.*\n)/$1    import threading; threading.Event().wait(0.5)\n/m or die 'the example has changed';
+my $worker = PostgreSQL::Test::Utils::tempdir() . '/worker.py';
+append_to_file($worker, $example);
+chmod 0755, $worker;
+
+my $node = TwTasks::Cluster->create('main');
+my $sidecar = TwTasks::Sidecar->start(
+	$node, 'a',
+	handlers => [
+		{
+			types   => ['HALF_SECOND'],
+			worker  => [$worker],
+			window  => 64,
+			timeout => '5s',
+			retry   => { max_tries => 1 }
+		}
+	]);
+
+$node->value('SELECT count(twtasks.add_task(\'HALF_SECOND\')) FROM generate_series(1, 120)');
+wait_for(
+	sub { $node->value('SELECT count(*) FROM twtasks.tasks WHERE status IN (\'DONE\', \'ERROR\')') == 120 },
+	'all have ended', 240);
+is($node->value('SELECT string_agg(DISTINCT status || \' after \' || tries, \', \') FROM twtasks.tasks'),
+	'DONE after 1', '120 tasks of 0.5 s, with 5 s for each: all are done, in one try');
+is($sidecar->stop, 0, 'it stops');
+
+done_testing();

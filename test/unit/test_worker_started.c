@@ -1,0 +1,201 @@
+/*-------------------------------------------------------------------------
+ *
+ * test_worker_started.c
+ *		Tasks in a worker's pipe: which of them it has taken up, and what becomes
+ *		of the others when it ends.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "port.h"
+
+#include "execute_fixture.h"
+
+#define PUPPET project_file("test/handlers/puppet.py")
+
+#define START "[\"start\"]"
+#define DONE "[\"reply\", {\"result\": \"done\"}]"
+
+static const char *const why = "deadline of 5 s passed";
+
+static bool
+is_ahead(void *arg)
+{
+	return ((TestTask *) arg)->task.is_ahead;
+}
+
+static bool
+is_taken_up(void *arg)
+{
+	return !is_ahead(arg);
+}
+
+/* A worker that is known to say what it takes up. */
+static void
+open_telling(const char *argument)
+{
+	fixture.config.grace_us = MS_TO_US(100);
+	open_worker(PUPPET, argument);
+	assert_verdict(run_task("[" START ", " DONE "]"), TASK_DONE, NULL);
+}
+
+static void
+test_neighbours_of_a_late_task_are_given_back(void **state)
+{
+	TestTask   *late;
+	TestTask   *first;
+	TestTask   *second;
+
+	fixture.config.grace_us = MS_TO_US(100);
+	open_worker(PUPPET, "deaf");
+	late = start_task("[" START ", [\"stay\"]]");
+	first = start_task(NULL);
+	second = start_task(NULL);
+	run_until(is_ahead, first);
+	assert_true(is_ahead(second));
+	assert_false(is_ahead(late));
+	fixture.ops->stop_task(fixture.runner, &late->task, why);
+	wait_for_all();
+	assert_verdict(late, TASK_FAILURE, why);
+	assert_verdict(first, TASK_RELEASE, NULL);
+	assert_verdict(second, TASK_RELEASE, NULL);
+	assert_verdict(run_task(NULL), TASK_DONE, NULL);
+}
+
+static void
+test_crash_counts_for_what_ran(void **state)
+{
+	TestTask   *done;
+	TestTask   *crash;
+	TestTask   *next;
+
+	open_telling("");
+	done = start_task("[" START ", " DONE "]");
+	crash = start_task("[" START ", [\"exit\", 3]]");
+	next = start_task(NULL);
+	wait_for_all();
+	assert_verdict(done, TASK_DONE, NULL);
+	assert_verdict(crash, TASK_FAILURE, "worker exited with status 3");
+	assert_verdict(next, TASK_RELEASE, NULL);
+}
+
+/* The oldest may be what ended it, before it could say anything. */
+static void
+test_crash_before_a_start_counts_for_the_oldest(void **state)
+{
+	TestTask   *crash;
+	TestTask   *next;
+
+	open_telling("");
+	crash = start_task("[[\"exit\", 3]]");
+	next = start_task(NULL);
+	wait_for_all();
+	assert_verdict(crash, TASK_FAILURE, "worker exited with status 3");
+	assert_verdict(next, TASK_RELEASE, NULL);
+}
+
+static void
+test_tasks_may_be_taken_up_in_any_order(void **state)
+{
+	TestTask   *first;
+	TestTask   *second;
+
+	open_telling("");
+	first = start_task("[[\"say\", \"\"]]");
+	run_until(is_taken_up, first);
+	second = start_task("[" START ", [\"exit\", 3]]");
+	wait_for_all();
+	assert_verdict(first, TASK_RELEASE, NULL);
+	assert_verdict(second, TASK_FAILURE, "worker exited with status 3");
+}
+
+/* Its time runs although the worker has said nothing about it yet. */
+static void
+test_time_of_the_oldest_runs(void **state)
+{
+	TestTask   *first;
+	TestTask   *second;
+	TestTask   *third;
+
+	open_telling("");
+	first = start_task("[[\"wait\", \"/dev/null\"], " START ", [\"say\", \"\"]]");
+	second = start_task("[[\"say\", \"\"]]");
+	third = start_task("[[\"say\", \"\"]]");
+	run_until(is_ahead, third);
+	assert_false(is_ahead(first));
+	assert_true(first->task.taken_us > 0);
+	assert_true(is_ahead(second));
+	fixture.ops->stop_task(fixture.runner, &first->task, why);
+	wait_for(first);
+	run_until(is_taken_up, second);
+	assert_true(is_ahead(third));
+	assert_true(second->task.taken_us >= first->task.taken_us);
+}
+
+/* A task that it takes up while it is being ended has run. */
+static void
+test_start_after_the_end_began_counts(void **state)
+{
+	TestTask   *last;
+	TestTask   *other;
+	TestTask   *first;
+	char	   *data;
+
+	open_telling("deaf");
+	last = new_task("[[\"say\", \"\"]]");
+	data = psprintf("[" START ", [\"write\", \"junk\\n{\\\"id\\\":\\\"%s\\\","
+					"\\\"version\\\":%d,\\\"started\\\":true}\\n\"], [\"stay\"]]",
+					last->task.id_text, (int) last->task.version);
+	first = start_task(data);
+	fixture.ops->start(fixture.runner, &last->task);
+	other = start_task(NULL);
+	wait_for_all();
+	assert_int_equal(first->result, TASK_FAILURE);
+	assert_int_equal(last->result, TASK_FAILURE);
+	assert_verdict(other, TASK_RELEASE, NULL);
+	pfree(data);
+}
+
+/* A worker that never says so may have begun whatever it could read. */
+static void
+test_unwritten_tasks_are_given_back(void **state)
+{
+	StringInfoData data;
+	TestTask   *late;
+	TestTask   *unwritten;
+
+	initStringInfo(&data);
+	appendStringInfoChar(&data, '"');
+	appendStringInfoSpaces(&data, 2 * 1024 * 1024);
+	appendStringInfoChar(&data, '"');
+	fixture.config.grace_us = MS_TO_US(100);
+	open_worker("sleep", "100000");
+	late = start_task(data.data);
+	run_turn();
+	unwritten = start_task("{}");
+	fixture.ops->stop_task(fixture.runner, &late->task, why);
+	wait_for(late);
+	assert_verdict(late, TASK_FAILURE, why);
+	fixture.ops->stop_task(fixture.runner, &unwritten->task, why);
+	wait_for(unwritten);
+	assert_verdict(unwritten, TASK_RELEASE, NULL);
+	pfree(data.data);
+}
+
+#define TEST(name) \
+	cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_neighbours_of_a_late_task_are_given_back),
+		TEST(test_crash_counts_for_what_ran),
+		TEST(test_crash_before_a_start_counts_for_the_oldest),
+		TEST(test_tasks_may_be_taken_up_in_any_order),
+		TEST(test_time_of_the_oldest_runs),
+		TEST(test_start_after_the_end_began_counts),
+		TEST(test_unwritten_tasks_are_given_back),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
