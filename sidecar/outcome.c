@@ -9,27 +9,12 @@
  */
 #include "port.h"
 
-#include <unistd.h>
-
-#include "common/pg_prng.h"
-
 #include "ask.h"
+#include "chance.h"
 #include "log.h"
 #include "outcome.h"
 #include "policy.h"
 #include "retry.h"
-
-static double
-random_part(void)
-{
-	static pg_prng_state state;
-	static bool seeded = false;
-
-	if (!seeded && !pg_prng_strong_seed(&state))
-		pg_prng_seed(&state, (uint64) getpid());
-	seeded = true;
-	return pg_prng_double(&state);
-}
 
 struct Outcome
 {
@@ -80,7 +65,7 @@ judge_by_figures(Outcome *outcome, const Task *task, const Verdict *verdict)
 {
 	int64		delay_us;
 
-	if (!retry_plan_delay(task->policy->retry, task->tries, random_part(), &delay_us))
+	if (!retry_plan_delay(task->policy->retry, task->tries, chance(), &delay_us))
 		finish(outcome, task, verdict, TASK_ERROR, 0);
 	else
 		finish(outcome, task, verdict, TASK_RETRY,

@@ -18,11 +18,11 @@
 #include "log.h"
 #include "lookup.h"
 #include "pg.h"
+#include "trouble.h"
 
 #define BACKOFF_MIN_US MS_TO_US(50)
 #define BACKOFF_MAX_US SECONDS_TO_US(1)
 #define MAX_STATEMENTS 64
-#define TELL_AGAIN_US SECONDS_TO_US(60)
 
 typedef enum PgState
 {
@@ -57,11 +57,8 @@ struct Pg
 	LoopTimer  *timer;			/* next attempt, or end of this one */
 	PgState		state;
 	int64		backoff_us;
-	bool		said_down;		/* logged that it is down */
 	bool		in_trouble;		/* connects, but was of no use the last time */
-	const PgStatement *failed;	/* the failure that was logged last */
-	char		failed_state[6];
-	int64		failed_us;
+	Trouble		trouble;
 	bool		in_doubt;		/* a commit was not confirmed by a standby */
 	dlist_head	calls;			/* in order of sending */
 	int			ncalls;
@@ -123,6 +120,7 @@ pg_new(Loop *loop, const char *conninfo, const char *role,
 	pg->loop = loop;
 	pg->hosts = hosts_new(conninfo);
 	pg->role = pstrdup(role);
+	pg->trouble.role = pg->role;
 	pg->on_state = on_state;
 	pg->arg = arg;
 	pg->timer = loop_timer_new(loop, on_timer, pg);
@@ -221,28 +219,6 @@ drop_connection(Pg *pg)
 	pg->in_doubt = false;
 }
 
-/* libpq's messages may hold several lines; the first says it. */
-static char *
-first_line(const char *text)
-{
-	char	   *copy = pstrdup(text);
-
-	copy[strcspn(copy, "\n")] = '\0';
-	return copy;
-}
-
-static void
-log_down(Pg *pg, const char *why)
-{
-	char	   *line = first_line(why);
-
-	if (!pg->said_down)
-		log_line(TWT_LOG_WARN, "postgres", "%s: %s; will connect again",
-				 pg->role, line);
-	pg->said_down = true;
-	pfree(line);
-}
-
 /*
  * A server that is not to be had is no news before the others were asked: a
  * standby, say, is always the wrong one.
@@ -252,9 +228,10 @@ go_down(Pg *pg, const char *why)
 {
 	bool		was_up = pg->state == STATE_UP;
 	bool		has_next = !was_up && hosts_next(pg->hosts);
+	bool		needs_person = pg->conn != NULL && PQconnectionNeedsPassword(pg->conn);
 
 	if (!has_next)
-		log_down(pg, why);
+		trouble_down(&pg->trouble, loop_now_us(pg->loop), why, needs_person);
 	drop_connection(pg);
 	pg->state = STATE_WAITING;
 	loop_timer_start(pg->timer, has_next ? 0 : pg->backoff_us);
@@ -280,9 +257,7 @@ out_of_trouble(Pg *pg)
 {
 	pg->backoff_us = BACKOFF_MIN_US;
 	pg->in_trouble = false;
-	if (pg->said_down)
-		log_line(TWT_LOG_INFO, "postgres", "%s: connected", pg->role);
-	pg->said_down = false;
+	trouble_over(&pg->trouble);
 }
 
 void
@@ -421,34 +396,6 @@ on_set_up(void *arg, PgOutcome outcome, PGresult *result)
 		pg->on_state(pg->arg, true);
 }
 
-/* The same failure again and again is told once in a while. */
-static bool
-was_told(Pg *pg, const Call *call)
-{
-	const char *state = pg_sqlstate(call->result);
-	int64		now = loop_now_us(pg->loop);
-
-	if (pg->failed == call->statement && strcmp(pg->failed_state, state) == 0 &&
-		now - pg->failed_us < TELL_AGAIN_US)
-		return true;
-	pg->failed = call->statement;
-	snprintf(pg->failed_state, sizeof(pg->failed_state), "%s", state);
-	pg->failed_us = now;
-	return false;
-}
-
-static void
-log_failure(Pg *pg, const Call *call)
-{
-	const char *text = PQresultErrorField(call->result, PG_DIAG_MESSAGE_PRIMARY);
-	const char *hint = PQresultErrorField(call->result, PG_DIAG_MESSAGE_HINT);
-
-	log_line(TWT_LOG_ERROR, "postgres", "%s: %s (SQLSTATE %s)%s%s",
-			 call->statement->name, text == NULL ? "failed" : text,
-			 pg_sqlstate(call->result), hint == NULL ? "" : "; ",
-			 hint == NULL ? "" : hint);
-}
-
 /* The Sync of the oldest call was answered: its outcome is certain. */
 static void
 settle_call(Pg *pg)
@@ -474,8 +421,9 @@ settle_call(Pg *pg)
 			break;
 		default:
 			outcome = PG_FAILED;
-			if (!call->statement->caller_logs && !was_told(pg, call))
-				log_failure(pg, call);
+			if (!call->statement->caller_logs)
+				trouble_failed(&pg->trouble, loop_now_us(pg->loop),
+							   call->statement->name, call->result);
 			break;
 	}
 	dlist_delete(&call->node);
@@ -638,6 +586,7 @@ connect_now(Pg *pg)
 		return;
 	}
 	PQsetNoticeReceiver(pg->conn, on_notice, pg);
+	(void) PQsetErrorVerbosity(pg->conn, PQERRORS_VERBOSE); /* for the SQLSTATE */
 	watch(pg, LOOP_WRITE);
 }
 

@@ -1,0 +1,25 @@
+/*-------------------------------------------------------------------------
+ *
+ * chance.c
+ *		Random parts of delays, so that many do not come back at once.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "port.h"
+
+#include <unistd.h>
+
+#include "chance.h"
+#include "common/pg_prng.h"
+
+double
+chance(void)
+{
+	static pg_prng_state state;
+	static bool seeded = false;
+
+	if (!seeded && !pg_prng_strong_seed(&state))
+		pg_prng_seed(&state, (uint64) getpid());
+	seeded = true;
+	return pg_prng_double(&state);
+}
