@@ -92,6 +92,13 @@ static const PgStatement setup = {"setup",
 	" THEN 'on' ELSE pg_catalog.current_setting('synchronous_commit') END, false)"
 };
 
+/*
+ * Asked before anything is set, and without a name, so that it leaves nothing in
+ * a session of somebody else.
+ */
+static const PgStatement whose_session = {"", "SELECT pg_catalog.pg_backend_pid()",
+.caller_logs = true};
+
 static void on_timer(void *arg);
 static void start_attempt(Pg *pg);
 static void on_ready(void *arg, int ready);
@@ -224,12 +231,12 @@ drop_connection(Pg *pg)
  * standby, say, is always the wrong one.
  */
 static void
-go_down(Pg *pg, const char *why)
+go_down_because(Pg *pg, const char *why, bool needs_person)
 {
 	bool		was_up = pg->state == STATE_UP;
 	bool		has_next = !was_up && hosts_next(pg->hosts);
-	bool		needs_person = pg->conn != NULL && PQconnectionNeedsPassword(pg->conn);
 
+	needs_person |= pg->conn != NULL && PQconnectionNeedsPassword(pg->conn);
 	if (!has_next)
 		trouble_down(&pg->trouble, loop_now_us(pg->loop), why, needs_person);
 	drop_connection(pg);
@@ -240,6 +247,12 @@ go_down(Pg *pg, const char *why)
 	lose_calls(pg);
 	if (was_up && pg->on_state != NULL)
 		pg->on_state(pg->arg, false);
+}
+
+static void
+go_down(Pg *pg, const char *why)
+{
+	go_down_because(pg, why, false);
 }
 
 void
@@ -396,6 +409,25 @@ on_set_up(void *arg, PgOutcome outcome, PGresult *result)
 		pg->on_state(pg->arg, true);
 }
 
+/*
+ * A pooler invents the process id that it tells us.  Our settings would spoil its
+ * other clients' sessions, and a cancel would hit another's backend.
+ */
+static void
+on_session_known(void *arg, PgOutcome outcome, PGresult *result)
+{
+	Pg		   *pg = arg;
+
+	if (outcome == PG_LOST)
+		return;
+	if (outcome == PG_FAILED)
+		go_down(pg, PQresultErrorMessage(result));
+	else if (wire_get_int4(result, 0, 0) != PQbackendPID(pg->conn))
+		go_down_because(pg, "a pooler answers: name the server itself in \"postgres\"", true);
+	else
+		send_call(pg, &setup, NULL, on_set_up, pg);
+}
+
 /* The Sync of the oldest call was answered: its outcome is certain. */
 static void
 settle_call(Pg *pg)
@@ -521,7 +553,7 @@ start_pipeline(Pg *pg)
 		return;
 	}
 	pg->state = STATE_SETTING_UP;
-	send_call(pg, &setup, NULL, on_set_up, pg);
+	send_call(pg, &whose_session, NULL, on_session_known, pg);
 }
 
 /*
