@@ -2,4 +2,4 @@
 #
 # report.sh -- the first try takes long enough to be killed in the middle.
 
-[ "$TWTASKS_TRIES" -gt 1 ] || exec sleep 60
+[ "$TWTASKS_TRIES" -gt 1 ] || exec sleep 500

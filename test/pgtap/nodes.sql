@@ -70,8 +70,8 @@ SELECT ok((SELECT is_leader FROM twtasks.tick(:one)), 'when its heartbeat is of 
 SELECT ok(NOT (SELECT is_leader FROM twtasks.tick(:again)), 'and so on');
 
 -- Who follows is told when to look again.
-SELECT ok((SELECT look_ms FROM twtasks.tick(:one, 3000)) IS NULL, 'the leader looks at no other');
-SELECT ok((SELECT look_ms BETWEEN 1500 AND 4500 FROM twtasks.tick(:again)), 'others look when it should have ticked again, and a while');
+SELECT ok((SELECT look_ms FROM twtasks.tick(:one, 300000)) IS NULL, 'the leader looks at no other');
+SELECT ok((SELECT look_ms BETWEEN 200000 AND 301500 FROM twtasks.tick(:again)), 'others look when it should have ticked again, and a while');
 UPDATE twtasks.node SET next_tick = clock_timestamp() - interval '2 seconds' WHERE incarnation = :one;
 SELECT ok((SELECT NOT is_leader AND look_ms < 0 FROM twtasks.tick(:again)), 'late, but its session is at work: it still leads');
 SELECT is((SELECT jsonb_build_array(is_leader, look_ms) FROM twtasks.tick(:one)), '[true, null]'::jsonb, 'as it sees when it ticks');
@@ -101,10 +101,10 @@ SELECT is((SELECT count(*) FROM twtasks.node WHERE ended IS NULL AND missing_sin
 
 -- Its session ends: missing at first, gone after the grace.
 SELECT pg_temp.session_ends(:one) \g /dev/null
-SELECT is((SELECT to_jsonb(r) FROM twtasks.recover_tasks(true, 10, '3 seconds') r), '{"retried": 0, "errors": 0, "failed": 0, "next_ms": 3010}'::jsonb,
+SELECT is((SELECT to_jsonb(r) FROM twtasks.recover_tasks(true, 10, '5 minutes') r), '{"retried": 0, "errors": 0, "failed": 0, "next_ms": 300010}'::jsonb,
 	'first seen without a session: look again after the grace');
 SELECT ok((SELECT missing_since IS NOT NULL AND ended IS NULL FROM twtasks.node WHERE incarnation = :one), 'it is missing');
-SELECT ok((SELECT next_ms BETWEEN 1 AND 3010 FROM twtasks.recover_tasks(true, 10, '3 seconds')), 'within the grace: look again when it is over');
+SELECT ok((SELECT next_ms BETWEEN 1 AND 300010 FROM twtasks.recover_tasks(true, 10, '5 minutes')), 'within the grace: look again when it is over');
 SELECT ok(NOT pg_temp.ended(:one), 'still not gone');
 
 -- It comes back in time, in another session.
@@ -124,27 +124,28 @@ SELECT is((SELECT count(*) FROM twtasks.finish_tasks(ARRAY[pg_temp.id(5)], '{1}'
 SELECT is((SELECT count(*) FROM twtasks.grab_tasks(ARRAY[pg_temp.id(5)], '{2}', :one, 3, '{1000}', '{error}')), 0::bigint, 'it gets no task any more');
 
 -- Silent for longer than its lease, although its session lives: gone.
+UPDATE twtasks.node SET lease = '1 hour' WHERE incarnation = :again;
 SELECT pg_temp.run(6, :again, 'error') \g /dev/null
-UPDATE twtasks.node SET heartbeat = heartbeat - interval '16 seconds' WHERE incarnation = :again;
-SELECT is((SELECT (errors, next_ms BETWEEN 14000 AND 15010)::text FROM twtasks.recover_tasks()), '(0,t)', 'silent within its lease: looked at again when that is over');
-UPDATE twtasks.node SET heartbeat = heartbeat - interval '13 seconds', silent_since = silent_since - interval '13 seconds' WHERE incarnation = :again;
+UPDATE twtasks.node SET heartbeat = heartbeat - interval '32 minutes' WHERE incarnation = :again;
+SELECT is((SELECT (errors, next_ms BETWEEN 1500000 AND 1800010)::text FROM twtasks.recover_tasks()), '(0,t)', 'silent within its lease: looked at again when that is over');
+UPDATE twtasks.node SET heartbeat = heartbeat - interval '26 minutes', silent_since = silent_since - interval '26 minutes' WHERE incarnation = :again;
 SELECT is((SELECT errors FROM twtasks.recover_tasks()), 0::bigint, 'which it is not yet');
-UPDATE twtasks.node SET heartbeat = heartbeat - interval '2 seconds', silent_since = silent_since - interval '2 seconds' WHERE incarnation = :again;
+UPDATE twtasks.node SET heartbeat = heartbeat - interval '4 minutes', silent_since = silent_since - interval '4 minutes' WHERE incarnation = :again;
 SELECT is((SELECT errors FROM twtasks.recover_tasks()), 1::bigint, 'silent beyond it: its task is recovered');
 SELECT ok(NOT twtasks.heartbeat(:again), 'and it has to start anew');
 
 -- All of a sudden much time has passed: a clock was put forward, or the server
 -- stood still.  A living node has half of its lease to tick.
-SELECT twtasks.start_node('forward') AS forward \gset
+SELECT twtasks.start_node('forward', '1 hour') AS forward \gset
 SELECT pg_temp.run(7, :forward, 'error') \g /dev/null
-UPDATE twtasks.node SET heartbeat = heartbeat - interval '1 hour' WHERE incarnation = :forward;
-SELECT is((SELECT (errors, next_ms BETWEEN 14000 AND 15010)::text FROM twtasks.recover_tasks()), '(0,t)', 'silent for an hour at once: looked at again after half of its lease');
-UPDATE twtasks.node SET silent_since = silent_since - interval '16 seconds' WHERE incarnation = :forward;
+UPDATE twtasks.node SET heartbeat = heartbeat - interval '1 day' WHERE incarnation = :forward;
+SELECT is((SELECT (errors, next_ms BETWEEN 1500000 AND 1800010)::text FROM twtasks.recover_tasks()), '(0,t)', 'silent for a day at once: looked at again after half of its lease');
+UPDATE twtasks.node SET silent_since = silent_since - interval '32 minutes' WHERE incarnation = :forward;
 SELECT ok(twtasks.heartbeat(:forward), 'it ticks');
 SELECT is((SELECT (errors, next_ms)::text FROM twtasks.recover_tasks()), '(0,)', 'and all is well');
-UPDATE twtasks.node SET heartbeat = heartbeat - interval '1 hour' WHERE incarnation = :forward;
+UPDATE twtasks.node SET heartbeat = heartbeat - interval '1 day' WHERE incarnation = :forward;
 SELECT is((SELECT errors FROM twtasks.recover_tasks()), 0::bigint, 'silent again: from the beginning');
-UPDATE twtasks.node SET silent_since = silent_since - interval '16 seconds' WHERE incarnation = :forward;
+UPDATE twtasks.node SET silent_since = silent_since - interval '32 minutes' WHERE incarnation = :forward;
 SELECT is((SELECT errors FROM twtasks.recover_tasks()), 1::bigint, 'it does not tick: its task is recovered');
 
 -- The clock was put back: a node that is silent is noticed all the same.
@@ -159,9 +160,9 @@ SELECT twtasks.end_node(:back), twtasks.recover_tasks() \g /dev/null
 SELECT twtasks.start_node('early') AS early \gset
 SELECT twtasks.start_node('late') AS late \gset
 SELECT pg_temp.session_ends(:early), pg_temp.session_ends(:late) \g /dev/null
-UPDATE twtasks.node SET missing_since = clock_timestamp() - interval '9 s' WHERE incarnation = :early;
-SELECT cmp_ok((SELECT next_ms FROM twtasks.recover_tasks(true, 10, '10 s')), '<=', 1010::bigint, 'the earlier of two times to look again');
-SELECT cmp_ok((SELECT next_ms FROM twtasks.recover_tasks(true, 10, '10 s')), '<=', 1010::bigint, 'also at the next look');
+UPDATE twtasks.node SET missing_since = clock_timestamp() - interval '9 minutes' WHERE incarnation = :early;
+SELECT cmp_ok((SELECT next_ms FROM twtasks.recover_tasks(true, 10, '10 minutes')), '<=', 60010::bigint, 'the earlier of two times to look again');
+SELECT cmp_ok((SELECT next_ms FROM twtasks.recover_tasks(true, 10, '10 minutes')), '<=', 60010::bigint, 'also at the next look');
 SELECT twtasks.end_node(:early), twtasks.end_node(:late) \g /dev/null
 
 -- Deadlines of living nodes.

@@ -1,6 +1,6 @@
 # 020_crash_sidecar.pl -- a sidecar that is killed at any point of a task's
 # life loses nothing: what it had not grabbed runs, what it had grabbed follows
-# its stuck rule, within seconds, and its handlers die with it.
+# its stuck rule without a wait for its lease, and its handlers die with it.
 #
 # Each sidecar here has one handler with one slot.  Its first task waits at a
 # gate; the trigger of the second is in the sidecar's memory then.
@@ -10,7 +10,6 @@ use warnings FATAL => 'all';
 
 use PostgreSQL::Test::Utils;
 use Test::More;
-use Time::HiRes qw(time);
 use TwTasks::Cluster;
 use TwTasks::Ledger;
 use TwTasks::Sidecar;
@@ -40,6 +39,7 @@ sub prepare
 	push @handlers, { %$handler, command => $ledger->command };
 	$case->{sidecar} = TwTasks::Sidecar->start(
 		$node, $bucket,
+		lease => '1h',
 		buckets => [$bucket],
 		handlers => [ { %$handler, command => $ledger->command($bucket) } ]);
 	$case->{first} = $node->add_task($bucket, bucket => $bucket);
@@ -186,20 +186,18 @@ wait_ok(
 		  $ledger->select('start');
 	},
 	'handlers die with their sidecar');
-cmp_ok(took(), '<', 2, 'at once');
 wait_ok(sub { $node->tasks('status = \'PROCESSING\'') == 0 },
-	'a sidecar of other buckets applies the stuck rules');
-cmp_ok(took(), '<', 10, 'within seconds');
+	'a sidecar of other buckets applies the stuck rules, long before their leases end');
 
 # As if they had been restarted: a new incarnation, the same work.
 my $heir = TwTasks::Sidecar->start(
 	$node, 'heir',
+	sweep => '1h',
 	buckets => \@buckets,
 	handlers => \@handlers);
 
 wait_ok(sub { $node->tasks('status NOT IN (\'DONE\', \'ERROR\')') == 0 },
 	'a restarted sidecar runs what is left');
-cmp_ok(took(), '<', 10, 'within seconds');
 
 foreach my $name (sort keys %kill_when)
 {

@@ -14,18 +14,22 @@ use TwTasks::Wait;
 
 my $node = TwTasks::Cluster->create('main');
 my $ledger = TwTasks::Ledger->new;
+
+$node->value('SELECT twtasks.configure_type(\'SHORT\', timeout => \'4s\')');
+
 my $sidecar = TwTasks::Sidecar->start(
 	$node, 'a',
+	lease => '1h',
 	handlers => [
 		{
-			types => ['SHORT'],
+			types => [qw(LONG SHORT)],
 			concurrency => 1,
-			timeout => '4s',
+			timeout => '10min',
 			grace => '60s',
 			command => $ledger->command('gate')
 		}
 	]);
-my $first = $node->add_task('SHORT');
+my $first = $node->add_task('LONG');
 
 wait_for(sub { $ledger->starts($first) }, 'its start');
 
@@ -47,8 +51,9 @@ wait_for(
 	'its time to be over');
 $ledger->release('gate');
 $sidecar->signal('CONT');
+# more than once where the second grab was late, too
 wait_ok(
-	sub { $node->state_of($late) eq 'DONE 4' },
+	sub { $node->state_of($late) =~ /^DONE (?:[4-9]|\d\d)$/ },
 	'it is given back, and runs by another grab');
 is($ledger->starts($late), 1, 'its handler was started once');
 is($node->value("SELECT tries FROM twtasks.tasks WHERE id = '$late'"),

@@ -68,7 +68,7 @@ sub state_is
 
 my $zombie = TwTasks::Sidecar->start(
 	$node, 'zombie',
-	lease => '1s',
+	lease => '5s',
 	handlers => [
 		handler('ENDS', 'ends'),
 		handler('STAYS', 'stays'),

@@ -13,10 +13,8 @@ use TwTasks::Ledger;
 use TwTasks::Sidecar;
 use TwTasks::Wait;
 
-# From a tick to the moment when the next one is too late, and some slack.
-use constant FOLLOWED => { ring => 7.5 + 1.5, notify => 4.5 + 1.5 };
 # More tasks than one node runs, so that each has some.
-use constant { ROUNDS => 3, LEASE => 30, TASKS => 12 };
+use constant { ROUNDS => 2, TASKS => 12 };
 
 sub leads
 {
@@ -33,6 +31,7 @@ foreach my $kind (qw(ring notify))
 		TwTasks::Sidecar->start(
 			$node,
 			"$kind-$_",
+			lease    => '1h',
 			handlers => [
 				{ types => ['DUE'], noop => JSON::PP::true },
 				{ types => ['GATED'], command => $ledger->command('gate') }
@@ -68,11 +67,9 @@ foreach my $kind (qw(ring notify))
 				$after{led} //= took() if leads($heir);
 				return keys %after == 2;
 			},
-			"$kind: another one leads, and a task that is due then runs");
+			"$kind: another one leads, and a task that is due then runs, long before the lease is over");
 		note(sprintf '%s: leads after %.2f s, done after %.2f s',
 			$kind, @after{qw(led done)});
-		cmp_ok($after{led}, '<', FOLLOWED->{$kind}, "$kind: it leads soon");
-		cmp_ok($after{done}, '<', LEASE, "$kind: nothing waits for the lease");
 		is($node->tasks(
 				'type = \'GATED\' AND status = \'PROCESSING\' AND version = 1'),
 			TASKS,

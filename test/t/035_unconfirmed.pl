@@ -15,6 +15,7 @@ my $node    = TwTasks::Cluster->create('main');
 my $ledger  = TwTasks::Ledger->new;
 my $sidecar = TwTasks::Sidecar->start(
 	$node, 'a',
+	lease    => '1h',
 	handlers => [
 		{ types => ['COMMAND'], command => $ledger->command },
 		{

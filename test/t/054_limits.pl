@@ -136,11 +136,16 @@ sub check_fast
 	is($ledger->running(qr/^(SLOW|KEYED)/), 5, 'which stand still');
 
 	# some milliseconds where nothing else runs
-	cmp_ok(
-		$node->value(
-			"SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM state_time - created))
-			FROM twtasks.tasks WHERE type = 'FAST|$key'"),
-		'<', 1, 'and do not delay them');
+	once_ok(
+		sub {
+			my $id = $node->add_task("FAST|$key");
+
+			wait_for(sub { $node->status_of($id) eq 'DONE' }, 'one more');
+			return $node->value(
+				"SELECT state_time - created < interval '0.5 s' FROM twtasks.tasks WHERE id = '$id'"
+			) eq 't';
+		},
+		'and do not delay them');
 	return;
 }
 
@@ -201,35 +206,30 @@ sub check_single_keys
 
 # ---- a rate ----
 
-# Times of the grabs, in seconds, by the database's clock.
-sub grabbed_at
-{
-	my ($type) = @_;
-
-	return split /\n/, $node->value(
-		"SELECT extract(epoch FROM (context->>'at')::timestamptz)
-		FROM twtasks.finished_task WHERE type = '$type' ORDER BY 1");
-}
-
+# 5 at once, then one every 50 ms.  A machine that is busy loses some, but not
+# at every attempt.
 sub check_rate
 {
+	my %attempts;
+
 	limit('\'RATE|*\', rate => 20, per => \'1 second\', burst => 5');
-	my $began = $node->value('SELECT clock_timestamp()');
-
 	foreach my $key (qw(a b))
 	{
-		$node->add_many("RATE|$key", 50, 50);
-	}
-	$node->wait_until_done('^RATE', 'all come to their turn');
-	foreach my $key (qw(a b))
-	{
-		my $took = $node->value(
-			"SELECT extract(epoch FROM max(state_time) - '$began')
-			FROM twtasks.tasks WHERE type = 'RATE|$key'");
+		once_ok(
+			sub {
+				my $type = "RATE|$key" . ++$attempts{$key};
+				my $began = $node->value('SELECT clock_timestamp()');
 
-		# 5 at once, then one every 50 ms
-		cmp_ok($took, '>=', 45 / 20, "$key: no faster than its rate");
-		cmp_ok($took, '<', 45 / 20 * 3, "$key: nor much slower");
+				$node->add_many($type, 50, 50);
+				$node->wait_until_done("^$type", "$type: all come to their turn");
+				my $took = $node->value(
+					"SELECT extract(epoch FROM max(state_time) - '$began')
+					FROM twtasks.tasks WHERE type = '$type'");
+
+				cmp_ok($took, '>=', 45 / 20, "$type: no faster than its rate");
+				return $took < 45 / 20 * 1.5;
+			},
+			"$key: nor much slower");
 	}
 	return;
 }

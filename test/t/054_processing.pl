@@ -10,7 +10,8 @@ use TwTasks::Ledger;
 use TwTasks::Sidecar;
 use TwTasks::Wait;
 
-my $node = TwTasks::Cluster->create('main');
+my $node = TwTasks::Cluster->create('main',
+	conf => { 'twtasks.function_timeout' => '60s' });
 my $ledger = TwTasks::Ledger->new;
 
 $node->safe_psql('postgres', <<'SQL');
@@ -102,8 +103,9 @@ like(
 		'SELECT error FROM twtasks.tasks WHERE type = \'SQL|SHORT\''),
 	qr/statement timeout/,
 	'by its statement\'s timeout');
-is($node->tasks('type = \'SQL|LONG\' AND status = \'DONE\''),
-	1, 'one of another type beside it is not');
+wait_ok(
+	sub { $node->tasks('type = \'SQL|LONG\' AND status = \'DONE\'') == 1 },
+	'one of another type beside it is not');
 $lock->close;
 
 # ---- a node that is gone ----

@@ -7,6 +7,7 @@
 use strict;
 use warnings FATAL => 'all';
 
+use List::Util qw(min);
 use PostgreSQL::Test::Utils;
 use Test::More;
 use TwTasks::Cluster;
@@ -89,31 +90,40 @@ $node->value('SELECT twtasks.configure_limit(\'PAY|*\', 4, \'cluster\')');
 
 # ---- turns ----
 
-# One has the whole limit, and the other comes.
+sub turns
+{
+	my ($key) = @_;
+
+	return scalar grep { $_->{type} eq "PAY|$key" } $ledger->select('start');
+}
+
+# One has the whole limit, and the other comes.  Each has many turns before one
+# of them has none left to wait for; how they alternate is left to chance.
 sub check_turns
 {
-	add('a', 'PAY|a', 20);
+	my $released = 0;
+
+	add('a', 'PAY|a', 60);
 	wait_ok(sub { $ledger->running(qr/PAY/) == 4 }, 'one uses all slots of a key');
-	add('b', 'PAY|b', 20);
+	add('b', 'PAY|b', 60);
 	wait_ok(sub { $ledger->running(qr/PAY/) == 5 },
 		'the other those that are left');
 	wait_ok(sub { limits('waiting', 'PAY') >= 1 }, 'and waits for more');
-	foreach my $n (1 .. 20)
+	while ($released < 20 || $released < 50 && min(map { turns($_) } qw(a b)) < 6)
 	{
 		my $starts = $ledger->starts;
 
 		$ledger->release('gate');
+		$released++;
 		wait_for(sub { $ledger->starts == $starts + 1 },
 			'a freed slot to be used');
 		die "no slot is used twice\n" if limits('used', 'PAY') > 5;
 	}
 	foreach my $key (qw(a b))
 	{
-		cmp_ok(
-			scalar(grep { $_->{type} eq "PAY|$key" } $ledger->select('start')),
-			'>=', 6, "$key had its turns");
+		cmp_ok(turns($key), '>=', 6, "$key had its turns");
 	}
-	$ledger->release('gate', 20);
+	$ledger->release('gate', 120 - $released);
 	$node->wait_until_done('^PAY', 'all come to their turn');
 	is($ledger->most_at_once(qr/PAY/), 5, 'five at a time in all');
 	is($ledger->most_at_once(qr/PAY\|a/), 4, 'four of a key');
@@ -245,19 +255,25 @@ sub check_sql
 
 sub check_rate
 {
-	my $began = $node->value('SELECT clock_timestamp()');
-
 	limit('\'RATE\', scope => \'cluster\', rate => 20, burst => 4');
-	$node->add_many('RATE', 40, 10);
-	add($_, 'RATE', 10) foreach qw(a b);
-	$node->wait_until_done('^RATE', 'all come to their turn');
-	my $took = $node->value(
-		"SELECT extract(epoch FROM max(state_time) - '$began')
-		FROM twtasks.tasks WHERE type = 'RATE'");
 
-	# 4 at once, then one every 50 ms
-	cmp_ok($took, '>=', 56 / 20, 'both together are no faster than the rate');
-	cmp_ok($took, '<', 56 / 20 * 3, 'nor much slower');
+	# 4 at once, then one every 50 ms; a machine that is busy loses some, but not
+	# at every attempt
+	once_ok(
+		sub {
+			my $began = $node->value('SELECT clock_timestamp()');
+
+			$node->add_many('RATE', 40, 10);
+			add($_, 'RATE', 10) foreach qw(a b);
+			$node->wait_until_done('^RATE', 'all come to their turn');
+			my $took = $node->value(
+				"SELECT extract(epoch FROM max(state_time) - '$began')
+				FROM twtasks.tasks WHERE type = 'RATE'");
+
+			cmp_ok($took, '>=', 56 / 20, 'both together are no faster than the rate');
+			return $took < 56 / 20 * 2;
+		},
+		'nor much slower');
 	return;
 }
 
@@ -266,6 +282,7 @@ sub check_rate
 sub check_crash
 {
 	my $before = $ledger->starts;
+	my $turns = turns('b');
 
 	limit('\'PAY|*\', 5, \'cluster\'');
 	add('a', 'PAY|a', 10);
@@ -274,9 +291,7 @@ sub check_crash
 	wait_for(sub { limits('waiting', 'PAY') == 1 }, 'the other to wait');
 	$sidecars{a}->kill9;
 	wait_ok(
-		sub {
-			(grep { $_->{type} eq 'PAY|b' } $ledger->select('start')) == 20 + 5;
-		},
+		sub { turns('b') == $turns + 5 },
 		'the slots of one that was killed are the other\'s');
 	is(limits('used', 'PAY'), 5, 'all of them, and no more');
 	$sidecars{a}->run;

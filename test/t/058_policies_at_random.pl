@@ -121,7 +121,7 @@ sub option
 	my ($pattern) = @_;
 	my @keeps = $pattern =~ /SQL|COMMAND|WORKER/ ? qw(keep clear delete) : qw(keep clear);
 	my @stuck = (qw(error fail ignore), $pattern =~ $again ? 'retry' : ());
-	my @timeouts = $pattern =~ /SQL|LATE/ ? ('50 ms', '200 ms') : ('1 min', '1 h');
+	my @timeouts = $pattern =~ /SQL|LATE/ ? ('50 ms', '200 ms') : ('30 min', '1 h');
 
 	return any(
 		'priority => ' . any(0 .. 9),
@@ -243,7 +243,7 @@ wait_ok(
 		$ignored += cancel_ignored();
 		return $node->tasks('status IN (\'WAITING\', \'SUBMITTED\', \'PROCESSING\')') == 0;
 	},
-	'all come to an end once nothing is in their way', 120);
+	'all come to an end once nothing is in their way');
 note("$ignored were ignored");
 
 # ---- the count ----

@@ -32,7 +32,7 @@ sub worker
 
 # The first of those that are deaf is late; what comes after it may take the time
 # that a program takes to start.
-$node->value('SELECT twtasks.configure_type(\'DEAF\', timeout => \'300ms\')');
+$node->value('SELECT twtasks.configure_type(\'DEAF\', timeout => \'2s\')');
 
 my $sidecar = TwTasks::Sidecar->start(
 	$node, 'a',
@@ -41,7 +41,7 @@ my $sidecar = TwTasks::Sidecar->start(
 		worker('PUPPET', [$puppet]),
 		worker('OTHER', $ledger->worker('other')),
 		worker('DIGEST', [ TwTasks::Ledger::handler('digest_worker.py') ]),
-		worker('LATE', [$puppet], timeout => '300ms', grace => '200ms'),
+		worker('LATE', [$puppet], timeout => '2s', grace => '200ms'),
 		worker(
 			'DEAF', [ $puppet, 'deaf' ],
 			types => [ 'DEAF', 'DEAF|*' ],
@@ -219,12 +219,12 @@ check(add('PUPPET', reply(result => 'done')),
 check(
 	add('LATE', ['stay']),
 	'WAITING 2',
-	qr/^deadline of 0\.300 s passed$/,
+	qr/^deadline of 2\.000 s passed$/,
 	'one that stays beyond the deadline');
 check(
 	add('DEAF', ['stay']),
 	'WAITING 2',
-	qr/^deadline of 0\.300 s passed$/,
+	qr/^deadline of 2\.000 s passed$/,
 	'one that is deaf');
 check(add('DEAF|NEXT', reply(result => 'done')),
 	'DONE 2', qr/^$/, 'it was started anew');

@@ -160,7 +160,7 @@ is( $node->value(
 
 my $deaf = $node->add_task('DEAF_COMMAND');
 
-ok(IO::Select->new($ledger->{gates}{held})->can_read(40),
+ok(IO::Select->new($ledger->{gates}{held})->can_read(180),
 	'it ignores TERM from here on');
 cancel($deaf);
 is_cancelled($deaf, qr/^cancelled by alice/, 'command that ignores TERM');

@@ -58,7 +58,7 @@ my @handlers = (
 		'HTTP', $server->url('/hook'),
 		secret_file => $secret_file,
 		headers_file => $headers_file),
-	handler('LATE', $server->url, timeout => '700ms'),
+	handler('LATE', $server->url, timeout => '3s'),
 	handler('ONCE', $server->url, retry => { max_tries => 1 }),
 	handler('SMALL', $server->url, max_output => '20B'),
 	handler(
@@ -359,12 +359,12 @@ check(add('HTTP', raw => "HTTP/1.1 200 OK\r\n\r\n"),
 check(
 	add('LATE', how => 'hang'),
 	'WAITING 2',
-	qr/^deadline of 0.700 s passed$/,
+	qr/^deadline of 3\.000 s passed$/,
 	'no answer');
 check(
 	add('LATE', how => 'drip'),
 	'WAITING 2',
-	qr/^deadline of 0.700 s passed$/,
+	qr/^deadline of 3\.000 s passed$/,
 	'an answer that drips');
 check(add('REFUSED'),
 	'WAITING 2', qr/^could not connect to 127\.0\.0\.1 port \d+: /,

@@ -45,7 +45,7 @@ my $sidecar = TwTasks::Sidecar->start(
 		{
 			types => ['SHORT'],
 			worker => [$puppet],
-			timeout => '200ms',
+			timeout => '2s',
 			grace => '10ms'
 		},
 		{ types => ['NOOP'], noop => JSON::PP::true }
@@ -64,7 +64,7 @@ sub ask
 
 	delete $headers{$_} foreach grep { !defined $headers{$_} } keys %headers;
 	my $answer =
-	  HTTP::Tiny->new(timeout => 30)
+	  HTTP::Tiny->new(timeout => 180)
 	  ->request($method, 'http://127.0.0.1:' . ($options{port} // $port) . $path,
 		{ headers => \%headers, content => $content // '' });
 	my $body = eval { decode_json($answer->{content}) } // {};

@@ -19,10 +19,10 @@ $node->safe_psql('postgres', <<'SQL');
 	CREATE ROLE tester LOGIN IN ROLE twtasks_tester, twtasks_producer;
 SQL
 
-# lease: it asks for the time every half second
+# lease: it asks for the time every second or so
 my $sidecar = TwTasks::Sidecar->start(
 	$node, 'a',
-	lease    => '2s',
+	lease    => '6s',
 	sweep    => '1h',
 	handlers => [
 		{
@@ -52,17 +52,17 @@ sub add_at
 # ---- waiting ----
 
 my $id = $tester->query('SELECT task_id FROM twtasks.add_task(\'NOW\')');
-is($tester->query("SELECT twtasks.wait_for_task('$id')"),
+is($tester->query("SELECT twtasks.wait_for_task('$id', timeout => '180 s')"),
 	'DONE', 'a test waits for a task');
 $tester->query(
 	'SELECT count(twtasks.add_task(\'MANY\')) FROM generate_series(1, 50)');
-is($tester->query('SELECT twtasks.wait_until_idle(\'MANY\')'),
+is($tester->query('SELECT twtasks.wait_until_idle(\'MANY\', \'180 s\')'),
 	'', 'or for all of a type');
 is($node->tasks('type = \'MANY\' AND status = \'DONE\''),
 	50, 'which are done then');
 like(
 	$tester->try(
-		"BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT twtasks.wait_for_task('$id')"
+		"BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT twtasks.wait_for_task('$id', timeout => '180 s')"
 	),
 	qr/25001/,
 	'not with a snapshot in which nothing changes');
@@ -81,12 +81,12 @@ wait_for(
 $sidecar->wait_until_idle;
 
 $tester->query('SELECT twtasks.advance_clock(\'1 hour\')');
-is($tester->query("SELECT twtasks.wait_for_task('$hour')"),
+is($tester->query("SELECT twtasks.wait_for_task('$hour', timeout => '180 s')"),
 	'DONE', 'what is due by then runs');
-is($tester->query("SELECT twtasks.wait_for_task('$gated', '{ERROR}')"),
+is($tester->query("SELECT twtasks.wait_for_task('$gated', '{ERROR}', '180 s')"),
 	'ERROR', 'what is past its deadline is in ERROR');
 wait_ok(sub { $ledger->starts($fails) == 2 }, 'what failed is tried again');
-is($tester->query("SELECT twtasks.wait_for_task('$soon')"),
+is($tester->query("SELECT twtasks.wait_for_task('$soon', timeout => '180 s')"),
 	'DONE', 'what is due soon runs');
 is($node->status_of($day), 'WAITING', 'what is not due yet, waits');
 ok( $sidecar->wait_for_log(
@@ -103,11 +103,11 @@ is($node->value('SELECT count(*) FROM twtasks.nodes WHERE ended IS NULL'),
 	1, 'the sidecar lives by the true clock');
 
 $tester->query('SELECT twtasks.advance_clock(\'1 hour\')');
-is($tester->query("SELECT twtasks.wait_for_task('$fails', '{ERROR}')"),
+is($tester->query("SELECT twtasks.wait_for_task('$fails', '{ERROR}', '180 s')"),
 	'ERROR', 'another hour, the last try');
 is($ledger->starts($fails), 3, 'that was three');
 $tester->query('SELECT twtasks.advance_clock(\'22 hours\')');
-is($tester->query("SELECT twtasks.wait_for_task('$day')"),
+is($tester->query("SELECT twtasks.wait_for_task('$day', timeout => '180 s')"),
 	'DONE', 'a day has passed');
 
 # ---- and anew ----
@@ -118,7 +118,7 @@ cmp_ok($tester->query('SELECT twtasks.reset_tasks()'),
 	'>', 50, 'all tasks are removed');
 $id = add_at('LATER', 'clock_timestamp() + interval \'12 hours\'');
 $tester->query('SELECT twtasks.add_task(\'NOW\')');
-is($tester->query('SELECT twtasks.wait_until_idle()'),
+is($tester->query('SELECT twtasks.wait_until_idle(timeout => \'180 s\')'),
 	'', 'the next test runs');
 is($node->status_of($id), 'WAITING', 'at the true time');
 is($sidecar->stop,        0,         'the sidecar stops in order');

@@ -34,7 +34,7 @@ sub start
 
 	return TwTasks::Sidecar->start(
 		$node, $name,
-		lease => '4s',
+		lease => '6s',
 		handlers => [
 			{
 				types => ['LONG'],
