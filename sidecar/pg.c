@@ -81,6 +81,8 @@ static const PgStatement setup = {"setup",
 	" pg_catalog.set_config('lock_timeout', '0', false),"
 	" pg_catalog.set_config('idle_in_transaction_session_timeout', '0', false),"
 	" pg_catalog.set_config('idle_session_timeout', '0', false),"
+	" CASE WHEN pg_catalog.current_setting('transaction_timeout', true) IS NOT NULL"	/* since 17 */
+	" THEN pg_catalog.set_config('transaction_timeout', '0', false) END,"
 	" pg_catalog.set_config('jit', 'off', false),"
 	" pg_catalog.set_config('client_min_messages', 'warning', false),"
 	" pg_catalog.set_config('tcp_keepalives_idle', '10', false),"
