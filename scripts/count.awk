@@ -2,9 +2,12 @@
 #
 # Reads the output of prove -v, or of pg_regress of any version.  Prints
 # "passed failed skipped"; to the file named by skips, one line per skip: the
-# test file, a tab, the reason.
+# test file, or the test's name where no file was announced, a tab, the reason.
 #
 # A file that broke off before or after its tests is one failure more.
+
+# Comments, such as the output of other runners
+/^#/ { next }
 
 # prove -v announces a file: "t/010_start.pl .. "
 /^[^ ]+ \.\.+ *$/ { file = $1 }
@@ -23,12 +26,15 @@
 / \(Wstat: .*Failed: [0-9]+\)/ { intact = / Failed: 0\)/ }
 intact && /^  (Parse errors|Non-zero (exit|wait) status):/ { failed++; intact = 0 }
 
-function skip(line)
+function skip(line,   name)
 {
 	skipped++
+	name = line
+	sub(/^.*ok [0-9]+ *-? */, "", name)
+	sub(/ *#.*/, "", name)
 	sub(/^.*# *[Ss][Kk][Ii][Pp][^ ]* */, "", line)
 	if (skips != "")
-		printf "%s\t%s\n", file, line >skips
+		printf "%s\t%s\n", file != "" ? file : name, line >skips
 }
 
 END { print passed + 0, failed + 0, skipped + 0 }
