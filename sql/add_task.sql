@@ -32,6 +32,8 @@
  *		42704		twtasks.refuse_unknown_types is on, and the type is not known
  *		54000		data, payload and context exceed twtasks.max_payload
  *		25006		read-only transaction, or a standby
+ *		42501		the role that calls may not add this type (allow_type()), or within a
+ *					security-restricted operation, such as ANALYZE
  *
  * Writes		twtasks.task, twtasks.unique_key (with a key or an id)
  * Locks		row locks only; a duplicate waits for the other transaction
@@ -51,6 +53,32 @@ CREATE FUNCTION twtasks.add_task(
 	context jsonb DEFAULT NULL,
 	payload bytea DEFAULT NULL)
 RETURNS twtasks.added_task
-LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+LANGUAGE c VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'twt_add_task';
+
+/*
+ * twtasks.add_task_as(role, type, data, ...)
+ *
+ *		add_task() in the name of a role, which may have been dropped since: for
+ *		schedules.
+ *
+ * Returns, errors, locks, wakes: as add_task()
+ */
+CREATE FUNCTION twtasks.add_task_as(
+	role text,
+	type text,
+	data jsonb DEFAULT NULL,
+	sub_type text DEFAULT NULL,
+	key text DEFAULT NULL,
+	task_id uuid DEFAULT NULL,
+	priority integer DEFAULT NULL,
+	run_after timestamptz DEFAULT NULL,
+	bucket text DEFAULT NULL,
+	expires timestamptz DEFAULT NULL,
+	context jsonb DEFAULT NULL,
+	payload bytea DEFAULT NULL)
+RETURNS twtasks.added_task
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'twt_add_task_as';

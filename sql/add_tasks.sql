@@ -20,7 +20,7 @@
  */
 CREATE FUNCTION twtasks.add_tasks(tasks twtasks.new_task[])
 RETURNS SETOF twtasks.added_task
-LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER ROWS 100
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE ROWS 100
 SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'twt_add_tasks';
 
@@ -60,7 +60,7 @@ CREATE FUNCTION twtasks.add_tasks(
 	expires timestamptz DEFAULT NULL,
 	context jsonb DEFAULT NULL)
 RETURNS SETOF twtasks.added_task
-LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER ROWS 100
+LANGUAGE c VOLATILE PARALLEL UNSAFE ROWS 100
 SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'twt_add_tasks_of_type';
 
@@ -87,6 +87,6 @@ AS 'MODULE_PATHNAME', 'twt_add_tasks_of_type';
  */
 CREATE FUNCTION twtasks.add_tasks(tasks jsonb)
 RETURNS SETOF twtasks.added_task
-LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER ROWS 100
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE ROWS 100
 SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'twt_add_tasks_json';

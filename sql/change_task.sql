@@ -43,10 +43,10 @@ AS $$
 	DELETE FROM twtasks.task t WHERE t.id = task.id;
 	INSERT INTO twtasks.finished_task AS f
 		(id, version, state_time, created, incarnation, status, tries, priority,
-		 type, sub_type, bucket, key, error, data, payload, context)
+		 type, sub_type, bucket, key, error, data, payload, context, added_by)
 	VALUES (task.id, task.version + 1, twtasks.clock(), task.created, NULL, status,
 			task.tries, task.priority, task.type, task.sub_type, task.bucket, task.key,
-			coalesce(task.error, reason), task.data, task.payload, task.context)
+			coalesce(task.error, reason), task.data, task.payload, task.context, task.added_by)
 	RETURNING twtasks.finished_facts(f)
 $$;
 

@@ -87,7 +87,7 @@ GRANT EXECUTE ON FUNCTION twtasks.policy_of, twtasks.limit_name, twtasks.count_t
 
 GRANT SELECT ON twtasks.tasks, twtasks.error_tasks, twtasks.stuck_tasks, twtasks.stats,
 	twtasks.monitor, twtasks.nodes, twtasks.transition, twtasks.adoption_state, twtasks.warnings,
-	twtasks.type_policies, twtasks.buckets, twtasks.paused, twtasks.limits, twtasks.schedules,
+	twtasks.type_policies, twtasks.buckets, twtasks.paused, twtasks.allowed_types, twtasks.limits, twtasks.schedules,
 	twtasks.schedule_runs, twtasks.cancel_requests
 	TO twtasks_worker, twtasks_operator, twtasks_viewer;
 GRANT SELECT ON twtasks.audit, twtasks.task_history, twtasks.schedule_audit, twtasks.policy_audit

@@ -9,11 +9,11 @@ CREATE TABLE twtasks.policy_audit (
 	CONSTRAINT policy_audit_pkey PRIMARY KEY (id)
 );
 CREATE INDEX policy_audit_name ON twtasks.policy_audit (name);
-COMMENT ON TABLE twtasks.policy_audit IS 'Changes of policies, buckets, limits and pauses';
+COMMENT ON TABLE twtasks.policy_audit IS 'Changes of policies, buckets, limits, pauses and of who may add which types';
 COMMENT ON COLUMN twtasks.policy_audit.id IS 'In order of the changes of one of them';
 COMMENT ON COLUMN twtasks.policy_audit.at IS 'When';
 COMMENT ON COLUMN twtasks.policy_audit.actor IS 'Who: the role that logged in';
-COMMENT ON COLUMN twtasks.policy_audit.kind IS 'Of what: type, bucket, limit, pause';
+COMMENT ON COLUMN twtasks.policy_audit.kind IS 'Of what: type, bucket, limit, pause, allowed';
 COMMENT ON COLUMN twtasks.policy_audit.name IS 'The pattern, or the bucket';
 COMMENT ON COLUMN twtasks.policy_audit.before IS 'What was set; NULL: it was not there';
 COMMENT ON COLUMN twtasks.policy_audit.after IS 'What is set now; NULL: it was taken away';
@@ -70,3 +70,6 @@ CREATE TRIGGER audit_policy
 CREATE TRIGGER audit_policy
 	AFTER INSERT OR UPDATE OR DELETE ON twtasks.pause
 	FOR EACH ROW EXECUTE FUNCTION twtasks.audit_policy('pause');
+CREATE TRIGGER audit_policy
+	AFTER INSERT OR UPDATE OR DELETE ON twtasks.allowed_type
+	FOR EACH ROW EXECUTE FUNCTION twtasks.audit_policy('allowed');

@@ -201,9 +201,9 @@ BEGIN
 	kept AS (
 		INSERT INTO twtasks.finished_task
 			(id, version, state_time, created, incarnation, status, tries, priority,
-			 type, sub_type, bucket, key, error, data, payload, context)
+			 type, sub_type, bucket, key, error, data, payload, context, added_by)
 		SELECT g.id, g.version + 1, moment, g.created, g.incarnation, 'FAILED', g.tries, g.priority,
-			   g.type, g.sub_type, g.bucket, g.key, reason, g.data, g.payload, g.context
+			   g.type, g.sub_type, g.bucket, g.key, reason, g.data, g.payload, g.context, g.added_by
 		FROM gone g RETURNING 1)
 	SELECT count(*) INTO failed FROM kept;
 END $$;

@@ -60,12 +60,12 @@ BEGIN
 	DELETE FROM twtasks.finished_task f WHERE f.id = task.id AND f.state_time = task.state_time;
 	INSERT INTO twtasks.task AS t
 		(id, version, next_event_time, state_time, created, status, queued, size, priority,
-		 type, sub_type, bucket, key, error, data, payload, context)
+		 type, sub_type, bucket, key, error, data, payload, context, added_by)
 	VALUES (task.id, task.version + 1, runs_at, moment, task.created, 'WAITING', false,
 			coalesce(octet_length(task.data::text), 0) + coalesce(octet_length(task.payload), 0)
 			+ coalesce(octet_length(task.context::text), 0),
 			task.priority, task.type, task.sub_type, task.bucket, task.key, task.error,
-			task.data, task.payload, task.context)
+			task.data, task.payload, task.context, task.added_by)
 	RETURNING t.* INTO live;
 	PERFORM twtasks.queue_trigger(live.id, live.version, live.bucket, live.type,
 								  live.priority, live.size, runs_at);

@@ -184,11 +184,11 @@ AS $$
 	ended AS (
 		INSERT INTO twtasks.finished_task AS f
 			(id, version, state_time, created, incarnation, token, status, tries, priority,
-			 type, sub_type, bucket, key, error, data, payload, context)
+			 type, sub_type, bucket, key, error, data, payload, context, added_by)
 		SELECT t.id, t.version + 1, twtasks.clock(), t.created, finish_cancelled.incarnation,
 			   finish_cancelled.token, 'CANCELLED', t.tries, t.priority,
 			   t.type, t.sub_type, t.bucket, t.key, twtasks.cut_message(g.message),
-			   t.data, t.payload, t.context
+			   t.data, t.payload, t.context, t.added_by
 		FROM gone g CROSS JOIN LATERAL (SELECT (g.task).*) t
 		RETURNING f.id, f.version, f.status, twtasks.finished_facts(f) AS facts),
 	noted AS (

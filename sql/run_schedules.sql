@@ -30,7 +30,7 @@ BEGIN
 			   WHERE r.name = schedule.name AND r.occurrence = add_occurrence.occurrence) THEN
 		RETURN (NULL, NULL, 'already_exists')::twtasks.added_task;
 	END IF;
-	added := twtasks.add_task(schedule.type, schedule.data, schedule.sub_type,
+	added := twtasks.add_task_as(schedule.role, schedule.type, schedule.data, schedule.sub_type,
 		priority => schedule.priority::integer, bucket => schedule.bucket,
 		expires => run + schedule.expires_after,
 		context => coalesce(schedule.context, '{}')

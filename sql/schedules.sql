@@ -23,6 +23,7 @@ CREATE TABLE twtasks.schedule (
 	data			jsonb,
 	payload			bytea,
 	context			jsonb,
+	role			text NOT NULL,
 	CONSTRAINT schedule_pkey PRIMARY KEY (name)
 );
 CREATE INDEX schedule_look_at ON twtasks.schedule (look_at);
@@ -48,6 +49,7 @@ COMMENT ON COLUMN twtasks.schedule.expires_after IS 'A task expires so long afte
 COMMENT ON COLUMN twtasks.schedule.data IS 'As in twtasks.task';
 COMMENT ON COLUMN twtasks.schedule.payload IS 'As in twtasks.task';
 COMMENT ON COLUMN twtasks.schedule.context IS 'As in twtasks.task; the schedule''s name and the occurrence are added to it';
+COMMENT ON COLUMN twtasks.schedule.role IS 'Who made it: in whose name tasks are added';
 
 /* Nobody but run_schedules() writes here, so that nobody else can take an
  * occurrence's place, as with a unique key. */
@@ -133,7 +135,7 @@ SET intervalstyle = 'postgres'
 AS $$
 	SELECT to_jsonb(d) FROM (
 		SELECT s.cron, s.time_zone, s.missed, s.missed_limit, s.is_paused, s.type, s.sub_type,
-			   s.bucket, s.priority, s.expires_after,
+			   s.bucket, s.priority, s.expires_after, s.role,
 			   encode(sha256(convert_to(jsonb_build_array(s.data, s.context)::text, 'UTF8')
 							 || coalesce(sha256(s.payload), '')), 'hex') AS carries
 		FROM twtasks.schedule s WHERE s.name = describe_schedule.name) d
@@ -206,7 +208,7 @@ END $$;
  *		add_task() would refuse, by asking it.
  *
  * Errors
- *		22004, 22023, 54000	as schedule()
+ *		22004, 22023, 42501, 54000	as schedule()
  */
 CREATE FUNCTION twtasks.check_schedule(schedule twtasks.schedule, priority integer)
 RETURNS void
@@ -245,7 +247,7 @@ BEGIN
 				HINT = 'Its month has no such day.';
 	END IF;
 	BEGIN
-		PERFORM twtasks.add_task(schedule.type, schedule.data, schedule.sub_type,
+		PERFORM twtasks.add_task_as(schedule.role, schedule.type, schedule.data, schedule.sub_type,
 			priority => check_schedule.priority, bucket => schedule.bucket,
 			expires => twtasks.clock() + schedule.expires_after,
 			context => schedule.context, payload => schedule.payload);
@@ -290,6 +292,7 @@ END $$;
  *		22004			a parameter that is needed is NULL
  *		22023			a parameter is not valid; cron names no time
  *		54000			data, payload and context exceed twtasks.max_payload
+ *		42501			the role that calls may not add this type: see allow_type()
  *
  * Writes		twtasks.schedule, twtasks.schedule_audit
  * Locks		row lock; waits for a change of the same schedule
@@ -337,6 +340,7 @@ BEGIN
 	wanted.data := schedule.data;
 	wanted.payload := schedule.payload;
 	wanted.context := schedule.context;
+	wanted.role := CASE current_setting('role') WHEN 'none' THEN session_user ELSE current_setting('role') END;
 	PERFORM twtasks.check_schedule(wanted, schedule.priority);
 	wanted.priority := schedule.priority;
 	wanted.is_paused := false;
@@ -359,7 +363,7 @@ BEGIN
 	SET cron = wanted.cron, time_zone = wanted.time_zone, missed = wanted.missed,
 		missed_limit = wanted.missed_limit, type = wanted.type, sub_type = wanted.sub_type,
 		bucket = wanted.bucket, priority = wanted.priority, expires_after = wanted.expires_after,
-		data = wanted.data, payload = wanted.payload, context = wanted.context
+		data = wanted.data, payload = wanted.payload, context = wanted.context, role = wanted.role
 	WHERE s.name = wanted.name;
 	after := twtasks.describe_schedule(wanted.name);
 	result := CASE WHEN before = after THEN 'unchanged' ELSE 'changed' END;

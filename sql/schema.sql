@@ -33,6 +33,7 @@ CREATE TABLE twtasks.task (
 	payload			bytea,
 	context			jsonb,
 	planned			timestamptz,
+	added_by		text COLLATE "C",
 	CONSTRAINT task_pkey PRIMARY KEY (id)
 ) WITH (fillfactor = 45, toast_tuple_target = 256,
 		autovacuum_vacuum_scale_factor = 0.02,
@@ -70,6 +71,7 @@ COMMENT ON COLUMN twtasks.task.data IS 'What the handler gets, when there is no 
 COMMENT ON COLUMN twtasks.task.payload IS 'What the handler gets, byte for byte';
 COMMENT ON COLUMN twtasks.task.context IS 'Request id, traceparent and the like, carried from add to handler';
 COMMENT ON COLUMN twtasks.task.planned IS 'HELD: when it was to run; infinity: it was in ERROR; NULL: at once';
+COMMENT ON COLUMN twtasks.task.added_by IS 'The role that added it, by the name that it had';
 
 /*
  * History, by day of finish.  Day partitions are made ahead by
@@ -93,7 +95,8 @@ CREATE TABLE twtasks.finished_task (
 	error			text,
 	data			jsonb,
 	payload			bytea,
-	context			jsonb
+	context			jsonb,
+	added_by		text COLLATE "C"
 ) PARTITION BY RANGE (state_time);
 
 /*
@@ -129,6 +132,7 @@ COMMENT ON COLUMN twtasks.finished_task.error IS 'Message of the finish; of a FA
 COMMENT ON COLUMN twtasks.finished_task.data IS 'As in twtasks.task';
 COMMENT ON COLUMN twtasks.finished_task.payload IS 'As in twtasks.task';
 COMMENT ON COLUMN twtasks.finished_task.context IS 'As in twtasks.task';
+COMMENT ON COLUMN twtasks.finished_task.added_by IS 'As in twtasks.task';
 
 /* Keys and ids that callers chose, for as long as the task is kept. */
 CREATE TABLE twtasks.unique_key (

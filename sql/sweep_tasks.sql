@@ -76,10 +76,10 @@ BEGIN
 	kept AS (
 		INSERT INTO twtasks.finished_task
 			(id, version, state_time, created, status, tries, priority,
-			 type, sub_type, bucket, key, error, data, payload, context)
+			 type, sub_type, bucket, key, error, data, payload, context, added_by)
 		SELECT g.id, g.version + 1, moment, g.created, 'FAILED', g.tries, g.priority,
 			   g.type, g.sub_type, g.bucket, g.key, 'expired before it was started',
-			   g.data, g.payload, g.context
+			   g.data, g.payload, g.context, g.added_by
 		FROM gone g RETURNING 1)
 	SELECT count(*) INTO expired FROM kept;
 	RETURN expired;

@@ -29,7 +29,10 @@
 #include "utils/uuid.h"
 
 #include "add_json.h"
+#include "add_order.h"
+#include "allowed.h"
 #include "arrays.h"
+#include "caller.h"
 #include "check.h"
 #include "clock.h"
 #include "commit.h"
@@ -45,6 +48,7 @@ typedef struct AddCall
 	Oid			waiting;
 	Oid			submitted;
 	Oid			stuck;
+	Datum		role;			/* who adds, as text */
 } AddCall;
 
 /* A claim that was in the way may go away while we look at it. */
@@ -66,7 +70,7 @@ check_may_write(void)
 }
 
 static void
-begin_call(AddCall *call)
+begin_call(AddCall *call, const char *role)
 {
 	check_may_write();
 	call->table = table_open(rows_relation("task"), RowExclusiveLock);
@@ -74,6 +78,7 @@ begin_call(AddCall *call)
 	call->waiting = rows_label("task_status", "WAITING");
 	call->submitted = rows_label("task_status", "SUBMITTED");
 	call->stuck = rows_label("stuck_rule", "error");
+	call->role = CStringGetTextDatum(role);
 }
 
 static void
@@ -250,6 +255,7 @@ append_task(AddCall *call, const NewTask *task, const AddedTask *result, Timesta
 	put(values, nulls, TASK_SIZE, Int32GetDatum(task->size));
 	put(values, nulls, TASK_PRIORITY, Int16GetDatum(task->priority));
 	put(values, nulls, TASK_QUEUED, BoolGetDatum(!waits));
+	put(values, nulls, TASK_ADDED_BY, call->role);
 	take_over(values, nulls, TASK_TYPE, task, NEW_TYPE);
 	take_over(values, nulls, TASK_BUCKET, task, NEW_BUCKET);
 	take_over(values, nulls, TASK_EXPIRES, task, NEW_EXPIRES);
@@ -265,10 +271,10 @@ append_task(AddCall *call, const NewTask *task, const AddedTask *result, Timesta
 
 /* A row with the caller's own id.  False: that id is there already. */
 static bool
-insert_named(const NewTask *task, const AddedTask *result, TimestampTz now)
+insert_named(AddCall *call, const NewTask *task, const AddedTask *result, TimestampTz now)
 {
 	bool		waits = task->run_after > now;
-	Datum		values[14] = {
+	Datum		values[15] = {
 		UUIDPGetDatum(&result->id),
 		TimestampTzGetDatum(now),
 		TimestampTzGetDatum(waits ? task->run_after : now + task->queue_time_us),
@@ -282,9 +288,10 @@ insert_named(const NewTask *task, const AddedTask *result, TimestampTz now)
 		task->values[NEW_KEY],
 		task->values[NEW_DATA],
 		task->values[NEW_PAYLOAD],
-		task->values[NEW_CONTEXT]
+		task->values[NEW_CONTEXT],
+		call->role
 	};
-	char		nulls[14];
+	char		nulls[15];
 
 	memset(nulls, ' ', sizeof(nulls));
 	nulls[3] = task->nulls[NEW_EXPIRES] ? 'n' : ' ';
@@ -356,7 +363,7 @@ add_one(AddCall *call, const NewTask *task, AddedTask *result)
 		add_new(call, task, result, now);
 		return;
 	}
-	if (find_finished(result) || !insert_named(task, result, now) ||
+	if (find_finished(result) || !insert_named(call, task, result, now) ||
 		take_back_finished(result))
 	{
 		/* An id that we gave to a task is now used as the caller's own. */
@@ -381,9 +388,15 @@ fill_result(const AddedTask *result, Datum *values, bool *nulls)
 	nulls[2] = false;
 }
 
-PG_FUNCTION_INFO_V1(twt_add_task);
-Datum
-twt_add_task(PG_FUNCTION_ARGS)
+static const char *
+caller_name(void)
+{
+	return GetUserNameFromId(caller_role(), false);
+}
+
+/* The arguments of add_task(), from that one on. */
+static Datum
+add_arguments(FunctionCallInfo fcinfo, int first, const char *role)
 {
 	AddCall		call;
 	NewTask		task;
@@ -396,14 +409,15 @@ twt_add_task(PG_FUNCTION_ARGS)
 	check_may_write();			/* before policies are read */
 	for (int i = 0; i < NEW_FIELDS; i++)
 	{
-		task.values[i] = PG_GETARG_DATUM(i);
-		task.nulls[i] = PG_ARGISNULL(i);
+		task.values[i] = PG_GETARG_DATUM(first + i);
+		task.nulls[i] = PG_ARGISNULL(first + i);
 	}
 	check_new_task(&task);
+	allowed_check(task.type, role);
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "could not connect to SPI");
-	begin_call(&call);
+	begin_call(&call, role);
 	add_one(&call, &task, &result);
 	end_call(&call);
 	SPI_finish();
@@ -413,6 +427,26 @@ twt_add_task(PG_FUNCTION_ARGS)
 	tuple = heap_form_tuple(desc, values, nulls);
 	ReleaseTupleDesc(desc);
 	PG_RETURN_DATUM(HeapTupleGetDatum(tuple));
+}
+
+static Datum
+act_add_task(FunctionCallInfo fcinfo)
+{
+	return add_arguments(fcinfo, 0, caller_name());
+}
+
+PG_FUNCTION_INFO_V1(twt_add_task);
+Datum
+twt_add_task(PG_FUNCTION_ARGS)
+{
+	return caller_act_as_owner(fcinfo, act_add_task);
+}
+
+PG_FUNCTION_INFO_V1(twt_add_task_as);
+Datum
+twt_add_task_as(PG_FUNCTION_ARGS)
+{
+	return add_arguments(fcinfo, 1, text_to_cstring(PG_GETARG_TEXT_PP(0)));
 }
 
 /* One element of add_tasks(). */
@@ -447,68 +481,16 @@ element_context(void *arg)
 		errcontext("task %d of add_tasks", number);
 }
 
-/* An element's place in the array, and what it will claim. */
-typedef struct Place
-{
-	int			number;
-	text	   *key;			/* NULL: none */
-	pg_uuid_t  *id;				/* NULL: none */
-} Place;
-
-static int
-compare_places(const void *a, const void *b)
-{
-	const Place *x = a;
-	const Place *y = b;
-	int			c = 0;
-
-	/* Those without one come last, or the order would not be one. */
-	if ((x->key == NULL) != (y->key == NULL))
-		return x->key == NULL ? 1 : -1;
-	if (x->key != NULL)
-		c = DatumGetInt32(DirectFunctionCall2Coll(bttextcmp, C_COLLATION_OID,
-												  PointerGetDatum(x->key),
-												  PointerGetDatum(y->key)));
-	if (c == 0 && (x->id == NULL) != (y->id == NULL))
-		return x->id == NULL ? 1 : -1;
-	if (c == 0 && x->id != NULL)
-		c = memcmp(x->id, y->id, sizeof(pg_uuid_t));
-	return c != 0 ? c : (x->number > y->number) - (x->number < y->number);
-}
-
-/*
- * The order to add in: two batches that claim the same keys in different
- * orders would wait for each other.
- */
-static Place *
-order_tasks(const NewTask *tasks, int n)
-{
-	Place	   *places = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(Place) * (Size) n);
-
-	for (int i = 0; i < n; i++)
-	{
-		places[i] = (Place)
-		{
-			.number = i
-		};
-		if (!tasks[i].nulls[NEW_KEY])
-			places[i].key = DatumGetTextPP(tasks[i].values[NEW_KEY]);
-		if (!tasks[i].nulls[NEW_TASK_ID])
-			places[i].id = DatumGetUUIDP(tasks[i].values[NEW_TASK_ID]);
-	}
-	qsort(places, n, sizeof(Place), compare_places);
-	return places;
-}
-
 /* *number is for messages: which task they are about. */
 static void
-check_all(NewTask *tasks, int n, int *number)
+check_all(NewTask *tasks, int n, const char *role, int *number)
 {
 	for (int i = 0; i < n; i++)
 	{
 		*number = i + 1;
 		CHECK_FOR_INTERRUPTS();
 		check_new_task(&tasks[i]);
+		allowed_check(tasks[i].type, role);
 	}
 }
 
@@ -516,17 +498,18 @@ check_all(NewTask *tasks, int n, int *number)
 static void
 add_all(NewTask *tasks, int n, AddedTask *results, int *number)
 {
+	const char *role = caller_name();
 	AddCall		call;
-	Place	   *places;
+	int		   *order;
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "could not connect to SPI");
-	begin_call(&call);
-	check_all(tasks, n, number);
-	places = order_tasks(tasks, n);
+	begin_call(&call, role);
+	check_all(tasks, n, role, number);
+	order = add_order(tasks, n);
 	for (int i = 0; i < n; i++)
 	{
-		int			at = places[i].number;
+		int			at = order[i];
 
 		*number = at + 1;
 		CHECK_FOR_INTERRUPTS();
@@ -565,9 +548,8 @@ add_and_report(FunctionCallInfo fcinfo, NewTask *tasks, int n, int *number)
 	put_results((ReturnSetInfo *) fcinfo->resultinfo, results, n);
 }
 
-PG_FUNCTION_INFO_V1(twt_add_tasks);
-Datum
-twt_add_tasks(PG_FUNCTION_ARGS)
+static Datum
+act_add_tasks(FunctionCallInfo fcinfo)
 {
 	ArrayType  *array = PG_GETARG_ARRAYTYPE_P(0);
 	int			number = 0;
@@ -592,14 +574,20 @@ twt_add_tasks(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
+PG_FUNCTION_INFO_V1(twt_add_tasks);
+Datum
+twt_add_tasks(PG_FUNCTION_ARGS)
+{
+	return caller_act_as_owner(fcinfo, act_add_tasks);
+}
+
 /* The arguments of add_tasks(type, data, ...) after data, as fields of a task. */
 static const NewField common_fields[] = {
 	NEW_PRIORITY, NEW_RUN_AFTER, NEW_BUCKET, NEW_EXPIRES, NEW_CONTEXT
 };
 
-PG_FUNCTION_INFO_V1(twt_add_tasks_of_type);
-Datum
-twt_add_tasks_of_type(PG_FUNCTION_ARGS)
+static Datum
+act_add_tasks_of_type(FunctionCallInfo fcinfo)
 {
 	int			number = 0;
 	ErrorContextCallback context = {error_context_stack, element_context, &number};
@@ -628,9 +616,15 @@ twt_add_tasks_of_type(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-PG_FUNCTION_INFO_V1(twt_add_tasks_json);
+PG_FUNCTION_INFO_V1(twt_add_tasks_of_type);
 Datum
-twt_add_tasks_json(PG_FUNCTION_ARGS)
+twt_add_tasks_of_type(PG_FUNCTION_ARGS)
+{
+	return caller_act_as_owner(fcinfo, act_add_tasks_of_type);
+}
+
+static Datum
+act_add_tasks_json(FunctionCallInfo fcinfo)
 {
 	Jsonb	   *json = PG_GETARG_JSONB_P(0);
 	int			number = 0;
@@ -644,6 +638,13 @@ twt_add_tasks_json(PG_FUNCTION_ARGS)
 	add_and_report(fcinfo, tasks, n, &number);
 	error_context_stack = context.previous;
 	return (Datum) 0;
+}
+
+PG_FUNCTION_INFO_V1(twt_add_tasks_json);
+Datum
+twt_add_tasks_json(PG_FUNCTION_ARGS)
+{
+	return caller_act_as_owner(fcinfo, act_add_tasks_json);
 }
 
 /* The other functions' way to queue_trigger(): already stored and checked. */

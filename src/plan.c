@@ -30,14 +30,14 @@ typedef struct Statement
 
 #define INSERT_TASK \
 	"INSERT INTO twtasks.task (id, created, state_time, next_event_time, expires, status, " \
-	"queued, size, priority, type, sub_type, bucket, key, data, payload, context) " \
+	"queued, size, priority, type, sub_type, bucket, key, data, payload, context, added_by) " \
 	"VALUES ($1, $2, $2, $3, $4, " \
 	"CASE WHEN $5 THEN 'SUBMITTED'::twtasks.task_status ELSE 'WAITING'::twtasks.task_status END, " \
-	"$5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"
+	"$5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"
 #define INSERT_TASK_ARGS \
-	14, {UUIDOID, TIMESTAMPTZOID, TIMESTAMPTZOID, TIMESTAMPTZOID, BOOLOID, \
+	15, {UUIDOID, TIMESTAMPTZOID, TIMESTAMPTZOID, TIMESTAMPTZOID, BOOLOID, \
 		INT4OID, INT2OID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, JSONBOID, \
-		BYTEAOID, JSONBOID}
+		BYTEAOID, JSONBOID, TEXTOID}
 
 static const Statement statements[PLAN_COUNT] = {
 	[PLAN_CLAIM_KEY] = {
@@ -109,6 +109,9 @@ static const Statement statements[PLAN_COUNT] = {
 	},
 	[PLAN_READ_BUCKETS] = {"SELECT b.name FROM twtasks.bucket_policy b"},
 	[PLAN_READ_PAUSES] = {"SELECT p.kind, p.name FROM twtasks.pause p"},
+	[PLAN_READ_ALLOWED] = {
+		"SELECT a.pattern, a.role FROM twtasks.allowed_type a"
+	},
 	[PLAN_READ_LIMITS] = {
 		"SELECT r.pattern, COALESCE(r.concurrency, -1)::pg_catalog.int8, "
 		"r.stretch::pg_catalog.int8, r.stretch_priority::pg_catalog.int8, "

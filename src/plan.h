@@ -32,6 +32,7 @@ typedef enum PlanId
 	PLAN_READ_TYPE_POLICIES,	/* see policy.c; the least special first */
 	PLAN_READ_BUCKETS,			/* -> name */
 	PLAN_READ_PAUSES,			/* -> kind, name */
+	PLAN_READ_ALLOWED,			/* -> pattern, role */
 	PLAN_READ_LIMITS,			/* see limit_rules.c */
 	PLAN_LOCK_SLOTS,			/* name text -> see slots.c */
 	PLAN_FIND_SLOTS,			/* name text -> a row if there is one */

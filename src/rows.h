@@ -47,7 +47,8 @@ typedef enum TaskColumn
 	TASK_PAYLOAD,
 	TASK_CONTEXT,
 	TASK_PLANNED,
-	TASK_COLUMNS = TASK_PLANNED
+	TASK_ADDED_BY,
+	TASK_COLUMNS = TASK_ADDED_BY
 } TaskColumn;
 
 typedef struct Rows Rows;

@@ -10,6 +10,7 @@
 #include "fmgr.h"
 
 #include "adoption.h"
+#include "allowed.h"
 #include "clock.h"
 #include "commit.h"
 #include "common/version.h"
@@ -30,6 +31,7 @@ _PG_init(void)
 	commit_init();
 	policy_init();
 	adoption_init();
+	allowed_init();
 	clock_init();
 	slots_init();
 }

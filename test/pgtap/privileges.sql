@@ -30,7 +30,7 @@ SELECT f, '{tester}'::text[] FROM unnest('{run_inline,set_clock,advance_clock,re
 UNION ALL
 SELECT f, '{worker,operator,viewer}'::text[] FROM unnest('{policy_of,limit_name,count_tasks,find_stuck,hindrances}'::text[]) f
 UNION ALL
-SELECT f, '{}'::text[] FROM unnest('{add_occurrence,apply_stuck_rule,audit_policy,audit_schedule,call_handler,change_finished,change_task,check_schedule,clean_default,free_old_keys,cron_last,changeable,check_change,check_filter,
+SELECT f, '{}'::text[] FROM unnest('{add_occurrence,add_task_as,allow_type,disallow_type,apply_stuck_rule,audit_policy,audit_schedule,call_handler,change_finished,change_task,check_schedule,clean_default,free_old_keys,cron_last,changeable,check_change,check_filter,
 	check_testing,check_waiting,claim_again,cut_message,describe_schedule,do_duties,end_by_hand,facts,find_gone_nodes,find_handler,find_tasks,finish_others,
 	finished_facts,renew_marker,make_marker,write_adoption,hold_copied,lock_unless_busy,make_live_again,may_change,move_by_hand,next_inline,forget_runs,node_lock,only_in,overdue_at,own_place,
 	queue_trigger,run_schedule,retry_inline,session_holds,session_is_idle,set_schedule_paused,start_schedule,table_changed,try_to_lead,watch_session,
@@ -40,11 +40,11 @@ SELECT f, '{}'::text[] FROM unnest('{add_occurrence,apply_stuck_rule,audit_polic
 	check_limit,check_options,shown,count_slots,live_slots,make_slots,offer_slot,offer_types,slots_lock,lock_session,try_lock,actor,caller,configure_type_as_owner,run_inline_as_owner}'::text[]) f;
 CREATE TEMPORARY TABLE readers (relation text PRIMARY KEY, roles text[]);
 INSERT INTO readers
-SELECT r, '{worker,operator,viewer}'::text[] FROM unnest('{tasks,error_tasks,stuck_tasks,stats,nodes,transition,type_policies,buckets,paused,schedules,schedule_runs,cancel_requests,
+SELECT r, '{worker,operator,viewer}'::text[] FROM unnest('{allowed_types,tasks,error_tasks,stuck_tasks,stats,nodes,transition,type_policies,buckets,paused,schedules,schedule_runs,cancel_requests,
 	adoption_state,warnings,limits,monitor}'::text[]) r
 UNION ALL SELECT r, '{operator,viewer}'::text[] FROM unnest('{audit,task_history,schedule_audit,policy_audit}'::text[]) r
 UNION ALL SELECT r, '{}'::text[] FROM unnest('{task,finished_task,finished_task_default,unique_key,node,type_policy,bucket_policy,pause,schedule,schedule_run,cancel_request,
-	adoption,test_clock,cleaning,limit_rule,slot_use,monitor_look,refused_node,handled_type}'::text[]) r;
+	adoption,allowed_type,test_clock,cleaning,limit_rule,slot_use,monitor_look,refused_node,handled_type}'::text[]) r;
 
 CREATE TEMPORARY TABLE who AS
 SELECT r AS name, CASE r WHEN 'nobody' THEN 'regress_nobody' ELSE 'twtasks_' || r END AS role
@@ -101,11 +101,11 @@ SELECT is((SELECT count(*) FROM pg_proc p JOIN pg_language l ON l.oid = p.prolan
 		   AND NOT 'search_path=pg_catalog, pg_temp' = ANY (coalesce(proconfig, '{}'))), 0::bigint, 'so it is in every function with a body');
 SELECT is((SELECT count(*) FROM pg_proc p WHERE pronamespace = 'twtasks'::regnamespace
 		   AND (prorettype = 'internal'::regtype OR 'internal'::regtype::oid = ANY (proargtypes))), 0::bigint, 'none takes or gives "internal"');
-SELECT bag_eq($$SELECT proname::text FROM pg_proc WHERE pronamespace = 'twtasks'::regnamespace AND NOT prosecdef AND prosrc NOT IN ('twt_as_owner', 'twt_execute_tasks')
+SELECT bag_eq($$SELECT proname::text FROM pg_proc WHERE pronamespace = 'twtasks'::regnamespace AND NOT prosecdef AND prosrc NOT IN ('twt_as_owner', 'twt_execute_tasks', 'twt_add_task', 'twt_add_tasks', 'twt_add_tasks_of_type', 'twt_add_tasks_json')
 	AND EXISTS (SELECT FROM aclexplode(proacl) a WHERE a.grantee <> proowner) GROUP BY proname$$,
 	'{is_enabled,is_adopted,adoption_fault,is_testing,is_paused,clock,clock_ahead,keep_finished,queue_kind,queue_stats,next_triggers,cron_next,cron_preview,limit_name}'::text[], 'those that run with the caller''s rights need none');
-SELECT bag_eq($$SELECT proname::text FROM pg_proc WHERE pronamespace = 'twtasks'::regnamespace AND prosrc IN ('twt_as_owner', 'twt_execute_tasks')
-	AND NOT prosecdef AND provolatile = 'v' AND proparallel = 'u'$$, '{execute_tasks,configure_type,run_inline}'::text[], 'or note who called, and become the owner themselves');
+SELECT bag_eq($$SELECT proname::text FROM pg_proc WHERE pronamespace = 'twtasks'::regnamespace AND prosrc IN ('twt_as_owner', 'twt_execute_tasks', 'twt_add_task', 'twt_add_tasks', 'twt_add_tasks_of_type', 'twt_add_tasks_json')
+	AND NOT prosecdef AND provolatile = 'v' AND proparallel = 'u'$$, '{execute_tasks,configure_type,run_inline,add_task,add_tasks,add_tasks,add_tasks}'::text[], 'or note who called, and become the owner themselves');
 SELECT is((SELECT count(*) FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid WHERE c.relnamespace = 'twtasks'::regnamespace
 		   AND g.tgfoid NOT IN ('twtasks.config_changed'::regproc, 'twtasks.table_changed'::regproc, 'twtasks.audit_policy'::regproc))
 	+ (SELECT count(*) FROM pg_rewrite w JOIN pg_class c ON c.oid = w.ev_class WHERE c.relnamespace = 'twtasks'::regnamespace AND c.relkind <> 'v')

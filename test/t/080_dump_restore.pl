@@ -40,7 +40,7 @@ sub in_an_hour
 }
 
 $node->value(
-	'SELECT twtasks.configure_bucket(\'other\'),
+	'SELECT twtasks.allow_type(\'FOREIGN*\', \'twtasks_producer\'), twtasks.configure_bucket(\'other\'),
 	twtasks.configure_bucket(\'default\', \'all the rest\'), twtasks.configure_bucket(\'small\', concurrency => 3);
 	SELECT twtasks.configure_type(\'FOREIGN*\', bucket => \'other\', timeout => \'1min\',
 		retry => \'[{"delays": ["1s"]}, {"delay": "1min"}]\', nodes => \'{a,b*}\'),

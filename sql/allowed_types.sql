@@ -1,0 +1,97 @@
+/*
+ * Which roles may add tasks of which types: src/allowed.h says what counts.
+ * Roles are named, since a dump is restored where their numbers are others; a
+ * role that is no more lets nobody in.
+ */
+CREATE TABLE twtasks.allowed_type (
+	pattern		text COLLATE "C" NOT NULL,
+	role		text COLLATE "C" NOT NULL,
+	changed_at	timestamptz NOT NULL,
+	changed_by	text NOT NULL,
+	CONSTRAINT allowed_type_pkey PRIMARY KEY (pattern, role)
+);
+COMMENT ON TABLE twtasks.allowed_type IS 'Types that only some roles may add tasks of, as allow_type() set them; others are free';
+COMMENT ON COLUMN twtasks.allowed_type.pattern IS 'A type, or the beginning of types and a *; the most special one that fits counts';
+COMMENT ON COLUMN twtasks.allowed_type.role IS 'It and its members may';
+COMMENT ON COLUMN twtasks.allowed_type.changed_at IS 'When it was allowed';
+COMMENT ON COLUMN twtasks.allowed_type.changed_by IS 'By whom: the role that logged in';
+SELECT pg_catalog.pg_extension_config_dump('twtasks.allowed_type', '');
+
+/* Always: rows may also come by logical replication. */
+CREATE TRIGGER table_changed
+	AFTER INSERT OR UPDATE OR DELETE ON twtasks.allowed_type
+	FOR EACH ROW EXECUTE FUNCTION twtasks.table_changed();
+ALTER TABLE twtasks.allowed_type ENABLE ALWAYS TRIGGER table_changed;
+
+/*
+ * twtasks.allow_type(pattern, role)
+ *
+ *		Lets a role and its members add tasks of the types that fit. From the first
+ *		row on that has a pattern, nobody else but superusers may.  A schedule adds
+ *		tasks as the role that made it.
+ *
+ *		Only superusers and members of twtasks_owner may call it, unless they grant
+ *		it to others.
+ *
+ * Parameters
+ *		pattern		a type, or the beginning of types and a *; of several that fit a
+ *					type only the most special one counts
+ *		role		the role that calls add_task(), or one of which it is a member
+ *
+ * Returns
+ *		false: it was allowed before
+ *
+ * Errors
+ *		22004			pattern or role is NULL
+ *		22023			pattern is not valid
+ *		42704			there is no such role
+ *
+ * Writes		twtasks.allowed_type, twtasks.policy_audit
+ * Locks		none
+ * Example		SELECT twtasks.allow_type('PAYOUT|*', 'payments');
+ */
+CREATE FUNCTION twtasks.allow_type(pattern text, role name)
+RETURNS boolean
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	PERFORM twtasks.check_pattern(pattern);
+	IF role IS NULL THEN
+		RAISE EXCEPTION 'role must not be null' USING ERRCODE = 'null_value_not_allowed';
+	ELSIF to_regrole(quote_ident(role)) IS NULL THEN
+		RAISE EXCEPTION 'role "%" does not exist', role USING ERRCODE = 'undefined_object';
+	END IF;
+	INSERT INTO twtasks.allowed_type (pattern, role, changed_at, changed_by)
+	VALUES (allow_type.pattern, allow_type.role, clock_timestamp(), twtasks.actor())
+	ON CONFLICT ON CONSTRAINT allowed_type_pkey DO NOTHING;
+	RETURN FOUND;
+END $$;
+
+/*
+ * twtasks.disallow_type(pattern, role)
+ *
+ *		Takes allow_type() back.  With the last role of a pattern the pattern goes,
+ *		and its types are as free as the next one that fits says: to let nobody add
+ *		them, allow them to a role without members first.
+ *
+ * Returns
+ *		false: it was not allowed
+ *
+ * Writes		twtasks.allowed_type, twtasks.policy_audit
+ * Locks		none
+ */
+CREATE FUNCTION twtasks.disallow_type(pattern text, role name)
+RETURNS boolean
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	DELETE FROM twtasks.allowed_type a
+	WHERE a.pattern = disallow_type.pattern AND a.role = disallow_type.role;
+	RETURN FOUND;
+END $$;
+
+CREATE VIEW twtasks.allowed_types AS
+	SELECT a.pattern, a.role, a.changed_at, a.changed_by FROM twtasks.allowed_type a;
+COMMENT ON VIEW twtasks.allowed_types IS 'Types that only some roles may add tasks of; see allow_type()';
