@@ -1,22 +1,22 @@
 /*
- * twtasks.check_change(id, version, run_after)
+ * twtasks.check_change(id, run_after)
  *
  *		What must hold of the arguments of a change by hand.
  *
  * Errors
- *		22004			id or version is NULL
+ *		22004			id is NULL
  *		22023			run_after is infinite
  */
-CREATE FUNCTION twtasks.check_change(id uuid, version bigint, run_after timestamptz)
+CREATE FUNCTION twtasks.check_change(id uuid, run_after timestamptz)
 RETURNS void
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-	IF id IS NULL OR version IS NULL THEN
-		RAISE EXCEPTION '% must not be null', CASE WHEN id IS NULL THEN 'id' ELSE 'version' END
+	IF id IS NULL THEN
+		RAISE EXCEPTION 'id must not be null'
 			USING ERRCODE = 'null_value_not_allowed',
-				HINT = 'Read both from twtasks.tasks: the version says which state you decided on.';
+				HINT = 'Read it from twtasks.tasks; the version there says which state you decided on.';
 	END IF;
 	IF NOT isfinite(run_after) THEN
 		RAISE EXCEPTION 'run_after must be a finite time'
@@ -114,6 +114,11 @@ END $$;
  *		A change that is not made is an answer and not an error: others work on
  *		the same tasks.
  *
+ * Parameters
+ *		version			as you saw it: if the task has changed since, nothing is done;
+ *						NULL: whatever it is now
+ *		reason			for the audit
+ *
  * Returns
  *		result			'changed'
  *						'requested'			its handler was asked to stop: request_cancel()
@@ -123,7 +128,7 @@ END $$;
  *		version, status	of the task now
  *
  * Errors
- *		22004			id or version is NULL
+ *		22004			id is NULL
  *		22023			run_after is infinite
  *
  * Writes		twtasks.task, twtasks.finished_task, twtasks.audit
@@ -146,7 +151,7 @@ DECLARE
 	target twtasks.task_status;
 	became jsonb;
 BEGIN
-	PERFORM twtasks.check_change(change_task.id, change_task.version, run_after);
+	PERFORM twtasks.check_change(change_task.id, run_after);
 	SELECT t.* INTO task FROM twtasks.task t WHERE t.id = change_task.id FOR UPDATE;
 	IF NOT FOUND THEN
 		RETURN twtasks.change_finished(change_task.action, change_task.id, change_task.version,
@@ -179,9 +184,9 @@ END $$;
  *		now.  A past expires is cleared.
  *
  * Returns, errors, locks, wakes: as change_task()
- * Example		SELECT * FROM twtasks.resume_task('...', 4, 'bank is back');
+ * Example		SELECT * FROM twtasks.resume_task('...', reason => 'the bank is back');
  */
-CREATE FUNCTION twtasks.resume_task(id uuid, version bigint, reason text DEFAULT NULL)
+CREATE FUNCTION twtasks.resume_task(id uuid, version bigint DEFAULT NULL, reason text DEFAULT NULL)
 RETURNS twtasks.change_result
 LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -194,13 +199,13 @@ AS $$ SELECT * FROM twtasks.change_task('resume', id, version, NULL::timestamptz
  *		is not later than that is cleared.
  *
  * Errors
- *		22004			id, version or run_after is NULL
+ *		22004			id or run_after is NULL
  *		22023			run_after is infinite
  *
  * Returns, locks, wakes: as change_task()
  */
 CREATE FUNCTION twtasks.reschedule_task(
-	id uuid, version bigint, run_after timestamptz, reason text DEFAULT NULL)
+	id uuid, version bigint DEFAULT NULL, run_after timestamptz DEFAULT NULL, reason text DEFAULT NULL)
 RETURNS twtasks.change_result
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -221,7 +226,7 @@ END $$;
  *
  * Returns, errors, locks: as change_task()
  */
-CREATE FUNCTION twtasks.cancel_task(id uuid, version bigint, reason text DEFAULT NULL)
+CREATE FUNCTION twtasks.cancel_task(id uuid, version bigint DEFAULT NULL, reason text DEFAULT NULL)
 RETURNS twtasks.change_result
 LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -234,7 +239,7 @@ AS $$ SELECT * FROM twtasks.change_task('cancel', id, version, NULL::timestamptz
  *
  * Returns, errors, locks: as change_task()
  */
-CREATE FUNCTION twtasks.fail_task(id uuid, version bigint, reason text DEFAULT NULL)
+CREATE FUNCTION twtasks.fail_task(id uuid, version bigint DEFAULT NULL, reason text DEFAULT NULL)
 RETURNS twtasks.change_result
 LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -248,7 +253,7 @@ AS $$ SELECT * FROM twtasks.change_task('fail', id, version, NULL::timestamptz, 
  *
  * Returns, errors, locks: as change_task()
  */
-CREATE FUNCTION twtasks.hold_task(id uuid, version bigint, reason text DEFAULT NULL)
+CREATE FUNCTION twtasks.hold_task(id uuid, version bigint DEFAULT NULL, reason text DEFAULT NULL)
 RETURNS twtasks.change_result
 LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -265,7 +270,7 @@ AS $$ SELECT * FROM twtasks.change_task('hold', id, version, NULL::timestamptz, 
  * Returns, errors, locks, wakes: as change_task()
  */
 CREATE FUNCTION twtasks.release_task(
-	id uuid, version bigint, run_after timestamptz DEFAULT NULL, reason text DEFAULT NULL)
+	id uuid, version bigint DEFAULT NULL, run_after timestamptz DEFAULT NULL, reason text DEFAULT NULL)
 RETURNS twtasks.change_result
 LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp

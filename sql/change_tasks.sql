@@ -255,7 +255,7 @@ BEGIN
 		RAISE EXCEPTION 'run_after must not be null'
 			USING ERRCODE = 'null_value_not_allowed';
 	END IF;
-	PERFORM twtasks.check_change(gen_random_uuid(), 0::bigint, run_after);
+	PERFORM twtasks.check_change(gen_random_uuid(), run_after);
 	FOR found IN
 		SELECT * FROM twtasks.find_tasks(
 			pattern, sub_type, bucket, coalesce(statuses, twtasks.changeable(action)), error,

@@ -90,5 +90,6 @@ GRANT SELECT ON twtasks.tasks, twtasks.error_tasks, twtasks.stuck_tasks, twtasks
 	twtasks.type_policies, twtasks.buckets, twtasks.paused, twtasks.allowed_types, twtasks.limits, twtasks.schedules,
 	twtasks.schedule_runs, twtasks.cancel_requests
 	TO twtasks_worker, twtasks_operator, twtasks_viewer;
+GRANT SELECT ON twtasks.own_tasks TO twtasks_producer;
 GRANT SELECT ON twtasks.audit, twtasks.task_history, twtasks.schedule_audit, twtasks.policy_audit
 	TO twtasks_operator, twtasks_viewer;

@@ -131,7 +131,7 @@ END $$;
  * Example		SELECT * FROM twtasks.reopen_task('...', 3, reason => 'the bank rejected it by mistake');
  */
 CREATE FUNCTION twtasks.reopen_task(
-	id uuid, version bigint, run_after timestamptz DEFAULT NULL, reason text DEFAULT NULL)
+	id uuid, version bigint DEFAULT NULL, run_after timestamptz DEFAULT NULL, reason text DEFAULT NULL)
 RETURNS twtasks.change_result
 LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp

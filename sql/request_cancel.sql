@@ -26,7 +26,7 @@ COMMENT ON VIEW twtasks.cancel_requests IS 'Running tasks that somebody wants ca
  *		version, status	of the task now
  *
  * Errors
- *		22004			id or version is NULL
+ *		22004			id is NULL
  *
  * Writes		twtasks.task, twtasks.finished_task, twtasks.cancel_request,
  *				twtasks.audit
@@ -34,7 +34,7 @@ COMMENT ON VIEW twtasks.cancel_requests IS 'Running tasks that somebody wants ca
  * Wakes		all sidecars, by NOTIFY
  * Example		SELECT * FROM twtasks.request_cancel('...', 1, 'wrong file');
  */
-CREATE FUNCTION twtasks.request_cancel(id uuid, version bigint, reason text DEFAULT NULL)
+CREATE FUNCTION twtasks.request_cancel(id uuid, version bigint DEFAULT NULL, reason text DEFAULT NULL)
 RETURNS twtasks.change_result
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -55,8 +55,7 @@ BEGIN
 			is_ours := FOUND;
 		END IF;
 	END IF;
-	IF task.id IS NULL OR request_cancel.version IS NULL
-		OR task.version <> request_cancel.version
+	IF task.id IS NULL OR task.version <> request_cancel.version
 		OR NOT (task.status = 'PROCESSING' OR task.status = 'SUBMITTED' AND NOT is_ours) THEN
 		RETURN twtasks.change_task('cancel', id, version, NULL::timestamptz, reason);
 	END IF;

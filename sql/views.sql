@@ -12,6 +12,15 @@ CREATE VIEW twtasks.tasks AS
 	FROM twtasks.finished_task f;
 COMMENT ON VIEW twtasks.tasks IS 'All tasks, live and finished, without what they carry';
 
+/* The caller's own roles: a view does not change who the current user is. */
+CREATE VIEW twtasks.own_tasks WITH (security_barrier) AS
+	SELECT t.id, t.version, t.type, t.sub_type, t.bucket, t.priority, t.status,
+		   t.created, t.state_time, t.next_event_time, t.expires, t.tries, t.key, t.error, t.added_by
+	FROM twtasks.tasks t
+	WHERE t.added_by = ANY (ARRAY(SELECT r.rolname::text FROM pg_catalog.pg_roles r
+								  WHERE pg_catalog.pg_has_role(r.oid, 'USAGE')));
+COMMENT ON VIEW twtasks.own_tasks IS 'Tasks that the caller''s role added, or a role that it is a member of; ask by id, for other columns have no index';
+
 CREATE VIEW twtasks.error_tasks AS
 	SELECT t.id, t.version, t.type, t.sub_type, t.bucket, t.priority,
 		   t.created, t.state_time, t.tries, t.key, t.error

@@ -33,7 +33,7 @@ SELECT is(ARRAY(SELECT pg_temp.ask(n) FROM generate_series(4, 7) n), '{wrong_sta
 SELECT is(pg_temp.ask(99), 'not_found', 'one that does not exist');
 SELECT is((SELECT count(*) FROM twtasks.cancel_request), 0::bigint, 'nothing is stored for them');
 SELECT throws_ok('SELECT twtasks.request_cancel(NULL, 1)', '22004', 'id must not be null', 'no id');
-SELECT throws_ok('SELECT twtasks.request_cancel(pg_temp.id(1), NULL)', '22004', 'version must not be null', 'no version');
+SELECT throws_ok('SELECT twtasks.request_cancel(NULL)', '22004', 'id must not be null', 'no id');
 
 -- Running.
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(10)) \g /dev/null

@@ -191,7 +191,6 @@ SELECT count(*) FROM twtasks.grab_tasks(ARRAY[pg_temp.id(99), NULL], '{0,0}', pg
 
 -- changes by hand
 SELECT pg_temp.refused('SELECT twtasks.cancel_task(NULL, 0)');
-SELECT pg_temp.refused('SELECT twtasks.resume_task(pg_temp.id(1), NULL)');
 SELECT pg_temp.refused('SELECT twtasks.reschedule_task(pg_temp.id(1), 0, NULL)');
 SELECT pg_temp.refused('SELECT twtasks.reschedule_task(pg_temp.id(1), 0, ''infinity'')');
 SELECT pg_temp.refused('SELECT twtasks.release_task(pg_temp.id(1), 0, ''-infinity'')');
