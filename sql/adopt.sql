@@ -76,6 +76,7 @@ AS $$
 #variable_conflict use_column
 DECLARE
 	is_copy boolean;
+	held_before CONSTANT bigint := coalesce((SELECT max(a.held) FROM twtasks.adoption a WHERE a.ended IS NULL), 0);
 BEGIN
 	IF adopt.environment !~ '^[A-Za-z0-9_-]{1,63}$' THEN
 		RAISE EXCEPTION 'invalid environment: "%"', adopt.environment
@@ -93,7 +94,7 @@ BEGIN
 		INTO paused FROM (SELECT o.name FROM twtasks.schedule o ORDER BY o.name) s;
 	END IF;
 	UPDATE twtasks.adoption a SET ended = clock_timestamp() WHERE a.ended IS NULL;
-	PERFORM twtasks.write_adoption(adopt.environment, adopt.reason);
+	PERFORM twtasks.write_adoption(adopt.environment, held_before + held, adopt.reason);
 	-- The sidecars that a copy knows are the original's.
 	UPDATE twtasks.node n SET ended = clock_timestamp() WHERE n.ended IS NULL AND is_copy;
 END $$;

@@ -18,6 +18,7 @@ CREATE TABLE twtasks.adoption (
 	at					timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp(),
 	started				timestamptz NOT NULL DEFAULT pg_catalog.pg_postmaster_start_time(),
 	marked				timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp(),
+	held				bigint NOT NULL DEFAULT 0,
 	actor				text NOT NULL DEFAULT twtasks.actor(),
 	reason				text,
 	CONSTRAINT adoption_pkey PRIMARY KEY (id)
@@ -38,6 +39,7 @@ COMMENT ON COLUMN twtasks.adoption.ended IS 'When another adoption took its plac
 COMMENT ON COLUMN twtasks.adoption.at IS 'When it was adopted';
 COMMENT ON COLUMN twtasks.adoption.started IS 'When the server was started that made the marker';
 COMMENT ON COLUMN twtasks.adoption.marked IS 'When it made the marker';
+COMMENT ON COLUMN twtasks.adoption.held IS 'How many tasks were held, then and by adoptions before';
 COMMENT ON COLUMN twtasks.adoption.actor IS 'Who did it: the role that logged in';
 COMMENT ON COLUMN twtasks.adoption.reason IS 'Why, in the words of who did it';
 SELECT pg_catalog.pg_extension_config_dump('twtasks.adoption', '');
@@ -119,25 +121,25 @@ LANGUAGE c STABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'twt_adoption_fault';
 
 /*
- * twtasks.write_adoption(environment, reason)
+ * twtasks.write_adoption(environment, held, reason)
  *
  *		Writes down where the database is, with a new marker.
  *
  * Writes		twtasks.adoption, a file
  */
-CREATE FUNCTION twtasks.write_adoption(environment text, reason text)
+CREATE FUNCTION twtasks.write_adoption(environment text, held bigint, reason text)
 RETURNS void
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-	INSERT INTO twtasks.adoption (environment, reason, system_identifier, database, timeline,
+	INSERT INTO twtasks.adoption (environment, held, reason, system_identifier, database, timeline,
 		control_file, directory, machine, cookie, inode, birth)
-	SELECT write_adoption.environment, write_adoption.reason, p.*, m.*
+	SELECT write_adoption.environment, write_adoption.held, write_adoption.reason, p.*, m.*
 	FROM twtasks.own_place() p, twtasks.make_marker() m
 $$;
 
 /* Here tasks are made, so here they are executed. */
-SELECT twtasks.write_adoption(NULL, 'CREATE EXTENSION');
+SELECT twtasks.write_adoption(NULL, 0, 'CREATE EXTENSION');
 
 /*
  * twtasks.refusal(environment)
@@ -195,7 +197,7 @@ BEGIN
 		RETURN;
 	ELSIF old.timeline <> place.timeline THEN
 		UPDATE twtasks.adoption a SET ended = clock_timestamp() WHERE a.id = old.id;
-		PERFORM twtasks.write_adoption(old.environment, 'a standby was promoted');
+		PERFORM twtasks.write_adoption(old.environment, old.held, 'a standby was promoted');
 	ELSE
 		UPDATE twtasks.adoption a
 		SET directory = place.directory, machine = place.machine, cookie = m.cookie, inode = m.inode,

@@ -300,6 +300,24 @@ AS $$
 		   format('SELECT twtasks.resume_%s(%L) lets it go on', p.kind, p.name)
 	FROM twtasks.pause p
 	UNION ALL
+	SELECT 'held', a.at, format('%s of %s tasks that adopt() held wait for a person', h.n, a.held),
+		   'look at them, then call twtasks.change_tasks() to release or cancel them'
+	FROM twtasks.adoption a
+	CROSS JOIN LATERAL (
+		SELECT count(*) AS n FROM twtasks.task t
+		WHERE NOT t.queued AND t.next_event_time = 'infinity' AND t.status = 'HELD'
+		  AND EXISTS (SELECT FROM twtasks.audit d
+					  WHERE d.task_id = t.id AND d.action = 'adopt' AND d.to_version = t.version)) h
+	WHERE a.ended IS NULL AND a.held > 0 AND h.n > 0
+	UNION ALL
+	SELECT 'schedule paused', p.at, format('schedule "%s", by %s%s', s.name, p.actor, ': ' || p.reason),
+		   format('SELECT twtasks.resume_schedule(%L) lets it go on', s.name)
+	FROM twtasks.schedule s
+	LEFT JOIN LATERAL (
+		SELECT a.at, a.actor, a.reason FROM twtasks.schedule_audit a
+		WHERE a.name = s.name AND a.action = 'pause' ORDER BY a.id DESC LIMIT 1) p ON true
+	WHERE s.is_paused
+	UNION ALL
 	SELECT 'limit of 0', l.changed_at,
 		   format('limit "%s" of scope %s lets %s start', l.pattern, l.scope,
 				  CASE l.stretch WHEN 0 THEN 'no task' ELSE 'only urgent tasks' END),

@@ -8,7 +8,7 @@ TRUNCATE twtasks.node, twtasks.refused_node;
 DELETE FROM twtasks.type_policy;
 DELETE FROM twtasks.limit_rule;
 DELETE FROM twtasks.pause;
-SELECT plan(48);
+SELECT plan(54);
 SELECT twtasks.is_enabled() \g /dev/null
 
 CREATE FUNCTION pg_temp.warned() RETURNS text
@@ -94,6 +94,22 @@ SELECT pg_temp.grab(pg_temp.id(3)) \g /dev/null
 SELECT pg_temp.is_both(NULL, 'its limit "PAY" is full: see twtasks.limits', 'a full limit');
 SELECT twtasks.configure_limit('PAY', rate => 5, per => '1 hour', scope => 'cluster') \g /dev/null
 SELECT is(pg_temp.why(), 'its limit "PAY" lets only 5 start in 01:00:00: see twtasks.limits', 'a rate may be the reason');
+
+-- What an adoption has left.
+SELECT twtasks.schedule('nightly', '0 3 * * *', 'NIGHTLY') \g /dev/null
+SAVEPOINT adopted;
+SELECT twtasks.add_task('BY_HAND', task_id => pg_temp.id(4)), twtasks.hold_task(pg_temp.id(4), 0) \g /dev/null
+SELECT is((SELECT count(*) FROM twtasks.warnings WHERE warning = 'held'), 0::bigint, 'a task that is held by hand is no warning');
+SELECT held FROM twtasks.adopt(NULL, hold => true, reason => 'restored') \gset
+SELECT is((SELECT detail FROM twtasks.warnings WHERE warning = 'held'), format('%1$s of %1$s tasks that adopt() held wait for a person', :held), 'tasks that adopt() held are a warning');
+SELECT is((SELECT detail || '; ' || hint FROM twtasks.warnings WHERE warning = 'schedule paused'),
+	format('schedule "nightly", by %s: restored; SELECT twtasks.resume_schedule(''nightly'') lets it go on', session_user), 'so are schedules that it paused');
+SELECT twtasks.adopt(NULL) \g /dev/null
+SELECT ok(EXISTS (SELECT FROM twtasks.warnings WHERE warning = 'held'), 'another adoption does not hide them');
+SELECT twtasks.change_tasks('cancel', '*', 'a copy', statuses => '{HELD}'), twtasks.resume_schedule('nightly') \g /dev/null
+SELECT is((SELECT count(*) FROM twtasks.warnings WHERE warning = 'held'), 0::bigint, 'until they are released or cancelled');
+SELECT is((SELECT count(*) FROM twtasks.warnings WHERE warning = 'schedule paused'), 0::bigint, 'and resumed');
+ROLLBACK TO adopted;
 
 -- A sidecar that is configured for another environment.
 SELECT is((SELECT detail FROM twtasks.warnings), 'this database was adopted for no environment', 'without an environment there is a warning');
