@@ -75,6 +75,7 @@ typedef struct Run
 	LoopTimer  *timer;
 	TaskResult	result;
 	char	   *reason;			/* why it was stopped or not started */
+	int64		delay_us;
 } Run;
 
 /* ---- verdict ---- */
@@ -124,7 +125,7 @@ report(Run *run)
 	Runner	   *runner = run->runner;
 	Task	   *task = run->task;
 	char	   *message = make_message(run);
-	Verdict		verdict = {run->result, TASK_DELAY_BY_POLICY, message};
+	Verdict		verdict = {run->result, run->delay_us, message};
 
 	free_run(run);
 	runner->done(runner->done_arg, task, &verdict);
@@ -302,7 +303,8 @@ static void
 not_started(Run *run, const SpawnFailure *failure)
 {
 	run->state = RUN_PENDING;
-	run->result = failure->is_temporary ? TASK_RELEASE : TASK_RETRY;
+	run->result = failure->is_temporary || failure->is_unfit ? TASK_RELEASE : TASK_RETRY;
+	run->delay_us = failure->is_unfit ? TASK_DELAY_UNFIT : TASK_DELAY_BY_POLICY;
 	run->reason = failure->message;
 	loop_timer_start(run->timer, failure->is_temporary ? SHORTAGE_US : 0);
 }
@@ -331,6 +333,7 @@ command_start(Runner *runner, Task *task)
 	run->runner = runner;
 	run->task = task;
 	run->timer = loop_timer_new(runner->loop, on_timer, run);
+	run->delay_us = TASK_DELAY_BY_POLICY;
 	output_init(&run->errors, runner->config->max_output);
 	dlist_push_tail(&runner->runs, &run->node);
 

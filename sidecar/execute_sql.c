@@ -49,6 +49,7 @@ typedef struct Session
 	bool		is_executing;	/* the functions may be running */
 	bool		is_granting;	/* the batch of one is being grabbed first */
 	bool		is_granted;		/* and was */
+	bool		is_unfit;		/* its function is not there, or not for it */
 	Task		granted;		/* that task */
 	bool		was_late;		/* its session was ended for that */
 	bool		is_unknown;		/* its answer was lost */
@@ -101,7 +102,7 @@ end_batch(Session *session)
 	batch_drop(session->batch);
 	session->batch = NULL;
 	session->is_unknown = session->is_resolved = false;
-	session->is_granting = session->is_granted = false;
+	session->is_granting = session->is_granted = session->is_unfit = false;
 	if (session->error != NULL)
 		pfree(session->error);
 	session->error = NULL;
@@ -115,7 +116,7 @@ end_batch(Session *session)
 static void
 end_task(Session *session, Task *task, TaskResult kind, const char *failure)
 {
-	Verdict		verdict = {kind, TASK_DELAY_BY_POLICY, failure};
+	Verdict		verdict = {kind, kind == TASK_RELEASE ? TASK_DELAY_UNFIT : TASK_DELAY_BY_POLICY, failure};
 
 	if (batch_take(session->batch, task->id, &task->slot, &task->policy) == NULL)
 		return;
@@ -244,7 +245,7 @@ on_failed_grab(void *arg, PgOutcome outcome, PGresult *result)
 			continue;
 		}
 		read_grabbed(session, result, i, &task);
-		end_task(session, &task, TASK_FAILURE, session->error);
+		end_task(session, &task, session->is_unfit ? TASK_RELEASE : TASK_FAILURE, session->error);
 	}
 	if (session->is_resolved)
 		blame_lost(session, outcome == PG_DONE && PQntuples(result) == 0);
@@ -318,8 +319,8 @@ on_granted_failed(Session *session, const char *failure)
 	bool		is_cancelled = !slist_is_empty(&session->cancelled);
 
 	session->granted.type = pstrdup(table_entry_type(session->batch->items[0].entry));
-	end_task(session, &session->granted, is_cancelled ? TASK_CANCELLED : TASK_FAILURE,
-			 failure);
+	end_task(session, &session->granted, is_cancelled ? TASK_CANCELLED :
+			 session->is_unfit ? TASK_RELEASE : TASK_FAILURE, failure);
 	pfree(session->granted.type);
 	end_batch(session);
 }
@@ -328,12 +329,11 @@ static void
 on_executed_none(Session *session, const PGresult *result)
 {
 	Batch	   *batch = session->batch;
-	const char *text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
 
+	session->is_unfit = pg_is_unfit(result);
 	if (session->is_granted)
 	{
-		char	   *failure = psprintf("%s (SQLSTATE %s)", text == NULL ? "failed" : text,
-									   pg_sqlstate(result));
+		char	   *failure = pg_describe(result);
 
 		on_granted_failed(session, failure);
 		pfree(failure);
@@ -355,8 +355,7 @@ on_executed_none(Session *session, const PGresult *result)
 	}
 	if (batch->n == 1)
 	{
-		session->error = psprintf("%s (SQLSTATE %s)", text == NULL ? "failed" : text,
-								  pg_sqlstate(result));
+		session->error = pg_describe(result);
 		send_grab(session, &call_grab_bare);
 		return;
 	}

@@ -111,6 +111,11 @@ on_turn(void *arg)
 	report_all(runner, &runner->stopped, &released);
 	hand_out(runner);
 	not_started.message = find_trouble(runner);
+	if (not_started.message && worker_process_is_unfit(runner->processes[0]))
+	{
+		not_started.result = TASK_RELEASE;
+		not_started.delay_us = TASK_DELAY_UNFIT;
+	}
 	if (not_started.message)
 		report_all(runner, &runner->waiting, &not_started);
 	for (i = 0; i < runner->nprocesses; i++)

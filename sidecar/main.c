@@ -17,6 +17,7 @@
 #include "loop.h"
 #include "sdnotify.h"
 #include "sidecar.h"
+#include "spawn.h"
 
 typedef enum ExitCode
 {
@@ -111,6 +112,10 @@ check_config(const char *path, const Config *config)
 	if (config->environment == NULL)
 		fprintf(stderr, "%s: warning: no environment: this sidecar would also take "
 				"tasks of copies that cannot be told from their original\n", path);
+	for (int i = 0; i < config->nhandlers; i++)
+		if (config->handlers[i].argv != NULL && !spawn_can_execute(config->handlers[i].argv[0]))
+			fprintf(stderr, "%s: warning: handlers[%d]: no program \"%s\" that may be executed\n",
+					path, i, config->handlers[i].argv[0]);
 	printf("%s: the configuration is right\n", path);
 	return EXIT_FINE;
 }

@@ -20,6 +20,9 @@ struct Outcome
 {
 	Finish	   *finish;
 	Ask		   *ask;
+	Loop	   *loop;
+	char	   *said;			/* of a handler that is not there */
+	int64		said_us;
 };
 
 static void
@@ -41,11 +44,30 @@ log_outcome(const Task *task, TaskResult result, int64 delay_us,
 		log_task(TWT_LOG_DEBUG, "finish", task, "%s", task_result_name(result));
 }
 
+/* One line a minute, however many tasks wait for it. */
+static void
+log_unfit(Outcome *outcome, const Task *task, const char *message)
+{
+	int64		now_us = loop_now_us(outcome->loop);
+
+	if (outcome->said != NULL && strcmp(outcome->said, message) == 0 &&
+		now_us - outcome->said_us < SECONDS_TO_US(60))
+		return;
+	log_task(TWT_LOG_ERROR, "handler", task,
+			 "cannot be started, its tasks wait and no try is counted: %s", message);
+	pfree(outcome->said);
+	outcome->said = pstrdup(message);
+	outcome->said_us = now_us;
+}
+
 static void
 finish(Outcome *outcome, const Task *task, const Verdict *verdict,
 	   TaskResult result, int64 delay_us)
 {
-	log_outcome(task, result, delay_us, verdict->message);
+	if (result == TASK_RELEASE && delay_us > 0 && verdict->message != NULL)
+		log_unfit(outcome, task, verdict->message);
+	else
+		log_outcome(task, result, delay_us, verdict->message);
 	finish_add(outcome->finish, task, result, delay_us, verdict->message);
 }
 
@@ -122,6 +144,7 @@ outcome_open(Loop *loop, const Config *config, Finish *finish)
 	Outcome    *outcome = palloc0(sizeof(Outcome));
 
 	outcome->finish = finish;
+	outcome->loop = loop;
 	outcome->ask = ask_open(loop, config, on_answer, outcome);
 	return outcome;
 }
@@ -130,6 +153,7 @@ void
 outcome_free(Outcome *outcome)
 {
 	ask_free(outcome->ask);
+	pfree(outcome->said);
 	pfree(outcome);
 }
 

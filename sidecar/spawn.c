@@ -131,6 +131,16 @@ find_program(const char *name)
 	return NULL;
 }
 
+bool
+spawn_can_execute(const char *name)
+{
+	char	   *path = find_program(name);
+	bool		found = path != NULL && is_program(path);
+
+	pfree(path);
+	return found;
+}
+
 static void
 make_token(char *token)
 {
@@ -318,6 +328,8 @@ fail(SpawnFailure *failure, const SpawnRequest *request,
 
 	failure->is_temporary = why->error == EAGAIN || why->error == ENOMEM ||
 		why->error == EMFILE || why->error == ENFILE;
+	failure->is_unfit = why->error == ENOENT || why->error == EACCES ||
+		why->error == ENOTDIR || why->error == ENOEXEC;
 	failure->message = psprintf("%s \"%s\": %s", doing, what,
 								strerror(why->error));
 }

@@ -55,6 +55,7 @@ typedef struct SpawnPipes
 typedef struct SpawnFailure
 {
 	bool		is_temporary;	/* the machine is short of something */
+	bool		is_unfit;		/* the program is not there, or may not be run */
 	char	   *message;		/* palloc'd */
 } SpawnFailure;
 
@@ -90,5 +91,8 @@ extern void spawn_free(Child *child);
 extern void spawn_pipe_watch(SpawnPipe *pipe, Loop *loop, int want,
 							 LoopIoFn fn, void *arg);
 extern void spawn_pipe_close(SpawnPipe *pipe);
+
+/* Whether there is such a program, where spawn_start() looks for it. */
+extern bool spawn_can_execute(const char *name);
 
 #endif							/* TWT_SPAWN_H */

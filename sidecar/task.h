@@ -33,6 +33,9 @@ typedef enum TaskResult
 /* delay_us of a retry or repeat that leaves the time to the policy */
 #define TASK_DELAY_BY_POLICY (-1)
 
+/* A handler that is not there: until somebody has mended it. */
+#define TASK_DELAY_UNFIT SECONDS_TO_US(30)
+
 typedef struct Task
 {
 	dlist_node	node;			/* for whoever holds the task now */
@@ -73,7 +76,7 @@ typedef struct Task
 typedef struct Verdict
 {
 	TaskResult	result;
-	int64		delay_us;		/* retry, repeat */
+	int64		delay_us;		/* retry, repeat, release */
 	const char *message;		/* NULL: none */
 } Verdict;
 

@@ -54,6 +54,7 @@ struct WorkerProcess
 	char	   *reason;			/* why it is ended, NULL: it goes by itself */
 	char	   *trouble;		/* why it could not be started, or NULL */
 	bool		is_short;		/* only because the machine is short of room */
+	bool		is_unfit;		/* because the program is not there */
 	WorkerLog  *log;
 
 	LineWriter	to_worker;
@@ -488,6 +489,7 @@ not_started(WorkerProcess *process, const SpawnFailure *failure)
 	pfree(process->trouble);
 	process->trouble = failure->message;
 	process->is_short = failure->is_temporary;
+	process->is_unfit = failure->is_unfit;
 	schedule_restart(process);
 	loop_want_turn(process->setup->loop);
 }
@@ -506,6 +508,7 @@ start_process(WorkerProcess *process)
 	};
 
 	process->has_finished = false;
+	process->is_unfit = false;
 	process->started_us = loop_now_us(setup->loop);
 	process->child = spawn_start(setup->loop, &request, &process->pipes,
 								 &failure);
@@ -559,6 +562,12 @@ const char *
 worker_process_trouble(const WorkerProcess *process)
 {
 	return process->is_short ? NULL : process->trouble;
+}
+
+bool
+worker_process_is_unfit(const WorkerProcess *process)
+{
+	return process->is_unfit;
 }
 
 void

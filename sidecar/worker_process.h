@@ -92,4 +92,7 @@ extern void worker_process_flush(WorkerProcess *process);
 /* Why its program could not be executed the last time; NULL: it could. */
 extern const char *worker_process_trouble(const WorkerProcess *process);
 
+/* Whether that is since its program is not there. */
+extern bool worker_process_is_unfit(const WorkerProcess *process);
+
 #endif							/* TWT_WORKER_PROCESS_H */

@@ -13,10 +13,11 @@
  *								'accepted'	stays PROCESSING, with the same version,
  *											until somebody finishes it or its
  *											deadline passes
- *								'release'	SUBMITTED again, the try not counted
+ *								'release'	SUBMITTED again, or WAITING for delays_ms; the try
+ *											not counted
  *								'cancelled'	CANCELLED, if request_cancel() asked for
  *											it; then so is all but done and delete
- *		delays_ms		for retry and repeat, 0 or more; for accepted, more than 0:
+ *		delays_ms		for retry, repeat and release, 0 or more; for accepted, more than 0:
  *						its deadline, if that of the grab is not earlier; else ignored
  *		messages		NULL or text kept with the task; of a long one the beginning and the end
  *		incarnation		who finishes; NULL for somebody who finishes an accepted
@@ -147,15 +148,15 @@ BEGIN
 		UPDATE twtasks.task t
 		SET status = CASE w.result WHEN 'error' THEN 'ERROR'
 								   WHEN 'accepted' THEN 'PROCESSING'
-								   WHEN 'release' THEN 'SUBMITTED'
+								   WHEN 'release' THEN CASE WHEN w.until IS NULL THEN 'SUBMITTED' ELSE 'WAITING' END
 								   ELSE 'WAITING' END::twtasks.task_status,
 			version = t.version + CASE w.result WHEN 'accepted' THEN 0 ELSE 1 END,
-			queued = w.result = 'release',
+			queued = w.result = 'release' AND w.until IS NULL,
 			state_time = started,
 			next_event_time = CASE w.result
 				WHEN 'error' THEN 'infinity'
 				WHEN 'accepted' THEN least(t.deadline, w.until)
-				WHEN 'release' THEN t.next_event_time
+				WHEN 'release' THEN coalesce(w.until, t.next_event_time)
 				ELSE w.due END,
 			tries = CASE w.result WHEN 'repeat' THEN 0
 								  WHEN 'release' THEN t.tries - 1

@@ -36,6 +36,7 @@ INSERT INTO twtasks.transition (action, from_status, to_status, actor, guard, ti
 	('error',		'PROCESSING',	'ERROR',		'worker',	'tries are used up or handler gave up',	'never'),
 	('accept',		'PROCESSING',	'PROCESSING',	'worker',	'version stays: the one to finish with','deadline'),
 	('release',		'PROCESSING',	'SUBMITTED',	'worker',	'its handler never started',			'counts as late in the queue'),
+	('release',		'PROCESSING',	'WAITING',		'worker',	'its handler cannot be started',		'runs'),
 	('cancel',		'PROCESSING',	'CANCELLED',	'worker',	'request_cancel() asked for it',		'-'),
 	('expire',		'WAITING',		'FAILED',		'leader',	'expires is past',						'-'),
 	('expire',		'SUBMITTED',	'FAILED',		'leader',	'expires is past',						'-'),

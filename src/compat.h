@@ -28,11 +28,15 @@
 #if PG_VERSION_NUM >= 160000
 #define twt_may_execute(function, role) \
 	(object_aclcheck(ProcedureRelationId, function, role, ACL_EXECUTE) == ACLCHECK_OK)
+#define twt_may_use(schema, role) \
+	(object_aclcheck(NamespaceRelationId, schema, role, ACL_USAGE) == ACLCHECK_OK)
 #define twt_parse_name(text) stringToQualifiedNameList(text, NULL)
 #define twt_may_become(member, role) member_can_set_role(member, role)
 #else
 #define twt_may_execute(function, role) \
 	(pg_proc_aclcheck(function, role, ACL_EXECUTE) == ACLCHECK_OK)
+#define twt_may_use(schema, role) \
+	(pg_namespace_aclcheck(schema, role, ACL_USAGE) == ACLCHECK_OK)
 #define twt_parse_name(text) stringToQualifiedNameList(text)
 #define twt_may_become(member, role) is_member_of_role(member, role)
 #endif

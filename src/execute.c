@@ -47,7 +47,8 @@ handler_role(FunctionCallInfo fcinfo, int number)
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("permission denied to run a handler as role \"%s\"",
 						NameStr(*PG_GETARG_NAME(number))),
-				 errhint("GRANT that role to the sidecar's role.")));
+				 errhint("GRANT %s TO %s.", quote_identifier(GetUserNameFromId(role, false)),
+						 quote_identifier(GetUserNameFromId(caller_role(), false)))));
 	return role;
 }
 
@@ -56,6 +57,8 @@ Datum
 twt_find_handler(PG_FUNCTION_ARGS)
 {
 	Oid			input = rows_type("task_input");
+	List	   *names;
+	Oid			schema;
 	Oid			function;
 	Oid			result;
 	Oid			role;
@@ -70,8 +73,16 @@ twt_find_handler(PG_FUNCTION_ARGS)
 	name = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	role = handler_role(fcinfo, 1);
 	GetUserIdAndSecContext(&save_user, &save_context);
+	names = twt_parse_name(name);
+	schema = list_length(names) == 2 ? get_namespace_oid(strVal(linitial(names)), true) : InvalidOid;
+	if (OidIsValid(schema) && !twt_may_use(schema, role))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied for the schema of handler function \"%s\"", name),
+				 errhint("GRANT USAGE ON SCHEMA %s TO %s.", quote_identifier(strVal(linitial(names))),
+						 quote_identifier(GetUserNameFromId(role, false)))));
 	SetUserIdAndSecContext(role, save_context | SECURITY_LOCAL_USERID_CHANGE);
-	function = LookupFuncName(twt_parse_name(name), 1, &input, true);
+	function = LookupFuncName(names, 1, &input, true);
 	SetUserIdAndSecContext(save_user, save_context);
 	if (!OidIsValid(function))
 		ereport(ERROR,
@@ -87,7 +98,9 @@ twt_find_handler(PG_FUNCTION_ARGS)
 	if (!twt_may_execute(function, role))
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("permission denied for handler function \"%s\"", name)));
+				 errmsg("permission denied for handler function \"%s\"", name),
+				 errhint("GRANT EXECUTE ON FUNCTION %s(twtasks.task_input) TO %s.", name,
+						 quote_identifier(GetUserNameFromId(role, false)))));
 	PG_RETURN_OID(function);
 }
 

@@ -61,7 +61,7 @@ BEGIN
 		IF t.actor = 'operator' THEN
 			PERFORM pg_temp.change(t.action, task, before);
 		ELSIF t.action = 'release' THEN
-			PERFORM pg_temp.finish(task, 'release');
+			PERFORM pg_temp.finish(task, 'release', delay_ms => CASE t.to_status WHEN 'WAITING' THEN 60000 ELSE 0 END);
 		ELSE
 			PERFORM pg_temp.act(t.action, task);
 		END IF;

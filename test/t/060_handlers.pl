@@ -142,11 +142,11 @@ check(
 check(
 	$id{MISSING},
 	'WAITING',
-	1,
+	0,
 	qr/could not execute "\/nonexistent\/handler": No such file or directory$/,
 	'missing program');
 check(
-	$id{FORBIDDEN}, 'WAITING', 1,
+	$id{FORBIDDEN}, 'WAITING', 0,
 	qr/could not execute "\/etc\/passwd": Permission denied$/,
 	'program that may not be executed');
 

@@ -199,13 +199,18 @@ foreach my $type (qw(MISSING FORBIDDEN))
 {
 	my $id = $node->add_task($type);
 
-	wait_ok(sub { $node->status_of($id) eq 'ERROR' }, "$type: an error");
+	my $state = "SELECT tries || ' ' || error FROM twtasks.tasks WHERE id = '$id' AND status = 'WAITING'";
+
+	wait_ok(sub { $node->value($state) ne '' },
+		"$type: its task waits");
 	like(
-		error_of($id),
+		$node->value($state),
 		$type eq 'MISSING'
-		? qr/^2 handler function "app.missing" does not exist \(SQLSTATE 42883/
-		: qr/^2 permission denied .* \(SQLSTATE 42501/,
-		"$type: and why");
+		? qr/^0 handler function "app.missing" does not exist \(SQLSTATE 42883\): Create it as /
+		: qr/^0 permission denied .* \(SQLSTATE 42501\): GRANT /,
+		"$type: no try is counted; why, and what to type");
+	like($sidecar->log, qr/ERROR handler: cannot be started, its tasks wait and no try is counted: /,
+		"$type: the log says it");
 }
 foreach my $sql (
 	'SET ROLE postgres',

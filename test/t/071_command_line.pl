@@ -56,6 +56,18 @@ command_checks_all(
 	[qr/unnamed\.yaml: the configuration is right/],
 	[qr/^\S+unnamed\.yaml: warning: no environment: .*\n$/],
 	'--check-config asks for an environment');
+my $absent = config('absent', <<'YAML');
+environment: production
+handlers:
+  - types: [TASK]
+    command: [/nonexistent/handler]
+YAML
+command_checks_all(
+	[ $program, '--config', $absent, '--check-config' ],
+	0,
+	[qr/absent\.yaml: the configuration is right/],
+	[qr/^\S+absent\.yaml: warning: handlers\[0\]: no program "\/nonexistent\/handler" that may be executed$/m],
+	'--check-config looks for the programs');
 foreach my $mode ([], ['--check-config'], ['--print-config'])
 {
 	command_checks_all(

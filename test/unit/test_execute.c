@@ -98,18 +98,18 @@ test_missing_executable(void **state)
 	task = start_task(NULL);
 	assert_int_equal(task->reports, 0); /* not from inside of start */
 	wait_for(task);
-	assert_verdict(task, TASK_RETRY, "could not execute "
+	assert_verdict(task, TASK_RELEASE, "could not execute "
 				   "\"/nonexistent/handler\": No such file or directory");
-	assert_int_equal(task->delay_us, TASK_DELAY_BY_POLICY);
+	assert_int_equal(task->delay_us, TASK_DELAY_UNFIT);
 	close_runner();
 
 	open_command("no-such-program-in-path");
-	assert_verdict(run_task(NULL), TASK_RETRY, "could not execute "
+	assert_verdict(run_task(NULL), TASK_RELEASE, "could not execute "
 				   "\"no-such-program-in-path\": No such file or directory");
 	close_runner();
 
 	open_command("/etc/passwd");
-	assert_verdict(run_task(NULL), TASK_RETRY, "could not execute "
+	assert_verdict(run_task(NULL), TASK_RELEASE, "could not execute "
 				   "\"/etc/passwd\": Permission denied");
 }
 
@@ -118,7 +118,7 @@ test_missing_directory(void **state)
 {
 	fixture.config.directory = "/nonexistent";
 	open_command("true");
-	assert_verdict(run_task(NULL), TASK_RETRY, "could not change directory to "
+	assert_verdict(run_task(NULL), TASK_RELEASE, "could not change directory to "
 				   "\"/nonexistent\": No such file or directory");
 }
 
