@@ -18,8 +18,13 @@
 
 #define AGAIN_US SECONDS_TO_US(1)
 
-/* Anybody may notify: so often is enough. */
+/*
+ * Anybody may notify: so often is enough.  Reading many policies takes its time,
+ * of which it may take no more than this part.
+ */
 #define READ_PERIOD_US MS_TO_US(100)
+#define READ_PERIOD_MAX_US SECONDS_TO_US(5)
+#define READ_PART 20
 
 /* Types that are remembered; beyond, we begin anew. */
 #define KNOWN_MAX 100000
@@ -69,6 +74,7 @@ struct Policies
 	slist_head	others;			/* ... of on_same */
 	LoopTimer  *timer;			/* the next time to read */
 	int64		read_us;		/* when it was read last */
+	int64		took_us;		/* the last reading */
 	StringInfoData last;		/* what it was then */
 	int			nreading;		/* statements without an answer */
 	bool		has_failed;		/* one of them */
@@ -313,12 +319,14 @@ read_now(void *arg)
 void
 policies_read(Policies *policies)
 {
+	int64		period_us = Min(Max(READ_PERIOD_US, policies->took_us * READ_PART),
+								READ_PERIOD_MAX_US);
 	int64		since = loop_now_us(policies->loop) - policies->read_us;
 
-	if (policies->read_us == 0 || since >= READ_PERIOD_US)
+	if (policies->read_us == 0 || since >= period_us)
 		read_now(policies);
 	else
-		loop_timer_start(policies->timer, READ_PERIOD_US - since);
+		loop_timer_start(policies->timer, period_us - since);
 }
 
 void
@@ -338,6 +346,7 @@ policies_end_reading(Policies *policies, PgOutcome outcome)
 {
 	Assert(policies->nreading > 0);
 	policies->nreading--;
+	policies->took_us = loop_now_us(policies->loop) - policies->read_us;
 	policies->has_failed |= outcome != PG_DONE;
 	if (outcome == PG_FAILED)
 		loop_timer_start(policies->timer, AGAIN_US);

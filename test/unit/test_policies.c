@@ -14,6 +14,9 @@
 #include "limit_rules.h"
 #include "policies.h"
 
+/* Whatever the last reading took. */
+#define READ_PAUSE_US SECONDS_TO_US(6)
+
 static Pg	control = {.is_up = true};
 static int	nchanges;
 static int	nsame;
@@ -75,7 +78,7 @@ read_pause(const char *kind, const char *name)
 
 	put_text(result, 0, POLICIES_KIND, kind);
 	put_text(result, 0, POLICIES_NAME, name);
-	pass_us(SECONDS_TO_US(1));
+	pass_us(READ_PAUSE_US);
 	policies_read(policies);
 	answer("policies", result);
 }
@@ -83,7 +86,7 @@ read_pause(const char *kind, const char *name)
 static void
 read_nothing(void)
 {
-	pass_us(SECONDS_TO_US(1));
+	pass_us(READ_PAUSE_US);
 	policies_read(policies);
 	answer("policies", NULL);
 }
@@ -110,6 +113,33 @@ test_changes(void **state)
 }
 
 /* Anybody may have it read. */
+/* How often they are read when somebody notifies all the time, in 10 s. */
+static int
+count_reads(int64 each_takes_us)
+{
+	int			n = 0;
+
+	for (int64 end = loop_now_us(NULL) + SECONDS_TO_US(10); loop_now_us(NULL) < end;)
+	{
+		policies_read(policies);
+		pass_us(MS_TO_US(1));
+		if (find_call("policies") == NULL)
+			continue;
+		pass_us(each_takes_us);
+		answer("policies", NULL);
+		n++;
+	}
+	return n;
+}
+
+static void
+test_many_notifications(void **state)
+{
+	assert_in_range(count_reads(0), 95, 101);
+	assert_in_range(count_reads(MS_TO_US(58)), 6, 10);
+	assert_in_range(count_reads(SECONDS_TO_US(1)), 2, 3);
+}
+
 static void
 test_no_change(void **state)
 {
@@ -159,7 +189,7 @@ test_limits(void **state)
 	assert_int_equal(nwoken, 0);
 	/* a limit that is not known here has to be looked for all the same */
 	limit_rules_miss(rules);
-	pass_us(SECONDS_TO_US(1));
+	pass_us(READ_PAUSE_US);
 	answer("policies", NULL);
 	answer("read_limits", limit_of(0));
 	assert_int_equal(nmissed, 1);
@@ -180,6 +210,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		UNIT(test_changes),
+		UNIT(test_many_notifications),
 		UNIT(test_no_change),
 		UNIT(test_limits),
 	};
