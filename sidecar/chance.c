@@ -23,3 +23,9 @@ chance(void)
 	seeded = true;
 	return pg_prng_double(&state);
 }
+
+int64
+chance_delay(int64 us)
+{
+	return us - (int64) (us * chance() / 2);
+}

@@ -11,4 +11,7 @@
 /* At least 0, less than 1. */
 extern double chance(void);
 
+/* At least half of a delay, at most all of it. */
+extern int64 chance_delay(int64 us);
+
 #endif							/* TWT_CHANCE_H */

@@ -14,6 +14,7 @@
 
 #include <errno.h>
 
+#include "chance.h"
 #include "hosts.h"
 #include "log.h"
 #include "lookup.h"
@@ -262,7 +263,8 @@ go_down_because(Pg *pg, const char *why, bool needs_person)
 		trouble_down(&pg->trouble, loop_now_us(pg->loop), why, needs_person);
 	drop_connection(pg);
 	pg->state = STATE_WAITING;
-	loop_timer_start(pg->timer, has_next ? 0 : pg->backoff_us);
+	/* Many lose a server at once, and must not come back to it at once. */
+	loop_timer_start(pg->timer, has_next ? 0 : chance_delay(pg->backoff_us));
 	if (!has_next)
 		pg->backoff_us = Min(pg->backoff_us * 2, BACKOFF_MAX_US);
 	lose_calls(pg);

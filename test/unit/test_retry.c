@@ -9,6 +9,7 @@
 
 #include <math.h>
 
+#include "chance.h"
 #include "check.h"
 #include "retry.h"
 
@@ -75,6 +76,24 @@ test_tries_below_one(void **state)
 	(void) state;
 	assert_true(delay_after(&usual, 0, 0) == 5000000);
 	assert_true(delay_after(&usual, PG_INT32_MIN, 0) == 5000000);
+}
+
+/* Of two that begin to wait at once, seldom do both come back at once. */
+static void
+test_delays_by_chance(void **state)
+{
+	int64		before = chance_delay(SECONDS_TO_US(1));
+	int			same = 0;
+
+	for (int i = 0; i < 1000; i++)
+	{
+		int64		delay = chance_delay(SECONDS_TO_US(1));
+
+		assert_in_range(delay, MS_TO_US(500), SECONDS_TO_US(1));
+		same += delay == before;
+		before = delay;
+	}
+	assert_in_range(same, 0, 10);
 }
 
 static void
@@ -279,6 +298,7 @@ main(void)
 		cmocka_unit_test(test_tries_used_up),
 		cmocka_unit_test(test_tries_below_one),
 		cmocka_unit_test(test_jitter),
+		cmocka_unit_test(test_delays_by_chance),
 		cmocka_unit_test(test_saturates),
 		cmocka_unit_test(test_longest),
 		cmocka_unit_test(test_plan_none),
