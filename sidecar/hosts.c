@@ -212,7 +212,7 @@ hosts_connect(const Hosts *hosts, const char *application)
 {
 	/* What comes later overrides; libpq leaves out what is empty. */
 	static const char *const defaults[][2] = {
-		{"target_session_attrs", "read-write"}, {"keepalives_idle", "10"},
+		{"target_session_attrs", "primary"}, {"keepalives_idle", "10"},
 		{"keepalives_interval", "3"}, {"keepalives_count", "3"},
 		{"tcp_user_timeout", "15000"}, {"client_encoding", "UTF8"}
 	};

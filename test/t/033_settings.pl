@@ -28,6 +28,7 @@ $node->value(<<'SQL');
 	ALTER ROLE sidecar SET default_transaction_isolation = 'serializable';
 	ALTER ROLE sidecar SET synchronous_commit = off;
 	ALTER ROLE sidecar SET search_path = trap, pg_catalog;
+	ALTER ROLE sidecar SET default_transaction_read_only = on;
 	ALTER ROLE sidecar SET client_min_messages = debug1;
 	ALTER DATABASE postgres SET timezone = 'Asia/Kathmandu';
 	ALTER DATABASE postgres SET datestyle = 'German';
