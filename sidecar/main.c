@@ -7,9 +7,11 @@
  */
 #include "port.h"
 
+#include <fcntl.h>
 #include <getopt.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "common/version.h"
 #include "config.h"
@@ -120,6 +122,22 @@ check_config(const char *path, const Config *config)
 	return EXIT_FINE;
 }
 
+/*
+ * Whatever is opened first would take the place of a standard descriptor that
+ * is closed, and be written to as the log.
+ */
+static void
+open_standard_files(void)
+{
+	int			fd;
+
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd > STDERR_FILENO)
+		close(fd);
+}
+
 static int
 run(Program *program, Config *config)
 {
@@ -200,6 +218,7 @@ main(int argc, char **argv)
 	int			status;
 	Config	   *config;
 
+	open_standard_files();
 	if (!read_arguments(argc, argv, &program, &mode, &status))
 		return status;
 	config = read_config(program.config_path);

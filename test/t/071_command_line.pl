@@ -6,6 +6,7 @@ use warnings FATAL => 'all';
 use PostgreSQL::Test::Utils;
 use Test::More;
 use TwTasks::Sidecar;
+use TwTasks::Wait;
 
 my $program = TwTasks::Sidecar::program();
 my $directory = PostgreSQL::Test::Utils::tempdir();
@@ -86,6 +87,21 @@ chmod oct 666, $right;
 command_checks_all([ $program, '--config', $right, '--check-config' ],
 	3, [qr/^$/], [qr/right\.yaml/], 'one that anybody may write');
 chmod oct 600, $right;
+
+# Without standard files: nothing that it opens takes their place.
+my $pid = fork // die "could not fork: $!";
+
+exec '/bin/sh', '-c', 'exec "$@" <&- >&- 2>&-', 'sh', $program, '--config', $right
+  unless $pid;
+wait_ok(
+	sub {
+		grep { (readlink // '') =~ /eventpoll/ } glob "/proc/$pid/fd/*";
+	},
+	'started without standard files it runs');
+is(readlink "/proc/$pid/fd/$_", '/dev/null', "descriptor $_ leads nowhere")
+  foreach 0 .. 2;
+kill KILL => $pid;
+waitpid $pid, 0;
 
 # What is printed can be read again, and says the same.
 my ($printed, $error) =
