@@ -361,8 +361,7 @@ execute_task(Execute *execute, Task *task)
 		return;
 	if (task->unreadable != NULL)
 	{
-		end_unstarted(execute, task, task->is_damaged ? TASK_ERROR : TASK_FAILURE,
-					  task->unreadable);
+		end_unstarted(execute, task, TASK_ERROR, task->unreadable);
 		return;
 	}
 	if (has_no_tries_left(task))

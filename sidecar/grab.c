@@ -39,7 +39,6 @@ typedef struct Flight
 								 * failed */
 	char	   *unreadable;		/* why it is grabbed without its data; NULL:
 								 * with it */
-	bool		is_for_good;	/* it will be so whenever it is read */
 } Flight;
 
 struct Grab
@@ -181,7 +180,6 @@ take_tasks(Flight *flight, const PGresult *result)
 	int64		batch_token = batch->token;
 	int64		sent_us = flight->sent_us;
 	char	   *unreadable = flight->unreadable;
-	bool		is_for_good = flight->is_for_good;
 	int			lost;
 
 	flight->unreadable = NULL;
@@ -205,7 +203,6 @@ take_tasks(Flight *flight, const PGresult *result)
 		task->has_shared_slot = slots_are_shared(slot);
 		task->token = batch_token;
 		task->unreadable = unreadable;
-		task->is_damaged = is_for_good;
 		unreadable = NULL;
 		grab->stats.won++;
 		log_task(TWT_LOG_DEBUG, "grab", task, "grabbed");
@@ -255,13 +252,6 @@ is_of_content(const char *sqlstate)
 		strncmp(sqlstate, "XX", 2) == 0;	/* damaged */
 }
 
-/* A file of the server that cannot be read: perhaps only this task is in it. */
-static bool
-is_of_storage(const char *sqlstate)
-{
-	return strncmp(sqlstate, "58", 2) == 0;
-}
-
 static char *
 describe_failure(const PGresult *result)
 {
@@ -281,7 +271,6 @@ static void
 on_refused(Flight *flight, const PGresult *result)
 {
 	Grab	   *grab = flight->grab;
-	const char *state = pg_sqlstate(result);
 
 	if (flight->batch->n > 1)
 	{
@@ -289,11 +278,10 @@ on_refused(Flight *flight, const PGresult *result)
 		batch_split(flight->batch, hold_single, grab);
 		return;
 	}
-	if (flight->unreadable == NULL && (is_of_content(state) || is_of_storage(state)))
+	if (flight->unreadable == NULL && is_of_content(pg_sqlstate(result)))
 	{
 		flight->is_held = true;
 		flight->unreadable = describe_failure(result);
-		flight->is_for_good = is_of_content(state);
 		return;
 	}
 	loop_timer_start(grab->pause, AGAIN_US);

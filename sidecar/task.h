@@ -60,7 +60,6 @@ typedef struct Task
 	size_t		data_len;
 	bool		is_binary;		/* data is the raw payload, not JSON */
 	char	   *unreadable;		/* why its data could not be had; NULL: it was */
-	bool		is_damaged;		/* ... and never can be */
 	struct Handler *handler;	/* who runs it */
 	struct Policy *policy;		/* a reference: as it was when grabbed */
 	struct Limit *slot;			/* booked; freed once, by execute.c */

@@ -24,7 +24,7 @@ my $sidecar = TwTasks::Sidecar->start(
 		}
 	]);
 
-foreach my $state (qw(53100 53200 53300 25006 42501))
+foreach my $state (qw(53100 53200 58030 25006 42501))
 {
 	my $from = $sidecar->log_position;
 
