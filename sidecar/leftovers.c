@@ -109,6 +109,13 @@ look_again(Leftovers *leftovers)
 		dlist_container(Hunt, node, iter.cur)->found = true;
 }
 
+/* Without descriptors or memory nobody can say who is there. */
+static bool
+is_shortage(int error)
+{
+	return error == EMFILE || error == ENFILE || error == ENOMEM;
+}
+
 typedef enum Environment
 {
 	ENVIRONMENT_MATCHES,
@@ -200,6 +207,8 @@ settle(Leftovers *leftovers, const Process *process)
 	}
 	else if (errno == ESRCH)
 		environment = ENVIRONMENT_EMPTY;
+	else if (is_shortage(errno))
+		look_again(leftovers);
 
 	if (environment == ENVIRONMENT_MATCHES)
 		kill_process(process);
@@ -215,7 +224,11 @@ check_process(Leftovers *leftovers, const char *name)
 	process.dir = openat(dirfd(leftovers->proc), name,
 						 O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (process.dir < 0)
+	{
+		if (is_shortage(errno))
+			look_again(leftovers);
 		return;
+	}
 	if (settle(leftovers, &process))
 		close(process.dir);
 	else if (leftovers->nunsettled < UNSETTLED_MAX)
@@ -285,7 +298,9 @@ begin_pass(Leftovers *leftovers)
 	if (dlist_is_empty(&leftovers->hunts))
 		return false;
 	leftovers->proc = opendir("/proc");
-	if (leftovers->proc == NULL)
+	if (leftovers->proc == NULL && is_shortage(errno))
+		look_again(leftovers);
+	else if (leftovers->proc == NULL)
 		log_line(TWT_LOG_WARN, "execute", "could not open directory \"%s\": %s",
 				 "/proc", strerror(errno));
 	return leftovers->proc != NULL;
