@@ -321,6 +321,21 @@ started(Run *run)
 		spawn_pipe_watch(&run->pipes.in, loop, LOOP_WRITE, on_stdin, run);
 }
 
+/*
+ * The kernel takes no entry of the environment that is longer, however often we
+ * try.  NULL: the context fits.
+ */
+static char *
+refuse_context(const Task *task)
+{
+	size_t		most = 32 * sysconf(_SC_PAGESIZE) - sizeof("TWTASKS_CONTEXT=");
+
+	if (task->context == NULL || strlen(task->context) <= most)
+		return NULL;
+	return psprintf("its context of %zu bytes is too large for a command, "
+					"which takes at most %zu", strlen(task->context), most);
+}
+
 static void
 command_start(Runner *runner, Task *task)
 {
@@ -337,6 +352,14 @@ command_start(Runner *runner, Task *task)
 	output_init(&run->errors, runner->config->max_output);
 	dlist_push_tail(&runner->runs, &run->node);
 
+	run->reason = refuse_context(task);
+	if (run->reason != NULL)
+	{
+		run->state = RUN_PENDING;
+		run->result = TASK_ERROR;
+		loop_timer_start(run->timer, 0);
+		return;
+	}
 	make_environment(task, environment);
 	spawn_run(run, environment, &failure);
 	if (run->child)

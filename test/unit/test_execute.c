@@ -200,6 +200,39 @@ test_deadline_kills_other_session(void **state)
 	assert_true(is_fifo_free(NULL));
 }
 
+static void
+restore_limit(void *arg)
+{
+	setrlimit(RLIMIT_NOFILE, arg);
+}
+
+/* Whom nobody can look for, for want of descriptors, is not taken for gone. */
+static void
+test_deadline_in_a_shortage(void **state)
+{
+	struct rlimit before;
+	struct rlimit one_left;
+	LoopTimer  *timer = loop_timer_new(fixture.loop, restore_limit, &before);
+	TestTask   *task;
+	int			unused;
+
+	open_command(HANDLER, "hold", fixture.path, "session");
+	task = start_task(NULL);
+	wait_for_holder();
+	unused = dup(0);
+	close(unused);
+	getrlimit(RLIMIT_NOFILE, &before);
+	one_left = before;
+	one_left.rlim_cur = unused + 1;
+	setrlimit(RLIMIT_NOFILE, &one_left);
+	loop_timer_start(timer, MS_TO_US(500));
+	stop(task);
+	wait_for(task);
+	assert_true(is_fifo_free(NULL));
+	setrlimit(RLIMIT_NOFILE, &before);
+	loop_timer_free(timer);
+}
+
 /* Many that are stopped together are looked for together. */
 static void
 test_deadline_of_many(void **state)
@@ -497,6 +530,32 @@ test_facts(void **state)
 	pfree(expected);
 }
 
+/* What an environment cannot take is an error, not a try. */
+static void
+test_large_context(void **state)
+{
+	size_t		most = 32 * sysconf(_SC_PAGESIZE) - strlen("TWTASKS_CONTEXT=") - 1;
+	char	   *context = palloc0(most + 2);
+	TestTask   *task;
+
+	open_command("true");
+	memset(context, ' ', most);
+	task = new_task(NULL);
+	task->task.context = context;
+	fixture.ops->start(fixture.runner, &task->task);
+	wait_for(task);
+	assert_verdict(task, TASK_DONE, NULL);
+
+	context[most] = ' ';
+	task = new_task(NULL);
+	task->task.context = context;
+	fixture.ops->start(fixture.runner, &task->task);
+	wait_for(task);
+	assert_int_equal(task->result, TASK_ERROR);
+	assert_non_null(strstr(task->message, "bytes is too large for a command"));
+	pfree(context);
+}
+
 static void
 test_restrictions(void **state)
 {
@@ -551,6 +610,7 @@ main(void)
 		TEST(test_deadline_is_no_success),
 		TEST(test_deadline_kills_group),
 		TEST(test_deadline_kills_other_session),
+		TEST(test_deadline_in_a_shortage),
 		TEST(test_deadline_of_many),
 		TEST(test_exit_wins_over_deadline),
 		TEST(test_leader_exits_first),
@@ -566,6 +626,7 @@ main(void)
 		TEST(test_descriptors),
 		TEST(test_environment),
 		TEST(test_facts),
+		TEST(test_large_context),
 		TEST(test_restrictions),
 		TEST(test_noop),
 	};
