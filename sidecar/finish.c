@@ -21,6 +21,7 @@
 #define FINISH_MAX 500
 #define FINISH_MAX_BYTES (4 * 1024 * 1024)
 #define AGAIN_US SECONDS_TO_US(1)
+#define FAILED_IN_A_ROW 3
 
 typedef struct Item
 {
@@ -54,8 +55,11 @@ struct Finish
 	Loop	   *loop;
 	Node	   *node;
 	Pg		   *pg;
-	LoopTimer  *pause;			/* after a failure */
+	LoopTimer  *pause;			/* after failures in a row */
+	LoopTimer  *again;			/* for the refused */
+	int			nfailed;		/* in a row */
 	dlist_head	waiting;		/* not sent, or to be sent again */
+	dlist_head	refused;		/* alone: they wait for their timer */
 	dlist_head	flights;
 	int			nitems;
 	int			nwaiting;		/* of these, in the list waiting */
@@ -231,11 +235,12 @@ end_flight(Flight *flight)
 	pfree(flight);
 }
 
-/* Back into the list. */
+/* Back into the list; one that was refused alone stands aside for a while. */
 static void
 put_back(Flight *flight, bool alone)
 {
 	Finish	   *finish = flight->finish;
+	bool		is_refused = alone && flight->n == 1;
 
 	for (int i = flight->n - 1; i >= 0; i--)
 	{
@@ -243,20 +248,25 @@ put_back(Flight *flight, bool alone)
 
 		/* what fails must not stand in the way of the rest */
 		item->goes_alone |= alone;
-		if (alone)
+		if (is_refused)
+			dlist_push_tail(&finish->refused, &item->node);
+		else if (alone)
 			dlist_push_tail(&finish->waiting, &item->node);
 		else
 			dlist_push_head(&finish->waiting, &item->node);
 	}
-	finish->nwaiting += flight->n;
+	finish->nwaiting += is_refused ? 0 : flight->n;
 	dlist_delete(&flight->node);
 	pfree(flight);
+	if (is_refused && !loop_timer_active(finish->again))
+		loop_timer_start(finish->again, AGAIN_US);
 }
 
 /*
  * The server refused the statement.  Each item is tried again by itself, so
  * that one that can never be stored does not keep the others; that one, if
- * it is for what its message holds, without the message.
+ * it is for what its message holds, without the message.  Only when several are
+ * refused in a row, the fault is none of theirs: all wait.
  */
 static void
 on_failed(Flight *flight, PGresult *result)
@@ -271,7 +281,8 @@ on_failed(Flight *flight, PGresult *result)
 		first->message = pstrdup("the handler's message could not be stored");
 	}
 	put_back(flight, true);
-	loop_timer_start(finish->pause, AGAIN_US);
+	if (++finish->nfailed >= FAILED_IN_A_ROW)
+		loop_timer_start(finish->pause, AGAIN_US);
 }
 
 static void on_answer(void *arg, PgOutcome outcome, PGresult *result);
@@ -297,6 +308,7 @@ on_answer(void *arg, PgOutcome outcome, PGresult *result)
 	switch (outcome)
 	{
 		case PG_DONE:
+			flight->finish->nfailed = 0;
 			mark_accepted(flight, result);
 			if (PQntuples(result) < flight->n && flight->is_second &&
 				!flight->is_resolving)
@@ -367,6 +379,19 @@ on_pause_over(void *arg)
 	finish_pump(arg);
 }
 
+static void
+on_again(void *arg)
+{
+	Finish	   *finish = arg;
+
+	while (!dlist_is_empty(&finish->refused))
+	{
+		dlist_push_tail(&finish->waiting, dlist_pop_head_node(&finish->refused));
+		finish->nwaiting++;
+	}
+	finish_pump(finish);
+}
+
 Finish *
 finish_open(Loop *loop, const Config *config, Node *node)
 {
@@ -375,8 +400,10 @@ finish_open(Loop *loop, const Config *config, Node *node)
 	finish->loop = loop;
 	finish->node = node;
 	dlist_init(&finish->waiting);
+	dlist_init(&finish->refused);
 	dlist_init(&finish->flights);
 	finish->pause = loop_timer_new(loop, on_pause_over, finish);
+	finish->again = loop_timer_new(loop, on_again, finish);
 	finish->pg = pg_new(loop, config->postgres, "finish", on_state, finish);
 	pg_start(finish->pg);
 	return finish;
@@ -389,17 +416,24 @@ finish_pending(const Finish *finish)
 }
 
 static void
-forget_waiting(Finish *finish)
+forget_all(Finish *finish, dlist_head *items)
 {
 	dlist_mutable_iter iter;
 
-	dlist_foreach_modify(iter, &finish->waiting)
+	dlist_foreach_modify(iter, items)
 	{
 		Item	   *item = dlist_container(Item, node, iter.cur);
 
 		dlist_delete(&item->node);
 		free_item(finish, item);
 	}
+}
+
+static void
+forget_items(Finish *finish)
+{
+	forget_all(finish, &finish->waiting);
+	forget_all(finish, &finish->refused);
 	finish->nwaiting = 0;
 }
 
@@ -409,15 +443,16 @@ finish_forget(Finish *finish)
 	/* what is under way comes back into the list by this */
 	pg_reset(finish->pg, "the incarnation is gone");
 	finish->stats.refused += finish->nitems;
-	forget_waiting(finish);
+	forget_items(finish);
 }
 
 void
 finish_free(Finish *finish)
 {
 	pg_close(finish->pg);
-	forget_waiting(finish);
+	forget_items(finish);
 	loop_timer_free(finish->pause);
+	loop_timer_free(finish->again);
 	pfree(finish);
 }
 
