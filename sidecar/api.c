@@ -47,11 +47,15 @@ serve_health(void *arg, HttpRequest *request)
 {
 	Api		   *api = arg;
 	ApiHealth	health = {0};
+	const char *status;
 	StringInfoData json;
 
 	api->ask(api->arg, &health);
+	status = health.trouble ? health.trouble : "ok";
 	initStringInfo(&json);
-	appendStringInfo(&json, "{\"status\":\"%s\",\"node\":\"", health.trouble ? health.trouble : "ok");
+	appendStringInfoString(&json, "{\"status\":\"");
+	text_escape_json(&json, status, strlen(status), SIZE_MAX);
+	appendStringInfoString(&json, "\",\"node\":\"");
 	text_escape_json(&json, api->config->node, strlen(api->config->node), SIZE_MAX);
 	appendStringInfo(&json, "\",\"version\":\"%s\",\"incarnation\":" INT64_FORMAT
 					 ",\"leader\":%s,\"running\":%d}\n", TWT_VERSION, health.incarnation,

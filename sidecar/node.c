@@ -421,6 +421,12 @@ node_may_start(const Node *node)
 	return node->is_confirmed && node_is_alive(node) ? node->incarnation : 0;
 }
 
+const char *
+node_refusal(const Node *node)
+{
+	return node->refusal;
+}
+
 int64
 node_next_token(Node *node)
 {

@@ -85,6 +85,9 @@ extern bool node_is_alive(const Node *node);
  */
 extern int64 node_may_start(const Node *node);
 
+/* Why the database lets this node execute nothing; NULL: it does not refuse. */
+extern const char *node_refusal(const Node *node);
+
 /* A number never used before with this incarnation. */
 extern int64 node_next_token(Node *node);
 

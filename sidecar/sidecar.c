@@ -404,15 +404,25 @@ on_turn(void *arg)
 	look_at_drain(sidecar);
 }
 
+/* Why nothing new is run; NULL: all is well. */
+static const char *
+trouble(const Sidecar *sidecar)
+{
+	if (sidecar->is_draining)
+		return "stopping";
+	if (!pg_is_up(node_pg(sidecar->node)))
+		return "no database";
+	if (node_refusal(sidecar->node) != NULL)
+		return node_refusal(sidecar->node);
+	return node_may_start(sidecar->node) == 0 ? "no word from the database" : NULL;
+}
+
 static void
 on_health(void *arg, ApiHealth *health)
 {
 	Sidecar    *sidecar = arg;
 
-	if (sidecar->is_draining)
-		health->trouble = "stopping";
-	else if (!node_is_alive(sidecar->node))
-		health->trouble = "no database";
+	health->trouble = trouble(sidecar);
 	health->incarnation = node_incarnation(sidecar->node);
 	health->is_leader = node_is_leader(sidecar->node);
 	health->running = running(sidecar);

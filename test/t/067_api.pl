@@ -261,12 +261,16 @@ waitpid $pid, 0;
 is($?, 0, 'then it is answered');
 
 my $away = accepted();
+my $before_away = $sidecar->log_position;
 
 $node->stop('fast');
 wait_ok(sub { (finish($away, \%right))[0] == 503 },
 	'without the database: unavailable');
 (undef, undef, my $answer) = finish($away, \%right);
 is($answer->{headers}{'retry-after'}, 1, 'come again');
+$sidecar->wait_for_log(qr/control: .*; will connect again/, 'the loss', $before_away);
+($status, $body) = ask('GET', '/health');
+is("$status $body->{status}", '503 no database', 'its health says so at once');
 $node->start;
 wait_ok(sub { (finish($away, \%right))[0] == 200 }, 'and it is stored');
 

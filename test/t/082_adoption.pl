@@ -5,6 +5,7 @@
 use strict;
 use warnings FATAL => 'all';
 
+use HTTP::Tiny;
 use IO::Socket::UNIX;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -201,9 +202,11 @@ my $notify  = PostgreSQL::Test::Utils::tempdir_short() . '/notify';
 my $systemd =
   IO::Socket::UNIX->new(Type => SOCK_DGRAM, Local => $notify, Blocking => 0)
   or die "could not open a socket: $!";
+my $port = PostgreSQL::Test::Cluster::get_free_port();
 my $sidecar = refused(
 	$other, 'restored', 'refused',
 	'it was restored from a dump',
+	listen => "127.0.0.1:$port",
 	env => { NOTIFY_SOCKET => $notify });
 
 wait_ok(
@@ -214,6 +217,12 @@ wait_ok(
 		return $told =~ /READY=1/;
 	},
 	'systemd does not wait for it');
+wait_ok(
+	sub {
+		HTTP::Tiny->new->get("http://127.0.0.1:$port/health")->{content} =~
+		  /"status":"it was restored from a dump"/;
+	},
+	'its health says why it executes nothing');
 
 is($session->query('SELECT count(*) FROM twtasks.add_task(\'NEW\')'),
 	1, 'tasks can be added all the same');
