@@ -41,13 +41,6 @@
  */
 #define TYPE_SHARE 20
 
-/* A configuration that was reloaded. */
-typedef struct OldConfig
-{
-	slist_node	node;
-	Config	   *config;
-} OldConfig;
-
 typedef struct Served
 {
 	Handler    *handler;
@@ -65,7 +58,7 @@ struct Sidecar
 {
 	Loop	   *loop;
 	Config	   *config;
-	slist_head	old_configs;
+	Config	   *first_config;	/* what needs a restart is looked up there */
 	Slots	   *slots;
 	Limit	   *slots_of_node;
 	TypeLimits *limits;			/* of the database */
@@ -547,7 +540,7 @@ sidecar_open(Loop *loop, Config *config)
 
 	sidecar->loop = loop;
 	sidecar->config = config;
-	slist_init(&sidecar->old_configs);
+	sidecar->first_config = config;
 	sidecar->slots = slots_new(slots_clock, loop);
 	sidecar->slots_of_node = limit_new_root(sidecar->slots, "node", config->concurrency);
 	sidecar->limits = type_limits_new(sidecar->slots_of_node);
@@ -585,15 +578,6 @@ sidecar_open(Loop *loop, Config *config)
 	return sidecar;
 }
 
-static OldConfig *
-keep_config(Config *config)
-{
-	OldConfig  *old = palloc(sizeof(OldConfig));
-
-	old->config = config;
-	return old;
-}
-
 void
 sidecar_reload(Sidecar *sidecar, Config *config)
 {
@@ -609,8 +593,6 @@ sidecar_reload(Sidecar *sidecar, Config *config)
 		return;
 	}
 
-	/* The runners still look at the old one, so it stays to the end. */
-	slist_push_head(&sidecar->old_configs, &keep_config(old)->node);
 	sidecar->config = config;
 	limit_set_max(sidecar->slots_of_node, config->concurrency);
 	for (int i = 0; i < sidecar->nserved; i++)
@@ -623,6 +605,9 @@ sidecar_reload(Sidecar *sidecar, Config *config)
 	if (sidecar->http != NULL)
 		http_set_tokens(sidecar->http, config->tokens);
 	log_init(config->log_format, config->log_level, config->node);
+	/* Many parts look at the first one to the end; at the others nobody does. */
+	if (old != sidecar->first_config)
+		config_free(old);
 	log_line(TWT_LOG_INFO, "config", "reloaded");
 	loop_want_turn(sidecar->loop);
 }
@@ -630,14 +615,8 @@ sidecar_reload(Sidecar *sidecar, Config *config)
 static void
 free_configs(Sidecar *sidecar)
 {
-	while (!slist_is_empty(&sidecar->old_configs))
-	{
-		OldConfig  *old = slist_container(OldConfig, node,
-										  slist_pop_head_node(&sidecar->old_configs));
-
-		config_free(old->config);
-		pfree(old);
-	}
+	if (sidecar->config != sidecar->first_config)
+		config_free(sidecar->first_config);
 	config_free(sidecar->config);
 }
 
