@@ -13,6 +13,9 @@
 
 #include "locks.h"
 
+static LOCKTAG own;
+static bool has_own = false;
+
 static LOCKTAG
 tag_of(int64 number)
 {
@@ -44,7 +47,22 @@ twt_lock_session(PG_FUNCTION_ARGS)
 	LOCKTAG		tag = tag_of(PG_GETARG_INT64(0));
 
 	(void) LockAcquire(&tag, ExclusiveLock, true, false);
+	own = tag;
+	has_own = true;
 	PG_RETURN_VOID();
+}
+
+bool
+locks_own_held(void)
+{
+	return has_own && twt_holds_lock(&own, ExclusiveLock);
+}
+
+void
+locks_own_restore(void)
+{
+	if (!locks_own_held())
+		(void) LockAcquire(&own, ExclusiveLock, true, true);
 }
 
 PG_FUNCTION_INFO_V1(twt_session_holds);

@@ -29,4 +29,12 @@
  */
 extern bool locks_try(int64 number, LOCKMODE mode);
 
+/*
+ * The lock that this session took last for as long as it lives, as that of its
+ * node: whether it is there, and taking it again, unless another session has it
+ * by now.
+ */
+extern bool locks_own_held(void);
+extern void locks_own_restore(void);
+
 #endif							/* TWT_LOCKS_H */

@@ -33,6 +33,7 @@
 #include "utils/timeout.h"
 
 #include "caller.h"
+#include "locks.h"
 #include "policy_call.h"
 #include "rows.h"
 #include "settings.h"
@@ -180,6 +181,29 @@ twt_check_function(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
+/*
+ * It may give up all locks of the session: pg_advisory_unlock_all() asks no
+ * rights.  That of a node must outlive it, or the node would be taken for dead.
+ */
+static Datum
+invoke(FunctionCallInfo call)
+{
+	bool		is_node = locks_own_held();
+	Datum		result;
+
+	PG_TRY();
+	{
+		result = FunctionCallInvoke(call);
+	}
+	PG_FINALLY();
+	{
+		if (is_node)
+			locks_own_restore();
+	}
+	PG_END_TRY();
+	return result;
+}
+
 Datum
 policy_call(PolicyHook hook, const char *name, Datum *args, bool *isnull)
 {
@@ -205,7 +229,7 @@ policy_call(PolicyHook hook, const char *name, Datum *args, bool *isnull)
 		call->args[i].value = args[i];
 		call->args[i].isnull = false;
 	}
-	result = FunctionCallInvoke(call);
+	result = invoke(call);
 	SetUserIdAndSecContext(save_user, save_context);
 	*isnull = call->isnull;
 	return result;

@@ -1,0 +1,62 @@
+--
+-- A function of a policy that gives up the locks of its session, whatever for,
+-- does not end the node whose session it is.
+--
+BEGIN;
+\ir ../lib/tasks.sql
+SELECT plan(8);
+CREATE SCHEMA app;
+
+CREATE FUNCTION app.unlock_all() RETURNS void LANGUAGE plpgsql
+AS $$
+BEGIN
+	PERFORM pg_advisory_lock(17);
+	PERFORM pg_advisory_unlock_all();
+END $$;
+CREATE FUNCTION app.intercept(task twtasks.new_task) RETURNS twtasks.new_task
+LANGUAGE plpgsql SET search_path = app, pg_temp
+AS $$
+BEGIN
+	PERFORM unlock_all();
+	IF task.data ? 'raise' THEN
+		RAISE EXCEPTION 'no' USING ERRCODE = 'P0042';
+	END IF;
+	RETURN task;
+END $$;
+CREATE FUNCTION app.delay(task twtasks.task_input, message text) RETURNS timestamptz
+LANGUAGE plpgsql SET search_path = app, pg_temp
+AS $$
+BEGIN
+	PERFORM unlock_all();
+	IF task.data ? 'fail' THEN
+		RAISE EXCEPTION 'no';
+	END IF;
+	RETURN clock_timestamp();
+END $$;
+CREATE FUNCTION app.rule(task twtasks.task_input) RETURNS twtasks.stuck_rule
+LANGUAGE plpgsql SET search_path = app, pg_temp
+AS $$ BEGIN PERFORM unlock_all(); RETURN 'error'; END $$;
+SELECT twtasks.configure_type('T', intercept => 'app.intercept', retry_function => 'app.delay', stuck_function => 'app.rule') \g /dev/null
+
+SELECT pg_temp.node() \g /dev/null
+CREATE FUNCTION pg_temp.is_held() RETURNS boolean LANGUAGE sql
+AS $$ SELECT twtasks.session_holds(twtasks.node_lock(pg_temp.node())) $$;
+SELECT ok(pg_temp.is_held(), 'the session of a node');
+SELECT lives_ok($$SELECT twtasks.add_task('T', task_id => pg_temp.id(1))$$, 'the lock is given up when a task is added');
+SELECT ok(pg_temp.is_held(), 'and kept');
+SELECT throws_ok($$SELECT twtasks.add_task('T', '{"raise": true}')$$, 'P0042', 'no', 'in a function that fails');
+SELECT ok(pg_temp.is_held(), 'kept');
+
+SELECT pg_temp.grab(pg_temp.id(1), rule => 'retry') \g /dev/null
+SELECT count(*) FROM twtasks.ask_retry(ARRAY[pg_temp.id(1)], '{1}', '{busy}') \g /dev/null
+SELECT ok(pg_temp.is_held(), 'kept when a retry is decided');
+UPDATE twtasks.task SET data = '{"fail": true}';
+SET LOCAL client_min_messages = error;
+SELECT count(*) FROM twtasks.ask_retry(ARRAY[pg_temp.id(1)], '{1}', '{busy}') \g /dev/null
+SELECT ok(pg_temp.is_held(), 'kept when that fails');
+UPDATE twtasks.task SET deadline = '-infinity', data = NULL;
+SELECT * FROM twtasks.recover_tasks() \g /dev/null
+SELECT ok(pg_temp.is_held(), 'kept when a task is stuck');
+
+SELECT * FROM finish();
+ROLLBACK;
