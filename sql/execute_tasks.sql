@@ -79,26 +79,3 @@ CREATE FUNCTION twtasks.find_handler(function text, role name)
 RETURNS oid
 LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'twt_find_handler';
-
-/*
- * twtasks.call_handler(function, role, task)
- *
- *		Calls a SQL handler as role.  Afterwards the session is as it was:
- *		settings are put back, temporary objects dropped, open cursors closed,
- *		advisory locks of the session released.  Constraints are immediate
- *		while it runs, unless it defers them, and then until it ends.
- *
- * Returns
- *		its answer; NULL from a void function
- *
- * Errors
- *		0A000			the handler tries PREPARE, DEALLOCATE, DISCARD, LISTEN,
- *						UNLISTEN, LOAD or a cursor WITH HOLD, or to run another one
- *		57014			it went on after statement_timeout had cancelled it
- *		whatever the handler raises
- */
-CREATE FUNCTION twtasks.call_handler(
-	function oid, role name, task twtasks.task_input)
-RETURNS twtasks.task_result
-LANGUAGE c VOLATILE PARALLEL UNSAFE
-AS 'MODULE_PATHNAME', 'twt_call_handler';

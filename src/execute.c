@@ -30,23 +30,24 @@
 #include "caller.h"
 #include "confine.h"
 #include "context.h"
+#include "execute.h"
 #include "grab.h"
 #include "rows.h"
 
 /* The role a handler runs as; checks that the caller may become it. */
 static Oid
-handler_role(FunctionCallInfo fcinfo, int number)
+handler_role(NullableDatum name)
 {
 	Oid			role;
 
-	if (PG_ARGISNULL(number))
+	if (name.isnull)
 		return caller_role();
-	role = get_role_oid(NameStr(*PG_GETARG_NAME(number)), false);
+	role = get_role_oid(NameStr(*DatumGetName(name.value)), false);
 	if (!twt_may_become(caller_role(), role))
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("permission denied to run a handler as role \"%s\"",
-						NameStr(*PG_GETARG_NAME(number))),
+						NameStr(*DatumGetName(name.value))),
 				 errhint("GRANT %s TO %s.", quote_identifier(GetUserNameFromId(role, false)),
 						 quote_identifier(GetUserNameFromId(caller_role(), false)))));
 	return role;
@@ -71,7 +72,7 @@ twt_find_handler(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("function must not be null")));
 	name = text_to_cstring(PG_GETARG_TEXT_PP(0));
-	role = handler_role(fcinfo, 1);
+	role = handler_role(fcinfo->args[1]);
 	GetUserIdAndSecContext(&save_user, &save_context);
 	names = twt_parse_name(name);
 	schema = list_length(names) == 2 ? get_namespace_oid(strVal(linitial(names)), true) : InvalidOid;
@@ -121,22 +122,18 @@ check_timeout(void)
 
 /* What the task carries is what those carry that its handler adds. */
 static void
-enter_context(FunctionCallInfo fcinfo)
+enter_context(Datum task)
 {
-	Datum		context = (Datum) 0;
-	bool		isnull = true;
+	bool		isnull;
+	Datum		context = GetAttributeByNum(DatumGetHeapTupleHeader(task), INPUT_CONTEXT + 1, &isnull);
 
-	if (!PG_ARGISNULL(2))
-		context = GetAttributeByNum(PG_GETARG_HEAPTUPLEHEADER(2), INPUT_CONTEXT + 1, &isnull);
 	context_enter(context, isnull);
 }
 
-PG_FUNCTION_INFO_V1(twt_call_handler);
 Datum
-twt_call_handler(PG_FUNCTION_ARGS)
+execute_call(Oid function, NullableDatum role_name, Datum task, bool *isnull)
 {
-	Oid			function = PG_GETARG_OID(0);
-	Oid			role = handler_role(fcinfo, 1);
+	Oid			role = handler_role(role_name);
 	int			nest = NewGUCNestLevel();
 
 	LOCAL_FCINFO(call, 1);
@@ -147,22 +144,21 @@ twt_call_handler(PG_FUNCTION_ARGS)
 
 	(void) set_config_option("search_path", GetConfigOptionResetString("search_path"),
 							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
-	enter_context(fcinfo);
+	enter_context(task);
 	GetUserIdAndSecContext(&save_user, &save_context);
 	SetUserIdAndSecContext(role, save_context | SECURITY_LOCAL_USERID_CHANGE);
 
 	confine_begin();
 	fmgr_info(function, &flinfo);
 	InitFunctionCallInfoData(*call, &flinfo, 1, InvalidOid, NULL, NULL);
-	call->args[0].value = PG_GETARG_DATUM(2);
-	call->args[0].isnull = PG_ARGISNULL(2);
+	call->args[0].value = task;
+	call->args[0].isnull = false;
 	answer = FunctionCallInvoke(call);
 	confine_end();
 
 	SetUserIdAndSecContext(save_user, save_context);
 	AtEOXact_GUC(false, nest);
 	check_timeout();
-	if (call->isnull || get_func_rettype(function) == VOIDOID)
-		PG_RETURN_NULL();
-	PG_RETURN_DATUM(answer);
+	*isnull = call->isnull || get_func_rettype(function) == VOIDOID;
+	return answer;
 }

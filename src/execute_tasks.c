@@ -35,6 +35,7 @@
 #include "utils/uuid.h"
 
 #include "caller.h"
+#include "execute.h"
 #include "finish.h"
 #include "grab.h"
 #include "plan.h"
@@ -85,9 +86,6 @@ typedef struct ExecuteCall
 	int			n;
 	int			max;
 } ExecuteCall;
-
-extern Datum twt_find_handler(PG_FUNCTION_ARGS);
-extern Datum twt_call_handler(PG_FUNCTION_ARGS);
 
 /* By a limit of the cluster. */
 static void
@@ -248,27 +246,17 @@ check_cancelled(const Execution *execution)
 static void
 call_handler(ExecuteCall *call, Execution *execution, MemoryContext outer)
 {
-	LOCAL_FCINFO(handler, 3);
 	Datum		answer;
+	bool		isnull;
 	char	   *result;
 	MemoryContext inner;
 
-	InitFunctionCallInfoData(*handler, NULL, 3, InvalidOid, NULL, NULL);
-	handler->args[0] = (NullableDatum)
-	{
-		ObjectIdGetDatum(call->function), false
-	};
-	handler->args[1] = call->role;
-	handler->args[2] = (NullableDatum)
-	{
-		execution->input, false
-	};
 	CommandCounterIncrement();
 	PushActiveSnapshot(GetTransactionSnapshot());
-	answer = twt_call_handler(handler);
+	answer = execute_call(call->function, call->role, execution->input, &isnull);
 	PopActiveSnapshot();
 	inner = MemoryContextSwitchTo(outer);
-	read_answer(execution, answer, handler->isnull);
+	read_answer(execution, answer, isnull);
 	MemoryContextSwitchTo(inner);
 	result = TextDatumGetCString(execution->result);
 	finish_check_result(result);

@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(88);
+SELECT plan(89);
 
 CREATE SCHEMA app;
 CREATE TABLE app.effect (task uuid, note text);
@@ -241,6 +241,10 @@ SELECT pg_temp.caught(pg_temp.call('app.nothing', 'regress_other')) AS other, pg
 RESET SESSION AUTHORIZATION;
 SELECT is(ARRAY[:'other', :'own', :'owner', :'none'], '{42501,ok,42501,ok}'::text[], 'a sidecar runs handlers as roles that it is a member of');
 SELECT lives_ok(pg_temp.call('app.nothing'), 'nothing to do is no error');
+
+-- A function that is named by its oid could have any signature.
+SELECT is(ARRAY(SELECT p.oid::regprocedure FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
+	WHERE d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'twtasks') AND 'oid'::regtype = ANY (p.proargtypes)), '{}'::regprocedure[], 'no function of ours calls one by its oid');
 
 SELECT * FROM finish();
 ROLLBACK;
