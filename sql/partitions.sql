@@ -151,13 +151,16 @@ BEGIN
 END $$;
 
 /*
- * twtasks.clean_tasks(keep)
+ * twtasks.clean_older(keep)
  *
  *		Drops the history that is older than keep, a day partition at a time,
  *		the oldest first, with the unique keys of its tasks.
  *
+ *		For members of twtasks_owner: what is younger than the setting
+ *		twtasks.keep_finished says is not a sidecar's to drop.
+ *
  * Parameters
- *		keep			NULL: the setting twtasks.keep_finished
+ *		keep			NULL: as clean_tasks()
  *
  * Returns
  *		the name of the partition that was dropped, or cleaned in part; NULL:
@@ -171,7 +174,7 @@ END $$;
  * Locks		twtasks.finished_task exclusively, for the moment of the drop; gives
  *				up after lock_timeout (1 s) and is to be called again
  */
-CREATE FUNCTION twtasks.clean_tasks(keep interval DEFAULT NULL)
+CREATE FUNCTION twtasks.clean_older(keep interval)
 RETURNS text
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -208,3 +211,24 @@ BEGIN
 EXCEPTION WHEN lock_not_available THEN
 	RETURN NULL;
 END $$;
+
+/*
+ * twtasks.clean_tasks()
+ *
+ *		Drops the history that is older than the setting twtasks.keep_finished,
+ *		a day partition at a time, the oldest first, with the unique keys of its
+ *		tasks.
+ *
+ * Returns
+ *		the name of the partition that was dropped, or cleaned in part; NULL:
+ *		nothing was due, or this is a copy of the database that was not adopted.
+ *		Call again until NULL
+ *
+ * Writes		twtasks.finished_task, twtasks.unique_key, twtasks.cleaning
+ * Locks		as clean_older()
+ */
+CREATE FUNCTION twtasks.clean_tasks()
+RETURNS text
+LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$ SELECT twtasks.clean_older(NULL::interval) $$;

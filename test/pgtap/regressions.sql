@@ -75,24 +75,24 @@ CREATE INDEX finished_task_20200101_id ON twtasks.finished_task_20200101 (id);
 INSERT INTO twtasks.finished_task (id, version, state_time, created, status, tries, priority, type, bucket, key)
 SELECT gen_random_uuid(), 2, '2020-01-01 12:00+00', '2020-01-01 12:00+00', 'DONE', 1, 5, 'MANY', 'default', 'many ' || n FROM generate_series(1, 45000) n;
 INSERT INTO twtasks.unique_key (task_id, key) SELECT id, key FROM twtasks.finished_task WHERE type = 'MANY' ORDER BY id OFFSET 10000;
-SELECT is(twtasks.clean_tasks('1 day'), 'finished_task_20200101', 'of a day of 45,000 tasks, 35,000 of them with keys, a call frees a part');
+SELECT is(twtasks.clean_older('1 day'), 'finished_task_20200101', 'of a day of 45,000 tasks, 35,000 of them with keys, a call frees a part');
 SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE key LIKE 'many %'), 25000::bigint, 'those of the first 20,000 tasks');
-SELECT is(twtasks.clean_tasks('1 day'), 'finished_task_20200101', 'the next');
+SELECT is(twtasks.clean_older('1 day'), 'finished_task_20200101', 'the next');
 SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE key LIKE 'many %'), 5001::bigint, 'the next part');
 SELECT is((SELECT count(*) FROM twtasks.cleaning), 1::bigint, 'how far they came is known');
-SELECT is(twtasks.clean_tasks('1 day'), 'finished_task_20200101', 'the last');
+SELECT is(twtasks.clean_older('1 day'), 'finished_task_20200101', 'the last');
 SELECT is(to_regclass('twtasks.finished_task_20200101'), NULL, 'drops the day');
 SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE key LIKE 'many %') + (SELECT count(*) FROM twtasks.cleaning), 0::bigint, 'and all its keys are free');
-SELECT is(twtasks.clean_tasks('1 day'), NULL, 'no more is due');
+SELECT is(twtasks.clean_older('1 day'), NULL, 'no more is due');
 INSERT INTO twtasks.finished_task (id, version, state_time, created, status, tries, priority, type, bucket, key)
 SELECT gen_random_uuid(), 2, '2019-01-01 12:00+00', '2019-01-01 12:00+00', 'DONE', 1, 5, 'MANY', 'default', 'many ' || n FROM generate_series(1, 20001) n;
 INSERT INTO twtasks.unique_key (task_id, key) SELECT id, key FROM twtasks.finished_task WHERE type = 'MANY';
-SELECT is((SELECT array_agg(twtasks.clean_tasks('1 day')) FROM generate_series(1, 2)), '{finished_task_default,NULL}', 'what has no day of its own likewise');
+SELECT is((SELECT array_agg(twtasks.clean_older('1 day')) FROM generate_series(1, 2)), '{finished_task_default,NULL}', 'what has no day of its own likewise');
 SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE key LIKE 'many %'), 0::bigint, 'with its keys');
 
 -- A task that is live or whose day is not over is not cleaned, nor is its key.
 SELECT (twtasks.add_task('STAYS', key => 'stays')).task_id AS task \gset
-SELECT is((SELECT twtasks.clean_tasks('0 s')), NULL, 'nothing else is due');
+SELECT is((SELECT twtasks.clean_older('0 s')), NULL, 'nothing else is due');
 SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE key = 'stays'), 1::bigint, 'and a live task keeps its key');
 
 -- A priority that was not given is one of those that there are.

@@ -126,7 +126,7 @@ SELECT is(pg_temp.state(pg_temp.id(2)), 'SUBMITTED 1', 'everything is due now');
 SELECT twtasks.add_task('PAYS', task_id => pg_temp.id(6)) \g /dev/null
 UPDATE twtasks.task SET expires = clock_timestamp() + interval '1 h' WHERE id = pg_temp.id(6);
 SELECT is(pg_temp.grab(pg_temp.id(6)), NULL, 'grabbing goes by it');
-SELECT is((SELECT count(*) FROM twtasks.clean_tasks('12 h') c WHERE c IS NULL), 1::bigint, 'so does cleaning');
+SELECT is((SELECT count(*) FROM twtasks.clean_older('12 h') c WHERE c IS NULL), 1::bigint, 'so does cleaning');
 SELECT ok(twtasks.set_clock('2100-01-01 00:00:00+00') = twtasks.clock() OR twtasks.clock() < '2100-01-01 00:00:10+00', 'it is set');
 SELECT ok(twtasks.clock() BETWEEN '2100-01-01 00:00:00+00' AND '2100-01-01 00:01:00+00', 'to any time');
 SELECT throws_ok($$SELECT twtasks.set_clock('infinity')$$, '22023', NULL, 'but a finite one');

@@ -199,7 +199,7 @@ SELECT r.* FROM twtasks.hold_task(pg_temp.id(99), 0) r;
 -- duties
 SELECT pg_temp.refused('SELECT twtasks.make_partitions(-1)');
 SELECT pg_temp.refused('SELECT twtasks.make_partitions(367)');
-SELECT pg_temp.refused('SELECT twtasks.clean_tasks(''-1 day'')');
+SELECT pg_temp.refused('SELECT twtasks.clean_older(''-1 day'')');
 SELECT twtasks.heartbeat(0), twtasks.heartbeat(-1);
 
 -- As psql shows it.

@@ -99,9 +99,9 @@ AS $$
 							   - (clock_timestamp() AT TIME ZONE 'UTC')::date, 'SG00')
 $$;
 -- Of a day of few tasks a call does all.
-SELECT pg_temp.dropped(twtasks.clean_tasks('2 days'));
-SELECT pg_temp.dropped(twtasks.clean_tasks('2 days'));
-SELECT pg_temp.dropped(twtasks.clean_tasks('2 days'));
+SELECT pg_temp.dropped(twtasks.clean_older('2 days'));
+SELECT pg_temp.dropped(twtasks.clean_older('2 days'));
+SELECT pg_temp.dropped(twtasks.clean_older('2 days'));
 SELECT * FROM pg_temp.partitions ORDER BY partition COLLATE "C";
 
 -- The keys of what was dropped are free, the others are not.
@@ -111,13 +111,13 @@ FROM unnest('{key 11,key 13,key 14}'::text[]) k(key), twtasks.add_task('A', key 
 ORDER BY key;
 
 -- "Keep nothing" still keeps today: its day is not over.
-SELECT pg_temp.dropped(twtasks.clean_tasks('0')) FROM generate_series(1, 5);
+SELECT pg_temp.dropped(twtasks.clean_older('0')) FROM generate_series(1, 5);
 SELECT * FROM pg_temp.partitions ORDER BY partition COLLATE "C";
 SELECT pg_temp.state(pg_temp.id(2));
 
 -- Live tasks are never cleaned, however old.
 UPDATE twtasks.task SET state_time = state_time - interval '1000 days', created = created - interval '1000 days';
-SELECT twtasks.clean_tasks('0');
+SELECT twtasks.clean_older('0');
 SELECT count(*) FROM twtasks.task;
 
 -- Each way into the history keeps what the task was.

@@ -76,9 +76,9 @@ SELECT right(task_id::text, 2) AS id, version, result FROM twtasks.add_task('A',
 SELECT pg_temp.grab(pg_temp.id(60)), pg_temp.finish(pg_temp.id(60), 'done');
 SELECT right(task_id::text, 2) AS id, version, result FROM twtasks.add_task('A', key => 'deleted');
 UPDATE twtasks.finished_task SET state_time = state_time - interval '2 days' WHERE id = pg_temp.id(60);
-SELECT twtasks.clean_tasks('3 days');
+SELECT twtasks.clean_older('3 days');
 SELECT right(task_id::text, 2) AS id, version, result FROM twtasks.add_task('A', key => 'deleted');
-SELECT twtasks.clean_tasks('1 day');
+SELECT twtasks.clean_older('1 day');
 SELECT task_id <> pg_temp.id(60) AS another, version, result FROM twtasks.add_task('A', key => 'deleted');
 
 -- An id that was generated is as unique as one that was given: whoever names

@@ -272,7 +272,7 @@ is( $restored->query(
 	'so does that of policies');
 like($restored->query('SELECT twtasks.make_partitions(30)'),
 	qr/^\d\d$/, 'partitions are made');
-is($restored->query('SELECT twtasks.clean_tasks(\'0 days\')'),
+is($restored->query('SELECT twtasks.clean_older(\'0 days\')'),
 	'', 'cleaning works');
 is($heir->stop, 0, 'the sidecar stops in order');
 

@@ -114,7 +114,7 @@ sub check_inert
 			SELECT added FROM twtasks.run_schedules(); ROLLBACK'),
 		0,
 		"$name: no schedule adds anything");
-	is($session->query('SELECT twtasks.clean_tasks(\'0 s\')'),
+	is($session->query('SELECT twtasks.clean_older(\'0 s\')'),
 		'', "$name: nothing is cleaned");
 	is($session->query($all), $before, "$name: the tasks are as they were");
 	$session->query("DELETE FROM twtasks.node WHERE incarnation = $mine");
