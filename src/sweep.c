@@ -63,7 +63,8 @@ typedef struct SweepCall
 	ReturnSetInfo *results;
 	Datum		bucket;
 	int32		per_type;
-	Elements	skip;
+	char	  **skip;			/* sorted */
+	int			nskip;
 	int32		share;
 	int32		shares;
 	int64		left;			/* of those that are asked for in all */
@@ -73,12 +74,38 @@ typedef struct SweepCall
 	Oid			submitted;
 } SweepCall;
 
+static int
+compare_types(const void *a, const void *b)
+{
+	return strcmp(*(char *const *) a, *(char *const *) b);
+}
+
+/* A sidecar may leave out thousands, each of which is looked for. */
+static void
+sort_skipped(SweepCall *call, const Elements *skip)
+{
+	call->skip = palloc((skip->n + 1) * sizeof(char *));
+	for (int i = 0; i < skip->n; i++)
+		if (!skip->nulls[i])
+			call->skip[call->nskip++] = TextDatumGetCString(skip->values[i]);
+	qsort(call->skip, call->nskip, sizeof(char *), compare_types);
+}
+
+static bool
+is_skipped(const SweepCall *call, const char *type)
+{
+	return call->nskip > 0 &&
+		bsearch(&type, call->skip, call->nskip, sizeof(char *), compare_types) != NULL;
+}
+
 static void
 read_arguments(FunctionCallInfo fcinfo, SweepCall *call)
 {
+	Elements	skip = elements_of(fcinfo, 2, "skip");
+
+	sort_skipped(call, &skip);
 	call->bucket = PG_GETARG_DATUM(0);
 	call->per_type = PG_GETARG_INT32(1);
-	call->skip = elements_of(fcinfo, 2, "skip");
 	call->share = PG_GETARG_INT32(3);
 	call->shares = PG_GETARG_INT32(4);
 	call->left = PG_GETARG_INT32(5);
@@ -141,13 +168,19 @@ begin_after(const SweepCall *call, const Mark *mark, bool beyond)
 	return scan_by(call, keys, beyond ? QUEUED_PRIORITY : QUEUED_ID);
 }
 
+static int
+compare_marks(const void *a, const void *b)
+{
+	return strcmp(((const Mark *) a)->type, ((const Mark *) b)->type);
+}
+
 static const Mark *
 mark_of(const SweepCall *call, const char *type)
 {
-	for (int i = 0; i < call->nmarks; i++)
-		if (strcmp(call->marks[i].type, type) == 0)
-			return &call->marks[i];
-	return NULL;
+	Mark		key = {.type = unconstify(char *, type)};
+
+	return call->nmarks == 0 ? NULL :
+		bsearch(&key, call->marks, call->nmarks, sizeof(Mark), compare_marks);
 }
 
 /* The row of that task says where to go on; without it there is no mark. */
@@ -184,6 +217,7 @@ add_marks(SweepCall *call, const Elements *after)
 		if (!after->nulls[i])
 			add_mark(call, pkey, after->values[i]);
 	index_close(pkey, AccessShareLock);
+	qsort(call->marks, call->nmarks, sizeof(Mark), compare_marks);
 }
 
 /*
@@ -226,15 +260,6 @@ next_type(const SweepCall *call, const char *type)
 	}
 	index_endscan(scan);
 	return next;
-}
-
-static bool
-is_skipped(const SweepCall *call, const char *type)
-{
-	for (int i = 0; i < call->skip.n; i++)
-		if (element_is(&call->skip, i, type))
-			return true;
-	return false;
 }
 
 /* Told from the index: rows of the other shares are not looked at. */

@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(53);
+SELECT plan(54);
 
 -- Only what may run now, with the version there is.
 SELECT pg_temp.task_in(s) AS made FROM unnest(enum_range(NULL::twtasks.task_status)) s \g /dev/null
@@ -48,6 +48,10 @@ SELECT is((SELECT count(*) FROM twtasks.sweep_tasks('default', 0)), 0::bigint, '
 -- Types of which the caller has plenty.
 SELECT set_eq($$SELECT type::text FROM twtasks.sweep_tasks('default', 5, '{A,AB,B,0,Z.1,unknown}')$$,
 	'{A_B,A|B,Z-1,Z/1,Z:1,a}'::text[], 'types that are to be skipped are');
+SELECT is(ARRAY(SELECT DISTINCT type COLLATE "C" FROM twtasks.sweep_tasks('default', 9, ARRAY(
+		SELECT CASE n % 4 WHEN 0 THEN NULL WHEN 1 THEN t.type ELSE 'NONE-' || n END
+		FROM (SELECT DISTINCT x.type FROM twtasks.task x WHERE x.type <> 'Z-1') t, generate_series(1, 100) n ORDER BY md5(n || t.type)))),
+	'{Z-1}'::text[], 'in any order, among others');
 SELECT is((SELECT count(*) FROM twtasks.sweep_tasks('default', 5, ARRAY(SELECT DISTINCT type::text FROM added))), 0::bigint, 'all of them, too');
 
 -- Types of which the caller has the first ones: what comes after them.
