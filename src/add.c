@@ -103,21 +103,6 @@ postgres_us(int64 unix_us)
 	return unix_us - EPOCH_SHIFT;
 }
 
-/* Reads the existing task's version into the result, if it is still there. */
-static void
-find_version(AddCall *call, AddedTask *result)
-{
-	Datum		values[1] = {UUIDPGetDatum(&result->id)};
-	bool		isnull;
-
-	append_flush(call->append);
-	result->version_known = plan_execute(PLAN_FIND_VERSION, values, NULL) > 0;
-	if (result->version_known)
-		result->version = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
-													  SPI_tuptable->tupdesc,
-													  1, &isnull));
-}
-
 static void
 refuse_other_key(const pg_uuid_t *id)
 {
@@ -160,28 +145,47 @@ find_first(const NewTask *task, AddedTask *result)
 	return found > 0;
 }
 
-/*
- * Whether a caller's id is that of a finished task to which we gave it.  Such
- * an id tells when it was made, which leaves few days of history to look at.
- */
 static bool
-find_finished(AddedTask *result)
+read_version(PlanId plan, Datum *values, AddedTask *result)
 {
-	int64		ms = task_id_ms(result->id.data);
-	Datum		values[2];
 	bool		isnull;
 
-	if (ms < 0)
-		return false;
-	values[0] = UUIDPGetDatum(&result->id);
-	values[1] = TimestampTzGetDatum(postgres_us(ms * 1000));
-	if (plan_execute(PLAN_FIND_FINISHED, values, NULL) == 0)
+	if (plan_execute(plan, values, NULL) == 0)
 		return false;
 	result->version = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
 												  SPI_tuptable->tupdesc,
 												  1, &isnull));
 	result->version_known = true;
 	return true;
+}
+
+/*
+ * Whether an id is that of a finished task to which we gave it.  Such an id
+ * tells when it was made, which leaves few days of history to look at and to
+ * lock.  One day more, for clocks that are set back.
+ */
+static bool
+find_finished(AddedTask *result)
+{
+	int64		ms = task_id_ms(result->id.data);
+	Datum		values[2];
+
+	if (ms < 0)
+		return false;
+	values[0] = UUIDPGetDatum(&result->id);
+	values[1] = TimestampTzGetDatum(postgres_us(ms * 1000) - USECS_PER_DAY);
+	return read_version(PLAN_FIND_FINISHED, values, result);
+}
+
+/* The existing task's version, if the task is still there. */
+static void
+find_version(AddCall *call, AddedTask *result)
+{
+	Datum		values[1] = {UUIDPGetDatum(&result->id)};
+
+	append_flush(call->append);
+	if (!read_version(PLAN_FIND_VERSION, values, result) && !find_finished(result))
+		(void) read_version(PLAN_FIND_ANYWHERE, values, result);
 }
 
 /* It may have been finished while our insert waited for the live row. */

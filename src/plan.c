@@ -51,10 +51,12 @@ static const Statement statements[PLAN_COUNT] = {
 		2, {UUIDOID, TEXTOID}
 	},
 	[PLAN_FIND_VERSION] = {
-		"SELECT t.version FROM twtasks.task t WHERE t.id OPERATOR(pg_catalog.=) $1 "
-		"UNION ALL "
-		"SELECT f.version FROM twtasks.finished_task f WHERE f.id OPERATOR(pg_catalog.=) $1 "
-		"LIMIT 1",
+		"SELECT t.version FROM twtasks.task t WHERE t.id OPERATOR(pg_catalog.=) $1",
+		1, {UUIDOID}
+	},
+	[PLAN_FIND_ANYWHERE] = {
+		"SELECT f.version FROM twtasks.finished_task f "
+		"WHERE f.id OPERATOR(pg_catalog.=) $1 LIMIT 1",
 		1, {UUIDOID}
 	},
 	[PLAN_FIND_FINISHED] = {

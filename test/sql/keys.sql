@@ -95,3 +95,34 @@ SELECT pg_temp.state(:'generated');
 SELECT count(*) FROM twtasks.unique_key k
 WHERE NOT EXISTS (SELECT FROM twtasks.tasks t WHERE t.id = k.task_id);
 SELECT * FROM pg_temp.held;
+
+-- However long the history is, an add that finds its task there looks, and
+-- locks, from the day of the task's id on; without one in the id, everywhere.
+CREATE PROCEDURE pg_temp.make_days() LANGUAGE plpgsql
+AS $$
+DECLARE
+	day date;
+BEGIN
+	FOR day IN SELECT d::date FROM generate_series('2020-01-01'::date, '2020-04-30', '1 day') d LOOP
+		EXECUTE format('CREATE TABLE twtasks.finished_task_%s PARTITION OF twtasks.finished_task FOR VALUES FROM (%L) TO (%L)',
+					   to_char(day, 'YYYYMMDD'), day || ' 00:00:00+00', day + 1 || ' 00:00:00+00');
+	END LOOP;
+END $$;
+CALL pg_temp.make_days();
+SELECT pg_temp.task_in('DONE', pg_temp.id(90)) AS other, pg_temp.task_in('DONE') AS ours \gset
+INSERT INTO twtasks.unique_key (task_id, key) VALUES (:'ours', 'long ago');
+CREATE FUNCTION pg_temp.parts_locked() RETURNS text LANGUAGE sql
+AS $$ SELECT CASE WHEN count(*) > 100 THEN 'all' ELSE 'few' END FROM pg_locks l JOIN pg_class c ON c.oid = l.relation
+	WHERE l.pid = pg_backend_pid() AND c.relname ~ '^finished_task_[0-9]{8}$' $$;
+BEGIN;
+SELECT version, result FROM twtasks.add_task('A', key => 'long ago');
+SELECT pg_temp.parts_locked();
+COMMIT;
+BEGIN;
+SELECT version, result FROM twtasks.add_task('A', task_id => pg_temp.id(90));
+SELECT pg_temp.parts_locked();
+COMMIT;
+-- A time in an id that the history contradicts: it is found all the same.
+SELECT pg_temp.task_in('DONE', 'f1a20491-5311-7122-adcb-7d206eed1c4a') AS future \gset
+SELECT version, result FROM twtasks.add_task('A', task_id => :'future');
+SELECT count(twtasks.clean_older('1000 days')) FROM generate_series(1, 121);
