@@ -96,7 +96,8 @@ CREATE TABLE twtasks.finished_task (
 	data			jsonb,
 	payload			bytea,
 	context			jsonb,
-	added_by		text COLLATE "C"
+	added_by		text COLLATE "C",
+	message			text
 ) PARTITION BY RANGE (state_time);
 
 /*
@@ -128,11 +129,12 @@ COMMENT ON COLUMN twtasks.finished_task.type IS 'As in twtasks.task';
 COMMENT ON COLUMN twtasks.finished_task.sub_type IS 'As in twtasks.task';
 COMMENT ON COLUMN twtasks.finished_task.bucket IS 'As in twtasks.task';
 COMMENT ON COLUMN twtasks.finished_task.key IS 'As in twtasks.task';
-COMMENT ON COLUMN twtasks.finished_task.error IS 'Message of the finish; of a FAILED or CANCELLED task also its last failure';
+COMMENT ON COLUMN twtasks.finished_task.error IS 'FAILED, CANCELLED: why, or else the last failure; DONE: NULL';
 COMMENT ON COLUMN twtasks.finished_task.data IS 'As in twtasks.task';
 COMMENT ON COLUMN twtasks.finished_task.payload IS 'As in twtasks.task';
 COMMENT ON COLUMN twtasks.finished_task.context IS 'As in twtasks.task';
 COMMENT ON COLUMN twtasks.finished_task.added_by IS 'As in twtasks.task';
+COMMENT ON COLUMN twtasks.finished_task.message IS 'DONE: what its handler said, at most 8,192 characters';
 
 /* Keys and ids that callers chose, for as long as the task is kept. */
 CREATE TABLE twtasks.unique_key (

@@ -3,12 +3,12 @@
 CREATE VIEW twtasks.tasks AS
 	SELECT t.id, t.version, t.type, t.sub_type, t.bucket, t.priority, t.status,
 		   t.created, t.state_time, t.next_event_time, t.deadline, t.expires,
-		   t.tries, t.key, t.error, t.incarnation, t.planned, t.added_by
+		   t.tries, t.key, t.error, t.incarnation, t.planned, t.added_by, NULL::text AS message
 	FROM twtasks.task t
 	UNION ALL
 	SELECT f.id, f.version, f.type, f.sub_type, f.bucket, f.priority, f.status,
 		   f.created, f.state_time, NULL, NULL, NULL,
-		   f.tries, f.key, f.error, f.incarnation, NULL, f.added_by
+		   f.tries, f.key, f.error, f.incarnation, NULL, f.added_by, f.message
 	FROM twtasks.finished_task f;
 COMMENT ON VIEW twtasks.tasks IS 'All tasks, live and finished, without what they carry';
 

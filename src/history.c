@@ -47,6 +47,7 @@ typedef enum FinishedColumn
 	FINISHED_PAYLOAD,
 	FINISHED_CONTEXT,
 	FINISHED_ADDED_BY,
+	FINISHED_MESSAGE,
 	FINISHED_COLUMNS
 } FinishedColumn;
 
@@ -182,8 +183,9 @@ history_add(History *history, TupleTableSlot *task, const Ending *ending)
 	values[FINISHED_TOKEN] = Int64GetDatum(ending->token);
 	nulls[FINISHED_INCARNATION] = nulls[FINISHED_TOKEN] = !ending->has_incarnation;
 	values[FINISHED_STATUS] = ObjectIdGetDatum(ending->status);
-	values[FINISHED_ERROR] = PointerGetDatum(ending->message);
-	nulls[FINISHED_ERROR] = ending->message == NULL;
+	nulls[FINISHED_ERROR] = true;
+	values[FINISHED_MESSAGE] = PointerGetDatum(ending->message);
+	nulls[FINISHED_MESSAGE] = ending->message == NULL;
 	if (history->map == NULL)
 		append_row(history->append, values, nulls);
 	else

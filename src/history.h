@@ -15,14 +15,14 @@
 
 typedef struct History History;
 
-/* How a task ended. */
+/* How a task ended, which is well: others end by statements of SQL. */
 typedef struct Ending
 {
 	Oid			status;			/* of type twtasks.task_status */
 	bool		has_incarnation;	/* and a token; else a person */
 	int64		incarnation;
 	int64		token;
-	text	   *message;		/* NULL: what the task says already */
+	text	   *message;		/* NULL: none */
 } Ending;
 
 /* Opens the partition of that time; its lock and that of the whole stay until

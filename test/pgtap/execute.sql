@@ -85,7 +85,7 @@ SELECT is(pg_temp.try(91, jsonb_build_object('sql', format('SELECT twtasks.reque
 SELECT is(pg_temp.state(pg_temp.id(91)), 'CANCELLED 2', 'which is what becomes of its task');
 REVOKE twtasks_operator FROM regress_app;
 SELECT is(pg_temp.try(7, '{"answer": {"message": "fine"}}') || ' ' || pg_temp.state(pg_temp.id(7)), 'finished DONE 2', 'no result means done');
-SELECT is((SELECT error FROM twtasks.finished_task WHERE id = pg_temp.id(7)), 'fine', 'with its message');
+SELECT is((SELECT message FROM twtasks.finished_task WHERE id = pg_temp.id(7)), 'fine', 'with its message');
 SELECT is(pg_temp.try(8, '{"answer": {"result": "perhaps"}}'), 'failed: unrecognized result: "perhaps" (SQLSTATE 22023)', 'a result that is none fails');
 
 -- Without a delay the policy decides, and on the number of tries in any case.
@@ -115,7 +115,7 @@ SELECT is(pg_temp.nth_try(19, 1, '{"result": "retry"}', '[]'), 'ERROR 1', 'witho
 -- What it is told.
 SELECT twtasks.add_task('FACTS', '{"d": 1}', 'sub', 'key', pg_temp.id(9), 2, NULL, 'b', NULL, '{"c": 1}', '\x00ff') \g /dev/null
 SELECT is((SELECT result FROM twtasks.execute_tasks('app.facts', 'regress_app', ARRAY[pg_temp.id(9)], '{0}', pg_temp.node(), pg_temp.token(), '{60000}', '{error}')), 'finished', 'it is told');
-SELECT is((SELECT error::jsonb FROM twtasks.finished_task WHERE id = pg_temp.id(9)),
+SELECT is((SELECT message::jsonb FROM twtasks.finished_task WHERE id = pg_temp.id(9)),
 	'{"version": 1, "type": "FACTS", "sub_type": "sub", "bucket": "b", "priority": 2, "tries": 1, "data": {"d": 1}, "payload": "\\x00ff", "context": {"c": 1}}'::jsonb,
 	'all that there is to know');
 

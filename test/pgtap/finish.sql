@@ -21,8 +21,8 @@ SELECT pg_temp.task_in('PROCESSING', pg_temp.id(n)) AS made FROM generate_series
 
 SELECT is((SELECT to_jsonb(f) - 'id' FROM twtasks.finish_tasks(ARRAY[pg_temp.id(1)], '{1}', '{done}', '{0}', '{well}', pg_temp.node(), 9) f),
 	'{"version": 2, "status": "DONE"}'::jsonb, 'done: accepted');
-SELECT is((SELECT jsonb_build_array(status, version, tries, error, token, incarnation = pg_temp.node()) FROM twtasks.finished_task WHERE id = pg_temp.id(1)),
-	'["DONE", 2, 1, "well", 9, true]'::jsonb, 'done: in the history, with message, token and who');
+SELECT is((SELECT jsonb_build_array(status, version, tries, message, error, token, incarnation = pg_temp.node()) FROM twtasks.finished_task WHERE id = pg_temp.id(1)),
+	'["DONE", 2, 1, "well", null, 9, true]'::jsonb, 'done: in the history, with message, token and who');
 SELECT is((SELECT count(*) FROM twtasks.task WHERE id = pg_temp.id(1)), 0::bigint, 'done: not live any more');
 SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE task_id = pg_temp.id(1)), 1::bigint, 'done: its id stays taken');
 
@@ -56,7 +56,7 @@ SELECT pg_temp.finish(pg_temp.id(7), 'accepted', delay_ms => 100000000) \g /dev/
 SELECT is((SELECT deadline < clock_timestamp() + interval '1 s' FROM twtasks.task WHERE id = pg_temp.id(7)), true, 'accepted: and never later');
 SELECT is((SELECT jsonb_build_array(version, status) FROM twtasks.finish_tasks(ARRAY[pg_temp.id(7)], '{1}', '{done}', '{0}', '{confirmed}', NULL, NULL)),
 	'[2, "DONE"]'::jsonb, 'accepted: finished by somebody without an incarnation');
-SELECT is((SELECT jsonb_build_array(status, error, incarnation, token) FROM twtasks.finished_task WHERE id = pg_temp.id(7)),
+SELECT is((SELECT jsonb_build_array(status, message, incarnation, token) FROM twtasks.finished_task WHERE id = pg_temp.id(7)),
 	'["DONE", "confirmed", null, null]'::jsonb, 'accepted: with that one''s message');
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(8)) AS made, pg_temp.finish(pg_temp.id(8), 'accepted') \g /dev/null
 SELECT is((SELECT status FROM twtasks.finish_tasks(ARRAY[pg_temp.id(8)], '{1}', '{retry}', '{0}', '{NULL}', NULL, NULL)), 'WAITING', 'accepted: then retried');
@@ -101,10 +101,10 @@ SELECT pg_temp.finish(pg_temp.id(10), 'done', message => repeat('m', 8192)), pg_
 	   pg_temp.finish(pg_temp.id(12), 'error', message => message), pg_temp.finish(pg_temp.id(13), 'retry', message => message),
 	   pg_temp.finish(pg_temp.id(14), 'done', message => repeat(U&'\20AC', 9000)), pg_temp.finish(pg_temp.id(15), 'done', message => message),
 	   pg_temp.finish(pg_temp.id(16), 'accepted', message => message) FROM long \g /dev/null
-SELECT is((SELECT error FROM twtasks.tasks WHERE id = pg_temp.id(10)), repeat('m', 8192), 'done: 8,192 characters are kept');
-SELECT is((SELECT length(error) FROM twtasks.tasks WHERE id = pg_temp.id(11)), 8192, 'done: one more is cut');
-SELECT is((SELECT length(error) FROM twtasks.tasks WHERE id = pg_temp.id(14)), 8192, 'letters are counted, not bytes, and none is broken');
-SELECT is((SELECT length(error) FROM twtasks.tasks WHERE id = pg_temp.id(n)), 8192, '1 MB is cut: ' || what)
+SELECT is((SELECT coalesce(message, error) FROM twtasks.tasks WHERE id = pg_temp.id(10)), repeat('m', 8192), 'done: 8,192 characters are kept');
+SELECT is((SELECT length(coalesce(message, error)) FROM twtasks.tasks WHERE id = pg_temp.id(11)), 8192, 'done: one more is cut');
+SELECT is((SELECT length(coalesce(message, error)) FROM twtasks.tasks WHERE id = pg_temp.id(14)), 8192, 'letters are counted, not bytes, and none is broken');
+SELECT is((SELECT length(coalesce(message, error)) FROM twtasks.tasks WHERE id = pg_temp.id(n)), 8192, '1 MB is cut: ' || what)
 FROM (VALUES (12, 'error'), (13, 'retry'), (15, 'done'), (16, 'accepted')) x(n, what);
 SELECT is((SELECT jsonb_build_array(left(error, 1001), right(error, 7001)) FROM twtasks.tasks WHERE id = pg_temp.id(12)),
 	jsonb_build_array(repeat('b', 1000) || ' ', 'm' || repeat('e', 7000)), 'its beginning and its end are there');
@@ -132,7 +132,7 @@ SELECT bag_eq('SELECT right(id::text, 2) || '' '' || status || '' '' || version 
 	ARRAY['30 SUBMITTED 2', '31 PROCESSING 1', '32 ERROR 2', '33 WAITING 2', '34 WAITING 2', '35 DONE 2', '36 DONE 2'],
 	'each of a mixed batch gets its own result');
 SELECT is(pg_temp.state(pg_temp.id(37)), 'PROCESSING 1', 'the one named wrongly still runs');
-SELECT is((SELECT array_agg(error ORDER BY id) FROM twtasks.tasks WHERE id BETWEEN pg_temp.id(30) AND pg_temp.id(37)),
+SELECT is((SELECT array_agg(coalesce(message, error) ORDER BY id) FROM twtasks.tasks WHERE id BETWEEN pg_temp.id(30) AND pg_temp.id(37)),
 	'{a,b,c,NULL,e,g,NULL}'::text[], 'each gets its own message');
 SELECT is((SELECT status FROM twtasks.finish_tasks(ARRAY[pg_temp.id(37), pg_temp.id(37)], '{1,1}', '{done,done}', '{0,0}', '{x,x}', pg_temp.node(), 9)),
 	'DONE', 'one named twice is finished once');

@@ -21,7 +21,7 @@ SELECT pg_temp.accepted(n) FROM generate_series(1, 8) n \g /dev/null
 
 -- Each result.
 SELECT is(pg_temp.said(1, message => 'well'), 'changed 2 DONE', 'done');
-SELECT is((SELECT jsonb_build_array(error, incarnation, token) FROM twtasks.finished_task WHERE id = pg_temp.id(1)), '["well", null, null]'::jsonb, 'with the message, by no node');
+SELECT is((SELECT jsonb_build_array(message, incarnation, token) FROM twtasks.finished_task WHERE id = pg_temp.id(1)), '["well", null, null]'::jsonb, 'with the message, by no node');
 SELECT is(pg_temp.said(2, result => 'delete') || ' ' || pg_temp.state(pg_temp.id(2)), 'changed 2 DONE none', 'delete: no trace');
 SELECT is(pg_temp.said(3, result => 'retry', delay => '90 s'), 'changed 2 WAITING', 'retry');
 SELECT is((SELECT jsonb_build_array(tries, extract(epoch FROM next_event_time - state_time)) FROM twtasks.task WHERE id = pg_temp.id(3)), '[1, 90]'::jsonb, 'after the delay, tries counted');

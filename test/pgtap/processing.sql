@@ -20,11 +20,11 @@ BEGIN
 	RETURN pg_temp.finish(pg_temp.id(n), result, message => 'm');
 END $$;
 CREATE FUNCTION pg_temp.history(n integer) RETURNS jsonb LANGUAGE sql
-AS $$ SELECT jsonb_strip_nulls(jsonb_build_object('data', data, 'payload', payload, 'context', context, 'error', error, 'key', key)) FROM twtasks.finished_task WHERE id = pg_temp.id(n) $$;
+AS $$ SELECT jsonb_strip_nulls(jsonb_build_object('data', data, 'payload', payload, 'context', context, 'message', message, 'key', key)) FROM twtasks.finished_task WHERE id = pg_temp.id(n) $$;
 SELECT is(pg_temp.finished(1, 'DONE|KEEP'), 'DONE', 'keep');
-SELECT is(pg_temp.history(1), '{"data": {"d": 1}, "payload": "\\x00", "context": {"c": 1}, "error": "m", "key": "key-1"}', 'all of it is kept');
+SELECT is(pg_temp.history(1), '{"data": {"d": 1}, "payload": "\\x00", "context": {"c": 1}, "message": "m", "key": "key-1"}', 'all of it is kept');
 SELECT is(pg_temp.finished(2, 'DONE|CLEAR'), 'DONE', 'clear');
-SELECT is(pg_temp.history(2), '{"context": {"c": 1}, "error": "m", "key": "key-2"}', 'all but data and payload');
+SELECT is(pg_temp.history(2), '{"context": {"c": 1}, "message": "m", "key": "key-2"}', 'all but data and payload');
 SELECT is(pg_temp.finished(3, 'DONE|DELETE'), 'DONE', 'delete');
 SELECT is(pg_temp.state(pg_temp.id(3)), 'none', 'nothing');
 SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE task_id = pg_temp.id(3)), 0::bigint, 'nor its key');

@@ -75,7 +75,7 @@ SELECT pg_temp.ask(31), pg_temp.ask(33) \g /dev/null
 SELECT set_eq($$SELECT right(id::text, 2) || ' ' || version || ' ' || status FROM twtasks.finish_tasks(
 	ARRAY(SELECT pg_temp.id(30 + n) FROM generate_series(1, 4) n), '{1,1,1,1}', '{retry,retry,done,done}', '{0,0,0,0}', '{a,b,c,d}', pg_temp.node(), 77)$$,
 	ARRAY['31 2 CANCELLED', '32 2 WAITING', '33 2 DONE', '34 2 DONE'], 'one statement, all results');
-SELECT is((SELECT array_agg(error ORDER BY id) FROM twtasks.tasks WHERE id BETWEEN pg_temp.id(31) AND pg_temp.id(34)), '{a,b,c,d}'::text[], 'each with its message');
+SELECT is((SELECT array_agg(coalesce(error, message) ORDER BY id) FROM twtasks.tasks WHERE id BETWEEN pg_temp.id(31) AND pg_temp.id(34)), '{a,b,c,d}'::text[], 'each with its message');
 
 -- Nobody cancels without being asked.
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(40)) \g /dev/null

@@ -125,7 +125,7 @@ TRUNCATE twtasks.task, twtasks.finished_task, twtasks.unique_key;
 SELECT result FROM twtasks.add_task('TYPE', '{"d": 1}', 'sub', 'k', pg_temp.id(50), 3, NULL, 'b',
 	NULL, '{"c": 2}', '\x00ff');
 SELECT pg_temp.grab(pg_temp.id(50)), pg_temp.finish(pg_temp.id(50), 'done', message => 'all well');
-SELECT version, status, tries, priority, type, sub_type, bucket, key, error, data, payload, context,
+SELECT version, status, tries, priority, type, sub_type, bucket, key, error, message, data, payload, context,
 	   incarnation = pg_temp.node() AS mine, created < state_time AS in_order
 FROM twtasks.finished_task;
 SELECT result FROM twtasks.add_task('TYPE', '{"d": 1}', 'sub', 'k2', pg_temp.id(51), 3, NULL, 'b',

@@ -130,7 +130,7 @@ sub execute
 	  split /\n/, $said;
 	my @witnessed = map {
 		$node->value(
-			"SELECT error FROM twtasks.finished_task WHERE id = '$_'")
+			"SELECT message FROM twtasks.finished_task WHERE id = '$_'")
 	} @ids;
 
 	return (

@@ -117,7 +117,7 @@ is_deeply(
 	$body,
 	{ result => 'changed', id => $done, version => 2, status => 'DONE' },
 	'says what became of it');
-is($node->value("SELECT error FROM twtasks.tasks WHERE id = '$done'"),
+is($node->value("SELECT message FROM twtasks.tasks WHERE id = '$done'"),
 	'paid', 'with the message');
 ($status, $body) = finish($done, { version => 1, result => 'done' });
 is($status, 409, 'a second time');
