@@ -148,7 +148,7 @@ SELECT is((SELECT count(DISTINCT id) FROM twtasks.finish_tasks(ARRAY(SELECT id F
 	ARRAY(SELECT result FROM wanted ORDER BY n), array_fill(1000, '{300}'), array_fill(NULL::text, '{300}'), pg_temp.node(), 9)), 300::bigint,
 	'300 of every kind in one call');
 SELECT is((SELECT count(*) FROM wanted w JOIN (VALUES ('done', 'DONE 2'), ('delete', 'none'), ('retry', 'WAITING 2'), ('repeat', 'WAITING 2'),
-			('error', 'ERROR 2'), ('accepted', 'PROCESSING 1'), ('release', 'SUBMITTED 2')) r(result, state) USING (result)
+			('error', 'ERROR 2'), ('accepted', 'PROCESSING 1'), ('release', 'WAITING 2')) r(result, state) USING (result)
 		   WHERE pg_temp.state(w.id) = r.state), 300::bigint, 'each where it belongs');
 SELECT is((SELECT count(*) FROM twtasks.finish_tasks(ARRAY(SELECT id FROM big), array_fill(1, '{600}'),
 	array_fill('done'::text, '{600}'), array_fill(0, '{600}'), array_fill(NULL::text, '{600}'), pg_temp.node(), 9)),
