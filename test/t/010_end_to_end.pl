@@ -90,9 +90,9 @@ sub check_times
 			$soon = $node->value('SELECT clock_timestamp() + interval \'500 ms\'');
 			$waits = $node->add_task('COMMAND', run_after => $soon);
 			wait_for(sub { are_done($node, $waits) }, 'what is added for later');
-			return took() < 2.5;
+			return took() < 1.5;
 		},
-		'what is added for later runs when it is due');
+		'what is added for later runs when it is due', 3);
 	is( $node->value(
 			"SELECT state_time >= '$soon'
 			FROM twtasks.finished_task WHERE id = '$waits'"),

@@ -88,7 +88,9 @@ sub runs_nothing
 	return;
 }
 
+# A standby that starts late finds what it needs.
 my $main = TwTasks::Cluster->create('main',
+	conf => { wal_keep_size => '1GB' },
 	init => { allows_streaming => 1, has_archiving => 1 });
 $main->value('SELECT held FROM twtasks.adopt(\'production\')');
 is(state_of($main), 't||production', 'the original has an environment');
