@@ -11,9 +11,9 @@ use TwTasks::Ledger;
 use TwTasks::Sidecar;
 use TwTasks::Wait;
 
-# The example as it is shipped, with half a second of work.
+# The example as it is shipped, with a fifth of a second of work.
 my $example = slurp_file(TwTasks::Ledger::handler('../../examples/worker.py'));
-$example =~ s/^(def do_task.*\n.*\n)/$1    import threading; threading.Event().wait(0.5)\n/m or die 'the example has changed';
+$example =~ s/^(def do_task.*\n.*\n)/$1    import threading; threading.Event().wait(0.2)\n/m or die 'the example has changed';
 my $worker = PostgreSQL::Test::Utils::tempdir() . '/worker.py';
 append_to_file($worker, $example);
 chmod 0755, $worker;
@@ -23,20 +23,20 @@ my $sidecar = TwTasks::Sidecar->start(
 	$node, 'a',
 	handlers => [
 		{
-			types   => ['HALF_SECOND'],
+			types   => ['SHORT'],
 			worker  => [$worker],
 			window  => 64,
-			timeout => '5s',
+			timeout => '4s',
 			retry   => { max_tries => 1 }
 		}
 	]);
 
-$node->value('SELECT count(twtasks.add_task(\'HALF_SECOND\')) FROM generate_series(1, 120)');
+$node->value('SELECT count(twtasks.add_task(\'SHORT\')) FROM generate_series(1, 64)');
 wait_for(
-	sub { $node->value('SELECT count(*) FROM twtasks.tasks WHERE status IN (\'DONE\', \'ERROR\')') == 120 },
-	'all have ended', 240);
+	sub { $node->value('SELECT count(*) FROM twtasks.tasks WHERE status IN (\'DONE\', \'ERROR\')') == 64 },
+	'all have ended');
 is($node->value('SELECT string_agg(DISTINCT status || \' after \' || tries, \', \') FROM twtasks.tasks'),
-	'DONE after 1', '120 tasks of 0.5 s, with 5 s for each: all are done, in one try');
+	'DONE after 1', '64 tasks of 0.2 s, with 4 s for each: all are done, in one try');
 is($sidecar->stop, 0, 'it stops');
 
 done_testing();
