@@ -20,6 +20,8 @@
 const PgStatement call_next_triggers = {"next_triggers",
 "CALL twtasks.next_triggers($1::text[], $2::int4, $3::int4, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)"};
 
+const PgStatement call_take_types = {"take_types", "SELECT twtasks.take_types($1::text[])"};
+
 const PgStatement call_queue_kind = {"queue_kind", "SELECT twtasks.queue_kind()"};
 
 const PgStatement call_listen = {"listen", "LISTEN twtasks"};

@@ -14,6 +14,9 @@
 #include "config.h"
 #include "pg.h"
 
+/* types: once per connection, before the first next_triggers */
+extern const PgStatement call_take_types;
+
 /* buckets, max_triggers, wait_ms */
 extern const PgStatement call_next_triggers;
 enum

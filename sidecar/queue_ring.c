@@ -6,7 +6,8 @@
  *		from: src/next_triggers.c			to: queue.c
  *
  * Two calls are under way: while we look at the answer of the first, the
- * second waits already.
+ * second waits already.  The server gives us what we have handlers for, and what
+ * nobody has.
  *
  *-------------------------------------------------------------------------
  */
@@ -138,9 +139,21 @@ queue_ring_pump(Queue *queue)
 		call_next(queue);
 }
 
+static void
+on_types(void *arg, PgOutcome outcome, PGresult *result)
+{
+	if (outcome == PG_FAILED)
+		pg_reset(queue_pg(arg), "could not say which types are handled");
+}
+
 void
 queue_ring_begin(Queue *queue)
 {
+	WireParams	params;
+
+	wire_init(&params);
+	calls_add_types(&params, queue_config(queue));
+	pg_send(queue_pg(queue), &call_take_types, &params, on_types, queue);
 	queue_ring_pump(queue);
 	queue_sweep_all(queue);
 }

@@ -58,7 +58,7 @@ GRANT EXECUTE ON PROCEDURE twtasks.next_triggers TO twtasks_worker;
 GRANT EXECUTE ON FUNCTION
 	twtasks.grab_tasks, twtasks.resolve_grab, twtasks.execute_tasks, twtasks.finish_tasks, twtasks.finish_task, twtasks.resolve_finish,
 	twtasks.sweep_tasks, twtasks.expire_tasks, twtasks.promote_tasks, twtasks.recover_tasks,
-	twtasks.take_cancels, twtasks.start_node, twtasks.refusal, twtasks.heartbeat, twtasks.tick, twtasks.end_node,
+	twtasks.take_types, twtasks.take_cancels, twtasks.start_node, twtasks.refusal, twtasks.heartbeat, twtasks.tick, twtasks.end_node,
 	twtasks.make_partitions, twtasks.clean_tasks, twtasks.read_policies, twtasks.ask_retry,
 	twtasks.run_schedules, twtasks.read_limits, twtasks.offer_slots, twtasks.clean_slots,
 	twtasks.monitor_tasks

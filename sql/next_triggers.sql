@@ -1,4 +1,21 @@
 /*
+ * twtasks.take_types(types)
+ *
+ *		From now on next_triggers() gives this session triggers of these types.
+ *		Others go to sessions that handle them; those that nobody handles to any
+ *		session.  By default a session handles all types.
+ *
+ * Parameters
+ *		types			types, or beginnings of types and a *
+ *
+ * Locks		none
+ */
+CREATE FUNCTION twtasks.take_types(types text[])
+RETURNS void
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'twt_take_types';
+
+/*
  * twtasks.next_triggers(buckets, max_triggers, wait_ms, ...)
  *
  *		Takes triggers from the shared-memory queue, waiting for the first if

@@ -208,8 +208,8 @@ push_triggers(void)
 		if (bucket->queue == NULL)
 			continue;
 		if (bucket->in_bulk)
-			queue_ask(bucket->queue, QUEUE_NEED_SWEEP);
-		if (bucket->in_bulk || bucket->has_news)
+			queue_ask(bucket->queue);
+		if (bucket->has_news)
 			queue_wake(bucket->queue);
 	}
 }

@@ -29,6 +29,8 @@
 #undef ENABLE_GSS
 #include "libpq/libpq.h"
 
+#include "arrays.h"
+#include "groups.h"
 #include "queue.h"
 
 #define MAX_BUCKETS 64
@@ -39,6 +41,7 @@
 typedef struct Used
 {
 	Queue	   *queue;
+	int			group;
 	uint32		nodes_ended;	/* what it has told about */
 	bool		is_waiting;
 } Used;
@@ -66,6 +69,9 @@ typedef struct Taken
 static Used used[MAX_BUCKETS];
 static int	nused = 0;
 
+/* What our client handles; NULL: all types. */
+static TypeList *handled = NULL;
+
 /*
  * A wake-up may have reached us that we no longer act on: hand it on.
  */
@@ -77,27 +83,33 @@ stop_waiting(void)
 		if (!used[i].is_waiting)
 			continue;
 		used[i].is_waiting = false;
-		queue_unwait(used[i].queue);
-		if (queue_has_news(used[i].queue))
-			queue_wake(used[i].queue);
+		queue_unwait(used[i].queue, used[i].group);
+		queue_pass_on(used[i].queue, used[i].group);
 	}
 }
 
 /* What our client had taken and not yet grabbed, others must look for. */
 static void
-on_backend_exit(int code, Datum arg)
+leave_queues(void)
 {
 	stop_waiting();
-	for (int i = 0; i < nused; i++)
+	while (nused > 0)
 	{
-		queue_ask(used[i].queue, QUEUE_NEED_SWEEP);
-		queue_wake(used[i].queue);
+		nused--;
+		queue_leave(used[nused].queue, used[nused].group);
 	}
+}
+
+static void
+on_backend_exit(int code, Datum arg)
+{
+	leave_queues();
 }
 
 static Used *
 use_queue(Queue *queue)
 {
+	static bool is_registered = false;
 	Used	   *u;
 
 	for (int i = 0; i < nused; i++)
@@ -105,10 +117,14 @@ use_queue(Queue *queue)
 			return &used[i];
 	if (nused == MAX_BUCKETS)
 		return NULL;
-	if (nused == 0)
+	if (!is_registered)
 		before_shmem_exit(on_backend_exit, 0);
-	u = &used[nused++];
+	is_registered = true;
+	u = &used[nused];
 	u->queue = queue;
+	u->group = queue_join(queue, handled);
+	u->is_waiting = false;
+	nused++;
 	u->nodes_ended = queue_nodes_ended(queue);
 	return u;
 }
@@ -117,7 +133,7 @@ static void
 start_waiting(Taken *taken)
 {
 	for (int i = 0; i < taken->nbuckets; i++)
-		taken->used[i]->is_waiting = queue_wait(taken->queues[i]);
+		taken->used[i]->is_waiting = queue_wait(taken->queues[i], taken->used[i]->group);
 }
 
 static void
@@ -126,7 +142,7 @@ end_waiting(Taken *taken)
 	for (int i = 0; i < taken->nbuckets; i++)
 	{
 		if (taken->used[i]->is_waiting)
-			queue_unwait(taken->queues[i]);
+			queue_unwait(taken->queues[i], taken->used[i]->group);
 		taken->used[i]->is_waiting = false;
 	}
 }
@@ -153,6 +169,55 @@ take_one(Taken *taken, int bucket, const TaskTrigger *trigger)
 	taken->n++;
 }
 
+static bool
+is_ours(const TaskTrigger *trigger)
+{
+	return trigger->due_us != 0 || type_list_fits(handled, trigger->type);
+}
+
+/* Handed on by somebody who may have known but a part of our types. */
+static bool
+take_handed(Taken *taken, int bucket)
+{
+	TaskTrigger trigger;
+	bool		any = false;
+
+	while (taken->n < taken->max &&
+		   queue_pop_handed(taken->queues[bucket], taken->used[bucket]->group, &trigger))
+		if (is_ours(&trigger))
+		{
+			take_one(taken, bucket, &trigger);
+			any = true;
+		}
+	return any;
+}
+
+/*
+ * Takes what is for our client, and hands on what is not.  What nobody handles
+ * goes to the client as well, who says so in its log.  True when there is
+ * something to tell, or more was there than one call looks at.
+ */
+static bool
+take_new(Taken *taken, int bucket)
+{
+	Queue	   *queue = taken->queues[bucket];
+	int			group = taken->used[bucket]->group;
+	TaskTrigger trigger;
+	bool		any = false;
+	int			seen = 0;
+
+	while (seen < MAX_TRIGGERS && taken->n < taken->max && queue_pop(queue, &trigger))
+	{
+		seen++;
+		if (queue_is_shared(queue, group) && !is_ours(&trigger) &&
+			queue_hand_on(queue, group, &trigger))
+			continue;
+		take_one(taken, bucket, &trigger);
+		any = true;
+	}
+	return any || seen == MAX_TRIGGERS;
+}
+
 /* True when there is something to tell. */
 static bool
 take_all(Taken *taken)
@@ -161,19 +226,14 @@ take_all(Taken *taken)
 
 	for (int i = 0; i < taken->nbuckets; i++)
 	{
-		uint32		flags = queue_take_flags(taken->queues[i]);
 		uint32		ended = queue_nodes_ended(taken->queues[i]);
-		TaskTrigger trigger;
 
-		taken->sweep[i] = (flags & QUEUE_NEED_SWEEP) != 0;
+		taken->sweep[i] = queue_take_asked(taken->queues[i], taken->used[i]->group);
 		taken->node_gone |= ended != taken->used[i]->nodes_ended;
 		taken->used[i]->nodes_ended = ended;
 		any |= taken->sweep[i] || taken->node_gone;
-		while (taken->n < taken->max && queue_pop(taken->queues[i], &trigger))
-		{
-			take_one(taken, i, &trigger);
-			any = true;
-		}
+		any |= take_handed(taken, i);
+		any |= take_new(taken, i);
 	}
 	return any;
 }
@@ -183,8 +243,7 @@ static void
 wake_others(Taken *taken)
 {
 	for (int i = 0; i < taken->nbuckets; i++)
-		if (queue_has_news(taken->queues[i]))
-			queue_wake(taken->queues[i]);
+		queue_pass_on(taken->queues[i], taken->used[i]->group);
 }
 
 /*
@@ -408,6 +467,25 @@ twt_next_triggers(PG_FUNCTION_ARGS)
 		wait_outside(taken, wait_ms);
 	wake_others(taken);
 	PG_RETURN_DATUM(form_result(fcinfo, taken));
+}
+
+PG_FUNCTION_INFO_V1(twt_take_types);
+Datum
+twt_take_types(PG_FUNCTION_ARGS)
+{
+	Elements	types = elements_of(fcinfo, 0, "types");
+	char	  **names = palloc(Max(types.n, 1) * sizeof(char *));
+	TypeList   *old = handled;
+	int			n = 0;
+
+	for (int i = 0; i < types.n; i++)
+		if (!types.nulls[i])
+			names[n++] = TextDatumGetCString(types.values[i]);
+	leave_queues();
+	handled = type_list_make(TopMemoryContext, names, n);
+	if (old != NULL)
+		pfree(old);
+	PG_RETURN_VOID();
 }
 
 PG_FUNCTION_INFO_V1(twt_queue_stats);

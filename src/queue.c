@@ -5,16 +5,6 @@
  *
  *		from: commit.c			to: next_triggers.c
  *
- * The ring is Dmitry Vyukov's bounded queue for many producers and many
- * consumers: each cell carries a turn number.  A cell is free for the push at
- * position p when its turn is p, and holds the trigger for the pop at position
- * p when its turn is p + 1.  Whoever moves head or tail on by compare-and-swap
- * owns the cell of that position and passes it on by setting its turn.
- *
- * A backend that dies between the two steps would leave its cell for ever,
- * but the only way to die there takes the whole server through crash
- * recovery, which builds the rings anew.
- *
  * To sleep and to wake without missing each other, a waiter first enters its
  * number, then looks again whether the ring is empty; a producer first
  * pushes, then looks for waiters.  Full barriers lie between the two steps.
@@ -25,7 +15,6 @@
 
 #include "catalog/pg_database.h"
 #include "miscadmin.h"
-#include "port/atomics.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
 #include "storage/lwlock.h"
@@ -33,37 +22,29 @@
 #include "utils/memutils.h"
 #include "utils/syscache.h"
 
+#include "groups.h"
 #include "queue.h"
+#include "ring.h"
 #include "settings.h"
 
 #define QUEUE_WAITERS 64
 
-/* A push gives up after so many lost races; the sweep finds the task. */
-#define PUSH_ATTEMPTS 1000
-
-typedef struct Cell
-{
-	pg_atomic_uint64 turn;
-	TaskTrigger trigger;
-} Cell;
+/* A waiter is the number of its process + 1, and above that its group. */
+#define GROUP_SHIFT 24
+#define ANY_GROUP PG_UINT64_MAX
 
 struct Queue
 {
 	Oid			database;		/* InvalidOid: unused; under the lock */
 	char		bucket[TRIGGER_BUCKET_MAX + 1];
-	uint64		mask;
-	Cell	   *cells;
-	pg_atomic_uint32 flags;
+	Groups		groups;
 	pg_atomic_uint32 nodes_ended;
 	pg_atomic_uint32 nwaiting;
-	pg_atomic_uint32 waiters[QUEUE_WAITERS];	/* proc number + 1, 0: free */
+	pg_atomic_uint32 waiters[QUEUE_WAITERS];	/* 0: free */
 	pg_atomic_uint64 pushed;
 	pg_atomic_uint64 dropped;
-	char		pad1[PG_CACHE_LINE_SIZE];
-	pg_atomic_uint64 tail;		/* next push */
-	char		pad2[PG_CACHE_LINE_SIZE];
-	pg_atomic_uint64 head;		/* next pop */
-	char		pad3[PG_CACHE_LINE_SIZE];
+	RingCell   *cells;
+	Ring		ring;
 };
 
 typedef struct QueueShared
@@ -80,7 +61,7 @@ static shmem_startup_hook_type prev_shmem_startup = NULL;
 static Size
 cells_size(void)
 {
-	return mul_size(twt_queue_size, sizeof(Cell));
+	return mul_size(twt_queue_size, sizeof(RingCell));
 }
 
 static Size
@@ -89,7 +70,8 @@ shared_size(void)
 	Size		size = add_size(offsetof(QueueShared, queues),
 								mul_size(twt_queues, sizeof(Queue)));
 
-	return add_size(MAXALIGN(size), mul_size(twt_queues, cells_size()));
+	size = add_size(MAXALIGN(size), mul_size(twt_queues, cells_size()));
+	return add_size(MAXALIGN(size), groups_size(twt_queues));
 }
 
 static void
@@ -101,47 +83,42 @@ request_shmem(void)
 	RequestNamedLWLockTranche("twtasks", 1);
 }
 
-/* Whatever was pushed before is unknown now, hence the first sweep. */
 static void
 reset_queue(Queue *queue)
 {
 	queue->database = InvalidOid;
 	memset(queue->bucket, 0, sizeof(queue->bucket));
-	pg_atomic_init_u32(&queue->flags, QUEUE_NEED_SWEEP);
+	groups_init(&queue->groups);
 	pg_atomic_init_u32(&queue->nodes_ended, 0);
 	pg_atomic_init_u32(&queue->nwaiting, 0);
 	for (int i = 0; i < QUEUE_WAITERS; i++)
 		pg_atomic_init_u32(&queue->waiters[i], 0);
 	pg_atomic_init_u64(&queue->pushed, 0);
 	pg_atomic_init_u64(&queue->dropped, 0);
-	pg_atomic_init_u64(&queue->tail, 0);
-	pg_atomic_init_u64(&queue->head, 0);
-	for (uint64 i = 0; i <= queue->mask; i++)
-		pg_atomic_init_u64(&queue->cells[i].turn, i);
+	ring_init(&queue->ring, queue->cells, twt_queue_size);
 }
 
 static void
 startup_shmem(void)
 {
 	bool		found;
+	char	   *cells;
 
 	if (prev_shmem_startup)
 		prev_shmem_startup();
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
 	shared = ShmemInitStruct("twtasks", shared_size(), &found);
+	cells = (char *) shared + MAXALIGN(offsetof(QueueShared, queues) + sizeof(Queue) * twt_queues);
+	groups_attach(cells + MAXALIGN(cells_size() * twt_queues), twt_queues, !found);
 	if (!found)
 	{
-		char	   *cells = (char *) shared +
-			MAXALIGN(offsetof(QueueShared, queues) + sizeof(Queue) * twt_queues);
-
 		shared->lock = &GetNamedLWLockTranche("twtasks")->lock;
 		shared->nqueues = twt_queues;
 		for (int i = 0; i < twt_queues; i++)
 		{
 			Queue	   *queue = &shared->queues[i];
 
-			queue->mask = twt_queue_size - 1;
-			queue->cells = (Cell *) (cells + cells_size() * i);
+			queue->cells = (RingCell *) (cells + cells_size() * i);
 			reset_queue(queue);
 		}
 	}
@@ -239,96 +216,60 @@ queue_attach(const char *bucket)
 	return queue;
 }
 
-/* Claims the cell of the next push; NULL when the ring is full. */
-static Cell *
-claim_tail(Queue *queue, uint64 *position)
+int
+queue_join(Queue *queue, const TypeList *types)
 {
-	uint64		p = pg_atomic_read_u64(&queue->tail);
+	int			group;
 
-	for (int i = 0; i < PUSH_ATTEMPTS; i++)
-	{
-		Cell	   *cell = &queue->cells[p & queue->mask];
-		int64		ahead = (int64) (pg_atomic_read_u64(&cell->turn) - p);
+	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	group = groups_join(&queue->groups, types);
+	LWLockRelease(shared->lock);
+	return group;
+}
 
-		if (ahead < 0)
-			return NULL;
-		if (ahead > 0)
-			p = pg_atomic_read_u64(&queue->tail);
-		else if (pg_atomic_compare_exchange_u64(&queue->tail, &p, p + 1))
-		{
-			*position = p;
-			return cell;
-		}
-	}
-	return NULL;
+void
+queue_leave(Queue *queue, int group)
+{
+	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	groups_leave(&queue->groups, group);
+	LWLockRelease(shared->lock);
+	queue_ask(queue);
 }
 
 void
 queue_push(Queue *queue, const TaskTrigger *trigger)
 {
-	uint64		position = 0;
-	Cell	   *cell = claim_tail(queue, &position);
-
-	if (cell == NULL)
+	if (ring_push(&queue->ring, trigger))
 	{
-		pg_atomic_fetch_add_u64(&queue->dropped, 1);
-		queue_ask(queue, QUEUE_NEED_SWEEP);
+		pg_atomic_fetch_add_u64(&queue->pushed, 1);
 		return;
 	}
-	pg_read_barrier();
-	cell->trigger = *trigger;
-	pg_write_barrier();
-	pg_atomic_write_u64(&cell->turn, position + 1);
-	pg_atomic_fetch_add_u64(&queue->pushed, 1);
+	pg_atomic_fetch_add_u64(&queue->dropped, 1);
+	queue_ask(queue);
 }
 
 bool
 queue_pop(Queue *queue, TaskTrigger *trigger)
 {
-	uint64		p = pg_atomic_read_u64(&queue->head);
-
-	for (;;)
-	{
-		Cell	   *cell = &queue->cells[p & queue->mask];
-		int64		ahead = (int64) (pg_atomic_read_u64(&cell->turn) - (p + 1));
-
-		if (ahead < 0)
-			return false;
-		if (ahead > 0)
-			p = pg_atomic_read_u64(&queue->head);
-		else if (pg_atomic_compare_exchange_u64(&queue->head, &p, p + 1))
-		{
-			pg_read_barrier();
-			*trigger = cell->trigger;
-			pg_memory_barrier();
-			pg_atomic_write_u64(&cell->turn, p + queue->mask + 1);
-			return true;
-		}
-	}
-}
-
-void
-queue_ask(Queue *queue, uint32 flags)
-{
-	pg_atomic_fetch_or_u32(&queue->flags, flags);
-}
-
-uint32
-queue_take_flags(Queue *queue)
-{
-	if (pg_atomic_read_u32(&queue->flags) == 0)
-		return 0;
-	return pg_atomic_exchange_u32(&queue->flags, 0);
+	return ring_pop(&queue->ring, trigger);
 }
 
 bool
-queue_has_news(Queue *queue)
+queue_pop_handed(Queue *queue, int group, TaskTrigger *trigger)
 {
-	uint64		p = pg_atomic_read_u64(&queue->head);
-	uint64		turn = pg_atomic_read_u64(&queue->cells[p & queue->mask].turn);
+	return groups_pop(&queue->groups, group, trigger);
+}
 
-	return (int64) (turn - (p + 1)) >= 0 ||
-		pg_atomic_read_u32(&queue->flags) != 0;
+bool
+queue_take_asked(Queue *queue, int group)
+{
+	return groups_take_asked(&queue->groups, group);
+}
+
+bool
+queue_has_news(Queue *queue, int group)
+{
+	return ring_has_news(&queue->ring) || groups_has_news(&queue->groups, group);
 }
 
 /*
@@ -336,41 +277,84 @@ queue_has_news(Queue *queue)
  * the waiter have gone, a stranger wakes for nothing, which is allowed.
  */
 static void
-wake_some(Queue *queue, int most)
+wake_some(Queue *queue, uint64 groups, int most)
 {
 	pg_memory_barrier();
 	if (pg_atomic_read_u32(&queue->nwaiting) == 0)
 		return;
 	for (int i = 0; i < QUEUE_WAITERS && most > 0; i++)
 	{
-		uint32		waiter;
+		uint32		waiter = pg_atomic_read_u32(&queue->waiters[i]);
+		uint32		process = waiter & ((1 << GROUP_SHIFT) - 1);
 
-		if (pg_atomic_read_u32(&queue->waiters[i]) == 0)
-			continue;
-		waiter = pg_atomic_exchange_u32(&queue->waiters[i], 0);
-		if (waiter == 0)
+		if (waiter == 0 || (groups >> (waiter >> GROUP_SHIFT) & 1) == 0 ||
+			!pg_atomic_compare_exchange_u32(&queue->waiters[i], &waiter, 0))
 			continue;
 		pg_atomic_fetch_sub_u32(&queue->nwaiting, 1);
-		SetLatch(&ProcGlobal->allProcs[waiter - 1].procLatch);
+		SetLatch(&ProcGlobal->allProcs[process - 1].procLatch);
 		most--;
 	}
+}
+
+/* One of each group. */
+static void
+wake_each(Queue *queue, uint64 groups)
+{
+	for (int i = 0; groups != 0; i++, groups >>= 1)
+		if ((groups & 1) != 0)
+			wake_some(queue, UINT64CONST(1) << i, 1);
 }
 
 void
 queue_wake(Queue *queue)
 {
-	wake_some(queue, 1);
+	wake_some(queue, ANY_GROUP, 1);
+}
+
+void
+queue_ask(Queue *queue)
+{
+	wake_each(queue, groups_ask(&queue->groups));
 }
 
 bool
-queue_wait(Queue *queue)
+queue_is_shared(Queue *queue, int group)
+{
+	return groups_are_others(&queue->groups, group);
+}
+
+bool
+queue_hand_on(Queue *queue, int group, const TaskTrigger *trigger)
+{
+	uint64		takers = groups_hand_on(&queue->groups, group, trigger);
+
+	wake_each(queue, takers);
+	return takers != 0;
+}
+
+void
+queue_pass_on(Queue *queue, int group)
+{
+	if (groups_has_news(&queue->groups, group))
+		wake_some(queue, UINT64CONST(1) << group, 1);
+	if (ring_has_news(&queue->ring))
+		queue_wake(queue);
+}
+
+static uint32
+waiter_of(int group)
+{
+	return (uint32) group << GROUP_SHIFT | (twt_my_proc_number() + 1);
+}
+
+bool
+queue_wait(Queue *queue, int group)
 {
 	for (int i = 0; i < QUEUE_WAITERS; i++)
 	{
 		uint32		none = 0;
 
-		if (pg_atomic_compare_exchange_u32(&queue->waiters[i], &none,
-										   twt_my_proc_number() + 1))
+		if (pg_atomic_compare_exchange_u32(&queue->waiters[i], &none, waiter_of(group)))
 		{
 			pg_atomic_fetch_add_u32(&queue->nwaiting, 1);
 			pg_memory_barrier();
@@ -381,11 +365,11 @@ queue_wait(Queue *queue)
 }
 
 void
-queue_unwait(Queue *queue)
+queue_unwait(Queue *queue, int group)
 {
 	for (int i = 0; i < QUEUE_WAITERS; i++)
 	{
-		uint32		me = twt_my_proc_number() + 1;
+		uint32		me = waiter_of(group);
 
 		if (pg_atomic_compare_exchange_u32(&queue->waiters[i], &me, 0))
 			pg_atomic_fetch_sub_u32(&queue->nwaiting, 1);
@@ -404,7 +388,7 @@ queue_node_ended(void)
 		if (queue->database != MyDatabaseId)
 			continue;
 		pg_atomic_fetch_add_u32(&queue->nodes_ended, 1);
-		wake_some(queue, QUEUE_WAITERS);
+		wake_some(queue, ANY_GROUP, QUEUE_WAITERS);
 	}
 }
 
@@ -424,12 +408,11 @@ queue_stats(int n, QueueStats *stats)
 		if (queue->database != MyDatabaseId || n-- > 0)
 			continue;
 		snprintf(stats->bucket, sizeof(stats->bucket), "%s", queue->bucket);
-		stats->waiting = pg_atomic_read_u64(&queue->tail) -
-			pg_atomic_read_u64(&queue->head);
+		stats->waiting = ring_waiting(&queue->ring);
 		stats->pushed = pg_atomic_read_u64(&queue->pushed);
 		stats->dropped = pg_atomic_read_u64(&queue->dropped);
 		stats->waiters = pg_atomic_read_u32(&queue->nwaiting);
-		stats->need_sweep = (pg_atomic_read_u32(&queue->flags) & QUEUE_NEED_SWEEP) != 0;
+		stats->need_sweep = groups_is_asked(&queue->groups);
 		return true;
 	}
 	return false;

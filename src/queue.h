@@ -9,6 +9,10 @@
  * waits for anybody.  A ring that is full drops the trigger and asks for a
  * sweep instead: triggers are hints, the table is the truth.
  *
+ * Sidecars with different handlers are in different groups (groups.h).  A push
+ * wakes a session of any group; one that pops what it does not handle hands it
+ * on.
+ *
  * What may be called at commit (no allocation, no error, no lock that can
  * wait): queue_push, queue_ask, queue_wake.  A queue, once attached, stays
  * valid for the life of the server.
@@ -21,10 +25,9 @@
 #include "datatype/timestamp.h"
 
 #include "common/trigger.h"
+#include "groups.h"
 
 typedef struct Queue Queue;
-
-#define QUEUE_NEED_SWEEP 1		/* triggers were lost: look at the table */
 
 typedef struct QueueStats
 {
@@ -52,27 +55,46 @@ extern Queue *queue_attach(const char *bucket);
 /* Never fails: when full, counts the trigger and asks for a sweep. */
 extern void queue_push(Queue *queue, const TaskTrigger *trigger);
 
-/* Sets flags (QUEUE_...) for whoever pops next. */
-extern void queue_ask(Queue *queue, uint32 flags);
+/* Asks one session of each group for a sweep, and wakes it. */
+extern void queue_ask(Queue *queue);
 
 /* Wakes one waiting sidecar, if there is one. */
 extern void queue_wake(Queue *queue);
 
-/* False when the queue is empty. */
+/*
+ * This session takes triggers, by default of all types; its group.  Both take
+ * a lightweight lock.  Others look for what a session that leaves had taken.
+ */
+extern int	queue_join(Queue *queue, const TypeList *types);
+extern void queue_leave(Queue *queue, int group);
+
+/* False when there is nothing; of any type. */
 extern bool queue_pop(Queue *queue, TaskTrigger *trigger);
 
-/* The flags set since the last call, which clears them. */
-extern uint32 queue_take_flags(Queue *queue);
+/* What other groups handed on, as being for this one.  It goes no further. */
+extern bool queue_pop_handed(Queue *queue, int group, TaskTrigger *trigger);
 
-/* Whether queue_pop() or queue_take_flags() would give something. */
-extern bool queue_has_news(Queue *queue);
+/* Whether there are other groups. */
+extern bool queue_is_shared(Queue *queue, int group);
+
+/* True: given to other groups.  False: there is none that handles it. */
+extern bool queue_hand_on(Queue *queue, int group, const TaskTrigger *trigger);
+
+/* Whether a sweep was asked of the group since the last call. */
+extern bool queue_take_asked(Queue *queue, int group);
+
+/* Whether one of the three functions above would give something. */
+extern bool queue_has_news(Queue *queue, int group);
+
+/* Wakes others for what is there, now that this session no longer looks. */
+extern void queue_pass_on(Queue *queue, int group);
 
 /*
  * This backend waits for news, until queue_unwait(), a wake-up or the end of
  * the backend.  False: too many wait already, so it must look by itself.
  */
-extern bool queue_wait(Queue *queue);
-extern void queue_unwait(Queue *queue);
+extern bool queue_wait(Queue *queue, int group);
+extern void queue_unwait(Queue *queue, int group);
 
 /*
  * The session of a node of this database ended: tells, and wakes, all who

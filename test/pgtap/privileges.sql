@@ -18,7 +18,7 @@ SELECT f, '{producer,worker,operator,viewer,tester}'::text[] FROM unnest('{is_en
 	queue_kind,keep_finished,queue_stats,cron_next,cron_preview}'::text[]) f
 UNION ALL
 SELECT f, '{worker}'::text[] FROM unnest('{next_triggers,grab_tasks,resolve_grab,execute_tasks,finish_tasks,finish_task,resolve_finish,sweep_tasks,
-	expire_tasks,promote_tasks,recover_tasks,start_node,refusal,heartbeat,tick,end_node,make_partitions,clean_tasks,read_policies,run_schedules,take_cancels,ask_retry,
+	expire_tasks,promote_tasks,recover_tasks,start_node,refusal,heartbeat,tick,end_node,make_partitions,clean_tasks,read_policies,run_schedules,take_types,take_cancels,ask_retry,
 	read_limits,offer_slots,clean_slots,monitor_tasks}'::text[]) f
 UNION ALL
 SELECT f, '{operator}'::text[] FROM unnest('{resume_task,reschedule_task,cancel_task,fail_task,hold_task,release_task,
@@ -104,7 +104,7 @@ SELECT is((SELECT count(*) FROM pg_proc p WHERE pronamespace = 'twtasks'::regnam
 		   AND (prorettype = 'internal'::regtype OR 'internal'::regtype::oid = ANY (proargtypes))), 0::bigint, 'none takes or gives "internal"');
 SELECT bag_eq($$SELECT proname::text FROM pg_proc WHERE pronamespace = 'twtasks'::regnamespace AND NOT prosecdef AND prosrc NOT IN ('twt_as_owner', 'twt_execute_tasks', 'twt_add_task', 'twt_add_tasks', 'twt_add_tasks_of_type', 'twt_add_tasks_json')
 	AND EXISTS (SELECT FROM aclexplode(proacl) a WHERE a.grantee <> proowner) GROUP BY proname$$,
-	'{is_enabled,is_adopted,adoption_fault,is_testing,is_paused,clock,clock_ahead,keep_finished,queue_kind,queue_stats,next_triggers,cron_next,cron_preview,limit_name}'::text[], 'those that run with the caller''s rights need none');
+	'{is_enabled,is_adopted,adoption_fault,is_testing,is_paused,clock,clock_ahead,keep_finished,queue_kind,queue_stats,take_types,next_triggers,cron_next,cron_preview,limit_name}'::text[], 'those that run with the caller''s rights need none');
 SELECT bag_eq($$SELECT proname::text FROM pg_proc WHERE pronamespace = 'twtasks'::regnamespace AND prosrc IN ('twt_as_owner', 'twt_execute_tasks', 'twt_add_task', 'twt_add_tasks', 'twt_add_tasks_of_type', 'twt_add_tasks_json')
 	AND NOT prosecdef AND provolatile = 'v' AND proparallel = 'u'$$, '{execute_tasks,configure_type,run_inline,add_task,add_tasks,add_tasks,add_tasks}'::text[], 'or note who called, and become the owner themselves');
 SELECT is((SELECT count(*) FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid WHERE c.relnamespace = 'twtasks'::regnamespace
