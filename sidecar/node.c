@@ -50,6 +50,7 @@ struct Node
 	int			place;
 	int			nodes;
 	bool		is_watchful;
+	bool		is_listening;	/* for triggers */
 	bool		is_ending;
 	LoopFn		end_done;
 	void	   *end_arg;
@@ -276,6 +277,8 @@ on_notify(void *arg, const char *channel, const char *payload)
 		node->events.on_config(node->arg);
 	else if (strcmp(channel, "twtasks_cancel") == 0)
 		node->events.on_cancel(node->arg);
+	else if (node->is_listening && strcmp(channel, "twtasks") == 0)
+		node->events.on_triggers(node->arg, payload);
 }
 
 static void
@@ -290,6 +293,8 @@ on_state(void *arg, bool is_up)
 		return;
 	}
 	pg_send(node->pg, &call_listen_cancels, NULL, NULL, NULL);
+	if (node->is_listening)
+		pg_send(node->pg, &call_listen, NULL, NULL, NULL);
 	pg_send(node->pg, &call_listen_config, NULL, on_listening, node);
 	ask_after(node, 0);
 }
@@ -392,6 +397,16 @@ node_set_watchful(Node *node, bool watchful)
 	node->is_watchful = watchful;
 	/* who waits for the next tick shall know when it comes */
 	node_look(node);
+}
+
+void
+node_listen(Node *node)
+{
+	if (node->is_listening)
+		return;
+	node->is_listening = true;
+	if (pg_is_up(node->pg) && !node->is_ending)
+		pg_send(node->pg, &call_listen, NULL, NULL, NULL);
 }
 
 void

@@ -50,6 +50,9 @@ typedef struct NodeEvents
 	 * somebody has asked for that.
 	 */
 	void		(*on_cancel) (void *arg);
+
+	/* a notification with triggers came, after node_listen() */
+	void		(*on_triggers) (void *arg, const char *payload);
 } NodeEvents;
 
 extern Node *node_open(Loop *loop, const Config *config,
@@ -64,6 +67,12 @@ extern Pg  *node_pg(const Node *node);
 
 /* Without word of ended sessions it ticks more often. */
 extern void node_set_watchful(Node *node, bool watchful);
+
+/*
+ * The queue of a bucket may not be the one in shared memory, when that has no
+ * room: its triggers come by notifications, to on_triggers.
+ */
+extern void node_listen(Node *node);
 
 /* Ticks now: another node may have ended, which may have led. */
 extern void node_look(Node *node);

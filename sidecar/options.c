@@ -371,7 +371,7 @@ static const Option root_options[] = {
 	},
 	{
 		"buckets", OPTION_WORDS, .fallback = "default", .needs_restart = true,
-		.min = 1, .max = 100, .check = check_bucket,
+		.min = 1, .max = TRIGGER_BUCKETS, .check = check_bucket,
 		.offset = offsetof(Config, buckets),
 		.count_offset = offsetof(Config, nbuckets),
 		.help = "buckets that this node works for"

@@ -59,6 +59,8 @@ struct Pg
 	PgState		state;
 	int64		backoff_us;
 	bool		in_trouble;		/* connects, but was of no use the last time */
+	const PgStatement *failed;	/* which statement brought it into trouble */
+	int64		up_us;			/* when the session was set up */
 	Trouble		trouble;
 	bool		in_doubt;		/* a commit was not confirmed by a standby */
 	dlist_head	calls;			/* in order of sending */
@@ -424,6 +426,7 @@ on_set_up(void *arg, PgOutcome outcome, PGresult *result)
 		return;
 	}
 	pg->state = STATE_UP;
+	pg->up_us = loop_now_us(pg->loop);
 	hosts_keep(pg->hosts);
 	if (!pg->in_trouble)
 		out_of_trouble(pg);
@@ -451,6 +454,17 @@ on_session_known(void *arg, PgOutcome outcome, PGresult *result)
 		send_call(pg, &setup, NULL, on_set_up, pg);
 }
 
+/*
+ * Others may well succeed while the statement that failed goes on failing: it
+ * must be the one, unless the connection has lasted for so long without it.
+ */
+static bool
+is_of_use(const Pg *pg, const Call *call)
+{
+	return pg->failed == NULL || call->statement == pg->failed ||
+		loop_now_us(pg->loop) - pg->up_us > BACKOFF_MAX_US;
+}
+
 /* The Sync of the oldest call was answered: its outcome is certain. */
 static void
 settle_call(Pg *pg)
@@ -471,11 +485,13 @@ settle_call(Pg *pg)
 		case PGRES_TUPLES_OK:
 		case PGRES_COMMAND_OK:
 			outcome = PG_DONE;
-			if (pg->state == STATE_UP && pg->in_trouble)
+			if (pg->state == STATE_UP && pg->in_trouble && is_of_use(pg, call))
 				out_of_trouble(pg);
 			break;
 		default:
 			outcome = PG_FAILED;
+			if (pg->state == STATE_UP && !pg->in_trouble)
+				pg->failed = call->statement;
 			if (!call->statement->caller_logs)
 				trouble_failed(&pg->trouble, loop_now_us(pg->loop),
 							   call->statement->name, call->result);

@@ -207,6 +207,12 @@ on_sweep(void *arg, int bucket)
 }
 
 static void
+on_triggers(void *arg, const char *payload)
+{
+	queue_notify_read(((Sidecar *) arg)->queue, payload);
+}
+
+static void
 on_cancel(void *arg)
 {
 	cancels_want(((Sidecar *) arg)->cancels);
@@ -386,6 +392,8 @@ on_turn(void *arg)
 
 	duties_set_watchful(sidecar->duties, watchful);
 	node_set_watchful(sidecar->node, watchful);
+	if (queue_kind(sidecar->queue) == QUEUE_RING)
+		node_listen(sidecar->node);
 	sweep_pump(sidecar->sweep);
 	pump_grabs(sidecar);
 	queue_pump(sidecar->queue);
@@ -532,7 +540,7 @@ Sidecar *
 sidecar_open(Loop *loop, Config *config)
 {
 	static const NodeEvents node_events = {on_begin, on_gone, on_leader, on_clock,
-	on_config, on_look, on_cancel};
+	on_config, on_look, on_cancel, on_triggers};
 	static const QueueEvents queue_events = {on_trigger, on_sweep, on_due, on_node_gone};
 	static const GrabEvents grab_events = {next_entry, on_task, on_refused, on_doubt,
 	on_connected};

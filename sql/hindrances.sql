@@ -291,6 +291,13 @@ AS $$
 		   'correct the type where tasks are added, or start a sidecar with a handler for it'
 	FROM twtasks.unhandled_types(20) u
 	UNION ALL
+	SELECT 'no queue', NULL,
+		   format('%s of the buckets that sidecars work for, such as "%s", have no queue in shared memory: all are in use',
+				  count(*), min(b.bucket)),
+		   'increase twtasks.queues and restart the server; until then NOTIFY brings their triggers'
+	FROM (SELECT DISTINCT unnest(n.buckets) AS bucket FROM twtasks.living_nodes() n) b
+	WHERE twtasks.lacks_queue(b.bucket) HAVING count(*) > 0
+	UNION ALL
 	SELECT 'node refused', r.since, format('node "%s": %s', r.name, r.refusal),
 		   'correct environment in the sidecar''s configuration, or see twtasks.adopt()'
 	FROM twtasks.refused_node r WHERE r.at > clock_timestamp() - interval '1 minute'

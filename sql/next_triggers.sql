@@ -16,6 +16,19 @@ LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'twt_take_types';
 
 /*
+ * twtasks.lacks_queue(bucket)
+ *
+ *		Whether the bucket has no queue in shared memory because others use all
+ *		twtasks.queues.
+ *
+ * Locks		none
+ */
+CREATE FUNCTION twtasks.lacks_queue(bucket text)
+RETURNS boolean
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'twt_lacks_queue';
+
+/*
  * twtasks.next_triggers(buckets, max_triggers, wait_ms, ...)
  *
  *		Takes triggers from the shared-memory queue, waiting for the first if
@@ -23,7 +36,9 @@ AS 'MODULE_PATHNAME', 'twt_take_types';
  *		vacuum back.
  *
  * Parameters
- *		buckets			which buckets to take from
+ *		buckets			which buckets to take from; those that have no queue, since
+ *						all twtasks.queues are in use, are passed over: LISTEN
+ *						twtasks brings their triggers
  *		max_triggers	at most so many, 1 to 10000
  *		wait_ms			how long to wait for the first, 0 to 600000
  *
@@ -39,7 +54,6 @@ AS 'MODULE_PATHNAME', 'twt_take_types';
  * Errors
  *		22004, 22023	a parameter is NULL or out of range
  *		25001			called inside a transaction block
- *		53400			more buckets in use than twtasks.queues
  *		55000			twtasks was not preloaded: LISTEN twtasks instead
  *
  * Locks		none while waiting

@@ -33,13 +33,17 @@
 #include "groups.h"
 #include "queue.h"
 
-#define MAX_BUCKETS 64
+#define MAX_BUCKETS TRIGGER_BUCKETS
 #define MAX_TRIGGERS 10000
 #define MAX_WAIT_MS 600000
+
+/* When all queues are in use, one may become free, rarely. */
+#define FULL_MS 10000
 
 /* A queue that this backend takes from. */
 typedef struct Used
 {
+	char		bucket[TRIGGER_BUCKET_MAX + 1];
 	Queue	   *queue;
 	int			group;
 	uint32		nodes_ended;	/* what it has told about */
@@ -48,7 +52,8 @@ typedef struct Used
 
 typedef struct Taken
 {
-	int			nbuckets;
+	int			nbuckets;		/* those with a queue */
+	int			positions[MAX_BUCKETS]; /* of each in the call, from 1 */
 	char	   *names[MAX_BUCKETS];
 	Queue	   *queues[MAX_BUCKETS];
 	Used	   *used[MAX_BUCKETS];
@@ -107,26 +112,56 @@ on_backend_exit(int code, Datum arg)
 }
 
 static Used *
-use_queue(Queue *queue)
+find_used(const char *bucket)
+{
+	for (int i = 0; i < nused; i++)
+		if (strcmp(used[i].bucket, bucket) == 0)
+			return &used[i];
+	return NULL;
+}
+
+static Used *
+use_queue(Queue *queue, const char *bucket)
 {
 	static bool is_registered = false;
-	Used	   *u;
+	Used	   *u = &used[nused];
 
-	for (int i = 0; i < nused; i++)
-		if (used[i].queue == queue)
-			return &used[i];
 	if (nused == MAX_BUCKETS)
-		return NULL;
+		ereport(ERROR,
+				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+				 errmsg("a session cannot take from more than %d buckets", MAX_BUCKETS)));
 	if (!is_registered)
 		before_shmem_exit(on_backend_exit, 0);
 	is_registered = true;
-	u = &used[nused];
+	strlcpy(u->bucket, bucket, sizeof(u->bucket));
 	u->queue = queue;
 	u->group = queue_join(queue, handled);
 	u->is_waiting = false;
-	nused++;
 	u->nodes_ended = queue_nodes_ended(queue);
+	nused++;
 	return u;
+}
+
+/*
+ * NULL: all queues are in use, and triggers of the bucket are sent by
+ * notifications.
+ */
+static Used *
+use_bucket(const char *bucket)
+{
+	static TimestampTz full_until = 0;
+	Used	   *u = find_used(bucket);
+	TimestampTz now = GetCurrentTimestamp();
+	Queue	   *queue;
+
+	if (u != NULL)
+		return u;
+	queue = now < full_until ? queue_find(bucket) : queue_attach(bucket);
+	if (queue != NULL)
+		return use_queue(queue, bucket);
+	if (now >= full_until)
+		full_until = TimestampTzPlusMilliseconds(now, FULL_MS);
+	return NULL;
 }
 
 static void
@@ -165,7 +200,7 @@ take_one(Taken *taken, int bucket, const TaskTrigger *trigger)
 															  trigger->type_len));
 	taken->priority[n] = Int16GetDatum(trigger->priority);
 	taken->size[n] = Int32GetDatum(trigger->size);
-	taken->bucket[n] = Int32GetDatum(bucket + 1);
+	taken->bucket[n] = Int32GetDatum(taken->positions[bucket]);
 	taken->n++;
 }
 
@@ -344,22 +379,38 @@ int_argument(FunctionCallInfo fcinfo, int number, const char *name,
 }
 
 static void
+add_bucket(Taken *taken, char *name, int position)
+{
+	Used	   *u = use_bucket(name);
+	int			n = taken->nbuckets;
+
+	if (u == NULL)
+		return;
+	taken->positions[n] = position;
+	taken->names[n] = name;
+	taken->queues[n] = u->queue;
+	taken->used[n] = u;
+	taken->nbuckets++;
+}
+
+static void
 attach_buckets(FunctionCallInfo fcinfo, Taken *taken)
 {
 	Datum	   *names;
 	bool	   *nulls;
+	int			n;
 
 	if (PG_ARGISNULL(0))
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("buckets must not be null")));
 	deconstruct_array(PG_GETARG_ARRAYTYPE_P(0), TEXTOID, -1, false, TYPALIGN_INT,
-					  &names, &nulls, &taken->nbuckets);
-	if (taken->nbuckets < 1 || taken->nbuckets > MAX_BUCKETS)
+					  &names, &nulls, &n);
+	if (n < 1 || n > MAX_BUCKETS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("buckets must have 1 to %d elements", MAX_BUCKETS)));
-	for (int i = 0; i < taken->nbuckets; i++)
+	for (int i = 0; i < n; i++)
 	{
 		char	   *name = nulls[i] ? "" : TextDatumGetCString(names[i]);
 
@@ -367,18 +418,7 @@ attach_buckets(FunctionCallInfo fcinfo, Taken *taken)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					 errmsg("invalid bucket in element %d of buckets", i + 1)));
-		taken->names[i] = name;
-		taken->queues[i] = queue_attach(name);
-		if (taken->queues[i] == NULL)
-			ereport(ERROR,
-					(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-					 errmsg("no queue is free for bucket \"%s\"", name),
-					 errhint("Increase twtasks.queues and restart the server.")));
-		taken->used[i] = use_queue(taken->queues[i]);
-		if (taken->used[i] == NULL)
-			ereport(ERROR,
-					(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-					 errmsg("a session cannot take from more than %d buckets", MAX_BUCKETS)));
+		add_bucket(taken, name, i + 1);
 	}
 }
 
@@ -486,6 +526,13 @@ twt_take_types(PG_FUNCTION_ARGS)
 	if (old != NULL)
 		pfree(old);
 	PG_RETURN_VOID();
+}
+
+PG_FUNCTION_INFO_V1(twt_lacks_queue);
+Datum
+twt_lacks_queue(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(queue_is_lacking(text_to_cstring(PG_GETARG_TEXT_PP(0))));
 }
 
 PG_FUNCTION_INFO_V1(twt_queue_stats);

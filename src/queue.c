@@ -192,17 +192,25 @@ claim_queue(const char *bucket, const Oid *dropped)
 }
 
 Queue *
-queue_attach(const char *bucket)
+queue_find(const char *bucket)
 {
 	Queue	   *queue;
-	Oid		   *dropped;
 
 	if (shared == NULL)
 		return NULL;
 	LWLockAcquire(shared->lock, LW_SHARED);
 	queue = find_queue(bucket);
 	LWLockRelease(shared->lock);
-	if (queue != NULL)
+	return queue;
+}
+
+Queue *
+queue_attach(const char *bucket)
+{
+	Queue	   *queue = queue_find(bucket);
+	Oid		   *dropped;
+
+	if (shared == NULL || queue != NULL)
 		return queue;
 
 	dropped = palloc(shared->nqueues * sizeof(Oid));
@@ -214,6 +222,21 @@ queue_attach(const char *bucket)
 	LWLockRelease(shared->lock);
 	pfree(dropped);
 	return queue;
+}
+
+bool
+queue_is_lacking(const char *bucket)
+{
+	bool		is_lacking;
+
+	if (shared == NULL)
+		return false;
+	LWLockAcquire(shared->lock, LW_SHARED);
+	is_lacking = find_queue(bucket) == NULL;
+	for (int i = 0; i < shared->nqueues && is_lacking; i++)
+		is_lacking = OidIsValid(shared->queues[i].database);
+	LWLockRelease(shared->lock);
+	return is_lacking;
 }
 
 int

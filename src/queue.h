@@ -52,6 +52,12 @@ extern bool queue_available(void);
  */
 extern Queue *queue_attach(const char *bucket);
 
+/* The same, and does not make one. */
+extern Queue *queue_find(const char *bucket);
+
+/* Whether the bucket has none, and none is left for it. */
+extern bool queue_is_lacking(const char *bucket);
+
 /* Never fails: when full, counts the trigger and asks for a sweep. */
 extern void queue_push(Queue *queue, const TaskTrigger *trigger);
 

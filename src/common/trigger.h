@@ -25,6 +25,7 @@
 #define TRIGGER_ID_BYTES 16
 #define TRIGGER_TYPE_MAX 120
 #define TRIGGER_BUCKET_MAX 48
+#define TRIGGER_BUCKETS 100		/* that one sidecar works for, at most */
 #define TRIGGER_PRIORITIES 10
 #define TRIGGER_RISEN 1			/* the most that waiting makes of one */
 

@@ -16,7 +16,7 @@ CALL twtasks.next_triggers(NULL, 10, 0, :next);
 CALL twtasks.next_triggers('{}', 10, 0, :next);
 CALL twtasks.next_triggers('{a,NULL}', 10, 0, :next);
 CALL twtasks.next_triggers('{a,"b c"}', 10, 0, :next);
-CALL twtasks.next_triggers(array_fill('a'::text, '{65}'), 10, 0, :next);
+CALL twtasks.next_triggers(array_fill('a'::text, '{101}'), 10, 0, :next);
 CALL twtasks.next_triggers('{a}', NULL, 0, :next);
 CALL twtasks.next_triggers('{a}', 0, 0, :next);
 CALL twtasks.next_triggers('{a}', -1, 0, :next);

@@ -27,13 +27,14 @@ SELECT count(*) BETWEEN 1 AND current_setting('twtasks.queues')::integer AS some
 	   max(waiting) AS waiting
 FROM twtasks.queue_stats();
 
--- The last one has none: who asks for it is told, its task is found by a
--- sweep, and its adds are notified.
+-- The last one has none: its task is found by a sweep, and its adds are
+-- notified.  The others keep theirs, in a call for both.
 SELECT 'many-' || current_setting('twtasks.queues')::integer + 1 AS last \gset
-CALL twtasks.next_triggers(ARRAY[:'last'], 10, 0, :next);
-\set VERBOSITY sqlstate
-CALL twtasks.next_triggers(ARRAY[:'last'], 10, 0, :next);
-\set VERBOSITY default
+SELECT twtasks.lacks_queue(:'last'), twtasks.lacks_queue('many-1');
+CALL twtasks.next_triggers(ARRAY[:'last'], 10, 1, :next) \gset
+\echo :types :sweep
+CALL twtasks.next_triggers(ARRAY[:'last', 'many-1'], 10, 0, :next) \gset
+\echo :types :bucket_numbers :sweep
 SELECT count(*) FROM twtasks.sweep_tasks(:'last', 10);
 
 -- Another database with the same bucket has another queue: this one never
