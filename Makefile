@@ -14,7 +14,7 @@ SUDO = $(if $(DESTDIR),,$(shell test -w "$$($(PG_CONFIG) --pkglibdir)" || echo s
 .DEFAULT_GOAL = all
 .PHONY: all extension sidecar version install uninstall demo check unit \
 	installcheck isolation pgtap tap format format-check lint asan valgrind \
-	campaign-limits bench bench-peers bench-schedule bench-clean docs clean help
+	campaign-limits bench bench-peers bench-schedule bench-views bench-clean docs clean help
 
 all: extension sidecar ## builds the extension and the sidecar
 
@@ -83,6 +83,9 @@ bench-peers: install ## measures the peers and us: bench/peers/README.md
 
 bench-schedule: install ## measures how late due tasks start, beside a million that wait
 	@bench/schedule
+
+bench-views: install ## measures the views that people look at, beside millions of tasks
+	@bench/views
 
 bench-clean: install ## measures how fast old history is cleaned, beside others that finish
 	@bench/clean

@@ -29,6 +29,7 @@ OBJS += src/ring.o				# 3 ... its triggers
 OBJS += src/groups.o			# 3 ... and who handles which
 OBJS += src/next_triggers.o		# 3 queue: what a sidecar calls
 OBJS += src/sweep.o				# 4 table: what it is filled from
+OBJS += src/count.o				# ... and how much is in the queue
 OBJS += src/grab.o				# 5 grab
 OBJS += src/slots.o				# 5 grab: limits of the whole cluster
 OBJS += src/limit_rules.o		# ... as they are configured

@@ -1,45 +1,4 @@
 /*
- * twtasks.queue_groups(cap)
- *
- *		The buckets, types and priorities of the tasks that are SUBMITTED, or
- *		PROCESSING and not accepted, by steps from one to the next in the index: as
- *		quick with millions of tasks as with one of each.
- *
- *		This and the functions below order by all columns of an index, compare
- *		whole rows and may not sort: so there is no other plan than to read that
- *		index, whatever the planner knows.
- *
- * Parameters
- *		cap				at most so many groups; and where the shares end
- *
- * Returns
- *		bucket, type, priority
- *		share			how many tasks of the group to read: cap, or less when there
- *						are many groups, so that all together are ten times cap
- *
- * Locks		none
- */
-CREATE FUNCTION twtasks.queue_groups(
-	cap integer, OUT bucket text, OUT type text, OUT priority smallint, OUT share bigint)
-RETURNS SETOF record
-LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 100
-SET search_path = pg_catalog, pg_temp
-SET enable_sort = off
-AS $$
-	WITH RECURSIVE step AS (
-		(SELECT t.bucket, t.type, t.priority FROM twtasks.task t
-		 WHERE t.queued ORDER BY t.bucket, t.type, t.priority LIMIT 1)
-		UNION ALL
-		SELECT n.* FROM step s CROSS JOIN LATERAL (
-			SELECT t.bucket, t.type, t.priority FROM twtasks.task t
-			WHERE t.queued AND (t.bucket, t.type, t.priority) > (s.bucket, s.type, s.priority)
-			ORDER BY t.bucket, t.type, t.priority LIMIT 1) n)
-	SELECT g.bucket, g.type, g.priority,
-		   least(cap, greatest(10, 10::bigint * cap / count(*) OVER ()))
-	FROM (SELECT s.* FROM step s LIMIT cap) g
-$$;
-
-/*
  * twtasks.count_tasks(cap)
  *
  *		Live tasks counted by bucket, type and status.  Reads a part of them only,
@@ -47,9 +6,11 @@ $$;
  *
  * Parameters
  *		cap				so many are counted, at the most, of each bucket, type and
- *						priority in the queue, and of all types together of those
- *						that wait for a time, and of those in ERROR or HELD; NULL:
- *						count all, which reads the whole live table
+ *						priority in the queue, and three times as many of all of
+ *						these together; so many of those that wait for a time, and
+ *						so many of those in ERROR or HELD; and so many buckets,
+ *						types and priorities are seen.  NULL: count all, which
+ *						reads the whole live table
  *
  * Returns
  *		bucket, type, status
@@ -98,7 +59,8 @@ BEGIN
 		RETURN QUERY
 		SELECT c.bucket, c.type, c.status, sum(c.tasks)::bigint, bool_or(c.capped),
 			   min(c.oldest), max(c.most_tries), max(c.newest)
-		FROM (SELECT q.* FROM twtasks.count_queued(cap) q
+		FROM (SELECT q.bucket, q.type, q.status, q.tasks, q.capped, q.oldest, q.most_tries, q.newest
+			  FROM twtasks.count_queued(cap, twtasks.clock()) q
 			  UNION ALL
 			  SELECT n.* FROM twtasks.count_not_queued(cap) n) c
 		GROUP BY c.bucket, c.type, c.status;
@@ -106,33 +68,26 @@ BEGIN
 END $$;
 
 /*
- * twtasks.count_queued(cap)
+ * twtasks.count_queued(cap, moment)
  *
- *		count_tasks() for those in the index of the queue.
+ *		count_tasks() for those in the index of the queue: SUBMITTED, or PROCESSING
+ *		and not accepted.  A row for each bucket, type, priority and status.
+ *
+ * Returns
+ *		as count_tasks(), and
+ *		late			how many of those should have moved on before that moment
+ *		newest_late		when the last of those should have
  *
  * Locks		none
  */
-CREATE FUNCTION twtasks.count_queued(cap integer)
-RETURNS TABLE (bucket text, type text, status twtasks.task_status, tasks bigint,
-			   capped boolean, oldest timestamptz, most_tries integer,
-			   newest timestamptz)
-LANGUAGE sql STABLE STRICT PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp
-SET enable_sort = off
-AS $$
-	SELECT g.bucket, g.type, h.status, h.tasks,
-		   sum(h.tasks) OVER (PARTITION BY g.bucket, g.type, g.priority) >= g.share,
-		   h.oldest, h.most_tries, h.newest
-	FROM twtasks.queue_groups(cap) g
-	CROSS JOIN LATERAL (
-		SELECT r.status, count(*) AS tasks, min(r.state_time) AS oldest, max(r.tries) AS most_tries,
-			   max(r.state_time) AS newest
-		FROM (SELECT t.status, t.state_time, t.tries FROM twtasks.task t
-			  WHERE t.queued AND (t.bucket, t.type, t.priority) >= (g.bucket, g.type, g.priority)
-				AND (t.bucket, t.type, t.priority) <= (g.bucket, g.type, g.priority)
-			  ORDER BY t.bucket, t.type, t.priority, t.id LIMIT g.share) r
-		GROUP BY r.status) h
-$$;
+CREATE FUNCTION twtasks.count_queued(
+	cap integer, moment timestamptz,
+	OUT bucket text, OUT type text, OUT status twtasks.task_status,
+	OUT tasks bigint, OUT capped boolean, OUT oldest timestamptz, OUT most_tries integer,
+	OUT newest timestamptz, OUT late bigint, OUT newest_late timestamptz)
+RETURNS SETOF record
+LANGUAGE c STABLE STRICT PARALLEL SAFE ROWS 100
+AS 'MODULE_PATHNAME', 'twt_count_queued';
 
 /*
  * twtasks.count_not_queued(cap)

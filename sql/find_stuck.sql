@@ -52,11 +52,15 @@ BEGIN
 		SELECT k.* FROM (
 			SELECT l.*, row_number() OVER (PARTITION BY l.bucket, l.type, l.status
 										   ORDER BY l.state_time DESC, l.id DESC) AS place
-			FROM twtasks.late_tasks(greatest(max_each, 1000), twtasks.clock()) l) k
+			FROM (SELECT q.* FROM twtasks.late_queued(greatest(max_each, 1000), twtasks.clock()) q
+				  UNION ALL
+				  SELECT n.* FROM twtasks.late_not_queued(greatest(max_each, 1000), twtasks.clock()) n) l) k
 		WHERE k.place <= max_each),
 	reason AS MATERIALIZED (
-		SELECT k.type, k.bucket, twtasks.why_queued(k.type, k.bucket) AS why
-		FROM (SELECT DISTINCT l.type, l.bucket FROM late l WHERE l.status = 'SUBMITTED') k)
+		SELECT w.type, w.bucket, w.why
+		FROM (SELECT array_agg(d.type) AS types, array_agg(d.bucket) AS buckets
+			  FROM (SELECT DISTINCT l.type, l.bucket FROM late l WHERE l.status = 'SUBMITTED') d) k
+		CROSS JOIN LATERAL twtasks.why_queued(k.types, k.buckets) w)
 	SELECT l.id, l.version, l.type, l.sub_type, l.bucket, l.priority, l.status,
 		   l.created, l.state_time, l.tries, n.name,
 		   CASE WHEN l.status = 'SUBMITTED' THEN r.why
@@ -71,14 +75,32 @@ BEGIN
 END $$;
 
 /*
- * twtasks.late_tasks(cap, moment)
+ * twtasks.late_queued(cap, moment)
  *
- *		What find_stuck() looks at: tasks without what they carry, their
- *		next_event_time being that of which they are late.
+ *		What find_stuck() shows of the queue: tasks without what they carry, their
+ *		next_event_time being that of which they are late.  It looks at the same
+ *		tasks as count_queued() with that cap.
  *
  * Locks		none
  */
-CREATE FUNCTION twtasks.late_tasks(
+CREATE FUNCTION twtasks.late_queued(
+	cap integer, moment timestamptz,
+	OUT id uuid, OUT version bigint, OUT type text, OUT sub_type text, OUT bucket text,
+	OUT priority smallint, OUT status twtasks.task_status, OUT created timestamptz,
+	OUT state_time timestamptz, OUT tries integer, OUT incarnation bigint,
+	OUT next_event_time timestamptz)
+RETURNS SETOF record
+LANGUAGE c STABLE STRICT PARALLEL SAFE ROWS 1000
+AS 'MODULE_PATHNAME', 'twt_late_queued';
+
+/*
+ * twtasks.late_not_queued(cap, moment)
+ *
+ *		late_queued() for those in the index of times: those due for the longest.
+ *
+ * Locks		none
+ */
+CREATE FUNCTION twtasks.late_not_queued(
 	cap integer, moment timestamptz,
 	OUT id uuid, OUT version bigint, OUT type text, OUT sub_type text, OUT bucket text,
 	OUT priority smallint, OUT status twtasks.task_status, OUT created timestamptz,
@@ -93,17 +115,9 @@ AS $$
 		   r.state_time, r.tries, r.incarnation,
 		   CASE r.status WHEN 'PROCESSING' THEN coalesce(r.deadline, r.next_event_time)
 						 ELSE r.next_event_time END
-	FROM (SELECT h.* FROM twtasks.queue_groups(cap) g
-		  CROSS JOIN LATERAL (
-			  SELECT t.* FROM twtasks.task t
-			  WHERE t.queued AND (t.bucket, t.type, t.priority) >= (g.bucket, g.type, g.priority)
-				AND (t.bucket, t.type, t.priority) <= (g.bucket, g.type, g.priority)
-			  ORDER BY t.bucket, t.type, t.priority, t.id LIMIT g.share) h
-		  UNION ALL
-		  (SELECT t.* FROM twtasks.task t
-		   WHERE NOT t.queued AND t.next_event_time < moment
-		   ORDER BY t.next_event_time LIMIT cap)) r
-	WHERE CASE r.status WHEN 'SUBMITTED' THEN r.next_event_time < moment
-						WHEN 'WAITING' THEN r.next_event_time < moment - interval '1 minute'
+	FROM (SELECT t.* FROM twtasks.task t
+		  WHERE NOT t.queued AND t.next_event_time < moment
+		  ORDER BY t.next_event_time LIMIT cap) r
+	WHERE CASE r.status WHEN 'WAITING' THEN r.next_event_time < moment - interval '1 minute'
 						WHEN 'PROCESSING' THEN coalesce(r.deadline, r.next_event_time) < moment END
 $$;

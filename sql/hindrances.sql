@@ -31,26 +31,6 @@ AS $$
 $$;
 
 /*
- * twtasks.handles(type, bucket)
- *
- *		Whether a node lives that works for that bucket and handles that type; one
- *		that has not said which types it handles may.
- *
- * Locks		none
- */
-CREATE FUNCTION twtasks.handles(type text, bucket text)
-RETURNS boolean
-LANGUAGE sql STABLE STRICT PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp
-AS $$
-	SELECT EXISTS (SELECT FROM twtasks.living_nodes() n
-				   WHERE handles.bucket = ANY (n.buckets) IS NOT FALSE
-					 AND (n.types IS NULL
-						  OR EXISTS (SELECT FROM unnest(n.types) p(pattern)
-									 WHERE twtasks.fits(p.pattern, handles.type) IS NOT NULL)))
-$$;
-
-/*
  * twtasks.is_known_type(type)
  *
  *		Whether a sidecar that handles the type has run here within 30 days, or a
@@ -88,82 +68,162 @@ AS $$
 $$;
 
 /*
- * twtasks.limits_of(type)
+ * twtasks.nodes_of(type)
  *
- *		The limits that cover a type; of two in one scope that count under one name
- *		the one for that name.
+ *		The nodes to which policies bind a type, as policy_of() has them; by what
+ *		this session knows of policies, so that it may be asked of thousands of types.
  *
  * Returns
- *		as twtasks.limits; used is NULL for what nodes count
+ *		patterns; NULL: the type is not bound
  *
  * Locks		none
  */
-CREATE FUNCTION twtasks.limits_of(
-	type text, OUT name text, OUT concurrency integer, OUT stretch integer,
-	OUT rate integer, OUT per interval, OUT used bigint)
+CREATE FUNCTION twtasks.nodes_of(type text)
+RETURNS text[]
+LANGUAGE c STABLE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'twt_nodes_of';
+
+/*
+ * twtasks.why_limited(types)
+ *
+ *		The limits that may hold up tasks of these types: one that lets none start
+ *		comes first, then one that is full, then one with a rate.  How many slots are
+ *		in use is looked up once for each name under which a limit counts.
+ *
+ * Returns
+ *		type, why		a row for each type that a limit holds up
+ *
+ * Locks		none
+ */
+CREATE FUNCTION twtasks.why_limited(types text[], OUT type text, OUT why text)
 RETURNS SETOF record
-LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 10
+LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1000
 SET search_path = pg_catalog, pg_temp
+SET enable_nestloop = off
+SET jit = off
 AS $$
-	SELECT r.name, r.concurrency, r.stretch, r.rate, r.per,
-		   (SELECT twtasks.live_slots(s.ids, s.versions, s.incarnations) FROM twtasks.slot_use s
-			WHERE r.scope = 'cluster' AND s.name = r.name AND s.epoch > 0
-			ORDER BY s.epoch DESC LIMIT 1)
-	FROM (SELECT l.*, twtasks.limit_name(l.pattern, limits_of.type) AS name
-		  FROM twtasks.limit_rule l) r
-	WHERE r.name IS NOT NULL
-	  AND (right(r.pattern, 2) <> '|*'
-		   OR NOT EXISTS (SELECT FROM twtasks.limit_rule o
-						  WHERE o.pattern = r.name AND o.scope = r.scope))
+	WITH cover AS MATERIALIZED (
+		SELECT t.type, n.name, l.scope, l.concurrency, l.rate, l.per
+		FROM unnest(types) t(type)
+		CROSS JOIN twtasks.limit_rule l
+		CROSS JOIN LATERAL (SELECT twtasks.limit_name(l.pattern, t.type)) n(name)
+		WHERE n.name IS NOT NULL
+		  AND (right(l.pattern, 2) <> '|*'
+			   OR NOT EXISTS (SELECT FROM twtasks.limit_rule o
+							  WHERE o.pattern = n.name AND o.scope = l.scope))),
+	taken AS MATERIALIZED (
+		SELECT c.name, c.scope, c.concurrency
+		FROM (SELECT DISTINCT c.name, c.scope, c.concurrency FROM cover c
+			  WHERE c.scope = 'cluster' AND c.concurrency > 0) c
+		CROSS JOIN LATERAL (
+			SELECT s.* FROM twtasks.slot_use s
+			WHERE s.name = c.name AND s.epoch > 0 ORDER BY s.epoch DESC LIMIT 1) u
+		WHERE cardinality(u.ids) >= c.concurrency
+		  AND twtasks.live_slots(u.ids, u.versions, u.incarnations) >= c.concurrency)
+	SELECT DISTINCT ON (c.type) c.type,
+		   CASE WHEN c.concurrency = 0
+					THEN format('its limit "%s" lets none start: see twtasks.limits', c.name)
+				WHEN u.name IS NOT NULL
+					THEN format('its limit "%s" is full: see twtasks.limits', c.name)
+				ELSE format('its limit "%s" lets only %s start in %s: see twtasks.limits',
+							c.name, c.rate, c.per) END
+	FROM cover c
+	LEFT JOIN taken u USING (name, scope, concurrency)
+	WHERE c.concurrency = 0 OR u.name IS NOT NULL OR c.rate IS NOT NULL
+	ORDER BY c.type, (c.concurrency = 0) IS TRUE DESC, u.name IS NOT NULL DESC, c.name
 $$;
 
 /*
- * twtasks.why_queued(type, bucket)
+ * twtasks.unhandled(types, buckets)
  *
- *		Why a task of that type in that bucket may stay SUBMITTED: the first reason
- *		that is known here.  What nodes count for themselves is not.
- *
- * Returns
- *		text
+ *		Those of the pairs in whose bucket nodes work of which none handles the type.
+ *		A node that has not said for which buckets it works, or which types it
+ *		handles, may for any.
  *
  * Locks		none
  */
-CREATE FUNCTION twtasks.why_queued(type text, bucket text)
-RETURNS text
-LANGUAGE sql STABLE STRICT PARALLEL UNSAFE
+CREATE FUNCTION twtasks.unhandled(types text[], buckets text[], OUT type text, OUT bucket text)
+RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 100
 SET search_path = pg_catalog, pg_temp
+SET enable_nestloop = off
+SET jit = off
 AS $$
-	SELECT CASE
-		WHEN NOT twtasks.is_adopted() OR NOT twtasks.is_enabled()
-			THEN 'nothing is executed in this database: see twtasks.warnings'
-		WHEN twtasks.is_paused(type, bucket)
-			THEN (SELECT format('%s "%s" is paused by %s%s: see twtasks.paused',
-								p.kind, p.name, p.paused_by, ' (' || p.reason || ')')
-				  FROM twtasks.pause p
-				  WHERE CASE p.kind WHEN 'bucket' THEN p.name = bucket
-						ELSE twtasks.fits(p.name, type) IS NOT NULL END
-				  ORDER BY p.kind, p.name LIMIT 1)
-		WHEN bucket <> 'default'
-			AND NOT EXISTS (SELECT FROM twtasks.bucket_policy b WHERE b.name = bucket)
-			THEN 'its bucket was dropped: see twtasks.configure_bucket()'
-		WHEN NOT twtasks.works_for(bucket)
-			THEN 'no node lives that works for its bucket: see twtasks.nodes'
-		WHEN NOT twtasks.handles(type, bucket)
-			THEN 'no node that lives handles its type: see types in twtasks.nodes'
-		WHEN NOT twtasks.any_lives((twtasks.policy_of(type)).nodes)
-			THEN 'its policy names no node that lives: see nodes in twtasks.policy_of()'
-		ELSE coalesce(
-			(SELECT CASE WHEN l.concurrency = 0
-							 THEN format('its limit "%s" lets none start: see twtasks.limits', l.name)
-						 WHEN l.used >= l.concurrency
-							 THEN format('its limit "%s" is full: see twtasks.limits', l.name)
-						 ELSE format('its limit "%s" lets only %s start in %s: see twtasks.limits',
-									 l.name, l.rate, l.per) END
-			 FROM twtasks.limits_of(type) l
-			 WHERE l.concurrency = 0 OR l.used >= l.concurrency OR l.rate IS NOT NULL
-			 ORDER BY (l.concurrency = 0) IS TRUE DESC, (l.used >= l.concurrency) IS TRUE DESC, l.name
-			 LIMIT 1),
-			'nobody grabs it: is there a node with a handler for its type and bucket, and a slot for it?') END
+	WITH handled AS MATERIALIZED (
+		SELECT DISTINCT b.bucket COLLATE "C" AS bucket, p.pattern COLLATE "C" AS pattern
+		FROM (SELECT DISTINCT u.bucket FROM unnest(buckets) u(bucket)) b
+		JOIN twtasks.living_nodes() n ON b.bucket = ANY (n.buckets) IS NOT FALSE
+		CROSS JOIN LATERAL unnest(coalesce(n.types, '{*}')) p(pattern)),
+	beginnings AS MATERIALIZED (
+		SELECT h.bucket, left(h.pattern, -1) AS text FROM handled h WHERE right(h.pattern, 1) = '*'),
+	-- EXCEPT hashes or sorts: both sides may be thousands
+	others AS (
+		SELECT k.type COLLATE "C" AS type, k.bucket COLLATE "C" AS bucket
+		FROM unnest(types, buckets) k(type, bucket)
+		WHERE EXISTS (SELECT FROM handled h WHERE h.bucket = k.bucket COLLATE "C")
+		EXCEPT SELECT h.pattern, h.bucket FROM handled h)
+	SELECT o.type, o.bucket FROM others o
+	WHERE NOT EXISTS (SELECT FROM beginnings b
+					  WHERE b.bucket = o.bucket AND starts_with(o.type, b.text))
+$$;
+
+/*
+ * twtasks.why_queued(types, buckets)
+ *
+ *		Why tasks of these types in these buckets are SUBMITTED and not grabbed,
+ *		as far as the database knows: what nodes count for themselves it does not.
+ *		Thousands at once: each bucket, each list of nodes and each limit is looked
+ *		at once.
+ *
+ * Returns
+ *		type, bucket	the pairs that were given
+ *		why				the likely reason
+ *
+ * Locks		none
+ */
+CREATE FUNCTION twtasks.why_queued(
+	types text[], buckets text[], OUT type text, OUT bucket text, OUT why text)
+RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL UNSAFE ROWS 1000
+SET search_path = pg_catalog, pg_temp
+SET enable_nestloop = off
+SET jit = off
+AS $$
+	WITH pair AS MATERIALIZED (
+		SELECT k.type, k.bucket, twtasks.nodes_of(k.type) AS nodes
+		FROM unnest(types, buckets) k(type, bucket)),
+	place AS MATERIALIZED (
+		SELECT b.bucket,
+			   CASE WHEN b.bucket <> 'default'
+						AND NOT EXISTS (SELECT FROM twtasks.bucket_policy p WHERE p.name = b.bucket)
+						THEN 'its bucket was dropped: see twtasks.configure_bucket()'
+					WHEN NOT twtasks.works_for(b.bucket)
+						THEN 'no node lives that works for its bucket: see twtasks.nodes' END AS why
+		FROM (SELECT DISTINCT p.bucket FROM pair p) b),
+	gone AS MATERIALIZED (
+		SELECT n.nodes FROM (SELECT DISTINCT p.nodes FROM pair p WHERE p.nodes IS NOT NULL) n
+		WHERE NOT twtasks.any_lives(n.nodes))
+	SELECT p.type, p.bucket,
+		   CASE WHEN NOT twtasks.is_adopted() OR NOT twtasks.is_enabled()
+					THEN 'nothing is executed in this database: see twtasks.warnings'
+				WHEN twtasks.is_paused(p.type, p.bucket)
+					THEN (SELECT format('%s "%s" is paused by %s%s: see twtasks.paused',
+										z.kind, z.name, z.paused_by, ' (' || z.reason || ')')
+						  FROM twtasks.pause z
+						  WHERE CASE z.kind WHEN 'bucket' THEN z.name = p.bucket
+								ELSE twtasks.fits(z.name, p.type) IS NOT NULL END
+						  ORDER BY z.kind, z.name LIMIT 1)
+				WHEN b.why IS NOT NULL THEN b.why
+				WHEN h.type IS NOT NULL
+					THEN 'no node that lives handles its type: see types in twtasks.nodes'
+				WHEN g.nodes IS NOT NULL
+					THEN 'its policy names no node that lives: see nodes in twtasks.policy_of()'
+				ELSE coalesce(l.why, 'nobody grabs it: is there a node with a handler for its type and bucket, and a slot for it?') END
+	FROM pair p
+	JOIN place b ON b.bucket = p.bucket
+	LEFT JOIN gone g ON g.nodes = p.nodes
+	LEFT JOIN twtasks.unhandled(types, buckets) h ON h.type = p.type AND h.bucket = p.bucket
+	LEFT JOIN twtasks.why_limited((SELECT array_agg(DISTINCT p.type) FROM pair p)) l ON l.type = p.type
 $$;
 
 /*
@@ -243,24 +303,12 @@ RETURNS SETOF record
 LANGUAGE sql STABLE STRICT PARALLEL UNSAFE ROWS 10
 SET search_path = pg_catalog, pg_temp
 AS $$
-	WITH handled AS MATERIALIZED (
-		SELECT DISTINCT b.bucket, p.pattern COLLATE "C" AS pattern
-		FROM twtasks.queued_buckets() b(bucket)
-		JOIN twtasks.living_nodes() n ON b.bucket = ANY (n.buckets) IS NOT FALSE
-		CROSS JOIN LATERAL unnest(coalesce(n.types, '{*}')) p(pattern)),
-	beginnings AS MATERIALIZED (
-		SELECT h.bucket, left(h.pattern, -1) AS text FROM handled h WHERE right(h.pattern, 1) = '*'),
-	-- EXCEPT hashes or sorts: both sides may be thousands
-	others AS (
-		SELECT b.bucket, t.type COLLATE "C" AS type
-		FROM (SELECT DISTINCT h.bucket FROM handled h) b
-		CROSS JOIN LATERAL twtasks.queued_types(b.bucket) t(type)
-		EXCEPT SELECT h.bucket, h.pattern FROM handled h)
 	SELECT u.bucket, u.type
-	FROM (SELECT o.bucket, o.type, row_number() OVER (PARTITION BY o.bucket ORDER BY o.type) AS n
-		  FROM others o
-		  WHERE NOT EXISTS (SELECT FROM beginnings b
-							WHERE b.bucket = o.bucket AND starts_with(o.type, b.text))) u
+	FROM (SELECT h.bucket, h.type, row_number() OVER (PARTITION BY h.bucket ORDER BY h.type COLLATE "C") AS n
+		  FROM (SELECT array_agg(t.type) AS types, array_agg(b.bucket) AS buckets
+				FROM twtasks.queued_buckets() b(bucket)
+				CROSS JOIN LATERAL twtasks.queued_types(b.bucket) t(type)) q
+		  CROSS JOIN LATERAL twtasks.unhandled(q.types, q.buckets) h) u
 	WHERE u.n <= most
 $$;
 

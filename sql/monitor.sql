@@ -45,7 +45,7 @@ COMMENT ON VIEW twtasks.monitor IS 'What the leading sidecar counted last, some 
 /*
  * twtasks.monitor_tasks()
  *
- *		Counts as count_tasks() and late_tasks() do, and leaves the figures in
+ *		Counts as count_tasks() and find_stuck() do, and leaves the figures in
  *		twtasks.monitor.  Where more tasks are HELD than those count, it reads all
  *		of them, in search of those in ERROR.
  *
@@ -65,6 +65,7 @@ AS $$
 #variable_conflict use_column
 DECLARE
 	cap CONSTANT integer := 10000;
+	moment CONSTANT timestamptz := twtasks.clock();
 	before twtasks.monitor_look;
 	look twtasks.monitor_look;
 BEGIN
@@ -82,15 +83,21 @@ BEGIN
 		   coalesce(sum(c.tasks) FILTER (WHERE c.status = 'HELD'), 0),
 		   coalesce(bool_or(c.capped), false),
 		   min(c.oldest) FILTER (WHERE c.status = 'SUBMITTED'),
-		   max(c.newest) FILTER (WHERE c.status = 'ERROR')
+		   max(c.newest) FILTER (WHERE c.status = 'ERROR'),
+		   coalesce(sum(c.late), 0), max(c.newest_late)
 	INTO look.waiting, look.submitted, look.processing, look.errors, look.held,
-		 look.capped, look.oldest_submitted, look.newest_error
-	FROM twtasks.count_tasks(cap) c;
+		 look.capped, look.oldest_submitted, look.newest_error, look.stuck, look.newest_stuck
+	FROM (SELECT q.status, q.tasks, q.capped, q.oldest, q.newest, q.late, q.newest_late
+		  FROM twtasks.count_queued(cap, moment) q
+		  UNION ALL
+		  SELECT n.status, n.tasks, n.capped, n.oldest, n.newest, 0, NULL
+		  FROM twtasks.count_not_queued(cap) n) c;
 	IF look.held > 0 AND look.held + look.errors >= cap THEN
 		SELECT e.tasks, e.newest INTO look.errors, look.newest_error FROM twtasks.count_errors(cap) e;
 	END IF;
-	SELECT count(*), max(l.next_event_time) INTO look.stuck, look.newest_stuck
-	FROM twtasks.late_tasks(cap, twtasks.clock()) l;
+	SELECT look.stuck + count(*), greatest(look.newest_stuck, max(l.next_event_time))
+	INTO look.stuck, look.newest_stuck
+	FROM twtasks.late_not_queued(cap, moment) l;
 	SELECT coalesce(sum(q.dropped), 0) INTO look.dropped FROM twtasks.queue_stats() q;
 	SELECT count(*) INTO look.nodes FROM twtasks.node n
 	WHERE n.ended IS NULL AND n.heartbeat > clock_timestamp() - n.lease;
@@ -100,7 +107,7 @@ BEGIN
 	FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
 	WHERE i.inhparent = 'twtasks.finished_task'::regclass;
 	look.one := true;
-	look.at := twtasks.clock();
+	look.at := moment;
 	DELETE FROM twtasks.monitor_look;
 	INSERT INTO twtasks.monitor_look SELECT look.* ON CONFLICT DO NOTHING;
 

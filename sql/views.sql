@@ -1,15 +1,29 @@
-/* Payloads are not in these views: who may look at tasks need not be one who
- * may look at what they carry. */
+/*
+ * Payloads are not in these views: who may look at tasks need not be one who
+ * may look at what they carry.
+ *
+ * The parts of twtasks.tasks say what the planner cannot know: so a query for
+ * tasks that are SUBMITTED does not read the history, and one for a bucket and a
+ * type finds the index of the queue.
+ */
 CREATE VIEW twtasks.tasks AS
 	SELECT t.id, t.version, t.type, t.sub_type, t.bucket, t.priority, t.status,
 		   t.created, t.state_time, t.next_event_time, t.deadline, t.expires,
 		   t.tries, t.key, t.error, t.incarnation, t.planned, t.added_by, NULL::text AS message
 	FROM twtasks.task t
+	WHERE t.queued
+	UNION ALL
+	SELECT t.id, t.version, t.type, t.sub_type, t.bucket, t.priority, t.status,
+		   t.created, t.state_time, t.next_event_time, t.deadline, t.expires,
+		   t.tries, t.key, t.error, t.incarnation, t.planned, t.added_by, NULL::text
+	FROM twtasks.task t
+	WHERE NOT t.queued
 	UNION ALL
 	SELECT f.id, f.version, f.type, f.sub_type, f.bucket, f.priority, f.status,
 		   f.created, f.state_time, NULL, NULL, NULL,
 		   f.tries, f.key, f.error, f.incarnation, NULL, f.added_by, f.message
-	FROM twtasks.finished_task f;
+	FROM twtasks.finished_task f
+	WHERE f.status IN ('DONE', 'FAILED', 'CANCELLED');
 COMMENT ON VIEW twtasks.tasks IS 'All tasks, live and finished, without what they carry';
 
 /* The caller's own roles: a view does not change who the current user is. */
@@ -20,6 +34,24 @@ CREATE VIEW twtasks.own_tasks WITH (security_barrier) AS
 	WHERE t.added_by = ANY (ARRAY(SELECT r.rolname::text FROM pg_catalog.pg_roles r
 								  WHERE pg_catalog.pg_has_role(r.oid, 'USAGE')));
 COMMENT ON VIEW twtasks.own_tasks IS 'Tasks that the caller''s role added, or a role that it is a member of; ask by id, for other columns have no index';
+
+/*
+ * twtasks.id_of(key)
+ *
+ *		The task that was added with that key, live or finished.  No index of tasks
+ *		has their keys: WHERE id = id_of(...) is quick where WHERE key = ... reads all.
+ *
+ * Returns
+ *		uuid; NULL: none, or it is no longer kept
+ *
+ * Locks		none
+ * Example		SELECT * FROM twtasks.tasks WHERE id = twtasks.id_of('order 4711');
+ */
+CREATE FUNCTION twtasks.id_of(key text)
+RETURNS uuid
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$ SELECT u.task_id FROM twtasks.unique_key u WHERE u.key = id_of.key $$;
 
 CREATE VIEW twtasks.error_tasks AS
 	SELECT t.id, t.version, t.type, t.sub_type, t.bucket, t.priority,

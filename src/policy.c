@@ -445,6 +445,20 @@ twt_is_paused(PG_FUNCTION_ARGS)
 									text_to_cstring(PG_GETARG_TEXT_PP(1))));
 }
 
+PG_FUNCTION_INFO_V1(twt_nodes_of);
+Datum
+twt_nodes_of(PG_FUNCTION_ARGS)
+{
+	char	  **nodes = policy_find(text_to_cstring(PG_GETARG_TEXT_PP(0)))->nodes;
+	ArrayBuildState *array = initArrayResult(TEXTOID, CurrentMemoryContext, false);
+
+	if (nodes == NULL)
+		PG_RETURN_NULL();
+	for (; *nodes != NULL; nodes++)
+		accumArrayResult(array, CStringGetTextDatum(*nodes), false, TEXTOID, CurrentMemoryContext);
+	PG_RETURN_DATUM(makeArrayResult(array, CurrentMemoryContext));
+}
+
 /* How long a task of that type may be SUBMITTED. */
 PG_FUNCTION_INFO_V1(twt_queue_time);
 Datum

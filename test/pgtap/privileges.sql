@@ -28,7 +28,7 @@ SELECT f, '{operator}'::text[] FROM unnest('{resume_task,reschedule_task,cancel_
 UNION ALL
 SELECT f, '{tester}'::text[] FROM unnest('{run_inline,set_clock,advance_clock,reset_tasks,wait_for_task,wait_until_idle}'::text[]) f
 UNION ALL
-SELECT f, '{worker,operator,viewer}'::text[] FROM unnest('{policy_of,limit_name,count_tasks,find_stuck,hindrances}'::text[]) f
+SELECT f, '{worker,operator,viewer}'::text[] FROM unnest('{policy_of,limit_name,count_tasks,find_stuck,hindrances,id_of}'::text[]) f
 UNION ALL
 SELECT f, '{}'::text[] FROM unnest('{add_occurrence,add_task_as,allow_type,disallow_type,apply_stuck_rule,audit_policy,audit_schedule,change_finished,change_task,check_schedule,clean_default,clean_older,free_old_keys,cron_last,changeable,check_change,check_filter,
 	check_testing,check_waiting,claim_again,cut_message,describe_schedule,do_duties,end_by_hand,facts,find_gone_nodes,find_handler,find_tasks,finish_others,
@@ -36,7 +36,7 @@ SELECT f, '{}'::text[] FROM unnest('{add_occurrence,add_task_as,allow_type,disal
 	queue_trigger,run_schedule,retry_inline,session_holds,session_is_idle,set_schedule_paused,start_schedule,table_changed,try_to_lead,watch_session,
 	check_bucket,check_duration,check_may_name,check_pattern,config_changed,fits,queue_time,finish_cancelled,honour_cancels,cancel_orphans,write_audit,
 	ask_function,ask_stuck,pause,resume,call_retry,call_stuck,check_function,check_number,check_retry,check_retry_stage,judge_answer,parse_duration,retry_delay,retry_in_ms,
-	queue_groups,count_queued,count_not_queued,count_errors,late_tasks,why_queued,living_nodes,works_for,handles,is_known_type,lacks_queue,queued_buckets,queued_types,unhandled_types,note_types,any_lives,limits_of,lonely_buckets,note_refusal,
+	queue_groups,count_queued,count_not_queued,count_errors,late_queued,late_not_queued,why_queued,why_limited,nodes_of,living_nodes,works_for,unhandled,is_known_type,lacks_queue,queued_buckets,queued_types,unhandled_types,note_types,any_lives,lonely_buckets,note_refusal,
 	check_limit,check_options,shown,count_slots,live_slots,make_slots,offer_slot,offer_types,slots_lock,lock_session,try_lock,actor,caller,configure_type_as_owner,run_inline_as_owner}'::text[]) f;
 CREATE TEMPORARY TABLE readers (relation text PRIMARY KEY, roles text[]);
 INSERT INTO readers

@@ -3,7 +3,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(32);
+SELECT plan(37);
 
 SELECT is((SELECT count(*) FROM twtasks.tasks), 0::bigint, 'tasks: none');
 SELECT is((SELECT count(*) FROM twtasks.stats), 0::bigint, 'stats: none');
@@ -15,6 +15,29 @@ SELECT is((SELECT count(*) FROM twtasks.tasks t JOIN twtasks.task USING (id, ver
 SELECT is((SELECT count(*) FROM twtasks.tasks t JOIN twtasks.finished_task USING (id, version, status, tries, state_time, created)), 3::bigint, 'tasks: the finished ones as they are');
 SELECT hasnt_column('twtasks', v, c, format('%s does not show %s', v, c))
 FROM unnest('{tasks,error_tasks,stuck_tasks}'::name[]) v, unnest('{data,payload,context}'::name[]) c;
+
+-- tasks: a query reads what it asks for.
+CREATE FUNCTION pg_temp.plan_of(condition text) RETURNS text
+LANGUAGE plpgsql
+AS $$
+DECLARE
+	step text;
+	steps text;
+BEGIN
+	FOR step IN EXECUTE 'EXPLAIN (COSTS OFF) SELECT * FROM twtasks.tasks WHERE ' || condition LOOP
+		steps := concat_ws(E'\n', steps, step);
+	END LOOP;
+	RETURN steps;
+END $$;
+SELECT unalike(pg_temp.plan_of($$status = 'SUBMITTED' AND type = 'TEST'$$), '%finished_task%', 'tasks: no history where live tasks are asked for');
+SET LOCAL enable_seqscan = off;
+SELECT matches(pg_temp.plan_of($$bucket = 'default' AND type = 'TEST'$$), 'task_queued on task t\s+Index Cond: \(\(bucket = ''default''::text\) AND \(type = ''TEST''', 'tasks: the index of the queue, by bucket and type');
+SELECT matches(pg_temp.plan_of($$id = twtasks.id_of('stats 1')$$), 'task_pkey on task t\s+Index Cond', 'tasks: the index of ids, by a key');
+RESET enable_seqscan;
+SELECT twtasks.add_task('TEST', key => 'stats 1') \g /dev/null
+SELECT is((SELECT key FROM twtasks.tasks WHERE id = twtasks.id_of('stats 1')), 'stats 1', 'id_of: the task with that key');
+SELECT is(twtasks.id_of('stats 2'), NULL, 'id_of: or none');
+DELETE FROM twtasks.task WHERE id = twtasks.id_of('stats 1');
 
 -- stats: live tasks counted.
 SELECT is((SELECT jsonb_object_agg(status, tasks) FROM twtasks.stats), '{"WAITING": 1, "SUBMITTED": 1, "PROCESSING": 1, "ERROR": 1, "HELD": 1}'::jsonb, 'stats: one in each status');
