@@ -6,7 +6,8 @@
  * The child is born sharing our memory while we are suspended, as
  * posix_spawn() does it: the cost does not grow with our size.  Before it
  * executes its program it is given
- *	- death with the sidecar, however that dies (PR_SET_PDEATHSIG);
+ *	- death with the sidecar, however that dies (PR_SET_PDEATHSIG); its
+ *	  descendants are not given that (leftovers.h);
  *	- a session and a process group of its own, led by itself;
  *	- no new privileges, umask 077, no core files, default signal handling;
  *	- descriptors 0, 1 and 2, and no others.

@@ -13,11 +13,12 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/pidfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "leftovers.h"
 #include "log.h"
-#include "spawn.h"
+#include "run_token.h"
 
 /* Processes looked at between two looks at the rest of the loop. */
 #define SLICE 32
@@ -45,7 +46,7 @@
 typedef struct Hunt
 {
 	dlist_node	node;
-	char		token[SPAWN_TOKEN_TEXT + 1];
+	char		token[RUN_TOKEN_TEXT + 1];	/* "": those of dead sidecars */
 	LoopFn		done;
 	void	   *arg;
 	int64		give_up_us;
@@ -69,30 +70,47 @@ struct Leftovers
 	Process		unsettled[UNSETTLED_MAX];	/* nobody can say yet whose */
 	int			nunsettled;
 	int64		read_us;		/* when all of /proc was read */
+	bool		may_be_orphan;	/* the process that is looked at */
+	bool		has_orphans;
 };
 
 /* ---- one process ---- */
+
+/* Is this the token that is looked for?  It is not ended by a NUL. */
+static bool
+is_hunted(Leftovers *leftovers, const Hunt *hunt, const char *token)
+{
+	if (hunt->token[0] != '\0')
+		return memcmp(token, hunt->token, RUN_TOKEN_TEXT) == 0;
+	if (!leftovers->may_be_orphan || !run_token_is_orphan(token))
+		return false;
+	if (!leftovers->has_orphans)
+		log_line(TWT_LOG_WARN, "execute",
+				 "killing what handlers of a dead sidecar left running");
+	leftovers->has_orphans = true;
+	return true;
+}
 
 /* Marks the hunts whose token is named in these bytes; true if any is. */
 static bool
 match_tokens(Leftovers *leftovers, const char *bytes, size_t len)
 {
-	const size_t name_len = strlen(SPAWN_TOKEN_NAME);
+	const size_t name_len = strlen(RUN_TOKEN_NAME);
 	const char *end = bytes + len;
 	bool		matched = false;
 
-	while ((bytes = memmem(bytes, end - bytes, SPAWN_TOKEN_NAME, name_len)))
+	while ((bytes = memmem(bytes, end - bytes, RUN_TOKEN_NAME, name_len)))
 	{
 		dlist_iter	iter;
 
 		bytes += name_len;
-		if (end - bytes < SPAWN_TOKEN_TEXT)
+		if (end - bytes < RUN_TOKEN_TEXT)
 			break;
 		dlist_foreach(iter, &leftovers->hunts)
 		{
 			Hunt	   *hunt = dlist_container(Hunt, node, iter.cur);
 
-			if (memcmp(bytes, hunt->token, SPAWN_TOKEN_TEXT) == 0)
+			if (is_hunted(leftovers, hunt, bytes))
 				hunt->found = matched = true;
 		}
 	}
@@ -128,7 +146,7 @@ static Environment
 search_environment(Leftovers *leftovers, int fd)
 {
 	static char buffer[64 * 1024];
-	const size_t overlap = strlen(SPAWN_TOKEN_NAME) + SPAWN_TOKEN_TEXT - 1;
+	const size_t overlap = strlen(RUN_TOKEN_NAME) + RUN_TOKEN_TEXT - 1;
 	size_t		total = 0;
 	size_t		len = 0;
 	bool		matched = false;
@@ -199,7 +217,11 @@ settle(Leftovers *leftovers, const Process *process)
 {
 	int			fd = openat(process->dir, "environ", O_RDONLY | O_CLOEXEC);
 	Environment environment = ENVIRONMENT_DIFFERS;
+	struct stat st;
 
+	/* We ourselves may have been started by a handler. */
+	leftovers->may_be_orphan = process->pid != getpid() &&
+		fstat(process->dir, &st) == 0 && st.st_uid == geteuid();
 	if (fd >= 0)
 	{
 		environment = search_environment(leftovers, fd);
@@ -407,6 +429,15 @@ leftovers_kill(Leftovers *leftovers, const char *token, LoopFn done, void *arg)
 	dlist_push_tail(&leftovers->joining, &hunt->node);
 	if (!loop_timer_active(leftovers->timer))
 		loop_timer_start(leftovers->timer, 0);
+}
+
+void
+leftovers_kill_orphans(Loop *loop)
+{
+	Leftovers  *leftovers = leftovers_new(loop);
+
+	leftovers_kill(leftovers, "", NULL, NULL);
+	leftovers_free(leftovers);
 }
 
 /* Without a callback a hunt ends silently. */

@@ -37,4 +37,11 @@ extern void leftovers_kill(Leftovers *leftovers, const char *token,
 /* Kills, at once and waiting for it, who is still looked for; calls nobody. */
 extern void leftovers_free(Leftovers *leftovers);
 
+/*
+ * Kills, at once and waiting for it, what handlers of sidecars that are dead have
+ * left running: processes of our user with the token of such a sidecar.  The
+ * kernel kills only the first process of a run when its sidecar dies.
+ */
+extern void leftovers_kill_orphans(Loop *loop);
+
 #endif							/* TWT_LEFTOVERS_H */

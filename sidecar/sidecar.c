@@ -20,6 +20,7 @@
 #include "grab.h"
 #include "handler.h"
 #include "http.h"
+#include "leftovers.h"
 #include "limit_rules.h"
 #include "log.h"
 #include "node.h"
@@ -546,6 +547,7 @@ sidecar_open(Loop *loop, Config *config)
 	on_connected};
 	Sidecar    *sidecar = palloc0(sizeof(Sidecar));
 
+	leftovers_kill_orphans(loop);
 	sidecar->loop = loop;
 	sidecar->config = config;
 	sidecar->first_config = config;

@@ -12,12 +12,12 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/pidfd.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "child.h"
+#include "run_token.h"
 #include "spawn.h"
 
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
@@ -36,7 +36,7 @@ struct Child
 	LoopTimer  *kill_timer;		/* runs between TERM and KILL */
 	int			code;			/* si_code once it has exited, 0 before */
 	int			status;			/* exit status or signal */
-	char		token[SPAWN_TOKEN_TEXT + 1];
+	char		token[RUN_TOKEN_TEXT + 1];
 };
 
 /* What of our own environment a child may see. */
@@ -141,19 +141,6 @@ spawn_can_execute(const char *name)
 	return found;
 }
 
-static void
-make_token(char *token)
-{
-	uint8		random[SPAWN_TOKEN_TEXT / 2];
-	int			i;
-
-	/* This much never fails and never waits, once the machine has started. */
-	if (getrandom(random, sizeof(random), 0) != sizeof(random))
-		abort();
-	for (i = 0; i < (int) sizeof(random); i++)
-		snprintf(token + 2 * i, 3, "%02x", random[i]);
-}
-
 static char **
 build_environment(char **more, const char *token)
 {
@@ -172,7 +159,7 @@ build_environment(char **more, const char *token)
 		if (value)
 			environment[n++] = psprintf("%s=%s", inherited[i], value);
 	}
-	environment[n++] = psprintf(SPAWN_TOKEN_NAME "%s", token);
+	environment[n++] = psprintf(RUN_TOKEN_NAME "%s", token);
 	for (i = 0; i < nmore; i++)
 		environment[n++] = pstrdup(more[i]);
 	environment[n] = NULL;
@@ -343,7 +330,7 @@ child_new(Loop *loop, const SpawnRequest *request)
 	child->exited = request->exited;
 	child->arg = request->arg;
 	child->pidfd = -1;
-	make_token(child->token);
+	run_token_make(child->token);
 	return child;
 }
 

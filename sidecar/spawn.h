@@ -7,8 +7,8 @@
  *
  * A child leads a session and a process group of its own (child.h), and its
  * environment is built from scratch: PATH, HOME, LANG, LC_ALL, TZ, USER and
- * TMPDIR where we have them, what the caller gives, and TWTASKS_RUN, a random
- * token that marks all its descendants (leftovers.h).
+ * TMPDIR where we have them, what the caller gives, and TWTASKS_RUN, the
+ * token that marks all its descendants (run_token.h).
  *
  * The exit of the leader decides, whoever still holds its pipes.  What
  * remains of its group is killed when the leader has exited, before it is
@@ -20,9 +20,6 @@
 #define TWT_SPAWN_H
 
 #include "loop.h"
-
-#define SPAWN_TOKEN_NAME "TWTASKS_RUN="
-#define SPAWN_TOKEN_TEXT 32
 
 typedef struct Child Child;
 

@@ -502,7 +502,7 @@ test_environment(void **state)
 				  "TWTASKS_DEADLINE\nTWTASKS_ID\nTWTASKS_RUN\nTWTASKS_TRIES\n"
 				  "TWTASKS_TYPE\nTWTASKS_VERSION\nTZ");
 	assert_prints("env | grep -c -E \"secret|another's\"", "0");
-	assert_prints("echo ${#TWTASKS_RUN}", "32");
+	assert_prints("echo ${#TWTASKS_RUN}", "64");
 	unsetenv("PGPASSWORD");
 	unsetenv("TWTASKS_RUN");
 }
