@@ -67,7 +67,7 @@ typedef struct Request
 	bool		is_held;		/* not sent: it begins anew */
 	bool		is_fresh;		/* over a connection of its own */
 	Output		body;			/* the end of the answer */
-	StringInfoData json;		/* all of it, if it is JSON */
+	StringInfoData json;		/* all of it, if it is JSON and not too long */
 	size_t		received;
 	size_t		header_bytes;
 	bool		is_long;		/* there was more than is read */
@@ -265,7 +265,7 @@ on_body(char *bytes, size_t size, size_t n, void *arg)
 		return 0;
 	}
 	request->received += n;
-	if (is_wanted_json(request))
+	if (request->json.len <= HTTP_JSON_MAX && is_wanted_json(request))
 		appendBinaryStringInfo(&request->json, bytes, n);
 	output_add(&request->body, bytes, n);
 	return n;

@@ -102,37 +102,34 @@ quote_large_numbers(StringInfo out, const char *text, size_t len)
 	}
 }
 
-json_t *
-foreign_json_load(const char *text, size_t len, int *byte)
+/* Numbers that are too large are quoted, then it is read again. */
+static json_t *
+load(const char *text, size_t len, size_t flags, json_error_t *why)
 {
-	json_error_t why;
 	json_t	   *json;
 	StringInfoData quoted;
 
-	if (strncmp(text, BYTE_ORDER_MARK, 3) == 0)
-	{
-		text += 3;
-		len -= 3;
-	}
-	json = json_loadb(text, len, JSON_DECODE_ANY | JSON_ALLOW_NUL, &why);
-	if (json == NULL && json_error_code(&why) == json_error_numeric_overflow)
+	flags |= JSON_DECODE_ANY | JSON_ALLOW_NUL;
+	json = json_loadb(text, len, flags, why);
+	if (json == NULL && json_error_code(why) == json_error_numeric_overflow)
 	{
 		initStringInfo(&quoted);
 		quote_large_numbers(&quoted, text, len);
-		json = json_loadb(quoted.data, quoted.len, JSON_DECODE_ANY | JSON_ALLOW_NUL, &why);
+		json = json_loadb(quoted.data, quoted.len, flags, why);
 		pfree(quoted.data);
 	}
-	*byte = why.position;
 	return json;
 }
 
-/* key: with its quotes, and maybe with escapes. */
+/* key: with its quotes, and maybe with escapes, of six bytes at most. */
 static bool
 is_named(const char *key, size_t len, const char *name)
 {
 	json_t	   *string;
 	bool		is_same;
 
+	if (len > 6 * strlen(name) + 2)
+		return false;
 	if (memchr(key, '\\', len) == NULL)
 		return len == strlen(name) + 2 && memcmp(key + 1, name, len - 2) == 0;
 	string = json_loadb(key, len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
@@ -141,13 +138,13 @@ is_named(const char *key, size_t len, const char *name)
 	return is_same;
 }
 
-static int
-count_members(const char *text, size_t len, const char *name)
+/* In one pass over the text, however many the names are. */
+static void
+count_members(const char *text, size_t len, const char *const *names, int *counts)
 {
 	const char *end = text + len;
 	const char *p = text;
 	int			depth = 0;
-	int			n = 0;
 
 	while (p < end)
 	{
@@ -156,16 +153,44 @@ count_members(const char *text, size_t len, const char *name)
 		depth += (*p == '{' || *p == '[') - (*p == '}' || *p == ']');
 		p = *p == '"' ? skip_string(p, end) : p + 1;
 		if (*from == '"' && depth == 1 && p[strspn(p, " \t\r\n")] == ':')
-			n += is_named(from, p - from, name);
+			for (int i = 0; names[i] != NULL; i++)
+				counts[i] += is_named(from, p - from, names[i]);
 	}
-	return n;
 }
 
-const char *
-foreign_json_repeated(const char *text, size_t len, const char *const *names)
+static const char *
+find_repeated(const char *text, size_t len, const char *const *names)
 {
-	for (; *names != NULL; names++)
-		if (count_members(text, len, *names) > 1)
-			return *names;
+	int			counts[FOREIGN_JSON_NAMES] = {0};
+
+	count_members(text, len, names, counts);
+	for (int i = 0; names[i] != NULL; i++)
+		if (counts[i] > 1)
+			return names[i];
 	return NULL;
+}
+
+json_t *
+foreign_json_load(const char *text, size_t len, const char *const *names,
+				  ForeignJsonFault *fault)
+{
+	size_t		flags = names != NULL ? JSON_REJECT_DUPLICATES : 0;
+	json_error_t why;
+	json_t	   *json;
+
+	if (strncmp(text, BYTE_ORDER_MARK, 3) == 0)
+	{
+		text += 3;
+		len -= 3;
+	}
+	fault->repeated = NULL;
+	json = load(text, len, flags, &why);
+	if (json == NULL && json_error_code(&why) == json_error_duplicate_key)
+	{
+		json = load(text, len, 0, &why);
+		if (json != NULL)
+			fault->repeated = find_repeated(text, len, names);
+	}
+	fault->byte = why.position;
+	return json;
 }

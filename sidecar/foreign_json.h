@@ -16,20 +16,28 @@
 
 #include <jansson.h>
 
+/* The most names that can be asked for, with the NULL at their end. */
+#define FOREIGN_JSON_NAMES 8
+
+typedef struct ForeignJsonFault
+{
+	int			byte;			/* where it is no JSON */
+	const char *repeated;		/* of the names; NULL: none */
+} ForeignJsonFault;
+
 /*
  * text[len] must be NUL.  A number beyond what int64 or double can hold, at
  * whatever depth, becomes a string of its digits; all other numbers are exact.
- * Of members with one name the last one counts.  NULL: it is no JSON, and the
- * byte where that was found.
+ * Of members with one name the last one counts; repeated is the first of the
+ * names, ended by a NULL, that more than one member of the object has.  No
+ * names: nobody asks.  Returns NULL if it is no JSON.
+ *
+ * The text is read once, unless it has such numbers or members, and a fixed
+ * number of times then.
  */
-extern json_t *foreign_json_load(const char *text, size_t len, int *byte) MUSTCHECK;
-
-/*
- * The first of the names, ended by a NULL, that more than one member of the
- * object has; NULL: none.  Of a text that foreign_json_load() has read.
- */
-extern const char *foreign_json_repeated(const char *text, size_t len,
-										 const char *const *names);
+extern json_t *foreign_json_load(const char *text, size_t len,
+								 const char *const *names,
+								 ForeignJsonFault *fault) MUSTCHECK;
 
 /* What is to be said about it. */
 #define FOREIGN_JSON_REPEATED "member \"%s\" is there twice"

@@ -21,6 +21,9 @@ struct HttpClient
 	HttpDone	done;
 };
 
+/* Reading an answer takes up to some milliseconds. */
+#define ANSWERS_A_TURN 16
+
 /* A descriptor of libcurl's. */
 typedef struct Watch
 {
@@ -29,24 +32,27 @@ typedef struct Watch
 	LoopIo	   *io;
 } Watch;
 
-/* Hands out the requests that have ended. */
+/* Hands out requests that have ended, and leaves the rest for another turn. */
 static void
-drain(HttpClient *client)
+on_turn(void *arg)
 {
+	HttpClient *client = arg;
 	CURLMsg    *message;
 	int			left;
 
-	while ((message = curl_multi_info_read(client->multi, &left)) != NULL)
+	for (int n = 0; n < ANSWERS_A_TURN &&
+		 (message = curl_multi_info_read(client->multi, &left)) != NULL; n++)
 	{
 		CURL	   *easy = message->easy_handle;
 		CURLcode	code = message->data.result;
-		char	   *arg;
+		char	   *request;
 
 		if (message->msg != CURLMSG_DONE)
 			continue;
-		curl_easy_getinfo(easy, CURLINFO_PRIVATE, &arg);
+		curl_easy_getinfo(easy, CURLINFO_PRIVATE, &request);
 		curl_multi_remove_handle(client->multi, easy);
-		client->done(arg, easy, code);
+		client->done(request, easy, code);
+		loop_want_turn(client->loop);
 	}
 }
 
@@ -61,7 +67,6 @@ on_ready(void *arg, int ready)
 	curl_multi_socket_action(client->multi, watch->fd,
 							 ready & LOOP_READ ? CURL_CSELECT_IN : CURL_CSELECT_OUT,
 							 &running);
-	drain(client);
 }
 
 static void
@@ -71,7 +76,6 @@ on_timer(void *arg)
 	int			running;
 
 	curl_multi_socket_action(client->multi, CURL_SOCKET_TIMEOUT, 0, &running);
-	drain(client);
 }
 
 static void
@@ -138,6 +142,7 @@ http_client_new(Loop *loop, int idle, HttpDone done)
 	client->loop = loop;
 	client->done = done;
 	client->timer = loop_timer_new(loop, on_timer, client);
+	loop_on_turn(loop, on_turn, client);
 	client->multi = curl_multi_init();
 	curl_multi_setopt(client->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
 	curl_multi_setopt(client->multi, CURLMOPT_SOCKETDATA, client);
@@ -150,6 +155,7 @@ http_client_new(Loop *loop, int idle, HttpDone done)
 void
 http_client_free(HttpClient *client)
 {
+	loop_off_turn(client->loop, on_turn, client);
 	curl_multi_cleanup(client->multi);
 	loop_timer_free(client->timer);
 	loop_defer_free(client->loop, client);

@@ -172,14 +172,14 @@ http_headers_url(const Task *task, char **url)
 	const char *error = NULL;
 	const json_t *named;
 	json_t	   *context;
-	int			byte;
+	ForeignJsonFault fault;
 
 	*url = NULL;
 	if (task->context == NULL)
 		return NULL;
 	if (strlen(task->context) > CONTEXT_READ_MAX)
 		return "its context has more than 64 kB";
-	context = foreign_json_load(task->context, strlen(task->context), &byte);
+	context = foreign_json_load(task->context, strlen(task->context), NULL, &fault);
 	named = json_object_get(context, "http_url");
 	if (context == NULL)
 		error = "its context cannot be read";

@@ -11,7 +11,6 @@
 
 #include <curl/curl.h>
 
-#include "foreign_json.h"
 #include "http_reply.h"
 #include "statuses.h"
 #include "worker_protocol.h"
@@ -102,12 +101,11 @@ is_object_text(const char *text)
 
 /* What is wrong with its details must not make a task run again. */
 static void
-read_outcome(const HttpReply *reply, const json_t *object, Verdict *verdict,
-			 char **message)
+read_outcome(const HttpReply *reply, const json_t *object, const char *repeated,
+			 Verdict *verdict, char **message)
 {
 	WorkerReply said;
 	char	   *error = worker_protocol_decode_outcome(object, &said);
-	const char *repeated = worker_protocol_repeated(reply->json, reply->json_len);
 
 	verdict->result = said.result;
 	verdict->delay_us = said.delay_us;
@@ -131,21 +129,19 @@ read_outcome(const HttpReply *reply, const json_t *object, Verdict *verdict,
 static bool
 judge_json(const HttpReply *reply, Verdict *verdict, char **message)
 {
-	static const char *const result[] = {"result", NULL};
+	ForeignJsonFault fault;
 	json_t	   *object;
 	bool		is_judged = true;
-	int			byte;
 
-	if (reply->json == NULL)
+	if (reply->json == NULL || reply->json_len > HTTP_JSON_MAX)
 		return false;
-	object = foreign_json_load(reply->json, reply->json_len, &byte);
+	object = worker_protocol_load_outcome(reply->json, reply->json_len, &fault);
 	if (object == NULL && is_object_text(reply->json))
-		refuse(verdict, message, psprintf("syntax error in its JSON at byte %d", byte));
-	else if (json_is_object(object) &&
-			 foreign_json_repeated(reply->json, reply->json_len, result) != NULL)
-		refuse(verdict, message, psprintf(FOREIGN_JSON_REPEATED, result[0]));
+		refuse(verdict, message, psprintf("syntax error in its JSON at byte %d", fault.byte));
+	else if (fault.repeated != NULL && strcmp(fault.repeated, "result") == 0)
+		refuse(verdict, message, psprintf(FOREIGN_JSON_REPEATED, "result"));
 	else if (worker_protocol_has_result(object))
-		read_outcome(reply, object, verdict, message);
+		read_outcome(reply, object, fault.repeated, verdict, message);
 	else
 		is_judged = false;
 	json_decref(object);

@@ -22,6 +22,9 @@
 
 #include "task.h"
 
+/* A longer answer is not read as JSON: reading it would hold up the loop. */
+#define HTTP_JSON_MAX (64 * 1024)
+
 typedef struct HttpReply
 {
 	int			status;

@@ -52,12 +52,12 @@ get_text(const json_t *context, const char *name, size_t max)
 void
 trace_init(Trace *trace, const char *context)
 {
-	int			byte;
+	ForeignJsonFault fault;
 
 	memset(trace, 0, sizeof(Trace));
 	if (context == NULL || strlen(context) > CONTEXT_READ_MAX)
 		return;
-	trace->context = foreign_json_load(context, strlen(context), &byte);
+	trace->context = foreign_json_load(context, strlen(context), NULL, &fault);
 	trace->parent = get_text(trace->context, "traceparent", TRACEPARENT_LEN);
 	if (trace->parent != NULL && !is_traceparent(trace->parent))
 		trace->parent = NULL;

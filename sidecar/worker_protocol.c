@@ -18,7 +18,6 @@
 #include "common/base64.h"
 
 #include "config.h"
-#include "foreign_json.h"
 #include "iso8601.h"
 #include "output.h"
 #include "text.h"
@@ -326,10 +325,10 @@ decode_message(const json_t *object, WorkerReply *reply)
 	return NULL;
 }
 
-const char *
-worker_protocol_repeated(const char *json, size_t len)
+json_t *
+worker_protocol_load_outcome(const char *json, size_t len, ForeignJsonFault *fault)
 {
-	return foreign_json_repeated(json, len, members + 2);
+	return foreign_json_load(json, len, members + 2, fault);
 }
 
 bool
@@ -376,9 +375,8 @@ char *
 worker_protocol_decode(const char *line, size_t len, WorkerReply *reply)
 {
 	json_t	   *object;
-	const char *repeated;
+	ForeignJsonFault fault;
 	char	   *error;
-	int			byte;
 
 	reply->delay_us = TASK_DELAY_BY_POLICY;
 	reply->at_us = WORKER_NO_TIME;
@@ -388,11 +386,10 @@ worker_protocol_decode(const char *line, size_t len, WorkerReply *reply)
 		return NULL;
 
 	/* A NUL in a message is the message's business, see output_escape(). */
-	object = foreign_json_load(line, len, &byte);
+	object = foreign_json_load(line, len, members, &fault);
 	if (object == NULL)
-		return psprintf("reply is not JSON: syntax error at byte %d", byte);
-	repeated = foreign_json_repeated(line, len, members);
-	error = repeated != NULL ? psprintf(FOREIGN_JSON_REPEATED, repeated) :
+		return psprintf("reply is not JSON: syntax error at byte %d", fault.byte);
+	error = fault.repeated != NULL ? psprintf(FOREIGN_JSON_REPEATED, fault.repeated) :
 		decode_object(object, reply);
 	json_decref(object);
 	return error;

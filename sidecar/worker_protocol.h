@@ -15,7 +15,11 @@
  *
  *	{"cancel":"...","version":3,"reason":"..."}
  *
- * From it comes, in any order,
+ * From it comes, when it takes up a task,
+ *
+ *	{"id":"...","version":3,"started":true}
+ *
+ * which it may leave out, and in any order,
  *
  *	{"id":"...","version":3,"result":"done"}
  *
@@ -32,9 +36,8 @@
 #ifndef TWT_WORKER_PROTOCOL_H
 #define TWT_WORKER_PROTOCOL_H
 
+#include "foreign_json.h"
 #include "task.h"
-
-struct json_t;
 
 /* A line from a worker, its end not counted, is at most this long. */
 #define WORKER_LINE_MAX (1024 * 1024)
@@ -68,14 +71,15 @@ extern char *worker_protocol_decode(const char *line, size_t len,
 									WorkerReply *reply) MUSTCHECK;
 
 /*
- * For handlers that give such an object in another way: which of our members
- * but id and version is there twice (NULL: none), whether it has a "result" that
- * is one of ours, and all of it but id and version.  What is wrong (palloc'd),
- * else NULL; message is to be freed either way.
+ * For handlers that give such an object in another way: foreign_json_load() with
+ * the names of our members, but id and version, "result" first; whether it has a
+ * "result" that is one of ours; and all of it but id and version.  What is wrong
+ * (palloc'd), else NULL; message is to be freed either way.
  */
-extern const char *worker_protocol_repeated(const char *json, size_t len);
-extern bool worker_protocol_has_result(const struct json_t *object);
-extern char *worker_protocol_decode_outcome(const struct json_t *object,
+extern json_t *worker_protocol_load_outcome(const char *json, size_t len,
+											ForeignJsonFault *fault) MUSTCHECK;
+extern bool worker_protocol_has_result(const json_t *object);
+extern char *worker_protocol_decode_outcome(const json_t *object,
 											WorkerReply *reply) MUSTCHECK;
 
 #endif							/* TWT_WORKER_PROTOCOL_H */

@@ -130,6 +130,49 @@ test_public_too(void **state)
 	assert_int_equal(send_to(PUBLIC, PRIVATE)->result, TASK_RETRY);
 }
 
+/* Remembers the most answers that a turn gave. */
+static bool
+all_are_reported(void *most)
+{
+	static int	before;
+
+	if (fixture.reported < before)
+		before = 0;
+	*(int *) most = Max(*(int *) most, fixture.reported - before);
+	before = fixture.reported;
+	return fixture.reported == 100;
+}
+
+/* Reading an answer takes time: the rest of the loop has its turns in between. */
+static void
+test_answers_of_a_turn(void **state)
+{
+	static Policy policy = {.asks_retry = true};
+	const char *option;
+	char	   *reason;
+	int			most = 0;
+
+	addresses[0] = PUBLIC;
+	addresses[1] = NULL;
+	fixture.config.url = "http://own.example/";
+	fixture.config.concurrency = 100;
+	fixture.config.connect_timeout_us = SECONDS_TO_US(60);
+	fixture.config.target = http_target_new(&fixture.config, &option, &reason);
+	open_runner(&runner_http, NULL);
+	(void) all_are_reported(&most);
+	for (int i = 0; i < 100; i++)
+	{
+		TestTask   *task = new_task("{}");
+
+		task->task.policy = &policy;
+		fixture.ops->start(fixture.runner, &task->task);
+	}
+	run_until(all_are_reported, &most);
+	assert_in_range(most, 1, 16);
+	close_runner();
+	http_target_free(fixture.config.target);
+}
+
 #define TEST(name) \
 	cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
@@ -139,6 +182,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_private_only),
 		TEST(test_public_too),
+		TEST(test_answers_of_a_turn),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -265,6 +265,22 @@ test_json_unreadable(void **state)
 				"answer is not as it should be: member \"result\" is there twice");
 }
 
+/* Its status counts then, as for JSON of others. */
+static void
+test_json_too_long(void **state)
+{
+	StringInfoData json;
+
+	initStringInfo(&json);
+	appendStringInfoString(&json, "{\"result\": \"error\", \"more\": \"");
+	appendStringInfoSpaces(&json, HTTP_JSON_MAX - json.len - 2);
+	appendStringInfoString(&json, "\"}");
+	expect_json(json.data, TASK_ERROR, TASK_DELAY_BY_POLICY, NULL);
+	appendStringInfoChar(&json, ' ');
+	expect_json(json.data, TASK_DONE, TASK_DELAY_BY_POLICY, NULL);
+	pfree(json.data);
+}
+
 static void
 test_json_with_faults(void **state)
 {
@@ -305,6 +321,7 @@ main(void)
 		cmocka_unit_test(test_json_of_others),
 		cmocka_unit_test(test_json_beyond_limits),
 		cmocka_unit_test(test_json_unreadable),
+		cmocka_unit_test(test_json_too_long),
 		cmocka_unit_test(test_json_with_faults),
 		cmocka_unit_test(test_content_types),
 	};
