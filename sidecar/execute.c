@@ -247,6 +247,20 @@ execute_reload(Handler *handler)
 		lane->ops->reload(lane->runner, handler_config(handler));
 }
 
+void
+execute_replace_workers(Execute *execute)
+{
+	slist_iter	iter;
+
+	slist_foreach(iter, &execute->lanes)
+	{
+		Lane	   *lane = slist_container(Lane, node, iter.cur);
+
+		if (lane->ops->replace != NULL)
+			lane->ops->replace(lane->runner);
+	}
+}
+
 static void
 drop_running(Lane *lane)
 {

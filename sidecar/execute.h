@@ -35,6 +35,9 @@ extern void execute_add_handler(Execute *execute, Handler *handler);
 extern void execute_reload(Handler *handler);
 extern void execute_free(Execute *execute);
 
+/* Lets workers run the code that there is now, one process after the other. */
+extern void execute_replace_workers(Execute *execute);
+
 /* Takes the task and its slot. */
 extern void execute_task(Execute *execute, Task *task);
 

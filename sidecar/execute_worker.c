@@ -14,11 +14,15 @@
  */
 #include "port.h"
 
+#include "log.h"
 #include "runner.h"
 #include "worker_process.h"
 
 /* How long the idle processes of a closed runner have, all together. */
 #define DISMISS_US MS_TO_US(200)
+
+/* A new process that ends before is no good: the others stay as they are. */
+#define TRIAL_US SECONDS_TO_US(1)
 
 struct Runner
 {
@@ -27,6 +31,10 @@ struct Runner
 	int			nprocesses;
 	dlist_head	waiting;		/* for a process with room; run is NULL */
 	dlist_head	stopped;		/* while they waited; run is the runner */
+	int			replaced;		/* the process that is being replaced, or was */
+	int			nleft;			/* to be replaced after it */
+	int			starts;			/* of it, before; -1: none is being replaced */
+	LoopTimer  *trial;			/* of the new one */
 };
 
 static WorkerProcess *
@@ -100,6 +108,63 @@ hand_out(Runner *runner)
 							incarnation);
 }
 
+/* ---- replacement, one process after the other ---- */
+
+static void
+replace_next(Runner *runner)
+{
+	WorkerProcess *process;
+
+	runner->starts = -1;
+	if (runner->nleft == 0)
+	{
+		log_line(TWT_LOG_INFO, "worker", "%s: all processes are replaced",
+				 runner->setup.config->argv[0]);
+		return;
+	}
+	runner->nleft--;
+	runner->replaced = (runner->replaced + 1) % runner->nprocesses;
+	process = runner->processes[runner->replaced];
+	runner->starts = worker_process_starts(process);
+	worker_process_retire(process);
+}
+
+/* The new process is there, or it is not. */
+static void
+on_trial(void *arg)
+{
+	Runner	   *runner = arg;
+	const WorkerProcess *process = runner->processes[runner->replaced];
+
+	if (worker_process_runs(process) &&
+		worker_process_starts(process) == runner->starts + 1)
+	{
+		replace_next(runner);
+		return;
+	}
+	log_line(TWT_LOG_ERROR, "worker",
+			 "%s: a new process ended at once, so the others are not replaced",
+			 runner->setup.config->argv[0]);
+	runner->starts = -1;
+	runner->nleft = 0;
+}
+
+static void
+watch_replacement(Runner *runner)
+{
+	if (runner->starts >= 0 && !loop_timer_active(runner->trial) &&
+		worker_process_starts(runner->processes[runner->replaced]) > runner->starts)
+		loop_timer_start(runner->trial, TRIAL_US);
+}
+
+static void
+worker_replace(Runner *runner)
+{
+	runner->nleft = runner->nprocesses;
+	if (runner->starts < 0)
+		replace_next(runner);
+}
+
 static void
 on_turn(void *arg)
 {
@@ -120,6 +185,7 @@ on_turn(void *arg)
 		report_all(runner, &runner->waiting, &not_started);
 	for (i = 0; i < runner->nprocesses; i++)
 		worker_process_flush(runner->processes[i]);
+	watch_replacement(runner);
 }
 
 static Runner *
@@ -141,6 +207,8 @@ worker_open(Loop *loop, const HandlerConfig *config, const RunnerGate *gate,
 	while (runner->nprocesses < config->processes)
 		runner->processes[runner->nprocesses++] =
 			worker_process_new(&runner->setup);
+	runner->starts = -1;
+	runner->trial = loop_timer_new(loop, on_trial, runner);
 	loop_on_turn(loop, on_turn, runner);
 	return runner;
 }
@@ -200,6 +268,7 @@ worker_close(Runner *runner)
 			left_us = 0;
 		worker_process_free(process, Max(left_us, 0) / 1000);
 	}
+	loop_timer_free(runner->trial);
 	leftovers_free(runner->setup.leftovers);
 	pfree(runner->processes);
 	pfree(runner->setup.said);
@@ -208,6 +277,7 @@ worker_close(Runner *runner)
 
 const RunnerOps runner_worker = {
 	.open = worker_open,
+	.replace = worker_replace,
 	.start = worker_start,
 	.stop_task = worker_stop_task,
 	.cancel_task = worker_cancel_task,

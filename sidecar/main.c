@@ -58,7 +58,8 @@ static const char usage[] =
 "\n"
 "Signals:\n"
 "  TERM, INT  stop when what runs has ended; a second one: at once\n"
-"  HUP        read FILE again; if it is wrong, go on with the old one\n"
+"  HUP        read FILE again; if it is wrong, go on with the old one;\n"
+"             replace worker processes, one after the other\n"
 "\n"
 "Exit status: 0 stopped in order, 2 wrong arguments, 3 wrong configuration,\n"
 "4 no event loop.\n";

@@ -49,6 +49,12 @@ typedef struct RunnerOps
 	void		(*reload) (Runner *runner, const HandlerConfig *config);
 
 	/*
+	 * Replaces its processes, so that they run the code that there is now; no
+	 * task is lost.  NULL: it has none that stay.
+	 */
+	void		(*replace) (Runner *runner);
+
+	/*
 	 * Takes the task, its node and its run; done is called later, in another
 	 * callback or turn.
 	 */

@@ -610,6 +610,7 @@ sidecar_reload(Sidecar *sidecar, Config *config)
 		handler_reload(sidecar->served[i].handler, &config->handlers[i]);
 		execute_reload(sidecar->served[i].handler);
 	}
+	execute_replace_workers(sidecar->execute);
 	policies_set_config(sidecar->policies, config);
 	sweep_reload(sidecar->sweep, config);
 	if (sidecar->http != NULL)

@@ -17,7 +17,8 @@ typedef struct Sidecar Sidecar;
 extern Sidecar *sidecar_open(Loop *loop, Config *config);
 
 /*
- * Takes other figures: slots, timeouts, retries, levels.  What needs new
+ * Takes other figures: slots, timeouts, retries, levels; and lets worker
+ * processes be replaced, since their programs may be others.  What needs new
  * connections or processes is told in the log and left for a restart.  Takes
  * the configuration.
  */

@@ -15,6 +15,7 @@
 #include "log.h"
 #include "spawn.h"
 #include "task_clock.h"
+#include "text.h"
 #include "worker_log.h"
 #include "worker_process.h"
 #include "worker_protocol.h"
@@ -23,6 +24,9 @@
 
 /* A pipe that nobody writes to any more is empty after so many reads. */
 #define LAST_READS 16
+
+/* So much is shown of a line that is no reply. */
+#define QUOTE_MAX 200
 
 /* So much may wait to be written before no more tasks are taken. */
 #define UNWRITTEN_MAX (1024 * 1024)
@@ -51,7 +55,10 @@ struct WorkerProcess
 	bool		has_finished;	/* a task, since it was started */
 	int64		started_us;
 	int64		backoff_us;
+	bool		is_retiring;	/* takes no more, and ends when it has no task */
+	int			nstarts;
 	char	   *reason;			/* why it is ended, NULL: it goes by itself */
+	char	   *quote;			/* what it said then, for tasks only; or NULL */
 	char	   *trouble;		/* why it could not be started, or NULL */
 	bool		is_short;		/* only because the machine is short of room */
 	bool		is_unfit;		/* because the program is not there */
@@ -68,6 +75,7 @@ struct WorkerProcess
 };
 
 static void end_process(WorkerProcess *process, const char *reason);
+static void retire_when_idle(WorkerProcess *process);
 
 /* ---- tasks in flight ---- */
 
@@ -100,6 +108,7 @@ finish_task(WorkerProcess *process, Task *task, Verdict *verdict)
 		verdict->message = why;
 	process->setup->done(process->setup->done_arg, task, verdict);
 	pfree(why);
+	retire_when_idle(process);
 }
 
 /*
@@ -107,7 +116,7 @@ finish_task(WorkerProcess *process, Task *task, Verdict *verdict)
  * that has not run is given back.
  */
 static void
-fail_tasks(WorkerProcess *process, const char *reason)
+fail_tasks(WorkerProcess *process, const char *reason, const char *message)
 {
 	static const Verdict released = {TASK_RELEASE, 0, NULL};
 	Task	   *task;
@@ -118,7 +127,7 @@ fail_tasks(WorkerProcess *process, const char *reason)
 		bool		has_run = flights_may_have_run(process->flights, task,
 												   process->to_worker.sent);
 		char	   *why = flights_remove(process->flights, task);
-		Verdict		failed = {TASK_FAILURE, 0, why ? why : reason};
+		Verdict		failed = {TASK_FAILURE, 0, why ? why : message};
 
 		process->setup->done(process->setup->done_arg, task,
 							 has_run ? &failed : &released);
@@ -136,6 +145,7 @@ bool
 worker_process_has_room(const WorkerProcess *process)
 {
 	return process->state == WORKER_RUNNING && !process->is_leaving &&
+		!process->is_retiring &&
 		flights_count(process->flights) < process->setup->config->window &&
 		lines_unwritten(&process->to_worker) < UNWRITTEN_MAX;
 }
@@ -316,6 +326,16 @@ on_last_reply(WorkerProcess *process, const WorkerReply *reply)
 						loop_now_us(process->setup->loop));
 }
 
+static char *
+quote_line(const char *line, size_t len)
+{
+	StringInfoData quote;
+
+	initStringInfo(&quote);
+	text_escape_line(&quote, line, len, QUOTE_MAX);
+	return quote.data;
+}
+
 static void
 on_line(WorkerProcess *process, const char *line, size_t len)
 {
@@ -327,7 +347,10 @@ on_line(WorkerProcess *process, const char *line, size_t len)
 	else if (error == NULL)
 		on_last_reply(process, &reply);
 	else if (process->state == WORKER_RUNNING)
+	{
+		process->quote = quote_line(line, len);
 		protocol_error(process, error);
+	}
 	pfree(error);
 	pfree(reply.message);
 }
@@ -407,6 +430,8 @@ reset_process(WorkerProcess *process)
 	process->is_leaving = false;
 	pfree(process->reason);
 	process->reason = NULL;
+	pfree(process->quote);
+	process->quote = NULL;
 	line_writer_reset(&process->to_worker);
 	process->given_under = 0;
 	line_reader_reset(&process->from_worker);
@@ -418,7 +443,13 @@ schedule_restart(WorkerProcess *process)
 {
 	int64		delay_us = process->backoff_us;
 
-	if (process->has_finished)
+	if (process->is_retiring)
+	{
+		process->is_retiring = false;
+		process->backoff_us = BACKOFF_MIN_US;
+		delay_us = 0;
+	}
+	else if (process->has_finished)
 	{
 		delay_us = process->started_us + BACKOFF_MIN_US -
 			loop_now_us(process->setup->loop);
@@ -435,6 +466,7 @@ on_gone(void *arg)
 {
 	WorkerProcess *process = arg;
 	StringInfoData reason;
+	char	   *message;
 
 	initStringInfo(&reason);
 	if (process->reason)
@@ -444,8 +476,11 @@ on_gone(void *arg)
 		appendStringInfoString(&reason, "worker ");
 		spawn_describe_exit(process->child, &reason);
 	}
-	fail_tasks(process, reason.data);
+	message = process->quote == NULL ? pstrdup(reason.data) :
+		psprintf("%s: \"%s\"", reason.data, process->quote);
+	fail_tasks(process, reason.data, message);
 	pfree(reason.data);
+	pfree(message);
 	reset_process(process);
 	schedule_restart(process);
 }
@@ -468,6 +503,44 @@ on_exited(void *arg)
 					   on_gone, process);
 	else
 		on_gone(process);
+}
+
+/* ---- replacement ---- */
+
+static void
+retire_when_idle(WorkerProcess *process)
+{
+	if (!process->is_retiring || process->state != WORKER_RUNNING ||
+		flights_count(process->flights) > 0)
+		return;
+	flights_forget_worker(process->flights);
+	spawn_pipe_close(&process->pipes.in);
+	end_process(process, "worker is being replaced");
+}
+
+void
+worker_process_retire(WorkerProcess *process)
+{
+	process->is_retiring = true;
+	if (process->state == WORKER_DOWN)
+	{
+		process->is_retiring = false;
+		process->backoff_us = BACKOFF_MIN_US;
+		loop_timer_start(process->timer, 0);
+	}
+	retire_when_idle(process);
+}
+
+int
+worker_process_starts(const WorkerProcess *process)
+{
+	return process->nstarts;
+}
+
+bool
+worker_process_runs(const WorkerProcess *process)
+{
+	return process->state == WORKER_RUNNING;
 }
 
 /* ---- start ---- */
@@ -509,6 +582,7 @@ start_process(WorkerProcess *process)
 
 	process->has_finished = false;
 	process->is_unfit = false;
+	process->nstarts++;
 	process->started_us = loop_now_us(setup->loop);
 	process->child = spawn_start(setup->loop, &request, &process->pipes,
 								 &failure);
@@ -599,6 +673,7 @@ worker_process_free(WorkerProcess *process, int patience_ms)
 	line_writer_clear(&process->to_worker);
 	line_reader_clear(&process->from_worker);
 	pfree(process->reason);
+	pfree(process->quote);
 	pfree(process->trouble);
 	loop_defer_free(process->setup->loop, process);
 }

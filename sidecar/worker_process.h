@@ -49,6 +49,14 @@ typedef struct WorkerSetup
 
 extern WorkerProcess *worker_process_new(WorkerSetup *setup);
 
+/*
+ * Ends the process when it has no task any more, and starts it again: it takes
+ * none until then.  The number of starts so far tells when that has happened.
+ */
+extern void worker_process_retire(WorkerProcess *process);
+extern int	worker_process_starts(const WorkerProcess *process);
+extern bool worker_process_runs(const WorkerProcess *process);
+
 /* Asks the process to go, by TERM and the end of its input. */
 extern void worker_process_dismiss(WorkerProcess *process);
 

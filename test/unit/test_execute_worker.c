@@ -179,11 +179,11 @@ test_broken_protocol(void **state)
 {
 	open_worker(PUPPET);
 	assert_breaks("[[\"write\", \"hello\\n\"]]", BROKE
-				  "reply is not JSON: syntax error at byte 5");
+				  "reply is not JSON: syntax error at byte 5: \"hello\"");
 	assert_breaks("[[\"write\", \"\\n\"]]", BROKE
-				  "reply is not JSON: syntax error at byte 0");
+				  "reply is not JSON: syntax error at byte 0: \"\"");
 	assert_breaks("[[\"write\", \"[1]\\n\"]]", BROKE
-				  "reply is no JSON object");
+				  "reply is no JSON object: \"[1]\"");
 	assert_breaks("[[\"write\", \"{\\\"id\\\":\\\"0190d1a2-0000-7000-8000-"
 				  "999999999999\\\",\\\"version\\\":2,\\\"result\\\":"
 				  "\\\"done\\\"}\\n\"]]",
@@ -315,7 +315,7 @@ test_other_process_is_unhurt(void **state)
 	for (i = 1; i < 8; i += 2)
 		wait_for(tasks[i]);
 	assert_breaks("[[\"write\", \"junk\\n\"]]",
-				  BROKE "reply is not JSON: syntax error at byte 4");
+				  BROKE "reply is not JSON: syntax error at byte 4: \"junk\"");
 	for (i = 0; i < 8; i += 2)
 		assert_int_equal(tasks[i]->reports, 0);
 	assert_int_equal(fixture.reported, 6);
