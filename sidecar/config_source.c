@@ -13,6 +13,8 @@
 #include "port.h"
 
 #include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <yaml.h>
@@ -119,6 +121,25 @@ config_source_message(const ConfigSource *source, const char *place,
 	return make_message(source, line, place, what);
 }
 
+/*
+ * A group that is ours alone: what it may write, only we may.  It has our name,
+ * as where the umask is 002.
+ */
+static bool
+is_private_group(gid_t gid)
+{
+	const struct passwd *user = getpwuid(geteuid());
+	const struct group *group = getgrgid(gid);
+
+	if (user == NULL || group == NULL || user->pw_gid != gid ||
+		strcmp(user->pw_name, group->gr_name) != 0)
+		return false;
+	for (char **member = group->gr_mem; *member != NULL; member++)
+		if (strcmp(*member, user->pw_name) != 0)
+			return false;
+	return true;
+}
+
 /* Only root and we ourselves may have written what decides what we run. */
 static const char *
 file_fault(const struct stat *st)
@@ -127,7 +148,8 @@ file_fault(const struct stat *st)
 		return "it is not a regular file";
 	if (st->st_uid != 0 && st->st_uid != geteuid())
 		return "it must be owned by root or by the user of the daemon";
-	if (st->st_mode & (S_IWGRP | S_IWOTH))
+	if (st->st_mode & S_IWOTH ||
+		(st->st_mode & S_IWGRP && !is_private_group(st->st_gid)))
 		return "it must not be writable by group or others";
 	if (st->st_size > FILE_MAX_BYTES)
 		return "it is larger than 1 MB";

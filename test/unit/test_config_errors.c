@@ -7,7 +7,10 @@
  */
 #include "port.h"
 
+#include <grp.h>
+#include <pwd.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "config_text.h"
 
@@ -281,11 +284,78 @@ expect_file_error(const char *expected)
 }
 
 static void
+expect_no_fault(void)
+{
+	char	   *error = NULL;
+	Config	   *config = config_read(file, &error);
+
+	if (config == NULL)
+		fail_msg("%s", error);
+	config_free(config);
+}
+
+/* Who we are, and who else is in our group. */
+static struct passwd me;
+static struct group mine;
+
+struct passwd *
+getpwuid(uid_t uid)
+{
+	(void) uid;
+	return &me;
+}
+
+struct group *
+getgrgid(gid_t gid)
+{
+	mine.gr_gid = gid;
+	return &mine;
+}
+
+static void
+set_group(const char *name, char **members)
+{
+	me.pw_name = "me";
+	me.pw_gid = getegid();
+	mine.gr_name = (char *) name;
+	mine.gr_mem = members;
+}
+
+/* With umask 002 and a group for each user, what the group may, only it may. */
+static void
+test_private_group(void **state)
+{
+	char	   *others[] = {"me", "else", NULL};
+	char	   *nobody_else[] = {"me", NULL};
+
+	write_file(HANDLERS, strlen(HANDLERS));
+	assert_int_equal(chown(file, -1, getegid()), 0);
+	assert_int_equal(chmod(file, 0664), 0);
+	set_group("me", nobody_else);
+	expect_no_fault();
+	set_group("me", nobody_else + 1);
+	expect_no_fault();
+	set_group("me", others);
+	expect_file_error("it must not be writable by group or others");
+	set_group("staff", nobody_else);
+	expect_file_error("it must not be writable by group or others");
+	set_group("me", nobody_else);
+	me.pw_gid++;
+	expect_file_error("it must not be writable by group or others");
+	me.pw_gid--;
+	assert_int_equal(chmod(file, 0666), 0);
+	expect_file_error("it must not be writable by group or others");
+	unlink(file);
+}
+
+static void
 test_permissions(void **state)
 {
 	static const mode_t writable[] = {0620, 0602, 0666, 0777};
+	char	   *members[] = {NULL};
 	int			i;
 
+	set_group("staff", members);
 	write_file(HANDLERS, strlen(HANDLERS));
 	for (i = 0; i < (int) lengthof(writable); i++)
 	{
@@ -355,6 +425,7 @@ main(void)
 		cmocka_unit_test(test_sql_errors),
 		cmocka_unit_test(test_pattern_errors),
 		cmocka_unit_test(test_duration_errors),
+		cmocka_unit_test(test_private_group),
 		cmocka_unit_test(test_permissions),
 		cmocka_unit_test(test_odd_files),
 		cmocka_unit_test(test_too_many_values),
