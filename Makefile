@@ -12,7 +12,7 @@ EXTENSION_MK = -f extension.mk PG_CONFIG='$(PG_CONFIG)'
 SUDO = $(if $(DESTDIR),,$(shell test -w "$$($(PG_CONFIG) --pkglibdir)" || echo sudo))
 
 .DEFAULT_GOAL = all
-.PHONY: all extension sidecar version install uninstall demo check unit \
+.PHONY: all extension sidecar version install uninstall demo check check-servers unit \
 	installcheck isolation pgtap tap format format-check lint asan valgrind \
 	campaign-limits bench bench-peers bench-schedule bench-views bench-clean docs clean help
 
@@ -41,6 +41,9 @@ demo: ## shows a task's life on a server of its own; installs what is missing
 
 check: ## everything CI runs, on servers it starts and stops itself
 	@scripts/check
+
+check-servers: ## before a release: the tests on every supported server and system
+	@scripts/check-servers --release
 
 unit: ## unit tests of the sidecar and of the shared plain C
 	@scripts/check unit
