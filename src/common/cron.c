@@ -174,7 +174,7 @@ read_element(Reader *reader, uint64_t *set)
 	if (reader->at != reader->end)
 		return CRON_VALUE;
 	for (int value = first; value <= last; value += step)
-		*set |= UINT64_C(1) << value;
+		*set |= UINT64_C(1) << value;	/* NOLINT: at most 59 */
 	return CRON_OK;
 }
 
