@@ -47,7 +47,7 @@ typedef struct Birth
 #define ON_CHILD_STACK __attribute__((no_sanitize_address))
 
 static void
-pg_attribute_noreturn() ON_CHILD_STACK
+__attribute__((noreturn)) ON_CHILD_STACK
 give_up(int report_fd, ChildStep step)
 {
 	ChildFailure failure = {step, errno};

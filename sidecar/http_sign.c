@@ -38,7 +38,7 @@ read_key(const char *line, Key *key)
 	key->bytes = palloc0(len + 1);
 	if (strncmp(line, PREFIX, strlen(PREFIX)) == 0)
 		key->len = pg_b64_decode(line + strlen(PREFIX), len - strlen(PREFIX),
-								 (char *) key->bytes, len);
+								 (void *) key->bytes, len);
 	else
 	{
 		memcpy(key->bytes, line, len);
@@ -123,7 +123,7 @@ http_sign(const HttpKeys *keys, const HttpSigned *what, StringInfo out)
 
 		if (!sign(&keys->keys[i], what, digest))
 			continue;
-		len = pg_b64_encode((const char *) digest, sizeof(digest), text, sizeof(text));
+		len = pg_b64_encode((const void *) digest, sizeof(digest), text, sizeof(text));
 		appendStringInfo(out, "%sv1,%.*s", out->len > 0 ? " " : "", Max(len, 0), text);
 	}
 }

@@ -86,7 +86,7 @@ append_base64(StringInfo out, const char *bytes, size_t len)
 
 	appendStringInfoCharMacro(out, '"');
 	enlargeStringInfo(out, room);
-	n = pg_b64_encode(bytes, len, out->data + out->len, room);
+	n = pg_b64_encode((const void *) bytes, len, out->data + out->len, room);
 	out->len += Max(n, 0);
 	out->data[out->len] = '\0';
 	appendStringInfoCharMacro(out, '"');
