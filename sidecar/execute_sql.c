@@ -22,6 +22,7 @@
 #include "execute_sql.h"
 #include "log.h"
 #include "retry.h"
+#include "sql_failure.h"
 #include "sql_guard.h"
 #include "sql_waiting.h"
 
@@ -330,10 +331,10 @@ on_executed_none(Session *session, const PGresult *result)
 {
 	Batch	   *batch = session->batch;
 
-	session->is_unfit = pg_is_unfit(result);
+	session->is_unfit = sql_failure_is_unfit(result);
 	if (session->is_granted)
 	{
-		char	   *failure = pg_describe(result);
+		char	   *failure = sql_failure_text(result);
 
 		on_granted_failed(session, failure);
 		pfree(failure);
@@ -355,7 +356,7 @@ on_executed_none(Session *session, const PGresult *result)
 	}
 	if (batch->n == 1)
 	{
-		session->error = pg_describe(result);
+		session->error = sql_failure_text(result);
 		send_grab(session, &call_grab_bare);
 		return;
 	}

@@ -181,25 +181,6 @@ pg_sqlstate(const PGresult *result)
 	return state == NULL ? "" : state;
 }
 
-char *
-pg_describe(const PGresult *result)
-{
-	const char *text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
-	const char *hint = PQresultErrorField(result, PG_DIAG_MESSAGE_HINT);
-
-	return psprintf("%s (SQLSTATE %s)%s%s", text == NULL ? "failed" : text, pg_sqlstate(result),
-					hint == NULL ? "" : ": ", hint == NULL ? "" : hint);
-}
-
-bool
-pg_is_unfit(const PGresult *result)
-{
-	const char *function = PQresultErrorField(result, PG_DIAG_SOURCE_FUNCTION);
-
-	return function != NULL && (strcmp(function, "twt_find_handler") == 0 ||
-								strcmp(function, "handler_role") == 0);
-}
-
 static void
 free_call(Pg *pg, Call *call)
 {

@@ -78,10 +78,4 @@ extern void pg_reset(Pg *pg, const char *why);
 /* The five characters; "" when there is none. */
 extern const char *pg_sqlstate(const PGresult *result);
 
-/* Message, SQLSTATE and hint; palloc'd. */
-extern char *pg_describe(const PGresult *result);
-
-/* Whether our extension refused the handler function before it was called. */
-extern bool pg_is_unfit(const PGresult *result);
-
 #endif							/* TWT_PG_H */
