@@ -370,9 +370,9 @@ test_missing_executable(void **state)
 	task = start_task(NULL);
 	assert_int_equal(task->reports, 0);
 	wait_for(task);
-	assert_verdict(task, TASK_RETRY, "could not execute "
+	assert_verdict(task, TASK_RELEASE, "could not execute "
 				   "\"/nonexistent/worker\": No such file or directory");
-	assert_int_equal(task->delay_us, TASK_DELAY_BY_POLICY);
+	assert_int_equal(task->delay_us, TASK_DELAY_UNFIT);
 }
 
 /* It comes to life when the program is there. */
@@ -383,11 +383,11 @@ test_executable_appears(void **state)
 	TestTask   *task;
 
 	open_worker(path);
-	assert_int_equal(run_task(NULL)->result, TASK_RETRY);
+	assert_int_equal(run_task(NULL)->result, TASK_RELEASE);
 	assert_int_equal(symlink(PUPPET, path), 0);
 	do
 		task = run_task(NULL);
-	while (task->result == TASK_RETRY);
+	while (task->result == TASK_RELEASE);
 	assert_verdict(task, TASK_DONE, NULL);
 	unlink(path);
 	pfree(path);
