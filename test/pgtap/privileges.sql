@@ -36,7 +36,7 @@ SELECT f, '{}'::text[] FROM unnest('{add_occurrence,add_task_as,allow_type,disal
 	queue_trigger,run_schedule,retry_inline,session_holds,session_is_idle,set_schedule_paused,start_schedule,table_changed,try_to_lead,watch_session,
 	check_bucket,check_duration,check_may_name,check_pattern,config_changed,fits,queue_time,finish_cancelled,honour_cancels,cancel_orphans,write_audit,
 	ask_function,ask_stuck,pause,resume,call_retry,call_stuck,check_function,check_number,check_retry,check_retry_stage,judge_answer,parse_duration,retry_delay,retry_in_ms,
-	queue_groups,count_queued,count_not_queued,count_errors,late_queued,late_not_queued,why_queued,why_limited,nodes_of,living_nodes,works_for,unhandled,is_known_type,lacks_queue,queued_buckets,queued_types,unhandled_types,note_types,any_lives,lonely_buckets,note_refusal,
+	count_queued,count_not_queued,count_errors,late_queued,late_not_queued,why_queued,why_limited,nodes_of,living_nodes,works_for,unhandled,is_known_type,lacks_queue,queued_buckets,queued_types,unhandled_types,note_types,any_lives,lonely_buckets,note_refusal,
 	check_limit,check_options,shown,count_slots,live_slots,make_slots,offer_slot,offer_types,slots_lock,lock_session,try_lock,actor,caller,configure_type_as_owner,run_inline_as_owner}'::text[]) f;
 CREATE TEMPORARY TABLE readers (relation text PRIMARY KEY, roles text[]);
 INSERT INTO readers
