@@ -97,14 +97,13 @@ docs: sidecar ## writes the pages of docs/ that come from the sources
 	@scripts/docs
 	@scripts/docs-state-machine
 	@scripts/docs-configuration
-	@! command -v scdoc >/dev/null || scdoc <docs/man/twtasksd.8.scd >docs/man/twtasksd.8
 
 clean: ## removes what was built
 	@$(MAKE) --no-print-directory -s $(EXTENSION_MK) clean
 	@$(MAKE) --no-print-directory -s -C sidecar clean
 	@$(MAKE) --no-print-directory -s -C test/unit clean
 	@$(MAKE) --no-print-directory -s -C test/campaign clean
-	@rm -rf check-output docs/man/twtasksd.8
+	@rm -rf check-output
 
 help: ## prints this
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | \
