@@ -185,7 +185,8 @@ foreign_json_load(const char *text, size_t len, const char *const *names,
 	}
 	fault->repeated = NULL;
 	json = load(text, len, flags, &why);
-	if (json == NULL && json_error_code(&why) == json_error_duplicate_key)
+	if (json == NULL && names != NULL &&
+		json_error_code(&why) == json_error_duplicate_key)
 	{
 		json = load(text, len, 0, &why);
 		if (json != NULL)

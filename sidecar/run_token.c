@@ -7,6 +7,7 @@
  */
 #include "port.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -20,7 +21,12 @@
 /* Of /proc/<pid>/stat, counted from the state, which is the third. */
 #define FIELDS_TO_START (22 - 3)
 
-/* When the process started, in ticks since the machine did; 0: it is dead. */
+#define NOT_KNOWN UINT64_MAX
+
+/*
+ * When the process started, in ticks since the machine did; 0: it is dead.
+ * A shortage of descriptors, say, tells nothing.
+ */
 static uint64
 start_of(long pid)
 {
@@ -33,7 +39,7 @@ start_of(long pid)
 	snprintf(path, sizeof(path), "/proc/%ld/stat", pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return 0;
+		return errno == ENOENT || errno == ESRCH ? 0 : NOT_KNOWN;
 	n = read(fd, stat, sizeof(stat) - 1);
 	close(fd);
 	stat[Max(n, 0)] = '\0';
@@ -78,18 +84,33 @@ run_token_make(char *token)
 		snprintf(token + OWNER_TEXT + 2 * i, 3, "%02x", random[i]);
 }
 
+/* Reads so many hexadecimal digits. */
+static uint64
+take_hex(const char **text, int digits)
+{
+	char		word[16 + 1];
+
+	strlcpy(word, *text, digits + 1);
+	*text += digits;
+	return strtoull(word, NULL, 16);
+}
+
 bool
 run_token_is_orphan(const char *token)
 {
-	char		text[RUN_TOKEN_TEXT + 1];
-	unsigned	pid;
-	unsigned	space;
-	unsigned long long start;
+	const char *p = token;
+	uint64		pid;
+	uint64		space;
+	uint64		start;
+	uint64		found;
 
-	strlcpy(text, token, sizeof(text));
-	if (strspn(text, "0123456789abcdef") != RUN_TOKEN_TEXT ||
-		sscanf(text, "%8x%8x%16llx", &pid, &space, &start) != 3)
+	if (strspn(token, "0123456789abcdef") < RUN_TOKEN_TEXT)
 		return false;
-	return start != 0 && space != 0 && space == pid_namespace() &&
-		start_of(pid) != start;
+	pid = take_hex(&p, 8);
+	space = take_hex(&p, 8);
+	start = take_hex(&p, 16);
+	if (start == 0 || space == 0 || space != pid_namespace())
+		return false;
+	found = start_of((long) pid);
+	return found != start && found != NOT_KNOWN;
 }
