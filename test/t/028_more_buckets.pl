@@ -53,8 +53,9 @@ wait_ok(sub { refusals() >= 5 }, 'a call that is refused is made again');
 
 my $before = refusals();
 
+# A pause is at least half a second in the end; without pauses 161 were seen.
 watch_for(10);
-cmp_ok(refusals() - $before, '<', 20, 'but less and less often');
+cmp_ok(refusals() - $before, '<', 40, 'but less and less often');
 $node->value('GRANT EXECUTE ON PROCEDURE twtasks.next_triggers TO twtasks_worker');
 $node->add_task('WORK', bucket => $_) foreach @buckets;
 wait_ok(sub { $node->tasks('status = \'DONE\'') == 2 * BUCKETS },
