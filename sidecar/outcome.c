@@ -64,10 +64,14 @@ static void
 finish(Outcome *outcome, const Task *task, const Verdict *verdict,
 	   TaskResult result, int64 delay_us)
 {
+	char	   *beginning = verdict->nlogged == 0 ? NULL :
+		pnstrdup(verdict->message, verdict->nlogged);
+
 	if (result == TASK_RELEASE && delay_us > 0 && verdict->message != NULL)
 		log_unfit(outcome, task, verdict->message);
 	else
-		log_outcome(task, result, delay_us, verdict->message);
+		log_outcome(task, result, delay_us, beginning ? beginning : verdict->message);
+	pfree(beginning);
 	finish_add(outcome->finish, task, result, delay_us, verdict->message);
 }
 

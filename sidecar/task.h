@@ -77,6 +77,8 @@ typedef struct Verdict
 	TaskResult	result;
 	int64		delay_us;		/* retry, repeat, release */
 	const char *message;		/* NULL: none */
+	int			nlogged;		/* so many bytes of it may be in the log; 0:
+								 * all */
 } Verdict;
 
 /* Frees the task and all it owns, but not its slot. */

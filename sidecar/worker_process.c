@@ -127,7 +127,8 @@ fail_tasks(WorkerProcess *process, const char *reason, const char *message)
 		bool		has_run = flights_may_have_run(process->flights, task,
 												   process->to_worker.sent);
 		char	   *why = flights_remove(process->flights, task);
-		Verdict		failed = {TASK_FAILURE, 0, why ? why : message};
+		Verdict		failed = {TASK_FAILURE, 0, why ? why : message,
+		.nlogged = why ? 0 : strlen(reason)};
 
 		process->setup->done(process->setup->done_arg, task,
 							 has_run ? &failed : &released);
