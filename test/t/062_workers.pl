@@ -64,7 +64,7 @@ sub check
 	wait_ok(sub { $node->state_of($id) eq $state }, "$what: $state");
 	return like(
 		$node->value(
-			"SELECT coalesce(string_agg(error, ''), '')
+			"SELECT coalesce(string_agg(coalesce(message, error), ''), '')
 			FROM twtasks.tasks WHERE id = '$id'"),
 		$message,
 		"$what: and why");
@@ -241,7 +241,7 @@ foreach my $size (0, 1, 65537, 16 * 1024 * 1024)
 	wait_for(sub { $node->state_of($id) eq 'DONE 2' },
 		"digest of $size bytes");
 	is( $node->value(
-			"SELECT error = encode(sha256(payload), 'hex')
+			"SELECT message = encode(sha256(payload), 'hex')
 			AND length(payload) = $size
 			FROM twtasks.finished_task WHERE id = '$id'"),
 		't',
