@@ -13,6 +13,7 @@
 #define TWT_COMPAT_H
 
 #include "access/genam.h"
+#include "catalog/pg_namespace.h"
 #include "catalog/pg_proc.h"
 #include "executor/executor.h"
 #include "storage/lock.h"
