@@ -155,7 +155,7 @@ static void
 report_answer(Request *request, int status)
 {
 	StringInfoData body;
-	Verdict		verdict;
+	Verdict		verdict = {0};
 	char	   *message;
 	HttpReply	reply = {
 		.status = status,
