@@ -167,7 +167,7 @@ judge_cancelled(const Task *task, const Verdict *verdict)
 	return result;
 }
 
-/* Of an accepted task, from now until the stuck rule applies. */
+/* How long an accepted task has, from now, until the stuck rule applies. */
 static int64
 time_left(const Lane *lane, const Task *task)
 {

@@ -38,7 +38,7 @@ extern Task *flights_find(const Flights *flights, const char *id,
 /* The worker said that it has taken up the task. */
 extern void flights_take_up(Flights *flights, Task *task, int64 now_us);
 
-/* To be called after one was taken out while the worker goes on. */
+/* Call it after a task was taken out while the worker goes on. */
 extern void flights_go_on(Flights *flights, int64 now_us);
 
 /* The worker may be another program from now on. */

@@ -28,7 +28,7 @@ typedef struct ForeignJsonFault
 /*
  * text[len] must be NUL.  A number beyond what int64 or double can hold, at
  * whatever depth, becomes a string of its digits; all other numbers are exact.
- * Of members with one name the last one counts; repeated is the first of the
+ * The last of several members with one name counts; repeated is the first of the
  * names, ended by a NULL, that more than one member of the object has.  No
  * names: nobody asks.  Returns NULL if it is no JSON.
  *

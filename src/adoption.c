@@ -68,7 +68,7 @@ typedef struct Place
 	int64		machine;		/* a hash of its id; 0: it has none */
 } Place;
 
-/* What a row of twtasks.adoption says. */
+/* The facts in a row of twtasks.adoption. */
 typedef struct Adopted
 {
 	Place		place;

@@ -5,7 +5,7 @@
  *
  *		from: sql/allowed_types.sql		to: add.c
  *
- * Of the patterns that fit a type the most special one counts: its roles, and
+ * The most special of the patterns that fit a type counts: its roles, and
  * their members, may add tasks of the type.  A type that no pattern fits is
  * free for all who may add tasks.
  *

@@ -35,7 +35,7 @@
 /* In all so many times cap; and so many tasks of each group for certain. */
 #define SHARES 3
 
-/* Of the task's columns we read none beyond this one. */
+/* No column of the task beyond this one is read. */
 #define LAST_READ TASK_SUB_TYPE
 
 /* Columns of the index task_queued. */
@@ -252,7 +252,7 @@ visit_more(Look *look, int64 each)
 	}
 }
 
-/* What small groups leave is shared by the others, until little is left. */
+/* Large groups share the rest that small groups leave, until little is left. */
 static void
 visit_all(Look *look)
 {

@@ -10,7 +10,7 @@
  * a trigger that it does not handle puts it into the mailbox of each group that
  * does; the producers know nothing of groups, and pay nothing for them.
  *
- * What a queue asks for, such as a sweep, it asks of each group.  A group that
+ * A queue asks each group for a sweep.  A group that
  * is new is asked for a sweep, since triggers that came before went elsewhere.
  *
  * Invariants

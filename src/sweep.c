@@ -44,7 +44,7 @@ enum
 	QUEUED_ID
 };
 
-/* Of the task's columns we read none beyond this one. */
+/* No column of the task beyond this one is read. */
 #define LAST_READ TASK_EXPIRES
 
 /* Of one type only what comes after this. */
