@@ -5,7 +5,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "port.h"
+#include "base/port.h"
 
 #include <fcntl.h>
 #include <getopt.h>
@@ -13,13 +13,13 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/log.h"
+#include "base/loop.h"
+#include "base/sdnotify.h"
 #include "common/version.h"
-#include "config.h"
-#include "log.h"
-#include "loop.h"
-#include "sdnotify.h"
+#include "config/config.h"
+#include "execute/process/spawn.h"
 #include "sidecar.h"
-#include "spawn.h"
 
 typedef enum ExitCode
 {

@@ -8,8 +8,8 @@
 #ifndef TWT_SIDECAR_H
 #define TWT_SIDECAR_H
 
-#include "config.h"
-#include "loop.h"
+#include "base/loop.h"
+#include "config/config.h"
 
 typedef struct Sidecar Sidecar;
 

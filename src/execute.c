@@ -3,7 +3,7 @@
  * execute.c
  *		Calls a task's handler that is a SQL function.
  *
- *		from: sidecar/execute_sql.c			to: sidecar/finish.c
+ *		from: sidecar/execute/sql/execute_sql.c			to: sidecar/finish/finish.c
  *
  * The function runs as the role that was configured for it, never as our
  * owner, and cannot change that: SET ROLE and SET SESSION AUTHORIZATION are

@@ -3,7 +3,7 @@
  * execute_tasks.c
  *		execute_tasks(): grab, SQL handler and finish in one transaction.
  *
- *		from: sidecar/execute_sql.c
+ *		from: sidecar/execute/sql/execute_sql.c
  *
  * Each handler runs in a subtransaction of its own, so that one that fails
  * undoes only what it did itself.  The finishes of those that succeeded are

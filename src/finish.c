@@ -3,7 +3,7 @@
  * finish.c
  *		finish_tasks(): PROCESSING -> whatever the handler made of it.
  *
- *		from: sidecar/finish.c
+ *		from: sidecar/finish/finish.c
  *
  * What nearly all tasks come to, DONE, is done here row by row: deleted from
  * the live table and appended to the history.  The other results are a

@@ -3,7 +3,7 @@
  * grab.c
  *		grab_tasks(): SUBMITTED -> PROCESSING, for whoever names the version.
  *
- *		from: sidecar/grab.c		to: sidecar/execute.c
+ *		from: sidecar/grab/grab.c		to: sidecar/execute/execute.c
  *
  * Of those that name one version one wins, because the heap lets only one
  * replace a row; the others find it changed.  Nobody waits.

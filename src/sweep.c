@@ -3,7 +3,7 @@
  * sweep.c
  *		sweep_tasks(): looks at the table itself for SUBMITTED tasks.
  *
- *		from: sidecar/sweep.c		to: sidecar/table.c
+ *		from: sidecar/queue/sweep.c		to: sidecar/table/table.c
  *
  * The index of runnable tasks leads by bucket and type.  We step from type
  * to type, and of each read the most urgent first, up to so many: a type

@@ -25,7 +25,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "port.h"
+#include "base/port.h"
 
 #include <signal.h>
 #include <sys/mman.h>

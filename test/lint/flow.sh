@@ -30,8 +30,7 @@ named_in_readme()
 exists()
 {
 	compgen -G "$1" >/dev/null || compgen -G "$2/$1" >/dev/null ||
-		compgen -G "src/$1" >/dev/null || compgen -G "src/common/$1" >/dev/null ||
-		compgen -G "sidecar/$1" >/dev/null
+		[ -n "$(find src sidecar -path "*/$1" -print -quit)" ]
 }
 
 {

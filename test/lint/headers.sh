@@ -11,7 +11,7 @@ first()
 	case $1 in
 		src/common/*) ;;
 		src/*) echo '#include "postgres.h"' ;;
-		*) echo '#include "port.h"' ;;
+		*) echo '#include "base/port.h"' ;;
 	esac
 }
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "config.h"
+#include "config/config.h"
 
 /* A handler, for a file that is about something else. */
 #define HANDLERS "handlers: [{types: [A], noop: true}]\n"

@@ -5,7 +5,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "port.h"
+#include "base/port.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -12,7 +12,7 @@
 #define TWT_EXECUTE_FIXTURE_H
 
 #include "check.h"
-#include "runner.h"
+#include "execute/runner.h"
 
 /* A task and the verdict on it. */
 typedef struct TestTask

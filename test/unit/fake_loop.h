@@ -10,9 +10,9 @@
 #ifndef TWT_FAKE_LOOP_H
 #define TWT_FAKE_LOOP_H
 
+#include "base/loop.h"
 #include "check.h"
 #include "lib/ilist.h"
-#include "loop.h"
 
 struct LoopTimer
 {

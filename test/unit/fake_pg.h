@@ -12,7 +12,7 @@
 
 #include "check.h"
 #include "lib/ilist.h"
-#include "pg.h"
+#include "pg/pg.h"
 #include "port/pg_bswap.h"
 
 typedef struct FakeCall

@@ -12,7 +12,7 @@
 #ifndef TWT_LIMITS_MODEL_H
 #define TWT_LIMITS_MODEL_H
 
-#include "type_limits.h"
+#include "slots/type_limits.h"
 
 #define MODEL_TASKS 64
 #define MODEL_STARTS 8192

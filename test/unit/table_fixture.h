@@ -12,7 +12,7 @@
 #define TWT_TABLE_FIXTURE_H
 
 #include "check.h"
-#include "table.h"
+#include "table/table.h"
 
 #define USUAL 5					/* priority */
 

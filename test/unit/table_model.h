@@ -14,7 +14,7 @@
 #ifndef TWT_TABLE_MODEL_H
 #define TWT_TABLE_MODEL_H
 
-#include "table.h"
+#include "table/table.h"
 
 #define MODEL_TYPES 12
 #define MODEL_LIMITS 8

@@ -5,10 +5,10 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "port.h"
+#include "base/port.h"
 
+#include "base/log.h"
 #include "config_text.h"
-#include "log.h"
 
 static char *
 print(const Config *config)

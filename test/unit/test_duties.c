@@ -5,13 +5,13 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "port.h"
+#include "base/port.h"
 
 #include "fake_loop.h"
 #include "fake_pg.h"
 
-#include "calls.h"
-#include "duties.h"
+#include "node/duties.h"
+#include "pg/calls.h"
 
 static Pg	control = {.is_up = true};
 

@@ -9,7 +9,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "port.h"
+#include "base/port.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -17,9 +17,9 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include "execute/http/http_target.h"
 #include "execute_fixture.h"
-#include "http_target.h"
-#include "policy.h"
+#include "node/policy.h"
 
 #define PRIVATE "10.0.0.1"
 #define PUBLIC "203.0.113.1"

@@ -5,12 +5,12 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "port.h"
+#include "base/port.h"
 
 #include "fake_loop.h"
 #include "fake_pg.h"
 
-#include "execute_sql.h"
+#include "execute/sql/execute_sql.h"
 
 static Pg	control = {.is_up = true};
 static Policy policy = {.refs = 1, .timeout_us = SECONDS_TO_US(10)};

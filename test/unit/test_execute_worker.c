@@ -7,14 +7,14 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "port.h"
+#include "base/port.h"
 
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "execute_fixture.h"
-#include "log.h"
 
 #define PUPPET project_file("test/handlers/puppet.py")
 

@@ -5,12 +5,12 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "port.h"
+#include "base/port.h"
 
 #include "fake_loop.h"
 #include "fake_pg.h"
 
-#include "finish.h"
+#include "finish/finish.h"
 
 static Config config;
 static Finish *finish;

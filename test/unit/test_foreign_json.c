@@ -5,10 +5,10 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "port.h"
+#include "base/port.h"
 
 #include "check.h"
-#include "foreign_json.h"
+#include "execute/http/foreign_json.h"
 
 static double
 processor_time(void)

@@ -5,10 +5,10 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "port.h"
+#include "base/port.h"
 
 #include "check.h"
-#include "hosts.h"
+#include "pg/hosts.h"
 
 /* The names in the order in which they are to be looked up; "-": nothing is. */
 static void

@@ -5,11 +5,11 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "port.h"
+#include "base/port.h"
 
+#include "api/http_access.h"
+#include "api/http_address.h"
 #include "check.h"
-#include "http_access.h"
-#include "http_address.h"
 
 static void
 expect_address(const char *text, const char *host, int port, bool is_local)

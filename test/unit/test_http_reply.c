@@ -5,11 +5,11 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "port.h"
+#include "base/port.h"
 
 #include "check.h"
-#include "http_reply.h"
-#include "statuses.h"
+#include "execute/http/http_reply.h"
+#include "execute/http/statuses.h"
 
 /* Sat, 31 Jan 2026 12:00:00 GMT */
 #define NOW_US (INT64CONST(1769860800) * 1000000)

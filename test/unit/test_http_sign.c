@@ -5,15 +5,15 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "port.h"
+#include "base/port.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "check.h"
-#include "http_sign.h"
-#include "secret_file.h"
+#include "config/secret_file.h"
+#include "execute/http/http_sign.h"
 
 static char path[] = "/tmp/twtasks_test_sign.XXXXXX";
 

@@ -5,14 +5,14 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "port.h"
+#include "base/port.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
 #include "check.h"
-#include "http_url.h"
+#include "execute/http/http_url.h"
 
 static void
 expect_url(const char *text, bool is_https, const char *host, int port)

@@ -8,12 +8,12 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "port.h"
+#include "base/port.h"
 
 #include "check.h"
-#include "foreign_json.h"
-#include "http_reply.h"
-#include "worker_protocol.h"
+#include "execute/http/foreign_json.h"
+#include "execute/http/http_reply.h"
+#include "execute/worker/worker_protocol.h"
 
 #define ID "0190d1a2-0000-7000-8000-000000000001"
 

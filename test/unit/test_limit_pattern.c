@@ -5,7 +5,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "port.h"
+#include "base/port.h"
 
 #include "check.h"
 #include "common/limit_pattern.h"

@@ -5,7 +5,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "port.h"
+#include "base/port.h"
 
 #include <fcntl.h>
 #include <jansson.h>
@@ -14,10 +14,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/log.h"
+#include "base/task.h"
 #include "check.h"
-#include "config.h"
-#include "log.h"
-#include "task.h"
+#include "config/config.h"
 
 #define LINE_MAX_BYTES 4096
 

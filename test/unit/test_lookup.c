@@ -7,7 +7,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "port.h"
+#include "base/port.h"
 
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -18,9 +18,9 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "http_client.h"
-#include "lookup.h"
-#include "pg.h"
+#include "execute/http/http_client.h"
+#include "pg/lookup.h"
+#include "pg/pg.h"
 
 /* What hangs is a failure. */
 #define PATIENCE_SECONDS 60

@@ -5,15 +5,15 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "port.h"
+#include "base/port.h"
 
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/loop.h"
 #include "check.h"
-#include "loop.h"
 
 static Loop *loop;
 static StringInfoData trace;	/* what happened */

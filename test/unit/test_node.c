@@ -5,13 +5,13 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "port.h"
+#include "base/port.h"
 
 #include "fake_loop.h"
 #include "fake_pg.h"
 
-#include "calls.h"
-#include "node.h"
+#include "node/node.h"
+#include "pg/calls.h"
 
 static int	nended;
 

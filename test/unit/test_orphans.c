@@ -6,7 +6,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "port.h"
+#include "base/port.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -14,9 +14,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "execute/process/leftovers.h"
+#include "execute/process/spawn.h"
 #include "execute_fixture.h"
-#include "leftovers.h"
-#include "spawn.h"
 
 /* Two processes in the group of a third, both with a fifo open. */
 #define PIPELINE "exec 9>$0; (echo here >&9; exec tail -f /dev/null) | cat"

@@ -6,7 +6,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "port.h"
+#include "base/port.h"
 
 #include "mb/pg_wchar.h"
 
@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "lines.h"
-#include "output.h"
+#include "execute/process/lines.h"
+#include "execute/process/output.h"
 
 static Output output;
 

@@ -5,14 +5,14 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "port.h"
+#include "base/port.h"
 
 #include "fake_loop.h"
 #include "fake_pg.h"
 
-#include "calls.h"
-#include "limit_rules.h"
-#include "policies.h"
+#include "node/policies.h"
+#include "pg/calls.h"
+#include "slots/limit_rules.h"
 
 /* Whatever the last reading took. */
 #define READ_PAUSE_US SECONDS_TO_US(6)

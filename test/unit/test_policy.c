@@ -5,11 +5,11 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "port.h"
+#include "base/port.h"
 
 #include "check.h"
 #include "common/pattern.h"
-#include "policy.h"
+#include "node/policy.h"
 
 static const HandlerConfig handler = {
 	.mode = HANDLER_COMMAND,

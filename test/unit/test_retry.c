@@ -5,13 +5,13 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "port.h"
+#include "base/port.h"
 
 #include <math.h>
 
-#include "chance.h"
+#include "base/chance.h"
 #include "check.h"
-#include "retry.h"
+#include "finish/retry.h"
 
 #define JUST_BELOW_ONE (1.0 - 1e-16)
 

@@ -5,15 +5,15 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "port.h"
+#include "base/port.h"
 
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/sdnotify.h"
 #include "check.h"
-#include "sdnotify.h"
 
 static int	listener = -1;
 static char path[64];

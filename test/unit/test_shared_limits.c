@@ -11,11 +11,11 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "port.h"
+#include "base/port.h"
 
+#include "base/heap.h"
 #include "check.h"
-#include "heap.h"
-#include "type_limits.h"
+#include "slots/type_limits.h"
 
 #define NODES 4
 #define JOBS 60					/* of each node */

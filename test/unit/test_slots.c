@@ -5,13 +5,13 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "port.h"
+#include "base/port.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "check.h"
-#include "slots.h"
+#include "slots/slots.h"
 
 /* Who was woken, in order. */
 static SlotWaiter *woken[64];

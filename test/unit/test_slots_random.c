@@ -9,10 +9,10 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "port.h"
+#include "base/port.h"
 
 #include "check.h"
-#include "slots.h"
+#include "slots/slots.h"
 
 #define LIMITS 7
 #define JOBS 40

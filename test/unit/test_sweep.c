@@ -5,14 +5,14 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "port.h"
+#include "base/port.h"
 
 #include "fake_loop.h"
 #include "fake_pg.h"
 
-#include "calls.h"
-#include "slots.h"
-#include "sweep.h"
+#include "pg/calls.h"
+#include "queue/sweep.h"
+#include "slots/slots.h"
 
 /* Of the look's parameters: an array of ids, and its sizes. */
 enum

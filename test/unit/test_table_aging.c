@@ -5,7 +5,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "port.h"
+#include "base/port.h"
 
 #include "table_fixture.h"
 

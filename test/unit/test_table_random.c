@@ -5,10 +5,10 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "port.h"
+#include "base/port.h"
 
 #include "check.h"
-#include "table.h"
+#include "table/table.h"
 #include "table_model.h"
 
 #define SEEDS 120

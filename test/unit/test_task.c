@@ -5,10 +5,10 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "port.h"
+#include "base/port.h"
 
+#include "base/task.h"
 #include "check.h"
-#include "task.h"
 
 static void
 test_result_names(void **state)

@@ -6,15 +6,15 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "port.h"
+#include "base/port.h"
 
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "check.h"
-#include "config.h"
-#include "log.h"
-#include "trouble.h"
+#include "config/config.h"
+#include "pg/trouble.h"
 
 #define REFUSED "connection to server failed: FATAL:  28P01: password wrong\nLOCATION: x"
 #define AWAY "connection to server failed: Connection refused\n"

@@ -5,10 +5,10 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "port.h"
+#include "base/port.h"
 
 #include "check.h"
-#include "type_limits.h"
+#include "slots/type_limits.h"
 
 #define USUAL 5
 

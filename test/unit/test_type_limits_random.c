@@ -9,7 +9,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "port.h"
+#include "base/port.h"
 
 #include "check.h"
 #include "limits_model.h"

@@ -5,11 +5,11 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "port.h"
+#include "base/port.h"
 
+#include "base/iso8601.h"
 #include "check.h"
-#include "iso8601.h"
-#include "worker_protocol.h"
+#include "execute/worker/worker_protocol.h"
 
 #define ID "0190d1a2-0000-7000-8000-000000000001"
 

@@ -6,7 +6,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "port.h"
+#include "base/port.h"
 
 #include "execute_fixture.h"
 

@@ -1,0 +1,470 @@
+/*-------------------------------------------------------------------------
+ *
+ * loop.c
+ *		The event loop, over libevent.
+ *
+ * libevent waits for descriptors and signals.  Its timers count
+ * CLOCK_MONOTONIC, which stands still while the machine sleeps, so that a
+ * deadline would be missed by as long as the sleep took.  Ours are a heap
+ * over CLOCK_BOOTTIME; one timerfd of the same clock ends the wait when the
+ * earliest is due.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/heap.h"
+#include "base/log.h"
+#include "base/loop.h"
+
+typedef struct TurnFn
+{
+	LoopFn		fn;				/* NULL: taken back, removed after the turn */
+	void	   *arg;
+} TurnFn;
+
+typedef struct SignalFn
+{
+	slist_node	node;
+	struct event event;
+	LoopFn		fn;
+	void	   *arg;
+} SignalFn;
+
+struct Loop
+{
+	struct event_base *base;
+	bool		stop;
+	bool		again;			/* the turn functions are wanted once more */
+
+	TurnFn	   *turn_fns;
+	int			nturn_fns;
+	int			turn_fns_size;
+
+	void	  **garbage;		/* freed at the end of the turn */
+	int			ngarbage;
+	int			garbage_size;
+
+	slist_head	signals;
+
+	Heap		timers;			/* running ones, the earliest first */
+	int			timerfd;
+	int64		armed_us;		/* what timerfd is set to, 0: nothing */
+	struct event timer_event;
+};
+
+struct LoopIo
+{
+	Loop	   *loop;
+	LoopIoFn	fn;
+	void	   *arg;
+	int			want;
+	struct event readable;
+	struct event writable;
+};
+
+struct LoopTimer
+{
+	Loop	   *loop;
+	LoopFn		fn;
+	void	   *arg;
+	int64		due_us;
+	int			place;			/* in the heap, HEAP_NOWHERE: not running */
+};
+
+/* Room for one more element of an array that doubles when it is full. */
+#define MAKE_ROOM(array, used, size) \
+	do { \
+		if ((used) == (size)) \
+		{ \
+			(size) = (size) ? (size) * 2 : 16; \
+			(array) = (array) ? repalloc(array, (size) * sizeof(*(array))) : \
+				palloc((size) * sizeof(*(array))); \
+		} \
+	} while (0)
+
+int64
+loop_now_us(Loop *loop)
+{
+	struct timespec now;
+
+	(void) loop;
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return SECONDS_TO_US(now.tv_sec) + now.tv_nsec / 1000;
+}
+
+/* ---- timers ---- */
+
+static bool
+timer_is_earlier(const void *a, const void *b)
+{
+	return ((const LoopTimer *) a)->due_us < ((const LoopTimer *) b)->due_us;
+}
+
+static void
+set_timer_place(void *timer, int place)
+{
+	((LoopTimer *) timer)->place = place;
+}
+
+LoopTimer *
+loop_timer_new(Loop *loop, LoopFn fn, void *arg)
+{
+	LoopTimer  *timer = palloc0(sizeof(LoopTimer));
+
+	timer->loop = loop;
+	timer->fn = fn;
+	timer->arg = arg;
+	timer->place = HEAP_NOWHERE;
+	return timer;
+}
+
+void
+loop_timer_start(LoopTimer *timer, int64 delay_us)
+{
+	Loop	   *loop = timer->loop;
+	int64		now_us = loop_now_us(loop);
+
+	loop_timer_stop(timer);
+	if (delay_us < 0)
+		delay_us = 0;
+	if (delay_us > PG_INT64_MAX - now_us)
+		delay_us = PG_INT64_MAX - now_us;
+	timer->due_us = now_us + delay_us;
+
+	heap_push(&loop->timers, timer);
+}
+
+void
+loop_timer_stop(LoopTimer *timer)
+{
+	if (timer->place != HEAP_NOWHERE)
+		heap_remove(&timer->loop->timers, timer->place);
+}
+
+bool
+loop_timer_active(const LoopTimer *timer)
+{
+	return timer->place != HEAP_NOWHERE;
+}
+
+void
+loop_timer_free(LoopTimer *timer)
+{
+	loop_timer_stop(timer);
+	loop_defer_free(timer->loop, timer);
+}
+
+static void
+run_timers(Loop *loop)
+{
+	LoopTimer  *timer;
+	int64		now_us;
+
+	if (loop->timers.count == 0)
+		return;
+
+	/* One look at the clock: a timer restarted with 0 waits for its turn. */
+	now_us = loop_now_us(loop);
+	while ((timer = heap_first(&loop->timers)) && timer->due_us <= now_us)
+	{
+		loop_timer_stop(timer);
+		timer->fn(timer->arg);
+	}
+}
+
+static void
+on_timerfd(evutil_socket_t fd, short what, void *arg)
+{
+	Loop	   *loop = arg;
+	uint64		expirations;
+
+	(void) what;
+	if (read(fd, &expirations, sizeof(expirations)) > 0)
+		loop->armed_us = 0;
+}
+
+/* Lets the wait end when the earliest timer is due; true if it is already. */
+static bool
+arm_timerfd(Loop *loop)
+{
+	const LoopTimer *timer = heap_first(&loop->timers);
+	struct itimerspec when;
+	int64		delay_us;
+
+	if (timer == NULL)
+		return false;			/* at worst an earlier setting ends the wait */
+	delay_us = timer->due_us - loop_now_us(loop);
+	if (delay_us <= 0)
+		return true;
+	if (timer->due_us == loop->armed_us)
+		return false;
+
+	memset(&when, 0, sizeof(when));
+	when.it_value.tv_sec = delay_us / 1000000;
+	when.it_value.tv_nsec = delay_us % 1000000 * 1000;
+	timerfd_settime(loop->timerfd, 0, &when, NULL);
+	loop->armed_us = timer->due_us;
+	return false;
+}
+
+/* ---- descriptors ---- */
+
+static void
+on_io(evutil_socket_t fd, short what, void *arg)
+{
+	LoopIo	   *io = arg;
+
+	(void) fd;
+	io->fn(io->arg, what & EV_READ ? LOOP_READ : LOOP_WRITE);
+}
+
+LoopIo *
+loop_io_new(Loop *loop, int fd, LoopIoFn fn, void *arg)
+{
+	LoopIo	   *io = palloc0(sizeof(LoopIo));
+
+	io->loop = loop;
+	io->fn = fn;
+	io->arg = arg;
+	event_assign(&io->readable, loop->base, fd, EV_READ | EV_PERSIST,
+				 on_io, io);
+	event_assign(&io->writable, loop->base, fd, EV_WRITE | EV_PERSIST,
+				 on_io, io);
+	return io;
+}
+
+void
+loop_io_want(LoopIo *io, int want)
+{
+	int			changed = io->want ^ want;
+
+	if (changed & LOOP_READ)
+	{
+		if (want & LOOP_READ)
+			event_add(&io->readable, NULL);
+		else
+			event_del(&io->readable);
+	}
+	if (changed & LOOP_WRITE)
+	{
+		if (want & LOOP_WRITE)
+			event_add(&io->writable, NULL);
+		else
+			event_del(&io->writable);
+	}
+	io->want = want;
+}
+
+void
+loop_io_free(LoopIo *io)
+{
+	loop_io_want(io, 0);
+	loop_defer_free(io->loop, io);
+}
+
+/* ---- signals, end of turn ---- */
+
+static void
+on_signal(evutil_socket_t signo, short what, void *arg)
+{
+	SignalFn   *handler = arg;
+
+	(void) signo;
+	(void) what;
+	handler->fn(handler->arg);
+}
+
+void
+loop_on_signal(Loop *loop, int signo, LoopFn fn, void *arg)
+{
+	SignalFn   *handler = palloc0(sizeof(SignalFn));
+
+	handler->fn = fn;
+	handler->arg = arg;
+	event_assign(&handler->event, loop->base, signo, EV_SIGNAL | EV_PERSIST,
+				 on_signal, handler);
+	event_add(&handler->event, NULL);
+	slist_push_head(&loop->signals, &handler->node);
+}
+
+void
+loop_on_turn(Loop *loop, LoopFn fn, void *arg)
+{
+	MAKE_ROOM(loop->turn_fns, loop->nturn_fns, loop->turn_fns_size);
+	loop->turn_fns[loop->nturn_fns].fn = fn;
+	loop->turn_fns[loop->nturn_fns].arg = arg;
+	loop->nturn_fns++;
+}
+
+void
+loop_off_turn(Loop *loop, LoopFn fn, void *arg)
+{
+	int			i;
+
+	for (i = 0; i < loop->nturn_fns; i++)
+	{
+		TurnFn	   *turn_fn = &loop->turn_fns[i];
+
+		if (turn_fn->fn == fn && turn_fn->arg == arg)
+			turn_fn->fn = NULL;
+	}
+}
+
+void
+loop_want_turn(Loop *loop)
+{
+	loop->again = true;
+}
+
+/*
+ * What is wanted while callbacks run is granted by this turn; only a wish of
+ * a turn function itself needs another one.
+ */
+static void
+run_turn_fns(Loop *loop)
+{
+	int			kept = 0;
+	int			i;
+
+	loop->again = false;
+	for (i = 0; i < loop->nturn_fns; i++)
+	{
+		TurnFn		turn_fn = loop->turn_fns[i];
+
+		if (turn_fn.fn)
+			turn_fn.fn(turn_fn.arg);
+	}
+	for (i = 0; i < loop->nturn_fns; i++)
+	{
+		if (loop->turn_fns[i].fn)
+			loop->turn_fns[kept++] = loop->turn_fns[i];
+	}
+	loop->nturn_fns = kept;
+}
+
+void
+loop_defer_free(Loop *loop, void *pointer)
+{
+	MAKE_ROOM(loop->garbage, loop->ngarbage, loop->garbage_size);
+	loop->garbage[loop->ngarbage++] = pointer;
+}
+
+static void
+free_garbage(Loop *loop)
+{
+	int			i;
+
+	for (i = 0; i < loop->ngarbage; i++)
+		pfree(loop->garbage[i]);
+	loop->ngarbage = 0;
+}
+
+/* ---- the loop ---- */
+
+static struct event_base *
+new_base(void)
+{
+	struct event_config *config = event_config_new();
+	struct event_base *base = NULL;
+
+	if (config)
+	{
+		event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK);
+		base = event_base_new_with_config(config);
+		event_config_free(config);
+	}
+	return base;
+}
+
+/*
+ * A library that closes its descriptor by itself takes it out of epoll, about
+ * which libevent then complains: nothing that a person should see.
+ */
+static void
+log_libevent(int severity, const char *text)
+{
+	log_line(severity >= EVENT_LOG_ERR ? TWT_LOG_ERROR : TWT_LOG_DEBUG,
+			 "loop", "%s", text);
+}
+
+Loop *
+loop_new(void)
+{
+	Loop	   *loop = palloc0(sizeof(Loop));
+
+	event_set_log_callback(log_libevent);
+	loop->base = new_base();
+	loop->timerfd = timerfd_create(CLOCK_BOOTTIME,
+								   TFD_NONBLOCK | TFD_CLOEXEC);
+	if (loop->base == NULL || loop->timerfd < 0)
+	{
+		if (loop->base)
+			event_base_free(loop->base);
+		pfree(loop);
+		return NULL;
+	}
+	slist_init(&loop->signals);
+	heap_init(&loop->timers, timer_is_earlier, set_timer_place);
+	event_assign(&loop->timer_event, loop->base, loop->timerfd,
+				 EV_READ | EV_PERSIST, on_timerfd, loop);
+	event_add(&loop->timer_event, NULL);
+	return loop;
+}
+
+void
+loop_free(Loop *loop)
+{
+	slist_mutable_iter iter;
+
+	slist_foreach_modify(iter, &loop->signals)
+	{
+		SignalFn   *handler = slist_container(SignalFn, node, iter.cur);
+
+		event_del(&handler->event);
+		pfree(handler);
+	}
+	free_garbage(loop);
+	event_del(&loop->timer_event);
+	close(loop->timerfd);
+	event_base_free(loop->base);
+	heap_clear(&loop->timers);
+	if (loop->turn_fns)
+		pfree(loop->turn_fns);
+	if (loop->garbage)
+		pfree(loop->garbage);
+	pfree(loop);
+}
+
+static void
+run_turn(Loop *loop)
+{
+	int			flags = EVLOOP_ONCE | EVLOOP_NO_EXIT_ON_EMPTY;
+
+	if (loop->again || arm_timerfd(loop))
+		flags |= EVLOOP_NONBLOCK;
+	event_base_loop(loop->base, flags);
+	run_timers(loop);
+	run_turn_fns(loop);
+	free_garbage(loop);
+}
+
+void
+loop_run(Loop *loop)
+{
+	while (!loop->stop)
+		run_turn(loop);
+	loop->stop = false;
+}
+
+void
+loop_stop(Loop *loop)
+{
+	loop->stop = true;
+}

@@ -1,0 +1,65 @@
+/*-------------------------------------------------------------------------
+ *
+ * names.c
+ *		A few names, each once.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include "base/names.h"
+
+struct Names
+{
+	int			n;
+	int			max;
+	char	   *names[FLEXIBLE_ARRAY_MEMBER];
+};
+
+Names *
+names_new(int max)
+{
+	Names	   *names = palloc(offsetof(Names, names) + max * sizeof(char *));
+
+	names->n = 0;
+	names->max = max;
+	return names;
+}
+
+void
+names_free(Names *names)
+{
+	names_clear(names);
+	pfree(names);
+}
+
+bool
+names_add(Names *names, const char *name)
+{
+	for (int i = 0; i < names->n; i++)
+		if (strcmp(names->names[i], name) == 0)
+			return false;
+	if (names->n == names->max)
+		return false;
+	names->names[names->n++] = pstrdup(name);
+	return true;
+}
+
+void
+names_clear(Names *names)
+{
+	while (names->n > 0)
+		pfree(names->names[--names->n]);
+}
+
+int
+names_count(const Names *names)
+{
+	return names->n;
+}
+
+const char *
+names_get(const Names *names, int i)
+{
+	return names->names[i];
+}

@@ -1,0 +1,91 @@
+/*-------------------------------------------------------------------------
+ *
+ * task.h
+ *		A grabbed task, and what its handler made of it.
+ *
+ * A Task lives from the answer to its grab until its finish was sent.  Its
+ * texts belong to it; data is what the handler reads on stdin: the raw
+ * payload when there is one, else the JSON text, else nothing.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_TASK_H
+#define TWT_TASK_H
+
+#include "pg/wire.h"
+
+#define TASK_ID_BYTES 16
+#define TASK_ID_TEXT 36
+
+typedef enum TaskResult
+{
+	TASK_DONE,					/* finished, kept in the history */
+	TASK_DELETE,				/* finished, no trace kept */
+	TASK_RETRY,					/* try again after a delay */
+	TASK_REPEAT,				/* success; run again, tries start anew */
+	TASK_ERROR,					/* given up: a human must look */
+	TASK_ACCEPTED,				/* somebody calls finish later */
+	TASK_CANCELLED,				/* stopped because an operator wanted that */
+	TASK_RELEASE,				/* never started: back as it was */
+	TASK_FAILURE				/* the retry policy decides: retry or error */
+} TaskResult;
+
+/* delay_us of a retry or repeat that leaves the time to the policy */
+#define TASK_DELAY_BY_POLICY (-1)
+
+/* A handler that is not there: until somebody has mended it. */
+#define TASK_DELAY_UNFIT SECONDS_TO_US(30)
+
+typedef struct Task
+{
+	dlist_node	node;			/* for whoever holds the task now */
+	uint8		id[TASK_ID_BYTES];
+	char		id_text[TASK_ID_TEXT + 1];
+	int64		version;		/* after the grab: what finish must name */
+	int64		token;			/* of the grab */
+	RowPlace	place;			/* where the grab left its row */
+	char	   *type;
+	char	   *sub_type;		/* NULL: none */
+	char	   *bucket;
+	int			priority;
+	int			tries;			/* this one included, from 1 */
+	int64		deadline_us;	/* loop time */
+	int64		taken_us;		/* when a worker took it up; 0: its time runs
+								 * from the grab */
+	bool		is_ahead;		/* in the pipe of a worker that does others
+								 * first: its time does not run */
+	char	   *deadline_text;	/* the database's, ISO 8601 */
+	char	   *context;		/* JSON text, NULL: none */
+	char	   *data;			/* NULL: none; else data_len bytes and a NUL */
+	size_t		data_len;
+	bool		is_binary;		/* data is the raw payload, not JSON */
+	char	   *unreadable;		/* why its data could not be had; NULL: it was */
+	struct Handler *handler;	/* who runs it */
+	struct Policy *policy;		/* a reference: as it was when grabbed */
+	struct Limit *slot;			/* booked; freed once, by execute.c */
+	bool		has_shared_slot;	/* ... whose shared part finish.c frees */
+	void	   *run;			/* the runner's own record of this task */
+	dlist_node	run_node;		/* execute.c's */
+	int			due_place;		/* execute.c's, by deadline */
+	bool		is_doubtful;	/* its grab may have been lost by the server */
+	bool		is_cancelled;	/* an operator wants it to end */
+} Task;
+
+/* What a handler made of a task.  message is copied by whoever keeps it. */
+typedef struct Verdict
+{
+	TaskResult	result;
+	int64		delay_us;		/* retry, repeat, release */
+	const char *message;		/* NULL: none */
+	int			nlogged;		/* so many bytes of it may be in the log; 0:
+								 * all */
+} Verdict;
+
+/* Frees the task and all it owns, but not its slot. */
+extern void task_free(Task *task);
+
+/* "done", "retry", ...: the words of the worker protocol and of finish. */
+extern const char *task_result_name(TaskResult result);
+extern bool task_result_parse(const char *name, TaskResult *result) MUSTCHECK;
+
+#endif							/* TWT_TASK_H */

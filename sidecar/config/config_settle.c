@@ -1,0 +1,347 @@
+/*-------------------------------------------------------------------------
+ *
+ * config_settle.c
+ *		What concerns several options at once.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include <unistd.h>
+
+#include "api/http.h"
+#include "config/config_settle.h"
+#include "config/secret_file.h"
+#include "execute/http/http_target.h"
+#include "execute/http/statuses.h"
+
+#define COMMAND_CONCURRENCY 10
+#define SQL_CONCURRENCY 16
+#define HTTP_CONCURRENCY 50
+#define TOKEN_MIN_BYTES 16
+#define NOOP_CONCURRENCY 1000
+#define WORKER_WINDOW 1
+#define SQL_WINDOW 64
+
+/* What is being settled. */
+typedef struct Settling
+{
+	Config	   *config;
+	const Section *section;		/* of a handler */
+	const RawSection *handlers; /* as the file has them */
+	const ConfigSource *source;
+	char	  **error;
+} Settling;
+
+/* A pattern and where it stands, to find the same one elsewhere. */
+typedef struct PatternRef
+{
+	const char *pattern;
+	int			handler;
+	int			entry;
+} PatternRef;
+
+static bool
+handler_fail(Settling *settling, int index, const char *key,
+			 const char *what)
+{
+	char	   *place = psprintf("handlers[%d]%s%s", index,
+								 key[0] != '\0' ? "." : "", key);
+
+	*settling->error = config_source_message(settling->source, place, "%s",
+											 what);
+	pfree(place);
+	return false;
+}
+
+static const Option *
+find_option(const Section *section, const char *name)
+{
+	const Option *option = section->options;
+
+	while (strcmp(option->name, name) != 0)
+		option++;
+	return option;
+}
+
+static bool
+is_in_file(const Settling *settling, int index, const Option *option)
+{
+	const RawSection *raw = &settling->handlers[index];
+
+	return raw->values[option - settling->section->options].text != NULL;
+}
+
+/* The keys of which a handler has one. */
+static const struct
+{
+	const char *key;
+	HandlerMode mode;
+}			mode_keys[] = {
+	{"command", HANDLER_COMMAND},
+	{"worker", HANDLER_WORKER},
+	{"sql", HANDLER_SQL},
+	{"http", HANDLER_HTTP},
+	{"noop", HANDLER_NOOP},
+};
+
+static bool
+settle_mode(Settling *settling, int index)
+{
+	int			nfound = 0;
+	int			i;
+
+	for (i = 0; i < (int) lengthof(mode_keys); i++)
+	{
+		const Option *option = find_option(settling->section,
+										   mode_keys[i].key);
+
+		if (is_in_file(settling, index, option))
+		{
+			settling->config->handlers[index].mode = mode_keys[i].mode;
+			nfound++;
+		}
+	}
+	if (nfound == 1)
+		return true;
+	return handler_fail(settling, index, "",
+						"a handler must have exactly one of command, worker, sql, http and noop");
+}
+
+/*
+ * Numbers that the mode has no use for are harmless.  A role, a directory or a
+ * list would not do what whoever wrote it believes.
+ */
+static bool
+check_modes(Settling *settling, int index)
+{
+	int			mode = OPTION_MODE(settling->config->handlers[index].mode);
+	int			i;
+
+	for (i = 0; i < settling->section->noptions; i++)
+	{
+		const Option *option = &settling->section->options[i];
+
+		if ((option->kind == OPTION_TEXT || option->kind == OPTION_WORDS) &&
+			option->modes != 0 && !(option->modes & mode) &&
+			is_in_file(settling, index, option))
+			return handler_fail(settling, index, option->name,
+								"a handler of this kind cannot have it");
+	}
+	return true;
+}
+
+static int
+default_concurrency(const HandlerConfig *handler)
+{
+	switch (handler->mode)
+	{
+		case HANDLER_COMMAND:
+			return COMMAND_CONCURRENCY;
+		case HANDLER_WORKER:
+			return handler->processes * handler->window;
+		case HANDLER_SQL:
+			return SQL_CONCURRENCY;
+		case HANDLER_HTTP:
+			return HTTP_CONCURRENCY;
+		case HANDLER_NOOP:
+			return NOOP_CONCURRENCY;
+	}
+	return 1;
+}
+
+static bool
+settle_statuses(Settling *settling, int index)
+{
+	HandlerConfig *handler = &settling->config->handlers[index];
+	bool		is_http = handler->mode == HANDLER_HTTP;
+	const char *error = statuses_check_all(handler->statuses, is_http ? 100 : 0,
+										   is_http ? 599 : 255);
+
+	return error == NULL || handler_fail(settling, index, "statuses", error);
+}
+
+static bool
+settle_target(Settling *settling, int index)
+{
+	HandlerConfig *handler = &settling->config->handlers[index];
+	const char *option;
+	char	   *reason;
+
+	if (handler->mode != HANDLER_HTTP)
+		return true;
+	handler->target = http_target_new(handler, &option, &reason);
+	if (handler->target != NULL)
+		return true;
+	handler_fail(settling, index, option, reason);
+	pfree(reason);
+	return false;
+}
+
+static bool
+settle_handler(Settling *settling, int index)
+{
+	HandlerConfig *handler = &settling->config->handlers[index];
+
+	if (!settle_mode(settling, index) || !check_modes(settling, index) ||
+		!settle_statuses(settling, index) || !settle_target(settling, index))
+		return false;
+	if (handler->argv != NULL && handler->argv[0][0] != '/')
+		return handler_fail(settling, index,
+							handler->mode == HANDLER_COMMAND ? "command[0]" : "worker[0]",
+							"the program must be named by its absolute path");
+	if (handler->retry.delay_us > handler->retry.max_delay_us)
+		return handler_fail(settling, index, "retry",
+							"delay must not be longer than max_delay");
+	if (handler->window == 0)
+		handler->window = handler->mode == HANDLER_SQL ? SQL_WINDOW : WORKER_WINDOW;
+	if (handler->concurrency == 0)
+		handler->concurrency = default_concurrency(handler);
+	return true;
+}
+
+static int
+compare_patterns(const void *a, const void *b)
+{
+	const PatternRef *left = a;
+	const PatternRef *right = b;
+	int			result = strcmp(left->pattern, right->pattern);
+
+	/* Equal ones in the order of the file: the later one is at fault. */
+	return result != 0 ? result : left->handler - right->handler;
+}
+
+static PatternRef *
+collect_patterns(const Config *config, int *npatterns)
+{
+	PatternRef *refs;
+	PatternRef *ref;
+	int			n = 0;
+	int			i;
+
+	for (i = 0; i < config->nhandlers; i++)
+		n += config->handlers[i].ntypes;
+	refs = palloc(n * sizeof(PatternRef));
+	*npatterns = n;
+	for (ref = refs, i = 0; i < config->nhandlers; i++)
+	{
+		int			j;
+
+		for (j = 0; j < config->handlers[i].ntypes; j++, ref++)
+		{
+			ref->pattern = config->handlers[i].types[j];
+			ref->handler = i;
+			ref->entry = j;
+		}
+	}
+	return refs;
+}
+
+/* Two handlers for one pattern: which of them runs would be chance. */
+static bool
+check_patterns(Settling *settling)
+{
+	int			n;
+	PatternRef *refs = collect_patterns(settling->config, &n);
+	bool		is_fine = true;
+	int			i;
+
+	qsort(refs, n, sizeof(PatternRef), compare_patterns);
+	for (i = 1; i < n && is_fine; i++)
+	{
+		if (strcmp(refs[i - 1].pattern, refs[i].pattern) == 0)
+		{
+			char	   *key = psprintf("types[%d]", refs[i].entry);
+			char	   *what = psprintf("handlers[%d] has \"%s\" already",
+										refs[i - 1].handler, refs[i].pattern);
+
+			is_fine = handler_fail(settling, refs[i].handler, key, what);
+			pfree(what);
+			pfree(key);
+		}
+	}
+	pfree(refs);
+	return is_fine;
+}
+
+static bool
+settle_node(Settling *settling)
+{
+	char		name[256];
+
+	if (settling->config->node != NULL)
+		return true;
+	if (gethostname(name, sizeof(name)) != 0 || name[0] == '\0')
+	{
+		*settling->error = config_source_message(settling->source, "node",
+												 "there is no host name to take for it");
+		return false;
+	}
+	name[sizeof(name) - 1] = '\0';
+	settling->config->node = pstrdup(name);
+	return true;
+}
+
+static bool
+root_fail(Settling *settling, const char *key, const char *what)
+{
+	*settling->error = config_source_message(settling->source, key, "%s", what);
+	return false;
+}
+
+/* Whoever guesses a token can finish tasks. */
+static bool
+settle_tokens(Settling *settling)
+{
+	Config	   *config = settling->config;
+	char	   *reason = NULL;
+
+	if (config->token_file == NULL)
+		return true;
+	config->tokens = secret_file_read(config->token_file, &reason);
+	for (int i = 0; config->tokens != NULL && config->tokens[i] != NULL; i++)
+		if (strlen(config->tokens[i]) < TOKEN_MIN_BYTES)
+			reason = pstrdup("a token must have 16 characters at least");
+	if (reason == NULL)
+		return true;
+	(void) root_fail(settling, "token_file", reason);
+	pfree(reason);
+	return false;
+}
+
+static bool
+settle_listen(Settling *settling)
+{
+	Config	   *config = settling->config;
+	HttpAddress address;
+
+	if (!settle_tokens(settling))
+		return false;
+	if (config->listen == NULL || config->tokens != NULL ||
+		(http_address_parse(config->listen, &address) == NULL && address.is_local))
+		return true;
+	return root_fail(settling, "listen",
+					 "an address that other machines can reach needs a token_file");
+}
+
+bool
+config_settle(Config *config, const RawSection *raw,
+			  const ConfigSource *source, char **error)
+{
+	const Section *root = options_root();
+	const Option *option = find_option(root, "handlers");
+	Settling	settling = {
+		.config = config,
+		.section = option->section,
+		.handlers = raw->values[option - root->options].sections,
+		.source = source,
+		.error = error
+	};
+	int			i;
+
+	for (i = 0; i < config->nhandlers; i++)
+		if (!settle_handler(&settling, i))
+			return false;
+	return check_patterns(&settling) && settle_node(&settling) &&
+		settle_listen(&settling);
+}

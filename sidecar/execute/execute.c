@@ -1,0 +1,458 @@
+/*-------------------------------------------------------------------------
+ *
+ * execute.c
+ *		Runs the handlers of grabbed tasks.
+ *
+ *		from: grab.c			to: outcome.c
+ *
+ * One timer per handler serves all of its tasks, by the earliest deadline.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include "base/heap.h"
+#include "base/log.h"
+#include "execute/execute.h"
+#include "execute/runner.h"
+#include "node/policy.h"
+
+typedef struct Lane
+{
+	slist_node	node;
+	Execute    *execute;
+	Handler    *handler;
+	const RunnerOps *ops;
+	Runner	   *runner;
+	LoopTimer  *timer;			/* the earliest deadline */
+	dlist_head	running;
+	Heap		due;			/* those of them not asked to end, by deadline */
+} Lane;
+
+struct Execute
+{
+	Loop	   *loop;
+	const RunnerGate *gate;
+	Outcome    *outcome;
+	slist_head	lanes;
+	int			nrunning;
+	int			ndoubtful;		/* of these: their grabs may be lost */
+};
+
+static const RunnerOps *
+runner_ops(HandlerMode mode)
+{
+	switch (mode)
+	{
+		case HANDLER_COMMAND:
+			return &runner_command;
+		case HANDLER_WORKER:
+			return &runner_worker;
+		case HANDLER_HTTP:
+			return &runner_http;
+		case HANDLER_NOOP:
+			return &runner_noop;
+		case HANDLER_SQL:
+			break;
+	}
+	return NULL;
+}
+
+static bool
+is_due_before(const void *a, const void *b)
+{
+	return ((const Task *) a)->deadline_us < ((const Task *) b)->deadline_us;
+}
+
+static void
+set_due_place(void *item, int place)
+{
+	((Task *) item)->due_place = place;
+}
+
+static void
+arm_timer(Lane *lane)
+{
+	const Task *first = heap_first(&lane->due);
+
+	if (first != NULL)
+		loop_timer_start(lane->timer,
+						 first->deadline_us - loop_now_us(lane->execute->loop));
+	else
+		loop_timer_stop(lane->timer);
+}
+
+static void
+forget_deadline(Lane *lane, Task *task)
+{
+	if (task->due_place != HEAP_NOWHERE)
+		heap_remove(&lane->due, task->due_place);
+}
+
+static void
+stop_task(Lane *lane, Task *task, const char *why)
+{
+	forget_deadline(lane, task);
+	lane->ops->stop_task(lane->runner, task, why);
+}
+
+static Task *
+find_late(Lane *lane)
+{
+	Task	   *first = heap_first(&lane->due);
+
+	if (first == NULL || first->deadline_us > loop_now_us(lane->execute->loop))
+		return NULL;
+	return first;
+}
+
+/*
+ * The time of a task that was given to a worker runs from when the worker took
+ * it up.  As long as that has not happened its deadline cannot be nearer than
+ * its timeout.
+ */
+static bool
+postpone(Lane *lane, Task *task)
+{
+	int64		now_us = loop_now_us(lane->execute->loop);
+	int64		since_us = task->is_ahead ? now_us : task->taken_us;
+
+	if (since_us == 0 || since_us + task->policy->timeout_us <= now_us)
+		return false;
+	heap_remove(&lane->due, task->due_place);
+	task->deadline_us = since_us + task->policy->timeout_us;
+	heap_push(&lane->due, task);
+	return true;
+}
+
+static void
+on_deadline(void *arg)
+{
+	Lane	   *lane = arg;
+	Task	   *task;
+
+	while ((task = find_late(lane)) != NULL)
+	{
+		char	   *why;
+
+		if (postpone(lane, task))
+			continue;
+		why = psprintf("deadline of %.3f s passed",
+					   task->policy->timeout_us / 1000000.0);
+
+		stop_task(lane, task, why);
+		pfree(why);
+	}
+	arm_timer(lane);
+}
+
+/*
+ * What an operator wants to end ends as cancelled, unless it is done already;
+ * and nothing else does.
+ */
+static Verdict
+judge_cancelled(const Task *task, const Verdict *verdict)
+{
+	Verdict		result = *verdict;
+
+	if (task->is_cancelled && result.result != TASK_DONE &&
+		result.result != TASK_DELETE)
+		result.result = TASK_CANCELLED;
+	else if (result.result == TASK_CANCELLED)
+	{
+		result.result = TASK_FAILURE;
+		if (result.message == NULL)
+			result.message = "handler cancelled it without being asked";
+	}
+	return result;
+}
+
+/* How long an accepted task has, from now, until the stuck rule applies. */
+static int64
+time_left(const Lane *lane, const Task *task)
+{
+	int64		timeout_us = task->policy->timeout_us;
+	int64		until_us = task->taken_us == 0 ? task->deadline_us :
+		task->taken_us + timeout_us;
+
+	return Max(until_us - loop_now_us(lane->execute->loop), 0) +
+		handler_stuck_us(lane->handler, timeout_us) - timeout_us;
+}
+
+/* What counts in the cluster ends when the database knows the outcome. */
+static void
+free_slot(Task *task)
+{
+	if (task->has_shared_slot)
+		slots_free_here(task->slot);
+	else
+		slots_free(task->slot);
+}
+
+static void
+on_verdict(void *arg, Task *task, const Verdict *verdict)
+{
+	Lane	   *lane = arg;
+	Verdict		judged = judge_cancelled(task, verdict);
+
+	dlist_delete(&task->run_node);
+	forget_deadline(lane, task);
+	lane->execute->nrunning--;
+	lane->execute->ndoubtful -= task->is_doubtful;
+	if (judged.result == TASK_ACCEPTED)
+		judged.delay_us = time_left(lane, task);
+	outcome_report(lane->execute->outcome, task, &judged);
+	free_slot(task);
+	task_free(task);
+	if (heap_first(&lane->due) == NULL)
+		loop_timer_stop(lane->timer);
+}
+
+Execute *
+execute_open(Loop *loop, const RunnerGate *gate, Outcome *outcome)
+{
+	Execute    *execute = palloc0(sizeof(Execute));
+
+	execute->loop = loop;
+	execute->gate = gate;
+	execute->outcome = outcome;
+	slist_init(&execute->lanes);
+	return execute;
+}
+
+void
+execute_add_handler(Execute *execute, Handler *handler)
+{
+	const HandlerConfig *config = handler_config(handler);
+	Lane	   *lane = palloc0(sizeof(Lane));
+
+	lane->execute = execute;
+	lane->handler = handler;
+	lane->ops = runner_ops(config->mode);
+	lane->timer = loop_timer_new(execute->loop, on_deadline, lane);
+	dlist_init(&lane->running);
+	heap_init(&lane->due, is_due_before, set_due_place);
+	slist_push_head(&execute->lanes, &lane->node);
+	lane->runner = lane->ops->open(execute->loop, config, execute->gate,
+								   on_verdict, lane);
+	handler_set_data(handler, lane);
+}
+
+void
+execute_reload(Handler *handler)
+{
+	Lane	   *lane = handler_data(handler);
+
+	if (lane != NULL && lane->ops->reload != NULL)
+		lane->ops->reload(lane->runner, handler_config(handler));
+}
+
+void
+execute_replace_workers(Execute *execute)
+{
+	slist_iter	iter;
+
+	slist_foreach(iter, &execute->lanes)
+	{
+		Lane	   *lane = slist_container(Lane, node, iter.cur);
+
+		if (lane->ops->replace != NULL)
+			lane->ops->replace(lane->runner);
+	}
+}
+
+static void
+drop_running(Lane *lane)
+{
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify(iter, &lane->running)
+	{
+		Task	   *task = dlist_container(Task, run_node, iter.cur);
+
+		dlist_delete(&task->run_node);
+		slots_free(task->slot);
+		task_free(task);
+	}
+}
+
+void
+execute_free(Execute *execute)
+{
+	while (!slist_is_empty(&execute->lanes))
+	{
+		Lane	   *lane = slist_container(Lane, node,
+										   slist_pop_head_node(&execute->lanes));
+
+		lane->ops->close(lane->runner);
+		drop_running(lane);
+		heap_clear(&lane->due);
+		loop_timer_free(lane->timer);
+		handler_set_data(lane->handler, NULL);
+		pfree(lane);
+	}
+	pfree(execute);
+}
+
+/*
+ * A task whose stuck rule is retry, and that takes its node along whenever it
+ * is tried, never gets a verdict: without this it would be tried for ever.  Where
+ * a function decides there is no number of tries to count against.
+ */
+static bool
+has_no_tries_left(const Task *task)
+{
+	return !task->policy->asks_retry &&
+		task->tries > retry_plan_tries(task->policy->retry);
+}
+
+static void
+end_unstarted(Execute *execute, Task *task, TaskResult result, const char *why)
+{
+	Verdict		verdict = {result, TASK_DELAY_BY_POLICY, why};
+
+	outcome_report(execute->outcome, task, &verdict);
+	free_slot(task);
+	task_free(task);
+}
+
+static Task *
+find_running(Lane *lane, const uint8 *id, int64 version)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &lane->running)
+	{
+		Task	   *task = dlist_container(Task, run_node, iter.cur);
+
+		if (task->version == version && memcmp(task->id, id, TASK_ID_BYTES) == 0)
+			return task;
+	}
+	return NULL;
+}
+
+void
+execute_doubt_all(Execute *execute)
+{
+	slist_iter	iter;
+
+	slist_foreach(iter, &execute->lanes)
+	{
+		Lane	   *lane = slist_container(Lane, node, iter.cur);
+		dlist_iter	each;
+
+		dlist_foreach(each, &lane->running)
+			dlist_container(Task, run_node, each.cur)->is_doubtful = true;
+	}
+	execute->ndoubtful = execute->nrunning;
+}
+
+/*
+ * The server lost the grab of a task that runs here, and we have won it
+ * again: the run under way is the run of the new grab.
+ */
+static bool
+is_running_already(Lane *lane, Task *task)
+{
+	Task	   *running = find_running(lane, task->id, task->version);
+
+	if (running == NULL)
+		return false;
+	running->token = task->token;
+	log_task(TWT_LOG_WARN, "execute", running,
+			 "the server had lost its grab; it runs on with a new one");
+	slots_free(task->slot);
+	task_free(task);
+	return true;
+}
+
+void
+execute_task(Execute *execute, Task *task)
+{
+	Lane	   *lane = handler_data(task->handler);
+
+	if (execute->ndoubtful > 0 && is_running_already(lane, task))
+		return;
+	if (task->unreadable != NULL)
+	{
+		end_unstarted(execute, task, TASK_ERROR, task->unreadable);
+		return;
+	}
+	if (has_no_tries_left(task))
+	{
+		end_unstarted(execute, task, TASK_ERROR,
+					  "its tries ended without a result, and no more are left");
+		return;
+	}
+	/* The answer to its grab came late: it would be taken away while it ran. */
+	if (task->deadline_us <= loop_now_us(execute->loop))
+	{
+		log_task(TWT_LOG_WARN, "execute", task, "its deadline passed before it could start");
+		end_unstarted(execute, task, TASK_RELEASE, NULL);
+		return;
+	}
+	dlist_push_tail(&lane->running, &task->run_node);
+	heap_push(&lane->due, task);
+	execute->nrunning++;
+	if (heap_first(&lane->due) == task)
+		arm_timer(lane);
+	lane->ops->start(lane->runner, task);
+}
+
+int
+execute_running(const Execute *execute)
+{
+	return execute->nrunning;
+}
+
+static void
+cancel_task(Lane *lane, Task *task, const char *why)
+{
+	if (task->is_cancelled)
+		return;
+	task->is_cancelled = true;
+	log_task(TWT_LOG_INFO, "execute", task, "%s", why);
+	if (lane->ops->cancel_task != NULL)
+		lane->ops->cancel_task(lane->runner, task, why);
+	else if (task->due_place != HEAP_NOWHERE)
+		stop_task(lane, task, why);
+}
+
+bool
+execute_cancel(Execute *execute, const uint8 *id, int64 version,
+			   const char *why)
+{
+	slist_iter	iter;
+
+	slist_foreach(iter, &execute->lanes)
+	{
+		Lane	   *lane = slist_container(Lane, node, iter.cur);
+		Task	   *task = find_running(lane, id, version);
+
+		if (task == NULL)
+			continue;
+		cancel_task(lane, task, why);
+		return true;
+	}
+	return false;
+}
+
+void
+execute_stop_all(Execute *execute, const char *why)
+{
+	slist_iter	iter;
+
+	slist_foreach(iter, &execute->lanes)
+	{
+		Lane	   *lane = slist_container(Lane, node, iter.cur);
+		dlist_mutable_iter each;
+
+		dlist_foreach_modify(each, &lane->running)
+		{
+			Task	   *task = dlist_container(Task, run_node, each.cur);
+
+			if (task->due_place != HEAP_NOWHERE)
+				stop_task(lane, task, why);
+		}
+	}
+}

@@ -1,0 +1,92 @@
+/*-------------------------------------------------------------------------
+ *
+ * execute_noop.c
+ *		Handler mode "noop": every task is done at once.
+ *
+ *		from: execute.h			to: execute.h (done)
+ *
+ * For tests and for measuring everything around a handler.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include "execute/http/statuses.h"
+#include "execute/runner.h"
+
+struct Runner
+{
+	Loop	   *loop;
+	const HandlerConfig *config;
+	RunnerDone	done;
+	void	   *done_arg;
+	dlist_head	tasks;			/* done at the end of the turn */
+};
+
+static void
+on_turn(void *arg)
+{
+	Runner	   *runner = arg;
+	Verdict		verdict = {TASK_DONE, TASK_DELAY_BY_POLICY, NULL};
+	dlist_node *last;
+	dlist_node *node;
+
+	if (dlist_is_empty(&runner->tasks))
+		return;
+	(void) statuses_find(runner->config->statuses, 0, &verdict.result);
+
+	/* What is started meanwhile comes after, and waits for the next turn. */
+	last = dlist_tail_node(&runner->tasks);
+	do
+	{
+		node = dlist_pop_head_node(&runner->tasks);
+		runner->done(runner->done_arg, dlist_container(Task, node, node),
+					 &verdict);
+	} while (node != last);
+}
+
+static Runner *
+noop_open(Loop *loop, const HandlerConfig *config,
+		  const RunnerGate *gate, RunnerDone done, void *done_arg)
+{
+	Runner	   *runner = palloc0(sizeof(Runner));
+
+	(void) gate;
+	runner->loop = loop;
+	runner->config = config;
+	runner->done = done;
+	runner->done_arg = done_arg;
+	dlist_init(&runner->tasks);
+	loop_on_turn(loop, on_turn, runner);
+	return runner;
+}
+
+static void
+noop_start(Runner *runner, Task *task)
+{
+	dlist_push_tail(&runner->tasks, &task->node);
+	loop_want_turn(runner->loop);
+}
+
+/* It is as good as done. */
+static void
+noop_stop_task(Runner *runner, Task *task, const char *why)
+{
+	(void) runner;
+	(void) task;
+	(void) why;
+}
+
+static void
+noop_close(Runner *runner)
+{
+	loop_off_turn(runner->loop, on_turn, runner);
+	loop_defer_free(runner->loop, runner);
+}
+
+const RunnerOps runner_noop = {
+	.open = noop_open,
+	.start = noop_start,
+	.stop_task = noop_stop_task,
+	.close = noop_close
+};

@@ -1,0 +1,197 @@
+/*-------------------------------------------------------------------------
+ *
+ * foreign_json.c
+ *		JSON that others wrote, with what is no business of ours in it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include <errno.h>
+#include <math.h>
+
+#include "execute/http/foreign_json.h"
+
+#define DIGITS "0123456789"
+
+/* Some write it, though JSON has none. */
+#define BYTE_ORDER_MARK "\xef\xbb\xbf"
+
+static const char *
+skip_string(const char *p, const char *end)
+{
+	for (p++; p < end && *p != '"'; p++)
+		if (*p == '\\' && p + 1 < end)
+			p++;
+	return p < end ? p + 1 : end;
+}
+
+/* Length of the number that begins here; 0: it is none. */
+static size_t
+measure_number(const char *text)
+{
+	const char *p = text + (*text == '-');
+	size_t		digits = strspn(p, DIGITS);
+
+	if (digits == 0 || (*p == '0' && digits > 1))
+		return 0;
+	p += digits;
+	if (*p == '.')
+	{
+		digits = strspn(p + 1, DIGITS);
+		if (digits == 0)
+			return 0;
+		p += 1 + digits;
+	}
+	if (*p == 'e' || *p == 'E')
+	{
+		p += 1 + (p[1] == '+' || p[1] == '-');
+		digits = strspn(p, DIGITS);
+		if (digits == 0)
+			return 0;
+		p += digits;
+	}
+	return p - text;
+}
+
+/* Looks at the number alone: it may be one of very many. */
+static bool
+is_too_large(const char *text, size_t len)
+{
+	if (strspn(text, "-" DIGITS) < len)
+		return isinf(strtod(text, NULL));
+	errno = 0;
+	(void) strtoll(text, NULL, 10);
+	return errno == ERANGE;
+}
+
+/* Copies a number, in quotes if it is too large.  Returns its end. */
+static const char *
+copy_number(StringInfo out, const char *p)
+{
+	size_t		len = measure_number(p);
+	bool		is_quoted = len > 0 && is_too_large(p, len);
+
+	if (len == 0)
+		len = strspn(p, "+-.eE" DIGITS);
+	if (is_quoted)
+		appendStringInfoChar(out, '"');
+	appendBinaryStringInfo(out, p, len);
+	if (is_quoted)
+		appendStringInfoChar(out, '"');
+	return p + len;
+}
+
+static void
+quote_large_numbers(StringInfo out, const char *text, size_t len)
+{
+	const char *end = text + len;
+	const char *p = text;
+
+	while (p < end)
+	{
+		const char *from = p;
+
+		if (*p == '-' || (*p >= '0' && *p <= '9'))
+		{
+			p = copy_number(out, p);
+			continue;
+		}
+		p = *p == '"' ? skip_string(p, end) : p + 1;
+		appendBinaryStringInfo(out, from, p - from);
+	}
+}
+
+/* Numbers that are too large are quoted, then it is read again. */
+static json_t *
+load(const char *text, size_t len, size_t flags, json_error_t *why)
+{
+	json_t	   *json;
+	StringInfoData quoted;
+
+	flags |= JSON_DECODE_ANY | JSON_ALLOW_NUL;
+	json = json_loadb(text, len, flags, why);
+	if (json == NULL && json_error_code(why) == json_error_numeric_overflow)
+	{
+		initStringInfo(&quoted);
+		quote_large_numbers(&quoted, text, len);
+		json = json_loadb(quoted.data, quoted.len, flags, why);
+		pfree(quoted.data);
+	}
+	return json;
+}
+
+/* key: with its quotes, and maybe with escapes, of six bytes at most. */
+static bool
+is_named(const char *key, size_t len, const char *name)
+{
+	json_t	   *string;
+	bool		is_same;
+
+	if (len > 6 * strlen(name) + 2)
+		return false;
+	if (memchr(key, '\\', len) == NULL)
+		return len == strlen(name) + 2 && memcmp(key + 1, name, len - 2) == 0;
+	string = json_loadb(key, len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+	is_same = string != NULL && strcmp(json_string_value(string), name) == 0;
+	json_decref(string);
+	return is_same;
+}
+
+/* In one pass over the text, however many the names are. */
+static void
+count_members(const char *text, size_t len, const char *const *names, int *counts)
+{
+	const char *end = text + len;
+	const char *p = text;
+	int			depth = 0;
+
+	while (p < end)
+	{
+		const char *from = p;
+
+		depth += (*p == '{' || *p == '[') - (*p == '}' || *p == ']');
+		p = *p == '"' ? skip_string(p, end) : p + 1;
+		if (*from == '"' && depth == 1 && p[strspn(p, " \t\r\n")] == ':')
+			for (int i = 0; names[i] != NULL; i++)
+				counts[i] += is_named(from, p - from, names[i]);
+	}
+}
+
+static const char *
+find_repeated(const char *text, size_t len, const char *const *names)
+{
+	int			counts[FOREIGN_JSON_NAMES] = {0};
+
+	count_members(text, len, names, counts);
+	for (int i = 0; names[i] != NULL; i++)
+		if (counts[i] > 1)
+			return names[i];
+	return NULL;
+}
+
+json_t *
+foreign_json_load(const char *text, size_t len, const char *const *names,
+				  ForeignJsonFault *fault)
+{
+	size_t		flags = names != NULL ? JSON_REJECT_DUPLICATES : 0;
+	json_error_t why;
+	json_t	   *json;
+
+	if (strncmp(text, BYTE_ORDER_MARK, 3) == 0)
+	{
+		text += 3;
+		len -= 3;
+	}
+	fault->repeated = NULL;
+	json = load(text, len, flags, &why);
+	if (json == NULL && names != NULL &&
+		json_error_code(&why) == json_error_duplicate_key)
+	{
+		json = load(text, len, 0, &why);
+		if (json != NULL)
+			fault->repeated = find_repeated(text, len, names);
+	}
+	fault->byte = why.position;
+	return json;
+}

@@ -1,0 +1,176 @@
+/*-------------------------------------------------------------------------
+ *
+ * http_client.c
+ *		libcurl on our loop: many requests at once, none blocks.
+ *
+ * libcurl tells which descriptors and which time to wait for; we tell it what
+ * came.  It closes descriptors by itself, but says before that it does not
+ * want to know of them any more.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include "execute/http/http_client.h"
+
+struct HttpClient
+{
+	Loop	   *loop;
+	CURLM	   *multi;
+	LoopTimer  *timer;
+	HttpDone	done;
+};
+
+/* Reading an answer takes up to some milliseconds. */
+#define ANSWERS_A_TURN 16
+
+/* A descriptor of libcurl's. */
+typedef struct Watch
+{
+	HttpClient *client;
+	int			fd;
+	LoopIo	   *io;
+} Watch;
+
+/* Hands out requests that have ended, and leaves the rest for another turn. */
+static void
+on_turn(void *arg)
+{
+	HttpClient *client = arg;
+	CURLMsg    *message;
+	int			left;
+
+	for (int n = 0; n < ANSWERS_A_TURN &&
+		 (message = curl_multi_info_read(client->multi, &left)) != NULL; n++)
+	{
+		CURL	   *easy = message->easy_handle;
+		CURLcode	code = message->data.result;
+		char	   *request;
+
+		if (message->msg != CURLMSG_DONE)
+			continue;
+		curl_easy_getinfo(easy, CURLINFO_PRIVATE, &request);
+		curl_multi_remove_handle(client->multi, easy);
+		client->done(request, easy, code);
+		loop_want_turn(client->loop);
+	}
+}
+
+/* The watch may be gone after the call. */
+static void
+on_ready(void *arg, int ready)
+{
+	Watch	   *watch = arg;
+	HttpClient *client = watch->client;
+	int			running;
+
+	curl_multi_socket_action(client->multi, watch->fd,
+							 ready & LOOP_READ ? CURL_CSELECT_IN : CURL_CSELECT_OUT,
+							 &running);
+}
+
+static void
+on_timer(void *arg)
+{
+	HttpClient *client = arg;
+	int			running;
+
+	curl_multi_socket_action(client->multi, CURL_SOCKET_TIMEOUT, 0, &running);
+}
+
+static void
+unwatch(HttpClient *client, Watch *watch)
+{
+	if (watch == NULL)
+		return;
+	loop_io_free(watch->io);
+	loop_defer_free(client->loop, watch);
+}
+
+static Watch *
+new_watch(HttpClient *client, int fd)
+{
+	Watch	   *watch = palloc0(sizeof(Watch));
+
+	watch->client = client;
+	watch->fd = fd;
+	watch->io = loop_io_new(client->loop, fd, on_ready, watch);
+	curl_multi_assign(client->multi, fd, watch);
+	return watch;
+}
+
+static int
+on_socket(CURL * easy, curl_socket_t fd, int what, void *arg, void *data)
+{
+	HttpClient *client = arg;
+	Watch	   *watch = data;
+
+	if (what == CURL_POLL_REMOVE)
+	{
+		unwatch(client, watch);
+		curl_multi_assign(client->multi, fd, NULL);
+		return 0;
+	}
+	if (watch == NULL)
+		watch = new_watch(client, fd);
+	loop_io_want(watch->io, (what & CURL_POLL_IN ? LOOP_READ : 0) |
+				 (what & CURL_POLL_OUT ? LOOP_WRITE : 0));
+	return 0;
+}
+
+static int
+on_timeout(CURLM * multi, long ms, void *arg)
+{
+	HttpClient *client = arg;
+
+	if (ms < 0)
+		loop_timer_stop(client->timer);
+	else
+		loop_timer_start(client->timer, MS_TO_US(ms));
+	return 0;
+}
+
+HttpClient *
+http_client_new(Loop *loop, int idle, HttpDone done)
+{
+	static bool is_ready = false;
+	HttpClient *client = palloc0(sizeof(HttpClient));
+
+	if (!is_ready)
+		(void) curl_global_init(CURL_GLOBAL_DEFAULT);
+	is_ready = true;
+	client->loop = loop;
+	client->done = done;
+	client->timer = loop_timer_new(loop, on_timer, client);
+	loop_on_turn(loop, on_turn, client);
+	client->multi = curl_multi_init();
+	curl_multi_setopt(client->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
+	curl_multi_setopt(client->multi, CURLMOPT_SOCKETDATA, client);
+	curl_multi_setopt(client->multi, CURLMOPT_TIMERFUNCTION, on_timeout);
+	curl_multi_setopt(client->multi, CURLMOPT_TIMERDATA, client);
+	curl_multi_setopt(client->multi, CURLMOPT_MAXCONNECTS, (long) idle);
+	return client;
+}
+
+void
+http_client_free(HttpClient *client)
+{
+	loop_off_turn(client->loop, on_turn, client);
+	curl_multi_cleanup(client->multi);
+	loop_timer_free(client->timer);
+	loop_defer_free(client->loop, client);
+}
+
+void
+http_client_start(HttpClient *client, CURL * easy)
+{
+	/* When it ends while its host is looked up, that is not waited for. */
+	curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
+	curl_multi_add_handle(client->multi, easy);
+}
+
+void
+http_client_cancel(HttpClient *client, CURL * easy)
+{
+	curl_multi_remove_handle(client->multi, easy);
+}

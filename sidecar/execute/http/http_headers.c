@@ -1,0 +1,192 @@
+/*-------------------------------------------------------------------------
+ *
+ * http_headers.c
+ *		The headers of a task's HTTP request.
+ *
+ *		from: execute_http.c			to: libcurl
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include <curl/curl.h>
+
+#include "base/text.h"
+#include "execute/http/foreign_json.h"
+#include "execute/http/http_headers.h"
+#include "execute/trace.h"
+
+/* Those that libcurl makes, and those that say what the request is. */
+static const char *const reserved[] = {
+	"Host", "Content-Length", "Transfer-Encoding", "Connection", "Expect", "TE",
+	"Trailer", "Upgrade", "Idempotency-Key", "traceparent", "tracestate"
+};
+
+static const char *const reserved_prefixes[] = {"Twtasks-", "webhook-", "Proxy-"};
+
+/* ---- the handler's own ---- */
+
+static bool
+is_reserved(const char *line, size_t len)
+{
+	for (int i = 0; i < (int) lengthof(reserved); i++)
+		if (strlen(reserved[i]) == len && pg_strncasecmp(line, reserved[i], len) == 0)
+			return true;
+	for (int i = 0; i < (int) lengthof(reserved_prefixes); i++)
+		if (pg_strncasecmp(line, reserved_prefixes[i], strlen(reserved_prefixes[i])) == 0)
+			return true;
+	return false;
+}
+
+const char *
+http_headers_check(const char *line)
+{
+	static const char token[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$%&'*+-.^_`|~";
+	size_t		len = strspn(line, token);
+
+	if (len == 0 || line[len] != ':' || line[len + 1 + strspn(line + len + 1, " \t")] == '\0')
+		return "it must be NAME: VALUE";
+	if (!text_is_printable(line))
+		return "it must be printable ASCII";
+	if (is_reserved(line, len))
+		return "that header is not for the handler to set";
+	return NULL;
+}
+
+/* ---- the task's ---- */
+
+static void
+add(struct curl_slist **list, const char *name, const char *value)
+{
+	char	   *line = psprintf("%s: %s", name, value);
+
+	*list = curl_slist_append(*list, line);
+	pfree(line);
+}
+
+static void
+add_number(struct curl_slist **list, const char *name, int64 value)
+{
+	char		digits[32];
+
+	snprintf(digits, sizeof(digits), INT64_FORMAT, value);
+	add(list, name, digits);
+}
+
+/* Whatever a header cannot carry goes as in a URL. */
+static void
+add_encoded(struct curl_slist **list, const char *name, const char *value)
+{
+	StringInfoData text;
+
+	initStringInfo(&text);
+	for (; *value; value++)
+	{
+		unsigned char c = *value;
+
+		if (c <= 0x20 || c > 0x7e || c == '%')
+			appendStringInfo(&text, "%%%02X", c);
+		else
+			appendStringInfoChar(&text, c);
+	}
+	add(list, name, text.data);
+	pfree(text.data);
+}
+
+static void
+add_context(struct curl_slist **list, const Task *task)
+{
+	Trace		trace;
+
+	trace_init(&trace, task->context);
+	if (trace.parent != NULL)
+		add(list, "traceparent", trace.parent);
+	if (trace.state != NULL)
+		add(list, "tracestate", trace.state);
+	if (trace.request_id != NULL)
+		add(list, "X-Request-Id", trace.request_id);
+	trace_clear(&trace);
+}
+
+static void
+add_signature(struct curl_slist **list, const HttpHeaders *headers,
+			  const Task *task)
+{
+	StringInfoData signature;
+	HttpSigned	what = {
+		.id = task->id_text,
+		.timestamp = headers->timestamp,
+		.body = task->data,
+		.len = task->data_len
+	};
+
+	initStringInfo(&signature);
+	http_sign(headers->keys, &what, &signature);
+	add(list, "webhook-id", task->id_text);
+	add_number(list, "webhook-timestamp", headers->timestamp);
+	add(list, "webhook-signature", signature.data);
+	pfree(signature.data);
+}
+
+static bool
+has_content_type(const HttpHeaders *headers)
+{
+	for (char **line = headers->more; line != NULL && *line != NULL; line++)
+		if (pg_strncasecmp(*line, "Content-Type:", 13) == 0)
+			return true;
+	return false;
+}
+
+struct curl_slist *
+http_headers_make(const HttpHeaders *headers, const Task *task)
+{
+	struct curl_slist *list = NULL;
+	char	   *key = psprintf("%s:" INT64_FORMAT, task->id_text, task->version);
+
+	if (!has_content_type(headers))
+		add(&list, "Content-Type",
+			task->is_binary ? "application/octet-stream" : "application/json");
+	add(&list, "Idempotency-Key", key);
+	add(&list, "Twtasks-Id", task->id_text);
+	add_number(&list, "Twtasks-Version", task->version);
+	add(&list, "Twtasks-Type", task->type);
+	if (task->sub_type != NULL && task->sub_type[0] != '\0')
+		add_encoded(&list, "Twtasks-Sub-Type", task->sub_type);
+	add_number(&list, "Twtasks-Tries", task->tries);
+	add(&list, "Twtasks-Deadline", task->deadline_text);
+	add_context(&list, task);
+	if (headers->keys != NULL)
+		add_signature(&list, headers, task);
+	for (char **line = headers->more; line != NULL && *line != NULL; line++)
+		list = curl_slist_append(list, *line);
+
+	/* libcurl would wait for leave to send a large body */
+	list = curl_slist_append(list, "Expect:");
+	pfree(key);
+	return list;
+}
+
+const char *
+http_headers_url(const Task *task, char **url)
+{
+	const char *error = NULL;
+	const json_t *named;
+	json_t	   *context;
+	ForeignJsonFault fault;
+
+	*url = NULL;
+	if (task->context == NULL)
+		return NULL;
+	if (strlen(task->context) > CONTEXT_READ_MAX)
+		return "its context has more than 64 kB";
+	context = foreign_json_load(task->context, strlen(task->context), NULL, &fault);
+	named = json_object_get(context, "http_url");
+	if (context == NULL)
+		error = "its context cannot be read";
+	else if (json_is_string(named))
+		*url = pstrdup(json_string_value(named));
+	else if (named != NULL && !json_is_null(named))
+		error = "it is no string";
+	json_decref(context);
+	return error;
+}

@@ -1,0 +1,48 @@
+/*-------------------------------------------------------------------------
+ *
+ * http_headers.h
+ *		The headers of a task's HTTP request.
+ *
+ *		from: execute_http.c			to: libcurl
+ *
+ *	 Content-Type			application/json, or application/octet-stream for
+ *							a payload
+ *	 Idempotency-Key		ID:VERSION, another one in each try
+ *	 Twtasks-Id, -Version, -Type, -Sub-Type, -Tries, -Deadline
+ *	 webhook-id, webhook-timestamp, webhook-signature
+ *							when there are keys; the id is the task's
+ *	 traceparent, tracestate, X-Request-Id
+ *							from the task's context, where they are there and
+ *							fit
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_HTTP_HEADERS_H
+#define TWT_HTTP_HEADERS_H
+
+#include "base/task.h"
+#include "execute/http/http_sign.h"
+
+struct curl_slist;
+
+typedef struct HttpHeaders
+{
+	const HttpKeys *keys;		/* NULL: not signed */
+	char	  **more;			/* lines of the handler's own; NULL: none */
+	int64		timestamp;		/* seconds since 1970 */
+} HttpHeaders;
+
+/* To be freed by curl_slist_free_all(). */
+extern struct curl_slist *http_headers_make(const HttpHeaders *headers,
+											const Task *task);
+
+/* What is wrong with a line of the handler's own; NULL: nothing. */
+extern const char *http_headers_check(const char *line);
+
+/*
+ * The URL that the task's context names; palloc'd, NULL: none.  Returns NULL, or
+ * why it cannot be told which one that is.
+ */
+extern const char *http_headers_url(const Task *task, char **url) MUSTCHECK;
+
+#endif							/* TWT_HTTP_HEADERS_H */

@@ -1,0 +1,178 @@
+/*-------------------------------------------------------------------------
+ *
+ * http_reply.c
+ *		What an HTTP answer means for a task.
+ *
+ *		from: execute_http.c			to: task.h (Verdict)
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include <curl/curl.h>
+
+#include "execute/http/http_reply.h"
+#include "execute/http/statuses.h"
+#include "execute/worker/worker_protocol.h"
+
+#define WAIT_MIN_US SECONDS_TO_US(1)
+#define WAIT_MAX_US SECONDS_TO_US(86400)
+
+#define BAD_ANSWER "answer is not as it should be: "
+
+static const int retried[] = {408, 409, 425, 429, 503};
+static const int given_up[] = {400, 405, 410, 411, 413, 414, 415, 422, 431, 501};
+
+static bool
+is_one_of(int status, const int *statuses, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (statuses[i] == status)
+			return true;
+	return false;
+}
+
+static TaskResult
+judge_status(int status, char *const *statuses)
+{
+	TaskResult	result;
+
+	if (statuses_find(statuses, status, &result))
+		return result;
+	if (status >= 200 && status < 300)
+		return TASK_DONE;
+	if (is_one_of(status, retried, lengthof(retried)))
+		return TASK_RETRY;
+	if (is_one_of(status, given_up, lengthof(given_up)))
+		return TASK_ERROR;
+	return TASK_FAILURE;
+}
+
+bool
+http_retry_after(const char *text, int64 now_us, int64 *delay_us)
+{
+	size_t		digits;
+	int64		wait_us;
+
+	text += strspn(text, " \t");
+	digits = strspn(text, "0123456789");
+	if (digits > 0 && text[digits + strspn(text + digits, " \t")] == '\0')
+		wait_us = digits > 9 ? WAIT_MAX_US : SECONDS_TO_US(strtol(text, NULL, 10));
+	else
+	{
+		time_t		when = digits > 0 ? -1 : curl_getdate(text, NULL);
+
+		if (when == (time_t) -1)
+			return false;
+		wait_us = when > now_us / 1000000 + 86400 ? WAIT_MAX_US :
+			SECONDS_TO_US(when) - now_us;
+	}
+	*delay_us = Min(Max(wait_us, WAIT_MIN_US), WAIT_MAX_US);
+	return true;
+}
+
+bool
+http_is_json(const char *content_type)
+{
+	size_t		len;
+
+	if (content_type == NULL)
+		return false;
+	len = strcspn(content_type, "; \t");
+	return (len == 16 && pg_strncasecmp(content_type, "application/json", len) == 0) ||
+		(len > 17 && pg_strncasecmp(content_type, "application/", 12) == 0 &&
+		 pg_strncasecmp(content_type + len - 5, "+json", 5) == 0);
+}
+
+/* It may have said anything: neither a success nor leave to try again. */
+static void
+refuse(Verdict *verdict, char **message, char *what)
+{
+	verdict->result = TASK_ERROR;
+	*message = psprintf(BAD_ANSWER "%s", what);
+	pfree(what);
+}
+
+static bool
+is_object_text(const char *text)
+{
+	return text[strspn(text, " \t\r\n")] == '{';
+}
+
+/* What is wrong with its details must not make a task run again. */
+static void
+read_outcome(const HttpReply *reply, const json_t *object, const char *repeated,
+			 Verdict *verdict, char **message)
+{
+	WorkerReply said;
+	char	   *error = worker_protocol_decode_outcome(object, &said);
+
+	verdict->result = said.result;
+	verdict->delay_us = said.delay_us;
+	if (said.at_us != WORKER_NO_TIME)
+		verdict->delay_us = Max(said.at_us - reply->now_us, 0);
+	if (error == NULL && repeated != NULL)
+		error = psprintf(FOREIGN_JSON_REPEATED, repeated);
+	*message = said.message;
+	if (error != NULL)
+	{
+		pfree(said.message);
+		*message = psprintf(BAD_ANSWER "%s", error);
+		pfree(error);
+	}
+}
+
+/*
+ * The words of the worker protocol, where the body uses them.  Any other
+ * "result" is the receiver's own business: the status has said what counts.
+ */
+static bool
+judge_json(const HttpReply *reply, Verdict *verdict, char **message)
+{
+	ForeignJsonFault fault;
+	json_t	   *object;
+	bool		is_judged = true;
+
+	if (reply->json == NULL || reply->json_len > HTTP_JSON_MAX)
+		return false;
+	object = worker_protocol_load_outcome(reply->json, reply->json_len, &fault);
+	if (object == NULL && is_object_text(reply->json))
+		refuse(verdict, message, psprintf("syntax error in its JSON at byte %d", fault.byte));
+	else if (fault.repeated != NULL && strcmp(fault.repeated, "result") == 0)
+		refuse(verdict, message, psprintf(FOREIGN_JSON_REPEATED, "result"));
+	else if (worker_protocol_has_result(object))
+		read_outcome(reply, object, fault.repeated, verdict, message);
+	else
+		is_judged = false;
+	json_decref(object);
+	return is_judged;
+}
+
+static char *
+describe(const HttpReply *reply)
+{
+	return psprintf("server answered %d%s%s", reply->status,
+					reply->body[0] != '\0' ? ": " : "", reply->body);
+}
+
+void
+http_reply_judge(const HttpReply *reply, char *const *statuses,
+				 Verdict *verdict, char **message)
+{
+	verdict->result = judge_status(reply->status, statuses);
+	verdict->delay_us = TASK_DELAY_BY_POLICY;
+	*message = NULL;
+	if (reply->status < 200 || reply->status >= 300 ||
+		!judge_json(reply, verdict, message))
+	{
+		if (verdict->result != TASK_DONE && verdict->result != TASK_DELETE)
+			*message = describe(reply);
+	}
+	if (verdict->delay_us == TASK_DELAY_BY_POLICY && reply->retry_after != NULL &&
+		(verdict->result == TASK_RETRY || verdict->result == TASK_REPEAT ||
+		 verdict->result == TASK_FAILURE) &&
+		http_retry_after(reply->retry_after, reply->now_us, &verdict->delay_us) &&
+		verdict->result == TASK_FAILURE)
+		verdict->result = TASK_RETRY;
+	verdict->message = *message;
+}

@@ -1,0 +1,52 @@
+/*-------------------------------------------------------------------------
+ *
+ * http_reply.h
+ *		What an HTTP answer means for a task.
+ *
+ *		from: execute_http.c			to: task.h (Verdict)
+ *
+ *	 status											result
+ *	 2xx												done, or what its JSON says
+ *	 408 409 425 429 503								retry
+ *	 400 405 410 411 413 414 415 422 431 501			error: the request itself
+ *														is at fault
+ *	 any other											failure: the policy decides
+ *
+ * The option "statuses" of the handler comes before this table.  Retry-After
+ * is honoured with every answer that leads to another try.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_HTTP_REPLY_H
+#define TWT_HTTP_REPLY_H
+
+#include "base/task.h"
+
+/* A longer answer is not read as JSON: reading it would hold up the loop. */
+#define HTTP_JSON_MAX (64 * 1024)
+
+typedef struct HttpReply
+{
+	int			status;
+	const char *retry_after;	/* the header; NULL: none */
+	const char *json;			/* the body if it is JSON, NUL at json[len];
+								 * NULL: it is not */
+	size_t		json_len;
+	const char *body;			/* what is kept of it: text, maybe empty */
+	int64		now_us;			/* since 1970 */
+} HttpReply;
+
+/* message is palloc'd, or NULL. */
+extern void http_reply_judge(const HttpReply *reply, char *const *statuses,
+							 Verdict *verdict, char **message);
+
+/*
+ * How long a Retry-After header wants us to wait: seconds, or until a date of
+ * HTTP's.  From a second to a day, whatever it says.  False: it says nothing.
+ */
+extern bool http_retry_after(const char *text, int64 now_us, int64 *delay_us);
+
+/* Whether a Content-Type stands for JSON. */
+extern bool http_is_json(const char *content_type);
+
+#endif							/* TWT_HTTP_REPLY_H */

@@ -1,0 +1,205 @@
+/*-------------------------------------------------------------------------
+ *
+ * child.c
+ *		A process started by hand: what posix_spawn() cannot promise.
+ *
+ * Until it executes, the child runs in our memory on a stack of its own.
+ * So the code below prepare_and_execute() calls nothing but system calls:
+ * no allocation, no logging, no change of what the parent may look at.  All
+ * signals are blocked from before the birth until the child has put every
+ * handler back to its default: none of ours may run in it.
+ *
+ * vfork() would do but for one thing: with clone() the pidfd comes with the
+ * child or there is no child, so that no failure leaves a program running
+ * that we cannot watch.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "execute/process/child.h"
+
+/* execve() works in the kernel: little is needed here. */
+#define STACK_BYTES (64 * 1024)
+
+/* Where the child keeps its end of the report pipe. */
+#define REPORT_FD 3
+
+typedef struct Birth
+{
+	const ChildPlan *plan;
+	pid_t		parent;
+	int			report_fd;
+} Birth;
+
+/* AddressSanitizer does not know that stack. */
+#define ON_CHILD_STACK __attribute__((no_sanitize_address))
+
+static void
+__attribute__((noreturn)) ON_CHILD_STACK
+give_up(int report_fd, ChildStep step)
+{
+	ChildFailure failure = {step, errno};
+
+	/* Nobody is left to hear that this failed. */
+	if (write(report_fd, &failure, sizeof(failure)) < 0)
+		_exit(126);
+	_exit(127);
+}
+
+static void ON_CHILD_STACK
+reset_signals(void)
+{
+	struct sigaction action;
+	int			signo;
+
+	memset(&action, 0, sizeof(action));
+	action.sa_handler = SIG_DFL;
+	for (signo = 1; signo < NSIG; signo++)
+		sigaction(signo, &action, NULL);	/* two cannot be, and need not */
+}
+
+static bool ON_CHILD_STACK
+restrict_process(void)
+{
+	const struct rlimit none = {0, 0};
+
+	umask(077);
+	return setsid() >= 0 &&
+		prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 &&
+		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+		setrlimit(RLIMIT_CORE, &none) == 0;
+}
+
+/*
+ * Leaves 0, 1, 2 as planned and the report pipe at REPORT_FD; closes the
+ * rest.  The first step takes all out of the way of the second.
+ */
+static bool ON_CHILD_STACK
+arrange_descriptors(Birth *birth)
+{
+	const ChildPlan *plan = birth->plan;
+	int			fds[4] = {
+		plan->stdin_fd, plan->stdout_fd, plan->stderr_fd, birth->report_fd
+	};
+	int			i;
+
+	if (fds[1] < 0)
+		fds[1] = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	for (i = 0; i < 4; i++)
+	{
+		fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, REPORT_FD + 1);
+		if (fds[i] < 0)
+			return false;
+	}
+	birth->report_fd = fds[3];
+	for (i = 0; i < REPORT_FD; i++)
+	{
+		if (dup2(fds[i], i) < 0)
+			return false;
+	}
+	if (dup3(fds[3], REPORT_FD, O_CLOEXEC) < 0)
+		return false;
+	birth->report_fd = REPORT_FD;
+	closefrom(REPORT_FD + 1);
+	return true;
+}
+
+static int	ON_CHILD_STACK
+prepare_and_execute(void *arg)
+{
+	Birth	   *birth = arg;
+	const ChildPlan *plan = birth->plan;
+	sigset_t	none;
+
+	reset_signals();
+	if (!restrict_process() || !arrange_descriptors(birth))
+		give_up(birth->report_fd, CHILD_PREPARE);
+
+	/* The sidecar may have died before it could take us along. */
+	if (getppid() != birth->parent)
+		_exit(126);
+
+	if (chdir(plan->directory) != 0)
+		give_up(birth->report_fd, CHILD_DIRECTORY);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	execve(plan->program, plan->argv, plan->environment);
+	give_up(birth->report_fd, CHILD_EXECUTE);
+}
+
+/* One thread starts children, and not two at a time: one stack will do. */
+static pid_t
+give_birth(Birth *birth, int *pidfd)
+{
+	static char stack[STACK_BYTES] pg_attribute_aligned(16);
+	sigset_t	all;
+	sigset_t	before;
+	pid_t		pid;
+	int			error;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	pid = clone(prepare_and_execute, stack + sizeof(stack),
+				CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD,
+				birth, pidfd);
+	error = errno;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	errno = error;
+	return pid;
+}
+
+/*
+ * Reads what the child had to report; true if its program runs.  The pipe is
+ * empty or at its end by now; under an emulator that makes two memories of
+ * one, this is what waits.
+ */
+static bool
+read_report(int fd, ChildFailure *failure)
+{
+	ssize_t		n;
+
+	do
+		n = read(fd, failure, sizeof(*failure));
+	while (n < 0 && errno == EINTR);
+	return n == 0;
+}
+
+pid_t
+child_start(const ChildPlan *plan, int *pidfd, ChildFailure *failure)
+{
+	int			report[2];
+	Birth		birth = {plan, getpid(), -1};
+	siginfo_t	info;
+	pid_t		pid = -1;
+
+	failure->step = CHILD_CREATE;
+	if (pipe2(report, O_CLOEXEC) == 0)
+	{
+		birth.report_fd = report[1];
+		pid = give_birth(&birth, pidfd);
+		failure->error = errno;
+		close(report[1]);
+		if (pid >= 0 && !read_report(report[0], failure))
+		{
+			waitid(P_PIDFD, *pidfd, &info, WEXITED);
+			close(*pidfd);
+			pid = -1;
+		}
+		close(report[0]);
+	}
+	else
+		failure->error = errno;
+	return pid;
+}

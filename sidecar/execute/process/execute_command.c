@@ -1,0 +1,428 @@
+/*-------------------------------------------------------------------------
+ *
+ * execute_command.c
+ *		Handler mode "command": one process per task.
+ *
+ *		from: execute.h			to: spawn.h, execute.h (done)
+ *
+ * The task's data goes to stdin, its facts to the environment, stdout to
+ * nobody, and the end of stderr into the message of a failure.  The exit
+ * status is the verdict.
+ *
+ *	 a run is		until										and then
+ *	 pending		its timer, as nothing was started			the verdict
+ *	 running		the leader exits							lingering
+ *	 stopped		the leader exits and the tree is gone		the verdict
+ *	 lingering		stderr is at its end, or its timer			the verdict
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include <errno.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "execute/http/statuses.h"
+#include "execute/process/leftovers.h"
+#include "execute/process/output.h"
+#include "execute/process/spawn.h"
+#include "execute/runner.h"
+#include "execute/trace.h"
+
+#define READ_BYTES (64 * 1024)
+
+/* How long a descendant that left the group may hold stderr open. */
+#define LINGER_US SECONDS_TO_US(1)
+
+/*
+ * A task is given back when the machine has no room for its process.  It
+ * keeps its slot for so long, or it would come back at once.
+ */
+#define SHORTAGE_US SECONDS_TO_US(1)
+
+/* Facts of a task in the environment, and the NULL. */
+#define ENVIRONMENT_SIZE 10
+
+struct Runner
+{
+	Loop	   *loop;
+	const HandlerConfig *config;
+	RunnerDone	done;
+	void	   *done_arg;
+	Leftovers  *leftovers;
+	dlist_head	runs;
+};
+
+typedef enum RunState
+{
+	RUN_PENDING,
+	RUN_RUNNING,
+	RUN_STOPPED,
+	RUN_LINGERING
+} RunState;
+
+typedef struct Run
+{
+	dlist_node	node;
+	Runner	   *runner;
+	Task	   *task;
+	RunState	state;
+	Child	   *child;			/* NULL when pending */
+	SpawnPipes	pipes;
+	size_t		sent;			/* bytes of the task's data */
+	Output		errors;			/* the end of stderr */
+	LoopTimer  *timer;
+	TaskResult	result;
+	char	   *reason;			/* why it was stopped or not started */
+	int64		delay_us;
+} Run;
+
+/* ---- verdict ---- */
+
+static void
+free_run(Run *run)
+{
+	spawn_pipe_close(&run->pipes.in);
+	spawn_pipe_close(&run->pipes.err);
+	if (run->child)
+		spawn_free(run->child);
+	loop_timer_free(run->timer);
+	output_clear(&run->errors);
+	pfree(run->reason);
+	dlist_delete(&run->node);
+	loop_defer_free(run->runner->loop, run);
+}
+
+/* What a failure is stored with: the reason or the exit, then stderr. */
+static char *
+make_message(const Run *run)
+{
+	StringInfoData message;
+	StringInfoData errors;
+
+	if (run->result == TASK_DONE || run->result == TASK_DELETE)
+		return NULL;
+	initStringInfo(&message);
+	initStringInfo(&errors);
+	if (run->reason)
+		appendStringInfoString(&message, run->reason);
+	else
+	{
+		appendStringInfoString(&message, "handler ");
+		spawn_describe_exit(run->child, &message);
+	}
+	output_append(&run->errors, &errors);
+	if (errors.len > 0)
+		appendStringInfo(&message, ": %s", errors.data);
+	pfree(errors.data);
+	return message.data;
+}
+
+static void
+report(Run *run)
+{
+	Runner	   *runner = run->runner;
+	Task	   *task = run->task;
+	char	   *message = make_message(run);
+	Verdict		verdict = {run->result, run->delay_us, message};
+
+	free_run(run);
+	runner->done(runner->done_arg, task, &verdict);
+	pfree(message);
+}
+
+static void
+on_timer(void *arg)
+{
+	report(arg);
+}
+
+static TaskResult
+judge_exit(const Child *child, char *const *statuses)
+{
+	TaskResult	result;
+
+	if (statuses_find(statuses, spawn_exit_status(child), &result))
+		return result;
+	switch (spawn_exit_status(child))
+	{
+		case EX_OK:
+			return TASK_DONE;
+		case EX_TEMPFAIL:
+			return TASK_RETRY;
+		case EX_DATAERR:
+			return TASK_ERROR;
+		default:
+			return TASK_FAILURE;
+	}
+}
+
+/* ---- pipes ---- */
+
+/* Reads one block; false when there is none now. */
+static bool
+read_errors(Run *run)
+{
+	static char block[READ_BYTES];
+	ssize_t		n = read(run->pipes.err.fd, block, sizeof(block));
+
+	if (n > 0)
+		output_add(&run->errors, block, n);
+	else if (n == 0 || (errno != EAGAIN && errno != EINTR))
+		spawn_pipe_close(&run->pipes.err);
+	return n > 0;
+}
+
+static void
+on_stderr(void *arg, int ready)
+{
+	Run		   *run = arg;
+
+	(void) ready;
+	read_errors(run);
+	if (run->state == RUN_LINGERING && run->pipes.err.fd < 0)
+		report(run);
+}
+
+/* A handler that does not want to read all of its data is free to. */
+static void
+send_data(Run *run)
+{
+	Task	   *task = run->task;
+	ssize_t		n = 0;
+
+	if (run->sent < task->data_len)
+		n = write(run->pipes.in.fd, task->data + run->sent,
+				  task->data_len - run->sent);
+	if (n > 0)
+		run->sent += n;
+	if (run->sent == task->data_len ||
+		(n < 0 && errno != EAGAIN && errno != EINTR))
+		spawn_pipe_close(&run->pipes.in);
+}
+
+static void
+on_stdin(void *arg, int ready)
+{
+	(void) ready;
+	send_data(arg);
+}
+
+/* ---- exit ---- */
+
+static void
+on_tree_gone(void *arg)
+{
+	report(arg);
+}
+
+static void
+linger(Run *run)
+{
+	run->state = RUN_LINGERING;
+	run->result = judge_exit(run->child, run->runner->config->statuses);
+	loop_timer_start(run->timer, run->pipes.err.fd >= 0 ? LINGER_US : 0);
+}
+
+static void
+on_exited(void *arg)
+{
+	Run		   *run = arg;
+
+	spawn_pipe_close(&run->pipes.in);
+	if (run->pipes.err.fd >= 0)
+		read_errors(run);
+	if (run->state == RUN_STOPPED)
+		leftovers_kill(run->runner->leftovers, spawn_token(run->child),
+					   on_tree_gone, run);
+	else
+		linger(run);
+}
+
+/* ---- start ---- */
+
+static void
+add_fact(char ***next, const char *name, const char *value)
+{
+	if (value)
+		*(*next)++ = psprintf("TWTASKS_%s=%s", name, value);
+}
+
+/* By the names that libraries for tracing look for. */
+static void
+add_trace(char ***next, const Task *task)
+{
+	Trace		trace;
+
+	trace_init(&trace, task->context);
+	if (trace.parent != NULL)
+		*(*next)++ = psprintf("TRACEPARENT=%s", trace.parent);
+	if (trace.state != NULL)
+		*(*next)++ = psprintf("TRACESTATE=%s", trace.state);
+	trace_clear(&trace);
+}
+
+/* Room for ENVIRONMENT_SIZE. */
+static void
+make_environment(const Task *task, char **environment)
+{
+	char		version[32];
+	char		tries[32];
+
+	snprintf(version, sizeof(version), INT64_FORMAT, task->version);
+	snprintf(tries, sizeof(tries), "%d", task->tries);
+	add_fact(&environment, "ID", task->id_text);
+	add_fact(&environment, "VERSION", version);
+	add_fact(&environment, "TYPE", task->type);
+	add_fact(&environment, "SUB_TYPE", task->sub_type);
+	add_fact(&environment, "TRIES", tries);
+	add_fact(&environment, "DEADLINE", task->deadline_text);
+	add_fact(&environment, "CONTEXT", task->context);
+	add_trace(&environment, task);
+	*environment = NULL;
+}
+
+static void
+spawn_run(Run *run, char **environment, SpawnFailure *failure)
+{
+	SpawnRequest request = {
+		.argv = run->runner->config->argv,
+		.directory = run->runner->config->directory,
+		.environment = environment,
+		.wants_stdout = false,
+		.exited = on_exited,
+		.arg = run
+	};
+
+	run->child = spawn_start(run->runner->loop, &request, &run->pipes,
+							 failure);
+}
+
+static void
+not_started(Run *run, const SpawnFailure *failure)
+{
+	run->state = RUN_PENDING;
+	run->result = failure->is_temporary || failure->is_unfit ? TASK_RELEASE : TASK_RETRY;
+	run->delay_us = failure->is_unfit ? TASK_DELAY_UNFIT : TASK_DELAY_BY_POLICY;
+	run->reason = failure->message;
+	loop_timer_start(run->timer, failure->is_temporary ? SHORTAGE_US : 0);
+}
+
+static void
+started(Run *run)
+{
+	Loop	   *loop = run->runner->loop;
+
+	run->state = RUN_RUNNING;
+	spawn_pipe_watch(&run->pipes.err, loop, LOOP_READ, on_stderr, run);
+	send_data(run);
+	if (run->pipes.in.fd >= 0)
+		spawn_pipe_watch(&run->pipes.in, loop, LOOP_WRITE, on_stdin, run);
+}
+
+/*
+ * The kernel takes no entry of the environment that is longer, however often we
+ * try.  NULL: the context fits.
+ */
+static char *
+refuse_context(const Task *task)
+{
+	size_t		most = 32 * sysconf(_SC_PAGESIZE) - sizeof("TWTASKS_CONTEXT=");
+
+	if (task->context == NULL || strlen(task->context) <= most)
+		return NULL;
+	return psprintf("its context of %zu bytes is too large for a command, "
+					"which takes at most %zu", strlen(task->context), most);
+}
+
+static void
+command_start(Runner *runner, Task *task)
+{
+	char	   *environment[ENVIRONMENT_SIZE];
+	char	  **entry;
+	SpawnFailure failure;
+	Run		   *run = palloc0(sizeof(Run));
+
+	task->run = run;
+	run->runner = runner;
+	run->task = task;
+	run->timer = loop_timer_new(runner->loop, on_timer, run);
+	run->delay_us = TASK_DELAY_BY_POLICY;
+	output_init(&run->errors, runner->config->max_output);
+	dlist_push_tail(&runner->runs, &run->node);
+
+	run->reason = refuse_context(task);
+	if (run->reason != NULL)
+	{
+		run->state = RUN_PENDING;
+		run->result = TASK_ERROR;
+		loop_timer_start(run->timer, 0);
+		return;
+	}
+	make_environment(task, environment);
+	spawn_run(run, environment, &failure);
+	if (run->child)
+		started(run);
+	else
+		not_started(run, &failure);
+	for (entry = environment; *entry; entry++)
+		pfree(*entry);
+}
+
+/* ---- the rest of a runner ---- */
+
+static Runner *
+command_open(Loop *loop, const HandlerConfig *config,
+			 const RunnerGate *gate, RunnerDone done, void *done_arg)
+{
+	Runner	   *runner = palloc0(sizeof(Runner));
+
+	(void) gate;				/* a task is started as soon as it is here */
+	runner->loop = loop;
+	runner->config = config;
+	runner->done = done;
+	runner->done_arg = done_arg;
+	runner->leftovers = leftovers_new(loop);
+	dlist_init(&runner->runs);
+	return runner;
+}
+
+/* A handler that exited in time has decided, even if we do not know yet. */
+static void
+command_stop_task(Runner *runner, Task *task, const char *why)
+{
+	Run		   *run = task->run;
+
+	if (run->state == RUN_PENDING || run->state == RUN_LINGERING)
+		loop_timer_start(run->timer, 0);
+	if (run->state != RUN_RUNNING || spawn_has_exited(run->child))
+		return;
+	run->state = RUN_STOPPED;
+	run->result = TASK_FAILURE;
+	run->reason = pstrdup(why);
+	spawn_stop(run->child, runner->config->grace_us);
+}
+
+static void
+command_close(Runner *runner)
+{
+	while (!dlist_is_empty(&runner->runs))
+	{
+		Run		   *run = dlist_head_element(Run, node, &runner->runs);
+
+		if (run->child && run->state != RUN_LINGERING)
+			leftovers_kill(runner->leftovers, spawn_token(run->child), NULL,
+						   NULL);
+		free_run(run);
+	}
+	leftovers_free(runner->leftovers);
+	loop_defer_free(runner->loop, runner);
+}
+
+const RunnerOps runner_command = {
+	.open = command_open,
+	.start = command_start,
+	.stop_task = command_stop_task,
+	.close = command_close
+};

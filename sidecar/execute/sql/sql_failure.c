@@ -1,0 +1,30 @@
+/*-------------------------------------------------------------------------
+ *
+ * sql_failure.c
+ *		Why a SQL handler failed, from the server's answer.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include "execute/sql/sql_failure.h"
+#include "pg/pg.h"
+
+char *
+sql_failure_text(const PGresult *result)
+{
+	const char *text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+	const char *hint = PQresultErrorField(result, PG_DIAG_MESSAGE_HINT);
+
+	return psprintf("%s (SQLSTATE %s)%s%s", text == NULL ? "failed" : text, pg_sqlstate(result),
+					hint == NULL ? "" : ": ", hint == NULL ? "" : hint);
+}
+
+bool
+sql_failure_is_unfit(const PGresult *result)
+{
+	const char *function = PQresultErrorField(result, PG_DIAG_SOURCE_FUNCTION);
+
+	return function != NULL && (strcmp(function, "twt_find_handler") == 0 ||
+								strcmp(function, "handler_role") == 0);
+}

@@ -1,0 +1,285 @@
+/*-------------------------------------------------------------------------
+ *
+ * execute_worker.c
+ *		Handler mode "worker": long-lived processes, many tasks in flight.
+ *
+ *		from: execute.h			to: worker_process.h, execute.h (done)
+ *
+ * Tasks wait here in order of arrival until a process has room; the process
+ * with the fewest in flight takes the next.  All is handed out and written at
+ * the end of a turn, so that what came together goes together; nothing while
+ * the gate is closed.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include "base/log.h"
+#include "execute/runner.h"
+#include "execute/worker/worker_process.h"
+
+/* How long the idle processes of a closed runner have, all together. */
+#define DISMISS_US MS_TO_US(200)
+
+/* A new process that ends before is no good: the others stay as they are. */
+#define TRIAL_US SECONDS_TO_US(1)
+
+struct Runner
+{
+	WorkerSetup setup;
+	WorkerProcess **processes;
+	int			nprocesses;
+	dlist_head	waiting;		/* for a process with room; run is NULL */
+	dlist_head	stopped;		/* while they waited; run is the runner */
+	int			replaced;		/* the process that is being replaced, or was */
+	int			nleft;			/* to be replaced after it */
+	int			starts;			/* of it, before; -1: none is being replaced */
+	LoopTimer  *trial;			/* of the new one */
+};
+
+static WorkerProcess *
+choose_process(Runner *runner)
+{
+	WorkerProcess *best = NULL;
+	int			i;
+
+	for (i = 0; i < runner->nprocesses; i++)
+	{
+		WorkerProcess *process = runner->processes[i];
+
+		if (worker_process_has_room(process) &&
+			(best == NULL ||
+			 worker_process_load(process) < worker_process_load(best)))
+			best = process;
+	}
+	return best;
+}
+
+/* Why no process at all can be executed; NULL: one can. */
+static const char *
+find_trouble(Runner *runner)
+{
+	const char *trouble = NULL;
+	int			i;
+
+	for (i = 0; i < runner->nprocesses; i++)
+	{
+		trouble = worker_process_trouble(runner->processes[i]);
+		if (trouble == NULL)
+			break;
+	}
+	return trouble;
+}
+
+/* Reports all tasks of a list; those that come meanwhile stay for later. */
+static void
+report_all(Runner *runner, dlist_head *tasks, const Verdict *verdict)
+{
+	dlist_node *last;
+	dlist_node *node;
+
+	if (dlist_is_empty(tasks))
+		return;
+	last = dlist_tail_node(tasks);
+	do
+	{
+		node = dlist_pop_head_node(tasks);
+		runner->setup.done(runner->setup.done_arg,
+						   dlist_container(Task, node, node), verdict);
+	} while (node != last);
+}
+
+static void
+hand_out(Runner *runner)
+{
+	const RunnerGate *gate = runner->setup.gate;
+	int64		incarnation = gate->incarnation(gate->arg);
+	WorkerProcess *process;
+
+	if (incarnation == 0)
+		return;
+	for (int i = 0; i < runner->nprocesses; i++)
+		worker_process_begin(runner->processes[i], incarnation);
+	while (!dlist_is_empty(&runner->waiting) &&
+		   (process = choose_process(runner)))
+		worker_process_give(process,
+							dlist_container(Task, node,
+											dlist_pop_head_node(&runner->waiting)),
+							incarnation);
+}
+
+/* ---- replacement, one process after the other ---- */
+
+static void
+replace_next(Runner *runner)
+{
+	WorkerProcess *process;
+
+	runner->starts = -1;
+	if (runner->nleft == 0)
+	{
+		log_line(TWT_LOG_INFO, "worker", "%s: all processes are replaced",
+				 runner->setup.config->argv[0]);
+		return;
+	}
+	runner->nleft--;
+	runner->replaced = (runner->replaced + 1) % runner->nprocesses;
+	process = runner->processes[runner->replaced];
+	runner->starts = worker_process_starts(process);
+	worker_process_retire(process);
+}
+
+/* The new process is there, or it is not. */
+static void
+on_trial(void *arg)
+{
+	Runner	   *runner = arg;
+	const WorkerProcess *process = runner->processes[runner->replaced];
+
+	if (worker_process_runs(process) &&
+		worker_process_starts(process) == runner->starts + 1)
+	{
+		replace_next(runner);
+		return;
+	}
+	log_line(TWT_LOG_ERROR, "worker",
+			 "%s: a new process ended at once, so the others are not replaced",
+			 runner->setup.config->argv[0]);
+	runner->starts = -1;
+	runner->nleft = 0;
+}
+
+static void
+watch_replacement(Runner *runner)
+{
+	if (runner->starts >= 0 && !loop_timer_active(runner->trial) &&
+		worker_process_starts(runner->processes[runner->replaced]) > runner->starts)
+		loop_timer_start(runner->trial, TRIAL_US);
+}
+
+static void
+worker_replace(Runner *runner)
+{
+	runner->nleft = runner->nprocesses;
+	if (runner->starts < 0)
+		replace_next(runner);
+}
+
+static void
+on_turn(void *arg)
+{
+	static const Verdict released = {TASK_RELEASE, 0, NULL};
+	Runner	   *runner = arg;
+	Verdict		not_started = {TASK_RETRY, TASK_DELAY_BY_POLICY, NULL};
+	int			i;
+
+	report_all(runner, &runner->stopped, &released);
+	hand_out(runner);
+	not_started.message = find_trouble(runner);
+	if (not_started.message && worker_process_is_unfit(runner->processes[0]))
+	{
+		not_started.result = TASK_RELEASE;
+		not_started.delay_us = TASK_DELAY_UNFIT;
+	}
+	if (not_started.message)
+		report_all(runner, &runner->waiting, &not_started);
+	for (i = 0; i < runner->nprocesses; i++)
+		worker_process_flush(runner->processes[i]);
+	watch_replacement(runner);
+}
+
+static Runner *
+worker_open(Loop *loop, const HandlerConfig *config, const RunnerGate *gate,
+			RunnerDone done, void *done_arg)
+{
+	Runner	   *runner = palloc0(sizeof(Runner));
+
+	runner->setup.loop = loop;
+	runner->setup.config = config;
+	runner->setup.gate = gate;
+	runner->setup.leftovers = leftovers_new(loop);
+	runner->setup.done = done;
+	runner->setup.done_arg = done_arg;
+	dlist_init(&runner->waiting);
+	dlist_init(&runner->stopped);
+
+	runner->processes = palloc(config->processes * sizeof(WorkerProcess *));
+	while (runner->nprocesses < config->processes)
+		runner->processes[runner->nprocesses++] =
+			worker_process_new(&runner->setup);
+	runner->starts = -1;
+	runner->trial = loop_timer_new(loop, on_trial, runner);
+	loop_on_turn(loop, on_turn, runner);
+	return runner;
+}
+
+static void
+worker_start(Runner *runner, Task *task)
+{
+	task->run = NULL;
+	dlist_push_tail(&runner->waiting, &task->node);
+	loop_want_turn(runner->setup.loop);
+}
+
+/* No process has it yet, and none shall. */
+static void
+keep_back(Runner *runner, Task *task)
+{
+	dlist_delete(&task->node);
+	dlist_push_tail(&runner->stopped, &task->node);
+	task->run = runner;
+	loop_want_turn(runner->setup.loop);
+}
+
+static void
+worker_stop_task(Runner *runner, Task *task, const char *why)
+{
+	if (task->run == NULL)
+		keep_back(runner, task);
+	else if (task->run != runner)
+		worker_process_stop(task->run, task, why);
+}
+
+static void
+worker_cancel_task(Runner *runner, Task *task, const char *why)
+{
+	if (task->run == NULL)
+		keep_back(runner, task);
+	else if (task->run != runner)
+		worker_process_ask(task->run, task, why);
+}
+
+static void
+worker_close(Runner *runner)
+{
+	Loop	   *loop = runner->setup.loop;
+	int64		until_us = loop_now_us(loop) + DISMISS_US;
+	int			i;
+
+	loop_off_turn(loop, on_turn, runner);
+	for (i = 0; i < runner->nprocesses; i++)
+		worker_process_dismiss(runner->processes[i]);
+	for (i = 0; i < runner->nprocesses; i++)
+	{
+		WorkerProcess *process = runner->processes[i];
+		int64		left_us = until_us - loop_now_us(loop);
+
+		if (worker_process_load(process) > 0)
+			left_us = 0;
+		worker_process_free(process, Max(left_us, 0) / 1000);
+	}
+	loop_timer_free(runner->trial);
+	leftovers_free(runner->setup.leftovers);
+	pfree(runner->processes);
+	pfree(runner->setup.said);
+	loop_defer_free(loop, runner);
+}
+
+const RunnerOps runner_worker = {
+	.open = worker_open,
+	.replace = worker_replace,
+	.start = worker_start,
+	.stop_task = worker_stop_task,
+	.cancel_task = worker_cancel_task,
+	.close = worker_close
+};

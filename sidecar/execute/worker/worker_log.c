@@ -1,0 +1,102 @@
+/*-------------------------------------------------------------------------
+ *
+ * worker_log.c
+ *		What a worker process writes to stderr, line by line in our log.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include "base/log.h"
+#include "execute/worker/worker_log.h"
+
+#define LINE_MAX_BYTES 1024
+
+/* A bucket of lines: it holds this many and gets one more each period. */
+#define BURST 100
+#define PERIOD_US MS_TO_US(100)
+
+struct WorkerLog
+{
+	Loop	   *loop;
+	const char *name;
+	char		line[LINE_MAX_BYTES];
+	int			len;			/* of the unfinished line */
+	int64		paid_until_us;	/* the bucket, as a time: see may_log() */
+	int64		left_out;		/* lines since the last that was logged */
+};
+
+WorkerLog *
+worker_log_new(Loop *loop, const char *name)
+{
+	WorkerLog  *log = palloc0(sizeof(WorkerLog));
+
+	log->loop = loop;
+	log->name = name;
+	return log;
+}
+
+void
+worker_log_free(WorkerLog *log)
+{
+	pfree(log);
+}
+
+/* Each line costs a period; a full bucket is BURST periods in the past. */
+static bool
+may_log(WorkerLog *log)
+{
+	int64		now_us = loop_now_us(log->loop);
+	int64		full_us = now_us - BURST * PERIOD_US;
+
+	log->paid_until_us = Max(log->paid_until_us, full_us);
+	if (log->paid_until_us + PERIOD_US > now_us)
+		return false;
+	log->paid_until_us += PERIOD_US;
+	return true;
+}
+
+static void
+end_line(WorkerLog *log, int pid)
+{
+	if (!may_log(log))
+		log->left_out++;
+	else
+	{
+		if (log->left_out > 0)
+			log_line(TWT_LOG_WARN, "worker",
+					 INT64_FORMAT " lines of \"%s\" were left out",
+					 log->left_out, log->name);
+		log_line(TWT_LOG_INFO, "worker", "%s[%d]: %.*s", log->name, pid,
+				 log->len, log->line);
+		log->left_out = 0;
+	}
+	log->len = 0;
+}
+
+void
+worker_log_add(WorkerLog *log, int pid, const char *bytes, size_t len)
+{
+	const char *end = bytes + len;
+
+	while (bytes < end)
+	{
+		const char *newline = memchr(bytes, '\n', end - bytes);
+		size_t		n = (newline ? newline : end) - bytes;
+		size_t		room = sizeof(log->line) - log->len;
+
+		memcpy(log->line + log->len, bytes, Min(n, room));
+		log->len += Min(n, room);
+		if (newline == NULL)
+			return;
+		end_line(log, pid);
+		bytes = newline + 1;
+	}
+}
+
+void
+worker_log_end(WorkerLog *log, int pid)
+{
+	if (log->len > 0)
+		end_line(log, pid);
+}

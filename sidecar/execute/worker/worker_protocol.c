@@ -1,0 +1,396 @@
+/*-------------------------------------------------------------------------
+ *
+ * worker_protocol.c
+ *		The lines that a worker process reads and writes.
+ *
+ * Nearly all replies are the shortest possible ones, so those are read by
+ * hand; whatever else it may be is left to jansson.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include <ctype.h>
+#include <jansson.h>
+#include <limits.h>
+#include <math.h>
+
+#include "common/base64.h"
+
+#include "base/iso8601.h"
+#include "base/text.h"
+#include "config/config.h"
+#include "execute/process/output.h"
+#include "execute/worker/worker_protocol.h"
+
+/* Seconds that fit in int64 microseconds, with room for a sum. */
+#define SECONDS_MAX 4e12
+
+/* A message is stored with its task; no more of it than this. */
+#define MESSAGE_MAX (64 * 1024)
+
+/* How much of a result that is none is quoted. */
+#define QUOTE_MAX 64
+
+/* ---- to the worker ---- */
+
+#define append_literal(out, text) \
+	appendBinaryStringInfo(out, text, sizeof(text) - 1)
+
+static void
+append_string(StringInfo out, const char *text)
+{
+	if (text == NULL)
+	{
+		append_literal(out, "null");
+		return;
+	}
+	appendStringInfoCharMacro(out, '"');
+	text_escape_json(out, text, strlen(text), INT_MAX);
+	appendStringInfoCharMacro(out, '"');
+}
+
+static void
+append_int(StringInfo out, int64 value)
+{
+	char		digits[32];
+
+	appendBinaryStringInfo(out, digits,
+						   snprintf(digits, sizeof(digits), INT64_FORMAT,
+									value));
+}
+
+/* Inside of strings JSON has no raw line end: these are white space. */
+static void
+append_json(StringInfo out, const char *json, size_t len)
+{
+	char	   *end;
+	char	   *p;
+
+	if (json == NULL)
+	{
+		append_literal(out, "null");
+		return;
+	}
+	appendBinaryStringInfo(out, json, len);
+	end = out->data + out->len;
+	for (p = end - len; (p = memchr(p, '\n', end - p)); p++)
+		*p = ' ';
+}
+
+static void
+append_base64(StringInfo out, const char *bytes, size_t len)
+{
+	int			room = pg_b64_enc_len(len);
+	int			n;
+
+	appendStringInfoCharMacro(out, '"');
+	enlargeStringInfo(out, room);
+	n = pg_b64_encode((const void *) bytes, len, out->data + out->len, room);
+	out->len += Max(n, 0);
+	out->data[out->len] = '\0';
+	appendStringInfoCharMacro(out, '"');
+}
+
+void
+worker_protocol_encode(StringInfo out, const Task *task)
+{
+	append_literal(out, "{\"id\":\"");
+	appendBinaryStringInfo(out, task->id_text, TASK_ID_TEXT);
+	append_literal(out, "\",\"version\":");
+	append_int(out, task->version);
+	append_literal(out, ",\"type\":");
+	append_string(out, task->type);
+	append_literal(out, ",\"sub_type\":");
+	append_string(out, task->sub_type);
+	append_literal(out, ",\"tries\":");
+	append_int(out, task->tries);
+	append_literal(out, ",\"deadline\":");
+	append_string(out, task->deadline_text);
+	if (task->is_binary && task->data)
+	{
+		append_literal(out, ",\"payload_base64\":");
+		append_base64(out, task->data, task->data_len);
+	}
+	else
+	{
+		append_literal(out, ",\"data\":");
+		append_json(out, task->data, task->data_len);
+	}
+	append_literal(out, ",\"context\":");
+	append_json(out, task->context, task->context ? strlen(task->context) : 0);
+	append_literal(out, "}\n");
+}
+
+void
+worker_protocol_encode_cancel(StringInfo out, const Task *task,
+							  const char *reason)
+{
+	append_literal(out, "{\"cancel\":\"");
+	appendBinaryStringInfo(out, task->id_text, TASK_ID_TEXT);
+	append_literal(out, "\",\"version\":");
+	append_int(out, task->version);
+	append_literal(out, ",\"reason\":");
+	append_string(out, reason);
+	append_literal(out, "}\n");
+}
+
+/* ---- from the worker, the usual reply ---- */
+
+/* Steps over the text and a space after it. */
+static bool
+skip(const char **p, const char *text)
+{
+	size_t		len = strlen(text);
+
+	if (strncmp(*p, text, len) != 0)
+		return false;
+	*p += len;
+	if (**p == ' ')
+		(*p)++;
+	return true;
+}
+
+/* Copies what stands between two quotes, if it has no escapes. */
+static bool
+take_string(const char **p, char *value, size_t size)
+{
+	size_t		len;
+
+	if (**p != '"')
+		return false;
+	len = strcspn(*p + 1, "\"\\");
+	if (len >= size || (*p)[len + 1] != '"')
+		return false;
+	memcpy(value, *p + 1, len);
+	value[len] = '\0';
+	*p += len + 2;
+	return true;
+}
+
+static bool
+take_int(const char **p, int64 *value)
+{
+	int			ndigits = 0;
+
+	if (**p == '0')
+		return false;
+	for (*value = 0; isdigit((unsigned char) **p) && ndigits < 18; ndigits++)
+		*value = *value * 10 + (*(*p)++ - '0');
+	return ndigits > 0;
+}
+
+static bool
+take_result(const char **p, WorkerReply *reply)
+{
+	char		result[16];
+
+	return skip(p, "\"result\":") && take_string(p, result, sizeof(result)) &&
+		task_result_parse(result, &reply->result);
+}
+
+/*
+ * Reads {"id":"...","version":N,"result":"..."} and the same with
+ * "started":true; false for all else.
+ */
+static bool
+decode_usual(const char *line, size_t len, WorkerReply *reply)
+{
+	const char *p = line;
+
+	if (!(skip(&p, "{") && skip(&p, "\"id\":") &&
+		  take_string(&p, reply->id, sizeof(reply->id)) &&
+		  skip(&p, ",") && skip(&p, "\"version\":") &&
+		  take_int(&p, &reply->version) && skip(&p, ",")))
+		return false;
+	reply->is_start = skip(&p, "\"started\":") && skip(&p, "true");
+	return (reply->is_start || take_result(&p, reply)) &&
+		skip(&p, "}") && p == line + len;
+}
+
+/* ---- from the worker, any reply ---- */
+
+/* The first two are not part of an outcome. */
+static const char *const members[] = {
+	"id", "version", "result", "retry_in", "retry_at", "message", "outcome", NULL
+};
+
+static char *
+decode_id(const json_t *object, WorkerReply *reply)
+{
+	const json_t *id = json_object_get(object, "id");
+	const json_t *version = json_object_get(object, "version");
+
+	if (!json_is_string(id))
+		return pstrdup("member \"id\" is missing or no string");
+	if (strlcpy(reply->id, json_string_value(id), sizeof(reply->id)) !=
+		json_string_length(id) || json_string_length(id) > TASK_ID_TEXT)
+		return pstrdup("member \"id\" is no task id");
+	if (!json_is_integer(version))
+		return pstrdup("member \"version\" is missing or no integer");
+	reply->version = json_integer_value(version);
+	return NULL;
+}
+
+static char *
+decode_result(const json_t *object, WorkerReply *reply)
+{
+	const json_t *result = json_object_get(object, "result");
+	StringInfoData error;
+
+	if (!json_is_string(result))
+		return pstrdup("member \"result\" is missing or no string");
+	if (strlen(json_string_value(result)) == json_string_length(result) &&
+		task_result_parse(json_string_value(result), &reply->result))
+		return NULL;
+	initStringInfo(&error);
+	appendStringInfoString(&error, "unrecognized result \"");
+	text_escape_line(&error, json_string_value(result),
+					 json_string_length(result), QUOTE_MAX);
+	appendStringInfoChar(&error, '"');
+	return error.data;
+}
+
+static char *
+decode_retry_in(const json_t *retry_in, WorkerReply *reply)
+{
+	int64		delay_us;
+
+	if (json_is_number(retry_in))
+	{
+		double		seconds = json_number_value(retry_in);
+
+		if (seconds >= 0 && seconds <= SECONDS_MAX)
+		{
+			reply->delay_us = (int64) rint(seconds * 1e6);
+			return NULL;
+		}
+	}
+	else if (json_is_string(retry_in) &&
+			 config_parse_duration(json_string_value(retry_in), &delay_us))
+	{
+		reply->delay_us = delay_us;
+		return NULL;
+	}
+	return pstrdup("member \"retry_in\" is neither seconds nor a duration");
+}
+
+static char *
+decode_retry_at(const json_t *retry_at, WorkerReply *reply)
+{
+	if (json_is_string(retry_at) &&
+		iso8601_parse(json_string_value(retry_at), &reply->at_us))
+		return NULL;
+	return pstrdup("member \"retry_at\" is no ISO 8601 time with a time zone");
+}
+
+/* A member that is null counts as one that is not there. */
+static const json_t *
+get_optional(const json_t *object, const char *name)
+{
+	const json_t *member = json_object_get(object, name);
+
+	return json_is_null(member) ? NULL : member;
+}
+
+static char *
+decode_time(const json_t *object, WorkerReply *reply)
+{
+	const json_t *retry_in = get_optional(object, "retry_in");
+	const json_t *retry_at = get_optional(object, "retry_at");
+
+	if (retry_in && retry_at)
+		return pstrdup("members \"retry_in\" and \"retry_at\" exclude each other");
+	if (retry_in)
+		return decode_retry_in(retry_in, reply);
+	if (retry_at)
+		return decode_retry_at(retry_at, reply);
+	return NULL;
+}
+
+static char *
+decode_message(const json_t *object, WorkerReply *reply)
+{
+	const json_t *message = get_optional(object, "message");
+	StringInfoData text;
+
+	if (message == NULL)
+		return NULL;
+	if (!json_is_string(message))
+		return pstrdup("member \"message\" is no string");
+	initStringInfo(&text);
+	output_escape(&text, json_string_value(message),
+				  json_string_length(message), MESSAGE_MAX);
+	reply->message = text.data;
+	return NULL;
+}
+
+json_t *
+worker_protocol_load_outcome(const char *json, size_t len, ForeignJsonFault *fault)
+{
+	return foreign_json_load(json, len, members + 2, fault);
+}
+
+bool
+worker_protocol_has_result(const json_t *object)
+{
+	const char *result = json_string_value(json_object_get(object, "result"));
+	TaskResult	parsed;
+
+	return result != NULL && task_result_parse(result, &parsed);
+}
+
+char *
+worker_protocol_decode_outcome(const json_t *object, WorkerReply *reply)
+{
+	char	   *error;
+
+	reply->delay_us = TASK_DELAY_BY_POLICY;
+	reply->at_us = WORKER_NO_TIME;
+	reply->message = NULL;
+	error = decode_result(object, reply);
+	if (error == NULL)
+		error = decode_time(object, reply);
+	if (error == NULL)
+		error = decode_message(object, reply);
+	return error;
+}
+
+static char *
+decode_object(const json_t *object, WorkerReply *reply)
+{
+	char	   *error;
+
+	if (!json_is_object(object))
+		return pstrdup("reply is no JSON object");
+	error = decode_id(object, reply);
+	reply->is_start = json_is_true(json_object_get(object, "started")) &&
+		json_object_get(object, "result") == NULL;
+	if (error == NULL && !reply->is_start)
+		error = worker_protocol_decode_outcome(object, reply);
+	return error;
+}
+
+char *
+worker_protocol_decode(const char *line, size_t len, WorkerReply *reply)
+{
+	json_t	   *object;
+	ForeignJsonFault fault;
+	char	   *error;
+
+	reply->delay_us = TASK_DELAY_BY_POLICY;
+	reply->at_us = WORKER_NO_TIME;
+	reply->message = NULL;
+	reply->is_start = false;
+	if (decode_usual(line, len, reply))
+		return NULL;
+
+	/* A NUL in a message is the message's business, see output_escape(). */
+	object = foreign_json_load(line, len, members, &fault);
+	if (object == NULL)
+		return psprintf("reply is not JSON: syntax error at byte %d", fault.byte);
+	error = fault.repeated != NULL ? psprintf(FOREIGN_JSON_REPEATED, fault.repeated) :
+		decode_object(object, reply);
+	json_decref(object);
+	return error;
+}

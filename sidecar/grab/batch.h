@@ -1,0 +1,84 @@
+/*-------------------------------------------------------------------------
+ *
+ * batch.h
+ *		Triggers that go to the database in one statement.
+ *
+ *		from: table.h (table_pop)			to: grab.h, execute_sql.h
+ *
+ * A batch owns its entries and their booked slots until each is taken out,
+ * or all are dropped.  Entries stand in order of id, as the database locks
+ * them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_BATCH_H
+#define TWT_BATCH_H
+
+#include "config/handler.h"
+#include "pg/wire.h"
+#include "table/table.h"
+
+#define BATCH_MAX 300
+
+typedef struct BatchItem
+{
+	TableEntry *entry;			/* NULL: taken out */
+	Table	   *table;
+	Policy	   *policy;			/* in force when it was added; a reference */
+	bool		is_started;
+	uint8		id[16];
+} BatchItem;
+
+typedef struct Batch
+{
+	int			n;
+	int64		bytes;			/* of what the tasks carry, as the triggers
+								 * say */
+	int64		token;
+	int64		version_shift;	/* of all, since they were given new versions */
+	BatchItem	items[BATCH_MAX];
+} Batch;
+
+extern Batch *batch_new(void);
+extern void batch_add(Batch *batch, Table *table, TableEntry *entry);
+
+/* Full by number, or by what its tasks carry. */
+extern bool batch_is_full(const Batch *batch);
+
+/* To be called once, before the parameters are made.  Of a task that is in it
+ * with two versions the newer one stays. */
+extern void batch_sort(Batch *batch);
+
+/* Adds ids and versions; then timeouts_ms, stuck rules, types and buckets. */
+extern void batch_add_ids(const Batch *batch, WireParams *params);
+extern void batch_add_policies(const Batch *batch, const Config *config,
+							   WireParams *params);
+extern void batch_add_places(const Batch *batch, WireParams *params);
+
+/* The item with that id starts now, and stays in the batch; nothing if it is
+ * not in there. */
+extern void batch_start(Batch *batch, const uint8 *id);
+
+/* Takes the item with that id out, which starts now if it has not yet: its
+ * slot, handler and reference to the policy are the caller's.  NULL: it is not,
+ * or no longer, in the batch. */
+extern Handler *batch_take(Batch *batch, const uint8 *id, Limit **slot,
+						   Policy **policy);
+
+/* Puts the item with that id back into its table: it was refused a slot, for
+ * now.  Nothing if it is not in the batch. */
+extern void batch_refuse(Batch *batch, const uint8 *id);
+
+/* Forgets the triggers that are left, frees their slots, and the batch.
+ * Returns how many were left. */
+extern int	batch_drop(Batch *batch);
+
+/* One that was not sent: its triggers go back to their tables. */
+extern void batch_put_back(Batch *batch);
+
+/* Makes a batch of its own of each that is left, the first stays in this one.
+ * fn gets each of the others. */
+extern void batch_split(Batch *batch, void (*fn) (void *arg, Batch *single),
+						void *arg);
+
+#endif							/* TWT_BATCH_H */

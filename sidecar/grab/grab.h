@@ -1,0 +1,79 @@
+/*-------------------------------------------------------------------------
+ *
+ * grab.h
+ *		Asks the database for tasks: SUBMITTED -> PROCESSING, for us.
+ *
+ *		from: table.h (table_pop)			to: execute.h (execute_task)
+ *
+ * What is ready when the connection has room goes in one statement: a lone
+ * task pays one round trip, a burst one per hundreds.  A task is handed on
+ * only after its grab has committed.  A lost race is normal: the slot is
+ * freed, the trigger forgotten.
+ *
+ * When the connection breaks nobody knows whether the grab happened.  It is
+ * asked for by its token on the next connection, and the slots stay booked
+ * until then.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_GRAB_H
+#define TWT_GRAB_H
+
+#include "base/loop.h"
+#include "base/task.h"
+#include "config/config.h"
+#include "node/node.h"
+#include "table/table.h"
+
+typedef struct Grab Grab;
+
+/* The next trigger of any bucket whose slot was booked, and where it is from. */
+typedef TableEntry *(*GrabNext) (void *arg, Table **table);
+
+/* A task that is ours; the receiver owns it and its slot. */
+typedef void (*GrabTask) (void *arg, Task *task);
+
+typedef struct GrabEvents
+{
+	GrabNext	next;
+	GrabTask	on_task;
+
+	/*
+	 * A limit of the cluster refused tasks; until_us by the database's clock,
+	 * 0: it did not say.  False: that limit is not known.
+	 */
+	bool		(*on_refused) (void *arg, const char *limit, int64 until_us);
+
+	/* some triggers were dropped without a look at their tasks */
+	void		(*on_doubt) (void *arg);
+
+	/* the server is back, and may have lost grabs that were not durable */
+	void		(*on_connected) (void *arg);
+} GrabEvents;
+
+extern Grab *grab_open(Loop *loop, const Config *config, Node *node,
+					   const GrabEvents *events, void *arg);
+extern void grab_free(Grab *grab);
+
+/* Sends what is ready; at the end of each turn. */
+extern void grab_pump(Grab *grab);
+
+/* No new grabs (a drain); what is under way still comes. */
+extern void grab_stop(Grab *grab);
+
+/* Grabs whose outcome is not known yet. */
+extern int	grab_under_way(const Grab *grab);
+
+/* The incarnation is gone: what was under way is not ours. */
+extern void grab_forget(Grab *grab);
+
+typedef struct GrabStats
+{
+	uint64		won;
+	uint64		lost;
+	uint64		statements;
+} GrabStats;
+
+extern void grab_stats(const Grab *grab, GrabStats *stats);
+
+#endif							/* TWT_GRAB_H */

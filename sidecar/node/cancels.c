@@ -1,0 +1,97 @@
+/*-------------------------------------------------------------------------
+ *
+ * cancels.c
+ *		Operators' wishes to cancel tasks that run.
+ *
+ *		from: sql/request_cancel.sql			to: execute.c, execute_sql.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include "node/cancels.h"
+#include "pg/calls.h"
+
+#define AGAIN_US MS_TO_US(200)
+
+struct Cancels
+{
+	Loop	   *loop;
+	Node	   *node;
+	CancelFn	fn;
+	void	   *arg;
+	LoopTimer  *timer;			/* the next look */
+	bool		is_wanted;
+	bool		is_under_way;
+};
+
+void
+cancels_want(Cancels *cancels)
+{
+	cancels->is_wanted = true;
+	loop_want_turn(cancels->loop);
+}
+
+static void
+on_timer(void *arg)
+{
+	cancels_want(arg);
+}
+
+static void
+on_taken(void *arg, PgOutcome outcome, PGresult *result)
+{
+	Cancels    *cancels = arg;
+	bool		again = outcome != PG_DONE;
+
+	cancels->is_under_way = false;
+	for (int i = 0; outcome == PG_DONE && i < PQntuples(result); i++)
+	{
+		CancelWish	wish = {
+			.id = wire_get_uuid(result, i, CANCELS_ID),
+			.version = wire_get_int8(result, i, CANCELS_VERSION),
+			.is_ours = wire_get_bool(result, i, CANCELS_IS_OURS),
+			.why = PQgetvalue(result, i, CANCELS_WHY)
+		};
+
+		again |= cancels->fn(cancels->arg, &wish);
+	}
+	if (again)
+		loop_timer_start(cancels->timer, AGAIN_US);
+}
+
+void
+cancels_pump(Cancels *cancels)
+{
+	Pg		   *pg = node_pg(cancels->node);
+	WireParams	params;
+
+	if (!cancels->is_wanted || cancels->is_under_way || !pg_is_up(pg) ||
+		node_incarnation(cancels->node) == 0)
+		return;
+	cancels->is_wanted = false;
+	cancels->is_under_way = true;
+	wire_init(&params);
+	wire_add_int8(&params, node_incarnation(cancels->node));
+	pg_send(pg, &call_take_cancels, &params, on_taken, cancels);
+}
+
+Cancels *
+cancels_open(Loop *loop, Node *node, CancelFn fn, void *arg)
+{
+	Cancels    *cancels = palloc0(sizeof(Cancels));
+
+	cancels->loop = loop;
+	cancels->node = node;
+	cancels->fn = fn;
+	cancels->arg = arg;
+	cancels->timer = loop_timer_new(loop, on_timer, cancels);
+	return cancels;
+}
+
+void
+cancels_free(Cancels *cancels)
+{
+	loop_timer_free(cancels->timer);
+	pfree(cancels);
+}

@@ -1,0 +1,40 @@
+/*-------------------------------------------------------------------------
+ *
+ * task_clock.c
+ *		The clock that tasks go by: the database's.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include <time.h>
+
+#include "node/task_clock.h"
+
+static int64 ahead_us;			/* of the time since the machine was started */
+static bool is_told;
+
+static int64
+read_us(clockid_t id)
+{
+	struct timespec now;
+
+	clock_gettime(id, &now);
+	return SECONDS_TO_US(now.tv_sec) + now.tv_nsec / 1000;
+}
+
+int64
+task_clock_tell(int64 unix_us)
+{
+	int64		step_us = is_told ? unix_us - task_clock_us() : 0;
+
+	ahead_us = unix_us - read_us(CLOCK_BOOTTIME);
+	is_told = true;
+	return step_us;
+}
+
+int64
+task_clock_us(void)
+{
+	return is_told ? read_us(CLOCK_BOOTTIME) + ahead_us : read_us(CLOCK_REALTIME);
+}

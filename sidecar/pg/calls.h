@@ -1,0 +1,244 @@
+/*-------------------------------------------------------------------------
+ *
+ * calls.h
+ *		All SQL that the sidecar sends, and the columns that come back.
+ *
+ * The sidecar calls functions of the extension and touches no table.  The
+ * texts are constants; whatever varies is a parameter.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_CALLS_H
+#define TWT_CALLS_H
+
+#include "config/config.h"
+#include "pg/pg.h"
+
+/* types: once per connection, before the first next_triggers */
+extern const PgStatement call_take_types;
+
+/* buckets, max_triggers, wait_ms */
+extern const PgStatement call_next_triggers;
+enum
+{
+	TRIGGERS_ID,
+	TRIGGERS_VERSION,
+	TRIGGERS_TYPE,
+	TRIGGERS_PRIORITY,
+	TRIGGERS_SIZE,
+	TRIGGERS_BUCKET,
+	TRIGGERS_DUE,				/* microseconds since 1970, or null */
+	TRIGGERS_SWEEP,
+	TRIGGERS_NODE_GONE
+};
+
+extern const PgStatement call_queue_kind;
+extern const PgStatement call_listen;
+extern const PgStatement call_listen_cancels;
+extern const PgStatement call_listen_config;
+extern const PgStatement call_listen_slots;
+
+/* ids, versions, incarnation, token, timeouts_ms, stuck, types, buckets, places */
+extern const PgStatement call_grab;
+extern const PgStatement call_grab_bare;	/* data, payload, context: NULL */
+
+/* ids, versions, incarnation, token */
+extern const PgStatement call_resolve_grab;
+extern const PgStatement call_resolve_grab_bare;
+enum
+{
+	GRAB_ID,
+	GRAB_VERSION,				/* null: refused by a limit of the cluster */
+	GRAB_TYPE,					/* then that limit's name */
+	GRAB_SUB_TYPE,
+	GRAB_BUCKET,
+	GRAB_PRIORITY,
+	GRAB_TRIES,
+	GRAB_GRABBED,				/* a time; of a refusal: when to ask again */
+	GRAB_DATA,					/* jsonb */
+	GRAB_PAYLOAD,
+	GRAB_CONTEXT,				/* jsonb */
+	GRAB_PLACE					/* null: not known */
+};
+
+/* -> the limits of the database */
+extern const PgStatement call_read_limits;
+enum
+{
+	LIMITS_PATTERN,
+	LIMITS_IS_SHARED,
+	LIMITS_CONCURRENCY,			/* -1: none */
+	LIMITS_STRETCH,
+	LIMITS_STRETCH_PRIORITY,
+	LIMITS_RATE,				/* 0: none */
+	LIMITS_PER_US,
+	LIMITS_BURST
+};
+
+/* names, freed, wanted (t or f), incarnation */
+extern const PgStatement call_offer_slots;
+enum
+{
+	OFFER_NAME,
+	OFFER_TURNS					/* null: ask again */
+};
+
+extern const PgStatement call_clean_slots;
+
+/* function, role, ids, versions, incarnation, token, timeouts_ms, stuck, types,
+ * buckets, retry, places, grabbed */
+extern const PgStatement call_execute;
+enum
+{
+	EXECUTE_ID,
+	EXECUTE_VERSION,
+	EXECUTE_RESULT,
+	EXECUTE_MESSAGE,
+	EXECUTE_TRIES,
+	EXECUTE_TYPE
+};
+
+/* incarnation */
+extern const PgStatement call_take_cancels;
+enum
+{
+	CANCELS_ID,
+	CANCELS_VERSION,
+	CANCELS_IS_OURS,
+	CANCELS_WHY
+};
+
+/* pid */
+extern const PgStatement call_cancel_backend;
+extern const PgStatement call_terminate_backend;
+
+/* ids, versions, results, delays_ms, messages, incarnation, token, grabs,
+ * places */
+extern const PgStatement call_finish;
+
+/* id, version, result, message, delay_us */
+extern const PgStatement call_finish_task;
+enum
+{
+	FINISHED_RESULT,
+	FINISHED_VERSION,
+	FINISHED_STATUS
+};
+
+/* ids, versions, incarnation, token */
+extern const PgStatement call_resolve_finish;
+enum
+{
+	FINISH_ID
+};
+
+/* bucket, per_type, skip, share, shares, most */
+extern const PgStatement call_sweep;
+enum
+{
+	SWEEP_ID,
+	SWEEP_VERSION,
+	SWEEP_TYPE,
+	SWEEP_PRIORITY,
+	SWEEP_SIZE,
+	SWEEP_PLACE
+};
+
+/* -> the rows of twtasks.read_policies() */
+extern const PgStatement call_policies;
+enum
+{
+	POLICIES_KIND,
+	POLICIES_NAME,
+	POLICIES_TIMEOUT_MS,
+	POLICIES_STUCK,
+	POLICIES_RETRY,				/* JSON text */
+	POLICIES_ASKS_RETRY,
+	POLICIES_RESET_TRIES,
+	POLICIES_ASKS_STUCK,
+	POLICIES_NODES,
+	POLICIES_AGING_MS,
+	POLICIES_CONCURRENCY		/* of a bucket */
+};
+
+/* ids, versions, errors */
+extern const PgStatement call_ask_retry;
+enum
+{
+	ASK_ID,
+	ASK_ANSWER,
+	ASK_DELAY_MS
+};
+
+/* The types that the configuration has handlers for, as one parameter. */
+extern void calls_add_types(WireParams *params, const Config *config);
+
+/* name, lease_ms, environment, buckets, types */
+extern const PgStatement call_start_node;
+enum
+{
+	START_INCARNATION,			/* null: refused */
+	START_REFUSAL				/* why */
+};
+
+/* incarnation -> alive, is_held, is_leader, place, nodes, clock, ahead_us */
+extern const PgStatement call_tick;
+enum
+{
+	TICK_ALIVE,
+	TICK_IS_HELD,
+	TICK_IS_LEADER,
+	TICK_PLACE,
+	TICK_NODES,
+	TICK_CLOCK,					/* a time */
+	TICK_AHEAD_US,
+	TICK_HAS_WORK,
+	TICK_NEXT_MS,
+	TICK_LOOK_MS
+};
+
+/* incarnation */
+extern const PgStatement call_end_node;
+
+/* -> promoted, next_ms */
+extern const PgStatement call_promote;
+enum
+{
+	PROMOTE_PROMOTED,
+	PROMOTE_NEXT_MS
+};
+
+/* whole_table -> retried, errors, failed, next_ms */
+extern const PgStatement call_recover;
+enum
+{
+	RECOVER_RETRIED,
+	RECOVER_ERRORS,
+	RECOVER_FAILED,
+	RECOVER_NEXT_MS
+};
+
+/* -> added, missed, failed, next_ms */
+extern const PgStatement call_schedules;
+enum
+{
+	SCHEDULES_ADDED,
+	SCHEDULES_MISSED,
+	SCHEDULES_FAILED,
+	SCHEDULES_NEXT_MS
+};
+
+extern const PgStatement call_expire;
+extern const PgStatement call_partitions;
+extern const PgStatement call_clean;
+
+/* -> errors, stuck, is_news */
+extern const PgStatement call_monitor;
+enum
+{
+	MONITOR_ERRORS,
+	MONITOR_STUCK,
+	MONITOR_IS_NEWS
+};
+
+#endif							/* TWT_CALLS_H */

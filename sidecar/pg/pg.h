@@ -1,0 +1,81 @@
+/*-------------------------------------------------------------------------
+ *
+ * pg.h
+ *		One asynchronous connection to PostgreSQL that comes back by itself.
+ *
+ * Calls are prepared statements with binary parameters and results, sent in
+ * pipeline mode, each its own transaction.  A call ends in exactly one of
+ *
+ *	 PG_DONE	committed; the rows are there
+ *	 PG_FAILED	the server refused it, nothing happened; logged, if not lately
+ *	 PG_LOST	the connection broke: nobody knows whether it happened
+ *
+ * A commit whose wait for a standby was cancelled counts as PG_LOST.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_PG_H
+#define TWT_PG_H
+
+#include "libpq-fe.h"
+
+#include "base/loop.h"
+#include "pg/wire.h"
+
+typedef struct Pg Pg;
+
+typedef enum PgOutcome
+{
+	PG_DONE,
+	PG_FAILED,
+	PG_LOST
+} PgOutcome;
+
+/* One SQL statement of ours; static, known by its address. */
+typedef struct PgStatement
+{
+	const char *name;
+	const char *sql;
+	bool		caller_logs;	/* a failure is the caller's to tell */
+} PgStatement;
+
+/* result is valid during the call only; NULL when lost. */
+typedef void (*PgResultFn) (void *arg, PgOutcome outcome, PGresult *result);
+
+/* is_up: just connected and set up, or just lost. */
+typedef void (*PgStateFn) (void *arg, bool is_up);
+
+/* payload of a notification on the channel we listen to */
+typedef void (*PgNotifyFn) (void *arg, const char *channel, const char *payload);
+
+/*
+ * role tells connections apart in logs and in pg_stat_activity.  Does not
+ * connect before pg_start().
+ */
+extern Pg  *pg_new(Loop *loop, const char *conninfo, const char *role,
+				   PgStateFn on_state, void *arg);
+extern void pg_start(Pg *pg);
+
+/* Ends the connection; pending calls get PG_LOST first. */
+extern void pg_close(Pg *pg);
+
+extern bool pg_is_up(const Pg *pg);
+extern int	pg_in_flight(const Pg *pg); /* calls without an answer */
+extern int	pg_backend_pid(const Pg *pg);
+
+extern void pg_on_notify(Pg *pg, PgNotifyFn fn);
+
+/*
+ * Sends a call; fn is called later, never from in here.  Only while
+ * pg_is_up(); params may be NULL and is free again afterwards.
+ */
+extern void pg_send(Pg *pg, const PgStatement *statement, WireParams *params,
+					PgResultFn fn, void *arg);
+
+/* Breaks the connection as if the network had; it comes back by itself. */
+extern void pg_reset(Pg *pg, const char *why);
+
+/* The five characters; "" when there is none. */
+extern const char *pg_sqlstate(const PGresult *result);
+
+#endif							/* TWT_PG_H */

@@ -1,0 +1,93 @@
+/*-------------------------------------------------------------------------
+ *
+ * trouble.c
+ *		What the log says about a connection that fails, or whose calls do.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include "base/log.h"
+#include "base/sdnotify.h"
+#include "pg/pg.h"
+#include "pg/trouble.h"
+
+#define TELL_AGAIN_US SECONDS_TO_US(60)
+
+/* libpq's messages may hold several lines; the first says it. */
+static char *
+first_line(const char *text)
+{
+	return pnstrdup(text, strcspn(text, "\n"));
+}
+
+/*
+ * Whether the server has refused us for what it will refuse us for again.  libpq
+ * gives no SQLSTATE while it connects, but "FATAL:  28P01: ..." in any language.
+ */
+static bool
+is_for_good(const char *why)
+{
+	static const char *const states[] = {"28", "3D", "42"};
+	const char *state = strstr(why, ":  ");
+
+	for (size_t i = 0; state != NULL && i < lengthof(states); i++)
+		if (strncmp(state + 3, states[i], 2) == 0)
+			return true;
+	return false;
+}
+
+void
+trouble_down(Trouble *trouble, int64 now_us, const char *why, bool needs_person)
+{
+	char	   *line;
+
+	needs_person |= is_for_good(why);
+	if (trouble->is_down && trouble->needs_person == needs_person &&
+		now_us - trouble->told_us < TELL_AGAIN_US)
+		return;
+	line = first_line(why);
+	log_line(needs_person ? TWT_LOG_ERROR : TWT_LOG_WARN, "postgres", "%s: %s; %s",
+			 trouble->role, line,
+			 needs_person ? "somebody must mend this" : "will connect again");
+	sdnotify_status("%s: %s", trouble->role, line);
+	trouble->is_down = true;
+	trouble->needs_person = needs_person;
+	trouble->told_us = now_us;
+	pfree(line);
+}
+
+void
+trouble_over(Trouble *trouble)
+{
+	if (!trouble->is_down)
+		return;
+	log_line(TWT_LOG_INFO, "postgres", "%s: connected", trouble->role);
+	sdnotify_status("%s: connected", trouble->role);
+	trouble->is_down = false;
+}
+
+static bool
+was_told(Trouble *trouble, int64 now_us, const char *statement, const char *state)
+{
+	if (trouble->statement == statement && strcmp(trouble->state, state) == 0 &&
+		now_us - trouble->failed_us < TELL_AGAIN_US)
+		return true;
+	trouble->statement = statement;
+	snprintf(trouble->state, sizeof(trouble->state), "%s", state);
+	trouble->failed_us = now_us;
+	return false;
+}
+
+void
+trouble_failed(Trouble *trouble, int64 now_us, const char *statement, const PGresult *result)
+{
+	const char *text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+	const char *hint = PQresultErrorField(result, PG_DIAG_MESSAGE_HINT);
+
+	if (was_told(trouble, now_us, statement, pg_sqlstate(result)))
+		return;
+	log_line(TWT_LOG_ERROR, "postgres", "%s: %s (SQLSTATE %s)%s%s",
+			 statement, text == NULL ? "failed" : text, pg_sqlstate(result),
+			 hint == NULL ? "" : "; ", hint == NULL ? "" : hint);
+}

@@ -1,0 +1,338 @@
+/*-------------------------------------------------------------------------
+ *
+ * wire.c
+ *		Parameters and results in PostgreSQL's binary format.
+ *
+ * Numbers are in network order.  An array is: dimensions, flags, type of the
+ * elements, then for each dimension its length and first index, then each
+ * element as its length (-1: null) and its bytes.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include "port/pg_bswap.h"
+
+#include "pg/wire.h"
+
+/* Types by their fixed numbers in pg_type.dat; frontends have no header. */
+#define OID_INT8 20
+#define OID_TEXT 25
+#define OID_UUID 2950
+#define OID_TID 27
+
+void
+wire_init(WireParams *params)
+{
+	params->n = 0;
+}
+
+void
+wire_clear(WireParams *params)
+{
+	for (int i = 0; i < params->n; i++)
+		pfree(params->values[i].data);
+	params->n = 0;
+}
+
+static StringInfo
+add_value(WireParams *params)
+{
+	Assert(params->n < WIRE_MAX_PARAMS);
+	params->nulls[params->n] = false;
+	initStringInfo(&params->values[params->n]);
+	return &params->values[params->n++];
+}
+
+static StringInfo
+last_value(WireParams *params)
+{
+	return &params->values[params->n - 1];
+}
+
+static void
+put_int4(StringInfo to, int32 value)
+{
+	uint32		net = pg_hton32((uint32) value);
+
+	appendBinaryStringInfo(to, (char *) &net, sizeof(net));
+}
+
+static void
+put_int8(StringInfo to, int64 value)
+{
+	uint64		net = pg_hton64((uint64) value);
+
+	appendBinaryStringInfo(to, (char *) &net, sizeof(net));
+}
+
+void
+wire_add_int8(WireParams *params, int64 value)
+{
+	put_int8(add_value(params), value);
+}
+
+void
+wire_add_int4(WireParams *params, int32 value)
+{
+	put_int4(add_value(params), value);
+}
+
+void
+wire_add_bool(WireParams *params, bool value)
+{
+	appendStringInfoChar(add_value(params), value ? 1 : 0);
+}
+
+void
+wire_add_text(WireParams *params, const char *value)
+{
+	StringInfo	to = add_value(params);
+
+	params->nulls[params->n - 1] = value == NULL;
+	if (value != NULL)
+		appendStringInfoString(to, value);
+}
+
+static void
+begin_array(WireParams *params, int n, int32 type)
+{
+	StringInfo	to = add_value(params);
+
+	put_int4(to, n > 0 ? 1 : 0);
+	put_int4(to, 1);			/* may hold nulls */
+	put_int4(to, type);
+	if (n == 0)
+		return;
+	put_int4(to, n);
+	put_int4(to, 1);
+}
+
+void
+wire_add_uuid_array(WireParams *params, int n)
+{
+	begin_array(params, n, OID_UUID);
+}
+
+void
+wire_add_int8_array(WireParams *params, int n)
+{
+	begin_array(params, n, OID_INT8);
+}
+
+void
+wire_add_place_array(WireParams *params, int n)
+{
+	begin_array(params, n, OID_TID);
+}
+
+void
+wire_add_text_array(WireParams *params, int n)
+{
+	begin_array(params, n, OID_TEXT);
+}
+
+void
+wire_uuid(WireParams *params, const uint8 *id)
+{
+	put_int4(last_value(params), 16);
+	appendBinaryStringInfo(last_value(params), (const char *) id, 16);
+}
+
+void
+wire_int8(WireParams *params, int64 value)
+{
+	put_int4(last_value(params), 8);
+	put_int8(last_value(params), value);
+}
+
+void
+wire_place(WireParams *params, const RowPlace *place)
+{
+	put_int4(last_value(params), sizeof(place->bytes));
+	appendBinaryStringInfo(last_value(params), (const char *) place->bytes,
+						   sizeof(place->bytes));
+}
+
+void
+wire_text(WireParams *params, const char *value)
+{
+	put_int4(last_value(params), value == NULL ? -1 : (int32) strlen(value));
+	if (value != NULL)
+		appendStringInfoString(last_value(params), value);
+}
+
+bool
+wire_null(const PGresult *result, int row, int column)
+{
+	return PQgetisnull(result, row, column);
+}
+
+int64
+wire_int(const char *value, int len)
+{
+	uint64		eight;
+	uint32		four;
+	uint16		two;
+
+	switch (len)
+	{
+		case 8:
+			memcpy(&eight, value, 8);
+			return (int64) pg_ntoh64(eight);
+		case 4:
+			memcpy(&four, value, 4);
+			return (int32) pg_ntoh32(four);
+		case 2:
+			memcpy(&two, value, 2);
+			return (int16) pg_ntoh16(two);
+		default:
+			return 0;
+	}
+}
+
+int64
+wire_get_int8(const PGresult *result, int row, int column)
+{
+	return wire_int(PQgetvalue(result, row, column),
+					PQgetlength(result, row, column));
+}
+
+int32
+wire_get_int4(const PGresult *result, int row, int column)
+{
+	return (int32) wire_get_int8(result, row, column);
+}
+
+int16
+wire_get_int2(const PGresult *result, int row, int column)
+{
+	return (int16) wire_get_int8(result, row, column);
+}
+
+bool
+wire_get_bool(const PGresult *result, int row, int column)
+{
+	return PQgetlength(result, row, column) == 1 &&
+		*PQgetvalue(result, row, column) != 0;
+}
+
+const uint8 *
+wire_get_uuid(const PGresult *result, int row, int column)
+{
+	static const uint8 none[16];
+
+	if (PQgetlength(result, row, column) != 16)
+		return none;
+	return (const uint8 *) PQgetvalue(result, row, column);
+}
+
+RowPlace
+wire_get_place(const PGresult *result, int row, int column)
+{
+	RowPlace	place = {0};
+
+	if (PQgetlength(result, row, column) == sizeof(place.bytes))
+		memcpy(place.bytes, PQgetvalue(result, row, column), sizeof(place.bytes));
+	return place;
+}
+
+const char *
+wire_get_bytes(const PGresult *result, int row, int column, size_t *len)
+{
+	*len = PQgetlength(result, row, column);
+	return PQgetvalue(result, row, column);
+}
+
+/* The server counts from 2000. */
+int64
+wire_get_time(const PGresult *result, int row, int column)
+{
+	return wire_get_int8(result, row, column) +
+		INT64CONST(946684800) * 1000000;
+}
+
+/* The format's version, 1, and the text. */
+const char *
+wire_get_json(const PGresult *result, int row, int column, size_t *len)
+{
+	const char *value = PQgetvalue(result, row, column);
+
+	*len = PQgetlength(result, row, column);
+	if (*len > 0 && *value == 1)
+	{
+		(*len)--;
+		value++;
+	}
+	return value;
+}
+
+char *
+wire_dup_text(const PGresult *result, int row, int column)
+{
+	if (PQgetisnull(result, row, column))
+		return NULL;
+	return pstrdup(PQgetvalue(result, row, column));
+}
+
+void
+wire_array_begin(WireArray *array, const PGresult *result, int row, int column)
+{
+	const char *value = PQgetvalue(result, row, column);
+	int			len = PQgetlength(result, row, column);
+
+	memset(array, 0, sizeof(*array));
+	if (len < 20 || wire_int(value, 4) != 1)
+		return;
+	array->n = (int) wire_int(value + 12, 4);
+	array->at = value + 20;
+	array->end = value + len;
+}
+
+bool
+wire_array_next(WireArray *array, const char **value, int *len)
+{
+	if (array->at == NULL || array->end - array->at < 4)
+		return false;
+	*len = (int) wire_int(array->at, 4);
+	*value = array->at + 4;
+	if (*len > array->end - *value)
+		return false;
+	array->at = *value + Max(*len, 0);
+	return true;
+}
+
+static void
+append_int4(StringInfo out, int32 value)
+{
+	appendBinaryStringInfo(out, (const char *) &value, sizeof(value));
+}
+
+/* All values with their lengths, so that no two results have the same bytes. */
+static void
+append_rows(StringInfo out, const PGresult *result)
+{
+	append_int4(out, PQntuples(result));
+	for (int row = 0; row < PQntuples(result); row++)
+		for (int i = 0; i < PQnfields(result); i++)
+		{
+			int			len = PQgetlength(result, row, i);
+
+			append_int4(out, PQgetisnull(result, row, i) ? -1 : len);
+			appendBinaryStringInfo(out, PQgetvalue(result, row, i), len);
+		}
+}
+
+bool
+wire_is_news(StringInfo last, const PGresult *result)
+{
+	StringInfoData rows;
+	bool		is_same;
+
+	initStringInfo(&rows);
+	append_rows(&rows, result);
+	is_same = rows.len == last->len && memcmp(rows.data, last->data, rows.len) == 0;
+	pfree(last->data);
+	*last = rows;
+	return !is_same;
+}

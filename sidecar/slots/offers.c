@@ -1,0 +1,294 @@
+/*-------------------------------------------------------------------------
+ *
+ * offers.c
+ *		Slots of limits of the whole cluster: given back, offered, asked for.
+ *
+ *		from: slots.c		to: sql/slots.sql
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include "base/log.h"
+#include "common/hashfn.h"
+#include "common/limit_pattern.h"
+#include "common/logging.h"
+#include "node/task_clock.h"
+#include "pg/calls.h"
+#include "slots/offers.h"
+
+/* Somebody else used the limit just then. */
+#define AGAIN_US MS_TO_US(2)
+#define OFFERS_AHEAD 2
+
+/* Of one limit, to be told to the database. */
+typedef struct Offer
+{
+	char	   *name;
+	int			freed;
+	bool		is_wanted;		/* we wait for it ourselves */
+	uint32		hash;
+	char		status;
+} Offer;
+
+#define SH_PREFIX named
+#define SH_ELEMENT_TYPE Offer
+#define SH_KEY_TYPE char *
+#define SH_KEY name
+#define SH_HASH_KEY(tb, key) hash_bytes((const uint8 *) key, strlen(key))
+#define SH_EQUAL(tb, a, b) (strcmp(a, b) == 0)
+#define SH_STORE_HASH
+#define SH_GET_HASH(tb, element) (element)->hash
+#define SH_SCOPE static inline
+#define SH_RAW_ALLOCATOR pg_malloc0
+#define SH_DECLARE
+#define SH_DEFINE
+#include "lib/simplehash.h"
+
+/* Those of one statement, by name; for what comes back unanswered. */
+typedef struct Flight
+{
+	Offers	   *offers;
+	named_hash *named;
+} Flight;
+
+struct Offers
+{
+	Loop	   *loop;
+	const Config *config;
+	Node	   *node;
+	Slots	   *slots;
+	TypeLimits *limits;
+	LoopFn		on_unknown;
+	void	   *arg;
+	Pg		   *pg;				/* NULL: no such limit yet */
+	bool		is_listening;
+	LoopTimer  *again;
+	named_hash *waiting;
+};
+
+static void
+add_offer(named_hash * named, const char *name, int freed, bool is_wanted)
+{
+	Offer	   *offer = named_lookup(named, unconstify(char *, name));
+	bool		found;
+
+	if (offer == NULL)
+	{
+		offer = named_insert(named, pstrdup(name), &found);
+		offer->freed = 0;
+		offer->is_wanted = false;
+	}
+	offer->freed += freed;
+	offer->is_wanted |= is_wanted;
+}
+
+static void
+clear(named_hash * named)
+{
+	named_iterator iter;
+	Offer	   *offer;
+
+	named_start_iterate(named, &iter);
+	while ((offer = named_iterate(named, &iter)) != NULL)
+		pfree(offer->name);
+	named_reset(named);
+}
+
+/* ---- what the database says ---- */
+
+static void
+on_turn(Offers *offers, const char *name, int turns)
+{
+	Limit	   *limit = type_limits_find_shared(offers->limits, name);
+
+	if (limit != NULL)
+		(void) limit_offer(limit, turns, false);
+}
+
+static void
+on_offered(void *arg, PgOutcome outcome, PGresult *result)
+{
+	Flight	   *flight = arg;
+	Offers	   *offers = flight->offers;
+
+	for (int i = 0; outcome == PG_DONE && i < PQntuples(result); i++)
+	{
+		char	   *name = PQgetvalue(result, i, OFFER_NAME);
+		Offer	   *offer = named_lookup(flight->named, name);
+
+		if (!wire_null(result, i, OFFER_TURNS))
+			on_turn(offers, name, wire_get_int4(result, i, OFFER_TURNS));
+		else if (offer != NULL)
+		{
+			add_offer(offers->waiting, name, offer->freed, offer->is_wanted);
+			loop_timer_start(offers->again, AGAIN_US);
+		}
+	}
+	clear(flight->named);
+	named_destroy(flight->named);
+	pfree(flight);
+}
+
+/*
+ * "incarnation turns name".  Anybody may say so; it makes us ask, no more.  A
+ * turn that we have no use for is handed on.
+ */
+static void
+on_notify(void *arg, const char *channel, const char *payload)
+{
+	Offers	   *offers = arg;
+	char	   *rest;
+	int64		incarnation = strtoll(payload, &rest, 10);
+	long		turns;
+	Limit	   *limit;
+
+	if (strcmp(channel, "twtasks_slots") != 0 || *rest != ' ' ||
+		incarnation != node_incarnation(offers->node))
+		return;
+	turns = strtol(rest + 1, &rest, 10);
+	if (*rest != ' ' || turns < 1 || turns > PG_INT16_MAX)
+		return;
+	limit = type_limits_find_shared(offers->limits, rest + 1);
+	if ((limit == NULL || !limit_offer(limit, (int) turns, true)) &&
+		limit_pattern_valid(rest + 1, strlen(rest + 1)))
+		add_offer(offers->waiting, rest + 1, (int) turns, false);
+	loop_want_turn(offers->loop);
+}
+
+bool
+offers_refused(Offers *offers, const char *name, int64 until_us)
+{
+	Limit	   *limit = type_limits_find_shared(offers->limits, name);
+
+	if (limit == NULL)
+	{
+		offers->on_unknown(offers->arg);
+		return false;
+	}
+	limit_refuse(limit, until_us == 0 ? 0 :
+				 Max(until_us - task_clock_us(), 1));
+	return true;
+}
+
+/* ---- what we say ---- */
+
+static void
+note_freed(void *arg, Limit *limit, int freed, bool is_wanted)
+{
+	add_offer(((Offers *) arg)->waiting, limit_name(limit), freed, is_wanted);
+}
+
+static void
+send_offers(Offers *offers)
+{
+	Flight	   *flight = palloc(sizeof(Flight));
+	named_iterator iter;
+	Offer	   *offer;
+	WireParams	params;
+	int			n = offers->waiting->members;
+
+	flight->offers = offers;
+	flight->named = offers->waiting;
+	offers->waiting = named_create(16, NULL);
+	wire_init(&params);
+	wire_add_text_array(&params, n);
+	named_start_iterate(flight->named, &iter);
+	while ((offer = named_iterate(flight->named, &iter)) != NULL)
+		wire_text(&params, offer->name);
+	wire_add_int8_array(&params, n);
+	named_start_iterate(flight->named, &iter);
+	while ((offer = named_iterate(flight->named, &iter)) != NULL)
+		wire_int8(&params, offer->freed);
+	wire_add_text_array(&params, n);
+	named_start_iterate(flight->named, &iter);
+	while ((offer = named_iterate(flight->named, &iter)) != NULL)
+		wire_text(&params, offer->is_wanted ? "t" : "f");
+	wire_add_int8(&params, node_incarnation(offers->node));
+	pg_send(offers->pg, &call_offer_slots, &params, on_offered, flight);
+}
+
+static void
+on_listening(void *arg, PgOutcome outcome, PGresult *result)
+{
+	Offers	   *offers = arg;
+
+	if (outcome == PG_FAILED)
+		pg_reset(offers->pg, "could not listen for slots");
+	offers->is_listening = outcome == PG_DONE;
+	loop_want_turn(offers->loop);
+}
+
+static void
+on_state(void *arg, bool is_up)
+{
+	Offers	   *offers = arg;
+
+	offers->is_listening = false;
+	if (is_up)
+		pg_send(offers->pg, &call_listen_slots, NULL, on_listening, offers);
+}
+
+static void
+connect_once(Offers *offers)
+{
+	if (offers->pg != NULL)
+		return;
+	offers->pg = pg_new(offers->loop, offers->config->postgres, "slots",
+						on_state, offers);
+	pg_on_notify(offers->pg, on_notify);
+	pg_start(offers->pg);
+}
+
+void
+offers_pump(Offers *offers)
+{
+	if (type_limits_any_shared(offers->limits))
+		connect_once(offers);
+	slots_take_freed(offers->slots, note_freed, offers);
+	if (offers->waiting->members > 0 && offers->is_listening &&
+		node_incarnation(offers->node) != 0 &&
+		!loop_timer_active(offers->again) &&
+		pg_in_flight(offers->pg) < OFFERS_AHEAD)
+		send_offers(offers);
+}
+
+static void
+on_again(void *arg)
+{
+	loop_want_turn(((Offers *) arg)->loop);
+}
+
+Offers *
+offers_open(Loop *loop, const Config *config, Node *node, Slots *slots,
+			TypeLimits *limits)
+{
+	Offers	   *offers = palloc0(sizeof(Offers));
+
+	offers->loop = loop;
+	offers->config = config;
+	offers->node = node;
+	offers->slots = slots;
+	offers->limits = limits;
+	offers->again = loop_timer_new(loop, on_again, offers);
+	offers->waiting = named_create(16, NULL);
+	return offers;
+}
+
+void
+offers_on_unknown(Offers *offers, LoopFn fn, void *arg)
+{
+	offers->on_unknown = fn;
+	offers->arg = arg;
+}
+
+void
+offers_free(Offers *offers)
+{
+	if (offers->pg != NULL)
+		pg_close(offers->pg);
+	loop_timer_free(offers->again);
+	clear(offers->waiting);
+	named_destroy(offers->waiting);
+	pfree(offers);
+}

@@ -1,0 +1,573 @@
+/*-------------------------------------------------------------------------
+ *
+ * type_limits.c
+ *		The limits of the database, and which of them a type is under.
+ *
+ *		from: SQL			to: slots.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include "common/hashfn.h"
+#include "common/limit_pattern.h"
+#include "common/logging.h"
+
+#include "slots/type_limits.h"
+
+/* So many leaves that nobody keeps are kept for the next of their type. */
+#define IDLE_MAX 256
+
+typedef struct Rule
+{
+	char	   *pattern;
+	bool		is_shared;
+	LimitTerms	terms;
+} Rule;
+
+/* A limit of a rule. */
+typedef struct Named
+{
+	dlist_node	node;			/* in resting */
+	bool		is_resting;		/* unused, but its rate is not yet rested */
+	bool		has_rule;
+	TypeLimits *limits;
+	Limit	   *limit;
+	struct Named *parent;
+	char	   *key;			/* scope and name: see make_key() */
+} Named;
+
+typedef struct LeafKey
+{
+	char	   *type;
+	Limit	   *bucket;
+} LeafKey;
+
+typedef struct Leaf
+{
+	dlist_node	node;			/* in idle */
+	bool		is_idle;
+	TypeLimits *limits;
+	Limit	   *limit;
+	Limit	   *handler;
+	Named	   *parent;
+	LeafKey		key;
+} Leaf;
+
+typedef struct NamedEntry
+{
+	const char *key;
+	Named	   *named;
+	uint32		hash;
+	char		status;
+} NamedEntry;
+
+typedef struct LeafEntry
+{
+	LeafKey		key;
+	Leaf	   *leaf;
+	uint32		hash;
+	char		status;
+} LeafEntry;
+
+#define SH_PREFIX named
+#define SH_ELEMENT_TYPE NamedEntry
+#define SH_KEY_TYPE const char *
+#define SH_KEY key
+#define SH_HASH_KEY(tb, key) hash_bytes((const uint8 *) key, strlen(key))
+#define SH_EQUAL(tb, a, b) (strcmp(a, b) == 0)
+#define SH_STORE_HASH
+#define SH_GET_HASH(tb, element) (element)->hash
+#define SH_SCOPE static inline
+#define SH_RAW_ALLOCATOR pg_malloc0
+#define SH_DECLARE
+#define SH_DEFINE
+#include "lib/simplehash.h"
+
+static inline uint32
+leaf_hash(LeafKey key)
+{
+	uintptr_t	bucket = (uintptr_t) key.bucket;
+
+	return hash_combine(hash_bytes((const uint8 *) key.type, strlen(key.type)),
+						hash_bytes((const uint8 *) &bucket, sizeof(bucket)));
+}
+
+#define SH_PREFIX leaves
+#define SH_ELEMENT_TYPE LeafEntry
+#define SH_KEY_TYPE LeafKey
+#define SH_KEY key
+#define SH_HASH_KEY(tb, key) leaf_hash(key)
+#define SH_EQUAL(tb, a, b) (a.bucket == b.bucket && strcmp(a.type, b.type) == 0)
+#define SH_STORE_HASH
+#define SH_GET_HASH(tb, element) (element)->hash
+#define SH_SCOPE static inline
+#define SH_RAW_ALLOCATOR pg_malloc0
+#define SH_DECLARE
+#define SH_DEFINE
+#include "lib/simplehash.h"
+
+struct TypeLimits
+{
+	Limit	   *node;
+	Rule	   *rules;
+	int			nrules;
+	bool		any_shared;
+	named_hash *named;
+	leaves_hash *leaves;
+	dlist_head	resting;		/* of Named */
+	dlist_head	idle;			/* of Leaf, the longest idle first */
+	int			nidle;
+};
+
+/* A rule that covers a type. */
+typedef struct Cover
+{
+	const Rule *rule;
+	int			narrowness;
+	char		key[LIMIT_NAME_MAX + 2];
+} Cover;
+
+/* ---- the limits of rules ---- */
+
+static void
+free_named(Named *named)
+{
+	TypeLimits *limits = named->limits;
+	Named	   *parent = named->parent;
+
+	if (named->is_resting)
+		dlist_delete(&named->node);
+	named_delete(limits->named, named->key);
+	limit_free(named->limit);
+	pfree(named->key);
+	pfree(named);
+	if (parent != NULL)
+		limit_release(parent->limit);
+}
+
+/* What began to rest first is rested first, more or less. */
+static void
+free_rested(TypeLimits *limits)
+{
+	while (!dlist_is_empty(&limits->resting))
+	{
+		Named	   *named = dlist_head_element(Named, node, &limits->resting);
+
+		if (named->has_rule && !limit_is_rested(named->limit))
+			return;
+		free_named(named);
+	}
+}
+
+static void
+on_named_unused(void *arg, Limit *limit)
+{
+	Named	   *named = arg;
+
+	if (named->has_rule && !limit_is_rested(limit))
+	{
+		named->is_resting = true;
+		dlist_push_tail(&named->limits->resting, &named->node);
+		return;
+	}
+	free_named(named);
+}
+
+static Named *
+make_named(TypeLimits *limits, const Cover *cover)
+{
+	Named	   *named = palloc0(sizeof(Named));
+	bool		found;
+
+	free_rested(limits);
+	named->limits = limits;
+	named->key = pstrdup(cover->key);
+	named->limit = limit_new(cover->key + 1, 0, limits->node);
+	if (cover->rule->is_shared)
+		limit_set_shared(named->limit);
+	limit_set_terms(named->limit, &cover->rule->terms);
+	named->has_rule = true;
+	limit_on_unused(named->limit, on_named_unused, named);
+	named_insert(limits->named, named->key, &found)->named = named;
+	return named;
+}
+
+static Named *
+find_named(const TypeLimits *limits, const char *key)
+{
+	NamedEntry *entry = named_lookup(limits->named, key);
+
+	return entry == NULL ? NULL : entry->named;
+}
+
+/* Of a limit, or of a leaf: below that parent from now on. */
+static void
+move_below(Limit *limit, Named **place, Named *parent, Limit *node)
+{
+	Named	   *before = *place;
+
+	if (before == parent)
+		return;
+	limit_set_parent(limit, parent == NULL ? node : parent->limit);
+	if (parent != NULL)
+		limit_keep(parent->limit);
+	*place = parent;
+	if (before != NULL)
+		limit_release(before->limit);
+}
+
+/* The limit of a rule, below that parent. */
+static Named *
+get_named(TypeLimits *limits, const Cover *cover, Named *parent)
+{
+	Named	   *named = find_named(limits, cover->key);
+
+	if (named == NULL)
+		named = make_named(limits, cover);
+	else if (named->is_resting)
+	{
+		named->is_resting = false;
+		dlist_delete(&named->node);
+	}
+	move_below(named->limit, &named->parent, parent, limits->node);
+	return named;
+}
+
+/* ---- which rules cover a type ---- */
+
+/* One letter for the scope, then the name. */
+static void
+make_key(char *key, bool is_shared)
+{
+	key[0] = is_shared ? 'c' : 'n';
+}
+
+/*
+ * The widest first; in the cluster is wider than on the node.  A pattern
+ * without a star comes last of its name, and so takes the place of X|*.
+ */
+static int
+compare_covers(const void *a, const void *b)
+{
+	const Cover *left = a;
+	const Cover *right = b;
+
+	if (left->narrowness != right->narrowness)
+		return left->narrowness - right->narrowness;
+	if (left->rule->is_shared != right->rule->is_shared)
+		return left->rule->is_shared ? -1 : 1;
+	return (int) limit_pattern_is_keyed(right->rule->pattern) -
+		(int) limit_pattern_is_keyed(left->rule->pattern);
+}
+
+/* Returns how many; *covers is the caller's. */
+static int
+find_covers(const TypeLimits *limits, const char *type, Cover **covers)
+{
+	int			n = 0;
+
+	*covers = palloc((limits->nrules + 1) * sizeof(Cover));
+	for (int i = 0; i < limits->nrules; i++)
+	{
+		Cover	   *cover = &(*covers)[n];
+
+		cover->rule = &limits->rules[i];
+		cover->narrowness = limit_pattern_name(cover->rule->pattern, type,
+											   cover->key + 1);
+		if (cover->narrowness < 0)
+			continue;
+		make_key(cover->key, cover->rule->is_shared);
+		n++;
+	}
+	qsort(*covers, n, sizeof(Cover), compare_covers);
+	return n;
+}
+
+/*
+ * Each limit is kept by the one below it; those that were just made have none
+ * yet, so the walk holds the last one itself.
+ */
+static void
+place_leaf(Leaf *leaf)
+{
+	TypeLimits *limits = leaf->limits;
+	Cover	   *covers;
+	int			n = find_covers(limits, leaf->key.type, &covers);
+	Named	   *parent = NULL;
+
+	for (int i = 0; i < n; i++)
+	{
+		Named	   *above = parent;
+
+		if (i + 1 < n && strcmp(covers[i].key, covers[i + 1].key) == 0)
+			continue;
+		parent = get_named(limits, &covers[i], above);
+		limit_keep(parent->limit);
+		if (above != NULL)
+			limit_release(above->limit);
+	}
+	move_below(leaf->limit, &leaf->parent, parent, limits->node);
+	if (parent != NULL)
+		limit_release(parent->limit);
+	pfree(covers);
+}
+
+/* ---- leaves ---- */
+
+static void
+free_leaf(Leaf *leaf)
+{
+	TypeLimits *limits = leaf->limits;
+	Named	   *parent = leaf->parent;
+
+	if (leaf->is_idle)
+	{
+		dlist_delete(&leaf->node);
+		limits->nidle--;
+	}
+	leaves_delete(limits->leaves, leaf->key);
+	limit_free(leaf->limit);
+	pfree(leaf->key.type);
+	pfree(leaf);
+	if (parent != NULL)
+		limit_release(parent->limit);
+}
+
+static void
+free_first_idle(TypeLimits *limits)
+{
+	free_leaf(dlist_head_element(Leaf, node, &limits->idle));
+}
+
+static void
+on_leaf_unused(void *arg, Limit *limit)
+{
+	Leaf	   *leaf = arg;
+	TypeLimits *limits = leaf->limits;
+
+	leaf->is_idle = true;
+	dlist_push_tail(&limits->idle, &leaf->node);
+	limits->nidle++;
+	if (limits->nidle > IDLE_MAX)
+		free_first_idle(limits);
+}
+
+static Leaf *
+make_leaf(TypeLimits *limits, const char *type, Limit *handler, Limit *bucket)
+{
+	Leaf	   *leaf = palloc0(sizeof(Leaf));
+	bool		found;
+
+	leaf->limits = limits;
+	leaf->key.type = pstrdup(type);
+	leaf->key.bucket = bucket;
+	leaf->handler = handler;
+	leaf->limit = limit_new(type, 0, limits->node);
+	if (handler != NULL)
+		limit_add_across(leaf->limit, handler);
+	if (bucket != NULL)
+		limit_add_across(leaf->limit, bucket);
+	limit_on_unused(leaf->limit, on_leaf_unused, leaf);
+	leaves_insert(limits->leaves, leaf->key, &found)->leaf = leaf;
+	place_leaf(leaf);
+	return leaf;
+}
+
+Limit *
+type_limits_leaf(TypeLimits *limits, const char *type, Limit *handler, Limit *bucket)
+{
+	LeafKey		key = {unconstify(char *, type), bucket};
+	LeafEntry  *entry = leaves_lookup(limits->leaves, key);
+	Leaf	   *leaf = entry == NULL ? make_leaf(limits, type, handler, bucket) : entry->leaf;
+
+	Assert(leaf->handler == handler);
+	if (leaf->is_idle)
+	{
+		leaf->is_idle = false;
+		dlist_delete(&leaf->node);
+		limits->nidle--;
+	}
+	limit_keep(leaf->limit);
+	return leaf->limit;
+}
+
+/* ---- all together ---- */
+
+static void
+free_rules(TypeLimits *limits)
+{
+	for (int i = 0; i < limits->nrules; i++)
+		pfree(limits->rules[i].pattern);
+	if (limits->rules != NULL)
+		pfree(limits->rules);
+	limits->rules = NULL;
+	limits->nrules = 0;
+}
+
+static void
+copy_rules(TypeLimits *limits, const LimitRule *rules, int n)
+{
+	limits->any_shared = false;
+	limits->rules = palloc((n + 1) * sizeof(Rule));
+	limits->nrules = n;
+	for (int i = 0; i < n; i++)
+	{
+		limits->rules[i].pattern = pstrdup(rules[i].pattern);
+		limits->rules[i].is_shared = rules[i].is_shared;
+		limits->rules[i].terms = rules[i].terms;
+		limits->any_shared |= rules[i].is_shared;
+	}
+}
+
+/* Nobody waits where there may soon be no limit, or more room. */
+static void
+wake_all(TypeLimits *limits)
+{
+	named_iterator named;
+	leaves_iterator leaf;
+	NamedEntry *named_entry;
+	LeafEntry  *leaf_entry;
+
+	named_start_iterate(limits->named, &named);
+	while ((named_entry = named_iterate(limits->named, &named)) != NULL)
+		limit_wake(named_entry->named->limit);
+	leaves_start_iterate(limits->leaves, &leaf);
+	while ((leaf_entry = leaves_iterate(limits->leaves, &leaf)) != NULL)
+	{
+		if (leaf_entry->leaf->handler != NULL)
+			limit_wake(leaf_entry->leaf->handler);
+		if (leaf_entry->key.bucket != NULL)
+			limit_wake(leaf_entry->key.bucket);
+	}
+	limit_wake(limits->node);
+}
+
+/* The rule that makes a limit of that name; one of its own before X|*. */
+static const Rule *
+find_rule(const TypeLimits *limits, const char *key)
+{
+	const Rule *found = NULL;
+
+	for (int i = 0; i < limits->nrules; i++)
+	{
+		const Rule *rule = &limits->rules[i];
+		char		name[LIMIT_NAME_MAX + 2];
+
+		if (limit_pattern_name(rule->pattern, key + 1, name + 1) < 0)
+			continue;
+		make_key(name, rule->is_shared);
+		if (strcmp(name, key) == 0 &&
+			(found == NULL || limit_pattern_is_keyed(found->pattern)))
+			found = rule;
+	}
+	return found;
+}
+
+/* One without a rule stays as long as one below it does, and means nothing. */
+static void
+set_named(TypeLimits *limits)
+{
+	static const LimitTerms no_terms = {.max = -1};
+	named_iterator iter;
+	NamedEntry *entry;
+
+	named_start_iterate(limits->named, &iter);
+	while ((entry = named_iterate(limits->named, &iter)) != NULL)
+	{
+		const Rule *rule = find_rule(limits, entry->key);
+
+		entry->named->has_rule = rule != NULL;
+		limit_set_terms(entry->named->limit, rule == NULL ? &no_terms : &rule->terms);
+	}
+}
+
+/* A limit without a rule is freed when the last leaf has left it. */
+static void
+place_leaves(TypeLimits *limits)
+{
+	leaves_iterator iter;
+	LeafEntry  *entry;
+
+	leaves_start_iterate(limits->leaves, &iter);
+	while ((entry = leaves_iterate(limits->leaves, &iter)) != NULL)
+		place_leaf(entry->leaf);
+}
+
+static void
+free_unruled(TypeLimits *limits)
+{
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify(iter, &limits->resting)
+	{
+		Named	   *named = dlist_container(Named, node, iter.cur);
+
+		if (!named->has_rule)
+			free_named(named);
+	}
+}
+
+void
+type_limits_set(TypeLimits *limits, const LimitRule *rules, int n)
+{
+	while (limits->nidle > 0)
+		free_first_idle(limits);
+	wake_all(limits);
+	free_rules(limits);
+	copy_rules(limits, rules, n);
+	set_named(limits);
+	place_leaves(limits);
+	free_unruled(limits);
+}
+
+TypeLimits *
+type_limits_new(Limit *node)
+{
+	TypeLimits *limits = palloc0(sizeof(TypeLimits));
+
+	limits->node = node;
+	limits->named = named_create(16, NULL);
+	limits->leaves = leaves_create(64, NULL);
+	dlist_init(&limits->resting);
+	dlist_init(&limits->idle);
+	return limits;
+}
+
+void
+type_limits_free(TypeLimits *limits)
+{
+	type_limits_set(limits, NULL, 0);
+	Assert(limits->leaves->members == 0);
+	Assert(limits->named->members == 0);
+	free_rules(limits);
+	named_destroy(limits->named);
+	leaves_destroy(limits->leaves);
+	pfree(limits);
+}
+
+Limit *
+type_limits_find_shared(const TypeLimits *limits, const char *name)
+{
+	char		key[LIMIT_NAME_MAX + 2];
+	Named	   *named;
+
+	if (strlen(name) > LIMIT_NAME_MAX)
+		return NULL;
+	make_key(key, true);
+	strlcpy(key + 1, name, sizeof(key) - 1);
+	named = find_named(limits, key);
+	return named == NULL ? NULL : named->limit;
+}
+
+bool
+type_limits_any_shared(const TypeLimits *limits)
+{
+	return limits->any_shared;
+}
+
+int
+type_limits_count(const TypeLimits *limits)
+{
+	return (int) limits->named->members;
+}

@@ -1,0 +1,186 @@
+/*-------------------------------------------------------------------------
+ *
+ * crowd.c
+ *		Who takes up how much of a table: types, and families of types.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include "common/hashfn.h"
+#include "common/logging.h"
+
+#include "table/crowd.h"
+
+typedef struct Family
+{
+	char	   *name;
+	int			waiting;
+	Heap		columns;		/* the biggest first */
+	int			place;			/* among the families */
+} Family;
+
+typedef struct FamilyEntry
+{
+	char	   *name;			/* the family's */
+	Family	   *family;
+	uint32		hash;
+	char		status;
+} FamilyEntry;
+
+#define SH_PREFIX families
+#define SH_ELEMENT_TYPE FamilyEntry
+#define SH_KEY_TYPE char *
+#define SH_KEY name
+#define SH_HASH_KEY(tb, key) hash_bytes((const uint8 *) key, strlen(key))
+#define SH_EQUAL(tb, a, b) (strcmp(a, b) == 0)
+#define SH_STORE_HASH
+#define SH_GET_HASH(tb, element) (element)->hash
+#define SH_SCOPE static inline
+#define SH_RAW_ALLOCATOR pg_malloc0
+#define SH_DECLARE
+#define SH_DEFINE
+#include "lib/simplehash.h"
+
+struct Crowd
+{
+	families_hash *by_name;
+	Heap		families;		/* the biggest first */
+};
+
+/* Of two that are as big the one that gives up what is less urgent. */
+static bool
+is_bigger_column(const void *a, const void *b)
+{
+	const Column *left = a;
+	const Column *right = b;
+
+	if (left->waiting != right->waiting)
+		return left->waiting > right->waiting;
+	return column_least_urgent(left) > column_least_urgent(right);
+}
+
+static void
+set_column_place(void *item, int place)
+{
+	((Column *) item)->family_place = place;
+}
+
+static bool
+is_bigger_family(const void *a, const void *b)
+{
+	const Family *left = a;
+	const Family *right = b;
+
+	if (left->waiting != right->waiting)
+		return left->waiting > right->waiting;
+	return left->waiting > 0 &&
+		column_least_urgent(heap_first(&left->columns)) >
+		column_least_urgent(heap_first(&right->columns));
+}
+
+static void
+set_family_place(void *item, int place)
+{
+	((Family *) item)->place = place;
+}
+
+Crowd *
+crowd_new(void)
+{
+	Crowd	   *crowd = palloc0(sizeof(Crowd));
+
+	crowd->by_name = families_create(16, NULL);
+	heap_init(&crowd->families, is_bigger_family, set_family_place);
+	return crowd;
+}
+
+void
+crowd_free(Crowd *crowd)
+{
+	Assert(crowd->families.count == 0);
+	families_destroy(crowd->by_name);
+	heap_clear(&crowd->families);
+	pfree(crowd);
+}
+
+static Family *
+make_family(Crowd *crowd, char *name)
+{
+	Family	   *family = palloc0(sizeof(Family));
+	bool		found;
+
+	family->name = name;
+	heap_init(&family->columns, is_bigger_column, set_column_place);
+	heap_push(&crowd->families, family);
+	families_insert(crowd->by_name, name, &found)->family = family;
+	return family;
+}
+
+void
+crowd_join(Crowd *crowd, Column *column)
+{
+	char	   *name = pnstrdup(column->type, strcspn(column->type, "|"));
+	FamilyEntry *entry = families_lookup(crowd->by_name, name);
+
+	if (entry == NULL)
+		column->family = make_family(crowd, name);
+	else
+	{
+		column->family = entry->family;
+		pfree(name);
+	}
+	heap_push(&column->family->columns, column);
+}
+
+void
+crowd_leave(Crowd *crowd, Column *column)
+{
+	Family	   *family = column->family;
+
+	Assert(column->waiting == 0);
+	heap_remove(&family->columns, column->family_place);
+	if (family->columns.count > 0)
+		return;
+	heap_remove(&crowd->families, family->place);
+	families_delete(crowd->by_name, family->name);
+	heap_clear(&family->columns);
+	pfree(family->name);
+	pfree(family);
+}
+
+void
+crowd_count(Crowd *crowd, Column *column, int change)
+{
+	Family	   *family = column->family;
+
+	family->waiting += change;
+	heap_moved(&family->columns, column->family_place);
+	heap_moved(&crowd->families, family->place);
+}
+
+static Column *
+less_urgent(Column *a, Column *b)
+{
+	return column_least_urgent(b) > column_least_urgent(a) ? b : a;
+}
+
+/* Who is as big as the other will be gives way only to what is more urgent:
+ * else they would push each other out in turn. */
+Column *
+crowd_makes_room(const Crowd *crowd, Column *column, int priority)
+{
+	Family	   *biggest = heap_first(&crowd->families);
+	Column	   *other = heap_first(&column->family->columns);
+	Column	   *least = column;
+
+	if (biggest->waiting > column->family->waiting + 1)
+		return heap_first(&biggest->columns);
+	if (other->waiting > column->waiting + 1)
+		return other;
+	if (other->waiting > column->waiting)
+		least = less_urgent(least, other);
+	if (biggest->waiting > column->family->waiting)
+		least = less_urgent(least, heap_first(&biggest->columns));
+	return column_least_urgent(least) > priority ? least : NULL;
+}
