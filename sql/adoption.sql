@@ -1,6 +1,6 @@
 /*
  * For which place this database was adopted.  A copy brings the rows of its
- * original along and so can be told: see src/adoption.h.
+ * original along and so can be told: see src/node/adoption.h.
  */
 CREATE TABLE twtasks.adoption (
 	id					uuid NOT NULL DEFAULT pg_catalog.gen_random_uuid(),
@@ -73,7 +73,7 @@ AS 'MODULE_PATHNAME', 'twt_own_place';
  * twtasks.make_marker()
  *
  *		Makes a file in the data directory, which counts from when a row of
- *		twtasks.adoption that names it is committed: see src/marker.h. The caller
+ *		twtasks.adoption that names it is committed: see src/node/marker.h. The caller
  *		has locked that row.
  *
  * Returns

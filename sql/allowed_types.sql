@@ -1,5 +1,5 @@
 /*
- * Which roles may add tasks of which types: src/allowed.h says what counts.
+ * Which roles may add tasks of which types: src/add/allowed.h says what counts.
  * Roles are named, since a dump is restored where their numbers are others; a
  * role that is no more lets nobody in.
  */

@@ -19,8 +19,8 @@
 #include "utils/guc.h"
 #include "utils/timestamp.h"
 
-#include "context.h"
-#include "queue.h"
+#include "add/context.h"
+#include "queue/queue.h"
 #include "settings.h"
 
 bool		twt_enabled = true;

@@ -9,15 +9,15 @@
 
 #include "fmgr.h"
 
-#include "adoption.h"
-#include "allowed.h"
-#include "clock.h"
-#include "commit.h"
+#include "add/allowed.h"
+#include "commit/commit.h"
 #include "common/version.h"
-#include "policy.h"
-#include "queue.h"
+#include "grab/slots.h"
+#include "node/adoption.h"
+#include "node/clock.h"
+#include "policy/policy.h"
+#include "queue/queue.h"
 #include "settings.h"
-#include "slots.h"
 
 TWT_MODULE_MAGIC("twtasks", TWT_VERSION);
 

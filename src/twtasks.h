@@ -21,7 +21,7 @@
 
 #include "postgres.h"
 
-#include "compat.h"
+#include "base/compat.h"
 #include "common/trigger.h"
 
 #endif							/* TWT_TWTASKS_H */

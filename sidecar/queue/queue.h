@@ -3,7 +3,7 @@
  * queue.h
  *		How triggers reach this sidecar: from shared memory or by NOTIFY.
  *
- *		from: src/commit.c			to: table.h (table_push)
+ *		from: src/commit/commit.c			to: table.h (table_push)
  *
  * Whatever the kind, a queue only brings hints, and says when it may have
  * lost some: then the table itself must be looked at (on_sweep).  That is the

@@ -3,7 +3,7 @@
  * queue_notify.c
  *		Triggers by LISTEN and NOTIFY, for servers that do not preload us.
  *
- *		from: src/commit.c			to: queue.c
+ *		from: src/commit/commit.c			to: queue.c
  *
  * A payload is the bucket's name, then one trigger per line; or the bucket's
  * name and "sweep" when there were too many.  Anybody may NOTIFY anything:

@@ -3,7 +3,7 @@
  * queue_ring.c
  *		Triggers from shared memory, through CALL twtasks.next_triggers().
  *
- *		from: src/next_triggers.c			to: queue.c
+ *		from: src/queue/next_triggers.c			to: queue.c
  *
  * Two calls are under way: while we look at the answer of the first, the
  * second waits already.  The server gives us what we have handlers for, and what

@@ -6,7 +6,7 @@
  * An expression names minutes of a calendar: what a clock on the wall shows,
  * without a time zone.  Such a minute is counted from 1970-01-01 00:00 of
  * that same clock.  Which moments those are is not known here; see
- * src/cron.c.
+ * src/schedule/cron.c.
  *
  *		field			values		names
  *		minute			0 - 59

@@ -3,7 +3,7 @@
  * execute_sql.c
  *		Handlers that are functions of the database.
  *
- *		from: table.c			to: src/execute.c, outcome.c
+ *		from: table.c			to: src/execute/execute.c, outcome.c
  *
  * A statement that fails as a whole (its timeout, a deadlock) has done nothing,
  * and does not tell whose fault it was: its tasks are executed again one by

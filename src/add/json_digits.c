@@ -1,0 +1,96 @@
+/*-------------------------------------------------------------------------
+ *
+ * json_digits.c
+ *		How much longer JSON is as text than as it is stored.
+ *
+ *		from: check.c
+ *
+ * This is part of every add: so containers are walked through as they lie
+ * there, and of a number only its head is read.  PostgreSQL keeps both formats
+ * for good, since its upgrades leave data as it is.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "twtasks.h"
+
+#include "miscadmin.h"
+#include "utils/jsonb.h"
+
+#include "add/json_digits.h"
+
+/* Decimal digits in one of numeric's */
+#define DIGITS_EACH 4
+
+/*
+ * The head of a numeric, which no header of PostgreSQL's has.  The two highest
+ * bits: short if 10, special if 11, else long.
+ */
+#define HEAD_KIND 0xC000
+#define HEAD_SHORT 0x8000
+#define HEAD_SPECIAL 0xC000
+#define SHORT_SCALE(head) (((head) & 0x1F80) >> 7)
+#define SHORT_WEIGHT(head) (((head) & 0x0040 ? ~0x003F : 0) | ((head) & 0x003F))
+#define LONG_SCALE(head) ((head) & 0x3FFF)
+
+static Size
+text_length(const char *numeric)
+{
+	uint16		head;
+	int			scale;
+	int16		weight;
+
+	memcpy(&head, VARDATA(numeric), sizeof(head));
+	if ((head & HEAD_KIND) == HEAD_SPECIAL)
+		return 0;
+	if ((head & HEAD_KIND) == HEAD_SHORT)
+	{
+		scale = SHORT_SCALE(head);
+		weight = SHORT_WEIGHT(head);
+	}
+	else
+	{
+		scale = LONG_SCALE(head);
+		memcpy(&weight, VARDATA(numeric) + sizeof(head), sizeof(weight));
+	}
+	return 1 + Max(weight + 1, 1) * DIGITS_EACH + (scale > 0 ? 1 + scale : 0);
+}
+
+static Size
+excess(const char *numeric)
+{
+	Size		length = text_length(numeric);
+
+	return length > VARSIZE(numeric) ? length - VARSIZE(numeric) : 0;
+}
+
+static Size
+walk(const JsonbContainer *container)
+{
+	int			n = JsonContainerSize(container);
+	const char *base;
+	uint32		offset = 0;
+	Size		sum = 0;
+
+	check_stack_depth();
+	if (JsonContainerIsObject(container))
+		n *= 2;
+	base = (const char *) &container->children[n];
+	for (int i = 0; i < n; i++)
+	{
+		JEntry		entry = container->children[i];
+		const char *value = base + INTALIGN(offset);
+
+		if (JBE_ISNUMERIC(entry))
+			sum += excess(value);
+		else if (JBE_ISCONTAINER(entry))
+			sum += walk((const JsonbContainer *) value);
+		JBE_ADVANCE_OFFSET(offset, entry);
+	}
+	return sum;
+}
+
+Size
+json_digits(Datum json)
+{
+	return walk(&DatumGetJsonbP(json)->root);
+}

@@ -1,0 +1,103 @@
+/*-------------------------------------------------------------------------
+ *
+ * append.c
+ *		Many new rows for one table, a page at a time.
+ *
+ * As COPY does it: rows are gathered, one WAL record holds those of a page,
+ * then the indexes get their entries; compare copyfrom.c.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "twtasks.h"
+
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "executor/tuptable.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+#include "base/rows.h"
+#include "base/target.h"
+
+/* Written when so many rows or bytes have come together. */
+#define APPEND_ROWS 256
+#define APPEND_BYTES (512 * 1024)
+
+struct Appender
+{
+	MemoryContext context;		/* of the gathered rows */
+	Relation	relation;
+	Target	   *target;
+	TupleTableSlot *slots[APPEND_ROWS];
+	int			nslots;			/* made */
+	int			n;				/* gathered */
+	Size		bytes;
+};
+
+Appender *
+append_open(Relation relation)
+{
+	Appender   *append = palloc0(sizeof(Appender));
+
+	append->context = AllocSetContextCreate(CurrentMemoryContext,
+											"twtasks append",
+											ALLOCSET_DEFAULT_SIZES);
+	append->relation = relation;
+	append->target = target_open(relation);
+	return append;
+}
+
+void
+append_row(Appender *append, Datum *values, bool *nulls)
+{
+	Relation	relation = append->relation;
+	MemoryContext old;
+	HeapTuple	tuple;
+
+	if (append->n == append->nslots)
+		append->slots[append->nslots++] =
+			MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsHeapTuple);
+	old = MemoryContextSwitchTo(append->context);
+	tuple = heap_form_tuple(RelationGetDescr(relation), values, nulls);
+	MemoryContextSwitchTo(old);
+	ExecStoreHeapTuple(tuple, append->slots[append->n++], false);
+	append->bytes += tuple->t_len;
+	if (append->n == APPEND_ROWS || append->bytes >= APPEND_BYTES)
+		append_flush(append);
+}
+
+void
+append_flush(Appender *append)
+{
+	Relation	relation = append->relation;
+	MemoryContext old;
+
+	if (append->n == 0)
+		return;
+	old = MemoryContextSwitchTo(append->context);
+	if (append->n == 1)
+		table_tuple_insert(relation, append->slots[0], GetCurrentCommandId(true), 0, NULL);
+	else
+		table_multi_insert(relation, append->slots, append->n,
+						   GetCurrentCommandId(true), 0, NULL);
+	MemoryContextSwitchTo(old);
+	for (int i = 0; i < append->n; i++)
+	{
+		target_inserted(append->target, append->slots[i]);
+		ExecClearTuple(append->slots[i]);
+	}
+	append->n = 0;
+	append->bytes = 0;
+	MemoryContextReset(append->context);
+}
+
+void
+append_close(Appender *append)
+{
+	append_flush(append);
+	for (int i = 0; i < append->nslots; i++)
+		ExecDropSingleTupleTableSlot(append->slots[i]);
+	target_close(append->target);
+	MemoryContextDelete(append->context);
+	pfree(append);
+}

@@ -1,0 +1,71 @@
+/*-------------------------------------------------------------------------
+ *
+ * arrays.c
+ *		Arguments that are arrays, an element per task.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "twtasks.h"
+
+#include "utils/array.h"
+#include "utils/lsyscache.h"
+
+#include "base/arrays.h"
+
+Elements
+elements_of(FunctionCallInfo fcinfo, int number, const char *name)
+{
+	Elements	elements;
+	ArrayType  *array;
+	int16		len;
+	bool		byval;
+	char		align;
+
+	if (PG_ARGISNULL(number))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("%s must not be null", name)));
+	array = PG_GETARG_ARRAYTYPE_P(number);
+	get_typlenbyvalalign(ARR_ELEMTYPE(array), &len, &byval, &align);
+	deconstruct_array(array, ARR_ELEMTYPE(array), len, byval, align,
+					  &elements.values, &elements.nulls, &elements.n);
+	return elements;
+}
+
+void
+check_length(const Elements *elements, int n)
+{
+	if (elements->n != n && elements->n != 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("arrays must have one length"),
+				 errhint("Give one element for each of ids, or one for all.")));
+}
+
+Elements
+places_of(FunctionCallInfo fcinfo, int number, int n)
+{
+	Elements	places = {0};
+
+	if (PG_ARGISNULL(number))
+		return places;
+	places = elements_of(fcinfo, number, "places");
+	if (places.n != 0 && places.n != n)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("places must have one element for each of ids, or none")));
+	return places;
+}
+
+bool
+element_is(const Elements *elements, int i, const char *word)
+{
+	text	   *value;
+	Size		length = strlen(word);
+
+	if (element_null(elements, i))
+		return false;
+	value = DatumGetTextPP(element(elements, i));
+	return VARSIZE_ANY_EXHDR(value) == length &&
+		memcmp(VARDATA_ANY(value), word, length) == 0;
+}

@@ -1,0 +1,192 @@
+/*-------------------------------------------------------------------------
+ *
+ * plan.c
+ *		Statements of the extension, prepared once per session.
+ *
+ * All text of SQL in the C part is here.  Every name is qualified and every
+ * operator as well, so that no search_path can change a meaning.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "twtasks.h"
+
+#include "catalog/pg_type.h"
+#include "utils/snapmgr.h"
+
+#include "base/plan.h"
+
+#define PLAN_MAX_ARGS 16
+
+typedef struct Statement
+{
+	const char *text;
+	int			nargs;
+	Oid			types[PLAN_MAX_ARGS];
+} Statement;
+
+/* An interval, in which a month has 30 days. */
+#define MICROSECONDS(interval) \
+	"(EXTRACT(epoch FROM " interval ") OPERATOR(pg_catalog.*) 1000000)::pg_catalog.int8"
+
+#define INSERT_TASK \
+	"INSERT INTO twtasks.task (id, created, state_time, next_event_time, expires, status, " \
+	"queued, size, priority, type, sub_type, bucket, key, data, payload, context, added_by) " \
+	"VALUES ($1, $2, $2, $3, $4, " \
+	"CASE WHEN $5 THEN 'SUBMITTED'::twtasks.task_status ELSE 'WAITING'::twtasks.task_status END, " \
+	"$5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"
+#define INSERT_TASK_ARGS \
+	15, {UUIDOID, TIMESTAMPTZOID, TIMESTAMPTZOID, TIMESTAMPTZOID, BOOLOID, \
+		INT4OID, INT2OID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, JSONBOID, \
+		BYTEAOID, JSONBOID, TEXTOID}
+
+static const Statement statements[PLAN_COUNT] = {
+	[PLAN_CLAIM_KEY] = {
+		"INSERT INTO twtasks.unique_key (task_id, key) VALUES ($1, $2) "
+		"ON CONFLICT DO NOTHING",
+		2, {UUIDOID, TEXTOID}
+	},
+	[PLAN_FIND_KEY] = {
+		"SELECT k.task_id, k.key FROM twtasks.unique_key k "
+		"WHERE k.task_id OPERATOR(pg_catalog.=) $1 OR k.key OPERATOR(pg_catalog.=) $2",
+		2, {UUIDOID, TEXTOID}
+	},
+	[PLAN_FIND_VERSION] = {
+		"SELECT t.version FROM twtasks.task t WHERE t.id OPERATOR(pg_catalog.=) $1",
+		1, {UUIDOID}
+	},
+	[PLAN_FIND_ANYWHERE] = {
+		"SELECT f.version FROM twtasks.finished_task f "
+		"WHERE f.id OPERATOR(pg_catalog.=) $1 LIMIT 1",
+		1, {UUIDOID}
+	},
+	[PLAN_FIND_FINISHED] = {
+		"SELECT f.version FROM twtasks.finished_task f "
+		"WHERE f.id OPERATOR(pg_catalog.=) $1 "
+		"AND f.state_time OPERATOR(pg_catalog.>=) $2 LIMIT 1",
+		2, {UUIDOID, TIMESTAMPTZOID}
+	},
+	[PLAN_DELETE_TASK] = {
+		"DELETE FROM twtasks.task t WHERE t.id OPERATOR(pg_catalog.=) $1",
+		1, {UUIDOID}
+	},
+	[PLAN_FINISH_TASKS] = {
+		"SELECT f.id FROM twtasks.finish_tasks($1, $2, $3, $4, $5, $7, $8, NULL::bigint[], $6) f",
+		8, {UUIDARRAYOID, INT8ARRAYOID, TEXTARRAYOID, INT8ARRAYOID, TEXTARRAYOID,
+		TIDARRAYOID, INT8OID, INT8OID}
+	},
+	[PLAN_FINISH_OTHERS] = {
+		"SELECT o.id, o.version, o.status "
+		"FROM twtasks.finish_others($1, $2, $3, $4, $5, $6, $7, $8) o",
+		8, {UUIDARRAYOID, INT8ARRAYOID, TEXTARRAYOID, INT8ARRAYOID, TEXTARRAYOID,
+		INT8OID, INT8OID, INT8ARRAYOID}
+	},
+	[PLAN_INSERT_NAMED_TASK] = {INSERT_TASK " ON CONFLICT (id) DO NOTHING", INSERT_TASK_ARGS},
+	[PLAN_JUDGE_ANSWER] = {
+		"SELECT j.result, j.delay_ms FROM twtasks.judge_answer($1, $2, $3, $4, $5) j",
+		5, {UUIDOID, TEXTOID, INT8OID, TEXTOID, JSONBOID}
+	},
+	[PLAN_FIND_CANCEL] = {
+		"SELECT FROM twtasks.cancel_requests c WHERE c.id OPERATOR(pg_catalog.=) $1",
+		1, {UUIDOID}
+	},
+	[PLAN_FREE_KEYS] = {
+		"DELETE FROM twtasks.unique_key k WHERE k.task_id OPERATOR(pg_catalog.=) ANY ($1)",
+		1, {UUIDARRAYOID}
+	},
+	[PLAN_IS_KNOWN_TYPE] = {
+		"SELECT 1 WHERE twtasks.is_known_type($1)",
+		1, {TEXTOID}
+	},
+	[PLAN_KNOWN_TYPES] = {
+		"SELECT h.pattern FROM twtasks.handled_type h "
+		"UNION ALL SELECT p.pattern FROM twtasks.type_policy p"
+	},
+	[PLAN_READ_TYPE_POLICIES] = {
+		"SELECT p.pattern, p.bucket, p.priority::pg_catalog.int8, "
+		MICROSECONDS("p.queue_time") ", " MICROSECONDS("p.expires_after") ", "
+		"p.when_done::pg_catalog.text, p.nodes, p.intercept, " MICROSECONDS("p.aging") " "
+		"FROM twtasks.type_policy p "
+		"ORDER BY pg_catalog.right(p.pattern, 1) OPERATOR(pg_catalog.=) '*' DESC, "
+		"pg_catalog.length(p.pattern)"
+	},
+	[PLAN_READ_BUCKETS] = {"SELECT b.name FROM twtasks.bucket_policy b"},
+	[PLAN_READ_PAUSES] = {"SELECT p.kind, p.name FROM twtasks.pause p"},
+	[PLAN_READ_ALLOWED] = {
+		"SELECT a.pattern, a.role FROM twtasks.allowed_type a"
+	},
+	[PLAN_READ_LIMITS] = {
+		"SELECT r.pattern, COALESCE(r.concurrency, -1)::pg_catalog.int8, "
+		"r.stretch::pg_catalog.int8, r.stretch_priority::pg_catalog.int8, "
+		"COALESCE(r.rate, 0)::pg_catalog.int8, COALESCE(" MICROSECONDS("r.per") ", 0), "
+		"COALESCE(r.burst, 0)::pg_catalog.int8 "
+		"FROM twtasks.limit_rule r WHERE r.scope OPERATOR(pg_catalog.=) 'cluster'"
+	},
+	[PLAN_LOCK_SLOTS] = {
+		"SELECT u.epoch, u.used_at, u.ids, u.versions, u.incarnations, u.waiting, u.tokens "
+		"FROM (SELECT n.epoch FROM twtasks.slot_use n "
+		"WHERE n.name OPERATOR(pg_catalog.=) $1 AND n.epoch OPERATOR(pg_catalog.>) 0 "
+		"ORDER BY n.epoch DESC LIMIT 1) newest "
+		"CROSS JOIN LATERAL (SELECT s.* FROM twtasks.slot_use s "
+		"WHERE s.name OPERATOR(pg_catalog.=) $1 AND s.epoch OPERATOR(pg_catalog.=) newest.epoch "
+		"FOR NO KEY UPDATE SKIP LOCKED) u",
+		1, {TEXTOID}
+	},
+	[PLAN_FIND_SLOTS] = {
+		"SELECT FROM twtasks.slot_use u "
+		"WHERE u.name OPERATOR(pg_catalog.=) $1 AND u.epoch OPERATOR(pg_catalog.=) 0",
+		1, {TEXTOID}
+	},
+	[PLAN_MAKE_SLOTS] = {
+		"SELECT twtasks.make_slots($1)",
+		1, {TEXTOID}
+	},
+	[PLAN_STORE_SLOTS] = {
+		"UPDATE twtasks.slot_use u SET epoch = u.epoch OPERATOR(pg_catalog.+) 1, used_at = $3, "
+		"ids = $4, versions = $5, incarnations = $6, waiting = $7, tokens = $8 "
+		"WHERE u.name OPERATOR(pg_catalog.=) $1 AND u.epoch OPERATOR(pg_catalog.=) $2",
+		8, {TEXTOID, INT8OID, TIMESTAMPTZOID, UUIDARRAYOID, INT8ARRAYOID, INT8ARRAYOID,
+		INT8ARRAYOID, FLOAT8OID}
+	},
+};
+
+static SPIPlanPtr plans[PLAN_COUNT];
+
+static SPIPlanPtr
+get_plan(PlanId id)
+{
+	const Statement *s = &statements[id];
+	SPIPlanPtr	plan;
+
+	if (plans[id] != NULL)
+		return plans[id];
+	plan = SPI_prepare(s->text, s->nargs, (Oid *) s->types);
+	if (plan == NULL)
+		elog(ERROR, "could not prepare statement %d: %s", id,
+			 SPI_result_code_string(SPI_result));
+	SPI_keepplan(plan);
+	plans[id] = plan;
+	return plan;
+}
+
+uint64
+plan_execute(PlanId id, Datum *values, const char *nulls)
+{
+	int			code = SPI_execute_plan(get_plan(id), values, nulls, false, 0);
+
+	if (code < 0)
+		elog(ERROR, "could not execute statement %d: %s", id,
+			 SPI_result_code_string(code));
+	return SPI_processed;
+}
+
+uint64
+plan_read(PlanId id)
+{
+	int			code = SPI_execute_snapshot(get_plan(id), NULL, NULL, GetLatestSnapshot(),
+											InvalidSnapshot, true, false, 0);
+
+	if (code < 0)
+		elog(ERROR, "could not execute statement %d: %s", id,
+			 SPI_result_code_string(code));
+	return SPI_processed;
+}

@@ -1,0 +1,259 @@
+/*-------------------------------------------------------------------------
+ *
+ * rows.c
+ *		Rows of twtasks.task, found and changed without a statement.
+ *
+ * What an executor node for UPDATE or DELETE does between the index and the
+ * heap, and no more; compare nodeModifyTable.c.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "twtasks.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_enum.h"
+#include "catalog/pg_type.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+
+#include "base/rows.h"
+#include "base/target.h"
+
+struct Rows
+{
+	Relation	table;
+	Relation	key;			/* its primary key */
+	IndexScanDesc scan;
+	BlockNumber blocks;			/* of the table; 0: not asked yet */
+	TupleTableSlot *found;
+	TupleTableSlot *edited;
+	Target	   *target;
+};
+
+Oid
+rows_relation(const char *name)
+{
+	Oid			oid = get_relname_relid(name, get_namespace_oid("twtasks", false));
+
+	if (!OidIsValid(oid))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation \"twtasks.%s\" does not exist", name)));
+	return oid;
+}
+
+Oid
+rows_type(const char *name)
+{
+	return GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid, CStringGetDatum(name),
+						   ObjectIdGetDatum(get_namespace_oid("twtasks", false)));
+}
+
+Oid
+rows_label(const char *type, const char *label)
+{
+	Oid			oid = GetSysCacheOid2(ENUMTYPOIDNAME, Anum_pg_enum_oid,
+									  ObjectIdGetDatum(rows_type(type)),
+									  CStringGetDatum(label));
+
+	if (!OidIsValid(oid))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("\"%s\" is not a label of type twtasks.%s", label, type)));
+	return oid;
+}
+
+Rows *
+rows_open(void)
+{
+	Rows	   *rows = palloc0(sizeof(Rows));
+
+	CommandCounterIncrement();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	rows->table = table_open(rows_relation("task"), RowExclusiveLock);
+	rows->target = target_open(rows->table);
+	rows->found = table_slot_create(rows->table, NULL);
+	rows->edited = MakeSingleTupleTableSlot(RelationGetDescr(rows->table),
+											&TTSOpsVirtual);
+	return rows;
+}
+
+void
+rows_close(Rows *rows)
+{
+	target_close(rows->target);
+	ExecDropSingleTupleTableSlot(rows->edited);
+	ExecDropSingleTupleTableSlot(rows->found);
+	if (rows->scan != NULL)
+		index_endscan(rows->scan);
+	if (rows->key != NULL)
+		index_close(rows->key, NoLock);
+	table_close(rows->table, NoLock);
+	PopActiveSnapshot();
+	pfree(rows);
+}
+
+static void
+begin_scan(Rows *rows)
+{
+	Oid			key;
+
+	RelationGetIndexList(rows->table);
+	key = rows->table->rd_pkindex;
+	if (!OidIsValid(key))
+		elog(ERROR, "table \"%s\" has no primary key",
+			 RelationGetRelationName(rows->table));
+	rows->key = index_open(key, AccessShareLock);
+	rows->scan = twt_index_beginscan(rows->table, rows->key, GetActiveSnapshot(), 1);
+}
+
+TupleTableSlot *
+rows_find(Rows *rows, const pg_uuid_t *id)
+{
+	ScanKeyData key;
+
+	if (rows->scan == NULL)
+		begin_scan(rows);
+	ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_UUID_EQ, UUIDPGetDatum(id));
+	index_rescan(rows->scan, &key, 1, NULL, 0);
+	if (!index_getnext_slot(rows->scan, ForwardScanDirection, rows->found))
+		return NULL;
+	slot_getallattrs(rows->found);
+	return rows->found;
+}
+
+/* A place beyond the end cannot be read: the table may have been rewritten. */
+static bool
+is_place(Rows *rows, ItemPointer at)
+{
+	if (at == NULL || !ItemPointerIsValid(at))
+		return false;
+	if (rows->blocks == 0)
+		rows->blocks = RelationGetNumberOfBlocks(rows->table);
+	return ItemPointerGetBlockNumber(at) < rows->blocks;
+}
+
+TupleTableSlot *
+rows_find_at(Rows *rows, const pg_uuid_t *id, ItemPointer at)
+{
+	if (!is_place(rows, at) ||
+		!table_tuple_fetch_row_version(rows->table, at, GetActiveSnapshot(), rows->found))
+		return rows_find(rows, id);
+	slot_getallattrs(rows->found);
+	if (memcmp(DatumGetUUIDP(row_value(rows->found, TASK_ID)), id, UUID_LEN) != 0)
+		return rows_find(rows, id);
+	return rows->found;
+}
+
+bool
+row_is_outdated(TupleTableSlot *row)
+{
+	HeapTupleHeader header = ExecFetchSlotHeapTuple(row, false, NULL)->t_data;
+
+	return !(header->t_infomask & HEAP_XMAX_INVALID) &&
+		!HEAP_XMAX_IS_LOCKED_ONLY(header->t_infomask) &&
+		TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetUpdateXid(header));
+}
+
+TupleTableSlot *
+rows_edit(Rows *rows, TupleTableSlot *row)
+{
+	int			n = row->tts_tupleDescriptor->natts;
+
+	ExecClearTuple(rows->edited);
+	memcpy(rows->edited->tts_values, row->tts_values, n * sizeof(Datum));
+	memcpy(rows->edited->tts_isnull, row->tts_isnull, n * sizeof(bool));
+	ExecStoreVirtualTuple(rows->edited);
+	return rows->edited;
+}
+
+static void
+refuse_stale_snapshot(void)
+{
+	if (IsolationUsesXactSnapshot())
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access due to concurrent update")));
+}
+
+static TM_Result
+try_update(Rows *rows, TupleTableSlot *row, bool wait, TM_FailureData *failure)
+{
+	LockTupleMode mode;
+	TwtUpdateIndexes indexes;
+	TM_Result	result;
+
+	result = table_tuple_update(rows->table, &row->tts_tid, rows->edited,
+								GetCurrentCommandId(true), GetActiveSnapshot(),
+								InvalidSnapshot, wait, failure, &mode, &indexes);
+	/* A change of ours leaves the indexes alone while a page has room. */
+	if (result == TM_Ok)
+		target_updated(rows->target, &row->tts_tid, rows->edited,
+					   twt_update_indexes(indexes), twt_only_summarizing(indexes));
+	return result;
+}
+
+bool
+rows_update(Rows *rows, TupleTableSlot *row)
+{
+	TM_FailureData failure;
+	TM_Result	result = try_update(rows, row, false, &failure);
+
+	/* A lock of our own transaction is no reason to wait. */
+	if (result == TM_BeingModified &&
+		TransactionIdIsCurrentTransactionId(failure.xmax))
+		result = try_update(rows, row, true, &failure);
+	if (result == TM_Updated || result == TM_Deleted)
+		refuse_stale_snapshot();
+	return result == TM_Ok;
+}
+
+/* Another changed it first: locks and shows what has become of it. */
+static RowResult
+look_again(Rows *rows, TupleTableSlot *row)
+{
+	TM_FailureData failure;
+
+	refuse_stale_snapshot();
+	if (table_tuple_lock(rows->table, &row->tts_tid, GetActiveSnapshot(), row,
+						 GetCurrentCommandId(false), LockTupleExclusive,
+						 LockWaitBlock, TUPLE_LOCK_FLAG_FIND_LAST_VERSION,
+						 &failure) != TM_Ok)
+		return ROW_GONE;
+	slot_getallattrs(row);
+	return ROW_CHANGED;
+}
+
+RowResult
+rows_delete(Rows *rows, TupleTableSlot *row)
+{
+	TM_FailureData failure;
+
+	switch (table_tuple_delete(rows->table, &row->tts_tid,
+							   GetCurrentCommandId(true), GetActiveSnapshot(),
+							   InvalidSnapshot, true, &failure, false))
+	{
+		case TM_Ok:
+			target_deleted(rows->target, &row->tts_tid);
+			return ROW_OK;
+		case TM_Updated:
+			return look_again(rows, row);
+		case TM_Deleted:
+			refuse_stale_snapshot();
+			return ROW_GONE;
+		default:
+			return ROW_GONE;
+	}
+}

@@ -1,0 +1,157 @@
+/*-------------------------------------------------------------------------
+ *
+ * target.c
+ *		A table that is written to without a statement of SQL.
+ *
+ * Compare create_edata_for_relation() of PostgreSQL's worker.c, which replays
+ * the changes of others in the same way.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "twtasks.h"
+
+#include "access/tupdesc.h"
+#include "catalog/pg_trigger.h"
+#include "commands/trigger.h"
+#include "executor/executor.h"
+#include "utils/rel.h"
+#include "utils/reltrigger.h"
+
+#include "base/target.h"
+
+struct Target
+{
+	Relation	relation;
+	bool		has_triggers;
+	bool		has_indexes;	/* they are open */
+	EState	   *estate;			/* NULL until one of both is needed */
+	ResultRelInfo *info;
+};
+
+/* One that can be fired, or never would be by what we do. */
+static bool
+is_supported(const Trigger *trigger)
+{
+	if (trigger->tgenabled == TRIGGER_DISABLED ||
+		(trigger->tgtype & (TRIGGER_TYPE_INSERT | TRIGGER_TYPE_UPDATE | TRIGGER_TYPE_DELETE)) == 0)
+		return true;
+	return TRIGGER_FOR_ROW(trigger->tgtype) && TRIGGER_FOR_AFTER(trigger->tgtype) &&
+		trigger->tgnattr == 0 &&
+		trigger->tgoldtable == NULL && trigger->tgnewtable == NULL;
+}
+
+static void
+refuse(Relation relation, const char *what)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("cannot write to table \"%s\": it has a %s",
+					RelationGetRelationName(relation), what),
+			 errdetail("twtasks writes this table without a statement of SQL."),
+			 errhint("Drop it; an AFTER trigger FOR EACH ROW is possible.")));
+}
+
+void
+target_check(Relation relation)
+{
+	const TriggerDesc *triggers = relation->trigdesc;
+	const TupleConstr *constraints = RelationGetDescr(relation)->constr;
+
+	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
+		if (!is_supported(&triggers->triggers[i]))
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("cannot write to table \"%s\": trigger \"%s\" cannot be fired",
+							RelationGetRelationName(relation), triggers->triggers[i].tgname),
+					 errdetail("twtasks writes this table without a statement of SQL, and fires AFTER triggers FOR EACH ROW, without columns or transition tables."),
+					 errhint("Drop or disable the trigger, or make it one of those.")));
+	if (relation->rd_rules != NULL)
+		refuse(relation, "rule");
+	if (constraints != NULL && constraints->num_check > 0)
+		refuse(relation, "check constraint");
+	if (relation->rd_rel->relforcerowsecurity)
+		refuse(relation, "forced row security");
+}
+
+static void
+prepare(Target *target)
+{
+	target->estate = CreateExecutorState();
+	target->info = makeNode(ResultRelInfo);
+	/* 0: no range table, and so nobody looks for our columns there. */
+	InitResultRelInfo(target->info, target->relation, 0, NULL, 0);
+	/* Where the events of triggers look for their relation. */
+	target->estate->es_opened_result_relations = list_make1(target->info);
+}
+
+Target *
+target_open(Relation relation)
+{
+	Target	   *target;
+
+	target_check(relation);
+	target = palloc0(sizeof(Target));
+	target->relation = relation;
+	target->has_triggers = relation->trigdesc != NULL;
+	if (target->has_triggers)
+	{
+		prepare(target);
+		AfterTriggerBeginQuery();
+	}
+	return target;
+}
+
+void
+target_close(Target *target)
+{
+	if (target->has_triggers)
+		AfterTriggerEndQuery(target->estate);
+	if (target->estate != NULL)
+	{
+		/* Its indexes, and targets around this one whose triggers it fired. */
+		ExecCloseResultRelations(target->estate);
+		ExecResetTupleTable(target->estate->es_tupleTable, false);
+		FreeExecutorState(target->estate);
+	}
+	pfree(target);
+}
+
+static void
+write_indexes(Target *target, TupleTableSlot *row, bool is_update, bool only_summarizing)
+{
+	if (target->estate == NULL)
+		prepare(target);
+	if (!target->has_indexes)
+		ExecOpenIndices(target->info, false);
+	target->has_indexes = true;
+	if (target->info->ri_NumIndices > 0)
+		twt_insert_index_tuples(target->info, row, target->estate,
+								is_update, only_summarizing);
+	ResetPerTupleExprContext(target->estate);
+}
+
+void
+target_inserted(Target *target, TupleTableSlot *row)
+{
+	write_indexes(target, row, false, false);
+	if (target->has_triggers)
+		ExecARInsertTriggers(target->estate, target->info, row, NIL, NULL);
+}
+
+void
+target_updated(Target *target, ItemPointer at, TupleTableSlot *row,
+			   bool indexes, bool only_summarizing)
+{
+	if (indexes)
+		write_indexes(target, row, true, only_summarizing);
+	if (target->has_triggers)
+		ExecARUpdateTriggers(target->estate, target->info, NULL, NULL,
+							 at, NULL, row, NIL, NULL, false);
+}
+
+void
+target_deleted(Target *target, ItemPointer at)
+{
+	if (target->has_triggers)
+		ExecARDeleteTriggers(target->estate, target->info, at, NULL, NULL, false);
+}

@@ -1,0 +1,272 @@
+/*-------------------------------------------------------------------------
+ *
+ * commit.c
+ *		Triggers of the current transaction, from add_task() to its commit.
+ *
+ *		from: add.c			to: queue.c
+ *
+ * Nobody may be woken before the row is visible, and nobody may be woken for
+ * a row that was rolled back.  So we only remember, and act at the end:
+ *
+ *	 event			what we do									may it fail?
+ *	 pre-commit		buckets without a ring: one notification	yes, rolls back
+ *	 commit			push to the rings, wake sidecars, forget	never
+ *	 abort			forget										never
+ *	 prepare		forget (the sweep finds the tasks)			never
+ *	 subabort		forget what came since it began				never
+ *
+ * A serialization failure can still abort a transaction after pre-commit, so
+ * nothing but a notification, which the server itself holds back until then,
+ * leaves before commit.  An error at commit would take the server down:
+ * nothing there allocates, waits or looks at a table.
+ *
+ * Entries stand in order of time in one array in TopTransactionContext, each
+ * with the id of its subtransaction.  Those ids only grow, so when a
+ * subtransaction aborts, its entries and those of its committed children are
+ * exactly the tail with ids not below its own; a subtransaction that commits
+ * needs no work at all.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "twtasks.h"
+
+#include "access/parallel.h"
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "catalog/namespace.h"
+#include "commands/async.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+#include "commit/commit.h"
+#include "queue/queue.h"
+#include "settings.h"
+
+/* A notification holds 7999 bytes; one that would be longer says "sweep". */
+#define NOTIFY_CHANNEL "twtasks"
+#define NOTIFY_MAX 7900
+
+typedef struct Bucket
+{
+	char		name[TRIGGER_BUCKET_MAX + 1];
+	Queue	   *queue;			/* NULL: notify */
+	bool		in_bulk;		/* some triggers were not remembered */
+	bool		has_news;		/* at commit: somebody is to be woken */
+} Bucket;
+
+typedef struct Entry
+{
+	SubTransactionId subid;
+	int			bucket;			/* in buckets */
+	TaskTrigger trigger;
+} Entry;
+
+typedef struct Pending
+{
+	MemoryContext context;
+	Bucket	   *buckets;
+	int			nbuckets;
+	int			max_buckets;
+	Entry	   *entries;
+	int			nentries;
+	int			max_entries;
+} Pending;
+
+/* NULL when the transaction has added nothing. */
+static Pending *pending = NULL;
+
+/* A process that is not to wake anybody. */
+static bool
+is_inert(void)
+{
+	return IsBinaryUpgrade || IsParallelWorker() || RecoveryInProgress();
+}
+
+static void
+make_pending(void)
+{
+	Pending    *p = MemoryContextAllocZero(TopTransactionContext, sizeof(Pending));
+
+	p->context = TopTransactionContext;
+	p->max_buckets = 4;
+	p->buckets = MemoryContextAlloc(p->context, p->max_buckets * sizeof(Bucket));
+	p->max_entries = 4;
+	p->entries = MemoryContextAlloc(p->context, p->max_entries * sizeof(Entry));
+	pending = p;
+}
+
+static int
+find_bucket(const char *name)
+{
+	Bucket	   *bucket;
+
+	for (int i = 0; i < pending->nbuckets; i++)
+		if (strcmp(pending->buckets[i].name, name) == 0)
+			return i;
+	if (pending->nbuckets == pending->max_buckets)
+	{
+		pending->buckets = repalloc(pending->buckets,
+									2 * pending->max_buckets * sizeof(Bucket));
+		pending->max_buckets *= 2;
+	}
+	bucket = &pending->buckets[pending->nbuckets];
+	memset(bucket, 0, sizeof(Bucket));
+	snprintf(bucket->name, sizeof(bucket->name), "%s", name);
+	bucket->queue = queue_attach(name);
+	return pending->nbuckets++;
+}
+
+void
+commit_remember(const char *bucket_name, const TaskTrigger *trigger)
+{
+	int			bucket;
+	Entry	   *entry;
+
+	if (is_inert())
+		return;
+	if (pending == NULL)
+		make_pending();
+	bucket = find_bucket(bucket_name);
+	if (pending->nentries == COMMIT_MAX_TRIGGERS)
+	{
+		/* Stays set if this rolls back: one sweep for nothing. */
+		pending->buckets[bucket].in_bulk = true;
+		return;
+	}
+	if (pending->nentries == pending->max_entries)
+	{
+		pending->entries = repalloc(pending->entries,
+									2 * pending->max_entries * sizeof(Entry));
+		pending->max_entries *= 2;
+	}
+	entry = &pending->entries[pending->nentries++];
+	entry->subid = GetCurrentSubTransactionId();
+	entry->bucket = bucket;
+	entry->trigger = *trigger;
+}
+
+/* "<bucket>\n<trigger>\n<trigger>...", or "<bucket>\nsweep" */
+static void
+notify_bucket(int number)
+{
+	Bucket	   *bucket = &pending->buckets[number];
+	bool		sweep = bucket->in_bulk;
+	bool		any = sweep;
+	StringInfoData payload;
+
+	initStringInfo(&payload);
+	appendStringInfoString(&payload, bucket->name);
+	for (int i = 0; i < pending->nentries && !sweep; i++)
+	{
+		Entry	   *entry = &pending->entries[i];
+		char		text[TRIGGER_TEXT_MAX];
+
+		if (entry->bucket != number)
+			continue;
+		any = true;
+		trigger_encode(&entry->trigger, text);
+		appendStringInfo(&payload, "\n%s", text);
+		sweep = payload.len > NOTIFY_MAX;
+	}
+	if (sweep)
+	{
+		resetStringInfo(&payload);
+		appendStringInfo(&payload, "%s\nsweep", bucket->name);
+	}
+	if (any)
+		Async_Notify(NOTIFY_CHANNEL, payload.data);
+	pfree(payload.data);
+}
+
+static void
+notify_buckets(void)
+{
+	for (int i = 0; i < pending->nbuckets; i++)
+		if (pending->buckets[i].queue == NULL)
+			notify_bucket(i);
+}
+
+static void
+push_triggers(void)
+{
+	for (int i = 0; i < pending->nentries; i++)
+	{
+		Entry	   *entry = &pending->entries[i];
+		Bucket	   *bucket = &pending->buckets[entry->bucket];
+
+		if (bucket->queue == NULL)
+			continue;
+		queue_push(bucket->queue, &entry->trigger);
+		bucket->has_news = true;
+	}
+	for (int i = 0; i < pending->nbuckets; i++)
+	{
+		Bucket	   *bucket = &pending->buckets[i];
+
+		if (bucket->queue == NULL)
+			continue;
+		if (bucket->in_bulk)
+			queue_ask(bucket->queue);
+		if (bucket->has_news)
+			queue_wake(bucket->queue);
+	}
+}
+
+/* The schema may outlive the extension. */
+static bool
+is_installed(void)
+{
+	Oid			schema = get_namespace_oid("twtasks", true);
+
+	return OidIsValid(schema) && OidIsValid(get_relname_relid("task", schema));
+}
+
+static void
+on_transaction_event(XactEvent event, void *arg)
+{
+	if (pending == NULL)
+		return;
+	switch (event)
+	{
+		case XACT_EVENT_PRE_COMMIT:
+			if (!is_installed())
+				pending = NULL; /* dropped after the add */
+			else if (twt_enabled)
+				notify_buckets();
+			break;
+		case XACT_EVENT_COMMIT:
+			if (twt_enabled)
+				push_triggers();
+			pending = NULL;
+			break;
+		case XACT_EVENT_ABORT:
+		case XACT_EVENT_PREPARE:
+			pending = NULL;
+			break;
+		case XACT_EVENT_PRE_PREPARE:
+		case XACT_EVENT_PARALLEL_PRE_COMMIT:
+		case XACT_EVENT_PARALLEL_COMMIT:
+		case XACT_EVENT_PARALLEL_ABORT:
+			break;
+	}
+}
+
+static void
+on_subtransaction_event(SubXactEvent event, SubTransactionId subid,
+						SubTransactionId parent, void *arg)
+{
+	if (pending == NULL || event != SUBXACT_EVENT_ABORT_SUB)
+		return;
+	while (pending->nentries > 0 &&
+		   pending->entries[pending->nentries - 1].subid >= subid)
+		pending->nentries--;
+}
+
+void
+commit_init(void)
+{
+	RegisterXactCallback(on_transaction_event, NULL);
+	RegisterSubXactCallback(on_subtransaction_event, NULL);
+}

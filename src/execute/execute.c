@@ -1,0 +1,164 @@
+/*-------------------------------------------------------------------------
+ *
+ * execute.c
+ *		Calls a task's handler that is a SQL function.
+ *
+ *		from: sidecar/execute/sql/execute_sql.c			to: sidecar/finish/finish.c
+ *
+ * The function runs as the role that was configured for it, never as our
+ * owner, and cannot change that: SET ROLE and SET SESSION AUTHORIZATION are
+ * refused while it runs.  It sees the session's own search_path; what it
+ * sets is put back when it ends, and what else it may leave: see confine.h.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "twtasks.h"
+
+#include "access/htup_details.h"
+#include "access/xact.h"
+#include "catalog/pg_type.h"
+#include "executor/executor.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "parser/parse_func.h"
+#include "parser/parse_type.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/timestamp.h"
+
+#include "add/context.h"
+#include "base/caller.h"
+#include "base/rows.h"
+#include "execute/confine.h"
+#include "execute/execute.h"
+#include "grab/grab.h"
+
+/* The role a handler runs as; checks that the caller may become it. */
+static Oid
+handler_role(NullableDatum name)
+{
+	Oid			role;
+
+	if (name.isnull)
+		return caller_role();
+	role = get_role_oid(NameStr(*DatumGetName(name.value)), false);
+	if (!twt_may_become(caller_role(), role))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied to run a handler as role \"%s\"",
+						NameStr(*DatumGetName(name.value))),
+				 errhint("GRANT %s TO %s.", quote_identifier(GetUserNameFromId(role, false)),
+						 quote_identifier(GetUserNameFromId(caller_role(), false)))));
+	return role;
+}
+
+PG_FUNCTION_INFO_V1(twt_find_handler);
+Datum
+twt_find_handler(PG_FUNCTION_ARGS)
+{
+	Oid			input = rows_type("task_input");
+	List	   *names;
+	Oid			schema;
+	Oid			function;
+	Oid			result;
+	Oid			role;
+	Oid			save_user;
+	int			save_context;
+	char	   *name;
+
+	if (PG_ARGISNULL(0))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("function must not be null")));
+	name = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	role = handler_role(fcinfo->args[1]);
+	GetUserIdAndSecContext(&save_user, &save_context);
+	names = twt_parse_name(name);
+	schema = list_length(names) == 2 ? get_namespace_oid(strVal(linitial(names)), true) : InvalidOid;
+	if (OidIsValid(schema) && !twt_may_use(schema, role))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied for the schema of handler function \"%s\"", name),
+				 errhint("GRANT USAGE ON SCHEMA %s TO %s.", quote_identifier(strVal(linitial(names))),
+						 quote_identifier(GetUserNameFromId(role, false)))));
+	SetUserIdAndSecContext(role, save_context | SECURITY_LOCAL_USERID_CHANGE);
+	function = LookupFuncName(names, 1, &input, true);
+	SetUserIdAndSecContext(save_user, save_context);
+	if (!OidIsValid(function))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_FUNCTION),
+				 errmsg("handler function \"%s\" does not exist", name),
+				 errhint("Create it as %s(task twtasks.task_input), with its schema in the name.", name)));
+	result = get_func_rettype(function);
+	if ((result != VOIDOID && result != rows_type("task_result")) ||
+		get_func_retset(function))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_FUNCTION),
+				 errmsg("handler function \"%s\" must return twtasks.task_result or void", name)));
+	if (!twt_may_execute(function, role))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied for handler function \"%s\"", name),
+				 errhint("GRANT EXECUTE ON FUNCTION %s(twtasks.task_input) TO %s.", name,
+						 quote_identifier(GetUserNameFromId(role, false)))));
+	PG_RETURN_OID(function);
+}
+
+/*
+ * A function that catches the cancellation by statement_timeout and goes on
+ * has taken too long all the same.
+ */
+static void
+check_timeout(void)
+{
+	if (StatementTimeout > 0 &&
+		TimestampDifferenceExceeds(GetCurrentStatementStartTimestamp(),
+								   GetCurrentTimestamp(), StatementTimeout))
+		ereport(ERROR,
+				(errcode(ERRCODE_QUERY_CANCELED),
+				 errmsg("canceling statement due to statement timeout")));
+}
+
+/* What the task carries is what those carry that its handler adds. */
+static void
+enter_context(Datum task)
+{
+	bool		isnull;
+	Datum		context = GetAttributeByNum(DatumGetHeapTupleHeader(task), INPUT_CONTEXT + 1, &isnull);
+
+	context_enter(context, isnull);
+}
+
+Datum
+execute_call(Oid function, NullableDatum role_name, Datum task, bool *isnull)
+{
+	Oid			role = handler_role(role_name);
+	int			nest = NewGUCNestLevel();
+
+	LOCAL_FCINFO(call, 1);
+	FmgrInfo	flinfo;
+	Oid			save_user;
+	int			save_context;
+	Datum		answer;
+
+	(void) set_config_option("search_path", GetConfigOptionResetString("search_path"),
+							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	enter_context(task);
+	GetUserIdAndSecContext(&save_user, &save_context);
+	SetUserIdAndSecContext(role, save_context | SECURITY_LOCAL_USERID_CHANGE);
+
+	confine_begin();
+	fmgr_info(function, &flinfo);
+	InitFunctionCallInfoData(*call, &flinfo, 1, InvalidOid, NULL, NULL);
+	call->args[0].value = task;
+	call->args[0].isnull = false;
+	answer = FunctionCallInvoke(call);
+	confine_end();
+
+	SetUserIdAndSecContext(save_user, save_context);
+	AtEOXact_GUC(false, nest);
+	check_timeout();
+	*isnull = call->isnull || get_func_rettype(function) == VOIDOID;
+	return answer;
+}

@@ -1,0 +1,437 @@
+/*-------------------------------------------------------------------------
+ *
+ * execute_tasks.c
+ *		execute_tasks(): grab, SQL handler and finish in one transaction.
+ *
+ *		from: sidecar/execute/sql/execute_sql.c
+ *
+ * Each handler runs in a subtransaction of its own, so that one that fails
+ * undoes only what it did itself.  The finishes of those that succeeded are
+ * one call at the end.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "twtasks.h"
+
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/pg_type.h"
+#include "executor/executor.h"
+#include "executor/tuptable.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/resowner.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+#include "utils/typcache.h"
+#include "utils/uuid.h"
+
+#include "base/caller.h"
+#include "base/plan.h"
+#include "base/rows.h"
+#include "execute/execute.h"
+#include "finish/finish.h"
+#include "grab/grab.h"
+
+/* Its arguments before those of grab_tasks(). */
+#define GRAB_ARGS 2
+
+/* And after them. */
+#define ARG_RETRY (GRAB_ARGS + 8)
+#define ARG_GRABBED (GRAB_ARGS + 10)
+
+/* Of its result. */
+#define RESULT_COLUMNS 6
+
+/* Of these grab arguments. */
+#define ARG_INCARNATION (GRAB_ARGS + 2)
+#define ARG_TOKEN (GRAB_ARGS + 3)
+
+typedef struct Execution
+{
+	Datum		input;			/* of type twtasks.task_input */
+	Datum		id;
+	Datum		version;
+	Datum		tries;
+	Datum		type;
+	ItemPointerData at;			/* its row, as grabbed */
+
+	/* what the handler made of it */
+	char	   *failure;		/* NULL: it succeeded */
+	Datum		result;
+	int64		delay_ms;
+	bool		has_delay;
+	text	   *message;		/* NULL: none */
+} Execution;
+
+typedef struct ExecuteCall
+{
+	ReturnSetInfo *results;
+	Oid			function;
+	NullableDatum role;
+	NullableDatum retry;
+	TupleDesc	input;
+	Relation	table;
+	TupleTableSlot *slot;
+	MemoryContext scratch;		/* of one handler */
+	Execution  *executions;
+	int			n;
+	int			max;
+} ExecuteCall;
+
+/* By a limit of the cluster. */
+static void
+put_refused(ExecuteCall *call, const Datum *task)
+{
+	Datum		values[RESULT_COLUMNS] = {
+		task[INPUT_ID], 0, CStringGetTextDatum("refused"), task[INPUT_TYPE]
+	};
+	bool		nulls[RESULT_COLUMNS] = {[1] = true,[4] = true,[5] = true};
+
+	tuplestore_putvalues(call->results->setResult, call->results->setDesc, values, nulls);
+}
+
+static void
+keep_task(void *arg, Datum *values, bool *nulls, ItemPointer at)
+{
+	ExecuteCall *call = arg;
+	Execution  *execution;
+
+	if (at == NULL)
+	{
+		put_refused(call, values);
+		return;
+	}
+	if (call->n == call->max)
+	{
+		call->max *= 2;
+		call->executions = repalloc(call->executions, call->max * sizeof(Execution));
+	}
+	execution = &call->executions[call->n++];
+	memset(execution, 0, sizeof(*execution));
+	execution->input = heap_copy_tuple_as_datum(heap_form_tuple(call->input, values, nulls),
+												call->input);
+	execution->id = datumCopy(values[INPUT_ID], false, UUID_LEN);
+	execution->version = values[INPUT_VERSION];
+	execution->tries = values[INPUT_TRIES];
+	execution->type = datumCopy(values[INPUT_TYPE], false, -1);
+	execution->at = *at;
+}
+
+static Oid
+find_handler(FunctionCallInfo fcinfo)
+{
+	LOCAL_FCINFO(find, GRAB_ARGS);
+
+	InitFunctionCallInfoData(*find, NULL, GRAB_ARGS, InvalidOid, NULL, NULL);
+	for (int i = 0; i < GRAB_ARGS; i++)
+		find->args[i] = fcinfo->args[i];
+	return DatumGetObjectId(twt_find_handler(find));
+}
+
+static void
+begin_call(FunctionCallInfo fcinfo, ExecuteCall *call)
+{
+	Oid			type = rows_type("task_input");
+
+	call->results = (ReturnSetInfo *) fcinfo->resultinfo;
+	call->function = find_handler(fcinfo);
+	call->role = fcinfo->args[1];
+	call->retry = fcinfo->args[ARG_RETRY];
+	call->input = lookup_rowtype_tupdesc(type, -1);
+	call->table = table_open(rows_relation("task"), RowExclusiveLock);
+	call->slot = table_slot_create(call->table, NULL);
+	call->n = 0;
+	call->max = 64;
+	call->executions = palloc(call->max * sizeof(Execution));
+	call->scratch = AllocSetContextCreate(CurrentMemoryContext, "twtasks handler",
+										  ALLOCSET_DEFAULT_SIZES);
+}
+
+static void
+end_call(ExecuteCall *call)
+{
+	MemoryContextDelete(call->scratch);
+	ExecDropSingleTupleTableSlot(call->slot);
+	table_close(call->table, NoLock);
+	ReleaseTupleDesc(call->input);
+}
+
+/* As extract(epoch FROM interval) has it: a year is 8,766 hours. */
+static int64
+interval_ms(const Interval *interval)
+{
+	int64		years = interval->month / MONTHS_PER_YEAR;
+	int64		months = interval->month % MONTHS_PER_YEAR;
+	int64		hours = years * 8766 + (months * DAYS_PER_MONTH + interval->day) * HOURS_PER_DAY;
+
+	return hours * SECS_PER_HOUR * 1000 + interval->time / 1000;
+}
+
+/* What a handler answered; NULL, or from a void function: done. */
+static void
+read_answer(Execution *execution, Datum answer, bool is_null)
+{
+	HeapTupleHeader header;
+	Datum		value;
+	bool		isnull = true;
+
+	execution->result = CStringGetTextDatum("done");
+	if (is_null)
+		return;
+	header = DatumGetHeapTupleHeader(answer);
+	value = GetAttributeByNum(header, 1, &isnull);
+	if (!isnull)
+		execution->result = datumCopy(value, false, -1);
+	value = GetAttributeByNum(header, 2, &isnull);
+	if (!isnull)
+		execution->delay_ms = interval_ms(DatumGetIntervalP(value));
+	execution->has_delay = !isnull;
+	value = GetAttributeByNum(header, 3, &isnull);
+	if (!isnull)
+		execution->message = DatumGetTextPCopy(value);
+}
+
+/* What a handler asks for is within the policy of the type. */
+static void
+judge_answer(ExecuteCall *call, Execution *execution, MemoryContext outer)
+{
+	Datum		values[] = {
+		execution->id, execution->result, Int64GetDatum(execution->delay_ms),
+		PointerGetDatum(execution->message), call->retry.value
+	};
+	char		nulls[lengthof(values)] = {
+		' ', ' ', execution->has_delay ? ' ' : 'n', execution->message == NULL ? 'n' : ' ',
+		call->retry.isnull ? 'n' : ' '
+	};
+	MemoryContext inner;
+	bool		isnull;
+
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "could not connect to SPI");
+	if (plan_execute(PLAN_JUDGE_ANSWER, values, nulls) != 1)
+		elog(ERROR, "could not judge the answer of a handler");
+	inner = MemoryContextSwitchTo(outer);
+	execution->result = datumCopy(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull),
+								  false, -1);
+	MemoryContextSwitchTo(inner);
+	execution->delay_ms = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 2, &isnull));
+	SPI_finish();
+}
+
+/* It ends as such only if somebody wants that. */
+static void
+check_cancelled(const Execution *execution)
+{
+	Datum		values[] = {execution->id};
+
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "could not connect to SPI");
+	if (plan_execute(PLAN_FIND_CANCEL, values, NULL) == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("handler cancelled it without being asked")));
+	SPI_finish();
+}
+
+/* In the handler's subtransaction. */
+static void
+call_handler(ExecuteCall *call, Execution *execution, MemoryContext outer)
+{
+	Datum		answer;
+	bool		isnull;
+	char	   *result;
+	MemoryContext inner;
+
+	CommandCounterIncrement();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	answer = execute_call(call->function, call->role, execution->input, &isnull);
+	PopActiveSnapshot();
+	inner = MemoryContextSwitchTo(outer);
+	read_answer(execution, answer, isnull);
+	MemoryContextSwitchTo(inner);
+	result = TextDatumGetCString(execution->result);
+	finish_check_result(result);
+	if (!table_tuple_fetch_row_version(call->table, &execution->at, SnapshotSelf, call->slot))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("task was changed by its own handler")));
+	ExecClearTuple(call->slot);
+	if (strcmp(result, "retry") == 0 || strcmp(result, "repeat") == 0)
+		judge_answer(call, execution, outer);
+	else if (strcmp(result, "cancelled") == 0)
+		check_cancelled(execution);
+}
+
+/*
+ * Whether it is the task's own failure, and not that of the whole batch.  What
+ * the tasks before it have locked and seen is in others' way: alone it might
+ * succeed.
+ */
+static bool
+is_own_failure(const ExecuteCall *call, const ErrorData *error)
+{
+	switch (error->sqlerrcode)
+	{
+		case ERRCODE_QUERY_CANCELED:
+		case ERRCODE_ASSERT_FAILURE:
+			return false;
+		case ERRCODE_T_R_DEADLOCK_DETECTED:
+		case ERRCODE_T_R_SERIALIZATION_FAILURE:
+			return call->n == 1;
+		default:
+			return true;
+	}
+}
+
+/* As a block with EXCEPTION WHEN OTHERS does it; compare pl_exec.c. */
+static void
+execute_one(ExecuteCall *call, Execution *execution)
+{
+	MemoryContext outer = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+
+	BeginInternalSubTransaction(NULL);
+	/* what is left in the subtransaction's own stays to the end of the batch */
+	MemoryContextSwitchTo(call->scratch);
+	PG_TRY();
+	{
+		call_handler(call, execution, outer);
+		ReleaseCurrentSubTransaction();
+		MemoryContextSwitchTo(outer);
+		CurrentResourceOwner = owner;
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		MemoryContextSwitchTo(outer);
+		error = CopyErrorData();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+		MemoryContextSwitchTo(outer);
+		CurrentResourceOwner = owner;
+		if (!is_own_failure(call, error))
+			ReThrowError(error);
+		execution->failure = psprintf("%s (SQLSTATE %s)", error->message,
+									  unpack_sql_state(error->sqlerrcode));
+		FreeErrorData(error);
+	}
+	PG_END_TRY();
+	MemoryContextReset(call->scratch);
+}
+
+/* One element for each task that succeeded. */
+static Datum
+make_array(Datum *values, bool *nulls, int n, Oid type)
+{
+	int			lower = 1;
+	int16		len;
+	bool		byval;
+	char		align;
+
+	get_typlenbyvalalign(type, &len, &byval, &align);
+	return PointerGetDatum(construct_md_array(values, nulls, 1, &n, &lower,
+											  type, len, byval, align));
+}
+
+static void
+finish_all(ExecuteCall *call, FunctionCallInfo fcinfo)
+{
+	static const Oid types[] = {UUIDOID, INT8OID, TEXTOID, INT8OID, TEXTOID, TIDOID};
+	Datum	   *columns[lengthof(types)];
+	bool	   *nulls = palloc0(call->n * sizeof(bool));
+	bool	   *none = palloc0(call->n * sizeof(bool));
+	Datum		values[lengthof(types) + 2];
+	uint64		n = 0;
+
+	for (size_t i = 0; i < lengthof(types); i++)
+		columns[i] = palloc(call->n * sizeof(Datum));
+	for (int i = 0; i < call->n; i++)
+	{
+		Execution  *execution = &call->executions[i];
+
+		if (execution->failure != NULL)
+			continue;
+		columns[0][n] = execution->id;
+		columns[1][n] = execution->version;
+		columns[2][n] = execution->result;
+		columns[3][n] = Int64GetDatum(execution->delay_ms);
+		columns[4][n] = PointerGetDatum(execution->message);
+		columns[5][n] = PointerGetDatum(&execution->at);
+		nulls[n++] = execution->message == NULL;
+	}
+	if (n == 0)
+		return;
+	for (size_t i = 0; i < lengthof(types); i++)
+		values[i] = make_array(columns[i], i == 4 ? nulls : none, n, types[i]);
+	values[lengthof(types)] = PG_GETARG_DATUM(ARG_INCARNATION);
+	values[lengthof(types) + 1] = PG_GETARG_DATUM(ARG_TOKEN);
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "could not connect to SPI");
+	if (plan_execute(PLAN_FINISH_TASKS, values, NULL) != n)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("task was changed by the handler of another")));
+	SPI_finish();
+}
+
+static void
+put_results(const ExecuteCall *call)
+{
+	for (int i = 0; i < call->n; i++)
+	{
+		const Execution *execution = &call->executions[i];
+		bool		failed = execution->failure != NULL;
+		Datum		values[] = {
+			execution->id, execution->version,
+			CStringGetTextDatum(failed ? "failed" : "finished"),
+			failed ? CStringGetTextDatum(execution->failure) : (Datum) 0,
+			execution->tries, execution->type
+		};
+		bool		nulls[lengthof(values)] = {[3] = !failed};
+
+		tuplestore_putvalues(call->results->setResult, call->results->setDesc, values, nulls);
+	}
+}
+
+static Datum
+execute_tasks(FunctionCallInfo fcinfo)
+{
+	ExecuteCall call;
+
+	if (PG_ARGISNULL(ARG_INCARNATION) || PG_ARGISNULL(ARG_TOKEN))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("incarnation and token must not be null")));
+	InitMaterializedSRF(fcinfo, 0);
+	begin_call(fcinfo, &call);
+	if (!PG_ARGISNULL(ARG_GRABBED) && PG_GETARG_BOOL(ARG_GRABBED))
+		grabbed_all(fcinfo, GRAB_ARGS, keep_task, &call);
+	else
+		(void) grab_all(fcinfo, GRAB_ARGS, keep_task, &call);
+	for (int i = 0; i < call.n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		execute_one(&call, &call.executions[i]);
+	}
+	finish_all(&call, fcinfo);
+	put_results(&call);
+	end_call(&call);
+	return (Datum) 0;
+}
+
+PG_FUNCTION_INFO_V1(twt_execute_tasks);
+Datum
+twt_execute_tasks(PG_FUNCTION_ARGS)
+{
+	return caller_act_as_owner(fcinfo, execute_tasks);
+}

@@ -1,0 +1,317 @@
+/*-------------------------------------------------------------------------
+ *
+ * finish.c
+ *		finish_tasks(): PROCESSING -> whatever the handler made of it.
+ *
+ *		from: sidecar/finish/finish.c
+ *
+ * What nearly all tasks come to, DONE, is done here row by row: deleted from
+ * the live table and appended to the history.  The other results are a
+ * statement, finish_others().
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "twtasks.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_type.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/timestamp.h"
+#include "utils/uuid.h"
+
+#include "base/arrays.h"
+#include "base/plan.h"
+#include "base/rows.h"
+#include "finish/finish.h"
+#include "finish/history.h"
+#include "node/clock.h"
+#include "policy/policy.h"
+
+/* Of a handler's message so much is kept: the beginning and the end. */
+#define MESSAGE_MAX 8192
+#define MESSAGE_HEAD 1000
+#define MESSAGE_TAIL 7185
+
+typedef enum FinishArg
+{
+	ARG_IDS,
+	ARG_VERSIONS,
+	ARG_RESULTS,
+	ARG_DELAYS_MS,
+	ARG_MESSAGES,
+	ARG_INCARNATION,
+	ARG_TOKEN,
+	ARG_GRABS,
+	OTHERS_ARGS,				/* of finish_others() */
+	ARG_PLACES = OTHERS_ARGS
+} FinishArg;
+
+typedef struct FinishCall
+{
+	Elements	ids;
+	Elements	versions;
+	Elements	results;
+	Elements	messages;
+	Elements	grabs;			/* n 0: any */
+	Elements	places;			/* n 0: not known */
+	Oid			processing;
+	Oid			done;
+	Ending		ending;
+	bool		has_others;		/* results that are not "done" */
+} FinishCall;
+
+void
+finish_check_result(const char *result)
+{
+	static const char *const known[] = {
+		"done", "delete", "retry", "repeat", "error", "accepted", "release", "cancelled"
+	};
+
+	for (size_t i = 0; i < lengthof(known) && result != NULL; i++)
+		if (strcmp(result, known[i]) == 0)
+			return;
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 result == NULL ? errmsg("unrecognized result: NULL") :
+			 errmsg("unrecognized result: \"%s\"", result),
+			 errhint("Results are done, delete, retry, repeat, error, accepted, release and cancelled.")));
+}
+
+static void
+check_results(FinishCall *call)
+{
+	for (int i = 0; i < call->results.n; i++)
+	{
+		if (element_is(&call->results, i, "done"))
+			continue;
+		call->has_others = true;
+		finish_check_result(call->results.nulls[i] ? NULL :
+							TextDatumGetCString(call->results.values[i]));
+	}
+}
+
+static void
+read_arguments(FunctionCallInfo fcinfo, FinishCall *call)
+{
+	Elements	delays;
+
+	memset(call, 0, sizeof(*call));
+	call->ids = elements_of(fcinfo, ARG_IDS, "ids");
+	call->versions = elements_of(fcinfo, ARG_VERSIONS, "versions");
+	call->results = elements_of(fcinfo, ARG_RESULTS, "results");
+	delays = elements_of(fcinfo, ARG_DELAYS_MS, "delays_ms");
+	call->messages = elements_of(fcinfo, ARG_MESSAGES, "messages");
+	check_length(&call->versions, call->ids.n);
+	check_length(&call->results, call->ids.n);
+	check_length(&delays, call->ids.n);
+	check_length(&call->messages, call->ids.n);
+	if (!PG_ARGISNULL(ARG_GRABS))
+	{
+		call->grabs = elements_of(fcinfo, ARG_GRABS, "grabs");
+		check_length(&call->grabs, call->ids.n);
+	}
+	call->places = places_of(fcinfo, ARG_PLACES, call->ids.n);
+	check_results(call);
+	call->processing = rows_label("task_status", "PROCESSING");
+	call->done = rows_label("task_status", "DONE");
+	call->ending.status = call->done;
+	call->ending.has_incarnation = !PG_ARGISNULL(ARG_INCARNATION) && !PG_ARGISNULL(ARG_TOKEN);
+	if (call->ending.has_incarnation)
+	{
+		call->ending.incarnation = PG_GETARG_INT64(ARG_INCARNATION);
+		call->ending.token = PG_GETARG_INT64(ARG_TOKEN);
+	}
+}
+
+/* Tokens are unique in an incarnation only.  An accepted task has none. */
+static bool
+is_grab(const FinishCall *call, int i, TupleTableSlot *row)
+{
+	if (call->grabs.n == 0 || element_null(&call->grabs, i))
+		return true;
+	if (call->ending.has_incarnation && !row_null(row, TASK_INCARNATION) &&
+		DatumGetInt64(row_value(row, TASK_INCARNATION)) != call->ending.incarnation)
+		return false;
+	return row_null(row, TASK_TOKEN) ||
+		DatumGetInt64(row_value(row, TASK_TOKEN)) == DatumGetInt64(element(&call->grabs, i));
+}
+
+/* The version tells, but for a grab that a crash of the server undid: the
+ * next one gives the same version again. */
+static bool
+may_finish(const FinishCall *call, int i, TupleTableSlot *row)
+{
+	if (DatumGetObjectId(row_value(row, TASK_STATUS)) != call->processing ||
+		DatumGetInt64(row_value(row, TASK_VERSION)) != DatumGetInt64(element(&call->versions, i)))
+		return false;
+	return is_grab(call, i, row);
+}
+
+/* The finished row; NULL: it is not the caller's to finish. */
+static TupleTableSlot *
+take_row(const FinishCall *call, int i, Rows *rows)
+{
+	TupleTableSlot *row = rows_find_at(rows, DatumGetUUIDP(call->ids.values[i]),
+									   element_place(&call->places, i));
+
+	while (row != NULL && may_finish(call, i, row))
+		switch (rows_delete(rows, row))
+		{
+			case ROW_OK:
+				return row;
+			case ROW_CHANGED:
+				break;
+			case ROW_GONE:
+				return NULL;
+		}
+	return NULL;
+}
+
+static text *
+cut_message(text * message)
+{
+	Datum		whole = PointerGetDatum(message);
+	int			length = DatumGetInt32(DirectFunctionCall1(textlen, whole));
+	StringInfoData cut;
+
+	if (length <= MESSAGE_MAX)
+		return message;
+	initStringInfo(&cut);
+	appendStringInfo(&cut, "%s [...] %s",
+					 TextDatumGetCString(DirectFunctionCall2(text_left, whole,
+															 Int32GetDatum(MESSAGE_HEAD))),
+					 TextDatumGetCString(DirectFunctionCall2(text_right, whole,
+															 Int32GetDatum(MESSAGE_TAIL))));
+	return cstring_to_text_with_len(cut.data, cut.len);
+}
+
+PG_FUNCTION_INFO_V1(twt_cut_message);
+Datum
+twt_cut_message(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_TEXT_P(cut_message(PG_GETARG_TEXT_PP(0)));
+}
+
+static void
+put_result(ReturnSetInfo *results, Datum id, int64 version, Datum status)
+{
+	Datum		values[3] = {id, Int64GetDatum(version), status};
+	bool		nulls[3] = {false, false, false};
+
+	tuplestore_putvalues(results->setResult, results->setDesc, values, nulls);
+}
+
+/* The keys of tasks of which nothing is kept can be used again. */
+static void
+free_keys(Datum *ids, int n)
+{
+	Datum		values[1] = {
+		PointerGetDatum(construct_array(ids, n, UUIDOID, UUID_LEN, false, TYPALIGN_CHAR))
+	};
+
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "could not connect to SPI");
+	plan_execute(PLAN_FREE_KEYS, values, NULL);
+	SPI_finish();
+}
+
+/* What is kept of a row goes to the history.  False: nothing is. */
+static bool
+keep_row(FinishCall *call, int i, History **history, TupleTableSlot *row)
+{
+	int			rule = policy_of_text(row_value(row, TASK_TYPE))->when_done;
+
+	if (rule == DONE_DELETE)
+		return false;
+	if (rule == DONE_CLEAR)
+		row->tts_isnull[TASK_DATA - 1] = row->tts_isnull[TASK_PAYLOAD - 1] = true;
+	if (*history == NULL)
+		*history = history_open(twt_now());
+	call->ending.message = element_null(&call->messages, i) ? NULL :
+		cut_message(DatumGetTextPP(element(&call->messages, i)));
+	history_add(*history, row, &call->ending);
+	return true;
+}
+
+static void
+finish_done(FinishCall *call, ReturnSetInfo *results)
+{
+	Rows	   *rows = rows_open();
+	History    *history = NULL;
+	Datum	   *deleted = NULL;
+	int			ndeleted = 0;
+
+	for (int i = 0; i < call->ids.n; i++)
+	{
+		TupleTableSlot *row;
+
+		CHECK_FOR_INTERRUPTS();
+		if (call->ids.nulls[i] || element_null(&call->versions, i) ||
+			!element_is(&call->results, i, "done"))
+			continue;
+		row = take_row(call, i, rows);
+		if (row == NULL)
+			continue;
+		if (!keep_row(call, i, &history, row))
+		{
+			if (deleted == NULL)
+				deleted = palloc(call->ids.n * sizeof(Datum));
+			deleted[ndeleted++] = call->ids.values[i];
+		}
+		put_result(results, row_value(row, TASK_ID),
+				   DatumGetInt64(row_value(row, TASK_VERSION)) + 1,
+				   ObjectIdGetDatum(call->done));
+	}
+	if (history != NULL)
+		history_close(history);
+	rows_close(rows);
+	if (ndeleted > 0)
+		free_keys(deleted, ndeleted);
+}
+
+static void
+finish_others(FunctionCallInfo fcinfo)
+{
+	ReturnSetInfo *results = (ReturnSetInfo *) fcinfo->resultinfo;
+	Datum		values[OTHERS_ARGS];
+	char		nulls[OTHERS_ARGS];
+	uint64		n;
+
+	for (int i = 0; i < OTHERS_ARGS; i++)
+	{
+		values[i] = PG_GETARG_DATUM(i);
+		nulls[i] = PG_ARGISNULL(i) ? 'n' : ' ';
+	}
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "could not connect to SPI");
+	n = plan_execute(PLAN_FINISH_OTHERS, values, nulls);
+	for (uint64 i = 0; i < n; i++)
+	{
+		HeapTuple	row = SPI_tuptable->vals[i];
+		Datum		columns[3];
+		bool		isnull[3];
+
+		heap_deform_tuple(row, SPI_tuptable->tupdesc, columns, isnull);
+		put_result(results, columns[0], DatumGetInt64(columns[1]), columns[2]);
+	}
+	SPI_finish();
+}
+
+PG_FUNCTION_INFO_V1(twt_finish_tasks);
+Datum
+twt_finish_tasks(PG_FUNCTION_ARGS)
+{
+	FinishCall	call;
+
+	PreventCommandIfReadOnly("twtasks.finish_tasks()");
+	PreventCommandIfParallelMode("twtasks.finish_tasks()");
+	read_arguments(fcinfo, &call);
+	InitMaterializedSRF(fcinfo, 0);
+	if (call.has_others)
+		finish_others(fcinfo);
+	finish_done(&call, (ReturnSetInfo *) fcinfo->resultinfo);
+	return (Datum) 0;
+}

@@ -1,0 +1,204 @@
+/*-------------------------------------------------------------------------
+ *
+ * history.c
+ *		Finished tasks on their way into twtasks.finished_task.
+ *
+ *		from: finish.c
+ *
+ * All rows of a call have one time, so they go to one partition, which is
+ * found once.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "twtasks.h"
+
+#include "access/table.h"
+#include "access/tupconvert.h"
+#include "catalog/partition.h"
+#include "catalog/pg_class.h"
+#include "partitioning/partbounds.h"
+#include "partitioning/partdesc.h"
+#include "utils/builtins.h"
+#include "utils/partcache.h"
+#include "utils/rel.h"
+
+#include "base/rows.h"
+#include "base/target.h"
+#include "finish/history.h"
+
+/* Columns of twtasks.finished_task, as schema.sql declares them. */
+typedef enum FinishedColumn
+{
+	FINISHED_ID,
+	FINISHED_VERSION,
+	FINISHED_STATE_TIME,
+	FINISHED_CREATED,
+	FINISHED_INCARNATION,
+	FINISHED_TOKEN,
+	FINISHED_STATUS,
+	FINISHED_TRIES,
+	FINISHED_PRIORITY,
+	FINISHED_TYPE,
+	FINISHED_SUB_TYPE,
+	FINISHED_BUCKET,
+	FINISHED_KEY,
+	FINISHED_ERROR,
+	FINISHED_DATA,
+	FINISHED_PAYLOAD,
+	FINISHED_CONTEXT,
+	FINISHED_ADDED_BY,
+	FINISHED_MESSAGE,
+	FINISHED_COLUMNS
+} FinishedColumn;
+
+/* What a finish takes over as it is. */
+static const struct
+{
+	FinishedColumn to;
+	TaskColumn	from;
+}			carried[] = {
+	{FINISHED_ID, TASK_ID},
+	{FINISHED_CREATED, TASK_CREATED},
+	{FINISHED_TRIES, TASK_TRIES},
+	{FINISHED_PRIORITY, TASK_PRIORITY},
+	{FINISHED_TYPE, TASK_TYPE},
+	{FINISHED_SUB_TYPE, TASK_SUB_TYPE},
+	{FINISHED_BUCKET, TASK_BUCKET},
+	{FINISHED_KEY, TASK_KEY},
+	{FINISHED_DATA, TASK_DATA},
+	{FINISHED_PAYLOAD, TASK_PAYLOAD},
+	{FINISHED_CONTEXT, TASK_CONTEXT},
+	{FINISHED_ADDED_BY, TASK_ADDED_BY}
+};
+
+struct History
+{
+	TimestampTz at;
+	Relation	whole;
+	Relation	part;
+	TupleConversionMap *map;	/* NULL: the part has the columns of the whole */
+	Appender   *append;
+};
+
+/* The partition for a time; that for none of them when there is none. */
+static Oid
+find_part(Relation whole, TimestampTz at)
+{
+	PartitionKey key = RelationGetPartitionKey(whole);
+	PartitionDesc parts = RelationGetPartitionDesc(whole, true);
+	Datum		value = TimestampTzGetDatum(at);
+	bool		is_equal;
+	int			bound;
+	int			index;
+
+	if (parts->nparts == 0)
+		return InvalidOid;
+	bound = partition_range_datum_bsearch(key->partsupfunc, key->partcollation,
+										  parts->boundinfo, 1, &value, &is_equal);
+	index = parts->boundinfo->indexes[bound + 1];
+	if (index < 0)
+		index = parts->boundinfo->default_index;
+	return index < 0 ? InvalidOid : parts->oids[index];
+}
+
+/*
+ * Another may attach a partition while we wait for the lock on the one that
+ * had been right before.
+ */
+static Relation
+open_part(Relation whole, TimestampTz at)
+{
+	for (;;)
+	{
+		Oid			oid = find_part(whole, at);
+		Relation	part;
+
+		if (!OidIsValid(oid))
+			ereport(ERROR,
+					(errcode(ERRCODE_CHECK_VIOLATION),
+					 errmsg("no partition of relation \"%s\" found for row",
+							RelationGetRelationName(whole)),
+					 errhint("Attach twtasks.finished_task_default again.")));
+		part = table_open(oid, RowExclusiveLock);
+		if (part->rd_rel->relkind != RELKIND_RELATION)
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("partition \"%s\" of the history is not a plain table",
+							RelationGetRelationName(part))));
+		if (find_part(whole, at) == oid)
+			return part;
+		table_close(part, NoLock);
+	}
+}
+
+History *
+history_open(TimestampTz at)
+{
+	History    *history = palloc(sizeof(History));
+
+	history->at = at;
+	history->whole = table_open(rows_relation("finished_task"), RowExclusiveLock);
+	target_check(history->whole);
+	history->part = open_part(history->whole, at);
+	history->map = convert_tuples_by_name(RelationGetDescr(history->whole),
+										  RelationGetDescr(history->part));
+	history->append = append_open(history->part);
+	return history;
+}
+
+static void
+append_mapped(History *history, Datum *values, bool *nulls)
+{
+	TupleDesc	desc = RelationGetDescr(history->part);
+	Datum	   *to = palloc(desc->natts * sizeof(Datum));
+	bool	   *to_nulls = palloc(desc->natts * sizeof(bool));
+
+	for (int i = 0; i < desc->natts; i++)
+	{
+		AttrNumber	from = history->map->attrMap->attnums[i];
+
+		to[i] = from == 0 ? (Datum) 0 : values[from - 1];
+		to_nulls[i] = from == 0 || nulls[from - 1];
+	}
+	append_row(history->append, to, to_nulls);
+	pfree(to);
+	pfree(to_nulls);
+}
+
+void
+history_add(History *history, TupleTableSlot *task, const Ending *ending)
+{
+	Datum		values[FINISHED_COLUMNS];
+	bool		nulls[FINISHED_COLUMNS] = {false};
+
+	for (size_t i = 0; i < lengthof(carried); i++)
+	{
+		values[carried[i].to] = row_value(task, carried[i].from);
+		nulls[carried[i].to] = row_null(task, carried[i].from);
+	}
+	values[FINISHED_VERSION] =
+		Int64GetDatum(DatumGetInt64(row_value(task, TASK_VERSION)) + 1);
+	values[FINISHED_STATE_TIME] = TimestampTzGetDatum(history->at);
+	values[FINISHED_INCARNATION] = Int64GetDatum(ending->incarnation);
+	values[FINISHED_TOKEN] = Int64GetDatum(ending->token);
+	nulls[FINISHED_INCARNATION] = nulls[FINISHED_TOKEN] = !ending->has_incarnation;
+	values[FINISHED_STATUS] = ObjectIdGetDatum(ending->status);
+	nulls[FINISHED_ERROR] = true;
+	values[FINISHED_MESSAGE] = PointerGetDatum(ending->message);
+	nulls[FINISHED_MESSAGE] = ending->message == NULL;
+	if (history->map == NULL)
+		append_row(history->append, values, nulls);
+	else
+		append_mapped(history, values, nulls);
+}
+
+void
+history_close(History *history)
+{
+	append_close(history->append);
+	if (history->map != NULL)
+		free_conversion_map(history->map);
+	table_close(history->part, NoLock);
+	table_close(history->whole, NoLock);
+	pfree(history);
+}

@@ -1,0 +1,98 @@
+/*-------------------------------------------------------------------------
+ *
+ * locks.c
+ *		Locks between sessions, by a number.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "twtasks.h"
+
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "storage/lock.h"
+
+#include "node/locks.h"
+
+static LOCKTAG own;
+static bool has_own = false;
+
+static LOCKTAG
+tag_of(int64 number)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, (uint32) (number >> 32), (uint32) number, LOCKS_KIND);
+	return tag;
+}
+
+bool
+locks_try(int64 number, LOCKMODE mode)
+{
+	LOCKTAG		tag = tag_of(number);
+
+	return LockAcquire(&tag, mode, false, true) != LOCKACQUIRE_NOT_AVAIL;
+}
+
+PG_FUNCTION_INFO_V1(twt_try_lock);
+Datum
+twt_try_lock(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(locks_try(PG_GETARG_INT64(0), PG_GETARG_BOOL(1) ? ShareLock : ExclusiveLock));
+}
+
+PG_FUNCTION_INFO_V1(twt_lock_session);
+Datum
+twt_lock_session(PG_FUNCTION_ARGS)
+{
+	LOCKTAG		tag = tag_of(PG_GETARG_INT64(0));
+
+	(void) LockAcquire(&tag, ExclusiveLock, true, false);
+	own = tag;
+	has_own = true;
+	PG_RETURN_VOID();
+}
+
+bool
+locks_own_held(void)
+{
+	return has_own && twt_holds_lock(&own, ExclusiveLock);
+}
+
+void
+locks_own_restore(void)
+{
+	if (!locks_own_held())
+		(void) LockAcquire(&own, ExclusiveLock, true, true);
+}
+
+PG_FUNCTION_INFO_V1(twt_session_holds);
+Datum
+twt_session_holds(PG_FUNCTION_ARGS)
+{
+	LOCKTAG		tag = tag_of(PG_GETARG_INT64(0));
+
+	PG_RETURN_BOOL(twt_holds_lock(&tag, ExclusiveLock));
+}
+
+/*
+ * Whether the session that holds that lock is in no transaction, as far as the
+ * lock manager knows: it leaves out those without one when it says who is in
+ * the way.  This asks no rights, as reading about sessions would.
+ */
+PG_FUNCTION_INFO_V1(twt_session_is_idle);
+Datum
+twt_session_is_idle(PG_FUNCTION_ARGS)
+{
+	LOCKTAG		tag = tag_of(PG_GETARG_INT64(0));
+	int			at_work;
+
+	(void) GetLockConflicts(&tag, ExclusiveLock, &at_work);
+	PG_RETURN_BOOL(at_work == 0);
+}
+
+PG_FUNCTION_INFO_V1(twt_slots_lock);
+Datum
+twt_slots_lock(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT64(LOCKS_SLOTS);
+}

@@ -1,0 +1,170 @@
+/*-------------------------------------------------------------------------
+ *
+ * marker.c
+ *		A file of the data directory that tells it from its copies.
+ *
+ *		from: adoption.c, sql/adoption.sql
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "twtasks.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "commands/dbcommands.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "storage/fd.h"
+#include "utils/builtins.h"
+
+#include "node/marker.h"
+
+#define PREFIX "twtasks."
+
+static char *
+marker_path(void)
+{
+	return psprintf(PREFIX "%u", MyDatabaseId);
+}
+
+static char *
+new_path(const pg_uuid_t *cookie)
+{
+	return psprintf(PREFIX "%u.%s", MyDatabaseId,
+					DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(cookie))));
+}
+
+/* What tells the file from a copy; false when there is none. */
+static bool
+identify(const char *path, Marker *marker)
+{
+	struct statx status;
+
+	if (statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_INO | STATX_BTIME, &status) != 0)
+	{
+		if (errno == ENOENT)
+			return false;
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not stat file \"%s\": %m", path)));
+	}
+	marker->inode = (int64) status.stx_ino;
+	marker->birth = 0;
+	if (status.stx_mask & STATX_BTIME)
+		marker->birth = status.stx_btime.tv_sec * INT64CONST(1000000000) + status.stx_btime.tv_nsec;
+	return true;
+}
+
+/*
+ * The row that names it was committed.  Another session may be quicker; and the
+ * next one that somebody makes has another name.
+ */
+static void
+settle(const char *from, const char *to)
+{
+	if (rename(from, to) != 0 && errno != ENOENT)
+		ereport(LOG,
+				(errcode_for_file_access(),
+				 errmsg("could not rename file \"%s\" to \"%s\": %m", from, to)));
+	fsync_fname(".", true);
+}
+
+/* A file system may learn to tell the time of birth. */
+static bool
+is_same(const Marker *marker, const Marker *found)
+{
+	return marker->inode == found->inode &&
+		(marker->birth == found->birth || marker->birth == 0 || found->birth == 0);
+}
+
+MarkerState
+marker_check(const Marker *marker, bool is_committed)
+{
+	char	   *path = marker_path();
+	char	   *from = new_path(&marker->cookie);
+	Marker		found;
+
+	if (identify(path, &found) && is_same(marker, &found))
+		return MARKER_RIGHT;
+	if (!identify(from, &found) || !is_same(marker, &found))
+		return MARKER_COPIED;
+	if (!is_committed)
+		return MARKER_UNCOMMITTED;
+	settle(from, path);
+	return MARKER_RIGHT;
+}
+
+/*
+ * Files that are of no use: new ones of this database, and all of databases
+ * that are no more.
+ */
+static bool
+is_left_over(const char *name)
+{
+	char	   *end;
+	Oid			database;
+
+	if (strncmp(name, PREFIX, strlen(PREFIX)) != 0)
+		return false;
+	database = strtoul(name + strlen(PREFIX), &end, 10);
+	if (end == name + strlen(PREFIX) || (*end != '.' && *end != '\0'))
+		return false;
+	return database == MyDatabaseId ? *end == '.' : get_database_name(database) == NULL;
+}
+
+static void
+remove_leftovers(void)
+{
+	DIR		   *directory = AllocateDir(".");
+	struct dirent *entry;
+
+	while ((entry = ReadDir(directory, ".")) != NULL)
+		if (is_left_over(entry->d_name) && unlink(entry->d_name) != 0 && errno != ENOENT)
+			ereport(LOG,
+					(errcode_for_file_access(),
+					 errmsg("could not remove file \"%s\": %m", entry->d_name)));
+	FreeDir(directory);
+}
+
+static void
+make_file(const char *path)
+{
+	int			file = OpenTransientFile(path, O_CREAT | O_EXCL | O_WRONLY | PG_BINARY);
+
+	if (file < 0 || pg_fsync(file) != 0 || CloseTransientFile(file) != 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not create file \"%s\": %m", path)));
+	fsync_fname(".", true);
+}
+
+/*
+ * The caller has locked the row, and its last marker is settled: other new ones
+ * were left behind by transactions that failed.
+ */
+PG_FUNCTION_INFO_V1(twt_make_marker);
+Datum
+twt_make_marker(PG_FUNCTION_ARGS)
+{
+	TupleDesc	desc;
+	Datum		values[3];
+	bool		nulls[3] = {false, false, false};
+	Marker		made;
+	char	   *path;
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	made.cookie = *DatumGetUUIDP(DirectFunctionCall1(gen_random_uuid, (Datum) 0));
+	path = new_path(&made.cookie);
+	remove_leftovers();
+	make_file(path);
+	if (!identify(path, &made))
+		elog(ERROR, "file \"%s\" is not there", path);
+	values[0] = UUIDPGetDatum(&made.cookie);
+	values[1] = Int64GetDatum(made.inode);
+	values[2] = Int64GetDatum(made.birth);
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
+}

@@ -1,0 +1,79 @@
+/*-------------------------------------------------------------------------
+ *
+ * node.c
+ *		A node's life is tied to a session: its lock, and word of its end.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "twtasks.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "fmgr.h"
+#include "storage/ipc.h"
+#include "utils/datum.h"
+#include "utils/fmgroids.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+#include "base/rows.h"
+#include "node/node.h"
+#include "queue/queue.h"
+
+/* Columns of twtasks.node, as schema.sql declares them. */
+#define NODE_NAME 2
+#define NODE_ENDED 7
+
+static bool is_registered = false;
+
+bool
+node_is_session(void)
+{
+	return is_registered;
+}
+
+static void
+on_session_end(int code, Datum arg)
+{
+	queue_node_ended();
+}
+
+PG_FUNCTION_INFO_V1(twt_watch_session);
+Datum
+twt_watch_session(PG_FUNCTION_ARGS)
+{
+	/*
+	 * on_shmem_exit callbacks run after the locks were released, so that who
+	 * is woken finds the lock free.
+	 */
+	if (!is_registered)
+		on_shmem_exit(on_session_end, 0);
+	is_registered = true;
+	PG_RETURN_VOID();
+}
+
+bool
+node_lives(Datum incarnation, Datum *name)
+{
+	Relation	table = table_open(rows_relation("node"), AccessShareLock);
+	SysScanDesc scan;
+	ScanKeyData key;
+	HeapTuple	tuple;
+	bool		lives;
+	bool		isnull;
+
+	RelationGetIndexList(table);
+	ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_INT8EQ, incarnation);
+	scan = systable_beginscan(table, table->rd_pkindex, true,
+							  GetActiveSnapshot(), 1, &key);
+	tuple = systable_getnext(scan);
+	lives = HeapTupleIsValid(tuple) &&
+		heap_attisnull(tuple, NODE_ENDED, RelationGetDescr(table));
+	if (lives && name != NULL)
+		*name = datumCopy(heap_getattr(tuple, NODE_NAME, RelationGetDescr(table), &isnull),
+						  false, -1);
+	systable_endscan(scan);
+	table_close(table, AccessShareLock);
+	return lives;
+}

@@ -1,0 +1,491 @@
+/*-------------------------------------------------------------------------
+ *
+ * policy.c
+ *		What is configured for types and buckets, as this session knows it.
+ *
+ *		from: sql/configure_type.sql		to: check.c, add.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "twtasks.h"
+
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
+#include "commands/async.h"
+#include "commands/trigger.h"
+#include "miscadmin.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/hsearch.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+
+#include "add/check.h"
+#include "base/plan.h"
+#include "common/pattern.h"
+#include "policy/policy.h"
+
+#define CONFIG_CHANNEL "twtasks_config"
+#define QUEUE_TIME_US (30 * USECS_PER_MINUTE)
+
+/* Types are the callers' invention: beyond so many we begin anew. */
+#define KNOWN_TYPES_MAX 10000
+
+/* The columns of PLAN_READ_TYPE_POLICIES. */
+enum
+{
+	READ_PATTERN = 1,
+	READ_BUCKET,
+	READ_PRIORITY,
+	READ_QUEUE_TIME,
+	READ_EXPIRES_AFTER,
+	READ_WHEN_DONE,
+	READ_NODES,
+	READ_INTERCEPT,
+	READ_AGING
+};
+
+/* The tables that are kept here; each invalidates what is kept of all. */
+static const char *const table_names[] = {"type_policy", "bucket_policy", "pause"};
+
+/* A row of twtasks.type_policy; what is not set is as in no_policy. */
+typedef struct Rule
+{
+	char	   *pattern;
+	TypePolicy	options;
+} Rule;
+
+typedef struct KnownType
+{
+	char		type[TRIGGER_TYPE_MAX + 1];
+	TypePolicy	policy;
+} KnownType;
+
+/* What is in the tables.  The memory is one context. */
+typedef struct Kept
+{
+	MemoryContext context;
+	Rule	   *rules;			/* the least special first */
+	int			nrules;
+	char	  **buckets;		/* besides the default one */
+	int			nbuckets;
+	char	  **paused_types;	/* patterns */
+	int			npaused_types;
+	char	  **paused_buckets;
+	int			npaused_buckets;
+	bool		is_open;		/* nothing is paused or bound to nodes */
+	HTAB	   *known_types;
+} Kept;
+
+static const TypePolicy no_policy = {
+	.priority = -1,
+	.queue_time_us = -1,
+	.when_done = -1,
+	.aging_us = -1
+};
+
+static const TypePolicy default_policy = {
+	.priority = -1,
+	.queue_time_us = QUEUE_TIME_US,
+	.when_done = DONE_KEEP
+};
+
+static Kept kept;
+static Oid	tables[lengthof(table_names)];
+static bool is_current = false;
+static uint64 generation = 0;
+
+/* May come at any moment, also while we read. */
+static void
+on_relation_changed(Datum arg, Oid relation)
+{
+	bool		is_ours = !OidIsValid(relation);
+
+	for (size_t i = 0; i < lengthof(tables) && !is_ours; i++)
+		is_ours = relation == tables[i];
+	if (!is_ours)
+		return;
+	is_current = false;
+	generation++;
+}
+
+void
+policy_init(void)
+{
+	CacheRegisterRelcacheCallback(on_relation_changed, (Datum) 0);
+}
+
+/* ---- reading; all in the context of what is kept, within SPI ---- */
+
+static char *
+read_text(HeapTuple row, int column)
+{
+	return SPI_getvalue(row, SPI_tuptable->tupdesc, column);
+}
+
+static int64
+read_int8(HeapTuple row, int column, int64 unset)
+{
+	bool		isnull;
+	Datum		value = SPI_getbinval(row, SPI_tuptable->tupdesc, column, &isnull);
+
+	return isnull ? unset : DatumGetInt64(value);
+}
+
+static int
+read_when_done(HeapTuple row)
+{
+	static const char *const labels[] = {"keep", "clear", "delete"};
+	char	   *label = read_text(row, READ_WHEN_DONE);
+
+	for (int i = 0; label != NULL && i < (int) lengthof(labels); i++)
+		if (strcmp(label, labels[i]) == 0)
+			return i;
+	return no_policy.when_done;
+}
+
+static char **
+read_nodes(HeapTuple row)
+{
+	bool		isnull;
+	Datum		value = SPI_getbinval(row, SPI_tuptable->tupdesc, READ_NODES, &isnull);
+	char	  **nodes;
+	Datum	   *names;
+	int			n;
+
+	if (isnull)
+		return NULL;
+	deconstruct_array(DatumGetArrayTypeP(value), TEXTOID, -1, false, TYPALIGN_INT,
+					  &names, NULL, &n);
+	nodes = palloc0((n + 1) * sizeof(char *));
+	for (int i = 0; i < n; i++)
+		nodes[i] = TextDatumGetCString(names[i]);
+	return nodes;
+}
+
+static void
+read_rules(void)
+{
+	kept.rules = palloc0(sizeof(Rule) * (SPI_processed + 1));
+	for (uint64 i = 0; i < SPI_processed; i++)
+	{
+		HeapTuple	row = SPI_tuptable->vals[i];
+		Rule	   *rule = &kept.rules[kept.nrules++];
+
+		rule->pattern = read_text(row, READ_PATTERN);
+		rule->options.bucket = read_text(row, READ_BUCKET);
+		rule->options.priority = (int) read_int8(row, READ_PRIORITY, no_policy.priority);
+		rule->options.queue_time_us = read_int8(row, READ_QUEUE_TIME, no_policy.queue_time_us);
+		rule->options.expires_after_us = read_int8(row, READ_EXPIRES_AFTER, 0);
+		rule->options.when_done = read_when_done(row);
+		rule->options.nodes = read_nodes(row);
+		rule->options.intercept = read_text(row, READ_INTERCEPT);
+		rule->options.aging_us = read_int8(row, READ_AGING, no_policy.aging_us);
+		kept.is_open &= rule->options.nodes == NULL;
+	}
+}
+
+static void
+read_buckets(void)
+{
+	kept.buckets = palloc0(sizeof(char *) * (SPI_processed + 1));
+	for (uint64 i = 0; i < SPI_processed; i++)
+		kept.buckets[kept.nbuckets++] = read_text(SPI_tuptable->vals[i], 1);
+}
+
+static void
+read_pauses(void)
+{
+	kept.paused_types = palloc0(sizeof(char *) * (SPI_processed + 1));
+	kept.paused_buckets = palloc0(sizeof(char *) * (SPI_processed + 1));
+	for (uint64 i = 0; i < SPI_processed; i++)
+	{
+		char	   *name = read_text(SPI_tuptable->vals[i], 2);
+
+		if (strcmp(read_text(SPI_tuptable->vals[i], 1), "type") == 0)
+			kept.paused_types[kept.npaused_types++] = name;
+		else
+			kept.paused_buckets[kept.npaused_buckets++] = name;
+		kept.is_open = false;
+	}
+}
+
+static void
+read_with(PlanId plan, void (*read) (void))
+{
+	MemoryContext old;
+
+	plan_read(plan);
+	old = MemoryContextSwitchTo(kept.context);
+	read();
+	MemoryContextSwitchTo(old);
+}
+
+static void
+make_known_types(void)
+{
+	HASHCTL		control = {
+		.keysize = TRIGGER_TYPE_MAX + 1,
+		.entrysize = sizeof(KnownType),
+		.hcxt = kept.context
+	};
+
+	kept.known_types = hash_create("twtasks policies", 64, &control,
+								   HASH_ELEM | HASH_STRINGS | HASH_CONTEXT);
+}
+
+/* Nothing is kept. */
+static void
+forget(void)
+{
+	MemoryContext context = kept.context;
+
+	if (context == NULL)
+		context = AllocSetContextCreate(CacheMemoryContext, "twtasks policies",
+										ALLOCSET_SMALL_SIZES);
+	MemoryContextReset(context);
+	memset(&kept, 0, sizeof(kept));
+	kept.context = context;
+	kept.is_open = true;
+}
+
+static void
+read_tables(void)
+{
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "could not connect to SPI");
+	read_with(PLAN_READ_TYPE_POLICIES, read_rules);
+	read_with(PLAN_READ_BUCKETS, read_buckets);
+	read_with(PLAN_READ_PAUSES, read_pauses);
+	SPI_finish();
+}
+
+/*
+ * Whoever asks need not be able to read the tables.  An error restores the
+ * user, and leaves the reading to the next who asks.
+ */
+static void
+read_as_owner(void)
+{
+	Oid			schema = get_namespace_oid("twtasks", false);
+	HeapTuple	tuple;
+	Oid			owner;
+	Oid			save_user;
+	int			save_context;
+
+	for (size_t i = 0; i < lengthof(tables); i++)
+		tables[i] = get_relname_relid(table_names[i], schema);
+	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(tables[0]));
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "relation \"twtasks.%s\" does not exist", table_names[0]);
+	owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
+	ReleaseSysCache(tuple);
+	GetUserIdAndSecContext(&save_user, &save_context);
+	SetUserIdAndSecContext(owner, save_context | SECURITY_LOCAL_USERID_CHANGE);
+	read_tables();
+	SetUserIdAndSecContext(save_user, save_context);
+}
+
+/* A change that comes while we read may not be in what we read. */
+static void
+read_all(void)
+{
+	uint64		before;
+
+	do
+	{
+		forget();
+		before = generation;
+		read_as_owner();
+		make_known_types();
+	} while (generation != before);
+	is_current = true;
+}
+
+/* ---- asking ---- */
+
+/* What the rule sets wins over what less special ones have set. */
+static void
+take_options(TypePolicy *policy, const TypePolicy *options)
+{
+	if (options->bucket != NULL)
+		policy->bucket = options->bucket;
+	if (options->priority != no_policy.priority)
+		policy->priority = options->priority;
+	if (options->queue_time_us != no_policy.queue_time_us)
+		policy->queue_time_us = options->queue_time_us;
+	if (options->expires_after_us != 0)
+		policy->expires_after_us = options->expires_after_us;
+	if (options->when_done != no_policy.when_done)
+		policy->when_done = options->when_done;
+	if (options->nodes != NULL)
+		policy->nodes = options->nodes;
+	if (options->aging_us != no_policy.aging_us)
+		policy->aging_us = options->aging_us;
+	if (options->intercept != NULL)
+		policy->intercept = strcmp(options->intercept, "none") == 0 ? NULL : options->intercept;
+}
+
+static void
+make_policy(TypePolicy *policy, const char *type)
+{
+	*policy = default_policy;
+	for (int i = 0; i < kept.nrules; i++)
+		if (pattern_fit(kept.rules[i].pattern, type) > 0)
+			take_options(policy, &kept.rules[i].options);
+	for (int i = 0; i < kept.npaused_types; i++)
+		policy->is_paused |= pattern_fit(kept.paused_types[i], type) > 0;
+}
+
+static bool
+is_plain(void)
+{
+	return kept.nrules == 0 && kept.npaused_types == 0;
+}
+
+const TypePolicy *
+policy_find(const char *type)
+{
+	KnownType  *known;
+	bool		found;
+
+	if (unlikely(!is_current))
+		read_all();
+	if (likely(is_plain()) || strlen(type) > TRIGGER_TYPE_MAX)
+		return &default_policy;
+	if (hash_get_num_entries(kept.known_types) >= KNOWN_TYPES_MAX)
+	{
+		hash_destroy(kept.known_types);
+		make_known_types();
+	}
+	known = hash_search(kept.known_types, type, HASH_ENTER, &found);
+	if (!found)
+		make_policy(&known->policy, type);
+	return &known->policy;
+}
+
+const TypePolicy *
+policy_of_text(Datum type)
+{
+	if (likely(is_current && is_plain()))
+		return &default_policy;
+	return policy_find(TextDatumGetCString(type));
+}
+
+int
+policy_risen(Datum type, int priority, int64 waited_us)
+{
+	int64		aging_us = policy_of_text(type)->aging_us;
+
+	if (likely(aging_us == 0) || priority <= TRIGGER_RISEN || waited_us < aging_us)
+		return priority;
+	return (int) Max(priority - waited_us / aging_us, TRIGGER_RISEN);
+}
+
+static bool
+is_among(char **names, int n, const char *name)
+{
+	for (int i = 0; i < n; i++)
+		if (strcmp(names[i], name) == 0)
+			return true;
+	return false;
+}
+
+bool
+policy_bucket_exists(const char *bucket)
+{
+	if (unlikely(!is_current))
+		read_all();
+	return strcmp(bucket, DEFAULT_BUCKET) == 0 ||
+		is_among(kept.buckets, kept.nbuckets, bucket);
+}
+
+bool
+policy_is_paused(const char *type, const char *bucket)
+{
+	if (unlikely(!is_current))
+		read_all();
+	return !kept.is_open &&
+		(is_among(kept.paused_buckets, kept.npaused_buckets, bucket) ||
+		 policy_find(type)->is_paused);
+}
+
+bool
+policy_may_grab(Datum type, Datum bucket, Datum node)
+{
+	char	   *type_name;
+	char	  **nodes;
+
+	if (unlikely(!is_current))
+		read_all();
+	if (likely(kept.is_open))
+		return true;
+	type_name = TextDatumGetCString(type);
+	if (policy_is_paused(type_name, TextDatumGetCString(bucket)))
+		return false;
+	nodes = policy_find(type_name)->nodes;
+	if (nodes == NULL)
+		return true;
+	for (; *nodes != NULL; nodes++)
+		if (pattern_fit(*nodes, TextDatumGetCString(node)) > 0)
+			return true;
+	return false;
+}
+
+PG_FUNCTION_INFO_V1(twt_is_paused);
+Datum
+twt_is_paused(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(policy_is_paused(text_to_cstring(PG_GETARG_TEXT_PP(0)),
+									text_to_cstring(PG_GETARG_TEXT_PP(1))));
+}
+
+PG_FUNCTION_INFO_V1(twt_nodes_of);
+Datum
+twt_nodes_of(PG_FUNCTION_ARGS)
+{
+	char	  **nodes = policy_find(text_to_cstring(PG_GETARG_TEXT_PP(0)))->nodes;
+	ArrayBuildState *array = initArrayResult(TEXTOID, CurrentMemoryContext, false);
+
+	if (nodes == NULL)
+		PG_RETURN_NULL();
+	for (; *nodes != NULL; nodes++)
+		accumArrayResult(array, CStringGetTextDatum(*nodes), false, TEXTOID, CurrentMemoryContext);
+	PG_RETURN_DATUM(makeArrayResult(array, CurrentMemoryContext));
+}
+
+/* How long a task of that type may be SUBMITTED. */
+PG_FUNCTION_INFO_V1(twt_queue_time);
+Datum
+twt_queue_time(PG_FUNCTION_ARGS)
+{
+	char	   *type = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	Interval   *result = palloc0(sizeof(Interval));
+
+	result->time = policy_find(type)->queue_time_us;
+	PG_RETURN_INTERVAL_P(result);
+}
+
+/*
+ * The notification leaves and the invalidation takes effect at commit, here
+ * the latter at the end of the command.
+ */
+PG_FUNCTION_INFO_V1(twt_config_changed);
+Datum
+twt_config_changed(PG_FUNCTION_ARGS)
+{
+	TriggerData *data = (TriggerData *) fcinfo->context;
+
+	if (!CALLED_AS_TRIGGER(fcinfo))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function must be called by a trigger")));
+	CacheInvalidateRelcache(data->tg_relation);
+	Async_Notify(CONFIG_CHANNEL, NULL);
+	return PointerGetDatum(NULL);
+}

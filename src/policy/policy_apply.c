@@ -1,0 +1,150 @@
+/*-------------------------------------------------------------------------
+ *
+ * policy_apply.c
+ *		What the policies of its type make of a task that is added.
+ *
+ *		from: check.c		to: add.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "twtasks.h"
+
+#include "access/htup_details.h"
+#include "common/int.h"
+#include "funcapi.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+#include "utils/typcache.h"
+
+#include "base/rows.h"
+#include "node/clock.h"
+#include "node/node.h"
+#include "policy/policy.h"
+#include "policy/policy_apply.h"
+#include "policy/policy_call.h"
+
+/* Whether we are in the function of a policy. */
+static bool is_intercepting = false;
+
+static Datum
+make_row(NewTask *task)
+{
+	TupleDesc	desc = lookup_rowtype_tupdesc(rows_type("new_task"), -1);
+	HeapTuple	tuple = heap_form_tuple(desc, task->values, task->nulls);
+
+	ReleaseTupleDesc(desc);
+	return HeapTupleGetDatum(tuple);
+}
+
+/* Into a copy of our own: the row is the function's. */
+static void
+take_row(NewTask *task, Datum row)
+{
+	HeapTupleHeader header = DatumGetHeapTupleHeaderCopy(row);
+	TupleDesc	desc = lookup_rowtype_tupdesc(HeapTupleHeaderGetTypeId(header),
+											  HeapTupleHeaderGetTypMod(header));
+	HeapTupleData tuple;
+
+	tuple.t_len = HeapTupleHeaderGetDatumLength(header);
+	ItemPointerSetInvalid(&tuple.t_self);
+	tuple.t_tableOid = InvalidOid;
+	tuple.t_data = header;
+	heap_deform_tuple(&tuple, desc, task->values, task->nulls);
+	ReleaseTupleDesc(desc);
+}
+
+/*
+ * The function may look at the policies itself: name is our own copy.  A
+ * node's session must stay able to tell that the node lives.
+ */
+static Datum
+call_function(const char *name, NewTask *task, bool *isnull)
+{
+	Datum		args[] = {make_row(task)};
+	Datum		result = (Datum) 0;
+
+	is_intercepting = true;
+	PG_TRY();
+	{
+		result = node_is_session() ?
+			policy_call_in_time(HOOK_INTERCEPT, name, args, isnull) :
+			policy_call(HOOK_INTERCEPT, name, args, isnull);
+	}
+	PG_FINALLY();
+	{
+		is_intercepting = false;
+	}
+	PG_END_TRY();
+	return result;
+}
+
+bool
+policy_intercept(NewTask *task)
+{
+	const char *function = policy_find(task->type)->intercept;
+	MemoryContext caller = CurrentMemoryContext;
+	MemoryContext context;
+	char	   *name;
+	bool		isnull;
+	Datum		row;
+
+	if (likely(function == NULL) || is_intercepting)
+		return false;
+	/* What the call needs, one in SQL some kilobytes, goes at once. */
+	context = AllocSetContextCreate(caller, "twtasks intercept", ALLOCSET_DEFAULT_SIZES);
+	MemoryContextSwitchTo(context);
+	name = pstrdup(function);
+	row = call_function(name, task, &isnull);
+	MemoryContextSwitchTo(caller);
+	if (isnull)
+		ereport(ERROR,
+				(errcode(ERRCODE_RAISE_EXCEPTION),
+				 errmsg("task of type \"%s\" was refused by function \"%s\"",
+						task->type, name)));
+	take_row(task, row);
+	MemoryContextDelete(context);
+	return true;
+}
+
+/* From when it is added, or may run: a task for tomorrow is worth running then. */
+static TimestampTz
+expires_at(const NewTask *task, int64 after_us)
+{
+	TimestampTz from = twt_now();
+	TimestampTz at;
+
+	if (!task->nulls[NEW_RUN_AFTER])
+		from = Max(from, DatumGetTimestampTz(task->values[NEW_RUN_AFTER]));
+	if (pg_add_s64_overflow(from, after_us, &at) || !IS_VALID_TIMESTAMP(at))
+		return DT_NOEND;
+	return at;
+}
+
+static void
+set_field(NewTask *task, NewField field, Datum value)
+{
+	task->values[field] = value;
+	task->nulls[field] = false;
+}
+
+void
+policy_apply(NewTask *task)
+{
+	const TypePolicy *policy = policy_find(task->type);
+
+	task->queue_time_us = policy->queue_time_us;
+	if (task->nulls[NEW_PRIORITY])
+		set_field(task, NEW_PRIORITY,
+				  Int32GetDatum(policy->priority < 0 ? DEFAULT_PRIORITY : policy->priority));
+	if (task->nulls[NEW_BUCKET])
+		set_field(task, NEW_BUCKET,
+				  CStringGetTextDatum(policy->bucket == NULL ? DEFAULT_BUCKET : policy->bucket));
+	if (task->nulls[NEW_EXPIRES] && policy->expires_after_us > 0)
+	{
+		TimestampTz at = expires_at(task, policy->expires_after_us);
+
+		if (!TIMESTAMP_NOT_FINITE(at))
+			set_field(task, NEW_EXPIRES, TimestampTzGetDatum(at));
+	}
+}

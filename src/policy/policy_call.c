@@ -1,0 +1,398 @@
+/*-------------------------------------------------------------------------
+ *
+ * policy_call.c
+ *		Functions that policies name: found, checked and called.
+ *
+ *		from: sql/configure_type.sql, policy.c		to: (functions of users)
+ *
+ * What decides about tasks that run or ran (retry, stuck) must not stop the
+ * work if it fails: it is called in a subtransaction and within a time, and
+ * whoever asked goes on without it.  What decides about a task that is added
+ * (intercept) may refuse it; where a node adds the task, for a schedule, it
+ * has to do so within that time.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "twtasks.h"
+
+#include "access/xact.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "storage/latch.h"
+#include "utils/acl.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
+#include "utils/syscache.h"
+#include "utils/timeout.h"
+
+#include "base/caller.h"
+#include "base/rows.h"
+#include "node/locks.h"
+#include "policy/policy_call.h"
+#include "settings.h"
+
+#define HOOK_MAX_ARGS 2
+
+/* Types by name: those of our schema have no fixed oid.  NULL: none. */
+typedef struct Hook
+{
+	const char *option;			/* of configure_type() */
+	const char *signature;
+	const char *args[HOOK_MAX_ARGS];
+	const char *result;
+} Hook;
+
+static const Hook hooks[HOOK_COUNT] = {
+	[HOOK_RETRY] = {"retry_function", "(twtasks.task_input, text) returns timestamptz",
+	{"task_input", "text"}, "timestamptz"},
+	[HOOK_STUCK] = {"stuck_function", "(twtasks.task_input) returns twtasks.stuck_rule",
+	{"task_input"}, "stuck_rule"},
+	[HOOK_INTERCEPT] = {"intercept", "(twtasks.new_task) returns twtasks.new_task",
+	{"new_task"}, "new_task"},
+};
+
+static Oid
+type_by_name(const char *name)
+{
+	if (strcmp(name, "text") == 0)
+		return TEXTOID;
+	if (strcmp(name, "timestamptz") == 0)
+		return TIMESTAMPTZOID;
+	return rows_type(name);
+}
+
+/* By the catalog alone: it does not matter who asks. */
+static HeapTuple
+find_function(const Hook *hook, const char *name)
+{
+	List	   *names = twt_parse_name(name);
+	Oid			args[HOOK_MAX_ARGS];
+	int			nargs = 0;
+	Oid			schema;
+
+	if (list_length(names) != 2)
+		return NULL;
+	schema = get_namespace_oid(strVal(linitial(names)), true);
+	for (int i = 0; i < HOOK_MAX_ARGS && hook->args[i] != NULL; i++)
+		args[nargs++] = type_by_name(hook->args[i]);
+	return SearchSysCache3(PROCNAMEARGSNSP, CStringGetDatum(strVal(lsecond(names))),
+						   PointerGetDatum(buildoidvector(args, nargs)),
+						   ObjectIdGetDatum(schema));
+}
+
+static bool
+has_right_result(const Hook *hook, HeapTuple tuple)
+{
+	Form_pg_proc proc = (Form_pg_proc) GETSTRUCT(tuple);
+
+	return proc->prorettype == type_by_name(hook->result) && !proc->proretset &&
+		proc->prokind == PROKIND_FUNCTION;
+}
+
+static void
+refuse_missing(const Hook *hook, const char *name)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_UNDEFINED_FUNCTION),
+			 errmsg("function \"%s\" for %s does not exist", name, hook->option),
+			 errhint("It must be %s%s, with its schema in the name.", name, hook->signature)));
+}
+
+/* Whether the last name of a list is pg_temp, with or without quotes. */
+static bool
+ends_in_pg_temp(char *list)
+{
+	char	   *last = strrchr(list, ',');
+	size_t		len;
+
+	last = last == NULL ? list : last + 1;
+	last += strspn(last, " \"");
+	len = strcspn(last, " \"");
+	return len == 7 && strncmp(last, "pg_temp", len) == 0;
+}
+
+/* SET search_path = ..., pg_temp: nothing of the caller's comes in between. */
+static bool
+fixes_search_path(HeapTuple tuple)
+{
+	bool		isnull;
+	Datum		config = SysCacheGetAttr(PROCNAMEARGSNSP, tuple, Anum_pg_proc_proconfig, &isnull);
+	Datum	   *settings;
+	int			n;
+
+	if (isnull)
+		return false;
+	deconstruct_array(DatumGetArrayTypeP(config), TEXTOID, -1, false, TYPALIGN_INT,
+					  &settings, NULL, &n);
+	for (int i = 0; i < n; i++)
+	{
+		char	   *setting = TextDatumGetCString(settings[i]);
+
+		if (strncmp(setting, "search_path=", 12) == 0)
+			return ends_in_pg_temp(setting + 12);
+	}
+	return false;
+}
+
+static PolicyHook
+hook_by_option(const char *option)
+{
+	for (int i = 0; i < HOOK_COUNT; i++)
+		if (strcmp(hooks[i].option, option) == 0)
+			return (PolicyHook) i;
+	elog(ERROR, "unrecognized option: \"%s\"", option);
+}
+
+/* For configure_type(): whether a function can be the value of an option. */
+PG_FUNCTION_INFO_V1(twt_check_function);
+Datum
+twt_check_function(PG_FUNCTION_ARGS)
+{
+	const Hook *hook = &hooks[hook_by_option(text_to_cstring(PG_GETARG_TEXT_PP(0)))];
+	char	   *name;
+	HeapTuple	tuple;
+
+	if (PG_ARGISNULL(1))
+		PG_RETURN_VOID();
+	name = text_to_cstring(PG_GETARG_TEXT_PP(1));
+	if (strcmp(name, "none") == 0)
+		PG_RETURN_VOID();
+	tuple = find_function(hook, name);
+	if (!HeapTupleIsValid(tuple) || !has_right_result(hook, tuple))
+		refuse_missing(hook, name);
+	if (!twt_may_execute(((Form_pg_proc) GETSTRUCT(tuple))->oid, caller_role()))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied for function \"%s\"", name)));
+	if (!fixes_search_path(tuple))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("function \"%s\" does not fix its search_path", name),
+				 errdetail("It will run with the rights of its owner, called by others."),
+				 errhint("ALTER FUNCTION %s SET search_path = the schemas it needs, pg_temp.", name)));
+	ReleaseSysCache(tuple);
+	PG_RETURN_VOID();
+}
+
+/*
+ * It may give up all locks of the session: pg_advisory_unlock_all() asks no
+ * rights.  That of a node must outlive it, or the node would be taken for dead.
+ */
+static Datum
+invoke(FunctionCallInfo call)
+{
+	bool		is_node = locks_own_held();
+	Datum		result;
+
+	PG_TRY();
+	{
+		result = FunctionCallInvoke(call);
+	}
+	PG_FINALLY();
+	{
+		if (is_node)
+			locks_own_restore();
+	}
+	PG_END_TRY();
+	return result;
+}
+
+Datum
+policy_call(PolicyHook hook, const char *name, Datum *args, bool *isnull)
+{
+	LOCAL_FCINFO(call, HOOK_MAX_ARGS);
+	HeapTuple	tuple = find_function(&hooks[hook], name);
+	FmgrInfo	flinfo;
+	Oid			save_user;
+	int			save_context;
+	Oid			owner;
+	Datum		result;
+
+	if (!HeapTupleIsValid(tuple) || !has_right_result(&hooks[hook], tuple))
+		refuse_missing(&hooks[hook], name);
+	owner = ((Form_pg_proc) GETSTRUCT(tuple))->proowner;
+	fmgr_info(((Form_pg_proc) GETSTRUCT(tuple))->oid, &flinfo);
+	ReleaseSysCache(tuple);
+
+	GetUserIdAndSecContext(&save_user, &save_context);
+	SetUserIdAndSecContext(owner, save_context | SECURITY_LOCAL_USERID_CHANGE);
+	InitFunctionCallInfoData(*call, &flinfo, flinfo.fn_nargs, InvalidOid, NULL, NULL);
+	for (int i = 0; i < flinfo.fn_nargs; i++)
+	{
+		call->args[i].value = args[i];
+		call->args[i].isnull = false;
+	}
+	result = invoke(call);
+	SetUserIdAndSecContext(save_user, save_context);
+	*isnull = call->isnull;
+	return result;
+}
+
+/* ---- within a time ---- */
+
+static TimeoutId time_limit;
+static bool has_time_limit = false;
+static bool is_timed = false;	/* a call within a call has the time of that */
+static volatile sig_atomic_t is_over;
+
+static void
+on_time_over(void)
+{
+	is_over = true;
+	QueryCancelPending = true;
+	InterruptPending = true;
+	SetLatch(MyLatch);
+}
+
+static void
+start_time(void)
+{
+	if (!has_time_limit)
+		time_limit = RegisterTimeout(USER_TIMEOUT, on_time_over);
+	has_time_limit = is_timed = true;
+	is_over = false;
+	enable_timeout_after(time_limit, twt_function_timeout);
+}
+
+/* A cancel that was meant for the function alone goes with it. */
+static void
+stop_time(void)
+{
+	disable_timeout(time_limit, false);
+	is_timed = false;
+	if (is_over)
+		QueryCancelPending = false;
+}
+
+/* Not as a cancel, which those who go on after an error would not catch. */
+static void
+refuse_slow(const char *name)
+{
+	FlushErrorState();
+	ereport(ERROR,
+			(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+			 errmsg("function \"%s\" of a policy took too long", name),
+			 errdetail("The setting twtasks.function_timeout allows %d ms.", twt_function_timeout)));
+}
+
+Datum
+policy_call_in_time(PolicyHook hook, const char *name, Datum *args, bool *isnull)
+{
+	MemoryContext context = CurrentMemoryContext;
+	Datum		result = (Datum) 0;
+
+	if (is_timed)
+		return policy_call(hook, name, args, isnull);
+	start_time();
+	PG_TRY();
+	{
+		result = policy_call(hook, name, args, isnull);
+	}
+	PG_CATCH();
+	{
+		stop_time();
+		MemoryContextSwitchTo(context);
+		if (is_over && geterrcode() == ERRCODE_QUERY_CANCELED)
+			refuse_slow(name);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	stop_time();
+	return result;
+}
+
+/* One that was not is for whoever called us. */
+static void
+warn_or_rethrow(const char *name, ErrorData *error)
+{
+	if (error->sqlerrcode == ERRCODE_QUERY_CANCELED && !is_over)
+		ReThrowError(error);
+	ereport(WARNING,
+			(errcode(error->sqlerrcode),
+			 errmsg("function \"%s\" of a policy failed: %s (SQLSTATE %s)", name,
+					is_over ? "it took too long" : error->message,
+					unpack_sql_state(error->sqlerrcode)),
+			 errhint("The policy's figures decide in its place.")));
+	FreeErrorData(error);
+}
+
+/* False: it failed, which was told as a warning. */
+static bool
+call_limited(PolicyHook hook, const char *name, Datum *args, Datum *result,
+			 bool *isnull)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	ErrorData  *volatile error = NULL;
+
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	start_time();
+	PG_TRY();
+	{
+		*result = policy_call(hook, name, args, isnull);
+		stop_time();
+		ReleaseCurrentSubTransaction();
+	}
+	PG_CATCH();
+	{
+		stop_time();
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+	if (error == NULL)
+		return true;
+	warn_or_rethrow(name, error);
+	return false;
+}
+
+/* A row of what a function answered, and whether it answered at all. */
+static Datum
+answer_row(FunctionCallInfo fcinfo, bool has_answered, Datum result, bool isnull)
+{
+	Datum		values[2] = {BoolGetDatum(has_answered), result};
+	bool		nulls[2] = {false, isnull || !has_answered};
+	TupleDesc	desc;
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	return HeapTupleGetDatum(heap_form_tuple(desc, values, nulls));
+}
+
+PG_FUNCTION_INFO_V1(twt_call_retry);
+Datum
+twt_call_retry(PG_FUNCTION_ARGS)
+{
+	Datum		args[HOOK_MAX_ARGS] = {PG_GETARG_DATUM(1), PG_GETARG_DATUM(2)};
+	Datum		result = (Datum) 0;
+	bool		isnull = true;
+	bool		answered = call_limited(HOOK_RETRY, text_to_cstring(PG_GETARG_TEXT_PP(0)),
+										args, &result, &isnull);
+
+	return answer_row(fcinfo, answered, result, isnull);
+}
+
+PG_FUNCTION_INFO_V1(twt_call_stuck);
+Datum
+twt_call_stuck(PG_FUNCTION_ARGS)
+{
+	Datum		args[HOOK_MAX_ARGS] = {PG_GETARG_DATUM(1)};
+	Datum		result = (Datum) 0;
+	bool		isnull = true;
+	bool		answered = call_limited(HOOK_STUCK, text_to_cstring(PG_GETARG_TEXT_PP(0)),
+										args, &result, &isnull);
+
+	return answer_row(fcinfo, answered, result, isnull);
+}

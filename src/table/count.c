@@ -1,0 +1,409 @@
+/*-------------------------------------------------------------------------
+ *
+ * count.c
+ *		count_queued() and late_queued(): a look at the tasks in the queue.
+ *
+ * Millions of tasks may be in the queue, and people look most often then.  So
+ * we read a part of them: of each group, which is the tasks of one bucket, type
+ * and priority, those of small ids.  One descent of the index leads over the
+ * rest of a group, however large.
+ *
+ * Invariants
+ *	- at most cap groups are seen, and at most cap tasks of each are read;
+ *	- at most SHARES * cap tasks are read in all: each group has SHARES of them
+ *	  for certain, and what small groups leave goes to the large ones.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "twtasks.h"
+
+#include "access/genam.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_type.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+#include "utils/uuid.h"
+
+#include "base/rows.h"
+
+/* In all so many times cap; and so many tasks of each group for certain. */
+#define SHARES 3
+
+/* No column of the task beyond this one is read. */
+#define LAST_READ TASK_SUB_TYPE
+
+/* Columns of the index task_queued. */
+enum
+{
+	QUEUED_BUCKET = 1,
+	QUEUED_TYPE,
+	QUEUED_PRIORITY,
+	QUEUED_ID
+};
+
+/* The tasks of a group in one status. */
+typedef struct Tally
+{
+	int64		tasks;
+	Datum		status;
+	Datum		oldest;
+	Datum		newest;
+	Datum		most_tries;
+	int64		late;
+	Datum		newest_late;
+} Tally;
+
+typedef struct TaskGroup
+{
+	text	   *bucket;
+	text	   *type;
+	int16		priority;
+	pg_uuid_t	last;			/* of those read */
+	int64		tasks;			/* read */
+	bool		has_ended;
+	Tally		submitted;
+	Tally		processing;
+} TaskGroup;
+
+typedef struct Look Look;
+typedef void (*Visit) (Look *look, TaskGroup *group);
+
+struct Look
+{
+	ReturnSetInfo *results;
+	Relation	table;
+	Relation	index;
+	IndexScanDesc scan;
+	ScanKeyData columns[QUEUED_ID]; /* the scan reads them when it begins */
+	TupleTableSlot *row;
+	Visit		visit;
+	int64		cap;
+	TimestampTz moment;
+	Oid			submitted;
+	TaskGroup  *groups;
+	int64		ngroups;
+	int64		room;			/* for so many */
+	int64		left;			/* tasks that may still be read */
+};
+
+/* ---- the index ---- */
+
+/*
+ * Makes the scan begin after that task of the group.  A comparison of whole rows
+ * says where a scan begins, by all of its columns, but not where it ends: the
+ * caller sees that the group has ended.
+ */
+static void
+scan_after(Look *look, const TaskGroup *group, const pg_uuid_t *id)
+{
+	ScanKey		columns = look->columns;
+	ScanKeyData row = {
+		.sk_flags = SK_ROW_HEADER,
+		.sk_attno = QUEUED_BUCKET,
+		.sk_strategy = BTGreaterStrategyNumber,
+		.sk_argument = PointerGetDatum(columns)
+	};
+	const int	greater = BTGreaterStrategyNumber;
+
+	ScanKeyEntryInitialize(&columns[0], SK_ROW_MEMBER, QUEUED_BUCKET, greater, TEXTOID,
+						   C_COLLATION_OID, F_BTTEXTCMP, PointerGetDatum(group->bucket));
+	ScanKeyEntryInitialize(&columns[1], SK_ROW_MEMBER, QUEUED_TYPE, greater, TEXTOID,
+						   C_COLLATION_OID, F_BTTEXTCMP, PointerGetDatum(group->type));
+	ScanKeyEntryInitialize(&columns[2], SK_ROW_MEMBER, QUEUED_PRIORITY, greater, INT2OID,
+						   InvalidOid, F_BTINT2CMP, Int16GetDatum(group->priority));
+	ScanKeyEntryInitialize(&columns[3], SK_ROW_MEMBER | SK_ROW_END, QUEUED_ID, greater, UUIDOID,
+						   InvalidOid, F_UUID_CMP, UUIDPGetDatum(id));
+	index_rescan(look->scan, &row, 1, NULL, 0);
+}
+
+/* At the end of the index the row is empty. */
+static bool
+next_row(Look *look)
+{
+	CHECK_FOR_INTERRUPTS();
+	if (!index_getnext_slot(look->scan, ForwardScanDirection, look->row))
+	{
+		ExecClearTuple(look->row);
+		return false;
+	}
+	slot_getsomeattrs(look->row, LAST_READ);
+	return true;
+}
+
+static bool
+is_text(Datum value, const struct varlena *wanted)
+{
+	text	   *found = DatumGetTextPP(value);
+
+	return VARSIZE_ANY_EXHDR(found) == VARSIZE_ANY_EXHDR(wanted) &&
+		memcmp(VARDATA_ANY(found), VARDATA_ANY(wanted), VARSIZE_ANY_EXHDR(wanted)) == 0;
+}
+
+static bool
+is_row_of(const Look *look, const TaskGroup *group)
+{
+	return is_text(row_value(look->row, TASK_TYPE), group->type) &&
+		DatumGetInt16(row_value(look->row, TASK_PRIORITY)) == group->priority &&
+		is_text(row_value(look->row, TASK_BUCKET), group->bucket);
+}
+
+/* ---- which tasks are read ---- */
+
+static void
+visit_row(Look *look, TaskGroup *group)
+{
+	group->last = *DatumGetUUIDP(row_value(look->row, TASK_ID));
+	group->tasks++;
+	look->visit(look, group);
+}
+
+/* Reads on until so many of the group are read, or it has ended. */
+static void
+read_group(Look *look, TaskGroup *group, int64 wanted)
+{
+	while (group->tasks < wanted)
+	{
+		if (!next_row(look) || !is_row_of(look, group))
+		{
+			group->has_ended = true;
+			return;
+		}
+		visit_row(look, group);
+	}
+}
+
+/* The group of the row at which we are. */
+static TaskGroup *
+add_group(Look *look)
+{
+	TaskGroup  *group;
+
+	if (look->ngroups == look->room)
+	{
+		look->room = Min(look->cap, Max(64, look->room * 2));
+		look->groups = repalloc_huge(look->groups, look->room * sizeof(TaskGroup));
+	}
+	group = &look->groups[look->ngroups++];
+	memset(group, 0, sizeof(TaskGroup));
+	group->bucket = DatumGetTextPCopy(row_value(look->row, TASK_BUCKET));
+	group->type = DatumGetTextPCopy(row_value(look->row, TASK_TYPE));
+	group->priority = DatumGetInt16(row_value(look->row, TASK_PRIORITY));
+	visit_row(look, group);
+	return group;
+}
+
+/* A few tasks of each.  Where a group is small the next one follows at once. */
+static void
+visit_groups(Look *look)
+{
+	TaskGroup	before = {.bucket = cstring_to_text(""), .type = cstring_to_text(""), .priority = -1};
+	pg_uuid_t	beyond;
+	TaskGroup  *group;
+
+	memset(&beyond, 0xff, UUID_LEN);
+	scan_after(look, &before, &beyond);
+	next_row(look);
+	while (!TTS_EMPTY(look->row) && look->ngroups < look->cap)
+	{
+		group = add_group(look);
+		read_group(look, group, Min(SHARES, look->cap));
+		if (group->has_ended)
+			continue;
+		scan_after(look, group, &beyond);
+		next_row(look);
+	}
+}
+
+static bool
+has_more(const Look *look, const TaskGroup *group)
+{
+	return !group->has_ended && group->tasks < look->cap;
+}
+
+static int64
+count_open(const Look *look)
+{
+	int64		open = 0;
+
+	for (int64 i = 0; i < look->ngroups; i++)
+		open += has_more(look, &look->groups[i]);
+	return open;
+}
+
+static void
+visit_more(Look *look, int64 each)
+{
+	for (int64 i = 0; i < look->ngroups; i++)
+	{
+		TaskGroup  *group = &look->groups[i];
+		int64		before = group->tasks;
+
+		if (!has_more(look, group))
+			continue;
+		scan_after(look, group, &group->last);
+		read_group(look, group, Min(before + each, look->cap));
+		look->left -= group->tasks - before;
+	}
+}
+
+/* Large groups share the rest that small groups leave, until little is left. */
+static void
+visit_all(Look *look)
+{
+	int64		open;
+
+	visit_groups(look);
+	look->left = SHARES * look->cap;
+	for (int64 i = 0; i < look->ngroups; i++)
+		look->left -= look->groups[i].tasks;
+	while ((open = count_open(look)) > 0 && look->left >= open)
+		visit_more(look, look->left / open);
+}
+
+static void
+look_at_queue(FunctionCallInfo fcinfo, Look *look)
+{
+	InitMaterializedSRF(fcinfo, 0);
+	look->results = (ReturnSetInfo *) fcinfo->resultinfo;
+	look->cap = PG_GETARG_INT32(0);
+	look->submitted = rows_label("task_status", "SUBMITTED");
+	look->table = table_open(rows_relation("task"), AccessShareLock);
+	look->index = index_open(rows_relation("task_queued"), AccessShareLock);
+	look->row = table_slot_create(look->table, NULL);
+	look->scan = twt_index_beginscan(look->table, look->index, GetActiveSnapshot(), 1);
+	look->groups = palloc(sizeof(TaskGroup));
+	look->room = 1;
+	visit_all(look);
+	index_endscan(look->scan);
+	ExecDropSingleTupleTableSlot(look->row);
+	index_close(look->index, AccessShareLock);
+	table_close(look->table, AccessShareLock);
+}
+
+/* ---- what becomes of them ---- */
+
+static bool
+is_submitted(const Look *look)
+{
+	return DatumGetObjectId(row_value(look->row, TASK_STATUS)) == look->submitted;
+}
+
+/* The time of which it would be late. */
+static Datum
+due_time(const Look *look)
+{
+	if (!is_submitted(look) && !row_null(look->row, TASK_DEADLINE))
+		return row_value(look->row, TASK_DEADLINE);
+	return row_value(look->row, TASK_NEXT_EVENT_TIME);
+}
+
+static bool
+is_late(const Look *look)
+{
+	return DatumGetTimestampTz(due_time(look)) < look->moment;
+}
+
+static void
+set_earliest(Datum *time, Datum other)
+{
+	if (DatumGetTimestampTz(other) < DatumGetTimestampTz(*time))
+		*time = other;
+}
+
+static void
+set_latest(Datum *time, Datum other)
+{
+	if (DatumGetTimestampTz(other) > DatumGetTimestampTz(*time))
+		*time = other;
+}
+
+static void
+count_row(Look *look, TaskGroup *group)
+{
+	Tally	   *tally = is_submitted(look) ? &group->submitted : &group->processing;
+	Datum		time = row_value(look->row, TASK_STATE_TIME);
+	Datum		tries = row_value(look->row, TASK_TRIES);
+
+	if (tally->tasks++ == 0)
+	{
+		tally->status = row_value(look->row, TASK_STATUS);
+		tally->oldest = tally->newest = time;
+		tally->most_tries = tries;
+		tally->newest_late = TimestampTzGetDatum(DT_NOBEGIN);
+	}
+	set_earliest(&tally->oldest, time);
+	set_latest(&tally->newest, time);
+	if (DatumGetInt32(tries) > DatumGetInt32(tally->most_tries))
+		tally->most_tries = tries;
+	if (!is_late(look))
+		return;
+	tally->late++;
+	set_latest(&tally->newest_late, due_time(look));
+}
+
+static void
+put_tally(Look *look, const TaskGroup *group, const Tally *tally)
+{
+	Datum		values[] = {
+		PointerGetDatum(group->bucket), PointerGetDatum(group->type), tally->status, Int64GetDatum(tally->tasks),
+		BoolGetDatum(!group->has_ended), tally->oldest, tally->most_tries, tally->newest,
+		Int64GetDatum(tally->late), tally->newest_late
+	};
+	bool		nulls[lengthof(values)] = {false};
+
+	nulls[lengthof(values) - 1] = tally->late == 0;
+	if (tally->tasks > 0)
+		tuplestore_putvalues(look->results->setResult, look->results->setDesc, values, nulls);
+}
+
+PG_FUNCTION_INFO_V1(twt_count_queued);
+Datum
+twt_count_queued(PG_FUNCTION_ARGS)
+{
+	Look		look = {.visit = count_row, .moment = PG_GETARG_TIMESTAMPTZ(1)};
+
+	look_at_queue(fcinfo, &look);
+	for (int64 i = 0; i < look.ngroups; i++)
+	{
+		put_tally(&look, &look.groups[i], &look.groups[i].submitted);
+		put_tally(&look, &look.groups[i], &look.groups[i].processing);
+	}
+	return (Datum) 0;
+}
+
+static void
+put_if_late(Look *look, TaskGroup *group)
+{
+	static const TaskColumn columns[] = {
+		TASK_ID, TASK_VERSION, TASK_TYPE, TASK_SUB_TYPE, TASK_BUCKET, TASK_PRIORITY,
+		TASK_STATUS, TASK_CREATED, TASK_STATE_TIME, TASK_TRIES, TASK_INCARNATION
+	};
+	Datum		values[lengthof(columns) + 1];
+	bool		nulls[lengthof(columns) + 1] = {false};
+
+	if (!is_late(look))
+		return;
+	for (size_t i = 0; i < lengthof(columns); i++)
+	{
+		values[i] = row_value(look->row, columns[i]);
+		nulls[i] = row_null(look->row, columns[i]);
+	}
+	values[lengthof(columns)] = due_time(look);
+	tuplestore_putvalues(look->results->setResult, look->results->setDesc, values, nulls);
+}
+
+PG_FUNCTION_INFO_V1(twt_late_queued);
+Datum
+twt_late_queued(PG_FUNCTION_ARGS)
+{
+	Look		look = {.visit = put_if_late, .moment = PG_GETARG_TIMESTAMPTZ(1)};
+
+	look_at_queue(fcinfo, &look);
+	return (Datum) 0;
+}

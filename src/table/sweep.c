@@ -1,0 +1,507 @@
+/*-------------------------------------------------------------------------
+ *
+ * sweep.c
+ *		sweep_tasks(): looks at the table itself for SUBMITTED tasks.
+ *
+ *		from: sidecar/queue/sweep.c		to: sidecar/table/table.c
+ *
+ * The index of runnable tasks leads by bucket and type.  We step from type
+ * to type, and of each read the most urgent first, up to so many: a type
+ * with a large backlog does not make the others wait.  A type of which the
+ * caller has much already is read from where the last call ended.  Of a type
+ * whose tasks rise as they wait we merge its priorities, by what counts of each
+ * task.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "twtasks.h"
+
+#include "access/genam.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/pg_collation.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+
+#include "base/arrays.h"
+#include "base/rows.h"
+#include "node/adoption.h"
+#include "node/clock.h"
+#include "policy/policy.h"
+
+/* Columns of the index task_queued. */
+enum
+{
+	QUEUED_BUCKET = 1,
+	QUEUED_TYPE,
+	QUEUED_PRIORITY,
+	QUEUED_ID
+};
+
+/* No column of the task beyond this one is read. */
+#define LAST_READ TASK_EXPIRES
+
+/* Of one type only what comes after this. */
+typedef struct Mark
+{
+	char	   *type;
+	Datum		priority;
+	Datum		id;
+} Mark;
+
+typedef struct SweepCall
+{
+	Relation	table;
+	Relation	index;
+	TupleTableSlot *slot;
+	ReturnSetInfo *results;
+	Datum		bucket;
+	int32		per_type;
+	char	  **skip;			/* sorted */
+	int			nskip;
+	int32		share;
+	int32		shares;
+	int64		left;			/* of those that are asked for in all */
+	Mark	   *marks;
+	int			nmarks;
+	TimestampTz started;
+	Oid			submitted;
+} SweepCall;
+
+static int
+compare_types(const void *a, const void *b)
+{
+	return strcmp(*(char *const *) a, *(char *const *) b);
+}
+
+/* A sidecar may leave out thousands, each of which is looked for. */
+static void
+sort_skipped(SweepCall *call, const Elements *skip)
+{
+	call->skip = palloc((skip->n + 1) * sizeof(char *));
+	for (int i = 0; i < skip->n; i++)
+		if (!skip->nulls[i])
+			call->skip[call->nskip++] = TextDatumGetCString(skip->values[i]);
+	qsort(call->skip, call->nskip, sizeof(char *), compare_types);
+}
+
+static bool
+is_skipped(const SweepCall *call, const char *type)
+{
+	return call->nskip > 0 &&
+		bsearch(&type, call->skip, call->nskip, sizeof(char *), compare_types) != NULL;
+}
+
+static void
+read_arguments(FunctionCallInfo fcinfo, SweepCall *call)
+{
+	Elements	skip = elements_of(fcinfo, 2, "skip");
+
+	sort_skipped(call, &skip);
+	call->bucket = PG_GETARG_DATUM(0);
+	call->per_type = PG_GETARG_INT32(1);
+	call->share = PG_GETARG_INT32(3);
+	call->shares = PG_GETARG_INT32(4);
+	call->left = PG_GETARG_INT32(5);
+	call->results = (ReturnSetInfo *) fcinfo->resultinfo;
+	call->started = twt_now();
+	call->submitted = rows_label("task_status", "SUBMITTED");
+}
+
+static void
+text_key(ScanKey key, int column, bool beyond, Datum value)
+{
+	ScanKeyEntryInitialize(key, 0, column,
+						   beyond ? BTGreaterStrategyNumber : BTEqualStrategyNumber,
+						   InvalidOid, C_COLLATION_OID, beyond ? F_TEXT_GT : F_TEXTEQ, value);
+}
+
+static void
+priority_key(ScanKey key, bool beyond, Datum value)
+{
+	ScanKeyEntryInitialize(key, 0, QUEUED_PRIORITY,
+						   beyond ? BTGreaterStrategyNumber : BTEqualStrategyNumber,
+						   InvalidOid, InvalidOid, beyond ? F_INT2GT : F_INT2EQ, value);
+}
+
+static IndexScanDesc
+scan_by(const SweepCall *call, ScanKey keys, int nkeys)
+{
+	IndexScanDesc scan = twt_index_beginscan(call->table, call->index,
+											 GetActiveSnapshot(), nkeys);
+
+	scan->xs_want_itup = call->shares > 1 || call->nmarks > 0;
+	index_rescan(scan, keys, nkeys, NULL, 0);
+	return scan;
+}
+
+/* Rows of the bucket whose type compares so to that one; NULL: of any type. */
+static IndexScanDesc
+begin_scan(const SweepCall *call, const char *type, bool beyond)
+{
+	ScanKeyData keys[QUEUED_TYPE];
+
+	text_key(&keys[0], QUEUED_BUCKET, false, call->bucket);
+	if (type == NULL)
+		return scan_by(call, keys, QUEUED_BUCKET);
+	text_key(&keys[1], QUEUED_TYPE, beyond, CStringGetTextDatum(type));
+	return scan_by(call, keys, QUEUED_TYPE);
+}
+
+/* Of one type what comes after the mark: of its priority, or of the next ones. */
+static IndexScanDesc
+begin_after(const SweepCall *call, const Mark *mark, bool beyond)
+{
+	ScanKeyData keys[QUEUED_ID];
+
+	text_key(&keys[0], QUEUED_BUCKET, false, call->bucket);
+	text_key(&keys[1], QUEUED_TYPE, false, CStringGetTextDatum(mark->type));
+	priority_key(&keys[2], beyond, mark->priority);
+	ScanKeyEntryInitialize(&keys[3], 0, QUEUED_ID, BTGreaterStrategyNumber, InvalidOid,
+						   InvalidOid, F_UUID_GT, mark->id);
+	return scan_by(call, keys, beyond ? QUEUED_PRIORITY : QUEUED_ID);
+}
+
+static int
+compare_marks(const void *a, const void *b)
+{
+	return strcmp(((const Mark *) a)->type, ((const Mark *) b)->type);
+}
+
+static const Mark *
+mark_of(const SweepCall *call, const char *type)
+{
+	Mark		key = {.type = unconstify(char *, type)};
+
+	return call->nmarks == 0 ? NULL :
+		bsearch(&key, call->marks, call->nmarks, sizeof(Mark), compare_marks);
+}
+
+/* The row of that task says where to go on; without it there is no mark. */
+static void
+add_mark(SweepCall *call, Relation pkey, Datum id)
+{
+	IndexScanDesc scan = twt_index_beginscan(call->table, pkey, GetActiveSnapshot(), 1);
+	ScanKeyData key;
+
+	ScanKeyEntryInitialize(&key, 0, 1, BTEqualStrategyNumber, InvalidOid, InvalidOid, F_UUID_EQ, id);
+	index_rescan(scan, &key, 1, NULL, 0);
+	if (index_getnext_slot(scan, ForwardScanDirection, call->slot))
+	{
+		Mark	   *mark = &call->marks[call->nmarks++];
+
+		slot_getsomeattrs(call->slot, LAST_READ);
+		mark->type = TextDatumGetCString(row_value(call->slot, TASK_TYPE));
+		mark->priority = row_value(call->slot, TASK_PRIORITY);
+		mark->id = id;
+	}
+	index_endscan(scan);
+}
+
+static void
+add_marks(SweepCall *call, const Elements *after)
+{
+	Relation	pkey;
+
+	if (after->n == 0)
+		return;
+	call->marks = palloc(after->n * sizeof(Mark));
+	pkey = index_open(rows_relation("task_pkey"), AccessShareLock);
+	for (int i = 0; i < after->n; i++)
+		if (!after->nulls[i])
+			add_mark(call, pkey, after->values[i]);
+	index_close(pkey, AccessShareLock);
+	qsort(call->marks, call->nmarks, sizeof(Mark), compare_marks);
+}
+
+/*
+ * The first type after that one of which the index has an entry, be it of a dead
+ * row, if it is one with a mark; else NULL.  Where tasks go fast the first of a
+ * type's rows that lives is many pages on, and the mark leads there at once.
+ */
+static char *
+next_marked(const SweepCall *call, const char *type)
+{
+	IndexScanDesc scan;
+	char	   *next = NULL;
+	bool		isnull;
+
+	if (call->nmarks == 0)
+		return NULL;
+	scan = begin_scan(call, type, true);
+	scan->ignore_killed_tuples = false;
+	if (index_getnext_tid(scan, ForwardScanDirection) != NULL)
+		next = TextDatumGetCString(index_getattr(scan->xs_itup, QUEUED_TYPE,
+												 scan->xs_itupdesc, &isnull));
+	index_endscan(scan);
+	return next != NULL && mark_of(call, next) != NULL ? next : NULL;
+}
+
+/* The first type, in order, after that one; NULL: no more. */
+static char *
+next_type(const SweepCall *call, const char *type)
+{
+	char	   *next = next_marked(call, type);
+	IndexScanDesc scan;
+
+	if (next != NULL)
+		return next;
+	scan = begin_scan(call, type, true);
+	if (index_getnext_slot(scan, ForwardScanDirection, call->slot))
+	{
+		slot_getsomeattrs(call->slot, LAST_READ);
+		next = TextDatumGetCString(row_value(call->slot, TASK_TYPE));
+	}
+	index_endscan(scan);
+	return next;
+}
+
+/* Told from the index: rows of the other shares are not looked at. */
+static bool
+is_in_share(const SweepCall *call, IndexScanDesc scan)
+{
+	bool		isnull;
+	Datum		id;
+	int32		hash;
+
+	if (call->shares <= 1)
+		return true;
+	id = index_getattr(scan->xs_itup, QUEUED_ID, scan->xs_itupdesc, &isnull);
+	hash = DatumGetInt32(DirectFunctionCall1(uuid_hash, id));
+	return llabs((int64) hash) % call->shares == call->share;
+}
+
+static bool
+is_wanted(const SweepCall *call, TupleTableSlot *row)
+{
+	if (DatumGetObjectId(row_value(row, TASK_STATUS)) != call->submitted)
+		return false;
+	if (!row_null(row, TASK_EXPIRES) &&
+		DatumGetTimestampTz(row_value(row, TASK_EXPIRES)) <= call->started)
+		return false;
+	return true;
+}
+
+static bool
+next_wanted(const SweepCall *call, IndexScanDesc scan, TupleTableSlot *row)
+{
+	while (index_getnext_tid(scan, ForwardScanDirection) != NULL)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (!is_in_share(call, scan) || !index_fetch_heap(scan, row))
+			continue;
+		slot_getsomeattrs(row, LAST_READ);
+		if (is_wanted(call, row))
+			return true;
+	}
+	return false;
+}
+
+static void
+put_trigger(const SweepCall *call, TupleTableSlot *row, int priority)
+{
+	static const TaskColumn columns[] = {
+		TASK_ID, TASK_VERSION, TASK_TYPE, TASK_PRIORITY, TASK_SIZE
+	};
+	Datum		values[lengthof(columns) + 1];
+	bool		nulls[lengthof(columns) + 1] = {false};
+
+	for (size_t i = 0; i < lengthof(columns); i++)
+		values[i] = columns[i] == TASK_PRIORITY ? Int16GetDatum(priority) : row_value(row, columns[i]);
+	values[lengthof(columns)] = PointerGetDatum(&row->tts_tid);
+	tuplestore_putvalues(call->results->setResult, call->results->setDesc, values, nulls);
+}
+
+/* How many, up to so many. */
+static int64
+put_triggers(const SweepCall *call, IndexScanDesc scan, int64 wanted)
+{
+	int64		found = 0;
+
+	while (found < wanted && next_wanted(call, scan, call->slot))
+	{
+		put_trigger(call, call->slot, DatumGetInt16(row_value(call->slot, TASK_PRIORITY)));
+		found++;
+	}
+	index_endscan(scan);
+	return found;
+}
+
+static void
+sweep_type(SweepCall *call, const char *type)
+{
+	const Mark *mark = mark_of(call, type);
+	int64		wanted = Min(call->per_type, Max(call->left, 1));
+	int64		found;
+
+	if (mark == NULL)
+		found = put_triggers(call, begin_scan(call, type, false), wanted);
+	else
+		found = put_triggers(call, begin_after(call, mark, false), wanted);
+	if (mark != NULL && found < wanted)
+		found += put_triggers(call, begin_after(call, mark, true), wanted - found);
+	call->left -= found;
+}
+
+/* ---- types whose tasks rise as they wait ---- */
+
+/*
+ * Those of one priority by their ids, which for new tasks is by how long they
+ * wait: the first are the first to rise.  One that was tried before stands by
+ * its old id, though it has waited for less.
+ */
+typedef struct Line
+{
+	IndexScanDesc scan;
+	TupleTableSlot *row;		/* the next; empty: no more */
+	int			priority;		/* that counts */
+} Line;
+
+static void
+next_in_line(const SweepCall *call, Line *line)
+{
+	TupleTableSlot *row = line->row;
+
+	if (next_wanted(call, line->scan, row))
+		line->priority = policy_risen(row_value(row, TASK_TYPE),
+									  DatumGetInt16(row_value(row, TASK_PRIORITY)),
+									  call->started - DatumGetTimestampTz(row_value(row, TASK_STATE_TIME)));
+	else
+		ExecClearTuple(row);
+}
+
+static void
+begin_line(const SweepCall *call, const char *type, int priority, Line *line)
+{
+	ScanKeyData keys[QUEUED_PRIORITY];
+
+	line->row = table_slot_create(call->table, NULL);
+	text_key(&keys[0], QUEUED_BUCKET, false, call->bucket);
+	text_key(&keys[1], QUEUED_TYPE, false, CStringGetTextDatum(type));
+	priority_key(&keys[2], false, Int16GetDatum(priority));
+	line->scan = scan_by(call, keys, QUEUED_PRIORITY);
+	next_in_line(call, line);
+}
+
+/* Of two that count the same the one that has waited longer. */
+static bool
+goes_before(const Line *a, const Line *b)
+{
+	if (a->priority != b->priority)
+		return a->priority < b->priority;
+	return DatumGetTimestampTz(row_value(a->row, TASK_STATE_TIME)) <
+		DatumGetTimestampTz(row_value(b->row, TASK_STATE_TIME));
+}
+
+static Line *
+first_line(Line *lines)
+{
+	Line	   *first = NULL;
+
+	for (int i = 0; i < TRIGGER_PRIORITIES; i++)
+		if (!TTS_EMPTY(lines[i].row) && (first == NULL || goes_before(&lines[i], first)))
+			first = &lines[i];
+	return first;
+}
+
+static void
+sweep_aging_type(SweepCall *call, const char *type)
+{
+	Line		lines[TRIGGER_PRIORITIES];
+	Line	   *line;
+	int64		wanted = Min(call->per_type, Max(call->left, 1));
+	int32		found = 0;
+
+	for (int i = 0; i < TRIGGER_PRIORITIES; i++)
+		begin_line(call, type, i, &lines[i]);
+	while (found < wanted && (line = first_line(lines)) != NULL)
+	{
+		put_trigger(call, line->row, line->priority);
+		next_in_line(call, line);
+		found++;
+	}
+	call->left -= found;
+	for (int i = 0; i < TRIGGER_PRIORITIES; i++)
+	{
+		index_endscan(lines[i].scan);
+		ExecDropSingleTupleTableSlot(lines[i].row);
+	}
+}
+
+static void
+sweep_any_type(SweepCall *call, const char *type)
+{
+	if (is_skipped(call, type) || policy_is_paused(type, TextDatumGetCString(call->bucket)))
+		return;
+	if (policy_find(type)->aging_us > 0)
+		sweep_aging_type(call, type);
+	else
+		sweep_type(call, type);
+}
+
+static void
+open_relations(SweepCall *call)
+{
+	call->table = table_open(rows_relation("task"), AccessShareLock);
+	call->index = index_open(rows_relation("task_queued"), AccessShareLock);
+	call->slot = table_slot_create(call->table, NULL);
+}
+
+static void
+close_relations(SweepCall *call)
+{
+	ExecDropSingleTupleTableSlot(call->slot);
+	index_close(call->index, AccessShareLock);
+	table_close(call->table, AccessShareLock);
+}
+
+PG_FUNCTION_INFO_V1(twt_sweep_tasks);
+Datum
+twt_sweep_tasks(PG_FUNCTION_ARGS)
+{
+	SweepCall	call = {0};
+	Elements	after = elements_of(fcinfo, 6, "after");
+	char	   *type = NULL;
+
+	read_arguments(fcinfo, &call);
+	InitMaterializedSRF(fcinfo, 0);
+	if (!twt_is_adopted())
+		return (Datum) 0;
+	CommandCounterIncrement();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	open_relations(&call);
+	add_marks(&call, &after);
+	while ((type = next_type(&call, type)) != NULL)
+		sweep_any_type(&call, type);
+	close_relations(&call);
+	PopActiveSnapshot();
+	return (Datum) 0;
+}
+
+PG_FUNCTION_INFO_V1(twt_queued_types);
+Datum
+twt_queued_types(PG_FUNCTION_ARGS)
+{
+	SweepCall	call = {.bucket = PG_GETARG_DATUM(0)};
+	char	   *type = NULL;
+
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+	call.results = (ReturnSetInfo *) fcinfo->resultinfo;
+	open_relations(&call);
+	while ((type = next_type(&call, type)) != NULL)
+	{
+		Datum		values[1] = {CStringGetTextDatum(type)};
+		bool		nulls[1] = {false};
+
+		CHECK_FOR_INTERRUPTS();
+		tuplestore_putvalues(call.results->setResult, call.results->setDesc, values, nulls);
+	}
+	close_relations(&call);
+	return (Datum) 0;
+}
