@@ -3,7 +3,7 @@
  * api.c
  *		What the sidecar's HTTP server serves: results, and how it is.
  *
- *		from: http.c			to: sql/finish_task.sql
+ *		from: http.c			to: sql/run/finish_task.sql
  *
  *-------------------------------------------------------------------------
  */

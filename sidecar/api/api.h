@@ -3,7 +3,7 @@
  * api.h
  *		What the sidecar's HTTP server serves: results, and how it is.
  *
- *		from: http.h			to: sql/finish_task.sql
+ *		from: http.h			to: sql/run/finish_task.sql
  *
  *	 GET /health					200, or 503 while nothing would be run
  *	 POST /api/tasks/ID/finish		the result of a task that was handed on

@@ -3,7 +3,7 @@
  * ask.c
  *		Asks the functions of policies what becomes of tasks that failed.
  *
- *		from: outcome.c			to: sql/retry.sql, outcome.c
+ *		from: outcome.c			to: sql/policy/retry.sql, outcome.c
  *
  *-------------------------------------------------------------------------
  */

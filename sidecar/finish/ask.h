@@ -3,7 +3,7 @@
  * ask.h
  *		Asks the functions of policies what becomes of tasks that failed.
  *
- *		from: outcome.h			to: sql/retry.sql (ask_retry), outcome.h
+ *		from: outcome.h			to: sql/policy/retry.sql (ask_retry), outcome.h
  *
  * On a connection of its own, made when the first question comes: such a
  * function may be slow, and nothing else is to wait for it.

@@ -3,7 +3,7 @@
  * finish.c
  *		Reports to the database what became of tasks.
  *
- *		from: execute.c			to: sql/finish_tasks.sql
+ *		from: execute.c			to: sql/run/finish_tasks.sql
  *
  *-------------------------------------------------------------------------
  */

@@ -3,7 +3,7 @@
  * finish.h
  *		Reports to the database what became of tasks.
  *
- *		from: execute.h			to: sql/finish_tasks.sql
+ *		from: execute.h			to: sql/run/finish_tasks.sql
  *
  * Outcomes are collected while the connection is busy and go in one
  * statement.  They survive a lost connection: they are sent again, and a

@@ -3,7 +3,7 @@
  * cancels.c
  *		Operators' wishes to cancel tasks that run.
  *
- *		from: sql/request_cancel.sql			to: execute.c, execute_sql.c
+ *		from: sql/run/request_cancel.sql			to: execute.c, execute_sql.c
  *
  *-------------------------------------------------------------------------
  */

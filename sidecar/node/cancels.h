@@ -3,7 +3,7 @@
  * cancels.h
  *		Operators' wishes to cancel tasks that run.
  *
- *		from: sql/request_cancel.sql			to: execute.h, execute_sql.h
+ *		from: sql/run/request_cancel.sql			to: execute.h, execute_sql.h
  *
  * A notification only says that there may be news: whoever may connect can
  * send one.  What is to be cancelled is asked of the database, once more

@@ -4,8 +4,8 @@
  *		What nodes do for all: due tasks, schedules, gone nodes, history, figures.
  *
  *		from: node.c
- *		to: sql/promote_tasks.sql, sql/run_schedules.sql, sql/recover_tasks.sql,
- *			sql/partitions.sql, sql/monitor.sql
+ *		to: sql/queue/promote_tasks.sql, sql/schedule/run_schedules.sql, sql/cluster/recover_tasks.sql,
+ *			sql/base/partitions.sql, sql/watch/monitor.sql
  *
  * Each duty is a row of a table: its statement, how often the leader does it,
  * and what its answer says about when to do it again.  Those that read much

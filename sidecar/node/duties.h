@@ -4,8 +4,8 @@
  *		What nodes do for all: due tasks, schedules, gone nodes, history, figures.
  *
  *		from: node.h
- *		to: sql/promote_tasks.sql, sql/run_schedules.sql, sql/recover_tasks.sql,
- *			sql/partitions.sql, sql/monitor.sql
+ *		to: sql/queue/promote_tasks.sql, sql/schedule/run_schedules.sql, sql/cluster/recover_tasks.sql,
+ *			sql/base/partitions.sql, sql/watch/monitor.sql
  *
  * The leader does each of them every now and then.  Any node does the first
  * three at once when it learns of a reason to; since every statement is guarded

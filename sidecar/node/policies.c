@@ -3,7 +3,7 @@
  * policies.c
  *		What the database says about types, and when it is read again.
  *
- *		from: sql/configure_type.sql		to: policy.c
+ *		from: sql/policy/configure_type.sql		to: policy.c
  *
  *-------------------------------------------------------------------------
  */

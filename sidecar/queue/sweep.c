@@ -3,7 +3,7 @@
  * sweep.c
  *		Looks at the table of tasks itself: the guarantee behind the triggers.
  *
- *		from: sql/sweep_tasks.sql			to: table.c
+ *		from: sql/queue/sweep_tasks.sql			to: table.c
  *
  *-------------------------------------------------------------------------
  */

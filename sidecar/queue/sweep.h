@@ -3,7 +3,7 @@
  * sweep.h
  *		Looks at the table of tasks itself: the guarantee behind the triggers.
  *
- *		from: sql/sweep_tasks.sql			to: table.h (table_push)
+ *		from: sql/queue/sweep_tasks.sql			to: table.h (table_push)
  *
  * A bucket is swept when it is asked for (start, reconnect, lost triggers), a
  * type of it has spilled and come down, and every now and then.  It changes

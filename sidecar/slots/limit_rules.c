@@ -3,7 +3,7 @@
  * limit_rules.c
  *		Reads the limits of the database.
  *
- *		from: sql/limits.sql		to: type_limits.c
+ *		from: sql/policy/limits.sql		to: type_limits.c
  *
  *-------------------------------------------------------------------------
  */

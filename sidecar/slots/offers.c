@@ -3,7 +3,7 @@
  * offers.c
  *		Slots of limits of the whole cluster: given back, offered, asked for.
  *
- *		from: slots.c		to: sql/slots.sql
+ *		from: slots.c		to: sql/run/slots.sql
  *
  *-------------------------------------------------------------------------
  */

@@ -3,7 +3,7 @@
  * allowed.h
  *		Which roles may add tasks of which types.
  *
- *		from: sql/allowed_types.sql		to: add.c
+ *		from: sql/add/allowed_types.sql		to: add.c
  *
  * The most special of the patterns that fit a type counts: its roles, and
  * their members, may add tasks of the type.  A type that no pattern fits is

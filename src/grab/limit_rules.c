@@ -3,7 +3,7 @@
  * limit_rules.c
  *		Limits that count in the whole cluster, as this session knows them.
  *
- *		from: sql/limits.sql		to: slots.h
+ *		from: sql/policy/limits.sql		to: slots.h
  *
  *-------------------------------------------------------------------------
  */

@@ -3,7 +3,7 @@
  * slots.c
  *		Slots that count in the whole cluster: which grabs they allow.
  *
- *		from: grab.c		to: sql/slots.sql
+ *		from: grab.c		to: sql/run/slots.sql
  *
  * Why a limit is never exceeded: a grab changes its tasks' rows and the rows
  * of slot_use in one transaction, so who sees a row of slot_use sees also

@@ -3,7 +3,7 @@
  * slots.h
  *		Slots that count in the whole cluster: which grabs they allow.
  *
- *		from: grab.c		to: sql/slots.sql
+ *		from: grab.c		to: sql/run/slots.sql
  *
  * A grab takes its slots before it changes the task's row, and all that it
  * has taken is stored in its own transaction.  Rows of twtasks.slot_use are

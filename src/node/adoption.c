@@ -3,7 +3,7 @@
  * adoption.c
  *		Whether this database is where it was adopted, or a copy.
  *
- *		from: sql/adoption.sql			to: grab, and all else that executes
+ *		from: sql/cluster/adoption.sql			to: grab, and all else that executes
  *
  *-------------------------------------------------------------------------
  */

@@ -3,7 +3,7 @@
  * locks.h
  *		Locks between sessions, by a number.
  *
- *		from: slots.c, sql/nodes.sql, sql/recover_tasks.sql
+ *		from: slots.c, sql/cluster/nodes.sql, sql/cluster/recover_tasks.sql
  *
  * As advisory locks: one of a session stays when a transaction fails, and goes
  * with the session or with pg_advisory_unlock_all() in it.  But they are of a

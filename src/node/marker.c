@@ -3,7 +3,7 @@
  * marker.c
  *		A file of the data directory that tells it from its copies.
  *
- *		from: adoption.c, sql/adoption.sql
+ *		from: adoption.c, sql/cluster/adoption.sql
  *
  *-------------------------------------------------------------------------
  */

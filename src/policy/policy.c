@@ -3,7 +3,7 @@
  * policy.c
  *		What is configured for types and buckets, as this session knows it.
  *
- *		from: sql/configure_type.sql		to: check.c, add.c
+ *		from: sql/policy/configure_type.sql		to: check.c, add.c
  *
  *-------------------------------------------------------------------------
  */

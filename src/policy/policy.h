@@ -3,7 +3,7 @@
  * policy.h
  *		What is configured for types and buckets, as this session knows it.
  *
- *		from: sql/configure_type.sql		to: policy_apply.h, grab.c, finish.c
+ *		from: sql/policy/configure_type.sql		to: policy_apply.h, grab.c, finish.c
  *
  * The tables of the configuration are read once, when first asked for, and
  * then again after a change of theirs, which comes as an invalidation like

@@ -3,7 +3,7 @@
  * policy_call.c
  *		Functions that policies name: found, checked and called.
  *
- *		from: sql/configure_type.sql, policy.c		to: (functions of users)
+ *		from: sql/policy/configure_type.sql, policy.c		to: (functions of users)
  *
  * What decides about tasks that run or ran (retry, stuck) must not stop the
  * work if it fails: it is called in a subtransaction and within a time, and

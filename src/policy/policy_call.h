@@ -3,7 +3,7 @@
  * policy_call.h
  *		Functions that policies name: found, checked and called.
  *
- *		from: sql/configure_type.sql, policy.c		to: (functions of users)
+ *		from: sql/policy/configure_type.sql, policy.c		to: (functions of users)
  *
  * A policy names a function in place of a figure.  Whoever may configure
  * policies must not gain anything by that, nor lead others into a trap: the

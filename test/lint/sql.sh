@@ -27,7 +27,7 @@ statements()
 
 unlisted()
 {
-	comm -3 <(files sql -- '*.sql' | sed 's,.*/,,' | sort) \
+	comm -3 <(files sql -- '*.sql' | sed 's,^sql/,,' | sort) \
 		<(sed 's/#.*//; s/ *$//; /^$/d' sql/order.txt | sort) |
 		tr -d '\t' | sed 's,.*,sql/order.txt:1: & is not both there and in sql/,'
 }
