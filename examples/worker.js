@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // A worker in Node: one JSON object per line, on stdin and on stdout.
-// Tasks run side by side, as many as "window" lets in; replies in any order.
+// Tasks run side by side, as many as "prefetch" lets in; replies in any order.
 
 const running = new Map();
 

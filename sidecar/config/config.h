@@ -80,7 +80,7 @@ typedef struct HandlerConfig
 	int			nstatuses;
 	char	   *directory;		/* command, worker: where they start */
 	int			processes;		/* worker processes, or sql connections */
-	int			window;			/* worker: tasks in flight per process */
+	int			prefetch;		/* worker: tasks in flight per process */
 	int			concurrency;	/* slots on this node */
 	int64		timeout_us;		/* deadline after the grab */
 	int64		grace_us;		/* between TERM and KILL */

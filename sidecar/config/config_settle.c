@@ -20,8 +20,8 @@
 #define HTTP_CONCURRENCY 50
 #define TOKEN_MIN_BYTES 16
 #define NOOP_CONCURRENCY 1000
-#define WORKER_WINDOW 1
-#define SQL_WINDOW 64
+#define WORKER_PREFETCH 1
+#define SQL_PREFETCH 64
 
 /* What is being settled. */
 typedef struct Settling
@@ -139,7 +139,7 @@ default_concurrency(const HandlerConfig *handler)
 		case HANDLER_COMMAND:
 			return COMMAND_CONCURRENCY;
 		case HANDLER_WORKER:
-			return handler->processes * handler->window;
+			return handler->processes * handler->prefetch;
 		case HANDLER_SQL:
 			return SQL_CONCURRENCY;
 		case HANDLER_HTTP:
@@ -193,8 +193,8 @@ settle_handler(Settling *settling, int index)
 	if (handler->retry.delay_us > handler->retry.max_delay_us)
 		return handler_fail(settling, index, "retry",
 							"delay must not be longer than max_delay");
-	if (handler->window == 0)
-		handler->window = handler->mode == HANDLER_SQL ? SQL_WINDOW : WORKER_WINDOW;
+	if (handler->prefetch == 0)
+		handler->prefetch = handler->mode == HANDLER_SQL ? SQL_PREFETCH : WORKER_PREFETCH;
 	if (handler->concurrency == 0)
 		handler->concurrency = default_concurrency(handler);
 	return true;

@@ -304,14 +304,14 @@ static const Option handler_options[] = {
 		.help = "worker processes, or connections of a function"
 	},
 	{
-		"window", OPTION_INTEGER, .needs_restart = true, .modes = WORKER_MODE | SQL_MODE,
+		"prefetch", OPTION_INTEGER, .needs_restart = true, .modes = WORKER_MODE | SQL_MODE,
 		.fallback_note = "worker 1, sql 64", .min = 1, .max = 10000,
-		.offset = offsetof(HandlerConfig, window),
+		.offset = offsetof(HandlerConfig, prefetch),
 		.help = "tasks in flight per worker process, or in one statement"
 	},
 	{
 		"concurrency", OPTION_INTEGER,
-		.fallback_note = "command 10, worker processes * window, sql 16, http 50, noop 1000",
+		.fallback_note = "command 10, worker processes * prefetch, sql 16, http 50, noop 1000",
 		.min = 1, .max = 10000000,
 		.offset = offsetof(HandlerConfig, concurrency),
 		.help = "tasks of this handler that run at once on this node"

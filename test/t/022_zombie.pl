@@ -30,7 +30,7 @@ sub worker
 		types => ['WORKER'],
 		concurrency => 2,
 		processes => 1,
-		window => 1,
+		prefetch => 1,
 		stuck => 'retry',
 		worker => $ledger->worker($gate)
 	};

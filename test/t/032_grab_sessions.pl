@@ -19,7 +19,7 @@ my $ledger = TwTasks::Ledger->new;
 my $proxy = TwTasks::Proxy->start($node);
 my $sidecar = TwTasks::Sidecar->start($node, 'a',
 	postgres => $proxy->connstr . ' user=sidecar',
-	handlers => [ { types => ['WORKER'], worker => $ledger->worker, window => 500, concurrency => 1500 } ]);
+	handlers => [ { types => ['WORKER'], worker => $ledger->worker, prefetch => 500, concurrency => 1500 } ]);
 
 sub add
 {

@@ -22,7 +22,7 @@ my $sidecar = TwTasks::Sidecar->start(
 			types       => ['WORKER'],
 			concurrency => 2,
 			processes   => 1,
-			window      => 1,
+			prefetch    => 1,
 			worker      => $ledger->worker('gate')
 		}
 	]);

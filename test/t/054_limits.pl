@@ -51,7 +51,7 @@ $sidecar = TwTasks::Sidecar->start(
 			types => [ 'SLOW', 'KEYED|*' ],
 			concurrency => 100,
 			processes => 8,
-			window => 1,
+			prefetch => 1,
 			worker => $ledger->worker('slow')
 		},
 		{ types => ['FAST|*'], worker => $ledger->worker },

@@ -124,7 +124,7 @@ my $sidecar = TwTasks::Sidecar->start(
 		{
 			types => ['ONE'],
 			worker => $ledger->worker('one'),
-			window => 1,
+			prefetch => 1,
 			concurrency => 3
 		},
 		{ types => ['SQL'], sql => 'app.work', concurrency => 100 },

@@ -67,7 +67,7 @@ fixture_setup(void **state)
 	fixture.gate.incarnation = get_incarnation;
 	fixture.incarnation = 1;
 	fixture.config.processes = 1;
-	fixture.config.window = 64;
+	fixture.config.prefetch = 64;
 	fixture.config.timeout_us = SECONDS_TO_US(600);
 	fixture.config.grace_us = SECONDS_TO_US(20);
 	fixture.config.max_output = 65536;

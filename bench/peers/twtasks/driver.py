@@ -21,15 +21,15 @@ ADD = "SELECT twtasks.add_task('noop', $1::jsonb)"
 OPTIONS: dict[str, dict[str, str]] = {
     "default": {},
     "best": {
-        "noop": "window: 500, concurrency: 1500",
-        "sql": "window: 300, concurrency: 600, processes: 2",
-        "chain": "window: 300, concurrency: 600, processes: 2",
-        "chain-worker": "processes: 8, window: 32, concurrency: 256",
+        "noop": "prefetch: 500, concurrency: 1500",
+        "sql": "prefetch: 300, concurrency: 600, processes: 2",
+        "chain": "prefetch: 300, concurrency: 600, processes: 2",
+        "chain-worker": "processes: 8, prefetch: 32, concurrency: 256",
         "exec": "concurrency: 64",
     },
-    "python": {"noop": "window: 500, concurrency: 1500"},
+    "python": {"noop": "prefetch: 500, concurrency: 1500"},
     # A lost grab is a run that this rule allows: it need not be on disk first.
-    "retry": {"noop": "window: 500, concurrency: 1500, stuck: retry"},
+    "retry": {"noop": "prefetch: 500, concurrency: 1500, stuck: retry"},
 }
 
 PREPARE = """
@@ -71,7 +71,7 @@ def handler_lines(tally: Path) -> list[str]:
     chain_options = "chain-worker" if chain == worker else "chain"
     runners = {
         "noop": python if setting == "python" else worker,
-        "slow": f"{worker}, window: {limit}, concurrency: {limit}, stuck: retry, timeout: 2h",
+        "slow": f"{worker}, prefetch: {limit}, concurrency: {limit}, stuck: retry, timeout: 2h",
         "sql": "sql: public.count_one",
         "chain": chain,
         "exec": f"command: [{os.environ.get('BENCH_PROGRAM') or '/bin/true'}]",
@@ -80,7 +80,7 @@ def handler_lines(tally: Path) -> list[str]:
     for kind, runner in runners.items():
         options = OPTIONS[setting].get(chain_options if kind == "chain" else kind)
         if kind == "noop" and (width := os.environ.get("BENCH_CONCURRENCY")):
-            options = f"window: {width}, concurrency: {width}"
+            options = f"prefetch: {width}, concurrency: {width}"
         lines.append(f"  - {{types: [{kind}], {runner}{', ' + options if options else ''}}}")
     return lines
 

@@ -388,7 +388,7 @@ on_executed(void *arg, PgOutcome outcome, PGresult *result)
 static int
 batch_size(const SqlRunner *sql)
 {
-	int			most = handler_config(sql->handler)->window;
+	int			most = handler_config(sql->handler)->prefetch;
 	int			share = (sql_waiting_count(sql->waiting) + sql->nsessions - 1) / sql->nsessions;
 	double		quick = sql->task_us == 0 ? 1 : STATEMENT_TARGET_US / sql->task_us;
 

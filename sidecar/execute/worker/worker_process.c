@@ -147,7 +147,7 @@ worker_process_has_room(const WorkerProcess *process)
 {
 	return process->state == WORKER_RUNNING && !process->is_leaving &&
 		!process->is_retiring &&
-		flights_count(process->flights) < process->setup->config->window &&
+		flights_count(process->flights) < process->setup->config->prefetch &&
 		lines_unwritten(&process->to_worker) < UNWRITTEN_MAX;
 }
 
@@ -626,7 +626,7 @@ worker_process_new(WorkerSetup *setup)
 	process->backoff_us = BACKOFF_MIN_US;
 	line_writer_init(&process->to_worker);
 	line_reader_init(&process->from_worker);
-	process->flights = flights_new(setup->config->window);
+	process->flights = flights_new(setup->config->prefetch);
 	process->log = worker_log_new(setup->loop, setup->config->argv[0]);
 	process->timer = loop_timer_new(setup->loop, on_timer, process);
 	start_process(process);

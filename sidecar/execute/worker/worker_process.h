@@ -67,7 +67,7 @@ extern void worker_process_dismiss(WorkerProcess *process);
 extern void worker_process_free(WorkerProcess *process, int patience_ms);
 
 /*
- * May it be given a task now?  No more than config->window are in flight, and
+ * May it be given a task now?  No more than config->prefetch are in flight, and
  * none is added while too much waits to be written.
  */
 extern bool worker_process_has_room(const WorkerProcess *process);

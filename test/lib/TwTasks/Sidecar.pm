@@ -45,7 +45,7 @@ sub config_for
 	my ($node, $name, %config) = @_;
 
 	$config{handlers} =
-	  [ map { $_->{worker} ? { window => 64, %$_ } : $_ } @{ $config{handlers} } ]
+	  [ map { $_->{worker} ? { prefetch => 64, %$_ } : $_ } @{ $config{handlers} } ]
 	  if $config{handlers};
 	return {
 		postgres => $node->connstr('postgres') . ' user=sidecar',

@@ -49,7 +49,7 @@ test_defaults(void **state)
 	assert_null(handler->role);
 	assert_string_equal(handler->directory, "/");
 	assert_int_equal(handler->processes, 1);
-	assert_int_equal(handler->window, 1);
+	assert_int_equal(handler->prefetch, 1);
 	assert_int_equal(handler->concurrency, 1000);
 	assert_int_equal(handler->timeout_us, SECONDS_TO_US(600));
 	assert_int_equal(handler->grace_us, SECONDS_TO_US(5));
@@ -87,7 +87,7 @@ static const char every_key[] =
 "  - types: ['*']\n"
 "    worker: [/usr/bin/worker]\n"
 "    processes: 4\n"
-"    window: 3\n"
+"    prefetch: 3\n"
 "    stuck: fail\n"
 "  - types: [PAY/OUT.x:y]\n"
 "    sql: app.pay_out2\n"
@@ -151,7 +151,7 @@ check_every_key(const Config *config)
 	assert_string_equal(worker->argv[0], "/usr/bin/worker");
 	assert_null(worker->argv[1]);
 	assert_int_equal(worker->processes, 4);
-	assert_int_equal(worker->window, 3);
+	assert_int_equal(worker->prefetch, 3);
 	assert_int_equal(worker->concurrency, 12);
 	assert_int_equal(worker->stuck, STUCK_FAIL);
 	assert_int_equal(sql->mode, HANDLER_SQL);

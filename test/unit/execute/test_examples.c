@@ -23,7 +23,7 @@ has_ahead(void *arg)
 	return false;
 }
 
-/* More than a window of tasks, with data that looks like the protocol. */
+/* More tasks than prefetch lets in, with data that looks like the protocol. */
 static void
 assert_works(void)
 {

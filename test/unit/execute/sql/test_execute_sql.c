@@ -82,7 +82,7 @@ test_end_of_a_statement(void **state)
 		.mode = HANDLER_SQL,
 		.function = "app.work",
 		.processes = 1,
-		.window = 1,
+		.prefetch = 1,
 		.concurrency = 1
 	};
 	Config		config = {.buckets = buckets, .nbuckets = 1};

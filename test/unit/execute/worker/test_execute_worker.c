@@ -471,7 +471,7 @@ test_cancel_waiting(void **state)
 	TestTask   *running;
 	TestTask   *waiting;
 
-	fixture.config.window = 1;
+	fixture.config.prefetch = 1;
 	open_worker(PUPPET);
 	running = start_task("[[\"say\", \"\"]]");
 	waiting = start_task(NULL);
@@ -490,7 +490,7 @@ test_gate_waiting(void **state)
 	TestTask   *running;
 	TestTask   *waiting;
 
-	fixture.config.window = 1;
+	fixture.config.prefetch = 1;
 	open_worker(PUPPET);
 	running = start_task(NULL);
 	waiting = start_task(NULL);
@@ -643,7 +643,7 @@ test_100000_tasks(void **state)
 {
 	int			i;
 
-	fixture.config.window = 256;
+	fixture.config.prefetch = 256;
 	fixture.config.processes = 2;
 	open_worker(project_file("examples/worker.py"));
 	for (i = 0; i < 100000; i++)

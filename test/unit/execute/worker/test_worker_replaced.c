@@ -75,7 +75,7 @@ test_new_code_runs_after_a_replacement(void **state)
 	char	   *path = write_worker(old_code);
 
 	fixture.config.processes = 2;
-	fixture.config.window = 1;
+	fixture.config.prefetch = 1;
 	open_worker(path);
 	run_until_new("old");
 	pfree(write_worker(new_code));

@@ -1,4 +1,4 @@
-# 062_worker_window.pl -- tasks that wait in the pipe of a worker which does one
+# 062_worker_prefetch.pl -- tasks that wait in the pipe of a worker which does one
 # after the other: the wait takes nothing of their time, so none is lost.
 
 use strict;
@@ -25,7 +25,7 @@ my $sidecar = TwTasks::Sidecar->start(
 		{
 			types   => ['SHORT'],
 			worker  => [$worker],
-			window  => 64,
+			prefetch => 64,
 			timeout => '4s',
 			retry   => { max_tries => 1 }
 		}
