@@ -14,7 +14,7 @@ CREATE VIEW twtasks.warnings AS
 	SELECT 'switched off', NULL, 'twtasks.enabled is off', 'nothing is executed'
 	WHERE NOT twtasks.is_enabled()
 	UNION ALL
-	SELECT h.warning, h.since, h.detail, h.hint FROM twtasks.hindrances() h
+	SELECT b.warning, b.since, b.detail, b.hint FROM twtasks.blockers() b
 	UNION ALL
 	SELECT 'clock shifted', c.at,
 		   pg_catalog.format('by %s, by %s', pg_catalog.make_interval(secs => c.ahead_us / 1e6), c.actor),

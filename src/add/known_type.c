@@ -3,7 +3,7 @@
  * known_type.c
  *		Refuses tasks of types that nobody has announced.
  *
- *		from: check.c			to: sql/watch/hindrances.sql (is_known_type)
+ *		from: check.c			to: sql/watch/blockers.sql (is_known_type)
  *
  *-------------------------------------------------------------------------
  */

@@ -3,7 +3,7 @@
  * known_type.h
  *		Refuses tasks of types that nobody has announced.
  *
- *		from: check.c			to: sql/watch/hindrances.sql (is_known_type)
+ *		from: check.c			to: sql/watch/blockers.sql (is_known_type)
  *
  * A mistyped type is stored like any other, and waits.  Where
  * twtasks.refuse_unknown_types is on, the caller learns of the mistake at once.

@@ -313,7 +313,7 @@ AS $$
 $$;
 
 /*
- * twtasks.hindrances()
+ * twtasks.blockers()
  *
  *		Why nothing runs, or not all, by what is configured and by who lives; for
  *		twtasks.warnings.
@@ -323,7 +323,7 @@ $$;
  *
  * Locks		none
  */
-CREATE FUNCTION twtasks.hindrances(
+CREATE FUNCTION twtasks.blockers(
 	OUT warning text, OUT since timestamptz, OUT detail text, OUT hint text)
 RETURNS SETOF record
 LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 10 SECURITY DEFINER
