@@ -5,11 +5,14 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "twtasks.h"
+#include "base/twtasks.h"
 
 #include "fmgr.h"
+#include "utils/guc.h"
 
 #include "add/allowed.h"
+#include "add/context.h"
+#include "base/settings.h"
 #include "commit/commit.h"
 #include "common/version.h"
 #include "grab/slots.h"
@@ -17,7 +20,6 @@
 #include "node/clock.h"
 #include "policy/policy.h"
 #include "queue/queue.h"
-#include "settings.h"
 
 TWT_MODULE_MAGIC("twtasks", TWT_VERSION);
 
@@ -27,6 +29,7 @@ void
 _PG_init(void)
 {
 	settings_init();
+	context_init();
 	queue_init();
 	commit_init();
 	policy_init();
@@ -34,4 +37,5 @@ _PG_init(void)
 	allowed_init();
 	clock_init();
 	slots_init();
+	MarkGUCPrefixReserved("twtasks");
 }

@@ -12,7 +12,7 @@
 
 #include "utils/jsonb.h"
 
-#include "add/check.h"
+#include "base/new_task.h"
 
 /* How many tasks there are; 22023 unless it is an array. */
 extern int	json_count(Jsonb *json);

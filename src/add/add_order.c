@@ -5,7 +5,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "twtasks.h"
+#include "base/twtasks.h"
 
 #include "catalog/pg_collation.h"
 #include "utils/builtins.h"

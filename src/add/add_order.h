@@ -13,7 +13,7 @@
 #ifndef TWT_ADD_ORDER_H
 #define TWT_ADD_ORDER_H
 
-#include "add/check.h"
+#include "base/new_task.h"
 
 /* The tasks' numbers from 0, by key, then by the caller's id, then as given. */
 extern int *add_order(const NewTask *tasks, int n);

@@ -5,7 +5,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "twtasks.h"
+#include "base/twtasks.h"
 
 #include "catalog/namespace.h"
 #include "miscadmin.h"

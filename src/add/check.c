@@ -8,7 +8,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "twtasks.h"
+#include "base/twtasks.h"
 
 #include "access/detoast.h"
 #include "mb/pg_wchar.h"
@@ -19,13 +19,13 @@
 #include "add/context.h"
 #include "add/json_digits.h"
 #include "add/known_type.h"
+#include "base/settings.h"
+#include "base/shown.h"
 #include "policy/policy.h"
 #include "policy/policy_apply.h"
-#include "settings.h"
 
 #define SUB_TYPE_MAX 250		/* characters */
 #define KEY_MAX 1000			/* bytes: must fit an index entry */
-#define SHOWN_MAX 64			/* bytes of a wrong value that we repeat */
 
 static void
 refuse_null(const char *name)
@@ -44,19 +44,6 @@ text_argument(const NewTask *task, NewField field)
 	return text_to_cstring(DatumGetTextPP(task->values[field]));
 }
 
-const char *
-check_shown(const char *value)
-{
-	int			len = strlen(value);
-	char	   *copy = psprintf("%.*s%s", pg_mbcliplen(value, len, SHOWN_MAX),
-								value, len <= SHOWN_MAX ? "" : "...");
-
-	for (char *c = copy; *c; c++)
-		if ((unsigned char) *c < 0x20 || *c == 0x7f)
-			*c = '?';
-	return copy;
-}
-
 static void
 check_type(NewTask *task)
 {
@@ -67,7 +54,7 @@ check_type(NewTask *task)
 	if (!trigger_type_valid(type, strlen(type)))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("invalid type: \"%s\"", check_shown(type)),
+				 errmsg("invalid type: \"%s\"", shown_value(type)),
 				 errdetail("A type has 1 to %d letters (A to Z), digits and characters of \"_.:|/-\".",
 						   TRIGGER_TYPE_MAX),
 				 errhint("Put what varies from task to task into sub_type or data.")));
@@ -82,7 +69,7 @@ check_bucket(NewTask *task)
 	if (!trigger_bucket_valid(bucket, strlen(bucket)))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("invalid bucket: \"%s\"", check_shown(bucket)),
+				 errmsg("invalid bucket: \"%s\"", shown_value(bucket)),
 				 errdetail("A bucket has 1 to %d letters (A to Z), digits and characters of \"_-\".",
 						   TRIGGER_BUCKET_MAX)));
 	if (!policy_bucket_exists(bucket))

@@ -8,50 +8,12 @@
 #ifndef TWT_CHECK_H
 #define TWT_CHECK_H
 
-#include "datatype/timestamp.h"
-
-#define DEFAULT_PRIORITY 5
-#define DEFAULT_BUCKET "default"
-
-/* In the order of add_task()'s parameters and of type twtasks.new_task. */
-typedef enum NewField
-{
-	NEW_TYPE,
-	NEW_DATA,
-	NEW_SUB_TYPE,
-	NEW_KEY,
-	NEW_TASK_ID,
-	NEW_PRIORITY,
-	NEW_RUN_AFTER,
-	NEW_BUCKET,
-	NEW_EXPIRES,
-	NEW_CONTEXT,
-	NEW_PAYLOAD,
-	NEW_FIELDS
-} NewField;
-
-typedef struct NewTask
-{
-	Datum		values[NEW_FIELDS];
-	bool		nulls[NEW_FIELDS];
-
-	/* filled by check_new_task() */
-	const char *type;
-	const char *bucket;
-	int			priority;
-	TimestampTz run_after;		/* DT_NOBEGIN: at once */
-	int32		size;			/* bytes of data, payload and context, with
-								 * all digits of their numbers */
-	int64		queue_time_us;	/* SUBMITTED for longer is worth a look */
-} NewTask;
+#include "base/new_task.h"
 
 /*
  * Raises an error that names the argument, its value and what it must be.  What
  * is null and has a default is filled in, by the policies of the type.
  */
 extern void check_new_task(NewTask *task);
-
-/* The beginning of a value, for a message, which it must not be able to forge. */
-extern const char *check_shown(const char *value);
 
 #endif							/* TWT_CHECK_H */

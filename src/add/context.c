@@ -5,19 +5,22 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "twtasks.h"
+#include "base/twtasks.h"
 
 #include "common/jsonapi.h"
 #include "mb/pg_wchar.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
+#include "utils/guc.h"
 #include "utils/jsonb.h"
 
 #include "add/context.h"
-#include "settings.h"
 
-bool
-context_check(char **value, void **extra, GucSource source)
+static char *setting;			/* twtasks.context: JSON, or empty */
+
+/* Empty, or the text of a JSON object. */
+static bool
+check_setting(char **value, void **extra, GucSource source)
 {
 	char	   *text = *value;
 	JsonLexContext *lex;
@@ -36,6 +39,15 @@ context_check(char **value, void **extra, GucSource source)
 	return false;
 }
 
+void
+context_init(void)
+{
+	DefineCustomStringVariable("twtasks.context",
+							   "What the tasks that this session adds carry in their context.",
+							   "A JSON object, such as a request id and a traceparent; a task's own context wins.",
+							   &setting, "", PGC_USERSET, 0, check_setting, NULL, NULL);
+}
+
 static bool
 is_object(Datum context)
 {
@@ -47,11 +59,11 @@ context_merge(NewTask *task)
 {
 	Datum		ours;
 
-	if (likely(twt_context == NULL || *twt_context == '\0'))
+	if (likely(setting == NULL || *setting == '\0'))
 		return;
 	if (!task->nulls[NEW_CONTEXT] && !is_object(task->values[NEW_CONTEXT]))
 		return;
-	ours = DirectFunctionCall1(jsonb_in, CStringGetDatum(twt_context));
+	ours = DirectFunctionCall1(jsonb_in, CStringGetDatum(setting));
 	if (!task->nulls[NEW_CONTEXT])
 		ours = DirectFunctionCall2(jsonb_concat, ours, task->values[NEW_CONTEXT]);
 	task->values[NEW_CONTEXT] = ours;
@@ -69,7 +81,7 @@ context_enter(Datum context, bool isnull)
 
 		text = JsonbToCString(NULL, &json->root, VARSIZE(json));
 	}
-	if (*text == '\0' && *twt_context == '\0')
+	if (*text == '\0' && *setting == '\0')
 		return;
 	(void) set_config_option("twtasks.context", text, PGC_USERSET, PGC_S_SESSION,
 							 GUC_ACTION_SAVE, true, 0, false);

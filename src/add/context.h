@@ -3,7 +3,7 @@
  * context.h
  *		The context that tasks carry from add to handler: twtasks.context.
  *
- *		from: settings.c		to: check.c, execute.c
+ *		to: check.c, execute.c
  *
  * An application says once per transaction or session what it is working on:
  * a request id, a W3C traceparent.  Every task that is added then carries
@@ -15,12 +15,10 @@
 #ifndef TWT_CONTEXT_H
 #define TWT_CONTEXT_H
 
-#include "utils/guc.h"
+#include "base/new_task.h"
 
-#include "add/check.h"
-
-/* The check of the setting: empty, or the text of a JSON object. */
-extern bool context_check(char **value, void **extra, GucSource source);
+/* Defines the setting; from _PG_init(). */
+extern void context_init(void);
 
 /*
  * Puts the setting under what the task was given: on a name that is in both

@@ -11,7 +11,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "twtasks.h"
+#include "base/twtasks.h"
 
 #include "miscadmin.h"
 #include "utils/jsonb.h"

@@ -7,17 +7,17 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "twtasks.h"
+#include "base/twtasks.h"
 
 #include "access/xact.h"
 #include "utils/builtins.h"
 #include "utils/varlena.h"
 
-#include "add/check.h"
 #include "add/known_type.h"
 #include "base/plan.h"
+#include "base/settings.h"
+#include "base/shown.h"
 #include "common/trigger.h"
-#include "settings.h"
 
 /* A name with more letters to change was not meant. */
 #define NEAR_MAX 3
@@ -58,7 +58,7 @@ refuse(const char *type)
 
 	ereport(ERROR,
 			(errcode(ERRCODE_UNDEFINED_OBJECT),
-			 errmsg("unrecognized type: \"%s\"", check_shown(type)),
+			 errmsg("unrecognized type: \"%s\"", shown_value(type)),
 			 errdetail("No sidecar has handled it in the last 30 days, and no policy names it."),
 			 nearest != NULL ? errhint("Perhaps you meant \"%s\".", nearest) :
 			 errhint("Start a sidecar that handles it, or announce it by twtasks.configure_type().")));

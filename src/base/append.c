@@ -8,7 +8,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "twtasks.h"
+#include "base/twtasks.h"
 
 #include "access/tableam.h"
 #include "access/xact.h"

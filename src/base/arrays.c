@@ -5,7 +5,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "twtasks.h"
+#include "base/twtasks.h"
 
 #include "utils/array.h"
 #include "utils/lsyscache.h"

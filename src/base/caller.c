@@ -5,7 +5,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "twtasks.h"
+#include "base/twtasks.h"
 
 #include "access/htup_details.h"
 #include "access/parallel.h"

@@ -8,7 +8,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "twtasks.h"
+#include "base/twtasks.h"
 
 #include "catalog/pg_type.h"
 #include "utils/snapmgr.h"

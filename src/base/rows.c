@@ -8,7 +8,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "twtasks.h"
+#include "base/twtasks.h"
 
 #include "access/genam.h"
 #include "access/htup_details.h"

@@ -8,7 +8,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "twtasks.h"
+#include "base/twtasks.h"
 
 #include "access/tupdesc.h"
 #include "catalog/pg_trigger.h"

@@ -28,7 +28,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "twtasks.h"
+#include "base/twtasks.h"
 
 #include "access/parallel.h"
 #include "access/xact.h"
@@ -40,9 +40,9 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
+#include "base/settings.h"
 #include "commit/commit.h"
 #include "queue/queue.h"
-#include "settings.h"
 
 /* A notification holds 7999 bytes; one that would be longer says "sweep". */
 #define NOTIFY_CHANNEL "twtasks"

@@ -7,7 +7,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "twtasks.h"
+#include "base/twtasks.h"
 
 #include "access/htup_details.h"
 #include "access/xact.h"

@@ -11,7 +11,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "twtasks.h"
+#include "base/twtasks.h"
 
 #include "access/htup_details.h"
 #include "access/table.h"

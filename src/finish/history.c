@@ -10,7 +10,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "twtasks.h"
+#include "base/twtasks.h"
 
 #include "access/table.h"
 #include "access/tupconvert.h"

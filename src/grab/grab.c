@@ -10,7 +10,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "twtasks.h"
+#include "base/twtasks.h"
 
 #include "catalog/pg_type.h"
 #include "funcapi.h"
@@ -21,13 +21,13 @@
 
 #include "base/arrays.h"
 #include "base/rows.h"
+#include "base/settings.h"
 #include "grab/grab.h"
 #include "grab/slots.h"
 #include "node/adoption.h"
 #include "node/clock.h"
 #include "node/node.h"
 #include "policy/policy.h"
-#include "settings.h"
 
 /* Beyond this a deadline would leave the range of timestamps. */
 #define LONGEST_MS (INT64CONST(100) * 365 * 86400 * 1000)

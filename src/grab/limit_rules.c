@@ -7,7 +7,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "twtasks.h"
+#include "base/twtasks.h"
 
 #include "catalog/namespace.h"
 #include "fmgr.h"

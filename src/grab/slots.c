@@ -14,7 +14,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "twtasks.h"
+#include "base/twtasks.h"
 
 #include "catalog/pg_type.h"
 #include "miscadmin.h"

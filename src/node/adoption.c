@@ -7,7 +7,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "twtasks.h"
+#include "base/twtasks.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -5,7 +5,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "twtasks.h"
+#include "base/twtasks.h"
 
 #include "access/genam.h"
 #include "access/htup_details.h"
@@ -17,8 +17,8 @@
 #include "utils/rel.h"
 #include "utils/timestamp.h"
 
+#include "base/settings.h"
 #include "node/clock.h"
-#include "settings.h"
 
 /* Columns of twtasks.test_clock. */
 #define CLOCK_AHEAD_US 1

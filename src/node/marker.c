@@ -7,7 +7,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "twtasks.h"
+#include "base/twtasks.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -10,7 +10,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "twtasks.h"
+#include "base/twtasks.h"
 
 #include "commands/trigger.h"
 #include "fmgr.h"

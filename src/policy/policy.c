@@ -7,7 +7,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "twtasks.h"
+#include "base/twtasks.h"
 
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
@@ -25,7 +25,7 @@
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 
-#include "add/check.h"
+#include "base/new_task.h"
 #include "base/plan.h"
 #include "common/pattern.h"
 #include "policy/policy.h"

@@ -10,7 +10,7 @@
 #ifndef TWT_POLICY_APPLY_H
 #define TWT_POLICY_APPLY_H
 
-#include "add/check.h"
+#include "base/new_task.h"
 
 /*
  * Lets the function of its policy change the task; what the caller has left

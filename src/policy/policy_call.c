@@ -13,7 +13,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "twtasks.h"
+#include "base/twtasks.h"
 
 #include "access/xact.h"
 #include "catalog/namespace.h"
@@ -34,9 +34,9 @@
 
 #include "base/caller.h"
 #include "base/rows.h"
+#include "base/settings.h"
 #include "node/locks.h"
 #include "policy/policy_call.h"
-#include "settings.h"
 
 #define HOOK_MAX_ARGS 2
 

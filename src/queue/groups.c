@@ -12,7 +12,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "twtasks.h"
+#include "base/twtasks.h"
 
 #include "common/hashfn.h"
 #include "storage/shmem.h"

@@ -11,7 +11,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "twtasks.h"
+#include "base/twtasks.h"
 
 #include "catalog/pg_database.h"
 #include "miscadmin.h"
@@ -19,13 +19,14 @@
 #include "storage/latch.h"
 #include "storage/lwlock.h"
 #include "storage/shmem.h"
+#include "utils/builtins.h"
 #include "utils/memutils.h"
 #include "utils/syscache.h"
 
+#include "base/settings.h"
 #include "queue/groups.h"
 #include "queue/queue.h"
 #include "queue/ring.h"
-#include "settings.h"
 
 #define QUEUE_WAITERS 64
 
@@ -439,4 +440,11 @@ queue_stats(int n, QueueStats *stats)
 		return true;
 	}
 	return false;
+}
+
+PG_FUNCTION_INFO_V1(twt_queue_kind);
+Datum
+twt_queue_kind(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_TEXT_P(cstring_to_text(queue_available() ? "ring" : "notify"));
 }

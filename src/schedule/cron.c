@@ -16,7 +16,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "twtasks.h"
+#include "base/twtasks.h"
 
 #include "catalog/pg_type.h"
 #include "funcapi.h"
@@ -26,7 +26,7 @@
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
 
-#include "add/check.h"
+#include "base/shown.h"
 #include "common/cron.h"
 
 #define MAX_TIMES 10000
@@ -96,18 +96,18 @@ refuse_expression(const char *text, const CronError *error)
 	if (error->problem == CRON_FIELD_COUNT)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("invalid cron expression: \"%s\"", check_shown(text)),
+				 errmsg("invalid cron expression: \"%s\"", shown_value(text)),
 				 errdetail("It must have 5 fields, for minute, hour, day of month, month and day of week, and has %d.",
 						   error->field)));
 	if (error->problem == CRON_WORD)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("invalid cron expression: \"%s\"", check_shown(text)),
+				 errmsg("invalid cron expression: \"%s\"", shown_value(text)),
 				 errdetail("The words are @yearly, @annually, @monthly, @weekly, @daily, @midnight and @hourly.")));
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("invalid %s in cron expression: \"%s\"", field_names[error->field],
-					check_shown(pnstrdup(error->at, error->len))),
+					shown_value(pnstrdup(error->at, error->len))),
 			 detail_of(error->field),
 			 hint_for(error->problem)));
 }
@@ -137,7 +137,7 @@ find_zone(const char *name)
 	if (zone == NULL || !pg_tz_acceptable(zone))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("unrecognized time zone: \"%s\"", check_shown(name)),
+				 errmsg("unrecognized time zone: \"%s\"", shown_value(name)),
 				 errhint("Write UTC, or a name of pg_timezone_names such as Europe/Berlin.")));
 	return zone;
 }

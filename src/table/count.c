@@ -15,7 +15,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "twtasks.h"
+#include "base/twtasks.h"
 
 #include "access/genam.h"
 #include "access/table.h"

@@ -3,25 +3,22 @@
  * settings.c
  *		The settings (GUCs) of the extension, as one table.
  *
- * None of them but the last can be changed by an ordinary user: what one
- * session may set must not change what others, or the sidecars, execute.
+ * An ordinary user can change none of them: the setting of one session must
+ * not change what others, or the sidecars, execute.
  *
  *-------------------------------------------------------------------------
  */
-#include "twtasks.h"
+#include "base/twtasks.h"
 
 #include <limits.h>
 
 #include "datatype/timestamp.h"
 #include "fmgr.h"
 #include "miscadmin.h"
-#include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/timestamp.h"
 
-#include "add/context.h"
-#include "queue/queue.h"
-#include "settings.h"
+#include "base/settings.h"
 
 bool		twt_enabled = true;
 int			twt_queue_size = 16384;
@@ -31,7 +28,6 @@ int			twt_keep_finished = 30 * 24 * 60;
 bool		twt_testing = false;
 bool		twt_refuse_unknown_types = false;
 int			twt_function_timeout = 1000;
-char	   *twt_context = NULL;
 
 typedef struct Setting
 {
@@ -130,11 +126,6 @@ settings_init(void)
 			continue;
 		define_setting(&table[i]);
 	}
-	DefineCustomStringVariable("twtasks.context",
-							   "What the tasks that this session adds carry in their context.",
-							   "A JSON object, such as a request id and a traceparent; a task's own context wins.",
-							   &twt_context, "", PGC_USERSET, 0, context_check, NULL, NULL);
-	MarkGUCPrefixReserved("twtasks");
 }
 
 PG_FUNCTION_INFO_V1(twt_is_enabled);
@@ -145,8 +136,6 @@ twt_is_enabled(PG_FUNCTION_ARGS)
 }
 
 PG_FUNCTION_INFO_V1(twt_keep_finished_interval);
-PG_FUNCTION_INFO_V1(twt_queue_kind);
-
 Datum
 twt_keep_finished_interval(PG_FUNCTION_ARGS)
 {
@@ -154,10 +143,4 @@ twt_keep_finished_interval(PG_FUNCTION_ARGS)
 
 	keep->time = (TimeOffset) twt_keep_finished * USECS_PER_MINUTE;
 	PG_RETURN_INTERVAL_P(keep);
-}
-
-Datum
-twt_queue_kind(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_TEXT_P(cstring_to_text(queue_available() ? "ring" : "notify"));
 }
