@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 #
 # The chain add -> commit -> ... -> finish can be walked: every file named in a
-# "from: ... to: ..." line, and in the README's table of the life of a task,
-# exists.
+# "from: ... to: ..." line, and in the table of docs/life-of-a-task.md, exists.
 
 . "$(dirname "$0")/lib.bash"
 
@@ -16,13 +15,11 @@ named_in_headers()
 		close ARGV if eof'
 }
 
-named_in_readme()
+named_in_page()
 {
-	[ -e README.md ] || return 0
 	perl -ne '
-		$inside = /life of a task/i if /^#/;
-		next unless $inside && /^\|/;
-		print "README.md:$.: $1\n" while /`([\w\/.*-]+\.(?:c|h|sql|spec|pl))`/g' README.md
+		next unless /^\|/;
+		print "$ARGV:$.: $1\n" while /`([\w\/.*-]+\.(?:c|h|sql|spec|pl))`/g' docs/life-of-a-task.md
 }
 
 # exists NAME DIRECTORY -- beside the file that names it, or where code lies;
@@ -35,7 +32,7 @@ exists()
 
 {
 	named_in_headers
-	named_in_readme
+	named_in_page
 } | while read -r place name; do
 	exists "$name" "$(dirname "${place%%:*}")" || echo "$place names $name, which does not exist"
 done | breaches

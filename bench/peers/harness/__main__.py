@@ -11,7 +11,7 @@ from . import machine, more, peers, readme, report, short, stress, targets, work
 from .run import Run, say
 
 ALL = workloads.ALL | more.ALL | stress.ALL
-# The default run: what the README shows and what most targets are about; the
+# The default run: what docs/benchmarks.md shows and what most targets are about; the
 # latter for us alone.
 DEFAULT = "burn latency bulk commits slow sql exec chain"
 OURS = "nodes kill idle"

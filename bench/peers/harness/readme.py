@@ -1,4 +1,4 @@
-"""Puts the results where people look: into bench/results and the README."""
+"""Puts the results where people look: into bench/results and docs/benchmarks.md."""
 
 import json
 import shutil
@@ -91,14 +91,14 @@ def block(results: dict[str, Any]) -> list[str]:
         f"{machine['sync_ms']:.2f} ms, load when it began: {machine['load']:.1f}; "
         f"{results['date']}:", "",
         *table(results), "",
-        "![Burn-down: tasks done per second](bench/results/fastest.svg)", "",
+        "![Burn-down: tasks done per second](../bench/results/fastest.svg)", "",
         "All figures with their ranges, the settings, what each system does not do, and our "
-        "own targets, met and missed: [bench/results](bench/results/results.md). Repeat it "
+        "own targets, met and missed: [bench/results](../bench/results/results.md). Repeat it "
         "with `make bench-peers`.", "", END]
 
 
 def publish(directory: Path, root: Path) -> None:
-    """Copies what a run has written, and writes the README's part anew."""
+    """Copies what a run has written, and writes the part of docs/benchmarks.md anew."""
     results = json.loads((directory / "results.json").read_text(encoding="utf-8"))
     public = root / "bench" / "results"
     shutil.rmtree(public, ignore_errors=True)
@@ -106,7 +106,7 @@ def publish(directory: Path, root: Path) -> None:
     for path in [directory / "results.md", directory / "results.json", *directory.glob("*.svg")]:
         shutil.copy(path, public)
     plots.fastest(public, results)
-    readme = root / "README.md"
+    readme = root / "docs" / "benchmarks.md"
     before, _, rest = readme.read_text(encoding="utf-8").partition(BEGIN)
     _, _, after = rest.partition(END)
     if not after:
