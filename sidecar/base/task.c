@@ -10,24 +10,6 @@
 #include "base/task.h"
 #include "node/policy.h"
 
-typedef struct ResultName
-{
-	const char *name;
-	bool		is_protocol;	/* a handler may say it */
-} ResultName;
-
-static const ResultName result_names[] = {
-	[TASK_DONE] = {"done", true},
-	[TASK_DELETE] = {"delete", true},
-	[TASK_RETRY] = {"retry", true},
-	[TASK_REPEAT] = {"repeat", true},
-	[TASK_ERROR] = {"error", true},
-	[TASK_ACCEPTED] = {"accepted", true},
-	[TASK_CANCELLED] = {"cancelled", true},
-	[TASK_RELEASE] = {"release", false},
-	[TASK_FAILURE] = {"failure", false},
-};
-
 void
 task_free(Task *task)
 {
@@ -40,27 +22,4 @@ task_free(Task *task)
 	pfree(task->unreadable);
 	policy_unref(task->policy);
 	pfree(task);
-}
-
-const char *
-task_result_name(TaskResult result)
-{
-	return result_names[result].name;
-}
-
-bool
-task_result_parse(const char *name, TaskResult *result)
-{
-	int			i;
-
-	for (i = 0; i < (int) lengthof(result_names); i++)
-	{
-		if (result_names[i].is_protocol &&
-			strcmp(name, result_names[i].name) == 0)
-		{
-			*result = (TaskResult) i;
-			return true;
-		}
-	}
-	return false;
 }

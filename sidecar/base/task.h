@@ -12,23 +12,11 @@
 #ifndef TWT_TASK_H
 #define TWT_TASK_H
 
+#include "base/task_result.h"
 #include "pg/wire.h"
 
 #define TASK_ID_BYTES 16
 #define TASK_ID_TEXT 36
-
-typedef enum TaskResult
-{
-	TASK_DONE,					/* finished, kept in the history */
-	TASK_DELETE,				/* finished, no trace kept */
-	TASK_RETRY,					/* try again after a delay */
-	TASK_REPEAT,				/* success; run again, tries start anew */
-	TASK_ERROR,					/* given up: a human must look */
-	TASK_ACCEPTED,				/* somebody calls finish later */
-	TASK_CANCELLED,				/* stopped because an operator wanted that */
-	TASK_RELEASE,				/* never started: back as it was */
-	TASK_FAILURE				/* the retry policy decides: retry or error */
-} TaskResult;
 
 /* delay_us of a retry or repeat that leaves the time to the policy */
 #define TASK_DELAY_BY_POLICY (-1)
@@ -83,9 +71,5 @@ typedef struct Verdict
 
 /* Frees the task and all it owns, but not its slot. */
 extern void task_free(Task *task);
-
-/* "done", "retry", ...: the words of the worker protocol and of finish. */
-extern const char *task_result_name(TaskResult result);
-extern bool task_result_parse(const char *name, TaskResult *result) MUSTCHECK;
 
 #endif							/* TWT_TASK_H */

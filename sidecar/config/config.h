@@ -141,12 +141,6 @@ extern const HandlerConfig *config_handler(const Config *config,
 /* Its place among the buckets; -1: it is not one of ours. */
 extern int	config_bucket(const Config *config, const char *name, size_t len);
 
-/*
- * "250ms", "30s", "10min", "2h", "1d" -> microseconds.  A bare number, a
- * negative one and one that does not fit are refused.
- */
-extern bool config_parse_duration(const char *text, int64 *us) MUSTCHECK;
-
 extern const char *config_stuck_name(StuckRule rule);
 
 #endif							/* TWT_CONFIG_H */

@@ -13,7 +13,7 @@
 #include "config/config_settle.h"
 #include "config/secret_file.h"
 #include "execute/http/http_target.h"
-#include "execute/http/statuses.h"
+#include "config/statuses.h"
 
 #define COMMAND_CONCURRENCY 10
 #define SQL_CONCURRENCY 16

@@ -12,7 +12,7 @@
 #include "common/trigger.h"
 #include "config/options.h"
 #include "execute/http/http_url.h"
-#include "execute/http/statuses.h"
+#include "config/statuses.h"
 
 #define MILLISECONDS(n) MS_TO_US(n)
 #define SECONDS(n) SECONDS_TO_US(n)

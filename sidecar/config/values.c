@@ -3,87 +3,17 @@
  * values.c
  *		Single values of options: from text, checked, and back to text.
  *
- * Numbers are read by our own rules, which are narrower than YAML's: no
- * octal, no hexadecimal, no exponent, and nothing that could be misread.
- *
  *-------------------------------------------------------------------------
  */
 #include "base/port.h"
 
 #include "base/text.h"
+#include "base/units.h"
 #include "config/conninfo.h"
 #include "config/values.h"
 
 /* In a message. */
 #define SHOWN_MAX 100
-
-typedef struct Unit
-{
-	const char *name;			/* NULL ends the list */
-	int64		factor;
-} Unit;
-
-/* Ascending. */
-static const Unit duration_units[] = {
-	{"ms", INT64CONST(1000)},
-	{"s", INT64CONST(1000000)},
-	{"min", INT64CONST(60000000)},
-	{"h", INT64CONST(3600000000)},
-	{"d", INT64CONST(86400000000)},
-	{NULL, 0}
-};
-
-static const Unit size_units[] = {
-	{"B", 1},
-	{"kB", 1024},
-	{"MB", 1024 * 1024},
-	{NULL, 0}
-};
-
-typedef enum Parsed
-{
-	PARSED,
-	PARSED_INVALID,
-	PARSED_TOO_LARGE
-} Parsed;
-
-/* The decimal digits at *text, which is moved behind them. */
-static Parsed
-parse_digits(const char **text, int64 *value)
-{
-	const char *s = *text;
-	bool		is_large = false;
-
-	if (*s < '0' || *s > '9' || (s[0] == '0' && s[1] >= '0' && s[1] <= '9'))
-		return PARSED_INVALID;
-	for (*value = 0; *s >= '0' && *s <= '9'; s++)
-	{
-		if (*value > (PG_INT64_MAX - 9) / 10)
-			is_large = true;
-		else
-			*value = *value * 10 + (*s - '0');
-	}
-	*text = s;
-	return is_large ? PARSED_TOO_LARGE : PARSED;
-}
-
-/* A whole number and one of the units. */
-static Parsed
-parse_units(const char *text, const Unit *units, int64 *value)
-{
-	Parsed		parsed = parse_digits(&text, value);
-
-	if (parsed == PARSED_INVALID)
-		return PARSED_INVALID;
-	while (units->name != NULL && strcmp(units->name, text) != 0)
-		units++;
-	if (units->name == NULL)
-		return PARSED_INVALID;
-	if (parsed == PARSED_TOO_LARGE || *value > PG_INT64_MAX / units->factor)
-		return PARSED_TOO_LARGE;
-	*value *= units->factor;
-	return PARSED;
-}
 
 static Parsed
 parse_integer(const char *text, int64 *value)
@@ -93,7 +23,7 @@ parse_integer(const char *text, int64 *value)
 
 	if (is_negative)
 		text++;
-	parsed = parse_digits(&text, value);
+	parsed = units_parse_digits(&text, value);
 	if (*text != '\0')
 		return PARSED_INVALID;
 	if (is_negative)
@@ -107,7 +37,7 @@ parse_number(const char *text, double *value)
 {
 	const char *s = text;
 	int64		whole;
-	Parsed		parsed = parse_digits(&s, &whole);
+	Parsed		parsed = units_parse_digits(&s, &whole);
 
 	if (parsed == PARSED && *s == '.')
 	{
@@ -121,12 +51,6 @@ parse_number(const char *text, double *value)
 		return PARSED_INVALID;
 	*value = strtod(text, NULL);
 	return parsed;
-}
-
-bool
-config_parse_duration(const char *text, int64 *us)
-{
-	return parse_units(text, duration_units, us) == PARSED;
 }
 
 /* The largest unit that leaves a whole number. */
@@ -388,9 +312,9 @@ parse_int64(const Option *option, const char *text, int64 *target,
 	Parsed		parsed;
 
 	if (option->kind == OPTION_DURATION)
-		parsed = parse_units(text, duration_units, &value);
+		parsed = units_parse(text, duration_units, &value);
 	else if (option->kind == OPTION_SIZE)
-		parsed = parse_units(text, size_units, &value);
+		parsed = units_parse(text, size_units, &value);
 	else
 		parsed = parse_integer(text, &value);
 	*target = value;

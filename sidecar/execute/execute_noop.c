@@ -11,7 +11,7 @@
  */
 #include "base/port.h"
 
-#include "execute/http/statuses.h"
+#include "config/statuses.h"
 #include "execute/runner.h"
 
 struct Runner

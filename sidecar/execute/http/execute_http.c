@@ -29,7 +29,7 @@
 #include "execute/http/http_headers.h"
 #include "execute/http/http_reply.h"
 #include "execute/http/http_target.h"
-#include "execute/process/output.h"
+#include "base/output.h"
 #include "execute/runner.h"
 #include "node/policy.h"
 #include "node/task_clock.h"

@@ -12,9 +12,9 @@
 #include <curl/curl.h>
 
 #include "base/text.h"
-#include "execute/http/foreign_json.h"
+#include "base/foreign_json.h"
 #include "execute/http/http_headers.h"
-#include "execute/trace.h"
+#include "base/trace.h"
 
 /* Those that libcurl makes, and those that say what the request is. */
 static const char *const reserved[] = {

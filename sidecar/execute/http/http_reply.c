@@ -12,7 +12,7 @@
 #include <curl/curl.h>
 
 #include "execute/http/http_reply.h"
-#include "execute/http/statuses.h"
+#include "config/statuses.h"
 #include "execute/worker/worker_protocol.h"
 
 #define WAIT_MIN_US SECONDS_TO_US(1)

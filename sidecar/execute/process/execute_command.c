@@ -23,12 +23,12 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "execute/http/statuses.h"
+#include "config/statuses.h"
 #include "execute/process/leftovers.h"
-#include "execute/process/output.h"
+#include "base/output.h"
 #include "execute/process/spawn.h"
 #include "execute/runner.h"
-#include "execute/trace.h"
+#include "base/trace.h"
 
 #define READ_BYTES (64 * 1024)
 

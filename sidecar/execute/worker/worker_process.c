@@ -12,7 +12,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "execute/process/lines.h"
+#include "base/lines.h"
 #include "execute/process/spawn.h"
 #include "execute/worker/flights.h"
 #include "execute/worker/worker_log.h"

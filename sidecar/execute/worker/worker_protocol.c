@@ -18,9 +18,9 @@
 #include "common/base64.h"
 
 #include "base/iso8601.h"
+#include "base/output.h"
 #include "base/text.h"
-#include "config/config.h"
-#include "execute/process/output.h"
+#include "base/units.h"
 #include "execute/worker/worker_protocol.h"
 
 /* Seconds that fit in int64 microseconds, with room for a sum. */
@@ -267,7 +267,7 @@ decode_retry_in(const json_t *retry_in, WorkerReply *reply)
 		}
 	}
 	else if (json_is_string(retry_in) &&
-			 config_parse_duration(json_string_value(retry_in), &delay_us))
+			 units_parse_duration(json_string_value(retry_in), &delay_us))
 	{
 		reply->delay_us = delay_us;
 		return NULL;

@@ -37,7 +37,7 @@
 #define TWT_WORKER_PROTOCOL_H
 
 #include "base/task.h"
-#include "execute/http/foreign_json.h"
+#include "base/foreign_json.h"
 
 /* A line from a worker, its end not counted, is at most this long. */
 #define WORKER_LINE_MAX (1024 * 1024)

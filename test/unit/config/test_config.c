@@ -8,6 +8,7 @@
 #include "base/port.h"
 
 #include "base/log.h"
+#include "base/units.h"
 #include "config_text.h"
 
 static char *
@@ -287,16 +288,16 @@ test_durations(void **state)
 	int			i;
 
 	for (i = 0; i < (int) lengthof(invalid); i++)
-		if (config_parse_duration(invalid[i], &us))
+		if (units_parse_duration(invalid[i], &us))
 			fail_msg("\"%s\" is no duration", invalid[i]);
-	assert_true(config_parse_duration("250ms", &us) && us == 250000);
-	assert_true(config_parse_duration("30s", &us) && us == 30000000);
-	assert_true(config_parse_duration("10min", &us) && us == 600000000);
-	assert_true(config_parse_duration("2h", &us) && us == INT64CONST(7200000000));
-	assert_true(config_parse_duration("1d", &us) && us == INT64CONST(86400000000));
-	assert_true(config_parse_duration("0s", &us) && us == 0);
-	assert_true(config_parse_duration("9223372036854775ms", &us));
-	assert_true(config_parse_duration("106751991d", &us));
+	assert_true(units_parse_duration("250ms", &us) && us == 250000);
+	assert_true(units_parse_duration("30s", &us) && us == 30000000);
+	assert_true(units_parse_duration("10min", &us) && us == 600000000);
+	assert_true(units_parse_duration("2h", &us) && us == INT64CONST(7200000000));
+	assert_true(units_parse_duration("1d", &us) && us == INT64CONST(86400000000));
+	assert_true(units_parse_duration("0s", &us) && us == 0);
+	assert_true(units_parse_duration("9223372036854775ms", &us));
+	assert_true(units_parse_duration("106751991d", &us));
 }
 
 static void

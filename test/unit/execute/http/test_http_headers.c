@@ -11,7 +11,7 @@
 
 #include "check.h"
 #include "execute/http/http_headers.h"
-#include "execute/trace.h"
+#include "base/trace.h"
 
 #define ID "0190d1a2-0000-7000-8000-000000000001"
 #define PARENT "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"

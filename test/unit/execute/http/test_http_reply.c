@@ -9,7 +9,7 @@
 
 #include "check.h"
 #include "execute/http/http_reply.h"
-#include "execute/http/statuses.h"
+#include "config/statuses.h"
 
 /* Sat, 31 Jan 2026 12:00:00 GMT */
 #define NOW_US (INT64CONST(1769860800) * 1000000)

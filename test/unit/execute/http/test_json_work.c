@@ -11,7 +11,7 @@
 #include "base/port.h"
 
 #include "check.h"
-#include "execute/http/foreign_json.h"
+#include "base/foreign_json.h"
 #include "execute/http/http_reply.h"
 #include "execute/worker/worker_protocol.h"
 

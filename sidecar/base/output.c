@@ -11,7 +11,7 @@
 
 #include "mb/pg_wchar.h"
 
-#include "execute/process/output.h"
+#include "base/output.h"
 
 #define CUT_MARK "..."
 

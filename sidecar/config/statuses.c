@@ -7,7 +7,7 @@
  */
 #include "base/port.h"
 
-#include "execute/http/statuses.h"
+#include "config/statuses.h"
 
 /* One word, read. */
 typedef struct StatusRule

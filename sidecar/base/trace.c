@@ -10,8 +10,8 @@
 #include "base/port.h"
 
 #include "base/text.h"
-#include "execute/http/foreign_json.h"
-#include "execute/trace.h"
+#include "base/foreign_json.h"
+#include "base/trace.h"
 
 #define TRACEPARENT_LEN 55
 #define TRACESTATE_MAX 512

@@ -8,7 +8,7 @@
 #include "base/port.h"
 
 #include "check.h"
-#include "execute/http/foreign_json.h"
+#include "base/foreign_json.h"
 
 static double
 processor_time(void)

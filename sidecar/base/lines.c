@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "execute/process/lines.h"
+#include "base/lines.h"
 
 #define READ_BYTES (64 * 1024)
 

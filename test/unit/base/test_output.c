@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "execute/process/lines.h"
-#include "execute/process/output.h"
+#include "base/lines.h"
+#include "base/output.h"
 
 static Output output;
 

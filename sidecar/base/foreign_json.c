@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <math.h>
 
-#include "execute/http/foreign_json.h"
+#include "base/foreign_json.h"
 
 #define DIGITS "0123456789"
 
