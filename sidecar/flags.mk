@@ -22,7 +22,7 @@ HARDENING := -fPIE -fstack-protector-strong \
 	$(call usable,-fstack-clash-protection) $(call usable,-fcf-protection)
 
 # Headers of others are system headers: warnings are about our own code.
-override CPPFLAGS += -iquote $(TOP)/sidecar -iquote $(TOP)/src \
+override CPPFLAGS += -iquote $(TOP)/sidecar -iquote $(TOP)/src -iquote $(TOP)/ \
 	-isystem $(shell $(PG_CONFIG) --includedir-server) \
 	$(patsubst -I%,-isystem %,$(shell $(PKG_CONFIG) --cflags $(PACKAGES))) \
 	-D_GNU_SOURCE $(if $(SANITIZE),,-D_FORTIFY_SOURCE=2) \

@@ -11,8 +11,6 @@
  */
 #include "base/port.h"
 
-#include "api/api.h"
-#include "api/http.h"
 #include "base/log.h"
 #include "base/sdnotify.h"
 #include "config/handler.h"
@@ -34,6 +32,8 @@
 #include "slots/slots.h"
 #include "table/table.h"
 #include "table/tables.h"
+#include "web/http.h"
+#include "web/results.h"
 
 /*
  * A type's triggers may take this part of a table: so many types at once can
@@ -420,7 +420,7 @@ trouble(const Sidecar *sidecar)
 }
 
 static void
-on_health(void *arg, ApiHealth *health)
+on_health(void *arg, ApiHealth * health)
 {
 	Sidecar    *sidecar = arg;
 

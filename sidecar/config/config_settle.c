@@ -9,7 +9,7 @@
 
 #include <unistd.h>
 
-#include "api/http.h"
+#include "base/address.h"
 #include "config/config_settle.h"
 #include "config/secret_file.h"
 #include "execute/http/http_target.h"

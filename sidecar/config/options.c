@@ -7,7 +7,7 @@
  */
 #include "base/port.h"
 
-#include "api/http.h"
+#include "base/address.h"
 #include "base/log.h"
 #include "common/trigger.h"
 #include "config/options.h"

@@ -18,7 +18,7 @@
 #ifndef TWT_HTTP_H
 #define TWT_HTTP_H
 
-#include "api/http_address.h"
+#include "base/address.h"
 #include "base/loop.h"
 
 typedef struct Http Http;

@@ -13,7 +13,7 @@
 #ifndef TWT_API_H
 #define TWT_API_H
 
-#include "api/http.h"
+#include "web/http.h"
 #include "base/loop.h"
 #include "config/config.h"
 

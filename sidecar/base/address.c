@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "api/http_address.h"
+#include "base/address.h"
 
 static bool
 is_loopback(const struct sockaddr *address)

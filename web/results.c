@@ -12,7 +12,7 @@
 #include <jansson.h>
 #include <microhttpd.h>
 
-#include "api/api.h"
+#include "web/results.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "common/trigger.h"

@@ -7,8 +7,8 @@
  */
 #include "base/port.h"
 
-#include "api/http_access.h"
-#include "api/http_address.h"
+#include "web/http_access.h"
+#include "base/address.h"
 #include "check.h"
 
 static void

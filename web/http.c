@@ -23,8 +23,8 @@
 #include <microhttpd.h>
 #include <unistd.h>
 
-#include "api/http.h"
-#include "api/http_access.h"
+#include "web/http.h"
+#include "web/http_access.h"
 #include "base/log.h"
 #include "base/text.h"
 

@@ -7,7 +7,7 @@
  */
 #include "base/port.h"
 
-#include "api/http_access.h"
+#include "web/http_access.h"
 #include "config/secret_file.h"
 
 /* Every token is compared, so that the time does not tell which one fits. */
