@@ -148,7 +148,7 @@ run(Program *program, Config *config)
 	(void) setrlimit(RLIMIT_CORE, &no_core);
 	signal(SIGPIPE, SIG_IGN);
 	sdnotify_init();
-	log_init(config->log_format, config->log_level, config->node);
+	log_init(config->log.format, config->log.level, config->node);
 	log_line(TWT_LOG_INFO, "main", "twtasksd %s starting", TWT_VERSION);
 	program->loop = loop_new();
 	if (program->loop == NULL)

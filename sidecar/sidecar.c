@@ -420,7 +420,7 @@ trouble(const Sidecar *sidecar)
 }
 
 static void
-on_health(void *arg, ApiHealth * health)
+on_health(void *arg, ApiHealth *health)
 {
 	Sidecar    *sidecar = arg;
 
@@ -615,7 +615,7 @@ sidecar_reload(Sidecar *sidecar, Config *config)
 	sweep_reload(sidecar->sweep, config);
 	if (sidecar->http != NULL)
 		http_set_tokens(sidecar->http, config->tokens);
-	log_init(config->log_format, config->log_level, config->node);
+	log_init(config->log.format, config->log.level, config->node);
 	/* Many parts look at the first one to the end; at the others nobody does. */
 	if (old != sidecar->first_config)
 		config_free(old);

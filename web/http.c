@@ -3,7 +3,7 @@
  * http.c
  *		A small HTTP server on our loop.
  *
- *		from: config.h (listen)			to: api.c (routes)
+ *		from: config.h (listen)			to: results.c (routes)
  *
  * libmicrohttpd does the reading and writing.  Its own epoll descriptor is one
  * of ours; when it is ready, or its time has come, MHD_run() does what can be

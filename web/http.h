@@ -3,7 +3,7 @@
  * http.h
  *		A small HTTP server on our loop.
  *
- *		from: config.h (listen)			to: api.h (routes)
+ *		from: config.h (listen)			to: results.h (routes)
  *
  * What is served is a table of routes, added by whoever serves them.  A
  * request is read whole before its route is called, and answered once, in the

@@ -14,6 +14,7 @@
 
 #include "common/pattern.h"
 #include "config/config.h"
+#include "config/config_load.h"
 #include "config/config_settle.h"
 #include "config/secret_file.h"
 #include "config/values.h"
@@ -233,46 +234,43 @@ read_section(Reader *reader, const Filling *filling)
 	return true;
 }
 
-static Config *
-make_config(const ConfigSource *source, const RawSection *raw, char **error)
+bool
+config_load(const char *path, const Section *root, void *target,
+			ConfigSettle settle, char **error)
 {
-	Config	   *config = palloc0(sizeof(Config));
+	ConfigSource *source = config_source_read(path, error);
 	Reader		reader = {source, error};
-	Filling		filling = {
-		.section = options_root(),
-		.raw = raw,
-		.target = (char *) config,
-		.place = ""
-	};
+	Filling		filling = {.section = root, .target = target, .place = ""};
+	RawSection *raw;
+	bool		is_fine;
 
-	if (read_section(&reader, &filling) &&
-		config_settle(config, raw, source, error))
-		return config;
-	config_free(config);
-	return NULL;
+	if (source == NULL)
+		return false;
+	is_fine = config_schema_load(source, root, &raw, error);
+	if (is_fine)
+	{
+		filling.raw = raw;
+		is_fine = read_section(&reader, &filling) && settle(target, raw, source, error);
+		config_schema_free(root, raw);
+	}
+	config_source_free(source);
+	return is_fine;
 }
 
 Config *
 config_read(const char *path, char **error)
 {
-	ConfigSource *source = config_source_read(path, error);
-	RawSection *raw;
-	Config	   *config = NULL;
+	Config	   *config = palloc0(sizeof(Config));
 
-	if (source == NULL)
-		return NULL;
-	if (config_schema_load(source, &raw, error))
-	{
-		config = make_config(source, raw, error);
-		config_schema_free(raw);
-	}
-	config_source_free(source);
-	return config;
+	if (config_load(path, options_root(), config, config_settle, error))
+		return config;
+	config_free(config);
+	return NULL;
 }
 
 /* Pointers are cleared: two options may fill the same member. */
-static void
-free_section(const Section *section, char *target)
+void
+config_clear(const Section *section, void *target)
 {
 	int			i;
 	int			j;
@@ -280,7 +278,7 @@ free_section(const Section *section, char *target)
 	for (i = 0; i < section->noptions; i++)
 	{
 		const Option *option = &section->options[i];
-		char	  **member = (char **) (target + option->offset);
+		char	  **member = (char **) ((char *) target + option->offset);
 
 		switch (option->kind)
 		{
@@ -295,11 +293,11 @@ free_section(const Section *section, char *target)
 				*member = NULL;
 				break;
 			case OPTION_SECTION:
-				free_section(option->section, (char *) member);
+				config_clear(option->section, member);
 				break;
 			case OPTION_SECTIONS:
-				for (j = 0; j < *(int *) (target + option->count_offset); j++)
-					free_section(option->section,
+				for (j = 0; j < *(int *) ((char *) target + option->count_offset); j++)
+					config_clear(option->section,
 								 *member + j * option->section->size);
 				pfree(*member);
 				break;
@@ -315,7 +313,7 @@ config_free(Config *config)
 	for (int i = 0; i < config->nhandlers; i++)
 		http_target_free(config->handlers[i].target);
 	secret_file_forget(config->tokens);
-	free_section(options_root(), (char *) config);
+	config_clear(options_root(), config);
 	pfree(config);
 }
 

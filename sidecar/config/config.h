@@ -50,6 +50,12 @@ typedef enum LogFormat
 	LOG_FORMAT_JSON
 } LogFormat;
 
+typedef struct LogConfig
+{
+	LogFormat	format;
+	int			level;			/* a LogLevel of log.h */
+} LogConfig;
+
 typedef struct RetryConfig
 {
 	int64		delay_us;		/* before the first retry */
@@ -97,8 +103,7 @@ typedef struct Config
 	char	  **buckets;
 	int			nbuckets;
 	QueueKind	queue;
-	LogFormat	log_format;
-	int			log_level;		/* a LogLevel of log.h */
+	LogConfig	log;
 	int			concurrency;	/* slots of the node, 0: no limit */
 	int			look_ahead;		/* triggers kept in memory */
 	int64		drain_us;		/* how long SIGTERM waits for handlers */

@@ -126,14 +126,16 @@ make_fields(const Section *section)
 	return fields;
 }
 
-/* Made once, and kept. */
+/* Made once for each program's table, and kept. */
 static const cyaml_schema_value_t *
-root_schema(void)
+root_schema(const Section *root)
 {
 	static cyaml_schema_value_t schema;
+	static const Section *made_for;
 
-	if (schema.mapping.fields == NULL)
-		schema = make_mapping(options_root(), CYAML_FLAG_POINTER);
+	if (made_for != root)
+		schema = make_mapping(root, CYAML_FLAG_POINTER);
+	made_for = root;
 	return &schema;
 }
 
@@ -256,8 +258,8 @@ reader(Complaint *complaint)
 }
 
 bool
-config_schema_load(const ConfigSource *source, RawSection **root,
-				   char **error)
+config_schema_load(const ConfigSource *source, const Section *root,
+				   RawSection **raw, char **error)
 {
 	Complaint	complaint = {NULL, pstrdup("")};
 	cyaml_config_t config = reader(&complaint);
@@ -266,9 +268,9 @@ config_schema_load(const ConfigSource *source, RawSection **root,
 	size_t		len;
 
 	text = config_source_text(source, &len);
-	*root = NULL;
-	err = cyaml_load_data((const uint8_t *) text, len, &config, root_schema(),
-						  (cyaml_data_t **) root, NULL);
+	*raw = NULL;
+	err = cyaml_load_data((const uint8_t *) text, len, &config, root_schema(root),
+						  (cyaml_data_t **) raw, NULL);
 	if (err != CYAML_OK)
 		*error = explain(source, &complaint, err);
 	pfree(complaint.reason);
@@ -277,9 +279,9 @@ config_schema_load(const ConfigSource *source, RawSection **root,
 }
 
 void
-config_schema_free(RawSection *root)
+config_schema_free(const Section *root, RawSection *raw)
 {
 	cyaml_config_t config = reader(NULL);
 
-	cyaml_free(&config, root_schema(), root, 0);
+	cyaml_free(&config, root_schema(root), raw, 0);
 }

@@ -33,12 +33,12 @@ struct RawSection
 };
 
 /*
- * Maps the source onto the top-level section.  False, with a palloc'd message
+ * Maps the source onto root, the top-level section.  False, with a palloc'd message
  * in *error, when it has keys that no option is named by, keys twice, or
- * values of the wrong shape.  *root is NULL for an empty file.
+ * values of the wrong shape.  *raw is NULL for an empty file.
  */
-extern bool config_schema_load(const ConfigSource *source, RawSection **root,
-							   char **error) MUSTCHECK;
-extern void config_schema_free(RawSection *root);
+extern bool config_schema_load(const ConfigSource *source, const Section *root,
+							   RawSection **raw, char **error) MUSTCHECK;
+extern void config_schema_free(const Section *root, RawSection *raw);
 
 #endif							/* TWT_CONFIG_SCHEMA_H */

@@ -325,9 +325,10 @@ settle_listen(Settling *settling)
 }
 
 bool
-config_settle(Config *config, const RawSection *raw,
+config_settle(void *target, const RawSection *raw,
 			  const ConfigSource *source, char **error)
 {
+	Config	   *config = target;
 	const Section *root = options_root();
 	const Option *option = find_option(root, "handlers");
 	Settling	settling = {

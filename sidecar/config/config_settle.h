@@ -12,10 +12,10 @@
 #include "config/config_schema.h"
 
 /*
- * Completes a config that was filled from raw, option by option.  False, with
+ * Completes a Config that was filled from raw, option by option.  False, with
  * a palloc'd message in *error, when options do not go together.
  */
-extern bool config_settle(Config *config, const RawSection *raw,
+extern bool config_settle(void *target, const RawSection *raw,
 						  const ConfigSource *source, char **error) MUSTCHECK;
 
 #endif							/* TWT_CONFIG_SETTLE_H */

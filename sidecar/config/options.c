@@ -157,12 +157,12 @@ check_listen(const char *text)
 static const Option log_options[] = {
 	{
 		"format", OPTION_CHOICE, .fallback = "text",
-		.choices = format_choices, .offset = offsetof(Config, log_format),
+		.choices = format_choices, .offset = offsetof(LogConfig, format),
 		.help = "form of the lines on stderr"
 	},
 	{
 		"level", OPTION_CHOICE, .fallback = "info",
-		.choices = level_choices, .offset = offsetof(Config, log_level),
+		.choices = level_choices, .offset = offsetof(LogConfig, level),
 		.help = "least important lines that are written"
 	},
 };
@@ -196,8 +196,8 @@ static const Option retry_options[] = {
 	},
 };
 
-static const Section log_section = {
-	log_options, lengthof(log_options), sizeof(Config)
+const Section log_section = {
+	log_options, lengthof(log_options), sizeof(LogConfig)
 };
 
 static const Section retry_section = {
@@ -382,7 +382,8 @@ static const Option root_options[] = {
 		.help = "how triggers arrive; auto is ring when the extension is preloaded, else notify"
 	},
 	{
-		"log", OPTION_SECTION, .section = &log_section, .offset = 0,
+		"log", OPTION_SECTION, .section = &log_section,
+		.offset = offsetof(Config, log),
 		.help = "what is written to stderr"
 	},
 	{

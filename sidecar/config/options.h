@@ -70,6 +70,9 @@ struct Section
 	size_t		size;			/* of the struct it fills */
 };
 
+/* What is logged, and how; it fills a LogConfig. */
+extern const Section log_section;
+
 /* The top level of the file; it fills a Config. */
 extern const Section *options_root(void);
 

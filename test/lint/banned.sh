@@ -13,7 +13,7 @@ statement='"\s*(SELECT|INSERT|UPDATE|DELETE|MERGE|CALL|CREATE|ALTER|DROP|LISTEN|
 
 calls()
 {
-	files src sidecar -- '*.[ch]' | xargs -r perl test/lint/code.pl --no-strings |
+	files src sidecar web -- '*.[ch]' | xargs -r perl test/lint/code.pl --no-strings |
 		perl -ne "print \"\$1: \$2() is banned\n\"
 			if /^([^:]+:\d+):.*?(?<![\w.>])($banned)\s*\(/;
 			print \"\$1: \$2() outside of spawn.c\n\"
@@ -23,7 +23,7 @@ calls()
 
 built_statements()
 {
-	files src sidecar -- '*.c' | xargs -r perl -ne "
+	files src sidecar web -- '*.c' | xargs -r perl -ne "
 		\$excused = \$. if /lint: sql/;
 		print \"\$ARGV:\$.: SQL built by printf\n\"
 			if (/$builders\s*\(/ || \$builder) && /$statement.*%/ && \$. - (\$excused // -9) > 3;

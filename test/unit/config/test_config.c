@@ -34,8 +34,8 @@ test_defaults(void **state)
 	assert_int_equal(config->nbuckets, 1);
 	assert_string_equal(config->buckets[0], "default");
 	assert_int_equal(config->queue, QUEUE_AUTO);
-	assert_int_equal(config->log_format, LOG_FORMAT_TEXT);
-	assert_int_equal(config->log_level, TWT_LOG_INFO);
+	assert_int_equal(config->log.format, LOG_FORMAT_TEXT);
+	assert_int_equal(config->log.level, TWT_LOG_INFO);
 	assert_int_equal(config->concurrency, 0);
 	assert_int_equal(config->look_ahead, 100000);
 	assert_int_equal(config->drain_us, SECONDS_TO_US(30));
@@ -106,8 +106,8 @@ check_every_root_key(const Config *config)
 	assert_int_equal(config->nbuckets, 2);
 	assert_string_equal(config->buckets[1], "Urgent_1");
 	assert_int_equal(config->queue, QUEUE_NOTIFY);
-	assert_int_equal(config->log_format, LOG_FORMAT_JSON);
-	assert_int_equal(config->log_level, TWT_LOG_DEBUG);
+	assert_int_equal(config->log.format, LOG_FORMAT_JSON);
+	assert_int_equal(config->log.level, TWT_LOG_DEBUG);
 	assert_int_equal(config->concurrency, 50);
 	assert_int_equal(config->look_ahead, 1000);
 	assert_int_equal(config->drain_us, SECONDS_TO_US(60));
