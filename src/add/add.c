@@ -5,9 +5,9 @@
  *
  *		from: SQL			to: commit.c
  *
- * A task with a key or an id of the caller's claims a row of unique_key
- * first; whoever comes second finds it, waiting if the first has not yet
- * committed.  A generated id needs no claim.
+ * A task with a key or an id from the caller first claims a row of unique_key.
+ * A second caller finds that row; it waits if the first has not yet committed.
+ * An id that we generate needs no claim.
  *
  *-------------------------------------------------------------------------
  */
@@ -40,7 +40,7 @@
 #include "common/task_id.h"
 #include "node/clock.h"
 
-/* What all adds of one call share. */
+/* State that all adds of one call share. */
 typedef struct AddCall
 {
 	Relation	table;
@@ -48,10 +48,10 @@ typedef struct AddCall
 	Oid			waiting;
 	Oid			submitted;
 	Oid			stuck;
-	Datum		role;			/* who adds, as text */
+	Datum		role;			/* the adding role, as text */
 } AddCall;
 
-/* A claim that was in the way may go away while we look at it. */
+/* A claim in our way may disappear while we look at it. */
 #define CLAIM_ATTEMPTS 10
 
 typedef struct AddedTask
@@ -90,7 +90,7 @@ end_call(AddCall *call)
 
 #define EPOCH_SHIFT ((POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * USECS_PER_DAY)
 
-/* The last thousand years that PostgreSQL knows are beyond our count. */
+/* PostgreSQL's last thousand years do not fit our count. */
 static int64
 unix_us(TimestampTz at)
 {
@@ -114,8 +114,8 @@ refuse_other_key(const pg_uuid_t *id)
 }
 
 /*
- * Finds the task that holds the id or the key.  The same key under another
- * id is that first task; the same id under another key is a mistake.
+ * Finds the task that holds the id or the key.  The same key under another id
+ * is that first task; the same id under another key is a caller's mistake.
  */
 static bool
 find_first(const NewTask *task, AddedTask *result)
@@ -160,9 +160,9 @@ read_version(PlanId plan, Datum *values, AddedTask *result)
 }
 
 /*
- * Whether an id is that of a finished task to which we gave it.  Such an id
- * tells when it was made, which leaves few days of history to look at and to
- * lock.  One day more, for clocks that are set back.
+ * Whether we gave this id to a task that has finished.  The id tells when it
+ * was made, so we look at, and lock, few days of history.  One day more allows
+ * for clocks that were set back.
  */
 static bool
 find_finished(AddedTask *result)
@@ -188,7 +188,7 @@ find_version(AddCall *call, AddedTask *result)
 		(void) read_version(PLAN_FIND_ANYWHERE, values, result);
 }
 
-/* It may have been finished while our insert waited for the live row. */
+/* The task may have finished while our insert waited for the live row. */
 static bool
 take_back_finished(AddedTask *result)
 {
@@ -200,7 +200,9 @@ take_back_finished(AddedTask *result)
 	return true;
 }
 
-/* True: the id and key are ours.  False: *result tells whose they are. */
+/*
+ * True: we now hold the id and the key.  False: *result tells who holds them.
+ */
 static bool
 claim_key(AddCall *call, const NewTask *task, AddedTask *result)
 {
@@ -237,7 +239,7 @@ put(Datum *values, bool *nulls, TaskColumn column, Datum value)
 	nulls[column - 1] = false;
 }
 
-/* A row whose id nobody can have used before. */
+/* Inserts a row whose id nobody can have used before. */
 static void
 append_task(AddCall *call, const NewTask *task, const AddedTask *result, TimestampTz now)
 {
@@ -273,7 +275,7 @@ append_task(AddCall *call, const NewTask *task, const AddedTask *result, Timesta
 	pfree(nulls);
 }
 
-/* A row with the caller's own id.  False: that id is there already. */
+/* Inserts a row with the caller's own id.  False: the id exists already. */
 static bool
 insert_named(AddCall *call, const NewTask *task, const AddedTask *result, TimestampTz now)
 {
@@ -322,7 +324,7 @@ remember_trigger(const NewTask *task, const AddedTask *result, TimestampTz now)
 	commit_remember(task->bucket, &trigger);
 }
 
-/* A task whose id we have just made. */
+/* Inserts a task whose id we have just made. */
 static void
 add_new(AddCall *call, const NewTask *task, AddedTask *result, TimestampTz now)
 {
@@ -332,8 +334,8 @@ add_new(AddCall *call, const NewTask *task, AddedTask *result, TimestampTz now)
 }
 
 /*
- * Ids of one session ascend in the order in which it added: no two of them have
- * one time, unless the clock was set back.
+ * Ids of one session ascend in the order of its adds.  No two ids have the
+ * same time, unless the clock was set back.
  */
 static int64
 time_of_id(TimestampTz now)
@@ -370,7 +372,7 @@ add_one(AddCall *call, const NewTask *task, AddedTask *result)
 	if (find_finished(result) || !insert_named(call, task, result, now) ||
 		take_back_finished(result))
 	{
-		/* An id that we gave to a task is now used as the caller's own. */
+		/* The caller uses an id that an earlier task got from us. */
 		if (!task->nulls[NEW_KEY])
 			refuse_other_key(&result->id);
 		if (!result->version_known)
@@ -398,7 +400,7 @@ caller_name(void)
 	return GetUserNameFromId(caller_role(), false);
 }
 
-/* The arguments of add_task(), from that one on. */
+/* Reads the arguments of add_task(), from this one on. */
 static Datum
 add_arguments(FunctionCallInfo fcinfo, int first, const char *role)
 {
@@ -410,7 +412,7 @@ add_arguments(FunctionCallInfo fcinfo, int first, const char *role)
 	TupleDesc	desc;
 	HeapTuple	tuple;
 
-	check_may_write();			/* before policies are read */
+	check_may_write();			/* before we read policies */
 	for (int i = 0; i < NEW_FIELDS; i++)
 	{
 		task.values[i] = PG_GETARG_DATUM(first + i);
@@ -485,7 +487,7 @@ element_context(void *arg)
 		errcontext("task %d of add_tasks", number);
 }
 
-/* *number is for messages: which task they are about. */
+/* number says in messages which task is meant. */
 static void
 check_all(NewTask *tasks, int n, const char *role, int *number)
 {
@@ -498,7 +500,7 @@ check_all(NewTask *tasks, int n, const char *role, int *number)
 	}
 }
 
-/* A key may come from the function of a policy: all are checked first. */
+/* Check all tasks first: a policy function may set the key. */
 static void
 add_all(NewTask *tasks, int n, AddedTask *results, int *number)
 {
@@ -651,7 +653,10 @@ twt_add_tasks_json(PG_FUNCTION_ARGS)
 	return caller_act_as_owner(fcinfo, act_add_tasks_json);
 }
 
-/* The other functions' way to queue_trigger(): already stored and checked. */
+/*
+ * How other functions reach queue_trigger(), for tasks already stored and
+ * checked.
+ */
 PG_FUNCTION_INFO_V1(twt_queue_trigger);
 Datum
 twt_queue_trigger(PG_FUNCTION_ARGS)

@@ -161,7 +161,7 @@ json_unpack(Jsonb *json, NewTask *tasks, int *number)
 	JsonbValue	element;
 	int			n = 0;
 
-	/* the first token opens the array, which must not be skipped */
+	/* The first token opens the array and must not be skipped. */
 	(void) JsonbIteratorNext(&at, &element, false);
 	while ((token = JsonbIteratorNext(&at, &element, true)) != WJB_DONE)
 	{

@@ -14,14 +14,14 @@
 
 #include "base/new_task.h"
 
-/* How many tasks there are; 22023 unless it is an array. */
+/* The number of tasks in the array; 22023 if it is not an array. */
 extern int	json_count(Jsonb *json);
 
 /*
- * Fills as many tasks.  *number is that of the task we are at.
+ * Fills that many tasks.  *number is the task that we are reading.
  *
- * Errors: 22023 when an element is no object or has a name that is no
- * parameter of add_task(); those of the types' input otherwise.
+ * Errors: 22023 if an element is not an object, or has a name that is no
+ * parameter of add_task(); otherwise the errors of the types' input functions.
  */
 extern void json_unpack(Jsonb *json, NewTask *tasks, int *number);
 

@@ -14,7 +14,7 @@
 
 #include "add/add_order.h"
 
-/* An element's place in the array, and what it will claim. */
+/* An element's place in the array, and the key and id that it will claim. */
 typedef struct Place
 {
 	int			number;
@@ -29,7 +29,10 @@ compare_places(const void *a, const void *b)
 	const Place *y = b;
 	int			c = 0;
 
-	/* Those without one come last, or the order would not be one. */
+	/*
+	 * Elements without a key come last; otherwise there would be no total
+	 * order.
+	 */
 	if ((x->key == NULL) != (y->key == NULL))
 		return x->key == NULL ? 1 : -1;
 	if (x->key != NULL)

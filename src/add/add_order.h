@@ -5,8 +5,7 @@
  *
  *		to: add.c
  *
- * Two batches that claim the same keys in different orders would wait for each
- * other.
+ * Two batches that claim the same keys in different orders would deadlock.
  *
  *-------------------------------------------------------------------------
  */

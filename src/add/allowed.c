@@ -32,7 +32,7 @@ static Oid	rules_table;
 static bool is_current = false;
 static uint64 generation = 0;
 
-/* May come at any moment, also while we read. */
+/* An invalidation may come at any moment, also while we read. */
 static void
 on_relation_changed(Datum arg, Oid relation)
 {
@@ -72,7 +72,7 @@ read_rules(void)
 	SPI_finish();
 }
 
-/* A change that comes while we read may not be in what we read. */
+/* A change that arrives while we read may be missing from what we read. */
 static void
 read_all(void)
 {
@@ -92,7 +92,7 @@ read_all(void)
 	is_current = true;
 }
 
-/* A role that is no more has no members and is in none. */
+/* A dropped role has no members and is a member of none. */
 static bool
 is_in(const char *role, const char *group)
 {

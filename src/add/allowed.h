@@ -5,9 +5,9 @@
  *
  *		from: sql/add/allowed_types.sql		to: add.c
  *
- * The most special of the patterns that fit a type counts: its roles, and
- * their members, may add tasks of the type.  A type that no pattern fits is
- * free for all who may add tasks.
+ * Among the patterns that match a type, the most special one decides: its
+ * roles and their members may add tasks of the type.  A type that matches no
+ * pattern is open to everybody who may add tasks.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,8 +18,9 @@
 extern void allowed_init(void);
 
 /*
- * 42501 when that role may not add tasks of that type.  Costs nothing where
- * nothing is restricted.  Between SPI_connect() and SPI_finish(), or outside.
+ * Raises 42501 if that role may not add tasks of that type.  Costs nothing
+ * while nothing is restricted.  Works inside SPI_connect() and SPI_finish()
+ * and outside.
  */
 extern void allowed_check(const char *type, const char *role);
 

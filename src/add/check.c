@@ -3,8 +3,8 @@
  * check.c
  *		The arguments of add_task(), and what must hold of them.
  *
- * A wrong argument is refused here, before anything is stored: found later it
- * would be a task that nobody can run.
+ * add_task() refuses a wrong argument before it stores anything: found later,
+ * the mistake would be a task that nobody can run.
  *
  *-------------------------------------------------------------------------
  */
@@ -147,7 +147,7 @@ check_time(const NewTask *task, NewField field, const char *name)
 				 errhint("Leave it out, or use NULL, for no limit.")));
 }
 
-/* As large as whoever runs it has to read; toasted or not. */
+/* The size that a reader of the task has to take, toasted or not. */
 static void
 check_size(NewTask *task)
 {

@@ -11,8 +11,8 @@
 #include "base/new_task.h"
 
 /*
- * Raises an error that names the argument, its value and what it must be.  What
- * is null and has a default is filled in, by the policies of the type.
+ * Raises an error that names the argument, its value and what it must be.
+ * Fills in null arguments that have a default, from the policies of the type.
  */
 extern void check_new_task(NewTask *task);
 

@@ -5,10 +5,10 @@
  *
  *		to: check.c, execute.c
  *
- * An application says once per transaction or session what it is working on:
- * a request id, a W3C traceparent.  Every task that is added then carries
- * that along, and while a SQL handler runs, what its own task carries is the
- * setting: so tasks that tasks add belong to the same request.
+ * An application says once per transaction or session what it is working on: a
+ * request id, a W3C traceparent.  Every task that is added then carries that
+ * along.  While a SQL handler runs, its task's context is the setting, so
+ * tasks that tasks add belong to the same request.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,14 +21,14 @@
 extern void context_init(void);
 
 /*
- * Puts the setting under what the task was given: on a name that is in both
- * the task's own value wins.  A context that is no object stays as it is.
+ * Merges the setting into the task's context.  The task's own value wins where
+ * both have a name.  A context that is not an object stays as it is.
  */
 extern void context_merge(NewTask *task);
 
 /*
- * Sets the setting to what a task carries, until the caller's level of
- * settings ends; nothing, unless that is an object.
+ * Sets the setting to the task's context, until the caller's level of settings
+ * ends.  Does nothing if the context is not an object.
  */
 extern void context_enter(Datum context, bool isnull);
 

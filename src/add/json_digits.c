@@ -5,9 +5,9 @@
  *
  *		from: check.c
  *
- * This is part of every add: so containers are walked through as they lie
- * there, and of a number only its head is read.  PostgreSQL keeps both formats
- * for good, since its upgrades leave data as it is.
+ * Every add pays for this.  So we walk through containers where they lie, and
+ * read only the head of a number.  PostgreSQL keeps both formats for good,
+ * since its upgrades leave data as it is.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,12 +18,12 @@
 
 #include "add/json_digits.h"
 
-/* Decimal digits in one of numeric's */
+/* Decimal digits in one digit of a numeric */
 #define DIGITS_EACH 4
 
 /*
- * The head of a numeric, which no header of PostgreSQL's has.  The two highest
- * bits: short if 10, special if 11, else long.
+ * The head of a numeric; no header of PostgreSQL has it.  Its two highest
+ * bits: 10 means short, 11 special, anything else long.
  */
 #define HEAD_KIND 0xC000
 #define HEAD_SHORT 0x8000

@@ -3,10 +3,9 @@
  * json_digits.h
  *		How much longer JSON is as text than as it is stored.
  *
- * Numbers are what can make the great difference: 1e100000 takes 10 bytes as it
- * is stored, and whoever reads the task gets 100,001 digits.  Of the rest no
- * byte becomes more than six, which the ceiling of twtasks.max_payload allows
- * for.
+ * Numbers can make the great difference: 1e100000 is stored in 10 bytes, and a
+ * reader of the task gets 100,001 digits.  No other byte becomes more than
+ * six, which the ceiling of twtasks.max_payload allows for.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,8 +13,8 @@
 #define TWT_JSON_DIGITS_H
 
 /*
- * Bytes that the numbers of a jsonb take as text beyond those that they take as
- * stored; at most a few too many for each.  Looks at no digits.
+ * The bytes that the numbers of a jsonb take as text beyond their stored size;
+ * at most a few too many for each number.  Looks at no digits.
  */
 extern Size json_digits(Datum json);
 

@@ -19,12 +19,12 @@
 #include "base/shown.h"
 #include "common/trigger.h"
 
-/* A name with more letters to change was not meant. */
+/* A known name that needs more changes than this was not meant. */
 #define NEAR_MAX 3
 
 /*
- * The known type that is the fewest changes away, patterns left out; NULL: none
- * is near.
+ * The known type that is the fewest changes away, patterns excluded; NULL if
+ * none is near.
  */
 static char *
 nearest_type(const char *type)

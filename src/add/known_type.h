@@ -5,8 +5,8 @@
  *
  *		from: check.c			to: sql/watch/blockers.sql (is_known_type)
  *
- * A mistyped type is stored like any other, and waits.  Where
- * twtasks.refuse_unknown_types is on, the caller learns of the mistake at once.
+ * A mistyped type is stored like any other, and its task waits.  With
+ * twtasks.refuse_unknown_types on, the caller learns of the mistake at once.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,9 +14,9 @@
 #define TWT_KNOWN_TYPE_H
 
 /*
- * Raises undefined_object (42704) for a type that is not known, with the
- * nearest known one as a hint.  Costs nothing while the setting is off, else a
- * query for each type that differs from the one before in the transaction.
+ * Raises undefined_object (42704) for an unknown type, with the nearest known
+ * one as a hint.  Costs nothing while the setting is off; otherwise one query
+ * for each type that differs from the previous one in the transaction.
  */
 extern void known_type_check(const char *type);
 

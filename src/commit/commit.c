@@ -5,8 +5,8 @@
  *
  *		from: add.c			to: queue.c
  *
- * Nobody may be woken before the row is visible, and nobody may be woken for
- * a row that was rolled back.  So we only remember, and act at the end:
+ * Nobody may be woken before the row is visible, and nobody may be woken for a
+ * row that was rolled back.  So we only remember triggers, and act at the end:
  *
  *	 event			what we do									may it fail?
  *	 pre-commit		buckets without a ring: one notification	yes, rolls back
@@ -15,16 +15,16 @@
  *	 prepare		forget (the sweep finds the tasks)			never
  *	 subabort		forget what came since it began				never
  *
- * A serialization failure can still abort a transaction after pre-commit, so
- * nothing but a notification, which the server itself holds back until then,
- * leaves before commit.  An error at commit would take the server down:
- * nothing there allocates, waits or looks at a table.
+ * A serialization failure can still abort a transaction after pre-commit.  So
+ * only a notification leaves before commit, since the server itself holds it
+ * back until then.  An error at commit would take the server down: nothing
+ * there allocates, waits or looks at a table.
  *
  * Entries stand in order of time in one array in TopTransactionContext, each
- * with the id of its subtransaction.  Those ids only grow, so when a
+ * with the id of its subtransaction.  Those ids only grow.  So when a
  * subtransaction aborts, its entries and those of its committed children are
- * exactly the tail with ids not below its own; a subtransaction that commits
- * needs no work at all.
+ * exactly the tail whose ids are not below its own.  A subtransaction that
+ * commits needs no work.
  *
  *-------------------------------------------------------------------------
  */
@@ -44,7 +44,7 @@
 #include "commit/commit.h"
 #include "queue/queue.h"
 
-/* A notification holds 7999 bytes; one that would be longer says "sweep". */
+/* A notification holds 7999 bytes; a longer one is replaced by "sweep". */
 #define NOTIFY_CHANNEL "twtasks"
 #define NOTIFY_MAX 7900
 
@@ -53,7 +53,7 @@ typedef struct Bucket
 	char		name[TRIGGER_BUCKET_MAX + 1];
 	Queue	   *queue;			/* NULL: notify */
 	bool		in_bulk;		/* some triggers were not remembered */
-	bool		has_news;		/* at commit: somebody is to be woken */
+	bool		has_news;		/* at commit: wake somebody */
 } Bucket;
 
 typedef struct Entry
@@ -74,10 +74,10 @@ typedef struct Pending
 	int			max_entries;
 } Pending;
 
-/* NULL when the transaction has added nothing. */
+/* NULL while the transaction has added nothing. */
 static Pending *pending = NULL;
 
-/* A process that is not to wake anybody. */
+/* A process that must not wake anybody. */
 static bool
 is_inert(void)
 {
@@ -131,7 +131,7 @@ commit_remember(const char *bucket_name, const TaskTrigger *trigger)
 	bucket = find_bucket(bucket_name);
 	if (pending->nentries == COMMIT_MAX_TRIGGERS)
 	{
-		/* Stays set if this rolls back: one sweep for nothing. */
+		/* Stays set if this rolls back, which costs one needless sweep. */
 		pending->buckets[bucket].in_bulk = true;
 		return;
 	}

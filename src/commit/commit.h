@@ -19,9 +19,10 @@
 extern void commit_init(void);
 
 /*
- * Remembers a trigger for the end of this transaction.  If that commits, the
- * trigger is queued and a sidecar of the bucket woken; if it, or the
- * subtransaction we are in, rolls back, the trigger is forgotten.
+ * Remembers a trigger until the end of this transaction.  If the transaction
+ * commits, the trigger is queued and a sidecar of the bucket woken.  If the
+ * transaction or the current subtransaction rolls back, the trigger is
+ * forgotten.
  *
  * Attaches the bucket's queue and allocates: may raise an error.
  */

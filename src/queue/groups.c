@@ -5,10 +5,10 @@
  *
  *		from: queue.c			to: queue.c
  *
- * A session that leaves may be the last of its group while another puts a
- * trigger into its mailbox.  That trigger is lost, which is no harm: a group
- * that comes into being begins with a sweep.  The mailbox must not become
- * another group's meanwhile, hence the count of those who are putting.
+ * A session that leaves may be the last of its group while another session
+ * puts a trigger into the group's mailbox.  That trigger is lost, which does
+ * no harm: a new group begins with a sweep.  The mailbox must not become
+ * another group's meanwhile, so we count the sessions that are putting.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,7 +21,7 @@
 #include "queue/groups.h"
 #include "queue/ring.h"
 
-/* Larger lists of types are not kept: such a group may handle any type. */
+/* We do not keep larger lists of types: such a group may handle any type. */
 #define TYPES_BYTES 2048
 #define MAIL_SIZE 256
 #define LAST_GROUP (GROUPS_MAX - 1)
@@ -175,7 +175,10 @@ groups_join(Groups *groups, const TypeList *types)
 			number = LAST_GROUP;
 	}
 	groups->members[number]++;
-	/* asked before it is there, and all of it there before it can be found */
+
+	/*
+	 * Asked before the group is present, and complete before it can be found.
+	 */
 	pg_atomic_fetch_or_u64(&groups->asked, ONE(number));
 	pg_atomic_fetch_or_u64(&groups->present, ONE(number));
 	return number;
@@ -225,7 +228,7 @@ groups_take_asked(Groups *groups, int group)
 	return (pg_atomic_fetch_and_u64(&groups->asked, ~ONE(group)) & ONE(group)) != 0;
 }
 
-/* False: that group is not there any more, or does not handle the type. */
+/* False: the group has gone, or does not handle the type. */
 static bool
 give(Groups *groups, int number, const TaskTrigger *trigger)
 {

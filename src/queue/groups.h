@@ -6,20 +6,21 @@
  *		from: queue.c			to: queue.c
  *
  * Sidecars of one bucket may have different handlers, and a queue wakes any of
- * them.  The sessions with the same types are one group.  A session that pops
- * a trigger that it does not handle puts it into the mailbox of each group that
- * does; the producers know nothing of groups, and pay nothing for them.
+ * them.  The sessions with the same types form one group.  A session that pops
+ * a trigger of a type that it does not handle puts the trigger into the
+ * mailbox of each group that does.  Producers know nothing of groups, and pay
+ * nothing.
  *
- * A queue asks each group for a sweep.  A group that
- * is new is asked for a sweep, since triggers that came before went elsewhere.
+ * A queue asks each group for a sweep.  A new group is asked for one too,
+ * since earlier triggers went elsewhere.
  *
  * Invariants
  *	- a bit of "present" is set while the group has members;
  *	- joining and leaving happen under the queues' lock, all else without one;
  *	- a mailbox is given to another group only when nobody is putting into it.
  *
- * When no mailbox is free the session joins the last group, which has none and
- * is asked for a sweep in its place.
+ * When no mailbox is free, the session joins the last group, which has no
+ * mailbox and is asked for a sweep in place of each trigger.
  *
  *-------------------------------------------------------------------------
  */
@@ -43,8 +44,10 @@ typedef struct Groups
 	TakerGroup *group[GROUPS_MAX];	/* NULL: has no mailbox */
 } Groups;
 
-/* Types and beginnings of types with a *, one after the other, each with its
- * NUL; a NULL pointer to a list stands for all types. */
+/*
+ * Types and type prefixes that end in *, one after the other, each with its
+ * NUL. A NULL pointer to a list stands for all types.
+ */
 typedef struct TypeList
 {
 	uint64		hash;
@@ -52,7 +55,7 @@ typedef struct TypeList
 	char		text[FLEXIBLE_ARRAY_MEMBER];
 } TypeList;
 
-/* In the given order; two lists are one when they have the same text. */
+/* Keeps the given order; two lists are equal when they have the same text. */
 extern TypeList *type_list_make(MemoryContext context, char **types, int n);
 extern bool type_list_fits(const TypeList *list, const char *type);
 
@@ -66,25 +69,28 @@ extern void groups_init(Groups *groups);
 extern int	groups_join(Groups *groups, const TypeList *types);
 extern void groups_leave(Groups *groups, int group);
 
-/* Asks each group for a sweep; returns those that had not been asked. */
+/*
+ * Asks each group for a sweep; returns the groups that had not been asked
+ * before.
+ */
 extern uint64 groups_ask(Groups *groups);
 
-/* Whether some group was asked, or is to be as soon as it comes. */
+/* Whether some group was asked, or will be as soon as it comes. */
 extern bool groups_is_asked(Groups *groups);
 
-/* Whether the group was asked, which is forgotten. */
+/* Whether the group was asked; forgets it. */
 extern bool groups_take_asked(Groups *groups, int group);
 
 /* Whether there are other groups. */
 extern bool groups_are_others(Groups *groups, int group);
 
 /*
- * Gives the trigger to each other group that may handle it.  Returns those:
- * they are to be woken.  0: nobody else takes it.
+ * Gives the trigger to each other group that may handle it, and returns those
+ * groups: the caller wakes them.  0: no other group takes it.
  */
 extern uint64 groups_hand_on(Groups *groups, int group, const TaskTrigger *trigger);
 
-/* What was put into the group's mailbox; false: nothing more. */
+/* Takes a trigger out of the group's mailbox; false: the mailbox is empty. */
 extern bool groups_pop(Groups *groups, int group, TaskTrigger *trigger);
 
 /* Whether groups_pop() or groups_take_asked() would give something. */

@@ -25,7 +25,7 @@
 #include "utils/timestamp.h"
 #include "utils/uuid.h"
 
-/* Its headers may be absent; the struct that would need them we do not use. */
+/* Its headers may be absent, and we do not use the struct that needs them. */
 #undef ENABLE_GSS
 #include "libpq/libpq.h"
 
@@ -37,7 +37,7 @@
 #define MAX_TRIGGERS 10000
 #define MAX_WAIT_MS 600000
 
-/* When all queues are in use, one may become free, rarely. */
+/* When all queues are in use, one becomes free only rarely. */
 #define FULL_MS 10000
 
 /* A queue that this backend takes from. */
@@ -74,12 +74,10 @@ typedef struct Taken
 static Used used[MAX_BUCKETS];
 static int	nused = 0;
 
-/* What our client handles; NULL: all types. */
+/* The types that our client handles; NULL: all types. */
 static TypeList *handled = NULL;
 
-/*
- * A wake-up may have reached us that we no longer act on: hand it on.
- */
+/* A wake-up may have reached us on which we no longer act: hand it on. */
 static void
 stop_waiting(void)
 {
@@ -93,7 +91,7 @@ stop_waiting(void)
 	}
 }
 
-/* What our client had taken and not yet grabbed, others must look for. */
+/* Others must look for the tasks that our client took and did not grab. */
 static void
 leave_queues(void)
 {
@@ -143,8 +141,7 @@ use_queue(Queue *queue, const char *bucket)
 }
 
 /*
- * NULL: all queues are in use, and triggers of the bucket are sent by
- * notifications.
+ * NULL: all queues are in use, so notifications carry the bucket's triggers.
  */
 static Used *
 use_bucket(const char *bucket)
@@ -210,7 +207,7 @@ is_ours(const TaskTrigger *trigger)
 	return trigger->due_us != 0 || type_list_fits(handled, trigger->type);
 }
 
-/* Handed on by somebody who may have known but a part of our types. */
+/* The session that handed these on may have known only some of our types. */
 static bool
 take_handed(Taken *taken, int bucket)
 {
@@ -228,9 +225,10 @@ take_handed(Taken *taken, int bucket)
 }
 
 /*
- * Takes what is for our client, and hands on what is not.  What nobody handles
- * goes to the client as well, who says so in its log.  True when there is
- * something to tell, or more was there than one call looks at.
+ * Takes triggers that our client handles, and hands on the others.  Triggers
+ * that nobody handles go to the client as well, which says so in its log.
+ * True when there is something to tell, or when more is there than one call
+ * looks at.
  */
 static bool
 take_new(Taken *taken, int bucket)
@@ -273,7 +271,7 @@ take_all(Taken *taken)
 	return any;
 }
 
-/* What we leave behind is for the next one who waits. */
+/* Wakes the next waiter for the triggers that we leave behind. */
 static void
 wake_others(Taken *taken)
 {
@@ -282,8 +280,8 @@ wake_others(Taken *taken)
 }
 
 /*
- * The caller may be dead and its socket still open in our hands: what we took
- * for it would be lost until a sweep.
+ * The client may be dead while its socket is still open: without this check,
+ * the triggers that we took for it would be lost until a sweep.
  */
 static void
 check_client(void)
@@ -295,7 +293,7 @@ check_client(void)
 			 errmsg("connection to client lost")));
 }
 
-/* Until the latch is set, the time is over or the client is gone. */
+/* Sleeps until the latch is set, the time is over or the client is gone. */
 static void
 sleep_for(long ms)
 {
@@ -338,7 +336,7 @@ wait_for_news(Taken *taken, TimestampTz until)
 	}
 }
 
-/* Waits without a snapshot; see above. */
+/* Waits without a snapshot; see the top of this file. */
 static void
 wait_outside(Taken *taken, int wait_ms)
 {

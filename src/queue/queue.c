@@ -5,8 +5,8 @@
  *
  *		from: commit.c			to: next_triggers.c
  *
- * To sleep and to wake without missing each other, a waiter first enters its
- * number, then looks again whether the ring is empty; a producer first
+ * Sleeping and waking must not miss each other.  A waiter first enters its
+ * number, then looks again whether the ring is empty.  A producer first
  * pushes, then looks for waiters.  Full barriers lie between the two steps.
  *
  *-------------------------------------------------------------------------
@@ -30,7 +30,7 @@
 
 #define QUEUE_WAITERS 64
 
-/* A waiter is the number of its process + 1, and above that its group. */
+/* A waiter is its process number + 1; its group stands in the higher bits. */
 #define GROUP_SHIFT 24
 #define ANY_GROUP PG_UINT64_MAX
 
@@ -50,7 +50,7 @@ struct Queue
 
 typedef struct QueueShared
 {
-	LWLock	   *lock;			/* for finding and making queues */
+	LWLock	   *lock;			/* to find and make queues */
 	int			nqueues;
 	Queue		queues[FLEXIBLE_ARRAY_MEMBER];
 } QueueShared;
@@ -158,8 +158,8 @@ find_queue(const char *bucket)
 }
 
 /*
- * The database of each queue, if it was dropped.  The catalog is not looked into
- * under our lock: that takes other locks, and may fail.
+ * The database of each queue, if it was dropped.  We do not look into the
+ * catalog under our lock: the catalog takes other locks, and may fail.
  */
 static void
 find_dropped(Oid *databases)
@@ -174,7 +174,7 @@ find_dropped(Oid *databases)
 			databases[i] = InvalidOid;
 }
 
-/* An unused queue, or one that is still that of a dropped database. */
+/* An unused queue, or the queue of a dropped database. */
 static Queue *
 claim_queue(const char *bucket, const Oid *dropped)
 {
@@ -297,8 +297,8 @@ queue_has_news(Queue *queue, int group)
 }
 
 /*
- * A latch belongs to a place in the process array, not to a process: should
- * the waiter have gone, a stranger wakes for nothing, which is allowed.
+ * A latch belongs to a place in the process array, not to a process.  If the
+ * waiter has gone, a stranger wakes for nothing, which is allowed.
  */
 static void
 wake_some(Queue *queue, uint64 groups, int most)
@@ -320,7 +320,7 @@ wake_some(Queue *queue, uint64 groups, int most)
 	}
 }
 
-/* One of each group. */
+/* Wakes one waiter of each group. */
 static void
 wake_each(Queue *queue, uint64 groups)
 {

@@ -5,15 +5,15 @@
  *
  *		from: commit.c (queue_push)		to: next_triggers.c (queue_pop)
  *
- * Any number of backends push, any number of sidecars' backends pop, nobody
- * waits for anybody.  A ring that is full drops the trigger and asks for a
+ * Any number of backends push, any number of sidecars' backends pop, and
+ * nobody waits for anybody.  A full ring drops the trigger and asks for a
  * sweep instead: triggers are hints, the table is the truth.
  *
  * Sidecars with different handlers are in different groups (groups.h).  A push
- * wakes a session of any group; one that pops what it does not handle hands it
- * on.
+ * wakes a session of any group.  A session that pops a trigger of a type that
+ * it does not handle hands the trigger on.
  *
- * What may be called at commit (no allocation, no error, no lock that can
+ * These may be called at commit (no allocation, no error, no lock that can
  * wait): queue_push, queue_ask, queue_wake.  A queue, once attached, stays
  * valid for the life of the server.
  *
@@ -52,13 +52,13 @@ extern bool queue_available(void);
  */
 extern Queue *queue_attach(const char *bucket);
 
-/* The same, and does not make one. */
+/* The same, without making one. */
 extern Queue *queue_find(const char *bucket);
 
-/* Whether the bucket has none, and none is left for it. */
+/* Whether the bucket has no queue, and none is left for it. */
 extern bool queue_is_lacking(const char *bucket);
 
-/* Never fails: when full, counts the trigger and asks for a sweep. */
+/* Never fails: a full queue counts the trigger and asks for a sweep. */
 extern void queue_push(Queue *queue, const TaskTrigger *trigger);
 
 /* Asks one session of each group for a sweep, and wakes it. */
@@ -68,22 +68,26 @@ extern void queue_ask(Queue *queue);
 extern void queue_wake(Queue *queue);
 
 /*
- * This session takes triggers, by default of all types; its group.  Both take
- * a lightweight lock.  Others look for what a session that leaves had taken.
+ * This session takes triggers, by default of all types; returns its group.
+ * Both functions take a lightweight lock.  When a session leaves, others look
+ * for the triggers that it had taken.
  */
 extern int	queue_join(Queue *queue, const TypeList *types);
 extern void queue_leave(Queue *queue, int group);
 
-/* False when there is nothing; of any type. */
+/* Takes a trigger of any type; false: there is none. */
 extern bool queue_pop(Queue *queue, TaskTrigger *trigger);
 
-/* What other groups handed on, as being for this one.  It goes no further. */
+/*
+ * Takes a trigger that another group handed to this one; it is not handed on
+ * again.
+ */
 extern bool queue_pop_handed(Queue *queue, int group, TaskTrigger *trigger);
 
 /* Whether there are other groups. */
 extern bool queue_is_shared(Queue *queue, int group);
 
-/* True: given to other groups.  False: there is none that handles it. */
+/* True: other groups have it now.  False: no other group handles it. */
 extern bool queue_hand_on(Queue *queue, int group, const TaskTrigger *trigger);
 
 /* Whether a sweep was asked of the group since the last call. */
@@ -92,7 +96,9 @@ extern bool queue_take_asked(Queue *queue, int group);
 /* Whether one of the three functions above would give something. */
 extern bool queue_has_news(Queue *queue, int group);
 
-/* Wakes others for what is there, now that this session no longer looks. */
+/*
+ * Wakes others for the waiting triggers, since this session no longer looks.
+ */
 extern void queue_pass_on(Queue *queue, int group);
 
 /*
@@ -103,12 +109,12 @@ extern bool queue_wait(Queue *queue, int group);
 extern void queue_unwait(Queue *queue, int group);
 
 /*
- * The session of a node of this database ended: tells, and wakes, all who
- * wait, for the first to wake may be that node's other session.
+ * Tells all waiters that the session of a node of this database ended, and
+ * wakes them all: the first to wake may be that node's other session.
  */
 extern void queue_node_ended(void);
 
-/* How often that happened; a change is news. */
+/* How often a node's session ended; a change is news. */
 extern uint32 queue_nodes_ended(Queue *queue);
 
 /* Copies figures of the n-th queue of this database; false: no more. */

@@ -8,12 +8,13 @@
  * The ring is Dmitry Vyukov's bounded queue for many producers and many
  * consumers: each cell carries a turn number.  A cell is free for the push at
  * position p when its turn is p, and holds the trigger for the pop at position
- * p when its turn is p + 1.  Whoever moves head or tail on by compare-and-swap
- * owns the cell of that position and passes it on by setting its turn.
+ * p when its turn is p + 1.  A process that moves head or tail on by
+ * compare-and-swap owns the cell of that position, and passes the cell on by
+ * setting its turn.
  *
- * A backend that dies between the two steps would leave its cell for ever,
- * but the only way to die there takes the whole server through crash
- * recovery, which builds the rings anew.
+ * A backend that dies between the two steps would leave its cell for ever.
+ * But the only way to die there takes the whole server through crash recovery,
+ * which builds the rings anew.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,7 +22,7 @@
 
 #include "queue/ring.h"
 
-/* A push gives up after so many lost races; the sweep finds the task. */
+/* A push gives up after this many lost races; the sweep finds the task. */
 #define PUSH_ATTEMPTS 1000
 
 void

@@ -22,7 +22,7 @@ typedef struct RingCell
 	TaskTrigger trigger;
 } RingCell;
 
-/* In shared memory; for others than ring.c opaque. */
+/* In shared memory; opaque to all but ring.c. */
 typedef struct Ring
 {
 	uint64		mask;
@@ -34,7 +34,10 @@ typedef struct Ring
 	char		pad3[PG_CACHE_LINE_SIZE];
 } Ring;
 
-/* An empty ring over so many cells, a power of two; nobody may use it yet. */
+/*
+ * Makes an empty ring over that many cells, a power of two; nobody uses it
+ * yet.
+ */
 extern void ring_init(Ring *ring, RingCell *cells, uint64 ncells);
 
 /* False when it is full.  Never fails otherwise, and may be called at commit. */

@@ -4,9 +4,9 @@
  *		count_queued() and late_queued(): a look at the tasks in the queue.
  *
  * Millions of tasks may be in the queue, and people look most often then.  So
- * we read a part of them: of each group, which is the tasks of one bucket, type
- * and priority, those of small ids.  One descent of the index leads over the
- * rest of a group, however large.
+ * we read only some tasks of each group.  A group is the tasks of one bucket,
+ * type and priority; we read those with the smallest ids.  One descent of the
+ * index skips the rest of a group, however large it is.
  *
  * Invariants
  *	- at most cap groups are seen, and at most cap tasks of each are read;
@@ -32,10 +32,10 @@
 
 #include "base/rows.h"
 
-/* In all so many times cap; and so many tasks of each group for certain. */
+/* The total in units of cap, and the tasks of each group that are certain. */
 #define SHARES 3
 
-/* No column of the task beyond this one is read. */
+/* We read no column of the task beyond this one. */
 #define LAST_READ TASK_SUB_TYPE
 
 /* Columns of the index task_queued. */
@@ -64,7 +64,7 @@ typedef struct TaskGroup
 	text	   *bucket;
 	text	   *type;
 	int16		priority;
-	pg_uuid_t	last;			/* of those read */
+	pg_uuid_t	last;			/* of the tasks read */
 	int64		tasks;			/* read */
 	bool		has_ended;
 	Tally		submitted;
@@ -88,16 +88,16 @@ struct Look
 	Oid			submitted;
 	TaskGroup  *groups;
 	int64		ngroups;
-	int64		room;			/* for so many */
+	int64		room;			/* room for this many */
 	int64		left;			/* tasks that may still be read */
 };
 
 /* ---- the index ---- */
 
 /*
- * Makes the scan begin after that task of the group.  A comparison of whole rows
- * says where a scan begins, by all of its columns, but not where it ends: the
- * caller sees that the group has ended.
+ * Makes the scan begin after that task of the group.  A comparison of whole
+ * rows bounds the start of a scan by all columns, but not its end: the caller
+ * sees when the group has ended.
  */
 static void
 scan_after(Look *look, const TaskGroup *group, const pg_uuid_t *id)
@@ -122,7 +122,7 @@ scan_after(Look *look, const TaskGroup *group, const pg_uuid_t *id)
 	index_rescan(look->scan, &row, 1, NULL, 0);
 }
 
-/* At the end of the index the row is empty. */
+/* Moves to the next row, which is empty at the end of the index. */
 static bool
 next_row(Look *look)
 {
@@ -163,7 +163,7 @@ visit_row(Look *look, TaskGroup *group)
 	look->visit(look, group);
 }
 
-/* Reads on until so many of the group are read, or it has ended. */
+/* Reads on until this many of the group are read, or the group has ended. */
 static void
 read_group(Look *look, TaskGroup *group, int64 wanted)
 {
@@ -178,7 +178,7 @@ read_group(Look *look, TaskGroup *group, int64 wanted)
 	}
 }
 
-/* The group of the row at which we are. */
+/* The group of the current row. */
 static TaskGroup *
 add_group(Look *look)
 {
@@ -198,7 +198,9 @@ add_group(Look *look)
 	return group;
 }
 
-/* A few tasks of each.  Where a group is small the next one follows at once. */
+/*
+ * Reads a few tasks of each group.  After a small group the next one follows.
+ */
 static void
 visit_groups(Look *look)
 {
@@ -252,7 +254,7 @@ visit_more(Look *look, int64 each)
 	}
 }
 
-/* Large groups share the rest that small groups leave, until little is left. */
+/* Large groups share what small groups leave, until little is left. */
 static void
 visit_all(Look *look)
 {
@@ -294,7 +296,7 @@ is_submitted(const Look *look)
 	return DatumGetObjectId(row_value(look->row, TASK_STATUS)) == look->submitted;
 }
 
-/* The time of which it would be late. */
+/* The time from which the task counts as late. */
 static Datum
 due_time(const Look *look)
 {

@@ -5,12 +5,12 @@
  *
  *		from: sidecar/queue/sweep.c		to: sidecar/table/table.c
  *
- * The index of runnable tasks leads by bucket and type.  We step from type
- * to type, and of each read the most urgent first, up to so many: a type
- * with a large backlog does not make the others wait.  A type of which the
- * caller has much already is read from where the last call ended.  Of a type
- * whose tasks rise as they wait we merge its priorities, by what counts of each
- * task.
+ * The index of runnable tasks leads by bucket and type.  We step from type to
+ * type, and read the most urgent tasks of each, up to a limit: so a type with
+ * a large backlog does not hold up the others.  If the caller has many tasks
+ * of a type already, we read that type from where the last call ended.  If
+ * tasks of a type rise as they wait, we merge its priorities by each task's
+ * risen priority.
  *
  *-------------------------------------------------------------------------
  */
@@ -44,10 +44,10 @@ enum
 	QUEUED_ID
 };
 
-/* No column of the task beyond this one is read. */
+/* We read no column of the task beyond this one. */
 #define LAST_READ TASK_EXPIRES
 
-/* Of one type only what comes after this. */
+/* A type of which we read only the tasks after this one. */
 typedef struct Mark
 {
 	char	   *type;
@@ -67,7 +67,7 @@ typedef struct SweepCall
 	int			nskip;
 	int32		share;
 	int32		shares;
-	int64		left;			/* of those that are asked for in all */
+	int64		left;			/* tasks still wanted in all */
 	Mark	   *marks;
 	int			nmarks;
 	TimestampTz started;
@@ -80,7 +80,7 @@ compare_types(const void *a, const void *b)
 	return strcmp(*(char *const *) a, *(char *const *) b);
 }
 
-/* A sidecar may leave out thousands, each of which is looked for. */
+/* A sidecar may leave out thousands of types; we look each of them up. */
 static void
 sort_skipped(SweepCall *call, const Elements *skip)
 {
@@ -141,7 +141,9 @@ scan_by(const SweepCall *call, ScanKey keys, int nkeys)
 	return scan;
 }
 
-/* Rows of the bucket whose type compares so to that one; NULL: of any type. */
+/*
+ * Rows of the bucket whose type compares so to that type; NULL: of any type.
+ */
 static IndexScanDesc
 begin_scan(const SweepCall *call, const char *type, bool beyond)
 {
@@ -154,7 +156,7 @@ begin_scan(const SweepCall *call, const char *type, bool beyond)
 	return scan_by(call, keys, QUEUED_TYPE);
 }
 
-/* Of one type what comes after the mark: of its priority, or of the next ones. */
+/* The tasks of a type after the mark: of its priority, or of the next ones. */
 static IndexScanDesc
 begin_after(const SweepCall *call, const Mark *mark, bool beyond)
 {
@@ -183,7 +185,9 @@ mark_of(const SweepCall *call, const char *type)
 		bsearch(&key, call->marks, call->nmarks, sizeof(Mark), compare_marks);
 }
 
-/* The row of that task says where to go on; without it there is no mark. */
+/*
+ * The row of that task says where to go on; without the row there is no mark.
+ */
 static void
 add_mark(SweepCall *call, Relation pkey, Datum id)
 {
@@ -221,9 +225,9 @@ add_marks(SweepCall *call, const Elements *after)
 }
 
 /*
- * The first type after that one of which the index has an entry, be it of a dead
- * row, if it is one with a mark; else NULL.  Where tasks go fast the first of a
- * type's rows that lives is many pages on, and the mark leads there at once.
+ * The first type after that one in the index, live or dead, if it has a mark;
+ * else NULL.  Where tasks go fast, a type's first live row is many pages on,
+ * and the mark leads there at once.
  */
 static char *
 next_marked(const SweepCall *call, const char *type)
@@ -243,7 +247,7 @@ next_marked(const SweepCall *call, const char *type)
 	return next != NULL && mark_of(call, next) != NULL ? next : NULL;
 }
 
-/* The first type, in order, after that one; NULL: no more. */
+/* The next type in order after that one; NULL: no more. */
 static char *
 next_type(const SweepCall *call, const char *type)
 {
@@ -262,7 +266,7 @@ next_type(const SweepCall *call, const char *type)
 	return next;
 }
 
-/* Told from the index: rows of the other shares are not looked at. */
+/* Decided from the index: we do not read rows of other shares. */
 static bool
 is_in_share(const SweepCall *call, IndexScanDesc scan)
 {
@@ -318,7 +322,7 @@ put_trigger(const SweepCall *call, TupleTableSlot *row, int priority)
 	tuplestore_putvalues(call->results->setResult, call->results->setDesc, values, nulls);
 }
 
-/* How many, up to so many. */
+/* Puts up to this many triggers; returns how many. */
 static int64
 put_triggers(const SweepCall *call, IndexScanDesc scan, int64 wanted)
 {
@@ -352,9 +356,9 @@ sweep_type(SweepCall *call, const char *type)
 /* ---- types whose tasks rise as they wait ---- */
 
 /*
- * Those of one priority by their ids, which for new tasks is by how long they
- * wait: the first are the first to rise.  One that was tried before stands by
- * its old id, though it has waited for less.
+ * Tasks of one priority by their ids, which for new tasks means by how long
+ * they wait: the first are the first to rise.  A task that was tried before
+ * stands by its old id, though it has waited for less time.
  */
 typedef struct Line
 {
@@ -389,7 +393,7 @@ begin_line(const SweepCall *call, const char *type, int priority, Line *line)
 	next_in_line(call, line);
 }
 
-/* Of two that count the same the one that has waited longer. */
+/* Of two with equal priority, the one that has waited longer goes first. */
 static bool
 goes_before(const Line *a, const Line *b)
 {
