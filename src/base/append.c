@@ -3,8 +3,8 @@
  * append.c
  *		Many new rows for one table, a page at a time.
  *
- * As COPY does it: rows are gathered, one WAL record holds those of a page,
- * then the indexes get their entries; compare copyfrom.c.
+ * We work as COPY does: we gather rows, one WAL record holds the rows of a
+ * page, then the indexes get their entries; compare copyfrom.c.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,7 +19,7 @@
 #include "base/rows.h"
 #include "base/target.h"
 
-/* Written when so many rows or bytes have come together. */
+/* We write when this many rows or bytes have come together. */
 #define APPEND_ROWS 256
 #define APPEND_BYTES (512 * 1024)
 

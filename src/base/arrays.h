@@ -21,10 +21,16 @@ typedef struct Elements
 /* The elements of an argument; 22004 when it is null. */
 extern Elements elements_of(FunctionCallInfo fcinfo, int number, const char *name);
 
-/* Where rows were seen, for each of n tasks; none when null or empty. */
+/*
+ * The places where the caller saw the rows of n tasks; none when null or
+ * empty.
+ */
 extern Elements places_of(FunctionCallInfo fcinfo, int number, int n);
 
-/* 22023 unless there is an element for each of n tasks, or one for all. */
+/*
+ * 22023 unless there is one element for each of n tasks, or one for all of
+ * them.
+ */
 extern void check_length(const Elements *elements, int n);
 
 /* The element for a task. */

@@ -17,7 +17,7 @@
 
 #include "base/caller.h"
 
-/* Of a function with this suffix is the body of the one without. */
+/* A function with this suffix is the body of the function without it. */
 #define BODY_SUFFIX "_as_owner"
 
 typedef struct Caller
@@ -28,7 +28,7 @@ typedef struct Caller
 
 static Caller caller = {InvalidOid, InvalidOid};
 
-/* A worker has no note of its leader, but may run as the owner. */
+/* A parallel worker has no note of its leader, but may run as the owner. */
 Oid
 caller_role(void)
 {

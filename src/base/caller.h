@@ -6,13 +6,13 @@
  *		from: execute_tasks.c, execute.c, policy_call.c, sql/
  *
  * A function that lets its caller name a role or a function must know who
- * called.  In one that is SECURITY DEFINER nobody does any more: the user is
- * our owner, and the session's user may be somebody else, whose ANALYZE or
- * whose call of a foreign function led here.  So such a function is SECURITY
- * INVOKER, in C, and becomes the owner itself, once the caller is noted.
+ * called.  A SECURITY DEFINER function cannot know: the current user is our
+ * owner, and the session's user may be somebody else, whose ANALYZE or whose
+ * call of a foreign function led here.  So such a function is SECURITY
+ * INVOKER, in C, notes its caller, and then becomes the owner itself.
  *
- * What is noted counts for the owner alone: whatever runs as another role
- * meanwhile, a handler or the function of a policy, is its own caller.
+ * The note counts for the owner alone.  Code that runs as another role
+ * meanwhile, such as a handler or a policy function, is its own caller.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,15 +22,16 @@
 #include "fmgr.h"
 
 /*
- * The role that called what now runs; the current user when none is noted.
- * What asks for it is PARALLEL RESTRICTED at the most.
+ * The role that called the current function; the current user when none is
+ * noted.  A SQL function that asks for it must be PARALLEL RESTRICTED or
+ * stricter.
  */
 extern Oid	caller_role(void);
 
 /*
  * Calls act with these arguments as the owner of the function that fcinfo is
- * for.  42501 within a security-restricted operation, such as ANALYZE, where
- * the caller is whoever wrote an expression of an index.
+ * for.  Raises 42501 within a security-restricted operation, such as ANALYZE,
+ * where the caller is whoever wrote an expression of an index.
  */
 extern Datum caller_act_as_owner(FunctionCallInfo fcinfo, PGFunction act);
 

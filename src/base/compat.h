@@ -3,9 +3,9 @@
  * compat.h
  *		The only file that knows PostgreSQL's version.
  *
- * Gives older servers the newest server's names, so that bodies are written
- * once.  An unknown major version is refused at compile time: what is legal
- * in a transaction callback has to be looked up anew for each.
+ * Gives older servers the newest server's names, so that function bodies are
+ * written once.  An unknown major version fails to compile: what is legal in a
+ * transaction callback has to be looked up anew for each version.
  *
  *-------------------------------------------------------------------------
  */

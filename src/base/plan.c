@@ -3,8 +3,8 @@
  * plan.c
  *		Statements of the extension, prepared once per session.
  *
- * All text of SQL in the C part is here.  Every name is qualified and every
- * operator as well, so that no search_path can change a meaning.
+ * All SQL text of the C part is here.  Every name and every operator is
+ * qualified, so no search_path can change a meaning.
  *
  *-------------------------------------------------------------------------
  */

@@ -46,14 +46,15 @@ typedef enum PlanId
 
 /*
  * Executes a statement; between SPI_connect() and SPI_finish().  Returns the
- * number of rows; those of a query are in SPI_tuptable.  Raises whatever the
- * statement raises.
+ * number of rows; a query's rows are in SPI_tuptable.  Raises the statement's
+ * errors.
  */
 extern uint64 plan_execute(PlanId id, Datum *values, const char *nulls);
 
 /*
- * Executes a query without parameters that sees what is committed now, however
- * old the transaction's own snapshot is: for what is kept beyond its end.
+ * Executes a query without parameters that sees everything committed by now,
+ * however old the transaction's own snapshot is.  For answers that we keep
+ * beyond the transaction.
  */
 extern uint64 plan_read(PlanId id);
 

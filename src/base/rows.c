@@ -3,8 +3,8 @@
  * rows.c
  *		Rows of twtasks.task, found and changed without a statement.
  *
- * What an executor node for UPDATE or DELETE does between the index and the
- * heap, and no more; compare nodeModifyTable.c.
+ * We do what an executor node for UPDATE or DELETE does between the index and
+ * the heap, and no more; compare nodeModifyTable.c.
  *
  *-------------------------------------------------------------------------
  */
@@ -198,7 +198,7 @@ try_update(Rows *rows, TupleTableSlot *row, bool wait, TM_FailureData *failure)
 	result = table_tuple_update(rows->table, &row->tts_tid, rows->edited,
 								GetCurrentCommandId(true), GetActiveSnapshot(),
 								InvalidSnapshot, wait, failure, &mode, &indexes);
-	/* A change of ours leaves the indexes alone while a page has room. */
+	/* Our change leaves the indexes alone while the page has room. */
 	if (result == TM_Ok)
 		target_updated(rows->target, &row->tts_tid, rows->edited,
 					   twt_update_indexes(indexes), twt_only_summarizing(indexes));
@@ -220,7 +220,9 @@ rows_update(Rows *rows, TupleTableSlot *row)
 	return result == TM_Ok;
 }
 
-/* Another changed it first: locks and shows what has become of it. */
+/*
+ * Another session changed the row first: locks it and shows its new content.
+ */
 static RowResult
 look_again(Rows *rows, TupleTableSlot *row)
 {

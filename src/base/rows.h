@@ -3,12 +3,12 @@
  * rows.h
  *		Rows of our tables, found, changed and appended without a statement.
  *
- * A statement of SQL per task costs more than the row it changes.  Here the
- * table is opened once per call, and each row is one descent of the primary
- * key and one heap operation.  Triggers of users are fired at the close, or
- * the opening is refused with 0A000: see target.h.
+ * A SQL statement per task costs more than the row that it changes.  Here a
+ * call opens the table once, and each row is one descent of the primary key
+ * and one heap operation.  Users' triggers fire at the close, or the opening
+ * fails with 0A000: see target.h.
  *
- * Between rows_open() and rows_close() we see what a statement would that
+ * Between rows_open() and rows_close() we see what a statement would see that
  * began at rows_open(): the caller's own earlier changes included.
  *
  *-------------------------------------------------------------------------
@@ -57,11 +57,11 @@ typedef struct Appender Appender;
 typedef enum RowResult
 {
 	ROW_OK,
-	ROW_CHANGED,				/* by another: look at it again */
+	ROW_CHANGED,				/* changed by another: look at it again */
 	ROW_GONE
 } RowResult;
 
-/* A relation of schema twtasks; raises an error when there is none. */
+/* A relation of schema twtasks; raises an error if it does not exist. */
 extern Oid	rows_relation(const char *name);
 
 /* A type of schema twtasks; InvalidOid: none. */
@@ -76,9 +76,9 @@ extern Rows *rows_open(void);
 extern void rows_close(Rows *rows);
 
 /*
- * The row with that id, all its columns at hand; NULL: none.  Good until the
- * next call.  rows_find_at() looks first where the caller has seen it, if at
- * is a place at all: that may be anything, and no page is pruned on the way.
+ * The row with that id, with all columns at hand; NULL: none.  Valid until the
+ * next call.  rows_find_at() looks first at the place where the caller saw the
+ * row.  Any value of at is safe, and the look prunes no page.
  */
 extern TupleTableSlot *rows_find(Rows *rows, const pg_uuid_t *id);
 extern TupleTableSlot *rows_find_at(Rows *rows, const pg_uuid_t *id, ItemPointer at);
@@ -97,15 +97,15 @@ row_null(TupleTableSlot *row, TaskColumn column)
 }
 
 /*
- * Whether our transaction has changed a found row since rows_open(), whose
- * snapshot still shows it.
+ * Whether our transaction has changed a found row since rows_open(); that
+ * snapshot still shows the old row.
  */
 extern bool row_is_outdated(TupleTableSlot *row);
 
 /*
- * The next version of a found row: rows_edit() gives a copy whose columns are
- * to be changed with row_set(), rows_update() writes it.  Waits for nobody:
- * false when another has locked, changed or deleted the row.
+ * The next version of a found row.  rows_edit() gives a copy, row_set()
+ * changes its columns, rows_update() writes it.  Waits for nobody: false when
+ * another session has locked, changed or deleted the row.
  *
  * Errors: 40001 when the transaction must not see that change.
  */
@@ -120,17 +120,17 @@ row_set(TupleTableSlot *row, TaskColumn column, Datum value)
 }
 
 /*
- * Deletes a found row, waiting for whoever has locked it.  ROW_CHANGED: the
- * row now holds what another has made of it, and is locked.
+ * Deletes a found row; waits for a session that has locked it.  ROW_CHANGED:
+ * the row now holds another session's new version, and is locked.
  *
  * Errors: 40001 when the transaction must not see that change.
  */
 extern pg_nodiscard RowResult rows_delete(Rows *rows, TupleTableSlot *row);
 
 /*
- * Many new rows for one table, which the caller has open.  Rows are copied,
- * and written by append_flush() at the latest; a value that is stored out of
- * line may belong to a row that this command has deleted.
+ * Many new rows for one table, which the caller has open.  We copy the rows,
+ * and write them in append_flush() at the latest.  A value that is stored out
+ * of line may belong to a row that this command has deleted.
  */
 extern Appender *append_open(Relation relation);
 extern void append_row(Appender *append, Datum *values, bool *nulls);

@@ -54,9 +54,9 @@ check_queue_size(int *value, void **extra, GucSource source)
 }
 
 /*
- * More than this could be stored but neither read nor dumped: a control
- * character, of one byte, has six in JSON as text and seven in a dump, and there
- * a row has at most 1GB.
+ * A larger payload could be stored but neither read nor dumped.  A control
+ * character takes one byte, six in JSON as text and seven in a dump, where a
+ * row has at most 1GB.
  */
 static bool
 check_max_payload(int *value, void **extra, GucSource source)

@@ -23,12 +23,12 @@ struct Target
 {
 	Relation	relation;
 	bool		has_triggers;
-	bool		has_indexes;	/* they are open */
-	EState	   *estate;			/* NULL until one of both is needed */
+	bool		has_indexes;	/* the indexes are open */
+	EState	   *estate;			/* NULL until triggers or indexes need it */
 	ResultRelInfo *info;
 };
 
-/* One that can be fired, or never would be by what we do. */
+/* A trigger that we can fire, or that our changes would never fire. */
 static bool
 is_supported(const Trigger *trigger)
 {
@@ -78,9 +78,9 @@ prepare(Target *target)
 {
 	target->estate = CreateExecutorState();
 	target->info = makeNode(ResultRelInfo);
-	/* 0: no range table, and so nobody looks for our columns there. */
+	/* 0: no range table, so nobody looks for our columns there. */
 	InitResultRelInfo(target->info, target->relation, 0, NULL, 0);
-	/* Where the events of triggers look for their relation. */
+	/* The events of triggers look for their relation here. */
 	target->estate->es_opened_result_relations = list_make1(target->info);
 }
 
@@ -108,7 +108,10 @@ target_close(Target *target)
 		AfterTriggerEndQuery(target->estate);
 	if (target->estate != NULL)
 	{
-		/* Its indexes, and targets around this one whose triggers it fired. */
+		/*
+		 * Closes its indexes, and the targets around this one whose triggers
+		 * it fired.
+		 */
 		ExecCloseResultRelations(target->estate);
 		ExecResetTupleTable(target->estate->es_tupleTable, false);
 		FreeExecutorState(target->estate);

@@ -6,14 +6,14 @@
  *		from: rows.c, append.c
  *
  * The caller changes the heap; a target writes the indexes and fires the
- * triggers.  Ours have none, but pg_repack copies a table by a trigger, audits
- * are made by triggers, and so are foreign keys.
+ * triggers.  Our own tables have no triggers, but pg_repack copies a table by
+ * a trigger, and audits and foreign keys are triggers too.
  *
- * Fired are AFTER triggers FOR EACH ROW, when the target is closed.  What else
- * a statement would obey, and we do not, is refused: other triggers, rules,
- * check constraints, row security that binds the owner.
+ * A target fires AFTER triggers FOR EACH ROW, when it is closed.  We refuse
+ * everything else that a statement would obey: other triggers, rules, check
+ * constraints, row security that binds the owner.
  *
- * Targets are closed in the reverse order in which they were opened.
+ * Targets are closed in the reverse order of their opening.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,22 +29,28 @@ typedef struct Target Target;
 /*
  * The relation stays the caller's, locked and open.
  *
- * Errors: 0A000 when it has what we would pass over.
+ * Errors: 0A000 when the relation has something that we would pass over.
  */
 extern Target *target_open(Relation relation);
 
-/* Fires what is due: any error may come. */
+/* Fires the due triggers: any error may come. */
 extern void target_close(Target *target);
 
-/* Raises what target_open() does: for one that is written through its parts. */
+/*
+ * Raises the errors of target_open(), for a table that is written through its
+ * parts.
+ */
 extern void target_check(Relation relation);
 
-/* A new row, with its place in it: entries of all indexes, triggers. */
+/*
+ * Adds index entries for a new row, which has its place in it, and its
+ * triggers.
+ */
 extern void target_inserted(Target *target, TupleTableSlot *row);
 
 /*
- * A row at that place was updated or deleted.  Which indexes want an entry of
- * the new row is as table_tuple_update() says.
+ * Notes that the row at that place was updated or deleted.
+ * table_tuple_update() says which indexes want an entry of the new row.
  */
 extern void target_updated(Target *target, ItemPointer at, TupleTableSlot *row,
 						   bool indexes, bool only_summarizing);

@@ -10,9 +10,10 @@
  *		sidecar		twtasksd, or any program that grabs tasks
  *		incarnation	one start of a sidecar
  *
- * The life of a task is seven words, and each is a file on the side where it
- * happens: add, commit, queue (here), table, grab, execute, finish (sidecar;
- * their SQL is in sql/).
+ * Seven words name the steps of a task's life, and each is a folder on the
+ * side where the step happens: add, commit, queue (here), table, grab,
+ * execute, finish (sidecar; the extension's part of these has the same folder
+ * here).
  *
  *-------------------------------------------------------------------------
  */

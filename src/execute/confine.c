@@ -33,14 +33,18 @@
 static ProcessUtility_hook_type next_utility_hook = NULL;
 static object_access_hook_type next_access_hook = NULL;
 
-/* The handler that runs; level is its transaction nesting, 0: none runs. */
+/*
+ * The handler that runs now; level is its transaction nesting, 0: none runs.
+ */
 static int	level = 0;
 static bool had_cursors;
 static bool set_constraints;	/* since the flag was cleared */
-static List *created;			/* ObjectAddress of all that it made */
+static List *created;			/* ObjectAddress of each object that it made */
 static MemoryContext created_context;
 
-/* The words for a statement that would outlive the task; NULL: it does not. */
+/*
+ * The words for a statement that would outlive the task; NULL: it would not.
+ */
 static const char *
 refused_statement(const Node *statement)
 {
@@ -89,7 +93,9 @@ utility_hook(PlannedStmt *statement, const char *text, bool read_only_tree,
 								environment, dest, qc);
 }
 
-/* Which of them are temporary can be seen when the handler has ended. */
+/*
+ * Which of these objects are temporary shows only when the handler has ended.
+ */
 static void
 access_hook(ObjectAccessType access, Oid class_id, Oid object_id, int sub_id, void *arg)
 {
@@ -112,8 +118,8 @@ access_hook(ObjectAccessType access, Oid class_id, Oid object_id, int sub_id, vo
 }
 
 /*
- * What no abort undoes.  Called from transaction callbacks too: nothing here
- * fails.
+ * Forgets the state that no abort undoes.  Transaction callbacks call this
+ * too, so nothing here fails.
  */
 static void
 forget_handler(void)
@@ -124,7 +130,7 @@ forget_handler(void)
 		MemoryContextReset(created_context);
 	if (!node_is_session())
 		LockReleaseSession(USER_LOCKMETHOD);
-	ResetSequenceCaches();		/* what currval() and lastval() answer */
+	ResetSequenceCaches();		/* the answers of currval() and lastval() */
 	DirectFunctionCall1(setseed,
 						Float8GetDatum(2 * pg_prng_double(&pg_global_prng_state) - 1));
 }
@@ -144,7 +150,7 @@ on_transaction(XactEvent event, void *arg)
 		forget_handler();
 }
 
-/* In the sessions that run handlers, and in no others. */
+/* Installed only in sessions that run handlers. */
 static void
 install_hooks(void)
 {
@@ -161,7 +167,7 @@ install_hooks(void)
 	RegisterSubXactCallback(on_subtransaction, NULL);
 }
 
-/* The server's function leaves its scan open when it has found one. */
+/* The server's function leaves its scan open when it has found a cursor. */
 static bool
 has_cursors(void)
 {
@@ -172,9 +178,9 @@ has_cursors(void)
 }
 
 /*
- * Triggers that are deferred would fire at commit, as the session's role.
- * They fire here instead, until none of them has deferred others.  The
- * transaction's constraints stay immediate: the server has no way back.
+ * Deferred triggers would fire at commit, as the session's role.  They fire
+ * here instead, until none of them has deferred another.  The transaction's
+ * constraints stay immediate: the server has no way back.
  */
 static void
 fire_deferred(void)

@@ -5,10 +5,10 @@
  *
  *		from: execute.c
  *
- * Many tasks, whose data may be anybody's, run one after the other in the
- * same session, and the sidecar's own statements between them.  So whatever
- * lives longer than a task is refused while a handler runs, or undone when it
- * ends, whichever way it ends:
+ * Many tasks, whose data may come from anybody, run one after the other in the
+ * same session, with the sidecar's own statements between them.  So we refuse
+ * what would outlive a task, or undo it when the handler ends, however it
+ * ends:
  *
  *	 deferred triggers, also of each other	fired as the handler's role
  *	 prepared statements, LISTEN, DISCARD, LOAD, cursors WITH HOLD	refused
@@ -18,8 +18,8 @@
  *	 setseed()							seeded anew
  *	 role and settings					see execute.c
  *
- * Closed are only cursors of a handler whose caller has none open, released
- * only locks in a session that no node's life is tied to: both is so in a
+ * We close cursors only if the handler's caller has none open, and release
+ * locks only in a session to which no node's life is tied.  Both hold in a
  * sidecar.
  *
  *-------------------------------------------------------------------------
@@ -28,13 +28,16 @@
 #define TWT_CONFINE_H
 
 /*
- * A handler begins.  It ends by confine_end(), called as the same role, or by
- * the abort of the subtransaction that it began in.  Raises an error inside of
- * a handler.
+ * A handler begins.  The handler ends by confine_end(), called as the same
+ * role, or by the abort of the subtransaction in which it began.  Raises an
+ * error inside a handler.
  */
 extern void confine_begin(void);
 
-/* Undoes what it left behind; may raise an error, which then is its own. */
+/*
+ * Undoes what the handler left behind.  May raise an error, which then counts
+ * as the handler's own.
+ */
 extern void confine_end(void);
 
 #endif							/* TWT_CONFINE_H */

@@ -5,10 +5,11 @@
  *
  *		from: sidecar/execute/sql/execute_sql.c			to: sidecar/finish/finish.c
  *
- * The function runs as the role that was configured for it, never as our
- * owner, and cannot change that: SET ROLE and SET SESSION AUTHORIZATION are
- * refused while it runs.  It sees the session's own search_path; what it
- * sets is put back when it ends, and what else it may leave: see confine.h.
+ * The function runs as the role that its configuration names, never as our
+ * owner, and cannot change that: we refuse SET ROLE and SET SESSION
+ * AUTHORIZATION while it runs.  The function sees the session's own
+ * search_path.  Its settings are put back when it ends; confine.h lists what
+ * else it may leave behind.
  *
  *-------------------------------------------------------------------------
  */
@@ -34,7 +35,7 @@
 #include "execute/execute.h"
 #include "grab/grab.h"
 
-/* The role a handler runs as; checks that the caller may become it. */
+/* The role that a handler runs as; checks that the caller may become it. */
 static Oid
 handler_role(NullableDatum name)
 {
@@ -120,7 +121,7 @@ check_timeout(void)
 				 errmsg("canceling statement due to statement timeout")));
 }
 
-/* What the task carries is what those carry that its handler adds. */
+/* Tasks that the handler adds carry the context of the handler's own task. */
 static void
 enter_context(Datum task)
 {

@@ -12,19 +12,21 @@
 
 #include "fmgr.h"
 
-/* twtasks.find_handler(): the function of that name, checked. */
+/* twtasks.find_handler(): checks the function of that name and returns it. */
 extern Datum twt_find_handler(PG_FUNCTION_ARGS);
 
 /*
- * Calls a function that twt_find_handler() has found, as a role that the caller
- * may become, with a value of twtasks.task_input.  *isnull is true for a void
- * function, too.
+ * Calls a function that twt_find_handler() has found, as a role that the
+ * caller may become, with a value of twtasks.task_input.  *isnull is true for
+ * a void function, too.
  *
  * Afterwards the session is as it was: see confine.h.  Constraints are
- * immediate while it runs, unless it defers them, and then until it ends.
+ * immediate while the function runs, unless the function defers them; then
+ * they are deferred until it ends.
  *
- * Errors: 0A000 when it tries what would outlive it, 57014 when it went on after
- * statement_timeout had cancelled it, and whatever it raises.
+ * Errors: 0A000 when the function tries what would outlive it, 57014 when it
+ * went on after statement_timeout had cancelled it, and whatever the function
+ * raises.
  */
 extern Datum execute_call(Oid function, NullableDatum role_name, Datum task, bool *isnull);
 

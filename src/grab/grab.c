@@ -1,12 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * grab.c
- *		grab_tasks(): SUBMITTED -> PROCESSING, for whoever names the version.
+ *		grab_tasks(): SUBMITTED -> PROCESSING, for a caller that names the version.
  *
  *		from: sidecar/grab/grab.c		to: sidecar/execute/execute.c
  *
- * Of those that name one version one wins, because the heap lets only one
- * replace a row; the others find it changed.  Nobody waits.
+ * Of several callers that name one version one wins, because the heap lets
+ * only one of them replace a row.  The others find the row changed.  Nobody
+ * waits.
  *
  *-------------------------------------------------------------------------
  */
@@ -51,8 +52,9 @@ typedef struct GrabCall
 	Oid			processing;
 	Oid			stuck_retry;
 	int64		won;
-	int64		must_last;		/* of these: may not be grabbed again */
-	Slots	   *slots;			/* NULL: none of the cluster */
+	int64		must_last;		/* tasks won whose loss in a crash would
+								 * matter */
+	Slots	   *slots;			/* NULL: no cluster-wide limit */
 	int		   *order;			/* with limits: the most urgent first */
 } GrabCall;
 
@@ -134,7 +136,7 @@ may_grab(const GrabCall *call, int i, TupleTableSlot *row)
 		policy_may_grab(row_value(row, TASK_TYPE), row_value(row, TASK_BUCKET), call->node);
 }
 
-/* NULL: another was there first. */
+/* NULL: another caller was first. */
 static TupleTableSlot *
 grab_row(GrabCall *call, int i, Rows *rows, TupleTableSlot *row)
 {
@@ -154,7 +156,7 @@ grab_row(GrabCall *call, int i, Rows *rows, TupleTableSlot *row)
 	return rows_update(rows, row) ? next : NULL;
 }
 
-/* In the order of type twtasks.task_input. */
+/* Hands a task over, in the order of type twtasks.task_input. */
 static void
 hand_over(GrabCall *call, TupleTableSlot *task)
 {
@@ -173,7 +175,7 @@ hand_over(GrabCall *call, TupleTableSlot *task)
 	call->fn(call->arg, values, nulls, &task->tts_tid);
 }
 
-/* A limit refused the task: NULL in place of its version, and which limit. */
+/* A limit refused the task: the answer names the limit and has no version. */
 static void
 put_refusal(const GrabCall *call, TupleTableSlot *task, const LimitRefusal *refusal)
 {
@@ -192,7 +194,7 @@ put_refusal(const GrabCall *call, TupleTableSlot *task, const LimitRefusal *refu
 	call->fn(call->arg, values, nulls, NULL);
 }
 
-/* What counts where slots are few. */
+/* The priority that counts where slots are few. */
 static int
 priority_now(const GrabCall *call, TupleTableSlot *row)
 {
@@ -250,7 +252,10 @@ grab_one(GrabCall *call, int i, Rows *rows)
 		call->must_last++;
 }
 
-/* Few slots are for the most urgent: a place for each task, by priority. */
+/*
+ * Few slots are for the most urgent tasks: gives each task a place by
+ * priority.
+ */
 static void
 order_by_priority(GrabCall *call, Rows *rows)
 {
@@ -351,8 +356,10 @@ put_result(void *arg, Datum *values, bool *nulls, ItemPointer at)
 	tuplestore_putvalues(results->setResult, results->setDesc, columns, are_null);
 }
 
-/* Losing a grab in a crash of the server means to grab again, which is what
- * the rule of these tasks asks for anyway. */
+/*
+ * A crash of the server may lose this grab.  The task is then grabbed again,
+ * which is what the rule of these tasks asks for anyway.
+ */
 static void
 commit_later(void)
 {

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * grab.h
- *		SUBMITTED -> PROCESSING, for whoever names the version.
+ *		SUBMITTED -> PROCESSING, for a caller that names the version.
  *
  *		to: execute_tasks.c
  *
@@ -13,9 +13,11 @@
 #include "fmgr.h"
 #include "storage/itemptr.h"
 
-/* A task that was won, in the order of type twtasks.task_input, and where its
- * row is now; the values are good during the call.  at NULL: it was refused by
- * a limit, see grab_tasks(). */
+/*
+ * Receives a task that was won, in the order of type twtasks.task_input, and
+ * the place of its row.  The values are valid during the call.  at is NULL for
+ * a task that a limit refused, see grab_tasks().
+ */
 typedef void (*GrabbedFn) (void *arg, Datum *values, bool *nulls, ItemPointer at);
 
 /* Attributes of twtasks.task_input, from 0. */
@@ -36,13 +38,16 @@ enum
 };
 
 /*
- * Grabs what the arguments from the first on name, as grab_tasks() takes
- * them.  True: some were won, and the rule of all of them is retry.
+ * Grabs the tasks that the arguments from the first on name, as grab_tasks()
+ * takes them.  True: some were won, and the stuck rule of all of them is
+ * retry.
  */
 extern bool grab_all(FunctionCallInfo fcinfo, int first, GrabbedFn fn, void *arg);
 
-/* Hands over those that a grab with the same arguments has won before; none if
- * its node has ended since: their slots are free for others. */
+/*
+ * Hands over the tasks that a grab with the same arguments won before.  None
+ * if its node has ended since: the slots of these tasks are free for others.
+ */
 extern void grabbed_all(FunctionCallInfo fcinfo, int first, GrabbedFn fn, void *arg);
 
 #endif							/* TWT_GRAB_H */

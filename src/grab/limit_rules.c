@@ -39,7 +39,7 @@ static Oid	rules_table;
 static bool is_current = false;
 static uint64 generation = 0;
 
-/* May come at any moment, also while we read. */
+/* An invalidation may come at any moment, also while we read. */
 static void
 on_relation_changed(Datum arg, Oid relation)
 {
@@ -92,7 +92,7 @@ read_rules(void)
 	SPI_finish();
 }
 
-/* A change that comes while we read may not be in what we read. */
+/* A change that arrives while we read may be missing from what we read. */
 static void
 read_all(void)
 {
@@ -120,7 +120,10 @@ limit_rules_any(void)
 	return nrules > 0;
 }
 
-/* Of two with one name the pattern without a star comes first, and counts. */
+/*
+ * Of two patterns with one name, the one without a star comes first, and
+ * counts.
+ */
 static int
 compare_covers(const void *a, const void *b)
 {

@@ -5,7 +5,7 @@
  *
  *		from: sql/policy/limits.sql		to: slots.h
  *
- * Read once, when first asked for, and again after a change of the table.
+ * We read the limits at first use, and again after a change of the table.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,7 +25,7 @@ typedef struct LimitRule
 	int			burst;
 } LimitRule;
 
-/* A rule that covers a type, and the name that it counts it by. */
+/* A rule that covers a type, and the name under which it counts the type. */
 typedef struct LimitCover
 {
 	const LimitRule *rule;
@@ -36,12 +36,12 @@ typedef struct LimitCover
 /* Registers the callback; once per process, from _PG_init(). */
 extern void limit_rules_init(void);
 
-/* Whether there is one.  May read the table. */
+/* Whether there is any limit.  May read the table. */
 extern bool limit_rules_any(void);
 
 /*
- * Those that cover a type, the narrowest first, each name once.  Returns how
- * many; they are good until the next call.
+ * The limits that cover a type, the narrowest first, each name once.  Returns
+ * how many; they are valid until the next call.
  */
 extern int	limit_rules_cover(const char *type, const LimitCover **covers);
 

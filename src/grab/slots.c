@@ -5,12 +5,12 @@
  *
  *		from: grab.c		to: sql/run/slots.sql
  *
- * Why a limit is never exceeded: a grab changes its tasks' rows and the rows
- * of slot_use in one transaction, so who sees a row of slot_use sees also
- * that its tasks are PROCESSING, or what became of them since.  The row is
- * read and locked as one snapshot shows it (it is named by its epoch, which
- * every change raises), the tasks are looked at by a later snapshot; a task
- * that has ended by then never comes back with that version.
+ * Why a limit is never exceeded: a grab changes the rows of its tasks and the
+ * rows of slot_use in one transaction.  So a session that sees a row of
+ * slot_use also sees that its tasks are PROCESSING, or what became of them
+ * since.  We read and lock the row as one snapshot shows it: we name the row
+ * by its epoch, which every change raises.  A later snapshot shows the tasks.
+ * A task that has ended by then never comes back with that version.
  *
  *-------------------------------------------------------------------------
  */
@@ -34,10 +34,10 @@
 #include "node/locks.h"
 #include "node/node.h"
 
-/* Somebody else uses the limit now: a moment later he will not. */
+/* Another grab uses the limit now, and will be done a moment later. */
 #define BUSY_MS 2
 
-/* A grab that holds a slot, or held one. */
+/* A grab that holds a slot, or has held one. */
 typedef struct Holder
 {
 	pg_uuid_t	id;
@@ -45,15 +45,15 @@ typedef struct Holder
 	int64		incarnation;
 } Holder;
 
-/* What is known of a limit by its name. */
+/* The state of a limit, by its name. */
 typedef struct Use
 {
 	char		name[LIMIT_NAME_MAX + 1];
 	const LimitRule *rule;
 	bool		is_busy;
-	bool		is_verified;	/* all holders are known to hold */
+	bool		is_verified;	/* every holder was seen to hold its slot */
 	bool		is_changed;
-	bool		is_wanted;		/* a task was refused for want of a slot */
+	bool		is_wanted;		/* a limit refused a task for want of a slot */
 	int64		epoch;
 	TimestampTz now;			/* read under the row's lock */
 	Holder	   *holders;
@@ -80,10 +80,10 @@ struct Slots
 	MemoryContext context;
 	int64		incarnation;
 	HTAB	   *uses;			/* of Use, by name */
-	const LimitCover *covers;	/* of the task that was asked for last */
+	const LimitCover *covers;	/* of the task asked for last */
 	int			ncovers;
 	bool		took_slots;
-	int64		alive;			/* an incarnation that is known to live */
+	int64		alive;			/* an incarnation known to live */
 };
 
 void
@@ -114,7 +114,7 @@ slots_open(int64 incarnation)
 
 /*
  * Executes a statement that finds its rows by their keys, however small the
- * tables are when it is planned.
+ * tables were when it was planned.
  */
 static uint64
 execute_by_key(PlanId plan, Datum *values, const char *nulls)
@@ -170,7 +170,7 @@ read_holders(Slots *slots, Use *use)
 	}
 }
 
-/* A clock that went back brings no starts, and takes none. */
+/* A clock that went back adds no tokens and takes none. */
 static double
 tokens_now(const Use *use, double tokens, TimestampTz since)
 {
@@ -203,7 +203,7 @@ read_use(Slots *slots, Use *use)
 				   DatumGetTimestampTz(column(SLOTS_USED_AT, &isnull)));
 }
 
-/* False: the row is not there, or is locked, or was just changed. */
+/* False: the row is missing or locked, or another session just changed it. */
 static bool
 lock_use(Slots *slots, Use *use)
 {
@@ -223,7 +223,10 @@ is_made(const Use *use)
 	return execute_by_key(PLAN_FIND_SLOTS, values, NULL) > 0;
 }
 
-/* Waits for nobody: who does not get the lock leaves it to who has it. */
+/*
+ * Waits for nobody: a session that does not get the lock leaves it to its
+ * holder.
+ */
 static bool
 make_use(const Use *use)
 {
@@ -284,7 +287,7 @@ holds(Rows *rows, const Holder *holder, Oid processing)
 		DatumGetInt64(row_value(row, TASK_INCARNATION)) == holder->incarnation;
 }
 
-/* Drops those that hold no slot any more. */
+/* Drops the holders that no longer hold a slot. */
 static void
 verify(Slots *slots, Use *use)
 {
@@ -345,8 +348,8 @@ has_room(Slots *slots, Use *use, int priority, LimitRefusal *refusal)
 /* ---- taking ---- */
 
 /*
- * Who has held a slot with that task before stays: that grab may be newer than
- * the row that we have seen, and ours come to nothing.
+ * A holder that held a slot with that task before stays: its grab may be newer
+ * than the row that we have seen, and our grab would then come to nothing.
  */
 static void
 add_holder(Slots *slots, Use *use, const LimitedTask *task)
@@ -387,7 +390,7 @@ slots_take(Slots *slots, const LimitedTask *task, LimitRefusal *refusal)
 	return true;
 }
 
-/* What was taken last is the last of the holders. */
+/* The slot that was taken last belongs to the last holder. */
 void
 slots_untake(Slots *slots)
 {
@@ -426,7 +429,7 @@ make_array(const Use *use, int what)
 										   FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
 }
 
-/* We wait at the end, unless we stand there already. */
+/* Adds us to the end of those who wait, unless we wait already. */
 static bool
 add_waiting(const Slots *slots, Use *use)
 {

@@ -5,12 +5,12 @@
  *
  *		from: grab.c		to: sql/run/slots.sql
  *
- * A grab takes its slots before it changes the task's row, and all that it
- * has taken is stored in its own transaction.  Rows of twtasks.slot_use are
- * locked without waiting: a limit that another grab uses at this moment is
- * busy, and its tasks are to be asked for again in a moment.
+ * A grab takes its slots before it changes the task's row, and stores all that
+ * it took in its own transaction.  We lock rows of twtasks.slot_use without
+ * waiting: a limit that another grab uses at this moment is busy, and the
+ * caller asks again for its tasks a moment later.
  *
- * Where no limit counts in the cluster, all this is one look at a variable.
+ * Where no cluster-wide limit exists, all this is one look at a variable.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,7 +23,9 @@
 
 typedef struct Slots Slots;
 
-/* What is to be grabbed; version as it will be then. */
+/*
+ * A task that is about to be grabbed, with the version that it will have then.
+ */
 typedef struct LimitedTask
 {
 	const pg_uuid_t *id;
@@ -41,21 +43,24 @@ typedef struct LimitRefusal
 /* Registers the callback; once per process, from _PG_init(). */
 extern void slots_init(void);
 
-/* For one grab of that incarnation.  NULL: no limit counts in the cluster. */
+/*
+ * Slots for one grab of that incarnation.  NULL: no limit counts in the
+ * cluster.
+ */
 extern Slots *slots_open(int64 incarnation);
 
 /*
- * Takes a slot of each limit that covers the task.  False: one of them has
- * none, and nothing is taken.
+ * Takes a slot of each limit that covers the task.  False: one limit has no
+ * free slot, and nothing is taken.
  */
 extern bool slots_take(Slots *slots, const LimitedTask *task,
 					   LimitRefusal *refusal);
 
-/* The task that was last taken for was not grabbed after all. */
+/* Gives back the slots of the last task, which was not grabbed after all. */
 extern void slots_untake(Slots *slots);
 
 /*
- * Stores what was taken, and who was refused.  Returns whether the grab must
+ * Stores the slots taken and the refusals.  Returns whether the grab must
  * survive a crash of the server.
  */
 extern bool slots_store(Slots *slots);
