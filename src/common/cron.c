@@ -65,7 +65,7 @@ is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* -1: there is none.  What is too large for any field stays too large. */
+/* -1: no number.  A number too large for any field stays too large. */
 static int
 read_number(Reader *reader)
 {
@@ -226,7 +226,7 @@ split(const char *text, const char **begins, const char **ends)
 	}
 }
 
-/* What a word such as @daily stands for; NULL: nothing. */
+/* The expression behind a word such as @daily; NULL: no such word. */
 static const char *
 find_word(const char *begin, const char *end)
 {
@@ -315,7 +315,10 @@ date_of(int64_t day)
 {
 	Date		date = {.month = 1};
 
-	/* never too late a year; then forward to the right one */
+	/*
+	 * an estimate that is never too late a year; then forward to the right
+	 * one
+	 */
 	date.year = 1970 + divide_down(day * 400, 146097) - 1;
 	while (day_number(date.year + 1, 1, 1) <= day)
 		date.year++;

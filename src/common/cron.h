@@ -4,9 +4,8 @@
  *		Cron expressions: five fields, and the times that they name.
  *
  * An expression names minutes of a calendar: what a clock on the wall shows,
- * without a time zone.  Such a minute is counted from 1970-01-01 00:00 of
- * that same clock.  Which moments those are is not known here; see
- * src/schedule/cron.c.
+ * without a time zone.  Such a minute is counted from 1970-01-01 00:00 of that
+ * same clock.  src/schedule/cron.c knows which moments those minutes are.
  *
  *		field			values		names
  *		minute			0 - 59

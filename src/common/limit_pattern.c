@@ -39,8 +39,8 @@ limit_pattern_is_keyed(const char *pattern)
 }
 
 /*
- * X and X* are equally long, and X lies within X*: hence two numbers for each
- * length.
+ * X and X* are equally long, and X lies within X*: so each length has two
+ * numbers.
  */
 int
 limit_pattern_name(const char *pattern, const char *type, char *name)

@@ -10,13 +10,13 @@
  *	 X			type X and those that begin with X|		all together
  *	 X|*		the same as X|K, for any K without |	each K for itself
  *
- * What is counted together has a name: P*, X, or X|K.  So a limit of its own
- * for one key, by the pattern X|K, has the name that this key has under X|*
- * anyway, and takes its place.
+ * Types that a limit counts together share a name: P*, X, or X|K.  A limit for
+ * one key, by the pattern X|K, has the same name as this key has under X|*,
+ * and takes its place.
  *
- * Of two names that cover a type one always lies within the other.  So the
+ * Of two names that cover a type, one always lies within the other.  So the
  * limits of a type stand in a row, from the narrowest to the widest, and the
- * limits of all types are a tree.
+ * limits of all types form a tree.
  *
  * Plain C without PostgreSQL's headers: both sides compile it.
  *
@@ -30,18 +30,18 @@
 /* of a pattern, and of a name */
 #define LIMIT_NAME_MAX (TRIGGER_TYPE_MAX + 1)
 
-/* What a type may be, or the beginning of one and a star. */
+/* Whether the text is a type, or the beginning of one and a star. */
 extern bool limit_pattern_valid(const char *pattern, size_t len);
 
 /* Whether the pattern counts each key for itself. */
 extern bool limit_pattern_is_keyed(const char *pattern);
 
 /*
- * How narrow the pattern is for a type that it covers: of two names that
- * cover it the narrower has the higher number, and the same name has the same
- * number.  -1: it does not cover the type.
+ * How narrow the pattern is for a type that it covers.  Of two names that
+ * cover the type, the narrower has the higher number; the same name has the
+ * same number. -1: the pattern does not cover the type.
  *
- * name gets the name, with its NUL, in LIMIT_NAME_MAX + 1 bytes; it is
+ * name gets the name with its NUL, in LIMIT_NAME_MAX + 1 bytes; it is
  * undefined for -1.  The pattern and the type are valid.
  */
 extern int	limit_pattern_name(const char *pattern, const char *type,

@@ -5,8 +5,8 @@
  *
  * The layout is UUID version 7 of RFC 9562: 48 bits of milliseconds since
  * 1970, then (its method 3) 12 bits for the fraction of the millisecond, then
- * 62 random bits.  Ids made later sort later, so that inserts go to the right
- * edge of the index; they are not secrets.
+ * 62 random bits.  Later ids sort later, so inserts go to the right edge of
+ * the index.  The ids are not secrets.
  *
  *-------------------------------------------------------------------------
  */

@@ -5,8 +5,8 @@
  *
  *		from: src/add/add.c			to: sidecar/table/table.c
  *
- * No locale, no stdio, no allocation: it also runs where a transaction is
- * already committed and nothing may fail.
+ * No locale, no stdio, no allocation: this code also runs where a transaction
+ * is already committed and nothing may fail.
  *
  *-------------------------------------------------------------------------
  */
@@ -54,7 +54,7 @@ trigger_bucket_valid(const char *bucket, size_t len)
 	return true;
 }
 
-/* Before which bytes of an id its text form has a hyphen. */
+/* Whether the text form of an id has a hyphen before that byte. */
 static bool
 hyphen_before(int byte)
 {

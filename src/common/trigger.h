@@ -5,8 +5,8 @@
  *
  *		from: src/add/add.c			to: sidecar/table/table.c
  *
- * A trigger is a hint.  It may be lost, doubled, late or forged; whoever
- * gets one asks the database, naming the version, before doing anything.
+ * A trigger is a hint.  It may be lost, doubled, late or forged.  A receiver
+ * asks the database, naming the version, before it does anything.
  *
  * The text form is one line,
  *		<uuid> <version> <priority> <size> <due> <type>
@@ -25,9 +25,9 @@
 #define TRIGGER_ID_BYTES 16
 #define TRIGGER_TYPE_MAX 120
 #define TRIGGER_BUCKET_MAX 48
-#define TRIGGER_BUCKETS 100		/* that one sidecar works for, at most */
+#define TRIGGER_BUCKETS 100		/* at most so many for one sidecar */
 #define TRIGGER_PRIORITIES 10
-#define TRIGGER_RISEN 1			/* the most that waiting makes of one */
+#define TRIGGER_RISEN 1			/* waiting raises a task to this at most */
 
 /* enough for any trigger in its text form, with the NUL */
 #define TRIGGER_TEXT_MAX \
@@ -57,7 +57,7 @@ extern bool trigger_bucket_valid(const char *bucket, size_t len);
 
 /*
  * Writes the text form with its NUL; buf has TRIGGER_TEXT_MAX bytes.  The
- * trigger is as said above.  Returns the length of the text.
+ * trigger is valid.  Returns the length of the text.
  */
 extern size_t trigger_encode(const TaskTrigger *trigger, char *buf);
 

@@ -5,9 +5,9 @@
  *
  *		from: sidecar/execute/sql/execute_sql.c
  *
- * Each handler runs in a subtransaction of its own, so that one that fails
- * undoes only what it did itself.  The finishes of those that succeeded are
- * one call at the end.
+ * Each handler runs in a subtransaction of its own, so a handler that fails
+ * undoes only its own work.  One call at the end finishes all tasks that
+ * succeeded.
  *
  *-------------------------------------------------------------------------
  */
@@ -41,17 +41,17 @@
 #include "finish/finish.h"
 #include "grab/grab.h"
 
-/* Its arguments before those of grab_tasks(). */
+/* Number of arguments before those of grab_tasks(). */
 #define GRAB_ARGS 2
 
-/* And after them. */
+/* Arguments after those of grab_tasks(). */
 #define ARG_RETRY (GRAB_ARGS + 8)
 #define ARG_GRABBED (GRAB_ARGS + 10)
 
-/* Of its result. */
+/* Columns of the result. */
 #define RESULT_COLUMNS 6
 
-/* Of these grab arguments. */
+/* Arguments of grab_tasks() that we read ourselves. */
 #define ARG_INCARNATION (GRAB_ARGS + 2)
 #define ARG_TOKEN (GRAB_ARGS + 3)
 
@@ -87,7 +87,7 @@ typedef struct ExecuteCall
 	int			max;
 } ExecuteCall;
 
-/* By a limit of the cluster. */
+/* A cluster-wide limit refused the task. */
 static void
 put_refused(ExecuteCall *call, const Datum *task)
 {
@@ -165,7 +165,7 @@ end_call(ExecuteCall *call)
 	ReleaseTupleDesc(call->input);
 }
 
-/* As extract(epoch FROM interval) has it: a year is 8,766 hours. */
+/* As extract(epoch FROM interval) counts: a year has 8,766 hours. */
 static int64
 interval_ms(const Interval *interval)
 {
@@ -176,7 +176,7 @@ interval_ms(const Interval *interval)
 	return hours * SECS_PER_HOUR * 1000 + interval->time / 1000;
 }
 
-/* What a handler answered; NULL, or from a void function: done. */
+/* Reads the handler's answer; NULL, or a void function, means done. */
 static void
 read_answer(Execution *execution, Datum answer, bool is_null)
 {
@@ -200,7 +200,7 @@ read_answer(Execution *execution, Datum answer, bool is_null)
 		execution->message = DatumGetTextPCopy(value);
 }
 
-/* What a handler asks for is within the policy of the type. */
+/* The policy of the type bounds what a handler may ask for. */
 static void
 judge_answer(ExecuteCall *call, Execution *execution, MemoryContext outer)
 {
@@ -227,7 +227,7 @@ judge_answer(ExecuteCall *call, Execution *execution, MemoryContext outer)
 	SPI_finish();
 }
 
-/* It ends as such only if somebody wants that. */
+/* The task ends as cancelled only if somebody asked for that. */
 static void
 check_cancelled(const Execution *execution)
 {
@@ -242,7 +242,7 @@ check_cancelled(const Execution *execution)
 	SPI_finish();
 }
 
-/* In the handler's subtransaction. */
+/* Runs in the handler's subtransaction. */
 static void
 call_handler(ExecuteCall *call, Execution *execution, MemoryContext outer)
 {
@@ -272,9 +272,9 @@ call_handler(ExecuteCall *call, Execution *execution, MemoryContext outer)
 }
 
 /*
- * Whether it is the task's own failure, and not that of the whole batch.  What
- * the tasks before it have locked and seen is in others' way: alone it might
- * succeed.
+ * Whether the failure is the task's own, and not the whole batch's.  Earlier
+ * tasks of the batch may have locked or seen what was in this one's way:
+ * alone, this one might succeed.
  */
 static bool
 is_own_failure(const ExecuteCall *call, const ErrorData *error)
@@ -292,7 +292,7 @@ is_own_failure(const ExecuteCall *call, const ErrorData *error)
 	}
 }
 
-/* As a block with EXCEPTION WHEN OTHERS does it; compare pl_exec.c. */
+/* Works like a block with EXCEPTION WHEN OTHERS; compare pl_exec.c. */
 static void
 execute_one(ExecuteCall *call, Execution *execution)
 {
@@ -300,7 +300,10 @@ execute_one(ExecuteCall *call, Execution *execution)
 	ResourceOwner owner = CurrentResourceOwner;
 
 	BeginInternalSubTransaction(NULL);
-	/* what is left in the subtransaction's own stays to the end of the batch */
+
+	/*
+	 * memory of the subtransaction itself would stay to the end of the batch
+	 */
 	MemoryContextSwitchTo(call->scratch);
 	PG_TRY();
 	{

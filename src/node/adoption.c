@@ -33,7 +33,9 @@
 #include "node/adoption.h"
 #include "node/marker.h"
 
-/* What a server writes into the history when it recovered all there was. */
+/*
+ * A server writes this into the history after it recovered all WAL there was.
+ */
 #define RECOVERED_ALL "no recovery target specified"
 
 #define FILES_COPIED "the cluster's files were copied or restored"
@@ -63,9 +65,10 @@ typedef struct Place
 	int64		system_identifier;
 	Oid			database;
 	TimeLineID	timeline;
-	int64		control_file;	/* its inode: of a copy another one */
+	int64		control_file;	/* the inode of pg_control; a copy has another
+								 * one */
 	int64		directory;		/* a hash of its path */
-	int64		machine;		/* a hash of its id; 0: it has none */
+	int64		machine;		/* a hash of the machine's id; 0: it has none */
 } Place;
 
 /* The facts in a row of twtasks.adoption. */
@@ -77,7 +80,7 @@ typedef struct Adopted
 	bool		is_committed;
 } Adopted;
 
-/* What is known; fault NULL means adopted. */
+/* The cached answer; fault is NULL when the database is adopted. */
 static bool is_known;
 static char *known_fault;
 static Oid	adoption_table;
@@ -147,8 +150,8 @@ get_place(Place *place)
 }
 
 /*
- * One line of a timeline's history: a timeline that was left, where, and why,
- * with tabs between.  False for comments and empty lines.
+ * One line of a timeline's history: the timeline that was left, where, and
+ * why, separated by tabs.  False for comments and empty lines.
  */
 static bool
 parse_history(char *line, TimeLineID *left, const char **why)
@@ -165,8 +168,8 @@ parse_history(char *line, TimeLineID *left, const char **why)
 }
 
 /*
- * Whether the way from a timeline to ours was by promotions alone.  Returns
- * NULL, or what else it was.
+ * Whether only promotions lead from that timeline to ours.  Returns NULL, or
+ * the other reason that the history gives.
  */
 static char *
 check_history(TimeLineID from, TimeLineID to)
@@ -198,8 +201,8 @@ check_history(TimeLineID from, TimeLineID to)
 }
 
 /*
- * A volume may be attached to another machine, and a snapshot of it, too; what
- * tells them apart then is the environment.
+ * A volume, or a snapshot of it, may be attached to another machine.  Only the
+ * environment tells the two apart then.
  */
 static char *
 compare(const Adopted *adopted, const Place *here)
@@ -252,7 +255,10 @@ read_row(HeapTuple row, TupleDesc desc, Adopted *adopted)
 		!TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(row->t_data));
 }
 
-/* Counts the places for which the database is adopted; the last is in *adopted. */
+/*
+ * Counts the places for which the database is adopted; the last one is in
+ * *adopted.
+ */
 static int
 read_adopted(Oid table, Adopted *adopted)
 {
@@ -274,7 +280,7 @@ read_adopted(Oid table, Adopted *adopted)
 	return count;
 }
 
-/* Whether the marker was changed since the row was read. */
+/* Whether the marker was changed after the row was read. */
 static bool
 is_outdated(Oid table, const Adopted *adopted)
 {
@@ -284,7 +290,7 @@ is_outdated(Oid table, const Adopted *adopted)
 	return memcmp(&now.marker.cookie, &adopted->marker.cookie, sizeof(pg_uuid_t)) != 0;
 }
 
-/* *is_final: it is worth remembering. */
+/* is_final: the answer is worth caching. */
 static char *
 find_fault(Oid table, bool *is_final)
 {
@@ -313,8 +319,8 @@ find_fault(Oid table, bool *is_final)
 }
 
 /*
- * NULL when adopted, else why not.  Not remembered during recovery, since the
- * session lives on when the server is promoted.
+ * NULL when adopted, else the reason why not.  We do not cache the answer
+ * during recovery, since the session lives on when the server is promoted.
  */
 static const char *
 get_fault(void)

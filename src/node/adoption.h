@@ -24,9 +24,9 @@
 #define TWT_ADOPTION_H
 
 /*
- * Whether tasks may be executed here.  Looked up once per session and after
- * every change of twtasks.adoption.  Raises an error only where the catalogs
- * or the file system do.
+ * Whether tasks may be executed here.  Looked up once per session, and again
+ * after every change of twtasks.adoption.  Raises only errors of the catalogs
+ * and of the file system.
  */
 extern bool twt_is_adopted(void);
 

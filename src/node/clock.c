@@ -40,7 +40,7 @@ clock_init(void)
 	CacheRegisterRelcacheCallback(forget, (Datum) 0);
 }
 
-/* There is one row at most. */
+/* The table has at most one row. */
 static int64
 read_ahead_us(Oid table)
 {

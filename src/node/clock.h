@@ -3,8 +3,8 @@
  * clock.h
  *		The engine's clock: the server's, unless a test has shifted it.
  *
- * All that says when a task runs, expires, is stuck or was changed goes by
- * this clock.  What says whether a node lives goes by the server's.
+ * This clock decides when a task runs, expires, is stuck or was changed.  The
+ * server's clock decides whether a node lives.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,9 +14,9 @@
 #include "datatype/timestamp.h"
 
 /*
- * The server's clock; with twtasks.testing on, so much later or earlier as
- * twtasks.test_clock says.  Costs nothing more with it off; with it on, a
- * look at the table once per session and after every change.
+ * The server's clock.  While twtasks.testing is on, twtasks.test_clock shifts
+ * it.  That costs a look at the table once per session and after every change,
+ * and nothing while the setting is off.
  */
 extern TimestampTz twt_now(void);
 

@@ -76,8 +76,8 @@ twt_session_holds(PG_FUNCTION_ARGS)
 
 /*
  * Whether the session that holds that lock is in no transaction, as far as the
- * lock manager knows: it leaves out those without one when it says who is in
- * the way.  This asks no rights, as reading about sessions would.
+ * lock manager knows: its answer about blockers leaves out sessions without
+ * one.  Unlike reading about sessions, this needs no rights.
  */
 PG_FUNCTION_INFO_V1(twt_session_is_idle);
 Datum

@@ -5,11 +5,11 @@
  *
  *		from: slots.c, sql/cluster/nodes.sql, sql/cluster/recover_tasks.sql
  *
- * As advisory locks: one of a session stays when a transaction fails, and goes
- * with the session or with pg_advisory_unlock_all() in it.  But they are of a
- * kind that no function of PostgreSQL takes, so that others, whom nobody can
- * forbid advisory locks, keep none of ours.  In pg_locks their objsubid is
- * LOCKS_KIND.
+ * They behave like advisory locks: a session's lock survives a failed
+ * transaction, and goes with the session or with pg_advisory_unlock_all() in
+ * it.  But no function of PostgreSQL takes locks of this kind, so no other
+ * user, whom nobody can forbid advisory locks, can hold one of ours.  In
+ * pg_locks their objsubid is LOCKS_KIND.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,21 +18,21 @@
 
 #include "storage/lockdefs.h"
 
-#define LOCKS_KIND 29815		/* 'tw'; PostgreSQL's own are 1 and 2 */
+#define LOCKS_KIND 29815		/* 'tw'; PostgreSQL's own kinds are 1 and 2 */
 
-/* Whoever makes or drops names of limits: 'twsl' in the upper half. */
+/* Held while names of limits are made or dropped: 'twsl' in the upper half. */
 #define LOCKS_SLOTS (INT64CONST(0x7477736c) << 32)
 
 /*
- * Takes it for the rest of the transaction.  False: another session has it,
- * which is not waited for.
+ * Takes the lock for the rest of the transaction.  False: another session has
+ * it; we do not wait.
  */
 extern bool locks_try(int64 number, LOCKMODE mode);
 
 /*
- * The lock that this session took last for as long as it lives, as that of its
- * node: whether it is there, and taking it again, unless another session has it
- * by now.
+ * The lock that this session last took for as long as it lives, such as its
+ * node's lock.  One function says whether the session still has it.  The other
+ * takes it again, unless another session has it by now.
  */
 extern bool locks_own_held(void);
 extern void locks_own_restore(void);

@@ -37,7 +37,10 @@ new_path(const pg_uuid_t *cookie)
 					DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(cookie))));
 }
 
-/* What tells the file from a copy; false when there is none. */
+/*
+ * Reads the features that tell the file from a copy; false when there is no
+ * file.
+ */
 static bool
 identify(const char *path, Marker *marker)
 {
@@ -59,8 +62,8 @@ identify(const char *path, Marker *marker)
 }
 
 /*
- * The row that names it was committed.  Another session may be quicker; and the
- * next one that somebody makes has another name.
+ * The row that names the file was committed.  Another session may be quicker,
+ * and the next marker has another name.
  */
 static void
 settle(const char *from, const char *to)
@@ -72,7 +75,7 @@ settle(const char *from, const char *to)
 	fsync_fname(".", true);
 }
 
-/* A file system may learn to tell the time of birth. */
+/* A file system may begin to report the time of birth. */
 static bool
 is_same(const Marker *marker, const Marker *found)
 {
@@ -98,8 +101,7 @@ marker_check(const Marker *marker, bool is_committed)
 }
 
 /*
- * Files that are of no use: new ones of this database, and all of databases
- * that are no more.
+ * Files of no use: new markers of this database, and all of dropped databases.
  */
 static bool
 is_left_over(const char *name)
@@ -142,8 +144,8 @@ make_file(const char *path)
 }
 
 /*
- * The caller has locked the row, and its last marker is settled: other new ones
- * were left behind by transactions that failed.
+ * The caller has locked the row, and its last marker is settled.  Other new
+ * markers were left behind by transactions that failed.
  */
 PG_FUNCTION_INFO_V1(twt_make_marker);
 Datum

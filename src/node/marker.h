@@ -3,15 +3,15 @@
  * marker.h
  *		A file of the data directory that tells it from its copies.
  *
- * Whatever the file contains, a copy of the directory has, too.  The file
- * itself it has not: a copied file has another inode, or another time of birth.
- * A copy that overwrites an older or newer state of the same directory keeps
- * both, and so another file takes the place of the marker at every start of the
- * server and every hour: a state and the marker under it are of one hour.
- * Times that chmod or chown change are not looked at.
+ * A copy of the directory has the content of every file, but not the file
+ * itself: a copied file has another inode, or another time of birth.  A copy
+ * that overwrites an older or newer state of the same directory keeps both.
+ * So another file takes the place of the marker at every start of the server
+ * and every hour: a state and its marker come from the same hour.  We do not
+ * look at times that chmod or chown change.
  *
- * The row of twtasks.adoption says which file is the marker.  From one to the
- * next a crash at any point does no harm:
+ * The row of twtasks.adoption says which file is the marker.  A crash between
+ * two markers does no harm at any point:
  *
  *	 twt_make_marker()		makes twtasks.DATABASE.COOKIE, in the transaction that
  *							changes the row; without its commit it means nothing
@@ -39,8 +39,8 @@ typedef enum MarkerState
 } MarkerState;
 
 /*
- * Whether the file that the row means is in this directory.  Raises an error
- * where the file system does.
+ * Whether the file that the row names is in this directory.  Raises only
+ * errors of the file system.
  */
 extern MarkerState marker_check(const Marker *marker, bool is_committed);
 

@@ -44,8 +44,8 @@ Datum
 twt_watch_session(PG_FUNCTION_ARGS)
 {
 	/*
-	 * on_shmem_exit callbacks run after the locks were released, so that who
-	 * is woken finds the lock free.
+	 * on_shmem_exit callbacks run after the locks were released, so a session
+	 * that they wake finds the lock free.
 	 */
 	if (!is_registered)
 		on_shmem_exit(on_session_end, 0);

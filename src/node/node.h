@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * node.h
- *		Whether a node lives, and that its life is tied to a session.
+ *		Whether a node lives; its life is tied to a session.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,9 +12,9 @@
 extern bool node_is_session(void);
 
 /*
- * Whether the incarnation may still grab: its row is there and not ended, as
- * the active snapshot shows it.  If so name, unless it is NULL, gets the name
- * of its node.
+ * Whether the incarnation may still grab: its row exists and has not ended, as
+ * the active snapshot shows it.  If so, name (unless NULL) gets the name of
+ * its node.
  */
 extern bool node_lives(Datum incarnation, Datum *name);
 

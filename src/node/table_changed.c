@@ -5,8 +5,9 @@
  *
  *		to: adoption.c, clock.c
  *
- * Who remembers what is in a table forgets it when the table's relcache entry
- * is invalidated: at once in this session, and in the others at the commit.
+ * A session that caches the content of a table drops its cache when the
+ * table's relcache entry is invalidated: at once in this session, in others at
+ * the commit.
  *
  *-------------------------------------------------------------------------
  */

@@ -4,15 +4,15 @@
  *		cron_next() and its like: which moments a cron expression names.
  *
  * An expression names what the clock on the wall shows (common/cron.h).  A
- * clock that is put forward skips some of that, one that is put back shows
- * some of it twice.  Then
+ * clock that is put forward skips some times, and a clock that is put back
+ * shows some times twice.  Then
  *
- *	- what names hours happens once: if the hour is skipped, when the clock
- *	  goes on after the gap; if it comes twice, the first time;
- *	- what happens in every hour goes by what the clock shows, each time.
+ *	- an expression that names hours matches once: a skipped hour matches when
+ *	  the clock goes on after the gap, an hour that comes twice the first time;
+ *	- an expression that matches in every hour follows the clock each time.
  *
- * Between two such changes the offset from UTC stays, so we walk from change
- * to change and look at each stretch of time by itself.
+ * Between two such changes the offset from UTC stays the same.  So we walk
+ * from change to change, and look at each stretch of time by itself.
  *
  *-------------------------------------------------------------------------
  */
@@ -34,7 +34,10 @@
 /* No clock was ever put back by more than a day. */
 #define LOOK_BACK (2 * SECS_PER_DAY)
 
-/* How far times may lie apart; what common/cron.c searches and one change. */
+/*
+ * How far two times may lie apart: what common/cron.c searches, and one
+ * change.
+ */
 #define LOOK_AHEAD ((int64) 42 * 366 * SECS_PER_DAY)
 
 /* A thousand years, in microseconds. */
@@ -112,7 +115,10 @@ refuse_expression(const char *text, const CronError *error)
 			 hint_for(error->problem)));
 }
 
-/* What PostgreSQL takes for a rule of POSIX rather than a place has digits. */
+/*
+ * PostgreSQL also reads POSIX rules as time zones; a rule has digits, a place
+ * none.
+ */
 static bool
 is_name_of_place(const char *name)
 {
@@ -243,12 +249,13 @@ gap_matches(const Cron *cron, const Stretch *stretch, int64 seen)
 		find_local(cron, gap_begin, &local) && local < gap_end;
 }
 
-/* The first time from "first" on (seconds since 1970); false: never. */
+/* The first match from "first" on (seconds since 1970); false: never. */
 static bool
 find_next(const Schedule *schedule, pg_time_t first, pg_time_t *next)
 {
 	const Cron *cron = &schedule->cron;
-	int64		seen = PG_INT64_MIN;	/* what the clock showed before */
+	int64		seen = PG_INT64_MIN;	/* the latest time that the clock
+										 * showed before */
 	Stretch		stretch;
 
 	for (stretch.end = first - LOOK_BACK; stretch.end < first + LOOK_AHEAD;)
@@ -281,7 +288,9 @@ seconds_of(TimestampTz at)
 		USECS_PER_SEC + EPOCH_SECONDS;
 }
 
-/* The first time after the given one; false: never, or beyond our calendar. */
+/*
+ * The first match after the given time; false: never, or beyond our calendar.
+ */
 static bool
 next_time(const Schedule *schedule, TimestampTz after, TimestampTz *next)
 {
@@ -297,7 +306,7 @@ next_time(const Schedule *schedule, TimestampTz after, TimestampTz *next)
 }
 
 /*
- * The last n times after the one and up to the other, into a ring of n.
+ * The last n matches after one time and up to the other, into a ring of n.
  * Returns how many there were; the last is at (that - 1) % n.
  */
 static int64
@@ -311,7 +320,7 @@ collect(const Schedule *schedule, TimestampTz after, TimestampTz until, int n,
 	return count;
 }
 
-/* What the clock shows then. */
+/* The local time that the clock shows at that moment. */
 static Timestamp
 local_time(const Schedule *schedule, TimestampTz at)
 {
@@ -360,8 +369,8 @@ twt_cron_preview(PG_FUNCTION_ARGS)
 }
 
 /*
- * Most of the time the last few are wanted of many: so we look at a short
- * time before the end first, and at more only when that has too few.
+ * Callers mostly want the last few of many matches.  So we look at a short
+ * time before the end first, and at more only when that time has too few.
  */
 PG_FUNCTION_INFO_V1(twt_cron_last);
 Datum
