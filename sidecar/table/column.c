@@ -104,7 +104,7 @@ column_wait(Column *column, Limit *full)
 	slots_wait(full, &column->waiter);
 }
 
-/* The best entry may be another one now: puts the column where it belongs. */
+/* The best entry may be another one now: moves the column to its new place. */
 static void
 place_column(Column *column)
 {
@@ -133,8 +133,8 @@ place_column(Column *column)
 }
 
 /*
- * Only entries that came back from being popped can be older than one that
- * does not go to the end, so the walk is as short as they are few.
+ * Only entries that came back from being popped can be older than an entry
+ * that does not go to the end.  They are few, so the walk is short.
  */
 static void
 insert_by_age(dlist_head *fifo, TableEntry *entry)
@@ -170,7 +170,7 @@ move_up(Column *column, int priority, uint64 sequence)
 		column->priorities &= ~((uint32) 1 << priority);
 }
 
-/* Those who move up are not old again where they come to. */
+/* Entries that move up do not count as old where they arrive. */
 static void
 move_old(Column *column, uint64 old, uint64 *last_sequence)
 {
@@ -194,9 +194,8 @@ set_mark(Column *column, int64 now_us, uint64 last_sequence)
 }
 
 /*
- * The caller comes at times of his own: marks keep their pace, so that what is
- * lost until he comes does not add up, and say when they were set, so that
- * nothing rises early.
+ * The caller comes at irregular times.  Marks keep their pace, so delays do
+ * not add up, and record when they were set, so no entry rises early.
  */
 void
 column_age(Column *column, int64 now_us, int64 aging_us, uint64 *last_sequence)

@@ -3,14 +3,14 @@
  * column.h
  *		The triggers of one type: a column through all rows of a table.
  *
- * Private to table.c.  A column holds a FIFO per priority and knows its
- * best entry: the oldest one of the most urgent FIFO that is not empty.
+ * Private to table.c.  A column holds a FIFO per priority and knows its best
+ * entry: the oldest entry of the most urgent FIFO that is not empty.
  *
- * A column with something waiting is in one of two places: in the heap of
- * runnable columns of its table, or waiting at the limit that refused it.
- * Its key, the (priority, sequence) of its best entry, is kept in its waiter
- * and serves in both.  A column whose key changes becomes runnable again,
- * and is asked in its new turn.
+ * A column with waiting entries is in one of two places: in the heap of
+ * runnable columns of its table, or waiting at the limit that refused it.  Its
+ * key, the (priority, sequence) of its best entry, stands in its waiter and
+ * serves in both places.  A column whose key changes becomes runnable again,
+ * and is asked when its new turn comes.
  *
  *-------------------------------------------------------------------------
  */
@@ -33,16 +33,17 @@ typedef struct Column
 	int			waiting;		/* entries in the FIFOs */
 	struct Family *family;		/* kept by crowd.c, as is the next */
 	int			family_place;
-	int			popped;			/* entries in use outside, kept by table.c */
+	int			popped;			/* popped entries, kept by table.c */
 	bool		is_spilled;		/* in the table's list, kept by table.c */
-	int			refill_at;		/* then more is fetched with so few left */
+	int			refill_at;		/* with so few left, fetch more */
 	dlist_node	spilled_node;
 	uint32		priorities;		/* bit p: fifo[p] is not empty */
-	int64		aging_us;		/* after so long an entry rises; 0: never */
-	int64		due_us;			/* when the next mark is to be set */
+	int64		aging_us;		/* an entry rises after this time; 0: never */
+	int64		due_us;			/* when to set the next mark */
 	int64		marked_us[TABLE_AGINGS];	/* when each of the marks was set */
-	uint64		marks[TABLE_AGINGS];	/* what had come by then, as a ring */
-	int			mark;			/* the oldest of them */
+	uint64		marks[TABLE_AGINGS];	/* last sequence at each mark, as a
+										 * ring */
+	int			mark;			/* the oldest mark */
 	dlist_head	fifo[TRIGGER_PRIORITIES];	/* of TableEntry, by sequence */
 	char		type[FLEXIBLE_ARRAY_MEMBER];
 } Column;
@@ -66,16 +67,16 @@ extern void column_init_heap(Heap *runnable);
 extern Column *column_new(const char *type, Limit *limit, void *tag,
 						  Heap *runnable);
 
-/* It is in neither place; its entries are the caller's. */
+/* The column is in neither place; the caller owns its entries. */
 extern void column_free(Column *column);
 
-/* The column is not empty. */
+/* The best entry; the column must not be empty. */
 extern TableEntry *column_best(Column *column);
 
-/* The youngest one of the least urgent; likewise. */
+/* The youngest of the least urgent entries; the column must not be empty. */
 extern TableEntry *column_worst(Column *column);
 
-/* Its priority; -1: the column is empty. */
+/* The priority of that entry; -1: the column is empty. */
 extern int	column_least_urgent(const Column *column);
 
 /* Puts the entry at its place by age and the column at its place by key. */
@@ -83,17 +84,20 @@ extern void column_link(Column *column, TableEntry *entry);
 extern void column_unlink(Column *column, TableEntry *entry);
 
 /*
- * Entries that have been in their FIFO for aging_us, or a quarter more, go to
- * the end of the next more urgent one, as if they had just come; those that
- * come from now on are later than *last_sequence.  To be called that often.
+ * Moves entries that have been in their FIFO for aging_us, or up to a quarter
+ * more, to the end of the next more urgent FIFO, as if they had just come.
+ * Entries that come from now on have a sequence above *last_sequence.  Call it
+ * four times per aging_us.
  */
 extern void column_age(Column *column, int64 now_us, int64 aging_us,
 					   uint64 *last_sequence);
 
-/* Its limit is full: from the runnable to the waiters there. */
+/*
+ * The column's limit is full: moves the column from the runnable ones there.
+ */
 extern void column_wait(Column *column, Limit *full);
 
-/* Takes the column out of wherever it is. */
+/* Takes the column out of its place, whichever that is. */
 extern void column_withdraw(Column *column);
 
 #endif							/* TWT_COLUMN_H */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * crowd.c
- *		Who takes up how much of a table: types, and families of types.
+ *		How much of a table each type, and each family of types, takes up.
  *
  *-------------------------------------------------------------------------
  */
@@ -48,7 +48,7 @@ struct Crowd
 	Heap		families;		/* the biggest first */
 };
 
-/* Of two that are as big the one that gives up what is less urgent. */
+/* Of two columns of equal size, the one that gives up a less urgent entry. */
 static bool
 is_bigger_column(const void *a, const void *b)
 {
@@ -165,8 +165,10 @@ less_urgent(Column *a, Column *b)
 	return column_least_urgent(b) > column_least_urgent(a) ? b : a;
 }
 
-/* Who is as big as the other will be gives way only to what is more urgent:
- * else they would push each other out in turn. */
+/*
+ * A column that would become as big as the other makes that one give way only
+ * to a more urgent entry; otherwise the two would push each other out in turn.
+ */
 Column *
 crowd_makes_room(const Crowd *crowd, Column *column, int priority)
 {

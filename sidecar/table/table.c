@@ -5,8 +5,8 @@
  *
  *		from: queue.h (table_push)		to: grab.h (table_pop)
  *
- * What is here is bookkeeping: which tasks and types are known, the bounds,
- * what spilled.  The order is kept by column.c, the waiting by slots.c.
+ * This file is the bookkeeping: the known tasks and types, the bounds, and
+ * what spilled.  column.c keeps the order, slots.c the waiting.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,10 +19,10 @@
 #include "table/crowd.h"
 #include "table/table.h"
 
-/* The newest trigger that is known of a task. */
+/* The newest known trigger of a task. */
 typedef struct KnownTask
 {
-	const uint8 *id;			/* the entry's */
+	const uint8 *id;			/* belongs to the entry */
 	TableEntry *entry;
 	uint32		hash;
 	char		status;
@@ -44,7 +44,7 @@ typedef struct KnownTask
 
 typedef struct KnownType
 {
-	const char *type;			/* the column's */
+	const char *type;			/* belongs to the column */
 	Column	   *column;
 	uint32		hash;
 	char		status;
@@ -76,10 +76,10 @@ struct Table
 	Heap		runnable;		/* of Column */
 	Crowd	   *crowd;
 	dlist_head	spilled;		/* of Column */
-	bool		has_left;		/* something of types that are not known */
+	bool		has_left;		/* something of unknown types was left behind */
 };
 
-/* Of all tables together: what waits at a shared limit compares by age. */
+/* Shared by all tables: entries that wait at a shared limit compare by age. */
 static uint64 last_sequence = 0;
 
 Table *
@@ -100,8 +100,9 @@ table_new(int capacity, int per_type, TableResolve resolve, void *arg)
 }
 
 /*
- * Columns leave one by one, each handing on its turn: at a limit shared with
- * another table somebody may wait for what this one was woken to take.
+ * Columns leave one by one, and each hands on its turn: at a limit shared with
+ * another table, somebody may wait for the slot that this column was woken
+ * for.
  */
 static void
 withdraw_columns(Table *table)
@@ -164,7 +165,7 @@ add_column(Table *table, const char *type, Limit *limit, void *tag)
 	return column;
 }
 
-/* Frees the column if there is nothing left to know about its type. */
+/* Frees the column if nothing is left to know about its type. */
 static void
 release_column(Table *table, Column *column)
 {
@@ -192,7 +193,7 @@ forget_spilled(Table *table, Column *column)
 	release_column(table, column);
 }
 
-/* Only to remember that they spilled there are columns enough. */
+/* There are columns enough: forgets those that only remember a spill. */
 static void
 limit_remembered(Table *table, Column *column)
 {
@@ -202,7 +203,7 @@ limit_remembered(Table *table, Column *column)
 	forget_spilled(table, column);
 }
 
-/* The entry becomes the newest that is known of its task. */
+/* The entry becomes the newest known one of its task. */
 static void
 know_entry(Table *table, TableEntry *entry)
 {
@@ -229,7 +230,7 @@ unlink_entry(Table *table, TableEntry *entry)
 	crowd_count(table->crowd, entry->column, -1);
 }
 
-/* An entry that is neither waiting nor known any more. */
+/* Frees an entry that neither waits nor is known any more. */
 static void
 free_entry(Table *table, TableEntry *entry)
 {
@@ -240,8 +241,8 @@ free_entry(Table *table, TableEntry *entry)
 }
 
 /*
- * Drops a waiting entry.  Its column may have been woken on account of it,
- * so somebody else gets the turn.
+ * Drops a waiting entry.  Its column may have been woken because of it, so
+ * another column gets the turn.
  */
 static void
 drop_entry(Table *table, TableEntry *entry)
@@ -252,7 +253,7 @@ drop_entry(Table *table, TableEntry *entry)
 	free_entry(table, entry);
 }
 
-/* Makes room in that column, which then knows that it spilled. */
+/* Makes room in that column, and marks the column as spilled. */
 static void
 push_out(Table *table, Column *column)
 {
@@ -260,7 +261,7 @@ push_out(Table *table, Column *column)
 	drop_entry(table, column_worst(column));
 }
 
-/* In a type that has its share, or in a full table. */
+/* Chooses who makes room: in a type that has its share, or in a full table. */
 static Column *
 who_makes_room(Table *table, Column *column, int priority)
 {
@@ -269,7 +270,7 @@ who_makes_room(Table *table, Column *column, int priority)
 	return column_least_urgent(column) > priority ? column : NULL;
 }
 
-/* False: there is no place for one more of that column and priority. */
+/* False: there is no place for one more entry of that column and priority. */
 static bool
 make_place(Table *table, Column *column, int priority)
 {
@@ -443,7 +444,7 @@ table_return(Table *table, TableEntry *entry)
 	link_entry(table, entry);
 }
 
-/* Frees the column if nothing of it is popped. */
+/* Frees the column if none of its entries is popped. */
 static void
 empty_column(Table *table, Column *column)
 {

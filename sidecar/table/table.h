@@ -5,39 +5,37 @@
  *
  *		from: queue.h (table_push)		to: grab.h (table_pop)
  *
- * Many triggers may wait while few slots are free.  The table is, as the
- * original's algorithm describes it, a row per priority, in a row a column
- * per type, in a column triggers in order of arrival, a row's columns ordered
- * by the age of their first trigger.  Rows are tried from most to least
- * urgent, columns from oldest to youngest; a type found full is not asked
- * again in a less urgent row.
+ * Many triggers may wait while few slots are free.  The original's algorithm
+ * has a row per priority, in each row a column per type, and in each column
+ * triggers in order of arrival.  The columns of a row are ordered by the age
+ * of their first trigger.  Rows are tried from most to least urgent, columns
+ * from oldest to youngest.  A type found full is not asked again in a less
+ * urgent row.
  *
- * That memory of full types means that only a type's most urgent, oldest
- * trigger ever counts.  So the rows need not exist: a heap of types keyed by
- * (priority, arrival) of that trigger gives the same order in O(log types),
- * and a type that is full waits at the limit that refused it (slots.h).
- * Tables may share limits; a freed slot is then the turn of one type in one
- * table.  Whoever owns several pops them until none is table_ready().
+ * Because full types are remembered, only a type's most urgent, oldest trigger
+ * ever counts.  So the rows need not exist: a heap of types, keyed by
+ * (priority, arrival) of that trigger, gives the same order in O(log types).
+ * A type that is full waits at the limit that refused it (slots.h).  Tables
+ * may share limits; a freed slot is then the turn of one type in one table.
+ * The owner of several tables pops them until none is table_ready().
  *
- * Bounds: capacity in all, and a share per type, so that a flood of one type
- * leaves room for the others.  When the table is full, whoever takes up the
- * most makes room: the biggest family of types, and of its types the biggest
- * one, gives up the trigger that would run last.  So neither one type nor
- * many types of one family keep others out.  Where nobody takes up more than
- * the others, and in a type that has its share, a more urgent trigger takes the
- * place of the least urgent one.  What finds no room is dropped and its type
- * remembered as spilled: the database still has the task.  At most capacity
- * types are known; of the rest the table knows that something was left behind.
+ * Bounds: a capacity in all, and a share per type, so that a flood of one type
+ * leaves room for the others.  When the table is full, the biggest family of
+ * types makes room: its biggest type gives up the trigger that would run last.
+ * So neither one type nor many types of one family keep others out.  Where
+ * nobody takes up more than the others, and in a type that has its share, a
+ * more urgent trigger takes the place of the least urgent one.  A trigger that
+ * finds no room is dropped and its type remembered as spilled: the database
+ * still has the task.  The table knows at most capacity types; of other types
+ * it knows only that something was left behind.
  *
- * A popped trigger stays known until table_forget(), so that a second
- * trigger for the same task version is dropped while the first is being
- * grabbed.
+ * A popped trigger stays known until table_forget(), so a second trigger for
+ * the same task version is dropped while the first is being grabbed.
  *
- * Where tasks rise as they wait (table_age()), the priority is the one that an
- * entry has come to, and its arrival when it came there.
+ * Where tasks rise as they wait (table_age()), the priority of an entry is the
+ * one that it has risen to, and its arrival is the moment when it rose.
  *
- * The functions that callbacks are given to must not be called, nor the
- * table be changed, from inside the callback.
+ * Callbacks must not call these functions or change the table.
  *
  *-------------------------------------------------------------------------
  */
@@ -55,15 +53,15 @@ typedef struct TableEntry TableEntry;
 
 typedef enum TablePush
 {
-	TABLE_ADDED,				/* or took the place of an older version */
+	TABLE_ADDED,				/* or replaced an older version */
 	TABLE_DUPLICATE,			/* that version or a newer one is known */
 	TABLE_SPILLED,				/* no room: left to the database */
 	TABLE_NO_HANDLER			/* this node does not run the type */
 } TablePush;
 
 /*
- * The limit that governs a type, kept for the table, and the owner's tag for
- * it (such as its handler).  False: this node does not run the type.
+ * Finds the limit that governs a type, kept for the table, and the owner's tag
+ * for it (such as its handler).  False: this node does not run the type.
  */
 typedef bool (*TableResolve) (void *arg, const char *type,
 							  Limit **limit, void **tag);
@@ -72,22 +70,22 @@ typedef bool (*TableResolve) (void *arg, const char *type,
 extern Table *table_new(int capacity, int per_type,
 						TableResolve resolve, void *arg);
 
-/* Frees what waits in it; no entry may be popped. */
+/* Frees waiting entries; no entry may be popped. */
 extern void table_free(Table *table);
 
 /*
  * Copies the trigger.  A newer version of a waiting task replaces the older
  * one in its place, or goes to the end of another column if its type or
- * priority is another.
+ * priority differs.
  */
 extern TablePush table_push(Table *table, const Trigger *trigger);
 
-/* The same for a task whose row was seen. */
+/* The same for a task whose row the caller has seen. */
 extern TablePush table_push_seen(Table *table, const Trigger *trigger,
 								 const RowPlace *place);
 
 /*
- * Takes the next trigger whose type has a free slot; the slot is booked for
+ * Takes the next trigger whose type has a free slot.  The slot is booked for
  * the caller, who frees it once and calls table_forget() or table_return()
  * once.  NULL: nothing can run now.  Cost: O(log types) per type asked.
  */
@@ -95,38 +93,39 @@ extern TableEntry *table_pop(Table *table) MUSTCHECK;
 
 /*
  * Whether table_pop() has a type to ask.  Pushing, freeing slots, raising
- * limits and popping another table can make it so.
+ * limits and popping another table can change the answer to true.
  */
 extern bool table_ready(const Table *table);
 
-/* Done with a popped entry: frees it. */
+/* The caller is done with a popped entry: frees it. */
 extern void table_forget(Table *table, TableEntry *entry);
 
 /*
- * Puts a popped entry back at the place it had (its grab did not happen);
- * the slot must have been freed.  It always finds room, beyond the bounds if
- * need be.  It is freed instead if another trigger of its task is known now.
+ * Puts a popped entry back at its former place, since its grab did not happen.
+ * The slot must have been freed.  The entry always finds room, beyond the
+ * bounds if need be.  It is freed instead if another trigger of its task is
+ * known now.
  */
 extern void table_return(Table *table, TableEntry *entry);
 
 /*
- * Drops what waits of the types for which fn says so, and forgets that they
- * spilled.  What is popped is not touched.
+ * Drops the waiting entries of each type for which fn says so, and forgets
+ * that the type spilled.  Popped entries stay.
  */
 extern void table_withdraw(Table *table,
 						   bool (*fn) (void *arg, const char *type),
 						   void *arg);
 
 /*
- * Makes entries rise that have waited for as long as fn says for their type
- * (0: for ever), by one priority up to TRIGGER_RISEN.  To be called so often in
- * the shortest such time.
+ * Raises entries that have waited for as long as fn says for their type (0:
+ * for ever) by one priority, up to TRIGGER_RISEN.  Call it TABLE_AGINGS times
+ * in the shortest such time.
  */
 #define TABLE_AGINGS 4
 extern void table_age(Table *table, int64 now_us,
 					  int64 (*fn) (void *arg, const char *type), void *arg);
 
-/* What the trigger said; the type's text lives as long as the entry. */
+/* The trigger's content; the type's text lives as long as the entry. */
 extern const uint8 *table_entry_id(const TableEntry *entry);
 extern int64 table_entry_version(const TableEntry *entry);
 extern int	table_entry_size(const TableEntry *entry);
@@ -134,34 +133,39 @@ extern const RowPlace *table_entry_place(const TableEntry *entry);
 extern int	table_entry_priority(const TableEntry *entry);
 extern const char *table_entry_type(const TableEntry *entry);
 
-/* What the table's resolve function said about the type. */
+/* The answer of the table's resolve function for the type. */
 extern Limit *table_entry_limit(const TableEntry *entry);
 extern void *table_entry_tag(const TableEntry *entry);
 
-/* How many triggers it takes at most. */
+/* The most triggers that the table takes. */
 extern int	table_capacity(const Table *table);
 
-/* Triggers waiting, popped ones not counted; and how many more may. */
+/*
+ * The number of waiting triggers, without popped ones; and how many more may
+ * wait.
+ */
 extern int	table_waiting(const Table *table);
 extern int	table_room(const Table *table);
 
-/* How many of one type the table takes at most; and how many it could take of
- * each if it had the same of all that it knows. */
+/*
+ * The most triggers of one type that the table takes; and how many of each
+ * type it could take if it had the same number of all types that it knows.
+ */
 extern int	table_share(const Table *table);
 extern int	table_even_share(const Table *table);
 
 /*
- * The database has more of that type than was asked for: as if one of its
- * triggers had found no room.
+ * The database has more tasks of that type than the caller asked for: the type
+ * counts as spilled.
  */
 extern void table_spill(Table *table, const char *type);
 
 /*
- * Types that spilled and have come down to half of what they had then, once
- * the table has room: the database should be asked for up to room more of
- * them.  Calls fn for each, and forgets that they spilled.  Likewise, with a
- * type of NULL, when something of types that are not known was left behind and
- * more than half of the table has become empty.
+ * Finds types that spilled and have come down to half of the entries that they
+ * had then, once the table has room: the caller should ask the database for up
+ * to room more of them.  Calls fn for each, and forgets that they spilled.  A
+ * type of NULL stands for the unknown types: something of them was left
+ * behind, and more than half of the table has become empty.
  */
 extern void table_take_spilled(Table *table,
 							   void (*fn) (void *arg, const char *type,
@@ -169,12 +173,12 @@ extern void table_take_spilled(Table *table,
 							   void *arg);
 extern bool table_has_spilled(const Table *table);
 
-/* Types that are now at or above their share: a sweep skips them. */
+/* Finds the types at or above their share: a sweep skips them. */
 extern void table_full_types(const Table *table,
 							 void (*fn) (void *arg, const char *type),
 							 void *arg);
 
-/* Calls fn with each known type, in no order, for logs and tests. */
+/* Calls fn with each known type, in no order; for logs and tests. */
 extern void table_types(const Table *table,
 						void (*fn) (void *arg, const char *type, int waiting),
 						void *arg);

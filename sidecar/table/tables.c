@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * tables.c
- *		The tables of all buckets, and what the policies make of them.
+ *		The tables of all buckets, and how policies affect them.
  *
  *		from: queue.c			to: table.c
  *
@@ -13,7 +13,7 @@
 #include "base/names.h"
 #include "table/tables.h"
 
-/* Types without a handler that are told about, each once. */
+/* We log this many types without a handler, each once. */
 #define UNHANDLED_MAX 50
 
 struct Tables
@@ -67,7 +67,7 @@ on_time(void *arg)
 	loop_want_turn(tables->loop);
 }
 
-/* What is not to be taken goes. */
+/* Removes the tasks that this node may no longer take. */
 static void
 on_policies(void *arg)
 {

@@ -1,14 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * tables.h
- *		The tables of all buckets, and what the policies make of them.
+ *		The tables of all buckets, and how policies affect them.
  *
  *		from: queue.h (triggers)		to: table.h (table_push)
  *
- * What is paused, or not for this node, does not come in, and leaves when a
- * policy says so.  What waits for a slot rises where a policy lets it; what
- * waits in the database alone rises there: a sweep gets the priority that it
- * has come to.
+ * A task that is paused, or not for this node, does not come in, and leaves
+ * when a policy says so.  Tasks that wait here for a slot rise where a policy
+ * lets them.  Tasks that wait in the database rise there: a sweep gets their
+ * risen priority.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,13 +21,13 @@
 
 typedef struct Tables Tables;
 
-/* One per bucket of the configuration; they stay the caller's. */
+/* One table per bucket of the configuration; the buckets stay the caller's. */
 extern Tables *tables_open(Loop *loop, Policies *policies, Table **tables, int ntables);
 
 /* After the policies. */
 extern void tables_free(Tables *tables);
 
-/* A trigger came; a type that this node does not run is told about once. */
+/* Adds a trigger; logs once each type that this node does not run. */
 extern void tables_push(Tables *tables, int bucket, const Trigger *trigger);
 
 #endif							/* TWT_TABLES_H */
