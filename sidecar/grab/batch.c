@@ -9,7 +9,7 @@
 
 #include "grab/batch.h"
 
-/* One task may carry more than this; then it goes alone. */
+/* One task may carry more than this; then the task goes alone. */
 #define BATCH_MAX_BYTES (4 * 1024 * 1024)
 
 Batch *
@@ -50,7 +50,7 @@ compare_items(const void *a, const void *b)
 	return memcmp(((const BatchItem *) a)->id, ((const BatchItem *) b)->id, 16);
 }
 
-/* False: it was taken out before. */
+/* False: the item was taken out before. */
 static bool
 drop_item(BatchItem *item)
 {
@@ -65,7 +65,7 @@ drop_item(BatchItem *item)
 	return true;
 }
 
-/* Of two versions of a task, the older of which was popped first. */
+/* Handles two versions of a task, of which the older was popped first. */
 static void
 drop_older(Batch *batch)
 {

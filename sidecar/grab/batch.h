@@ -5,9 +5,9 @@
  *
  *		from: table.h (table_pop)			to: grab.h, execute_sql.h
  *
- * A batch owns its entries and their booked slots until each is taken out,
- * or all are dropped.  Entries stand in order of id, as the database locks
- * them.
+ * A batch owns its entries and their booked slots until each is taken out, or
+ * all are dropped.  Entries stand in order of id, the order in which the
+ * database locks them.
  *
  *-------------------------------------------------------------------------
  */

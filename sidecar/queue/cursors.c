@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * cursors.c
- *		Where the next look at a type's rows goes on.
+ *		Where the next look at a type's rows continues.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,7 +10,7 @@
 #include "common/trigger.h"
 #include "queue/cursors.h"
 
-/* Types with a backlog; those beyond are looked at from the head. */
+/* Types with a backlog; we look at further ones from the head. */
 #define CURSORS_MAX 64
 
 typedef struct Cursor

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * queue.c
- *		The connection that triggers come through, and which kind it is.
+ *		The connection that brings triggers, and its kind.
  *
  *		from: queue_ring.c, queue_notify.c			to: table.c
  *

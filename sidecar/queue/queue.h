@@ -5,9 +5,10 @@
  *
  *		from: src/commit/commit.c			to: table.h (table_push)
  *
- * Whatever the kind, a queue only brings hints, and says when it may have
- * lost some: then the table itself must be looked at (on_sweep).  That is the
- * case after every connect, for what was committed while nobody listened.
+ * A queue of either kind only brings hints, and says when it may have lost
+ * some: then the sidecar must look at the table itself (on_sweep).  That is
+ * the case after every connect, for tasks that were committed while nobody
+ * listened.
  *
  *-------------------------------------------------------------------------
  */
@@ -39,16 +40,16 @@ extern Queue *queue_open(Loop *loop, const Config *config,
 						 const QueueEvents *events, void *arg);
 extern void queue_close(Queue *queue);
 
-/* Takes no more triggers: they are for others now. */
+/* Takes no more triggers; other sidecars get them. */
 extern void queue_stop(Queue *queue);
 
-/* Asks for more triggers; to be called when those that came are on their way. */
+/* Asks for more triggers; call it when earlier ones are on their way. */
 extern void queue_pump(Queue *queue);
 
 /* QUEUE_RING or QUEUE_NOTIFY; QUEUE_AUTO until that is known. */
 extern QueueKind queue_kind(const Queue *queue);
 
-/* For the kinds: what they share. */
+/* Shared by both kinds. */
 extern void queue_trigger(Queue *queue, int bucket, const Trigger *trigger);
 extern void queue_sweep(Queue *queue, int bucket);
 extern void queue_sweep_all(Queue *queue);
@@ -57,7 +58,7 @@ extern void queue_node_gone(Queue *queue);
 extern const Config *queue_config(const Queue *queue);
 extern Pg  *queue_pg(const Queue *queue);
 
-/* The kinds: begin after each connect. */
+/* Each kind begins with this after every connect. */
 extern void queue_ring_begin(Queue *queue);
 extern void queue_ring_pump(Queue *queue);
 extern void queue_notify_begin(Queue *queue);

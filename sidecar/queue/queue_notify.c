@@ -6,8 +6,8 @@
  *		from: src/commit/commit.c			to: queue.c
  *
  * A payload is the bucket's name, then one trigger per line; or the bucket's
- * name and "sweep" when there were too many.  Anybody may NOTIFY anything:
- * what does not read as it should is skipped.
+ * name and "sweep" when there were too many.  Anybody may NOTIFY anything: we
+ * skip malformed payloads.
  *
  *-------------------------------------------------------------------------
  */
@@ -37,7 +37,7 @@ queue_notify_read(Queue *queue, const char *payload)
 	}
 }
 
-/* Only now is whatever commits from here on sure to reach us. */
+/* From here on every commit is sure to reach us. */
 static void
 on_listening(void *arg, PgOutcome outcome, PGresult *result)
 {

@@ -6,8 +6,8 @@
  *		from: src/queue/next_triggers.c			to: queue.c
  *
  * Two calls are under way: while we look at the answer of the first, the
- * second waits already.  The server gives us what we have handlers for, and what
- * nobody has.
+ * second already waits.  The server gives us triggers for our handlers, and
+ * triggers that nobody handles.
  *
  *-------------------------------------------------------------------------
  */
@@ -32,7 +32,7 @@ next_int(WireArray *array, int64 *number)
 	return true;
 }
 
-/* False: the row is not as it should be, or at its end. */
+/* False: the row has ended, or is malformed. */
 static bool
 next_trigger(WireArray *columns, Trigger *trigger, int *bucket)
 {

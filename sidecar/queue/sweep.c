@@ -16,38 +16,47 @@
 #include "queue/sweep.h"
 
 /*
- * The look that comes by itself takes this many of each type: those that are
- * executed before make room for the rest of a backlog in the next one.
+ * The routine look takes this many of each type.  Tasks that are executed
+ * first make room for the rest of a backlog in the next look.
  */
 #define ROUTINE_PER_TYPE 1000
 
-/* Of many types it takes less of each: in all this part of the table. */
+/* With many types it takes fewer of each: this part of the table in all. */
 #define ROUTINE_PART 5
 
-/* With so many left a node goes on to what is not its part. */
+/* With so few left, a node goes on to tasks outside its part. */
 #define FEW 1000
 
-/* Types that this node leaves to others, and need not be told of again. */
+/*
+ * Types that this node leaves to others, and does not want to hear of again.
+ */
 #define REFUSED_MAX 100
 
-/* A look that took longer than this, and much for what it found, is followed by
- * a rest of several times as long, unless something was lost. */
+/*
+ * A look that took longer than this, and took long for each row that it found,
+ * is followed by a rest of several times as long, unless something was lost.
+ */
 #define LONG_LOOK_US MS_TO_US(20)
 #define MUCH_US 50
 
-/* The first rest after a look that found nothing new of more than it could
- * take; the next are longer. */
+/*
+ * The first rest after a look that found nothing new although more rows
+ * existed than it could take; the next rests are longer.
+ */
 #define BARREN_US MS_TO_US(10)
 #define REST_TIMES 4
 
 /*
- * A look for more of what has spilled goes on where the last one ended, unless it
- * is so long since the head was looked at: a task that is tried again, say, may
- * stand there.
+ * A look for more of a spilled type goes on where the last one ended.  After
+ * this time since the last look at the head, it starts there: a task that is
+ * tried again, say, may stand there.
  */
 #define HEAD_US SECONDS_TO_US(1)
 
-/* Between two looks for what a change may have kept back that we did not see. */
+/*
+ * The time between two looks for tasks that a change, unseen by us, may have
+ * kept back.
+ */
 #define DOUBT_US SECONDS_TO_US(5)
 
 typedef struct BucketSweep
@@ -59,14 +68,14 @@ typedef struct BucketSweep
 	bool		is_whole;		/* not only this node's part */
 	bool		is_from_head;	/* not only where the last one ended */
 	bool		is_under_way;
-	bool		was_whole;		/* the one under way */
+	bool		was_whole;		/* the look under way */
 	bool		was_deep;
 	bool		was_from_head;
 	bool		is_help;		/* this node's part is done */
 	bool		was_help;
-	bool		is_last;		/* of this node's part the table has the rest */
-	int			per_type;		/* rows asked for at most, of each type */
-	int			room;			/* of the types whose turn it is */
+	bool		is_last;		/* the table has the rest of this node's part */
+	int			per_type;		/* most rows to ask for, of each type */
+	int			room;			/* of the types to look for now */
 	int64		sent_us;
 	int64		head_us;		/* when a deep look began at the head */
 	int64		rest_until_us;
@@ -137,7 +146,7 @@ forget_refused(void *arg)
 		names_clear(sweep->buckets[i].refused);
 }
 
-/* A pause that is over already: the database refused grabs meanwhile. */
+/* A pause that has ended already: the database refused grabs meanwhile. */
 static void
 on_same(void *arg)
 {
@@ -178,7 +187,7 @@ rest_after(BucketSweep *b, int64 took, int added, bool is_cut)
 	return Max(took * REST_TIMES, b->barren_us);
 }
 
-/* The timer is for whichever bucket has rested first. */
+/* The timer belongs to the bucket whose rest ends first. */
 static void
 arm_rested(Sweep *sweep)
 {
@@ -207,13 +216,13 @@ rows_in_all(const BucketSweep *b)
 	return 2 * table_capacity(b->sweep->tables[b->number]);
 }
 
-/* Rows of one type, which stand together. */
+/* Consecutive rows of one type. */
 typedef struct Run
 {
 	int			n;
 	bool		is_ours;		/* this node runs the type */
-	bool		has_left;		/* there was no room for one */
-	uint8		last[TRIGGER_ID_BYTES]; /* for which there was */
+	bool		has_left;		/* one row found no room */
+	uint8		last[TRIGGER_ID_BYTES]; /* of the last row that found room */
 	bool		has_last;
 } Run;
 
@@ -243,7 +252,7 @@ end_run(BucketSweep *b, const Run *run, const char *type)
 	return true;
 }
 
-/* How many were added; *is_cut: there is more of some type. */
+/* Returns how many rows were added; *is_cut: some type has more. */
 static int
 take_rows(BucketSweep *b, const PGresult *result, bool *is_cut)
 {
@@ -267,7 +276,7 @@ take_rows(BucketSweep *b, const PGresult *result, bool *is_cut)
 	return added;
 }
 
-/* The end of that type was reached; what stands before is for the next look. */
+/* We reached the end of that type; the next look begins at its head. */
 static void
 on_end_of_type(void *arg, const char *type)
 {
@@ -277,15 +286,15 @@ on_end_of_type(void *arg, const char *type)
 }
 
 /*
- * A look that was refused is taken again at the next routine one; one that was
- * lost as soon as the connection is back.
+ * The next routine look repeats a refused look.  A lost look is repeated as
+ * soon as the connection is back.
  */
 static void
 on_swept(void *arg, PgOutcome outcome, PGresult *result)
 {
 	BucketSweep *b = arg;
 	int			added;
-	bool		is_cut = false; /* there is more of some type */
+	bool		is_cut = false; /* some type has more */
 
 	b->is_under_way = false;
 	if (outcome != PG_DONE || b->sweep->is_stopped)
@@ -297,7 +306,7 @@ on_swept(void *arg, PgOutcome outcome, PGresult *result)
 		return;
 	}
 	added = take_rows(b, result, &is_cut);
-	/* what stands before a cursor was not looked at */
+	/* rows before a cursor were not looked at */
 	is_cut |= PQntuples(result) >= rows_in_all(b) || !b->was_from_head;
 	cursors_end(b->cursors, on_end_of_type, b);
 	if (b->was_deep)
@@ -330,7 +339,7 @@ add_type(void *arg, const char *type)
 	list->names[list->n++] = type;
 }
 
-/* The types that are not looked for. */
+/* The types that the look skips. */
 static TypeList
 skipped_types(const BucketSweep *b)
 {
@@ -350,7 +359,7 @@ add_types(const TypeList *list, WireParams *params)
 		wire_text(params, list->names[i]);
 }
 
-/* Somewhat more than there is room for, so that a table is filled by one. */
+/* Slightly more than there is room for, so one look fills a table. */
 static int
 rows_per_type(const BucketSweep *b, const Table *table)
 {
@@ -363,7 +372,7 @@ rows_per_type(const BucketSweep *b, const Table *table)
 	return Min(ROUTINE_PER_TYPE, Max(even / ROUTINE_PART, 1));
 }
 
-/* A routine look has nothing to do with them. */
+/* A routine look ignores cursors. */
 static void
 add_cursors(BucketSweep *b, const TypeList *skipped, WireParams *params)
 {
@@ -424,8 +433,9 @@ on_come_down(void *arg, const char *type, int room)
 }
 
 /*
- * When its part is nearly done, a node looks for what others have not come to,
- * and goes on with that: who has no free slots, or hangs, keeps nothing back.
+ * When its part is nearly done, a node looks for tasks that others have not
+ * come to, and goes on with these.  So a node without free slots, or one that
+ * hangs, holds nothing back.
  */
 static void
 help_others(BucketSweep *b)

@@ -5,12 +5,14 @@
  *
  *		from: sql/queue/sweep_tasks.sql			to: table.h (table_push)
  *
- * A bucket is swept when it is asked for (start, reconnect, lost triggers), a
- * type of it has spilled and come down, and every now and then.  It changes
- * nothing in the database: a task that is found is a trigger like any other.
+ * We sweep a bucket when somebody asks for it (start, reconnect, lost
+ * triggers), when a spilled type of it has come down, and every now and then.
+ * A sweep changes nothing in the database: a task that it finds is a trigger
+ * like any other.
  *
- * Several nodes sweep a part each, by a hash of the id, and the whole every
- * other time, since another node may have no handler for what is in its part.
+ * Each of several nodes sweeps a part, by a hash of the id, and the whole
+ * every other time, since another node may have no handler for the tasks in
+ * its part.
  *
  *-------------------------------------------------------------------------
  */
@@ -34,16 +36,16 @@ extern void sweep_free(Sweep *sweep);
 extern void sweep_want(Sweep *sweep, int bucket, bool whole);
 extern void sweep_want_all(Sweep *sweep, bool whole);
 
-/* Sends what is wanted; at the end of each turn. */
+/* Sends the looks that are wanted; call it at the end of each turn. */
 extern void sweep_pump(Sweep *sweep);
 
-/* A reload: other figures. */
+/* A reload changed the figures. */
 extern void sweep_reload(Sweep *sweep, const Config *config);
 
-/* While no task is SUBMITTED or PROCESSING nobody looks without a reason. */
+/* While no task is SUBMITTED or PROCESSING, we look only for a reason. */
 extern void sweep_set_idle(Sweep *sweep, bool is_idle);
 
-/* No more. */
+/* Ends all looks. */
 extern void sweep_stop(Sweep *sweep);
 
 #endif							/* TWT_SWEEP_H */

@@ -25,7 +25,7 @@ struct LimitRules
 	StringInfoData last;		/* what was read last */
 };
 
-/* False: a row that is not as it should be. */
+/* False: the row is malformed. */
 static bool
 read_rule(const PGresult *result, int row, LimitRule *rule)
 {
@@ -62,7 +62,7 @@ on_limits(void *arg, PgOutcome outcome, PGresult *result)
 	if (outcome == PG_DONE)
 	{
 		log_line(TWT_LOG_DEBUG, "slots", "read %d limits", PQntuples(result));
-		/* anybody may have them read: what is as it was is no change */
+		/* anybody may cause a read: ignore an unchanged answer */
 		if (wire_is_news(&rules->last, result))
 			take_limits(rules, result);
 		if (rules->has_missed)

@@ -17,15 +17,19 @@
 
 typedef struct LimitRules LimitRules;
 
-/* Reads whenever the configuration in the database is read.  on_missed: tasks
- * were dropped for a limit that was not known, and now is. */
+/*
+ * Reads whenever the configuration in the database is read.  Calls on_missed
+ * when an unknown limit, for which tasks were dropped, has become known.
+ */
 extern LimitRules *limit_rules_open(Policies *policies, Node *node,
 									TypeLimits *limits, LoopFn on_missed, void *arg);
 
-/* Such a limit: reads soon.  The argument are the LimitRules. */
+/*
+ * A task was dropped for an unknown limit: reads soon.  Takes the LimitRules.
+ */
 extern void limit_rules_miss(void *rules);
 
-/* After the node: its answers are for us. */
+/* Call it after the node is freed: the node's answers come here. */
 extern void limit_rules_free(LimitRules *rules);
 
 #endif							/* TWT_LIMIT_RULES_H */

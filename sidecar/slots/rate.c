@@ -9,7 +9,7 @@
 
 #include "slots/rate.h"
 
-/* Longer than this no rate looks back or ahead. */
+/* No rate looks back or ahead for longer than this. */
 #define LONGEST_NS (PG_INT64_MAX / 4)
 
 void
@@ -30,7 +30,7 @@ rate_set(Rate *rate, int starts, int64 period_us, int burst, int64 now_us)
 		(int64) (Min(used_up, burst) * rate->step_ns);
 }
 
-/* How far spent may lie ahead when another start may be made. */
+/* How far ahead "spent" may lie while another start is allowed. */
 static int64
 reach_ns(const Rate *rate)
 {

@@ -28,22 +28,22 @@ struct Slots
 struct Limit
 {
 	char	   *name;
-	Slots	   *slots;			/* NULL: knows nothing of time */
+	Slots	   *slots;			/* NULL: the limit knows nothing of time */
 	LimitTerms	terms;
 	int			used;			/* booked and not freed here */
 	int			held;			/* booked and not freed in the database */
 	Limit	   *parent;
-	Limit	   *across[LIMITS_ACROSS];	/* the first ones */
+	Limit	   *across[LIMITS_ACROSS];	/* the first entries are used */
 	Heap		waiters;		/* of SlotWaiter */
 	int			refs;
 	void		(*on_unused) (void *arg, Limit *limit);
 	void	   *unused_arg;
 	Rate		rate;			/* pending: booked and not started */
-	int64		next_us;		/* in slots->timed by this */
+	int64		next_us;		/* its place in slots->timed depends on this */
 	int			place;
 	bool		is_shared;
-	Turns		turns;			/* of a shared one */
-	int			freed;			/* not yet told to the database */
+	Turns		turns;			/* of a shared limit */
+	int			freed;			/* freed, and the database does not know yet */
 	dlist_node	freed_node;
 };
 
@@ -55,7 +55,7 @@ now_us(const Limit *limit)
 	return limit->slots == NULL ? 0 : limit->slots->clock(limit->slots->arg);
 }
 
-/* Now, as the rate of that limit has to know it; without one nobody asks. */
+/* The time for the rate of that limit; a limit without a rate does not ask. */
 static int64
 rate_now_us(const Limit *limit)
 {
@@ -129,7 +129,7 @@ set_limit_place(void *item, int place)
 	((Limit *) item)->place = place;
 }
 
-/* When time alone may make room, for those who wait. */
+/* When time alone may make room for the waiters. */
 static int64
 next_time(const Limit *limit, int64 now)
 {
@@ -167,7 +167,7 @@ set_timer(Limit *limit)
 	set_timer_at(limit, rate_now_us(limit));
 }
 
-/* The waiter is out of the heap before it is told: it may wait again. */
+/* Takes the waiter out of the heap before telling it: it may wait again. */
 static void
 wake_first(Limit *limit)
 {
@@ -178,9 +178,9 @@ wake_first(Limit *limit)
 }
 
 /*
- * Who is woken and books wakes the next one, as long as there is room.  Both
- * questions are about the same moment: at a start that comes due between them
- * nobody would be woken, and no timer would be left.
+ * A woken waiter that books wakes the next one while there is room.  Both
+ * questions use the same moment: a start that comes due between them would
+ * wake nobody and leave no timer.
  */
 static void
 yield_at(Limit *limit)
@@ -470,7 +470,7 @@ slots_start(Limit *limit)
 	}
 }
 
-/* Whose turn it is says the database: until then nobody here has it. */
+/* The database decides whose turn it is; until then nobody here has it. */
 static void
 note_freed(Limit *limit)
 {
@@ -506,7 +506,7 @@ drop_shared(Limit *limit, bool is_freed)
 	} while ((step = step_up(limit, step)) != NULL);
 }
 
-/* The limit may be gone after this. */
+/* The limit may be gone after this call. */
 static void
 after_drop(Limit *limit)
 {
@@ -564,11 +564,10 @@ slots_undo(Limit *limit)
 }
 
 /*
- * A waiter that was woken at one limit and is refused by another would take
- * its turn at the first along, and a free slot there would reach nobody.
- * Those who wait further down on the line have to pass this limit as well, so
- * they can wait until it has room.  The limit itself may have had time to get
- * room since it was found full.
+ * A waiter that one limit woke and another refuses would keep its turn at the
+ * first, and a free slot there would reach nobody.  Waiters further down the
+ * line must pass this limit as well, so they can wait until it has room.  The
+ * limit itself may have got room since it was found full.
  */
 void
 slots_wait(Limit *limit, SlotWaiter *waiter)

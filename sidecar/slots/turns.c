@@ -10,11 +10,11 @@
 
 #include "slots/turns.h"
 
-/* A closed limit is tried again after so long, and then less often. */
+/* After this time we try a closed limit again, and then less often. */
 #define PATIENCE_MIN_US SECONDS_TO_US(1)
 #define PATIENCE_MAX_US SECONDS_TO_US(8)
 
-/* Refused again and again, we wait longer than we are told to. */
+/* After repeated refusals we wait longer than the database says. */
 #define BACKOFF_MIN_US MS_TO_US(1)
 #define BACKOFF_MAX_US MS_TO_US(256)
 
@@ -32,8 +32,8 @@ turns_are_out(const Turns *turns)
 }
 
 /*
- * Who was told a time asks as before; who was not asks with one task, and
- * less and less often.
+ * A limit whose refusal named a time is asked again as before.  Other limits
+ * are asked with one task, less and less often.
  */
 void
 turns_tick(Turns *turns, int64 now_us)
@@ -68,7 +68,7 @@ turns_close(Turns *turns, int64 now_us)
 	turns->open_us = now_us + turns->patience_us;
 }
 
-/* Turns that were offered before the refusal came are not taken back by it. */
+/* A refusal does not take back turns that were offered before it came. */
 void
 turns_refuse(Turns *turns, int64 again_us, int64 now_us)
 {

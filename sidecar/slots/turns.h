@@ -19,44 +19,50 @@ typedef struct Turns
 {
 	bool		is_closed;		/* the database has refused */
 	bool		is_timed;		/* and has said when to ask again */
-	int			left;			/* so many may ask although it is closed */
+	int			left;			/* tasks that may ask although it is closed */
 	int			early;			/* turns kept for grabs under way */
-	int			early_grabs;	/* so many of those have not ended */
+	int			early_grabs;	/* of these grabs, those that have not ended */
 	bool		is_early_told;
 	int64		open_us;		/* when to ask again */
 	int64		patience_us;
 	int64		backoff_us;
 } Turns;
 
-/* Open. */
+/* The limit starts open. */
 extern void turns_init(Turns *turns);
 
-/* When time gives a turn; only while there is none. */
+/*
+ * turns_are_out() is true while no turn is left; turns_tick() gives one by
+ * time.
+ */
 extern bool turns_are_out(const Turns *turns);
 extern void turns_tick(Turns *turns, int64 now_us);
 
-/* Somebody asks. */
+/* Uses a turn: a task asks. */
 extern void turns_use(Turns *turns);
 
-/* Not to be asked for now, whatever the database thinks. */
+/* Closes the limit for now, whatever the database thinks. */
 extern void turns_close(Turns *turns, int64 now_us);
 
-/* See limit_refuse(), limit_grant(): whether it was closed. */
+/*
+ * See limit_refuse() and limit_grant(); returns whether the limit was closed.
+ */
 extern void turns_refuse(Turns *turns, int64 again_us, int64 now_us);
 extern bool turns_grant(Turns *turns);
 
 typedef enum TurnsOffered
 {
 	TURNS_USELESS,				/* nobody here can use them */
-	TURNS_KEPT,					/* for grabs under way, that may be refused */
-	TURNS_TAKEN					/* for who waits */
+	TURNS_KEPT,					/* kept for grabs under way, which may be
+								 * refused */
+	TURNS_TAKEN					/* given to waiters */
 } TurnsOffered;
 
 /* See limit_offer(); so many grabs are under way. */
 extern TurnsOffered turns_offer(Turns *turns, int n, bool is_told, bool has_waiters,
 								int grabs);
 
-/* A grab has ended, and was not refused.  How many turns are to be handed on. */
+/* A grab ended without a refusal.  Returns how many turns to hand on. */
 extern int	turns_end_grab(Turns *turns);
 
 #endif							/* TWT_TURNS_H */

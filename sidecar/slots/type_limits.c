@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * type_limits.c
- *		The limits of the database, and which of them a type is under.
+ *		The limits of the database, and which of them cover a type.
  *
  *		from: SQL			to: slots.h
  *
@@ -15,7 +15,7 @@
 
 #include "slots/type_limits.h"
 
-/* So many leaves that nobody keeps are kept for the next of their type. */
+/* We keep this many unused leaves for the next task of their type. */
 #define IDLE_MAX 256
 
 typedef struct Rule
@@ -25,7 +25,7 @@ typedef struct Rule
 	LimitTerms	terms;
 } Rule;
 
-/* A limit of a rule. */
+/* The limit of a rule. */
 typedef struct Named
 {
 	dlist_node	node;			/* in resting */
@@ -146,7 +146,7 @@ free_named(Named *named)
 		limit_release(parent->limit);
 }
 
-/* What began to rest first is rested first, more or less. */
+/* Limits become rested roughly in the order in which they began to rest. */
 static void
 free_rested(TypeLimits *limits)
 {
@@ -201,7 +201,7 @@ find_named(const TypeLimits *limits, const char *key)
 	return entry == NULL ? NULL : entry->named;
 }
 
-/* Of a limit, or of a leaf: below that parent from now on. */
+/* Moves a limit, or a leaf, below that parent. */
 static void
 move_below(Limit *limit, Named **place, Named *parent, Limit *node)
 {
@@ -217,7 +217,7 @@ move_below(Limit *limit, Named **place, Named *parent, Limit *node)
 		limit_release(before->limit);
 }
 
-/* The limit of a rule, below that parent. */
+/* The limit of a rule, below that parent; made on first use. */
 static Named *
 get_named(TypeLimits *limits, const Cover *cover, Named *parent)
 {
@@ -244,8 +244,9 @@ make_key(char *key, bool is_shared)
 }
 
 /*
- * The widest first; in the cluster is wider than on the node.  A pattern
- * without a star comes last of its name, and so takes the place of X|*.
+ * The widest first: a limit of the cluster is wider than one of the node.  Of
+ * one name, a pattern without a star comes last, and so takes the place of
+ * X|*.
  */
 static int
 compare_covers(const void *a, const void *b)
@@ -285,8 +286,8 @@ find_covers(const TypeLimits *limits, const char *type, Cover **covers)
 }
 
 /*
- * Each limit is kept by the one below it; those that were just made have none
- * yet, so the walk holds the last one itself.
+ * Each limit is kept by the one below it.  New limits have none below them
+ * yet, so the walk itself keeps the last one.
  */
 static void
 place_leaf(Leaf *leaf)
@@ -420,7 +421,7 @@ copy_rules(TypeLimits *limits, const LimitRule *rules, int n)
 	}
 }
 
-/* Nobody waits where there may soon be no limit, or more room. */
+/* No waiter may stay where there may soon be no limit, or more room. */
 static void
 wake_all(TypeLimits *limits)
 {
@@ -443,7 +444,7 @@ wake_all(TypeLimits *limits)
 	limit_wake(limits->node);
 }
 
-/* The rule that makes a limit of that name; one of its own before X|*. */
+/* The rule that makes a limit of that name; X|K comes before X|*. */
 static const Rule *
 find_rule(const TypeLimits *limits, const char *key)
 {
@@ -464,7 +465,10 @@ find_rule(const TypeLimits *limits, const char *key)
 	return found;
 }
 
-/* One without a rule stays as long as one below it does, and means nothing. */
+/*
+ * A limit that has lost its rule stays while one below it stays, without
+ * effect.
+ */
 static void
 set_named(TypeLimits *limits)
 {
@@ -482,7 +486,7 @@ set_named(TypeLimits *limits)
 	}
 }
 
-/* A limit without a rule is freed when the last leaf has left it. */
+/* Frees a limit without a rule when the last leaf has left it. */
 static void
 place_leaves(TypeLimits *limits)
 {
