@@ -4,12 +4,12 @@
 # The heading of a block names the types of the parameters where there are
 # several functions of that name.
 
-/^ \* twtasks\.[a-z_]+\(/ { heading = substr($0, 4); text = ""; state = 1; next }
+/^ \* twtasks(_internal)?\.[a-z_]+\(/ { heading = substr($0, 4); text = ""; state = 1; next }
 state == 1 && /^ \*\t\t/ { state = 2 }
 state == 2 && /^ \*$/ { state = 3 }
 state == 2 { sub(/^ \*[\t ]*/, ""); text = text (text == "" ? "" : " ") $0 }
 
-/^CREATE (FUNCTION|PROCEDURE) twtasks\./ && text != "" {
+/^CREATE (FUNCTION|PROCEDURE) twtasks(_internal)?\./ && text != "" {
 	kind = $2
 	name = heading
 	sub(/\(.*/, "", name)

@@ -37,7 +37,7 @@ extern RetryPlan *retry_plan_copy(const RetryPlan *plan);
 extern void retry_plan_free(RetryPlan *plan);
 
 /*
- * The plan that twtasks.retry_in_ms() writes as JSON.  NULL when the text is
+ * The plan that twtasks_internal.retry_in_ms() writes as JSON.  NULL when the text is
  * not as it should be.
  */
 extern RetryPlan *retry_plan_parse(const char *json) MUSTCHECK;

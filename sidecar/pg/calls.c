@@ -18,9 +18,9 @@
 #define NO_CONTENT "NULL::jsonb, NULL::bytea, NULL::jsonb"
 
 const PgStatement call_next_triggers = {"next_triggers",
-"CALL twtasks.next_triggers($1::text[], $2::int4, $3::int4, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)"};
+"CALL twtasks_internal.next_triggers($1::text[], $2::int4, $3::int4, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)"};
 
-const PgStatement call_take_types = {"take_types", "SELECT twtasks.take_types($1::text[])"};
+const PgStatement call_take_types = {"take_types", "SELECT twtasks_internal.take_types($1::text[])"};
 
 const PgStatement call_queue_kind = {"queue_kind", "SELECT twtasks.queue_kind()"};
 
@@ -30,10 +30,10 @@ const PgStatement call_listen_cancels = {"listen_cancels", "LISTEN twtasks_cance
 const PgStatement call_listen_config = {"listen_config", "LISTEN twtasks_config"};
 
 #define FROM_GRAB \
-	"g.place FROM twtasks.grab_tasks($1::uuid[], $2::int8[], $3::int8, $4::int8, " \
+	"g.place FROM twtasks_internal.grab_tasks($1::uuid[], $2::int8[], $3::int8, $4::int8, " \
 	"$5::int8[], ($6::text[])::twtasks.stuck_rule[], $7::text[], $8::text[], false, $9::tid[]) g"
 #define FROM_RESOLVE_GRAB \
-	"NULL::tid FROM twtasks.resolve_grab($1::uuid[], $2::int8[], $3::int8, $4::int8) g"
+	"NULL::tid FROM twtasks_internal.resolve_grab($1::uuid[], $2::int8[], $3::int8, $4::int8) g"
 
 const PgStatement call_grab = {"grab",
 "SELECT " GRABBED_COLUMNS(CONTENT) FROM_GRAB};
@@ -49,24 +49,24 @@ const PgStatement call_listen_slots = {"listen_slots", "LISTEN twtasks_slots"};
 
 const PgStatement call_read_limits = {"read_limits",
 	"SELECT l.pattern, l.is_shared, l.concurrency, l.stretch, l.stretch_priority, l.rate, "
-"l.per_us, l.burst FROM twtasks.read_limits() l"};
+"l.per_us, l.burst FROM twtasks_internal.read_limits() l"};
 
 /* A turn that is lost in a crash costs time, and no slot. */
 const PgStatement call_offer_slots = {"offer_slots",
 	"SELECT o.name, o.turns, pg_catalog.set_config('synchronous_commit', 'off', true) "
-	"FROM twtasks.offer_slots($1::text[], $2::int8[]::int4[], "
+	"FROM twtasks_internal.offer_slots($1::text[], $2::int8[]::int4[], "
 "$3::text[]::bool[], $4::int8) o"};
 
-const PgStatement call_clean_slots = {"clean_slots", "SELECT twtasks.clean_slots()"};
+const PgStatement call_clean_slots = {"clean_slots", "SELECT twtasks_internal.clean_slots()"};
 
 const PgStatement call_execute = {"execute",
-	"SELECT e.id, e.version, e.result, e.message, e.tries, e.type FROM twtasks.execute_tasks("
+	"SELECT e.id, e.version, e.result, e.message, e.tries, e.type FROM twtasks_internal.execute_tasks("
 	"$1::text, $2::name, $3::uuid[], $4::int8[], $5::int8, $6::int8, $7::int8[], "
 	"($8::text[])::twtasks.stuck_rule[], $9::text[], $10::text[], ($11::text)::jsonb, "
 "$12::tid[], $13::bool) e", .caller_logs = true};
 
 const PgStatement call_take_cancels = {"take_cancels",
-"SELECT c.id, c.version, c.is_ours, c.why FROM twtasks.take_cancels($1::int8) c"};
+"SELECT c.id, c.version, c.is_ours, c.why FROM twtasks_internal.take_cancels($1::int8) c"};
 
 const PgStatement call_cancel_backend = {"cancel_backend",
 "SELECT pg_catalog.pg_cancel_backend($1::int4)"};
@@ -75,7 +75,7 @@ const PgStatement call_terminate_backend = {"terminate_backend",
 "SELECT pg_catalog.pg_terminate_backend($1::int4)"};
 
 const PgStatement call_finish = {"finish",
-	"SELECT f.id FROM twtasks.finish_tasks($1::uuid[], $2::int8[], $3::text[], $4::int8[], "
+	"SELECT f.id FROM twtasks_internal.finish_tasks($1::uuid[], $2::int8[], $3::text[], $4::int8[], "
 "$5::text[], $6::int8, $7::int8, $8::int8[], $9::tid[]) f"};
 
 const PgStatement call_finish_task = {"finish_task",
@@ -83,29 +83,29 @@ const PgStatement call_finish_task = {"finish_task",
 "$1::text::uuid, $2::int8, $3::text, $4::text, $5::int8 * interval '1 microsecond') f"};
 
 const PgStatement call_resolve_finish = {"resolve_finish",
-"SELECT f.id FROM twtasks.resolve_finish($1::uuid[], $2::int8[], $3::int8, $4::int8) f"};
+"SELECT f.id FROM twtasks_internal.resolve_finish($1::uuid[], $2::int8[], $3::int8, $4::int8) f"};
 
 const PgStatement call_sweep = {"sweep",
 	"SELECT s.id, s.version, s.type, s.priority, s.size, s.place "
-"FROM twtasks.sweep_tasks($1::text, $2::int4, $3::text[], $4::int4, $5::int4, $6::int4, $7::uuid[]) s"};
+"FROM twtasks_internal.sweep_tasks($1::text, $2::int4, $3::text[], $4::int4, $5::int4, $6::int4, $7::uuid[]) s"};
 
 const PgStatement call_policies = {"policies",
 	"SELECT p.kind, p.name, p.timeout_ms, p.stuck, p.retry, p.asks_retry, p.reset_tries, "
 	"p.asks_stuck, p.nodes, p.aging_ms, p.concurrency "
-"FROM twtasks.read_policies() p"};
+"FROM twtasks_internal.read_policies() p"};
 
 const PgStatement call_ask_retry = {"ask_retry",
-"SELECT a.id, a.answer, a.delay_ms FROM twtasks.ask_retry($1::uuid[], $2::int8[], $3::text[]) a"};
+"SELECT a.id, a.answer, a.delay_ms FROM twtasks_internal.ask_retry($1::uuid[], $2::int8[], $3::text[]) a"};
 
 const PgStatement call_start_node = {"start_node",
-	"SELECT twtasks.start_node($1::text, $2::int8 * interval '1 millisecond', $3::text, "
-"$4::text[], $5::text[]), twtasks.refusal($3::text)"};
+	"SELECT twtasks_internal.start_node($1::text, $2::int8 * interval '1 millisecond', $3::text, "
+"$4::text[], $5::text[]), twtasks_internal.refusal($3::text)"};
 
 const PgStatement call_tick = {"tick",
 	"SELECT t.alive, t.is_held, t.is_leader, t.place, t.nodes, t.clock, t.ahead_us, "
-"t.has_work, t.next_ms, t.look_ms FROM twtasks.tick($1::int8, $2::int8) t"};
+"t.has_work, t.next_ms, t.look_ms FROM twtasks_internal.tick($1::int8, $2::int8) t"};
 
-const PgStatement call_end_node = {"end_node", "SELECT twtasks.end_node($1::int8)"};
+const PgStatement call_end_node = {"end_node", "SELECT twtasks_internal.end_node($1::int8)"};
 
 /*
  * Lost in a crash, a promotion is done again; and whoever grabs durably makes
@@ -113,22 +113,22 @@ const PgStatement call_end_node = {"end_node", "SELECT twtasks.end_node($1::int8
  */
 const PgStatement call_promote = {"promote",
 	"SELECT p.promoted, p.next_ms, pg_catalog.set_config('synchronous_commit', 'off', true) "
-"FROM twtasks.promote_tasks() p"};
+"FROM twtasks_internal.promote_tasks() p"};
 
 const PgStatement call_recover = {"recover",
-"SELECT r.retried, r.errors, r.failed, r.next_ms FROM twtasks.recover_tasks($1::bool) r"};
+"SELECT r.retried, r.errors, r.failed, r.next_ms FROM twtasks_internal.recover_tasks($1::bool) r"};
 
 const PgStatement call_schedules = {"run_schedules",
-"SELECT r.added, r.missed, r.failed, r.next_ms FROM twtasks.run_schedules() r"};
+"SELECT r.added, r.missed, r.failed, r.next_ms FROM twtasks_internal.run_schedules() r"};
 
-const PgStatement call_expire = {"expire", "SELECT twtasks.expire_tasks()"};
+const PgStatement call_expire = {"expire", "SELECT twtasks_internal.expire_tasks()"};
 
-const PgStatement call_partitions = {"make_partitions", "SELECT twtasks.make_partitions()"};
+const PgStatement call_partitions = {"make_partitions", "SELECT twtasks_internal.make_partitions()"};
 
-const PgStatement call_clean = {"clean", "SELECT twtasks.clean_tasks()"};
+const PgStatement call_clean = {"clean", "SELECT twtasks_internal.clean_tasks()"};
 
 const PgStatement call_monitor = {"monitor",
-"SELECT m.errors, m.stuck, m.is_news FROM twtasks.monitor_tasks() m"};
+"SELECT m.errors, m.stuck, m.is_news FROM twtasks_internal.monitor_tasks() m"};
 
 void
 calls_add_types(WireParams *params, const Config *config)

@@ -144,7 +144,7 @@ enum
 	SWEEP_PLACE
 };
 
-/* -> the rows of twtasks.read_policies() */
+/* -> the rows of twtasks_internal.read_policies() */
 extern const PgStatement call_policies;
 enum
 {

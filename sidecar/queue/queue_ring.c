@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * queue_ring.c
- *		Triggers from shared memory, through CALL twtasks.next_triggers().
+ *		Triggers from shared memory, through CALL twtasks_internal.next_triggers().
  *
  *		from: src/queue/next_triggers.c			to: queue.c
  *

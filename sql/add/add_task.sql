@@ -58,14 +58,14 @@ SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'twt_add_task';
 
 /*
- * twtasks.add_task_as(role, type, data, ...)
+ * twtasks_internal.add_task_as(role, type, data, ...)
  *
  *		add_task() in the name of a role, which may have been dropped since: for
  *		schedules.
  *
  * Returns, errors, locks, wakes: as add_task()
  */
-CREATE FUNCTION twtasks.add_task_as(
+CREATE FUNCTION twtasks_internal.add_task_as(
 	role text,
 	type text,
 	data jsonb DEFAULT NULL,

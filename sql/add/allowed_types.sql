@@ -20,7 +20,7 @@ SELECT pg_catalog.pg_extension_config_dump('twtasks.allowed_type', '');
 /* Always: rows may also come by logical replication. */
 CREATE TRIGGER table_changed
 	AFTER INSERT OR UPDATE OR DELETE ON twtasks.allowed_type
-	FOR EACH ROW EXECUTE FUNCTION twtasks.table_changed();
+	FOR EACH ROW EXECUTE FUNCTION twtasks_internal.table_changed();
 ALTER TABLE twtasks.allowed_type ENABLE ALWAYS TRIGGER table_changed;
 
 /*
@@ -56,14 +56,14 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-	PERFORM twtasks.check_pattern(pattern);
+	PERFORM twtasks_internal.check_pattern(pattern);
 	IF role IS NULL THEN
 		RAISE EXCEPTION 'role must not be null' USING ERRCODE = 'null_value_not_allowed';
 	ELSIF to_regrole(quote_ident(role)) IS NULL THEN
 		RAISE EXCEPTION 'role "%" does not exist', role USING ERRCODE = 'undefined_object';
 	END IF;
 	INSERT INTO twtasks.allowed_type (pattern, role, changed_at, changed_by)
-	VALUES (allow_type.pattern, allow_type.role, clock_timestamp(), twtasks.actor())
+	VALUES (allow_type.pattern, allow_type.role, clock_timestamp(), twtasks_internal.actor())
 	ON CONFLICT ON CONSTRAINT allowed_type_pkey DO NOTHING;
 	RETURN FOUND;
 END $$;

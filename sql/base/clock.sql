@@ -12,7 +12,7 @@ COMMENT ON COLUMN twtasks.test_clock.actor IS 'By whom: the role that logged in'
 
 CREATE TRIGGER table_changed
 	AFTER INSERT OR UPDATE OR DELETE ON twtasks.test_clock
-	FOR EACH ROW EXECUTE FUNCTION twtasks.table_changed();
+	FOR EACH ROW EXECUTE FUNCTION twtasks_internal.table_changed();
 
 /*
  * twtasks.clock()
@@ -31,7 +31,7 @@ LANGUAGE c VOLATILE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'twt_clock';
 
 /*
- * twtasks.clock_ahead()
+ * twtasks_internal.clock_ahead()
  *
  *		How far twtasks.clock() is before the server's clock.
  *
@@ -40,13 +40,13 @@ AS 'MODULE_PATHNAME', 'twt_clock';
  *
  * Locks		none
  */
-CREATE FUNCTION twtasks.clock_ahead()
+CREATE FUNCTION twtasks_internal.clock_ahead()
 RETURNS bigint
 LANGUAGE c STABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'twt_clock_ahead';
 
 /*
- * twtasks.is_testing()
+ * twtasks_internal.is_testing()
  *
  *		Whether functions for tests may be used: the setting twtasks.testing.
  *
@@ -55,7 +55,7 @@ AS 'MODULE_PATHNAME', 'twt_clock_ahead';
  *
  * Locks		none
  */
-CREATE FUNCTION twtasks.is_testing()
+CREATE FUNCTION twtasks_internal.is_testing()
 RETURNS boolean
 LANGUAGE c STABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'twt_is_testing';

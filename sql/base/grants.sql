@@ -42,6 +42,8 @@ ALTER SCHEMA twtasks OWNER TO twtasks_owner;
 REVOKE ALL ON SCHEMA twtasks FROM PUBLIC;
 GRANT USAGE ON SCHEMA twtasks
 	TO twtasks_producer, twtasks_worker, twtasks_operator, twtasks_viewer, twtasks_tester;
+REVOKE ALL ON SCHEMA twtasks_internal FROM PUBLIC;
+GRANT USAGE ON SCHEMA twtasks_internal TO twtasks_worker;
 
 GRANT EXECUTE ON FUNCTION
 	twtasks.add_task, twtasks.add_tasks(twtasks.new_task[]), twtasks.add_tasks(jsonb),
@@ -49,19 +51,25 @@ GRANT EXECUTE ON FUNCTION
 	TO twtasks_producer;
 
 GRANT EXECUTE ON FUNCTION
-	twtasks.is_paused, twtasks.is_enabled, twtasks.is_adopted, twtasks.adoption_fault,
-	twtasks.is_testing, twtasks.clock, twtasks.clock_ahead, twtasks.queue_kind, twtasks.keep_finished,
+	twtasks.is_paused, twtasks.is_enabled, twtasks.is_adopted, twtasks.clock, twtasks.queue_kind,
 	twtasks.queue_stats, twtasks.cron_next, twtasks.cron_preview
 	TO twtasks_producer, twtasks_worker, twtasks_operator, twtasks_viewer, twtasks_tester;
 
-GRANT EXECUTE ON PROCEDURE twtasks.next_triggers TO twtasks_worker;
+-- Views call these with the rights of the role that reads.
+GRANT EXECUTE ON FUNCTION twtasks_internal.adoption_fault, twtasks_internal.is_testing
+	TO twtasks_worker, twtasks_operator, twtasks_viewer;
+
+GRANT EXECUTE ON PROCEDURE twtasks_internal.next_triggers TO twtasks_worker;
 GRANT EXECUTE ON FUNCTION
-	twtasks.grab_tasks, twtasks.resolve_grab, twtasks.execute_tasks, twtasks.finish_tasks, twtasks.finish_task, twtasks.resolve_finish,
-	twtasks.sweep_tasks, twtasks.expire_tasks, twtasks.promote_tasks, twtasks.recover_tasks,
-	twtasks.take_types, twtasks.take_cancels, twtasks.start_node, twtasks.refusal, twtasks.heartbeat, twtasks.tick, twtasks.end_node,
-	twtasks.make_partitions, twtasks.clean_tasks, twtasks.read_policies, twtasks.ask_retry,
-	twtasks.run_schedules, twtasks.read_limits, twtasks.offer_slots, twtasks.clean_slots,
-	twtasks.monitor_tasks
+	twtasks_internal.grab_tasks, twtasks_internal.resolve_grab, twtasks_internal.execute_tasks,
+	twtasks_internal.finish_tasks, twtasks.finish_task, twtasks_internal.resolve_finish,
+	twtasks_internal.sweep_tasks, twtasks_internal.expire_tasks, twtasks_internal.promote_tasks,
+	twtasks_internal.recover_tasks, twtasks_internal.take_types, twtasks_internal.take_cancels,
+	twtasks_internal.start_node, twtasks_internal.refusal, twtasks_internal.heartbeat,
+	twtasks_internal.tick, twtasks_internal.end_node, twtasks_internal.make_partitions,
+	twtasks_internal.clean_tasks, twtasks_internal.read_policies, twtasks_internal.ask_retry,
+	twtasks_internal.run_schedules, twtasks_internal.read_limits, twtasks_internal.offer_slots,
+	twtasks_internal.clean_slots, twtasks_internal.monitor_tasks
 	TO twtasks_worker;
 
 GRANT EXECUTE ON FUNCTION

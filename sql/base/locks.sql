@@ -1,17 +1,17 @@
 /*
- * twtasks.lock_session(lock)
+ * twtasks_internal.lock_session(lock)
  *
  *		Takes a lock of ours, and waits for it.
  *
  * Locks		that one, until the session ends
  */
-CREATE FUNCTION twtasks.lock_session(lock bigint)
+CREATE FUNCTION twtasks_internal.lock_session(lock bigint)
 RETURNS void
 LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'twt_lock_session';
 
 /*
- * twtasks.try_lock(lock, shared)
+ * twtasks_internal.try_lock(lock, shared)
  *
  *		Takes a lock of ours unless another session has it.
  *
@@ -20,13 +20,13 @@ AS 'MODULE_PATHNAME', 'twt_lock_session';
  *
  * Locks		that one, for the rest of the transaction; not waited for
  */
-CREATE FUNCTION twtasks.try_lock(lock bigint, shared boolean DEFAULT false)
+CREATE FUNCTION twtasks_internal.try_lock(lock bigint, shared boolean DEFAULT false)
 RETURNS boolean
 LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'twt_try_lock';
 
 /*
- * twtasks.session_holds(lock)
+ * twtasks_internal.session_holds(lock)
  *
  *		Whether this session holds that lock of ours: one's own lock could
  *		otherwise be taken again, which would look as if it were free.
@@ -36,13 +36,13 @@ AS 'MODULE_PATHNAME', 'twt_try_lock';
  *
  * Locks		none
  */
-CREATE FUNCTION twtasks.session_holds(lock bigint)
+CREATE FUNCTION twtasks_internal.session_holds(lock bigint)
 RETURNS boolean
 LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'twt_session_holds';
 
 /*
- * twtasks.session_is_idle(lock)
+ * twtasks_internal.session_is_idle(lock)
  *
  *		Whether the session that holds that lock of ours, which is not this one,
  *		is in no transaction: it is not at work here, but waits for its client.
@@ -52,13 +52,13 @@ AS 'MODULE_PATHNAME', 'twt_session_holds';
  *
  * Locks		none
  */
-CREATE FUNCTION twtasks.session_is_idle(lock bigint)
+CREATE FUNCTION twtasks_internal.session_is_idle(lock bigint)
 RETURNS boolean
 LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'twt_session_is_idle';
 
 /*
- * twtasks.node_lock(incarnation)
+ * twtasks_internal.node_lock(incarnation)
  *
  *		The number of the lock that a node's session holds.  0 is no node's: of
  *		whoever begins to lead.
@@ -66,21 +66,21 @@ AS 'MODULE_PATHNAME', 'twt_session_is_idle';
  * Returns
  *		bigint: 'twno' in the upper half
  */
-CREATE FUNCTION twtasks.node_lock(incarnation bigint)
+CREATE FUNCTION twtasks_internal.node_lock(incarnation bigint)
 RETURNS bigint
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$ SELECT (x'74776e6f'::bigint << 32) | (incarnation & x'ffffffff'::bigint) $$;
 
 /*
- * twtasks.slots_lock()
+ * twtasks_internal.slots_lock()
  *
  *		The number of the lock of whoever makes or drops names of limits.
  *
  * Returns
  *		bigint
  */
-CREATE FUNCTION twtasks.slots_lock()
+CREATE FUNCTION twtasks_internal.slots_lock()
 RETURNS bigint
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'twt_slots_lock';

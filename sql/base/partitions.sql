@@ -1,5 +1,5 @@
 /*
- * twtasks.make_partitions(days_ahead)
+ * twtasks_internal.make_partitions(days_ahead)
  *
  *		Makes the day partitions of the history from today on; and, since the
  *		leader calls it each hour, the marker that tells copies (renew_marker()).
@@ -18,7 +18,7 @@
  *				partition is made; gives up after lock_timeout (1 s) and is to be called
  *				again
  */
-CREATE FUNCTION twtasks.make_partitions(days_ahead integer DEFAULT 7)
+CREATE FUNCTION twtasks_internal.make_partitions(days_ahead integer DEFAULT 7)
 RETURNS integer
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -35,7 +35,7 @@ BEGIN
 		RAISE EXCEPTION 'days_ahead must be between 0 and 366, not %', days_ahead
 			USING ERRCODE = 'invalid_parameter_value';
 	END IF;
-	PERFORM twtasks.renew_marker();
+	PERFORM twtasks_internal.renew_marker();
 	FOR day IN SELECT first + n FROM generate_series(0, days_ahead) n LOOP
 		name := 'finished_task_' || to_char(day, 'YYYYMMDD');
 		CONTINUE WHEN to_regclass('twtasks.' || name) IS NOT NULL;
@@ -68,7 +68,7 @@ COMMENT ON COLUMN twtasks.cleaning.day IS 'Of the partition';
 COMMENT ON COLUMN twtasks.cleaning.past IS 'Keys of tasks with smaller ids are free';
 
 /*
- * twtasks.free_old_keys(day)
+ * twtasks_internal.free_old_keys(day)
  *
  *		Frees the keys of the tasks of one partition, a part in each call: whoever
  *		drops a partition holds up every finish, so nothing else is done then, and
@@ -83,7 +83,7 @@ COMMENT ON COLUMN twtasks.cleaning.past IS 'Keys of tasks with smaller ids are f
  * Writes		twtasks.unique_key, twtasks.cleaning
  * Locks		rows
  */
-CREATE FUNCTION twtasks.free_old_keys(day date)
+CREATE FUNCTION twtasks_internal.free_old_keys(day date)
 RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -116,7 +116,7 @@ BEGIN
 END $$;
 
 /*
- * twtasks.clean_default(old)
+ * twtasks_internal.clean_default(old)
  *
  *		Deletes what is old of the default partition, with its keys, a part in
  *		each call.
@@ -130,7 +130,7 @@ END $$;
  * Writes		twtasks.finished_task, twtasks.unique_key
  * Locks		rows
  */
-CREATE FUNCTION twtasks.clean_default(old timestamptz)
+CREATE FUNCTION twtasks_internal.clean_default(old timestamptz)
 RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -151,7 +151,7 @@ BEGIN
 END $$;
 
 /*
- * twtasks.clean_older(keep)
+ * twtasks_internal.clean_older(keep)
  *
  *		Drops the history that is older than keep, a day partition at a time,
  *		the oldest first, with the unique keys of its tasks.
@@ -174,7 +174,7 @@ END $$;
  * Locks		twtasks.finished_task exclusively, for the moment of the drop; gives
  *				up after lock_timeout (1 s) and is to be called again
  */
-CREATE FUNCTION twtasks.clean_older(keep interval)
+CREATE FUNCTION twtasks_internal.clean_older(keep interval)
 RETURNS text
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -182,7 +182,7 @@ SET lock_timeout = '1s'
 SET timezone = 'UTC'
 AS $$
 DECLARE
-	old CONSTANT timestamptz := twtasks.clock() - coalesce(keep, twtasks.keep_finished());
+	old CONSTANT timestamptz := twtasks.clock() - coalesce(keep, twtasks_internal.keep_finished());
 	name text;
 BEGIN
 	IF keep < interval '0' THEN
@@ -198,8 +198,8 @@ BEGIN
 	IF NOT twtasks.is_adopted() THEN
 		RETURN NULL;
 	ELSIF name IS NULL THEN
-		RETURN CASE WHEN twtasks.clean_default(old) THEN 'finished_task_default' END;
-	ELSIF twtasks.free_old_keys(to_date(right(name, 8), 'YYYYMMDD')) THEN
+		RETURN CASE WHEN twtasks_internal.clean_default(old) THEN 'finished_task_default' END;
+	ELSIF twtasks_internal.free_old_keys(to_date(right(name, 8), 'YYYYMMDD')) THEN
 		RETURN name;
 	END IF;
 	LOCK TABLE ONLY twtasks.finished_task IN ACCESS EXCLUSIVE MODE;
@@ -213,7 +213,7 @@ EXCEPTION WHEN lock_not_available THEN
 END $$;
 
 /*
- * twtasks.clean_tasks()
+ * twtasks_internal.clean_tasks()
  *
  *		Drops the history that is older than the setting twtasks.keep_finished,
  *		a day partition at a time, the oldest first, with the unique keys of its
@@ -227,8 +227,8 @@ END $$;
  * Writes		twtasks.finished_task, twtasks.unique_key, twtasks.cleaning
  * Locks		as clean_older()
  */
-CREATE FUNCTION twtasks.clean_tasks()
+CREATE FUNCTION twtasks_internal.clean_tasks()
 RETURNS text
 LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
-AS $$ SELECT twtasks.clean_older(NULL::interval) $$;
+AS $$ SELECT twtasks_internal.clean_older(NULL::interval) $$;

@@ -47,8 +47,16 @@ BEGIN
 END $$;
 
 /*
- * Whoever made the schema before us could have put functions into it that fit
- * our calls better than our own, or kept the right to.
+ * The schema twtasks holds the product: tables, views, types, and the functions
+ * for applications and people.  This one holds the functions that sidecars and
+ * the extension itself call.  It comes and goes with the extension, so
+ * CREATE EXTENSION fails if somebody else made a schema of that name.
+ */
+CREATE SCHEMA twtasks_internal AUTHORIZATION twtasks_owner;
+
+/*
+ * The maker of an older schema could have put functions into it that fit our
+ * calls better than our own, or kept the right to.
  */
 DO $$
 DECLARE
@@ -56,6 +64,7 @@ DECLARE
 						  WHERE n.nspname OPERATOR(pg_catalog.=) 'twtasks');
 	keeper text;
 	creator text;
+	theirs text;
 BEGIN
 	SELECT r.rolname INTO keeper
 	FROM pg_catalog.pg_namespace n
@@ -67,18 +76,19 @@ BEGIN
 			USING ERRCODE = 'object_not_in_prerequisite_state',
 				HINT = 'Drop it, then create the extension again.';
 	END IF;
-	SELECT CASE a.grantee WHEN 0::pg_catalog.oid THEN 'PUBLIC' ELSE pg_catalog.pg_get_userbyid(a.grantee) END
-	INTO creator
+	SELECT CASE a.grantee WHEN 0::pg_catalog.oid THEN 'PUBLIC' ELSE pg_catalog.pg_get_userbyid(a.grantee) END,
+		   n.nspname
+	INTO creator, theirs
 	FROM pg_catalog.pg_namespace n
 	CROSS JOIN LATERAL pg_catalog.aclexplode(n.nspacl) a
-	WHERE n.oid OPERATOR(pg_catalog.=) home
+	WHERE n.nspname OPERATOR(pg_catalog.=) ANY (ARRAY['twtasks', 'twtasks_internal']::pg_catalog.name[])
 	  AND a.privilege_type OPERATOR(pg_catalog.=) 'CREATE'
 	  AND a.grantee OPERATOR(pg_catalog.<>) n.nspowner;
 	IF creator IS NOT NULL THEN
-		RAISE EXCEPTION 'role "%" may create objects in schema "twtasks"', creator
+		RAISE EXCEPTION 'role "%" may create objects in schema "%"', creator, theirs
 			USING ERRCODE = 'object_not_in_prerequisite_state',
 				DETAIL = 'With a function that fits our calls better than ours it could do whatever twtasks may.',
-				HINT = 'REVOKE CREATE ON SCHEMA twtasks from it, or the default privilege that gives it, then create the extension again.';
+				HINT = pg_catalog.format('REVOKE CREATE ON SCHEMA %I from it, or the default privilege that gives it, then create the extension again.', theirs);
 	END IF;
 	IF EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.relnamespace OPERATOR(pg_catalog.=) home)
 		OR EXISTS (SELECT FROM pg_catalog.pg_proc p WHERE p.pronamespace OPERATOR(pg_catalog.=) home)

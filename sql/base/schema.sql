@@ -210,7 +210,7 @@ CREATE TABLE twtasks.cancel_request (
 	version			bigint NOT NULL,
 	created			timestamptz NOT NULL,
 	requested		timestamptz NOT NULL,
-	actor			text NOT NULL DEFAULT twtasks.actor(),
+	actor			text NOT NULL DEFAULT twtasks_internal.actor(),
 	role			text NOT NULL DEFAULT
 		CASE pg_catalog.current_setting('role') WHEN 'none' THEN session_user
 			ELSE pg_catalog.current_setting('role') END,

@@ -14,7 +14,7 @@ LANGUAGE c STABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'twt_is_enabled';
 
 /*
- * twtasks.keep_finished()
+ * twtasks_internal.keep_finished()
  *
  *		How long finished tasks are kept: the setting twtasks.keep_finished.
  *
@@ -23,7 +23,7 @@ AS 'MODULE_PATHNAME', 'twt_is_enabled';
  *
  * Locks		none
  */
-CREATE FUNCTION twtasks.keep_finished()
+CREATE FUNCTION twtasks_internal.keep_finished()
 RETURNS interval
 LANGUAGE c STABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'twt_keep_finished_interval';

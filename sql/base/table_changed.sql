@@ -1,5 +1,5 @@
 /*
- * twtasks.table_changed()
+ * twtasks_internal.table_changed()
  *
  *		Makes all sessions look again, after the commit, at a table whose
  *		contents they remember.  For triggers.
@@ -7,7 +7,7 @@
  * Errors
  *		39P01			it is not called by a trigger
  */
-CREATE FUNCTION twtasks.table_changed()
+CREATE FUNCTION twtasks_internal.table_changed()
 RETURNS trigger
 LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'twt_table_changed';

@@ -62,7 +62,7 @@ CREATE TYPE twtasks.task_result AS (
 );
 
 /*
- * twtasks.cut_message(message)
+ * twtasks_internal.cut_message(message)
  *
  *		What is kept of a handler's message: at most 8,192 characters, the
  *		beginning and, since that is where the reason stands, the end.
@@ -70,13 +70,13 @@ CREATE TYPE twtasks.task_result AS (
  * Returns
  *		text; NULL for NULL
  */
-CREATE FUNCTION twtasks.cut_message(message text)
+CREATE FUNCTION twtasks_internal.cut_message(message text)
 RETURNS text
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'twt_cut_message';
 
 /*
- * twtasks.shown(value)
+ * twtasks_internal.shown(value)
  *
  *		What a message quotes of a value that somebody else wrote: its beginning,
  *		on one line.
@@ -84,7 +84,7 @@ AS 'MODULE_PATHNAME', 'twt_cut_message';
  * Returns
  *		text
  */
-CREATE FUNCTION twtasks.shown(value text)
+CREATE FUNCTION twtasks_internal.shown(value text)
 RETURNS text
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp

@@ -1,5 +1,5 @@
 /*
- * twtasks.hold_copied(reason)
+ * twtasks_internal.hold_copied(reason)
  *
  *		Holds every task that would run by itself: WAITING, SUBMITTED and
  *		PROCESSING become HELD.
@@ -10,7 +10,7 @@
  * Writes		twtasks.task, twtasks.audit
  * Locks		rows
  */
-CREATE FUNCTION twtasks.hold_copied(reason text)
+CREATE FUNCTION twtasks_internal.hold_copied(reason text)
 RETURNS bigint
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -25,8 +25,8 @@ AS $$
 			planned = CASE t.status WHEN 'WAITING' THEN t.next_event_time END
 		FROM found f WHERE t.id = f.id
 		RETURNING t.id, t AS task)
-	SELECT count(twtasks.write_audit('adopt', f.id, twtasks.facts(f.task),
-									 twtasks.facts(h.task), hold_copied.reason))
+	SELECT count(twtasks_internal.write_audit('adopt', f.id, twtasks_internal.facts(f.task),
+									 twtasks_internal.facts(h.task), hold_copied.reason))
 	FROM found f JOIN held h ON h.id = f.id
 $$;
 
@@ -83,18 +83,18 @@ BEGIN
 			USING ERRCODE = 'invalid_parameter_value',
 				HINT = 'A name has 1 to 63 letters, digits, _ or -.';
 	END IF;
-	PERFORM twtasks.own_place();	-- which a standby has not
+	PERFORM twtasks_internal.own_place();	-- which a standby has not
 	LOCK TABLE twtasks.adoption IN SHARE ROW EXCLUSIVE MODE;
 	held := 0;
 	paused := 0;
 	is_copy := NOT twtasks.is_adopted();
 	IF coalesce(adopt.hold, is_copy) THEN
-		held := twtasks.hold_copied(adopt.reason);
-		SELECT count(*) FILTER (WHERE twtasks.set_schedule_paused(s.name, true, adopt.reason))
+		held := twtasks_internal.hold_copied(adopt.reason);
+		SELECT count(*) FILTER (WHERE twtasks_internal.set_schedule_paused(s.name, true, adopt.reason))
 		INTO paused FROM (SELECT o.name FROM twtasks.schedule o ORDER BY o.name) s;
 	END IF;
 	UPDATE twtasks.adoption a SET ended = clock_timestamp() WHERE a.ended IS NULL;
-	PERFORM twtasks.write_adoption(adopt.environment, held_before + held, adopt.reason);
+	PERFORM twtasks_internal.write_adoption(adopt.environment, held_before + held, adopt.reason);
 	-- The sidecars that a copy knows are the original's.
 	UPDATE twtasks.node n SET ended = clock_timestamp() WHERE n.ended IS NULL AND is_copy;
 END $$;

@@ -19,7 +19,7 @@ CREATE TABLE twtasks.adoption (
 	started				timestamptz NOT NULL DEFAULT pg_catalog.pg_postmaster_start_time(),
 	marked				timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp(),
 	held				bigint NOT NULL DEFAULT 0,
-	actor				text NOT NULL DEFAULT twtasks.actor(),
+	actor				text NOT NULL DEFAULT twtasks_internal.actor(),
 	reason				text,
 	CONSTRAINT adoption_pkey PRIMARY KEY (id)
 );
@@ -47,11 +47,11 @@ SELECT pg_catalog.pg_extension_config_dump('twtasks.adoption', '');
 /* Always: rows may also come by logical replication. */
 CREATE TRIGGER table_changed
 	AFTER INSERT OR UPDATE OR DELETE ON twtasks.adoption
-	FOR EACH ROW EXECUTE FUNCTION twtasks.table_changed();
+	FOR EACH ROW EXECUTE FUNCTION twtasks_internal.table_changed();
 ALTER TABLE twtasks.adoption ENABLE ALWAYS TRIGGER table_changed;
 
 /*
- * twtasks.own_place()
+ * twtasks_internal.own_place()
  *
  *		Where this is: the cluster, the database, and what tells copies apart.
  *
@@ -62,7 +62,7 @@ ALTER TABLE twtasks.adoption ENABLE ALWAYS TRIGGER table_changed;
  * Errors
  *		25006			on a standby
  */
-CREATE FUNCTION twtasks.own_place(
+CREATE FUNCTION twtasks_internal.own_place(
 	OUT system_identifier bigint, OUT database oid, OUT timeline bigint, OUT control_file bigint,
 	OUT directory bigint, OUT machine bigint)
 RETURNS record
@@ -70,7 +70,7 @@ LANGUAGE c VOLATILE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'twt_own_place';
 
 /*
- * twtasks.make_marker()
+ * twtasks_internal.make_marker()
  *
  *		Makes a file in the data directory, which counts from when a row of
  *		twtasks.adoption that names it is committed: see src/node/marker.h. The caller
@@ -84,7 +84,7 @@ AS 'MODULE_PATHNAME', 'twt_own_place';
  *
  * Writes		a file
  */
-CREATE FUNCTION twtasks.make_marker(OUT cookie uuid, OUT inode bigint, OUT birth bigint)
+CREATE FUNCTION twtasks_internal.make_marker(OUT cookie uuid, OUT inode bigint, OUT birth bigint)
 RETURNS record
 LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'twt_make_marker';
@@ -106,7 +106,7 @@ LANGUAGE c STABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'twt_is_adopted_here';
 
 /*
- * twtasks.adoption_fault()
+ * twtasks_internal.adoption_fault()
  *
  *		Why tasks may not be executed in this database.
  *
@@ -115,19 +115,19 @@ AS 'MODULE_PATHNAME', 'twt_is_adopted_here';
  *
  * Locks		none
  */
-CREATE FUNCTION twtasks.adoption_fault()
+CREATE FUNCTION twtasks_internal.adoption_fault()
 RETURNS text
 LANGUAGE c STABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'twt_adoption_fault';
 
 /*
- * twtasks.write_adoption(environment, held, reason)
+ * twtasks_internal.write_adoption(environment, held, reason)
  *
  *		Writes down where the database is, with a new marker.
  *
  * Writes		twtasks.adoption, a file
  */
-CREATE FUNCTION twtasks.write_adoption(environment text, held bigint, reason text)
+CREATE FUNCTION twtasks_internal.write_adoption(environment text, held bigint, reason text)
 RETURNS void
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -135,14 +135,14 @@ AS $$
 	INSERT INTO twtasks.adoption (environment, held, reason, system_identifier, database, timeline,
 		control_file, directory, machine, cookie, inode, birth)
 	SELECT write_adoption.environment, write_adoption.held, write_adoption.reason, p.*, m.*
-	FROM twtasks.own_place() p, twtasks.make_marker() m
+	FROM twtasks_internal.own_place() p, twtasks_internal.make_marker() m
 $$;
 
 /* Here tasks are made, so here they are executed. */
-SELECT twtasks.write_adoption(NULL, 0, 'CREATE EXTENSION');
+SELECT twtasks_internal.write_adoption(NULL, 0, 'CREATE EXTENSION');
 
 /*
- * twtasks.refusal(environment)
+ * twtasks_internal.refusal(environment)
  *
  *		Why a sidecar that is configured for an environment must not execute the
  *		tasks of this database.
@@ -155,12 +155,12 @@ SELECT twtasks.write_adoption(NULL, 0, 'CREATE EXTENSION');
  *
  * Locks		none
  */
-CREATE FUNCTION twtasks.refusal(environment text)
+CREATE FUNCTION twtasks_internal.refusal(environment text)
 RETURNS text
 LANGUAGE sql STABLE PARALLEL SAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT coalesce(twtasks.adoption_fault(),
+	SELECT coalesce(twtasks_internal.adoption_fault(),
 		(SELECT format('it was adopted for environment %s, not %s',
 					   coalesce('"' || a.environment || '"', 'none'),
 					   coalesce('"' || refusal.environment || '"', 'none'))
@@ -169,7 +169,7 @@ AS $$
 $$;
 
 /*
- * twtasks.renew_marker()
+ * twtasks_internal.renew_marker()
  *
  *		After a start of the server, and every hour: makes another marker, and
  *		writes down where the database is now.  After a standby was promoted that
@@ -178,7 +178,7 @@ $$;
  * Writes		twtasks.adoption, a file
  * Locks		a row
  */
-CREATE FUNCTION twtasks.renew_marker()
+CREATE FUNCTION twtasks_internal.renew_marker()
 RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -187,7 +187,7 @@ DECLARE
 	old twtasks.adoption;
 	place record;
 BEGIN
-	place := twtasks.own_place();
+	place := twtasks_internal.own_place();
 	SELECT a.* INTO old FROM twtasks.adoption a
 	WHERE a.ended IS NULL AND twtasks.is_adopted()
 	  AND (a.timeline <> place.timeline OR a.started <> pg_postmaster_start_time()
@@ -197,17 +197,17 @@ BEGIN
 		RETURN;
 	ELSIF old.timeline <> place.timeline THEN
 		UPDATE twtasks.adoption a SET ended = clock_timestamp() WHERE a.id = old.id;
-		PERFORM twtasks.write_adoption(old.environment, old.held, 'a standby was promoted');
+		PERFORM twtasks_internal.write_adoption(old.environment, old.held, 'a standby was promoted');
 	ELSE
 		UPDATE twtasks.adoption a
 		SET directory = place.directory, machine = place.machine, cookie = m.cookie, inode = m.inode,
 			birth = m.birth, started = pg_postmaster_start_time(), marked = clock_timestamp()
-		FROM twtasks.make_marker() m WHERE a.id = old.id;
+		FROM twtasks_internal.make_marker() m WHERE a.id = old.id;
 	END IF;
 END $$;
 
 CREATE VIEW twtasks.adoption_state AS
-	SELECT twtasks.is_adopted() AS is_adopted, twtasks.adoption_fault() AS fault,
+	SELECT twtasks.is_adopted() AS is_adopted, twtasks_internal.adoption_fault() AS fault,
 		   a.environment, a.at, a.actor, a.reason
 	FROM (VALUES (1)) one
 	LEFT JOIN twtasks.adoption a ON a.ended IS NULL AND twtasks.is_adopted();

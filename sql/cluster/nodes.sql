@@ -1,5 +1,5 @@
 /*
- * twtasks.start_node(name, lease, environment, buckets, types)
+ * twtasks_internal.start_node(name, lease, environment, buckets, types)
  *
  *		A sidecar starts: gives it an incarnation, and ties its life to this
  *		session.
@@ -20,7 +20,7 @@
  *				twtasks.adoption, a file (see renew_marker())
  * Locks		its own lock, until the session ends
  */
-CREATE FUNCTION twtasks.start_node(
+CREATE FUNCTION twtasks_internal.start_node(
 	name text, lease interval DEFAULT '30 seconds', environment text DEFAULT NULL,
 	buckets text[] DEFAULT NULL, types text[] DEFAULT NULL)
 RETURNS bigint
@@ -33,23 +33,23 @@ BEGIN
 	IF name IS NULL OR lease IS NULL THEN
 		RETURN NULL;
 	END IF;
-	IF twtasks.refusal(environment) IS NOT NULL THEN
-		PERFORM twtasks.note_refusal(name, twtasks.refusal(environment));
+	IF twtasks_internal.refusal(environment) IS NOT NULL THEN
+		PERFORM twtasks_internal.note_refusal(name, twtasks_internal.refusal(environment));
 		RETURN NULL;
 	END IF;
 	DELETE FROM twtasks.refused_node r WHERE r.name = start_node.name;
-	PERFORM twtasks.renew_marker();
+	PERFORM twtasks_internal.renew_marker();
 	INSERT INTO twtasks.node (name, started, heartbeat, lease, buckets, types)
 	VALUES (start_node.name, clock_timestamp(), clock_timestamp(), start_node.lease,
 			start_node.buckets, start_node.types)
 	RETURNING incarnation INTO started;
-	PERFORM twtasks.note_types(types);
-	PERFORM twtasks.heartbeat(started);
+	PERFORM twtasks_internal.note_types(types);
+	PERFORM twtasks_internal.heartbeat(started);
 	RETURN started;
 END $$;
 
 /*
- * twtasks.note_refusal(name, refusal)
+ * twtasks_internal.note_refusal(name, refusal)
  *
  *		Lets twtasks.warnings show who is refused; not in a copy that was not
  *		adopted, where everybody is.
@@ -57,7 +57,7 @@ END $$;
  * Writes		twtasks.refused_node, not more often than every half a minute
  * Locks		row lock
  */
-CREATE FUNCTION twtasks.note_refusal(name text, refusal text)
+CREATE FUNCTION twtasks_internal.note_refusal(name text, refusal text)
 RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -79,7 +79,7 @@ BEGIN
 END $$;
 
 /*
- * twtasks.note_types(types)
+ * twtasks_internal.note_types(types)
  *
  *		Remembers which types sidecars handle, and forgets those that none has
  *		handled for 30 days.
@@ -87,7 +87,7 @@ END $$;
  * Writes		twtasks.handled_type
  * Locks		row locks, in order of the names
  */
-CREATE FUNCTION twtasks.note_types(types text[])
+CREATE FUNCTION twtasks_internal.note_types(types text[])
 RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -110,19 +110,19 @@ BEGIN
 END $$;
 
 /*
- * twtasks.watch_session()
+ * twtasks_internal.watch_session()
  *
  *		Tells the sidecars that wait in next_triggers() when this session ends.
  *
  * Locks		none
  */
-CREATE FUNCTION twtasks.watch_session()
+CREATE FUNCTION twtasks_internal.watch_session()
 RETURNS void
 LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'twt_watch_session';
 
 /*
- * twtasks.heartbeat(incarnation, again_ms)
+ * twtasks_internal.heartbeat(incarnation, again_ms)
  *
  *		The sidecar lives.  After a lost connection the new session takes the
  *		incarnation over with this.
@@ -141,14 +141,14 @@ AS 'MODULE_PATHNAME', 'twt_watch_session';
  *				briefly (200 ms), since a session that the server has not yet
  *				found dead may still hold it
  */
-CREATE FUNCTION twtasks.heartbeat(incarnation bigint, again_ms bigint DEFAULT 6000)
+CREATE FUNCTION twtasks_internal.heartbeat(incarnation bigint, again_ms bigint DEFAULT 6000)
 RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET lock_timeout = '200ms'
 AS $$
 DECLARE
-	lock_id CONSTANT bigint := twtasks.node_lock(heartbeat.incarnation);
+	lock_id CONSTANT bigint := twtasks_internal.node_lock(heartbeat.incarnation);
 BEGIN
 	UPDATE twtasks.node n
 	SET heartbeat = clock_timestamp(), missing_since = NULL, silent_since = NULL,
@@ -157,10 +157,10 @@ BEGIN
 	IF NOT FOUND THEN
 		RETURN false;
 	END IF;
-	IF NOT twtasks.session_holds(lock_id) THEN
+	IF NOT twtasks_internal.session_holds(lock_id) THEN
 		BEGIN
-			PERFORM twtasks.lock_session(lock_id);
-			PERFORM twtasks.watch_session();
+			PERFORM twtasks_internal.lock_session(lock_id);
+			PERFORM twtasks_internal.watch_session();
 		EXCEPTION WHEN lock_not_available THEN
 			NULL;
 		END;
@@ -169,7 +169,7 @@ BEGIN
 END $$;
 
 /*
- * twtasks.end_node(incarnation)
+ * twtasks_internal.end_node(incarnation)
  *
  *		The sidecar ends in order: what it has left follows its stuck rule at
  *		the next recover_tasks(), without delay.
@@ -177,7 +177,7 @@ END $$;
  * Writes		twtasks.node
  * Locks		row lock
  */
-CREATE FUNCTION twtasks.end_node(incarnation bigint)
+CREATE FUNCTION twtasks_internal.end_node(incarnation bigint)
 RETURNS void
 LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -187,7 +187,7 @@ AS $$
 $$;
 
 /*
- * twtasks.overdue_at(next_tick)
+ * twtasks_internal.overdue_at(next_tick)
  *
  *		When a leader that said it would tick then is too late: a tick that
  *		failed is made again after a second.
@@ -195,14 +195,14 @@ $$;
  * Returns
  *		timestamptz
  */
-CREATE FUNCTION twtasks.overdue_at(next_tick timestamptz)
+CREATE FUNCTION twtasks_internal.overdue_at(next_tick timestamptz)
 RETURNS timestamptz
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$ SELECT next_tick + interval '1.5 seconds' $$;
 
 /*
- * twtasks.try_to_lead(incarnation)
+ * twtasks_internal.try_to_lead(incarnation)
  *
  *		Makes a living node the leader unless another one leads and lives, and
  *		does not stand still: one that has not ticked when it said it would is
@@ -214,7 +214,7 @@ AS $$ SELECT next_tick + interval '1.5 seconds' $$;
  * Writes		twtasks.node
  * Locks		a lock of ours for the rest of the transaction; not waited for
  */
-CREATE FUNCTION twtasks.try_to_lead(incarnation bigint)
+CREATE FUNCTION twtasks_internal.try_to_lead(incarnation bigint)
 RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -225,7 +225,7 @@ DECLARE
 BEGIN
 	SELECT n.leads INTO leads FROM twtasks.node n
 	WHERE n.incarnation = try_to_lead.incarnation;
-	IF leads OR NOT twtasks.try_lock(twtasks.node_lock(0::bigint)) THEN
+	IF leads OR NOT twtasks_internal.try_lock(twtasks_internal.node_lock(0::bigint)) THEN
 		RETURN leads;
 	END IF;
 	FOR other IN
@@ -235,11 +235,11 @@ BEGIN
 		  AND n.heartbeat BETWEEN clock_timestamp() - n.lease AND clock_timestamp() + n.lease / 2
 	LOOP
 		-- shared: others may be asking the same at this moment
-		IF twtasks.session_holds(twtasks.node_lock(other.incarnation))
-			OR NOT twtasks.try_lock(twtasks.node_lock(other.incarnation), shared => true) THEN
-			CONTINUE WHEN twtasks.overdue_at(other.next_tick) < clock_timestamp()
-				AND NOT twtasks.session_holds(twtasks.node_lock(other.incarnation))
-				AND twtasks.session_is_idle(twtasks.node_lock(other.incarnation));
+		IF twtasks_internal.session_holds(twtasks_internal.node_lock(other.incarnation))
+			OR NOT twtasks_internal.try_lock(twtasks_internal.node_lock(other.incarnation), shared => true) THEN
+			CONTINUE WHEN twtasks_internal.overdue_at(other.next_tick) < clock_timestamp()
+				AND NOT twtasks_internal.session_holds(twtasks_internal.node_lock(other.incarnation))
+				AND twtasks_internal.session_is_idle(twtasks_internal.node_lock(other.incarnation));
 			RETURN false;
 		END IF;
 	END LOOP;
@@ -249,7 +249,7 @@ BEGIN
 END $$;
 
 /*
- * twtasks.tick(incarnation, again_ms)
+ * twtasks_internal.tick(incarnation, again_ms)
  *
  *		What a sidecar asks every few seconds: heartbeat(), who leads, and how
  *		many nodes share the work.
@@ -282,7 +282,7 @@ END $$;
  * Writes		twtasks.node
  * Locks		row lock; its own lock, until the session ends
  */
-CREATE FUNCTION twtasks.tick(
+CREATE FUNCTION twtasks_internal.tick(
 	incarnation bigint,
 	again_ms bigint DEFAULT 6000,
 	OUT alive boolean,
@@ -302,17 +302,17 @@ SET enable_seqscan = off
 SET enable_bitmapscan = off
 AS $$
 BEGIN
-	alive := twtasks.heartbeat(incarnation, again_ms);
-	is_held := alive AND twtasks.session_holds(twtasks.node_lock(incarnation));
-	is_leader := alive AND twtasks.try_to_lead(incarnation);
+	alive := twtasks_internal.heartbeat(incarnation, again_ms);
+	is_held := alive AND twtasks_internal.session_holds(twtasks_internal.node_lock(incarnation));
+	is_leader := alive AND twtasks_internal.try_to_lead(incarnation);
 	SELECT count(*) FILTER (WHERE n.incarnation < tick.incarnation), count(*),
-		   ceil(extract(epoch FROM max(twtasks.overdue_at(n.next_tick))
+		   ceil(extract(epoch FROM max(twtasks_internal.overdue_at(n.next_tick))
 						FILTER (WHERE n.leads AND n.incarnation <> tick.incarnation)
 						- clock_timestamp()) * 1000)
 	INTO place, nodes, look_ms
 	FROM twtasks.node n WHERE n.ended IS NULL;
 	clock := twtasks.clock();
-	ahead_us := twtasks.clock_ahead();
+	ahead_us := twtasks_internal.clock_ahead();
 	has_work := EXISTS (SELECT FROM twtasks.task t WHERE t.bucket >= '' AND t.queued);
 	next_ms := ceil(extract(epoch FROM least(
 		(SELECT t.next_event_time FROM twtasks.task t

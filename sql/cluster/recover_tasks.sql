@@ -1,5 +1,5 @@
 /*
- * twtasks.find_gone_nodes(grace)
+ * twtasks_internal.find_gone_nodes(grace)
  *
  *		Marks nodes as ended that are provably gone: their session has ended
  *		and no other took its place for the grace period, or they were silent
@@ -18,7 +18,7 @@
  * Locks		rows it changes, waiting for none; the lock of a node
  *				without a session, shared, for the rest of the transaction
  */
-CREATE FUNCTION twtasks.find_gone_nodes(grace interval)
+CREATE FUNCTION twtasks_internal.find_gone_nodes(grace interval)
 RETURNS bigint
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -41,8 +41,8 @@ BEGIN
 			node.missing_since := NULL;
 		END IF;
 		IF node.missing_since IS NULL
-			AND NOT twtasks.session_holds(twtasks.node_lock(node.incarnation))
-			AND twtasks.try_lock(twtasks.node_lock(node.incarnation), shared => true) THEN
+			AND NOT twtasks_internal.session_holds(twtasks_internal.node_lock(node.incarnation))
+			AND twtasks_internal.try_lock(twtasks_internal.node_lock(node.incarnation), shared => true) THEN
 			node.missing_since := moment;
 		END IF;
 		IF node.heartbeat < moment - node.lease / 2 THEN
@@ -69,7 +69,7 @@ BEGIN
 END $$;
 
 /*
- * twtasks.call_stuck(function, task)
+ * twtasks_internal.call_stuck(function, task)
  *
  *		Asks the function of a policy, with the rights of its owner, for as long as
  *		twtasks.function_timeout at most.
@@ -78,7 +78,7 @@ END $$;
  *		answered		false when it failed, which was told as a warning
  *		rule			what is to become of the task; NULL: as its own rule says
  */
-CREATE FUNCTION twtasks.call_stuck(
+CREATE FUNCTION twtasks_internal.call_stuck(
 	function text, task twtasks.task_input,
 	OUT answered boolean, OUT rule twtasks.stuck_rule)
 RETURNS record
@@ -86,7 +86,7 @@ LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'twt_call_stuck';
 
 /*
- * twtasks.ask_stuck(ids)
+ * twtasks_internal.ask_stuck(ids)
  *
  *		Lets the functions of policies decide on stuck tasks: what they say becomes
  *		the rule of the task.  The caller holds locks on the rows.
@@ -97,7 +97,7 @@ AS 'MODULE_PATHNAME', 'twt_call_stuck';
  *
  * Writes		twtasks.task
  */
-CREATE FUNCTION twtasks.ask_stuck(ids uuid[])
+CREATE FUNCTION twtasks_internal.ask_stuck(ids uuid[])
 RETURNS uuid[]
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -127,7 +127,7 @@ BEGIN
 			CONTINUE;
 		END IF;
 		any_asked := true;
-		said := twtasks.call_stuck(asked.function, asked.task);
+		said := twtasks_internal.call_stuck(asked.function, asked.task);
 		UPDATE twtasks.task t SET stuck = said.rule
 		WHERE t.id = (asked.task).id AND said.rule <> t.stuck;
 	END LOOP;
@@ -135,7 +135,7 @@ BEGIN
 END $$;
 
 /*
- * twtasks.apply_stuck_rule(ids, reason)
+ * twtasks_internal.apply_stuck_rule(ids, reason)
  *
  *		PROCESSING -> what the tasks' stuck rules say, or the functions of their
  *		policies, or CANCELLED when that was asked for.  The caller holds locks
@@ -149,7 +149,7 @@ END $$;
  * Writes		twtasks.task, twtasks.finished_task
  * Wakes		sidecars of retried tasks' buckets
  */
-CREATE FUNCTION twtasks.apply_stuck_rule(
+CREATE FUNCTION twtasks_internal.apply_stuck_rule(
 	ids uuid[],
 	reason text,
 	OUT retried bigint,
@@ -172,22 +172,22 @@ BEGIN
 		SELECT array_agg(t.id), array_agg(t.type) INTO held, types
 		FROM twtasks.task t WHERE t.id = ANY (ids) AND t.status = 'PROCESSING';
 	END IF;
-	ids := twtasks.cancel_orphans(ids);
-	left_out := twtasks.ask_stuck(ids);
+	ids := twtasks_internal.cancel_orphans(ids);
+	left_out := twtasks_internal.ask_stuck(ids);
 	later := cardinality(left_out);
 	freed := ARRAY(SELECT u.type FROM unnest(held, types) u(id, type) WHERE u.id <> ALL (left_out));
 	WITH changed AS (
 		UPDATE twtasks.task t
 		SET status = CASE t.stuck WHEN 'retry' THEN 'SUBMITTED' ELSE 'ERROR' END::twtasks.task_status,
 			version = t.version + 1, queued = t.stuck = 'retry', state_time = moment,
-			next_event_time = CASE t.stuck WHEN 'retry' THEN moment + twtasks.queue_time(t.type)
+			next_event_time = CASE t.stuck WHEN 'retry' THEN moment + twtasks_internal.queue_time(t.type)
 										   ELSE 'infinity' END,
 			deadline = NULL, error = reason
 		WHERE t.id = ANY (ids) AND t.id <> ALL (left_out)
 		  AND t.status = 'PROCESSING' AND t.stuck IN ('retry', 'error')
 		RETURNING t.*),
 	queued AS (
-		SELECT twtasks.queue_trigger(c.id, c.version, c.bucket, c.type, c.priority, c.size, NULL::timestamptz)
+		SELECT twtasks_internal.queue_trigger(c.id, c.version, c.bucket, c.type, c.priority, c.size, NULL::timestamptz)
 		FROM changed c WHERE c.status = 'SUBMITTED')
 	SELECT (SELECT count(*) FROM queued),
 		   (SELECT count(*) FROM changed c WHERE c.status = 'ERROR')
@@ -209,7 +209,7 @@ BEGIN
 END $$;
 
 /*
- * twtasks.recover_tasks(whole_table, batch, grace)
+ * twtasks_internal.recover_tasks(whole_table, batch, grace)
  *
  *		Applies the stuck rule to PROCESSING tasks that nobody works on: those
  *		of nodes that are gone, and those past their deadline.
@@ -230,7 +230,7 @@ END $$;
  * Locks		rows; those locked by others are left for the next call
  * Wakes		sidecars of retried tasks' buckets; as offer_slots()
  */
-CREATE FUNCTION twtasks.recover_tasks(
+CREATE FUNCTION twtasks_internal.recover_tasks(
 	whole_table boolean DEFAULT true,
 	batch integer DEFAULT 1000,
 	grace interval DEFAULT '3 seconds',
@@ -257,7 +257,7 @@ BEGIN
 	IF NOT twtasks.is_adopted() THEN
 		RETURN;
 	END IF;
-	next_ms := twtasks.find_gone_nodes(grace);
+	next_ms := twtasks_internal.find_gone_nodes(grace);
 	gone := ARRAY(SELECT n.incarnation FROM twtasks.node n WHERE n.ended IS NOT NULL);
 	-- A grab whose transaction outlasts its node is seen when that is forgotten.
 	IF whole_table THEN
@@ -282,7 +282,7 @@ BEGIN
 								AND t.stuck <> 'ignore');
 		END IF;
 	END IF;
-	SELECT * INTO done FROM twtasks.apply_stuck_rule(orphans, 'the node that ran it is gone');
+	SELECT * INTO done FROM twtasks_internal.apply_stuck_rule(orphans, 'the node that ran it is gone');
 	retried := coalesce(done.retried, 0);
 	errors := coalesce(done.errors, 0);
 	failed := coalesce(done.failed, 0);
@@ -301,7 +301,7 @@ BEGIN
 			  AND t.stuck <> 'ignore'
 			LIMIT batch FOR UPDATE SKIP LOCKED);
 	END IF;
-	SELECT * INTO done FROM twtasks.apply_stuck_rule(late, 'its deadline passed without a result');
+	SELECT * INTO done FROM twtasks_internal.apply_stuck_rule(late, 'its deadline passed without a result');
 	retried := retried + coalesce(done.retried, 0);
 	errors := errors + coalesce(done.errors, 0);
 	failed := failed + coalesce(done.failed, 0);
@@ -310,5 +310,5 @@ BEGIN
 		next_ms := 0;
 	END IF;
 	-- Whoever waits for their slots is told at commit.
-	PERFORM twtasks.offer_types(freed || done.freed);
+	PERFORM twtasks_internal.offer_types(freed || done.freed);
 END $$;

@@ -2,7 +2,7 @@
 CREATE TABLE twtasks.audit (
 	id				bigint GENERATED ALWAYS AS IDENTITY,
 	at				timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp(),
-	actor			text NOT NULL DEFAULT twtasks.actor(),
+	actor			text NOT NULL DEFAULT twtasks_internal.actor(),
 	role			text NOT NULL DEFAULT
 		CASE pg_catalog.current_setting('role') WHEN 'none' THEN session_user
 			ELSE pg_catalog.current_setting('role') END,
@@ -39,14 +39,14 @@ SELECT pg_catalog.pg_extension_config_dump('twtasks.audit', '');
 SELECT pg_catalog.pg_extension_config_dump('twtasks.audit_id_seq', '');
 
 /*
- * twtasks.facts(task)
+ * twtasks_internal.facts(task)
  *
  *		What a change by hand may change of a task, for the audit.
  *
  * Returns
  *		jsonb; without what is NULL
  */
-CREATE FUNCTION twtasks.facts(task twtasks.task)
+CREATE FUNCTION twtasks_internal.facts(task twtasks.task)
 RETURNS jsonb
 LANGUAGE sql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
@@ -59,14 +59,14 @@ AS $$
 $$;
 
 /*
- * twtasks.finished_facts(task)
+ * twtasks_internal.finished_facts(task)
  *
  *		The same of a finished task.
  *
  * Returns
  *		jsonb; without what is NULL
  */
-CREATE FUNCTION twtasks.finished_facts(task twtasks.finished_task)
+CREATE FUNCTION twtasks_internal.finished_facts(task twtasks.finished_task)
 RETURNS jsonb
 LANGUAGE sql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
@@ -77,14 +77,14 @@ AS $$
 $$;
 
 /*
- * twtasks.only_in(one, other)
+ * twtasks_internal.only_in(one, other)
  *
  *		What stands in one and not, or differently, in the other.
  *
  * Returns
  *		jsonb, an object
  */
-CREATE FUNCTION twtasks.only_in(one jsonb, other jsonb)
+CREATE FUNCTION twtasks_internal.only_in(one jsonb, other jsonb)
 RETURNS jsonb
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
@@ -94,7 +94,7 @@ AS $$
 $$;
 
 /*
- * twtasks.write_audit(action, task_id, was, became, reason)
+ * twtasks_internal.write_audit(action, task_id, was, became, reason)
  *
  *		Writes down a change of a task by hand, in the caller's transaction.
  *
@@ -107,7 +107,7 @@ $$;
  * Writes		twtasks.audit
  * Locks		none
  */
-CREATE FUNCTION twtasks.write_audit(
+CREATE FUNCTION twtasks_internal.write_audit(
 	action text, task_id uuid, was jsonb, became jsonb, reason text)
 RETURNS bigint
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
@@ -118,6 +118,6 @@ AS $$
 	VALUES (action, task_id,
 			(was ->> 'version')::bigint, (became ->> 'version')::bigint,
 			(was ->> 'status')::twtasks.task_status, (became ->> 'status')::twtasks.task_status,
-			reason, twtasks.only_in(was, became), twtasks.only_in(became, was))
+			reason, twtasks_internal.only_in(was, became), twtasks_internal.only_in(became, was))
 	RETURNING id
 $$;

@@ -1,5 +1,5 @@
 /*
- * twtasks.check_change(id, run_after)
+ * twtasks_internal.check_change(id, run_after)
  *
  *		What must hold of the arguments of a change by hand.
  *
@@ -7,7 +7,7 @@
  *		22004			id is NULL
  *		22023			run_after is infinite
  */
-CREATE FUNCTION twtasks.check_change(id uuid, run_after timestamptz)
+CREATE FUNCTION twtasks_internal.check_change(id uuid, run_after timestamptz)
 RETURNS void
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
@@ -25,7 +25,7 @@ BEGIN
 END $$;
 
 /*
- * twtasks.end_by_hand(task, status, reason)
+ * twtasks_internal.end_by_hand(task, status, reason)
  *
  *		Moves a live task to the history.  The caller holds the lock on its row.
  *
@@ -34,7 +34,7 @@ END $$;
  *
  * Writes		twtasks.task, twtasks.finished_task
  */
-CREATE FUNCTION twtasks.end_by_hand(
+CREATE FUNCTION twtasks_internal.end_by_hand(
 	task twtasks.task, status twtasks.task_status, reason text)
 RETURNS jsonb
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
@@ -47,11 +47,11 @@ AS $$
 	VALUES (task.id, task.version + 1, twtasks.clock(), task.created, NULL, status,
 			task.tries, task.priority, task.type, task.sub_type, task.bucket, task.key,
 			coalesce(task.error, reason), task.data, task.payload, task.context, task.added_by)
-	RETURNING twtasks.finished_facts(f)
+	RETURNING twtasks_internal.finished_facts(f)
 $$;
 
 /*
- * twtasks.move_by_hand(task, status, run_after)
+ * twtasks_internal.move_by_hand(task, status, run_after)
  *
  *		Gives a live task another status, and queues a trigger if it may run
  *		then.  The caller holds the lock on its row.
@@ -69,7 +69,7 @@ $$;
  * Writes		twtasks.task
  * Wakes		a sidecar of the bucket
  */
-CREATE FUNCTION twtasks.move_by_hand(
+CREATE FUNCTION twtasks_internal.move_by_hand(
 	task twtasks.task, status twtasks.task_status, run_after timestamptz)
 RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -86,7 +86,7 @@ BEGIN
 		tries = CASE WHEN task.status IN ('ERROR', 'HELD') AND move_by_hand.status = 'WAITING'
 					 THEN 0 ELSE t.tries END,
 		next_event_time = CASE move_by_hand.status
-			WHEN 'SUBMITTED' THEN moment + twtasks.queue_time(t.type)
+			WHEN 'SUBMITTED' THEN moment + twtasks_internal.queue_time(t.type)
 			WHEN 'WAITING' THEN runs_at
 			ELSE 'infinity' END,
 		planned = CASE WHEN move_by_hand.status = 'HELD' AND task.status IN ('WAITING', 'ERROR')
@@ -98,14 +98,14 @@ BEGIN
 	WHERE t.id = task.id
 	RETURNING t.* INTO moved;
 	IF moved.status IN ('SUBMITTED', 'WAITING') THEN
-		PERFORM twtasks.queue_trigger(moved.id, moved.version, moved.bucket, moved.type,
+		PERFORM twtasks_internal.queue_trigger(moved.id, moved.version, moved.bucket, moved.type,
 			moved.priority, moved.size, CASE moved.status WHEN 'WAITING' THEN runs_at END);
 	END IF;
-	RETURN twtasks.facts(moved);
+	RETURN twtasks_internal.facts(moved);
 END $$;
 
 /*
- * twtasks.change_task(action, id, version, run_after, reason)
+ * twtasks_internal.change_task(action, id, version, run_after, reason)
  *
  *		Makes a change by hand if the state machine (twtasks.transition) allows
  *		an operator that action from the task's status, and writes it to
@@ -135,7 +135,7 @@ END $$;
  * Locks		row lock; waits for a grab or finish of the same task
  * Wakes		a sidecar of the bucket
  */
-CREATE FUNCTION twtasks.change_task(
+CREATE FUNCTION twtasks_internal.change_task(
 	action text,
 	id uuid,
 	version bigint,
@@ -151,10 +151,10 @@ DECLARE
 	target twtasks.task_status;
 	became jsonb;
 BEGIN
-	PERFORM twtasks.check_change(change_task.id, run_after);
+	PERFORM twtasks_internal.check_change(change_task.id, run_after);
 	SELECT t.* INTO task FROM twtasks.task t WHERE t.id = change_task.id FOR UPDATE;
 	IF NOT FOUND THEN
-		RETURN twtasks.change_finished(change_task.action, change_task.id, change_task.version,
+		RETURN twtasks_internal.change_finished(change_task.action, change_task.id, change_task.version,
 									   run_after, reason);
 	ELSIF task.version <> change_task.version THEN
 		RETURN ('wrong_version', task.version, task.status)::twtasks.change_result;
@@ -169,11 +169,11 @@ BEGIN
 		RETURN ('wrong_status', task.version, task.status)::twtasks.change_result;
 	END IF;
 	IF target IN ('FAILED', 'CANCELLED') THEN
-		became := twtasks.end_by_hand(task, target, reason);
+		became := twtasks_internal.end_by_hand(task, target, reason);
 	ELSE
-		became := twtasks.move_by_hand(task, target, run_after);
+		became := twtasks_internal.move_by_hand(task, target, run_after);
 	END IF;
-	PERFORM twtasks.write_audit(change_task.action, task.id, twtasks.facts(task), became, reason);
+	PERFORM twtasks_internal.write_audit(change_task.action, task.id, twtasks_internal.facts(task), became, reason);
 	RETURN ('changed', task.version + 1, target)::twtasks.change_result;
 END $$;
 
@@ -190,7 +190,7 @@ CREATE FUNCTION twtasks.resume_task(id uuid, version bigint DEFAULT NULL, reason
 RETURNS twtasks.change_result
 LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
-AS $$ SELECT * FROM twtasks.change_task('resume', id, version, NULL::timestamptz, reason) $$;
+AS $$ SELECT * FROM twtasks_internal.change_task('resume', id, version, NULL::timestamptz, reason) $$;
 
 /*
  * twtasks.reschedule_task(id, version, run_after, reason)
@@ -215,7 +215,7 @@ BEGIN
 		RAISE EXCEPTION 'run_after must not be null'
 			USING ERRCODE = 'null_value_not_allowed';
 	END IF;
-	RETURN twtasks.change_task('reschedule', id, version, run_after, reason);
+	RETURN twtasks_internal.change_task('reschedule', id, version, run_after, reason);
 END $$;
 
 /*
@@ -230,7 +230,7 @@ CREATE FUNCTION twtasks.cancel_task(id uuid, version bigint DEFAULT NULL, reason
 RETURNS twtasks.change_result
 LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
-AS $$ SELECT * FROM twtasks.change_task('cancel', id, version, NULL::timestamptz, reason) $$;
+AS $$ SELECT * FROM twtasks_internal.change_task('cancel', id, version, NULL::timestamptz, reason) $$;
 
 /*
  * twtasks.fail_task(id, version, reason)
@@ -243,7 +243,7 @@ CREATE FUNCTION twtasks.fail_task(id uuid, version bigint DEFAULT NULL, reason t
 RETURNS twtasks.change_result
 LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
-AS $$ SELECT * FROM twtasks.change_task('fail', id, version, NULL::timestamptz, reason) $$;
+AS $$ SELECT * FROM twtasks_internal.change_task('fail', id, version, NULL::timestamptz, reason) $$;
 
 /*
  * twtasks.hold_task(id, version, reason)
@@ -257,7 +257,7 @@ CREATE FUNCTION twtasks.hold_task(id uuid, version bigint DEFAULT NULL, reason t
 RETURNS twtasks.change_result
 LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
-AS $$ SELECT * FROM twtasks.change_task('hold', id, version, NULL::timestamptz, reason) $$;
+AS $$ SELECT * FROM twtasks_internal.change_task('hold', id, version, NULL::timestamptz, reason) $$;
 
 /*
  * twtasks.release_task(id, version, run_after, reason)
@@ -274,4 +274,4 @@ CREATE FUNCTION twtasks.release_task(
 RETURNS twtasks.change_result
 LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
-AS $$ SELECT * FROM twtasks.change_task('release', id, version, run_after, reason) $$;
+AS $$ SELECT * FROM twtasks_internal.change_task('release', id, version, run_after, reason) $$;

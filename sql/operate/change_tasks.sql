@@ -1,5 +1,5 @@
 /*
- * twtasks.changeable(action)
+ * twtasks_internal.changeable(action)
  *
  *		The statuses whose tasks change_tasks() takes unless it is told which:
  *		those from which an operator may do it, without those that wait for
@@ -9,7 +9,7 @@
  * Returns
  *		twtasks.task_status[]; NULL if there is no such action
  */
-CREATE FUNCTION twtasks.changeable(action text)
+CREATE FUNCTION twtasks_internal.changeable(action text)
 RETURNS twtasks.task_status[]
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
@@ -26,14 +26,14 @@ AS $$
 $$;
 
 /*
- * twtasks.may_change(action, status)
+ * twtasks_internal.may_change(action, status)
  *
  *		Whether an operator may do it with a task in that status, or ask for it.
  *
  * Returns
  *		boolean
  */
-CREATE FUNCTION twtasks.may_change(action text, status twtasks.task_status)
+CREATE FUNCTION twtasks_internal.may_change(action text, status twtasks.task_status)
 RETURNS boolean
 LANGUAGE sql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
@@ -46,7 +46,7 @@ AS $$
 $$;
 
 /*
- * twtasks.check_filter(action, pattern, statuses, since, max_tasks)
+ * twtasks_internal.check_filter(action, pattern, statuses, since, max_tasks)
  *
  *		What must hold of the arguments of change_tasks().
  *
@@ -55,7 +55,7 @@ $$;
  *		22023			no such action, a status it cannot be done in, or max_tasks is
  *						out of range
  */
-CREATE FUNCTION twtasks.check_filter(
+CREATE FUNCTION twtasks_internal.check_filter(
 	action text, pattern text, statuses twtasks.task_status[], since timestamptz, max_tasks integer)
 RETURNS void
 LANGUAGE plpgsql STABLE PARALLEL SAFE
@@ -64,7 +64,7 @@ AS $$
 DECLARE
 	wrong text;
 BEGIN
-	IF twtasks.changeable(action) IS NULL THEN
+	IF twtasks_internal.changeable(action) IS NULL THEN
 		RAISE EXCEPTION 'unrecognized action: %', coalesce('"' || action || '"', 'NULL')
 			USING ERRCODE = 'invalid_parameter_value',
 				HINT = 'Actions are resume, reschedule, cancel, fail, hold, release and reopen.';
@@ -82,18 +82,18 @@ BEGIN
 				HINT = 'Say since when the tasks that you mean have been FAILED: the history is long.';
 	END IF;
 	SELECT s INTO wrong FROM unnest(statuses) s
-	WHERE s IS NULL OR NOT twtasks.may_change(check_filter.action, s);
+	WHERE s IS NULL OR NOT twtasks_internal.may_change(check_filter.action, s);
 	IF FOUND THEN
 		RAISE EXCEPTION 'cannot % tasks in status %', action, coalesce(wrong, 'NULL')
 			USING ERRCODE = 'invalid_parameter_value',
 				HINT = format('It can be done in status %s.', (
 					SELECT string_agg(s::text, ', ') FROM unnest(enum_range(NULL::twtasks.task_status)) s
-					WHERE twtasks.may_change(check_filter.action, s)));
+					WHERE twtasks_internal.may_change(check_filter.action, s)));
 	END IF;
 END $$;
 
 /*
- * twtasks.find_tasks(pattern, sub_type, bucket, statuses, error, since, until, newest_first, max_tasks)
+ * twtasks_internal.find_tasks(pattern, sub_type, bucket, statuses, error, since, until, newest_first, max_tasks)
  *
  *		Tasks, live or finished, that a filter lets through.
  *
@@ -105,7 +105,7 @@ END $$;
  *
  * Locks		none
  */
-CREATE FUNCTION twtasks.find_tasks(
+CREATE FUNCTION twtasks_internal.find_tasks(
 	pattern text,
 	sub_type text,
 	bucket text,
@@ -137,7 +137,7 @@ AS $$
 	SELECT c.id, c.version, c.type, c.status
 	FROM candidate c
 	WHERE c.status = ANY (find_tasks.statuses)
-	  AND twtasks.fits(find_tasks.pattern, c.type) IS NOT NULL
+	  AND twtasks_internal.fits(find_tasks.pattern, c.type) IS NOT NULL
 	  AND (find_tasks.sub_type IS NULL OR c.sub_type = find_tasks.sub_type)
 	  AND (find_tasks.bucket IS NULL OR c.bucket = find_tasks.bucket)
 	  AND (find_tasks.error IS NULL OR position(lower(find_tasks.error) IN lower(c.error)) > 0)
@@ -149,7 +149,7 @@ AS $$
 $$;
 
 /*
- * twtasks.lock_unless_busy(id)
+ * twtasks_internal.lock_unless_busy(id)
  *
  *		Locks a task, live or finished, unless somebody else has it locked: who
  *		changes many must not wait for one, nor in a circle.
@@ -159,7 +159,7 @@ $$;
  *
  * Locks		a row; waits for none
  */
-CREATE FUNCTION twtasks.lock_unless_busy(id uuid)
+CREATE FUNCTION twtasks_internal.lock_unless_busy(id uuid)
 RETURNS boolean
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -246,7 +246,7 @@ DECLARE
 	found record;
 	changed twtasks.change_result;
 BEGIN
-	PERFORM twtasks.check_filter(action, pattern, statuses, since, max_tasks);
+	PERFORM twtasks_internal.check_filter(action, pattern, statuses, since, max_tasks);
 	IF reason IS NULL AND dry_run IS FALSE THEN
 		RAISE EXCEPTION 'reason must not be null'
 			USING ERRCODE = 'null_value_not_allowed',
@@ -255,18 +255,18 @@ BEGIN
 		RAISE EXCEPTION 'run_after must not be null'
 			USING ERRCODE = 'null_value_not_allowed';
 	END IF;
-	PERFORM twtasks.check_change(gen_random_uuid(), run_after);
+	PERFORM twtasks_internal.check_change(gen_random_uuid(), run_after);
 	FOR found IN
-		SELECT * FROM twtasks.find_tasks(
-			pattern, sub_type, bucket, coalesce(statuses, twtasks.changeable(action)), error,
+		SELECT * FROM twtasks_internal.find_tasks(
+			pattern, sub_type, bucket, coalesce(statuses, twtasks_internal.changeable(action)), error,
 			since, until, coalesce(newest_first, false), max_tasks)
 	LOOP
 		IF dry_run IS NOT FALSE THEN
 			changed := ('would_change', found.version, found.status);
-		ELSIF NOT twtasks.lock_unless_busy(found.id) THEN
+		ELSIF NOT twtasks_internal.lock_unless_busy(found.id) THEN
 			changed := ('busy', found.version, found.status);
 		ELSE
-			changed := twtasks.change_task(action, found.id, found.version, run_after, reason);
+			changed := twtasks_internal.change_task(action, found.id, found.version, run_after, reason);
 		END IF;
 		id := found.id;
 		type := found.type;

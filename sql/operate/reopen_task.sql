@@ -1,5 +1,5 @@
 /*
- * twtasks.claim_again(task)
+ * twtasks_internal.claim_again(task)
  *
  *		Makes sure that a task of the history that becomes live again still has
  *		its id and key for itself: cleaning frees them a moment before it drops
@@ -11,7 +11,7 @@
  * Writes		twtasks.unique_key
  * Locks		waits for another that adds a task with that key or id
  */
-CREATE FUNCTION twtasks.claim_again(task twtasks.finished_task)
+CREATE FUNCTION twtasks_internal.claim_again(task twtasks.finished_task)
 RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -30,7 +30,7 @@ BEGIN
 END $$;
 
 /*
- * twtasks.make_live_again(task, run_after)
+ * twtasks_internal.make_live_again(task, run_after)
  *
  *		Moves a task from the history back: WAITING, with its id, its key and
  *		what it carries.  The caller holds the lock on its row.
@@ -45,7 +45,7 @@ END $$;
  * Writes		twtasks.task, twtasks.finished_task, twtasks.unique_key
  * Wakes		a sidecar of the bucket
  */
-CREATE FUNCTION twtasks.make_live_again(task twtasks.finished_task, run_after timestamptz)
+CREATE FUNCTION twtasks_internal.make_live_again(task twtasks.finished_task, run_after timestamptz)
 RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -55,8 +55,8 @@ DECLARE
 	runs_at CONSTANT timestamptz := coalesce(run_after, moment);
 	live twtasks.task;
 BEGIN
-	PERFORM twtasks.check_bucket(task.bucket);
-	PERFORM twtasks.claim_again(task);
+	PERFORM twtasks_internal.check_bucket(task.bucket);
+	PERFORM twtasks_internal.claim_again(task);
 	DELETE FROM twtasks.finished_task f WHERE f.id = task.id AND f.state_time = task.state_time;
 	INSERT INTO twtasks.task AS t
 		(id, version, next_event_time, state_time, created, status, queued, size, priority,
@@ -67,20 +67,20 @@ BEGIN
 			task.priority, task.type, task.sub_type, task.bucket, task.key, task.error,
 			task.data, task.payload, task.context, task.added_by)
 	RETURNING t.* INTO live;
-	PERFORM twtasks.queue_trigger(live.id, live.version, live.bucket, live.type,
+	PERFORM twtasks_internal.queue_trigger(live.id, live.version, live.bucket, live.type,
 								  live.priority, live.size, runs_at);
-	RETURN twtasks.facts(live);
+	RETURN twtasks_internal.facts(live);
 END $$;
 
 /*
- * twtasks.change_finished(action, id, version, run_after, reason)
+ * twtasks_internal.change_finished(action, id, version, run_after, reason)
  *
  *		change_task() for a task that is not live: it reopens one of the history,
  *		or says why nothing is changed.
  *
  * Returns, errors, locks, wakes: as change_task()
  */
-CREATE FUNCTION twtasks.change_finished(
+CREATE FUNCTION twtasks_internal.change_finished(
 	action text,
 	id uuid,
 	version bigint,
@@ -110,8 +110,8 @@ BEGIN
 		  AND x.from_status = task.status) THEN
 		RETURN ('wrong_status', task.version, task.status)::twtasks.change_result;
 	END IF;
-	PERFORM twtasks.write_audit(change_finished.action, task.id, twtasks.finished_facts(task),
-								twtasks.make_live_again(task, run_after), reason);
+	PERFORM twtasks_internal.write_audit(change_finished.action, task.id, twtasks_internal.finished_facts(task),
+								twtasks_internal.make_live_again(task, run_after), reason);
 	RETURN ('changed', task.version + 1, 'WAITING')::twtasks.change_result;
 END $$;
 
@@ -135,4 +135,4 @@ CREATE FUNCTION twtasks.reopen_task(
 RETURNS twtasks.change_result
 LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
-AS $$ SELECT * FROM twtasks.change_task('reopen', id, version, run_after, reason) $$;
+AS $$ SELECT * FROM twtasks_internal.change_task('reopen', id, version, run_after, reason) $$;

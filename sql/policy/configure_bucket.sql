@@ -1,12 +1,12 @@
 /*
- * twtasks.check_bucket(name)
+ * twtasks_internal.check_bucket(name)
  *
  *		Refuses a bucket that is not configured; NULL is none.
  *
  * Errors
  *		22023			it is not configured
  */
-CREATE FUNCTION twtasks.check_bucket(name text)
+CREATE FUNCTION twtasks_internal.check_bucket(name text)
 RETURNS void
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
@@ -14,7 +14,7 @@ AS $$
 BEGIN
 	IF name <> 'default'
 		AND NOT EXISTS (SELECT FROM twtasks.bucket_policy b WHERE b.name = check_bucket.name) THEN
-		RAISE EXCEPTION 'bucket "%" is not configured', twtasks.shown(name)
+		RAISE EXCEPTION 'bucket "%" is not configured', twtasks_internal.shown(name)
 			USING ERRCODE = 'invalid_parameter_value',
 				HINT = 'Choose one of twtasks.buckets, or make it by twtasks.configure_bucket().';
 	END IF;
@@ -56,7 +56,7 @@ BEGIN
 			USING ERRCODE = 'null_value_not_allowed';
 	END IF;
 	IF configure_bucket.name !~ '^[A-Za-z0-9_-]{1,48}$' THEN
-		RAISE EXCEPTION 'invalid bucket: "%"', twtasks.shown(configure_bucket.name)
+		RAISE EXCEPTION 'invalid bucket: "%"', twtasks_internal.shown(configure_bucket.name)
 			USING ERRCODE = 'invalid_parameter_value',
 				DETAIL = 'A bucket has 1 to 48 letters (A to Z), digits and characters of "_-".';
 	END IF;
@@ -67,7 +67,7 @@ BEGIN
 	END IF;
 	INSERT INTO twtasks.bucket_policy AS b (name, description, concurrency, changed_at, changed_by)
 	VALUES (configure_bucket.name, configure_bucket.description, configure_bucket.concurrency,
-			clock_timestamp(), twtasks.actor())
+			clock_timestamp(), twtasks_internal.actor())
 	ON CONFLICT (name) DO UPDATE SET
 		description = coalesce(EXCLUDED.description, b.description),
 		concurrency = coalesce(EXCLUDED.concurrency, b.concurrency),
@@ -100,12 +100,12 @@ LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-	PERFORM twtasks.check_options(options, '{description,concurrency}'::text[]);
+	PERFORM twtasks_internal.check_options(options, '{description,concurrency}'::text[]);
 	UPDATE twtasks.bucket_policy b SET
 		description = CASE WHEN 'description' <> ALL (options) THEN b.description END,
 		concurrency = CASE WHEN 'concurrency' <> ALL (options) THEN b.concurrency END,
 		changed_at = clock_timestamp(),
-		changed_by = twtasks.actor()
+		changed_by = twtasks_internal.actor()
 	WHERE b.name = unset_bucket_options.name;
 	RETURN FOUND;
 END $$;

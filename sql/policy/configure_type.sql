@@ -1,5 +1,5 @@
 /*
- * twtasks.check_pattern(pattern)
+ * twtasks_internal.check_pattern(pattern)
  *
  *		Refuses what is neither a type nor the beginning of types and a *.
  *
@@ -7,7 +7,7 @@
  *		22004			pattern is NULL
  *		22023			it is not a pattern
  */
-CREATE FUNCTION twtasks.check_pattern(pattern text)
+CREATE FUNCTION twtasks_internal.check_pattern(pattern text)
 RETURNS void
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
@@ -19,7 +19,7 @@ BEGIN
 				HINT = 'Name a type, such as SEND_EMAIL, the beginning of types, such as EMAIL|*, or * for all.';
 	END IF;
 	IF pattern !~ '^([A-Za-z0-9_.:|/-]{1,120}|[A-Za-z0-9_.:|/-]{0,120}\*)$' THEN
-		RAISE EXCEPTION 'invalid pattern: "%"', twtasks.shown(pattern)
+		RAISE EXCEPTION 'invalid pattern: "%"', twtasks_internal.shown(pattern)
 			USING ERRCODE = 'invalid_parameter_value',
 				DETAIL = 'A pattern is a type, or the beginning of types and a *; a type has 1 to 120 letters (A to Z), digits and characters of "_.:|/-".',
 				HINT = 'Write SEND_EMAIL for one type, EMAIL|* for all that begin so, * for all.';
@@ -27,14 +27,14 @@ BEGIN
 END $$;
 
 /*
- * twtasks.check_duration(name, value, shortest, longest)
+ * twtasks_internal.check_duration(name, value, shortest, longest)
  *
  *		Refuses a duration that is out of range.
  *
  * Errors
  *		22023			value is shorter or longer than that
  */
-CREATE FUNCTION twtasks.check_duration(name text, value interval, shortest interval, longest interval)
+CREATE FUNCTION twtasks_internal.check_duration(name text, value interval, shortest interval, longest interval)
 RETURNS void
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
@@ -48,7 +48,7 @@ BEGIN
 END $$;
 
 /*
- * twtasks.fits(pattern, type)
+ * twtasks_internal.fits(pattern, type)
  *
  *		Whether the pattern is for that type, and how well.
  *
@@ -56,7 +56,7 @@ END $$;
  *		NULL: it does not fit; else a number, the greatest for the type itself and
  *		more for a longer beginning
  */
-CREATE FUNCTION twtasks.fits(pattern text, type text)
+CREATE FUNCTION twtasks_internal.fits(pattern text, type text)
 RETURNS integer
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
@@ -66,7 +66,7 @@ AS $$
 $$;
 
 /*
- * twtasks.check_function(option, function)
+ * twtasks_internal.check_function(option, function)
  *
  *		Refuses a function that cannot be the value of that option of
  *		configure_type(); NULL is none.
@@ -76,13 +76,13 @@ $$;
  *		42501			the caller may not execute it
  *		22023			it does not fix its search_path
  */
-CREATE FUNCTION twtasks.check_function(option text, function text)
+CREATE FUNCTION twtasks_internal.check_function(option text, function text)
 RETURNS void
 LANGUAGE c STABLE PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME', 'twt_check_function';
 
 /*
- * twtasks.check_may_name(functions)
+ * twtasks_internal.check_may_name(functions)
  *
  *		Refuses functions by a caller who may not see tasks whole: these do.  NULL
  *		and 'none' are no functions.
@@ -91,15 +91,15 @@ AS 'MODULE_PATHNAME', 'twt_check_function';
  *		42501			the caller is neither a superuser nor the owner of the
  *						database nor a member of twtasks_owner
  */
-CREATE FUNCTION twtasks.check_may_name(VARIADIC functions text[])
+CREATE FUNCTION twtasks_internal.check_may_name(VARIADIC functions text[])
 RETURNS void
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
 	IF EXISTS (SELECT FROM unnest(functions) f WHERE f <> 'none')
-		AND NOT pg_has_role(twtasks.caller(), 'twtasks_owner', 'USAGE')
-		AND NOT (SELECT pg_has_role(twtasks.caller(), d.datdba, 'USAGE')
+		AND NOT pg_has_role(twtasks_internal.caller(), 'twtasks_owner', 'USAGE')
+		AND NOT (SELECT pg_has_role(twtasks_internal.caller(), d.datdba, 'USAGE')
 				 FROM pg_database d WHERE d.datname = current_database()) THEN
 		RAISE EXCEPTION 'permission denied to name a function in a policy'
 			USING ERRCODE = 'insufficient_privilege',
@@ -195,13 +195,13 @@ LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'twt_as_owner';
 
 /*
- * twtasks.configure_type_as_owner(pattern, ...)
+ * twtasks_internal.configure_type_as_owner(pattern, ...)
  *
  *		What configure_type() does, once its caller is noted.
  *
  * Writes		twtasks.type_policy, twtasks.policy_audit
  */
-CREATE FUNCTION twtasks.configure_type_as_owner(
+CREATE FUNCTION twtasks_internal.configure_type_as_owner(
 	pattern text,
 	bucket text,
 	priority integer,
@@ -223,7 +223,7 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_column
 BEGIN
-	PERFORM twtasks.check_pattern(configure_type_as_owner.pattern);
+	PERFORM twtasks_internal.check_pattern(configure_type_as_owner.pattern);
 	IF num_nonnulls(configure_type_as_owner.bucket, configure_type_as_owner.priority,
 					timeout, queue_time, expires_after, stuck, stuck_function, when_done,
 					nodes, intercept, retry, retry_function, reset_tries, aging) = 0 THEN
@@ -236,18 +236,18 @@ BEGIN
 			USING ERRCODE = 'invalid_parameter_value',
 				HINT = '0 is the most urgent, 5 the default.';
 	END IF;
-	PERFORM twtasks.check_bucket(configure_type_as_owner.bucket);
-	PERFORM twtasks.check_duration('timeout', timeout, '10 ms'::interval, '30 d'::interval);
-	PERFORM twtasks.check_duration('queue_time', queue_time, '1 s'::interval, '1 year'::interval);
-	PERFORM twtasks.check_duration('expires_after', expires_after, '1 ms'::interval, '100 years'::interval);
+	PERFORM twtasks_internal.check_bucket(configure_type_as_owner.bucket);
+	PERFORM twtasks_internal.check_duration('timeout', timeout, '10 ms'::interval, '30 d'::interval);
+	PERFORM twtasks_internal.check_duration('queue_time', queue_time, '1 s'::interval, '1 year'::interval);
+	PERFORM twtasks_internal.check_duration('expires_after', expires_after, '1 ms'::interval, '100 years'::interval);
 	IF aging <> interval '0' THEN
-		PERFORM twtasks.check_duration('aging', aging, '100 ms'::interval, '30 d'::interval);
+		PERFORM twtasks_internal.check_duration('aging', aging, '100 ms'::interval, '30 d'::interval);
 	END IF;
-	PERFORM twtasks.check_retry(retry);
-	PERFORM twtasks.check_may_name(retry_function, stuck_function, intercept);
-	PERFORM twtasks.check_function('retry_function', retry_function),
-			twtasks.check_function('stuck_function', stuck_function),
-			twtasks.check_function('intercept', intercept);
+	PERFORM twtasks_internal.check_retry(retry);
+	PERFORM twtasks_internal.check_may_name(retry_function, stuck_function, intercept);
+	PERFORM twtasks_internal.check_function('retry_function', retry_function),
+			twtasks_internal.check_function('stuck_function', stuck_function),
+			twtasks_internal.check_function('intercept', intercept);
 	IF cardinality(nodes) = 0 OR EXISTS (SELECT FROM unnest(nodes) n WHERE (n ~ '^[^[:cntrl:]]{1,128}$') IS NOT TRUE) THEN
 		RAISE EXCEPTION 'invalid names of nodes'
 			USING ERRCODE = 'invalid_parameter_value',
@@ -260,7 +260,7 @@ BEGIN
 	VALUES (configure_type_as_owner.pattern, configure_type_as_owner.bucket,
 			configure_type_as_owner.priority, timeout, queue_time, expires_after, stuck,
 			stuck_function, when_done, nodes, intercept, retry, retry_function, reset_tries,
-			aging, clock_timestamp(), twtasks.actor())
+			aging, clock_timestamp(), twtasks_internal.actor())
 	ON CONFLICT (pattern) DO UPDATE SET
 		bucket = coalesce(EXCLUDED.bucket, p.bucket),
 		priority = coalesce(EXCLUDED.priority, p.priority),
@@ -281,14 +281,14 @@ BEGIN
 END $$;
 
 /*
- * twtasks.check_options(options, known)
+ * twtasks_internal.check_options(options, known)
  *
  *		Refuses what is not the name of an option.
  *
  * Errors
  *		22023			one of the options is not known, or NULL
  */
-CREATE FUNCTION twtasks.check_options(options text[], known text[])
+CREATE FUNCTION twtasks_internal.check_options(options text[], known text[])
 RETURNS void
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
@@ -298,7 +298,7 @@ DECLARE
 BEGIN
 	SELECT o INTO stray FROM unnest(options) o WHERE (o = ANY (known)) IS NOT TRUE LIMIT 1;
 	IF FOUND THEN
-		RAISE EXCEPTION 'unrecognized option: %', coalesce('"' || twtasks.shown(stray) || '"', 'NULL')
+		RAISE EXCEPTION 'unrecognized option: %', coalesce('"' || twtasks_internal.shown(stray) || '"', 'NULL')
 			USING ERRCODE = 'invalid_parameter_value',
 				HINT = 'Options are ' || array_to_string(known, ', ') || '.';
 	END IF;
@@ -333,7 +333,7 @@ AS $$
 DECLARE
 	policy twtasks.type_policy;
 BEGIN
-	PERFORM twtasks.check_options(options, ARRAY(
+	PERFORM twtasks_internal.check_options(options, ARRAY(
 		SELECT a.attname::text FROM pg_attribute a
 		WHERE a.attrelid = 'twtasks.type_policy'::regclass AND a.attnum > 0 AND NOT a.attisdropped
 		  AND a.attname <> ALL ('{pattern,changed_at,changed_by}') ORDER BY a.attnum));
@@ -344,7 +344,7 @@ BEGIN
 	END IF;
 	policy := jsonb_populate_record(policy, (SELECT jsonb_object_agg(o, NULL::text) FROM unnest(options) o));
 	policy.changed_at := clock_timestamp();
-	policy.changed_by := twtasks.actor();
+	policy.changed_by := twtasks_internal.actor();
 	IF jsonb_strip_nulls(to_jsonb(policy)) - '{pattern,changed_at,changed_by}'::text[] = '{}' THEN
 		DELETE FROM twtasks.type_policy p WHERE p.pattern = policy.pattern;
 	ELSE
@@ -429,12 +429,12 @@ AS $$
 		   (array_agg(p.retry_function ORDER BY p.fit DESC) FILTER (WHERE p.retry_function IS NOT NULL))[1],
 		   (array_agg(p.reset_tries ORDER BY p.fit DESC) FILTER (WHERE p.reset_tries IS NOT NULL))[1],
 		   (array_agg(p.aging ORDER BY p.fit DESC) FILTER (WHERE p.aging IS NOT NULL))[1]
-	FROM (SELECT t AS policy, t.*, twtasks.fits(t.pattern, policy_of.type) AS fit FROM twtasks.type_policy t) p
+	FROM (SELECT t AS policy, t.*, twtasks_internal.fits(t.pattern, policy_of.type) AS fit FROM twtasks.type_policy t) p
 	WHERE p.fit IS NOT NULL
 $$;
 
 /*
- * twtasks.queue_time(type)
+ * twtasks_internal.queue_time(type)
  *
  *		How long a task of that type may be SUBMITTED before it counts as stuck in
  *		the queue.
@@ -444,13 +444,13 @@ $$;
  *
  * Locks		none
  */
-CREATE FUNCTION twtasks.queue_time(type text)
+CREATE FUNCTION twtasks_internal.queue_time(type text)
 RETURNS interval
 LANGUAGE c STABLE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'twt_queue_time';
 
 /*
- * twtasks.read_policies()
+ * twtasks_internal.read_policies()
  *
  *		All policies and buckets, and what is paused, as a sidecar reads them.
  *
@@ -467,7 +467,7 @@ AS 'MODULE_PATHNAME', 'twt_queue_time';
  *
  * Locks		none
  */
-CREATE FUNCTION twtasks.read_policies()
+CREATE FUNCTION twtasks_internal.read_policies()
 RETURNS TABLE (kind text, name text, timeout_ms bigint, stuck text, retry text,
 			   asks_retry boolean, reset_tries boolean, asks_stuck boolean, nodes text[],
 			   aging_ms bigint, concurrency integer)
@@ -475,7 +475,7 @@ LANGUAGE sql STABLE PARALLEL SAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT 'policy', p.pattern, (extract(epoch FROM p.timeout) * 1000)::bigint, p.stuck::text,
-		   twtasks.retry_in_ms(p.retry)::text, p.retry_function <> 'none', p.reset_tries,
+		   twtasks_internal.retry_in_ms(p.retry)::text, p.retry_function <> 'none', p.reset_tries,
 		   p.stuck_function <> 'none', p.nodes, (extract(epoch FROM p.aging) * 1000)::bigint, NULL
 	FROM twtasks.type_policy p
 	UNION ALL

@@ -32,7 +32,7 @@ COMMENT ON COLUMN twtasks.limit_rule.changed_by IS 'By whom: the role that logge
 
 CREATE TRIGGER config_changed
 	AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON twtasks.limit_rule
-	FOR EACH STATEMENT EXECUTE FUNCTION twtasks.config_changed();
+	FOR EACH STATEMENT EXECUTE FUNCTION twtasks_internal.config_changed();
 
 SELECT pg_catalog.pg_extension_config_dump('twtasks.limit_rule', '');
 
@@ -56,7 +56,7 @@ LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'twt_limit_name';
 
 /*
- * twtasks.check_limit(...)
+ * twtasks_internal.check_limit(...)
  *
  *		Refuses terms of a limit that cannot be.
  *
@@ -66,7 +66,7 @@ AS 'MODULE_PATHNAME', 'twt_limit_name';
  * Errors
  *		22023			a value is not valid, or values do not go together
  */
-CREATE FUNCTION twtasks.check_limit(
+CREATE FUNCTION twtasks_internal.check_limit(
 	concurrency integer, scope twtasks.limit_scope, stretch integer,
 	stretch_priority integer, rate integer, per interval, burst integer)
 RETURNS void
@@ -113,7 +113,7 @@ BEGIN
 		RAISE EXCEPTION 'burst must be between 1 and 1000000, not %', burst
 			USING ERRCODE = 'invalid_parameter_value';
 	END IF;
-	PERFORM twtasks.check_duration('per', per, '1 ms'::interval, '366 d'::interval);
+	PERFORM twtasks_internal.check_duration('per', per, '1 ms'::interval, '366 d'::interval);
 END $$;
 
 /*
@@ -170,12 +170,12 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_column
 BEGIN
-	PERFORM twtasks.check_pattern(configure_limit.pattern);
+	PERFORM twtasks_internal.check_pattern(configure_limit.pattern);
 	IF configure_limit.scope IS NULL OR configure_limit.per IS NULL THEN
 		RAISE EXCEPTION '% must not be null', CASE WHEN configure_limit.scope IS NULL THEN 'scope' ELSE 'per' END
 			USING ERRCODE = 'null_value_not_allowed';
 	END IF;
-	PERFORM twtasks.check_limit(concurrency, configure_limit.scope, stretch, stretch_priority,
+	PERFORM twtasks_internal.check_limit(concurrency, configure_limit.scope, stretch, stretch_priority,
 								rate, per, burst);
 	INSERT INTO twtasks.limit_rule
 		(pattern, scope, concurrency, stretch, stretch_priority, rate, per, burst,
@@ -183,14 +183,14 @@ BEGIN
 	VALUES (configure_limit.pattern, configure_limit.scope, concurrency, coalesce(stretch, 0),
 			coalesce(stretch_priority, 0), rate, CASE WHEN rate IS NOT NULL THEN per END,
 			CASE WHEN rate IS NOT NULL THEN coalesce(burst, rate) END,
-			clock_timestamp(), twtasks.actor())
+			clock_timestamp(), twtasks_internal.actor())
 	ON CONFLICT (pattern, scope) DO UPDATE SET
 		concurrency = EXCLUDED.concurrency, stretch = EXCLUDED.stretch,
 		stretch_priority = EXCLUDED.stretch_priority, rate = EXCLUDED.rate,
 		per = EXCLUDED.per, burst = EXCLUDED.burst,
 		changed_at = EXCLUDED.changed_at, changed_by = EXCLUDED.changed_by;
 	IF configure_limit.scope = 'cluster' AND concurrency IS NOT NULL THEN
-		PERFORM twtasks.count_slots(configure_limit.pattern);
+		PERFORM twtasks_internal.count_slots(configure_limit.pattern);
 	END IF;
 END $$;
 
@@ -222,7 +222,7 @@ BEGIN
 END $$;
 
 /*
- * twtasks.read_limits()
+ * twtasks_internal.read_limits()
  *
  *		All limits, as a sidecar reads them.
  *
@@ -232,7 +232,7 @@ END $$;
  *
  * Locks		none
  */
-CREATE FUNCTION twtasks.read_limits()
+CREATE FUNCTION twtasks_internal.read_limits()
 RETURNS TABLE (pattern text, is_shared boolean, concurrency integer, stretch integer,
 			   stretch_priority integer, rate integer, per_us bigint, burst integer)
 LANGUAGE sql STABLE PARALLEL SAFE SECURITY DEFINER

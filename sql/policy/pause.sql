@@ -1,5 +1,5 @@
 /*
- * twtasks.pause(kind, name, reason)
+ * twtasks_internal.pause(kind, name, reason)
  *
  *		From its commit on nothing of that type or bucket is grabbed any more, in
  *		SQL and by sidecars.  What was grabbed before runs, also the rest of a batch
@@ -12,20 +12,20 @@
  * Locks		row lock
  * Wakes		every sidecar, to read the configuration again
  */
-CREATE FUNCTION twtasks.pause(kind text, name text, reason text)
+CREATE FUNCTION twtasks_internal.pause(kind text, name text, reason text)
 RETURNS boolean
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
 	INSERT INTO twtasks.pause (kind, name, since, paused_by, reason)
-	VALUES (pause.kind, pause.name, clock_timestamp(), twtasks.actor(), pause.reason)
+	VALUES (pause.kind, pause.name, clock_timestamp(), twtasks_internal.actor(), pause.reason)
 	ON CONFLICT DO NOTHING;
 	RETURN FOUND;
 END $$;
 
 /*
- * twtasks.resume(kind, name)
+ * twtasks_internal.resume(kind, name)
  *
  *		What was paused goes on.  For the functions below.
  *
@@ -36,7 +36,7 @@ END $$;
  * Locks		row lock
  * Wakes		every sidecar, to read the configuration again and to look for tasks
  */
-CREATE FUNCTION twtasks.resume(kind text, name text)
+CREATE FUNCTION twtasks_internal.resume(kind text, name text)
 RETURNS boolean
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -65,8 +65,8 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-	PERFORM twtasks.check_pattern(pattern);
-	RETURN twtasks.pause('type', pattern, reason);
+	PERFORM twtasks_internal.check_pattern(pattern);
+	RETURN twtasks_internal.pause('type', pattern, reason);
 END $$;
 
 /*
@@ -80,7 +80,7 @@ CREATE FUNCTION twtasks.resume_type(pattern text)
 RETURNS boolean
 LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
-AS $$ SELECT twtasks.resume('type', pattern) $$;
+AS $$ SELECT twtasks_internal.resume('type', pattern) $$;
 
 /*
  * twtasks.pause_bucket(name, reason)
@@ -103,8 +103,8 @@ BEGIN
 		RAISE EXCEPTION 'name must not be null'
 			USING ERRCODE = 'null_value_not_allowed';
 	END IF;
-	PERFORM twtasks.check_bucket(name);
-	RETURN twtasks.pause('bucket', name, reason);
+	PERFORM twtasks_internal.check_bucket(name);
+	RETURN twtasks_internal.pause('bucket', name, reason);
 END $$;
 
 /*
@@ -118,7 +118,7 @@ CREATE FUNCTION twtasks.resume_bucket(name text)
 RETURNS boolean
 LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
-AS $$ SELECT twtasks.resume('bucket', name) $$;
+AS $$ SELECT twtasks_internal.resume('bucket', name) $$;
 
 /*
  * twtasks.is_paused(type, bucket)

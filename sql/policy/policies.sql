@@ -1,5 +1,5 @@
 /*
- * twtasks.config_changed()
+ * twtasks_internal.config_changed()
  *
  *		Tells of a changed table of the configuration, at the commit of the
  *		change: sidecars by NOTIFY twtasks_config, the caches of other sessions by
@@ -10,7 +10,7 @@
  *
  * Wakes		every sidecar, to read the configuration again
  */
-CREATE FUNCTION twtasks.config_changed()
+CREATE FUNCTION twtasks_internal.config_changed()
 RETURNS trigger
 LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'twt_config_changed';
@@ -61,7 +61,7 @@ COMMENT ON COLUMN twtasks.type_policy.changed_by IS 'By whom: the role that logg
 
 CREATE TRIGGER config_changed
 	AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON twtasks.type_policy
-	FOR EACH STATEMENT EXECUTE FUNCTION twtasks.config_changed();
+	FOR EACH STATEMENT EXECUTE FUNCTION twtasks_internal.config_changed();
 
 /* The bucket "default" needs no row: one here would clash with a restore. */
 CREATE TABLE twtasks.bucket_policy (
@@ -81,7 +81,7 @@ COMMENT ON COLUMN twtasks.bucket_policy.changed_by IS 'By whom: the role that lo
 
 CREATE TRIGGER config_changed
 	AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON twtasks.bucket_policy
-	FOR EACH STATEMENT EXECUTE FUNCTION twtasks.config_changed();
+	FOR EACH STATEMENT EXECUTE FUNCTION twtasks_internal.config_changed();
 
 /* Apart from the policies: what is paused stays so when they change. */
 CREATE TABLE twtasks.pause (
@@ -101,7 +101,7 @@ COMMENT ON COLUMN twtasks.pause.reason IS 'Why, in the words of who did it';
 
 CREATE TRIGGER config_changed
 	AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON twtasks.pause
-	FOR EACH STATEMENT EXECUTE FUNCTION twtasks.config_changed();
+	FOR EACH STATEMENT EXECUTE FUNCTION twtasks_internal.config_changed();
 
 SELECT pg_catalog.pg_extension_config_dump('twtasks.pause', '');
 SELECT pg_catalog.pg_extension_config_dump('twtasks.type_policy', '');

@@ -22,7 +22,7 @@ SELECT pg_catalog.pg_extension_config_dump('twtasks.policy_audit', '');
 SELECT pg_catalog.pg_extension_config_dump('twtasks.policy_audit_id_seq', '');
 
 /*
- * twtasks.audit_policy()
+ * twtasks_internal.audit_policy()
  *
  *		Writes to the audit what becomes of a row of the configuration, unless
  *		nothing does but who set it last, and when.  For triggers, with the kind as
@@ -36,7 +36,7 @@ SELECT pg_catalog.pg_extension_config_dump('twtasks.policy_audit_id_seq', '');
  *
  * Writes		twtasks.policy_audit
  */
-CREATE FUNCTION twtasks.audit_policy()
+CREATE FUNCTION twtasks_internal.audit_policy()
 RETURNS trigger
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -52,7 +52,7 @@ BEGIN
 	IF before IS DISTINCT FROM after
 		AND (TG_OP <> 'INSERT' OR current_user = 'twtasks_owner' AND session_user <> 'twtasks_owner') THEN
 		INSERT INTO twtasks.policy_audit (at, actor, kind, name, before, after)
-		VALUES (clock_timestamp(), twtasks.actor(), TG_ARGV[0],
+		VALUES (clock_timestamp(), twtasks_internal.actor(), TG_ARGV[0],
 				coalesce(changed ->> 'pattern', changed ->> 'name'), before, after);
 	END IF;
 	RETURN NULL;
@@ -60,16 +60,16 @@ END $$;
 
 CREATE TRIGGER audit_policy
 	AFTER INSERT OR UPDATE OR DELETE ON twtasks.type_policy
-	FOR EACH ROW EXECUTE FUNCTION twtasks.audit_policy('type');
+	FOR EACH ROW EXECUTE FUNCTION twtasks_internal.audit_policy('type');
 CREATE TRIGGER audit_policy
 	AFTER INSERT OR UPDATE OR DELETE ON twtasks.bucket_policy
-	FOR EACH ROW EXECUTE FUNCTION twtasks.audit_policy('bucket');
+	FOR EACH ROW EXECUTE FUNCTION twtasks_internal.audit_policy('bucket');
 CREATE TRIGGER audit_policy
 	AFTER INSERT OR UPDATE OR DELETE ON twtasks.limit_rule
-	FOR EACH ROW EXECUTE FUNCTION twtasks.audit_policy('limit');
+	FOR EACH ROW EXECUTE FUNCTION twtasks_internal.audit_policy('limit');
 CREATE TRIGGER audit_policy
 	AFTER INSERT OR UPDATE OR DELETE ON twtasks.pause
-	FOR EACH ROW EXECUTE FUNCTION twtasks.audit_policy('pause');
+	FOR EACH ROW EXECUTE FUNCTION twtasks_internal.audit_policy('pause');
 CREATE TRIGGER audit_policy
 	AFTER INSERT OR UPDATE OR DELETE ON twtasks.allowed_type
-	FOR EACH ROW EXECUTE FUNCTION twtasks.audit_policy('allowed');
+	FOR EACH ROW EXECUTE FUNCTION twtasks_internal.audit_policy('allowed');

@@ -1,12 +1,12 @@
 /*
- * twtasks.check_retry(retry)
+ * twtasks_internal.check_retry(retry)
  *
  *		Refuses what is no retry policy: configure_type() says what is one.
  *
  * Errors
  *		22023			it is not valid
  */
-CREATE FUNCTION twtasks.check_retry(retry jsonb)
+CREATE FUNCTION twtasks_internal.check_retry(retry jsonb)
 RETURNS void
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
@@ -29,19 +29,19 @@ BEGIN
 			RAISE EXCEPTION 'invalid retry policy: %', left(stage::text, 64)
 				USING ERRCODE = 'invalid_parameter_value', HINT = how_to;
 		END IF;
-		PERFORM twtasks.check_retry_stage(stage, how_to);
+		PERFORM twtasks_internal.check_retry_stage(stage, how_to);
 	END LOOP;
 END $$;
 
 /*
- * twtasks.check_retry_stage(stage, how_to)
+ * twtasks_internal.check_retry_stage(stage, how_to)
  *
  *		Refuses an object that is no retry policy, with that hint.
  *
  * Errors
  *		22023			it is not valid
  */
-CREATE FUNCTION twtasks.check_retry_stage(stage jsonb, how_to text)
+CREATE FUNCTION twtasks_internal.check_retry_stage(stage jsonb, how_to text)
 RETURNS void
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
@@ -53,7 +53,7 @@ DECLARE
 BEGIN
 	SELECT k INTO stray FROM jsonb_object_keys(stage) k WHERE k <> ALL (known) LIMIT 1;
 	IF FOUND THEN
-		RAISE EXCEPTION 'unrecognized name in retry policy: "%"', twtasks.shown(stray)
+		RAISE EXCEPTION 'unrecognized name in retry policy: "%"', twtasks_internal.shown(stray)
 			USING ERRCODE = 'invalid_parameter_value', HINT = how_to;
 	END IF;
 	IF stage ? 'delays' AND (jsonb_typeof(stage->'delays') <> 'array'
@@ -61,13 +61,13 @@ BEGIN
 		RAISE EXCEPTION 'delays must be a list of 1 to 100 durations'
 			USING ERRCODE = 'invalid_parameter_value', HINT = how_to;
 	END IF;
-	PERFORM twtasks.check_duration(d.name, twtasks.parse_duration(d.name, d.value), '0'::interval, '30 d'::interval)
+	PERFORM twtasks_internal.check_duration(d.name, twtasks_internal.parse_duration(d.name, d.value), '0'::interval, '30 d'::interval)
 	FROM (SELECT 'each of delays', e FROM jsonb_array_elements(stage->'delays') e
 		  UNION ALL SELECT k, stage->k FROM unnest('{delay,max_delay}'::text[]) k
 		  WHERE stage ? k) d(name, value);
-	PERFORM twtasks.check_number(stage, 'multiplier', 1, 100),
-			twtasks.check_number(stage, 'max_tries', 1, 1000000),
-			twtasks.check_number(stage, 'jitter', 0, 1);
+	PERFORM twtasks_internal.check_number(stage, 'multiplier', 1, 100),
+			twtasks_internal.check_number(stage, 'max_tries', 1, 1000000),
+			twtasks_internal.check_number(stage, 'jitter', 0, 1);
 	IF (stage->>'max_tries')::numeric % 1 <> 0 THEN
 		RAISE EXCEPTION 'max_tries must be a whole number, not %', stage->>'max_tries'
 			USING ERRCODE = 'invalid_parameter_value', HINT = how_to;
@@ -80,14 +80,14 @@ BEGIN
 END $$;
 
 /*
- * twtasks.parse_duration(name, value)
+ * twtasks_internal.parse_duration(name, value)
  *
  *		A duration from a text in JSON, in which it has a unit.
  *
  * Errors
  *		22023			it is not one
  */
-CREATE FUNCTION twtasks.parse_duration(name text, value jsonb)
+CREATE FUNCTION twtasks_internal.parse_duration(name text, value jsonb)
 RETURNS interval
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
@@ -104,7 +104,7 @@ EXCEPTION WHEN invalid_datetime_format OR datetime_field_overflow OR interval_fi
 END $$;
 
 /*
- * twtasks.check_number(stage, name, smallest, largest)
+ * twtasks_internal.check_number(stage, name, smallest, largest)
  *
  *		Refuses a member of an object that is there and no number, or is out of
  *		range.
@@ -112,7 +112,7 @@ END $$;
  * Errors
  *		22023			it is not valid
  */
-CREATE FUNCTION twtasks.check_number(stage jsonb, name text, smallest integer, largest integer)
+CREATE FUNCTION twtasks_internal.check_number(stage jsonb, name text, smallest integer, largest integer)
 RETURNS void
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
@@ -126,7 +126,7 @@ BEGIN
 END $$;
 
 /*
- * twtasks.retry_in_ms(retry)
+ * twtasks_internal.retry_in_ms(retry)
  *
  *		A retry policy as sidecars read it: a list of its parts, durations in
  *		milliseconds, with everything that it leaves out.
@@ -135,7 +135,7 @@ END $$;
  *		[{"delays_ms": [...], "jitter": ...}, {"delay_ms": ..., "multiplier": ...,
  *		"max_delay_ms": ..., "max_tries": ..., "jitter": ...}]; "none" is empty
  */
-CREATE FUNCTION twtasks.retry_in_ms(retry jsonb)
+CREATE FUNCTION twtasks_internal.retry_in_ms(retry jsonb)
 RETURNS jsonb
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
@@ -160,7 +160,7 @@ AS $$
 $$;
 
 /*
- * twtasks.retry_delay(plan, tries)
+ * twtasks_internal.retry_delay(plan, tries)
  *
  *		When a task that was tried so often is tried again.  Sidecars count alike.
  *
@@ -170,7 +170,7 @@ $$;
  * Returns
  *		milliseconds; NULL: no more tries
  */
-CREATE FUNCTION twtasks.retry_delay(plan jsonb, tries integer)
+CREATE FUNCTION twtasks_internal.retry_delay(plan jsonb, tries integer)
 RETURNS bigint
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
@@ -207,7 +207,7 @@ BEGIN
 END $$;
 
 /*
- * twtasks.judge_answer(id, result, delay_ms, message, plan)
+ * twtasks_internal.judge_answer(id, result, delay_ms, message, plan)
  *
  *		What becomes of a task whose SQL handler asked for a retry or a repeat, by
  *		the policies of its type.
@@ -221,7 +221,7 @@ END $$;
  * Returns
  *		result, delay_ms	for finish_tasks()
  */
-CREATE FUNCTION twtasks.judge_answer(
+CREATE FUNCTION twtasks_internal.judge_answer(
 	id uuid, INOUT result text, INOUT delay_ms bigint, message text, plan jsonb)
 RETURNS record
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -234,17 +234,17 @@ DECLARE
 				t.state_time, t.data, t.payload, t.context)::twtasks.task_input
 		FROM twtasks.task t WHERE t.id = judge_answer.id);
 	policy CONSTANT record := twtasks.policy_of(task.type);
-	figures CONSTANT jsonb := coalesce(twtasks.retry_in_ms(policy.retry), plan, twtasks.retry_in_ms('{}'::jsonb));
+	figures CONSTANT jsonb := coalesce(twtasks_internal.retry_in_ms(policy.retry), plan, twtasks_internal.retry_in_ms('{}'::jsonb));
 	said record;
 BEGIN
 	IF result = 'repeat' AND coalesce(policy.reset_tries, true) THEN
-		delay_ms := coalesce(delay_ms, twtasks.retry_delay(figures, 1), 0);
+		delay_ms := coalesce(delay_ms, twtasks_internal.retry_delay(figures, 1), 0);
 		RETURN;
 	END IF;
-	said := twtasks.ask_function(CASE result WHEN 'retry' THEN policy.retry_function END,
+	said := twtasks_internal.ask_function(CASE result WHEN 'retry' THEN policy.retry_function END,
 								 task, message);
 	IF said.answer = 'policy' THEN
-		said.delay_ms := twtasks.retry_delay(figures, task.tries);
+		said.delay_ms := twtasks_internal.retry_delay(figures, task.tries);
 		said.answer := CASE WHEN said.delay_ms IS NULL THEN 'error' ELSE 'retry' END;
 	END IF;
 	result := said.answer;
@@ -252,7 +252,7 @@ BEGIN
 END $$;
 
 /*
- * twtasks.call_retry(function, task, error)
+ * twtasks_internal.call_retry(function, task, error)
  *
  *		Asks the function of a policy, with the rights of its owner, for as long as
  *		twtasks.function_timeout at most.
@@ -261,7 +261,7 @@ END $$;
  *		answered		false when it failed, which was told as a warning
  *		run_at			when to try again; NULL: no more
  */
-CREATE FUNCTION twtasks.call_retry(
+CREATE FUNCTION twtasks_internal.call_retry(
 	function text, task twtasks.task_input, error text,
 	OUT answered boolean, OUT run_at timestamptz)
 RETURNS record
@@ -269,7 +269,7 @@ LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'twt_call_retry';
 
 /*
- * twtasks.ask_function(function, task, error)
+ * twtasks_internal.ask_function(function, task, error)
  *
  *		What the function of a policy says about a task that failed.
  *
@@ -282,7 +282,7 @@ AS 'MODULE_PATHNAME', 'twt_call_retry';
  *						failed, which was told as a warning
  *		delay_ms		of a retry
  */
-CREATE FUNCTION twtasks.ask_function(
+CREATE FUNCTION twtasks_internal.ask_function(
 	function text, task twtasks.task_input, error text,
 	OUT answer text, OUT delay_ms bigint)
 RETURNS record
@@ -296,7 +296,7 @@ BEGIN
 	IF coalesce(function, 'none') = 'none' THEN
 		RETURN;
 	END IF;
-	said := twtasks.call_retry(function, task, coalesce(error, ''));
+	said := twtasks_internal.call_retry(function, task, coalesce(error, ''));
 	IF said.run_at = 'infinity' THEN
 		RAISE WARNING 'function "%" of a policy failed: it returned an infinite time', function;
 	ELSIF said.answered AND said.run_at IS NULL THEN
@@ -309,7 +309,7 @@ BEGIN
 END $$;
 
 /*
- * twtasks.ask_retry(ids, versions, errors)
+ * twtasks_internal.ask_retry(ids, versions, errors)
  *
  *		What the functions of their policies say about tasks that failed.
  *
@@ -326,7 +326,7 @@ END $$;
  *
  * Locks		none of its own
  */
-CREATE FUNCTION twtasks.ask_retry(
+CREATE FUNCTION twtasks_internal.ask_retry(
 	ids uuid[],
 	versions bigint[],
 	errors text[],
@@ -356,7 +356,7 @@ BEGIN
 		IF NOT any_asked OR clock_timestamp() < until THEN
 			any_asked := true;
 			SELECT f.answer, f.delay_ms INTO answer, delay_ms
-			FROM twtasks.ask_function((twtasks.policy_of((asked.task).type)).retry_function,
+			FROM twtasks_internal.ask_function((twtasks.policy_of((asked.task).type)).retry_function,
 									  asked.task, asked.error) f;
 		END IF;
 		RETURN NEXT;

@@ -1,5 +1,5 @@
 /*
- * twtasks.take_types(types)
+ * twtasks_internal.take_types(types)
  *
  *		From now on next_triggers() gives this session triggers of these types.
  *		Others go to sessions that handle them; those that nobody handles to any
@@ -10,26 +10,26 @@
  *
  * Locks		none
  */
-CREATE FUNCTION twtasks.take_types(types text[])
+CREATE FUNCTION twtasks_internal.take_types(types text[])
 RETURNS void
 LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'twt_take_types';
 
 /*
- * twtasks.lacks_queue(bucket)
+ * twtasks_internal.lacks_queue(bucket)
  *
  *		Whether the bucket has no queue in shared memory because others use all
  *		twtasks.queues.
  *
  * Locks		none
  */
-CREATE FUNCTION twtasks.lacks_queue(bucket text)
+CREATE FUNCTION twtasks_internal.lacks_queue(bucket text)
 RETURNS boolean
 LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'twt_lacks_queue';
 
 /*
- * twtasks.next_triggers(buckets, max_triggers, wait_ms, ...)
+ * twtasks_internal.next_triggers(buckets, max_triggers, wait_ms, ...)
  *
  *		Takes triggers from the shared-memory queue, waiting for the first if
  *		there is none.  Holds no snapshot while it waits, so it never holds
@@ -57,10 +57,10 @@ AS 'MODULE_PATHNAME', 'twt_lacks_queue';
  *		55000			twtasks was not preloaded: LISTEN twtasks instead
  *
  * Locks		none while waiting
- * Example		CALL twtasks.next_triggers('{default}', 100, 30000,
+ * Example		CALL twtasks_internal.next_triggers('{default}', 100, 30000,
  *					NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
  */
-CREATE PROCEDURE twtasks.next_triggers(
+CREATE PROCEDURE twtasks_internal.next_triggers(
 	buckets text[],
 	max_triggers integer,
 	wait_ms integer,

@@ -1,5 +1,5 @@
 /*
- * twtasks.promote_tasks(batch)
+ * twtasks_internal.promote_tasks(batch)
  *
  *		WAITING -> SUBMITTED for tasks whose time has come.
  *
@@ -16,7 +16,7 @@
  * Locks		rows, the earliest first; those locked by others are left out
  * Wakes		sidecars of the tasks' buckets
  */
-CREATE FUNCTION twtasks.promote_tasks(
+CREATE FUNCTION twtasks_internal.promote_tasks(
 	batch integer DEFAULT 1000,
 	OUT promoted bigint,
 	OUT next_ms bigint)
@@ -41,11 +41,11 @@ BEGIN
 	changed AS (
 		UPDATE twtasks.task t
 		SET status = 'SUBMITTED', version = t.version + 1, queued = true,
-			state_time = started, next_event_time = started + twtasks.queue_time(t.type)
+			state_time = started, next_event_time = started + twtasks_internal.queue_time(t.type)
 		FROM due d
 		WHERE t.id = d.id AND t.version = d.version AND t.status = 'WAITING'
 		RETURNING t.*)
-	SELECT count(twtasks.queue_trigger(c.id, c.version, c.bucket, c.type,
+	SELECT count(twtasks_internal.queue_trigger(c.id, c.version, c.bucket, c.type,
 									   c.priority, c.size, NULL::timestamptz))
 	INTO promoted FROM changed c;
 

@@ -1,5 +1,5 @@
 /*
- * twtasks.queue_trigger(id, version, bucket, type, priority, size, due)
+ * twtasks_internal.queue_trigger(id, version, bucket, type, priority, size, due)
  *
  *		Remembers a trigger in the current transaction and queues it at its
  *		commit.  For the functions of this extension; a trigger is only a hint.
@@ -10,7 +10,7 @@
  * Locks		none
  * Wakes		after commit one sidecar of the bucket
  */
-CREATE FUNCTION twtasks.queue_trigger(
+CREATE FUNCTION twtasks_internal.queue_trigger(
 	id uuid, version bigint, bucket text, type text,
 	priority smallint, size integer, due timestamptz)
 RETURNS void

@@ -1,5 +1,5 @@
 /*
- * twtasks.sweep_tasks(bucket, per_type, skip, share, shares, most, after)
+ * twtasks_internal.sweep_tasks(bucket, per_type, skip, share, shares, most, after)
  *
  *		Looks at the table itself for SUBMITTED tasks: the guarantee behind the
  *		triggers.  Changes nothing.
@@ -22,7 +22,7 @@
  *
  * Locks		none
  */
-CREATE FUNCTION twtasks.sweep_tasks(
+CREATE FUNCTION twtasks_internal.sweep_tasks(
 	bucket text,
 	per_type integer,
 	skip text[] DEFAULT '{}',
@@ -42,7 +42,7 @@ SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'twt_sweep_tasks';
 
 /*
- * twtasks.expire_tasks(batch)
+ * twtasks_internal.expire_tasks(batch)
  *
  *		Tasks whose time to start is over become FAILED: SUBMITTED, or WAITING for
  *		a time that may be far away.
@@ -56,7 +56,7 @@ AS 'MODULE_PATHNAME', 'twt_sweep_tasks';
  * Writes		twtasks.task, twtasks.finished_task
  * Locks		rows; those locked by others are left for the next call
  */
-CREATE FUNCTION twtasks.expire_tasks(batch integer DEFAULT 1000)
+CREATE FUNCTION twtasks_internal.expire_tasks(batch integer DEFAULT 1000)
 RETURNS bigint
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp

@@ -1,5 +1,5 @@
 /*
- * twtasks.execute_tasks(function, role, ids, versions, incarnation, token, ...)
+ * twtasks_internal.execute_tasks(function, role, ids, versions, incarnation, token, ...)
  *
  *		Grabs tasks, runs a SQL function for each and finishes those that
  *		succeeded, all in one transaction: its effects in this database happen
@@ -38,7 +38,7 @@
  * Writes		twtasks.task, twtasks.finished_task and what the function writes
  * Locks		rows, in order of id, until the whole batch commits
  */
-CREATE FUNCTION twtasks.execute_tasks(
+CREATE FUNCTION twtasks_internal.execute_tasks(
 	function text,
 	role name,
 	ids uuid[],
@@ -64,7 +64,7 @@ SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'twt_execute_tasks';
 
 /*
- * twtasks.find_handler(function, role)
+ * twtasks_internal.find_handler(function, role)
  *
  *		Looks a SQL handler up and checks that it has the right signature and
  *		that the caller may run it as role.
@@ -75,7 +75,7 @@ AS 'MODULE_PATHNAME', 'twt_execute_tasks';
  * Errors
  *		42883, 42501	as execute_tasks()
  */
-CREATE FUNCTION twtasks.find_handler(function text, role name)
+CREATE FUNCTION twtasks_internal.find_handler(function text, role name)
 RETURNS oid
 LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'twt_find_handler';

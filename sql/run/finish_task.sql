@@ -58,7 +58,7 @@ BEGIN
 	END IF;
 	PERFORM FROM twtasks.task t WHERE t.id = finish_task.id FOR UPDATE;
 	SELECT 'changed', f.version, f.status INTO finished
-	FROM twtasks.finish_tasks(
+	FROM twtasks_internal.finish_tasks(
 		ARRAY[id], ARRAY[version], ARRAY[result],
 		ARRAY[ceil(extract(epoch FROM least(coalesce(delay, '0'), longest)) * 1000)::bigint],
 		ARRAY[message], NULL::bigint, NULL::bigint) f;

@@ -1,5 +1,5 @@
 /*
- * twtasks.finish_tasks(ids, versions, results, delays_ms, messages, incarnation, token, grabs, places)
+ * twtasks_internal.finish_tasks(ids, versions, results, delays_ms, messages, incarnation, token, grabs, places)
  *
  *		Every way a worker has out of PROCESSING.
  *
@@ -44,9 +44,9 @@
  * Writes		twtasks.task, twtasks.finished_task, twtasks.unique_key
  * Locks		rows, in the order given
  * Wakes		a sidecar for released tasks at once, for others at their time
- * Example		SELECT * FROM twtasks.finish_tasks(ARRAY[...]::uuid[], '{1}', '{done}', '{0}', '{NULL}', 7, 2);
+ * Example		SELECT * FROM twtasks_internal.finish_tasks(ARRAY[...]::uuid[], '{1}', '{done}', '{0}', '{NULL}', 7, 2);
  */
-CREATE FUNCTION twtasks.finish_tasks(
+CREATE FUNCTION twtasks_internal.finish_tasks(
 	ids uuid[],
 	versions bigint[],
 	results text[],
@@ -65,7 +65,7 @@ SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'twt_finish_tasks';
 
 /*
- * twtasks.finish_others(...)
+ * twtasks_internal.finish_others(...)
  *
  *		The part of finish_tasks() for all results but 'done'.
  *
@@ -74,7 +74,7 @@ AS 'MODULE_PATHNAME', 'twt_finish_tasks';
  * Writes		as finish_tasks()
  * Locks		rows, in the order given
  */
-CREATE FUNCTION twtasks.finish_others(
+CREATE FUNCTION twtasks_internal.finish_others(
 	ids uuid[],
 	versions bigint[],
 	results text[],
@@ -121,7 +121,7 @@ BEGIN
 		FROM unnest(ids, versions, results, grabs) WITH ORDINALITY
 			 u(id, version, result, "grab", place)
 		ORDER BY u.place);
-	results := twtasks.honour_cancels(ids, versions, results);
+	results := twtasks_internal.honour_cancels(ids, versions, results);
 	IF 'cancelled' = ANY (results) THEN
 		RETURN QUERY
 		SELECT f.* FROM (SELECT array_agg(u.id), array_agg(u.version), array_agg(u.message),
@@ -129,7 +129,7 @@ BEGIN
 						 FROM unnest(ids, versions, results, messages, grabs)
 							  u(id, version, result, message, "grab")
 						 WHERE u.result = 'cancelled') w(ids, versions, messages, grabs),
-			twtasks.finish_cancelled(w.ids, w.versions, w.messages, w.grabs,
+			twtasks_internal.finish_cancelled(w.ids, w.versions, w.messages, w.grabs,
 									 finish_others.incarnation, finish_others.token) f;
 	END IF;
 
@@ -166,7 +166,7 @@ BEGIN
 										ELSE finish_others.incarnation END,
 			token = finish_others.token,
 			error = CASE w.result WHEN 'repeat' THEN NULL
-								  ELSE coalesce(twtasks.cut_message(w.message), t.error) END
+								  ELSE coalesce(twtasks_internal.cut_message(w.message), t.error) END
 		FROM (SELECT u.place, u.result, u.message, d.due, CASE WHEN u.delay_ms > 0 THEN d.due END AS until
 			  FROM unnest(places, results, delays_ms, messages) u(place, result, delay_ms, message),
 				  LATERAL (SELECT started + least(greatest(u.delay_ms, 0), longest)
@@ -174,7 +174,7 @@ BEGIN
 		WHERE t.ctid = w.place AND w.result NOT IN ('done', 'delete', 'cancelled')
 		RETURNING t.*),
 	queued AS (
-		SELECT c.*, twtasks.queue_trigger(c.id, c.version, c.bucket, c.type, c.priority, c.size,
+		SELECT c.*, twtasks_internal.queue_trigger(c.id, c.version, c.bucket, c.type, c.priority, c.size,
 					CASE c.status WHEN 'WAITING' THEN c.next_event_time END)
 		FROM changed c WHERE c.status IN ('WAITING', 'SUBMITTED'))
 	SELECT c.id, c.version, c.status FROM changed c WHERE c.status IN ('ERROR', 'PROCESSING')
@@ -183,7 +183,7 @@ BEGIN
 END $$;
 
 /*
- * twtasks.resolve_finish(ids, versions, incarnation, token)
+ * twtasks_internal.resolve_finish(ids, versions, incarnation, token)
  *
  *		After the answer to a finish was lost and it was sent again: which of
  *		its tasks had the first call finished already?
@@ -196,7 +196,7 @@ END $$;
  *
  * Locks		none
  */
-CREATE FUNCTION twtasks.resolve_finish(
+CREATE FUNCTION twtasks_internal.resolve_finish(
 	ids uuid[],
 	versions bigint[],
 	incarnation bigint,

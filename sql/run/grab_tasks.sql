@@ -1,5 +1,5 @@
 /*
- * twtasks.grab_tasks(ids, versions, incarnation, token, timeouts_ms, stuck, types, buckets, durable, places)
+ * twtasks_internal.grab_tasks(ids, versions, incarnation, token, timeouts_ms, stuck, types, buckets, durable, places)
  *
  *		SUBMITTED -> PROCESSING, for those of the named tasks that still have
  *		the named version.  What comes back is the caller's to execute, once
@@ -47,9 +47,9 @@
  *
  * Writes		twtasks.task, twtasks.slot_use
  * Locks		rows; waits for none
- * Example		SELECT * FROM twtasks.grab_tasks(ARRAY[...]::uuid[], '{0}', 7, 1, '{60000}', '{error}');
+ * Example		SELECT * FROM twtasks_internal.grab_tasks(ARRAY[...]::uuid[], '{0}', 7, 1, '{60000}', '{error}');
  */
-CREATE FUNCTION twtasks.grab_tasks(
+CREATE FUNCTION twtasks_internal.grab_tasks(
 	ids uuid[],
 	versions bigint[],
 	incarnation bigint,

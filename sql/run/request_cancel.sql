@@ -57,7 +57,7 @@ BEGIN
 	END IF;
 	IF task.id IS NULL OR task.version <> request_cancel.version
 		OR NOT (task.status = 'PROCESSING' OR task.status = 'SUBMITTED' AND NOT is_ours) THEN
-		RETURN twtasks.change_task('cancel', id, version, NULL::timestamptz, reason);
+		RETURN twtasks_internal.change_task('cancel', id, version, NULL::timestamptz, reason);
 	END IF;
 
 	INSERT INTO twtasks.cancel_request AS c (task_id, version, created, requested, reason)
@@ -71,11 +71,11 @@ BEGIN
 			SELECT FROM twtasks.node n
 			WHERE n.incarnation = task.incarnation AND n.ended IS NULL) THEN
 		RETURN (SELECT ('changed', f.version, f.status)::twtasks.change_result
-				FROM twtasks.finish_cancelled(ARRAY[task.id], ARRAY[task.version], NULL::text[],
+				FROM twtasks_internal.finish_cancelled(ARRAY[task.id], ARRAY[task.version], NULL::text[],
 											  NULL::bigint[], NULL::bigint, NULL::bigint) f);
 	END IF;
-	PERFORM twtasks.write_audit('request_cancel', task.id, twtasks.facts(task),
-								twtasks.facts(task), request_cancel.reason);
+	PERFORM twtasks_internal.write_audit('request_cancel', task.id, twtasks_internal.facts(task),
+								twtasks_internal.facts(task), request_cancel.reason);
 	DELETE FROM twtasks.cancel_request c
 	WHERE c.requested < clock_timestamp() - interval '1 minute'
 	  AND NOT EXISTS (SELECT FROM twtasks.cancel_requests r WHERE r.id = c.task_id);
@@ -84,7 +84,7 @@ BEGIN
 END $$;
 
 /*
- * twtasks.take_cancels(incarnation)
+ * twtasks_internal.take_cancels(incarnation)
  *
  *		What a sidecar asks when it is told of a request_cancel(), and after
  *		each connect.  Also cancels what turns out to be run by nobody.
@@ -102,7 +102,7 @@ END $$;
  *				twtasks.audit
  * Locks		rows; waits for none
  */
-CREATE FUNCTION twtasks.take_cancels(
+CREATE FUNCTION twtasks_internal.take_cancels(
 	incarnation bigint,
 	OUT id uuid,
 	OUT version bigint,
@@ -128,7 +128,7 @@ BEGIN
 			AND (t.status = 'SUBMITTED' OR NOT t.queued)
 		  ORDER BY t.id FOR UPDATE SKIP LOCKED) x;
 	IF nobodys IS NOT NULL THEN
-		PERFORM FROM twtasks.finish_cancelled(nobodys, versions, NULL::text[], NULL::bigint[], NULL::bigint, NULL::bigint);
+		PERFORM FROM twtasks_internal.finish_cancelled(nobodys, versions, NULL::text[], NULL::bigint[], NULL::bigint, NULL::bigint);
 	END IF;
 	RETURN QUERY
 	SELECT c.id, c.version, c.status = 'PROCESSING', c.why FROM twtasks.cancel_requests c
@@ -136,7 +136,7 @@ BEGIN
 END $$;
 
 /*
- * twtasks.finish_cancelled(ids, versions, messages, grabs, incarnation, token)
+ * twtasks_internal.finish_cancelled(ids, versions, messages, grabs, incarnation, token)
  *
  *		Ends tasks as CANCELLED, those of them for which somebody has asked
  *		that.
@@ -152,7 +152,7 @@ END $$;
  *				twtasks.audit
  * Locks		rows
  */
-CREATE FUNCTION twtasks.finish_cancelled(
+CREATE FUNCTION twtasks_internal.finish_cancelled(
 	ids uuid[],
 	versions bigint[],
 	messages text[],
@@ -186,24 +186,24 @@ AS $$
 			 type, sub_type, bucket, key, error, data, payload, context, added_by)
 		SELECT t.id, t.version + 1, twtasks.clock(), t.created, finish_cancelled.incarnation,
 			   finish_cancelled.token, 'CANCELLED', t.tries, t.priority,
-			   t.type, t.sub_type, t.bucket, t.key, twtasks.cut_message(g.message),
+			   t.type, t.sub_type, t.bucket, t.key, twtasks_internal.cut_message(g.message),
 			   t.data, t.payload, t.context, t.added_by
 		FROM gone g CROSS JOIN LATERAL (SELECT (g.task).*) t
-		RETURNING f.id, f.version, f.status, twtasks.finished_facts(f) AS facts),
+		RETURNING f.id, f.version, f.status, twtasks_internal.finished_facts(f) AS facts),
 	noted AS (
 		INSERT INTO twtasks.audit
 			(at, actor, role, application, action, task_id, from_version, to_version,
 			 from_status, to_status, reason, before, after)
 		SELECT clock_timestamp(), g.actor, g.role, g.application, 'cancel', e.id, e.version - 1,
 			   e.version, (g.task).status, e.status, g.reason,
-			   twtasks.only_in(twtasks.facts(g.task), e.facts),
-			   twtasks.only_in(e.facts, twtasks.facts(g.task))
+			   twtasks_internal.only_in(twtasks_internal.facts(g.task), e.facts),
+			   twtasks_internal.only_in(e.facts, twtasks_internal.facts(g.task))
 		FROM gone g JOIN ended e ON e.id = (g.task).id)
 	SELECT e.id, e.version, e.status FROM ended e
 $$;
 
 /*
- * twtasks.honour_cancels(ids, versions, results)
+ * twtasks_internal.honour_cancels(ids, versions, results)
  *
  *		Results of a finish, where what is no end of a task becomes 'cancelled'
  *		if somebody has asked for that.
@@ -211,7 +211,7 @@ $$;
  * Returns
  *		the results; 'done' and 'delete' stay what they are
  */
-CREATE FUNCTION twtasks.honour_cancels(ids uuid[], versions bigint[], results text[])
+CREATE FUNCTION twtasks_internal.honour_cancels(ids uuid[], versions bigint[], results text[])
 RETURNS text[]
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -230,7 +230,7 @@ BEGIN
 END $$;
 
 /*
- * twtasks.cancel_orphans(ids)
+ * twtasks_internal.cancel_orphans(ids)
  *
  *		Before the stuck rule is applied: ends those that are to be cancelled.
  *		The caller holds locks on the rows.
@@ -238,7 +238,7 @@ END $$;
  * Returns
  *		the ids of the others
  */
-CREATE FUNCTION twtasks.cancel_orphans(ids uuid[])
+CREATE FUNCTION twtasks_internal.cancel_orphans(ids uuid[])
 RETURNS uuid[]
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -251,7 +251,7 @@ BEGIN
 		RETURN ids;
 	END IF;
 	cancelled := ARRAY(
-		SELECT f.id FROM twtasks.finish_cancelled(
+		SELECT f.id FROM twtasks_internal.finish_cancelled(
 			ids, ARRAY(SELECT t.version
 					   FROM unnest(ids) WITH ORDINALITY u(id, place)
 					   JOIN twtasks.task t ON t.id = u.id ORDER BY u.place),

@@ -1,5 +1,5 @@
 /*
- * twtasks.resolve_grab(ids, versions, incarnation, token)
+ * twtasks_internal.resolve_grab(ids, versions, incarnation, token)
  *
  *		After the answer to a grab was lost: which of its tasks were won?  The
  *		others are given a new version, so that the lost call can no longer
@@ -15,7 +15,7 @@
  * Locks		rows, in the order given; waits for the lost call if it is running
  * Wakes		one sidecar of the bucket for each task with a new version
  */
-CREATE FUNCTION twtasks.resolve_grab(
+CREATE FUNCTION twtasks_internal.resolve_grab(
 	ids uuid[],
 	versions bigint[],
 	incarnation bigint,
@@ -38,7 +38,7 @@ BEGIN
 								  WHERE s.id = u.id OFFSET 0) l) w
 		WHERE t.ctid = w.place AND t.version = w.version AND t.status = 'SUBMITTED'
 		RETURNING t.*)
-	SELECT count(twtasks.queue_trigger(f.id, f.version, f.bucket, f.type,
+	SELECT count(twtasks_internal.queue_trigger(f.id, f.version, f.bucket, f.type,
 									   f.priority, f.size, NULL::timestamptz))
 	INTO fenced FROM f;
 	RETURN QUERY

@@ -38,7 +38,7 @@ COMMENT ON COLUMN twtasks.slot_use.waiting IS 'Incarnations that were refused, t
 COMMENT ON COLUMN twtasks.slot_use.tokens IS 'Of the rate: starts that were left at that time; NULL: all';
 
 /*
- * twtasks.live_slots(ids, versions, incarnations)
+ * twtasks_internal.live_slots(ids, versions, incarnations)
  *
  *		How many of these grabs still hold: PROCESSING with that version, under an
  *		incarnation that has not ended.
@@ -48,7 +48,7 @@ COMMENT ON COLUMN twtasks.slot_use.tokens IS 'Of the rate: starts that were left
  *
  * Locks		none
  */
-CREATE FUNCTION twtasks.live_slots(ids uuid[], versions bigint[], incarnations bigint[])
+CREATE FUNCTION twtasks_internal.live_slots(ids uuid[], versions bigint[], incarnations bigint[])
 RETURNS bigint
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
@@ -65,14 +65,14 @@ AS $$
 $$;
 
 /*
- * twtasks.make_slots(name)
+ * twtasks_internal.make_slots(name)
  *
  *		Makes the rows of a limit's name, unless they are there.
  *
  * Writes		twtasks.slot_use
  * Locks		waits for somebody else who makes or drops them
  */
-CREATE FUNCTION twtasks.make_slots(name text)
+CREATE FUNCTION twtasks_internal.make_slots(name text)
 RETURNS void
 LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -86,14 +86,14 @@ AS $$
 $$;
 
 /*
- * twtasks.count_slots(pattern)
+ * twtasks_internal.count_slots(pattern)
  *
  *		Counts what runs already under a limit that is new.
  *
  * Writes		twtasks.slot_use
  * Locks		rows.  A grab that has not committed yet is not seen, nor counted later
  */
-CREATE FUNCTION twtasks.count_slots(pattern text)
+CREATE FUNCTION twtasks_internal.count_slots(pattern text)
 RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -108,7 +108,7 @@ BEGIN
 		  AND twtasks.limit_name(pattern, t.type) IS NOT NULL
 		ORDER BY name
 	LOOP
-		PERFORM twtasks.make_slots(limited);
+		PERFORM twtasks_internal.make_slots(limited);
 		PERFORM FROM twtasks.slot_use u WHERE u.name = limited AND u.epoch > 0 FOR UPDATE;
 		UPDATE twtasks.slot_use u
 		-- not used_at: up to then the starts of a rate were counted
@@ -125,7 +125,7 @@ BEGIN
 END $$;
 
 /*
- * twtasks.offer_slots(names, freed, wanted, incarnation)
+ * twtasks_internal.offer_slots(names, freed, wanted, incarnation)
  *
  *		After tasks under limits of the whole cluster have ended, or were not
  *		grabbed after all: whose turn is it?  Nodes that were refused are told in
@@ -151,7 +151,7 @@ END $$;
  * Wakes		the nodes whose turn it is: NOTIFY twtasks_slots, with the incarnation,
  *				the number of slots and the name
  */
-CREATE FUNCTION twtasks.offer_slots(
+CREATE FUNCTION twtasks_internal.offer_slots(
 	names text[], freed integer[], wanted boolean[], incarnation bigint,
 	OUT name text, OUT turns integer)
 RETURNS SETOF record
@@ -166,20 +166,20 @@ BEGIN
 	END IF;
 	FOR i IN 1 .. cardinality(names) LOOP
 		name := names[i];
-		turns := twtasks.offer_slot(names[i], freed[i], wanted[i], incarnation);
+		turns := twtasks_internal.offer_slot(names[i], freed[i], wanted[i], incarnation);
 		RETURN NEXT;
 	END LOOP;
 END $$;
 
 /*
- * twtasks.offer_slot(name, freed, wanted, incarnation)
+ * twtasks_internal.offer_slot(name, freed, wanted, incarnation)
  *
  *		offer_slots() for one limit.
  *
  * Returns
  *		turns
  */
-CREATE FUNCTION twtasks.offer_slot(name text, freed integer, wanted boolean, incarnation bigint)
+CREATE FUNCTION twtasks_internal.offer_slot(name text, freed integer, wanted boolean, incarnation bigint)
 RETURNS integer
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -240,7 +240,7 @@ BEGIN
 END $$;
 
 /*
- * twtasks.offer_types(types)
+ * twtasks_internal.offer_types(types)
  *
  *		offer_slots() for tasks of these types that have ended in another way than
  *		by their node.  The rows stay locked to the end of the transaction, and
@@ -250,12 +250,12 @@ END $$;
  * Locks		rows, waiting for none
  * Wakes		as offer_slots()
  */
-CREATE FUNCTION twtasks.offer_types(types text[])
+CREATE FUNCTION twtasks_internal.offer_types(types text[])
 RETURNS void
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT twtasks.offer_slot(f.name, f.freed, false, NULL::bigint)
+	SELECT twtasks_internal.offer_slot(f.name, f.freed, false, NULL::bigint)
 	FROM (SELECT l.name, count(*)::integer AS freed
 		  FROM unnest(types) t(type)
 		  CROSS JOIN LATERAL (SELECT DISTINCT twtasks.limit_name(r.pattern, t.type) AS name
@@ -266,7 +266,7 @@ AS $$
 $$;
 
 /*
- * twtasks.clean_slots(unused)
+ * twtasks_internal.clean_slots(unused)
  *
  *		Forgets limits of the whole cluster, above all single keys, that nobody has
  *		used for a while, and those that are not configured any more.
@@ -280,7 +280,7 @@ $$;
  * Writes		twtasks.slot_use
  * Locks		rows, waiting for none
  */
-CREATE FUNCTION twtasks.clean_slots(unused interval DEFAULT '1 hour')
+CREATE FUNCTION twtasks_internal.clean_slots(unused interval DEFAULT '1 hour')
 RETURNS bigint
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -289,7 +289,7 @@ DECLARE
 	cleaned bigint;
 BEGIN
 	-- Nobody makes a name while its rows go away.
-	IF NOT twtasks.try_lock(twtasks.slots_lock()) THEN
+	IF NOT twtasks_internal.try_lock(twtasks_internal.slots_lock()) THEN
 		RETURN 0;
 	END IF;
 	-- What was found is locked only if nobody has changed it since: who did may
@@ -304,7 +304,7 @@ BEGIN
 		WHERE u.epoch > 0
 		  AND (r.rules = 0
 			   OR u.used_at < twtasks.clock() - greatest(unused, r.rest)
-			   AND twtasks.live_slots(u.ids, u.versions, u.incarnations) = 0)),
+			   AND twtasks_internal.live_slots(u.ids, u.versions, u.incarnations) = 0)),
 	unchanged AS (
 		SELECT u.name, u.epoch
 		FROM twtasks.slot_use u JOIN idle i USING (name, epoch)

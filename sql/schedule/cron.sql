@@ -67,7 +67,7 @@ LANGUAGE c STABLE PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'twt_cron_preview';
 
 /*
- * twtasks.cron_last(expr, after, until, tz, n)
+ * twtasks_internal.cron_last(expr, after, until, tz, n)
  *
  *		The last n times after the one and up to the other.
  *
@@ -83,7 +83,7 @@ AS 'MODULE_PATHNAME', 'twt_cron_preview';
  *
  * Locks		none
  */
-CREATE FUNCTION twtasks.cron_last(
+CREATE FUNCTION twtasks_internal.cron_last(
 	expr text, after timestamptz, until timestamptz, tz text, n integer)
 RETURNS timestamptz[]
 LANGUAGE c STABLE PARALLEL SAFE

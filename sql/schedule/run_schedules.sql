@@ -1,5 +1,5 @@
 /*
- * twtasks.add_occurrence(schedule, occurrence)
+ * twtasks_internal.add_occurrence(schedule, occurrence)
  *
  *		Adds the task of an occurrence, unless it has been added before: also
  *		by a schedule of that name that was removed since, or before the
@@ -17,7 +17,7 @@
  * Writes		twtasks.task, twtasks.schedule, twtasks.schedule_run
  * Wakes		after commit one sidecar of the bucket
  */
-CREATE FUNCTION twtasks.add_occurrence(schedule twtasks.schedule, occurrence timestamptz)
+CREATE FUNCTION twtasks_internal.add_occurrence(schedule twtasks.schedule, occurrence timestamptz)
 RETURNS twtasks.added_task
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -30,7 +30,7 @@ BEGIN
 			   WHERE r.name = schedule.name AND r.occurrence = add_occurrence.occurrence) THEN
 		RETURN (NULL, NULL, 'already_exists')::twtasks.added_task;
 	END IF;
-	added := twtasks.add_task_as(schedule.role, schedule.type, schedule.data, schedule.sub_type,
+	added := twtasks_internal.add_task_as(schedule.role, schedule.type, schedule.data, schedule.sub_type,
 		priority => schedule.priority::integer, bucket => schedule.bucket,
 		expires => run + schedule.expires_after,
 		context => coalesce(schedule.context, '{}')
@@ -47,7 +47,7 @@ BEGIN
 END $$;
 
 /*
- * twtasks.run_schedule(schedule, now, until)
+ * twtasks_internal.run_schedule(schedule, now, until)
  *
  *		Adds what is due of a schedule whose row is locked, by its rule for
  *		missed occurrences, and moves it on to the next occurrence.
@@ -65,7 +65,7 @@ END $$;
  * Writes		twtasks.task, twtasks.schedule, twtasks.schedule_run
  * Wakes		after commit one sidecar of the bucket
  */
-CREATE FUNCTION twtasks.run_schedule(
+CREATE FUNCTION twtasks_internal.run_schedule(
 	schedule twtasks.schedule,
 	now timestamptz,
 	until timestamptz,
@@ -79,7 +79,7 @@ DECLARE
 	wanted CONSTANT integer := CASE schedule.missed WHEN 'all' THEN schedule.missed_limit ELSE 1 END;
 	before CONSTANT timestamptz := schedule.next_run - interval '1 microsecond';
 	-- one more, to see whether any is left out
-	due timestamptz[] := twtasks.cron_last(schedule.cron, before, now, schedule.time_zone, wanted + 1);
+	due timestamptz[] := twtasks_internal.cron_last(schedule.cron, before, now, schedule.time_zone, wanted + 1);
 	left_out timestamptz;
 	following timestamptz := twtasks.cron_next(schedule.cron, greatest(now, before), schedule.time_zone);
 	occurrence timestamptz;
@@ -98,7 +98,7 @@ BEGIN
 			following := occurrence;
 			EXIT;
 		END IF;
-		IF (twtasks.add_occurrence(schedule, occurrence)).result = 'added' THEN
+		IF (twtasks_internal.add_occurrence(schedule, occurrence)).result = 'added' THEN
 			added := added + 1;
 		END IF;
 	END LOOP;
@@ -110,7 +110,7 @@ BEGIN
 END $$;
 
 /*
- * twtasks.forget_runs()
+ * twtasks_internal.forget_runs()
  *
  *		Deletes from twtasks.schedule_run what is as old as tasks that are
  *		dropped from the history, up to a thousand rows.
@@ -118,7 +118,7 @@ END $$;
  * Writes		twtasks.schedule_run
  * Locks		rows; those locked by others are left out
  */
-CREATE FUNCTION twtasks.forget_runs()
+CREATE FUNCTION twtasks_internal.forget_runs()
 RETURNS void
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -126,12 +126,12 @@ AS $$
 	DELETE FROM twtasks.schedule_run r
 	WHERE (r.name, r.occurrence) IN (
 		SELECT o.name, o.occurrence FROM twtasks.schedule_run o
-		WHERE o.added < twtasks.clock() - twtasks.keep_finished()
+		WHERE o.added < twtasks.clock() - twtasks_internal.keep_finished()
 		ORDER BY o.added LIMIT 1000 FOR UPDATE SKIP LOCKED)
 $$;
 
 /*
- * twtasks.run_schedules(batch)
+ * twtasks_internal.run_schedules(batch)
  *
  *		Adds the tasks of all schedules that are due.  While twtasks.enabled is
  *		off, or in a copy of the database that was not adopted, it adds none: what
@@ -158,7 +158,7 @@ $$;
  *				left out
  * Wakes		sidecars of the tasks' buckets
  */
-CREATE FUNCTION twtasks.run_schedules(
+CREATE FUNCTION twtasks_internal.run_schedules(
 	batch integer DEFAULT 100,
 	OUT added bigint,
 	OUT missed bigint,
@@ -190,20 +190,20 @@ BEGIN
 	LOOP
 		left_over := left_over - 1;
 		BEGIN
-			ran := twtasks.run_schedule(due, started, until);
+			ran := twtasks_internal.run_schedule(due, started, until);
 			added := added + ran.added;
 			missed := missed + ran.has_missed::integer;
 		EXCEPTION WHEN OTHERS THEN
 			failed := failed + (due.problem IS NULL)::integer;
 			UPDATE twtasks.schedule s
-			SET problem = twtasks.cut_message(SQLERRM), look_at = started + interval '30 seconds'
+			SET problem = twtasks_internal.cut_message(SQLERRM), look_at = started + interval '30 seconds'
 			WHERE s.name = due.name;
 			-- The next one may have to wait as long, and the node has more to do.
 			EXIT WHEN SQLSTATE IN ('55P03', '53400');
 		END;
 		EXIT WHEN added >= 1000 OR clock_timestamp() > until;
 	END LOOP;
-	PERFORM twtasks.forget_runs();
+	PERFORM twtasks_internal.forget_runs();
 
 	-- One that is due and was left out is locked by somebody: not at once again.
 	SELECT least(

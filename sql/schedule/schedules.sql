@@ -119,7 +119,7 @@ CREATE VIEW twtasks.schedule_runs AS
 COMMENT ON VIEW twtasks.schedule_runs IS 'Occurrences of schedules that were added, and what came of them';
 
 /*
- * twtasks.describe_schedule(name)
+ * twtasks_internal.describe_schedule(name)
  *
  *		What an operator decides of a schedule, for the audit.  Who may read
  *		that need not be one who may read what its tasks carry.
@@ -127,7 +127,7 @@ COMMENT ON VIEW twtasks.schedule_runs IS 'Occurrences of schedules that were add
  * Returns
  *		jsonb; NULL: there is none of that name
  */
-CREATE FUNCTION twtasks.describe_schedule(name text)
+CREATE FUNCTION twtasks_internal.describe_schedule(name text)
 RETURNS jsonb
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
@@ -142,7 +142,7 @@ AS $$
 $$;
 
 /*
- * twtasks.audit_schedule(action, name, before, after, reason)
+ * twtasks_internal.audit_schedule(action, name, before, after, reason)
  *
  *		Writes to the audit what the session has just done to a schedule.
  *
@@ -151,18 +151,18 @@ $$;
  *
  * Writes		twtasks.schedule_audit
  */
-CREATE FUNCTION twtasks.audit_schedule(action text, name text, before jsonb, after jsonb, reason text)
+CREATE FUNCTION twtasks_internal.audit_schedule(action text, name text, before jsonb, after jsonb, reason text)
 RETURNS void
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 	INSERT INTO twtasks.schedule_audit (at, actor, action, name, before, after, reason)
-	VALUES (clock_timestamp(), twtasks.actor(), audit_schedule.action, audit_schedule.name,
+	VALUES (clock_timestamp(), twtasks_internal.actor(), audit_schedule.action, audit_schedule.name,
 			audit_schedule.before, audit_schedule.after, audit_schedule.reason)
 $$;
 
 /*
- * twtasks.start_schedule(name, anew)
+ * twtasks_internal.start_schedule(name, anew)
  *
  *		Lets a schedule that was changed be looked at when it is due.
  *
@@ -175,7 +175,7 @@ $$;
  * Writes		twtasks.schedule
  * Wakes		after commit one sidecar of the bucket
  */
-CREATE FUNCTION twtasks.start_schedule(name text, anew boolean)
+CREATE FUNCTION twtasks_internal.start_schedule(name text, anew boolean)
 RETURNS timestamptz
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -194,7 +194,7 @@ BEGIN
 	WHERE s.name = start_schedule.name;
 	IF started.next_run IS NOT NULL THEN
 		-- Of no task: only the time counts.
-		PERFORM twtasks.queue_trigger(gen_random_uuid(), 0::bigint,
+		PERFORM twtasks_internal.queue_trigger(gen_random_uuid(), 0::bigint,
 			coalesce(started.bucket, (twtasks.policy_of(started.type)).bucket, 'default'),
 			started.type, 0::smallint, 0, started.next_run);
 	END IF;
@@ -202,7 +202,7 @@ BEGIN
 END $$;
 
 /*
- * twtasks.check_schedule(...)
+ * twtasks_internal.check_schedule(...)
  *
  *		Refuses what schedule() must not store; a type, bucket or priority that
  *		add_task() would refuse, by asking it.
@@ -210,7 +210,7 @@ END $$;
  * Errors
  *		22004, 22023, 42501, 54000	as schedule()
  */
-CREATE FUNCTION twtasks.check_schedule(schedule twtasks.schedule, priority integer)
+CREATE FUNCTION twtasks_internal.check_schedule(schedule twtasks.schedule, priority integer)
 RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -229,7 +229,7 @@ BEGIN
 			USING ERRCODE = 'invalid_parameter_value',
 				DETAIL = 'A name has 1 to 200 characters, begins with none that is blank, and has no control characters.';
 	ELSIF schedule.missed NOT IN ('skip', 'once', 'all') THEN
-		RAISE EXCEPTION 'missed must be skip, once or all, not "%"', twtasks.shown(schedule.missed)
+		RAISE EXCEPTION 'missed must be skip, once or all, not "%"', twtasks_internal.shown(schedule.missed)
 			USING ERRCODE = 'invalid_parameter_value';
 	ELSIF schedule.missed_limit NOT BETWEEN 1 AND 1000 THEN
 		RAISE EXCEPTION 'missed_limit must be between 1 and 1000, not %', schedule.missed_limit
@@ -247,7 +247,7 @@ BEGIN
 				HINT = 'Its month has no such day.';
 	END IF;
 	BEGIN
-		PERFORM twtasks.add_task_as(schedule.role, schedule.type, schedule.data, schedule.sub_type,
+		PERFORM twtasks_internal.add_task_as(schedule.role, schedule.type, schedule.data, schedule.sub_type,
 			priority => check_schedule.priority, bucket => schedule.bucket,
 			expires => twtasks.clock() + schedule.expires_after,
 			context => schedule.context, payload => schedule.payload);
@@ -341,7 +341,7 @@ BEGIN
 	wanted.payload := schedule.payload;
 	wanted.context := schedule.context;
 	wanted.role := CASE current_setting('role') WHEN 'none' THEN session_user ELSE current_setting('role') END;
-	PERFORM twtasks.check_schedule(wanted, schedule.priority);
+	PERFORM twtasks_internal.check_schedule(wanted, schedule.priority);
 	wanted.priority := schedule.priority;
 	wanted.is_paused := false;
 	wanted.look_at := 'infinity';
@@ -350,27 +350,27 @@ BEGIN
 		INSERT INTO twtasks.schedule SELECT wanted.* ON CONFLICT (name) DO NOTHING;
 		IF FOUND THEN
 			result := 'added';
-			next_run := twtasks.start_schedule(wanted.name, true);
-			PERFORM twtasks.audit_schedule('schedule', wanted.name, NULL::jsonb,
-				twtasks.describe_schedule(wanted.name), schedule.reason);
+			next_run := twtasks_internal.start_schedule(wanted.name, true);
+			PERFORM twtasks_internal.audit_schedule('schedule', wanted.name, NULL::jsonb,
+				twtasks_internal.describe_schedule(wanted.name), schedule.reason);
 			RETURN;
 		END IF;
 		SELECT s.* INTO old FROM twtasks.schedule s WHERE s.name = wanted.name FOR UPDATE;
 		EXIT WHEN FOUND;		-- else it was removed meanwhile
 	END LOOP;
-	before := twtasks.describe_schedule(wanted.name);
+	before := twtasks_internal.describe_schedule(wanted.name);
 	UPDATE twtasks.schedule s
 	SET cron = wanted.cron, time_zone = wanted.time_zone, missed = wanted.missed,
 		missed_limit = wanted.missed_limit, type = wanted.type, sub_type = wanted.sub_type,
 		bucket = wanted.bucket, priority = wanted.priority, expires_after = wanted.expires_after,
 		data = wanted.data, payload = wanted.payload, context = wanted.context, role = wanted.role
 	WHERE s.name = wanted.name;
-	after := twtasks.describe_schedule(wanted.name);
+	after := twtasks_internal.describe_schedule(wanted.name);
 	result := CASE WHEN before = after THEN 'unchanged' ELSE 'changed' END;
-	next_run := twtasks.start_schedule(wanted.name,
+	next_run := twtasks_internal.start_schedule(wanted.name,
 		(old.cron, old.time_zone) <> (wanted.cron, wanted.time_zone));
 	IF result = 'changed' THEN
-		PERFORM twtasks.audit_schedule('schedule', wanted.name, before, after, schedule.reason);
+		PERFORM twtasks_internal.audit_schedule('schedule', wanted.name, before, after, schedule.reason);
 	END IF;
 END $$;
 
@@ -394,24 +394,24 @@ DECLARE
 	before jsonb;
 BEGIN
 	PERFORM FROM twtasks.schedule s WHERE s.name = unschedule.name FOR UPDATE;
-	before := twtasks.describe_schedule(unschedule.name);
+	before := twtasks_internal.describe_schedule(unschedule.name);
 	DELETE FROM twtasks.schedule s WHERE s.name = unschedule.name;
 	IF NOT FOUND THEN
 		RETURN 'not_found';
 	END IF;
-	PERFORM twtasks.audit_schedule('unschedule', unschedule.name, before, NULL::jsonb, reason);
+	PERFORM twtasks_internal.audit_schedule('unschedule', unschedule.name, before, NULL::jsonb, reason);
 	RETURN 'removed';
 END $$;
 
 /*
- * twtasks.set_schedule_paused(name, paused, reason)
+ * twtasks_internal.set_schedule_paused(name, paused, reason)
  *
  *		For the two functions below.
  *
  * Returns
  *		whether it was changed; NULL: there is none of that name
  */
-CREATE FUNCTION twtasks.set_schedule_paused(name text, paused boolean, reason text)
+CREATE FUNCTION twtasks_internal.set_schedule_paused(name text, paused boolean, reason text)
 RETURNS boolean
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -425,12 +425,12 @@ BEGIN
 	IF was IS NULL OR was = paused THEN
 		RETURN was <> paused;
 	END IF;
-	before := twtasks.describe_schedule(set_schedule_paused.name);
+	before := twtasks_internal.describe_schedule(set_schedule_paused.name);
 	UPDATE twtasks.schedule s SET is_paused = paused WHERE s.name = set_schedule_paused.name;
-	PERFORM twtasks.start_schedule(set_schedule_paused.name, true);
-	PERFORM twtasks.audit_schedule(CASE WHEN paused THEN 'pause' ELSE 'resume' END,
+	PERFORM twtasks_internal.start_schedule(set_schedule_paused.name, true);
+	PERFORM twtasks_internal.audit_schedule(CASE WHEN paused THEN 'pause' ELSE 'resume' END,
 		set_schedule_paused.name, before,
-		twtasks.describe_schedule(set_schedule_paused.name), reason);
+		twtasks_internal.describe_schedule(set_schedule_paused.name), reason);
 	RETURN true;
 END $$;
 
@@ -450,7 +450,7 @@ RETURNS text
 LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT CASE twtasks.set_schedule_paused(name, true, reason)
+	SELECT CASE twtasks_internal.set_schedule_paused(name, true, reason)
 		WHEN true THEN 'paused' WHEN false THEN 'not_changed' ELSE 'not_found' END
 $$;
 
@@ -472,7 +472,7 @@ RETURNS text
 LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT CASE twtasks.set_schedule_paused(name, false, reason)
+	SELECT CASE twtasks_internal.set_schedule_paused(name, false, reason)
 		WHEN true THEN 'resumed' WHEN false THEN 'not_changed' ELSE 'not_found' END
 $$;
 
@@ -506,8 +506,8 @@ BEGIN
 	IF NOT FOUND THEN
 		RETURN (NULL, NULL, 'not_found')::twtasks.added_task;
 	END IF;
-	added := twtasks.add_occurrence(schedule, NULL::timestamptz);
-	PERFORM twtasks.audit_schedule('run now', schedule.name, NULL::jsonb,
+	added := twtasks_internal.add_occurrence(schedule, NULL::timestamptz);
+	PERFORM twtasks_internal.audit_schedule('run now', schedule.name, NULL::jsonb,
 		jsonb_build_object('task', added.task_id), reason);
 	RETURN added;
 END $$;

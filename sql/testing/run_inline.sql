@@ -1,5 +1,5 @@
 /*
- * twtasks.next_inline(pattern)
+ * twtasks_internal.next_inline(pattern)
  *
  *		The next task to run for run_inline(), as a sidecar would find it: one
  *		whose time has come is promoted first, what is paused is not there.
@@ -10,7 +10,7 @@
  * Writes		twtasks.task
  * Locks		a row
  */
-CREATE FUNCTION twtasks.next_inline(pattern text)
+CREATE FUNCTION twtasks_internal.next_inline(pattern text)
 RETURNS TABLE (id uuid, version bigint)
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -22,7 +22,7 @@ BEGIN
 	RETURN QUERY
 	WITH next AS MATERIALIZED (
 		SELECT t.id, t.version, t.status FROM twtasks.task t
-		WHERE twtasks.fits(pattern, t.type) IS NOT NULL
+		WHERE twtasks_internal.fits(pattern, t.type) IS NOT NULL
 		  AND (t.status = 'SUBMITTED' OR (t.status = 'WAITING' AND t.next_event_time <= moment))
 		  AND (t.expires IS NULL OR t.expires > moment)
 		  AND NOT twtasks.is_paused(t.type, t.bucket)
@@ -30,7 +30,7 @@ BEGIN
 	promoted AS (
 		UPDATE twtasks.task t
 		SET status = 'SUBMITTED', version = t.version + 1, queued = true,
-			state_time = moment, next_event_time = moment + twtasks.queue_time(t.type)
+			state_time = moment, next_event_time = moment + twtasks_internal.queue_time(t.type)
 		FROM next n WHERE t.id = n.id AND n.status = 'WAITING'
 		RETURNING t.id, t.version)
 	SELECT p.id, p.version FROM promoted p
@@ -39,7 +39,7 @@ BEGIN
 END $$;
 
 /*
- * twtasks.retry_inline(id, message)
+ * twtasks_internal.retry_inline(id, message)
  *
  *		What a sidecar does with a task that failed: what the policies of its type
  *		say; without any it is tried again after 5 s, then after twice as long
@@ -47,7 +47,7 @@ END $$;
  *
  * Writes		twtasks.task
  */
-CREATE FUNCTION twtasks.retry_inline(id uuid, message text)
+CREATE FUNCTION twtasks_internal.retry_inline(id uuid, message text)
 RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -57,10 +57,10 @@ DECLARE
 BEGIN
 	SELECT t.version, j.result, j.delay_ms INTO verdict
 	FROM twtasks.task t
-	CROSS JOIN LATERAL twtasks.judge_answer(
-		t.id, 'retry', NULL::bigint, retry_inline.message, twtasks.retry_in_ms('{"jitter": 0}'::jsonb)) j
+	CROSS JOIN LATERAL twtasks_internal.judge_answer(
+		t.id, 'retry', NULL::bigint, retry_inline.message, twtasks_internal.retry_in_ms('{"jitter": 0}'::jsonb)) j
 	WHERE t.id = retry_inline.id;
-	PERFORM FROM twtasks.finish_tasks(
+	PERFORM FROM twtasks_internal.finish_tasks(
 		ARRAY[retry_inline.id], ARRAY[verdict.version], ARRAY[verdict.result],
 		ARRAY[verdict.delay_ms], ARRAY[retry_inline.message], NULL::bigint, NULL::bigint);
 END $$;
@@ -114,7 +114,7 @@ LANGUAGE c VOLATILE PARALLEL UNSAFE ROWS 100
 AS 'MODULE_PATHNAME', 'twt_as_owner';
 
 /*
- * twtasks.run_inline_as_owner(function, pattern, max_tasks, role)
+ * twtasks_internal.run_inline_as_owner(function, pattern, max_tasks, role)
  *
  *		What run_inline() does, once its caller is noted.
  *
@@ -123,7 +123,7 @@ AS 'MODULE_PATHNAME', 'twt_as_owner';
  *
  * Writes		as run_inline()
  */
-CREATE FUNCTION twtasks.run_inline_as_owner(
+CREATE FUNCTION twtasks_internal.run_inline_as_owner(
 	function text,
 	pattern text,
 	max_tasks integer,
@@ -145,15 +145,15 @@ DECLARE
 	next record;
 	done record;
 BEGIN
-	PERFORM twtasks.check_testing();
+	PERFORM twtasks_internal.check_testing();
 	-- Nobody else ever sees this node: it goes before the end of the call.
 	INSERT INTO twtasks.node (name, started, heartbeat, lease)
 	VALUES ('run_inline', clock_timestamp(), clock_timestamp(), '1 day')
 	RETURNING incarnation INTO node;
 	FOR n IN 1 .. max_tasks LOOP
-		SELECT * INTO next FROM twtasks.next_inline(pattern);
+		SELECT * INTO next FROM twtasks_internal.next_inline(pattern);
 		EXIT WHEN NOT FOUND;
-		SELECT * INTO done FROM twtasks.execute_tasks(
+		SELECT * INTO done FROM twtasks_internal.execute_tasks(
 			function, role, ARRAY[next.id], ARRAY[next.version], node, n, '{3600000}'::bigint[], '{error}'::twtasks.stuck_rule[]);
 		IF NOT FOUND THEN
 			RAISE EXCEPTION 'task "%" could not be grabbed', next.id
@@ -164,7 +164,7 @@ BEGIN
 				USING ERRCODE = 'object_not_in_prerequisite_state',
 					HINT = 'Look at twtasks.limits.';
 		ELSIF done.result = 'failed' THEN
-			PERFORM twtasks.retry_inline(done.id, done.message);
+			PERFORM twtasks_internal.retry_inline(done.id, done.message);
 		END IF;
 		id := done.id;
 		type := done.type;

@@ -1,18 +1,18 @@
 /*
- * twtasks.check_testing()
+ * twtasks_internal.check_testing()
  *
  *		Lets nobody use functions for tests where they are switched off.
  *
  * Errors
  *		55000			twtasks.testing is off
  */
-CREATE FUNCTION twtasks.check_testing()
+CREATE FUNCTION twtasks_internal.check_testing()
 RETURNS void
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-	IF NOT twtasks.is_testing() THEN
+	IF NOT twtasks_internal.is_testing() THEN
 		RAISE EXCEPTION 'functions for tests are switched off'
 			USING ERRCODE = 'object_not_in_prerequisite_state',
 				DETAIL = 'The setting twtasks.testing is off.',
@@ -22,7 +22,7 @@ BEGIN
 END $$;
 
 /*
- * twtasks.do_duties()
+ * twtasks_internal.do_duties()
  *
  *		Does at once what the leader does when its time has come: schedules that
  *		are due add their tasks, tasks that are due may run, those that expired or
@@ -32,7 +32,7 @@ END $$;
  *				twtasks.schedule_run
  * Wakes		sidecars of the tasks' buckets
  */
-CREATE FUNCTION twtasks.do_duties()
+CREATE FUNCTION twtasks_internal.do_duties()
 RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -40,17 +40,17 @@ AS $$
 BEGIN
 	LOOP
 		EXIT WHEN (SELECT coalesce(r.next_ms, 1) > 0 OR r.added + r.missed = 0
-				   FROM twtasks.run_schedules(1000) r);
+				   FROM twtasks_internal.run_schedules(1000) r);
 	END LOOP;
 	LOOP
-		EXIT WHEN (SELECT p.promoted FROM twtasks.promote_tasks(1000) p) < 1000;
+		EXIT WHEN (SELECT p.promoted FROM twtasks_internal.promote_tasks(1000) p) < 1000;
 	END LOOP;
 	LOOP
-		EXIT WHEN twtasks.expire_tasks(1000) < 1000;
+		EXIT WHEN twtasks_internal.expire_tasks(1000) < 1000;
 	END LOOP;
 	LOOP
 		EXIT WHEN (SELECT r.retried + r.errors + r.failed
-				   FROM twtasks.recover_tasks(true, 1000) r) < 1000;
+				   FROM twtasks_internal.recover_tasks(true, 1000) r) < 1000;
 	END LOOP;
 END $$;
 
@@ -85,7 +85,7 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-	PERFORM twtasks.check_testing();
+	PERFORM twtasks_internal.check_testing();
 	IF NOT isfinite(set_clock.at) THEN
 		RAISE EXCEPTION 'the clock must show a finite time'
 			USING ERRCODE = 'invalid_parameter_value';
@@ -94,9 +94,9 @@ BEGIN
 	DELETE FROM twtasks.test_clock;
 	INSERT INTO twtasks.test_clock (ahead_us, at, actor)
 	SELECT (extract(epoch FROM set_clock.at - clock_timestamp()) * 1000000)::bigint,
-		   clock_timestamp(), twtasks.actor()
+		   clock_timestamp(), twtasks_internal.actor()
 	WHERE set_clock.at IS NOT NULL;
-	PERFORM twtasks.do_duties();
+	PERFORM twtasks_internal.do_duties();
 	RETURN twtasks.clock();
 END $$;
 
@@ -153,12 +153,12 @@ AS $$
 DECLARE
 	removed bigint;
 BEGIN
-	PERFORM twtasks.check_testing();
+	PERFORM twtasks_internal.check_testing();
 	LOCK TABLE twtasks.task, twtasks.finished_task IN ACCESS EXCLUSIVE MODE;
 	SELECT count(*) INTO removed FROM twtasks.tasks;
 	TRUNCATE twtasks.task, twtasks.finished_task, twtasks.unique_key, twtasks.audit,
 		twtasks.cancel_request, twtasks.schedule_run, twtasks.slot_use;
 	DELETE FROM twtasks.test_clock;
-	PERFORM twtasks.start_schedule(s.name, true) FROM twtasks.schedule s;
+	PERFORM twtasks_internal.start_schedule(s.name, true) FROM twtasks.schedule s;
 	RETURN removed;
 END $$;

@@ -1,12 +1,12 @@
 /*
- * twtasks.check_waiting()
+ * twtasks_internal.check_waiting()
  *
  *		Lets nobody wait for what he cannot see.
  *
  * Errors
  *		25001			the transaction has one snapshot for all its statements
  */
-CREATE FUNCTION twtasks.check_waiting()
+CREATE FUNCTION twtasks_internal.check_waiting()
 RETURNS void
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
@@ -53,7 +53,7 @@ DECLARE
 	until CONSTANT timestamptz := clock_timestamp() + timeout;
 	task record;
 BEGIN
-	PERFORM twtasks.check_waiting();
+	PERFORM twtasks_internal.check_waiting();
 	LOOP
 		SELECT t.status, t.version, t.error INTO task
 		FROM twtasks.tasks t WHERE t.id = wait_for_task.id;
@@ -100,12 +100,12 @@ DECLARE
 	until CONSTANT timestamptz := clock_timestamp() + timeout;
 	busy text;
 BEGIN
-	PERFORM twtasks.check_waiting();
+	PERFORM twtasks_internal.check_waiting();
 	LOOP
 		SELECT string_agg(format('%s of type "%s", %s', x.n, x.type, x.status), '; ') INTO busy
 		FROM (SELECT t.type, t.status, count(*) AS n
 			  FROM twtasks.task t
-			  WHERE twtasks.fits(pattern, t.type) IS NOT NULL
+			  WHERE twtasks_internal.fits(pattern, t.type) IS NOT NULL
 				AND (t.status IN ('SUBMITTED', 'PROCESSING')
 					 OR (t.status = 'WAITING' AND t.next_event_time <= twtasks.clock()))
 			  GROUP BY 1, 2 ORDER BY 1, 2 LIMIT 10) x;

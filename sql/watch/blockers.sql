@@ -1,11 +1,11 @@
 /*
- * twtasks.living_nodes()
+ * twtasks_internal.living_nodes()
  *
  *		The nodes that live, as far as the database has heard.
  *
  * Locks		none
  */
-CREATE FUNCTION twtasks.living_nodes(OUT name text, OUT buckets text[], OUT types text[])
+CREATE FUNCTION twtasks_internal.living_nodes(OUT name text, OUT buckets text[], OUT types text[])
 RETURNS SETOF record
 LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 10
 SET search_path = pg_catalog, pg_temp
@@ -15,23 +15,23 @@ AS $$
 $$;
 
 /*
- * twtasks.works_for(bucket)
+ * twtasks_internal.works_for(bucket)
  *
  *		Whether a node lives that works for that bucket; one that has not said for
  *		which it works may.
  *
  * Locks		none
  */
-CREATE FUNCTION twtasks.works_for(bucket text)
+CREATE FUNCTION twtasks_internal.works_for(bucket text)
 RETURNS boolean
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT EXISTS (SELECT FROM twtasks.living_nodes() n WHERE works_for.bucket = ANY (n.buckets) IS NOT FALSE)
+	SELECT EXISTS (SELECT FROM twtasks_internal.living_nodes() n WHERE works_for.bucket = ANY (n.buckets) IS NOT FALSE)
 $$;
 
 /*
- * twtasks.is_known_type(type)
+ * twtasks_internal.is_known_type(type)
  *
  *		Whether a sidecar that handles the type has run here within 30 days, or a
  *		policy names the type or a beginning of it; see
@@ -39,7 +39,7 @@ $$;
  *
  * Locks		none
  */
-CREATE FUNCTION twtasks.is_known_type(type text)
+CREATE FUNCTION twtasks_internal.is_known_type(type text)
 RETURNS boolean
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
@@ -52,23 +52,23 @@ AS $$
 $$;
 
 /*
- * twtasks.any_lives(names)
+ * twtasks_internal.any_lives(names)
  *
  *		Whether a node lives that a policy names so.
  *
  * Locks		none
  */
-CREATE FUNCTION twtasks.any_lives(names text[])
+CREATE FUNCTION twtasks_internal.any_lives(names text[])
 RETURNS boolean
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT EXISTS (SELECT FROM twtasks.living_nodes() n, unnest(names) p(pattern)
-				   WHERE twtasks.fits(p.pattern, n.name) IS NOT NULL)
+	SELECT EXISTS (SELECT FROM twtasks_internal.living_nodes() n, unnest(names) p(pattern)
+				   WHERE twtasks_internal.fits(p.pattern, n.name) IS NOT NULL)
 $$;
 
 /*
- * twtasks.nodes_of(type)
+ * twtasks_internal.nodes_of(type)
  *
  *		The nodes to which policies bind a type, as policy_of() has them; by what
  *		this session knows of policies, so that it may be asked of thousands of types.
@@ -78,13 +78,13 @@ $$;
  *
  * Locks		none
  */
-CREATE FUNCTION twtasks.nodes_of(type text)
+CREATE FUNCTION twtasks_internal.nodes_of(type text)
 RETURNS text[]
 LANGUAGE c STABLE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'twt_nodes_of';
 
 /*
- * twtasks.why_limited(types)
+ * twtasks_internal.why_limited(types)
  *
  *		The limits that may hold up tasks of these types: one that lets none start
  *		comes first, then one that is full, then one with a rate.  How many slots are
@@ -95,7 +95,7 @@ AS 'MODULE_PATHNAME', 'twt_nodes_of';
  *
  * Locks		none
  */
-CREATE FUNCTION twtasks.why_limited(types text[], OUT type text, OUT why text)
+CREATE FUNCTION twtasks_internal.why_limited(types text[], OUT type text, OUT why text)
 RETURNS SETOF record
 LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1000
 SET search_path = pg_catalog, pg_temp
@@ -119,7 +119,7 @@ AS $$
 			SELECT s.* FROM twtasks.slot_use s
 			WHERE s.name = c.name AND s.epoch > 0 ORDER BY s.epoch DESC LIMIT 1) u
 		WHERE cardinality(u.ids) >= c.concurrency
-		  AND twtasks.live_slots(u.ids, u.versions, u.incarnations) >= c.concurrency)
+		  AND twtasks_internal.live_slots(u.ids, u.versions, u.incarnations) >= c.concurrency)
 	SELECT DISTINCT ON (c.type) c.type,
 		   CASE WHEN c.concurrency = 0
 					THEN format('its limit "%s" lets none start: see twtasks.limits', c.name)
@@ -134,7 +134,7 @@ AS $$
 $$;
 
 /*
- * twtasks.unhandled(types, buckets)
+ * twtasks_internal.unhandled(types, buckets)
  *
  *		Those of the pairs in whose bucket nodes work of which none handles the type.
  *		A node that has not said for which buckets it works, or which types it
@@ -142,7 +142,7 @@ $$;
  *
  * Locks		none
  */
-CREATE FUNCTION twtasks.unhandled(types text[], buckets text[], OUT type text, OUT bucket text)
+CREATE FUNCTION twtasks_internal.unhandled(types text[], buckets text[], OUT type text, OUT bucket text)
 RETURNS SETOF record
 LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 100
 SET search_path = pg_catalog, pg_temp
@@ -152,7 +152,7 @@ AS $$
 	WITH handled AS MATERIALIZED (
 		SELECT DISTINCT b.bucket COLLATE "C" AS bucket, p.pattern COLLATE "C" AS pattern
 		FROM (SELECT DISTINCT u.bucket FROM unnest(buckets) u(bucket)) b
-		JOIN twtasks.living_nodes() n ON b.bucket = ANY (n.buckets) IS NOT FALSE
+		JOIN twtasks_internal.living_nodes() n ON b.bucket = ANY (n.buckets) IS NOT FALSE
 		CROSS JOIN LATERAL unnest(coalesce(n.types, '{*}')) p(pattern)),
 	beginnings AS MATERIALIZED (
 		SELECT h.bucket, left(h.pattern, -1) AS text FROM handled h WHERE right(h.pattern, 1) = '*'),
@@ -168,7 +168,7 @@ AS $$
 $$;
 
 /*
- * twtasks.why_queued(types, buckets)
+ * twtasks_internal.why_queued(types, buckets)
  *
  *		Why tasks of these types in these buckets are SUBMITTED and not grabbed,
  *		as far as the database knows: what nodes count for themselves it does not.
@@ -181,7 +181,7 @@ $$;
  *
  * Locks		none
  */
-CREATE FUNCTION twtasks.why_queued(
+CREATE FUNCTION twtasks_internal.why_queued(
 	types text[], buckets text[], OUT type text, OUT bucket text, OUT why text)
 RETURNS SETOF record
 LANGUAGE sql STABLE STRICT PARALLEL UNSAFE ROWS 1000
@@ -190,19 +190,19 @@ SET enable_nestloop = off
 SET jit = off
 AS $$
 	WITH pair AS MATERIALIZED (
-		SELECT k.type, k.bucket, twtasks.nodes_of(k.type) AS nodes
+		SELECT k.type, k.bucket, twtasks_internal.nodes_of(k.type) AS nodes
 		FROM unnest(types, buckets) k(type, bucket)),
 	place AS MATERIALIZED (
 		SELECT b.bucket,
 			   CASE WHEN b.bucket <> 'default'
 						AND NOT EXISTS (SELECT FROM twtasks.bucket_policy p WHERE p.name = b.bucket)
 						THEN 'its bucket was dropped: see twtasks.configure_bucket()'
-					WHEN NOT twtasks.works_for(b.bucket)
+					WHEN NOT twtasks_internal.works_for(b.bucket)
 						THEN 'no node lives that works for its bucket: see twtasks.nodes' END AS why
 		FROM (SELECT DISTINCT p.bucket FROM pair p) b),
 	gone AS MATERIALIZED (
 		SELECT n.nodes FROM (SELECT DISTINCT p.nodes FROM pair p WHERE p.nodes IS NOT NULL) n
-		WHERE NOT twtasks.any_lives(n.nodes))
+		WHERE NOT twtasks_internal.any_lives(n.nodes))
 	SELECT p.type, p.bucket,
 		   CASE WHEN NOT twtasks.is_adopted() OR NOT twtasks.is_enabled()
 					THEN 'nothing is executed in this database: see twtasks.warnings'
@@ -211,7 +211,7 @@ AS $$
 										z.kind, z.name, z.paused_by, ' (' || z.reason || ')')
 						  FROM twtasks.pause z
 						  WHERE CASE z.kind WHEN 'bucket' THEN z.name = p.bucket
-								ELSE twtasks.fits(z.name, p.type) IS NOT NULL END
+								ELSE twtasks_internal.fits(z.name, p.type) IS NOT NULL END
 						  ORDER BY z.kind, z.name LIMIT 1)
 				WHEN b.why IS NOT NULL THEN b.why
 				WHEN h.type IS NOT NULL
@@ -222,19 +222,19 @@ AS $$
 	FROM pair p
 	JOIN place b ON b.bucket = p.bucket
 	LEFT JOIN gone g ON g.nodes = p.nodes
-	LEFT JOIN twtasks.unhandled(types, buckets) h ON h.type = p.type AND h.bucket = p.bucket
-	LEFT JOIN twtasks.why_limited((SELECT array_agg(DISTINCT p.type) FROM pair p)) l ON l.type = p.type
+	LEFT JOIN twtasks_internal.unhandled(types, buckets) h ON h.type = p.type AND h.bucket = p.bucket
+	LEFT JOIN twtasks_internal.why_limited((SELECT array_agg(DISTINCT p.type) FROM pair p)) l ON l.type = p.type
 $$;
 
 /*
- * twtasks.queued_buckets()
+ * twtasks_internal.queued_buckets()
  *
  *		Buckets with tasks that could run; found by steps from bucket to bucket in
  *		the index.
  *
  * Locks		none
  */
-CREATE FUNCTION twtasks.queued_buckets()
+CREATE FUNCTION twtasks_internal.queued_buckets()
 RETURNS SETOF text
 LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 10
 SET search_path = pg_catalog, pg_temp
@@ -252,14 +252,14 @@ AS $$
 $$;
 
 /*
- * twtasks.lonely_buckets()
+ * twtasks_internal.lonely_buckets()
  *
  *		Buckets with tasks that could run, or are due, for which no node that lives
  *		works.
  *
  * Locks		none
  */
-CREATE FUNCTION twtasks.lonely_buckets()
+CREATE FUNCTION twtasks_internal.lonely_buckets()
 RETURNS SETOF text
 LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 10
 SET search_path = pg_catalog, pg_temp
@@ -269,26 +269,26 @@ AS $$
 		WHERE NOT t.queued AND t.next_event_time < twtasks.clock() - interval '1 minute'
 		ORDER BY t.next_event_time LIMIT 100)
 	SELECT b.bucket
-	FROM (SELECT q.bucket FROM twtasks.queued_buckets() q(bucket)
+	FROM (SELECT q.bucket FROM twtasks_internal.queued_buckets() q(bucket)
 		  UNION SELECT l.bucket FROM late l WHERE l.status = 'WAITING') b
-	WHERE NOT twtasks.works_for(b.bucket)
+	WHERE NOT twtasks_internal.works_for(b.bucket)
 $$;
 
 /*
- * twtasks.queued_types(bucket)
+ * twtasks_internal.queued_types(bucket)
  *
  *		Types with tasks in that bucket that could run; found by steps from type to
  *		type in the index.
  *
  * Locks		none
  */
-CREATE FUNCTION twtasks.queued_types(bucket text)
+CREATE FUNCTION twtasks_internal.queued_types(bucket text)
 RETURNS SETOF text
 LANGUAGE c STABLE STRICT PARALLEL UNSAFE ROWS 100
 AS 'MODULE_PATHNAME', 'twt_queued_types';
 
 /*
- * twtasks.unhandled_types(most)
+ * twtasks_internal.unhandled_types(most)
  *
  *		Types with tasks that could run, in buckets for which nodes work of which
  *		none handles the type.
@@ -298,7 +298,7 @@ AS 'MODULE_PATHNAME', 'twt_queued_types';
  *
  * Locks		none
  */
-CREATE FUNCTION twtasks.unhandled_types(most integer, OUT bucket text, OUT type text)
+CREATE FUNCTION twtasks_internal.unhandled_types(most integer, OUT bucket text, OUT type text)
 RETURNS SETOF record
 LANGUAGE sql STABLE STRICT PARALLEL UNSAFE ROWS 10
 SET search_path = pg_catalog, pg_temp
@@ -306,9 +306,9 @@ AS $$
 	SELECT u.bucket, u.type
 	FROM (SELECT h.bucket, h.type, row_number() OVER (PARTITION BY h.bucket ORDER BY h.type COLLATE "C") AS n
 		  FROM (SELECT array_agg(t.type) AS types, array_agg(b.bucket) AS buckets
-				FROM twtasks.queued_buckets() b(bucket)
-				CROSS JOIN LATERAL twtasks.queued_types(b.bucket) t(type)) q
-		  CROSS JOIN LATERAL twtasks.unhandled(q.types, q.buckets) h) u
+				FROM twtasks_internal.queued_buckets() b(bucket)
+				CROSS JOIN LATERAL twtasks_internal.queued_types(b.bucket) t(type)) q
+		  CROSS JOIN LATERAL twtasks_internal.unhandled(q.types, q.buckets) h) u
 	WHERE u.n <= most
 $$;
 
@@ -332,19 +332,19 @@ AS $$
 	SELECT 'no node', NULL::timestamptz,
 		   format('bucket "%s" has tasks, and no node lives that works for it', b.bucket),
 		   'start a sidecar for it; twtasks.nodes has those that were there'
-	FROM twtasks.lonely_buckets() b(bucket)
+	FROM twtasks_internal.lonely_buckets() b(bucket)
 	UNION ALL
 	SELECT 'no handler', NULL,
 		   format('type "%s" has tasks in bucket "%s", and no node that lives handles it', u.type, u.bucket),
 		   'correct the type where tasks are added, or start a sidecar with a handler for it'
-	FROM twtasks.unhandled_types(20) u
+	FROM twtasks_internal.unhandled_types(20) u
 	UNION ALL
 	SELECT 'no queue', NULL,
 		   format('%s of the buckets that sidecars work for, such as "%s", have no queue in shared memory: all are in use',
 				  count(*), min(b.bucket)),
 		   'increase twtasks.queues and restart the server; until then NOTIFY brings their triggers'
-	FROM (SELECT DISTINCT unnest(n.buckets) AS bucket FROM twtasks.living_nodes() n) b
-	WHERE twtasks.lacks_queue(b.bucket) HAVING count(*) > 0
+	FROM (SELECT DISTINCT unnest(n.buckets) AS bucket FROM twtasks_internal.living_nodes() n) b
+	WHERE twtasks_internal.lacks_queue(b.bucket) HAVING count(*) > 0
 	UNION ALL
 	SELECT 'node refused', r.since, format('node "%s": %s', r.name, r.refusal),
 		   'correct environment in the sidecar''s configuration, or see twtasks.adopt()'
@@ -382,5 +382,5 @@ AS $$
 	SELECT 'nodes missing', p.changed_at,
 		   format('types "%s" are bound to nodes of which none lives: %s', p.pattern, array_to_string(p.nodes, ', ')),
 		   'start one of them, or change nodes by twtasks.configure_type()'
-	FROM twtasks.type_policy p WHERE NOT twtasks.any_lives(p.nodes)
+	FROM twtasks.type_policy p WHERE NOT twtasks_internal.any_lives(p.nodes)
 $$;

@@ -60,15 +60,15 @@ BEGIN
 		SELECT c.bucket, c.type, c.status, sum(c.tasks)::bigint, bool_or(c.capped),
 			   min(c.oldest), max(c.most_tries), max(c.newest)
 		FROM (SELECT q.bucket, q.type, q.status, q.tasks, q.capped, q.oldest, q.most_tries, q.newest
-			  FROM twtasks.count_queued(cap, twtasks.clock()) q
+			  FROM twtasks_internal.count_queued(cap, twtasks.clock()) q
 			  UNION ALL
-			  SELECT n.* FROM twtasks.count_not_queued(cap) n) c
+			  SELECT n.* FROM twtasks_internal.count_not_queued(cap) n) c
 		GROUP BY c.bucket, c.type, c.status;
 	END IF;
 END $$;
 
 /*
- * twtasks.count_queued(cap, moment)
+ * twtasks_internal.count_queued(cap, moment)
  *
  *		count_tasks() for those in the index of the queue: SUBMITTED, or PROCESSING
  *		and not accepted.  A row for each bucket, type, priority and status.
@@ -80,7 +80,7 @@ END $$;
  *
  * Locks		none
  */
-CREATE FUNCTION twtasks.count_queued(
+CREATE FUNCTION twtasks_internal.count_queued(
 	cap integer, moment timestamptz,
 	OUT bucket text, OUT type text, OUT status twtasks.task_status,
 	OUT tasks bigint, OUT capped boolean, OUT oldest timestamptz, OUT most_tries integer,
@@ -90,14 +90,14 @@ LANGUAGE c STABLE STRICT PARALLEL SAFE ROWS 100
 AS 'MODULE_PATHNAME', 'twt_count_queued';
 
 /*
- * twtasks.count_not_queued(cap)
+ * twtasks_internal.count_not_queued(cap)
  *
  *		count_tasks() for those in the index of times: first those that have one,
  *		then those that wait for a person.
  *
  * Locks		none
  */
-CREATE FUNCTION twtasks.count_not_queued(cap integer)
+CREATE FUNCTION twtasks_internal.count_not_queued(cap integer)
 RETURNS TABLE (bucket text, type text, status twtasks.task_status, tasks bigint,
 			   capped boolean, oldest timestamptz, most_tries integer,
 			   newest timestamptz)
@@ -121,7 +121,7 @@ AS $$
 $$;
 
 /*
- * twtasks.count_errors(cap)
+ * twtasks_internal.count_errors(cap)
  *
  *		Tasks in ERROR, which many that are HELD hide from count_tasks(): the index
  *		does not tell them apart.  Reads what is HELD until it has found cap of them,
@@ -133,7 +133,7 @@ $$;
  *
  * Locks		none
  */
-CREATE FUNCTION twtasks.count_errors(cap integer, OUT tasks bigint, OUT newest timestamptz)
+CREATE FUNCTION twtasks_internal.count_errors(cap integer, OUT tasks bigint, OUT newest timestamptz)
 RETURNS record
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp

@@ -52,15 +52,15 @@ BEGIN
 		SELECT k.* FROM (
 			SELECT l.*, row_number() OVER (PARTITION BY l.bucket, l.type, l.status
 										   ORDER BY l.state_time DESC, l.id DESC) AS place
-			FROM (SELECT q.* FROM twtasks.late_queued(greatest(max_each, 1000), twtasks.clock()) q
+			FROM (SELECT q.* FROM twtasks_internal.late_queued(greatest(max_each, 1000), twtasks.clock()) q
 				  UNION ALL
-				  SELECT n.* FROM twtasks.late_not_queued(greatest(max_each, 1000), twtasks.clock()) n) l) k
+				  SELECT n.* FROM twtasks_internal.late_not_queued(greatest(max_each, 1000), twtasks.clock()) n) l) k
 		WHERE k.place <= max_each),
 	reason AS MATERIALIZED (
 		SELECT w.type, w.bucket, w.why
 		FROM (SELECT array_agg(d.type) AS types, array_agg(d.bucket) AS buckets
 			  FROM (SELECT DISTINCT l.type, l.bucket FROM late l WHERE l.status = 'SUBMITTED') d) k
-		CROSS JOIN LATERAL twtasks.why_queued(k.types, k.buckets) w)
+		CROSS JOIN LATERAL twtasks_internal.why_queued(k.types, k.buckets) w)
 	SELECT l.id, l.version, l.type, l.sub_type, l.bucket, l.priority, l.status,
 		   l.created, l.state_time, l.tries, n.name,
 		   CASE WHEN l.status = 'SUBMITTED' THEN r.why
@@ -75,7 +75,7 @@ BEGIN
 END $$;
 
 /*
- * twtasks.late_queued(cap, moment)
+ * twtasks_internal.late_queued(cap, moment)
  *
  *		What find_stuck() shows of the queue: tasks without what they carry, their
  *		next_event_time being that of which they are late.  It looks at the same
@@ -83,7 +83,7 @@ END $$;
  *
  * Locks		none
  */
-CREATE FUNCTION twtasks.late_queued(
+CREATE FUNCTION twtasks_internal.late_queued(
 	cap integer, moment timestamptz,
 	OUT id uuid, OUT version bigint, OUT type text, OUT sub_type text, OUT bucket text,
 	OUT priority smallint, OUT status twtasks.task_status, OUT created timestamptz,
@@ -94,13 +94,13 @@ LANGUAGE c STABLE STRICT PARALLEL SAFE ROWS 1000
 AS 'MODULE_PATHNAME', 'twt_late_queued';
 
 /*
- * twtasks.late_not_queued(cap, moment)
+ * twtasks_internal.late_not_queued(cap, moment)
  *
  *		late_queued() for those in the index of times: those due for the longest.
  *
  * Locks		none
  */
-CREATE FUNCTION twtasks.late_not_queued(
+CREATE FUNCTION twtasks_internal.late_not_queued(
 	cap integer, moment timestamptz,
 	OUT id uuid, OUT version bigint, OUT type text, OUT sub_type text, OUT bucket text,
 	OUT priority smallint, OUT status twtasks.task_status, OUT created timestamptz,

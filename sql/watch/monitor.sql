@@ -43,7 +43,7 @@ CREATE VIEW twtasks.monitor AS
 COMMENT ON VIEW twtasks.monitor IS 'What the leading sidecar counted last, some once a minute; an age of minutes: nobody leads';
 
 /*
- * twtasks.monitor_tasks()
+ * twtasks_internal.monitor_tasks()
  *
  *		Counts as count_tasks() and find_stuck() do, and leaves the figures in
  *		twtasks.monitor.  Where more tasks are HELD than those count, it reads all
@@ -57,7 +57,7 @@ COMMENT ON VIEW twtasks.monitor IS 'What the leading sidecar counted last, some 
  * Writes		twtasks.monitor_look
  * Locks		a row
  */
-CREATE FUNCTION twtasks.monitor_tasks(OUT errors bigint, OUT stuck bigint, OUT is_news boolean)
+CREATE FUNCTION twtasks_internal.monitor_tasks(OUT errors bigint, OUT stuck bigint, OUT is_news boolean)
 RETURNS record
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -88,16 +88,16 @@ BEGIN
 	INTO look.waiting, look.submitted, look.processing, look.errors, look.held,
 		 look.capped, look.oldest_submitted, look.newest_error, look.stuck, look.newest_stuck
 	FROM (SELECT q.status, q.tasks, q.capped, q.oldest, q.newest, q.late, q.newest_late
-		  FROM twtasks.count_queued(cap, moment) q
+		  FROM twtasks_internal.count_queued(cap, moment) q
 		  UNION ALL
 		  SELECT n.status, n.tasks, n.capped, n.oldest, n.newest, 0, NULL
-		  FROM twtasks.count_not_queued(cap) n) c;
+		  FROM twtasks_internal.count_not_queued(cap) n) c;
 	IF look.held > 0 AND look.held + look.errors >= cap THEN
-		SELECT e.tasks, e.newest INTO look.errors, look.newest_error FROM twtasks.count_errors(cap) e;
+		SELECT e.tasks, e.newest INTO look.errors, look.newest_error FROM twtasks_internal.count_errors(cap) e;
 	END IF;
 	SELECT look.stuck + count(*), greatest(look.newest_stuck, max(l.next_event_time))
 	INTO look.stuck, look.newest_stuck
-	FROM twtasks.late_not_queued(cap, moment) l;
+	FROM twtasks_internal.late_not_queued(cap, moment) l;
 	SELECT coalesce(sum(q.dropped), 0) INTO look.dropped FROM twtasks.queue_stats() q;
 	SELECT count(*) INTO look.nodes FROM twtasks.node n
 	WHERE n.ended IS NULL AND n.heartbeat > clock_timestamp() - n.lease;

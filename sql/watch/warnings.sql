@@ -1,7 +1,7 @@
 /* The first look of somebody for whom nothing runs; and what a test left on. */
 CREATE VIEW twtasks.warnings AS
 	SELECT 'not adopted' AS warning, NULL::timestamptz AS since,
-		   twtasks.adoption_fault() AS detail,
+		   twtasks_internal.adoption_fault() AS detail,
 		   'nothing is executed; SELECT twtasks.adopt(...) if it is to be' AS hint
 	WHERE NOT twtasks.is_adopted()
 	UNION ALL
@@ -9,7 +9,7 @@ CREATE VIEW twtasks.warnings AS
 		   'not every copy can be told from it; give it a name: SELECT twtasks.adopt(''production''), '
 		   'and environment: production in the sidecars'' files'
 	FROM twtasks.adoption_state s
-	WHERE s.is_adopted AND s.environment IS NULL AND NOT twtasks.is_testing()
+	WHERE s.is_adopted AND s.environment IS NULL AND NOT twtasks_internal.is_testing()
 	UNION ALL
 	SELECT 'switched off', NULL, 'twtasks.enabled is off', 'nothing is executed'
 	WHERE NOT twtasks.is_enabled()
@@ -23,7 +23,7 @@ CREATE VIEW twtasks.warnings AS
 	UNION ALL
 	SELECT 'testing', NULL, 'twtasks.testing is on in this session',
 		   'the clock can be shifted, and all tasks removed, by twtasks_tester'
-	WHERE twtasks.is_testing()
+	WHERE twtasks_internal.is_testing()
 	UNION ALL
 	SELECT 'testing', NULL, pg_catalog.format('twtasks.testing is set for %s', coalesce(
 			'role ' || pg_catalog.quote_ident(r.rolname), 'this database')),

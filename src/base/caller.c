@@ -9,6 +9,7 @@
 
 #include "access/htup_details.h"
 #include "access/parallel.h"
+#include "catalog/namespace.h"
 #include "catalog/pg_proc.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
@@ -17,7 +18,7 @@
 
 #include "base/caller.h"
 
-/* A function with this suffix is the body of the function without it. */
+/* A function with this suffix, in twtasks_internal, is the body of the function without it. */
 #define BODY_SUFFIX "_as_owner"
 
 typedef struct Caller
@@ -98,7 +99,7 @@ caller_act_as_owner(FunctionCallInfo fcinfo, PGFunction act)
 	return result;
 }
 
-/* The function with the same arguments and the suffix. */
+/* The body takes the same arguments. */
 static Oid
 find_body(Oid function)
 {
@@ -107,7 +108,7 @@ find_body(Oid function)
 	char	   *name = psprintf("%s" BODY_SUFFIX, NameStr(proc->proname));
 	Oid			body = GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid, CStringGetDatum(name),
 									   PointerGetDatum(&proc->proargtypes),
-									   ObjectIdGetDatum(proc->pronamespace));
+									   ObjectIdGetDatum(get_namespace_oid("twtasks_internal", false)));
 
 	ReleaseSysCache(tuple);
 	if (!OidIsValid(body))

@@ -70,19 +70,19 @@ static const Statement statements[PLAN_COUNT] = {
 		1, {UUIDOID}
 	},
 	[PLAN_FINISH_TASKS] = {
-		"SELECT f.id FROM twtasks.finish_tasks($1, $2, $3, $4, $5, $7, $8, NULL::bigint[], $6) f",
+		"SELECT f.id FROM twtasks_internal.finish_tasks($1, $2, $3, $4, $5, $7, $8, NULL::bigint[], $6) f",
 		8, {UUIDARRAYOID, INT8ARRAYOID, TEXTARRAYOID, INT8ARRAYOID, TEXTARRAYOID,
 		TIDARRAYOID, INT8OID, INT8OID}
 	},
 	[PLAN_FINISH_OTHERS] = {
 		"SELECT o.id, o.version, o.status "
-		"FROM twtasks.finish_others($1, $2, $3, $4, $5, $6, $7, $8) o",
+		"FROM twtasks_internal.finish_others($1, $2, $3, $4, $5, $6, $7, $8) o",
 		8, {UUIDARRAYOID, INT8ARRAYOID, TEXTARRAYOID, INT8ARRAYOID, TEXTARRAYOID,
 		INT8OID, INT8OID, INT8ARRAYOID}
 	},
 	[PLAN_INSERT_NAMED_TASK] = {INSERT_TASK " ON CONFLICT (id) DO NOTHING", INSERT_TASK_ARGS},
 	[PLAN_JUDGE_ANSWER] = {
-		"SELECT j.result, j.delay_ms FROM twtasks.judge_answer($1, $2, $3, $4, $5) j",
+		"SELECT j.result, j.delay_ms FROM twtasks_internal.judge_answer($1, $2, $3, $4, $5) j",
 		5, {UUIDOID, TEXTOID, INT8OID, TEXTOID, JSONBOID}
 	},
 	[PLAN_FIND_CANCEL] = {
@@ -94,7 +94,7 @@ static const Statement statements[PLAN_COUNT] = {
 		1, {UUIDARRAYOID}
 	},
 	[PLAN_IS_KNOWN_TYPE] = {
-		"SELECT 1 WHERE twtasks.is_known_type($1)",
+		"SELECT 1 WHERE twtasks_internal.is_known_type($1)",
 		1, {TEXTOID}
 	},
 	[PLAN_KNOWN_TYPES] = {
@@ -137,7 +137,7 @@ static const Statement statements[PLAN_COUNT] = {
 		1, {TEXTOID}
 	},
 	[PLAN_MAKE_SLOTS] = {
-		"SELECT twtasks.make_slots($1)",
+		"SELECT twtasks_internal.make_slots($1)",
 		1, {TEXTOID}
 	},
 	[PLAN_STORE_SLOTS] = {

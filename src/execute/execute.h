@@ -12,7 +12,7 @@
 
 #include "fmgr.h"
 
-/* twtasks.find_handler(): checks the function of that name and returns it. */
+/* twtasks_internal.find_handler(): checks the function of that name and returns it. */
 extern Datum twt_find_handler(PG_FUNCTION_ARGS);
 
 /*

@@ -306,8 +306,8 @@ twt_finish_tasks(PG_FUNCTION_ARGS)
 {
 	FinishCall	call;
 
-	PreventCommandIfReadOnly("twtasks.finish_tasks()");
-	PreventCommandIfParallelMode("twtasks.finish_tasks()");
+	PreventCommandIfReadOnly("twtasks_internal.finish_tasks()");
+	PreventCommandIfParallelMode("twtasks_internal.finish_tasks()");
 	read_arguments(fcinfo, &call);
 	InitMaterializedSRF(fcinfo, 0);
 	if (call.has_others)

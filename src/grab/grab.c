@@ -298,8 +298,8 @@ grab_all(FunctionCallInfo fcinfo, int first, GrabbedFn fn, void *arg)
 	GrabCall	call = {.fn = fn, .arg = arg};
 	Rows	   *rows;
 
-	PreventCommandIfReadOnly("twtasks.grab_tasks()");
-	PreventCommandIfParallelMode("twtasks.grab_tasks()");
+	PreventCommandIfReadOnly("twtasks_internal.grab_tasks()");
+	PreventCommandIfParallelMode("twtasks_internal.grab_tasks()");
 	read_arguments(fcinfo, first, &call);
 	rows = rows_open();
 	if (twt_enabled && twt_is_adopted() && node_lives(call.incarnation, &call.node))

@@ -202,7 +202,7 @@ make_grab(Node *node)
 	char	   *grab = NULL;
 
 	if (chosen != NULL)
-		grab = psprintf("SELECT g.id, g.version FROM twtasks.grab_tasks(%s, " INT64_FORMAT
+		grab = psprintf("SELECT g.id, g.version FROM twtasks_internal.grab_tasks(%s, " INT64_FORMAT
 						", %d, '{600000}', '{retry}', durable => false) g",
 						chosen, node->incarnation, ++node->token);
 	pfree(from);
@@ -255,7 +255,7 @@ make_finish(Node *node)
 {
 	static const char *const results[] = {"release", "retry", "repeat"};
 
-	return psprintf("SELECT count(*) FROM twtasks.finish_tasks(%s, '{%s}', '{0}', '{NULL}', "
+	return psprintf("SELECT count(*) FROM twtasks_internal.finish_tasks(%s, '{%s}', '{0}', '{NULL}', "
 					INT64_FORMAT ", %d)", node->won, results[below(lengthof(results))],
 					node->incarnation, ++node->token);
 }
@@ -284,7 +284,7 @@ begin_node(Node *node)
 		if (node->conn != NULL)
 			PQfinish(node->conn);
 		node->conn = connect_patiently();
-		node->incarnation = number(node->conn, "SELECT twtasks.start_node('crashing')");
+		node->incarnation = number(node->conn, "SELECT twtasks_internal.start_node('crashing')");
 	}
 }
 
@@ -318,7 +318,7 @@ static void
 be_declared_gone(Node *node)
 {
 	PGconn	   *other = connect_patiently();
-	char	   *sql = psprintf("SELECT twtasks.end_node(" INT64_FORMAT ")", node->incarnation);
+	char	   *sql = psprintf("SELECT twtasks_internal.end_node(" INT64_FORMAT ")", node->incarnation);
 
 	(void) number(other, sql);
 	pfree(sql);
@@ -398,10 +398,10 @@ play_leader(void)
 			PQfinish(conn);
 			conn = connect_patiently();
 		}
-		(void) number(conn, "SELECT retried FROM twtasks.recover_tasks(false, 1000, '0')");
-		(void) number(conn, "SELECT promoted FROM twtasks.promote_tasks()");
+		(void) number(conn, "SELECT retried FROM twtasks_internal.recover_tasks(false, 1000, '0')");
+		(void) number(conn, "SELECT promoted FROM twtasks_internal.promote_tasks()");
 		if (i % 50 == 0)
-			(void) number(conn, "SELECT twtasks.clean_slots('0')");
+			(void) number(conn, "SELECT twtasks_internal.clean_slots('0')");
 		if (i % 70 == 0)
 			(void) query(conn, "SELECT twtasks.configure_limit('PAY', 9, 'cluster')");
 		pause_us(3000);
@@ -584,8 +584,8 @@ wait_until_nothing_runs(PGconn *conn)
 {
 	for (int i = 0; i < PATIENCE_S * 100; i++)
 	{
-		must(conn, "SELECT twtasks.recover_tasks(false, 1000, '0')");
-		must(conn, "SELECT twtasks.promote_tasks()");
+		must(conn, "SELECT twtasks_internal.recover_tasks(false, 1000, '0')");
+		must(conn, "SELECT twtasks_internal.promote_tasks()");
 		if (number(conn, "SELECT count(*) FROM twtasks.task WHERE status = 'PROCESSING'") == 0)
 			return;
 		pause_us(10000);
@@ -599,7 +599,7 @@ let_through(Node *node, const char *type)
 {
 	char	   *from = psprintf("SELECT id, version FROM twtasks.task WHERE status = 'SUBMITTED' AND type = '%s'", type);
 	char	   *chosen = choose(node->conn, from);
-	char	   *sql = psprintf("SELECT g.id, g.version FROM twtasks.grab_tasks(%s, " INT64_FORMAT
+	char	   *sql = psprintf("SELECT g.id, g.version FROM twtasks_internal.grab_tasks(%s, " INT64_FORMAT
 							   ", %d, '{600000}', '{retry}') g", chosen, node->incarnation, ++node->token);
 	PGresult   *result = query(node->conn, sql);
 	int			n = 0;

@@ -23,7 +23,7 @@ DECLARE
 	sweep_names text[];
 	node_gone boolean;
 BEGIN
-	CALL twtasks.next_triggers(ARRAY[bucket], 10000, 0, ids, versions, types, priorities,
+	CALL twtasks_internal.next_triggers(ARRAY[bucket], 10000, 0, ids, versions, types, priorities,
 							   sizes, numbers, due_at, sweep_names, node_gone);
 	triggers := (SELECT string_agg(t.type || coalesce(' v' || nullif(t.version, 0), ''), ', ' ORDER BY t.n)
 				 FROM unnest(types, versions) WITH ORDINALITY t(type, version, n));
@@ -45,5 +45,5 @@ BEGIN
 		PERFORM pg_stat_clear_snapshot();
 	END LOOP;
 END $$;
-CALL twtasks.next_triggers('{default,a,b}', 10000, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL) \g /dev/null
-CALL twtasks.next_triggers('{default,a,b}', 10000, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL) \g /dev/null
+CALL twtasks_internal.next_triggers('{default,a,b}', 10000, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL) \g /dev/null
+CALL twtasks_internal.next_triggers('{default,a,b}', 10000, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL) \g /dev/null

@@ -25,7 +25,7 @@ LANGUAGE plpgsql
 AS $$
 BEGIN
 	IF coalesce(current_setting('test.node', true), '') = '' THEN
-		PERFORM set_config('test.node', twtasks.start_node('test')::text, false);
+		PERFORM set_config('test.node', twtasks_internal.start_node('test')::text, false);
 	END IF;
 	RETURN current_setting('test.node')::bigint;
 END $$;
@@ -54,7 +54,7 @@ CREATE FUNCTION pg_temp.grab(
 RETURNS bigint
 LANGUAGE sql
 AS $$
-	SELECT version FROM twtasks.grab_tasks(
+	SELECT version FROM twtasks_internal.grab_tasks(
 		ARRAY[task_id], ARRAY[coalesce(expected, pg_temp.version_of(task_id))],
 		pg_temp.node(), pg_temp.token(), ARRAY[timeout_ms], ARRAY[rule])
 $$;
@@ -66,7 +66,7 @@ CREATE FUNCTION pg_temp.finish(
 RETURNS twtasks.task_status
 LANGUAGE sql
 AS $$
-	SELECT status FROM twtasks.finish_tasks(
+	SELECT status FROM twtasks_internal.finish_tasks(
 		ARRAY[task_id], ARRAY[coalesce(expected, pg_temp.version_of(task_id))],
 		ARRAY[result], ARRAY[delay_ms], ARRAY[message], pg_temp.node(), pg_temp.token())
 $$;

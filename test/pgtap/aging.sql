@@ -16,7 +16,7 @@ SELECT lives_ok($$SELECT twtasks.configure_type('A|*', aging => '1 min')$$, 'for
 SELECT lives_ok($$SELECT twtasks.configure_type('A|NOT', aging => '0')$$, 'or not for these');
 SELECT is((SELECT array_agg(extract(epoch FROM p.aging)::integer ORDER BY t) FROM unnest('{A,A|B,A|NOT}'::text[]) t, twtasks.policy_of(t) p), '{600,60,0}'::integer[],
 	'the most special one counts');
-SELECT is((SELECT jsonb_object_agg(name, aging_ms) FROM twtasks.read_policies() WHERE kind = 'policy'), '{"*": 600000, "A|*": 60000, "A|NOT": 0}', 'sidecars are told');
+SELECT is((SELECT jsonb_object_agg(name, aging_ms) FROM twtasks_internal.read_policies() WHERE kind = 'policy'), '{"*": 600000, "A|*": 60000, "A|NOT": 0}', 'sidecars are told');
 SELECT is((SELECT aging FROM twtasks.type_policies WHERE pattern = 'A|*'), '1 min'::interval, 'the view has it');
 SELECT is(twtasks.unset_type_options('A|*', 'aging'), true, 'it can be taken away');
 SELECT is((SELECT aging FROM twtasks.policy_of('A|B')), '10 min'::interval, 'then it is as others say');
@@ -34,7 +34,7 @@ END $$;
 CREATE FUNCTION pg_temp.swept(type text, per_type integer DEFAULT 100, share integer DEFAULT 0, shares integer DEFAULT 1) RETURNS text LANGUAGE sql
 AS $$
 	SELECT coalesce(string_agg(right(s.id::text, 2)::integer || ':' || s.priority, ' ' ORDER BY n), 'none')
-	FROM twtasks.sweep_tasks('default', per_type, '{}', share, shares) WITH ORDINALITY s(id, version, type, priority, size, place, n)
+	FROM twtasks_internal.sweep_tasks('default', per_type, '{}', share, shares) WITH ORDINALITY s(id, version, type, priority, size, place, n)
 	WHERE s.type = swept.type
 $$;
 SELECT pg_temp.waiting(1, 'A', 9, 25), pg_temp.waiting(2, 'A', 5, 0), pg_temp.waiting(3, 'A', 8, 49), pg_temp.waiting(4, 'A', 4, 9),
@@ -50,7 +50,7 @@ SELECT twtasks.configure_type('A', aging => '1 min') \g /dev/null
 SELECT is(pg_temp.swept('A'), '5:0 6:1 7:1 3:1 4:1 2:5 8:9', 'another figure counts at once');
 SELECT pg_temp.waiting(20, 'B', 9, 60), pg_temp.waiting(21, 'B', 8, 0) \g /dev/null
 SELECT is(pg_temp.swept('B'), '21:8 20:9', 'other types are as they were');
-SELECT is((SELECT count(*) FROM twtasks.sweep_tasks('default', 0)), 0::bigint, 'none, if none are wanted');
+SELECT is((SELECT count(*) FROM twtasks_internal.sweep_tasks('default', 0)), 0::bigint, 'none, if none are wanted');
 SELECT twtasks.configure_type('A', aging => '10 min') \g /dev/null
 
 -- What a sweep does not find without aging it does not find with it.
@@ -61,26 +61,26 @@ SELECT is(pg_temp.swept('A'), 'none', 'nor what is paused');
 SELECT twtasks.resume_type('A') \g /dev/null
 SELECT twtasks.add_task('MANY', priority => n % 10) FROM generate_series(1, 500) n \g /dev/null
 SELECT twtasks.configure_type('MANY', aging => '1 s') \g /dev/null
-SELECT bag_eq($$SELECT id FROM generate_series(0, 2) share, twtasks.sweep_tasks('default', 1000, '{}', share, 3) s WHERE s.type = 'MANY'$$,
+SELECT bag_eq($$SELECT id FROM generate_series(0, 2) share, twtasks_internal.sweep_tasks('default', 1000, '{}', share, 3) s WHERE s.type = 'MANY'$$,
 	$$SELECT id FROM twtasks.task WHERE type = 'MANY'$$, 'each is in one share, once');
 
 -- A backlog that is larger than what a sweep brings hides no old task.
 SELECT pg_temp.waiting(30, 'MANY', 9, 1) \g /dev/null
-SELECT is((SELECT count(*) FROM twtasks.sweep_tasks('default', 60) WHERE id = pg_temp.id(30)), 1::bigint, 'an old one is found behind many that are more urgent');
+SELECT is((SELECT count(*) FROM twtasks_internal.sweep_tasks('default', 60) WHERE id = pg_temp.id(30)), 1::bigint, 'an old one is found behind many that are more urgent');
 SELECT twtasks.unset_type_options('MANY', 'aging') \g /dev/null
-SELECT is((SELECT count(*) FROM twtasks.sweep_tasks('default', 60) WHERE id = pg_temp.id(30)), 0::bigint, 'without aging it is not');
+SELECT is((SELECT count(*) FROM twtasks_internal.sweep_tasks('default', 60) WHERE id = pg_temp.id(30)), 0::bigint, 'without aging it is not');
 
 -- ---- the slots of a cluster ----
 SELECT twtasks.configure_limit('L', concurrency => 1, scope => 'cluster') \g /dev/null
 SELECT pg_temp.waiting(40, 'L', 9, 60), pg_temp.waiting(41, 'L', 5, 0) \g /dev/null
 CREATE FUNCTION pg_temp.winner() RETURNS uuid LANGUAGE sql
-AS $$ SELECT id FROM twtasks.grab_tasks(ARRAY[pg_temp.id(41), pg_temp.id(40)], '{0,0}', pg_temp.node(), pg_temp.token(), '{60000,60000}', '{error,error}') WHERE version IS NOT NULL $$;
+AS $$ SELECT id FROM twtasks_internal.grab_tasks(ARRAY[pg_temp.id(41), pg_temp.id(40)], '{0,0}', pg_temp.node(), pg_temp.token(), '{60000,60000}', '{error,error}') WHERE version IS NOT NULL $$;
 SAVEPOINT before;
 SELECT is(pg_temp.winner(), pg_temp.id(41), 'the only slot is for the more urgent');
 ROLLBACK TO before;
 SELECT twtasks.configure_type('L', aging => '10 min') \g /dev/null
 SELECT is(pg_temp.winner(), pg_temp.id(40), 'which is who has waited for long');
-SELECT is((SELECT version IS NULL FROM twtasks.grab_tasks(ARRAY[pg_temp.id(41)], '{0}', pg_temp.node(), pg_temp.token(), '{60000}', '{error}')), true, 'the other is refused');
+SELECT is((SELECT version IS NULL FROM twtasks_internal.grab_tasks(ARRAY[pg_temp.id(41)], '{0}', pg_temp.node(), pg_temp.token(), '{60000}', '{error}')), true, 'the other is refused');
 
 -- An aged task has the slots that are kept for the urgent.
 SELECT twtasks.configure_limit('S', concurrency => 1, stretch => 1, stretch_priority => 1, scope => 'cluster') \g /dev/null

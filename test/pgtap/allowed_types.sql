@@ -93,7 +93,7 @@ SELECT is((SELECT added_by FROM twtasks.tasks ORDER BY created DESC LIMIT 1), 'r
 REVOKE regress_payments FROM regress_clerk;
 SELECT throws_ok($$SELECT twtasks.run_schedule_now('pay')$$, '42501', NULL, 'not any more when that role may not');
 UPDATE twtasks.schedule SET look_at = '2020-01-01', next_run = '2020-01-01';
-SELECT is((SELECT failed FROM twtasks.run_schedules()), 1::bigint, 'by the clock neither');
+SELECT is((SELECT failed FROM twtasks_internal.run_schedules()), 1::bigint, 'by the clock neither');
 SELECT matches((SELECT problem FROM twtasks.schedules), 'permission denied to add tasks of type "PAYOUT\|EUR"', 'a view says why');
 
 -- Roles that are no more, rollbacks, mistakes.

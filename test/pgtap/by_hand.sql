@@ -54,7 +54,7 @@ FROM (VALUES ('resume', 'ERROR', '-1 s', NULL, 'changed WAITING never', 'a task 
 	('release', 'HELD', '1 h', NULL, 'changed WAITING expires', 'in time'),
 	('hold', 'WAITING', '-1 s', NULL, 'changed HELD expires', 'who holds one decides nothing'))
 	AS x(action, status, after, run_after, becomes, what);
-SELECT is(twtasks.expire_tasks(), 1::bigint, 'none but that one is given up');
+SELECT is(twtasks_internal.expire_tasks(), 1::bigint, 'none but that one is given up');
 SELECT is((SELECT jsonb_build_array(before ? 'expires', after ? 'expires') FROM twtasks.audit WHERE action = 'resume' ORDER BY id LIMIT 1), '[true, false]'::jsonb, 'it is written down');
 TRUNCATE twtasks.task, twtasks.unique_key, twtasks.audit;
 
@@ -74,7 +74,7 @@ SELECT is((SELECT (task_id = :'task', result)::text FROM twtasks.add_task('SEND'
 SELECT is(pg_temp.change('reopen', :'task', 3), 'wrong_version', 'reopened a second time it is not');
 SELECT is(pg_temp.change('reopen', :'task', 4), 'wrong_status', 'nor while it is live');
 UPDATE twtasks.task SET next_event_time = created WHERE id = :'task';
-SELECT twtasks.promote_tasks() \g /dev/null
+SELECT twtasks_internal.promote_tasks() \g /dev/null
 SELECT is(pg_temp.grab(:'task'), 6::bigint, 'it is promoted and grabbed');
 SELECT is(pg_temp.finish(:'task', 'done', 1), NULL, 'what it was doing the first time cannot finish it');
 SELECT is(pg_temp.finish(:'task', 'done'), 'DONE', 'what it does now can');

@@ -24,7 +24,7 @@ AS $$ SELECT task $$;
 -- policy, cancels a task.
 CREATE FUNCTION theirs.execute(n integer, role name) RETURNS text LANGUAGE sql
 AS $$
-	SELECT result || coalesce(': ' || message, '') FROM twtasks.execute_tasks('theirs.handle', role,
+	SELECT result || coalesce(': ' || message, '') FROM twtasks_internal.execute_tasks('theirs.handle', role,
 		ARRAY[('00000000-0000-0000-0000-' || lpad(n::text, 12, '0'))::uuid], '{0}', current_setting('test.node')::bigint, n, '{60000}', '{error}')
 $$;
 CREATE FUNCTION theirs.inline(role name) RETURNS text LANGUAGE sql
@@ -131,14 +131,14 @@ SELECT is(pg_temp.came_of('policy of owner'), 'named', 'through the function of 
 -- What runs meanwhile as another role acts in its own name, not in that of who
 -- called: here as a member of our owner, who may call what lies below.
 CREATE FUNCTION theirs.climb(task twtasks.task_input) RETURNS void LANGUAGE plpgsql
-AS $$ BEGIN PERFORM twtasks.find_handler('theirs.handle', session_user); END $$;
-SELECT matches((SELECT message FROM twtasks.execute_tasks('theirs.climb', 'regress_keeper', ARRAY[pg_temp.id(11)], '{0}', pg_temp.node(), 11, '{60000}', '{error}')),
+AS $$ BEGIN PERFORM twtasks_internal.find_handler('theirs.handle', session_user); END $$;
+SELECT matches((SELECT message FROM twtasks_internal.execute_tasks('theirs.climb', 'regress_keeper', ARRAY[pg_temp.id(11)], '{0}', pg_temp.node(), 11, '{60000}', '{error}')),
 	'^permission denied to run a handler as role', 'a handler does not get at the rights of who called');
 SET LOCAL ROLE regress_keeper;
-SELECT throws_ok($$SELECT twtasks.find_handler('theirs.handle', session_user)$$, '42501', NULL, 'nor does a member of our owner');
+SELECT throws_ok($$SELECT twtasks_internal.find_handler('theirs.handle', session_user)$$, '42501', NULL, 'nor does a member of our owner');
 RESET ROLE;
 SET LOCAL ROLE twtasks_owner;
-SELECT twtasks.caller() AS caller \gset
+SELECT twtasks_internal.caller() AS caller \gset
 RESET ROLE;
 SELECT is(:caller::oid::regrole::text, 'twtasks_owner', 'and afterwards nobody is noted');
 

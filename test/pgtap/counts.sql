@@ -107,10 +107,10 @@ SELECT is(pg_temp.counted('MANY'), '{"SUBMITTED": [10003, true], "PROCESSING": [
 SELECT cmp_ok(pg_temp.pages_read(), '<', 1000::bigint, 'count_tasks: and cost a descent of the index each');
 SELECT is((SELECT count(*) FROM twtasks.find_stuck() WHERE type ~ '^A'), 50::bigint, 'find_stuck: those of small types');
 SELECT cmp_ok(pg_temp.pages_read(), '<', 1000::bigint, 'find_stuck: and no walk through the others');
-SELECT is((SELECT stuck FROM twtasks.monitor_tasks()), 20051::bigint, 'monitor_tasks: so many are stuck');
+SELECT is((SELECT stuck FROM twtasks_internal.monitor_tasks()), 20051::bigint, 'monitor_tasks: so many are stuck');
 
 SET LOCAL track_functions = 'all';
-SELECT is((SELECT count(DISTINCT type) FROM twtasks.stuck_tasks WHERE status = 'SUBMITTED') + pg_stat_get_xact_function_calls('twtasks.works_for'::regproc), 52::bigint,
+SELECT is((SELECT count(DISTINCT type) FROM twtasks.stuck_tasks WHERE status = 'SUBMITTED') + pg_stat_get_xact_function_calls('twtasks_internal.works_for'::regproc), 52::bigint,
 	'stuck_tasks: what holds up 51 types of one bucket is looked up once');
 
 -- A thousand types: each is seen, none in full.

@@ -46,7 +46,7 @@ LANGUAGE plpgsql
 AS $$
 BEGIN
 	PERFORM twtasks.add_task('SQL', data, task_id => pg_temp.id(n));
-	RETURN (SELECT result || coalesce(': ' || message, '') FROM twtasks.execute_tasks(function, role, ARRAY[pg_temp.id(n)], '{0}',
+	RETURN (SELECT result || coalesce(': ' || message, '') FROM twtasks_internal.execute_tasks(function, role, ARRAY[pg_temp.id(n)], '{0}',
 		pg_temp.node(), pg_temp.token(), '{60000}', '{error}'));
 END $$;
 CREATE FUNCTION pg_temp.notes(n integer) RETURNS text
@@ -96,7 +96,7 @@ AS $$
 BEGIN
 	PERFORM twtasks.add_task('SQL', jsonb_build_object('answer', answer), task_id => pg_temp.id(n));
 	UPDATE twtasks.task t SET tries = nth_try.tries - 1 WHERE id = pg_temp.id(n);
-	PERFORM FROM twtasks.execute_tasks('app.obey', 'regress_app', ARRAY[pg_temp.id(n)], '{0}', pg_temp.node(), pg_temp.token(), '{60000}', '{error}', retry => plan);
+	PERFORM FROM twtasks_internal.execute_tasks('app.obey', 'regress_app', ARRAY[pg_temp.id(n)], '{0}', pg_temp.node(), pg_temp.token(), '{60000}', '{error}', retry => plan);
 	RETURN (SELECT concat_ws(' ', t.status, t.tries, extract(epoch FROM nullif(next_event_time, 'infinity') - state_time)::integer) FROM twtasks.task t WHERE id = pg_temp.id(n));
 END $$;
 SELECT is(pg_temp.nth_try(10, 1, '{"result": "retry"}'), 'WAITING 1 10', 'a retry waits as the policy says');
@@ -114,14 +114,14 @@ SELECT is(pg_temp.nth_try(19, 1, '{"result": "retry"}', '[]'), 'ERROR 1', 'witho
 
 -- What it is told.
 SELECT twtasks.add_task('FACTS', '{"d": 1}', 'sub', 'key', pg_temp.id(9), 2, NULL, 'b', NULL, '{"c": 1}', '\x00ff') \g /dev/null
-SELECT is((SELECT result FROM twtasks.execute_tasks('app.facts', 'regress_app', ARRAY[pg_temp.id(9)], '{0}', pg_temp.node(), pg_temp.token(), '{60000}', '{error}')), 'finished', 'it is told');
+SELECT is((SELECT result FROM twtasks_internal.execute_tasks('app.facts', 'regress_app', ARRAY[pg_temp.id(9)], '{0}', pg_temp.node(), pg_temp.token(), '{60000}', '{error}')), 'finished', 'it is told');
 SELECT is((SELECT message::jsonb FROM twtasks.finished_task WHERE id = pg_temp.id(9)),
 	'{"version": 1, "type": "FACTS", "sub_type": "sub", "bucket": "b", "priority": 2, "tries": 1, "data": {"d": 1}, "payload": "\\x00ff", "context": {"c": 1}}'::jsonb,
 	'all that there is to know');
 
 -- A function that fails undoes what it did, and nothing else.
 SELECT pg_temp.id(n) AS id FROM generate_series(20, 24) n, LATERAL twtasks.add_task('SQL', CASE WHEN n % 2 = 1 THEN '{"sql": "SELECT 1 / 0"}' ELSE '{}' END::jsonb, task_id => pg_temp.id(n)) \g /dev/null
-CREATE TEMPORARY TABLE batch AS SELECT * FROM twtasks.execute_tasks('app.obey', 'regress_app', ARRAY(SELECT pg_temp.id(n) FROM generate_series(20, 25) n), '{0,0,0,0,7,0}',
+CREATE TEMPORARY TABLE batch AS SELECT * FROM twtasks_internal.execute_tasks('app.obey', 'regress_app', ARRAY(SELECT pg_temp.id(n) FROM generate_series(20, 25) n), '{0,0,0,0,7,0}',
 	pg_temp.node(), 900, array_fill(60000, '{6}'), array_fill('error'::twtasks.stuck_rule, '{6}'));
 SELECT bag_eq('SELECT right(id::text, 2) || '' '' || concat_ws('' '', version, result, message, tries, type) FROM batch',
 	ARRAY['20 1 finished 1 SQL', '21 1 failed division by zero (SQLSTATE 22012) 1 SQL', '22 1 finished 1 SQL', '23 1 failed division by zero (SQLSTATE 22012) 1 SQL'],
@@ -134,7 +134,7 @@ SELECT ok(pg_temp.try(26, '{"sql": "SELECT twtasks.add_task(''CHILD'')", "answer
 SELECT is((SELECT count(*) FROM twtasks.task WHERE type = 'CHILD'), 0::bigint, 'the added one is undone as well');
 SELECT is(pg_temp.try(27, '{"sql": "SELECT twtasks.add_task(''CHILD'')"}'), 'finished', 'one adds a task and succeeds');
 SELECT is((SELECT count(*) FROM twtasks.task WHERE type = 'CHILD'), 1::bigint, 'that is there');
-SELECT is(pg_temp.try(28, '{"sql": "SELECT twtasks.finish_tasks(ARRAY[''00000000-0000-0000-0000-000000000028'']::uuid[], ''{1}'', ''{done}'', ''{0}'', ''{NULL}'', 1, 1)"}'),
+SELECT is(pg_temp.try(28, '{"sql": "SELECT twtasks_internal.finish_tasks(ARRAY[''00000000-0000-0000-0000-000000000028'']::uuid[], ''{1}'', ''{done}'', ''{0}'', ''{NULL}'', 1, 1)"}'),
 	'failed: task was changed by its own handler (SQLSTATE 55000)', 'one that finishes itself fails');
 SELECT is(pg_temp.state(pg_temp.id(28)), 'PROCESSING 1', 'and that finish is undone');
 
@@ -166,7 +166,7 @@ CREATE TABLE app.account (n integer PRIMARY KEY, owner integer REFERENCES app.ac
 GRANT SELECT, INSERT ON app.account TO regress_app;
 SELECT twtasks.add_task('SQL', jsonb_build_object('sql', format('INSERT INTO app.account VALUES (%s, %s)', n, CASE n WHEN 182 THEN 0 ELSE n END)), task_id => pg_temp.id(n))
 FROM generate_series(181, 183) n \g /dev/null
-SELECT is((SELECT array_agg(result ORDER BY id) FROM twtasks.execute_tasks('app.obey', 'regress_app', ARRAY(SELECT pg_temp.id(n) FROM generate_series(181, 183) n),
+SELECT is((SELECT array_agg(result ORDER BY id) FROM twtasks_internal.execute_tasks('app.obey', 'regress_app', ARRAY(SELECT pg_temp.id(n) FROM generate_series(181, 183) n),
 	'{0,0,0}', pg_temp.node(), pg_temp.token(), '{60000,60000,60000}', '{error,error,error}')), '{finished,failed,finished}'::text[], 'of three in one transaction one breaks a deferred constraint');
 SELECT is(ARRAY(SELECT pg_temp.state(pg_temp.id(n)) FROM generate_series(181, 183) n), '{DONE 2,PROCESSING 1,DONE 2}'::text[], 'the others are done');
 SELECT is(ARRAY(SELECT n FROM app.account ORDER BY n), '{181,183}'::integer[], 'with their effects');
@@ -190,10 +190,10 @@ SELECT twtasks.configure_limit('LIM', 1, 'cluster') \g /dev/null
 SELECT twtasks.add_task('LIM', '{"note": "limited"}', task_id => pg_temp.id(n)) FROM generate_series(80, 82) n \g /dev/null
 SELECT pg_temp.token() AS first, pg_temp.node() AS node \gset
 CREATE FUNCTION pg_temp.go(n integer, token bigint, grabbed boolean) RETURNS text LANGUAGE sql
-AS $$ SELECT string_agg(concat_ws(' ', version, result, message, tries, type), ',') FROM twtasks.execute_tasks('app.obey', 'regress_app', ARRAY[pg_temp.id(n)], '{0}',
+AS $$ SELECT string_agg(concat_ws(' ', version, result, message, tries, type), ',') FROM twtasks_internal.execute_tasks('app.obey', 'regress_app', ARRAY[pg_temp.id(n)], '{0}',
 	pg_temp.node(), token, '{60000}', '{error}', grabbed => grabbed) $$;
 SELECT is(pg_temp.go(80, pg_temp.token(), false), '1 finished 1 LIM', 'within the limit a task runs');
-SELECT count(*) FROM twtasks.grab_tasks(ARRAY[pg_temp.id(81)], '{0}', :node, :first, '{60000}', '{error}') \g /dev/null
+SELECT count(*) FROM twtasks_internal.grab_tasks(ARRAY[pg_temp.id(81)], '{0}', :node, :first, '{60000}', '{error}') \g /dev/null
 SELECT is(pg_temp.go(82, pg_temp.token(), false), 'refused LIM', 'beyond it is refused');
 SELECT is(pg_temp.state(pg_temp.id(82)), 'SUBMITTED 0', 'and stays as it is');
 SELECT is(pg_temp.go(82, :first, true), NULL, 'what was not grabbed before does not run');
@@ -203,7 +203,7 @@ SELECT is(pg_temp.go(81, :first, true), '1 finished 1 LIM', 'but runs');
 SELECT is(pg_temp.state(pg_temp.id(81)), 'DONE 2', 'and is done');
 SELECT is(pg_temp.notes(81), 'limited', 'with what the function did');
 SELECT is(pg_temp.go(81, :first, true), NULL, 'once');
-SELECT count(*) FROM twtasks.grab_tasks(ARRAY[pg_temp.id(82)], '{0}', :node, :first, '{60000}', '{error}') \g /dev/null
+SELECT count(*) FROM twtasks_internal.grab_tasks(ARRAY[pg_temp.id(82)], '{0}', :node, :first, '{60000}', '{error}') \g /dev/null
 UPDATE twtasks.node SET ended = clock_timestamp() WHERE incarnation = :node;
 SELECT is(pg_temp.go(82, :first, true), NULL, 'a node that has ended runs nothing more');
 UPDATE twtasks.node SET ended = NULL WHERE incarnation = :node;
@@ -216,7 +216,7 @@ SELECT twtasks.add_task('SQL', CASE n WHEN 702 THEN jsonb_build_object('sql', fo
 	task_id => pg_temp.id(n + round::integer * 10))
 FROM unnest('{40P01,40001,55P03}'::text[]) WITH ORDINALITY c(code, round), generate_series(701, 703) n \g /dev/null
 CREATE FUNCTION pg_temp.execute(VARIADIC n integer[]) RETURNS text[] LANGUAGE sql
-AS $$ SELECT array_agg(e.result ORDER BY e.id) FROM twtasks.execute_tasks('app.obey', 'regress_app', ARRAY(SELECT pg_temp.id(u) FROM unnest(n) u), '{0}',
+AS $$ SELECT array_agg(e.result ORDER BY e.id) FROM twtasks_internal.execute_tasks('app.obey', 'regress_app', ARRAY(SELECT pg_temp.id(u) FROM unnest(n) u), '{0}',
 	pg_temp.node(), pg_temp.token(), '{60000}', '{error}') e $$;
 SELECT throws_ok('SELECT pg_temp.execute(711, 712, 713)', '40P01', NULL, 'a deadlock among several');
 SELECT throws_ok('SELECT pg_temp.execute(721, 722, 723)', '40001', NULL, 'a serialization failure among several');
@@ -227,7 +227,7 @@ SELECT is(pg_temp.execute(711, 713, 721, 723), '{finished,finished,finished,fini
 -- Functions that are no handlers.
 CREATE FUNCTION pg_temp.call(function text, role name DEFAULT 'regress_app') RETURNS text
 LANGUAGE sql
-AS $$ SELECT format('SELECT * FROM twtasks.execute_tasks(%L, %L, ''{}'', ''{}'', 1, 1, ''{}'', ''{}'')', function, role) $$;
+AS $$ SELECT format('SELECT * FROM twtasks_internal.execute_tasks(%L, %L, ''{}'', ''{}'', 1, 1, ''{}'', ''{}'')', function, role) $$;
 SELECT throws_ok(pg_temp.call(f), '42883', NULL, 'not a handler: ' || coalesce(f, 'none'))
 FROM unnest('{app.missing,missing,app.number,app.of_id,app.many,app.effect}'::text[]) f;
 SELECT throws_ok(pg_temp.call(NULL), '22004', 'function must not be null', 'no function');

@@ -19,7 +19,7 @@ $$;
 
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(n)) AS made FROM generate_series(1, 7) n \g /dev/null
 
-SELECT is((SELECT to_jsonb(f) - 'id' FROM twtasks.finish_tasks(ARRAY[pg_temp.id(1)], '{1}', '{done}', '{0}', '{well}', pg_temp.node(), 9) f),
+SELECT is((SELECT to_jsonb(f) - 'id' FROM twtasks_internal.finish_tasks(ARRAY[pg_temp.id(1)], '{1}', '{done}', '{0}', '{well}', pg_temp.node(), 9) f),
 	'{"version": 2, "status": "DONE"}'::jsonb, 'done: accepted');
 SELECT is((SELECT jsonb_build_array(status, version, tries, message, error, token, incarnation = pg_temp.node()) FROM twtasks.finished_task WHERE id = pg_temp.id(1)),
 	'["DONE", 2, 1, "well", null, 9, true]'::jsonb, 'done: in the history, with message, token and who');
@@ -39,14 +39,14 @@ SELECT is(pg_temp.live(pg_temp.id(4)), '["WAITING", 2, 0, false, "1 s", null, tr
 SELECT is(pg_temp.finish(pg_temp.id(5), 'error', message => 'broken'), 'ERROR', 'error: accepted');
 SELECT is(pg_temp.live(pg_temp.id(5)), '["ERROR", 2, 1, false, "never", "broken", true, true]'::jsonb, 'error: waits for a person');
 
-SELECT is((SELECT jsonb_build_array(version, status) FROM twtasks.finish_tasks(ARRAY[pg_temp.id(6)], '{1}', '{release}', '{0}', '{NULL}', pg_temp.node(), 9)),
+SELECT is((SELECT jsonb_build_array(version, status) FROM twtasks_internal.finish_tasks(ARRAY[pg_temp.id(6)], '{1}', '{release}', '{0}', '{NULL}', pg_temp.node(), 9)),
 	'[2, "SUBMITTED"]'::jsonb, 'release: accepted');
 SELECT is((SELECT jsonb_build_array(status, version, tries, queued, deadline, next_event_time > clock_timestamp()) FROM twtasks.task WHERE id = pg_temp.id(6)),
 	'["SUBMITTED", 2, 0, true, null, true]'::jsonb, 'release: as if it had not been grabbed');
 SELECT is(pg_temp.grab(pg_temp.id(6)), 3::bigint, 'release: another may grab it');
 
 -- Accepted: somebody else finishes it, whoever that is, until its deadline.
-SELECT is((SELECT jsonb_build_array(version, status) FROM twtasks.finish_tasks(ARRAY[pg_temp.id(7)], '{1}', '{accepted}', '{0}', '{sent}', pg_temp.node(), 9)),
+SELECT is((SELECT jsonb_build_array(version, status) FROM twtasks_internal.finish_tasks(ARRAY[pg_temp.id(7)], '{1}', '{accepted}', '{0}', '{sent}', pg_temp.node(), 9)),
 	'[1, "PROCESSING"]'::jsonb, 'accepted: the version stays, to be finished with');
 SELECT is(pg_temp.live(pg_temp.id(7)), '["PROCESSING", 1, 1, false, "deadline", "sent", false, null]'::jsonb, 'accepted: nobody''s, until its deadline');
 SELECT is(pg_temp.finish(pg_temp.id(7), 'accepted'), 'PROCESSING', 'accepted: may be said twice');
@@ -54,12 +54,12 @@ SELECT pg_temp.finish(pg_temp.id(7), 'accepted', delay_ms => 1000) \g /dev/null
 SELECT is((SELECT deadline - state_time FROM twtasks.task WHERE id = pg_temp.id(7)), '1 s', 'accepted: its deadline may come earlier than that of the grab');
 SELECT pg_temp.finish(pg_temp.id(7), 'accepted', delay_ms => 100000000) \g /dev/null
 SELECT is((SELECT deadline < clock_timestamp() + interval '1 s' FROM twtasks.task WHERE id = pg_temp.id(7)), true, 'accepted: and never later');
-SELECT is((SELECT jsonb_build_array(version, status) FROM twtasks.finish_tasks(ARRAY[pg_temp.id(7)], '{1}', '{done}', '{0}', '{confirmed}', NULL, NULL)),
+SELECT is((SELECT jsonb_build_array(version, status) FROM twtasks_internal.finish_tasks(ARRAY[pg_temp.id(7)], '{1}', '{done}', '{0}', '{confirmed}', NULL, NULL)),
 	'[2, "DONE"]'::jsonb, 'accepted: finished by somebody without an incarnation');
 SELECT is((SELECT jsonb_build_array(status, message, incarnation, token) FROM twtasks.finished_task WHERE id = pg_temp.id(7)),
 	'["DONE", "confirmed", null, null]'::jsonb, 'accepted: with that one''s message');
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(8)) AS made, pg_temp.finish(pg_temp.id(8), 'accepted') \g /dev/null
-SELECT is((SELECT status FROM twtasks.finish_tasks(ARRAY[pg_temp.id(8)], '{1}', '{retry}', '{0}', '{NULL}', NULL, NULL)), 'WAITING', 'accepted: then retried');
+SELECT is((SELECT status FROM twtasks_internal.finish_tasks(ARRAY[pg_temp.id(8)], '{1}', '{retry}', '{0}', '{NULL}', NULL, NULL)), 'WAITING', 'accepted: then retried');
 
 -- Too late, or never.
 SELECT is(pg_temp.finish(pg_temp.id(1), 'done', 1), NULL, 'a second done: refused');
@@ -70,28 +70,28 @@ SELECT is(pg_temp.finish(pg_temp.id(99), 'done', 1), NULL, 'one that never was: 
 
 -- The token of the grab tells a grab that was lost from the one after it.
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(n)) AS made FROM generate_series(120, 123) n \g /dev/null
-SELECT is((SELECT count(*) FROM twtasks.finish_tasks(ARRAY[pg_temp.id(120)], '{1}', ARRAY[result], '{0}', '{NULL}', pg_temp.node(), 9, '{-1}')), 0::bigint,
+SELECT is((SELECT count(*) FROM twtasks_internal.finish_tasks(ARRAY[pg_temp.id(120)], '{1}', ARRAY[result], '{0}', '{NULL}', pg_temp.node(), 9, '{-1}')), 0::bigint,
 	result || ' with the token of another grab: refused')
 FROM (VALUES ('done'), ('retry'), ('delete')) r(result);
-SELECT is((SELECT count(*) FROM twtasks.finish_tasks(ARRAY[pg_temp.id(120)], '{1}', '{done}', '{0}', '{NULL}', pg_temp.node(), 9,
+SELECT is((SELECT count(*) FROM twtasks_internal.finish_tasks(ARRAY[pg_temp.id(120)], '{1}', '{done}', '{0}', '{NULL}', pg_temp.node(), 9,
 	ARRAY[(SELECT token FROM twtasks.task WHERE id = pg_temp.id(120))])), 1::bigint, 'with that of its own: accepted');
 
 -- Each incarnation counts its tokens anew: another one's grab is not meant.
-SELECT twtasks.start_node('other') AS other \gset
+SELECT twtasks_internal.start_node('other') AS other \gset
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(n)) AS made FROM generate_series(301, 304) n \g /dev/null
 SELECT twtasks.request_cancel(pg_temp.id(304), 1) \g /dev/null
-SELECT is((SELECT count(*) FROM twtasks.finish_tasks(ARRAY[t.id], '{1}', ARRAY[result], '{0}', '{NULL}', :other, 9, ARRAY[t.token])), 0::bigint,
+SELECT is((SELECT count(*) FROM twtasks_internal.finish_tasks(ARRAY[t.id], '{1}', ARRAY[result], '{0}', '{NULL}', :other, 9, ARRAY[t.token])), 0::bigint,
 	result || ' with the token of another incarnation''s grab: refused')
 FROM (VALUES ('done', 301), ('retry', 302), ('delete', 303), ('cancelled', 304)) r(result, n) JOIN twtasks.task t ON t.id = pg_temp.id(n);
-SELECT is((SELECT count(*) FROM twtasks.finish_tasks(ARRAY[t.id], '{1}', ARRAY[result], '{0}', '{NULL}', pg_temp.node(), 9, ARRAY[t.token])), 1::bigint,
+SELECT is((SELECT count(*) FROM twtasks_internal.finish_tasks(ARRAY[t.id], '{1}', ARRAY[result], '{0}', '{NULL}', pg_temp.node(), 9, ARRAY[t.token])), 1::bigint,
 	result || ' of its own: accepted')
 FROM (VALUES ('done', 301), ('retry', 302), ('delete', 303), ('cancelled', 304)) r(result, n) JOIN twtasks.task t ON t.id = pg_temp.id(n);
 
 -- One element stands for all.
-SELECT is((SELECT count(*) FROM twtasks.finish_tasks(ARRAY[pg_temp.id(121), pg_temp.id(122)], '{1}', '{done}', '{0}', '{NULL}', pg_temp.node(), 9)), 2::bigint,
+SELECT is((SELECT count(*) FROM twtasks_internal.finish_tasks(ARRAY[pg_temp.id(121), pg_temp.id(122)], '{1}', '{done}', '{0}', '{NULL}', pg_temp.node(), 9)), 2::bigint,
 	'one result for all');
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(124)) AS made \g /dev/null
-SELECT is((SELECT count(*) FROM twtasks.finish_tasks(ARRAY[pg_temp.id(123), pg_temp.id(124)], '{1}', '{retry}', '{5}', '{late}', pg_temp.node(), 9)), 2::bigint,
+SELECT is((SELECT count(*) FROM twtasks_internal.finish_tasks(ARRAY[pg_temp.id(123), pg_temp.id(124)], '{1}', '{retry}', '{5}', '{late}', pg_temp.node(), 9)), 2::bigint,
 	'also one that is not done');
 
 -- Messages are cut at 8,192 characters: the beginning and the end are kept.
@@ -116,7 +116,7 @@ SELECT is((SELECT error FROM twtasks.task WHERE id = pg_temp.id(17)), 'first', '
 
 -- Delays saturate.
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(n)) AS made FROM generate_series(20, 24) n \g /dev/null
-SELECT is((SELECT count(*) FROM twtasks.finish_tasks(ARRAY(SELECT pg_temp.id(n) FROM generate_series(20, 24) n), '{1,1,1,1,1}',
+SELECT is((SELECT count(*) FROM twtasks_internal.finish_tasks(ARRAY(SELECT pg_temp.id(n) FROM generate_series(20, 24) n), '{1,1,1,1,1}',
 	'{retry,retry,repeat,retry,repeat}', '{9223372036854775807,-9223372036854775808,3153600000000,NULL,0}', '{NULL,NULL,NULL,NULL,NULL}',
 	pg_temp.node(), 9)), 5::bigint, 'any delay is taken');
 SELECT is((SELECT array_agg((extract(epoch FROM next_event_time - state_time) / 86400)::integer ORDER BY id)
@@ -126,7 +126,7 @@ SELECT is((SELECT array_agg((extract(epoch FROM next_event_time - state_time) / 
 -- All results in one call, with some that are too late in between.
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(n)) AS made FROM generate_series(30, 37) n \g /dev/null
 CREATE TEMPORARY TABLE mixed AS
-SELECT * FROM twtasks.finish_tasks(ARRAY(SELECT pg_temp.id(n) FROM generate_series(30, 38) n), '{1,1,1,1,1,1,1,7,1}',
+SELECT * FROM twtasks_internal.finish_tasks(ARRAY(SELECT pg_temp.id(n) FROM generate_series(30, 38) n), '{1,1,1,1,1,1,1,7,1}',
 	'{release,accepted,error,repeat,retry,delete,done,done,done}', '{0,0,0,0,60000,0,0,0,0}', '{a,b,c,d,e,f,g,h,i}', pg_temp.node(), 9);
 SELECT bag_eq('SELECT right(id::text, 2) || '' '' || status || '' '' || version FROM mixed',
 	ARRAY['30 SUBMITTED 2', '31 PROCESSING 1', '32 ERROR 2', '33 WAITING 2', '34 WAITING 2', '35 DONE 2', '36 DONE 2'],
@@ -134,40 +134,40 @@ SELECT bag_eq('SELECT right(id::text, 2) || '' '' || status || '' '' || version 
 SELECT is(pg_temp.state(pg_temp.id(37)), 'PROCESSING 1', 'the one named wrongly still runs');
 SELECT is((SELECT array_agg(coalesce(message, error) ORDER BY id) FROM twtasks.tasks WHERE id BETWEEN pg_temp.id(30) AND pg_temp.id(37)),
 	'{a,b,c,NULL,e,g,NULL}'::text[], 'each gets its own message');
-SELECT is((SELECT status FROM twtasks.finish_tasks(ARRAY[pg_temp.id(37), pg_temp.id(37)], '{1,1}', '{done,done}', '{0,0}', '{x,x}', pg_temp.node(), 9)),
+SELECT is((SELECT status FROM twtasks_internal.finish_tasks(ARRAY[pg_temp.id(37), pg_temp.id(37)], '{1,1}', '{done,done}', '{0,0}', '{x,x}', pg_temp.node(), 9)),
 	'DONE', 'one named twice is finished once');
 
 -- A large batch: 300 done, and 300 of everything.
 CREATE TEMPORARY TABLE big AS SELECT pg_temp.task_in('PROCESSING', pg_temp.id(n)) AS id, n FROM generate_series(1001, 1600) n;
-SELECT is((SELECT count(DISTINCT id) FROM twtasks.finish_tasks(ARRAY(SELECT id FROM big WHERE n <= 1300 ORDER BY n DESC), array_fill(1, '{300}'),
+SELECT is((SELECT count(DISTINCT id) FROM twtasks_internal.finish_tasks(ARRAY(SELECT id FROM big WHERE n <= 1300 ORDER BY n DESC), array_fill(1, '{300}'),
 	array_fill('done'::text, '{300}'), array_fill(0, '{300}'), array_fill(NULL::text, '{300}'), pg_temp.node(), 9) WHERE status = 'DONE' AND version = 2),
 	300::bigint, '300 done in one call');
 CREATE TEMPORARY TABLE wanted AS
 SELECT id, n, ('{done,delete,retry,repeat,error,accepted,release}'::text[])[1 + n % 7] AS result FROM big WHERE n > 1300;
-SELECT is((SELECT count(DISTINCT id) FROM twtasks.finish_tasks(ARRAY(SELECT id FROM wanted ORDER BY n), array_fill(1, '{300}'),
+SELECT is((SELECT count(DISTINCT id) FROM twtasks_internal.finish_tasks(ARRAY(SELECT id FROM wanted ORDER BY n), array_fill(1, '{300}'),
 	ARRAY(SELECT result FROM wanted ORDER BY n), array_fill(1000, '{300}'), array_fill(NULL::text, '{300}'), pg_temp.node(), 9)), 300::bigint,
 	'300 of every kind in one call');
 SELECT is((SELECT count(*) FROM wanted w JOIN (VALUES ('done', 'DONE 2'), ('delete', 'none'), ('retry', 'WAITING 2'), ('repeat', 'WAITING 2'),
 			('error', 'ERROR 2'), ('accepted', 'PROCESSING 1'), ('release', 'WAITING 2')) r(result, state) USING (result)
 		   WHERE pg_temp.state(w.id) = r.state), 300::bigint, 'each where it belongs');
-SELECT is((SELECT count(*) FROM twtasks.finish_tasks(ARRAY(SELECT id FROM big), array_fill(1, '{600}'),
+SELECT is((SELECT count(*) FROM twtasks_internal.finish_tasks(ARRAY(SELECT id FROM big), array_fill(1, '{600}'),
 	array_fill('done'::text, '{600}'), array_fill(0, '{600}'), array_fill(NULL::text, '{600}'), pg_temp.node(), 9)),
 	(SELECT count(*) FROM wanted WHERE result = 'accepted'), 'again: only the accepted ones are still to be finished');
 
 -- After a lost answer and a second call: which had the first one finished?
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(n)) AS made FROM generate_series(50, 58) n \g /dev/null
-SELECT count(*) AS finished FROM twtasks.finish_tasks(ARRAY(SELECT pg_temp.id(n) FROM generate_series(50, 56) n), array_fill(1, '{7}'),
+SELECT count(*) AS finished FROM twtasks_internal.finish_tasks(ARRAY(SELECT pg_temp.id(n) FROM generate_series(50, 56) n), array_fill(1, '{7}'),
 	'{done,delete,retry,repeat,error,accepted,release}', array_fill(0, '{7}'), array_fill(NULL::text, '{7}'), pg_temp.node(), 600) \gset
 SELECT is(:finished, 7, 'the lost call finished seven');
 SELECT is((SELECT pg_temp.finish(pg_temp.id(57), 'done', 1)), 'DONE', 'another call finished one');
-SELECT is((SELECT array_agg(right(id::text, 2) ORDER BY id) FROM twtasks.resolve_finish(
+SELECT is((SELECT array_agg(right(id::text, 2) ORDER BY id) FROM twtasks_internal.resolve_finish(
 	ARRAY(SELECT pg_temp.id(n) FROM generate_series(50, 58) n), array_fill(1, '{9}'), pg_temp.node(), 600)),
 	'{50,51,52,53,54,55,56}'::text[], 'resolve_finish knows its own, whatever they became');
-SELECT is((SELECT count(*) FROM twtasks.resolve_finish(ARRAY(SELECT pg_temp.id(n) FROM generate_series(50, 58) n WHERE n <> 51), array_fill(1, '{8}'), pg_temp.node(), 601)),
+SELECT is((SELECT count(*) FROM twtasks_internal.resolve_finish(ARRAY(SELECT pg_temp.id(n) FROM generate_series(50, 58) n WHERE n <> 51), array_fill(1, '{8}'), pg_temp.node(), 601)),
 	0::bigint, 'nothing for another token');
-SELECT is((SELECT count(*) FROM twtasks.resolve_finish(ARRAY[pg_temp.id(50), pg_temp.id(52)], '{1,1}', pg_temp.node() + 1, 600)),
+SELECT is((SELECT count(*) FROM twtasks_internal.resolve_finish(ARRAY[pg_temp.id(50), pg_temp.id(52)], '{1,1}', pg_temp.node() + 1, 600)),
 	0::bigint, 'nothing for another incarnation');
-SELECT is((SELECT count(*) FROM twtasks.resolve_finish(ARRAY[pg_temp.id(50), pg_temp.id(58)], '{2,1}', pg_temp.node(), 600)),
+SELECT is((SELECT count(*) FROM twtasks_internal.resolve_finish(ARRAY[pg_temp.id(50), pg_temp.id(58)], '{2,1}', pg_temp.node(), 600)),
 	0::bigint, 'nothing for another version, or what still runs');
 
 -- What belongs together is whole: no task is in both tables, none in neither.

@@ -44,7 +44,7 @@ SELECT is(pg_temp.said(99), 'not_found', 'no such task');
 SELECT is(pg_temp.said(5, 2), 'wrong_status 2 ERROR', 'a task that a person has to look at');
 SELECT pg_temp.accepted(10 + n::integer, r) FROM unnest('{error,retry,fail,ignore}'::twtasks.stuck_rule[]) WITH ORDINALITY x(r, n) \g /dev/null
 UPDATE twtasks.task SET next_event_time = created, deadline = created WHERE id BETWEEN pg_temp.id(11) AND pg_temp.id(14);
-SELECT twtasks.recover_tasks() \g /dev/null
+SELECT twtasks_internal.recover_tasks() \g /dev/null
 SELECT is(ARRAY(SELECT pg_temp.said(n) FROM generate_series(11, 14) n), '{wrong_version 2 ERROR,wrong_version 2 SUBMITTED,wrong_version 2 FAILED,changed 2 DONE}'::text[],
 	'after its deadline the stuck rule has decided');
 SELECT is(pg_temp.state(pg_temp.task_in('PROCESSING', pg_temp.id(20))) || ' ' || pg_temp.said(20), 'PROCESSING 1 changed 2 DONE', 'it may be finished before the handler says accepted');

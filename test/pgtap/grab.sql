@@ -9,7 +9,7 @@ SELECT plan(56);
 SELECT task_id AS task FROM twtasks.add_task('GRAB', '{"d": 1}', 'sub', 'key', NULL, 3, NULL, 'b', NULL, '{"c": 1}', '\x00ff') \gset
 CREATE TEMPORARY TABLE before AS SELECT * FROM twtasks.task;
 CREATE TEMPORARY TABLE won AS
-SELECT * FROM twtasks.grab_tasks(ARRAY[:'task'::uuid], '{0}', pg_temp.node(), 77, '{60000}', '{retry}');
+SELECT * FROM twtasks_internal.grab_tasks(ARRAY[:'task'::uuid], '{0}', pg_temp.node(), 77, '{60000}', '{retry}');
 SELECT is((SELECT to_jsonb(w) - '{id,grabbed,place}'::text[] FROM won w),
 	'{"version": 1, "type": "GRAB", "sub_type": "sub", "bucket": "b", "priority": 3, "tries": 1,
 	  "data": {"d": 1}, "payload": "\\x00ff", "context": {"c": 1}}'::jsonb, 'a grab gives all that the handler needs');
@@ -33,7 +33,7 @@ CREATE TEMPORARY TABLE many AS
 SELECT (twtasks.add_task('MANY')).task_id AS id FROM generate_series(1, 50);
 BEGIN;
 CREATE TEMPORARY TABLE figures AS SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_xact_all_tables WHERE relid = 'twtasks.task'::regclass;
-SELECT is((SELECT count(*) FROM twtasks.grab_tasks(ARRAY(SELECT id FROM many), array_fill(0, '{50}'), pg_temp.node(), pg_temp.token(),
+SELECT is((SELECT count(*) FROM twtasks_internal.grab_tasks(ARRAY(SELECT id FROM many), array_fill(0, '{50}'), pg_temp.node(), pg_temp.token(),
 	array_fill(60000, '{50}'), array_fill('error'::twtasks.stuck_rule, '{50}'))), 50::bigint, 'many in one call');
 SELECT is((SELECT ARRAY[s.n_tup_upd - f.n_tup_upd, s.n_tup_hot_upd - f.n_tup_hot_upd]
 		   FROM pg_stat_xact_all_tables s, figures f WHERE s.relid = 'twtasks.task'::regclass), '{50,50}'::bigint[],
@@ -51,23 +51,23 @@ SELECT is(pg_temp.grab(:'a', -1), NULL, 'a version that never was');
 SELECT is(pg_temp.grab(:'a', 0), 1::bigint, 'the version there is');
 SELECT is(pg_temp.grab(:'a', 0), NULL, 'the same again');
 SELECT is(pg_temp.grab(:'a', 1), NULL, 'one that runs already');
-SELECT is((SELECT array_agg(type) FROM twtasks.grab_tasks(ARRAY[:'a', :'b', pg_temp.id(404), NULL, :'c']::uuid[], '{1,0,0,0,5}',
+SELECT is((SELECT array_agg(type) FROM twtasks_internal.grab_tasks(ARRAY[:'a', :'b', pg_temp.id(404), NULL, :'c']::uuid[], '{1,0,0,0,5}',
 	pg_temp.node(), pg_temp.token(), '{1,1,1,1,1}', '{error,error,error,error,error}')), '{B}'::text[],
 	'of a mixed batch those that are free');
-SELECT is((SELECT count(*) FROM twtasks.grab_tasks(ARRAY[:'c', :'c', :'c']::uuid[], '{0,0,1}', pg_temp.node(), pg_temp.token(),
+SELECT is((SELECT count(*) FROM twtasks_internal.grab_tasks(ARRAY[:'c', :'c', :'c']::uuid[], '{0,0,1}', pg_temp.node(), pg_temp.token(),
 	'{1000,1000,1000}', '{error,error,error}')), 1::bigint, 'one that is named twice is won once');
 SELECT is(pg_temp.state(:'c'), 'PROCESSING 1', 'and has one version more');
 SELECT throws_ok(format('SELECT pg_temp.grab(pg_temp.id(404), 0, %s)', ms), '22023', 'timeouts must not be negative', 'a timeout of ' || ms)
 FROM (VALUES ('-1'), ('(-9223372036854775808)')) t(ms);
-SELECT is((SELECT count(*) FROM twtasks.grab_tasks('{}', '{}', pg_temp.node(), 1, '{}', '{}')), 0::bigint, 'nothing asked, nothing given');
+SELECT is((SELECT count(*) FROM twtasks_internal.grab_tasks('{}', '{}', pg_temp.node(), 1, '{}', '{}')), 0::bigint, 'nothing asked, nothing given');
 
 -- Who has ended gets nothing.
 SELECT task_id AS d FROM twtasks.add_task('D') \gset
-SELECT twtasks.start_node('ended') AS ended \gset
-SELECT twtasks.end_node(:ended);
-SELECT is((SELECT count(*) FROM twtasks.grab_tasks(ARRAY[:'d'::uuid], '{0}', :ended, 1, '{1000}', '{error}')), 0::bigint, 'an incarnation that has ended');
-SELECT is((SELECT count(*) FROM twtasks.grab_tasks(ARRAY[:'d'::uuid], '{0}', 0, 1, '{1000}', '{error}')), 0::bigint, 'one that never was');
-SELECT is((SELECT count(*) FROM twtasks.grab_tasks(ARRAY[:'d'::uuid], '{0}', NULL, 1, '{1000}', '{error}')), 0::bigint, 'none');
+SELECT twtasks_internal.start_node('ended') AS ended \gset
+SELECT twtasks_internal.end_node(:ended);
+SELECT is((SELECT count(*) FROM twtasks_internal.grab_tasks(ARRAY[:'d'::uuid], '{0}', :ended, 1, '{1000}', '{error}')), 0::bigint, 'an incarnation that has ended');
+SELECT is((SELECT count(*) FROM twtasks_internal.grab_tasks(ARRAY[:'d'::uuid], '{0}', 0, 1, '{1000}', '{error}')), 0::bigint, 'one that never was');
+SELECT is((SELECT count(*) FROM twtasks_internal.grab_tasks(ARRAY[:'d'::uuid], '{0}', NULL, 1, '{1000}', '{error}')), 0::bigint, 'none');
 SELECT is(pg_temp.state(:'d'), 'SUBMITTED 0', 'the task still waits');
 
 -- What has expired is not started; what has not yet is.
@@ -86,16 +86,16 @@ SELECT task_id AS a FROM twtasks.add_task('A', '{"d": 1}') \gset
 SELECT task_id AS b FROM twtasks.add_task('B') \gset
 SELECT task_id AS c FROM twtasks.add_task('C') \gset
 CREATE TEMPORARY TABLE lost AS
-SELECT * FROM twtasks.grab_tasks(ARRAY[:'a', :'b']::uuid[], '{0,0}', pg_temp.node(), 500, '{60000,60000}', '{error,error}');
+SELECT * FROM twtasks_internal.grab_tasks(ARRAY[:'a', :'b']::uuid[], '{0,0}', pg_temp.node(), 500, '{60000,60000}', '{error,error}');
 CREATE TEMPORARY TABLE found AS
-SELECT * FROM twtasks.resolve_grab(ARRAY[:'a', :'b', :'c']::uuid[], '{0,0,0}', pg_temp.node(), 500);
+SELECT * FROM twtasks_internal.resolve_grab(ARRAY[:'a', :'b', :'c']::uuid[], '{0,0,0}', pg_temp.node(), 500);
 SELECT bag_eq('SELECT to_jsonb(f) FROM found f', 'SELECT to_jsonb(l) - ''place'' FROM lost l', 'resolve_grab gives what the grab gave');
 SELECT is(pg_temp.state(:'a'), 'PROCESSING 1', 'and changes nothing of what was won');
-SELECT bag_eq(format('SELECT to_jsonb(r) FROM twtasks.resolve_grab(ARRAY[%L, %L]::uuid[], ''{0,0}'', pg_temp.node(), 500) r', :'a', :'b'),
+SELECT bag_eq(format('SELECT to_jsonb(r) FROM twtasks_internal.resolve_grab(ARRAY[%L, %L]::uuid[], ''{0,0}'', pg_temp.node(), 500) r', :'a', :'b'),
 	'SELECT to_jsonb(l) - ''place'' FROM lost l', 'asked again it says the same');
-SELECT is((SELECT count(*) FROM twtasks.resolve_grab(ARRAY[:'a'::uuid], '{0}', pg_temp.node(), 501)), 0::bigint, 'nothing for another token');
-SELECT is((SELECT count(*) FROM twtasks.resolve_grab(ARRAY[:'a'::uuid], '{0}', pg_temp.node() + 1, 500)), 0::bigint, 'nothing for another incarnation');
-SELECT is((SELECT count(*) FROM twtasks.resolve_grab(ARRAY[:'a'::uuid], '{1}', pg_temp.node(), 500)), 0::bigint, 'nothing for another version');
+SELECT is((SELECT count(*) FROM twtasks_internal.resolve_grab(ARRAY[:'a'::uuid], '{0}', pg_temp.node(), 501)), 0::bigint, 'nothing for another token');
+SELECT is((SELECT count(*) FROM twtasks_internal.resolve_grab(ARRAY[:'a'::uuid], '{0}', pg_temp.node() + 1, 500)), 0::bigint, 'nothing for another incarnation');
+SELECT is((SELECT count(*) FROM twtasks_internal.resolve_grab(ARRAY[:'a'::uuid], '{1}', pg_temp.node(), 500)), 0::bigint, 'nothing for another version');
 SELECT is(pg_temp.state(:'a'), 'PROCESSING 1', 'and nothing is changed by asking wrongly');
 
 -- The grab was lost as well: the version it named is gone, so that it cannot
@@ -103,7 +103,7 @@ SELECT is(pg_temp.state(:'a'), 'PROCESSING 1', 'and nothing is changed by asking
 SELECT is(pg_temp.state(:'c'), 'SUBMITTED 1', 'what was not won has a new version');
 SELECT is(pg_temp.grab(:'c', 0), NULL, 'the lost call, coming late, gets nothing');
 SELECT is(pg_temp.grab(:'c', 1), 2::bigint, 'whoever names the new version gets it');
-SELECT is((SELECT count(*) FROM twtasks.resolve_grab(ARRAY[pg_temp.task_in('WAITING'), pg_temp.task_in('HELD')], '{0,1}', pg_temp.node(), 1)),
+SELECT is((SELECT count(*) FROM twtasks_internal.resolve_grab(ARRAY[pg_temp.task_in('WAITING'), pg_temp.task_in('HELD')], '{0,1}', pg_temp.node(), 1)),
 	0::bigint, 'tasks that do not run now are left alone');
 SELECT is((SELECT array_agg(DISTINCT version ORDER BY version) FROM twtasks.task WHERE status IN ('WAITING', 'HELD')), '{0,1}'::bigint[], 'with their versions');
 
@@ -132,7 +132,7 @@ AS $$
 DECLARE
 	waits text;
 BEGIN
-	PERFORM FROM twtasks.grab_tasks(tasks, '{0}', pg_temp.node(), pg_temp.token(), '{60000}', rules, durable => waits_after.durable);
+	PERFORM FROM twtasks_internal.grab_tasks(tasks, '{0}', pg_temp.node(), pg_temp.token(), '{60000}', rules, durable => waits_after.durable);
 	waits := current_setting('synchronous_commit');
 	PERFORM set_config('synchronous_commit', 'on', true);
 	RETURN waits;

@@ -145,7 +145,7 @@ DECLARE
 	parent uuid := (SELECT task_id FROM twtasks.add_task('PARENT', data, context => context));
 BEGIN
 	DELETE FROM twtasks.task WHERE type = 'CHILD';
-	PERFORM FROM twtasks.execute_tasks('app.chain', NULL, ARRAY[parent], '{0}', pg_temp.node(), pg_temp.token(), '{60000}', '{error}');
+	PERFORM FROM twtasks_internal.execute_tasks('app.chain', NULL, ARRAY[parent], '{0}', pg_temp.node(), pg_temp.token(), '{60000}', '{error}');
 	RETURN (SELECT jsonb_build_array(t.context, t.data->>'seen') FROM twtasks.task t WHERE type = 'CHILD');
 END $$;
 SELECT is(pg_temp.child('{"request_id": "r2"}'), '[{"request_id": "r2"}, "{\"request_id\": \"r2\"}"]', 'what a SQL handler adds carries the context of its task');
@@ -176,15 +176,15 @@ UPDATE twtasks.schedule SET sub_type = NULL, look_at = '2024-01-02' WHERE name =
 SET LOCAL twtasks.function_timeout = '500ms';
 SET LOCAL statement_timeout = '50s';
 SELECT throws_ok($$SELECT twtasks.add_task('SLOW', sub_type => 'slow')$$, '53400', 'function "app.slow" of a policy took too long', 'a node does not wait for it for long');
-SELECT is((SELECT jsonb_build_array(added, failed, next_ms) FROM twtasks.run_schedules()), '[0, 1, 500]', 'nor for that of a schedule, and does something else then');
+SELECT is((SELECT jsonb_build_array(added, failed, next_ms) FROM twtasks_internal.run_schedules()), '[0, 1, 500]', 'nor for that of a schedule, and does something else then');
 SELECT is((SELECT array_agg(problem) FROM twtasks.schedules WHERE problem IS NOT NULL), '{"function \"app.slow\" of a policy took too long"}'::text[], 'it says why');
-SELECT is((SELECT jsonb_build_array(added, failed, next_ms) FROM twtasks.run_schedules()), '[0, 1, 500]', 'one after the other');
-SELECT is((SELECT jsonb_build_array(added, failed) FROM twtasks.run_schedules()), '[1, 0]', 'and the next one runs');
+SELECT is((SELECT jsonb_build_array(added, failed, next_ms) FROM twtasks_internal.run_schedules()), '[0, 1, 500]', 'one after the other');
+SELECT is((SELECT jsonb_build_array(added, failed) FROM twtasks_internal.run_schedules()), '[1, 0]', 'and the next one runs');
 SET LOCAL twtasks.function_timeout = '2s';
 SELECT twtasks.schedule('rest', '@hourly', 'SLOW', '{"ms": 300}', sub_type => 'slow', missed => 'all', missed_limit => 10) \g /dev/null
 UPDATE twtasks.schedule SET next_run = date_trunc('hour', now()) - interval '10 hours', look_at = '2024-01-01' WHERE name = 'rest';
-SELECT is((SELECT jsonb_build_array(added BETWEEN 1 AND 9, missed, failed, next_ms) FROM twtasks.run_schedules()), '[true, 1, 0, 500]', 'what one schedule has missed ends with the time as well');
-SELECT twtasks.run_schedules() FROM generate_series(1, 10) \g /dev/null
+SELECT is((SELECT jsonb_build_array(added BETWEEN 1 AND 9, missed, failed, next_ms) FROM twtasks_internal.run_schedules()), '[true, 1, 0, 500]', 'what one schedule has missed ends with the time as well');
+SELECT twtasks_internal.run_schedules() FROM generate_series(1, 10) \g /dev/null
 SELECT is((SELECT count(*) FROM twtasks.schedule_run WHERE name = 'rest'), 10::bigint, 'and goes on from there');
 SELECT ok(next_run > now() AND problem IS NULL, 'to its end') FROM twtasks.schedules WHERE name = 'rest';
 RESET statement_timeout;

@@ -26,7 +26,7 @@ SET twtasks.refuse_unknown_types = on;
 SELECT is(pg_temp.refusal('THUM'),
 	'unrecognized type: "THUM": Start a sidecar that handles it, or announce it by twtasks.configure_type().',
 	'one that nobody has announced is refused');
-SELECT twtasks.start_node('thumbs', types => '{THUMB,THUMP_ALL,PAY|*,NULL}') AS node \gset
+SELECT twtasks_internal.start_node('thumbs', types => '{THUMB,THUMP_ALL,PAY|*,NULL}') AS node \gset
 SELECT is(pg_temp.refusal('THUMB'), NULL, 'one that a sidecar handles is taken');
 SELECT is(pg_temp.refusal('PAY|ACME'), NULL, 'also by its beginning');
 SELECT is(pg_temp.refusal('PAY|'), NULL, 'or as that beginning itself');
@@ -38,15 +38,15 @@ SELECT throws_ok($$ SELECT twtasks.add_tasks('THUM', '{NULL}'::jsonb[]) $$, '427
 	'unrecognized type: "THUM"', 'likewise one of a single type');
 
 -- Sidecars come and go.
-SELECT twtasks.end_node(:node) \g /dev/null
+SELECT twtasks_internal.end_node(:node) \g /dev/null
 DELETE FROM twtasks.node;
 SELECT is(pg_temp.refusal('THUMB'), NULL, 'a type stays known while no sidecar is there');
 UPDATE twtasks.handled_type SET started = started - interval '31 days';
-SELECT twtasks.start_node('other', types => '{THUMB}') \g /dev/null
+SELECT twtasks_internal.start_node('other', types => '{THUMB}') \g /dev/null
 SELECT is((SELECT array_agg(pattern) FROM twtasks.handled_type), '{THUMB}', 'not for ever');
 SELECT ok((SELECT started > now() - interval '1 day' FROM twtasks.handled_type), 'but longer when it is handled again');
 UPDATE twtasks.handled_type SET started = started - interval '31 days';
-SELECT twtasks.start_node('third', types => '{OTHER}') \g /dev/null
+SELECT twtasks_internal.start_node('third', types => '{OTHER}') \g /dev/null
 SELECT is(pg_temp.refusal('THUMB'), NULL, 'and as long as its sidecar lives');
 
 -- What is deployed before its sidecar is announced by a policy.

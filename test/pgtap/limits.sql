@@ -10,7 +10,7 @@ CREATE FUNCTION pg_temp.other() RETURNS bigint LANGUAGE plpgsql
 AS $$
 BEGIN
 	IF coalesce(current_setting('test.other', true), '') = '' THEN
-		PERFORM set_config('test.other', twtasks.start_node('other')::text, false);
+		PERFORM set_config('test.other', twtasks_internal.start_node('other')::text, false);
 	END IF;
 	RETURN current_setting('test.other')::bigint;
 END $$;
@@ -23,7 +23,7 @@ AS $$
 	SELECT array_agg(CASE WHEN g.id IS NULL THEN 'lost' WHEN g.version IS NOT NULL THEN 'won'
 						  ELSE g.type || CASE WHEN g.grabbed IS NULL THEN '' ELSE ' later' END END ORDER BY t.place)
 	FROM unnest(ids) WITH ORDINALITY t(id, place)
-	LEFT JOIN twtasks.grab_tasks(ids, ARRAY(SELECT pg_temp.version_of(u) FROM unnest(ids) u), node, pg_temp.token(), '{60000}', ARRAY[rule]) g USING (id)
+	LEFT JOIN twtasks_internal.grab_tasks(ids, ARRAY(SELECT pg_temp.version_of(u) FROM unnest(ids) u), node, pg_temp.token(), '{60000}', ARRAY[rule]) g USING (id)
 $$;
 CREATE FUNCTION pg_temp.won(ids uuid[], node bigint DEFAULT pg_temp.node()) RETURNS integer LANGUAGE sql
 AS $$ SELECT cardinality(array_positions(pg_temp.try(ids, node), 'won')) $$;
@@ -72,7 +72,7 @@ SELECT bag_eq($$SELECT to_jsonb(l) - 'changed_at' FROM twtasks.limits l$$, ARRAY
 		'name', NULL, 'used', NULL, 'waiting', NULL, 'changed_by', session_user),
 	jsonb_build_object('pattern', '*', 'scope', 'node', 'concurrency', NULL, 'stretch', 0, 'stretch_priority', NULL, 'rate', 10, 'per', '00:00:01', 'burst', 10,
 		'name', NULL, 'used', NULL, 'waiting', NULL, 'changed_by', session_user)], 'the view has them, one for each scope');
-SELECT bag_eq('SELECT to_jsonb(r) FROM twtasks.read_limits() r', ARRAY[
+SELECT bag_eq('SELECT to_jsonb(r) FROM twtasks_internal.read_limits() r', ARRAY[
 	'{"pattern": "A|*", "is_shared": true, "concurrency": 5, "stretch": 2, "stretch_priority": 1, "rate": 100, "per_us": 60000000, "burst": 3}',
 	'{"pattern": "A|*", "is_shared": false, "concurrency": 7, "stretch": 0, "stretch_priority": 0, "rate": 0, "per_us": 0, "burst": 0}',
 	'{"pattern": "*", "is_shared": false, "concurrency": -1, "stretch": 0, "stretch_priority": 0, "rate": 10, "per_us": 1000000, "burst": 10}']::jsonb[],
@@ -130,11 +130,11 @@ BEGIN
 	RETURN before || after;
 END $$;
 SELECT is(pg_temp.ends(format('SELECT pg_temp.finish(%%L, %L)', r)), '{E}{won}', 'with ' || r) FROM unnest('{done,delete,retry,repeat,error,release,accepted}'::text[]) r;
-SELECT is(pg_temp.ends('UPDATE twtasks.task SET deadline = clock_timestamp() WHERE id = %L; SELECT twtasks.recover_tasks()'), '{E}{won}', 'with its deadline');
+SELECT is(pg_temp.ends('UPDATE twtasks.task SET deadline = clock_timestamp() WHERE id = %L; SELECT twtasks_internal.recover_tasks()'), '{E}{won}', 'with its deadline');
 SELECT is(pg_temp.ends('UPDATE twtasks.task SET version = version + 1 WHERE id = %L'), '{E}{won}', 'with its version');
 SELECT is(pg_temp.ends('SELECT pg_temp.finish(%L, ''done'', 77)'), '{E}{E}', 'not with a finish that is refused');
 SELECT is(pg_temp.ends('SELECT pg_temp.version_of(%L)'), '{E}{E}', 'not by itself');
-SELECT is(pg_temp.ends('SELECT twtasks.end_node(pg_temp.node()), %L, set_config(''test.node'', '''', false)'), '{E}{won}', 'with its node');
+SELECT is(pg_temp.ends('SELECT twtasks_internal.end_node(pg_temp.node()), %L, set_config(''test.node'', '''', false)'), '{E}{won}', 'with its node');
 
 -- A slot of a grab that came to nothing is no slot.
 SELECT pg_temp.anew();
@@ -156,14 +156,14 @@ SELECT is((SELECT cardinality(ids) FROM twtasks.slot_use WHERE name = 'E' AND ep
 SELECT pg_temp.anew();
 SELECT twtasks.configure_limit('E', 2, 'cluster') \g /dev/null
 SELECT is((SELECT count(g.version) FROM (SELECT (pg_temp.add('E'))[1] AS id) t,
-	twtasks.grab_tasks(ARRAY[t.id, t.id], '{0,0}', pg_temp.node(), 1, '{60000}', '{error}') g), 1::bigint, 'named twice, won once');
+	twtasks_internal.grab_tasks(ARRAY[t.id, t.id], '{0,0}', pg_temp.node(), 1, '{60000}', '{error}') g), 1::bigint, 'named twice, won once');
 SELECT is(pg_temp.used('E'), 1::bigint, 'its slot is there');
 SELECT is(pg_temp.try(pg_temp.add('E', 2)), '{won,E}', 'and counts');
 SELECT twtasks.configure_limit('F1', 1, 'cluster'), twtasks.configure_limit('F2', 2, 'cluster'), twtasks.configure_limit('G', 2, 'cluster') \g /dev/null
 CREATE FUNCTION pg_temp.again(type text) RETURNS text[] LANGUAGE sql
 AS $$
 	SELECT array_agg(coalesce(g.version::text, g.type) ORDER BY g.type) FROM (SELECT (pg_temp.add(again.type))[1] AS f, (pg_temp.add('G'))[1] AS g) t,
-	twtasks.grab_tasks(ARRAY[t.f, t.g, t.f], '{0}', pg_temp.node(), 1, '{60000}', '{error}') g
+	twtasks_internal.grab_tasks(ARRAY[t.f, t.g, t.f], '{0}', pg_temp.node(), 1, '{60000}', '{error}') g
 $$;
 SELECT is(pg_temp.again('F2'), '{1,1}', 'named again after one under another limit: won once');
 SELECT is(pg_temp.again('F1'), '{1,1}', 'and not refused');
@@ -190,7 +190,7 @@ AS $$ UPDATE twtasks.slot_use u SET used_at = u.used_at - t, epoch = u.epoch + 1
 SELECT pg_temp.pass('R|a', '5 min');
 SELECT is(pg_temp.won(pg_temp.add('R|a', 2)), 0, 'not before its time');
 SELECT is((SELECT round(extract(epoch FROM g.grabbed - clock_timestamp()) / 10) * 10 FROM (SELECT (pg_temp.add('R|a'))[1] AS id) t,
-	twtasks.grab_tasks(ARRAY[t.id], '{0}', pg_temp.node(), 1, '{1000}', '{error}') g), 60::numeric, 'of which it is told');
+	twtasks_internal.grab_tasks(ARRAY[t.id], '{0}', pg_temp.node(), 1, '{1000}', '{error}') g), 60::numeric, 'of which it is told');
 SELECT pg_temp.pass('R|a', '61 s');
 SELECT is(pg_temp.won(pg_temp.add('R|a', 2)), 1, 'one after each part of the period');
 SELECT pg_temp.pass('R|a', '10 h');
@@ -217,7 +217,7 @@ SELECT is(pg_temp.won(pg_temp.add('RC', 2)), 1, 'changed, it keeps the starts th
 SELECT pg_temp.anew();
 SELECT twtasks.configure_limit('O', 3, 'cluster') \g /dev/null
 CREATE FUNCTION pg_temp.offer(freed integer, wanted boolean, node bigint) RETURNS integer LANGUAGE sql
-AS $$ SELECT o.turns FROM twtasks.offer_slots('{O}', ARRAY[freed], ARRAY[wanted], node) o $$;
+AS $$ SELECT o.turns FROM twtasks_internal.offer_slots('{O}', ARRAY[freed], ARRAY[wanted], node) o $$;
 CREATE FUNCTION pg_temp.queue() RETURNS text LANGUAGE sql
 AS $$ SELECT string_agg(CASE w.node WHEN pg_temp.node() THEN 'me' WHEN pg_temp.other() THEN 'other' ELSE 'gone' END, ' ' ORDER BY w.place)
 	FROM twtasks.slot_use u, unnest(u.waiting) WITH ORDINALITY w(node, place) WHERE u.name = 'O' AND u.epoch > 0 $$;
@@ -240,25 +240,25 @@ SELECT is(pg_temp.queue(), 'other', 'and stays where it was refused meanwhile');
 SELECT is(pg_temp.offer(3, false, pg_temp.other()), 3, 'nobody else waits: its own');
 SELECT pg_temp.won(pg_temp.add('O', 1)), pg_temp.won(pg_temp.add('O', 1), pg_temp.other()) \g /dev/null
 SELECT is(pg_temp.offer(5, true, pg_temp.other()), 3, 'several are shared out');
-SELECT twtasks.end_node(pg_temp.other()) \g /dev/null
+SELECT twtasks_internal.end_node(pg_temp.other()) \g /dev/null
 SELECT pg_temp.won(pg_temp.add('O', 1), pg_temp.other()), pg_temp.won(pg_temp.add('O', 1)) \g /dev/null
 SELECT is(pg_temp.queue(), 'me', 'who has ended is not refused, it is not heard');
 UPDATE twtasks.slot_use SET waiting = ARRAY[pg_temp.other()] || waiting, epoch = epoch + 1 WHERE name = 'O' AND epoch > 0;
 SELECT is(pg_temp.offer(1, true, pg_temp.node()), 1, 'nor has it a turn');
-SELECT throws_ok($$SELECT twtasks.offer_slots('{O,P}', '{1}', '{t}', 1)$$, '22023', 'arrays must have one length', 'arrays of different lengths');
+SELECT throws_ok($$SELECT twtasks_internal.offer_slots('{O,P}', '{1}', '{t}', 1)$$, '22023', 'arrays must have one length', 'arrays of different lengths');
 
 -- ---- what is forgotten ----
 SELECT pg_temp.anew();
 SELECT twtasks.configure_limit('F|*', 1, 'cluster', rate => 1, per => '1 h'), twtasks.configure_limit('G', 1, 'cluster') \g /dev/null
 SELECT pg_temp.won(pg_temp.add('F|a') || pg_temp.add('F|b') || pg_temp.add('G')) \g /dev/null
 SELECT pg_temp.finish(id, 'done') FROM twtasks.task WHERE type IN ('F|a', 'G') \g /dev/null
-SELECT is(twtasks.clean_slots('1 min'), 0::bigint, 'nothing that was used lately');
-SELECT is(twtasks.clean_slots('0'), 1::bigint, 'nothing that holds slots, or whose rate is not rested');
+SELECT is(twtasks_internal.clean_slots('1 min'), 0::bigint, 'nothing that was used lately');
+SELECT is(twtasks_internal.clean_slots('0'), 1::bigint, 'nothing that holds slots, or whose rate is not rested');
 UPDATE twtasks.slot_use SET used_at = used_at - interval '2 h';
-SELECT is(twtasks.clean_slots(), 1::bigint, 'a key that was');
+SELECT is(twtasks_internal.clean_slots(), 1::bigint, 'a key that was');
 SELECT is((SELECT array_agg(name || epoch ORDER BY name, epoch) FROM twtasks.slot_use), '{F|b0,F|b2}', 'others stay');
 SELECT twtasks.drop_limit('F|*') \g /dev/null
-SELECT is(twtasks.clean_slots(), 1::bigint, 'and one that is not configured any more');
+SELECT is(twtasks_internal.clean_slots(), 1::bigint, 'and one that is not configured any more');
 SELECT pg_temp.anew();
 
 SELECT * FROM finish();

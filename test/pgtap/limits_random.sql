@@ -21,7 +21,7 @@ CREATE TEMPORARY TABLE model_run (id uuid PRIMARY KEY, type text, node integer);
 CREATE TEMPORARY TABLE model_start (type text, tick integer);
 CREATE TEMPORARY TABLE model_clock AS SELECT 0 AS tick;
 CREATE TEMPORARY TABLE model_node (number integer PRIMARY KEY, incarnation bigint);
-INSERT INTO model_node SELECT n, twtasks.start_node('node ' || n, lease => '10 days') FROM generate_series(1, 3) n;
+INSERT INTO model_node SELECT n, twtasks_internal.start_node('node ' || n, lease => '10 days') FROM generate_series(1, 3) n;
 
 -- 0 .. n - 1
 CREATE FUNCTION pg_temp.below(n integer) RETURNS integer LANGUAGE sql
@@ -84,7 +84,7 @@ BEGIN
 	FROM (SELECT id, version FROM twtasks.task WHERE status = 'SUBMITTED' ORDER BY random() LIMIT 1 + pg_temp.below(6)) t;
 	SELECT coalesce(jsonb_object_agg(g.id, CASE WHEN g.version IS NULL THEN g.type || coalesce(' until ' || g.grabbed, '') END), '{}')
 	INTO answers
-	FROM twtasks.grab_tasks(ids, versions, node.incarnation, pg_temp.token(), '{864000000}', '{retry}') g;
+	FROM twtasks_internal.grab_tasks(ids, versions, node.incarnation, pg_temp.token(), '{864000000}', '{retry}') g;
 	FOR asked IN
 		SELECT t.id, t.type, t.priority, answers ->> t.id::text AS refused_by, answers ? t.id::text AS is_there FROM unnest(ids) WITH ORDINALITY u(id, place)
 		JOIN twtasks.task t ON t.id = u.id ORDER BY t.priority, u.place
@@ -106,7 +106,7 @@ DECLARE
 	one model_run;
 BEGIN
 	FOR one IN SELECT * FROM model_run ORDER BY random() LIMIT pg_temp.below(4) LOOP
-		PERFORM FROM twtasks.task t, twtasks.finish_tasks(ARRAY[t.id], ARRAY[t.version],
+		PERFORM FROM twtasks.task t, twtasks_internal.finish_tasks(ARRAY[t.id], ARRAY[t.version],
 			ARRAY[pg_temp.one_of('done', 'delete', 'error', 'release', 'accepted')], '{0}', '{NULL}', t.incarnation, t.token)
 		WHERE t.id = one.id;
 		DELETE FROM model_run m WHERE m.id = one.id;
@@ -119,10 +119,10 @@ AS $$
 DECLARE
 	which integer := 1 + pg_temp.below(3);
 BEGIN
-	PERFORM twtasks.end_node(n.incarnation) FROM model_node n WHERE n.number = which;
+	PERFORM twtasks_internal.end_node(n.incarnation) FROM model_node n WHERE n.number = which;
 	DELETE FROM model_run m WHERE m.node = which;
-	UPDATE model_node n SET incarnation = twtasks.start_node('node ' || which, lease => '10 days') WHERE n.number = which;
-	PERFORM twtasks.recover_tasks();
+	UPDATE model_node n SET incarnation = twtasks_internal.start_node('node ' || which, lease => '10 days') WHERE n.number = which;
+	PERFORM twtasks_internal.recover_tasks();
 END $$;
 
 CREATE FUNCTION pg_temp.configure(r model_rule) RETURNS void LANGUAGE plpgsql
@@ -193,7 +193,7 @@ BEGIN
 	ELSIF choice < 78 THEN
 		PERFORM pg_temp.end_node();
 	ELSIF choice < 80 THEN
-		PERFORM twtasks.clean_slots('0');
+		PERFORM twtasks_internal.clean_slots('0');
 	ELSIF choice < 92 THEN
 		PERFORM pg_temp.pass_time();
 	ELSE
@@ -228,7 +228,7 @@ SELECT is((SELECT count(*) FROM twtasks.limits l WHERE l.used IS DISTINCT FROM
 		   AND l.name IS NOT NULL AND l.concurrency IS NOT NULL),
 	0::bigint, 'and what the view counts');
 
-SELECT twtasks.end_node(n.incarnation) FROM model_node n \g /dev/null
+SELECT twtasks_internal.end_node(n.incarnation) FROM model_node n \g /dev/null
 SELECT twtasks.set_clock(NULL) \g /dev/null
 TRUNCATE twtasks.slot_use, twtasks.limit_rule, twtasks.task, twtasks.finished_task;
 SELECT * FROM finish();

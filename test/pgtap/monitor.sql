@@ -8,7 +8,7 @@ SELECT plan(23);
 
 CREATE FUNCTION pg_temp.look() RETURNS text
 LANGUAGE sql
-AS $$ SELECT format('%s in ERROR, %s stuck%s', errors, stuck, CASE WHEN is_news THEN ', new' END) FROM twtasks.monitor_tasks() $$;
+AS $$ SELECT format('%s in ERROR, %s stuck%s', errors, stuck, CASE WHEN is_news THEN ', new' END) FROM twtasks_internal.monitor_tasks() $$;
 
 -- Nobody has looked; then nothing is there.
 SELECT is((SELECT count(*) FROM twtasks.monitor), 0::bigint, 'before the first look there is nothing');
@@ -52,8 +52,8 @@ SELECT is((SELECT newest_error FROM twtasks.monitor), (SELECT max(state_time) FR
 SET LOCAL track_functions = 'all';
 UPDATE twtasks.task SET next_event_time = clock_timestamp() - interval '1 minute' WHERE id = pg_temp.id(2);
 SELECT is(pg_temp.look(), '2 in ERROR, 2 stuck, new', 'one is late in the queue');
-SELECT is(pg_stat_get_xact_function_calls('twtasks.why_limited'::regproc), NULL, 'nobody looked for the reason');
-SELECT is((SELECT count(why) FROM twtasks.find_stuck() WHERE status = 'SUBMITTED') + pg_stat_get_xact_function_calls('twtasks.why_limited'::regproc), 2::bigint,
+SELECT is(pg_stat_get_xact_function_calls('twtasks_internal.why_limited'::regproc), NULL, 'nobody looked for the reason');
+SELECT is((SELECT count(why) FROM twtasks.find_stuck() WHERE status = 'SUBMITTED') + pg_stat_get_xact_function_calls('twtasks_internal.why_limited'::regproc), 2::bigint,
 	'find_stuck() does, and looks at the limits once');
 
 -- A copy is left alone.

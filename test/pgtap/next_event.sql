@@ -8,7 +8,7 @@ SELECT plan(12);
 
 CREATE FUNCTION pg_temp.next_ms() RETURNS bigint
 LANGUAGE sql
-AS $$ SELECT next_ms FROM twtasks.tick(pg_temp.node()) $$;
+AS $$ SELECT next_ms FROM twtasks_internal.tick(pg_temp.node()) $$;
 
 -- One task in each status, whose times are all past.
 CREATE FUNCTION pg_temp.all_past(status twtasks.task_status, rule twtasks.stuck_rule DEFAULT 'error') RETURNS void
@@ -32,7 +32,7 @@ SELECT pg_temp.all_past('ERROR') \g /dev/null
 SELECT is(pg_temp.next_ms(), NULL, 'one in ERROR does not');
 SELECT pg_temp.all_past('HELD') \g /dev/null
 SELECT is(pg_temp.next_ms(), NULL, 'one that is held does not');
-SELECT is(twtasks.expire_tasks(), 0::bigint, 'as expire_tasks() finds');
+SELECT is(twtasks_internal.expire_tasks(), 0::bigint, 'as expire_tasks() finds');
 
 -- Times to come.
 TRUNCATE twtasks.task, twtasks.unique_key;
@@ -53,6 +53,6 @@ SELECT pg_temp.accepted('retry') \g /dev/null
 SELECT is(pg_temp.next_ms(), 0::bigint, 'an accepted one past its deadline');
 SELECT pg_temp.accepted('ignore') \g /dev/null
 SELECT is(pg_temp.next_ms(), NULL, 'whose deadline nobody minds');
-SELECT is((SELECT to_jsonb(r) FROM twtasks.recover_tasks() r), '{"retried": 0, "errors": 0, "failed": 0, "next_ms": null}'::jsonb, 'as recover_tasks() finds');
+SELECT is((SELECT to_jsonb(r) FROM twtasks_internal.recover_tasks() r), '{"retried": 0, "errors": 0, "failed": 0, "next_ms": null}'::jsonb, 'as recover_tasks() finds');
 
 SELECT * FROM finish();

@@ -40,7 +40,7 @@ SELECT twtasks.configure_type('T', intercept => 'app.intercept', retry_function 
 
 SELECT pg_temp.node() \g /dev/null
 CREATE FUNCTION pg_temp.is_held() RETURNS boolean LANGUAGE sql
-AS $$ SELECT twtasks.session_holds(twtasks.node_lock(pg_temp.node())) $$;
+AS $$ SELECT twtasks_internal.session_holds(twtasks_internal.node_lock(pg_temp.node())) $$;
 SELECT ok(pg_temp.is_held(), 'the session of a node');
 SELECT lives_ok($$SELECT twtasks.add_task('T', task_id => pg_temp.id(1))$$, 'the lock is given up when a task is added');
 SELECT ok(pg_temp.is_held(), 'and kept');
@@ -48,14 +48,14 @@ SELECT throws_ok($$SELECT twtasks.add_task('T', '{"raise": true}')$$, 'P0042', '
 SELECT ok(pg_temp.is_held(), 'kept');
 
 SELECT pg_temp.grab(pg_temp.id(1), rule => 'retry') \g /dev/null
-SELECT count(*) FROM twtasks.ask_retry(ARRAY[pg_temp.id(1)], '{1}', '{busy}') \g /dev/null
+SELECT count(*) FROM twtasks_internal.ask_retry(ARRAY[pg_temp.id(1)], '{1}', '{busy}') \g /dev/null
 SELECT ok(pg_temp.is_held(), 'kept when a retry is decided');
 UPDATE twtasks.task SET data = '{"fail": true}';
 SET LOCAL client_min_messages = error;
-SELECT count(*) FROM twtasks.ask_retry(ARRAY[pg_temp.id(1)], '{1}', '{busy}') \g /dev/null
+SELECT count(*) FROM twtasks_internal.ask_retry(ARRAY[pg_temp.id(1)], '{1}', '{busy}') \g /dev/null
 SELECT ok(pg_temp.is_held(), 'kept when that fails');
 UPDATE twtasks.task SET deadline = '-infinity', data = NULL;
-SELECT * FROM twtasks.recover_tasks() \g /dev/null
+SELECT * FROM twtasks_internal.recover_tasks() \g /dev/null
 SELECT ok(pg_temp.is_held(), 'kept when a task is stuck');
 
 SELECT * FROM finish();

@@ -9,7 +9,7 @@ SELECT plan(72);
 CREATE FUNCTION pg_temp.added(n integer, type text, bucket text DEFAULT 'default') RETURNS uuid LANGUAGE sql
 AS $$ SELECT task_id FROM twtasks.add_task(type, task_id => pg_temp.id(n), bucket => bucket) $$;
 CREATE FUNCTION pg_temp.swept(bucket text DEFAULT 'default') RETURNS text LANGUAGE sql
-AS $$ SELECT coalesce(string_agg(type, ' ' ORDER BY type), 'none') FROM twtasks.sweep_tasks(bucket, 10) $$;
+AS $$ SELECT coalesce(string_agg(type, ' ' ORDER BY type), 'none') FROM twtasks_internal.sweep_tasks(bucket, 10) $$;
 SELECT pg_temp.added(1, 'PAY|CARD'), pg_temp.added(2, 'PAY|BANK'), pg_temp.added(3, 'MAIL'), pg_temp.added(4, 'MAIL', 'a') \g /dev/null
 
 -- ---- types ----
@@ -25,7 +25,7 @@ SELECT is(pg_temp.grab(pg_temp.id(3)), 1::bigint, 'of the others it is');
 SELECT is(pg_temp.swept(), 'none', 'a sweep does not find them');
 SELECT is(pg_temp.state(pg_temp.id(1)), 'SUBMITTED 0', 'they wait');
 SELECT is(pg_temp.state(pg_temp.added(5, 'PAY|NEW')), 'SUBMITTED 0', 'and can be added');
-SELECT is((SELECT count(*) FROM twtasks.grab_tasks(ARRAY[pg_temp.id(1), pg_temp.id(2), pg_temp.id(4)], '{0}', pg_temp.node(), pg_temp.token(), '{1000}', '{error}')), 1::bigint,
+SELECT is((SELECT count(*) FROM twtasks_internal.grab_tasks(ARRAY[pg_temp.id(1), pg_temp.id(2), pg_temp.id(4)], '{0}', pg_temp.node(), pg_temp.token(), '{1000}', '{error}')), 1::bigint,
 	'of several those that are not paused');
 SELECT is(pg_temp.finish(pg_temp.id(3), 'done'), 'DONE', 'what runs ends');
 
@@ -52,7 +52,7 @@ CREATE TABLE app.ran (task uuid);
 CREATE FUNCTION app.run(task twtasks.task_input) RETURNS void LANGUAGE sql AS $$ INSERT INTO app.ran VALUES (task.id) $$;
 CREATE FUNCTION pg_temp.executed(VARIADIC ids uuid[]) RETURNS bigint LANGUAGE sql
 AS $$
-	SELECT count(*) FROM twtasks.execute_tasks('app.run', NULL, ids, array_fill(0::bigint, ARRAY[cardinality(ids)]), pg_temp.node(), pg_temp.token(),
+	SELECT count(*) FROM twtasks_internal.execute_tasks('app.run', NULL, ids, array_fill(0::bigint, ARRAY[cardinality(ids)]), pg_temp.node(), pg_temp.token(),
 		array_fill(60000::bigint, ARRAY[cardinality(ids)]), array_fill('error'::twtasks.stuck_rule, ARRAY[cardinality(ids)]))
 $$;
 SELECT pg_temp.added(50, 'SQL|A'), pg_temp.added(51, 'SQL|B'), pg_temp.added(52, 'SQL|A', 'a') \g /dev/null
@@ -121,7 +121,7 @@ SELECT pg_temp.added(20, 'BOUND|ANY'), pg_temp.added(21, 'BOUND|FAR'), pg_temp.a
 SELECT is(pg_temp.grab(pg_temp.id(20)), 1::bigint, 'a type is grabbed by a node of that name');
 SELECT is(pg_temp.grab(pg_temp.id(21)), NULL, 'by no other');
 SELECT is(pg_temp.grab(pg_temp.id(22)), 1::bigint, 'a name may be the beginning of one');
-SELECT is((SELECT count(*) FROM twtasks.grab_tasks(ARRAY[pg_temp.id(21)], '{0}', twtasks.start_node('far-1'), 1, '{1000}', '{error}')), 1::bigint, 'which another has');
+SELECT is((SELECT count(*) FROM twtasks_internal.grab_tasks(ARRAY[pg_temp.id(21)], '{0}', twtasks_internal.start_node('far-1'), 1, '{1000}', '{error}')), 1::bigint, 'which another has');
 SELECT throws_ok($$SELECT twtasks.configure_type('A', nodes => '{}')$$, '22023', 'invalid names of nodes', 'no names');
 SELECT throws_ok($$SELECT twtasks.configure_type('A', nodes => '{NULL}')$$, '22023', 'invalid names of nodes', 'no name');
 

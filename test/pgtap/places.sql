@@ -11,15 +11,15 @@ CREATE FUNCTION pg_temp.grab_at(tasks uuid[], places tid[]) RETURNS TABLE (id uu
 LANGUAGE sql
 AS $$
 	SELECT g.id, g.version, g.place
-	FROM twtasks.grab_tasks(tasks, '{0}', pg_temp.node(), pg_temp.token(), '{60000}', '{error}', places => places) g
+	FROM twtasks_internal.grab_tasks(tasks, '{0}', pg_temp.node(), pg_temp.token(), '{60000}', '{error}', places => places) g
 $$;
 CREATE FUNCTION pg_temp.finish_at(tasks uuid[], places tid[]) RETURNS SETOF uuid LANGUAGE sql
 AS $$
-	SELECT f.id FROM twtasks.finish_tasks(tasks, '{1}', '{done}', '{0}', '{NULL}', pg_temp.node(), pg_temp.token(), NULL, places) f
+	SELECT f.id FROM twtasks_internal.finish_tasks(tasks, '{1}', '{done}', '{0}', '{NULL}', pg_temp.node(), pg_temp.token(), NULL, places) f
 $$;
 
 SELECT task_id FROM generate_series(1, 20) n CROSS JOIN LATERAL twtasks.add_task('P', task_id => pg_temp.id(n)) \g /dev/null
-CREATE TEMPORARY TABLE seen AS SELECT * FROM twtasks.sweep_tasks('default', 100);
+CREATE TEMPORARY TABLE seen AS SELECT * FROM twtasks_internal.sweep_tasks('default', 100);
 SELECT is((SELECT count(*) FROM seen s JOIN twtasks.task t ON t.id = s.id AND t.ctid = s.place), 20::bigint, 'a sweep says where it saw each row');
 
 -- In the right place no index is asked.

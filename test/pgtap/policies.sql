@@ -77,7 +77,7 @@ SELECT twtasks.configure_bucket(b, concurrency => 4) FROM unnest('{default,pictu
 SELECT twtasks.configure_bucket('pictures', 'very large') \g /dev/null
 SELECT is((SELECT array_agg(concat_ws(' ', description, concurrency) ORDER BY name) FROM twtasks.buckets WHERE name IN ('default', 'pictures')),
 	'{all the rest 4,very large 4}', 'a bucket keeps its limit');
-SELECT is((SELECT jsonb_object_agg(name, concurrency) FROM twtasks.read_policies() WHERE kind = 'bucket' AND name IN ('default', 'pictures')),
+SELECT is((SELECT jsonb_object_agg(name, concurrency) FROM twtasks_internal.read_policies() WHERE kind = 'bucket' AND name IN ('default', 'pictures')),
 	'{"default": 4, "pictures": 4}', 'sidecars are told');
 SELECT twtasks.configure_bucket('pictures', concurrency => 0) \g /dev/null
 SELECT is(twtasks.unset_bucket_options('default', 'concurrency'), true, 'it can be taken away');
@@ -120,7 +120,7 @@ CREATE FUNCTION pg_temp.late_in(id uuid) RETURNS numeric LANGUAGE sql
 AS $$ SELECT round(extract(epoch FROM next_event_time - state_time)) FROM twtasks.task t WHERE t.id = late_in.id $$;
 SELECT pg_temp.task_in('WAITING', pg_temp.id(1)), pg_temp.task_in('WAITING', pg_temp.id(2)) \g /dev/null
 SELECT twtasks.resume_task(pg_temp.id(1), 0), twtasks.reschedule_task(pg_temp.id(2), 0, '2000-01-01') \g /dev/null
-SELECT twtasks.promote_tasks() \g /dev/null
+SELECT twtasks_internal.promote_tasks() \g /dev/null
 SELECT is(pg_temp.late_in(pg_temp.id(1)), 60::numeric, 'a resumed task');
 SELECT is(pg_temp.late_in(pg_temp.id(2)), 60::numeric, 'a promoted task');
 

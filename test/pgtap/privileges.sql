@@ -14,8 +14,8 @@ CREATE TEMPORARY TABLE callers (function text PRIMARY KEY, roles text[]);
 INSERT INTO callers
 SELECT f, '{producer}'::text[] FROM unnest('{add_task,add_tasks}'::text[]) f
 UNION ALL
-SELECT f, '{producer,worker,operator,viewer,tester}'::text[] FROM unnest('{is_enabled,is_adopted,adoption_fault,is_testing,is_paused,clock,clock_ahead,
-	queue_kind,keep_finished,queue_stats,cron_next,cron_preview}'::text[]) f
+SELECT f, '{producer,worker,operator,viewer,tester}'::text[] FROM unnest('{is_enabled,is_adopted,is_paused,clock,queue_kind,queue_stats,
+	cron_next,cron_preview}'::text[]) f
 UNION ALL
 SELECT f, '{worker}'::text[] FROM unnest('{next_triggers,grab_tasks,resolve_grab,execute_tasks,finish_tasks,finish_task,resolve_finish,sweep_tasks,
 	expire_tasks,promote_tasks,recover_tasks,start_node,refusal,heartbeat,tick,end_node,make_partitions,clean_tasks,read_policies,run_schedules,take_types,take_cancels,ask_retry,
@@ -28,13 +28,13 @@ SELECT f, '{operator}'::text[] FROM unnest('{resume_task,reschedule_task,cancel_
 UNION ALL
 SELECT f, '{tester}'::text[] FROM unnest('{run_inline,set_clock,advance_clock,reset_tasks,wait_for_task,wait_until_idle}'::text[]) f
 UNION ALL
-SELECT f, '{worker,operator,viewer}'::text[] FROM unnest('{policy_of,limit_name,count_tasks,find_stuck,blockers,id_of}'::text[]) f
+SELECT f, '{worker,operator,viewer}'::text[] FROM unnest('{policy_of,limit_name,count_tasks,find_stuck,blockers,id_of,adoption_fault,is_testing}'::text[]) f
 UNION ALL
 SELECT f, '{}'::text[] FROM unnest('{add_occurrence,add_task_as,allow_type,disallow_type,apply_stuck_rule,audit_policy,audit_schedule,change_finished,change_task,check_schedule,clean_default,clean_older,free_old_keys,cron_last,changeable,check_change,check_filter,
 	check_testing,check_waiting,claim_again,cut_message,describe_schedule,do_duties,end_by_hand,facts,find_gone_nodes,find_handler,find_tasks,finish_others,
 	finished_facts,renew_marker,make_marker,write_adoption,hold_copied,lock_unless_busy,make_live_again,may_change,move_by_hand,next_inline,forget_runs,node_lock,only_in,overdue_at,own_place,
 	queue_trigger,run_schedule,retry_inline,session_holds,session_is_idle,set_schedule_paused,start_schedule,table_changed,try_to_lead,watch_session,
-	check_bucket,check_duration,check_may_name,check_pattern,config_changed,fits,queue_time,finish_cancelled,honour_cancels,cancel_orphans,write_audit,
+	check_bucket,check_duration,check_may_name,check_pattern,config_changed,fits,clock_ahead,keep_finished,queue_time,finish_cancelled,honour_cancels,cancel_orphans,write_audit,
 	ask_function,ask_stuck,pause,resume,call_retry,call_stuck,check_function,check_number,check_retry,check_retry_stage,judge_answer,parse_duration,retry_delay,retry_in_ms,
 	count_queued,count_not_queued,count_errors,late_queued,late_not_queued,why_queued,why_limited,nodes_of,living_nodes,works_for,unhandled,is_known_type,lacks_queue,queued_buckets,queued_types,unhandled_types,note_types,any_lives,lonely_buckets,note_refusal,
 	check_limit,check_options,shown,count_slots,live_slots,make_slots,offer_slot,offer_types,slots_lock,lock_session,try_lock,actor,caller,configure_type_as_owner,run_inline_as_owner}'::text[]) f;
@@ -51,14 +51,14 @@ CREATE TEMPORARY TABLE who AS
 SELECT r AS name, CASE r WHEN 'nobody' THEN 'regress_nobody' ELSE 'twtasks_' || r END AS role
 FROM unnest('{producer,worker,operator,viewer,tester,nobody}'::text[]) r;
 
--- Overloaded is add_tasks alone; four sequences, one schema.
-SELECT plan(((SELECT count(*) FROM callers)::integer + 2 + (SELECT count(*) FROM readers)::integer + 4 + 1) * 6 + 23);
+-- Overloaded is add_tasks alone; four sequences, two schemas.
+SELECT plan(((SELECT count(*) FROM callers)::integer + 2 + (SELECT count(*) FROM readers)::integer + 4 + 2) * 6 + 24);
 
 -- The matrix.
 SELECT is(has_function_privilege(w.role, p.oid, 'EXECUTE'), w.name = ANY (c.roles),
 	format('%s %s call %s', w.name, CASE WHEN w.name = ANY (c.roles) THEN 'may' ELSE 'may not' END, p.oid::regprocedure))
 FROM pg_proc p LEFT JOIN callers c ON c.function = p.proname CROSS JOIN who w
-WHERE p.pronamespace = 'twtasks'::regnamespace
+WHERE p.pronamespace IN ('twtasks'::regnamespace, 'twtasks_internal'::regnamespace)
 ORDER BY p.proname, p.oid, w.name;
 SELECT is(ARRAY(SELECT r FROM unnest('{SELECT,INSERT,UPDATE,DELETE,TRUNCATE,REFERENCES,TRIGGER}'::text[]) r WHERE has_table_privilege(w.role, t.oid, r)
 				OR r IN ('SELECT', 'INSERT', 'UPDATE', 'REFERENCES') AND has_any_column_privilege(w.role, t.oid, r)),
@@ -74,41 +74,49 @@ ORDER BY s.relname, w.name;
 SELECT is(ARRAY[has_schema_privilege(w.role, 'twtasks', 'USAGE'), has_schema_privilege(w.role, 'twtasks', 'CREATE')],
 	ARRAY[w.name <> 'nobody', false], w.name || CASE w.name WHEN 'nobody' THEN ' does not even see' ELSE ' sees' END || ' the schema')
 FROM who w ORDER BY w.name;
+SELECT is(ARRAY[has_schema_privilege(w.role, 'twtasks_internal', 'USAGE'), has_schema_privilege(w.role, 'twtasks_internal', 'CREATE')],
+	ARRAY[w.name = 'worker', false], w.name || CASE w.name WHEN 'worker' THEN ' sees' ELSE ' does not see' END || ' the schema of internals')
+FROM who w ORDER BY w.name;
+-- \df twtasks.* shows the product: administrators call allow_type() and
+-- disallow_type(), programs that finish an accepted task call finish_task().
+SELECT bag_eq($$SELECT p.proname::text FROM pg_proc p JOIN callers c ON c.function = p.proname
+	WHERE p.pronamespace = 'twtasks'::regnamespace AND c.roles <@ '{worker}'$$,
+	'{allow_type,disallow_type,finish_task}'::text[], 'schema twtasks has no function that only sidecars call');
 
 -- PUBLIC has nothing.
 SELECT is((SELECT count(*) FROM pg_proc p, aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a
-		   WHERE p.pronamespace = 'twtasks'::regnamespace AND a.grantee = 0), 0::bigint, 'PUBLIC may call nothing');
+		   WHERE p.pronamespace IN ('twtasks'::regnamespace, 'twtasks_internal'::regnamespace) AND a.grantee = 0), 0::bigint, 'PUBLIC may call nothing');
 SELECT is((SELECT count(*) FROM pg_class c, aclexplode(c.relacl) a WHERE c.relnamespace = 'twtasks'::regnamespace AND a.grantee = 0), 0::bigint,
 	'PUBLIC may touch no table');
-SELECT is((SELECT count(*) FROM pg_namespace n, aclexplode(n.nspacl) a WHERE n.nspname = 'twtasks' AND a.grantee = 0), 0::bigint, 'PUBLIC may not use the schema');
-SELECT is((SELECT count(*) FROM (SELECT proacl FROM pg_proc WHERE pronamespace = 'twtasks'::regnamespace
+SELECT is((SELECT count(*) FROM pg_namespace n, aclexplode(n.nspacl) a WHERE n.nspname IN ('twtasks', 'twtasks_internal') AND a.grantee = 0), 0::bigint, 'PUBLIC may use neither schema');
+SELECT is((SELECT count(*) FROM (SELECT proacl FROM pg_proc WHERE pronamespace IN ('twtasks'::regnamespace, 'twtasks_internal'::regnamespace)
 								 UNION ALL SELECT relacl FROM pg_class WHERE relnamespace = 'twtasks'::regnamespace) x(acl), aclexplode(x.acl) a
 		   WHERE a.is_grantable AND a.grantee <> 'twtasks_owner'::regrole), 0::bigint, 'nobody may pass on what was granted');
 
 -- The owner of all is nobody's login and has no rights of its own.
 SELECT is((SELECT count(*) FROM pg_class WHERE relnamespace = 'twtasks'::regnamespace AND relowner <> 'twtasks_owner'::regrole)
-	+ (SELECT count(*) FROM pg_proc WHERE pronamespace = 'twtasks'::regnamespace AND proowner <> 'twtasks_owner'::regrole)
+	+ (SELECT count(*) FROM pg_proc WHERE pronamespace IN ('twtasks'::regnamespace, 'twtasks_internal'::regnamespace) AND proowner <> 'twtasks_owner'::regrole)
 	+ (SELECT count(*) FROM pg_type WHERE typnamespace = 'twtasks'::regnamespace AND typowner <> 'twtasks_owner'::regrole)
-	+ (SELECT count(*) FROM pg_namespace WHERE nspname = 'twtasks' AND nspowner <> 'twtasks_owner'::regrole), 0::bigint, 'twtasks_owner owns everything');
+	+ (SELECT count(*) FROM pg_namespace WHERE nspname IN ('twtasks', 'twtasks_internal') AND nspowner <> 'twtasks_owner'::regrole), 0::bigint, 'twtasks_owner owns everything');
 SELECT is((SELECT jsonb_agg(DISTINCT jsonb_build_array(rolsuper, rolcreaterole, rolcreatedb, rolcanlogin, rolreplication, rolbypassrls, rolinherit))
 		   FROM pg_roles WHERE rolname ~ '^twtasks_'), '[[false, false, false, false, false, false, false]]'::jsonb, 'no role of ours can do more than it is granted, or log in');
 SELECT is((SELECT count(*) FROM pg_auth_members WHERE member IN (SELECT oid FROM pg_roles WHERE rolname ~ '^twtasks_')), 0::bigint, 'none of them is a member of another');
 SELECT is((SELECT count(*) FROM pg_auth_members WHERE roleid = 'twtasks_owner'::regrole), 0::bigint, 'nobody is a member of twtasks_owner');
 
 -- Functions that run with the owner's rights, and all others that have a body.
-SELECT is((SELECT count(*) FROM pg_proc WHERE pronamespace = 'twtasks'::regnamespace AND prosecdef
+SELECT is((SELECT count(*) FROM pg_proc WHERE pronamespace IN ('twtasks'::regnamespace, 'twtasks_internal'::regnamespace) AND prosecdef
 		   AND NOT 'search_path=pg_catalog, pg_temp' = ANY (coalesce(proconfig, '{}'))), 0::bigint, 'SECURITY DEFINER: the search_path is fixed');
-SELECT is((SELECT count(*) FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang WHERE pronamespace = 'twtasks'::regnamespace AND l.lanname <> 'c'
+SELECT is((SELECT count(*) FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang WHERE pronamespace IN ('twtasks'::regnamespace, 'twtasks_internal'::regnamespace) AND l.lanname <> 'c'
 		   AND NOT 'search_path=pg_catalog, pg_temp' = ANY (coalesce(proconfig, '{}'))), 0::bigint, 'so it is in every function with a body');
-SELECT is((SELECT count(*) FROM pg_proc p WHERE pronamespace = 'twtasks'::regnamespace
+SELECT is((SELECT count(*) FROM pg_proc p WHERE pronamespace IN ('twtasks'::regnamespace, 'twtasks_internal'::regnamespace)
 		   AND (prorettype = 'internal'::regtype OR 'internal'::regtype::oid = ANY (proargtypes))), 0::bigint, 'none takes or gives "internal"');
-SELECT bag_eq($$SELECT proname::text FROM pg_proc WHERE pronamespace = 'twtasks'::regnamespace AND NOT prosecdef AND prosrc NOT IN ('twt_as_owner', 'twt_execute_tasks', 'twt_add_task', 'twt_add_tasks', 'twt_add_tasks_of_type', 'twt_add_tasks_json')
+SELECT bag_eq($$SELECT proname::text FROM pg_proc WHERE pronamespace IN ('twtasks'::regnamespace, 'twtasks_internal'::regnamespace) AND NOT prosecdef AND prosrc NOT IN ('twt_as_owner', 'twt_execute_tasks', 'twt_add_task', 'twt_add_tasks', 'twt_add_tasks_of_type', 'twt_add_tasks_json')
 	AND EXISTS (SELECT FROM aclexplode(proacl) a WHERE a.grantee <> proowner) GROUP BY proname$$,
-	'{is_enabled,is_adopted,adoption_fault,is_testing,is_paused,clock,clock_ahead,keep_finished,queue_kind,queue_stats,take_types,next_triggers,cron_next,cron_preview,limit_name}'::text[], 'those that run with the caller''s rights need none');
-SELECT bag_eq($$SELECT proname::text FROM pg_proc WHERE pronamespace = 'twtasks'::regnamespace AND prosrc IN ('twt_as_owner', 'twt_execute_tasks', 'twt_add_task', 'twt_add_tasks', 'twt_add_tasks_of_type', 'twt_add_tasks_json')
+	'{is_enabled,is_adopted,adoption_fault,is_testing,is_paused,clock,queue_kind,queue_stats,take_types,next_triggers,cron_next,cron_preview,limit_name}'::text[], 'those that run with the caller''s rights need none');
+SELECT bag_eq($$SELECT proname::text FROM pg_proc WHERE pronamespace IN ('twtasks'::regnamespace, 'twtasks_internal'::regnamespace) AND prosrc IN ('twt_as_owner', 'twt_execute_tasks', 'twt_add_task', 'twt_add_tasks', 'twt_add_tasks_of_type', 'twt_add_tasks_json')
 	AND NOT prosecdef AND provolatile = 'v' AND proparallel = 'u'$$, '{execute_tasks,configure_type,run_inline,add_task,add_tasks,add_tasks,add_tasks}'::text[], 'or note who called, and become the owner themselves');
 SELECT is((SELECT count(*) FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid WHERE c.relnamespace = 'twtasks'::regnamespace
-		   AND g.tgfoid NOT IN ('twtasks.config_changed'::regproc, 'twtasks.table_changed'::regproc, 'twtasks.audit_policy'::regproc))
+		   AND g.tgfoid NOT IN ('twtasks_internal.config_changed'::regproc, 'twtasks_internal.table_changed'::regproc, 'twtasks_internal.audit_policy'::regproc))
 	+ (SELECT count(*) FROM pg_rewrite w JOIN pg_class c ON c.oid = w.ev_class WHERE c.relnamespace = 'twtasks'::regnamespace AND c.relkind <> 'v')
 	+ (SELECT count(*) FROM pg_policy p JOIN pg_class c ON c.oid = p.polrelid WHERE c.relnamespace = 'twtasks'::regnamespace)
 	+ (SELECT count(*) FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid WHERE c.relnamespace = 'twtasks'::regnamespace AND i.indexprs IS NOT NULL), 0::bigint,
@@ -197,9 +205,9 @@ DECLARE
 	problem text;
 BEGIN
 	step := 'nodes';
-	node := twtasks.start_node('attacked');
-	PERFORM twtasks.heartbeat(node);
-	PERFORM twtasks.tick(node);
+	node := twtasks_internal.start_node('attacked');
+	PERFORM twtasks_internal.heartbeat(node);
+	PERFORM twtasks_internal.tick(node);
 	step := 'add';
 	a := twtasks.add_task('A', '{}', key => 'attacked');
 	a := twtasks.add_task('A', '{}', key => 'attacked');
@@ -207,15 +215,15 @@ BEGIN
 	PERFORM twtasks.add_tasks('[{"type": "B", "task_id": "00000000-0000-0000-0000-000000000001"}]'::pg_catalog.jsonb);
 	PERFORM twtasks.add_tasks(ARRAY[('C', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)::twtasks.new_task]);
 	step := 'sweep';
-	PERFORM twtasks.sweep_tasks('default', 10, '{X}', 0, 2);
-	PERFORM twtasks.expire_tasks();
-	PERFORM twtasks.promote_tasks();
+	PERFORM twtasks_internal.sweep_tasks('default', 10, '{X}', 0, 2);
+	PERFORM twtasks_internal.expire_tasks();
+	PERFORM twtasks_internal.promote_tasks();
 	step := 'grab';
-	PERFORM twtasks.grab_tasks(ARRAY[id], '{0}', node, 1, '{60000}', '{error}');
-	PERFORM twtasks.resolve_grab(ARRAY[id], '{0}', node, 1);
+	PERFORM twtasks_internal.grab_tasks(ARRAY[id], '{0}', node, 1, '{60000}', '{error}');
+	PERFORM twtasks_internal.resolve_grab(ARRAY[id], '{0}', node, 1);
 	step := 'finish';
-	PERFORM twtasks.finish_tasks(ARRAY[id], '{1}', '{retry}', '{0}', '{x}', node, 2);
-	PERFORM twtasks.resolve_finish(ARRAY[id], '{1}', node, 2);
+	PERFORM twtasks_internal.finish_tasks(ARRAY[id], '{1}', '{retry}', '{0}', '{x}', node, 2);
+	PERFORM twtasks_internal.resolve_finish(ARRAY[id], '{1}', node, 2);
 	step := 'change';
 	PERFORM twtasks.reschedule_task(id, 2, '2000-01-01');
 	PERFORM twtasks.resume_task(id, 3);
@@ -224,12 +232,12 @@ BEGIN
 	PERFORM twtasks.cancel_task(id, 6);
 	PERFORM twtasks.fail_task(id, 7);
 	step := 'duties';
-	PERFORM twtasks.recover_tasks();
-	PERFORM twtasks.make_partitions(1);
-	PERFORM twtasks.clean_tasks();
+	PERFORM twtasks_internal.recover_tasks();
+	PERFORM twtasks_internal.make_partitions(1);
+	PERFORM twtasks_internal.clean_tasks();
 	step := 'execute';
 	BEGIN
-		PERFORM twtasks.execute_tasks('public.none', NULL, '{}', '{}', node, 3, '{}', '{}');
+		PERFORM twtasks_internal.execute_tasks('public.none', NULL, '{}', '{}', node, 3, '{}', '{}');
 	EXCEPTION WHEN undefined_function THEN
 		-- that is the right answer
 	END;
@@ -239,7 +247,7 @@ BEGIN
 	PERFORM twtasks.run_schedule_now('attacked');
 	PERFORM twtasks.pause_schedule('attacked');
 	PERFORM twtasks.resume_schedule('attacked');
-	PERFORM twtasks.run_schedules();
+	PERFORM twtasks_internal.run_schedules();
 	PERFORM twtasks.unschedule('attacked');
 	SELECT pg_catalog.concat('a schedule did not run: ', s.problem) INTO problem
 	FROM twtasks.schedules s WHERE s.problem IS NOT NULL OR s.last_run IS NULL;
@@ -253,7 +261,7 @@ BEGIN
 	PERFORM FROM twtasks.stats;
 	PERFORM FROM twtasks.schedules;
 	PERFORM FROM twtasks.schedule_runs;
-	PERFORM twtasks.end_node(node);
+	PERFORM twtasks_internal.end_node(node);
 	RETURN 'unharmed';
 EXCEPTION WHEN OTHERS THEN
 	RETURN pg_catalog.concat(step, ': ', SQLERRM);

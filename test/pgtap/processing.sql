@@ -38,7 +38,7 @@ SELECT is(pg_temp.history(5)->'data', '{"d": 1}'::jsonb, 'keeps it all');
 -- Many in one call, each by its own type.
 SELECT twtasks.add_task((ARRAY['DONE|KEEP', 'DONE|CLEAR', 'DONE|DELETE'])[1 + n % 3], '{"d": 1}', key => 'many-' || n, task_id => pg_temp.id(n)) FROM generate_series(10, 39) n \g /dev/null
 SELECT pg_temp.grab(pg_temp.id(n)) FROM generate_series(10, 39) n \g /dev/null
-SELECT is((SELECT count(*) FROM twtasks.finish_tasks(ARRAY(SELECT pg_temp.id(n) FROM generate_series(10, 39) n), '{1}', '{done}', '{0}', '{NULL}', pg_temp.node(), pg_temp.token())), 30::bigint, 'many are finished');
+SELECT is((SELECT count(*) FROM twtasks_internal.finish_tasks(ARRAY(SELECT pg_temp.id(n) FROM generate_series(10, 39) n), '{1}', '{done}', '{0}', '{NULL}', pg_temp.node(), pg_temp.token())), 30::bigint, 'many are finished');
 SELECT is((SELECT array_agg(DISTINCT f.type || ' ' || (f.data IS NOT NULL) ORDER BY f.type || ' ' || (f.data IS NOT NULL)) FROM twtasks.finished_task f WHERE f.key ~ 'many'), '{DONE|CLEAR false,DONE|KEEP true}'::text[], 'each as it should');
 SELECT is((SELECT count(*) FROM twtasks.finished_task WHERE key ~ 'many'), 20::bigint, 'nothing of a third');
 SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE key ~ 'many'), 20::bigint, 'nor keys');
@@ -46,10 +46,10 @@ SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE key ~ 'many'), 20::bigi
 -- A SQL handler's and an accepted one as well.
 CREATE FUNCTION app.nothing(task twtasks.task_input) RETURNS void LANGUAGE sql AS '';
 SELECT twtasks.add_task('DONE|DELETE', task_id => pg_temp.id(40)) \g /dev/null
-SELECT is((SELECT result FROM twtasks.execute_tasks('app.nothing', NULL, ARRAY[pg_temp.id(40)], '{0}', pg_temp.node(), pg_temp.token(), '{60000}', '{error}')), 'finished', 'a SQL handler');
+SELECT is((SELECT result FROM twtasks_internal.execute_tasks('app.nothing', NULL, ARRAY[pg_temp.id(40)], '{0}', pg_temp.node(), pg_temp.token(), '{60000}', '{error}')), 'finished', 'a SQL handler');
 SELECT is(pg_temp.state(pg_temp.id(40)), 'none', 'leaves nothing either');
 SELECT is(pg_temp.finished(41, 'DONE|CLEAR', 'accepted'), 'PROCESSING', 'accepted');
-SELECT is((SELECT count(*) FROM twtasks.finish_tasks(ARRAY[pg_temp.id(41)], '{1}', '{done}', '{0}', '{NULL}', NULL, NULL)), 1::bigint, 'and finished by somebody');
+SELECT is((SELECT count(*) FROM twtasks_internal.finish_tasks(ARRAY[pg_temp.id(41)], '{1}', '{done}', '{0}', '{NULL}', NULL, NULL)), 1::bigint, 'and finished by somebody');
 SELECT is(pg_temp.history(41), '{"context": {"c": 1}, "key": "key-41"}', 'is cleared');
 
 -- ---- stuck ----
@@ -76,7 +76,7 @@ SELECT pg_temp.stuck(50, 'retry', 'error'), pg_temp.stuck(51, 'error', 'retry'),
 	pg_temp.stuck(54, NULL, 'retry'), pg_temp.stuck(55, 'raise', 'fail'), pg_temp.stuck(56, 'wrong', 'error'), pg_temp.stuck(57, 'fail', 'error', 'OTHER'),
 	pg_temp.stuck(58, 'fail', 'ignore') \g /dev/null
 SET LOCAL client_min_messages = error;
-SELECT is((SELECT jsonb_build_array(retried, errors, failed, next_ms IS NOT DISTINCT FROM 0) FROM twtasks.recover_tasks()), '[2, 3, 2, false]', 'stuck tasks are recovered');
+SELECT is((SELECT jsonb_build_array(retried, errors, failed, next_ms IS NOT DISTINCT FROM 0) FROM twtasks_internal.recover_tasks()), '[2, 3, 2, false]', 'stuck tasks are recovered');
 SELECT is(pg_temp.state(pg_temp.id(50)), 'SUBMITTED 2', 'a function says: retry');
 SELECT is(pg_temp.state(pg_temp.id(51)), 'ERROR 2', 'error');
 SELECT is(pg_temp.state(pg_temp.id(52)), 'FAILED 2', 'fail');
@@ -86,16 +86,16 @@ SELECT is(pg_temp.state(pg_temp.id(55)), 'FAILED 2', 'so when it fails');
 SELECT is(pg_temp.state(pg_temp.id(56)), 'ERROR 2', 'or returns what is no rule');
 SELECT is(pg_temp.state(pg_temp.id(57)), 'ERROR 2', 'a type without a function');
 SELECT is(pg_temp.state(pg_temp.id(58)), 'PROCESSING 1', 'and a task that is to be ignored');
-SELECT is((SELECT jsonb_build_array(retried, errors, failed, next_ms IS NOT DISTINCT FROM 0) FROM twtasks.recover_tasks(batch => 1)), '[0, 0, 0, false]', 'what is ignored is asked about once, and gives no reason to look again');
+SELECT is((SELECT jsonb_build_array(retried, errors, failed, next_ms IS NOT DISTINCT FROM 0) FROM twtasks_internal.recover_tasks(batch => 1)), '[0, 0, 0, false]', 'what is ignored is asked about once, and gives no reason to look again');
 SELECT is(pg_temp.finish(pg_temp.id(53), 'done'), 'DONE', 'it can be finished');
 
 -- A function that is slow ends, and the rest are asked about later.
 SET LOCAL twtasks.function_timeout = '100ms';
 SELECT pg_temp.stuck(n, 'for ever', 'error') FROM generate_series(60, 62) n \g /dev/null
-SELECT is((SELECT jsonb_build_array(retried, errors, failed, next_ms IS NOT DISTINCT FROM 0) FROM twtasks.recover_tasks()), '[0, 1, 0, true]', 'one that takes too long holds up the next ones only so long');
+SELECT is((SELECT jsonb_build_array(retried, errors, failed, next_ms IS NOT DISTINCT FROM 0) FROM twtasks_internal.recover_tasks()), '[0, 1, 0, true]', 'one that takes too long holds up the next ones only so long');
 SELECT is((SELECT count(*) FROM twtasks.task WHERE id BETWEEN pg_temp.id(60) AND pg_temp.id(62) AND status = 'PROCESSING'), 2::bigint, 'they stay as they are');
-SELECT errors FROM twtasks.recover_tasks() \g /dev/null
-SELECT is((SELECT jsonb_build_array(retried, errors, failed, next_ms IS NOT DISTINCT FROM 0) FROM twtasks.recover_tasks()), '[0, 1, 0, false]', 'until they had their turn');
+SELECT errors FROM twtasks_internal.recover_tasks() \g /dev/null
+SELECT is((SELECT jsonb_build_array(retried, errors, failed, next_ms IS NOT DISTINCT FROM 0) FROM twtasks_internal.recover_tasks()), '[0, 1, 0, false]', 'until they had their turn');
 
 SELECT * FROM finish();
 ROLLBACK;

@@ -5,7 +5,7 @@
 BEGIN;
 \ir ../lib/tasks.sql
 SELECT plan(9);
-SELECT twtasks.make_partitions(1) \g /dev/null
+SELECT twtasks_internal.make_partitions(1) \g /dev/null
 
 SET LOCAL client_min_messages = error;	-- wal_level
 CREATE PUBLICATION everything FOR ALL TABLES;
@@ -32,8 +32,8 @@ BEGIN
 	FROM (VALUES (1, '2020-01-01 12:00:00+00'::timestamptz), (2, '2019-06-01 12:00:00+00')) x(n, t);
 	INSERT INTO twtasks.unique_key (task_id, key) SELECT pg_temp.id(100 + n), 'key ' || n FROM generate_series(1, 2) n;
 END $$;
-SELECT is(twtasks.clean_tasks(), 'finished_task_20200101', 'a day is dropped');
-SELECT is(twtasks.clean_tasks(), NULL, 'the rest is deleted');
+SELECT is(twtasks_internal.clean_tasks(), 'finished_task_20200101', 'a day is dropped');
+SELECT is(twtasks_internal.clean_tasks(), NULL, 'the rest is deleted');
 SELECT is(ARRAY(SELECT pg_temp.state(pg_temp.id(100 + n)) FROM generate_series(1, 2) n), '{none,none}'::text[], 'they are gone');
 SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE key LIKE 'key %'), 0::bigint, 'with their keys');
 SELECT lives_ok($$UPDATE twtasks.finished_task SET error = 'redacted'$$, 'and the history may be redacted');

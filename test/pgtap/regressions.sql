@@ -11,7 +11,7 @@ SET LOCAL twtasks.testing = on;
 -- A time that is past when the task is added.
 SELECT (twtasks.add_task('PAST', run_after => clock_timestamp() - interval '1 year')).task_id AS task \gset
 SELECT is((SELECT count(*) FROM twtasks.stuck_tasks), 0::bigint, 'a task whose time was past when it was added is not stuck at once');
-SELECT is((SELECT (promoted, next_ms)::text FROM twtasks.promote_tasks()), '(0,)', 'nor promoted, with a version it was not triggered with');
+SELECT is((SELECT (promoted, next_ms)::text FROM twtasks_internal.promote_tasks()), '(0,)', 'nor promoted, with a version it was not triggered with');
 SELECT is(pg_temp.grab(:'task', 0), 1::bigint, 'but runs');
 
 -- Versions are counted as long as they are stored.
@@ -75,24 +75,24 @@ CREATE INDEX finished_task_20200101_id ON twtasks.finished_task_20200101 (id);
 INSERT INTO twtasks.finished_task (id, version, state_time, created, status, tries, priority, type, bucket, key)
 SELECT gen_random_uuid(), 2, '2020-01-01 12:00+00', '2020-01-01 12:00+00', 'DONE', 1, 5, 'MANY', 'default', 'many ' || n FROM generate_series(1, 45000) n;
 INSERT INTO twtasks.unique_key (task_id, key) SELECT id, key FROM twtasks.finished_task WHERE type = 'MANY' ORDER BY id OFFSET 10000;
-SELECT is(twtasks.clean_older('1 day'), 'finished_task_20200101', 'of a day of 45,000 tasks, 35,000 of them with keys, a call frees a part');
+SELECT is(twtasks_internal.clean_older('1 day'), 'finished_task_20200101', 'of a day of 45,000 tasks, 35,000 of them with keys, a call frees a part');
 SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE key LIKE 'many %'), 25000::bigint, 'those of the first 20,000 tasks');
-SELECT is(twtasks.clean_older('1 day'), 'finished_task_20200101', 'the next');
+SELECT is(twtasks_internal.clean_older('1 day'), 'finished_task_20200101', 'the next');
 SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE key LIKE 'many %'), 5001::bigint, 'the next part');
 SELECT is((SELECT count(*) FROM twtasks.cleaning), 1::bigint, 'how far they came is known');
-SELECT is(twtasks.clean_older('1 day'), 'finished_task_20200101', 'the last');
+SELECT is(twtasks_internal.clean_older('1 day'), 'finished_task_20200101', 'the last');
 SELECT is(to_regclass('twtasks.finished_task_20200101'), NULL, 'drops the day');
 SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE key LIKE 'many %') + (SELECT count(*) FROM twtasks.cleaning), 0::bigint, 'and all its keys are free');
-SELECT is(twtasks.clean_older('1 day'), NULL, 'no more is due');
+SELECT is(twtasks_internal.clean_older('1 day'), NULL, 'no more is due');
 INSERT INTO twtasks.finished_task (id, version, state_time, created, status, tries, priority, type, bucket, key)
 SELECT gen_random_uuid(), 2, '2019-01-01 12:00+00', '2019-01-01 12:00+00', 'DONE', 1, 5, 'MANY', 'default', 'many ' || n FROM generate_series(1, 20001) n;
 INSERT INTO twtasks.unique_key (task_id, key) SELECT id, key FROM twtasks.finished_task WHERE type = 'MANY';
-SELECT is((SELECT array_agg(twtasks.clean_older('1 day')) FROM generate_series(1, 2)), '{finished_task_default,NULL}', 'what has no day of its own likewise');
+SELECT is((SELECT array_agg(twtasks_internal.clean_older('1 day')) FROM generate_series(1, 2)), '{finished_task_default,NULL}', 'what has no day of its own likewise');
 SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE key LIKE 'many %'), 0::bigint, 'with its keys');
 
 -- A task that is live or whose day is not over is not cleaned, nor is its key.
 SELECT (twtasks.add_task('STAYS', key => 'stays')).task_id AS task \gset
-SELECT is((SELECT twtasks.clean_older('0 s')), NULL, 'nothing else is due');
+SELECT is((SELECT twtasks_internal.clean_older('0 s')), NULL, 'nothing else is due');
 SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE key = 'stays'), 1::bigint, 'and a live task keeps its key');
 
 -- A priority that was not given is one of those that there are.
@@ -101,9 +101,9 @@ SELECT ok((SELECT priority BETWEEN 0 AND 9 FROM twtasks.task WHERE id = :'task')
 -- More stuck tasks than are looked at in one call, which nobody is to touch.
 SELECT twtasks.reset_tasks() \g /dev/null
 SELECT pg_temp.grab((twtasks.add_task('IGNORED')).task_id, 0, 0, 'ignore') FROM generate_series(1, 5) \g /dev/null
-SELECT ok((SELECT retried + errors + failed = 0 AND next_ms IS DISTINCT FROM 0 FROM twtasks.recover_tasks(true, 2)), 'stuck tasks that are ignored are no reason to look again at once');
+SELECT ok((SELECT retried + errors + failed = 0 AND next_ms IS DISTINCT FROM 0 FROM twtasks_internal.recover_tasks(true, 2)), 'stuck tasks that are ignored are no reason to look again at once');
 SELECT pg_temp.grab((twtasks.add_task('RETRIED')).task_id, 0, 0, 'retry') \g /dev/null
-SELECT is((SELECT retried FROM twtasks.recover_tasks(true, 2)), 1::bigint, 'nor do they hide those behind them');
+SELECT is((SELECT retried FROM twtasks_internal.recover_tasks(true, 2)), 1::bigint, 'nor do they hide those behind them');
 
 -- How long a finished task is kept counts from its finish, whatever it was due.
 SELECT twtasks.configure_type('CLEARED', when_done => 'clear') \g /dev/null
@@ -113,7 +113,7 @@ SELECT is((SELECT (data IS NULL, state_time BETWEEN created AND twtasks.clock())
 
 -- Bytes that mean "no payload" elsewhere, where a task has nothing but a context.
 SELECT (twtasks.add_task('MARK', context => '{"c": 1}', payload => '\xc2ae')).task_id AS task \gset
-SELECT is((SELECT jsonb_build_array(g.payload::text, g.data, g.context) FROM twtasks.grab_tasks(ARRAY[:'task'::uuid], '{0}', pg_temp.node(), pg_temp.token(), '{60000}', '{error}') g),
+SELECT is((SELECT jsonb_build_array(g.payload::text, g.data, g.context) FROM twtasks_internal.grab_tasks(ARRAY[:'task'::uuid], '{0}', pg_temp.node(), pg_temp.token(), '{60000}', '{error}') g),
 	'["\\xc2ae", null, {"c": 1}]', 'a payload of the bytes C2 AE reaches the handler');
 SELECT is(pg_temp.finish(:'task', 'done'), 'DONE', 'is kept');
 SELECT is((SELECT payload FROM twtasks.finished_task WHERE id = :'task'), '\xc2ae', 'and comes into the history');

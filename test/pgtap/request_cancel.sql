@@ -21,7 +21,7 @@ AS $$
 $$;
 CREATE FUNCTION pg_temp.taken(node bigint DEFAULT pg_temp.node()) RETURNS text
 LANGUAGE sql
-AS $$ SELECT string_agg(concat_ws(' ', right(id::text, 2), version, is_ours, why), ', ' ORDER BY id) FROM twtasks.take_cancels(node) $$;
+AS $$ SELECT string_agg(concat_ws(' ', right(id::text, 2), version, is_ours, why), ', ' ORDER BY id) FROM twtasks_internal.take_cancels(node) $$;
 
 -- Not started, or over.
 SELECT pg_temp.task_in(s, pg_temp.id(n::integer))
@@ -58,7 +58,7 @@ SELECT is(pg_temp.audited(10), 'request_cancel PROCESSING 1 PROCESSING 1 wrong, 
 	'audited as the operator''s');
 SELECT is((SELECT count(*) FROM twtasks.cancel_request), 0::bigint, 'the wish is gone');
 SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE task_id = pg_temp.id(10)), 1::bigint, 'its id stays taken');
-SELECT is((SELECT array_agg(id) FROM twtasks.resolve_finish(ARRAY[pg_temp.id(10)], '{1}', pg_temp.node(),
+SELECT is((SELECT array_agg(id) FROM twtasks_internal.resolve_finish(ARRAY[pg_temp.id(10)], '{1}', pg_temp.node(),
 	(SELECT token FROM twtasks.finished_task WHERE id = pg_temp.id(10)))), ARRAY[pg_temp.id(10)], 'a finish whose answer was lost is found');
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(20 + n)), pg_temp.ask(20 + n) FROM generate_series(1, 8) n \g /dev/null
 SELECT is(ARRAY(SELECT pg_temp.finish(pg_temp.id(20 + n::integer), r) || ' ' || pg_temp.state(pg_temp.id(20 + n::integer))
@@ -72,7 +72,7 @@ SELECT is((SELECT count(*) FROM twtasks.cancel_request c WHERE c.task_id NOT IN 
 -- Of several, each as it should.
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(30 + n)) FROM generate_series(1, 4) n \g /dev/null
 SELECT pg_temp.ask(31), pg_temp.ask(33) \g /dev/null
-SELECT set_eq($$SELECT right(id::text, 2) || ' ' || version || ' ' || status FROM twtasks.finish_tasks(
+SELECT set_eq($$SELECT right(id::text, 2) || ' ' || version || ' ' || status FROM twtasks_internal.finish_tasks(
 	ARRAY(SELECT pg_temp.id(30 + n) FROM generate_series(1, 4) n), '{1,1,1,1}', '{retry,retry,done,done}', '{0,0,0,0}', '{a,b,c,d}', pg_temp.node(), 77)$$,
 	ARRAY['31 2 CANCELLED', '32 2 WAITING', '33 2 DONE', '34 2 DONE'], 'one statement, all results');
 SELECT is((SELECT array_agg(coalesce(error, message) ORDER BY id) FROM twtasks.tasks WHERE id BETWEEN pg_temp.id(31) AND pg_temp.id(34)), '{a,b,c,d}'::text[], 'each with its message');
@@ -84,7 +84,7 @@ SELECT is(pg_temp.state(pg_temp.id(40)), 'PROCESSING 1', 'nothing changed');
 SELECT is(pg_temp.ask(40), 'requested 1 PROCESSING', 'asked,');
 SELECT is(pg_temp.finish(pg_temp.id(40), 'cancelled', 0), NULL, 'nor in another version');
 
-SELECT is((SELECT count(*) FROM twtasks.finish_tasks(ARRAY[pg_temp.id(40)], '{1}', '{cancelled}', '{0}', '{NULL}', pg_temp.node(), 7, '{-1}')), 0::bigint,
+SELECT is((SELECT count(*) FROM twtasks_internal.finish_tasks(ARRAY[pg_temp.id(40)], '{1}', '{cancelled}', '{0}', '{NULL}', pg_temp.node(), 7, '{-1}')), 0::bigint,
 	'nor of another grab');
 SELECT is(pg_temp.state(pg_temp.id(40)), 'PROCESSING 1', 'nothing changed');
 
@@ -108,9 +108,9 @@ SELECT pg_temp.task_in('PROCESSING', pg_temp.id(50)), pg_temp.finish(pg_temp.id(
 SELECT is(pg_temp.ask(50), 'changed 2 CANCELLED', 'an accepted task is cancelled at once');
 SELECT is(pg_temp.audited(50), 'cancel PROCESSING 1 CANCELLED 2 wrong', 'audited once');
 SELECT is((SELECT concat_ws(' ', result, version, status) FROM twtasks.finish_task(pg_temp.id(50), 1)), 'wrong_version 2 CANCELLED', 'its result comes too late');
-SELECT pg_temp.task_in('PROCESSING', pg_temp.id(51), 'ignore'), twtasks.start_node('gone') AS gone \gset
+SELECT pg_temp.task_in('PROCESSING', pg_temp.id(51), 'ignore'), twtasks_internal.start_node('gone') AS gone \gset
 UPDATE twtasks.task SET incarnation = :gone WHERE id = pg_temp.id(51);
-SELECT twtasks.end_node(:gone) \g /dev/null
+SELECT twtasks_internal.end_node(:gone) \g /dev/null
 SELECT is(pg_temp.ask(51), 'changed 2 CANCELLED', 'one whose node is gone as well');
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(52)) \g /dev/null
 UPDATE twtasks.task SET incarnation = 0 WHERE id = pg_temp.id(52);
@@ -132,7 +132,7 @@ SELECT is(ARRAY(SELECT pg_temp.state(pg_temp.id(n)) FROM generate_series(53, 56)
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(60 + n::integer), r), pg_temp.ask(60 + n::integer) FROM unnest('{error,retry,fail}'::twtasks.stuck_rule[]) WITH ORDINALITY x(r, n) \g /dev/null
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(64), 'retry') \g /dev/null
 UPDATE twtasks.task SET deadline = created WHERE id BETWEEN pg_temp.id(61) AND pg_temp.id(64);
-SELECT is((SELECT jsonb_build_array(retried, errors, failed) FROM twtasks.recover_tasks()), '[1, 0, 0]'::jsonb, 'the stuck rule');
+SELECT is((SELECT jsonb_build_array(retried, errors, failed) FROM twtasks_internal.recover_tasks()), '[1, 0, 0]'::jsonb, 'the stuck rule');
 SELECT is(ARRAY(SELECT pg_temp.state(pg_temp.id(n)) FROM generate_series(61, 64) n), '{CANCELLED 2,CANCELLED 2,CANCELLED 2,SUBMITTED 2}'::text[], 'is not for those that are to be cancelled');
 
 -- Who may.
@@ -141,11 +141,11 @@ SELECT pg_temp.task_in('PROCESSING', pg_temp.id(70)) \g /dev/null
 SET LOCAL ROLE twtasks_operator;
 SELECT is((SELECT result FROM twtasks.request_cancel('00000000-0000-0000-0000-000000000070', 1)), 'requested', 'an operator may');
 SELECT lives_ok('SELECT * FROM twtasks.cancel_requests', 'and look');
-SELECT throws_ok('SELECT twtasks.take_cancels(1)', '42501', NULL, 'but not take');
+SELECT throws_ok('SELECT twtasks_internal.take_cancels(1)', '42501', NULL, 'but not take');
 SET LOCAL ROLE twtasks_worker;
 SELECT throws_ok('SELECT twtasks.request_cancel(gen_random_uuid(), 1)', '42501', NULL, 'a worker may not ask');
 SELECT throws_ok('SELECT * FROM twtasks.cancel_request', '42501', NULL, 'nor look into the table');
-SELECT lives_ok('SELECT twtasks.take_cancels(1)', 'only take');
+SELECT lives_ok('SELECT twtasks_internal.take_cancels(1)', 'only take');
 RESET ROLE;
 
 SELECT * FROM finish();

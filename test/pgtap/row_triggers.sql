@@ -58,7 +58,7 @@ SELECT twtasks.add_task('ONE', '{"n": 1}'), twtasks.add_task('NAMED', task_id =>
 SELECT count(*) FROM twtasks.add_tasks('MANY', array_fill('{}'::jsonb, ARRAY[300])) \g /dev/null
 SELECT pg_temp.check_copies('added');
 
-SELECT count(*) FROM twtasks.grab_tasks(ARRAY(SELECT id FROM twtasks.task), ARRAY(SELECT version FROM twtasks.task),
+SELECT count(*) FROM twtasks_internal.grab_tasks(ARRAY(SELECT id FROM twtasks.task), ARRAY(SELECT version FROM twtasks.task),
 	pg_temp.node(), 1, ARRAY(SELECT 60000 FROM twtasks.task), ARRAY(SELECT 'error'::twtasks.stuck_rule FROM twtasks.task)) \g /dev/null
 SELECT is((SELECT count(*) FROM twtasks.task WHERE status = 'PROCESSING'), 302::bigint, 'all are grabbed');
 SELECT pg_temp.check_copies('grabbed');
@@ -67,7 +67,7 @@ SELECT count(f) FROM (
 	SELECT array_agg(id) AS ids, array_agg(version) AS versions, array_agg(1000::bigint) AS delays, array_agg('said ' || n) AS messages,
 		array_agg((ARRAY['done', 'delete', 'retry', 'error'])[n % 4 + 1]) AS results
 	FROM (SELECT id, version, row_number() OVER () AS n FROM twtasks.task) t) x,
-	twtasks.finish_tasks(ids, versions, results, delays, messages, pg_temp.node(), 2) f \g /dev/null
+	twtasks_internal.finish_tasks(ids, versions, results, delays, messages, pg_temp.node(), 2) f \g /dev/null
 SELECT pg_temp.check_copies('finished');
 
 SELECT pg_temp.change('resume', id, version), pg_temp.change('cancel', id, version + 1) FROM twtasks.task WHERE status = 'ERROR' LIMIT 3 \g /dev/null

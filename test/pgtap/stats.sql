@@ -72,7 +72,7 @@ SELECT is((SELECT jsonb_agg(jsonb_build_array(status, why) ORDER BY id) FROM twt
 	  ["SUBMITTED", "nobody grabs it: is there a node with a handler for its type and bucket, and a slot for it?"],
 	  ["PROCESSING", "its deadline passed without a result"]]'::jsonb, 'stuck_tasks: each with the likely reason');
 SELECT is((SELECT node FROM twtasks.stuck_tasks WHERE status = 'PROCESSING'), 'test', 'stuck_tasks: and the node that runs it');
-SELECT twtasks.end_node(pg_temp.node()) \g /dev/null
+SELECT twtasks_internal.end_node(pg_temp.node()) \g /dev/null
 SELECT is((SELECT why FROM twtasks.stuck_tasks WHERE status = 'PROCESSING'), 'the node that ran it is gone', 'stuck_tasks: which may be gone');
 UPDATE twtasks.task SET next_event_time = 'infinity', deadline = NULL WHERE status IN ('ERROR', 'HELD');
 SELECT is((SELECT count(*) FROM twtasks.stuck_tasks), 3::bigint, 'stuck_tasks: what waits for a person is not stuck');

@@ -118,7 +118,7 @@ SELECT is((SELECT date_trunc('hour', state_time - clock_timestamp() + interval '
 SELECT (twtasks.add_task('PAST', run_after => clock_timestamp() + interval '30 min')).task_id AS task \gset
 SELECT is(pg_temp.state(:'task'), 'SUBMITTED 0',
 	'to add a task for a time that is past by it is to let it run');
-SELECT is((SELECT count(*) FROM twtasks.sweep_tasks('default', 10)), 2::bigint, 'sweeping goes by it');
+SELECT is((SELECT count(*) FROM twtasks_internal.sweep_tasks('default', 10)), 2::bigint, 'sweeping goes by it');
 SELECT (twtasks.add_task('OVER', task_id => pg_temp.id(5), expires => twtasks.clock() + interval '1 h')).version \g /dev/null
 SELECT ok(twtasks.advance_clock('1 day') IS NOT NULL, 'advances add up');
 SELECT is(pg_temp.ahead(), interval '25 h', 'to a day and an hour');
@@ -126,7 +126,7 @@ SELECT is(pg_temp.state(pg_temp.id(2)), 'SUBMITTED 1', 'everything is due now');
 SELECT twtasks.add_task('PAYS', task_id => pg_temp.id(6)) \g /dev/null
 UPDATE twtasks.task SET expires = clock_timestamp() + interval '1 h' WHERE id = pg_temp.id(6);
 SELECT is(pg_temp.grab(pg_temp.id(6)), NULL, 'grabbing goes by it');
-SELECT is((SELECT count(*) FROM twtasks.clean_older('12 h') c WHERE c IS NULL), 1::bigint, 'so does cleaning');
+SELECT is((SELECT count(*) FROM twtasks_internal.clean_older('12 h') c WHERE c IS NULL), 1::bigint, 'so does cleaning');
 SELECT ok(twtasks.set_clock('2100-01-01 00:00:00+00') = twtasks.clock() OR twtasks.clock() < '2100-01-01 00:00:10+00', 'it is set');
 SELECT ok(twtasks.clock() BETWEEN '2100-01-01 00:00:00+00' AND '2100-01-01 00:01:00+00', 'to any time');
 SELECT throws_ok($$SELECT twtasks.set_clock('infinity')$$, '22023', NULL, 'but a finite one');
@@ -138,7 +138,7 @@ SELECT ok(twtasks.clock() < '2100-01-01 00:01:00+00', 'rolled back it is where i
 SELECT ok(twtasks.set_clock(NULL) - clock_timestamp() < interval '1 s', 'and right again');
 SELECT is((SELECT count(*) FROM twtasks.test_clock), 0::bigint, 'without a trace');
 SET LOCAL twtasks.testing = off;
-SELECT is(twtasks.clock_ahead(), 0::bigint, 'switched off it is right in any case');
+SELECT is(twtasks_internal.clock_ahead(), 0::bigint, 'switched off it is right in any case');
 SET LOCAL twtasks.testing = on;
 
 SELECT twtasks.schedule('hourly', '0 * * * *', 'HOURLY') \g /dev/null
@@ -161,6 +161,6 @@ SELECT ok(twtasks.reset_tasks() > 5, 'all tasks are removed');
 SELECT is((SELECT count(*) FROM twtasks.tasks) + (SELECT count(*) FROM twtasks.unique_key) + (SELECT count(*) FROM twtasks.audit), 0::bigint, 'with keys and audit');
 SELECT twtasks.advance_clock('1 h') \g /dev/null
 SELECT twtasks.reset_tasks() \g /dev/null
-SELECT is(twtasks.clock_ahead(), 0::bigint, 'and the clock is right');
+SELECT is(twtasks_internal.clock_ahead(), 0::bigint, 'and the clock is right');
 SELECT * FROM finish();
 ROLLBACK;

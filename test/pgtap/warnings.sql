@@ -31,10 +31,10 @@ SELECT is(pg_temp.warned(), NULL, 'without tasks and nodes all is well');
 SELECT twtasks.add_task('PAY|ACME', task_id => pg_temp.id(1), bucket => 'a') \g /dev/null
 UPDATE twtasks.task SET next_event_time = '2000-01-01';
 SELECT pg_temp.is_both('no node: bucket "a" has tasks, and no node lives that works for it', 'no node lives that works for its bucket: see twtasks.nodes', 'no node');
-SELECT twtasks.start_node('other', buckets => '{default,b}') AS other \gset
+SELECT twtasks_internal.start_node('other', buckets => '{default,b}') AS other \gset
 SELECT pg_temp.is_both('no node: bucket "a" has tasks, and no node lives that works for it', 'no node lives that works for its bucket: see twtasks.nodes', 'a node of other buckets');
 SELECT is((SELECT buckets FROM twtasks.nodes), '{default,b}', 'which a view shows');
-SELECT twtasks.start_node('right', buckets => '{a}') AS "right" \gset
+SELECT twtasks_internal.start_node('right', buckets => '{a}') AS "right" \gset
 SELECT pg_temp.is_both(NULL, :'nobody', 'a node of its bucket');
 UPDATE twtasks.node SET heartbeat = heartbeat - 2 * lease WHERE incarnation = :right;
 SELECT pg_temp.is_both('no node: bucket "a" has tasks, and no node lives that works for it', 'no node lives that works for its bucket: see twtasks.nodes', 'a silent node');
@@ -46,7 +46,7 @@ SELECT pg_temp.is_both(NULL, :'nobody', 'a node that has not said its buckets');
 -- Types that no node of the bucket handles.
 UPDATE twtasks.node SET types = '{OTHER,PA,PAY|,PAY|ACME|*}' WHERE incarnation = pg_temp.node();
 SELECT pg_temp.is_both('no handler: type "PAY|ACME" has tasks in bucket "a", and no node that lives handles it', 'no node that lives handles its type: see types in twtasks.nodes', 'a type that is not handled');
-SELECT twtasks.start_node('elsewhere', buckets => '{b}', types => '{PAY|ACME}') AS elsewhere \gset
+SELECT twtasks_internal.start_node('elsewhere', buckets => '{b}', types => '{PAY|ACME}') AS elsewhere \gset
 SELECT is(pg_temp.why(), 'no node that lives handles its type: see types in twtasks.nodes', 'nor by a node of another bucket');
 SELECT is((SELECT types FROM twtasks.nodes WHERE name = 'elsewhere'), '{PAY|ACME}', 'a view shows what it handles');
 UPDATE twtasks.node SET buckets = '{a}', heartbeat = heartbeat - 2 * lease WHERE name = 'elsewhere';
@@ -115,20 +115,20 @@ ROLLBACK TO adopted;
 SELECT is((SELECT detail FROM twtasks.warnings), 'this database was adopted for no environment', 'without an environment there is a warning');
 UPDATE twtasks.adoption SET environment = 'production' WHERE ended IS NULL;
 SELECT is((SELECT count(*) FROM twtasks.warnings), 0::bigint, 'with one there is none');
-SELECT is(twtasks.start_node('lost', environment => 'test'), NULL, 'one for another environment is refused');
+SELECT is(twtasks_internal.start_node('lost', environment => 'test'), NULL, 'one for another environment is refused');
 SELECT is(pg_temp.warned(), 'node refused: node "lost": it was adopted for environment "production", not "test"', 'and there is a warning');
 SELECT at AS refused FROM twtasks.refused_node \gset
-SELECT twtasks.start_node('lost', environment => 'test') \g /dev/null
+SELECT twtasks_internal.start_node('lost', environment => 'test') \g /dev/null
 SELECT is((SELECT at FROM twtasks.refused_node), :'refused', 'it is not written at each time that it asks');
 UPDATE twtasks.refused_node SET at = at - interval '31 s';
-SELECT twtasks.start_node('lost', environment => 'test') \g /dev/null
+SELECT twtasks_internal.start_node('lost', environment => 'test') \g /dev/null
 SELECT ok((SELECT at > :'refused' AND since = :'refused' FROM twtasks.refused_node), 'but as long as it does');
 UPDATE twtasks.refused_node SET at = at - interval '61 s';
 SELECT is(pg_temp.warned(), NULL, 'as long as it asks');
-SELECT twtasks.start_node('lost', environment => 'test'), twtasks.start_node('lost', environment => 'production') \g /dev/null
+SELECT twtasks_internal.start_node('lost', environment => 'test'), twtasks_internal.start_node('lost', environment => 'production') \g /dev/null
 SELECT is(pg_temp.warned(), NULL, 'and until it is corrected');
 UPDATE twtasks.adoption SET ended = clock_timestamp();
-SELECT twtasks.start_node('lost') \g /dev/null
+SELECT twtasks_internal.start_node('lost') \g /dev/null
 SELECT is((SELECT count(*) FROM twtasks.refused_node), 0::bigint, 'in a copy, where all are refused, nothing is written');
 
 SELECT * FROM finish();

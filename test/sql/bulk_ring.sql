@@ -19,7 +19,7 @@ TRUNCATE twtasks.task;
 -- ... above that the bucket is told to sweep, once, and the sweep finds all.
 SELECT count(twtasks.add_task('BULK', bucket => 'a')) FROM generate_series(1, 1025);
 SELECT waiting, need_sweep FROM twtasks.queue_stats() WHERE bucket = 'a';
-SELECT count(DISTINCT id) FROM twtasks.sweep_tasks('a', 100000);
+SELECT count(DISTINCT id) FROM twtasks_internal.sweep_tasks('a', 100000);
 CALL pg_temp.take('a', NULL, NULL, NULL) \gset
 \echo :sweep
 :take
@@ -31,7 +31,7 @@ SELECT count(twtasks.add_task('BULK', bucket => 'a')) FROM generate_series(1, 10
 SELECT result FROM twtasks.add_task('LATE', bucket => 'b');
 COMMIT;
 SELECT bucket, waiting, need_sweep FROM twtasks.queue_stats() WHERE bucket IN ('a', 'b') ORDER BY bucket;
-SELECT type FROM twtasks.sweep_tasks('b', 10);
+SELECT type FROM twtasks_internal.sweep_tasks('b', 10);
 CALL pg_temp.take('a', NULL, NULL, NULL) \gset
 CALL pg_temp.take('b', NULL, NULL, NULL);
 TRUNCATE twtasks.task;
@@ -55,7 +55,7 @@ SELECT count(twtasks.add_task('BULK', bucket => 'a')) FROM generate_series(1, 20
 ROLLBACK TO s;
 SELECT result FROM twtasks.add_task('KEPT_1', bucket => 'a');
 COMMIT;
-SELECT type FROM twtasks.sweep_tasks('a', 10) ORDER BY id;
+SELECT type FROM twtasks_internal.sweep_tasks('a', 10) ORDER BY id;
 CALL pg_temp.take('a', NULL, NULL, NULL) \gset
 \echo :triggers
 TRUNCATE twtasks.task;
@@ -82,7 +82,7 @@ BEGIN
 		RAISE WARNING 'dropped % of %, room for %',
 			(SELECT dropped FROM twtasks.queue_stats() WHERE bucket = 'a') - before, tasks, size;
 	END IF;
-	tasks := tasks - (SELECT count(DISTINCT id) FROM twtasks.sweep_tasks('a', 10000000));
+	tasks := tasks - (SELECT count(DISTINCT id) FROM twtasks_internal.sweep_tasks('a', 10000000));
 END $$;
 CALL pg_temp.fill(NULL, NULL) \gset
 \echo overflowed :overflowed, tasks that the sweep misses: :tasks
@@ -101,7 +101,7 @@ DECLARE
 BEGIN
 	told_to_sweep := false;
 	LOOP
-		CALL twtasks.next_triggers('{a}', 5000, 0, ids, x1, x2, x3, x4, x5, x6, sweeps, x7);
+		CALL twtasks_internal.next_triggers('{a}', 5000, 0, ids, x1, x2, x3, x4, x5, x6, sweeps, x7);
 		told_to_sweep := told_to_sweep OR cardinality(sweeps) > 0;
 		EXIT WHEN cardinality(ids) = 0;
 		INSERT INTO taken SELECT u.n, u.id FROM unnest(ids) WITH ORDINALITY u(id, n);
@@ -129,5 +129,5 @@ SELECT pg_temp.grab(pg_temp.id(1)) AS grabbed;
 \set ECHO none
 \i :directory/lib/switch.sql
 \set ECHO all
-SELECT count(*) FROM twtasks.sweep_tasks('a', 100000);
+SELECT count(*) FROM twtasks_internal.sweep_tasks('a', 100000);
 SELECT pg_temp.grab(pg_temp.id(1)) AS grabbed;

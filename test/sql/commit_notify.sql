@@ -98,7 +98,7 @@ SELECT pg_temp.state(pg_temp.id(31));
 SELECT FROM (SELECT count(twtasks.add_task('LONG', bucket => 'a')) FROM generate_series(1, 200)) x;
 SELECT FROM (SELECT count(twtasks.add_task('LONG', bucket => 'a')) FROM generate_series(1, 2000)) x;
 \o
-SELECT count(*) FROM twtasks.sweep_tasks('a', 10000) WHERE type = 'LONG';
+SELECT count(*) FROM twtasks_internal.sweep_tasks('a', 10000) WHERE type = 'LONG';
 
 -- PREPARE TRANSACTION is not hindered, and notifies nothing; the sweep finds
 -- the task.
@@ -108,7 +108,7 @@ CALL pg_temp.add('PREPARED', 40);
 PREPARE TRANSACTION 'twtasks notify';
 COMMIT PREPARED 'twtasks notify';
 \o
-SELECT type FROM twtasks.sweep_tasks('a', 10) WHERE type = 'PREPARED';
+SELECT type FROM twtasks_internal.sweep_tasks('a', 10) WHERE type = 'PREPARED';
 
 -- Switched off nothing is notified.
 \set ECHO none
@@ -126,6 +126,6 @@ CALL pg_temp.add('ON', 51);
 
 -- There are no queues to look at or to wait for.
 SELECT * FROM twtasks.queue_stats();
-CALL twtasks.next_triggers('{a}', 10, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+CALL twtasks_internal.next_triggers('{a}', 10, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
 \set VERBOSITY sqlstate
-CALL twtasks.next_triggers('{a}', 10, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+CALL twtasks_internal.next_triggers('{a}', 10, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);

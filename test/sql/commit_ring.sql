@@ -216,7 +216,7 @@ SELECT task_id AS task FROM twtasks.add_task('WAITING', bucket => 'a', run_after
 :take
 SELECT result FROM twtasks.reschedule_task(:'task', 0, now() - interval '1 h');
 :take
-SELECT promoted FROM twtasks.promote_tasks();
+SELECT promoted FROM twtasks_internal.promote_tasks();
 :take
 SELECT pg_temp.grab(:'task'), pg_temp.finish(:'task', 'release');
 :take
@@ -225,7 +225,7 @@ SELECT pg_temp.grab(:'task'), pg_temp.finish(:'task', 'retry', delay_ms => 36000
 SELECT result FROM twtasks.resume_task(:'task', 6);
 :take
 SELECT pg_temp.grab(:'task', timeout_ms => 0, rule => 'retry');
-SELECT retried FROM twtasks.recover_tasks();
+SELECT retried FROM twtasks_internal.recover_tasks();
 :take
 -- These let nothing run.
 SELECT pg_temp.grab(:'task'), pg_temp.finish(:'task', 'error');
@@ -241,8 +241,8 @@ PREPARE TRANSACTION 'twtasks committed';
 BEGIN;
 CALL pg_temp.add('LOST_1', 'b');
 PREPARE TRANSACTION 'twtasks rolled back';
-SELECT type FROM twtasks.sweep_tasks('b', 10) WHERE type IN ('PREPARED', 'LOST_1');
+SELECT type FROM twtasks_internal.sweep_tasks('b', 10) WHERE type IN ('PREPARED', 'LOST_1');
 COMMIT PREPARED 'twtasks committed';
 ROLLBACK PREPARED 'twtasks rolled back';
 CALL pg_temp.take('b', NULL, NULL, NULL);
-SELECT type FROM twtasks.sweep_tasks('b', 10) WHERE type IN ('PREPARED', 'LOST_1');
+SELECT type FROM twtasks_internal.sweep_tasks('b', 10) WHERE type IN ('PREPARED', 'LOST_1');

@@ -134,14 +134,14 @@ SELECT pg_temp.refused('SELECT twtasks.cron_preview(''* * * * *'', n => 10001)')
 SELECT pg_temp.refused('SELECT twtasks.cron_preview(''* * * * *'', n => NULL)');
 
 -- cron_last(): the last ones up to a time, that included, in order.
-SELECT twtasks.cron_last('0 * * * *', '2024-05-06 00:00', '2024-05-06 05:00', 'UTC', 3);
-SELECT twtasks.cron_last('0 * * * *', '2024-05-06 00:00', '2024-05-06 02:59', 'UTC', 3);
-SELECT twtasks.cron_last('0 0 1 * *', '2020-01-01', '2024-05-06', 'UTC', 2);
-SELECT twtasks.cron_last('0 0 1 * *', '2024-05-06', '2024-05-06', 'UTC', 2), twtasks.cron_last('0 0 1 * *', '2024-05-06', '2020-01-01', 'UTC', 2);
-SELECT twtasks.cron_last('* * * * *', '4713-01-01 BC', '294276-01-01', 'UTC', 1);
-SELECT twtasks.cron_last('0 0 29 2 *', '1000-01-01', '2023-01-01', 'UTC', 2);
+SELECT twtasks_internal.cron_last('0 * * * *', '2024-05-06 00:00', '2024-05-06 05:00', 'UTC', 3);
+SELECT twtasks_internal.cron_last('0 * * * *', '2024-05-06 00:00', '2024-05-06 02:59', 'UTC', 3);
+SELECT twtasks_internal.cron_last('0 0 1 * *', '2020-01-01', '2024-05-06', 'UTC', 2);
+SELECT twtasks_internal.cron_last('0 0 1 * *', '2024-05-06', '2024-05-06', 'UTC', 2), twtasks_internal.cron_last('0 0 1 * *', '2024-05-06', '2020-01-01', 'UTC', 2);
+SELECT twtasks_internal.cron_last('* * * * *', '4713-01-01 BC', '294276-01-01', 'UTC', 1);
+SELECT twtasks_internal.cron_last('0 0 29 2 *', '1000-01-01', '2023-01-01', 'UTC', 2);
 -- It agrees with cron_next(), whatever the times lie apart.
-SELECT DISTINCT twtasks.cron_last(expr, '2020-02-03 04:05', '2024-03-31 01:00', 'Europe/Berlin', n) =
+SELECT DISTINCT twtasks_internal.cron_last(expr, '2020-02-03 04:05', '2024-03-31 01:00', 'Europe/Berlin', n) =
 	(SELECT array_agg(t ORDER BY t) FROM (
 		SELECT occurrence t FROM twtasks.cron_preview(expr, '2020-02-03 04:05', 'Europe/Berlin', 10000)
 		WHERE occurrence <= '2024-03-31 01:00' ORDER BY 1 DESC LIMIT n) x)

@@ -25,7 +25,7 @@ WHERE c.relnamespace = 'twtasks'::regnamespace AND c.relkind IN ('r', 'p', 'S', 
 ORDER BY 1;
 
 -- A day partition is no member: a dump holds it as it is, with what is in it.
-SELECT twtasks.make_partitions(1) >= 0 AS made;
+SELECT twtasks_internal.make_partitions(1) >= 0 AS made;
 SELECT count(*) > 0 AS some, bool_or(EXISTS (
 	SELECT FROM pg_depend d
 	WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid

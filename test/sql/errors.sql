@@ -166,28 +166,28 @@ SELECT left(line, 6) FROM (VALUES ('[1]'), ('[null]'), ('[[]]'), ('["A"]'), ('[{
 
 -- finish_tasks: what it takes
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(10)) IS NOT NULL AS made;
-SELECT pg_temp.refused('SELECT twtasks.finish_tasks(ARRAY[pg_temp.id(10)], ''{1}'', ''{finished}'', ''{0}'', ''{NULL}'', 1, 1)');
-SELECT pg_temp.refused('SELECT twtasks.finish_tasks(ARRAY[pg_temp.id(10)], ''{1}'', ''{NULL}'', ''{0}'', ''{NULL}'', 1, 1)');
-SELECT pg_temp.refused('SELECT twtasks.finish_tasks(ARRAY[pg_temp.id(10)], ''{1}'', ''{"a b"}'', ''{0}'', ''{NULL}'', 1, 1)');
-SELECT pg_temp.refused('SELECT twtasks.finish_tasks(ARRAY[pg_temp.id(10)], ''{1,1}'', ''{done}'', ''{0}'', ''{NULL}'', 1, 1)');
-SELECT pg_temp.refused('SELECT twtasks.finish_tasks(ARRAY[pg_temp.id(10)], ''{1}'', ''{done,done}'', ''{0}'', ''{NULL}'', 1, 1)');
-SELECT pg_temp.refused('SELECT twtasks.finish_tasks(ARRAY[pg_temp.id(10)], ''{1}'', ''{done,error}'', ''{0,0}'', ''{NULL,NULL}'', 1, 1)');
-SELECT pg_temp.refused('SELECT twtasks.finish_tasks(ARRAY[pg_temp.id(10)], ''{1}'', ''{retry}'', ''{}'', ''{NULL}'', 1, 1)');
-SELECT pg_temp.refused('SELECT twtasks.finish_tasks(ARRAY[pg_temp.id(10)], ''{1}'', ''{done}'', ''{0}'', ''{}'', 1, 1)');
-SELECT pg_temp.refused('SELECT twtasks.finish_tasks(ARRAY[pg_temp.id(10)], ''{1}'', NULL, ''{0}'', ''{NULL}'', 1, 1)');
-SELECT left(line, 6) FROM pg_temp.refused('SELECT twtasks.finish_tasks(NULL, NULL, NULL, NULL, NULL, 1, 1)') line;
+SELECT pg_temp.refused('SELECT twtasks_internal.finish_tasks(ARRAY[pg_temp.id(10)], ''{1}'', ''{finished}'', ''{0}'', ''{NULL}'', 1, 1)');
+SELECT pg_temp.refused('SELECT twtasks_internal.finish_tasks(ARRAY[pg_temp.id(10)], ''{1}'', ''{NULL}'', ''{0}'', ''{NULL}'', 1, 1)');
+SELECT pg_temp.refused('SELECT twtasks_internal.finish_tasks(ARRAY[pg_temp.id(10)], ''{1}'', ''{"a b"}'', ''{0}'', ''{NULL}'', 1, 1)');
+SELECT pg_temp.refused('SELECT twtasks_internal.finish_tasks(ARRAY[pg_temp.id(10)], ''{1,1}'', ''{done}'', ''{0}'', ''{NULL}'', 1, 1)');
+SELECT pg_temp.refused('SELECT twtasks_internal.finish_tasks(ARRAY[pg_temp.id(10)], ''{1}'', ''{done,done}'', ''{0}'', ''{NULL}'', 1, 1)');
+SELECT pg_temp.refused('SELECT twtasks_internal.finish_tasks(ARRAY[pg_temp.id(10)], ''{1}'', ''{done,error}'', ''{0,0}'', ''{NULL,NULL}'', 1, 1)');
+SELECT pg_temp.refused('SELECT twtasks_internal.finish_tasks(ARRAY[pg_temp.id(10)], ''{1}'', ''{retry}'', ''{}'', ''{NULL}'', 1, 1)');
+SELECT pg_temp.refused('SELECT twtasks_internal.finish_tasks(ARRAY[pg_temp.id(10)], ''{1}'', ''{done}'', ''{0}'', ''{}'', 1, 1)');
+SELECT pg_temp.refused('SELECT twtasks_internal.finish_tasks(ARRAY[pg_temp.id(10)], ''{1}'', NULL, ''{0}'', ''{NULL}'', 1, 1)');
+SELECT left(line, 6) FROM pg_temp.refused('SELECT twtasks_internal.finish_tasks(NULL, NULL, NULL, NULL, NULL, 1, 1)') line;
 -- An id, or a version, that is not there is a lost race: no row, no error.
-SELECT count(*) FROM twtasks.finish_tasks(ARRAY[pg_temp.id(99), pg_temp.id(10), NULL], '{1,7,1}', '{done,error,done}', '{0,0,0}', '{NULL,NULL,NULL}', 1, 1);
-SELECT count(*) FROM twtasks.finish_tasks('{}', '{}', '{}', '{}', '{}', 1, 1);
+SELECT count(*) FROM twtasks_internal.finish_tasks(ARRAY[pg_temp.id(99), pg_temp.id(10), NULL], '{1,7,1}', '{done,error,done}', '{0,0,0}', '{NULL,NULL,NULL}', 1, 1);
+SELECT count(*) FROM twtasks_internal.finish_tasks('{}', '{}', '{}', '{}', '{}', 1, 1);
 SELECT pg_temp.state(pg_temp.id(10));
 
 -- grab_tasks: what it takes
-SELECT pg_temp.refused('SELECT twtasks.grab_tasks(ARRAY[pg_temp.id(1)], ''{0,0}'', 1, 1, ''{1000}'', ''{error}'')');
-SELECT pg_temp.refused('SELECT twtasks.grab_tasks(ARRAY[pg_temp.id(1)], ''{0}'', 1, 1, ''{}'', ''{error}'')');
-SELECT pg_temp.refused('SELECT twtasks.grab_tasks(ARRAY[pg_temp.id(1)], ''{0}'', 1, 1, ''{1000}'', ''{error,retry}'')');
-SELECT pg_temp.refused('SELECT twtasks.grab_tasks(ARRAY[pg_temp.id(1)], ''{0}'', 1, 1, ''{1000}'', ''{later}'')');
-SELECT count(*) FROM twtasks.grab_tasks(ARRAY[pg_temp.id(1)], NULL, 1, 1, '{1000}', '{error}');
-SELECT count(*) FROM twtasks.grab_tasks(ARRAY[pg_temp.id(99), NULL], '{0,0}', pg_temp.node(), 1, '{1000,1000}', '{error,error}');
+SELECT pg_temp.refused('SELECT twtasks_internal.grab_tasks(ARRAY[pg_temp.id(1)], ''{0,0}'', 1, 1, ''{1000}'', ''{error}'')');
+SELECT pg_temp.refused('SELECT twtasks_internal.grab_tasks(ARRAY[pg_temp.id(1)], ''{0}'', 1, 1, ''{}'', ''{error}'')');
+SELECT pg_temp.refused('SELECT twtasks_internal.grab_tasks(ARRAY[pg_temp.id(1)], ''{0}'', 1, 1, ''{1000}'', ''{error,retry}'')');
+SELECT pg_temp.refused('SELECT twtasks_internal.grab_tasks(ARRAY[pg_temp.id(1)], ''{0}'', 1, 1, ''{1000}'', ''{later}'')');
+SELECT count(*) FROM twtasks_internal.grab_tasks(ARRAY[pg_temp.id(1)], NULL, 1, 1, '{1000}', '{error}');
+SELECT count(*) FROM twtasks_internal.grab_tasks(ARRAY[pg_temp.id(99), NULL], '{0,0}', pg_temp.node(), 1, '{1000,1000}', '{error,error}');
 
 -- changes by hand
 SELECT pg_temp.refused('SELECT twtasks.cancel_task(NULL, 0)');
@@ -197,10 +197,10 @@ SELECT pg_temp.refused('SELECT twtasks.release_task(pg_temp.id(1), 0, ''-infinit
 SELECT r.* FROM twtasks.hold_task(pg_temp.id(99), 0) r;
 
 -- duties
-SELECT pg_temp.refused('SELECT twtasks.make_partitions(-1)');
-SELECT pg_temp.refused('SELECT twtasks.make_partitions(367)');
-SELECT pg_temp.refused('SELECT twtasks.clean_older(''-1 day'')');
-SELECT twtasks.heartbeat(0), twtasks.heartbeat(-1);
+SELECT pg_temp.refused('SELECT twtasks_internal.make_partitions(-1)');
+SELECT pg_temp.refused('SELECT twtasks_internal.make_partitions(367)');
+SELECT pg_temp.refused('SELECT twtasks_internal.clean_older(''-1 day'')');
+SELECT twtasks_internal.heartbeat(0), twtasks_internal.heartbeat(-1);
 
 -- As psql shows it.
 \set SHOW_CONTEXT never

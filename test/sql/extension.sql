@@ -59,7 +59,7 @@ SELECT version, result FROM twtasks.add_task('D', key => 'k');
 SELECT type, key FROM twtasks.task;
 
 -- Day partitions that were made meanwhile go with it.
-SELECT twtasks.make_partitions(2) AS made;
+SELECT twtasks_internal.make_partitions(2) AS made;
 DROP EXTENSION twtasks;
 SELECT count(*) FROM pg_class WHERE relnamespace = to_regnamespace('twtasks');
 
@@ -102,16 +102,17 @@ BEGIN
 		CREATE EXTENSION twtasks;
 	EXCEPTION WHEN OTHERS THEN
 		DROP SCHEMA twtasks CASCADE;
+		DROP SCHEMA IF EXISTS twtasks_internal CASCADE;
 		RETURN result;
 	END;
 	BEGIN
-		node := twtasks.start_node('test');
-		PERFORM twtasks.tick(node);
-		PERFORM twtasks.recover_tasks(), twtasks.promote_tasks(), twtasks.expire_tasks();
+		node := twtasks_internal.start_node('test');
+		PERFORM twtasks_internal.tick(node);
+		PERFORM twtasks_internal.recover_tasks(), twtasks_internal.promote_tasks(), twtasks_internal.expire_tasks();
 		SELECT task_id INTO id FROM twtasks.add_task('A', key => 'k');
-		PERFORM twtasks.sweep_tasks('default', 10);
-		PERFORM twtasks.grab_tasks(ARRAY[id], '{0}', node, 1, '{1000}', '{error}');
-		PERFORM twtasks.finish_tasks(ARRAY[id], '{1}', '{retry}', '{0}', '{NULL}', node, 2);
+		PERFORM twtasks_internal.sweep_tasks('default', 10);
+		PERFORM twtasks_internal.grab_tasks(ARRAY[id], '{0}', node, 1, '{1000}', '{error}');
+		PERFORM twtasks_internal.finish_tasks(ARRAY[id], '{1}', '{retry}', '{0}', '{NULL}', node, 2);
 		PERFORM twtasks.resume_task(id, 2);
 	EXCEPTION WHEN OTHERS THEN
 		result := SQLERRM;
@@ -126,7 +127,8 @@ AS $$ BEGIN RAISE EXCEPTION 'hostile code ran as %', current_user; END $$;
 SELECT pg_temp.install_over('CREATE TABLE twtasks.task (id uuid)');
 SELECT pg_temp.install_over('CREATE VIEW twtasks.stats AS SELECT 1 AS x');
 SELECT pg_temp.install_over('CREATE FUNCTION twtasks.is_enabled() RETURNS boolean LANGUAGE sql AS ''SELECT public.ran() > 0''');
-SELECT pg_temp.install_over('CREATE FUNCTION twtasks.node_lock(integer) RETURNS bigint LANGUAGE sql AS ''SELECT public.ran()''');
+SELECT pg_temp.install_over('CREATE SCHEMA twtasks_internal;
+	CREATE FUNCTION twtasks_internal.node_lock(integer) RETURNS bigint LANGUAGE sql AS ''SELECT public.ran()''');
 SELECT pg_temp.install_over('CREATE FUNCTION twtasks.hostile(uuid, uuid) RETURNS boolean LANGUAGE sql AS ''SELECT public.ran() > 0'';
 	CREATE OPERATOR twtasks.= (LEFTARG = uuid, RIGHTARG = uuid, FUNCTION = twtasks.hostile)');
 SELECT pg_temp.install_over('SELECT 1');
@@ -139,6 +141,9 @@ ALTER SCHEMA twtasks OWNER TO twtasks_owner;
 CREATE TABLE twtasks.leftover ();
 CREATE EXTENSION twtasks;
 DROP TABLE twtasks.leftover;
+CREATE SCHEMA twtasks_internal AUTHORIZATION twtasks_owner;
+CREATE EXTENSION twtasks;
+DROP SCHEMA twtasks_internal;
 -- A right to create objects there would survive, whoever gave it.
 GRANT CREATE ON SCHEMA twtasks TO regress_twtasks_user;
 CREATE EXTENSION twtasks;
@@ -149,6 +154,9 @@ DROP SCHEMA twtasks;
 ALTER DEFAULT PRIVILEGES GRANT CREATE ON SCHEMAS TO regress_twtasks_user;
 CREATE EXTENSION twtasks;
 ALTER DEFAULT PRIVILEGES REVOKE CREATE ON SCHEMAS FROM regress_twtasks_user;
+ALTER DEFAULT PRIVILEGES FOR ROLE twtasks_owner GRANT CREATE ON SCHEMAS TO regress_twtasks_user;
+CREATE EXTENSION twtasks;
+ALTER DEFAULT PRIVILEGES FOR ROLE twtasks_owner REVOKE CREATE ON SCHEMAS FROM regress_twtasks_user;
 -- Members of the owner may be meant; so it is said.
 GRANT twtasks_owner TO regress_twtasks_user;
 CREATE EXTENSION twtasks;
@@ -171,23 +179,23 @@ DECLARE
 	id uuid;
 BEGIN
 	DISCARD PLANS;
-	EXECUTE format('CREATE FUNCTION twtasks.%s LANGUAGE sql AS ''SELECT public.ran()''', hostile);
-	node := twtasks.start_node('test');
-	PERFORM twtasks.tick(node);
+	EXECUTE format('CREATE FUNCTION twtasks_internal.%s LANGUAGE sql AS ''SELECT public.ran()''', hostile);
+	node := twtasks_internal.start_node('test');
+	PERFORM twtasks_internal.tick(node);
 	PERFORM twtasks.configure_type('T', timeout => '1 min', retry => '{"max_tries": 2}'), twtasks.configure_bucket('b');
 	PERFORM twtasks.configure_limit('T', rate => 1, per => '1 min');
 	PERFORM twtasks.schedule('s', '* * * * *', 'T'), twtasks.run_schedule_now('s'), twtasks.unschedule('s');
 	SELECT task_id INTO id FROM twtasks.add_task('T', key => 'k', run_after => clock_timestamp() + interval '1 hour');
 	PERFORM twtasks.resume_task(id, 0);
-	PERFORM twtasks.grab_tasks(ARRAY[id], '{1}', node, 1, '{60000}', '{error}');
-	PERFORM twtasks.resolve_grab(ARRAY[id], '{1}', node, 2);
-	PERFORM twtasks.ask_retry(ARRAY[id], '{2}', '{m}');
+	PERFORM twtasks_internal.grab_tasks(ARRAY[id], '{1}', node, 1, '{60000}', '{error}');
+	PERFORM twtasks_internal.resolve_grab(ARRAY[id], '{1}', node, 2);
+	PERFORM twtasks_internal.ask_retry(ARRAY[id], '{2}', '{m}');
 	PERFORM twtasks.request_cancel(id, 2);
-	PERFORM twtasks.finish_tasks(ARRAY[id], '{2}', '{retry}', '{0}', '{NULL}', node, 2);
+	PERFORM twtasks_internal.finish_tasks(ARRAY[id], '{2}', '{retry}', '{0}', '{NULL}', node, 2);
 	PERFORM twtasks.hold_task(id, 3), twtasks.release_task(id, 4), twtasks.cancel_task(id, 5), twtasks.reopen_task(id, 6);
 	PERFORM twtasks.change_tasks('cancel', 'T', 'test');
 	UPDATE twtasks.task t SET next_event_time = '-infinity' WHERE t.status = 'WAITING';
-	PERFORM twtasks.promote_tasks(), twtasks.recover_tasks();
+	PERFORM twtasks_internal.promote_tasks(), twtasks_internal.recover_tasks();
 	RAISE EXCEPTION 'not reached' USING ERRCODE = 'P0099';
 EXCEPTION WHEN OTHERS THEN
 	RETURN SQLERRM;
@@ -215,6 +223,7 @@ SELECT (effects(jsonb_populate_record(NULL::twtasks.task_input, '{"type": "T"}')
 SELECT (look(jsonb_populate_record(NULL::twtasks.new_task, '{"type": "T"}'))).type;
 SELECT count(*) FROM pg_class WHERE relnamespace = 'twtasks'::regnamespace AND relkind <> 'c';
 SELECT count(*) FROM pg_proc WHERE pronamespace = 'twtasks'::regnamespace;
+SELECT to_regnamespace('twtasks_internal') IS NULL AS gone;
 REASSIGN OWNED BY twtasks_owner TO CURRENT_USER;
 DROP OWNED BY twtasks_producer, twtasks_worker, twtasks_operator, twtasks_viewer, twtasks_tester, twtasks_owner;
 SELECT count(*) FROM pg_shdepend d JOIN pg_roles r ON d.refclassid = 'pg_authid'::regclass AND d.refobjid = r.oid

@@ -16,9 +16,9 @@ COMMIT;
 CREATE EXTENSION twtasks;
 -- The queue outlives the extension: so does the trigger of the first task,
 -- which wins nothing.
-CALL twtasks.next_triggers('{default}', 10, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL) \gset
+CALL twtasks_internal.next_triggers('{default}', 10, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL) \gset
 \echo :types
-SELECT count(*) FROM twtasks.grab_tasks(:'ids', :'versions', twtasks.start_node('test'), 1,
+SELECT count(*) FROM twtasks_internal.grab_tasks(:'ids', :'versions', twtasks_internal.start_node('test'), 1,
 	array_fill(1000, ARRAY[cardinality(:'ids'::uuid[])]),
 	array_fill('error'::twtasks.stuck_rule, ARRAY[cardinality(:'ids'::uuid[])]));
 \c :home

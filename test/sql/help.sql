@@ -39,6 +39,6 @@ ORDER BY 1;
 
 -- So does every function that somebody may be given: \df+ shows it.
 SELECT p.proname FROM pg_proc p
-WHERE p.pronamespace = 'twtasks'::regnamespace AND obj_description(p.oid, 'pg_proc') IS NULL
+WHERE p.pronamespace IN ('twtasks'::regnamespace, 'twtasks_internal'::regnamespace) AND obj_description(p.oid, 'pg_proc') IS NULL
   AND EXISTS (SELECT FROM aclexplode(p.proacl) a WHERE a.grantee <> p.proowner)
 ORDER BY 1;

@@ -62,15 +62,15 @@ SELECT * FROM pg_temp.partitions ORDER BY partition COLLATE "C";
 
 -- Today is in the default partition already and stays there; the days ahead
 -- get theirs.  A second call finds nothing to make.
-SELECT twtasks.make_partitions(2) AS made;
-SELECT twtasks.make_partitions(2) AS made;
-SELECT twtasks.make_partitions(3) AS made;
+SELECT twtasks_internal.make_partitions(2) AS made;
+SELECT twtasks_internal.make_partitions(2) AS made;
+SELECT twtasks_internal.make_partitions(3) AS made;
 SELECT * FROM pg_temp.partitions ORDER BY partition COLLATE "C";
 
 -- With the default partition empty, today gets one, and what finishes today
 -- goes there.
 TRUNCATE twtasks.finished_task, twtasks.unique_key;
-SELECT twtasks.make_partitions(0) AS made;
+SELECT twtasks_internal.make_partitions(0) AS made;
 SELECT pg_temp.finished(2, 0);
 SELECT * FROM pg_temp.partitions ORDER BY partition COLLATE "C";
 
@@ -88,8 +88,8 @@ SELECT * FROM pg_temp.partitions ORDER BY partition COLLATE "C";
 SELECT array_agg(key ORDER BY key) FROM twtasks.unique_key;
 
 -- Nothing is older than the setting says, except in the default partition.
-SELECT twtasks.keep_finished();
-SELECT twtasks.clean_tasks();
+SELECT twtasks_internal.keep_finished();
+SELECT twtasks_internal.clean_tasks();
 SELECT array_agg(key ORDER BY key) FROM twtasks.unique_key;
 
 CREATE FUNCTION pg_temp.dropped(name text) RETURNS text
@@ -99,9 +99,9 @@ AS $$
 							   - (clock_timestamp() AT TIME ZONE 'UTC')::date, 'SG00')
 $$;
 -- Of a day of few tasks a call does all.
-SELECT pg_temp.dropped(twtasks.clean_older('2 days'));
-SELECT pg_temp.dropped(twtasks.clean_older('2 days'));
-SELECT pg_temp.dropped(twtasks.clean_older('2 days'));
+SELECT pg_temp.dropped(twtasks_internal.clean_older('2 days'));
+SELECT pg_temp.dropped(twtasks_internal.clean_older('2 days'));
+SELECT pg_temp.dropped(twtasks_internal.clean_older('2 days'));
 SELECT * FROM pg_temp.partitions ORDER BY partition COLLATE "C";
 
 -- The keys of what was dropped are free, the others are not.
@@ -111,13 +111,13 @@ FROM unnest('{key 11,key 13,key 14}'::text[]) k(key), twtasks.add_task('A', key 
 ORDER BY key;
 
 -- "Keep nothing" still keeps today: its day is not over.
-SELECT pg_temp.dropped(twtasks.clean_older('0')) FROM generate_series(1, 5);
+SELECT pg_temp.dropped(twtasks_internal.clean_older('0')) FROM generate_series(1, 5);
 SELECT * FROM pg_temp.partitions ORDER BY partition COLLATE "C";
 SELECT pg_temp.state(pg_temp.id(2));
 
 -- Live tasks are never cleaned, however old.
 UPDATE twtasks.task SET state_time = state_time - interval '1000 days', created = created - interval '1000 days';
-SELECT twtasks.clean_older('0');
+SELECT twtasks_internal.clean_older('0');
 SELECT count(*) FROM twtasks.task;
 
 -- Each way into the history keeps what the task was.
@@ -136,7 +136,7 @@ SELECT version, status, tries, priority, type, sub_type, bucket, key, error, dat
 FROM twtasks.finished_task WHERE id = pg_temp.id(51);
 SELECT result FROM twtasks.add_task('TYPE', '{"d": 1}', 'sub', 'k3', pg_temp.id(52), 3, NULL, 'b',
 	clock_timestamp(), '{"c": 2}', '\x00ff');
-SELECT twtasks.expire_tasks();
+SELECT twtasks_internal.expire_tasks();
 SELECT version, status, tries, priority, type, sub_type, bucket, key, error, data, payload, context,
 	   incarnation, created < state_time AS in_order
 FROM twtasks.finished_task WHERE id = pg_temp.id(52);

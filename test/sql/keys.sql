@@ -76,9 +76,9 @@ SELECT right(task_id::text, 2) AS id, version, result FROM twtasks.add_task('A',
 SELECT pg_temp.grab(pg_temp.id(60)), pg_temp.finish(pg_temp.id(60), 'done');
 SELECT right(task_id::text, 2) AS id, version, result FROM twtasks.add_task('A', key => 'deleted');
 UPDATE twtasks.finished_task SET state_time = state_time - interval '2 days' WHERE id = pg_temp.id(60);
-SELECT twtasks.clean_older('3 days');
+SELECT twtasks_internal.clean_older('3 days');
 SELECT right(task_id::text, 2) AS id, version, result FROM twtasks.add_task('A', key => 'deleted');
-SELECT twtasks.clean_older('1 day');
+SELECT twtasks_internal.clean_older('1 day');
 SELECT task_id <> pg_temp.id(60) AS another, version, result FROM twtasks.add_task('A', key => 'deleted');
 
 -- An id that was generated is as unique as one that was given: whoever names
@@ -125,4 +125,4 @@ COMMIT;
 -- A time in an id that the history contradicts: it is found all the same.
 SELECT pg_temp.task_in('DONE', 'f1a20491-5311-7122-adcb-7d206eed1c4a') AS future \gset
 SELECT version, result FROM twtasks.add_task('A', task_id => :'future');
-SELECT count(twtasks.clean_older('1000 days')) FROM generate_series(1, 121);
+SELECT count(twtasks_internal.clean_older('1000 days')) FROM generate_series(1, 121);

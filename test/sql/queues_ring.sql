@@ -30,20 +30,20 @@ FROM twtasks.queue_stats();
 -- The last one has none: its task is found by a sweep, and its adds are
 -- notified.  The others keep theirs, in a call for both.
 SELECT 'many-' || current_setting('twtasks.queues')::integer + 1 AS last \gset
-SELECT twtasks.lacks_queue(:'last'), twtasks.lacks_queue('many-1');
-CALL twtasks.next_triggers(ARRAY[:'last'], 10, 1, :next) \gset
+SELECT twtasks_internal.lacks_queue(:'last'), twtasks_internal.lacks_queue('many-1');
+CALL twtasks_internal.next_triggers(ARRAY[:'last'], 10, 1, :next) \gset
 \echo :types :sweep
-CALL twtasks.next_triggers(ARRAY[:'last', 'many-1'], 10, 0, :next) \gset
+CALL twtasks_internal.next_triggers(ARRAY[:'last', 'many-1'], 10, 0, :next) \gset
 \echo :types :bucket_numbers :sweep
-SELECT count(*) FROM twtasks.sweep_tasks(:'last', 10);
+SELECT count(*) FROM twtasks_internal.sweep_tasks(:'last', 10);
 
 -- Another database with the same bucket has another queue: this one never
 -- sees the other's triggers.
 \c :home
-CALL twtasks.next_triggers('{a}', 10000, 0, :next) \gset
+CALL twtasks_internal.next_triggers('{a}', 10000, 0, :next) \gset
 SELECT twtasks.configure_bucket('a');
 SELECT result FROM twtasks.add_task('HOME', bucket => 'a');
-CALL twtasks.next_triggers('{a}', 10, 0, :next) \gset
+CALL twtasks_internal.next_triggers('{a}', 10, 0, :next) \gset
 \echo :types
 
 -- When the database is dropped its queues are free for others.

@@ -25,19 +25,19 @@ ROLLBACK;
 -- Looking is not writing.
 BEGIN READ ONLY;
 SELECT count(*) FROM twtasks.tasks WHERE type = 'READONLY';
-SELECT count(*) FROM twtasks.sweep_tasks('readonly', 10);
+SELECT count(*) FROM twtasks_internal.sweep_tasks('readonly', 10);
 ROLLBACK;
 
 -- Whatever writes is unsafe in parallel; so the planner never sends it to a
 -- worker.  These, of all that somebody may call, do not write.
 SELECT p.oid::regprocedure
 FROM pg_proc p
-WHERE p.pronamespace = 'twtasks'::regnamespace AND p.proparallel <> 'u'
+WHERE p.pronamespace IN ('twtasks'::regnamespace, 'twtasks_internal'::regnamespace) AND p.proparallel <> 'u'
   AND EXISTS (SELECT FROM aclexplode(p.proacl) a WHERE a.grantee <> p.proowner)
 ORDER BY p.proname;
 SELECT p.oid::regprocedure
 FROM pg_proc p
-WHERE p.pronamespace = 'twtasks'::regnamespace AND p.provolatile <> 'v'
+WHERE p.pronamespace IN ('twtasks'::regnamespace, 'twtasks_internal'::regnamespace) AND p.provolatile <> 'v'
   AND EXISTS (SELECT FROM aclexplode(p.proacl) a WHERE a.grantee <> p.proowner)
 ORDER BY p.proname;
 

@@ -63,13 +63,13 @@ SELECT pg_temp.refused('{"delays": ["1s", {}]}');
 SELECT pg_temp.refused('{"delays": [null]}');
 
 -- As sidecars read them.
-SELECT twtasks.retry_in_ms('"none"');
-SELECT twtasks.retry_in_ms('{}');
-SELECT twtasks.retry_in_ms('{"delay": "1.5s", "multiplier": 1.5, "max_delay": "30d", "max_tries": 1, "jitter": 1}');
-SELECT twtasks.retry_in_ms('[{"delays": ["0", "250ms", "1h"]}, {"delay": "0"}]');
+SELECT twtasks_internal.retry_in_ms('"none"');
+SELECT twtasks_internal.retry_in_ms('{}');
+SELECT twtasks_internal.retry_in_ms('{"delay": "1.5s", "multiplier": 1.5, "max_delay": "30d", "max_tries": 1, "jitter": 1}');
+SELECT twtasks_internal.retry_in_ms('[{"delays": ["0", "250ms", "1h"]}, {"delay": "0"}]');
 
 -- As sidecars count: the same plans, and the same answers, as in their tests.
-SELECT array_agg(twtasks.retry_delay(p.plan, n) ORDER BY n) AS delays
+SELECT array_agg(twtasks_internal.retry_delay(p.plan, n) ORDER BY n) AS delays
 FROM (VALUES (1, '[]'::jsonb),
 	(2, '[{"delays_ms": [5, 70, 0], "jitter": 0}]'),
 	(3, '[{"delay_ms": 1000, "multiplier": 3, "max_delay_ms": 20000, "max_tries": 3, "jitter": 0}, {"delays_ms": [5, 70, 0], "jitter": 0},
@@ -77,8 +77,8 @@ FROM (VALUES (1, '[]'::jsonb),
 	(4, '[{"delay_ms": 0, "multiplier": 100, "max_delay_ms": 1, "max_tries": 3, "jitter": 0}]'),
 	(5, '[{"delay_ms": 7, "multiplier": 1, "max_delay_ms": 8, "max_tries": 1000000, "jitter": 0}]')) p(number, plan), generate_series(0, 11) n
 GROUP BY p.number ORDER BY p.number;
-SELECT twtasks.retry_delay('[{"delay_ms": 1, "multiplier": 1e300, "max_delay_ms": 9223372036854775, "max_tries": 1000000, "jitter": 0}]', 999999) AS longest;
-SELECT bool_and(twtasks.retry_delay('[{"delays_ms": [1000], "jitter": 0.5}]', 1) BETWEEN 500 AND 1000) AS chance FROM generate_series(1, 1000);
+SELECT twtasks_internal.retry_delay('[{"delay_ms": 1, "multiplier": 1e300, "max_delay_ms": 9223372036854775, "max_tries": 1000000, "jitter": 0}]', 999999) AS longest;
+SELECT bool_and(twtasks_internal.retry_delay('[{"delays_ms": [1000], "jitter": 0.5}]', 1) BETWEEN 500 AND 1000) AS chance FROM generate_series(1, 1000);
 
 -- As psql shows it.
 SELECT twtasks.configure_type('RETRY', retry => '{"max_trie": 3}');
@@ -146,7 +146,7 @@ CREATE FUNCTION pg_temp.ask(error text, expected bigint DEFAULT 1) RETURNS text
 LANGUAGE sql
 AS $$
 	SELECT concat_ws(' ', answer, round(delay_ms / 1000.0))
-	FROM twtasks.ask_retry(ARRAY[pg_temp.id(1)], ARRAY[expected], ARRAY[error])
+	FROM twtasks_internal.ask_retry(ARRAY[pg_temp.id(1)], ARRAY[expected], ARRAY[error])
 $$;
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(1)) IS NOT NULL AS made;
 SELECT pg_temp.ask('whatever');
@@ -173,7 +173,7 @@ SELECT pg_temp.ask('whatever');
 
 -- Not for a task that has changed, nor for one that never was.
 SELECT pg_temp.ask('whatever', 0);
-SELECT count(*) FROM twtasks.ask_retry(ARRAY[pg_temp.id(2), NULL], '{1,1}', '{x,x}');
+SELECT count(*) FROM twtasks_internal.ask_retry(ARRAY[pg_temp.id(2), NULL], '{1,1}', '{x,x}');
 
 -- Dropped, or made anew with another result.
 DROP FUNCTION regress_retry.right;

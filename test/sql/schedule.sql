@@ -39,7 +39,7 @@ DECLARE
 BEGIN
 	UPDATE twtasks.schedule x SET next_run = run.next_run, look_at = run.next_run, last_missed = NULL
 	WHERE x.name = run.schedule RETURNING * INTO s;
-	RETURN NEXT 'added ' || (SELECT added FROM twtasks.run_schedule(s, at, 'infinity'));
+	RETURN NEXT 'added ' || (SELECT added FROM twtasks_internal.run_schedule(s, at, 'infinity'));
 	RETURN NEXT (SELECT format('next %s, left out: %s', coalesce(x.next_run, 'infinity'), coalesce('up to ' || x.last_missed, 'none'))
 				 FROM twtasks.schedule x WHERE x.name = run.schedule);
 END $$;
@@ -73,7 +73,7 @@ SELECT twtasks.pause_schedule('five', 'a holiday'), twtasks.pause_schedule('five
 SELECT is_paused, next_run FROM twtasks.schedules;
 SELECT * FROM twtasks.schedule('five', '31 2 * * *', 'B');
 SELECT is_paused, look_at FROM twtasks.schedules JOIN twtasks.schedule USING (name, is_paused);
-SELECT added, next_ms FROM twtasks.run_schedules();
+SELECT added, next_ms FROM twtasks_internal.run_schedules();
 SELECT result, version, task_id IS NOT NULL FROM twtasks.run_schedule_now('five', 'test');
 SELECT * FROM twtasks.run_schedule_now('none');
 SELECT twtasks.resume_schedule('five', 'back'), twtasks.resume_schedule('five'), twtasks.resume_schedule('none');
@@ -151,16 +151,16 @@ TRUNCATE twtasks.task, twtasks.schedule_run;
 SELECT count(twtasks.schedule('s' || n, '@yearly', 'S')) FROM generate_series(1, 5) n;
 SELECT count(twtasks.schedule('t' || n, '@yearly', 'T')) FROM generate_series(1, 5) n;
 UPDATE twtasks.schedule SET next_run = date_trunc('year', now()), look_at = '2024-01-01' WHERE type = 'S';
-SELECT added, missed, failed, next_ms FROM twtasks.run_schedules(2);
-SELECT added, missed, failed, next_ms > 0 FROM twtasks.run_schedules();
-SELECT added, missed, failed, next_ms > 0 FROM twtasks.run_schedules();
+SELECT added, missed, failed, next_ms FROM twtasks_internal.run_schedules(2);
+SELECT added, missed, failed, next_ms > 0 FROM twtasks_internal.run_schedules();
+SELECT added, missed, failed, next_ms > 0 FROM twtasks_internal.run_schedules();
 SELECT type, count(*), count(DISTINCT context) FROM twtasks.task GROUP BY type;
 SELECT count(*) FROM twtasks.schedule_run;
 -- Not more than some thousand in one call.
 SELECT count(twtasks.schedule('u' || n, '@hourly', 'U', missed => 'all', missed_limit => 600)) FROM generate_series(1, 3) n;
 UPDATE twtasks.schedule SET next_run = now() - interval '40 days', look_at = '2024-01-01' WHERE type = 'U';
-SELECT added, missed, next_ms FROM twtasks.run_schedules();
-SELECT added, missed, next_ms > 0 FROM twtasks.run_schedules();
+SELECT added, missed, next_ms FROM twtasks_internal.run_schedules();
+SELECT added, missed, next_ms > 0 FROM twtasks_internal.run_schedules();
 DELETE FROM twtasks.schedule WHERE type = 'U';
 -- Off: nothing is added, and it is missed.
 TRUNCATE twtasks.task, twtasks.schedule_run;
@@ -168,18 +168,18 @@ UPDATE twtasks.schedule SET next_run = '2024-01-01', look_at = '2024-01-01' WHER
 ALTER SYSTEM SET twtasks.enabled = off;
 SELECT pg_reload_conf();
 \c
-SELECT * FROM twtasks.run_schedules();
+SELECT * FROM twtasks_internal.run_schedules();
 ALTER SYSTEM RESET twtasks.enabled;
 SELECT pg_reload_conf();
 \c
 SET timezone = 'UTC';
 SET twtasks.function_timeout = '1min';
-SELECT added, missed FROM twtasks.run_schedules();
+SELECT added, missed FROM twtasks_internal.run_schedules();
 
 -- What was added is known as long as finished tasks are kept.
-UPDATE twtasks.schedule_run SET added = added - twtasks.keep_finished() + interval '1 hour' WHERE name <> 's1';
+UPDATE twtasks.schedule_run SET added = added - twtasks_internal.keep_finished() + interval '1 hour' WHERE name <> 's1';
 UPDATE twtasks.schedule_run SET added = added - interval '1 hour' WHERE name > 's3';
-SELECT added FROM twtasks.run_schedules();
+SELECT added FROM twtasks_internal.run_schedules();
 SELECT name FROM twtasks.schedule_run ORDER BY name;
 
 -- One that cannot run holds up no other, and runs when it can.
@@ -187,15 +187,15 @@ TRUNCATE twtasks.task, twtasks.schedule_run;
 UPDATE twtasks.schedule SET next_run = date_trunc('year', now()), look_at = '2024-01-01' WHERE type = 'S';
 UPDATE twtasks.schedule SET time_zone = 'Moon/Tycho' WHERE name = 's1';
 UPDATE twtasks.schedule SET type = 'a b' WHERE name = 's2';
-SELECT added, missed, failed, next_ms BETWEEN 1 AND 30000 FROM twtasks.run_schedules();
+SELECT added, missed, failed, next_ms BETWEEN 1 AND 30000 FROM twtasks_internal.run_schedules();
 SELECT name, problem FROM twtasks.schedules WHERE problem IS NOT NULL ORDER BY name;
-SELECT added, failed FROM twtasks.run_schedules();
+SELECT added, failed FROM twtasks_internal.run_schedules();
 -- Tried again, it is no news.
 UPDATE twtasks.schedule SET look_at = '2024-01-01' WHERE problem IS NOT NULL;
-SELECT added, failed FROM twtasks.run_schedules();
+SELECT added, failed FROM twtasks_internal.run_schedules();
 -- Mended, it is tried at once.
 SELECT result, next_run < now() FROM twtasks.schedule('s2', '@yearly', 'S');
-SELECT added, failed FROM twtasks.run_schedules();
+SELECT added, failed FROM twtasks_internal.run_schedules();
 SELECT name, problem FROM twtasks.schedules WHERE problem IS NOT NULL ORDER BY name;
 
 -- Refused.
@@ -240,7 +240,7 @@ SELECT pg_temp.refused('''n'', ''* * * * *'', ''A'', context => ''[1]''');
 SELECT pg_temp.refused('''s1'', ''* * * * *'', ''A B''');
 SELECT result FROM twtasks.schedule(repeat(U&'\00E4', 200), '@yearly', 'A');
 UPDATE twtasks.schedule SET next_run = '2024-01-01', look_at = '2024-01-01' WHERE name ~ U&'\00E4';
-SELECT added, failed FROM twtasks.run_schedules();
+SELECT added, failed FROM twtasks_internal.run_schedules();
 SELECT count(*) - :before FROM twtasks.schedule;
 DELETE FROM twtasks.schedule;
 DELETE FROM twtasks.bucket_policy;

@@ -29,13 +29,13 @@ BEGIN
 			PERFORM pg_temp.finish(task, action);
 		WHEN action = 'promote' THEN
 			UPDATE twtasks.task SET next_event_time = created - interval '1 s' WHERE id = act.task;
-			PERFORM twtasks.promote_tasks();
+			PERFORM twtasks_internal.promote_tasks();
 		WHEN action = 'expire' THEN
 			UPDATE twtasks.task SET expires = created - interval '1 s' WHERE id = act.task;
-			PERFORM twtasks.expire_tasks();
+			PERFORM twtasks_internal.expire_tasks();
 		WHEN action = 'stuck' THEN
 			UPDATE twtasks.task SET deadline = created - interval '1 s' WHERE id = act.task;
-			PERFORM twtasks.recover_tasks();
+			PERFORM twtasks_internal.recover_tasks();
 	END CASE;
 END $$;
 
@@ -234,9 +234,9 @@ BEGIN
 		expires = CASE WHEN duty = 'expire' THEN past END
 	FROM led l WHERE t.id = l.task AND l.action = duty;
 	CASE duty
-		WHEN 'promote' THEN PERFORM twtasks.promote_tasks();
-		WHEN 'expire' THEN PERFORM twtasks.expire_tasks();
-		WHEN 'stuck' THEN PERFORM twtasks.recover_tasks();
+		WHEN 'promote' THEN PERFORM twtasks_internal.promote_tasks();
+		WHEN 'expire' THEN PERFORM twtasks_internal.expire_tasks();
+		WHEN 'stuck' THEN PERFORM twtasks_internal.recover_tasks();
 	END CASE;
 	RETURN QUERY SELECT l.status, pg_temp.state(l.task) FROM led l WHERE l.action = duty;
 	DELETE FROM twtasks.task t USING led l WHERE t.id = l.task AND l.action = duty;

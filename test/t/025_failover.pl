@@ -164,7 +164,7 @@ foreach my $kind (qw(ring notify))
 			$node->value(
 				'SELECT pg_terminate_backend(l.pid) FROM pg_locks l, twtasks.node n
 				WHERE n.leads AND l.locktype = \'advisory\'
-				  AND twtasks.node_lock(n.incarnation) = (l.classid::bigint << 32) + l.objid::bigint'
+				  AND twtasks_internal.node_lock(n.incarnation) = (l.classid::bigint << 32) + l.objid::bigint'
 			);
 		});
 	check_failed_tick($case);

@@ -46,7 +46,7 @@ sub refusals
 	return scalar @refused;
 }
 
-$node->value('REVOKE EXECUTE ON PROCEDURE twtasks.next_triggers FROM twtasks_worker');
+$node->value('REVOKE EXECUTE ON PROCEDURE twtasks_internal.next_triggers FROM twtasks_worker');
 $node->value(q(SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 	WHERE application_name = 'twtasksd queue'));
 wait_ok(sub { refusals() >= 5 }, 'a call that is refused is made again');
@@ -56,7 +56,7 @@ my $before = refusals();
 # A pause is at least half a second in the end; without pauses 161 were seen.
 watch_for(10);
 cmp_ok(refusals() - $before, '<', 40, 'but less and less often');
-$node->value('GRANT EXECUTE ON PROCEDURE twtasks.next_triggers TO twtasks_worker');
+$node->value('GRANT EXECUTE ON PROCEDURE twtasks_internal.next_triggers TO twtasks_worker');
 $node->add_task('WORK', bucket => $_) foreach @buckets;
 wait_ok(sub { $node->tasks('status = \'DONE\'') == 2 * BUCKETS },
 	'and once it is granted all goes on');

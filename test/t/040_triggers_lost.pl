@@ -73,7 +73,7 @@ sub check_thief
 			gone boolean;
 		BEGIN
 			LOOP
-				CALL twtasks.next_triggers('{default}', 1000, 1000, ids, versions, types,
+				CALL twtasks_internal.next_triggers('{default}', 1000, 1000, ids, versions, types,
 					priorities, sizes, buckets, due, sweep, gone);
 				INSERT INTO stolen SELECT unnest(ids);
 				COMMIT;

@@ -22,7 +22,7 @@ sub waiting_since
 	return $node->value(<<'SQL');
 		SELECT query_start FROM pg_stat_activity
 		WHERE application_name = 'twtasksd queue' AND state = 'active'
-		  AND query LIKE 'CALL twtasks.next_triggers%'
+		  AND query LIKE 'CALL twtasks_internal.next_triggers%'
 SQL
 }
 

@@ -26,14 +26,14 @@ sub finish
 
 # One transaction finishes a task that belongs to a partition and then one
 # that belongs to the default partition, as SQL handlers do around midnight.
-$node->value('SELECT twtasks.make_partitions(0)');
+$node->value('SELECT twtasks_internal.make_partitions(0)');
 my $worker = $node->session;
 my $maker = $node->session;
 my $maker_pid = $maker->backend_pid;
 
 $worker->query('BEGIN');
 is(finish($worker, 'now()'), 'finished', 'a task is finished');
-$maker->send('SELECT twtasks.make_partitions(20) >= 0');
+$maker->send('SELECT twtasks_internal.make_partitions(20) >= 0');
 wait_for(
 	sub {
 		$node->value(

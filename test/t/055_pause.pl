@@ -153,7 +153,7 @@ wait_until_done('type = \'BULK\'', 10002, 'no task is lost by all this');
 
 # ---- what the database refuses before the sidecar knows ----
 
-$node->value('ALTER FUNCTION twtasks.read_policies RENAME TO unreadable');
+$node->value('ALTER FUNCTION twtasks_internal.read_policies RENAME TO unreadable');
 my $position = $sidecar->log_position;
 
 $node->value('SELECT twtasks.pause_type(\'BULK\')');

@@ -146,13 +146,13 @@ sub let_through
 		"SELECT count(g.version) FROM (
 			SELECT array_agg(id) AS ids, array_agg(version) AS versions
 			FROM twtasks.task WHERE type = '$type' AND status = 'SUBMITTED') t,
-		twtasks.grab_tasks(t.ids, t.versions, $incarnation, 1, '{600000}', '{retry}') g"
+		twtasks_internal.grab_tasks(t.ids, t.versions, $incarnation, 1, '{600000}', '{retry}') g"
 	);
 }
 
 sub check_slots
 {
-	my $incarnation = $node->value('SELECT twtasks.start_node(\'last\')');
+	my $incarnation = $node->value('SELECT twtasks_internal.start_node(\'last\')');
 
 	is(join(' ', map { let_through($_, $incarnation) } @types),
 		"@{[OF_KEY]} @{[IN_ALL - OF_KEY]} 0", 'and each limit lets through what it says');

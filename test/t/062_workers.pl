@@ -121,7 +121,7 @@ wait_for(
 	},
 	'the accepted task to be nobody\'s');
 is( $node->value(
-		"SELECT status FROM twtasks.finish_tasks(ARRAY['$accepted']::uuid[],
+		"SELECT status FROM twtasks_internal.finish_tasks(ARRAY['$accepted']::uuid[],
 		'{1}', '{done}', '{0}', '{NULL}', NULL, NULL)"),
 	'DONE',
 	'an accepted task is finished by somebody else');

@@ -92,7 +92,7 @@ my $incarnation;
 	# A node of its own: no session of a sidecar that executes tasks has one.
 	my $keeper = $node->session('sidecar');
 	$incarnation =
-	  $keeper->query('SELECT twtasks.start_node(\'keeper\', \'1 hour\')');
+	  $keeper->query('SELECT twtasks_internal.start_node(\'keeper\', \'1 hour\')');
 	$node->{keeper} = $keeper;
 }
 my $session;
@@ -122,7 +122,7 @@ sub execute
 	my $n = @ids;
 	my $said = $session->try(
 		"SELECT e.id || ' ' || e.result || coalesce(': ' || e.message, '')
-		FROM twtasks.execute_tasks('app.obey', 'guest', '{$list}',
+		FROM twtasks_internal.execute_tasks('app.obey', 'guest', '{$list}',
 			array_fill(0, ARRAY[$n]), $incarnation, " . ++$token . ",
 			array_fill(60000, ARRAY[$n]), array_fill('error'::twtasks.stuck_rule, ARRAY[$n])) e")
 	  // '';
@@ -285,11 +285,11 @@ my @attacks = (
 	],
 	[
 		'another handler',
-		'SELECT twtasks.execute_tasks(\'app.obey\', NULL, \'{}\', \'{}\', 1, 1, \'{}\', \'{}\')'
+		'SELECT twtasks_internal.execute_tasks(\'app.obey\', NULL, \'{}\', \'{}\', 1, 1, \'{}\', \'{}\')'
 	],
 	[
 		'a handler within',
-		'SELECT twtasks.execute_tasks(\'app.obey\', NULL, ARRAY(SELECT task_id FROM twtasks.add_task(\'WITNESS\')),
+		'SELECT twtasks_internal.execute_tasks(\'app.obey\', NULL, ARRAY(SELECT task_id FROM twtasks.add_task(\'WITNESS\')),
 			\'{0}\', ' . $incarnation . ', 1, \'{1000}\', \'{error}\')'
 	]);
 

@@ -177,7 +177,7 @@ wait_for(
 		) ne 'f';
 	},
 	'its deadline');
-$node->value('SELECT twtasks.recover_tasks()');
+$node->value('SELECT twtasks_internal.recover_tasks()');
 is($node->status_of($short), 'ERROR', 'the stuck rule has decided');
 ($status, $body) = finish($short, { version => 1, result => 'done' });
 is("$status $body->{error} $body->{status}",

@@ -18,7 +18,7 @@ my $directory = PostgreSQL::Test::Utils::tempdir();
 my %gated = (command => $ledger->command('gate'));
 
 # Before there is anything to keep; a sidecar would do it too, but when?
-$node->value('SELECT twtasks.make_partitions()');
+$node->value('SELECT twtasks_internal.make_partitions()');
 
 my $sidecar = TwTasks::Sidecar->start(
 	$node, 'a',
@@ -65,7 +65,7 @@ $node->value(<<'SQL');
 	UPDATE twtasks.schedule
 	SET next_run = date_trunc('minute', clock_timestamp()), look_at = date_trunc('minute', clock_timestamp())
 	WHERE name = 'full';
-	SELECT twtasks.run_schedules();
+	SELECT twtasks_internal.run_schedules();
 	UPDATE twtasks.schedule SET next_run = 'infinity', look_at = 'infinity' WHERE name = 'full';
 SQL
 my $done = $node->add_task(
@@ -270,9 +270,9 @@ is( $restored->query(
 		FROM twtasks.policy_audit ORDER BY id DESC LIMIT 1'),
 	"t\nt",
 	'so does that of policies');
-like($restored->query('SELECT twtasks.make_partitions(30)'),
+like($restored->query('SELECT twtasks_internal.make_partitions(30)'),
 	qr/^\d\d$/, 'partitions are made');
-is($restored->query('SELECT twtasks.clean_older(\'0 days\')'),
+is($restored->query('SELECT twtasks_internal.clean_older(\'0 days\')'),
 	'', 'cleaning works');
 is($heir->stop, 0, 'the sidecar stops in order');
 

@@ -50,7 +50,7 @@ sub objects
 
 	return join "\n", map { $session->query($_) } (
 		'SELECT pg_get_functiondef(oid), proacl FROM pg_proc
-		 WHERE pronamespace = \'twtasks\'::regnamespace ORDER BY oid::regprocedure::text',
+		 WHERE pronamespace IN (\'twtasks\'::regnamespace, \'twtasks_internal\'::regnamespace) ORDER BY oid::regprocedure::text',
 		'SELECT attrelid::regclass, attname, format_type(atttypid, atttypmod),
 				attnotnull, relacl, reloptions,
 				pg_get_expr(adbin, adrelid), col_description(attrelid, attnum)

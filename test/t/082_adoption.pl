@@ -61,8 +61,8 @@ sub add_tasks
 		UPDATE twtasks.finished_task SET state_time = '2020-01-01 12:00+00';
 		UPDATE twtasks.task SET next_event_time = created WHERE type = 'DUE';
 		UPDATE twtasks.task SET expires = created WHERE type = 'EXPIRED';
-		SELECT twtasks.grab_tasks(ARRAY['00000000-0000-0000-0000-000000000005']::uuid[], '{0}',
-			twtasks.start_node('gone'), 1, '{0}', '{retry}');
+		SELECT twtasks_internal.grab_tasks(ARRAY['00000000-0000-0000-0000-000000000005']::uuid[], '{0}',
+			twtasks_internal.start_node('gone'), 1, '{0}', '{retry}');
 SQL
 	return;
 }
@@ -80,41 +80,41 @@ sub check_inert
 		),
 		"f|$why|",
 		"$name: a view says why");
-	is($session->query('SELECT twtasks.start_node(\'mine\') IS NULL'),
+	is($session->query('SELECT twtasks_internal.start_node(\'mine\') IS NULL'),
 		't', "$name: no node starts");
 	my $mine = $session->query(
 		'INSERT INTO twtasks.node (name, started, heartbeat, lease) VALUES (\'forced\', now(), now(), \'1 d\') RETURNING incarnation'
 	);
 	is( $session->query(
-			"SELECT count(*) FROM twtasks.grab_tasks(ARRAY['00000000-0000-0000-0000-000000000001']::uuid[], '{0}', $mine, 1, '{60000}', '{error}')"
+			"SELECT count(*) FROM twtasks_internal.grab_tasks(ARRAY['00000000-0000-0000-0000-000000000001']::uuid[], '{0}', $mine, 1, '{60000}', '{error}')"
 		),
 		0,
 		"$name: nothing is grabbed");
 	is( $session->query(
-			"SELECT count(*) FROM twtasks.execute_tasks('app.note', NULL, ARRAY['00000000-0000-0000-0000-000000000001']::uuid[], '{0}', $mine, 2, '{60000}', '{error}')"
+			"SELECT count(*) FROM twtasks_internal.execute_tasks('app.note', NULL, ARRAY['00000000-0000-0000-0000-000000000001']::uuid[], '{0}', $mine, 2, '{60000}', '{error}')"
 		),
 		0,
 		"$name: nothing is executed");
-	is($session->query("SELECT twtasks.heartbeat($mine)"),
+	is($session->query("SELECT twtasks_internal.heartbeat($mine)"),
 		'f', "$name: no node lives");
 	is( $session->query(
-			'SELECT count(*) FROM twtasks.sweep_tasks(\'default\', 10)'),
+			'SELECT count(*) FROM twtasks_internal.sweep_tasks(\'default\', 10)'),
 		0,
 		"$name: nothing is found");
-	is($session->query('SELECT * FROM twtasks.promote_tasks()'),
+	is($session->query('SELECT * FROM twtasks_internal.promote_tasks()'),
 		'0|', "$name: nothing is promoted");
-	is($session->query('SELECT twtasks.expire_tasks()'),
+	is($session->query('SELECT twtasks_internal.expire_tasks()'),
 		0, "$name: nothing expires");
 	is( $session->query(
-			'SELECT * FROM twtasks.recover_tasks(true, 1000, \'0 s\')'),
+			'SELECT * FROM twtasks_internal.recover_tasks(true, 1000, \'0 s\')'),
 		'0|0|0|',
 		"$name: nothing is recovered");
 	is( $session->query(
 			'BEGIN; UPDATE twtasks.schedule SET next_run = now() - interval \'1 h\', look_at = now() - interval \'1 h\' WHERE NOT is_paused;
-			SELECT added FROM twtasks.run_schedules(); ROLLBACK'),
+			SELECT added FROM twtasks_internal.run_schedules(); ROLLBACK'),
 		0,
 		"$name: no schedule adds anything");
-	is($session->query('SELECT twtasks.clean_older(\'0 s\')'),
+	is($session->query('SELECT twtasks_internal.clean_older(\'0 s\')'),
 		'', "$name: nothing is cleaned");
 	is($session->query($all), $before, "$name: the tasks are as they were");
 	$session->query("DELETE FROM twtasks.node WHERE incarnation = $mine");

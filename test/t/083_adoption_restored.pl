@@ -127,7 +127,7 @@ with_stopped(\&unsettle, 'immediate');
 pays('after a crash within the change of markers');
 $node->value('UPDATE twtasks.adoption SET marked = marked - interval \'61 min\'');
 $cookie = $node->value($marked);
-$node->value('SELECT twtasks.make_partitions()');
+$node->value('SELECT twtasks_internal.make_partitions()');
 isnt($node->value($marked), $cookie, 'each hour there is another marker');
 is(state_of($node), 't|', 'which is settled by the next look');
 is(markers(), 1, 'there is one');
@@ -193,7 +193,7 @@ $node->value(
 	'UPDATE twtasks.adoption SET machine = machine + 1, directory = directory + 1, started = \'-infinity\' WHERE ended IS NULL');
 pays('another machine, with an environment', environment => 'production');
 is( $node->value(
-		'SELECT (a.machine, a.directory) = (p.machine, p.directory) FROM twtasks.adoption a, twtasks.own_place() p WHERE ended IS NULL'
+		'SELECT (a.machine, a.directory) = (p.machine, p.directory) FROM twtasks.adoption a, twtasks_internal.own_place() p WHERE ended IS NULL'
 	),
 	't', 'where it is now was written down');
 $node->value('UPDATE twtasks.adoption SET directory = directory + 1 WHERE ended IS NULL');

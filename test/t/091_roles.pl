@@ -128,9 +128,9 @@ foreach my $who (qw(producer sidecar operator viewer stranger))
 	  'UPDATE twtasks.finished_task SET status = \'FAILED\'',
 	  'INSERT INTO twtasks.audit DEFAULT VALUES',
 	  'TRUNCATE twtasks.unique_key',
-	  'SELECT twtasks.apply_stuck_rule(\'{}\', \'\')',
-	  'SELECT twtasks.change_task(\'cancel\', NULL, NULL, NULL, NULL)',
-	  'SELECT twtasks.queue_trigger(NULL, 0, \'\', \'\', 0::smallint, 0, NULL)',
+	  'SELECT twtasks_internal.apply_stuck_rule(\'{}\', \'\')',
+	  'SELECT twtasks_internal.change_task(\'cancel\', NULL, NULL, NULL, NULL)',
+	  'SELECT twtasks_internal.queue_trigger(NULL, 0, \'\', \'\', 0::smallint, 0, NULL)',
 	  'CREATE TABLE twtasks.mine ()';
 }
 $node->value(

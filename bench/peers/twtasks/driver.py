@@ -34,7 +34,7 @@ OPTIONS: dict[str, dict[str, str]] = {
 
 PREPARE = """
 CREATE EXTENSION twtasks;
-SELECT twtasks.make_partitions();
+SELECT twtasks_internal.make_partitions();
 CREATE TABLE counter (id integer PRIMARY KEY, n bigint NOT NULL);
 INSERT INTO counter SELECT i, 0 FROM generate_series(0, 999) i;
 CREATE FUNCTION count_one(task twtasks.task_input) RETURNS void LANGUAGE plpgsql
