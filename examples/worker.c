@@ -19,7 +19,7 @@ main(void)
 	while (getline(&line, &size, stdin) > 0)
 	{
 		if (sscanf(line, "{\"id\":\"%36[^\"]\",\"version\":%lld", id, &version) != 2)
-			continue;			/* a cancel: there is nothing to stop */
+			continue;			/* the hello, or a cancel: nothing to stop */
 		printf("{\"id\":\"%s\",\"version\":%lld,\"started\":true}\n", id, version);
 		fflush(stdout);
 		/* your work */

@@ -28,5 +28,5 @@ function answer(task, members) {
 require("readline").createInterface({ input: process.stdin }).on("line", (line) => {
   const task = JSON.parse(line);
   if (task.cancel) running.get(task.cancel)?.abort();
-  else onTask(task);
+  else if (task.id) onTask(task); // and not the hello
 });

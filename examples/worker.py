@@ -23,8 +23,8 @@ os.dup2(2, 1)
 
 for line in sys.stdin:
     task = json.loads(line)
-    if "cancel" in task:
-        continue  # one task at a time: there is nothing to stop
+    if "id" not in task:
+        continue  # the hello, or a cancel: one task at a time, nothing to stop
     answer(task, {"started": True})
     try:
         reply = do_task(task)

@@ -13,7 +13,7 @@ do_task()						# LINE
 while IFS= read -r line; do
 	case $line in
 		'{"id":"'*) ;;
-		*) continue ;;			# a cancel: one task at a time, nothing to stop
+		*) continue ;;			# the hello, or a cancel: nothing to stop
 	esac
 	id=${line#'{"id":"'} && id=${id%%'"'*}
 	version=${line#*'"version":'} && version=${version%%[!0-9]*}

@@ -532,6 +532,12 @@ may_start(void *arg)
 }
 
 static int64
+may_start_until(void *arg)
+{
+	return node_lease_end_us(((Sidecar *) arg)->node);
+}
+
+static int64
 slots_clock(void *arg)
 {
 	return loop_now_us(arg);
@@ -567,6 +573,7 @@ sidecar_open(Loop *loop, Config *config)
 	sidecar->finish = finish_open(loop, config, sidecar->node);
 	sidecar->outcome = outcome_open(loop, config, sidecar->finish);
 	sidecar->gate.incarnation = may_start;
+	sidecar->gate.until_us = may_start_until;
 	sidecar->gate.arg = sidecar;
 	sidecar->execute = execute_open(loop, &sidecar->gate, sidecar->outcome);
 	open_handlers(sidecar);

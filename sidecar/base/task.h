@@ -37,6 +37,7 @@ typedef struct Task
 	char	   *bucket;
 	int			priority;
 	int			tries;			/* this one included, from 1 */
+	int			max_tries;		/* 0: a function decides */
 	int64		deadline_us;	/* loop time */
 	int64		taken_us;		/* when a worker took it up; 0: its time runs
 								 * from the grab */

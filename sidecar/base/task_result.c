@@ -12,7 +12,7 @@
 typedef struct ResultName
 {
 	const char *name;
-	bool		is_protocol;	/* a handler may say it */
+	bool		is_protocol;	/* a handler of any kind may say it */
 } ResultName;
 
 static const ResultName result_names[] = {
@@ -27,6 +27,20 @@ static const ResultName result_names[] = {
 	[TASK_FAILURE] = {"failure", false},
 };
 
+static bool
+parse(const char *name, TaskResult *result)
+{
+	for (int i = 0; i < (int) lengthof(result_names); i++)
+	{
+		if (strcmp(name, result_names[i].name) == 0)
+		{
+			*result = (TaskResult) i;
+			return true;
+		}
+	}
+	return false;
+}
+
 const char *
 task_result_name(TaskResult result)
 {
@@ -36,16 +50,11 @@ task_result_name(TaskResult result)
 bool
 task_result_parse(const char *name, TaskResult *result)
 {
-	int			i;
+	return parse(name, result) && result_names[*result].is_protocol;
+}
 
-	for (i = 0; i < (int) lengthof(result_names); i++)
-	{
-		if (result_names[i].is_protocol &&
-			strcmp(name, result_names[i].name) == 0)
-		{
-			*result = (TaskResult) i;
-			return true;
-		}
-	}
-	return false;
+bool
+task_result_parse_worker(const char *name, TaskResult *result)
+{
+	return parse(name, result) && *result != TASK_FAILURE;
 }

@@ -25,4 +25,7 @@ typedef enum TaskResult
 extern const char *task_result_name(TaskResult result);
 extern bool task_result_parse(const char *name, TaskResult *result) MUSTCHECK;
 
+/* A worker may say "release" too: it has not begun the task. */
+extern bool task_result_parse_worker(const char *name, TaskResult *result) MUSTCHECK;
+
 #endif							/* TWT_TASK_RESULT_H */

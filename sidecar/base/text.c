@@ -173,6 +173,16 @@ text_escape_line(StringInfo out, const char *text, size_t len, size_t limit)
 	escape(out, text, len, limit, escape_line);
 }
 
+char *
+text_quote_line(const char *text, size_t len, size_t limit)
+{
+	StringInfoData out;
+
+	initStringInfo(&out);
+	text_escape_line(&out, text, len, limit);
+	return out.data;
+}
+
 void
 text_escape_json(StringInfo out, const char *text, size_t len, size_t limit)
 {

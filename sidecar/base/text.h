@@ -22,6 +22,9 @@
 extern void text_escape_line(StringInfo out, const char *text, size_t len,
 							 size_t limit);
 
+/* The same as a text of its own, palloc'd. */
+extern char *text_quote_line(const char *text, size_t len, size_t limit);
+
 /*
  * For the inside of a JSON string or of a double-quoted YAML scalar.  Bytes
  * that are not UTF-8 become U+FFFD.

@@ -311,7 +311,10 @@ void
 config_free(Config *config)
 {
 	for (int i = 0; i < config->nhandlers; i++)
+	{
 		http_target_free(config->handlers[i].target);
+		pfree(config->handlers[i].hello);
+	}
 	secret_file_forget(config->tokens);
 	config_clear(options_root(), config);
 	pfree(config);

@@ -73,6 +73,7 @@ typedef struct HandlerConfig
 	char	  **argv;			/* command, worker: NULL-terminated */
 	char	   *function;		/* sql: schema.function */
 	char	   *role;			/* sql: NULL is the sidecar's own */
+	char	   *hello;			/* worker, http: the first line to a process */
 	char	   *url;			/* http */
 	char	  **hosts;			/* http: that a task may choose, or NULL */
 	int			nhosts;

@@ -11,6 +11,7 @@
 
 #include "base/address.h"
 #include "config/config_settle.h"
+#include "config/hello.h"
 #include "config/secret_file.h"
 #include "execute/http/http_target.h"
 #include "config/statuses.h"
@@ -324,6 +325,21 @@ settle_listen(Settling *settling)
 					 "an address that other machines can reach needs a token_file");
 }
 
+static bool
+settle_hellos(Settling *settling)
+{
+	Config	   *config = settling->config;
+
+	for (int i = 0; i < config->nhandlers; i++)
+	{
+		HandlerConfig *handler = &config->handlers[i];
+
+		if (handler->mode == HANDLER_WORKER)
+			handler->hello = hello_make(config, handler);
+	}
+	return true;
+}
+
 bool
 config_settle(void *target, const RawSection *raw,
 			  const ConfigSource *source, char **error)
@@ -344,5 +360,5 @@ config_settle(void *target, const RawSection *raw,
 		if (!settle_handler(&settling, i))
 			return false;
 	return check_patterns(&settling) && settle_node(&settling) &&
-		settle_listen(&settling);
+		settle_listen(&settling) && settle_hellos(&settling);
 }

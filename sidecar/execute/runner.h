@@ -32,6 +32,8 @@ typedef void (*RunnerDone) (void *arg, Task *task, const Verdict *verdict);
 typedef struct RunnerGate
 {
 	int64		(*incarnation) (void *arg);
+	int64		(*until_us) (void *arg);	/* it may be until then, by the
+											 * loop's clock */
 	void	   *arg;
 } RunnerGate;
 

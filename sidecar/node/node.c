@@ -423,11 +423,17 @@ node_incarnation(const Node *node)
 	return node->incarnation;
 }
 
+int64
+node_lease_end_us(const Node *node)
+{
+	return node->confirmed_us + node->config->lease_us;
+}
+
 bool
 node_is_alive(const Node *node)
 {
 	return node->incarnation != 0 && !node->is_ending &&
-		loop_now_us(node->loop) - node->confirmed_us < node->config->lease_us;
+		loop_now_us(node->loop) < node_lease_end_us(node);
 }
 
 int64

@@ -94,6 +94,9 @@ extern bool node_is_alive(const Node *node);
  */
 extern int64 node_may_start(const Node *node);
 
+/* When the lease that the database has confirmed ends, by the loop's clock. */
+extern int64 node_lease_end_us(const Node *node);
+
 /* Why the database lets this node execute nothing; NULL: it does not refuse. */
 extern const char *node_refusal(const Node *node);
 

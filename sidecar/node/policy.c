@@ -195,10 +195,10 @@ policy_make(const PolicyRules *rules, const HandlerConfig *handler,
 	return policy;
 }
 
-bool
-policy_tries_once(const Policy *policy)
+int
+policy_max_tries(const Policy *policy)
 {
-	return !policy->asks_retry && retry_plan_tries(policy->retry) == 1;
+	return policy->asks_retry ? 0 : retry_plan_tries(policy->retry);
 }
 
 Policy *

@@ -73,8 +73,8 @@ extern void policy_rules_pause(PolicyRules *rules, const char *pattern);
 extern Policy *policy_make(const PolicyRules *rules,
 						   const HandlerConfig *handler, const char *type);
 
-/* Whether a task that failed is never tried again. */
-extern bool policy_tries_once(const Policy *policy);
+/* Tries in all; 0: a function decides. */
+extern int	policy_max_tries(const Policy *policy);
 
 extern Policy *policy_ref(Policy *policy);
 

@@ -8,7 +8,7 @@ import sys
 
 for line in sys.stdin:
     task = json.loads(line)
-    if "cancel" in task:
+    if "id" not in task:
         continue
     if "payload_base64" in task:
         data = base64.b64decode(task["payload_base64"], validate=True)

@@ -17,7 +17,7 @@ def note(what, task):
 
 for line in sys.stdin:
     task = json.loads(line)
-    if "cancel" in task:
+    if "id" not in task:
         continue
     note("start", task)
     if gate is not None:

@@ -14,11 +14,13 @@ Data is a list of steps, each a list of a word and its arguments:
     touch FIFO       writes a line to it
     wait FIFO        reads a line from it
     echo             replies with the line that it got as the message
+    settings         replies with its settings as the message
     stay             does nothing for ever
 
 No data means "done".  Asked to stop a task, it replies with an error; with
 "cancelled" and the reason that it was given when started with the argument
 "polite"; does nothing when started with "deaf".  "slow" makes it start slowly.
+With "settings" it wants "mood" among its settings.
 """
 
 import fcntl
@@ -30,6 +32,7 @@ import time
 
 COMMAND = os.path.join(os.path.dirname(os.path.abspath(__file__)), "command.sh")
 mode = sys.argv[1] if len(sys.argv) > 1 else ""
+settings = {}
 
 
 def write(text):
@@ -69,14 +72,27 @@ def step(task, word, *args):
             fifo.write("here\n")
     elif word == "echo":
         reply(task, {"result": "error", "message": line.rstrip("\n")})
+    elif word == "settings":
+        reply(task, {"result": "error", "message": json.dumps(settings)})
     elif word == "stay":
         time.sleep(100000)
+
+
+def greet(hello):
+    if mode == "settings" and "mood" not in hello["settings"]:
+        write('{"error": "there is no mood"}\n')
+    elif mode == "settings":
+        settings.update(hello["settings"])
+        write('{"ready": 1}\n')
 
 
 if mode == "slow":
     time.sleep(0.3)
 for line in iter(sys.stdin.readline, ""):
     task = json.loads(line)
+    if "hello" in task:
+        greet(task)
+        continue
     if "cancel" in task:
         task["id"] = task.pop("cancel")
         if mode == "polite":

@@ -20,6 +20,8 @@ my $worker = <<'PYTHON';
 import json, sys
 for line in sys.stdin:
     task = json.loads(line)
+    if "id" not in task:
+        continue
     with open(sys.argv[1], "w") as seen:
         json.dump(task["context"], seen)
     print(json.dumps({"id": task["id"], "version": task["version"], "result": "done"}), flush=True)

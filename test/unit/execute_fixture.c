@@ -46,6 +46,13 @@ get_incarnation(void *arg)
 	return fixture.incarnation;
 }
 
+static int64
+get_until(void *arg)
+{
+	(void) arg;
+	return fixture.until_us;
+}
+
 int
 fixture_setup(void **state)
 {
@@ -66,6 +73,9 @@ fixture_setup(void **state)
 	fixture.loop = loop_new();
 	fixture.gate.incarnation = get_incarnation;
 	fixture.incarnation = 1;
+	fixture.gate.until_us = get_until;
+	fixture.until_us = SECONDS_TO_US(4000000000);
+	fixture.config.hello = "{\"hello\":1,\"node\":\"test\",\"settings\":{}}";
 	fixture.config.processes = 1;
 	fixture.config.prefetch = 64;
 	fixture.config.timeout_us = SECONDS_TO_US(600);

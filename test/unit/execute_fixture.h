@@ -32,6 +32,7 @@ typedef struct Fixture
 	HandlerConfig config;		/* changed before open_runner() */
 	RunnerGate	gate;
 	int64		incarnation;	/* what the gate says */
+	int64		until_us;		/* ... and until when */
 	char	   *argv[8];
 	char		directory[64];	/* of this test */
 	char		path[128];		/* a fifo in it */

@@ -393,7 +393,7 @@ set_limits(Request *request)
 		curl_easy_setopt(easy, CURLOPT_CAINFO, config->ca_file);
 		curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
 	}
-	if (policy_tries_once(request->task->policy))
+	if (request->task->max_tries == 1)
 	{
 		curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
 		curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);

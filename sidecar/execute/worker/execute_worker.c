@@ -213,6 +213,13 @@ worker_open(Loop *loop, const HandlerConfig *config, const RunnerGate *gate,
 	return runner;
 }
 
+/* What is started from now on has the new settings. */
+static void
+worker_reload(Runner *runner, const HandlerConfig *config)
+{
+	runner->setup.config = config;
+}
+
 static void
 worker_start(Runner *runner, Task *task)
 {
@@ -277,6 +284,7 @@ worker_close(Runner *runner)
 
 const RunnerOps runner_worker = {
 	.open = worker_open,
+	.reload = worker_reload,
 	.replace = worker_replace,
 	.start = worker_start,
 	.stop_task = worker_stop_task,

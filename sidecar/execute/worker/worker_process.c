@@ -15,6 +15,7 @@
 #include "base/lines.h"
 #include "execute/process/spawn.h"
 #include "execute/worker/flights.h"
+#include "execute/worker/worker_input.h"
 #include "execute/worker/worker_log.h"
 #include "execute/worker/worker_process.h"
 #include "execute/worker/worker_protocol.h"
@@ -52,6 +53,7 @@ struct WorkerProcess
 	Child	   *child;			/* NULL when down */
 	SpawnPipes	pipes;
 	bool		is_leaving;		/* it closed a pipe: takes no more */
+	bool		is_ready;		/* it took its hello */
 	bool		has_finished;	/* a task, since it was started */
 	int64		started_us;
 	int64		backoff_us;
@@ -61,11 +63,11 @@ struct WorkerProcess
 	char	   *quote;			/* what it said then, for tasks only; or NULL */
 	char	   *trouble;		/* why it could not be started, or NULL */
 	bool		is_short;		/* only because the machine is short of room */
-	bool		is_unfit;		/* because the program is not there */
+	bool		is_unfit;		/* because the program is not there, or
+								 * refused its hello */
 	WorkerLog  *log;
 
-	LineWriter	to_worker;
-	int64		given_under;	/* incarnation of tasks in it; 0: none are */
+	WorkerInput input;
 	LineReader	from_worker;
 
 	Flights    *flights;
@@ -124,8 +126,8 @@ fail_tasks(WorkerProcess *process, const char *reason, const char *message)
 
 	while ((task = flights_first(process->flights)))
 	{
-		bool		has_run = flights_may_have_run(process->flights, task,
-												   process->to_worker.sent);
+		bool		has_run = !process->is_unfit &&
+			flights_may_have_run(process->flights, task, process->input.lines.sent);
 		char	   *why = flights_remove(process->flights, task);
 		Verdict		failed = {TASK_FAILURE, 0, why ? why : message,
 		.nlogged = why ? 0 : strlen(reason)};
@@ -148,7 +150,7 @@ worker_process_has_room(const WorkerProcess *process)
 	return process->state == WORKER_RUNNING && !process->is_leaving &&
 		!process->is_retiring &&
 		flights_count(process->flights) < process->setup->config->prefetch &&
-		lines_unwritten(&process->to_worker) < UNWRITTEN_MAX;
+		lines_unwritten(&process->input.lines) < UNWRITTEN_MAX;
 }
 
 int
@@ -160,11 +162,24 @@ worker_process_load(const WorkerProcess *process)
 void
 worker_process_give(WorkerProcess *process, Task *task, int64 incarnation)
 {
+	const RunnerGate *gate = process->setup->gate;
+
 	task->run = process;
-	process->given_under = incarnation;
-	flights_add(process->flights, task, lines_position(&process->to_worker),
+	process->input.given_under = incarnation;
+	flights_add(process->flights, task, lines_position(&process->input.lines),
 				loop_now_us(process->setup->loop));
-	worker_protocol_encode(&process->to_worker.bytes, task);
+	worker_protocol_encode(&process->input.lines.bytes, task, gate->until_us(gate->arg));
+}
+
+void
+worker_process_greet(WorkerProcess *process)
+{
+	const char *hello = process->setup->config->hello;
+
+	if (process->state != WORKER_RUNNING)
+		return;
+	appendStringInfo(&process->input.lines.bytes, "%s\n", hello);
+	loop_want_turn(process->setup->loop);
 }
 
 void
@@ -172,7 +187,7 @@ worker_process_ask(WorkerProcess *process, Task *task, const char *why)
 {
 	if (process->state != WORKER_RUNNING)
 		return;
-	worker_protocol_encode_cancel(&process->to_worker.bytes, task, why);
+	worker_protocol_encode_cancel(&process->input.lines.bytes, task, why);
 	loop_want_turn(process->setup->loop);
 }
 
@@ -205,27 +220,9 @@ expect_exit(WorkerProcess *process)
 void
 worker_process_begin(WorkerProcess *process, int64 incarnation)
 {
-	if (process->state == WORKER_RUNNING && process->given_under != 0 &&
-		process->given_under != incarnation)
+	if (process->state == WORKER_RUNNING &&
+		worker_input_is_of_another(&process->input, incarnation))
 		end_process(process, NODE_GONE);
-}
-
-/* Would this start what may not be started? */
-static bool
-must_hold(WorkerProcess *process)
-{
-	const RunnerGate *gate = process->setup->gate;
-
-	return process->state != WORKER_RUNNING ||
-		(process->given_under != 0 &&
-		 process->given_under != gate->incarnation(gate->arg));
-}
-
-static void
-hold(SpawnPipe *in)
-{
-	if (in->io)
-		loop_io_want(in->io, 0);
 }
 
 static void
@@ -238,29 +235,11 @@ on_writable(void *arg, int ready)
 void
 worker_process_flush(WorkerProcess *process)
 {
-	SpawnPipe  *in = &process->pipes.in;
-
-	if (in->fd < 0 || lines_unwritten(&process->to_worker) == 0)
-		return;
-	if (must_hold(process))
-	{
-		hold(in);
-		return;
-	}
-	switch (lines_write(&process->to_worker, in->fd))
-	{
-		case LINES_OK:
-			process->given_under = 0;
-			hold(in);
-			break;
-		case LINES_LATER:
-			spawn_pipe_watch(in, process->setup->loop, LOOP_WRITE, on_writable,
-							 process);
-			break;
-		case LINES_CLOSED:
-			spawn_pipe_close(in);
-			expect_exit(process);
-	}
+	if (process->state != WORKER_RUNNING)
+		worker_input_hold(&process->input);
+	else if (worker_input_flush(&process->input, process->setup->loop, on_writable,
+								process) == LINES_CLOSED)
+		expect_exit(process);
 }
 
 static void
@@ -292,6 +271,39 @@ protocol_error(WorkerProcess *process, const char *what)
 	pfree(reason);
 }
 
+/* Takes the message, why it takes no tasks; NULL: it does. */
+static void
+set_trouble(WorkerProcess *process, char *message)
+{
+	pfree(process->trouble);
+	process->trouble = message;
+	process->is_unfit = false;
+	loop_want_turn(process->setup->loop);
+}
+
+static void
+on_answer(WorkerProcess *process, const WorkerReply *reply)
+{
+	char	   *reason;
+
+	if (reply->word == WORKER_READY)
+	{
+		process->is_ready = true;
+		return;
+	}
+	reason = psprintf("worker refused its settings: %s", reply->message);
+	log_line(TWT_LOG_ERROR, "worker", "%s[%d]: %s", process->setup->config->argv[0],
+			 spawn_pid(process->child), reason);
+	if (!process->is_ready)
+	{
+		set_trouble(process, reason);
+		process->is_unfit = true;
+		end_process(process, reason);
+	}
+	else
+		pfree(reason);
+}
+
 static void
 on_reply(WorkerProcess *process, const WorkerReply *reply)
 {
@@ -304,12 +316,14 @@ on_reply(WorkerProcess *process, const WorkerReply *reply)
 		protocol_error(process, "reply is for no task in flight");
 		return;
 	}
-	if (reply->is_start)
+	if (reply->word == WORKER_STARTED)
 	{
 		flights_take_up(process->flights, task,
 						loop_now_us(process->setup->loop));
 		return;
 	}
+	if (reply->result == TASK_RELEASE)
+		verdict.delay_us = Max(reply->delay_us, 0);
 	if (reply->at_us != WORKER_NO_TIME)
 		verdict.delay_us = Max(reply->at_us - task_clock_us(), 0);
 	finish_task(process, task, &verdict);
@@ -322,19 +336,9 @@ on_last_reply(WorkerProcess *process, const WorkerReply *reply)
 	Task	   *task = flights_find(process->flights, reply->id,
 									reply->version);
 
-	if (reply->is_start && task != NULL)
+	if (reply->word == WORKER_STARTED && task != NULL)
 		flights_take_up(process->flights, task,
 						loop_now_us(process->setup->loop));
-}
-
-static char *
-quote_line(const char *line, size_t len)
-{
-	StringInfoData quote;
-
-	initStringInfo(&quote);
-	text_escape_line(&quote, line, len, QUOTE_MAX);
-	return quote.data;
 }
 
 static void
@@ -343,13 +347,17 @@ on_line(WorkerProcess *process, const char *line, size_t len)
 	WorkerReply reply;
 	char	   *error = worker_protocol_decode(line, len, &reply);
 
-	if (error == NULL && process->state == WORKER_RUNNING)
-		on_reply(process, &reply);
-	else if (error == NULL)
+	bool		is_answer = reply.word == WORKER_READY || reply.word == WORKER_REFUSED;
+
+	if (error == NULL && process->state != WORKER_RUNNING)
 		on_last_reply(process, &reply);
+	else if (error == NULL && is_answer)
+		on_answer(process, &reply);
+	else if (error == NULL)
+		on_reply(process, &reply);
 	else if (process->state == WORKER_RUNNING)
 	{
-		process->quote = quote_line(line, len);
+		process->quote = text_quote_line(line, len, QUOTE_MAX);
 		protocol_error(process, error);
 	}
 	pfree(error);
@@ -433,8 +441,7 @@ reset_process(WorkerProcess *process)
 	process->reason = NULL;
 	pfree(process->quote);
 	process->quote = NULL;
-	line_writer_reset(&process->to_worker);
-	process->given_under = 0;
+	worker_input_reset(&process->input);
 	line_reader_reset(&process->from_worker);
 }
 
@@ -560,12 +567,10 @@ static void
 not_started(WorkerProcess *process, const SpawnFailure *failure)
 {
 	say_once(process->setup, failure->message);
-	pfree(process->trouble);
-	process->trouble = failure->message;
+	set_trouble(process, failure->message);
 	process->is_short = failure->is_temporary;
 	process->is_unfit = failure->is_unfit;
 	schedule_restart(process);
-	loop_want_turn(process->setup->loop);
 }
 
 static void
@@ -581,8 +586,8 @@ start_process(WorkerProcess *process)
 		.arg = process
 	};
 
+	process->is_ready = false;
 	process->has_finished = false;
-	process->is_unfit = false;
 	process->nstarts++;
 	process->started_us = loop_now_us(setup->loop);
 	process->child = spawn_start(setup->loop, &request, &process->pipes,
@@ -593,14 +598,13 @@ start_process(WorkerProcess *process)
 		return;
 	}
 	say_once(setup, NULL);
-	pfree(process->trouble);
-	process->trouble = NULL;
+	set_trouble(process, NULL);
 	process->state = WORKER_RUNNING;
 	spawn_pipe_watch(&process->pipes.out, setup->loop, LOOP_READ, on_stdout,
 					 process);
 	spawn_pipe_watch(&process->pipes.err, setup->loop, LOOP_READ, on_stderr,
 					 process);
-	loop_want_turn(setup->loop);
+	worker_process_greet(process);
 }
 
 static void
@@ -624,7 +628,9 @@ worker_process_new(WorkerSetup *setup)
 	process->setup = setup;
 	process->state = WORKER_DOWN;
 	process->backoff_us = BACKOFF_MIN_US;
-	line_writer_init(&process->to_worker);
+	line_writer_init(&process->input.lines);
+	process->input.pipe = &process->pipes.in;
+	process->input.gate = setup->gate;
 	line_reader_init(&process->from_worker);
 	process->flights = flights_new(setup->config->prefetch);
 	process->log = worker_log_new(setup->loop, setup->config->argv[0]);
@@ -671,7 +677,7 @@ worker_process_free(WorkerProcess *process, int patience_ms)
 	loop_timer_free(process->timer);
 	worker_log_free(process->log);
 	flights_free(process->flights);
-	line_writer_clear(&process->to_worker);
+	line_writer_clear(&process->input.lines);
 	line_reader_clear(&process->from_worker);
 	pfree(process->reason);
 	pfree(process->quote);

@@ -16,10 +16,6 @@
  * back.  Replies that were complete before an exit count.
  * Verdicts of a process that was ended come when its whole tree is gone.
  *
- * A task is started when the end of its line is written.  That is not done
- * while the gate is closed, and never under a later incarnation than the one
- * it was given under.
- *
  *	 state		tasks in flight		takes tasks		what ends it
  *	 down		none				no				its restart timer
  *	 running	yes					yes				exit, or a fault: ending
@@ -93,6 +89,9 @@ extern void worker_process_stop(WorkerProcess *process, Task *task,
 /* Asks the process to stop a task in flight, which it may ignore. */
 extern void worker_process_ask(WorkerProcess *process, Task *task,
 							   const char *why);
+
+/* Says hello, with the settings of now; a process that starts is greeted by itself. */
+extern void worker_process_greet(WorkerProcess *process);
 
 /* Writes what was collected; no task that may not be started now. */
 extern void worker_process_flush(WorkerProcess *process);

@@ -93,7 +93,7 @@ append_base64(StringInfo out, const char *bytes, size_t len)
 }
 
 void
-worker_protocol_encode(StringInfo out, const Task *task)
+worker_protocol_encode(StringInfo out, const Task *task, int64 start_by_us)
 {
 	append_literal(out, "{\"id\":\"");
 	appendBinaryStringInfo(out, task->id_text, TASK_ID_TEXT);
@@ -105,8 +105,15 @@ worker_protocol_encode(StringInfo out, const Task *task)
 	append_string(out, task->sub_type);
 	append_literal(out, ",\"tries\":");
 	append_int(out, task->tries);
+	append_literal(out, ",\"max_tries\":");
+	if (task->max_tries == 0)
+		append_literal(out, "null");
+	else
+		append_int(out, task->max_tries);
 	append_literal(out, ",\"deadline\":");
 	append_string(out, task->deadline_text);
+	append_literal(out, ",\"start_by_ms\":");
+	append_int(out, start_by_us / 1000);
 	if (task->is_binary && task->data)
 	{
 		append_literal(out, ",\"payload_base64\":");
@@ -186,7 +193,7 @@ take_result(const char **p, WorkerReply *reply)
 	char		result[16];
 
 	return skip(p, "\"result\":") && take_string(p, result, sizeof(result)) &&
-		task_result_parse(result, &reply->result);
+		task_result_parse_worker(result, &reply->result);
 }
 
 /*
@@ -203,8 +210,9 @@ decode_usual(const char *line, size_t len, WorkerReply *reply)
 		  skip(&p, ",") && skip(&p, "\"version\":") &&
 		  take_int(&p, &reply->version) && skip(&p, ",")))
 		return false;
-	reply->is_start = skip(&p, "\"started\":") && skip(&p, "true");
-	return (reply->is_start || take_result(&p, reply)) &&
+	if (skip(&p, "\"started\":") && skip(&p, "true"))
+		reply->word = WORKER_STARTED;
+	return (reply->word == WORKER_STARTED || take_result(&p, reply)) &&
 		skip(&p, "}") && p == line + len;
 }
 
@@ -241,7 +249,7 @@ decode_result(const json_t *object, WorkerReply *reply)
 	if (!json_is_string(result))
 		return pstrdup("member \"result\" is missing or no string");
 	if (strlen(json_string_value(result)) == json_string_length(result) &&
-		task_result_parse(json_string_value(result), &reply->result))
+		task_result_parse_worker(json_string_value(result), &reply->result))
 		return NULL;
 	initStringInfo(&error);
 	appendStringInfoString(&error, "unrecognized result \"");
@@ -309,19 +317,26 @@ decode_time(const json_t *object, WorkerReply *reply)
 }
 
 static char *
+escape_text(const json_t *string)
+{
+	StringInfoData text;
+
+	initStringInfo(&text);
+	output_escape(&text, json_string_value(string),
+				  json_string_length(string), MESSAGE_MAX);
+	return text.data;
+}
+
+static char *
 decode_message(const json_t *object, WorkerReply *reply)
 {
 	const json_t *message = get_optional(object, "message");
-	StringInfoData text;
 
 	if (message == NULL)
 		return NULL;
 	if (!json_is_string(message))
 		return pstrdup("member \"message\" is no string");
-	initStringInfo(&text);
-	output_escape(&text, json_string_value(message),
-				  json_string_length(message), MESSAGE_MAX);
-	reply->message = text.data;
+	reply->message = escape_text(message);
 	return NULL;
 }
 
@@ -356,6 +371,24 @@ worker_protocol_decode_outcome(const json_t *object, WorkerReply *reply)
 	return error;
 }
 
+/* A line about no task answers the hello. */
+static bool
+decode_answer(const json_t *object, WorkerReply *reply)
+{
+	const json_t *refusal = json_object_get(object, "error");
+
+	if (json_object_get(object, "id") != NULL)
+		return false;
+	if (json_is_string(refusal))
+	{
+		reply->word = WORKER_REFUSED;
+		reply->message = escape_text(refusal);
+		return true;
+	}
+	reply->word = WORKER_READY;
+	return json_object_get(object, "ready") != NULL;
+}
+
 static char *
 decode_object(const json_t *object, WorkerReply *reply)
 {
@@ -363,10 +396,12 @@ decode_object(const json_t *object, WorkerReply *reply)
 
 	if (!json_is_object(object))
 		return pstrdup("reply is no JSON object");
+	if (decode_answer(object, reply))
+		return NULL;
+	reply->word = json_is_true(json_object_get(object, "started")) &&
+		json_object_get(object, "result") == NULL ? WORKER_STARTED : WORKER_RESULT;
 	error = decode_id(object, reply);
-	reply->is_start = json_is_true(json_object_get(object, "started")) &&
-		json_object_get(object, "result") == NULL;
-	if (error == NULL && !reply->is_start)
+	if (error == NULL && reply->word == WORKER_RESULT)
 		error = worker_protocol_decode_outcome(object, reply);
 	return error;
 }
@@ -381,7 +416,7 @@ worker_protocol_decode(const char *line, size_t len, WorkerReply *reply)
 	reply->delay_us = TASK_DELAY_BY_POLICY;
 	reply->at_us = WORKER_NO_TIME;
 	reply->message = NULL;
-	reply->is_start = false;
+	reply->word = WORKER_RESULT;
 	if (decode_usual(line, len, reply))
 		return NULL;
 

@@ -44,11 +44,19 @@
 
 #define WORKER_NO_TIME PG_INT64_MIN
 
+typedef enum WorkerWord
+{
+	WORKER_RESULT,				/* of a task */
+	WORKER_STARTED,				/* no result yet: it has taken the task up */
+	WORKER_READY,				/* it took the hello */
+	WORKER_REFUSED				/* it did not; message says why */
+} WorkerWord;
+
 typedef struct WorkerReply
 {
+	WorkerWord	word;
 	char		id[TASK_ID_TEXT + 1];
 	int64		version;
-	bool		is_start;		/* no result yet: it has taken the task up */
 	TaskResult	result;
 	int64		delay_us;		/* retry_in, or TASK_DELAY_BY_POLICY */
 	int64		at_us;			/* retry_at since 1970, or WORKER_NO_TIME */
@@ -59,7 +67,8 @@ typedef struct WorkerReply
  * Append one line.  The JSON texts of data and context go out as they are,
  * but for line ends between their tokens, which become spaces.
  */
-extern void worker_protocol_encode(StringInfo out, const Task *task);
+extern void worker_protocol_encode(StringInfo out, const Task *task,
+								   int64 start_by_us);
 extern void worker_protocol_encode_cancel(StringInfo out, const Task *task,
 										  const char *reason);
 

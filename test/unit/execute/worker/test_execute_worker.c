@@ -100,8 +100,8 @@ test_line(void **state)
 	open_worker(PUPPET);
 	task = run_task("[[\"echo\",\n 0.1e1, 1.10, \"\\u00e9\"]]");
 	expected = psprintf("{\"id\":\"%s\",\"version\":%d,\"type\":\"TEST\","
-						"\"sub_type\":null,\"tries\":1,"
-						"\"deadline\":\"2031-01-02T03:04:05Z\","
+						"\"sub_type\":null,\"tries\":1,\"max_tries\":null,"
+						"\"deadline\":\"2031-01-02T03:04:05Z\",\"start_by_ms\":4000000000000,"
 						"\"data\":[[\"echo\",  0.1e1, 1.10, \"\\u00e9\"]],"
 						"\"context\":null}", task->task.id_text,
 						(int) task->task.version);
@@ -153,6 +153,7 @@ test_payload(void **state)
 	open_worker("python3", "-c", "import base64, json, sys\n"
 				"for line in sys.stdin:\n"
 				" t = json.loads(line)\n"
+				" if 'hello' in t: continue\n"
 				" p = base64.b64decode(t['payload_base64']).hex()\n"
 				" print(json.dumps({'id': t['id'], 'version': t['version'],\n"
 				"  'result': 'error', 'message': p, 'data': 'data' in t}),\n"
@@ -572,7 +573,7 @@ static void
 test_descriptors(void **state)
 {
 	fixture.config.processes = 3;
-	open_worker("sh", "-c", "read -r line\n"
+	open_worker("sh", "-c", "read -r hello; read -r line\n"
 				"[ $(ls /proc/self/fd | wc -l) = 4 ] && exit 7; exit 8");
 	assert_verdict(run_task(NULL), TASK_FAILURE,
 				   "worker exited with status 7");

@@ -21,7 +21,7 @@ assert_line(const Task *task, const char *expected)
 	StringInfoData out;
 
 	initStringInfo(&out);
-	worker_protocol_encode(&out, task);
+	worker_protocol_encode(&out, task, SECONDS_TO_US(77));
 	assert_string_equal(out.data, expected);
 	assert_int_equal(out.len, strlen(expected));
 	pfree(out.data);
@@ -37,13 +37,14 @@ plain_task(void)
 	task.version = PG_INT64_MAX;
 	task.type = "EMAIL|A";
 	task.tries = 1;
+	task.max_tries = 5;
 	task.deadline_text = "2031-01-02 03:04:05+00";
 	return task;
 }
 
 #define START \
 	"{\"id\":\"" ID "\",\"version\":9223372036854775807,\"type\":\"EMAIL|A\","
-#define MIDDLE ",\"tries\":1,\"deadline\":\"2031-01-02 03:04:05+00\","
+#define MIDDLE ",\"tries\":1,\"max_tries\":5,\"deadline\":\"2031-01-02 03:04:05+00\",\"start_by_ms\":77000,"
 
 static void
 test_encode(void **state)
@@ -154,25 +155,42 @@ test_decode(void **state)
 }
 
 static void
-assert_starts(const char *line, bool expected)
+assert_says(const char *line, WorkerWord expected)
 {
 	WorkerReply reply = decode(line);
 
 	assert_string_equal(reply.id, ID);
 	assert_int_equal(reply.version, 3);
-	assert_int_equal(reply.is_start, expected);
+	assert_int_equal(reply.word, expected);
+}
+
+/* What answers the hello is about no task. */
+static void
+test_decode_answer(void **state)
+{
+	WorkerReply reply = decode("{\"ready\":1}");
+
+	assert_int_equal(reply.word, WORKER_READY);
+	reply = decode("{\"ready\": {\"version\": \"2.1\"}, \"other\": []}");
+	assert_int_equal(reply.word, WORKER_READY);
+	reply = decode("{\"error\":\"no\\u0000pe\"}");
+	assert_int_equal(reply.word, WORKER_REFUSED);
+	assert_string_equal(reply.message, "no\\x00pe");
+	pfree(reply.message);
+	assert_refused("{\"error\":1}", "member \"id\" is missing");
+	assert_refused("{}", "member \"id\" is missing");
 }
 
 static void
 test_decode_started(void **state)
 {
-	assert_starts("{\"id\":\"" ID "\",\"version\":3,\"started\":true}", true);
-	assert_starts("{\"id\": \"" ID "\", \"version\": 3, \"started\": true}", true);
-	assert_starts("{\"started\":true,\"version\":3,\"id\":\"" ID "\"}", true);
+	assert_says("{\"id\":\"" ID "\",\"version\":3,\"started\":true}", WORKER_STARTED);
+	assert_says("{\"id\": \"" ID "\", \"version\": 3, \"started\": true}", WORKER_STARTED);
+	assert_says("{\"started\":true,\"version\":3,\"id\":\"" ID "\"}", WORKER_STARTED);
 
 	/* Of a result it is the worker's own business. */
-	assert_starts("{\"id\":\"" ID "\",\"version\":3,\"result\":\"done\",\"started\":true}", false);
-	assert_starts("{\"id\":\"" ID "\",\"version\":3,\"started\":\"now\",\"result\":\"done\"}", false);
+	assert_says("{\"id\":\"" ID "\",\"version\":3,\"result\":\"done\",\"started\":true}", WORKER_RESULT);
+	assert_says("{\"id\":\"" ID "\",\"version\":3,\"started\":\"now\",\"result\":\"done\"}", WORKER_RESULT);
 	assert_refused("{\"id\":\"" ID "\",\"version\":3,\"started\":false}", "member \"result\"");
 	assert_refused("{\"id\":\"" ID "\",\"version\":3,\"started\":true", "reply is not JSON");
 }
@@ -253,8 +271,8 @@ test_decode_wrong(void **state)
 				   "member \"result\" is missing or no string");
 
 	/* What only the sidecar may say. */
-	assert_refused("{\"id\":\"" ID "\",\"version\":3,\"result\":\"release\"}",
-				   "unrecognized result \"release\"");
+	assert_refused("{\"id\":\"" ID "\",\"version\":3,\"result\":\"failure\"}",
+				   "unrecognized result \"failure\"");
 	assert_refused("{\"id\":\"" ID "\",\"version\":3,\"result\":\"done\\u0000\"}",
 				   "unrecognized result \"done\\x00\"");
 	assert_refused("{\"id\":\"" ID "\",\"version\":3,\"result\":\"done\"} x",
@@ -362,6 +380,7 @@ main(void)
 		cmocka_unit_test(test_encode_cancel),
 		cmocka_unit_test(test_decode),
 		cmocka_unit_test(test_decode_started),
+		cmocka_unit_test(test_decode_answer),
 		cmocka_unit_test(test_decode_times),
 		cmocka_unit_test(test_decode_message),
 		cmocka_unit_test(test_decode_beyond_limits),

@@ -38,6 +38,7 @@ static char *
 answer_with(const char *message)
 {
 	return psprintf("while IFS= read -r line; do\n"
+					"case $line in *hello*) continue ;; esac\n"
 					"id=${line#*:\\\"}; id=${id%%%%\\\"*}; version=${line#*version\\\":}; version=${version%%%%,*}\n"
 					"echo \"{\\\"id\\\":\\\"$id\\\",\\\"version\\\":$version,\\\"result\\\":\\\"error\\\","
 					"\\\"message\\\":\\\"%s\\\"}\"\ndone", message);

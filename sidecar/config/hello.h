@@ -1,0 +1,22 @@
+/*-------------------------------------------------------------------------
+ *
+ * hello.h
+ *		The first line that a worker's process is told.
+ *
+ *		from: config.c			to: worker_process.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_HELLO_H
+#define TWT_HELLO_H
+
+#include "config/config.h"
+
+/*
+ * {"hello":1,"node":"...","settings":{...}}, palloc'd, without a line end.  The
+ * settings of an HTTP handler are the options that the table gives to its kind,
+ * each under its own name: durations in seconds, sizes in bytes.
+ */
+extern char *hello_make(const Config *config, const HandlerConfig *handler);
+
+#endif							/* TWT_HELLO_H */
