@@ -155,16 +155,14 @@ AS $$
 		JOIN twtasks_internal.living_nodes() n ON b.bucket = ANY (n.buckets) IS NOT FALSE
 		CROSS JOIN LATERAL unnest(coalesce(n.types, '{*}')) p(pattern)),
 	beginnings AS MATERIALIZED (
-		SELECT h.bucket, left(h.pattern, -1) AS text FROM handled h WHERE right(h.pattern, 1) = '*'),
-	-- EXCEPT hashes or sorts: both sides may be thousands
-	others AS (
-		SELECT k.type COLLATE "C" AS type, k.bucket COLLATE "C" AS bucket
-		FROM unnest(types, buckets) k(type, bucket)
-		WHERE EXISTS (SELECT FROM handled h WHERE h.bucket = k.bucket COLLATE "C")
-		EXCEPT SELECT h.pattern, h.bucket FROM handled h)
-	SELECT o.type, o.bucket FROM others o
-	WHERE NOT EXISTS (SELECT FROM beginnings b
-					  WHERE b.bucket = o.bucket AND starts_with(o.type, b.text))
+		SELECT h.bucket, left(h.pattern, -1) AS text FROM handled h WHERE right(h.pattern, 1) = '*')
+	SELECT k.type, k.bucket
+	FROM (SELECT unnest(types) AS type, unnest(buckets) AS bucket) k
+	WHERE EXISTS (SELECT FROM handled h WHERE h.bucket = k.bucket COLLATE "C")
+	  AND NOT EXISTS (SELECT FROM beginnings b
+					  WHERE b.bucket = k.bucket COLLATE "C" AND starts_with(k.type, b.text))
+	  AND NOT EXISTS (SELECT FROM handled h
+					  WHERE h.bucket = k.bucket COLLATE "C" AND h.pattern = k.type COLLATE "C")
 $$;
 
 /*
@@ -191,7 +189,7 @@ SET jit = off
 AS $$
 	WITH pair AS MATERIALIZED (
 		SELECT k.type, k.bucket, twtasks_internal.nodes_of(k.type) AS nodes
-		FROM unnest(types, buckets) k(type, bucket)),
+		FROM (SELECT unnest(types) AS type, unnest(buckets) AS bucket) k),
 	place AS MATERIALIZED (
 		SELECT b.bucket,
 			   CASE WHEN b.bucket <> 'default'
@@ -223,7 +221,7 @@ AS $$
 	JOIN place b ON b.bucket = p.bucket
 	LEFT JOIN gone g ON g.nodes = p.nodes
 	LEFT JOIN twtasks_internal.unhandled(types, buckets) h ON h.type = p.type AND h.bucket = p.bucket
-	LEFT JOIN twtasks_internal.why_limited((SELECT array_agg(DISTINCT p.type) FROM pair p)) l ON l.type = p.type
+	LEFT JOIN twtasks_internal.why_limited(types) l ON l.type = p.type
 $$;
 
 /*

@@ -2,13 +2,15 @@
  * twtasks.find_stuck(max_each)
  *
  *		Tasks that should have moved on, newest first.  Reads a part of the tasks
- *		only, as count_tasks() does with max_each or 1000 as cap: in the queue of
- *		each bucket, type and priority those of small ids, which have waited the
- *		longest unless callers gave the ids; of the others those that are due for
- *		the longest.
+ *		only, as count_tasks() does with max_each or 1000 as cap, and shows no more
+ *		than that cap of the queue.  Where more are late, each bucket, type and
+ *		priority has an equal share of the cap, and one task at least.  A share
+ *		begins with small ids, which have waited the longest unless callers gave the
+ *		ids; tasks that are not in the queue begin with those due for the longest.
  *
  * Parameters
- *		max_each		at most so many of each bucket, type and status
+ *		max_each		at most so many of each bucket, type and priority in the
+ *						queue, and so many of each bucket, type and status beside it
  *
  * Returns
  *		id ... tries	of the task
@@ -40,8 +42,14 @@ CREATE FUNCTION twtasks.find_stuck(
 RETURNS SETOF record
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE SECURITY DEFINER ROWS 100
 SET search_path = pg_catalog, pg_temp
+SET enable_nestloop = off
+SET enable_mergejoin = off
+SET enable_sort = off
+SET jit = off
 AS $$
 #variable_conflict use_column
+DECLARE
+	cap CONSTANT integer := greatest(max_each, 1000);
 BEGIN
 	IF max_each IS NULL OR max_each < 1 THEN
 		RAISE EXCEPTION 'max_each must be at least 1, not %', coalesce(max_each::text, 'NULL')
@@ -49,14 +57,14 @@ BEGIN
 	END IF;
 	RETURN QUERY
 	WITH late AS MATERIALIZED (
+		SELECT q.* FROM twtasks_internal.late_queued(cap, twtasks.clock(), max_each) q
+		UNION ALL
 		SELECT k.* FROM (
-			SELECT l.*, row_number() OVER (PARTITION BY l.bucket, l.type, l.status
-										   ORDER BY l.state_time DESC, l.id DESC) AS place
-			FROM (SELECT q.* FROM twtasks_internal.late_queued(greatest(max_each, 1000), twtasks.clock()) q
-				  UNION ALL
-				  SELECT n.* FROM twtasks_internal.late_not_queued(greatest(max_each, 1000), twtasks.clock()) n) l) k
+			SELECT n.*, row_number() OVER (PARTITION BY n.bucket, n.type, n.status
+										   ORDER BY n.next_event_time) AS place
+			FROM twtasks_internal.late_not_queued(cap, twtasks.clock()) n) k
 		WHERE k.place <= max_each),
-	reason AS MATERIALIZED (
+	reason AS (
 		SELECT w.type, w.bucket, w.why
 		FROM (SELECT array_agg(d.type) AS types, array_agg(d.bucket) AS buckets
 			  FROM (SELECT DISTINCT l.type, l.bucket FROM late l WHERE l.status = 'SUBMITTED') d) k
@@ -75,20 +83,25 @@ BEGIN
 END $$;
 
 /*
- * twtasks_internal.late_queued(cap, moment)
+ * twtasks_internal.late_queued(cap, moment, max_each)
  *
- *		What find_stuck() shows of the queue: tasks without what they carry, their
- *		next_event_time being that of which they are late.  It looks at the same
- *		tasks as count_queued() with that cap.
+ *		The rows of the queue that find_stuck() shows: tasks without payloads, and
+ *		as next_event_time the time of which the task is late.  It looks at the same
+ *		tasks as count_queued() with that cap.  Thousands of types are not shown in
+ *		depth: sorting three tasks of each took longer than finding them.
+ *
+ * Returns
+ *		place			how many late tasks of its bucket, type and priority were found
+ *						up to this one
  *
  * Locks		none
  */
 CREATE FUNCTION twtasks_internal.late_queued(
-	cap integer, moment timestamptz,
+	cap integer, moment timestamptz, max_each integer,
 	OUT id uuid, OUT version bigint, OUT type text, OUT sub_type text, OUT bucket text,
 	OUT priority smallint, OUT status twtasks.task_status, OUT created timestamptz,
 	OUT state_time timestamptz, OUT tries integer, OUT incarnation bigint,
-	OUT next_event_time timestamptz)
+	OUT next_event_time timestamptz, OUT place bigint)
 RETURNS SETOF record
 LANGUAGE c STABLE STRICT PARALLEL SAFE ROWS 1000
 AS 'MODULE_PATHNAME', 'twt_late_queued';

@@ -64,7 +64,7 @@ CREATE VIEW twtasks.stuck_tasks AS
 	SELECT s.id, s.version, s.type, s.sub_type, s.bucket, s.priority, s.status,
 		   s.created, s.state_time, s.tries, s.node, s.why, s.since
 	FROM twtasks.find_stuck() s;
-COMMENT ON VIEW twtasks.stuck_tasks IS 'Tasks that should have moved on, and the likely reason; at most 10,000 of each type and status, see find_stuck()';
+COMMENT ON VIEW twtasks.stuck_tasks IS 'Tasks that should have moved on, and the likely reason; at most 10,000 of the queue, each type having its share, see find_stuck()';
 
 CREATE VIEW twtasks.stats AS
 	SELECT c.bucket, c.type, c.status, c.tasks, c.capped, c.oldest, c.most_tries, c.newest

@@ -11,7 +11,8 @@
  * Invariants
  *	- at most cap groups are seen, and at most cap tasks of each are read;
  *	- at most SHARES * cap tasks are read in all: each group has SHARES of them
- *	  for certain, and what small groups leave goes to the large ones.
+ *	  for certain, and what small groups leave goes to the large ones;
+ *	- late_queued() returns at most cap tasks, or one of each group.
  *
  *-------------------------------------------------------------------------
  */
@@ -66,6 +67,7 @@ typedef struct TaskGroup
 	int16		priority;
 	pg_uuid_t	last;			/* of the tasks read */
 	int64		tasks;			/* read */
+	int64		late;			/* found by put_if_late() */
 	bool		has_ended;
 	Tally		submitted;
 	Tally		processing;
@@ -386,8 +388,8 @@ put_if_late(Look *look, TaskGroup *group)
 		TASK_ID, TASK_VERSION, TASK_TYPE, TASK_SUB_TYPE, TASK_BUCKET, TASK_PRIORITY,
 		TASK_STATUS, TASK_CREATED, TASK_STATE_TIME, TASK_TRIES, TASK_INCARNATION
 	};
-	Datum		values[lengthof(columns) + 1];
-	bool		nulls[lengthof(columns) + 1] = {false};
+	Datum		values[lengthof(columns) + 2];
+	bool		nulls[lengthof(columns) + 2] = {false};
 
 	if (!is_late(look))
 		return;
@@ -397,7 +399,57 @@ put_if_late(Look *look, TaskGroup *group)
 		nulls[i] = row_null(look->row, columns[i]);
 	}
 	values[lengthof(columns)] = due_time(look);
+	values[lengthof(columns) + 1] = Int64GetDatum(++group->late);
 	tuplestore_putvalues(look->results->setResult, look->results->setDesc, values, nulls);
+}
+
+static int64
+count_shown(const Look *look, int64 each)
+{
+	int64		shown = 0;
+
+	for (int64 i = 0; i < look->ngroups; i++)
+		shown += Min(look->groups[i].late, each);
+	return shown;
+}
+
+/* The most of each group, but one at least, with which all are no more than cap. */
+static int64
+fair_share(const Look *look, int64 most)
+{
+	int64		low = 1;
+
+	while (low < most)
+	{
+		int64		middle = most - (most - low) / 2;
+
+		if (count_shown(look, middle) <= look->cap)
+			low = middle;
+		else
+			most = middle - 1;
+	}
+	return low;
+}
+
+/* The share is known only when all groups were seen. */
+static void
+keep_share(Look *look, int64 share)
+{
+	ReturnSetInfo *results = look->results;
+	Tuplestorestate *found = results->setResult;
+	TupleTableSlot *row = MakeSingleTupleTableSlot(results->setDesc, &TTSOpsMinimalTuple);
+	MemoryContext caller = MemoryContextSwitchTo(results->econtext->ecxt_per_query_memory);
+	bool		is_null;
+
+	results->setResult = tuplestore_begin_heap(results->allowedModes & SFRM_Materialize_Random, false, work_mem);
+	MemoryContextSwitchTo(caller);
+	while (tuplestore_gettupleslot(found, true, false, row))
+	{
+		if (DatumGetInt64(slot_getattr(row, results->setDesc->natts, &is_null)) <= share)
+			tuplestore_puttupleslot(results->setResult, row);
+	}
+	ExecDropSingleTupleTableSlot(row);
+	tuplestore_end(found);
 }
 
 PG_FUNCTION_INFO_V1(twt_late_queued);
@@ -407,5 +459,6 @@ twt_late_queued(PG_FUNCTION_ARGS)
 	Look		look = {.visit = put_if_late, .moment = PG_GETARG_TIMESTAMPTZ(1)};
 
 	look_at_queue(fcinfo, &look);
+	keep_share(&look, fair_share(&look, PG_GETARG_INT32(2)));
 	return (Datum) 0;
 }

@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(32);
+SELECT plan(34);
 SET LOCAL TimeZone = 'UTC';
 
 -- Rows of the table that were read since the last call.
@@ -76,7 +76,7 @@ SELECT cmp_ok(pg_temp.rows_read(), '<', 32000::bigint, 'stuck_tasks: reads no mo
 SELECT is((SELECT count(*) FROM twtasks.stuck_tasks), 10000::bigint, 'stuck_tasks: nor does it show more of a type');
 SELECT is((SELECT array_agg(since) FROM twtasks.find_stuck(1)), '{2021-01-01}', 'find_stuck: since when');
 SELECT pg_temp.rows_read() \g /dev/null
-SELECT is((SELECT array_agg(id) FROM twtasks.find_stuck(3)), ARRAY[pg_temp.id(501000), pg_temp.id(500999), pg_temp.id(500998)], 'find_stuck: newest first, with limits');
+SELECT is((SELECT array_agg(id) FROM twtasks.find_stuck(3)), ARRAY[pg_temp.id(500003), pg_temp.id(500002), pg_temp.id(500001)], 'find_stuck: newest first, with limits');
 SELECT cmp_ok(pg_temp.rows_read(), '<', 3200::bigint, 'find_stuck: and reads few for few');
 SELECT throws_ok('SELECT * FROM twtasks.find_stuck(0)', '22023', 'max_each must be at least 1, not 0', 'find_stuck: none');
 SELECT throws_ok('SELECT * FROM twtasks.find_stuck(NULL)', '22023', 'max_each must be at least 1, not NULL', 'find_stuck: without end');
@@ -122,6 +122,9 @@ SELECT is((SELECT jsonb_build_array(count(*), min(tasks), max(tasks), bool_and(c
 	'[1000, 3, 3, true]', 'count_tasks: the more types, the less is read of each');
 SELECT cmp_ok(pg_temp.rows_read(), '<', 7000::bigint, 'count_tasks: so that all is bounded');
 SELECT is((SELECT count(*) FROM twtasks.count_tasks(100) WHERE type ~ '^TYPE'), 45::bigint, 'count_tasks: at most so many types, too');
+UPDATE twtasks.task SET next_event_time = '2021-01-01' WHERE type ~ '^TYPE';
+SELECT is((SELECT count(DISTINCT type) FROM twtasks.find_stuck(1100) WHERE type ~ '^TYPE'), 1000::bigint, 'find_stuck: each of a thousand types');
+SELECT cmp_ok((SELECT count(*) FROM twtasks.find_stuck(1100) WHERE status = 'SUBMITTED'), '<=', 1100::bigint, 'find_stuck: the more types, the fewer of each');
 
 SELECT * FROM finish();
 ROLLBACK;
