@@ -18,7 +18,7 @@
 #include "base/sdnotify.h"
 #include "common/version.h"
 #include "config/config.h"
-#include "execute/process/spawn.h"
+#include "config_check.h"
 #include "sidecar.h"
 
 typedef enum ExitCode
@@ -51,7 +51,7 @@ static const char usage[] =
 "\n"
 "Options:\n"
 "  -c, --config FILE   the configuration (YAML)\n"
-"      --check-config  say whether FILE is right, and exit\n"
+"      --check-config  say whether FILE is right and its handlers are there, and exit\n"
 "      --print-config  print all options in force, and exit\n"
 "  -V, --version       print the version, and exit\n"
 "  -h, --help          print this, and exit\n"
@@ -112,13 +112,7 @@ print_config(const Config *config)
 static int
 check_config(const char *path, const Config *config)
 {
-	if (config->environment == NULL)
-		fprintf(stderr, "%s: warning: no environment: this sidecar would also take "
-				"tasks of copies that cannot be told from their original\n", path);
-	for (int i = 0; i < config->nhandlers; i++)
-		if (config->handlers[i].argv != NULL && !spawn_can_execute(config->handlers[i].argv[0]))
-			fprintf(stderr, "%s: warning: handlers[%d]: no program \"%s\" that may be executed\n",
-					path, i, config->handlers[i].argv[0]);
+	config_check(config, path);
 	printf("%s: the configuration is right\n", path);
 	return EXIT_FINE;
 }

@@ -15,6 +15,7 @@
 #include "base/sdnotify.h"
 #include "config/handler.h"
 #include "execute/execute.h"
+#include "execute/faults.h"
 #include "execute/process/leftovers.h"
 #include "execute/sql/execute_sql.h"
 #include "finish/finish.h"
@@ -84,6 +85,7 @@ struct Sidecar
 	Sweep	   *sweep;
 	Duties	   *duties;
 	Cancels    *cancels;
+	Faults	   *faults;
 	Http	   *http;			/* NULL: not configured */
 	Api		   *api;
 	LoopTimer  *watchdog;
@@ -258,6 +260,7 @@ on_begin(void *arg)
 	sweep_want_all(sidecar->sweep, true);
 	duties_begin(sidecar->duties);
 	cancels_want(sidecar->cancels);
+	faults_look(sidecar->faults);
 	sdnotify_ready();
 }
 
@@ -401,6 +404,7 @@ on_turn(void *arg)
 	outcome_pump(sidecar->outcome);
 	finish_pump(sidecar->finish);
 	cancels_pump(sidecar->cancels);
+	faults_pump(sidecar->faults);
 	offers_pump(sidecar->offers);
 	arm_slots_timer(sidecar);
 	look_at_drain(sidecar);
@@ -583,6 +587,7 @@ sidecar_open(Loop *loop, Config *config)
 	policies_on_change(sidecar->policies, on_policies, sidecar);
 	sidecar->duties = duties_open(loop, config, sidecar->node, on_revived, sidecar);
 	sidecar->cancels = cancels_open(loop, sidecar->node, on_wish, sidecar);
+	sidecar->faults = faults_open(loop, config, sidecar->node);
 	sidecar->queue = queue_open(loop, config, &queue_events, sidecar);
 	sidecar->http = http_open(loop, config->listen, config->tokens);
 	if (sidecar->http != NULL)
@@ -618,6 +623,7 @@ sidecar_reload(Sidecar *sidecar, Config *config)
 		execute_reload(sidecar->served[i].handler);
 	}
 	execute_replace_workers(sidecar->execute);
+	faults_look(sidecar->faults);
 	policies_set_config(sidecar->policies, config);
 	sweep_reload(sidecar->sweep, config);
 	if (sidecar->http != NULL)
@@ -670,6 +676,7 @@ sidecar_free(Sidecar *sidecar)
 	sweep_free(sidecar->sweep);
 	duties_free(sidecar->duties);
 	cancels_free(sidecar->cancels);
+	faults_free(sidecar->faults);
 	for (int i = 0; i < sidecar->ntables; i++)
 		table_free(sidecar->tables[i]);
 	for (int i = 0; i < sidecar->nserved; i++)

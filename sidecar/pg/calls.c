@@ -101,6 +101,12 @@ const PgStatement call_start_node = {"start_node",
 	"SELECT twtasks_internal.start_node($1::text, $2::int8 * interval '1 millisecond', $3::text, "
 "$4::text[], $5::text[]), twtasks_internal.refusal($3::text)"};
 
+const PgStatement call_check_handlers = {"check_handlers",
+"SELECT c.place, c.fault FROM twtasks_internal.check_handlers($1::text[], $2::text[]) c"};
+
+const PgStatement call_note_faults = {"note_faults",
+"SELECT twtasks_internal.note_faults($1::int8, $2::text[])"};
+
 const PgStatement call_tick = {"tick",
 	"SELECT t.alive, t.is_held, t.is_leader, t.place, t.nodes, t.clock, t.ahead_us, "
 "t.has_work, t.next_ms, t.look_ms FROM twtasks_internal.tick($1::int8, $2::int8) t"};
@@ -141,4 +147,15 @@ calls_add_types(WireParams *params, const Config *config)
 	for (int i = 0; i < config->nhandlers; i++)
 		for (int j = 0; j < config->handlers[i].ntypes; j++)
 			wire_text(params, config->handlers[i].types[j]);
+}
+
+void
+calls_add_functions(WireParams *params, const Config *config)
+{
+	wire_add_text_array(params, config->nhandlers);
+	for (int i = 0; i < config->nhandlers; i++)
+		wire_text(params, config->handlers[i].function);
+	wire_add_text_array(params, config->nhandlers);
+	for (int i = 0; i < config->nhandlers; i++)
+		wire_text(params, config->handlers[i].role);
 }

@@ -181,6 +181,23 @@ enum
 	START_REFUSAL				/* why */
 };
 
+/*
+ * The functions of all handlers, and their roles, as two parameters; null for
+ * those that have none.
+ */
+extern void calls_add_functions(WireParams *params, const Config *config);
+
+/* functions, roles -> those that cannot be called */
+extern const PgStatement call_check_handlers;
+enum
+{
+	HANDLERS_PLACE,				/* in the arrays, from 1 */
+	HANDLERS_FAULT
+};
+
+/* incarnation, faults */
+extern const PgStatement call_note_faults;
+
 /* incarnation -> alive, is_held, is_leader, place, nodes, clock, ahead_us */
 extern const PgStatement call_tick;
 enum

@@ -62,6 +62,7 @@ GRANT EXECUTE ON FUNCTION twtasks_internal.adoption_fault, twtasks_internal.is_t
 GRANT EXECUTE ON PROCEDURE twtasks_internal.next_triggers TO twtasks_worker;
 GRANT EXECUTE ON FUNCTION
 	twtasks_internal.grab_tasks, twtasks_internal.resolve_grab, twtasks_internal.execute_tasks,
+	twtasks_internal.find_handler, twtasks_internal.check_handlers, twtasks_internal.note_faults,
 	twtasks_internal.finish_tasks, twtasks.finish_task, twtasks_internal.resolve_finish,
 	twtasks_internal.sweep_tasks, twtasks_internal.expire_tasks, twtasks_internal.promote_tasks,
 	twtasks_internal.recover_tasks, twtasks_internal.take_types, twtasks_internal.take_cancels,

@@ -161,6 +161,7 @@ CREATE TABLE twtasks.node (
 	buckets			text[],
 	types			text[],
 	next_tick		timestamptz,
+	faults			text[] NOT NULL DEFAULT '{}',
 	CONSTRAINT node_pkey PRIMARY KEY (incarnation)
 );
 COMMENT ON TABLE twtasks.node IS 'Starts of sidecars; tasks of one that has ended follow their stuck rule';
@@ -175,6 +176,7 @@ COMMENT ON COLUMN twtasks.node.next_tick IS 'When it said it would tick again: a
 COMMENT ON COLUMN twtasks.node.leads IS 'Whether it does the duties that one node does for all; counts while it lives';
 COMMENT ON COLUMN twtasks.node.buckets IS 'For which it works; NULL: not known';
 COMMENT ON COLUMN twtasks.node.types IS 'Types that it handles, or beginnings of types and a *; NULL: not known';
+COMMENT ON COLUMN twtasks.node.faults IS 'Handlers that it cannot start, each with what to do';
 COMMENT ON COLUMN twtasks.node.ended IS 'When it ended or was declared gone: from then on it changes nothing';
 
 /*

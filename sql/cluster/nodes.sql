@@ -110,6 +110,24 @@ BEGIN
 END $$;
 
 /*
+ * twtasks_internal.note_faults(incarnation, faults)
+ *
+ *		Lets twtasks.warnings show which handlers of a node cannot be started.
+ *
+ * Writes		twtasks.node, if they are others than before
+ * Locks		row lock
+ */
+CREATE FUNCTION twtasks_internal.note_faults(incarnation bigint, faults text[])
+RETURNS void
+LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+	UPDATE twtasks.node n SET faults = note_faults.faults
+	WHERE n.incarnation = note_faults.incarnation AND n.ended IS NULL
+	  AND n.faults IS DISTINCT FROM note_faults.faults
+$$;
+
+/*
  * twtasks_internal.watch_session()
  *
  *		Tells the sidecars that wait in next_triggers() when this session ends.

@@ -32,6 +32,7 @@
  *						execute the function; or the call is within a
  *						security-restricted operation, such as ANALYZE
  *		42883			no such function, or it has another signature
+ *		42704			no such role
  *		40P01, 40001	of the function, when several tasks were won: nothing was
  *						done, and each may succeed in a call of its own
  *
@@ -73,9 +74,50 @@ AS 'MODULE_PATHNAME', 'twt_execute_tasks';
  *		its oid
  *
  * Errors
- *		42883, 42501	as execute_tasks()
+ *		42883, 42704, 42501	as execute_tasks()
  */
 CREATE FUNCTION twtasks_internal.find_handler(function text, role name)
 RETURNS oid
 LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'twt_find_handler';
+
+/*
+ * twtasks_internal.check_handlers(functions, roles)
+ *
+ *		Those of these SQL handlers that find_handler() refuses; none is called.
+ *
+ * Parameters
+ *		functions		NULL is passed over
+ *		roles			one for each
+ *
+ * Returns
+ *		place			in the arrays, from 1
+ *		fault			why, and what to type
+ *
+ * Locks		none
+ */
+CREATE FUNCTION twtasks_internal.check_handlers(
+	functions text[], roles text[], OUT place integer, OUT fault text)
+RETURNS SETOF record
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE ROWS 10
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	handler record;
+	hint text;
+BEGIN
+	FOR handler IN
+		SELECT h.function, h.role, h.n::integer
+		FROM unnest(functions, roles) WITH ORDINALITY h(function, role, n)
+		WHERE h.function IS NOT NULL ORDER BY h.n
+	LOOP
+		BEGIN
+			PERFORM twtasks_internal.find_handler(handler.function, handler.role::name);
+		EXCEPTION WHEN OTHERS THEN
+			GET STACKED DIAGNOSTICS fault = MESSAGE_TEXT, hint = PG_EXCEPTION_HINT;
+			place := handler.n;
+			fault := format('%s (SQLSTATE %s)', fault, SQLSTATE) || coalesce(': ' || nullif(hint, ''), '');
+			RETURN NEXT;
+		END;
+	END LOOP;
+END $$;

@@ -5,12 +5,13 @@
  *
  * Locks		none
  */
-CREATE FUNCTION twtasks_internal.living_nodes(OUT name text, OUT buckets text[], OUT types text[])
+CREATE FUNCTION twtasks_internal.living_nodes(
+	OUT name text, OUT buckets text[], OUT types text[], OUT faults text[])
 RETURNS SETOF record
 LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 10
 SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT n.name, n.buckets, n.types FROM twtasks.node n
+	SELECT n.name, n.buckets, n.types, n.faults FROM twtasks.node n
 	WHERE n.ended IS NULL AND n.heartbeat > clock_timestamp() - n.lease
 $$;
 
@@ -336,6 +337,10 @@ AS $$
 		   format('type "%s" has tasks in bucket "%s", and no node that lives handles it', u.type, u.bucket),
 		   'correct the type where tasks are added, or start a sidecar with a handler for it'
 	FROM twtasks_internal.unhandled_types(20) u
+	UNION ALL
+	SELECT 'broken handler', NULL, format('node "%s": %s', n.name, f.fault),
+		   'do what it says; its tasks wait meanwhile, and no try is counted'
+	FROM twtasks_internal.living_nodes() n CROSS JOIN LATERAL unnest(n.faults) f(fault)
 	UNION ALL
 	SELECT 'no queue', NULL,
 		   format('%s of the buckets that sidecars work for, such as "%s", have no queue in shared memory: all are in use',

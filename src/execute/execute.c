@@ -43,7 +43,12 @@ handler_role(NullableDatum name)
 
 	if (name.isnull)
 		return caller_role();
-	role = get_role_oid(NameStr(*DatumGetName(name.value)), false);
+	role = get_role_oid(NameStr(*DatumGetName(name.value)), true);
+	if (!OidIsValid(role))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("role \"%s\" of a handler does not exist", NameStr(*DatumGetName(name.value))),
+				 errhint("Create it, or correct it in the sidecar's configuration.")));
 	if (!twt_may_become(caller_role(), role))
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),

@@ -17,7 +17,7 @@ UNION ALL
 SELECT f, '{producer,worker,operator,viewer,tester}'::text[] FROM unnest('{is_enabled,is_adopted,is_paused,clock,queue_kind,queue_stats,
 	cron_next,cron_preview}'::text[]) f
 UNION ALL
-SELECT f, '{worker}'::text[] FROM unnest('{next_triggers,grab_tasks,resolve_grab,execute_tasks,finish_tasks,finish_task,resolve_finish,sweep_tasks,
+SELECT f, '{worker}'::text[] FROM unnest('{next_triggers,grab_tasks,resolve_grab,execute_tasks,find_handler,check_handlers,note_faults,finish_tasks,finish_task,resolve_finish,sweep_tasks,
 	expire_tasks,promote_tasks,recover_tasks,start_node,refusal,heartbeat,tick,end_node,make_partitions,clean_tasks,read_policies,run_schedules,take_types,take_cancels,ask_retry,
 	read_limits,offer_slots,clean_slots,monitor_tasks}'::text[]) f
 UNION ALL
@@ -31,7 +31,7 @@ UNION ALL
 SELECT f, '{worker,operator,viewer}'::text[] FROM unnest('{policy_of,limit_name,count_tasks,find_stuck,blockers,id_of,adoption_fault,is_testing}'::text[]) f
 UNION ALL
 SELECT f, '{}'::text[] FROM unnest('{add_occurrence,add_task_as,allow_type,disallow_type,apply_stuck_rule,audit_policy,audit_schedule,change_finished,change_task,check_schedule,clean_default,clean_older,free_old_keys,cron_last,changeable,check_change,check_filter,
-	check_testing,check_waiting,claim_again,cut_message,describe_schedule,do_duties,end_by_hand,facts,find_gone_nodes,find_handler,find_tasks,finish_others,
+	check_testing,check_waiting,claim_again,cut_message,describe_schedule,do_duties,end_by_hand,facts,find_gone_nodes,find_tasks,finish_others,
 	finished_facts,renew_marker,make_marker,write_adoption,hold_copied,lock_unless_busy,make_live_again,may_change,move_by_hand,next_inline,forget_runs,node_lock,only_in,overdue_at,own_place,
 	queue_trigger,run_schedule,retry_inline,session_holds,session_is_idle,set_schedule_paused,start_schedule,table_changed,try_to_lead,watch_session,
 	check_bucket,check_duration,check_may_name,check_pattern,config_changed,fits,clock_ahead,keep_finished,queue_time,finish_cancelled,honour_cancels,cancel_orphans,write_audit,
@@ -112,7 +112,7 @@ SELECT is((SELECT count(*) FROM pg_proc p WHERE pronamespace IN ('twtasks'::regn
 		   AND (prorettype = 'internal'::regtype OR 'internal'::regtype::oid = ANY (proargtypes))), 0::bigint, 'none takes or gives "internal"');
 SELECT bag_eq($$SELECT proname::text FROM pg_proc WHERE pronamespace IN ('twtasks'::regnamespace, 'twtasks_internal'::regnamespace) AND NOT prosecdef AND prosrc NOT IN ('twt_as_owner', 'twt_execute_tasks', 'twt_add_task', 'twt_add_tasks', 'twt_add_tasks_of_type', 'twt_add_tasks_json')
 	AND EXISTS (SELECT FROM aclexplode(proacl) a WHERE a.grantee <> proowner) GROUP BY proname$$,
-	'{is_enabled,is_adopted,adoption_fault,is_testing,is_paused,clock,queue_kind,queue_stats,take_types,next_triggers,cron_next,cron_preview,limit_name}'::text[], 'those that run with the caller''s rights need none');
+	'{is_enabled,is_adopted,adoption_fault,is_testing,is_paused,clock,queue_kind,queue_stats,take_types,next_triggers,cron_next,cron_preview,limit_name,find_handler,check_handlers}'::text[], 'those that run with the caller''s rights need none');
 SELECT bag_eq($$SELECT proname::text FROM pg_proc WHERE pronamespace IN ('twtasks'::regnamespace, 'twtasks_internal'::regnamespace) AND prosrc IN ('twt_as_owner', 'twt_execute_tasks', 'twt_add_task', 'twt_add_tasks', 'twt_add_tasks_of_type', 'twt_add_tasks_json')
 	AND NOT prosecdef AND provolatile = 'v' AND proparallel = 'u'$$, '{execute_tasks,configure_type,run_inline,add_task,add_tasks,add_tasks,add_tasks}'::text[], 'or note who called, and become the owner themselves');
 SELECT is((SELECT count(*) FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid WHERE c.relnamespace = 'twtasks'::regnamespace

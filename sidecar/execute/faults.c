@@ -1,0 +1,210 @@
+/*-------------------------------------------------------------------------
+ *
+ * faults.c
+ *		Handlers that cannot be started, found before a task needs them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include "base/log.h"
+#include "execute/faults.h"
+#include "execute/process/spawn.h"
+#include "pg/calls.h"
+
+/* As long as a task waits whose handler could not be started. */
+#define AGAIN_US SECONDS_TO_US(30)
+
+struct Faults
+{
+	Loop	   *loop;
+	const Config *config;
+	Node	   *node;
+	LoopTimer  *timer;			/* the next look */
+	char	  **list;			/* that the log knows; NULL: none */
+	bool		is_wanted;
+	bool		is_under_way;
+};
+
+char	  **
+faults_of_programs(const Config *config)
+{
+	char	  **list = palloc0(config->nhandlers * sizeof(char *));
+
+	for (int i = 0; i < config->nhandlers; i++)
+	{
+		char	  **argv = config->handlers[i].argv;
+
+		if (argv != NULL && !spawn_can_execute(argv[0]))
+			list[i] = psprintf("no program \"%s\" that may be executed", argv[0]);
+	}
+	return list;
+}
+
+bool
+faults_has_functions(const Config *config)
+{
+	for (int i = 0; i < config->nhandlers; i++)
+		if (config->handlers[i].function != NULL)
+			return true;
+	return false;
+}
+
+void
+faults_add_functions(char **list, const Config *config, const PGresult *result)
+{
+	for (int i = 0; i < PQntuples(result); i++)
+	{
+		int			place = wire_get_int4(result, i, HANDLERS_PLACE) - 1;
+
+		if (place >= 0 && place < config->nhandlers && list[place] == NULL)
+			list[place] = wire_dup_text(result, i, HANDLERS_FAULT);
+	}
+}
+
+void
+faults_free_list(char **list, const Config *config)
+{
+	for (int i = 0; list != NULL && i < config->nhandlers; i++)
+		pfree(list[i]);
+	pfree(list);
+}
+
+static int
+count(char **list, const Config *config)
+{
+	int			n = 0;
+
+	for (int i = 0; list != NULL && i < config->nhandlers; i++)
+		n += list[i] != NULL;
+	return n;
+}
+
+static bool
+is_same(const char *one, const char *other)
+{
+	return one == other || (one != NULL && other != NULL && strcmp(one, other) == 0);
+}
+
+static void
+tell_log(const Faults *faults, char **list)
+{
+	for (int i = 0; i < faults->config->nhandlers; i++)
+	{
+		const char *before = faults->list == NULL ? NULL : faults->list[i];
+
+		if (is_same(before, list[i]))
+			continue;
+		if (list[i] != NULL)
+			log_line(TWT_LOG_ERROR, "handler",
+					 "cannot be started, its tasks wait: handlers[%d]: %s", i, list[i]);
+		else
+			log_line(TWT_LOG_INFO, "handler", "can be started again: handlers[%d]", i);
+	}
+}
+
+/* For twtasks.warnings. */
+static void
+publish(const Faults *faults)
+{
+	WireParams	params;
+
+	wire_init(&params);
+	wire_add_int8(&params, node_incarnation(faults->node));
+	wire_add_text_array(&params, count(faults->list, faults->config));
+	for (int i = 0; i < faults->config->nhandlers; i++)
+		if (faults->list[i] != NULL)
+		{
+			char	   *text = psprintf("handlers[%d]: %s", i, faults->list[i]);
+
+			wire_text(&params, text);
+			pfree(text);
+		}
+	pg_send(node_pg(faults->node), &call_note_faults, &params, NULL, NULL);
+}
+
+static void
+take(Faults *faults, char **list)
+{
+	tell_log(faults, list);
+	faults_free_list(faults->list, faults->config);
+	faults->list = list;
+	publish(faults);
+	if (count(list, faults->config) > 0)
+		loop_timer_start(faults->timer, AGAIN_US);
+}
+
+static void
+on_checked(void *arg, PgOutcome outcome, PGresult *result)
+{
+	Faults	   *faults = arg;
+	char	  **list;
+
+	faults->is_under_way = false;
+	faults->is_wanted |= outcome == PG_LOST;
+	if (outcome == PG_FAILED)
+		loop_timer_start(faults->timer, AGAIN_US);
+	if (outcome != PG_DONE)
+		return;
+	list = faults_of_programs(faults->config);
+	faults_add_functions(list, faults->config, result);
+	take(faults, list);
+}
+
+void
+faults_pump(Faults *faults)
+{
+	Pg		   *pg = node_pg(faults->node);
+	WireParams	params;
+
+	if (!faults->is_wanted || faults->is_under_way || !pg_is_up(pg) ||
+		node_incarnation(faults->node) == 0)
+		return;
+	faults->is_wanted = false;
+	if (!faults_has_functions(faults->config))
+	{
+		take(faults, faults_of_programs(faults->config));
+		return;
+	}
+	faults->is_under_way = true;
+	wire_init(&params);
+	calls_add_functions(&params, faults->config);
+	pg_send(pg, &call_check_handlers, &params, on_checked, faults);
+}
+
+static void
+look_again(void *arg)
+{
+	Faults	   *faults = arg;
+
+	faults->is_wanted = true;
+	loop_want_turn(faults->loop);
+}
+
+void
+faults_look(Faults *faults)
+{
+	faults_free_list(faults->list, faults->config);
+	faults->list = NULL;
+	look_again(faults);
+}
+
+Faults *
+faults_open(Loop *loop, const Config *config, Node *node)
+{
+	Faults	   *faults = palloc0(sizeof(Faults));
+
+	faults->loop = loop;
+	faults->config = config;
+	faults->node = node;
+	faults->timer = loop_timer_new(loop, look_again, faults);
+	return faults;
+}
+
+void
+faults_free(Faults *faults)
+{
+	loop_timer_free(faults->timer);
+	faults_free_list(faults->list, faults->config);
+	pfree(faults);
+}
