@@ -12,11 +12,11 @@ EXTENSION_MK = -f extension.mk PG_CONFIG='$(PG_CONFIG)'
 SUDO = $(if $(DESTDIR),,$(shell test -w "$$($(PG_CONFIG) --pkglibdir)" || echo sudo))
 
 .DEFAULT_GOAL = all
-.PHONY: all extension sidecar version install uninstall demo check check-servers unit \
+.PHONY: all extension sidecar web version install uninstall demo check check-servers unit \
 	installcheck isolation pgtap tap format format-check lint asan valgrind \
 	campaign-limits bench bench-peers bench-schedule bench-views bench-clean docs clean help
 
-all: extension sidecar ## builds the extension and the sidecar
+all: extension sidecar web ## builds the extension, the sidecar and twtasks-web
 
 extension: version
 	$(MAKE) $(EXTENSION_MK) all
@@ -24,17 +24,22 @@ extension: version
 sidecar: version
 	$(MAKE) -C sidecar all
 
+web: sidecar
+	$(MAKE) -C web all
+
 # Both halves include it; made first, so that -j does not make it twice.
 version:
 	@$(MAKE) --no-print-directory -s $(EXTENSION_MK) src/common/version.h
 
-install: all ## installs both, with sudo where needed
+install: all ## installs them, with sudo where needed
 	$(SUDO) $(MAKE) $(EXTENSION_MK) install
 	$(SUDO) $(MAKE) -C sidecar PG_CONFIG='$(PG_CONFIG)' install
+	$(SUDO) $(MAKE) -C web PG_CONFIG='$(PG_CONFIG)' install
 
-uninstall: ## removes both
+uninstall: ## removes them
 	$(SUDO) $(MAKE) $(EXTENSION_MK) uninstall
 	$(SUDO) $(MAKE) -C sidecar PG_CONFIG='$(PG_CONFIG)' uninstall
+	$(SUDO) $(MAKE) -C web PG_CONFIG='$(PG_CONFIG)' uninstall
 
 demo: ## shows a task's life on a server of its own; installs what is missing
 	@scripts/demo
@@ -93,7 +98,7 @@ bench-views: install ## measures the views that people look at, beside millions 
 bench-clean: install ## measures how fast old history is cleaned, beside others that finish
 	@bench/clean
 
-docs: sidecar ## writes the pages of docs/ that come from the sources
+docs: sidecar web ## writes the pages of docs/ that come from the sources
 	@scripts/docs
 	@scripts/docs-state-machine
 	@scripts/docs-configuration
@@ -101,6 +106,7 @@ docs: sidecar ## writes the pages of docs/ that come from the sources
 clean: ## removes what was built
 	@$(MAKE) --no-print-directory -s $(EXTENSION_MK) clean
 	@$(MAKE) --no-print-directory -s -C sidecar clean
+	@$(MAKE) --no-print-directory -s -C web clean
 	@$(MAKE) --no-print-directory -s -C test/unit clean
 	@$(MAKE) --no-print-directory -s -C test/campaign clean
 	@rm -rf check-output

@@ -11,6 +11,7 @@
  */
 #include "base/port.h"
 
+#include "api/health.h"
 #include "base/log.h"
 #include "base/sdnotify.h"
 #include "config/handler.h"
@@ -33,8 +34,6 @@
 #include "slots/slots.h"
 #include "table/table.h"
 #include "table/tables.h"
-#include "web/http.h"
-#include "web/results.h"
 
 /*
  * A type's triggers may take this part of a table: so many types at once can
@@ -86,8 +85,7 @@ struct Sidecar
 	Duties	   *duties;
 	Cancels    *cancels;
 	Faults	   *faults;
-	Http	   *http;			/* NULL: not configured */
-	Api		   *api;
+	Health	   *health;			/* NULL: not configured */
 	LoopTimer  *watchdog;
 	LoopTimer  *drain_end;
 	bool		is_draining;
@@ -424,14 +422,14 @@ trouble(const Sidecar *sidecar)
 }
 
 static void
-on_health(void *arg, ApiHealth *health)
+on_health(void *arg, HealthState *state)
 {
 	Sidecar    *sidecar = arg;
 
-	health->trouble = trouble(sidecar);
-	health->incarnation = node_incarnation(sidecar->node);
-	health->is_leader = node_is_leader(sidecar->node);
-	health->running = running(sidecar);
+	state->trouble = trouble(sidecar);
+	state->incarnation = node_incarnation(sidecar->node);
+	state->is_leader = node_is_leader(sidecar->node);
+	state->running = running(sidecar);
 }
 
 static void
@@ -472,8 +470,8 @@ sidecar_drain(Sidecar *sidecar)
 	log_line(TWT_LOG_INFO, "drain", "stopping: %d tasks are running",
 			 running(sidecar));
 	sdnotify_stopping();
-	if (sidecar->http != NULL)
-		http_stop_listening(sidecar->http);
+	if (sidecar->health != NULL)
+		health_stop_listening(sidecar->health);
 	queue_stop(sidecar->queue);
 	grab_stop(sidecar->grab);
 	sweep_stop(sidecar->sweep);
@@ -589,9 +587,7 @@ sidecar_open(Loop *loop, Config *config)
 	sidecar->cancels = cancels_open(loop, sidecar->node, on_wish, sidecar);
 	sidecar->faults = faults_open(loop, config, sidecar->node);
 	sidecar->queue = queue_open(loop, config, &queue_events, sidecar);
-	sidecar->http = http_open(loop, config->listen, config->tokens);
-	if (sidecar->http != NULL)
-		sidecar->api = api_open(loop, config, sidecar->http, on_health, sidecar);
+	sidecar->health = health_open(loop, config->listen, config->node, on_health, sidecar);
 	sidecar->drain_end = loop_timer_new(loop, on_drain_end, sidecar);
 	sidecar->watchdog = loop_timer_new(loop, on_watchdog, sidecar);
 	if (sdnotify_watchdog_us() > 0)
@@ -626,8 +622,6 @@ sidecar_reload(Sidecar *sidecar, Config *config)
 	faults_look(sidecar->faults);
 	policies_set_config(sidecar->policies, config);
 	sweep_reload(sidecar->sweep, config);
-	if (sidecar->http != NULL)
-		http_set_tokens(sidecar->http, config->tokens);
 	log_init(config->log.format, config->log.level, config->node);
 	/* Many parts look at the first one to the end; at the others nobody does. */
 	if (old != sidecar->first_config)
@@ -655,11 +649,7 @@ void
 sidecar_free(Sidecar *sidecar)
 {
 	loop_off_turn(sidecar->loop, on_turn, sidecar);
-	if (sidecar->http != NULL)
-	{
-		api_close(sidecar->api);
-		http_close(sidecar->http);
-	}
+	health_close(sidecar->health);
 	queue_close(sidecar->queue);
 	grab_free(sidecar->grab);
 	for (int i = 0; i < sidecar->nserved; i++)

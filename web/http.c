@@ -3,7 +3,7 @@
  * http.c
  *		A small HTTP server on our loop.
  *
- *		from: config.h (listen)			to: results.c (routes)
+ *		from: web_config.h (listen)			to: results.c (routes)
  *
  * libmicrohttpd does the reading and writing.  Its own epoll descriptor is one
  * of ours; when it is ready, or its time has come, MHD_run() does what can be
@@ -28,7 +28,6 @@
 #include "base/log.h"
 #include "base/text.h"
 
-#define LISTEN_AGAIN_US SECONDS_TO_US(5)
 #define TELL_AGAIN_US SECONDS_TO_US(60)
 #define CONNECTIONS_MAX 256
 #define CONNECTIONS_OF_ONE 64
@@ -48,14 +47,15 @@ typedef struct Routes
 struct Http
 {
 	Loop	   *loop;
-	HttpAddress address;
+	Address		address;
 	char	   *const *tokens;
 	struct MHD_Daemon *daemon;	/* NULL: does not listen yet */
 	LoopIo	   *io;
 	LoopTimer  *timer;			/* the next MHD_run(), or attempt to listen */
 	slist_head	routes;
 	dlist_head	suspended;
-	bool		said_down;
+	int			nrequests;
+	bool		is_down;		/* could not listen */
 	int			nrefused;		/* tokens, since that was told */
 	int64		refused_us;
 };
@@ -286,6 +286,7 @@ new_request(Http *http, struct MHD_Connection *connection)
 
 	request->http = http;
 	request->connection = connection;
+	http->nrequests++;
 	initStringInfo(&request->body);
 	return request;
 }
@@ -339,6 +340,7 @@ on_completed(void *arg, struct MHD_Connection *connection, void **state,
 
 	if (request == NULL)
 		return;
+	request->http->nrequests--;
 	if (request->response != NULL)
 		MHD_destroy_response(request->response);
 	forget_parts(request);
@@ -395,15 +397,15 @@ start_daemon(Http *http, int fd)
 static bool
 start_listening(Http *http)
 {
-	int			fd = http_address_listen(&http->address);
+	int			fd = address_listen(&http->address, &http->is_down);
 
 	if (fd < 0)
 		return false;
 	http->daemon = start_daemon(http, fd);
 	if (http->daemon == NULL)
 	{
+		log_line(TWT_LOG_ERROR, "http", "could not start the server: out of memory; will try again");
 		close(fd);
-		errno = ENOMEM;
 		return false;
 	}
 	http->io = loop_io_new(http->loop,
@@ -419,30 +421,18 @@ on_timer(void *arg)
 	Http	   *http = arg;
 
 	if (http->daemon != NULL)
-	{
 		run(http);
-		return;
-	}
-	if (start_listening(http))
-	{
-		log_line(TWT_LOG_INFO, "http", "listening on %s port %d", http->address.host,
-				 http->address.port);
-		return;
-	}
-	if (!http->said_down)
-		log_line(TWT_LOG_ERROR, "http", "could not listen on %s port %d: %m; will try again",
-				 http->address.host, http->address.port);
-	http->said_down = true;
-	loop_timer_start(http->timer, LISTEN_AGAIN_US);
+	else if (!start_listening(http))
+		loop_timer_start(http->timer, ADDRESS_AGAIN_US);
 }
 
 Http *
 http_open(Loop *loop, const char *listen, char *const *tokens)
 {
 	Http	   *http;
-	HttpAddress address;
+	Address		address;
 
-	if (listen == NULL || http_address_parse(listen, &address) != NULL)
+	if (listen == NULL || address_parse(listen, &address) != NULL)
 		return NULL;
 	http = palloc0(sizeof(Http));
 	http->loop = loop;
@@ -481,13 +471,19 @@ http_stop_listening(Http *http)
 		close(MHD_quiesce_daemon(http->daemon));
 }
 
+int
+http_requests(const Http *http)
+{
+	return http->nrequests;
+}
+
 /* libmicrohttpd wants no suspended connections then. */
 void
 http_close(Http *http)
 {
 	while (!dlist_is_empty(&http->suspended))
 		http_refuse(dlist_head_element(HttpRequest, node, &http->suspended),
-					MHD_HTTP_SERVICE_UNAVAILABLE, "stopping", "The sidecar stops.");
+					MHD_HTTP_SERVICE_UNAVAILABLE, "stopping", "The server stops.");
 	if (http->io != NULL)
 		loop_io_free(http->io);
 	if (http->daemon != NULL)

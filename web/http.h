@@ -3,7 +3,7 @@
  * http.h
  *		A small HTTP server on our loop.
  *
- *		from: config.h (listen)			to: results.h (routes)
+ *		from: web_config.h (listen)			to: results.h (routes)
  *
  * What is served is a table of routes, added by whoever serves them.  A
  * request is read whole before its route is called, and answered once, in the
@@ -50,6 +50,9 @@ extern void http_add_routes(Http *http, const HttpRoute *routes, int nroutes,
 
 /* No new connections (a drain). */
 extern void http_stop_listening(Http *http);
+
+/* Requests that have begun, and whose answer is not sent yet. */
+extern int	http_requests(const Http *http);
 
 /* Ends all connections; requests that are not answered are gone. */
 extern void http_close(Http *http);

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * api.c
- *		What the sidecar's HTTP server serves: results, and how it is.
+ * results.c
+ *		Results of tasks that were handed on, taken by HTTP.
  *
  *		from: http.c			to: sql/run/finish_task.sql
  *
@@ -12,24 +12,18 @@
 #include <jansson.h>
 #include <microhttpd.h>
 
-#include "web/results.h"
-#include "base/log.h"
-#include "base/text.h"
 #include "common/trigger.h"
 #include "common/version.h"
 #include "execute/worker/worker_protocol.h"
-#include "node/task_clock.h"
-#include "pg/calls.h"
+#include "pg/pg.h"
+#include "web/results.h"
 
 /* More than this at once are told to come again. */
 #define CALLS_MAX 200
 
-struct Api
+struct Results
 {
-	const Config *config;
 	Pg		   *pg;
-	ApiAsk		ask;
-	void	   *arg;
 };
 
 /* A result on its way to the database. */
@@ -40,37 +34,42 @@ typedef struct Finishing
 	int64		version;
 } Finishing;
 
-/* ---- health ---- */
+/*
+ * id, version, result, message, delay and time, in microseconds.  The database's
+ * clock says how far the time is away.
+ */
+static const PgStatement finish_task = {"finish_task",
+	"SELECT f.result, f.version, f.status::text FROM twtasks.finish_task("
+	"$1::text::uuid, $2::int8, $3::text, $4::text, GREATEST($5::int8 * interval '1 microsecond', "
+"timestamptz 'epoch' + $6::int8 * interval '1 microsecond' - twtasks.clock())) f"};
 
-static void
-serve_health(void *arg, HttpRequest *request)
+enum
 {
-	Api		   *api = arg;
-	ApiHealth	health = {0};
-	const char *status;
-	StringInfoData json;
+	FINISHED_RESULT,
+	FINISHED_VERSION,
+	FINISHED_STATUS
+};
 
-	api->ask(api->arg, &health);
-	status = health.trouble ? health.trouble : "ok";
-	initStringInfo(&json);
-	appendStringInfoString(&json, "{\"status\":\"");
-	text_escape_json(&json, status, strlen(status), SIZE_MAX);
-	appendStringInfoString(&json, "\",\"node\":\"");
-	text_escape_json(&json, api->config->node, strlen(api->config->node), SIZE_MAX);
-	appendStringInfo(&json, "\",\"version\":\"%s\",\"incarnation\":" INT64_FORMAT
-					 ",\"leader\":%s,\"running\":%d}\n", TWT_VERSION, health.incarnation,
-					 health.is_leader ? "true" : "false", health.running);
-	http_answer(request, health.trouble ? MHD_HTTP_SERVICE_UNAVAILABLE : MHD_HTTP_OK, json.data);
-	pfree(json.data);
-}
-
-/* ---- finish ---- */
+/* ---- health ---- */
 
 static void
 refuse_busy(HttpRequest *request, const char *detail)
 {
 	http_refuse(request, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable", detail);
 }
+
+static void
+serve_health(void *arg, HttpRequest *request)
+{
+	Results    *results = arg;
+	bool		is_up = pg_is_up(results->pg);
+
+	http_answer(request, is_up ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE,
+				is_up ? "{\"status\":\"ok\",\"version\":\"" TWT_VERSION "\"}\n" :
+				"{\"status\":\"no database\",\"version\":\"" TWT_VERSION "\"}\n");
+}
+
+/* ---- finish ---- */
 
 /* What became of it, and of the task: one of the words of finish_task(). */
 static void
@@ -116,7 +115,7 @@ on_finished(void *arg, PgOutcome outcome, PGresult *result)
 			break;
 		case PG_FAILED:
 			http_refuse(finishing->request, MHD_HTTP_INTERNAL_SERVER_ERROR, "failed",
-						"The database refused the result; the sidecar's log says why.");
+						"The database refused the result; the log of twtasks-web says why.");
 			break;
 	}
 	pfree(finishing);
@@ -142,17 +141,10 @@ read_result(const json_t *object, int64 *version, WorkerReply *reply)
 	return error;
 }
 
-static int64
-delay_of(const WorkerReply *reply)
-{
-	if (reply->at_us == WORKER_NO_TIME)
-		return Max(reply->delay_us, 0);
-	return Max(reply->at_us - task_clock_us(), 0);
-}
-
 static void
-send_result(Api *api, Finishing *finishing, const WorkerReply *reply)
+send_result(Results *results, Finishing *finishing, const WorkerReply *reply)
 {
+	bool		has_time = reply->at_us != WORKER_NO_TIME;
 	WireParams	params;
 
 	wire_init(&params);
@@ -160,14 +152,15 @@ send_result(Api *api, Finishing *finishing, const WorkerReply *reply)
 	wire_add_int8(&params, finishing->version);
 	wire_add_text(&params, task_result_name(reply->result));
 	wire_add_text(&params, reply->message);
-	wire_add_int8(&params, delay_of(reply));
-	pg_send(api->pg, &call_finish_task, &params, on_finished, finishing);
+	wire_add_int8(&params, has_time ? 0 : Max(reply->delay_us, 0));
+	wire_add_int8(&params, has_time ? Max(reply->at_us, 0) : 0);
+	pg_send(results->pg, &finish_task, &params, on_finished, finishing);
 }
 
 static void
 serve_finish(void *arg, HttpRequest *request)
 {
-	Api		   *api = arg;
+	Results    *results = arg;
 	uint8		id[TASK_ID_BYTES];
 	WorkerReply reply;
 	int64		version = 0;
@@ -183,9 +176,9 @@ serve_finish(void *arg, HttpRequest *request)
 		error = pstrdup("the path names no task id");
 	if (error != NULL)
 		http_refuse(request, MHD_HTTP_BAD_REQUEST, "bad_request", error);
-	else if (!pg_is_up(api->pg))
+	else if (!pg_is_up(results->pg))
 		refuse_busy(request, "The database is away.");
-	else if (pg_in_flight(api->pg) >= CALLS_MAX)
+	else if (pg_in_flight(results->pg) >= CALLS_MAX)
 		refuse_busy(request, "Too many results are on their way.");
 	else
 	{
@@ -194,7 +187,7 @@ serve_finish(void *arg, HttpRequest *request)
 		finishing->request = request;
 		finishing->version = version;
 		strlcpy(finishing->id, part, sizeof(finishing->id));
-		send_result(api, finishing, &reply);
+		send_result(results, finishing, &reply);
 	}
 	pfree(error);
 	pfree(reply.message);
@@ -205,23 +198,20 @@ static const HttpRoute routes[] = {
 	{"POST", "/api/tasks/*/finish", .serve = serve_finish},
 };
 
-Api *
-api_open(Loop *loop, const Config *config, Http *http, ApiAsk ask, void *arg)
+Results *
+results_open(Loop *loop, const char *postgres, Http *http)
 {
-	Api		   *api = palloc0(sizeof(Api));
+	Results    *results = palloc0(sizeof(Results));
 
-	api->config = config;
-	api->ask = ask;
-	api->arg = arg;
-	api->pg = pg_new(loop, config->postgres, "api", NULL, NULL);
-	pg_start(api->pg);
-	http_add_routes(http, routes, lengthof(routes), api);
-	return api;
+	results->pg = pg_new(loop, postgres, "results", NULL, NULL);
+	pg_start(results->pg);
+	http_add_routes(http, routes, lengthof(routes), results);
+	return results;
 }
 
 void
-api_close(Api *api)
+results_close(Results *results)
 {
-	pg_close(api->pg);
-	pfree(api);
+	pg_close(results->pg);
+	pfree(results);
 }

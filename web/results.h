@@ -1,39 +1,27 @@
 /*-------------------------------------------------------------------------
  *
- * api.h
- *		What the sidecar's HTTP server serves: results, and how it is.
+ * results.h
+ *		Results of tasks that were handed on, taken by HTTP.
  *
  *		from: http.h			to: sql/run/finish_task.sql
  *
- *	 GET /health					200, or 503 while nothing would be run
- *	 POST /api/tasks/ID/finish		the result of a task that was handed on
+ *	 GET /health					200, or 503 while the database is away
+ *	 POST /api/tasks/ID/finish		what became of the task
  *
  *-------------------------------------------------------------------------
  */
-#ifndef TWT_API_H
-#define TWT_API_H
+#ifndef TWT_RESULTS_H
+#define TWT_RESULTS_H
 
-#include "web/http.h"
 #include "base/loop.h"
-#include "config/config.h"
+#include "web/http.h"
 
-typedef struct Api Api;
+typedef struct Results Results;
 
-typedef struct ApiHealth
-{
-	const char *trouble;		/* why nothing is run; NULL: all is well */
-	int64		incarnation;
-	bool		is_leader;
-	int			running;
-} ApiHealth;
-
-typedef void (*ApiAsk) (void *arg, ApiHealth *health);
-
-/* Opens a connection of its own. */
-extern Api *api_open(Loop *loop, const Config *config, Http *http,
-					 ApiAsk ask, void *arg);
+/* Opens a connection to the database. */
+extern Results *results_open(Loop *loop, const char *postgres, Http *http);
 
 /* Before http_close(): what is under way is answered. */
-extern void api_close(Api *api);
+extern void results_close(Results *results);
 
-#endif							/* TWT_API_H */
+#endif							/* TWT_RESULTS_H */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * http_address.c
- *		Where HTTP is served.
+ * address.c
+ *		An address of this machine that a server listens on.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/address.h"
+#include "base/log.h"
 
 static bool
 is_loopback(const struct sockaddr *address)
@@ -28,7 +29,7 @@ is_loopback(const struct sockaddr *address)
 
 /* Without asking anybody: numbers only. */
 static struct addrinfo *
-look_up(const HttpAddress *address)
+look_up(const Address *address)
 {
 	const struct addrinfo hints = {
 		.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE,
@@ -45,7 +46,7 @@ look_up(const HttpAddress *address)
 }
 
 static bool
-split_address(const char *text, HttpAddress *address)
+split_address(const char *text, Address *address)
 {
 	const char *colon = strrchr(text, ':');
 	size_t		len;
@@ -72,7 +73,7 @@ split_address(const char *text, HttpAddress *address)
 }
 
 const char *
-http_address_parse(const char *text, HttpAddress *address)
+address_parse(const char *text, Address *address)
 {
 	struct addrinfo *found;
 
@@ -86,29 +87,40 @@ http_address_parse(const char *text, HttpAddress *address)
 	return NULL;
 }
 
+static int
+open_socket(const struct addrinfo *found)
+{
+	int			on = 1;
+	int			fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int			error;
+
+	if (fd < 0 || (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
+				   bind(fd, found->ai_addr, found->ai_addrlen) == 0 &&
+				   listen(fd, SOMAXCONN) == 0))
+		return fd;
+	error = errno;
+	close(fd);
+	errno = error;
+	return -1;
+}
+
 int
-http_address_listen(const HttpAddress *address)
+address_listen(const Address *address, bool *is_down)
 {
 	struct addrinfo *found = look_up(address);
-	int			on = 1;
-	int			fd;
+	int			fd = -1;
 
 	if (found == NULL)
-	{
 		errno = EADDRNOTAVAIL;
-		return -1;
-	}
-	fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd >= 0 && (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
-					bind(fd, found->ai_addr, found->ai_addrlen) != 0 ||
-					listen(fd, SOMAXCONN) != 0))
-	{
-		int			error = errno;
-
-		close(fd);
-		errno = error;
-		fd = -1;
-	}
-	freeaddrinfo(found);
+	else
+		fd = open_socket(found);
+	if (fd >= 0)
+		log_line(TWT_LOG_INFO, "http", "listening on %s port %d", address->host, address->port);
+	else if (!*is_down)
+		log_line(TWT_LOG_ERROR, "http", "could not listen on %s port %d: %m; will try again",
+				 address->host, address->port);
+	*is_down = fd < 0;
+	if (found != NULL)
+		freeaddrinfo(found);
 	return fd;
 }

@@ -1,27 +1,33 @@
 /*-------------------------------------------------------------------------
  *
- * http_address.h
- *		Where HTTP is served.
+ * address.h
+ *		An address of this machine that a server listens on.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef TWT_HTTP_ADDRESS_H
-#define TWT_HTTP_ADDRESS_H
+#ifndef TWT_ADDRESS_H
+#define TWT_ADDRESS_H
 
-typedef struct HttpAddress
+/* A server that could not listen tries again after so long. */
+#define ADDRESS_AGAIN_US SECONDS_TO_US(5)
+
+typedef struct Address
 {
 	char		host[64];		/* without brackets */
 	int			port;
 	bool		is_local;		/* of this machine: 127.x.x.x or ::1 */
-} HttpAddress;
+} Address;
 
 /*
  * Reads HOST:PORT, an address (an IPv6 one in brackets) or "localhost".  NULL
  * on success, else what is wrong (not palloc'd).
  */
-extern const char *http_address_parse(const char *text, HttpAddress *address) MUSTCHECK;
+extern const char *address_parse(const char *text, Address *address) MUSTCHECK;
 
-/* A listening socket, or -1 and errno. */
-extern int	http_address_listen(const HttpAddress *address);
+/*
+ * A listening socket, or -1.  The log has success and failure; several failures
+ * in a row, between which *is_down stays true, only once.
+ */
+extern int	address_listen(const Address *address, bool *is_down);
 
-#endif							/* TWT_HTTP_ADDRESS_H */
+#endif							/* TWT_ADDRESS_H */

@@ -16,7 +16,6 @@
 #include "config/config.h"
 #include "config/config_load.h"
 #include "config/config_settle.h"
-#include "config/secret_file.h"
 #include "config/values.h"
 #include "execute/http/http_target.h"
 
@@ -315,7 +314,6 @@ config_free(Config *config)
 		http_target_free(config->handlers[i].target);
 		pfree(config->handlers[i].hello);
 	}
-	secret_file_forget(config->tokens);
 	config_clear(options_root(), config);
 	pfree(config);
 }

@@ -110,9 +110,7 @@ typedef struct Config
 	int64		drain_us;		/* how long SIGTERM waits for handlers */
 	int64		lease_us;		/* silence after which the node counts as gone */
 	int64		sweep_us;		/* between two looks at the whole table */
-	char	   *listen;			/* where HTTP is served; NULL: nowhere */
-	char	   *token_file;		/* NULL: whoever reaches it may */
-	char	  **tokens;			/* what that holds, or NULL */
+	char	   *listen;			/* where it tells how it is; NULL: nowhere */
 	HandlerConfig *handlers;
 	int			nhandlers;
 } Config;

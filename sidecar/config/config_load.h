@@ -28,4 +28,10 @@ extern bool config_load(const char *path, const Section *root, void *target,
 						ConfigSettle settle, char **error) MUSTCHECK;
 extern void config_clear(const Section *root, void *target);
 
+/* As config_print() and config_needs_restart(), without handlers. */
+extern void config_print_options(const Section *root, const void *source,
+								 StringInfo out);
+extern const char *config_first_change(const Section *root, const void *from,
+									   const void *to);
+
 #endif							/* TWT_CONFIG_LOAD_H */

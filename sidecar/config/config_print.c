@@ -9,6 +9,7 @@
 #include "base/port.h"
 
 #include "config/config.h"
+#include "config/config_load.h"
 #include "config/values.h"
 
 #define INDENT 2
@@ -117,17 +118,23 @@ print_section(const Printing *printing)
 }
 
 void
-config_print(const Config *config, StringInfo out)
+config_print_options(const Section *root, const void *source, StringInfo out)
 {
-	Printing	root = {
+	Printing	printing = {
 		.out = out,
-		.section = options_root(),
-		.source = (const char *) config,
+		.section = root,
+		.source = source,
 		.modes = ~0,
 		.has_comments = true
 	};
 
-	print_section(&root);
+	print_section(&printing);
+}
+
+void
+config_print(const Config *config, StringInfo out)
+{
+	config_print_options(options_root(), config, out);
 }
 
 static void
@@ -226,9 +233,15 @@ section_needs_restart(const Section *section, int modes,
 }
 
 const char *
+config_first_change(const Section *root, const void *from, const void *to)
+{
+	return section_needs_restart(root, ~0, from, to);
+}
+
+const char *
 config_needs_restart(const Config *from, const Config *to)
 {
-	const char *name = section_needs_restart(options_root(), ~0, from, to);
+	const char *name = config_first_change(options_root(), from, to);
 	int			i;
 
 	if (name != NULL)

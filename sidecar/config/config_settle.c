@@ -9,17 +9,14 @@
 
 #include <unistd.h>
 
-#include "base/address.h"
 #include "config/config_settle.h"
 #include "config/hello.h"
-#include "config/secret_file.h"
 #include "execute/http/http_target.h"
 #include "config/statuses.h"
 
 #define COMMAND_CONCURRENCY 10
 #define SQL_CONCURRENCY 16
 #define HTTP_CONCURRENCY 50
-#define TOKEN_MIN_BYTES 16
 #define NOOP_CONCURRENCY 1000
 #define WORKER_PREFETCH 1
 #define SQL_PREFETCH 64
@@ -284,48 +281,6 @@ settle_node(Settling *settling)
 }
 
 static bool
-root_fail(Settling *settling, const char *key, const char *what)
-{
-	*settling->error = config_source_message(settling->source, key, "%s", what);
-	return false;
-}
-
-/* Whoever guesses a token can finish tasks. */
-static bool
-settle_tokens(Settling *settling)
-{
-	Config	   *config = settling->config;
-	char	   *reason = NULL;
-
-	if (config->token_file == NULL)
-		return true;
-	config->tokens = secret_file_read(config->token_file, &reason);
-	for (int i = 0; config->tokens != NULL && config->tokens[i] != NULL; i++)
-		if (strlen(config->tokens[i]) < TOKEN_MIN_BYTES)
-			reason = pstrdup("a token must have 16 characters at least");
-	if (reason == NULL)
-		return true;
-	(void) root_fail(settling, "token_file", reason);
-	pfree(reason);
-	return false;
-}
-
-static bool
-settle_listen(Settling *settling)
-{
-	Config	   *config = settling->config;
-	HttpAddress address;
-
-	if (!settle_tokens(settling))
-		return false;
-	if (config->listen == NULL || config->tokens != NULL ||
-		(http_address_parse(config->listen, &address) == NULL && address.is_local))
-		return true;
-	return root_fail(settling, "listen",
-					 "an address that other machines can reach needs a token_file");
-}
-
-static bool
 settle_hellos(Settling *settling)
 {
 	Config	   *config = settling->config;
@@ -359,6 +314,5 @@ config_settle(void *target, const RawSection *raw,
 	for (i = 0; i < config->nhandlers; i++)
 		if (!settle_handler(&settling, i))
 			return false;
-	return check_patterns(&settling) && settle_node(&settling) &&
-		settle_listen(&settling) && settle_hellos(&settling);
+	return check_patterns(&settling) && settle_node(&settling) && settle_hellos(&settling);
 }

@@ -149,9 +149,9 @@ check_url(const char *text)
 static const char *
 check_listen(const char *text)
 {
-	HttpAddress address;
+	Address		address;
 
-	return http_address_parse(text, &address);
+	return address_parse(text, &address);
 }
 
 static const Option log_options[] = {
@@ -418,13 +418,7 @@ static const Option root_options[] = {
 		"listen", OPTION_TEXT, .needs_restart = true,
 		.min = 1, .max = 100, .check = check_listen,
 		.offset = offsetof(Config, listen),
-		.help = "address and port where HTTP is served: results and health"
-	},
-	{
-		"token_file", OPTION_TEXT,
-		.min = 1, .max = 4095, .check = check_directory,
-		.offset = offsetof(Config, token_file),
-		.help = "file with the bearer tokens that are accepted there, one per line"
+		.help = "address and port where HTTP tells how this node is, at /health"
 	},
 	{
 		"handlers", OPTION_SECTIONS, .section = &handler_section,

@@ -38,7 +38,7 @@ judge_file(int fd)
 	if (!S_ISREG(status.st_mode))
 		return pstrdup("it is not a regular file");
 	if (!is_safe(&status))
-		return pstrdup("the file must be root's or the sidecar's own, and nobody else may read it");
+		return pstrdup("the file must be root's or the daemon's own, and nobody else may read it");
 	if (status.st_size > FILE_MAX_BYTES)
 		return pstrdup("the file is too large");
 	return NULL;

@@ -78,10 +78,6 @@ const PgStatement call_finish = {"finish",
 	"SELECT f.id FROM twtasks_internal.finish_tasks($1::uuid[], $2::int8[], $3::text[], $4::int8[], "
 "$5::text[], $6::int8, $7::int8, $8::int8[], $9::tid[]) f"};
 
-const PgStatement call_finish_task = {"finish_task",
-	"SELECT f.result, f.version, f.status::text FROM twtasks.finish_task("
-"$1::text::uuid, $2::int8, $3::text, $4::text, $5::int8 * interval '1 microsecond') f"};
-
 const PgStatement call_resolve_finish = {"resolve_finish",
 "SELECT f.id FROM twtasks_internal.resolve_finish($1::uuid[], $2::int8[], $3::int8, $4::int8) f"};
 

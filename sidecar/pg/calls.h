@@ -116,15 +116,6 @@ extern const PgStatement call_terminate_backend;
  * places */
 extern const PgStatement call_finish;
 
-/* id, version, result, message, delay_us */
-extern const PgStatement call_finish_task;
-enum
-{
-	FINISHED_RESULT,
-	FINISHED_VERSION,
-	FINISHED_STATUS
-};
-
 /* ids, versions, incarnation, token */
 extern const PgStatement call_resolve_finish;
 enum

@@ -628,7 +628,7 @@ on_ready(void *arg, int ready)
 static void
 connect_now(Pg *pg)
 {
-	char	   *name = psprintf("twtasksd %s", pg->role);
+	char	   *name = psprintf("%s %s", program_invocation_short_name, pg->role);
 
 	pg->conn = hosts_connect(pg->hosts, name);
 	pfree(name);

@@ -4,6 +4,7 @@
  *
  *		producer	adds tasks
  *		worker		what a sidecar calls
+ *		web			takes results of tasks that were handed on
  *		operator	changes tasks by hand, and looks at them
  *		viewer		looks at tasks, not at what they carry
  *		tester		runs them in tests, where twtasks.testing is on
@@ -41,7 +42,7 @@ END $$;
 ALTER SCHEMA twtasks OWNER TO twtasks_owner;
 REVOKE ALL ON SCHEMA twtasks FROM PUBLIC;
 GRANT USAGE ON SCHEMA twtasks
-	TO twtasks_producer, twtasks_worker, twtasks_operator, twtasks_viewer, twtasks_tester;
+	TO twtasks_producer, twtasks_worker, twtasks_web, twtasks_operator, twtasks_viewer, twtasks_tester;
 REVOKE ALL ON SCHEMA twtasks_internal FROM PUBLIC;
 GRANT USAGE ON SCHEMA twtasks_internal TO twtasks_worker;
 
@@ -51,9 +52,13 @@ GRANT EXECUTE ON FUNCTION
 	TO twtasks_producer;
 
 GRANT EXECUTE ON FUNCTION
-	twtasks.is_paused, twtasks.is_enabled, twtasks.is_adopted, twtasks.clock, twtasks.queue_kind,
+	twtasks.is_paused, twtasks.is_enabled, twtasks.is_adopted, twtasks.queue_kind,
 	twtasks.queue_stats, twtasks.cron_next, twtasks.cron_preview
 	TO twtasks_producer, twtasks_worker, twtasks_operator, twtasks_viewer, twtasks_tester;
+
+GRANT EXECUTE ON FUNCTION twtasks.clock
+	TO twtasks_producer, twtasks_worker, twtasks_web, twtasks_operator, twtasks_viewer, twtasks_tester;
+GRANT EXECUTE ON FUNCTION twtasks.finish_task TO twtasks_worker, twtasks_web;
 
 -- Views call these with the rights of the role that reads.
 GRANT EXECUTE ON FUNCTION twtasks_internal.adoption_fault, twtasks_internal.is_testing
@@ -63,7 +68,7 @@ GRANT EXECUTE ON PROCEDURE twtasks_internal.next_triggers TO twtasks_worker;
 GRANT EXECUTE ON FUNCTION
 	twtasks_internal.grab_tasks, twtasks_internal.resolve_grab, twtasks_internal.execute_tasks,
 	twtasks_internal.find_handler, twtasks_internal.check_handlers, twtasks_internal.note_faults,
-	twtasks_internal.finish_tasks, twtasks.finish_task, twtasks_internal.resolve_finish,
+	twtasks_internal.finish_tasks, twtasks_internal.resolve_finish,
 	twtasks_internal.sweep_tasks, twtasks_internal.expire_tasks, twtasks_internal.promote_tasks,
 	twtasks_internal.recover_tasks, twtasks_internal.take_types, twtasks_internal.take_cancels,
 	twtasks_internal.start_node, twtasks_internal.refusal, twtasks_internal.heartbeat,

@@ -9,7 +9,7 @@ DECLARE
 	needed text;
 BEGIN
 	FOREACH needed IN ARRAY ARRAY['twtasks_owner', 'twtasks_producer',
-								  'twtasks_worker', 'twtasks_operator',
+								  'twtasks_worker', 'twtasks_web', 'twtasks_operator',
 								  'twtasks_viewer', 'twtasks_tester']
 	LOOP
 		IF NOT EXISTS (SELECT FROM pg_catalog.pg_roles r

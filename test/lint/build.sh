@@ -9,12 +9,14 @@
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
 
-# from_root -- names files as seen from the root: the sidecar's make does not
+# from_root -- names files as seen from the root: those of the programs do not
 from_root()
 {
 	while IFS= read -r line; do
 		line=${line#../}
-		[ -e "${line%%:*}" ] || line=sidecar/$line
+		for directory in sidecar web; do
+			[ -e "${line%%:*}" ] || [ ! -e "$directory/${line%%:*}" ] || line=$directory/$line
+		done
 		printf '%s\n' "$line"
 	done | sort -u
 }

@@ -14,10 +14,14 @@ CREATE TEMPORARY TABLE callers (function text PRIMARY KEY, roles text[]);
 INSERT INTO callers
 SELECT f, '{producer}'::text[] FROM unnest('{add_task,add_tasks}'::text[]) f
 UNION ALL
-SELECT f, '{producer,worker,operator,viewer,tester}'::text[] FROM unnest('{is_enabled,is_adopted,is_paused,clock,queue_kind,queue_stats,
+SELECT 'clock', '{producer,worker,web,operator,viewer,tester}'::text[]
+UNION ALL
+SELECT 'finish_task', '{worker,web}'::text[]
+UNION ALL
+SELECT f, '{producer,worker,operator,viewer,tester}'::text[] FROM unnest('{is_enabled,is_adopted,is_paused,queue_kind,queue_stats,
 	cron_next,cron_preview}'::text[]) f
 UNION ALL
-SELECT f, '{worker}'::text[] FROM unnest('{next_triggers,grab_tasks,resolve_grab,execute_tasks,find_handler,check_handlers,note_faults,finish_tasks,finish_task,resolve_finish,sweep_tasks,
+SELECT f, '{worker}'::text[] FROM unnest('{next_triggers,grab_tasks,resolve_grab,execute_tasks,find_handler,check_handlers,note_faults,finish_tasks,resolve_finish,sweep_tasks,
 	expire_tasks,promote_tasks,recover_tasks,start_node,refusal,heartbeat,tick,end_node,make_partitions,clean_tasks,read_policies,run_schedules,take_types,take_cancels,ask_retry,
 	read_limits,offer_slots,clean_slots,monitor_tasks}'::text[]) f
 UNION ALL
@@ -49,10 +53,10 @@ UNION ALL SELECT r, '{}'::text[] FROM unnest('{task,finished_task,finished_task_
 
 CREATE TEMPORARY TABLE who AS
 SELECT r AS name, CASE r WHEN 'nobody' THEN 'regress_nobody' ELSE 'twtasks_' || r END AS role
-FROM unnest('{producer,worker,operator,viewer,tester,nobody}'::text[]) r;
+FROM unnest('{producer,worker,web,operator,viewer,tester,nobody}'::text[]) r;
 
 -- Overloaded is add_tasks alone; four sequences, two schemas.
-SELECT plan(((SELECT count(*) FROM callers)::integer + 2 + (SELECT count(*) FROM readers)::integer + 4 + 2) * 6 + 24);
+SELECT plan(((SELECT count(*) FROM callers)::integer + 2 + (SELECT count(*) FROM readers)::integer + 4 + 2) * 7 + 24);
 
 -- The matrix.
 SELECT is(has_function_privilege(w.role, p.oid, 'EXECUTE'), w.name = ANY (c.roles),
@@ -78,10 +82,10 @@ SELECT is(ARRAY[has_schema_privilege(w.role, 'twtasks_internal', 'USAGE'), has_s
 	ARRAY[w.name = 'worker', false], w.name || CASE w.name WHEN 'worker' THEN ' sees' ELSE ' does not see' END || ' the schema of internals')
 FROM who w ORDER BY w.name;
 -- \df twtasks.* shows the product: administrators call allow_type() and
--- disallow_type(), programs that finish an accepted task call finish_task().
+-- disallow_type().
 SELECT bag_eq($$SELECT p.proname::text FROM pg_proc p JOIN callers c ON c.function = p.proname
 	WHERE p.pronamespace = 'twtasks'::regnamespace AND c.roles <@ '{worker}'$$,
-	'{allow_type,disallow_type,finish_task}'::text[], 'schema twtasks has no function that only sidecars call');
+	'{allow_type,disallow_type}'::text[], 'schema twtasks has no function that only sidecars call');
 
 -- PUBLIC has nothing.
 SELECT is((SELECT count(*) FROM pg_proc p, aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a

@@ -22,7 +22,7 @@ $SIG{TERM} = sub {
 };
 
 # The server runs and has the extension in its database "postgres", and the
-# roles "sidecar" and "producer", which can do what their names say and no
+# roles "sidecar", "web" and "producer", which can do what their names say and no
 # more.  Options:
 #	queue => 'ring' (preloaded) or 'notify'; default: ring
 #	conf => { name => value }
@@ -54,6 +54,7 @@ sub create
 	$self->safe_psql('postgres', <<'SQL');
 		CREATE EXTENSION twtasks;
 		CREATE ROLE sidecar LOGIN IN ROLE twtasks_worker;
+		CREATE ROLE web LOGIN IN ROLE twtasks_web;
 		CREATE ROLE producer LOGIN IN ROLE twtasks_producer;
 SQL
 	return $self;
@@ -235,11 +236,12 @@ sub lock_task
 # Does some session of the sidecars with this role wait for a lock?
 sub waits_for_lock
 {
-	my ($self, $role) = @_;
+	my ($self, $role, $program) = @_;
 
+	$program //= 'twtasksd';
 	return $self->value(
 		"SELECT count(*) FROM pg_stat_activity
-		WHERE application_name = 'twtasksd $role' AND wait_event_type = 'Lock'");
+		WHERE application_name = '$program $role' AND wait_event_type = 'Lock'");
 }
 
 # Waits until so many sidecars know of each other: each has ticked since the

@@ -82,7 +82,7 @@ sub prepare
 	}, $class;
 
 	$node->configure_buckets(@{ $config{buckets} || [] });
-	$self->{config} = config_for($node, $name, %config);
+	$self->{config} = $class->can('config_for')->($node, $name, %config);
 	push @started, $self;
 	return $self;
 }
@@ -114,7 +114,7 @@ sub launch
 	%ENV = (%ENV, %{ $self->{env} });
 	open STDIN, '<', '/dev/null'         or POSIX::_exit(126);
 	open STDERR, '>>', $self->{log_path} or POSIX::_exit(126);
-	exec {$program} $program, '--config', $self->{config_path}
+	exec { $self->program } $self->program, '--config', $self->{config_path}
 	  or POSIX::_exit(127);
 }
 

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * test_config_http.c
- *		The options of HTTP, in both directions, and the files they name.
+ *		The options of HTTP, and the files they name.
  *
  *-------------------------------------------------------------------------
  */
@@ -46,7 +46,6 @@ static char *
 every_key(void)
 {
 	return psprintf("listen: '[::1]:9180'\n"
-					"token_file: %s\n"
 					"handlers:\n"
 					"  - types: [HOOK]\n"
 					"    http: https://a.example:8443/hook?x=1\n"
@@ -61,7 +60,7 @@ every_key(void)
 					"  - types: [COMMAND]\n"
 					"    command: [/bin/true]\n"
 					"    statuses: ['80=repeat']\n",
-					secret, secret, secret, secret);
+					secret, secret, secret);
 }
 
 static void
@@ -72,8 +71,6 @@ test_every_key(void **state)
 	HandlerConfig *handler = &config->handlers[0];
 
 	assert_string_equal(config->listen, "[::1]:9180");
-	assert_string_equal(config->tokens[0], "X-Header: some value");
-	assert_null(config->tokens[1]);
 	assert_int_equal(handler->mode, HANDLER_HTTP);
 	assert_string_equal(handler->url, "https://a.example:8443/hook?x=1");
 	assert_int_equal(handler->nhosts, 2);
@@ -117,7 +114,6 @@ test_defaults(void **state)
 	HandlerConfig *handler = &config->handlers[0];
 
 	assert_null(config->listen);
-	assert_null(config->tokens);
 	assert_int_equal(handler->nhosts, 0);
 	assert_null(handler->statuses);
 	assert_int_equal(handler->networks, NETWORKS_PUBLIC);
@@ -176,7 +172,7 @@ test_file_errors(void **state)
 	expect_error("headers_file: header 2 of the file: that header is not for the handler to set",
 				 HTTP_HANDLER("headers_file: %s"), secret);
 	chmod(secret, 0644);
-	expect_error("headers_file: the file must be root's or the sidecar's own, and nobody else may read it",
+	expect_error("headers_file: the file must be root's or the daemon's own, and nobody else may read it",
 				 HTTP_HANDLER("headers_file: %s"), secret);
 	chmod(secret, 0600);
 	write_secret("X-Header: some value");
@@ -188,13 +184,6 @@ test_listen_errors(void **state)
 	expect_error("listen: invalid value \"9180\": it must be ADDRESS:PORT", "listen: 9180\n" HANDLERS);
 	expect_error("listen: invalid value \"example.com:80\": its host must be an address or localhost",
 				 "listen: 'example.com:80'\n" HANDLERS);
-	expect_error("listen: an address that other machines can reach needs a token_file",
-				 "listen: '0.0.0.0:9180'\n" HANDLERS);
-	expect_error("token_file: could not open the file", "token_file: /nonexistent\n" HANDLERS);
-	write_secret("short");
-	expect_error("token_file: a token must have 16 characters at least",
-				 "token_file: %s\n" HANDLERS, secret);
-	write_secret("X-Header: some value");
 }
 
 static int

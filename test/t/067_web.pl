@@ -1,5 +1,5 @@
-# 067_api.pl -- results by HTTP: what was handed on is finished from outside,
-# each wrong request gets a clear answer, and nobody who may not gets one.
+# 067_web.pl -- results by HTTP: twtasks-web finishes from outside what was handed
+# on, each wrong request gets a clear answer, and nobody who may not gets one.
 
 use strict;
 use warnings FATAL => 'all';
@@ -15,6 +15,7 @@ use TwTasks::Cluster;
 use TwTasks::Ledger;
 use TwTasks::Sidecar;
 use TwTasks::Wait;
+use TwTasks::Web;
 
 my $node = TwTasks::Cluster->create('main');
 my $puppet = TwTasks::Ledger::handler('puppet.py');
@@ -38,8 +39,6 @@ sub write_tokens
 my $token_file = write_tokens($token, $other_token);
 my $sidecar = TwTasks::Sidecar->start(
 	$node, 'a',
-	listen => "127.0.0.1:$port",
-	token_file => $token_file,
 	handlers => [
 		{ types => ['ACCEPT'], worker => [$puppet] },
 		{
@@ -47,9 +46,12 @@ my $sidecar = TwTasks::Sidecar->start(
 			worker => [$puppet],
 			timeout => '2s',
 			grace => '10ms'
-		},
-		{ types => ['NOOP'], noop => JSON::PP::true }
+		}
 	]);
+my $web = TwTasks::Web->start(
+	$node, 'web',
+	listen => "127.0.0.1:$port",
+	token_file => $token_file);
 
 # The answer to a request: its status, and its body as a hash.
 sub ask
@@ -103,8 +105,7 @@ wait_for(sub { (ask('GET', '/health'))[0] == 200 }, 'the server to listen');
 my ($status, $body) = ask('GET', '/health', headers => { Authorization => undef });
 
 is($status, 200, 'health needs no token');
-is("$body->{status} $body->{node} $body->{incarnation}",
-	'ok a ' . $sidecar->incarnation, 'and says how it is');
+is($body->{status}, 'ok', 'and says how it is');
 is((ask('HEAD', '/health'))[0], 200, 'also asked by HEAD');
 
 # ---- results ----
@@ -254,21 +255,21 @@ if (!$pid)
 	($status) = finish($slow, \%right);
 	POSIX::_exit($status == 200 ? 0 : 1);
 }
-wait_for(sub { $node->waits_for_lock('api') }, 'the request to wait');
+wait_for(sub { $node->waits_for_lock('results', 'twtasks-web') }, 'the request to wait');
 is((ask('GET', '/health'))[0], 200, 'others are served meanwhile');
 $lock->close;
 waitpid $pid, 0;
 is($?, 0, 'then it is answered');
 
 my $away = accepted();
-my $before_away = $sidecar->log_position;
+my $before_away = $web->log_position;
 
 $node->stop('fast');
 wait_ok(sub { (finish($away, \%right))[0] == 503 },
 	'without the database: unavailable');
 (undef, undef, my $answer) = finish($away, \%right);
 is($answer->{headers}{'retry-after'}, 1, 'come again');
-$sidecar->wait_for_log(qr/control: .*; will connect again/, 'the loss', $before_away);
+$web->wait_for_log(qr/results: .*; will connect again/, 'the loss', $before_away);
 ($status, $body) = ask('GET', '/health');
 is("$status $body->{status}", '503 no database', 'its health says so at once');
 $node->start;
@@ -281,19 +282,18 @@ my @holders = map {
 	syswrite $socket, "POST /api/tasks/$id/finish HTTP/1.1\r\nHost: a\r\nContent-Le";
 	$socket
 } 1 .. 300;
-my $noop = $node->add_task('NOOP');
 
-wait_ok(sub { $node->status_of($noop) eq 'DONE' },
-	'many who say nothing do not stop the work');
 close $_ foreach @holders;
 wait_ok(sub { (ask('GET', '/health'))[0] == 200 },
-	'nor those who come after them');
+	'many who say nothing do not stop those who come after them');
+is( (ask('GET', '/health', headers => { 'X-Long' => 'x' x 100_000 }))[0],
+	431, 'headers that are too long are refused');
 
 # ---- tokens are changed ----
 
 write_tokens('a third token of that kind');
-$sidecar->reload($sidecar->{config});
-$sidecar->wait_for_log(qr/config: reloaded/, 'its reload');
+$web->reload($web->{config});
+$web->wait_for_log(qr/config: reloaded/, 'its reload');
 my $rotated = accepted();
 
 is((finish($rotated, \%right))[0], 401, 'after a reload the old token is none');
@@ -304,17 +304,40 @@ is( (
 	)[0],
 	200,
 	'the new one is');
-my $sidecar_pid = $sidecar->pid;
+my $web_pid = $web->pid;
 
-foreach my $where ($sidecar->{log_path}, "/proc/$sidecar_pid/cmdline",
-	"/proc/$sidecar_pid/environ")
+foreach my $where ($web->{log_path}, "/proc/$web_pid/cmdline",
+	"/proc/$web_pid/environ")
 {
 	unlike(
 		PostgreSQL::Test::Utils::slurp_file($where),
 		qr/\Q$token\E|\Q$other_token\E|third token/,
 		"$where holds no token");
 }
-is($sidecar->stop, 0, 'the sidecar stops in order');
+
+# ---- the end ----
+
+my $last = accepted();
+
+$lock = $node->lock_task($last);
+$pid = fork // die "could not fork: $!";
+if (!$pid)
+{
+	($status) = finish(
+		$last, \%right,
+		headers => { Authorization => 'Bearer a third token of that kind' });
+	POSIX::_exit($status == 200 ? 0 : 1);
+}
+wait_for(sub { $node->waits_for_lock('results', 'twtasks-web') },
+	'the request to wait');
+$web->signal('TERM');
+wait_ok(sub { (ask('GET', '/health'))[0] == 599 },
+	'a server that stops takes no more requests');
+$lock->close;
+waitpid $pid, 0;
+is($?, 0, 'the one that has begun is answered');
+is($web->wait_for_exit, 0, 'then it stops in order');
+is($node->status_of($last), 'DONE', 'with the result stored');
 
 # ---- without tokens ----
 
@@ -323,21 +346,18 @@ my $taken = IO::Socket::INET->new(
 	LocalAddr => '127.0.0.1',
 	LocalPort => $open_port,
 	Listen => 1) or die "could not listen: $!";
-my $open = TwTasks::Sidecar->start(
-	$node, 'b',
-	listen => "localhost:$open_port",
-	handlers => [ { types => ['ACCEPT'], worker => [$puppet] } ]);
+my $open =
+  TwTasks::Web->prepare($node, 'open', listen => "localhost:$open_port")->launch;
 
 $open->wait_for_log(qr/could not listen on localhost port $open_port: .*will try again/);
 my $unheard = accepted();
 
-ok($unheard, 'it works although its port is taken');
 close $taken;
 wait_ok(
 	sub {
 		(ask('GET', '/health', port => $open_port))[0] == 200;
 	},
-	'and listens when that is free');
+	'it listens when the port is free');
 foreach my $case (
 	[ 403, { Host => 'evil.example' } ],
 	[ 403, { Origin => 'http://evil.example' } ],
@@ -364,11 +384,10 @@ foreach my $case (
 sub complaint
 {
 	my (%config) = @_;
-	my $path = TwTasks::Sidecar::write_config("$directory/check.yaml",
-		{ handlers => [ { types => ['A'], noop => JSON::PP::true } ], %config });
+	my $path = TwTasks::Sidecar::write_config("$directory/check.yaml", \%config);
 	my ($out, $err);
 
-	IPC::Run::run([ TwTasks::Sidecar::program(), '--config', $path, '--check-config' ],
+	IPC::Run::run([ TwTasks::Web::program(), '--config', $path, '--check-config' ],
 		'>', \$out, '2>', \$err);
 	return $err;
 }
@@ -389,15 +408,9 @@ like(
 	qr/token_file: a token must have 16 characters at least/,
 	'a token that is short');
 
-# ---- the end ----
-
-my $stays = $node->add_task('ACCEPT', data => '[["say", ""]]');
-
-wait_for(sub { $node->status_of($stays) eq 'PROCESSING' }, 'its grab');
-$open->signal('TERM');
-wait_ok(sub { (ask('GET', '/health', port => $open_port))[0] == 599 },
-	'a sidecar that stops takes no more requests');
-is($node->state_of($stays), 'PROCESSING 1', 'while it waits for what runs');
-$open->kill9;
+like(
+	complaint(postgres => 'dbname=app'),
+	qr/listen: the key is missing/,
+	'no address');
 
 done_testing();

@@ -1,0 +1,295 @@
+/*-------------------------------------------------------------------------
+ *
+ * health.c
+ *		Tells by HTTP how this node is.
+ *
+ * A client goes through these in turn, or its time is over:
+ *
+ *	 reading	until the empty line that ends the headers
+ *	 writing	until the answer is gone
+ *	 leaving	until it closes its side; what it still sends, such as a body, is
+ *				thrown away, since closing on it could take the answer back
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "api/health.h"
+#include "base/address.h"
+#include "base/text.h"
+#include "common/version.h"
+
+#define CLIENTS_MAX 64
+#define CLIENT_US SECONDS_TO_US(30)
+#define REQUEST_BYTES 8192
+
+typedef struct Client
+{
+	dlist_node	node;
+	Health	   *health;
+	int			fd;
+	LoopIo	   *io;
+	LoopTimer  *timer;
+	char		request[REQUEST_BYTES + 1];
+	int			len;
+	StringInfoData answer;		/* no data: still reading */
+	int			sent;
+} Client;
+
+struct Health
+{
+	Loop	   *loop;
+	Address		address;
+	const char *node;
+	HealthAsk	ask;
+	void	   *arg;
+	int			fd;				/* -1: does not listen */
+	bool		is_down;		/* could not listen */
+	LoopIo	   *io;
+	LoopTimer  *timer;			/* the next attempt to listen, or to accept */
+	dlist_head	clients;		/* the oldest first */
+	int			nclients;
+};
+
+static void
+drop_client(Client *client)
+{
+	Health	   *health = client->health;
+
+	dlist_delete(&client->node);
+	health->nclients--;
+	loop_io_free(client->io);
+	loop_timer_free(client->timer);
+	close(client->fd);
+	if (client->answer.data != NULL)
+		pfree(client->answer.data);
+	loop_defer_free(health->loop, client);
+}
+
+/* ---- answers ---- */
+
+static void
+answer(Client *client, const char *status, const char *json)
+{
+	bool		is_head = strncmp(client->request, "HEAD ", 5) == 0;
+
+	initStringInfo(&client->answer);
+	appendStringInfo(&client->answer, "HTTP/1.1 %s\r\nContent-Type: application/json\r\n"
+					 "Content-Length: %zu\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n%s",
+					 status, strlen(json), is_head ? "" : json);
+	loop_io_want(client->io, LOOP_WRITE);
+}
+
+static void
+answer_health(Client *client)
+{
+	Health	   *health = client->health;
+	HealthState state = {0};
+	StringInfoData json;
+
+	health->ask(health->arg, &state);
+	initStringInfo(&json);
+	appendStringInfoString(&json, "{\"status\":\"");
+	if (state.trouble == NULL)
+		appendStringInfoString(&json, "ok");
+	else
+		text_escape_json(&json, state.trouble, strlen(state.trouble), SIZE_MAX);
+	appendStringInfoString(&json, "\",\"node\":\"");
+	text_escape_json(&json, health->node, strlen(health->node), SIZE_MAX);
+	appendStringInfo(&json, "\",\"version\":\"%s\",\"incarnation\":" INT64_FORMAT
+					 ",\"leader\":%s,\"running\":%d}\n", TWT_VERSION, state.incarnation,
+					 state.is_leader ? "true" : "false", state.running);
+	answer(client, state.trouble ? "503 Service Unavailable" : "200 OK", json.data);
+	pfree(json.data);
+}
+
+static void
+serve(Client *client)
+{
+	const char *path = client->request + strcspn(client->request, " \r\n");
+
+	if (strncmp(path, " /", 2) != 0)
+		answer(client, "400 Bad Request",
+			   "{\"error\":\"bad_request\",\"detail\":\"This is no request of HTTP.\"}\n");
+	else if (strcspn(path + 1, "? \r\n") != strlen("/health") ||
+			 strncmp(path + 1, "/health", strlen("/health")) != 0)
+		answer(client, "404 Not Found",
+			   "{\"error\":\"no_such_path\",\"detail\":\"There is nothing here.\"}\n");
+	else if (strncmp(client->request, "GET ", 4) != 0 && strncmp(client->request, "HEAD ", 5) != 0)
+		answer(client, "405 Method Not Allowed",
+			   "{\"error\":\"method_not_allowed\",\"detail\":\"This path is for another method.\"}\n");
+	else
+		answer_health(client);
+}
+
+/* ---- connections ---- */
+
+static bool
+would_block(void)
+{
+	return errno == EAGAIN || errno == EINTR;
+}
+
+/* False: the client is gone. */
+static bool
+read_request(Client *client)
+{
+	ssize_t		n = recv(client->fd, client->request + client->len,
+						 REQUEST_BYTES - client->len, 0);
+
+	if (n <= 0)
+		return n < 0 && would_block();
+	client->len += n;
+	client->request[client->len] = '\0';
+	if (strstr(client->request, "\r\n\r\n") != NULL || strstr(client->request, "\n\n") != NULL)
+		serve(client);
+	else if (client->len == REQUEST_BYTES)
+		answer(client, "431 Request Header Fields Too Large",
+			   "{\"error\":\"too_large\",\"detail\":\"The headers have at most 8 kB.\"}\n");
+	return true;
+}
+
+static bool
+write_answer(Client *client)
+{
+	ssize_t		n = send(client->fd, client->answer.data + client->sent,
+						 client->answer.len - client->sent, MSG_NOSIGNAL);
+
+	if (n < 0)
+		return would_block();
+	client->sent += n;
+	if (client->sent < client->answer.len)
+		return true;
+	loop_io_want(client->io, LOOP_READ);
+	return shutdown(client->fd, SHUT_WR) == 0;
+}
+
+static bool
+throw_away(Client *client)
+{
+	ssize_t		n = recv(client->fd, client->request, REQUEST_BYTES, 0);
+
+	return n > 0 || (n < 0 && would_block());
+}
+
+static void
+on_client(void *arg, int ready)
+{
+	Client	   *client = arg;
+	bool		stays;
+
+	if (client->answer.data == NULL)
+		stays = read_request(client);
+	else if (client->sent < client->answer.len)
+		stays = write_answer(client);
+	else
+		stays = throw_away(client);
+	if (!stays)
+		drop_client(client);
+}
+
+static void
+on_client_time(void *arg)
+{
+	drop_client(arg);
+}
+
+static void
+add_client(Health *health, int fd)
+{
+	Client	   *client = palloc0(sizeof(Client));
+
+	if (health->nclients == CLIENTS_MAX)
+		drop_client(dlist_head_element(Client, node, &health->clients));
+	client->health = health;
+	client->fd = fd;
+	client->io = loop_io_new(health->loop, fd, on_client, client);
+	client->timer = loop_timer_new(health->loop, on_client_time, client);
+	loop_io_want(client->io, LOOP_READ);
+	loop_timer_start(client->timer, CLIENT_US);
+	dlist_push_tail(&health->clients, &client->node);
+	health->nclients++;
+}
+
+/* Without descriptors the connection stays there, and would be told of at once. */
+static void
+on_connection(void *arg, int ready)
+{
+	Health	   *health = arg;
+	int			fd = accept4(health->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd >= 0)
+		add_client(health, fd);
+	else if (!would_block() && errno != ECONNABORTED)
+	{
+		loop_io_want(health->io, 0);
+		loop_timer_start(health->timer, ADDRESS_AGAIN_US);
+	}
+}
+
+static void
+on_timer(void *arg)
+{
+	Health	   *health = arg;
+
+	if (health->fd < 0)
+	{
+		health->fd = address_listen(&health->address, &health->is_down);
+		if (health->fd < 0)
+		{
+			loop_timer_start(health->timer, ADDRESS_AGAIN_US);
+			return;
+		}
+		health->io = loop_io_new(health->loop, health->fd, on_connection, health);
+	}
+	loop_io_want(health->io, LOOP_READ);
+}
+
+Health *
+health_open(Loop *loop, const char *listen, const char *node, HealthAsk ask,
+			void *arg)
+{
+	Health	   *health;
+	Address		address;
+
+	if (listen == NULL || address_parse(listen, &address) != NULL)
+		return NULL;
+	health = palloc0(sizeof(Health));
+	health->loop = loop;
+	health->address = address;
+	health->node = node;
+	health->ask = ask;
+	health->arg = arg;
+	health->fd = -1;
+	dlist_init(&health->clients);
+	health->timer = loop_timer_new(loop, on_timer, health);
+	loop_timer_start(health->timer, 0);
+	return health;
+}
+
+void
+health_stop_listening(Health *health)
+{
+	loop_timer_stop(health->timer);
+	if (health->fd < 0)
+		return;
+	loop_io_free(health->io);
+	close(health->fd);
+	health->fd = -1;
+}
+
+void
+health_close(Health *health)
+{
+	if (health == NULL)
+		return;
+	health_stop_listening(health);
+	while (!dlist_is_empty(&health->clients))
+		drop_client(dlist_head_element(Client, node, &health->clients));
+	loop_timer_free(health->timer);
+	pfree(health);
+}

@@ -1,0 +1,83 @@
+/*-------------------------------------------------------------------------
+ *
+ * program.c
+ *		What all our programs do alike.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/program.h"
+#include "common/version.h"
+
+bool
+program_read_arguments(int argc, char **argv, const char *usage,
+					   Arguments *arguments, int *status)
+{
+	static const struct option options[] = {
+		{"config", required_argument, NULL, 'c'},
+		{"check-config", no_argument, NULL, 'k'},
+		{"print-config", no_argument, NULL, 'p'},
+		{"version", no_argument, NULL, 'V'},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0}
+	};
+	int			option;
+
+	*status = EXIT_FINE;
+	while ((option = getopt_long(argc, argv, "c:Vh", options, NULL)) != -1)
+		switch (option)
+		{
+			case 'c':
+				arguments->config_path = optarg;
+				break;
+			case 'k':
+				arguments->mode = PROGRAM_CHECK;
+				break;
+			case 'p':
+				arguments->mode = PROGRAM_PRINT;
+				break;
+			case 'V':
+				printf("%s %s\n", program_invocation_short_name, TWT_VERSION);
+				return false;
+			case 'h':
+				fputs(usage, stdout);
+				return false;
+			default:
+				*status = EXIT_BAD_ARGUMENTS;
+				return false;
+		}
+	if (arguments->config_path != NULL && optind == argc)
+		return true;
+	fputs(usage, stderr);
+	*status = EXIT_BAD_ARGUMENTS;
+	return false;
+}
+
+void
+program_open_standard_files(void)
+{
+	int			fd;
+
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd > STDERR_FILENO)
+		close(fd);
+}
+
+void
+program_prepare(void)
+{
+	const struct rlimit no_core = {0, 0};
+
+	(void) setrlimit(RLIMIT_CORE, &no_core);
+	signal(SIGPIPE, SIG_IGN);
+}

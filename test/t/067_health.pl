@@ -1,0 +1,156 @@
+# 067_health.pl -- a sidecar tells by HTTP how it is, and nothing else: whatever is
+# asked of it besides is refused, and those who only hold connections hold up
+# neither its work nor others who ask.
+
+use strict;
+use warnings FATAL => 'all';
+
+use HTTP::Tiny;
+use IO::Socket::INET;
+use JSON::PP;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use TwTasks::Cluster;
+use TwTasks::Sidecar;
+use TwTasks::Wait;
+
+$SIG{PIPE} = 'IGNORE';
+my $node = TwTasks::Cluster->create('main');
+my $port = PostgreSQL::Test::Cluster::get_free_port();
+my $taken = IO::Socket::INET->new(
+	LocalAddr => '127.0.0.1',
+	LocalPort => $port,
+	Listen => 1) or die "could not listen: $!";
+my $sidecar = TwTasks::Sidecar->start(
+	$node, 'a',
+	listen => "127.0.0.1:$port",
+	handlers => [
+		{ types => ['NOOP'], noop => JSON::PP::true },
+		{ types => ['LONG'], command => [ '/bin/sleep', '1000' ] }
+	]);
+
+# The status of an answer, 599 when there is none; its body as a hash; all of it.
+sub ask
+{
+	my ($method, $path, %options) = @_;
+	my $answer =
+	  HTTP::Tiny->new(timeout => 180)
+	  ->request($method, "http://127.0.0.1:$port$path", \%options);
+
+	return ($answer->{status}, eval { decode_json($answer->{content}) } // {}, $answer);
+}
+
+sub done_ok
+{
+	my ($name) = @_;
+	my $id = $node->add_task('NOOP');
+
+	return wait_ok(sub { $node->status_of($id) eq 'DONE' }, $name);
+}
+
+sub connected
+{
+	return IO::Socket::INET->new("127.0.0.1:$port") || die "could not connect: $!";
+}
+
+$sidecar->wait_for_log(
+	qr/could not listen on 127.0.0.1 port $port: .*will try again/,
+	'that its port is taken');
+done_ok('it works although its port is taken');
+close $taken;
+wait_ok(sub { (ask('GET', '/health'))[0] == 200 },
+	'and listens when that is free');
+
+# ---- health, and nothing else ----
+
+my ($status, $body, $answer) = ask('GET', '/health');
+
+is("$body->{status} $body->{node} $body->{incarnation} $body->{running}",
+	'ok a ' . $sidecar->incarnation . ' 0', 'it says how it is');
+ok($body->{leader}, 'that it leads');
+is($answer->{headers}{'content-type'}, 'application/json', 'as JSON');
+($status, undef, $answer) = ask('HEAD', '/health');
+is("$status:" . ($answer->{content} // ''), '200:', 'asked by HEAD, without the body');
+is((ask('GET', '/health?verbose=1'))[0], 200, 'with a query as well');
+foreach my $case (
+	[ 404, 'GET', '/' ],
+	[ 404, 'GET', '/healthy' ],
+	[ 404, 'GET', '/healt' ],
+	[ 404, 'GET', '//health' ],
+	[ 404, 'POST', '/api/tasks/00000000-0000-0000-0000-000000000001/finish' ],
+	[ 405, 'POST', '/health' ],
+	[ 405, 'DELETE', '/health' ])
+{
+	my ($expected, $method, $path) = @$case;
+
+	($status, $body) =
+	  ask($method, $path, content => $method eq 'POST' ? '"' . 'x' x 300_000 . '"' : '');
+	is($status, $expected, "$method $path");
+	ok($body->{detail}, 'and why');
+}
+
+# ---- what is no request ----
+
+foreach my $case (
+	[ 400, "nonsense\r\n\r\n" ],
+	[ 400, "GET\r\n\r\n" ],
+	[ 400, "\r\n\r\n" ],
+	[ 400, "GET http://evil.example/health HTTP/1.1\r\n\r\n" ],
+	[ 431, "GET /health HTTP/1.1\r\nX-Long: " . 'x' x 100_000 ],
+	[ 431, 'x' x 100_000 ],
+	[ 431, "GET /health HTTP/1.1\r\n\0\r\n\r\n" . "\0" x 100_000 ],
+	[ 200, "GET /health HTTP/1.1\n\n" ],
+	[ 200, "GET /health HTTP/1.1\r\n\r\nGET /health HTTP/1.1\r\n\r\n" ])
+{
+	my ($expected, $text) = @$case;
+	my $socket = connected();
+
+	syswrite $socket, $text;
+	like(scalar(readline $socket) // '',
+		qr/^HTTP\/1\.1 $expected /,
+		"$expected: " . substr($text =~ s/[^ -~]/./gr, 0, 60));
+	is(() = (join '', <$socket>) =~ /HTTP\/1\.1/g, 0, 'once');
+}
+my $piecemeal = connected();
+
+foreach my $byte (split //, "HEAD /health HTTP/1.0\r\n\r\n")
+{
+	syswrite $piecemeal, $byte;
+}
+like(scalar(readline $piecemeal), qr/^HTTP\/1\.1 200 OK/, 'byte by byte');
+
+# ---- those who only hold a connection ----
+
+my @holders = map { connected() } 1 .. 300;
+
+syswrite $_, "GET /health HTTP/1.1\r\nHost: a\r\nX" foreach @holders;
+done_ok('many who say nothing do not stop the work');
+is((ask('GET', '/health'))[0], 200, 'nor others who ask');
+ok($sidecar->descriptors < 200, 'of those only some are kept');
+close $_ foreach @holders;
+
+# ---- a database that is away ----
+
+$node->stop('fast');
+wait_ok(
+	sub {
+		($status, $body) = ask('GET', '/health');
+		"$status $body->{status}" eq '503 no database';
+	},
+	'without the database: unavailable');
+$node->start;
+wait_ok(sub { (ask('GET', '/health'))[0] == 200 }, 'until it is back');
+
+# ---- the end ----
+
+my $stays = $node->add_task('LONG');
+
+wait_for(sub { $node->status_of($stays) eq 'PROCESSING' }, 'its grab');
+$sidecar->signal('TERM');
+wait_ok(sub { (ask('GET', '/health'))[0] == 599 },
+	'a sidecar that stops takes no more requests');
+is($node->state_of($stays), 'PROCESSING 1', 'while it waits for what runs');
+$sidecar->kill9;
+
+done_testing();

@@ -1,0 +1,189 @@
+/*-------------------------------------------------------------------------
+ *
+ * test_web_config.c
+ *		The configuration file of twtasks-web, and the tokens it names.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include <sys/stat.h>
+
+#include "base/log.h"
+#include "config_text.h"
+#include "web/web_config.h"
+
+static char tokens[80];
+
+static void
+write_tokens(const char *text)
+{
+	int			fd = open(tokens, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+}
+
+static WebConfig *
+read_web(const char *text)
+{
+	char	   *error = NULL;
+	WebConfig  *config;
+
+	write_file(text, strlen(text));
+	config = web_config_read(file, &error);
+	if (config == NULL)
+		fail_msg("refused: %s", error);
+	return config;
+}
+
+static void
+expect_error(const char *expected, const char *text)
+{
+	char	   *error = NULL;
+
+	write_file(text, strlen(text));
+	assert_null(web_config_read(file, &error));
+	if (strstr(error, expected) == NULL)
+		fail_msg("\"%s\" is not in \"%s\"", expected, error);
+	pfree(error);
+}
+
+/* A file with a token_file and an address. */
+static char *
+with_tokens(const char *listen)
+{
+	return psprintf("postgres: 'dbname=app password=s3cret'\n"
+					"listen: '%s'\n"
+					"token_file: %s\n"
+					"log: {format: json, level: debug}\n", listen, tokens);
+}
+
+static void
+test_every_key(void **state)
+{
+	char	   *text = with_tokens("0.0.0.0:9180");
+	WebConfig  *config = read_web(text);
+
+	assert_string_equal(config->postgres, "dbname=app password=s3cret");
+	assert_string_equal(config->listen, "0.0.0.0:9180");
+	assert_string_equal(config->tokens[0], "the first token of two");
+	assert_string_equal(config->tokens[1], "the second token of two");
+	assert_null(config->tokens[2]);
+	assert_int_equal(config->log.format, LOG_FORMAT_JSON);
+	assert_int_equal(config->log.level, TWT_LOG_DEBUG);
+	web_config_free(config);
+	pfree(text);
+}
+
+static void
+test_defaults(void **state)
+{
+	WebConfig  *config = read_web("listen: localhost:9180\n");
+
+	assert_string_equal(config->postgres, "");
+	assert_null(config->tokens);
+	assert_int_equal(config->log.format, LOG_FORMAT_TEXT);
+	assert_int_equal(config->log.level, TWT_LOG_INFO);
+	web_config_free(config);
+}
+
+/* What is printed is taken back, and holds no secret. */
+static void
+test_print(void **state)
+{
+	char	   *text = with_tokens("[::1]:9180");
+	WebConfig  *config = read_web(text);
+	StringInfoData printed;
+
+	initStringInfo(&printed);
+	web_config_print(config, &printed);
+	assert_null(strstr(printed.data, "s3cret"));
+	assert_null(strstr(printed.data, "first token"));
+	web_config_free(read_web(printed.data));
+	web_config_free(config);
+	pfree(printed.data);
+	pfree(text);
+}
+
+static void
+test_reload(void **state)
+{
+	char	   *text = with_tokens("localhost:9180");
+	char	   *other_text = with_tokens("localhost:9181");
+	WebConfig  *from = read_web(text);
+	WebConfig  *to = read_web("postgres: 'dbname=app password=s3cret'\nlisten: localhost:9180\n");
+	WebConfig  *restart = read_web(other_text);
+
+	assert_null(web_config_needs_restart(from, to));
+	assert_string_equal(web_config_needs_restart(from, restart), "listen");
+	web_config_free(from);
+	web_config_free(to);
+	web_config_free(restart);
+	pfree(text);
+	pfree(other_text);
+}
+
+static void
+test_errors(void **state)
+{
+	expect_error("listen: the key is missing", "postgres: dbname=app\n");
+	expect_error("listen: invalid value \"9180\": it must be ADDRESS:PORT", "listen: 9180\n");
+	expect_error("listen: an address that other machines can reach needs a token_file",
+				 "listen: '0.0.0.0:9180'\n");
+	expect_error("handlers: unrecognized key", "listen: localhost:1\nhandlers: []\n");
+	expect_error("token_file: invalid value \"tokens\": the path must be absolute",
+				 "listen: localhost:1\ntoken_file: tokens\n");
+	expect_error("token_file: could not open the file",
+				 "listen: localhost:1\ntoken_file: /nonexistent\n");
+}
+
+static void
+test_token_errors(void **state)
+{
+	char	   *text = with_tokens("localhost:9180");
+
+	write_tokens("the first token of two\nshort\n");
+	expect_error("token_file: a token must have 16 characters at least", text);
+	write_tokens("# none\n");
+	expect_error("token_file: ", text);
+	write_tokens("the first token of two\nthe second token of two\n");
+	chmod(tokens, 0644);
+	expect_error("token_file: the file must be root's or the daemon's own", text);
+	chmod(tokens, 0600);
+	web_config_free(read_web(text));
+	pfree(text);
+}
+
+static int
+set_up(void **state)
+{
+	if (make_directory(state) != 0)
+		return -1;
+	snprintf(tokens, sizeof(tokens), "%s/tokens", directory);
+	write_tokens("the first token of two\nthe second token of two\n");
+	return 0;
+}
+
+static int
+tear_down(void **state)
+{
+	unlink(tokens);
+	return remove_directory(state);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_every_key),
+		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_print),
+		cmocka_unit_test(test_reload),
+		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_token_errors),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,232 @@
+/*-------------------------------------------------------------------------
+ *
+ * main.c
+ *		twtasks-web: its parts put together, from start to orderly end.
+ *
+ * Later pages and calls are further tables of routes, opened here as results are.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/loop.h"
+#include "base/program.h"
+#include "base/sdnotify.h"
+#include "common/version.h"
+#include "web/http.h"
+#include "web/results.h"
+#include "web/web_config.h"
+
+/* How long a stop waits for requests that have begun. */
+#define DRAIN_US SECONDS_TO_US(10)
+
+typedef struct Web
+{
+	const char *config_path;
+	WebConfig  *config;
+	Loop	   *loop;
+	Http	   *http;
+	Results    *results;
+	LoopTimer  *watchdog;
+	LoopTimer  *drain_end;
+	bool		is_stopping;
+} Web;
+
+static const char usage[] =
+"twtasks-web takes the results of background tasks by HTTP.\n"
+"\n"
+"Usage:\n"
+"  twtasks-web --config FILE [--check-config | --print-config]\n"
+"\n"
+"Options:\n"
+"  -c, --config FILE   the configuration (YAML)\n"
+"      --check-config  say whether FILE is right, and exit\n"
+"      --print-config  print all options in force, and exit\n"
+"  -V, --version       print the version, and exit\n"
+"  -h, --help          print this, and exit\n"
+"\n"
+"Signals:\n"
+"  TERM, INT  stop when requests that have begun are answered; a second one: at once\n"
+"  HUP        read FILE and the tokens again; if FILE is wrong, go on with the old one\n"
+"\n"
+"Exit status: 0 stopped in order, 2 wrong arguments, 3 wrong configuration,\n"
+"4 no event loop.\n";
+
+/* The machine's name tells apart what several write. */
+static void
+start_log(const LogConfig *config)
+{
+	char		host[256] = "";
+
+	(void) gethostname(host, sizeof(host) - 1);
+	log_init(config->format, config->level, host);
+}
+
+static void
+on_stop(void *arg)
+{
+	Web		   *web = arg;
+
+	if (web->is_stopping)
+	{
+		log_line(TWT_LOG_WARN, "main", "told twice: stopping at once");
+		loop_stop(web->loop);
+		return;
+	}
+	web->is_stopping = true;
+	log_line(TWT_LOG_INFO, "main", "stopping");
+	sdnotify_stopping();
+	http_stop_listening(web->http);
+	loop_timer_start(web->drain_end, DRAIN_US);
+	loop_want_turn(web->loop);
+}
+
+static void
+on_drain_end(void *arg)
+{
+	loop_stop(((Web *) arg)->loop);
+}
+
+static void
+on_turn(void *arg)
+{
+	Web		   *web = arg;
+
+	if (web->is_stopping && http_requests(web->http) == 0)
+		loop_stop(web->loop);
+}
+
+static void
+on_watchdog(void *arg)
+{
+	Web		   *web = arg;
+
+	sdnotify_watchdog();
+	loop_timer_start(web->watchdog, sdnotify_watchdog_us());
+}
+
+/* Takes over what needs no restart, or frees the configuration. */
+static void
+take_config(Web *web, WebConfig *config)
+{
+	const char *option = web_config_needs_restart(web->config, config);
+
+	if (option != NULL)
+	{
+		log_line(TWT_LOG_WARN, "config",
+				 "not reloaded: a change of \"%s\" needs a restart", option);
+		web_config_free(config);
+		return;
+	}
+	http_set_tokens(web->http, config->tokens);
+	start_log(&config->log);
+	web_config_free(web->config);
+	web->config = config;
+	log_line(TWT_LOG_INFO, "config", "reloaded");
+}
+
+static void
+on_reload(void *arg)
+{
+	Web		   *web = arg;
+	char	   *error = NULL;
+	WebConfig  *config;
+
+	sdnotify_reloading();
+	config = web_config_read(web->config_path, &error);
+	if (config != NULL)
+		take_config(web, config);
+	else
+		log_line(TWT_LOG_ERROR, "config", "not reloaded: %s", error);
+	pfree(error);
+	sdnotify_ready();
+}
+
+static void
+open_parts(Web *web)
+{
+	web->http = http_open(web->loop, web->config->listen, web->config->tokens);
+	web->results = results_open(web->loop, web->config->postgres, web->http);
+	web->drain_end = loop_timer_new(web->loop, on_drain_end, web);
+	web->watchdog = loop_timer_new(web->loop, on_watchdog, web);
+	if (sdnotify_watchdog_us() > 0)
+		loop_timer_start(web->watchdog, 0);
+	loop_on_turn(web->loop, on_turn, web);
+	loop_on_signal(web->loop, SIGTERM, on_stop, web);
+	loop_on_signal(web->loop, SIGINT, on_stop, web);
+	loop_on_signal(web->loop, SIGHUP, on_reload, web);
+}
+
+static void
+close_parts(Web *web)
+{
+	loop_off_turn(web->loop, on_turn, web);
+	results_close(web->results);
+	http_close(web->http);
+	loop_timer_free(web->watchdog);
+	loop_timer_free(web->drain_end);
+	loop_free(web->loop);
+	web_config_free(web->config);
+}
+
+static int
+run(Web *web)
+{
+	program_prepare();
+	sdnotify_init();
+	start_log(&web->config->log);
+	log_line(TWT_LOG_INFO, "main", "twtasks-web %s starting", TWT_VERSION);
+	web->loop = loop_new();
+	if (web->loop == NULL)
+	{
+		log_line(TWT_LOG_FATAL, "main", "could not make the event loop: %m");
+		return EXIT_NO_RESOURCES;
+	}
+	open_parts(web);
+	sdnotify_ready();
+	loop_run(web->loop);
+	close_parts(web);
+	log_line(TWT_LOG_INFO, "main", "stopped");
+	return EXIT_FINE;
+}
+
+static int
+print_config(const WebConfig *config)
+{
+	StringInfoData text;
+
+	initStringInfo(&text);
+	web_config_print(config, &text);
+	fputs(text.data, stdout);
+	return fflush(stdout) == 0 ? EXIT_FINE : EXIT_BAD_CONFIG;
+}
+
+int
+main(int argc, char **argv)
+{
+	Arguments	arguments = {0};
+	Web			web = {0};
+	int			status;
+	char	   *error;
+
+	program_open_standard_files();
+	if (!program_read_arguments(argc, argv, usage, &arguments, &status))
+		return status;
+	web.config_path = arguments.config_path;
+	web.config = web_config_read(web.config_path, &error);
+	if (web.config == NULL)
+	{
+		log_line(TWT_LOG_FATAL, "config", "%s", error);
+		return EXIT_BAD_CONFIG;
+	}
+	if (arguments.mode == PROGRAM_PRINT)
+		return print_config(web.config);
+	if (arguments.mode == PROGRAM_RUN)
+		return run(&web);
+	printf("%s: the configuration is right\n", web.config_path);
+	return EXIT_FINE;
+}

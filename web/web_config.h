@@ -1,0 +1,32 @@
+/*-------------------------------------------------------------------------
+ *
+ * web_config.h
+ *		The configuration file of twtasks-web.
+ *
+ * It is read, checked and printed as the sidecar's: see config/options.h.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_WEB_CONFIG_H
+#define TWT_WEB_CONFIG_H
+
+#include "config/config.h"
+
+typedef struct WebConfig
+{
+	char	   *postgres;		/* libpq conninfo or URI */
+	char	   *listen;
+	char	   *token_file;		/* NULL: whoever reaches it may */
+	char	  **tokens;			/* what that holds, or NULL */
+	LogConfig	log;
+} WebConfig;
+
+/* NULL on failure, with one message in *error (palloc'd). */
+extern WebConfig *web_config_read(const char *path, char **error) MUSTCHECK;
+extern void web_config_free(WebConfig *config);
+
+/* As config_print() and config_needs_restart(). */
+extern void web_config_print(const WebConfig *config, StringInfo out);
+extern const char *web_config_needs_restart(const WebConfig *from, const WebConfig *to);
+
+#endif							/* TWT_WEB_CONFIG_H */
