@@ -33,6 +33,7 @@ batch_add(Batch *batch, Table *table, TableEntry *entry)
 	batch->items[batch->n].policy = policy_ref(handler_policy(table_entry_tag(entry),
 															  table_entry_type(entry)));
 	batch->items[batch->n].is_started = false;
+	batch->items[batch->n].is_cancelled = false;
 	memcpy(batch->items[batch->n].id, table_entry_id(entry), 16);
 	batch->n++;
 	batch->bytes += table_entry_size(entry);

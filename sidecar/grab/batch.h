@@ -26,6 +26,7 @@ typedef struct BatchItem
 	Table	   *table;
 	Policy	   *policy;			/* in force when it was added; a reference */
 	bool		is_started;
+	bool		is_cancelled;	/* somebody wants its end */
 	uint8		id[16];
 } BatchItem;
 

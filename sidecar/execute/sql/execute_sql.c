@@ -32,13 +32,6 @@
 static const PgStatement call_set_timeout = {"set_timeout",
 "SELECT pg_catalog.set_config('statement_timeout', $1::text, false)"};
 
-/* A task that is to end, in the batch that is under way. */
-typedef struct Cancelled
-{
-	slist_node	node;
-	uint8		id[TASK_ID_BYTES];
-} Cancelled;
-
 typedef struct Session
 {
 	SqlRunner  *sql;
@@ -46,7 +39,7 @@ typedef struct Session
 	SqlGuard   *guard;
 	Batch	   *batch;			/* NULL: idle */
 	int			size;			/* of the batch when it was sent */
-	slist_head	cancelled;
+	bool		has_cancelled;	/* some of its tasks are to end */
 	bool		is_executing;	/* the functions may be running */
 	bool		is_granting;	/* the batch of one is being grabbed first */
 	bool		is_granted;		/* and was */
@@ -88,17 +81,9 @@ sql_add(SqlRunner *sql, Table *table, TableEntry *entry)
 static void send_grab(Session *session, const PgStatement *statement);
 
 static void
-forget_cancelled(Session *session)
-{
-	while (!slist_is_empty(&session->cancelled))
-		pfree(slist_container(Cancelled, node,
-							  slist_pop_head_node(&session->cancelled)));
-}
-
-static void
 end_batch(Session *session)
 {
-	forget_cancelled(session);
+	session->has_cancelled = false;
 	session->sql->nrunning -= session->size;
 	batch_drop(session->batch);
 	session->batch = NULL;
@@ -297,15 +282,15 @@ put_back(Session *session, bool alone)
 static void
 drop_cancelled(Session *session)
 {
-	slist_iter	iter;
+	Batch	   *batch = session->batch;
 
-	slist_foreach(iter, &session->cancelled)
+	for (int i = 0; i < batch->n; i++)
 	{
-		Cancelled  *cancelled = slist_container(Cancelled, node, iter.cur);
 		Limit	   *slot;
 		Policy	   *policy;
 
-		if (batch_take(session->batch, cancelled->id, &slot, &policy) == NULL)
+		if (!batch->items[i].is_cancelled ||
+			batch_take(batch, batch->items[i].id, &slot, &policy) == NULL)
 			continue;
 		slots_free(slot);
 		policy_unref(policy);
@@ -317,10 +302,8 @@ drop_cancelled(Session *session)
 static void
 on_granted_failed(Session *session, const char *failure)
 {
-	bool		is_cancelled = !slist_is_empty(&session->cancelled);
-
 	session->granted.type = pstrdup(table_entry_type(session->batch->items[0].entry));
-	end_task(session, &session->granted, is_cancelled ? TASK_CANCELLED :
+	end_task(session, &session->granted, session->has_cancelled ? TASK_CANCELLED :
 			 session->is_unfit ? TASK_RELEASE : TASK_FAILURE, failure);
 	pfree(session->granted.type);
 	end_batch(session);
@@ -349,7 +332,7 @@ on_executed_none(Session *session, const PGresult *result)
 		pg_reset(session->pg, "its prepared statements are gone");
 		return;
 	}
-	if (!slist_is_empty(&session->cancelled))
+	if (session->has_cancelled)
 	{
 		drop_cancelled(session);
 		return;
@@ -554,42 +537,29 @@ sql_pump(SqlRunner *sql)
 		pump(&sql->sessions[i]);
 }
 
-static bool
-is_cancelled(Session *session, const uint8 *id)
+static BatchItem *
+find_task(const Session *session, const uint8 *id, int64 version)
 {
-	slist_iter	iter;
-
-	slist_foreach(iter, &session->cancelled)
-		if (memcmp(slist_container(Cancelled, node, iter.cur)->id, id, TASK_ID_BYTES) == 0)
-		return true;
-	return false;
-}
-
-static bool
-has_task(const Session *session, const uint8 *id, int64 version)
-{
-	const Batch *batch = session->batch;
+	Batch	   *batch = session->batch;
 
 	for (int i = 0; batch != NULL && i < batch->n; i++)
 		if (batch->items[i].entry != NULL && memcmp(batch->items[i].id, id, TASK_ID_BYTES) == 0)
-			return table_entry_version(batch->items[i].entry) + session->is_granted == version;
-	return false;
+			return table_entry_version(batch->items[i].entry) + session->is_granted == version ?
+				&batch->items[i] : NULL;
+	return NULL;
 }
 
 /* Otherwise what it is about to be finished with counts as cancelled. */
 static void
-cancel_statement(Session *session, const uint8 *id, const char *why)
+cancel_statement(Session *session, BatchItem *item, const char *why)
 {
-	Cancelled  *cancelled;
 	char		text[TASK_ID_TEXT + 1];
 
-	if (!session->is_executing || is_cancelled(session, id))
+	if (!session->is_executing || item->is_cancelled)
 		return;
-	trigger_id_text(id, text);
+	trigger_id_text(item->id, text);
 	log_line(TWT_LOG_INFO, "execute", "task %s: %s", text, why);
-	cancelled = palloc(sizeof(Cancelled));
-	memcpy(cancelled->id, id, TASK_ID_BYTES);
-	slist_push_head(&session->cancelled, &cancelled->node);
+	item->is_cancelled = session->has_cancelled = true;
 	sql_guard_cancel(session->guard);
 }
 
@@ -599,10 +569,11 @@ sql_cancel(SqlRunner *sql, const uint8 *id, int64 version, const char *why)
 	for (int i = 0; i < sql->nsessions; i++)
 	{
 		Session    *session = &sql->sessions[i];
+		BatchItem  *item = find_task(session, id, version);
 
-		if (!has_task(session, id, version))
+		if (item == NULL)
 			continue;
-		cancel_statement(session, id, why);
+		cancel_statement(session, item, why);
 		return true;
 	}
 	return false;
@@ -637,7 +608,6 @@ sql_open(Loop *loop, const Config *config, Handler *handler, Node *node,
 		Session    *session = &sql->sessions[i];
 
 		session->sql = sql;
-		slist_init(&session->cancelled);
 		session->pg = pg_new(loop, config->postgres, "sql", on_state, session);
 		session->guard = sql_guard_new(loop, node, session->pg);
 		pg_start(session->pg);
