@@ -132,8 +132,10 @@ pop_any(Sidecar *sidecar, Table **table)
 }
 
 static bool
-any_ready(const Sidecar *sidecar)
+any_ready(void *arg)
 {
+	const Sidecar *sidecar = arg;
+
 	for (int i = 0; i < sidecar->ntables; i++)
 		if (table_ready(sidecar->tables[i]))
 			return true;
@@ -169,6 +171,7 @@ on_task(void *arg, Task *task)
 
 	if (!sidecar->is_ending)
 	{
+		finish_expect(sidecar->finish);
 		execute_task(sidecar->execute, task);
 		return;
 	}
@@ -211,6 +214,12 @@ static void
 on_triggers(void *arg, const char *payload)
 {
 	queue_notify_read(((Sidecar *) arg)->queue, payload);
+}
+
+static void
+on_slots(void *arg, const char *payload)
+{
+	offers_read(((Sidecar *) arg)->offers, payload);
 }
 
 static void
@@ -549,9 +558,9 @@ Sidecar *
 sidecar_open(Loop *loop, Config *config)
 {
 	static const NodeEvents node_events = {on_begin, on_gone, on_leader, on_clock,
-	on_config, on_look, on_cancel, on_triggers};
+	on_config, on_look, on_cancel, on_triggers, on_slots};
 	static const QueueEvents queue_events = {on_trigger, on_sweep, on_due, on_node_gone};
-	static const GrabEvents grab_events = {next_entry, on_task, on_refused, on_doubt,
+	static const GrabEvents grab_events = {next_entry, any_ready, on_task, on_refused, on_doubt,
 	on_connected};
 	Sidecar    *sidecar = palloc0(sizeof(Sidecar));
 

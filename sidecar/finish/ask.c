@@ -278,6 +278,7 @@ ask_open(Loop *loop, const Config *config, AskFn fn, void *arg)
 	dlist_init(&ask->sent);
 	ask->patience = loop_timer_new(loop, on_patience_over, ask);
 	ask->pg = pg_new(loop, config->postgres, "policy", on_state, ask);
+	pg_rest_after(ask->pg, PG_REST_US);
 	return ask;
 }
 

@@ -5,8 +5,8 @@
  *
  *		from: outcome.h			to: sql/policy/retry.sql (ask_retry), outcome.h
  *
- * On a connection of its own, made when the first question comes: such a
- * function may be slow, and nothing else is to wait for it.
+ * On a connection of its own, open while there are questions: such a function
+ * may be slow, and nothing else is to wait for it.
  *
  * Every question is answered in the end.  When the function failed, the
  * database refuses to say, or has not said for a while, the answer is to go

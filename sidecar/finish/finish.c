@@ -355,10 +355,18 @@ is_worth_it(const Finish *finish)
 		(finish->nwaiting > 0 && pg_in_flight(finish->pg) == 0);
 }
 
+void
+finish_expect(Finish *finish)
+{
+	pg_start(finish->pg);
+}
+
 /* Not without an incarnation: it may just have been declared gone. */
 void
 finish_pump(Finish *finish)
 {
+	if (finish->nwaiting > 0)
+		pg_start(finish->pg);
 	while (is_worth_it(finish) && pg_is_up(finish->pg) &&
 		   node_incarnation(finish->node) != 0 &&
 		   !loop_timer_active(finish->pause) &&
@@ -405,7 +413,7 @@ finish_open(Loop *loop, const Config *config, Node *node)
 	finish->pause = loop_timer_new(loop, on_pause_over, finish);
 	finish->again = loop_timer_new(loop, on_again, finish);
 	finish->pg = pg_new(loop, config->postgres, "finish", on_state, finish);
-	pg_start(finish->pg);
+	pg_rest_after(finish->pg, PG_REST_US);
 	return finish;
 }
 

@@ -33,6 +33,9 @@ extern void finish_free(Finish *finish);
 extern void finish_add(Finish *finish, const Task *task, TaskResult result,
 					   int64 delay_us, const char *message);
 
+/* An outcome will come: opens the session, which nobody has to wait for then. */
+extern void finish_expect(Finish *finish);
+
 /* Sends what has come together; at the end of each turn. */
 extern void finish_pump(Finish *finish);
 

@@ -19,7 +19,7 @@
 #include "pg/calls.h"
 
 /*
- * One that is not full gathers more until the answer to the last is there.  Full
+ * A batch that is not full gathers more until the answer to the last is there.  Full
  * ones go over two sessions: while one waits for the disk the other works.  In
  * each one is executed by the server while the next is on its way.
  */
@@ -48,7 +48,7 @@ struct Grab
 	Node	   *node;
 	GrabEvents	events;
 	void	   *arg;
-	Pg		   *pgs[SESSIONS];	/* all but the first from when it is needed */
+	Pg		   *pgs[SESSIONS];	/* at rest until they are needed */
 	LoopTimer  *pause;			/* after a failure */
 	dlist_head	flights;
 	int			nflights;
@@ -319,9 +319,9 @@ on_grabbed(void *arg, PgOutcome outcome, PGresult *result)
 	}
 }
 
-/* The one with the least to do; NULL: none can take more. */
+/* Of ours, the one with the least to do; NULL: none can take more. */
 static Pg *
-next_session(Grab *grab)
+own_session(const Grab *grab)
 {
 	Pg		   *best = NULL;
 
@@ -336,14 +336,25 @@ next_session(Grab *grab)
 	return best;
 }
 
-static int
-in_flight(const Grab *grab)
+static bool
+any_is_up(const Grab *grab)
 {
-	int			n = 0;
-
 	for (int i = 0; i < SESSIONS; i++)
-		n += pg_in_flight(grab->pgs[i]);
-	return n;
+		if (pg_is_up(grab->pgs[i]))
+			return true;
+	return false;
+}
+
+/* Where the next grab goes; NULL: nowhere yet. */
+static Pg *
+next_session(const Grab *grab)
+{
+	Pg		   *control = node_pg(grab->node);
+
+	if (any_is_up(grab))
+		return own_session(grab);
+	return pg_is_up(control) && pg_in_flight(control) == 0 &&
+		!pg_is_failing(grab->pgs[0]) ? control : NULL;
 }
 
 static void
@@ -379,8 +390,8 @@ send_resolve(Flight *flight, Pg *pg)
 }
 
 /*
- * Grabs of unknown outcome come first, over any session: the server lets the
- * question wait for the lost call.  New ones go after all are asked about.
+ * Grabs of unknown outcome come first, over any session of ours: the server lets
+ * the question wait for the lost call.  New ones go after all are asked about.
  */
 static bool
 resolve_unknown(Grab *grab)
@@ -396,7 +407,7 @@ resolve_unknown(Grab *grab)
 		if (!flight->is_unknown)
 			continue;
 		any = true;
-		pg = next_session(grab);
+		pg = own_session(grab);
 		if (pg != NULL)
 			send_resolve(flight, pg);
 	}
@@ -437,6 +448,8 @@ send_grab(Flight *flight, Pg *pg)
 	flight->is_held = false;
 	flight->pg = pg;
 	flight->sent_us = loop_now_us(grab->loop);
+	if (pg == node_pg(grab->node))
+		grab->events.on_connected(grab->arg);
 	grab->stats.statements++;
 	batch_sort(batch);
 	batch->token = node_next_token(grab->node);
@@ -466,7 +479,7 @@ next_flight(Grab *grab)
 	}
 	if (!gather(grab))
 		return NULL;
-	if (in_flight(grab) > 0)
+	if (grab->nflights > 0)
 	{
 		if (!batch_is_full(grab->gathered))
 			return NULL;
@@ -495,15 +508,12 @@ drop_held(Grab *grab)
 	}
 }
 
-void
-grab_pump(Grab *grab)
+static void
+send_ready(Grab *grab)
 {
 	Flight	   *flight;
 	Pg		   *pg;
 
-	if (next_session(grab) == NULL || !node_is_alive(grab->node) ||
-		loop_timer_active(grab->pause))
-		return;
 	if (resolve_unknown(grab))
 		return;
 	if (grab->is_stopped)
@@ -516,6 +526,18 @@ grab_pump(Grab *grab)
 		send_grab(flight, pg);
 }
 
+/* One session of ours is to be open while there is something to do. */
+void
+grab_pump(Grab *grab)
+{
+	if (!node_is_alive(grab->node) || loop_timer_active(grab->pause))
+		return;
+	send_ready(grab);
+	if (!any_is_up(grab) &&
+		(grab->nflights > 0 || (!grab->is_stopped && grab->events.is_ready(grab->arg))))
+		pg_start(grab->pgs[0]);
+}
+
 static void
 on_state(void *arg, bool is_up)
 {
@@ -524,18 +546,10 @@ on_state(void *arg, bool is_up)
 	if (!is_up)
 		put_back_gathered(grab);
 	else
-		loop_want_turn(grab->loop);
-}
-
-/* The others come and go with it, or later. */
-static void
-on_first_state(void *arg, bool is_up)
-{
-	Grab	   *grab = arg;
-
-	if (is_up)
+	{
 		grab->events.on_connected(grab->arg);
-	on_state(arg, is_up);
+		loop_want_turn(grab->loop);
+	}
 }
 
 /* Triggers were dropped because the server refused the grab. */
@@ -561,44 +575,44 @@ grab_open(Loop *loop, const Config *config, Node *node,
 	dlist_init(&grab->flights);
 	grab->pause = loop_timer_new(loop, on_pause_over, grab);
 	for (int i = 0; i < SESSIONS; i++)
-		grab->pgs[i] = pg_new(loop, config->postgres, "grab",
-							  i == 0 ? on_first_state : on_state, grab);
-	pg_start(grab->pgs[0]);
+	{
+		grab->pgs[i] = pg_new(loop, config->postgres, "grab", on_state, grab);
+		pg_rest_after(grab->pgs[i], PG_REST_US);
+	}
 	return grab;
+}
+
+/* The control session may still answer to one. */
+static void
+drop_flights(Grab *grab)
+{
+	dlist_mutable_iter iter;
+
+	drop_gathered(grab);
+	dlist_foreach_modify(iter, &grab->flights)
+	{
+		Flight	   *flight = dlist_container(Flight, node, iter.cur);
+
+		pg_forget(node_pg(grab->node), flight);
+		batch_drop(flight->batch);
+		remove_flight(flight);
+	}
 }
 
 void
 grab_forget(Grab *grab)
 {
-	dlist_mutable_iter iter;
-
 	for (int i = 0; i < SESSIONS; i++)
 		pg_reset(grab->pgs[i], "the incarnation is gone");
-	drop_gathered(grab);
-	dlist_foreach_modify(iter, &grab->flights)
-	{
-		Flight	   *flight = dlist_container(Flight, node, iter.cur);
-
-		batch_drop(flight->batch);
-		remove_flight(flight);
-	}
+	drop_flights(grab);
 }
 
 void
 grab_free(Grab *grab)
 {
-	dlist_mutable_iter iter;
-
 	for (int i = 0; i < SESSIONS; i++)
 		pg_close(grab->pgs[i]);
-	drop_gathered(grab);
-	dlist_foreach_modify(iter, &grab->flights)
-	{
-		Flight	   *flight = dlist_container(Flight, node, iter.cur);
-
-		batch_drop(flight->batch);
-		remove_flight(flight);
-	}
+	drop_flights(grab);
 	loop_timer_free(grab->pause);
 	if (grab->deadline_text != NULL)
 		pfree(grab->deadline_text);

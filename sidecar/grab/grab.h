@@ -5,10 +5,15 @@
  *
  *		from: table.h (table_pop)			to: execute.h (execute_task)
  *
- * What is ready when the connection has room goes in one statement: a lone
+ * What is ready when a connection has room goes in one statement: a lone
  * task pays one round trip, a burst one per hundreds.  A task is handed on
  * only after its grab has committed.  A lost race is normal: the slot is
  * freed, the trigger forgotten.
+ *
+ * The connections rest while there is nothing to grab.  The first grabs after
+ * that go over the control connection, while it has nothing else to do, until one
+ * of ours is open.  A grab waits for no row, so the heartbeat behind it is on time.
+ * When ours fail to open, nothing is grabbed: its outcome could not be reported.
  *
  * When the connection breaks nobody knows whether the grab happened.  It is
  * asked for by its token on the next connection, and the slots stay booked
@@ -36,6 +41,9 @@ typedef void (*GrabTask) (void *arg, Task *task);
 typedef struct GrabEvents
 {
 	GrabNext	next;
+
+	/* whether next() may have one */
+	bool		(*is_ready) (void *arg);
 	GrabTask	on_task;
 
 	/*
@@ -47,7 +55,7 @@ typedef struct GrabEvents
 	/* some triggers were dropped without a look at their tasks */
 	void		(*on_doubt) (void *arg);
 
-	/* the server is back, and may have lost grabs that were not durable */
+	/* the server may have lost grabs that were not durable: it may be back */
 	void		(*on_connected) (void *arg);
 } GrabEvents;
 

@@ -9,7 +9,8 @@
  *
  * Each duty is a row of a table: its statement, how often the leader does it,
  * and what its answer says about when to do it again.  Those that read much
- * have a connection of their own: what is due does not wait behind them.
+ * have a connection of their own, open while they are under way: what is due does
+ * not wait behind them.
  *
  *-------------------------------------------------------------------------
  */
@@ -82,6 +83,10 @@ struct Duties
 /* What is due at a whole minute may be a schedule; other times are not. */
 #define MINUTE_US SECONDS_TO_US(60)
 #define CLEAN_PAUSE_US MS_TO_US(50)
+#define LOST_AGAIN_US SECONDS_TO_US(1)
+
+/* They are rare, and each of them is for one node of the cluster. */
+#define REST_US SECONDS_TO_US(1)
 #define WATCHFUL_PERIOD_US SECONDS_TO_US(3)
 
 static int64
@@ -258,6 +263,8 @@ on_answer(void *arg, PgOutcome outcome, PGresult *result)
 		return;
 	if (outcome == PG_DONE && PQntuples(result) == 1)
 		next = kinds[duty->id].answer(duty, result);
+	else if (outcome == PG_LOST)
+		next = LOST_AGAIN_US;
 	if (duty->again)
 		next = 0;
 	duty->again = false;
@@ -275,8 +282,7 @@ do_duty(void *arg)
 	WireParams	params;
 
 	if (duties->is_stopped || !pg_is_up(node_pg(duties->node)) ||
-		!(kinds[duty->id].anyone || node_is_leader(duties->node)) ||
-		(kinds[duty->id].reads_much && !pg_is_up(duties->pg)))
+		!(kinds[duty->id].anyone || node_is_leader(duties->node)))
 		return;
 	if (duty->is_under_way)
 	{
@@ -298,17 +304,6 @@ do_duty(void *arg)
 			kinds[duty->id].statement, &params, on_answer, duty);
 }
 
-/* What was asked for while the connection was away. */
-static void
-on_state(void *arg, bool is_up)
-{
-	Duties	   *duties = arg;
-
-	for (int i = 0; i < DUTY_COUNT && is_up && !duties->is_stopped; i++)
-		if (kinds[i].reads_much)
-			arm_with_reason(&duties->each[i], 0);
-}
-
 Duties *
 duties_open(Loop *loop, const Config *config, Node *node, LoopFn on_revived, void *arg)
 {
@@ -316,7 +311,8 @@ duties_open(Loop *loop, const Config *config, Node *node, LoopFn on_revived, voi
 
 	duties->loop = loop;
 	duties->node = node;
-	duties->pg = pg_new(loop, config->postgres, "duties", on_state, duties);
+	duties->pg = pg_new(loop, config->postgres, "duties", NULL, NULL);
+	pg_rest_after(duties->pg, REST_US);
 	duties->on_revived = on_revived;
 	duties->arg = arg;
 	duties->has_work = true;
@@ -350,8 +346,6 @@ duties_node_gone(Duties *duties)
 void
 duties_begin(Duties *duties)
 {
-	if (node_is_leader(duties->node))
-		pg_start(duties->pg);
 	for (int i = 0; i < DUTY_COUNT; i++)
 		if (kinds[i].anyone || node_is_leader(duties->node))
 			arm_with_reason(&duties->each[i], 0);

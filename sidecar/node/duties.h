@@ -10,7 +10,7 @@
  * The leader does each of them every now and then.  Any node does the first
  * three at once when it learns of a reason to; since every statement is guarded
  * by version and status, two nodes at the same time cost work and no more.
- * From when it leads first, a node holds a connection for what reads much.
+ * What reads much goes over a connection that is open only for that.
  *
  *-------------------------------------------------------------------------
  */

@@ -277,6 +277,8 @@ on_notify(void *arg, const char *channel, const char *payload)
 		node->events.on_config(node->arg);
 	else if (strcmp(channel, "twtasks_cancel") == 0)
 		node->events.on_cancel(node->arg);
+	else if (strcmp(channel, "twtasks_slots") == 0)
+		node->events.on_slots(node->arg, payload);
 	else if (node->is_listening && strcmp(channel, "twtasks") == 0)
 		node->events.on_triggers(node->arg, payload);
 }
@@ -293,6 +295,7 @@ on_state(void *arg, bool is_up)
 		return;
 	}
 	pg_send(node->pg, &call_listen_cancels, NULL, NULL, NULL);
+	pg_send(node->pg, &call_listen_slots, NULL, NULL, NULL);
 	if (node->is_listening)
 		pg_send(node->pg, &call_listen, NULL, NULL, NULL);
 	pg_send(node->pg, &call_listen_config, NULL, on_listening, node);

@@ -53,6 +53,9 @@ typedef struct NodeEvents
 
 	/* a notification with triggers came, after node_listen() */
 	void		(*on_triggers) (void *arg, const char *payload);
+
+	/* one about slots of a limit of the whole cluster */
+	void		(*on_slots) (void *arg, const char *payload);
 } NodeEvents;
 
 extern Node *node_open(Loop *loop, const Config *config,
@@ -62,7 +65,7 @@ extern Node *node_open(Loop *loop, const Config *config,
 extern void node_end(Node *node, LoopFn done, void *arg);
 extern void node_free(Node *node);
 
-/* The control connection, for duties. */
+/* The control connection, for duties: for what waits for nobody. */
 extern Pg  *node_pg(const Node *node);
 
 /* Without word of ended sessions it ticks more often. */

@@ -17,6 +17,41 @@
 #define CONTENT "g.data, g.payload, g.context"
 #define NO_CONTENT "NULL::jsonb, NULL::bytea, NULL::jsonb"
 
+/*
+ * What a session of ours must not inherit from the database's or the role's
+ * defaults; and how the server finds out soon that we are gone.  A grab must be
+ * durable before its handler starts, hence synchronous_commit; a stronger
+ * setting is left alone.
+ */
+const PgStatement call_set_up = {"setup",
+	"SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', false),"
+	" pg_catalog.set_config('default_transaction_isolation', 'read committed', false),"
+	" pg_catalog.set_config('default_transaction_read_only', 'off', false),"
+	" pg_catalog.set_config('default_transaction_deferrable', 'off', false),"
+	" pg_catalog.set_config('statement_timeout', '0', false),"
+	" pg_catalog.set_config('lock_timeout', '0', false),"
+	" pg_catalog.set_config('idle_in_transaction_session_timeout', '0', false),"
+	" pg_catalog.set_config('idle_session_timeout', '0', false),"
+	" CASE WHEN pg_catalog.current_setting('transaction_timeout', true) IS NOT NULL"	/* since 17 */
+	" THEN pg_catalog.set_config('transaction_timeout', '0', false) END,"
+	" pg_catalog.set_config('jit', 'off', false),"
+	" pg_catalog.set_config('client_min_messages', 'warning', false),"
+	" pg_catalog.set_config('tcp_keepalives_idle', '10', false),"
+	" pg_catalog.set_config('tcp_keepalives_interval', '3', false),"
+	" pg_catalog.set_config('tcp_keepalives_count', '3', false),"
+	" pg_catalog.set_config('client_connection_check_interval', '5s', false),"
+	" pg_catalog.set_config('synchronous_commit', CASE WHEN"
+	" pg_catalog.current_setting('synchronous_commit') IN ('off', 'local')"
+	" THEN 'on' ELSE pg_catalog.current_setting('synchronous_commit') END, false)"
+};
+
+/*
+ * Asked before anything is set, and without a name, so that it leaves nothing in
+ * a session of somebody else.
+ */
+const PgStatement call_whose_session = {"", "SELECT pg_catalog.pg_backend_pid()",
+.caller_logs = true};
+
 const PgStatement call_next_triggers = {"next_triggers",
 "CALL twtasks_internal.next_triggers($1::text[], $2::int4, $3::int4, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)"};
 

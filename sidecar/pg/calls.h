@@ -14,6 +14,10 @@
 #include "config/config.h"
 #include "pg/pg.h"
 
+/* the first two of each session; pg.c sends them */
+extern const PgStatement call_whose_session;
+extern const PgStatement call_set_up;
+
 /* types: once per connection, before the first next_triggers */
 extern const PgStatement call_take_types;
 

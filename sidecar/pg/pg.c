@@ -16,18 +16,19 @@
 
 #include "base/chance.h"
 #include "base/log.h"
+#include "pg/calls.h"
 #include "pg/hosts.h"
 #include "pg/lookup.h"
 #include "pg/pg.h"
+#include "pg/prepared.h"
 #include "pg/trouble.h"
 
 #define BACKOFF_MIN_US MS_TO_US(50)
 #define BACKOFF_MAX_US SECONDS_TO_US(1)
-#define MAX_STATEMENTS 64
 
 typedef enum PgState
 {
-	STATE_NEW,
+	STATE_NEW,					/* or at rest */
 	STATE_WAITING,				/* for the next attempt to connect */
 	STATE_CONNECTING,
 	STATE_SETTING_UP,
@@ -38,6 +39,7 @@ typedef struct Call
 {
 	dlist_node	node;
 	const PgStatement *statement;
+	WireParams	params;			/* none, when it was sent */
 	bool		is_preparing;	/* the next result is that of the preparation */
 	PgResultFn	fn;
 	void	   *arg;
@@ -55,54 +57,21 @@ struct Pg
 	void	   *arg;
 	PGconn	   *conn;
 	LoopIo	   *io;
-	LoopTimer  *timer;			/* next attempt, or end of this one */
+	LoopTimer  *timer;			/* next attempt, or end of this one, or rest */
 	PgState		state;
 	int64		backoff_us;
 	bool		in_trouble;		/* connects, but was of no use the last time */
 	const PgStatement *failed;	/* which statement brought it into trouble */
 	int64		up_us;			/* when the session was set up */
+	int64		rest_us;		/* it rests after that; 0: never */
+	int64		used_us;		/* when the last call was sent */
 	Trouble		trouble;
 	bool		in_doubt;		/* a commit was not confirmed by a standby */
 	dlist_head	calls;			/* in order of sending */
-	int			ncalls;
-	const PgStatement *prepared[MAX_STATEMENTS];
-	int			nprepared;
+	dlist_head	held;			/* not sent: they wait for a session */
+	int			ncalls;			/* of both */
+	Prepared	prepared;
 };
-
-/*
- * What a session of ours must not inherit from the database's or the role's
- * defaults; and how the server finds out soon that we are gone.  A grab must be
- * durable before its handler starts, hence synchronous_commit; a stronger
- * setting is left alone.
- */
-static const PgStatement setup = {"setup",
-	"SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', false),"
-	" pg_catalog.set_config('default_transaction_isolation', 'read committed', false),"
-	" pg_catalog.set_config('default_transaction_read_only', 'off', false),"
-	" pg_catalog.set_config('default_transaction_deferrable', 'off', false),"
-	" pg_catalog.set_config('statement_timeout', '0', false),"
-	" pg_catalog.set_config('lock_timeout', '0', false),"
-	" pg_catalog.set_config('idle_in_transaction_session_timeout', '0', false),"
-	" pg_catalog.set_config('idle_session_timeout', '0', false),"
-	" CASE WHEN pg_catalog.current_setting('transaction_timeout', true) IS NOT NULL"	/* since 17 */
-	" THEN pg_catalog.set_config('transaction_timeout', '0', false) END,"
-	" pg_catalog.set_config('jit', 'off', false),"
-	" pg_catalog.set_config('client_min_messages', 'warning', false),"
-	" pg_catalog.set_config('tcp_keepalives_idle', '10', false),"
-	" pg_catalog.set_config('tcp_keepalives_interval', '3', false),"
-	" pg_catalog.set_config('tcp_keepalives_count', '3', false),"
-	" pg_catalog.set_config('client_connection_check_interval', '5s', false),"
-	" pg_catalog.set_config('synchronous_commit', CASE WHEN"
-	" pg_catalog.current_setting('synchronous_commit') IN ('off', 'local')"
-	" THEN 'on' ELSE pg_catalog.current_setting('synchronous_commit') END, false)"
-};
-
-/*
- * Asked before anything is set, and without a name, so that it leaves nothing in
- * a session of somebody else.
- */
-static const PgStatement whose_session = {"", "SELECT pg_catalog.pg_backend_pid()",
-.caller_logs = true};
 
 static void on_timer(void *arg);
 static void start_attempt(Pg *pg);
@@ -138,6 +107,7 @@ pg_new(Loop *loop, const char *conninfo, const char *role,
 	pg->timer = loop_timer_new(loop, on_timer, pg);
 	pg->backoff_us = BACKOFF_MIN_US;
 	dlist_init(&pg->calls);
+	dlist_init(&pg->held);
 	return pg;
 }
 
@@ -152,6 +122,18 @@ bool
 pg_is_up(const Pg *pg)
 {
 	return pg->state == STATE_UP;
+}
+
+bool
+pg_is_failing(const Pg *pg)
+{
+	return pg->trouble.is_down;
+}
+
+void
+pg_rest_after(Pg *pg, int64 us)
+{
+	pg->rest_us = us;
 }
 
 int
@@ -181,11 +163,26 @@ pg_sqlstate(const PGresult *result)
 	return state == NULL ? "" : state;
 }
 
+void
+pg_forget(Pg *pg, const void *arg)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &pg->calls)
+	{
+		Call	   *call = dlist_container(Call, node, iter.cur);
+
+		if (call->arg == arg)
+			call->fn = NULL;
+	}
+}
+
 static void
 free_call(Pg *pg, Call *call)
 {
 	dlist_delete(&call->node);
 	pg->ncalls--;
+	wire_clear(&call->params);
 	PQclear(call->result);
 	pfree(call);
 }
@@ -195,11 +192,11 @@ free_call(Pg *pg, Call *call)
  * and must not find itself in the list of what was lost.
  */
 static void
-lose_calls(Pg *pg)
+lose_calls(Pg *pg, dlist_head *calls)
 {
-	while (!dlist_is_empty(&pg->calls))
+	while (!dlist_is_empty(calls))
 	{
-		Call	   *call = dlist_head_element(Call, node, &pg->calls);
+		Call	   *call = dlist_head_element(Call, node, calls);
 		PgResultFn	fn = call->fn;
 		void	   *arg = call->arg;
 
@@ -227,7 +224,7 @@ drop_connection(Pg *pg)
 	if (pg->conn != NULL)
 		PQfinish(pg->conn);
 	pg->conn = NULL;
-	pg->nprepared = 0;
+	pg->prepared.n = 0;
 	pg->in_doubt = false;
 }
 
@@ -250,7 +247,9 @@ go_down_because(Pg *pg, const char *why, bool needs_person)
 	loop_timer_start(pg->timer, has_next ? 0 : chance_delay(pg->backoff_us));
 	if (!has_next)
 		pg->backoff_us = Min(pg->backoff_us * 2, BACKOFF_MAX_US);
-	lose_calls(pg);
+	lose_calls(pg, &pg->calls);
+	if (!has_next)
+		lose_calls(pg, &pg->held);
 	if (was_up && pg->on_state != NULL)
 		pg->on_state(pg->arg, false);
 }
@@ -284,7 +283,8 @@ pg_close(Pg *pg)
 {
 	pg->state = STATE_NEW;
 	drop_connection(pg);
-	lose_calls(pg);
+	lose_calls(pg, &pg->calls);
+	lose_calls(pg, &pg->held);
 	loop_timer_free(pg->timer);
 	hosts_free(pg->hosts);
 	pfree(pg->role);
@@ -322,76 +322,56 @@ flush(Pg *pg)
 		watch(pg, left > 0 ? LOOP_READ | LOOP_WRITE : LOOP_READ);
 }
 
-static bool
-is_prepared(Pg *pg, const PgStatement *statement)
-{
-	for (int i = 0; i < pg->nprepared; i++)
-		if (pg->prepared[i] == statement)
-			return true;
-	return false;
-}
-
-static void
-forget_prepared(Pg *pg, const PgStatement *statement)
-{
-	for (int i = 0; i < pg->nprepared; i++)
-		if (pg->prepared[i] == statement)
-			pg->prepared[i] = pg->prepared[--pg->nprepared];
-}
-
-static bool
-send_messages(Pg *pg, Call *call, WireParams *params)
-{
-	const PgStatement *statement = call->statement;
-	const char *values[WIRE_MAX_PARAMS];
-	int			lengths[WIRE_MAX_PARAMS];
-	int			formats[WIRE_MAX_PARAMS];
-	int			n = params == NULL ? 0 : params->n;
-
-	for (int i = 0; i < n; i++)
-	{
-		values[i] = params->nulls[i] ? NULL : params->values[i].data;
-		lengths[i] = params->values[i].len;
-		formats[i] = 1;
-	}
-	if (!is_prepared(pg, statement))
-	{
-		Assert(pg->nprepared < MAX_STATEMENTS);
-		if (!PQsendPrepare(pg->conn, statement->name, statement->sql, 0, NULL))
-			return false;
-		pg->prepared[pg->nprepared++] = statement;
-		call->is_preparing = true;
-	}
-	return PQsendQueryPrepared(pg->conn, statement->name, n, values, lengths,
-							   formats, 1) &&
-		PQpipelineSync(pg->conn);
-}
-
-static void
-send_call(Pg *pg, const PgStatement *statement, WireParams *params,
-		  PgResultFn fn, void *arg)
+static Call *
+add_call(Pg *pg, const PgStatement *statement, PgResultFn fn, void *arg)
 {
 	Call	   *call = palloc0(sizeof(Call));
 
 	call->statement = statement;
 	call->fn = fn;
 	call->arg = arg;
-	dlist_push_tail(&pg->calls, &call->node);
 	pg->ncalls++;
+	return call;
+}
 
-	/* A failure shows when the socket is read, and loses the call there. */
-	(void) send_messages(pg, call, params);
+/* A failure shows when the socket is read, and loses the call there. */
+static void
+send_call(Pg *pg, Call *call)
+{
+	dlist_push_tail(&pg->calls, &call->node);
+	prepared_send(&pg->prepared, pg->conn, call->statement, &call->params,
+				  &call->is_preparing);
+	wire_clear(&call->params);
 	watch(pg, LOOP_READ | LOOP_WRITE);
+}
+
+static void
+send_held(Pg *pg)
+{
+	while (!dlist_is_empty(&pg->held))
+		send_call(pg, dlist_container(Call, node, dlist_pop_head_node(&pg->held)));
 }
 
 void
 pg_send(Pg *pg, const PgStatement *statement, WireParams *params,
 		PgResultFn fn, void *arg)
 {
-	Assert(pg->state == STATE_UP);
-	send_call(pg, statement, params, fn, arg);
+	Call	   *call = add_call(pg, statement, fn, arg);
+
+	Assert(pg->state == STATE_UP || pg->rest_us > 0);
 	if (params != NULL)
-		wire_clear(params);
+	{
+		call->params = *params;
+		wire_init(params);
+	}
+	pg->used_us = loop_now_us(pg->loop);
+	if (pg->state == STATE_UP)
+		send_call(pg, call);
+	else
+	{
+		dlist_push_tail(&pg->held, &call->node);
+		pg_start(pg);
+	}
 }
 
 static void
@@ -412,6 +392,9 @@ on_set_up(void *arg, PgOutcome outcome, PGresult *result)
 	if (!pg->in_trouble)
 		out_of_trouble(pg);
 	loop_timer_stop(pg->timer);
+	if (pg->rest_us > 0)
+		loop_timer_start(pg->timer, pg->rest_us);
+	send_held(pg);
 	if (pg->on_state != NULL)
 		pg->on_state(pg->arg, true);
 }
@@ -432,7 +415,7 @@ on_session_known(void *arg, PgOutcome outcome, PGresult *result)
 	else if (wire_get_int4(result, 0, 0) != PQbackendPID(pg->conn))
 		go_down_because(pg, "a pooler answers: name the server itself in \"postgres\"", true);
 	else
-		send_call(pg, &setup, NULL, on_set_up, pg);
+		send_call(pg, add_call(pg, &call_set_up, on_set_up, pg));
 }
 
 /*
@@ -525,7 +508,7 @@ take_result(Pg *pg, PGresult *result)
 			PQclear(result);
 			return;
 		}
-		forget_prepared(pg, call->statement);
+		prepared_forget(&pg->prepared, call->statement);
 	}
 
 	keep_result(call, result);
@@ -573,7 +556,7 @@ start_pipeline(Pg *pg)
 		return;
 	}
 	pg->state = STATE_SETTING_UP;
-	send_call(pg, &whose_session, NULL, on_session_known, pg);
+	send_call(pg, add_call(pg, &call_whose_session, on_session_known, pg));
 }
 
 /*
@@ -674,6 +657,22 @@ start_attempt(Pg *pg)
 		go_down(pg, strerror(errno));
 }
 
+/* Nobody has used the session for a while?  To close it is no failure. */
+static void
+look_for_rest(Pg *pg)
+{
+	int64		left = pg->used_us + pg->rest_us - loop_now_us(pg->loop);
+
+	if (pg->ncalls > 0 || left > 0)
+	{
+		loop_timer_start(pg->timer, pg->ncalls > 0 ? pg->rest_us : left);
+		return;
+	}
+	out_of_trouble(pg);
+	drop_connection(pg);
+	pg->state = STATE_NEW;
+}
+
 /* Also the end of an attempt that takes too long, or of a broken connection. */
 static void
 on_timer(void *arg)
@@ -684,6 +683,8 @@ on_timer(void *arg)
 
 	if (pg->state == STATE_NEW || pg->state == STATE_WAITING)
 		start_attempt(pg);
+	else if (pg->state == STATE_UP && pg->rest_us > 0 && !is_closed)
+		look_for_rest(pg);
 	else
 		go_down(pg, why);
 }

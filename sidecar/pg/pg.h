@@ -12,6 +12,9 @@
  *
  * A commit whose wait for a standby was cancelled counts as PG_LOST.
  *
+ * A session may rest: it is closed when nobody has used it for a while, and opens
+ * again when somebody wants to.  That is no failure, and nobody is told.
+ *
  *-------------------------------------------------------------------------
  */
 #ifndef TWT_PG_H
@@ -21,6 +24,9 @@
 
 #include "base/loop.h"
 #include "pg/wire.h"
+
+/* How long most sessions stay open without a call. */
+#define PG_REST_US SECONDS_TO_US(10)
 
 typedef struct Pg Pg;
 
@@ -56,21 +62,29 @@ extern Pg  *pg_new(Loop *loop, const char *conninfo, const char *role,
 				   PgStateFn on_state, void *arg);
 extern void pg_start(Pg *pg);
 
+/* From now on it rests after so long without a call; pg_start() ends that. */
+extern void pg_rest_after(Pg *pg, int64 us);
+
 /* Ends the connection; pending calls get PG_LOST first. */
 extern void pg_close(Pg *pg);
 
 extern bool pg_is_up(const Pg *pg);
+extern bool pg_is_failing(const Pg *pg);	/* its last attempt to connect */
 extern int	pg_in_flight(const Pg *pg); /* calls without an answer */
 extern int	pg_backend_pid(const Pg *pg);
 
 extern void pg_on_notify(Pg *pg, PgNotifyFn fn);
 
 /*
- * Sends a call; fn is called later, never from in here.  Only while
- * pg_is_up(); params may be NULL and is free again afterwards.
+ * Sends a call; fn is called later.  params may be NULL and is free again
+ * afterwards.  A session that may rest is opened for the call, which is lost when
+ * that fails; any other one has to be up.
  */
 extern void pg_send(Pg *pg, const PgStatement *statement, WireParams *params,
 					PgResultFn fn, void *arg);
+
+/* Calls with that arg that were sent are answered to nobody; arg may go. */
+extern void pg_forget(Pg *pg, const void *arg);
 
 /* Breaks the connection as if the network had; it comes back by itself. */
 extern void pg_reset(Pg *pg, const char *why);

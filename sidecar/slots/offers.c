@@ -55,14 +55,12 @@ typedef struct Flight
 struct Offers
 {
 	Loop	   *loop;
-	const Config *config;
 	Node	   *node;
 	Slots	   *slots;
 	TypeLimits *limits;
 	LoopFn		on_unknown;
 	void	   *arg;
-	Pg		   *pg;				/* NULL: no such limit yet */
-	bool		is_listening;
+	Pg		   *pg;
 	LoopTimer  *again;
 	named_hash *waiting;
 };
@@ -130,21 +128,16 @@ on_offered(void *arg, PgOutcome outcome, PGresult *result)
 	pfree(flight);
 }
 
-/*
- * "incarnation turns name".  Anybody may say so; it makes us ask, no more.  A
- * turn that we have no use for is handed on.
- */
-static void
-on_notify(void *arg, const char *channel, const char *payload)
+/* A turn that we have no use for is handed on. */
+void
+offers_read(Offers *offers, const char *payload)
 {
-	Offers	   *offers = arg;
 	char	   *rest;
 	int64		incarnation = strtoll(payload, &rest, 10);
 	long		turns;
 	Limit	   *limit;
 
-	if (strcmp(channel, "twtasks_slots") != 0 || *rest != ' ' ||
-		incarnation != node_incarnation(offers->node))
+	if (*rest != ' ' || incarnation != node_incarnation(offers->node))
 		return;
 	turns = strtol(rest + 1, &rest, 10);
 	if (*rest != ' ' || turns < 1 || turns > PG_INT16_MAX)
@@ -209,45 +202,20 @@ send_offers(Offers *offers)
 }
 
 static void
-on_listening(void *arg, PgOutcome outcome, PGresult *result)
-{
-	Offers	   *offers = arg;
-
-	if (outcome == PG_FAILED)
-		pg_reset(offers->pg, "could not listen for slots");
-	offers->is_listening = outcome == PG_DONE;
-	loop_want_turn(offers->loop);
-}
-
-static void
 on_state(void *arg, bool is_up)
 {
-	Offers	   *offers = arg;
-
-	offers->is_listening = false;
 	if (is_up)
-		pg_send(offers->pg, &call_listen_slots, NULL, on_listening, offers);
-}
-
-static void
-connect_once(Offers *offers)
-{
-	if (offers->pg != NULL)
-		return;
-	offers->pg = pg_new(offers->loop, offers->config->postgres, "slots",
-						on_state, offers);
-	pg_on_notify(offers->pg, on_notify);
-	pg_start(offers->pg);
+		loop_want_turn(((Offers *) arg)->loop);
 }
 
 void
 offers_pump(Offers *offers)
 {
-	if (type_limits_any_shared(offers->limits))
-		connect_once(offers);
 	slots_take_freed(offers->slots, note_freed, offers);
-	if (offers->waiting->members > 0 && offers->is_listening &&
-		node_incarnation(offers->node) != 0 &&
+	if (offers->waiting->members == 0)
+		return;
+	pg_start(offers->pg);
+	if (pg_is_up(offers->pg) && node_incarnation(offers->node) != 0 &&
 		!loop_timer_active(offers->again) &&
 		pg_in_flight(offers->pg) < OFFERS_AHEAD)
 		send_offers(offers);
@@ -266,12 +234,13 @@ offers_open(Loop *loop, const Config *config, Node *node, Slots *slots,
 	Offers	   *offers = palloc0(sizeof(Offers));
 
 	offers->loop = loop;
-	offers->config = config;
 	offers->node = node;
 	offers->slots = slots;
 	offers->limits = limits;
 	offers->again = loop_timer_new(loop, on_again, offers);
 	offers->waiting = named_create(16, NULL);
+	offers->pg = pg_new(loop, config->postgres, "slots", on_state, offers);
+	pg_rest_after(offers->pg, PG_REST_US);
 	return offers;
 }
 
@@ -285,8 +254,7 @@ offers_on_unknown(Offers *offers, LoopFn fn, void *arg)
 void
 offers_free(Offers *offers)
 {
-	if (offers->pg != NULL)
-		pg_close(offers->pg);
+	pg_close(offers->pg);
 	loop_timer_free(offers->again);
 	clear(offers->waiting);
 	named_destroy(offers->waiting);

@@ -6,9 +6,9 @@
  *		from: slots.h (slots_take_freed)		to: slots.h (limit_offer)
  *
  * When a task under such a limit has ended, the database is asked whose turn
- * it is: it has noted, in order, who was refused.  Another node is told by
- * NOTIFY, and so are we.  All this goes over a connection of its own, which
- * is made when there is such a limit for the first time.
+ * it is: it has noted, in order, who was refused.  That goes over a connection
+ * of its own.  Another node is told by NOTIFY, and so are we, on the control
+ * connection.
  *
  * An offer may get lost; whoever waits tries now and then without (slots.h).
  *
@@ -30,6 +30,12 @@ extern void offers_free(Offers *offers);
 
 /* What to do about a limit that is not known here; once, after the open. */
 extern void offers_on_unknown(Offers *offers, LoopFn fn, void *arg);
+
+/*
+ * A notification: "incarnation turns name".  Anybody may say so; it makes us ask,
+ * no more.
+ */
+extern void offers_read(Offers *offers, const char *payload);
 
 /* Sends what was freed; at the end of each turn. */
 extern void offers_pump(Offers *offers);

@@ -112,7 +112,6 @@ struct TypeLimits
 	Limit	   *node;
 	Rule	   *rules;
 	int			nrules;
-	bool		any_shared;
 	named_hash *named;
 	leaves_hash *leaves;
 	dlist_head	resting;		/* of Named */
@@ -409,7 +408,6 @@ free_rules(TypeLimits *limits)
 static void
 copy_rules(TypeLimits *limits, const LimitRule *rules, int n)
 {
-	limits->any_shared = false;
 	limits->rules = palloc((n + 1) * sizeof(Rule));
 	limits->nrules = n;
 	for (int i = 0; i < n; i++)
@@ -417,7 +415,6 @@ copy_rules(TypeLimits *limits, const LimitRule *rules, int n)
 		limits->rules[i].pattern = pstrdup(rules[i].pattern);
 		limits->rules[i].is_shared = rules[i].is_shared;
 		limits->rules[i].terms = rules[i].terms;
-		limits->any_shared |= rules[i].is_shared;
 	}
 }
 
@@ -562,12 +559,6 @@ type_limits_find_shared(const TypeLimits *limits, const char *name)
 	strlcpy(key + 1, name, sizeof(key) - 1);
 	named = find_named(limits, key);
 	return named == NULL ? NULL : named->limit;
-}
-
-bool
-type_limits_any_shared(const TypeLimits *limits)
-{
-	return limits->any_shared;
 }
 
 int

@@ -51,9 +51,6 @@ extern Limit *type_limits_leaf(TypeLimits *limits, const char *type, Limit *hand
 /* The shared limit of that name; NULL: not in use here. */
 extern Limit *type_limits_find_shared(const TypeLimits *limits, const char *name);
 
-/* Whether a rule is shared. */
-extern bool type_limits_any_shared(const TypeLimits *limits);
-
 /* The number of rules' limits that exist now; for tests. */
 extern int	type_limits_count(const TypeLimits *limits);
 

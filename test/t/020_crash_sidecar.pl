@@ -57,10 +57,10 @@ sub prepare
 
 sub wait_for_lock
 {
-	my ($role) = @_;
+	my ($function) = @_;
 
-	return wait_for(sub { $node->waits_for_lock($role) == 1 },
-		"a $role that waits for a lock");
+	return wait_for(sub { $node->wait_in_call($function) == 1 },
+		"a call of $function that waits for a lock");
 }
 
 sub wait_for_status
@@ -79,8 +79,8 @@ sub bring_to_grab
 	my $lock = $node->lock_tasks;
 
 	$ledger->release($case->{gate});
-	wait_for_lock('finish');
-	wait_for_lock('grab');
+	wait_for_lock('finish_tasks');
+	wait_for_lock('grab_tasks');
 	return $lock;
 }
 
@@ -122,7 +122,7 @@ my %kill_when = (
 
 		# its slot is free as soon as it ends, so the second one starts
 		$ledger->release($case->{gate});
-		wait_for_lock('finish');
+		wait_for_lock('finish_tasks');
 		wait_for(sub { $ledger->starts($case->{second}) }, 'the next start');
 		$case->{sidecar}->kill9;
 		$lock->close;
@@ -148,7 +148,7 @@ sub expect
 }
 
 # The crash is over when the sessions of the dead have ended: those of one
-# sidecar are left.
+# sidecar at rest are left.
 sub note_crash
 {
 	my ($name, $rule) = @_;
@@ -159,7 +159,7 @@ sub note_crash
 			$node->value(
 				'SELECT count(*) FROM pg_stat_activity
 				WHERE application_name LIKE \'twtasksd %\'
-				  AND application_name <> \'twtasksd duties\'') == 4;
+				  AND application_name <> \'twtasksd duties\'') == 2;
 		},
 		'the sessions of a killed sidecar to end');
 	my @tasks = @$case{qw(first second)};

@@ -38,7 +38,7 @@ my $late = $node->add_task('SHORT');
 my $lock = $node->lock_tasks;
 
 $ledger->release('gate');
-wait_for(sub { $node->waits_for_lock('grab') }, 'grab to wait for the lock');
+wait_for(sub { $node->wait_in_call('grab_tasks') }, 'grab to wait for the lock');
 $sidecar->freeze;
 $lock->close;
 wait_for(sub { $node->state_of($late) eq 'PROCESSING 1' },

@@ -103,8 +103,8 @@ my $comes = $node->add_task('COMES');
 my $lock = $node->lock_tasks;
 
 $ledger->release('comes');
-wait_for(sub { $node->waits_for_lock('grab') }, 'grab to wait for the lock');
-wait_for(sub { $node->waits_for_lock('finish') }, 'finish to wait for it');
+wait_for(sub { $node->wait_in_call('grab_tasks') }, 'grab to wait for the lock');
+wait_for(sub { $node->wait_in_call('finish_tasks') }, 'finish to wait for it');
 $zombie->freeze;
 $lock->close;
 wait_for(sub { state_is($first, 'DONE') }, 'the first to be done');

@@ -56,7 +56,8 @@ sub check
 	wait_ok(sub { $proxy->has_noted("cut $call $how") }, "$case: it was cut");
 	wait_ok(sub { $node->tasks('status <> \'DONE\'') == 0 },
 		"$case: all tasks are done");
-	is($node->tasks('tries <> 1'), 0, "$case: in their first try");
+	# a function that was alone in its session may have ended it
+	is($node->tasks('tries <> 1 AND type <> \'SQL\''), 0, "$case: in their first try");
 	unlike($sidecar->log($from), qr/refused/, "$case: no finish was refused");
 	return $sidecar->log($from) unless $how eq 'late';
 

@@ -37,7 +37,7 @@ foreach my $attempt (1 .. 20)
 	wait_for(sub { $ledger->starts($again) }, 'its start');
 	$node->stop('immediate');
 	$node->start;
-	$sidecar->wait_for_log(qr/grab: connected/, 'the grabs come back',
+	$sidecar->wait_for_log(qr/control: connected/, 'its sessions to come back',
 		$from);
 	wait_for(
 		sub {

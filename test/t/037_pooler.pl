@@ -34,7 +34,7 @@ my $direct = $sidecar->{config}{postgres};
 
 $sidecar->{config}{postgres} = $pooler->connstr('sidecar');
 $sidecar->launch;
-foreach my $role (qw(control grab finish))
+foreach my $role (qw(control queue))
 {
 	$sidecar->wait_for_log(
 		qr/ERROR postgres: $role: a pooler answers: name the server itself in "postgres"/,

@@ -30,6 +30,7 @@ struct Pg
 	PgStateFn	on_state;
 	void	   *arg;
 	bool		is_up;
+	bool		rests;
 };
 
 static Pg  *last_pg;			/* that was made */
@@ -53,6 +54,12 @@ pg_new(Loop *loop, const char *conninfo, const char *role, PgStateFn on_state, v
 void
 pg_start(Pg *pg)
 {
+}
+
+void
+pg_rest_after(Pg *pg, int64 us)
+{
+	pg->rests = true;
 }
 
 bool
@@ -94,7 +101,7 @@ pg_send(Pg *pg, const PgStatement *statement, WireParams *params, PgResultFn fn,
 {
 	FakeCall   *call = palloc0(sizeof(FakeCall));
 
-	assert_true(pg->is_up);
+	assert_true(pg->is_up || pg->rests);
 	call->pg = pg;
 	call->statement = statement;
 	call->fn = fn;

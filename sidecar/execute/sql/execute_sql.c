@@ -509,7 +509,11 @@ static void
 pump(Session *session)
 {
 	if (!pg_is_up(session->pg))
+	{
+		if (session->is_unknown)
+			pg_start(session->pg);
 		return;
+	}
 	if (session->is_unknown && session->is_granting)
 	{
 		session->is_unknown = false;
@@ -528,6 +532,21 @@ pump(Session *session)
 		send_execute(session);
 }
 
+/* Those that are up, or will be soon, are not enough. */
+static void
+open_more(SqlRunner *sql)
+{
+	int			left = sql_waiting_count(sql->waiting);
+
+	for (int i = 0; i < sql->nsessions && left > 0; i++)
+	{
+		if (pg_is_up(sql->sessions[i].pg) || sql->sessions[i].batch != NULL)
+			continue;
+		pg_start(sql->sessions[i].pg);
+		left--;
+	}
+}
+
 void
 sql_pump(SqlRunner *sql)
 {
@@ -535,6 +554,7 @@ sql_pump(SqlRunner *sql)
 		return;
 	for (int i = 0; i < sql->nsessions; i++)
 		pump(&sql->sessions[i]);
+	open_more(sql);
 }
 
 static BatchItem *
@@ -610,7 +630,7 @@ sql_open(Loop *loop, const Config *config, Handler *handler, Node *node,
 		session->sql = sql;
 		session->pg = pg_new(loop, config->postgres, "sql", on_state, session);
 		session->guard = sql_guard_new(loop, node, session->pg);
-		pg_start(session->pg);
+		pg_rest_after(session->pg, PG_REST_US);
 	}
 	return sql;
 }

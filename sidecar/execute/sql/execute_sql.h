@@ -24,8 +24,8 @@
 
 typedef struct SqlRunner SqlRunner;
 
-/* Opens connections of its own, as many as the handler has processes.  config
- * must stay. */
+/* Opens connections of its own as tasks want them, at most as many as the handler
+ * has processes.  config must stay. */
 extern SqlRunner *sql_open(Loop *loop, const Config *config, Handler *handler,
 						   Node *node, Outcome *outcome);
 

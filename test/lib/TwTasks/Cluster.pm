@@ -244,6 +244,17 @@ sub waits_for_lock
 		WHERE application_name = '$program $role' AND wait_event_type = 'Lock'");
 }
 
+# How many of the sidecars' sessions wait for a lock in a call of this function?
+sub wait_in_call
+{
+	my ($self, $function) = @_;
+
+	return $self->value(
+		"SELECT count(*) FROM pg_stat_activity
+		WHERE application_name LIKE 'twtasksd %' AND wait_event_type = 'Lock'
+		  AND query LIKE '%.$function(%'");
+}
+
 # Waits until so many sidecars know of each other: each has ticked since the
 # last one started.
 sub wait_for_company

@@ -118,7 +118,8 @@ sub serve
 		{
 			if    ($handle == $self->{listener}) { $self->accept_client }
 			elsif ($handle == $self->{orders})   { $self->take_order }
-			elsif (my $link = $self->{links}{ fileno $handle })
+			# the other end of a link may have closed both just now
+			elsif (my $link = $self->{links}{ fileno($handle) // -1 })
 			{
 				$self->pass_on($link, $handle);
 			}

@@ -106,7 +106,7 @@ seconds_to(const char *statement, const Pg *pg)
 	return seconds;
 }
 
-/* All duties are done, for the first time, once a connection of their own is up. */
+/* All duties are done, for the first time. */
 static Duties *
 open_duties(void)
 {
@@ -114,8 +114,6 @@ open_duties(void)
 	Duties	   *duties = duties_open(NULL, &config, NULL, ignore, NULL);
 
 	duties_begin(duties);
-	pass_us(0);
-	come_up(last_pg);
 	pass_us(0);
 	return duties;
 }
@@ -219,6 +217,17 @@ test_cleans_on(void **state)
 	close_duties(duties);
 }
 
+/* A duty whose answer was lost does not wait for its period. */
+static void
+test_lost_answer(void **state)
+{
+	Duties	   *duties = open_duties();
+
+	end_call(call_of("make_partitions", last_pg), PG_LOST, NULL);
+	assert_int_equal(seconds_to("make_partitions", last_pg), 1);
+	close_duties(duties);
+}
+
 int
 main(void)
 {
@@ -228,6 +237,7 @@ main(void)
 		cmocka_unit_test(test_slow_answers),
 		cmocka_unit_test(test_quick_answers),
 		cmocka_unit_test(test_cleans_on),
+		cmocka_unit_test(test_lost_answer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,121 @@
+# 032_resting_sessions.pl -- a sidecar that has nothing to do holds two sessions,
+# its control session and its queue.  A task is started over these before any
+# other one is open; load opens the others, which close again without a word.
+
+use strict;
+use warnings FATAL => 'all';
+
+use PostgreSQL::Test::Utils;
+use Test::More;
+use TwTasks::Cluster;
+use TwTasks::Ledger;
+use TwTasks::Sidecar;
+use TwTasks::Wait;
+
+my $node = TwTasks::Cluster->create('main');
+my $ledger = TwTasks::Ledger->new;
+
+$node->value(<<'SQL');
+	CREATE SCHEMA app;
+	CREATE FUNCTION app.pass(task twtasks.task_input) RETURNS void
+	LANGUAGE sql AS $$ SELECT $$;
+	GRANT USAGE ON SCHEMA app TO sidecar;
+	SELECT twtasks.configure_limit('LIMITED', 2, 'cluster');
+SQL
+
+my @sidecars = map {
+	TwTasks::Sidecar->start(
+		$node, $_,
+		handlers => [
+			{ types => ['WORKER'], worker => $ledger->worker('gate') },
+			{ types => ['LIMITED'], noop => JSON::PP::true },
+			{ types => ['SQL'], sql => 'app.pass', processes => 4 }
+		])
+} qw(a b);
+
+# The roles of the sessions of both.
+sub sessions
+{
+	return $node->value(
+		"SELECT string_agg(substr(application_name, 10), ' ' ORDER BY application_name)
+		FROM pg_stat_activity WHERE application_name LIKE 'twtasksd %'");
+}
+
+sub rest_ok
+{
+	my ($name) = @_;
+
+	return wait_ok(sub { sessions() eq 'control control queue queue' }, $name);
+}
+
+sub add_many
+{
+	return $node->value('SELECT count(twtasks.add_task(t)) FROM unnest(\'{WORKER,SQL,LIMITED}\'::text[]) t,
+		generate_series(1, 200)');
+}
+
+# When both have ticked.
+sub heartbeats
+{
+	return $node->value('SELECT extract(epoch FROM min(heartbeat)) FROM twtasks.nodes');
+}
+
+rest_ok('when idle each has two');
+
+# ---- the start does not wait for a session ----
+
+$node->value('ALTER ROLE sidecar CONNECTION LIMIT 4');
+my $first = $node->add_task('WORKER');
+
+wait_ok(sub { $ledger->starts($first) == 1 }, 'a task is started over them');
+$ledger->release('gate', 1000);
+is($node->status_of($first), 'PROCESSING', 'its finish waits for a session');
+
+# More of them would only make more results that cannot be stored.
+wait_for(
+	sub {
+		$node->add_task('WORKER');
+		return 2 == grep { $_->log(0) =~ /grab: .*; will connect again/ } @sidecars;
+	},
+	'both to find that they get none');
+my $grabbed = $node->tasks('status = \'PROCESSING\'');
+my $ticks = heartbeats();
+
+$node->add_task('WORKER');
+wait_for(sub { heartbeats() > $ticks }, 'heartbeats');
+is($node->tasks('status = \'PROCESSING\''), $grabbed, 'and no other task is grabbed');
+$node->value('ALTER ROLE sidecar CONNECTION LIMIT -1');
+wait_ok(sub { $node->tasks('status <> \'DONE\'') == 0 }, 'and is not lost');
+rest_ok('then they rest again');
+
+# ---- load ----
+
+my $from = $sidecars[0]->log_position;
+my $from_b = $sidecars[1]->log_position;
+my %seen;
+
+add_many();
+wait_ok(
+	sub {
+		$seen{$_} = 1 foreach split / /, sessions();
+		add_many() if $node->tasks('status <> \'DONE\'') < 100;
+		return 4 == grep { $seen{$_} } qw(grab finish sql slots);
+	},
+	'load opens the others');
+wait_ok(sub { $node->tasks('status <> \'DONE\'') == 0 }, 'all is done');
+rest_ok('when idle again each has two');
+unlike($sidecars[0]->log($from) . $sidecars[1]->log($from_b),
+	qr/ postgres: |WARN|ERROR/, 'without a word in the log');
+is(scalar($ledger->repeated), 0, 'no task was started twice');
+
+# ---- what comes to a sidecar at rest ----
+
+$_->reload($_->{config}) foreach @sidecars;
+$_->wait_for_log(qr/config: reloaded/, 'its reload') foreach @sidecars;
+my @tasks = map { $node->add_task($_) } qw(WORKER SQL LIMITED);
+
+wait_ok(sub { $node->tasks('status <> \'DONE\'') == 0 }, 'after a reload tasks of all kinds run');
+rest_ok('and they rest');
+is($_->stop, 0, "sidecar $_->{name} stops in order") foreach @sidecars;
+
+done_testing();
