@@ -153,7 +153,7 @@ foreach my $who (qw(sidecar operator viewer stranger))
 }
 foreach my $who (qw(producer operator viewer stranger))
 {
-	may_not($who, "SELECT twtasks.$_", $_)
+	may_not($who, "SELECT twtasks_internal.$_", $_)
 	  foreach 'grab_tasks(\'{}\', \'{}\', 0, 0, \'{}\', \'{}\')',
 	  'finish_tasks(\'{}\', \'{}\', \'{}\', \'{}\', \'{}\', NULL, NULL)',
 	  'start_node(\'mine\')', 'recover_tasks()', 'clean_tasks()',

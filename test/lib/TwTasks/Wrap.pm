@@ -19,17 +19,17 @@ sub wrap
 		DECLARE
 			wrapper CONSTANT text := (
 				SELECT format(
-					\$\$ CREATE FUNCTION twtasks.$function(%s) RETURNS %s
+					\$\$ CREATE FUNCTION twtasks_internal.$function(%s) RETURNS %s
 					LANGUAGE plpgsql SECURITY DEFINER AS \$f\$
 					BEGIN
 						$statements
-						RETURN QUERY SELECT * FROM twtasks.wrapped_$function(%s);
+						RETURN QUERY SELECT * FROM twtasks_internal.wrapped_$function(%s);
 					END \$f\$ \$\$,
 					pg_get_function_arguments(oid), pg_get_function_result(oid),
 					(SELECT string_agg('\$' || i, ', ') FROM generate_series(1, pronargs) i))
-				FROM pg_proc WHERE oid = 'twtasks.$function'::regproc);
+				FROM pg_proc WHERE oid = 'twtasks_internal.$function'::regproc);
 		BEGIN
-			ALTER FUNCTION twtasks.$function RENAME TO wrapped_$function;
+			ALTER FUNCTION twtasks_internal.$function RENAME TO wrapped_$function;
 			EXECUTE wrapper;
 		END \$do\$
 SQL
@@ -42,8 +42,8 @@ sub unwrap
 
 	$node->value(<<"SQL");
 		BEGIN;
-		DROP FUNCTION twtasks.$function;
-		ALTER FUNCTION twtasks.wrapped_$function RENAME TO $function;
+		DROP FUNCTION twtasks_internal.$function;
+		ALTER FUNCTION twtasks_internal.wrapped_$function RENAME TO $function;
 		COMMIT
 SQL
 	return;
