@@ -165,7 +165,7 @@ $sidecar->wait_for_log(qr/grab: 1 lost the race/, 'an attempt', $position);
 is($node->state_of($early), 'SUBMITTED 0',
 	'the database refuses what the sidecar does not know to be paused');
 $node->value('SELECT twtasks.resume_type(\'BULK\')');
-$node->value('ALTER FUNCTION twtasks.unreadable RENAME TO read_policies');
+$node->value('ALTER FUNCTION twtasks_internal.unreadable RENAME TO read_policies');
 wait_ok(
 	sub { $node->status_of($early) eq 'DONE' },
 	'and it is found when it is resumed');
