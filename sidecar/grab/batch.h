@@ -33,21 +33,23 @@ typedef struct BatchItem
 typedef struct Batch
 {
 	int			n;
-	int64		bytes;			/* of what the tasks carry, as the triggers
-								 * say */
+	int64		bytes;			/* data and payload of the tasks, as the
+								 * triggers say */
 	int64		token;
-	int64		version_shift;	/* of all, since they were given new versions */
+	int64		version_shift;	/* of all items, since they got new versions */
 	BatchItem	items[BATCH_MAX];
 } Batch;
 
 extern Batch *batch_new(void);
 extern void batch_add(Batch *batch, Table *table, TableEntry *entry);
 
-/* Full by number, or by what its tasks carry. */
+/* Whether the batch is full, by number or by bytes. */
 extern bool batch_is_full(const Batch *batch);
 
-/* To be called once, before the parameters are made.  Of a task that is in it
- * with two versions the newer one stays. */
+/*
+ * Call it once, before the parameters are made.  Of two versions of one task,
+ * the newer one stays.
+ */
 extern void batch_sort(Batch *batch);
 
 /* Adds ids and versions; then timeouts_ms, stuck rules, types and buckets. */
@@ -56,29 +58,39 @@ extern void batch_add_policies(const Batch *batch, const Config *config,
 							   WireParams *params);
 extern void batch_add_places(const Batch *batch, WireParams *params);
 
-/* The item with that id starts now, and stays in the batch; nothing if it is
- * not in there. */
+/*
+ * The item with that id starts now and stays in the batch.  Does nothing if
+ * the item is not in the batch.
+ */
 extern void batch_start(Batch *batch, const uint8 *id);
 
-/* Takes the item with that id out, which starts now if it has not yet: its
- * slot, handler and reference to the policy are the caller's.  NULL: it is not,
- * or no longer, in the batch. */
+/*
+ * Takes the item with that id out; the item starts now if it has not yet.  Its
+ * slot, handler and reference to the policy become the caller's.  NULL: the
+ * item is not, or no longer, in the batch.
+ */
 extern Handler *batch_take(Batch *batch, const uint8 *id, Limit **slot,
 						   Policy **policy);
 
-/* Puts the item with that id back into its table: it was refused a slot, for
- * now.  Nothing if it is not in the batch. */
+/*
+ * Puts the item with that id back into its table, since it was refused a slot.
+ * Does nothing if the item is not in the batch.
+ */
 extern void batch_refuse(Batch *batch, const uint8 *id);
 
-/* Forgets the triggers that are left, frees their slots, and the batch.
- * Returns how many were left. */
+/*
+ * Forgets the triggers that are left, frees their slots and the batch.
+ * Returns how many triggers were left.
+ */
 extern int	batch_drop(Batch *batch);
 
-/* One that was not sent: its triggers go back to their tables. */
+/* The batch was not sent: its triggers go back to their tables. */
 extern void batch_put_back(Batch *batch);
 
-/* Makes a batch of its own of each that is left, the first stays in this one.
- * fn gets each of the others. */
+/*
+ * Makes each remaining trigger a batch of its own; the first stays in this
+ * one, and fn gets each of the others.
+ */
 extern void batch_split(Batch *batch, void (*fn) (void *arg, Batch *single),
 						void *arg);
 

@@ -19,9 +19,9 @@
 #include "pg/calls.h"
 
 /*
- * A batch that is not full gathers more until the answer to the last is there.  Full
- * ones go over two sessions: while one waits for the disk the other works.  In
- * each one is executed by the server while the next is on its way.
+ * A batch that is not full gathers more until the last one is answered.  Full
+ * batches go over two sessions: while one waits for the disk, the other works.
+ * In each session the server executes one batch while the next is on its way.
  */
 #define SESSIONS 2
 #define GRABS_AHEAD 2
@@ -33,12 +33,12 @@ typedef struct Flight
 	Grab	   *grab;
 	Pg		   *pg;				/* it was sent there last */
 	Batch	   *batch;
-	int64		sent_us;		/* the grab, not the question for its outcome */
+	int64		sent_us;		/* when the grab was sent, not the question
+								 * for its outcome */
 	bool		is_unknown;		/* the answer was lost */
-	bool		is_held;		/* to be sent alone: a statement with it
-								 * failed */
-	char	   *unreadable;		/* why it is grabbed without its data; NULL:
-								 * with it */
+	bool		is_held;		/* a statement with it failed: goes alone */
+	char	   *unreadable;		/* why it is grabbed without data; NULL: with
+								 * it */
 } Flight;
 
 struct Grab
@@ -54,8 +54,8 @@ struct Grab
 	int			nflights;
 	Batch	   *gathered;		/* not sent yet; NULL: nothing */
 	bool		is_stopped;
-	int64		deadline_us;	/* since 1970, of the last task ... */
-	char	   *deadline_text;	/* ... and in words; NULL: none yet */
+	int64		deadline_us;	/* deadline of the last task, since 1970 ... */
+	char	   *deadline_text;	/* ... and as text; NULL: none yet */
 	GrabStats	stats;
 };
 
@@ -99,7 +99,10 @@ iso_time(int64 unix_us)
 	return psprintf("%s.%06dZ", text, (int) (unix_us % 1000000));
 }
 
-/* The tasks of a batch were grabbed at one time, and most have one timeout. */
+/*
+ * The tasks of a batch were grabbed at one time, and most have the same
+ * timeout.
+ */
 static char *
 deadline_text(Grab *grab, int64 unix_us)
 {
@@ -114,8 +117,8 @@ deadline_text(Grab *grab, int64 unix_us)
 }
 
 /*
- * How long ago the database grabbed a task.  A clock that was set must not
- * tell: it was not before we asked.
+ * How long ago the database grabbed a task.  A clock that was set back or
+ * forward must not matter, so the grab is never older than our question.
  */
 static int64
 age_of_grab(const Grab *grab, int64 grabbed_us, int64 sent_us)
@@ -152,9 +155,9 @@ make_task(Grab *grab, const PGresult *result, int row, Policy *policy, int64 sen
 }
 
 /*
- * What a limit of the cluster refused waits in the table until it has room.
- * A limit that we do not know is to be read first; until then the sweep finds
- * its tasks again.
+ * A task that a cluster-wide limit refused waits in the table until the limit
+ * has room.  If we do not know the limit, we read it first; until then the
+ * sweep finds its tasks again.
  */
 static void
 take_refusals(Grab *grab, Batch *batch, const PGresult *result)
@@ -172,7 +175,7 @@ take_refusals(Grab *grab, Batch *batch, const PGresult *result)
 	}
 }
 
-/* Hands on what was won; what is left in the batch was lost to others. */
+/* Hands on the tasks that we won; those left in the batch went to others. */
 static void
 take_tasks(Flight *flight, const PGresult *result)
 {
@@ -235,7 +238,7 @@ hold_single(void *arg, Batch *single)
 	add_flight(arg, single)->is_held = true;
 }
 
-/* Others may have use for the slots meanwhile. */
+/* Other tasks may use the slots meanwhile. */
 static void
 put_back_gathered(Grab *grab)
 {
@@ -244,7 +247,7 @@ put_back_gathered(Grab *grab)
 	grab->gathered = NULL;
 }
 
-/* Failures that will be the same whenever this task is read. */
+/* Failures that will recur whenever this task is read. */
 static bool
 is_of_content(const char *sqlstate)
 {
@@ -263,10 +266,10 @@ describe_failure(const PGresult *result)
 }
 
 /*
- * The server refused the statement.  If that is for one task, such as one
+ * The server refused the statement.  If one task is the reason, such as one
  * whose data cannot be read, the others must not suffer: each is tried alone.
- * If it was alone, it is grabbed without its data, and has failed.  Only when
- * that is refused, too, the fault is none of its own: all wait.
+ * A task that was alone is grabbed without its data, and has failed.  Only
+ * when the server refuses that too is the task not to blame: then all wait.
  */
 static void
 on_refused(Flight *flight, const PGresult *result)
@@ -301,10 +304,7 @@ on_grabbed(void *arg, PgOutcome outcome, PGresult *result)
 	{
 		case PG_DONE:
 
-			/*
-			 * after a pause of ours they may belong to others by now: ask
-			 * again
-			 */
+			/* after our pause the tasks may belong to others: ask again */
 			if (node_is_alive(grab->node))
 				take_tasks(flight, result);
 			else
@@ -319,7 +319,7 @@ on_grabbed(void *arg, PgOutcome outcome, PGresult *result)
 	}
 }
 
-/* Of ours, the one with the least to do; NULL: none can take more. */
+/* Our own session with the least to do; NULL: none can take more. */
 static Pg *
 own_session(const Grab *grab)
 {
@@ -345,7 +345,7 @@ any_is_up(const Grab *grab)
 	return false;
 }
 
-/* Where the next grab goes; NULL: nowhere yet. */
+/* The session for the next grab; NULL: none yet. */
 static Pg *
 next_session(const Grab *grab)
 {
@@ -390,8 +390,9 @@ send_resolve(Flight *flight, Pg *pg)
 }
 
 /*
- * Grabs of unknown outcome come first, over any session of ours: the server lets
- * the question wait for the lost call.  New ones go after all are asked about.
+ * Ask first about grabs of unknown outcome, over any session of ours: the
+ * server lets the question wait for the lost call.  New grabs follow after all
+ * questions.
  */
 static bool
 resolve_unknown(Grab *grab)
@@ -463,7 +464,7 @@ send_grab(Flight *flight, Pg *pg)
 			&params, on_grabbed, flight);
 }
 
-/* One that goes alone first. */
+/* A flight that goes alone comes first. */
 static Flight *
 next_flight(Grab *grab)
 {
@@ -491,7 +492,7 @@ next_flight(Grab *grab)
 	return add_flight(grab, batch);
 }
 
-/* They were never sent, so a drain need not wait for them. */
+/* These were never sent, so a drain need not wait for them. */
 static void
 drop_held(Grab *grab)
 {
@@ -526,7 +527,7 @@ send_ready(Grab *grab)
 		send_grab(flight, pg);
 }
 
-/* One session of ours is to be open while there is something to do. */
+/* Keeps a session of ours open while there is something to do. */
 void
 grab_pump(Grab *grab)
 {
@@ -582,7 +583,7 @@ grab_open(Loop *loop, const Config *config, Node *node,
 	return grab;
 }
 
-/* The control session may still answer to one. */
+/* The control session may still answer one of these flights. */
 static void
 drop_flights(Grab *grab)
 {

@@ -5,19 +5,19 @@
  *
  *		from: table.h (table_pop)			to: execute.h (execute_task)
  *
- * What is ready when a connection has room goes in one statement: a lone
- * task pays one round trip, a burst one per hundreds.  A task is handed on
- * only after its grab has committed.  A lost race is normal: the slot is
- * freed, the trigger forgotten.
+ * All triggers that are ready when a connection has room go in one statement:
+ * a lone task pays one round trip, a burst one per hundreds.  We hand a task
+ * on only after its grab has committed.  A lost race is normal: we free the
+ * slot and forget the trigger.
  *
  * The connections rest while there is nothing to grab.  The first grabs after
- * that go over the control connection, while it has nothing else to do, until one
- * of ours is open.  A grab waits for no row, so the heartbeat behind it is on time.
- * When ours fail to open, nothing is grabbed: its outcome could not be reported.
+ * a rest go over the control connection, while it has nothing else to do,
+ * until one of ours is open.  A grab waits for no row, so the heartbeat behind
+ * it is on time.  When ours fail to open, we grab nothing, since we could not
+ * report an outcome.
  *
- * When the connection breaks nobody knows whether the grab happened.  It is
- * asked for by its token on the next connection, and the slots stay booked
- * until then.
+ * When the connection breaks, nobody knows whether the grab happened.  The
+ * next connection asks for it by its token; the slots stay booked until then.
  *
  *-------------------------------------------------------------------------
  */
@@ -32,7 +32,7 @@
 
 typedef struct Grab Grab;
 
-/* The next trigger of any bucket whose slot was booked, and where it is from. */
+/* The next trigger of any bucket whose slot was booked, and its table. */
 typedef TableEntry *(*GrabNext) (void *arg, Table **table);
 
 /* A task that is ours; the receiver owns it and its slot. */
@@ -42,20 +42,20 @@ typedef struct GrabEvents
 {
 	GrabNext	next;
 
-	/* whether next() may have one */
+	/* whether next() may have a trigger */
 	bool		(*is_ready) (void *arg);
 	GrabTask	on_task;
 
 	/*
-	 * A limit of the cluster refused tasks; until_us by the database's clock,
-	 * 0: it did not say.  False: that limit is not known.
+	 * A cluster-wide limit refused tasks; until_us by the database's clock, 0
+	 * if it did not say.  False: that limit is not known.
 	 */
 	bool		(*on_refused) (void *arg, const char *limit, int64 until_us);
 
 	/* some triggers were dropped without a look at their tasks */
 	void		(*on_doubt) (void *arg);
 
-	/* the server may have lost grabs that were not durable: it may be back */
+	/* the server may have restarted, and lost grabs that were not durable */
 	void		(*on_connected) (void *arg);
 } GrabEvents;
 
@@ -66,13 +66,13 @@ extern void grab_free(Grab *grab);
 /* Sends what is ready; at the end of each turn. */
 extern void grab_pump(Grab *grab);
 
-/* No new grabs (a drain); what is under way still comes. */
+/* Makes no new grabs (a drain); grabs under way still finish. */
 extern void grab_stop(Grab *grab);
 
-/* Grabs whose outcome is not known yet. */
+/* Number of grabs whose outcome is not known yet. */
 extern int	grab_under_way(const Grab *grab);
 
-/* The incarnation is gone: what was under way is not ours. */
+/* The incarnation is gone: grabs under way are not ours. */
 extern void grab_forget(Grab *grab);
 
 typedef struct GrabStats

@@ -18,10 +18,10 @@
 #define NO_CONTENT "NULL::jsonb, NULL::bytea, NULL::jsonb"
 
 /*
- * What a session of ours must not inherit from the database's or the role's
- * defaults; and how the server finds out soon that we are gone.  A grab must be
- * durable before its handler starts, hence synchronous_commit; a stronger
- * setting is left alone.
+ * Settings that our sessions must not inherit from the defaults of the
+ * database or the role, and settings by which the server soon notices that we
+ * are gone.  A grab must be durable before its handler starts, hence
+ * synchronous_commit; we leave a stronger setting alone.
  */
 const PgStatement call_set_up = {"setup",
 	"SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', false),"
@@ -46,8 +46,8 @@ const PgStatement call_set_up = {"setup",
 };
 
 /*
- * Asked before anything is set, and without a name, so that it leaves nothing in
- * a session of somebody else.
+ * Asked before we set anything, and without a name, so that it leaves nothing
+ * behind in another client's session.
  */
 const PgStatement call_whose_session = {"", "SELECT pg_catalog.pg_backend_pid()",
 .caller_logs = true};
@@ -86,7 +86,7 @@ const PgStatement call_read_limits = {"read_limits",
 	"SELECT l.pattern, l.is_shared, l.concurrency, l.stretch, l.stretch_priority, l.rate, "
 "l.per_us, l.burst FROM twtasks_internal.read_limits() l"};
 
-/* A turn that is lost in a crash costs time, and no slot. */
+/* A turn that is lost in a crash costs time, but no slot. */
 const PgStatement call_offer_slots = {"offer_slots",
 	"SELECT o.name, o.turns, pg_catalog.set_config('synchronous_commit', 'off', true) "
 	"FROM twtasks_internal.offer_slots($1::text[], $2::int8[]::int4[], "
@@ -145,8 +145,8 @@ const PgStatement call_tick = {"tick",
 const PgStatement call_end_node = {"end_node", "SELECT twtasks_internal.end_node($1::int8)"};
 
 /*
- * Lost in a crash, a promotion is done again; and whoever grabs durably makes
- * durable what came before.  So nobody waits for the disk twice.
+ * A promotion that is lost in a crash happens again, and a durable grab makes
+ * everything before it durable.  So nobody waits for the disk twice.
  */
 const PgStatement call_promote = {"promote",
 	"SELECT p.promoted, p.next_ms, pg_catalog.set_config('synchronous_commit', 'off', true) "

@@ -4,7 +4,7 @@
  *		All SQL that the sidecar sends, and the columns that come back.
  *
  * The sidecar calls functions of the extension and touches no table.  The
- * texts are constants; whatever varies is a parameter.
+ * texts are constants; everything that varies is a parameter.
  *
  *-------------------------------------------------------------------------
  */

@@ -16,7 +16,7 @@
 /* libpq's own lower bound */
 #define TIMEOUT_MIN_US SECONDS_TO_US(2)
 
-/* What is a list to libpq, one item for each server. */
+/* An option that libpq reads as a list, with one item for each server. */
 typedef struct List
 {
 	const char *keyword;
@@ -36,12 +36,11 @@ struct Hosts
 {
 	PQconninfoOption *options;
 	List		lists[NLISTS];
-	int			n;				/* 1 also when libpq is to find fault with the
-								 * lists */
+	int			n;				/* 1 also when libpq will reject the lists */
 	int			current;
-	List		addresses;		/* of that one, if it is a name */
+	List		addresses;		/* of the current server, if it is a name */
 	int			address;
-	int			tried;			/* since one was of use */
+	int			tried;			/* servers tried since one was of use */
 };
 
 static const PQconninfoOption *
@@ -54,7 +53,7 @@ find(const Hosts *hosts, const char *keyword)
 	return NULL;
 }
 
-/* A service comes before the environment, and is read by libpq only. */
+/* A service takes precedence over the environment; only libpq reads it. */
 static const char *
 option(const Hosts *hosts, const char *keyword)
 {
@@ -140,7 +139,7 @@ hosts_timeout_us(const Hosts *hosts)
 	const char *text = option(hosts, "connect_timeout");
 	long		seconds = text == NULL ? 0 : strtol(text, NULL, 10);
 
-	/* libpq itself refuses what is no number of this size */
+	/* libpq itself refuses a value that is no number of this size */
 	if (seconds <= 0 || seconds > PG_INT32_MAX)
 		return TIMEOUT_US;
 	return Max(SECONDS_TO_US(seconds), TIMEOUT_MIN_US);
@@ -155,7 +154,10 @@ item_now(const Hosts *hosts, int which)
 	return list->n == 0 ? NULL : list->items[list->n == 1 ? 0 : hosts->current];
 }
 
-/* Neither an address nor a directory of sockets, also those without a file. */
+/*
+ * Neither an address nor a directory of sockets, even one without a socket
+ * file.
+ */
 static bool
 is_name(const char *host)
 {
@@ -183,7 +185,7 @@ hosts_found(Hosts *hosts, const char *addresses)
 	split(&hosts->addresses, "hostaddr", addresses);
 }
 
-/* They may be others the next time. */
+/* The addresses may differ the next time. */
 static void
 forget_addresses(Hosts *hosts)
 {
@@ -191,7 +193,7 @@ forget_addresses(Hosts *hosts)
 	hosts->address = 0;
 }
 
-/* An option's value for the server of our turn. */
+/* An option's value for the current server. */
 static const char *
 value_now(const Hosts *hosts, const PQconninfoOption *part)
 {
@@ -210,7 +212,7 @@ value_now(const Hosts *hosts, const PQconninfoOption *part)
 PGconn *
 hosts_connect(const Hosts *hosts, const char *application)
 {
-	/* What comes later overrides; libpq leaves out what is empty. */
+	/* Later values override; libpq ignores empty ones. */
 	static const char *const defaults[][2] = {
 		{"target_session_attrs", "primary"}, {"keepalives_idle", "10"},
 		{"keepalives_interval", "3"}, {"keepalives_count", "3"},

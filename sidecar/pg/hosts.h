@@ -3,10 +3,11 @@
  * hosts.h
  *		The servers that a connection string names, one after the other.
  *
- * libpq would try all of them in one attempt, and spend all of its time on the
- * first that does not answer.  So each attempt is for one server, that of our
- * turn; it stays the one until it fails.  Nor is libpq to look up a name, since
- * it would wait: it gets the addresses, one in each attempt.
+ * libpq would try all servers in one attempt, and spend all of its time on the
+ * first that does not answer.  So each attempt targets one server.  We stay
+ * with that server until it fails.  libpq would also wait while it looks up a
+ * name, so we look names up ourselves and give libpq one address in each
+ * attempt.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,26 +18,28 @@
 
 typedef struct Hosts Hosts;
 
-/* Of a string that conninfo_check() accepts. */
+/* Takes a string that conninfo_check() accepts. */
 extern Hosts *hosts_new(const char *conninfo);
 extern void hosts_free(Hosts *hosts);
 
-/* How long an attempt may take: connect_timeout, or what we think. */
+/* The time limit of an attempt: connect_timeout, or our default. */
 extern int64 hosts_timeout_us(const Hosts *hosts);
 
-/* The name that is to be looked up before an attempt; NULL: none. */
+/* The name to look up before an attempt; NULL: none. */
 extern const char *hosts_unknown(const Hosts *hosts);
 
-/* What was found: addresses with commas between them. */
+/* Takes the addresses that were found, separated by commas. */
 extern void hosts_found(Hosts *hosts, const char *addresses);
 
-/* Begins to connect, as this application; NULL: out of memory. */
+/* Begins to connect under this application name; NULL: out of memory. */
 extern PGconn *hosts_connect(const Hosts *hosts, const char *application);
 
-/* It has failed: on to the next.  False when all of them have. */
+/* The server failed: goes on to the next.  False: all servers have failed. */
 extern bool hosts_next(Hosts *hosts);
 
-/* It is of use: all the others are there to be tried again. */
+/*
+ * The server is of use; after its next failure we may try all servers again.
+ */
 extern void hosts_keep(Hosts *hosts);
 
 #endif							/* TWT_HOSTS_H */

@@ -3,9 +3,9 @@
  * lookup.c
  *		The addresses of a host name, without waiting for them.
  *
- * The loop and the thread share a lookup; who is the last to leave frees it.
- * The thread writes its answer before it tells of it, and the loop reads only
- * after it was told.
+ * The loop and the thread share a lookup; the last one to leave frees it.  The
+ * thread writes its answer before it signals, and the loop reads only after
+ * the signal.
  *
  *-------------------------------------------------------------------------
  */
@@ -96,7 +96,7 @@ on_answer(void *arg, int ready)
 	lookup_cancel(lookup);
 }
 
-/* All signals are for the loop's thread. */
+/* The loop's thread handles all signals. */
 static int
 start_thread(Lookup *lookup)
 {

@@ -3,8 +3,8 @@
  * lookup.h
  *		The addresses of a host name, without waiting for them.
  *
- * The system's resolver knows only to wait; so a thread of its own does.  One
- * that nobody waits for any more ends by itself, whenever that is.
+ * The system's resolver blocks, so a thread of its own calls it.  A thread for
+ * which nobody waits any more ends by itself, whenever the resolver returns.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,12 +15,12 @@
 
 typedef struct Lookup Lookup;
 
-/* addresses: as numbers, with commas between them; NULL: error says why. */
+/* addresses: numeric, separated by commas; NULL: error says why. */
 typedef void (*LookupFn) (void *arg, const char *addresses, const char *error);
 
 /*
- * fn is called once, later, and the lookup is gone then.  NULL, with errno,
- * when there is no thread to be had.
+ * Calls fn once, later; the lookup is gone then.  NULL, with errno, if no
+ * thread can be started.
  */
 extern Lookup *lookup_start(Loop *loop, const char *host, LookupFn fn, void *arg) MUSTCHECK;
 

@@ -3,10 +3,9 @@
  * pg.c
  *		One asynchronous connection to PostgreSQL that comes back by itself.
  *
- * Each call is sent with a Sync of its own, so that it is a transaction of its
- * own; only when the answer to that Sync is there is the call known to have
- * committed.  libpq separates results by NULLs, which mean nothing to us: we
- * read until it would block.
+ * We send each call with its own Sync, so each is its own transaction.  A call
+ * has committed only when the answer to that Sync is there.  libpq separates
+ * results by NULLs, which mean nothing to us: we read until it would block.
  *
  *-------------------------------------------------------------------------
  */
@@ -39,7 +38,7 @@ typedef struct Call
 {
 	dlist_node	node;
 	const PgStatement *statement;
-	WireParams	params;			/* none, when it was sent */
+	WireParams	params;			/* empty once the call is sent */
 	bool		is_preparing;	/* the next result is that of the preparation */
 	PgResultFn	fn;
 	void	   *arg;
@@ -50,26 +49,27 @@ struct Pg
 {
 	Loop	   *loop;
 	Hosts	   *hosts;
-	Lookup	   *lookup;			/* first part of connecting; NULL: over */
+	Lookup	   *lookup;			/* first part of connecting; NULL: done */
 	char	   *role;
 	PgStateFn	on_state;
 	PgNotifyFn	on_notify;
 	void	   *arg;
 	PGconn	   *conn;
 	LoopIo	   *io;
-	LoopTimer  *timer;			/* next attempt, or end of this one, or rest */
+	LoopTimer  *timer;			/* next attempt, end of this one, or rest */
 	PgState		state;
 	int64		backoff_us;
-	bool		in_trouble;		/* connects, but was of no use the last time */
-	const PgStatement *failed;	/* which statement brought it into trouble */
+	bool		in_trouble;		/* it connects, but its last session was
+								 * useless */
+	const PgStatement *failed;	/* the statement that caused the trouble */
 	int64		up_us;			/* when the session was set up */
-	int64		rest_us;		/* it rests after that; 0: never */
+	int64		rest_us;		/* rests after this time; 0: never */
 	int64		used_us;		/* when the last call was sent */
 	Trouble		trouble;
 	bool		in_doubt;		/* a commit was not confirmed by a standby */
 	dlist_head	calls;			/* in order of sending */
-	dlist_head	held;			/* not sent: they wait for a session */
-	int			ncalls;			/* of both */
+	dlist_head	held;			/* not sent: waiting for a session */
+	int			ncalls;			/* in both lists */
 	Prepared	prepared;
 };
 
@@ -188,8 +188,8 @@ free_call(Pg *pg, Call *call)
 }
 
 /*
- * The calls are taken off first: a callback may send again once we are back,
- * and must not find itself in the list of what was lost.
+ * Takes each call off first: its callback may send again once we are back, and
+ * the new call must not be among the lost ones.
  */
 static void
 lose_calls(Pg *pg, dlist_head *calls)
@@ -229,8 +229,8 @@ drop_connection(Pg *pg)
 }
 
 /*
- * A server that is not to be had is no news before the others were asked: a
- * standby, say, is always the wrong one.
+ * Do not log an unreachable server until all hosts were tried: a standby, say,
+ * is always the wrong one.
  */
 static void
 go_down_because(Pg *pg, const char *why, bool needs_person)
@@ -243,7 +243,7 @@ go_down_because(Pg *pg, const char *why, bool needs_person)
 		trouble_down(&pg->trouble, loop_now_us(pg->loop), why, needs_person);
 	drop_connection(pg);
 	pg->state = STATE_WAITING;
-	/* Many lose a server at once, and must not come back to it at once. */
+	/* Many lose a server at once, and must not all come back at once. */
 	loop_timer_start(pg->timer, has_next ? 0 : chance_delay(pg->backoff_us));
 	if (!has_next)
 		pg->backoff_us = Min(pg->backoff_us * 2, BACKOFF_MAX_US);
@@ -269,7 +269,7 @@ pg_reset(Pg *pg, const char *why)
 	go_down(pg, why);
 }
 
-/* Of use again, not only connected. */
+/* The session is of use again, not only connected. */
 static void
 out_of_trouble(Pg *pg)
 {
@@ -292,9 +292,9 @@ pg_close(Pg *pg)
 }
 
 /*
- * libpq closes its socket by itself when a write fails.  Then no event will
- * ever tell; and since we may be inside a call of one who does not expect an
- * answer yet, the timer does.
+ * libpq closes its socket by itself when a write fails, and then no event
+ * tells.  Our caller may not expect an answer yet, so the timer reports the
+ * failure.
  */
 static void
 watch(Pg *pg, int want)
@@ -334,7 +334,7 @@ add_call(Pg *pg, const PgStatement *statement, PgResultFn fn, void *arg)
 	return call;
 }
 
-/* A failure shows when the socket is read, and loses the call there. */
+/* A failure shows when we read the socket; the call is lost there. */
 static void
 send_call(Pg *pg, Call *call)
 {
@@ -400,8 +400,9 @@ on_set_up(void *arg, PgOutcome outcome, PGresult *result)
 }
 
 /*
- * A pooler invents the process id that it tells us.  Our settings would spoil its
- * other clients' sessions, and a cancel would hit another's backend.
+ * A pooler invents the process id that it reports.  Our settings would spoil
+ * its other clients' sessions, and a cancel would hit another client's
+ * backend.
  */
 static void
 on_session_known(void *arg, PgOutcome outcome, PGresult *result)
@@ -419,8 +420,8 @@ on_session_known(void *arg, PgOutcome outcome, PGresult *result)
 }
 
 /*
- * Others may well succeed while the statement that failed goes on failing: it
- * must be the one, unless the connection has lasted for so long without it.
+ * Other statements may well succeed while one goes on failing.  So only that
+ * statement ends the trouble, unless the session has lasted long without it.
  */
 static bool
 is_of_use(const Pg *pg, const Call *call)
@@ -470,8 +471,8 @@ settle_call(Pg *pg)
 }
 
 /*
- * The rows come before the transaction commits, which the Sync lets it do.  So
- * an error after them says that nothing happened.  What is only said to be
+ * Rows arrive before the transaction commits, which happens at the Sync.  So
+ * an error after them means that nothing happened.  A call that the server
  * skipped after an error tells nothing new.
  */
 static void
@@ -515,8 +516,8 @@ take_result(Pg *pg, PGresult *result)
 }
 
 /*
- * One NULL only separates; a second one in a row says that there is nothing
- * more, which on a broken connection is never followed by anything else.
+ * A single NULL only separates results.  A second one in a row means that
+ * there is nothing more; on a broken connection nothing else ever follows.
  */
 static void
 read_results(Pg *pg)
@@ -560,8 +561,8 @@ start_pipeline(Pg *pg)
 }
 
 /*
- * libpq may close its socket and open another one, of the same number: to
- * wait for it is begun anew each time.
+ * libpq may close its socket and open another one with the same number, so we
+ * register the socket anew each time.
  */
 static void
 go_on_connecting(Pg *pg)
@@ -596,7 +597,7 @@ on_ready(void *arg, int ready)
 	}
 	if ((ready & LOOP_READ) && !PQconsumeInput(pg->conn))
 	{
-		/* what has arrived before the end still counts */
+		/* data that arrived before the end still counts */
 		read_results(pg);
 		if (pg->conn != NULL)
 			go_down(pg, PQerrorMessage(pg->conn));
@@ -657,7 +658,9 @@ start_attempt(Pg *pg)
 		go_down(pg, strerror(errno));
 }
 
-/* Nobody has used the session for a while?  To close it is no failure. */
+/*
+ * Closes a session that nobody has used for a while.  That is not a failure.
+ */
 static void
 look_for_rest(Pg *pg)
 {
@@ -673,7 +676,7 @@ look_for_rest(Pg *pg)
 	pg->state = STATE_NEW;
 }
 
-/* Also the end of an attempt that takes too long, or of a broken connection. */
+/* Also ends an attempt that takes too long, or a broken connection. */
 static void
 on_timer(void *arg)
 {

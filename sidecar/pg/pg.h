@@ -12,8 +12,9 @@
  *
  * A commit whose wait for a standby was cancelled counts as PG_LOST.
  *
- * A session may rest: it is closed when nobody has used it for a while, and opens
- * again when somebody wants to.  That is no failure, and nobody is told.
+ * A session may rest: it closes when nobody has used it for a while, and opens
+ * again at the next call.  Resting is not a failure, and no callback tells of
+ * it.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,7 +26,7 @@
 #include "base/loop.h"
 #include "pg/wire.h"
 
-/* How long most sessions stay open without a call. */
+/* Most sessions stay open for this long without a call. */
 #define PG_REST_US SECONDS_TO_US(10)
 
 typedef struct Pg Pg;
@@ -42,7 +43,7 @@ typedef struct PgStatement
 {
 	const char *name;
 	const char *sql;
-	bool		caller_logs;	/* a failure is the caller's to tell */
+	bool		caller_logs;	/* the caller logs a failure */
 } PgStatement;
 
 /* result is valid during the call only; NULL when lost. */
@@ -51,7 +52,7 @@ typedef void (*PgResultFn) (void *arg, PgOutcome outcome, PGresult *result);
 /* is_up: just connected and set up, or just lost. */
 typedef void (*PgStateFn) (void *arg, bool is_up);
 
-/* payload of a notification on the channel we listen to */
+/* the payload of a notification on a channel to which we listen */
 typedef void (*PgNotifyFn) (void *arg, const char *channel, const char *payload);
 
 /*
@@ -62,31 +63,37 @@ extern Pg  *pg_new(Loop *loop, const char *conninfo, const char *role,
 				   PgStateFn on_state, void *arg);
 extern void pg_start(Pg *pg);
 
-/* From now on it rests after so long without a call; pg_start() ends that. */
+/*
+ * The session rests after this time without a call, until pg_start() or a
+ * call.
+ */
 extern void pg_rest_after(Pg *pg, int64 us);
 
 /* Ends the connection; pending calls get PG_LOST first. */
 extern void pg_close(Pg *pg);
 
 extern bool pg_is_up(const Pg *pg);
-extern bool pg_is_failing(const Pg *pg);	/* its last attempt to connect */
+extern bool pg_is_failing(const Pg *pg);	/* the last attempt to connect
+											 * failed */
 extern int	pg_in_flight(const Pg *pg); /* calls without an answer */
 extern int	pg_backend_pid(const Pg *pg);
 
 extern void pg_on_notify(Pg *pg, PgNotifyFn fn);
 
 /*
- * Sends a call; fn is called later.  params may be NULL and is free again
- * afterwards.  A session that may rest is opened for the call, which is lost when
- * that fails; any other one has to be up.
+ * Sends a call; fn is called later.  params may be NULL; the caller may free
+ * it afterwards.  A session that may rest opens for the call, and the call is
+ * lost if that fails.  Any other session must be up.
  */
 extern void pg_send(Pg *pg, const PgStatement *statement, WireParams *params,
 					PgResultFn fn, void *arg);
 
-/* Calls with that arg that were sent are answered to nobody; arg may go. */
+/* Forgets the callbacks of sent calls with that arg; arg may be freed. */
 extern void pg_forget(Pg *pg, const void *arg);
 
-/* Breaks the connection as if the network had; it comes back by itself. */
+/*
+ * Breaks the connection as a network failure would; it comes back by itself.
+ */
 extern void pg_reset(Pg *pg, const char *why);
 
 /* The five characters; "" when there is none. */

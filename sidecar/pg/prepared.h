@@ -5,8 +5,8 @@
  *
  *		from: pg.h (pg_send)
  *
- * A statement is prepared when it is sent for the first time, in the same
- * transaction.  The server forgets all of them with the session.
+ * A statement is prepared when it is first sent, in the same transaction.  The
+ * server forgets all prepared statements with the session.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,7 +17,7 @@
 
 #define PREPARED_MAX 64
 
-/* Zeros: none. */
+/* All zeros: none. */
 typedef struct Prepared
 {
 	const PgStatement *each[PREPARED_MAX];
@@ -25,13 +25,13 @@ typedef struct Prepared
 } Prepared;
 
 /*
- * Sends the statement, and a Sync.  is_preparing: its first result is that of
- * its preparation.  A failure shows when the connection is read.
+ * Sends the statement and a Sync.  is_preparing: the first result is that of
+ * the preparation.  A failure shows when the connection is read.
  */
 extern void prepared_send(Prepared *prepared, PGconn *conn, const PgStatement *statement,
 						  const WireParams *params, bool *is_preparing);
 
-/* Its preparation failed. */
+/* The preparation of the statement failed. */
 extern void prepared_forget(Prepared *prepared, const PgStatement *statement);
 
 #endif							/* TWT_PREPARED_H */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * trouble.c
- *		What the log says about a connection that fails, or whose calls do.
+ *		What the log says about failures of a connection and of its calls.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,7 +14,9 @@
 
 #define TELL_AGAIN_US SECONDS_TO_US(60)
 
-/* libpq's messages may hold several lines; the first says it. */
+/*
+ * libpq's messages may have several lines; the first one says what happened.
+ */
 static char *
 first_line(const char *text)
 {
@@ -22,8 +24,8 @@ first_line(const char *text)
 }
 
 /*
- * Whether the server has refused us for what it will refuse us for again.  libpq
- * gives no SQLSTATE while it connects, but "FATAL:  28P01: ..." in any language.
+ * Whether the server will refuse us again for the same reason.  While it
+ * connects, libpq gives no SQLSTATE, but "FATAL:  28P01: ..." in any language.
  */
 static bool
 is_for_good(const char *why)

@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * trouble.h
- *		What the log says about a connection that fails, or whose calls do.
+ *		What the log says about failures of a connection and of its calls.
  *
  * A connection tries again and again, and a call may fail each time.  The log
- * tells the first failure, and the same one once a minute after that.
+ * shows the first failure, and repeats the same failure once a minute.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,21 +16,21 @@
 typedef struct Trouble
 {
 	const char *role;			/* of the connection */
-	bool		is_down;		/* told, and not yet that it is over */
+	bool		is_down;		/* logged as down, and not yet as over */
 	bool		needs_person;
 	int64		told_us;
-	const char *statement;		/* the failure of a call that was told last */
+	const char *statement;		/* the failed call that was logged last */
 	char		state[6];
 	int64		failed_us;
 } Trouble;
 
 /*
- * There is no connection; why is libpq's message or ours.  With needs_person,
+ * The connection is down; why is libpq's message or ours.  With needs_person,
  * or a message that says as much, the log does not promise that it will heal.
  */
 extern void trouble_down(Trouble *trouble, int64 now_us, const char *why, bool needs_person);
 
-/* There is one again. */
+/* The connection is back. */
 extern void trouble_over(Trouble *trouble);
 
 /* The server refused a statement. */

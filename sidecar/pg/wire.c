@@ -100,7 +100,7 @@ begin_array(WireParams *params, int n, int32 type)
 	StringInfo	to = add_value(params);
 
 	put_int4(to, n > 0 ? 1 : 0);
-	put_int4(to, 1);			/* may hold nulls */
+	put_int4(to, 1);			/* nulls are allowed */
 	put_int4(to, type);
 	if (n == 0)
 		return;
@@ -308,7 +308,10 @@ append_int4(StringInfo out, int32 value)
 	appendBinaryStringInfo(out, (const char *) &value, sizeof(value));
 }
 
-/* All values with their lengths, so that no two results have the same bytes. */
+/*
+ * Appends all values with their lengths, so no two results have the same
+ * bytes.
+ */
 static void
 append_rows(StringInfo out, const PGresult *result)
 {

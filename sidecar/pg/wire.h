@@ -13,8 +13,8 @@
 #define WIRE_MAX_PARAMS 16
 
 /*
- * Where a row lies in its table: a hint for the server, which looks into the
- * index when it is not there.  All zeros: nowhere.
+ * The place of a row in its table: a hint for the server, which uses the index
+ * when the row is not there.  All zeros: no place.
  */
 typedef struct RowPlace
 {
@@ -59,7 +59,7 @@ extern int16 wire_get_int2(const PGresult *result, int row, int column);
 extern bool wire_get_bool(const PGresult *result, int row, int column);
 extern const uint8 *wire_get_uuid(const PGresult *result, int row, int column);
 
-/* Nowhere when null. */
+/* All zeros when null. */
 extern RowPlace wire_get_place(const PGresult *result, int row, int column);
 
 /* Not NUL-terminated by contract; libpq does end it with a NUL. */
@@ -90,8 +90,8 @@ extern bool wire_array_next(WireArray *array, const char **value, int *len);
 extern int64 wire_int(const char *value, int len);	/* 2, 4 or 8 bytes */
 
 /*
- * Whether the result has other rows than the one before, which last keeps; ""
- * is before the first one.
+ * Whether the result differs from the previous one, which last keeps; ""
+ * stands for no previous result.
  */
 extern bool wire_is_news(StringInfo last, const PGresult *result) MUSTCHECK;
 
