@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """receiver.py PORT SECRET_FILE -- receives tasks as HTTP requests; an example.
 
-Checks the signature, does each task once however often it is sent, and says
-what became of it."""
+It checks the signature, does each task once however often it is sent, and
+answers with the result."""
 
 import base64
 import hashlib
@@ -15,8 +15,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 lines = [line.strip() for line in open(sys.argv[2]) if line.strip()]
 secrets = [base64.b64decode(s[6:]) if s.startswith("whsec_") else s.encode() for s in lines]
-done = set()  # a table of your database, with the id as its primary key
-one_at_a_time = threading.Lock()  # a transaction of your database
+done = set()  # in production: a table with the id as its primary key
+one_at_a_time = threading.Lock()  # in production: a transaction
 
 
 def is_genuine(headers, body):
@@ -36,7 +36,7 @@ class Receiver(BaseHTTPRequestHandler):
         if not is_genuine(self.headers, body):
             return self.reply(401, {})
         task = self.headers["Twtasks-Id"]
-        is_json = self.headers["Content-Type"] == "application/json"  # else it is a payload
+        is_json = self.headers["Content-Type"] == "application/json"  # otherwise the body is the payload
         data = json.loads(body or "null") if is_json else body
         with one_at_a_time:
             if task not in done:  # the id is the same in every try

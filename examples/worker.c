@@ -1,8 +1,8 @@
 /*
  * worker.c -- a worker in C: cc -O2 -o worker worker.c
  *
- * The members come in the order of the documentation, id and version first,
- * so that finding them needs no JSON parser; your work may.
+ * Each line begins with id and version, in this order, so this worker finds
+ * them without a JSON parser.  Your own code may need one for the data.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -19,10 +19,10 @@ main(void)
 	while (getline(&line, &size, stdin) > 0)
 	{
 		if (sscanf(line, "{\"id\":\"%36[^\"]\",\"version\":%lld", id, &version) != 2)
-			continue;			/* the hello, or a cancel: nothing to stop */
+			continue;			/* a hello or a cancel: nothing to do */
 		printf("{\"id\":\"%s\",\"version\":%lld,\"started\":true}\n", id, version);
 		fflush(stdout);
-		/* your work */
+		/* put your work here */
 		printf("{\"id\":\"%s\",\"version\":%lld,\"result\":\"done\"}\n", id, version);
 		fflush(stdout);
 	}

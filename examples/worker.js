@@ -1,11 +1,11 @@
 #!/usr/bin/env node
 // A worker in Node: one JSON object per line, on stdin and on stdout.
-// Tasks run side by side, as many as "prefetch" lets in; replies in any order.
+// Up to "prefetch" tasks run at once; replies may come in any order.
 
 const running = new Map();
 
 async function doTask(task, signal) {
-  // Your work.  Returns what became of it: the members of the reply.
+  // Put your work here.  It returns the members of the reply.
   return { result: "done" };
 }
 
@@ -28,5 +28,5 @@ function answer(task, members) {
 require("readline").createInterface({ input: process.stdin }).on("line", (line) => {
   const task = JSON.parse(line);
   if (task.cancel) running.get(task.cancel)?.abort();
-  else if (task.id) onTask(task); // and not the hello
+  else if (task.id) onTask(task); // skips the hello
 });

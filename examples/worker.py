@@ -7,24 +7,24 @@ import sys
 
 
 def do_task(task):
-    """Your work.  Returns what became of it: the members of the reply."""
+    """Put your work here.  Returns the members of the reply."""
     return {"result": "done"}
 
 
 def answer(task, members):
     line = json.dumps({"id": task["id"], "version": task["version"], **members})
     replies.write(line + "\n")
-    replies.flush()  # stdout is a pipe, and buffered
+    replies.flush()  # stdout is a pipe, so Python buffers it
 
 
-# Replies have stdout for themselves: what else is printed goes to the log.
+# Only replies go to stdout.  print() goes to stderr, and so to the log.
 replies = os.fdopen(os.dup(1), "w")
 os.dup2(2, 1)
 
 for line in sys.stdin:
     task = json.loads(line)
     if "id" not in task:
-        continue  # the hello, or a cancel: one task at a time, nothing to stop
+        continue  # a hello or a cancel: one task at a time, nothing to stop
     answer(task, {"started": True})
     try:
         reply = do_task(task)
