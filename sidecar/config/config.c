@@ -17,7 +17,7 @@
 #include "config/config_load.h"
 #include "config/config_settle.h"
 #include "config/values.h"
-#include "execute/http/http_target.h"
+#include "workers/http/settings.h"
 
 typedef struct Reader
 {

@@ -11,7 +11,7 @@
 
 #include "config/config_settle.h"
 #include "config/hello.h"
-#include "execute/http/http_target.h"
+#include "workers/http/settings.h"
 #include "config/statuses.h"
 
 #define COMMAND_CONCURRENCY 10

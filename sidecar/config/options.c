@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "common/trigger.h"
 #include "config/options.h"
-#include "execute/http/http_url.h"
+#include "workers/http/http_url.h"
 #include "config/statuses.h"
 
 #define MILLISECONDS(n) MS_TO_US(n)

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "execute/http/http_client.h"
+#include "workers/http/http_client.h"
 #include "pg/lookup.h"
 #include "pg/pg.h"
 

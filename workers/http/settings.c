@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "config/secret_file.h"
-#include "execute/http/http_headers.h"
-#include "execute/http/http_target.h"
+#include "workers/http/http_headers.h"
+#include "workers/http/settings.h"
 
 static bool
 read_keys(HttpTarget *target, const HandlerConfig *config, char **reason)

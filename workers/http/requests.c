@@ -25,10 +25,10 @@
 #include <time.h>
 
 #include "common/version.h"
-#include "execute/http/http_client.h"
-#include "execute/http/http_headers.h"
-#include "execute/http/http_reply.h"
-#include "execute/http/http_target.h"
+#include "workers/http/http_client.h"
+#include "workers/http/http_headers.h"
+#include "workers/http/http_reply.h"
+#include "workers/http/settings.h"
 #include "base/output.h"
 #include "execute/runner.h"
 #include "node/policy.h"

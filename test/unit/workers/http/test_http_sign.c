@@ -13,7 +13,7 @@
 
 #include "check.h"
 #include "config/secret_file.h"
-#include "execute/http/http_sign.h"
+#include "workers/http/http_sign.h"
 
 static char path[] = "/tmp/twtasks_test_sign.XXXXXX";
 

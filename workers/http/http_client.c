@@ -11,7 +11,7 @@
  */
 #include "base/port.h"
 
-#include "execute/http/http_client.h"
+#include "workers/http/http_client.h"
 
 struct HttpClient
 {

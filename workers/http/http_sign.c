@@ -12,7 +12,7 @@
 #include "common/sha2.h"
 
 #include "config/secret_file.h"
-#include "execute/http/http_sign.h"
+#include "workers/http/http_sign.h"
 
 #define PREFIX "whsec_"
 #define KEY_MIN_BYTES 16

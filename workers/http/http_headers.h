@@ -21,7 +21,7 @@
 #define TWT_HTTP_HEADERS_H
 
 #include "base/task.h"
-#include "execute/http/http_sign.h"
+#include "workers/http/http_sign.h"
 
 struct curl_slist;
 

@@ -17,7 +17,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include "execute/http/http_target.h"
+#include "workers/http/settings.h"
 #include "execute_fixture.h"
 #include "node/policy.h"
 

@@ -10,7 +10,7 @@
 #include <curl/curl.h>
 
 #include "check.h"
-#include "execute/http/http_headers.h"
+#include "workers/http/http_headers.h"
 #include "base/trace.h"
 
 #define ID "0190d1a2-0000-7000-8000-000000000001"

@@ -8,7 +8,7 @@
 #include "base/port.h"
 
 #include "check.h"
-#include "execute/http/http_reply.h"
+#include "workers/http/http_reply.h"
 #include "config/statuses.h"
 
 /* Sat, 31 Jan 2026 12:00:00 GMT */

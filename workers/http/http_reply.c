@@ -11,7 +11,7 @@
 
 #include <curl/curl.h>
 
-#include "execute/http/http_reply.h"
+#include "workers/http/http_reply.h"
 #include "config/statuses.h"
 #include "execute/worker/worker_protocol.h"
 

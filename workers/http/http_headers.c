@@ -13,7 +13,7 @@
 
 #include "base/text.h"
 #include "base/foreign_json.h"
-#include "execute/http/http_headers.h"
+#include "workers/http/http_headers.h"
 #include "base/trace.h"
 
 /* Those that libcurl makes, and those that say what the request is. */

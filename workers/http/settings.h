@@ -12,8 +12,8 @@
 #define TWT_HTTP_TARGET_H
 
 #include "config/config.h"
-#include "execute/http/http_sign.h"
-#include "execute/http/http_url.h"
+#include "workers/http/http_sign.h"
+#include "workers/http/http_url.h"
 
 typedef struct HttpTarget
 {
