@@ -12,11 +12,11 @@ EXTENSION_MK = -f extension.mk PG_CONFIG='$(PG_CONFIG)'
 SUDO = $(if $(DESTDIR),,$(shell test -w "$$($(PG_CONFIG) --pkglibdir)" || echo sudo))
 
 .DEFAULT_GOAL = all
-.PHONY: all extension sidecar web version install uninstall demo check check-servers unit \
+.PHONY: all extension sidecar web workers version install uninstall demo check check-servers unit \
 	installcheck isolation pgtap tap format format-check lint asan valgrind \
 	campaign-limits bench bench-peers bench-schedule bench-views bench-clean docs clean help
 
-all: extension sidecar web ## builds the extension, the sidecar and twtasks-web
+all: extension sidecar web workers ## builds the extension, the sidecar, twtasks-web and the workers
 
 extension: version
 	$(MAKE) $(EXTENSION_MK) all
@@ -27,6 +27,9 @@ sidecar: version
 web: sidecar
 	$(MAKE) -C web all
 
+workers: sidecar
+	$(MAKE) -C workers/http all
+
 # Both halves include it; made first, so that -j does not make it twice.
 version:
 	@$(MAKE) --no-print-directory -s $(EXTENSION_MK) src/common/version.h
@@ -35,11 +38,13 @@ install: all ## installs them, with sudo where needed
 	$(SUDO) $(MAKE) $(EXTENSION_MK) install
 	$(SUDO) $(MAKE) -C sidecar PG_CONFIG='$(PG_CONFIG)' install
 	$(SUDO) $(MAKE) -C web PG_CONFIG='$(PG_CONFIG)' install
+	$(SUDO) $(MAKE) -C workers/http PG_CONFIG='$(PG_CONFIG)' install
 
 uninstall: ## removes them
 	$(SUDO) $(MAKE) $(EXTENSION_MK) uninstall
 	$(SUDO) $(MAKE) -C sidecar PG_CONFIG='$(PG_CONFIG)' uninstall
 	$(SUDO) $(MAKE) -C web PG_CONFIG='$(PG_CONFIG)' uninstall
+	$(SUDO) $(MAKE) -C workers/http PG_CONFIG='$(PG_CONFIG)' uninstall
 
 demo: ## shows a task's life on a server of its own; installs what is missing
 	@scripts/demo
@@ -107,6 +112,7 @@ clean: ## removes what was built
 	@$(MAKE) --no-print-directory -s $(EXTENSION_MK) clean
 	@$(MAKE) --no-print-directory -s -C sidecar clean
 	@$(MAKE) --no-print-directory -s -C web clean
+	@$(MAKE) --no-print-directory -s -C workers/http clean
 	@$(MAKE) --no-print-directory -s -C test/unit clean
 	@$(MAKE) --no-print-directory -s -C test/campaign clean
 	@rm -rf check-output

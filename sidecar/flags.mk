@@ -1,4 +1,4 @@
-# flags.mk -- how the sidecar is compiled and linked; shared with its unit
+# flags.mk -- how the sidecar and its workers are compiled and linked, and their unit
 # tests, which set TOP to say where the root is from them.
 
 PG_CONFIG ?= pg_config

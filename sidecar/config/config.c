@@ -17,7 +17,6 @@
 #include "config/config_load.h"
 #include "config/config_settle.h"
 #include "config/values.h"
-#include "workers/http/settings.h"
 
 typedef struct Reader
 {
@@ -310,10 +309,7 @@ void
 config_free(Config *config)
 {
 	for (int i = 0; i < config->nhandlers; i++)
-	{
-		http_target_free(config->handlers[i].target);
 		pfree(config->handlers[i].hello);
-	}
 	config_clear(options_root(), config);
 	pfree(config);
 }

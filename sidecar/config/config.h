@@ -70,7 +70,7 @@ typedef struct HandlerConfig
 	char	  **types;			/* exact, or a prefix ending in '*' */
 	int			ntypes;
 	HandlerMode mode;
-	char	  **argv;			/* command, worker: NULL-terminated */
+	char	  **argv;			/* command, worker, http: NULL-terminated */
 	char	   *function;		/* sql: schema.function */
 	char	   *role;			/* sql: NULL is the sidecar's own */
 	char	   *hello;			/* worker, http: the first line to a process */
@@ -82,7 +82,6 @@ typedef struct HandlerConfig
 	char	   *headers_file;	/* http: more headers, or NULL */
 	char	   *ca_file;		/* http: who is trusted; NULL: the system's */
 	int64		connect_timeout_us; /* http */
-	struct HttpTarget *target;	/* http: made of the options above */
 	char	  **statuses;		/* what a status means, or NULL */
 	int			nstatuses;
 	char	   *directory;		/* command, worker: where they start */

@@ -7,11 +7,12 @@
  */
 #include "base/port.h"
 
+#include <jansson.h>
 #include <unistd.h>
 
+#include "config/bundled.h"
 #include "config/config_settle.h"
 #include "config/hello.h"
-#include "workers/http/settings.h"
 #include "config/statuses.h"
 
 #define COMMAND_CONCURRENCY 10
@@ -160,29 +161,12 @@ settle_statuses(Settling *settling, int index)
 }
 
 static bool
-settle_target(Settling *settling, int index)
-{
-	HandlerConfig *handler = &settling->config->handlers[index];
-	const char *option;
-	char	   *reason;
-
-	if (handler->mode != HANDLER_HTTP)
-		return true;
-	handler->target = http_target_new(handler, &option, &reason);
-	if (handler->target != NULL)
-		return true;
-	handler_fail(settling, index, option, reason);
-	pfree(reason);
-	return false;
-}
-
-static bool
 settle_handler(Settling *settling, int index)
 {
 	HandlerConfig *handler = &settling->config->handlers[index];
 
 	if (!settle_mode(settling, index) || !check_modes(settling, index) ||
-		!settle_statuses(settling, index) || !settle_target(settling, index))
+		!settle_statuses(settling, index))
 		return false;
 	if (handler->argv != NULL && handler->argv[0][0] != '/')
 		return handler_fail(settling, index,
@@ -280,19 +264,84 @@ settle_node(Settling *settling)
 	return true;
 }
 
+/* A request is a task of a worker that has as many in flight as there are slots. */
+static void
+settle_http(HandlerConfig *handler)
+{
+	handler->argv = palloc0(2 * sizeof(char *));
+	handler->argv[0] = bundled_path("twtasks-http");
+	handler->prefetch = handler->concurrency;
+}
+
+/* Says what is wrong with the settings of an HTTP handler, by its answer. */
+static bool
+check_answer(Settling *settling, int index, const char *line)
+{
+	json_t	   *answer = json_loads(line, JSON_DISABLE_EOF_CHECK, NULL);
+	const char *error = json_string_value(json_object_get(answer, "error"));
+	const char *setting = json_string_value(json_object_get(answer, "setting"));
+	bool		is_fine = json_object_get(answer, "ready") != NULL;
+
+	if (!is_fine)
+		handler_fail(settling, index, setting != NULL ? setting : "http",
+					 error != NULL ? error : "its program does not answer");
+	json_decref(answer);
+	return is_fine;
+}
+
+/* All at once, by the program that will run them. */
+static bool
+check_http(Settling *settling, int first, const char *hellos)
+{
+	const HandlerConfig *handlers = settling->config->handlers;
+	char	   *reason;
+	char	   *answers = hello_check(handlers[first].argv[0], hellos, &reason);
+	const char *line = answers;
+	bool		is_fine = answers != NULL;
+
+	if (!is_fine)
+	{
+		handler_fail(settling, first, "http", reason);
+		pfree(reason);
+	}
+	for (int i = first; i < settling->config->nhandlers && is_fine; i++)
+	{
+		if (handlers[i].mode != HANDLER_HTTP)
+			continue;
+		is_fine = check_answer(settling, i, line);
+		line += strcspn(line, "\n");
+		line += *line == '\n';
+	}
+	pfree(answers);
+	return is_fine;
+}
+
 static bool
 settle_hellos(Settling *settling)
 {
 	Config	   *config = settling->config;
+	int			first = -1;
+	bool		is_fine;
+	StringInfoData hellos;
 
+	initStringInfo(&hellos);
 	for (int i = 0; i < config->nhandlers; i++)
 	{
 		HandlerConfig *handler = &config->handlers[i];
 
-		if (handler->mode == HANDLER_WORKER)
-			handler->hello = hello_make(config, handler);
+		if (handler->mode == HANDLER_HTTP)
+			settle_http(handler);
+		else if (handler->mode != HANDLER_WORKER)
+			continue;
+		handler->hello = hello_make(config, handler);
+		if (handler->mode != HANDLER_HTTP)
+			continue;
+		appendStringInfo(&hellos, "%s\n", handler->hello);
+		first = first < 0 ? i : first;
 	}
-	return true;
+	is_fine = first < 0 || check_http(settling, first, hellos.data);
+	pfree(hellos.data);
+	return is_fine;
 }
 
 bool

@@ -8,6 +8,10 @@
 #include "base/port.h"
 
 #include <jansson.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "config/hello.h"
 #include "config/options.h"
@@ -79,4 +83,76 @@ hello_make(const Config *config, const HandlerConfig *handler)
 	free(text);
 	json_decref(hello);
 	return copy;
+}
+
+/* An anonymous file with the text, read from its beginning; -1: none. */
+static int
+text_file(const char *text)
+{
+	int			fd = memfd_create("hellos", MFD_CLOEXEC);
+	size_t		len = strlen(text);
+
+	if (fd >= 0 && (write(fd, text, len) != (ssize_t) len || lseek(fd, 0, SEEK_SET) != 0))
+	{
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+/* Nothing of our environment is the program's business.  0, or an errno. */
+static int
+start(const char *path, int in, int out, pid_t *pid)
+{
+	char	   *argv[] = {unconstify(char *, path), "--check", NULL};
+	char	   *environment[] = {NULL};
+	posix_spawn_file_actions_t actions;
+	int			error;
+
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
+	posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+	error = posix_spawn(pid, path, &actions, NULL, argv, environment);
+	posix_spawn_file_actions_destroy(&actions);
+	return error;
+}
+
+/* All that it writes into the file. */
+static char *
+take_answers(int fd)
+{
+	StringInfoData answers;
+	char		block[4096];
+	ssize_t		n;
+
+	initStringInfo(&answers);
+	lseek(fd, 0, SEEK_SET);
+	while ((n = read(fd, block, sizeof(block))) > 0)
+		appendBinaryStringInfo(&answers, block, n);
+	return answers.data;
+}
+
+char *
+hello_check(const char *path, const char *hellos, char **reason)
+{
+	int			in = text_file(hellos);
+	int			out = memfd_create("answers", MFD_CLOEXEC);
+	char	   *answers = NULL;
+	pid_t		pid;
+	int			error = in < 0 || out < 0 ? errno : start(path, in, out, &pid);
+
+	errno = error;
+	if (error != 0)
+		*reason = psprintf("could not execute \"%s\": %m", path);
+	else
+	{
+		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+			;
+		answers = take_answers(out);
+	}
+	if (in >= 0)
+		close(in);
+	if (out >= 0)
+		close(out);
+	return answers;
 }

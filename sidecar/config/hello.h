@@ -19,4 +19,11 @@
  */
 extern char *hello_make(const Config *config, const HandlerConfig *handler);
 
+/*
+ * Lets a bundled program answer hellos, one per line, by "--check", and waits for
+ * it.  Returns its answers, one line for each; palloc'd.  NULL, with a palloc'd
+ * reason, when it could not be run.
+ */
+extern char *hello_check(const char *path, const char *hellos, char **reason) MUSTCHECK;
+
 #endif							/* TWT_HELLO_H */

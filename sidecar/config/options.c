@@ -11,7 +11,6 @@
 #include "base/log.h"
 #include "common/trigger.h"
 #include "config/options.h"
-#include "workers/http/http_url.h"
 #include "config/statuses.h"
 
 #define MILLISECONDS(n) MS_TO_US(n)
@@ -136,17 +135,6 @@ check_directory(const char *text)
 }
 
 static const char *
-check_url(const char *text)
-{
-	HttpUrl		url;
-	const char *error = http_url_parse(text, &url);
-
-	if (error == NULL)
-		http_url_clear(&url);
-	return error;
-}
-
-static const char *
 check_listen(const char *text)
 {
 	Address		address;
@@ -230,7 +218,7 @@ static const Option handler_options[] = {
 	},
 	{
 		"http", OPTION_TEXT, .modes = HTTP_MODE,
-		.min = 1, .max = 8192, .check = check_url,
+		.min = 1, .max = 8192,
 		.offset = offsetof(HandlerConfig, url),
 		.help = "URL that tasks are posted to"
 	},
@@ -247,7 +235,7 @@ static const Option handler_options[] = {
 	},
 	{
 		"hosts", OPTION_WORDS, .modes = HTTP_MODE,
-		.min = 1, .max = 1000, .check = http_url_check_pattern,
+		.min = 1, .max = 1000,
 		.offset = offsetof(HandlerConfig, hosts),
 		.count_offset = offsetof(HandlerConfig, nhosts),
 		.help = "hosts that a task may choose by http_url in its context"

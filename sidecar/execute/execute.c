@@ -106,6 +106,13 @@ find_late(Lane *lane)
 	return first;
 }
 
+/* 0: since its grab. */
+static int64
+time_runs_since(const Lane *lane, const Task *task)
+{
+	return handler_config(lane->handler)->mode == HANDLER_WORKER ? task->taken_us : 0;
+}
+
 /*
  * The time of a task that was given to a worker runs from when the worker took
  * it up.  As long as that has not happened its deadline cannot be nearer than
@@ -115,7 +122,7 @@ static bool
 postpone(Lane *lane, Task *task)
 {
 	int64		now_us = loop_now_us(lane->execute->loop);
-	int64		since_us = task->is_ahead ? now_us : task->taken_us;
+	int64		since_us = task->is_ahead ? now_us : time_runs_since(lane, task);
 
 	if (since_us == 0 || since_us + task->policy->timeout_us <= now_us)
 		return false;
@@ -172,8 +179,8 @@ static int64
 time_left(const Lane *lane, const Task *task)
 {
 	int64		timeout_us = task->policy->timeout_us;
-	int64		until_us = task->taken_us == 0 ? task->deadline_us :
-		task->taken_us + timeout_us;
+	int64		since_us = time_runs_since(lane, task);
+	int64		until_us = since_us == 0 ? task->deadline_us : since_us + timeout_us;
 
 	return Max(until_us - loop_now_us(lane->execute->loop), 0) +
 		handler_stuck_us(lane->handler, timeout_us) - timeout_us;

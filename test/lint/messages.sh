@@ -5,6 +5,6 @@
 . "$(dirname "$0")/lib.bash"
 
 {
-	files src sidecar web -- '*.c' '*.h' | xargs -r perl test/lint/messages.pl c
+	files src sidecar web workers -- '*.c' '*.h' | xargs -r perl test/lint/messages.pl c
 	files sql -- '*.sql' | xargs -r perl test/lint/messages.pl sql
 } | breaches

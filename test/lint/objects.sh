@@ -9,6 +9,9 @@
 	for object in $(make -s -C sidecar unlisted); do
 		echo "sidecar/Makefile:1: $object has no place in the list of objects"
 	done
+	for object in $(make -s -C workers/http unlisted); do
+		echo "workers/http/Makefile:1: $object has no place in the list of objects"
+	done
 	for file in $(files src -- '*.c'); do
 		grep -q "^OBJS += ${file%.c}\.o\b" extension.mk ||
 			echo "extension.mk:1: ${file%.c}.o has no place in the list of objects"

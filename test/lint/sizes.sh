@@ -24,7 +24,7 @@ functions()
 
 long_files()
 {
-	files src sidecar web sql test bench scripts examples -- '*.[ch]' '*.sql' '*.p[lm]' '*.sh' '*.py' |
+	files src sidecar web workers sql test bench scripts examples -- '*.[ch]' '*.sql' '*.p[lm]' '*.sh' '*.py' |
 		while read -r file; do
 			lines=$(wc -l <"$file")
 			[ "$lines" -le 700 ] || echo "$file:1: $lines lines, more than 700"
@@ -33,7 +33,7 @@ long_files()
 
 statistics()
 {
-	for part in src sidecar web; do
+	for part in src sidecar web workers; do
 		functions | grep "^$part/" | cut -f 4 | sort -n | awk -v part=$part '
 			{ n[NR] = $1 }
 			END { if (NR) printf "%s: %d functions, median %d lines, p90 %d, longest %d\n",

@@ -19,6 +19,9 @@ struct HttpClient
 	CURLM	   *multi;
 	LoopTimer  *timer;
 	HttpDone	done;
+	CURL	  **spare;			/* handles, to be used again */
+	int			nspare;
+	int			max_spare;
 };
 
 /* Reading an answer takes up to some milliseconds. */
@@ -131,7 +134,7 @@ on_timeout(CURLM * multi, long ms, void *arg)
 }
 
 HttpClient *
-http_client_new(Loop *loop, int idle, HttpDone done)
+http_client_new(Loop *loop, HttpDone done)
 {
 	static bool is_ready = false;
 	HttpClient *client = palloc0(sizeof(HttpClient));
@@ -148,14 +151,49 @@ http_client_new(Loop *loop, int idle, HttpDone done)
 	curl_multi_setopt(client->multi, CURLMOPT_SOCKETDATA, client);
 	curl_multi_setopt(client->multi, CURLMOPT_TIMERFUNCTION, on_timeout);
 	curl_multi_setopt(client->multi, CURLMOPT_TIMERDATA, client);
-	curl_multi_setopt(client->multi, CURLMOPT_MAXCONNECTS, (long) idle);
 	return client;
+}
+
+static void
+free_spare(HttpClient *client, int n)
+{
+	while (client->nspare > n)
+		curl_easy_cleanup(client->spare[--client->nspare]);
+}
+
+void
+http_client_keep(HttpClient *client, int n)
+{
+	curl_multi_setopt(client->multi, CURLMOPT_MAXCONNECTS, (long) n);
+	free_spare(client, n);
+	client->spare = repalloc(client->spare, n * sizeof(CURL *));
+	client->max_spare = n;
+}
+
+CURL *
+http_client_get(HttpClient *client)
+{
+	return client->nspare > 0 ? client->spare[--client->nspare] : curl_easy_init();
+}
+
+void
+http_client_put(HttpClient *client, CURL * easy)
+{
+	if (client->nspare == client->max_spare)
+	{
+		curl_easy_cleanup(easy);
+		return;
+	}
+	curl_easy_reset(easy);
+	client->spare[client->nspare++] = easy;
 }
 
 void
 http_client_free(HttpClient *client)
 {
 	loop_off_turn(client->loop, on_turn, client);
+	free_spare(client, 0);
+	pfree(client->spare);
 	curl_multi_cleanup(client->multi);
 	loop_timer_free(client->timer);
 	loop_defer_free(client->loop, client);

@@ -21,8 +21,14 @@ typedef struct HttpClient HttpClient;
 /* The handle is the callee's again. */
 typedef void (*HttpDone) (void *arg, CURL * easy, CURLcode code);
 
-/* Keeps at most so many connections open that nobody uses. */
-extern HttpClient *http_client_new(Loop *loop, int idle, HttpDone done);
+extern HttpClient *http_client_new(Loop *loop, HttpDone done);
+
+/* At most so many connections that nobody uses stay open; handles likewise. */
+extern void http_client_keep(HttpClient *client, int n);
+
+/* A handle without options, NULL: no memory; and it is not needed any more. */
+extern CURL * http_client_get(HttpClient *client);
+extern void http_client_put(HttpClient *client, CURL * easy);
 
 /* All requests must have ended. */
 extern void http_client_free(HttpClient *client);

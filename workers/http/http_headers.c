@@ -3,7 +3,7 @@
  * http_headers.c
  *		The headers of a task's HTTP request.
  *
- *		from: execute_http.c			to: libcurl
+ *		from: requests.c			to: libcurl
  *
  *-------------------------------------------------------------------------
  */

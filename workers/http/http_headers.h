@@ -3,7 +3,7 @@
  * http_headers.h
  *		The headers of a task's HTTP request.
  *
- *		from: execute_http.c			to: libcurl
+ *		from: requests.c			to: libcurl
  *
  *	 Content-Type			application/json, or application/octet-stream for
  *							a payload

@@ -3,7 +3,7 @@
  * http_reply.c
  *		What an HTTP answer means for a task.
  *
- *		from: execute_http.c			to: task.h (Verdict)
+ *		from: requests.c			to: task.h (Verdict)
  *
  *-------------------------------------------------------------------------
  */

@@ -3,7 +3,7 @@
  * http_reply.h
  *		What an HTTP answer means for a task.
  *
- *		from: execute_http.c			to: task.h (Verdict)
+ *		from: requests.c			to: task.h (Verdict)
  *
  *	 status											result
  *	 2xx												done, or what its JSON says

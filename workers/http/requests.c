@@ -1,21 +1,21 @@
 /*-------------------------------------------------------------------------
  *
- * execute_http.c
- *		Handler mode "http": a POST for each task.
+ * requests.c
+ *		A POST for each task.
  *
- *		from: execute.h			to: http_client.h, execute.h (done)
+ *		from: main.c			to: http_client.h, main.c (replies)
  *
  * A request goes to the handler's own URL, or to one that the task's context
  * names and the handler allows.  What comes back is judged by http_reply.c.
  *
  *	 a request is	until							and then
- *	 held			the gate opens					running
  *	 running		libcurl has an end of it		the verdict
+ *	 held			the end of the turn				running, once more
  *	 ended			the end of the turn				the verdict
  *
- * It is ended early when it cannot be sent or was stopped: its verdict is made
- * then, and told later.  Connections are made at any time, but nothing is sent
- * while the gate is closed: then the request is held, and begun anew.
+ * It is ended early when it cannot be sent: its verdict is known then, and told
+ * later.  It is held when it was about to go over a kept connection that is
+ * older than the rule for its address: it begins anew, over one of its own.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,27 +24,27 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#include "base/output.h"
+#include "base/text.h"
 #include "common/version.h"
 #include "workers/http/http_client.h"
 #include "workers/http/http_headers.h"
 #include "workers/http/http_reply.h"
-#include "workers/http/settings.h"
-#include "base/output.h"
-#include "execute/runner.h"
-#include "node/policy.h"
-#include "node/task_clock.h"
+#include "workers/http/requests.h"
+#include "workers/http/task_line.h"
 
 /* Of an answer, and of its headers, no more is read. */
 #define ANSWER_MAX (1024 * 1024)
 #define HEADERS_MAX (64 * 1024)
 
-struct Runner
+/* A sidecar takes messages of 64 kB, of which the database keeps less. */
+#define MESSAGE_MAX (48 * 1024)
+
+struct Requests
 {
 	Loop	   *loop;
-	const HandlerConfig *config;
-	const RunnerGate *gate;
-	RunnerDone	done;
-	void	   *done_arg;
+	HttpSettings *settings;
+	StringInfo	replies;
 	HttpClient *client;
 	dlist_head	held;
 	dlist_head	running;
@@ -54,16 +54,16 @@ struct Runner
 typedef struct Request
 {
 	dlist_node	node;
-	Runner	   *runner;
+	Requests   *requests;
 	Task	   *task;
+	int64		start_by_us;
 	CURL	   *easy;			/* NULL: not made */
 	struct curl_slist *headers;
 	HttpUrl		url;
 	bool		is_own_host;	/* the handler's, not one of the task's choice */
 	bool		was_refused;	/* an address that it must not go to */
 	bool		was_allowed;	/* another address */
-	bool		is_running;
-	bool		is_sent;		/* some of it may be */
+	bool		is_late;		/* it may be another node's task by now */
 	bool		is_held;		/* not sent: it begins anew */
 	bool		is_fresh;		/* over a connection of its own */
 	Output		body;			/* the end of the answer */
@@ -72,8 +72,7 @@ typedef struct Request
 	size_t		header_bytes;
 	bool		is_long;		/* there was more than is read */
 	char		error[CURL_ERROR_SIZE];
-	TaskResult	result;			/* ended early: the verdict */
-	char	   *reason;
+	Verdict		verdict;		/* ended early */
 } Request;
 
 /* ---- the verdict ---- */
@@ -83,62 +82,73 @@ free_request(Request *request)
 {
 	dlist_delete(&request->node);
 	if (request->easy != NULL)
-		curl_easy_cleanup(request->easy);
+		http_client_put(request->requests->client, request->easy);
 	curl_slist_free_all(request->headers);
 	http_url_clear(&request->url);
 	output_clear(&request->body);
 	pfree(request->json.data);
-	pfree(request->reason);
+	task_line_free(request->task);
 	pfree(request);
 }
 
+/* A failure is a retry to which nobody gave a time. */
 static void
 report(Request *request, const Verdict *verdict)
 {
-	Runner	   *runner = request->runner;
-	Task	   *task = request->task;
+	StringInfo	out = request->requests->replies;
+	TaskResult	result = verdict->result == TASK_FAILURE ? TASK_RETRY : verdict->result;
 
-	runner->done(runner->done_arg, task, verdict);
+	appendStringInfo(out, "{\"id\":\"%s\",\"version\":" INT64_FORMAT ",\"result\":\"%s\"",
+					 request->task->id_text, request->task->version,
+					 task_result_name(result));
+	if (verdict->delay_us != TASK_DELAY_BY_POLICY)
+		appendStringInfo(out, ",\"retry_in\":%.6f", verdict->delay_us / 1e6);
+	if (verdict->message != NULL)
+	{
+		appendStringInfoString(out, ",\"message\":\"");
+		text_escape_json(out, verdict->message, strlen(verdict->message), SIZE_MAX);
+		appendStringInfoChar(out, '"');
+	}
+	appendStringInfoString(out, "}\n");
+	loop_want_turn(request->requests->loop);
 	free_request(request);
 }
 
-/* Its verdict is known, and told at the end of the turn. */
+/* Its verdict is known, and told at the end of the turn; message is palloc'd. */
 static void
-end_early(Request *request, TaskResult result, char *reason)
+end_early(Request *request, TaskResult result, char *message)
 {
-	Runner	   *runner = request->runner;
+	Requests   *requests = request->requests;
 
-	if (request->is_running)
-		http_client_cancel(runner->client, request->easy);
-	request->is_running = false;
-	request->is_held = false;
-	request->result = result;
-	request->reason = reason;
+	request->verdict.result = result;
+	request->verdict.delay_us = TASK_DELAY_BY_POLICY;
+	request->verdict.message = message;
 	dlist_delete(&request->node);
-	dlist_push_tail(&runner->ended, &request->node);
-	loop_want_turn(runner->loop);
+	dlist_push_tail(&requests->ended, &request->node);
+	loop_want_turn(requests->loop);
 }
 
 static void
-report_ended(Runner *runner)
+report_ended(Requests *requests)
 {
-	while (!dlist_is_empty(&runner->ended))
+	while (!dlist_is_empty(&requests->ended))
 	{
-		Request    *request = dlist_head_element(Request, node, &runner->ended);
-		Verdict		verdict = {request->result, TASK_DELAY_BY_POLICY, request->reason};
+		Request    *request = dlist_head_element(Request, node, &requests->ended);
+		char	   *message = unconstify(char *, request->verdict.message);
 
-		report(request, &verdict);
+		report(request, &request->verdict);
+		pfree(message);
 	}
 }
 
 /* The machine's clock: receivers compare it with theirs. */
 static int64
-wall_seconds(void)
+wall_us(void)
 {
 	struct timespec now;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	return now.tv_sec;
+	return SECONDS_TO_US(now.tv_sec) + now.tv_nsec / 1000;
 }
 
 static const char *
@@ -162,13 +172,13 @@ report_answer(Request *request, int status)
 		.retry_after = get_header(request->easy, "Retry-After"),
 		.json = request->json.len > 0 && !request->is_long ? request->json.data : NULL,
 		.json_len = request->json.len,
-		.now_us = task_clock_us()
+		.now_us = wall_us()
 	};
 
 	initStringInfo(&body);
 	output_append(&request->body, &body);
 	reply.body = body.data;
-	http_reply_judge(&reply, request->runner->config->statuses, &verdict, &message);
+	http_reply_judge(&reply, request->requests->settings->statuses, &verdict, &message);
 	report(request, &verdict);
 	pfree(message);
 	pfree(body.data);
@@ -212,27 +222,30 @@ report_failure(Request *request, CURLcode code)
 	pfree(message);
 }
 
-/* All of it begins again, when the gate is open. */
+/* All of it begins again, over a connection of its own. */
 static void
 hold(Request *request)
 {
+	request->is_held = false;
 	request->is_fresh = true;
 	curl_easy_setopt(request->easy, CURLOPT_FRESH_CONNECT, 1L);
 	dlist_delete(&request->node);
-	dlist_push_tail(&request->runner->held, &request->node);
+	dlist_push_tail(&request->requests->held, &request->node);
 }
 
 /* An answer that we stopped to read has its status all the same. */
 static void
 on_done(void *arg, CURL * easy, CURLcode code)
 {
+	static const Verdict released = {TASK_RELEASE, TASK_DELAY_BY_POLICY, NULL};
 	Request    *request = arg;
 	long		status = 0;
 
-	request->is_running = false;
 	curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
 	if (request->is_held)
 		hold(request);
+	else if (request->is_late)
+		report(request, &released);
 	else if (code == CURLE_OK || (code == CURLE_WRITE_ERROR && request->is_long))
 		report_answer(request, status);
 	else
@@ -286,8 +299,7 @@ on_header(char *bytes, size_t size, size_t n, void *arg)
 static bool
 must_be_public(const Request *request)
 {
-	return !request->is_own_host &&
-		request->runner->config->networks == NETWORKS_PUBLIC;
+	return !request->is_own_host && request->requests->settings->is_public_only;
 }
 
 /* The address that is checked here is the one that is connected to. */
@@ -308,14 +320,14 @@ on_open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 
 /*
  * The last moment before the request is sent.  A connection that was kept may
- * be older than the rule for its address.
+ * be older than the rule for its address.  After the lease of the node the task
+ * may be another one's, whatever became of our sidecar.
  */
 static int
 on_connected(void *arg, char *remote, char *local, int remote_port,
 			 int local_port)
 {
 	Request    *request = arg;
-	const RunnerGate *gate = request->runner->gate;
 
 	(void) local;
 	(void) remote_port;
@@ -325,22 +337,19 @@ on_connected(void *arg, char *remote, char *local, int remote_port,
 		request->is_held = !request->is_fresh;
 		return CURL_PREREQFUNC_ABORT;
 	}
-	request->is_held = gate->incarnation(gate->arg) == 0;
-	if (request->is_held)
-		return CURL_PREREQFUNC_ABORT;
-	request->is_sent = true;
-	return CURL_PREREQFUNC_OK;
+	request->is_late = loop_now_us(request->requests->loop) >= request->start_by_us;
+	return request->is_late ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
 }
 
 static void
 set_task(Request *request)
 {
-	const HandlerConfig *config = request->runner->config;
+	const HttpSettings *settings = request->requests->settings;
 	CURL	   *easy = request->easy;
 	HttpHeaders headers = {
-		.keys = config->target->keys,
-		.more = request->is_own_host ? config->target->headers : NULL,
-		.timestamp = wall_seconds()
+		.keys = settings->keys,
+		.more = request->is_own_host ? settings->headers : NULL,
+		.timestamp = wall_us() / 1000000
 	};
 
 	request->headers = http_headers_make(&headers, request->task);
@@ -375,7 +384,7 @@ set_callbacks(Request *request)
 static void
 set_limits(Request *request)
 {
-	const HandlerConfig *config = request->runner->config;
+	const HttpSettings *settings = request->requests->settings;
 	CURL	   *easy = request->easy;
 
 	curl_easy_setopt(easy, CURLOPT_CURLU, request->url.handle);
@@ -385,12 +394,12 @@ set_limits(Request *request)
 	curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
 	curl_easy_setopt(easy, CURLOPT_PROXY, "");
 	curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long) CURL_SSLVERSION_TLSv1_2);
-	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long) (config->connect_timeout_us / 1000));
+	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long) (settings->connect_timeout_us / 1000));
 	curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
 	curl_easy_setopt(easy, CURLOPT_USERAGENT, "twtasksd/" TWT_VERSION);
-	if (config->ca_file != NULL)
+	if (settings->ca_file != NULL)
 	{
-		curl_easy_setopt(easy, CURLOPT_CAINFO, config->ca_file);
+		curl_easy_setopt(easy, CURLOPT_CAINFO, settings->ca_file);
 		curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
 	}
 	if (request->task->max_tries == 1)
@@ -404,61 +413,48 @@ set_limits(Request *request)
 static const char *
 choose_url(Request *request)
 {
-	const HandlerConfig *config = request->runner->config;
+	const HttpSettings *settings = request->requests->settings;
 	char	   *named = NULL;
 	const char *error = NULL;
 
-	if (config->nhosts > 0)
+	if (settings->hosts[0] != NULL)
 		error = http_headers_url(request->task, &named);
 	if (error == NULL)
-		error = http_target_choose(config, named, &request->url);
+		error = http_settings_choose(settings, named, &request->url);
 	pfree(named);
 	if (error == NULL)
-		request->is_own_host = http_url_is_same_host(&request->url, &config->target->url);
+		request->is_own_host = http_url_is_same_host(&request->url, &settings->url);
 	return error;
-}
-
-static void
-run(Request *request)
-{
-	request->is_running = true;
-	request->is_held = false;
-	http_client_start(request->runner->client, request->easy);
-}
-
-static void
-run_held(Runner *runner)
-{
-	while (!dlist_is_empty(&runner->held) &&
-		   runner->gate->incarnation(runner->gate->arg) != 0)
-	{
-		Request    *request = dlist_head_element(Request, node, &runner->held);
-
-		dlist_delete(&request->node);
-		dlist_push_tail(&runner->running, &request->node);
-		run(request);
-	}
 }
 
 static void
 on_turn(void *arg)
 {
-	report_ended(arg);
-	run_held(arg);
+	Requests   *requests = arg;
+
+	report_ended(requests);
+	while (!dlist_is_empty(&requests->held))
+	{
+		Request    *request = dlist_head_element(Request, node, &requests->held);
+
+		dlist_delete(&request->node);
+		dlist_push_tail(&requests->running, &request->node);
+		http_client_start(requests->client, request->easy);
+	}
 }
 
-static void
-http_start(Runner *runner, Task *task)
+void
+requests_start(Requests *requests, Task *task, int64 start_by_us)
 {
 	Request    *request = palloc0(sizeof(Request));
 	const char *error;
 
-	task->run = request;
-	request->runner = runner;
+	request->requests = requests;
 	request->task = task;
-	output_init(&request->body, runner->config->max_output);
+	request->start_by_us = start_by_us;
+	output_init(&request->body, Min(requests->settings->max_output, MESSAGE_MAX));
 	initStringInfo(&request->json);
-	dlist_push_tail(&runner->running, &request->node);
+	dlist_push_tail(&requests->running, &request->node);
 
 	error = choose_url(request);
 	if (error != NULL)
@@ -467,7 +463,7 @@ http_start(Runner *runner, Task *task)
 				  psprintf("cannot send to the URL that the task names: %s", error));
 		return;
 	}
-	request->easy = curl_easy_init();
+	request->easy = http_client_get(requests->client);
 	if (request->easy == NULL)
 	{
 		end_early(request, TASK_RETRY, pstrdup("out of memory"));
@@ -476,70 +472,75 @@ http_start(Runner *runner, Task *task)
 	set_task(request);
 	set_callbacks(request);
 	set_limits(request);
-	run(request);
+	http_client_start(requests->client, request->easy);
 }
 
-/* ---- the rest of a runner ---- */
-
-static Runner *
-http_open(Loop *loop, const HandlerConfig *config, const RunnerGate *gate,
-		  RunnerDone done, void *done_arg)
+static Request *
+find_running(Requests *requests, const char *id, int64 version)
 {
-	Runner	   *runner = palloc0(sizeof(Runner));
+	dlist_iter	iter;
 
-	runner->loop = loop;
-	runner->config = config;
-	runner->gate = gate;
-	runner->done = done;
-	runner->done_arg = done_arg;
-	runner->client = http_client_new(loop, config->concurrency, on_done);
-	dlist_init(&runner->held);
-	dlist_init(&runner->running);
-	dlist_init(&runner->ended);
-	loop_on_turn(loop, on_turn, runner);
-	return runner;
-}
-
-static void
-http_reload(Runner *runner, const HandlerConfig *config)
-{
-	runner->config = config;
-}
-
-static void
-http_stop_task(Runner *runner, Task *task, const char *why)
-{
-	Request    *request = task->run;
-
-	if (request->is_held && !request->is_sent)
-		end_early(request, TASK_RELEASE, NULL);
-	else if (request->is_held || request->is_running)
-		end_early(request, TASK_FAILURE, pstrdup(why));
-}
-
-static void
-http_close(Runner *runner)
-{
-	loop_off_turn(runner->loop, on_turn, runner);
-	while (!dlist_is_empty(&runner->running))
+	dlist_foreach(iter, &requests->running)
 	{
-		Request    *request = dlist_head_element(Request, node, &runner->running);
+		Request    *request = dlist_container(Request, node, iter.cur);
 
-		http_client_cancel(runner->client, request->easy);
+		if (request->task->version == version && strcmp(request->task->id_text, id) == 0)
+			return request;
+	}
+	return NULL;
+}
+
+void
+requests_cancel(Requests *requests, const char *id, int64 version, const char *why)
+{
+	Request    *request = find_running(requests, id, version);
+
+	if (request == NULL)
+		return;
+	http_client_cancel(requests->client, request->easy);
+	end_early(request, TASK_CANCELLED, pstrdup(why));
+}
+
+/* ---- the whole ---- */
+
+Requests *
+requests_new(Loop *loop, StringInfo replies)
+{
+	Requests   *requests = palloc0(sizeof(Requests));
+
+	requests->loop = loop;
+	requests->replies = replies;
+	requests->client = http_client_new(loop, on_done);
+	dlist_init(&requests->held);
+	dlist_init(&requests->running);
+	dlist_init(&requests->ended);
+	loop_on_turn(loop, on_turn, requests);
+	return requests;
+}
+
+void
+requests_set(Requests *requests, HttpSettings *settings)
+{
+	http_settings_free(requests->settings);
+	requests->settings = settings;
+	http_client_keep(requests->client, settings->concurrency);
+}
+
+void
+requests_free(Requests *requests)
+{
+	loop_off_turn(requests->loop, on_turn, requests);
+	while (!dlist_is_empty(&requests->running))
+	{
+		Request    *request = dlist_head_element(Request, node, &requests->running);
+
+		http_client_cancel(requests->client, request->easy);
 		free_request(request);
 	}
-	while (!dlist_is_empty(&runner->held))
-		free_request(dlist_head_element(Request, node, &runner->held));
-	while (!dlist_is_empty(&runner->ended))
-		free_request(dlist_head_element(Request, node, &runner->ended));
-	http_client_free(runner->client);
-	loop_defer_free(runner->loop, runner);
+	while (!dlist_is_empty(&requests->held))
+		free_request(dlist_head_element(Request, node, &requests->held));
+	report_ended(requests);
+	http_client_free(requests->client);
+	http_settings_free(requests->settings);
+	loop_defer_free(requests->loop, requests);
 }
-
-const RunnerOps runner_http = {
-	.open = http_open,
-	.reload = http_reload,
-	.start = http_start,
-	.stop_task = http_stop_task,
-	.close = http_close
-};

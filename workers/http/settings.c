@@ -1,99 +1,232 @@
 /*-------------------------------------------------------------------------
  *
- * http_target.c
- *		Where the tasks of an HTTP handler go, and what goes with them.
+ * settings.c
+ *		The settings of an HTTP handler, as its sidecar tells them.
  *
  *-------------------------------------------------------------------------
  */
 #include "base/port.h"
 
+#include <jansson.h>
+#include <math.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "config/secret_file.h"
 #include "workers/http/http_headers.h"
 #include "workers/http/settings.h"
 
-static bool
-read_keys(HttpTarget *target, const HandlerConfig *config, char **reason)
-{
-	if (config->secret_file != NULL)
-		target->keys = http_keys_read(config->secret_file, reason);
-	return config->secret_file == NULL || target->keys != NULL;
-}
+#define CONCURRENCY 50
+#define CONNECT_TIMEOUT_US SECONDS_TO_US(10)
+#define MAX_OUTPUT (64 * 1024)
+
+/* So much is quoted of a value. */
+#define SHOWN_MAX 100
 
 static bool
-read_headers(HttpTarget *target, const HandlerConfig *config, char **reason)
+fail(HttpFault *fault, const char *setting, char *reason)
 {
-	if (config->headers_file == NULL)
-		return true;
-	target->headers = secret_file_read(config->headers_file, reason);
-	for (int i = 0; target->headers != NULL && target->headers[i] != NULL; i++)
-	{
-		const char *error = http_headers_check(target->headers[i]);
-
-		if (error == NULL)
-			continue;
-		*reason = psprintf("header %d of the file: %s", i + 1, error);
-		return false;
-	}
-	return target->headers != NULL;
-}
-
-static bool
-look_for_authorities(const HandlerConfig *config, char **reason)
-{
-	if (config->ca_file == NULL || access(config->ca_file, R_OK) == 0)
-		return true;
-	*reason = psprintf("could not read the file: %m");
+	fault->setting = setting == NULL ? NULL : pstrdup(setting);
+	fault->reason = reason;
 	return false;
 }
 
-HttpTarget *
-http_target_new(const HandlerConfig *config, const char **option,
-				char **reason)
+static bool
+fail_value(HttpFault *fault, const char *setting, const char *value, const char *why)
 {
-	HttpTarget *target = palloc0(sizeof(HttpTarget));
-	const char *error = http_url_parse(config->url, &target->url);
+	char	   *quote = text_quote_line(value, strlen(value), SHOWN_MAX);
+	bool		result = fail(fault, setting, psprintf("invalid value \"%s\": %s", quote, why));
 
-	*option = "http";
-	if (error != NULL)
-		*reason = pstrdup(error);
-	else if (!read_keys(target, config, reason))
-		*option = "secret_file";
-	else if (!read_headers(target, config, reason))
-		*option = "headers_file";
-	else if (!look_for_authorities(config, reason))
-		*option = "ca_file";
-	else
-		return target;
-	http_target_free(target);
+	pfree(quote);
+	return result;
+}
+
+static const char *
+get_text(const HttpSettings *settings, const char *name)
+{
+	return json_string_value(json_object_get(settings->json, name));
+}
+
+/* An array that ends in NULL; what is no text counts as empty. */
+static char **
+get_words(const HttpSettings *settings, const char *name)
+{
+	const json_t *list = json_object_get(settings->json, name);
+	size_t		n = json_array_size(list);
+	char	  **words = palloc0((n + 1) * sizeof(char *));
+
+	for (size_t i = 0; i < n; i++)
+	{
+		const char *word = json_string_value(json_array_get(list, i));
+
+		words[i] = unconstify(char *, word != NULL ? word : "");
+	}
+	return words;
+}
+
+static double
+get_number(const HttpSettings *settings, const char *name, double fallback)
+{
+	const json_t *number = json_object_get(settings->json, name);
+
+	return json_is_number(number) ? json_number_value(number) : fallback;
+}
+
+static bool
+read_url(HttpSettings *settings, HttpFault *fault)
+{
+	const char *error;
+
+	settings->url_text = get_text(settings, "http");
+	if (settings->url_text == NULL)
+		return fail(fault, "http", pstrdup("the key is missing"));
+	error = http_url_parse(settings->url_text, &settings->url);
+	return error == NULL || fail_value(fault, "http", settings->url_text, error);
+}
+
+static bool
+read_hosts(HttpSettings *settings, HttpFault *fault)
+{
+	settings->hosts = get_words(settings, "hosts");
+	for (int i = 0; settings->hosts[i] != NULL; i++)
+	{
+		const char *error = http_url_check_pattern(settings->hosts[i]);
+		char		place[32];
+
+		if (error == NULL)
+			continue;
+		snprintf(place, sizeof(place), "hosts[%d]", i);
+		return fail_value(fault, place, settings->hosts[i], error);
+	}
+	return true;
+}
+
+static bool
+read_keys(HttpSettings *settings, HttpFault *fault)
+{
+	const char *path = get_text(settings, "secret_file");
+	char	   *reason;
+
+	if (path == NULL)
+		return true;
+	settings->keys = http_keys_read(path, &reason);
+	return settings->keys != NULL || fail(fault, "secret_file", reason);
+}
+
+static bool
+read_headers(HttpSettings *settings, HttpFault *fault)
+{
+	const char *path = get_text(settings, "headers_file");
+	char	   *reason;
+
+	if (path == NULL)
+		return true;
+	settings->headers = secret_file_read(path, &reason);
+	if (settings->headers == NULL)
+		return fail(fault, "headers_file", reason);
+	for (int i = 0; settings->headers[i] != NULL; i++)
+	{
+		const char *error = http_headers_check(settings->headers[i]);
+
+		if (error != NULL)
+			return fail(fault, "headers_file",
+						psprintf("header %d of the file: %s", i + 1, error));
+	}
+	return true;
+}
+
+static bool
+read_authorities(HttpSettings *settings, HttpFault *fault)
+{
+	settings->ca_file = get_text(settings, "ca_file");
+	return settings->ca_file == NULL || access(settings->ca_file, R_OK) == 0 ||
+		fail(fault, "ca_file", psprintf("could not read the file: %m"));
+}
+
+static void
+read_rest(HttpSettings *settings)
+{
+	const char *networks = get_text(settings, "networks");
+
+	settings->is_public_only = networks == NULL || strcmp(networks, "any") != 0;
+	settings->statuses = get_words(settings, "statuses");
+	settings->connect_timeout_us =
+		rint(get_number(settings, "connect_timeout", CONNECT_TIMEOUT_US / 1e6) * 1e6);
+	settings->max_output = get_number(settings, "max_output", MAX_OUTPUT);
+	settings->concurrency = get_number(settings, "concurrency", CONCURRENCY);
+}
+
+HttpSettings *
+http_settings_new(const char *hello, HttpFault *fault)
+{
+	HttpSettings *settings = palloc0(sizeof(HttpSettings));
+	json_t	   *object = json_loads(hello, 0, NULL);
+
+	settings->json = json_incref(json_object_get(object, "settings"));
+	json_decref(object);
+	if (read_url(settings, fault) && read_hosts(settings, fault) &&
+		read_keys(settings, fault) && read_headers(settings, fault) &&
+		read_authorities(settings, fault))
+	{
+		read_rest(settings);
+		return settings;
+	}
+	http_settings_free(settings);
 	return NULL;
 }
 
 void
-http_target_free(HttpTarget *target)
+http_settings_free(HttpSettings *settings)
 {
-	if (target == NULL)
+	if (settings == NULL)
 		return;
-	http_url_clear(&target->url);
-	http_keys_free(target->keys);
-	secret_file_forget(target->headers);
-	pfree(target);
+	http_url_clear(&settings->url);
+	http_keys_free(settings->keys);
+	secret_file_forget(settings->headers);
+	pfree(settings->hosts);
+	pfree(settings->statuses);
+	json_decref(settings->json);
+	pfree(settings);
+}
+
+static void
+append_member(StringInfo out, const char *name, const char *text)
+{
+	appendStringInfo(out, "\"%s\":\"", name);
+	text_escape_json(out, text, strlen(text), SIZE_MAX);
+	appendStringInfoChar(out, '"');
+}
+
+void
+http_settings_answer(StringInfo out, const HttpFault *fault)
+{
+	if (fault->reason == NULL)
+	{
+		appendStringInfoString(out, "{\"ready\":1}\n");
+		return;
+	}
+	appendStringInfoChar(out, '{');
+	append_member(out, "error", fault->reason);
+	if (fault->setting != NULL)
+	{
+		appendStringInfoChar(out, ',');
+		append_member(out, "setting", fault->setting);
+	}
+	appendStringInfoString(out, "}\n");
 }
 
 const char *
-http_target_choose(const HandlerConfig *config, const char *named,
-				   HttpUrl *url)
+http_settings_choose(const HttpSettings *settings, const char *named, HttpUrl *url)
 {
 	const char *error;
 
-	if (named == NULL || config->nhosts == 0)
-		return http_url_parse(config->url, url);
+	if (named == NULL || settings->hosts[0] == NULL)
+		return http_url_parse(settings->url_text, url);
 	error = http_url_parse(named, url);
 	if (error != NULL)
 		return error;
-	for (int i = 0; i < config->nhosts; i++)
-		if (http_url_fits(url, config->hosts[i]))
+	for (int i = 0; settings->hosts[i] != NULL; i++)
+		if (http_url_fits(url, settings->hosts[i]))
 			return NULL;
 	http_url_clear(url);
 	return "its host is not one that tasks may choose";

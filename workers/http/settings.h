@@ -1,41 +1,57 @@
 /*-------------------------------------------------------------------------
  *
- * http_target.h
- *		Where the tasks of an HTTP handler go, and what goes with them.
+ * settings.h
+ *		The settings of an HTTP handler, as its sidecar tells them.
  *
- * Made with the configuration, so that a file that is missing is found by
- * --check-config, and read anew by a reload.
+ *		from: main.c (the hello)		to: requests.h
+ *
+ * They are the options of the configuration file, under the same names; what
+ * they mean stands in docs/configuration.md.  Secrets are in files, which are
+ * read here: a reload reads them anew.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef TWT_HTTP_TARGET_H
-#define TWT_HTTP_TARGET_H
+#ifndef TWT_HTTP_SETTINGS_H
+#define TWT_HTTP_SETTINGS_H
 
-#include "config/config.h"
 #include "workers/http/http_sign.h"
 #include "workers/http/http_url.h"
 
-typedef struct HttpTarget
+typedef struct HttpSettings
 {
+	struct json_t *json;		/* holds the texts */
+	const char *url_text;
 	HttpUrl		url;			/* the handler's own */
+	char	  **hosts;			/* that a task may choose; ends in NULL */
+	bool		is_public_only; /* the addresses of those */
 	HttpKeys   *keys;			/* NULL: requests are not signed */
 	char	  **headers;		/* for its own host only; NULL: none */
-} HttpTarget;
+	const char *ca_file;		/* NULL: the system's */
+	char	  **statuses;		/* what a status means; ends in NULL */
+	int64		connect_timeout_us;
+	size_t		max_output;
+	int			concurrency;
+} HttpSettings;
 
-/*
- * Of a handler whose options have been read.  NULL on failure, with the option
- * at fault and a palloc'd reason.
- */
-extern HttpTarget *http_target_new(const HandlerConfig *config,
-								   const char **option,
-								   char **reason) MUSTCHECK;
-extern void http_target_free(HttpTarget *target);
+/* palloc'd both; setting NULL: it is about none in particular. */
+typedef struct HttpFault
+{
+	char	   *setting;		/* such as "hosts[2]" */
+	char	   *reason;
+} HttpFault;
+
+/* From the line {"hello": 1, ..., "settings": {...}}.  NULL on failure. */
+extern HttpSettings *http_settings_new(const char *hello, HttpFault *fault) MUSTCHECK;
+extern void http_settings_free(HttpSettings *settings);
+
+/* Answers a hello: by {"ready":1}, or by {"error":...,"setting":...}. */
+extern void http_settings_answer(StringInfo out, const HttpFault *fault);
 
 /*
  * Where a task goes that names a URL (NULL: it names none).  NULL on success;
  * else why it goes nowhere.
  */
-extern const char *http_target_choose(const HandlerConfig *config,
-									  const char *named, HttpUrl *url) MUSTCHECK;
+extern const char *http_settings_choose(const HttpSettings *settings,
+										const char *named, HttpUrl *url) MUSTCHECK;
 
-#endif							/* TWT_HTTP_TARGET_H */
+#endif							/* TWT_HTTP_SETTINGS_H */

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * execute_worker.c
- *		Handler mode "worker": long-lived processes, many tasks in flight.
+ *		Handler modes "worker" and "http": long-lived processes, many tasks in
+ *		flight.
  *
  *		from: execute.h			to: worker_process.h, execute.h (done)
  *
@@ -220,6 +221,15 @@ worker_reload(Runner *runner, const HandlerConfig *config)
 	runner->setup.config = config;
 }
 
+/* Nothing is replaced: its process takes settings while it works. */
+static void
+http_reload(Runner *runner, const HandlerConfig *config)
+{
+	worker_reload(runner, config);
+	for (int i = 0; i < runner->nprocesses; i++)
+		worker_process_greet(runner->processes[i]);
+}
+
 static void
 worker_start(Runner *runner, Task *task)
 {
@@ -286,6 +296,16 @@ const RunnerOps runner_worker = {
 	.open = worker_open,
 	.reload = worker_reload,
 	.replace = worker_replace,
+	.start = worker_start,
+	.stop_task = worker_stop_task,
+	.cancel_task = worker_cancel_task,
+	.close = worker_close
+};
+
+/* The bundled worker, which the configuration has given to the handler. */
+const RunnerOps runner_http = {
+	.open = worker_open,
+	.reload = http_reload,
 	.start = worker_start,
 	.stop_task = worker_stop_task,
 	.cancel_task = worker_cancel_task,

@@ -12,6 +12,9 @@
 
 #include "execute/worker/flights.h"
 
+/* It grows: an HTTP handler may have slots for millions, and few tasks. */
+#define EXPECTED_MAX 1024
+
 typedef struct FlightKey
 {
 	const char *id;
@@ -83,7 +86,7 @@ flights_new(int expected)
 {
 	Flights    *flights = palloc0(sizeof(Flights));
 
-	flights->by_key = table_create(expected, NULL);
+	flights->by_key = table_create(Min(expected, EXPECTED_MAX), NULL);
 	dlist_init(&flights->tasks);
 	dlist_init(&flights->stops);
 	return flights;

@@ -63,6 +63,24 @@ every_key(void)
 					secret, secret, secret);
 }
 
+/* Each option is told to the program, under its name, and no secret. */
+static void
+expect_settings(const HandlerConfig *handler)
+{
+	static const char *const expected[] = {
+		"{\"hello\":1,\"node\":", "\"settings\":{\"http\":\"https://a.example:8443/hook?x=1\"",
+		"\"hosts\":[\"*.b.example\",\"http://c.example:81\"]", "\"networks\":\"any\"",
+		"\"secret_file\":\"/", "\"headers_file\":\"/", "\"ca_file\":\"/",
+		"\"connect_timeout\":0.25", "\"statuses\":[\"404=done\",\"5xx=error\"]",
+		"\"max_output\":1024", "\"concurrency\":50"
+	};
+
+	for (int i = 0; i < (int) lengthof(expected); i++)
+		if (strstr(handler->hello, expected[i]) == NULL)
+			fail_msg("%s is not in %s", expected[i], handler->hello);
+	assert_null(strstr(handler->hello, "some value"));
+}
+
 static void
 test_every_key(void **state)
 {
@@ -80,7 +98,9 @@ test_every_key(void **state)
 	assert_int_equal(handler->nstatuses, 2);
 	assert_int_equal(handler->max_output, 1024);
 	assert_int_equal(handler->concurrency, 50);
-	assert_non_null(handler->target);
+	assert_int_equal(handler->prefetch, 50);
+	assert_non_null(strstr(handler->argv[0], "/twtasks-http"));
+	expect_settings(handler);
 	assert_string_equal(config->handlers[1].statuses[0], "80=repeat");
 	config_free(config);
 	pfree(text);
@@ -119,6 +139,18 @@ test_defaults(void **state)
 	assert_int_equal(handler->networks, NETWORKS_PUBLIC);
 	assert_int_equal(handler->connect_timeout_us, SECONDS_TO_US(10));
 	config_free(config);
+}
+
+/* The answers are those of the handlers in question. */
+static void
+test_one_of_several(void **state)
+{
+	expect_error("handlers[3].http: invalid value",
+				 "handlers:\n"
+				 "- {types: [A], http: 'http://a/'}\n"
+				 "- {types: [B], noop: true}\n"
+				 "- {types: [C], http: 'http://a/'}\n"
+				 "- {types: [D], http: 'nonsense'}\n");
 }
 
 static void
@@ -211,6 +243,7 @@ main(void)
 		cmocka_unit_test(test_print),
 		cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_reload),
+		cmocka_unit_test(test_one_of_several),
 		cmocka_unit_test(test_handler_errors),
 		cmocka_unit_test(test_file_errors),
 		cmocka_unit_test(test_listen_errors),

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
- * test_execute_http.c
- *		Handler mode "http": hosts with several addresses, of which a task must
- *		not choose some.
+ * test_requests.c
+ *		Requests of an HTTP handler: hosts with several addresses, of which a task
+ *		must not choose some; what is cancelled.
  *
  * libcurl finds the names and connections of this file, not those of the
  * machine.
@@ -17,9 +17,9 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include "workers/http/settings.h"
 #include "execute_fixture.h"
-#include "node/policy.h"
+#include "workers/http/requests.h"
+#include "workers/http/task_line.h"
 
 #define PRIVATE "10.0.0.1"
 #define PUBLIC "203.0.113.1"
@@ -85,49 +85,104 @@ connect(int fd, const struct sockaddr *address, socklen_t len)
 
 /* ---- the tests ---- */
 
-static TestTask *
-send_to(const char *first, const char *second)
-{
-	static char *hosts[] = {"http://two.example"};
-	static Policy policy = {.asks_retry = true};
-	const char *option;
-	char	   *reason;
-	TestTask   *task = new_task("{}");
+#define LATER SECONDS_TO_US(4000000000)
 
+static StringInfoData replies;
+static Requests *requests;
+
+static void
+open_requests(const char *settings)
+{
+	HttpFault	fault = {NULL, NULL};
+	char	   *hello = psprintf("{\"hello\":1,\"settings\":{\"http\":\"http://own.example/\",%s}}",
+								 settings);
+	HttpSettings *made = http_settings_new(hello, &fault);
+
+	assert_non_null(made);
+	pfree(hello);
+	initStringInfo(&replies);
+	requests = requests_new(fixture.loop, &replies);
+	requests_set(requests, made);
+}
+
+static void
+close_requests(void)
+{
+	requests_free(requests);
+	pfree(replies.data);
+}
+
+static void
+start(const char *context, int64 start_by_us)
+{
+	char	   *line = psprintf("{\"id\":\"0190d1a2-0000-7000-8000-000000000001\",\"version\":7,"
+								"\"type\":\"T\",\"sub_type\":null,\"tries\":1,\"max_tries\":null,"
+								"\"deadline\":\"2031-01-02T03:04:05Z\",\"data\":{},\"context\":%s}",
+								context);
+	int64		never;
+	Task	   *task = task_line_read(line, &never);
+
+	assert_non_null(task);
+	requests_start(requests, task, start_by_us);
+	pfree(line);
+}
+
+static bool
+has_reply(void *arg)
+{
+	return replies.len > 0;
+}
+
+static void
+expect_reply(const char *expected)
+{
+	run_until(has_reply, NULL);
+	if (strstr(replies.data, expected) == NULL)
+		fail_msg("\"%s\" is not in %s", expected, replies.data);
+}
+
+static void
+send_to(const char *first, const char *second, const char *expected)
+{
 	addresses[0] = first;
 	addresses[1] = second;
-	fixture.config.url = "http://own.example/";
-	fixture.config.hosts = hosts;
-	fixture.config.nhosts = 1;
-	fixture.config.concurrency = 1;
-	fixture.config.connect_timeout_us = SECONDS_TO_US(60);
-	fixture.config.networks = NETWORKS_PUBLIC;
-	fixture.config.target = http_target_new(&fixture.config, &option, &reason);
-	assert_non_null(fixture.config.target);
-	open_runner(&runner_http, NULL);
-	task->task.policy = &policy;
-	task->task.context = "{\"http_url\": \"http://two.example/\"}";
-	fixture.ops->start(fixture.runner, &task->task);
-	wait_for(task);
-	close_runner();
-	http_target_free(fixture.config.target);
-	return task;
+	open_requests("\"hosts\":[\"http://two.example\"]");
+	start("{\"http_url\": \"http://two.example/\"}", LATER);
+	expect_reply(expected);
+	close_requests();
 }
 
 static void
 test_private_only(void **state)
 {
-	assert_int_equal(send_to(PRIVATE, NULL)->result, TASK_ERROR);
-	assert_int_equal(send_to(PRIVATE, PRIVATE)->result, TASK_ERROR);
+	send_to(PRIVATE, NULL, "\"result\":\"error\"");
+	send_to(PRIVATE, PRIVATE, "\"result\":\"error\"");
 }
 
 /* That nobody is there now is for another try. */
 static void
 test_public_too(void **state)
 {
-	assert_int_equal(send_to(PUBLIC, NULL)->result, TASK_RETRY);
-	assert_int_equal(send_to(PRIVATE, PUBLIC)->result, TASK_RETRY);
-	assert_int_equal(send_to(PUBLIC, PRIVATE)->result, TASK_RETRY);
+	send_to(PUBLIC, NULL, "\"result\":\"retry\",\"message\":\"could not connect");
+	send_to(PRIVATE, PUBLIC, "\"result\":\"retry\"");
+	send_to(PUBLIC, PRIVATE, "\"result\":\"retry\"");
+}
+
+/* Its reply says why, and comes once; of another version there is none. */
+static void
+test_cancelled(void **state)
+{
+	addresses[0] = PUBLIC;
+	addresses[1] = NULL;
+	open_requests("\"max_output\":0");
+	start("null", LATER);
+	requests_cancel(requests, "0190d1a2-0000-7000-8000-000000000001", 8, "another");
+	requests_cancel(requests, "0190d1a2-0000-7000-8000-000000000001", 7, "told \"so\"");
+	requests_cancel(requests, "0190d1a2-0000-7000-8000-000000000001", 7, "twice");
+	run_until(has_reply, NULL);
+	assert_string_equal(replies.data, "{\"id\":\"0190d1a2-0000-7000-8000-000000000001\",\"version\":7,"
+						"\"result\":\"cancelled\",\"message\":\"told \\\"so\\\"\"}\n");
+	close_requests();
 }
 
 /* Remembers the most answers that a turn gave. */
@@ -135,42 +190,32 @@ static bool
 all_are_reported(void *most)
 {
 	static int	before;
+	int			reported = 0;
 
-	if (fixture.reported < before)
+	for (const char *p = replies.data; (p = strchr(p, '\n')) != NULL; p++)
+		reported++;
+	if (reported < before)
 		before = 0;
-	*(int *) most = Max(*(int *) most, fixture.reported - before);
-	before = fixture.reported;
-	return fixture.reported == 100;
+	*(int *) most = Max(*(int *) most, reported - before);
+	before = reported;
+	return reported == 100;
 }
 
 /* Reading an answer takes time: the rest of the loop has its turns in between. */
 static void
 test_answers_of_a_turn(void **state)
 {
-	static Policy policy = {.asks_retry = true};
-	const char *option;
-	char	   *reason;
 	int			most = 0;
 
 	addresses[0] = PUBLIC;
 	addresses[1] = NULL;
-	fixture.config.url = "http://own.example/";
-	fixture.config.concurrency = 100;
-	fixture.config.connect_timeout_us = SECONDS_TO_US(60);
-	fixture.config.target = http_target_new(&fixture.config, &option, &reason);
-	open_runner(&runner_http, NULL);
+	open_requests("\"concurrency\":100");
 	(void) all_are_reported(&most);
 	for (int i = 0; i < 100; i++)
-	{
-		TestTask   *task = new_task("{}");
-
-		task->task.policy = &policy;
-		fixture.ops->start(fixture.runner, &task->task);
-	}
+		start("null", LATER);
 	run_until(all_are_reported, &most);
 	assert_in_range(most, 1, 16);
-	close_runner();
-	http_target_free(fixture.config.target);
+	close_requests();
 }
 
 #define TEST(name) \
@@ -182,6 +227,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_private_only),
 		TEST(test_public_too),
+		TEST(test_cancelled),
 		TEST(test_answers_of_a_turn),
 	};
 

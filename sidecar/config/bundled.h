@@ -1,0 +1,16 @@
+/*-------------------------------------------------------------------------
+ *
+ * bundled.h
+ *		Programs that come with the sidecar and work for it.
+ *
+ *		from: config_settle.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_BUNDLED_H
+#define TWT_BUNDLED_H
+
+/* The program of that name beside our own; palloc'd. */
+extern char *bundled_path(const char *name);
+
+#endif							/* TWT_BUNDLED_H */

@@ -1,0 +1,38 @@
+/*-------------------------------------------------------------------------
+ *
+ * requests.h
+ *		A POST for each task.
+ *
+ *		from: main.c			to: http_client.h, main.c (replies)
+ *
+ * Each task that is started gets one reply, a line of the worker protocol, not
+ * before the end of the turn.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_REQUESTS_H
+#define TWT_REQUESTS_H
+
+#include "base/loop.h"
+#include "base/task.h"
+#include "workers/http/settings.h"
+
+typedef struct Requests Requests;
+
+/* Replies are appended to what replies points to. */
+extern Requests *requests_new(Loop *loop, StringInfo replies);
+
+/* Breaks off what runs, without replies. */
+extern void requests_free(Requests *requests);
+
+/* Takes the settings, for what is started or answered from now on. */
+extern void requests_set(Requests *requests, HttpSettings *settings);
+
+/* Takes the task.  It is given back if it was not sent by then. */
+extern void requests_start(Requests *requests, Task *task, int64 start_by_us);
+
+/* Breaks off the request of the task, if it still runs; its reply says why. */
+extern void requests_cancel(Requests *requests, const char *id, int64 version,
+							const char *why);
+
+#endif							/* TWT_REQUESTS_H */
