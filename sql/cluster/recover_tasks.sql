@@ -111,7 +111,7 @@ DECLARE
 	left_out uuid[] := '{}';
 	any_asked boolean := false;
 BEGIN
-	IF NOT EXISTS (SELECT FROM twtasks.type_policy p WHERE p.stuck_function <> 'none') THEN
+	IF NOT EXISTS (SELECT FROM twtasks.type_policies p WHERE p.stuck_function <> 'none') THEN
 		RETURN left_out;
 	END IF;
 	FOR asked IN

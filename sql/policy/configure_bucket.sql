@@ -139,7 +139,7 @@ BEGIN
 		RAISE EXCEPTION 'cannot drop bucket "default"'
 			USING ERRCODE = 'invalid_parameter_value';
 	END IF;
-	SELECT p.pattern INTO user_of_it FROM twtasks.type_policy p
+	SELECT p.pattern INTO user_of_it FROM twtasks.type_policies p
 	WHERE p.bucket = drop_bucket.name ORDER BY p.pattern LIMIT 1;
 	IF FOUND THEN
 		RAISE EXCEPTION 'bucket "%" is that of a policy', name

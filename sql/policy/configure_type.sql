@@ -195,87 +195,54 @@ LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'twt_as_owner';
 
 /*
- * twtasks_internal.configure_type_as_owner(pattern, ...)
+ * twtasks_internal.configure_type_as_owner(given)
  *
- *		What configure_type() does, once its caller is noted.
+ *		What configure_type() does, once its caller is noted; its parameters are
+ *		the columns of the row.
  *
  * Writes		twtasks.type_policy, twtasks.policy_audit
  */
-CREATE FUNCTION twtasks_internal.configure_type_as_owner(
-	pattern text,
-	bucket text,
-	priority integer,
-	timeout interval,
-	queue_time interval,
-	expires_after interval,
-	stuck twtasks.stuck_rule,
-	stuck_function text,
-	when_done twtasks.done_rule,
-	nodes text[],
-	intercept text,
-	retry jsonb,
-	retry_function text,
-	reset_tries boolean,
-	aging interval)
+CREATE FUNCTION twtasks_internal.configure_type_as_owner(given record)
 RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
+SET intervalstyle = 'postgres'
 AS $$
-#variable_conflict use_column
+DECLARE
+	wanted CONSTANT jsonb := (SELECT jsonb_object_agg(o.key, o.value) FROM jsonb_each(to_jsonb(given) - 'pattern') o
+							  WHERE o.value <> 'null');
 BEGIN
-	PERFORM twtasks_internal.check_pattern(configure_type_as_owner.pattern);
-	IF num_nonnulls(configure_type_as_owner.bucket, configure_type_as_owner.priority,
-					timeout, queue_time, expires_after, stuck, stuck_function, when_done,
-					nodes, intercept, retry, retry_function, reset_tries, aging) = 0 THEN
-		RAISE EXCEPTION 'no option is given for "%"', configure_type_as_owner.pattern
+	PERFORM twtasks_internal.check_pattern(given.pattern);
+	PERFORM twtasks_internal.check_retry(given.retry);
+	IF wanted IS NULL THEN
+		RAISE EXCEPTION 'no option is given for "%"', given.pattern
 			USING ERRCODE = 'invalid_parameter_value',
 				HINT = 'Name at least one, such as timeout => ''30s''.';
 	END IF;
-	IF configure_type_as_owner.priority NOT BETWEEN 0 AND 9 THEN
-		RAISE EXCEPTION 'priority must be between 0 and 9, not %', configure_type_as_owner.priority
+	IF given.priority NOT BETWEEN 0 AND 9 THEN
+		RAISE EXCEPTION 'priority must be between 0 and 9, not %', given.priority
 			USING ERRCODE = 'invalid_parameter_value',
 				HINT = '0 is the most urgent, 5 the default.';
 	END IF;
-	PERFORM twtasks_internal.check_bucket(configure_type_as_owner.bucket);
-	PERFORM twtasks_internal.check_duration('timeout', timeout, '10 ms'::interval, '30 d'::interval);
-	PERFORM twtasks_internal.check_duration('queue_time', queue_time, '1 s'::interval, '1 year'::interval);
-	PERFORM twtasks_internal.check_duration('expires_after', expires_after, '1 ms'::interval, '100 years'::interval);
-	IF aging <> interval '0' THEN
-		PERFORM twtasks_internal.check_duration('aging', aging, '100 ms'::interval, '30 d'::interval);
-	END IF;
-	PERFORM twtasks_internal.check_retry(retry);
-	PERFORM twtasks_internal.check_may_name(retry_function, stuck_function, intercept);
-	PERFORM twtasks_internal.check_function('retry_function', retry_function),
-			twtasks_internal.check_function('stuck_function', stuck_function),
-			twtasks_internal.check_function('intercept', intercept);
-	IF cardinality(nodes) = 0 OR EXISTS (SELECT FROM unnest(nodes) n WHERE (n ~ '^[^[:cntrl:]]{1,128}$') IS NOT TRUE) THEN
+	PERFORM twtasks_internal.check_bucket(given.bucket),
+			twtasks_internal.check_duration('timeout', given.timeout, '10 ms'::interval, '30 d'::interval),
+			twtasks_internal.check_duration('queue_time', given.queue_time, '1 s'::interval, '1 year'::interval),
+			twtasks_internal.check_duration('expires_after', given.expires_after, '1 ms'::interval, '100 years'::interval),
+			twtasks_internal.check_duration('aging', nullif(given.aging, '0'::interval), '100 ms'::interval, '30 d'::interval),
+			twtasks_internal.check_may_name(given.retry_function, given.stuck_function, given.intercept),
+			twtasks_internal.check_function('retry_function', given.retry_function),
+			twtasks_internal.check_function('stuck_function', given.stuck_function),
+			twtasks_internal.check_function('intercept', given.intercept);
+	IF cardinality(given.nodes) = 0
+		OR EXISTS (SELECT FROM unnest(given.nodes) n WHERE (n ~ '^[^[:cntrl:]]{1,128}$') IS NOT TRUE) THEN
 		RAISE EXCEPTION 'invalid names of nodes'
 			USING ERRCODE = 'invalid_parameter_value',
 				HINT = 'Write a list of names as the sidecars have them, or beginnings of such and a *: ''{payouts-1,pictures-*}''.';
 	END IF;
-	INSERT INTO twtasks.type_policy AS p
-		(pattern, bucket, priority, timeout, queue_time, expires_after, stuck,
-		 stuck_function, when_done, nodes, intercept, retry, retry_function, reset_tries,
-		 aging, changed_at, changed_by)
-	VALUES (configure_type_as_owner.pattern, configure_type_as_owner.bucket,
-			configure_type_as_owner.priority, timeout, queue_time, expires_after, stuck,
-			stuck_function, when_done, nodes, intercept, retry, retry_function, reset_tries,
-			aging, clock_timestamp(), twtasks_internal.actor())
+	INSERT INTO twtasks.type_policy AS p (pattern, options, changed_at, changed_by)
+	VALUES (given.pattern, wanted, clock_timestamp(), twtasks_internal.actor())
 	ON CONFLICT (pattern) DO UPDATE SET
-		bucket = coalesce(EXCLUDED.bucket, p.bucket),
-		priority = coalesce(EXCLUDED.priority, p.priority),
-		timeout = coalesce(EXCLUDED.timeout, p.timeout),
-		queue_time = coalesce(EXCLUDED.queue_time, p.queue_time),
-		expires_after = coalesce(EXCLUDED.expires_after, p.expires_after),
-		stuck = coalesce(EXCLUDED.stuck, p.stuck),
-		stuck_function = coalesce(EXCLUDED.stuck_function, p.stuck_function),
-		when_done = coalesce(EXCLUDED.when_done, p.when_done),
-		nodes = coalesce(EXCLUDED.nodes, p.nodes),
-		intercept = coalesce(EXCLUDED.intercept, p.intercept),
-		retry = coalesce(EXCLUDED.retry, p.retry),
-		retry_function = coalesce(EXCLUDED.retry_function, p.retry_function),
-		reset_tries = coalesce(EXCLUDED.reset_tries, p.reset_tries),
-		aging = coalesce(EXCLUDED.aging, p.aging),
+		options = p.options || EXCLUDED.options,
 		changed_at = EXCLUDED.changed_at,
 		changed_by = EXCLUDED.changed_by;
 END $$;
@@ -331,28 +298,22 @@ LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	policy twtasks.type_policy;
+	kept jsonb;
 BEGIN
 	PERFORM twtasks_internal.check_options(options, ARRAY(
 		SELECT a.attname::text FROM pg_attribute a
-		WHERE a.attrelid = 'twtasks.type_policy'::regclass AND a.attnum > 0 AND NOT a.attisdropped
-		  AND a.attname <> ALL ('{pattern,changed_at,changed_by}') ORDER BY a.attnum));
-	SELECT p.* INTO policy FROM twtasks.type_policy p
+		WHERE a.attrelid = 'twtasks.policy'::regclass AND NOT a.attisdropped ORDER BY a.attnum));
+	SELECT p.options - unset_type_options.options INTO kept FROM twtasks.type_policy p
 	WHERE p.pattern = unset_type_options.pattern FOR UPDATE;
 	IF NOT FOUND THEN
 		RETURN false;
 	END IF;
-	policy := jsonb_populate_record(policy, (SELECT jsonb_object_agg(o, NULL::text) FROM unnest(options) o));
-	policy.changed_at := clock_timestamp();
-	policy.changed_by := twtasks_internal.actor();
-	IF jsonb_strip_nulls(to_jsonb(policy)) - '{pattern,changed_at,changed_by}'::text[] = '{}' THEN
-		DELETE FROM twtasks.type_policy p WHERE p.pattern = policy.pattern;
+	IF kept = '{}' THEN
+		DELETE FROM twtasks.type_policy p WHERE p.pattern = unset_type_options.pattern;
 	ELSE
 		UPDATE twtasks.type_policy p
-		SET (pattern, bucket, priority, timeout, queue_time, expires_after, stuck,
-			 stuck_function, when_done, nodes, intercept, retry, retry_function, reset_tries,
-			 aging, changed_at, changed_by) = (SELECT policy.*)
-		WHERE p.pattern = policy.pattern;
+		SET options = kept, changed_at = clock_timestamp(), changed_by = twtasks_internal.actor()
+		WHERE p.pattern = unset_type_options.pattern;
 	END IF;
 	RETURN true;
 END $$;
@@ -414,23 +375,14 @@ RETURNS record
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT coalesce(array_agg(p.pattern ORDER BY p.fit DESC), '{}'),
-		   (array_agg(p.bucket ORDER BY p.fit DESC) FILTER (WHERE p.bucket IS NOT NULL))[1],
-		   (array_agg(p.priority ORDER BY p.fit DESC) FILTER (WHERE p.priority IS NOT NULL))[1],
-		   (array_agg(p.timeout ORDER BY p.fit DESC) FILTER (WHERE p.timeout IS NOT NULL))[1],
-		   (array_agg(p.queue_time ORDER BY p.fit DESC) FILTER (WHERE p.queue_time IS NOT NULL))[1],
-		   (array_agg(p.expires_after ORDER BY p.fit DESC) FILTER (WHERE p.expires_after IS NOT NULL))[1],
-		   (array_agg(p.stuck ORDER BY p.fit DESC) FILTER (WHERE p.stuck IS NOT NULL))[1],
-		   (array_agg(p.stuck_function ORDER BY p.fit DESC) FILTER (WHERE p.stuck_function IS NOT NULL))[1],
-		   (array_agg(p.when_done ORDER BY p.fit DESC) FILTER (WHERE p.when_done IS NOT NULL))[1],
-		   ((array_agg(p.policy ORDER BY p.fit DESC) FILTER (WHERE (p.policy).nodes IS NOT NULL))[1]).nodes,
-		   (array_agg(p.intercept ORDER BY p.fit DESC) FILTER (WHERE p.intercept IS NOT NULL))[1],
-		   (array_agg(p.retry ORDER BY p.fit DESC) FILTER (WHERE p.retry IS NOT NULL))[1],
-		   (array_agg(p.retry_function ORDER BY p.fit DESC) FILTER (WHERE p.retry_function IS NOT NULL))[1],
-		   (array_agg(p.reset_tries ORDER BY p.fit DESC) FILTER (WHERE p.reset_tries IS NOT NULL))[1],
-		   (array_agg(p.aging ORDER BY p.fit DESC) FILTER (WHERE p.aging IS NOT NULL))[1]
-	FROM (SELECT t AS policy, t.*, twtasks_internal.fits(t.pattern, policy_of.type) AS fit FROM twtasks.type_policy t) p
-	WHERE p.fit IS NOT NULL
+	WITH fitting AS (
+		SELECT p.pattern, p.options, twtasks_internal.fits(p.pattern, policy_of.type) AS fit FROM twtasks.type_policy p
+		WHERE twtasks_internal.fits(p.pattern, policy_of.type) IS NOT NULL)
+	SELECT ARRAY(SELECT f.pattern FROM fitting f ORDER BY f.fit DESC), o.*
+	-- the last of several values for a name stays
+	FROM jsonb_populate_record(NULL::twtasks.policy, (
+			SELECT jsonb_object_agg(e.key, e.value ORDER BY f.fit)
+			FROM fitting f CROSS JOIN LATERAL jsonb_each(f.options) e)) o
 $$;
 
 /*
@@ -477,7 +429,7 @@ AS $$
 	SELECT 'policy', p.pattern, (extract(epoch FROM p.timeout) * 1000)::bigint, p.stuck::text,
 		   twtasks_internal.retry_in_ms(p.retry)::text, p.retry_function <> 'none', p.reset_tries,
 		   p.stuck_function <> 'none', p.nodes, (extract(epoch FROM p.aging) * 1000)::bigint, NULL
-	FROM twtasks.type_policy p
+	FROM twtasks.type_policies p
 	UNION ALL
 	SELECT 'bucket', b.name, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, b.concurrency
 	FROM twtasks.bucket_policy b

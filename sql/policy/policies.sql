@@ -16,13 +16,13 @@ LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'twt_config_changed';
 
 /*
- * What is to be done with the tasks of a type.  A column that is NULL leaves
- * its option to the next shorter pattern that fits, in the end to the
- * configuration of the sidecar.
+ * The options of a policy, one row each.  An option is declared here, checked in
+ * configure_type_as_owner() and described above configure_type(), whose
+ * parameters and the columns of policy_of() have the same names in the same
+ * order.  Everything else goes by the names.
  */
-CREATE TABLE twtasks.type_policy (
-	pattern			text COLLATE "C" NOT NULL,
-	bucket			text COLLATE "C",
+CREATE TYPE twtasks.policy AS (
+	bucket			text,
 	priority		smallint,
 	timeout			interval,
 	queue_time		interval,
@@ -35,29 +35,31 @@ CREATE TABLE twtasks.type_policy (
 	retry			jsonb,
 	retry_function	text,
 	reset_tries		boolean,
-	aging			interval,
+	aging			interval
+);
+
+/*
+ * An option that a row does not set is left to the next shorter pattern that
+ * fits, in the end to the configuration of the sidecar.
+ */
+CREATE TABLE twtasks.type_policy (
+	pattern			text COLLATE "C" NOT NULL,
+	options			jsonb NOT NULL,
 	changed_at		timestamptz NOT NULL,
 	changed_by		text NOT NULL,
 	CONSTRAINT type_policy_pkey PRIMARY KEY (pattern)
 );
-COMMENT ON TABLE twtasks.type_policy IS 'Policies of task types, as configure_type() set them';
+COMMENT ON TABLE twtasks.type_policy IS 'Policies of task types, as configure_type() set them; the view type_policies has them in columns';
 COMMENT ON COLUMN twtasks.type_policy.pattern IS 'A type, or the beginning of types and a *';
-COMMENT ON COLUMN twtasks.type_policy.bucket IS 'Where a task goes that is added without a bucket';
-COMMENT ON COLUMN twtasks.type_policy.priority IS 'Of a task that is added without one';
-COMMENT ON COLUMN twtasks.type_policy.timeout IS 'Deadline of a task, counted from its grab';
-COMMENT ON COLUMN twtasks.type_policy.queue_time IS 'How long it may be SUBMITTED before it counts as stuck in the queue';
-COMMENT ON COLUMN twtasks.type_policy.expires_after IS 'After so long it is no longer started, unless it was added with a time of its own';
-COMMENT ON COLUMN twtasks.type_policy.stuck IS 'What becomes of it when its node is gone or its deadline passed unseen';
-COMMENT ON COLUMN twtasks.type_policy.stuck_function IS 'The function that is asked first';
-COMMENT ON COLUMN twtasks.type_policy.when_done IS 'What is kept of it when it is DONE';
-COMMENT ON COLUMN twtasks.type_policy.nodes IS 'Names of the nodes that run it, or their beginnings and a *';
-COMMENT ON COLUMN twtasks.type_policy.intercept IS 'The function that may change or refuse a task when it is added';
-COMMENT ON COLUMN twtasks.type_policy.retry IS 'When a task that failed is tried again';
-COMMENT ON COLUMN twtasks.type_policy.retry_function IS 'The function that is asked instead';
-COMMENT ON COLUMN twtasks.type_policy.reset_tries IS 'Whether tries start anew when a task succeeds and is repeated';
-COMMENT ON COLUMN twtasks.type_policy.aging IS 'After so long in the queue a task rises by one priority; 0: never';
+COMMENT ON COLUMN twtasks.type_policy.options IS 'The options that are set, by name';
 COMMENT ON COLUMN twtasks.type_policy.changed_at IS 'When it was configured last';
 COMMENT ON COLUMN twtasks.type_policy.changed_by IS 'By whom: the role that logged in';
+
+CREATE VIEW twtasks.type_policies AS
+	SELECT p.pattern, o.*, p.changed_at, p.changed_by
+	FROM twtasks.type_policy p
+	CROSS JOIN LATERAL pg_catalog.jsonb_populate_record(NULL::twtasks.policy, p.options) o;
+COMMENT ON VIEW twtasks.type_policies IS 'Policies of types, one row per pattern; policy_of() takes them together for a type';
 
 CREATE TRIGGER config_changed
 	AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON twtasks.type_policy

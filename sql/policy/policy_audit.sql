@@ -45,8 +45,8 @@ AS $$
 DECLARE
 	changed CONSTANT jsonb := coalesce(to_jsonb(NEW), to_jsonb(OLD));
 	left_out CONSTANT text[] := '{pattern,name,changed_at,changed_by,since,paused_by}';
-	before CONSTANT jsonb := jsonb_strip_nulls(to_jsonb(OLD) - left_out);
-	after CONSTANT jsonb := jsonb_strip_nulls(to_jsonb(NEW) - left_out);
+	before CONSTANT jsonb := jsonb_strip_nulls(coalesce(to_jsonb(OLD) -> 'options', to_jsonb(OLD) - left_out));
+	after CONSTANT jsonb := jsonb_strip_nulls(coalesce(to_jsonb(NEW) -> 'options', to_jsonb(NEW) - left_out));
 BEGIN
 	-- Whoever is told to restore may be the owner by SET SESSION AUTHORIZATION.
 	IF before IS DISTINCT FROM after

@@ -1,11 +1,3 @@
-CREATE VIEW twtasks.type_policies AS
-	SELECT p.pattern, p.bucket, p.priority, p.timeout, p.queue_time, p.expires_after,
-		   p.stuck, p.stuck_function, p.when_done, p.nodes, p.intercept,
-		   p.retry, p.retry_function, p.reset_tries, p.aging,
-		   p.changed_at, p.changed_by
-	FROM twtasks.type_policy p;
-COMMENT ON VIEW twtasks.type_policies IS 'Policies of types, one row per pattern; policy_of() takes them together for a type';
-
 CREATE VIEW twtasks.buckets AS
 	SELECT b.name, b.description, b.concurrency, p.since IS NOT NULL AS paused, p.since AS paused_since,
 		   p.paused_by, p.reason AS pause_reason, b.changed_at, b.changed_by

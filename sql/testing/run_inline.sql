@@ -114,9 +114,10 @@ LANGUAGE c VOLATILE PARALLEL UNSAFE ROWS 100
 AS 'MODULE_PATHNAME', 'twt_as_owner';
 
 /*
- * twtasks_internal.run_inline_as_owner(function, pattern, max_tasks, role)
+ * twtasks_internal.run_inline_as_owner(given)
  *
- *		What run_inline() does, once its caller is noted.
+ *		What run_inline() does, once its caller is noted; its parameters are the
+ *		columns of the row.
  *
  * Returns
  *		as run_inline()
@@ -124,10 +125,7 @@ AS 'MODULE_PATHNAME', 'twt_as_owner';
  * Writes		as run_inline()
  */
 CREATE FUNCTION twtasks_internal.run_inline_as_owner(
-	function text,
-	pattern text,
-	max_tasks integer,
-	role name,
+	given record,
 	OUT id uuid,
 	OUT type text,
 	OUT tries integer,
@@ -150,11 +148,11 @@ BEGIN
 	INSERT INTO twtasks.node (name, started, heartbeat, lease)
 	VALUES ('run_inline', clock_timestamp(), clock_timestamp(), '1 day')
 	RETURNING incarnation INTO node;
-	FOR n IN 1 .. max_tasks LOOP
-		SELECT * INTO next FROM twtasks_internal.next_inline(pattern);
+	FOR n IN 1 .. given.max_tasks LOOP
+		SELECT * INTO next FROM twtasks_internal.next_inline(given.pattern);
 		EXIT WHEN NOT FOUND;
 		SELECT * INTO done FROM twtasks_internal.execute_tasks(
-			function, role, ARRAY[next.id], ARRAY[next.version], node, n, '{3600000}'::bigint[], '{error}'::twtasks.stuck_rule[]);
+			given.function, given.role, ARRAY[next.id], ARRAY[next.version], node, n, '{3600000}'::bigint[], '{error}'::twtasks.stuck_rule[]);
 		IF NOT FOUND THEN
 			RAISE EXCEPTION 'task "%" could not be grabbed', next.id
 				USING ERRCODE = 'object_not_in_prerequisite_state',

@@ -385,5 +385,5 @@ AS $$
 	SELECT 'nodes missing', p.changed_at,
 		   format('types "%s" are bound to nodes of which none lives: %s', p.pattern, array_to_string(p.nodes, ', ')),
 		   'start one of them, or change nodes by twtasks.configure_type()'
-	FROM twtasks.type_policy p WHERE NOT twtasks_internal.any_lives(p.nodes)
+	FROM twtasks.type_policies p WHERE NOT twtasks_internal.any_lives(p.nodes)
 $$;

@@ -11,6 +11,8 @@
 #include "access/parallel.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
@@ -99,41 +101,54 @@ caller_act_as_owner(FunctionCallInfo fcinfo, PGFunction act)
 	return result;
 }
 
-/* The body takes the same arguments. */
+/* The body takes the arguments as one row, with the names of the parameters. */
 static Oid
-find_body(Oid function)
+find_body(const char *function)
 {
-	HeapTuple	tuple = fetch_function(function);
-	Form_pg_proc proc = (Form_pg_proc) GETSTRUCT(tuple);
-	char	   *name = psprintf("%s" BODY_SUFFIX, NameStr(proc->proname));
+	char	   *name = psprintf("%s" BODY_SUFFIX, function);
+	Oid			types[] = {RECORDOID};
 	Oid			body = GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid, CStringGetDatum(name),
-									   PointerGetDatum(&proc->proargtypes),
+									   PointerGetDatum(buildoidvector(types, 1)),
 									   ObjectIdGetDatum(get_namespace_oid("twtasks_internal", false)));
 
-	ReleaseSysCache(tuple);
 	if (!OidIsValid(body))
 		elog(ERROR, "function \"%s\" does not exist", name);
 	return body;
 }
 
-/* Its own FmgrInfo stays for as long as that of the function before it. */
+static Datum
+arguments_as_row(FunctionCallInfo fcinfo, HeapTuple function)
+{
+	TupleDesc	desc = CreateTemplateTupleDesc(fcinfo->nargs);
+	Datum		values[FUNC_MAX_ARGS];
+	bool		nulls[FUNC_MAX_ARGS];
+	Oid		   *types;
+	char	  **names;
+	char	   *modes;
+
+	get_func_arg_info(function, &types, &names, &modes);
+	for (int i = 0; i < fcinfo->nargs; i++)
+	{
+		TupleDescInitEntry(desc, i + 1, names[i], types[i], -1, 0);
+		values[i] = fcinfo->args[i].value;
+		nulls[i] = fcinfo->args[i].isnull;
+	}
+	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls));
+}
+
 static Datum
 call_body(FunctionCallInfo fcinfo)
 {
-	FmgrInfo   *outer = fcinfo->flinfo;
-	Size		size = SizeForFunctionCallInfo(fcinfo->nargs);
-	FunctionCallInfo call = palloc(size);
+	LOCAL_FCINFO(call, 1);
+	HeapTuple	function = fetch_function(fcinfo->flinfo->fn_oid);
+	FmgrInfo	body;
 	Datum		result;
 
-	if (outer->fn_extra == NULL)
-	{
-		FmgrInfo   *body = MemoryContextAllocZero(outer->fn_mcxt, sizeof(FmgrInfo));
-
-		fmgr_info_cxt(find_body(outer->fn_oid), body, outer->fn_mcxt);
-		outer->fn_extra = body;
-	}
-	memcpy(call, fcinfo, size);
-	call->flinfo = outer->fn_extra;
+	fmgr_info(find_body(NameStr(((Form_pg_proc) GETSTRUCT(function))->proname)), &body);
+	InitFunctionCallInfoData(*call, &body, 1, InvalidOid, fcinfo->context, fcinfo->resultinfo);
+	call->args[0].value = arguments_as_row(fcinfo, function);
+	call->args[0].isnull = false;
+	ReleaseSysCache(function);
 	result = FunctionCallInvoke(call);
 	fcinfo->isnull = call->isnull;
 	return result;

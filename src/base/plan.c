@@ -105,7 +105,7 @@ static const Statement statements[PLAN_COUNT] = {
 		"SELECT p.pattern, p.bucket, p.priority::pg_catalog.int8, "
 		MICROSECONDS("p.queue_time") ", " MICROSECONDS("p.expires_after") ", "
 		"p.when_done::pg_catalog.text, p.nodes, p.intercept, " MICROSECONDS("p.aging") " "
-		"FROM twtasks.type_policy p "
+		"FROM twtasks.type_policies p "
 		"ORDER BY pg_catalog.right(p.pattern, 1) OPERATOR(pg_catalog.=) '*' DESC, "
 		"pg_catalog.length(p.pattern)"
 	},

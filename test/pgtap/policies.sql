@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(75);
+SELECT plan(79);
 
 -- What was configured for a type, as JSON without what is not set.
 CREATE FUNCTION pg_temp.policy(type text) RETURNS jsonb LANGUAGE sql
@@ -113,6 +113,23 @@ ROLLBACK TO s;
 SELECT is(pg_temp.added(task_id), 'pictures 2 60 3600', 'and not when it was rolled back') FROM twtasks.add_task('PAY|CARD');
 SELECT twtasks.drop_type_policy('PAY|*') \g /dev/null
 SELECT is(pg_temp.added(task_id), 'default 5 1800', 'nor when it was dropped') FROM twtasks.add_task('PAY|CARD');
+
+-- ---- an option is one row of the type twtasks.policy ----
+CREATE FUNCTION pg_temp.options(function regproc, modes text, beside text) RETURNS text[] LANGUAGE sql
+AS $$ SELECT array_agg(a.name ORDER BY a.n) FROM pg_proc p,
+		unnest(p.proargnames, coalesce(p.proargmodes, array_fill('i'::"char", ARRAY[p.pronargs::integer]))) WITH ORDINALITY a(name, mode, n)
+	  WHERE p.oid = function AND a.mode = modes::"char" AND a.name <> beside $$;
+CREATE FUNCTION pg_temp.columns(relation regclass, beside text[]) RETURNS text[] LANGUAGE sql
+AS $$ SELECT array_agg(a.attname::text ORDER BY a.attnum) FROM pg_attribute a
+	  WHERE a.attrelid = relation AND a.attnum > 0 AND NOT a.attisdropped AND a.attname <> ALL (beside) $$;
+SELECT is(pg_temp.options('twtasks.configure_type', 'i', 'pattern'), pg_temp.columns('twtasks.policy', '{}'), 'configure_type() has a parameter for each');
+SELECT is(pg_temp.options('twtasks.policy_of', 'o', 'patterns'), pg_temp.columns('twtasks.policy', '{}'), 'policy_of() a column');
+SELECT is(pg_temp.columns('twtasks.type_policies', '{pattern,changed_at,changed_by}'), pg_temp.columns('twtasks.policy', '{}'), 'and type_policies');
+SET LOCAL intervalstyle = 'sql_standard';
+SELECT twtasks.configure_type('STYLE', timeout => '1 day 00:00:01.5') \g /dev/null
+SET LOCAL intervalstyle = 'iso_8601';
+SELECT is((twtasks.policy_of('STYLE')).timeout, interval '1 day 00:00:01.5', 'a duration is the same in each style');
+RESET intervalstyle;
 
 -- ---- other ways into the queue ----
 SELECT twtasks.configure_type('TEST', queue_time => '1min') \g /dev/null

@@ -6,7 +6,7 @@ BEGIN;
 \ir ../lib/tasks.sql
 SELECT plan(26);
 -- Nothing is written down of what other tests left.
-UPDATE twtasks.type_policy SET when_done = NULL WHERE when_done IS NOT NULL;
+SELECT twtasks.unset_type_options(pattern, 'when_done') FROM twtasks.type_policies \g /dev/null
 
 -- As pg_repack does it: what happens to rows, in order, to be done to a copy.
 CREATE TABLE pg_temp.change (
