@@ -22,6 +22,7 @@ OBJS += src/add/context.o			# 1 ... what it carries to its handler
 OBJS += src/add/allowed.o			# 1 ... who may add which types
 OBJS += src/policy/policy.o			# what is configured for types and buckets
 OBJS += src/policy/policy_apply.o	# ... what they make of an added task
+OBJS += src/policy/policy_options.o	# ... for SQL functions that ask
 OBJS += src/policy/policy_call.o	# functions that policies name
 OBJS += src/commit/commit.o			# 2 commit
 OBJS += src/queue/queue.o			# 3 queue

@@ -20,7 +20,6 @@
 #include "execute/process/leftovers.h"
 #include "execute/sql/execute_sql.h"
 #include "finish/finish.h"
-#include "finish/outcome.h"
 #include "grab/grab.h"
 #include "node/cancels.h"
 #include "node/duties.h"
@@ -80,7 +79,6 @@ struct Sidecar
 	RunnerGate	gate;
 	Execute    *execute;
 	Finish	   *finish;
-	Outcome    *outcome;
 	Sweep	   *sweep;
 	Duties	   *duties;
 	Cancels    *cancels;
@@ -278,7 +276,6 @@ on_gone(void *arg)
 	Sidecar    *sidecar = arg;
 
 	grab_forget(sidecar->grab);
-	outcome_forget(sidecar->outcome);
 	finish_forget(sidecar->finish);
 	for (int i = 0; i < sidecar->nserved; i++)
 		if (sidecar->served[i].sql != NULL)
@@ -359,8 +356,7 @@ static void
 look_at_drain(Sidecar *sidecar)
 {
 	if (!sidecar->is_draining || sidecar->is_ending ||
-		running(sidecar) > 0 || outcome_pending(sidecar->outcome) > 0 ||
-		finish_pending(sidecar->finish) > 0)
+		running(sidecar) > 0 || finish_pending(sidecar->finish) > 0)
 		return;
 	sidecar->is_ending = true;
 	node_end(sidecar->node, stop_loop, sidecar);
@@ -408,7 +404,6 @@ on_turn(void *arg)
 	sweep_pump(sidecar->sweep);
 	pump_grabs(sidecar);
 	queue_pump(sidecar->queue);
-	outcome_pump(sidecar->outcome);
 	finish_pump(sidecar->finish);
 	cancels_pump(sidecar->cancels);
 	faults_pump(sidecar->faults);
@@ -462,7 +457,7 @@ on_drain_end(void *arg)
 			 running(sidecar));
 	sidecar->is_ending = true;
 	execute_free(sidecar->execute);
-	sidecar->execute = execute_open(sidecar->loop, &sidecar->gate, sidecar->outcome);
+	sidecar->execute = execute_open(sidecar->loop, &sidecar->gate, sidecar->finish);
 	node_end(sidecar->node, stop_loop, sidecar);
 }
 
@@ -528,7 +523,7 @@ open_handlers(Sidecar *sidecar)
 		if (config->handlers[i].mode == HANDLER_SQL)
 		{
 			served->sql = sql_open(sidecar->loop, config, served->handler,
-								   sidecar->node, sidecar->outcome);
+								   sidecar->node, sidecar->finish);
 			sql_set_offers(served->sql, sidecar->offers);
 		}
 		else
@@ -582,11 +577,10 @@ sidecar_open(Loop *loop, Config *config)
 								  sidecar->limits);
 	offers_on_unknown(sidecar->offers, limit_rules_miss, sidecar->limit_rules);
 	sidecar->finish = finish_open(loop, config, sidecar->node);
-	sidecar->outcome = outcome_open(loop, config, sidecar->finish);
 	sidecar->gate.incarnation = may_start;
 	sidecar->gate.until_us = may_start_until;
 	sidecar->gate.arg = sidecar;
-	sidecar->execute = execute_open(loop, &sidecar->gate, sidecar->outcome);
+	sidecar->execute = execute_open(loop, &sidecar->gate, sidecar->finish);
 	open_handlers(sidecar);
 	sidecar->grab = grab_open(loop, config, sidecar->node, &grab_events, sidecar);
 	sidecar->sweep = sweep_open(loop, config, sidecar->node, sidecar->policies,
@@ -665,7 +659,6 @@ sidecar_free(Sidecar *sidecar)
 		if (sidecar->served[i].sql != NULL)
 			sql_free(sidecar->served[i].sql);
 	execute_free(sidecar->execute);
-	outcome_free(sidecar->outcome);
 	finish_free(sidecar->finish);
 	node_free(sidecar->node);	/* its answers are for the next two */
 	offers_free(sidecar->offers);

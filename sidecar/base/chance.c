@@ -12,7 +12,8 @@
 #include "base/chance.h"
 #include "common/pg_prng.h"
 
-double
+/* At least 0, less than 1. */
+static double
 chance(void)
 {
 	static pg_prng_state state;

@@ -8,9 +8,6 @@
 #ifndef TWT_CHANCE_H
 #define TWT_CHANCE_H
 
-/* At least 0, less than 1. */
-extern double chance(void);
-
 /* At least half of a delay, at most all of it. */
 extern int64 chance_delay(int64 us);
 

@@ -3,7 +3,7 @@
  * execute.c
  *		Runs the handlers of grabbed tasks.
  *
- *		from: grab.c			to: outcome.c
+ *		from: grab.c			to: finish.c
  *
  * One timer per handler serves all of its tasks, by the earliest deadline.
  *
@@ -33,7 +33,7 @@ struct Execute
 {
 	Loop	   *loop;
 	const RunnerGate *gate;
-	Outcome    *outcome;
+	Finish	   *finish;
 	slist_head	lanes;
 	int			nrunning;
 	int			ndoubtful;		/* of these: their grabs may be lost */
@@ -208,7 +208,7 @@ on_verdict(void *arg, Task *task, const Verdict *verdict)
 	lane->execute->ndoubtful -= task->is_doubtful;
 	if (judged.result == TASK_ACCEPTED)
 		judged.delay_us = time_left(lane, task);
-	outcome_report(lane->execute->outcome, task, &judged);
+	finish_add(lane->execute->finish, task, &judged);
 	free_slot(task);
 	task_free(task);
 	if (heap_first(&lane->due) == NULL)
@@ -216,13 +216,13 @@ on_verdict(void *arg, Task *task, const Verdict *verdict)
 }
 
 Execute *
-execute_open(Loop *loop, const RunnerGate *gate, Outcome *outcome)
+execute_open(Loop *loop, const RunnerGate *gate, Finish *finish)
 {
 	Execute    *execute = palloc0(sizeof(Execute));
 
 	execute->loop = loop;
 	execute->gate = gate;
-	execute->outcome = outcome;
+	execute->finish = finish;
 	slist_init(&execute->lanes);
 	return execute;
 }
@@ -309,8 +309,7 @@ execute_free(Execute *execute)
 static bool
 has_no_tries_left(const Task *task)
 {
-	return !task->policy->asks_retry &&
-		task->tries > retry_plan_tries(task->policy->retry);
+	return task->max_tries > 0 && task->tries > task->max_tries;
 }
 
 static void
@@ -318,7 +317,7 @@ end_unstarted(Execute *execute, Task *task, TaskResult result, const char *why)
 {
 	Verdict		verdict = {result, TASK_DELAY_BY_POLICY, why};
 
-	outcome_report(execute->outcome, task, &verdict);
+	finish_add(execute->finish, task, &verdict);
 	free_slot(task);
 	task_free(task);
 }

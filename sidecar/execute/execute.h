@@ -3,7 +3,7 @@
  * execute.h
  *		Runs the handlers of grabbed tasks.
  *
- *		from: grab.h (execute_task)			to: outcome.h
+ *		from: grab.h (execute_task)			to: finish.h
  *
  * A task is started on its handler's runner and ends with one verdict; its
  * slot is freed then, once.  One whose deadline passes is ended, with all
@@ -19,7 +19,7 @@
 #include "config/config.h"
 #include "config/handler.h"
 #include "execute/runner.h"
-#include "finish/outcome.h"
+#include "finish/finish.h"
 
 typedef struct Execute Execute;
 
@@ -28,7 +28,7 @@ typedef struct Execute Execute;
  * handler gets a runner, but those in SQL, which have their own.
  */
 extern Execute *execute_open(Loop *loop, const RunnerGate *gate,
-							 Outcome *outcome);
+							 Finish *finish);
 extern void execute_add_handler(Execute *execute, Handler *handler);
 
 /* After handler_reload(). */

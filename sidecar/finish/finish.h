@@ -3,12 +3,15 @@
  * finish.h
  *		Reports to the database what became of tasks.
  *
- *		from: execute.h			to: sql/run/finish_tasks.sql
+ *		from: execute.h, execute_sql.h			to: finish_session.h
  *
- * Outcomes are collected while the connection is busy and go in one
- * statement.  They survive a lost connection: they are sent again, and a
- * token tells whether the first call had been executed.  A finish that is
- * refused came too late; it is logged and counted, and changes nothing.
+ * The database judges: a failure, a retry and a repeat go there as they are,
+ * and the answer says when the next try is, or that there is none.
+ *
+ * A function that judges the failures of a type may be slow.  Such failures go
+ * over a session of their own, so that no other finish waits for them.  When
+ * the function takes too long, or ends its session, the figures of the policy
+ * decide.
  *
  *-------------------------------------------------------------------------
  */
@@ -26,12 +29,13 @@ extern Finish *finish_open(Loop *loop, const Config *config, Node *node);
 extern void finish_free(Finish *finish);
 
 /*
- * delay_us counts for TASK_RETRY and TASK_REPEAT.  Copies what it needs of
- * the task, and takes over the shared part of its slot.  result is any but
- * TASK_FAILURE.
+ * Copies what it needs of both, and takes over the shared part of the task's
+ * slot.  Logs what a person may want to know; of what is judged, when it is.
  */
-extern void finish_add(Finish *finish, const Task *task, TaskResult result,
-					   int64 delay_us, const char *message);
+extern void finish_add(Finish *finish, const Task *task, const Verdict *verdict);
+
+/* An outcome will come: opens the session, which nobody has to wait for then. */
+extern void finish_expect(Finish *finish);
 
 /* An outcome will come: opens the session, which nobody has to wait for then. */
 extern void finish_expect(Finish *finish);
@@ -44,14 +48,5 @@ extern int	finish_pending(const Finish *finish);
 
 /* The incarnation is gone: nothing of this is ours to report. */
 extern void finish_forget(Finish *finish);
-
-typedef struct FinishStats
-{
-	uint64		accepted;
-	uint64		refused;
-	uint64		statements;
-} FinishStats;
-
-extern void finish_stats(const Finish *finish, FinishStats *stats);
 
 #endif							/* TWT_FINISH_H */

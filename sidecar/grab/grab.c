@@ -148,7 +148,7 @@ make_task(Grab *grab, const PGresult *result, int row, Policy *policy, int64 sen
 		age_of_grab(grab, grabbed_us, sent_us);
 	task->deadline_text = deadline_text(grab, grabbed_us + policy->timeout_us);
 	task->policy = policy;
-	task->max_tries = policy_max_tries(policy);
+	task->max_tries = policy->max_tries;
 	task->place = wire_get_place(result, row, GRAB_PLACE);
 	copy_data(task, result, row);
 	return task;

@@ -144,46 +144,6 @@ stuck_rule(const PGresult *result, int row)
 	return -1;
 }
 
-static int
-yes_or_no(const PGresult *result, int row, int column)
-{
-	return wire_null(result, row, column) ? -1 :
-		wire_get_bool(result, row, column);
-}
-
-/* What cannot be read is left to less special rules. */
-static RetryPlan *
-retry_plan(const PGresult *result, int row)
-{
-	RetryPlan  *plan;
-
-	if (wire_null(result, row, POLICIES_RETRY))
-		return NULL;
-	plan = retry_plan_parse(PQgetvalue(result, row, POLICIES_RETRY));
-	if (plan == NULL)
-		log_line(TWT_LOG_ERROR, "policy", "could not read the retry policy of \"%s\"",
-				 PQgetvalue(result, row, POLICIES_NAME));
-	return plan;
-}
-
-static char **
-node_patterns(const PGresult *result, int row)
-{
-	WireArray	array;
-	char	  **nodes;
-	const char *value;
-	int			len;
-	int			n = 0;
-
-	if (wire_null(result, row, POLICIES_NODES))
-		return NULL;
-	wire_array_begin(&array, result, row, POLICIES_NODES);
-	nodes = palloc0((array.n + 1) * sizeof(char *));
-	while (wire_array_next(&array, &value, &len))
-		nodes[n++] = pnstrdup(value, len);
-	return nodes;
-}
-
 static void
 add_rule(PolicyRules *rules, const PGresult *result, int row)
 {
@@ -191,12 +151,11 @@ add_rule(PolicyRules *rules, const PGresult *result, int row)
 
 	rule.timeout_us = duration_us(result, row, POLICIES_TIMEOUT_MS);
 	rule.stuck = stuck_rule(result, row);
-	rule.asks_stuck = yes_or_no(result, row, POLICIES_ASKS_STUCK);
-	rule.retry = retry_plan(result, row);
-	rule.asks_retry = yes_or_no(result, row, POLICIES_ASKS_RETRY);
-	rule.resets_tries = yes_or_no(result, row, POLICIES_RESET_TRIES);
-	rule.nodes = node_patterns(result, row);
+	rule.asks_stuck = wire_get_bool(result, row, POLICIES_ASKS_STUCK);
 	rule.aging_us = duration_us(result, row, POLICIES_AGING_MS);
+	if (!wire_null(result, row, POLICIES_MAX_TRIES))
+		rule.max_tries = wire_get_int4(result, row, POLICIES_MAX_TRIES);
+	rule.runs_here = wire_get_bool(result, row, POLICIES_RUNS_HERE);
 	policy_rules_add(rules, &rule);
 }
 
@@ -262,7 +221,7 @@ read_row(Policies *policies, PolicyRules *rules, bool *configured,
 static void
 take_rows(Policies *policies, const PGresult *result)
 {
-	PolicyRules *rules = policy_rules_new(policies->config->node);
+	PolicyRules *rules = policy_rules_new();
 	int			nbuckets = policies->config->nbuckets;
 	bool	   *configured = palloc0(nbuckets * sizeof(bool));
 
@@ -299,8 +258,11 @@ static void
 read_policies(void *arg)
 {
 	Policies   *policies = arg;
+	WireParams	params;
 
-	pg_send(node_pg(policies->node), &call_policies, NULL, on_policies, policies);
+	wire_init(&params);
+	wire_add_text(&params, policies->config->node);
+	pg_send(node_pg(policies->node), &call_policies, &params, on_policies, policies);
 	policies_begin_reading(policies);
 }
 
@@ -388,7 +350,7 @@ policies_open(Loop *loop, const Config *config, Node *node)
 	policies->loop = loop;
 	policies->config = config;
 	policies->node = node;
-	policies->rules = policy_rules_new(config->node);
+	policies->rules = policy_rules_new();
 	policies->paused = palloc0(config->nbuckets * sizeof(bool));
 	policies->missing = palloc0(config->nbuckets * sizeof(bool));
 	policies->bucket_max = palloc(config->nbuckets * sizeof(int));

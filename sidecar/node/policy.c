@@ -12,8 +12,7 @@
 
 struct PolicyRules
 {
-	const char *node;
-	PolicyRule *rules;			/* the least special first */
+	PolicyRule *rules;
 	int			n;
 	int			room;
 	char	  **paused;			/* patterns */
@@ -25,60 +24,31 @@ policy_rule(const char *pattern)
 {
 	return (PolicyRule)
 	{
-		.pattern = pattern, .timeout_us = -1, .stuck = -1, .asks_stuck = -1,
-			.asks_retry = -1, .resets_tries = -1, .aging_us = -1
+		.pattern = pattern, .timeout_us = -1, .stuck = -1, .max_tries = -1, .runs_here = true
 	};
 }
 
 PolicyRules *
-policy_rules_new(const char *node)
+policy_rules_new(void)
 {
-	PolicyRules *rules = palloc0(sizeof(PolicyRules));
-
-	rules->node = node;
-	return rules;
-}
-
-static void
-free_names(char **names)
-{
-	for (int i = 0; names[i] != NULL; i++)
-		pfree(names[i]);
-	pfree(names);
+	return palloc0(sizeof(PolicyRules));
 }
 
 void
 policy_rules_free(PolicyRules *rules)
 {
 	for (int i = 0; i < rules->n; i++)
-	{
 		pfree(unconstify(char *, rules->rules[i].pattern));
-		if (rules->rules[i].retry != NULL)
-			retry_plan_free(rules->rules[i].retry);
-		if (rules->rules[i].nodes != NULL)
-			free_names(rules->rules[i].nodes);
-	}
-	if (rules->paused != NULL)
-		free_names(rules->paused);
-	if (rules->rules != NULL)
-		pfree(rules->rules);
+	for (int i = 0; i < rules->npaused; i++)
+		pfree(rules->paused[i]);
+	pfree(rules->paused);
+	pfree(rules->rules);
 	pfree(rules);
-}
-
-/* As pattern_fit() of whatever it fits. */
-static size_t
-special(const char *pattern)
-{
-	size_t		len = strlen(pattern);
-
-	return len > 0 && pattern[len - 1] == '*' ? len : PATTERN_EXACT;
 }
 
 void
 policy_rules_add(PolicyRules *rules, const PolicyRule *rule)
 {
-	int			at;
-
 	if (rules->n == rules->room)
 	{
 		rules->room = Max(16, rules->room * 2);
@@ -86,14 +56,8 @@ policy_rules_add(PolicyRules *rules, const PolicyRule *rule)
 			palloc(rules->room * sizeof(PolicyRule)) :
 			repalloc(rules->rules, rules->room * sizeof(PolicyRule));
 	}
-	for (at = rules->n++; at > 0; at--)
-	{
-		if (special(rules->rules[at - 1].pattern) <= special(rule->pattern))
-			break;
-		rules->rules[at] = rules->rules[at - 1];
-	}
-	rules->rules[at] = *rule;
-	rules->rules[at].pattern = pstrdup(rule->pattern);
+	rules->rules[rules->n] = *rule;
+	rules->rules[rules->n++].pattern = pstrdup(rule->pattern);
 }
 
 int64
@@ -114,74 +78,44 @@ policy_rules_aging_us(const PolicyRules *rules)
 void
 policy_rules_pause(PolicyRules *rules, const char *pattern)
 {
-	size_t		size = (rules->npaused + 2) * sizeof(char *);
+	size_t		size = (rules->npaused + 1) * sizeof(char *);
 
 	rules->paused = rules->paused == NULL ? palloc(size) : repalloc(rules->paused, size);
 	rules->paused[rules->npaused++] = pstrdup(pattern);
-	rules->paused[rules->npaused] = NULL;
 }
 
-/* Whether one of the patterns, NULL-terminated, fits. */
 static bool
-any_fits(char **patterns, const char *name)
+is_paused(const PolicyRules *rules, const char *type)
 {
-	for (; *patterns != NULL; patterns++)
-		if (pattern_fit(*patterns, name) > 0)
+	for (int i = 0; i < rules->npaused; i++)
+		if (pattern_fit(rules->paused[i], type) > 0)
 			return true;
 	return false;
 }
 
-/* What becomes of a type that does not end in the policy itself. */
-typedef struct Making
+/* That of the most special pattern that fits; one that sets nothing if none does. */
+static PolicyRule
+find_rule(const PolicyRules *rules, const char *type)
 {
-	bool		asks_stuck;
-	char	  **nodes;			/* NULL: all */
-} Making;
+	PolicyRule	best = policy_rule("");
+	size_t		best_fit = 0;
 
-/* What the rule sets wins over what less special ones have set. */
-static void
-apply_rule(Policy *policy, Making *making, const PolicyRule *rule)
-{
-	if (rule->asks_stuck >= 0)
-		making->asks_stuck = rule->asks_stuck;
-	if (rule->nodes != NULL)
-		making->nodes = rule->nodes;
-	if (rule->timeout_us >= 0)
-		policy->timeout_us = rule->timeout_us;
-	if (rule->stuck >= 0)
-		policy->stuck = rule->stuck;
-	if (rule->retry != NULL)
+	for (int i = 0; i < rules->n; i++)
 	{
-		retry_plan_free(policy->retry);
-		policy->retry = retry_plan_copy(rule->retry);
+		size_t		fit = pattern_fit(rules->rules[i].pattern, type);
+
+		if (fit <= best_fit)
+			continue;
+		best_fit = fit;
+		best = rules->rules[i];
 	}
-	if (rule->asks_retry >= 0)
-		policy->asks_retry = rule->asks_retry;
-	if (rule->resets_tries >= 0)
-		policy->resets_tries = rule->resets_tries;
-	if (rule->aging_us >= 0)
-		policy->aging_us = rule->aging_us;
+	return best;
 }
 
-Policy *
-policy_make(const PolicyRules *rules, const HandlerConfig *handler,
-			const char *type)
+static StuckRule
+choose_stuck(const PolicyRule *rule, const HandlerConfig *handler)
 {
-	Policy	   *policy = palloc0(sizeof(Policy));
-	Making		making = {0};
-
-	policy->refs = 1;
-	policy->timeout_us = handler->timeout_us;
-	policy->stuck = handler->stuck;
-	policy->retry = retry_plan_new(&handler->retry);
-	policy->resets_tries = true;
-	for (int i = 0; i < rules->n; i++)
-		if (pattern_fit(rules->rules[i].pattern, type) > 0)
-			apply_rule(policy, &making, &rules->rules[i]);
-
-	/* A task that is to be ignored is never looked at: nobody would ask. */
-	if (making.asks_stuck && policy->stuck == STUCK_IGNORE)
-		policy->stuck = STUCK_ERROR;
+	StuckRule	stuck = rule->stuck < 0 ? handler->stuck : (StuckRule) rule->stuck;
 
 	/*
 	 * What a SQL handler does and its finish are one transaction: a task of
@@ -189,16 +123,37 @@ policy_make(const PolicyRules *rules, const HandlerConfig *handler,
 	 * again.
 	 */
 	if (handler->mode == HANDLER_SQL)
-		policy->stuck = STUCK_RETRY;
-	policy->is_taken = (rules->paused == NULL || !any_fits(rules->paused, type)) &&
-		(making.nodes == NULL || any_fits(making.nodes, rules->node));
-	return policy;
+		return STUCK_RETRY;
+
+	/* A task that is to be ignored is never looked at: nobody would ask. */
+	return rule->asks_stuck && stuck == STUCK_IGNORE ? STUCK_ERROR : stuck;
 }
 
-int
-policy_max_tries(const Policy *policy)
+/* As configure_type() takes it. */
+static char *
+retry_json(const RetryConfig *retry)
 {
-	return policy->asks_retry ? 0 : retry_plan_tries(policy->retry);
+	return psprintf("{\"delay\": \"" INT64_FORMAT "us\", \"multiplier\": %.17g, "
+					"\"max_delay\": \"" INT64_FORMAT "us\", \"max_tries\": %d, \"jitter\": %.17g}",
+					retry->delay_us, retry->multiplier, retry->max_delay_us,
+					retry->max_tries, retry->jitter);
+}
+
+Policy *
+policy_make(const PolicyRules *rules, const HandlerConfig *handler,
+			const char *type)
+{
+	PolicyRule	rule = find_rule(rules, type);
+	Policy	   *policy = palloc0(sizeof(Policy));
+
+	policy->refs = 1;
+	policy->timeout_us = rule.timeout_us < 0 ? handler->timeout_us : rule.timeout_us;
+	policy->stuck = choose_stuck(&rule, handler);
+	policy->max_tries = rule.max_tries < 0 ? handler->retry.max_tries : rule.max_tries;
+	policy->retry = retry_json(&handler->retry);
+	policy->is_taken = rule.runs_here && !is_paused(rules, type);
+	policy->aging_us = rule.aging_us;
+	return policy;
 }
 
 Policy *
@@ -216,6 +171,6 @@ policy_unref(Policy *policy)
 	Assert(policy->refs > 0);
 	if (--policy->refs > 0)
 		return;
-	retry_plan_free(policy->retry);
+	pfree(policy->retry);
 	pfree(policy);
 }

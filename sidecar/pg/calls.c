@@ -110,8 +110,10 @@ const PgStatement call_terminate_backend = {"terminate_backend",
 "SELECT pg_catalog.pg_terminate_backend($1::int4)"};
 
 const PgStatement call_finish = {"finish",
-	"SELECT f.id FROM twtasks_internal.finish_tasks($1::uuid[], $2::int8[], $3::text[], $4::int8[], "
-"$5::text[], $6::int8, $7::int8, $8::int8[], $9::tid[]) f"};
+	"SELECT f.id, nullif(f.status, 'DONE'), f.delay_ms "
+	"FROM twtasks_internal.finish_tasks($1::uuid[], $2::int8[], $3::text[], $4::int8[], "
+	"$5::text[], $6::int8, $7::int8, $8::int8[], $9::tid[], ($10::text[])::jsonb[], "
+"$11::bool) f"};
 
 const PgStatement call_resolve_finish = {"resolve_finish",
 "SELECT f.id FROM twtasks_internal.resolve_finish($1::uuid[], $2::int8[], $3::int8, $4::int8) f"};
@@ -121,12 +123,8 @@ const PgStatement call_sweep = {"sweep",
 "FROM twtasks_internal.sweep_tasks($1::text, $2::int4, $3::text[], $4::int4, $5::int4, $6::int4, $7::uuid[]) s"};
 
 const PgStatement call_policies = {"policies",
-	"SELECT p.kind, p.name, p.timeout_ms, p.stuck, p.retry, p.asks_retry, p.reset_tries, "
-	"p.asks_stuck, p.nodes, p.aging_ms, p.concurrency "
-"FROM twtasks_internal.read_policies() p"};
-
-const PgStatement call_ask_retry = {"ask_retry",
-"SELECT a.id, a.answer, a.delay_ms FROM twtasks_internal.ask_retry($1::uuid[], $2::int8[], $3::text[]) a"};
+	"SELECT p.kind, p.name, p.timeout_ms, p.stuck, p.asks_stuck, p.aging_ms, p.max_tries, "
+"p.runs_here, p.concurrency FROM twtasks_internal.read_policies($1::text) p"};
 
 const PgStatement call_start_node = {"start_node",
 	"SELECT twtasks_internal.start_node($1::text, $2::int8 * interval '1 millisecond', $3::text, "

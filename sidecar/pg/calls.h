@@ -117,14 +117,16 @@ extern const PgStatement call_cancel_backend;
 extern const PgStatement call_terminate_backend;
 
 /* ids, versions, results, delays_ms, messages, incarnation, token, grabs,
- * places */
+ * places, retries (JSON, or null), ask */
 extern const PgStatement call_finish;
 
-/* ids, versions, incarnation, token */
+/* ids, versions, incarnation, token -> ids only */
 extern const PgStatement call_resolve_finish;
 enum
 {
-	FINISH_ID
+	FINISH_ID,
+	FINISH_STATUS,				/* null: DONE */
+	FINISH_DELAY_MS
 };
 
 /* bucket, per_type, skip, share, shares, most */
@@ -139,7 +141,7 @@ enum
 	SWEEP_PLACE
 };
 
-/* -> the rows of twtasks_internal.read_policies() */
+/* node -> the rows of twtasks_internal.read_policies() */
 extern const PgStatement call_policies;
 enum
 {
@@ -147,22 +149,11 @@ enum
 	POLICIES_NAME,
 	POLICIES_TIMEOUT_MS,
 	POLICIES_STUCK,
-	POLICIES_RETRY,				/* JSON text */
-	POLICIES_ASKS_RETRY,
-	POLICIES_RESET_TRIES,
 	POLICIES_ASKS_STUCK,
-	POLICIES_NODES,
 	POLICIES_AGING_MS,
+	POLICIES_MAX_TRIES,			/* 0: a function says; null: not set */
+	POLICIES_RUNS_HERE,
 	POLICIES_CONCURRENCY		/* of a bucket */
-};
-
-/* ids, versions, errors */
-extern const PgStatement call_ask_retry;
-enum
-{
-	ASK_ID,
-	ASK_ANSWER,
-	ASK_DELAY_MS
 };
 
 /* The types that the configuration has handlers for, as one parameter. */

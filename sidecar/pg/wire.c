@@ -155,11 +155,21 @@ wire_place(WireParams *params, const RowPlace *place)
 }
 
 void
+wire_null_element(WireParams *params)
+{
+	put_int4(last_value(params), -1);
+}
+
+void
 wire_text(WireParams *params, const char *value)
 {
-	put_int4(last_value(params), value == NULL ? -1 : (int32) strlen(value));
-	if (value != NULL)
-		appendStringInfoString(last_value(params), value);
+	if (value == NULL)
+	{
+		wire_null_element(params);
+		return;
+	}
+	put_int4(last_value(params), (int32) strlen(value));
+	appendStringInfoString(last_value(params), value);
 }
 
 bool

@@ -50,6 +50,7 @@ extern void wire_uuid(WireParams *params, const uint8 *id);
 extern void wire_int8(WireParams *params, int64 value);
 extern void wire_place(WireParams *params, const RowPlace *place);
 extern void wire_text(WireParams *params, const char *value);	/* NULL: null */
+extern void wire_null_element(WireParams *params);
 
 /* Values of a result; the caller knows the type of the column. */
 extern bool wire_null(const PGresult *result, int row, int column);

@@ -73,7 +73,7 @@ GRANT EXECUTE ON FUNCTION
 	twtasks_internal.recover_tasks, twtasks_internal.take_types, twtasks_internal.take_cancels,
 	twtasks_internal.start_node, twtasks_internal.refusal, twtasks_internal.heartbeat,
 	twtasks_internal.tick, twtasks_internal.end_node, twtasks_internal.make_partitions,
-	twtasks_internal.clean_tasks, twtasks_internal.read_policies, twtasks_internal.ask_retry,
+	twtasks_internal.clean_tasks, twtasks_internal.read_policies,
 	twtasks_internal.run_schedules, twtasks_internal.read_limits, twtasks_internal.offer_slots,
 	twtasks_internal.clean_slots, twtasks_internal.monitor_tasks
 	TO twtasks_worker;

@@ -402,38 +402,70 @@ LANGUAGE c STABLE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'twt_queue_time';
 
 /*
- * twtasks_internal.read_policies()
+ * twtasks_internal.type_options(type)
  *
- *		All policies and buckets, and what is paused, as a sidecar reads them.
+ *		What this session knows of policy_of(), for the judging of tasks and the
+ *		reading of policies: a look into a hash table.
+ *
+ * Returns
+ *		timeout_ms, stuck, retry	NULL: not set
+ *		asks_stuck		whether there is a function to ask
+ *		nodes			patterns of the nodes that run it; NULL: all do
+ *		aging_ms		0: tasks do not rise
+ *		retry_function	NULL: there is none
+ *		reset_tries		true when not set
+ *
+ * Locks		none
+ */
+CREATE FUNCTION twtasks_internal.type_options(
+	type text,
+	OUT timeout_ms bigint,
+	OUT stuck text,
+	OUT asks_stuck boolean,
+	OUT nodes text[],
+	OUT aging_ms bigint,
+	OUT retry jsonb,
+	OUT retry_function text,
+	OUT reset_tries boolean)
+RETURNS record
+LANGUAGE c STABLE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'twt_type_options';
+
+/*
+ * twtasks_internal.read_policies(node)
+ *
+ *		All policies and buckets, and what is paused, as the sidecar of that name
+ *		reads them.
  *
  * Returns
  *		kind			'policy', 'bucket', 'paused type' or 'paused bucket'
  *		name			a pattern, or a bucket; the rest but concurrency is for
- *						policies
- *		timeout_ms, stuck, reset_tries, nodes, aging_ms
- *						as in configure_type()
- *		retry			as retry_in_ms() has it, as text
- *		asks_retry, asks_stuck
- *						whether there is a function to ask
+ *						policies: what all patterns come to that fit whatever this
+ *						one fits
+ *		timeout_ms, stuck, asks_stuck, aging_ms
+ *						as type_options() has them
+ *		max_tries		in all; 0: a function says; NULL: not set
+ *		runs_here		whether the node runs such tasks
  *		concurrency		as in configure_bucket()
  *
  * Locks		none
  */
-CREATE FUNCTION twtasks_internal.read_policies()
-RETURNS TABLE (kind text, name text, timeout_ms bigint, stuck text, retry text,
-			   asks_retry boolean, reset_tries boolean, asks_stuck boolean, nodes text[],
-			   aging_ms bigint, concurrency integer)
-LANGUAGE sql STABLE PARALLEL SAFE SECURITY DEFINER
+CREATE FUNCTION twtasks_internal.read_policies(node text)
+RETURNS TABLE (kind text, name text, timeout_ms bigint, stuck text, asks_stuck boolean,
+			   aging_ms bigint, max_tries integer, runs_here boolean, concurrency integer)
+LANGUAGE sql STABLE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT 'policy', p.pattern, (extract(epoch FROM p.timeout) * 1000)::bigint, p.stuck::text,
-		   twtasks_internal.retry_in_ms(p.retry)::text, p.retry_function <> 'none', p.reset_tries,
-		   p.stuck_function <> 'none', p.nodes, (extract(epoch FROM p.aging) * 1000)::bigint, NULL
-	FROM twtasks.type_policies p
+	SELECT 'policy', p.pattern, o.timeout_ms, o.stuck, o.asks_stuck, o.aging_ms,
+		   CASE WHEN o.retry_function IS NOT NULL THEN 0 ELSE twtasks_internal.retry_tries(o.retry) END,
+		   o.nodes IS NULL OR EXISTS (SELECT FROM unnest(o.nodes) u WHERE twtasks_internal.fits(u, read_policies.node) IS NOT NULL),
+		   NULL
+	FROM twtasks.type_policy p
+	CROSS JOIN LATERAL twtasks_internal.type_options(p.pattern) o
 	UNION ALL
-	SELECT 'bucket', b.name, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, b.concurrency
+	SELECT 'bucket', b.name, NULL, NULL, NULL, NULL, NULL, NULL, b.concurrency
 	FROM twtasks.bucket_policy b
 	UNION ALL
-	SELECT 'paused ' || q.kind, q.name, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+	SELECT 'paused ' || q.kind, q.name, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 	FROM twtasks.pause q
 $$;

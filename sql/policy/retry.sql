@@ -126,51 +126,56 @@ BEGIN
 END $$;
 
 /*
- * twtasks_internal.retry_in_ms(retry)
+ * twtasks_internal.retry_parts(retry)
  *
- *		A retry policy as sidecars read it: a list of its parts, durations in
- *		milliseconds, with everything that it leaves out.
+ *		The parts of a retry policy, one of which is used up after the other.
  *
  * Returns
- *		[{"delays_ms": [...], "jitter": ...}, {"delay_ms": ..., "multiplier": ...,
- *		"max_delay_ms": ..., "max_tries": ..., "jitter": ...}]; "none" is empty
+ *		a list of objects; "none" is empty
  */
-CREATE FUNCTION twtasks_internal.retry_in_ms(retry jsonb)
+CREATE FUNCTION twtasks_internal.retry_parts(retry jsonb)
 RETURNS jsonb
-LANGUAGE sql STABLE STRICT PARALLEL SAFE
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT coalesce(jsonb_agg(CASE WHEN s.stage ? 'delays' THEN
-		jsonb_build_object(
-			'delays_ms', (SELECT jsonb_agg((extract(epoch FROM d.delay::interval) * 1000)::bigint ORDER BY d.n)
-						  FROM jsonb_array_elements_text(s.stage->'delays') WITH ORDINALITY d(delay, n)),
-			'jitter', coalesce((s.stage->>'jitter')::float8, 0))
-	ELSE
-		jsonb_build_object(
-			'delay_ms', (extract(epoch FROM coalesce((s.stage->>'delay')::interval, '5s')) * 1000)::bigint,
-			'multiplier', coalesce((s.stage->>'multiplier')::float8, 2),
-			'max_delay_ms', (extract(epoch FROM coalesce((s.stage->>'max_delay')::interval, '2h')) * 1000)::bigint,
-			'max_tries', coalesce((s.stage->>'max_tries')::integer, 20),
-			'jitter', coalesce((s.stage->>'jitter')::float8, 0.1))
-	END ORDER BY s.n), '[]')
-	FROM jsonb_array_elements(
-		CASE WHEN retry = '"none"' THEN '[]'
-			 WHEN jsonb_typeof(retry) = 'array' THEN retry
-			 ELSE jsonb_build_array(retry) END) WITH ORDINALITY s(stage, n)
+	SELECT CASE WHEN retry = '"none"' THEN '[]'
+				WHEN jsonb_typeof(retry) = 'array' THEN retry
+				ELSE jsonb_build_array(retry) END
 $$;
 
 /*
- * twtasks_internal.retry_delay(plan, tries)
+ * twtasks_internal.retry_tries(retry)
  *
- *		When a task that was tried so often is tried again.  Sidecars count alike.
+ *		How often a task is tried in all, the first try included.  The last try of
+ *		a part is the first of the next.
  *
  * Parameters
- *		plan			as retry_in_ms() has it
+ *		retry			as configure_type() takes it
+ */
+CREATE FUNCTION twtasks_internal.retry_tries(retry jsonb)
+RETURNS integer
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT 1 + coalesce(sum(CASE WHEN p ? 'delays' THEN jsonb_array_length(p->'delays')
+								 ELSE coalesce((p->>'max_tries')::integer, 20) - 1 END), 0)::integer
+	FROM jsonb_array_elements(twtasks_internal.retry_parts(retry)) p
+$$;
+
+/*
+ * twtasks_internal.retry_delay(retry, tries)
+ *
+ *		When a task that was tried so often is tried again.  A part that backs off
+ *		waits delay * multiplier ^ (n - 1) after its try number n, never more than
+ *		max_delay.  A random part of at most jitter of it is taken off.
+ *
+ * Parameters
+ *		retry			as configure_type() takes it
  *
  * Returns
  *		milliseconds; NULL: no more tries
  */
-CREATE FUNCTION twtasks_internal.retry_delay(plan jsonb, tries integer)
+CREATE FUNCTION twtasks_internal.retry_delay(retry jsonb, tries integer)
 RETURNS bigint
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
@@ -183,72 +188,124 @@ DECLARE
 	longest float8;
 	factor float8;
 BEGIN
-	FOR part IN SELECT p FROM jsonb_array_elements(plan) p LOOP
-		retries := coalesce(jsonb_array_length(part->'delays_ms'), greatest((part->>'max_tries')::integer, 1) - 1);
+	FOR part IN SELECT p FROM jsonb_array_elements(twtasks_internal.retry_parts(retry)) p LOOP
+		retries := coalesce(jsonb_array_length(part->'delays'), coalesce((part->>'max_tries')::integer, 20) - 1);
 		IF n > retries THEN
 			n := n - retries;
 			CONTINUE;
 		END IF;
-		IF part ? 'delays_ms' THEN
-			delay := (part->'delays_ms'->>(n - 1)::integer)::float8;
+		IF part ? 'delays' THEN
+			delay := 1000 * extract(epoch FROM (part->'delays'->>(n - 1)::integer)::interval);
 		ELSE
-			delay := (part->>'delay_ms')::float8;
-			longest := (part->>'max_delay_ms')::float8;
-			factor := greatest((part->>'multiplier')::float8, 1);
+			delay := 1000 * extract(epoch FROM coalesce((part->>'delay')::interval, '5s'));
+			longest := 1000 * extract(epoch FROM coalesce((part->>'max_delay')::interval, '2h'));
+			factor := coalesce((part->>'multiplier')::float8, 2);
 			-- the power itself may be more than a number can hold
 			delay := CASE WHEN delay <= 0 THEN 0
 						  WHEN delay >= longest THEN longest
 						  WHEN (n - 1) * ln(factor) >= ln(longest / delay) THEN longest
 						  ELSE delay * power(factor, n - 1) END;
 		END IF;
-		RETURN floor(delay - delay * (part->>'jitter')::float8 * random());
+		RETURN floor(delay - delay * random()
+					 * coalesce((part->>'jitter')::float8, CASE WHEN part ? 'delays' THEN 0 ELSE 0.1 END));
 	END LOOP;
 	RETURN NULL;
 END $$;
 
 /*
- * twtasks_internal.judge_answer(id, result, delay_ms, message, plan)
+ * twtasks_internal.judge_answer(id, version, result, delay_ms, message, retry, ask_until)
  *
- *		What becomes of a task whose SQL handler asked for a retry or a repeat, by
- *		the policies of its type.
+ *		What becomes of a task whose handler failed, or asked for a retry or a
+ *		repeat, by the policies of its type.
  *
  * Parameters
- *		id				of the task, which is PROCESSING
- *		result, delay_ms, message
- *						what the handler answered
- *		plan			when no policy has one, as retry_in_ms() has it
+ *		id, version		of the task, which is PROCESSING
+ *		result			'retry', also for a failure, or 'repeat'
+ *		delay_ms		that the handler asked for; NULL: as the policy says
+ *		message			why it failed; NULL: nothing was said
+ *		retry			when no policy of the database has one, as configure_type()
+ *						takes it; NULL: {}
+ *		ask_until		when it is too late to ask a function; NULL: none is asked
  *
  * Returns
- *		result, delay_ms	for finish_tasks()
+ *		result, delay_ms	for finish_tasks(); 'later': it was too late.  As they
+ *						were given, if there is no such task
  */
 CREATE FUNCTION twtasks_internal.judge_answer(
-	id uuid, INOUT result text, INOUT delay_ms bigint, message text, plan jsonb)
+	id uuid, version bigint, INOUT result text, INOUT delay_ms bigint, message text,
+	retry jsonb, ask_until timestamptz)
 RETURNS record
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_variable
 DECLARE
-	task CONSTANT twtasks.task_input := (
-		SELECT (t.id, t.version, t.type, t.sub_type, t.bucket, t.priority, t.tries,
-				t.state_time, t.data, t.payload, t.context)::twtasks.task_input
-		FROM twtasks.task t WHERE t.id = judge_answer.id);
-	policy CONSTANT record := twtasks.policy_of(task.type);
-	figures CONSTANT jsonb := coalesce(twtasks_internal.retry_in_ms(policy.retry), plan, twtasks_internal.retry_in_ms('{}'::jsonb));
-	said record;
+	task record;
+	answer text := 'policy';
+	answer_ms bigint;
 BEGIN
-	IF result = 'repeat' AND coalesce(policy.reset_tries, true) THEN
-		delay_ms := coalesce(delay_ms, twtasks_internal.retry_delay(figures, 1), 0);
+	SELECT t.tries, o.retry, o.retry_function, o.reset_tries INTO task
+	FROM twtasks.task t CROSS JOIN LATERAL twtasks_internal.type_options(t.type) o
+	WHERE t.id = judge_answer.id AND t.version = judge_answer.version AND t.status = 'PROCESSING';
+	IF NOT FOUND THEN
 		RETURN;
 	END IF;
-	said := twtasks_internal.ask_function(CASE result WHEN 'retry' THEN policy.retry_function END,
-								 task, message);
-	IF said.answer = 'policy' THEN
-		said.delay_ms := twtasks_internal.retry_delay(figures, task.tries);
-		said.answer := CASE WHEN said.delay_ms IS NULL THEN 'error' ELSE 'retry' END;
+	task.retry := coalesce(task.retry, retry, '{}');
+	IF result = 'repeat' AND task.reset_tries THEN
+		delay_ms := coalesce(delay_ms, twtasks_internal.retry_delay(task.retry, 1), 0);
+		RETURN;
 	END IF;
-	result := said.answer;
-	delay_ms := coalesce(delay_ms, said.delay_ms, 0);
+	IF result = 'retry' AND ask_until IS NOT NULL AND task.retry_function IS NOT NULL THEN
+		IF clock_timestamp() > ask_until THEN
+			result := 'later';
+			RETURN;
+		END IF;
+		SELECT f.answer, f.delay_ms INTO answer, answer_ms
+		FROM twtasks.task t
+		CROSS JOIN LATERAL twtasks_internal.ask_function(task.retry_function,
+			(t.id, t.version, t.type, t.sub_type, t.bucket, t.priority, t.tries,
+			 t.state_time, t.data, t.payload, t.context)::twtasks.task_input, message) f
+		WHERE t.id = judge_answer.id;
+	END IF;
+	IF answer = 'policy' THEN
+		answer_ms := twtasks_internal.retry_delay(task.retry, task.tries);
+		answer := CASE WHEN answer_ms IS NULL THEN 'error' ELSE 'retry' END;
+	END IF;
+	result := answer;
+	delay_ms := coalesce(delay_ms, answer_ms, 0);
+END $$;
+
+/*
+ * twtasks_internal.judge_answers(ids, versions, results, delays_ms, messages, retries, ask)
+ *
+ *		judge_answer() for the retries and repeats among the results of a finish.
+ *
+ * Parameters
+ *		as finish_tasks() has them, each with an element for each task
+ *
+ * Returns
+ *		results, delays_ms	as judged
+ */
+CREATE FUNCTION twtasks_internal.judge_answers(
+	ids uuid[], versions bigint[], INOUT results text[], INOUT delays_ms bigint[],
+	messages text[], retries jsonb[], ask boolean)
+RETURNS record
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	ask_until CONSTANT timestamptz := CASE WHEN ask THEN clock_timestamp()
+		+ greatest(current_setting('twtasks.function_timeout')::interval, '100 ms') END;
+	judged record;
+BEGIN
+	FOR i IN 1 .. cardinality(ids) LOOP
+		IF retries[i] IS NOT NULL AND results[i] IN ('retry', 'repeat') THEN
+			judged := twtasks_internal.judge_answer(ids[i], versions[i], results[i], delays_ms[i],
+										   messages[i], retries[i], ask_until);
+			results[i] := judged.result;
+			delays_ms[i] := judged.delay_ms;
+		END IF;
+	END LOOP;
 END $$;
 
 /*
@@ -306,59 +363,4 @@ BEGIN
 		delay_ms := greatest(0, extract(epoch FROM
 			greatest(said.run_at, 'epoch') - clock_timestamp()) * 1000)::bigint;
 	END IF;
-END $$;
-
-/*
- * twtasks_internal.ask_retry(ids, versions, errors)
- *
- *		What the functions of their policies say about tasks that failed.
- *
- * Parameters
- *		ids, versions	of the tasks, as the grab returned them
- *		errors			for each: why it failed; NULL: nothing was said
- *
- * Returns
- *		for each that is still PROCESSING in that version:
- *		answer			'retry', 'error', 'policy': there is no function, or it
- *						failed; 'later': those before it took too long together,
- *						ask again
- *		delay_ms		of a retry
- *
- * Locks		none of its own
- */
-CREATE FUNCTION twtasks_internal.ask_retry(
-	ids uuid[],
-	versions bigint[],
-	errors text[],
-	OUT id uuid,
-	OUT answer text,
-	OUT delay_ms bigint)
-RETURNS SETOF record
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER ROWS 100
-SET search_path = pg_catalog, pg_temp
-AS $$
-#variable_conflict use_column
-DECLARE
-	until CONSTANT timestamptz := clock_timestamp() + current_setting('twtasks.function_timeout')::interval;
-	asked record;
-	any_asked boolean := false;
-BEGIN
-	FOR asked IN
-		SELECT (t.id, t.version, t.type, t.sub_type, t.bucket, t.priority, t.tries,
-				t.state_time, t.data, t.payload, t.context)::twtasks.task_input AS task, w.error
-		FROM unnest(ids, versions, errors) w(id, version, error)
-		JOIN twtasks.task t ON t.id = w.id
-		WHERE t.version = w.version AND t.status = 'PROCESSING'
-	LOOP
-		id := (asked.task).id;
-		answer := 'later';
-		delay_ms := NULL;
-		IF NOT any_asked OR clock_timestamp() < until THEN
-			any_asked := true;
-			SELECT f.answer, f.delay_ms INTO answer, delay_ms
-			FROM twtasks_internal.ask_function((twtasks.policy_of((asked.task).type)).retry_function,
-									  asked.task, asked.error) f;
-		END IF;
-		RETURN NEXT;
-	END LOOP;
 END $$;

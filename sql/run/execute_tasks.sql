@@ -13,7 +13,7 @@
  *						void, which means done
  *		role			runs the function; NULL: the role that calls
  *		ids ... buckets, places	as in grab_tasks()
- *		retry			for types without a retry policy, as retry_in_ms() has it
+ *		retry			for types without a retry policy, as configure_type() takes it
  *		grabbed			whether the same call of grab_tasks(), in a transaction of its
  *						own, has won them already.  So it has to be for tasks under a
  *						limit of the whole cluster: others could not take a slot of

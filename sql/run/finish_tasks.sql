@@ -1,5 +1,5 @@
 /*
- * twtasks_internal.finish_tasks(ids, versions, results, delays_ms, messages, incarnation, token, grabs, places)
+ * twtasks_internal.finish_tasks(ids, versions, results, delays_ms, messages, incarnation, token, grabs, places, retries, ask)
  *
  *		Every way a worker has out of PROCESSING.
  *
@@ -17,7 +17,7 @@
  *											not counted
  *								'cancelled'	CANCELLED, if request_cancel() asked for
  *											it; then so is all but done and delete
- *		delays_ms		for retry, repeat and release, 0 or more; for accepted, more than 0:
+ *		delays_ms		for retry, repeat and release, 0 or more, NULL as 0; for accepted, more than 0:
  *						its deadline, if that of the grab is not earlier; else ignored
  *		messages		NULL or text kept with the task; of a long one the beginning and the end
  *		incarnation		who finishes; NULL for somebody who finishes an accepted
@@ -28,16 +28,25 @@
  *		places			for each: where grab_tasks() left the row, or NULL; saves a
  *						look into the index, a wrong one does no harm; NULL or an
  *						empty array: not known
+ *		retries			for each: the retry policy for a type that configure_type()
+ *						gives none.  Retries, which failures are too, and repeats are
+ *						then judged by the policies of their types; a delay that is
+ *						NULL is left to these.  NULL: what is asked for is done
+ *		ask				whether functions of policies are asked, before anything is
+ *						locked and for about twtasks.function_timeout altogether
  *
  *		All arrays but ids and places may have one element that stands for all.
  *
  * Returns
  *		id, version, status of the tasks whose finish was accepted.  One that is
  *		missing was taken over, finished or changed by another: the result came
- *		too late and changed nothing
+ *		too late and changed nothing.  One that was to be judged and is
+ *		PROCESSING is unchanged: the functions of those before it took too long,
+ *		finish it again
+ *		delay_ms		of one that is WAITING
  *
  * Errors
- *		22004			an array but grabs is NULL
+ *		22004			an array but grabs and retries is NULL
  *		22023			the arrays differ in length, or a result is not one of
  *						the above; nothing is finished then
  *
@@ -56,9 +65,12 @@ CREATE FUNCTION twtasks_internal.finish_tasks(
 	token bigint,
 	grabs bigint[] DEFAULT NULL,
 	places tid[] DEFAULT NULL,
+	retries jsonb[] DEFAULT NULL,
+	ask boolean DEFAULT false,
 	OUT id uuid,
 	OUT version bigint,
-	OUT status twtasks.task_status)
+	OUT status twtasks.task_status,
+	OUT delay_ms bigint)
 RETURNS SETOF record
 LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER ROWS 100
 SET search_path = pg_catalog, pg_temp
@@ -83,9 +95,12 @@ CREATE FUNCTION twtasks_internal.finish_others(
 	incarnation bigint,
 	token bigint,
 	grabs bigint[],
+	retries jsonb[],
+	ask boolean,
 	OUT id uuid,
 	OUT version bigint,
-	OUT status twtasks.task_status)
+	OUT status twtasks.task_status,
+	OUT delay_ms bigint)
 RETURNS SETOF record
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
 SET search_path = pg_catalog, pg_temp
@@ -107,6 +122,11 @@ BEGIN
 	IF n > 1 AND cardinality(delays_ms) = 1 THEN delays_ms := array_fill(delays_ms[1], ARRAY[n]); END IF;
 	IF n > 1 AND cardinality(messages) = 1 THEN messages := array_fill(messages[1], ARRAY[n]); END IF;
 	IF n > 1 AND cardinality(grabs) = 1 THEN grabs := array_fill(grabs[1], ARRAY[n]); END IF;
+	IF n > 1 AND cardinality(retries) = 1 THEN retries := array_fill(retries[1], ARRAY[n]); END IF;
+	IF retries IS NOT NULL THEN
+		SELECT j.results, j.delays_ms INTO results, delays_ms
+		FROM twtasks_internal.judge_answers(ids, versions, results, delays_ms, messages, retries, ask) j;
+	END IF;
 
 	-- Whoever has waited for a lock finds the row that it was given only with a
 	-- later snapshot, and so in another statement.
@@ -124,7 +144,7 @@ BEGIN
 	results := twtasks_internal.honour_cancels(ids, versions, results);
 	IF 'cancelled' = ANY (results) THEN
 		RETURN QUERY
-		SELECT f.* FROM (SELECT array_agg(u.id), array_agg(u.version), array_agg(u.message),
+		SELECT f.*, NULL::bigint FROM (SELECT array_agg(u.id), array_agg(u.version), array_agg(u.message),
 								array_agg(u."grab")
 						 FROM unnest(ids, versions, results, messages, grabs)
 							  u(id, version, result, message, "grab")
@@ -141,7 +161,12 @@ BEGIN
 		RETURNING t.id, t.version),
 	freed AS (
 		DELETE FROM twtasks.unique_key k USING gone g WHERE k.task_id = g.id)
-	SELECT g.id, g.version + 1, 'DONE'::twtasks.task_status FROM gone g;
+	SELECT g.id, g.version + 1, 'DONE'::twtasks.task_status, NULL::bigint FROM gone g;
+
+	RETURN QUERY
+	SELECT u.id, u.version, 'PROCESSING'::twtasks.task_status, NULL::bigint
+	FROM unnest(ids, versions, places, results) u(id, version, place, result)
+	WHERE u.result = 'later' AND u.place IS NOT NULL;
 
 	RETURN QUERY
 	WITH changed AS (
@@ -171,15 +196,17 @@ BEGIN
 			  FROM unnest(places, results, delays_ms, messages) u(place, result, delay_ms, message),
 				  LATERAL (SELECT started + least(greatest(u.delay_ms, 0), longest)
 							 * interval '1 millisecond') d(due)) w
-		WHERE t.ctid = w.place AND w.result NOT IN ('done', 'delete', 'cancelled')
+		WHERE t.ctid = w.place AND w.result NOT IN ('done', 'delete', 'cancelled', 'later')
 		RETURNING t.*),
 	queued AS (
 		SELECT c.*, twtasks_internal.queue_trigger(c.id, c.version, c.bucket, c.type, c.priority, c.size,
 					CASE c.status WHEN 'WAITING' THEN c.next_event_time END)
 		FROM changed c WHERE c.status IN ('WAITING', 'SUBMITTED'))
-	SELECT c.id, c.version, c.status FROM changed c WHERE c.status IN ('ERROR', 'PROCESSING')
+	SELECT c.id, c.version, c.status, NULL::bigint FROM changed c WHERE c.status IN ('ERROR', 'PROCESSING')
 	UNION ALL
-	SELECT q.id, q.version, q.status FROM queued q;
+	SELECT q.id, q.version, q.status,
+		   CASE q.status WHEN 'WAITING' THEN (extract(epoch FROM q.next_event_time - started) * 1000)::bigint END
+	FROM queued q;
 END $$;
 
 /*

@@ -49,21 +49,15 @@ END $$;
  */
 CREATE FUNCTION twtasks_internal.retry_inline(id uuid, message text)
 RETURNS void
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-DECLARE
-	verdict record;
-BEGIN
-	SELECT t.version, j.result, j.delay_ms INTO verdict
-	FROM twtasks.task t
-	CROSS JOIN LATERAL twtasks_internal.judge_answer(
-		t.id, 'retry', NULL::bigint, retry_inline.message, twtasks_internal.retry_in_ms('{"jitter": 0}'::jsonb)) j
-	WHERE t.id = retry_inline.id;
-	PERFORM FROM twtasks_internal.finish_tasks(
-		ARRAY[retry_inline.id], ARRAY[verdict.version], ARRAY[verdict.result],
-		ARRAY[verdict.delay_ms], ARRAY[retry_inline.message], NULL::bigint, NULL::bigint);
-END $$;
+	SELECT FROM twtasks.task t
+	CROSS JOIN LATERAL twtasks_internal.finish_tasks(
+		ARRAY[t.id], ARRAY[t.version], '{retry}'::text[], '{NULL}'::bigint[], ARRAY[message],
+		NULL::bigint, NULL::bigint, retries => ARRAY['{"jitter": 0}'::jsonb], ask => true) f
+	WHERE t.id = retry_inline.id
+$$;
 
 /*
  * twtasks.run_inline(function, pattern, max_tasks, role)

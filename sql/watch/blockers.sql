@@ -69,22 +69,6 @@ AS $$
 $$;
 
 /*
- * twtasks_internal.nodes_of(type)
- *
- *		The nodes to which policies bind a type, as policy_of() has them; by what
- *		this session knows of policies, so that it may be asked of thousands of types.
- *
- * Returns
- *		patterns; NULL: the type is not bound
- *
- * Locks		none
- */
-CREATE FUNCTION twtasks_internal.nodes_of(type text)
-RETURNS text[]
-LANGUAGE c STABLE STRICT PARALLEL UNSAFE
-AS 'MODULE_PATHNAME', 'twt_nodes_of';
-
-/*
  * twtasks_internal.why_limited(types)
  *
  *		The limits that may hold up tasks of these types: one that lets none start
@@ -189,7 +173,7 @@ SET enable_nestloop = off
 SET jit = off
 AS $$
 	WITH pair AS MATERIALIZED (
-		SELECT k.type, k.bucket, twtasks_internal.nodes_of(k.type) AS nodes
+		SELECT k.type, k.bucket, (twtasks_internal.type_options(k.type)).nodes
 		FROM (SELECT unnest(types) AS type, unnest(buckets) AS bucket) k),
 	place AS MATERIALIZED (
 		SELECT b.bucket,

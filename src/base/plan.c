@@ -75,15 +75,15 @@ static const Statement statements[PLAN_COUNT] = {
 		TIDARRAYOID, INT8OID, INT8OID}
 	},
 	[PLAN_FINISH_OTHERS] = {
-		"SELECT o.id, o.version, o.status "
-		"FROM twtasks_internal.finish_others($1, $2, $3, $4, $5, $6, $7, $8) o",
-		8, {UUIDARRAYOID, INT8ARRAYOID, TEXTARRAYOID, INT8ARRAYOID, TEXTARRAYOID,
-		INT8OID, INT8OID, INT8ARRAYOID}
+		"SELECT o.id, o.version, o.status, o.delay_ms "
+		"FROM twtasks_internal.finish_others($1, $2, $3, $4, $5, $6, $7, $8, $10, $11) o",
+		11, {UUIDARRAYOID, INT8ARRAYOID, TEXTARRAYOID, INT8ARRAYOID, TEXTARRAYOID,
+		INT8OID, INT8OID, INT8ARRAYOID, TIDARRAYOID, JSONBARRAYOID, BOOLOID}
 	},
 	[PLAN_INSERT_NAMED_TASK] = {INSERT_TASK " ON CONFLICT (id) DO NOTHING", INSERT_TASK_ARGS},
 	[PLAN_JUDGE_ANSWER] = {
-		"SELECT j.result, j.delay_ms FROM twtasks_internal.judge_answer($1, $2, $3, $4, $5) j",
-		5, {UUIDOID, TEXTOID, INT8OID, TEXTOID, JSONBOID}
+		"SELECT j.result, j.delay_ms FROM twtasks_internal.judge_answer($1, $2, $3, $4, $5, $6, 'infinity'::pg_catalog.timestamptz) j",
+		6, {UUIDOID, INT8OID, TEXTOID, INT8OID, TEXTOID, JSONBOID}
 	},
 	[PLAN_FIND_CANCEL] = {
 		"SELECT FROM twtasks.cancel_requests c WHERE c.id OPERATOR(pg_catalog.=) $1",
@@ -104,7 +104,9 @@ static const Statement statements[PLAN_COUNT] = {
 	[PLAN_READ_TYPE_POLICIES] = {
 		"SELECT p.pattern, p.bucket, p.priority::pg_catalog.int8, "
 		MICROSECONDS("p.queue_time") ", " MICROSECONDS("p.expires_after") ", "
-		"p.when_done::pg_catalog.text, p.nodes, p.intercept, " MICROSECONDS("p.aging") " "
+		"p.when_done::pg_catalog.text, p.nodes, p.intercept, " MICROSECONDS("p.aging") ", "
+		MICROSECONDS("p.timeout") ", p.stuck::pg_catalog.text, p.stuck_function, p.retry, "
+		"p.retry_function, p.reset_tries::pg_catalog.int4::pg_catalog.int8 "
 		"FROM twtasks.type_policies p "
 		"ORDER BY pg_catalog.right(p.pattern, 1) OPERATOR(pg_catalog.=) '*' DESC, "
 		"pg_catalog.length(p.pattern)"

@@ -22,9 +22,9 @@ typedef enum PlanId
 								 * nothing */
 	PLAN_FINISH_TASKS,			/* the arguments of finish_tasks() */
 	PLAN_FINISH_OTHERS,			/* the arguments of finish_tasks() -> id,
-								 * version, status */
-	PLAN_JUDGE_ANSWER,			/* the arguments of judge_answer() -> result,
-								 * delay_ms */
+								 * version, status, delay_ms */
+	PLAN_JUDGE_ANSWER,			/* the arguments of judge_answer() but
+								 * ask_until -> result, delay_ms */
 	PLAN_FIND_CANCEL,			/* task_id uuid -> a row if it is to be
 								 * cancelled */
 	PLAN_FREE_KEYS,				/* task_ids uuid[] */

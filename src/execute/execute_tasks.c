@@ -205,11 +205,11 @@ static void
 judge_answer(ExecuteCall *call, Execution *execution, MemoryContext outer)
 {
 	Datum		values[] = {
-		execution->id, execution->result, Int64GetDatum(execution->delay_ms),
+		execution->id, execution->version, execution->result, Int64GetDatum(execution->delay_ms),
 		PointerGetDatum(execution->message), call->retry.value
 	};
 	char		nulls[lengthof(values)] = {
-		' ', ' ', execution->has_delay ? ' ' : 'n', execution->message == NULL ? 'n' : ' ',
+		' ', ' ', ' ', execution->has_delay ? ' ' : 'n', execution->message == NULL ? 'n' : ' ',
 		call->retry.isnull ? 'n' : ' '
 	};
 	MemoryContext inner;

@@ -45,9 +45,21 @@ typedef enum FinishArg
 	ARG_INCARNATION,
 	ARG_TOKEN,
 	ARG_GRABS,
-	OTHERS_ARGS,				/* of finish_others() */
-	ARG_PLACES = OTHERS_ARGS
+	ARG_PLACES,
+	ARG_RETRIES,
+	ARG_ASK,
+	FINISH_ARGS
 } FinishArg;
+
+/* The columns of the result. */
+enum
+{
+	RESULT_ID,
+	RESULT_VERSION,
+	RESULT_STATUS,
+	RESULT_DELAY_MS,
+	RESULT_COLUMNS
+};
 
 typedef struct FinishCall
 {
@@ -112,6 +124,12 @@ read_arguments(FunctionCallInfo fcinfo, FinishCall *call)
 	{
 		call->grabs = elements_of(fcinfo, ARG_GRABS, "grabs");
 		check_length(&call->grabs, call->ids.n);
+	}
+	if (!PG_ARGISNULL(ARG_RETRIES))
+	{
+		Elements	retries = elements_of(fcinfo, ARG_RETRIES, "retries");
+
+		check_length(&retries, call->ids.n);
 	}
 	call->places = places_of(fcinfo, ARG_PLACES, call->ids.n);
 	check_results(call);
@@ -198,8 +216,8 @@ twt_cut_message(PG_FUNCTION_ARGS)
 static void
 put_result(ReturnSetInfo *results, Datum id, int64 version, Datum status)
 {
-	Datum		values[3] = {id, Int64GetDatum(version), status};
-	bool		nulls[3] = {false, false, false};
+	Datum		values[RESULT_COLUMNS] = {id, Int64GetDatum(version), status};
+	bool		nulls[RESULT_COLUMNS] = {[RESULT_DELAY_MS] = true};
 
 	tuplestore_putvalues(results->setResult, results->setDesc, values, nulls);
 }
@@ -276,11 +294,11 @@ static void
 finish_others(FunctionCallInfo fcinfo)
 {
 	ReturnSetInfo *results = (ReturnSetInfo *) fcinfo->resultinfo;
-	Datum		values[OTHERS_ARGS];
-	char		nulls[OTHERS_ARGS];
+	Datum		values[FINISH_ARGS];
+	char		nulls[FINISH_ARGS];
 	uint64		n;
 
-	for (int i = 0; i < OTHERS_ARGS; i++)
+	for (int i = 0; i < FINISH_ARGS; i++)
 	{
 		values[i] = PG_GETARG_DATUM(i);
 		nulls[i] = PG_ARGISNULL(i) ? 'n' : ' ';
@@ -290,12 +308,11 @@ finish_others(FunctionCallInfo fcinfo)
 	n = plan_execute(PLAN_FINISH_OTHERS, values, nulls);
 	for (uint64 i = 0; i < n; i++)
 	{
-		HeapTuple	row = SPI_tuptable->vals[i];
-		Datum		columns[3];
-		bool		isnull[3];
+		Datum		columns[RESULT_COLUMNS];
+		bool		are_null[RESULT_COLUMNS];
 
-		heap_deform_tuple(row, SPI_tuptable->tupdesc, columns, isnull);
-		put_result(results, columns[0], DatumGetInt64(columns[1]), columns[2]);
+		heap_deform_tuple(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, columns, are_null);
+		tuplestore_putvalues(results->setResult, results->setDesc, columns, are_null);
 	}
 	SPI_finish();
 }

@@ -12,8 +12,6 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
-#include "commands/async.h"
-#include "commands/trigger.h"
 #include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -30,7 +28,6 @@
 #include "common/pattern.h"
 #include "policy/policy.h"
 
-#define CONFIG_CHANNEL "twtasks_config"
 #define QUEUE_TIME_US (30 * USECS_PER_MINUTE)
 
 /* Types are the callers' invention: beyond so many we begin anew. */
@@ -47,7 +44,13 @@ enum
 	READ_WHEN_DONE,
 	READ_NODES,
 	READ_INTERCEPT,
-	READ_AGING
+	READ_AGING,
+	READ_TIMEOUT,
+	READ_STUCK,
+	READ_STUCK_FUNCTION,
+	READ_RETRY,
+	READ_RETRY_FUNCTION,
+	READ_RESET_TRIES
 };
 
 /* The tables that are kept here; each invalidates what is kept of all. */
@@ -86,13 +89,17 @@ static const TypePolicy no_policy = {
 	.priority = -1,
 	.queue_time_us = -1,
 	.when_done = -1,
-	.aging_us = -1
+	.aging_us = -1,
+	.timeout_us = -1,
+	.resets_tries = -1
 };
 
 static const TypePolicy default_policy = {
 	.priority = -1,
 	.queue_time_us = QUEUE_TIME_US,
-	.when_done = DONE_KEEP
+	.when_done = DONE_KEEP,
+	.timeout_us = -1,
+	.resets_tries = true
 };
 
 static Kept kept;
@@ -168,6 +175,34 @@ read_nodes(HeapTuple row)
 	return nodes;
 }
 
+static void *
+read_jsonb(HeapTuple row, int column)
+{
+	bool		isnull;
+	Datum		value = SPI_getbinval(row, SPI_tuptable->tupdesc, column, &isnull);
+
+	return isnull ? NULL : PG_DETOAST_DATUM_COPY(value);
+}
+
+static void
+read_options(HeapTuple row, TypePolicy *options)
+{
+	options->bucket = read_text(row, READ_BUCKET);
+	options->priority = (int) read_int8(row, READ_PRIORITY, no_policy.priority);
+	options->queue_time_us = read_int8(row, READ_QUEUE_TIME, no_policy.queue_time_us);
+	options->expires_after_us = read_int8(row, READ_EXPIRES_AFTER, 0);
+	options->when_done = read_when_done(row);
+	options->nodes = read_nodes(row);
+	options->intercept = read_text(row, READ_INTERCEPT);
+	options->aging_us = read_int8(row, READ_AGING, no_policy.aging_us);
+	options->timeout_us = read_int8(row, READ_TIMEOUT, no_policy.timeout_us);
+	options->stuck = read_text(row, READ_STUCK);
+	options->stuck_function = read_text(row, READ_STUCK_FUNCTION);
+	options->retry = read_jsonb(row, READ_RETRY);
+	options->retry_function = read_text(row, READ_RETRY_FUNCTION);
+	options->resets_tries = (int) read_int8(row, READ_RESET_TRIES, no_policy.resets_tries);
+}
+
 static void
 read_rules(void)
 {
@@ -178,14 +213,7 @@ read_rules(void)
 		Rule	   *rule = &kept.rules[kept.nrules++];
 
 		rule->pattern = read_text(row, READ_PATTERN);
-		rule->options.bucket = read_text(row, READ_BUCKET);
-		rule->options.priority = (int) read_int8(row, READ_PRIORITY, no_policy.priority);
-		rule->options.queue_time_us = read_int8(row, READ_QUEUE_TIME, no_policy.queue_time_us);
-		rule->options.expires_after_us = read_int8(row, READ_EXPIRES_AFTER, 0);
-		rule->options.when_done = read_when_done(row);
-		rule->options.nodes = read_nodes(row);
-		rule->options.intercept = read_text(row, READ_INTERCEPT);
-		rule->options.aging_us = read_int8(row, READ_AGING, no_policy.aging_us);
+		read_options(row, &rule->options);
 		kept.is_open &= rule->options.nodes == NULL;
 	}
 }
@@ -309,6 +337,14 @@ read_all(void)
 
 /* ---- asking ---- */
 
+/* "none" takes the function of less special rules away. */
+static void
+take_function(const char **function, const char *option)
+{
+	if (option != NULL)
+		*function = strcmp(option, "none") == 0 ? NULL : option;
+}
+
 /* What the rule sets wins over what less special ones have set. */
 static void
 take_options(TypePolicy *policy, const TypePolicy *options)
@@ -327,8 +363,17 @@ take_options(TypePolicy *policy, const TypePolicy *options)
 		policy->nodes = options->nodes;
 	if (options->aging_us != no_policy.aging_us)
 		policy->aging_us = options->aging_us;
-	if (options->intercept != NULL)
-		policy->intercept = strcmp(options->intercept, "none") == 0 ? NULL : options->intercept;
+	if (options->timeout_us != no_policy.timeout_us)
+		policy->timeout_us = options->timeout_us;
+	if (options->stuck != NULL)
+		policy->stuck = options->stuck;
+	if (options->retry != NULL)
+		policy->retry = options->retry;
+	if (options->resets_tries != no_policy.resets_tries)
+		policy->resets_tries = options->resets_tries;
+	take_function(&policy->intercept, options->intercept);
+	take_function(&policy->stuck_function, options->stuck_function);
+	take_function(&policy->retry_function, options->retry_function);
 }
 
 static void
@@ -435,57 +480,4 @@ policy_may_grab(Datum type, Datum bucket, Datum node)
 		if (pattern_fit(*nodes, TextDatumGetCString(node)) > 0)
 			return true;
 	return false;
-}
-
-PG_FUNCTION_INFO_V1(twt_is_paused);
-Datum
-twt_is_paused(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_BOOL(policy_is_paused(text_to_cstring(PG_GETARG_TEXT_PP(0)),
-									text_to_cstring(PG_GETARG_TEXT_PP(1))));
-}
-
-PG_FUNCTION_INFO_V1(twt_nodes_of);
-Datum
-twt_nodes_of(PG_FUNCTION_ARGS)
-{
-	char	  **nodes = policy_find(text_to_cstring(PG_GETARG_TEXT_PP(0)))->nodes;
-	ArrayBuildState *array = initArrayResult(TEXTOID, CurrentMemoryContext, false);
-
-	if (nodes == NULL)
-		PG_RETURN_NULL();
-	for (; *nodes != NULL; nodes++)
-		accumArrayResult(array, CStringGetTextDatum(*nodes), false, TEXTOID, CurrentMemoryContext);
-	PG_RETURN_DATUM(makeArrayResult(array, CurrentMemoryContext));
-}
-
-/* How long a task of that type may be SUBMITTED. */
-PG_FUNCTION_INFO_V1(twt_queue_time);
-Datum
-twt_queue_time(PG_FUNCTION_ARGS)
-{
-	char	   *type = text_to_cstring(PG_GETARG_TEXT_PP(0));
-	Interval   *result = palloc0(sizeof(Interval));
-
-	result->time = policy_find(type)->queue_time_us;
-	PG_RETURN_INTERVAL_P(result);
-}
-
-/*
- * The notification leaves and the invalidation takes effect at commit, here
- * the latter at the end of the command.
- */
-PG_FUNCTION_INFO_V1(twt_config_changed);
-Datum
-twt_config_changed(PG_FUNCTION_ARGS)
-{
-	TriggerData *data = (TriggerData *) fcinfo->context;
-
-	if (!CALLED_AS_TRIGGER(fcinfo))
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("function must be called by a trigger")));
-	CacheInvalidateRelcache(data->tg_relation);
-	Async_Notify(CONFIG_CHANNEL, NULL);
-	return PointerGetDatum(NULL);
 }

@@ -37,6 +37,12 @@ typedef struct TypePolicy
 	const char *intercept;		/* a function; NULL: none */
 	char	  **nodes;			/* patterns, NULL-terminated; NULL: all */
 	int64		aging_us;		/* after so long it rises; 0: never */
+	int64		timeout_us;		/* -1: not set */
+	const char *stuck;			/* a label of stuck_rule; NULL: not set */
+	const char *stuck_function; /* NULL: none */
+	void	   *retry;			/* a jsonb; NULL: not set */
+	const char *retry_function; /* NULL: none */
+	int			resets_tries;	/* true when not set */
 	bool		is_paused;
 } TypePolicy;
 

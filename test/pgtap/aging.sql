@@ -16,7 +16,7 @@ SELECT lives_ok($$SELECT twtasks.configure_type('A|*', aging => '1 min')$$, 'for
 SELECT lives_ok($$SELECT twtasks.configure_type('A|NOT', aging => '0')$$, 'or not for these');
 SELECT is((SELECT array_agg(extract(epoch FROM p.aging)::integer ORDER BY t) FROM unnest('{A,A|B,A|NOT}'::text[]) t, twtasks.policy_of(t) p), '{600,60,0}'::integer[],
 	'the most special one counts');
-SELECT is((SELECT jsonb_object_agg(name, aging_ms) FROM twtasks_internal.read_policies() WHERE kind = 'policy'), '{"*": 600000, "A|*": 60000, "A|NOT": 0}', 'sidecars are told');
+SELECT is((SELECT jsonb_object_agg(name, aging_ms) FROM twtasks_internal.read_policies('node') WHERE kind = 'policy'), '{"*": 600000, "A|*": 60000, "A|NOT": 0}', 'sidecars are told');
 SELECT is((SELECT aging FROM twtasks.type_policies WHERE pattern = 'A|*'), '1 min'::interval, 'the view has it');
 SELECT is(twtasks.unset_type_options('A|*', 'aging'), true, 'it can be taken away');
 SELECT is((SELECT aging FROM twtasks.policy_of('A|B')), '10 min'::interval, 'then it is as others say');

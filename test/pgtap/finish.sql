@@ -20,7 +20,7 @@ $$;
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(n)) AS made FROM generate_series(1, 7) n \g /dev/null
 
 SELECT is((SELECT to_jsonb(f) - 'id' FROM twtasks_internal.finish_tasks(ARRAY[pg_temp.id(1)], '{1}', '{done}', '{0}', '{well}', pg_temp.node(), 9) f),
-	'{"version": 2, "status": "DONE"}'::jsonb, 'done: accepted');
+	'{"version": 2, "status": "DONE", "delay_ms": null}'::jsonb, 'done: accepted');
 SELECT is((SELECT jsonb_build_array(status, version, tries, message, error, token, incarnation = pg_temp.node()) FROM twtasks.finished_task WHERE id = pg_temp.id(1)),
 	'["DONE", 2, 1, "well", null, 9, true]'::jsonb, 'done: in the history, with message, token and who');
 SELECT is((SELECT count(*) FROM twtasks.task WHERE id = pg_temp.id(1)), 0::bigint, 'done: not live any more');

@@ -48,11 +48,11 @@ SELECT throws_ok($$SELECT twtasks.add_task('T', '{"raise": true}')$$, 'P0042', '
 SELECT ok(pg_temp.is_held(), 'kept');
 
 SELECT pg_temp.grab(pg_temp.id(1), rule => 'retry') \g /dev/null
-SELECT count(*) FROM twtasks_internal.ask_retry(ARRAY[pg_temp.id(1)], '{1}', '{busy}') \g /dev/null
+SELECT count(*) FROM twtasks_internal.judge_answer(pg_temp.id(1), 1, 'retry', NULL, 'busy', NULL, 'infinity') \g /dev/null
 SELECT ok(pg_temp.is_held(), 'kept when a retry is decided');
 UPDATE twtasks.task SET data = '{"fail": true}';
 SET LOCAL client_min_messages = error;
-SELECT count(*) FROM twtasks_internal.ask_retry(ARRAY[pg_temp.id(1)], '{1}', '{busy}') \g /dev/null
+SELECT count(*) FROM twtasks_internal.judge_answer(pg_temp.id(1), 1, 'retry', NULL, 'busy', NULL, 'infinity') \g /dev/null
 SELECT ok(pg_temp.is_held(), 'kept when that fails');
 UPDATE twtasks.task SET deadline = '-infinity', data = NULL;
 SELECT * FROM twtasks_internal.recover_tasks() \g /dev/null

@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(79);
+SELECT plan(82);
 
 -- What was configured for a type, as JSON without what is not set.
 CREATE FUNCTION pg_temp.policy(type text) RETURNS jsonb LANGUAGE sql
@@ -77,7 +77,7 @@ SELECT twtasks.configure_bucket(b, concurrency => 4) FROM unnest('{default,pictu
 SELECT twtasks.configure_bucket('pictures', 'very large') \g /dev/null
 SELECT is((SELECT array_agg(concat_ws(' ', description, concurrency) ORDER BY name) FROM twtasks.buckets WHERE name IN ('default', 'pictures')),
 	'{all the rest 4,very large 4}', 'a bucket keeps its limit');
-SELECT is((SELECT jsonb_object_agg(name, concurrency) FROM twtasks_internal.read_policies() WHERE kind = 'bucket' AND name IN ('default', 'pictures')),
+SELECT is((SELECT jsonb_object_agg(name, concurrency) FROM twtasks_internal.read_policies('node-1') WHERE kind = 'bucket' AND name IN ('default', 'pictures')),
 	'{"default": 4, "pictures": 4}', 'sidecars are told');
 SELECT twtasks.configure_bucket('pictures', concurrency => 0) \g /dev/null
 SELECT is(twtasks.unset_bucket_options('default', 'concurrency'), true, 'it can be taken away');
@@ -140,6 +140,28 @@ SELECT twtasks.resume_task(pg_temp.id(1), 0), twtasks.reschedule_task(pg_temp.id
 SELECT twtasks_internal.promote_tasks() \g /dev/null
 SELECT is(pg_temp.late_in(pg_temp.id(1)), 60::numeric, 'a resumed task');
 SELECT is(pg_temp.late_in(pg_temp.id(2)), 60::numeric, 'a promoted task');
+
+-- ---- as sidecars read them: what all patterns come to for what one fits ----
+DELETE FROM twtasks.type_policy;
+SELECT twtasks.configure_type(pattern, nodes => nodes) FROM (VALUES
+	('N|A', '{node-1}'::text[]), ('N|B', '{node-2}'), ('N|C', '{other,node-*}'), ('N|D', '{node-11,node}'),
+	('N|E*', '{*}'), ('N|E|F', '{node-2}'), ('N|G*', '{node-2}'), ('N|G|H', '{node-1}')) v(pattern, nodes) \g /dev/null
+SELECT is((SELECT array_agg(name ORDER BY name) FROM twtasks_internal.read_policies('node-1') WHERE kind = 'policy' AND NOT runs_here), '{N|B,N|D,N|E|F,N|G*}'::text[], 'which types a node does not run');
+DELETE FROM twtasks.type_policy;
+CREATE SCHEMA app;
+CREATE FUNCTION app.retry(task twtasks.task_input, error text) RETURNS timestamptz LANGUAGE sql SET search_path = pg_catalog, pg_temp AS 'SELECT now()';
+CREATE FUNCTION app.stuck(task twtasks.task_input) RETURNS twtasks.stuck_rule LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$SELECT 'retry'::twtasks.stuck_rule$$;
+SELECT twtasks.configure_type('*', retry => '{"delays": ["1s", "2s"]}', timeout => '1min', aging => '10min', stuck => 'ignore', stuck_function => 'app.stuck') \g /dev/null
+SELECT twtasks.configure_type('A*', retry_function => 'app.retry', timeout => '2s') \g /dev/null
+SELECT twtasks.configure_type('A|B*', retry_function => 'none', stuck_function => 'none', aging => '0', nodes => '{node-2}') \g /dev/null
+SELECT twtasks.configure_type('A|B|C', retry => '"none"', stuck => 'retry') \g /dev/null
+SELECT is((SELECT jsonb_object_agg(name, jsonb_build_array(timeout_ms, stuck, asks_stuck, aging_ms, max_tries, runs_here)) FROM twtasks_internal.read_policies('node-1') WHERE kind = 'policy'),
+	'{"*": [60000, "ignore", true, 600000, 3, true], "A*": [2000, "ignore", true, 600000, 0, true], "A|B*": [2000, "ignore", false, 0, 3, false], "A|B|C": [2000, "retry", false, 0, 1, false]}',
+	'each option as the most special pattern has it that sets it');
+DELETE FROM twtasks.type_policy;
+SELECT twtasks.configure_type('B', timeout => '1min') \g /dev/null
+SELECT is((SELECT jsonb_agg(jsonb_build_array(timeout_ms, stuck, asks_stuck, aging_ms, max_tries, runs_here)) FROM twtasks_internal.read_policies('node-1') WHERE kind = 'policy'),
+	'[[60000, null, false, 0, null, true]]', 'what no pattern sets');
 
 SELECT * FROM finish();
 ROLLBACK;

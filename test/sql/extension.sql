@@ -189,7 +189,6 @@ BEGIN
 	PERFORM twtasks.resume_task(id, 0);
 	PERFORM twtasks_internal.grab_tasks(ARRAY[id], '{1}', node, 1, '{60000}', '{error}');
 	PERFORM twtasks_internal.resolve_grab(ARRAY[id], '{1}', node, 2);
-	PERFORM twtasks_internal.ask_retry(ARRAY[id], '{2}', '{m}');
 	PERFORM twtasks.request_cancel(id, 2);
 	PERFORM twtasks_internal.finish_tasks(ARRAY[id], '{2}', '{retry}', '{0}', '{NULL}', node, 2);
 	PERFORM twtasks.hold_task(id, 3), twtasks.release_task(id, 4), twtasks.cancel_task(id, 5), twtasks.reopen_task(id, 6);

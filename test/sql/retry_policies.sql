@@ -62,23 +62,38 @@ SELECT pg_temp.refused(jsonb_build_object('delays', jsonb_agg('1s'::text))) FROM
 SELECT pg_temp.refused('{"delays": ["1s", {}]}');
 SELECT pg_temp.refused('{"delays": [null]}');
 
--- As sidecars read them.
-SELECT twtasks_internal.retry_in_ms('"none"');
-SELECT twtasks_internal.retry_in_ms('{}');
-SELECT twtasks_internal.retry_in_ms('{"delay": "1.5s", "multiplier": 1.5, "max_delay": "30d", "max_tries": 1, "jitter": 1}');
-SELECT twtasks_internal.retry_in_ms('[{"delays": ["0", "250ms", "1h"]}, {"delay": "0"}]');
-
--- As sidecars count: the same plans, and the same answers, as in their tests.
-SELECT array_agg(twtasks_internal.retry_delay(p.plan, n) ORDER BY n) AS delays
-FROM (VALUES (1, '[]'::jsonb),
-	(2, '[{"delays_ms": [5, 70, 0], "jitter": 0}]'),
-	(3, '[{"delay_ms": 1000, "multiplier": 3, "max_delay_ms": 20000, "max_tries": 3, "jitter": 0}, {"delays_ms": [5, 70, 0], "jitter": 0},
-		  {"delay_ms": 1000, "multiplier": 3, "max_delay_ms": 20000, "max_tries": 1, "jitter": 0}, {"delay_ms": 1000, "multiplier": 3, "max_delay_ms": 20000, "max_tries": 5, "jitter": 0}]'),
-	(4, '[{"delay_ms": 0, "multiplier": 100, "max_delay_ms": 1, "max_tries": 3, "jitter": 0}]'),
-	(5, '[{"delay_ms": 7, "multiplier": 1, "max_delay_ms": 8, "max_tries": 1000000, "jitter": 0}]')) p(number, plan), generate_series(0, 11) n
-GROUP BY p.number ORDER BY p.number;
-SELECT twtasks_internal.retry_delay('[{"delay_ms": 1, "multiplier": 1e300, "max_delay_ms": 9223372036854775, "max_tries": 1000000, "jitter": 0}]', 999999) AS longest;
-SELECT bool_and(twtasks_internal.retry_delay('[{"delays_ms": [1000], "jitter": 0.5}]', 1) BETWEEN 500 AND 1000) AS chance FROM generate_series(1, 1000);
+-- Tries in all, and the delay in ms after each: NULL when they are used up.
+CREATE TEMPORARY TABLE plans (name text PRIMARY KEY, retry jsonb);
+INSERT INTO plans VALUES
+	('none', '"none"'),
+	('default', '{"jitter": 0}'),
+	('constant', '{"delay": "7ms", "multiplier": 1, "max_delay": "8ms", "max_tries": 1000000, "jitter": 0}'),
+	('no delay', '{"delay": "0s", "multiplier": 100, "max_delay": "1ms", "max_tries": 3, "jitter": 0}'),
+	('once', '{"max_tries": 1}'),
+	('list', '{"delays": ["5ms", "70ms", "0s"]}'),
+	('longest', '{"delay": "1us", "multiplier": 100, "max_delay": "30d", "max_tries": 1000000, "jitter": 0}'),
+	('chain', '[{"delay": "1s", "multiplier": 3, "max_delay": "20s", "max_tries": 3, "jitter": 0}, {"delays": ["5ms", "70ms", "0s"]},
+		{"delay": "1s", "max_tries": 1}, {"delay": "1s", "multiplier": 3, "max_delay": "20s", "max_tries": 5, "jitter": 0}]');
+SELECT name, twtasks_internal.retry_tries(retry) AS tries,
+	(SELECT array_agg(twtasks_internal.retry_delay(retry, n) ORDER BY n) FROM generate_series(1, 11) n) AS delays
+FROM plans ORDER BY name COLLATE "C";
+SELECT n, twtasks_internal.retry_delay('{"jitter": 0}', n) AS by_default, twtasks_internal.retry_delay('{"delays": ["5ms"]}', n) AS by_list
+FROM unnest('{-2147483648,0,11,12,19,20,21,2147483647}'::integer[]) n ORDER BY n;
+SELECT name, twtasks_internal.retry_delay(retry, 999999) AS late FROM plans WHERE retry->>'max_tries' = '1000000' ORDER BY name COLLATE "C";
+-- The random part is at most the jitter, and none for a list that has none.
+SELECT jitter, bool_and(d BETWEEN 5000 * (1 - jitter) - 1 AND 5000) AS within, min(d) < 5000 - 4000 * jitter AS far, max(d) > 5000 - 1000 * jitter AS near
+FROM (SELECT jitter, twtasks_internal.retry_delay(CASE WHEN jitter = 0.1 THEN '{}' ELSE jsonb_build_object('jitter', jitter) END, 1 + 0 * n) AS d
+	  FROM unnest('{0.1,0.5,1}'::float8[]) jitter, generate_series(1, 1000) n) x
+GROUP BY jitter ORDER BY jitter;
+SELECT min(twtasks_internal.retry_delay('{"delays": ["1s"], "jitter": 0.5}', 1)) BETWEEN 500 AND 600 AS list_with,
+	min(twtasks_internal.retry_delay('{"delays": ["1s"]}', 1)) = 1000 AS list_without FROM generate_series(1, 1000);
+-- Never absurd, whatever configure_type() takes.
+SELECT count(*), min(twtasks_internal.retry_delay(p.retry, n)) >= 0 AS not_negative,
+	bool_and(twtasks_internal.retry_delay(p.retry, n) <= extract(epoch FROM longest) * 1000) AS not_too_long
+FROM unnest('{0s,1us,5s,30d}'::interval[]) delay, unnest('{0s,1us,2h,30d}'::interval[]) longest,
+	unnest('{1,1.5,100}'::float8[]) multiplier, unnest('{0,0.1,1}'::float8[]) jitter, unnest('{-1,1,2,63,5000,999999}'::integer[]) n,
+	LATERAL (SELECT jsonb_build_object('delay', delay, 'max_delay', longest, 'multiplier', multiplier, 'jitter', jitter, 'max_tries', 1000000)) p(retry)
+WHERE delay <= longest;
 
 -- As psql shows it.
 SELECT twtasks.configure_type('RETRY', retry => '{"max_trie": 3}');
@@ -141,12 +156,12 @@ RESET SESSION AUTHORIZATION;
 CREATE ROLE regress_retry_owner;
 GRANT USAGE ON SCHEMA regress_retry, twtasks TO regress_retry_owner;
 ALTER FUNCTION regress_retry.right OWNER TO regress_retry_owner;
-SELECT twtasks.configure_type('TEST', retry_function => 'regress_retry.right');
-CREATE FUNCTION pg_temp.ask(error text, expected bigint DEFAULT 1) RETURNS text
+SELECT twtasks.configure_type('TEST', retry_function => 'regress_retry.right', retry => '{"delays": ["7h"]}');
+CREATE FUNCTION pg_temp.ask(error text, expected bigint DEFAULT 1, until timestamptz DEFAULT 'infinity') RETURNS text
 LANGUAGE sql
 AS $$
-	SELECT concat_ws(' ', answer, round(delay_ms / 1000.0))
-	FROM twtasks_internal.ask_retry(ARRAY[pg_temp.id(1)], ARRAY[expected], ARRAY[error])
+	SELECT concat_ws(' ', result, round(delay_ms / 1000.0))
+	FROM twtasks_internal.judge_answer(pg_temp.id(1), expected, 'retry', NULL, error, NULL, until)
 $$;
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(1)) IS NOT NULL AS made;
 SELECT pg_temp.ask('whatever');
@@ -171,9 +186,12 @@ RESET statement_timeout;
 SELECT current_user = session_user, current_setting('search_path');
 SELECT pg_temp.ask('whatever');
 
--- Not for a task that has changed, nor for one that never was.
-SELECT pg_temp.ask('whatever', 0);
-SELECT count(*) FROM twtasks_internal.ask_retry(ARRAY[pg_temp.id(2), NULL], '{1,1}', '{x,x}');
+-- Not for a task that has changed.
+SELECT pg_temp.ask('no more', 0);
+
+-- Too late, or not to be asked.
+SELECT pg_temp.ask('whatever', until => '2000-01-01');
+SELECT pg_temp.ask('whatever', until => NULL);
 
 -- Dropped, or made anew with another result.
 DROP FUNCTION regress_retry.right;

@@ -31,6 +31,7 @@ struct Pg
 	void	   *arg;
 	bool		is_up;
 	bool		rests;
+	Pg		   *older;			/* made before it */
 };
 
 static Pg  *last_pg;			/* that was made */
@@ -47,6 +48,7 @@ pg_new(Loop *loop, const char *conninfo, const char *role, PgStateFn on_state, v
 
 	pg->on_state = on_state;
 	pg->arg = arg;
+	pg->older = last_pg;
 	last_pg = pg;
 	return pg;
 }

@@ -3,7 +3,7 @@
  * execute_sql.c
  *		Handlers that are functions of the database.
  *
- *		from: table.c			to: src/execute/execute.c, outcome.c
+ *		from: table.c			to: src/execute/execute.c, finish.c
  *
  * A statement that fails as a whole (its timeout, a deadlock) has done nothing,
  * and does not tell whose fault it was: its tasks are executed again one by
@@ -22,7 +22,6 @@
 #include "execute/sql/sql_failure.h"
 #include "execute/sql/sql_guard.h"
 #include "execute/sql/sql_waiting.h"
-#include "finish/retry.h"
 #include "grab/batch.h"
 #include "pg/calls.h"
 
@@ -60,7 +59,7 @@ struct SqlRunner
 	const Config *config;
 	Handler    *handler;
 	Node	   *node;
-	Outcome    *outcome;
+	Finish	   *finish;
 	Offers	   *offers;
 	Session    *sessions;
 	int			nsessions;
@@ -108,7 +107,7 @@ end_task(Session *session, Task *task, TaskResult kind, const char *failure)
 		return;
 	task->has_shared_slot = failure != NULL && slots_are_shared(task->slot);
 	if (failure != NULL)
-		outcome_report(session->sql->outcome, task, &verdict);
+		finish_add(session->sql->finish, task, &verdict);
 	if (task->has_shared_slot)
 		slots_free_here(task->slot);
 	else
@@ -409,7 +408,6 @@ send_call(Session *session)
 	SqlRunner  *sql = session->sql;
 	const HandlerConfig *config = handler_config(sql->handler);
 	Batch	   *batch = session->batch;
-	char	   *retry = retry_json(&config->retry);
 	WireParams	params;
 
 	session->statement_us = batch->items[0].policy->timeout_us;
@@ -422,8 +420,7 @@ send_call(Session *session)
 	wire_add_int8(&params, node_incarnation(sql->node));
 	wire_add_int8(&params, batch->token);
 	batch_add_policies(batch, sql->config, &params);
-	wire_add_text(&params, retry);
-	pfree(retry);
+	wire_add_text(&params, batch->items[0].policy->retry);
 	batch_add_places(batch, &params);
 	wire_add_bool(&params, session->is_granted);
 	session->is_executing = true;
@@ -611,7 +608,7 @@ on_state(void *arg, bool is_up)
 
 SqlRunner *
 sql_open(Loop *loop, const Config *config, Handler *handler, Node *node,
-		 Outcome *outcome)
+		 Finish *finish)
 {
 	SqlRunner  *sql = palloc0(sizeof(SqlRunner));
 
@@ -619,7 +616,7 @@ sql_open(Loop *loop, const Config *config, Handler *handler, Node *node,
 	sql->config = config;
 	sql->handler = handler;
 	sql->node = node;
-	sql->outcome = outcome;
+	sql->finish = finish;
 	sql->waiting = sql_waiting_new(handler);
 	sql->nsessions = handler_config(handler)->processes;
 	sql->sessions = palloc0(sql->nsessions * sizeof(Session));

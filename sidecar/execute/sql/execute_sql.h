@@ -3,7 +3,7 @@
  * execute_sql.h
  *		Handlers that are functions of the database.
  *
- *		from: table.h			to: outcome.h
+ *		from: table.h			to: finish.h
  *
  * Grab, function and finish are one statement, so one transaction: what the
  * function does in the database happens exactly once.  Several tasks share a
@@ -17,7 +17,7 @@
 #include "base/loop.h"
 #include "config/config.h"
 #include "config/handler.h"
-#include "finish/outcome.h"
+#include "finish/finish.h"
 #include "node/node.h"
 #include "slots/offers.h"
 #include "table/table.h"
@@ -27,7 +27,7 @@ typedef struct SqlRunner SqlRunner;
 /* Opens connections of its own as tasks want them, at most as many as the handler
  * has processes.  config must stay. */
 extern SqlRunner *sql_open(Loop *loop, const Config *config, Handler *handler,
-						   Node *node, Outcome *outcome);
+						   Node *node, Finish *finish);
 
 /* What a limit of the cluster refuses is told there; once, after the open. */
 extern void sql_set_offers(SqlRunner *sql, Offers *offers);

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * test_finish.c
- *		An outcome that the server refuses does not keep the others.
+ *		An outcome that the server refuses does not keep the others, nor does
+ *		a function that judges.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,10 +12,15 @@
 #include "fake_pg.h"
 
 #include "finish/finish.h"
+#include "node/policy.h"
+#include "pg/calls.h"
 
 static Config config;
 static Finish *finish;
 static int64 last_token;
+static Pg  *plain;
+static Pg  *asking;
+static Policy judged = {.refs = 1, .max_tries = 0};
 
 int64
 node_incarnation(const Node *node)
@@ -32,7 +38,11 @@ static int
 start(void **state)
 {
 	finish = finish_open(NULL, &config, NULL);
-	come_up(last_pg);
+	plain = last_pg;
+	asking = plain->older;
+	judged.retry = (char *) "{}";
+	come_up(plain);
+	come_up(asking);
 	return 0;
 }
 
@@ -43,23 +53,72 @@ stop(void **state)
 	return 0;
 }
 
+static FakeCall *
+call_over(const Pg *pg)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &calls)
+		if (dlist_container(FakeCall, node, iter.cur)->pg == pg)
+		return dlist_container(FakeCall, node, iter.cur);
+	return NULL;
+}
+
+/* The database says so of the task. */
+static void
+judge(const Pg *pg, uint8 number, const char *status)
+{
+	uint8		id[TASK_ID_BYTES] = {number};
+	PGresult   *result = make_result(FINISH_DELAY_MS + 1);
+
+	PQsetvalue(result, 0, FINISH_ID, (char *) id, TASK_ID_BYTES);
+	put_text(result, 0, FINISH_STATUS, status);
+	end_call(call_over(pg), PG_DONE, result);
+	finish_pump(finish);
+}
+
+static void
+lose(Pg *pg)
+{
+	lose_calls(pg);
+	finish_pump(finish);
+}
+
 static void
 add(uint8 number)
 {
 	Task		task = {.id = {number}, .version = 1};
+	Verdict		verdict = {.result = TASK_DONE};
 
-	finish_add(finish, &task, TASK_DONE, 0, NULL);
+	finish_add(finish, &task, &verdict);
+	finish_pump(finish);
+}
+
+/* A function of its policy is to say what becomes of it. */
+static void
+add_failed(uint8 number)
+{
+	Task		task = {.id = {number}, .version = 1, .type = (char *) "A", .policy = &judged};
+	Verdict		verdict = {.result = TASK_FAILURE, .message = "failed"};
+
+	finish_add(finish, &task, &verdict);
 	finish_pump(finish);
 }
 
 /* How many tasks the call under way is for; 0: there is none. */
 static int
-tasks_sent(void)
+tasks_over(const Pg *pg)
 {
-	FakeCall   *call = find_call("finish");
+	FakeCall   *call = call_over(pg);
 
 	/* 20 bytes of the array's head, then each with its length */
 	return call == NULL ? 0 : (call->sizes[0] - 20) / (4 + TASK_ID_BYTES);
+}
+
+static int
+tasks_sent(void)
+{
+	return tasks_over(plain);
 }
 
 static void
@@ -115,12 +174,88 @@ test_all_wait_when_all_are_refused(void **state)
 	assert_int_equal(finish_pending(finish), 0);
 }
 
+static void
+test_asked_apart(void **state)
+{
+	add_failed(1);
+	assert_non_null(call_over(asking));
+	assert_null(call_over(plain));
+	add(2);
+	assert_non_null(call_over(plain));
+	end_call(call_over(plain), PG_DONE, PQmakeEmptyPGresult(NULL, PGRES_TUPLES_OK));
+	assert_int_equal(finish_pending(finish), 1);
+	judge(asking, 1, "WAITING");
+	assert_int_equal(finish_pending(finish), 0);
+}
+
+static void
+test_asked_again_when_there_was_no_time(void **state)
+{
+	add_failed(1);
+	judge(asking, 1, "PROCESSING");
+	assert_int_equal(finish_pending(finish), 1);
+	judge(asking, 1, "ERROR");
+	assert_int_equal(finish_pending(finish), 0);
+}
+
+static void
+test_not_asked_after_two_losses(void **state)
+{
+	add_failed(1);
+	lose(asking);
+	assert_non_null(call_over(asking));
+	assert_null(call_over(plain));
+	lose(asking);
+	assert_null(call_over(asking));
+	judge(plain, 1, "WAITING");
+	assert_int_equal(finish_pending(finish), 0);
+}
+
+/* Neither those that wait, nor one for which there was no time. */
+static void
+test_not_asked_after_ten_seconds(void **state)
+{
+	add_failed(1);
+	for (uint8 i = 2; i < 10; i++)
+		add_failed(i);
+	pass_us(SECONDS_TO_US(9));
+	finish_pump(finish);
+	assert_null(call_over(plain));
+	pass_us(SECONDS_TO_US(1));
+	finish_pump(finish);
+	assert_int_equal(tasks_over(plain), 8);
+	judge(asking, 1, "PROCESSING");
+	while (call_over(plain) != NULL)
+	{
+		end_call(call_over(plain), PG_DONE, PQmakeEmptyPGresult(NULL, PGRES_TUPLES_OK));
+		finish_pump(finish);
+	}
+	assert_int_equal(finish_pending(finish), 0);
+}
+
+static void
+test_forgotten_while_asked(void **state)
+{
+	add_failed(1);
+	add_failed(2);
+	finish_forget(finish);
+	assert_int_equal(finish_pending(finish), 0);
+	assert_int_equal(judged.refs, 1);
+}
+
+#define UNIT(test) cmocka_unit_test_setup_teardown(test, start, stop)
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_others_go_on, start, stop),
-		cmocka_unit_test_setup_teardown(test_all_wait_when_all_are_refused, start, stop),
+		UNIT(test_others_go_on),
+		UNIT(test_all_wait_when_all_are_refused),
+		UNIT(test_asked_apart),
+		UNIT(test_asked_again_when_there_was_no_time),
+		UNIT(test_not_asked_after_two_losses),
+		UNIT(test_not_asked_after_ten_seconds),
+		UNIT(test_forgotten_while_asked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,7 +23,7 @@ static PolicyRules *rules;
 static int
 make_rules(void **state)
 {
-	rules = policy_rules_new("node-1");
+	rules = policy_rules_new();
 	return 0;
 }
 
@@ -95,9 +95,12 @@ test_handler_alone(void **state)
 
 	assert_int_equal(policy->timeout_us, 600);
 	assert_int_equal(policy->stuck, STUCK_FAIL);
-	assert_int_equal(retry_plan_tries(policy->retry), 3);
-	assert_false(policy->asks_retry);
-	assert_true(policy->resets_tries);
+	assert_int_equal(policy->max_tries, 3);
+	assert_true(policy->is_taken);
+	assert_true(policy->aging_us == 0);
+	assert_string_equal(policy->retry,
+						"{\"delay\": \"7us\", \"multiplier\": 0, \"max_delay\": \"0us\", "
+						"\"max_tries\": 3, \"jitter\": 0}");
 	policy_unref(policy);
 }
 
@@ -127,18 +130,6 @@ test_exact_beats_longer(void **state)
 }
 
 static void
-test_each_option_apart(void **state)
-{
-	add_timeout("*", 1);
-	add_stuck("PAY|*", STUCK_RETRY);
-	add_timeout("PAY|CARD", 4);
-	assert_int_equal(timeout_of("PAY|CARD"), 4);
-	assert_int_equal(stuck_of(&handler, "PAY|CARD"), STUCK_RETRY);
-	assert_int_equal(timeout_of("PAY|BANK"), 1);
-	assert_int_equal(stuck_of(&handler, "MAIL"), STUCK_FAIL);
-}
-
-static void
 test_sql_handlers_run_again(void **state)
 {
 	HandlerConfig sql = handler;
@@ -154,44 +145,40 @@ static void
 test_function_and_ignore(void **state)
 {
 	PolicyRule	rule = policy_rule("ASKED*");
-	PolicyRule	none = policy_rule("ASKED|NOT");
 
-	add_stuck("*", STUCK_IGNORE);
 	rule.asks_stuck = true;
+	rule.stuck = STUCK_IGNORE;
 	policy_rules_add(rules, &rule);
-	none.asks_stuck = false;
-	policy_rules_add(rules, &none);
+	rule.pattern = "ASKED|RETRY";
+	rule.stuck = STUCK_RETRY;
+	policy_rules_add(rules, &rule);
+	add_stuck("OTHER", STUCK_IGNORE);
 	assert_int_equal(stuck_of(&handler, "ASKED"), STUCK_ERROR);
-	assert_int_equal(stuck_of(&handler, "ASKED|NOT"), STUCK_IGNORE);
-	assert_int_equal(stuck_of(&handler, "OTHER"), STUCK_IGNORE);
-	add_stuck("ASKED|RETRY", STUCK_RETRY);
 	assert_int_equal(stuck_of(&handler, "ASKED|RETRY"), STUCK_RETRY);
+	assert_int_equal(stuck_of(&handler, "OTHER"), STUCK_IGNORE);
 }
 
 static void
-test_retry(void **state)
+test_tries(void **state)
 {
-	PolicyRule	all = policy_rule("*");
-	PolicyRule	one = policy_rule("A");
-	Policy	   *policy;
+	static const struct
+	{
+		const char *pattern;
+		int			max_tries;
+		int			expected;
+	}			cases[] = {{"ASKED", 0, 0}, {"ONCE", 1, 1}, {"OPEN", -1, 3}};
 
-	all.retry = retry_plan_parse("[{\"delays_ms\": [1, 2], \"jitter\": 0}]");
-	all.asks_retry = true;
-	all.resets_tries = false;
-	policy_rules_add(rules, &all);
-	one.retry = retry_plan_new(NULL);
-	one.asks_retry = false;
-	policy_rules_add(rules, &one);
-	policy = policy_make(rules, &handler, "B");
-	assert_int_equal(retry_plan_tries(policy->retry), 3);
-	assert_true(policy->asks_retry);
-	assert_false(policy->resets_tries);
-	policy_unref(policy);
-	policy = policy_make(rules, &handler, "A");
-	assert_int_equal(retry_plan_tries(policy->retry), 1);
-	assert_false(policy->asks_retry);
-	assert_false(policy->resets_tries);
-	policy_unref(policy);
+	for (size_t i = 0; i < lengthof(cases); i++)
+	{
+		PolicyRule	rule = policy_rule(cases[i].pattern);
+		Policy	   *policy;
+
+		rule.max_tries = cases[i].max_tries;
+		policy_rules_add(rules, &rule);
+		policy = policy_make(rules, &handler, cases[i].pattern);
+		assert_int_equal(policy->max_tries, cases[i].expected);
+		policy_unref(policy);
+	}
 }
 
 static bool
@@ -218,49 +205,19 @@ test_paused(void **state)
 	assert_true(is_taken("PAY"));
 }
 
-/* NULL-terminated, for the rules to free. */
-static char **
-names(const char *first, const char *second)
-{
-	char	  **list = palloc0(3 * sizeof(char *));
-
-	list[0] = pstrdup(first);
-	list[1] = second == NULL ? NULL : pstrdup(second);
-	return list;
-}
-
 static void
 test_nodes(void **state)
 {
-	static const struct
-	{
-		const char *pattern;
-		const char *first;
-		const char *second;
-		bool		taken;
-	}			cases[] = {
-		{"A", "node-1", NULL, true},
-		{"B", "node-2", NULL, false},
-		{"C", "other", "node-*", true},
-		{"D", "node-11", "node", false},
-		{"E*", "*", NULL, true},
-		{"E|F", "node-2", NULL, false},
-		{"G*", "node-2", NULL, false},
-		{"G|H", "node-1", NULL, true},
-	};
+	PolicyRule	rule = policy_rule("A*");
 
-	for (size_t i = 0; i < lengthof(cases); i++)
-	{
-		PolicyRule	rule = policy_rule(cases[i].pattern);
-
-		rule.nodes = names(cases[i].first, cases[i].second);
-		policy_rules_add(rules, &rule);
-	}
-	for (size_t i = 0; i < lengthof(cases); i++)
-		assert_int_equal(is_taken(cases[i].pattern), cases[i].taken);
-	assert_true(is_taken("OTHER"));
-	policy_rules_pause(rules, "A");
+	rule.runs_here = false;
+	policy_rules_add(rules, &rule);
+	add_timeout("A|B", 1);
 	assert_false(is_taken("A"));
+	assert_true(is_taken("A|B"));
+	assert_true(is_taken("OTHER"));
+	policy_rules_pause(rules, "A|B");
+	assert_false(is_taken("A|B"));
 }
 
 static int64
@@ -285,7 +242,7 @@ add_aging(const char *pattern, int64 aging_us)
 static void
 test_aging(void **state)
 {
-	add_timeout("A", 1);
+	add_timeout("Z", 1);
 	assert_true(policy_rules_aging_us(rules) == 0);
 	assert_true(aging_of("A") == 0);
 	add_aging("*", 500);
@@ -301,7 +258,7 @@ test_aging(void **state)
 static void
 test_references(void **state)
 {
-	PolicyRules *gone = policy_rules_new("node-1");
+	PolicyRules *gone = policy_rules_new();
 	PolicyRule	rule = policy_rule("A");
 	Policy	   *policy;
 
@@ -328,7 +285,7 @@ test_random(void **state)
 	chance_init(&chance, test_seed());
 	for (int round = 0; round < 2000; round++)
 	{
-		PolicyRules *some = policy_rules_new("node-1");
+		PolicyRules *some = policy_rules_new();
 		int			set[lengthof(patterns)] = {0};
 
 		for (int i = 0; i < 6; i++)
@@ -372,10 +329,9 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_handler_alone, make_rules, free_rules),
 		cmocka_unit_test_setup_teardown(test_most_special_wins, make_rules, free_rules),
 		cmocka_unit_test_setup_teardown(test_exact_beats_longer, make_rules, free_rules),
-		cmocka_unit_test_setup_teardown(test_each_option_apart, make_rules, free_rules),
+		cmocka_unit_test_setup_teardown(test_tries, make_rules, free_rules),
 		cmocka_unit_test_setup_teardown(test_sql_handlers_run_again, make_rules, free_rules),
 		cmocka_unit_test_setup_teardown(test_function_and_ignore, make_rules, free_rules),
-		cmocka_unit_test_setup_teardown(test_retry, make_rules, free_rules),
 		cmocka_unit_test_setup_teardown(test_paused, make_rules, free_rules),
 		cmocka_unit_test_setup_teardown(test_nodes, make_rules, free_rules),
 		cmocka_unit_test_setup_teardown(test_aging, make_rules, free_rules),

@@ -48,7 +48,7 @@ policies_of(Policies *policies, const char *type)
 }
 
 void
-outcome_report(Outcome *outcome, const Task *task, const Verdict *verdict)
+finish_add(Finish *finish, const Task *task, const Verdict *verdict)
 {
 	fail();
 }

@@ -1,0 +1,138 @@
+/*-------------------------------------------------------------------------
+ *
+ * finish_item.c
+ *		An outcome of a task on its way to the database.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include "finish/finish_item.h"
+#include "node/policy.h"
+#include "slots/slots.h"
+
+static Judgement *
+make_judgement(const Task *task, const Verdict *verdict, int64 now_us)
+{
+	Judgement  *judgement = palloc0(sizeof(Judgement));
+
+	memcpy(judgement->task.id, task->id, TASK_ID_BYTES);
+	memcpy(judgement->task.id_text, task->id_text, sizeof(task->id_text));
+	judgement->task.version = task->version;
+	judgement->task.type = pstrdup(task->type);
+	judgement->task.tries = task->tries;
+	judgement->task.policy = policy_ref(task->policy);
+	judgement->nlogged = verdict->nlogged;
+	judgement->since_us = now_us;
+	return judgement;
+}
+
+FinishItem *
+finish_item_new(const Task *task, const Verdict *verdict, int64 now_us)
+{
+	FinishItem *item = palloc0(sizeof(FinishItem));
+	bool		is_failure = verdict->result == TASK_FAILURE;
+
+	memcpy(item->id, task->id, TASK_ID_BYTES);
+	item->version = task->version;
+	item->grab = task->token;
+	item->place = task->place;
+	item->result = is_failure ? TASK_RETRY : verdict->result;
+	item->delay_ms = is_failure || verdict->delay_us < 0 ? -1 : (verdict->delay_us + 999) / 1000;
+	item->message = verdict->message == NULL ? NULL : pstrdup(verdict->message);
+	item->slot = task->has_shared_slot ? task->slot : NULL;
+	if (item->result == TASK_RETRY || item->result == TASK_REPEAT)
+		item->judgement = make_judgement(task, verdict, now_us);
+	return item;
+}
+
+void
+finish_item_free(FinishItem *item)
+{
+	pfree(item->message);
+	if (item->slot != NULL)
+		slots_free_shared(item->slot);
+	if (item->judgement != NULL)
+	{
+		pfree(item->judgement->task.type);
+		policy_unref(item->judgement->task.policy);
+		pfree(item->judgement);
+	}
+	pfree(item);
+}
+
+void
+finish_items_add_ids(FinishItem *const *items, int n, WireParams *params)
+{
+	wire_add_uuid_array(params, n);
+	for (int i = 0; i < n; i++)
+		wire_uuid(params, items[i]->id);
+	wire_add_int8_array(params, n);
+	for (int i = 0; i < n; i++)
+		wire_int8(params, items[i]->version);
+}
+
+/* A flight of tasks that are simply done says so once for all. */
+static bool
+all_are_done(FinishItem *const *items, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (items[i]->result != TASK_DONE || items[i]->message != NULL)
+			return false;
+	return true;
+}
+
+void
+finish_items_add_outcomes(FinishItem *const *items, int n, WireParams *params)
+{
+	if (all_are_done(items, n))
+		n = 1;
+
+	wire_add_text_array(params, n);
+	for (int i = 0; i < n; i++)
+		wire_text(params, task_result_name(items[i]->result));
+	wire_add_int8_array(params, n);
+	for (int i = 0; i < n; i++)
+	{
+		if (items[i]->delay_ms < 0)
+			wire_null_element(params);
+		else
+			wire_int8(params, items[i]->delay_ms);
+	}
+	wire_add_text_array(params, n);
+	for (int i = 0; i < n; i++)
+		wire_text(params, items[i]->message);
+}
+
+/* What the handlers of the judged have for types without a retry policy. */
+void
+finish_items_add_retries(FinishItem *const *items, int n, WireParams *params)
+{
+	bool		any = false;
+
+	for (int i = 0; i < n && !any; i++)
+		any = items[i]->judgement != NULL;
+	if (!any)
+	{
+		wire_add_text(params, NULL);
+		return;
+	}
+	wire_add_text_array(params, n);
+	for (int i = 0; i < n; i++)
+	{
+		const Judgement *judgement = items[i]->judgement;
+
+		wire_text(params, judgement == NULL ? NULL : judgement->task.policy->retry);
+	}
+}
+
+void
+finish_items_add_grabs(FinishItem *const *items, int n, WireParams *params)
+{
+	wire_add_int8_array(params, n);
+	for (int i = 0; i < n; i++)
+		wire_int8(params, items[i]->grab);
+	wire_add_place_array(params, n);
+	for (int i = 0; i < n; i++)
+		wire_place(params, &items[i]->place);
+}

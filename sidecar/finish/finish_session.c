@@ -1,0 +1,495 @@
+/*-------------------------------------------------------------------------
+ *
+ * finish_session.c
+ *		Sends outcomes of tasks over one session.
+ *
+ *		from: finish.c			to: sql/run/finish_tasks.sql
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include "base/log.h"
+#include "common/trigger.h"
+#include "finish/finish_session.h"
+#include "pg/calls.h"
+
+/* The second only if it is full, else it gathers more until the answer to the
+ * first is there. */
+#define FINISHES_AHEAD 2
+#define FINISH_MAX 500
+#define FINISH_MAX_BYTES (4 * 1024 * 1024)
+#define AGAIN_US SECONDS_TO_US(1)
+#define FAILED_IN_A_ROW 3
+
+/* A session that asks: its statements are short, and locks held for as long. */
+#define ASKED_MAX 50
+
+/* An outcome that has not been sent for so long is given up there. */
+#define PATIENCE_US SECONDS_TO_US(10)
+
+/* A function that takes the server down is not asked a third time. */
+#define LOSSES_MAX 2
+
+typedef struct Flight
+{
+	dlist_node	node;
+	FinishSession *session;
+	int			n;
+	int64		token;
+	bool		is_second;		/* the first answer was lost */
+	bool		is_resolving;	/* asks what the first call had finished */
+	FinishItem *items[FINISH_MAX];	/* in order of id */
+} Flight;
+
+struct FinishSession
+{
+	Loop	   *loop;
+	Node	   *node;
+	Pg		   *pg;
+	bool		asks;
+	const FinishEvents *events;
+	void	   *arg;
+	LoopTimer  *patience;		/* runs while items wait, if it asks */
+	LoopTimer  *pause;			/* after failures in a row */
+	LoopTimer  *again;			/* for the refused */
+	int			nfailed;		/* in a row */
+	dlist_head	waiting;		/* not sent, or to be sent again */
+	dlist_head	refused;		/* alone: they wait for their timer */
+	dlist_head	flights;
+	int			nitems;
+	int			nwaiting;		/* of these, in the list waiting */
+};
+
+static void
+free_item(FinishSession *session, FinishItem *item)
+{
+	finish_item_free(item);
+	session->nitems--;
+}
+
+void
+finish_session_add(FinishSession *session, FinishItem *item)
+{
+	dlist_push_tail(&session->waiting, &item->node);
+	session->nitems++;
+	session->nwaiting++;
+	if (session->asks && !loop_timer_active(session->patience))
+		loop_timer_start(session->patience, PATIENCE_US);
+}
+
+static int
+compare_items(const void *a, const void *b)
+{
+	return memcmp((*(FinishItem *const *) a)->id, (*(FinishItem *const *) b)->id, TASK_ID_BYTES);
+}
+
+static int
+compare_id(const void *id, const void *item)
+{
+	return memcmp(id, (*(FinishItem *const *) item)->id, TASK_ID_BYTES);
+}
+
+/*
+ * Items that were sent before keep their token, so only those of the same
+ * statement, or new ones, go together.
+ */
+static Flight *
+collect(FinishSession *session)
+{
+	Flight	   *flight = palloc(sizeof(Flight));
+	int64		bytes = 0;
+	dlist_mutable_iter iter;
+
+	flight->session = session;
+	flight->n = 0;
+	dlist_foreach_modify(iter, &session->waiting)
+	{
+		FinishItem *item = dlist_container(FinishItem, node, iter.cur);
+
+		if (flight->n > 0 &&
+			(item->token != flight->items[0]->token || item->goes_alone))
+			break;
+		dlist_delete(&item->node);
+		flight->items[flight->n++] = item;
+		bytes += item->message == NULL ? 0 : strlen(item->message);
+		if (flight->n == (session->asks ? ASKED_MAX : FINISH_MAX) || bytes > FINISH_MAX_BYTES || item->goes_alone)
+			break;
+	}
+	session->nwaiting -= flight->n;
+	qsort(flight->items, flight->n, sizeof(FinishItem *), compare_items);
+	return flight;
+}
+
+/* The database returns a task that it had no time to judge as it was. */
+static void
+take_answer(FinishSession *session, FinishItem *item, const PGresult *result, int row)
+{
+	bool		is_resolved = PQnfields(result) <= FINISH_STATUS;
+	const char *status = is_resolved ? NULL : PQgetvalue(result, row, FINISH_STATUS);
+
+	if (item->judgement == NULL)
+		item->is_accepted = true;
+	else if (status != NULL && strcmp(status, "PROCESSING") == 0)
+		item->is_later = true;
+	else
+	{
+		item->is_accepted = true;
+		session->events->on_judged(session->arg, item, status,
+								   is_resolved || wire_null(result, row, FINISH_DELAY_MS) ? 0 :
+								   wire_get_int8(result, row, FINISH_DELAY_MS));
+	}
+}
+
+/* Which of the items the result names. */
+static void
+take_answers(Flight *flight, const PGresult *result)
+{
+	for (int i = 0; i < PQntuples(result); i++)
+	{
+		FinishItem **item = bsearch(wire_get_uuid(result, i, FINISH_ID), flight->items,
+									flight->n, sizeof(FinishItem *), compare_id);
+
+		if (item != NULL)
+			take_answer(flight->session, *item, result, i);
+	}
+}
+
+static void
+log_refused(const FinishItem *item)
+{
+	char		id[TASK_ID_TEXT + 1];
+
+	trigger_id_text(item->id, id);
+	log_line(TWT_LOG_WARN, "finish",
+			 "refused \"%s\" for task %s version " INT64_FORMAT
+			 ": it was taken over or changed meanwhile",
+			 task_result_name(item->result), id, item->version);
+}
+
+static void
+give_up(FinishSession *session, FinishItem *item)
+{
+	session->nitems--;
+	session->events->on_given_up(session->arg, item);
+}
+
+static void
+wait_again(FinishSession *session, FinishItem *item)
+{
+	item->is_later = false;
+	if (session->asks && item->judgement->losses >= LOSSES_MAX)
+	{
+		give_up(session, item);
+		return;
+	}
+	dlist_push_head(&session->waiting, &item->node);
+	session->nwaiting++;
+}
+
+/* Those that come within a second of each other end together. */
+static void
+give_up_old(FinishSession *session)
+{
+	int64		until = loop_now_us(session->loop) - PATIENCE_US + SECONDS_TO_US(1);
+	int			n = 0;
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify(iter, &session->waiting)
+	{
+		FinishItem *item = dlist_container(FinishItem, node, iter.cur);
+
+		if (item->judgement->since_us > until)
+			continue;
+		dlist_delete(&item->node);
+		session->nwaiting--;
+		give_up(session, item);
+		n++;
+	}
+	if (n > 0)
+		log_line(TWT_LOG_WARN, "policy",
+				 "functions of policies did not answer in time: their figures decide on %d tasks", n);
+}
+
+static void
+end_flight(Flight *flight)
+{
+	FinishSession *session = flight->session;
+
+	dlist_delete(&flight->node);
+	for (int i = flight->n - 1; i >= 0; i--)
+	{
+		FinishItem *item = flight->items[i];
+
+		if (item->is_later)
+		{
+			item->token = 0;
+			wait_again(session, item);
+			continue;
+		}
+		if (!item->is_accepted)
+			log_refused(item);
+		free_item(session, item);
+	}
+	pfree(flight);
+	if (session->asks)
+		give_up_old(session);
+}
+
+/* The connection was lost: all go back into the list, at their places. */
+static void
+put_back(Flight *flight)
+{
+	FinishSession *session = flight->session;
+
+	dlist_delete(&flight->node);
+	for (int i = flight->n - 1; i >= 0; i--)
+	{
+		if (flight->items[i]->judgement != NULL)
+			flight->items[i]->judgement->losses++;
+		wait_again(session, flight->items[i]);
+	}
+	pfree(flight);
+}
+
+/* What fails must not stand in the way of the rest; alone it stands aside. */
+static void
+put_back_singly(Flight *flight)
+{
+	FinishSession *session = flight->session;
+	bool		was_alone = flight->n == 1;
+
+	dlist_delete(&flight->node);
+	for (int i = flight->n - 1; i >= 0; i--)
+	{
+		flight->items[i]->goes_alone = true;
+		dlist_push_tail(was_alone ? &session->refused : &session->waiting,
+						&flight->items[i]->node);
+	}
+	session->nwaiting += was_alone ? 0 : flight->n;
+	pfree(flight);
+	if (was_alone && !loop_timer_active(session->again))
+		loop_timer_start(session->again, AGAIN_US);
+}
+
+/*
+ * The server refused the statement.  Each item is tried again by itself, so
+ * that one that can never be stored does not keep the others; that one, if
+ * it is for what its message holds, without the message.  Only when several are
+ * refused in a row, the fault is none of theirs: all wait.
+ */
+static void
+on_failed(Flight *flight, PGresult *result)
+{
+	FinishSession *session = flight->session;
+	FinishItem *first = flight->items[0];
+
+	if (flight->n == 1 && first->message != NULL &&
+		strncmp(pg_sqlstate(result), "22", 2) == 0)
+	{
+		pfree(first->message);
+		first->message = pstrdup("the handler's message could not be stored");
+	}
+	put_back_singly(flight);
+	if (++session->nfailed >= FAILED_IN_A_ROW)
+		loop_timer_start(session->pause, AGAIN_US);
+}
+
+static void on_answer(void *arg, PgOutcome outcome, PGresult *result);
+
+static void
+send_resolve(Flight *flight)
+{
+	WireParams	params;
+
+	flight->is_resolving = true;
+	wire_init(&params);
+	finish_items_add_ids(flight->items, flight->n, &params);
+	wire_add_int8(&params, node_incarnation(flight->session->node));
+	wire_add_int8(&params, flight->token);
+	pg_send(flight->session->pg, &call_resolve_finish, &params, on_answer, flight);
+}
+
+static void
+on_answer(void *arg, PgOutcome outcome, PGresult *result)
+{
+	Flight	   *flight = arg;
+
+	switch (outcome)
+	{
+		case PG_DONE:
+			flight->session->nfailed = 0;
+			take_answers(flight, result);
+			if (PQntuples(result) < flight->n && flight->is_second &&
+				!flight->is_resolving)
+				send_resolve(flight);
+			else
+				end_flight(flight);
+			break;
+		case PG_LOST:
+			put_back(flight);
+			break;
+		case PG_FAILED:
+			on_failed(flight, result);
+			break;
+	}
+}
+
+static void
+send_finish(FinishSession *session)
+{
+	Flight	   *flight = collect(session);
+	WireParams	params;
+
+	flight->is_second = flight->items[0]->token != 0;
+	flight->is_resolving = false;
+	flight->token = flight->is_second ? flight->items[0]->token :
+		node_next_token(session->node);
+	for (int i = 0; i < flight->n; i++)
+		flight->items[i]->token = flight->token;
+	dlist_push_tail(&session->flights, &flight->node);
+	wire_init(&params);
+	finish_items_add_ids(flight->items, flight->n, &params);
+	finish_items_add_outcomes(flight->items, flight->n, &params);
+	wire_add_int8(&params, node_incarnation(session->node));
+	wire_add_int8(&params, flight->token);
+	finish_items_add_grabs(flight->items, flight->n, &params);
+	finish_items_add_retries(flight->items, flight->n, &params);
+	wire_add_bool(&params, session->asks);
+	pg_send(session->pg, &call_finish, &params, on_answer, flight);
+}
+
+static bool
+is_worth_it(const FinishSession *session)
+{
+	return session->nwaiting >= FINISH_MAX ||
+		(session->nwaiting > 0 && pg_in_flight(session->pg) == 0);
+}
+
+/* Not without an incarnation: it may just have been declared gone. */
+void
+finish_session_pump(FinishSession *session)
+{
+	if (session->nwaiting > 0)
+		pg_start(session->pg);
+	while (is_worth_it(session) && pg_is_up(session->pg) &&
+		   node_incarnation(session->node) != 0 &&
+		   !loop_timer_active(session->pause) &&
+		   pg_in_flight(session->pg) < FINISHES_AHEAD)
+		send_finish(session);
+}
+
+static void
+on_state(void *arg, bool is_up)
+{
+	if (is_up)
+		loop_want_turn(((FinishSession *) arg)->loop);
+}
+
+static void
+on_pause_over(void *arg)
+{
+	finish_session_pump(arg);
+}
+
+static void
+on_again(void *arg)
+{
+	FinishSession *session = arg;
+
+	while (!dlist_is_empty(&session->refused))
+	{
+		dlist_push_tail(&session->waiting, dlist_pop_head_node(&session->refused));
+		session->nwaiting++;
+	}
+	finish_session_pump(session);
+}
+
+static void
+on_patience_over(void *arg)
+{
+	FinishSession *session = arg;
+
+	give_up_old(session);
+	if (session->nitems > 0)
+		loop_timer_start(session->patience, SECONDS_TO_US(1));
+}
+
+FinishSession *
+finish_session_open(Loop *loop, const Config *config, Node *node, const char *role, bool asks)
+{
+	FinishSession *session = palloc0(sizeof(FinishSession));
+
+	session->loop = loop;
+	session->node = node;
+	session->asks = asks;
+	dlist_init(&session->waiting);
+	dlist_init(&session->refused);
+	dlist_init(&session->flights);
+	session->patience = loop_timer_new(loop, on_patience_over, session);
+	session->pause = loop_timer_new(loop, on_pause_over, session);
+	session->again = loop_timer_new(loop, on_again, session);
+	session->pg = pg_new(loop, config->postgres, role, on_state, session);
+	pg_rest_after(session->pg, PG_REST_US);
+	return session;
+}
+
+void
+finish_session_listen(FinishSession *session, const FinishEvents *events, void *arg)
+{
+	session->events = events;
+	session->arg = arg;
+}
+
+void
+finish_session_expect(FinishSession *session)
+{
+	pg_start(session->pg);
+}
+
+int
+finish_session_pending(const FinishSession *session)
+{
+	return session->nitems;
+}
+
+static void
+forget_all(FinishSession *session, dlist_head *items)
+{
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify(iter, items)
+	{
+		FinishItem *item = dlist_container(FinishItem, node, iter.cur);
+
+		dlist_delete(&item->node);
+		free_item(session, item);
+	}
+}
+
+static void
+forget_items(FinishSession *session)
+{
+	forget_all(session, &session->waiting);
+	forget_all(session, &session->refused);
+	session->nwaiting = 0;
+}
+
+void
+finish_session_forget(FinishSession *session)
+{
+	/* what is under way comes back into the list by this */
+	pg_reset(session->pg, "the incarnation is gone");
+	forget_items(session);
+}
+
+void
+finish_session_free(FinishSession *session)
+{
+	pg_close(session->pg);
+	forget_items(session);
+	loop_timer_free(session->patience);
+	loop_timer_free(session->pause);
+	loop_timer_free(session->again);
+	pfree(session);
+}

@@ -1,0 +1,58 @@
+/*-------------------------------------------------------------------------
+ *
+ * finish_session.h
+ *		Sends outcomes of tasks over one session.
+ *
+ *		from: finish.h			to: sql/run/finish_tasks.sql
+ *
+ * Outcomes are collected while the session is busy and go in one statement.
+ * They survive a lost connection: they are sent again, and a token tells
+ * whether the first call had been executed.  A finish that is refused came too
+ * late; it is logged, and changes nothing.
+ *
+ * A session that asks lets the database call the functions of policies, which
+ * may be slow, or end the session.  It gives up a task whose function did so
+ * twice, or was not asked for a while.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_FINISH_SESSION_H
+#define TWT_FINISH_SESSION_H
+
+#include "base/loop.h"
+#include "config/config.h"
+#include "finish/finish_item.h"
+#include "node/node.h"
+
+typedef struct FinishSession FinishSession;
+
+typedef struct FinishEvents
+{
+	/*
+	 * A judged outcome is stored.  status is NULL when the answer was lost;
+	 * delay_ms is that of the next try.
+	 */
+	void		(*on_judged) (void *arg, const FinishItem *item,
+							  const char *status, int64 delay_ms);
+
+	/* The item, which is the callee's now, is not to be asked about here. */
+	void		(*on_given_up) (void *arg, FinishItem *item);
+} FinishEvents;
+
+/* role is the session's name for the database and the log. */
+extern FinishSession *finish_session_open(Loop *loop, const Config *config, Node *node,
+										  const char *role, bool asks);
+extern void finish_session_free(FinishSession *session);
+extern void finish_session_listen(FinishSession *session, const FinishEvents *events,
+								  void *arg);
+
+/* Takes the item over. */
+extern void finish_session_add(FinishSession *session, FinishItem *item);
+
+/* As those of finish.h. */
+extern void finish_session_expect(FinishSession *session);
+extern void finish_session_pump(FinishSession *session);
+extern int	finish_session_pending(const FinishSession *session);
+extern void finish_session_forget(FinishSession *session);
+
+#endif							/* TWT_FINISH_SESSION_H */

@@ -1,0 +1,121 @@
+/*-------------------------------------------------------------------------
+ *
+ * policy_options.c
+ *		What SQL functions ask about policies, and say when they change.
+ *
+ *		from: policy.h		to: sql/policy/configure_type.sql, sql/policy/retry.sql
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/twtasks.h"
+
+#include "catalog/pg_type.h"
+#include "commands/async.h"
+#include "commands/trigger.h"
+#include "funcapi.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/inval.h"
+#include "utils/rel.h"
+#include "utils/timestamp.h"
+
+#include "policy/policy.h"
+
+#define CONFIG_CHANNEL "twtasks_config"
+
+PG_FUNCTION_INFO_V1(twt_is_paused);
+Datum
+twt_is_paused(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(policy_is_paused(text_to_cstring(PG_GETARG_TEXT_PP(0)),
+									text_to_cstring(PG_GETARG_TEXT_PP(1))));
+}
+
+/* How long a task of that type may be SUBMITTED. */
+PG_FUNCTION_INFO_V1(twt_queue_time);
+Datum
+twt_queue_time(PG_FUNCTION_ARGS)
+{
+	char	   *type = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	Interval   *result = palloc0(sizeof(Interval));
+
+	result->time = policy_find(type)->queue_time_us;
+	PG_RETURN_INTERVAL_P(result);
+}
+
+/* The columns of twtasks_internal.type_options(). */
+enum
+{
+	OPTION_TIMEOUT_MS,
+	OPTION_STUCK,
+	OPTION_ASKS_STUCK,
+	OPTION_NODES,
+	OPTION_AGING_MS,
+	OPTION_RETRY,
+	OPTION_RETRY_FUNCTION,
+	OPTION_RESET_TRIES,
+	OPTIONS
+};
+
+static void
+put_text(Datum *values, bool *nulls, int column, const char *text)
+{
+	nulls[column] = text == NULL;
+	if (text != NULL)
+		values[column] = CStringGetTextDatum(text);
+}
+
+static Datum
+text_array(char **names)
+{
+	ArrayBuildState *array = initArrayResult(TEXTOID, CurrentMemoryContext, false);
+
+	for (; *names != NULL; names++)
+		accumArrayResult(array, CStringGetTextDatum(*names), false, TEXTOID, CurrentMemoryContext);
+	return makeArrayResult(array, CurrentMemoryContext);
+}
+
+PG_FUNCTION_INFO_V1(twt_type_options);
+Datum
+twt_type_options(PG_FUNCTION_ARGS)
+{
+	const TypePolicy *policy = policy_of_text(PG_GETARG_DATUM(0));
+	Datum		values[OPTIONS];
+	bool		nulls[OPTIONS] = {false};
+	TupleDesc	desc;
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	values[OPTION_TIMEOUT_MS] = Int64GetDatum(policy->timeout_us / 1000);
+	nulls[OPTION_TIMEOUT_MS] = policy->timeout_us < 0;
+	put_text(values, nulls, OPTION_STUCK, policy->stuck);
+	values[OPTION_ASKS_STUCK] = BoolGetDatum(policy->stuck_function != NULL);
+	nulls[OPTION_NODES] = policy->nodes == NULL;
+	if (policy->nodes != NULL)
+		values[OPTION_NODES] = text_array(policy->nodes);
+	values[OPTION_AGING_MS] = Int64GetDatum(policy->aging_us / 1000);
+	values[OPTION_RETRY] = PointerGetDatum(policy->retry);
+	nulls[OPTION_RETRY] = policy->retry == NULL;
+	put_text(values, nulls, OPTION_RETRY_FUNCTION, policy->retry_function);
+	values[OPTION_RESET_TRIES] = BoolGetDatum(policy->resets_tries);
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
+}
+
+/*
+ * The notification leaves and the invalidation takes effect at commit, here
+ * the latter at the end of the command.
+ */
+PG_FUNCTION_INFO_V1(twt_config_changed);
+Datum
+twt_config_changed(PG_FUNCTION_ARGS)
+{
+	TriggerData *data = (TriggerData *) fcinfo->context;
+
+	if (!CALLED_AS_TRIGGER(fcinfo))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function must be called by a trigger")));
+	CacheInvalidateRelcache(data->tg_relation);
+	Async_Notify(CONFIG_CHANNEL, NULL);
+	return PointerGetDatum(NULL);
+}

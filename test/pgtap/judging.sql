@@ -1,0 +1,98 @@
+--
+-- finish_tasks() judges: when a task that failed is tried again, or that it is
+-- given up, by the policies of its type and the function that they name.
+--
+BEGIN;
+\ir ../lib/tasks.sql
+SELECT plan(27);
+
+CREATE SCHEMA app;
+CREATE FUNCTION app.says(task twtasks.task_input, error text) RETURNS timestamptz
+LANGUAGE plpgsql SET search_path = app, pg_temp
+AS $$
+BEGIN
+	WHILE error = 'slow' LOOP END LOOP;
+	RETURN CASE error WHEN 'no more' THEN NULL ELSE clock_timestamp() + interval '3 h' END;
+END $$;
+SELECT twtasks.configure_type('LIST', retry => '{"delays": ["10s", "20s"]}') \g /dev/null
+SELECT twtasks.configure_type('NONE', retry => '"none"') \g /dev/null
+SELECT twtasks.configure_type('COUNTED', retry => '{"delays": ["10s"]}', reset_tries => false) \g /dev/null
+SELECT twtasks.configure_type('ASK*', retry => '{"delays": ["1min"]}', retry_function => 'app.says') \g /dev/null
+SELECT twtasks.configure_type('ASK|NOT', retry_function => 'none') \g /dev/null
+
+-- Of each task its end, as 'WAITING 10' with the seconds that were told; a task
+-- that is not there was refused.
+CREATE TEMPORARY TABLE ends (n integer, ending text);
+CREATE FUNCTION pg_temp.finish_all(
+	types text[], results text[], delays_ms bigint[] DEFAULT '{NULL}', messages text[] DEFAULT '{failed}',
+	retries jsonb[] DEFAULT ARRAY['{"delays": ["7s"]}'::jsonb], ask boolean DEFAULT true) RETURNS text[]
+LANGUAGE plpgsql
+AS $$
+DECLARE
+	ids uuid[] := ARRAY(SELECT a.task_id FROM unnest(types) t, twtasks.add_task(t) a);
+BEGIN
+	PERFORM pg_temp.grab(id) FROM unnest(ids) id;
+	RETURN ARRAY(SELECT concat_ws(' ', f.status, round(f.delay_ms / 1000.0)) FROM unnest(ids) WITH ORDINALITY u(id, place)
+		LEFT JOIN twtasks_internal.finish_tasks(ids, '{1}', results, delays_ms, messages, pg_temp.node(), 9,
+			retries => retries, ask => ask) f USING (id) ORDER BY u.place);
+END $$;
+
+-- ---- figures ----
+SELECT is(pg_temp.finish_all('{LIST,NONE,OTHER}', '{retry}'), '{WAITING 10,ERROR,WAITING 7}', 'a failure waits as its policy says; without one as the caller''s');
+SELECT is((SELECT array_agg(round(extract(epoch FROM next_event_time - state_time)) ORDER BY type) FROM twtasks.task WHERE status = 'WAITING'), '{10,7}', 'and that is when it is tried');
+SELECT is((SELECT array_agg(error ORDER BY type) FROM twtasks.task), '{failed,failed,failed}', 'with the message');
+SELECT is(pg_temp.finish_all('{LIST,OTHER,NONE}', '{retry}', '{500}'), '{WAITING 1,WAITING 1,ERROR}', 'a handler may say when, but not how often');
+SELECT is(pg_temp.finish_all('{LIST,NONE,LIST}', '{retry,retry,error}', '{5000}', retries => NULL), '{WAITING 5,WAITING 5,ERROR}', 'nothing is judged that is not to be');
+SELECT is(pg_temp.finish_all('{LIST,NONE,OTHER,LIST,LIST}', '{done,release,retry,error,retry}', retries => ARRAY[NULL, NULL, '"none"', NULL, '{}']::jsonb[]),
+	'{DONE,SUBMITTED,ERROR,ERROR,WAITING 10}', 'in a batch each by its own');
+SELECT is(pg_temp.finish_all('{OTHER}', '{retry}', retries => ARRAY['{"delay": "3000000us", "multiplier": 2, "max_delay": "7200000000us", "max_tries": 2, "jitter": 0}'::jsonb]),
+	'{WAITING 3}', 'figures as the sidecar writes them');
+DELETE FROM twtasks.task;
+SELECT a.task_id AS tried FROM twtasks.add_task('LIST') a \gset
+CREATE FUNCTION pg_temp.try(tried uuid) RETURNS text LANGUAGE sql
+AS $$
+	UPDATE twtasks.task SET status = 'SUBMITTED', queued = true, version = version + 1, next_event_time = 'infinity' WHERE id = tried AND status = 'WAITING';
+	SELECT pg_temp.grab(tried);
+	SELECT f.status || coalesce(' ' || f.delay_ms, '') FROM twtasks_internal.finish_tasks(ARRAY[tried], ARRAY[pg_temp.version_of(tried)], '{retry}', '{NULL}', '{x}', pg_temp.node(), 9, retries => '{"\"none\""}') f
+$$;
+SELECT is((SELECT array_agg(pg_temp.try(:'tried')) FROM generate_series(1, 3)), '{WAITING 10000,WAITING 20000,ERROR}', 'tries are counted, and come to an end');
+
+-- ---- repeats ----
+SELECT is(pg_temp.finish_all('{LIST,OTHER,NONE,COUNTED}', '{repeat}'), '{WAITING 10,WAITING 7,WAITING 0,WAITING 10}', 'a repeat waits as before a first retry');
+SELECT is((SELECT array_agg(tries ORDER BY type) FROM twtasks.task WHERE status = 'WAITING'), '{1,0,0,0}', 'its tries start anew, or are counted');
+SELECT is(pg_temp.finish_all('{LIST,COUNTED,NONE}', '{repeat}', '{2000}'), '{WAITING 2,WAITING 2,WAITING 2}', 'it may say when');
+SELECT twtasks.configure_type('COUNTED', retry => '"none"') \g /dev/null
+SELECT is(pg_temp.finish_all('{COUNTED}', '{repeat}', '{2000}'), '{ERROR}', 'what is counted comes to an end');
+
+-- ---- functions ----
+SELECT is(pg_temp.finish_all('{ASK|A,ASK|B,ASK|NOT}', '{retry}', messages => '{x,no more,x}'), '{WAITING 10800,ERROR,WAITING 60}', 'a function is asked');
+SELECT is(pg_temp.finish_all('{ASK|A}', '{retry}', '{4000}'), '{WAITING 4}', 'a handler says when, and the function whether');
+SELECT is(pg_temp.finish_all('{ASK|B}', '{retry}', '{4000}', '{no more}'), '{ERROR}', 'or not');
+SELECT is(pg_temp.finish_all('{ASK|A,ASK|B}', '{retry}', messages => '{x,no more}', ask => false), '{WAITING 60,WAITING 60}', 'when it is not to be asked the figures decide');
+SELECT is(pg_temp.finish_all('{ASK|A}', '{retry}', retries => NULL), '{WAITING 0}', 'nor is it where nothing is judged');
+SELECT is(pg_temp.finish_all('{ASK|A}', '{repeat}'), '{WAITING 60}', 'nor about a success');
+
+-- One that takes too long keeps the next from being asked in this call.
+SET LOCAL client_min_messages = error;
+SET LOCAL twtasks.function_timeout = '100ms';
+SELECT is(pg_temp.finish_all('{ASK|SLOW,LIST,ASK|LATER,ASK|CANCELLED}', '{retry}', messages => '{slow,x,x,x}'), '{WAITING 60,WAITING 10,PROCESSING,PROCESSING}', 'for those after a slow one there is no time');
+SELECT id AS later, version FROM twtasks.task WHERE type = 'ASK|LATER' \gset
+SELECT is(pg_temp.state(:'later'), 'PROCESSING 1', 'such a task stays as it is');
+SELECT is((SELECT token IS DISTINCT FROM 9 AND error IS NULL FROM twtasks.task WHERE id = :'later'), true, 'it was not finished');
+SELECT is((SELECT array_agg(status || ' ' || round(delay_ms / 1000.0)) FROM twtasks_internal.finish_tasks(ARRAY[:'later']::uuid[], '{1}', '{retry}', '{NULL}', '{x}', pg_temp.node(), 9, retries => '{"{}"}', ask => true)),
+	'{WAITING 10800}', 'the next call asks');
+RESET twtasks.function_timeout;
+SELECT (twtasks.request_cancel(id, 1)).result FROM twtasks.task WHERE type = 'ASK|CANCELLED' \g /dev/null
+SELECT is((SELECT array_agg(f.status || coalesce(' ' || f.delay_ms, '')) FROM twtasks.task t, twtasks_internal.finish_tasks(ARRAY[t.id], '{1}', '{retry}', '{NULL}', '{x}', pg_temp.node(), 9, retries => '{"{}"}', ask => true) f WHERE t.type = 'ASK|CANCELLED'),
+	'{CANCELLED}', 'one that is to be cancelled is not tried again');
+
+-- ---- too late ----
+SELECT is((SELECT count(*) FROM twtasks_internal.finish_tasks(ARRAY[:'later', pg_temp.id(99), NULL]::uuid[], '{1}', '{retry}', '{NULL}', '{x}', pg_temp.node(), 9, retries => '{"{}"}', ask => true)),
+	0::bigint, 'nothing comes of a task that has changed, or never was');
+SELECT is(pg_temp.state(:'later'), 'WAITING 2', 'it is as it was');
+SELECT throws_ok($$SELECT twtasks_internal.finish_tasks(ARRAY[pg_temp.id(1), pg_temp.id(2), pg_temp.id(3)], '{1}', '{retry}', '{0}', '{x}', 1, 1, retries => '{"{}","{}"}')$$,
+	'22023', 'arrays must have one length', 'one policy for each, or one for all');
+SELECT is((SELECT array_agg(name ORDER BY name) FROM twtasks_internal.read_policies('n') WHERE kind = 'policy' AND max_tries = 0), '{ASK*}', 'whether there is a function to ask is told');
+
+SELECT * FROM finish();
+ROLLBACK;
