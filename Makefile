@@ -27,7 +27,8 @@ sidecar: version
 web: sidecar
 	$(MAKE) -C web all
 
-workers: sidecar
+# Both take the sidecar's parts: one after the other, whatever -j says.
+workers: web
 	$(MAKE) -C workers/http all
 
 # Both halves include it; made first, so that -j does not make it twice.

@@ -309,7 +309,10 @@ void
 config_free(Config *config)
 {
 	for (int i = 0; i < config->nhandlers; i++)
+	{
+		pfree(config->handlers[i].settings);
 		pfree(config->handlers[i].hello);
+	}
 	config_clear(options_root(), config);
 	pfree(config);
 }

@@ -73,6 +73,7 @@ typedef struct HandlerConfig
 	char	  **argv;			/* command, worker, http: NULL-terminated */
 	char	   *function;		/* sql: schema.function */
 	char	   *role;			/* sql: NULL is the sidecar's own */
+	char	   *settings;		/* worker: a JSON object; NULL: none */
 	char	   *hello;			/* worker, http: the first line to a process */
 	char	   *url;			/* http */
 	char	  **hosts;			/* http: that a task may choose, or NULL */

@@ -35,7 +35,8 @@ is_printed(const Printing *printing, const Option *option)
 
 	if (option->modes != 0 && !(option->modes & printing->modes))
 		return false;
-	return (option->kind != OPTION_TEXT && option->kind != OPTION_WORDS) ||
+	return (option->kind != OPTION_TEXT && option->kind != OPTION_WORDS &&
+			option->kind != OPTION_SETTINGS) ||
 		*(void *const *) member != NULL;
 }
 

@@ -88,6 +88,10 @@ make_value(const Option *option)
 		.data_size = sizeof(char),
 		.string = {.min = 0, .max = TEXT_MAX_BYTES}
 	};
+	cyaml_schema_value_t ignored = {
+		.type = CYAML_IGNORE,
+		.flags = CYAML_FLAG_OPTIONAL
+	};
 
 	switch (option->kind)
 	{
@@ -100,6 +104,8 @@ make_value(const Option *option)
 			entry = palloc(sizeof(*entry));
 			*entry = make_mapping(option->section, CYAML_FLAG_DEFAULT);
 			return make_list(option, entry, sizeof(RawSection));
+		case OPTION_SETTINGS:
+			return ignored;
 		default:
 			return text;
 	}

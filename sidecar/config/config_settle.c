@@ -13,6 +13,7 @@
 #include "config/bundled.h"
 #include "config/config_settle.h"
 #include "config/hello.h"
+#include "config/worker_settings.h"
 #include "config/statuses.h"
 
 #define COMMAND_CONCURRENCY 10
@@ -130,6 +131,17 @@ check_modes(Settling *settling, int index)
 	return true;
 }
 
+static bool
+settle_settings(Settling *settling, int index)
+{
+	HandlerConfig *handler = &settling->config->handlers[index];
+	const char *error = worker_settings_read(settling->source, index, &handler->settings);
+
+	if (error == NULL && handler->settings != NULL && handler->mode != HANDLER_WORKER)
+		error = "a handler of this kind cannot have it";
+	return error == NULL || handler_fail(settling, index, "settings", error);
+}
+
 static int
 default_concurrency(const HandlerConfig *handler)
 {
@@ -166,6 +178,7 @@ settle_handler(Settling *settling, int index)
 	HandlerConfig *handler = &settling->config->handlers[index];
 
 	if (!settle_mode(settling, index) || !check_modes(settling, index) ||
+		!settle_settings(settling, index) ||
 		!settle_statuses(settling, index))
 		return false;
 	if (handler->argv != NULL && handler->argv[0][0] != '/')

@@ -77,7 +77,9 @@ hello_make(const Config *config, const HandlerConfig *handler)
 	json_object_set_new(hello, "hello", json_integer(1));
 	json_object_set_new(hello, "node", json_string(config->node));
 	json_object_set_new(hello, "settings",
-						handler->mode == HANDLER_HTTP ? http_settings(handler) : json_object());
+						handler->mode == HANDLER_HTTP ? http_settings(handler) :
+						handler->settings != NULL ? json_loads(handler->settings, 0, NULL) :
+						json_object());
 	text = json_dumps(hello, JSON_COMPACT);
 	copy = pstrdup(text);
 	free(text);

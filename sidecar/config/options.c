@@ -211,6 +211,11 @@ static const Option handler_options[] = {
 		.help = "program and arguments, processes that stay and speak JSON lines"
 	},
 	{
+		"settings", OPTION_SETTINGS, .modes = WORKER_MODE,
+		.offset = offsetof(HandlerConfig, settings),
+		.help = "any keys and values, told to each process of the worker in its first line"
+	},
+	{
 		"sql", OPTION_TEXT, .needs_restart = true, .modes = SQL_MODE,
 		.min = 1, .max = 2 * IDENTIFIER_MAX + 1, .check = check_function,
 		.offset = offsetof(HandlerConfig, function),

@@ -29,6 +29,8 @@ typedef enum OptionKind
 	OPTION_SIZE,				/* int64, bytes */
 	OPTION_CHOICE,				/* an enum */
 	OPTION_SWITCH,				/* "true" or absent; fills nothing */
+	OPTION_SETTINGS,			/* any mapping; char *, JSON text; NULL when
+								 * absent */
 	OPTION_SECTION,				/* a mapping; offset is where it begins */
 	OPTION_SECTIONS				/* a list of mappings: pointer and count */
 } OptionKind;

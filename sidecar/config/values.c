@@ -119,6 +119,9 @@ values_print(const Option *option, const void *source, StringInfo out)
 		case OPTION_TEXT:
 			print_text(*(char *const *) source, out);
 			break;
+		case OPTION_SETTINGS:
+			appendStringInfoString(out, *(char *const *) source);
+			break;
 		case OPTION_CONNINFO:
 			redacted = conninfo_redact(*(char *const *) source);
 			print_text(redacted, out);
@@ -370,6 +373,7 @@ values_parse(const Option *option, const char *text, void *target,
 				return true;
 			*reason = reason_invalid("value", text, "it can only be true");
 			return false;
+		case OPTION_SETTINGS:
 		case OPTION_SECTION:
 		case OPTION_SECTIONS:
 			break;

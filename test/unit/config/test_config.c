@@ -386,6 +386,34 @@ test_stuck_names(void **state)
 	assert_string_equal(config_stuck_name(STUCK_IGNORE), "ignore");
 }
 
+/* Told as JSON, and taken back when printed; numbers stay numbers, texts texts. */
+static void
+test_settings(void **state)
+{
+	Config	   *config = read_text("node: a\n"
+								   "handlers:\n"
+								   "- types: [A]\n"
+								   "  worker: [/bin/cat]\n"
+								   "  settings:\n"
+								   "    url: amqp://q\n"
+								   "    prefetch: 10\n"
+								   "    ratio: 0.5\n"
+								   "    version: '10'\n"
+								   "    topics: [a, {name: \"b\\n\", durable: true}]\n");
+	char	   *printed = print(config);
+	Config	   *again = read_text(printed);
+	static const char expected[] = "{\"hello\":1,\"node\":\"a\",\"settings\":{\"url\":\"amqp://q\","
+		"\"prefetch\":10,\"ratio\":0.5,\"version\":\"10\","
+		"\"topics\":[\"a\",{\"name\":\"b\\n\",\"durable\":true}]}}";
+
+	assert_string_equal(config->handlers[0].hello, expected);
+	assert_string_equal(again->handlers[0].hello, expected);
+	assert_null(config_needs_restart(config, again));
+	config_free(again);
+	config_free(config);
+	pfree(printed);
+}
+
 int
 main(void)
 {
@@ -401,6 +429,7 @@ main(void)
 		cmocka_unit_test(test_needs_restart),
 		cmocka_unit_test(test_reference_names_every_key),
 		cmocka_unit_test(test_stuck_names),
+		cmocka_unit_test(test_settings),
 	};
 
 	return cmocka_run_group_tests(tests, make_directory, remove_directory);

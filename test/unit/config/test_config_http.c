@@ -181,6 +181,9 @@ test_handler_errors(void **state)
 	expect_error("statuses: it is no status that can come", HTTP_HANDLER("statuses: ['80=done']"));
 	expect_error("statuses: it is no status that can come",
 				 "handlers: [{types: [A], command: [/x], statuses: ['404=done']}]\n");
+	expect_error("settings: a handler of this kind cannot have it", HTTP_HANDLER("settings: {a: 1}"));
+	expect_error("handlers[0].settings: must have keys and values",
+				 "handlers: [{types: [A], worker: [/x], settings: [a]}]\n");
 	expect_error("role: a handler of this kind cannot have it", HTTP_HANDLER("role: r"));
 	expect_error("hosts: a handler of this kind cannot have it", NOOP("hosts: [a]"));
 	expect_error("secret_file: a handler of this kind cannot have it", NOOP("secret_file: /x"));
