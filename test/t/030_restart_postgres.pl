@@ -62,6 +62,7 @@ foreach my $mode (qw(immediate fast immediate))
 # One process of the server that dies takes all others with it.
 my $victim = $node->session;
 
+$node->value('SELECT 1');    # this session is open, so the crash ends it
 kill KILL => $victim->backend_pid;
 wait_for(sub { !defined $node->value_or_undef('SELECT 1') }, 'the crash');
 wait_for(sub { defined $node->value_or_undef('SELECT 1') }, 'the recovery');
