@@ -505,6 +505,23 @@ cmp_ok(
 cmp_ok($sidecar->descriptors, '<=', $before + 25,
 	'which are all that is left');
 
+# ---- the programs that send them ----
+
+my @programs = split /\s+/, `pgrep -P @{[ $sidecar->pid ]} -x twtasks-http`;
+
+foreach my $what (map { ("/proc/$_/cmdline", "/proc/$_/environ") } @programs)
+{
+	PostgreSQL::Test::Utils::slurp_file($what) =~ /\Q$secret\E|\Q$other_secret\E|very-secret/
+	  and fail("$what holds no secret");
+}
+is(scalar @programs, scalar @handlers, 'each handler has one');
+my $lost = add('HTTP', how => 'hang');
+
+wait_for(sub { $server->requests($lost) }, 'a request that hangs');
+kill KILL => @programs;
+check($lost, 'WAITING 2', qr/^worker was ended by signal 9/, 'its program is killed');
+check(add('HTTP'), 'DONE 2', qr/^$/, 'another one sends the next');
+
 # ---- secrets ----
 
 write_secret('secret', 'another secret of some length');
