@@ -5,7 +5,7 @@ PG_CONFIG ?= pg_config
 PKG_CONFIG ?= pkg-config
 CFLAGS ?= -O2 -g
 
-PACKAGES = libpq libevent_core libcyaml yaml-0.1 jansson libcurl libmicrohttpd
+PACKAGES = libpq libevent_core yaml-0.1 jansson libcurl libmicrohttpd
 
 # Debian keeps the server's static libraries with its modules.
 PG_LIBS := $(foreach dir,$(shell $(PG_CONFIG) --pkglibdir) \

@@ -16,6 +16,7 @@
 #include "common/version.h"
 #include "config/config.h"
 #include "config_check.h"
+#include "execute/runner.h"
 #include "sidecar.h"
 
 typedef struct Program
@@ -60,7 +61,7 @@ on_reload(void *arg)
 	Config	   *config;
 
 	sdnotify_reloading();
-	config = config_read(program->config_path, &error);
+	config = config_read(program->config_path, handler_kinds, &error);
 	if (config == NULL)
 		log_line(TWT_LOG_ERROR, "config", "not reloaded: %s", error);
 	else
@@ -73,7 +74,7 @@ static Config *
 read_config(const char *path)
 {
 	char	   *error;
-	Config	   *config = config_read(path, &error);
+	Config	   *config = config_read(path, handler_kinds, &error);
 
 	if (config == NULL)
 		log_line(TWT_LOG_FATAL, "config", "%s", error);

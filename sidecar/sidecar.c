@@ -99,7 +99,7 @@ resolve_type(void *arg, const char *type, Limit **limit, void **tag)
 
 	if (config == NULL)
 		return false;
-	*tag = sidecar->served[config - sidecar->config->handlers].handler;
+	*tag = sidecar->served[config->index].handler;
 	*limit = type_limits_leaf(sidecar->limits, type, handler_limit(*tag), bucket->limit);
 	return true;
 }
@@ -518,9 +518,9 @@ open_handlers(Sidecar *sidecar)
 	{
 		Served	   *served = &sidecar->served[i];
 
-		served->handler = handler_new(&config->handlers[i], sidecar->policies,
+		served->handler = handler_new(config->handlers[i], sidecar->policies,
 									  sidecar->slots_of_node);
-		if (config->handlers[i].mode == HANDLER_SQL)
+		if (handler_kind(config->handlers[i]) == &handler_sql)
 		{
 			served->sql = sql_open(sidecar->loop, config, served->handler,
 								   sidecar->node, sidecar->finish);
@@ -618,7 +618,7 @@ sidecar_reload(Sidecar *sidecar, Config *config)
 	limit_set_max(sidecar->slots_of_node, config->concurrency);
 	for (int i = 0; i < sidecar->nserved; i++)
 	{
-		handler_reload(sidecar->served[i].handler, &config->handlers[i]);
+		handler_reload(sidecar->served[i].handler, config->handlers[i]);
 		execute_reload(sidecar->served[i].handler);
 	}
 	execute_replace_workers(sidecar->execute);

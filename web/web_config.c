@@ -8,7 +8,6 @@
 #include "base/port.h"
 
 #include "base/address.h"
-#include "config/config_load.h"
 #include "config/secret_file.h"
 #include "web/web_config.h"
 
@@ -53,8 +52,6 @@ static const Option options[] = {
 	},
 };
 
-static const Section section = {options, lengthof(options), sizeof(WebConfig)};
-
 /* Whoever guesses a token can finish tasks.  The reason is palloc'd. */
 static char *
 read_tokens(WebConfig *config)
@@ -69,55 +66,53 @@ read_tokens(WebConfig *config)
 }
 
 static bool
-settle(void *target, const RawSection *raw, const ConfigSource *source, char **error)
+settle(void *target, const Place *place)
 {
 	WebConfig  *config = target;
 	Address		address;
 	char	   *reason;
 
 	if (config->token_file == NULL)
-	{
-		if (address_parse(config->listen, &address) == NULL && address.is_local)
-			return true;
-		*error = config_source_message(source, "listen", "an address that other machines "
-									   "can reach needs a token_file");
-		return false;
-	}
+		return (address_parse(config->listen, &address) == NULL && address.is_local) ||
+			options_fail(place, "listen", "an address that other machines can reach needs a token_file");
 	reason = read_tokens(config);
 	if (reason == NULL)
 		return true;
-	*error = config_source_message(source, "token_file", "%s", reason);
+	(void) options_fail(place, "token_file", "%s", reason);
 	pfree(reason);
 	return false;
 }
 
+static void
+release(void *target)
+{
+	secret_file_forget(((WebConfig *) target)->tokens);
+}
+
+static const Section section = {
+	options, lengthof(options), sizeof(WebConfig), settle, release
+};
+
 WebConfig *
 web_config_read(const char *path, char **error)
 {
-	WebConfig  *config = palloc0(sizeof(WebConfig));
-
-	if (config_load(path, &section, config, settle, error))
-		return config;
-	web_config_free(config);
-	return NULL;
+	return options_read(&section, NULL, path, error);
 }
 
 void
 web_config_free(WebConfig *config)
 {
-	secret_file_forget(config->tokens);
-	config_clear(&section, config);
-	pfree(config);
+	options_free(&section, config);
 }
 
 void
 web_config_print(const WebConfig *config, StringInfo out)
 {
-	config_print_options(&section, config, out);
+	options_print(&section, config, out);
 }
 
 const char *
 web_config_needs_restart(const WebConfig *from, const WebConfig *to)
 {
-	return config_first_change(&section, from, to);
+	return options_needs_restart(&section, from, to);
 }

@@ -21,7 +21,6 @@
 #include "base/log.h"
 #include "base/task.h"
 #include "base/text.h"
-#include "config/config.h"
 
 /* With the line end.  No more than a pipe takes at once (PIPE_BUF). */
 #define LINE_MAX_BYTES 4096
@@ -55,7 +54,7 @@ typedef struct Event
 
 static struct
 {
-	int			format;			/* a LogFormat */
+	LogFormat	format;
 	LogLevel	level;
 	char	   *node;			/* NULL: not known yet */
 	bool		has_severity;	/* lines go to the journal */
@@ -81,7 +80,7 @@ is_journal(void)
 }
 
 void
-log_init(int format, LogLevel level, const char *node)
+log_init(LogFormat format, LogLevel level, const char *node)
 {
 	char	   *copy = pstrdup(node);
 

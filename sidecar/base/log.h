@@ -28,8 +28,14 @@ typedef enum LogLevel
 	TWT_LOG_DEBUG
 } LogLevel;
 
+typedef enum LogFormat
+{
+	LOG_FORMAT_TEXT,
+	LOG_FORMAT_JSON
+} LogFormat;
+
 /* Before log_init(): text, info, to descriptor 2. */
-extern void log_init(int format, LogLevel level, const char *node);
+extern void log_init(LogFormat format, LogLevel level, const char *node);
 extern bool log_level_parse(const char *name, LogLevel *level) MUSTCHECK;
 extern const char *log_level_name(LogLevel level);
 extern bool log_wants(LogLevel level);

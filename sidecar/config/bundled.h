@@ -3,7 +3,7 @@
  * bundled.h
  *		Programs that come with the sidecar and work for it.
  *
- *		from: config_settle.c
+ *		from: execute_worker.c
  *
  *-------------------------------------------------------------------------
  */

@@ -1,320 +1,444 @@
 /*-------------------------------------------------------------------------
  *
  * config.c
- *		The configuration file, read and checked.
- *
- * The table in options.c is walked together with what the file has: each
- * option is taken from there, else from its default, which goes through the
- * same checks.  What concerns several options is judged last, in
- * config_settle.c.
+ *		The configuration file of the sidecar: its options, as tables.
  *
  *-------------------------------------------------------------------------
  */
 #include "base/port.h"
 
+#include <jansson.h>
+#include <unistd.h>
+
+#include "base/address.h"
 #include "common/pattern.h"
+#include "common/trigger.h"
 #include "config/config.h"
-#include "config/config_load.h"
-#include "config/config_settle.h"
-#include "config/values.h"
+#include "config/hello.h"
 
-typedef struct Reader
+#define MILLISECONDS(n) MS_TO_US(n)
+#define SECONDS(n) SECONDS_TO_US(n)
+#define HOURS(n) SECONDS((n) * 3600)
+#define DAYS(n) HOURS((n) * 24)
+
+static const Choice queue_choices[] = {
+	{"auto", QUEUE_AUTO},
+	{"ring", QUEUE_RING},
+	{"notify", QUEUE_NOTIFY},
+	{NULL, 0}
+};
+
+static const Choice stuck_choices[] = {
+	{"retry", STUCK_RETRY},
+	{"error", STUCK_ERROR},
+	{"fail", STUCK_FAIL},
+	{"ignore", STUCK_IGNORE},
+	{NULL, 0}
+};
+
+static const char *
+check_pattern(const char *text)
 {
-	const ConfigSource *source;
-	char	  **error;
-} Reader;
+	size_t		len = strlen(text);
 
-/* One section of the file and what it fills. */
-typedef struct Filling
-{
-	const Section *section;
-	const RawSection *raw;		/* NULL: not in the file */
-	char	   *target;
-	const char *place;			/* "" at the top level */
-} Filling;
-
-static bool read_section(Reader *reader, const Filling *filling);
-
-static const RawValue *
-raw_value(const Filling *filling, const Option *option)
-{
-	static const RawValue absent;
-
-	if (filling->raw == NULL)
-		return &absent;
-	return &filling->raw->values[option - filling->section->options];
+	if (strcmp(text, "*") == 0)
+		return NULL;
+	if (len > 0 && text[len - 1] == '*')
+		len--;
+	if (trigger_type_valid(text, len))
+		return NULL;
+	return "a type has letters, digits and _ . : | / -, a pattern is the beginning of one and a *";
 }
 
-static char *
-place_of(const Filling *filling, const Option *option)
+static const char *
+check_bucket(const char *text)
 {
-	return psprintf("%s%s%s", filling->place,
-					filling->place[0] != '\0' ? "." : "", option->name);
+	if (trigger_bucket_valid(text, strlen(text)))
+		return NULL;
+	return "a bucket name has letters, digits, _ and -, at most 48 of them";
 }
 
-/* Stores one value or word; text of the file or a default. */
-static bool
-read_value(Reader *reader, const Option *option, const char *text,
-		   void *target, const char *place)
+static const char *
+check_environment(const char *text)
 {
-	char	   *reason = NULL;
-
-	if (values_parse(option, text, target, &reason))
-		return true;
-	*reader->error = config_source_message(reader->source, place, "%s",
-										   reason);
-	pfree(reason);
-	return false;
+	if (text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+					"0123456789_-")] == '\0')
+		return NULL;
+	return "an environment has letters, digits, _ and -";
 }
 
-static void
-free_words(char **words)
+static const char *
+check_listen(const char *text)
 {
-	int			i;
+	Address		address;
 
-	for (i = 0; words != NULL && words[i] != NULL; i++)
-		pfree(words[i]);
-	pfree(words);
+	return address_parse(text, &address);
 }
 
-static bool
-is_repeated(char **words, int nwords)
-{
-	int			i;
-
-	for (i = 0; i < nwords - 1; i++)
-		if (strcmp(words[i], words[nwords - 1]) == 0)
-			return true;
-	return false;
-}
-
-/*
- * The array is in place from the start and ends in NULL, so that
- * config_free() finds what there is of it at any time.
- */
-static bool
-read_words(Reader *reader, const Option *option, const RawValue *value,
-		   void *target, const char *place)
-{
-	char	  **words = palloc0((value->count + 1) * sizeof(char *));
-	uint32		i;
-
-	/* Two options may fill the same member; config_settle() will refuse it. */
-	free_words(*(char ***) target);
-	*(char ***) target = words;
-	for (i = 0; i < value->count; i++)
+static const Option retry_options[] = {
 	{
-		char	   *entry = psprintf("%s[%u]", place, i);
-		bool		is_fine = read_value(reader, option, value->words[i],
-										 &words[i], entry);
+		"delay", OPTION_DURATION, .fallback = "5s",
+		.min = 0, .max = DAYS(30), .offset = offsetof(RetryConfig, delay_us),
+		.help = "before the first retry"
+	},
+	{
+		"multiplier", OPTION_NUMBER, .fallback = "2",
+		.min = 1, .max = 100, .offset = offsetof(RetryConfig, multiplier),
+		.help = "how much longer each delay is than the one before"
+	},
+	{
+		"max_delay", OPTION_DURATION, .fallback = "2h",
+		.min = 0, .max = DAYS(30),
+		.offset = offsetof(RetryConfig, max_delay_us),
+		.help = "no delay is longer"
+	},
+	{
+		"max_tries", OPTION_INTEGER, .fallback = "20",
+		.min = 1, .max = 1000000, .offset = offsetof(RetryConfig, max_tries),
+		.help = "tries in all, the first one included"
+	},
+	{
+		"jitter", OPTION_NUMBER, .fallback = "0.1",
+		.min = 0, .max = 1, .offset = offsetof(RetryConfig, jitter),
+		.help = "part of a delay that is left to chance"
+	},
+};
 
-		if (is_fine && option->kind == OPTION_WORDS && is_repeated(words, i + 1))
+static const Section retry_section = {
+	retry_options, lengthof(retry_options), sizeof(RetryConfig)
+};
+
+static const Option handler_options[] = {
+	{
+		"types", OPTION_WORDS, .needs_restart = true, .is_required = true,
+		.min = 1, .max = 1000, .check = check_pattern,
+		.offset = offsetof(HandlerConfig, types),
+		.count_offset = offsetof(HandlerConfig, ntypes),
+		.help = "task types, exact or a beginning followed by *"
+	},
+	{
+		.type = OPTION_KIND, .offset = offsetof(HandlerConfig, kind),
+		.help = "a handler"
+	},
+	{
+		"timeout", OPTION_DURATION, .fallback = "10min",
+		.min = MILLISECONDS(10), .max = DAYS(30),
+		.offset = offsetof(HandlerConfig, timeout_us),
+		.help = "deadline of a task, counted from its grab, for a worker from when it takes it up"
+	},
+	{
+		"stuck", OPTION_CHOICE, .fallback = "error", .choices = stuck_choices,
+		.offset = offsetof(HandlerConfig, stuck),
+		.help = "what becomes of a task whose node is gone or whose deadline passed; "
+		"of no use with sql, whose tasks can always run again"
+	},
+	{
+		"retry", OPTION_SECTION, .section = &retry_section,
+		.offset = offsetof(HandlerConfig, retry),
+		.help = "when a task that failed is tried again"
+	},
+};
+
+/* A pattern and where it stands, to find the same one elsewhere. */
+typedef struct PatternRef
+{
+	const char *pattern;
+	int			handler;
+	int			entry;
+} PatternRef;
+
+static bool
+settle_handler(void *target, const Place *place)
+{
+	const HandlerConfig *handler = target;
+
+	if (handler->retry.delay_us <= handler->retry.max_delay_us)
+		return true;
+	return options_fail(place, "retry", "delay must not be longer than max_delay");
+}
+
+static int
+compare_patterns(const void *a, const void *b)
+{
+	const PatternRef *left = a;
+	const PatternRef *right = b;
+	int			result = strcmp(left->pattern, right->pattern);
+
+	/* Equal ones in the order of the file: the later one is at fault. */
+	return result != 0 ? result : left->handler - right->handler;
+}
+
+static PatternRef *
+collect_patterns(const Config *config, int *npatterns)
+{
+	PatternRef *refs;
+	PatternRef *ref;
+	int			n = 0;
+	int			i;
+
+	for (i = 0; i < config->nhandlers; i++)
+		n += config->handlers[i]->ntypes;
+	refs = palloc(n * sizeof(PatternRef));
+	*npatterns = n;
+	for (ref = refs, i = 0; i < config->nhandlers; i++)
+	{
+		int			j;
+
+		for (j = 0; j < config->handlers[i]->ntypes; j++, ref++)
 		{
-			is_fine = false;
-			*reader->error = config_source_message(reader->source, entry,
-												   "\"%s\" is there twice",
-												   words[i]);
+			ref->pattern = config->handlers[i]->types[j];
+			ref->handler = i;
+			ref->entry = j;
 		}
+	}
+	return refs;
+}
+
+/* Two handlers for one pattern: which of them runs would be chance. */
+static bool
+check_patterns(const Config *config, const Place *place)
+{
+	int			n;
+	PatternRef *refs = collect_patterns(config, &n);
+	bool		is_fine = true;
+
+	qsort(refs, n, sizeof(PatternRef), compare_patterns);
+	for (int i = 1; i < n && is_fine; i++)
+	{
+		char	   *entry;
+
+		if (strcmp(refs[i - 1].pattern, refs[i].pattern) != 0)
+			continue;
+		entry = psprintf("handlers[%d].types[%d]", refs[i].handler, refs[i].entry);
+		is_fine = options_fail(place, entry, "handlers[%d] has \"%s\" already",
+							   refs[i - 1].handler, refs[i].pattern);
 		pfree(entry);
-		if (!is_fine)
-			return false;
 	}
-	return true;
-}
-
-static bool
-read_list(Reader *reader, const Filling *filling, const Option *option,
-		  const char *place)
-{
-	const RawValue *value = raw_value(filling, option);
-	char	   *fallback = unconstify(char *, option->fallback);
-	RawValue	default_value = {.words = &fallback, .count = 1};
-
-	if (value->words == NULL && option->fallback == NULL)
-		return true;
-	if (value->words == NULL)
-		value = &default_value;
-	if (option->kind == OPTION_WORDS)
-		*(int *) (filling->target + option->count_offset) = value->count;
-	return read_words(reader, option, value, filling->target + option->offset,
-					  place);
-}
-
-static bool
-read_child(Reader *reader, const Filling *filling, const Option *option,
-		   const char *place)
-{
-	Filling		child = {
-		.section = option->section,
-		.raw = raw_value(filling, option)->sections,
-		.target = filling->target + option->offset,
-		.place = place
-	};
-
-	return read_section(reader, &child);
-}
-
-static bool
-read_children(Reader *reader, const Filling *filling, const Option *option,
-			  const char *place)
-{
-	const RawValue *value = raw_value(filling, option);
-	size_t		size = option->section->size;
-	char	   *children = palloc0(Max(value->count, 1) * size);
-	uint32		i;
-
-	*(char **) (filling->target + option->offset) = children;
-	*(int *) (filling->target + option->count_offset) = value->count;
-	for (i = 0; i < value->count; i++)
-	{
-		char	   *entry = psprintf("%s[%u]", place, i);
-		Filling		child = {
-			.section = option->section,
-			.raw = &value->sections[i],
-			.target = children + i * size,
-			.place = entry
-		};
-		bool		is_fine = read_section(reader, &child);
-
-		pfree(entry);
-		if (!is_fine)
-			return false;
-	}
-	return true;
-}
-
-static bool
-read_option(Reader *reader, const Filling *filling, const Option *option,
-			const char *place)
-{
-	const char *text;
-
-	if (option->is_required && raw_value(filling, option)->text == NULL)
-	{
-		*reader->error = config_source_message(reader->source, place,
-											   "the key is missing");
-		return false;
-	}
-	switch (option->kind)
-	{
-		case OPTION_WORDS:
-		case OPTION_ARGV:
-			return read_list(reader, filling, option, place);
-		case OPTION_SECTION:
-			return read_child(reader, filling, option, place);
-		case OPTION_SECTIONS:
-			return read_children(reader, filling, option, place);
-		default:
-			text = raw_value(filling, option)->text;
-			if (text == NULL)
-				text = option->fallback;
-			return text == NULL ||
-				read_value(reader, option, text,
-						   filling->target + option->offset, place);
-	}
-}
-
-static bool
-read_section(Reader *reader, const Filling *filling)
-{
-	int			i;
-
-	for (i = 0; i < filling->section->noptions; i++)
-	{
-		const Option *option = &filling->section->options[i];
-		char	   *place = place_of(filling, option);
-		bool		is_fine = read_option(reader, filling, option, place);
-
-		pfree(place);
-		if (!is_fine)
-			return false;
-	}
-	return true;
-}
-
-bool
-config_load(const char *path, const Section *root, void *target,
-			ConfigSettle settle, char **error)
-{
-	ConfigSource *source = config_source_read(path, error);
-	Reader		reader = {source, error};
-	Filling		filling = {.section = root, .target = target, .place = ""};
-	RawSection *raw;
-	bool		is_fine;
-
-	if (source == NULL)
-		return false;
-	is_fine = config_schema_load(source, root, &raw, error);
-	if (is_fine)
-	{
-		filling.raw = raw;
-		is_fine = read_section(&reader, &filling) && settle(target, raw, source, error);
-		config_schema_free(root, raw);
-	}
-	config_source_free(source);
+	pfree(refs);
 	return is_fine;
 }
 
-Config *
-config_read(const char *path, char **error)
+static bool
+settle_node(Config *config, const Place *place)
 {
-	Config	   *config = palloc0(sizeof(Config));
+	char		name[256];
 
-	if (config_load(path, options_root(), config, config_settle, error))
-		return config;
-	config_free(config);
-	return NULL;
+	if (config->node != NULL)
+		return true;
+	if (gethostname(name, sizeof(name)) != 0 || name[0] == '\0')
+		return options_fail(place, "node", "there is no host name to take for it");
+	name[sizeof(name) - 1] = '\0';
+	config->node = pstrdup(name);
+	return true;
 }
 
-/* Pointers are cleared: two options may fill the same member. */
-void
-config_clear(const Section *section, void *target)
+static bool
+has_settings(const HandlerConfig *handler)
 {
-	int			i;
-	int			j;
+	return handler->told != NULL && handler->told->noptions > 0;
+}
 
-	for (i = 0; i < section->noptions; i++)
+/* What is wrong with the settings of a handler, by its program's answer. */
+static bool
+check_answer(const HandlerConfig *handler, const char *line, const Place *place)
+{
+	json_t	   *answer = json_loads(line, JSON_DISABLE_EOF_CHECK, NULL);
+	const char *error = json_string_value(json_object_get(answer, "error"));
+	const char *setting = json_string_value(json_object_get(answer, "setting"));
+	bool		is_fine = json_object_get(answer, "ready") != NULL;
+	char	   *option = psprintf("handlers[%d].%s", handler->index,
+								  setting != NULL ? setting : handler->told->options[0].name);
+
+	if (!is_fine)
+		(void) options_fail(place, option, "%s",
+							error != NULL ? error : "its program does not answer");
+	pfree(option);
+	json_decref(answer);
+	return is_fine;
+}
+
+/* One line of answer for each handler with settings. */
+static bool
+check_answers(const Config *config, const char *line, const Place *place)
+{
+	bool		is_fine = true;
+
+	for (int i = 0; i < config->nhandlers && is_fine; i++)
 	{
-		const Option *option = &section->options[i];
-		char	  **member = (char **) ((char *) target + option->offset);
-
-		switch (option->kind)
-		{
-			case OPTION_WORDS:
-			case OPTION_ARGV:
-				free_words(*(char ***) member);
-				*member = NULL;
-				break;
-			case OPTION_TEXT:
-			case OPTION_CONNINFO:
-				pfree(*member);
-				*member = NULL;
-				break;
-			case OPTION_SECTION:
-				config_clear(option->section, member);
-				break;
-			case OPTION_SECTIONS:
-				for (j = 0; j < *(int *) ((char *) target + option->count_offset); j++)
-					config_clear(option->section,
-								 *member + j * option->section->size);
-				pfree(*member);
-				break;
-			default:
-				break;
-		}
+		if (!has_settings(config->handlers[i]))
+			continue;
+		is_fine = check_answer(config->handlers[i], line, place);
+		line += strcspn(line, "\n");
+		line += *line == '\n';
 	}
+	return is_fine;
+}
+
+/* The bundled program that will run them judges all at once. */
+static bool
+check_settings(const Config *config, const Place *place)
+{
+	const char *program = NULL;
+	StringInfoData hellos;
+	char	   *answers = NULL;
+	char	   *reason = NULL;
+	bool		is_fine;
+
+	initStringInfo(&hellos);
+	for (int i = 0; i < config->nhandlers; i++)
+	{
+		if (!has_settings(config->handlers[i]))
+			continue;
+		program = config->handlers[i]->argv[0];
+		appendStringInfo(&hellos, "%s\n", config->handlers[i]->hello);
+	}
+	if (program != NULL)
+		answers = hello_check(program, hellos.data, &reason);
+	is_fine = reason == NULL ? check_answers(config, answers, place) :
+		options_fail(place, "handlers", "%s", reason);
+	pfree(hellos.data);
+	pfree(answers);
+	pfree(reason);
+	return is_fine;
+}
+
+static bool
+settle(void *target, const Place *place)
+{
+	Config	   *config = target;
+
+	if (!check_patterns(config, place) || !settle_node(config, place))
+		return false;
+	for (int i = 0; i < config->nhandlers; i++)
+	{
+		config->handlers[i]->index = i;
+		if (config->handlers[i]->told != NULL)
+			config->handlers[i]->hello = hello_make(config, config->handlers[i]);
+	}
+	return check_settings(config, place);
+}
+
+static void
+release_handler(void *target)
+{
+	pfree(((HandlerConfig *) target)->hello);
+}
+
+static const Section handler_section = {
+	handler_options, lengthof(handler_options), sizeof(HandlerConfig),
+	settle_handler, release_handler
+};
+
+static const Option root_options[] = {
+	{
+		"postgres", OPTION_CONNINFO, .fallback = "", .needs_restart = true,
+		.min = 0, .max = 8192, .offset = offsetof(Config, postgres),
+		.help = "the database, as a libpq connection string or URI"
+	},
+	{
+		"node", OPTION_TEXT,
+		.needs_restart = true,
+		.min = 1, .max = 128, .offset = offsetof(Config, node),
+		.help = "name of this sidecar, its own in the whole cluster"
+	},
+	{
+		"environment", OPTION_TEXT,
+		.needs_restart = true, .check = check_environment,
+		.min = 1, .max = 63, .offset = offsetof(Config, environment),
+		.help = "takes tasks only of a database that was adopted for it"
+	},
+	{
+		"buckets", OPTION_WORDS, .fallback = "default", .needs_restart = true,
+		.min = 1, .max = TRIGGER_BUCKETS, .check = check_bucket,
+		.offset = offsetof(Config, buckets),
+		.count_offset = offsetof(Config, nbuckets),
+		.help = "buckets that this node works for"
+	},
+	{
+		"queue", OPTION_CHOICE, .fallback = "auto", .needs_restart = true,
+		.choices = queue_choices, .offset = offsetof(Config, queue),
+		.help = "how triggers arrive; auto is ring when the extension is preloaded, else notify"
+	},
+	{
+		"log", OPTION_SECTION, .section = &log_section,
+		.offset = offsetof(Config, log),
+		.help = "what is written to stderr"
+	},
+	{
+		"concurrency", OPTION_INTEGER, .fallback = "0",
+		.min = 0, .max = 10000000, .offset = offsetof(Config, concurrency),
+		.help = "tasks that run at once on this node, all handlers together; 0 is no limit"
+	},
+	{
+		"look_ahead", OPTION_INTEGER, .fallback = "100000",
+		.needs_restart = true,
+		.min = 1, .max = 10000000, .offset = offsetof(Config, look_ahead),
+		.help = "triggers kept in memory; more stay in the database"
+	},
+	{
+		"drain", OPTION_DURATION, .fallback = "30s",
+		.min = 0, .max = DAYS(1), .offset = offsetof(Config, drain_us),
+		.help = "how long SIGTERM waits for running handlers"
+	},
+	{
+		"lease", OPTION_DURATION, .fallback = "30s", .needs_restart = true,
+		.min = MILLISECONDS(100), .max = HOURS(1),
+		.offset = offsetof(Config, lease_us),
+		.help = "silence after which this node counts as gone"
+	},
+	{
+		"sweep", OPTION_DURATION, .fallback = "5s",
+		.min = MILLISECONDS(10), .max = HOURS(1),
+		.offset = offsetof(Config, sweep_us),
+		.help = "time between two looks at the whole table"
+	},
+	{
+		"listen", OPTION_TEXT, .needs_restart = true,
+		.min = 1, .max = 100, .check = check_listen,
+		.offset = offsetof(Config, listen),
+		.help = "address and port where HTTP tells how this node is, at /health"
+	},
+	{
+		"handlers", OPTION_SECTIONS, .section = &handler_section,
+		.is_required = true, .min = 1, .max = 1000,
+		.offset = offsetof(Config, handlers),
+		.count_offset = offsetof(Config, nhandlers),
+		.help = "who runs which tasks: one of command, worker, sql, http and noop each"
+	},
+};
+
+static const Section root_section = {
+	root_options, lengthof(root_options), sizeof(Config), settle
+};
+
+const char *
+config_stuck_name(StuckRule rule)
+{
+	return options_choice_name(stuck_choices, rule);
+}
+
+Config *
+config_read(const char *path, const Section *const *kinds, char **error)
+{
+	return options_read(&root_section, kinds, path, error);
 }
 
 void
 config_free(Config *config)
 {
-	for (int i = 0; i < config->nhandlers; i++)
-	{
-		pfree(config->handlers[i].settings);
-		pfree(config->handlers[i].hello);
-	}
-	config_clear(options_root(), config);
-	pfree(config);
+	options_free(&root_section, config);
+}
+
+void
+config_print(const Config *config, StringInfo out)
+{
+	options_print(&root_section, config, out);
+}
+
+const char *
+config_needs_restart(const Config *from, const Config *to)
+{
+	return options_needs_restart(&root_section, from, to);
 }
 
 const HandlerConfig *
@@ -327,7 +451,7 @@ config_handler(const Config *config, const char *type)
 
 	for (i = 0; i < config->nhandlers; i++)
 	{
-		const HandlerConfig *handler = &config->handlers[i];
+		const HandlerConfig *handler = config->handlers[i];
 
 		for (j = 0; j < handler->ntypes; j++)
 		{

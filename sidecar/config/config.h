@@ -3,15 +3,19 @@
  * config.h
  *		The configuration file, read, checked and printed.
  *
- * One YAML file, mapped onto these structs by the table in options.c; an
- * unrecognized key, a missing one or a value out of range is an error that
- * names the key and its line.  A Config is never changed after config_read():
- * a reload reads a new one.
+ * One YAML file, mapped onto these structs by the tables in config.c and by
+ * those of the kinds of handlers, which lie with the kinds; options.h says how.
+ * An unrecognized key, a missing one or a value out of range is an error that
+ * names the key, its line and its column.  A Config is never changed after
+ * config_read(): a reload reads a new one.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef TWT_CONFIG_H
 #define TWT_CONFIG_H
+
+#include "config/log_options.h"
+#include "config/options.h"
 
 typedef enum QueueKind
 {
@@ -20,15 +24,6 @@ typedef enum QueueKind
 	QUEUE_NOTIFY
 } QueueKind;
 
-typedef enum HandlerMode
-{
-	HANDLER_COMMAND,			/* one process per task */
-	HANDLER_WORKER,				/* long-lived processes, JSON lines */
-	HANDLER_SQL,				/* a function of the database */
-	HANDLER_HTTP,				/* a POST */
-	HANDLER_NOOP				/* done at once: for tests and measurements */
-} HandlerMode;
-
 typedef enum StuckRule
 {
 	STUCK_ERROR,
@@ -36,25 +31,6 @@ typedef enum StuckRule
 	STUCK_FAIL,
 	STUCK_IGNORE
 } StuckRule;
-
-/* Which addresses a host may have that a task chose. */
-typedef enum Networks
-{
-	NETWORKS_PUBLIC,
-	NETWORKS_ANY
-} Networks;
-
-typedef enum LogFormat
-{
-	LOG_FORMAT_TEXT,
-	LOG_FORMAT_JSON
-} LogFormat;
-
-typedef struct LogConfig
-{
-	LogFormat	format;
-	int			level;			/* a LogLevel of log.h */
-} LogConfig;
 
 typedef struct RetryConfig
 {
@@ -65,35 +41,35 @@ typedef struct RetryConfig
 	double		jitter;			/* 0..1: part of the delay that is random */
 } RetryConfig;
 
+/*
+ * What handlers of several kinds have.  The struct of a kind that has more
+ * begins with this one.
+ */
 typedef struct HandlerConfig
 {
+	const Section *kind;
+	int			index;			/* among the handlers of the configuration */
 	char	  **types;			/* exact, or a prefix ending in '*' */
 	int			ntypes;
-	HandlerMode mode;
-	char	  **argv;			/* command, worker, http: NULL-terminated */
-	char	   *function;		/* sql: schema.function */
-	char	   *role;			/* sql: NULL is the sidecar's own */
-	char	   *settings;		/* worker: a JSON object; NULL: none */
-	char	   *hello;			/* worker, http: the first line to a process */
-	char	   *url;			/* http */
-	char	  **hosts;			/* http: that a task may choose, or NULL */
-	int			nhosts;
-	Networks	networks;		/* http: of those */
-	char	   *secret_file;	/* http: what signs; NULL: nothing */
-	char	   *headers_file;	/* http: more headers, or NULL */
-	char	   *ca_file;		/* http: who is trusted; NULL: the system's */
-	int64		connect_timeout_us; /* http */
+	char	  **argv;			/* the program and its arguments */
+	char	   *directory;		/* where it starts */
+	const Section *told;		/* options told to its processes; NULL: no hello */
+	char	   *settings;		/* ... or these, a JSON object; NULL: none */
+	char	   *hello;			/* ... in this first line */
+	char	   *function;		/* schema.function, or NULL */
+	char	   *role;			/* that it runs as; NULL: the sidecar's own */
 	char	  **statuses;		/* what a status means, or NULL */
-	int			nstatuses;
-	char	   *directory;		/* command, worker: where they start */
-	int			processes;		/* worker processes, or sql connections */
-	int			prefetch;		/* worker: tasks in flight per process */
+	int			processes;		/* of a worker, or connections */
+	int			prefetch;		/* tasks in flight in each of these */
+	int			waits_for;		/* a task waits for so many others in its
+								 * process */
 	int			concurrency;	/* slots on this node */
 	int64		timeout_us;		/* deadline after the grab */
 	int64		grace_us;		/* between TERM and KILL */
 	int64		max_output;		/* bytes of stderr kept with the task */
 	RetryConfig retry;
 	StuckRule	stuck;
+	bool		is_atomic;		/* a lost task left no trace: it runs again */
 } HandlerConfig;
 
 typedef struct Config
@@ -111,31 +87,22 @@ typedef struct Config
 	int64		lease_us;		/* silence after which the node counts as gone */
 	int64		sweep_us;		/* between two looks at the whole table */
 	char	   *listen;			/* where it tells how it is; NULL: nowhere */
-	HandlerConfig *handlers;
+	HandlerConfig **handlers;
 	int			nhandlers;
 } Config;
 
 /*
  * Reads and checks the file, which only root or the daemon's own user may be
- * able to write.  NULL on failure, with one message in *error (palloc'd) that
- * names the file, the key and, where known, the line.
+ * able to write.  kinds are those of handlers and end in NULL.  NULL on
+ * failure, with one message in *error (palloc'd) that names the file, the line
+ * and the key.
  */
-extern Config *config_read(const char *path, char **error) MUSTCHECK;
+extern Config *config_read(const char *path, const Section *const *kinds,
+						   char **error) MUSTCHECK;
 extern void config_free(Config *config);
 
-/*
- * Appends the configuration in force as YAML that config_read() accepts, with
- * asterisks for the passwords in the connection string.
- */
+/* options_print() and options_needs_restart() of a Config. */
 extern void config_print(const Config *config, StringInfo out);
-
-/* Appends a reference of all options as a Markdown table. */
-extern void config_print_reference(StringInfo out);
-
-/*
- * The first option that differs and that a reload cannot change; NULL when a
- * running sidecar can go over from one to the other.
- */
 extern const char *config_needs_restart(const Config *from, const Config *to);
 
 /* The handler for a type: an exact name first, else the longest prefix. */

@@ -70,9 +70,8 @@ int64
 handler_stuck_after_grab_us(const Handler *handler, int64 timeout_us)
 {
 	const HandlerConfig *config = handler->config;
-	int			before = config->mode == HANDLER_WORKER ? config->prefetch : 0;
 
-	return before * (timeout_us + config->grace_us) +
+	return config->waits_for * (timeout_us + config->grace_us) +
 		handler_stuck_us(handler, timeout_us);
 }
 

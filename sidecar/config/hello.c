@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "config/hello.h"
-#include "config/options.h"
 
 static json_t *
 words_json(char *const *words)
@@ -30,7 +29,7 @@ words_json(char *const *words)
 static json_t *
 value_json(const Option *option, const void *value)
 {
-	switch (option->kind)
+	switch (option->type)
 	{
 		case OPTION_TEXT:
 			return json_string(*(char *const *) value);
@@ -50,20 +49,18 @@ value_json(const Option *option, const void *value)
 }
 
 static json_t *
-http_settings(const HandlerConfig *handler)
+make_settings(const HandlerConfig *handler)
 {
-	const Section *section = options_handler();
-	json_t	   *settings = json_object();
+	json_t	   *settings = handler->settings != NULL ?
+		json_loads(handler->settings, 0, NULL) : json_object();
 
-	for (int i = 0; i < section->noptions; i++)
+	for (int i = 0; i < handler->told->noptions; i++)
 	{
-		const Option *option = &section->options[i];
+		const Option *option = &handler->told->options[i];
 
-		if (option->modes & OPTION_MODE(HANDLER_HTTP))
-			json_object_set_new(settings, option->name,
-								value_json(option, (const char *) handler + option->offset));
+		json_object_set_new(settings, option->name,
+							value_json(option, (const char *) handler + option->offset));
 	}
-	json_object_set_new(settings, "concurrency", json_integer(handler->concurrency));
 	return settings;
 }
 
@@ -76,10 +73,7 @@ hello_make(const Config *config, const HandlerConfig *handler)
 
 	json_object_set_new(hello, "hello", json_integer(1));
 	json_object_set_new(hello, "node", json_string(config->node));
-	json_object_set_new(hello, "settings",
-						handler->mode == HANDLER_HTTP ? http_settings(handler) :
-						handler->settings != NULL ? json_loads(handler->settings, 0, NULL) :
-						json_object());
+	json_object_set_new(hello, "settings", make_settings(handler));
 	text = json_dumps(hello, JSON_COMPACT);
 	copy = pstrdup(text);
 	free(text);

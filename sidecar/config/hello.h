@@ -14,8 +14,8 @@
 
 /*
  * {"hello":1,"node":"...","settings":{...}}, palloc'd, without a line end.  The
- * settings of an HTTP handler are the options that the table gives to its kind,
- * each under its own name: durations in seconds, sizes in bytes.
+ * settings are the options of handler->told, each under its own name:
+ * durations in seconds, sizes in bytes.
  */
 extern char *hello_make(const Config *config, const HandlerConfig *handler);
 

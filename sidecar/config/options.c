@@ -1,456 +1,434 @@
 /*-------------------------------------------------------------------------
  *
  * options.c
- *		The options of the configuration file, as one table.
+ *		Reads a configuration file into structs, by their tables of options.
+ *
+ * libyaml makes a tree of the file.  The tables are walked together with the
+ * tree, so that a value out of place or out of range is reported where it
+ * stands.
  *
  *-------------------------------------------------------------------------
  */
 #include "base/port.h"
 
-#include "base/address.h"
-#include "base/log.h"
-#include "common/trigger.h"
 #include "config/options.h"
-#include "config/statuses.h"
+#include "config/place.h"
+#include "config/values.h"
+#include "config/worker_settings.h"
 
-#define MILLISECONDS(n) MS_TO_US(n)
-#define SECONDS(n) SECONDS_TO_US(n)
-#define HOURS(n) SECONDS((n) * 3600)
-#define DAYS(n) HOURS((n) * 24)
+static bool read_section(const Place *place, const Section *section,
+						 void *target);
+static bool read_options(const Place *place, const Section *section,
+						 char *target);
+static void free_options(const Section *section, char *target);
 
-#define IDENTIFIER_MAX 63
-
-#define COMMAND_MODE OPTION_MODE(HANDLER_COMMAND)
-#define WORKER_MODE OPTION_MODE(HANDLER_WORKER)
-#define SQL_MODE OPTION_MODE(HANDLER_SQL)
-#define NOOP_MODE OPTION_MODE(HANDLER_NOOP)
-#define HTTP_MODE OPTION_MODE(HANDLER_HTTP)
-
-static const Choice queue_choices[] = {
-	{"auto", QUEUE_AUTO},
-	{"ring", QUEUE_RING},
-	{"notify", QUEUE_NOTIFY},
-	{NULL, 0}
-};
-
-static const Choice format_choices[] = {
-	{"text", LOG_FORMAT_TEXT},
-	{"json", LOG_FORMAT_JSON},
-	{NULL, 0}
-};
-
-static const Choice level_choices[] = {
-	{"error", TWT_LOG_ERROR},
-	{"warn", TWT_LOG_WARN},
-	{"info", TWT_LOG_INFO},
-	{"debug", TWT_LOG_DEBUG},
-	{NULL, 0}
-};
-
-static const Choice stuck_choices[] = {
-	{"retry", STUCK_RETRY},
-	{"error", STUCK_ERROR},
-	{"fail", STUCK_FAIL},
-	{"ignore", STUCK_IGNORE},
-	{NULL, 0}
-};
-
-static const Choice networks_choices[] = {
-	{"public", NETWORKS_PUBLIC},
-	{"any", NETWORKS_ANY},
-	{NULL, 0}
-};
-
-static const char *
-check_pattern(const char *text)
+/* Stores one value or word; text of the file or a default. */
+static bool
+read_text(const Place *place, const Option *option, const char *text,
+		  void *target)
 {
-	size_t		len = strlen(text);
+	char	   *reason = NULL;
 
-	if (strcmp(text, "*") == 0)
-		return NULL;
-	if (len > 0 && text[len - 1] == '*')
-		len--;
-	if (trigger_type_valid(text, len))
-		return NULL;
-	return "a type has letters, digits and _ . : | / -, a pattern is the beginning of one and a *";
+	if (values_parse(option, text, target, &reason))
+		return true;
+	place_fail(place, reason);
+	pfree(reason);
+	return false;
 }
 
-static const char *
-check_bucket(const char *text)
+static bool
+read_value(const Place *place, const Option *option, void *target)
 {
-	if (trigger_bucket_valid(text, strlen(text)))
-		return NULL;
-	return "a bucket name has letters, digits, _ and -, at most 48 of them";
+	if (place->node != NULL)
+		return place_take(place, YAML_SCALAR_NODE) &&
+			read_text(place, option, source_text(place->node), target);
+	return option->fallback == NULL ||
+		read_text(place, option, option->fallback, target);
 }
 
-static const char *
-check_environment(const char *text)
+static bool
+is_repeated(char **words, int last)
 {
-	if (text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-					"0123456789_-")] == '\0')
-		return NULL;
-	return "an environment has letters, digits, _ and -";
+	for (int i = 0; i < last; i++)
+		if (strcmp(words[i], words[last]) == 0)
+			return true;
+	return false;
 }
 
-/* The length of the lower-case identifier at text, or 0. */
-static size_t
-identifier_length(const char *text)
+static bool
+read_word(const Place *list, const Option *option, char **words, int index)
 {
-	size_t		len = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_");
+	Place		entry = place_of_entry(list, index);
+	char	   *what;
 
-	if (len > IDENTIFIER_MAX || (text[0] >= '0' && text[0] <= '9'))
-		return 0;
-	return len;
+	if (!read_value(&entry, option, &words[index]))
+		return false;
+	if (option->type != OPTION_WORDS || !is_repeated(words, index))
+		return true;
+	what = psprintf("\"%s\" is there twice", words[index]);
+	place_fail(&entry, what);
+	pfree(what);
+	return false;
 }
 
-static const char *
-check_function(const char *text)
+/* How many entries the list has or, not in the file, its default. */
+static bool
+read_count(const Place *list, const Option *option, char *target, int *count)
 {
-	size_t		schema = identifier_length(text);
-
-	if (schema > 0 && text[schema] == '.')
+	*count = option->fallback != NULL;
+	if (list->node != NULL)
 	{
-		const char *name = text + schema + 1;
-		size_t		len = identifier_length(name);
-
-		if (len > 0 && name[len] == '\0')
-			return NULL;
+		if (!place_take(list, YAML_SEQUENCE_NODE))
+			return false;
+		*count = place_entries(list->node);
+		if (*count < option->min)
+			return place_fail(list, "the list must not be empty");
+		if (*count > option->max)
+			return place_fail(list, "the list is too long");
 	}
-	return "it must be schema.function, both of lower-case letters, digits and _";
+	if (option->count_offset != 0)
+		*(int *) (target + option->count_offset) = *count;
+	return true;
 }
 
-/* SET ROLE would take "none" for the session's own role, even when quoted. */
-static const char *
-check_role(const char *text)
+/* What there is of the array ends in NULL at any time. */
+static bool
+read_words(const Place *place, const Option *option, char *target)
 {
-	if (strcmp(text, "none") == 0)
-		return "it is not the name of a role";
+	int			count;
+	char	  **words;
+
+	if (!read_count(place, option, target, &count))
+		return false;
+	if (count == 0)
+		return true;
+	words = palloc0((count + 1) * sizeof(char *));
+	*(char ***) (target + option->offset) = words;
+	for (int i = 0; i < count; i++)
+		if (!read_word(place, option, words, i))
+			return false;
+	return true;
+}
+
+static const Option *
+kind_option(const Section *section)
+{
+	for (int i = 0; i < section->noptions; i++)
+		if (section->options[i].type == OPTION_KIND)
+			return &section->options[i];
 	return NULL;
 }
 
-static const char *
-check_directory(const char *text)
-{
-	return text[0] == '/' ? NULL : "the path must be absolute";
-}
-
-static const char *
-check_listen(const char *text)
-{
-	Address		address;
-
-	return address_parse(text, &address);
-}
-
-static const Option log_options[] = {
-	{
-		"format", OPTION_CHOICE, .fallback = "text",
-		.choices = format_choices, .offset = offsetof(LogConfig, format),
-		.help = "form of the lines on stderr"
-	},
-	{
-		"level", OPTION_CHOICE, .fallback = "info",
-		.choices = level_choices, .offset = offsetof(LogConfig, level),
-		.help = "least important lines that are written"
-	},
-};
-
-static const Option retry_options[] = {
-	{
-		"delay", OPTION_DURATION, .fallback = "5s",
-		.min = 0, .max = DAYS(30), .offset = offsetof(RetryConfig, delay_us),
-		.help = "before the first retry"
-	},
-	{
-		"multiplier", OPTION_NUMBER, .fallback = "2",
-		.min = 1, .max = 100, .offset = offsetof(RetryConfig, multiplier),
-		.help = "how much longer each delay is than the one before"
-	},
-	{
-		"max_delay", OPTION_DURATION, .fallback = "2h",
-		.min = 0, .max = DAYS(30),
-		.offset = offsetof(RetryConfig, max_delay_us),
-		.help = "no delay is longer"
-	},
-	{
-		"max_tries", OPTION_INTEGER, .fallback = "20",
-		.min = 1, .max = 1000000, .offset = offsetof(RetryConfig, max_tries),
-		.help = "tries in all, the first one included"
-	},
-	{
-		"jitter", OPTION_NUMBER, .fallback = "0.1",
-		.min = 0, .max = 1, .offset = offsetof(RetryConfig, jitter),
-		.help = "part of a delay that is left to chance"
-	},
-};
-
-const Section log_section = {
-	log_options, lengthof(log_options), sizeof(LogConfig)
-};
-
-static const Section retry_section = {
-	retry_options, lengthof(retry_options), sizeof(RetryConfig)
-};
-
-static const Option handler_options[] = {
-	{
-		"types", OPTION_WORDS, .needs_restart = true, .is_required = true,
-		.min = 1, .max = 1000, .check = check_pattern,
-		.offset = offsetof(HandlerConfig, types),
-		.count_offset = offsetof(HandlerConfig, ntypes),
-		.help = "task types, exact or a beginning followed by *"
-	},
-	{
-		"command", OPTION_ARGV, .needs_restart = true, .modes = COMMAND_MODE,
-		.min = 1, .max = 1000, .offset = offsetof(HandlerConfig, argv),
-		.help = "program and arguments, one process for each task"
-	},
-	{
-		"worker", OPTION_ARGV, .needs_restart = true, .modes = WORKER_MODE,
-		.min = 1, .max = 1000, .offset = offsetof(HandlerConfig, argv),
-		.help = "program and arguments, processes that stay and speak JSON lines"
-	},
-	{
-		"settings", OPTION_SETTINGS, .modes = WORKER_MODE,
-		.offset = offsetof(HandlerConfig, settings),
-		.help = "any keys and values, told to each process of the worker in its first line"
-	},
-	{
-		"sql", OPTION_TEXT, .needs_restart = true, .modes = SQL_MODE,
-		.min = 1, .max = 2 * IDENTIFIER_MAX + 1, .check = check_function,
-		.offset = offsetof(HandlerConfig, function),
-		.help = "schema.function, called in one transaction with grab and finish"
-	},
-	{
-		"http", OPTION_TEXT, .modes = HTTP_MODE,
-		.min = 1, .max = 8192,
-		.offset = offsetof(HandlerConfig, url),
-		.help = "URL that tasks are posted to"
-	},
-	{
-		"noop", OPTION_SWITCH, .needs_restart = true, .modes = NOOP_MODE,
-		.help = "done at once, for tests and measurements"
-	},
-	{
-		"role", OPTION_TEXT, .needs_restart = true, .modes = SQL_MODE,
-		.fallback_note = "the role of the connection",
-		.min = 1, .max = IDENTIFIER_MAX, .check = check_role,
-		.offset = offsetof(HandlerConfig, role),
-		.help = "database role that the function runs as"
-	},
-	{
-		"hosts", OPTION_WORDS, .modes = HTTP_MODE,
-		.min = 1, .max = 1000,
-		.offset = offsetof(HandlerConfig, hosts),
-		.count_offset = offsetof(HandlerConfig, nhosts),
-		.help = "hosts that a task may choose by http_url in its context"
-	},
-	{
-		"networks", OPTION_CHOICE, .modes = HTTP_MODE,
-		.fallback = "public", .choices = networks_choices,
-		.offset = offsetof(HandlerConfig, networks),
-		.help = "addresses that a host of a task's choice may have"
-	},
-	{
-		"secret_file", OPTION_TEXT, .modes = HTTP_MODE,
-		.min = 1, .max = 4095, .check = check_directory,
-		.offset = offsetof(HandlerConfig, secret_file),
-		.help = "file with the secrets that sign requests, one per line"
-	},
-	{
-		"headers_file", OPTION_TEXT, .modes = HTTP_MODE,
-		.min = 1, .max = 4095, .check = check_directory,
-		.offset = offsetof(HandlerConfig, headers_file),
-		.help = "file with more headers for the handler's own host, one per line"
-	},
-	{
-		"ca_file", OPTION_TEXT, .modes = HTTP_MODE,
-		.fallback_note = "those of the system",
-		.min = 1, .max = 4095, .check = check_directory,
-		.offset = offsetof(HandlerConfig, ca_file),
-		.help = "file with the certificate authorities that are trusted"
-	},
-	{
-		"connect_timeout", OPTION_DURATION, .modes = HTTP_MODE,
-		.fallback = "10s", .min = MILLISECONDS(10), .max = HOURS(1),
-		.offset = offsetof(HandlerConfig, connect_timeout_us),
-		.help = "for a connection to be made"
-	},
-	{
-		"statuses", OPTION_WORDS, .needs_restart = true,
-		.modes = COMMAND_MODE | HTTP_MODE | NOOP_MODE,
-		.min = 1, .max = 1000, .check = statuses_check,
-		.offset = offsetof(HandlerConfig, statuses),
-		.count_offset = offsetof(HandlerConfig, nstatuses),
-		.help = "what a status means: STATUS=RESULT, such as 80=repeat or 4xx=error"
-	},
-	{
-		"directory", OPTION_TEXT, .needs_restart = true, .modes = COMMAND_MODE | WORKER_MODE,
-		.fallback = "/", .min = 1, .max = 4095, .check = check_directory,
-		.offset = offsetof(HandlerConfig, directory),
-		.help = "where the processes start"
-	},
-	{
-		"processes", OPTION_INTEGER, .needs_restart = true, .modes = WORKER_MODE | SQL_MODE,
-		.fallback = "1", .min = 1, .max = 1000,
-		.offset = offsetof(HandlerConfig, processes),
-		.help = "worker processes, or connections of a function"
-	},
-	{
-		"prefetch", OPTION_INTEGER, .needs_restart = true, .modes = WORKER_MODE | SQL_MODE,
-		.fallback_note = "worker 1, sql 64", .min = 1, .max = 10000,
-		.offset = offsetof(HandlerConfig, prefetch),
-		.help = "tasks in flight per worker process, or in one statement"
-	},
-	{
-		"concurrency", OPTION_INTEGER,
-		.fallback_note = "command 10, worker processes * prefetch, sql 16, http 50, noop 1000",
-		.min = 1, .max = 10000000,
-		.offset = offsetof(HandlerConfig, concurrency),
-		.help = "tasks of this handler that run at once on this node"
-	},
-	{
-		"timeout", OPTION_DURATION, .fallback = "10min",
-		.min = MILLISECONDS(10), .max = DAYS(30),
-		.offset = offsetof(HandlerConfig, timeout_us),
-		.help = "deadline of a task, counted from its grab, for a worker from when it takes it up"
-	},
-	{
-		"grace", OPTION_DURATION, .needs_restart = true, .modes = COMMAND_MODE | WORKER_MODE | SQL_MODE,
-		.fallback = "5s", .min = 0, .max = HOURS(1),
-		.offset = offsetof(HandlerConfig, grace_us),
-		.help = "between asking a process, or a function, to end and killing it"
-	},
-	{
-		"stuck", OPTION_CHOICE, .fallback = "error", .choices = stuck_choices,
-		.offset = offsetof(HandlerConfig, stuck),
-		.help = "what becomes of a task whose node is gone or whose deadline passed; "
-		"of no use with sql, whose tasks can always run again"
-	},
-	{
-		"max_output", OPTION_SIZE, .needs_restart = true, .modes = COMMAND_MODE | WORKER_MODE | HTTP_MODE,
-		.fallback = "64kB", .min = 0, .max = 16 * 1024 * 1024,
-		.offset = offsetof(HandlerConfig, max_output),
-		.help = "how much of the end of stderr, or of an answer, is kept with a task"
-	},
-	{
-		"retry", OPTION_SECTION, .section = &retry_section,
-		.offset = offsetof(HandlerConfig, retry),
-		.help = "when a task that failed is tried again"
-	},
-};
-
-static const Section handler_section = {
-	handler_options, lengthof(handler_options), sizeof(HandlerConfig)
-};
-
-static const Option root_options[] = {
-	{
-		"postgres", OPTION_CONNINFO, .fallback = "", .needs_restart = true,
-		.min = 0, .max = 8192, .offset = offsetof(Config, postgres),
-		.help = "the database, as a libpq connection string or URI"
-	},
-	{
-		"node", OPTION_TEXT, .fallback_note = "the host name",
-		.needs_restart = true,
-		.min = 1, .max = 128, .offset = offsetof(Config, node),
-		.help = "name of this sidecar, its own in the whole cluster"
-	},
-	{
-		"environment", OPTION_TEXT, .fallback_note = "none",
-		.needs_restart = true, .check = check_environment,
-		.min = 1, .max = IDENTIFIER_MAX, .offset = offsetof(Config, environment),
-		.help = "takes tasks only of a database that was adopted for it"
-	},
-	{
-		"buckets", OPTION_WORDS, .fallback = "default", .needs_restart = true,
-		.min = 1, .max = TRIGGER_BUCKETS, .check = check_bucket,
-		.offset = offsetof(Config, buckets),
-		.count_offset = offsetof(Config, nbuckets),
-		.help = "buckets that this node works for"
-	},
-	{
-		"queue", OPTION_CHOICE, .fallback = "auto", .needs_restart = true,
-		.choices = queue_choices, .offset = offsetof(Config, queue),
-		.help = "how triggers arrive; auto is ring when the extension is preloaded, else notify"
-	},
-	{
-		"log", OPTION_SECTION, .section = &log_section,
-		.offset = offsetof(Config, log),
-		.help = "what is written to stderr"
-	},
-	{
-		"concurrency", OPTION_INTEGER, .fallback = "0",
-		.min = 0, .max = 10000000, .offset = offsetof(Config, concurrency),
-		.help = "tasks that run at once on this node, all handlers together; 0 is no limit"
-	},
-	{
-		"look_ahead", OPTION_INTEGER, .fallback = "100000",
-		.needs_restart = true,
-		.min = 1, .max = 10000000, .offset = offsetof(Config, look_ahead),
-		.help = "triggers kept in memory; more stay in the database"
-	},
-	{
-		"drain", OPTION_DURATION, .fallback = "30s",
-		.min = 0, .max = DAYS(1), .offset = offsetof(Config, drain_us),
-		.help = "how long SIGTERM waits for running handlers"
-	},
-	{
-		"lease", OPTION_DURATION, .fallback = "30s", .needs_restart = true,
-		.min = MILLISECONDS(100), .max = HOURS(1),
-		.offset = offsetof(Config, lease_us),
-		.help = "silence after which this node counts as gone"
-	},
-	{
-		"sweep", OPTION_DURATION, .fallback = "5s",
-		.min = MILLISECONDS(10), .max = HOURS(1),
-		.offset = offsetof(Config, sweep_us),
-		.help = "time between two looks at the whole table"
-	},
-	{
-		"listen", OPTION_TEXT, .needs_restart = true,
-		.min = 1, .max = 100, .check = check_listen,
-		.offset = offsetof(Config, listen),
-		.help = "address and port where HTTP tells how this node is, at /health"
-	},
-	{
-		"handlers", OPTION_SECTIONS, .section = &handler_section,
-		.is_required = true, .min = 1, .max = 1000,
-		.offset = offsetof(Config, handlers),
-		.count_offset = offsetof(Config, nhandlers),
-		.help = "who runs which tasks: one of command, worker, sql, http and noop each"
-	},
-};
-
-static const Section root_section = {
-	root_options, lengthof(root_options), sizeof(Config)
-};
-
-StaticAssertDecl(lengthof(handler_options) <= SECTION_OPTIONS_MAX,
-				 "a section has too many options");
-
+/* NULL: it has none, or none yet. */
 const Section *
-options_root(void)
+options_kind(const Section *section, const void *source)
 {
-	return &root_section;
+	const Option *option = kind_option(section);
+
+	return option == NULL ? NULL :
+		*(const Section *const *) ((const char *) source + option->offset);
 }
 
-const char *
-options_choice_name(const Choice *choices, int value)
+static const char *
+kind_name(const Section *kind)
 {
-	while (choices->value != value)
-		choices++;
-	return choices->name;
+	return kind->options[0].name;
 }
 
-const char *
-config_stuck_name(StuckRule rule)
+/* NULL: the names of several kinds, or of none, are among the keys. */
+static const Section *
+kind_of(const Place *place)
 {
-	return options_choice_name(stuck_choices, rule);
+	const Section *found = NULL;
+
+	for (const Section *const *kind = place->reader->kinds; *kind != NULL; kind++)
+	{
+		if (!options_given(place, kind_name(*kind)))
+			continue;
+		if (found != NULL)
+			return NULL;
+		found = *kind;
+	}
+	return found;
 }
 
-const Section *
-options_handler(void)
+static bool
+read_sections(const Place *place, const Option *option, char *target)
 {
-	return &handler_section;
+	int			count;
+	void	  **entries;
+
+	if (!read_count(place, option, target, &count))
+		return false;
+	entries = palloc0((count + 1) * sizeof(void *));
+	*(void ***) (target + option->offset) = entries;
+	for (int i = 0; i < count; i++)
+	{
+		Place		entry = place_of_entry(place, i);
+		const Section *kind = kind_option(option->section) != NULL ? kind_of(&entry) : NULL;
+
+		entries[i] = palloc0(kind != NULL ? kind->size : option->section->size);
+		if (!read_section(&entry, option->section, entries[i]))
+			return false;
+	}
+	return true;
+}
+
+static const Option *
+find_option(const Section *section, const char *name)
+{
+	for (int i = 0; i < section->noptions; i++)
+		if (section->options[i].type != OPTION_KIND &&
+			strcmp(section->options[i].name, name) == 0)
+			return &section->options[i];
+	return NULL;
+}
+
+/* An option of any kind, for sections that have kinds. */
+static const Option *
+find_kinds_option(const Place *place, const Section *section, const char *name)
+{
+	const Option *option = NULL;
+
+	if (kind_option(section) != NULL)
+		for (const Section *const *kind = place->reader->kinds;
+			 option == NULL && *kind != NULL; kind++)
+			option = find_option(*kind, name);
+	return option;
+}
+
+/*
+ * A number of another kind is harmless, so that a handler can change its kind.
+ * A role, a directory or a list would not do what its author believes.
+ */
+static bool
+check_other_kinds(const Place *place, const Section *section,
+				  const Section *kind, const char *noun)
+{
+	const yaml_node_pair_t *pair = place->node->data.mapping.pairs.start;
+
+	for (; pair < place->node->data.mapping.pairs.top; pair++)
+	{
+		const char *key = source_text(source_node(place->reader->source, pair->key));
+		const Option *option = find_kinds_option(place, section, key);
+		Place		value = place_of_key(place, key);
+		int64		unused;
+
+		if (find_option(section, key) != NULL || find_option(kind, key) != NULL)
+			continue;
+		if (option->type < OPTION_INTEGER || option->type > OPTION_CHOICE)
+		{
+			char	   *what = psprintf("%s of this kind cannot have it", noun);
+
+			place_fail_at_sign(&value, what);
+			pfree(what);
+			return false;
+		}
+		if (!read_value(&value, option, &unused))
+			return false;
+	}
+	return true;
+}
+
+static bool
+fail_without_kind(const Place *place, const Option *option)
+{
+	StringInfoData what;
+
+	initStringInfo(&what);
+	appendStringInfo(&what, "%s must have exactly one of ", option->help);
+	for (const Section *const *kind = place->reader->kinds; *kind != NULL; kind++)
+		appendStringInfo(&what, "%s%s", kind_name(*kind),
+						 kind[1] == NULL ? "" : kind[2] == NULL ? " and " : ", ");
+	place_fail(place, what.data);
+	pfree(what.data);
+	return false;
+}
+
+
+static bool
+read_kind(const Place *place, const Section *section, const Option *option,
+		  char *target)
+{
+	const Section *kind = kind_of(place);
+
+	if (kind == NULL)
+		return fail_without_kind(place, option);
+	*(const Section **) (target + option->offset) = kind;
+	return check_other_kinds(place, section, kind, option->help) &&
+		read_options(place, kind, target);
+}
+
+static bool
+read_settings(const Place *place, char **target)
+{
+	if (place->node == NULL)
+		return true;
+	if (!place_take(place, YAML_MAPPING_NODE))
+		return false;
+	*target = worker_settings_json(place->reader->source, place->node);
+	return *target != NULL || place_fail(place, "aliases are not supported");
+}
+
+static bool
+read_option(const Place *section, const Option *option, char *target)
+{
+	Place		place = place_of_key(section, option->name);
+
+	if (option->is_required && place.node == NULL)
+		return place_fail(&place, "the key is missing");
+	switch (option->type)
+	{
+		case OPTION_WORDS:
+		case OPTION_ARGV:
+			return read_words(&place, option, target);
+		case OPTION_SETTINGS:
+			return read_settings(&place, (char **) (target + option->offset));
+		case OPTION_SECTION:
+			return read_section(&place, option->section, target + option->offset);
+		case OPTION_SECTIONS:
+			return read_sections(&place, option, target);
+		default:
+			return read_value(&place, option, target + option->offset);
+	}
+}
+
+static bool
+read_options(const Place *place, const Section *section, char *target)
+{
+	for (int i = 0; i < section->noptions; i++)
+	{
+		const Option *option = &section->options[i];
+
+		if (option->type == OPTION_KIND ?
+			!read_kind(place, section, option, target) :
+			!read_option(place, option, target))
+			return false;
+	}
+	return true;
+}
+
+/* Each key is an option, and is there once. */
+static bool
+check_keys(const Place *place, const Section *section)
+{
+	const yaml_node_pair_t *pairs = place->node->data.mapping.pairs.start;
+	int			npairs = place->node->data.mapping.pairs.top - pairs;
+
+	for (int i = 0; i < npairs; i++)
+	{
+		const yaml_node_t *node = source_node(place->reader->source, pairs[i].key);
+		Place		key = {place->reader, place, "", 0, node};
+		Place		first;
+
+		if (node->type != YAML_SCALAR_NODE)
+		{
+			key.outer = place->outer;
+			return place_fail(&key, "a key must be a plain word");
+		}
+		key.key = source_text(node);
+		if (!source_has_text(node, key.key) ||
+			(find_option(section, key.key) == NULL &&
+			 find_kinds_option(place, section, key.key) == NULL))
+			return place_fail(&key, "unrecognized key");
+		first = place_of_key(place, key.key);
+		if (first.sign != node)
+			return place_fail(&key, "the key is there twice");
+	}
+	return true;
+}
+
+static bool
+read_section(const Place *place, const Section *section, void *target)
+{
+	const Section *kind;
+
+	if (place->node != NULL &&
+		(!place_take(place, YAML_MAPPING_NODE) || !check_keys(place, section)))
+		return false;
+	if (!read_options(place, section, target) ||
+		(section->settle != NULL && !section->settle(target, place)))
+		return false;
+	kind = options_kind(section, target);
+	return kind == NULL || kind->settle == NULL || kind->settle(target, place);
+}
+
+void *
+options_read(const Section *section, const Section *const *kinds,
+			 const char *path, char **error)
+{
+	Source	   *source = source_read(path, error);
+	Reader		reader = {source, kinds, error};
+	Place		whole = {.reader = &reader};
+	void	   *target;
+
+	if (source == NULL)
+		return NULL;
+	whole.node = source_root(source);
+	target = palloc0(section->size);
+	if (!read_section(&whole, section, target))
+	{
+		options_free(section, target);
+		target = NULL;
+	}
+	source_free(source);
+	return target;
+}
+
+static void
+free_words(char **words)
+{
+	for (int i = 0; words != NULL && words[i] != NULL; i++)
+		pfree(words[i]);
+	pfree(words);
+}
+
+static void
+free_option(const Option *option, char *target)
+{
+	void	   *member = target + option->offset;
+	void	  **entries = *(void ***) member;
+
+	switch (option->type)
+	{
+		case OPTION_WORDS:
+		case OPTION_ARGV:
+			free_words(*(char ***) member);
+			break;
+		case OPTION_TEXT:
+		case OPTION_CONNINFO:
+		case OPTION_SETTINGS:
+			pfree(*(char **) member);
+			break;
+		case OPTION_SECTION:
+			free_options(option->section, member);
+			break;
+		case OPTION_SECTIONS:
+			for (int i = 0; entries != NULL && entries[i] != NULL; i++)
+				options_free(option->section, entries[i]);
+			pfree(entries);
+			break;
+		default:
+			break;
+	}
+}
+
+static void
+free_options(const Section *section, char *target)
+{
+	const Section *kind = options_kind(section, target);
+
+	if (section->release != NULL)
+		section->release(target);
+	for (int i = 0; i < section->noptions; i++)
+		free_option(&section->options[i], target);
+	if (kind != NULL)
+		free_options(kind, target);
+}
+
+void
+options_free(const Section *section, void *target)
+{
+	free_options(section, target);
+	pfree(target);
 }

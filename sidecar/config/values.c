@@ -53,6 +53,14 @@ parse_number(const char *text, double *value)
 	return parsed;
 }
 
+const char *
+options_choice_name(const Choice *choices, int value)
+{
+	while (choices->value != value)
+		choices++;
+	return choices->name;
+}
+
 /* The largest unit that leaves a whole number. */
 static void
 print_units(int64 value, const Unit *units, StringInfo out)
@@ -76,11 +84,11 @@ print_number(double value, StringInfo out)
 }
 
 static void
-print_scalar(OptionKind kind, int64 value, StringInfo out)
+print_scalar(OptionType type, int64 value, StringInfo out)
 {
-	if (kind == OPTION_DURATION)
+	if (type == OPTION_DURATION)
 		print_units(value, duration_units, out);
-	else if (kind == OPTION_SIZE)
+	else if (type == OPTION_SIZE)
 		print_units(value, size_units, out);
 	else
 		appendStringInfo(out, INT64_FORMAT, value);
@@ -114,7 +122,7 @@ values_print(const Option *option, const void *source, StringInfo out)
 {
 	char	   *redacted;
 
-	switch (option->kind)
+	switch (option->type)
 	{
 		case OPTION_TEXT:
 			print_text(*(char *const *) source, out);
@@ -132,14 +140,14 @@ values_print(const Option *option, const void *source, StringInfo out)
 			print_words(*(char **const *) source, out);
 			break;
 		case OPTION_INTEGER:
-			print_scalar(option->kind, *(const int *) source, out);
+			print_scalar(option->type, *(const int *) source, out);
 			break;
 		case OPTION_NUMBER:
 			print_number(*(const double *) source, out);
 			break;
 		case OPTION_DURATION:
 		case OPTION_SIZE:
-			print_scalar(option->kind, *(const int64 *) source, out);
+			print_scalar(option->type, *(const int64 *) source, out);
 			break;
 		case OPTION_CHOICE:
 			appendStringInfoString(out, options_choice_name(option->choices,
@@ -150,25 +158,27 @@ values_print(const Option *option, const void *source, StringInfo out)
 			break;
 		case OPTION_SECTION:
 		case OPTION_SECTIONS:
+		case OPTION_KIND:
 			Assert(false);
 			break;
 	}
 }
 
-void
-values_print_range(const Option *option, StringInfo out)
+/* "1 to 100" or "one of a, b". */
+static void
+print_range(const Option *option, StringInfo out)
 {
 	const Choice *choice;
 
-	switch (option->kind)
+	switch (option->type)
 	{
 		case OPTION_INTEGER:
 		case OPTION_NUMBER:
 		case OPTION_DURATION:
 		case OPTION_SIZE:
-			print_scalar(option->kind, option->min, out);
+			print_scalar(option->type, option->min, out);
 			appendStringInfoString(out, " to ");
-			print_scalar(option->kind, option->max, out);
+			print_scalar(option->type, option->max, out);
 			break;
 		case OPTION_CHOICE:
 			appendStringInfoString(out, "one of ");
@@ -202,7 +212,7 @@ reason_range(const Option *option, const char *text)
 
 	initStringInfo(&out);
 	appendStringInfoString(&out, "must be ");
-	values_print_range(option, &out);
+	print_range(option, &out);
 	appendStringInfoString(&out, ", not \"");
 	text_escape_line(&out, text, strlen(text), SHOWN_MAX);
 	appendStringInfoChar(&out, '"');
@@ -276,17 +286,17 @@ accept_number(const Option *option, const char *text, Parsed parsed,
 		*reason = reason_range(option, text);
 		return false;
 	}
-	if (option->kind == OPTION_NUMBER)
+	if (option->type == OPTION_NUMBER)
 	{
 		what = "number";
 		hint = "give a number such as 2 or 0.25";
 	}
-	else if (option->kind == OPTION_DURATION)
+	else if (option->type == OPTION_DURATION)
 	{
 		what = "duration";
 		hint = "give a whole number and a unit, as in \"500ms\", \"30s\", \"10min\", \"2h\" or \"1d\"";
 	}
-	else if (option->kind == OPTION_SIZE)
+	else if (option->type == OPTION_SIZE)
 	{
 		what = "size";
 		hint = "give a whole number and a unit, as in \"512B\", \"64kB\" or \"1MB\"";
@@ -314,9 +324,9 @@ parse_int64(const Option *option, const char *text, int64 *target,
 	int64		value = 0;
 	Parsed		parsed;
 
-	if (option->kind == OPTION_DURATION)
+	if (option->type == OPTION_DURATION)
 		parsed = units_parse(text, duration_units, &value);
-	else if (option->kind == OPTION_SIZE)
+	else if (option->type == OPTION_SIZE)
 		parsed = units_parse(text, size_units, &value);
 	else
 		parsed = parse_integer(text, &value);
@@ -348,7 +358,7 @@ bool
 values_parse(const Option *option, const char *text, void *target,
 			 char **reason)
 {
-	switch (option->kind)
+	switch (option->type)
 	{
 		case OPTION_TEXT:
 			return store(is_plain_text(option, text, reason) &&
@@ -376,6 +386,7 @@ values_parse(const Option *option, const char *text, void *target,
 		case OPTION_SETTINGS:
 		case OPTION_SECTION:
 		case OPTION_SECTIONS:
+		case OPTION_KIND:
 			break;
 	}
 	Assert(false);

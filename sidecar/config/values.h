@@ -26,7 +26,4 @@ extern bool values_parse(const Option *option, const char *text, void *target,
 extern void values_print(const Option *option, const void *source,
 						 StringInfo out);
 
-/* Appends "1 to 100" or "one of a, b"; nothing for free text. */
-extern void values_print_range(const Option *option, StringInfo out);
-
 #endif							/* TWT_VALUES_H */

@@ -8,15 +8,13 @@
 #ifndef TWT_WORKER_SETTINGS_H
 #define TWT_WORKER_SETTINGS_H
 
-#include "config/config_source.h"
+#include "config/source.h"
 
 /*
- * Sets *json to the option "settings" of the handler with that number, as the
- * text of a JSON object (palloc'd), or to NULL if it has none.  Plain words that
- * JSON knows (numbers, true, false, null) are these; all else is text.  Returns
- * NULL, or what is wrong with it.
+ * The mapping as the text of a JSON object, palloc'd.  Plain words that JSON
+ * knows (numbers, true, false, null) are these; all else is text.  NULL: there is
+ * an alias in it.
  */
-extern const char *worker_settings_read(const ConfigSource *source, int handler,
-										char **json) MUSTCHECK;
+extern char *worker_settings_json(Source *source, const yaml_node_t *node) MUSTCHECK;
 
 #endif							/* TWT_WORKER_SETTINGS_H */

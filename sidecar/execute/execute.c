@@ -22,7 +22,7 @@ typedef struct Lane
 	slist_node	node;
 	Execute    *execute;
 	Handler    *handler;
-	const RunnerOps *ops;
+	const HandlerKind *kind;
 	Runner	   *runner;
 	LoopTimer  *timer;			/* the earliest deadline */
 	dlist_head	running;
@@ -38,25 +38,6 @@ struct Execute
 	int			nrunning;
 	int			ndoubtful;		/* of these: their grabs may be lost */
 };
-
-static const RunnerOps *
-runner_ops(HandlerMode mode)
-{
-	switch (mode)
-	{
-		case HANDLER_COMMAND:
-			return &runner_command;
-		case HANDLER_WORKER:
-			return &runner_worker;
-		case HANDLER_HTTP:
-			return &runner_http;
-		case HANDLER_NOOP:
-			return &runner_noop;
-		case HANDLER_SQL:
-			break;
-	}
-	return NULL;
-}
 
 static bool
 is_due_before(const void *a, const void *b)
@@ -93,7 +74,7 @@ static void
 stop_task(Lane *lane, Task *task, const char *why)
 {
 	forget_deadline(lane, task);
-	lane->ops->stop_task(lane->runner, task, why);
+	lane->kind->stop_task(lane->runner, task, why);
 }
 
 static Task *
@@ -110,7 +91,7 @@ find_late(Lane *lane)
 static int64
 time_runs_since(const Lane *lane, const Task *task)
 {
-	return handler_config(lane->handler)->mode == HANDLER_WORKER ? task->taken_us : 0;
+	return handler_config(lane->handler)->waits_for > 0 ? task->taken_us : 0;
 }
 
 /*
@@ -235,13 +216,13 @@ execute_add_handler(Execute *execute, Handler *handler)
 
 	lane->execute = execute;
 	lane->handler = handler;
-	lane->ops = runner_ops(config->mode);
+	lane->kind = handler_kind(config);
 	lane->timer = loop_timer_new(execute->loop, on_deadline, lane);
 	dlist_init(&lane->running);
 	heap_init(&lane->due, is_due_before, set_due_place);
 	slist_push_head(&execute->lanes, &lane->node);
-	lane->runner = lane->ops->open(execute->loop, config, execute->gate,
-								   on_verdict, lane);
+	lane->runner = lane->kind->open(execute->loop, config, execute->gate,
+									on_verdict, lane);
 	handler_set_data(handler, lane);
 }
 
@@ -250,8 +231,8 @@ execute_reload(Handler *handler)
 {
 	Lane	   *lane = handler_data(handler);
 
-	if (lane != NULL && lane->ops->reload != NULL)
-		lane->ops->reload(lane->runner, handler_config(handler));
+	if (lane != NULL && lane->kind->reload != NULL)
+		lane->kind->reload(lane->runner, handler_config(handler));
 }
 
 void
@@ -263,8 +244,8 @@ execute_replace_workers(Execute *execute)
 	{
 		Lane	   *lane = slist_container(Lane, node, iter.cur);
 
-		if (lane->ops->replace != NULL)
-			lane->ops->replace(lane->runner);
+		if (lane->kind->replace != NULL)
+			lane->kind->replace(lane->runner);
 	}
 }
 
@@ -291,7 +272,7 @@ execute_free(Execute *execute)
 		Lane	   *lane = slist_container(Lane, node,
 										   slist_pop_head_node(&execute->lanes));
 
-		lane->ops->close(lane->runner);
+		lane->kind->close(lane->runner);
 		drop_running(lane);
 		heap_clear(&lane->due);
 		loop_timer_free(lane->timer);
@@ -402,7 +383,7 @@ execute_task(Execute *execute, Task *task)
 	execute->nrunning++;
 	if (heap_first(&lane->due) == task)
 		arm_timer(lane);
-	lane->ops->start(lane->runner, task);
+	lane->kind->start(lane->runner, task);
 }
 
 int
@@ -418,8 +399,8 @@ cancel_task(Lane *lane, Task *task, const char *why)
 		return;
 	task->is_cancelled = true;
 	log_task(TWT_LOG_INFO, "execute", task, "%s", why);
-	if (lane->ops->cancel_task != NULL)
-		lane->ops->cancel_task(lane->runner, task, why);
+	if (lane->kind->cancel_task != NULL)
+		lane->kind->cancel_task(lane->runner, task, why);
 	else if (task->due_place != HEAP_NOWHERE)
 		stop_task(lane, task, why);
 }

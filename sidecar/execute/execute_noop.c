@@ -84,7 +84,23 @@ noop_close(Runner *runner)
 	loop_defer_free(runner->loop, runner);
 }
 
-const RunnerOps runner_noop = {
+static bool
+noop_settle(void *target, const Place *place)
+{
+	return handler_settle_statuses(target, place, 0, 255);
+}
+
+static const Option options[] = {
+	{
+		"noop", OPTION_SWITCH,
+		.help = "done at once, for tests and measurements"
+	},
+	HANDLER_STATUSES,
+	HANDLER_CONCURRENCY("1000"),
+};
+
+const HandlerKind handler_noop = {
+	.options = {options, lengthof(options), sizeof(HandlerConfig), noop_settle},
 	.open = noop_open,
 	.start = noop_start,
 	.stop_task = noop_stop_task,

@@ -33,7 +33,7 @@ faults_of_programs(const Config *config)
 
 	for (int i = 0; i < config->nhandlers; i++)
 	{
-		char	  **argv = config->handlers[i].argv;
+		char	  **argv = config->handlers[i]->argv;
 
 		if (argv != NULL && !spawn_can_execute(argv[0]))
 			list[i] = psprintf("no program \"%s\" that may be executed", argv[0]);
@@ -45,7 +45,7 @@ bool
 faults_has_functions(const Config *config)
 {
 	for (int i = 0; i < config->nhandlers; i++)
-		if (config->handlers[i].function != NULL)
+		if (config->handlers[i]->function != NULL)
 			return true;
 	return false;
 }

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * runner.h
- *		What a way of executing tasks looks like: command, worker, http, noop.
+ *		A kind of handler: its options, and how it runs tasks.
  *
  *		from: execute.h			to: execute.h (done)
  *
@@ -18,6 +18,7 @@
 #include "base/loop.h"
 #include "base/task.h"
 #include "config/config.h"
+#include "config/statuses.h"
 
 typedef struct Runner Runner;
 
@@ -37,8 +38,14 @@ typedef struct RunnerGate
 	void	   *arg;
 } RunnerGate;
 
-typedef struct RunnerOps
+typedef struct HandlerKind
 {
+	/*
+	 * First: a HandlerConfig names its kind by it.  The first option has the
+	 * name of the kind.
+	 */
+	Section		options;
+
 	/* Never fails: what cannot be started now is told task by task. */
 	Runner	   *(*open) (Loop *loop, const HandlerConfig *config,
 						 const RunnerGate *gate, RunnerDone done,
@@ -80,11 +87,80 @@ typedef struct RunnerOps
 	 * caller's again.  May wait for killed processes to be gone.
 	 */
 	void		(*close) (Runner *runner);
-} RunnerOps;
+} HandlerKind;
 
-extern const RunnerOps runner_command;
-extern const RunnerOps runner_worker;
-extern const RunnerOps runner_http;
-extern const RunnerOps runner_noop;
+extern const HandlerKind handler_command;
+extern const HandlerKind handler_worker;
+extern const HandlerKind handler_sql;
+extern const HandlerKind handler_http;
+extern const HandlerKind handler_noop;
+
+/* The options of all kinds, for config_read(). */
+extern const Section *const handler_kinds[];
+
+/* Of a handler of the configuration. */
+extern const HandlerKind *handler_kind(const HandlerConfig *config);
+
+/* For tables of options: what is wrong with a path; NULL: nothing. */
+extern const char *handler_check_path(const char *path);
+
+/* For settle functions: the program is named by its absolute path. */
+extern bool handler_settle_argv(const HandlerConfig *config, const Place *place);
+
+/* For settle functions: statuses are from min to max. */
+extern bool handler_settle_statuses(const HandlerConfig *config,
+									const Place *place, int min, int max);
+
+/* Options that several kinds have; they fill members of HandlerConfig. */
+#define HANDLER_ARGV(name, text) \
+	{ \
+		name, OPTION_ARGV, offsetof(HandlerConfig, argv), \
+		.needs_restart = true, .is_required = true, .min = 1, .max = 1000, \
+		.help = text \
+	}
+#define HANDLER_DIRECTORY \
+	{ \
+		"directory", OPTION_TEXT, offsetof(HandlerConfig, directory), \
+		.fallback = "/", .needs_restart = true, .min = 1, .max = 4095, \
+		.check = handler_check_path, .help = "where the processes start" \
+	}
+#define HANDLER_STATUSES \
+	{ \
+		"statuses", OPTION_WORDS, offsetof(HandlerConfig, statuses), \
+		.needs_restart = true, .min = 1, .max = 1000, .check = statuses_check, \
+		.help = "what a status means: STATUS=RESULT, such as 80=repeat or 4xx=error" \
+	}
+#define HANDLER_PROCESSES \
+	{ \
+		"processes", OPTION_INTEGER, offsetof(HandlerConfig, processes), \
+		.fallback = "1", .needs_restart = true, .min = 1, .max = 1000, \
+		.help = "worker processes, or connections of a function" \
+	}
+#define HANDLER_PREFETCH(default) \
+	{ \
+		"prefetch", OPTION_INTEGER, offsetof(HandlerConfig, prefetch), \
+		.fallback = default, .needs_restart = true, .min = 1, .max = 10000, \
+		.help = "tasks in flight per worker process, or in one statement" \
+	}
+#define HANDLER_CONCURRENCY(default) \
+	{ \
+		"concurrency", OPTION_INTEGER, offsetof(HandlerConfig, concurrency), \
+		.fallback = default, .min = 1, .max = 10000000, \
+		.help = "tasks of this handler that run at once on this node" \
+	}
+#define HANDLER_GRACE \
+	{ \
+		"grace", OPTION_DURATION, offsetof(HandlerConfig, grace_us), \
+		.fallback = "5s", .needs_restart = true, .min = 0, \
+		.max = SECONDS_TO_US(3600), \
+		.help = "between asking a process, or a function, to end and killing it" \
+	}
+#define HANDLER_MAX_OUTPUT \
+	{ \
+		"max_output", OPTION_SIZE, offsetof(HandlerConfig, max_output), \
+		.fallback = "64kB", .needs_restart = true, .min = 0, \
+		.max = 16 * 1024 * 1024, \
+		.help = "how much of the end of stderr, or of an answer, is kept with a task" \
+	}
 
 #endif							/* TWT_RUNNER_H */

@@ -122,7 +122,7 @@ choose_stuck(const PolicyRule *rule, const HandlerConfig *handler)
 	 * its that is found PROCESSING has had no effect, and can always run
 	 * again.
 	 */
-	if (handler->mode == HANDLER_SQL)
+	if (handler->is_atomic)
 		return STUCK_RETRY;
 
 	/* A task that is to be ignored is never looked at: nobody would ask. */

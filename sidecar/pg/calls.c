@@ -171,11 +171,11 @@ calls_add_types(WireParams *params, const Config *config)
 	int			n = 0;
 
 	for (int i = 0; i < config->nhandlers; i++)
-		n += config->handlers[i].ntypes;
+		n += config->handlers[i]->ntypes;
 	wire_add_text_array(params, n);
 	for (int i = 0; i < config->nhandlers; i++)
-		for (int j = 0; j < config->handlers[i].ntypes; j++)
-			wire_text(params, config->handlers[i].types[j]);
+		for (int j = 0; j < config->handlers[i]->ntypes; j++)
+			wire_text(params, config->handlers[i]->types[j]);
 }
 
 void
@@ -183,8 +183,8 @@ calls_add_functions(WireParams *params, const Config *config)
 {
 	wire_add_text_array(params, config->nhandlers);
 	for (int i = 0; i < config->nhandlers; i++)
-		wire_text(params, config->handlers[i].function);
+		wire_text(params, config->handlers[i]->function);
 	wire_add_text_array(params, config->nhandlers);
 	for (int i = 0; i < config->nhandlers; i++)
-		wire_text(params, config->handlers[i].role);
+		wire_text(params, config->handlers[i]->role);
 }

@@ -75,7 +75,7 @@ foreach my $mode ([], ['--check-config'], ['--print-config'])
 		[ $program, '--config', $wrong, @$mode ],
 		3,
 		[qr/^$/],
-		[qr/wrong\.yaml:4: handlers\[0\]\.timeout: /],
+		[qr/wrong\.yaml:4:\d+: handlers\[0\]\.timeout: /],
 		"a wrong one is refused, with file, line and key: @$mode");
 }
 command_checks_all(

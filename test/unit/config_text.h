@@ -12,7 +12,8 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "config/config.h"
+#include "execute/worker/http_options.h"
+#include "execute/runner.h"
 
 /* A handler, for a file that is about something else. */
 #define HANDLERS "handlers: [{types: [A], noop: true}]\n"
@@ -41,7 +42,7 @@ read_text(const char *text)
 	Config	   *config;
 
 	write_file(text, strlen(text));
-	config = config_read(file, &error);
+	config = config_read(file, handler_kinds, &error);
 	if (config == NULL)
 		fail_msg("refused: %s", error);
 	return config;
@@ -53,7 +54,7 @@ file_error(void)
 {
 	char	   *error = NULL;
 	char	   *rest;
-	Config	   *config = config_read(file, &error);
+	Config	   *config = config_read(file, handler_kinds, &error);
 
 	assert_null(config);
 	assert_non_null(error);

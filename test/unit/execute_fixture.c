@@ -125,11 +125,11 @@ on_done(void *arg, Task *task, const Verdict *verdict)
 }
 
 void
-open_runner(const RunnerOps *ops, const char **argv)
+open_runner(const HandlerKind *kind, const char **argv)
 {
 	int			n = 0;
 
-	fixture.ops = ops;
+	fixture.kind = kind;
 	while (argv && argv[n])
 	{
 		fixture.argv[n] = pstrdup(argv[n]);
@@ -138,8 +138,9 @@ open_runner(const RunnerOps *ops, const char **argv)
 	fixture.argv[n] = NULL;
 	fixture.config.argv = fixture.argv;
 	fixture.reported = fixture.done = 0;
-	fixture.runner = ops->open(fixture.loop, &fixture.config,
-							   &fixture.gate, on_done, &fixture);
+	fixture.runner = kind->open(fixture.loop,
+								fixture.whole_config ? fixture.whole_config : &fixture.config,
+								&fixture.gate, on_done, &fixture);
 }
 
 void
@@ -147,7 +148,7 @@ close_runner(void)
 {
 	char	  **arg;
 
-	fixture.ops->close(fixture.runner);
+	fixture.kind->close(fixture.runner);
 	fixture.runner = NULL;
 	for (arg = fixture.argv; *arg; arg++)
 		pfree(*arg);
@@ -201,7 +202,7 @@ start_payload(const char *bytes, size_t len)
 	memcpy(test->task.data, bytes, len);
 	test->task.data[len] = '\0';
 	test->task.data_len = len;
-	fixture.ops->start(fixture.runner, &test->task);
+	fixture.kind->start(fixture.runner, &test->task);
 	return test;
 }
 
@@ -210,7 +211,7 @@ start_task(const char *data)
 {
 	TestTask   *test = new_task(data);
 
-	fixture.ops->start(fixture.runner, &test->task);
+	fixture.kind->start(fixture.runner, &test->task);
 	return test;
 }
 

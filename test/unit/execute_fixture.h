@@ -27,9 +27,11 @@ typedef struct TestTask
 typedef struct Fixture
 {
 	Loop	   *loop;
-	const RunnerOps *ops;
+	const HandlerKind *kind;
 	Runner	   *runner;			/* NULL: not opened */
 	HandlerConfig config;		/* changed before open_runner() */
+	const HandlerConfig *whole_config;	/* of a kind with more options, or
+										 * NULL */
 	RunnerGate	gate;
 	int64		incarnation;	/* what the gate says */
 	int64		until_us;		/* ... and until when */
@@ -52,10 +54,10 @@ extern int	fixture_teardown(void **state);
 
 /* The arguments of open_runner(): argv, ended by a NULL. */
 #define open_command(...) \
-	open_runner(&runner_command, (const char *[]) {__VA_ARGS__, NULL})
+	open_runner(&handler_command, (const char *[]) {__VA_ARGS__, NULL})
 #define open_worker(...) \
-	open_runner(&runner_worker, (const char *[]) {__VA_ARGS__, NULL})
-extern void open_runner(const RunnerOps *ops, const char **argv);
+	open_runner(&handler_worker, (const char *[]) {__VA_ARGS__, NULL})
+extern void open_runner(const HandlerKind *kind, const char **argv);
 extern void close_runner(void);
 
 /* The absolute path of a file below the project's root. */

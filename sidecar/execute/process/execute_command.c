@@ -420,7 +420,24 @@ command_close(Runner *runner)
 	loop_defer_free(runner->loop, runner);
 }
 
-const RunnerOps runner_command = {
+static bool
+command_settle(void *target, const Place *place)
+{
+	return handler_settle_statuses(target, place, 0, 255) &&
+		handler_settle_argv(target, place);
+}
+
+static const Option options[] = {
+	HANDLER_ARGV("command", "program and arguments, one process for each task"),
+	HANDLER_STATUSES,
+	HANDLER_DIRECTORY,
+	HANDLER_CONCURRENCY("10"),
+	HANDLER_GRACE,
+	HANDLER_MAX_OUTPUT,
+};
+
+const HandlerKind handler_command = {
+	.options = {options, lengthof(options), sizeof(HandlerConfig), command_settle},
 	.open = command_open,
 	.start = command_start,
 	.stop_task = command_stop_task,

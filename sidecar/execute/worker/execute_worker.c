@@ -17,7 +17,9 @@
 
 #include "base/log.h"
 #include "execute/runner.h"
+#include "execute/worker/http_options.h"
 #include "execute/worker/worker_process.h"
+#include "config/bundled.h"
 
 /* How long the idle processes of a closed runner have, all together. */
 #define DISMISS_US MS_TO_US(200)
@@ -292,7 +294,39 @@ worker_close(Runner *runner)
 	loop_defer_free(loop, runner);
 }
 
-const RunnerOps runner_worker = {
+static const Section no_options;
+
+static bool
+worker_settle(void *target, const Place *place)
+{
+	HandlerConfig *config = target;
+
+	config->told = &no_options;
+	config->waits_for = config->prefetch;
+	if (config->concurrency == 0)
+		config->concurrency = config->processes * config->prefetch;
+	return handler_settle_argv(config, place);
+}
+
+static const Option worker_options[] = {
+	HANDLER_ARGV("worker", "program and arguments, processes that stay and speak JSON lines"),
+	{
+		"settings", OPTION_SETTINGS, offsetof(HandlerConfig, settings),
+		.help = "any keys and values, told to each process of the worker in its first line"
+	},
+	HANDLER_DIRECTORY,
+	HANDLER_PROCESSES,
+	HANDLER_PREFETCH("1"),
+	HANDLER_CONCURRENCY(NULL),
+	HANDLER_GRACE,
+	HANDLER_MAX_OUTPUT,
+};
+
+const HandlerKind handler_worker = {
+	.options = {
+		worker_options, lengthof(worker_options), sizeof(HandlerConfig),
+		worker_settle
+	},
 	.open = worker_open,
 	.reload = worker_reload,
 	.replace = worker_replace,
@@ -302,8 +336,93 @@ const RunnerOps runner_worker = {
 	.close = worker_close
 };
 
-/* The bundled worker, which the configuration has given to the handler. */
-const RunnerOps runner_http = {
+static const Choice networks_choices[] = {
+	{"public", NETWORKS_PUBLIC},
+	{"any", NETWORKS_ANY},
+	{NULL, 0}
+};
+
+/* A request is a task of a worker that has as many in flight as there are slots. */
+static bool
+http_settle(void *target, const Place *place)
+{
+	HandlerConfig *config = target;
+
+	config->argv = palloc0(2 * sizeof(char *));
+	config->argv[0] = bundled_path("twtasks-http");
+	config->processes = 1;
+	config->grace_us = SECONDS_TO_US(5);
+	config->prefetch = config->concurrency;
+	config->directory = pstrdup("/");
+	config->told = config->kind;
+	return handler_settle_statuses(config, place, 100, 599);
+}
+
+static void
+http_release(void *target)
+{
+	HandlerConfig *config = target;
+
+	if (config->argv != NULL)
+		pfree(config->argv[0]);
+	pfree(config->argv);
+	pfree(config->directory);
+}
+
+static const Option http_options[] = {
+	{
+		"http", OPTION_TEXT,
+		.min = 1, .max = 8192,
+		.offset = offsetof(HttpConfig, url),
+		.help = "URL that tasks are posted to"
+	},
+	{
+		"hosts", OPTION_WORDS,
+		.min = 1, .max = 1000,
+		.offset = offsetof(HttpConfig, hosts),
+		.help = "hosts that a task may choose by http_url in its context"
+	},
+	{
+		"networks", OPTION_CHOICE,
+		.fallback = "public", .choices = networks_choices,
+		.offset = offsetof(HttpConfig, networks),
+		.help = "addresses that a host of a task's choice may have"
+	},
+	{
+		"secret_file", OPTION_TEXT,
+		.min = 1, .max = 4095, .check = handler_check_path,
+		.offset = offsetof(HttpConfig, secret_file),
+		.help = "file with the secrets that sign requests, one per line"
+	},
+	{
+		"headers_file", OPTION_TEXT,
+		.min = 1, .max = 4095, .check = handler_check_path,
+		.offset = offsetof(HttpConfig, headers_file),
+		.help = "file with more headers for the handler's own host, one per line"
+	},
+	{
+		"ca_file", OPTION_TEXT,
+		.min = 1, .max = 4095, .check = handler_check_path,
+		.offset = offsetof(HttpConfig, ca_file),
+		.help = "file with the certificate authorities that are trusted"
+	},
+	{
+		"connect_timeout", OPTION_DURATION,
+		.fallback = "10s", .min = MS_TO_US(10), .max = SECONDS_TO_US(3600),
+		.offset = offsetof(HttpConfig, connect_timeout_us),
+		.help = "for a connection to be made"
+	},
+	HANDLER_STATUSES,
+	HANDLER_CONCURRENCY("50"),
+	HANDLER_MAX_OUTPUT,
+};
+
+/* The bundled worker. */
+const HandlerKind handler_http = {
+	.options = {
+		http_options, lengthof(http_options), sizeof(HttpConfig),
+		http_settle, http_release
+	},
 	.open = worker_open,
 	.reload = http_reload,
 	.start = worker_start,

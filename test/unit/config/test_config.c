@@ -25,7 +25,7 @@ static void
 test_defaults(void **state)
 {
 	Config	   *config = read_text(HANDLERS);
-	const HandlerConfig *handler = &config->handlers[0];
+	const HandlerConfig *handler = config->handlers[0];
 	char		host[256];
 
 	gethostname(host, sizeof(host));
@@ -43,24 +43,41 @@ test_defaults(void **state)
 	assert_int_equal(config->sweep_us, SECONDS_TO_US(5));
 	assert_int_equal(config->nhandlers, 1);
 
-	assert_int_equal(handler->mode, HANDLER_NOOP);
+	assert_ptr_equal(handler_kind(handler), &handler_noop);
 	assert_int_equal(handler->ntypes, 1);
 	assert_null(handler->argv);
-	assert_null(handler->function);
-	assert_null(handler->role);
-	assert_string_equal(handler->directory, "/");
-	assert_int_equal(handler->processes, 1);
-	assert_int_equal(handler->prefetch, 1);
 	assert_int_equal(handler->concurrency, 1000);
 	assert_int_equal(handler->timeout_us, SECONDS_TO_US(600));
-	assert_int_equal(handler->grace_us, SECONDS_TO_US(5));
-	assert_int_equal(handler->max_output, 65536);
 	assert_int_equal(handler->stuck, STUCK_ERROR);
 	assert_int_equal(handler->retry.delay_us, SECONDS_TO_US(5));
 	assert_true(handler->retry.multiplier == 2);
 	assert_int_equal(handler->retry.max_delay_us, SECONDS_TO_US(7200));
 	assert_int_equal(handler->retry.max_tries, 20);
 	assert_true(handler->retry.jitter == 0.1);
+	config_free(config);
+}
+
+static void
+test_defaults_of_kinds(void **state)
+{
+	Config	   *config = read_text("handlers:\n"
+								   "- {types: [A], command: [/x]}\n"
+								   "- {types: [B], worker: [/x], processes: 3}\n"
+								   "- {types: [C], sql: a.f}\n");
+	const HandlerConfig *command = config->handlers[0];
+	const HandlerConfig *worker = config->handlers[1];
+	const HandlerConfig *sql = config->handlers[2];
+
+	assert_string_equal(command->directory, "/");
+	assert_int_equal(command->grace_us, SECONDS_TO_US(5));
+	assert_int_equal(command->max_output, 65536);
+	assert_int_equal(command->concurrency, 10);
+	assert_int_equal(worker->prefetch, 1);
+	assert_int_equal(worker->concurrency, 3);
+	assert_int_equal(sql->processes, 1);
+	assert_int_equal(sql->prefetch, 64);
+	assert_int_equal(sql->concurrency, 16);
+	assert_null(sql->role);
 	config_free(config);
 }
 
@@ -119,7 +136,7 @@ check_every_root_key(const Config *config)
 static void
 check_every_command_key(const HandlerConfig *handler)
 {
-	assert_int_equal(handler->mode, HANDLER_COMMAND);
+	assert_ptr_equal(handler_kind(handler), &handler_command);
 	assert_int_equal(handler->ntypes, 2);
 	assert_string_equal(handler->types[1], "EMAIL|*");
 	assert_string_equal(handler->argv[0], "/bin/sh");
@@ -143,25 +160,25 @@ check_every_command_key(const HandlerConfig *handler)
 static void
 check_every_key(const Config *config)
 {
-	const HandlerConfig *worker = &config->handlers[1];
-	const HandlerConfig *sql = &config->handlers[2];
+	const HandlerConfig *worker = config->handlers[1];
+	const HandlerConfig *sql = config->handlers[2];
 
 	check_every_root_key(config);
-	check_every_command_key(&config->handlers[0]);
-	assert_int_equal(worker->mode, HANDLER_WORKER);
+	check_every_command_key(config->handlers[0]);
+	assert_ptr_equal(handler_kind(worker), &handler_worker);
 	assert_string_equal(worker->argv[0], "/usr/bin/worker");
 	assert_null(worker->argv[1]);
 	assert_int_equal(worker->processes, 4);
 	assert_int_equal(worker->prefetch, 3);
 	assert_int_equal(worker->concurrency, 12);
 	assert_int_equal(worker->stuck, STUCK_FAIL);
-	assert_int_equal(sql->mode, HANDLER_SQL);
+	assert_ptr_equal(handler_kind(sql), &handler_sql);
 	assert_string_equal(sql->function, "app.pay_out2");
 	assert_string_equal(sql->role, "Some Role");
 	assert_int_equal(sql->processes, 2);
 	assert_int_equal(sql->concurrency, 16);
 	assert_int_equal(sql->stuck, STUCK_IGNORE);
-	assert_int_equal(config->handlers[3].mode, HANDLER_NOOP);
+	assert_ptr_equal(handler_kind(config->handlers[3]), &handler_noop);
 }
 
 static void
@@ -202,9 +219,9 @@ test_strings_survive_printing(void **state)
 	Config	   *again = read_text(once);
 	int			i;
 
-	for (i = 0; config->handlers[0].argv[i] != NULL; i++)
-		assert_string_equal(config->handlers[0].argv[i],
-							again->handlers[0].argv[i]);
+	for (i = 0; config->handlers[0]->argv[i] != NULL; i++)
+		assert_string_equal(config->handlers[0]->argv[i],
+							again->handlers[0]->argv[i]);
 	assert_int_equal(i, 7);
 	assert_null(strchr(once, '\x01'));
 	assert_null(strstr(once, "\xe2\x80\xae"));
@@ -270,7 +287,7 @@ test_sample_passes(void **state)
 	text[len] = '\0';
 	config = read_text(text);
 	for (i = 0; i < config->nhandlers; i++)
-		assert_int_equal(config->handlers[i].mode, i);
+		assert_ptr_equal(config->handlers[i]->kind, handler_kinds[i]);
 	assert_int_equal(config->nhandlers, 5);
 	config_free(config);
 }
@@ -308,17 +325,17 @@ test_handler_choice(void **state)
 								   "- {types: ['EMAIL|*', EMAIL], noop: true}\n"
 								   "- {types: ['E*', 'EMAIL|X|*'], noop: true}\n"
 								   "- {types: ['EMAIL|X|Y'], noop: true}\n");
-	const HandlerConfig *handlers = config->handlers;
+	HandlerConfig **handlers = config->handlers;
 
-	assert_ptr_equal(config_handler(config, "EMAIL"), &handlers[1]);
-	assert_ptr_equal(config_handler(config, "EMAIL|"), &handlers[1]);
-	assert_ptr_equal(config_handler(config, "EMAIL|A"), &handlers[1]);
-	assert_ptr_equal(config_handler(config, "EMAIL|X"), &handlers[1]);
-	assert_ptr_equal(config_handler(config, "EMAIL|X|"), &handlers[2]);
-	assert_ptr_equal(config_handler(config, "EMAIL|X|Y"), &handlers[3]);
-	assert_ptr_equal(config_handler(config, "EMAIL|X|YZ"), &handlers[2]);
-	assert_ptr_equal(config_handler(config, "E"), &handlers[2]);
-	assert_ptr_equal(config_handler(config, "email"), &handlers[0]);
+	assert_ptr_equal(config_handler(config, "EMAIL"), handlers[1]);
+	assert_ptr_equal(config_handler(config, "EMAIL|"), handlers[1]);
+	assert_ptr_equal(config_handler(config, "EMAIL|A"), handlers[1]);
+	assert_ptr_equal(config_handler(config, "EMAIL|X"), handlers[1]);
+	assert_ptr_equal(config_handler(config, "EMAIL|X|"), handlers[2]);
+	assert_ptr_equal(config_handler(config, "EMAIL|X|Y"), handlers[3]);
+	assert_ptr_equal(config_handler(config, "EMAIL|X|YZ"), handlers[2]);
+	assert_ptr_equal(config_handler(config, "E"), handlers[2]);
+	assert_ptr_equal(config_handler(config, "email"), handlers[0]);
 	config_free(config);
 
 	config = read_text("handlers: [{types: [A, 'B*'], noop: true}]\n");
@@ -364,20 +381,6 @@ test_needs_restart(void **state)
 }
 
 static void
-test_reference_names_every_key(void **state)
-{
-	StringInfoData out;
-
-	initStringInfo(&out);
-	config_print_reference(&out);
-	assert_non_null(strstr(out.data, "| `postgres` | "));
-	assert_non_null(strstr(out.data, "| `log.level` | least important lines that are written | `info` | one of error, warn, info, debug | reload |\n"));
-	assert_non_null(strstr(out.data, "| `handlers[].retry.max_delay` | no delay is longer | `2h` | 0ms to 30d | reload |\n"));
-	assert_non_null(strstr(out.data, "| `handlers[].types` | task types, exact or a beginning followed by * | required |"));
-	pfree(out.data);
-}
-
-static void
 test_stuck_names(void **state)
 {
 	assert_string_equal(config_stuck_name(STUCK_ERROR), "error");
@@ -406,8 +409,8 @@ test_settings(void **state)
 		"\"prefetch\":10,\"ratio\":0.5,\"version\":\"10\","
 		"\"topics\":[\"a\",{\"name\":\"b\\n\",\"durable\":true}]}}";
 
-	assert_string_equal(config->handlers[0].hello, expected);
-	assert_string_equal(again->handlers[0].hello, expected);
+	assert_string_equal(config->handlers[0]->hello, expected);
+	assert_string_equal(again->handlers[0]->hello, expected);
 	assert_null(config_needs_restart(config, again));
 	config_free(again);
 	config_free(config);
@@ -419,6 +422,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_defaults_of_kinds),
 		cmocka_unit_test(test_every_key),
 		cmocka_unit_test(test_print_is_fixpoint),
 		cmocka_unit_test(test_strings_survive_printing),
@@ -427,7 +431,6 @@ main(void)
 		cmocka_unit_test(test_durations),
 		cmocka_unit_test(test_handler_choice),
 		cmocka_unit_test(test_needs_restart),
-		cmocka_unit_test(test_reference_names_every_key),
 		cmocka_unit_test(test_stuck_names),
 		cmocka_unit_test(test_settings),
 	};

@@ -86,22 +86,21 @@ test_every_key(void **state)
 {
 	char	   *text = every_key();
 	Config	   *config = read_text(text);
-	HandlerConfig *handler = &config->handlers[0];
+	const HttpConfig *handler = (const HttpConfig *) config->handlers[0];
 
 	assert_string_equal(config->listen, "[::1]:9180");
-	assert_int_equal(handler->mode, HANDLER_HTTP);
+	assert_ptr_equal(handler_kind(&handler->common), &handler_http);
 	assert_string_equal(handler->url, "https://a.example:8443/hook?x=1");
-	assert_int_equal(handler->nhosts, 2);
 	assert_string_equal(handler->hosts[1], "http://c.example:81");
 	assert_int_equal(handler->networks, NETWORKS_ANY);
 	assert_int_equal(handler->connect_timeout_us, 250000);
-	assert_int_equal(handler->nstatuses, 2);
-	assert_int_equal(handler->max_output, 1024);
-	assert_int_equal(handler->concurrency, 50);
-	assert_int_equal(handler->prefetch, 50);
-	assert_non_null(strstr(handler->argv[0], "/twtasks-http"));
-	expect_settings(handler);
-	assert_string_equal(config->handlers[1].statuses[0], "80=repeat");
+	assert_string_equal(handler->common.statuses[1], "5xx=error");
+	assert_int_equal(handler->common.max_output, 1024);
+	assert_int_equal(handler->common.concurrency, 50);
+	assert_int_equal(handler->common.prefetch, 50);
+	assert_non_null(strstr(handler->common.argv[0], "/twtasks-http"));
+	expect_settings(&handler->common);
+	assert_string_equal(config->handlers[1]->statuses[0], "80=repeat");
 	config_free(config);
 	pfree(text);
 }
@@ -120,7 +119,7 @@ test_print(void **state)
 	assert_null(strstr(printed.data, "some value"));
 	again = read_text(printed.data);
 	assert_null(config_needs_restart(config, again));
-	assert_string_equal(again->handlers[0].hosts[0], "*.b.example");
+	assert_string_equal(((const HttpConfig *) again->handlers[0])->hosts[0], "*.b.example");
 	config_free(again);
 	config_free(config);
 	pfree(printed.data);
@@ -131,11 +130,11 @@ static void
 test_defaults(void **state)
 {
 	Config	   *config = read_text("handlers: [{types: [A], http: 'http://a/'}]\n");
-	HandlerConfig *handler = &config->handlers[0];
+	const HttpConfig *handler = (const HttpConfig *) config->handlers[0];
 
 	assert_null(config->listen);
-	assert_int_equal(handler->nhosts, 0);
-	assert_null(handler->statuses);
+	assert_null(handler->hosts);
+	assert_null(handler->common.statuses);
 	assert_int_equal(handler->networks, NETWORKS_PUBLIC);
 	assert_int_equal(handler->connect_timeout_us, SECONDS_TO_US(10));
 	config_free(config);

@@ -28,7 +28,7 @@ static const char *const why = "deadline of 10min passed";
 static void
 stop(TestTask *task)
 {
-	fixture.ops->stop_task(fixture.runner, &task->task, why);
+	fixture.kind->stop_task(fixture.runner, &task->task, why);
 }
 
 /* ---- exits ---- */
@@ -521,7 +521,7 @@ test_facts(void **state)
 	task = new_task(NULL);
 	task->task.sub_type = sub_type;
 	task->task.context = context;
-	fixture.ops->start(fixture.runner, &task->task);
+	fixture.kind->start(fixture.runner, &task->task);
 	wait_for(task);
 	expected = psprintf("handler exited with status 1: %s %d TEST URGENT 1 "
 						"2031-01-02T03:04:05Z %s", task->task.id_text,
@@ -542,14 +542,14 @@ test_large_context(void **state)
 	memset(context, ' ', most);
 	task = new_task(NULL);
 	task->task.context = context;
-	fixture.ops->start(fixture.runner, &task->task);
+	fixture.kind->start(fixture.runner, &task->task);
 	wait_for(task);
 	assert_verdict(task, TASK_DONE, NULL);
 
 	context[most] = ' ';
 	task = new_task(NULL);
 	task->task.context = context;
-	fixture.ops->start(fixture.runner, &task->task);
+	fixture.kind->start(fixture.runner, &task->task);
 	wait_for(task);
 	assert_int_equal(task->result, TASK_ERROR);
 	assert_non_null(strstr(task->message, "bytes is too large for a command"));
@@ -581,7 +581,7 @@ test_noop(void **state)
 	TestTask   *first;
 	int			i;
 
-	open_runner(&runner_noop, NULL);
+	open_runner(&handler_noop, NULL);
 	first = start_task(NULL);
 	stop(first);
 	for (i = 0; i < 1000; i++)

@@ -45,11 +45,12 @@ count_wake(SlotWaiter *waiter)
 static char *types[] = {"A*"};
 static char *buckets[] = {"default"};
 static HandlerConfig handler = {.types = types, .ntypes = 1};
+static HandlerConfig *handlers[] = {&handler, NULL};
 static Config config = {
 	.node = "a",
 	.buckets = buckets,
 	.nbuckets = 1,
-	.handlers = &handler,
+	.handlers = handlers,
 	.nhandlers = 1
 };
 

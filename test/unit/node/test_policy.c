@@ -12,7 +12,6 @@
 #include "node/policy.h"
 
 static const HandlerConfig handler = {
-	.mode = HANDLER_COMMAND,
 	.timeout_us = 600,
 	.stuck = STUCK_FAIL,
 	.retry = {.delay_us = 7, .max_tries = 3}
@@ -134,7 +133,7 @@ test_sql_handlers_run_again(void **state)
 {
 	HandlerConfig sql = handler;
 
-	sql.mode = HANDLER_SQL;
+	sql.is_atomic = true;
 	add_stuck("*", STUCK_ERROR);
 	assert_int_equal(stuck_of(&sql, "A"), STUCK_RETRY);
 	assert_int_equal(stuck_of(&handler, "A"), STUCK_ERROR);

@@ -79,7 +79,6 @@ test_end_of_a_statement(void **state)
 	HandlerConfig about = {
 		.types = types,
 		.ntypes = 1,
-		.mode = HANDLER_SQL,
 		.function = "app.work",
 		.processes = 1,
 		.prefetch = 1,

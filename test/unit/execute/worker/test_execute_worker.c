@@ -25,7 +25,7 @@ static const char *const why = "deadline of 10min passed";
 static void
 stop(TestTask *task)
 {
-	fixture.ops->stop_task(fixture.runner, &task->task, why);
+	fixture.kind->stop_task(fixture.runner, &task->task, why);
 }
 
 /* Starts a task whose data is made with the path of the fifo. */

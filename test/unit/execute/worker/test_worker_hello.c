@@ -28,7 +28,7 @@ test_settings_are_reloaded(void **state)
 	test_settings_are_told(state);
 	config = fixture.config;
 	config.hello = "{\"hello\":1,\"settings\":{\"mood\":2}}";
-	fixture.ops->reload(fixture.runner, &config);
+	fixture.kind->reload(fixture.runner, &config);
 	(void) run_task("[[\"exit\", 0]]");
 	assert_verdict(run_task("[[\"settings\"]]"), TASK_ERROR, "{\"mood\": 2}");
 	close_runner();

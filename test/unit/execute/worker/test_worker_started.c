@@ -53,7 +53,7 @@ test_neighbours_of_a_late_task_are_given_back(void **state)
 	run_until(is_ahead, first);
 	assert_true(is_ahead(second));
 	assert_false(is_ahead(late));
-	fixture.ops->stop_task(fixture.runner, &late->task, why);
+	fixture.kind->stop_task(fixture.runner, &late->task, why);
 	wait_for_all();
 	assert_verdict(late, TASK_FAILURE, why);
 	assert_verdict(first, TASK_RELEASE, NULL);
@@ -124,7 +124,7 @@ test_time_of_the_oldest_runs(void **state)
 	assert_false(is_ahead(first));
 	assert_true(first->task.taken_us > 0);
 	assert_true(is_ahead(second));
-	fixture.ops->stop_task(fixture.runner, &first->task, why);
+	fixture.kind->stop_task(fixture.runner, &first->task, why);
 	wait_for(first);
 	run_until(is_taken_up, second);
 	assert_true(is_ahead(third));
@@ -146,7 +146,7 @@ test_start_after_the_end_began_counts(void **state)
 					"\\\"version\\\":%d,\\\"started\\\":true}\\n\"], [\"stay\"]]",
 					last->task.id_text, (int) last->task.version);
 	first = start_task(data);
-	fixture.ops->start(fixture.runner, &last->task);
+	fixture.kind->start(fixture.runner, &last->task);
 	other = start_task(NULL);
 	wait_for_all();
 	assert_int_equal(first->result, TASK_FAILURE);
@@ -172,10 +172,10 @@ test_unwritten_tasks_are_given_back(void **state)
 	late = start_task(data.data);
 	run_turn();
 	unwritten = start_task("{}");
-	fixture.ops->stop_task(fixture.runner, &late->task, why);
+	fixture.kind->stop_task(fixture.runner, &late->task, why);
 	wait_for(late);
 	assert_verdict(late, TASK_FAILURE, why);
-	fixture.ops->stop_task(fixture.runner, &unwritten->task, why);
+	fixture.kind->stop_task(fixture.runner, &unwritten->task, why);
 	wait_for(unwritten);
 	assert_verdict(unwritten, TASK_RELEASE, NULL);
 	pfree(data.data);

@@ -1,0 +1,41 @@
+/*-------------------------------------------------------------------------
+ *
+ * log_options.c
+ *		What a program writes to its log: the section "log" of its file.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include "config/log_options.h"
+
+static const Choice format_choices[] = {
+	{"text", LOG_FORMAT_TEXT},
+	{"json", LOG_FORMAT_JSON},
+	{NULL, 0}
+};
+
+static const Choice level_choices[] = {
+	{"error", TWT_LOG_ERROR},
+	{"warn", TWT_LOG_WARN},
+	{"info", TWT_LOG_INFO},
+	{"debug", TWT_LOG_DEBUG},
+	{NULL, 0}
+};
+
+static const Option log_options[] = {
+	{
+		"format", OPTION_CHOICE, .fallback = "text",
+		.choices = format_choices, .offset = offsetof(LogConfig, format),
+		.help = "form of the lines on stderr"
+	},
+	{
+		"level", OPTION_CHOICE, .fallback = "info",
+		.choices = level_choices, .offset = offsetof(LogConfig, level),
+		.help = "least important lines that are written"
+	},
+};
+
+const Section log_section = {
+	log_options, lengthof(log_options), sizeof(LogConfig)
+};

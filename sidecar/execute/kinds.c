@@ -1,0 +1,55 @@
+/*-------------------------------------------------------------------------
+ *
+ * kinds.c
+ *		The kinds of handlers, and what their options share.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include "config/statuses.h"
+#include "execute/runner.h"
+
+/* In the order in which the documentation shows them. */
+const Section *const handler_kinds[] = {
+	&handler_command.options,
+	&handler_worker.options,
+	&handler_sql.options,
+	&handler_http.options,
+	&handler_noop.options,
+	NULL
+};
+
+const HandlerKind *
+handler_kind(const HandlerConfig *config)
+{
+	return (const HandlerKind *) config->kind;
+}
+
+const char *
+handler_check_path(const char *path)
+{
+	return path[0] == '/' ? NULL : "the path must be absolute";
+}
+
+bool
+handler_settle_argv(const HandlerConfig *config, const Place *place)
+{
+	char	   *program;
+
+	if (config->argv[0][0] == '/')
+		return true;
+	program = psprintf("%s[0]", config->kind->options[0].name);
+	(void) options_fail(place, program, "the program must be named by its absolute path");
+	pfree(program);
+	return false;
+}
+
+bool
+handler_settle_statuses(const HandlerConfig *config, const Place *place,
+						int min, int max)
+{
+	const char *error = statuses_check_all(config->statuses, min, max);
+
+	return error == NULL || options_fail(place, "statuses", "%s", error);
+}
