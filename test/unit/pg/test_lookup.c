@@ -197,7 +197,7 @@ expect_no_end(void *arg, CURL * easy, CURLcode code)
 static void
 test_request_broken_off_meanwhile(void **state)
 {
-	HttpClient *client = http_client_new(loop, 1, expect_no_end);
+	HttpClient *client = http_client_new(loop, expect_no_end);
 	CURL	   *easy = curl_easy_init();
 
 	curl_easy_setopt(easy, CURLOPT_URL, "http://db.test/");
