@@ -53,7 +53,8 @@ typedef struct HandlerConfig
 	int			ntypes;
 	char	  **argv;			/* the program and its arguments */
 	char	   *directory;		/* where it starts */
-	const Section *told;		/* options told to its processes; NULL: no hello */
+	const Section *told;		/* options told to its processes; NULL: no
+								 * hello */
 	char	   *settings;		/* ... or these, a JSON object; NULL: none */
 	char	   *hello;			/* ... in this first line */
 	char	   *function;		/* schema.function, or NULL */
