@@ -134,7 +134,7 @@ hello_check(const char *path, const char *hellos, char **reason)
 	int			in = text_file(hellos);
 	int			out = memfd_create("answers", MFD_CLOEXEC);
 	char	   *answers = NULL;
-	pid_t		pid;
+	pid_t		pid = 0;
 	int			error = in < 0 || out < 0 ? errno : start(path, in, out, &pid);
 
 	errno = error;
