@@ -12,7 +12,8 @@
 #define TWT_CALLS_H
 
 #include "config/config.h"
-#include "pg/pg.h"
+#include "pg/statement.h"
+#include "pg/wire.h"
 
 /* the first two of each session; pg.c sends them */
 extern const PgStatement call_whose_session;

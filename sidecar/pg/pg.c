@@ -154,15 +154,6 @@ pg_on_notify(Pg *pg, PgNotifyFn fn)
 	pg->on_notify = fn;
 }
 
-const char *
-pg_sqlstate(const PGresult *result)
-{
-	const char *state = result == NULL ? NULL :
-		PQresultErrorField(result, PG_DIAG_SQLSTATE);
-
-	return state == NULL ? "" : state;
-}
-
 void
 pg_forget(Pg *pg, const void *arg)
 {

@@ -24,6 +24,7 @@
 #include "libpq-fe.h"
 
 #include "base/loop.h"
+#include "pg/statement.h"
 #include "pg/wire.h"
 
 /* Most sessions stay open for this long without a call. */
@@ -37,14 +38,6 @@ typedef enum PgOutcome
 	PG_FAILED,
 	PG_LOST
 } PgOutcome;
-
-/* One SQL statement of ours; static, known by its address. */
-typedef struct PgStatement
-{
-	const char *name;
-	const char *sql;
-	bool		caller_logs;	/* the caller logs a failure */
-} PgStatement;
 
 /* result is valid during the call only; NULL when lost. */
 typedef void (*PgResultFn) (void *arg, PgOutcome outcome, PGresult *result);
@@ -95,8 +88,5 @@ extern void pg_forget(Pg *pg, const void *arg);
  * Breaks the connection as a network failure would; it comes back by itself.
  */
 extern void pg_reset(Pg *pg, const char *why);
-
-/* The five characters; "" when there is none. */
-extern const char *pg_sqlstate(const PGresult *result);
 
 #endif							/* TWT_PG_H */

@@ -13,7 +13,8 @@
 #ifndef TWT_PREPARED_H
 #define TWT_PREPARED_H
 
-#include "pg/pg.h"
+#include "pg/statement.h"
+#include "pg/wire.h"
 
 #define PREPARED_MAX 64
 

@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "base/sdnotify.h"
-#include "pg/pg.h"
+#include "pg/statement.h"
 #include "pg/trouble.h"
 
 #define TELL_AGAIN_US SECONDS_TO_US(60)

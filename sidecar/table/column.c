@@ -190,7 +190,7 @@ set_mark(Column *column, int64 now_us, uint64 last_sequence)
 {
 	column->marked_us[column->mark] = now_us;
 	column->marks[column->mark] = last_sequence;
-	column->mark = (column->mark + 1) % TABLE_AGINGS;
+	column->mark = (column->mark + 1) % COLUMN_MARKS;
 }
 
 /*
@@ -203,7 +203,7 @@ column_age(Column *column, int64 now_us, int64 aging_us, uint64 *last_sequence)
 	if (column->aging_us != aging_us)
 	{
 		column->aging_us = aging_us;
-		column->due_us = now_us + aging_us / TABLE_AGINGS;
+		column->due_us = now_us + aging_us / COLUMN_MARKS;
 		memset(column->marks, 0, sizeof(column->marks));
 		column->mark = 0;
 		set_mark(column, now_us, *last_sequence);
@@ -213,7 +213,7 @@ column_age(Column *column, int64 now_us, int64 aging_us, uint64 *last_sequence)
 		(column->marks[column->mark] > 0 &&
 		 now_us - column->marked_us[column->mark] < aging_us))
 		return;
-	column->due_us = Max(column->due_us, now_us - aging_us) + aging_us / TABLE_AGINGS;
+	column->due_us = Max(column->due_us, now_us - aging_us) + aging_us / COLUMN_MARKS;
 	move_old(column, column->marks[column->mark], last_sequence);
 	set_mark(column, now_us, *last_sequence);
 }

@@ -21,7 +21,9 @@
 #include "common/trigger.h"
 #include "pg/wire.h"
 #include "slots/slots.h"
-#include "table/table.h"
+
+/* A column sets this many marks in the time after which an entry rises. */
+#define COLUMN_MARKS 4
 
 typedef struct Column
 {
@@ -40,8 +42,8 @@ typedef struct Column
 	uint32		priorities;		/* bit p: fifo[p] is not empty */
 	int64		aging_us;		/* an entry rises after this time; 0: never */
 	int64		due_us;			/* when to set the next mark */
-	int64		marked_us[TABLE_AGINGS];	/* when each of the marks was set */
-	uint64		marks[TABLE_AGINGS];	/* last sequence at each mark, as a
+	int64		marked_us[COLUMN_MARKS];	/* when each of the marks was set */
+	uint64		marks[COLUMN_MARKS];	/* last sequence at each mark, as a
 										 * ring */
 	int			mark;			/* the oldest mark */
 	dlist_head	fifo[TRIGGER_PRIORITIES];	/* of TableEntry, by sequence */

@@ -19,6 +19,8 @@
 #include "table/crowd.h"
 #include "table/table.h"
 
+StaticAssertDecl(TABLE_AGINGS == COLUMN_MARKS, "a column marks its entries at each table_age()");
+
 /* The newest known trigger of a task. */
 typedef struct KnownTask
 {

@@ -1,0 +1,31 @@
+/*-------------------------------------------------------------------------
+ *
+ * statement.h
+ *		One SQL statement of the sidecar, and the SQLSTATE of its failure.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_STATEMENT_H
+#define TWT_STATEMENT_H
+
+#include "libpq-fe.h"
+
+/* Static, known by its address. */
+typedef struct PgStatement
+{
+	const char *name;
+	const char *sql;
+	bool		caller_logs;	/* the caller logs a failure */
+} PgStatement;
+
+/* The five characters; "" when there is none. */
+static inline const char *
+pg_sqlstate(const PGresult *result)
+{
+	const char *state = result == NULL ? NULL :
+		PQresultErrorField(result, PG_DIAG_SQLSTATE);
+
+	return state == NULL ? "" : state;
+}
+
+#endif							/* TWT_STATEMENT_H */
