@@ -8,7 +8,7 @@
 #include "base/port.h"
 
 #include "config_check.h"
-#include "execute/faults.h"
+#include "faults.h"
 #include "pg/calls.h"
 
 /* Of each server, unless the connection string says otherwise; in seconds. */

@@ -8,7 +8,7 @@
 #include "base/port.h"
 
 #include "base/task.h"
-#include "node/policy.h"
+#include "base/policy.h"
 
 void
 task_free(Task *task)

@@ -12,8 +12,8 @@
 #ifndef TWT_TASK_H
 #define TWT_TASK_H
 
+#include "base/row_place.h"
 #include "base/task_result.h"
-#include "pg/wire.h"
 
 #define TASK_ID_BYTES 16
 #define TASK_ID_TEXT 36

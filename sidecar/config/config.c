@@ -311,9 +311,11 @@ settle(void *target, const Place *place)
 		return false;
 	for (int i = 0; i < config->nhandlers; i++)
 	{
-		config->handlers[i]->index = i;
-		if (config->handlers[i]->told != NULL)
-			config->handlers[i]->hello = hello_make(config, config->handlers[i]);
+		HandlerConfig *handler = config->handlers[i];
+
+		handler->index = i;
+		if (handler->told != NULL)
+			handler->hello = hello_make(config->node, handler->settings, handler->told, handler);
 	}
 	return check_settings(config, place);
 }

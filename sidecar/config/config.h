@@ -14,6 +14,7 @@
 #ifndef TWT_CONFIG_H
 #define TWT_CONFIG_H
 
+#include "base/policy.h"
 #include "config/log_options.h"
 #include "config/options.h"
 
@@ -23,14 +24,6 @@ typedef enum QueueKind
 	QUEUE_RING,
 	QUEUE_NOTIFY
 } QueueKind;
-
-typedef enum StuckRule
-{
-	STUCK_ERROR,
-	STUCK_RETRY,
-	STUCK_FAIL,
-	STUCK_IGNORE
-} StuckRule;
 
 typedef struct RetryConfig
 {

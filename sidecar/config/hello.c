@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "config/hello.h"
+#include "config/options.h"
 
 static json_t *
 words_json(char *const *words)
@@ -49,14 +50,13 @@ value_json(const Option *option, const void *value)
 }
 
 static json_t *
-make_settings(const HandlerConfig *handler)
+make_settings(const char *given, const Section *told, const void *handler)
 {
-	json_t	   *settings = handler->settings != NULL ?
-		json_loads(handler->settings, 0, NULL) : json_object();
+	json_t	   *settings = given != NULL ? json_loads(given, 0, NULL) : json_object();
 
-	for (int i = 0; i < handler->told->noptions; i++)
+	for (int i = 0; i < told->noptions; i++)
 	{
-		const Option *option = &handler->told->options[i];
+		const Option *option = &told->options[i];
 
 		json_object_set_new(settings, option->name,
 							value_json(option, (const char *) handler + option->offset));
@@ -65,15 +65,15 @@ make_settings(const HandlerConfig *handler)
 }
 
 char *
-hello_make(const Config *config, const HandlerConfig *handler)
+hello_make(const char *node, const char *settings, const Section *told, const void *handler)
 {
 	json_t	   *hello = json_object();
 	char	   *text;
 	char	   *copy;
 
 	json_object_set_new(hello, "hello", json_integer(1));
-	json_object_set_new(hello, "node", json_string(config->node));
-	json_object_set_new(hello, "settings", make_settings(handler));
+	json_object_set_new(hello, "node", json_string(node));
+	json_object_set_new(hello, "settings", make_settings(settings, told, handler));
 	text = json_dumps(hello, JSON_COMPACT);
 	copy = pstrdup(text);
 	free(text);

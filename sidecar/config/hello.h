@@ -10,14 +10,15 @@
 #ifndef TWT_HELLO_H
 #define TWT_HELLO_H
 
-#include "config/config.h"
+#include "config/option.h"
 
 /*
  * {"hello":1,"node":"...","settings":{...}}, palloc'd, without a line end.  The
- * settings are the options of handler->told, each under its own name:
- * durations in seconds, sizes in bytes.
+ * settings are the JSON object, if not NULL, and the options of told in the
+ * struct, each under its own name: durations in seconds, sizes in bytes.
  */
-extern char *hello_make(const Config *config, const HandlerConfig *handler);
+extern char *hello_make(const char *node, const char *settings, const Section *told,
+						const void *handler);
 
 /*
  * Lets a bundled program answer hellos, one per line, by "--check", and waits for

@@ -12,7 +12,7 @@
 #ifndef TWT_PLACE_H
 #define TWT_PLACE_H
 
-#include "config/options.h"
+#include "config/option.h"
 #include "config/source.h"
 
 typedef struct Reader

@@ -8,7 +8,7 @@
 #ifndef TWT_VALUES_H
 #define TWT_VALUES_H
 
-#include "config/options.h"
+#include "config/option.h"
 
 /*
  * Stores the value that text stands for at target, a member of the option's

@@ -15,7 +15,7 @@
 #include "base/log.h"
 #include "execute/execute.h"
 #include "execute/runner.h"
-#include "node/policy.h"
+#include "base/policy.h"
 
 typedef struct Lane
 {

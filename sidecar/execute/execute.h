@@ -17,7 +17,7 @@
 #include "base/loop.h"
 #include "base/task.h"
 #include "config/config.h"
-#include "config/handler.h"
+#include "execute/handler.h"
 #include "execute/runner.h"
 #include "finish/finish.h"
 

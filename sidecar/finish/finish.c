@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "finish/finish.h"
 #include "finish/finish_session.h"
-#include "node/policy.h"
+#include "base/policy.h"
 
 struct Finish
 {

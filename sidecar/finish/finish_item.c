@@ -8,7 +8,7 @@
 #include "base/port.h"
 
 #include "finish/finish_item.h"
-#include "node/policy.h"
+#include "base/policy.h"
 #include "slots/slots.h"
 
 static Judgement *

@@ -11,6 +11,7 @@
 #define TWT_FINISH_ITEM_H
 
 #include "base/task.h"
+#include "pg/wire.h"
 
 /* Of an outcome that the database judges. */
 typedef struct Judgement

@@ -14,7 +14,7 @@
 #ifndef TWT_BATCH_H
 #define TWT_BATCH_H
 
-#include "config/handler.h"
+#include "execute/handler.h"
 #include "pg/wire.h"
 #include "table/table.h"
 

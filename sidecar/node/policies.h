@@ -21,7 +21,7 @@
 #include "base/loop.h"
 #include "config/config.h"
 #include "node/node.h"
-#include "node/policy.h"
+#include "node/policy_rules.h"
 
 typedef struct Policies Policies;
 

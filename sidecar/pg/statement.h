@@ -19,13 +19,6 @@ typedef struct PgStatement
 } PgStatement;
 
 /* The five characters; "" when there is none. */
-static inline const char *
-pg_sqlstate(const PGresult *result)
-{
-	const char *state = result == NULL ? NULL :
-		PQresultErrorField(result, PG_DIAG_SQLSTATE);
-
-	return state == NULL ? "" : state;
-}
+extern const char *pg_sqlstate(const PGresult *result);
 
 #endif							/* TWT_STATEMENT_H */

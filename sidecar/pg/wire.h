@@ -10,16 +10,9 @@
 
 #include "libpq-fe.h"
 
-#define WIRE_MAX_PARAMS 16
+#include "base/row_place.h"
 
-/*
- * The place of a row in its table: a hint for the server, which uses the index
- * when the row is not there.  All zeros: no place.
- */
-typedef struct RowPlace
-{
-	uint8		bytes[6];		/* a tid as it is sent */
-} RowPlace;
+#define WIRE_MAX_PARAMS 16
 
 /* The parameters of one call; begin with wire_init(). */
 typedef struct WireParams

@@ -18,8 +18,8 @@
 #define TWT_COLUMN_H
 
 #include "base/heap.h"
+#include "base/row_place.h"
 #include "common/trigger.h"
-#include "pg/wire.h"
 #include "slots/slots.h"
 
 /* A column sets this many marks in the time after which an entry rises. */

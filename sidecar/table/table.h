@@ -42,8 +42,8 @@
 #ifndef TWT_TABLE_H
 #define TWT_TABLE_H
 
+#include "base/row_place.h"
 #include "common/trigger.h"
-#include "pg/wire.h"
 #include "slots/slots.h"
 
 typedef struct Table Table;

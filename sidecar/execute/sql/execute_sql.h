@@ -16,7 +16,7 @@
 
 #include "base/loop.h"
 #include "config/config.h"
-#include "config/handler.h"
+#include "execute/handler.h"
 #include "finish/finish.h"
 #include "node/node.h"
 #include "slots/offers.h"

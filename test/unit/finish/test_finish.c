@@ -12,7 +12,7 @@
 #include "fake_pg.h"
 
 #include "finish/finish.h"
-#include "node/policy.h"
+#include "base/policy.h"
 #include "pg/calls.h"
 
 static Config config;

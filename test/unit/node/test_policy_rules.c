@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * test_policy.c
+ * test_policy_rules.c
  *		What is to be done with the tasks of one type.
  *
  *-------------------------------------------------------------------------
@@ -9,7 +9,7 @@
 
 #include "check.h"
 #include "common/pattern.h"
-#include "node/policy.h"
+#include "node/policy_rules.h"
 
 static const HandlerConfig handler = {
 	.timeout_us = 600,

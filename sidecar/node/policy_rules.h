@@ -1,38 +1,22 @@
 /*-------------------------------------------------------------------------
  *
- * policy.h
- *		What is to be done with the tasks of one type.
+ * policy_rules.h
+ *		The rules of the database, and the policy that they make for a type.
  *
- *		from: policies.h		to: grab.h, execute.h, finish.h
+ *		from: policies.h		to: base/policy.h
  *
- * Rules come from the database, one for each pattern: all that the patterns
- * come to which fit what this one fits.  So for a type the rule of the most
- * special pattern counts.  The handler of the configuration file says what is
- * left open.
- *
- * A Policy is what all this comes to for a type.  It never changes: a task
- * keeps the one that it was grabbed with for as long as it runs.  Policies
- * are counted: whoever keeps one takes a reference.
+ * The database sends one rule for each pattern.  A rule already merges all
+ * patterns that are less special, so the most special pattern that matches a
+ * type decides.  The handler of the configuration file fills in options that
+ * the rule leaves open.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef TWT_POLICY_H
-#define TWT_POLICY_H
+#ifndef TWT_POLICY_RULES_H
+#define TWT_POLICY_RULES_H
 
+#include "base/policy.h"
 #include "config/config.h"
-
-typedef struct Policy
-{
-	int			refs;
-	int64		timeout_us;		/* deadline after the grab */
-	StuckRule	stuck;			/* told to the database with the grab */
-	int			max_tries;		/* in all; 0: a function says */
-	char	   *retry;			/* the handler's, for the database to judge by
-								 * where it has none: JSON */
-	bool		is_taken;		/* not paused, and for this node to run */
-	int64		aging_us;		/* after so long in the queue a task rises; 0:
-								 * never */
-} Policy;
 
 /* What the database says for what a pattern fits. */
 typedef struct PolicyRule
@@ -70,9 +54,4 @@ extern void policy_rules_pause(PolicyRules *rules, const char *pattern);
 extern Policy *policy_make(const PolicyRules *rules,
 						   const HandlerConfig *handler, const char *type);
 
-extern Policy *policy_ref(Policy *policy);
-
-/* Frees it with its last reference; NULL is none. */
-extern void policy_unref(Policy *policy);
-
-#endif							/* TWT_POLICY_H */
+#endif							/* TWT_POLICY_RULES_H */

@@ -1,14 +1,14 @@
 /*-------------------------------------------------------------------------
  *
- * policy.c
- *		What is to be done with the tasks of one type.
+ * policy_rules.c
+ *		The rules of the database, and the policy that they make for a type.
  *
  *-------------------------------------------------------------------------
  */
 #include "base/port.h"
 
 #include "common/pattern.h"
-#include "node/policy.h"
+#include "node/policy_rules.h"
 
 struct PolicyRules
 {
@@ -154,23 +154,4 @@ policy_make(const PolicyRules *rules, const HandlerConfig *handler,
 	policy->is_taken = rule.runs_here && !is_paused(rules, type);
 	policy->aging_us = rule.aging_us;
 	return policy;
-}
-
-Policy *
-policy_ref(Policy *policy)
-{
-	policy->refs++;
-	return policy;
-}
-
-void
-policy_unref(Policy *policy)
-{
-	if (policy == NULL)
-		return;
-	Assert(policy->refs > 0);
-	if (--policy->refs > 0)
-		return;
-	pfree(policy->retry);
-	pfree(policy);
 }

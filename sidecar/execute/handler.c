@@ -7,7 +7,7 @@
  */
 #include "base/port.h"
 
-#include "config/handler.h"
+#include "execute/handler.h"
 
 /* A finish may have to wait for the database. */
 #define FINISH_MARGIN_US SECONDS_TO_US(10)

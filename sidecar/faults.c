@@ -8,8 +8,8 @@
 #include "base/port.h"
 
 #include "base/log.h"
-#include "execute/faults.h"
 #include "execute/process/spawn.h"
+#include "faults.h"
 #include "pg/calls.h"
 
 /* As long as a task waits whose handler could not be started. */

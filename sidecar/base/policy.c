@@ -1,0 +1,29 @@
+/*-------------------------------------------------------------------------
+ *
+ * policy.c
+ *		The options that apply to a task of one type.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include "base/policy.h"
+
+Policy *
+policy_ref(Policy *policy)
+{
+	policy->refs++;
+	return policy;
+}
+
+void
+policy_unref(Policy *policy)
+{
+	if (policy == NULL)
+		return;
+	Assert(policy->refs > 0);
+	if (--policy->refs > 0)
+		return;
+	pfree(policy->retry);
+	pfree(policy);
+}
