@@ -205,8 +205,11 @@ static bool
 check_other_kinds(const Place *place, const Section *section,
 				  const Section *kind, const char *noun)
 {
-	const yaml_node_pair_t *pair = place->node->data.mapping.pairs.start;
+	const yaml_node_pair_t *pair;
 
+	if (place->node == NULL)
+		return true;
+	pair = place->node->data.mapping.pairs.start;
 	for (; pair < place->node->data.mapping.pairs.top; pair++)
 	{
 		const char *key = source_text(source_node(place->reader->source, pair->key));

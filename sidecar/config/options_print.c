@@ -102,6 +102,8 @@ print_section(Printing *printing)
 {
 	const Section *section = printing->section;
 
+	if (section == NULL)
+		return;					/* an entry without a kind */
 	for (int i = 0; i < section->noptions; i++)
 	{
 		if (section->options[i].type != OPTION_KIND)
