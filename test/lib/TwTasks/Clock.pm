@@ -73,7 +73,8 @@ sub now
 	return time + $self->{offset};
 }
 
-# What to start a process with.
+# The environment that starts a process with this clock.  The times of files
+# stay real: the time of birth tells the marker of a database from a copy.
 sub environment
 {
 	my ($self) = @_;
@@ -83,7 +84,8 @@ sub environment
 		FAKETIME_TIMESTAMP_FILE => $self->{path},
 		FAKETIME_NO_CACHE => 1,
 		FAKETIME_DONT_FAKE_MONOTONIC => 1,
-		DONT_FAKE_MONOTONIC => 1);
+		DONT_FAKE_MONOTONIC => 1,
+		NO_FAKE_STAT => 1);
 }
 
 1;
