@@ -181,6 +181,7 @@ LANGUAGE plpgsql VOLATILE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
+	parts jsonb;
 	part jsonb;
 	n bigint := greatest(tries, 1);
 	retries bigint;
@@ -188,7 +189,11 @@ DECLARE
 	longest float8;
 	factor float8;
 BEGIN
-	FOR part IN SELECT p FROM jsonb_array_elements(twtasks_internal.retry_parts(retry)) p LOOP
+	-- without a query: every failure of a task comes here
+	parts := CASE jsonb_typeof(retry) WHEN 'array' THEN retry
+									  WHEN 'object' THEN jsonb_build_array(retry) ELSE '[]' END;
+	FOR i IN 0 .. jsonb_array_length(parts) - 1 LOOP
+		part := parts->i;
 		retries := coalesce(jsonb_array_length(part->'delays'), coalesce((part->>'max_tries')::integer, 20) - 1);
 		IF n > retries THEN
 			n := n - retries;
