@@ -9,7 +9,8 @@
 # Lines as file:line: name
 settings()
 {
-	perl -ne 'print "$ARGV:$.: $1\n" while /"(twtasks\.[a-z_]{2,})"/g' src/settings.c
+	perl -ne 'print "$ARGV:$.: $1\n" while /"(twtasks\.[a-z_]{2,})"/g' \
+		src/base/settings.c src/add/context.c
 }
 
 keys()
