@@ -48,7 +48,7 @@ note(void *arg)
 }
 
 static void
-stop(void *arg)
+end_loop(void *arg)
 {
 	(void) arg;
 	loop_stop(loop);
@@ -58,7 +58,7 @@ stop(void *arg)
 static void
 run_for(int64 us)
 {
-	LoopTimer  *timer = loop_timer_new(loop, stop, NULL);
+	LoopTimer  *timer = loop_timer_new(loop, end_loop, NULL);
 
 	loop_timer_start(timer, us);
 	loop_run(loop);
@@ -252,7 +252,7 @@ static void
 test_signal(void **state)
 {
 	loop_on_signal(loop, SIGHUP, note, "h");
-	loop_on_signal(loop, SIGUSR1, stop, NULL);
+	loop_on_signal(loop, SIGUSR1, end_loop, NULL);
 	raise(SIGHUP);
 	assert_string_equal(trace.data, "");
 	raise(SIGUSR1);
@@ -301,7 +301,7 @@ leave(void *arg)
 	note("l");
 	loop_off_turn(loop, leave, NULL);
 	loop_off_turn(loop, note, "never");
-	loop_on_turn(loop, stop, NULL);
+	loop_on_turn(loop, end_loop, NULL);
 	loop_want_turn(loop);
 }
 
