@@ -29,7 +29,7 @@ on_exited(void *arg)
 
 /* Stands for a sidecar: has a handler that holds the fifo, and does no more. */
 static void
-pg_attribute_noreturn()
+__attribute__((noreturn))
 be_sidecar(const char *fifo)
 {
 	Loop	   *loop = loop_new();
