@@ -85,7 +85,7 @@ start(void **state)
 }
 
 static inline int
-stop(void **state)
+end_test(void **state)
 {
 	(void) state;
 	table_free(table);
@@ -156,6 +156,6 @@ pop(void)
 	return pop_from(table);
 }
 
-#define UNIT(test) cmocka_unit_test_setup_teardown(test, start, stop)
+#define UNIT(test) cmocka_unit_test_setup_teardown(test, start, end_test)
 
 #endif							/* TWT_TABLE_FIXTURE_H */

@@ -26,7 +26,7 @@
 static const char *const why = "deadline of 10min passed";
 
 static void
-stop(TestTask *task)
+end_task(TestTask *task)
 {
 	fixture.kind->stop_task(fixture.runner, &task->task, why);
 }
@@ -154,8 +154,8 @@ stop_handler(const char *how)
 	task = start_task(NULL);
 	wait_for_holder();
 	assert_int_equal(task->reports, 0);
-	stop(task);
-	stop(task);					/* once more changes nothing */
+	end_task(task);
+	end_task(task);				/* once more changes nothing */
 	assert_int_equal(task->reports, 0);
 	wait_for(task);
 	return task;
@@ -226,7 +226,7 @@ test_deadline_in_a_shortage(void **state)
 	one_left.rlim_cur = unused + 1;
 	setrlimit(RLIMIT_NOFILE, &one_left);
 	loop_timer_start(timer, MS_TO_US(500));
-	stop(task);
+	end_task(task);
 	wait_for(task);
 	assert_true(is_fifo_free(NULL));
 	setrlimit(RLIMIT_NOFILE, &before);
@@ -247,7 +247,7 @@ test_deadline_of_many(void **state)
 		wait_for_holder();
 	}
 	for (i = 0; i < 20; i++)
-		stop(tasks[i]);
+		end_task(tasks[i]);
 	wait_for_all();
 	for (i = 0; i < 20; i++)
 		assert_verdict(tasks[i], TASK_FAILURE, why);
@@ -264,7 +264,7 @@ test_exit_wins_over_deadline(void **state)
 	open_command("true");
 	task = start_task(NULL);
 	assert_int_equal(waitid(P_ALL, 0, &info, WEXITED | WNOWAIT), 0);
-	stop(task);
+	end_task(task);
 	wait_for(task);
 	assert_verdict(task, TASK_DONE, NULL);
 }
@@ -387,7 +387,7 @@ test_drip(void **state)
 	open_command(HANDLER, "drip", fixture.path);
 	task = start_task(NULL);
 	wait_for_holder();
-	stop(task);
+	end_task(task);
 	wait_for(task);
 	assert_int_equal(task->result, TASK_FAILURE);
 	assert_true(is_fifo_free(NULL));
@@ -423,7 +423,7 @@ test_unread_payload(void **state)
 	open_command(HANDLER, "unread", fixture.path);
 	task = start_payload(payload, PAYLOAD_BYTES);
 	wait_for_holder();
-	stop(task);
+	end_task(task);
 	wait_for(task);
 	assert_verdict(task, TASK_FAILURE, why);
 	pfree(payload);
@@ -583,7 +583,7 @@ test_noop(void **state)
 
 	open_runner(&handler_noop, NULL);
 	first = start_task(NULL);
-	stop(first);
+	end_task(first);
 	for (i = 0; i < 1000; i++)
 		start_task("{}");
 	assert_int_equal(fixture.reported, 0);

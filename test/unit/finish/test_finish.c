@@ -47,7 +47,7 @@ start(void **state)
 }
 
 static int
-stop(void **state)
+end_test(void **state)
 {
 	finish_free(finish);
 	return 0;
@@ -243,7 +243,7 @@ test_forgotten_while_asked(void **state)
 	assert_int_equal(judged.refs, 1);
 }
 
-#define UNIT(test) cmocka_unit_test_setup_teardown(test, start, stop)
+#define UNIT(test) cmocka_unit_test_setup_teardown(test, start, end_test)
 
 int
 main(void)

@@ -65,7 +65,7 @@ start(void **state)
 }
 
 static int
-stop(void **state)
+end_test(void **state)
 {
 	policies_free(policies);
 	return 0;
@@ -204,7 +204,7 @@ test_limits(void **state)
 	limit_free(node);
 }
 
-#define UNIT(test) cmocka_unit_test_setup_teardown(test, start, stop)
+#define UNIT(test) cmocka_unit_test_setup_teardown(test, start, end_test)
 
 int
 main(void)

@@ -64,7 +64,7 @@ open_gate(void *arg)
 }
 
 static void
-stop(void *arg)
+end_loop(void *arg)
 {
 	loop_stop(loop);
 }
@@ -149,10 +149,10 @@ test_connection_closed_meanwhile(void **state)
 	Pg		   *pg = new_pg();
 
 	pg_start(pg);
-	run_until(stop, 0);
+	run_until(end_loop, 0);
 	pg_close(pg);
 	open_gate(NULL);
-	run_until(stop, 0);
+	run_until(end_loop, 0);
 }
 
 static void
@@ -203,7 +203,7 @@ test_request_broken_off_meanwhile(void **state)
 	curl_easy_setopt(easy, CURLOPT_URL, "http://db.test/");
 	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
 	http_client_start(client, easy);
-	run_until(stop, 0);
+	run_until(end_loop, 0);
 	sem_wait(&begun);
 	http_client_cancel(client, easy);
 	curl_easy_cleanup(easy);

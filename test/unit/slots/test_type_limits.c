@@ -50,7 +50,7 @@ start(void **state)
 }
 
 static int
-stop(void **state)
+end_test(void **state)
 {
 	(void) state;
 	type_limits_free(limits);
@@ -578,7 +578,7 @@ test_due_meanwhile(void **state)
 	limit_release(a);
 }
 
-#define UNIT(test) cmocka_unit_test_setup_teardown(test, start, stop)
+#define UNIT(test) cmocka_unit_test_setup_teardown(test, start, end_test)
 
 int
 main(void)

@@ -370,7 +370,7 @@ test_random_histories(void **state)
 	assert_int_equal(table_waiting(table), nwaiting);
 }
 
-#define AGING(test) cmocka_unit_test_setup_teardown(test, start_aging, stop)
+#define AGING(test) cmocka_unit_test_setup_teardown(test, start_aging, end_test)
 
 int
 main(void)

@@ -23,7 +23,7 @@
 static const char *const why = "deadline of 10min passed";
 
 static void
-stop(TestTask *task)
+end_task(TestTask *task)
 {
 	fixture.kind->stop_task(fixture.runner, &task->task, why);
 }
@@ -419,8 +419,8 @@ test_cancel_obeyed(void **state)
 	task = start_task("[[\"say\", \"\"]]");
 	other = start_task("[[\"say\", \"\"]]");
 	run_task(NULL);
-	stop(task);
-	stop(task);
+	end_task(task);
+	end_task(task);
 	wait_for(task);
 	assert_verdict(task, TASK_ERROR, "stopped");
 	assert_int_equal(other->reports, 0);
@@ -437,7 +437,7 @@ test_cancel_ignored(void **state)
 	task = start_task("[[\"say\", \"\"]]");
 	other = start_task("[[\"say\", \"\"]]");
 	run_task(NULL);
-	stop(task);
+	end_task(task);
 	wait_for_all();
 	assert_verdict(task, TASK_FAILURE, why);
 	assert_verdict(other, TASK_FAILURE, "worker was stopped because another "
@@ -454,14 +454,14 @@ test_cancel_unread(void **state)
 	fixture.config.grace_us = MS_TO_US(100);
 	open_worker("sleep", "100000");
 	task = start_task(NULL);
-	stop(task);
+	end_task(task);
 	assert_int_equal(task->reports, 0);
 	wait_for(task);
 	assert_verdict(task, TASK_RELEASE, NULL);	/* was not handed out yet */
 
 	task = start_task(NULL);
 	run_turn();
-	stop(task);
+	end_task(task);
 	wait_for(task);
 	assert_verdict(task, TASK_FAILURE, why);
 }
@@ -477,7 +477,7 @@ test_cancel_waiting(void **state)
 	running = start_task("[[\"say\", \"\"]]");
 	waiting = start_task(NULL);
 	run_turn();
-	stop(waiting);
+	end_task(waiting);
 	wait_for(waiting);
 	assert_verdict(waiting, TASK_RELEASE, NULL);
 	assert_int_equal(running->reports, 0);
