@@ -56,6 +56,27 @@ test_syntax_errors(void **state)
 				 ":1:14: log.level: must be a single value");
 }
 
+/* A worker's settings may have any shape, so an alias could make them endless. */
+static void
+test_aliases_in_settings(void **state)
+{
+	expect_error("handlers:\n"
+				 "- types: [A]\n"
+				 "  worker: [/x]\n"
+				 "  settings: {a: &x 1, b: *x}\n",
+				 ":4:13: handlers[0].settings: aliases are not supported");
+	expect_error("handlers:\n"
+				 "- types: [A]\n"
+				 "  worker: [/x]\n"
+				 "  settings: {a: [&x {b: c}, *x]}\n",
+				 ":4:13: handlers[0].settings: aliases are not supported");
+	expect_error("handlers:\n"
+				 "- types: [A]\n"
+				 "  worker: [/x]\n"
+				 "  settings: &x {a: {b: *x}}\n",
+				 ":4:13: handlers[0].settings: aliases are not supported");
+}
+
 static void
 test_shape_errors(void **state)
 {
@@ -415,6 +436,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_syntax_errors),
+		cmocka_unit_test(test_aliases_in_settings),
 		cmocka_unit_test(test_shape_errors),
 		cmocka_unit_test(test_unrecognized_keys),
 		cmocka_unit_test(test_value_errors),
