@@ -223,7 +223,8 @@ check_other_kinds(const Place *place, const Section *section,
 		{
 			char	   *what = psprintf("%s of this kind cannot have it", noun);
 
-			place_fail_at_sign(&value, what);
+			value.node = value.sign;
+			place_fail(&value, what);
 			pfree(what);
 			return false;
 		}
@@ -270,7 +271,7 @@ read_settings(const Place *place, char **target)
 	if (!place_take(place, YAML_MAPPING_NODE))
 		return false;
 	*target = worker_settings_json(place->reader->source, place->node);
-	return *target != NULL || place_fail(place, "aliases are not supported");
+	return true;
 }
 
 static bool

@@ -126,21 +126,10 @@ is_null(const yaml_node_t *node)
 }
 
 bool
-place_fail_at_sign(const Place *place, const char *what)
-{
-	Place		sign = *place;
-
-	sign.node = place->sign;
-	return place_fail(&sign, what);
-}
-
-bool
 place_take(const Place *place, yaml_node_type_t shape)
 {
 	const yaml_node_t *node = place->node;
 
-	if (!source_take(place->reader->source, node))
-		return place_fail_at_sign(place, "aliases are not supported");
 	if (place->outer != NULL && is_null(node))
 		return place_fail(place, "there is no value; leave the key out to have its default");
 	if (node->type != shape)

@@ -45,10 +45,9 @@ extern int	place_entries(const yaml_node_t *list);
 extern bool place_take(const Place *place, yaml_node_type_t shape) MUSTCHECK;
 
 /*
- * Tells what is wrong with the place.  Its position is that of the value, of its
- * sign or, not in the file, of what is around it.  Both return false.
+ * Tells what is wrong with the place.  Its position is that of the value or, not
+ * in the file, of what is around it.  Returns false.
  */
 extern bool place_fail(const Place *place, const char *what);
-extern bool place_fail_at_sign(const Place *place, const char *what);
 
 #endif							/* TWT_PLACE_H */

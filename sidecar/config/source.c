@@ -23,7 +23,6 @@ struct Source
 {
 	char	   *path;
 	yaml_document_t document;
-	bool	   *taken;			/* by place among the document's nodes */
 };
 
 /* Lines and columns count from 1. */
@@ -180,21 +179,55 @@ syntax_error(const char *path, StringInfo text, const yaml_parser_t *parser)
 	return message;
 }
 
-/* There is nothing behind the document that was loaded. */
 static bool
-is_at_end(const char *path, StringInfo text, yaml_parser_t *parser, char **error)
+start_parser(yaml_parser_t *parser, const StringInfoData *text, char **error)
 {
-	yaml_document_t next;
-
-	if (!yaml_parser_load(parser, &next))
+	if (!yaml_parser_initialize(parser))
 	{
-		*error = syntax_error(path, text, parser);
+		*error = pstrdup("out of memory");
 		return false;
 	}
-	if (yaml_document_get_root_node(&next) != NULL)
-		*error = make_message(path, position_of(&next.start_mark), "",
-							  "the file has more than one document");
-	yaml_document_delete(&next);
+	yaml_parser_set_input_string(parser, (const unsigned char *) text->data, text->len);
+	return true;
+}
+
+/* Why the event must not be in the file; NULL: it may. */
+static const char *
+event_fault(const yaml_event_t *event, int *ndocuments)
+{
+	if (event->type == YAML_ALIAS_EVENT)
+		return "aliases are not supported";
+	if (event->type == YAML_DOCUMENT_START_EVENT && ++*ndocuments > 1)
+		return "the file has more than one document";
+	return NULL;
+}
+
+/*
+ * Refuses aliases before a tree is made: an alias to an outer anchor would make
+ * the tree endless.
+ */
+static bool
+check_events(const char *path, StringInfo text, char **error)
+{
+	yaml_parser_t parser;
+	yaml_event_type_t type;
+	int			ndocuments = 0;
+
+	if (!start_parser(&parser, text, error))
+		return false;
+	do
+	{
+		yaml_event_t event;
+		const char *fault;
+
+		if (!yaml_parser_parse(&parser, &event))
+			*error = syntax_error(path, text, &parser);
+		else if ((fault = event_fault(&event, &ndocuments)) != NULL)
+			*error = make_message(path, position_of(&event.start_mark), "", fault);
+		type = event.type;
+		yaml_event_delete(&event);
+	} while (*error == NULL && type != YAML_STREAM_END_EVENT);
+	yaml_parser_delete(&parser);
 	return *error == NULL;
 }
 
@@ -202,25 +235,13 @@ static bool
 load(Source *source, StringInfo text, char **error)
 {
 	yaml_parser_t parser;
-	bool		is_fine = false;
 
-	if (!yaml_parser_initialize(&parser))
-	{
-		*error = pstrdup("out of memory");
+	if (!check_events(source->path, text, error) || !start_parser(&parser, text, error))
 		return false;
-	}
-	yaml_parser_set_input_string(&parser, (const unsigned char *) text->data,
-								 text->len);
 	if (!yaml_parser_load(&parser, &source->document))
 		*error = syntax_error(source->path, text, &parser);
-	else
-	{
-		is_fine = is_at_end(source->path, text, &parser, error);
-		if (!is_fine)
-			yaml_document_delete(&source->document);
-	}
 	yaml_parser_delete(&parser);
-	return is_fine;
+	return *error == NULL;
 }
 
 Source *
@@ -236,12 +257,7 @@ source_read(const char *path, char **error)
 	is_fine = read_file(path, &text, error) && load(source, &text, error);
 	pfree(text.data);
 	if (is_fine)
-	{
-		const yaml_node_t *end = source->document.nodes.top;
-
-		source->taken = palloc0(end - source->document.nodes.start + 1);
 		return source;
-	}
 	pfree(source->path);
 	pfree(source);
 	return NULL;
@@ -251,7 +267,6 @@ void
 source_free(Source *source)
 {
 	yaml_document_delete(&source->document);
-	pfree(source->taken);
 	pfree(source->path);
 	pfree(source);
 }
@@ -266,16 +281,6 @@ const yaml_node_t *
 source_node(Source *source, int number)
 {
 	return yaml_document_get_node(&source->document, number);
-}
-
-bool
-source_take(Source *source, const yaml_node_t *node)
-{
-	bool	   *taken = &source->taken[node - source->document.nodes.start];
-	bool		is_first = !*taken;
-
-	*taken = true;
-	return is_first;
 }
 
 const char *

@@ -16,7 +16,7 @@
 typedef struct Source Source;
 
 /*
- * Reads one YAML document of at most 1 MB.  NULL on failure, with a palloc'd
+ * Reads one YAML document of at most 1 MB, without aliases.  NULL on failure, with a palloc'd
  * message in *error that names the file, the line and the column.
  */
 extern Source *source_read(const char *path, char **error) MUSTCHECK;
@@ -33,11 +33,6 @@ extern const char *source_text(const yaml_node_t *node);
 
 /* Whether the node is a scalar of this text. */
 extern bool source_has_text(const yaml_node_t *node, const char *text);
-
-/*
- * Marks a node as read.  False: it was read before, so an alias leads to it.
- */
-extern bool source_take(Source *source, const yaml_node_t *node) MUSTCHECK;
 
 /*
  * A palloc'd message: file, line and column of the node, place, what.  Without

@@ -28,15 +28,11 @@ static json_t *
 list_json(Source *source, const yaml_node_t *node)
 {
 	json_t	   *list = json_array();
-	bool		is_fine = true;
 
 	for (yaml_node_item_t *item = node->data.sequence.items.start;
 		 item < node->data.sequence.items.top; item++)
-		is_fine &= json_array_append_new(list, node_json(source, source_node(source, *item))) == 0;
-	if (is_fine)
-		return list;
-	json_decref(list);
-	return NULL;
+		json_array_append_new(list, node_json(source, source_node(source, *item)));
+	return list;
 }
 
 /* A key that is no text has no place in JSON. */
@@ -44,7 +40,6 @@ static json_t *
 mapping_json(Source *source, const yaml_node_t *node)
 {
 	json_t	   *object = json_object();
-	bool		is_fine = true;
 
 	for (yaml_node_pair_t *pair = node->data.mapping.pairs.start;
 		 pair < node->data.mapping.pairs.top; pair++)
@@ -52,21 +47,15 @@ mapping_json(Source *source, const yaml_node_t *node)
 		const yaml_node_t *key = source_node(source, pair->key);
 
 		if (key->type == YAML_SCALAR_NODE)
-			is_fine &= json_object_set_new(object, source_text(key),
-										   node_json(source, source_node(source, pair->value))) == 0;
+			json_object_set_new(object, source_text(key),
+								node_json(source, source_node(source, pair->value)));
 	}
-	if (is_fine)
-		return object;
-	json_decref(object);
-	return NULL;
+	return object;
 }
 
-/* NULL: an alias. */
 static json_t *
 node_json(Source *source, const yaml_node_t *node)
 {
-	if (!source_take(source, node))
-		return NULL;
 	switch (node->type)
 	{
 		case YAML_MAPPING_NODE:
@@ -82,8 +71,8 @@ char *
 worker_settings_json(Source *source, const yaml_node_t *node)
 {
 	json_t	   *object = mapping_json(source, node);
-	char	   *text = object != NULL ? json_dumps(object, 0) : NULL;
-	char	   *copy = text != NULL ? pstrdup(text) : NULL;
+	char	   *text = json_dumps(object, 0);
+	char	   *copy = pstrdup(text);
 
 	free(text);
 	json_decref(object);

@@ -12,9 +12,8 @@
 
 /*
  * The mapping as the text of a JSON object, palloc'd.  Plain words that JSON
- * knows (numbers, true, false, null) are these; all else is text.  NULL: there is
- * an alias in it.
+ * knows (numbers, true, false, null) are these; all else is text.
  */
-extern char *worker_settings_json(Source *source, const yaml_node_t *node) MUSTCHECK;
+extern char *worker_settings_json(Source *source, const yaml_node_t *node);
 
 #endif							/* TWT_WORKER_SETTINGS_H */

@@ -49,7 +49,9 @@ test_syntax_errors(void **state)
 	expect_error("node: a\n---\nnode: b\n",
 				 ":2:1: the file has more than one document");
 	expect_error("node: &x a\nbuckets: [*x]\n",
-				 ":2:10: buckets[0]: aliases are not supported");
+				 ":2:11: aliases are not supported");
+	expect_error("node: &x queue\n*x : ring\n", ":2:1: aliases are not supported");
+	expect_error("node: *x\n", ":1:7: aliases are not supported");
 	expect_error("? [a]\n: b\n", ":1:3: a key must be a plain word");
 	expect_error("node: \"a\\0b\"\n", ":1:7: node: a text has a NUL character");
 	expect_error("log: {level: {a: {b: {c: {d: {e: {f: {g: 1}}}}}}}}\n",
@@ -64,17 +66,17 @@ test_aliases_in_settings(void **state)
 				 "- types: [A]\n"
 				 "  worker: [/x]\n"
 				 "  settings: {a: &x 1, b: *x}\n",
-				 ":4:13: handlers[0].settings: aliases are not supported");
+				 ":4:26: aliases are not supported");
 	expect_error("handlers:\n"
 				 "- types: [A]\n"
 				 "  worker: [/x]\n"
 				 "  settings: {a: [&x {b: c}, *x]}\n",
-				 ":4:13: handlers[0].settings: aliases are not supported");
+				 ":4:29: aliases are not supported");
 	expect_error("handlers:\n"
 				 "- types: [A]\n"
 				 "  worker: [/x]\n"
 				 "  settings: &x {a: {b: *x}}\n",
-				 ":4:13: handlers[0].settings: aliases are not supported");
+				 ":4:24: aliases are not supported");
 }
 
 static void
