@@ -3,9 +3,9 @@
  * bundled.c
  *		Programs that come with the sidecar and work for it.
  *
- * They are found beside our own program, so that those of one build belong
- * together wherever it is installed.  One that was not installed finds them where
- * they were built.
+ * They are looked up beside our own program, so that programs of one build stay
+ * together wherever they are installed.  A sidecar that was not installed finds
+ * them where they were built.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,29 +17,24 @@
 
 #include "config/bundled.h"
 
-#define BUILT_IN "../workers/http"
-
 char *
 bundled_path(const char *name)
 {
 	char		self[PATH_MAX];
 	ssize_t		len = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	const char *directory;
-	char	   *path;
+	char	   *installed;
+	char	   *built;
 
 	self[Max(len, 0)] = '\0';
 	directory = dirname(self);
-	path = psprintf("%s/%s", directory, name);
-	if (access(path, X_OK) != 0)
+	installed = psprintf("%s/twtasks-%s", directory, name);
+	built = psprintf("%s/../workers/%s/twtasks-%s", directory, name, name);
+	if (access(installed, X_OK) == 0 || access(built, X_OK) != 0)
 	{
-		char	   *built = psprintf("%s/" BUILT_IN "/%s", directory, name);
-
-		if (access(built, X_OK) == 0)
-		{
-			pfree(path);
-			return built;
-		}
 		pfree(built);
+		return installed;
 	}
-	return path;
+	pfree(installed);
+	return built;
 }

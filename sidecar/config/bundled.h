@@ -10,7 +10,7 @@
 #ifndef TWT_BUNDLED_H
 #define TWT_BUNDLED_H
 
-/* The program of that name beside our own; palloc'd. */
+/* The path of the program twtasks-NAME, built in workers/NAME; palloc'd. */
 extern char *bundled_path(const char *name);
 
 #endif							/* TWT_BUNDLED_H */

@@ -257,15 +257,22 @@ check_answer(const HandlerConfig *handler, const char *line, const Place *place)
 	return is_fine;
 }
 
-/* One line of answer for each handler with settings. */
 static bool
-check_answers(const Config *config, const char *line, const Place *place)
+is_judged_by(const HandlerConfig *handler, const char *program)
+{
+	return has_settings(handler) && strcmp(handler->argv[0], program) == 0;
+}
+
+/* The program answers one line for each of its handlers. */
+static bool
+check_answers(const Config *config, const char *program, const char *line,
+			  const Place *place)
 {
 	bool		is_fine = true;
 
 	for (int i = 0; i < config->nhandlers && is_fine; i++)
 	{
-		if (!has_settings(config->handlers[i]))
+		if (!is_judged_by(config->handlers[i], program))
 			continue;
 		is_fine = check_answer(config->handlers[i], line, place);
 		line += strcspn(line, "\n");
@@ -274,31 +281,46 @@ check_answers(const Config *config, const char *line, const Place *place)
 	return is_fine;
 }
 
-/* The bundled program that will run them judges all at once. */
+/* Starts the program once for all handlers that it will run. */
 static bool
-check_settings(const Config *config, const Place *place)
+check_program(const Config *config, const char *program, const Place *place)
 {
-	const char *program = NULL;
 	StringInfoData hellos;
-	char	   *answers = NULL;
 	char	   *reason = NULL;
+	char	   *answers;
 	bool		is_fine;
 
 	initStringInfo(&hellos);
 	for (int i = 0; i < config->nhandlers; i++)
-	{
-		if (!has_settings(config->handlers[i]))
-			continue;
-		program = config->handlers[i]->argv[0];
-		appendStringInfo(&hellos, "%s\n", config->handlers[i]->hello);
-	}
-	if (program != NULL)
-		answers = hello_check(program, hellos.data, &reason);
-	is_fine = reason == NULL ? check_answers(config, answers, place) :
+		if (is_judged_by(config->handlers[i], program))
+			appendStringInfo(&hellos, "%s\n", config->handlers[i]->hello);
+	answers = hello_check(program, hellos.data, &reason);
+	is_fine = answers != NULL ? check_answers(config, program, answers, place) :
 		options_fail(place, "handlers", "%s", reason);
 	pfree(hellos.data);
 	pfree(answers);
 	pfree(reason);
+	return is_fine;
+}
+
+/* Bundled programs judge the settings of their handlers. */
+static bool
+check_settings(const Config *config, const Place *place)
+{
+	bool		is_fine = true;
+
+	for (int i = 0; i < config->nhandlers && is_fine; i++)
+	{
+		const HandlerConfig *handler = config->handlers[i];
+		int			first = 0;
+
+		if (!has_settings(handler))
+			continue;
+		while (!is_judged_by(config->handlers[first], handler->argv[0]))
+			first++;
+		if (first == i)
+			is_fine = check_program(config, handler->argv[0], place);
+	}
 	return is_fine;
 }
 

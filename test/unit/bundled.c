@@ -16,7 +16,7 @@ char *
 bundled_path(const char *name)
 {
 	char	   *directory = get_current_dir_name();
-	char	   *path = psprintf("%s/../../workers/http/%s", directory, name);
+	char	   *path = psprintf("%s/../../workers/%s/twtasks-%s", directory, name, name);
 
 	free(directory);
 	return path;

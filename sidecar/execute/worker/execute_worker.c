@@ -349,7 +349,7 @@ http_settle(void *target, const Place *place)
 	HandlerConfig *config = target;
 
 	config->argv = palloc0(2 * sizeof(char *));
-	config->argv[0] = bundled_path("twtasks-http");
+	config->argv[0] = bundled_path("http");
 	config->processes = 1;
 	config->grace_us = SECONDS_TO_US(5);
 	config->prefetch = config->concurrency;

@@ -152,6 +152,96 @@ test_one_of_several(void **state)
 				 "- {types: [D], http: 'nonsense'}\n");
 }
 
+/* A bundled program that answers each hello in the same way. */
+static const char *
+write_program(const char *name, const char *answer)
+{
+	const char *path = psprintf("%s/%s", directory, name);
+	int			fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0700);
+	char	   *script = psprintf("#!/bin/sh\nwhile read -r line; do echo '%s'; done\n", answer);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, script, strlen(script)), strlen(script));
+	close(fd);
+	pfree(script);
+	return path;
+}
+
+static const char *programs[2];
+
+static bool
+settle_bundled(HandlerConfig *handler, const char *program)
+{
+	handler->argv = palloc0(2 * sizeof(char *));
+	handler->argv[0] = pstrdup(program);
+	handler->told = handler->kind;
+	return true;
+}
+
+static bool
+settle_one(void *target, const Place *place)
+{
+	return settle_bundled(target, programs[0]);
+}
+
+static bool
+settle_other(void *target, const Place *place)
+{
+	return settle_bundled(target, programs[1]);
+}
+
+static void
+release_bundled(void *target)
+{
+	HandlerConfig *handler = target;
+
+	pfree(handler->argv[0]);
+	pfree(handler->argv);
+}
+
+static const Option one_options[] = {
+	{"one", OPTION_TEXT, offsetof(HandlerConfig, function), .min = 1, .max = 9, .help = "one"}
+};
+
+static const Option other_options[] = {
+	{"other", OPTION_TEXT, offsetof(HandlerConfig, function), .min = 1, .max = 9, .help = "other"}
+};
+
+static const Section one = {one_options, 1, sizeof(HandlerConfig), settle_one, release_bundled};
+static const Section other = {other_options, 1, sizeof(HandlerConfig), settle_other, release_bundled};
+static const Section *const bundled_kinds[] = {&one, &other, NULL};
+
+static const char bundled_handlers[] =
+"handlers:\n"
+"- {types: [A], one: a}\n"
+"- {types: [B], other: b}\n"
+"- {types: [C], one: c}\n";
+
+/* Each of several bundled programs judges its own handlers. */
+static void
+test_several_programs(void **state)
+{
+	char	   *error = NULL;
+	Config	   *config;
+
+	programs[0] = write_program("one", "{\"ready\":1}");
+	programs[1] = write_program("other", "{\"ready\":1}");
+	write_file(bundled_handlers, strlen(bundled_handlers));
+	config = config_read(file, bundled_kinds, &error);
+	assert_non_null(config);
+	config_free(config);
+
+	pfree(unconstify(char *, write_program("other", "{\"error\":\"no such topic\",\"setting\":\"other\"}")));
+	assert_null(config_read(file, bundled_kinds, &error));
+	assert_non_null(strstr(error, ":3:23: handlers[1].other: no such topic"));
+	pfree(error);
+	for (int i = 0; i < 2; i++)
+	{
+		unlink(programs[i]);
+		pfree(unconstify(char *, programs[i]));
+	}
+}
+
 static void
 test_reload(void **state)
 {
@@ -246,6 +336,7 @@ main(void)
 		cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_reload),
 		cmocka_unit_test(test_one_of_several),
+		cmocka_unit_test(test_several_programs),
 		cmocka_unit_test(test_handler_errors),
 		cmocka_unit_test(test_file_errors),
 		cmocka_unit_test(test_listen_errors),
