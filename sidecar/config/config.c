@@ -100,7 +100,7 @@ static const Option retry_options[] = {
 	{
 		"jitter", OPTION_NUMBER, .fallback = "0.1",
 		.min = 0, .max = 1, .offset = offsetof(RetryConfig, jitter),
-		.help = "part of a delay that is left to chance"
+		.help = "random part of a delay"
 	},
 };
 
@@ -124,13 +124,13 @@ static const Option handler_options[] = {
 		"timeout", OPTION_DURATION, .fallback = "10min",
 		.min = MILLISECONDS(10), .max = DAYS(30),
 		.offset = offsetof(HandlerConfig, timeout_us),
-		.help = "deadline of a task, counted from its grab, for a worker from when it takes it up"
+		.help = "deadline of a task, counted from its grab, or from when a worker takes it up"
 	},
 	{
 		"stuck", OPTION_CHOICE, .fallback = "error", .choices = stuck_choices,
 		.offset = offsetof(HandlerConfig, stuck),
-		.help = "what becomes of a task whose node is gone or whose deadline passed; "
-		"of no use with sql, whose tasks can always run again"
+		.help = "what happens to a task whose node is gone or whose deadline passed unseen; "
+		"without effect for sql, whose tasks can always run again"
 	},
 	{
 		"retry", OPTION_SECTION, .section = &retry_section,
@@ -363,13 +363,13 @@ static const Option root_options[] = {
 		"node", OPTION_TEXT,
 		.needs_restart = true,
 		.min = 1, .max = 128, .offset = offsetof(Config, node),
-		.help = "name of this sidecar, its own in the whole cluster"
+		.help = "name of this sidecar, unique in the cluster"
 	},
 	{
 		"environment", OPTION_TEXT,
 		.needs_restart = true, .check = check_environment,
 		.min = 1, .max = 63, .offset = offsetof(Config, environment),
-		.help = "takes tasks only of a database that was adopted for it"
+		.help = "the sidecar runs tasks only in a database adopted for this environment"
 	},
 	{
 		"buckets", OPTION_WORDS, .fallback = "default", .needs_restart = true,
@@ -402,7 +402,7 @@ static const Option root_options[] = {
 	{
 		"drain", OPTION_DURATION, .fallback = "30s",
 		.min = 0, .max = DAYS(1), .offset = offsetof(Config, drain_us),
-		.help = "how long SIGTERM waits for running handlers"
+		.help = "time that SIGTERM gives running handlers to end"
 	},
 	{
 		"lease", OPTION_DURATION, .fallback = "30s", .needs_restart = true,
@@ -414,20 +414,20 @@ static const Option root_options[] = {
 		"sweep", OPTION_DURATION, .fallback = "5s",
 		.min = MILLISECONDS(10), .max = HOURS(1),
 		.offset = offsetof(Config, sweep_us),
-		.help = "time between two looks at the whole table"
+		.help = "time between two reads of the whole table"
 	},
 	{
 		"listen", OPTION_TEXT, .needs_restart = true,
 		.min = 1, .max = 100, .check = check_listen,
 		.offset = offsetof(Config, listen),
-		.help = "address and port where HTTP tells how this node is, at /health"
+		.help = "address and port that serve GET /health, the health of this node"
 	},
 	{
 		"handlers", OPTION_SECTIONS, .section = &handler_section,
 		.is_required = true, .min = 1, .max = 1000,
 		.offset = offsetof(Config, handlers),
 		.count_offset = offsetof(Config, nhandlers),
-		.help = "who runs which tasks: one of command, worker, sql, http and noop each"
+		.help = "the handlers, each with one of command, worker, sql, http and noop"
 	},
 };
 

@@ -153,14 +153,14 @@ extern bool handler_settle_statuses(const HandlerConfig *config,
 		"grace", OPTION_DURATION, offsetof(HandlerConfig, grace_us), \
 		.fallback = "5s", .needs_restart = true, .min = 0, \
 		.max = SECONDS_TO_US(3600), \
-		.help = "between asking a process, or a function, to end and killing it" \
+		.help = "time between asking a process or function to end and killing it" \
 	}
 #define HANDLER_MAX_OUTPUT \
 	{ \
 		"max_output", OPTION_SIZE, offsetof(HandlerConfig, max_output), \
 		.fallback = "64kB", .needs_restart = true, .min = 0, \
 		.max = 16 * 1024 * 1024, \
-		.help = "how much of the end of stderr, or of an answer, is kept with a task" \
+		.help = "how much of the end of stderr, or of an answer, a task keeps" \
 	}
 
 #endif							/* TWT_RUNNER_H */

@@ -312,7 +312,7 @@ static const Option worker_options[] = {
 	HANDLER_ARGV("worker", "program and arguments, processes that stay and speak JSON lines"),
 	{
 		"settings", OPTION_SETTINGS, offsetof(HandlerConfig, settings),
-		.help = "any keys and values, told to each process of the worker in its first line"
+		.help = "any keys and values, sent to each process of the worker in its first line"
 	},
 	HANDLER_DIRECTORY,
 	HANDLER_PROCESSES,
@@ -380,7 +380,7 @@ static const Option http_options[] = {
 		"hosts", OPTION_WORDS,
 		.min = 1, .max = 1000,
 		.offset = offsetof(HttpConfig, hosts),
-		.help = "hosts that a task may choose by http_url in its context"
+		.help = "hosts that a task may choose with http_url in its context"
 	},
 	{
 		"networks", OPTION_CHOICE,
@@ -410,7 +410,7 @@ static const Option http_options[] = {
 		"connect_timeout", OPTION_DURATION,
 		.fallback = "10s", .min = MS_TO_US(10), .max = SECONDS_TO_US(3600),
 		.offset = offsetof(HttpConfig, connect_timeout_us),
-		.help = "for a connection to be made"
+		.help = "time limit for making a connection"
 	},
 	HANDLER_STATUSES,
 	HANDLER_CONCURRENCY("50"),
