@@ -13,6 +13,7 @@ PGFILEDESC = "twtasks - background tasks in your transactions"
 # In the order of a task's life.
 OBJS += src/twtasks.o				# loading: hands over to each module
 OBJS += src/add/add.o				# 1 add
+OBJS += src/add/store.o				# 1 add: the row, and who claimed its key first
 OBJS += src/add/add_json.o			# 1 add: tasks given as JSON
 OBJS += src/add/add_order.o			# 1 add: the order of a batch
 OBJS += src/add/check.o				# 1 add: what must hold of the arguments

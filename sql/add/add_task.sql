@@ -58,27 +58,15 @@ SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'twt_add_task';
 
 /*
- * twtasks_internal.add_task_as(role, type, data, ...)
+ * twtasks_internal.add_task_as(role, task)
  *
- *		add_task() in the name of a role, which may have been dropped since: for
- *		schedules.
+ *		Adds a task as add_task() does, in the name of a role: for schedules.  The
+ *		role may have been dropped since.
  *
  * Returns, errors, locks, wakes: as add_task()
  */
-CREATE FUNCTION twtasks_internal.add_task_as(
-	role text,
-	type text,
-	data jsonb DEFAULT NULL,
-	sub_type text DEFAULT NULL,
-	key text DEFAULT NULL,
-	task_id uuid DEFAULT NULL,
-	priority integer DEFAULT NULL,
-	run_after timestamptz DEFAULT NULL,
-	bucket text DEFAULT NULL,
-	expires timestamptz DEFAULT NULL,
-	context jsonb DEFAULT NULL,
-	payload bytea DEFAULT NULL)
+CREATE FUNCTION twtasks_internal.add_task_as(role text, task twtasks.new_task)
 RETURNS twtasks.added_task
-LANGUAGE c VOLATILE PARALLEL UNSAFE
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'twt_add_task_as';

@@ -30,13 +30,13 @@ BEGIN
 			   WHERE r.name = schedule.name AND r.occurrence = add_occurrence.occurrence) THEN
 		RETURN (NULL, NULL, 'already_exists')::twtasks.added_task;
 	END IF;
-	added := twtasks_internal.add_task_as(schedule.role, schedule.type, schedule.data, schedule.sub_type,
-		priority => schedule.priority::integer, bucket => schedule.bucket,
-		expires => run + schedule.expires_after,
-		context => coalesce(schedule.context, '{}')
+	added := twtasks_internal.add_task_as(schedule.role, (
+		schedule.type, schedule.data, schedule.sub_type, NULL, NULL, schedule.priority,
+		NULL, schedule.bucket, run + schedule.expires_after,
+		coalesce(schedule.context, '{}')
 			|| jsonb_build_object('schedule', schedule.name, 'scheduled_for',
 								  to_char(run AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')),
-		payload => schedule.payload);
+		schedule.payload)::twtasks.new_task);
 	IF occurrence IS NOT NULL THEN
 		INSERT INTO twtasks.schedule_run (name, occurrence, added, task_id)
 		VALUES (schedule.name, occurrence, twtasks.clock(), added.task_id);

@@ -247,10 +247,10 @@ BEGIN
 				HINT = 'Its month has no such day.';
 	END IF;
 	BEGIN
-		PERFORM twtasks_internal.add_task_as(schedule.role, schedule.type, schedule.data, schedule.sub_type,
-			priority => check_schedule.priority, bucket => schedule.bucket,
-			expires => twtasks.clock() + schedule.expires_after,
-			context => schedule.context, payload => schedule.payload);
+		PERFORM twtasks_internal.add_task_as(schedule.role, (
+			schedule.type, schedule.data, schedule.sub_type, NULL, NULL, check_schedule.priority,
+			NULL, schedule.bucket, twtasks.clock() + schedule.expires_after,
+			schedule.context, schedule.payload)::twtasks.new_task);
 		RAISE EXCEPTION 'this task was for a test' USING ERRCODE = 'TWT00';
 	EXCEPTION WHEN SQLSTATE 'TWT00' THEN
 		NULL;

@@ -74,8 +74,7 @@ known_type_check(const char *type)
 	if (likely(!twt_refuse_unknown_types) ||
 		(last_at == GetCurrentTransactionStartTimestamp() && strcmp(last, type) == 0))
 		return;
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "could not connect to SPI");
+	plan_begin();
 	values[0] = CStringGetTextDatum(type);
 	if (plan_execute(PLAN_IS_KNOWN_TYPE, values, NULL) == 0)
 		refuse(type);

@@ -28,17 +28,6 @@ typedef struct Statement
 #define MICROSECONDS(interval) \
 	"(EXTRACT(epoch FROM " interval ") OPERATOR(pg_catalog.*) 1000000)::pg_catalog.int8"
 
-#define INSERT_TASK \
-	"INSERT INTO twtasks.task (id, created, state_time, next_event_time, expires, status, " \
-	"queued, size, priority, type, sub_type, bucket, key, data, payload, context, added_by) " \
-	"VALUES ($1, $2, $2, $3, $4, " \
-	"CASE WHEN $5 THEN 'SUBMITTED'::twtasks.task_status ELSE 'WAITING'::twtasks.task_status END, " \
-	"$5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"
-#define INSERT_TASK_ARGS \
-	15, {UUIDOID, TIMESTAMPTZOID, TIMESTAMPTZOID, TIMESTAMPTZOID, BOOLOID, \
-		INT4OID, INT2OID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, JSONBOID, \
-		BYTEAOID, JSONBOID, TEXTOID}
-
 static const Statement statements[PLAN_COUNT] = {
 	[PLAN_CLAIM_KEY] = {
 		"INSERT INTO twtasks.unique_key (task_id, key) VALUES ($1, $2) "
@@ -80,7 +69,15 @@ static const Statement statements[PLAN_COUNT] = {
 		11, {UUIDARRAYOID, INT8ARRAYOID, TEXTARRAYOID, INT8ARRAYOID, TEXTARRAYOID,
 		INT8OID, INT8OID, INT8ARRAYOID, TIDARRAYOID, JSONBARRAYOID, BOOLOID}
 	},
-	[PLAN_INSERT_NAMED_TASK] = {INSERT_TASK " ON CONFLICT (id) DO NOTHING", INSERT_TASK_ARGS},
+	[PLAN_INSERT_NAMED_TASK] = {
+		"INSERT INTO twtasks.task (id, created, state_time, next_event_time, status, queued, size, "
+		"priority, added_by, type, sub_type, bucket, key, data, payload, context, expires) "
+		"VALUES ($1, $2, $2, $3, "
+		"CASE WHEN $4 THEN 'SUBMITTED'::twtasks.task_status ELSE 'WAITING'::twtasks.task_status END, "
+		"$4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) ON CONFLICT (id) DO NOTHING",
+		15, {UUIDOID, TIMESTAMPTZOID, TIMESTAMPTZOID, BOOLOID, INT4OID, INT2OID, TEXTOID,
+		TEXTOID, TEXTOID, TEXTOID, TEXTOID, JSONBOID, BYTEAOID, JSONBOID, TIMESTAMPTZOID}
+	},
 	[PLAN_JUDGE_ANSWER] = {
 		"SELECT j.result, j.delay_ms FROM twtasks_internal.judge_answer($1, $2, $3, $4, $5, $6, 'infinity'::pg_catalog.timestamptz) j",
 		6, {UUIDOID, INT8OID, TEXTOID, INT8OID, TEXTOID, JSONBOID}
@@ -168,6 +165,13 @@ get_plan(PlanId id)
 	SPI_keepplan(plan);
 	plans[id] = plan;
 	return plan;
+}
+
+void
+plan_begin(void)
+{
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "could not connect to SPI");
 }
 
 uint64

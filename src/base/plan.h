@@ -44,8 +44,11 @@ typedef enum PlanId
 	PLAN_COUNT
 } PlanId;
 
+/* Connects to SPI, until SPI_finish(). */
+extern void plan_begin(void);
+
 /*
- * Executes a statement; between SPI_connect() and SPI_finish().  Returns the
+ * Executes a statement; between plan_begin() and SPI_finish().  Returns the
  * number of rows; a query's rows are in SPI_tuptable.  Raises the statement's
  * errors.
  */

@@ -3,8 +3,6 @@
  * commit.c
  *		Triggers of the current transaction, from add_task() to its commit.
  *
- *		from: add.c			to: queue.c
- *
  * Nobody may be woken before the row is visible, and nobody may be woken for a
  * row that was rolled back.  So we only remember triggers, and act at the end:
  *
@@ -37,10 +35,14 @@
 #include "commands/async.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
+#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/timestamp.h"
+#include "utils/uuid.h"
 
 #include "base/settings.h"
+#include "base/unix_time.h"
 #include "commit/commit.h"
 #include "queue/queue.h"
 
@@ -269,4 +271,32 @@ commit_init(void)
 {
 	RegisterXactCallback(on_transaction_event, NULL);
 	RegisterSubXactCallback(on_subtransaction_event, NULL);
+}
+
+/* queue_trigger(): for tasks that other functions have stored and checked. */
+PG_FUNCTION_INFO_V1(twt_queue_trigger);
+Datum
+twt_queue_trigger(PG_FUNCTION_ARGS)
+{
+	TaskTrigger trigger = {0};
+	char	   *bucket;
+	char	   *type;
+
+	for (int i = 0; i < 6; i++)
+		if (PG_ARGISNULL(i))
+			PG_RETURN_VOID();
+	bucket = text_to_cstring(PG_GETARG_TEXT_PP(2));
+	type = text_to_cstring(PG_GETARG_TEXT_PP(3));
+	if (!trigger_bucket_valid(bucket, strlen(bucket)) ||
+		!trigger_type_valid(type, strlen(type)))
+		PG_RETURN_VOID();
+	memcpy(trigger.id, PG_GETARG_UUID_P(0), sizeof(trigger.id));
+	trigger.version = PG_GETARG_INT64(1);
+	trigger.priority = PG_GETARG_INT16(4);
+	trigger.size = PG_GETARG_INT32(5);
+	trigger.due_us = PG_ARGISNULL(6) ? 0 : unix_us(PG_GETARG_TIMESTAMPTZ(6));
+	trigger.type_len = strlen(type);
+	memcpy(trigger.type, type, trigger.type_len);
+	commit_remember(bucket, &trigger);
+	PG_RETURN_VOID();
 }

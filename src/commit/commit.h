@@ -3,7 +3,7 @@
  * commit.h
  *		Triggers of the current transaction, from add_task() to its commit.
  *
- *		from: add.c			to: queue.h
+ *		from: store.c			to: queue.h
  *
  *-------------------------------------------------------------------------
  */

@@ -215,8 +215,7 @@ judge_answer(ExecuteCall *call, Execution *execution, MemoryContext outer)
 	MemoryContext inner;
 	bool		isnull;
 
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "could not connect to SPI");
+	plan_begin();
 	if (plan_execute(PLAN_JUDGE_ANSWER, values, nulls) != 1)
 		elog(ERROR, "could not judge the answer of a handler");
 	inner = MemoryContextSwitchTo(outer);
@@ -233,8 +232,7 @@ check_cancelled(const Execution *execution)
 {
 	Datum		values[] = {execution->id};
 
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "could not connect to SPI");
+	plan_begin();
 	if (plan_execute(PLAN_FIND_CANCEL, values, NULL) == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -378,8 +376,7 @@ finish_all(ExecuteCall *call, FunctionCallInfo fcinfo)
 		values[i] = make_array(columns[i], i == 4 ? nulls : none, n, types[i]);
 	values[lengthof(types)] = PG_GETARG_DATUM(ARG_INCARNATION);
 	values[lengthof(types) + 1] = PG_GETARG_DATUM(ARG_TOKEN);
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "could not connect to SPI");
+	plan_begin();
 	if (plan_execute(PLAN_FINISH_TASKS, values, NULL) != n)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
