@@ -24,6 +24,7 @@
 #include "add/check.h"
 #include "add/store.h"
 #include "base/arrays.h"
+#include "base/call.h"
 #include "base/caller.h"
 #include "base/plan.h"
 
@@ -184,7 +185,6 @@ add_all(Batch *batch, AddedTask *results)
 static Datum
 add_batch(FunctionCallInfo fcinfo, void (*unpack) (FunctionCallInfo fcinfo, Batch *batch))
 {
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	Batch		batch = {0};
 	ErrorContextCallback context = {error_context_stack, name_task, &batch};
 	AddedTask  *results;
@@ -200,7 +200,7 @@ add_batch(FunctionCallInfo fcinfo, void (*unpack) (FunctionCallInfo fcinfo, Batc
 		bool		nulls[3];
 
 		fill_result(&results[i], values, nulls);
-		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+		result_put(fcinfo, values, nulls);
 	}
 	error_context_stack = context.previous;
 	return (Datum) 0;

@@ -11,6 +11,7 @@
 #include "utils/lsyscache.h"
 
 #include "base/arrays.h"
+#include "base/call.h"
 
 Elements
 elements_of(FunctionCallInfo fcinfo, int number, const char *name)
@@ -21,10 +22,7 @@ elements_of(FunctionCallInfo fcinfo, int number, const char *name)
 	bool		byval;
 	char		align;
 
-	if (PG_ARGISNULL(number))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("%s must not be null", name)));
+	require_argument(fcinfo, number, name);
 	array = PG_GETARG_ARRAYTYPE_P(number);
 	get_typlenbyvalalign(ARR_ELEMTYPE(array), &len, &byval, &align);
 	deconstruct_array(array, ARR_ELEMTYPE(array), len, byval, align,

@@ -29,6 +29,7 @@
 #include "utils/timestamp.h"
 
 #include "add/context.h"
+#include "base/call.h"
 #include "base/caller.h"
 #include "base/rows.h"
 #include "execute/confine.h"
@@ -73,10 +74,7 @@ twt_find_handler(PG_FUNCTION_ARGS)
 	int			save_context;
 	char	   *name;
 
-	if (PG_ARGISNULL(0))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("function must not be null")));
+	require_argument(fcinfo, 0, "function");
 	name = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	role = handler_role(fcinfo->args[1]);
 	GetUserIdAndSecContext(&save_user, &save_context);

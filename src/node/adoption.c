@@ -21,7 +21,6 @@
 #include "catalog/namespace.h"
 #include "common/hashfn.h"
 #include "fmgr.h"
-#include "funcapi.h"
 #include "miscadmin.h"
 #include "storage/fd.h"
 #include "utils/builtins.h"
@@ -30,6 +29,7 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
+#include "base/call.h"
 #include "node/adoption.h"
 #include "node/marker.h"
 
@@ -371,13 +371,10 @@ PG_FUNCTION_INFO_V1(twt_own_place);
 Datum
 twt_own_place(PG_FUNCTION_ARGS)
 {
-	TupleDesc	desc;
 	Datum		values[6];
 	bool		nulls[6] = {0};
 	Place		here;
 
-	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
 	if (RecoveryInProgress())
 		ereport(ERROR,
 				(errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
@@ -390,5 +387,5 @@ twt_own_place(PG_FUNCTION_ARGS)
 	values[3] = Int64GetDatum(here.control_file);
 	values[4] = Int64GetDatum(here.directory);
 	values[5] = Int64GetDatum(here.machine);
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
+	PG_RETURN_DATUM(result_row(fcinfo, values, nulls));
 }

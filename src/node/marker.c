@@ -15,11 +15,11 @@
 
 #include "commands/dbcommands.h"
 #include "fmgr.h"
-#include "funcapi.h"
 #include "miscadmin.h"
 #include "storage/fd.h"
 #include "utils/builtins.h"
 
+#include "base/call.h"
 #include "node/marker.h"
 
 #define PREFIX "twtasks."
@@ -151,14 +151,11 @@ PG_FUNCTION_INFO_V1(twt_make_marker);
 Datum
 twt_make_marker(PG_FUNCTION_ARGS)
 {
-	TupleDesc	desc;
 	Datum		values[3];
-	bool		nulls[3] = {false, false, false};
+	bool		nulls[3] = {false};
 	Marker		made;
 	char	   *path;
 
-	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
 	made.cookie = *DatumGetUUIDP(DirectFunctionCall1(gen_random_uuid, (Datum) 0));
 	path = new_path(&made.cookie);
 	remove_leftovers();
@@ -168,5 +165,5 @@ twt_make_marker(PG_FUNCTION_ARGS)
 	values[0] = UUIDPGetDatum(&made.cookie);
 	values[1] = Int64GetDatum(made.inode);
 	values[2] = Int64GetDatum(made.birth);
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
+	PG_RETURN_DATUM(result_row(fcinfo, values, nulls));
 }

@@ -3,7 +3,7 @@
  * next_triggers.c
  *		CALL next_triggers(): a sidecar takes triggers, or waits for them.
  *
- *		from: queue.c			to: sidecar/queue/queue_ring.c
+ *		from: taker.c			to: sidecar/queue/queue_ring.c
  *
  * A waiting query would hold a snapshot and keep vacuum from its work.  So
  * this is a procedure, and it commits before it waits: the new transaction
@@ -15,7 +15,6 @@
 
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
-#include "funcapi.h"
 #include "miscadmin.h"
 #include "nodes/parsenodes.h"
 #include "storage/ipc.h"
@@ -30,159 +29,55 @@
 #include "libpq/libpq.h"
 
 #include "base/arrays.h"
-#include "queue/groups.h"
+#include "base/call.h"
+#include "base/unix_time.h"
 #include "queue/queue.h"
+#include "queue/taker.h"
 
-#define MAX_BUCKETS TRIGGER_BUCKETS
 #define MAX_TRIGGERS 10000
 #define MAX_WAIT_MS 600000
 
-/* When all queues are in use, one becomes free only rarely. */
-#define FULL_MS 10000
-
-/* A queue that this backend takes from. */
-typedef struct Used
+/* A bucket of the call that has a queue. */
+typedef struct Source
 {
-	char		bucket[TRIGGER_BUCKET_MAX + 1];
-	Queue	   *queue;
-	int			group;
-	uint32		nodes_ended;	/* what it has told about */
-	bool		is_waiting;
-} Used;
+	Taker	   *taker;
+	Datum		name;
+	int			position;		/* in the call, from 1 */
+	bool		sweep;
+} Source;
+
+/* The arrays of the result, an element per trigger. */
+static const struct
+{
+	Oid			type;
+	int			len;
+	bool		byval;
+	char		align;
+}			columns[] = {
+	{UUIDOID, UUID_LEN, false, TYPALIGN_CHAR},	/* ids */
+	{INT8OID, 8, FLOAT8PASSBYVAL, TYPALIGN_DOUBLE}, /* versions */
+	{TEXTOID, -1, false, TYPALIGN_INT}, /* types */
+	{INT2OID, 2, true, TYPALIGN_SHORT}, /* priorities */
+	{INT4OID, 4, true, TYPALIGN_INT},	/* sizes */
+	{INT4OID, 4, true, TYPALIGN_INT},	/* bucket_numbers */
+};
 
 typedef struct Taken
 {
-	int			nbuckets;		/* those with a queue */
-	int			positions[MAX_BUCKETS]; /* of each in the call, from 1 */
-	char	   *names[MAX_BUCKETS];
-	Queue	   *queues[MAX_BUCKETS];
-	Used	   *used[MAX_BUCKETS];
-	bool		sweep[MAX_BUCKETS];
+	Source		sources[TRIGGER_BUCKETS];
+	int			nsources;
 	bool		node_gone;
 	int64		due_us;			/* 0: none */
 	int			max;
 	int			n;
 	pg_uuid_t  *ids;
-	Datum	   *id;
-	Datum	   *version;
-	Datum	   *type;
-	Datum	   *priority;
-	Datum	   *size;
-	Datum	   *bucket;
+	Datum	   *columns[lengthof(columns)];
 } Taken;
 
-static Used used[MAX_BUCKETS];
-static int	nused = 0;
-
-/* The types that our client handles; NULL: all types. */
-static TypeList *handled = NULL;
-
-/* A wake-up may have reached us on which we no longer act: hand it on. */
 static void
-stop_waiting(void)
+take_one(Taken *taken, const Source *source, const TaskTrigger *trigger)
 {
-	for (int i = 0; i < nused; i++)
-	{
-		if (!used[i].is_waiting)
-			continue;
-		used[i].is_waiting = false;
-		queue_unwait(used[i].queue, used[i].group);
-		queue_pass_on(used[i].queue, used[i].group);
-	}
-}
-
-/* Others must look for the tasks that our client took and did not grab. */
-static void
-leave_queues(void)
-{
-	stop_waiting();
-	while (nused > 0)
-	{
-		nused--;
-		queue_leave(used[nused].queue, used[nused].group);
-	}
-}
-
-static void
-on_backend_exit(int code, Datum arg)
-{
-	leave_queues();
-}
-
-static Used *
-find_used(const char *bucket)
-{
-	for (int i = 0; i < nused; i++)
-		if (strcmp(used[i].bucket, bucket) == 0)
-			return &used[i];
-	return NULL;
-}
-
-static Used *
-use_queue(Queue *queue, const char *bucket)
-{
-	static bool is_registered = false;
-	Used	   *u = &used[nused];
-
-	if (nused == MAX_BUCKETS)
-		ereport(ERROR,
-				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-				 errmsg("a session cannot take from more than %d buckets", MAX_BUCKETS)));
-	if (!is_registered)
-		before_shmem_exit(on_backend_exit, 0);
-	is_registered = true;
-	strlcpy(u->bucket, bucket, sizeof(u->bucket));
-	u->queue = queue;
-	u->group = queue_join(queue, handled);
-	u->is_waiting = false;
-	u->nodes_ended = queue_nodes_ended(queue);
-	nused++;
-	return u;
-}
-
-/*
- * NULL: all queues are in use, so notifications carry the bucket's triggers.
- */
-static Used *
-use_bucket(const char *bucket)
-{
-	static TimestampTz full_until = 0;
-	Used	   *u = find_used(bucket);
-	TimestampTz now = GetCurrentTimestamp();
-	Queue	   *queue;
-
-	if (u != NULL)
-		return u;
-	queue = now < full_until ? queue_find(bucket) : queue_attach(bucket);
-	if (queue != NULL)
-		return use_queue(queue, bucket);
-	if (now >= full_until)
-		full_until = TimestampTzPlusMilliseconds(now, FULL_MS);
-	return NULL;
-}
-
-static void
-start_waiting(Taken *taken)
-{
-	for (int i = 0; i < taken->nbuckets; i++)
-		taken->used[i]->is_waiting = queue_wait(taken->queues[i], taken->used[i]->group);
-}
-
-static void
-end_waiting(Taken *taken)
-{
-	for (int i = 0; i < taken->nbuckets; i++)
-	{
-		if (taken->used[i]->is_waiting)
-			queue_unwait(taken->queues[i], taken->used[i]->group);
-		taken->used[i]->is_waiting = false;
-	}
-}
-
-static void
-take_one(Taken *taken, int bucket, const TaskTrigger *trigger)
-{
-	int			n = taken->n;
+	Datum		row[lengthof(columns)];
 
 	if (trigger->due_us != 0)
 	{
@@ -190,93 +85,45 @@ take_one(Taken *taken, int bucket, const TaskTrigger *trigger)
 			taken->due_us = trigger->due_us;
 		return;
 	}
-	memcpy(&taken->ids[n], trigger->id, sizeof(pg_uuid_t));
-	taken->id[n] = UUIDPGetDatum(&taken->ids[n]);
-	taken->version[n] = Int64GetDatum(trigger->version);
-	taken->type[n] = PointerGetDatum(cstring_to_text_with_len(trigger->type,
-															  trigger->type_len));
-	taken->priority[n] = Int16GetDatum(trigger->priority);
-	taken->size[n] = Int32GetDatum(trigger->size);
-	taken->bucket[n] = Int32GetDatum(taken->positions[bucket]);
+	memcpy(&taken->ids[taken->n], trigger->id, sizeof(pg_uuid_t));
+	row[0] = UUIDPGetDatum(&taken->ids[taken->n]);
+	row[1] = Int64GetDatum(trigger->version);
+	row[2] = PointerGetDatum(cstring_to_text_with_len(trigger->type, trigger->type_len));
+	row[3] = Int16GetDatum(trigger->priority);
+	row[4] = Int32GetDatum(trigger->size);
+	row[5] = Int32GetDatum(source->position);
+	for (size_t i = 0; i < lengthof(columns); i++)
+		taken->columns[i][taken->n] = row[i];
 	taken->n++;
 }
 
+/* True when there is something to tell, or more than one call looks at. */
 static bool
-is_ours(const TaskTrigger *trigger)
-{
-	return trigger->due_us != 0 || type_list_fits(handled, trigger->type);
-}
-
-/* The session that handed these on may have known only some of our types. */
-static bool
-take_handed(Taken *taken, int bucket)
+take_from(Taken *taken, Source *source)
 {
 	TaskTrigger trigger;
-	bool		any = false;
+	int			looks = MAX_TRIGGERS;
+	bool		any;
 
-	while (taken->n < taken->max &&
-		   queue_pop_handed(taken->queues[bucket], taken->used[bucket]->group, &trigger))
-		if (is_ours(&trigger))
-		{
-			take_one(taken, bucket, &trigger);
-			any = true;
-		}
-	return any;
-}
-
-/*
- * Takes triggers that our client handles, and hands on the others.  Triggers
- * that nobody handles go to the client as well, which says so in its log.
- * True when there is something to tell, or when more is there than one call
- * looks at.
- */
-static bool
-take_new(Taken *taken, int bucket)
-{
-	Queue	   *queue = taken->queues[bucket];
-	int			group = taken->used[bucket]->group;
-	TaskTrigger trigger;
-	bool		any = false;
-	int			seen = 0;
-
-	while (seen < MAX_TRIGGERS && taken->n < taken->max && queue_pop(queue, &trigger))
+	source->sweep = taker_take_sweep(source->taker);
+	taken->node_gone |= taker_take_ended(source->taker);
+	any = source->sweep || taken->node_gone;
+	while (taken->n < taken->max && taker_pop(source->taker, &trigger, &looks))
 	{
-		seen++;
-		if (queue_is_shared(queue, group) && !is_ours(&trigger) &&
-			queue_hand_on(queue, group, &trigger))
-			continue;
-		take_one(taken, bucket, &trigger);
+		take_one(taken, source, &trigger);
 		any = true;
 	}
-	return any || seen == MAX_TRIGGERS;
+	return any || looks == 0;
 }
 
-/* True when there is something to tell. */
 static bool
 take_all(Taken *taken)
 {
 	bool		any = false;
 
-	for (int i = 0; i < taken->nbuckets; i++)
-	{
-		uint32		ended = queue_nodes_ended(taken->queues[i]);
-
-		taken->sweep[i] = queue_take_asked(taken->queues[i], taken->used[i]->group);
-		taken->node_gone |= ended != taken->used[i]->nodes_ended;
-		taken->used[i]->nodes_ended = ended;
-		any |= taken->sweep[i] || taken->node_gone;
-		any |= take_handed(taken, i);
-		any |= take_new(taken, i);
-	}
+	for (int i = 0; i < taken->nsources; i++)
+		any |= take_from(taken, &taken->sources[i]);
 	return any;
-}
-
-/* Wakes the next waiter for the triggers that we leave behind. */
-static void
-wake_others(Taken *taken)
-{
-	for (int i = 0; i < taken->nbuckets; i++)
-		queue_pass_on(taken->queues[i], taken->used[i]->group);
 }
 
 /*
@@ -321,7 +168,8 @@ wait_for_news(Taken *taken, TimestampTz until)
 		long		ms;
 		bool		any;
 
-		start_waiting(taken);
+		for (int i = 0; i < taken->nsources; i++)
+			taker_wait(taken->sources[i].taker);
 		any = take_all(taken);
 		ms = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), until);
 		if (!any && ms > 0)
@@ -329,7 +177,8 @@ wait_for_news(Taken *taken, TimestampTz until)
 			sleep_for(ms);
 			any = take_all(taken);
 		}
-		end_waiting(taken);
+		for (int i = 0; i < taken->nsources; i++)
+			taker_unwait(taken->sources[i].taker);
 		if (any || ms <= 0)
 			return;
 		CHECK_FOR_INTERRUPTS();
@@ -352,71 +201,37 @@ wait_outside(Taken *taken, int wait_ms)
 	}
 	PG_CATCH();
 	{
-		stop_waiting();
+		takers_stop();
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
 }
 
-static int
-int_argument(FunctionCallInfo fcinfo, int number, const char *name,
-			 int min, int max)
+static void
+find_sources(FunctionCallInfo fcinfo, Taken *taken)
 {
-	int			value;
+	Elements	names = elements_of(fcinfo, 0, "buckets");
 
-	if (PG_ARGISNULL(number))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("%s must not be null", name)));
-	value = PG_GETARG_INT32(number);
-	if (value < min || value > max)
+	if (names.n < 1 || names.n > TRIGGER_BUCKETS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("%s must be between %d and %d, not %d", name, min, max, value)));
-	return value;
-}
-
-static void
-add_bucket(Taken *taken, char *name, int position)
-{
-	Used	   *u = use_bucket(name);
-	int			n = taken->nbuckets;
-
-	if (u == NULL)
-		return;
-	taken->positions[n] = position;
-	taken->names[n] = name;
-	taken->queues[n] = u->queue;
-	taken->used[n] = u;
-	taken->nbuckets++;
-}
-
-static void
-attach_buckets(FunctionCallInfo fcinfo, Taken *taken)
-{
-	Datum	   *names;
-	bool	   *nulls;
-	int			n;
-
-	if (PG_ARGISNULL(0))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("buckets must not be null")));
-	deconstruct_array(PG_GETARG_ARRAYTYPE_P(0), TEXTOID, -1, false, TYPALIGN_INT,
-					  &names, &nulls, &n);
-	if (n < 1 || n > MAX_BUCKETS)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("buckets must have 1 to %d elements", MAX_BUCKETS)));
-	for (int i = 0; i < n; i++)
+				 errmsg("buckets must have 1 to %d elements", TRIGGER_BUCKETS)));
+	for (int i = 0; i < names.n; i++)
 	{
-		char	   *name = nulls[i] ? "" : TextDatumGetCString(names[i]);
+		char	   *name = names.nulls[i] ? "" : TextDatumGetCString(names.values[i]);
+		Taker	   *taker;
 
 		if (!trigger_bucket_valid(name, strlen(name)))
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					 errmsg("invalid bucket in element %d of buckets", i + 1)));
-		add_bucket(taken, name, i + 1);
+		taker = taker_find(name);
+		if (taker != NULL)
+			taken->sources[taken->nsources++] =
+				(Source)
+		{
+			.taker = taker, .name = names.values[i], .position = i + 1
+		};
 	}
 }
 
@@ -439,53 +254,38 @@ check_call(FunctionCallInfo fcinfo)
 static void
 make_room(Taken *taken)
 {
-	int			max = taken->max;
-
-	taken->ids = palloc(max * sizeof(pg_uuid_t));
-	taken->id = palloc(max * sizeof(Datum));
-	taken->version = palloc(max * sizeof(Datum));
-	taken->type = palloc(max * sizeof(Datum));
-	taken->priority = palloc(max * sizeof(Datum));
-	taken->size = palloc(max * sizeof(Datum));
-	taken->bucket = palloc(max * sizeof(Datum));
+	taken->ids = palloc(taken->max * sizeof(pg_uuid_t));
+	for (size_t i = 0; i < lengthof(columns); i++)
+		taken->columns[i] = palloc(taken->max * sizeof(Datum));
 }
 
 static Datum
-sweep_array(Taken *taken)
+sweep_array(const Taken *taken)
 {
-	Datum		names[MAX_BUCKETS];
+	Datum		names[TRIGGER_BUCKETS];
 	int			n = 0;
 
-	for (int i = 0; i < taken->nbuckets; i++)
-		if (taken->sweep[i])
-			names[n++] = CStringGetTextDatum(taken->names[i]);
+	for (int i = 0; i < taken->nsources; i++)
+		if (taken->sources[i].sweep)
+			names[n++] = taken->sources[i].name;
 	return PointerGetDatum(construct_array(names, n, TEXTOID, -1, false, TYPALIGN_INT));
 }
 
 static Datum
-form_result(FunctionCallInfo fcinfo, Taken *taken)
+form_result(FunctionCallInfo fcinfo, const Taken *taken)
 {
-	Datum		values[9];
-	bool		nulls[9] = {false};
-	TupleDesc	desc;
+	Datum		values[lengthof(columns) + 3];
+	bool		nulls[lengthof(values)] = {false};
 
-#define ARRAY(elements, type, len, byval, align) \
-	PointerGetDatum(construct_array(elements, taken->n, type, len, byval, align))
-	values[0] = ARRAY(taken->id, UUIDOID, UUID_LEN, false, TYPALIGN_CHAR);
-	values[1] = ARRAY(taken->version, INT8OID, 8, FLOAT8PASSBYVAL, TYPALIGN_DOUBLE);
-	values[2] = ARRAY(taken->type, TEXTOID, -1, false, TYPALIGN_INT);
-	values[3] = ARRAY(taken->priority, INT2OID, 2, true, TYPALIGN_SHORT);
-	values[4] = ARRAY(taken->size, INT4OID, 4, true, TYPALIGN_INT);
-	values[5] = ARRAY(taken->bucket, INT4OID, 4, true, TYPALIGN_INT);
-#undef ARRAY
-	nulls[6] = taken->due_us == 0;
-	values[6] = TimestampTzGetDatum(taken->due_us -
-									(POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * USECS_PER_DAY);
-	values[7] = sweep_array(taken);
-	values[8] = BoolGetDatum(taken->node_gone);
-	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "next_triggers has no row type");
-	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls));
+	for (size_t i = 0; i < lengthof(columns); i++)
+		values[i] = PointerGetDatum(construct_array(taken->columns[i], taken->n, columns[i].type,
+													columns[i].len, columns[i].byval,
+													columns[i].align));
+	values[lengthof(columns)] = TimestampTzGetDatum(postgres_us(taken->due_us));
+	nulls[lengthof(columns)] = taken->due_us == 0;
+	values[lengthof(columns) + 1] = sweep_array(taken);
+	values[lengthof(columns) + 2] = BoolGetDatum(taken->node_gone);
+	return result_row(fcinfo, values, nulls);
 }
 
 PG_FUNCTION_INFO_V1(twt_next_triggers);
@@ -498,59 +298,12 @@ twt_next_triggers(PG_FUNCTION_ARGS)
 	check_call(fcinfo);
 	taken->max = int_argument(fcinfo, 1, "max_triggers", 1, MAX_TRIGGERS);
 	wait_ms = int_argument(fcinfo, 2, "wait_ms", 0, MAX_WAIT_MS);
-	attach_buckets(fcinfo, taken);
+	find_sources(fcinfo, taken);
 	make_room(taken);
 	check_client();
 	if (!take_all(taken) && wait_ms > 0)
 		wait_outside(taken, wait_ms);
-	wake_others(taken);
+	for (int i = 0; i < taken->nsources; i++)
+		taker_pass_on(taken->sources[i].taker);
 	PG_RETURN_DATUM(form_result(fcinfo, taken));
-}
-
-PG_FUNCTION_INFO_V1(twt_take_types);
-Datum
-twt_take_types(PG_FUNCTION_ARGS)
-{
-	Elements	types = elements_of(fcinfo, 0, "types");
-	char	  **names = palloc(Max(types.n, 1) * sizeof(char *));
-	TypeList   *old = handled;
-	int			n = 0;
-
-	for (int i = 0; i < types.n; i++)
-		if (!types.nulls[i])
-			names[n++] = TextDatumGetCString(types.values[i]);
-	leave_queues();
-	handled = type_list_make(TopMemoryContext, names, n);
-	if (old != NULL)
-		pfree(old);
-	PG_RETURN_VOID();
-}
-
-PG_FUNCTION_INFO_V1(twt_lacks_queue);
-Datum
-twt_lacks_queue(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_BOOL(queue_is_lacking(text_to_cstring(PG_GETARG_TEXT_PP(0))));
-}
-
-PG_FUNCTION_INFO_V1(twt_queue_stats);
-Datum
-twt_queue_stats(PG_FUNCTION_ARGS)
-{
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	QueueStats	stats;
-
-	InitMaterializedSRF(fcinfo, 0);
-	for (int i = 0; queue_stats(i, &stats); i++)
-	{
-		Datum		values[6] = {
-			CStringGetTextDatum(stats.bucket), Int64GetDatum(stats.waiting),
-			Int64GetDatum(stats.pushed), Int64GetDatum(stats.dropped),
-			Int32GetDatum(stats.waiters), BoolGetDatum(stats.need_sweep)
-		};
-		bool		nulls[6] = {false};
-
-		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
-	}
-	return (Datum) 0;
 }

@@ -3,8 +3,6 @@
  * queue.c
  *		Triggers in shared memory: one bounded ring per database and bucket.
  *
- *		from: commit.c			to: next_triggers.c
- *
  * Sleeping and waking must not miss each other.  A waiter first enters its
  * number, then looks again whether the ring is empty.  A producer first
  * pushes, then looks for waiters.  Full barriers lie between the two steps.
@@ -14,6 +12,7 @@
 #include "base/twtasks.h"
 
 #include "catalog/pg_database.h"
+#include "funcapi.h"
 #include "miscadmin.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
@@ -23,6 +22,7 @@
 #include "utils/memutils.h"
 #include "utils/syscache.h"
 
+#include "base/call.h"
 #include "base/settings.h"
 #include "queue/groups.h"
 #include "queue/queue.h"
@@ -225,21 +225,6 @@ queue_attach(const char *bucket)
 	return queue;
 }
 
-bool
-queue_is_lacking(const char *bucket)
-{
-	bool		is_lacking;
-
-	if (shared == NULL)
-		return false;
-	LWLockAcquire(shared->lock, LW_SHARED);
-	is_lacking = find_queue(bucket) == NULL;
-	for (int i = 0; i < shared->nqueues && is_lacking; i++)
-		is_lacking = OidIsValid(shared->queues[i].database);
-	LWLockRelease(shared->lock);
-	return is_lacking;
-}
-
 int
 queue_join(Queue *queue, const TypeList *types)
 {
@@ -288,12 +273,6 @@ bool
 queue_take_asked(Queue *queue, int group)
 {
 	return groups_take_asked(&queue->groups, group);
-}
-
-bool
-queue_has_news(Queue *queue, int group)
-{
-	return ring_has_news(&queue->ring) || groups_has_news(&queue->groups, group);
 }
 
 /*
@@ -422,29 +401,50 @@ queue_nodes_ended(Queue *queue)
 	return pg_atomic_read_u32(&queue->nodes_ended);
 }
 
-bool
-queue_stats(int n, QueueStats *stats)
-{
-	for (int i = 0; shared != NULL && i < shared->nqueues; i++)
-	{
-		Queue	   *queue = &shared->queues[i];
-
-		if (queue->database != MyDatabaseId || n-- > 0)
-			continue;
-		snprintf(stats->bucket, sizeof(stats->bucket), "%s", queue->bucket);
-		stats->waiting = ring_waiting(&queue->ring);
-		stats->pushed = pg_atomic_read_u64(&queue->pushed);
-		stats->dropped = pg_atomic_read_u64(&queue->dropped);
-		stats->waiters = pg_atomic_read_u32(&queue->nwaiting);
-		stats->need_sweep = groups_is_asked(&queue->groups);
-		return true;
-	}
-	return false;
-}
-
 PG_FUNCTION_INFO_V1(twt_queue_kind);
 Datum
 twt_queue_kind(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_TEXT_P(cstring_to_text(queue_available() ? "ring" : "notify"));
+}
+
+PG_FUNCTION_INFO_V1(twt_lacks_queue);
+Datum
+twt_lacks_queue(PG_FUNCTION_ARGS)
+{
+	char	   *bucket = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	bool		is_lacking;
+
+	if (shared == NULL)
+		PG_RETURN_BOOL(false);
+	LWLockAcquire(shared->lock, LW_SHARED);
+	is_lacking = find_queue(bucket) == NULL;
+	for (int i = 0; i < shared->nqueues && is_lacking; i++)
+		is_lacking = OidIsValid(shared->queues[i].database);
+	LWLockRelease(shared->lock);
+	PG_RETURN_BOOL(is_lacking);
+}
+
+PG_FUNCTION_INFO_V1(twt_queue_stats);
+Datum
+twt_queue_stats(PG_FUNCTION_ARGS)
+{
+	InitMaterializedSRF(fcinfo, 0);
+	for (int i = 0; shared != NULL && i < shared->nqueues; i++)
+	{
+		Queue	   *queue = &shared->queues[i];
+		Datum		values[] = {
+			CStringGetTextDatum(queue->bucket),
+			Int64GetDatum(ring_waiting(&queue->ring)),
+			Int64GetDatum(pg_atomic_read_u64(&queue->pushed)),
+			Int64GetDatum(pg_atomic_read_u64(&queue->dropped)),
+			Int32GetDatum(pg_atomic_read_u32(&queue->nwaiting)),
+			BoolGetDatum(groups_is_asked(&queue->groups))
+		};
+		bool		nulls[lengthof(values)] = {false};
+
+		if (queue->database == MyDatabaseId)
+			result_put(fcinfo, values, nulls);
+	}
+	return (Datum) 0;
 }

@@ -3,7 +3,7 @@
  * queue.h
  *		Triggers in shared memory: one bounded ring per database and bucket.
  *
- *		from: commit.c (queue_push)		to: next_triggers.c (queue_pop)
+ *		from: commit.c (queue_push)		to: taker.c (queue_pop)
  *
  * Any number of backends push, any number of sidecars' backends pop, and
  * nobody waits for anybody.  A full ring drops the trigger and asks for a
@@ -29,16 +29,6 @@
 
 typedef struct Queue Queue;
 
-typedef struct QueueStats
-{
-	char		bucket[TRIGGER_BUCKET_MAX + 1];
-	uint64		waiting;
-	uint64		pushed;
-	uint64		dropped;
-	int			waiters;
-	bool		need_sweep;
-} QueueStats;
-
 /* From _PG_init(): reserves the shared memory when we are preloaded. */
 extern void queue_init(void);
 
@@ -54,9 +44,6 @@ extern Queue *queue_attach(const char *bucket);
 
 /* The same, without making one. */
 extern Queue *queue_find(const char *bucket);
-
-/* Whether the bucket has no queue, and none is left for it. */
-extern bool queue_is_lacking(const char *bucket);
 
 /* Never fails: a full queue counts the trigger and asks for a sweep. */
 extern void queue_push(Queue *queue, const TaskTrigger *trigger);
@@ -93,9 +80,6 @@ extern bool queue_hand_on(Queue *queue, int group, const TaskTrigger *trigger);
 /* Whether a sweep was asked of the group since the last call. */
 extern bool queue_take_asked(Queue *queue, int group);
 
-/* Whether one of the three functions above would give something. */
-extern bool queue_has_news(Queue *queue, int group);
-
 /*
  * Wakes others for the waiting triggers, since this session no longer looks.
  */
@@ -116,8 +100,5 @@ extern void queue_node_ended(void);
 
 /* How often a node's session ended; a change is news. */
 extern uint32 queue_nodes_ended(Queue *queue);
-
-/* Copies figures of the n-th queue of this database; false: no more. */
-extern bool queue_stats(int n, QueueStats *stats);
 
 #endif							/* TWT_QUEUE_H */

@@ -26,6 +26,7 @@
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
 
+#include "base/call.h"
 #include "base/shown.h"
 #include "common/cron.h"
 
@@ -149,22 +150,13 @@ find_zone(const char *name)
 }
 
 static void
-require(FunctionCallInfo fcinfo, int number, const char *name)
-{
-	if (PG_ARGISNULL(number))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("%s must not be null", name)));
-}
-
-static void
 read_schedule(FunctionCallInfo fcinfo, int expr, int tz, Schedule *schedule)
 {
 	char	   *line;
 	CronError	error;
 
-	require(fcinfo, expr, "expr");
-	require(fcinfo, tz, "tz");
+	require_argument(fcinfo, expr, "expr");
+	require_argument(fcinfo, tz, "tz");
 	line = text_to_cstring(PG_GETARG_TEXT_PP(expr));
 	if (!cron_parse(line, &schedule->cron, &error))
 		refuse_expression(line, &error);
@@ -174,24 +166,12 @@ read_schedule(FunctionCallInfo fcinfo, int expr, int tz, Schedule *schedule)
 static TimestampTz
 time_argument(FunctionCallInfo fcinfo, int number, const char *name)
 {
-	require(fcinfo, number, name);
+	require_argument(fcinfo, number, name);
 	if (TIMESTAMP_NOT_FINITE(PG_GETARG_TIMESTAMPTZ(number)))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("%s must be a finite time", name)));
 	return PG_GETARG_TIMESTAMPTZ(number);
-}
-
-static int
-count_argument(FunctionCallInfo fcinfo, int number)
-{
-	require(fcinfo, number, "n");
-	if (PG_GETARG_INT32(number) < 1 || PG_GETARG_INT32(number) > MAX_TIMES)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("n must be between 1 and %d, not %d", MAX_TIMES,
-						PG_GETARG_INT32(number))));
-	return PG_GETARG_INT32(number);
 }
 
 /* ---- Times ---- */
@@ -348,14 +328,13 @@ PG_FUNCTION_INFO_V1(twt_cron_preview);
 Datum
 twt_cron_preview(PG_FUNCTION_ARGS)
 {
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	Schedule	schedule;
 	TimestampTz at;
 	int			n;
 
 	read_schedule(fcinfo, 0, 2, &schedule);
 	at = time_argument(fcinfo, 1, "after");
-	n = count_argument(fcinfo, 3);
+	n = int_argument(fcinfo, 3, "n", 1, MAX_TIMES);
 	InitMaterializedSRF(fcinfo, 0);
 	while (n-- > 0 && next_time(&schedule, at, &at))
 	{
@@ -363,7 +342,7 @@ twt_cron_preview(PG_FUNCTION_ARGS)
 		TimestampGetDatum(local_time(&schedule, at))};
 		bool		nulls[2] = {false};
 
-		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+		result_put(fcinfo, values, nulls);
 	}
 	return (Datum) 0;
 }
@@ -379,7 +358,7 @@ twt_cron_last(PG_FUNCTION_ARGS)
 	Schedule	schedule;
 	TimestampTz after = time_argument(fcinfo, 1, "after");
 	TimestampTz until = time_argument(fcinfo, 2, "until");
-	int			n = count_argument(fcinfo, 4);
+	int			n = int_argument(fcinfo, 4, "n", 1, MAX_TIMES);
 	TimestampTz *ring = palloc(n * sizeof(TimestampTz));
 	Datum	   *times = palloc(n * sizeof(Datum));
 	int64		count;

@@ -1,0 +1,54 @@
+/*-------------------------------------------------------------------------
+ *
+ * call.c
+ *		Arguments and results of our SQL functions.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/twtasks.h"
+
+#include "access/htup_details.h"
+#include "funcapi.h"
+
+#include "base/call.h"
+
+void
+require_argument(FunctionCallInfo fcinfo, int number, const char *name)
+{
+	if (PG_ARGISNULL(number))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("%s must not be null", name)));
+}
+
+int
+int_argument(FunctionCallInfo fcinfo, int number, const char *name, int min, int max)
+{
+	int			value;
+
+	require_argument(fcinfo, number, name);
+	value = PG_GETARG_INT32(number);
+	if (value < min || value > max)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("%s must be between %d and %d, not %d", name, min, max, value)));
+	return value;
+}
+
+Datum
+result_row(FunctionCallInfo fcinfo, Datum *values, bool *nulls)
+{
+	TupleDesc	desc;
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls));
+}
+
+void
+result_put(FunctionCallInfo fcinfo, Datum *values, bool *nulls)
+{
+	ReturnSetInfo *results = (ReturnSetInfo *) fcinfo->resultinfo;
+
+	tuplestore_putvalues(results->setResult, results->setDesc, values, nulls);
+}

@@ -1,0 +1,25 @@
+/*-------------------------------------------------------------------------
+ *
+ * call.h
+ *		Arguments and results of our SQL functions.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_CALL_H
+#define TWT_CALL_H
+
+#include "fmgr.h"
+
+/* 22004 when the argument is null. */
+extern void require_argument(FunctionCallInfo fcinfo, int number, const char *name);
+
+/* An argument that is an integer; 22004 when null, 22023 out of range. */
+extern int	int_argument(FunctionCallInfo fcinfo, int number, const char *name, int min, int max);
+
+/* The result of a function that returns one row. */
+extern Datum result_row(FunctionCallInfo fcinfo, Datum *values, bool *nulls);
+
+/* Adds a row to the result of a set-returning function; see InitMaterializedSRF(). */
+extern void result_put(FunctionCallInfo fcinfo, Datum *values, bool *nulls);
+
+#endif							/* TWT_CALL_H */
