@@ -20,9 +20,9 @@ OBJS += src/add/check.o				# 1 add: what must hold of the arguments
 OBJS += src/add/known_type.o		# 1 ... and of the type, if the database is told so
 OBJS += src/add/json_digits.o		# ... how long their JSON is as text
 OBJS += src/add/context.o			# 1 ... what it carries to its handler
-OBJS += src/add/allowed.o			# 1 ... who may add which types
-OBJS += src/policy/policy.o			# what is configured for types and buckets
-OBJS += src/policy/policy_apply.o	# ... what they make of an added task
+OBJS += src/add/allowed.o			# 1 ... roles that may add a type
+OBJS += src/policy/policy.o			# configuration of types and buckets
+OBJS += src/policy/policy_apply.o	# ... its effect on an added task
 OBJS += src/policy/policy_options.o	# ... for SQL functions that ask
 OBJS += src/policy/policy_call.o	# functions that policies name
 OBJS += src/commit/commit.o			# 2 commit
@@ -41,12 +41,12 @@ OBJS += src/execute/execute_tasks.o	# 6 execute: a batch of tasks
 OBJS += src/execute/confine.o		# 6 ... and leave no trace in the session
 OBJS += src/finish/finish.o			# 7 finish
 OBJS += src/finish/history.o		# 7 finish: where finished tasks go
-OBJS += src/node/node.o				# who is alive
-OBJS += src/node/locks.o			# ... and who does what only one may
+OBJS += src/node/node.o				# live nodes
+OBJS += src/node/locks.o			# ... locks for duties of one node
 OBJS += src/node/adoption.o			# whether this is a copy
 OBJS += src/node/marker.o			# the file that tells copies
-OBJS += src/node/clock.o			# what time it is
-OBJS += src/node/table_changed.o	# who hears of a changed table
+OBJS += src/node/clock.o			# the database's time
+OBJS += src/node/table_changed.o	# notices of a changed table
 OBJS += src/schedule/cron.o			# when a schedule runs
 OBJS += src/base/rows.o				# rows of the task table
 OBJS += src/base/append.o			# many new rows
@@ -120,7 +120,7 @@ $(INSTALL_SQL): $(EXTENSION).control sql/order.txt scripts/comments.awk $(SQL_PA
 	done >>$@.tmp
 	@mv $@.tmp $@
 
-# What the compiler is told, for the checks that do not go through a build.
+# Prints the compiler's flags, for the checks that do not go through a build.
 .PHONY: flags checkver
 flags:
 	@echo '$(filter-out -MMD -MP,$(CPPFLAGS)) $(CFLAGS)'

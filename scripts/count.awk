@@ -9,7 +9,7 @@
 # Comments, such as the output of other runners
 /^#/ { next }
 
-# prove -v announces a file: "t/010_start.pl .. "
+# prove -v announces a file: "t/010_end_to_end.pl .. "
 /^[^ ]+ \.\.+ *$/ { file = $1 }
 
 /^ok [0-9]/ && /# *[Ss][Kk][Ii][Pp]/ { skip($0); next }

@@ -89,7 +89,7 @@ give_to_server()
 	[ "$(id -u)" -ne 0 ] || chown -R postgres "$1"
 }
 
-# What the caller's environment says about other servers is not for ours.
+# Drops the caller's settings for other servers.
 forget_servers()
 {
 	local config=$PG_CONFIG

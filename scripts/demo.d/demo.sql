@@ -11,7 +11,7 @@ GRANT twtasks_producer TO demo_app;
 GRANT twtasks_worker TO demo_sidecar;
 GRANT twtasks_operator TO demo_operator;
 
-/* What the SQL handler of the last act may do: a role of its own. */
+/* The SQL handler of the last act has a role of its own. */
 CREATE ROLE demo_bank;
 GRANT demo_bank TO demo_sidecar;
 CREATE SCHEMA bank;

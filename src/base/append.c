@@ -4,7 +4,7 @@
  *		Many new rows for one table, a page at a time.
  *
  * We work as COPY does: we gather rows, one WAL record holds the rows of a
- * page, then the indexes get their entries; compare copyfrom.c.
+ * page, then the indexes get their entries; compare PostgreSQL's copyfrom.c.
  *
  *-------------------------------------------------------------------------
  */

@@ -4,7 +4,8 @@
  *		Rows of twtasks.task, found and changed without a statement.
  *
  * We do what an executor node for UPDATE or DELETE does between the index and
- * the heap, and no more; compare nodeModifyTable.c.
+ * the heap, and no more; compare PostgreSQL's
+ * nodeModifyTable.c.
  *
  *-------------------------------------------------------------------------
  */

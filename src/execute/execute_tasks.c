@@ -290,7 +290,7 @@ is_own_failure(const ExecuteCall *call, const ErrorData *error)
 	}
 }
 
-/* Works like a block with EXCEPTION WHEN OTHERS; compare pl_exec.c. */
+/* Works like a block with EXCEPTION WHEN OTHERS; compare PostgreSQL's pl_exec.c. */
 static void
 execute_one(ExecuteCall *call, Execution *execution)
 {

@@ -86,7 +86,7 @@ sub check
 	  : check_sentence($position, $message);
 }
 
-# Which argument is the format, from 0.
+# The argument that is the format, from 0.
 my %position = (log_line => 2, log_task => 3);
 
 sub arguments

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 #
-# What can be set can be read about: every setting of the extension, every key
-# of the configuration file and every option of the sidecar is named in the
-# README or in docs/.
+# Every setting of the extension, every key of the configuration file and every
+# option of the sidecar is named in the README or in docs/.
 
 . "$(dirname "$0")/lib.bash"
 

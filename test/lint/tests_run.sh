@@ -6,8 +6,8 @@
 
 . "$(dirname "$0")/lib.bash"
 
-# Whatever lies in a folder of tests but is not a test that check runs.  What
-# is not test_*.c in test/unit is linked into those.
+# Lists the files in folders of tests that are no tests of check's.  In
+# test/unit, files with other names than test_*.c are linked into the tests.
 unknown_files()
 {
 	find test -type f ! -path 'test/lib/*' ! -path 'test/handlers/*' ! -path 'test/lint/*' \
