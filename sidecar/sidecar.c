@@ -585,7 +585,7 @@ sidecar_open(Loop *loop, Config *config)
 	sidecar->grab = grab_open(loop, config, sidecar->node, &grab_events, sidecar);
 	sidecar->sweep = sweep_open(loop, config, sidecar->node, sidecar->policies,
 								sidecar->tables);
-	policies_on_change(sidecar->policies, on_policies, sidecar);
+	policies_on(sidecar->policies, POLICIES_CHANGED, on_policies, sidecar);
 	sidecar->duties = duties_open(loop, config, sidecar->node, on_revived, sidecar);
 	sidecar->cancels = cancels_open(loop, sidecar->node, on_wish, sidecar);
 	sidecar->faults = faults_open(loop, config, sidecar->node);

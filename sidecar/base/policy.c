@@ -24,6 +24,7 @@ policy_unref(Policy *policy)
 	Assert(policy->refs > 0);
 	if (--policy->refs > 0)
 		return;
+	pfree(policy->type);
 	pfree(policy->retry);
 	pfree(policy);
 }

@@ -3,7 +3,7 @@
  * policy.h
  *		The options that apply to a task of one type.
  *
- *		from: node/policy_rules.h		to: grab.h, execute.h, finish.h
+ *		from: node/policies.h		to: grab.h, execute.h, finish.h
  *
  * A policy never changes.  A task keeps the policy with which it was grabbed
  * for as long as it runs.  Policies are counted: each user takes a reference.
@@ -24,6 +24,7 @@ typedef enum StuckRule
 typedef struct Policy
 {
 	int			refs;
+	char	   *type;
 	int64		timeout_us;		/* deadline after the grab */
 	StuckRule	stuck;			/* told to the database with the grab */
 	int			max_tries;		/* in all; 0: a function says */

@@ -1,57 +1,31 @@
 /*-------------------------------------------------------------------------
  *
  * policies.c
- *		What the database says about types, and when it is read again.
- *
- *		from: sql/policy/configure_type.sql		to: policy.c
+ *		The policies of the database, read again whenever they change.
  *
  *-------------------------------------------------------------------------
  */
 #include "base/port.h"
 
-#include "common/hashfn.h"
-#include "common/logging.h"
-
 #include "base/log.h"
+#include "base/string_map.h"
+#include "common/pattern.h"
 #include "node/policies.h"
 #include "pg/calls.h"
 
 #define AGAIN_US SECONDS_TO_US(1)
 
 /*
- * Anybody may notify: so often is enough.  Reading many policies takes its time,
- * of which it may take no more than this part.
+ * Anybody may send the notification of a change.  So reading has a shortest
+ * period, and takes at most one part in READ_PART of the time.
  */
 #define READ_PERIOD_US MS_TO_US(100)
 #define READ_PERIOD_MAX_US SECONDS_TO_US(5)
 #define READ_PART 20
 
-/* Types that are remembered; beyond, we begin anew. */
+/* We remember the policies of this many types, then begin anew. */
 #define KNOWN_MAX 100000
 
-typedef struct KnownPolicy
-{
-	char	   *type;
-	Policy	   *policy;
-	uint32		hash;
-	char		status;
-} KnownPolicy;
-
-#define SH_PREFIX known
-#define SH_ELEMENT_TYPE KnownPolicy
-#define SH_KEY_TYPE char *
-#define SH_KEY type
-#define SH_HASH_KEY(tb, key) hash_bytes((const uint8 *) key, strlen(key))
-#define SH_EQUAL(tb, a, b) (strcmp(a, b) == 0)
-#define SH_STORE_HASH
-#define SH_GET_HASH(tb, element) (element)->hash
-#define SH_SCOPE static inline
-#define SH_RAW_ALLOCATOR pg_malloc0
-#define SH_DECLARE
-#define SH_DEFINE
-#include "lib/simplehash.h"
-
-/* Who wants to hear of something. */
 typedef struct Listener
 {
 	slist_node	node;
@@ -59,49 +33,54 @@ typedef struct Listener
 	void	   *arg;
 } Listener;
 
+typedef struct BucketPolicy
+{
+	bool		is_missing;		/* not configured in the database */
+	bool		is_paused;
+	int			max;			/* tasks that run here at once; -1: no limit */
+} BucketPolicy;
+
+typedef enum ReadState
+{
+	UNREAD,
+	UNREAD_FAILED,				/* the reading under way has failed */
+	READ
+} ReadState;
+
 struct Policies
 {
 	Loop	   *loop;
 	const Config *config;
 	Node	   *node;
-	PolicyRules *rules;
-	bool	   *paused;			/* one per bucket of the configuration */
-	bool	   *missing;		/* likewise: said to be not configured */
-	int		   *bucket_max;		/* likewise; -1: no limit */
-	known_hash *known;			/* by type */
-	slist_head	readers;		/* Listeners of on_reload */
-	slist_head	followers;		/* ... of on_change */
-	slist_head	others;			/* ... of on_same */
+	PGresult   *rows;			/* as last read; NULL: not yet */
+	BucketPolicy *buckets;		/* one per bucket of the configuration */
+	StringMap  *known;			/* policies by type */
+	int64		aging_us;		/* the shortest */
+	slist_head	listeners[POLICIES_EVENTS];
 	LoopTimer  *timer;			/* the next time to read */
-	int64		read_us;		/* when it was read last */
-	int64		took_us;		/* the last reading */
-	StringInfoData last;		/* what it was then */
+	int64		read_us;		/* when we last read, */
+	int64		took_us;		/* and how long it took */
 	int			nreading;		/* statements without an answer */
-	bool		has_failed;		/* one of them */
-	bool		are_read;
+	ReadState	state;
 };
 
 static void
 forget_known(Policies *policies)
 {
-	known_iterator iter;
-	KnownPolicy *known;
+	uint64		place = 0;
+	Policy	   *policy;
 
-	known_start_iterate(policies->known, &iter);
-	while ((known = known_iterate(policies->known, &iter)) != NULL)
-	{
-		policy_unref(known->policy);
-		pfree(known->type);
-	}
-	known_reset(policies->known);
+	while ((policy = string_map_next(policies->known, &place)) != NULL)
+		policy_unref(policy);
+	string_map_clear(policies->known);
 }
 
 static void
-tell(const slist_head *listeners)
+tell(Policies *policies, PoliciesEvent event)
 {
 	slist_iter	iter;
 
-	slist_foreach(iter, unconstify(slist_head *, listeners))
+	slist_foreach(iter, &policies->listeners[event])
 	{
 		Listener   *listener = slist_container(Listener, node, iter.cur);
 
@@ -109,134 +88,158 @@ tell(const slist_head *listeners)
 	}
 }
 
-static void
-add_listener(slist_head *listeners, LoopFn fn, void *arg)
+void
+policies_on(Policies *policies, PoliciesEvent event, LoopFn fn, void *arg)
 {
 	Listener   *listener = palloc(sizeof(Listener));
 
 	listener->fn = fn;
 	listener->arg = arg;
-	slist_push_head(listeners, &listener->node);
+	slist_push_head(&policies->listeners[event], &listener->node);
+}
+
+/* ---- what the rows say ---- */
+
+static bool
+is_kind(const PGresult *rows, int row, const char *kind)
+{
+	return strcmp(PQgetvalue(rows, row, POLICIES_KIND), kind) == 0;
+}
+
+/* The row of the most special pattern for the type; -1: none covers it. */
+static int
+find_row(const PGresult *rows, const char *type)
+{
+	int			best = -1;
+	size_t		best_fit = 0;
+
+	for (int i = 0; i < PQntuples(rows); i++)
+	{
+		size_t		fit = is_kind(rows, i, "policy") ?
+			pattern_fit(PQgetvalue(rows, i, POLICIES_NAME), type) : 0;
+
+		if (fit <= best_fit)
+			continue;
+		best_fit = fit;
+		best = i;
+	}
+	return best;
+}
+
+static StuckRule
+choose_stuck(const PGresult *rows, int row, const HandlerConfig *handler)
+{
+	StuckRule	stuck = handler->stuck;
+
+	/*
+	 * A SQL handler commits its work and its finish in one transaction.  So a
+	 * task of it that is found PROCESSING has had no effect and can run
+	 * again.
+	 */
+	if (handler->is_atomic)
+		return STUCK_RETRY;
+	for (int rule = STUCK_ERROR; rule <= STUCK_IGNORE; rule++)
+		if (!wire_null(rows, row, POLICIES_STUCK) &&
+			strcmp(PQgetvalue(rows, row, POLICIES_STUCK), config_stuck_name(rule)) == 0)
+			stuck = rule;
+
+	/*
+	 * Nobody looks at an ignored task, so no function would be asked about
+	 * it.
+	 */
+	return wire_get_bool(rows, row, POLICIES_ASKS_STUCK) && stuck == STUCK_IGNORE ?
+		STUCK_ERROR : stuck;
+}
+
+/* The policy of a handler's figures, as configure_type() takes it. */
+static char *
+retry_json(const RetryConfig *retry)
+{
+	return psprintf("{\"delay\": \"" INT64_FORMAT "us\", \"multiplier\": %.17g, "
+					"\"max_delay\": \"" INT64_FORMAT "us\", \"max_tries\": %d, \"jitter\": %.17g}",
+					retry->delay_us, retry->multiplier, retry->max_delay_us,
+					retry->max_tries, retry->jitter);
+}
+
+/* libpq takes any value of no result for null. */
+static Policy *
+make_policy(const Policies *policies, const HandlerConfig *handler, const char *type)
+{
+	int			row = find_row(policies->rows, type);
+	const PGresult *rows = row < 0 ? NULL : policies->rows;
+	Policy	   *policy = palloc0(sizeof(Policy));
+
+	policy->refs = 1;
+	policy->type = pstrdup(type);
+	policy->timeout_us = wire_null(rows, row, POLICIES_TIMEOUT_MS) ? handler->timeout_us :
+		MS_TO_US(wire_get_int8(rows, row, POLICIES_TIMEOUT_MS));
+	policy->stuck = choose_stuck(rows, row, handler);
+	policy->max_tries = wire_null(rows, row, POLICIES_MAX_TRIES) ? handler->retry.max_tries :
+		wire_get_int4(rows, row, POLICIES_MAX_TRIES);
+	policy->retry = retry_json(&handler->retry);
+	policy->is_taken = rows == NULL || wire_get_bool(rows, row, POLICIES_RUNS_HERE);
+	policy->aging_us = MS_TO_US(wire_get_int8(rows, row, POLICIES_AGING_MS));
+	return policy;
+}
+
+static BucketPolicy
+bucket_policy(const PGresult *rows, const char *name)
+{
+	BucketPolicy policy = {.is_missing = true, .max = -1};
+
+	for (int i = 0; i < PQntuples(rows); i++)
+	{
+		if (!is_kind(rows, i, "bucket") || strcmp(PQgetvalue(rows, i, POLICIES_NAME), name) != 0)
+			continue;
+		policy.is_missing = false;
+		policy.is_paused = !wire_get_bool(rows, i, POLICIES_RUNS_HERE);
+		if (!wire_null(rows, i, POLICIES_CONCURRENCY))
+			policy.max = wire_get_int4(rows, i, POLICIES_CONCURRENCY);
+	}
+	return policy;
 }
 
 static void
-free_listeners(slist_head *listeners)
+take_buckets(Policies *policies)
 {
-	while (!slist_is_empty(listeners))
-		pfree(slist_container(Listener, node, slist_pop_head_node(listeners)));
+	for (int i = 0; i < policies->config->nbuckets; i++)
+	{
+		bool		was_missing = policies->buckets[i].is_missing;
+		const char *name = policies->config->buckets[i];
+
+		policies->buckets[i] = bucket_policy(policies->rows, name);
+		if (policies->buckets[i].is_missing && !was_missing)
+			log_line(TWT_LOG_WARN, "policy",
+					 "bucket \"%s\" is not configured in the database: see twtasks.configure_bucket()",
+					 name);
+	}
 }
 
 static int64
-duration_us(const PGresult *result, int row, int column)
+shortest_aging(const PGresult *rows)
 {
-	if (wire_null(result, row, column))
-		return -1;
-	return MS_TO_US(wire_get_int8(result, row, column));
-}
+	int64		shortest = 0;
 
-static int
-stuck_rule(const PGresult *result, int row)
-{
-	for (int rule = STUCK_ERROR; rule <= STUCK_IGNORE; rule++)
-		if (!wire_null(result, row, POLICIES_STUCK) &&
-			strcmp(PQgetvalue(result, row, POLICIES_STUCK), config_stuck_name(rule)) == 0)
-			return rule;
-	return -1;
-}
-
-static void
-add_rule(PolicyRules *rules, const PGresult *result, int row)
-{
-	PolicyRule	rule = policy_rule(PQgetvalue(result, row, POLICIES_NAME));
-
-	rule.timeout_us = duration_us(result, row, POLICIES_TIMEOUT_MS);
-	rule.stuck = stuck_rule(result, row);
-	rule.asks_stuck = wire_get_bool(result, row, POLICIES_ASKS_STUCK);
-	rule.aging_us = duration_us(result, row, POLICIES_AGING_MS);
-	if (!wire_null(result, row, POLICIES_MAX_TRIES))
-		rule.max_tries = wire_get_int4(result, row, POLICIES_MAX_TRIES);
-	rule.runs_here = wire_get_bool(result, row, POLICIES_RUNS_HERE);
-	policy_rules_add(rules, &rule);
-}
-
-static void
-mark_bucket(const Policies *policies, bool *marks, const char *name)
-{
-	int			bucket = config_bucket(policies->config, name, strlen(name));
-
-	if (bucket >= 0)
-		marks[bucket] = true;
-}
-
-static void
-set_bucket_max(Policies *policies, const char *name, const PGresult *result, int row)
-{
-	int			bucket = config_bucket(policies->config, name, strlen(name));
-
-	if (bucket >= 0 && !wire_null(result, row, POLICIES_CONCURRENCY))
-		policies->bucket_max[bucket] = wire_get_int4(result, row, POLICIES_CONCURRENCY);
-}
-
-static void
-forget_bucket_max(Policies *policies)
-{
-	for (int i = 0; i < policies->config->nbuckets; i++)
-		policies->bucket_max[i] = -1;
-}
-
-/* Nothing can be added to it: somebody has forgotten something. */
-static void
-tell_missing(Policies *policies, const bool *configured)
-{
-	for (int i = 0; i < policies->config->nbuckets; i++)
+	for (int i = 0; i < PQntuples(rows); i++)
 	{
-		if (!configured[i] && !policies->missing[i])
-			log_line(TWT_LOG_WARN, "policy",
-					 "bucket \"%s\" is not configured in the database: see twtasks.configure_bucket()",
-					 policies->config->buckets[i]);
-		policies->missing[i] = !configured[i];
+		int64		aging_us = MS_TO_US(wire_get_int8(rows, i, POLICIES_AGING_MS));
+
+		if (aging_us > 0 && (shortest == 0 || aging_us < shortest))
+			shortest = aging_us;
 	}
+	return shortest;
 }
 
 static void
-read_row(Policies *policies, PolicyRules *rules, bool *configured,
-		 const PGresult *result, int row)
+take_rows(Policies *policies)
 {
-	const char *kind = PQgetvalue(result, row, POLICIES_KIND);
-	const char *name = PQgetvalue(result, row, POLICIES_NAME);
-
-	if (strcmp(kind, "policy") == 0)
-		add_rule(rules, result, row);
-	else if (strcmp(kind, "paused type") == 0)
-		policy_rules_pause(rules, name);
-	else if (strcmp(kind, "paused bucket") == 0)
-		mark_bucket(policies, policies->paused, name);
-	else if (strcmp(kind, "bucket") == 0)
-	{
-		mark_bucket(policies, configured, name);
-		set_bucket_max(policies, name, result, row);
-	}
-}
-
-static void
-take_rows(Policies *policies, const PGresult *result)
-{
-	PolicyRules *rules = policy_rules_new();
-	int			nbuckets = policies->config->nbuckets;
-	bool	   *configured = palloc0(nbuckets * sizeof(bool));
-
-	memset(policies->paused, 0, nbuckets * sizeof(bool));
-	forget_bucket_max(policies);
-	mark_bucket(policies, configured, "default");
-	for (int i = 0; i < PQntuples(result); i++)
-		read_row(policies, rules, configured, result, i);
-	tell_missing(policies, configured);
-	pfree(configured);
-	policy_rules_free(policies->rules);
-	policies->rules = rules;
+	take_buckets(policies);
+	policies->aging_us = shortest_aging(policies->rows);
 	forget_known(policies);
-	tell(&policies->followers);
+	tell(policies, POLICIES_CHANGED);
 }
+
+/* ---- reading ---- */
 
 static void
 on_policies(void *arg, PgOutcome outcome, PGresult *result)
@@ -246,10 +249,10 @@ on_policies(void *arg, PgOutcome outcome, PGresult *result)
 	if (outcome == PG_DONE)
 	{
 		log_line(TWT_LOG_DEBUG, "policy", "read %d policies", PQntuples(result));
-		if (wire_is_news(&policies->last, result))
-			take_rows(policies, result);
+		if (wire_is_news(&policies->rows, result))
+			take_rows(policies);
 		else
-			tell(&policies->others);
+			tell(policies, POLICIES_SAME);
 	}
 	policies_end_reading(policies, outcome);
 }
@@ -274,8 +277,9 @@ read_now(void *arg)
 	if (!pg_is_up(node_pg(policies->node)))
 		return;
 	policies->read_us = loop_now_us(policies->loop);
-	policies->has_failed = false;
-	tell(&policies->readers);
+	if (policies->state == UNREAD_FAILED)
+		policies->state = UNREAD;
+	tell(policies, POLICIES_WANTED);
 }
 
 void
@@ -292,12 +296,6 @@ policies_read(Policies *policies)
 }
 
 void
-policies_on_reload(Policies *policies, LoopFn fn, void *arg)
-{
-	add_listener(&policies->readers, fn, arg);
-}
-
-void
 policies_begin_reading(Policies *policies)
 {
 	policies->nreading++;
@@ -309,37 +307,20 @@ policies_end_reading(Policies *policies, PgOutcome outcome)
 	Assert(policies->nreading > 0);
 	policies->nreading--;
 	policies->took_us = loop_now_us(policies->loop) - policies->read_us;
-	policies->has_failed |= outcome != PG_DONE;
 	if (outcome == PG_FAILED)
 		loop_timer_start(policies->timer, AGAIN_US);
-	if (policies->nreading > 0 || policies->has_failed)
+	if (outcome != PG_DONE && policies->state == UNREAD)
+		policies->state = UNREAD_FAILED;
+	if (policies->nreading > 0 || policies->state == UNREAD_FAILED)
 		return;
-	policies->are_read = true;
+	policies->state = READ;
 	loop_want_turn(policies->loop);
-}
-
-void
-policies_on_change(Policies *policies, LoopFn fn, void *arg)
-{
-	add_listener(&policies->followers, fn, arg);
-}
-
-void
-policies_on_same(Policies *policies, LoopFn fn, void *arg)
-{
-	add_listener(&policies->others, fn, arg);
-}
-
-int64
-policies_aging_us(const Policies *policies)
-{
-	return policy_rules_aging_us(policies->rules);
 }
 
 bool
 policies_are_read(const Policies *policies)
 {
-	return policies->are_read;
+	return policies->state == READ;
 }
 
 Policies *
@@ -350,19 +331,32 @@ policies_open(Loop *loop, const Config *config, Node *node)
 	policies->loop = loop;
 	policies->config = config;
 	policies->node = node;
-	policies->rules = policy_rules_new();
-	policies->paused = palloc0(config->nbuckets * sizeof(bool));
-	policies->missing = palloc0(config->nbuckets * sizeof(bool));
-	policies->bucket_max = palloc(config->nbuckets * sizeof(int));
-	forget_bucket_max(policies);
-	initStringInfo(&policies->last);
-	policies->known = known_create(64, NULL);
-	slist_init(&policies->readers);
-	slist_init(&policies->followers);
-	slist_init(&policies->others);
+	policies->buckets = palloc(config->nbuckets * sizeof(BucketPolicy));
+	for (int i = 0; i < config->nbuckets; i++)
+		policies->buckets[i] = (BucketPolicy)
+	{
+		.max = -1
+	};
+	policies->known = string_map_new();
+	for (int i = 0; i < POLICIES_EVENTS; i++)
+		slist_init(&policies->listeners[i]);
 	policies->timer = loop_timer_new(loop, read_now, policies);
-	policies_on_reload(policies, read_policies, policies);
+	policies_on(policies, POLICIES_WANTED, read_policies, policies);
 	return policies;
+}
+
+void
+policies_free(Policies *policies)
+{
+	forget_known(policies);
+	string_map_free(policies->known);
+	PQclear(policies->rows);
+	pfree(policies->buckets);
+	for (int i = 0; i < POLICIES_EVENTS; i++)
+		while (!slist_is_empty(&policies->listeners[i]))
+			pfree(slist_container(Listener, node, slist_pop_head_node(&policies->listeners[i])));
+	loop_timer_free(policies->timer);
+	pfree(policies);
 }
 
 void
@@ -370,59 +364,45 @@ policies_set_config(Policies *policies, const Config *config)
 {
 	policies->config = config;
 	forget_known(policies);
-	tell(&policies->followers);
+	tell(policies, POLICIES_CHANGED);
 }
 
-void
-policies_free(Policies *policies)
+/* ---- asking ---- */
+
+int64
+policies_aging_us(const Policies *policies)
 {
-	forget_known(policies);
-	known_destroy(policies->known);
-	policy_rules_free(policies->rules);
-	pfree(policies->paused);
-	pfree(policies->missing);
-	pfree(policies->bucket_max);
-	pfree(policies->last.data);
-	free_listeners(&policies->readers);
-	free_listeners(&policies->followers);
-	free_listeners(&policies->others);
-	loop_timer_free(policies->timer);
-	pfree(policies);
+	return policies->aging_us;
 }
 
 int
 policies_bucket_max(const Policies *policies, int bucket)
 {
-	return policies->bucket_max[bucket];
+	return policies->buckets[bucket].max;
 }
 
-/* What no handler runs never comes here. */
 Policy *
 policies_of(Policies *policies, const char *type)
 {
-	KnownPolicy *known = known_lookup(policies->known, unconstify(char *, type));
-	bool		found;
+	Policy	   *policy = string_map_get(policies->known, type);
 
-	if (known != NULL)
-		return known->policy;
-	if (policies->known->members >= KNOWN_MAX)
+	if (policy != NULL)
+		return policy;
+	if (string_map_count(policies->known) >= KNOWN_MAX)
 		forget_known(policies);
-	known = known_insert(policies->known, pstrdup(type), &found);
-	known->policy = policy_make(policies->rules,
-								config_handler(policies->config, type), type);
-	return known->policy;
+	policy = make_policy(policies, config_handler(policies->config, type), type);
+	string_map_add(policies->known, policy->type, policy);
+	return policy;
 }
 
 bool
 policies_take(Policies *policies, int bucket, const char *type)
 {
-	const KnownPolicy *known;
+	const Policy *policy = string_map_get(policies->known, type);
 
-	if (policies->paused[bucket])
+	if (policies->buckets[bucket].is_paused)
 		return false;
-	known = known_lookup(policies->known, unconstify(char *, type));
-	if (known != NULL)
-		return known->policy->is_taken;
-	return config_handler(policies->config, type) == NULL ||
-		policies_of(policies, type)->is_taken;
+	if (policy == NULL && config_handler(policies->config, type) != NULL)
+		policy = policies_of(policies, type);
+	return policy == NULL || policy->is_taken;
 }

@@ -1,17 +1,22 @@
 /*-------------------------------------------------------------------------
  *
  * policies.h
- *		What the database says about types, and when it is read again.
+ *		The policies of the database, read again whenever they change.
  *
- *		from: node.h (on_config)		to: grab.h, execute.h
+ *		from: node.h (on_config), sql/policy/configure_type.sql		to: base/policy.h
  *
- * The configuration in the database is read after each connect of the control
- * connection and whenever it has changed.  Other modules that keep something
- * of it there read theirs at the same moments: policies_on_reload().
+ * The sidecar reads the configuration in the database after each connect of
+ * the control connection, and after each change.  Other modules that keep a
+ * part of this configuration read it at the same moments: POLICIES_WANTED.
  *
- * Nothing may be grabbed before everybody has read theirs once
- * (policies_are_read()).  Later, a change counts as soon as it was read; while
- * it is being read, or cannot be, the old configuration stays in force.
+ * Nothing may be grabbed before everything was read once
+ * (policies_are_read()).  Later, a change counts as soon as it was read.  Until
+ * then, and while it cannot be read, the old configuration stays in force.
+ *
+ * The database sends one policy for each pattern.  It has already merged all
+ * less special patterns into that policy, so the most special pattern that
+ * matches a type decides.  The handler of the configuration file fills in what
+ * the policy leaves open.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,54 +24,52 @@
 #define TWT_POLICIES_H
 
 #include "base/loop.h"
+#include "base/policy.h"
 #include "config/config.h"
 #include "node/node.h"
-#include "node/policy_rules.h"
 
 typedef struct Policies Policies;
 
+typedef enum PoliciesEvent
+{
+	POLICIES_WANTED,			/* read now; the control connection is up */
+	POLICIES_CHANGED,			/* new policies are in force */
+	POLICIES_SAME,				/* nothing new was read; another configuration
+								 * may have been in force for a moment */
+	POLICIES_EVENTS
+} PoliciesEvent;
+
 extern Policies *policies_open(Loop *loop, const Config *config, Node *node);
 
-/* After the node: its answers are for us. */
+/* Call it after the node is freed: the node's answers come here. */
 extern void policies_free(Policies *policies);
 
-/* The configuration in the database is to be read. */
+/* Calls fn(arg) at each such event. */
+extern void policies_on(Policies *policies, PoliciesEvent event, LoopFn fn, void *arg);
+
+/* Reads the configuration in the database soon. */
 extern void policies_read(Policies *policies);
+
+/*
+ * A module that sends a statement at POLICIES_WANTED says so, and reports how
+ * the statement ended.  After a PG_FAILED all modules read again, a second
+ * later.
+ */
+extern void policies_begin_reading(Policies *policies);
+extern void policies_end_reading(Policies *policies, PgOutcome outcome);
+
+/* Whether all modules have read their parts at least once. */
+extern bool policies_are_read(const Policies *policies);
 
 /* Another configuration file; the one before must stay until this call. */
 extern void policies_set_config(Policies *policies, const Config *config);
 
-/*
- * Calls fn each time the configuration is to be read, with the control
- * connection up.  Whoever sends a statement then says so, and what became of
- * it in the end: after a PG_FAILED everything is read again a second later.
- */
-extern void policies_on_reload(Policies *policies, LoopFn fn, void *arg);
-extern void policies_begin_reading(Policies *policies);
-extern void policies_end_reading(Policies *policies, PgOutcome outcome);
-
-/*
- * Calls fn when new policies have come into force: types may be taken now that
- * were not before, and the other way round.
- */
-extern void policies_on_change(Policies *policies, LoopFn fn, void *arg);
-
-/*
- * Calls fn when they were read and are as they were: others may have been in
- * force in between, or somebody had them read for nothing, which anybody may.
- */
-extern void policies_on_same(Policies *policies, LoopFn fn, void *arg);
-
 /* The shortest time after which tasks of some type rise; 0: none do. */
 extern int64 policies_aging_us(const Policies *policies);
 
-/* Whether everything was read at least once. */
-extern bool policies_are_read(const Policies *policies);
-
 /*
- * Whether tasks of that type in that bucket (its number in the configuration)
- * are to be taken now: not paused, and for this node to run.  True for a type
- * that no handler runs.
+ * Whether this node may start tasks of that type in that bucket (its number in
+ * the configuration) now.  True for a type without a handler.
  */
 extern bool policies_take(Policies *policies, int bucket, const char *type);
 
@@ -74,8 +77,8 @@ extern bool policies_take(Policies *policies, int bucket, const char *type);
 extern int	policies_bucket_max(const Policies *policies, int bucket);
 
 /*
- * The policy in force for a type that a handler runs; the caller takes a
- * reference if it keeps it.  Cost: a look into a hash table.
+ * The policy in force for a type that has a handler.  The caller takes a
+ * reference if it keeps the policy.  Cost: a look into a hash table.
  */
 extern Policy *policies_of(Policies *policies, const char *type);
 

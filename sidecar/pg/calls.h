@@ -153,7 +153,7 @@ enum
 	POLICIES_ASKS_STUCK,
 	POLICIES_AGING_MS,
 	POLICIES_MAX_TRIES,			/* 0: a function says; null: not set */
-	POLICIES_RUNS_HERE,
+	POLICIES_RUNS_HERE,			/* and nothing pauses it */
 	POLICIES_CONCURRENCY		/* of a bucket */
 };
 

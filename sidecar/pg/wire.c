@@ -13,6 +13,7 @@
 
 #include "port/pg_bswap.h"
 
+#include "base/log.h"
 #include "pg/wire.h"
 
 /* Types by their fixed numbers in pg_type.dat; frontends have no header. */
@@ -312,40 +313,39 @@ wire_array_next(WireArray *array, const char **value, int *len)
 	return true;
 }
 
-static void
-append_int4(StringInfo out, int32 value)
+static bool
+is_same_value(const PGresult *a, const PGresult *b, int row, int column)
 {
-	appendBinaryStringInfo(out, (const char *) &value, sizeof(value));
+	int			len = PQgetlength(a, row, column);
+
+	return PQgetisnull(a, row, column) == PQgetisnull(b, row, column) &&
+		len == PQgetlength(b, row, column) &&
+		memcmp(PQgetvalue(a, row, column), PQgetvalue(b, row, column), len) == 0;
 }
 
-/*
- * Appends all values with their lengths, so no two results have the same
- * bytes.
- */
-static void
-append_rows(StringInfo out, const PGresult *result)
+static bool
+has_same_rows(const PGresult *a, const PGresult *b)
 {
-	append_int4(out, PQntuples(result));
-	for (int row = 0; row < PQntuples(result); row++)
-		for (int i = 0; i < PQnfields(result); i++)
-		{
-			int			len = PQgetlength(result, row, i);
-
-			append_int4(out, PQgetisnull(result, row, i) ? -1 : len);
-			appendBinaryStringInfo(out, PQgetvalue(result, row, i), len);
-		}
+	if (PQntuples(a) != PQntuples(b))
+		return false;
+	for (int row = 0; row < PQntuples(a); row++)
+		for (int i = 0; i < PQnfields(a); i++)
+			if (!is_same_value(a, b, row, i))
+				return false;
+	return true;
 }
 
 bool
-wire_is_news(StringInfo last, const PGresult *result)
+wire_is_news(PGresult **last, const PGresult *result)
 {
-	StringInfoData rows;
-	bool		is_same;
-
-	initStringInfo(&rows);
-	append_rows(&rows, result);
-	is_same = rows.len == last->len && memcmp(rows.data, last->data, rows.len) == 0;
-	pfree(last->data);
-	*last = rows;
-	return !is_same;
+	if (*last != NULL && has_same_rows(*last, result))
+		return false;
+	PQclear(*last);
+	*last = PQcopyResult(result, PG_COPYRES_ATTRS | PG_COPYRES_TUPLES);
+	if (*last == NULL)
+	{
+		log_line(TWT_LOG_FATAL, "postgres", "out of memory");
+		exit(EXIT_FAILURE);
+	}
+	return true;
 }

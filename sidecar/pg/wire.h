@@ -84,9 +84,9 @@ extern bool wire_array_next(WireArray *array, const char **value, int *len);
 extern int64 wire_int(const char *value, int len);	/* 2, 4 or 8 bytes */
 
 /*
- * Whether the result differs from the previous one, which last keeps; ""
- * stands for no previous result.
+ * Whether the rows differ from those that *last keeps; then *last keeps a copy
+ * of the new rows.  NULL stands for no rows so far.
  */
-extern bool wire_is_news(StringInfo last, const PGresult *result) MUSTCHECK;
+extern bool wire_is_news(PGresult **last, const PGresult *result) MUSTCHECK;
 
 #endif							/* TWT_WIRE_H */

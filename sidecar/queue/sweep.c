@@ -498,8 +498,8 @@ sweep_open(Loop *loop, const Config *config, Node *node, Policies *policies,
 	sweep->node = node;
 	sweep->policies = policies;
 	sweep->tables = tables;
-	policies_on_change(policies, forget_refused, sweep);
-	policies_on_same(policies, on_same, sweep);
+	policies_on(policies, POLICIES_CHANGED, forget_refused, sweep);
+	policies_on(policies, POLICIES_SAME, on_same, sweep);
 	sweep->nbuckets = config->nbuckets;
 	sweep->buckets = palloc0(config->nbuckets * sizeof(BucketSweep));
 	for (int i = 0; i < config->nbuckets; i++)

@@ -22,7 +22,7 @@ struct LimitRules
 	LoopFn		on_missed;
 	void	   *arg;
 	bool		has_missed;
-	StringInfoData last;		/* what was read last */
+	PGresult   *last;			/* as last read; NULL: not yet */
 };
 
 /* False: the row is malformed. */
@@ -92,8 +92,7 @@ limit_rules_open(Policies *policies, Node *node, TypeLimits *limits,
 	rules->limits = limits;
 	rules->on_missed = on_missed;
 	rules->arg = arg;
-	initStringInfo(&rules->last);
-	policies_on_reload(policies, read_limits, rules);
+	policies_on(policies, POLICIES_WANTED, read_limits, rules);
 	return rules;
 }
 
@@ -110,6 +109,6 @@ limit_rules_miss(void *arg)
 void
 limit_rules_free(LimitRules *rules)
 {
-	pfree(rules->last.data);
+	PQclear(rules->last);
 	pfree(rules);
 }

@@ -3,7 +3,7 @@
  * limit_rules.h
  *		Reads the limits of the database.
  *
- *		from: policies.h (policies_on_reload)		to: type_limits.h
+ *		from: policies.h (policies_on)		to: type_limits.h
  *
  *-------------------------------------------------------------------------
  */

@@ -96,7 +96,7 @@ tables_open(Loop *loop, Policies *policies, Table **tables, int ntables)
 	all->n = ntables;
 	all->unhandled = names_new(UNHANDLED_MAX);
 	all->aging = loop_timer_new(loop, on_time, all);
-	policies_on_change(policies, on_policies, all);
+	policies_on(policies, POLICIES_CHANGED, on_policies, all);
 	return all;
 }
 

@@ -434,18 +434,17 @@ AS 'MODULE_PATHNAME', 'twt_type_options';
 /*
  * twtasks_internal.read_policies(node)
  *
- *		All policies and buckets, and what is paused, as the sidecar of that name
- *		reads them.
+ *		All policies and buckets, as the sidecar of that name reads them.
  *
  * Returns
- *		kind			'policy', 'bucket', 'paused type' or 'paused bucket'
- *		name			a pattern, or a bucket; the rest but concurrency is for
- *						policies: what all patterns come to that fit whatever this
- *						one fits
+ *		kind			'policy' or 'bucket'
+ *		name			a pattern that has a policy or is paused, or a bucket.  A
+ *						policy merges all patterns that fit whatever this one fits
  *		timeout_ms, stuck, asks_stuck, aging_ms
  *						as type_options() has them
  *		max_tries		in all; 0: a function says; NULL: not set
- *		runs_here		whether the node runs such tasks
+ *		runs_here		whether the node starts such tasks: the policy lets it, and
+ *						nothing is paused
  *		concurrency		as in configure_bucket()
  *
  * Locks		none
@@ -458,14 +457,12 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT 'policy', p.pattern, o.timeout_ms, o.stuck, o.asks_stuck, o.aging_ms,
 		   CASE WHEN o.retry_function IS NOT NULL THEN 0 ELSE twtasks_internal.retry_tries(o.retry) END,
-		   o.nodes IS NULL OR EXISTS (SELECT FROM unnest(o.nodes) u WHERE twtasks_internal.fits(u, read_policies.node) IS NOT NULL),
+		   (o.nodes IS NULL OR EXISTS (SELECT FROM unnest(o.nodes) u WHERE twtasks_internal.fits(u, read_policies.node) IS NOT NULL))
+		   AND NOT EXISTS (SELECT FROM twtasks.pause q WHERE q.kind = 'type' AND twtasks_internal.fits(q.name, p.pattern) IS NOT NULL),
 		   NULL
-	FROM twtasks.type_policy p
+	FROM (SELECT t.pattern FROM twtasks.type_policy t UNION SELECT q.name FROM twtasks.pause q WHERE q.kind = 'type') p
 	CROSS JOIN LATERAL twtasks_internal.type_options(p.pattern) o
 	UNION ALL
-	SELECT 'bucket', b.name, NULL, NULL, NULL, NULL, NULL, NULL, b.concurrency
-	FROM twtasks.bucket_policy b
-	UNION ALL
-	SELECT 'paused ' || q.kind, q.name, NULL, NULL, NULL, NULL, NULL, NULL, NULL
-	FROM twtasks.pause q
+	SELECT 'bucket', b.name, NULL, NULL, NULL, NULL, NULL, NOT b.paused, b.concurrency
+	FROM twtasks.buckets b
 $$;

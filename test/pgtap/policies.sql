@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(82);
+SELECT plan(84);
 
 -- What was configured for a type, as JSON without what is not set.
 CREATE FUNCTION pg_temp.policy(type text) RETURNS jsonb LANGUAGE sql
@@ -162,6 +162,11 @@ DELETE FROM twtasks.type_policy;
 SELECT twtasks.configure_type('B', timeout => '1min') \g /dev/null
 SELECT is((SELECT jsonb_agg(jsonb_build_array(timeout_ms, stuck, asks_stuck, aging_ms, max_tries, runs_here)) FROM twtasks_internal.read_policies('node-1') WHERE kind = 'policy'),
 	'[[60000, null, false, 0, null, true]]', 'what no pattern sets');
+SELECT twtasks.pause_type('B*'), twtasks.pause_type('C'), twtasks.configure_type('C*', timeout => '1s'), twtasks.pause_bucket('default') \g /dev/null
+SELECT is((SELECT jsonb_object_agg(name, jsonb_build_array(timeout_ms, runs_here)) FROM twtasks_internal.read_policies('node-1') WHERE kind = 'policy'),
+	'{"B": [60000, false], "B*": [null, false], "C*": [1000, true], "C": [1000, false]}', 'what is paused, whatever more special patterns say');
+SELECT is((SELECT jsonb_object_agg(name, runs_here) FROM twtasks_internal.read_policies('node-1') WHERE kind = 'bucket' AND name IN ('default', 'pictures')),
+	'{"default": false, "pictures": true}', 'and which buckets are');
 
 SELECT * FROM finish();
 ROLLBACK;

@@ -14,7 +14,7 @@
 #include "pg/calls.h"
 #include "slots/limit_rules.h"
 
-/* Whatever the last reading took. */
+/* However long the last reading took. */
 #define READ_PAUSE_US SECONDS_TO_US(6)
 
 static Pg	control = {.is_up = true};
@@ -59,8 +59,8 @@ start(void **state)
 {
 	nchanges = nsame = nmissed = nwoken = 0;
 	policies = policies_open(NULL, &config, NULL);
-	policies_on_change(policies, count, &nchanges);
-	policies_on_same(policies, count, &nsame);
+	policies_on(policies, POLICIES_CHANGED, count, &nchanges);
+	policies_on(policies, POLICIES_SAME, count, &nsame);
 	return 0;
 }
 
@@ -71,7 +71,7 @@ end_test(void **state)
 	return 0;
 }
 
-/* The database says that this type, or bucket, is paused. */
+/* The database says that tasks of this pattern, or bucket, are not to be started. */
 static void
 read_pause(const char *kind, const char *name)
 {
@@ -79,6 +79,7 @@ read_pause(const char *kind, const char *name)
 
 	put_text(result, 0, POLICIES_KIND, kind);
 	put_text(result, 0, POLICIES_NAME, name);
+	put_bool(result, 0, POLICIES_RUNS_HERE, false);
 	pass_us(READ_PAUSE_US);
 	policies_read(policies);
 	answer("policies", result);
@@ -98,14 +99,14 @@ test_changes(void **state)
 	read_nothing();
 	assert_true(policies_are_read(policies));
 	assert_int_equal(nchanges, 1);
-	read_pause("paused type", "A");
+	read_pause("policy", "A");
 	assert_int_equal(nchanges, 2);
 	assert_false(policies_take(policies, 0, "A"));
-	read_pause("paused type", "AB");
+	read_pause("policy", "AB");
 	assert_int_equal(nchanges, 3);
 	assert_true(policies_take(policies, 0, "A"));
 	assert_false(policies_take(policies, 0, "AB"));
-	read_pause("paused bucket", "default");
+	read_pause("bucket", "default");
 	assert_int_equal(nchanges, 4);
 	assert_false(policies_take(policies, 0, "A"));
 	read_nothing();
@@ -113,7 +114,6 @@ test_changes(void **state)
 	assert_true(policies_take(policies, 0, "A"));
 }
 
-/* Anybody may have it read. */
 /* How often they are read when somebody notifies all the time, in 10 s. */
 static int
 count_reads(int64 each_takes_us)
@@ -144,9 +144,9 @@ test_many_notifications(void **state)
 static void
 test_no_change(void **state)
 {
-	read_pause("paused type", "A");
+	read_pause("policy", "A");
 	for (int i = 0; i < 3; i++)
-		read_pause("paused type", "A");
+		read_pause("policy", "A");
 	assert_int_equal(nchanges, 1);
 	assert_int_equal(nsame, 3);
 	assert_false(policies_take(policies, 0, "A"));

@@ -43,17 +43,13 @@ node_share(const Node *node, int *place, int *nodes)
 	*nodes = 1;
 }
 
-void
-policies_on_change(Policies *policies, LoopFn fn, void *arg)
-{
-}
-
 static LoopFn on_same;
 
 void
-policies_on_same(Policies *policies, LoopFn fn, void *arg)
+policies_on(Policies *policies, PoliciesEvent event, LoopFn fn, void *arg)
 {
-	on_same = fn;
+	if (event == POLICIES_SAME)
+		on_same = fn;
 }
 
 bool
