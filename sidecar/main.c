@@ -15,7 +15,7 @@
 #include "base/sdnotify.h"
 #include "common/version.h"
 #include "config/config.h"
-#include "config_check.h"
+#include "check/config_check.h"
 #include "execute/runner.h"
 #include "sidecar.h"
 

@@ -18,7 +18,7 @@
 #include "execute/handler.h"
 #include "execute/process/leftovers.h"
 #include "execute/sql/execute_sql.h"
-#include "faults.h"
+#include "check/faults.h"
 #include "finish/finish.h"
 #include "grab/grab.h"
 #include "node/cancels.h"

@@ -7,8 +7,8 @@
  */
 #include "base/port.h"
 
-#include "config_check.h"
-#include "faults.h"
+#include "check/config_check.h"
+#include "check/faults.h"
 #include "pg/calls.h"
 
 /* Of each server, unless the connection string says otherwise; in seconds. */

@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "execute/process/spawn.h"
-#include "faults.h"
+#include "check/faults.h"
 #include "pg/calls.h"
 
 /* As long as a task waits whose handler could not be started. */
