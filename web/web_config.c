@@ -37,18 +37,18 @@ static const Option options[] = {
 		"listen", OPTION_TEXT, .is_required = true, .needs_restart = true,
 		.min = 1, .max = 100, .check = check_listen,
 		.offset = offsetof(WebConfig, listen),
-		.help = "address and port where HTTP is served"
+		.help = "address and port of the HTTP server"
 	},
 	{
 		"token_file", OPTION_TEXT,
 		.min = 1, .max = 4095, .check = check_path,
 		.offset = offsetof(WebConfig, token_file),
-		.help = "file with the bearer tokens that are accepted there, one per line"
+		.help = "file with the accepted bearer tokens, one per line"
 	},
 	{
 		"log", OPTION_SECTION, .section = &log_section,
 		.offset = offsetof(WebConfig, log),
-		.help = "what is written to stderr"
+		.help = "lines written to stderr"
 	},
 };
 

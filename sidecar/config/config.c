@@ -84,18 +84,18 @@ static const Option retry_options[] = {
 	{
 		"multiplier", OPTION_NUMBER, .fallback = "2",
 		.min = 1, .max = 100, .offset = offsetof(RetryConfig, multiplier),
-		.help = "how much longer each delay is than the one before"
+		.help = "factor between one delay and the next"
 	},
 	{
 		"max_delay", OPTION_DURATION, .fallback = "2h",
 		.min = 0, .max = DAYS(30),
 		.offset = offsetof(RetryConfig, max_delay_us),
-		.help = "no delay is longer"
+		.help = "longest delay"
 	},
 	{
 		"max_tries", OPTION_INTEGER, .fallback = "20",
 		.min = 1, .max = 1000000, .offset = offsetof(RetryConfig, max_tries),
-		.help = "tries in all, the first one included"
+		.help = "attempts in all, including the first"
 	},
 	{
 		"jitter", OPTION_NUMBER, .fallback = "0.1",
@@ -114,7 +114,7 @@ static const Option handler_options[] = {
 		.min = 1, .max = 1000, .check = check_pattern,
 		.offset = offsetof(HandlerConfig, types),
 		.count_offset = offsetof(HandlerConfig, ntypes),
-		.help = "task types, exact or a beginning followed by *"
+		.help = "task types: exact names, or prefixes followed by *"
 	},
 	{
 		.type = OPTION_KIND, .offset = offsetof(HandlerConfig, kind),
@@ -135,7 +135,7 @@ static const Option handler_options[] = {
 	{
 		"retry", OPTION_SECTION, .section = &retry_section,
 		.offset = offsetof(HandlerConfig, retry),
-		.help = "when a task that failed is tried again"
+		.help = "retries of a failed task"
 	},
 };
 
@@ -363,7 +363,7 @@ static const Option root_options[] = {
 		"node", OPTION_TEXT,
 		.needs_restart = true,
 		.min = 1, .max = 128, .offset = offsetof(Config, node),
-		.help = "name of this sidecar, unique in the cluster"
+		.help = "name of this sidecar, unique in the cluster; default: the host name"
 	},
 	{
 		"environment", OPTION_TEXT,
@@ -386,12 +386,12 @@ static const Option root_options[] = {
 	{
 		"log", OPTION_SECTION, .section = &log_section,
 		.offset = offsetof(Config, log),
-		.help = "what is written to stderr"
+		.help = "lines written to stderr"
 	},
 	{
 		"concurrency", OPTION_INTEGER, .fallback = "0",
 		.min = 0, .max = 10000000, .offset = offsetof(Config, concurrency),
-		.help = "tasks that run at once on this node, all handlers together; 0 is no limit"
+		.help = "tasks that run at once on this node, all handlers together; 0 means no limit"
 	},
 	{
 		"look_ahead", OPTION_INTEGER, .fallback = "100000",

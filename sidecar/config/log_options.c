@@ -27,12 +27,12 @@ static const Option log_options[] = {
 	{
 		"format", OPTION_CHOICE, .fallback = "text",
 		.choices = format_choices, .offset = offsetof(LogConfig, format),
-		.help = "form of the lines on stderr"
+		.help = "format of the lines on stderr"
 	},
 	{
 		"level", OPTION_CHOICE, .fallback = "info",
 		.choices = level_choices, .offset = offsetof(LogConfig, level),
-		.help = "least important lines that are written"
+		.help = "least severe level that is written"
 	},
 };
 

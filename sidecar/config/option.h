@@ -50,7 +50,8 @@ typedef struct Option
 	const char *(*check) (const char *text);
 	bool		is_required;
 	bool		needs_restart;	/* a reload does not change it */
-	const char *help;			/* one line */
+	const char *help;			/* one line; ends in "; default: ..." where
+								 * the default is computed */
 } Option;
 
 /* A section while it is read. */

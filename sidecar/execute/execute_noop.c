@@ -96,7 +96,7 @@ static const Option options[] = {
 		.help = "done at once, for tests and measurements"
 	},
 	HANDLER_STATUSES,
-	HANDLER_CONCURRENCY("1000"),
+	HANDLER_CONCURRENCY("1000", ""),
 };
 
 const HandlerKind handler_noop = {

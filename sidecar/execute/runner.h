@@ -142,11 +142,11 @@ extern bool handler_settle_statuses(const HandlerConfig *config,
 		.fallback = default, .needs_restart = true, .min = 1, .max = 10000, \
 		.help = "tasks in flight per worker process, or in one statement" \
 	}
-#define HANDLER_CONCURRENCY(default) \
+#define HANDLER_CONCURRENCY(default, computed) \
 	{ \
 		"concurrency", OPTION_INTEGER, offsetof(HandlerConfig, concurrency), \
 		.fallback = default, .min = 1, .max = 10000000, \
-		.help = "tasks of this handler that run at once on this node" \
+		.help = "tasks of this handler that run at once on this node" computed \
 	}
 #define HANDLER_GRACE \
 	{ \

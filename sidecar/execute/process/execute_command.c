@@ -431,7 +431,7 @@ static const Option options[] = {
 	HANDLER_ARGV("command", "program and arguments, one process for each task"),
 	HANDLER_STATUSES,
 	HANDLER_DIRECTORY,
-	HANDLER_CONCURRENCY("10"),
+	HANDLER_CONCURRENCY("10", ""),
 	HANDLER_GRACE,
 	HANDLER_MAX_OUTPUT,
 };

@@ -67,11 +67,11 @@ static const Option options[] = {
 		"role", OPTION_TEXT, .needs_restart = true,
 		.min = 1, .max = IDENTIFIER_MAX, .check = check_role,
 		.offset = offsetof(HandlerConfig, role),
-		.help = "database role that the function runs as"
+		.help = "database role that the function runs as; default: the role of the connection"
 	},
 	HANDLER_PROCESSES,
 	HANDLER_PREFETCH("64"),
-	HANDLER_CONCURRENCY("16"),
+	HANDLER_CONCURRENCY("16", ""),
 	HANDLER_GRACE,
 };
 

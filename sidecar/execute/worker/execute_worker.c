@@ -317,7 +317,7 @@ static const Option worker_options[] = {
 	HANDLER_DIRECTORY,
 	HANDLER_PROCESSES,
 	HANDLER_PREFETCH("1"),
-	HANDLER_CONCURRENCY(NULL),
+	HANDLER_CONCURRENCY(NULL, "; default: processes times prefetch"),
 	HANDLER_GRACE,
 	HANDLER_MAX_OUTPUT,
 };
@@ -404,7 +404,7 @@ static const Option http_options[] = {
 		"ca_file", OPTION_TEXT,
 		.min = 1, .max = 4095, .check = handler_check_path,
 		.offset = offsetof(HttpConfig, ca_file),
-		.help = "file with the certificate authorities that are trusted"
+		.help = "file with the certificate authorities that are trusted; default: those of the system"
 	},
 	{
 		"connect_timeout", OPTION_DURATION,
@@ -413,7 +413,7 @@ static const Option http_options[] = {
 		.help = "time limit for making a connection"
 	},
 	HANDLER_STATUSES,
-	HANDLER_CONCURRENCY("50"),
+	HANDLER_CONCURRENCY("50", ""),
 	HANDLER_MAX_OUTPUT,
 };
 
