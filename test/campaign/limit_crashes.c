@@ -41,7 +41,7 @@
 #define GRAB_MOST 12
 #define PATIENCE_S 120
 
-/* What the processes share; added to atomically. */
+/* Counters that the processes share; they add to them atomically. */
 typedef struct Shared
 {
 	int64		crashes;

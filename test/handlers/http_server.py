@@ -4,9 +4,9 @@ behaves and misbehaves as it is told.
 
 Listens on a free port of 127.0.0.1, prints it, and ends at the end of its
 stdin.  Waits at the fifo GATE before it makes a connection secure, and writes
-"waits" to RECORD.gate before that.  Appends each request that was read to RECORD as a line of JSON.  What
-it answers is said by the request's body, a JSON object, or by the query of its
-URL, URL-encoded likewise; both are optional.  Its members:
+"waits" to RECORD.gate before that.  Appends each request that was read to RECORD as a line of JSON.  Its
+answer is set by the request's body, a JSON object, or by the query of its URL,
+URL-encoded likewise; both are optional.  Members:
 
     status, reason     of the answer; 200 and OK
     headers            more of them, a list of [name, value]

@@ -32,8 +32,8 @@ BEGIN
 	due := due_at IS NOT NULL;
 END $$;
 
--- What others left there.  A session that has just ended still tells that its
--- node is gone, so wait until there is none.
+-- Empties the queue of other tests.  A session that has just ended still reports
+-- that its node is gone, so wait until there is none.
 DO $$
 DECLARE
 	until CONSTANT timestamptz := clock_timestamp() + interval '10 s';

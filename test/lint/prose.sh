@@ -6,8 +6,8 @@
 . "$(dirname "$0")/lib.bash"
 
 # The folders that are clean.
-clean=(docs examples scripts README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md Makefile extension.mk)
-rest=(src sidecar sql web workers test bench .ci)
+clean=(docs examples scripts test README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md Makefile extension.mk)
+rest=(src sidecar sql web workers bench .ci)
 
 # Generated pages repeat comments of sql/.  Scripts may have no extension.
 prose_files()

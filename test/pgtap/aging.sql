@@ -53,7 +53,7 @@ SELECT is(pg_temp.swept('B'), '21:8 20:9', 'other types are as they were');
 SELECT is((SELECT count(*) FROM twtasks_internal.sweep_tasks('default', 0)), 0::bigint, 'none, if none are wanted');
 SELECT twtasks.configure_type('A', aging => '10 min') \g /dev/null
 
--- What a sweep does not find without aging it does not find with it.
+-- Aging lets a sweep find no task that it would not find without.
 UPDATE twtasks.task SET expires = clock_timestamp() WHERE id = pg_temp.id(3);
 SELECT is(pg_temp.swept('A'), '5:0 6:1 7:1 4:4 2:5 8:9', 'not what has expired');
 SELECT twtasks.pause_type('A') \g /dev/null

@@ -18,7 +18,7 @@ CREATE FUNCTION app.pay() RETURNS text LANGUAGE sql SECURITY DEFINER SET search_
 AS $$ SELECT (twtasks.add_task('PAYOUT|EUR')).result $$;
 ALTER FUNCTION app.pay() OWNER TO regress_payer;
 
--- What is tried by a role: 'added', or the SQLSTATE.
+-- Runs a statement as a role; returns 'added', or the SQLSTATE.
 CREATE FUNCTION pg_temp.tried(role name, statement text) RETURNS text
 LANGUAGE plpgsql
 AS $$

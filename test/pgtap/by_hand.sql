@@ -28,8 +28,8 @@ SELECT is((SELECT count(*) FROM twtasks.error_tasks WHERE id = :'task'), 1::bigi
 SELECT is(pg_temp.change('hold', :'task', 4), 'changed', 'held again');
 SELECT is((SELECT (r.result, r.status)::text FROM twtasks.release_task(:'task', 5, clock_timestamp()) r), '(changed,WAITING)', 'with a time it runs');
 
--- Who lets a task run means it: it expires no more, unless there is time left.
--- 'status, whether it expires', after a change of a task that expires so late.
+-- A task that somebody lets run no longer expires, unless it has time left.
+-- Returns 'status, whether it expires' after a change of a task.
 CREATE FUNCTION pg_temp.changed_late(action text, status twtasks.task_status, after interval, run_after interval DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -88,7 +88,7 @@ DELETE FROM twtasks.unique_key WHERE key = 'k-2';
 SELECT is(pg_temp.change('reopen', :'task', 1), 'changed', 'one that is only free is');
 SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE task_id = :'task' AND key = 'k-2'), 1::bigint, 'so that no second task can have it');
 
--- What is written down.
+-- The audit.
 TRUNCATE twtasks.audit;
 SELECT pg_temp.task_in('ERROR') AS task \gset
 SELECT (twtasks.resume_task(:'task', 2, 'the bank is back')).result \g /dev/null

@@ -31,7 +31,7 @@ SELECT is((SELECT result FROM twtasks.resume_task(gen_random_uuid())), 'not_foun
 SELECT throws_ok('SELECT twtasks.resume_task(NULL)', '22004', 'id must not be null', 'no id');
 SELECT throws_ok('SELECT twtasks.reschedule_task(pg_temp.id(2))', '22004', 'run_after must not be null', 'a time is needed where it is the point');
 
--- What a producer sees.
+-- The view of a producer.
 SET LOCAL ROLE regress_shop;
 SELECT task_id AS shop FROM twtasks.add_task('SHOP', '{"secret": 1}', key => 'shop-1') \gset
 SET LOCAL ROLE regress_app;

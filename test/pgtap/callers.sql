@@ -20,8 +20,8 @@ CREATE FUNCTION theirs.change(task twtasks.new_task) RETURNS twtasks.new_task LA
 SET search_path = pg_catalog, pg_temp
 AS $$ SELECT task $$;
 
--- What is tried: it runs a task of the session's node, names a function in a
--- policy, cancels a task.
+-- The attempts: to run a task of the session's node, to name a function in a
+-- policy, to cancel a task.
 CREATE FUNCTION theirs.execute(n integer, role name) RETURNS text LANGUAGE sql
 AS $$
 	SELECT result || coalesce(': ' || message, '') FROM twtasks_internal.execute_tasks('theirs.handle', role,
@@ -128,8 +128,8 @@ SELECT theirs.owner_definer('policy of owner', 'name_function()') \g /dev/null
 SELECT is(pg_temp.came_of('policy of owner'), 'named', 'through the function of a superuser it is');
 
 
--- What runs meanwhile as another role acts in its own name, not in that of who
--- called: here as a member of our owner, who may call what lies below.
+-- Code that runs as another role acts in the name of that role, not of the
+-- caller: here of a member of our owner, which may call the inner functions.
 CREATE FUNCTION theirs.climb(task twtasks.task_input) RETURNS void LANGUAGE plpgsql
 AS $$ BEGIN PERFORM twtasks_internal.find_handler('theirs.handle', session_user); END $$;
 SELECT matches((SELECT message FROM twtasks_internal.execute_tasks('theirs.climb', 'regress_keeper', ARRAY[pg_temp.id(11)], '{0}', pg_temp.node(), 11, '{60000}', '{error}')),

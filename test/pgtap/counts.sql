@@ -1,6 +1,6 @@
 --
--- What is asked of hundreds of thousands of tasks reads a few thousand of
--- them, whatever the planner knows or believes.
+-- Questions about hundreds of thousands of tasks read a few thousand of them,
+-- whatever the planner knows or believes.
 --
 BEGIN;
 \ir ../lib/tasks.sql
@@ -20,7 +20,7 @@ BEGIN
 	RETURN now_read - before;
 END $$;
 
--- So many rows of a type, as add_tasks() would have left them: ids in order of time.
+-- Adds n rows of a type as add_tasks() would: ids in order of time.
 CREATE FUNCTION pg_temp.fill(
 	tasks integer, first integer, type text, status twtasks.task_status, at timestamptz,
 	priority integer DEFAULT 5, stuck_at timestamptz DEFAULT clock_timestamp() + interval '1 hour')

@@ -57,7 +57,7 @@ AS $$ SELECT string_agg(note, ',') FROM app.effect WHERE task = pg_temp.id(n) $$
 -- look into it.
 SELECT lives_ok($$SELECT pg_temp.try(1, '{"note": "first"}')$$, 'a function in a schema that is open to its role only');
 SELECT is(pg_temp.state(pg_temp.id(1)), 'DONE 2', 'its task is done');
--- What follows is to be seen also where that is not so.
+-- The next tests look into the schema as the owner.
 GRANT USAGE ON SCHEMA app TO twtasks_owner;
 DELETE FROM app.effect;
 
@@ -112,7 +112,7 @@ SELECT is(pg_temp.nth_try(18, 3, '{"result": "done"}'), NULL, 'which is nothing 
 SELECT twtasks.drop_type_policy('SQL') \g /dev/null
 SELECT is(pg_temp.nth_try(19, 1, '{"result": "retry"}', '[]'), 'ERROR 1', 'without a policy the caller''s plan decides');
 
--- What it is told.
+-- The facts that a function receives.
 SELECT twtasks.add_task('FACTS', '{"d": 1}', 'sub', 'key', pg_temp.id(9), 2, NULL, 'b', NULL, '{"c": 1}', '\x00ff') \g /dev/null
 SELECT is((SELECT result FROM twtasks_internal.execute_tasks('app.facts', 'regress_app', ARRAY[pg_temp.id(9)], '{0}', pg_temp.node(), pg_temp.token(), '{60000}', '{error}')), 'finished', 'it is told');
 SELECT is((SELECT message::jsonb FROM twtasks.finished_task WHERE id = pg_temp.id(9)),
@@ -138,7 +138,7 @@ SELECT is(pg_temp.try(28, '{"sql": "SELECT twtasks_internal.finish_tasks(ARRAY['
 	'failed: task was changed by its own handler (SQLSTATE 55000)', 'one that finishes itself fails');
 SELECT is(pg_temp.state(pg_temp.id(28)), 'PROCESSING 1', 'and that finish is undone');
 
--- Who runs it, and that it stays so.
+-- A function runs as its role, and cannot change it.
 SELECT is(pg_temp.notes(27), 'regress_app', 'it runs as its role');
 SELECT is(pg_temp.try(30, NULL, role => NULL) || ' ' || pg_temp.notes(30), 'finished ' || session_user, 'without a role as the user of the session');
 SELECT is((SELECT array_agg(pg_temp.try(40 + n::integer, jsonb_build_object('sql', s)) ORDER BY n) FROM unnest(ARRAY['SET ROLE regress_other', 'SET LOCAL ROLE regress_other',
@@ -149,7 +149,7 @@ SELECT ok((SELECT bool_and(pg_temp.try(50 + n::integer, jsonb_build_object('sql'
 SELECT ok((SELECT bool_and(pg_temp.try(60 + n::integer, jsonb_build_object('sql', s)) ~ '^failed') FROM unnest(ARRAY['COMMIT', 'ROLLBACK', 'DISCARD ALL', 'LOAD ''twtasks''', 'COPY app.effect TO PROGRAM ''true''',
 	'SELECT * FROM twtasks.task', 'DELETE FROM twtasks.task', 'ALTER FUNCTION app.nothing OWNER TO regress_app', 'SELECT pg_temp.notes(1); CREATE ROLE regress_more']) WITH ORDINALITY x(s, n)),
 	'nor end the transaction, nor anything else that its role may not');
--- What it leaves for the end of the transaction is still done by its role.
+-- Its deferred triggers run as its role too.
 CREATE TABLE app.own (n integer);
 ALTER TABLE app.own OWNER TO regress_app;
 CREATE FUNCTION app.at_commit() RETURNS trigger LANGUAGE plpgsql
@@ -161,7 +161,7 @@ SET CONSTRAINTS ALL IMMEDIATE;
 SELECT is(pg_temp.notes(80), 'regress_app', 'which runs as its role, not as the user of the session');
 SELECT is(current_user, session_user, 'afterwards the session is who it was');
 
--- What is checked at the end of a transaction fails the one that broke it.
+-- A deferred constraint fails only the task that broke it.
 CREATE TABLE app.account (n integer PRIMARY KEY, owner integer REFERENCES app.account DEFERRABLE INITIALLY DEFERRED);
 GRANT SELECT, INSERT ON app.account TO regress_app;
 SELECT twtasks.add_task('SQL', jsonb_build_object('sql', format('INSERT INTO app.account VALUES (%s, %s)', n, CASE n WHEN 182 THEN 0 ELSE n END)), task_id => pg_temp.id(n))
@@ -210,8 +210,8 @@ UPDATE twtasks.node SET ended = NULL WHERE incarnation = :node;
 SELECT is(pg_temp.go(82, :first, true), '1 finished 1 LIM', 'one that has not does');
 SELECT twtasks.drop_limit('LIM') \g /dev/null
 
--- What may come from several tasks in one transaction undoes all of them; in
--- one that is alone it is a failure like others.
+-- An error that several tasks in one transaction may cause undoes all of them.
+-- For a task alone in its transaction it is an ordinary failure.
 SELECT twtasks.add_task('SQL', CASE n WHEN 702 THEN jsonb_build_object('sql', format('DO $x$ BEGIN RAISE SQLSTATE %L; END $x$', code)) END,
 	task_id => pg_temp.id(n + round::integer * 10))
 FROM unnest('{40P01,40001,55P03}'::text[]) WITH ORDINALITY c(code, round), generate_series(701, 703) n \g /dev/null

@@ -6,7 +6,7 @@ BEGIN;
 \ir ../lib/tasks.sql
 SELECT plan(72);
 
--- What became of a task: status, version, tries, queued, and when next.
+-- Returns a task's status, version, tries, queued, and the time of its next try.
 CREATE FUNCTION pg_temp.live(task uuid) RETURNS jsonb
 LANGUAGE sql
 AS $$
@@ -170,7 +170,7 @@ SELECT is((SELECT count(*) FROM twtasks_internal.resolve_finish(ARRAY[pg_temp.id
 SELECT is((SELECT count(*) FROM twtasks_internal.resolve_finish(ARRAY[pg_temp.id(50), pg_temp.id(58)], '{2,1}', pg_temp.node(), 600)),
 	0::bigint, 'nothing for another version, or what still runs');
 
--- What belongs together is whole: no task is in both tables, none in neither.
+-- Each task is in exactly one of the two tables.
 SELECT is((SELECT count(*) FROM twtasks.task JOIN twtasks.finished_task USING (id)), 0::bigint, 'no task is both live and finished');
 SELECT is((SELECT count(*) FROM twtasks.finished_task WHERE status NOT IN ('DONE', 'FAILED', 'CANCELLED')), 0::bigint, 'the history has final statuses only');
 SELECT is((SELECT count(*) FROM twtasks.task WHERE status IN ('DONE', 'FAILED', 'CANCELLED')), 0::bigint, 'the live table has none of them');

@@ -5,7 +5,7 @@
 \ir ../lib/tasks.sql
 SELECT plan(56);
 
--- What a grab gives and what it changes.
+-- The answer and the effect of a grab.
 SELECT task_id AS task FROM twtasks.add_task('GRAB', '{"d": 1}', 'sub', 'key', NULL, 3, NULL, 'b', NULL, '{"c": 1}', '\x00ff') \gset
 CREATE TEMPORARY TABLE before AS SELECT * FROM twtasks.task;
 CREATE TEMPORARY TABLE won AS
@@ -41,7 +41,7 @@ SELECT is((SELECT ARRAY[s.n_tup_upd - f.n_tup_upd, s.n_tup_hot_upd - f.n_tup_hot
 COMMIT;
 SELECT is((SELECT count(DISTINCT token) FROM twtasks.task), 1::bigint, 'they carry the token of that one call');
 
--- What is lost is just not there.
+-- Lost tasks are missing from the answer.
 TRUNCATE twtasks.task;
 SELECT task_id AS a FROM twtasks.add_task('A') \gset
 SELECT task_id AS b FROM twtasks.add_task('B') \gset
@@ -61,7 +61,7 @@ SELECT throws_ok(format('SELECT pg_temp.grab(pg_temp.id(404), 0, %s)', ms), '220
 FROM (VALUES ('-1'), ('(-9223372036854775808)')) t(ms);
 SELECT is((SELECT count(*) FROM twtasks_internal.grab_tasks('{}', '{}', pg_temp.node(), 1, '{}', '{}')), 0::bigint, 'nothing asked, nothing given');
 
--- Who has ended gets nothing.
+-- A node that has ended gets nothing.
 SELECT task_id AS d FROM twtasks.add_task('D') \gset
 SELECT twtasks_internal.start_node('ended') AS ended \gset
 SELECT twtasks_internal.end_node(:ended);
@@ -70,7 +70,7 @@ SELECT is((SELECT count(*) FROM twtasks_internal.grab_tasks(ARRAY[:'d'::uuid], '
 SELECT is((SELECT count(*) FROM twtasks_internal.grab_tasks(ARRAY[:'d'::uuid], '{0}', NULL, 1, '{1000}', '{error}')), 0::bigint, 'none');
 SELECT is(pg_temp.state(:'d'), 'SUBMITTED 0', 'the task still waits');
 
--- What has expired is not started; what has not yet is.
+-- Only tasks that have not expired start.
 SELECT task_id AS expired FROM twtasks.add_task('E', expires => clock_timestamp()) \gset
 SELECT task_id AS fresh FROM twtasks.add_task('F', expires => clock_timestamp() + interval '1 min') \gset
 SELECT is(pg_temp.grab(:'expired'), NULL, 'an expired task is not grabbed');

@@ -1,6 +1,5 @@
 --
--- What a function of a policy makes of a task that is added, and the context
--- that tasks carry along.
+-- Functions of policies change added tasks; tasks carry a context.
 --
 BEGIN;
 \ir ../lib/tasks.sql

@@ -20,8 +20,8 @@ SELECT twtasks.configure_type('COUNTED', retry => '{"delays": ["10s"]}', reset_t
 SELECT twtasks.configure_type('ASK*', retry => '{"delays": ["1min"]}', retry_function => 'app.says') \g /dev/null
 SELECT twtasks.configure_type('ASK|NOT', retry_function => 'none') \g /dev/null
 
--- Of each task its end, as 'WAITING 10' with the seconds that were told; a task
--- that is not there was refused.
+-- The end of each task, such as 'WAITING 10' with its seconds.  A task without a
+-- row was refused.
 CREATE TEMPORARY TABLE ends (n integer, ending text);
 CREATE FUNCTION pg_temp.finish_all(
 	types text[], results text[], delays_ms bigint[] DEFAULT '{NULL}', messages text[] DEFAULT '{failed}',
@@ -72,7 +72,7 @@ SELECT is(pg_temp.finish_all('{ASK|A,ASK|B}', '{retry}', messages => '{x,no more
 SELECT is(pg_temp.finish_all('{ASK|A}', '{retry}', retries => NULL), '{WAITING 0}', 'nor is it where nothing is judged');
 SELECT is(pg_temp.finish_all('{ASK|A}', '{repeat}'), '{WAITING 60}', 'nor about a success');
 
--- One that takes too long keeps the next from being asked in this call.
+-- After a call that takes too long, this statement asks about no further task.
 SET LOCAL client_min_messages = error;
 SET LOCAL twtasks.function_timeout = '100ms';
 SELECT is(pg_temp.finish_all('{ASK|SLOW,LIST,ASK|LATER,ASK|CANCELLED}', '{retry}', messages => '{slow,x,x,x}'), '{WAITING 60,WAITING 10,PROCESSING,PROCESSING}', 'for those after a slow one there is no time');

@@ -49,7 +49,7 @@ UPDATE twtasks.handled_type SET started = started - interval '31 days';
 SELECT twtasks_internal.start_node('third', types => '{OTHER}') \g /dev/null
 SELECT is(pg_temp.refusal('THUMB'), NULL, 'and as long as its sidecar lives');
 
--- What is deployed before its sidecar is announced by a policy.
+-- A policy announces a type that is deployed before its sidecar.
 SELECT matches(pg_temp.refusal('NEW'), 'unrecognized', 'a new type is refused');
 SELECT twtasks.configure_type('*', priority => 3) \g /dev/null
 SELECT matches(pg_temp.refusal('NEW'), 'unrecognized', 'also where there is a policy for all');

@@ -29,7 +29,7 @@ AS $$ SELECT floor(random() * n)::integer $$;
 CREATE FUNCTION pg_temp.one_of(VARIADIC items text[]) RETURNS text LANGUAGE sql
 AS $$ SELECT items[1 + pg_temp.below(cardinality(items))] $$;
 
--- What a limit counts a type with: NULL, it does not.
+-- Returns the name by which a limit counts a type; NULL if it does not count it.
 CREATE FUNCTION pg_temp.counted_as(pattern text, type text) RETURNS text LANGUAGE plpgsql
 AS $$
 DECLARE
@@ -69,7 +69,8 @@ AS $$
 	WHERE n.name IS NOT NULL
 $$;
 
--- What differs is told; all of a call is compared, in the order of its turns.
+-- Compares all answers of a call with the model's, in order, and returns the
+-- differences.
 CREATE FUNCTION pg_temp.grab_some() RETURNS text LANGUAGE plpgsql
 AS $$
 DECLARE

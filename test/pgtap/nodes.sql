@@ -69,7 +69,7 @@ UPDATE twtasks.node SET heartbeat = heartbeat + interval '1 hour' WHERE incarnat
 SELECT ok((SELECT is_leader FROM twtasks_internal.tick(:one)), 'when its heartbeat is of the future, since the clock was put back, the next one leads');
 SELECT ok(NOT (SELECT is_leader FROM twtasks_internal.tick(:again)), 'and so on');
 
--- Who follows is told when to look again.
+-- A follower is told when to look again.
 SELECT ok((SELECT look_ms FROM twtasks_internal.tick(:one, 300000)) IS NULL, 'the leader looks at no other');
 SELECT ok((SELECT look_ms BETWEEN 200000 AND 301500 FROM twtasks_internal.tick(:again)), 'others look when it should have ticked again, and a while');
 UPDATE twtasks.node SET next_tick = clock_timestamp() - interval '2 seconds' WHERE incarnation = :one;
@@ -156,7 +156,7 @@ SELECT is((SELECT errors FROM twtasks_internal.recover_tasks()), 0::bigint, 'a h
 SELECT ok((SELECT heartbeat < clock_timestamp() AND missing_since IS NULL FROM twtasks.node WHERE incarnation = :back), 'counts as one of now');
 SELECT twtasks_internal.end_node(:back), twtasks_internal.recover_tasks() \g /dev/null
 
--- Of two that are missing, the one that is over first says when to look.
+-- If two nodes are missing, the one whose patience ends first sets the next look.
 SELECT twtasks_internal.start_node('early') AS early \gset
 SELECT twtasks_internal.start_node('late') AS late \gset
 SELECT pg_temp.session_ends(:early), pg_temp.session_ends(:late) \g /dev/null

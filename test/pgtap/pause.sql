@@ -1,6 +1,6 @@
 --
--- What is paused is not grabbed, nor found by a sweep; what is bound to nodes is
--- grabbed by these alone.
+-- Paused tasks are neither grabbed nor found by a sweep.  Only the named nodes grab
+-- tasks that are bound to nodes.
 --
 BEGIN;
 \ir ../lib/tasks.sql

@@ -6,7 +6,7 @@ BEGIN;
 \ir ../lib/tasks.sql
 SELECT plan(84);
 
--- What was configured for a type, as JSON without what is not set.
+-- Returns the options that are set for a type, as JSON.
 CREATE FUNCTION pg_temp.policy(type text) RETURNS jsonb LANGUAGE sql
 AS $$ SELECT jsonb_strip_nulls(to_jsonb(p)) FROM twtasks.policy_of(type) p $$;
 

@@ -1,6 +1,6 @@
 --
--- Who changed a policy, a bucket, a limit or a pause, and what it was: one row
--- for each of them that a call changes, none for a call that changes nothing.
+-- The audit of policies, buckets, limits and pauses names the actor and the old
+-- values: one row for each object that a call changes, and none for no change.
 --
 BEGIN;
 \ir ../lib/tasks.sql
@@ -14,8 +14,8 @@ CREATE FUNCTION theirs.open(pattern text) RETURNS boolean LANGUAGE sql SECURITY 
 AS $$ SELECT twtasks.configure_type(pattern, stuck => 'retry'), twtasks.configure_limit(pattern, 0); SELECT twtasks.pause_type(pattern) $$;
 ALTER FUNCTION theirs.open OWNER TO regress_operator;
 
--- What is written down of a statement of that role; who did it only if it is not
--- the session's user.
+-- Returns the audit rows of a statement of that role, with the actor only if it
+-- is not the session's user.
 CREATE FUNCTION pg_temp.noted(statement text, role text DEFAULT 'regress_operator') RETURNS jsonb
 LANGUAGE plpgsql
 AS $$

@@ -1,7 +1,6 @@
 --
--- Who may do what: every role against every function and every table, asserted
--- cell by cell; and that no function of ours can be made to run what others
--- have put in its way.
+-- Privileges of every role on every function and table, asserted cell by cell.
+-- No function of ours can be made to run objects that others have put in its way.
 --
 BEGIN;
 \ir ../lib/tasks.sql
@@ -9,7 +8,7 @@ CREATE ROLE regress_nobody;
 CREATE FUNCTION pg_temp.caught(statement text) RETURNS text LANGUAGE plpgsql
 AS $$ BEGIN EXECUTE statement; RETURN 'ok'; EXCEPTION WHEN OTHERS THEN RETURN SQLSTATE; END $$;
 
--- What is granted, in words.  Whoever adds a function or a table adds it here.
+-- The grants, in words.  A new function or table needs a row here.
 CREATE TEMPORARY TABLE callers (function text PRIMARY KEY, roles text[]);
 INSERT INTO callers
 SELECT f, '{producer}'::text[] FROM unnest('{add_task,add_tasks}'::text[]) f

@@ -32,7 +32,7 @@ SELECT pg_temp.task_in('ERROR', pg_temp.id(1)), pg_temp.task_in('ERROR', pg_temp
 SELECT is((SELECT array_agg(r.result ORDER BY x.n) FROM (VALUES (1, 2), (99, 2), (2, 2)) x(n, version), twtasks.fail_task(pg_temp.id(x.n), x.version) r),
 	'{changed,changed,not_found}', 'one that is not there leaves the others of the statement alone');
 
--- What a handler did counts only if its task was still its own.
+-- The effects of a handler count only if the task was still its own.
 CREATE SCHEMA regress_effects;
 CREATE TABLE regress_effects.effect (task uuid);
 CREATE FUNCTION regress_effects.late(task twtasks.task_input) RETURNS void LANGUAGE sql

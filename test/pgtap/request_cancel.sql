@@ -69,7 +69,7 @@ SELECT is(ARRAY(SELECT pg_temp.finish(pg_temp.id(22 + n::integer), r) || ' ' || 
 SELECT is((SELECT error FROM twtasks.finished_task WHERE id = pg_temp.id(23)), 'cancelled by ' || session_user || ': wrong', 'without a message, the operator''s');
 SELECT is((SELECT count(*) FROM twtasks.cancel_request c WHERE c.task_id NOT IN (pg_temp.id(21), pg_temp.id(22))), 0::bigint, 'their wishes are gone');
 
--- Of several, each as it should.
+-- One statement finishes several tasks, each by its own result.
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(30 + n)) FROM generate_series(1, 4) n \g /dev/null
 SELECT pg_temp.ask(31), pg_temp.ask(33) \g /dev/null
 SELECT set_eq($$SELECT right(id::text, 2) || ' ' || version || ' ' || status FROM twtasks_internal.finish_tasks(
@@ -135,7 +135,7 @@ UPDATE twtasks.task SET deadline = created WHERE id BETWEEN pg_temp.id(61) AND p
 SELECT is((SELECT jsonb_build_array(retried, errors, failed) FROM twtasks_internal.recover_tasks()), '[1, 0, 0]'::jsonb, 'the stuck rule');
 SELECT is(ARRAY(SELECT pg_temp.state(pg_temp.id(n)) FROM generate_series(61, 64) n), '{CANCELLED 2,CANCELLED 2,CANCELLED 2,SUBMITTED 2}'::text[], 'is not for those that are to be cancelled');
 
--- Who may.
+-- Privileges.
 SELECT is((SELECT array_agg(DISTINCT a.actor) FROM twtasks.audit a), ARRAY[session_user::text], 'the actor is who logged in');
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(70)) \g /dev/null
 SET LOCAL ROLE twtasks_operator;

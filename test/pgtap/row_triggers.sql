@@ -1,6 +1,7 @@
 --
 -- Triggers that others put on our tables see every change, whichever way it is
--- made: pg_repack copies a table by one.  What would be passed over is refused.
+-- made: pg_repack copies a table by one.  Triggers that a
+-- change would pass over are refused.
 --
 BEGIN;
 \ir ../lib/tasks.sql
@@ -26,8 +27,8 @@ CREATE TRIGGER copy AFTER INSERT OR UPDATE OR DELETE ON twtasks.task
 CREATE TRIGGER copy AFTER INSERT OR UPDATE OR DELETE ON twtasks.finished_task
 	FOR EACH ROW EXECUTE FUNCTION pg_temp.log_change();
 
--- What the changes come to, for rows that begin and end in this transaction:
--- each row was what the next change of it says that it was.
+-- The result of all changes, for rows that begin and end in this transaction: the
+-- old row of each change is the new row of the one before.
 CREATE FUNCTION pg_temp.copy_of(name text) RETURNS SETOF jsonb
 LANGUAGE sql
 AS $$
@@ -75,14 +76,14 @@ SELECT pg_temp.change('reopen', id, version) FROM twtasks.finished_task WHERE st
 SELECT pg_temp.check_copies('changed by hand');
 SELECT is((SELECT array_agg(DISTINCT who) FROM pg_temp.change), ARRAY[session_user], 'triggers know who logged in');
 
--- One that refuses, refuses; one with a condition, on it.
+-- A trigger may refuse a change, and may have a condition.
 CREATE FUNCTION pg_temp.refuse() RETURNS trigger LANGUAGE plpgsql
 AS $$ BEGIN RAISE EXCEPTION 'not this %', NEW.type USING ERRCODE = 'P0042'; END $$;
 CREATE TRIGGER refuse AFTER INSERT ON twtasks.task FOR EACH ROW WHEN (NEW.type = 'BAD') EXECUTE FUNCTION pg_temp.refuse();
 SELECT throws_ok($$SELECT twtasks.add_task('BAD')$$, 'P0042', 'not this BAD', 'a trigger may refuse a task');
 SELECT lives_ok($$SELECT twtasks.add_task('GOOD')$$, 'its condition counts');
 
--- What points to a task, is kept.
+-- Foreign keys to tasks work.
 CREATE TABLE public.regress_job (task uuid REFERENCES twtasks.task ON DELETE CASCADE);
 SELECT id AS kept FROM twtasks.task WHERE status = 'SUBMITTED' LIMIT 1 \gset
 INSERT INTO public.regress_job VALUES (:'kept');

@@ -1,7 +1,6 @@
 --
--- What twtasks offers to tests: to run tasks in the test's own transaction, to
--- shift the clock, to wait, and to begin anew; and that nobody can do it where
--- it was not allowed.
+-- Functions for tests run tasks in the test's own transaction, shift the clock,
+-- wait, and begin anew.  Nobody can call them where they are not allowed.
 --
 BEGIN;
 \ir ../lib/tasks.sql
@@ -54,7 +53,7 @@ SELECT is((SELECT count(*) FROM twtasks.run_inline('regress_app.note')), 1::bigi
 SELECT is((SELECT count(*) FROM twtasks.run_inline('regress_app.note')), 0::bigint, 'not what waits for its time');
 SELECT is((SELECT count(*) FROM twtasks.node WHERE name = 'run_inline'), 0::bigint, 'nothing is left of the node that did it');
 
--- What handlers answer.
+-- Answers of handlers.
 CREATE FUNCTION pg_temp.run(data text) RETURNS text LANGUAGE sql
 AS $$
 	SELECT twtasks.add_task('RUN', data::jsonb);

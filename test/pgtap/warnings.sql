@@ -95,7 +95,7 @@ SELECT pg_temp.is_both(NULL, 'its limit "PAY" is full: see twtasks.limits', 'a f
 SELECT twtasks.configure_limit('PAY', rate => 5, per => '1 hour', scope => 'cluster') \g /dev/null
 SELECT is(pg_temp.why(), 'its limit "PAY" lets only 5 start in 01:00:00: see twtasks.limits', 'a rate may be the reason');
 
--- What an adoption has left.
+-- Tasks and schedules held by an adoption.
 SELECT twtasks.schedule('nightly', '0 3 * * *', 'NIGHTLY') \g /dev/null
 SAVEPOINT adopted;
 SELECT twtasks.add_task('BY_HAND', task_id => pg_temp.id(4)), twtasks.hold_task(pg_temp.id(4), 0) \g /dev/null

@@ -88,8 +88,8 @@ CALL pg_temp.fill(NULL, NULL) \gset
 \echo overflowed :overflowed, tasks that the sweep misses: :tasks
 SELECT waiting = current_setting('twtasks.queue_size')::bigint AS is_full, need_sweep
 FROM twtasks.queue_stats() WHERE bucket = 'a';
--- Who takes from it is told to sweep, gets each trigger once, and the queue
--- works as before.
+-- The session that takes from it is told to sweep, and gets each trigger once.
+-- The queue then works as before.
 CREATE TEMPORARY TABLE taken (n bigint, id uuid);
 CREATE PROCEDURE pg_temp.drain(OUT told_to_sweep boolean, OUT all_of_them boolean)
 LANGUAGE plpgsql

@@ -1,7 +1,7 @@
 --
--- What a transaction notifies when it commits, where twtasks is not preloaded:
--- one notification for each bucket, with all that was really added, or with a
--- word to sweep.
+-- A commit notifies, where twtasks is not preloaded: one notification for each
+-- bucket, with the triggers of all tasks that were really added, or with a word to
+-- sweep.
 --
 -- psql prints notifications with the number of the server process; what is
 -- between two lines "\o" has that taken out.
@@ -93,7 +93,7 @@ SELECT FROM twtasks.resume_task(pg_temp.id(31), 0);
 \o
 SELECT pg_temp.state(pg_temp.id(31));
 
--- What does not fit in 8 kB, or is more than 1,024 tasks, says: sweep.
+-- Triggers of more than 8 kB, or of more than 1,024 tasks, become a word to sweep.
 \o :show
 SELECT FROM (SELECT count(twtasks.add_task('LONG', bucket => 'a')) FROM generate_series(1, 200)) x;
 SELECT FROM (SELECT count(twtasks.add_task('LONG', bucket => 'a')) FROM generate_series(1, 2000)) x;

@@ -1,6 +1,6 @@
 --
--- What a transaction publishes when it commits: a trigger for each task that
--- it really added, and nothing else.  Tasks of type KEPT_n must be there,
+-- A commit publishes a trigger for each task that the transaction really added,
+-- and nothing else.  Tasks of type KEPT_n must be there,
 -- those of type LOST_n must not.
 --
 \getenv directory PG_ABS_SRCDIR
@@ -69,8 +69,7 @@ CALL pg_temp.add('KEPT_2');
 COMMIT;
 :take
 
--- Of two released children, what the parent keeps survives a rolled back
--- third.
+-- The triggers of two released children survive the rollback of a third.
 BEGIN;
 SAVEPOINT a;
 CALL pg_temp.add('KEPT_1');
@@ -131,7 +130,7 @@ EXCEPTION WHEN invalid_parameter_value THEN
 END $$;
 :take
 
--- One that exists already is not published again.
+-- A task that exists already is not published again.
 SELECT result FROM twtasks.add_task('KEPT_1', key => 'k', bucket => 'a');
 SELECT result FROM twtasks.add_task('LOST_1', key => 'k', bucket => 'a');
 :take

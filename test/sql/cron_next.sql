@@ -41,15 +41,15 @@ SELECT pg_temp.show('0 0 1 1 *', '2024-12-31 22:59', 'Europe/Berlin', 2);
 SELECT pg_temp.show('0 0 29 2 *', '2024-02-28', 'UTC', 3);
 SELECT pg_temp.show('0 0 29 2 *', '2096-01-01', 'America/New_York', 2);
 SELECT pg_temp.show('0 12 31 * *', '2024-01-01', 'UTC', 8);
--- What no calendar has.
+-- Dates that no calendar has.
 SELECT twtasks.cron_next('0 0 30 2 *', '2024-01-01') IS NULL, twtasks.cron_next('0 0 31 4,6,9,11 *', '2024-01-01') IS NULL,
 	(SELECT count(*) FROM twtasks.cron_preview('0 0 31 2 *')) AS none;
 -- Both ends of PostgreSQL's time.
 SELECT twtasks.cron_next('0 0 1 1 *', '4713-01-01 BC'), twtasks.cron_next('* * * * *', '294276-12-31 23:58:30'),
 	twtasks.cron_next('* * * * *', '294276-12-31 23:59:30') IS NULL;
 
--- Berlin, March: 02:00 to 03:00 is skipped.  What names hours is made good
--- when the clock goes on, once however often it would have been due.
+-- Berlin, March: 02:00 to 03:00 is skipped.  A schedule that names hours
+-- runs after the jump, once however often it would have been due.
 SELECT pg_temp.show('30 2 * * *', '2024-03-30', 'Europe/Berlin', 3);
 SELECT pg_temp.show('*/10 2 * * *', '2024-03-31', 'Europe/Berlin', 2);
 SELECT pg_temp.show('*/20 1-3 * * *', '2024-03-31', 'Europe/Berlin', 7);
@@ -57,7 +57,7 @@ SELECT pg_temp.show('15 2 31 3 *', '2024-01-01', 'Europe/Berlin', 2);
 SELECT pg_temp.show('15 2 30 3 *', '2024-01-01', 'Europe/Berlin', 1);
 -- After the gap, or in its last second.
 SELECT twtasks.cron_next('30 2 * * *', '2024-03-31 00:59:59.999999', 'Europe/Berlin'), twtasks.cron_next('30 2 * * *', '2024-03-31 01:00', 'Europe/Berlin');
--- What is due in every hour goes by what the clock shows.
+-- A schedule for every hour follows the clock.
 SELECT pg_temp.show('*/20 * * * *', '2024-03-31 00:30', 'Europe/Berlin', 3);
 SELECT pg_temp.show('7 * * * *', '2024-03-31', 'Europe/Berlin', 3);
 
@@ -115,7 +115,7 @@ SELECT pg_temp.refused(format('SELECT twtasks.cron_next(%L)', '0 ' || repeat('1,
 SELECT line !~ '[[:cntrl:]]' FROM pg_temp.refused(format('SELECT twtasks.cron_next(%L)', E'\x1b[31m * * * *')) line LIMIT 1;
 SELECT twtasks.cron_next('0 ' || repeat('1,', 100000) || '2 * * *', '2024-01-01');
 
--- Refused: the time zone.  What looks like an offset would mean the opposite.
+-- Refused: the time zone.  A name that looks like an offset would mean the opposite.
 SELECT pg_temp.refused('SELECT twtasks.cron_next(''* * * * *'', now(), ''Europe/Berlinn'')');
 SELECT pg_temp.refused('SELECT twtasks.cron_next(''* * * * *'', now(), '''')');
 SELECT pg_temp.refused('SELECT twtasks.cron_next(''* * * * *'', now(), ''UTC+3'')');

@@ -1,6 +1,5 @@
 --
--- What is refused, with which words and SQLSTATE, and that nothing is left
--- behind.
+-- Refusals: their messages and SQLSTATEs.  They leave nothing behind.
 --
 \getenv directory PG_ABS_SRCDIR
 \set ECHO none

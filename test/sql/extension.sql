@@ -83,8 +83,7 @@ ALTER ROLE twtasks_owner CREATEROLE;
 CREATE EXTENSION twtasks;
 ALTER ROLE twtasks_owner NOCREATEROLE;
 
--- Who was first with an object in its schema gets nothing from it, whether it
--- would be in the way or would only be called by mistake, as it fits a call
+-- An object that was in the schema first gains nothing, even if it fits a call
 -- better than ours: the installation is refused, or no call ever reaches it.
 CREATE FUNCTION pg_temp.install_over(hostile text) RETURNS text
 LANGUAGE plpgsql
@@ -132,7 +131,7 @@ SELECT pg_temp.install_over('CREATE SCHEMA twtasks_internal;
 SELECT pg_temp.install_over('CREATE FUNCTION twtasks.hostile(uuid, uuid) RETURNS boolean LANGUAGE sql AS ''SELECT public.ran() > 0'';
 	CREATE OPERATOR twtasks.= (LEFTARG = uuid, RIGHTARG = uuid, FUNCTION = twtasks.hostile)');
 SELECT pg_temp.install_over('SELECT 1');
--- What the installing superuser is told.
+-- Messages to the installing superuser.
 SET ROLE regress_twtasks_user;
 CREATE SCHEMA twtasks;
 RESET ROLE;

@@ -1,5 +1,5 @@
 --
--- What somebody new types first, and finds: names, parameters, comments.
+-- The first commands of a new user show names, parameters and comments.
 --
 \dx twtasks
 \dv twtasks.*
@@ -16,7 +16,7 @@ SELECT * FROM twtasks.stuck_tasks WHERE false;
 SELECT * FROM twtasks.stats WHERE false;
 SELECT * FROM twtasks.nodes WHERE false;
 
--- What it takes to begin.
+-- A first task.
 SELECT result FROM twtasks.add_task('SEND_EMAIL', '{"to": 7}', key => 'help');
 SELECT type, status, version, tries FROM twtasks.tasks WHERE key = 'help';
 SELECT result, r.status FROM twtasks.tasks t, twtasks.cancel_task(t.id, t.version, 'only looking') r

@@ -98,7 +98,7 @@ AS $$
 	SELECT 'today ' || to_char(to_date(right(name, 8), 'YYYYMMDD')
 							   - (clock_timestamp() AT TIME ZONE 'UTC')::date, 'SG00')
 $$;
--- Of a day of few tasks a call does all.
+-- One call drops a whole day of few tasks.
 SELECT pg_temp.dropped(twtasks_internal.clean_older('2 days'));
 SELECT pg_temp.dropped(twtasks_internal.clean_older('2 days'));
 SELECT pg_temp.dropped(twtasks_internal.clean_older('2 days'));

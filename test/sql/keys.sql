@@ -7,7 +7,7 @@
 \i :directory/lib/tasks.sql
 \set ECHO all
 
--- Which tasks hold which key or id.
+-- The keys and ids that tasks hold.
 CREATE VIEW pg_temp.held AS
 	SELECT right(k.task_id::text, 2) AS id, k.key, pg_temp.state(k.task_id) AS task
 	FROM twtasks.unique_key k WHERE k.task_id <= pg_temp.id(99)

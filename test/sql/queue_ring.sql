@@ -76,7 +76,7 @@ CALL twtasks_internal.next_triggers('{a}', 10, 600000, :next) \gset
 \echo :types
 SELECT clock_timestamp() - :'before' < interval '1 minute' AS at_once;
 
--- Of several times the earliest is told, also beside one at the end of time.
+-- The earliest of several times is told, also beside one at the end of time.
 SELECT date_trunc('second', now()) + interval '1 h' AS soon \gset
 SELECT count(*) FROM (SELECT twtasks.add_task('LATER', bucket => 'a', run_after => :'soon'::timestamptz + interval '1 day')
 	UNION ALL SELECT twtasks.add_task('SOON', bucket => 'a', run_after => :'soon')

@@ -28,8 +28,8 @@ SELECT count(*) FROM twtasks.tasks WHERE type = 'READONLY';
 SELECT count(*) FROM twtasks_internal.sweep_tasks('readonly', 10);
 ROLLBACK;
 
--- Whatever writes is unsafe in parallel; so the planner never sends it to a
--- worker.  These, of all that somebody may call, do not write.
+-- A function that writes is parallel unsafe, so the planner never sends it to a
+-- worker.  These functions that somebody may call do not write.
 SELECT p.oid::regprocedure
 FROM pg_proc p
 WHERE p.pronamespace IN ('twtasks'::regnamespace, 'twtasks_internal'::regnamespace) AND p.proparallel <> 'u'

@@ -152,7 +152,7 @@ SET SESSION AUTHORIZATION regress_retry_operator;
 SELECT twtasks.configure_type('RETRY', retry_function => 'regress_retry.right');
 RESET SESSION AUTHORIZATION;
 
--- What it says.
+-- The function's answer decides.
 CREATE ROLE regress_retry_owner;
 GRANT USAGE ON SCHEMA regress_retry, twtasks TO regress_retry_owner;
 ALTER FUNCTION regress_retry.right OWNER TO regress_retry_owner;

@@ -87,7 +87,7 @@ SELECT id - min(id) OVER () AS n, actor = session_user AS me, action, name, reas
 	 WHERE key <> 'carries' AND before -> key <> after -> key) AS changed,
 	before ->> 'carries' <> after ->> 'carries' AS carries_other
 FROM twtasks.schedule_audit ORDER BY id;
--- What tasks carry is not in it.
+-- It holds no payloads.
 SELECT count(*) FROM twtasks.schedule_audit WHERE before ? 'data' OR after ?| '{data,payload,context}';
 
 -- On time: one task, whose context says for when.
@@ -107,7 +107,7 @@ TRUNCATE twtasks.task, twtasks.schedule_run;
 SELECT pg_temp.run('daily', '2024-05-06 04:00', '2024-05-06 09:00');
 SELECT pg_temp.run('daily', '2024-06-06 04:00', '2024-06-09 09:00');
 SELECT pg_temp.added();
--- skip.  What is at most a minute late is not missed.
+-- Missed: skip.  An occurrence at most a minute late is not missed.
 SELECT result FROM twtasks.schedule('daily', '0 6 * * *', 'D', time_zone => 'Europe/Berlin', missed => 'skip');
 TRUNCATE twtasks.task, twtasks.schedule_run;
 SELECT pg_temp.run('daily', '2024-05-06 04:00', '2024-05-06 04:01:00');
@@ -138,7 +138,7 @@ SELECT pg_temp.run('daily', '294276-12-31 01:30', '294276-12-31 23:59');
 SELECT look_at FROM twtasks.schedule;
 SELECT twtasks.unschedule('daily');
 
--- What a schedule does not say, the policy of its type says.
+-- The policy of the type fills in what a schedule leaves open.
 SELECT twtasks.configure_type('P|*', bucket => 'other', priority => 3, expires_after => '3 hours') IS NULL;
 SELECT result FROM twtasks.schedule('policy', '0 6 * * *', 'P|1');
 TRUNCATE twtasks.task;
@@ -176,13 +176,13 @@ SET timezone = 'UTC';
 SET twtasks.function_timeout = '1min';
 SELECT added, missed FROM twtasks_internal.run_schedules();
 
--- What was added is known as long as finished tasks are kept.
+-- Added occurrences are remembered as long as finished tasks are kept.
 UPDATE twtasks.schedule_run SET added = added - twtasks_internal.keep_finished() + interval '1 hour' WHERE name <> 's1';
 UPDATE twtasks.schedule_run SET added = added - interval '1 hour' WHERE name > 's3';
 SELECT added FROM twtasks_internal.run_schedules();
 SELECT name FROM twtasks.schedule_run ORDER BY name;
 
--- One that cannot run holds up no other, and runs when it can.
+-- A schedule that cannot run holds up no other, and runs when it can.
 TRUNCATE twtasks.task, twtasks.schedule_run;
 UPDATE twtasks.schedule SET next_run = date_trunc('year', now()), look_at = '2024-01-01' WHERE type = 'S';
 UPDATE twtasks.schedule SET time_zone = 'Moon/Tycho' WHERE name = 's1';

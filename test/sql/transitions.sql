@@ -98,9 +98,8 @@ WHERE EXISTS (SELECT FROM twtasks.transition t
 GROUP BY 1, 2, 3, 4, 5, 6
 ORDER BY from_status, action, to_status;
 
--- What an operator may do in which status.  "." is wrong_status: nothing
--- changed and nothing was written down; "requested" changes nothing yet, but
--- is written down.
+-- An operator's actions in each status.  "." is wrong_status: nothing changed, and
+-- the audit has no row; "requested" changes nothing yet, but the audit has a row.
 CREATE FUNCTION pg_temp.attempt(action text, status twtasks.task_status) RETURNS text
 LANGUAGE plpgsql
 AS $$
@@ -166,9 +165,9 @@ CROSS JOIN LATERAL (
 	UNION SELECT * FROM twtasks.release_task(x.task, 0)
 	UNION SELECT * FROM twtasks.reopen_task(x.task, 0)) r;
 
--- What a worker may do in which status, naming the right version, an older
--- (stale) one or one that is still to come.  Only the right version counts,
--- and only in the status of the table.
+-- A worker's actions in each status, with the right version, an older (stale) one
+-- or a future one.  Only the right version counts, and only in the status of the
+-- table.
 CREATE FUNCTION pg_temp.work(action text, status twtasks.task_status, off_by bigint) RETURNS text
 LANGUAGE plpgsql
 AS $$

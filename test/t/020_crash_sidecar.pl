@@ -128,8 +128,8 @@ my %kill_when = (
 		$lock->close;
 	});
 
-# What the database knows of both tasks at the crash; where a call was under
-# way, it may have been executed or not.
+# The states of both tasks in the database at the crash.  A call that was under
+# way may have been executed or not.
 my %known = (
 	during_handler => qr/^PROCESSING SUBMITTED$/,
 	grab_sent => qr/^(DONE|PROCESSING) (PROCESSING|SUBMITTED)$/,

@@ -89,7 +89,7 @@ my $works = $node->add_task('WORKER');
 
 wait_for(sub { $ledger->select('start') == 4 }, 'four starts');
 
-# One that waits for that worker, and one for its connection.
+# One task waits for that worker, the other for its connection.
 my $waits = $node->add_task('WORKER');
 my $http = $node->add_task('HTTP');
 
@@ -140,7 +140,7 @@ is( $node->value(
 		WHERE incarnation = " . $heir->incarnation . " AND version = 4"),
 	2,
 	'and finishes what it took');
-# What waited is the other one's now, and both may go on.
+# The waiting tasks belong to the other one now, and both may go on.
 $ledger->release('heir_works', 2);
 wait_for(
 	sub {
@@ -174,7 +174,7 @@ $zombie->wait_for_log(
 wait_ok(sub { !TwTasks::Sidecar::is_running($child->{pid}) },
 	'its handler is killed');
 
-# What it runs now it can only have grabbed after all that.
+# It can only have grabbed this task after all that.
 my $later = $node->add_task('LATER');
 
 wait_ok(sub { state_is($later, 'DONE') }, 'it goes on with new tasks');

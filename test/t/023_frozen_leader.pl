@@ -66,7 +66,7 @@ foreach my $kind (qw(ring notify))
 	wait_ok(sub { $node->status_of($due) eq 'DONE' },
 		"$kind: a task that is due later runs");
 
-	# What it was about to do it does now, while the other one leads.
+	# It does its pending work now, while the other one leads.
 	$node->value(
 		"SELECT count(twtasks.add_task('DUE', to_jsonb(n), run_after => clock_timestamp() + interval '300 ms'))
 		FROM generate_series(1, ${\ TASKS}) n"

@@ -67,7 +67,7 @@ foreach my $queue (qw(ring notify))
 	done_ok($node, 'BULK', 3 * BULK,
 		"$queue: more at once than can be handed on are found");
 
-	# What it had taken and not grabbed is for the other one of its kind.
+	# Triggers that it had taken and not grabbed go to the other one of its kind.
 	my $twin = start_for($node, 'twin', 'BULK');
 
 	$node->wait_for_company(4);

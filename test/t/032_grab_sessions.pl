@@ -69,7 +69,7 @@ wait_ok(sub { $proxy->has_noted('late grab gave 0 rows') }, 'the late one grabbe
 
 my $ended = 0;
 
-# One that has just ended is nobody's fault.
+# A session may just have ended by itself.
 $node->value('SET client_min_messages = error');
 add();
 $done += TASKS;

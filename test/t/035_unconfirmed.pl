@@ -52,7 +52,7 @@ wait_for(
 $ledger->release('gate', 2);
 wait_for(sub { $node->tasks('status = \'DONE\'') >= 1 }, 'the first to be done');
 
-# What is grabbed only now is known to be ours.
+# A task grabbed after that is confirmed to be ours.
 my $later = $node->add_task('COMMAND');
 
 wait_ok(sub { $node->status_of($later) eq 'DONE' }, 'others are run');

@@ -86,7 +86,7 @@ SQL
 		},
 		'three thieves to wait beside the sidecar');
 
-	# what the sidecar asked for already is all that it gets
+	# the sidecar gets no more triggers than it has asked for
 	$sidecar->freeze;
 	$node->add_many('TASK', TASKS, 10);
 	wait_for(sub { $node->value('SELECT count(*) FROM stolen') > TASKS / 2 },

@@ -26,7 +26,7 @@ sub waiting_since
 SQL
 }
 
-# Of its sessions, but for what they are at in a moment.
+# Counts the snapshots that its sessions hold for longer than a moment.
 sub snapshots
 {
 	return $node->value(<<'SQL');

@@ -37,7 +37,7 @@ foreach my $kind (qw(ring notify))
 		handlers => [ { types => ['TASK'], command => $ledger->command } ]);
 	my %id = map { $_ => prepare($node, $_) } qw(now never later never_later);
 
-	# what is added afterwards overtakes
+	# a task added afterwards overtakes
 	my $after = $node->add_task('TASK');
 
 	wait_for(sub { $node->status_of($after) eq 'DONE' }, 'a later task');

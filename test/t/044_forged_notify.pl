@@ -35,7 +35,7 @@ sub notify
 	return $stranger->query("SELECT pg_notify('twtasks', '$payload')");
 }
 
-# What a true one looks like, to forge from.
+# A true notification, as a model for forged ones.
 $listener->query('LISTEN twtasks');
 my $done = $node->add_task('TASK');
 
@@ -119,7 +119,7 @@ $stranger->query(
 	'SELECT pg_notify(\'twtasks\', E\'default\\nsweep\\n\' || i)
 	FROM generate_series(1, 5000) i');
 
-# What is true still gets through, at once and once.
+# True notifications still get through, at once and once.
 my @true = map { $node->add_task('TASK') } 1 .. 20;
 
 wait_ok(

@@ -162,7 +162,7 @@ sub check_slow_tenant
 	return;
 }
 
-# So many keys that there is not even room for one task of each.
+# There are so many keys that not even one task of each has room.
 sub check_many_keys
 {
 	limit('\'KEYED\', 5');

@@ -72,7 +72,7 @@ sub done
 	return $node->tasks("$condition AND status <> 'DONE'") == 0;
 }
 
-# Whatever comes to the other buckets is done while the slow one stands still.
+# Tasks of the other buckets are done while the slow one stands still.
 sub check_others
 {
 	my ($what) = @_;

@@ -180,7 +180,7 @@ sub check_change
 	return;
 }
 
-# What a limit refuses that the sidecars have not read yet is not forgotten.
+# Tasks refused by a limit that the sidecars have not read yet are not forgotten.
 sub check_new
 {
 	foreach my $n (1 .. 10)

@@ -28,7 +28,7 @@ $node->value(<<'SQL');
 	DROP FUNCTION public.goes;
 SQL
 
-# What no node may run holds up nothing either.
+# Tasks that no node may run hold up nothing either.
 $node->value('SELECT twtasks.configure_type(\'NOWHERE\', nodes => \'{nobody}\')');
 my $sidecar = TwTasks::Sidecar->start(
 	$node, 'a',

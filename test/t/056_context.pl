@@ -134,7 +134,7 @@ is_deeply(
 	[ @trace{qw(traceparent tracestate request_id)} ],
 	'an HTTP request in its headers');
 
-# What is no trace is not made one.
+# Malformed trace members are not passed on.
 $session->query(
 	'SELECT twtasks.add_task(\'KIND|COMMAND\', context => \'{"traceparent": "00-1\n2"}\')'
 );

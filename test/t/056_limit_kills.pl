@@ -120,7 +120,7 @@ sub kill_process
 	return @children && kill KILL => one_of(@children);
 }
 
-# Of a sidecar, whichever it is.
+# Ends a session of a random sidecar.
 sub kill_session
 {
 	return $node->value(
@@ -136,7 +136,7 @@ my %kill = (
 	session => \&kill_session
 );
 
-# What a call with so many tasks of a type gets.
+# Returns the tasks that a grab of this type gets.
 sub let_through
 {
 	my ($type, $incarnation) = @_;

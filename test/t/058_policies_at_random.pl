@@ -32,8 +32,8 @@ push @patterns, qw(REPEAT|* LATE|*);
 # Types that may start again when a sidecar was killed.
 my $again = qr/^(WORKER|SQL|NOOP|LATE)/;
 
-# Of the function every tenth call fails, and some take longer than they may; the
-# policy of an add refuses some.
+# Every tenth call of the function fails, and some take too long.  The policy of an
+# add refuses some tasks.
 $node->value(<<'SQL');
 	CREATE SCHEMA app;
 	CREATE TABLE app.effect (task uuid);
@@ -115,7 +115,7 @@ sub any
 	return $_[ rand @_ ];
 }
 
-# What is deleted when it is done must have left a trace elsewhere.
+# A task that is deleted when done must leave a trace elsewhere.
 sub option
 {
 	my ($pattern) = @_;
@@ -189,8 +189,8 @@ sub add
 		INSERT INTO app.added SELECT task_id FROM a");
 }
 
-# Whoever is killed, mostly while commands wait at their gate, starts again, as
-# another node of that name.
+# Kills a sidecar, mostly while commands wait at their gate.  It starts again as a
+# new node of the same name.
 sub kill_one
 {
 	my ($sidecars) = @_;
@@ -226,7 +226,7 @@ foreach my $sql (
 my $added = $node->value('SELECT count(*) FROM app.added');
 
 cmp_ok($added, '>', ROUNDS * TASKS / 2, 'most tasks were added');
-# What is left to an operator by the rule "ignore".
+# Cancels the tasks that the rule "ignore" leaves to an operator.
 sub cancel_ignored
 {
 	return $node->value(

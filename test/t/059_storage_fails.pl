@@ -1,6 +1,6 @@
 # 059_storage_fails.pl -- a task whose data is in a file that the server cannot
-# read waits, and loses no try: it runs when the storage is back.  Those beside
-# it run meanwhile.
+# read waits, and loses no try: it runs when the storage is back.  Other tasks
+# run meanwhile.
 
 use strict;
 use warnings FATAL => 'all';

@@ -37,7 +37,7 @@ my %bad  = map {
 
 push @good, map { $node->add_task('COMMAND') } 1 .. 3;
 
-# What is stored out of line is gone.
+# The values stored out of line are gone.
 my $file = $node->toast_file;
 
 $node->while_stopped(

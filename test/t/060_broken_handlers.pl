@@ -85,7 +85,7 @@ sub check_config
 	return $err;
 }
 
-# What the log has of them, each once.
+# The log names each of them once.
 sub told_ok
 {
 	my ($sidecar, $offset, $name) = @_;

@@ -77,7 +77,7 @@ sub reply
 	return [ 'reply', \%members ];
 }
 
-# One that is in flight all the time.
+# This task is in flight all the time.
 my $other = $node->add_task('OTHER');
 
 wait_for(sub { $ledger->starts($other) }, 'start of the other');

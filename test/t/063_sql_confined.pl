@@ -293,7 +293,7 @@ my @attacks = (
 			\'{0}\', ' . $incarnation . ', 1, \'{1000}\', \'{error}\')'
 	]);
 
-# What random() gives second after that seed.
+# The second result of random() after that seed.
 my $known =
   $node->value('SELECT setseed(0.5); SELECT random(); SELECT random()');
 $known =~ s/.*\n//s;
@@ -330,7 +330,7 @@ sub attack_in_session
 	}
 	my $left = $session->try('SELECT app.traces()') // 'no session';
 
-	# those of the transaction are gone as well now
+	# locks of the transaction are gone as well now
 	push @wrong, 'locks are left'
 	  unless $session->query(
 		'SELECT count(*) FROM pg_locks

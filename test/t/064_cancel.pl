@@ -57,7 +57,7 @@ SQL
 
 my $alice;
 
-# What alice is told, when she looks at the task as it is.
+# Returns the answer to alice, who names the task's current version.
 sub cancel
 {
 	my ($id, $version) = @_;
@@ -210,7 +210,7 @@ cancel($ignored);
 $sidecar->wait_for_log(qr/cancelled by alice.*\Q$ignored\E/,
 	'word of it', $position);
 
-# Whatever the process is told comes in order: it has seen the wish by then.
+# Lines reach the process in order: by then it has read the request.
 my $after = add('DEAF');
 
 wait_ok(sub { $node->status_of($after) eq 'DONE' },

@@ -278,7 +278,7 @@ foreach my $header (
 			status => $status,
 			headers => [ [ 'Retry-After' => $value ] ]);
 
-		# one that waits for a second runs again, and then waits once more
+		# a task that waits for a second runs again, and then waits once more
 		my $delay = wait_for(
 			sub {
 				$node->value(
@@ -373,8 +373,8 @@ check(add('NOWHERE'),
 	'WAITING 2', qr/^could not connect to nowhere\.invalid port 80: /,
 	'no such host');
 
-# What a server keeps open and does not want any more: libcurl sends again,
-# and the receiver can tell; not where there is one try only.
+# A server closes a kept connection just when a request comes: libcurl sends the
+# request again, and the receiver can tell.  With one try only it does not.
 foreach my $case ([ 'FIXED', 'DONE 2', 2 ], [ 'ONCE', 'ERROR 2', 1 ])
 {
 	my ($type, $state, $times) = @$case;

@@ -66,7 +66,7 @@ my $sidecar = TwTasks::Sidecar->start(
 		handler('NOOP_REPEAT', noop => JSON::PP::true, statuses => ['0=repeat'])
 	]);
 
-# What makes a handler say that.
+# The input that makes a handler give a result.
 my %says = (
 	COMMAND => { delete => 81, repeat => 80 },
 	WORKER => {
@@ -133,7 +133,7 @@ foreach my $name (sort keys %says)
 			),
 			't',
 			"$name: each time with its tries anew");
-		# one that runs just then is asked to end, and ends later
+		# a task that runs just then is asked to end, and ends later
 		wait_for(
 			sub {
 				$node->value(

@@ -22,7 +22,7 @@ my $systemd = IO::Socket::UNIX->new(
 	Local => "$directory/notify",
 	Blocking => 0) or die "could not open a socket: $!";
 
-# What systemd was told since the last time.
+# The messages to systemd since the last time.
 my $told = '';
 
 sub wait_until_told

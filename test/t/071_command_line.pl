@@ -103,7 +103,7 @@ is(readlink "/proc/$pid/fd/$_", '/dev/null', "descriptor $_ leads nowhere")
 kill KILL => $pid;
 waitpid $pid, 0;
 
-# What is printed can be read again, and says the same.
+# A printed configuration reads back, and prints the same again.
 my ($printed, $error) =
   run_command([ $program, '--config', $right, '--print-config' ]);
 

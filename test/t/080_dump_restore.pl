@@ -48,7 +48,7 @@ $node->value(
 	twtasks.pause_bucket(\'small\')'
 );
 
-# What the one leaves NULL has the other; FOREIGN* has what this one leaves.
+# Together the rows have a value in each column.
 $node->value(<<'SQL');
 	SELECT twtasks.configure_type('REST|*', priority => 7, queue_time => '1h', expires_after => '1d',
 			stuck => 'ignore', stuck_function => 'none', when_done => 'clear', intercept => 'none',
@@ -115,7 +115,7 @@ is($node->value('SELECT count(*) FROM twtasks.finished_task_default'),
 
 # ---- kept ----
 
-# What is compared of a table; of the others all.
+# The columns that are compared; all columns of the other tables are.
 my %columns = (
 	'twtasks.finished_task' => 'tableoid::regclass, *',
 	'twtasks.node' => 'incarnation, name, started, lease');
@@ -276,7 +276,7 @@ is($restored->query('SELECT twtasks_internal.clean_older(\'0 days\')'),
 	'', 'cleaning works');
 is($heir->stop, 0, 'the sidecar stops in order');
 
-# What it did is not the other database's business.
+# Its work does not touch the other database.
 is($node->status_of($retry), 'PROCESSING', 'the original is as it was');
 
 done_testing();

@@ -23,7 +23,7 @@ my $control = slurp_file($prefix->extensions . '/twtasks.control');
 my ($version) = $control =~ /default_version\s*=\s*'([^']+)'/;
 my $next = "$version.next";
 
-# What a release with a new function would bring.
+# The upgrade script of a release with a new function.
 append_to_file($prefix->extensions . "/twtasks--$version--$next.sql",
 	<<'SQL');
 \echo Use "ALTER EXTENSION twtasks UPDATE" to load this file. \quit

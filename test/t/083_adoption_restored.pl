@@ -91,7 +91,7 @@ sub run
 	return sub { system_or_bail(@command) };
 }
 
-# What a transaction did that named a marker, in a server that died then.
+# Leaves the state of a transaction that named a marker before its server died.
 sub unsettle
 {
 	my ($marker) = glob "$data/twtasks.*";

@@ -82,7 +82,7 @@ is(change('reschedule_task', $held, 'now()'),
 my $cancelled = $node->add_task('LATER', run_after => in_an_hour());
 is(change('cancel_task', $cancelled), 'changed', 'cancelled');
 
-# What runs is its handler's.
+# A running task belongs to its handler.
 my $running = $node->add_task('GATED');
 wait_for(sub { $ledger->starts($running) }, 'a task to run');
 is(change($_, $running), 'wrong_status', "while it runs: no $_")

@@ -75,7 +75,7 @@ sub statements
 		FROM pg_stat_statements WHERE userid = \'sidecar\'::regrole');
 }
 
-# What is done at the start and then once in a while is not what we look for.
+# Work at the start, and work once in a while, does not count.
 sub wait_until_settled
 {
 	my ($case) = @_;
@@ -136,7 +136,7 @@ $notify->{node}->stop;
 
 my $sidecar = $ring->{sidecar};
 
-# So many types that no limit for one of them keeps the memory empty.
+# There are so many types that no limit for one of them keeps the memory empty.
 foreach my $n (1 .. 25)
 {
 	$ring->{node}->add_many("GATED|$n", 6_000, 6_000);

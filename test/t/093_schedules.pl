@@ -21,7 +21,7 @@ plan skip_all => 'libfaketime is not installed'
 
 # 2024-03-31, a Sunday, 01:00 UTC: in Berlin it is 03:00 now, no longer 02:00.
 use constant SUMMER => 1_711_846_800;
-# So many seconds of a minute are left, for the leader to tick in.
+# Seconds that are left of a minute for the leader's tick.
 use constant LAST => 7;
 
 my $clock = TwTasks::Clock->new->set(SUMMER - 3600);

@@ -25,7 +25,7 @@ typedef struct Chance
 	uint64		state;			/* never 0 */
 } Chance;
 
-/* Of the first history: what TWT_TEST_SEED says, else the time; above 0. */
+/* Seed of the first history: TWT_TEST_SEED, else the time; above 0. */
 static inline int
 test_seed(void)
 {

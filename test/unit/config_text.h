@@ -48,7 +48,7 @@ read_text(const char *text)
 	return config;
 }
 
-/* What is wrong with the file, without its name; to be freed. */
+/* Returns the file's fault, without the file's name; the caller frees it. */
 static inline char *
 file_error(void)
 {

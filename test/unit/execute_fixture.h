@@ -30,19 +30,19 @@ typedef struct Fixture
 	const HandlerKind *kind;
 	Runner	   *runner;			/* NULL: not opened */
 	HandlerConfig config;		/* changed before open_runner() */
-	const HandlerConfig *whole_config;	/* of a kind with more options, or
-										 * NULL */
+	const HandlerConfig *whole_config;	/* for kinds with more options; NULL
+										 * for others */
 	RunnerGate	gate;
-	int64		incarnation;	/* what the gate says */
+	int64		incarnation;	/* the gate's answer */
 	int64		until_us;		/* ... and until when */
 	char	   *argv[8];
-	char		directory[64];	/* of this test */
+	char		directory[64];	/* this test's own */
 	char		path[128];		/* a fifo in it */
 	int			fifo;			/* its reading end */
 	char	   *go_path;		/* another one */
 	int			go;				/* both ends of it */
 	int			reported;		/* verdicts since open_runner() */
-	int			done;			/* those of them that are TASK_DONE */
+	int			done;			/* verdicts that were TASK_DONE */
 	dlist_head	tasks;			/* all tasks, by a list of our own */
 } Fixture;
 

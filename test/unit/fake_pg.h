@@ -22,7 +22,7 @@ typedef struct FakeCall
 	const PgStatement *statement;
 	PgResultFn	fn;
 	void	   *arg;
-	int			sizes[WIRE_MAX_PARAMS]; /* of its parameters, in bytes */
+	int			sizes[WIRE_MAX_PARAMS]; /* sizes of its parameters, in bytes */
 } FakeCall;
 
 struct Pg
@@ -36,7 +36,7 @@ struct Pg
 
 static Pg  *last_pg;			/* that was made */
 
-/* Of all connections, in order of sending. */
+/* The calls of all connections, in order of sending. */
 static dlist_head calls = DLIST_STATIC_INIT(calls);
 
 /* ---- what the sidecar calls ---- */

@@ -3,8 +3,8 @@
  * table_fixture.h
  *		What tests of the table share: types with limits, and short calls.
  *
- * Tasks are numbers from 1.  What pop() takes is forgotten at once and its
- * slot kept, until give_back() or the end of the test.
+ * Tasks are numbers from 1.  pop() forgets a task at once and keeps its
+ * slot, until give_back() or the end of the test.
  *
  *-------------------------------------------------------------------------
  */

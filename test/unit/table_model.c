@@ -323,7 +323,7 @@ typedef enum Giving
 	GIVES_LESS_URGENT			/* than what is new */
 } Giving;
 
-/* What that type gives up for a new trigger of the other one. */
+/* The sacrifice of that type for a new trigger of the other one. */
 static Giving
 giving(const Model *model, int type, int other)
 {

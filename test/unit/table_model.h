@@ -84,7 +84,7 @@ extern int	model_displaced(const Model *model, const ModelTrigger *trigger);
 /* Types of one family have the same number. */
 extern int	model_family(int type);
 
-/* False: nothing can run.  What was popped is the last of model->popped. */
+/* False: nothing can run.  The popped trigger is the last of model->popped. */
 extern bool model_pop(Model *model) MUSTCHECK;
 
 /* The last of model->popped takes the place of what leaves it. */

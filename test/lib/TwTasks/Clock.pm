@@ -1,8 +1,8 @@
 # Clock.pm -- a clock that a test can put forward and back, for a server or a
 # sidecar: libfaketime, told by a file.
 #
-# Only the time of day is changed.  What measures how long something takes
-# (CLOCK_MONOTONIC) goes on, as when somebody sets the clock of a machine.
+# Only the time of day changes.  CLOCK_MONOTONIC goes on, as when somebody sets
+# the clock of a machine.
 #
 # That of a server must be behind the machine's: a signal that comes while it
 # waits is handled by the machine's, and a timeout that lies in the future by
@@ -34,7 +34,7 @@ sub new
 	return $self->put(0);
 }
 
-# So many seconds before the machine's clock, or behind it.
+# Sets it to so many seconds before the machine's clock, or behind it.
 sub put
 {
 	my ($self, $offset) = @_;

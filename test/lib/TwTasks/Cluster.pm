@@ -60,7 +60,7 @@ SQL
 	return $self;
 }
 
-# What the sessions of the server do, for when a wait has failed.
+# Lists the activity of the server's sessions, after a wait that failed.
 sub show_sessions
 {
 	my ($self) = @_;
@@ -93,7 +93,7 @@ sub common_session
 	return $self->{_twt_session} ||= $self->session;
 }
 
-# What a statement returns, by the common session.
+# Returns the result of a statement in the common session.
 sub value
 {
 	my ($self, $sql) = @_;

@@ -76,7 +76,7 @@ sub url
 	  . ($path // '/');
 }
 
-# What was asked of it, in order: hashes of method, target, headers (a hash of
+# Returns the requests, in order: hashes of method, target, headers (a hash of
 # names in lower case), body, connection (its number) and at (a time).
 sub requests
 {

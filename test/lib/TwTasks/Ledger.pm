@@ -109,7 +109,7 @@ sub lines
 	return @lines;
 }
 
-# Those of one kind ("start", "end"), of one task if it is named.
+# Returns the lines of one kind ("start", "end"), of one task if it is named.
 sub select
 {
 	my ($self, $what, $id) = @_;
@@ -152,8 +152,8 @@ sub repeated
 	return grep { $starts{$_} > 1 } sort keys %starts;
 }
 
-# Those lines that the filter takes: a function of a line, or a regular
-# expression for types; all without one.
+# Returns the lines that pass the filter: a function of a line, or a regular
+# expression for types.  Without a filter all lines pass.
 sub taken
 {
 	my ($self, $filter) = @_;

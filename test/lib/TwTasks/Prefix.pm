@@ -23,7 +23,7 @@ sub config
 	return $value;
 }
 
-# What of these two paths is the same, up to a slash.
+# Returns the common beginning of two paths, up to a slash.
 sub common
 {
 	my ($left, $right) = @_;

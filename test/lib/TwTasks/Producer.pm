@@ -1,8 +1,8 @@
 # Producer.pm -- a process that adds tasks, and keeps a record of its own.
 #
-# It writes down every id before it adds it and what came of it afterwards, so
-# that nothing that was acknowledged can get lost unseen.  What the server's
-# end left open is neither: such a task may exist or not.
+# It records every id before it adds the task, and the outcome afterwards, so no
+# acknowledged task can get lost unseen.  A task whose outcome the end of the
+# server left open may exist or not.
 
 package TwTasks::Producer;
 
@@ -97,8 +97,7 @@ sub DESTROY
 	return;
 }
 
-# The ids with this fate.  Those for which nothing but the intention is known
-# were left open too.
+# Returns the ids with this fate.  Ids with an intention and no outcome are open too.
 sub ids
 {
 	my ($self, $fate) = @_;

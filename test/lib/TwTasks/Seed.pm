@@ -10,7 +10,7 @@ use Test::More;
 
 my $seed = $ENV{TWT_TEST_SEED} || time;
 
-# To be called before the first random choice.
+# Call it before the first random choice.
 sub sow
 {
 	srand $seed;

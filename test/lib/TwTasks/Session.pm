@@ -55,7 +55,7 @@ sub receive
 	return $text;
 }
 
-# What the server said, errors included; undef when the session has ended.
+# Returns the server's answer, errors included; undef when the session has ended.
 sub try
 {
 	my ($self, $sql) = @_;

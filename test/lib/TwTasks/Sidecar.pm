@@ -156,7 +156,7 @@ sub pid
 	return $_[0]->{pid};
 }
 
-# Of its last start.
+# Returns the incarnation of its last start.
 sub incarnation
 {
 	return $_[0]->{incarnation};

@@ -69,8 +69,8 @@ sub took
 	return $took;
 }
 
-# As a test of its own.  What follows would wait in vain too, so a failure
-# ends the file.
+# Waits as a test of its own.  A failure ends the file, since later tests would
+# wait in vain too.
 sub wait_ok
 {
 	my ($condition, $name, $seconds) = @_;

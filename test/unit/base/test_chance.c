@@ -10,7 +10,7 @@
 #include "base/chance.h"
 #include "check.h"
 
-/* Of two that begin to wait at once, seldom do both come back at once. */
+/* Two waits that begin at once seldom end at once. */
 static void
 test_delays_by_chance(void **state)
 {

@@ -43,7 +43,7 @@ test_many_numbers(void **state)
 	pfree(text.data);
 }
 
-/* What is too large, and what only looks so. */
+/* Numbers that are too large, and numbers that only look so. */
 static void
 test_large_numbers(void **state)
 {

@@ -21,14 +21,14 @@
 
 #define LINE_MAX_BYTES 4096
 
-/* What would end a line, drive a terminal or pass for something else. */
+/* Characters that would end a line, drive a terminal or pass for another. */
 #define HOSTILE \
 	"a\nFATAL b\r\t\x1b[31m\x7f\x01 \xc2\x85\xc2\x9b" \
 	"\xe2\x80\xa8\xe2\x80\xa9\xe2\x80\xae\xe2\x81\xa6\xef\xbb\xbf" \
 	"\xff\xc0\xaf\xed\xa0\x80\xf4\x90\x80\x80\xe2\x82 \\ \" \xc3\xbc"
 
 static int	real_stderr;
-static int	reader;				/* of the pipe that is stderr meanwhile */
+static int	reader;				/* reading end of the pipe that is stderr */
 
 static Task task = {
 	.id_text = "0193b0a0-0000-7000-8000-000000000001",
@@ -45,7 +45,7 @@ capture_by(int ends[2])
 	assert_int_equal(fcntl(reader, F_SETFL, O_NONBLOCK), 0);
 }
 
-/* What was written since, which may be nothing. */
+/* Returns the text written since, maybe empty. */
 static const char *
 written(void)
 {
@@ -66,7 +66,7 @@ set_up(void **state)
 		return -1;
 	capture_by(ends);
 	log_init(LOG_FORMAT_TEXT, TWT_LOG_INFO, "node-1");
-	/* What an earlier test lost is told now. */
+	/* The line about losses of an earlier test comes now. */
 	log_line(TWT_LOG_INFO, "test", "begins");
 	written();
 	return 0;
@@ -185,7 +185,7 @@ test_json_lines(void **state)
 	json_decref(object);
 }
 
-/* Whatever a handler or a server says, one event is one line of print. */
+/* One event is one printable line, whatever a handler or server says. */
 static void
 test_text_cannot_be_forged(void **state)
 {
@@ -406,7 +406,7 @@ test_full_pipe(void **state)
 	int			flags = fcntl(STDERR_FILENO, F_GETFL);
 
 	check_dropping();
-	/* Whoever shares the pipe must not find it changed. */
+	/* Other users of the pipe must not find it changed. */
 	assert_int_equal(fcntl(STDERR_FILENO, F_GETFL), flags);
 	assert_int_equal(flags & O_NONBLOCK, 0);
 }

@@ -16,7 +16,7 @@
 #include "check.h"
 
 static Loop *loop;
-static StringInfoData trace;	/* what happened */
+static StringInfoData trace;	/* the events, in order */
 static LoopTimer *timers[1000];
 static int	pipe_fds[2];
 static LoopIo *io;
@@ -317,7 +317,7 @@ test_turn_functions_change(void **state)
 	assert_string_equal(trace.data, "l");
 }
 
-/* What is wanted in a callback needs no turn of its own. */
+/* A wish made in a callback needs no turn of its own. */
 static int	nturns;
 
 static void

@@ -404,7 +404,7 @@ test_rarest_days(void **state)
 	}
 }
 
-/* Whatever is accepted, its next time is not before the given one. */
+/* The next time of an accepted expression is never before the given one. */
 static void
 test_random_bytes(void **state)
 {

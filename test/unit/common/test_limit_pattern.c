@@ -112,8 +112,8 @@ covers(const char *pattern, const char *type)
 }
 
 /*
- * Of two names that cover a type, the types of the narrower are all among
- * those of the other; a name is the same whoever of them is asked.
+ * If two names cover a type, the wider one covers every type of the narrower.
+ * Each of these types gets the same name.
  */
 static void
 test_narrower_lies_within(void **state)

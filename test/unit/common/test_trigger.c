@@ -218,7 +218,7 @@ test_type_too_long(void **state)
 	assert_false(decode(text, prefix + TRIGGER_TYPE_MAX + 1, &trigger));
 }
 
-/* Whatever is accepted must be exactly what would have been written. */
+/* An accepted text is exactly the text that we would write. */
 static void
 assert_refused_or_canonical(const char *text, size_t len)
 {

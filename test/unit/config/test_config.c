@@ -190,7 +190,7 @@ test_every_key(void **state)
 	config_free(config);
 }
 
-/* What is printed means the same, and is printed the same. */
+/* A printed configuration reads back as the same, and prints the same again. */
 static void
 test_print_is_fixpoint(void **state)
 {

@@ -317,7 +317,7 @@ expect_no_fault(void)
 	config_free(config);
 }
 
-/* Who we are, and who else is in our group. */
+/* Our own user, and our group with its members. */
 static struct passwd me;
 static struct group mine;
 

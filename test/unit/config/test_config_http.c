@@ -105,7 +105,7 @@ test_every_key(void **state)
 	pfree(text);
 }
 
-/* What is printed is taken back, and holds no secret. */
+/* A printed configuration can be read back, and holds no secret. */
 static void
 test_print(void **state)
 {

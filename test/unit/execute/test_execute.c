@@ -206,7 +206,7 @@ restore_limit(void *arg)
 	setrlimit(RLIMIT_NOFILE, arg);
 }
 
-/* Whom nobody can look for, for want of descriptors, is not taken for gone. */
+/* Without descriptors to look for them, processes do not count as gone. */
 static void
 test_deadline_in_a_shortage(void **state)
 {
@@ -305,7 +305,7 @@ test_close_kills(void **state)
 	assert_int_equal(fixture.reported, 0);
 }
 
-/* Whoever kills the sidecar kills its handlers. */
+/* The death of the sidecar kills its handlers. */
 static void
 test_death_of_sidecar(void **state)
 {
@@ -462,7 +462,7 @@ test_no_data(void **state)
 
 /* ---- surroundings ---- */
 
-/* What sh prints on stderr. */
+/* The message of sh on stderr. */
 static void
 assert_prints(const char *script, const char *expected)
 {
@@ -530,7 +530,7 @@ test_facts(void **state)
 	pfree(expected);
 }
 
-/* What an environment cannot take is an error, not a try. */
+/* A context too large for the environment is an error, not a retry. */
 static void
 test_large_context(void **state)
 {

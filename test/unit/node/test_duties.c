@@ -58,7 +58,7 @@ call_of(const char *statement, const Pg *pg)
 	return NULL;
 }
 
-/* What says that nothing was found, and nothing is due. */
+/* An answer that found nothing, and says that nothing is due. */
 static PGresult *
 nothing(const char *statement)
 {
@@ -143,7 +143,7 @@ test_connections(void **state)
 	close_duties(duties);
 }
 
-/* What is due, and who is gone, waits for nothing long. */
+/* Due tasks and dead nodes wait for no slow duty. */
 static void
 test_beside_slow_ones(void **state)
 {

@@ -75,7 +75,10 @@ test_addresses_of_a_name(void **state)
 	assert_string_equal(hosts_unknown(hosts), "db2");
 	hosts_found(hosts, "192.0.2.3");
 
-	/* of use, and lost later: others may have the name then */
+	/*
+	 * the connection is used and then lost: the name may lead elsewhere by
+	 * now
+	 */
 	hosts_keep(hosts);
 	assert_string_equal(hosts_unknown(hosts), "db2");
 	assert_true(hosts_next(hosts));

@@ -22,7 +22,7 @@
 #include "pg/lookup.h"
 #include "pg/pg.h"
 
-/* What hangs is a failure. */
+/* A test that hangs fails. */
 #define PATIENCE_SECONDS 60
 
 typedef int (*GetAddrInfo) (const char *, const char *, const struct addrinfo *,

@@ -20,7 +20,7 @@
 #define AWAY "connection to server failed: Connection refused\n"
 
 static int	real_stderr;
-static int	reader;				/* of the pipe that is stderr meanwhile */
+static int	reader;				/* reading end of the pipe that is stderr */
 static Trouble trouble;
 
 /* Whether exactly one line was written since, and this is in it; NULL: none. */

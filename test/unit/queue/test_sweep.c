@@ -14,7 +14,7 @@
 #include "queue/sweep.h"
 #include "slots/slots.h"
 
-/* Of the look's parameters: an array of ids, and its sizes. */
+/* Parameters of the look: an array of ids, and its sizes. */
 enum
 {
 	SWEEP_AFTER = 6,
@@ -96,7 +96,7 @@ test_each_rests(void **state)
 	table_free(tables[1]);
 }
 
-/* Whoever comes back asks for it again. */
+/* After a reconnect the sweep asks again. */
 static void
 test_lost(void **state)
 {
@@ -166,7 +166,7 @@ put_row(PGresult *result, const char *type, int number)
 	put_bytes(result, row, SWEEP_PLACE, NULL, -1);
 }
 
-/* So many rows of each of two types, with ids from that number on. */
+/* na rows of type A and nb of type B, with ids from first on. */
 static PGresult *
 rows_of_both(int first, int na, int nb)
 {
@@ -297,7 +297,7 @@ test_full_type(void **state)
 
 	assert_int_equal(cursors_of_look(backlog->sweep), 0);
 	answer("sweep", rows_of_both(0, SHARE, SHARE));
-	execute(backlog, SHARE / 2);	/* of A; B is full */
+	execute(backlog, SHARE / 2);	/* tasks of A; B is full */
 	assert_int_equal(cursors_of_look(backlog->sweep), 1);
 	answer("sweep", rows(50, SHARE / 2));
 	execute(backlog, SHARE);	/* half of them of B */

@@ -18,7 +18,7 @@
 #include "slots/type_limits.h"
 
 #define NODES 4
-#define JOBS 60					/* of each node */
+#define JOBS 60					/* per node */
 
 typedef enum What
 {
@@ -64,9 +64,9 @@ static int64 now;
 static uint64 number;
 static Heap events;
 static Node nodes[NODES];
-static int	delay_us;			/* of a message, at most */
+static int	delay_us;			/* longest delay of a message */
 static int	job_us;
-static int	lost_percent;		/* of the offers */
+static int	lost_percent;		/* share of lost offers */
 
 /* The database. */
 static int	max;
@@ -154,7 +154,7 @@ note_freed(void *arg, Limit *limit, int freed, bool is_wanted)
 	offer->is_good = is_wanted;
 }
 
-/* What a sidecar does at the end of a turn of its loop. */
+/* The end of a turn of a sidecar's loop. */
 static void
 pump(int n)
 {

@@ -13,7 +13,7 @@
 #include "check.h"
 #include "slots/slots.h"
 
-/* Who was woken, in order. */
+/* The woken jobs, in order. */
 static SlotWaiter *woken[64];
 static int	nwoken;
 

@@ -4,8 +4,8 @@
  *		Limits: random histories against plain counters.
  *
  * Jobs book a slot of one limit in a tree, run, free it; or wait, or give
- * up.  Whoever has a turn is asked in order.  Counters and a linear scan over
- * all jobs say who runs next: waiting must never make a difference to that.
+ * up.  A job with a turn is asked in order.  Counters and a linear scan over
+ * all jobs say which runs next: waiting must never change that.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,7 +22,7 @@ static const int parents[LIMITS] = {-1, 0, 0, 1, 1, 2, 3};
 typedef enum JobState
 {
 	JOB_IDLE,
-	JOB_READY,					/* to be asked */
+	JOB_READY,					/* has a turn */
 	JOB_WAITING,
 	JOB_RUNNING
 } JobState;

@@ -249,7 +249,7 @@ test_rate(void **state)
 	assert_int_equal(slots_next_us(slots), -1);
 	assert_int_equal(book_all(a, 9), 1);
 
-	/* what was not started was not used up */
+	/* a start that did not happen uses up no rate */
 	now += MS_TO_US(250);
 	assert_true(book(a));
 	assert_true(book(a));
@@ -339,7 +339,7 @@ test_keys_are_freed(void **state)
 	}
 	assert_in_range(type_limits_count(limits), 1000, 1000 + 300);
 
-	/* one that was freed meanwhile goes on where it was */
+	/* a limit that was freed meanwhile continues from its old rate */
 	for (int i = 9999; i > 9000; i -= 100)
 	{
 		Limit	   *b;
@@ -363,7 +363,7 @@ shared_of(const char *pattern, int max)
 	return rule;
 }
 
-/* What fn of slots_take_freed() was given last. */
+/* The last argument of fn of slots_take_freed(). */
 static int	freed;
 static bool wanted;
 

@@ -29,7 +29,7 @@ static const char *const patterns[] = {
 typedef enum JobState
 {
 	JOB_IDLE,
-	JOB_READY,					/* to be asked */
+	JOB_READY,					/* has a turn */
 	JOB_WAITING,
 	JOB_BOOKED,
 	JOB_RUNNING,
@@ -189,7 +189,7 @@ end(History *history, Job *job)
 	limit_release(job->leaf);
 }
 
-/* What is over here and not yet there takes no other job's place meanwhile. */
+/* A job that ended here, and not yet there, takes no other job's place. */
 static void
 change_job(History *history, Job *job)
 {
@@ -298,7 +298,7 @@ change_rules(History *history)
 			pattern, is_shared, terms
 		};
 	}
-	/* of the same moment is neither before nor after */
+	/* two events of one moment have no order */
 	model->now_us++;
 	type_limits_set(history->limits, model->rules, model->nrules);
 }

@@ -297,7 +297,7 @@ test_newer_version_elsewhere(void **state)
 	assert_int_equal(pop(), 3);
 	assert_int_equal(pop(), 2);
 	assert_int_equal(pop(), 1);
-	/* what this node does not run any more, it need not try */
+	/* a trigger that this node no longer handles is not tried */
 	push(4, "A", USUAL);
 	assert_int_equal(push_version(table, 4, 2, "C", USUAL), TABLE_NO_HANDLER);
 	assert_int_equal(pop(), 0);

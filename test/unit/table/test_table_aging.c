@@ -15,7 +15,7 @@
 /* Only these types age. */
 static const char *aging;
 static int64 now_us;
-static int64 slower_us;			/* of B */
+static int64 slower_us;			/* B's own */
 
 static int64
 period(void *arg, const char *type)
@@ -101,7 +101,7 @@ test_rises_again(void **state)
 	expect_at(1, 2);
 }
 
-/* What was added with 0 goes first, however long others wait. */
+/* Tasks added with priority 0 go first, however long others wait. */
 static void
 test_never_overtakes_the_urgent(void **state)
 {
@@ -144,7 +144,7 @@ test_other_types_do_not(void **state)
 	assert_int_equal(pop(), 1);
 }
 
-/* Those who rise keep their order, and come after those who were there. */
+/* Tasks that rise keep their order, and come after the tasks already there. */
 static void
 test_order_is_kept(void **state)
 {
@@ -267,7 +267,7 @@ typedef struct Waiting
 	int			task;
 	bool		ages;
 	int			priority;
-	int			order;			/* of arrival where it is */
+	int			order;			/* order of arrival in its place */
 	int			ticks;			/* before it came there */
 } Waiting;
 

@@ -9,7 +9,7 @@
 
 #include "table_fixture.h"
 
-/* What a callback was told, as "A:3 B:1 ". */
+/* The arguments of a callback, as "A:3 B:1 ". */
 static char told[256];
 
 static void
@@ -86,7 +86,7 @@ test_capacity(void **state)
 	assert_int_equal(push(4, "A", 0), TABLE_ADDED);
 }
 
-/* Of a full type what would run last gives way to what is more urgent. */
+/* In a full type the last trigger gives way to a more urgent one. */
 static void
 test_urgent_takes_a_place(void **state)
 {
@@ -158,7 +158,7 @@ test_many_keys_make_room(void **state)
 	assert_int_equal(table_even_share(table), 1);
 }
 
-/* Of one family the key that has most. */
+/* In one family the largest key gives way. */
 static void
 test_biggest_key_makes_room(void **state)
 {
@@ -177,7 +177,7 @@ test_biggest_key_makes_room(void **state)
 	assert_int_equal(pop(), 5);
 }
 
-/* So many types that there is one trigger of each at most. */
+/* There are so many types that each has at most one trigger. */
 static void
 fill_with_types(const char *format, int capacity)
 {
@@ -192,7 +192,7 @@ fill_with_types(const char *format, int capacity)
 	}
 }
 
-/* Who is not in memory comes in by its priority, and nobody else for it. */
+/* A trigger that is not in memory comes in by its own priority. */
 static void
 check_urgent_types(const char *format)
 {
@@ -255,7 +255,7 @@ test_least_urgent_makes_room(void **state)
 	assert_int_equal(pop(), 9);
 }
 
-/* Those that rise are no longer the first to go. */
+/* Triggers that rise are no longer the first to go. */
 static int64
 rise_fast(void *arg, const char *type)
 {

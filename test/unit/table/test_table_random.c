@@ -14,7 +14,7 @@
 #define SEEDS 120
 #define STEPS 3000
 
-/* What is the case in one history; model and table see the same. */
+/* The conditions of one history; model and table see the same ones. */
 typedef struct History
 {
 	int			seed;
@@ -114,7 +114,7 @@ count_type(void *arg, const char *type, int waiting)
 	((int *) arg)[type_number(type)] = waiting;
 }
 
-/* Who was pushed out is seen by the counts; what else changes them is known. */
+/* The counts show which trigger was pushed out; nothing else changes them here. */
 static void
 push_and_compare(History *history, const Trigger *trigger, const ModelTrigger *wanted)
 {

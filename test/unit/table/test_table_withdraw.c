@@ -62,7 +62,7 @@ test_comes_again(void **state)
 	assert_int_equal(pop(), 1);
 }
 
-/* What is popped is its owner's to forget or return. */
+/* The owner of a popped task forgets or returns it. */
 static void
 test_popped(void **state)
 {
@@ -113,7 +113,7 @@ test_spilled(void **state)
 	assert_false(table_has_spilled(table));
 }
 
-/* One that had its turn at a shared limit hands it on. */
+/* A withdrawn task hands on its turn at a shared limit. */
 static void
 test_turn_is_handed_on(void **state)
 {

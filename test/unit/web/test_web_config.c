@@ -89,7 +89,7 @@ test_defaults(void **state)
 	web_config_free(config);
 }
 
-/* What is printed is taken back, and holds no secret. */
+/* A printed configuration can be read back, and holds no secret. */
 static void
 test_print(void **state)
 {

@@ -281,7 +281,7 @@ test_many_replies_then_crash(void **state)
 	pfree(padding);
 }
 
-/* Those that wait behind the 64 are not hurt. */
+/* Tasks that wait behind the 64 in flight do not fail. */
 static void
 test_dies_with_64_in_flight(void **state)
 {
@@ -345,7 +345,7 @@ test_closes_stdin_and_stays(void **state)
 	assert_verdict(task, TASK_RELEASE, NULL);	/* it could not be written */
 }
 
-/* Who breaks the protocol is ended with all it started. */
+/* A worker that breaks the protocol is ended, with all its children. */
 static void
 test_whole_tree_is_ended(void **state)
 {
@@ -579,7 +579,7 @@ test_descriptors(void **state)
 				   "worker exited with status 7");
 }
 
-/* What the sidecar logs meanwhile; to be freed. */
+/* Returns the sidecar's log of that time; the caller frees it. */
 static char *
 logged(const char *data)
 {

@@ -164,7 +164,7 @@ assert_says(const char *line, WorkerWord expected)
 	assert_int_equal(reply.word, expected);
 }
 
-/* What answers the hello is about no task. */
+/* An answer to the hello names no task. */
 static void
 test_decode_answer(void **state)
 {
@@ -188,7 +188,7 @@ test_decode_started(void **state)
 	assert_says("{\"id\": \"" ID "\", \"version\": 3, \"started\": true}", WORKER_STARTED);
 	assert_says("{\"started\":true,\"version\":3,\"id\":\"" ID "\"}", WORKER_STARTED);
 
-	/* Of a result it is the worker's own business. */
+	/* Beside a result the member is the worker's own business. */
 	assert_says("{\"id\":\"" ID "\",\"version\":3,\"result\":\"done\",\"started\":true}", WORKER_RESULT);
 	assert_says("{\"id\":\"" ID "\",\"version\":3,\"started\":\"now\",\"result\":\"done\"}", WORKER_RESULT);
 	assert_refused("{\"id\":\"" ID "\",\"version\":3,\"started\":false}", "member \"result\"");
@@ -233,7 +233,7 @@ test_decode_message(void **state)
 	assert_refused(REPLY("\"message\":7"), "member \"message\" is no string");
 }
 
-/* What is the worker's own may be anything; ours stays exact. */
+/* The worker's own members may hold anything; members of the protocol stay exact. */
 static void
 test_decode_beyond_limits(void **state)
 {
@@ -270,7 +270,7 @@ test_decode_wrong(void **state)
 	assert_refused("{\"id\":\"" ID "\",\"version\":3}",
 				   "member \"result\" is missing or no string");
 
-	/* What only the sidecar may say. */
+	/* Words that only the sidecar may say. */
 	assert_refused("{\"id\":\"" ID "\",\"version\":3,\"result\":\"failure\"}",
 				   "unrecognized result \"failure\"");
 	assert_refused("{\"id\":\"" ID "\",\"version\":3,\"result\":\"done\\u0000\"}",
@@ -293,7 +293,7 @@ test_decode_wrong(void **state)
 	pfree(error);
 }
 
-/* Whatever comes, it is taken or refused; the sanitizers watch. */
+/* Every line is accepted or refused; the sanitizers watch. */
 static void
 test_decode_mutations(void **state)
 {

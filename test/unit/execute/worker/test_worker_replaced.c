@@ -88,7 +88,7 @@ test_new_code_runs_after_a_replacement(void **state)
 	pfree(new_code);
 }
 
-/* What is in flight ends before its process does. */
+/* Tasks in flight end before their process does. */
 static void
 test_replacement_loses_no_task(void **state)
 {

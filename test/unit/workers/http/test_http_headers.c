@@ -116,7 +116,7 @@ test_context(void **state)
 	expect_context("{\"tracestate\": \"a=b\"}", "");
 }
 
-/* What does not fit is left out, and nothing else. */
+/* A malformed member of the context is left out, and nothing else. */
 static void
 test_context_that_does_not_fit(void **state)
 {

@@ -231,7 +231,7 @@ test_json_of_others(void **state)
 		expect_json(others[i], TASK_DONE, TASK_DELAY_BY_POLICY, NULL);
 }
 
-/* Whatever else is in it, it has said what is to be done. */
+/* Other members may hold anything: the result counts. */
 static void
 test_json_beyond_limits(void **state)
 {

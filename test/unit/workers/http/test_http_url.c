@@ -49,7 +49,7 @@ test_urls(void **state)
 	expect_url("https://[2001:DB8::1]/", true, "[2001:db8::1]", 443);
 	expect_url("https://a_b-c.d/", true, "a_b-c.d", 443);
 
-	/* what is another way to write an address is written in one way */
+	/* other spellings of an address become the usual one */
 	expect_url("https://2130706433/", true, "127.0.0.1", 443);
 	expect_url("https://0x7f.1/", true, "127.0.0.1", 443);
 	expect_url("https://%65xample.com/", true, "example.com", 443);

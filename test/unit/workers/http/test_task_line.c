@@ -90,7 +90,7 @@ test_texts(void **state)
 	assert_same(&task);
 }
 
-/* Whatever is in it, braces and quotes too: nothing is read, nothing changed. */
+/* Data passes unread and unchanged, braces and quotes too. */
 static void
 test_json(void **state)
 {
@@ -119,7 +119,7 @@ test_payload(void **state)
 	}
 }
 
-/* What breaks off is no task, and is not read beyond its end. */
+/* A cut-off line is no task, and is not read beyond its end. */
 static void
 test_no_task(void **state)
 {
