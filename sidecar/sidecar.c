@@ -59,7 +59,7 @@ struct Sidecar
 	Loop	   *loop;
 	Config	   *config;
 	Config	   *first_config;	/* what needs a restart is looked up there */
-	Slots	   *slots;
+	Limits	   *all_limits;
 	Limit	   *slots_of_node;
 	TypeLimits *limits;			/* of the database */
 	LimitRules *limit_rules;
@@ -377,13 +377,13 @@ pump_grabs(Sidecar *sidecar)
 static void
 on_slots_time(void *arg)
 {
-	slots_tick(((Sidecar *) arg)->slots);
+	limits_tick(((Sidecar *) arg)->all_limits);
 }
 
 static void
 arm_slots_timer(Sidecar *sidecar)
 {
-	int64		next = slots_next_us(sidecar->slots);
+	int64		next = limits_next_us(sidecar->all_limits);
 
 	if (next >= 0)
 		loop_timer_start(sidecar->slots_timer, next - loop_now_us(sidecar->loop));
@@ -563,8 +563,8 @@ sidecar_open(Loop *loop, Config *config)
 	sidecar->loop = loop;
 	sidecar->config = config;
 	sidecar->first_config = config;
-	sidecar->slots = slots_new(slots_clock, loop);
-	sidecar->slots_of_node = limit_new_root(sidecar->slots, "node", config->concurrency);
+	sidecar->all_limits = limits_new(slots_clock, loop);
+	sidecar->slots_of_node = limit_new_root(sidecar->all_limits, "node", config->concurrency);
 	sidecar->limits = type_limits_new(sidecar->slots_of_node);
 	sidecar->slots_timer = loop_timer_new(loop, on_slots_time, sidecar);
 	open_tables(sidecar);
@@ -573,7 +573,7 @@ sidecar_open(Loop *loop, Config *config)
 	sidecar->all_tables = tables_open(loop, sidecar->policies, sidecar->tables, sidecar->ntables);
 	sidecar->limit_rules = limit_rules_open(sidecar->policies, sidecar->node, sidecar->limits,
 											on_doubt, sidecar);
-	sidecar->offers = offers_open(loop, config, sidecar->node, sidecar->slots,
+	sidecar->offers = offers_open(loop, config, sidecar->node, sidecar->all_limits,
 								  sidecar->limits);
 	offers_on_unknown(sidecar->offers, limit_rules_miss, sidecar->limit_rules);
 	sidecar->finish = finish_open(loop, config, sidecar->node);
@@ -673,12 +673,12 @@ sidecar_free(Sidecar *sidecar)
 		table_free(sidecar->tables[i]);
 	for (int i = 0; i < sidecar->nserved; i++)
 		handler_free(sidecar->served[i].handler);
-	slots_take_freed(sidecar->slots, ignore_freed, NULL);
+	limits_take_freed(sidecar->all_limits, ignore_freed, NULL);
 	type_limits_free(sidecar->limits);
 	for (int i = 0; i < sidecar->ntables; i++)
 		limit_free(sidecar->buckets[i].limit);
 	limit_free(sidecar->slots_of_node);
-	slots_destroy(sidecar->slots);
+	limits_free(sidecar->all_limits);
 	loop_timer_free(sidecar->slots_timer);
 	loop_timer_free(sidecar->drain_end);
 	loop_timer_free(sidecar->watchdog);

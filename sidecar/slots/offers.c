@@ -56,7 +56,7 @@ struct Offers
 {
 	Loop	   *loop;
 	Node	   *node;
-	Slots	   *slots;
+	Limits	   *all;
 	TypeLimits *limits;
 	LoopFn		on_unknown;
 	void	   *arg;
@@ -211,7 +211,7 @@ on_state(void *arg, bool is_up)
 void
 offers_pump(Offers *offers)
 {
-	slots_take_freed(offers->slots, note_freed, offers);
+	limits_take_freed(offers->all, note_freed, offers);
 	if (offers->waiting->members == 0)
 		return;
 	pg_start(offers->pg);
@@ -228,14 +228,14 @@ on_again(void *arg)
 }
 
 Offers *
-offers_open(Loop *loop, const Config *config, Node *node, Slots *slots,
+offers_open(Loop *loop, const Config *config, Node *node, Limits *all,
 			TypeLimits *limits)
 {
 	Offers	   *offers = palloc0(sizeof(Offers));
 
 	offers->loop = loop;
 	offers->node = node;
-	offers->slots = slots;
+	offers->all = all;
 	offers->limits = limits;
 	offers->again = loop_timer_new(loop, on_again, offers);
 	offers->waiting = named_create(16, NULL);

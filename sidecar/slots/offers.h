@@ -3,7 +3,7 @@
  * offers.h
  *		Slots of limits of the whole cluster: given back, offered, asked for.
  *
- *		from: slots.h (slots_take_freed)		to: slots.h (limit_offer)
+ *		from: limit.h (limits_take_freed)		to: limit.h (limit_offer)
  *
  * When a task under such a limit has ended, the database is asked whose turn
  * it is: it has noted, in order, who was refused.  That goes over a connection
@@ -25,7 +25,7 @@
 typedef struct Offers Offers;
 
 extern Offers *offers_open(Loop *loop, const Config *config, Node *node,
-						   Slots *slots, TypeLimits *limits);
+						   Limits *all, TypeLimits *limits);
 extern void offers_free(Offers *offers);
 
 /* What to do about a limit that is not known here; once, after the open. */

@@ -4,7 +4,7 @@
  *		What a node knows of a limit that others count too: whether it may ask
  *		for a slot, and with how many tasks.
  *
- *		from: slots.h (slots_book)		to: slots.h (limit_refuse, limit_offer)
+ *		from: limit.h (limit_book)		to: limit.h (limit_refuse, limit_offer)
  *
  * As long as nothing was refused the limit is open.  After that it is closed:
  * it is asked with as many tasks as there are turns.  Turns come from offers,

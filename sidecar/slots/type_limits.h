@@ -3,7 +3,7 @@
  * type_limits.h
  *		The limits of the database, and which of them cover a type.
  *
- *		from: SQL			to: slots.h
+ *		from: SQL			to: limit.h
  *
  * A rule is a pattern with its figures; common/limit_pattern.h says which
  * types a pattern covers.  A rule's limit is made when a covered type comes,
@@ -20,7 +20,7 @@
 #ifndef TWT_TYPE_LIMITS_H
 #define TWT_TYPE_LIMITS_H
 
-#include "slots/slots.h"
+#include "slots/limit.h"
 
 typedef struct TypeLimits TypeLimits;
 

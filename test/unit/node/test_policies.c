@@ -13,6 +13,7 @@
 #include "node/policies.h"
 #include "pg/calls.h"
 #include "slots/limit_rules.h"
+#include "slots/slots.h"
 
 /* However long the last reading took. */
 #define READ_PAUSE_US SECONDS_TO_US(6)

@@ -216,7 +216,7 @@ typedef struct Backlog
 {
 	char	   *names[1];
 	Config		config;
-	Slots	   *slots;
+	Limits	   *all;
 	Limit	   *limit;
 	Table	   *tables[1];
 	Sweep	   *sweep;
@@ -232,8 +232,8 @@ open_backlog(void)
 	{
 		.buckets = backlog->names, .nbuckets = 1, .sweep_us = SECONDS_TO_US(60)
 	};
-	backlog->slots = slots_new(no_clock, NULL);
-	backlog->limit = limit_new_root(backlog->slots, "A", 100);
+	backlog->all = limits_new(no_clock, NULL);
+	backlog->limit = limit_new_root(backlog->all, "A", 100);
 	backlog->tables[0] = table_new(CAPACITY, SHARE, resolve, backlog->limit);
 	backlog->sweep = sweep_open(NULL, &backlog->config, NULL, NULL, backlog->tables);
 	sweep_want_all(backlog->sweep, true);
@@ -246,7 +246,7 @@ close_backlog(Backlog *backlog)
 	sweep_free(backlog->sweep);
 	table_free(backlog->tables[0]);
 	limit_free(backlog->limit);
-	slots_destroy(backlog->slots);
+	limits_free(backlog->all);
 	pfree(backlog);
 }
 

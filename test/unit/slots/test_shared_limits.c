@@ -15,6 +15,7 @@
 
 #include "base/heap.h"
 #include "check.h"
+#include "slots/slots.h"
 #include "slots/type_limits.h"
 
 #define NODES 4
@@ -52,7 +53,7 @@ typedef struct Job
 
 typedef struct Node
 {
-	Slots	   *slots;
+	Limits	   *all;
 	Limit	   *root;
 	TypeLimits *limits;
 	Limit	   *leaf;
@@ -161,7 +162,7 @@ pump(int n)
 	Node	   *node = &nodes[n];
 	Job		   *job;
 
-	slots_tick(node->slots);
+	limits_tick(node->all);
 	while ((job = first_ready(node)) != NULL)
 	{
 		Limit	   *full = slots_book(node->leaf, job->waiter.priority);
@@ -172,7 +173,7 @@ pump(int n)
 		else
 			slots_wait(full, &job->waiter);
 	}
-	slots_take_freed(node->slots, note_freed, &n);
+	limits_take_freed(node->all, note_freed, &n);
 }
 
 static void
@@ -331,8 +332,8 @@ start_node(int n, int jobs)
 	Node	   *node = &nodes[n];
 
 	memset(node, 0, sizeof(*node));
-	node->slots = slots_new(get_now, NULL);
-	node->root = limit_new_root(node->slots, "node", 0);
+	node->all = limits_new(get_now, NULL);
+	node->root = limit_new_root(node->all, "node", 0);
 	node->limits = type_limits_new(node->root);
 	type_limits_set(node->limits, &rule, 1);
 	node->leaf = type_limits_leaf(node->limits, "A", NULL, NULL);
@@ -355,7 +356,7 @@ go_on(void)
 
 	for (int i = 0; i < NODES; i++)
 	{
-		int64		tick = slots_next_us(nodes[i].slots);
+		int64		tick = limits_next_us(nodes[i].all);
 
 		if (tick >= 0 && tick < next)
 		{
@@ -407,7 +408,7 @@ play(int seed, int slots)
 		limit_release(nodes[i].leaf);
 		type_limits_free(nodes[i].limits);
 		limit_free(nodes[i].root);
-		slots_destroy(nodes[i].slots);
+		limits_free(nodes[i].all);
 	}
 	heap_clear(&events);
 }

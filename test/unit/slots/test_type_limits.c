@@ -8,13 +8,14 @@
 #include "base/port.h"
 
 #include "check.h"
+#include "slots/slots.h"
 #include "slots/type_limits.h"
 
 #define USUAL 5
 
 static int64 now;
 static int64 passes_us;			/* with each look at the clock */
-static Slots *slots;
+static Limits *all;
 static Limit *node;
 static Limit *handler;
 static TypeLimits *limits;
@@ -42,8 +43,8 @@ start(void **state)
 	now = SECONDS_TO_US(1000);
 	passes_us = 0;
 	nwoken = 0;
-	slots = slots_new(test_clock, NULL);
-	node = limit_new_root(slots, "node", 0);
+	all = limits_new(test_clock, NULL);
+	node = limit_new_root(all, "node", 0);
 	handler = limit_new("handler", 0, node);
 	limits = type_limits_new(node);
 	return 0;
@@ -56,7 +57,7 @@ end_test(void **state)
 	type_limits_free(limits);
 	limit_free(handler);
 	limit_free(node);
-	slots_destroy(slots);
+	limits_free(all);
 	return 0;
 }
 
@@ -235,18 +236,18 @@ test_rate(void **state)
 
 	(void) state;
 	type_limits_set(limits, &rule, 1);
-	assert_int_equal(slots_next_us(slots), -1);
+	assert_int_equal(limits_next_us(all), -1);
 	assert_int_equal(book_all(a, 9), 3);
-	assert_int_equal(slots_next_us(slots), -1);
+	assert_int_equal(limits_next_us(all), -1);
 	slots_wait(slots_book(a, USUAL), &waiter);
-	assert_int_equal(slots_next_us(slots), now + MS_TO_US(100));
+	assert_int_equal(limits_next_us(all), now + MS_TO_US(100));
 	now += MS_TO_US(99);
-	slots_tick(slots);
+	limits_tick(all);
 	assert_int_equal(nwoken, 0);
 	now += MS_TO_US(1);
-	slots_tick(slots);
+	limits_tick(all);
 	assert_int_equal(nwoken, 1);
-	assert_int_equal(slots_next_us(slots), -1);
+	assert_int_equal(limits_next_us(all), -1);
 	assert_int_equal(book_all(a, 9), 1);
 
 	/* a start that did not happen uses up no rate */
@@ -363,7 +364,7 @@ shared_of(const char *pattern, int max)
 	return rule;
 }
 
-/* The last argument of fn of slots_take_freed(). */
+/* The last argument of fn of limits_take_freed(). */
 static int	freed;
 static bool wanted;
 
@@ -380,8 +381,7 @@ static void
 take_freed(void)
 {
 	freed = 0;
-	slots_take_freed(slots, note_freed, limits);
-	assert_false(slots_has_freed(slots));
+	limits_take_freed(all, note_freed, limits);
 }
 
 static void
@@ -402,7 +402,8 @@ test_freed_in_two_steps(void **state)
 	assert_false(book(a));
 	assert_true(book(b));
 	slots_free(b);
-	assert_false(slots_has_freed(slots));
+	take_freed();
+	assert_int_equal(freed, 0);
 	slots_free_shared(a);
 	take_freed();
 	assert_int_equal(freed, 1);
@@ -470,10 +471,10 @@ test_refused(void **state)
 		slots_wait(slots_book(a, USUAL), &waiters[i]);
 	for (int seconds = 1; seconds <= 8; seconds *= 2)
 	{
-		assert_int_equal(slots_next_us(slots), now + SECONDS_TO_US(seconds));
+		assert_int_equal(limits_next_us(all), now + SECONDS_TO_US(seconds));
 		now += SECONDS_TO_US(seconds);
 		nwoken = 0;
-		slots_tick(slots);
+		limits_tick(all);
 		assert_int_equal(nwoken, 1);
 		assert_true(book(a));
 		assert_false(book(a));
@@ -484,7 +485,7 @@ test_refused(void **state)
 		slots_cancel(a);
 		take_freed();
 	}
-	assert_int_equal(slots_next_us(slots), now + SECONDS_TO_US(8));
+	assert_int_equal(limits_next_us(all), now + SECONDS_TO_US(8));
 
 	/* an offer of one: one and one more may ask */
 	nwoken = 0;
@@ -501,7 +502,7 @@ test_refused(void **state)
 	take_freed();
 	limit_refuse(limit, 0);
 	slots_wait(slots_book(a, USUAL), &waiters[0]);
-	assert_int_equal(slots_next_us(slots), now + SECONDS_TO_US(1));
+	assert_int_equal(limits_next_us(all), now + SECONDS_TO_US(1));
 	slots_unwait(&waiters[0]);
 	limit_release(a);
 }
@@ -526,9 +527,9 @@ test_refused_for_a_time(void **state)
 		slots_wait(slots_book(a, USUAL), &waiter);
 		(void) limit_offer(limit, 5, false);
 		assert_int_equal(nwoken, i);
-		now = slots_next_us(slots);
+		now = limits_next_us(all);
 		assert_int_equal(now - before, MS_TO_US(Max(2, Min(256, 1 << i))));
-		slots_tick(slots);
+		limits_tick(all);
 		assert_int_equal(nwoken, i + 1);
 		assert_int_equal(book_all(a, 3), 3);
 		free_all(a);
@@ -563,10 +564,10 @@ test_due_meanwhile(void **state)
 		else
 			slots_start(a);
 		passes_us = 0;
-		if (slots_next_us(slots) >= 0)
+		if (limits_next_us(all) >= 0)
 		{
-			now = slots_next_us(slots);
-			slots_tick(slots);
+			now = limits_next_us(all);
+			limits_tick(all);
 		}
 		assert_true(nwoken > before || full == NULL);
 		for (int i = 0; i < (int) lengthof(waiters); i++)

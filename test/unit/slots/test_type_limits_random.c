@@ -13,6 +13,7 @@
 
 #include "check.h"
 #include "limits_model.h"
+#include "slots/slots.h"
 
 #define JOBS 14
 #define SEEDS 600
@@ -53,7 +54,7 @@ typedef struct History
 	int			step;
 	Chance		chance;
 	Model		model;
-	Slots	   *slots;
+	Limits	   *all;
 	Limit	   *node;
 	Limit	   *handlers[2];
 	Limit	   *buckets[2];
@@ -144,7 +145,7 @@ book_and_compare(History *history)
 	Job		   *expected;
 	Job		   *job;
 
-	slots_tick(history->slots);
+	limits_tick(history->all);
 	expected = best_expected(history);
 	job = book_next(history);
 	check(job == expected);
@@ -342,8 +343,8 @@ start_history(History *history, int seed)
 	history->seed = seed;
 	chance_init(&history->chance, seed);
 	history->model.now_us = 1000000;
-	history->slots = slots_new(model_clock, history);
-	history->node = limit_new_root(history->slots, "node", 0);
+	history->all = limits_new(model_clock, history);
+	history->node = limit_new_root(history->all, "node", 0);
 	for (int i = 0; i < 2; i++)
 	{
 		history->handlers[i] = limit_new("handler", 0, history->node);
@@ -367,7 +368,7 @@ end_history(History *history)
 		while (job->state != JOB_IDLE)
 			change_job(history, job);
 	}
-	slots_take_freed(history->slots, offer_freed, NULL);
+	limits_take_freed(history->all, offer_freed, NULL);
 	assert_int_equal(limit_used(history->node), 0);
 	type_limits_free(history->limits);
 	for (int i = 0; i < 2; i++)
@@ -376,7 +377,7 @@ end_history(History *history)
 		limit_free(history->buckets[i]);
 	}
 	limit_free(history->node);
-	slots_destroy(history->slots);
+	limits_free(history->all);
 }
 
 static void
@@ -395,7 +396,7 @@ step(History *history)
 		book_and_compare(history);
 	else
 		change_job(history, &history->jobs[chance_below(chance, JOBS)]);
-	slots_take_freed(history->slots, offer_freed, NULL);
+	limits_take_freed(history->all, offer_freed, NULL);
 	check(limit_used(history->node) == model_used(&history->model, -1));
 	check(limit_used(history->handlers[1]) == model_used(&history->model, 1));
 }

@@ -1,0 +1,500 @@
+/*-------------------------------------------------------------------------
+ *
+ * limit.c
+ *		One limit: how many tasks may run at once, and how often one may start.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include "slots/limit.h"
+#include "slots/rate.h"
+#include "slots/turns.h"
+
+#define NEVER PG_INT64_MAX
+
+struct Limits
+{
+	LimitClock	clock;
+	void	   *arg;
+	Heap		timed;			/* of Limit, the earliest first */
+	dlist_head	freed;			/* of Limit */
+};
+
+struct Limit
+{
+	char	   *name;
+	Limits	   *all;			/* NULL: the limit knows nothing of time */
+	LimitTerms	terms;
+	int			used;			/* booked and not freed here */
+	int			held;			/* booked and not freed in the database */
+	Limit	   *parent;
+	Limit	   *across[LIMITS_ACROSS];	/* the first entries are used */
+	Heap		waiters;		/* of SlotWaiter */
+	int			refs;
+	void		(*on_unused) (void *arg, Limit *limit);
+	void	   *unused_arg;
+	Rate		rate;			/* pending: booked and not started */
+	int64		next_us;		/* its place in all->timed depends on this */
+	int			place;
+	bool		is_shared;
+	Turns		turns;			/* of a shared limit */
+	int			freed;			/* freed, and the database does not know yet */
+	dlist_node	freed_node;
+};
+
+/* ---- time ---- */
+
+static int64
+now_us(const Limit *limit)
+{
+	return limit->all == NULL ? 0 : limit->all->clock(limit->all->arg);
+}
+
+/* The time for the rate of that limit; a limit without a rate does not ask. */
+static int64
+rate_now_us(const Limit *limit)
+{
+	return limit->rate.step_ns == 0 ? 0 : now_us(limit);
+}
+
+static bool
+has_start_at(const Limit *limit, int64 now)
+{
+	return limit->rate.step_ns == 0 || rate_next_us(&limit->rate, now) <= now;
+}
+
+bool
+limit_is_rested(const Limit *limit)
+{
+	return rate_is_rested(&limit->rate, now_us(limit));
+}
+
+/* ---- waiting ---- */
+
+static bool
+has_room_at(const Limit *limit, int priority, int64 now)
+{
+	const LimitTerms *terms = &limit->terms;
+
+	if (terms->max >= 0)
+	{
+		int			used = limit->is_shared ? limit->held : limit->used;
+		int64		max = terms->max;
+
+		if (priority <= terms->stretch_priority)
+			max += terms->stretch;
+		if (used >= max)
+			return false;
+	}
+	return !turns_are_out(&limit->turns) && has_start_at(limit, now);
+}
+
+bool
+limit_has_room(const Limit *limit, int priority)
+{
+	return has_room_at(limit, priority, rate_now_us(limit));
+}
+
+static bool
+is_earlier(const void *a, const void *b)
+{
+	return ((const Limit *) a)->next_us < ((const Limit *) b)->next_us;
+}
+
+static void
+set_limit_place(void *item, int place)
+{
+	((Limit *) item)->place = place;
+}
+
+/* When time alone may make room for the waiters. */
+static int64
+next_time(const Limit *limit, int64 now)
+{
+	if (limit->waiters.count == 0)
+		return NEVER;
+	if (turns_are_out(&limit->turns))
+		return limit->turns.open_us;
+	if (!has_start_at(limit, now))
+		return rate_next_us(&limit->rate, now);
+	return NEVER;
+}
+
+static void
+set_timer_at(Limit *limit, int64 now)
+{
+	int64		next;
+
+	if (limit->all == NULL)
+		return;
+	next = next_time(limit, now);
+	if (next == limit->next_us)
+		return;
+	limit->next_us = next;
+	if (limit->place != HEAP_NOWHERE && next == NEVER)
+		heap_remove(&limit->all->timed, limit->place);
+	else if (limit->place != HEAP_NOWHERE)
+		heap_moved(&limit->all->timed, limit->place);
+	else
+		heap_push(&limit->all->timed, limit);
+}
+
+static void
+set_timer(Limit *limit)
+{
+	set_timer_at(limit, rate_now_us(limit));
+}
+
+/*
+ * A woken waiter that books wakes the next one while there is room.  Both
+ * questions use the same moment: a start that comes due between them would
+ * wake nobody and leave no timer.
+ */
+void
+limit_yield(Limit *limit)
+{
+	const SlotWaiter *first = heap_first(&limit->waiters);
+	int64		now;
+
+	if (first == NULL)
+		return;
+	now = rate_now_us(limit);
+	if (has_room_at(limit, first->priority, now))
+		waiters_wake_first(&limit->waiters);
+	set_timer_at(limit, now);
+}
+
+void
+limit_wake(Limit *limit)
+{
+	int			n = limit->waiters.count;
+
+	while (n-- > 0 && limit->waiters.count > 0)
+		waiters_wake_first(&limit->waiters);
+	set_timer(limit);
+}
+
+int64
+limits_next_us(const Limits *limits)
+{
+	const Limit *first = heap_first(&limits->timed);
+
+	return first == NULL ? -1 : first->next_us;
+}
+
+void
+limits_tick(Limits *limits)
+{
+	int64		now = limits->clock(limits->arg);
+	Limit	   *limit;
+
+	while ((limit = heap_first(&limits->timed)) != NULL && limit->next_us <= now)
+	{
+		turns_tick(&limit->turns, now);
+		limit_yield(limit);
+		/* a clock that stands still must not keep us here */
+		if (limit->next_us <= now)
+			break;
+	}
+}
+
+/* ---- limits ---- */
+
+Limit *
+limit_new(const char *name, int max, Limit *parent)
+{
+	Limit	   *limit = palloc0(sizeof(Limit));
+
+	limit->name = pstrdup(name);
+	limit->all = parent == NULL ? NULL : parent->all;
+	limit->terms.max = max > 0 ? max : -1;
+	limit->parent = parent;
+	limit->next_us = NEVER;
+	limit->place = HEAP_NOWHERE;
+	turns_init(&limit->turns);
+	waiters_init(&limit->waiters);
+	return limit;
+}
+
+Limit *
+limit_new_root(Limits *limits, const char *name, int max)
+{
+	Limit	   *limit = limit_new(name, max, NULL);
+
+	limit->all = limits;
+	return limit;
+}
+
+void
+limit_free(Limit *limit)
+{
+	Assert(limit->used == 0 && limit->held == 0);
+	Assert(limit->waiters.count == 0);
+	if (limit->place != HEAP_NOWHERE)
+		heap_remove(&limit->all->timed, limit->place);
+	if (limit->freed > 0)
+		dlist_delete(&limit->freed_node);
+	heap_clear(&limit->waiters);
+	pfree(limit->name);
+	pfree(limit);
+}
+
+Limits *
+limits_new(LimitClock clock, void *arg)
+{
+	Limits	   *limits = palloc0(sizeof(Limits));
+
+	limits->clock = clock;
+	limits->arg = arg;
+	heap_init(&limits->timed, is_earlier, set_limit_place);
+	dlist_init(&limits->freed);
+	return limits;
+}
+
+void
+limits_free(Limits *limits)
+{
+	Assert(limits->timed.count == 0);
+	heap_clear(&limits->timed);
+	pfree(limits);
+}
+
+const char *
+limit_name(const Limit *limit)
+{
+	return limit->name;
+}
+
+int
+limit_used(const Limit *limit)
+{
+	return limit->used;
+}
+
+void
+limit_set_max(Limit *limit, int max)
+{
+	limit->terms.max = max > 0 ? max : -1;
+	limit_yield(limit);
+}
+
+void
+limit_set_terms(Limit *limit, const LimitTerms *terms)
+{
+	limit->terms = *terms;
+	rate_set(&limit->rate, terms->rate, terms->period_us, terms->burst,
+			 now_us(limit));
+	limit_yield(limit);
+}
+
+/* sign 1 or -1 */
+static void
+count_above(Limit *above, const Limit *limit, int sign)
+{
+	for (; above != NULL; above = above->parent)
+	{
+		above->used += sign * limit->used;
+		above->held += sign * limit->held;
+		above->rate.pending += sign * limit->rate.pending;
+	}
+}
+
+void
+limit_set_parent(Limit *limit, Limit *parent)
+{
+	count_above(limit->parent, limit, -1);
+	limit->parent = parent;
+	count_above(parent, limit, 1);
+}
+
+Limit *
+limit_parent(const Limit *limit)
+{
+	return limit->parent;
+}
+
+void
+limit_add_across(Limit *limit, Limit *across)
+{
+	int			n = 0;
+
+	Assert(limit->used == 0);
+	while (limit->across[n] != NULL)
+		n++;
+	Assert(n < LIMITS_ACROSS);
+	limit->across[n] = across;
+}
+
+Limit *
+limit_across(const Limit *limit, int i)
+{
+	return i < LIMITS_ACROSS ? limit->across[i] : NULL;
+}
+
+void
+limit_keep(Limit *limit)
+{
+	limit->refs++;
+}
+
+static bool
+is_unused(const Limit *limit)
+{
+	return limit->refs == 0 && limit->used == 0 && limit->held == 0 &&
+		limit->freed == 0;
+}
+
+void
+limit_tell_unused(Limit *limit)
+{
+	if (limit->on_unused != NULL && is_unused(limit))
+		limit->on_unused(limit->unused_arg, limit);
+}
+
+void
+limit_release(Limit *limit)
+{
+	limit->refs--;
+	limit_tell_unused(limit);
+}
+
+void
+limit_on_unused(Limit *limit, void (*fn) (void *arg, Limit *limit), void *arg)
+{
+	limit->on_unused = fn;
+	limit->unused_arg = arg;
+}
+
+/* ---- one step of slots.c ---- */
+
+void
+limit_book(Limit *limit)
+{
+	limit->used++;
+	limit->held++;
+	limit->rate.pending++;
+	turns_use(&limit->turns);
+}
+
+static void
+add_freed(Limit *limit, int n)
+{
+	if (limit->freed == 0)
+		dlist_push_tail(&limit->all->freed, &limit->freed_node);
+	limit->freed += n;
+}
+
+void
+limit_end_grab(Limit *limit)
+{
+	int			freed = turns_end_grab(&limit->turns);
+
+	limit->rate.pending--;
+	if (freed > 0)
+		add_freed(limit, freed);
+}
+
+void
+limit_start(Limit *limit)
+{
+	limit_end_grab(limit);
+	rate_start(&limit->rate, rate_now_us(limit));
+}
+
+void
+limit_free_here(Limit *limit)
+{
+	Assert(limit->used > 0);
+	limit->used--;
+}
+
+void
+limit_forget_shared(Limit *limit)
+{
+	Assert(limit->held > limit->used);
+	limit->held--;
+}
+
+/* The database decides whose turn it is; until then nobody here has it. */
+void
+limit_free_shared(Limit *limit)
+{
+	limit_forget_shared(limit);
+	if (!limit->is_shared)
+		return;
+	add_freed(limit, 1);
+	if (limit->waiters.count > 0)
+		turns_close(&limit->turns, now_us(limit));
+	set_timer(limit);
+}
+
+void
+limit_add_waiter(Limit *limit, SlotWaiter *waiter)
+{
+	Assert(limit->rate.step_ns > 0 || !limit_has_room(limit, waiter->priority));
+	waiters_add(&limit->waiters, waiter, limit);
+}
+
+void
+limit_remove_waiter(SlotWaiter *waiter)
+{
+	Limit	   *limit = waiter->limit;
+
+	waiters_remove(&limit->waiters, waiter);
+	set_timer(limit);
+}
+
+/* ---- shared limits ---- */
+
+void
+limit_set_shared(Limit *limit)
+{
+	limit->is_shared = true;
+}
+
+bool
+limit_is_shared(const Limit *limit)
+{
+	return limit->is_shared;
+}
+
+void
+limit_refuse(Limit *limit, int64 again_us)
+{
+	turns_refuse(&limit->turns, again_us, now_us(limit));
+	set_timer(limit);
+}
+
+void
+limit_grant(Limit *limit)
+{
+	if (turns_grant(&limit->turns))
+		limit_yield(limit);
+}
+
+bool
+limit_offer(Limit *limit, int turns, bool is_told)
+{
+	TurnsOffered offered = turns_offer(&limit->turns, turns, is_told,
+									   limit->waiters.count > 0, limit->rate.pending);
+
+	if (offered == TURNS_TAKEN)
+		limit_yield(limit);
+	return offered != TURNS_USELESS;
+}
+
+void
+limits_take_freed(Limits *limits, LimitFreed fn, void *arg)
+{
+	while (!dlist_is_empty(&limits->freed))
+	{
+		Limit	   *limit = dlist_container(Limit, freed_node,
+											dlist_pop_head_node(&limits->freed));
+		int			freed = limit->freed;
+
+		limit->freed = 0;
+		fn(arg, limit, freed, limit->waiters.count > 0);
+		limit_tell_unused(limit);
+	}
+}

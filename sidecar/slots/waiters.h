@@ -1,0 +1,37 @@
+/*-------------------------------------------------------------------------
+ *
+ * waiters.h
+ *		Those who wait for a slot of one limit, in priority order, then by age.
+ *
+ *		from: limit.h		to: column.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_WAITERS_H
+#define TWT_WAITERS_H
+
+#include "base/heap.h"
+
+typedef struct Limit Limit;
+typedef struct SlotWaiter SlotWaiter;
+
+/* Embedded in the struct that waits; limit starts as NULL, place is ours. */
+struct SlotWaiter
+{
+	Limit	   *limit;			/* where it waits, NULL: nowhere */
+	Limit	   *wants;			/* the limit to book */
+	int			place;			/* among the waiters there */
+	int			priority;		/* 0 first */
+	uint64		sequence;		/* then the lowest */
+
+	/* The waiter no longer waits.  May book, free and wait. */
+	void		(*wake) (SlotWaiter *waiter);
+};
+
+/* A Heap of SlotWaiter. */
+extern void waiters_init(Heap *waiters);
+extern void waiters_add(Heap *waiters, SlotWaiter *waiter, Limit *limit);
+extern void waiters_remove(Heap *waiters, SlotWaiter *waiter);
+extern void waiters_wake_first(Heap *waiters);
+
+#endif							/* TWT_WAITERS_H */
