@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 #
-# acts.bash -- what the demo shows, an act for each promise.  Sourced by
+# acts.bash -- the acts of the demo, one for each promise.  Sourced by
 # scripts/demo, whose functions it uses.
 
 # The sidecars' files.
@@ -42,7 +42,7 @@ act_rollback()
 {
 	local kept ran
 
-	act 2 'One that was rolled back does not run, nor one behind a savepoint'
+	act 2 'A task never runs if its transaction or savepoint was rolled back'
 	shown demo_app "BEGIN;
 SELECT twtasks.add_task('GREET', key => 'outer');
 SAVEPOINT here;
@@ -57,8 +57,8 @@ SELECT twtasks.add_task('GREET', key => 'the last');" >/dev/null
 		WHERE key IN ('outer', 'the last') AND status = 'DONE')" >/dev/null
 	kept=$(see "SELECT string_agg(key, ', ' ORDER BY created) FROM twtasks.tasks WHERE key <> 'ada'")
 	ran=$(wc -l <"$demo/greetings")
-	fact "there are: $kept; greetings written in all: $ran"
-	verdict 'there never was a task that was not committed' \
+	fact "tasks in the table: $kept; greetings written so far: $ran"
+	verdict 'only committed tasks exist' \
 		"$(see "SELECT $ran = 3 AND '$kept' = 'outer, the last'")"
 }
 
@@ -66,7 +66,7 @@ act_retry()
 {
 	local given_up
 
-	act 3 'A failing one is tried again, then waits for a person, who resumes it'
+	act 3 'A failing task is retried, then waits in ERROR until a person resumes it'
 	shown demo_app "SELECT twtasks.add_task('PAY', '{\"amount\": 100}', key => 'payment');" >/dev/null
 	given_up=$(wait_for "EXISTS (SELECT FROM twtasks.error_tasks WHERE key = 'payment')")
 	fact "$(see "SELECT status || ' after ' || tries || ' tries: ' || error
@@ -78,7 +78,7 @@ FROM twtasks.error_tasks e, twtasks.resume_task(e.id, e.version, 'bank is open')
 	wait_for "EXISTS (SELECT FROM twtasks.tasks WHERE key = 'payment' AND status = 'DONE')" >/dev/null
 	fact "$(see "SELECT t.status || ' at try ' || t.tries || '; audit: ' || a.actor || ', ' || a.action || ', ' || a.reason
 		FROM twtasks.tasks t JOIN twtasks.audit a ON a.task_id = t.id WHERE t.key = 'payment'")"
-	verdict '3 tries, ERROR with its reason, resumed with new tries, done' "$(see "SELECT '$given_up'::boolean AND
+	verdict 'it was tried 3 times, kept its reason in ERROR, and ran after it was resumed' "$(see "SELECT '$given_up'::boolean AND
 		status = 'DONE' AND tries = 1 FROM twtasks.tasks WHERE key = 'payment'")"
 }
 
@@ -86,15 +86,15 @@ act_urgent()
 {
 	local before
 
-	act 4 'An urgent one overtakes a backlog'
+	act 4 'An urgent task overtakes a backlog'
 	shown demo_app "SELECT count(twtasks.add_task('PRINT')) FROM generate_series(1, 100);
 SELECT twtasks.add_task('PRINT', priority => 0, key => 'urgent');" >/dev/null
 	wait_for "EXISTS (SELECT FROM twtasks.tasks WHERE key = 'urgent' AND status = 'DONE')" >/dev/null
 	before=$(see "SELECT count(*) FROM twtasks.tasks t, twtasks.tasks u WHERE t.type = 'PRINT'
 		AND u.key = 'urgent' AND u.status = 'DONE' AND t.key IS NULL AND t.status = 'DONE'
 		AND t.state_time BETWEEN u.created AND u.state_time")
-	fact "one printer; of the 100 added before it, $before ran after that and before it"
-	verdict 'the rest of the backlog came after the urgent one' \
+	fact "there is one printer; of the 100 older tasks, $before ran before the urgent one"
+	verdict 'the urgent task ran before the rest of the backlog' \
 		"$(see "SELECT $before < 20 AND status = 'DONE' FROM twtasks.tasks WHERE key = 'urgent'")"
 	see "SELECT count(twtasks.cancel_task(id, version, 'shown')) FROM twtasks.tasks
 		WHERE type = 'PRINT' AND status = 'SUBMITTED'" >/dev/null
@@ -119,10 +119,10 @@ act_slow_type()
 
 	act 5 'A slow type with a long backlog does not hold up a fast one'
 	alone=$(ten_fast)
-	fact "alone, the last of these ten was done after $alone ms"
+	fact "without a backlog, the last of the ten was done after $alone ms"
 	shown demo_app "SELECT count(twtasks.add_task('SLOW')) FROM generate_series(1, 10000);" >/dev/null
 	wait_for "(SELECT count(*) = 4 FROM twtasks.tasks WHERE type = 'SLOW' AND status = 'PROCESSING')" >/dev/null
-	fact "$(see "SELECT count(*) || ' of them run, a second each' FROM twtasks.tasks
+	fact "$(see "SELECT count(*) || ' of them run at once, a second each' FROM twtasks.tasks
 		WHERE type = 'SLOW' AND status = 'PROCESSING'")"
 	behind=99999
 	# a machine may be busy at any one time
@@ -131,10 +131,10 @@ act_slow_type()
 		[ "$behind" -ge 1000 ] || break
 	done
 	waiting=$(see "SELECT count(*) FROM twtasks.tasks WHERE type = 'SLOW' AND status = 'SUBMITTED'")
-	fact "with $waiting slow ones waiting, the last of these ten was done after $behind ms"
-	verdict 'less than a second, with more than half an hour of other work waiting' \
+	fact "with $waiting slow tasks waiting, the last of the ten was done after $behind ms"
+	verdict 'the fast type took less than a second beside half an hour of slow work' \
 		"$(see "SELECT $behind < 1000 AND $waiting > 9000")"
-	fact 'the operator cancels what is left of them:'
+	fact 'the operator cancels the remaining slow tasks:'
 	fact "$(shown demo_operator "SELECT r.result, count(*)
 FROM twtasks.tasks t, twtasks.cancel_task(t.id, t.version, 'the demo goes on') r
 WHERE t.type = 'SLOW' AND t.status = 'SUBMITTED' GROUP BY 1;")"
@@ -163,7 +163,7 @@ SELECT twtasks.add_task('PAYOUT');                                      -- stuck
 		coalesce(', on sidecar ' || min(n.name) FILTER (WHERE t.status = 'DONE'), '') || coalesce(': ' || min(t.error), '')
 		FROM twtasks.tasks t LEFT JOIN twtasks.nodes n USING (incarnation)
 		WHERE t.type IN ('REPORT', 'PAYOUT') GROUP BY t.type, t.status ORDER BY t.type DESC")"
-	verdict 'what may run twice ran again; what may not waits for a person' \
+	verdict 'REPORT, which may run twice, ran again; PAYOUT waits for a person' \
 		"$(see "SELECT count(*) FILTER (WHERE type = 'REPORT' AND status = 'DONE' AND tries = 2) = 5
 			AND count(*) FILTER (WHERE type = 'PAYOUT' AND status = 'ERROR' AND tries = 1) = 1
 			AND max(state_time) < timestamptz '$killed' + interval '25 seconds'
@@ -221,6 +221,6 @@ figures()
 	fact "$(see "SELECT 'from commit to start in the worker: p50 ' || round(p[1]::numeric, 2) || ' ms, p99 ' ||
 		round(p[2]::numeric, 2) || ' ms (' || n || ' tasks, one by one)'
 		FROM (SELECT percentile_disc('{0.5, 0.99}'::float8[]) WITHIN GROUP (ORDER BY took) AS p, count(*) AS n
-			FROM (SELECT (t.error::float8 - extract(epoch FROM pg_xact_commit_timestamp(s.xid))::float8) * 1000 AS took
+			FROM (SELECT (t.message::float8 - extract(epoch FROM pg_xact_commit_timestamp(s.xid))::float8) * 1000 AS took
 				FROM sample s JOIN twtasks.tasks t ON t.id = s.task_id) each_one) x")"
 }
