@@ -1,0 +1,126 @@
+#!/usr/bin/python3
+"""A Kafka client of the tests: TwTasks::Kafka asks it in lines of JSON.
+
+	kafka_client.py BROKERS
+
+It uses Debian's python3-confluent-kafka.  Bytes are told as characters.
+"""
+
+import hashlib
+import json
+import sys
+
+from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+BROKERS = {"bootstrap.servers": sys.argv[1], "log_level": 0}
+PATIENCE = 60
+SHOWN = 64 * 1024
+
+
+def wait(futures):
+    for future in futures.values():
+        future.result(timeout=PATIENCE)
+
+
+def create(topic, partitions, config):
+    admin = AdminClient(BROKERS)
+    new = NewTopic(topic, num_partitions=partitions, replication_factor=1, config=config)
+    wait(admin.create_topics([new]))
+
+
+def delete(topic):
+    admin = AdminClient(BROKERS)
+    wait(admin.delete_topics([topic]))
+
+
+def to_bytes(text):
+    return None if text is None else text.encode("latin-1")
+
+
+def produce(topic, messages):
+    failures = []
+    producer = Producer(
+        {**BROKERS, "message.timeout.ms": 10000, "topic.metadata.propagation.max.ms": 1000}
+    )
+    for message in messages:
+        producer.produce(
+            topic,
+            value=to_bytes(message.get("value")),
+            key=to_bytes(message.get("key")),
+            partition=message.get("partition", -1),
+            headers=[(name, to_bytes(value)) for name, value in message.get("headers", [])],
+            on_delivery=lambda error, _: failures.append(str(error)) if error else None,
+        )
+    if producer.flush(PATIENCE) or failures:
+        raise RuntimeError(failures or "messages were not acknowledged")
+    return len(messages)
+
+
+def to_text(data):
+    return None if data is None else data.decode("latin-1")
+
+
+def describe(message):
+    value = message.value()
+    size = len(value or b"")
+    return {
+        "partition": message.partition(),
+        "offset": message.offset(),
+        "key": to_text(message.key()),
+        "value": to_text(value) if size <= SHOWN else None,
+        "size": size,
+        "sha256": hashlib.sha256(value or b"").hexdigest(),
+        "headers": [[name, to_text(data)] for name, data in message.headers() or []],
+    }
+
+
+def read_partition(consumer, topic, partition):
+    place = TopicPartition(topic, partition, 0)
+    low, high = consumer.get_watermark_offsets(place, timeout=PATIENCE)
+    place.offset = low
+    consumer.assign([place])
+    messages = []
+    while low < high:
+        message = consumer.poll(PATIENCE)
+        if message is None:
+            raise RuntimeError("no message came")
+        if not message.error():
+            low = message.offset() + 1
+            messages.append(describe(message))
+        elif message.error().code() == KafkaError._PARTITION_EOF:
+            low = high
+    return messages
+
+
+def read(topic):
+    consumer = Consumer(
+        {**BROKERS, "group.id": "test", "enable.auto.commit": False, "enable.partition.eof": True}
+    )
+    try:
+        found = consumer.list_topics(topic, timeout=PATIENCE).topics[topic]
+        if found.error:
+            raise RuntimeError(str(found.error))
+        return [
+            message
+            for partition in sorted(found.partitions)
+            for message in read_partition(consumer, topic, partition)
+        ]
+    finally:
+        consumer.close()
+
+
+COMMANDS = {"create": create, "delete": delete, "produce": produce, "read": read}
+
+
+def answer(line):
+    question = json.loads(line)
+    command = COMMANDS[question.pop("do")]
+    try:
+        return {"result": command(**question)}
+    except Exception as error:  # the test that asked dies of it
+        return {"error": str(error)}
+
+
+for line in sys.stdin:
+    print(json.dumps(answer(line)), flush=True)
