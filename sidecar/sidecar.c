@@ -395,12 +395,10 @@ static void
 on_turn(void *arg)
 {
 	Sidecar    *sidecar = arg;
-	bool		watchful = queue_kind(sidecar->queue) == QUEUE_NOTIFY;
+	QueueKind	queue = queue_kind(sidecar->queue);
 
-	duties_set_watchful(sidecar->duties, watchful);
-	node_set_watchful(sidecar->node, watchful);
-	if (queue_kind(sidecar->queue) == QUEUE_RING)
-		node_listen(sidecar->node);
+	duties_set_queue(sidecar->duties, queue);
+	node_set_queue(sidecar->node, queue);
 	sweep_pump(sidecar->sweep);
 	pump_grabs(sidecar);
 	queue_pump(sidecar->queue);

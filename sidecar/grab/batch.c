@@ -8,6 +8,7 @@
 #include "base/port.h"
 
 #include "grab/batch.h"
+#include "pg/calls.h"
 
 /* One task may carry more than this; then the task goes alone. */
 #define BATCH_MAX_BYTES (4 * 1024 * 1024)
@@ -160,9 +161,7 @@ batch_add_policies(const Batch *batch, const Config *config, WireParams *params)
 	wire_add_text_array(params, n);
 	for (int i = 0; i < n; i++)
 		wire_text(params, table_entry_type(batch->items[i].entry));
-	wire_add_text_array(params, config->nbuckets);
-	for (int i = 0; i < config->nbuckets; i++)
-		wire_text(params, config->buckets[i]);
+	calls_add_buckets(params, config);
 }
 
 static int

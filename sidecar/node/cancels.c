@@ -1,9 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * cancels.c
- *		Operators' wishes to cancel tasks that run.
- *
- *		from: sql/run/request_cancel.sql			to: execute.c, execute_sql.c
+ *		Requests to cancel tasks that run.
  *
  *-------------------------------------------------------------------------
  */
@@ -26,16 +24,12 @@ struct Cancels
 };
 
 void
-cancels_want(Cancels *cancels)
+cancels_want(void *arg)
 {
+	Cancels    *cancels = arg;
+
 	cancels->is_wanted = true;
 	loop_want_turn(cancels->loop);
-}
-
-static void
-on_timer(void *arg)
-{
-	cancels_want(arg);
 }
 
 static void
@@ -85,7 +79,7 @@ cancels_open(Loop *loop, Node *node, CancelFn fn, void *arg)
 	cancels->node = node;
 	cancels->fn = fn;
 	cancels->arg = arg;
-	cancels->timer = loop_timer_new(loop, on_timer, cancels);
+	cancels->timer = loop_timer_new(loop, cancels_want, cancels);
 	return cancels;
 }
 

@@ -1,14 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * cancels.h
- *		Operators' wishes to cancel tasks that run.
+ *		Requests to cancel tasks that run.
  *
  *		from: sql/run/request_cancel.sql			to: execute.h, execute_sql.h
  *
- * A notification only says that there may be news: whoever may connect can
- * send one.  What is to be cancelled is asked of the database, once more
- * after each connect, and again soon while a task that it names is between
- * two places where it could be stopped.
+ * Anybody who may connect can send a notification, so it only says that there
+ * may be requests.  The sidecar asks the database for them: after each
+ * notification and each connect, and again soon while a task that a request
+ * names cannot be stopped yet.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,8 +24,8 @@ typedef struct CancelWish
 {
 	const uint8 *id;
 	int64		version;
-	bool		is_ours;		/* grabbed by this node; else, if at all, a
-								 * SQL handler is at it */
+	bool		is_ours;		/* this node grabbed it; otherwise only a SQL
+								 * handler may run it */
 	const char *why;
 } CancelWish;
 
@@ -35,10 +35,10 @@ typedef bool (*CancelFn) (void *arg, const CancelWish *wish);
 extern Cancels *cancels_open(Loop *loop, Node *node, CancelFn fn, void *arg);
 extern void cancels_free(Cancels *cancels);
 
-/* There may be news. */
-extern void cancels_want(Cancels *cancels);
+/* There may be requests.  Takes the Cancels. */
+extern void cancels_want(void *cancels);
 
-/* Asks, if there may be; at the end of each turn. */
+/* Asks for requests, if there may be any; call it at the end of each turn. */
 extern void cancels_pump(Cancels *cancels);
 
 #endif							/* TWT_CANCELS_H */

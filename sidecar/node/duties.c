@@ -1,16 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * duties.c
- *		What nodes do for all: due tasks, schedules, gone nodes, history, figures.
+ *		Work that one node does for all.
  *
- *		from: node.c
- *		to: sql/queue/promote_tasks.sql, sql/schedule/run_schedules.sql, sql/cluster/recover_tasks.sql,
- *			sql/base/partitions.sql, sql/watch/monitor.sql
- *
- * Each duty is a row of a table: its statement, how often the leader does it,
- * and what its answer says about when to do it again.  Those that read much
- * have a connection of their own, open while they are under way: what is due does
- * not wait behind them.
+ * Each duty is a row of the table below.  Duties that read much share a
+ * connection of their own, which is open only while they are under way.  So
+ * due tasks do not wait behind them.
  *
  *-------------------------------------------------------------------------
  */
@@ -35,28 +30,39 @@ typedef enum DutyId
 	DUTY_COUNT
 } DutyId;
 
+typedef enum DutyState
+{
+	DUTY_IDLE,
+	DUTY_UNDER_WAY,
+	DUTY_AGAIN					/* its time came while it was under way */
+} DutyState;
+
 typedef struct Duty
 {
 	Duties	   *duties;
 	DutyId		id;
+	DutyState	state;
 	LoopTimer  *timer;
 	int64		next_us;		/* loop time of the timer */
 	int64		asked_us;
-	bool		is_under_way;
-	bool		has_reason;		/* not only its period is over */
-	bool		again;			/* a reason came while it was under way */
+	bool		has_reason;		/* to be done, whatever its period */
 } Duty;
+
+typedef enum DutyTrait
+{
+	BY_ANYONE = 1,				/* any node with a reason does it */
+	WHEN_WORK = 2,				/* its period counts only while there is work */
+	WHEN_DUE = 4,				/* it takes tasks whose time has come */
+	READS_MUCH = 8
+} DutyTrait;
 
 typedef struct DutyKind
 {
 	const PgStatement *statement;
 	int64		period_us;		/* between two times by the leader */
-	bool		anyone;			/* also done by others when they see a reason */
-	bool		when_work;		/* its period counts only while there is work */
-	bool		when_due;		/* takes what is due by its time */
-	bool		reads_much;
+	int			traits;			/* of DutyTrait */
 
-	/* microseconds until the next time; -1: nothing is known */
+	/* microseconds until the next time; -1, or no function: after the period */
 	int64		(*answer) (Duty *duty, const PGresult *result);
 } DutyKind;
 
@@ -64,30 +70,33 @@ struct Duties
 {
 	Loop	   *loop;
 	Node	   *node;
-	Pg		   *pg;				/* of those that read much */
+	Pg		   *pg;				/* of duties that read much */
 	LoopFn		on_revived;
 	void	   *arg;
+	QueueKind	queue;
 	bool		is_stopped;
-	bool		watchful;
 	bool		has_work;		/* as far as we know */
-	char		cleaned[NAMEDATALEN];	/* the history that was cleaned last */
+	char		cleaned[NAMEDATALEN];	/* the history last cleaned */
 	Duty		each[DUTY_COUNT];
 };
 
-/* A duty may take so much of the time. */
+/* A duty takes at most one part in SHARE_OF_TIME of the time, */
 #define SHARE_OF_TIME 100
 
-/* No duty waits for longer than so many of its periods. */
+/* unless it would then wait for more than so many of its periods. */
 #define PERIODS_MAX 6
 
-/* What is due at a whole minute may be a schedule; other times are not. */
+/* A schedule is due at a whole minute, and so may be a task. */
 #define MINUTE_US SECONDS_TO_US(60)
+#define LONGEST_US SECONDS_TO_US(86400)
 #define CLEAN_PAUSE_US MS_TO_US(50)
 #define LOST_AGAIN_US SECONDS_TO_US(1)
 
-/* They are rare, and each of them is for one node of the cluster. */
+/* Duties that read much are rare, and only one node does each of them. */
 #define REST_US SECONDS_TO_US(1)
 #define WATCHFUL_PERIOD_US SECONDS_TO_US(3)
+
+static void arm_with_reason(Duty *duty, int64 delay_us);
 
 static int64
 next_ms(const PGresult *result, int column)
@@ -135,9 +144,7 @@ on_recovered(Duty *duty, const PGresult *result)
 	return next_ms(result, RECOVER_NEXT_MS);
 }
 
-static void arm_with_reason(Duty *duty, int64 delay_us);
-
-/* A gone node that it has seen is the other look's. */
+/* The quick look comes back to a gone node that the look at all tasks saw. */
 static int64
 on_recovered_all(Duty *duty, const PGresult *result)
 {
@@ -160,12 +167,6 @@ on_expired(Duty *duty, const PGresult *result)
 }
 
 static int64
-on_partitioned(Duty *duty, const PGresult *result)
-{
-	return -1;
-}
-
-static int64
 on_cleaned(Duty *duty, const PGresult *result)
 {
 	const char *name;
@@ -176,14 +177,8 @@ on_cleaned(Duty *duty, const PGresult *result)
 	if (strcmp(name, duty->duties->cleaned) != 0)
 		log_line(TWT_LOG_INFO, "clean", "dropping old history: %s", name);
 	strlcpy(duty->duties->cleaned, name, sizeof(duty->duties->cleaned));
-	/* for as long as it took, others have the disk */
+	/* leave the disk to others for as long as this took */
 	return Max(loop_now_us(duty->duties->loop) - duty->asked_us, CLEAN_PAUSE_US);
-}
-
-static int64
-on_slots_cleaned(Duty *duty, const PGresult *result)
-{
-	return -1;
 }
 
 static int64
@@ -198,16 +193,28 @@ on_monitored(Duty *duty, const PGresult *result)
 }
 
 static const DutyKind kinds[DUTY_COUNT] = {
-	[DUTY_PROMOTE] = {&call_promote, SECONDS_TO_US(10), true, true, true, false, on_promoted},
-	[DUTY_SCHEDULES] = {&call_schedules, SECONDS_TO_US(10), true, true, true, false, on_scheduled},
-	[DUTY_RECOVER] = {&call_recover, SECONDS_TO_US(10), true, true, true, false, on_recovered},
-	[DUTY_RECOVER_ALL] = {&call_recover, SECONDS_TO_US(10), false, true, false, true, on_recovered_all},
-	[DUTY_EXPIRE] = {&call_expire, SECONDS_TO_US(30), false, true, true, true, on_expired},
-	[DUTY_PARTITIONS] = {&call_partitions, SECONDS_TO_US(3600), false, false, false, true, on_partitioned},
-	[DUTY_CLEAN] = {&call_clean, SECONDS_TO_US(600), false, false, false, true, on_cleaned},
-	[DUTY_SLOTS] = {&call_clean_slots, SECONDS_TO_US(600), false, true, false, true, on_slots_cleaned},
-	[DUTY_MONITOR] = {&call_monitor, SECONDS_TO_US(60), false, false, false, true, on_monitored},
+	[DUTY_PROMOTE] = {&call_promote, SECONDS_TO_US(10), BY_ANYONE | WHEN_WORK | WHEN_DUE, on_promoted},
+	[DUTY_SCHEDULES] = {&call_schedules, SECONDS_TO_US(10), BY_ANYONE | WHEN_WORK | WHEN_DUE, on_scheduled},
+	[DUTY_RECOVER] = {&call_recover, SECONDS_TO_US(10), BY_ANYONE | WHEN_WORK | WHEN_DUE, on_recovered},
+	[DUTY_RECOVER_ALL] = {&call_recover, SECONDS_TO_US(10), WHEN_WORK | READS_MUCH, on_recovered_all},
+	[DUTY_EXPIRE] = {&call_expire, SECONDS_TO_US(30), WHEN_WORK | WHEN_DUE | READS_MUCH, on_expired},
+	[DUTY_PARTITIONS] = {&call_partitions, SECONDS_TO_US(3600), READS_MUCH, NULL},
+	[DUTY_CLEAN] = {&call_clean, SECONDS_TO_US(600), READS_MUCH, on_cleaned},
+	[DUTY_SLOTS] = {&call_clean_slots, SECONDS_TO_US(600), WHEN_WORK | READS_MUCH, NULL},
+	[DUTY_MONITOR] = {&call_monitor, SECONDS_TO_US(60), READS_MUCH, on_monitored},
 };
+
+static bool
+has_trait(const Duty *duty, DutyTrait trait)
+{
+	return (kinds[duty->id].traits & trait) != 0;
+}
+
+static bool
+is_ours(const Duty *duty)
+{
+	return has_trait(duty, BY_ANYONE) || node_is_leader(duty->duties->node);
+}
 
 static void
 arm(Duty *duty, int64 delay_us)
@@ -224,21 +231,21 @@ static void
 arm_with_reason(Duty *duty, int64 delay_us)
 {
 	duty->has_reason = true;
-	arm(duty, delay_us);
+	arm(duty, Min(delay_us, LONGEST_US));
 }
 
 static int64
 period(const Duty *duty)
 {
-	if (duty->id == DUTY_RECOVER && duty->duties->watchful)
+	if (duty->id == DUTY_RECOVER && duty->duties->queue == QUEUE_NOTIFY)
 		return WATCHFUL_PERIOD_US;
 	return kinds[duty->id].period_us;
 }
 
 /*
- * Until the leader does it again.  An answer may have been slow only because
- * it was behind others, on a connection that duties share, and gone nodes must
- * not wait for that.
+ * The time until the leader does the duty again.  Gone nodes do not wait
+ * longer after a slow answer: the answer may only have stood behind those of
+ * other duties.
  */
 static int64
 rest_after(const Duty *duty, int64 took)
@@ -256,20 +263,20 @@ on_answer(void *arg, PgOutcome outcome, PGresult *result)
 	Duty	   *duty = arg;
 	Duties	   *duties = duty->duties;
 	int64		took = loop_now_us(duties->loop) - duty->asked_us;
+	bool		is_wanted = duty->state == DUTY_AGAIN;
 	int64		next = -1;
 
-	duty->is_under_way = false;
+	duty->state = DUTY_IDLE;
 	if (duties->is_stopped)
 		return;
-	if (outcome == PG_DONE && PQntuples(result) == 1)
-		next = kinds[duty->id].answer(duty, result);
-	else if (outcome == PG_LOST)
+	if (outcome == PG_LOST)
 		next = LOST_AGAIN_US;
-	if (duty->again)
+	else if (outcome == PG_DONE && PQntuples(result) == 1 && kinds[duty->id].answer != NULL)
+		next = kinds[duty->id].answer(duty, result);
+	if (is_wanted)
 		next = 0;
-	duty->again = false;
 	if (next >= 0)
-		arm_with_reason(duty, Min(next, SECONDS_TO_US(86400)));
+		arm_with_reason(duty, next);
 	if (node_is_leader(duties->node))
 		arm(duty, rest_after(duty, took));
 }
@@ -281,26 +288,25 @@ do_duty(void *arg)
 	Duties	   *duties = duty->duties;
 	WireParams	params;
 
-	if (duties->is_stopped || !pg_is_up(node_pg(duties->node)) ||
-		!(kinds[duty->id].anyone || node_is_leader(duties->node)))
+	if (duties->is_stopped || !pg_is_up(node_pg(duties->node)) || !is_ours(duty))
 		return;
-	if (duty->is_under_way)
+	if (duty->state != DUTY_IDLE)
 	{
-		duty->again = true;
+		duty->state = DUTY_AGAIN;
 		return;
 	}
-	if (!duty->has_reason && kinds[duty->id].when_work && !duties->has_work)
+	if (!duty->has_reason && has_trait(duty, WHEN_WORK) && !duties->has_work)
 	{
 		arm(duty, period(duty));
 		return;
 	}
 	duty->has_reason = false;
-	duty->is_under_way = true;
+	duty->state = DUTY_UNDER_WAY;
 	duty->asked_us = loop_now_us(duties->loop);
 	wire_init(&params);
 	if (kinds[duty->id].statement == &call_recover)
 		wire_add_bool(&params, duty->id == DUTY_RECOVER_ALL);
-	pg_send(kinds[duty->id].reads_much ? duties->pg : node_pg(duties->node),
+	pg_send(has_trait(duty, READS_MUCH) ? duties->pg : node_pg(duties->node),
 			kinds[duty->id].statement, &params, on_answer, duty);
 }
 
@@ -347,7 +353,7 @@ void
 duties_begin(Duties *duties)
 {
 	for (int i = 0; i < DUTY_COUNT; i++)
-		if (kinds[i].anyone || node_is_leader(duties->node))
+		if (is_ours(&duties->each[i]))
 			arm_with_reason(&duties->each[i], 0);
 }
 
@@ -358,14 +364,14 @@ duties_look(Duties *duties, bool has_work, int64 next_us)
 	if (next_us < 0)
 		return;
 	for (int i = 0; i < DUTY_COUNT; i++)
-		if (kinds[i].when_due && (kinds[i].anyone || node_is_leader(duties->node)))
-			arm_with_reason(&duties->each[i], Min(next_us, SECONDS_TO_US(86400)));
+		if (has_trait(&duties->each[i], WHEN_DUE) && is_ours(&duties->each[i]))
+			arm_with_reason(&duties->each[i], next_us);
 }
 
 void
-duties_set_watchful(Duties *duties, bool watchful)
+duties_set_queue(Duties *duties, QueueKind queue)
 {
-	duties->watchful = watchful;
+	duties->queue = queue;
 }
 
 void

@@ -1,16 +1,17 @@
 /*-------------------------------------------------------------------------
  *
  * duties.h
- *		What nodes do for all: due tasks, schedules, gone nodes, history, figures.
+ *		Work that one node does for all.
  *
  *		from: node.h
  *		to: sql/queue/promote_tasks.sql, sql/schedule/run_schedules.sql, sql/cluster/recover_tasks.sql,
  *			sql/base/partitions.sql, sql/watch/monitor.sql
  *
- * The leader does each of them every now and then.  Any node does the first
- * three at once when it learns of a reason to; since every statement is guarded
- * by version and status, two nodes at the same time cost work and no more.
- * What reads much goes over a connection that is open only for that.
+ * The leader does each duty periodically: it promotes due tasks, runs schedules,
+ * recovers tasks of gone nodes, expires tasks, cleans history and updates
+ * figures.  Any node does one of the first three at once when it learns of a
+ * reason.  Version and status guard every statement, so two nodes that do a
+ * duty at the same time cost work and no more.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,28 +24,31 @@
 
 typedef struct Duties Duties;
 
-/* on_revived(arg): tasks run again that a gone node, or their deadline, left. */
+/* Calls on_revived(arg) when recovered tasks of a gone node run again. */
 extern Duties *duties_open(Loop *loop, const Config *config, Node *node,
 						   LoopFn on_revived, void *arg);
 extern void duties_free(Duties *duties);
 
-/* A task or a schedule is due at that time (microseconds since 1970, by the database). */
+/*
+ * A task or a schedule is due at that time, in microseconds since 1970 by the
+ * database's clock.
+ */
 extern void duties_due_at(Duties *duties, int64 unix_us);
 
 /* A node may be gone. */
 extern void duties_node_gone(Duties *duties);
 
-/* This node leads, or no longer; or begins an incarnation. */
+/* A new incarnation or leadership begins, or the clock has jumped. */
 extern void duties_begin(Duties *duties);
 
 /*
- * What a look at the database has shown: whether tasks are SUBMITTED or
- * PROCESSING, and when the next thing is due, in microseconds; -1: nothing.
+ * What a tick has shown: whether tasks are SUBMITTED or PROCESSING, and when
+ * the next task or schedule is due, in microseconds; -1: none is.
  */
 extern void duties_look(Duties *duties, bool has_work, int64 next_us);
 
-/* Without word of ended sessions, gone nodes have to be looked for. */
-extern void duties_set_watchful(Duties *duties, bool watchful);
+/* With QUEUE_NOTIFY nobody reports ended sessions, so we look for gone nodes. */
+extern void duties_set_queue(Duties *duties, QueueKind queue);
 
 extern void duties_stop(Duties *duties);
 

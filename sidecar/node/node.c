@@ -13,19 +13,38 @@
 #include "node/task_clock.h"
 #include "pg/calls.h"
 
-/* Without shared memory nobody tells that a node is gone: look more often. */
+/*
+ * Without shared memory nobody reports the end of a node's session, so nodes
+ * look more often.
+ */
 #define TICK_US SECONDS_TO_US(6)
 #define WATCHFUL_TICK_US SECONDS_TO_US(3)
 #define START_AGAIN_US SECONDS_TO_US(1)
 #define ASK_AGAIN_US SECONDS_TO_US(2)
 
-/* Beyond what a slow answer explains. */
+/* A slow answer does not explain a step of the clock as long as this one. */
 #define JUMP_US SECONDS_TO_US(1)
 #define WARN_AGAIN_US SECONDS_TO_US(3600)
 
-/* Well within the grace that others give a node without a session. */
+/* Less than the grace that other nodes give a node without a session. */
 #define HOLD_AGAIN_US SECONDS_TO_US(1)
 #define END_PATIENCE_US SECONDS_TO_US(2)
+
+typedef enum NodeState
+{
+	NODE_UNKNOWN,				/* the database has given it no incarnation */
+	NODE_UNCONFIRMED,			/* not confirmed since the connection came up */
+	NODE_CONFIRMED,
+	NODE_ENDING					/* for good */
+} NodeState;
+
+/* A tick, or a start: one at a time, since its answer confirms when we asked. */
+typedef enum NodeCall
+{
+	CALL_NONE,
+	CALL_UNDER_WAY,
+	CALL_AGAIN					/* another one was wanted meanwhile */
+} NodeCall;
 
 struct Node
 {
@@ -35,26 +54,29 @@ struct Node
 	void	   *arg;
 	Pg		   *pg;
 	LoopTimer  *timer;			/* next tick */
+	NodeState	state;
+	NodeCall	call;
+	QueueKind	queue;
 	int64		incarnation;
 	int64		token;
-	int64		confirmed_us;	/* when the last confirmed tick was sent */
-	int64		asked_us;		/* when the tick under way was sent */
-	int64		ahead_us;		/* of it: shifted by a test */
-	int64		warned_us;		/* when that was logged */
-	char	   *refusal;		/* why the database refused us, as it was
-								 * logged */
-	bool		is_asking;		/* a tick, or the start, is under way */
-	bool		is_asked_again; /* and another one was wanted meanwhile */
-	bool		is_confirmed;	/* since the connection came up */
+	int64		confirmed_us;	/* when we sent the last confirmed call */
+	int64		asked_us;		/* when we sent the call under way */
+	int64		ahead_us;		/* how far a test has shifted the clock */
+	int64		warned_us;		/* when we logged that */
+	char	   *refusal;		/* why the database refused us, as logged */
 	bool		is_leader;
 	int			place;
 	int			nodes;
-	bool		is_watchful;
-	bool		is_listening;	/* for triggers */
-	bool		is_ending;
 	LoopFn		end_done;
 	void	   *end_arg;
 };
+
+static void
+set_state(Node *node, NodeState state)
+{
+	if (node->state != NODE_ENDING)
+		node->state = state;
+}
 
 static void
 set_leader(Node *node, bool is_leader)
@@ -72,7 +94,7 @@ begin(Node *node, int64 incarnation)
 {
 	node->incarnation = incarnation;
 	node->confirmed_us = node->asked_us;
-	node->is_confirmed = true;
+	set_state(node, NODE_CONFIRMED);
 	log_line(TWT_LOG_INFO, "node", "started as incarnation " INT64_FORMAT,
 			 incarnation);
 	node->events.on_begin(node->arg);
@@ -85,6 +107,7 @@ declare_gone(Node *node)
 			 " was declared gone: its tasks belong to others now",
 			 node->incarnation);
 	node->incarnation = 0;
+	set_state(node, NODE_UNKNOWN);
 	set_leader(node, false);
 	node->events.on_gone(node->arg);
 }
@@ -97,7 +120,7 @@ set_refusal(Node *node, char *refusal)
 	{
 		log_line(TWT_LOG_ERROR, "adoption", "executes nothing in this database: %s; "
 				 "see twtasks.adopt()", refusal);
-		/* To wait for a person is not to fail to start. */
+		/* A sidecar that waits for a person has not failed to start. */
 		sdnotify_ready();
 	}
 	if (node->refusal != NULL)
@@ -106,16 +129,17 @@ set_refusal(Node *node, char *refusal)
 }
 
 /*
- * When to ask again after an answer that would have it so.  At the end the
- * timer is another one, which says how long that may take.
+ * The call has ended, and the next one follows after that time.  A node that
+ * ends uses the timer for its patience.
  */
 static void
-ask_after(Node *node, int64 again_us)
+end_call(Node *node, int64 again_us)
 {
-	if (node->is_ending)
-		return;
-	loop_timer_start(node->timer, node->is_asked_again ? 0 : again_us);
-	node->is_asked_again = false;
+	bool		again = node->call == CALL_AGAIN;
+
+	node->call = CALL_NONE;
+	if (node->state != NODE_ENDING)
+		loop_timer_start(node->timer, again ? 0 : again_us);
 }
 
 static void
@@ -124,22 +148,17 @@ on_started(void *arg, PgOutcome outcome, PGresult *result)
 	Node	   *node = arg;
 	int64		again_us = START_AGAIN_US;
 
-	node->is_asking = false;
-	if (outcome == PG_DONE && !node->is_ending)
+	if (outcome == PG_DONE && node->state != NODE_ENDING)
 	{
 		set_refusal(node, wire_dup_text(result, 0, START_REFUSAL));
-		if (wire_null(result, 0, START_INCARNATION))
-			again_us = ASK_AGAIN_US;
-		else
-		{
+		again_us = wire_null(result, 0, START_INCARNATION) ? ASK_AGAIN_US : 0;
+		if (again_us == 0)
 			begin(node, wire_get_int8(result, 0, START_INCARNATION));
-			again_us = 0;
-		}
 	}
-	ask_after(node, again_us);
+	end_call(node, again_us);
 }
 
-/* Left on by mistake it must not stay unnoticed. */
+/* Somebody may have left the shift on by mistake. */
 static void
 warn_of_shift(Node *node, int64 ahead_us)
 {
@@ -155,25 +174,16 @@ warn_of_shift(Node *node, int64 ahead_us)
 	node->ahead_us = ahead_us;
 }
 
-static void
-set_clock(Node *node, int64 unix_us)
-{
-	int64		step_us = task_clock_tell(unix_us);
-
-	if (step_us > JUMP_US || step_us < -JUMP_US)
-		node->events.on_clock(node->arg);
-}
-
 static int64
 tick_period(const Node *node)
 {
-	return Min(node->is_watchful ? WATCHFUL_TICK_US : TICK_US,
+	return Min(node->queue == QUEUE_NOTIFY ? WATCHFUL_TICK_US : TICK_US,
 			   node->config->lease_us / 4);
 }
 
 /*
- * Who follows a leader ticks a moment after it has to, so that it learns at
- * once of one that stands still, and ticks no more often.
+ * A node that follows the leader ticks a moment after the leader has to tick.
+ * So it soon learns of a leader that stands still, and ticks no more often.
  */
 static int64
 next_tick(const Node *node, const PGresult *result)
@@ -193,12 +203,12 @@ static void
 on_tick(void *arg, PgOutcome outcome, PGresult *result)
 {
 	Node	   *node = arg;
+	int64		step_us;
 
-	node->is_asking = false;
-	/* Others may wait no longer than the grace for one that came back. */
-	ask_after(node, outcome == PG_DONE ? next_tick(node, result) :
-			  Min(START_AGAIN_US, tick_period(node)));
-	if (outcome != PG_DONE || node->is_ending)
+	/* Others wait only for the grace until a lost node comes back. */
+	end_call(node, outcome == PG_DONE ? next_tick(node, result) :
+			 Min(START_AGAIN_US, tick_period(node)));
+	if (outcome != PG_DONE || node->state == NODE_ENDING)
 		return;
 	if (!wire_get_bool(result, 0, TICK_ALIVE))
 	{
@@ -209,11 +219,13 @@ on_tick(void *arg, PgOutcome outcome, PGresult *result)
 	if (!wire_get_bool(result, 0, TICK_IS_HELD))
 		loop_timer_start(node->timer, HOLD_AGAIN_US);
 	node->confirmed_us = node->asked_us;
-	node->is_confirmed = true;
+	set_state(node, NODE_CONFIRMED);
 	node->place = wire_get_int4(result, 0, TICK_PLACE);
 	node->nodes = wire_get_int4(result, 0, TICK_NODES);
 	warn_of_shift(node, wire_get_int8(result, 0, TICK_AHEAD_US));
-	set_clock(node, wire_get_time(result, 0, TICK_CLOCK));
+	step_us = task_clock_tell(wire_get_time(result, 0, TICK_CLOCK));
+	if (step_us > JUMP_US || step_us < -JUMP_US)
+		node->events.on_clock(node->arg);
 	set_leader(node, wire_get_bool(result, 0, TICK_IS_LEADER));
 	node->events.on_look(node->arg, wire_get_bool(result, 0, TICK_HAS_WORK),
 						 wire_null(result, 0, TICK_NEXT_MS) ? -1 :
@@ -221,38 +233,68 @@ on_tick(void *arg, PgOutcome outcome, PGresult *result)
 }
 
 static void
-tick(void *arg)
+send_start(Node *node)
 {
-	Node	   *node = arg;
+	const Config *config = node->config;
 	WireParams	params;
 
-	if (!pg_is_up(node->pg) || node->is_ending)
-		return;
-	/* Its answer tells how long ago it was asked: one at a time. */
-	node->is_asked_again = node->is_asking;
-	if (node->is_asking)
-		return;
-	node->is_asking = true;
-	node->asked_us = loop_now_us(node->loop);
 	wire_init(&params);
-	if (node->incarnation == 0)
-	{
-		wire_add_text(&params, node->config->node);
-		wire_add_int8(&params, node->config->lease_us / 1000);
-		wire_add_text(&params, node->config->environment);
-		wire_add_text_array(&params, node->config->nbuckets);
-		for (int i = 0; i < node->config->nbuckets; i++)
-			wire_text(&params, node->config->buckets[i]);
-		calls_add_types(&params, node->config);
-		pg_send(node->pg, &call_start_node, &params, on_started, node);
-		return;
-	}
+	wire_add_text(&params, config->node);
+	wire_add_int8(&params, config->lease_us / 1000);
+	wire_add_text(&params, config->environment);
+	calls_add_buckets(&params, config);
+	calls_add_types(&params, config);
+	pg_send(node->pg, &call_start_node, &params, on_started, node);
+}
+
+static void
+send_tick(Node *node)
+{
+	WireParams	params;
+
+	wire_init(&params);
 	wire_add_int8(&params, node->incarnation);
 	wire_add_int8(&params, tick_period(node) / 1000);
 	pg_send(node->pg, &call_tick, &params, on_tick, node);
 }
 
-/* Only now does news reach us for sure. */
+static void
+ended(Node *node)
+{
+	LoopFn		done = node->end_done;
+
+	loop_timer_stop(node->timer);
+	node->end_done = NULL;
+	if (done != NULL)
+		done(node->end_arg);
+}
+
+static void
+tick(void *arg)
+{
+	Node	   *node = arg;
+
+	if (node->state == NODE_ENDING)
+	{
+		ended(node);
+		return;
+	}
+	if (!pg_is_up(node->pg))
+		return;
+	if (node->call != CALL_NONE)
+	{
+		node->call = CALL_AGAIN;
+		return;
+	}
+	node->call = CALL_UNDER_WAY;
+	node->asked_us = loop_now_us(node->loop);
+	if (node->incarnation == 0)
+		send_start(node);
+	else
+		send_tick(node);
+}
+
+/* From here on every change reaches us. */
 static void
 on_listening(void *arg, PgOutcome outcome, PGresult *result)
 {
@@ -260,7 +302,7 @@ on_listening(void *arg, PgOutcome outcome, PGresult *result)
 
 	if (outcome == PG_FAILED)
 		pg_reset(node->pg, "could not listen for changes of the configuration");
-	if (outcome != PG_DONE || node->is_ending)
+	if (outcome != PG_DONE || node->state == NODE_ENDING)
 		return;
 	node->events.on_config(node->arg);
 	node->events.on_cancel(node->arg);
@@ -271,7 +313,7 @@ on_notify(void *arg, const char *channel, const char *payload)
 {
 	Node	   *node = arg;
 
-	if (node->is_ending)
+	if (node->state == NODE_ENDING)
 		return;
 	if (strcmp(channel, "twtasks_config") == 0)
 		node->events.on_config(node->arg);
@@ -279,7 +321,7 @@ on_notify(void *arg, const char *channel, const char *payload)
 		node->events.on_cancel(node->arg);
 	else if (strcmp(channel, "twtasks_slots") == 0)
 		node->events.on_slots(node->arg, payload);
-	else if (node->is_listening && strcmp(channel, "twtasks") == 0)
+	else if (node->queue == QUEUE_RING && strcmp(channel, "twtasks") == 0)
 		node->events.on_triggers(node->arg, payload);
 }
 
@@ -288,7 +330,8 @@ on_state(void *arg, bool is_up)
 {
 	Node	   *node = arg;
 
-	node->is_confirmed = false;
+	if (node->state == NODE_CONFIRMED)
+		set_state(node, NODE_UNCONFIRMED);
 	if (!is_up)
 	{
 		set_leader(node, false);
@@ -296,10 +339,10 @@ on_state(void *arg, bool is_up)
 	}
 	pg_send(node->pg, &call_listen_cancels, NULL, NULL, NULL);
 	pg_send(node->pg, &call_listen_slots, NULL, NULL, NULL);
-	if (node->is_listening)
+	if (node->queue == QUEUE_RING)
 		pg_send(node->pg, &call_listen, NULL, NULL, NULL);
 	pg_send(node->pg, &call_listen_config, NULL, on_listening, node);
-	ask_after(node, 0);
+	end_call(node, 0);
 }
 
 Node *
@@ -320,24 +363,12 @@ node_open(Loop *loop, const Config *config, const NodeEvents *events, void *arg)
 }
 
 static void
-ended(void *arg)
-{
-	Node	   *node = arg;
-	LoopFn		done = node->end_done;
-
-	loop_timer_stop(node->timer);
-	node->end_done = NULL;
-	if (done != NULL)
-		done(node->end_arg);
-}
-
-static void
 on_recovered(void *arg, PgOutcome outcome, PGresult *result)
 {
 	ended(arg);
 }
 
-/* What this node leaves behind need not wait for others to find it. */
+/* Recovers at once the tasks that this node leaves behind. */
 static void
 on_ended(void *arg, PgOutcome outcome, PGresult *result)
 {
@@ -359,17 +390,13 @@ node_end(Node *node, LoopFn done, void *arg)
 {
 	WireParams	params;
 
-	node->is_ending = true;
+	set_state(node, NODE_ENDING);
 	node->end_done = done;
 	node->end_arg = arg;
-	loop_timer_free(node->timer);
-	node->timer = loop_timer_new(node->loop, ended, node);
-	loop_timer_start(node->timer, END_PATIENCE_US);
+	loop_timer_start(node->timer, 0);
 	if (!pg_is_up(node->pg) || node->incarnation == 0)
-	{
-		loop_timer_start(node->timer, 0);
 		return;
-	}
+	loop_timer_start(node->timer, END_PATIENCE_US);
 	wire_init(&params);
 	wire_add_int8(&params, node->incarnation);
 	pg_send(node->pg, &call_end_node, &params, on_ended, node);
@@ -393,30 +420,29 @@ node_pg(const Node *node)
 }
 
 void
-node_set_watchful(Node *node, bool watchful)
+node_set_queue(Node *node, QueueKind queue)
 {
-	if (watchful == node->is_watchful)
-		return;
-	node->is_watchful = watchful;
-	/* who waits for the next tick shall know when it comes */
-	node_look(node);
-}
+	QueueKind	before = node->queue;
 
-void
-node_listen(Node *node)
-{
-	if (node->is_listening)
+	if (queue == before)
 		return;
-	node->is_listening = true;
-	if (pg_is_up(node->pg) && !node->is_ending)
+	node->queue = queue;
+	if (queue == QUEUE_RING && pg_is_up(node->pg) && node->state != NODE_ENDING)
 		pg_send(node->pg, &call_listen, NULL, NULL, NULL);
+
+	/*
+	 * Nodes that follow this one wait for its next tick: tell them the
+	 * period.
+	 */
+	if (queue == QUEUE_NOTIFY || before == QUEUE_NOTIFY)
+		node_look(node);
 }
 
 void
 node_look(Node *node)
 {
-	/* a start is under way already, or refused for a while */
-	if (!node->is_ending && node->incarnation != 0)
+	/* A start needs no hurry: it is under way, or was refused for a while. */
+	if (node->state != NODE_ENDING && node->incarnation != 0)
 		loop_timer_start(node->timer, 0);
 }
 
@@ -435,14 +461,14 @@ node_lease_end_us(const Node *node)
 bool
 node_is_alive(const Node *node)
 {
-	return node->incarnation != 0 && !node->is_ending &&
+	return node->incarnation != 0 && node->state != NODE_ENDING &&
 		loop_now_us(node->loop) < node_lease_end_us(node);
 }
 
 int64
 node_may_start(const Node *node)
 {
-	return node->is_confirmed && node_is_alive(node) ? node->incarnation : 0;
+	return node->state == NODE_CONFIRMED && node_is_alive(node) ? node->incarnation : 0;
 }
 
 const char *

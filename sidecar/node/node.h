@@ -3,10 +3,11 @@
  * node.h
  *		This start of the sidecar in the eyes of the database.
  *
- * A start has an incarnation, a number that is never used again.  It lives
- * as long as the control connection, or one that follows it soon, is there
- * and ticks.  When it was declared gone its tasks belong to others: whatever
- * runs must end, and a new incarnation begins.
+ * Each start has an incarnation, a number that is never used again.  The
+ * incarnation lives as long as the control connection ticks, or a connection
+ * that follows it soon.  When the database declares an incarnation gone, its
+ * tasks belong to other nodes.  Then everything that runs here must end, and a
+ * new incarnation begins.
  *
  *-------------------------------------------------------------------------
  */
@@ -30,77 +31,77 @@ typedef struct NodeEvents
 	/* This node became the leader, or is no longer. */
 	void		(*on_leader) (void *arg, bool is_leader);
 
-	/* The database's clock has jumped: what is due may be another thing. */
+	/* The database's clock has jumped: other tasks may be due now. */
 	void		(*on_clock) (void *arg);
 
 	/*
-	 * The configuration in the database is to be read: after each connect,
-	 * and when it has changed.  The control connection is up.
+	 * Read the configuration in the database: after each connect and each
+	 * change.  The control connection is up.
 	 */
 	void		(*on_config) (void *arg);
 
 	/*
-	 * each tick: whether there is work, and when the next thing is due, in
-	 * microseconds; -1: nothing
+	 * Each tick: whether there is work, and when the next task or schedule is
+	 * due, in microseconds; -1: none is.
 	 */
 	void		(*on_look) (void *arg, bool has_work, int64 next_us);
 
-	/*
-	 * Tasks that run may have to be cancelled: after each connect, and when
-	 * somebody has asked for that.
-	 */
+	/* Ask for cancels: after each connect, and when somebody wants one. */
 	void		(*on_cancel) (void *arg);
 
-	/* a notification with triggers came, after node_listen() */
+	/* a notification with triggers */
 	void		(*on_triggers) (void *arg, const char *payload);
 
-	/* one about slots of a limit of the whole cluster */
+	/* a notification about slots of a cluster-wide limit */
 	void		(*on_slots) (void *arg, const char *payload);
 } NodeEvents;
 
 extern Node *node_open(Loop *loop, const Config *config,
 					   const NodeEvents *events, void *arg);
 
-/* Tells the database, then calls done(arg); after 2 s without an answer too. */
+/*
+ * Tells the database, then calls done(arg); without an answer it calls done
+ * after 2 s.
+ */
 extern void node_end(Node *node, LoopFn done, void *arg);
 extern void node_free(Node *node);
 
-/* The control connection, for duties: for what waits for nobody. */
+/* The control connection, for statements that wait for nobody. */
 extern Pg  *node_pg(const Node *node);
 
-/* Without word of ended sessions it ticks more often. */
-extern void node_set_watchful(Node *node, bool watchful);
-
 /*
- * The queue of a bucket may not be the one in shared memory, when that has no
- * room: its triggers come by notifications, to on_triggers.
+ * How triggers reach this node.  With QUEUE_RING the node also takes
+ * notifications of triggers: the shared memory may have no room for the queue
+ * of a bucket.  With QUEUE_NOTIFY nobody reports ended sessions, so the node
+ * ticks more often.
  */
-extern void node_listen(Node *node);
+extern void node_set_queue(Node *node, QueueKind queue);
 
-/* Ticks now: another node may have ended, which may have led. */
+/* Ticks now: another node, perhaps the leader, may have ended. */
 extern void node_look(Node *node);
 
 /* 0 while there is none. */
 extern int64 node_incarnation(const Node *node);
 
 /*
- * Whether the database has confirmed this incarnation within its lease.  Not
- * after a pause of the process or a cut network: then nothing may be started
- * before it has answered again.
+ * Whether the database has confirmed this incarnation within its lease.  After
+ * a pause of the process or a cut network it has not, and nothing may start
+ * before it answers again.
  */
 extern bool node_is_alive(const Node *node);
 
 /*
- * The incarnation under which what was grabbed some time ago may be started
- * now; 0: nothing may.  It is alive, and has been confirmed since the control
- * connection came up: others wait for one that is cut less long than the lease.
+ * The incarnation under which tasks that were grabbed earlier may start now; 0:
+ * none may.  The node is alive, and the database has confirmed it since the
+ * control connection came up.  Others wait for a node that is cut off for less
+ * than its lease.
  */
 extern int64 node_may_start(const Node *node);
 
-/* When the lease that the database has confirmed ends, by the loop's clock. */
+/* When the confirmed lease ends, by the loop's clock. */
 extern int64 node_lease_end_us(const Node *node);
 
-/* Why the database lets this node execute nothing; NULL: it does not refuse. */
+/* Why the database lets this node execute nothing; NULL: it lets the node. */
 extern const char *node_refusal(const Node *node);
 
 /* A number never used before with this incarnation. */
@@ -108,7 +109,7 @@ extern int64 node_next_token(Node *node);
 
 extern bool node_is_leader(const Node *node);
 
-/* This is number place of so many living nodes. */
+/* The place of this node, from 0, among so many living nodes. */
 extern void node_share(const Node *node, int *place, int *nodes);
 
 #endif							/* TWT_NODE_H */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * task_clock.c
- *		The clock that tasks go by: the database's.
+ *		The time by which tasks are due: the database's.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,7 +11,7 @@
 
 #include "node/task_clock.h"
 
-static int64 ahead_us;			/* of the time since the machine was started */
+static int64 ahead_us;			/* of the time since the machine started */
 static bool is_told;
 
 static int64

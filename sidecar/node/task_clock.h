@@ -1,9 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * task_clock.h
- *		The clock that tasks go by: the database's.
+ *		The time by which tasks are due: the database's.
  *
- * Those of the sidecars' machines may differ from it, and be set.
+ * The clocks of the sidecars' machines may differ from it, and somebody may set
+ * them.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,12 +12,12 @@
 #define TWT_TASK_CLOCK_H
 
 /*
- * What it shows at this moment: microseconds since 1970.  Returns how far it has
- * gone ahead of what was to be expected; 0 the first time.
+ * The database's clock shows this now, in microseconds since 1970.  Returns
+ * how far the clock is ahead of what we expected; 0 the first time.
  */
 extern int64 task_clock_tell(int64 unix_us);
 
-/* The same now; the machine's clock while nobody has told. */
+/* The time of the database's clock; before the first tell, the machine's. */
 extern int64 task_clock_us(void);
 
 #endif							/* TWT_TASK_CLOCK_H */

@@ -166,6 +166,14 @@ const PgStatement call_monitor = {"monitor",
 "SELECT m.errors, m.stuck, m.is_news FROM twtasks_internal.monitor_tasks() m"};
 
 void
+calls_add_buckets(WireParams *params, const Config *config)
+{
+	wire_add_text_array(params, config->nbuckets);
+	for (int i = 0; i < config->nbuckets; i++)
+		wire_text(params, config->buckets[i]);
+}
+
+void
 calls_add_types(WireParams *params, const Config *config)
 {
 	int			n = 0;

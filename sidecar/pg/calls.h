@@ -157,7 +157,8 @@ enum
 	POLICIES_CONCURRENCY		/* of a bucket */
 };
 
-/* The types that the configuration has handlers for, as one parameter. */
+/* The buckets of the configuration, or the types of its handlers, as one parameter. */
+extern void calls_add_buckets(WireParams *params, const Config *config);
 extern void calls_add_types(WireParams *params, const Config *config);
 
 /* name, lease_ms, environment, buckets, types */

@@ -120,13 +120,10 @@ on_triggers(void *arg, PgOutcome outcome, PGresult *result)
 static void
 call_next(Queue *queue)
 {
-	const Config *config = queue_config(queue);
 	WireParams	params;
 
 	wire_init(&params);
-	wire_add_text_array(&params, config->nbuckets);
-	for (int i = 0; i < config->nbuckets; i++)
-		wire_text(&params, config->buckets[i]);
+	calls_add_buckets(&params, queue_config(queue));
 	wire_add_int4(&params, MAX_TRIGGERS);
 	wire_add_int4(&params, WAIT_MS);
 	pg_send(queue_pg(queue), &call_next_triggers, &params, on_triggers, queue);
