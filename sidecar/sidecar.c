@@ -25,7 +25,7 @@
 #include "node/duties.h"
 #include "node/node.h"
 #include "node/policies.h"
-#include "queue/queue.h"
+#include "queue/feed.h"
 #include "queue/sweep.h"
 #include "sidecar.h"
 #include "slots/limit_rules.h"

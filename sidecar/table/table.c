@@ -3,7 +3,7 @@
  * table.c
  *		Sorted table of triggers: which task to try next.
  *
- *		from: queue.h (table_push)		to: grab.h (table_pop)
+ *		from: feed.h (table_push)		to: grab.h (table_pop)
  *
  * This file is the bookkeeping: the known tasks and types, the bounds, and
  * what spilled.  column.c keeps the order, slots.c the waiting.

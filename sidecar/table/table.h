@@ -3,7 +3,7 @@
  * table.h
  *		Sorted table of triggers: which task to try next.
  *
- *		from: queue.h (table_push)		to: grab.h (table_pop)
+ *		from: feed.h (table_push)		to: grab.h (table_pop)
  *
  * Many triggers may wait while few slots are free.  The original's algorithm
  * has a row per priority, in each row a column per type, and in each column

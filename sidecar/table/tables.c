@@ -3,7 +3,7 @@
  * tables.c
  *		The tables of all buckets, and how policies affect them.
  *
- *		from: queue.c			to: table.c
+ *		from: feed.c			to: table.c
  *
  *-------------------------------------------------------------------------
  */

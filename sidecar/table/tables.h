@@ -3,7 +3,7 @@
  * tables.h
  *		The tables of all buckets, and how policies affect them.
  *
- *		from: queue.h (triggers)		to: table.h (table_push)
+ *		from: feed.h (triggers)		to: table.h (table_push)
  *
  * A task that is paused, or not for this node, does not come in, and leaves
  * when a policy says so.  Tasks that wait here for a slot rise where a policy

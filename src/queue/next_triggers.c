@@ -3,7 +3,7 @@
  * next_triggers.c
  *		CALL next_triggers(): a sidecar takes triggers, or waits for them.
  *
- *		from: taker.c			to: sidecar/queue/queue_ring.c
+ *		from: taker.c			to: sidecar/queue/feed_ring.c
  *
  * A waiting query would hold a snapshot and keep vacuum from its work.  So
  * this is a procedure, and it commits before it waits: the new transaction

@@ -1,9 +1,9 @@
 /*-------------------------------------------------------------------------
  *
- * queue_ring.c
+ * feed_ring.c
  *		Triggers from shared memory, through CALL twtasks_internal.next_triggers().
  *
- *		from: src/queue/next_triggers.c			to: queue.c
+ *		from: src/queue/next_triggers.c			to: feed.c
  *
  * Two calls are under way: while we look at the answer of the first, the
  * second already waits.  The server gives us triggers for our handlers, and
@@ -14,7 +14,7 @@
 #include "base/port.h"
 
 #include "pg/calls.h"
-#include "queue/queue.h"
+#include "queue/feed.h"
 
 #define CALLS_AHEAD 2
 #define MAX_TRIGGERS 1000

@@ -1,9 +1,9 @@
 /*-------------------------------------------------------------------------
  *
- * queue.c
+ * feed.c
  *		The connection that brings triggers, and its kind.
  *
- *		from: queue_ring.c, queue_notify.c			to: table.c
+ *		from: feed_ring.c, feed_notify.c			to: table.c
  *
  *-------------------------------------------------------------------------
  */
@@ -11,7 +11,7 @@
 
 #include "base/log.h"
 #include "pg/calls.h"
-#include "queue/queue.h"
+#include "queue/feed.h"
 
 struct Queue
 {

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * queue.h
+ * feed.h
  *		How triggers reach this sidecar: from shared memory or by NOTIFY.
  *
  *		from: src/commit/commit.c			to: table.h (table_push)

@@ -1,9 +1,9 @@
 /*-------------------------------------------------------------------------
  *
- * queue_notify.c
+ * feed_notify.c
  *		Triggers by LISTEN and NOTIFY, for servers that do not preload us.
  *
- *		from: src/commit/commit.c			to: queue.c
+ *		from: src/commit/commit.c			to: feed.c
  *
  * A payload is the bucket's name, then one trigger per line; or the bucket's
  * name and "sweep" when there were too many.  Anybody may NOTIFY anything: we
@@ -14,7 +14,7 @@
 #include "base/port.h"
 
 #include "pg/calls.h"
-#include "queue/queue.h"
+#include "queue/feed.h"
 
 void
 queue_notify_read(Queue *queue, const char *payload)
