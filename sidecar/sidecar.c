@@ -72,7 +72,7 @@ struct Sidecar
 	int			ntables;
 	Tables	   *all_tables;
 	int			turn;			/* which table is asked next */
-	Queue	   *queue;
+	Feed	   *feed;
 	Node	   *node;
 	Policies   *policies;
 	Grab	   *grab;
@@ -211,7 +211,7 @@ on_sweep(void *arg, int bucket)
 static void
 on_triggers(void *arg, const char *payload)
 {
-	queue_notify_read(((Sidecar *) arg)->queue, payload);
+	feed_notify_read(((Sidecar *) arg)->feed, payload);
 }
 
 static void
@@ -395,13 +395,13 @@ static void
 on_turn(void *arg)
 {
 	Sidecar    *sidecar = arg;
-	QueueKind	queue = queue_kind(sidecar->queue);
+	QueueKind	queue = feed_kind(sidecar->feed);
 
 	duties_set_queue(sidecar->duties, queue);
 	node_set_queue(sidecar->node, queue);
 	sweep_pump(sidecar->sweep);
 	pump_grabs(sidecar);
-	queue_pump(sidecar->queue);
+	feed_pump(sidecar->feed);
 	finish_pump(sidecar->finish);
 	cancels_pump(sidecar->cancels);
 	faults_pump(sidecar->faults);
@@ -474,7 +474,7 @@ sidecar_drain(Sidecar *sidecar)
 	sdnotify_stopping();
 	if (sidecar->health != NULL)
 		health_stop_listening(sidecar->health);
-	queue_stop(sidecar->queue);
+	feed_stop(sidecar->feed);
 	grab_stop(sidecar->grab);
 	sweep_stop(sidecar->sweep);
 	duties_stop(sidecar->duties);
@@ -552,7 +552,7 @@ sidecar_open(Loop *loop, Config *config)
 {
 	static const NodeEvents node_events = {on_begin, on_gone, on_leader, on_clock,
 	on_config, on_look, on_cancel, on_triggers, on_slots};
-	static const QueueEvents queue_events = {on_trigger, on_sweep, on_due, on_node_gone};
+	static const FeedEvents feed_events = {on_trigger, on_sweep, on_due, on_node_gone};
 	static const GrabEvents grab_events = {next_entry, any_ready, on_task, on_refused, on_doubt,
 	on_connected};
 	Sidecar    *sidecar = palloc0(sizeof(Sidecar));
@@ -587,7 +587,7 @@ sidecar_open(Loop *loop, Config *config)
 	sidecar->duties = duties_open(loop, config, sidecar->node, on_revived, sidecar);
 	sidecar->cancels = cancels_open(loop, sidecar->node, on_wish, sidecar);
 	sidecar->faults = faults_open(loop, config, sidecar->node);
-	sidecar->queue = queue_open(loop, config, &queue_events, sidecar);
+	sidecar->feed = feed_open(loop, config, &feed_events, sidecar);
 	sidecar->health = health_open(loop, config->listen, config->node, on_health, sidecar);
 	sidecar->drain_end = loop_timer_new(loop, on_drain_end, sidecar);
 	sidecar->watchdog = loop_timer_new(loop, on_watchdog, sidecar);
@@ -651,7 +651,7 @@ sidecar_free(Sidecar *sidecar)
 {
 	loop_off_turn(sidecar->loop, on_turn, sidecar);
 	health_close(sidecar->health);
-	queue_close(sidecar->queue);
+	feed_close(sidecar->feed);
 	grab_free(sidecar->grab);
 	for (int i = 0; i < sidecar->nserved; i++)
 		if (sidecar->served[i].sql != NULL)

@@ -3,165 +3,126 @@
  * feed.c
  *		The connection that brings triggers, and its kind.
  *
- *		from: feed_ring.c, feed_notify.c			to: table.c
- *
  *-------------------------------------------------------------------------
  */
 #include "base/port.h"
 
 #include "base/log.h"
 #include "pg/calls.h"
-#include "queue/feed.h"
-
-struct Queue
-{
-	const Config *config;
-	QueueEvents events;
-	void	   *arg;
-	Pg		   *pg;
-	QueueKind	kind;
-	bool		is_begun;		/* on this connection */
-	bool		is_closing;
-};
+#include "queue/feed_kind.h"
 
 static void
-begin(Queue *queue, QueueKind kind)
+set_state(Feed *feed, FeedState state)
 {
-	if (kind != queue->kind)
+	if (feed->state != FEED_STOPPED)
+		feed->state = state;
+}
+
+static void
+begin(Feed *feed, QueueKind kind)
+{
+	if (kind != feed->kind)
 		log_line(TWT_LOG_INFO, "queue", "triggers come %s",
 				 kind == QUEUE_RING ? "through shared memory" :
 				 "by NOTIFY: preload twtasks for faster commits");
-	queue->kind = kind;
-	queue->is_begun = true;
+	feed->kind = kind;
+	set_state(feed, FEED_RUNNING);
 	if (kind == QUEUE_RING)
-		queue_ring_begin(queue);
+		feed_ring_begin(feed);
 	else
-		queue_notify_begin(queue);
+		feed_notify_begin(feed);
 }
 
 static void
 on_kind(void *arg, PgOutcome outcome, PGresult *result)
 {
-	Queue	   *queue = arg;
+	Feed	   *feed = arg;
 
 	if (outcome == PG_FAILED)
-		pg_reset(queue->pg, "could not ask for the kind of queue");
-	if (outcome != PG_DONE || queue->is_closing)
-		return;
-	begin(queue, strcmp(PQgetvalue(result, 0, 0), "ring") == 0 ?
-		  QUEUE_RING : QUEUE_NOTIFY);
+		pg_reset(feed->pg, "could not ask for the kind of queue");
+	if (outcome == PG_DONE && feed->state != FEED_STOPPED)
+		begin(feed, strcmp(PQgetvalue(result, 0, 0), "ring") == 0 ? QUEUE_RING : QUEUE_NOTIFY);
 }
 
 static void
 on_state(void *arg, bool is_up)
 {
-	Queue	   *queue = arg;
+	Feed	   *feed = arg;
 
-	queue->is_begun = false;
-	if (!is_up || queue->is_closing)
+	set_state(feed, FEED_WAITING);
+	if (!is_up || feed->state == FEED_STOPPED)
 		return;
-	if (queue->config->queue == QUEUE_AUTO)
-		pg_send(queue->pg, &call_queue_kind, NULL, on_kind, queue);
+	if (feed->config->queue == QUEUE_AUTO)
+		pg_send(feed->pg, &call_queue_kind, NULL, on_kind, feed);
 	else
-		begin(queue, queue->config->queue);
+		begin(feed, feed->config->queue);
 }
 
 static void
 on_notify(void *arg, const char *channel, const char *payload)
 {
-	Queue	   *queue = arg;
+	Feed	   *feed = arg;
 
-	if (!queue->is_closing && strcmp(channel, "twtasks") == 0)
-		queue_notify_read(queue, payload);
+	if (feed->state != FEED_STOPPED && strcmp(channel, "twtasks") == 0)
+		feed_notify_read(feed, payload);
 }
 
-Queue *
-queue_open(Loop *loop, const Config *config, const QueueEvents *events, void *arg)
+Feed *
+feed_open(Loop *loop, const Config *config, const FeedEvents *events, void *arg)
 {
-	Queue	   *queue = palloc0(sizeof(Queue));
+	Feed	   *feed = palloc0(sizeof(Feed));
 
-	queue->config = config;
-	queue->events = *events;
-	queue->arg = arg;
-	queue->kind = QUEUE_AUTO;
-	queue->pg = pg_new(loop, config->postgres, "queue", on_state, queue);
-	pg_on_notify(queue->pg, on_notify);
-	pg_start(queue->pg);
-	return queue;
+	feed->config = config;
+	feed->events = *events;
+	feed->arg = arg;
+	feed->kind = QUEUE_AUTO;
+	feed->pg = pg_new(loop, config->postgres, "queue", on_state, feed);
+	pg_on_notify(feed->pg, on_notify);
+	pg_start(feed->pg);
+	return feed;
 }
 
 void
-queue_stop(Queue *queue)
+feed_stop(Feed *feed)
 {
-	if (queue->is_closing)
+	if (feed->state == FEED_STOPPED)
 		return;
-	queue->is_closing = true;
-	queue->is_begun = false;
-	pg_close(queue->pg);
+	set_state(feed, FEED_STOPPED);
+	pg_close(feed->pg);
 }
 
 void
-queue_close(Queue *queue)
+feed_close(Feed *feed)
 {
-	queue_stop(queue);
-	pfree(queue);
+	feed_stop(feed);
+	pfree(feed);
 }
 
 void
-queue_pump(Queue *queue)
+feed_pump(Feed *feed)
 {
-	if (queue->is_begun && queue->kind == QUEUE_RING)
-		queue_ring_pump(queue);
+	if (feed->state == FEED_RUNNING && feed->kind == QUEUE_RING)
+		feed_ring_pump(feed);
 }
 
 QueueKind
-queue_kind(const Queue *queue)
+feed_kind(const Feed *feed)
 {
-	return queue->kind;
+	return feed->kind;
 }
 
 void
-queue_trigger(Queue *queue, int bucket, const Trigger *trigger)
+feed_trigger(Feed *feed, int bucket, const Trigger *trigger)
 {
 	if (trigger->due_us != 0)
-		queue_due(queue, trigger->due_us);
+		feed->events.on_due(feed->arg, trigger->due_us);
 	else
-		queue->events.on_trigger(queue->arg, bucket, trigger);
+		feed->events.on_trigger(feed->arg, bucket, trigger);
 }
 
 void
-queue_sweep(Queue *queue, int bucket)
+feed_sweep_all(Feed *feed)
 {
-	queue->events.on_sweep(queue->arg, bucket);
-}
-
-void
-queue_sweep_all(Queue *queue)
-{
-	for (int i = 0; i < queue->config->nbuckets; i++)
-		queue_sweep(queue, i);
-}
-
-void
-queue_due(Queue *queue, int64 unix_us)
-{
-	queue->events.on_due(queue->arg, unix_us);
-}
-
-void
-queue_node_gone(Queue *queue)
-{
-	queue->events.on_node_gone(queue->arg);
-}
-
-const Config *
-queue_config(const Queue *queue)
-{
-	return queue->config;
-}
-
-Pg *
-queue_pg(const Queue *queue)
-{
-	return queue->pg;
+	for (int i = 0; i < feed->config->nbuckets; i++)
+		feed->events.on_sweep(feed->arg, i);
 }

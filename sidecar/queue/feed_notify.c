@@ -1,26 +1,26 @@
 /*-------------------------------------------------------------------------
  *
  * feed_notify.c
- *		Triggers by LISTEN and NOTIFY, for servers that do not preload us.
+ *		Triggers by LISTEN and NOTIFY, for servers that do not preload twtasks.
  *
  *		from: src/commit/commit.c			to: feed.c
  *
- * A payload is the bucket's name, then one trigger per line; or the bucket's
- * name and "sweep" when there were too many.  Anybody may NOTIFY anything: we
- * skip malformed payloads.
+ * A payload is the name of the bucket, then one trigger per line.  When there
+ * were too many triggers, it is the name and "sweep".  Anybody may NOTIFY
+ * anything, so we skip malformed payloads.
  *
  *-------------------------------------------------------------------------
  */
 #include "base/port.h"
 
 #include "pg/calls.h"
-#include "queue/feed.h"
+#include "queue/feed_kind.h"
 
 void
-queue_notify_read(Queue *queue, const char *payload)
+feed_notify_read(Feed *feed, const char *payload)
 {
 	size_t		len = strcspn(payload, "\n");
-	int			bucket = config_bucket(queue_config(queue), payload, len);
+	int			bucket = config_bucket(feed->config, payload, len);
 
 	if (bucket < 0)
 		return;
@@ -31,26 +31,26 @@ queue_notify_read(Queue *queue, const char *payload)
 		payload += len + 1;
 		len = strcspn(payload, "\n");
 		if (len == 5 && memcmp(payload, "sweep", 5) == 0)
-			queue_sweep(queue, bucket);
+			feed->events.on_sweep(feed->arg, bucket);
 		else if (trigger_decode(payload, len, &trigger))
-			queue_trigger(queue, bucket, &trigger);
+			feed_trigger(feed, bucket, &trigger);
 	}
 }
 
-/* From here on every commit is sure to reach us. */
+/* From here on every commit reaches us. */
 static void
 on_listening(void *arg, PgOutcome outcome, PGresult *result)
 {
-	Queue	   *queue = arg;
+	Feed	   *feed = arg;
 
 	if (outcome == PG_FAILED)
-		pg_reset(queue_pg(queue), "could not listen for triggers");
+		pg_reset(feed->pg, "could not listen for triggers");
 	if (outcome == PG_DONE)
-		queue_sweep_all(queue);
+		feed_sweep_all(feed);
 }
 
 void
-queue_notify_begin(Queue *queue)
+feed_notify_begin(Feed *feed)
 {
-	pg_send(queue_pg(queue), &call_listen, NULL, on_listening, queue);
+	pg_send(feed->pg, &call_listen, NULL, on_listening, feed);
 }

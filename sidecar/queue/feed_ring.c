@@ -5,16 +5,16 @@
  *
  *		from: src/queue/next_triggers.c			to: feed.c
  *
- * Two calls are under way: while we look at the answer of the first, the
+ * Two calls are under way: while we look at the answer to the first, the
  * second already waits.  The server gives us triggers for our handlers, and
- * triggers that nobody handles.
+ * triggers without a handler anywhere.
  *
  *-------------------------------------------------------------------------
  */
 #include "base/port.h"
 
 #include "pg/calls.h"
-#include "queue/feed.h"
+#include "queue/feed_kind.h"
 
 #define CALLS_AHEAD 2
 #define MAX_TRIGGERS 1000
@@ -65,7 +65,7 @@ next_trigger(WireArray *columns, Trigger *trigger, int *bucket)
 }
 
 static void
-read_triggers(Queue *queue, PGresult *result)
+read_triggers(Feed *feed, PGresult *result)
 {
 	WireArray	columns[TRIGGERS_BUCKET + 1];
 	Trigger		trigger;
@@ -74,12 +74,12 @@ read_triggers(Queue *queue, PGresult *result)
 	for (int i = 0; i <= TRIGGERS_BUCKET; i++)
 		wire_array_begin(&columns[i], result, 0, i);
 	while (next_trigger(columns, &trigger, &bucket))
-		if (bucket >= 0 && bucket < queue_config(queue)->nbuckets)
-			queue_trigger(queue, bucket, &trigger);
+		if (bucket >= 0 && bucket < feed->config->nbuckets)
+			feed_trigger(feed, bucket, &trigger);
 }
 
 static void
-read_sweeps(Queue *queue, PGresult *result)
+read_sweeps(Feed *feed, PGresult *result)
 {
 	WireArray	names;
 	const char *name;
@@ -88,69 +88,68 @@ read_sweeps(Queue *queue, PGresult *result)
 	wire_array_begin(&names, result, 0, TRIGGERS_SWEEP);
 	while (wire_array_next(&names, &name, &len))
 	{
-		int			bucket = config_bucket(queue_config(queue), name, len);
+		int			bucket = config_bucket(feed->config, name, len);
 
 		if (bucket >= 0)
-			queue_sweep(queue, bucket);
+			feed->events.on_sweep(feed->arg, bucket);
 	}
 }
-
-/* PostgreSQL counts from 2000. */
-#define EPOCH_SHIFT_US (INT64CONST(946684800) * 1000000)
 
 static void
 on_triggers(void *arg, PgOutcome outcome, PGresult *result)
 {
-	Queue	   *queue = arg;
+	Feed	   *feed = arg;
 
 	if (outcome == PG_FAILED)
-		pg_reset(queue_pg(queue), "could not wait for triggers");
+		pg_reset(feed->pg, "could not wait for triggers");
 	if (outcome != PG_DONE)
 		return;
 	if (PQntuples(result) != 1 || PQnfields(result) <= TRIGGERS_NODE_GONE)
 		return;
-	read_triggers(queue, result);
-	read_sweeps(queue, result);
+	read_triggers(feed, result);
+	read_sweeps(feed, result);
 	if (!wire_null(result, 0, TRIGGERS_DUE))
-		queue_due(queue, wire_get_int8(result, 0, TRIGGERS_DUE) + EPOCH_SHIFT_US);
+		feed->events.on_due(feed->arg, wire_get_time(result, 0, TRIGGERS_DUE));
 	if (wire_get_bool(result, 0, TRIGGERS_NODE_GONE))
-		queue_node_gone(queue);
+		feed->events.on_node_gone(feed->arg);
 }
 
 static void
-call_next(Queue *queue)
+call_next(Feed *feed)
 {
 	WireParams	params;
 
 	wire_init(&params);
-	calls_add_buckets(&params, queue_config(queue));
+	calls_add_buckets(&params, feed->config);
 	wire_add_int4(&params, MAX_TRIGGERS);
 	wire_add_int4(&params, WAIT_MS);
-	pg_send(queue_pg(queue), &call_next_triggers, &params, on_triggers, queue);
+	pg_send(feed->pg, &call_next_triggers, &params, on_triggers, feed);
 }
 
 void
-queue_ring_pump(Queue *queue)
+feed_ring_pump(Feed *feed)
 {
-	while (pg_in_flight(queue_pg(queue)) < CALLS_AHEAD && pg_is_up(queue_pg(queue)))
-		call_next(queue);
+	while (pg_in_flight(feed->pg) < CALLS_AHEAD && pg_is_up(feed->pg))
+		call_next(feed);
 }
 
 static void
 on_types(void *arg, PgOutcome outcome, PGresult *result)
 {
+	Feed	   *feed = arg;
+
 	if (outcome == PG_FAILED)
-		pg_reset(queue_pg(arg), "could not say which types are handled");
+		pg_reset(feed->pg, "could not say which types are handled");
 }
 
 void
-queue_ring_begin(Queue *queue)
+feed_ring_begin(Feed *feed)
 {
 	WireParams	params;
 
 	wire_init(&params);
-	calls_add_types(&params, queue_config(queue));
-	pg_send(queue_pg(queue), &call_take_types, &params, on_types, queue);
-	queue_ring_pump(queue);
-	queue_sweep_all(queue);
+	calls_add_types(&params, feed->config);
+	pg_send(feed->pg, &call_take_types, &params, on_types, feed);
+	feed_ring_pump(feed);
+	feed_sweep_all(feed);
 }

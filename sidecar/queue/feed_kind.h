@@ -1,0 +1,44 @@
+/*-------------------------------------------------------------------------
+ *
+ * feed_kind.h
+ *		The insides of a feed, for its two kinds.
+ *
+ * Private to feed.c, feed_ring.c and feed_notify.c.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_FEED_KIND_H
+#define TWT_FEED_KIND_H
+
+#include "pg/pg.h"
+#include "queue/feed.h"
+
+typedef enum FeedState
+{
+	FEED_WAITING,				/* for the connection, or for its kind */
+	FEED_RUNNING,
+	FEED_STOPPED				/* for good */
+} FeedState;
+
+struct Feed
+{
+	const Config *config;
+	FeedEvents	events;
+	void	   *arg;
+	Pg		   *pg;
+	QueueKind	kind;
+	FeedState	state;
+};
+
+/* A trigger came: hands it on now, or when its task is due. */
+extern void feed_trigger(Feed *feed, int bucket, const Trigger *trigger);
+
+/* Triggers of all buckets may be lost. */
+extern void feed_sweep_all(Feed *feed);
+
+/* Each kind begins with this after every connect. */
+extern void feed_ring_begin(Feed *feed);
+extern void feed_ring_pump(Feed *feed);
+extern void feed_notify_begin(Feed *feed);
+
+#endif							/* TWT_FEED_KIND_H */
