@@ -187,7 +187,7 @@ on_refused(void *arg, const char *limit, int64 until_us)
 static void
 on_doubt(void *arg)
 {
-	sweep_want_all(((Sidecar *) arg)->sweep, true);
+	sweep_want_all(((Sidecar *) arg)->sweep);
 }
 
 static void
@@ -205,7 +205,7 @@ on_trigger(void *arg, int bucket, const Trigger *trigger)
 static void
 on_sweep(void *arg, int bucket)
 {
-	sweep_want(((Sidecar *) arg)->sweep, bucket, true);
+	sweep_want(((Sidecar *) arg)->sweep, bucket);
 }
 
 static void
@@ -262,7 +262,7 @@ on_begin(void *arg)
 {
 	Sidecar    *sidecar = arg;
 
-	sweep_want_all(sidecar->sweep, true);
+	sweep_want_all(sidecar->sweep);
 	duties_begin(sidecar->duties);
 	cancels_want(sidecar->cancels);
 	faults_look(sidecar->faults);
@@ -302,14 +302,14 @@ on_policies(void *arg)
 
 		limit_set_terms(sidecar->buckets[i].limit, &terms);
 	}
-	sweep_want_all(sidecar->sweep, true);
+	sweep_want_all(sidecar->sweep);
 }
 
 /* A node that is frozen and not gone takes the triggers of these with it. */
 static void
 on_revived(void *arg)
 {
-	sweep_want_all(((Sidecar *) arg)->sweep, true);
+	sweep_want_all(((Sidecar *) arg)->sweep);
 }
 
 static void

@@ -3,7 +3,7 @@
  * cursors.h
  *		Where the next look at a type's rows goes on.
  *
- *		from, to: sweep.h
+ *		from, to: look.h
  *
  * A type's cursor is the task that the last look brought last.
  *
@@ -22,16 +22,16 @@ extern void cursors_clear(Cursors *cursors);
 
 extern bool cursors_any(const Cursors *cursors);
 
-/* Takes the place of the type's cursor, if there is room for one more type. */
+/* Moves the type's cursor, or adds it if there is room for one more type. */
 extern void cursors_set(Cursors *cursors, const char *type, const uint8 *id);
 
-/* Adds an array of them, but for those types: a look is to go on there. */
+/* Adds the cursors of all other types as a parameter: a look goes on there. */
 extern void cursors_use(Cursors *cursors, const char *const *except, int nexcept,
 						WireParams *params);
 
 /*
- * The look is over: calls fn for the types whose cursors were used and not set
- * again, and forgets these.
+ * The look is over.  Calls fn for each type whose cursor was used and not set
+ * again, and forgets that cursor.
  */
 extern void cursors_end(Cursors *cursors, void (*fn) (void *arg, const char *type),
 						void *arg);

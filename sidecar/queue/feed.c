@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "pg/calls.h"
+#include "queue/feed.h"
 #include "queue/feed_kind.h"
 
 static void
@@ -73,7 +74,7 @@ feed_open(Loop *loop, const Config *config, const FeedEvents *events, void *arg)
 	Feed	   *feed = palloc0(sizeof(Feed));
 
 	feed->config = config;
-	feed->events = *events;
+	feed->events = events;
 	feed->arg = arg;
 	feed->kind = QUEUE_AUTO;
 	feed->pg = pg_new(loop, config->postgres, "queue", on_state, feed);
@@ -115,14 +116,14 @@ void
 feed_trigger(Feed *feed, int bucket, const Trigger *trigger)
 {
 	if (trigger->due_us != 0)
-		feed->events.on_due(feed->arg, trigger->due_us);
+		feed->events->on_due(feed->arg, trigger->due_us);
 	else
-		feed->events.on_trigger(feed->arg, bucket, trigger);
+		feed->events->on_trigger(feed->arg, bucket, trigger);
 }
 
 void
 feed_sweep_all(Feed *feed)
 {
 	for (int i = 0; i < feed->config->nbuckets; i++)
-		feed->events.on_sweep(feed->arg, i);
+		feed->events->on_sweep(feed->arg, i);
 }

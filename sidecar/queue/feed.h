@@ -34,7 +34,10 @@ typedef struct FeedEvents
 	void		(*on_node_gone) (void *arg);
 } FeedEvents;
 
-/* Opens a connection of its own, and takes triggers until feed_close(). */
+/*
+ * Opens a connection of its own, and takes triggers until feed_close().  The
+ * configuration and the events stay the caller's.
+ */
 extern Feed *feed_open(Loop *loop, const Config *config,
 					   const FeedEvents *events, void *arg);
 extern void feed_close(Feed *feed);

@@ -10,8 +10,9 @@
 #ifndef TWT_FEED_KIND_H
 #define TWT_FEED_KIND_H
 
+#include "common/trigger.h"
+#include "config/config.h"
 #include "pg/pg.h"
-#include "queue/feed.h"
 
 typedef enum FeedState
 {
@@ -23,7 +24,7 @@ typedef enum FeedState
 struct Feed
 {
 	const Config *config;
-	FeedEvents	events;
+	const struct FeedEvents *events;
 	void	   *arg;
 	Pg		   *pg;
 	QueueKind	kind;
@@ -31,14 +32,14 @@ struct Feed
 };
 
 /* A trigger came: hands it on now, or when its task is due. */
-extern void feed_trigger(Feed *feed, int bucket, const Trigger *trigger);
+extern void feed_trigger(struct Feed *feed, int bucket, const Trigger *trigger);
 
 /* Triggers of all buckets may be lost. */
-extern void feed_sweep_all(Feed *feed);
+extern void feed_sweep_all(struct Feed *feed);
 
 /* Each kind begins with this after every connect. */
-extern void feed_ring_begin(Feed *feed);
-extern void feed_ring_pump(Feed *feed);
-extern void feed_notify_begin(Feed *feed);
+extern void feed_ring_begin(struct Feed *feed);
+extern void feed_ring_pump(struct Feed *feed);
+extern void feed_notify_begin(struct Feed *feed);
 
 #endif							/* TWT_FEED_KIND_H */

@@ -14,6 +14,7 @@
 #include "base/port.h"
 
 #include "pg/calls.h"
+#include "queue/feed.h"
 #include "queue/feed_kind.h"
 
 void
@@ -31,7 +32,7 @@ feed_notify_read(Feed *feed, const char *payload)
 		payload += len + 1;
 		len = strcspn(payload, "\n");
 		if (len == 5 && memcmp(payload, "sweep", 5) == 0)
-			feed->events.on_sweep(feed->arg, bucket);
+			feed->events->on_sweep(feed->arg, bucket);
 		else if (trigger_decode(payload, len, &trigger))
 			feed_trigger(feed, bucket, &trigger);
 	}

@@ -14,6 +14,7 @@
 #include "base/port.h"
 
 #include "pg/calls.h"
+#include "queue/feed.h"
 #include "queue/feed_kind.h"
 
 #define CALLS_AHEAD 2
@@ -91,7 +92,7 @@ read_sweeps(Feed *feed, PGresult *result)
 		int			bucket = config_bucket(feed->config, name, len);
 
 		if (bucket >= 0)
-			feed->events.on_sweep(feed->arg, bucket);
+			feed->events->on_sweep(feed->arg, bucket);
 	}
 }
 
@@ -109,9 +110,9 @@ on_triggers(void *arg, PgOutcome outcome, PGresult *result)
 	read_triggers(feed, result);
 	read_sweeps(feed, result);
 	if (!wire_null(result, 0, TRIGGERS_DUE))
-		feed->events.on_due(feed->arg, wire_get_time(result, 0, TRIGGERS_DUE));
+		feed->events->on_due(feed->arg, wire_get_time(result, 0, TRIGGERS_DUE));
 	if (wire_get_bool(result, 0, TRIGGERS_NODE_GONE))
-		feed->events.on_node_gone(feed->arg);
+		feed->events->on_node_gone(feed->arg);
 }
 
 static void

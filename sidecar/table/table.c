@@ -606,22 +606,6 @@ table_has_spilled(const Table *table)
 }
 
 void
-table_full_types(const Table *table,
-				 void (*fn) (void *arg, const char *type),
-				 void *arg)
-{
-	types_iterator iter;
-	KnownType  *known;
-
-	types_start_iterate(table->types, &iter);
-	while ((known = types_iterate(table->types, &iter)) != NULL)
-	{
-		if (known->column->waiting >= table->share)
-			fn(arg, known->type);
-	}
-}
-
-void
 table_types(const Table *table,
 			void (*fn) (void *arg, const char *type, int waiting),
 			void *arg)

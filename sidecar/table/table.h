@@ -173,12 +173,7 @@ extern void table_take_spilled(Table *table,
 							   void *arg);
 extern bool table_has_spilled(const Table *table);
 
-/* Finds the types at or above their share: a sweep skips them. */
-extern void table_full_types(const Table *table,
-							 void (*fn) (void *arg, const char *type),
-							 void *arg);
-
-/* Calls fn with each known type, in no order; for logs and tests. */
+/* Calls fn with each known type, in no order. */
 extern void table_types(const Table *table,
 						void (*fn) (void *arg, const char *type, int waiting),
 						void *arg);

@@ -77,7 +77,7 @@ test_each_rests(void **state)
 	Table	   *tables[] = {table_new(100, 0, resolve, NULL), table_new(100, 0, resolve, NULL)};
 	Sweep	   *sweep = sweep_open(NULL, &config, NULL, NULL, tables);
 
-	sweep_want_all(sweep, true);
+	sweep_want_all(sweep);
 	sweep_pump(sweep);
 	pass_us(MS_TO_US(100));
 	answer("sweep", NULL);		/* rests until 500 */
@@ -105,7 +105,7 @@ test_lost(void **state)
 	Table	   *tables[] = {table_new(100, 0, resolve, NULL)};
 	Sweep	   *sweep = sweep_open(NULL, &config, NULL, NULL, tables);
 
-	sweep_want_all(sweep, true);
+	sweep_want_all(sweep);
 	sweep_pump(sweep);
 	lose_calls(&control);
 	sweep_pump(sweep);
@@ -236,7 +236,7 @@ open_backlog(void)
 	backlog->limit = limit_new_root(backlog->all, "A", 100);
 	backlog->tables[0] = table_new(CAPACITY, SHARE, resolve, backlog->limit);
 	backlog->sweep = sweep_open(NULL, &backlog->config, NULL, NULL, backlog->tables);
-	sweep_want_all(backlog->sweep, true);
+	sweep_want_all(backlog->sweep);
 	return backlog;
 }
 
@@ -283,7 +283,7 @@ test_goes_on(void **state)
 	assert_int_equal(cursors_of_look(sweep), 0);
 	answer("sweep", rows(40, SHARE));
 	execute(backlog, SHARE / 2);
-	sweep_want_all(sweep, true);
+	sweep_want_all(sweep);
 	assert_int_equal(cursors_of_look(sweep), 0);
 	answer("sweep", NULL);
 	close_backlog(backlog);

@@ -21,10 +21,11 @@ tell_number(void *arg, const char *type, int number)
 }
 
 static void
-tell_type(void *arg, const char *type)
+tell_full_type(void *arg, const char *type, int waiting)
 {
 	assert_ptr_equal(arg, told);
-	snprintf(told + strlen(told), sizeof(told) - strlen(told), "%s ", type);
+	if (waiting >= table_share(table))
+		snprintf(told + strlen(told), sizeof(told) - strlen(told), "%s ", type);
 }
 
 static const char *
@@ -39,7 +40,7 @@ static const char *
 full_types(void)
 {
 	told[0] = '\0';
-	table_full_types(table, tell_type, told);
+	table_types(table, tell_full_type, told);
 	return told;
 }
 

@@ -262,12 +262,6 @@ count_spilled(void *arg, const char *type, int room)
 }
 
 static void
-mark_type(void *arg, const char *type)
-{
-	((bool *) arg)[type_number(type)] = true;
-}
-
-static void
 take_spilled(History *history)
 {
 	int			rooms[MODEL_TYPES + 1] = {0};
@@ -288,18 +282,16 @@ compare_counts(History *history)
 {
 	const Model *model = &history->model;
 	int			waiting[MODEL_TYPES] = {0};
-	bool		full[MODEL_TYPES] = {false};
 	int			all = 0;
 	int			i;
 
 	table_types(history->table, count_type, waiting);
-	table_full_types(history->table, mark_type, full);
+	check(table_share(history->table) == model->share);
 	for (i = 0; i < MODEL_TYPES; i++)
 	{
 		int			expected = model_type_waiting(model, i);
 
 		check(waiting[i] == expected);
-		check(full[i] == (expected >= model->share));
 		all += expected;
 	}
 	check(table_waiting(history->table) == all);

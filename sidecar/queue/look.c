@@ -1,0 +1,269 @@
+/*-------------------------------------------------------------------------
+ *
+ * look.c
+ *		One look at the rows of a bucket.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include "pg/calls.h"
+#include "queue/look.h"
+
+/*
+ * A routine look takes this many rows of each type.  Tasks that are executed
+ * first make room for the rest of a backlog in the next look.
+ */
+#define ROUTINE_PER_TYPE 1000
+
+/* With many types it takes fewer of each: this part of the table in all. */
+#define ROUTINE_PART 5
+
+/* We skip at most this many types that this node leaves to others. */
+#define REFUSED_MAX 100
+
+/*
+ * After this time a look for more starts at the head again.  A task that is
+ * tried again may stand there.
+ */
+#define HEAD_US SECONDS_TO_US(1)
+
+void
+look_init(Look *look)
+{
+	look->refused = names_new(REFUSED_MAX);
+	look->cursors = cursors_new();
+}
+
+void
+look_clear(Look *look)
+{
+	names_free(look->refused);
+	cursors_free(look->cursors);
+}
+
+bool
+look_can_go_on(const Look *look)
+{
+	return cursors_any(look->cursors) && loop_now_us(look->loop) < look->head_us + HEAD_US;
+}
+
+/* ---- what it finds ---- */
+
+static bool
+read_trigger(const PGresult *result, int row, Trigger *trigger)
+{
+	const char *type = PQgetvalue(result, row, SWEEP_TYPE);
+	size_t		len = strlen(type);
+
+	if (!trigger_type_valid(type, len))
+		return false;
+	memset(trigger, 0, offsetof(Trigger, type));
+	memcpy(trigger->id, wire_get_uuid(result, row, SWEEP_ID), TRIGGER_ID_BYTES);
+	trigger->version = wire_get_int8(result, row, SWEEP_VERSION);
+	trigger->priority = wire_get_int2(result, row, SWEEP_PRIORITY);
+	trigger->size = wire_get_int4(result, row, SWEEP_SIZE);
+	trigger->type_len = len;
+	memcpy(trigger->type, type, len + 1);
+	return true;
+}
+
+static TablePush
+push(Look *look, const Trigger *trigger, const RowPlace *place)
+{
+	TablePush	pushed = TABLE_NO_HANDLER;
+
+	if (policies_take(look->policies, look->bucket, trigger->type))
+		pushed = table_push_seen(look->table, trigger, place);
+	if (pushed == TABLE_NO_HANDLER)
+		(void) names_add(look->refused, trigger->type);
+	return pushed;
+}
+
+/* Consecutive rows of one type. */
+typedef struct Run
+{
+	int			n;
+	bool		is_ours;		/* this node runs the type */
+	bool		has_left;		/* one row found no room */
+	uint8		last[TRIGGER_ID_BYTES]; /* of the last row that found room */
+	bool		has_last;
+} Run;
+
+static void
+take_row(Look *look, Run *run, const Trigger *trigger, const RowPlace *place, int *added)
+{
+	TablePush	pushed = push(look, trigger, place);
+
+	run->n++;
+	run->is_ours |= pushed != TABLE_NO_HANDLER;
+	run->has_left |= pushed == TABLE_SPILLED;
+	*added += pushed == TABLE_ADDED;
+	if (!run->has_left)
+		memcpy(run->last, trigger->id, TRIGGER_ID_BYTES);
+	run->has_last |= !run->has_left;
+}
+
+/* True: the database may have more of that type. */
+static bool
+end_run(Look *look, const Run *run, const char *type)
+{
+	if (run->n < look->per_type || !run->is_ours)
+		return false;
+	table_spill(look->table, type);
+	if (look->kind.depth == LOOK_DEEP && run->has_last)
+		cursors_set(look->cursors, type, run->last);
+	return true;
+}
+
+static void
+take_rows(Look *look, const PGresult *result, LookEnd *end)
+{
+	int			n = PQntuples(result);
+	Run			run = {0};
+
+	for (int i = 0; i < n; i++)
+	{
+		const char *type = PQgetvalue(result, i, SWEEP_TYPE);
+		RowPlace	place = wire_get_place(result, i, SWEEP_PLACE);
+		Trigger		trigger;
+
+		if (read_trigger(result, i, &trigger))
+			take_row(look, &run, &trigger, &place, &end->added);
+		if (i + 1 < n && strcmp(PQgetvalue(result, i + 1, SWEEP_TYPE), type) == 0)
+			continue;
+		end->is_cut |= end_run(look, &run, type);
+		memset(&run, 0, sizeof(run));
+	}
+}
+
+/* The look reached the end of that type; the next one begins at its head. */
+static void
+on_end_of_type(void *arg, const char *type)
+{
+	table_spill(((Look *) arg)->table, type);
+}
+
+static int
+rows_in_all(const Look *look)
+{
+	return 2 * table_capacity(look->table);
+}
+
+static void
+on_swept(void *arg, PgOutcome outcome, PGresult *result)
+{
+	Look	   *look = arg;
+	LookEnd		end = {.outcome = outcome, .kind = look->kind,
+		.took_us = loop_now_us(look->loop) - look->sent_us};
+
+	if (outcome == PG_DONE)
+	{
+		take_rows(look, result, &end);
+		/* It did not see the rows before a cursor. */
+		end.is_cut |= PQntuples(result) >= rows_in_all(look) || look->kind.start == LOOK_ON;
+		cursors_end(look->cursors, on_end_of_type, look);
+	}
+	else
+		cursors_clear(look->cursors);
+	look->kind.depth = LOOK_NONE;
+	look->on_end(look->arg, &end);
+}
+
+/* ---- what it asks for ---- */
+
+typedef struct TypeList
+{
+	const Look *look;
+	const char **names;
+	int			n;
+	int			max;
+} TypeList;
+
+static void
+add_type(TypeList *list, const char *type)
+{
+	if (list->n == list->max)
+	{
+		list->max += REFUSED_MAX;
+		list->names = repalloc(list->names, list->max * sizeof(char *));
+	}
+	list->names[list->n++] = type;
+}
+
+static void
+add_full_type(void *arg, const char *type, int waiting)
+{
+	TypeList   *list = arg;
+
+	if (waiting >= table_share(list->look->table))
+		add_type(list, type);
+}
+
+/* The types that the look skips. */
+static TypeList
+skipped_types(const Look *look)
+{
+	TypeList	list = {.look = look, .max = REFUSED_MAX,
+	.names = palloc(REFUSED_MAX * sizeof(char *))};
+
+	table_types(look->table, add_full_type, &list);
+	for (int i = 0; i < names_count(look->refused); i++)
+		add_type(&list, names_get(look->refused, i));
+	return list;
+}
+
+/* Slightly more than there is room for, so one look fills a table. */
+static int
+rows_per_type(const Look *look)
+{
+	int			even = table_even_share(look->table);
+
+	if (look->kind.start == LOOK_ON)
+		return look->kind.room;
+	if (look->kind.depth == LOOK_DEEP)
+		return Min(table_share(look->table), 2 * even);
+	return Min(ROUTINE_PER_TYPE, Max(even / ROUTINE_PART, 1));
+}
+
+/* A routine look ignores cursors. */
+static void
+add_cursors(Look *look, const TypeList *skipped, WireParams *params)
+{
+	if (look->kind.start == LOOK_ON)
+	{
+		cursors_use(look->cursors, skipped->names, skipped->n, params);
+		return;
+	}
+	wire_add_uuid_array(params, 0);
+	if (look->kind.depth == LOOK_ROUTINE)
+		return;
+	look->head_us = look->sent_us;
+	cursors_clear(look->cursors);
+}
+
+void
+look_send(Look *look, const char *bucket, LookKind kind)
+{
+	TypeList	skipped = skipped_types(look);
+	WireParams	params;
+	int			place;
+	int			nodes;
+
+	node_share(look->node, &place, &nodes);
+	look->kind = kind;
+	look->per_type = rows_per_type(look);
+	look->sent_us = loop_now_us(look->loop);
+	wire_init(&params);
+	wire_add_text(&params, bucket);
+	wire_add_int4(&params, look->per_type);
+	wire_add_text_array(&params, skipped.n);
+	for (int i = 0; i < skipped.n; i++)
+		wire_text(&params, skipped.names[i]);
+	wire_add_int4(&params, kind.part == LOOK_OWN ? place : 0);
+	wire_add_int4(&params, kind.part == LOOK_OWN ? nodes : 1);
+	wire_add_int4(&params, rows_in_all(look));
+	add_cursors(look, &skipped, &params);
+	pfree(skipped.names);
+	pg_send(node_pg(look->node), &call_sweep, &params, on_swept, look);
+}

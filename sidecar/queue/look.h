@@ -1,0 +1,89 @@
+/*-------------------------------------------------------------------------
+ *
+ * look.h
+ *		One look at the rows of a bucket.
+ *
+ *		from: sql/queue/sweep_tasks.sql			to: table.h (table_push_seen)
+ *
+ * Private to sweep.c, which decides when to look, and at what.
+ *
+ * A look takes only so many rows of each type.  When a type has more, the table
+ * remembers it as spilled, and its cursor says where the next look goes on.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_LOOK_H
+#define TWT_LOOK_H
+
+#include "base/names.h"
+#include "node/node.h"
+#include "node/policies.h"
+#include "queue/cursors.h"
+#include "table/table.h"
+
+typedef enum LookDepth
+{
+	LOOK_NONE,
+	LOOK_ROUTINE,				/* a few rows of each type */
+	LOOK_DEEP					/* as many of each type as the table takes */
+} LookDepth;
+
+typedef enum LookPart
+{
+	LOOK_OWN,					/* this node's part of the rows */
+	LOOK_WHOLE,
+	LOOK_HELP					/* the whole, since the own part is done */
+} LookPart;
+
+typedef enum LookStart
+{
+	LOOK_ON,					/* at the cursors */
+	LOOK_FROM_HEAD
+} LookStart;
+
+/* In each field, a greater value covers the smaller ones. */
+typedef struct LookKind
+{
+	LookDepth	depth;
+	LookPart	part;
+	LookStart	start;
+	int			room;			/* with LOOK_ON: rows of each type */
+} LookKind;
+
+typedef struct LookEnd
+{
+	PgOutcome	outcome;
+	LookKind	kind;
+	int			added;			/* tasks that were new to the table */
+	bool		is_cut;			/* there may be more rows than it saw */
+	int64		took_us;
+} LookEnd;
+
+typedef struct Look
+{
+	Loop	   *loop;
+	Node	   *node;
+	Policies   *policies;
+	Table	   *table;
+	int			bucket;			/* its number in the configuration */
+	void		(*on_end) (void *arg, const LookEnd *end);
+	void	   *arg;
+	LookKind	kind;			/* of the look under way; LOOK_NONE: none is */
+	int			per_type;		/* most rows that it asks for, of each type */
+	int64		sent_us;
+	int64		head_us;		/* when the last deep look began at the head */
+	Names	   *refused;		/* types that this node leaves to others */
+	Cursors    *cursors;
+} Look;
+
+/* Loop, node, policies, table, bucket, on_end and arg are set. */
+extern void look_init(Look *look);
+extern void look_clear(Look *look);
+
+/* Whether a look of kind LOOK_ON has a place to go on from. */
+extern bool look_can_go_on(const Look *look);
+
+/* Sends the look; the control connection is up. */
+extern void look_send(Look *look, const char *bucket, LookKind kind);
+
+#endif							/* TWT_LOOK_H */
