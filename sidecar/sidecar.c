@@ -17,7 +17,6 @@
 #include "execute/execute.h"
 #include "execute/handler.h"
 #include "execute/process/leftovers.h"
-#include "execute/sql/execute_sql.h"
 #include "check/faults.h"
 #include "finish/finish.h"
 #include "grab/grab.h"
@@ -41,12 +40,6 @@
  */
 #define TYPE_SHARE 20
 
-typedef struct Served
-{
-	Handler    *handler;
-	SqlRunner  *sql;			/* NULL: runs on execute.c */
-} Served;
-
 /* Of the configuration. */
 typedef struct Bucket
 {
@@ -65,8 +58,8 @@ struct Sidecar
 	LimitRules *limit_rules;
 	Offers	   *offers;
 	LoopTimer  *slots_timer;	/* when time makes room */
-	Served	   *served;			/* one per handler of the configuration */
-	int			nserved;
+	Handler   **handlers;		/* those of the configuration */
+	int			nhandlers;
 	Bucket	   *buckets;
 	Table	  **tables;			/* one per bucket */
 	int			ntables;
@@ -76,7 +69,6 @@ struct Sidecar
 	Node	   *node;
 	Policies   *policies;
 	Grab	   *grab;
-	RunnerGate	gate;
 	Execute    *execute;
 	Finish	   *finish;
 	Sweep	   *sweep;
@@ -99,18 +91,9 @@ resolve_type(void *arg, const char *type, Limit **limit, void **tag)
 
 	if (config == NULL)
 		return false;
-	*tag = sidecar->served[config->index].handler;
+	*tag = sidecar->handlers[config->index];
 	*limit = type_limits_leaf(sidecar->limits, type, handler_limit(*tag), bucket->limit);
 	return true;
-}
-
-static SqlRunner *
-sql_runner(Sidecar *sidecar, const Handler *handler)
-{
-	for (int i = 0; i < sidecar->nserved; i++)
-		if (sidecar->served[i].handler == handler)
-			return sidecar->served[i].sql;
-	return NULL;
 }
 
 /* The buckets take turns; a pop in one table may make another ready. */
@@ -140,7 +123,7 @@ any_ready(void *arg)
 	return false;
 }
 
-/* What a SQL handler runs is grabbed by its own statement. */
+/* The next trigger that nobody grabs but us. */
 static TableEntry *
 next_entry(void *arg, Table **table)
 {
@@ -151,13 +134,8 @@ next_entry(void *arg, Table **table)
 		TableEntry *entry;
 
 		while ((entry = pop_any(sidecar, table)) != NULL)
-		{
-			SqlRunner  *sql = sql_runner(sidecar, table_entry_tag(entry));
-
-			if (sql == NULL)
+			if (!execute_take(*table, entry))
 				return entry;
-			sql_add(sql, *table, entry);
-		}
 	} while (any_ready(sidecar));
 	return NULL;
 }
@@ -165,17 +143,7 @@ next_entry(void *arg, Table **table)
 static void
 on_task(void *arg, Task *task)
 {
-	Sidecar    *sidecar = arg;
-
-	if (!sidecar->is_ending)
-	{
-		finish_expect(sidecar->finish);
-		execute_task(sidecar->execute, task);
-		return;
-	}
-	/* too late to start it: the node has ended, and its stuck rule applies */
-	slots_free(task->slot);
-	task_free(task);
+	execute_task(((Sidecar *) arg)->execute, task);
 }
 
 static bool
@@ -226,22 +194,6 @@ on_cancel(void *arg)
 	cancels_want(((Sidecar *) arg)->cancels);
 }
 
-/* A SQL handler's task is ours as well when it was grabbed before it runs. */
-static bool
-on_wish(void *arg, const CancelWish *wish)
-{
-	Sidecar    *sidecar = arg;
-
-	if (wish->is_ours &&
-		execute_cancel(sidecar->execute, wish->id, wish->version, wish->why))
-		return false;
-	for (int i = 0; i < sidecar->nserved; i++)
-		if (sidecar->served[i].sql != NULL &&
-			sql_cancel(sidecar->served[i].sql, wish->id, wish->version, wish->why))
-			return true;
-	return wish->is_ours;
-}
-
 static void
 on_due(void *arg, int64 unix_us)
 {
@@ -277,10 +229,7 @@ on_gone(void *arg)
 
 	grab_forget(sidecar->grab);
 	finish_forget(sidecar->finish);
-	for (int i = 0; i < sidecar->nserved; i++)
-		if (sidecar->served[i].sql != NULL)
-			sql_forget(sidecar->served[i].sql);
-	execute_stop_all(sidecar->execute, "its node was declared gone");
+	execute_gone(sidecar->execute);
 }
 
 static void
@@ -336,13 +285,7 @@ on_config(void *arg)
 static int
 running(const Sidecar *sidecar)
 {
-	int			n = grab_under_way(sidecar->grab) +
-		execute_running(sidecar->execute);
-
-	for (int i = 0; i < sidecar->nserved; i++)
-		if (sidecar->served[i].sql != NULL)
-			n += sql_running(sidecar->served[i].sql);
-	return n;
+	return grab_under_way(sidecar->grab) + execute_running(sidecar->execute);
 }
 
 static void
@@ -369,9 +312,7 @@ pump_grabs(Sidecar *sidecar)
 	if (!policies_are_read(sidecar->policies))
 		return;
 	grab_pump(sidecar->grab);
-	for (int i = 0; i < sidecar->nserved; i++)
-		if (sidecar->served[i].sql != NULL)
-			sql_pump(sidecar->served[i].sql);
+	execute_pump(sidecar->execute);
 }
 
 static void
@@ -454,8 +395,7 @@ on_drain_end(void *arg)
 			 "%d tasks are still running: they are ended and follow their stuck rule",
 			 running(sidecar));
 	sidecar->is_ending = true;
-	execute_free(sidecar->execute);
-	sidecar->execute = execute_open(sidecar->loop, &sidecar->gate, sidecar->finish);
+	execute_end(sidecar->execute);
 	node_end(sidecar->node, stop_loop, sidecar);
 }
 
@@ -478,9 +418,7 @@ sidecar_drain(Sidecar *sidecar)
 	grab_stop(sidecar->grab);
 	sweep_stop(sidecar->sweep);
 	duties_stop(sidecar->duties);
-	for (int i = 0; i < sidecar->nserved; i++)
-		if (sidecar->served[i].sql != NULL)
-			sql_give_back(sidecar->served[i].sql);
+	execute_drain(sidecar->execute);
 	loop_timer_start(sidecar->drain_end, sidecar->config->drain_us);
 	loop_want_turn(sidecar->loop);
 }
@@ -510,35 +448,14 @@ open_handlers(Sidecar *sidecar)
 {
 	Config	   *config = sidecar->config;
 
-	sidecar->nserved = config->nhandlers;
-	sidecar->served = palloc0(config->nhandlers * sizeof(Served));
+	sidecar->nhandlers = config->nhandlers;
+	sidecar->handlers = palloc(config->nhandlers * sizeof(Handler *));
 	for (int i = 0; i < config->nhandlers; i++)
 	{
-		Served	   *served = &sidecar->served[i];
-
-		served->handler = handler_new(config->handlers[i], sidecar->policies,
-									  sidecar->slots_of_node);
-		if (handler_kind(config->handlers[i]) == &handler_sql)
-		{
-			served->sql = sql_open(sidecar->loop, config, served->handler,
-								   sidecar->node, sidecar->finish);
-			sql_set_offers(served->sql, sidecar->offers);
-		}
-		else
-			execute_add_handler(sidecar->execute, served->handler);
+		sidecar->handlers[i] = handler_new(config->handlers[i], sidecar->policies,
+										   sidecar->slots_of_node);
+		execute_add_handler(sidecar->execute, sidecar->handlers[i]);
 	}
-}
-
-static int64
-may_start(void *arg)
-{
-	return node_may_start(((Sidecar *) arg)->node);
-}
-
-static int64
-may_start_until(void *arg)
-{
-	return node_lease_end_us(((Sidecar *) arg)->node);
 }
 
 static int64
@@ -575,17 +492,23 @@ sidecar_open(Loop *loop, Config *config)
 								  sidecar->limits);
 	offers_on_unknown(sidecar->offers, limit_rules_miss, sidecar->limit_rules);
 	sidecar->finish = finish_open(loop, config, sidecar->node);
-	sidecar->gate.incarnation = may_start;
-	sidecar->gate.until_us = may_start_until;
-	sidecar->gate.arg = sidecar;
-	sidecar->execute = execute_open(loop, &sidecar->gate, sidecar->finish);
+	sidecar->execute = execute_open(&(RunnerParts)
+/**INDENT** Error@494: Unbalanced parens */
+									{
+		.loop = loop,
+			.config = config,
+			.node = sidecar->node,
+			.finish = sidecar->finish,
+			.offers = sidecar->offers
+/**INDENT** Warning@500: Extra ) */
+	});
 	open_handlers(sidecar);
 	sidecar->grab = grab_open(loop, config, sidecar->node, &grab_events, sidecar);
 	sidecar->sweep = sweep_open(loop, config, sidecar->node, sidecar->policies,
 								sidecar->tables);
 	policies_on(sidecar->policies, POLICIES_CHANGED, on_policies, sidecar);
 	sidecar->duties = duties_open(loop, config, sidecar->node, on_revived, sidecar);
-	sidecar->cancels = cancels_open(loop, sidecar->node, on_wish, sidecar);
+	sidecar->cancels = cancels_open(loop, sidecar->node, execute_cancel, sidecar->execute);
 	sidecar->faults = faults_open(loop, config, sidecar->node);
 	sidecar->feed = feed_open(loop, config, &feed_events, sidecar);
 	sidecar->health = health_open(loop, config->listen, config->node, on_health, sidecar);
@@ -614,12 +537,9 @@ sidecar_reload(Sidecar *sidecar, Config *config)
 
 	sidecar->config = config;
 	limit_set_max(sidecar->slots_of_node, config->concurrency);
-	for (int i = 0; i < sidecar->nserved; i++)
-	{
-		handler_reload(sidecar->served[i].handler, config->handlers[i]);
-		execute_reload(sidecar->served[i].handler);
-	}
-	execute_replace_workers(sidecar->execute);
+	for (int i = 0; i < sidecar->nhandlers; i++)
+		handler_reload(sidecar->handlers[i], config->handlers[i]);
+	execute_reload(sidecar->execute);
 	faults_look(sidecar->faults);
 	policies_set_config(sidecar->policies, config);
 	sweep_reload(sidecar->sweep, config);
@@ -653,9 +573,6 @@ sidecar_free(Sidecar *sidecar)
 	health_close(sidecar->health);
 	feed_close(sidecar->feed);
 	grab_free(sidecar->grab);
-	for (int i = 0; i < sidecar->nserved; i++)
-		if (sidecar->served[i].sql != NULL)
-			sql_free(sidecar->served[i].sql);
 	execute_free(sidecar->execute);
 	finish_free(sidecar->finish);
 	node_free(sidecar->node);	/* its answers are for the next two */
@@ -669,8 +586,8 @@ sidecar_free(Sidecar *sidecar)
 	faults_free(sidecar->faults);
 	for (int i = 0; i < sidecar->ntables; i++)
 		table_free(sidecar->tables[i]);
-	for (int i = 0; i < sidecar->nserved; i++)
-		handler_free(sidecar->served[i].handler);
+	for (int i = 0; i < sidecar->nhandlers; i++)
+		handler_free(sidecar->handlers[i]);
 	limits_take_freed(sidecar->all_limits, ignore_freed, NULL);
 	type_limits_free(sidecar->limits);
 	for (int i = 0; i < sidecar->ntables; i++)
@@ -682,7 +599,7 @@ sidecar_free(Sidecar *sidecar)
 	loop_timer_free(sidecar->watchdog);
 	pfree(sidecar->tables);
 	pfree(sidecar->buckets);
-	pfree(sidecar->served);
+	pfree(sidecar->handlers);
 	free_configs(sidecar);
 	pfree(sidecar);
 }

@@ -3,8 +3,6 @@
  * execute.c
  *		Runs the handlers of grabbed tasks.
  *
- *		from: grab.c			to: finish.c
- *
  * One timer per handler serves all of its tasks, by the earliest deadline.
  *
  *-------------------------------------------------------------------------
@@ -14,16 +12,13 @@
 #include "base/heap.h"
 #include "base/log.h"
 #include "execute/execute.h"
-#include "execute/runner.h"
-#include "base/policy.h"
 
 typedef struct Lane
 {
-	slist_node	node;
 	Execute    *execute;
 	Handler    *handler;
 	const HandlerKind *kind;
-	Runner	   *runner;
+	Runner	   *runner;			/* NULL: it was ended */
 	LoopTimer  *timer;			/* the earliest deadline */
 	dlist_head	running;
 	Heap		due;			/* those of them not asked to end, by deadline */
@@ -31,12 +26,12 @@ typedef struct Lane
 
 struct Execute
 {
-	Loop	   *loop;
-	const RunnerGate *gate;
-	Finish	   *finish;
-	slist_head	lanes;
-	int			nrunning;
+	RunnerParts parts;
+	Lane	  **lanes;			/* one per handler */
+	int			nlanes;
+	int			nrunning;		/* tasks that were started */
 	int			ndoubtful;		/* of these: their grabs may be lost */
+	bool		has_ended;
 };
 
 static bool
@@ -58,7 +53,7 @@ arm_timer(Lane *lane)
 
 	if (first != NULL)
 		loop_timer_start(lane->timer,
-						 first->deadline_us - loop_now_us(lane->execute->loop));
+						 first->deadline_us - loop_now_us(lane->execute->parts.loop));
 	else
 		loop_timer_stop(lane->timer);
 }
@@ -82,7 +77,7 @@ find_late(Lane *lane)
 {
 	Task	   *first = heap_first(&lane->due);
 
-	if (first == NULL || first->deadline_us > loop_now_us(lane->execute->loop))
+	if (first == NULL || first->deadline_us > loop_now_us(lane->execute->parts.loop))
 		return NULL;
 	return first;
 }
@@ -102,7 +97,7 @@ time_runs_since(const Lane *lane, const Task *task)
 static bool
 postpone(Lane *lane, Task *task)
 {
-	int64		now_us = loop_now_us(lane->execute->loop);
+	int64		now_us = loop_now_us(lane->execute->parts.loop);
 	int64		since_us = task->is_ahead ? now_us : time_runs_since(lane, task);
 
 	if (since_us == 0 || since_us + task->policy->timeout_us <= now_us)
@@ -163,7 +158,7 @@ time_left(const Lane *lane, const Task *task)
 	int64		since_us = time_runs_since(lane, task);
 	int64		until_us = since_us == 0 ? task->deadline_us : since_us + timeout_us;
 
-	return Max(until_us - loop_now_us(lane->execute->loop), 0) +
+	return Max(until_us - loop_now_us(lane->execute->parts.loop), 0) +
 		handler_stuck_us(lane->handler, timeout_us) - timeout_us;
 }
 
@@ -189,22 +184,43 @@ on_verdict(void *arg, Task *task, const Verdict *verdict)
 	lane->execute->ndoubtful -= task->is_doubtful;
 	if (judged.result == TASK_ACCEPTED)
 		judged.delay_us = time_left(lane, task);
-	finish_add(lane->execute->finish, task, &judged);
+	finish_add(lane->execute->parts.finish, task, &judged);
 	free_slot(task);
 	task_free(task);
 	if (heap_first(&lane->due) == NULL)
 		loop_timer_stop(lane->timer);
 }
 
+static int64
+may_start(void *arg)
+{
+	return node_may_start(arg);
+}
+
+static int64
+may_start_until(void *arg)
+{
+	return node_lease_end_us(arg);
+}
+
+/* The node's stuck rule applies to what it does not finish. */
+static void
+drop_task(Task *task)
+{
+	slots_free(task->slot);
+	task_free(task);
+}
+
 Execute *
-execute_open(Loop *loop, const RunnerGate *gate, Finish *finish)
+execute_open(const RunnerParts *parts)
 {
 	Execute    *execute = palloc0(sizeof(Execute));
 
-	execute->loop = loop;
-	execute->gate = gate;
-	execute->finish = finish;
-	slist_init(&execute->lanes);
+	execute->parts = *parts;
+	execute->parts.gate = (RunnerGate)
+	{
+		may_start, may_start_until, parts->node
+	};
 	return execute;
 }
 
@@ -217,68 +233,68 @@ execute_add_handler(Execute *execute, Handler *handler)
 	lane->execute = execute;
 	lane->handler = handler;
 	lane->kind = handler_kind(config);
-	lane->timer = loop_timer_new(execute->loop, on_deadline, lane);
+	lane->timer = loop_timer_new(execute->parts.loop, on_deadline, lane);
 	dlist_init(&lane->running);
 	heap_init(&lane->due, is_due_before, set_due_place);
-	slist_push_head(&execute->lanes, &lane->node);
-	lane->runner = lane->kind->open(execute->loop, config, execute->gate,
-									on_verdict, lane);
+	execute->lanes = repalloc(execute->lanes, (execute->nlanes + 1) * sizeof(Lane *));
+	execute->lanes[execute->nlanes++] = lane;
+	lane->runner = lane->kind->open(&execute->parts, config, on_verdict, lane);
 	handler_set_data(handler, lane);
 }
 
 void
-execute_reload(Handler *handler)
+execute_reload(Execute *execute)
 {
-	Lane	   *lane = handler_data(handler);
-
-	if (lane != NULL && lane->kind->reload != NULL)
-		lane->kind->reload(lane->runner, handler_config(handler));
-}
-
-void
-execute_replace_workers(Execute *execute)
-{
-	slist_iter	iter;
-
-	slist_foreach(iter, &execute->lanes)
+	for (int i = 0; i < execute->nlanes; i++)
 	{
-		Lane	   *lane = slist_container(Lane, node, iter.cur);
+		const Lane *lane = execute->lanes[i];
 
-		if (lane->kind->replace != NULL)
-			lane->kind->replace(lane->runner);
+		if (lane->runner != NULL && lane->kind->reload != NULL)
+			lane->kind->reload(lane->runner, handler_config(lane->handler));
 	}
 }
 
 static void
-drop_running(Lane *lane)
+close_lane(Lane *lane)
 {
 	dlist_mutable_iter iter;
 
+	lane->kind->close(lane->runner);
+	lane->runner = NULL;
 	dlist_foreach_modify(iter, &lane->running)
 	{
 		Task	   *task = dlist_container(Task, run_node, iter.cur);
 
 		dlist_delete(&task->run_node);
-		slots_free(task->slot);
-		task_free(task);
+		drop_task(task);
+		lane->execute->nrunning--;
 	}
+	heap_clear(&lane->due);
+	loop_timer_stop(lane->timer);
+}
+
+void
+execute_end(Execute *execute)
+{
+	execute->has_ended = true;
+	for (int i = 0; i < execute->nlanes; i++)
+		if (execute->lanes[i]->kind->grabs == NULL)
+			close_lane(execute->lanes[i]);
 }
 
 void
 execute_free(Execute *execute)
 {
-	while (!slist_is_empty(&execute->lanes))
+	for (int i = 0; i < execute->nlanes; i++)
 	{
-		Lane	   *lane = slist_container(Lane, node,
-										   slist_pop_head_node(&execute->lanes));
+		Lane	   *lane = execute->lanes[i];
 
-		lane->kind->close(lane->runner);
-		drop_running(lane);
-		heap_clear(&lane->due);
+		if (lane->runner != NULL)
+			close_lane(lane);
 		loop_timer_free(lane->timer);
-		handler_set_data(lane->handler, NULL);
 		pfree(lane);
 	}
+	pfree(execute->lanes);
 	pfree(execute);
 }
 
@@ -298,7 +314,7 @@ end_unstarted(Execute *execute, Task *task, TaskResult result, const char *why)
 {
 	Verdict		verdict = {result, TASK_DELAY_BY_POLICY, why};
 
-	finish_add(execute->finish, task, &verdict);
+	finish_add(execute->parts.finish, task, &verdict);
 	free_slot(task);
 	task_free(task);
 }
@@ -319,18 +335,14 @@ find_running(Lane *lane, const uint8 *id, int64 version)
 }
 
 void
-execute_doubt_all(Execute *execute)
+execute_doubt_all(void *arg)
 {
-	slist_iter	iter;
+	Execute    *execute = arg;
+	dlist_iter	iter;
 
-	slist_foreach(iter, &execute->lanes)
-	{
-		Lane	   *lane = slist_container(Lane, node, iter.cur);
-		dlist_iter	each;
-
-		dlist_foreach(each, &lane->running)
-			dlist_container(Task, run_node, each.cur)->is_doubtful = true;
-	}
+	for (int i = 0; i < execute->nlanes; i++)
+		dlist_foreach(iter, &execute->lanes[i]->running)
+			dlist_container(Task, run_node, iter.cur)->is_doubtful = true;
 	execute->ndoubtful = execute->nrunning;
 }
 
@@ -348,16 +360,33 @@ is_running_already(Lane *lane, Task *task)
 	running->token = task->token;
 	log_task(TWT_LOG_WARN, "execute", running,
 			 "the server had lost its grab; it runs on with a new one");
-	slots_free(task->slot);
-	task_free(task);
+	drop_task(task);
+	return true;
+}
+
+bool
+execute_take(Table *table, TableEntry *entry)
+{
+	const Lane *lane = handler_data(table_entry_tag(entry));
+
+	if (lane->kind->grabs == NULL)
+		return false;
+	lane->kind->grabs->take(lane->runner, table, entry);
 	return true;
 }
 
 void
-execute_task(Execute *execute, Task *task)
+execute_task(void *arg, Task *task)
 {
+	Execute    *execute = arg;
 	Lane	   *lane = handler_data(task->handler);
 
+	if (execute->has_ended)
+	{
+		drop_task(task);
+		return;
+	}
+	finish_expect(execute->parts.finish);
 	if (execute->ndoubtful > 0 && is_running_already(lane, task))
 		return;
 	if (task->unreadable != NULL)
@@ -372,7 +401,7 @@ execute_task(Execute *execute, Task *task)
 		return;
 	}
 	/* The answer to its grab came late: it would be taken away while it ran. */
-	if (task->deadline_us <= loop_now_us(execute->loop))
+	if (task->deadline_us <= loop_now_us(execute->parts.loop))
 	{
 		log_task(TWT_LOG_WARN, "execute", task, "its deadline passed before it could start");
 		end_unstarted(execute, task, TASK_RELEASE, NULL);
@@ -386,10 +415,31 @@ execute_task(Execute *execute, Task *task)
 	lane->kind->start(lane->runner, task);
 }
 
+void
+execute_pump(Execute *execute)
+{
+	for (int i = 0; i < execute->nlanes; i++)
+	{
+		const Lane *lane = execute->lanes[i];
+
+		if (lane->kind->grabs != NULL)
+			lane->kind->grabs->pump(lane->runner);
+	}
+}
+
 int
 execute_running(const Execute *execute)
 {
-	return execute->nrunning;
+	int			n = execute->nrunning;
+
+	for (int i = 0; i < execute->nlanes; i++)
+	{
+		const Lane *lane = execute->lanes[i];
+
+		if (lane->kind->grabs != NULL)
+			n += lane->kind->grabs->running(lane->runner);
+	}
+	return n;
 }
 
 static void
@@ -405,41 +455,68 @@ cancel_task(Lane *lane, Task *task, const char *why)
 		stop_task(lane, task, why);
 }
 
+/* A statement may run on after its cancel: look again. */
 bool
-execute_cancel(Execute *execute, const uint8 *id, int64 version,
-			   const char *why)
+execute_cancel(void *arg, const CancelWish *wish)
 {
-	slist_iter	iter;
+	const Execute *execute = arg;
 
-	slist_foreach(iter, &execute->lanes)
+	for (int i = 0; i < execute->nlanes; i++)
 	{
-		Lane	   *lane = slist_container(Lane, node, iter.cur);
-		Task	   *task = find_running(lane, id, version);
+		Lane	   *lane = execute->lanes[i];
+		Task	   *task;
 
+		if (lane->kind->grabs != NULL)
+		{
+			if (lane->kind->grabs->cancel(lane->runner, wish))
+				return true;
+			continue;
+		}
+		task = wish->is_ours ? find_running(lane, wish->id, wish->version) : NULL;
 		if (task == NULL)
 			continue;
-		cancel_task(lane, task, why);
-		return true;
+		cancel_task(lane, task, wish->why);
+		return false;
 	}
-	return false;
+	return wish->is_ours;
+}
+
+static void
+stop_all(Lane *lane, const char *why)
+{
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify(iter, &lane->running)
+	{
+		Task	   *task = dlist_container(Task, run_node, iter.cur);
+
+		if (task->due_place != HEAP_NOWHERE)
+			stop_task(lane, task, why);
+	}
 }
 
 void
-execute_stop_all(Execute *execute, const char *why)
+execute_gone(Execute *execute)
 {
-	slist_iter	iter;
-
-	slist_foreach(iter, &execute->lanes)
+	for (int i = 0; i < execute->nlanes; i++)
 	{
-		Lane	   *lane = slist_container(Lane, node, iter.cur);
-		dlist_mutable_iter each;
+		Lane	   *lane = execute->lanes[i];
 
-		dlist_foreach_modify(each, &lane->running)
-		{
-			Task	   *task = dlist_container(Task, run_node, each.cur);
+		if (lane->kind->grabs != NULL)
+			lane->kind->grabs->forget(lane->runner);
+		else
+			stop_all(lane, "its node was declared gone");
+	}
+}
 
-			if (task->due_place != HEAP_NOWHERE)
-				stop_task(lane, task, why);
-		}
+void
+execute_drain(Execute *execute)
+{
+	for (int i = 0; i < execute->nlanes; i++)
+	{
+		const Lane *lane = execute->lanes[i];
+
+		if (lane->kind->grabs != NULL)
+			lane->kind->grabs->give_back(lane->runner);
 	}
 }

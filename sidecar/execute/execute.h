@@ -5,57 +5,67 @@
  *
  *		from: grab.h (execute_task)			to: finish.h
  *
- * A task is started on its handler's runner and ends with one verdict; its
- * slot is freed then, once.  One whose deadline passes is ended, with all
- * that its handler has started.
+ * Each handler has a runner of its kind.  A task is started on its handler's
+ * runner and ends with one verdict; its slot is freed then, once.  A task whose
+ * deadline passes is ended, with all that its handler has started.
+ *
+ * The runners of some kinds grab tasks themselves: execute_take() decides.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef TWT_EXECUTE_H
 #define TWT_EXECUTE_H
 
-#include "base/loop.h"
-#include "base/task.h"
-#include "config/config.h"
 #include "execute/handler.h"
 #include "execute/runner.h"
-#include "finish/finish.h"
 
 typedef struct Execute Execute;
 
-/*
- * The gate is asked by runners in which tasks wait; it outlives all.  Each
- * handler gets a runner, but those in SQL, which have their own.
- */
-extern Execute *execute_open(Loop *loop, const RunnerGate *gate,
-							 Finish *finish);
+/* Copies the parts, and makes their gate. */
+extern Execute *execute_open(const RunnerParts *parts);
 extern void execute_add_handler(Execute *execute, Handler *handler);
 
-/* After handler_reload(). */
-extern void execute_reload(Handler *handler);
-extern void execute_free(Execute *execute);
+/* After handler_reload() of all handlers. */
+extern void execute_reload(Execute *execute);
 
-/* Lets workers run the code that there is now, one process after the other. */
-extern void execute_replace_workers(Execute *execute);
+/*
+ * Hands the trigger and its booked slot to the handler's runner, if that grabs
+ * its tasks itself.  False: the caller grabs the task.
+ */
+extern bool execute_take(Table *table, TableEntry *entry) MUSTCHECK;
 
-/* Takes the task and its slot. */
-extern void execute_task(Execute *execute, Task *task);
+/* Takes a grabbed task and its slot; an Execute. */
+extern void execute_task(void *execute, Task *task);
 
-/* The server may have lost the grabs of what runs: a task that is grabbed
- * again runs on, and is not started a second time. */
-extern void execute_doubt_all(Execute *execute);
+/* Lets runners send what they have collected; at the end of each turn. */
+extern void execute_pump(Execute *execute);
 
-/* Tasks whose verdict is not there yet. */
+/*
+ * The server may have lost the grabs of what runs: a task that is grabbed again
+ * runs on, and is not started a second time.  Takes an Execute.
+ */
+extern void execute_doubt_all(void *execute);
+
+/* Tasks whose outcome is not known yet. */
 extern int	execute_running(const Execute *execute);
 
 /*
- * An operator wants the task to end.  Unless its handler reports it done it
- * ends as cancelled.  False: it is not running.
+ * A CancelFn, for an Execute.  Unless its handler reports it done the task ends
+ * as cancelled.
  */
-extern bool execute_cancel(Execute *execute, const uint8 *id, int64 version,
-						   const char *why);
+extern bool execute_cancel(void *execute, const CancelWish *wish);
 
-/* Ends everything that runs; verdicts still come. */
-extern void execute_stop_all(Execute *execute, const char *why);
+/* The incarnation is gone: ends everything that runs; verdicts still come. */
+extern void execute_gone(Execute *execute);
+
+/* A drain begins: gives back what has not begun. */
+extern void execute_drain(Execute *execute);
+
+/*
+ * The drain took too long: ends everything that runs, without verdicts, and
+ * drops tasks that still come; their stuck rule applies.
+ */
+extern void execute_end(Execute *execute);
+extern void execute_free(Execute *execute);
 
 #endif							/* TWT_EXECUTE_H */

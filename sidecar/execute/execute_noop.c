@@ -46,18 +46,16 @@ on_turn(void *arg)
 }
 
 static Runner *
-noop_open(Loop *loop, const HandlerConfig *config,
-		  const RunnerGate *gate, RunnerDone done, void *done_arg)
+noop_open(const RunnerParts *parts, const HandlerConfig *config, RunnerDone done, void *done_arg)
 {
 	Runner	   *runner = palloc0(sizeof(Runner));
 
-	(void) gate;
-	runner->loop = loop;
+	runner->loop = parts->loop;
 	runner->config = config;
 	runner->done = done;
 	runner->done_arg = done_arg;
 	dlist_init(&runner->tasks);
-	loop_on_turn(loop, on_turn, runner);
+	loop_on_turn(runner->loop, on_turn, runner);
 	return runner;
 }
 

@@ -10,6 +10,9 @@
  * function, never from inside start().  It may be asked to end a task whose
  * deadline passed or that an operator cancelled, and to end itself.
  *
+ * A kind may grab its tasks itself.  Then its runners take triggers instead of
+ * tasks, and report to the database themselves.
+ *
  *-------------------------------------------------------------------------
  */
 #ifndef TWT_RUNNER_H
@@ -19,6 +22,10 @@
 #include "base/task.h"
 #include "config/config.h"
 #include "config/statuses.h"
+#include "finish/finish.h"
+#include "node/cancels.h"
+#include "slots/offers.h"
+#include "table/table.h"
 
 typedef struct Runner Runner;
 
@@ -26,18 +33,52 @@ typedef struct Runner Runner;
 typedef void (*RunnerDone) (void *arg, Task *task, const Verdict *verdict);
 
 /*
- * Asked before anything is started that has waited in a runner: the incarnation
- * under which it may be; 0: nothing may now, and what waits goes on waiting.
- * Whatever waits when an incarnation is over belongs to others.
+ * A runner in which tasks wait asks the gate before it starts one.  The gate
+ * tells the incarnation under which tasks may start now; 0: none may, and they
+ * go on waiting.  Tasks that wait when an incarnation is over belong to others.
  */
 typedef struct RunnerGate
 {
 	int64		(*incarnation) (void *arg);
-	int64		(*until_us) (void *arg);	/* it may be until then, by the
-											 * loop's clock */
+	int64		(*until_us) (void *arg);	/* tasks may start until then, by
+											 * the loop's clock */
 	void	   *arg;
 } RunnerGate;
 
+/* The parts of the sidecar that runners use; they outlive the runners. */
+typedef struct RunnerParts
+{
+	Loop	   *loop;
+	const Config *config;
+	Node	   *node;
+	Finish	   *finish;
+	Offers	   *offers;
+	RunnerGate	gate;
+} RunnerParts;
+
+/* How the runners of a kind work that grab their tasks themselves. */
+typedef struct RunnerGrabs
+{
+	/* Takes the trigger and its booked slot. */
+	void		(*take) (Runner *runner, Table *table, TableEntry *entry);
+
+	/* Sends what can be sent; at the end of each turn. */
+	void		(*pump) (Runner *runner);
+
+	/* An operator wants the task to end.  False: it does not run here. */
+	bool		(*cancel) (Runner *runner, const CancelWish *wish);
+
+	/* Triggers without a known outcome. */
+	int			(*running) (const Runner *runner);
+
+	/* A drain: gives back the triggers that it has not begun to grab. */
+	void		(*give_back) (Runner *runner);
+
+	/* The incarnation is gone: nothing under way is ours. */
+	void		(*forget) (Runner *runner);
+} RunnerGrabs;
+
+/* The row of a kind.  A member that does not apply to it is NULL. */
 typedef struct HandlerKind
 {
 	/*
@@ -47,21 +88,18 @@ typedef struct HandlerKind
 	Section		options;
 
 	/* Never fails: what cannot be started now is told task by task. */
-	Runner	   *(*open) (Loop *loop, const HandlerConfig *config,
-						 const RunnerGate *gate, RunnerDone done,
-						 void *done_arg);
+	Runner	   *(*open) (const RunnerParts *parts, const HandlerConfig *config,
+						 RunnerDone done, void *done_arg);
 
 	/*
-	 * A reload: the same handler with other figures, for what is started from
-	 * now on.  NULL: none that a reload changes are the runner's.
+	 * The handler has other figures, for what is started from now on.
+	 * Replaces its processes, so that they run the code that there is now; no
+	 * task is lost.
 	 */
 	void		(*reload) (Runner *runner, const HandlerConfig *config);
 
-	/*
-	 * Replaces its processes, so that they run the code that there is now; no
-	 * task is lost.  NULL: it has none that stay.
-	 */
-	void		(*replace) (Runner *runner);
+	/* NULL: tasks are grabbed before they come, by start(). */
+	const RunnerGrabs *grabs;
 
 	/*
 	 * Takes the task, its node and its run; done is called later, in another
@@ -70,14 +108,14 @@ typedef struct HandlerKind
 	void		(*start) (Runner *runner, Task *task);
 
 	/*
-	 * The deadline passed, or the node is gone: end it now.  Its verdict
-	 * still comes through done.
+	 * The deadline passed, or the node is gone: end the task now.  Its
+	 * verdict still comes through done.
 	 */
 	void		(*stop_task) (Runner *runner, Task *task, const char *why);
 
 	/*
-	 * An operator wants it to end.  NULL: stop_task() does.  Unlike that it
-	 * must not harm other tasks, and the handler need not obey.
+	 * An operator wants the task to end.  NULL: stop_task() does.  Unlike
+	 * that it must not harm other tasks, and the handler need not obey.
 	 */
 	void		(*cancel_task) (Runner *runner, Task *task, const char *why);
 

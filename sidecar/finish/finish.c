@@ -3,7 +3,7 @@
  * finish.c
  *		Reports to the database what became of tasks.
  *
- *		from: execute.c, execute_sql.c			to: finish_session.c
+ *		from: execute.c, sql_batch.c			to: finish_session.c
  *
  *-------------------------------------------------------------------------
  */

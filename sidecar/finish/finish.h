@@ -3,7 +3,7 @@
  * finish.h
  *		Reports to the database what became of tasks.
  *
- *		from: execute.h, execute_sql.h			to: finish_session.h
+ *		from: execute.h, sql_batch.h			to: finish_session.h
  *
  * The database judges: a failure, a retry and a repeat go there as they are,
  * and the answer says when the next try is, or that there is none.

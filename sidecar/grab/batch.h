@@ -3,7 +3,7 @@
  * batch.h
  *		Triggers that go to the database in one statement.
  *
- *		from: table.h (table_pop)			to: grab.h, execute_sql.h
+ *		from: table.h (table_pop)			to: grab.h, sql_waiting.h
  *
  * A batch owns its entries and their booked slots until each is taken out, or
  * all are dropped.  Entries stand in order of id, the order in which the

@@ -3,7 +3,7 @@
  * cancels.h
  *		Requests to cancel tasks that run.
  *
- *		from: sql/run/request_cancel.sql			to: execute.h, execute_sql.h
+ *		from: sql/run/request_cancel.sql			to: execute.h
  *
  * Anybody who may connect can send a notification, so it only says that there
  * may be requests.  The sidecar asks the database for them: after each

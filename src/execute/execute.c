@@ -3,7 +3,7 @@
  * execute.c
  *		Calls a task's handler that is a SQL function.
  *
- *		from: sidecar/execute/sql/execute_sql.c			to: sidecar/finish/finish.c
+ *		from: sidecar/execute/sql/sql_session.c			to: sidecar/finish/finish.c
  *
  * The function runs as the role that its configuration names, never as our
  * owner, and cannot change that: we refuse SET ROLE and SET SESSION

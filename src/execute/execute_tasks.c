@@ -3,7 +3,7 @@
  * execute_tasks.c
  *		execute_tasks(): grab, SQL handler and finish in one transaction.
  *
- *		from: sidecar/execute/sql/execute_sql.c
+ *		from: sidecar/execute/sql/sql_session.c
  *
  * Each handler runs in a subtransaction of its own, so a handler that fails
  * undoes only its own work.  One call at the end finishes all tasks that

@@ -71,9 +71,10 @@ fixture_setup(void **state)
 	fixture.go = open(fixture.go_path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
 	fixture.fifo = open(fixture.path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	fixture.loop = loop_new();
-	fixture.gate.incarnation = get_incarnation;
+	fixture.parts.loop = fixture.loop;
+	fixture.parts.gate.incarnation = get_incarnation;
 	fixture.incarnation = 1;
-	fixture.gate.until_us = get_until;
+	fixture.parts.gate.until_us = get_until;
 	fixture.until_us = SECONDS_TO_US(4000000000);
 	fixture.config.hello = "{\"hello\":1,\"node\":\"test\",\"settings\":{}}";
 	fixture.config.processes = 1;
@@ -138,9 +139,9 @@ open_runner(const HandlerKind *kind, const char **argv)
 	fixture.argv[n] = NULL;
 	fixture.config.argv = fixture.argv;
 	fixture.reported = fixture.done = 0;
-	fixture.runner = kind->open(fixture.loop,
+	fixture.runner = kind->open(&fixture.parts,
 								fixture.whole_config ? fixture.whole_config : &fixture.config,
-								&fixture.gate, on_done, &fixture);
+								on_done, &fixture);
 }
 
 void

@@ -32,8 +32,8 @@ typedef struct Fixture
 	HandlerConfig config;		/* changed before open_runner() */
 	const HandlerConfig *whole_config;	/* for kinds with more options; NULL
 										 * for others */
-	RunnerGate	gate;
-	int64		incarnation;	/* the gate's answer */
+	RunnerParts parts;
+	int64		incarnation;	/* the answer of their gate */
 	int64		until_us;		/* ... and until when */
 	char	   *argv[8];
 	char		directory[64];	/* this test's own */

@@ -373,17 +373,15 @@ command_start(Runner *runner, Task *task)
 /* ---- the rest of a runner ---- */
 
 static Runner *
-command_open(Loop *loop, const HandlerConfig *config,
-			 const RunnerGate *gate, RunnerDone done, void *done_arg)
+command_open(const RunnerParts *parts, const HandlerConfig *config, RunnerDone done, void *done_arg)
 {
 	Runner	   *runner = palloc0(sizeof(Runner));
 
-	(void) gate;				/* a task is started as soon as it is here */
-	runner->loop = loop;
+	runner->loop = parts->loop;
 	runner->config = config;
 	runner->done = done;
 	runner->done_arg = done_arg;
-	runner->leftovers = leftovers_new(loop);
+	runner->leftovers = leftovers_new(runner->loop);
 	dlist_init(&runner->runs);
 	return runner;
 }

@@ -3,8 +3,6 @@
  * sql_guard.c
  *		Ends a statement of a SQL handler from outside.
  *
- *		from: execute_sql.c			to: node.c (its connection)
- *
  *-------------------------------------------------------------------------
  */
 #include "base/port.h"

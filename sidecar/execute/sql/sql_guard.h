@@ -3,7 +3,7 @@
  * sql_guard.h
  *		Ends a statement of a SQL handler from outside.
  *
- *		from: execute_sql.h			to: node.h (its connection)
+ *		from: sql_session.h			to: node.h (its connection)
  *
  * statement_timeout ends a function that takes too long, unless it catches
  * that and goes on: then its session is ended.  A cancelled task's statement

@@ -3,13 +3,14 @@
  * sql_waiting.c
  *		Tasks of a SQL handler that wait for a session, first in, first out.
  *
- *		from: execute_sql.c			to: batch.c
- *
  *-------------------------------------------------------------------------
  */
 #include "base/port.h"
 
 #include "execute/sql/sql_waiting.h"
+
+/* Tasks share a statement up to about this much time. */
+#define STATEMENT_TARGET_US MS_TO_US(20)
 
 typedef struct Waiting
 {
@@ -21,18 +22,21 @@ typedef struct Waiting
 
 struct SqlWaiting
 {
-	const Handler *handler;
+	const HandlerConfig *config;
 	slist_head	waiting;
 	slist_node *last;
 	int			n;
+	int			nalone;			/* so many go alone, whatever they are */
+	double		task_us;		/* how long a task takes, on average; 0:
+								 * unknown */
 };
 
 SqlWaiting *
-sql_waiting_new(const Handler *handler)
+sql_waiting_new(const HandlerConfig *config)
 {
 	SqlWaiting *list = palloc0(sizeof(SqlWaiting));
 
-	list->handler = handler;
+	list->config = config;
 	slist_init(&list->waiting);
 	return list;
 }
@@ -44,14 +48,14 @@ sql_waiting_free(SqlWaiting *list)
 	pfree(list);
 }
 
-void
-sql_waiting_add(SqlWaiting *list, Table *table, TableEntry *entry, bool alone)
+static void
+add(SqlWaiting *list, Table *table, TableEntry *entry, bool goes_alone)
 {
 	Waiting    *waiting = palloc(sizeof(Waiting));
 
 	waiting->table = table;
 	waiting->entry = entry;
-	waiting->goes_alone = alone;
+	waiting->goes_alone = goes_alone;
 	if (slist_is_empty(&list->waiting))
 		slist_push_head(&list->waiting, &waiting->node);
 	else
@@ -60,30 +64,71 @@ sql_waiting_add(SqlWaiting *list, Table *table, TableEntry *entry, bool alone)
 	list->n++;
 }
 
+void
+sql_waiting_add(SqlWaiting *list, Table *table, TableEntry *entry)
+{
+	add(list, table, entry, slots_are_shared(table_entry_limit(entry)));
+}
+
+void
+sql_waiting_add_alone(SqlWaiting *list, Table *table, TableEntry *entry)
+{
+	add(list, table, entry, true);
+}
+
 int
 sql_waiting_count(const SqlWaiting *list)
 {
 	return list->n;
 }
 
-static int64
-timeout_of(const SqlWaiting *list, const Waiting *waiting)
+void
+sql_waiting_part(SqlWaiting *list, int n)
 {
-	return handler_policy(list->handler, table_entry_type(waiting->entry))->timeout_us;
+	list->nalone = n;
+}
+
+void
+sql_waiting_learn(SqlWaiting *list, double task_us)
+{
+	list->task_us = list->task_us == 0 ? task_us : list->task_us * 0.8 + task_us * 0.2;
+}
+
+/* So many that the statement stays short, and the sessions share. */
+static int
+next_size(const SqlWaiting *list)
+{
+	int			sessions = list->config->processes;
+	int			most = Min(list->config->prefetch, BATCH_MAX);
+	int			share = (list->n + sessions - 1) / sessions;
+	double		quick = list->task_us == 0 ? 1 : STATEMENT_TARGET_US / list->task_us;
+
+	if (list->nalone > 0)
+		return 1;
+	return Max(1, Min(Min(most, share), (int) Min(quick, BATCH_MAX)));
+}
+
+static int64
+timeout_of(const Waiting *waiting)
+{
+	return handler_policy(table_entry_tag(waiting->entry),
+						  table_entry_type(waiting->entry))->timeout_us;
 }
 
 Batch *
-sql_waiting_take(SqlWaiting *list, int size)
+sql_waiting_take(SqlWaiting *list)
 {
 	Batch	   *batch = batch_new();
+	int			size = next_size(list);
 
+	list->nalone = Max(0, list->nalone - 1);
 	while (batch->n < size && !batch_is_full(batch) && list->n > 0)
 	{
 		Waiting    *waiting = slist_head_element(Waiting, node, &list->waiting);
 		bool		alone = waiting->goes_alone;
 
 		if (batch->n > 0 &&
-			(alone || timeout_of(list, waiting) != batch->items[0].policy->timeout_us))
+			(alone || timeout_of(waiting) != batch->items[0].policy->timeout_us))
 			break;
 		slist_pop_head_node(&list->waiting);
 		list->n--;

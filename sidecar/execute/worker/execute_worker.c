@@ -160,9 +160,11 @@ watch_replacement(Runner *runner)
 		loop_timer_start(runner->trial, TRIAL_US);
 }
 
+/* Processes that start from now on have the new settings. */
 static void
-worker_replace(Runner *runner)
+worker_reload(Runner *runner, const HandlerConfig *config)
 {
+	runner->setup.config = config;
 	runner->nleft = runner->nprocesses;
 	if (runner->starts < 0)
 		replace_next(runner);
@@ -192,14 +194,14 @@ on_turn(void *arg)
 }
 
 static Runner *
-worker_open(Loop *loop, const HandlerConfig *config, const RunnerGate *gate,
-			RunnerDone done, void *done_arg)
+worker_open(const RunnerParts *parts, const HandlerConfig *config, RunnerDone done, void *done_arg)
 {
+	Loop	   *loop = parts->loop;
 	Runner	   *runner = palloc0(sizeof(Runner));
 
 	runner->setup.loop = loop;
 	runner->setup.config = config;
-	runner->setup.gate = gate;
+	runner->setup.gate = &parts->gate;
 	runner->setup.leftovers = leftovers_new(loop);
 	runner->setup.done = done;
 	runner->setup.done_arg = done_arg;
@@ -216,18 +218,11 @@ worker_open(Loop *loop, const HandlerConfig *config, const RunnerGate *gate,
 	return runner;
 }
 
-/* What is started from now on has the new settings. */
-static void
-worker_reload(Runner *runner, const HandlerConfig *config)
-{
-	runner->setup.config = config;
-}
-
-/* Nothing is replaced: its process takes settings while it works. */
+/* The bundled worker takes settings while it works. */
 static void
 http_reload(Runner *runner, const HandlerConfig *config)
 {
-	worker_reload(runner, config);
+	runner->setup.config = config;
 	for (int i = 0; i < runner->nprocesses; i++)
 		worker_process_greet(runner->processes[i]);
 }
@@ -329,7 +324,6 @@ const HandlerKind handler_worker = {
 	},
 	.open = worker_open,
 	.reload = worker_reload,
-	.replace = worker_replace,
 	.start = worker_start,
 	.stop_task = worker_stop_task,
 	.cancel_task = worker_cancel_task,

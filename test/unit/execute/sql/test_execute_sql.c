@@ -10,7 +10,8 @@
 #include "fake_loop.h"
 #include "fake_pg.h"
 
-#include "execute/sql/execute_sql.h"
+#include "execute/handler.h"
+#include "execute/runner.h"
 
 static Pg	control = {.is_up = true};
 static Policy policy = {.refs = 1, .timeout_us = SECONDS_TO_US(10)};
@@ -88,16 +89,17 @@ test_end_of_a_statement(void **state)
 	Limit	   *node = limit_new("node", 0, NULL);
 	Handler    *handler = handler_new(&about, NULL, node);
 	Table	   *table = table_new(10, 0, resolve, handler);
-	SqlRunner  *sql = sql_open(NULL, &config, handler, NULL, NULL);
+	RunnerParts parts = {.config = &config};
+	Runner	   *sql = handler_sql.open(&parts, &about, NULL, NULL);
 	Trigger		trigger = {.type_len = 1, .type = "A"};
 
 	come_up(last_pg);
 	assert_int_equal(table_push(table, &trigger), TABLE_ADDED);
-	sql_add(sql, table, table_pop(table));
-	sql_pump(sql);
+	handler_sql.grabs->take(sql, table, table_pop(table));
+	handler_sql.grabs->pump(sql);
 	assert_non_null(find_call("execute"));
-	assert_int_equal(sql_running(sql), 1);
-	sql_free(sql);
+	assert_int_equal(handler_sql.grabs->running(sql), 1);
+	handler_sql.close(sql);
 	assert_int_equal(limit_used(node), 0);
 	table_free(table);
 	handler_free(handler);

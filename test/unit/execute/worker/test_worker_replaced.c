@@ -80,7 +80,7 @@ test_new_code_runs_after_a_replacement(void **state)
 	open_worker(path);
 	run_until_new("old");
 	pfree(write_worker(new_code));
-	fixture.kind->replace(fixture.runner);
+	fixture.kind->reload(fixture.runner, &fixture.config);
 	run_until_new("new");
 	unlink(path);
 	pfree(path);
@@ -100,7 +100,7 @@ test_replacement_loses_no_task(void **state)
 	data = psprintf("[[\"wait\", \"%s\"], [\"reply\", {\"result\": \"done\"}]]", fixture.go_path);
 	running = start_task(data);
 	run_turn();
-	fixture.kind->replace(fixture.runner);
+	fixture.kind->reload(fixture.runner, &fixture.config);
 	waiting = start_task(NULL);
 	run_turn();
 	send_go();

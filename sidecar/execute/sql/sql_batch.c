@@ -1,0 +1,138 @@
+/*-------------------------------------------------------------------------
+ *
+ * sql_batch.c
+ *		What an answer of the database means for the tasks of a batch.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include "execute/sql/sql_batch.h"
+#include "finish/finish.h"
+#include "pg/calls.h"
+#include "slots/offers.h"
+
+void
+sql_batch_release(Batch *batch, const uint8 *id)
+{
+	Limit	   *slot;
+	Policy	   *policy;
+
+	if (batch_take(batch, id, &slot, &policy) == NULL)
+		return;
+	slots_free(slot);
+	policy_unref(policy);
+}
+
+void
+sql_batch_fail(Batch *batch, const RunnerParts *parts, Task *task,
+			   TaskResult result, const char *why)
+{
+	Verdict		verdict = {
+		result, result == TASK_RELEASE ? TASK_DELAY_UNFIT : TASK_DELAY_BY_POLICY, why
+	};
+
+	if (batch_take(batch, task->id, &task->slot, &task->policy) == NULL)
+		return;
+	task->has_shared_slot = slots_are_shared(task->slot);
+	finish_add(parts->finish, task, &verdict);
+	if (task->has_shared_slot)
+		slots_free_here(task->slot);
+	else
+		slots_free(task->slot);
+	policy_unref(task->policy);
+}
+
+/*
+ * A task under a limit that we have not read yet is dropped, and the limit is
+ * read.
+ */
+static void
+refuse(Batch *batch, const RunnerParts *parts, const uint8 *id, const char *limit, int64 until_us)
+{
+	if (offers_refused(parts->offers, limit, until_us))
+		batch_refuse(batch, id);
+}
+
+void
+sql_batch_refuse(Batch *batch, const RunnerParts *parts, const PGresult *result, int row)
+{
+	int64		until_us = wire_null(result, row, GRAB_GRABBED) ? 0 :
+		wire_get_time(result, row, GRAB_GRABBED);
+
+	refuse(batch, parts, wire_get_uuid(result, row, GRAB_ID),
+		   PQgetvalue(result, row, GRAB_TYPE), until_us);
+}
+
+void
+sql_batch_read_grab(const Batch *batch, const PGresult *result, int row, Task *task)
+{
+	memset(task, 0, sizeof(*task));
+	memcpy(task->id, wire_get_uuid(result, row, GRAB_ID), TASK_ID_BYTES);
+	trigger_id_text(task->id, task->id_text);
+	task->version = wire_get_int8(result, row, GRAB_VERSION);
+	task->token = batch->token;
+	task->tries = wire_get_int4(result, row, GRAB_TRIES);
+	task->type = PQgetvalue(result, row, GRAB_TYPE);
+}
+
+static void
+fail_row(Batch *batch, const RunnerParts *parts, const PGresult *result, int row)
+{
+	Task		task = {
+		.version = wire_get_int8(result, row, EXECUTE_VERSION),
+		.token = batch->token,
+		.tries = wire_get_int4(result, row, EXECUTE_TRIES),
+		.type = PQgetvalue(result, row, EXECUTE_TYPE)
+	};
+
+	memcpy(task.id, wire_get_uuid(result, row, EXECUTE_ID), TASK_ID_BYTES);
+	trigger_id_text(task.id, task.id_text);
+	sql_batch_fail(batch, parts, &task, TASK_FAILURE, PQgetvalue(result, row, EXECUTE_MESSAGE));
+}
+
+void
+sql_batch_take_answers(Batch *batch, const RunnerParts *parts, const PGresult *result)
+{
+	for (int i = 0; i < PQntuples(result); i++)
+	{
+		const uint8 *id = wire_get_uuid(result, i, EXECUTE_ID);
+
+		if (wire_null(result, i, EXECUTE_VERSION))
+			refuse(batch, parts, id, PQgetvalue(result, i, EXECUTE_MESSAGE), 0);
+		else if (strcmp(PQgetvalue(result, i, EXECUTE_RESULT), "failed") == 0)
+			fail_row(batch, parts, result, i);
+		else
+			sql_batch_release(batch, id);
+	}
+}
+
+void
+sql_batch_put_back(Batch *batch, SqlWaiting *waiting,
+				   void (*add) (SqlWaiting *, Table *, TableEntry *))
+{
+	for (int i = 0; i < batch->n; i++)
+	{
+		BatchItem  *item = &batch->items[i];
+
+		if (item->entry == NULL)
+			continue;
+		add(waiting, item->table, item->entry);
+		item->entry = NULL;
+	}
+}
+
+bool
+sql_batch_drop_cancelled(Batch *batch)
+{
+	bool		any = false;
+
+	for (int i = 0; i < batch->n; i++)
+	{
+		if (!batch->items[i].is_cancelled)
+			continue;
+		any = true;
+		sql_batch_release(batch, batch->items[i].id);
+	}
+	return any;
+}

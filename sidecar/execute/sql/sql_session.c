@@ -1,0 +1,481 @@
+/*-------------------------------------------------------------------------
+ *
+ * sql_session.c
+ *		One session of a SQL handler, and the batch of tasks it works on.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include "base/log.h"
+#include "execute/sql/sql_batch.h"
+#include "execute/sql/sql_failure.h"
+#include "execute/sql/sql_guard.h"
+#include "execute/sql/sql_session.h"
+#include "pg/calls.h"
+
+/* A function threw our prepared statements away. */
+#define STATEMENTS_GONE "26000"
+
+static const PgStatement call_set_timeout = {"set_timeout",
+"SELECT pg_catalog.set_config('statement_timeout', $1::text, false)"};
+
+typedef enum SessionState
+{
+	SESSION_IDLE,
+	SESSION_GRANTING,
+	SESSION_EXECUTING,
+	SESSION_COUNTING,
+	SESSION_GRANT_LOST,
+	SESSION_ASKING_GRANT,
+	SESSION_LOST,
+	SESSION_ASKING
+} SessionState;
+
+struct SqlSession
+{
+	const SqlSetup *setup;
+	Loop	   *loop;
+	Pg		   *pg;
+	SqlGuard   *guard;
+	SessionState state;
+	Batch	   *batch;			/* NULL: idle */
+	int			size;			/* of the batch when it was sent */
+	bool		is_granted;		/* the batch of one was grabbed first ... */
+	Task		granted;		/* ... as this task */
+	TaskResult	failure;		/* what a failure of a batch of one counts as */
+	char	   *error;			/* why it failed */
+	int64		timeout_us;		/* that the session has; 0: none yet */
+	int64		statement_us;	/* timeout of the batch */
+	int64		sent_us;
+};
+
+/* Each state follows the sending of a statement, its answer or its loss. */
+static void
+set_state(SqlSession *session, SessionState state)
+{
+	session->state = state;
+	if (state == SESSION_IDLE)
+		loop_want_turn(session->loop);
+}
+
+static void
+end_batch(SqlSession *session)
+{
+	batch_drop(session->batch);
+	session->batch = NULL;
+	session->is_granted = false;
+	pfree(session->error);
+	session->error = NULL;
+	set_state(session, SESSION_IDLE);
+}
+
+/* Their statement has done nothing: the tasks wait again. */
+static void
+put_back(SqlSession *session, void (*add) (SqlWaiting *, Table *, TableEntry *))
+{
+	sql_batch_put_back(session->batch, session->setup->waiting, add);
+	end_batch(session);
+}
+
+/* ---- grabs ---- */
+
+static void
+send_grab(SqlSession *session, const PgStatement *statement, PgResultFn fn)
+{
+	const RunnerParts *parts = session->setup->parts;
+	WireParams	params;
+
+	wire_init(&params);
+	batch_add_ids(session->batch, &params);
+	wire_add_int8(&params, node_incarnation(parts->node));
+	wire_add_int8(&params, session->batch->token);
+	if (statement == &call_grab_bare)
+	{
+		batch_add_policies(session->batch, parts->config, &params);
+		batch_add_places(session->batch, &params);
+	}
+	pg_send(session->pg, statement, &params, fn, session);
+}
+
+/* A limit may have come meanwhile that refuses the task. */
+static void
+fail_grabbed(SqlSession *session, const PGresult *result)
+{
+	const RunnerParts *parts = session->setup->parts;
+
+	for (int i = 0; i < PQntuples(result); i++)
+	{
+		Task		task;
+
+		if (wire_null(result, i, GRAB_VERSION))
+		{
+			sql_batch_refuse(session->batch, parts, result, i);
+			continue;
+		}
+		sql_batch_read_grab(session->batch, result, i, &task);
+		sql_batch_fail(session->batch, parts, &task, session->failure, session->error);
+	}
+}
+
+static void
+on_counted(void *arg, PgOutcome outcome, PGresult *result)
+{
+	SqlSession *session = arg;
+
+	if (outcome == PG_LOST)
+	{
+		set_state(session, SESSION_LOST);
+		return;
+	}
+	if (outcome == PG_DONE)
+		fail_grabbed(session, result);
+	end_batch(session);
+}
+
+/* The grab of a task that failed alone. */
+static void
+count_try(SqlSession *session)
+{
+	set_state(session, SESSION_COUNTING);
+	send_grab(session, &call_grab_bare, on_counted);
+}
+
+/*
+ * The lost statement has had no effect, and its tasks got new versions.  We
+ * cannot tell which of several broke the session: they come again by their
+ * triggers, alone.
+ */
+static void
+blame_lost(SqlSession *session)
+{
+	if (session->batch->n == 1)
+	{
+		session->batch->version_shift++;
+		count_try(session);
+		return;
+	}
+	sql_waiting_part(session->setup->waiting, session->batch->n);
+	end_batch(session);
+}
+
+/* What a lost statement has left. */
+static void
+on_answer(void *arg, PgOutcome outcome, PGresult *result)
+{
+	SqlSession *session = arg;
+
+	if (outcome != PG_DONE)
+	{
+		set_state(session, SESSION_LOST);
+		if (outcome == PG_FAILED)
+			pg_reset(session->pg, "could not resolve a grab");
+		return;
+	}
+	fail_grabbed(session, result);
+	if (PQntuples(result) == 0)
+		blame_lost(session);
+	else
+		end_batch(session);
+}
+
+/* ---- the functions ---- */
+
+/* The task was grabbed before, so it is finished like any other. */
+static void
+fail_granted(SqlSession *session, const PGresult *result)
+{
+	const BatchItem *item = &session->batch->items[0];
+	char	   *failure = sql_failure_text(result);
+
+	session->granted.type = pstrdup(table_entry_type(item->entry));
+	sql_batch_fail(session->batch, session->setup->parts, &session->granted,
+				   item->is_cancelled ? TASK_CANCELLED : session->failure, failure);
+	pfree(session->granted.type);
+	pfree(failure);
+	end_batch(session);
+}
+
+static void
+on_executed_all(SqlSession *session, const PGresult *result)
+{
+	sql_waiting_learn(session->setup->waiting,
+					  (double) (loop_now_us(session->loop) - session->sent_us) / session->size);
+	sql_batch_take_answers(session->batch, session->setup->parts, result);
+	end_batch(session);
+}
+
+/* The loss of our prepared statements is not the fault of the tasks. */
+static void
+on_executed_none(SqlSession *session, const PGresult *result)
+{
+	bool		has_statements = strcmp(pg_sqlstate(result), STATEMENTS_GONE) != 0;
+
+	session->failure = sql_failure_is_unfit(result) ? TASK_RELEASE : TASK_FAILURE;
+	if (session->is_granted)
+		fail_granted(session, result);
+	else if (!has_statements)
+		put_back(session, sql_waiting_add);
+	else if (sql_batch_drop_cancelled(session->batch))
+		put_back(session, sql_waiting_add);
+	else if (session->batch->n > 1)
+		put_back(session, sql_waiting_add_alone);
+	else
+	{
+		session->error = sql_failure_text(result);
+		count_try(session);
+	}
+	if (!has_statements)
+		pg_reset(session->pg, "its prepared statements are gone");
+}
+
+static void
+on_executed(void *arg, PgOutcome outcome, PGresult *result)
+{
+	SqlSession *session = arg;
+	bool		was_late = sql_guard_release(session->guard);
+
+	switch (outcome)
+	{
+		case PG_DONE:
+			on_executed_all(session, result);
+			break;
+		case PG_FAILED:
+			on_executed_none(session, result);
+			break;
+		case PG_LOST:
+			set_state(session, SESSION_LOST);
+			session->failure = TASK_FAILURE;
+			session->error = was_late ?
+				psprintf("deadline of %.3f s passed", session->statement_us / 1000000.0) :
+				pstrdup("its session was lost while it ran");
+			break;
+	}
+}
+
+static void
+on_timeout_set(void *arg, PgOutcome outcome, PGresult *result)
+{
+	SqlSession *session = arg;
+
+	if (outcome == PG_FAILED)
+		pg_reset(session->pg, "could not set statement_timeout");
+}
+
+static void
+set_timeout(SqlSession *session, int64 timeout_us)
+{
+	char	   *ms = psprintf(INT64_FORMAT "ms", timeout_us / 1000);
+	WireParams	params;
+
+	session->timeout_us = timeout_us;
+	wire_init(&params);
+	wire_add_text(&params, ms);
+	pg_send(session->pg, &call_set_timeout, &params, on_timeout_set, session);
+	pfree(ms);
+}
+
+static void
+send_execute(SqlSession *session)
+{
+	const RunnerParts *parts = session->setup->parts;
+	const HandlerConfig *config = session->setup->config;
+	Batch	   *batch = session->batch;
+	WireParams	params;
+
+	session->statement_us = batch->items[0].policy->timeout_us;
+	if (session->statement_us != session->timeout_us)
+		set_timeout(session, session->statement_us);
+	wire_init(&params);
+	wire_add_text(&params, config->function);
+	wire_add_text(&params, config->role);
+	batch_add_ids(batch, &params);
+	wire_add_int8(&params, node_incarnation(parts->node));
+	wire_add_int8(&params, batch->token);
+	batch_add_policies(batch, parts->config, &params);
+	wire_add_text(&params, batch->items[0].policy->retry);
+	batch_add_places(batch, &params);
+	wire_add_bool(&params, session->is_granted);
+	set_state(session, SESSION_EXECUTING);
+	sql_guard_watch(session->guard, session->statement_us + config->grace_us);
+	pg_send(session->pg, &call_execute, &params, on_executed, session);
+}
+
+/* ---- the grab before a task runs ---- */
+
+/* Refused by a limit of the cluster, lost to another node, or ours. */
+static void
+on_granted(void *arg, PgOutcome outcome, PGresult *result)
+{
+	SqlSession *session = arg;
+
+	if (outcome == PG_LOST)
+		set_state(session, SESSION_GRANT_LOST);
+	else if (outcome == PG_FAILED || PQntuples(result) == 0)
+		end_batch(session);
+	else if (wire_null(result, 0, GRAB_VERSION))
+	{
+		sql_batch_refuse(session->batch, session->setup->parts, result, 0);
+		end_batch(session);
+	}
+	else
+	{
+		slots_grant(table_entry_limit(session->batch->items[0].entry));
+		sql_batch_read_grab(session->batch, result, 0, &session->granted);
+		batch_start(session->batch, session->granted.id);
+		session->is_granted = true;
+		send_execute(session);
+	}
+}
+
+/* The task has not run, so it still may. */
+static void
+on_grant_answer(void *arg, PgOutcome outcome, PGresult *result)
+{
+	SqlSession *session = arg;
+
+	if (outcome != PG_FAILED)
+	{
+		on_granted(session, outcome, result);
+		return;
+	}
+	set_state(session, SESSION_GRANT_LOST);
+	pg_reset(session->pg, "could not resolve a grab");
+}
+
+/* ---- the session ---- */
+
+static void
+begin_batch(SqlSession *session)
+{
+	Batch	   *batch = sql_waiting_take(session->setup->waiting);
+
+	session->batch = batch;
+	session->size = batch->n;
+	session->sent_us = loop_now_us(session->loop);
+	batch->token = node_next_token(session->setup->parts->node);
+	if (batch->n == 1 && slots_are_shared(table_entry_limit(batch->items[0].entry)))
+	{
+		set_state(session, SESSION_GRANTING);
+		send_grab(session, &call_grab_bare, on_granted);
+	}
+	else
+		send_execute(session);
+}
+
+void
+sql_session_pump(SqlSession *session)
+{
+	bool		has_lost = session->state == SESSION_LOST || session->state == SESSION_GRANT_LOST;
+
+	if (!pg_is_up(session->pg))
+	{
+		if (has_lost)
+			pg_start(session->pg);
+	}
+	else if (session->state == SESSION_GRANT_LOST)
+	{
+		set_state(session, SESSION_ASKING_GRANT);
+		send_grab(session, &call_resolve_grab_bare, on_grant_answer);
+	}
+	else if (session->state == SESSION_LOST)
+	{
+		set_state(session, SESSION_ASKING);
+		send_grab(session, &call_resolve_grab_bare, on_answer);
+	}
+	else if (session->state == SESSION_IDLE && sql_waiting_count(session->setup->waiting) > 0 &&
+			 sql_guard_is_idle(session->guard))
+		begin_batch(session);
+}
+
+bool
+sql_session_open(SqlSession *session)
+{
+	if (pg_is_up(session->pg) || session->state != SESSION_IDLE)
+		return false;
+	pg_start(session->pg);
+	return true;
+}
+
+int
+sql_session_running(const SqlSession *session)
+{
+	return session->state == SESSION_IDLE ? 0 : session->size;
+}
+
+static BatchItem *
+find_task(const SqlSession *session, const CancelWish *wish)
+{
+	Batch	   *batch = session->batch;
+
+	for (int i = 0; batch != NULL && i < batch->n; i++)
+	{
+		BatchItem  *item = &batch->items[i];
+
+		if (item->entry != NULL && memcmp(item->id, wish->id, TASK_ID_BYTES) == 0)
+			return table_entry_version(item->entry) + session->is_granted == wish->version ?
+				item : NULL;
+	}
+	return NULL;
+}
+
+/* A statement that is not executing finishes the task: too late for a cancel. */
+bool
+sql_session_cancel(SqlSession *session, const CancelWish *wish)
+{
+	BatchItem  *item = find_task(session, wish);
+	char		text[TASK_ID_TEXT + 1];
+
+	if (item == NULL)
+		return false;
+	if (session->state == SESSION_EXECUTING && !item->is_cancelled)
+	{
+		trigger_id_text(item->id, text);
+		log_line(TWT_LOG_INFO, "execute", "task %s: %s", text, wish->why);
+		item->is_cancelled = true;
+		sql_guard_cancel(session->guard);
+	}
+	return true;
+}
+
+static void
+on_state(void *arg, bool is_up)
+{
+	SqlSession *session = arg;
+
+	session->timeout_us = 0;
+	if (is_up)
+		loop_want_turn(session->loop);
+}
+
+SqlSession *
+sql_session_new(const SqlSetup *setup)
+{
+	SqlSession *session = palloc0(sizeof(SqlSession));
+
+	session->setup = setup;
+	session->loop = setup->parts->loop;
+	session->pg = pg_new(session->loop, setup->parts->config->postgres, "sql", on_state, session);
+	session->guard = sql_guard_new(session->loop, setup->parts->node, session->pg);
+	pg_rest_after(session->pg, PG_REST_US);
+	return session;
+}
+
+void
+sql_session_forget(SqlSession *session)
+{
+	pg_reset(session->pg, "the incarnation is gone");
+	if (session->batch != NULL)
+		end_batch(session);
+}
+
+/* A statement under way still asks the guard when it is lost. */
+void
+sql_session_free(SqlSession *session)
+{
+	pg_close(session->pg);
+	sql_guard_free(session->guard);
+	if (session->batch != NULL)
+		end_batch(session);
+	pfree(session);
+}
