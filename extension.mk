@@ -32,6 +32,7 @@ OBJS += src/queue/groups.o			# 3 ... and who handles which
 OBJS += src/queue/taker.o			# 3 ... from the side of who takes them
 OBJS += src/queue/next_triggers.o	# 3 queue: what a sidecar calls
 OBJS += src/table/sweep.o			# 4 table: what it is filled from
+OBJS += src/table/queued.o			# 4 ... the index that it reads
 OBJS += src/table/count.o			# ... and how much is in the queue
 OBJS += src/grab/grab.o				# 5 grab
 OBJS += src/grab/slots.o			# 5 grab: limits of the whole cluster

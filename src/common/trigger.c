@@ -3,8 +3,6 @@
  * trigger.c
  *		A trigger: "version V of task I may run", and its wire format.
  *
- *		from: src/add/add.c			to: sidecar/table/table.c
- *
  * No locale, no stdio, no allocation: this code also runs where a transaction
  * is already committed and nothing may fail.
  *

@@ -3,7 +3,7 @@
  * trigger.h
  *		A trigger: "version V of task I may run", and its wire format.
  *
- *		from: src/add/add.c			to: sidecar/table/table.c
+ *		from: src/add/store.c			to: sidecar/table/table.c
  *
  * A trigger is a hint.  It may be lost, doubled, late or forged.  A receiver
  * asks the database, naming the version, before it does anything.

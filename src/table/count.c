@@ -32,21 +32,13 @@
 #include "utils/uuid.h"
 
 #include "base/rows.h"
+#include "table/queued.h"
 
 /* The total in units of cap, and the tasks of each group that are certain. */
 #define SHARES 3
 
 /* We read no column of the task beyond this one. */
 #define LAST_READ TASK_SUB_TYPE
-
-/* Columns of the index task_queued. */
-enum
-{
-	QUEUED_BUCKET = 1,
-	QUEUED_TYPE,
-	QUEUED_PRIORITY,
-	QUEUED_ID
-};
 
 /* The tasks of a group in one status. */
 typedef struct Tally
@@ -79,8 +71,7 @@ typedef void (*Visit) (Look *look, TaskGroup *group);
 struct Look
 {
 	ReturnSetInfo *results;
-	Relation	table;
-	Relation	index;
+	Queued		queued;
 	IndexScanDesc scan;
 	ScanKeyData columns[QUEUED_ID]; /* the scan reads them when it begins */
 	TupleTableSlot *row;
@@ -277,17 +268,14 @@ look_at_queue(FunctionCallInfo fcinfo, Look *look)
 	look->results = (ReturnSetInfo *) fcinfo->resultinfo;
 	look->cap = PG_GETARG_INT32(0);
 	look->submitted = rows_label("task_status", "SUBMITTED");
-	look->table = table_open(rows_relation("task"), AccessShareLock);
-	look->index = index_open(rows_relation("task_queued"), AccessShareLock);
-	look->row = table_slot_create(look->table, NULL);
-	look->scan = twt_index_beginscan(look->table, look->index, GetActiveSnapshot(), 1);
+	queued_open(&look->queued);
+	look->row = look->queued.row;
+	look->scan = twt_index_beginscan(look->queued.table, look->queued.index, GetActiveSnapshot(), 1);
 	look->groups = palloc(sizeof(TaskGroup));
 	look->room = 1;
 	visit_all(look);
 	index_endscan(look->scan);
-	ExecDropSingleTupleTableSlot(look->row);
-	index_close(look->index, AccessShareLock);
-	table_close(look->table, AccessShareLock);
+	queued_close(&look->queued);
 }
 
 /* ---- what becomes of them ---- */

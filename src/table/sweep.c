@@ -34,15 +34,7 @@
 #include "node/adoption.h"
 #include "node/clock.h"
 #include "policy/policy.h"
-
-/* Columns of the index task_queued. */
-enum
-{
-	QUEUED_BUCKET = 1,
-	QUEUED_TYPE,
-	QUEUED_PRIORITY,
-	QUEUED_ID
-};
+#include "table/queued.h"
 
 /* We read no column of the task beyond this one. */
 #define LAST_READ TASK_EXPIRES
@@ -57,9 +49,7 @@ typedef struct Mark
 
 typedef struct SweepCall
 {
-	Relation	table;
-	Relation	index;
-	TupleTableSlot *slot;
+	Queued		queued;
 	ReturnSetInfo *results;
 	Datum		bucket;
 	int32		per_type;
@@ -114,60 +104,29 @@ read_arguments(FunctionCallInfo fcinfo, SweepCall *call)
 	call->submitted = rows_label("task_status", "SUBMITTED");
 }
 
-static void
-text_key(ScanKey key, int column, bool beyond, Datum value)
-{
-	ScanKeyEntryInitialize(key, 0, column,
-						   beyond ? BTGreaterStrategyNumber : BTEqualStrategyNumber,
-						   InvalidOid, C_COLLATION_OID, beyond ? F_TEXT_GT : F_TEXTEQ, value);
-}
-
-static void
-priority_key(ScanKey key, bool beyond, Datum value)
-{
-	ScanKeyEntryInitialize(key, 0, QUEUED_PRIORITY,
-						   beyond ? BTGreaterStrategyNumber : BTEqualStrategyNumber,
-						   InvalidOid, InvalidOid, beyond ? F_INT2GT : F_INT2EQ, value);
-}
-
-static IndexScanDesc
-scan_by(const SweepCall *call, ScanKey keys, int nkeys)
-{
-	IndexScanDesc scan = twt_index_beginscan(call->table, call->index,
-											 GetActiveSnapshot(), nkeys);
-
-	scan->xs_want_itup = call->shares > 1 || call->nmarks > 0;
-	index_rescan(scan, keys, nkeys, NULL, 0);
-	return scan;
-}
-
 /*
- * Rows of the bucket whose type compares so to that type; NULL: of any type.
+ * Tasks of the bucket whose type compares so to that type; NULL: of any type.
  */
 static IndexScanDesc
 begin_scan(const SweepCall *call, const char *type, bool beyond)
 {
-	ScanKeyData keys[QUEUED_TYPE];
+	Datum		values[] = {call->bucket, (Datum) 0};
 
-	text_key(&keys[0], QUEUED_BUCKET, false, call->bucket);
 	if (type == NULL)
-		return scan_by(call, keys, QUEUED_BUCKET);
-	text_key(&keys[1], QUEUED_TYPE, beyond, CStringGetTextDatum(type));
-	return scan_by(call, keys, QUEUED_TYPE);
+		return queued_scan(&call->queued, values, QUEUED_BUCKET, false);
+	values[1] = CStringGetTextDatum(type);
+	return queued_scan(&call->queued, values, QUEUED_TYPE, beyond);
 }
 
 /* The tasks of a type after the mark: of its priority, or of the next ones. */
 static IndexScanDesc
 begin_after(const SweepCall *call, const Mark *mark, bool beyond)
 {
-	ScanKeyData keys[QUEUED_ID];
+	Datum		values[] = {
+		call->bucket, CStringGetTextDatum(mark->type), mark->priority, mark->id
+	};
 
-	text_key(&keys[0], QUEUED_BUCKET, false, call->bucket);
-	text_key(&keys[1], QUEUED_TYPE, false, CStringGetTextDatum(mark->type));
-	priority_key(&keys[2], beyond, mark->priority);
-	ScanKeyEntryInitialize(&keys[3], 0, QUEUED_ID, BTGreaterStrategyNumber, InvalidOid,
-						   InvalidOid, F_UUID_GT, mark->id);
-	return scan_by(call, keys, beyond ? QUEUED_PRIORITY : QUEUED_ID);
+	return queued_scan(&call->queued, values, beyond ? QUEUED_PRIORITY : QUEUED_ID, true);
 }
 
 static int
@@ -191,18 +150,18 @@ mark_of(const SweepCall *call, const char *type)
 static void
 add_mark(SweepCall *call, Relation pkey, Datum id)
 {
-	IndexScanDesc scan = twt_index_beginscan(call->table, pkey, GetActiveSnapshot(), 1);
+	IndexScanDesc scan = twt_index_beginscan(call->queued.table, pkey, GetActiveSnapshot(), 1);
 	ScanKeyData key;
 
 	ScanKeyEntryInitialize(&key, 0, 1, BTEqualStrategyNumber, InvalidOid, InvalidOid, F_UUID_EQ, id);
 	index_rescan(scan, &key, 1, NULL, 0);
-	if (index_getnext_slot(scan, ForwardScanDirection, call->slot))
+	if (index_getnext_slot(scan, ForwardScanDirection, call->queued.row))
 	{
 		Mark	   *mark = &call->marks[call->nmarks++];
 
-		slot_getsomeattrs(call->slot, LAST_READ);
-		mark->type = TextDatumGetCString(row_value(call->slot, TASK_TYPE));
-		mark->priority = row_value(call->slot, TASK_PRIORITY);
+		slot_getsomeattrs(call->queued.row, LAST_READ);
+		mark->type = TextDatumGetCString(row_value(call->queued.row, TASK_TYPE));
+		mark->priority = row_value(call->queued.row, TASK_PRIORITY);
 		mark->id = id;
 	}
 	index_endscan(scan);
@@ -257,10 +216,10 @@ next_type(const SweepCall *call, const char *type)
 	if (next != NULL)
 		return next;
 	scan = begin_scan(call, type, true);
-	if (index_getnext_slot(scan, ForwardScanDirection, call->slot))
+	if (index_getnext_slot(scan, ForwardScanDirection, call->queued.row))
 	{
-		slot_getsomeattrs(call->slot, LAST_READ);
-		next = TextDatumGetCString(row_value(call->slot, TASK_TYPE));
+		slot_getsomeattrs(call->queued.row, LAST_READ);
+		next = TextDatumGetCString(row_value(call->queued.row, TASK_TYPE));
 	}
 	index_endscan(scan);
 	return next;
@@ -328,9 +287,9 @@ put_triggers(const SweepCall *call, IndexScanDesc scan, int64 wanted)
 {
 	int64		found = 0;
 
-	while (found < wanted && next_wanted(call, scan, call->slot))
+	while (found < wanted && next_wanted(call, scan, call->queued.row))
 	{
-		put_trigger(call, call->slot, DatumGetInt16(row_value(call->slot, TASK_PRIORITY)));
+		put_trigger(call, call->queued.row, DatumGetInt16(row_value(call->queued.row, TASK_PRIORITY)));
 		found++;
 	}
 	index_endscan(scan);
@@ -383,13 +342,10 @@ next_in_line(const SweepCall *call, Line *line)
 static void
 begin_line(const SweepCall *call, const char *type, int priority, Line *line)
 {
-	ScanKeyData keys[QUEUED_PRIORITY];
+	Datum		values[] = {call->bucket, CStringGetTextDatum(type), Int16GetDatum(priority)};
 
-	line->row = table_slot_create(call->table, NULL);
-	text_key(&keys[0], QUEUED_BUCKET, false, call->bucket);
-	text_key(&keys[1], QUEUED_TYPE, false, CStringGetTextDatum(type));
-	priority_key(&keys[2], false, Int16GetDatum(priority));
-	line->scan = scan_by(call, keys, QUEUED_PRIORITY);
+	line->row = table_slot_create(call->queued.table, NULL);
+	line->scan = queued_scan(&call->queued, values, QUEUED_PRIORITY, false);
 	next_in_line(call, line);
 }
 
@@ -449,22 +405,6 @@ sweep_any_type(SweepCall *call, const char *type)
 		sweep_type(call, type);
 }
 
-static void
-open_relations(SweepCall *call)
-{
-	call->table = table_open(rows_relation("task"), AccessShareLock);
-	call->index = index_open(rows_relation("task_queued"), AccessShareLock);
-	call->slot = table_slot_create(call->table, NULL);
-}
-
-static void
-close_relations(SweepCall *call)
-{
-	ExecDropSingleTupleTableSlot(call->slot);
-	index_close(call->index, AccessShareLock);
-	table_close(call->table, AccessShareLock);
-}
-
 PG_FUNCTION_INFO_V1(twt_sweep_tasks);
 Datum
 twt_sweep_tasks(PG_FUNCTION_ARGS)
@@ -479,11 +419,12 @@ twt_sweep_tasks(PG_FUNCTION_ARGS)
 		return (Datum) 0;
 	CommandCounterIncrement();
 	PushActiveSnapshot(GetTransactionSnapshot());
-	open_relations(&call);
+	queued_open(&call.queued);
 	add_marks(&call, &after);
+	call.queued.shows_index = call.shares > 1 || call.nmarks > 0;
 	while ((type = next_type(&call, type)) != NULL)
 		sweep_any_type(&call, type);
-	close_relations(&call);
+	queued_close(&call.queued);
 	PopActiveSnapshot();
 	return (Datum) 0;
 }
@@ -497,7 +438,7 @@ twt_queued_types(PG_FUNCTION_ARGS)
 
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	call.results = (ReturnSetInfo *) fcinfo->resultinfo;
-	open_relations(&call);
+	queued_open(&call.queued);
 	while ((type = next_type(&call, type)) != NULL)
 	{
 		Datum		values[1] = {CStringGetTextDatum(type)};
@@ -506,6 +447,6 @@ twt_queued_types(PG_FUNCTION_ARGS)
 		CHECK_FOR_INTERRUPTS();
 		tuplestore_putvalues(call.results->setResult, call.results->setDesc, values, nulls);
 	}
-	close_relations(&call);
+	queued_close(&call.queued);
 	return (Datum) 0;
 }

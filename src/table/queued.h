@@ -1,0 +1,45 @@
+/*-------------------------------------------------------------------------
+ *
+ * queued.h
+ *		The index of runnable tasks: task_queued.
+ *
+ *		to: sweep.c, count.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_QUEUED_H
+#define TWT_QUEUED_H
+
+#include "access/genam.h"
+#include "executor/tuptable.h"
+#include "utils/relcache.h"
+
+/* Its columns, in order. */
+enum
+{
+	QUEUED_BUCKET = 1,
+	QUEUED_TYPE,
+	QUEUED_PRIORITY,
+	QUEUED_ID
+};
+
+typedef struct Queued
+{
+	Relation	table;
+	Relation	index;
+	TupleTableSlot *row;
+	bool		shows_index;	/* scans give the entries of the index, too */
+} Queued;
+
+extern void queued_open(Queued *queued);
+extern void queued_close(Queued *queued);
+
+/*
+ * Tasks that have the given values in so many leading columns; with "beyond"
+ * set, more than the given value in the last of these.  The caller ends the
+ * scan.
+ */
+extern IndexScanDesc queued_scan(const Queued *queued, const Datum *values, int columns,
+								 bool beyond);
+
+#endif							/* TWT_QUEUED_H */
