@@ -1,8 +1,19 @@
-# comments.awk -- what \df+ shows: prints, for each function of one of the
-# files in sql/, a COMMENT with the first paragraph of its doc block.
+# comments.awk -- what \d+ and \df+ show: prints a COMMENT for each function
+# and each column of one of the files in sql/.
 #
-# The heading of a block names the types of the parameters where there are
-# several functions of that name.
+# The comment of a function is the first paragraph of its doc block.  The
+# heading of a block names the types of the parameters where several functions
+# have that name.  The comment of a column stands behind it in CREATE TABLE.
+
+/^CREATE TABLE twtasks\.[a-z_]+ \($/ { table = $3; next }
+/^\)/ { table = "" }
+table != "" && /^\t[a-z_]+[\t ]/ { column = $1 }
+table != "" && / ?-- / {
+	text = substr($0, index($0, "-- ") + 3)
+	gsub(/\047/, "\047\047", text)
+	comments = comments sprintf("COMMENT ON COLUMN %s.%s IS \047%s\047;\n", table, column, text)
+	text = ""
+}
 
 /^ \* twtasks(_internal)?\.[a-z_]+\(/ { heading = substr($0, 4); text = ""; state = 1; next }
 state == 1 && /^ \*\t\t/ { state = 2 }

@@ -4,17 +4,13 @@
  * role that is no more lets nobody in.
  */
 CREATE TABLE twtasks.allowed_type (
-	pattern		text COLLATE "C" NOT NULL,
-	role		text COLLATE "C" NOT NULL,
-	changed_at	timestamptz NOT NULL,
-	changed_by	text NOT NULL,
+	pattern		text COLLATE "C" NOT NULL,	-- A type, or the beginning of types and a *; the most special one that fits counts
+	role		text COLLATE "C" NOT NULL,	-- It and its members may
+	changed_at	timestamptz NOT NULL,		-- When it was allowed
+	changed_by	text NOT NULL,				-- By whom: the role that logged in
 	CONSTRAINT allowed_type_pkey PRIMARY KEY (pattern, role)
 );
 COMMENT ON TABLE twtasks.allowed_type IS 'Types that only some roles may add tasks of, as allow_type() set them; others are free';
-COMMENT ON COLUMN twtasks.allowed_type.pattern IS 'A type, or the beginning of types and a *; the most special one that fits counts';
-COMMENT ON COLUMN twtasks.allowed_type.role IS 'It and its members may';
-COMMENT ON COLUMN twtasks.allowed_type.changed_at IS 'When it was allowed';
-COMMENT ON COLUMN twtasks.allowed_type.changed_by IS 'By whom: the role that logged in';
 SELECT pg_catalog.pg_extension_config_dump('twtasks.allowed_type', '');
 
 /* Always: rows may also come by logical replication. */

@@ -1,14 +1,11 @@
 /* How far a test has shifted the engine's clock. */
 CREATE TABLE twtasks.test_clock (
-	ahead_us	bigint NOT NULL,
-	at			timestamptz NOT NULL,
-	actor		text NOT NULL
+	ahead_us	bigint NOT NULL,		-- Microseconds before the server's clock
+	at			timestamptz NOT NULL,	-- When it was shifted, by the server's clock
+	actor		text NOT NULL			-- By whom: the role that logged in
 );
 ALTER TABLE twtasks.test_clock REPLICA IDENTITY FULL;
 COMMENT ON TABLE twtasks.test_clock IS 'How far the engine''s clock was shifted by a test; counts only where twtasks.testing is on; one row at most';
-COMMENT ON COLUMN twtasks.test_clock.ahead_us IS 'Microseconds before the server''s clock';
-COMMENT ON COLUMN twtasks.test_clock.at IS 'When it was shifted, by the server''s clock';
-COMMENT ON COLUMN twtasks.test_clock.actor IS 'By whom: the role that logged in';
 
 CREATE TRIGGER table_changed
 	AFTER INSERT OR UPDATE OR DELETE ON twtasks.test_clock

@@ -59,13 +59,11 @@ END $$;
 
 /* How far the keys of a day have been freed; not dumped: it saves work only. */
 CREATE TABLE twtasks.cleaning (
-	day				date NOT NULL,
-	past			uuid NOT NULL,
+	day				date NOT NULL,	-- Of the partition
+	past			uuid NOT NULL,	-- Keys of tasks with smaller ids are free
 	CONSTRAINT cleaning_pkey PRIMARY KEY (day)
 );
 COMMENT ON TABLE twtasks.cleaning IS 'How far the unique keys of days to be dropped have been freed';
-COMMENT ON COLUMN twtasks.cleaning.day IS 'Of the partition';
-COMMENT ON COLUMN twtasks.cleaning.past IS 'Keys of tasks with smaller ids are free';
 
 /*
  * twtasks_internal.free_old_keys(day)

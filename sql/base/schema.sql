@@ -9,31 +9,31 @@
  * are never null come first: they are found without looking at the others.
  */
 CREATE TABLE twtasks.task (
-	id				uuid NOT NULL,
-	version			bigint NOT NULL DEFAULT 0,
-	next_event_time	timestamptz NOT NULL,
-	state_time		timestamptz NOT NULL,
-	created			timestamptz NOT NULL,
-	status			twtasks.task_status NOT NULL,
-	stuck			twtasks.stuck_rule NOT NULL DEFAULT 'error',
-	tries			integer NOT NULL DEFAULT 0,
-	size			integer NOT NULL DEFAULT 0,
-	priority		smallint NOT NULL DEFAULT 5,
-	queued			boolean NOT NULL,
-	type			text COLLATE "C" NOT NULL,
-	bucket			text COLLATE "C" NOT NULL DEFAULT 'default',
-	deadline		timestamptz,
-	expires			timestamptz,
-	incarnation		bigint,
-	token			bigint,
-	sub_type		text,
-	key				text COLLATE "C",
-	error			text,
-	data			jsonb,
-	payload			bytea,
-	context			jsonb,
-	planned			timestamptz,
-	added_by		text COLLATE "C",
+	id				uuid NOT NULL,									-- Given by the caller, or generated in order of time (UUIDv7 layout)
+	version			bigint NOT NULL DEFAULT 0,						-- From 0; every change of status adds 1 and names the version it expects
+	next_event_time	timestamptz NOT NULL,							-- WAITING: when it runs; SUBMITTED, PROCESSING: since when it counts as stuck in the queue; accepted: its deadline; ERROR, HELD: infinity
+	state_time		timestamptz NOT NULL,							-- Time of the last change of status
+	created			timestamptz NOT NULL,							-- Time of add_task(), not of the commit
+	status			twtasks.task_status NOT NULL,					-- WAITING, SUBMITTED, PROCESSING, ERROR or HELD
+	stuck			twtasks.stuck_rule NOT NULL DEFAULT 'error',	-- What becomes of it when whoever grabbed it is gone or its deadline passed
+	tries			integer NOT NULL DEFAULT 0,						-- Grabs so far; a repeat starts anew
+	size			integer NOT NULL DEFAULT 0,						-- Bytes of data, payload and context when it was added, with all digits of their numbers
+	priority		smallint NOT NULL DEFAULT 5,					-- 0 (urgent) to 9
+	queued			boolean NOT NULL,								-- True while SUBMITTED, or PROCESSING and not accepted: the part of the status that indexes see
+	type			text COLLATE "C" NOT NULL,						-- Names the handler
+	bucket			text COLLATE "C" NOT NULL DEFAULT 'default',	-- The shard: sidecars work for named buckets
+	deadline		timestamptz,									-- PROCESSING: when the stuck rule applies, whoever runs it
+	expires			timestamptz,									-- Not started after this time: it becomes FAILED; NULL: never
+	incarnation		bigint,											-- The start of a sidecar that grabbed it last
+	token			bigint,											-- Which grab of that incarnation; tells whether a grab of unknown outcome was won
+	sub_type		text,											-- For people and handlers; twtasks does not look at it
+	key				text COLLATE "C",								-- The caller's unique key
+	error			text,											-- Why the last try failed, at most 8,192 characters
+	data			jsonb,											-- What the handler gets, when there is no payload
+	payload			bytea,											-- What the handler gets, byte for byte
+	context			jsonb,											-- Request id, traceparent and the like, carried from add to handler
+	planned			timestamptz,									-- HELD: when it was to run; infinity: it was in ERROR; NULL: at once
+	added_by		text COLLATE "C",								-- The role that added it, by the name that it had
 	CONSTRAINT task_pkey PRIMARY KEY (id)
 ) WITH (fillfactor = 45, toast_tuple_target = 256,
 		autovacuum_vacuum_scale_factor = 0.02,
@@ -47,31 +47,6 @@ CREATE INDEX task_timed ON twtasks.task (next_event_time) WHERE NOT queued;
 CREATE INDEX task_expires ON twtasks.task (expires) WHERE expires IS NOT NULL;
 
 COMMENT ON TABLE twtasks.task IS 'Tasks that may still run: WAITING, SUBMITTED, PROCESSING, ERROR, HELD';
-COMMENT ON COLUMN twtasks.task.id IS 'Given by the caller, or generated in order of time (UUIDv7 layout)';
-COMMENT ON COLUMN twtasks.task.version IS 'From 0; every change of status adds 1 and names the version it expects';
-COMMENT ON COLUMN twtasks.task.next_event_time IS 'WAITING: when it runs; SUBMITTED, PROCESSING: since when it counts as stuck in the queue; accepted: its deadline; ERROR, HELD: infinity';
-COMMENT ON COLUMN twtasks.task.state_time IS 'Time of the last change of status';
-COMMENT ON COLUMN twtasks.task.created IS 'Time of add_task(), not of the commit';
-COMMENT ON COLUMN twtasks.task.status IS 'WAITING, SUBMITTED, PROCESSING, ERROR or HELD';
-COMMENT ON COLUMN twtasks.task.stuck IS 'What becomes of it when whoever grabbed it is gone or its deadline passed';
-COMMENT ON COLUMN twtasks.task.tries IS 'Grabs so far; a repeat starts anew';
-COMMENT ON COLUMN twtasks.task.size IS 'Bytes of data, payload and context when it was added, with all digits of their numbers';
-COMMENT ON COLUMN twtasks.task.priority IS '0 (urgent) to 9';
-COMMENT ON COLUMN twtasks.task.queued IS 'True while SUBMITTED, or PROCESSING and not accepted: the part of the status that indexes see';
-COMMENT ON COLUMN twtasks.task.type IS 'Names the handler';
-COMMENT ON COLUMN twtasks.task.bucket IS 'The shard: sidecars work for named buckets';
-COMMENT ON COLUMN twtasks.task.deadline IS 'PROCESSING: when the stuck rule applies, whoever runs it';
-COMMENT ON COLUMN twtasks.task.expires IS 'Not started after this time: it becomes FAILED; NULL: never';
-COMMENT ON COLUMN twtasks.task.incarnation IS 'The start of a sidecar that grabbed it last';
-COMMENT ON COLUMN twtasks.task.token IS 'Which grab of that incarnation; tells whether a grab of unknown outcome was won';
-COMMENT ON COLUMN twtasks.task.sub_type IS 'For people and handlers; twtasks does not look at it';
-COMMENT ON COLUMN twtasks.task.key IS 'The caller''s unique key';
-COMMENT ON COLUMN twtasks.task.error IS 'Why the last try failed, at most 8,192 characters';
-COMMENT ON COLUMN twtasks.task.data IS 'What the handler gets, when there is no payload';
-COMMENT ON COLUMN twtasks.task.payload IS 'What the handler gets, byte for byte';
-COMMENT ON COLUMN twtasks.task.context IS 'Request id, traceparent and the like, carried from add to handler';
-COMMENT ON COLUMN twtasks.task.planned IS 'HELD: when it was to run; infinity: it was in ERROR; NULL: at once';
-COMMENT ON COLUMN twtasks.task.added_by IS 'The role that added it, by the name that it had';
 
 /*
  * History, by day of finish.  Day partitions are made ahead by
@@ -79,25 +54,25 @@ COMMENT ON COLUMN twtasks.task.added_by IS 'The role that added it, by the name 
  * fails for want of one.
  */
 CREATE TABLE twtasks.finished_task (
-	id				uuid NOT NULL,
-	version			bigint NOT NULL,
-	state_time		timestamptz NOT NULL,
-	created			timestamptz NOT NULL,
-	incarnation		bigint,
-	token			bigint,
-	status			twtasks.task_status NOT NULL,
-	tries			integer NOT NULL,
-	priority		smallint NOT NULL,
-	type			text COLLATE "C" NOT NULL,
-	sub_type		text,
-	bucket			text COLLATE "C" NOT NULL,
-	key				text COLLATE "C",
-	error			text,
-	data			jsonb,
-	payload			bytea,
-	context			jsonb,
-	added_by		text COLLATE "C",
-	message			text
+	id				uuid NOT NULL,					-- As in twtasks.task
+	version			bigint NOT NULL,				-- The version of the final status
+	state_time		timestamptz NOT NULL,			-- Time of the finish
+	created			timestamptz NOT NULL,			-- Time of add_task()
+	incarnation		bigint,							-- Who finished it; NULL: a person
+	token			bigint,							-- Which finish of that incarnation; tells whether a finish of unknown outcome was accepted
+	status			twtasks.task_status NOT NULL,	-- DONE, FAILED or CANCELLED
+	tries			integer NOT NULL,				-- Grabs in all, since the last repeat
+	priority		smallint NOT NULL,				-- As in twtasks.task
+	type			text COLLATE "C" NOT NULL,		-- As in twtasks.task
+	sub_type		text,							-- As in twtasks.task
+	bucket			text COLLATE "C" NOT NULL,		-- As in twtasks.task
+	key				text COLLATE "C",				-- As in twtasks.task
+	error			text,							-- FAILED, CANCELLED: why, or else the last failure; DONE: NULL
+	data			jsonb,							-- As in twtasks.task
+	payload			bytea,							-- As in twtasks.task
+	context			jsonb,							-- As in twtasks.task
+	added_by		text COLLATE "C",				-- As in twtasks.task
+	message			text							-- DONE: what its handler said, at most 8,192 characters
 ) PARTITION BY RANGE (state_time);
 
 /*
@@ -116,119 +91,71 @@ ALTER TABLE twtasks.finished_task_default REPLICA IDENTITY FULL;
 CREATE INDEX finished_task_default_id ON twtasks.finished_task_default (id);
 
 COMMENT ON TABLE twtasks.finished_task IS 'History: DONE, FAILED and CANCELLED tasks, one partition per day (UTC) of finish';
-COMMENT ON COLUMN twtasks.finished_task.id IS 'As in twtasks.task';
-COMMENT ON COLUMN twtasks.finished_task.version IS 'The version of the final status';
-COMMENT ON COLUMN twtasks.finished_task.state_time IS 'Time of the finish';
-COMMENT ON COLUMN twtasks.finished_task.created IS 'Time of add_task()';
-COMMENT ON COLUMN twtasks.finished_task.incarnation IS 'Who finished it; NULL: a person';
-COMMENT ON COLUMN twtasks.finished_task.token IS 'Which finish of that incarnation; tells whether a finish of unknown outcome was accepted';
-COMMENT ON COLUMN twtasks.finished_task.status IS 'DONE, FAILED or CANCELLED';
-COMMENT ON COLUMN twtasks.finished_task.tries IS 'Grabs in all, since the last repeat';
-COMMENT ON COLUMN twtasks.finished_task.priority IS 'As in twtasks.task';
-COMMENT ON COLUMN twtasks.finished_task.type IS 'As in twtasks.task';
-COMMENT ON COLUMN twtasks.finished_task.sub_type IS 'As in twtasks.task';
-COMMENT ON COLUMN twtasks.finished_task.bucket IS 'As in twtasks.task';
-COMMENT ON COLUMN twtasks.finished_task.key IS 'As in twtasks.task';
-COMMENT ON COLUMN twtasks.finished_task.error IS 'FAILED, CANCELLED: why, or else the last failure; DONE: NULL';
-COMMENT ON COLUMN twtasks.finished_task.data IS 'As in twtasks.task';
-COMMENT ON COLUMN twtasks.finished_task.payload IS 'As in twtasks.task';
-COMMENT ON COLUMN twtasks.finished_task.context IS 'As in twtasks.task';
-COMMENT ON COLUMN twtasks.finished_task.added_by IS 'As in twtasks.task';
-COMMENT ON COLUMN twtasks.finished_task.message IS 'DONE: what its handler said, at most 8,192 characters';
 
 /* Keys and ids that callers chose, for as long as the task is kept. */
 CREATE TABLE twtasks.unique_key (
-	task_id			uuid NOT NULL,
-	key				text COLLATE "C",
+	task_id			uuid NOT NULL,		-- The task
+	key				text COLLATE "C",	-- Its key; NULL when only the id was given
 	CONSTRAINT unique_key_pkey PRIMARY KEY (task_id),
 	CONSTRAINT unique_key_key UNIQUE (key)
 );
 COMMENT ON TABLE twtasks.unique_key IS 'Ids and keys given by callers: a second add finds the first here, live or finished';
-COMMENT ON COLUMN twtasks.unique_key.task_id IS 'The task';
-COMMENT ON COLUMN twtasks.unique_key.key IS 'Its key; NULL when only the id was given';
 
 /* One row per start of a sidecar. */
 CREATE TABLE twtasks.node (
-	incarnation		bigint GENERATED ALWAYS AS IDENTITY,
-	name			text NOT NULL,
-	started			timestamptz NOT NULL,
-	heartbeat		timestamptz NOT NULL,
-	lease			interval NOT NULL,
-	missing_since	timestamptz,
-	ended			timestamptz,
-	leads			boolean NOT NULL DEFAULT false,
-	silent_since	timestamptz,
-	buckets			text[],
-	types			text[],
-	next_tick		timestamptz,
-	faults			text[] NOT NULL DEFAULT '{}',
+	incarnation		bigint GENERATED ALWAYS AS IDENTITY,	-- Never reused: a restarted sidecar gets a new one
+	name			text NOT NULL,							-- For people; decides nothing
+	started			timestamptz NOT NULL,					-- Time of start_node()
+	heartbeat		timestamptz NOT NULL,					-- Time of the last heartbeat
+	lease			interval NOT NULL,						-- Silence after which it counts as gone even while its session lives
+	missing_since	timestamptz,							-- When its session was first seen gone
+	ended			timestamptz,							-- When it ended or was declared gone: from then on it changes nothing
+	leads			boolean NOT NULL DEFAULT false,			-- Whether it does the duties that one node does for all; counts while it lives
+	silent_since	timestamptz,							-- When its heartbeat was first seen late
+	buckets			text[],									-- For which it works; NULL: not known
+	types			text[],									-- Types that it handles, or beginnings of types and a *; NULL: not known
+	next_tick		timestamptz,							-- When it said it would tick again: a leader that does not is followed by another
+	faults			text[] NOT NULL DEFAULT '{}',			-- Handlers that it cannot start, each with what to do
 	CONSTRAINT node_pkey PRIMARY KEY (incarnation)
 );
 COMMENT ON TABLE twtasks.node IS 'Starts of sidecars; tasks of one that has ended follow their stuck rule';
-COMMENT ON COLUMN twtasks.node.incarnation IS 'Never reused: a restarted sidecar gets a new one';
-COMMENT ON COLUMN twtasks.node.name IS 'For people; decides nothing';
-COMMENT ON COLUMN twtasks.node.started IS 'Time of start_node()';
-COMMENT ON COLUMN twtasks.node.heartbeat IS 'Time of the last heartbeat';
-COMMENT ON COLUMN twtasks.node.lease IS 'Silence after which it counts as gone even while its session lives';
-COMMENT ON COLUMN twtasks.node.missing_since IS 'When its session was first seen gone';
-COMMENT ON COLUMN twtasks.node.silent_since IS 'When its heartbeat was first seen late';
-COMMENT ON COLUMN twtasks.node.next_tick IS 'When it said it would tick again: a leader that does not is followed by another';
-COMMENT ON COLUMN twtasks.node.leads IS 'Whether it does the duties that one node does for all; counts while it lives';
-COMMENT ON COLUMN twtasks.node.buckets IS 'For which it works; NULL: not known';
-COMMENT ON COLUMN twtasks.node.types IS 'Types that it handles, or beginnings of types and a *; NULL: not known';
-COMMENT ON COLUMN twtasks.node.faults IS 'Handlers that it cannot start, each with what to do';
-COMMENT ON COLUMN twtasks.node.ended IS 'When it ended or was declared gone: from then on it changes nothing';
 
 /*
  * Types stay known while their sidecars are away, so that an outage does not
  * become one of the producers; see twtasks.refuse_unknown_types.
  */
 CREATE TABLE twtasks.handled_type (
-	pattern			text COLLATE "C" NOT NULL,
-	started			timestamptz NOT NULL,
+	pattern			text COLLATE "C" NOT NULL,	-- A type, or the beginning of types and a *
+	started			timestamptz NOT NULL,		-- When a sidecar that handles it started last, give or take a day
 	CONSTRAINT handled_type_pkey PRIMARY KEY (pattern)
 );
 COMMENT ON TABLE twtasks.handled_type IS 'Types that sidecars of this database have handled in the last 30 days';
-COMMENT ON COLUMN twtasks.handled_type.pattern IS 'A type, or the beginning of types and a *';
-COMMENT ON COLUMN twtasks.handled_type.started IS 'When a sidecar that handles it started last, give or take a day';
 
 /* For twtasks.warnings: who is refused asks again every few seconds. */
 CREATE TABLE twtasks.refused_node (
-	name			text NOT NULL,
-	refusal			text NOT NULL,
-	since			timestamptz NOT NULL,
-	at				timestamptz NOT NULL,
+	name			text NOT NULL,			-- Of the node
+	refusal			text NOT NULL,			-- Why
+	since			timestamptz NOT NULL,	-- When it was refused first
+	at				timestamptz NOT NULL,	-- When it was refused last, within half a minute
 	CONSTRAINT refused_node_pkey PRIMARY KEY (name)
 );
 COMMENT ON TABLE twtasks.refused_node IS 'Sidecars that are configured for another environment and were refused lately';
-COMMENT ON COLUMN twtasks.refused_node.name IS 'Of the node';
-COMMENT ON COLUMN twtasks.refused_node.refusal IS 'Why';
-COMMENT ON COLUMN twtasks.refused_node.since IS 'When it was refused first';
-COMMENT ON COLUMN twtasks.refused_node.at IS 'When it was refused last, within half a minute';
 
 /* Running tasks that an operator wants cancelled; see request_cancel(). */
 CREATE TABLE twtasks.cancel_request (
-	task_id			uuid NOT NULL,
-	version			bigint NOT NULL,
-	created			timestamptz NOT NULL,
-	requested		timestamptz NOT NULL,
-	actor			text NOT NULL DEFAULT twtasks_internal.actor(),
+	task_id			uuid NOT NULL,															-- The task
+	version			bigint NOT NULL,														-- The version that the operator looked at
+	created			timestamptz NOT NULL,													-- When the task was added: another one may get the id of one that was deleted
+	requested		timestamptz NOT NULL,													-- When
+	actor			text NOT NULL DEFAULT twtasks_internal.actor(),							-- Who: the role that logged in
 	role			text NOT NULL DEFAULT
 		CASE pg_catalog.current_setting('role') WHEN 'none' THEN session_user
-			ELSE pg_catalog.current_setting('role') END,
-	application		text NOT NULL DEFAULT pg_catalog.current_setting('application_name'),
-	reason			text,
+			ELSE pg_catalog.current_setting('role') END,									-- As whom: the role that was set with SET ROLE, else the actor
+	application		text NOT NULL DEFAULT pg_catalog.current_setting('application_name'),	-- With what: application_name of the session
+	reason			text,																	-- Why, in the words of who did it
 	CONSTRAINT cancel_request_pkey PRIMARY KEY (task_id)
 );
 COMMENT ON TABLE twtasks.cancel_request IS 'Wishes to cancel a running task; goes with the task, or a while after it has ended otherwise';
-COMMENT ON COLUMN twtasks.cancel_request.task_id IS 'The task';
-COMMENT ON COLUMN twtasks.cancel_request.version IS 'The version that the operator looked at';
-COMMENT ON COLUMN twtasks.cancel_request.created IS 'When the task was added: another one may get the id of one that was deleted';
-COMMENT ON COLUMN twtasks.cancel_request.requested IS 'When';
-COMMENT ON COLUMN twtasks.cancel_request.actor IS 'Who: the role that logged in';
-COMMENT ON COLUMN twtasks.cancel_request.role IS 'As whom: the role that was set with SET ROLE, else the actor';
-COMMENT ON COLUMN twtasks.cancel_request.application IS 'With what: application_name of the session';
-COMMENT ON COLUMN twtasks.cancel_request.reason IS 'Why, in the words of who did it';
 
 /* Without these marks a dump would hold the extension but no task. */
 SELECT pg_catalog.pg_extension_config_dump('twtasks.task', '');

@@ -8,21 +8,15 @@
  * Every row but "accept" adds 1 to the version.
  */
 CREATE TABLE twtasks.transition (
-	action			text NOT NULL,
-	from_status		twtasks.task_status,
-	to_status		twtasks.task_status NOT NULL,
-	actor			text NOT NULL,
-	guard			text NOT NULL,
-	timer			text NOT NULL,
+	action			text NOT NULL,					-- The word for the change
+	from_status		twtasks.task_status,			-- Status before; NULL: no task yet
+	to_status		twtasks.task_status NOT NULL,	-- Status after
+	actor			text NOT NULL,					-- Who makes it: producer, worker, leader or operator
+	guard			text NOT NULL,					-- What must hold besides status and version
+	timer			text NOT NULL,					-- What next_event_time means afterwards
 	CONSTRAINT transition_key UNIQUE NULLS NOT DISTINCT (action, from_status, to_status)
 );
 COMMENT ON TABLE twtasks.transition IS 'The state machine: every way a task changes its status';
-COMMENT ON COLUMN twtasks.transition.action IS 'The word for the change';
-COMMENT ON COLUMN twtasks.transition.from_status IS 'Status before; NULL: no task yet';
-COMMENT ON COLUMN twtasks.transition.to_status IS 'Status after';
-COMMENT ON COLUMN twtasks.transition.actor IS 'Who makes it: producer, worker, leader or operator';
-COMMENT ON COLUMN twtasks.transition.guard IS 'What must hold besides status and version';
-COMMENT ON COLUMN twtasks.transition.timer IS 'What next_event_time means afterwards';
 
 INSERT INTO twtasks.transition (action, from_status, to_status, actor, guard, timer) VALUES
 	('add',			NULL,			'SUBMITTED',	'producer',	'run_after is null or past',			'counts as late in the queue'),

@@ -3,45 +3,27 @@
  * original along and so can be told: see src/node/adoption.h.
  */
 CREATE TABLE twtasks.adoption (
-	id					uuid NOT NULL DEFAULT pg_catalog.gen_random_uuid(),
-	environment			text,
-	system_identifier	bigint NOT NULL,
-	database			oid NOT NULL,
-	timeline			bigint NOT NULL,
-	control_file		bigint NOT NULL,
-	directory			bigint NOT NULL,
-	machine				bigint NOT NULL,
-	cookie				uuid NOT NULL,
-	inode				bigint NOT NULL,
-	birth				bigint NOT NULL,
-	ended				timestamptz,
-	at					timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp(),
-	started				timestamptz NOT NULL DEFAULT pg_catalog.pg_postmaster_start_time(),
-	marked				timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp(),
-	held				bigint NOT NULL DEFAULT 0,
-	actor				text NOT NULL DEFAULT twtasks_internal.actor(),
-	reason				text,
+	id					uuid NOT NULL DEFAULT pg_catalog.gen_random_uuid(),					-- Random: a copy adds its rows to those that are there
+	environment			text,																-- What sidecars must be configured for; NULL: for none
+	system_identifier	bigint NOT NULL,													-- The cluster, as pg_control_system() tells it
+	database			oid NOT NULL,														-- The database's oid there
+	timeline			bigint NOT NULL,													-- The timeline it was on
+	control_file		bigint NOT NULL,													-- Inode of the cluster's control file
+	directory			bigint NOT NULL,													-- A hash of the data directory's path
+	machine				bigint NOT NULL,													-- A hash of /etc/machine-id; 0: there is none
+	cookie				uuid NOT NULL,														-- In the first name of the marker, a file of the data directory
+	inode				bigint NOT NULL,													-- Inode of the marker
+	birth				bigint NOT NULL,													-- When the file system made the marker; 0: it does not tell
+	ended				timestamptz,														-- When another adoption took its place
+	at					timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp(),			-- When it was adopted
+	started				timestamptz NOT NULL DEFAULT pg_catalog.pg_postmaster_start_time(),	-- When the server was started that made the marker
+	marked				timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp(),			-- When it made the marker
+	held				bigint NOT NULL DEFAULT 0,											-- How many tasks were held, then and by adoptions before
+	actor				text NOT NULL DEFAULT twtasks_internal.actor(),						-- Who did it: the role that logged in
+	reason				text,																-- Why, in the words of who did it
 	CONSTRAINT adoption_pkey PRIMARY KEY (id)
 );
 COMMENT ON TABLE twtasks.adoption IS 'Places for which this database was adopted; tasks are executed where there is exactly one that has not ended, and it is this one';
-COMMENT ON COLUMN twtasks.adoption.id IS 'Random: a copy adds its rows to those that are there';
-COMMENT ON COLUMN twtasks.adoption.environment IS 'What sidecars must be configured for; NULL: for none';
-COMMENT ON COLUMN twtasks.adoption.system_identifier IS 'The cluster, as pg_control_system() tells it';
-COMMENT ON COLUMN twtasks.adoption.database IS 'The database''s oid there';
-COMMENT ON COLUMN twtasks.adoption.timeline IS 'The timeline it was on';
-COMMENT ON COLUMN twtasks.adoption.control_file IS 'Inode of the cluster''s control file';
-COMMENT ON COLUMN twtasks.adoption.directory IS 'A hash of the data directory''s path';
-COMMENT ON COLUMN twtasks.adoption.machine IS 'A hash of /etc/machine-id; 0: there is none';
-COMMENT ON COLUMN twtasks.adoption.cookie IS 'In the first name of the marker, a file of the data directory';
-COMMENT ON COLUMN twtasks.adoption.inode IS 'Inode of the marker';
-COMMENT ON COLUMN twtasks.adoption.birth IS 'When the file system made the marker; 0: it does not tell';
-COMMENT ON COLUMN twtasks.adoption.ended IS 'When another adoption took its place';
-COMMENT ON COLUMN twtasks.adoption.at IS 'When it was adopted';
-COMMENT ON COLUMN twtasks.adoption.started IS 'When the server was started that made the marker';
-COMMENT ON COLUMN twtasks.adoption.marked IS 'When it made the marker';
-COMMENT ON COLUMN twtasks.adoption.held IS 'How many tasks were held, then and by adoptions before';
-COMMENT ON COLUMN twtasks.adoption.actor IS 'Who did it: the role that logged in';
-COMMENT ON COLUMN twtasks.adoption.reason IS 'Why, in the words of who did it';
 SELECT pg_catalog.pg_extension_config_dump('twtasks.adoption', '');
 
 /* Always: rows may also come by logical replication. */

@@ -1,39 +1,25 @@
 /* What people and programs did to tasks by hand. */
 CREATE TABLE twtasks.audit (
-	id				bigint GENERATED ALWAYS AS IDENTITY,
-	at				timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp(),
-	actor			text NOT NULL DEFAULT twtasks_internal.actor(),
+	id				bigint GENERATED ALWAYS AS IDENTITY,									-- In order of the changes of one task
+	at				timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp(),				-- When
+	actor			text NOT NULL DEFAULT twtasks_internal.actor(),							-- Who: the role that logged in
 	role			text NOT NULL DEFAULT
 		CASE pg_catalog.current_setting('role') WHEN 'none' THEN session_user
-			ELSE pg_catalog.current_setting('role') END,
-	application		text NOT NULL DEFAULT pg_catalog.current_setting('application_name'),
-	action			text NOT NULL,
-	task_id			uuid NOT NULL,
-	from_version	bigint NOT NULL,
-	to_version		bigint NOT NULL,
-	from_status		twtasks.task_status NOT NULL,
-	to_status		twtasks.task_status NOT NULL,
-	reason			text,
-	before			jsonb NOT NULL DEFAULT '{}',
-	after			jsonb NOT NULL DEFAULT '{}',
+			ELSE pg_catalog.current_setting('role') END,									-- As whom: the role that was set with SET ROLE, else the actor
+	application		text NOT NULL DEFAULT pg_catalog.current_setting('application_name'),	-- With what: application_name of the session
+	action			text NOT NULL,															-- What: resume, reschedule, cancel, request_cancel, fail, hold, release, reopen, adopt
+	task_id			uuid NOT NULL,															-- The task
+	from_version	bigint NOT NULL,														-- Version before
+	to_version		bigint NOT NULL,														-- Version after
+	from_status		twtasks.task_status NOT NULL,											-- Status before
+	to_status		twtasks.task_status NOT NULL,											-- Status after
+	reason			text,																	-- Why, in the words of who did it
+	before			jsonb NOT NULL DEFAULT '{}',											-- What changed, as it was
+	after			jsonb NOT NULL DEFAULT '{}',											-- What changed, as it became
 	CONSTRAINT audit_pkey PRIMARY KEY (id)
 );
 CREATE INDEX audit_task_id ON twtasks.audit (task_id);
 COMMENT ON TABLE twtasks.audit IS 'Changes of tasks made by people and programs, not by the engine';
-COMMENT ON COLUMN twtasks.audit.id IS 'In order of the changes of one task';
-COMMENT ON COLUMN twtasks.audit.at IS 'When';
-COMMENT ON COLUMN twtasks.audit.actor IS 'Who: the role that logged in';
-COMMENT ON COLUMN twtasks.audit.role IS 'As whom: the role that was set with SET ROLE, else the actor';
-COMMENT ON COLUMN twtasks.audit.application IS 'With what: application_name of the session';
-COMMENT ON COLUMN twtasks.audit.action IS 'What: resume, reschedule, cancel, request_cancel, fail, hold, release, reopen, adopt';
-COMMENT ON COLUMN twtasks.audit.task_id IS 'The task';
-COMMENT ON COLUMN twtasks.audit.from_version IS 'Version before';
-COMMENT ON COLUMN twtasks.audit.to_version IS 'Version after';
-COMMENT ON COLUMN twtasks.audit.from_status IS 'Status before';
-COMMENT ON COLUMN twtasks.audit.to_status IS 'Status after';
-COMMENT ON COLUMN twtasks.audit.reason IS 'Why, in the words of who did it';
-COMMENT ON COLUMN twtasks.audit.before IS 'What changed, as it was';
-COMMENT ON COLUMN twtasks.audit.after IS 'What changed, as it became';
 
 SELECT pg_catalog.pg_extension_config_dump('twtasks.audit', '');
 SELECT pg_catalog.pg_extension_config_dump('twtasks.audit_id_seq', '');

@@ -3,91 +3,58 @@
  * it on to the next one in the same transaction, so that none is added twice.
  */
 CREATE TABLE twtasks.schedule (
-	name			text COLLATE "C" NOT NULL,
-	cron			text NOT NULL,
-	time_zone		text NOT NULL,
-	missed			text NOT NULL,
-	missed_limit	integer NOT NULL,
-	is_paused		boolean NOT NULL DEFAULT false,
-	look_at			timestamptz NOT NULL,
-	next_run		timestamptz,
-	last_run		timestamptz,
-	last_task		uuid,
-	last_missed		timestamptz,
-	problem			text,
-	type			text COLLATE "C" NOT NULL,
-	sub_type		text,
-	bucket			text COLLATE "C",
-	priority		smallint,
-	expires_after	interval,
-	data			jsonb,
-	payload			bytea,
-	context			jsonb,
-	role			text NOT NULL,
+	name			text COLLATE "C" NOT NULL,		-- Given by who made it
+	cron			text NOT NULL,					-- When: a cron expression
+	time_zone		text NOT NULL,					-- Whose clock it means
+	missed			text NOT NULL,					-- What becomes of occurrences that nobody added in time: skip, once or all
+	missed_limit	integer NOT NULL,				-- all: at most so many of them, the last ones
+	is_paused		boolean NOT NULL DEFAULT false,	-- Adds nothing until resume_schedule()
+	look_at			timestamptz NOT NULL,			-- When to look at it: next_run, or later after a failure; infinity: never
+	next_run		timestamptz,					-- The next occurrence; NULL: none comes, or it is paused
+	last_run		timestamptz,					-- The occurrence that was added last, or the time of run_schedule_now()
+	last_task		uuid,							-- The task that was added last
+	last_missed		timestamptz,					-- The last occurrence that was left out
+	problem			text,							-- Why the next occurrence, which is due, cannot be added; NULL: it can
+	type			text COLLATE "C" NOT NULL,		-- Of its tasks, as all below
+	sub_type		text,							-- As in twtasks.task
+	bucket			text COLLATE "C",				-- As in twtasks.task; NULL: as the policy of the type says
+	priority		smallint,						-- As in twtasks.task; NULL: as the policy of the type says
+	expires_after	interval,						-- A task expires so long after its occurrence; NULL: as the policy of the type says
+	data			jsonb,							-- As in twtasks.task
+	payload			bytea,							-- As in twtasks.task
+	context			jsonb,							-- As in twtasks.task; the schedule's name and the occurrence are added to it
+	role			text NOT NULL,					-- Who made it: in whose name tasks are added
 	CONSTRAINT schedule_pkey PRIMARY KEY (name)
 );
 CREATE INDEX schedule_look_at ON twtasks.schedule (look_at);
 
 COMMENT ON TABLE twtasks.schedule IS 'Tasks that are added by the clock';
-COMMENT ON COLUMN twtasks.schedule.name IS 'Given by who made it';
-COMMENT ON COLUMN twtasks.schedule.cron IS 'When: a cron expression';
-COMMENT ON COLUMN twtasks.schedule.time_zone IS 'Whose clock it means';
-COMMENT ON COLUMN twtasks.schedule.missed IS 'What becomes of occurrences that nobody added in time: skip, once or all';
-COMMENT ON COLUMN twtasks.schedule.missed_limit IS 'all: at most so many of them, the last ones';
-COMMENT ON COLUMN twtasks.schedule.is_paused IS 'Adds nothing until resume_schedule()';
-COMMENT ON COLUMN twtasks.schedule.look_at IS 'When to look at it: next_run, or later after a failure; infinity: never';
-COMMENT ON COLUMN twtasks.schedule.next_run IS 'The next occurrence; NULL: none comes, or it is paused';
-COMMENT ON COLUMN twtasks.schedule.last_run IS 'The occurrence that was added last, or the time of run_schedule_now()';
-COMMENT ON COLUMN twtasks.schedule.last_task IS 'The task that was added last';
-COMMENT ON COLUMN twtasks.schedule.last_missed IS 'The last occurrence that was left out';
-COMMENT ON COLUMN twtasks.schedule.problem IS 'Why the next occurrence, which is due, cannot be added; NULL: it can';
-COMMENT ON COLUMN twtasks.schedule.type IS 'Of its tasks, as all below';
-COMMENT ON COLUMN twtasks.schedule.sub_type IS 'As in twtasks.task';
-COMMENT ON COLUMN twtasks.schedule.bucket IS 'As in twtasks.task; NULL: as the policy of the type says';
-COMMENT ON COLUMN twtasks.schedule.priority IS 'As in twtasks.task; NULL: as the policy of the type says';
-COMMENT ON COLUMN twtasks.schedule.expires_after IS 'A task expires so long after its occurrence; NULL: as the policy of the type says';
-COMMENT ON COLUMN twtasks.schedule.data IS 'As in twtasks.task';
-COMMENT ON COLUMN twtasks.schedule.payload IS 'As in twtasks.task';
-COMMENT ON COLUMN twtasks.schedule.context IS 'As in twtasks.task; the schedule''s name and the occurrence are added to it';
-COMMENT ON COLUMN twtasks.schedule.role IS 'Who made it: in whose name tasks are added';
 
 /* Nobody but run_schedules() writes here, so that nobody else can take an
  * occurrence's place, as with a unique key. */
 CREATE TABLE twtasks.schedule_run (
-	name			text COLLATE "C" NOT NULL,
-	occurrence		timestamptz NOT NULL,
-	added			timestamptz NOT NULL,
-	task_id			uuid NOT NULL,
+	name			text COLLATE "C" NOT NULL,	-- The schedule, which may have been removed since
+	occurrence		timestamptz NOT NULL,		-- When it was due
+	added			timestamptz NOT NULL,		-- When its task was added
+	task_id			uuid NOT NULL,				-- Its task
 	CONSTRAINT schedule_run_pkey PRIMARY KEY (name, occurrence)
 );
 CREATE INDEX schedule_run_added ON twtasks.schedule_run (added);
 COMMENT ON TABLE twtasks.schedule_run IS 'Occurrences that were added, kept as long as finished tasks: none is added twice';
-COMMENT ON COLUMN twtasks.schedule_run.name IS 'The schedule, which may have been removed since';
-COMMENT ON COLUMN twtasks.schedule_run.occurrence IS 'When it was due';
-COMMENT ON COLUMN twtasks.schedule_run.added IS 'When its task was added';
-COMMENT ON COLUMN twtasks.schedule_run.task_id IS 'Its task';
 
 CREATE TABLE twtasks.schedule_audit (
-	id				bigint GENERATED ALWAYS AS IDENTITY,
-	at				timestamptz NOT NULL,
-	actor			text NOT NULL,
-	action			text NOT NULL,
-	name			text COLLATE "C" NOT NULL,
-	before			jsonb,
-	after			jsonb,
-	reason			text,
+	id				bigint GENERATED ALWAYS AS IDENTITY,	-- In order of the changes of one schedule
+	at				timestamptz NOT NULL,					-- When
+	actor			text NOT NULL,							-- Who: the role that logged in
+	action			text NOT NULL,							-- What: schedule, unschedule, pause, resume, run now
+	name			text COLLATE "C" NOT NULL,				-- The schedule
+	before			jsonb,									-- What it was; of data, payload and context only a hash, "carries"
+	after			jsonb,									-- What it is now; of run now the task
+	reason			text,									-- Why, in the words of who did it
 	CONSTRAINT schedule_audit_pkey PRIMARY KEY (id)
 );
 CREATE INDEX schedule_audit_name ON twtasks.schedule_audit (name);
 COMMENT ON TABLE twtasks.schedule_audit IS 'Changes of schedules';
-COMMENT ON COLUMN twtasks.schedule_audit.id IS 'In order of the changes of one schedule';
-COMMENT ON COLUMN twtasks.schedule_audit.at IS 'When';
-COMMENT ON COLUMN twtasks.schedule_audit.actor IS 'Who: the role that logged in';
-COMMENT ON COLUMN twtasks.schedule_audit.action IS 'What: schedule, unschedule, pause, resume, run now';
-COMMENT ON COLUMN twtasks.schedule_audit.name IS 'The schedule';
-COMMENT ON COLUMN twtasks.schedule_audit.before IS 'What it was; of data, payload and context only a hash, "carries"';
-COMMENT ON COLUMN twtasks.schedule_audit.after IS 'What it is now; of run now the task';
-COMMENT ON COLUMN twtasks.schedule_audit.reason IS 'Why, in the words of who did it';
 
 SELECT pg_catalog.pg_extension_config_dump('twtasks.schedule', '');
 SELECT pg_catalog.pg_extension_config_dump('twtasks.schedule_run', '');

@@ -1,39 +1,24 @@
 /* What the leader saw when it last counted; a dump leaves it out. */
 CREATE TABLE twtasks.monitor_look (
-	one					boolean NOT NULL DEFAULT true,
-	at					timestamptz NOT NULL,
-	waiting				bigint NOT NULL,
-	submitted			bigint NOT NULL,
-	processing			bigint NOT NULL,
-	errors				bigint NOT NULL,
-	held				bigint NOT NULL,
-	capped				boolean NOT NULL,
-	oldest_submitted	timestamptz,
-	newest_error		timestamptz,
-	stuck				bigint NOT NULL,
-	newest_stuck		timestamptz,
-	finished_estimate	bigint NOT NULL,
-	dropped				bigint NOT NULL,
-	nodes				bigint NOT NULL,
+	one					boolean NOT NULL DEFAULT true,	-- True: there is one row
+	at					timestamptz NOT NULL,			-- When it was counted
+	waiting				bigint NOT NULL,				-- Tasks that are WAITING
+	submitted			bigint NOT NULL,				-- Tasks that are SUBMITTED
+	processing			bigint NOT NULL,				-- Tasks that are PROCESSING
+	errors				bigint NOT NULL,				-- Tasks in ERROR
+	held				bigint NOT NULL,				-- Tasks that are HELD
+	capped				boolean NOT NULL,				-- There are at least so many: see count_tasks()
+	oldest_submitted	timestamptz,					-- Since when the oldest of those is SUBMITTED
+	newest_error		timestamptz,					-- When the last of those in ERROR was given up
+	stuck				bigint NOT NULL,				-- Tasks that should have moved on, as in find_stuck()
+	newest_stuck		timestamptz,					-- When the last of those should have moved on
+	finished_estimate	bigint NOT NULL,				-- Rows of the history, as the planner estimates them
+	dropped				bigint NOT NULL,				-- Triggers that found their queue full, since the server's start
+	nodes				bigint NOT NULL,				-- Sidecars that live
 	CONSTRAINT monitor_look_pkey PRIMARY KEY (one),
 	CONSTRAINT monitor_look_one_check CHECK (one)
 );
 COMMENT ON TABLE twtasks.monitor_look IS 'What the leading sidecar counted last; one row at most';
-COMMENT ON COLUMN twtasks.monitor_look.one IS 'True: there is one row';
-COMMENT ON COLUMN twtasks.monitor_look.at IS 'When it was counted';
-COMMENT ON COLUMN twtasks.monitor_look.waiting IS 'Tasks that are WAITING';
-COMMENT ON COLUMN twtasks.monitor_look.submitted IS 'Tasks that are SUBMITTED';
-COMMENT ON COLUMN twtasks.monitor_look.processing IS 'Tasks that are PROCESSING';
-COMMENT ON COLUMN twtasks.monitor_look.errors IS 'Tasks in ERROR';
-COMMENT ON COLUMN twtasks.monitor_look.held IS 'Tasks that are HELD';
-COMMENT ON COLUMN twtasks.monitor_look.capped IS 'There are at least so many: see count_tasks()';
-COMMENT ON COLUMN twtasks.monitor_look.oldest_submitted IS 'Since when the oldest of those is SUBMITTED';
-COMMENT ON COLUMN twtasks.monitor_look.newest_error IS 'When the last of those in ERROR was given up';
-COMMENT ON COLUMN twtasks.monitor_look.stuck IS 'Tasks that should have moved on, as in find_stuck()';
-COMMENT ON COLUMN twtasks.monitor_look.newest_stuck IS 'When the last of those should have moved on';
-COMMENT ON COLUMN twtasks.monitor_look.finished_estimate IS 'Rows of the history, as the planner estimates them';
-COMMENT ON COLUMN twtasks.monitor_look.dropped IS 'Triggers that found their queue full, since the server''s start';
-COMMENT ON COLUMN twtasks.monitor_look.nodes IS 'Sidecars that live';
 
 CREATE VIEW twtasks.monitor AS
 	SELECT m.at, twtasks.clock() - m.at AS age, m.waiting, m.submitted, m.processing,
