@@ -1,22 +1,15 @@
 CREATE TABLE twtasks.policy_audit (
-	id				bigint GENERATED ALWAYS AS IDENTITY,
-	at				timestamptz NOT NULL,
-	actor			text NOT NULL,
-	kind			text NOT NULL,
-	name			text COLLATE "C" NOT NULL,
-	before			jsonb,
-	after			jsonb,
+	id				bigint GENERATED ALWAYS AS IDENTITY,	-- Ascends with the changes of one object
+	at				timestamptz NOT NULL,					-- When
+	actor			text NOT NULL,							-- The role that logged in
+	kind			text NOT NULL,							-- type, bucket, limit, pause, allowed
+	name			text COLLATE "C" NOT NULL,				-- The pattern, or the bucket
+	before			jsonb,									-- Settings before; NULL: it did not exist
+	after			jsonb,									-- Settings now; NULL: it was removed
 	CONSTRAINT policy_audit_pkey PRIMARY KEY (id)
 );
 CREATE INDEX policy_audit_name ON twtasks.policy_audit (name);
 COMMENT ON TABLE twtasks.policy_audit IS 'Changes of policies, buckets, limits, pauses and of who may add which types';
-COMMENT ON COLUMN twtasks.policy_audit.id IS 'In order of the changes of one of them';
-COMMENT ON COLUMN twtasks.policy_audit.at IS 'When';
-COMMENT ON COLUMN twtasks.policy_audit.actor IS 'Who: the role that logged in';
-COMMENT ON COLUMN twtasks.policy_audit.kind IS 'Of what: type, bucket, limit, pause, allowed';
-COMMENT ON COLUMN twtasks.policy_audit.name IS 'The pattern, or the bucket';
-COMMENT ON COLUMN twtasks.policy_audit.before IS 'What was set; NULL: it was not there';
-COMMENT ON COLUMN twtasks.policy_audit.after IS 'What is set now; NULL: it was taken away';
 
 SELECT pg_catalog.pg_extension_config_dump('twtasks.policy_audit', '');
 SELECT pg_catalog.pg_extension_config_dump('twtasks.policy_audit_id_seq', '');
