@@ -11,12 +11,12 @@
  *					kept, live or finished; 1 to 1000 bytes
  *		task_id		the caller's own id, unique like a key; NULL: a new one, in
  *					order of time
- *		priority	0 (urgent) to 9; NULL: as its policy says, else 5
+ *		priority	0 (urgent) to 9; NULL: of its policy, else 5
  *		run_after	NULL or past: at once; future: WAITING until then
- *		bucket		the shard whose sidecars run it; NULL: as its policy says, else
+ *		bucket		the shard whose sidecars run it; NULL: of its policy, else
  *					'default'
- *		expires		not started after this time: it becomes FAILED; NULL: as its
- *					policy says, else never
+ *		expires		not started after this time: it becomes FAILED; NULL: of its
+ *					policy, else never
  *		context		carried to the handler: request id, traceparent, ...
  *		payload		bytes that the handler gets in place of data
  *
@@ -32,8 +32,8 @@
  *		42704		twtasks.refuse_unknown_types is on, and the type is not known
  *		54000		data, payload and context exceed twtasks.max_payload
  *		25006		read-only transaction, or a standby
- *		42501		the role that calls may not add this type (allow_type()), or within a
- *					security-restricted operation, such as ANALYZE
+ *		42501		the calling role may not add this type (see allow_type()), or the
+ *					call is within a security-restricted operation, such as ANALYZE
  *
  * Writes		twtasks.task, twtasks.unique_key (with a key or an id)
  * Locks		row locks only; a duplicate waits for the other transaction

@@ -10,13 +10,13 @@
  *		one row per task, in the order given, as add_task() does
  *
  * Errors
- *		those of add_task(), with the number of the row in the context; nothing
- *		is stored then
+ *		as add_task(), with the number of the row in the context; nothing is
+ *		stored then
  *
  * Writes		twtasks.task, twtasks.unique_key
  * Locks		row locks only
  * Wakes		after commit one sidecar per bucket; above 1,024 tasks in one
- *				transaction they are found by a sweep of the bucket instead
+ *				transaction a sweep of the bucket finds them instead
  */
 CREATE FUNCTION twtasks.add_tasks(tasks twtasks.new_task[])
 RETURNS SETOF twtasks.added_task
@@ -31,8 +31,8 @@ AS 'MODULE_PATHNAME', 'twt_add_tasks';
  *
  * Parameters
  *		type		of all
- *		data		what each handler gets; an element may be NULL.  When there is
- *					none, nothing is added, and the rest is not checked
+ *		data		what each handler gets; an element may be NULL.  An empty array
+ *					adds nothing, and nothing else is checked
  *		priority	of all; this and what follows is as in add_task()
  *		run_after
  *		bucket
@@ -43,8 +43,7 @@ AS 'MODULE_PATHNAME', 'twt_add_tasks';
  *		one row per task, in the order given, as add_task() does
  *
  * Errors
- *		22004		data is NULL
- *					otherwise those of add_task(); nothing is stored then
+ *		22004		data is NULL; other errors as add_task().  Nothing is stored then
  *
  * Writes		twtasks.task
  * Locks		row locks only

@@ -1,16 +1,16 @@
 /*
- * Which roles may add tasks of which types: src/add/allowed.h says what counts.
- * Roles are named, since a dump is restored where their numbers are others; a
- * role that is no more lets nobody in.
+ * Roles that may add tasks of certain types; src/add/allowed.h has the rule.
+ * Roles stand here by name, since a dump may be restored where their oids
+ * differ.  A dropped role lets nobody in.
  */
 CREATE TABLE twtasks.allowed_type (
-	pattern		text COLLATE "C" NOT NULL,	-- A type, or the beginning of types and a *; the most special one that fits counts
-	role		text COLLATE "C" NOT NULL,	-- It and its members may
-	changed_at	timestamptz NOT NULL,		-- When it was allowed
-	changed_by	text NOT NULL,				-- By whom: the role that logged in
+	pattern		text COLLATE "C" NOT NULL,	-- A type, or the beginning of types and a *; the most special match counts
+	role		text COLLATE "C" NOT NULL,	-- A role that may add such tasks, as may its members
+	changed_at	timestamptz NOT NULL,		-- Time of allow_type()
+	changed_by	text NOT NULL,				-- The role that logged in and called it
 	CONSTRAINT allowed_type_pkey PRIMARY KEY (pattern, role)
 );
-COMMENT ON TABLE twtasks.allowed_type IS 'Types that only some roles may add tasks of, as allow_type() set them; others are free';
+COMMENT ON TABLE twtasks.allowed_type IS 'Roles that may add tasks of certain types, as set by allow_type(); any producer may add tasks of other types';
 SELECT pg_catalog.pg_extension_config_dump('twtasks.allowed_type', '');
 
 /* Always: rows may also come by logical replication. */
@@ -22,16 +22,16 @@ ALTER TABLE twtasks.allowed_type ENABLE ALWAYS TRIGGER table_changed;
 /*
  * twtasks.allow_type(pattern, role)
  *
- *		Lets a role and its members add tasks of the types that fit. From the first
- *		row on that has a pattern, nobody else but superusers may.  A schedule adds
- *		tasks as the role that made it.
+ *		Lets a role and its members add tasks of the types that match.  As soon
+ *		as a pattern has one role, only its roles and superusers may add such
+ *		tasks.  A schedule adds tasks as the role that made it.
  *
- *		Only superusers and members of twtasks_owner may call it, unless they grant
- *		it to others.
+ *		Only superusers and members of twtasks_owner may call this function,
+ *		unless they grant it to others.
  *
  * Parameters
- *		pattern		a type, or the beginning of types and a *; of several that fit a
- *					type only the most special one counts
+ *		pattern		a type, or the beginning of types and a *; of several that match
+ *					a type only the most special one counts
  *		role		the role that calls add_task(), or one of which it is a member
  *
  * Returns
@@ -67,9 +67,10 @@ END $$;
 /*
  * twtasks.disallow_type(pattern, role)
  *
- *		Takes allow_type() back.  With the last role of a pattern the pattern goes,
- *		and its types are as free as the next one that fits says: to let nobody add
- *		them, allow them to a role without members first.
+ *		Takes allow_type() back.  A pattern goes with its last role.  Then the
+ *		next pattern that matches decides on its types; without one, any
+ *		producer may add them.  To let nobody add them, allow them to a role
+ *		without members first.
  *
  * Returns
  *		false: it was not allowed
@@ -90,4 +91,4 @@ END $$;
 
 CREATE VIEW twtasks.allowed_types AS
 	SELECT a.pattern, a.role, a.changed_at, a.changed_by FROM twtasks.allowed_type a;
-COMMENT ON VIEW twtasks.allowed_types IS 'Types that only some roles may add tasks of; see allow_type()';
+COMMENT ON VIEW twtasks.allowed_types IS 'Roles that may add tasks of certain types; see allow_type()';

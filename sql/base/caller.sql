@@ -1,11 +1,8 @@
 /*
  * twtasks_internal.caller()
  *
- *		The role that called the function of ours that runs as the owner now; the
- *		current user, where that is not noted.
- *
- * Returns
- *		oid
+ *		The role that called the function which now runs as our owner.  The
+ *		current user, if no caller is noted.
  */
 CREATE FUNCTION twtasks_internal.caller()
 RETURNS oid
@@ -15,15 +12,12 @@ AS 'MODULE_PATHNAME', 'twt_caller';
 /*
  * twtasks_internal.actor()
  *
- *		Who does something by hand, for what is kept of it: the role that logged
- *		in.  A function with other rights that it calls acts in its name.
- *
- * Returns
- *		text
+ *		The role that logged in; audits name it as the actor.  A SECURITY
+ *		DEFINER function that it calls acts in its name.
  *
  * Errors
- *		42501			within a security-restricted operation, such as ANALYZE: what
- *						an index calls there nobody has asked for
+ *		42501			within a security-restricted operation, such as ANALYZE, where
+ *						nobody asked for the call
  */
 CREATE FUNCTION twtasks_internal.actor()
 RETURNS text

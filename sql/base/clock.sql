@@ -1,11 +1,11 @@
 /* How far a test has shifted the engine's clock. */
 CREATE TABLE twtasks.test_clock (
-	ahead_us	bigint NOT NULL,		-- Microseconds before the server's clock
+	ahead_us	bigint NOT NULL,		-- Microseconds ahead of the server's clock
 	at			timestamptz NOT NULL,	-- When it was shifted, by the server's clock
-	actor		text NOT NULL			-- By whom: the role that logged in
+	actor		text NOT NULL			-- The role that shifted it
 );
 ALTER TABLE twtasks.test_clock REPLICA IDENTITY FULL;
-COMMENT ON TABLE twtasks.test_clock IS 'How far the engine''s clock was shifted by a test; counts only where twtasks.testing is on; one row at most';
+COMMENT ON TABLE twtasks.test_clock IS 'How far a test has shifted the engine''s clock; counts only where twtasks.testing is on; one row at most';
 
 CREATE TRIGGER table_changed
 	AFTER INSERT OR UPDATE OR DELETE ON twtasks.test_clock
@@ -14,8 +14,8 @@ CREATE TRIGGER table_changed
 /*
  * twtasks.clock()
  *
- *		What the engine takes for now: the server's clock, unless a test has
- *		shifted it (set_clock()).
+ *		The engine's current time: the server's clock, unless a test has shifted
+ *		it by set_clock().
  *
  * Returns
  *		timestamptz
@@ -30,12 +30,10 @@ AS 'MODULE_PATHNAME', 'twt_clock';
 /*
  * twtasks_internal.clock_ahead()
  *
- *		How far twtasks.clock() is before the server's clock.
+ *		How far twtasks.clock() is ahead of the server's clock.
  *
  * Returns
  *		microseconds; 0 where twtasks.testing is off
- *
- * Locks		none
  */
 CREATE FUNCTION twtasks_internal.clock_ahead()
 RETURNS bigint

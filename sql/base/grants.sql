@@ -1,12 +1,12 @@
 /*
- * PUBLIC has nothing.  Each role may call what its work needs; no role but
- * the owner may touch a table, so nobody can hang a trigger or a rule on one.
+ * PUBLIC has no rights.  Each role may call what its work needs.  Only the
+ * owner may touch a table, so nobody else can attach a trigger or a rule.
  *
  *		producer	adds tasks
  *		worker		what a sidecar calls
  *		web			takes results of tasks that were handed on
  *		operator	changes tasks by hand, and looks at them
- *		viewer		looks at tasks, not at what they carry
+ *		viewer		looks at tasks, but not at their data
  *		tester		runs them in tests, where twtasks.testing is on
  */
 DO $$

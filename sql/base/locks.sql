@@ -1,9 +1,9 @@
 /*
  * twtasks_internal.lock_session(lock)
  *
- *		Takes a lock of ours, and waits for it.
+ *		Takes one of our locks, and waits for it.
  *
- * Locks		that one, until the session ends
+ * Locks		the named one, until the session ends
  */
 CREATE FUNCTION twtasks_internal.lock_session(lock bigint)
 RETURNS void
@@ -13,12 +13,12 @@ AS 'MODULE_PATHNAME', 'twt_lock_session';
 /*
  * twtasks_internal.try_lock(lock, shared)
  *
- *		Takes a lock of ours unless another session has it.
+ *		Takes one of our locks, unless another session has it.
  *
  * Returns
  *		whether it was taken
  *
- * Locks		that one, for the rest of the transaction; not waited for
+ * Locks		the named one, for the rest of the transaction; does not wait
  */
 CREATE FUNCTION twtasks_internal.try_lock(lock bigint, shared boolean DEFAULT false)
 RETURNS boolean
@@ -28,13 +28,8 @@ AS 'MODULE_PATHNAME', 'twt_try_lock';
 /*
  * twtasks_internal.session_holds(lock)
  *
- *		Whether this session holds that lock of ours: one's own lock could
- *		otherwise be taken again, which would look as if it were free.
- *
- * Returns
- *		boolean
- *
- * Locks		none
+ *		Whether this session holds the lock. try_lock() would take a session's
+ *		own lock again, as if it were free.
  */
 CREATE FUNCTION twtasks_internal.session_holds(lock bigint)
 RETURNS boolean
@@ -44,13 +39,11 @@ AS 'MODULE_PATHNAME', 'twt_session_holds';
 /*
  * twtasks_internal.session_is_idle(lock)
  *
- *		Whether the session that holds that lock of ours, which is not this one,
- *		is in no transaction: it is not at work here, but waits for its client.
+ *		Whether the session that holds the lock is in no transaction, and so
+ *		waits for its client.  The lock must not be our own.
  *
  * Returns
  *		boolean; true when nobody holds it
- *
- * Locks		none
  */
 CREATE FUNCTION twtasks_internal.session_is_idle(lock bigint)
 RETURNS boolean
@@ -60,8 +53,8 @@ AS 'MODULE_PATHNAME', 'twt_session_is_idle';
 /*
  * twtasks_internal.node_lock(incarnation)
  *
- *		The number of the lock that a node's session holds.  0 is no node's: of
- *		whoever begins to lead.
+ *		The number of the lock that a node's session holds. 0, which is no node,
+ *		stands for the lock of a session that becomes the leader.
  *
  * Returns
  *		bigint: 'twno' in the upper half
@@ -75,10 +68,8 @@ AS $$ SELECT (x'74776e6f'::bigint << 32) | (incarnation & x'ffffffff'::bigint) $
 /*
  * twtasks_internal.slots_lock()
  *
- *		The number of the lock of whoever makes or drops names of limits.
- *
- * Returns
- *		bigint
+ *		The number of the lock that a session holds while it makes or drops
+ *		names of limits.
  */
 CREATE FUNCTION twtasks_internal.slots_lock()
 RETURNS bigint

@@ -1,8 +1,9 @@
 /*
  * twtasks_internal.make_partitions(days_ahead)
  *
- *		Makes the day partitions of the history from today on; and, since the
- *		leader calls it each hour, the marker that tells copies (renew_marker()).
+ *		Makes the day partitions of the history, from today on.  The leader
+ *		calls this every hour, so it also renews the marker that tells copies
+ *		apart (renew_marker()).
  *
  * Parameters
  *		days_ahead		how many days after today, 0 to 366
@@ -15,8 +16,7 @@
  *
  * Writes		twtasks.adoption, a file
  * Locks		twtasks.finished_task exclusively, for a moment and only when a
- *				partition is made; gives up after lock_timeout (1 s) and is to be called
- *				again
+ *				partition is made; gives up after lock_timeout (1 s); call again
  */
 CREATE FUNCTION twtasks_internal.make_partitions(days_ahead integer DEFAULT 7)
 RETURNS integer
@@ -39,11 +39,11 @@ BEGIN
 	FOR day IN SELECT first + n FROM generate_series(0, days_ahead) n LOOP
 		name := 'finished_task_' || to_char(day, 'YYYYMMDD');
 		CONTINUE WHEN to_regclass('twtasks.' || name) IS NOT NULL;
-		-- In the order of a finish, which takes the whole and then its part; and
-		-- so that none is on its way to a part that will not be its own any more.
+		-- In the order of a finish, which locks the whole and then its part.  So no
+		-- finish is on its way to a part that is no longer the right one.
 		LOCK TABLE ONLY twtasks.finished_task IN ACCESS EXCLUSIVE MODE;
 		LOCK TABLE twtasks.finished_task_default IN ACCESS EXCLUSIVE MODE;
-		-- Rows that are there already stay where they are until they are cleaned.
+		-- Rows in the default partition stay there until they are cleaned.
 		CONTINUE WHEN EXISTS (SELECT FROM twtasks.finished_task_default f
 							  WHERE f.state_time >= day AND f.state_time < day + 1);
 		EXECUTE format('CREATE TABLE twtasks.%I PARTITION OF twtasks.finished_task '
@@ -57,9 +57,9 @@ EXCEPTION WHEN lock_not_available OR duplicate_table THEN
 	RETURN 0;
 END $$;
 
-/* How far the keys of a day have been freed; not dumped: it saves work only. */
+/* How far the keys of a day have been freed.  Not in dumps, since it only saves work. */
 CREATE TABLE twtasks.cleaning (
-	day				date NOT NULL,	-- Of the partition
+	day				date NOT NULL,	-- Day of the partition
 	past			uuid NOT NULL,	-- Keys of tasks with smaller ids are free
 	CONSTRAINT cleaning_pkey PRIMARY KEY (day)
 );
@@ -68,12 +68,9 @@ COMMENT ON TABLE twtasks.cleaning IS 'How far the unique keys of days to be drop
 /*
  * twtasks_internal.free_old_keys(day)
  *
- *		Frees the keys of the tasks of one partition, a part in each call: whoever
- *		drops a partition holds up every finish, so nothing else is done then, and
- *		a statement must not take longer than a node may be silent.
- *
- * Parameters
- *		day				of the partition
+ *		Frees the unique keys of the tasks of one partition, a batch in each
+ *		call.  Dropping a partition blocks every finish, so the keys go first.
+ *		No call takes longer than a node may be silent.
  *
  * Returns
  *		whether there is more to do
@@ -116,11 +113,11 @@ END $$;
 /*
  * twtasks_internal.clean_default(old)
  *
- *		Deletes what is old of the default partition, with its keys, a part in
+ *		Deletes old tasks of the default partition and their keys, a batch in
  *		each call.
  *
  * Parameters
- *		old				finished before
+ *		old				delete tasks that finished before this time
  *
  * Returns
  *		whether there is more to do
@@ -151,26 +148,25 @@ END $$;
 /*
  * twtasks_internal.clean_older(keep)
  *
- *		Drops the history that is older than keep, a day partition at a time,
- *		the oldest first, with the unique keys of its tasks.
+ *		Drops history older than keep with its unique keys, one day partition in
+ *		each call, the oldest first.
  *
- *		For members of twtasks_owner: what is younger than the setting
- *		twtasks.keep_finished says is not a sidecar's to drop.
+ *		Only members of twtasks_owner may call this: a sidecar must not drop
+ *		history younger than twtasks.keep_finished.
  *
  * Parameters
  *		keep			NULL: as clean_tasks()
  *
  * Returns
- *		the name of the partition that was dropped, or cleaned in part; NULL:
- *		nothing was due, or this is a copy of the database that was not adopted.
- *		Call again until NULL
+ *		the name of the partition that was dropped, or cleaned in part.  Call again
+ *		until NULL: nothing is due, or this database is a copy and not adopted
  *
  * Errors
  *		22023			keep is negative
  *
  * Writes		twtasks.finished_task, twtasks.unique_key, twtasks.cleaning
  * Locks		twtasks.finished_task exclusively, for the moment of the drop; gives
- *				up after lock_timeout (1 s) and is to be called again
+ *				up after lock_timeout (1 s); call again
  */
 CREATE FUNCTION twtasks_internal.clean_older(keep interval)
 RETURNS text
@@ -201,7 +197,7 @@ BEGIN
 		RETURN name;
 	END IF;
 	LOCK TABLE ONLY twtasks.finished_task IN ACCESS EXCLUSIVE MODE;
-	-- Unless another leader has dropped it while we waited.
+	-- Another leader may have dropped it while we waited.
 	IF to_regclass('twtasks.' || name) IS NOT NULL THEN
 		EXECUTE format('DROP TABLE twtasks.%I', name);
 	END IF;
@@ -213,14 +209,12 @@ END $$;
 /*
  * twtasks_internal.clean_tasks()
  *
- *		Drops the history that is older than the setting twtasks.keep_finished,
- *		a day partition at a time, the oldest first, with the unique keys of its
- *		tasks.
+ *		Drops history older than the setting twtasks.keep_finished, with its
+ *		unique keys, one day partition in each call, the oldest first.
  *
  * Returns
- *		the name of the partition that was dropped, or cleaned in part; NULL:
- *		nothing was due, or this is a copy of the database that was not adopted.
- *		Call again until NULL
+ *		the name of the partition that was dropped, or cleaned in part.  Call again
+ *		until NULL: nothing is due, or this database is a copy and not adopted
  *
  * Writes		twtasks.finished_task, twtasks.unique_key, twtasks.cleaning
  * Locks		as clean_older()

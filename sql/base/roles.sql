@@ -1,8 +1,7 @@
 /*
- * Roles are the cluster's, not the database's: a second database, or a
- * restore into the same cluster, finds them there.  The owner of everything
- * is a role nobody can log in as, so that no function of ours runs with more
- * rights than our own tables need.
+ * Roles belong to the cluster: a second database, or a restore into the same
+ * cluster, finds them there.  Everything belongs to a role that cannot log in,
+ * so that our functions have no more rights than our own tables need.
  */
 DO $$
 DECLARE
@@ -27,8 +26,8 @@ BEGIN
 END $$;
 
 /*
- * Its members may be meant: those of another database of this cluster, or of
- * the one whose dump is being restored.  So they are told, and not refused.
+ * The owner's members may be wanted, by another database of this cluster or by
+ * the database whose dump is being restored.  So they get a warning, no error.
  */
 DO $$
 DECLARE
@@ -41,8 +40,8 @@ DECLARE
 BEGIN
 	IF members IS NOT NULL THEN
 		RAISE WARNING 'role "twtasks_owner" has members: %', members
-			USING DETAIL = 'In this database, too, they see what tasks carry and may change everything.',
-				HINT = 'REVOKE twtasks_owner from them, unless it is meant.';
+			USING DETAIL = 'In this database, too, they can read payloads and change everything.',
+				HINT = 'REVOKE twtasks_owner from them, unless they are wanted.';
 	END IF;
 END $$;
 
@@ -55,8 +54,8 @@ END $$;
 CREATE SCHEMA twtasks_internal AUTHORIZATION twtasks_owner;
 
 /*
- * The maker of an older schema could have put functions into it that fit our
- * calls better than our own, or kept the right to.
+ * The maker of an older schema could have put functions into it that match our
+ * calls better than our own, or may still do so.
  */
 DO $$
 DECLARE
@@ -87,7 +86,7 @@ BEGIN
 	IF creator IS NOT NULL THEN
 		RAISE EXCEPTION 'role "%" may create objects in schema "%"', creator, theirs
 			USING ERRCODE = 'object_not_in_prerequisite_state',
-				DETAIL = 'With a function that fits our calls better than ours it could do whatever twtasks may.',
+				DETAIL = 'A function that matches our calls better than our own would run with the rights of twtasks.',
 				HINT = pg_catalog.format('REVOKE CREATE ON SCHEMA %I from it, or the default privilege that gives it, then create the extension again.', theirs);
 	END IF;
 	IF EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.relnamespace OPERATOR(pg_catalog.=) home)

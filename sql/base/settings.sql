@@ -1,7 +1,7 @@
 /*
  * twtasks.is_enabled()
  *
- *		Whether tasks may be grabbed now: the setting twtasks.enabled.
+ *		Whether tasks may be grabbed: the setting twtasks.enabled.
  *
  * Returns
  *		boolean
@@ -17,11 +17,6 @@ AS 'MODULE_PATHNAME', 'twt_is_enabled';
  * twtasks_internal.keep_finished()
  *
  *		How long finished tasks are kept: the setting twtasks.keep_finished.
- *
- * Returns
- *		interval
- *
- * Locks		none
  */
 CREATE FUNCTION twtasks_internal.keep_finished()
 RETURNS interval

@@ -1,19 +1,18 @@
 /*
  * The life of a task as rows.  change_task() takes its rules from here, a
- * test prints them, the picture in the docs is drawn from them: a changed
- * rule is a visible difference in all three.
+ * test prints them, and the picture in the docs is drawn from them.  So a
+ * changed rule shows in all three.
  *
- * from_status NULL: there was no task.  to_status is where the row goes;
- * DONE, FAILED and CANCELLED move it to the history ("delete" leaves none).
- * Every row but "accept" adds 1 to the version.
+ * DONE, FAILED and CANCELLED move the task to the history, except that
+ * "delete" leaves no row.  Every action but "accept" adds 1 to the version.
  */
 CREATE TABLE twtasks.transition (
-	action			text NOT NULL,					-- The word for the change
+	action			text NOT NULL,					-- Name of the change
 	from_status		twtasks.task_status,			-- Status before; NULL: no task yet
 	to_status		twtasks.task_status NOT NULL,	-- Status after
-	actor			text NOT NULL,					-- Who makes it: producer, worker, leader or operator
-	guard			text NOT NULL,					-- What must hold besides status and version
-	timer			text NOT NULL,					-- What next_event_time means afterwards
+	actor			text NOT NULL,					-- producer, worker, leader or operator
+	guard			text NOT NULL,					-- Condition besides status and version
+	timer			text NOT NULL,					-- Meaning of next_event_time afterwards
 	CONSTRAINT transition_key UNIQUE NULLS NOT DISTINCT (action, from_status, to_status)
 );
 COMMENT ON TABLE twtasks.transition IS 'The state machine: every way a task changes its status';

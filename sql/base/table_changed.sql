@@ -1,11 +1,11 @@
 /*
  * twtasks_internal.table_changed()
  *
- *		Makes all sessions look again, after the commit, at a table whose
- *		contents they remember.  For triggers.
+ *		Makes all sessions read a table again whose content they cache, after
+ *		the commit.  A trigger function.
  *
  * Errors
- *		39P01			it is not called by a trigger
+ *		39P01			not called by a trigger
  */
 CREATE FUNCTION twtasks_internal.table_changed()
 RETURNS trigger

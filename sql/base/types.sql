@@ -4,10 +4,10 @@ CREATE TYPE twtasks.task_status AS ENUM
 	('WAITING', 'SUBMITTED', 'PROCESSING', 'ERROR', 'HELD',
 	 'DONE', 'FAILED', 'CANCELLED');
 
-/* What becomes of a task whose sidecar is gone or whose deadline passed. */
+/* The fate of a task whose sidecar is gone or whose deadline passed. */
 CREATE TYPE twtasks.stuck_rule AS ENUM ('error', 'retry', 'fail', 'ignore');
 
-/* What is kept of a task that is DONE: all, all but what it carried, nothing. */
+/* The part of a DONE task that is kept: all, all but its data, nothing. */
 CREATE TYPE twtasks.done_rule AS ENUM ('keep', 'clear', 'delete');
 
 CREATE TYPE twtasks.added_task AS (
@@ -31,15 +31,15 @@ CREATE TYPE twtasks.new_task AS (
 	payload		bytea
 );
 
-/* What an operator's change came to: 'changed', 'requested' of the handler that
- * runs the task, or why nothing changed. */
+/* The outcome of an operator's change: 'changed', 'requested' (the handler was
+ * asked to stop), or why nothing changed. */
 CREATE TYPE twtasks.change_result AS (
 	result		text,
 	version		bigint,
 	status		twtasks.task_status
 );
 
-/* A grabbed task, as grab_tasks() gives it and as a SQL handler takes it. */
+/* A grabbed task: the result of grab_tasks(), and the argument of a SQL handler. */
 CREATE TYPE twtasks.task_input AS (
 	id			uuid,
 	version		bigint,
@@ -54,7 +54,7 @@ CREATE TYPE twtasks.task_input AS (
 	context		jsonb
 );
 
-/* What a SQL handler answers: result as in the worker protocol. */
+/* The answer of a SQL handler; result is as in the worker protocol. */
 CREATE TYPE twtasks.task_result AS (
 	result		text,
 	delay		interval,
@@ -64,8 +64,8 @@ CREATE TYPE twtasks.task_result AS (
 /*
  * twtasks_internal.cut_message(message)
  *
- *		What is kept of a handler's message: at most 8,192 characters, the
- *		beginning and, since that is where the reason stands, the end.
+ *		Cuts a handler's message to 8,192 characters.  The beginning stays, and
+ *		the end, where the reason stands.
  *
  * Returns
  *		text; NULL for NULL
@@ -78,11 +78,7 @@ AS 'MODULE_PATHNAME', 'twt_cut_message';
 /*
  * twtasks_internal.shown(value)
  *
- *		What a message quotes of a value that somebody else wrote: its beginning,
- *		on one line.
- *
- * Returns
- *		text
+ *		The beginning of a foreign value on one line, to be quoted in a message.
  */
 CREATE FUNCTION twtasks_internal.shown(value text)
 RETURNS text

@@ -5,7 +5,7 @@
  *		PROCESSING become HELD.
  *
  * Returns
- *		how many
+ *		the number of tasks
  *
  * Writes		twtasks.task, twtasks.audit
  * Locks		rows
@@ -33,26 +33,27 @@ $$;
 /*
  * twtasks.adopt(environment, hold, reason)
  *
- *		Says that this database is where its tasks are to be executed: after a
- *		restore, a copy, a recovery to a point in time or pg_upgrade, when
- *		nothing is executed until then; or to give an environment a name.
+ *		Declares that the tasks of this database are to be executed here.
+ *		Without this call nothing is executed after a restore, a copy, a
+ *		recovery to a point in time or pg_upgrade.  The call also names or
+ *		renames an environment.
  *
- *		What the original has done since the copy was made is not known here.  So
- *		all tasks of a copy that would run are held, for people to release
- *		(release_task(), change_tasks()) or cancel, and all schedules are paused,
- *		unless hold says otherwise.
+ *		A copy does not know what its original has done since.  So all tasks of
+ *		a copy that would run are held, and all its schedules paused, unless
+ *		hold is false.  People release the tasks (release_task(),
+ *		change_tasks()) or cancel them.
  *
  * Parameters
- *		environment		only sidecars that start with it in their configuration take
- *						tasks here: 1 to 63 letters, digits, _ or -; NULL: those
- *						without
- *		hold			NULL: if this is a copy.  false: run them; the original is
- *						known to be gone and nothing was lost
+ *		environment		only sidecars with this environment in their configuration take
+ *						tasks here: 1 to 63 letters, digits, _ or -; NULL: only
+ *						sidecars without an environment
+ *		hold			NULL: hold them if this is a copy; false: run them, since the
+ *						original is known to be gone and nothing was lost
  *		reason			for the record
  *
  * Returns
- *		held			how many tasks were held
- *		paused			how many schedules were paused
+ *		held			number of tasks held
+ *		paused			number of schedules paused
  *
  * Errors
  *		22023			environment is not valid
@@ -60,7 +61,7 @@ $$;
  *
  * Writes		twtasks.adoption, twtasks.task, twtasks.audit, twtasks.schedule,
  *				twtasks.schedule_audit, twtasks.node
- * Locks		twtasks.adoption against others who adopt; the tasks' rows
+ * Locks		twtasks.adoption against another adopt(); the tasks' rows
  * Example		SELECT * FROM twtasks.adopt('staging');
  */
 CREATE FUNCTION twtasks.adopt(
@@ -83,18 +84,18 @@ BEGIN
 			USING ERRCODE = 'invalid_parameter_value',
 				HINT = 'A name has 1 to 63 letters, digits, _ or -.';
 	END IF;
-	PERFORM twtasks_internal.own_place();	-- which a standby has not
+	PERFORM twtasks_internal.own_place();	-- refuses standbys
 	LOCK TABLE twtasks.adoption IN SHARE ROW EXCLUSIVE MODE;
 	held := 0;
 	paused := 0;
 	is_copy := NOT twtasks.is_adopted();
 	IF coalesce(adopt.hold, is_copy) THEN
 		held := twtasks_internal.hold_copied(adopt.reason);
-		SELECT count(*) FILTER (WHERE twtasks_internal.set_schedule_paused(s.name, true, adopt.reason))
+		SELECT count(*) FILTER (WHERE twtasks_internal.set_schedule_paused(s.name, true, adopt.reason) = 'paused')
 		INTO paused FROM (SELECT o.name FROM twtasks.schedule o ORDER BY o.name) s;
 	END IF;
 	UPDATE twtasks.adoption a SET ended = clock_timestamp() WHERE a.ended IS NULL;
 	PERFORM twtasks_internal.write_adoption(adopt.environment, held_before + held, adopt.reason);
-	-- The sidecars that a copy knows are the original's.
+	-- The nodes in a copy are the original's.
 	UPDATE twtasks.node n SET ended = clock_timestamp() WHERE n.ended IS NULL AND is_copy;
 END $$;

@@ -1,29 +1,29 @@
 /*
- * For which place this database was adopted.  A copy brings the rows of its
- * original along and so can be told: see src/node/adoption.h.
+ * Places for which this database was adopted.  A copy has the rows of its
+ * original, which shows that it is a copy: see src/node/adoption.h.
  */
 CREATE TABLE twtasks.adoption (
-	id					uuid NOT NULL DEFAULT pg_catalog.gen_random_uuid(),					-- Random: a copy adds its rows to those that are there
-	environment			text,																-- What sidecars must be configured for; NULL: for none
-	system_identifier	bigint NOT NULL,													-- The cluster, as pg_control_system() tells it
-	database			oid NOT NULL,														-- The database's oid there
-	timeline			bigint NOT NULL,													-- The timeline it was on
-	control_file		bigint NOT NULL,													-- Inode of the cluster's control file
-	directory			bigint NOT NULL,													-- A hash of the data directory's path
-	machine				bigint NOT NULL,													-- A hash of /etc/machine-id; 0: there is none
-	cookie				uuid NOT NULL,														-- In the first name of the marker, a file of the data directory
+	id					uuid NOT NULL DEFAULT pg_catalog.gen_random_uuid(),					-- Random, so that rows of a copy are added to the rows that are there
+	environment			text,																-- Environment in the configuration of the sidecars; NULL: none
+	system_identifier	bigint NOT NULL,													-- The cluster's, of pg_control_system()
+	database			oid NOT NULL,														-- The database's oid in that cluster
+	timeline			bigint NOT NULL,													-- The cluster's timeline
+	control_file		bigint NOT NULL,													-- Inode of pg_control
+	directory			bigint NOT NULL,													-- Hash of the data directory's path
+	machine				bigint NOT NULL,													-- Hash of /etc/machine-id; 0: there is none
+	cookie				uuid NOT NULL,														-- Part of the first name of the marker, a file in the data directory
 	inode				bigint NOT NULL,													-- Inode of the marker
-	birth				bigint NOT NULL,													-- When the file system made the marker; 0: it does not tell
-	ended				timestamptz,														-- When another adoption took its place
-	at					timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp(),			-- When it was adopted
-	started				timestamptz NOT NULL DEFAULT pg_catalog.pg_postmaster_start_time(),	-- When the server was started that made the marker
-	marked				timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp(),			-- When it made the marker
-	held				bigint NOT NULL DEFAULT 0,											-- How many tasks were held, then and by adoptions before
-	actor				text NOT NULL DEFAULT twtasks_internal.actor(),						-- Who did it: the role that logged in
-	reason				text,																-- Why, in the words of who did it
+	birth				bigint NOT NULL,													-- Birth time of the marker; 0: the file system has none
+	ended				timestamptz,														-- Time at which another adoption replaced it
+	at					timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp(),			-- Time of the adoption
+	started				timestamptz NOT NULL DEFAULT pg_catalog.pg_postmaster_start_time(),	-- Start of the server that made the marker
+	marked				timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp(),			-- Time at which the marker was made
+	held				bigint NOT NULL DEFAULT 0,											-- Number of tasks held by this and earlier adoptions
+	actor				text NOT NULL DEFAULT twtasks_internal.actor(),						-- The role that logged in
+	reason				text,																-- In the actor's words
 	CONSTRAINT adoption_pkey PRIMARY KEY (id)
 );
-COMMENT ON TABLE twtasks.adoption IS 'Places for which this database was adopted; tasks are executed where there is exactly one that has not ended, and it is this one';
+COMMENT ON TABLE twtasks.adoption IS 'Places for which this database was adopted; tasks are executed if exactly one has not ended, and it is this place';
 SELECT pg_catalog.pg_extension_config_dump('twtasks.adoption', '');
 
 /* Always: rows may also come by logical replication. */
@@ -35,11 +35,11 @@ ALTER TABLE twtasks.adoption ENABLE ALWAYS TRIGGER table_changed;
 /*
  * twtasks_internal.own_place()
  *
- *		Where this is: the cluster, the database, and what tells copies apart.
+ *		The place of this database: its cluster, its oid, and the facts that
+ *		tell copies apart.
  *
  * Returns
- *		system_identifier, database, timeline, control_file, directory, machine: as
- *		in twtasks.adoption
+ *		the columns of twtasks.adoption
  *
  * Errors
  *		25006			on a standby
@@ -54,15 +54,15 @@ AS 'MODULE_PATHNAME', 'twt_own_place';
 /*
  * twtasks_internal.make_marker()
  *
- *		Makes a file in the data directory, which counts from when a row of
- *		twtasks.adoption that names it is committed: see src/node/marker.h. The caller
- *		has locked that row.
+ *		Makes a new marker in the data directory: see src/node/marker.h.  The
+ *		marker counts as soon as a row of twtasks.adoption that names it is
+ *		committed.  The caller has locked that row.
  *
  * Returns
- *		cookie, inode, birth: as in twtasks.adoption
+ *		the columns of twtasks.adoption
  *
  * Errors
- *		58xxx			the file cannot be made
+ *		58xxx			the file could not be made
  *
  * Writes		a file
  */
@@ -74,8 +74,8 @@ AS 'MODULE_PATHNAME', 'twt_make_marker';
 /*
  * twtasks.is_adopted()
  *
- *		Whether tasks may be executed in this database: it is not a copy, or was
- *		adopted as one.
+ *		Whether tasks may be executed in this database: it is not a copy, or the
+ *		copy was adopted.
  *
  * Returns
  *		boolean
@@ -90,10 +90,10 @@ AS 'MODULE_PATHNAME', 'twt_is_adopted_here';
 /*
  * twtasks_internal.adoption_fault()
  *
- *		Why tasks may not be executed in this database.
+ *		The reason why tasks may not be executed in this database.
  *
  * Returns
- *		text; NULL: they may
+ *		text; NULL: they may be executed
  *
  * Locks		none
  */
@@ -105,7 +105,7 @@ AS 'MODULE_PATHNAME', 'twt_adoption_fault';
 /*
  * twtasks_internal.write_adoption(environment, held, reason)
  *
- *		Writes down where the database is, with a new marker.
+ *		Records the place of this database, with a new marker.
  *
  * Writes		twtasks.adoption, a file
  */
@@ -120,20 +120,19 @@ AS $$
 	FROM twtasks_internal.own_place() p, twtasks_internal.make_marker() m
 $$;
 
-/* Here tasks are made, so here they are executed. */
+/* CREATE EXTENSION adopts the database for this place. */
 SELECT twtasks_internal.write_adoption(NULL, 0, 'CREATE EXTENSION');
 
 /*
  * twtasks_internal.refusal(environment)
  *
- *		Why a sidecar that is configured for an environment must not execute the
- *		tasks of this database.
+ *		The reason why a sidecar must not execute the tasks of this database.
  *
  * Parameters
- *		environment		of the sidecar; NULL: it is configured for none
+ *		environment		in the sidecar's configuration; NULL: none
  *
  * Returns
- *		text; NULL: it may
+ *		text; NULL: it may execute them
  *
  * Locks		none
  */
@@ -153,9 +152,9 @@ $$;
 /*
  * twtasks_internal.renew_marker()
  *
- *		After a start of the server, and every hour: makes another marker, and
- *		writes down where the database is now.  After a standby was promoted that
- *		is another row.
+ *		Makes another marker and records the current place, after each start of
+ *		the server and every hour.  After the promotion of a standby this is a
+ *		new row.
  *
  * Writes		twtasks.adoption, a file
  * Locks		a row
@@ -193,4 +192,4 @@ CREATE VIEW twtasks.adoption_state AS
 		   a.environment, a.at, a.actor, a.reason
 	FROM (VALUES (1)) one
 	LEFT JOIN twtasks.adoption a ON a.ended IS NULL AND twtasks.is_adopted();
-COMMENT ON VIEW twtasks.adoption_state IS 'Whether tasks are executed in this database, or why not until adopt(); by whom it was adopted, and for which environment';
+COMMENT ON VIEW twtasks.adoption_state IS 'Whether tasks are executed in this database, or why adopt() is needed first; the adopting role and the environment';

@@ -1,24 +1,25 @@
 /*
  * twtasks_internal.start_node(name, lease, environment, buckets, types)
  *
- *		A sidecar starts: gives it an incarnation, and ties its life to this
- *		session.
+ *		A sidecar starts: gives it an incarnation, and ties the incarnation's
+ *		life to this session.
  *
  * Parameters
  *		name			for people
  *		lease			silence after which it counts as gone although its session
- *						still lives (a frozen process, a cut network)
- *		environment		that the sidecar is configured for
- *		buckets			that it works for; NULL: not known
- *		types			that it handles, or beginnings of types and a *; NULL: not known
+ *						lives (a frozen process, a cut network)
+ *		environment		in the sidecar's configuration
+ *		buckets			buckets that it works for; NULL: not known
+ *		types			types that it handles, or beginnings of types and a *; NULL:
+ *						not known
  *
  * Returns
- *		the incarnation, never used before; NULL: it must not execute tasks here,
- *		see refusal()
+ *		the incarnation, never used before; NULL: the sidecar must not execute
+ *		tasks here, see refusal()
  *
  * Writes		twtasks.node, twtasks.handled_type, twtasks.refused_node,
  *				twtasks.adoption, a file (see renew_marker())
- * Locks		its own lock, until the session ends
+ * Locks		the node's lock, until the session ends
  */
 CREATE FUNCTION twtasks_internal.start_node(
 	name text, lease interval DEFAULT '30 seconds', environment text DEFAULT NULL,
@@ -51,10 +52,10 @@ END $$;
 /*
  * twtasks_internal.note_refusal(name, refusal)
  *
- *		Lets twtasks.warnings show who is refused; not in a copy that was not
- *		adopted, where everybody is.
+ *		Lets twtasks.warnings show a refused sidecar.  Does nothing in a copy
+ *		that was not adopted, where all are refused.
  *
- * Writes		twtasks.refused_node, not more often than every half a minute
+ * Writes		twtasks.refused_node, at most every half minute
  * Locks		row lock
  */
 CREATE FUNCTION twtasks_internal.note_refusal(name text, refusal text)
@@ -81,8 +82,8 @@ END $$;
 /*
  * twtasks_internal.note_types(types)
  *
- *		Remembers which types sidecars handle, and forgets those that none has
- *		handled for 30 days.
+ *		Remembers the types that sidecars handle, and forgets types that no
+ *		sidecar has handled for 30 days.
  *
  * Writes		twtasks.handled_type
  * Locks		row locks, in order of the names
@@ -112,9 +113,9 @@ END $$;
 /*
  * twtasks_internal.note_faults(incarnation, faults)
  *
- *		Lets twtasks.warnings show which handlers of a node cannot be started.
+ *		Lets twtasks.warnings show the handlers that a node cannot start.
  *
- * Writes		twtasks.node, if they are others than before
+ * Writes		twtasks.node, if the faults have changed
  * Locks		row lock
  */
 CREATE FUNCTION twtasks_internal.note_faults(incarnation bigint, faults text[])
@@ -131,8 +132,6 @@ $$;
  * twtasks_internal.watch_session()
  *
  *		Tells the sidecars that wait in next_triggers() when this session ends.
- *
- * Locks		none
  */
 CREATE FUNCTION twtasks_internal.watch_session()
 RETURNS void
@@ -142,22 +141,20 @@ AS 'MODULE_PATHNAME', 'twt_watch_session';
 /*
  * twtasks_internal.heartbeat(incarnation, again_ms)
  *
- *		The sidecar lives.  After a lost connection the new session takes the
- *		incarnation over with this.
+ *		Says that the sidecar lives.  After a lost connection, the new session
+ *		takes the incarnation over by this call.
  *
  * Parameters
  *		incarnation		of start_node()
- *		again_ms		after so many milliseconds there will be another one
+ *		again_ms		milliseconds until the next heartbeat
  *
  * Returns
- *		false when it was declared gone, or this is a copy of the database that
- *		was not adopted: its tasks belong to others, it must end what it runs and
- *		start anew
+ *		false: the node was declared gone, or this database is a copy and not
+ *		adopted.  Its tasks belong to others: it must stop them and start anew
  *
  * Writes		twtasks.node
- * Locks		its own lock, until the session ends; waited for
- *				briefly (200 ms), since a session that the server has not yet
- *				found dead may still hold it
+ * Locks		the node's lock, until the session ends; waits briefly (200 ms) for it,
+ *				since a dead session that the server has not noticed may hold it
  */
 CREATE FUNCTION twtasks_internal.heartbeat(incarnation bigint, again_ms bigint DEFAULT 6000)
 RETURNS boolean
@@ -189,8 +186,8 @@ END $$;
 /*
  * twtasks_internal.end_node(incarnation)
  *
- *		The sidecar ends in order: what it has left follows its stuck rule at
- *		the next recover_tasks(), without delay.
+ *		The sidecar ends in order: the next recover_tasks() applies the stuck
+ *		rule to the tasks that it left, without delay.
  *
  * Writes		twtasks.node
  * Locks		row lock
@@ -207,11 +204,8 @@ $$;
 /*
  * twtasks_internal.overdue_at(next_tick)
  *
- *		When a leader that said it would tick then is too late: a tick that
- *		failed is made again after a second.
- *
- * Returns
- *		timestamptz
+ *		The time from which a leader with that next_tick is late.  A tick that
+ *		failed is repeated after a second.
  */
 CREATE FUNCTION twtasks_internal.overdue_at(next_tick timestamptz)
 RETURNS timestamptz
@@ -222,15 +216,15 @@ AS $$ SELECT next_tick + interval '1.5 seconds' $$;
 /*
  * twtasks_internal.try_to_lead(incarnation)
  *
- *		Makes a living node the leader unless another one leads and lives, and
- *		does not stand still: one that has not ticked when it said it would is
- *		followed, unless its session is at work, as in a duty that takes long.
+ *		Makes a living node the leader, unless another leader lives and ticks in
+ *		time.  A leader that is late keeps its place while its session is at
+ *		work, as in a long duty.
  *
  * Returns
  *		whether it leads now
  *
  * Writes		twtasks.node
- * Locks		a lock of ours for the rest of the transaction; not waited for
+ * Locks		node_lock(0) for the rest of the transaction; does not wait
  */
 CREATE FUNCTION twtasks_internal.try_to_lead(incarnation bigint)
 RETURNS boolean
@@ -249,7 +243,7 @@ BEGIN
 	FOR other IN
 		SELECT n.incarnation, n.next_tick FROM twtasks.node n
 		WHERE n.leads AND n.ended IS NULL
-		  -- one of the future is from before the clock was put back
+		  -- a heartbeat in the future is from before the clock was put back
 		  AND n.heartbeat BETWEEN clock_timestamp() - n.lease AND clock_timestamp() + n.lease / 2
 	LOOP
 		-- shared: others may be asking the same at this moment
@@ -269,36 +263,33 @@ END $$;
 /*
  * twtasks_internal.tick(incarnation, again_ms)
  *
- *		What a sidecar asks every few seconds: heartbeat(), who leads, and how
- *		many nodes share the work.
+ *		A sidecar calls this every few seconds: it gives its heartbeat, and
+ *		learns who leads and how many nodes share the work.
  *
- *		The leader is the node that is marked as such, for as long as its
- *		session is there and it ticks when it said it would; then the next that
- *		asks.  Its duties are all guarded by version and status, so that two
- *		leaders would cost work and nothing else.
+ *		The marked leader leads as long as its session lives and it ticks in
+ *		time.  Then the next node that asks leads.  Version and status guard all
+ *		duties, so two leaders cost work and nothing else.
  *
  * Parameters
  *		incarnation		of start_node()
- *		again_ms		the caller will tick again after so many milliseconds
+ *		again_ms		milliseconds until the caller's next tick
  *
  * Returns
  *		alive			as heartbeat()
  *		is_held			false while another session still holds the incarnation:
  *						call again within a second or two
- *		is_leader		does the duties that one node does for all
- *		place, nodes	this is number place (from 0) of so many living nodes
+ *		is_leader		whether it does the leader's duties
+ *		place, nodes	this node's number, from 0, among so many living nodes
  *		clock			the database's clock, by which tasks are due
- *		ahead_us		so far a test has shifted it
- *		has_work		whether a task is SUBMITTED or PROCESSING; without one there
- *						is nothing to sweep, to recover or to expire
- *		next_ms			after so many milliseconds a duty has a task or a schedule to
- *						take; NULL: none is waiting
- *		look_ms			another one leads: tick again after so many milliseconds, when
- *						it will be too late with its tick unless it has ticked by
- *						then; NULL: no other leads
+ *		ahead_us		how far a test has shifted that clock
+ *		has_work		whether a task is SUBMITTED or PROCESSING; if not, there is
+ *						nothing to sweep, recover or expire
+ *		next_ms			milliseconds until a task or schedule is due; NULL: none waits
+ *		look_ms			milliseconds until another node, which leads, is late unless it
+ *						ticks: tick again then; NULL: no other node leads
  *
  * Writes		twtasks.node
- * Locks		row lock; its own lock, until the session ends
+ * Locks		row lock; the node's lock, until the session ends
  */
 CREATE FUNCTION twtasks_internal.tick(
 	incarnation bigint,

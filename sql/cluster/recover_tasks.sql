@@ -1,22 +1,22 @@
 /*
  * twtasks_internal.find_gone_nodes(grace)
  *
- *		Marks nodes as ended that are provably gone: their session has ended
- *		and no other took its place for the grace period, or they were silent
- *		for longer than their lease.
+ *		Marks nodes as ended that are provably gone.  Either their session has
+ *		ended and no other one replaced it within the grace period, or they were
+ *		silent for longer than their lease.
  *
- *		A clock that was put forward, or a server that stood still, makes all
- *		nodes look silent.  So a node is given half of its lease from when its
- *		silence was first seen: in that time a living one ticks twice.
+ *		If the clock is put forward or the server stops for a while, all nodes
+ *		look silent.  So a silent node has another half of its lease, from when
+ *		its silence was first seen: a living node ticks twice in that time.
  *
  * Returns
- *		milliseconds after which to look again because a session is missing or a
- *		heartbeat late; NULL: no reason to
+ *		milliseconds until the next look, if a session is missing or a heartbeat
+ *		late; NULL: there is no reason to look
  *
- * Writes		twtasks.node, where no heartbeat, and no end, came in between, nor is
- *				coming
- * Locks		rows it changes, waiting for none; the lock of a node
- *				without a session, shared, for the rest of the transaction
+ * Writes		twtasks.node, unless a heartbeat or an end has come in between or is
+ *				about to come
+ * Locks		changed rows, without waiting; the lock of a node without a session,
+ *				shared, for the rest of the transaction
  */
 CREATE FUNCTION twtasks_internal.find_gone_nodes(grace interval)
 RETURNS bigint
@@ -36,7 +36,7 @@ BEGIN
 		seen := node.heartbeat;
 		gone_at := NULL;
 		IF node.heartbeat > moment + node.lease / 2 THEN
-			-- The clock was put back: its silence is counted from here on.
+			-- The clock was put back: the silence counts from now on.
 			node.heartbeat := moment;
 			node.missing_since := NULL;
 		END IF;
@@ -71,12 +71,12 @@ END $$;
 /*
  * twtasks_internal.call_stuck(function, task)
  *
- *		Asks the function of a policy, with the rights of its owner, for as long as
- *		twtasks.function_timeout at most.
+ *		Calls the function of a policy with the rights of its owner, for at most
+ *		twtasks.function_timeout.
  *
  * Returns
- *		answered		false when it failed, which was told as a warning
- *		rule			what is to become of the task; NULL: as its own rule says
+ *		answered		false: the call failed, with a warning
+ *		rule			the rule for the task; NULL: the task's own
  */
 CREATE FUNCTION twtasks_internal.call_stuck(
 	function text, task twtasks.task_input,
@@ -88,12 +88,11 @@ AS 'MODULE_PATHNAME', 'twt_call_stuck';
 /*
  * twtasks_internal.ask_stuck(ids)
  *
- *		Lets the functions of policies decide on stuck tasks: what they say becomes
- *		the rule of the task.  The caller holds locks on the rows.
+ *		Lets the functions of policies decide on stuck tasks: their answer
+ *		becomes the task's stuck rule.  The caller holds locks on the rows.
  *
  * Returns
- *		the ids of those that were not asked, since those before them took too
- *		long together
+ *		the ids of tasks that were not asked about, since time had run out
  *
  * Writes		twtasks.task
  */
@@ -137,14 +136,14 @@ END $$;
 /*
  * twtasks_internal.apply_stuck_rule(ids, reason)
  *
- *		PROCESSING -> what the tasks' stuck rules say, or the functions of their
- *		policies, or CANCELLED when that was asked for.  The caller holds locks
- *		on the rows.
+ *		Applies the stuck rules of PROCESSING tasks, or the answers of their
+ *		policies' functions.  Tasks with a request to cancel become CANCELLED.
+ *		The caller holds locks on the rows.
  *
  * Returns
- *		retried, errors, failed		how many tasks took which way
- *		later			how many are still to be asked about
- *		freed			for offer_types(): the types of all but those
+ *		retried, errors, failed		numbers of tasks
+ *		later			number of tasks that are still to be asked about
+ *		freed			for offer_types(): the types of the tasks that ended or moved
  *
  * Writes		twtasks.task, twtasks.finished_task
  * Wakes		sidecars of retried tasks' buckets
@@ -211,23 +210,23 @@ END $$;
 /*
  * twtasks_internal.recover_tasks(whole_table, batch, grace)
  *
- *		Applies the stuck rule to PROCESSING tasks that nobody works on: those
- *		of nodes that are gone, and those past their deadline.
+ *		Applies the stuck rule to PROCESSING tasks that nobody works on: tasks
+ *		of gone nodes, and tasks past their deadline.
  *
  * Parameters
- *		whole_table		look also for tasks of living nodes past their deadline,
- *						and of nodes that are forgotten, which reads the whole
- *						table; accepted tasks are always looked for
- *		batch			at most so many tasks of each kind in one call
+ *		whole_table		look also for tasks of living nodes past their deadline, and for
+ *						tasks of forgotten nodes, which reads the whole table;
+ *						accepted tasks are always looked for
+ *		batch			at most this many tasks of each kind in one call
  *		grace			how long a node may be without a session
  *
  * Returns
- *		retried, errors, failed		how many tasks took which way; 0 in a copy of
- *						the database that was not adopted
- *		next_ms			call again after so many milliseconds; NULL: no reason to
+ *		retried, errors, failed		numbers of tasks; 0 if this database is a copy and
+ *						not adopted
+ *		next_ms			milliseconds until the next call; NULL: there is no reason
  *
  * Writes		twtasks.node, twtasks.task, twtasks.finished_task, twtasks.slot_use
- * Locks		rows; those locked by others are left for the next call
+ * Locks		rows; skips rows that others have locked
  * Wakes		sidecars of retried tasks' buckets; as offer_slots()
  */
 CREATE FUNCTION twtasks_internal.recover_tasks(
@@ -259,7 +258,7 @@ BEGIN
 	END IF;
 	next_ms := twtasks_internal.find_gone_nodes(grace);
 	gone := ARRAY(SELECT n.incarnation FROM twtasks.node n WHERE n.ended IS NOT NULL);
-	-- A grab whose transaction outlasts its node is seen when that is forgotten.
+	-- A grab whose transaction outlasts its node shows once the node is forgotten.
 	IF whole_table THEN
 		gone := gone || ARRAY(
 			SELECT DISTINCT t.incarnation FROM twtasks.task t
@@ -309,6 +308,6 @@ BEGIN
 		OR later + coalesce(done.later, 0) > 0 THEN
 		next_ms := 0;
 	END IF;
-	-- Whoever waits for their slots is told at commit.
+	-- Nodes that wait for the slots are told at commit.
 	PERFORM twtasks_internal.offer_types(freed || done.freed);
 END $$;

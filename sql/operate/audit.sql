@@ -1,21 +1,20 @@
-/* What people and programs did to tasks by hand. */
 CREATE TABLE twtasks.audit (
-	id				bigint GENERATED ALWAYS AS IDENTITY,									-- In order of the changes of one task
+	id				bigint GENERATED ALWAYS AS IDENTITY,									-- Ascends with the changes of one task
 	at				timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp(),				-- When
-	actor			text NOT NULL DEFAULT twtasks_internal.actor(),							-- Who: the role that logged in
+	actor			text NOT NULL DEFAULT twtasks_internal.actor(),							-- The role that logged in
 	role			text NOT NULL DEFAULT
 		CASE pg_catalog.current_setting('role') WHEN 'none' THEN session_user
-			ELSE pg_catalog.current_setting('role') END,									-- As whom: the role that was set with SET ROLE, else the actor
-	application		text NOT NULL DEFAULT pg_catalog.current_setting('application_name'),	-- With what: application_name of the session
-	action			text NOT NULL,															-- What: resume, reschedule, cancel, request_cancel, fail, hold, release, reopen, adopt
+			ELSE pg_catalog.current_setting('role') END,									-- The role of SET ROLE, else the actor
+	application		text NOT NULL DEFAULT pg_catalog.current_setting('application_name'),	-- application_name of the session
+	action			text NOT NULL,															-- resume, reschedule, cancel, request_cancel, fail, hold, release, reopen, adopt
 	task_id			uuid NOT NULL,															-- The task
 	from_version	bigint NOT NULL,														-- Version before
 	to_version		bigint NOT NULL,														-- Version after
 	from_status		twtasks.task_status NOT NULL,											-- Status before
 	to_status		twtasks.task_status NOT NULL,											-- Status after
-	reason			text,																	-- Why, in the words of who did it
-	before			jsonb NOT NULL DEFAULT '{}',											-- What changed, as it was
-	after			jsonb NOT NULL DEFAULT '{}',											-- What changed, as it became
+	reason			text,																	-- In the actor's words
+	before			jsonb NOT NULL DEFAULT '{}',											-- Changed facts, as they were
+	after			jsonb NOT NULL DEFAULT '{}',											-- Changed facts, as they became
 	CONSTRAINT audit_pkey PRIMARY KEY (id)
 );
 CREATE INDEX audit_task_id ON twtasks.audit (task_id);
@@ -27,10 +26,8 @@ SELECT pg_catalog.pg_extension_config_dump('twtasks.audit_id_seq', '');
 /*
  * twtasks_internal.facts(task)
  *
- *		What a change by hand may change of a task, for the audit.
- *
- * Returns
- *		jsonb; without what is NULL
+ *		The facts of a task that a change by hand may change, for the audit.
+ *		NULLs are left out.
  */
 CREATE FUNCTION twtasks_internal.facts(task twtasks.task)
 RETURNS jsonb
@@ -47,10 +44,7 @@ $$;
 /*
  * twtasks_internal.finished_facts(task)
  *
- *		The same of a finished task.
- *
- * Returns
- *		jsonb; without what is NULL
+ *		As facts(), for a finished task.
  */
 CREATE FUNCTION twtasks_internal.finished_facts(task twtasks.finished_task)
 RETURNS jsonb
@@ -65,10 +59,8 @@ $$;
 /*
  * twtasks_internal.only_in(one, other)
  *
- *		What stands in one and not, or differently, in the other.
- *
- * Returns
- *		jsonb, an object
+ *		The members of one object that the other lacks, or has with another
+ *		value.
  */
 CREATE FUNCTION twtasks_internal.only_in(one jsonb, other jsonb)
 RETURNS jsonb
@@ -82,7 +74,7 @@ $$;
 /*
  * twtasks_internal.write_audit(action, task_id, was, became, reason)
  *
- *		Writes down a change of a task by hand, in the caller's transaction.
+ *		Records a change of a task by hand, in the caller's transaction.
  *
  * Parameters
  *		was, became		facts() before and after
@@ -91,7 +83,6 @@ $$;
  *		the entry's id
  *
  * Writes		twtasks.audit
- * Locks		none
  */
 CREATE FUNCTION twtasks_internal.write_audit(
 	action text, task_id uuid, was jsonb, became jsonb, reason text)

@@ -1,7 +1,7 @@
 /*
  * twtasks_internal.check_change(id, run_after)
  *
- *		What must hold of the arguments of a change by hand.
+ *		Checks the arguments of a change by hand.
  *
  * Errors
  *		22004			id is NULL
@@ -53,15 +53,15 @@ $$;
 /*
  * twtasks_internal.move_by_hand(task, status, run_after)
  *
- *		Gives a live task another status, and queues a trigger if it may run
- *		then.  The caller holds the lock on its row.
+ *		Gives a live task another status, and queues a trigger if the task may
+ *		run then.  The caller holds the lock on its row.
  *
- *		A task that is held keeps the time at which it was to run, or that it
- *		was in ERROR; one that is released goes back to it.
+ *		A held task remembers its time to run, or that it was in ERROR; release
+ *		returns it to that.
  *
- *		Whoever resumes it, or names a time for it, decides that it is worth it:
- *		it no longer expires if that would be before it could start.  To release
- *		it at the time that it had decides nothing.
+ *		To resume a task, or to name a time for it, is a decision to run it: an
+ *		expires that would come first is cleared.  To release a task at its old
+ *		time is no such decision.
  *
  * Returns
  *		facts() of the task
@@ -107,24 +107,24 @@ END $$;
 /*
  * twtasks_internal.change_task(action, id, version, run_after, reason)
  *
- *		Makes a change by hand if the state machine (twtasks.transition) allows
- *		an operator that action from the task's status, and writes it to
- *		twtasks.audit.  For the functions below.
+ *		Makes a change by hand and records it in twtasks.audit, if the state
+ *		machine (twtasks.transition) allows an operator that action in the
+ *		task's status.
  *
- *		A change that is not made is an answer and not an error: others work on
- *		the same tasks.
+ *		A change that is not made is an answer and not an error, since others
+ *		work on the same tasks.
  *
  * Parameters
- *		version			as you saw it: if the task has changed since, nothing is done;
- *						NULL: whatever it is now
+ *		version			the version that you saw: if the task has changed since, nothing
+ *						is done; NULL: any version
  *		reason			for the audit
  *
  * Returns
  *		result			'changed'
  *						'requested'			its handler was asked to stop: request_cancel()
- *						'not_found'			there is no such task, live or in the history
- *						'wrong_version'		it has changed since you looked: look again
- *						'wrong_status'		this cannot be done with it in its status
+ *						'not_found'			no such task, live or in the history
+ *						'wrong_version'		the task has changed since you looked: look again
+ *						'wrong_status'		the action is not possible in its status
  *		version, status	of the task now
  *
  * Errors
@@ -180,8 +180,8 @@ END $$;
 /*
  * twtasks.resume_task(id, version, reason)
  *
- *		Lets a task in ERROR, whose tries start anew, or one that is WAITING, run
- *		now.  A past expires is cleared.
+ *		Lets a task in ERROR or WAITING run now.  The tries of a task in ERROR
+ *		start from 0.  A past expires is cleared.
  *
  * Returns, errors, locks, wakes: as change_task()
  * Example		SELECT * FROM twtasks.resume_task('...', reason => 'the bank is back');
@@ -195,8 +195,8 @@ AS $$ SELECT * FROM twtasks_internal.change_task('resume', id, version, NULL::ti
 /*
  * twtasks.reschedule_task(id, version, run_after, reason)
  *
- *		Gives a WAITING task another time; a past one means now.  An expires that
- *		is not later than that is cleared.
+ *		Gives a WAITING task another time to run; a past time means now.  An
+ *		expires that is not later is cleared.
  *
  * Errors
  *		22004			id or run_after is NULL
@@ -221,8 +221,8 @@ END $$;
 /*
  * twtasks.cancel_task(id, version, reason)
  *
- *		A task that has not started is never to run: CANCELLED.  The handler of
- *		one that runs is asked to stop, as by request_cancel().
+ *		Cancels a task that has not started: CANCELLED.  The handler of a
+ *		running task is asked to stop, as by request_cancel().
  *
  * Returns, errors, locks: as change_task()
  */
@@ -235,7 +235,7 @@ AS $$ SELECT * FROM twtasks_internal.change_task('cancel', id, version, NULL::ti
 /*
  * twtasks.fail_task(id, version, reason)
  *
- *		Gives a task in ERROR up for good: FAILED.
+ *		Gives up a task in ERROR for good: FAILED.
  *
  * Returns, errors, locks: as change_task()
  */
@@ -248,8 +248,8 @@ AS $$ SELECT * FROM twtasks_internal.change_task('fail', id, version, NULL::time
 /*
  * twtasks.hold_task(id, version, reason)
  *
- *		Keeps a task from running until release_task(): HELD.  It keeps the time
- *		at which it was to run.
+ *		Keeps a task from running until release_task(): HELD.  The task
+ *		remembers its time to run.
  *
  * Returns, errors, locks: as change_task()
  */
@@ -262,10 +262,10 @@ AS $$ SELECT * FROM twtasks_internal.change_task('hold', id, version, NULL::time
 /*
  * twtasks.release_task(id, version, run_after, reason)
  *
- *		Lets a HELD task go: it runs at run_after, else when it was to run, which
- *		may be now; its tries start anew.  An expires that is past by then still
- *		holds, unless a run_after is given, which may be now(): then it is cleared.
- *		One that was held in ERROR is in ERROR again, unless a run_after is given.
+ *		Lets a HELD task run at run_after, else at its old time, which may be
+ *		now; its tries start from 0.  Without run_after, a task held in ERROR
+ *		returns to ERROR, and a past expires still applies.  With run_after,
+ *		which may be now(), a past expires is cleared.
  *
  * Returns, errors, locks, wakes: as change_task()
  */

@@ -1,10 +1,9 @@
 /*
  * twtasks_internal.changeable(action)
  *
- *		The statuses whose tasks change_tasks() takes unless it is told which:
- *		those from which an operator may do it, without those that wait for
- *		somebody's decision (ERROR, HELD) where that is not what the action is
- *		for.
+ *		The default statuses for change_tasks(): those from which an operator
+ *		may take the action.  ERROR and HELD, which wait for a person's
+ *		decision, count only for actions meant for them.
  *
  * Returns
  *		twtasks.task_status[]; NULL if there is no such action
@@ -28,10 +27,7 @@ $$;
 /*
  * twtasks_internal.may_change(action, status)
  *
- *		Whether an operator may do it with a task in that status, or ask for it.
- *
- * Returns
- *		boolean
+ *		Whether an operator may take the action, or ask for it, in that status.
  */
 CREATE FUNCTION twtasks_internal.may_change(action text, status twtasks.task_status)
 RETURNS boolean
@@ -48,11 +44,11 @@ $$;
 /*
  * twtasks_internal.check_filter(action, pattern, statuses, since, max_tasks)
  *
- *		What must hold of the arguments of change_tasks().
+ *		Checks the arguments of change_tasks().
  *
  * Errors
- *		22004			pattern is NULL, or since where action is reopen
- *		22023			no such action, a status it cannot be done in, or max_tasks is
+ *		22004			pattern is NULL, or since is NULL to reopen
+ *		22023			no such action, an action not possible in a status, or max_tasks
  *						out of range
  */
 CREATE FUNCTION twtasks_internal.check_filter(
@@ -79,7 +75,7 @@ BEGIN
 	ELSIF action = 'reopen' AND since IS NULL THEN
 		RAISE EXCEPTION 'since must not be null to reopen tasks'
 			USING ERRCODE = 'null_value_not_allowed',
-				HINT = 'Say since when the tasks that you mean have been FAILED: the history is long.';
+				HINT = 'Give the time from which on the tasks became FAILED: the history is long.';
 	END IF;
 	SELECT s INTO wrong FROM unnest(statuses) s
 	WHERE s IS NULL OR NOT twtasks_internal.may_change(check_filter.action, s);
@@ -95,15 +91,13 @@ END $$;
 /*
  * twtasks_internal.find_tasks(pattern, sub_type, bucket, statuses, error, since, until, newest_first, max_tasks)
  *
- *		Tasks, live or finished, that a filter lets through.
+ *		Tasks, live or finished, that match a filter.
  *
  * Parameters
- *		as those of change_tasks(); statuses must not be NULL
+ *		as change_tasks(); statuses must not be NULL
  *
  * Returns
  *		id, version, type, status; in order
- *
- * Locks		none
  */
 CREATE FUNCTION twtasks_internal.find_tasks(
 	pattern text,
@@ -119,7 +113,7 @@ RETURNS TABLE (id uuid, version bigint, type text, status twtasks.task_status)
 LANGUAGE sql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-	-- ERROR and HELD have an index, and may be few among many
+	-- ERROR and HELD have an index, and may be few among many tasks
 	WITH candidate AS (
 		SELECT t.id, t.version, t.type, t.sub_type, t.bucket, t.status, t.error, t.state_time
 		FROM twtasks.task t
@@ -151,13 +145,13 @@ $$;
 /*
  * twtasks_internal.lock_unless_busy(id)
  *
- *		Locks a task, live or finished, unless somebody else has it locked: who
- *		changes many must not wait for one, nor in a circle.
+ *		Locks a task, live or finished, unless another session has locked it.  A
+ *		caller that changes many tasks must not wait for one, nor in a circle.
  *
  * Returns
- *		false if somebody has it locked; true also if there is no such task
+ *		false if another session has locked it; true also if there is no such task
  *
- * Locks		a row; waits for none
+ * Locks		a row; does not wait
  */
 CREATE FUNCTION twtasks_internal.lock_unless_busy(id uuid)
 RETURNS boolean
@@ -179,8 +173,8 @@ END $$;
 /*
  * twtasks.change_tasks(action, pattern, ...)
  *
- *		Does to all tasks that a filter lets through what one of the functions
- *		above does to one, and says of each what became of it.
+ *		Takes the same action, one of those above, on all tasks that match a
+ *		filter, and reports the outcome for each task.
  *
  * Parameters
  *		action		'resume', 'reschedule', 'cancel', 'fail', 'hold', 'release' or
@@ -189,26 +183,25 @@ END $$;
  *		reason		for the audit
  *		sub_type	NULL: any
  *		bucket		NULL: any
- *		statuses	NULL: those that the action is for: ERROR to resume or fail,
+ *		statuses	NULL: the usual ones of the action: ERROR to resume or fail,
  *					WAITING to reschedule, WAITING and SUBMITTED to cancel or hold,
  *					HELD to release, FAILED to reopen
- *		error		only those with this in their error, in upper or lower case
- *		since		only those that have been in their status since then or less long
- *		until		only those that were in it before then
- *		newest_first	which first: those in their status for the least time, or
- *					the longest
- *		max_tasks	at most so many, 1 to 10000; call again until none comes back
+ *		error		only tasks with this text in their error, in upper or lower case
+ *		since		only tasks that entered their status then or later
+ *		until		only tasks that entered their status before then
+ *		newest_first	the order: by the time of entering the status
+ *		max_tasks	at most this many, 1 to 10000; call again until no row comes back
  *		run_after	for reschedule, release and reopen
- *		dry_run		only tells what would be done
+ *		dry_run		only reports what would be done
  *
  * Returns
  *		id, type		of each task, in order
- *		from_status		in which it was found
+ *		from_status		its status when it was found
  *		result			'changed'; in a dry run 'would_change'
  *						'requested'	its handler was asked to stop: request_cancel()
- *						'busy'		somebody else is changing it just now
- *						'wrong_version', 'wrong_status', 'not_found'	somebody
- *									changed it before us
+ *						'busy'		another session is changing it
+ *						'wrong_version', 'wrong_status', 'not_found'	another
+ *									session changed it before us
  *		version, status	of the task now
  *
  * Errors
@@ -218,7 +211,7 @@ END $$;
  *		23505			as reopen_task()
  *
  * Writes		twtasks.task, twtasks.finished_task, twtasks.audit
- * Locks		rows; waits for none
+ * Locks		rows; does not wait
  * Wakes		sidecars of the tasks' buckets
  * Example		SELECT * FROM twtasks.change_tasks('resume', 'PAYOUT', 'the bank is back', error => 'timeout', dry_run => true);
  */

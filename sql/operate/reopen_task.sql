@@ -1,15 +1,14 @@
 /*
  * twtasks_internal.claim_again(task)
  *
- *		Makes sure that a task of the history that becomes live again still has
- *		its id and key for itself: cleaning frees them a moment before it drops
- *		the task.
+ *		Claims the id and key of a finished task again, before the task becomes
+ *		live.  Cleaning frees them a moment before it drops the task.
  *
  * Errors
- *		23505			another task has that key or id by now
+ *		23505			another task has that key or id
  *
  * Writes		twtasks.unique_key
- * Locks		waits for another that adds a task with that key or id
+ * Locks		waits for a session that adds a task with that key or id
  */
 CREATE FUNCTION twtasks_internal.claim_again(task twtasks.finished_task)
 RETURNS void
@@ -17,7 +16,7 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-	-- A new row: one that cleaning is about to delete would go all the same.
+	-- A new row, since cleaning may be about to delete the old one.
 	DELETE FROM twtasks.unique_key k WHERE k.task_id = task.id;
 	INSERT INTO twtasks.unique_key (task_id, key) VALUES (task.id, task.key)
 	ON CONFLICT DO NOTHING;
@@ -32,15 +31,15 @@ END $$;
 /*
  * twtasks_internal.make_live_again(task, run_after)
  *
- *		Moves a task from the history back: WAITING, with its id, its key and
- *		what it carries.  The caller holds the lock on its row.
+ *		Moves a task from the history back to the live tasks: WAITING, with the
+ *		same id, key and data.  The caller holds the lock on its row.
  *
  * Returns
  *		facts() of the live task
  *
  * Errors
- *		22023			its bucket is not configured any more
- *		23505			another task has its key or id by now
+ *		22023			its bucket is no longer configured
+ *		23505			another task has its key or id
  *
  * Writes		twtasks.task, twtasks.finished_task, twtasks.unique_key
  * Wakes		a sidecar of the bucket
@@ -75,8 +74,8 @@ END $$;
 /*
  * twtasks_internal.change_finished(action, id, version, run_after, reason)
  *
- *		change_task() for a task that is not live: it reopens one of the history,
- *		or says why nothing is changed.
+ *		Changes a task that is not live, as change_task() does: reopens a task
+ *		of the history, or reports why nothing is changed.
  *
  * Returns, errors, locks, wakes: as change_task()
  */
@@ -97,7 +96,7 @@ DECLARE
 BEGIN
 	SELECT f.* INTO task FROM twtasks.finished_task f WHERE f.id = change_finished.id FOR UPDATE;
 	IF NOT FOUND THEN
-		-- Unless it became live again while we waited for its row.
+		-- It may have become live again while we waited for its row.
 		SELECT 'wrong_version', t.version, t.status INTO answer
 		FROM twtasks.task t WHERE t.id = change_finished.id;
 		RETURN CASE WHEN FOUND THEN answer
@@ -118,14 +117,14 @@ END $$;
 /*
  * twtasks.reopen_task(id, version, run_after, reason)
  *
- *		Takes a FAILED or CANCELLED task back from the history and lets it run, at
- *		run_after or now.  It is the same task, with the same id and key, so that
- *		whoever takes the id as an idempotency key still knows it.  Its tries
- *		start anew, and it no longer expires.
+ *		Moves a FAILED or CANCELLED task from the history back, to run at
+ *		run_after or now.  The id and key stay the same, so a receiver that uses
+ *		the id as an idempotency key recognizes the task.  Its tries start from
+ *		0, and it no longer expires.
  *
  * Errors
- *		22023			its bucket is not configured any more
- *		23505			its key, freed by cleaning, belongs to another task by now
+ *		22023			its bucket is no longer configured
+ *		23505			its key, freed by cleaning, belongs to another task
  *
  * Returns, other errors, locks, wakes: as change_task()
  * Example		SELECT * FROM twtasks.reopen_task('...', 3, reason => 'the bank rejected it by mistake');

@@ -1,9 +1,9 @@
 /*
  * twtasks_internal.take_types(types)
  *
- *		From now on next_triggers() gives this session triggers of these types.
- *		Others go to sessions that handle them; those that nobody handles to any
- *		session.  By default a session handles all types.
+ *		From now on next_triggers() returns triggers of these types in this
+ *		session.  Triggers of other types go to sessions that handle them, and
+ *		if none does, to any session.  By default a session handles all types.
  *
  * Parameters
  *		types			types, or beginnings of types and a *
@@ -18,10 +18,8 @@ AS 'MODULE_PATHNAME', 'twt_take_types';
 /*
  * twtasks_internal.lacks_queue(bucket)
  *
- *		Whether the bucket has no queue in shared memory because others use all
- *		twtasks.queues.
- *
- * Locks		none
+ *		Whether the bucket has no queue in shared memory, since other buckets
+ *		use all twtasks.queues.
  */
 CREATE FUNCTION twtasks_internal.lacks_queue(bucket text)
 RETURNS boolean
@@ -31,29 +29,29 @@ AS 'MODULE_PATHNAME', 'twt_lacks_queue';
 /*
  * twtasks_internal.next_triggers(buckets, max_triggers, wait_ms, ...)
  *
- *		Takes triggers from the shared-memory queue, waiting for the first if
- *		there is none.  Holds no snapshot while it waits, so it never holds
- *		vacuum back.
+ *		Takes triggers from the shared-memory queues, and waits for the first
+ *		one.  The call holds no snapshot while it waits, so it never holds back
+ *		vacuum.
  *
  * Parameters
- *		buckets			which buckets to take from; those that have no queue, since
- *						all twtasks.queues are in use, are passed over: LISTEN
- *						twtasks brings their triggers
- *		max_triggers	at most so many, 1 to 10000
- *		wait_ms			how long to wait for the first, 0 to 600000
+ *		buckets			buckets to take from.  A bucket without a queue, since all
+ *						twtasks.queues are in use, is skipped: LISTEN twtasks
+ *						brings its triggers
+ *		max_triggers	at most this many, 1 to 10000
+ *		wait_ms			longest wait for the first, 0 to 600000
  *
  * Returns
  *		ids, versions, types, priorities, sizes, bucket_numbers
- *						one element per trigger; bucket_numbers is the position
- *						in buckets, from 1
- *		due				the earliest time at which a WAITING task added since the
- *						last call will be due; NULL: none
- *		sweep			buckets whose queue lost triggers: look at the table
+ *						one element per trigger; bucket_numbers has positions in
+ *						buckets, from 1
+ *		due				the earliest time to run among WAITING tasks added since the
+ *						last call; NULL: none
+ *		sweep			buckets whose queue lost triggers: sweep the table
  *		node_gone		the session of some node ended: call recover_tasks()
  *
  * Errors
  *		22004, 22023	a parameter is NULL or out of range
- *		25001			called inside a transaction block
+ *		25001			the call is inside a transaction block
  *		55000			twtasks was not preloaded: LISTEN twtasks instead
  *
  * Locks		none while waiting

@@ -1,19 +1,18 @@
 /*
  * twtasks_internal.promote_tasks(batch)
  *
- *		WAITING -> SUBMITTED for tasks whose time has come.
+ *		Makes WAITING tasks whose time has come SUBMITTED.
  *
  * Parameters
- *		batch			at most so many in one call
+ *		batch			at most this many in one call
  *
  * Returns
- *		promoted		how many
- *		next_ms			call again after so many milliseconds, when the next one is
- *						due; 0: more are due now; NULL: none is waiting, or this is a copy
- *						of the database that was not adopted
+ *		promoted		number of tasks
+ *		next_ms			milliseconds until the next task is due; 0: more are due now;
+ *						NULL: none waits, or this database is a copy and not adopted
  *
  * Writes		twtasks.task
- * Locks		rows, the earliest first; those locked by others are left out
+ * Locks		rows, the earliest first; skips rows that others have locked
  * Wakes		sidecars of the tasks' buckets
  */
 CREATE FUNCTION twtasks_internal.promote_tasks(
@@ -49,7 +48,7 @@ BEGIN
 									   c.priority, c.size, NULL::timestamptz))
 	INTO promoted FROM changed c;
 
-	-- One that is due and was left out is locked by somebody: not at once again.
+	-- A task that is due and was skipped is locked: do not try it again at once.
 	SELECT least(
 		(SELECT CASE WHEN promoted < batch THEN least(500, batch * 500) ELSE 0 END
 		 FROM twtasks.task t

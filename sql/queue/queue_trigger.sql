@@ -1,13 +1,12 @@
 /*
  * twtasks_internal.queue_trigger(id, version, bucket, type, priority, size, due)
  *
- *		Remembers a trigger in the current transaction and queues it at its
- *		commit.  For the functions of this extension; a trigger is only a hint.
+ *		Remembers a trigger and queues it when the current transaction commits.
+ *		For functions of this extension; a trigger is only a hint.
  *
  * Parameters
- *		due			NULL: may run now; else when it will be due
+ *		due			its time to run; NULL: now
  *
- * Locks		none
  * Wakes		after commit one sidecar of the bucket
  */
 CREATE FUNCTION twtasks_internal.queue_trigger(

@@ -1,24 +1,24 @@
 /*
  * twtasks_internal.sweep_tasks(bucket, per_type, skip, share, shares, most, after)
  *
- *		Looks at the table itself for SUBMITTED tasks: the guarantee behind the
- *		triggers.  Changes nothing.
+ *		Reads SUBMITTED tasks from the table itself, in case triggers were lost.
+ *		Changes nothing.
  *
  * Parameters
- *		bucket			where to look
- *		per_type		at most so many of each type, the most urgent first
- *		skip			types not to look for: the caller has plenty of them
- *		share, shares	of several sidecars each looks for its own part first;
- *						0 and 1: for all
- *		most			beyond so many in all only one of each further type
- *		after			tasks, of different types, which an earlier call returned: of
- *						their types only what comes after them, unless the task is
- *						gone or the type's tasks rise as they wait
+ *		bucket			bucket to read
+ *		per_type		at most this many of each type, the most urgent first
+ *		skip			types to leave out, since the caller has plenty of their tasks
+ *		share, shares	the part of the ids that this sidecar reads, among several
+ *						sidecars; 0 and 1: all
+ *		most			after this many in all, only one of each further type
+ *		after			last tasks of their types that an earlier call returned: their
+ *						types are read from there, unless the task is gone or the
+ *						type's tasks rise as they wait
  *
  * Returns
- *		triggers: id, version, type, size, the priority that counts, to which aging
- *		has raised it, and place: where the row lay, which grab_tasks() may be told;
- *		none for a NULL argument, or in a copy of the database that was not adopted
+ *		priority		the priority to which aging has raised the task
+ *		place			location of the row, for grab_tasks()
+ *		no row for a NULL argument, or if this database is a copy and not adopted
  *
  * Locks		none
  */
@@ -44,17 +44,17 @@ AS 'MODULE_PATHNAME', 'twt_sweep_tasks';
 /*
  * twtasks_internal.expire_tasks(batch)
  *
- *		Tasks whose time to start is over become FAILED: SUBMITTED, or WAITING for
- *		a time that may be far away.
+ *		Makes tasks FAILED that have not started in time: SUBMITTED tasks, and
+ *		WAITING tasks, whose time to run may be far away.
  *
  * Parameters
- *		batch			at most so many in one call
+ *		batch			at most this many in one call
  *
  * Returns
- *		how many; 0 in a copy of the database that was not adopted
+ *		number of tasks; 0 if this database is a copy and not adopted
  *
  * Writes		twtasks.task, twtasks.finished_task
- * Locks		rows; those locked by others are left for the next call
+ * Locks		rows; skips rows that others have locked
  */
 CREATE FUNCTION twtasks_internal.expire_tasks(batch integer DEFAULT 1000)
 RETURNS bigint

@@ -1,40 +1,40 @@
 /*
  * twtasks_internal.execute_tasks(function, role, ids, versions, incarnation, token, ...)
  *
- *		Grabs tasks, runs a SQL function for each and finishes those that
- *		succeeded, all in one transaction: its effects in this database happen
- *		exactly once.  Each function runs in a subtransaction of its own; one
- *		that fails undoes only its own effects.  To be called in a session of
- *		its own, not in that of start_node(): there advisory locks of the
- *		session that a function takes stay.
+ *		Grabs tasks, runs a SQL function for each, and finishes those that
+ *		succeeded, all in one transaction.  So the function's effects in this
+ *		database happen exactly once.  Each function runs in its own
+ *		subtransaction; if it fails, only its own effects are undone.
+ *
+ *		Call it in a session other than that of start_node(), where advisory
+ *		locks that a function takes in the session would stay.
  *
  * Parameters
  *		function		takes (twtasks.task_input), returns twtasks.task_result or
  *						void, which means done
  *		role			runs the function; NULL: the role that calls
  *		ids ... buckets, places	as in grab_tasks()
- *		retry			for types without a retry policy, as configure_type() takes it
- *		grabbed			whether the same call of grab_tasks(), in a transaction of its
- *						own, has won them already.  So it has to be for tasks under a
- *						limit of the whole cluster: others could not take a slot of
- *						it before this transaction ends
+ *		retry			retry policy for types that have none, as for configure_type()
+ *		grabbed			true: the same call of grab_tasks(), in a transaction of its own,
+ *						has won the tasks.  Tasks under a cluster-wide limit need this:
+ *						otherwise nobody could take its slots until this one ends
  *
  * Returns
- *		id, version		of each task that was won, or refused
- *		result			'finished', or 'failed': still PROCESSING, for the caller to
- *						finish as retry or error; or 'refused' by a limit of the whole
- *						cluster, version is NULL then
- *		message			why it failed, with its SQLSTATE; or the name of the limit
+ *		id, version		of each task that was won or refused
+ *		result			'finished'
+ *						'failed'		still PROCESSING: finish it as retry or error
+ *						'refused'		by a cluster-wide limit; version is NULL
+ *		message			the failure with its SQLSTATE, or the name of the limit
  *		tries, type		of the task
  *
  * Errors
- *		42501			the role that calls could not SET ROLE role, or role may not
- *						execute the function; or the call is within a
- *						security-restricted operation, such as ANALYZE
- *		42883			no such function, or it has another signature
+ *		42501			the calling role may not SET ROLE role, or role may not execute
+ *						the function, or the call is within a security-restricted
+ *						operation, such as ANALYZE
+ *		42883			no function of that name with that signature
  *		42704			no such role
- *		40P01, 40001	of the function, when several tasks were won: nothing was
- *						done, and each may succeed in a call of its own
+ *		40P01, 40001	of the function, if several tasks were won: nothing was done, and
+ *						each task may succeed in a call of its own
  *
  * Writes		twtasks.task, twtasks.finished_task and what the function writes
  * Locks		rows, in order of id, until the whole batch commits
@@ -67,8 +67,8 @@ AS 'MODULE_PATHNAME', 'twt_execute_tasks';
 /*
  * twtasks_internal.find_handler(function, role)
  *
- *		Looks a SQL handler up and checks that it has the right signature and
- *		that the caller may run it as role.
+ *		Finds a SQL handler, and checks its signature and that the caller may
+ *		run it as role.
  *
  * Returns
  *		its oid
@@ -84,15 +84,16 @@ AS 'MODULE_PATHNAME', 'twt_find_handler';
 /*
  * twtasks_internal.check_handlers(functions, roles)
  *
- *		Those of these SQL handlers that find_handler() refuses; none is called.
+ *		Finds the SQL handlers among these that find_handler() refuses.  Calls
+ *		none.
  *
  * Parameters
- *		functions		NULL is passed over
+ *		functions		skips NULL
  *		roles			one for each
  *
  * Returns
  *		place			in the arrays, from 1
- *		fault			why, and what to type
+ *		fault			the reason, and what to type
  *
  * Locks		none
  */

@@ -1,20 +1,20 @@
 /*
  * twtasks.finish_task(id, version, result, message, delay)
  *
- *		Finishes one task that was handed on: the last word on one that its
- *		handler has answered "accepted".
+ *		Finishes one task that was handed on: its handler has answered
+ *		"accepted", and this call reports the outcome.
  *
  * Parameters
- *		id, version		as the handler was told
+ *		id, version		as the handler received them
  *		result			'done', 'delete', 'retry', 'repeat' or 'error', as in
  *						finish_tasks()
- *		message			NULL or text kept with the task
- *		delay			for retry and repeat: how long to wait; NULL: no time.  No
- *						policy applies, and no limit of tries
+ *		message			text kept with the task, or NULL
+ *		delay			for retry and repeat: the wait; NULL: none.  No policy and no limit
+ *						of tries applies
  *
  * Returns
  *		result			'changed', or why nothing changed: 'not_found',
- *						'wrong_version' (it was taken over, or finished, or its
+ *						'wrong_version' (it was grabbed again or finished, or its
  *						deadline has passed), 'wrong_status'
  *		version, status	of the task now
  *
@@ -39,7 +39,7 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_column
 DECLARE
-	-- more than a hundred years are as good as that
+	-- longer delays become this one
 	longest CONSTANT interval := interval '100 years';
 	finished twtasks.change_result;
 BEGIN

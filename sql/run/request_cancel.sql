@@ -1,5 +1,5 @@
-/* What covers a task now: the request names the version that was looked at,
- * and a grab or the stuck rule may have given it the next one meanwhile. */
+/* Requests that still apply to their tasks.  A request names the version that
+ * its operator saw; a grab or the stuck rule may have added 1 since. */
 CREATE VIEW twtasks.cancel_requests AS
 	SELECT t.id, t.version, t.type, t.status, c.requested, c.actor, c.role, c.application, c.reason,
 		   t.incarnation, t.queued,
@@ -7,22 +7,23 @@ CREATE VIEW twtasks.cancel_requests AS
 	FROM twtasks.cancel_request c
 	JOIN twtasks.task t ON t.id = c.task_id AND t.created = c.created
 	WHERE t.status IN ('PROCESSING', 'SUBMITTED') AND t.version - c.version BETWEEN 0 AND 1;
-COMMENT ON VIEW twtasks.cancel_requests IS 'Running tasks that somebody wants cancelled and that have not ended yet';
+COMMENT ON VIEW twtasks.cancel_requests IS 'Running tasks with a request to cancel them';
 
 /*
  * twtasks.request_cancel(id, version, reason)
  *
- *		Cancels a task also when it runs.  One that nobody runs (not started,
- *		accepted, or its node is gone) is CANCELLED at once.  Otherwise the wish
- *		is stored, and whoever runs the task told: a process gets TERM, a worker
- *		a message, a statement is cancelled, a request broken off.  Then the
- *		task becomes CANCELLED, unless its handler reports done first.  What the
- *		handler did until then is done.
+ *		Cancels a task even when it runs.  A task that nobody runs (not started,
+ *		accepted, or its node is gone) becomes CANCELLED at once.  Otherwise the
+ *		request is stored and the sidecar that runs the task told.  A process
+ *		gets TERM and a worker a message; a statement or HTTP request is
+ *		cancelled.  Then the task becomes CANCELLED, unless its handler reports
+ *		done first.  Effects of the handler until then remain.
  *
  * Returns
- *		result			'changed': it is CANCELLED; 'requested': it runs, and was
- *						asked to stop; else 'not_found', 'wrong_version',
- *						'wrong_status' (ERROR, or finished) as change_task()
+ *		result			'changed'		it is CANCELLED
+ *						'requested'		it runs, and was asked to stop
+ *						'not_found', 'wrong_version', 'wrong_status' (ERROR, or
+ *						finished)		as change_task()
  *		version, status	of the task now
  *
  * Errors
@@ -49,7 +50,7 @@ BEGIN
 	is_ours := FOUND;
 	IF NOT is_ours THEN
 		SELECT t.* INTO task FROM twtasks.task t WHERE t.id = request_cancel.id;
-		-- a SQL handler changes its task in a transaction that is not over
+		-- a SQL handler's transaction may have changed the task and not ended
 		IF task.status <> 'SUBMITTED' THEN
 			SELECT t.* INTO task FROM twtasks.task t WHERE t.id = request_cancel.id FOR UPDATE;
 			is_ours := FOUND;
@@ -86,21 +87,21 @@ END $$;
 /*
  * twtasks_internal.take_cancels(incarnation)
  *
- *		What a sidecar asks when it is told of a request_cancel(), and after
- *		each connect.  Also cancels what turns out to be run by nobody.
+ *		A sidecar calls this when it hears of a request_cancel(), and after each
+ *		connect.  The call also cancels requested tasks that nobody runs.
  *
  * Parameters
  *		incarnation		of start_node()
  *
  * Returns
- *		id, version		of tasks that are to be stopped
- *		is_ours			this node has grabbed it; else it is SUBMITTED and locked:
- *						some SQL handler may be at it
- *		why				who wants it, and why
+ *		id, version		of tasks to stop
+ *		is_ours			true: this node has grabbed it; false: it is SUBMITTED and locked,
+ *						perhaps by a SQL handler
+ *		why				who asked, and the reason
  *
  * Writes		twtasks.task, twtasks.finished_task, twtasks.cancel_request,
  *				twtasks.audit
- * Locks		rows; waits for none
+ * Locks		rows; does not wait
  */
 CREATE FUNCTION twtasks_internal.take_cancels(
 	incarnation bigint,
@@ -138,15 +139,14 @@ END $$;
 /*
  * twtasks_internal.finish_cancelled(ids, versions, messages, grabs, incarnation, token)
  *
- *		Ends tasks as CANCELLED, those of them for which somebody has asked
- *		that.
+ *		Ends tasks as CANCELLED, if they have a request to cancel.
  *
  * Parameters
- *		messages		what their handlers said; NULL: nothing
- *		the others		as in finish_tasks()
+ *		messages		of the handlers; NULL: none
+ *		others			as in finish_tasks()
  *
  * Returns
- *		id, version, status of those
+ *		id, version, status of the ended tasks
  *
  * Writes		twtasks.task, twtasks.finished_task, twtasks.cancel_request,
  *				twtasks.audit
@@ -205,11 +205,11 @@ $$;
 /*
  * twtasks_internal.honour_cancels(ids, versions, results)
  *
- *		Results of a finish, where what is no end of a task becomes 'cancelled'
- *		if somebody has asked for that.
+ *		The results of a finish, after requests to cancel: a result that does
+ *		not end its task becomes 'cancelled'.
  *
  * Returns
- *		the results; 'done' and 'delete' stay what they are
+ *		the results; 'done' and 'delete' stay as they are
  */
 CREATE FUNCTION twtasks_internal.honour_cancels(ids uuid[], versions bigint[], results text[])
 RETURNS text[]
@@ -232,11 +232,11 @@ END $$;
 /*
  * twtasks_internal.cancel_orphans(ids)
  *
- *		Before the stuck rule is applied: ends those that are to be cancelled.
- *		The caller holds locks on the rows.
+ *		Ends the tasks with a request to cancel, before the stuck rule is
+ *		applied.  The caller holds locks on the rows.
  *
  * Returns
- *		the ids of the others
+ *		the ids of the remaining tasks
  */
 CREATE FUNCTION twtasks_internal.cancel_orphans(ids uuid[])
 RETURNS uuid[]

@@ -1,12 +1,12 @@
 /*
  * twtasks.cron_next(expr, after, tz)
  *
- *		When a cron expression is due next.
+ *		The next time at which a cron expression is due.
  *
- *		A clock that is put forward skips a time: what names hours and falls
- *		into the gap is due when the clock goes on.  A clock that is put back
- *		shows a time twice: what names hours is due the first time.  What is
- *		due in every hour (*, 0-23) goes by what the clock shows, each time.
+ *		A clock that is put forward skips a time: an expression that names an
+ *		hour in the gap is due after the gap.  A clock that is put back shows a
+ *		time twice: an expression that names hours is due the first time.  An
+ *		expression for every hour (*, 0-23) follows the clock each time.
  *
  * Parameters
  *		expr			minute, hour, day of month, month, day of week; each a list
@@ -22,7 +22,7 @@
  *
  * Errors
  *		22004			a parameter is NULL
- *		22023			expr, after or tz is not valid; says which field
+ *		22023			expr, after or tz is not valid; the message names the field
  *
  * Locks		none
  * Example		SELECT twtasks.cron_next('30 2 * * mon-fri', now(), 'Europe/Berlin');
@@ -38,15 +38,15 @@ AS 'MODULE_PATHNAME', 'twt_cron_next';
 /*
  * twtasks.cron_preview(expr, after, tz, n)
  *
- *		The next n times of a cron expression, to look at before it is used.
+ *		The next n times of a cron expression, to check it before use.
  *
  * Parameters
  *		expr, after, tz	as cron_next()
- *		n				at most so many, 1 to 10000
+ *		n				at most this many, 1 to 10000
  *
  * Returns
- *		occurrence		when it is due
- *		local_time		what a clock in that time zone shows then
+ *		occurrence		time at which it is due
+ *		local_time		the same in that time zone
  *
  * Errors
  *		22004			a parameter is NULL
@@ -69,19 +69,17 @@ AS 'MODULE_PATHNAME', 'twt_cron_preview';
 /*
  * twtasks_internal.cron_last(expr, after, until, tz, n)
  *
- *		The last n times after the one and up to the other.
+ *		The last n times later than "after" and not later than "until".
  *
  * Parameters
  *		expr, tz, n		as cron_preview()
  *
  * Returns
- *		timestamptz[], in order of time; empty: there was none
+ *		timestamptz[], ascending
  *
  * Errors
  *		22004			a parameter is NULL
  *		22023			a parameter is not valid
- *
- * Locks		none
  */
 CREATE FUNCTION twtasks_internal.cron_last(
 	expr text, after timestamptz, until timestamptz, tz text, n integer)

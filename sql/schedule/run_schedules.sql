@@ -1,15 +1,15 @@
 /*
  * twtasks_internal.add_occurrence(schedule, occurrence)
  *
- *		Adds the task of an occurrence, unless it has been added before: also
- *		by a schedule of that name that was removed since, or before the
- *		server's clock was put back.
+ *		Adds the task of an occurrence, unless it was added before.  A schedule
+ *		of that name may have added it and been removed since, or the server's
+ *		clock may have been put back.
  *
  * Parameters
- *		occurrence		NULL: one besides, now
+ *		occurrence		NULL: an additional task, now
  *
  * Returns
- *		as add_task(); result 'already_exists': it has been added before
+ *		as add_task(); result 'already_exists': it was added before
  *
  * Errors
  *		as add_task()
@@ -49,14 +49,14 @@ END $$;
 /*
  * twtasks_internal.run_schedule(schedule, now, until)
  *
- *		Adds what is due of a schedule whose row is locked, by its rule for
- *		missed occurrences, and moves it on to the next occurrence.
+ *		Adds the due occurrences of a schedule whose row is locked, by its rule
+ *		for missed ones.  Then moves the schedule on to the next occurrence.
  *
  * Parameters
- *		until			at this time the next occurrence is one that is due still
+ *		until			at this time stop adding; the next occurrence is still due
  *
  * Returns
- *		added			tasks
+ *		added			number of tasks
  *		has_missed		whether occurrences were left out
  *
  * Errors
@@ -78,7 +78,7 @@ AS $$
 DECLARE
 	wanted CONSTANT integer := CASE schedule.missed WHEN 'all' THEN schedule.missed_limit ELSE 1 END;
 	before CONSTANT timestamptz := schedule.next_run - interval '1 microsecond';
-	-- one more, to see whether any is left out
+	-- one more, which shows whether any is left out
 	due timestamptz[] := twtasks_internal.cron_last(schedule.cron, before, now, schedule.time_zone, wanted + 1);
 	left_out timestamptz;
 	following timestamptz := twtasks.cron_next(schedule.cron, greatest(now, before), schedule.time_zone);
@@ -112,11 +112,11 @@ END $$;
 /*
  * twtasks_internal.forget_runs()
  *
- *		Deletes from twtasks.schedule_run what is as old as tasks that are
- *		dropped from the history, up to a thousand rows.
+ *		Deletes rows of twtasks.schedule_run that are as old as dropped history,
+ *		at most a thousand.
  *
  * Writes		twtasks.schedule_run
- * Locks		rows; those locked by others are left out
+ * Locks		rows; skips rows that others have locked
  */
 CREATE FUNCTION twtasks_internal.forget_runs()
 RETURNS void
@@ -133,29 +133,29 @@ $$;
 /*
  * twtasks_internal.run_schedules(batch)
  *
- *		Adds the tasks of all schedules that are due.  While twtasks.enabled is
- *		off, or in a copy of the database that was not adopted, it adds none: what
- *		is due then is missed.
+ *		Adds the tasks of all schedules that are due.  Adds none while
+ *		twtasks.enabled is off, or if this database is a copy and not adopted:
+ *		occurrences due then are missed.
  *
- *		A schedule that cannot run (its bucket is gone, its time zone is not
- *		known any more) holds up no other one: the reason is kept in
- *		twtasks.schedules, and it is tried again after half a minute.  So is one
- *		whose task is intercepted for longer than twtasks.function_timeout; after
- *		that time in all the rest is left to the next call.
+ *		A schedule that cannot run (its bucket is gone, its time zone is no
+ *		longer known) does not hold up others. twtasks.schedules shows the
+ *		reason, and the next try is half a minute later.  The same applies if
+ *		intercepting its task takes longer than twtasks.function_timeout.  When
+ *		the call has taken that long in all, the rest waits for the next call.
  *
  * Parameters
- *		batch			at most so many schedules in one call
+ *		batch			at most this many schedules in one call
  *
  * Returns
- *		added			tasks
- *		missed			schedules of which occurrences were left out
- *		failed			schedules that cannot run, and could before
- *		next_ms			call again after so many milliseconds, when the next one is
- *						due; 0: more are due now; NULL: none is waiting
+ *		added			number of tasks
+ *		missed			number of schedules with occurrences left out
+ *		failed			number of schedules that cannot run, and could before
+ *		next_ms			milliseconds until the next one is due; 0: more are due now;
+ *						NULL: none waits
  *
  * Writes		twtasks.task, twtasks.schedule, twtasks.schedule_run
- * Locks		rows of schedules, the earliest first; those locked by others are
- *				left out
+ * Locks		rows of schedules, the earliest first; skips rows that others have
+ *				locked
  * Wakes		sidecars of the tasks' buckets
  */
 CREATE FUNCTION twtasks_internal.run_schedules(
@@ -198,14 +198,14 @@ BEGIN
 			UPDATE twtasks.schedule s
 			SET problem = twtasks_internal.cut_message(SQLERRM), look_at = started + interval '30 seconds'
 			WHERE s.name = due.name;
-			-- The next one may have to wait as long, and the node has more to do.
+			-- The next one may take as long, and the node has other duties.
 			EXIT WHEN SQLSTATE IN ('55P03', '53400');
 		END;
 		EXIT WHEN added >= 1000 OR clock_timestamp() > until;
 	END LOOP;
 	PERFORM twtasks_internal.forget_runs();
 
-	-- One that is due and was left out is locked by somebody: not at once again.
+	-- A schedule that is due and was skipped is locked: do not try it again at once.
 	SELECT least(
 		(SELECT CASE WHEN left_over > 0 AND added < 1000 THEN 500 ELSE 0 END
 		 FROM twtasks.schedule s WHERE s.look_at <= started LIMIT 1),

@@ -1,56 +1,55 @@
 /*
- * What runs by the clock.  Whoever adds an occurrence locks this row and moves
- * it on to the next one in the same transaction, so that none is added twice.
+ * A session that adds an occurrence locks the schedule's row, and moves the row
+ * on to the next occurrence in the same transaction.  So none is added twice.
  */
 CREATE TABLE twtasks.schedule (
-	name			text COLLATE "C" NOT NULL,		-- Given by who made it
-	cron			text NOT NULL,					-- When: a cron expression
-	time_zone		text NOT NULL,					-- Whose clock it means
-	missed			text NOT NULL,					-- What becomes of occurrences that nobody added in time: skip, once or all
-	missed_limit	integer NOT NULL,				-- all: at most so many of them, the last ones
+	name			text COLLATE "C" NOT NULL,		-- Given by its maker
+	cron			text NOT NULL,					-- A cron expression
+	time_zone		text NOT NULL,					-- Time zone of the cron expression
+	missed			text NOT NULL,					-- Rule for occurrences that were not added in time: skip, once or all
+	missed_limit	integer NOT NULL,				-- all: at most this many, the last ones
 	is_paused		boolean NOT NULL DEFAULT false,	-- Adds nothing until resume_schedule()
-	look_at			timestamptz NOT NULL,			-- When to look at it: next_run, or later after a failure; infinity: never
-	next_run		timestamptz,					-- The next occurrence; NULL: none comes, or it is paused
-	last_run		timestamptz,					-- The occurrence that was added last, or the time of run_schedule_now()
-	last_task		uuid,							-- The task that was added last
-	last_missed		timestamptz,					-- The last occurrence that was left out
-	problem			text,							-- Why the next occurrence, which is due, cannot be added; NULL: it can
-	type			text COLLATE "C" NOT NULL,		-- Of its tasks, as all below
+	look_at			timestamptz NOT NULL,			-- Time of the next look: next_run, or later after a failure; infinity: never
+	next_run		timestamptz,					-- The next occurrence; NULL: none, or it is paused
+	last_run		timestamptz,					-- The occurrence added last, or the time of run_schedule_now()
+	last_task		uuid,							-- The task added last
+	last_missed		timestamptz,					-- The last occurrence left out
+	problem			text,							-- The reason why the due occurrence cannot be added; NULL: it can
+	type			text COLLATE "C" NOT NULL,		-- Type of its tasks
 	sub_type		text,							-- As in twtasks.task
-	bucket			text COLLATE "C",				-- As in twtasks.task; NULL: as the policy of the type says
-	priority		smallint,						-- As in twtasks.task; NULL: as the policy of the type says
-	expires_after	interval,						-- A task expires so long after its occurrence; NULL: as the policy of the type says
+	bucket			text COLLATE "C",				-- As in twtasks.task; NULL: of the type's policy
+	priority		smallint,						-- As in twtasks.task; NULL: of the type's policy
+	expires_after	interval,						-- From the occurrence to the task's expires; NULL: of the type's policy
 	data			jsonb,							-- As in twtasks.task
 	payload			bytea,							-- As in twtasks.task
-	context			jsonb,							-- As in twtasks.task; the schedule's name and the occurrence are added to it
-	role			text NOT NULL,					-- Who made it: in whose name tasks are added
+	context			jsonb,							-- As in twtasks.task; name and occurrence are added to it
+	role			text NOT NULL,					-- Its maker, which adds its tasks
 	CONSTRAINT schedule_pkey PRIMARY KEY (name)
 );
 CREATE INDEX schedule_look_at ON twtasks.schedule (look_at);
 
-COMMENT ON TABLE twtasks.schedule IS 'Tasks that are added by the clock';
+COMMENT ON TABLE twtasks.schedule IS 'Schedules, which add tasks by the clock';
 
-/* Nobody but run_schedules() writes here, so that nobody else can take an
- * occurrence's place, as with a unique key. */
+/* Only run_schedules() writes here.  Anybody could take a unique key. */
 CREATE TABLE twtasks.schedule_run (
 	name			text COLLATE "C" NOT NULL,	-- The schedule, which may have been removed since
-	occurrence		timestamptz NOT NULL,		-- When it was due
-	added			timestamptz NOT NULL,		-- When its task was added
+	occurrence		timestamptz NOT NULL,		-- Time at which it was due
+	added			timestamptz NOT NULL,		-- Time at which its task was added
 	task_id			uuid NOT NULL,				-- Its task
 	CONSTRAINT schedule_run_pkey PRIMARY KEY (name, occurrence)
 );
 CREATE INDEX schedule_run_added ON twtasks.schedule_run (added);
-COMMENT ON TABLE twtasks.schedule_run IS 'Occurrences that were added, kept as long as finished tasks: none is added twice';
+COMMENT ON TABLE twtasks.schedule_run IS 'Added occurrences, kept as long as finished tasks, so that none is added twice';
 
 CREATE TABLE twtasks.schedule_audit (
-	id				bigint GENERATED ALWAYS AS IDENTITY,	-- In order of the changes of one schedule
+	id				bigint GENERATED ALWAYS AS IDENTITY,	-- Ascends with the changes of one schedule
 	at				timestamptz NOT NULL,					-- When
-	actor			text NOT NULL,							-- Who: the role that logged in
-	action			text NOT NULL,							-- What: schedule, unschedule, pause, resume, run now
+	actor			text NOT NULL,							-- The role that logged in
+	action			text NOT NULL,							-- schedule, unschedule, pause, resume, run now
 	name			text COLLATE "C" NOT NULL,				-- The schedule
-	before			jsonb,									-- What it was; of data, payload and context only a hash, "carries"
-	after			jsonb,									-- What it is now; of run now the task
-	reason			text,									-- Why, in the words of who did it
+	before			jsonb,									-- Before the change; "carries" is a hash of data, payload and context
+	after			jsonb,									-- After the change; the task, for run now
+	reason			text,									-- In the actor's words
 	CONSTRAINT schedule_audit_pkey PRIMARY KEY (id)
 );
 CREATE INDEX schedule_audit_name ON twtasks.schedule_audit (name);
@@ -73,7 +72,7 @@ CREATE VIEW twtasks.schedules AS
 		UNION ALL
 		SELECT f.status, f.state_time, f.error FROM twtasks.finished_task f WHERE f.id = s.last_task
 		LIMIT 1) t ON true;
-COMMENT ON VIEW twtasks.schedules IS 'Schedules: when they run next, ran last, and what came of it';
+COMMENT ON VIEW twtasks.schedules IS 'Schedules: next run, last run and its outcome';
 
 CREATE VIEW twtasks.schedule_runs AS
 	SELECT r.name, r.occurrence, r.added, r.task_id, t.status, t.state_time, t.error
@@ -83,16 +82,16 @@ CREATE VIEW twtasks.schedule_runs AS
 		UNION ALL
 		SELECT f.status, f.state_time, f.error FROM twtasks.finished_task f WHERE f.id = r.task_id
 		LIMIT 1) t ON true;
-COMMENT ON VIEW twtasks.schedule_runs IS 'Occurrences of schedules that were added, and what came of them';
+COMMENT ON VIEW twtasks.schedule_runs IS 'Added occurrences of schedules, and their outcome';
 
 /*
  * twtasks_internal.describe_schedule(name)
  *
- *		What an operator decides of a schedule, for the audit.  Who may read
- *		that need not be one who may read what its tasks carry.
+ *		The settings of a schedule, for the audit.  A hash stands for data,
+ *		payload and context, which a reader of the audit may not see.
  *
  * Returns
- *		jsonb; NULL: there is none of that name
+ *		jsonb; NULL: no schedule has that name
  */
 CREATE FUNCTION twtasks_internal.describe_schedule(name text)
 RETURNS jsonb
@@ -111,7 +110,7 @@ $$;
 /*
  * twtasks_internal.audit_schedule(action, name, before, after, reason)
  *
- *		Writes to the audit what the session has just done to a schedule.
+ *		Records what the session has just done to a schedule.
  *
  * Parameters
  *		before, after	describe_schedule()
@@ -131,13 +130,13 @@ $$;
 /*
  * twtasks_internal.start_schedule(name, anew)
  *
- *		Lets a schedule that was changed be looked at when it is due.
+ *		Sets the time at which a changed schedule is looked at.
  *
  * Parameters
- *		anew			its next occurrence is the first from now on
+ *		anew			true: its next occurrence is the first from now on
  *
  * Returns
- *		when it runs next; NULL: it is paused
+ *		its next run; NULL: it is paused
  *
  * Writes		twtasks.schedule
  * Wakes		after commit one sidecar of the bucket
@@ -160,7 +159,7 @@ BEGIN
 	SET problem = NULL, next_run = started.next_run, look_at = coalesce(started.next_run, 'infinity')
 	WHERE s.name = start_schedule.name;
 	IF started.next_run IS NOT NULL THEN
-		-- Of no task: only the time counts.
+		-- There is no such task: only the time counts.
 		PERFORM twtasks_internal.queue_trigger(gen_random_uuid(), 0::bigint,
 			coalesce(started.bucket, (twtasks.policy_of(started.type)).bucket, 'default'),
 			started.type, 0::smallint, 0, started.next_run);
@@ -171,8 +170,8 @@ END $$;
 /*
  * twtasks_internal.check_schedule(...)
  *
- *		Refuses what schedule() must not store; a type, bucket or priority that
- *		add_task() would refuse, by asking it.
+ *		Refuses arguments that schedule() must not store. add_task() itself is
+ *		asked about type, bucket and priority.
  *
  * Errors
  *		22004, 22023, 42501, 54000	as schedule()
@@ -194,7 +193,7 @@ BEGIN
 	ELSIF schedule.name !~ '^\S' OR schedule.name ~ '[[:cntrl:]]' OR length(schedule.name) > 200 THEN
 		RAISE EXCEPTION 'invalid name of a schedule'
 			USING ERRCODE = 'invalid_parameter_value',
-				DETAIL = 'A name has 1 to 200 characters, begins with none that is blank, and has no control characters.';
+				DETAIL = 'A name has 1 to 200 characters, does not begin with a space, and has no control characters.';
 	ELSIF schedule.missed NOT IN ('skip', 'once', 'all') THEN
 		RAISE EXCEPTION 'missed must be skip, once or all, not "%"', twtasks_internal.shown(schedule.missed)
 			USING ERRCODE = 'invalid_parameter_value';
@@ -202,7 +201,7 @@ BEGIN
 		RAISE EXCEPTION 'missed_limit must be between 1 and 1000, not %', schedule.missed_limit
 			USING ERRCODE = 'invalid_parameter_value';
 	ELSIF schedule.expires_after <= interval '0' THEN
-		RAISE EXCEPTION 'expires_after must be more than nothing'
+		RAISE EXCEPTION 'expires_after must be greater than zero'
 			USING ERRCODE = 'invalid_parameter_value';
 	ELSIF jsonb_typeof(schedule.context) <> 'object' THEN
 		RAISE EXCEPTION 'context must be a JSON object'
@@ -227,39 +226,38 @@ END $$;
 /*
  * twtasks.schedule(name, cron, type, data, ...)
  *
- *		Adds tasks by the clock: makes the schedule of that name, or replaces
- *		it.  A new cron expression or time zone counts from now on; as long as
- *		both stay, so does the next occurrence, also one that was missed.  A
- *		schedule that is paused stays so.
+ *		Makes the schedule of that name, or replaces it; a schedule adds tasks
+ *		by the clock.  A new cron expression or time zone counts from now on.
+ *		If neither changes, the next occurrence stays, even a missed one.  A
+ *		paused schedule stays paused.
  *
- *		Each occurrence is added once.  The task's context tells its handler the
+ *		Each occurrence is added once.  The task's context gives its handler the
  *		name ("schedule") and the occurrence ("scheduled_for").
  *
  * Parameters
  *		name			1 to 200 characters
- *		cron			when, as for cron_next()
- *		type, data		of the tasks, as for add_task(), as are sub_type,
- *						priority, bucket, context and payload
- *		time_zone		whose clock: a name of pg_timezone_names
- *		missed			what becomes of occurrences that no sidecar was there to
- *						add: 'skip' leaves them out, 'once' runs the last of them,
- *						'all' runs them all, the last missed_limit of them.
- *						One that is at most a minute late is not missed
+ *		cron			as for cron_next()
+ *		type, data		of the tasks, as for add_task(); so are sub_type, priority,
+ *						bucket, context and payload
+ *		time_zone		of cron: a name of pg_timezone_names
+ *		missed			rule for occurrences that no sidecar added in time, that
+ *						is, within a minute: 'skip' leaves them out, 'once' runs
+ *						the last one, 'all' runs the last missed_limit ones
  *		missed_limit	1 to 1000
- *		expires_after	a task that has not been started so long after its
- *						occurrence becomes FAILED
+ *		expires_after	a task that has not started this long after its occurrence
+ *						becomes FAILED
  *		context			a JSON object
  *		reason			for the audit
  *
  * Returns
  *		result			'added', 'changed' or 'unchanged'
- *		next_run		when it runs next; NULL: it is paused
+ *		next_run		its next run; NULL: it is paused
  *
  * Errors
- *		22004			a parameter that is needed is NULL
- *		22023			a parameter is not valid; cron names no time
+ *		22004			a required parameter is NULL
+ *		22023			a parameter is not valid, or cron names no time
  *		54000			data, payload and context exceed twtasks.max_payload
- *		42501			the role that calls may not add this type: see allow_type()
+ *		42501			the calling role may not add this type: see allow_type()
  *
  * Writes		twtasks.schedule, twtasks.schedule_audit
  * Locks		row lock; waits for a change of the same schedule
@@ -323,7 +321,7 @@ BEGIN
 			RETURN;
 		END IF;
 		SELECT s.* INTO old FROM twtasks.schedule s WHERE s.name = wanted.name FOR UPDATE;
-		EXIT WHEN FOUND;		-- else it was removed meanwhile
+		EXIT WHEN FOUND;		-- else it was removed in between
 	END LOOP;
 	before := twtasks_internal.describe_schedule(wanted.name);
 	UPDATE twtasks.schedule s
@@ -373,13 +371,10 @@ END $$;
 /*
  * twtasks_internal.set_schedule_paused(name, paused, reason)
  *
- *		For the two functions below.
- *
- * Returns
- *		whether it was changed; NULL: there is none of that name
+ *		The work of pause_schedule() and resume_schedule().
  */
 CREATE FUNCTION twtasks_internal.set_schedule_paused(name text, paused boolean, reason text)
-RETURNS boolean
+RETURNS text
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
@@ -390,7 +385,7 @@ BEGIN
 	SELECT s.is_paused INTO was FROM twtasks.schedule s
 	WHERE s.name = set_schedule_paused.name FOR UPDATE;
 	IF was IS NULL OR was = paused THEN
-		RETURN was <> paused;
+		RETURN CASE WHEN was IS NULL THEN 'not_found' ELSE 'not_changed' END;
 	END IF;
 	before := twtasks_internal.describe_schedule(set_schedule_paused.name);
 	UPDATE twtasks.schedule s SET is_paused = paused WHERE s.name = set_schedule_paused.name;
@@ -398,16 +393,16 @@ BEGIN
 	PERFORM twtasks_internal.audit_schedule(CASE WHEN paused THEN 'pause' ELSE 'resume' END,
 		set_schedule_paused.name, before,
 		twtasks_internal.describe_schedule(set_schedule_paused.name), reason);
-	RETURN true;
+	RETURN CASE WHEN paused THEN 'paused' ELSE 'resumed' END;
 END $$;
 
 /*
  * twtasks.pause_schedule(name, reason)
  *
- *		Lets a schedule add nothing until resume_schedule().
+ *		Keeps a schedule from adding tasks until resume_schedule().
  *
  * Returns
- *		'paused', 'not_changed' (it was paused already), or 'not_found'
+ *		'paused', 'not_changed' (it was paused before), or 'not_found'
  *
  * Writes		twtasks.schedule, twtasks.schedule_audit
  * Locks		row lock
@@ -416,16 +411,13 @@ CREATE FUNCTION twtasks.pause_schedule(name text, reason text DEFAULT NULL)
 RETURNS text
 LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
-AS $$
-	SELECT CASE twtasks_internal.set_schedule_paused(name, true, reason)
-		WHEN true THEN 'paused' WHEN false THEN 'not_changed' ELSE 'not_found' END
-$$;
+AS $$ SELECT twtasks_internal.set_schedule_paused(name, true, reason) $$;
 
 /*
  * twtasks.resume_schedule(name, reason)
  *
- *		Lets a paused schedule go on from now.  What was due during the pause
- *		is not made good, whatever its rule for missed occurrences.
+ *		Lets a paused schedule go on from now.  Occurrences during the pause are
+ *		not made up for, whatever its rule for missed ones.
  *
  * Returns
  *		'resumed', 'not_changed' (it was not paused), or 'not_found'
@@ -438,19 +430,16 @@ CREATE FUNCTION twtasks.resume_schedule(name text, reason text DEFAULT NULL)
 RETURNS text
 LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
-AS $$
-	SELECT CASE twtasks_internal.set_schedule_paused(name, false, reason)
-		WHEN true THEN 'resumed' WHEN false THEN 'not_changed' ELSE 'not_found' END
-$$;
+AS $$ SELECT twtasks_internal.set_schedule_paused(name, false, reason) $$;
 
 /*
  * twtasks.run_schedule_now(name, reason)
  *
- *		Adds a task of a schedule, paused or not, besides those of its
+ *		Adds a task of a schedule, paused or not, in addition to its
  *		occurrences.
  *
  * Returns
- *		as add_task(); result 'not_found': there is no such schedule
+ *		as add_task(); result 'not_found': no such schedule
  *
  * Errors
  *		as add_task()

@@ -1,11 +1,11 @@
 /*
  * twtasks_internal.next_inline(pattern)
  *
- *		The next task to run for run_inline(), as a sidecar would find it: one
- *		whose time has come is promoted first, what is paused is not there.
+ *		The next task for run_inline(), as a sidecar would find it: a due task
+ *		is promoted first, and paused tasks are skipped.
  *
  * Returns
- *		id, version; no row: there is none
+ *		id, version; no row: no task
  *
  * Writes		twtasks.task
  * Locks		a row
@@ -41,9 +41,9 @@ END $$;
 /*
  * twtasks_internal.retry_inline(id, message)
  *
- *		What a sidecar does with a task that failed: what the policies of its type
- *		say; without any it is tried again after 5 s, then after twice as long
- *		each time up to 2 h, and given up after 20 tries.
+ *		Finishes a failed task as a sidecar does, by the policies of its type.
+ *		Without a policy the first retry is after 5 s, the wait doubles each
+ *		time up to 2 h, and the task is given up after 20 tries.
  *
  * Writes		twtasks.task
  */
@@ -62,33 +62,32 @@ $$;
 /*
  * twtasks.run_inline(function, pattern, max_tasks, role)
  *
- *		Runs tasks here and now, in the caller's transaction, as a sidecar with
- *		this SQL handler would: for tests, which see what the handler did before
- *		they roll all of it back.  What is added meanwhile runs as well.  A
- *		handler that fails leaves a task that waits for its next try, as the
- *		policies of its type say.
+ *		Runs tasks in the caller's transaction, as a sidecar with this SQL
+ *		handler would.  For tests, which see the effects of the handler before
+ *		they roll all of it back.  Tasks added meanwhile run too.  If the
+ *		handler fails, its task waits for the next try, by the policies of its
+ *		type.
  *
  * Parameters
  *		function		takes (twtasks.task_input), returns twtasks.task_result or
  *						void
  *		pattern			a type, or the beginning of types and a *
- *		max_tasks		at most so many
+ *		max_tasks		at most this many
  *		role			runs the function; NULL: the role that calls
  *
  * Returns
  *		id, type, tries	of each task, in the order in which they ran
  *		result			'finished' or 'failed'
- *		message			why it failed, with its SQLSTATE
+ *		message			the failure with its SQLSTATE
  *		status, version	of the task afterwards; NULL: it was deleted
  *
  * Errors
- *		55000			twtasks.testing or twtasks.enabled is off, or the database
- *						is a copy that was not adopted; or a limit of the whole
- *						cluster lets a task not run now
+ *		55000			twtasks.testing or twtasks.enabled is off, or this database is
+ *						a copy and not adopted, or a cluster-wide limit is full
  *		42501, 42883	as execute_tasks()
  *
  * Writes		twtasks.task, twtasks.finished_task and what the function writes
- * Locks		rows; those that somebody has locked are left out
+ * Locks		rows; skips rows that others have locked
  * Example		SELECT * FROM twtasks.run_inline('app.pay', 'PAYOUT');
  */
 CREATE FUNCTION twtasks.run_inline(
@@ -110,13 +109,10 @@ AS 'MODULE_PATHNAME', 'twt_as_owner';
 /*
  * twtasks_internal.run_inline_as_owner(given)
  *
- *		What run_inline() does, once its caller is noted; its parameters are the
- *		columns of the row.
+ *		The work of run_inline(), with its caller noted.  The row has a column
+ *		for each parameter.
  *
- * Returns
- *		as run_inline()
- *
- * Writes		as run_inline()
+ * Returns, writes: as run_inline()
  */
 CREATE FUNCTION twtasks_internal.run_inline_as_owner(
 	given record,
@@ -138,7 +134,7 @@ DECLARE
 	done record;
 BEGIN
 	PERFORM twtasks_internal.check_testing();
-	-- Nobody else ever sees this node: it goes before the end of the call.
+	-- No other session sees this node, since the call deletes it at its end.
 	INSERT INTO twtasks.node (name, started, heartbeat, lease)
 	VALUES ('run_inline', clock_timestamp(), clock_timestamp(), '1 day')
 	RETURNING incarnation INTO node;

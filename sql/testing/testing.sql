@@ -1,7 +1,7 @@
 /*
  * twtasks_internal.check_testing()
  *
- *		Lets nobody use functions for tests where they are switched off.
+ *		Refuses functions for tests where they are switched off.
  *
  * Errors
  *		55000			twtasks.testing is off
@@ -24,9 +24,8 @@ END $$;
 /*
  * twtasks_internal.do_duties()
  *
- *		Does at once what the leader does when its time has come: schedules that
- *		are due add their tasks, tasks that are due may run, those that expired or
- *		are stuck go their way.
+ *		Does the leader's duties at once: adds tasks of due schedules, promotes
+ *		due tasks, expires tasks and applies stuck rules.
  *
  * Writes		twtasks.task, twtasks.finished_task, twtasks.schedule,
  *				twtasks.schedule_run
@@ -57,27 +56,27 @@ END $$;
 /*
  * twtasks.set_clock(at)
  *
- *		Shifts the clock of the engine in this database, for a test: it shows
- *		this time now and goes on from there.  What is due by then runs:
- *		schedules, tasks whose time has come, those that expired, those past their
- *		deadline.
+ *		Shifts the engine's clock in this database, for a test: it shows the
+ *		given time now and goes on from there.  Then everything that is due
+ *		happens: schedules, tasks whose time has come, tasks that expire, tasks
+ *		past their deadline.
  *
- *		Only sessions in which twtasks.testing is on go by it.  In a transaction
- *		that is not committed only that one does.
+ *		Only sessions with twtasks.testing on use this clock.  Until the commit,
+ *		only this transaction uses it.
  *
  * Parameters
- *		at				NULL: the server's clock again
+ *		at				NULL: the server's time again
  *
  * Returns
- *		what the clock shows
+ *		the time that the clock shows
  *
  * Errors
  *		55000			twtasks.testing is off
  *		22023			at is infinite
  *
- * Writes		twtasks.test_clock and what is due
- * Locks		twtasks.test_clock against others who set it
- * Wakes		sidecars of tasks that are due
+ * Writes		twtasks.test_clock and the tables of what is due
+ * Locks		twtasks.test_clock against another set_clock()
+ * Wakes		sidecars of the due tasks' buckets
  */
 CREATE FUNCTION twtasks.set_clock(at timestamptz)
 RETURNS timestamptz
@@ -103,10 +102,11 @@ END $$;
 /*
  * twtasks.advance_clock(by)
  *
- *		Lets time pass, for a test: set_clock() to that much later.
+ *		Lets time pass, for a test: calls set_clock() with a time that much
+ *		later.
  *
  * Returns
- *		what the clock shows
+ *		the time that the clock shows
  *
  * Errors
  *		55000			twtasks.testing is off
@@ -131,11 +131,11 @@ END $$;
 /*
  * twtasks.reset_tasks()
  *
- *		Removes all tasks, live and finished, with their keys and their audit, and
- *		sets the clock right, for the next test.  Schedules stay, and begin anew.
+ *		Removes all tasks, live and finished, with their keys and audit, and
+ *		resets the clock, for the next test.  Schedules stay, and start anew.
  *
  * Returns
- *		how many tasks there were
+ *		number of tasks removed
  *
  * Errors
  *		55000			twtasks.testing is off

@@ -1,7 +1,7 @@
 /*
  * twtasks_internal.check_waiting()
  *
- *		Lets nobody wait for what he cannot see.
+ *		Refuses to wait in a transaction that cannot see the changes of others.
  *
  * Errors
  *		25001			the transaction has one snapshot for all its statements
@@ -23,19 +23,19 @@ END $$;
 /*
  * twtasks.wait_for_task(id, statuses, timeout)
  *
- *		Waits until a task reaches one of these statuses.  For tests: it looks at
- *		the table again and again, and keeps its transaction open.
+ *		Waits until a task reaches one of these statuses.  For tests: the
+ *		function reads the table again and again, and keeps its transaction
+ *		open.
  *
  * Parameters
- *		statuses		of these
- *		timeout			so long at most
+ *		timeout			longest wait
  *
  * Returns
- *		the status that it reached
+ *		the status that the task reached
  *
  * Errors
- *		55000			not in time, or it has ended otherwise
- *		P0002			there is no such task
+ *		55000			not in time, or the task has ended in another status
+ *		P0002			no such task
  *		25001			the transaction has one snapshot for all its statements
  *
  * Locks		none
@@ -77,13 +77,12 @@ END $$;
 /*
  * twtasks.wait_until_idle(pattern, timeout)
  *
- *		Waits until no task is left that could run now: none is SUBMITTED or
- *		PROCESSING, and none that is WAITING is due.  For tests, as
- *		wait_for_task().
+ *		Waits until no task could run now: none is SUBMITTED or PROCESSING, and
+ *		no WAITING task is due.  For tests, as wait_for_task().
  *
  * Parameters
- *		pattern			of tasks of this type; or the beginning of types and a *
- *		timeout			so long at most
+ *		pattern			a type, or the beginning of types and a *
+ *		timeout			longest wait
  *
  * Errors
  *		55000			not in time

@@ -1,9 +1,7 @@
 /*
  * twtasks_internal.living_nodes()
  *
- *		The nodes that live, as far as the database has heard.
- *
- * Locks		none
+ *		The nodes that live, as far as the database knows.
  */
 CREATE FUNCTION twtasks_internal.living_nodes(
 	OUT name text, OUT buckets text[], OUT types text[], OUT faults text[])
@@ -18,10 +16,8 @@ $$;
 /*
  * twtasks_internal.works_for(bucket)
  *
- *		Whether a node lives that works for that bucket; one that has not said for
- *		which it works may.
- *
- * Locks		none
+ *		Whether a living node works for that bucket.  A node with unknown
+ *		buckets may work for any.
  */
 CREATE FUNCTION twtasks_internal.works_for(bucket text)
 RETURNS boolean
@@ -34,11 +30,9 @@ $$;
 /*
  * twtasks_internal.is_known_type(type)
  *
- *		Whether a sidecar that handles the type has run here within 30 days, or a
- *		policy names the type or a beginning of it; see
+ *		Whether a sidecar that handles the type has run here within 30 days, or
+ *		a policy names the type or its beginning: see
  *		twtasks.refuse_unknown_types.
- *
- * Locks		none
  */
 CREATE FUNCTION twtasks_internal.is_known_type(type text)
 RETURNS boolean
@@ -55,9 +49,7 @@ $$;
 /*
  * twtasks_internal.any_lives(names)
  *
- *		Whether a node lives that a policy names so.
- *
- * Locks		none
+ *		Whether a living node matches one of a policy's names of nodes.
  */
 CREATE FUNCTION twtasks_internal.any_lives(names text[])
 RETURNS boolean
@@ -71,14 +63,12 @@ $$;
 /*
  * twtasks_internal.why_limited(types)
  *
- *		The limits that may hold up tasks of these types: one that lets none start
- *		comes first, then one that is full, then one with a rate.  How many slots are
- *		in use is looked up once for each name under which a limit counts.
+ *		The limits that may hold up tasks of these types.  A limit that lets no
+ *		task start comes first, then a full one, then one with a rate.  Slots in
+ *		use are counted once for each name.
  *
  * Returns
  *		type, why		a row for each type that a limit holds up
- *
- * Locks		none
  */
 CREATE FUNCTION twtasks_internal.why_limited(types text[], OUT type text, OUT why text)
 RETURNS SETOF record
@@ -121,11 +111,8 @@ $$;
 /*
  * twtasks_internal.unhandled(types, buckets)
  *
- *		Those of the pairs in whose bucket nodes work of which none handles the type.
- *		A node that has not said for which buckets it works, or which types it
- *		handles, may for any.
- *
- * Locks		none
+ *		The pairs in whose bucket nodes work, but none that handles the type.  A
+ *		node with unknown buckets or types may work for any.
  */
 CREATE FUNCTION twtasks_internal.unhandled(types text[], buckets text[], OUT type text, OUT bucket text)
 RETURNS SETOF record
@@ -153,16 +140,14 @@ $$;
 /*
  * twtasks_internal.why_queued(types, buckets)
  *
- *		Why tasks of these types in these buckets are SUBMITTED and not grabbed,
- *		as far as the database knows: what nodes count for themselves it does not.
- *		Thousands at once: each bucket, each list of nodes and each limit is looked
- *		at once.
+ *		The likely reasons why tasks of these types in these buckets are
+ *		SUBMITTED and not grabbed, as far as the database knows: a node counts
+ *		its own limits itself.  For thousands of pairs: each bucket, each list
+ *		of nodes and each limit is read once.
  *
  * Returns
  *		type, bucket	the pairs that were given
  *		why				the likely reason
- *
- * Locks		none
  */
 CREATE FUNCTION twtasks_internal.why_queued(
 	types text[], buckets text[], OUT type text, OUT bucket text, OUT why text)
@@ -212,10 +197,7 @@ $$;
 /*
  * twtasks_internal.queued_buckets()
  *
- *		Buckets with tasks that could run; found by steps from bucket to bucket in
- *		the index.
- *
- * Locks		none
+ *		Buckets with tasks that could run, found by steps in the index.
  */
 CREATE FUNCTION twtasks_internal.queued_buckets()
 RETURNS SETOF text
@@ -237,10 +219,8 @@ $$;
 /*
  * twtasks_internal.lonely_buckets()
  *
- *		Buckets with tasks that could run, or are due, for which no node that lives
+ *		Buckets with tasks that could run or are due, for which no living node
  *		works.
- *
- * Locks		none
  */
 CREATE FUNCTION twtasks_internal.lonely_buckets()
 RETURNS SETOF text
@@ -260,10 +240,8 @@ $$;
 /*
  * twtasks_internal.queued_types(bucket)
  *
- *		Types with tasks in that bucket that could run; found by steps from type to
- *		type in the index.
- *
- * Locks		none
+ *		Types in that bucket with tasks that could run, found by steps in the
+ *		index.
  */
 CREATE FUNCTION twtasks_internal.queued_types(bucket text)
 RETURNS SETOF text
@@ -273,13 +251,11 @@ AS 'MODULE_PATHNAME', 'twt_queued_types';
 /*
  * twtasks_internal.unhandled_types(most)
  *
- *		Types with tasks that could run, in buckets for which nodes work of which
- *		none handles the type.
+ *		Types with tasks that could run, in buckets where nodes work but none
+ *		handles the type.
  *
  * Parameters
- *		most			of each bucket at most so many
- *
- * Locks		none
+ *		most			at most this many of each bucket
  */
 CREATE FUNCTION twtasks_internal.unhandled_types(most integer, OUT bucket text, OUT type text)
 RETURNS SETOF record
@@ -298,8 +274,8 @@ $$;
 /*
  * twtasks.blockers()
  *
- *		Why nothing runs, or not all, by what is configured and by who lives; for
- *		twtasks.warnings.
+ *		Reasons why tasks do not run, from the configuration and the living
+ *		nodes; for twtasks.warnings.
  *
  * Returns
  *		warning, since, detail, hint

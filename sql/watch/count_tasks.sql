@@ -1,27 +1,26 @@
 /*
  * twtasks.count_tasks(cap)
  *
- *		Live tasks counted by bucket, type and status.  Reads a part of them only,
- *		so that it may be asked at any time, however many there are.
+ *		Counts live tasks by bucket, type and status.  Reads only a part of the
+ *		tasks, so that it is quick however many there are.
  *
  * Parameters
- *		cap				so many are counted, at the most, of each bucket, type and
- *						priority in the queue, and three times as many of all of
- *						these together; so many of those that wait for a time, and
- *						so many of those in ERROR or HELD; and so many buckets,
- *						types and priorities are seen.  NULL: count all, which
- *						reads the whole live table
+ *		cap				the most tasks that are counted of each bucket, type and priority
+ *						in the queue; also of tasks that wait for a time, and of
+ *						tasks in ERROR or HELD.  Three times cap is the limit for
+ *						the whole queue, and cap the limit for groups of bucket,
+ *						type and priority.  NULL: count all, which reads the whole
+ *						live table
  *
  * Returns
  *		bucket, type, status
- *		tasks			how many
- *		capped			there are at least so many; and tasks of other states may not
- *						have been reached
- *		oldest			state_time of the oldest of those that were counted: in the
- *						queue those of small ids, which are the oldest unless callers
- *						gave the ids
- *		most_tries		of any of them
- *		newest			state_time of the newest of them
+ *		tasks			their number
+ *		capped			true: there may be more, also in other statuses
+ *		oldest			state_time of the oldest counted task.  The queue is counted
+ *						from small ids, which are the oldest unless callers gave
+ *						the ids
+ *		most_tries		the most tries of a counted task
+ *		newest			state_time of the newest counted task
  *
  * Errors
  *		22023			cap is less than 1
@@ -70,15 +69,14 @@ END $$;
 /*
  * twtasks_internal.count_queued(cap, moment)
  *
- *		count_tasks() for those in the index of the queue: SUBMITTED, or PROCESSING
- *		and not accepted.  A row for each bucket, type, priority and status.
+ *		As count_tasks(), for tasks in the index of the queue: SUBMITTED, or
+ *		PROCESSING and not accepted.  A row for each bucket, type, priority and
+ *		status.
  *
  * Returns
  *		as count_tasks(), and
- *		late			how many of those should have moved on before that moment
- *		newest_late		when the last of those should have
- *
- * Locks		none
+ *		late			number of tasks that should have moved on before that moment
+ *		newest_late		the last time at which one of them should have
  */
 CREATE FUNCTION twtasks_internal.count_queued(
 	cap integer, moment timestamptz,
@@ -92,10 +90,8 @@ AS 'MODULE_PATHNAME', 'twt_count_queued';
 /*
  * twtasks_internal.count_not_queued(cap)
  *
- *		count_tasks() for those in the index of times: first those that have one,
- *		then those that wait for a person.
- *
- * Locks		none
+ *		As count_tasks(), for tasks in the index of times: first those with a
+ *		time, then those that wait for a person.
  */
 CREATE FUNCTION twtasks_internal.count_not_queued(cap integer)
 RETURNS TABLE (bucket text, type text, status twtasks.task_status, tasks bigint,
@@ -123,15 +119,13 @@ $$;
 /*
  * twtasks_internal.count_errors(cap)
  *
- *		Tasks in ERROR, which many that are HELD hide from count_tasks(): the index
- *		does not tell them apart.  Reads what is HELD until it has found cap of them,
- *		so all of it when there are less.
+ *		Counts tasks in ERROR when many HELD tasks hide them from count_tasks():
+ *		both have the same place in the index.  Reads HELD tasks until cap tasks
+ *		in ERROR are found, and so all of them if there are fewer.
  *
  * Returns
- *		tasks			how many; cap at the most
- *		newest			state_time of the newest of them
- *
- * Locks		none
+ *		tasks			their number, at most cap
+ *		newest			state_time of the newest
  */
 CREATE FUNCTION twtasks_internal.count_errors(cap integer, OUT tasks bigint, OUT newest timestamptz)
 RETURNS record

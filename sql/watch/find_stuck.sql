@@ -1,22 +1,22 @@
 /*
  * twtasks.find_stuck(max_each)
  *
- *		Tasks that should have moved on, newest first.  Reads a part of the tasks
- *		only, as count_tasks() does with max_each or 1000 as cap, and shows no more
- *		than that cap of the queue.  Where more are late, each bucket, type and
- *		priority has an equal share of the cap, and one task at least.  A share
- *		begins with small ids, which have waited the longest unless callers gave the
- *		ids; tasks that are not in the queue begin with those due for the longest.
+ *		Tasks that should have moved on, newest first.  Reads only a part of the
+ *		tasks, as count_tasks() does with a cap of max_each, but at least 1000,
+ *		and shows at most that many of the queue.  If more are late, each
+ *		bucket, type and priority has an equal share, and at least one task.  A
+ *		share begins with small ids, which have waited longest unless callers
+ *		gave the ids.  Tasks outside the queue begin with the longest due.
  *
  * Parameters
- *		max_each		at most so many of each bucket, type and priority in the
- *						queue, and so many of each bucket, type and status beside it
+ *		max_each		at most this many of each bucket, type and priority in the queue,
+ *						and of each bucket, type and status outside it
  *
  * Returns
  *		id ... tries	of the task
- *		node			PROCESSING: who runs it
+ *		node			PROCESSING: the node that runs it
  *		why				the likely reason
- *		since			when it should have moved on
+ *		since			time at which it should have moved on
  *
  * Errors
  *		22023			max_each is NULL or less than 1
@@ -85,16 +85,13 @@ END $$;
 /*
  * twtasks_internal.late_queued(cap, moment, max_each)
  *
- *		The rows of the queue that find_stuck() shows: tasks without payloads, and
- *		as next_event_time the time of which the task is late.  It looks at the same
- *		tasks as count_queued() with that cap.  Thousands of types are not shown in
- *		depth: sorting three tasks of each took longer than finding them.
+ *		The rows of the queue for find_stuck(): tasks without payloads, with the
+ *		time from which the task is late as next_event_time.  Reads the same
+ *		tasks as count_queued() with that cap.
  *
  * Returns
- *		place			how many late tasks of its bucket, type and priority were found
- *						up to this one
- *
- * Locks		none
+ *		place			number of late tasks of its bucket, type and priority up to
+ *						this one
  */
 CREATE FUNCTION twtasks_internal.late_queued(
 	cap integer, moment timestamptz, max_each integer,
@@ -109,9 +106,7 @@ AS 'MODULE_PATHNAME', 'twt_late_queued';
 /*
  * twtasks_internal.late_not_queued(cap, moment)
  *
- *		late_queued() for those in the index of times: those due for the longest.
- *
- * Locks		none
+ *		As late_queued(), for tasks in the index of times: the longest due.
  */
 CREATE FUNCTION twtasks_internal.late_not_queued(
 	cap integer, moment timestamptz,

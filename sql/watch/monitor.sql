@@ -1,43 +1,43 @@
-/* What the leader saw when it last counted; a dump leaves it out. */
+/* Not in dumps. */
 CREATE TABLE twtasks.monitor_look (
 	one					boolean NOT NULL DEFAULT true,	-- True: there is one row
-	at					timestamptz NOT NULL,			-- When it was counted
+	at					timestamptz NOT NULL,			-- Time of the count
 	waiting				bigint NOT NULL,				-- Tasks that are WAITING
 	submitted			bigint NOT NULL,				-- Tasks that are SUBMITTED
 	processing			bigint NOT NULL,				-- Tasks that are PROCESSING
 	errors				bigint NOT NULL,				-- Tasks in ERROR
 	held				bigint NOT NULL,				-- Tasks that are HELD
-	capped				boolean NOT NULL,				-- There are at least so many: see count_tasks()
-	oldest_submitted	timestamptz,					-- Since when the oldest of those is SUBMITTED
-	newest_error		timestamptz,					-- When the last of those in ERROR was given up
+	capped				boolean NOT NULL,				-- There may be more: see count_tasks()
+	oldest_submitted	timestamptz,					-- state_time of the oldest SUBMITTED task
+	newest_error		timestamptz,					-- state_time of the newest task in ERROR
 	stuck				bigint NOT NULL,				-- Tasks that should have moved on, as in find_stuck()
-	newest_stuck		timestamptz,					-- When the last of those should have moved on
+	newest_stuck		timestamptz,					-- Last time at which a stuck task should have moved on
 	finished_estimate	bigint NOT NULL,				-- Rows of the history, as the planner estimates them
 	dropped				bigint NOT NULL,				-- Triggers that found their queue full, since the server's start
 	nodes				bigint NOT NULL,				-- Sidecars that live
 	CONSTRAINT monitor_look_pkey PRIMARY KEY (one),
 	CONSTRAINT monitor_look_one_check CHECK (one)
 );
-COMMENT ON TABLE twtasks.monitor_look IS 'What the leading sidecar counted last; one row at most';
+COMMENT ON TABLE twtasks.monitor_look IS 'The last count of the leading sidecar; one row at most';
 
 CREATE VIEW twtasks.monitor AS
 	SELECT m.at, twtasks.clock() - m.at AS age, m.waiting, m.submitted, m.processing,
 		   m.errors, m.held, m.capped, m.oldest_submitted, m.newest_error, m.stuck,
 		   m.newest_stuck, m.finished_estimate, m.dropped, m.nodes
 	FROM twtasks.monitor_look m;
-COMMENT ON VIEW twtasks.monitor IS 'What the leading sidecar counted last, some once a minute; an age of minutes: nobody leads';
+COMMENT ON VIEW twtasks.monitor IS 'The last count of the leading sidecar, about once a minute; an age of minutes means that nobody leads';
 
 /*
  * twtasks_internal.monitor_tasks()
  *
- *		Counts as count_tasks() and find_stuck() do, and leaves the figures in
- *		twtasks.monitor.  Where more tasks are HELD than those count, it reads all
- *		of them, in search of those in ERROR.
+ *		Counts as count_tasks() and find_stuck() do, and stores the figures in
+ *		twtasks.monitor.  If more tasks are HELD than those count, it reads all
+ *		of them to find tasks in ERROR.
  *
  * Returns
- *		errors, stuck	tasks in ERROR, and tasks that are stuck; 0 in a copy of the
- *						database that was not adopted
- *		is_news			whether there are some that were not there the last time
+ *		errors, stuck	numbers of tasks in ERROR and of stuck tasks; 0 if this database
+ *						is a copy and not adopted
+ *		is_news			whether there are new ones since the last call
  *
  * Writes		twtasks.monitor_look
  * Locks		a row

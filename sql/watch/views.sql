@@ -1,10 +1,10 @@
 /*
- * Payloads are not in these views: who may look at tasks need not be one who
- * may look at what they carry.
+ * Payloads are not in these views, since a role that may see tasks may not
+ * see their data.
  *
- * The parts of twtasks.tasks say what the planner cannot know: so a query for
- * tasks that are SUBMITTED does not read the history, and one for a bucket and a
- * type finds the index of the queue.
+ * The conditions in twtasks.tasks help the planner: a query for SUBMITTED tasks
+ * does not read the history, and one for a bucket and a type uses the index of
+ * the queue.
  */
 CREATE VIEW twtasks.tasks AS
 	SELECT t.id, t.version, t.type, t.sub_type, t.bucket, t.priority, t.status,
@@ -24,25 +24,26 @@ CREATE VIEW twtasks.tasks AS
 		   f.tries, f.key, f.error, f.incarnation, NULL, f.added_by, f.message
 	FROM twtasks.finished_task f
 	WHERE f.status IN ('DONE', 'FAILED', 'CANCELLED');
-COMMENT ON VIEW twtasks.tasks IS 'All tasks, live and finished, without what they carry';
+COMMENT ON VIEW twtasks.tasks IS 'All tasks, live and finished, without their data';
 
-/* The caller's own roles: a view does not change who the current user is. */
+/* A view does not change the current user, so these are the caller's roles. */
 CREATE VIEW twtasks.own_tasks WITH (security_barrier) AS
 	SELECT t.id, t.version, t.type, t.sub_type, t.bucket, t.priority, t.status,
 		   t.created, t.state_time, t.next_event_time, t.expires, t.tries, t.key, t.error, t.added_by
 	FROM twtasks.tasks t
 	WHERE t.added_by = ANY (ARRAY(SELECT r.rolname::text FROM pg_catalog.pg_roles r
 								  WHERE pg_catalog.pg_has_role(r.oid, 'USAGE')));
-COMMENT ON VIEW twtasks.own_tasks IS 'Tasks that the caller''s role added, or a role that it is a member of; ask by id, for other columns have no index';
+COMMENT ON VIEW twtasks.own_tasks IS 'Tasks added by the caller''s role or a role that it is a member of; ask by id, since other columns have no index';
 
 /*
  * twtasks.id_of(key)
  *
- *		The task that was added with that key, live or finished.  No index of tasks
- *		has their keys: WHERE id = id_of(...) is quick where WHERE key = ... reads all.
+ *		The id of the task that was added with that key, live or finished.  No
+ *		index of tasks has their keys: WHERE id = id_of(...) is quick, WHERE key
+ *		= ... reads all tasks.
  *
  * Returns
- *		uuid; NULL: none, or it is no longer kept
+ *		uuid; NULL: no such task is kept
  *
  * Locks		none
  * Example		SELECT * FROM twtasks.tasks WHERE id = twtasks.id_of('order 4711');
@@ -58,18 +59,18 @@ CREATE VIEW twtasks.error_tasks AS
 		   t.created, t.state_time, t.tries, t.key, t.error
 	FROM twtasks.task t
 	WHERE NOT t.queued AND t.next_event_time = 'infinity' AND t.status = 'ERROR';
-COMMENT ON VIEW twtasks.error_tasks IS 'Tasks that were given up and wait for a person';
+COMMENT ON VIEW twtasks.error_tasks IS 'Tasks in ERROR, which wait for a person';
 
 CREATE VIEW twtasks.stuck_tasks AS
 	SELECT s.id, s.version, s.type, s.sub_type, s.bucket, s.priority, s.status,
 		   s.created, s.state_time, s.tries, s.node, s.why, s.since
 	FROM twtasks.find_stuck() s;
-COMMENT ON VIEW twtasks.stuck_tasks IS 'Tasks that should have moved on, and the likely reason; at most 10,000 of the queue, each type having its share, see find_stuck()';
+COMMENT ON VIEW twtasks.stuck_tasks IS 'Tasks that should have moved on, and the likely reason; at most 10,000 of the queue, see find_stuck()';
 
 CREATE VIEW twtasks.stats AS
 	SELECT c.bucket, c.type, c.status, c.tasks, c.capped, c.oldest, c.most_tries, c.newest
 	FROM twtasks.count_tasks() c;
-COMMENT ON VIEW twtasks.stats IS 'Live tasks counted by bucket, type and status; capped: at least so many, see count_tasks()';
+COMMENT ON VIEW twtasks.stats IS 'Live tasks counted by bucket, type and status; see count_tasks()';
 
 CREATE VIEW twtasks.nodes AS
 	SELECT n.incarnation, n.name, n.started, n.heartbeat, n.lease, n.ended, n.buckets, n.types
@@ -89,7 +90,7 @@ CREATE VIEW twtasks.task_history AS
 	SELECT t.id, greatest(twtasks.clock(), t.state_time), 'now', NULL, NULL,
 		   NULL, t.version, t.status, t.error, NULL, NULL
 	FROM twtasks.tasks t;
-COMMENT ON VIEW twtasks.task_history IS 'What became of a task: its add, every change by hand with who, why, before and after, and how it stands; order by at';
+COMMENT ON VIEW twtasks.task_history IS 'The history of a task: its add, each change by hand, and its present state; order by at';
 
 /*
  * twtasks.queue_stats()
@@ -97,12 +98,12 @@ COMMENT ON VIEW twtasks.task_history IS 'What became of a task: its add, every c
  *		The shared-memory queues of this database.
  *
  * Returns
- *		bucket		whose queue
+ *		bucket		bucket of the queue
  *		waiting		triggers in it
  *		pushed		triggers ever pushed
- *		dropped		triggers dropped because it was full; the sweep found their tasks
+ *		dropped		triggers dropped since it was full; a sweep finds their tasks
  *		waiters		sidecars waiting in next_triggers() now
- *		need_sweep	a sweep was asked for and nobody took note yet
+ *		need_sweep	a sweep was asked for, and no sidecar has begun it
  *
  * Locks		none
  */

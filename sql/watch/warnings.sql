@@ -1,4 +1,4 @@
-/* The first look of somebody for whom nothing runs; and what a test left on. */
+/* The first thing to read when nothing runs, or when a test left something on. */
 CREATE VIEW twtasks.warnings AS
 	SELECT 'not adopted' AS warning, NULL::timestamptz AS since,
 		   twtasks_internal.adoption_fault() AS detail,
@@ -34,4 +34,4 @@ CREATE VIEW twtasks.warnings AS
 	WHERE s.setdatabase IN (0, (SELECT d.oid FROM pg_catalog.pg_database d
 								WHERE d.datname = pg_catalog.current_database()))
 	  AND c.setting ~* '^twtasks\.testing=';
-COMMENT ON VIEW twtasks.warnings IS 'Why nothing runs, or not all, and what must not be so in production; empty when all is well';
+COMMENT ON VIEW twtasks.warnings IS 'Reasons why tasks do not run, and settings that must not be on in production; empty when all is well';
