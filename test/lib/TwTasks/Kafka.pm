@@ -67,7 +67,7 @@ sub create
 	return $self->start;
 }
 
-# What kafka.tools.StorageTool would write, without another Java machine.
+# Writes the files of kafka.tools.StorageTool, without another Java machine.
 sub format_data
 {
 	my ($directory) = @_;

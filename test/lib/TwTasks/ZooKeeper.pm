@@ -58,8 +58,8 @@ sub servers
 	return "127.0.0.1:$_[0]->{port}";
 }
 
-# What the server says to a command of four letters, such as dump: sessions and
-# their ephemeral nodes.
+# Returns the server's answer to a command of four letters, such as dump: sessions
+# and their ephemeral nodes.
 sub ask
 {
 	my ($self, $word) = @_;
