@@ -408,12 +408,11 @@ AS 'MODULE_PATHNAME', 'twt_queue_time';
  *		reading of policies: a look into a hash table.
  *
  * Returns
- *		timeout_ms, stuck, retry	NULL: not set
+ *		timeout_ms, stuck	NULL: not set
  *		asks_stuck		whether there is a function to ask
  *		nodes			patterns of the nodes that run it; NULL: all do
  *		aging_ms		0: tasks do not rise
- *		retry_function	NULL: there is none
- *		reset_tries		true when not set
+ *		max_tries		in all; 0: a function says; NULL: not set
  *
  * Locks		none
  */
@@ -424,9 +423,7 @@ CREATE FUNCTION twtasks_internal.type_options(
 	OUT asks_stuck boolean,
 	OUT nodes text[],
 	OUT aging_ms bigint,
-	OUT retry jsonb,
-	OUT retry_function text,
-	OUT reset_tries boolean)
+	OUT max_tries integer)
 RETURNS record
 LANGUAGE c STABLE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'twt_type_options';
@@ -440,9 +437,8 @@ AS 'MODULE_PATHNAME', 'twt_type_options';
  *		kind			'policy' or 'bucket'
  *		name			a pattern that has a policy or is paused, or a bucket.  A
  *						policy merges all patterns that fit whatever this one fits
- *		timeout_ms, stuck, asks_stuck, aging_ms
+ *		timeout_ms, stuck, asks_stuck, aging_ms, max_tries
  *						as type_options() has them
- *		max_tries		in all; 0: a function says; NULL: not set
  *		runs_here		whether the node starts such tasks: the policy lets it, and
  *						nothing is paused
  *		concurrency		as in configure_bucket()
@@ -455,8 +451,7 @@ RETURNS TABLE (kind text, name text, timeout_ms bigint, stuck text, asks_stuck b
 LANGUAGE sql STABLE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT 'policy', p.pattern, o.timeout_ms, o.stuck, o.asks_stuck, o.aging_ms,
-		   CASE WHEN o.retry_function IS NOT NULL THEN 0 ELSE twtasks_internal.retry_tries(o.retry) END,
+	SELECT 'policy', p.pattern, o.timeout_ms, o.stuck, o.asks_stuck, o.aging_ms, o.max_tries,
 		   (o.nodes IS NULL OR EXISTS (SELECT FROM unnest(o.nodes) u WHERE twtasks_internal.fits(u, read_policies.node) IS NOT NULL))
 		   AND NOT EXISTS (SELECT FROM twtasks.pause q WHERE q.kind = 'type' AND twtasks_internal.fits(q.name, p.pattern) IS NOT NULL),
 		   NULL

@@ -95,8 +95,6 @@ CREATE FUNCTION twtasks_internal.finish_others(
 	incarnation bigint,
 	token bigint,
 	grabs bigint[],
-	retries jsonb[],
-	ask boolean,
 	OUT id uuid,
 	OUT version bigint,
 	OUT status twtasks.task_status,
@@ -122,11 +120,6 @@ BEGIN
 	IF n > 1 AND cardinality(delays_ms) = 1 THEN delays_ms := array_fill(delays_ms[1], ARRAY[n]); END IF;
 	IF n > 1 AND cardinality(messages) = 1 THEN messages := array_fill(messages[1], ARRAY[n]); END IF;
 	IF n > 1 AND cardinality(grabs) = 1 THEN grabs := array_fill(grabs[1], ARRAY[n]); END IF;
-	IF n > 1 AND cardinality(retries) = 1 THEN retries := array_fill(retries[1], ARRAY[n]); END IF;
-	IF retries IS NOT NULL THEN
-		SELECT j.results, j.delays_ms INTO results, delays_ms
-		FROM twtasks_internal.judge_answers(ids, versions, results, delays_ms, messages, retries, ask) j;
-	END IF;
 
 	-- Whoever has waited for a lock finds the row that it was given only with a
 	-- later snapshot, and so in another statement.

@@ -65,9 +65,9 @@ static const Statement statements[PLAN_COUNT] = {
 	},
 	[PLAN_FINISH_OTHERS] = {
 		"SELECT o.id, o.version, o.status, o.delay_ms "
-		"FROM twtasks_internal.finish_others($1, $2, $3, $4, $5, $6, $7, $8, $10, $11) o",
-		11, {UUIDARRAYOID, INT8ARRAYOID, TEXTARRAYOID, INT8ARRAYOID, TEXTARRAYOID,
-		INT8OID, INT8OID, INT8ARRAYOID, TIDARRAYOID, JSONBARRAYOID, BOOLOID}
+		"FROM twtasks_internal.finish_others($1, $2, $3, $4, $5, $6, $7, $8) o",
+		8, {UUIDARRAYOID, INT8ARRAYOID, TEXTARRAYOID, INT8ARRAYOID, TEXTARRAYOID,
+		INT8OID, INT8OID, INT8ARRAYOID}
 	},
 	[PLAN_INSERT_NAMED_TASK] = {
 		"INSERT INTO twtasks.task (id, created, state_time, next_event_time, status, queued, size, "
@@ -77,10 +77,6 @@ static const Statement statements[PLAN_COUNT] = {
 		"$4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) ON CONFLICT (id) DO NOTHING",
 		15, {UUIDOID, TIMESTAMPTZOID, TIMESTAMPTZOID, BOOLOID, INT4OID, INT2OID, TEXTOID,
 		TEXTOID, TEXTOID, TEXTOID, TEXTOID, JSONBOID, BYTEAOID, JSONBOID, TIMESTAMPTZOID}
-	},
-	[PLAN_JUDGE_ANSWER] = {
-		"SELECT j.result, j.delay_ms FROM twtasks_internal.judge_answer($1, $2, $3, $4, $5, $6, 'infinity'::pg_catalog.timestamptz) j",
-		6, {UUIDOID, INT8OID, TEXTOID, INT8OID, TEXTOID, JSONBOID}
 	},
 	[PLAN_FIND_CANCEL] = {
 		"SELECT FROM twtasks.cancel_requests c WHERE c.id OPERATOR(pg_catalog.=) $1",

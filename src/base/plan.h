@@ -21,10 +21,8 @@ typedef enum PlanId
 	PLAN_INSERT_NAMED_TASK,		/* see plan.c; an id that exists inserts
 								 * nothing */
 	PLAN_FINISH_TASKS,			/* the arguments of finish_tasks() */
-	PLAN_FINISH_OTHERS,			/* the arguments of finish_tasks() -> id,
+	PLAN_FINISH_OTHERS,			/* the arguments of finish_others() -> id,
 								 * version, status, delay_ms */
-	PLAN_JUDGE_ANSWER,			/* the arguments of judge_answer() but
-								 * ask_until -> result, delay_ms */
 	PLAN_FIND_CANCEL,			/* task_id uuid -> a row if it is to be
 								 * cancelled */
 	PLAN_FREE_KEYS,				/* task_ids uuid[] */

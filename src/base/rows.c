@@ -76,16 +76,30 @@ rows_label(const char *type, const char *label)
 	return oid;
 }
 
-Rows *
-rows_open(void)
+static Rows *
+open_table(LOCKMODE mode)
 {
 	Rows	   *rows = palloc0(sizeof(Rows));
 
 	CommandCounterIncrement();
 	PushActiveSnapshot(GetTransactionSnapshot());
-	rows->table = table_open(rows_relation("task"), RowExclusiveLock);
-	rows->target = target_open(rows->table);
+	rows->table = table_open(rows_relation("task"), mode);
 	rows->found = table_slot_create(rows->table, NULL);
+	return rows;
+}
+
+Rows *
+rows_open_to_read(void)
+{
+	return open_table(AccessShareLock);
+}
+
+Rows *
+rows_open(void)
+{
+	Rows	   *rows = open_table(RowExclusiveLock);
+
+	rows->target = target_open(rows->table);
 	rows->edited = MakeSingleTupleTableSlot(RelationGetDescr(rows->table),
 											&TTSOpsVirtual);
 	return rows;
@@ -94,8 +108,11 @@ rows_open(void)
 void
 rows_close(Rows *rows)
 {
-	target_close(rows->target);
-	ExecDropSingleTupleTableSlot(rows->edited);
+	if (rows->target != NULL)
+	{
+		target_close(rows->target);
+		ExecDropSingleTupleTableSlot(rows->edited);
+	}
 	ExecDropSingleTupleTableSlot(rows->found);
 	if (rows->scan != NULL)
 		index_endscan(rows->scan);
@@ -156,6 +173,21 @@ rows_find_at(Rows *rows, const pg_uuid_t *id, ItemPointer at)
 	if (memcmp(DatumGetUUIDP(row_value(rows->found, TASK_ID)), id, UUID_LEN) != 0)
 		return rows_find(rows, id);
 	return rows->found;
+}
+
+void
+row_input(TupleTableSlot *row, Datum *values, bool *nulls)
+{
+	static const TaskColumn columns[INPUT_COLUMNS] = {
+		TASK_ID, TASK_VERSION, TASK_TYPE, TASK_SUB_TYPE, TASK_BUCKET, TASK_PRIORITY,
+		TASK_TRIES, TASK_STATE_TIME, TASK_DATA, TASK_PAYLOAD, TASK_CONTEXT
+	};
+
+	for (int i = 0; i < INPUT_COLUMNS; i++)
+	{
+		values[i] = row_value(row, columns[i]);
+		nulls[i] = row_null(row, columns[i]);
+	}
 }
 
 bool

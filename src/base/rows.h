@@ -51,6 +51,23 @@ typedef enum TaskColumn
 	TASK_COLUMNS = TASK_ADDED_BY
 } TaskColumn;
 
+/* Attributes of twtasks.task_input, from 0. */
+typedef enum InputColumn
+{
+	INPUT_ID,
+	INPUT_VERSION,
+	INPUT_TYPE,
+	INPUT_SUB_TYPE,
+	INPUT_BUCKET,
+	INPUT_PRIORITY,
+	INPUT_TRIES,
+	INPUT_GRABBED,
+	INPUT_DATA,
+	INPUT_PAYLOAD,
+	INPUT_CONTEXT,
+	INPUT_COLUMNS
+} InputColumn;
+
 typedef struct Rows Rows;
 typedef struct Appender Appender;
 
@@ -73,6 +90,10 @@ extern Oid	rows_label(const char *type, const char *label);
 /* Opens twtasks.task for writing.  The lock stays until the end of the
  * transaction. */
 extern Rows *rows_open(void);
+
+/* The same for reading only. */
+extern Rows *rows_open_to_read(void);
+
 extern void rows_close(Rows *rows);
 
 /*
@@ -95,6 +116,9 @@ row_null(TupleTableSlot *row, TaskColumn column)
 {
 	return row->tts_isnull[column - 1];
 }
+
+/* The INPUT_COLUMNS attributes of a found row of a running task. */
+extern void row_input(TupleTableSlot *row, Datum *values, bool *nulls);
 
 /*
  * Whether our transaction has changed a found row since rows_open(); that

@@ -35,10 +35,12 @@
 #include "utils/uuid.h"
 
 #include "base/caller.h"
+#include "base/interval.h"
 #include "base/plan.h"
 #include "base/rows.h"
 #include "execute/execute.h"
 #include "finish/finish.h"
+#include "finish/judge.h"
 #include "grab/grab.h"
 
 /* Number of arguments before those of grab_tasks(). */
@@ -165,17 +167,6 @@ end_call(ExecuteCall *call)
 	ReleaseTupleDesc(call->input);
 }
 
-/* As extract(epoch FROM interval) counts: a year has 8,766 hours. */
-static int64
-interval_ms(const Interval *interval)
-{
-	int64		years = interval->month / MONTHS_PER_YEAR;
-	int64		months = interval->month % MONTHS_PER_YEAR;
-	int64		hours = years * 8766 + (months * DAYS_PER_MONTH + interval->day) * HOURS_PER_DAY;
-
-	return hours * SECS_PER_HOUR * 1000 + interval->time / 1000;
-}
-
 /* Reads the handler's answer; NULL, or a void function, means done. */
 static void
 read_answer(Execution *execution, Datum answer, bool is_null)
@@ -193,37 +184,34 @@ read_answer(Execution *execution, Datum answer, bool is_null)
 		execution->result = datumCopy(value, false, -1);
 	value = GetAttributeByNum(header, 2, &isnull);
 	if (!isnull)
-		execution->delay_ms = interval_ms(DatumGetIntervalP(value));
+		execution->delay_ms = (int64) interval_ms(DatumGetIntervalP(value));
 	execution->has_delay = !isnull;
 	value = GetAttributeByNum(header, 3, &isnull);
 	if (!isnull)
 		execution->message = DatumGetTextPCopy(value);
 }
 
-/* The policy of the type bounds what a handler may ask for. */
+/* The policies of the type say whether what a handler asks for may be. */
 static void
-judge_answer(ExecuteCall *call, Execution *execution, MemoryContext outer)
+judge(ExecuteCall *call, Execution *execution, bool is_repeat, MemoryContext outer)
 {
-	Datum		values[] = {
-		execution->id, execution->version, execution->result, Int64GetDatum(execution->delay_ms),
-		PointerGetDatum(execution->message), call->retry.value
+	Answer		answer = {
+		.is_repeat = is_repeat,
+		.has_delay = execution->has_delay,
+		.delay_ms = execution->delay_ms,
+		.message = execution->message,
+		.retry = call->retry.isnull ? NULL : DatumGetJsonbP(call->retry.value),
+		.ask_until = DT_NOEND
 	};
-	char		nulls[lengthof(values)] = {
-		' ', ' ', ' ', execution->has_delay ? ' ' : 'n', execution->message == NULL ? 'n' : ' ',
-		call->retry.isnull ? 'n' : ' '
-	};
+	char	   *function = judge_by_figures(execution->type, DatumGetInt32(execution->tries), &answer);
 	MemoryContext inner;
-	bool		isnull;
 
-	plan_begin();
-	if (plan_execute(PLAN_JUDGE_ANSWER, values, nulls) != 1)
-		elog(ERROR, "could not judge the answer of a handler");
+	if (function != NULL)
+		judge_by_function(function, execution->input, &answer);
 	inner = MemoryContextSwitchTo(outer);
-	execution->result = datumCopy(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull),
-								  false, -1);
+	execution->result = CStringGetTextDatum(answer.result);
 	MemoryContextSwitchTo(inner);
-	execution->delay_ms = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 2, &isnull));
-	SPI_finish();
+	execution->delay_ms = answer.delay_ms;
 }
 
 /* The task ends as cancelled only if somebody asked for that. */
@@ -264,7 +252,7 @@ call_handler(ExecuteCall *call, Execution *execution, MemoryContext outer)
 				 errmsg("task was changed by its own handler")));
 	ExecClearTuple(call->slot);
 	if (strcmp(result, "retry") == 0 || strcmp(result, "repeat") == 0)
-		judge_answer(call, execution, outer);
+		judge(call, execution, strcmp(result, "repeat") == 0, outer);
 	else if (strcmp(result, "cancelled") == 0)
 		check_cancelled(execution);
 }

@@ -20,13 +20,16 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
+#include "utils/typcache.h"
 #include "utils/uuid.h"
 
 #include "base/arrays.h"
 #include "base/plan.h"
 #include "base/rows.h"
+#include "base/settings.h"
 #include "finish/finish.h"
 #include "finish/history.h"
+#include "finish/judge.h"
 #include "node/clock.h"
 #include "policy/policy.h"
 
@@ -66,9 +69,12 @@ typedef struct FinishCall
 	Elements	ids;
 	Elements	versions;
 	Elements	results;
+	Elements	delays_ms;
 	Elements	messages;
 	Elements	grabs;			/* n 0: any */
 	Elements	places;			/* n 0: not known */
+	Elements	retries;		/* n 0: nothing is judged */
+	TimestampTz ask_until;		/* see judge.h */
 	Oid			processing;
 	Oid			done;
 	Ending		ending;
@@ -108,17 +114,15 @@ check_results(FinishCall *call)
 static void
 read_arguments(FunctionCallInfo fcinfo, FinishCall *call)
 {
-	Elements	delays;
-
 	memset(call, 0, sizeof(*call));
 	call->ids = elements_of(fcinfo, ARG_IDS, "ids");
 	call->versions = elements_of(fcinfo, ARG_VERSIONS, "versions");
 	call->results = elements_of(fcinfo, ARG_RESULTS, "results");
-	delays = elements_of(fcinfo, ARG_DELAYS_MS, "delays_ms");
+	call->delays_ms = elements_of(fcinfo, ARG_DELAYS_MS, "delays_ms");
 	call->messages = elements_of(fcinfo, ARG_MESSAGES, "messages");
 	check_length(&call->versions, call->ids.n);
 	check_length(&call->results, call->ids.n);
-	check_length(&delays, call->ids.n);
+	check_length(&call->delays_ms, call->ids.n);
 	check_length(&call->messages, call->ids.n);
 	if (!PG_ARGISNULL(ARG_GRABS))
 	{
@@ -127,10 +131,11 @@ read_arguments(FunctionCallInfo fcinfo, FinishCall *call)
 	}
 	if (!PG_ARGISNULL(ARG_RETRIES))
 	{
-		Elements	retries = elements_of(fcinfo, ARG_RETRIES, "retries");
-
-		check_length(&retries, call->ids.n);
+		call->retries = elements_of(fcinfo, ARG_RETRIES, "retries");
+		check_length(&call->retries, call->ids.n);
 	}
+	call->ask_until = PG_ARGISNULL(ARG_ASK) || !PG_GETARG_BOOL(ARG_ASK) ? DT_NOBEGIN :
+		TimestampTzPlusMilliseconds(GetCurrentTimestamp(), Max(twt_function_timeout, 100));
 	call->places = places_of(fcinfo, ARG_PLACES, call->ids.n);
 	check_results(call);
 	call->processing = rows_label("task_status", "PROCESSING");
@@ -290,8 +295,107 @@ finish_done(FinishCall *call, ReturnSetInfo *results)
 		free_keys(deleted, ndeleted);
 }
 
+static bool
+is_judged(const FinishCall *call, int i)
+{
+	return !element_null(&call->retries, i) && !call->ids.nulls[i] &&
+		(element_is(&call->results, i, "retry") || element_is(&call->results, i, "repeat"));
+}
+
+static Answer
+answer_of(const FinishCall *call, int i)
+{
+	Answer		answer = {
+		.is_repeat = element_is(&call->results, i, "repeat"),
+		.has_delay = !element_null(&call->delays_ms, i),
+		.retry = DatumGetJsonbP(element(&call->retries, i)),
+		.ask_until = call->ask_until
+	};
+
+	if (answer.has_delay)
+		answer.delay_ms = DatumGetInt64(element(&call->delays_ms, i));
+	if (!element_null(&call->messages, i))
+		answer.message = DatumGetTextPP(element(&call->messages, i));
+	return answer;
+}
+
+/* The function sees, and may change, rows: ours are found anew afterwards. */
+static Rows *
+ask_function(const char *function, TupleTableSlot *row, Rows *rows, Answer *answer)
+{
+	TupleDesc	desc = lookup_rowtype_tupdesc(rows_type("task_input"), -1);
+	Datum		values[INPUT_COLUMNS];
+	bool		nulls[INPUT_COLUMNS];
+	Datum		task;
+
+	row_input(row, values, nulls);
+	task = HeapTupleGetDatum(heap_form_tuple(desc, values, nulls));
+	ReleaseTupleDesc(desc);
+	rows_close(rows);
+	judge_by_function(function, task, answer);
+	return rows_open_to_read();
+}
+
+/* Judges the task that still runs; false: it does not. */
+static bool
+judge_one(const FinishCall *call, int i, Rows **rows, Answer *answer)
+{
+	TupleTableSlot *row = rows_find_at(*rows, DatumGetUUIDP(call->ids.values[i]),
+									   element_place(&call->places, i));
+	char	   *function;
+
+	if (row == NULL || !may_finish(call, i, row))
+		return false;
+	function = judge_by_figures(row_value(row, TASK_TYPE),
+								DatumGetInt32(row_value(row, TASK_TRIES)), answer);
+	if (function != NULL)
+		*rows = ask_function(function, row, *rows, answer);
+	return true;
+}
+
+/*
+ * Puts the judgements into results and delays_ms.  No row is locked yet, since
+ * functions may take long.
+ */
 static void
-finish_others(FunctionCallInfo fcinfo)
+judge_all(FinishCall *call)
+{
+	Rows	   *rows = rows_open_to_read();
+	Elements	results = {.n = call->ids.n};
+	Elements	delays_ms = {.n = call->ids.n};
+
+	results.values = palloc(results.n * sizeof(Datum));
+	results.nulls = delays_ms.nulls = palloc0(results.n * sizeof(bool));
+	delays_ms.values = palloc(results.n * sizeof(Datum));
+	for (int i = 0; i < call->ids.n; i++)
+	{
+		Answer		answer;
+
+		CHECK_FOR_INTERRUPTS();
+		results.values[i] = element(&call->results, i);
+		delays_ms.values[i] = element_null(&call->delays_ms, i) ? Int64GetDatum(0) :
+			element(&call->delays_ms, i);
+		if (!is_judged(call, i))
+			continue;
+		answer = answer_of(call, i);
+		if (!judge_one(call, i, &rows, &answer))
+			continue;
+		results.values[i] = CStringGetTextDatum(answer.result);
+		delays_ms.values[i] = Int64GetDatum(answer.delay_ms);
+	}
+	rows_close(rows);
+	call->results = results;
+	call->delays_ms = delays_ms;
+}
+
+static Datum
+array_of(const Elements *elements, Oid type, int len, bool byval, char align)
+{
+	return PointerGetDatum(construct_array(elements->values, elements->n, type, len, byval, align));
+}
+
+static void
+finish_others(FunctionCallInfo fcinfo, const FinishCall *call)
 {
 	ReturnSetInfo *results = (ReturnSetInfo *) fcinfo->resultinfo;
 	Datum		values[FINISH_ARGS];
@@ -302,6 +406,12 @@ finish_others(FunctionCallInfo fcinfo)
 	{
 		values[i] = PG_GETARG_DATUM(i);
 		nulls[i] = PG_ARGISNULL(i) ? 'n' : ' ';
+	}
+	if (call->retries.n > 0)
+	{
+		values[ARG_RESULTS] = array_of(&call->results, TEXTOID, -1, false, TYPALIGN_INT);
+		values[ARG_DELAYS_MS] = array_of(&call->delays_ms, INT8OID, sizeof(int64),
+										 FLOAT8PASSBYVAL, TYPALIGN_DOUBLE);
 	}
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "could not connect to SPI");
@@ -328,7 +438,11 @@ twt_finish_tasks(PG_FUNCTION_ARGS)
 	read_arguments(fcinfo, &call);
 	InitMaterializedSRF(fcinfo, 0);
 	if (call.has_others)
-		finish_others(fcinfo);
+	{
+		if (call.retries.n > 0)
+			judge_all(&call);
+		finish_others(fcinfo, &call);
+	}
 	finish_done(&call, (ReturnSetInfo *) fcinfo->resultinfo);
 	return (Datum) 0;
 }

@@ -160,18 +160,10 @@ grab_row(GrabCall *call, int i, Rows *rows, TupleTableSlot *row)
 static void
 hand_over(GrabCall *call, TupleTableSlot *task)
 {
-	static const TaskColumn columns[] = {
-		TASK_ID, TASK_VERSION, TASK_TYPE, TASK_SUB_TYPE, TASK_BUCKET, TASK_PRIORITY,
-		TASK_TRIES, TASK_STATE_TIME, TASK_DATA, TASK_PAYLOAD, TASK_CONTEXT
-	};
 	Datum		values[INPUT_COLUMNS];
 	bool		nulls[INPUT_COLUMNS];
 
-	for (size_t i = 0; i < lengthof(columns); i++)
-	{
-		values[i] = row_value(task, columns[i]);
-		nulls[i] = row_null(task, columns[i]);
-	}
+	row_input(task, values, nulls);
 	call->fn(call->arg, values, nulls, &task->tts_tid);
 }
 

@@ -20,23 +20,6 @@
  */
 typedef void (*GrabbedFn) (void *arg, Datum *values, bool *nulls, ItemPointer at);
 
-/* Attributes of twtasks.task_input, from 0. */
-enum
-{
-	INPUT_ID,
-	INPUT_VERSION,
-	INPUT_TYPE,
-	INPUT_SUB_TYPE,
-	INPUT_BUCKET,
-	INPUT_PRIORITY,
-	INPUT_TRIES,
-	INPUT_GRABBED,
-	INPUT_DATA,
-	INPUT_PAYLOAD,
-	INPUT_CONTEXT,
-	INPUT_COLUMNS
-};
-
 /*
  * Grabs the tasks that the arguments from the first on name, as grab_tasks()
  * takes them.  True: some were won, and the stuck rule of all of them is

@@ -175,13 +175,13 @@ read_nodes(HeapTuple row)
 	return nodes;
 }
 
-static void *
+static Jsonb *
 read_jsonb(HeapTuple row, int column)
 {
 	bool		isnull;
 	Datum		value = SPI_getbinval(row, SPI_tuptable->tupdesc, column, &isnull);
 
-	return isnull ? NULL : PG_DETOAST_DATUM_COPY(value);
+	return isnull ? NULL : DatumGetJsonbPCopy(value);
 }
 
 static void

@@ -18,6 +18,8 @@
 #ifndef TWT_POLICY_H
 #define TWT_POLICY_H
 
+#include "utils/jsonb.h"
+
 /* What is kept of a task that is DONE; the labels of twtasks.done_rule. */
 typedef enum DoneRule
 {
@@ -40,7 +42,7 @@ typedef struct TypePolicy
 	int64		timeout_us;		/* -1: not set */
 	const char *stuck;			/* a label of stuck_rule; NULL: not set */
 	const char *stuck_function; /* NULL: none */
-	void	   *retry;			/* a jsonb; NULL: not set */
+	Jsonb	   *retry;			/* NULL: not set */
 	const char *retry_function; /* NULL: none */
 	int			resets_tries;	/* true when not set */
 	bool		is_paused;

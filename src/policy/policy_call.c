@@ -323,10 +323,8 @@ warn_or_rethrow(const char *name, ErrorData *error)
 	FreeErrorData(error);
 }
 
-/* False: it failed, which was told as a warning. */
-static bool
-call_limited(PolicyHook hook, const char *name, Datum *args, Datum *result,
-			 bool *isnull)
+bool
+policy_try(PolicyHook hook, const char *name, Datum *args, Datum *result, bool *isnull)
 {
 	MemoryContext context = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
@@ -371,19 +369,6 @@ answer_row(FunctionCallInfo fcinfo, bool has_answered, Datum result, bool isnull
 	return HeapTupleGetDatum(heap_form_tuple(desc, values, nulls));
 }
 
-PG_FUNCTION_INFO_V1(twt_call_retry);
-Datum
-twt_call_retry(PG_FUNCTION_ARGS)
-{
-	Datum		args[HOOK_MAX_ARGS] = {PG_GETARG_DATUM(1), PG_GETARG_DATUM(2)};
-	Datum		result = (Datum) 0;
-	bool		isnull = true;
-	bool		answered = call_limited(HOOK_RETRY, text_to_cstring(PG_GETARG_TEXT_PP(0)),
-										args, &result, &isnull);
-
-	return answer_row(fcinfo, answered, result, isnull);
-}
-
 PG_FUNCTION_INFO_V1(twt_call_stuck);
 Datum
 twt_call_stuck(PG_FUNCTION_ARGS)
@@ -391,8 +376,8 @@ twt_call_stuck(PG_FUNCTION_ARGS)
 	Datum		args[HOOK_MAX_ARGS] = {PG_GETARG_DATUM(1)};
 	Datum		result = (Datum) 0;
 	bool		isnull = true;
-	bool		answered = call_limited(HOOK_STUCK, text_to_cstring(PG_GETARG_TEXT_PP(0)),
-										args, &result, &isnull);
+	bool		answered = policy_try(HOOK_STUCK, text_to_cstring(PG_GETARG_TEXT_PP(0)),
+									  args, &result, &isnull);
 
 	return answer_row(fcinfo, answered, result, isnull);
 }

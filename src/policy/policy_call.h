@@ -36,4 +36,11 @@ extern Datum policy_call(PolicyHook hook, const char *name, Datum *args,
 extern Datum policy_call_in_time(PolicyHook hook, const char *name, Datum *args,
 								 bool *isnull);
 
+/*
+ * The same in a subtransaction.  False: the function failed or took too long,
+ * which a warning told.
+ */
+extern bool policy_try(PolicyHook hook, const char *name, Datum *args,
+					   Datum *result, bool *isnull);
+
 #endif							/* TWT_POLICY_CALL_H */

@@ -20,6 +20,7 @@
 #include "utils/timestamp.h"
 
 #include "policy/policy.h"
+#include "policy/retry.h"
 
 #define CONFIG_CHANNEL "twtasks_config"
 
@@ -51,9 +52,7 @@ enum
 	OPTION_ASKS_STUCK,
 	OPTION_NODES,
 	OPTION_AGING_MS,
-	OPTION_RETRY,
-	OPTION_RETRY_FUNCTION,
-	OPTION_RESET_TRIES,
+	OPTION_MAX_TRIES,
 	OPTIONS
 };
 
@@ -94,10 +93,12 @@ twt_type_options(PG_FUNCTION_ARGS)
 	if (policy->nodes != NULL)
 		values[OPTION_NODES] = text_array(policy->nodes);
 	values[OPTION_AGING_MS] = Int64GetDatum(policy->aging_us / 1000);
-	values[OPTION_RETRY] = PointerGetDatum(policy->retry);
-	nulls[OPTION_RETRY] = policy->retry == NULL;
-	put_text(values, nulls, OPTION_RETRY_FUNCTION, policy->retry_function);
-	values[OPTION_RESET_TRIES] = BoolGetDatum(policy->resets_tries);
+	if (policy->retry_function != NULL)
+		values[OPTION_MAX_TRIES] = Int32GetDatum(0);
+	else if (policy->retry != NULL)
+		values[OPTION_MAX_TRIES] = Int32GetDatum(retry_tries(policy->retry));
+	else
+		nulls[OPTION_MAX_TRIES] = true;
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
 }
 

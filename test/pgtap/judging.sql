@@ -4,20 +4,27 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(27);
+SELECT plan(34);
 
 CREATE SCHEMA app;
+CREATE TABLE app.asked (type text);
 CREATE FUNCTION app.says(task twtasks.task_input, error text) RETURNS timestamptz
 LANGUAGE plpgsql SET search_path = app, pg_temp
 AS $$
 BEGIN
+	INSERT INTO asked VALUES (task.type);
+	UPDATE twtasks.task t SET version = t.version + 1 WHERE t.type = 'ASK|TAKEN' AND says.error = 'take';
 	WHILE error = 'slow' LOOP END LOOP;
 	RETURN CASE error WHEN 'no more' THEN NULL ELSE clock_timestamp() + interval '3 h' END;
 END $$;
+CREATE FUNCTION app.counts(task twtasks.task_input, error text) RETURNS timestamptz
+LANGUAGE sql STABLE SET search_path = app, pg_temp
+AS $$ SELECT clock_timestamp() + count(*) * interval '1 h' FROM asked $$;
 SELECT twtasks.configure_type('LIST', retry => '{"delays": ["10s", "20s"]}') \g /dev/null
 SELECT twtasks.configure_type('NONE', retry => '"none"') \g /dev/null
 SELECT twtasks.configure_type('COUNTED', retry => '{"delays": ["10s"]}', reset_tries => false) \g /dev/null
 SELECT twtasks.configure_type('ASK*', retry => '{"delays": ["1min"]}', retry_function => 'app.says') \g /dev/null
+SELECT twtasks.configure_type('ASK|COUNTS', retry_function => 'app.counts') \g /dev/null
 SELECT twtasks.configure_type('ASK|NOT', retry_function => 'none') \g /dev/null
 
 -- The end of each task, such as 'WAITING 10' with its seconds.  A task without a
@@ -45,6 +52,7 @@ SELECT is(pg_temp.finish_all('{LIST,OTHER,NONE}', '{retry}', '{500}'), '{WAITING
 SELECT is(pg_temp.finish_all('{LIST,NONE,LIST}', '{retry,retry,error}', '{5000}', retries => NULL), '{WAITING 5,WAITING 5,ERROR}', 'nothing is judged that is not to be');
 SELECT is(pg_temp.finish_all('{LIST,NONE,OTHER,LIST,LIST}', '{done,release,retry,error,retry}', retries => ARRAY[NULL, NULL, '"none"', NULL, '{}']::jsonb[]),
 	'{DONE,SUBMITTED,ERROR,ERROR,WAITING 10}', 'in a batch each by its own');
+SELECT is(pg_temp.finish_all('{NONE,NONE,LIST}', '{retry}', retries => ARRAY[NULL, '{}', '{}']::jsonb[]), '{WAITING 0,ERROR,WAITING 10}', 'also where all have failed');
 SELECT is(pg_temp.finish_all('{OTHER}', '{retry}', retries => ARRAY['{"delay": "3000000us", "multiplier": 2, "max_delay": "7200000000us", "max_tries": 2, "jitter": 0}'::jsonb]),
 	'{WAITING 3}', 'figures as the sidecar writes them');
 DELETE FROM twtasks.task;
@@ -71,9 +79,24 @@ SELECT is(pg_temp.finish_all('{ASK|B}', '{retry}', '{4000}', '{no more}'), '{ERR
 SELECT is(pg_temp.finish_all('{ASK|A,ASK|B}', '{retry}', messages => '{x,no more}', ask => false), '{WAITING 60,WAITING 60}', 'when it is not to be asked the figures decide');
 SELECT is(pg_temp.finish_all('{ASK|A}', '{retry}', retries => NULL), '{WAITING 0}', 'nor is it where nothing is judged');
 SELECT is(pg_temp.finish_all('{ASK|A}', '{repeat}'), '{WAITING 60}', 'nor about a success');
+SELECT twtasks.configure_type('ASK|REPEATS', reset_tries => false) \g /dev/null
+SELECT is(pg_temp.finish_all('{ASK|REPEATS}', '{repeat}'), '{WAITING 60}', 'whether or not its tries are counted');
+SELECT twtasks.drop_type_policy('ASK|REPEATS') \g /dev/null
+
+-- A function sees what the one before it did, and may change the next task.
+TRUNCATE app.asked;
+SELECT is(pg_temp.finish_all('{ASK|COUNTS,ASK|A,ASK|A,ASK|COUNTS}', '{retry}'), '{WAITING 0,WAITING 10800,WAITING 10800,WAITING 7200}', 'functions see each other''s work');
+TRUNCATE app.asked;
+SELECT is(pg_temp.finish_all('{ASK|A,ASK|TAKEN,ASK|A}', '{retry}', messages => '{take,x,x}'), '{WAITING 10800,"",WAITING 10800}', 'a task that a function changed is not finished');
+SELECT is((SELECT array_agg(type) FROM app.asked), '{ASK|A,ASK|A}', 'nor is its function asked');
+SELECT twtasks.drop_type_policy('ASK|COUNTS') \g /dev/null
 
 -- After a call that takes too long, this statement asks about no further task.
 SET LOCAL client_min_messages = error;
+SET LOCAL twtasks.function_timeout = '1ms';
+SELECT is((SELECT bool_or(pg_temp.finish_all('{ASK|SLOW,ASK|NEXT}', '{retry}', messages => '{slow,x}') <> '{WAITING 60,PROCESSING}') FROM generate_series(1, 20)),
+	true, 'functions have a tenth of a second at least');
+DELETE FROM twtasks.task;
 SET LOCAL twtasks.function_timeout = '100ms';
 SELECT is(pg_temp.finish_all('{ASK|SLOW,LIST,ASK|LATER,ASK|CANCELLED}', '{retry}', messages => '{slow,x,x,x}'), '{WAITING 60,WAITING 10,PROCESSING,PROCESSING}', 'for those after a slow one there is no time');
 SELECT id AS later, version FROM twtasks.task WHERE type = 'ASK|LATER' \gset
@@ -90,6 +113,8 @@ SELECT is((SELECT array_agg(f.status || coalesce(' ' || f.delay_ms, '')) FROM tw
 SELECT is((SELECT count(*) FROM twtasks_internal.finish_tasks(ARRAY[:'later', pg_temp.id(99), NULL]::uuid[], '{1}', '{retry}', '{NULL}', '{x}', pg_temp.node(), 9, retries => '{"{}"}', ask => true)),
 	0::bigint, 'nothing comes of a task that has changed, or never was');
 SELECT is(pg_temp.state(:'later'), 'WAITING 2', 'it is as it was');
+SELECT is((SELECT count(*) FROM twtasks_internal.finish_tasks(ARRAY[:'later']::uuid[], '{NULL}', '{retry}', '{NULL}', '{x}', pg_temp.node(), 9, retries => '{"{}"}', ask => true)),
+	0::bigint, 'nor of one without a version');
 SELECT throws_ok($$SELECT twtasks_internal.finish_tasks(ARRAY[pg_temp.id(1), pg_temp.id(2), pg_temp.id(3)], '{1}', '{retry}', '{0}', '{x}', 1, 1, retries => '{"{}","{}"}')$$,
 	'22023', 'arrays must have one length', 'one policy for each, or one for all');
 SELECT is((SELECT array_agg(name ORDER BY name) FROM twtasks_internal.read_policies('n') WHERE kind = 'policy' AND max_tries = 0), '{ASK*}', 'whether there is a function to ask is told');

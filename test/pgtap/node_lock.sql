@@ -47,14 +47,16 @@ SELECT ok(pg_temp.is_held(), 'and kept');
 SELECT throws_ok($$SELECT twtasks.add_task('T', '{"raise": true}')$$, 'P0042', 'no', 'in a function that fails');
 SELECT ok(pg_temp.is_held(), 'kept');
 
-SELECT pg_temp.grab(pg_temp.id(1), rule => 'retry') \g /dev/null
-SELECT count(*) FROM twtasks_internal.judge_answer(pg_temp.id(1), 1, 'retry', NULL, 'busy', NULL, 'infinity') \g /dev/null
+SELECT twtasks.add_task('T', CASE n WHEN 2 THEN '{"fail": true}'::jsonb END, task_id => pg_temp.id(n)) FROM generate_series(2, 3) n \g /dev/null
+SELECT pg_temp.grab(pg_temp.id(n), rule => 'retry') FROM generate_series(1, 3) n \g /dev/null
+CREATE FUNCTION pg_temp.fail(n integer) RETURNS SETOF record LANGUAGE sql
+AS $$ SELECT twtasks_internal.finish_tasks(ARRAY[pg_temp.id(n)], '{1}', '{retry}', '{NULL}', '{busy}', pg_temp.node(), 9, retries => '{"{}"}', ask => true) $$;
+SELECT pg_temp.fail(1) \g /dev/null
 SELECT ok(pg_temp.is_held(), 'kept when a retry is decided');
-UPDATE twtasks.task SET data = '{"fail": true}';
 SET LOCAL client_min_messages = error;
-SELECT count(*) FROM twtasks_internal.judge_answer(pg_temp.id(1), 1, 'retry', NULL, 'busy', NULL, 'infinity') \g /dev/null
+SELECT pg_temp.fail(2) \g /dev/null
 SELECT ok(pg_temp.is_held(), 'kept when that fails');
-UPDATE twtasks.task SET deadline = '-infinity', data = NULL;
+UPDATE twtasks.task SET deadline = '-infinity' WHERE id = pg_temp.id(3);
 SELECT * FROM twtasks_internal.recover_tasks() \g /dev/null
 SELECT ok(pg_temp.is_held(), 'kept when a task is stuck');
 

@@ -69,14 +69,16 @@ INSERT INTO plans VALUES
 	('default', '{"jitter": 0}'),
 	('constant', '{"delay": "7ms", "multiplier": 1, "max_delay": "8ms", "max_tries": 1000000, "jitter": 0}'),
 	('no delay', '{"delay": "0s", "multiplier": 100, "max_delay": "1ms", "max_tries": 3, "jitter": 0}'),
+	('never any delay', '{"delay": "0s", "multiplier": 100, "max_tries": 1000000, "jitter": 0}'),
 	('once', '{"max_tries": 1}'),
 	('list', '{"delays": ["5ms", "70ms", "0s"]}'),
 	('longest', '{"delay": "1us", "multiplier": 100, "max_delay": "30d", "max_tries": 1000000, "jitter": 0}'),
 	('chain', '[{"delay": "1s", "multiplier": 3, "max_delay": "20s", "max_tries": 3, "jitter": 0}, {"delays": ["5ms", "70ms", "0s"]},
 		{"delay": "1s", "max_tries": 1}, {"delay": "1s", "multiplier": 3, "max_delay": "20s", "max_tries": 5, "jitter": 0}]');
-SELECT name, twtasks_internal.retry_tries(retry) AS tries,
+SELECT count(twtasks.configure_type('PLAN|' || replace(name, ' ', '-'), retry => retry)) FROM plans;
+SELECT name, o.max_tries AS tries,
 	(SELECT array_agg(twtasks_internal.retry_delay(retry, n) ORDER BY n) FROM generate_series(1, 11) n) AS delays
-FROM plans ORDER BY name COLLATE "C";
+FROM plans, twtasks_internal.type_options('PLAN|' || replace(name, ' ', '-')) o ORDER BY name COLLATE "C";
 SELECT n, twtasks_internal.retry_delay('{"jitter": 0}', n) AS by_default, twtasks_internal.retry_delay('{"delays": ["5ms"]}', n) AS by_list
 FROM unnest('{-2147483648,0,11,12,19,20,21,2147483647}'::integer[]) n ORDER BY n;
 SELECT name, twtasks_internal.retry_delay(retry, 999999) AS late FROM plans WHERE retry->>'max_tries' = '1000000' ORDER BY name COLLATE "C";
@@ -94,6 +96,18 @@ FROM unnest('{0s,1us,5s,30d}'::interval[]) delay, unnest('{0s,1us,2h,30d}'::inte
 	unnest('{1,1.5,100}'::float8[]) multiplier, unnest('{0,0.1,1}'::float8[]) jitter, unnest('{-1,1,2,63,5000,999999}'::integer[]) n,
 	LATERAL (SELECT jsonb_build_object('delay', delay, 'max_delay', longest, 'multiplier', multiplier, 'jitter', jitter, 'max_tries', 1000000)) p(retry)
 WHERE delay <= longest;
+
+-- JSON that configure_type() never stored.
+CREATE FUNCTION pg_temp.delay(retry jsonb) RETURNS text
+LANGUAGE plpgsql
+AS $$
+BEGIN
+	RETURN twtasks_internal.retry_delay(retry, 1);
+EXCEPTION WHEN OTHERS THEN
+	RETURN SQLSTATE || ': ' || SQLERRM;
+END $$;
+SELECT r, pg_temp.delay(r) FROM unnest(ARRAY['"never"', '5', '[]', '[5]', '["none"]', '[[{}]]', '{"delay": 5}', '{"delay": "soon"}',
+	'{"jitter": "1"}', '{"max_tries": []}', '{"delays": "1s"}', '{"delays": [1]}', '{"delays": {"a": "1s"}}', '{"delays": ["-1s"]}', '{"max_tries": 0}', '{"max_tries": 1e10}']::jsonb[]) r;
 
 -- As psql shows it.
 SELECT twtasks.configure_type('RETRY', retry => '{"max_trie": 3}');
@@ -157,12 +171,19 @@ CREATE ROLE regress_retry_owner;
 GRANT USAGE ON SCHEMA regress_retry, twtasks TO regress_retry_owner;
 ALTER FUNCTION regress_retry.right OWNER TO regress_retry_owner;
 SELECT twtasks.configure_type('TEST', retry_function => 'regress_retry.right', retry => '{"delays": ["7h"]}');
-CREATE FUNCTION pg_temp.ask(error text, expected bigint DEFAULT 1, until timestamptz DEFAULT 'infinity') RETURNS text
-LANGUAGE sql
+CREATE FUNCTION pg_temp.ask(error text, expected bigint DEFAULT 1, ask boolean DEFAULT true) RETURNS text
+LANGUAGE plpgsql
 AS $$
-	SELECT concat_ws(' ', result, round(delay_ms / 1000.0))
-	FROM twtasks_internal.judge_answer(pg_temp.id(1), expected, 'retry', NULL, error, NULL, until)
-$$;
+DECLARE
+	said text := 'nothing';
+BEGIN
+	SELECT concat_ws(' ', CASE status WHEN 'WAITING' THEN 'retry' ELSE lower(status::text) END, coalesce(round(delay_ms / 1000.0), 0)) INTO said
+	FROM twtasks_internal.finish_tasks(ARRAY[pg_temp.id(1)], ARRAY[expected], '{retry}', '{NULL}', ARRAY[error], pg_temp.node(), 9,
+		retries => '{"{}"}', ask => ask);
+	RAISE SQLSTATE 'UNDO1';
+EXCEPTION WHEN SQLSTATE 'UNDO1' THEN
+	RETURN said;
+END $$;
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(1)) IS NOT NULL AS made;
 SELECT pg_temp.ask('whatever');
 SELECT pg_temp.ask(NULL);
@@ -187,11 +208,11 @@ SELECT current_user = session_user, current_setting('search_path');
 SELECT pg_temp.ask('whatever');
 
 -- Not for a task that has changed.
-SELECT pg_temp.ask('no more', 0);
+SELECT pg_temp.ask('error', 0);
 
--- Too late, or not to be asked.
-SELECT pg_temp.ask('whatever', until => '2000-01-01');
-SELECT pg_temp.ask('whatever', until => NULL);
+-- Not to be asked.
+SELECT pg_temp.ask('whatever', ask => false);
+SELECT pg_temp.ask('whatever', ask => NULL);
 
 -- Dropped, or made anew with another result.
 DROP FUNCTION regress_retry.right;

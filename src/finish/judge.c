@@ -1,0 +1,102 @@
+/*-------------------------------------------------------------------------
+ *
+ * judge.c
+ *		What becomes of a task whose handler failed, or asked for another run.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/twtasks.h"
+
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+
+#include "finish/judge.h"
+#include "policy/policy.h"
+#include "policy/policy_call.h"
+#include "policy/retry.h"
+
+/* With the handler's own delay, if the handler named one. */
+static void
+set_judgement(Answer *answer, const char *result, int64 delay_ms)
+{
+	answer->result = result;
+	if (!answer->has_delay)
+		answer->delay_ms = delay_ms;
+}
+
+/* By the default figures, if neither the database nor the caller has a policy. */
+static int64
+delay_of(const TypePolicy *policy, const Answer *answer, int32 tries)
+{
+	Jsonb	   *retry = policy->retry != NULL ? policy->retry : answer->retry;
+
+	if (retry == NULL)
+		retry = DatumGetJsonbP(DirectFunctionCall1(jsonb_in, CStringGetDatum("{}")));
+	return retry_delay_ms(retry, tries);
+}
+
+char *
+judge_by_figures(Datum type, int32 tries, Answer *answer)
+{
+	const TypePolicy *policy = policy_of_text(type);
+	int64		delay_ms;
+
+	if (answer->is_repeat && policy->resets_tries)
+	{
+		set_judgement(answer, "repeat", delay_of(policy, answer, 1));
+		return NULL;
+	}
+	delay_ms = delay_of(policy, answer, tries);
+	set_judgement(answer, delay_ms < 0 ? "error" : "retry", delay_ms);
+	if (answer->is_repeat || policy->retry_function == NULL || TIMESTAMP_IS_NOBEGIN(answer->ask_until))
+		return NULL;
+	return pstrdup(policy->retry_function);
+}
+
+/* What the call needs, one in SQL some kilobytes, goes at once. */
+static bool
+ask(const char *function, Datum *args, TimestampTz *at, bool *isnull)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "twtasks retry function",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext caller = MemoryContextSwitchTo(context);
+	Datum		result = (Datum) 0;
+	bool		has_answered;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	has_answered = policy_try(HOOK_RETRY, function, args, &result, isnull);
+	PopActiveSnapshot();
+	*at = DatumGetTimestampTz(result);
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(context);
+	return has_answered;
+}
+
+void
+judge_by_function(const char *function, Datum task, Answer *answer)
+{
+	Datum		args[] = {
+		task, answer->message == NULL ? CStringGetTextDatum("") : PointerGetDatum(answer->message)
+	};
+	TimestampTz at;
+	TimestampTz now;
+	bool		isnull;
+
+	if (GetCurrentTimestamp() > answer->ask_until)
+	{
+		answer->result = "later";
+		return;
+	}
+	if (!ask(function, args, &at, &isnull))
+		return;
+	now = GetCurrentTimestamp();
+	if (isnull)
+		set_judgement(answer, "error", 0);
+	else if (TIMESTAMP_IS_NOEND(at))
+		ereport(WARNING,
+				(errmsg("function \"%s\" of a policy failed: it returned an infinite time", function)));
+	else
+		set_judgement(answer, "retry", at <= now ? 0 : (at - now + 500) / 1000);
+}
