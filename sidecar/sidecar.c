@@ -27,7 +27,7 @@
 #include "queue/feed.h"
 #include "queue/sweep.h"
 #include "sidecar.h"
-#include "slots/limit_rules.h"
+#include "slots/limit_reader.h"
 #include "slots/offers.h"
 #include "slots/slots.h"
 #include "table/table.h"
@@ -55,7 +55,7 @@ struct Sidecar
 	Limits	   *all_limits;
 	Limit	   *slots_of_node;
 	TypeLimits *limits;			/* of the database */
-	LimitRules *limit_rules;
+	LimitReader *limit_reader;
 	Offers	   *offers;
 	LoopTimer  *slots_timer;	/* when time makes room */
 	Handler   **handlers;		/* those of the configuration */
@@ -486,11 +486,11 @@ sidecar_open(Loop *loop, Config *config)
 	sidecar->node = node_open(loop, config, &node_events, sidecar);
 	sidecar->policies = policies_open(loop, config, sidecar->node);
 	sidecar->all_tables = tables_open(loop, sidecar->policies, sidecar->tables, sidecar->ntables);
-	sidecar->limit_rules = limit_rules_open(sidecar->policies, sidecar->node, sidecar->limits,
-											on_doubt, sidecar);
+	sidecar->limit_reader = limit_reader_open(sidecar->policies, sidecar->node, sidecar->limits,
+											  on_doubt, sidecar);
 	sidecar->offers = offers_open(loop, config, sidecar->node, sidecar->all_limits,
 								  sidecar->limits);
-	offers_on_unknown(sidecar->offers, limit_rules_miss, sidecar->limit_rules);
+	offers_on_unknown(sidecar->offers, limit_reader_miss, sidecar->limit_reader);
 	sidecar->finish = finish_open(loop, config, sidecar->node);
 	sidecar->execute = execute_open(&(RunnerParts)
 /**INDENT** Error@494: Unbalanced parens */
@@ -577,7 +577,7 @@ sidecar_free(Sidecar *sidecar)
 	finish_free(sidecar->finish);
 	node_free(sidecar->node);	/* its answers are for the next two */
 	offers_free(sidecar->offers);
-	limit_rules_free(sidecar->limit_rules);
+	limit_reader_free(sidecar->limit_reader);
 	policies_free(sidecar->policies);
 	tables_free(sidecar->all_tables);
 	sweep_free(sidecar->sweep);

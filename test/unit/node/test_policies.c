@@ -12,7 +12,7 @@
 
 #include "node/policies.h"
 #include "pg/calls.h"
-#include "slots/limit_rules.h"
+#include "slots/limit_reader.h"
 #include "slots/slots.h"
 
 /* However long the last reading took. */
@@ -181,7 +181,7 @@ test_limits(void **state)
 {
 	Limit	   *node = limit_new("node", 0, NULL);
 	TypeLimits *limits = type_limits_new(node);
-	LimitRules *rules = limit_rules_open(policies, NULL, limits, count, &nmissed);
+	LimitReader *rules = limit_reader_open(policies, NULL, limits, count, &nmissed);
 	Limit	   *leaf = type_limits_leaf(limits, "A", NULL, NULL);
 	SlotWaiter	waiter = {.wants = leaf, .wake = count_wake};
 
@@ -190,7 +190,7 @@ test_limits(void **state)
 	read_limit(0);
 	assert_int_equal(nwoken, 0);
 	/* a limit that is not known here has to be looked for all the same */
-	limit_rules_miss(rules);
+	limit_reader_miss(rules);
 	pass_us(READ_PAUSE_US);
 	answer("policies", NULL);
 	answer("read_limits", limit_of(0));
@@ -200,7 +200,7 @@ test_limits(void **state)
 	assert_null(slots_book(leaf, 5));
 	slots_cancel(leaf);
 	limit_release(leaf);
-	limit_rules_free(rules);
+	limit_reader_free(rules);
 	type_limits_free(limits);
 	limit_free(node);
 }

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * limit_rules.c
+ * limit_reader.c
  *		Reads the limits of the database.
  *
  *		from: sql/policy/limits.sql		to: type_limits.c
@@ -12,9 +12,9 @@
 #include "base/log.h"
 #include "common/limit_pattern.h"
 #include "pg/calls.h"
-#include "slots/limit_rules.h"
+#include "slots/limit_reader.h"
 
-struct LimitRules
+struct LimitReader
 {
 	Policies   *policies;
 	Node	   *node;
@@ -43,72 +43,72 @@ read_rule(const PGresult *result, int row, LimitRule *rule)
 }
 
 static void
-take_limits(LimitRules *rules, const PGresult *result)
+take_limits(LimitReader *reader, const PGresult *result)
 {
 	LimitRule  *all = palloc((PQntuples(result) + 1) * sizeof(LimitRule));
 	int			n = 0;
 
 	for (int i = 0; i < PQntuples(result); i++)
 		n += read_rule(result, i, &all[n]);
-	type_limits_set(rules->limits, all, n);
+	type_limits_set(reader->limits, all, n);
 	pfree(all);
 }
 
 static void
 on_limits(void *arg, PgOutcome outcome, PGresult *result)
 {
-	LimitRules *rules = arg;
+	LimitReader *reader = arg;
 
 	if (outcome == PG_DONE)
 	{
 		log_line(TWT_LOG_DEBUG, "slots", "read %d limits", PQntuples(result));
 		/* anybody may cause a read: ignore an unchanged answer */
-		if (wire_is_news(&rules->last, result))
-			take_limits(rules, result);
-		if (rules->has_missed)
-			rules->on_missed(rules->arg);
-		rules->has_missed = false;
+		if (wire_is_news(&reader->last, result))
+			take_limits(reader, result);
+		if (reader->has_missed)
+			reader->on_missed(reader->arg);
+		reader->has_missed = false;
 	}
-	policies_end_reading(rules->policies, outcome);
+	policies_end_reading(reader->policies, outcome);
 }
 
 static void
 read_limits(void *arg)
 {
-	LimitRules *rules = arg;
+	LimitReader *reader = arg;
 
-	pg_send(node_pg(rules->node), &call_read_limits, NULL, on_limits, rules);
-	policies_begin_reading(rules->policies);
+	pg_send(node_pg(reader->node), &call_read_limits, NULL, on_limits, reader);
+	policies_begin_reading(reader->policies);
 }
 
-LimitRules *
-limit_rules_open(Policies *policies, Node *node, TypeLimits *limits,
-				 LoopFn on_missed, void *arg)
+LimitReader *
+limit_reader_open(Policies *policies, Node *node, TypeLimits *limits,
+				  LoopFn on_missed, void *arg)
 {
-	LimitRules *rules = palloc0(sizeof(LimitRules));
+	LimitReader *reader = palloc0(sizeof(LimitReader));
 
-	rules->policies = policies;
-	rules->node = node;
-	rules->limits = limits;
-	rules->on_missed = on_missed;
-	rules->arg = arg;
-	policies_on(policies, POLICIES_WANTED, read_limits, rules);
-	return rules;
-}
-
-void
-limit_rules_miss(void *arg)
-{
-	LimitRules *rules = arg;
-
-	if (!rules->has_missed)
-		policies_read(rules->policies);
-	rules->has_missed = true;
+	reader->policies = policies;
+	reader->node = node;
+	reader->limits = limits;
+	reader->on_missed = on_missed;
+	reader->arg = arg;
+	policies_on(policies, POLICIES_WANTED, read_limits, reader);
+	return reader;
 }
 
 void
-limit_rules_free(LimitRules *rules)
+limit_reader_miss(void *arg)
 {
-	PQclear(rules->last);
-	pfree(rules);
+	LimitReader *reader = arg;
+
+	if (!reader->has_missed)
+		policies_read(reader->policies);
+	reader->has_missed = true;
+}
+
+void
+limit_reader_free(LimitReader *reader)
+{
+	PQclear(reader->last);
+	pfree(reader);
 }
