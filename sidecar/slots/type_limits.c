@@ -1,29 +1,19 @@
 /*-------------------------------------------------------------------------
  *
  * type_limits.c
- *		The limits of the database, and which of them cover a type.
- *
- *		from: SQL			to: slots.h
+ *		The limits of the database, in the tree of this node's limits.
  *
  *-------------------------------------------------------------------------
  */
 #include "base/port.h"
 
 #include "common/hashfn.h"
-#include "common/limit_pattern.h"
 #include "common/logging.h"
 
 #include "slots/type_limits.h"
 
 /* We keep this many unused leaves for the next task of their type. */
 #define IDLE_MAX 256
-
-typedef struct Rule
-{
-	char	   *pattern;
-	bool		is_shared;
-	LimitTerms	terms;
-} Rule;
 
 /* The limit of a rule. */
 typedef struct Named
@@ -34,7 +24,7 @@ typedef struct Named
 	TypeLimits *limits;
 	Limit	   *limit;
 	struct Named *parent;
-	char	   *key;			/* scope and name: see make_key() */
+	char	   *key;			/* as in LimitCover */
 } Named;
 
 typedef struct LeafKey
@@ -110,22 +100,13 @@ leaf_hash(LeafKey key)
 struct TypeLimits
 {
 	Limit	   *node;
-	Rule	   *rules;
-	int			nrules;
+	LimitRules *rules;
 	named_hash *named;
 	leaves_hash *leaves;
 	dlist_head	resting;		/* of Named */
 	dlist_head	idle;			/* of Leaf, the longest idle first */
 	int			nidle;
 };
-
-/* A rule that covers a type. */
-typedef struct Cover
-{
-	const Rule *rule;
-	int			narrowness;
-	char		key[LIMIT_NAME_MAX + 2];
-} Cover;
 
 /* ---- the limits of rules ---- */
 
@@ -174,7 +155,7 @@ on_named_unused(void *arg, Limit *limit)
 }
 
 static Named *
-make_named(TypeLimits *limits, const Cover *cover)
+make_named(TypeLimits *limits, const LimitCover *cover)
 {
 	Named	   *named = palloc0(sizeof(Named));
 	bool		found;
@@ -218,7 +199,7 @@ move_below(Limit *limit, Named **place, Named *parent, Limit *node)
 
 /* The limit of a rule, below that parent; made on first use. */
 static Named *
-get_named(TypeLimits *limits, const Cover *cover, Named *parent)
+get_named(TypeLimits *limits, const LimitCover *cover, Named *parent)
 {
 	Named	   *named = find_named(limits, cover->key);
 
@@ -233,57 +214,6 @@ get_named(TypeLimits *limits, const Cover *cover, Named *parent)
 	return named;
 }
 
-/* ---- which rules cover a type ---- */
-
-/* One letter for the scope, then the name. */
-static void
-make_key(char *key, bool is_shared)
-{
-	key[0] = is_shared ? 'c' : 'n';
-}
-
-/*
- * The widest first: a limit of the cluster is wider than one of the node.  Of
- * one name, a pattern without a star comes last, and so takes the place of
- * X|*.
- */
-static int
-compare_covers(const void *a, const void *b)
-{
-	const Cover *left = a;
-	const Cover *right = b;
-
-	if (left->narrowness != right->narrowness)
-		return left->narrowness - right->narrowness;
-	if (left->rule->is_shared != right->rule->is_shared)
-		return left->rule->is_shared ? -1 : 1;
-	return (int) limit_pattern_is_keyed(right->rule->pattern) -
-		(int) limit_pattern_is_keyed(left->rule->pattern);
-}
-
-/* Returns how many; *covers is the caller's. */
-static int
-find_covers(const TypeLimits *limits, const char *type, Cover **covers)
-{
-	int			n = 0;
-
-	*covers = palloc((limits->nrules + 1) * sizeof(Cover));
-	for (int i = 0; i < limits->nrules; i++)
-	{
-		Cover	   *cover = &(*covers)[n];
-
-		cover->rule = &limits->rules[i];
-		cover->narrowness = limit_pattern_name(cover->rule->pattern, type,
-											   cover->key + 1);
-		if (cover->narrowness < 0)
-			continue;
-		make_key(cover->key, cover->rule->is_shared);
-		n++;
-	}
-	qsort(*covers, n, sizeof(Cover), compare_covers);
-	return n;
-}
-
 /*
  * Each limit is kept by the one below it.  New limits have none below them
  * yet, so the walk itself keeps the last one.
@@ -292,16 +222,14 @@ static void
 place_leaf(Leaf *leaf)
 {
 	TypeLimits *limits = leaf->limits;
-	Cover	   *covers;
-	int			n = find_covers(limits, leaf->key.type, &covers);
+	LimitCover *covers;
+	int			n = limit_rules_cover(limits->rules, leaf->key.type, &covers);
 	Named	   *parent = NULL;
 
 	for (int i = 0; i < n; i++)
 	{
 		Named	   *above = parent;
 
-		if (i + 1 < n && strcmp(covers[i].key, covers[i + 1].key) == 0)
-			continue;
 		parent = get_named(limits, &covers[i], above);
 		limit_keep(parent->limit);
 		if (above != NULL)
@@ -394,30 +322,6 @@ type_limits_leaf(TypeLimits *limits, const char *type, Limit *handler, Limit *bu
 
 /* ---- all together ---- */
 
-static void
-free_rules(TypeLimits *limits)
-{
-	for (int i = 0; i < limits->nrules; i++)
-		pfree(limits->rules[i].pattern);
-	if (limits->rules != NULL)
-		pfree(limits->rules);
-	limits->rules = NULL;
-	limits->nrules = 0;
-}
-
-static void
-copy_rules(TypeLimits *limits, const LimitRule *rules, int n)
-{
-	limits->rules = palloc((n + 1) * sizeof(Rule));
-	limits->nrules = n;
-	for (int i = 0; i < n; i++)
-	{
-		limits->rules[i].pattern = pstrdup(rules[i].pattern);
-		limits->rules[i].is_shared = rules[i].is_shared;
-		limits->rules[i].terms = rules[i].terms;
-	}
-}
-
 /* No waiter may stay where there may soon be no limit, or more room. */
 static void
 wake_all(TypeLimits *limits)
@@ -441,27 +345,6 @@ wake_all(TypeLimits *limits)
 	limit_wake(limits->node);
 }
 
-/* The rule that makes a limit of that name; X|K comes before X|*. */
-static const Rule *
-find_rule(const TypeLimits *limits, const char *key)
-{
-	const Rule *found = NULL;
-
-	for (int i = 0; i < limits->nrules; i++)
-	{
-		const Rule *rule = &limits->rules[i];
-		char		name[LIMIT_NAME_MAX + 2];
-
-		if (limit_pattern_name(rule->pattern, key + 1, name + 1) < 0)
-			continue;
-		make_key(name, rule->is_shared);
-		if (strcmp(name, key) == 0 &&
-			(found == NULL || limit_pattern_is_keyed(found->pattern)))
-			found = rule;
-	}
-	return found;
-}
-
 /*
  * A limit that has lost its rule stays while one below it stays, without
  * effect.
@@ -476,7 +359,7 @@ set_named(TypeLimits *limits)
 	named_start_iterate(limits->named, &iter);
 	while ((entry = named_iterate(limits->named, &iter)) != NULL)
 	{
-		const Rule *rule = find_rule(limits, entry->key);
+		const LimitRule *rule = limit_rules_find(limits->rules, entry->key);
 
 		entry->named->has_rule = rule != NULL;
 		limit_set_terms(entry->named->limit, rule == NULL ? &no_terms : &rule->terms);
@@ -515,8 +398,7 @@ type_limits_set(TypeLimits *limits, const LimitRule *rules, int n)
 	while (limits->nidle > 0)
 		free_first_idle(limits);
 	wake_all(limits);
-	free_rules(limits);
-	copy_rules(limits, rules, n);
+	limit_rules_set(limits->rules, rules, n);
 	set_named(limits);
 	place_leaves(limits);
 	free_unruled(limits);
@@ -528,6 +410,7 @@ type_limits_new(Limit *node)
 	TypeLimits *limits = palloc0(sizeof(TypeLimits));
 
 	limits->node = node;
+	limits->rules = limit_rules_new();
 	limits->named = named_create(16, NULL);
 	limits->leaves = leaves_create(64, NULL);
 	dlist_init(&limits->resting);
@@ -541,7 +424,7 @@ type_limits_free(TypeLimits *limits)
 	type_limits_set(limits, NULL, 0);
 	Assert(limits->leaves->members == 0);
 	Assert(limits->named->members == 0);
-	free_rules(limits);
+	limit_rules_free(limits->rules);
 	named_destroy(limits->named);
 	leaves_destroy(limits->leaves);
 	pfree(limits);
@@ -550,12 +433,12 @@ type_limits_free(TypeLimits *limits)
 Limit *
 type_limits_find_shared(const TypeLimits *limits, const char *name)
 {
-	char		key[LIMIT_NAME_MAX + 2];
+	char		key[LIMIT_KEY_SIZE];
 	Named	   *named;
 
 	if (strlen(name) > LIMIT_NAME_MAX)
 		return NULL;
-	make_key(key, true);
+	key[0] = LIMIT_KEY_SHARED;
 	strlcpy(key + 1, name, sizeof(key) - 1);
 	named = find_named(limits, key);
 	return named == NULL ? NULL : named->limit;

@@ -1,14 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * type_limits.h
- *		The limits of the database, and which of them cover a type.
+ *		The limits of the database, in the tree of this node's limits.
  *
- *		from: SQL			to: limit.h
+ *		from: limit_rules.h			to: limit.h
  *
- * A rule is a pattern with its figures; common/limit_pattern.h says which
- * types a pattern covers.  A rule's limit is made when a covered type comes,
- * and freed when nothing is left to know: none of its types is in use, and its
- * rate allows the whole burst again.
+ * A rule's limit is made when a covered type comes.  It is freed when nothing
+ * is left to know: none of its types is in use, and its rate allows the whole
+ * burst again.
  *
  * A type in use has a leaf in each bucket: a limit without a number, below the
  * rules that cover the type, with the limits of its handler and its bucket
@@ -20,16 +19,9 @@
 #ifndef TWT_TYPE_LIMITS_H
 #define TWT_TYPE_LIMITS_H
 
-#include "slots/limit.h"
+#include "slots/limit_rules.h"
 
 typedef struct TypeLimits TypeLimits;
-
-typedef struct LimitRule
-{
-	const char *pattern;
-	bool		is_shared;		/* counts in the whole cluster */
-	LimitTerms	terms;
-} LimitRule;
 
 /* node: the limit above all others. */
 extern TypeLimits *type_limits_new(Limit *node);

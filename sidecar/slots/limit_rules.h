@@ -1,0 +1,56 @@
+/*-------------------------------------------------------------------------
+ *
+ * limit_rules.h
+ *		The rules of limits, and which of them cover a type.
+ *
+ *		from: limit_reader.h		to: type_limits.h
+ *
+ * A rule is a pattern with its figures; common/limit_pattern.h says which
+ * types a pattern covers.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_LIMIT_RULES_H
+#define TWT_LIMIT_RULES_H
+
+#include "common/limit_pattern.h"
+#include "slots/limit.h"
+
+typedef struct LimitRules LimitRules;
+
+typedef struct LimitRule
+{
+	const char *pattern;
+	bool		is_shared;		/* counts in the whole cluster */
+	LimitTerms	terms;
+} LimitRule;
+
+/* Names a limit: a letter for its scope, then its name. */
+#define LIMIT_KEY_SIZE (LIMIT_NAME_MAX + 2)
+#define LIMIT_KEY_SHARED 'c'
+#define LIMIT_KEY_OWN 'n'
+
+/* A rule that covers a type, and the limit that counts the type. */
+typedef struct LimitCover
+{
+	const LimitRule *rule;
+	int			narrowness;
+	char		key[LIMIT_KEY_SIZE];
+} LimitCover;
+
+extern LimitRules *limit_rules_new(void);
+extern void limit_rules_free(LimitRules *rules);
+
+/* Copies the rules, which take the place of all before them. */
+extern void limit_rules_set(LimitRules *rules, const LimitRule *from, int n);
+
+/*
+ * The rules that cover a type, the widest first, each key once.  Returns how
+ * many; *covers is the caller's.
+ */
+extern int	limit_rules_cover(const LimitRules *rules, const char *type, LimitCover **covers);
+
+/* The rule that makes the limit of that key; NULL: none. */
+extern const LimitRule *limit_rules_find(const LimitRules *rules, const char *key);
+
+#endif							/* TWT_LIMIT_RULES_H */
