@@ -3,19 +3,12 @@
  * grab.c
  *		Asks the database for tasks: SUBMITTED -> PROCESSING, for us.
  *
- *		from: table.c			to: execute.c
- *
  *-------------------------------------------------------------------------
  */
 #include "base/port.h"
 
-#include <time.h>
-
 #include "base/log.h"
-#include "common/trigger.h"
-#include "grab/batch.h"
 #include "grab/grab.h"
-#include "node/task_clock.h"
 #include "pg/calls.h"
 
 /*
@@ -27,19 +20,22 @@
 #define GRABS_AHEAD 2
 #define AGAIN_US SECONDS_TO_US(1)
 
-typedef struct Flight
+typedef enum CallState
+{
+	CALL_READY,					/* to be sent: first, and alone */
+	CALL_SENT,
+	CALL_UNKNOWN				/* the answer was lost */
+} CallState;
+
+/* One grab, until its outcome is known. */
+typedef struct GrabCall
 {
 	dlist_node	node;
 	Grab	   *grab;
 	Pg		   *pg;				/* it was sent there last */
-	Batch	   *batch;
-	int64		sent_us;		/* when the grab was sent, not the question
-								 * for its outcome */
-	bool		is_unknown;		/* the answer was lost */
-	bool		is_held;		/* a statement with it failed: goes alone */
-	char	   *unreadable;		/* why it is grabbed without data; NULL: with
-								 * it */
-} Flight;
+	CallState	state;
+	GrabQuestion question;
+} GrabCall;
 
 struct Grab
 {
@@ -50,192 +46,56 @@ struct Grab
 	void	   *arg;
 	Pg		   *pgs[SESSIONS];	/* at rest until they are needed */
 	LoopTimer  *pause;			/* after a failure */
-	dlist_head	flights;
-	int			nflights;
+	GrabAnswers *answers;
+	dlist_head	calls;
+	int			ncalls;
 	Batch	   *gathered;		/* not sent yet; NULL: nothing */
 	bool		is_stopped;
-	int64		deadline_us;	/* deadline of the last task, since 1970 ... */
-	char	   *deadline_text;	/* ... and as text; NULL: none yet */
-	GrabStats	stats;
 };
 
 static void
-remove_flight(Flight *flight)
+remove_call(GrabCall *call)
 {
-	dlist_delete(&flight->node);
-	flight->grab->nflights--;
-	pfree(flight->unreadable);
-	pfree(flight);
+	dlist_delete(&call->node);
+	call->grab->ncalls--;
+	pfree(call->question.unreadable);
+	pfree(call);
 }
 
-/* JSON text or payload: what the handler reads. */
 static void
-copy_data(Task *task, const PGresult *result, int row)
+set_state(GrabCall *call, CallState state)
 {
-	const char *bytes;
-
-	task->is_binary = !wire_null(result, row, GRAB_PAYLOAD);
-	if (task->is_binary)
-		bytes = wire_get_bytes(result, row, GRAB_PAYLOAD, &task->data_len);
-	else if (wire_null(result, row, GRAB_DATA))
-		return;
-	else
-		bytes = wire_get_json(result, row, GRAB_DATA, &task->data_len);
-	task->data = palloc(task->data_len + 1);
-	memcpy(task->data, bytes, task->data_len);
-	task->data[task->data_len] = '\0';
+	call->state = state;
 }
 
-/* "2026-01-02T03:04:05.678901Z" */
-static char *
-iso_time(int64 unix_us)
-{
-	time_t		seconds = (time_t) (unix_us / 1000000);
-	struct tm	tm;
-	char		text[32];
-
-	gmtime_r(&seconds, &tm);
-	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
-	return psprintf("%s.%06dZ", text, (int) (unix_us % 1000000));
-}
-
-/*
- * The tasks of a batch were grabbed at one time, and most have the same
- * timeout.
- */
-static char *
-deadline_text(Grab *grab, int64 unix_us)
-{
-	if (grab->deadline_text == NULL || unix_us != grab->deadline_us)
-	{
-		if (grab->deadline_text != NULL)
-			pfree(grab->deadline_text);
-		grab->deadline_text = iso_time(unix_us);
-		grab->deadline_us = unix_us;
-	}
-	return pstrdup(grab->deadline_text);
-}
-
-/*
- * How long ago the database grabbed a task.  A clock that was set back or
- * forward must not matter, so the grab is never older than our question.
- */
-static int64
-age_of_grab(const Grab *grab, int64 grabbed_us, int64 sent_us)
-{
-	return Max(0, Min(task_clock_us() - grabbed_us,
-					  loop_now_us(grab->loop) - sent_us));
-}
-
-static Task *
-make_task(Grab *grab, const PGresult *result, int row, Policy *policy, int64 sent_us)
-{
-	int64		grabbed_us = wire_get_time(result, row, GRAB_GRABBED);
-	Task	   *task = palloc0(sizeof(Task));
-	size_t		len;
-
-	memcpy(task->id, wire_get_uuid(result, row, GRAB_ID), TASK_ID_BYTES);
-	trigger_id_text(task->id, task->id_text);
-	task->version = wire_get_int8(result, row, GRAB_VERSION);
-	task->type = wire_dup_text(result, row, GRAB_TYPE);
-	task->sub_type = wire_dup_text(result, row, GRAB_SUB_TYPE);
-	task->bucket = wire_dup_text(result, row, GRAB_BUCKET);
-	task->priority = wire_get_int2(result, row, GRAB_PRIORITY);
-	task->tries = wire_get_int4(result, row, GRAB_TRIES);
-	if (!wire_null(result, row, GRAB_CONTEXT))
-		task->context = pstrdup(wire_get_json(result, row, GRAB_CONTEXT, &len));
-	task->deadline_us = loop_now_us(grab->loop) + policy->timeout_us -
-		age_of_grab(grab, grabbed_us, sent_us);
-	task->deadline_text = deadline_text(grab, grabbed_us + policy->timeout_us);
-	task->policy = policy;
-	task->max_tries = policy->max_tries;
-	task->place = wire_get_place(result, row, GRAB_PLACE);
-	copy_data(task, result, row);
-	return task;
-}
-
-/*
- * A task that a cluster-wide limit refused waits in the table until the limit
- * has room.  If we do not know the limit, we read it first; until then the
- * sweep finds its tasks again.
- */
+/* The call is gone before its tasks are handed on. */
 static void
-take_refusals(Grab *grab, Batch *batch, const PGresult *result)
+take_answer(GrabCall *call, const PGresult *result)
 {
-	for (int i = 0; i < PQntuples(result); i++)
-	{
-		int64		until_us = 0;
+	GrabAnswers *answers = call->grab->answers;
+	GrabQuestion question = call->question;
 
-		if (!wire_null(result, i, GRAB_VERSION))
-			continue;
-		if (!wire_null(result, i, GRAB_GRABBED))
-			until_us = wire_get_time(result, i, GRAB_GRABBED);
-		if (grab->events.on_refused(grab->arg, PQgetvalue(result, i, GRAB_TYPE), until_us))
-			batch_refuse(batch, wire_get_uuid(result, i, GRAB_ID));
-	}
+	call->question.unreadable = NULL;
+	remove_call(call);
+	grab_answers_take(answers, question, result);
 }
 
-/* Hands on the tasks that we won; those left in the batch went to others. */
-static void
-take_tasks(Flight *flight, const PGresult *result)
+static GrabCall *
+add_call(Grab *grab, Batch *batch)
 {
-	Grab	   *grab = flight->grab;
-	Batch	   *batch = flight->batch;
-	int64		batch_token = batch->token;
-	int64		sent_us = flight->sent_us;
-	char	   *unreadable = flight->unreadable;
-	int			lost;
+	GrabCall   *call = palloc0(sizeof(GrabCall));
 
-	flight->unreadable = NULL;
-	remove_flight(flight);
-	for (int i = 0; i < PQntuples(result); i++)
-	{
-		Limit	   *slot;
-		Policy	   *policy;
-		Handler    *handler;
-		Task	   *task;
-
-		if (wire_null(result, i, GRAB_VERSION))
-			continue;
-		handler = batch_take(batch, wire_get_uuid(result, i, GRAB_ID), &slot, &policy);
-		if (handler == NULL)
-			continue;
-		slots_grant(slot);
-		task = make_task(grab, result, i, policy, sent_us);
-		task->handler = handler;
-		task->slot = slot;
-		task->has_shared_slot = slots_are_shared(slot);
-		task->token = batch_token;
-		task->unreadable = unreadable;
-		unreadable = NULL;
-		grab->stats.won++;
-		log_task(TWT_LOG_DEBUG, "grab", task, "grabbed");
-		grab->events.on_task(grab->arg, task);
-	}
-	take_refusals(grab, batch, result);
-	pfree(unreadable);
-	lost = batch_drop(batch);
-	grab->stats.lost += lost;
-	if (lost > 0)
-		log_line(TWT_LOG_DEBUG, "grab", "%d lost the race", lost);
-}
-
-static Flight *
-add_flight(Grab *grab, Batch *batch)
-{
-	Flight	   *flight = palloc0(sizeof(Flight));
-
-	flight->grab = grab;
-	flight->batch = batch;
-	dlist_push_tail(&grab->flights, &flight->node);
-	grab->nflights++;
-	return flight;
+	call->grab = grab;
+	call->question.batch = batch;
+	dlist_push_tail(&grab->calls, &call->node);
+	grab->ncalls++;
+	return call;
 }
 
 static void
 hold_single(void *arg, Batch *single)
 {
-	add_flight(arg, single)->is_held = true;
+	add_call(arg, single);
 }
 
 /* Other tasks may use the slots meanwhile. */
@@ -272,33 +132,33 @@ describe_failure(const PGresult *result)
  * when the server refuses that too is the task not to blame: then all wait.
  */
 static void
-on_refused(Flight *flight, const PGresult *result)
+on_failed(GrabCall *call, const PGresult *result)
 {
-	Grab	   *grab = flight->grab;
+	Grab	   *grab = call->grab;
 
-	if (flight->batch->n > 1)
+	if (call->question.batch->n > 1)
 	{
-		flight->is_held = true;
-		batch_split(flight->batch, hold_single, grab);
+		set_state(call, CALL_READY);
+		batch_split(call->question.batch, hold_single, grab);
 		return;
 	}
-	if (flight->unreadable == NULL && is_of_content(pg_sqlstate(result)))
+	if (call->question.unreadable == NULL && is_of_content(pg_sqlstate(result)))
 	{
-		flight->is_held = true;
-		flight->unreadable = describe_failure(result);
+		set_state(call, CALL_READY);
+		call->question.unreadable = describe_failure(result);
 		return;
 	}
 	loop_timer_start(grab->pause, AGAIN_US);
 	put_back_gathered(grab);
-	batch_drop(flight->batch);
-	remove_flight(flight);
+	batch_drop(call->question.batch);
+	remove_call(call);
 }
 
 static void
 on_grabbed(void *arg, PgOutcome outcome, PGresult *result)
 {
-	Flight	   *flight = arg;
-	Grab	   *grab = flight->grab;
+	GrabCall   *call = arg;
+	Grab	   *grab = call->grab;
 
 	switch (outcome)
 	{
@@ -306,15 +166,15 @@ on_grabbed(void *arg, PgOutcome outcome, PGresult *result)
 
 			/* after our pause the tasks may belong to others: ask again */
 			if (node_is_alive(grab->node))
-				take_tasks(flight, result);
+				take_answer(call, result);
 			else
-				flight->is_unknown = true;
+				set_state(call, CALL_UNKNOWN);
 			break;
 		case PG_LOST:
-			flight->is_unknown = true;
+			set_state(call, CALL_UNKNOWN);
 			break;
 		case PG_FAILED:
-			on_refused(flight, result);
+			on_failed(call, result);
 			break;
 	}
 }
@@ -360,33 +220,33 @@ next_session(const Grab *grab)
 static void
 on_resolved(void *arg, PgOutcome outcome, PGresult *result)
 {
-	Flight	   *flight = arg;
+	GrabCall   *call = arg;
 
 	if (outcome == PG_FAILED)
 	{
-		flight->is_unknown = true;
-		pg_reset(flight->pg, "could not resolve a grab");
+		set_state(call, CALL_UNKNOWN);
+		pg_reset(call->pg, "could not resolve a grab");
 	}
 	else
 		on_grabbed(arg, outcome, result);
 }
 
 static void
-send_resolve(Flight *flight, Pg *pg)
+send_resolve(GrabCall *call, Pg *pg)
 {
-	Grab	   *grab = flight->grab;
+	Grab	   *grab = call->grab;
 	WireParams	params;
 
-	flight->is_unknown = false;
-	flight->pg = pg;
+	set_state(call, CALL_SENT);
+	call->pg = pg;
 	log_line(TWT_LOG_INFO, "grab", "asking for the outcome of %d grabs",
-			 flight->batch->n);
+			 call->question.batch->n);
 	wire_init(&params);
-	batch_add_ids(flight->batch, &params);
+	batch_add_ids(call->question.batch, &params);
 	wire_add_int8(&params, node_incarnation(grab->node));
-	wire_add_int8(&params, flight->batch->token);
-	pg_send(pg, flight->unreadable == NULL ? &call_resolve_grab :
-			&call_resolve_grab_bare, &params, on_resolved, flight);
+	wire_add_int8(&params, call->question.batch->token);
+	pg_send(pg, call->question.unreadable == NULL ? &call_resolve_grab :
+			&call_resolve_grab_bare, &params, on_resolved, call);
 }
 
 /*
@@ -401,16 +261,16 @@ resolve_unknown(Grab *grab)
 	bool		any = false;
 	Pg		   *pg;
 
-	dlist_foreach(iter, &grab->flights)
+	dlist_foreach(iter, &grab->calls)
 	{
-		Flight	   *flight = dlist_container(Flight, node, iter.cur);
+		GrabCall   *call = dlist_container(GrabCall, node, iter.cur);
 
-		if (!flight->is_unknown)
+		if (call->state != CALL_UNKNOWN)
 			continue;
 		any = true;
 		pg = own_session(grab);
 		if (pg != NULL)
-			send_resolve(flight, pg);
+			send_resolve(call, pg);
 	}
 	return any;
 }
@@ -440,18 +300,17 @@ drop_gathered(Grab *grab)
 }
 
 static void
-send_grab(Flight *flight, Pg *pg)
+send_grab(GrabCall *call, Pg *pg)
 {
-	Grab	   *grab = flight->grab;
-	Batch	   *batch = flight->batch;
+	Grab	   *grab = call->grab;
+	Batch	   *batch = call->question.batch;
 	WireParams	params;
 
-	flight->is_held = false;
-	flight->pg = pg;
-	flight->sent_us = loop_now_us(grab->loop);
+	set_state(call, CALL_SENT);
+	call->pg = pg;
+	call->question.sent_us = loop_now_us(grab->loop);
 	if (pg == node_pg(grab->node))
 		grab->events.on_connected(grab->arg);
-	grab->stats.statements++;
 	batch_sort(batch);
 	batch->token = node_next_token(grab->node);
 	wire_init(&params);
@@ -460,27 +319,27 @@ send_grab(Flight *flight, Pg *pg)
 	wire_add_int8(&params, batch->token);
 	batch_add_policies(batch, grab->config, &params);
 	batch_add_places(batch, &params);
-	pg_send(pg, flight->unreadable == NULL ? &call_grab : &call_grab_bare,
-			&params, on_grabbed, flight);
+	pg_send(pg, call->question.unreadable == NULL ? &call_grab : &call_grab_bare,
+			&params, on_grabbed, call);
 }
 
-/* A flight that goes alone comes first. */
-static Flight *
-next_flight(Grab *grab)
+/* A call that goes alone comes first. */
+static GrabCall *
+next_call(Grab *grab)
 {
 	dlist_iter	iter;
 	Batch	   *batch;
 
-	dlist_foreach(iter, &grab->flights)
+	dlist_foreach(iter, &grab->calls)
 	{
-		Flight	   *flight = dlist_container(Flight, node, iter.cur);
+		GrabCall   *call = dlist_container(GrabCall, node, iter.cur);
 
-		if (flight->is_held)
-			return flight;
+		if (call->state == CALL_READY)
+			return call;
 	}
 	if (!gather(grab))
 		return NULL;
-	if (grab->nflights > 0)
+	if (grab->ncalls > 0)
 	{
 		if (!batch_is_full(grab->gathered))
 			return NULL;
@@ -489,7 +348,7 @@ next_flight(Grab *grab)
 	}
 	batch = grab->gathered;
 	grab->gathered = NULL;
-	return add_flight(grab, batch);
+	return add_call(grab, batch);
 }
 
 /* These were never sent, so a drain need not wait for them. */
@@ -498,21 +357,21 @@ drop_held(Grab *grab)
 {
 	dlist_mutable_iter iter;
 
-	dlist_foreach_modify(iter, &grab->flights)
+	dlist_foreach_modify(iter, &grab->calls)
 	{
-		Flight	   *flight = dlist_container(Flight, node, iter.cur);
+		GrabCall   *call = dlist_container(GrabCall, node, iter.cur);
 
-		if (!flight->is_held)
+		if (call->state != CALL_READY)
 			continue;
-		batch_drop(flight->batch);
-		remove_flight(flight);
+		batch_drop(call->question.batch);
+		remove_call(call);
 	}
 }
 
 static void
 send_ready(Grab *grab)
 {
-	Flight	   *flight;
+	GrabCall   *call;
 	Pg		   *pg;
 
 	if (resolve_unknown(grab))
@@ -523,8 +382,8 @@ send_ready(Grab *grab)
 		drop_gathered(grab);
 		return;
 	}
-	while ((pg = next_session(grab)) != NULL && (flight = next_flight(grab)) != NULL)
-		send_grab(flight, pg);
+	while ((pg = next_session(grab)) != NULL && (call = next_call(grab)) != NULL)
+		send_grab(call, pg);
 }
 
 /* Keeps a session of ours open while there is something to do. */
@@ -535,7 +394,7 @@ grab_pump(Grab *grab)
 		return;
 	send_ready(grab);
 	if (!any_is_up(grab) &&
-		(grab->nflights > 0 || (!grab->is_stopped && grab->events.is_ready(grab->arg))))
+		(grab->ncalls > 0 || (!grab->is_stopped && grab->events.is_ready(grab->arg))))
 		pg_start(grab->pgs[0]);
 }
 
@@ -573,7 +432,8 @@ grab_open(Loop *loop, const Config *config, Node *node,
 	grab->node = node;
 	grab->events = *events;
 	grab->arg = arg;
-	dlist_init(&grab->flights);
+	grab->answers = grab_answers_new(loop, events->on_task, events->on_refused, arg);
+	dlist_init(&grab->calls);
 	grab->pause = loop_timer_new(loop, on_pause_over, grab);
 	for (int i = 0; i < SESSIONS; i++)
 	{
@@ -583,20 +443,20 @@ grab_open(Loop *loop, const Config *config, Node *node,
 	return grab;
 }
 
-/* The control session may still answer one of these flights. */
+/* The control session may still answer one of these calls. */
 static void
-drop_flights(Grab *grab)
+drop_calls(Grab *grab)
 {
 	dlist_mutable_iter iter;
 
 	drop_gathered(grab);
-	dlist_foreach_modify(iter, &grab->flights)
+	dlist_foreach_modify(iter, &grab->calls)
 	{
-		Flight	   *flight = dlist_container(Flight, node, iter.cur);
+		GrabCall   *call = dlist_container(GrabCall, node, iter.cur);
 
-		pg_forget(node_pg(grab->node), flight);
-		batch_drop(flight->batch);
-		remove_flight(flight);
+		pg_forget(node_pg(grab->node), call);
+		batch_drop(call->question.batch);
+		remove_call(call);
 	}
 }
 
@@ -605,7 +465,7 @@ grab_forget(Grab *grab)
 {
 	for (int i = 0; i < SESSIONS; i++)
 		pg_reset(grab->pgs[i], "the incarnation is gone");
-	drop_flights(grab);
+	drop_calls(grab);
 }
 
 void
@@ -613,10 +473,9 @@ grab_free(Grab *grab)
 {
 	for (int i = 0; i < SESSIONS; i++)
 		pg_close(grab->pgs[i]);
-	drop_flights(grab);
+	drop_calls(grab);
 	loop_timer_free(grab->pause);
-	if (grab->deadline_text != NULL)
-		pfree(grab->deadline_text);
+	grab_answers_free(grab->answers);
 	pfree(grab);
 }
 
@@ -629,11 +488,5 @@ grab_stop(Grab *grab)
 int
 grab_under_way(const Grab *grab)
 {
-	return grab->nflights;
-}
-
-void
-grab_stats(const Grab *grab, GrabStats *stats)
-{
-	*stats = grab->stats;
+	return grab->ncalls;
 }

@@ -25,8 +25,8 @@
 #define TWT_GRAB_H
 
 #include "base/loop.h"
-#include "base/task.h"
 #include "config/config.h"
+#include "grab/grab_answers.h"
 #include "node/node.h"
 #include "table/table.h"
 
@@ -35,9 +35,6 @@ typedef struct Grab Grab;
 /* The next trigger of any bucket whose slot was booked, and its table. */
 typedef TableEntry *(*GrabNext) (void *arg, Table **table);
 
-/* A task that is ours; the receiver owns it and its slot. */
-typedef void (*GrabTask) (void *arg, Task *task);
-
 typedef struct GrabEvents
 {
 	GrabNext	next;
@@ -45,12 +42,7 @@ typedef struct GrabEvents
 	/* whether next() may have a trigger */
 	bool		(*is_ready) (void *arg);
 	GrabTask	on_task;
-
-	/*
-	 * A cluster-wide limit refused tasks; until_us by the database's clock, 0
-	 * if it did not say.  False: that limit is not known.
-	 */
-	bool		(*on_refused) (void *arg, const char *limit, int64 until_us);
+	GrabRefused on_refused;
 
 	/* some triggers were dropped without a look at their tasks */
 	void		(*on_doubt) (void *arg);
@@ -74,14 +66,5 @@ extern int	grab_under_way(const Grab *grab);
 
 /* The incarnation is gone: grabs under way are not ours. */
 extern void grab_forget(Grab *grab);
-
-typedef struct GrabStats
-{
-	uint64		won;
-	uint64		lost;
-	uint64		statements;
-} GrabStats;
-
-extern void grab_stats(const Grab *grab, GrabStats *stats);
 
 #endif							/* TWT_GRAB_H */
