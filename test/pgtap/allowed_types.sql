@@ -47,21 +47,21 @@ AS $$ SELECT string_agg(pg_temp.tried(role, statement), ' ' ORDER BY n) FROM way
 
 -- Nothing is restricted.
 SELECT is(pg_temp.all_ways('regress_mailer'), 'added added added added added', 'without a row any producer may add any type');
-SELECT is((SELECT array_agg(DISTINCT added_by) FROM twtasks.tasks), '{regress_mailer}', 'who added is kept with the task, whatever the way');
+SELECT is((SELECT array_agg(DISTINCT added_by) FROM twtasks.tasks), '{regress_mailer}', 'every way of adding keeps the role that added the task');
 
 -- It is.
-SELECT is(twtasks.allow_type('PAYOUT|*', 'regress_payments'), true, 'a type is allowed for a role');
-SELECT is(twtasks.allow_type('PAYOUT|*', 'regress_payments'), false, 'once');
-SELECT is((SELECT jsonb_agg(to_jsonb(a) - 'changed_at') FROM twtasks.allowed_types a), jsonb_build_array(jsonb_build_object('pattern', 'PAYOUT|*', 'role', 'regress_payments', 'changed_by', session_user)), 'a view shows it');
-SELECT is(pg_temp.all_ways('regress_mailer'), '42501 42501 42501 42501 42501', 'others may not add it, in no way');
-SELECT is(pg_temp.all_ways('regress_payer'), 'added added added added added', 'a member may');
-SELECT is(pg_temp.tried('regress_mailer', $$SELECT result FROM twtasks.add_task('EMAIL')$$), 'added', 'other types are free');
-SELECT is(pg_temp.tried('regress_mailer', $$SELECT result FROM twtasks.add_task('PAYOUT')$$), 'added', 'so is one that does not fit');
-SELECT is((SELECT result FROM twtasks.add_task('PAYOUT|EUR')), 'added', 'a superuser may');
-SELECT is(pg_temp.tried('regress_mailer', 'SELECT app.pay()'), 'added', 'a function adds as its owner');
-SELECT is((SELECT added_by FROM twtasks.tasks ORDER BY created DESC LIMIT 1), 'regress_payer', 'which is kept');
+SELECT is(twtasks.allow_type('PAYOUT|*', 'regress_payments'), true, 'allow_type() restricts a type to a role');
+SELECT is(twtasks.allow_type('PAYOUT|*', 'regress_payments'), false, 'allowing it again changes nothing');
+SELECT is((SELECT jsonb_agg(to_jsonb(a) - 'changed_at') FROM twtasks.allowed_types a), jsonb_build_array(jsonb_build_object('pattern', 'PAYOUT|*', 'role', 'regress_payments', 'changed_by', session_user)), 'the view allowed_types shows it');
+SELECT is(pg_temp.all_ways('regress_mailer'), '42501 42501 42501 42501 42501', 'another role cannot add the type in any way');
+SELECT is(pg_temp.all_ways('regress_payer'), 'added added added added added', 'a member of the role can add it in every way');
+SELECT is(pg_temp.tried('regress_mailer', $$SELECT result FROM twtasks.add_task('EMAIL')$$), 'added', 'any producer can add other types');
+SELECT is(pg_temp.tried('regress_mailer', $$SELECT result FROM twtasks.add_task('PAYOUT')$$), 'added', 'a type that does not match the pattern is free');
+SELECT is((SELECT result FROM twtasks.add_task('PAYOUT|EUR')), 'added', 'a superuser can add the type');
+SELECT is(pg_temp.tried('regress_mailer', 'SELECT app.pay()'), 'added', 'a SECURITY DEFINER function adds with the rights of its owner');
+SELECT is((SELECT added_by FROM twtasks.tasks ORDER BY created DESC LIMIT 1), 'regress_payer', 'the task keeps the owner of the function');
 SET LOCAL ROLE regress_mailer;
-SELECT throws_ok($$SELECT twtasks.add_task('PAYOUT|EUR')$$, '42501', 'permission denied to add tasks of type "PAYOUT|EUR"', 'the message names the type');
+SELECT throws_ok($$SELECT twtasks.add_task('PAYOUT|EUR')$$, '42501', 'permission denied to add tasks of type "PAYOUT|EUR"', 'the error names the type');
 DO $$
 DECLARE
 	hint text;
@@ -72,43 +72,43 @@ EXCEPTION WHEN insufficient_privilege THEN
 	PERFORM set_config('test.hint', hint, true);
 END $$;
 RESET ROLE;
-SELECT is(current_setting('test.hint'), 'An administrator can say: SELECT twtasks.allow_type(''PAYOUT|*'', ''regress_mailer'').', 'the hint has what to type');
+SELECT is(current_setting('test.hint'), 'An administrator can say: SELECT twtasks.allow_type(''PAYOUT|*'', ''regress_mailer'').', 'the hint contains the call that helps');
 
 -- The most special pattern counts.
-SELECT is(twtasks.allow_type('PAYOUT|EUR', 'regress_mailer'), true, 'a more special pattern');
-SELECT is(pg_temp.tried('regress_mailer', $$SELECT result FROM twtasks.add_task('PAYOUT|EUR')$$), 'added', 'lets its role in');
-SELECT is(pg_temp.tried('regress_payer', $$SELECT result FROM twtasks.add_task('PAYOUT|EUR')$$), '42501', 'and no other');
-SELECT is(twtasks.allow_type('PAYOUT|EUR', 'regress_payments'), true, 'of one pattern several roles');
-SELECT is(pg_temp.tried('regress_payer', $$SELECT result FROM twtasks.add_task('PAYOUT|EUR')$$), 'added', 'may');
-SELECT is(twtasks.disallow_type('PAYOUT|EUR', 'regress_mailer'), true, 'it is taken back');
-SELECT is(pg_temp.tried('regress_mailer', $$SELECT result FROM twtasks.add_task('PAYOUT|EUR')$$), '42501', 'and counts at once');
-SELECT is(twtasks.disallow_type('PAYOUT|EUR', 'regress_mailer'), false, 'once');
+SELECT is(twtasks.allow_type('PAYOUT|EUR', 'regress_mailer'), true, 'a more specific pattern can be restricted too');
+SELECT is(pg_temp.tried('regress_mailer', $$SELECT result FROM twtasks.add_task('PAYOUT|EUR')$$), 'added', 'the role of the more specific pattern can add the type');
+SELECT is(pg_temp.tried('regress_payer', $$SELECT result FROM twtasks.add_task('PAYOUT|EUR')$$), '42501', 'the role of the less specific pattern no longer can');
+SELECT is(twtasks.allow_type('PAYOUT|EUR', 'regress_payments'), true, 'a pattern can have several roles');
+SELECT is(pg_temp.tried('regress_payer', $$SELECT result FROM twtasks.add_task('PAYOUT|EUR')$$), 'added', 'each of these roles can add the type');
+SELECT is(twtasks.disallow_type('PAYOUT|EUR', 'regress_mailer'), true, 'disallow_type() takes a role away');
+SELECT is(pg_temp.tried('regress_mailer', $$SELECT result FROM twtasks.add_task('PAYOUT|EUR')$$), '42501', 'the role cannot add the type from then on');
+SELECT is(twtasks.disallow_type('PAYOUT|EUR', 'regress_mailer'), false, 'disallowing it again changes nothing');
 
 -- Schedules add as who made them.
-SELECT is(pg_temp.tried('regress_clerk', $$SELECT result FROM twtasks.schedule('pay', '0 3 * * *', 'PAYOUT|EUR')$$), '42501', 'an operator who may not add it cannot schedule it');
+SELECT is(pg_temp.tried('regress_clerk', $$SELECT result FROM twtasks.schedule('pay', '0 3 * * *', 'PAYOUT|EUR')$$), '42501', 'an operator cannot schedule a type that it may not add');
 GRANT regress_payments TO regress_clerk;
-SELECT is(pg_temp.tried('regress_clerk', $$SELECT result FROM twtasks.schedule('pay', '0 3 * * *', 'PAYOUT|EUR')$$), 'added', 'one who may can');
-SELECT is((SELECT result FROM twtasks.run_schedule_now('pay')), 'added', 'it runs');
-SELECT is((SELECT added_by FROM twtasks.tasks ORDER BY created DESC LIMIT 1), 'regress_clerk', 'in the name of who made it');
+SELECT is(pg_temp.tried('regress_clerk', $$SELECT result FROM twtasks.schedule('pay', '0 3 * * *', 'PAYOUT|EUR')$$), 'added', 'an operator that may add the type can schedule it');
+SELECT is((SELECT result FROM twtasks.run_schedule_now('pay')), 'added', 'the schedule adds a task');
+SELECT is((SELECT added_by FROM twtasks.tasks ORDER BY created DESC LIMIT 1), 'regress_clerk', 'the task of a schedule keeps the role that made the schedule');
 REVOKE regress_payments FROM regress_clerk;
-SELECT throws_ok($$SELECT twtasks.run_schedule_now('pay')$$, '42501', NULL, 'not any more when that role may not');
+SELECT throws_ok($$SELECT twtasks.run_schedule_now('pay')$$, '42501', NULL, 'a schedule cannot add what its role may no longer add');
 UPDATE twtasks.schedule SET look_at = '2020-01-01', next_run = '2020-01-01';
-SELECT is((SELECT failed FROM twtasks_internal.run_schedules()), 1::bigint, 'by the clock neither');
-SELECT matches((SELECT problem FROM twtasks.schedules), 'permission denied to add tasks of type "PAYOUT\|EUR"', 'a view says why');
+SELECT is((SELECT failed FROM twtasks_internal.run_schedules()), 1::bigint, 'the clock does not let it add the task either');
+SELECT matches((SELECT problem FROM twtasks.schedules), 'permission denied to add tasks of type "PAYOUT\|EUR"', 'the view schedules shows the reason');
 
 -- Roles that are no more, rollbacks, mistakes.
 CREATE ROLE regress_gone;
-SELECT is(twtasks.allow_type('EMAIL', 'regress_gone'), true, 'a role without members');
+SELECT is(twtasks.allow_type('EMAIL', 'regress_gone'), true, 'a type can be restricted to a role without members');
 DROP ROLE regress_gone;
-SELECT is(pg_temp.tried('regress_mailer', $$SELECT result FROM twtasks.add_task('EMAIL')$$), '42501', 'lets nobody in, also when it is no more');
-SELECT is(twtasks.disallow_type('EMAIL', 'regress_gone'), true, 'and can be taken back');
+SELECT is(pg_temp.tried('regress_mailer', $$SELECT result FROM twtasks.add_task('EMAIL')$$), '42501', 'a dropped role lets nobody in');
+SELECT is(twtasks.disallow_type('EMAIL', 'regress_gone'), true, 'a dropped role can be disallowed');
 SAVEPOINT s;
 SELECT twtasks.allow_type('EMAIL', 'regress_payments') \g /dev/null
-SELECT is(pg_temp.tried('regress_mailer', $$SELECT result FROM twtasks.add_task('EMAIL')$$), '42501', 'restricted');
+SELECT is(pg_temp.tried('regress_mailer', $$SELECT result FROM twtasks.add_task('EMAIL')$$), '42501', 'a restriction counts in its own transaction');
 ROLLBACK TO s;
-SELECT is(pg_temp.tried('regress_mailer', $$SELECT result FROM twtasks.add_task('EMAIL')$$), 'added', 'and rolled back');
-SELECT throws_ok($$SELECT twtasks.allow_type('EMAIL', 'regress_nobody')$$, '42704', 'role "regress_nobody" does not exist', 'a role that does not exist');
-SELECT throws_ok($$SELECT twtasks.allow_type('E MAIL', 'regress_payer')$$, '22023', NULL, 'what is no pattern');
+SELECT is(pg_temp.tried('regress_mailer', $$SELECT result FROM twtasks.add_task('EMAIL')$$), 'added', 'a rollback lifts it');
+SELECT throws_ok($$SELECT twtasks.allow_type('EMAIL', 'regress_nobody')$$, '42704', 'role "regress_nobody" does not exist', 'a role that does not exist is refused');
+SELECT throws_ok($$SELECT twtasks.allow_type('E MAIL', 'regress_payer')$$, '22023', NULL, 'a malformed pattern is refused');
 SELECT is(pg_temp.tried('regress_clerk', $$SELECT twtasks.allow_type('EMAIL', 'regress_clerk')$$), '42501', 'an operator cannot allow itself a type');
 
 -- Through the history and back.
