@@ -9,8 +9,10 @@
 	for object in $(make -s -C sidecar unlisted); do
 		echo "sidecar/Makefile:1: $object has no place in the list of objects"
 	done
-	for object in $(make -s -C workers/http unlisted); do
-		echo "workers/http/Makefile:1: $object has no place in the list of objects"
+	for worker in workers/*/Makefile; do
+		for object in $(make -s -C "${worker%/Makefile}" unlisted); do
+			echo "$worker:1: $object has no place in the list of objects"
+		done
 	done
 	for file in $(files src -- '*.c'); do
 		grep -q "^OBJS += ${file%.c}\.o\b" extension.mk ||

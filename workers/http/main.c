@@ -3,200 +3,67 @@
  * main.c
  *		twtasks-http: a worker that sends each task as an HTTP request.
  *
- * It speaks the worker protocol of docs/handlers.md.  Its first line has its
- * settings; one that comes later replaces them.  The end of its input is its
- * own: what it had not answered is the sidecar's to judge.
- *
- * With --check it answers each hello on stdin, and ends: that is how the
- * sidecar looks at a configuration before it uses it.
- *
  *-------------------------------------------------------------------------
  */
 #include "base/port.h"
 
-#include <fcntl.h>
-#include <jansson.h>
-#include <signal.h>
-#include <unistd.h>
-
-#include "base/lines.h"
-#include "common/version.h"
 #include "workers/http/requests.h"
-#include "workers/http/task_line.h"
+#include "workers/lib/worker_main.h"
 
 #define USAGE \
 	"twtasks-http sends tasks of a twtasks sidecar as HTTP requests.\n" \
 	"It is started by twtasksd, for handlers with \"http\" in its configuration.\n\n" \
 	"Usage: twtasks-http [--check | --help | --version]\n"
 
-/* Blocks of input in one turn, so that answers are read in between. */
-#define READS_A_TURN 4
-
-typedef struct Worker
+static void *
+settings_new(const char *hello, WorkerFault *fault)
 {
-	Loop	   *loop;
-	LoopIo	   *in;
-	LoopIo	   *out;
-	LineReader	from_sidecar;
-	LineWriter	to_sidecar;
-	Requests   *requests;
-	bool		has_settings;
-} Worker;
-
-static void
-say_hello(Worker *worker, const char *line)
-{
-	HttpFault	fault = {NULL, NULL};
-	HttpSettings *settings = http_settings_new(line, &fault);
-
-	http_settings_answer(&worker->to_sidecar.bytes, &fault);
-	pfree(fault.setting);
-	pfree(fault.reason);
-	if (settings == NULL)
-		return;
-	requests_set(worker->requests, settings);
-	worker->has_settings = true;
+	return http_settings_new(hello, fault);
 }
 
 static void
-cancel(Worker *worker, const char *line)
+settings_free(void *settings)
 {
-	json_t	   *object = json_loads(line, 0, NULL);
-	const char *id = json_string_value(json_object_get(object, "cancel"));
-	const char *reason = json_string_value(json_object_get(object, "reason"));
-
-	if (id != NULL)
-		requests_cancel(worker->requests, id,
-						json_integer_value(json_object_get(object, "version")),
-						reason != NULL ? reason : "cancelled");
-	json_decref(object);
+	http_settings_free(settings);
 }
 
-static bool
-begins_with(const char *line, const char *text)
+static void *
+open_requests(Loop *loop, StringInfo replies)
 {
-	return strncmp(line, text, strlen(text)) == 0;
-}
-
-/* Lines of another kind are for workers of another time. */
-static void
-on_line(Worker *worker, const char *line)
-{
-	int64		start_by_us;
-	Task	   *task;
-
-	if (begins_with(line, "{\"hello\""))
-		say_hello(worker, line);
-	else if (begins_with(line, "{\"cancel\""))
-		cancel(worker, line);
-	else if (worker->has_settings && (task = task_line_read(line, &start_by_us)) != NULL)
-		requests_start(worker->requests, task, start_by_us);
+	return requests_new(loop, replies);
 }
 
 static void
-on_readable(void *arg, int ready)
+set(void *requests, void *settings)
 {
-	Worker	   *worker = arg;
-	LinesResult result = LINES_OK;
-	char	   *line;
-	size_t		len;
-
-	(void) ready;
-	for (int i = 0; i < READS_A_TURN && result == LINES_OK; i++)
-	{
-		result = lines_read(&worker->from_sidecar, STDIN_FILENO);
-		while ((line = lines_next(&worker->from_sidecar, &len)) != NULL)
-			on_line(worker, line);
-	}
-	if (result == LINES_CLOSED)
-		loop_stop(worker->loop);
+	requests_set(requests, settings);
 }
 
 static void
-flush(Worker *worker)
+start(void *requests, Task *task, int64 start_by_us)
 {
-	if (lines_unwritten(&worker->to_sidecar) == 0)
-		return;
-	switch (lines_write(&worker->to_sidecar, STDOUT_FILENO))
-	{
-		case LINES_OK:
-			loop_io_want(worker->out, 0);
-			break;
-		case LINES_LATER:
-			loop_io_want(worker->out, LOOP_WRITE);
-			break;
-		case LINES_CLOSED:
-			loop_stop(worker->loop);
-	}
+	requests_start(requests, task, start_by_us);
 }
 
 static void
-on_writable(void *arg, int ready)
+cancel(void *requests, const char *id, int64 version, const char *why)
 {
-	(void) ready;
-	flush(arg);
+	requests_cancel(requests, id, version, why);
 }
 
-static void
-on_turn(void *arg)
-{
-	flush(arg);
-}
-
-static int
-run(void)
-{
-	Worker		worker = {.loop = loop_new()};
-
-	if (worker.loop == NULL ||
-		fcntl(STDIN_FILENO, F_SETFL, O_NONBLOCK) != 0 ||
-		fcntl(STDOUT_FILENO, F_SETFL, O_NONBLOCK) != 0)
-	{
-		perror("twtasks-http");
-		return 1;
-	}
-	line_reader_init(&worker.from_sidecar);
-	line_writer_init(&worker.to_sidecar);
-	worker.requests = requests_new(worker.loop, &worker.to_sidecar.bytes);
-	worker.in = loop_io_new(worker.loop, STDIN_FILENO, on_readable, &worker);
-	worker.out = loop_io_new(worker.loop, STDOUT_FILENO, on_writable, &worker);
-	loop_on_turn(worker.loop, on_turn, &worker);
-	loop_io_want(worker.in, LOOP_READ);
-	loop_run(worker.loop);
-	return 0;
-}
-
-static int
-check(void)
-{
-	char	   *line = NULL;
-	size_t		size = 0;
-	StringInfoData out;
-
-	initStringInfo(&out);
-	while (getline(&line, &size, stdin) > 0)
-	{
-		HttpFault	fault = {NULL, NULL};
-
-		http_settings_free(http_settings_new(line, &fault));
-		http_settings_answer(&out, &fault);
-	}
-	free(line);
-	return fwrite(out.data, 1, out.len, stdout) == (size_t) out.len && fflush(stdout) == 0 ? 0 : 1;
-}
+static const WorkerProgram program = {
+	.name = "twtasks-http",
+	.usage = USAGE,
+	.settings_new = settings_new,
+	.settings_free = settings_free,
+	.open = open_requests,
+	.set = set,
+	.start = start,
+	.cancel = cancel
+};
 
 int
 main(int argc, char **argv)
 {
-	const char *option = argc == 2 ? argv[1] : "";
-
-	signal(SIGPIPE, SIG_IGN);
-	if (argc == 1)
-		return run();
-	if (strcmp(option, "--check") == 0)
-		return check();
-	if (strcmp(option, "--version") == 0)
-		return printf("twtasks-http %s\n", TWT_VERSION) > 0 ? 0 : 1;
-	fputs(USAGE, stdout);
-	return strcmp(option, "--help") == 0 ? 0 : 2;
+	return worker_main(&program, argc, argv);
 }

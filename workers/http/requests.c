@@ -25,13 +25,13 @@
 #include <time.h>
 
 #include "base/output.h"
-#include "base/text.h"
 #include "common/version.h"
 #include "workers/http/http_client.h"
 #include "workers/http/http_headers.h"
 #include "workers/http/http_reply.h"
 #include "workers/http/requests.h"
-#include "workers/http/task_line.h"
+#include "workers/lib/task_line.h"
+#include "workers/lib/worker_reply.h"
 
 /* Of an answer, and of its headers, no more is read. */
 #define ANSWER_MAX (1024 * 1024)
@@ -91,25 +91,10 @@ free_request(Request *request)
 	pfree(request);
 }
 
-/* A failure is a retry to which nobody gave a time. */
 static void
 report(Request *request, const Verdict *verdict)
 {
-	StringInfo	out = request->requests->replies;
-	TaskResult	result = verdict->result == TASK_FAILURE ? TASK_RETRY : verdict->result;
-
-	appendStringInfo(out, "{\"id\":\"%s\",\"version\":" INT64_FORMAT ",\"result\":\"%s\"",
-					 request->task->id_text, request->task->version,
-					 task_result_name(result));
-	if (verdict->delay_us != TASK_DELAY_BY_POLICY)
-		appendStringInfo(out, ",\"retry_in\":%.6f", verdict->delay_us / 1e6);
-	if (verdict->message != NULL)
-	{
-		appendStringInfoString(out, ",\"message\":\"");
-		text_escape_json(out, verdict->message, strlen(verdict->message), SIZE_MAX);
-		appendStringInfoChar(out, '"');
-	}
-	appendStringInfoString(out, "}\n");
+	worker_reply(request->requests->replies, request->task, verdict);
 	loop_want_turn(request->requests->loop);
 	free_request(request);
 }

@@ -3,7 +3,7 @@
  * requests.h
  *		A POST for each task.
  *
- *		from: main.c			to: http_client.h, main.c (replies)
+ *		from: worker_main.h		to: http_client.h
  *
  * Each task that is started gets one reply, a line of the worker protocol, not
  * before the end of the turn.

@@ -20,27 +20,6 @@
 #define CONNECT_TIMEOUT_US SECONDS_TO_US(10)
 #define MAX_OUTPUT (64 * 1024)
 
-/* So much is quoted of a value. */
-#define SHOWN_MAX 100
-
-static bool
-fail(HttpFault *fault, const char *setting, char *reason)
-{
-	fault->setting = setting == NULL ? NULL : pstrdup(setting);
-	fault->reason = reason;
-	return false;
-}
-
-static bool
-fail_value(HttpFault *fault, const char *setting, const char *value, const char *why)
-{
-	char	   *quote = text_quote_line(value, strlen(value), SHOWN_MAX);
-	bool		result = fail(fault, setting, psprintf("invalid value \"%s\": %s", quote, why));
-
-	pfree(quote);
-	return result;
-}
-
 static const char *
 get_text(const HttpSettings *settings, const char *name)
 {
@@ -73,19 +52,19 @@ get_number(const HttpSettings *settings, const char *name, double fallback)
 }
 
 static bool
-read_url(HttpSettings *settings, HttpFault *fault)
+read_url(HttpSettings *settings, WorkerFault *fault)
 {
 	const char *error;
 
 	settings->url_text = get_text(settings, "http");
 	if (settings->url_text == NULL)
-		return fail(fault, "http", pstrdup("the key is missing"));
+		return worker_fail(fault, "http", pstrdup("the key is missing"));
 	error = http_url_parse(settings->url_text, &settings->url);
-	return error == NULL || fail_value(fault, "http", settings->url_text, error);
+	return error == NULL || worker_fail_value(fault, "http", settings->url_text, error);
 }
 
 static bool
-read_hosts(HttpSettings *settings, HttpFault *fault)
+read_hosts(HttpSettings *settings, WorkerFault *fault)
 {
 	settings->hosts = get_words(settings, "hosts");
 	for (int i = 0; settings->hosts[i] != NULL; i++)
@@ -96,13 +75,13 @@ read_hosts(HttpSettings *settings, HttpFault *fault)
 		if (error == NULL)
 			continue;
 		snprintf(place, sizeof(place), "hosts[%d]", i);
-		return fail_value(fault, place, settings->hosts[i], error);
+		return worker_fail_value(fault, place, settings->hosts[i], error);
 	}
 	return true;
 }
 
 static bool
-read_keys(HttpSettings *settings, HttpFault *fault)
+read_keys(HttpSettings *settings, WorkerFault *fault)
 {
 	const char *path = get_text(settings, "secret_file");
 	char	   *reason;
@@ -110,11 +89,11 @@ read_keys(HttpSettings *settings, HttpFault *fault)
 	if (path == NULL)
 		return true;
 	settings->keys = http_keys_read(path, &reason);
-	return settings->keys != NULL || fail(fault, "secret_file", reason);
+	return settings->keys != NULL || worker_fail(fault, "secret_file", reason);
 }
 
 static bool
-read_headers(HttpSettings *settings, HttpFault *fault)
+read_headers(HttpSettings *settings, WorkerFault *fault)
 {
 	const char *path = get_text(settings, "headers_file");
 	char	   *reason;
@@ -123,24 +102,24 @@ read_headers(HttpSettings *settings, HttpFault *fault)
 		return true;
 	settings->headers = secret_file_read(path, &reason);
 	if (settings->headers == NULL)
-		return fail(fault, "headers_file", reason);
+		return worker_fail(fault, "headers_file", reason);
 	for (int i = 0; settings->headers[i] != NULL; i++)
 	{
 		const char *error = http_headers_check(settings->headers[i]);
 
 		if (error != NULL)
-			return fail(fault, "headers_file",
-						psprintf("header %d of the file: %s", i + 1, error));
+			return worker_fail(fault, "headers_file",
+							   psprintf("header %d of the file: %s", i + 1, error));
 	}
 	return true;
 }
 
 static bool
-read_authorities(HttpSettings *settings, HttpFault *fault)
+read_authorities(HttpSettings *settings, WorkerFault *fault)
 {
 	settings->ca_file = get_text(settings, "ca_file");
 	return settings->ca_file == NULL || access(settings->ca_file, R_OK) == 0 ||
-		fail(fault, "ca_file", psprintf("could not read the file: %m"));
+		worker_fail(fault, "ca_file", psprintf("could not read the file: %m"));
 }
 
 static void
@@ -157,7 +136,7 @@ read_rest(HttpSettings *settings)
 }
 
 HttpSettings *
-http_settings_new(const char *hello, HttpFault *fault)
+http_settings_new(const char *hello, WorkerFault *fault)
 {
 	HttpSettings *settings = palloc0(sizeof(HttpSettings));
 	json_t	   *object = json_loads(hello, 0, NULL);
@@ -187,32 +166,6 @@ http_settings_free(HttpSettings *settings)
 	pfree(settings->statuses);
 	json_decref(settings->json);
 	pfree(settings);
-}
-
-static void
-append_member(StringInfo out, const char *name, const char *text)
-{
-	appendStringInfo(out, "\"%s\":\"", name);
-	text_escape_json(out, text, strlen(text), SIZE_MAX);
-	appendStringInfoChar(out, '"');
-}
-
-void
-http_settings_answer(StringInfo out, const HttpFault *fault)
-{
-	if (fault->reason == NULL)
-	{
-		appendStringInfoString(out, "{\"ready\":1}\n");
-		return;
-	}
-	appendStringInfoChar(out, '{');
-	append_member(out, "error", fault->reason);
-	if (fault->setting != NULL)
-	{
-		appendStringInfoChar(out, ',');
-		append_member(out, "setting", fault->setting);
-	}
-	appendStringInfoString(out, "}\n");
 }
 
 const char *

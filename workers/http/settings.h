@@ -3,7 +3,7 @@
  * settings.h
  *		The settings of an HTTP handler, as its sidecar tells them.
  *
- *		from: main.c (the hello)		to: requests.h
+ *		from: worker_main.h (the hello)		to: requests.h
  *
  * They are the options of the configuration file, under the same names; what
  * they mean stands in docs/configuration.md.  Secrets are in files, which are
@@ -16,6 +16,7 @@
 
 #include "workers/http/http_sign.h"
 #include "workers/http/http_url.h"
+#include "workers/lib/worker_fault.h"
 
 typedef struct HttpSettings
 {
@@ -33,19 +34,9 @@ typedef struct HttpSettings
 	int			concurrency;
 } HttpSettings;
 
-/* palloc'd both; setting NULL: it is about none in particular. */
-typedef struct HttpFault
-{
-	char	   *setting;		/* such as "hosts[2]" */
-	char	   *reason;
-} HttpFault;
-
 /* From the line {"hello": 1, ..., "settings": {...}}.  NULL on failure. */
-extern HttpSettings *http_settings_new(const char *hello, HttpFault *fault) MUSTCHECK;
+extern HttpSettings *http_settings_new(const char *hello, WorkerFault *fault) MUSTCHECK;
 extern void http_settings_free(HttpSettings *settings);
-
-/* Answers a hello: by {"ready":1}, or by {"error":...,"setting":...}. */
-extern void http_settings_answer(StringInfo out, const HttpFault *fault);
 
 /*
  * Where a task goes that names a URL (NULL: it names none).  NULL on success;

@@ -19,7 +19,7 @@
 
 #include "execute_fixture.h"
 #include "workers/http/requests.h"
-#include "workers/http/task_line.h"
+#include "workers/lib/task_line.h"
 
 #define PRIVATE "10.0.0.1"
 #define PUBLIC "203.0.113.1"
@@ -93,7 +93,7 @@ static Requests *requests;
 static void
 open_requests(const char *settings)
 {
-	HttpFault	fault = {NULL, NULL};
+	WorkerFault fault = {NULL, NULL};
 	char	   *hello = psprintf("{\"hello\":1,\"settings\":{\"http\":\"http://own.example/\",%s}}",
 								 settings);
 	HttpSettings *made = http_settings_new(hello, &fault);

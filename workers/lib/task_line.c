@@ -14,7 +14,7 @@
 
 #include "common/base64.h"
 
-#include "workers/http/task_line.h"
+#include "workers/lib/task_line.h"
 
 /* A part of the line. */
 typedef struct Slice

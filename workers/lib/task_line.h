@@ -3,7 +3,7 @@
  * task_line.h
  *		The line of a task, as a sidecar writes it to a worker.
  *
- *		from: main.c			to: requests.h
+ *		from: worker_main.c
  *
  * The texts of data and context are taken as they stand in the line: what is
  * sent on is what was added, to the last digit.

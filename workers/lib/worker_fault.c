@@ -1,0 +1,59 @@
+/*-------------------------------------------------------------------------
+ *
+ * worker_fault.c
+ *		The fault of a bundled worker's settings, as its sidecar is told.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include "base/text.h"
+#include "workers/lib/worker_fault.h"
+
+/* So many bytes are quoted of a value. */
+#define SHOWN_MAX 100
+
+bool
+worker_fail(WorkerFault *fault, const char *setting, char *reason)
+{
+	fault->setting = setting == NULL ? NULL : pstrdup(setting);
+	fault->reason = reason;
+	return false;
+}
+
+bool
+worker_fail_value(WorkerFault *fault, const char *setting, const char *value, const char *why)
+{
+	char	   *quote = text_quote_line(value, strlen(value), SHOWN_MAX);
+	bool		result = worker_fail(fault, setting,
+									 psprintf("invalid value \"%s\": %s", quote, why));
+
+	pfree(quote);
+	return result;
+}
+
+static void
+append_member(StringInfo out, const char *name, const char *text)
+{
+	appendStringInfo(out, "\"%s\":\"", name);
+	text_escape_json(out, text, strlen(text), SIZE_MAX);
+	appendStringInfoChar(out, '"');
+}
+
+void
+worker_answer(StringInfo out, const WorkerFault *fault)
+{
+	if (fault->reason == NULL)
+	{
+		appendStringInfoString(out, "{\"ready\":1}\n");
+		return;
+	}
+	appendStringInfoChar(out, '{');
+	append_member(out, "error", fault->reason);
+	if (fault->setting != NULL)
+	{
+		appendStringInfoChar(out, ',');
+		append_member(out, "setting", fault->setting);
+	}
+	appendStringInfoString(out, "}\n");
+}

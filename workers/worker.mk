@@ -1,0 +1,49 @@
+# worker.mk -- how a bundled worker is built: its Makefile sets NAME, OBJS and, for
+# libraries of its own, LIBS.
+
+.DEFAULT_GOAL = all
+PREFIX ?= /usr/local
+TOP = ../..
+include $(TOP)/sidecar/flags.mk
+
+OBJS += main.o
+OBJS += worker_main.o				# lines in and out (workers/lib)
+OBJS += worker_fault.o				# ... and what is wrong with a hello
+OBJS += task_line.o					# ... and a task
+OBJS += worker_reply.o				# ... and what became of it
+
+# Of the sidecar's parts the linker takes those that are needed.
+PARTS = $(TOP)/sidecar/libparts.a
+
+# What the list has forgotten is built all the same; lint tells.
+UNLISTED := $(sort $(filter-out $(OBJS),$(patsubst %.c,%.o,$(wildcard *.c))))
+OBJS += $(UNLISTED)
+
+.PHONY: all install uninstall clean unlisted force
+all: $(NAME)
+
+$(NAME): $(OBJS) $(PARTS)
+	$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
+
+$(PARTS): force
+	@$(MAKE) --no-print-directory -C $(TOP)/sidecar libparts.a
+
+vpath %.c ../lib
+
+%.o: %.c
+	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
+
+$(OBJS): | $(PARTS)
+-include $(OBJS:.o=.d)
+
+unlisted:
+	@echo $(UNLISTED)
+
+install: all
+	install -D -m 755 $(NAME) '$(DESTDIR)$(PREFIX)/bin/$(NAME)'
+
+uninstall:
+	rm -f '$(DESTDIR)$(PREFIX)/bin/$(NAME)'
+
+clean:
+	rm -f $(NAME) $(OBJS) $(OBJS:.o=.d)
