@@ -493,14 +493,14 @@ sidecar_open(Loop *loop, Config *config)
 	offers_on_unknown(sidecar->offers, limit_reader_miss, sidecar->limit_reader);
 	sidecar->finish = finish_open(loop, config, sidecar->node);
 	sidecar->execute = execute_open(&(RunnerParts)
-/**INDENT** Error@494: Unbalanced parens */
+/**INDENT** Error@492: Unbalanced parens */
 									{
 		.loop = loop,
 			.config = config,
 			.node = sidecar->node,
 			.finish = sidecar->finish,
 			.offers = sidecar->offers
-/**INDENT** Warning@500: Extra ) */
+/**INDENT** Warning@498: Extra ) */
 	});
 	open_handlers(sidecar);
 	sidecar->grab = grab_open(loop, config, sidecar->node, &grab_events, sidecar);

@@ -72,10 +72,10 @@ void
 sweep_want(Sweep *sweep, int bucket)
 {
 	widen(&sweep->buckets[bucket].wanted, (LookKind)
-/**INDENT** Error@74: Unbalanced parens */
+/**INDENT** Error@75: Unbalanced parens */
 		  {
 		LOOK_DEEP, LOOK_WHOLE, LOOK_FROM_HEAD, 0
-/**INDENT** Warning@74: Extra ) */
+/**INDENT** Warning@77: Extra ) */
 	});
 	loop_want_turn(sweep->loop);
 }
@@ -180,10 +180,10 @@ on_come_down(void *arg, const char *type, int room)
 	BucketSweep *b = arg;
 
 	widen(&b->wanted, (LookKind)
-/**INDENT** Error@177: Unbalanced parens */
+/**INDENT** Error@181: Unbalanced parens */
 		  {
 		LOOK_DEEP, LOOK_OWN, type == NULL ? LOOK_FROM_HEAD : LOOK_ON, room
-/**INDENT** Warning@177: Extra ) */
+/**INDENT** Warning@183: Extra ) */
 	});
 }
 
@@ -199,10 +199,10 @@ help_others(BucketSweep *b)
 		return;
 	b->has_rest = false;
 	widen(&b->wanted, (LookKind)
-/**INDENT** Error@191: Unbalanced parens */
+/**INDENT** Error@198: Unbalanced parens */
 		  {
 		LOOK_DEEP, LOOK_HELP, LOOK_FROM_HEAD, 0
-/**INDENT** Warning@191: Extra ) */
+/**INDENT** Warning@200: Extra ) */
 	});
 }
 
@@ -261,10 +261,10 @@ on_time(void *arg)
 
 	for (int i = 0; i < sweep->nbuckets && !sweep->is_idle; i++)
 		widen(&sweep->buckets[i].wanted, (LookKind)
-/**INDENT** Error@245: Unbalanced parens */
+/**INDENT** Error@258: Unbalanced parens */
 			  {
 		.depth = LOOK_ROUTINE
-/**INDENT** Warning@245: Extra ) */
+/**INDENT** Warning@260: Extra ) */
 	});
 	loop_timer_start(sweep->timer, sweep->config->sweep_us);
 }

@@ -9,7 +9,6 @@
 
 #include "slots/limit.h"
 #include "slots/rate.h"
-#include "slots/turns.h"
 
 #define NEVER PG_INT64_MAX
 
@@ -474,10 +473,10 @@ limit_grant(Limit *limit)
 }
 
 bool
-limit_offer(Limit *limit, int turns, bool is_told)
+limit_offer(Limit *limit, int turns, TurnsSource source)
 {
-	TurnsOffered offered = turns_offer(&limit->turns, turns, is_told,
-									   limit->waiters.count > 0, limit->rate.pending);
+	TurnsOffered offered = turns_offer(&limit->turns, turns, source,
+									   limit->waiters.count, limit->rate.pending);
 
 	if (offered == TURNS_TAKEN)
 		limit_yield(limit);

@@ -24,6 +24,7 @@
 #ifndef TWT_LIMIT_H
 #define TWT_LIMIT_H
 
+#include "slots/turns.h"
 #include "slots/waiters.h"
 
 /* The figures of a limit. */
@@ -132,7 +133,7 @@ extern void limit_grant(Limit *limit);
  * the database told us because we wait, the caller hands the turns on.  False:
  * the turns are of no use here, and the caller has to hand them on.
  */
-extern bool limit_offer(Limit *limit, int turns, bool is_told);
+extern bool limit_offer(Limit *limit, int turns, TurnsSource source);
 
 /* ---- one step of slots.c ---- */
 

@@ -46,11 +46,11 @@ typedef struct Offer
 #include "lib/simplehash.h"
 
 /* Those of one statement, by name; for what comes back unanswered. */
-typedef struct Flight
+typedef struct OfferCall
 {
 	Offers	   *offers;
 	named_hash *named;
-} Flight;
+} OfferCall;
 
 struct Offers
 {
@@ -65,8 +65,8 @@ struct Offers
 	named_hash *waiting;
 };
 
-static void
-add_offer(named_hash * named, const char *name, int freed, bool is_wanted)
+static Offer *
+add_offer(named_hash * named, const char *name, int freed)
 {
 	Offer	   *offer = named_lookup(named, unconstify(char *, name));
 	bool		found;
@@ -78,7 +78,7 @@ add_offer(named_hash * named, const char *name, int freed, bool is_wanted)
 		offer->is_wanted = false;
 	}
 	offer->freed += freed;
-	offer->is_wanted |= is_wanted;
+	return offer;
 }
 
 static void
@@ -101,31 +101,31 @@ on_turn(Offers *offers, const char *name, int turns)
 	Limit	   *limit = type_limits_find_shared(offers->limits, name);
 
 	if (limit != NULL)
-		(void) limit_offer(limit, turns, false);
+		(void) limit_offer(limit, turns, TURNS_ANSWERED);
 }
 
 static void
 on_offered(void *arg, PgOutcome outcome, PGresult *result)
 {
-	Flight	   *flight = arg;
-	Offers	   *offers = flight->offers;
+	OfferCall  *call = arg;
+	Offers	   *offers = call->offers;
 
 	for (int i = 0; outcome == PG_DONE && i < PQntuples(result); i++)
 	{
 		char	   *name = PQgetvalue(result, i, OFFER_NAME);
-		Offer	   *offer = named_lookup(flight->named, name);
+		Offer	   *offer = named_lookup(call->named, name);
 
 		if (!wire_null(result, i, OFFER_TURNS))
 			on_turn(offers, name, wire_get_int4(result, i, OFFER_TURNS));
 		else if (offer != NULL)
 		{
-			add_offer(offers->waiting, name, offer->freed, offer->is_wanted);
+			add_offer(offers->waiting, name, offer->freed)->is_wanted |= offer->is_wanted;
 			loop_timer_start(offers->again, AGAIN_US);
 		}
 	}
-	clear(flight->named);
-	named_destroy(flight->named);
-	pfree(flight);
+	clear(call->named);
+	named_destroy(call->named);
+	pfree(call);
 }
 
 /* A turn that we have no use for is handed on. */
@@ -143,9 +143,9 @@ offers_read(Offers *offers, const char *payload)
 	if (*rest != ' ' || turns < 1 || turns > PG_INT16_MAX)
 		return;
 	limit = type_limits_find_shared(offers->limits, rest + 1);
-	if ((limit == NULL || !limit_offer(limit, (int) turns, true)) &&
+	if ((limit == NULL || !limit_offer(limit, (int) turns, TURNS_TOLD)) &&
 		limit_pattern_valid(rest + 1, strlen(rest + 1)))
-		add_offer(offers->waiting, rest + 1, (int) turns, false);
+		(void) add_offer(offers->waiting, rest + 1, (int) turns);
 	loop_want_turn(offers->loop);
 }
 
@@ -169,36 +169,36 @@ offers_refused(Offers *offers, const char *name, int64 until_us)
 static void
 note_freed(void *arg, Limit *limit, int freed, bool is_wanted)
 {
-	add_offer(((Offers *) arg)->waiting, limit_name(limit), freed, is_wanted);
+	add_offer(((Offers *) arg)->waiting, limit_name(limit), freed)->is_wanted |= is_wanted;
 }
 
 static void
 send_offers(Offers *offers)
 {
-	Flight	   *flight = palloc(sizeof(Flight));
+	OfferCall  *call = palloc(sizeof(OfferCall));
 	named_iterator iter;
 	Offer	   *offer;
 	WireParams	params;
 	int			n = offers->waiting->members;
 
-	flight->offers = offers;
-	flight->named = offers->waiting;
+	call->offers = offers;
+	call->named = offers->waiting;
 	offers->waiting = named_create(16, NULL);
 	wire_init(&params);
 	wire_add_text_array(&params, n);
-	named_start_iterate(flight->named, &iter);
-	while ((offer = named_iterate(flight->named, &iter)) != NULL)
+	named_start_iterate(call->named, &iter);
+	while ((offer = named_iterate(call->named, &iter)) != NULL)
 		wire_text(&params, offer->name);
 	wire_add_int8_array(&params, n);
-	named_start_iterate(flight->named, &iter);
-	while ((offer = named_iterate(flight->named, &iter)) != NULL)
+	named_start_iterate(call->named, &iter);
+	while ((offer = named_iterate(call->named, &iter)) != NULL)
 		wire_int8(&params, offer->freed);
 	wire_add_text_array(&params, n);
-	named_start_iterate(flight->named, &iter);
-	while ((offer = named_iterate(flight->named, &iter)) != NULL)
+	named_start_iterate(call->named, &iter);
+	while ((offer = named_iterate(call->named, &iter)) != NULL)
 		wire_text(&params, offer->is_wanted ? "t" : "f");
 	wire_add_int8(&params, node_incarnation(offers->node));
-	pg_send(offers->pg, &call_offer_slots, &params, on_offered, flight);
+	pg_send(offers->pg, &call_offer_slots, &params, on_offered, call);
 }
 
 static void

@@ -25,47 +25,57 @@ turns_init(Turns *turns)
 	turns->patience_us = PATIENCE_MIN_US;
 }
 
+static void
+set_state(Turns *turns, TurnsState state, int64 open_us)
+{
+	turns->state = state;
+	turns->open_us = open_us;
+}
+
 bool
 turns_are_out(const Turns *turns)
 {
-	return turns->is_closed && turns->left == 0;
+	return turns->state != TURNS_OPEN && turns->left == 0;
 }
 
-/*
- * A limit whose refusal named a time is asked again as before.  Other limits
- * are asked with one task, less and less often.
- */
+/* A closed limit is asked with one task, less and less often. */
 void
 turns_tick(Turns *turns, int64 now_us)
 {
 	if (!turns_are_out(turns) || turns->open_us > now_us)
 		return;
-	if (turns->is_timed)
+	if (turns->state == TURNS_PAUSED)
 	{
-		turns->is_closed = false;
+		set_state(turns, TURNS_OPEN, 0);
 		return;
 	}
 	turns->left = 1;
-	turns->open_us = now_us + turns->patience_us;
+	set_state(turns, TURNS_CLOSED, now_us + turns->patience_us);
 	turns->patience_us = Min(turns->patience_us * 2, PATIENCE_MAX_US);
 }
 
 void
 turns_use(Turns *turns)
 {
-	if (turns->is_closed)
+	if (turns->state != TURNS_OPEN)
 		turns->left--;
 }
 
 void
 turns_close(Turns *turns, int64 now_us)
 {
-	if (turns->is_closed)
+	if (turns->state != TURNS_OPEN)
 		return;
-	turns->is_closed = true;
-	turns->is_timed = false;
 	turns->left = 0;
-	turns->open_us = now_us + turns->patience_us;
+	set_state(turns, TURNS_CLOSED, now_us + turns->patience_us);
+}
+
+static void
+pause_for(Turns *turns, int64 again_us, int64 now_us)
+{
+	turns->backoff_us = Min(Max(turns->backoff_us * 2, BACKOFF_MIN_US), BACKOFF_MAX_US);
+	turns->left = 0;
+	set_state(turns, TURNS_PAUSED, now_us + Max(again_us, turns->backoff_us));
 }
 
 /* A refusal does not take back turns that were offered before it came. */
@@ -73,19 +83,16 @@ void
 turns_refuse(Turns *turns, int64 again_us, int64 now_us)
 {
 	if (again_us > 0)
+		pause_for(turns, again_us, now_us);
+	else
 	{
-		turns->backoff_us = Min(Max(turns->backoff_us * 2, BACKOFF_MIN_US),
-								BACKOFF_MAX_US);
-		again_us = Max(again_us, turns->backoff_us);
+		if (turns->state != TURNS_CLOSED)
+			turns->left = 0;
+		if (turns->early > 0)
+			turns->left += turns->early + 1;
+		set_state(turns, TURNS_CLOSED, now_us + turns->patience_us);
 	}
-	if (again_us > 0 || !turns->is_closed || turns->is_timed)
-		turns->left = 0;
-	if (again_us == 0 && turns->early > 0)
-		turns->left += turns->early + 1;
 	turns->early = 0;
-	turns->is_closed = true;
-	turns->is_timed = again_us > 0;
-	turns->open_us = now_us + (again_us > 0 ? again_us : turns->patience_us);
 }
 
 static void
@@ -98,19 +105,19 @@ forget_refusals(Turns *turns)
 bool
 turns_grant(Turns *turns)
 {
-	bool		was_closed = turns->is_closed;
+	bool		was_open = turns->state == TURNS_OPEN;
 
 	forget_refusals(turns);
-	turns->is_closed = false;
-	return was_closed;
+	set_state(turns, TURNS_OPEN, 0);
+	return !was_open;
 }
 
 TurnsOffered
-turns_offer(Turns *turns, int n, bool is_told, bool has_waiters, int grabs)
+turns_offer(Turns *turns, int n, TurnsSource source, int waiters, int grabs)
 {
-	if (n <= 0 || (turns->is_closed && turns->is_timed))
+	if (n <= 0 || turns->state == TURNS_PAUSED)
 		return TURNS_USELESS;
-	if (turns->is_closed && (has_waiters || !is_told))
+	if (turns->state == TURNS_CLOSED && (waiters > 0 || source == TURNS_ANSWERED))
 	{
 		forget_refusals(turns);
 		turns->left = Max(turns->left, 1) + n;
@@ -118,7 +125,8 @@ turns_offer(Turns *turns, int n, bool is_told, bool has_waiters, int grabs)
 	}
 	if (grabs == 0)
 		return TURNS_USELESS;
-	turns->is_early_told = is_told || (turns->early > 0 && turns->is_early_told);
+	if (turns->early == 0 || source == TURNS_TOLD)
+		turns->early_source = source;
 	turns->early += n;
 	turns->early_grabs = grabs;
 	return TURNS_KEPT;
@@ -132,5 +140,5 @@ turns_end_grab(Turns *turns)
 	if (n == 0 || --turns->early_grabs > 0)
 		return 0;
 	turns->early = 0;
-	return turns->is_early_told ? n : 0;
+	return turns->early_source == TURNS_TOLD ? n : 0;
 }

@@ -15,14 +15,27 @@
 #ifndef TWT_TURNS_H
 #define TWT_TURNS_H
 
+typedef enum TurnsState
+{
+	TURNS_OPEN,
+	TURNS_CLOSED,				/* until an offer, or until it is time to try */
+	TURNS_PAUSED				/* until the time that the database named */
+} TurnsState;
+
+/* How the database came to offer turns. */
+typedef enum TurnsSource
+{
+	TURNS_ANSWERED,				/* it answered our own call */
+	TURNS_TOLD					/* it told us, because it had refused us */
+} TurnsSource;
+
 typedef struct Turns
 {
-	bool		is_closed;		/* the database has refused */
-	bool		is_timed;		/* and has said when to ask again */
-	int			left;			/* tasks that may ask although it is closed */
+	TurnsState	state;
+	int			left;			/* tasks that may ask although it is not open */
 	int			early;			/* turns kept for grabs under way */
 	int			early_grabs;	/* of these grabs, those that have not ended */
-	bool		is_early_told;
+	TurnsSource early_source;
 	int64		open_us;		/* when to ask again */
 	int64		patience_us;
 	int64		backoff_us;
@@ -53,13 +66,12 @@ extern bool turns_grant(Turns *turns);
 typedef enum TurnsOffered
 {
 	TURNS_USELESS,				/* nobody here can use them */
-	TURNS_KEPT,					/* kept for grabs under way, which may be
-								 * refused */
+	TURNS_KEPT,					/* for grabs under way, which may be refused */
 	TURNS_TAKEN					/* given to waiters */
 } TurnsOffered;
 
-/* See limit_offer(); so many grabs are under way. */
-extern TurnsOffered turns_offer(Turns *turns, int n, bool is_told, bool has_waiters,
+/* See limit_offer(); so many wait here, and so many grabs are under way. */
+extern TurnsOffered turns_offer(Turns *turns, int n, TurnsSource source, int waiters,
 								int grabs);
 
 /* A grab ended without a refusal.  Returns how many turns to hand on. */

@@ -200,7 +200,7 @@ on_turn(const Event *event)
 {
 	Limit	   *limit = type_limits_find_shared(nodes[event->node].limits, "A");
 
-	if (!limit_offer(limit, event->turns, event->is_good) && event->is_good)
+	if (!limit_offer(limit, event->turns, event->is_good ? TURNS_TOLD : TURNS_ANSWERED) && event->is_good)
 		send(OFFER, event->node, some_delay())->turns = event->turns;
 }
 

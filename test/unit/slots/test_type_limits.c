@@ -436,7 +436,7 @@ test_freed_is_not_ours(void **state)
 	assert_true(wanted);
 	assert_int_equal(nwoken, 0);
 	assert_false(book(a));
-	(void) limit_offer(type_limits_find_shared(limits, "A|x"), 1, false);
+	(void) limit_offer(type_limits_find_shared(limits, "A|x"), 1, TURNS_ANSWERED);
 	assert_int_equal(nwoken, 1);
 	assert_true(book(a));
 
@@ -489,7 +489,7 @@ test_refused(void **state)
 
 	/* an offer of one: one and one more may ask */
 	nwoken = 0;
-	(void) limit_offer(limit, 1, false);
+	(void) limit_offer(limit, 1, TURNS_ANSWERED);
 	assert_int_equal(nwoken, 1);
 	assert_true(book(a));
 	assert_int_equal(nwoken, 2);
@@ -525,7 +525,7 @@ test_refused_for_a_time(void **state)
 
 		limit_refuse(limit, MS_TO_US(2));
 		slots_wait(slots_book(a, USUAL), &waiter);
-		(void) limit_offer(limit, 5, false);
+		(void) limit_offer(limit, 5, TURNS_ANSWERED);
 		assert_int_equal(nwoken, i);
 		now = limits_next_us(all);
 		assert_int_equal(now - before, MS_TO_US(Max(2, Min(256, 1 << i))));
