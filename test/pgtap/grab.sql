@@ -12,20 +12,20 @@ CREATE TEMPORARY TABLE won AS
 SELECT * FROM twtasks_internal.grab_tasks(ARRAY[:'task'::uuid], '{0}', pg_temp.node(), 77, '{60000}', '{retry}');
 SELECT is((SELECT to_jsonb(w) - '{id,grabbed,place}'::text[] FROM won w),
 	'{"version": 1, "type": "GRAB", "sub_type": "sub", "bucket": "b", "priority": 3, "tries": 1,
-	  "data": {"d": 1}, "payload": "\\x00ff", "context": {"c": 1}}'::jsonb, 'a grab gives all that the handler needs');
+	  "data": {"d": 1}, "payload": "\\x00ff", "context": {"c": 1}}'::jsonb, 'a grab returns everything that the handler needs');
 SELECT is((SELECT jsonb_build_array(status, version, tries, incarnation = pg_temp.node(), token, stuck)
 		   FROM twtasks.task WHERE id = :'task'), '["PROCESSING", 1, 1, true, 77, "retry"]'::jsonb,
-	'and notes who has it, by which grab, under which rule');
-SELECT is((SELECT deadline - state_time FROM twtasks.task WHERE id = :'task'), interval '1 min', 'its deadline is its timeout after the grab');
+	'a grab stores its node, its token and its stuck rule');
+SELECT is((SELECT deadline - state_time FROM twtasks.task WHERE id = :'task'), interval '1 min', 'the deadline is the timeout after the grab');
 SELECT is((SELECT grabbed FROM won), (SELECT state_time FROM twtasks.task WHERE id = :'task'), 'the handler is told the time of the grab');
 SELECT is((SELECT to_jsonb(t) - '{version,status,tries,incarnation,token,stuck,deadline,state_time}'::text[] FROM twtasks.task t),
 	(SELECT to_jsonb(b) - '{version,status,tries,incarnation,token,stuck,deadline,state_time}'::text[] FROM before b),
-	'nothing else changes');
+	'a grab changes nothing else');
 SELECT is((SELECT count(*) FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid
 		   WHERE i.indrelid = 'twtasks.task'::regclass
 			 AND (a.attnum = ANY (i.indkey) OR pg_get_indexdef(i.indexrelid) ~ ('WHERE .*\m' || a.attname || '\M'))
 			 AND a.attname IN ('version', 'status', 'tries', 'incarnation', 'token', 'stuck', 'deadline', 'state_time')), 0::bigint,
-	'and no index looks at what a grab changes');
+	'no index contains a column that a grab changes');
 
 -- 50 at once: all of them heap-only updates.
 TRUNCATE twtasks.task;
@@ -34,47 +34,47 @@ SELECT (twtasks.add_task('MANY')).task_id AS id FROM generate_series(1, 50);
 BEGIN;
 CREATE TEMPORARY TABLE figures AS SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_xact_all_tables WHERE relid = 'twtasks.task'::regclass;
 SELECT is((SELECT count(*) FROM twtasks_internal.grab_tasks(ARRAY(SELECT id FROM many), array_fill(0, '{50}'), pg_temp.node(), pg_temp.token(),
-	array_fill(60000, '{50}'), array_fill('error'::twtasks.stuck_rule, '{50}'))), 50::bigint, 'many in one call');
+	array_fill(60000, '{50}'), array_fill('error'::twtasks.stuck_rule, '{50}'))), 50::bigint, 'one call grabs many tasks');
 SELECT is((SELECT ARRAY[s.n_tup_upd - f.n_tup_upd, s.n_tup_hot_upd - f.n_tup_hot_upd]
 		   FROM pg_stat_xact_all_tables s, figures f WHERE s.relid = 'twtasks.task'::regclass), '{50,50}'::bigint[],
-	'and no index entry is written');
+	'a grab writes no index entry');
 COMMIT;
-SELECT is((SELECT count(DISTINCT token) FROM twtasks.task), 1::bigint, 'they carry the token of that one call');
+SELECT is((SELECT count(DISTINCT token) FROM twtasks.task), 1::bigint, 'all tasks of a call carry its token');
 
 -- Lost tasks are missing from the answer.
 TRUNCATE twtasks.task;
 SELECT task_id AS a FROM twtasks.add_task('A') \gset
 SELECT task_id AS b FROM twtasks.add_task('B') \gset
 SELECT task_id AS c FROM twtasks.add_task('C') \gset
-SELECT is(pg_temp.grab(:'a', 1), NULL, 'a version that is not there yet');
-SELECT is(pg_temp.grab(:'a', -1), NULL, 'a version that never was');
-SELECT is(pg_temp.grab(:'a', 0), 1::bigint, 'the version there is');
-SELECT is(pg_temp.grab(:'a', 0), NULL, 'the same again');
-SELECT is(pg_temp.grab(:'a', 1), NULL, 'one that runs already');
+SELECT is(pg_temp.grab(:'a', 1), NULL, 'a future version is not grabbed');
+SELECT is(pg_temp.grab(:'a', -1), NULL, 'a negative version is not grabbed');
+SELECT is(pg_temp.grab(:'a', 0), 1::bigint, 'the current version is grabbed');
+SELECT is(pg_temp.grab(:'a', 0), NULL, 'the same version is not grabbed twice');
+SELECT is(pg_temp.grab(:'a', 1), NULL, 'a running task is not grabbed');
 SELECT is((SELECT array_agg(type) FROM twtasks_internal.grab_tasks(ARRAY[:'a', :'b', pg_temp.id(404), NULL, :'c']::uuid[], '{1,0,0,0,5}',
 	pg_temp.node(), pg_temp.token(), '{1,1,1,1,1}', '{error,error,error,error,error}')), '{B}'::text[],
-	'of a mixed batch those that are free');
+	'a mixed batch grabs only the free tasks');
 SELECT is((SELECT count(*) FROM twtasks_internal.grab_tasks(ARRAY[:'c', :'c', :'c']::uuid[], '{0,0,1}', pg_temp.node(), pg_temp.token(),
-	'{1000,1000,1000}', '{error,error,error}')), 1::bigint, 'one that is named twice is won once');
-SELECT is(pg_temp.state(:'c'), 'PROCESSING 1', 'and has one version more');
+	'{1000,1000,1000}', '{error,error,error}')), 1::bigint, 'a task named twice is grabbed once');
+SELECT is(pg_temp.state(:'c'), 'PROCESSING 1', 'a task named twice gets one new version');
 SELECT throws_ok(format('SELECT pg_temp.grab(pg_temp.id(404), 0, %s)', ms), '22023', 'timeouts must not be negative', 'a timeout of ' || ms)
 FROM (VALUES ('-1'), ('(-9223372036854775808)')) t(ms);
-SELECT is((SELECT count(*) FROM twtasks_internal.grab_tasks('{}', '{}', pg_temp.node(), 1, '{}', '{}')), 0::bigint, 'nothing asked, nothing given');
+SELECT is((SELECT count(*) FROM twtasks_internal.grab_tasks('{}', '{}', pg_temp.node(), 1, '{}', '{}')), 0::bigint, 'an empty call grabs nothing');
 
 -- A node that has ended gets nothing.
 SELECT task_id AS d FROM twtasks.add_task('D') \gset
 SELECT twtasks_internal.start_node('ended') AS ended \gset
 SELECT twtasks_internal.end_node(:ended);
-SELECT is((SELECT count(*) FROM twtasks_internal.grab_tasks(ARRAY[:'d'::uuid], '{0}', :ended, 1, '{1000}', '{error}')), 0::bigint, 'an incarnation that has ended');
-SELECT is((SELECT count(*) FROM twtasks_internal.grab_tasks(ARRAY[:'d'::uuid], '{0}', 0, 1, '{1000}', '{error}')), 0::bigint, 'one that never was');
-SELECT is((SELECT count(*) FROM twtasks_internal.grab_tasks(ARRAY[:'d'::uuid], '{0}', NULL, 1, '{1000}', '{error}')), 0::bigint, 'none');
-SELECT is(pg_temp.state(:'d'), 'SUBMITTED 0', 'the task still waits');
+SELECT is((SELECT count(*) FROM twtasks_internal.grab_tasks(ARRAY[:'d'::uuid], '{0}', :ended, 1, '{1000}', '{error}')), 0::bigint, 'an incarnation that has ended grabs nothing');
+SELECT is((SELECT count(*) FROM twtasks_internal.grab_tasks(ARRAY[:'d'::uuid], '{0}', 0, 1, '{1000}', '{error}')), 0::bigint, 'an incarnation that never existed grabs nothing');
+SELECT is((SELECT count(*) FROM twtasks_internal.grab_tasks(ARRAY[:'d'::uuid], '{0}', NULL, 1, '{1000}', '{error}')), 0::bigint, 'a NULL incarnation grabs nothing');
+SELECT is(pg_temp.state(:'d'), 'SUBMITTED 0', 'a refused grab leaves the task as it was');
 
 -- Only tasks that have not expired start.
 SELECT task_id AS expired FROM twtasks.add_task('E', expires => clock_timestamp()) \gset
 SELECT task_id AS fresh FROM twtasks.add_task('F', expires => clock_timestamp() + interval '1 min') \gset
 SELECT is(pg_temp.grab(:'expired'), NULL, 'an expired task is not grabbed');
-SELECT is(pg_temp.grab(:'fresh'), 1::bigint, 'one that expires later is');
+SELECT is(pg_temp.grab(:'fresh'), 1::bigint, 'a task that expires later is grabbed');
 
 -- Each status but SUBMITTED.
 SELECT is(pg_temp.grab(pg_temp.task_in(s)), NULL, 'not one in ' || s)
@@ -89,23 +89,23 @@ CREATE TEMPORARY TABLE lost AS
 SELECT * FROM twtasks_internal.grab_tasks(ARRAY[:'a', :'b']::uuid[], '{0,0}', pg_temp.node(), 500, '{60000,60000}', '{error,error}');
 CREATE TEMPORARY TABLE found AS
 SELECT * FROM twtasks_internal.resolve_grab(ARRAY[:'a', :'b', :'c']::uuid[], '{0,0,0}', pg_temp.node(), 500);
-SELECT bag_eq('SELECT to_jsonb(f) FROM found f', 'SELECT to_jsonb(l) - ''place'' FROM lost l', 'resolve_grab gives what the grab gave');
-SELECT is(pg_temp.state(:'a'), 'PROCESSING 1', 'and changes nothing of what was won');
+SELECT bag_eq('SELECT to_jsonb(f) FROM found f', 'SELECT to_jsonb(l) - ''place'' FROM lost l', 'resolve_grab() returns what the grab returned');
+SELECT is(pg_temp.state(:'a'), 'PROCESSING 1', 'resolve_grab() leaves grabbed tasks as they are');
 SELECT bag_eq(format('SELECT to_jsonb(r) FROM twtasks_internal.resolve_grab(ARRAY[%L, %L]::uuid[], ''{0,0}'', pg_temp.node(), 500) r', :'a', :'b'),
-	'SELECT to_jsonb(l) - ''place'' FROM lost l', 'asked again it says the same');
-SELECT is((SELECT count(*) FROM twtasks_internal.resolve_grab(ARRAY[:'a'::uuid], '{0}', pg_temp.node(), 501)), 0::bigint, 'nothing for another token');
-SELECT is((SELECT count(*) FROM twtasks_internal.resolve_grab(ARRAY[:'a'::uuid], '{0}', pg_temp.node() + 1, 500)), 0::bigint, 'nothing for another incarnation');
-SELECT is((SELECT count(*) FROM twtasks_internal.resolve_grab(ARRAY[:'a'::uuid], '{1}', pg_temp.node(), 500)), 0::bigint, 'nothing for another version');
-SELECT is(pg_temp.state(:'a'), 'PROCESSING 1', 'and nothing is changed by asking wrongly');
+	'SELECT to_jsonb(l) - ''place'' FROM lost l', 'resolve_grab() says the same when asked again');
+SELECT is((SELECT count(*) FROM twtasks_internal.resolve_grab(ARRAY[:'a'::uuid], '{0}', pg_temp.node(), 501)), 0::bigint, 'resolve_grab() returns nothing for another token');
+SELECT is((SELECT count(*) FROM twtasks_internal.resolve_grab(ARRAY[:'a'::uuid], '{0}', pg_temp.node() + 1, 500)), 0::bigint, 'resolve_grab() returns nothing for another incarnation');
+SELECT is((SELECT count(*) FROM twtasks_internal.resolve_grab(ARRAY[:'a'::uuid], '{1}', pg_temp.node(), 500)), 0::bigint, 'resolve_grab() returns nothing for another version');
+SELECT is(pg_temp.state(:'a'), 'PROCESSING 1', 'a wrong question to resolve_grab() changes nothing');
 
 -- The grab was lost as well: the version it named is gone, so that it cannot
 -- come back.
-SELECT is(pg_temp.state(:'c'), 'SUBMITTED 1', 'what was not won has a new version');
-SELECT is(pg_temp.grab(:'c', 0), NULL, 'the lost call, coming late, gets nothing');
-SELECT is(pg_temp.grab(:'c', 1), 2::bigint, 'whoever names the new version gets it');
+SELECT is(pg_temp.state(:'c'), 'SUBMITTED 1', 'resolve_grab() gives tasks that were not grabbed a new version');
+SELECT is(pg_temp.grab(:'c', 0), NULL, 'the lost grab gets nothing if it arrives late');
+SELECT is(pg_temp.grab(:'c', 1), 2::bigint, 'a grab of the new version gets the task');
 SELECT is((SELECT count(*) FROM twtasks_internal.resolve_grab(ARRAY[pg_temp.task_in('WAITING'), pg_temp.task_in('HELD')], '{0,1}', pg_temp.node(), 1)),
-	0::bigint, 'tasks that do not run now are left alone');
-SELECT is((SELECT array_agg(DISTINCT version ORDER BY version) FROM twtasks.task WHERE status IN ('WAITING', 'HELD')), '{0,1}'::bigint[], 'with their versions');
+	0::bigint, 'resolve_grab() leaves tasks alone that may not run now');
+SELECT is((SELECT array_agg(DISTINCT version ORDER BY version) FROM twtasks.task WHERE status IN ('WAITING', 'HELD')), '{0,1}'::bigint[], 'these tasks keep their versions');
 
 -- Within one transaction no version of a row can be taken away: its page runs
 -- full, and then a grab is an update that moves the row and writes the indexes.
@@ -119,10 +119,10 @@ BEGIN
 		PERFORM pg_temp.finish(task, 'release');
 	END LOOP;
 END $$;
-SELECT is(pg_temp.grab(:'f'), 401::bigint, 'a grab works where the page is full');
+SELECT is(pg_temp.grab(:'f'), 401::bigint, 'a grab works on a full page');
 SET enable_seqscan = off;
-SELECT is((SELECT count(*) FROM twtasks.task WHERE bucket = 'default' AND type = 'F' AND queued), 1::bigint, 'the index of runnable tasks knows the row');
-SELECT is((SELECT version FROM twtasks.task WHERE id = :'f'), 401::bigint, 'so does the primary key');
+SELECT is((SELECT count(*) FROM twtasks.task WHERE bucket = 'default' AND type = 'F' AND queued), 1::bigint, 'the index of runnable tasks finds the moved row');
+SELECT is((SELECT version FROM twtasks.task WHERE id = :'f'), 401::bigint, 'the primary key finds the moved row');
 RESET enable_seqscan;
 
 -- Only a grab that may be lost is committed without waiting for the disk.
@@ -138,19 +138,19 @@ BEGIN
 	RETURN waits;
 END $$;
 SELECT pg_temp.task_in('SUBMITTED', pg_temp.id(n)) AS made FROM generate_series(31, 38) n \g /dev/null
-SELECT is(pg_temp.waits_after(ARRAY[pg_temp.id(31)], '{retry}', true), 'on', 'a grab waits for the disk');
-SELECT is(pg_temp.waits_after(ARRAY[pg_temp.id(32)], '{error}', false), 'on', 'also one that need not be durable, of a task that must not run twice');
-SELECT is(pg_temp.waits_after(ARRAY[pg_temp.id(33), pg_temp.id(34)], '{retry,fail}', false), 'on', 'or where one of the batch must not');
-SELECT is(pg_temp.waits_after(ARRAY[pg_temp.id(99)], '{retry}', false), 'on', 'nothing won: as before');
-SELECT is(pg_temp.waits_after(ARRAY[pg_temp.id(35), pg_temp.id(36)], '{retry}', false), 'off', 'where all may run again it does not');
+SELECT is(pg_temp.waits_after(ARRAY[pg_temp.id(31)], '{retry}', true), 'on', 'a grab waits for the disk if its caller wants that');
+SELECT is(pg_temp.waits_after(ARRAY[pg_temp.id(32)], '{error}', false), 'on', 'a grab of a task that must not run twice always waits for the disk');
+SELECT is(pg_temp.waits_after(ARRAY[pg_temp.id(33), pg_temp.id(34)], '{retry,fail}', false), 'on', 'a grab waits for the disk if one task of the batch must not run twice');
+SELECT is(pg_temp.waits_after(ARRAY[pg_temp.id(99)], '{retry}', false), 'on', 'a grab that wins nothing does not change how the commit waits');
+SELECT is(pg_temp.waits_after(ARRAY[pg_temp.id(35), pg_temp.id(36)], '{retry}', false), 'off', 'a grab of tasks that may run twice does not wait for the disk');
 SELECT is((SELECT count(*) FROM twtasks.task WHERE id = ANY (ARRAY[pg_temp.id(35), pg_temp.id(36)]) AND stuck = 'retry' AND status = 'PROCESSING'), 2::bigint,
-	'one rule for all');
+	'one stuck rule may stand for all tasks of a call');
 
 -- Switched off, nobody gets anything; and on again.
 SELECT task_id AS e FROM twtasks.add_task('E') \gset
 \ir ../lib/switch.sql
-SELECT is(pg_temp.grab(:'e'), NULL, 'twtasks.enabled off: nothing is grabbed');
+SELECT is(pg_temp.grab(:'e'), NULL, 'a grab gets nothing while twtasks.enabled is off');
 \ir ../lib/switch.sql
-SELECT is(pg_temp.grab(:'e'), 1::bigint, 'on again: it is');
+SELECT is(pg_temp.grab(:'e'), 1::bigint, 'a grab works again when twtasks.enabled is on');
 
 SELECT * FROM finish();

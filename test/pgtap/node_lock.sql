@@ -41,24 +41,24 @@ SELECT twtasks.configure_type('T', intercept => 'app.intercept', retry_function 
 SELECT pg_temp.node() \g /dev/null
 CREATE FUNCTION pg_temp.is_held() RETURNS boolean LANGUAGE sql
 AS $$ SELECT twtasks_internal.session_holds(twtasks_internal.node_lock(pg_temp.node())) $$;
-SELECT ok(pg_temp.is_held(), 'the session of a node');
-SELECT lives_ok($$SELECT twtasks.add_task('T', task_id => pg_temp.id(1))$$, 'the lock is given up when a task is added');
-SELECT ok(pg_temp.is_held(), 'and kept');
-SELECT throws_ok($$SELECT twtasks.add_task('T', '{"raise": true}')$$, 'P0042', 'no', 'in a function that fails');
-SELECT ok(pg_temp.is_held(), 'kept');
+SELECT ok(pg_temp.is_held(), 'the session of a node holds the lock of that node');
+SELECT lives_ok($$SELECT twtasks.add_task('T', task_id => pg_temp.id(1))$$, 'a function that releases all session locks runs when a task is added');
+SELECT ok(pg_temp.is_held(), 'the node keeps its lock afterwards');
+SELECT throws_ok($$SELECT twtasks.add_task('T', '{"raise": true}')$$, 'P0042', 'no', 'such a function may also fail');
+SELECT ok(pg_temp.is_held(), 'the node keeps its lock after the failure');
 
 SELECT twtasks.add_task('T', CASE n WHEN 2 THEN '{"fail": true}'::jsonb END, task_id => pg_temp.id(n)) FROM generate_series(2, 3) n \g /dev/null
 SELECT pg_temp.grab(pg_temp.id(n), rule => 'retry') FROM generate_series(1, 3) n \g /dev/null
 CREATE FUNCTION pg_temp.fail(n integer) RETURNS SETOF record LANGUAGE sql
 AS $$ SELECT twtasks_internal.finish_tasks(ARRAY[pg_temp.id(n)], '{1}', '{retry}', '{NULL}', '{busy}', pg_temp.node(), 9, retries => '{"{}"}', ask => true) $$;
 SELECT pg_temp.fail(1) \g /dev/null
-SELECT ok(pg_temp.is_held(), 'kept when a retry is decided');
+SELECT ok(pg_temp.is_held(), 'the node keeps its lock when such a function decides on a retry');
 SET LOCAL client_min_messages = error;
 SELECT pg_temp.fail(2) \g /dev/null
-SELECT ok(pg_temp.is_held(), 'kept when that fails');
+SELECT ok(pg_temp.is_held(), 'the node keeps its lock when that function fails');
 UPDATE twtasks.task SET deadline = '-infinity' WHERE id = pg_temp.id(3);
 SELECT * FROM twtasks_internal.recover_tasks() \g /dev/null
-SELECT ok(pg_temp.is_held(), 'kept when a task is stuck');
+SELECT ok(pg_temp.is_held(), 'the node keeps its lock when such a function judges a stuck task');
 
 SELECT * FROM finish();
 ROLLBACK;
