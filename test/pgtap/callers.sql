@@ -75,20 +75,20 @@ AS $$ DELETE FROM theirs.note WHERE place = 'handler' RETURNING what $$;
 SET LOCAL test.armed = on;
 
 -- Directly.
-SELECT is(theirs.execute(1, NULL) || ' ' || pg_temp.ran_as(), 'finished ' || current_user, 'without a role a handler runs as who called');
+SELECT is(theirs.execute(1, NULL) || ' ' || pg_temp.ran_as(), 'finished ' || current_user, 'a handler without a role runs as the caller');
 SET LOCAL ROLE regress_worker;
 SELECT theirs.execute(2, NULL) AS none, theirs.execute(3, 'regress_app') AS app, theirs.try('set role', 'execute(4, session_user)') \gset
 RESET ROLE;
-SELECT is(:'none'::text || ' ' || :'app', 'finished finished', 'SET ROLE: with the rights of that role');
-SELECT results_eq($$DELETE FROM theirs.note WHERE place = 'handler' RETURNING what$$, '{regress_worker,regress_app}'::text[], 'it runs so');
-SELECT matches(pg_temp.came_of('set role'), '^42501 permission denied to run a handler as role', 'and with no others');
+SELECT is(:'none'::text || ' ' || :'app', 'finished finished', 'after SET ROLE a caller has the rights of that role');
+SELECT results_eq($$DELETE FROM theirs.note WHERE place = 'handler' RETURNING what$$, '{regress_worker,regress_app}'::text[], 'after SET ROLE handlers run as that role');
+SELECT matches(pg_temp.came_of('set role'), '^42501 permission denied to run a handler as role', 'after SET ROLE a caller has no other rights');
 
 -- Through the function of a worker, by a superuser.
 SELECT theirs.worker_definer('none', 'execute(5, NULL)'), theirs.worker_definer('super', 'execute(6, session_user)') \g /dev/null
-SELECT is(pg_temp.came_of('none') || ' ' || pg_temp.ran_as(), 'finished regress_worker', 'SECURITY DEFINER: as its owner, not as the user of the session');
-SELECT matches(pg_temp.came_of('super'), '^42501 permission denied to run a handler as role', 'nor as that user if it is named');
+SELECT is(pg_temp.came_of('none') || ' ' || pg_temp.ran_as(), 'finished regress_worker', 'within SECURITY DEFINER a handler runs as the owner, not as the user of the session');
+SELECT matches(pg_temp.came_of('super'), '^42501 permission denied to run a handler as role', 'within SECURITY DEFINER the user of the session cannot be named');
 SELECT theirs.owner_definer('owner', 'execute(7, ''regress_app'')') \g /dev/null
-SELECT is(pg_temp.came_of('owner') || ' ' || pg_temp.ran_as(), 'finished regress_app', 'what its owner may, it may');
+SELECT is(pg_temp.came_of('owner') || ' ' || pg_temp.ran_as(), 'finished regress_app', 'within SECURITY DEFINER the roles of the owner can be named');
 
 -- By the ANALYZE of a superuser.
 SET LOCAL test.armed = off;
@@ -97,35 +97,35 @@ INSERT INTO theirs.of_operator VALUES ('analyze policy', 'name_function()'), ('a
 SET LOCAL test.armed = on;
 ANALYZE theirs.of_worker;
 ANALYZE theirs.of_operator;
-SELECT matches(pg_temp.came_of('analyze'), '^42501 permission denied to work on tasks within a security-restricted operation', 'ANALYZE: no handler runs');
-SELECT matches(pg_temp.came_of('analyze as'), '^42501 permission denied to work on tasks within', 'as nobody');
-SELECT is(pg_temp.ran_as(), NULL, 'none has');
-SELECT matches(pg_temp.came_of('analyze policy'), '^42501 permission denied to work on tasks within', 'no function gets into a policy');
-SELECT matches(pg_temp.came_of('analyze change'), '^42501 permission denied to work on tasks within', 'and no task is changed by hand');
-SELECT is(pg_temp.state(pg_temp.id(10)), 'SUBMITTED 0', 'none was');
+SELECT matches(pg_temp.came_of('analyze'), '^42501 permission denied to work on tasks within a security-restricted operation', 'within ANALYZE no handler runs');
+SELECT matches(pg_temp.came_of('analyze as'), '^42501 permission denied to work on tasks within', 'within ANALYZE no handler runs as another role');
+SELECT is(pg_temp.ran_as(), NULL, 'within ANALYZE no handler has run');
+SELECT matches(pg_temp.came_of('analyze policy'), '^42501 permission denied to work on tasks within', 'within ANALYZE no policy can name a function');
+SELECT matches(pg_temp.came_of('analyze change'), '^42501 permission denied to work on tasks within', 'within ANALYZE no task can be changed by hand');
+SELECT is(pg_temp.state(pg_temp.id(10)), 'SUBMITTED 0', 'within ANALYZE no task was changed');
 
 -- Functions in policies.
 SELECT theirs.operator_definer('policy', 'name_function()') \g /dev/null
-SELECT matches(pg_temp.came_of('policy'), '^42501 permission denied to name a function in a policy', 'a superuser who calls an operator''s function names none');
+SELECT matches(pg_temp.came_of('policy'), '^42501 permission denied to name a function in a policy', 'a superuser''s call of an operator''s function cannot name a function in a policy');
 SET LOCAL ROLE regress_operator;
 SELECT theirs.try('policy as operator', 'name_function()') \g /dev/null
 RESET ROLE;
-SELECT matches(pg_temp.came_of('policy as operator'), '^42501 permission denied to name a function in a policy', 'nor one who has become an operator');
-SELECT is((SELECT count(*) FROM twtasks.type_policies WHERE intercept IS NOT NULL), 0::bigint, 'none is named');
+SELECT matches(pg_temp.came_of('policy as operator'), '^42501 permission denied to name a function in a policy', 'a superuser that became an operator cannot name one either');
+SELECT is((SELECT count(*) FROM twtasks.type_policies WHERE intercept IS NOT NULL), 0::bigint, 'no policy names a function');
 CREATE FUNCTION theirs.of_a_few(task twtasks.new_task) RETURNS twtasks.new_task LANGUAGE sql
 SET search_path = pg_catalog, pg_temp
 AS $$ SELECT task $$;
 REVOKE EXECUTE ON FUNCTION theirs.of_a_few FROM PUBLIC;
 CREATE ROLE regress_keeper IN ROLE twtasks_operator, twtasks_owner;
 SET LOCAL ROLE regress_keeper;
-SELECT throws_ok($$SELECT twtasks.configure_type('*', intercept => 'theirs.of_a_few')$$, '42501', 'permission denied for function "theirs.of_a_few"', 'who may, but not execute that function, does not name it');
+SELECT throws_ok($$SELECT twtasks.configure_type('*', intercept => 'theirs.of_a_few')$$, '42501', 'permission denied for function "theirs.of_a_few"', 'a role that may not execute a function cannot name it');
 RESET ROLE;
 GRANT EXECUTE ON FUNCTION theirs.of_a_few TO regress_keeper;
 SET LOCAL ROLE regress_keeper;
-SELECT lives_ok($$SELECT twtasks.configure_type('*', intercept => 'theirs.of_a_few')$$, 'who may both does, though our owner might not execute it');
+SELECT lives_ok($$SELECT twtasks.configure_type('*', intercept => 'theirs.of_a_few')$$, 'a role that may execute a function can name it, even if our owner may not');
 RESET ROLE;
 SELECT theirs.owner_definer('policy of owner', 'name_function()') \g /dev/null
-SELECT is(pg_temp.came_of('policy of owner'), 'named', 'through the function of a superuser it is');
+SELECT is(pg_temp.came_of('policy of owner'), 'named', 'a superuser''s SECURITY DEFINER function can name it');
 
 
 -- Code that runs as another role acts in the name of that role, not of the
@@ -133,21 +133,21 @@ SELECT is(pg_temp.came_of('policy of owner'), 'named', 'through the function of 
 CREATE FUNCTION theirs.climb(task twtasks.task_input) RETURNS void LANGUAGE plpgsql
 AS $$ BEGIN PERFORM twtasks_internal.find_handler('theirs.handle', session_user); END $$;
 SELECT matches((SELECT message FROM twtasks_internal.execute_tasks('theirs.climb', 'regress_keeper', ARRAY[pg_temp.id(11)], '{0}', pg_temp.node(), 11, '{60000}', '{error}')),
-	'^permission denied to run a handler as role', 'a handler does not get at the rights of who called');
+	'^permission denied to run a handler as role', 'a handler does not get the rights of the caller');
 SET LOCAL ROLE regress_keeper;
-SELECT throws_ok($$SELECT twtasks_internal.find_handler('theirs.handle', session_user)$$, '42501', NULL, 'nor does a member of our owner');
+SELECT throws_ok($$SELECT twtasks_internal.find_handler('theirs.handle', session_user)$$, '42501', NULL, 'a handler of a member of our owner does not get them either');
 RESET ROLE;
 SET LOCAL ROLE twtasks_owner;
 SELECT twtasks_internal.caller() AS caller \gset
 RESET ROLE;
-SELECT is(:caller::oid::regrole::text, 'twtasks_owner', 'and afterwards nobody is noted');
+SELECT is(:caller::oid::regrole::text, 'twtasks_owner', 'no caller is remembered afterwards');
 
 -- In tests.
 SET LOCAL twtasks.testing = on;
 SELECT twtasks.configure_type('*', intercept => 'none') \g /dev/null
 GRANT twtasks_tester TO regress_worker;
 SELECT twtasks.add_task('INLINE'), theirs.worker_definer('inline', 'inline(NULL)') \g /dev/null
-SELECT is(pg_temp.came_of('inline') || ' ' || pg_temp.ran_as(), 'finished regress_worker', 'run_inline() runs no handler as the user of the session either');
+SELECT is(pg_temp.came_of('inline') || ' ' || pg_temp.ran_as(), 'finished regress_worker', 'run_inline() runs no handler as the user of the session');
 
 SELECT * FROM finish();
 ROLLBACK;

@@ -26,95 +26,95 @@ AS $$ SELECT string_agg(concat_ws(' ', right(id::text, 2), version, is_ours, why
 -- Not started, or over.
 SELECT pg_temp.task_in(s, pg_temp.id(n::integer))
 FROM unnest('{WAITING,SUBMITTED,HELD,ERROR,DONE,FAILED,CANCELLED}'::twtasks.task_status[]) WITH ORDINALITY x(s, n) \g /dev/null
-SELECT is(ARRAY(SELECT pg_temp.ask(n) FROM generate_series(1, 3) n), '{changed 1 CANCELLED,changed 1 CANCELLED,changed 2 CANCELLED}'::text[], 'one that was not started is cancelled');
-SELECT is(pg_temp.audited(1), 'cancel WAITING 0 CANCELLED 1 wrong', 'as by cancel_task()');
+SELECT is(ARRAY(SELECT pg_temp.ask(n) FROM generate_series(1, 3) n), '{changed 1 CANCELLED,changed 1 CANCELLED,changed 2 CANCELLED}'::text[], 'a task that has not started is cancelled at once');
+SELECT is(pg_temp.audited(1), 'cancel WAITING 0 CANCELLED 1 wrong', 'it is cancelled as by cancel_task()');
 SELECT is(ARRAY(SELECT pg_temp.ask(n) FROM generate_series(4, 7) n), '{wrong_status 2 ERROR,wrong_status 2 DONE,wrong_status 3 FAILED,wrong_status 1 CANCELLED}'::text[],
-	'one that is over, or waits for a person, is not');
-SELECT is(pg_temp.ask(99), 'not_found', 'one that does not exist');
-SELECT is((SELECT count(*) FROM twtasks.cancel_request), 0::bigint, 'nothing is stored for them');
+	'a finished task, or one that waits for a person, is not cancelled');
+SELECT is(pg_temp.ask(99), 'not_found', 'a task that does not exist is not found');
+SELECT is((SELECT count(*) FROM twtasks.cancel_request), 0::bigint, 'refused requests are not stored');
 SELECT throws_ok('SELECT twtasks.request_cancel(NULL, 1)', '22004', 'id must not be null', 'no id');
 SELECT throws_ok('SELECT twtasks.request_cancel(NULL)', '22004', 'id must not be null', 'no id');
 
 -- Running.
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(10)) \g /dev/null
-SELECT is(pg_temp.ask(10, 0), 'wrong_version 1 PROCESSING', 'the version decides');
-SELECT is(pg_temp.ask(10, 2), 'wrong_version 1 PROCESSING', 'either way');
-SELECT is(pg_temp.audited(10), NULL, 'and nothing is written');
-SELECT is(pg_temp.ask(10), 'requested 1 PROCESSING', 'one that runs: the wish is noted');
-SELECT is(pg_temp.state(pg_temp.id(10)), 'PROCESSING 1', 'the task stays as it is');
-SELECT is(pg_temp.audited(10), 'request_cancel PROCESSING 1 PROCESSING 1 wrong', 'the wish is audited');
+SELECT is(pg_temp.ask(10, 0), 'wrong_version 1 PROCESSING', 'a wrong version is refused');
+SELECT is(pg_temp.ask(10, 2), 'wrong_version 1 PROCESSING', 'a wrong version of a running task is refused too');
+SELECT is(pg_temp.audited(10), NULL, 'a refused request writes nothing');
+SELECT is(pg_temp.ask(10), 'requested 1 PROCESSING', 'a request for a running task is stored');
+SELECT is(pg_temp.state(pg_temp.id(10)), 'PROCESSING 1', 'the running task stays as it is');
+SELECT is(pg_temp.audited(10), 'request_cancel PROCESSING 1 PROCESSING 1 wrong', 'the request is audited');
 SELECT is((SELECT jsonb_build_array(version, type, status, actor = session_user, reason) FROM twtasks.cancel_requests WHERE id = pg_temp.id(10)),
-	'[1, "TEST", "PROCESSING", true, "wrong"]'::jsonb, 'and can be seen');
-SELECT is(pg_temp.taken(), '10 1 t cancelled by ' || session_user || ': wrong', 'its node is told');
-SELECT is(pg_temp.taken(pg_temp.node() + 1), NULL, 'another one is not');
-SELECT is(pg_temp.ask(10, reason => NULL), 'requested 1 PROCESSING', 'asked again');
+	'[1, "TEST", "PROCESSING", true, "wrong"]'::jsonb, 'the view cancel_requests shows the request');
+SELECT is(pg_temp.taken(), '10 1 t cancelled by ' || session_user || ': wrong', 'the node of the task is told');
+SELECT is(pg_temp.taken(pg_temp.node() + 1), NULL, 'another node is not told');
+SELECT is(pg_temp.ask(10, reason => NULL), 'requested 1 PROCESSING', 'a second request is stored');
 SELECT is(pg_temp.taken(), '10 1 t cancelled by ' || session_user, 'the last reason counts');
 
 -- How it ends.
-SELECT is(pg_temp.finish(pg_temp.id(10), 'cancelled', message => 'stopped in time'), 'CANCELLED', 'it ends as cancelled');
+SELECT is(pg_temp.finish(pg_temp.id(10), 'cancelled', message => 'stopped in time'), 'CANCELLED', 'the task ends as CANCELLED');
 SELECT is((SELECT jsonb_build_array(status, version, tries, error, incarnation = pg_temp.node(), token IS NOT NULL) FROM twtasks.finished_task WHERE id = pg_temp.id(10)),
-	'["CANCELLED", 2, 1, "stopped in time", true, true]'::jsonb, 'with what its handler said, and who finished it');
+	'["CANCELLED", 2, 1, "stopped in time", true, true]'::jsonb, 'the task keeps the handler''s message and its node');
 SELECT is(pg_temp.audited(10), 'request_cancel PROCESSING 1 PROCESSING 1 wrong, request_cancel PROCESSING 1 PROCESSING 1, cancel PROCESSING 1 CANCELLED 2',
-	'audited as the operator''s');
-SELECT is((SELECT count(*) FROM twtasks.cancel_request), 0::bigint, 'the wish is gone');
-SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE task_id = pg_temp.id(10)), 1::bigint, 'its id stays taken');
+	'the cancellation is audited as the operator''s');
+SELECT is((SELECT count(*) FROM twtasks.cancel_request), 0::bigint, 'the request is gone when the task has ended');
+SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE task_id = pg_temp.id(10)), 1::bigint, 'the id of the cancelled task stays taken');
 SELECT is((SELECT array_agg(id) FROM twtasks_internal.resolve_finish(ARRAY[pg_temp.id(10)], '{1}', pg_temp.node(),
 	(SELECT token FROM twtasks.finished_task WHERE id = pg_temp.id(10)))), ARRAY[pg_temp.id(10)], 'a finish whose answer was lost is found');
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(20 + n)), pg_temp.ask(20 + n) FROM generate_series(1, 8) n \g /dev/null
 SELECT is(ARRAY(SELECT pg_temp.finish(pg_temp.id(20 + n::integer), r) || ' ' || pg_temp.state(pg_temp.id(20 + n::integer))
-				FROM unnest('{done,delete}'::text[]) WITH ORDINALITY x(r, n)), '{DONE DONE 2,DONE none}'::text[], 'done first is done');
+				FROM unnest('{done,delete}'::text[]) WITH ORDINALITY x(r, n)), '{DONE DONE 2,DONE none}'::text[], 'a task done before is DONE');
 SELECT is(ARRAY(SELECT pg_temp.finish(pg_temp.id(22 + n::integer), r) || ' ' || pg_temp.state(pg_temp.id(22 + n::integer))
 				FROM unnest('{retry,repeat,error,accepted,release,cancelled}'::text[]) WITH ORDINALITY x(r, n)),
-	array_fill('CANCELLED CANCELLED 2'::text, '{6}'), 'whatever else its handler says, it does not run again');
-SELECT is((SELECT error FROM twtasks.finished_task WHERE id = pg_temp.id(23)), 'cancelled by ' || session_user || ': wrong', 'without a message, the operator''s');
-SELECT is((SELECT count(*) FROM twtasks.cancel_request c WHERE c.task_id NOT IN (pg_temp.id(21), pg_temp.id(22))), 0::bigint, 'their wishes are gone');
+	array_fill('CANCELLED CANCELLED 2'::text, '{6}'), 'any other answer of the handler makes the task CANCELLED');
+SELECT is((SELECT error FROM twtasks.finished_task WHERE id = pg_temp.id(23)), 'cancelled by ' || session_user || ': wrong', 'without a message the task keeps the operator''s reason');
+SELECT is((SELECT count(*) FROM twtasks.cancel_request c WHERE c.task_id NOT IN (pg_temp.id(21), pg_temp.id(22))), 0::bigint, 'the requests of ended tasks are gone');
 
 -- One statement finishes several tasks, each by its own result.
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(30 + n)) FROM generate_series(1, 4) n \g /dev/null
 SELECT pg_temp.ask(31), pg_temp.ask(33) \g /dev/null
 SELECT set_eq($$SELECT right(id::text, 2) || ' ' || version || ' ' || status FROM twtasks_internal.finish_tasks(
 	ARRAY(SELECT pg_temp.id(30 + n) FROM generate_series(1, 4) n), '{1,1,1,1}', '{retry,retry,done,done}', '{0,0,0,0}', '{a,b,c,d}', pg_temp.node(), 77)$$,
-	ARRAY['31 2 CANCELLED', '32 2 WAITING', '33 2 DONE', '34 2 DONE'], 'one statement, all results');
-SELECT is((SELECT array_agg(coalesce(error, message) ORDER BY id) FROM twtasks.tasks WHERE id BETWEEN pg_temp.id(31) AND pg_temp.id(34)), '{a,b,c,d}'::text[], 'each with its message');
+	ARRAY['31 2 CANCELLED', '32 2 WAITING', '33 2 DONE', '34 2 DONE'], 'one statement finishes tasks with and without requests');
+SELECT is((SELECT array_agg(coalesce(error, message) ORDER BY id) FROM twtasks.tasks WHERE id BETWEEN pg_temp.id(31) AND pg_temp.id(34)), '{a,b,c,d}'::text[], 'each of these tasks keeps its message');
 
 -- Nobody cancels without being asked.
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(40)) \g /dev/null
-SELECT is(pg_temp.finish(pg_temp.id(40), 'cancelled'), NULL, 'a handler alone cannot cancel');
+SELECT is(pg_temp.finish(pg_temp.id(40), 'cancelled'), NULL, 'a handler cannot cancel a task without a request');
 SELECT is(pg_temp.state(pg_temp.id(40)), 'PROCESSING 1', 'nothing changed');
 SELECT is(pg_temp.ask(40), 'requested 1 PROCESSING', 'asked,');
-SELECT is(pg_temp.finish(pg_temp.id(40), 'cancelled', 0), NULL, 'nor in another version');
+SELECT is(pg_temp.finish(pg_temp.id(40), 'cancelled', 0), NULL, 'a request for another version does not count');
 
 SELECT is((SELECT count(*) FROM twtasks_internal.finish_tasks(ARRAY[pg_temp.id(40)], '{1}', '{cancelled}', '{0}', '{NULL}', pg_temp.node(), 7, '{-1}')), 0::bigint,
-	'nor of another grab');
+	'a finish of another grab is refused');
 SELECT is(pg_temp.state(pg_temp.id(40)), 'PROCESSING 1', 'nothing changed');
 
 -- A wish is for one task in one run.
 SELECT is(pg_temp.finish(pg_temp.id(40), 'done'), 'DONE', 'a task is done before it is stopped');
-SELECT is(pg_temp.taken(), NULL, 'the wish is of no use any more');
+SELECT is(pg_temp.taken(), NULL, 'its request has no effect any more');
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(41)), pg_temp.ask(41), pg_temp.finish(pg_temp.id(41), 'delete') \g /dev/null
-SELECT is((SELECT count(*) FROM twtasks.cancel_request WHERE task_id = pg_temp.id(41)), 1::bigint, 'one is deleted, its wish is left');
+SELECT is((SELECT count(*) FROM twtasks.cancel_request WHERE task_id = pg_temp.id(41)), 1::bigint, 'a deleted task leaves its request behind');
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(41)) \g /dev/null
-SELECT is(pg_temp.taken(), NULL, 'it is not for a new task of that id');
-SELECT is(pg_temp.finish(pg_temp.id(41), 'retry', 1), 'WAITING', 'which goes its way');
+SELECT is(pg_temp.taken(), NULL, 'the old request does not count for a new task of that id');
+SELECT is(pg_temp.finish(pg_temp.id(41), 'retry', 1), 'WAITING', 'the new task goes on');
 UPDATE twtasks.cancel_request SET requested = requested - interval '1 hour';
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(42)), pg_temp.ask(42) \g /dev/null
-SELECT is((SELECT array_agg(task_id) FROM twtasks.cancel_request), ARRAY[pg_temp.id(42)], 'the next wish clears those of no use');
+SELECT is((SELECT array_agg(task_id) FROM twtasks.cancel_request), ARRAY[pg_temp.id(42)], 'the next request removes those without effect');
 UPDATE twtasks.cancel_request SET requested = requested - interval '1 hour';
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(43)), pg_temp.ask(43) \g /dev/null
-SELECT is((SELECT count(*) FROM twtasks.cancel_request), 2::bigint, 'but not those that wait for long');
+SELECT is((SELECT count(*) FROM twtasks.cancel_request), 2::bigint, 'requests that wait for long stay');
 
 -- Nobody runs it.
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(50)), pg_temp.finish(pg_temp.id(50), 'accepted') \g /dev/null
 SELECT is(pg_temp.ask(50), 'changed 2 CANCELLED', 'an accepted task is cancelled at once');
-SELECT is(pg_temp.audited(50), 'cancel PROCESSING 1 CANCELLED 2 wrong', 'audited once');
+SELECT is(pg_temp.audited(50), 'cancel PROCESSING 1 CANCELLED 2 wrong', 'its cancellation is audited once');
 SELECT is((SELECT concat_ws(' ', result, version, status) FROM twtasks.finish_task(pg_temp.id(50), 1)), 'wrong_version 2 CANCELLED', 'its result comes too late');
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(51), 'ignore'), twtasks_internal.start_node('gone') AS gone \gset
 UPDATE twtasks.task SET incarnation = :gone WHERE id = pg_temp.id(51);
 SELECT twtasks_internal.end_node(:gone) \g /dev/null
-SELECT is(pg_temp.ask(51), 'changed 2 CANCELLED', 'one whose node is gone as well');
+SELECT is(pg_temp.ask(51), 'changed 2 CANCELLED', 'a task whose node is gone is cancelled at once');
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(52)) \g /dev/null
 UPDATE twtasks.task SET incarnation = 0 WHERE id = pg_temp.id(52);
-SELECT is(pg_temp.ask(52), 'changed 2 CANCELLED', 'or never was');
+SELECT is(pg_temp.ask(52), 'changed 2 CANCELLED', 'a task whose node never existed is cancelled at once');
 -- Found out later.
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(53)), pg_temp.ask(53) \g /dev/null
 UPDATE twtasks.task SET incarnation = NULL, queued = false WHERE id = pg_temp.id(53);
@@ -126,26 +126,26 @@ SELECT pg_temp.task_in('PROCESSING', pg_temp.id(56)), pg_temp.ask(56) \g /dev/nu
 UPDATE twtasks.task SET status = 'SUBMITTED', version = version + 2 WHERE id = pg_temp.id(56);
 SELECT is(pg_temp.taken(0), NULL, 'any node');
 SELECT is(ARRAY(SELECT pg_temp.state(pg_temp.id(n)) FROM generate_series(53, 56) n), '{CANCELLED 2,CANCELLED 2,CANCELLED 3,SUBMITTED 3}'::text[],
-	'cancels those that are accepted or wait, in the version that the wish covers');
+	'any node cancels requested tasks that are accepted or wait');
 
 -- Its node dies instead.
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(60 + n::integer), r), pg_temp.ask(60 + n::integer) FROM unnest('{error,retry,fail}'::twtasks.stuck_rule[]) WITH ORDINALITY x(r, n) \g /dev/null
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(64), 'retry') \g /dev/null
 UPDATE twtasks.task SET deadline = created WHERE id BETWEEN pg_temp.id(61) AND pg_temp.id(64);
 SELECT is((SELECT jsonb_build_array(retried, errors, failed) FROM twtasks_internal.recover_tasks()), '[1, 0, 0]'::jsonb, 'the stuck rule');
-SELECT is(ARRAY(SELECT pg_temp.state(pg_temp.id(n)) FROM generate_series(61, 64) n), '{CANCELLED 2,CANCELLED 2,CANCELLED 2,SUBMITTED 2}'::text[], 'is not for those that are to be cancelled');
+SELECT is(ARRAY(SELECT pg_temp.state(pg_temp.id(n)) FROM generate_series(61, 64) n), '{CANCELLED 2,CANCELLED 2,CANCELLED 2,SUBMITTED 2}'::text[], 'the stuck rule does not act on tasks with a request');
 
 -- Privileges.
-SELECT is((SELECT array_agg(DISTINCT a.actor) FROM twtasks.audit a), ARRAY[session_user::text], 'the actor is who logged in');
+SELECT is((SELECT array_agg(DISTINCT a.actor) FROM twtasks.audit a), ARRAY[session_user::text], 'the audit names the role that logged in');
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(70)) \g /dev/null
 SET LOCAL ROLE twtasks_operator;
-SELECT is((SELECT result FROM twtasks.request_cancel('00000000-0000-0000-0000-000000000070', 1)), 'requested', 'an operator may');
-SELECT lives_ok('SELECT * FROM twtasks.cancel_requests', 'and look');
-SELECT throws_ok('SELECT twtasks_internal.take_cancels(1)', '42501', NULL, 'but not take');
+SELECT is((SELECT result FROM twtasks.request_cancel('00000000-0000-0000-0000-000000000070', 1)), 'requested', 'an operator may request a cancel');
+SELECT lives_ok('SELECT * FROM twtasks.cancel_requests', 'an operator may read the requests');
+SELECT throws_ok('SELECT twtasks_internal.take_cancels(1)', '42501', NULL, 'an operator may not take requests');
 SET LOCAL ROLE twtasks_worker;
-SELECT throws_ok('SELECT twtasks.request_cancel(gen_random_uuid(), 1)', '42501', NULL, 'a worker may not ask');
-SELECT throws_ok('SELECT * FROM twtasks.cancel_request', '42501', NULL, 'nor look into the table');
-SELECT lives_ok('SELECT twtasks_internal.take_cancels(1)', 'only take');
+SELECT throws_ok('SELECT twtasks.request_cancel(gen_random_uuid(), 1)', '42501', NULL, 'a worker may not request a cancel');
+SELECT throws_ok('SELECT * FROM twtasks.cancel_request', '42501', NULL, 'a worker may not read the table');
+SELECT lives_ok('SELECT twtasks_internal.take_cancels(1)', 'a worker may take requests');
 RESET ROLE;
 
 SELECT * FROM finish();

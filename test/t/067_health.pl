@@ -1,6 +1,6 @@
-# 067_health.pl -- a sidecar tells by HTTP how it is, and nothing else: whatever is
-# asked of it besides is refused, and those who only hold connections hold up
-# neither its work nor others who ask.
+# 067_health.pl -- a sidecar serves its health by HTTP, and nothing else.  It
+# refuses other requests.  Clients that only hold connections delay neither its
+# work nor other requests.
 
 use strict;
 use warnings FATAL => 'all';
@@ -30,7 +30,7 @@ my $sidecar = TwTasks::Sidecar->start(
 		{ types => ['LONG'], command => [ '/bin/sleep', '1000' ] }
 	]);
 
-# The status of an answer, 599 when there is none; its body as a hash; all of it.
+# Returns the status of an answer, 599 without one; its body as a hash; the answer.
 sub ask
 {
 	my ($method, $path, %options) = @_;
@@ -57,22 +57,22 @@ sub connected
 $sidecar->wait_for_log(
 	qr/could not listen on 127.0.0.1 port $port: .*will try again/,
 	'that its port is taken');
-done_ok('it works although its port is taken');
+done_ok('a sidecar whose port is taken runs tasks');
 close $taken;
 wait_ok(sub { (ask('GET', '/health'))[0] == 200 },
-	'and listens when that is free');
+	'it listens when the port is free');
 
 # ---- health, and nothing else ----
 
 my ($status, $body, $answer) = ask('GET', '/health');
 
 is("$body->{status} $body->{node} $body->{incarnation} $body->{running}",
-	'ok a ' . $sidecar->incarnation . ' 0', 'it says how it is');
-ok($body->{leader}, 'that it leads');
-is($answer->{headers}{'content-type'}, 'application/json', 'as JSON');
+	'ok a ' . $sidecar->incarnation . ' 0', '/health names the status, the node and its running tasks');
+ok($body->{leader}, '/health says that the node leads');
+is($answer->{headers}{'content-type'}, 'application/json', '/health answers in JSON');
 ($status, undef, $answer) = ask('HEAD', '/health');
-is("$status:" . ($answer->{content} // ''), '200:', 'asked by HEAD, without the body');
-is((ask('GET', '/health?verbose=1'))[0], 200, 'with a query as well');
+is("$status:" . ($answer->{content} // ''), '200:', 'HEAD is answered like GET');
+is((ask('GET', '/health?verbose=1'))[0], 200, 'a query does not matter');
 foreach my $case (
 	[ 404, 'GET', '/' ],
 	[ 404, 'GET', '/healthy' ],
@@ -87,10 +87,10 @@ foreach my $case (
 	($status, $body) =
 	  ask($method, $path, content => $method eq 'POST' ? '"' . 'x' x 300_000 . '"' : '');
 	is($status, $expected, "$method $path");
-	ok($body->{detail}, 'and why');
+	ok($body->{detail}, "$method $path says why");
 }
 
-# ---- what is no request ----
+# ---- malformed requests ----
 
 foreach my $case (
 	[ 400, "nonsense\r\n\r\n" ],
@@ -109,8 +109,8 @@ foreach my $case (
 	syswrite $socket, $text;
 	like(scalar(readline $socket) // '',
 		qr/^HTTP\/1\.1 $expected /,
-		"$expected: " . substr($text =~ s/[^ -~]/./gr, 0, 60));
-	is(() = (join '', <$socket>) =~ /HTTP\/1\.1/g, 0, 'once');
+		"$expected answers: " . substr($text =~ s/[^ -~]/./gr, 0, 60));
+	is(() = (join '', <$socket>) =~ /HTTP\/1\.1/g, 0, 'the connection has one answer');
 }
 my $piecemeal = connected();
 
@@ -118,16 +118,19 @@ foreach my $byte (split //, "HEAD /health HTTP/1.0\r\n\r\n")
 {
 	syswrite $piecemeal, $byte;
 }
-like(scalar(readline $piecemeal), qr/^HTTP\/1\.1 200 OK/, 'byte by byte');
+like(
+	join('', <$piecemeal>),
+	qr/^HTTP\/1\.1 200 OK\r\n(?:[^\r\n]+\r\n)+\r\n\z/,
+	'a request may come byte by byte, and HEAD has no body in its answer');
 
-# ---- those who only hold a connection ----
+# ---- silent connections ----
 
 my @holders = map { connected() } 1 .. 300;
 
 syswrite $_, "GET /health HTTP/1.1\r\nHost: a\r\nX" foreach @holders;
-done_ok('many who say nothing do not stop the work');
-is((ask('GET', '/health'))[0], 200, 'nor others who ask');
-ok($sidecar->descriptors < 200, 'of those only some are kept');
+done_ok('many silent connections do not stop the work');
+is((ask('GET', '/health'))[0], 200, 'many silent connections do not stop other requests');
+ok($sidecar->descriptors < 200, 'only some of the silent connections are kept');
 close $_ foreach @holders;
 
 # ---- a database that is away ----
@@ -138,9 +141,9 @@ wait_ok(
 		($status, $body) = ask('GET', '/health');
 		"$status $body->{status}" eq '503 no database';
 	},
-	'without the database: unavailable');
+	'without the database the answer is 503');
 $node->start;
-wait_ok(sub { (ask('GET', '/health'))[0] == 200 }, 'until it is back');
+wait_ok(sub { (ask('GET', '/health'))[0] == 200 }, 'the answer is 200 when the database is back');
 
 # ---- the end ----
 
@@ -149,8 +152,8 @@ my $stays = $node->add_task('LONG');
 wait_for(sub { $node->status_of($stays) eq 'PROCESSING' }, 'its grab');
 $sidecar->signal('TERM');
 wait_ok(sub { (ask('GET', '/health'))[0] == 599 },
-	'a sidecar that stops takes no more requests');
-is($node->state_of($stays), 'PROCESSING 1', 'while it waits for what runs');
+	'a sidecar that stops refuses connections');
+is($node->state_of($stays), 'PROCESSING 1', 'it waits for its running task meanwhile');
 $sidecar->kill9;
 
 done_testing();
