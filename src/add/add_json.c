@@ -3,8 +3,6 @@
  * add_json.c
  *		Tasks given as a JSON array of objects.
  *
- *		to: add.c
- *
  * Values become arguments as in jsonb_populate_record(): JSON null is NULL,
  * data and context stay JSON, all others are read from their text.
  *
@@ -15,7 +13,6 @@
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
-#include "utils/timestamp.h"
 #include "utils/uuid.h"
 
 #include "add/add_json.h"
@@ -112,26 +109,8 @@ convert(JsonbValue *value, Oid type)
 	}
 }
 
-static const char *
-kind_of(const JsonbValue *value)
-{
-	switch (value->type)
-	{
-		case jbvNull:
-			return "null";
-		case jbvString:
-			return "string";
-		case jbvNumeric:
-			return "number";
-		case jbvBool:
-			return "boolean";
-		default:
-			return "array";
-	}
-}
-
 static void
-unpack_object(const JsonbValue *object, NewTask *task)
+unpack_object(JsonbValue *object, NewTask *task)
 {
 	JsonbIterator *at;
 	JsonbIteratorToken token;
@@ -139,7 +118,7 @@ unpack_object(const JsonbValue *object, NewTask *task)
 	int			field = 0;
 
 	if (object->type != jbvBinary || !JsonContainerIsObject(object->val.binary.data))
-		refuse_name(kind_of(object), strlen(kind_of(object)));
+		refuse_name(JsonbTypeName(object), strlen(JsonbTypeName(object)));
 	memset(task->nulls, true, sizeof(task->nulls));
 	at = JsonbIteratorInit(object->val.binary.data);
 	while ((token = JsonbIteratorNext(&at, &value, true)) != WJB_DONE)

@@ -9,7 +9,6 @@
 
 #include "catalog/pg_collation.h"
 #include "utils/builtins.h"
-#include "utils/memutils.h"
 #include "utils/uuid.h"
 
 #include "add/add_order.h"

@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * check.c
- *		The arguments of add_task(), and what must hold of them.
+ *		Checks the arguments of add_task().
  *
- * add_task() refuses a wrong argument before it stores anything: found later,
- * the mistake would be a task that nobody can run.
+ * add_task() refuses a wrong argument before it stores anything.  Later, the
+ * mistake would be a task that nobody can run.
  *
  *-------------------------------------------------------------------------
  */
@@ -27,14 +27,6 @@
 #define SUB_TYPE_MAX 250		/* characters */
 #define KEY_MAX 1000			/* bytes: must fit an index entry */
 
-static void
-refuse_null(const char *name)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-			 errmsg("%s must not be null", name)));
-}
-
 /* A text argument as a C string; NULL when it is null. */
 static char *
 text_argument(const NewTask *task, NewField field)
@@ -50,7 +42,9 @@ check_type(NewTask *task)
 	char	   *type = text_argument(task, NEW_TYPE);
 
 	if (type == NULL)
-		refuse_null("type");
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("type must not be null")));
 	if (!trigger_type_valid(type, strlen(type)))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -76,8 +70,8 @@ check_bucket(NewTask *task)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("bucket \"%s\" is not configured", bucket),
-				 errdetail("No sidecar would work for it."),
-				 errhint("Choose one of twtasks.buckets, or make it by twtasks.configure_bucket().")));
+				 errdetail("No sidecar would run the task."),
+				 errhint("Choose a bucket of twtasks.buckets, or create it with twtasks.configure_bucket().")));
 	task->bucket = bucket;
 }
 
@@ -147,7 +141,7 @@ check_time(const NewTask *task, NewField field, const char *name)
 				 errhint("Leave it out, or use NULL, for no limit.")));
 }
 
-/* The size that a reader of the task has to take, toasted or not. */
+/* The size for a reader of the task, toasted or not. */
 static void
 check_size(NewTask *task)
 {

@@ -43,7 +43,7 @@ void
 context_init(void)
 {
 	DefineCustomStringVariable("twtasks.context",
-							   "What the tasks that this session adds carry in their context.",
+							   "Context of the tasks that this session adds.",
 							   "A JSON object, such as a request id and a traceparent; a task's own context wins.",
 							   &setting, "", PGC_USERSET, 0, check_setting, NULL, NULL);
 }

@@ -5,9 +5,8 @@
  *
  *		to: check.c, execute.c
  *
- * An application says once per transaction or session what it is working on: a
- * request id, a W3C traceparent.  Every task that is added then carries that
- * along.  While a SQL handler runs, its task's context is the setting, so
+ * An application sets once per transaction or session what it works on: a
+ * request id, a W3C traceparent.  Every task added then carries that context.  While a SQL handler runs, its task's context is the setting, so
  * tasks that tasks add belong to the same request.
  *
  *-------------------------------------------------------------------------

@@ -3,8 +3,6 @@
  * json_digits.c
  *		How much longer JSON is as text than as it is stored.
  *
- *		from: check.c
- *
  * Every add pays for this.  So we walk through containers where they lie, and
  * read only the head of a number.  PostgreSQL keeps both formats for good,
  * since its upgrades leave data as it is.

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * known_type.c
- *		Refuses tasks of types that nobody has announced.
+ *		Refuses tasks of types that no sidecar or policy has announced.
  *
  *		from: check.c			to: sql/watch/blockers.sql (is_known_type)
  *
@@ -19,7 +19,7 @@
 #include "base/shown.h"
 #include "common/trigger.h"
 
-/* A known name that needs more changes than this was not meant. */
+/* A known type that differs by more changes than this is no suggestion. */
 #define NEAR_MAX 3
 
 /*
@@ -61,7 +61,7 @@ refuse(const char *type)
 			 errmsg("unrecognized type: \"%s\"", shown_value(type)),
 			 errdetail("No sidecar has handled it in the last 30 days, and no policy names it."),
 			 nearest != NULL ? errhint("Perhaps you meant \"%s\".", nearest) :
-			 errhint("Start a sidecar that handles it, or announce it by twtasks.configure_type().")));
+			 errhint("Start a sidecar that handles it, or announce it with twtasks.configure_type().")));
 }
 
 void

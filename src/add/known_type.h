@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * known_type.h
- *		Refuses tasks of types that nobody has announced.
+ *		Refuses tasks of types that no sidecar or policy has announced.
  *
  *		from: check.c			to: sql/watch/blockers.sql (is_known_type)
  *

@@ -91,7 +91,7 @@ refuse_other_key(const pg_uuid_t *id)
 			(errcode(ERRCODE_UNIQUE_VIOLATION),
 			 errmsg("task \"%s\" exists already with another key",
 					DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(id)))),
-			 errhint("Give one task always the same task_id and key, or only one of the two.")));
+			 errhint("Always give a task the same task_id and key, or only one of the two.")));
 }
 
 /*
@@ -200,7 +200,7 @@ claim_key(Store *store, const NewTask *task, AddedTask *result)
 	}
 	ereport(ERROR,
 			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-			 errmsg("could not add task: another with its id or key comes and goes"),
+			 errmsg("could not add task: another task with its id or key comes and goes"),
 			 errhint("Try the transaction again.")));
 }
 

@@ -3,8 +3,8 @@
  * append.c
  *		Many new rows for one table, a page at a time.
  *
- * We work as COPY does: we gather rows, one WAL record holds the rows of a
- * page, then the indexes get their entries; compare PostgreSQL's copyfrom.c.
+ * We work as COPY does: we gather rows, write one WAL record for the rows of a
+ * page, and then add the index entries; compare PostgreSQL's copyfrom.c.
  *
  *-------------------------------------------------------------------------
  */

@@ -16,7 +16,7 @@ extern void require_argument(FunctionCallInfo fcinfo, int number, const char *na
 /* An argument that is an integer; 22004 when null, 22023 out of range. */
 extern int	int_argument(FunctionCallInfo fcinfo, int number, const char *name, int min, int max);
 
-/* The result of a function that returns one row. */
+/* Forms the result of a function that returns one row. */
 extern Datum result_row(FunctionCallInfo fcinfo, Datum *values, bool *nulls);
 
 /* Adds a row to the result of a set-returning function; see InitMaterializedSRF(). */

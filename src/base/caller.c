@@ -14,7 +14,6 @@
 #include "catalog/pg_type.h"
 #include "funcapi.h"
 #include "miscadmin.h"
-#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/syscache.h"
 
@@ -51,7 +50,7 @@ refuse_restricted(void)
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("permission denied to work on tasks within a security-restricted operation"),
-				 errdetail("ANALYZE, REINDEX, REFRESH MATERIALIZED VIEW and the like are such.")));
+				 errdetail("ANALYZE, REINDEX and REFRESH MATERIALIZED VIEW are such operations.")));
 }
 
 static HeapTuple

@@ -30,8 +30,8 @@ extern Oid	caller_role(void);
 
 /*
  * Calls act with these arguments as the owner of the function that fcinfo is
- * for.  Raises 42501 within a security-restricted operation, such as ANALYZE,
- * where the caller is whoever wrote an expression of an index.
+ * for.  Raises 42501 within a security-restricted operation, such as ANALYZE:
+ * there the author of an index expression would pass for the caller.
  */
 extern Datum caller_act_as_owner(FunctionCallInfo fcinfo, PGFunction act);
 

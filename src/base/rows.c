@@ -20,7 +20,6 @@
 #include "catalog/pg_enum.h"
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
-#include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -152,7 +151,7 @@ rows_find(Rows *rows, const pg_uuid_t *id)
 	return rows->found;
 }
 
-/* A place beyond the end cannot be read: the table may have been rewritten. */
+/* A rewritten table may end before the place, which then cannot be read. */
 static bool
 is_place(Rows *rows, ItemPointer at)
 {

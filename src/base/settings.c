@@ -93,12 +93,12 @@ static const Setting table[] = {
 		"They run tasks out of turn, shift the clock and remove all tasks: never in production.",
 	&twt_testing, 0, 0, PGC_SUSET, 0, NULL},
 	{"twtasks.refuse_unknown_types",
-		"Whether a task is refused whose type no sidecar has handled and no policy names.",
+		"Whether to refuse tasks of types that no sidecar has handled and no policy names.",
 		"A type is known from the first start of a sidecar that handles it, or from twtasks.configure_type().",
 	&twt_refuse_unknown_types, 0, 0, PGC_SUSET, 0, NULL},
 	{"twtasks.function_timeout",
-		"How long a function of a policy may take that a sidecar's work waits for.",
-		"Then it is ended; on retries and stuck tasks the figures of the policy decide in its place.",
+		"Time limit for a policy function that a sidecar's work waits for.",
+		"After that it is cancelled, and the figures of the policy decide on retries and stuck tasks.",
 	&twt_function_timeout, 1, 60000, PGC_SUSET, GUC_UNIT_MS, NULL},
 };
 

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * settings.h
- *		The settings (GUCs) of the extension, but twtasks.context (add/context.h).
+ *		The settings (GUCs) of the extension, except twtasks.context (add/context.h).
  *
  *-------------------------------------------------------------------------
  */

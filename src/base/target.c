@@ -48,7 +48,7 @@ refuse(Relation relation, const char *what)
 			 errmsg("cannot write to table \"%s\": it has a %s",
 					RelationGetRelationName(relation), what),
 			 errdetail("twtasks writes this table without a statement of SQL."),
-			 errhint("Drop it; an AFTER trigger FOR EACH ROW is possible.")));
+			 errhint("Drop the %s. An AFTER trigger FOR EACH ROW is allowed.", what)));
 }
 
 void
@@ -64,7 +64,7 @@ target_check(Relation relation)
 					 errmsg("cannot write to table \"%s\": trigger \"%s\" cannot be fired",
 							RelationGetRelationName(relation), triggers->triggers[i].tgname),
 					 errdetail("twtasks writes this table without a statement of SQL, and fires AFTER triggers FOR EACH ROW, without columns or transition tables."),
-					 errhint("Drop or disable the trigger, or make it one of those.")));
+					 errhint("Drop or disable the trigger, or change it to such a trigger.")));
 	if (relation->rd_rules != NULL)
 		refuse(relation, "rule");
 	if (constraints != NULL && constraints->num_check > 0)

@@ -3,10 +3,10 @@
  * commit.c
  *		Triggers of the current transaction, from add_task() to its commit.
  *
- * Nobody may be woken before the row is visible, and nobody may be woken for a
- * row that was rolled back.  So we only remember triggers, and act at the end:
+ * No sidecar may be woken before the row is visible, nor for a row that was
+ * rolled back.  So we only remember triggers, and act at the end:
  *
- *	 event			what we do									may it fail?
+ *	 event			action										may it fail?
  *	 pre-commit		buckets without a ring: one notification	yes, rolls back
  *	 commit			push to the rings, wake sidecars, forget	never
  *	 abort			forget										never
@@ -79,7 +79,7 @@ typedef struct Pending
 /* NULL while the transaction has added nothing. */
 static Pending *pending = NULL;
 
-/* A process that must not wake anybody. */
+/* Whether this process must wake no sidecar. */
 static bool
 is_inert(void)
 {

@@ -3,9 +3,9 @@
  * cron.h
  *		Cron expressions: five fields, and the times that they name.
  *
- * An expression names minutes of a calendar: what a clock on the wall shows,
- * without a time zone.  Such a minute is counted from 1970-01-01 00:00 of that
- * same clock.  src/schedule/cron.c knows which moments those minutes are.
+ * An expression names minutes of a clock on the wall, without a time zone.
+ * Minutes count from 1970-01-01 00:00 of that clock.  src/schedule/cron.c finds
+ * the moments of these minutes.
  *
  *		field			values		names
  *		minute			0 - 59

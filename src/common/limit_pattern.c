@@ -3,8 +3,6 @@
  * limit_pattern.c
  *		Which limits a type is under, by their patterns.
  *
- *		from: SQL			to: slots.h
- *
  *-------------------------------------------------------------------------
  */
 #include "limit_pattern.h"

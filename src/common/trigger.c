@@ -21,35 +21,28 @@ is_name_char(char c)
 		(c >= '0' && c <= '9') || c == '_' || c == '-';
 }
 
+/* "more" has the other characters that are valid. */
+static bool
+is_name(const char *text, size_t len, size_t max, const char *more)
+{
+	if (len < 1 || len > max)
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if (!is_name_char(text[i]) && memchr(more, text[i], strlen(more)) == NULL)
+			return false;
+	return true;
+}
+
 bool
 trigger_type_valid(const char *type, size_t len)
 {
-	size_t		i;
-
-	if (len < 1 || len > TRIGGER_TYPE_MAX)
-		return false;
-	for (i = 0; i < len; i++)
-	{
-		if (!is_name_char(type[i]) && type[i] != '.' && type[i] != ':' &&
-			type[i] != '|' && type[i] != '/')
-			return false;
-	}
-	return true;
+	return is_name(type, len, TRIGGER_TYPE_MAX, ".:|/");
 }
 
 bool
 trigger_bucket_valid(const char *bucket, size_t len)
 {
-	size_t		i;
-
-	if (len < 1 || len > TRIGGER_BUCKET_MAX)
-		return false;
-	for (i = 0; i < len; i++)
-	{
-		if (!is_name_char(bucket[i]))
-			return false;
-	}
-	return true;
+	return is_name(bucket, len, TRIGGER_BUCKET_MAX, "");
 }
 
 /* Whether the text form of an id has a hyphen before that byte. */

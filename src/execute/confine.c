@@ -3,13 +3,10 @@
  * confine.c
  *		A SQL handler leaves its session as it found it.
  *
- *		from: execute.c
- *
  *-------------------------------------------------------------------------
  */
 #include "base/twtasks.h"
 
-#include "access/htup_details.h"
 #include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/namespace.h"
@@ -202,7 +199,7 @@ confine_begin(void)
 	if (level > 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("a SQL handler cannot run another one")));
+				 errmsg("a SQL handler cannot run another SQL handler")));
 	had_cursors = has_cursors();
 	level = GetCurrentTransactionNestLevel();
 	fire_deferred();

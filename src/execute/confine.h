@@ -5,10 +5,9 @@
  *
  *		from: execute.c
  *
- * Many tasks, whose data may come from anybody, run one after the other in the
- * same session, with the sidecar's own statements between them.  So we refuse
- * what would outlive a task, or undo it when the handler ends, however it
- * ends:
+ * Many tasks, with data from anybody, run one after the other in the same
+ * session, between the sidecar's own statements.  So we refuse each effect that
+ * would outlive a task, or undo it when the handler ends, however it ends:
  *
  *	 deferred triggers, also of each other	fired as the handler's role
  *	 prepared statements, LISTEN, DISCARD, LOAD, cursors WITH HOLD	refused

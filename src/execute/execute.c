@@ -8,21 +8,19 @@
  * The function runs as the role that its configuration names, never as our
  * owner, and cannot change that: we refuse SET ROLE and SET SESSION
  * AUTHORIZATION while it runs.  The function sees the session's own
- * search_path.  Its settings are put back when it ends; confine.h lists what
- * else it may leave behind.
+ * search_path.  Its settings are restored when it ends; confine.h lists the
+ * other effects that are undone.
  *
  *-------------------------------------------------------------------------
  */
 #include "base/twtasks.h"
 
-#include "access/htup_details.h"
 #include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "parser/parse_func.h"
-#include "parser/parse_type.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"

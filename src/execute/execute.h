@@ -24,9 +24,9 @@ extern Datum twt_find_handler(PG_FUNCTION_ARGS);
  * immediate while the function runs, unless the function defers them; then
  * they are deferred until it ends.
  *
- * Errors: 0A000 when the function tries what would outlive it, 57014 when it
- * went on after statement_timeout had cancelled it, and whatever the function
- * raises.
+ * Errors: 0A000 for a statement whose effect would outlive the function, 57014
+ * when the function went on after statement_timeout had cancelled it, and the
+ * function's own.
  */
 extern Datum execute_call(Oid function, NullableDatum role_name, Datum task, bool *isnull);
 

@@ -66,7 +66,7 @@ typedef struct Execution
 	Datum		type;
 	ItemPointerData at;			/* its row, as grabbed */
 
-	/* what the handler made of it */
+	/* the outcome */
 	char	   *failure;		/* NULL: it succeeded */
 	Datum		result;
 	int64		delay_ms;
@@ -287,9 +287,7 @@ execute_one(ExecuteCall *call, Execution *execution)
 
 	BeginInternalSubTransaction(NULL);
 
-	/*
-	 * memory of the subtransaction itself would stay to the end of the batch
-	 */
+	/* The subtransaction's own memory would stay to the end of the batch. */
 	MemoryContextSwitchTo(call->scratch);
 	PG_TRY();
 	{
@@ -368,7 +366,7 @@ finish_all(ExecuteCall *call, FunctionCallInfo fcinfo)
 	if (plan_execute(PLAN_FINISH_TASKS, values, NULL) != n)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("task was changed by the handler of another")));
+				 errmsg("task was changed by the handler of another task")));
 	SPI_finish();
 }
 

@@ -256,8 +256,8 @@ read_row(HeapTuple row, TupleDesc desc, Adopted *adopted)
 }
 
 /*
- * Counts the places for which the database is adopted; the last one is in
- * *adopted.
+ * Counts the places for which the database is adopted; *adopted gets the last
+ * one.
  */
 static int
 read_adopted(Oid table, Adopted *adopted)
@@ -290,7 +290,7 @@ is_outdated(Oid table, const Adopted *adopted)
 	return memcmp(&now.marker.cookie, &adopted->marker.cookie, sizeof(pg_uuid_t)) != 0;
 }
 
-/* is_final: the answer is worth caching. */
+/* *is_final says whether the answer may be cached. */
 static char *
 find_fault(Oid table, bool *is_final)
 {

@@ -3,8 +3,6 @@
  * marker.c
  *		A file of the data directory that tells it from its copies.
  *
- *		from: adoption.c, sql/cluster/adoption.sql
- *
  *-------------------------------------------------------------------------
  */
 #include "base/twtasks.h"

@@ -3,8 +3,6 @@
  * groups.c
  *		The sessions that take from one queue, grouped by the types they handle.
  *
- *		from: queue.c			to: queue.c
- *
  * A session that leaves may be the last of its group while another session
  * puts a trigger into the group's mailbox.  That trigger is lost, which does
  * no harm: a new group begins with a sweep.  The mailbox must not become

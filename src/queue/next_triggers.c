@@ -24,7 +24,7 @@
 #include "utils/timestamp.h"
 #include "utils/uuid.h"
 
-/* Its headers may be absent, and we do not use the struct that needs them. */
+/* The headers of GSS may be absent, and we do not need them. */
 #undef ENABLE_GSS
 #include "libpq/libpq.h"
 
@@ -97,7 +97,7 @@ take_one(Taken *taken, const Source *source, const TaskTrigger *trigger)
 	taken->n++;
 }
 
-/* True when there is something to tell, or more than one call looks at. */
+/* True: there is something to report, or more than one call looks at. */
 static bool
 take_from(Taken *taken, Source *source)
 {

@@ -19,7 +19,6 @@
 #include "storage/lwlock.h"
 #include "storage/shmem.h"
 #include "utils/builtins.h"
-#include "utils/memutils.h"
 #include "utils/syscache.h"
 
 #include "base/call.h"
@@ -158,8 +157,8 @@ find_queue(const char *bucket)
 }
 
 /*
- * The database of each queue, if it was dropped.  We do not look into the
- * catalog under our lock: the catalog takes other locks, and may fail.
+ * Gives the database of each queue, if it was dropped.  We do not read the
+ * catalog under our lock, since that takes other locks and may fail.
  */
 static void
 find_dropped(Oid *databases)
@@ -277,7 +276,7 @@ queue_take_asked(Queue *queue, int group)
 
 /*
  * A latch belongs to a place in the process array, not to a process.  If the
- * waiter has gone, a stranger wakes for nothing, which is allowed.
+ * waiter has gone, another process wakes for nothing, which is allowed.
  */
 static void
 wake_some(Queue *queue, uint64 groups, int most)

@@ -3,8 +3,6 @@
  * ring.c
  *		A bounded queue of triggers in shared memory.
  *
- *		from: queue.c, groups.c
- *
  * The ring is Dmitry Vyukov's bounded queue for many producers and many
  * consumers: each cell carries a turn number.  A cell is free for the push at
  * position p when its turn is p, and holds the trigger for the pop at position

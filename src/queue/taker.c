@@ -26,7 +26,7 @@ struct Taker
 	char		bucket[TRIGGER_BUCKET_MAX + 1];
 	Queue	   *queue;
 	int			group;
-	uint32		nodes_ended;	/* what it has told about */
+	uint32		nodes_ended;	/* as last reported */
 	bool		is_waiting;
 };
 

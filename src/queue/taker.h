@@ -19,15 +19,15 @@
 typedef struct Taker Taker;
 
 /*
- * The taker of a bucket.  NULL: all queues are in use, so notifications carry
- * the bucket's triggers.
+ * The taker of a bucket, made on first use.  NULL: all queues are in use, so
+ * notifications carry the bucket's triggers.
  */
 extern Taker *taker_find(const char *bucket);
 
 /*
- * The next trigger that this session handles, or that nobody handles: the
- * client says so in its log.  Triggers for others are handed on.  Each look at
- * the queue takes 1 from *looks; false: the queue is empty, or *looks is 0.
+ * The next trigger for this session, which hands triggers of other sessions on.
+ * A trigger that nobody handles counts as ours: the client logs it.  Each
+ * trigger popped takes 1 from *looks.  False: no more, or *looks is 0.
  */
 extern bool taker_pop(Taker *taker, TaskTrigger *trigger, int *looks);
 
@@ -39,7 +39,7 @@ extern bool taker_take_ended(Taker *taker);
 extern void taker_wait(Taker *taker);
 extern void taker_unwait(Taker *taker);
 
-/* Stops all waiting, and hands on a wake-up on which we no longer act. */
+/* Stops all waiting, and passes on a wake-up that we no longer act on. */
 extern void takers_stop(void);
 
 /* Wakes others for the triggers that this session leaves in the queue. */

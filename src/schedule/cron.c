@@ -1,9 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * cron.c
- *		cron_next() and its like: which moments a cron expression names.
+ *		cron_next(), cron_preview(), cron_last(): the moments of an expression.
  *
- * An expression names what the clock on the wall shows (common/cron.h).  A
+ * An expression names times of a clock on the wall (common/cron.h).  A
  * clock that is put forward skips some times, and a clock that is put back
  * shows some times twice.  Then
  *
@@ -56,43 +56,24 @@ typedef struct Schedule
 
 /* ---- Arguments ---- */
 
-static const char *const field_names[CRON_FIELDS] = {
-	"minute", "hour", "day of month", "month", "day of week"
+static const struct
+{
+	const char *name;
+	const char *detail;
+}			fields[CRON_FIELDS] = {
+	{"minute", "A minute is a number from 0 to 59."},
+	{"hour", "An hour is a number from 0 to 23."},
+	{"day of month", "A day of month is a number from 1 to 31."},
+	{"month", "A month is a number from 1 to 12, or jan to dec."},
+	{"day of week", "A day of week is a number from 0 to 7, of which both 0 and 7 are Sunday, or sun to sat."},
 };
 
-static int
-detail_of(int field)
-{
-	switch (field)
-	{
-		case 0:
-			return errdetail("A minute is a number from 0 to 59.");
-		case 1:
-			return errdetail("An hour is a number from 0 to 23.");
-		case 2:
-			return errdetail("A day of month is a number from 1 to 31.");
-		case 3:
-			return errdetail("A month is a number from 1 to 12, or jan to dec.");
-		default:
-			return errdetail("A day of week is a number from 0 to 7, of which both 0 and 7 are Sunday, or sun to sat.");
-	}
-}
-
-static int
-hint_for(CronProblem problem)
-{
-	switch (problem)
-	{
-		case CRON_BACKWARDS:
-			return errhint("Write a range that goes over the end as two, such as 22-23,0-5.");
-		case CRON_STEP:
-			return errhint("A step counts within its field, from 1 to the field's largest value.");
-		case CRON_LONE_STEP:
-			return errhint("Give the step a range, such as 5-59/10.");
-		default:
-			return errhint("A field is a value, a range such as 1-5, or *, with or without a step such as */10; several are separated by commas.");
-	}
-}
+static const char *const hints[] = {
+	[CRON_VALUE] = "A field is a value, a range such as 1-5, or *, with or without a step such as */10; several are separated by commas.",
+	[CRON_BACKWARDS] = "Write a range that goes over the end as two, such as 22-23,0-5.",
+	[CRON_STEP] = "A step counts within its field, from 1 to the field's largest value.",
+	[CRON_LONE_STEP] = "Give the step a range, such as 5-59/10.",
+};
 
 static void
 refuse_expression(const char *text, const CronError *error)
@@ -110,15 +91,15 @@ refuse_expression(const char *text, const CronError *error)
 				 errdetail("The words are @yearly, @annually, @monthly, @weekly, @daily, @midnight and @hourly.")));
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("invalid %s in cron expression: \"%s\"", field_names[error->field],
+			 errmsg("invalid %s in cron expression: \"%s\"", fields[error->field].name,
 					shown_value(pnstrdup(error->at, error->len))),
-			 detail_of(error->field),
-			 hint_for(error->problem)));
+			 errdetail("%s", fields[error->field].detail),
+			 errhint("%s", hints[error->problem])));
 }
 
 /*
- * PostgreSQL also reads POSIX rules as time zones; a rule has digits, a place
- * none.
+ * PostgreSQL also reads POSIX rules as time zones.  A rule has digits, the name
+ * of a place has none.
  */
 static bool
 is_name_of_place(const char *name)
@@ -217,7 +198,7 @@ find_local(const Cron *cron, int64 from, int64 *local)
 	return true;
 }
 
-/* Whether the gap after the stretch holds a time that has to be made good. */
+/* Whether the gap after the stretch skips a match, which is due after the gap. */
 static bool
 gap_matches(const Cron *cron, const Stretch *stretch, int64 seen)
 {
@@ -286,8 +267,8 @@ next_time(const Schedule *schedule, TimestampTz after, TimestampTz *next)
 }
 
 /*
- * The last n matches after one time and up to the other, into a ring of n.
- * Returns how many there were; the last is at (that - 1) % n.
+ * Puts matches later than after and not later than until into a ring of n.
+ * Returns their count; the last match stands at (count - 1) % n.
  */
 static int64
 collect(const Schedule *schedule, TimestampTz after, TimestampTz until, int n,

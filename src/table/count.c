@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * count.c
- *		count_queued() and late_queued(): a look at the tasks in the queue.
+ *		count_queued() and late_queued(): samples of the tasks in the queue.
  *
  * Millions of tasks may be in the queue, and people look most often then.  So
  * we read only some tasks of each group.  A group is the tasks of one bucket,
@@ -19,7 +19,6 @@
 #include "base/twtasks.h"
 
 #include "access/genam.h"
-#include "access/table.h"
 #include "access/tableam.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
@@ -45,11 +44,11 @@ typedef struct Tally
 {
 	int64		tasks;
 	Datum		status;
-	Datum		oldest;
-	Datum		newest;
-	Datum		most_tries;
+	TimestampTz oldest;
+	TimestampTz newest;
+	int32		most_tries;
 	int64		late;
-	Datum		newest_late;
+	TimestampTz newest_late;
 } Tally;
 
 typedef struct TaskGroup
@@ -146,7 +145,7 @@ is_row_of(const Look *look, const TaskGroup *group)
 		is_text(row_value(look->row, TASK_BUCKET), group->bucket);
 }
 
-/* ---- which tasks are read ---- */
+/* ---- reading groups ---- */
 
 static void
 visit_row(Look *look, TaskGroup *group)
@@ -278,7 +277,7 @@ look_at_queue(FunctionCallInfo fcinfo, Look *look)
 	queued_close(&look->queued);
 }
 
-/* ---- what becomes of them ---- */
+/* ---- the results ---- */
 
 static bool
 is_submitted(const Look *look)
@@ -287,56 +286,40 @@ is_submitted(const Look *look)
 }
 
 /* The time from which the task counts as late. */
-static Datum
+static TimestampTz
 due_time(const Look *look)
 {
-	if (!is_submitted(look) && !row_null(look->row, TASK_DEADLINE))
-		return row_value(look->row, TASK_DEADLINE);
-	return row_value(look->row, TASK_NEXT_EVENT_TIME);
+	bool		has_deadline = !is_submitted(look) && !row_null(look->row, TASK_DEADLINE);
+
+	return DatumGetTimestampTz(row_value(look->row, has_deadline ? TASK_DEADLINE :
+										 TASK_NEXT_EVENT_TIME));
 }
 
 static bool
 is_late(const Look *look)
 {
-	return DatumGetTimestampTz(due_time(look)) < look->moment;
-}
-
-static void
-set_earliest(Datum *time, Datum other)
-{
-	if (DatumGetTimestampTz(other) < DatumGetTimestampTz(*time))
-		*time = other;
-}
-
-static void
-set_latest(Datum *time, Datum other)
-{
-	if (DatumGetTimestampTz(other) > DatumGetTimestampTz(*time))
-		*time = other;
+	return due_time(look) < look->moment;
 }
 
 static void
 count_row(Look *look, TaskGroup *group)
 {
 	Tally	   *tally = is_submitted(look) ? &group->submitted : &group->processing;
-	Datum		time = row_value(look->row, TASK_STATE_TIME);
-	Datum		tries = row_value(look->row, TASK_TRIES);
+	TimestampTz time = DatumGetTimestampTz(row_value(look->row, TASK_STATE_TIME));
 
 	if (tally->tasks++ == 0)
 	{
 		tally->status = row_value(look->row, TASK_STATUS);
 		tally->oldest = tally->newest = time;
-		tally->most_tries = tries;
-		tally->newest_late = TimestampTzGetDatum(DT_NOBEGIN);
+		tally->newest_late = DT_NOBEGIN;
 	}
-	set_earliest(&tally->oldest, time);
-	set_latest(&tally->newest, time);
-	if (DatumGetInt32(tries) > DatumGetInt32(tally->most_tries))
-		tally->most_tries = tries;
+	tally->oldest = Min(tally->oldest, time);
+	tally->newest = Max(tally->newest, time);
+	tally->most_tries = Max(tally->most_tries, DatumGetInt32(row_value(look->row, TASK_TRIES)));
 	if (!is_late(look))
 		return;
 	tally->late++;
-	set_latest(&tally->newest_late, due_time(look));
+	tally->newest_late = Max(tally->newest_late, due_time(look));
 }
 
 static void
@@ -344,8 +327,9 @@ put_tally(Look *look, const TaskGroup *group, const Tally *tally)
 {
 	Datum		values[] = {
 		PointerGetDatum(group->bucket), PointerGetDatum(group->type), tally->status, Int64GetDatum(tally->tasks),
-		BoolGetDatum(!group->has_ended), tally->oldest, tally->most_tries, tally->newest,
-		Int64GetDatum(tally->late), tally->newest_late
+		BoolGetDatum(!group->has_ended), TimestampTzGetDatum(tally->oldest),
+		Int32GetDatum(tally->most_tries), TimestampTzGetDatum(tally->newest),
+		Int64GetDatum(tally->late), TimestampTzGetDatum(tally->newest_late)
 	};
 	bool		nulls[lengthof(values)] = {false};
 
@@ -386,7 +370,7 @@ put_if_late(Look *look, TaskGroup *group)
 		values[i] = row_value(look->row, columns[i]);
 		nulls[i] = row_null(look->row, columns[i]);
 	}
-	values[lengthof(columns)] = due_time(look);
+	values[lengthof(columns)] = TimestampTzGetDatum(due_time(look));
 	values[lengthof(columns) + 1] = Int64GetDatum(++group->late);
 	tuplestore_putvalues(look->results->setResult, look->results->setDesc, values, nulls);
 }
@@ -401,7 +385,7 @@ count_shown(const Look *look, int64 each)
 	return shown;
 }
 
-/* The most of each group, but one at least, with which all are no more than cap. */
+/* The largest share of each group with which all groups stay within cap; at least 1. */
 static int64
 fair_share(const Look *look, int64 most)
 {

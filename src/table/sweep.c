@@ -17,7 +17,6 @@
 #include "base/twtasks.h"
 
 #include "access/genam.h"
-#include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/pg_collation.h"
@@ -104,9 +103,7 @@ read_arguments(FunctionCallInfo fcinfo, SweepCall *call)
 	call->submitted = rows_label("task_status", "SUBMITTED");
 }
 
-/*
- * Tasks of the bucket whose type compares so to that type; NULL: of any type.
- */
+/* Tasks of the type, or with "beyond" of later types; NULL: of any type. */
 static IndexScanDesc
 begin_scan(const SweepCall *call, const char *type, bool beyond)
 {
@@ -118,7 +115,7 @@ begin_scan(const SweepCall *call, const char *type, bool beyond)
 	return queued_scan(&call->queued, values, QUEUED_TYPE, beyond);
 }
 
-/* The tasks of a type after the mark: of its priority, or of the next ones. */
+/* Tasks of a type after the mark, of its priority or with "beyond" of later ones. */
 static IndexScanDesc
 begin_after(const SweepCall *call, const Mark *mark, bool beyond)
 {
@@ -144,9 +141,7 @@ mark_of(const SweepCall *call, const char *type)
 		bsearch(&key, call->marks, call->nmarks, sizeof(Mark), compare_marks);
 }
 
-/*
- * The row of that task says where to go on; without the row there is no mark.
- */
+/* The task's row says where to go on; a task that is gone gives no mark. */
 static void
 add_mark(SweepCall *call, Relation pkey, Datum id)
 {
@@ -184,8 +179,8 @@ add_marks(SweepCall *call, const Elements *after)
 }
 
 /*
- * The first type after that one in the index, live or dead, if it has a mark;
- * else NULL.  Where tasks go fast, a type's first live row is many pages on,
+ * The next type in the index, of a live or dead row, if it has a mark; else
+ * NULL.  Where tasks go fast, many dead rows precede a type's first live row,
  * and the mark leads there at once.
  */
 static char *
@@ -225,7 +220,7 @@ next_type(const SweepCall *call, const char *type)
 	return next;
 }
 
-/* Decided from the index: we do not read rows of other shares. */
+/* The index decides, so rows of other shares are not read. */
 static bool
 is_in_share(const SweepCall *call, IndexScanDesc scan)
 {
@@ -349,7 +344,7 @@ begin_line(const SweepCall *call, const char *type, int priority, Line *line)
 	next_in_line(call, line);
 }
 
-/* Of two with equal priority, the one that has waited longer goes first. */
+/* With equal priority, the task that has waited longer goes first. */
 static bool
 goes_before(const Line *a, const Line *b)
 {

@@ -24,7 +24,7 @@ END $$;
 SELECT is(pg_temp.refusal('THUM'), NULL, 'by default all types are taken');
 SET twtasks.refuse_unknown_types = on;
 SELECT is(pg_temp.refusal('THUM'),
-	'unrecognized type: "THUM": Start a sidecar that handles it, or announce it by twtasks.configure_type().',
+	'unrecognized type: "THUM": Start a sidecar that handles it, or announce it with twtasks.configure_type().',
 	'one that nobody has announced is refused');
 SELECT twtasks_internal.start_node('thumbs', types => '{THUMB,THUMP_ALL,PAY|*,NULL}') AS node \gset
 SELECT is(pg_temp.refusal('THUMB'), NULL, 'one that a sidecar handles is taken');
