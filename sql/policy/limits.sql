@@ -1,9 +1,9 @@
-/* Where a limit counts: on each node for itself, or in all together. */
+/* A limit counts on each node for itself, or on all together. */
 CREATE TYPE twtasks.limit_scope AS ENUM ('node', 'cluster');
 
 /*
- * How many tasks may run at once, and how often one may start.  What a
- * pattern covers, and what it counts together, says src/common/limit_pattern.h.
+ * How many tasks may run at once, and how often one may start.
+ * src/common/limit_pattern.h says which types a pattern covers.
  */
 CREATE TABLE twtasks.limit_rule (
 	pattern				text COLLATE "C" NOT NULL,
@@ -19,16 +19,16 @@ CREATE TABLE twtasks.limit_rule (
 	CONSTRAINT limit_rule_pkey PRIMARY KEY (pattern, scope)
 );
 COMMENT ON TABLE twtasks.limit_rule IS 'Limits of types, as configure_limit() set them';
-COMMENT ON COLUMN twtasks.limit_rule.pattern IS 'A type and all below it, the beginning of types and a *, or a type and |* for each key';
-COMMENT ON COLUMN twtasks.limit_rule.scope IS 'Whether it counts on each node for itself or in the whole cluster';
-COMMENT ON COLUMN twtasks.limit_rule.concurrency IS 'So many run at once; NULL: no limit';
-COMMENT ON COLUMN twtasks.limit_rule.stretch IS 'So many more for urgent ones';
-COMMENT ON COLUMN twtasks.limit_rule.stretch_priority IS 'Those up to this priority';
-COMMENT ON COLUMN twtasks.limit_rule.rate IS 'So many start per period; NULL: no limit';
-COMMENT ON COLUMN twtasks.limit_rule.per IS 'The period of the rate';
-COMMENT ON COLUMN twtasks.limit_rule.burst IS 'So many may start at once when none has for a while';
-COMMENT ON COLUMN twtasks.limit_rule.changed_at IS 'When it was configured last';
-COMMENT ON COLUMN twtasks.limit_rule.changed_by IS 'By whom: the role that logged in';
+COMMENT ON COLUMN twtasks.limit_rule.pattern IS 'A type and all below it, the beginning of types with *, or a type with |* for each key';
+COMMENT ON COLUMN twtasks.limit_rule.scope IS 'Whether the limit counts on each node for itself or in the whole cluster';
+COMMENT ON COLUMN twtasks.limit_rule.concurrency IS 'Tasks that may run at once; NULL: no limit';
+COMMENT ON COLUMN twtasks.limit_rule.stretch IS 'Extra slots for urgent tasks';
+COMMENT ON COLUMN twtasks.limit_rule.stretch_priority IS 'Tasks up to this priority are urgent';
+COMMENT ON COLUMN twtasks.limit_rule.rate IS 'Tasks that may start per period; NULL: no limit';
+COMMENT ON COLUMN twtasks.limit_rule.per IS 'Period of the rate';
+COMMENT ON COLUMN twtasks.limit_rule.burst IS 'Tasks that may start at once after a quiet time';
+COMMENT ON COLUMN twtasks.limit_rule.changed_at IS 'Time of the last change';
+COMMENT ON COLUMN twtasks.limit_rule.changed_by IS 'Role that logged in and made the last change';
 
 CREATE TRIGGER config_changed
 	AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON twtasks.limit_rule
@@ -39,14 +39,14 @@ SELECT pg_catalog.pg_extension_config_dump('twtasks.limit_rule', '');
 /*
  * twtasks.limit_name(pattern, type)
  *
- *		Under which name a pattern counts a type: the pattern, or the type's key
- *		under a pattern that counts each key for itself.
+ *		Returns the name under which a pattern counts a type: the pattern itself, or
+ *		the type's key if the pattern counts each key for itself.
  *
  * Returns
  *		text; NULL: the pattern does not cover the type
  *
  * Errors
- *		22023			pattern is not one
+ *		22023			pattern is not valid
  *
  * Example		SELECT twtasks.limit_name('PAYOUT|*', 'PAYOUT|ACME|EUR');   -- PAYOUT|ACME
  */
@@ -58,7 +58,7 @@ AS 'MODULE_PATHNAME', 'twt_limit_name';
 /*
  * twtasks_internal.check_limit(...)
  *
- *		Refuses terms of a limit that cannot be.
+ *		Raises an error unless the figures of a limit are valid.
  *
  * Parameters
  *		as configure_limit()
@@ -119,12 +119,12 @@ END $$;
 /*
  * twtasks.configure_limit(pattern, ...)
  *
- *		Says how many tasks may run at once, and how often one may start.  A task
- *		is started when all limits that cover its type have room for it.  Every
- *		sidecar goes by it from the commit on; what runs goes on.
+ *		Sets how many tasks may run at once, and how often one may start.  A task
+ *		starts when all limits that cover its type have room for it.  Every sidecar
+ *		obeys the limit from the commit on; running tasks go on.
  *
  * Parameters
- *		pattern			what is counted together:
+ *		pattern			types that are counted together:
  *						EXECUTE_PAYOUT		that type and all types below it, which
  *											begin with EXECUTE_PAYOUT|
  *						EXECUTE_PAYOUT|*	each key for itself: EXECUTE_PAYOUT|ACME
@@ -132,26 +132,26 @@ END $$;
  *						EXECUTE_PAYOUT|ACME	one key, in place of the limit for each
  *						EXECUTE_*			all types that begin so
  *						*					all types
- *		concurrency		so many run at once; 0: none is started
- *		scope			node: counted on each node for itself; cluster: in all
+ *		concurrency		tasks that may run at once; 0: no task starts
+ *		scope			node: counted on each node for itself; cluster: on all
  *						together.  A pattern may have a limit of each
- *		stretch			so many more run at once if they are urgent
- *		stretch_priority	that is, of this priority or a more urgent one
- *		rate			so many start in each period
+ *		stretch			extra slots for urgent tasks
+ *		stretch_priority	tasks of this priority or a more urgent one are urgent
+ *		rate			tasks that may start in each period
  *		per				the period, 1ms to 366d
- *		burst			so many may start at once when few have started for a while;
- *						NULL: rate.  In any time no more start than that and the
- *						rate's part of the time
+ *		burst			tasks that may start at once after a quiet time; NULL: rate.
+ *						No stretch of time has more starts than one burst and the
+ *						rate's share of that time
  *
- *		The call says all of the limit: what is left out is not limited.
+ *		The call defines the whole limit: what it leaves out is not limited.
  *
  * Errors
- *		22004			pattern or scope is NULL
- *		22023			pattern is not one, or a value is not valid
+ *		22004			pattern, scope or per is NULL
+ *		22023			pattern or another value is not valid
  *
  * Writes		twtasks.limit_rule, twtasks.slot_use, twtasks.policy_audit
- * Locks		row lock.  A limit on how many run in the cluster reads the whole live
- *				table, to count those that run already
+ * Locks		row lock.  A cluster-wide concurrency reads the whole live table, to
+ *				count the tasks that run already
  * Wakes		every sidecar, to read the configuration again
  * Example		SELECT twtasks.configure_limit('EXECUTE_PAYOUT|*', 5, scope => 'cluster', rate => 100, per => '1 minute');
  */
@@ -197,13 +197,13 @@ END $$;
 /*
  * twtasks.drop_limit(pattern, scope)
  *
- *		Takes a limit away.
+ *		Removes a limit.
  *
  * Parameters
- *		scope			NULL: those of both scopes
+ *		scope			NULL: the limits of both scopes
  *
  * Returns
- *		whether there was one
+ *		whether there was a limit
  *
  * Writes		twtasks.limit_rule, twtasks.policy_audit
  * Locks		row lock
@@ -224,10 +224,10 @@ END $$;
 /*
  * twtasks_internal.read_limits()
  *
- *		All limits, as a sidecar reads them.
+ *		Returns all limits, as a sidecar reads them.
  *
  * Returns
- *		as configure_limit(), with the period in microseconds; -1 or 0 for what is
+ *		the figures of configure_limit(), with the period in microseconds; -1 or 0:
  *		not limited
  *
  * Locks		none

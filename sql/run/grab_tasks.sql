@@ -1,45 +1,42 @@
 /*
  * twtasks_internal.grab_tasks(ids, versions, incarnation, token, timeouts_ms, stuck, types, buckets, durable, places)
  *
- *		SUBMITTED -> PROCESSING, for those of the named tasks that still have
- *		the named version.  What comes back is the caller's to execute, once
- *		the call has committed.
+ *		SUBMITTED -> PROCESSING, for the named tasks that still have the named
+ *		version.  The caller executes the tasks returned, once the call has
+ *		committed.
  *
  * Parameters
  *		ids, versions	the triggers, in any order
  *		incarnation		of start_node()
- *		token			a number the caller uses for one grab only: tells a grab
- *						of unknown outcome (resolve_grab())
- *		timeouts_ms		for each: after so long the stuck rule applies
- *		stuck			for each: that rule
- *		types			for each: the type it must have, since a trigger may be
- *						forged; an empty array: any
- *		buckets			those it must be in one of; an empty array: any
- *		durable			false: when the stuck rule of all that were won is 'retry',
- *						the transaction is committed without waiting for the
- *						disk, whatever else it holds.  A crash of the server
- *						may then undo the grab: the task is grabbed again, with the
- *						same version and another token.  Name the token in
- *						finish_tasks(), and change nothing else in the transaction
- *
- *		places			for each: where sweep_tasks() saw the row, or NULL; saves a
- *						look into the index, a wrong one does no harm; an empty
- *						array: not known
+ *		token			a number that the caller uses for one grab only; it names the
+ *						grab for resolve_grab()
+ *		timeouts_ms		time after which the stuck rule applies, for each task
+ *		stuck			that rule, for each task
+ *		types			type that each task must have, since a trigger may be forged;
+ *						an empty array: any
+ *		buckets			a task must be in one of them; an empty array: any
+ *		durable			false: do not wait for the disk if the stuck rule of all tasks
+ *						won is 'retry', whatever else the transaction holds.  A crash
+ *						of the server may then undo the grab: the task is grabbed
+ *						again, with the same version and another token.  Name the
+ *						token in finish_tasks(), and change nothing else in the
+ *						transaction
+ *		places			location of each row as sweep_tasks() returned it, or NULL; a
+ *						wrong one does no harm; an empty array: not known
  *
  *		versions, timeouts_ms, stuck and types may have one element that stands
  *		for all.
  *
  * Returns
- *		the tasks that were won, with version as finish_tasks() must name it, and
- *		place, which it may be told;
- *		a task that another has grabbed, locked, changed or deleted is just not
- *		there.
- *		Nothing, while twtasks.enabled is off, when the incarnation has ended, or
- *		when this is a copy of the database that was not adopted (adopt()).
+ *		version, place	of the tasks won, as finish_tasks() takes them
+ *		no row for a task that another session has grabbed, locked, changed or
+ *		deleted
+ *		no row at all while twtasks.enabled is off, if the incarnation has ended, or
+ *		if this database is a copy and not adopted
  *
- *		A task that a limit of the whole cluster refused comes back too, with a
- *		version that is NULL: its type then is the name of that limit, and grabbed
- *		when to ask again; NULL: when offer_slots() says so
+ *		A task that a cluster-wide limit refused comes back with a NULL version.
+ *		Its type is the name of that limit, and grabbed says when to ask again;
+ *		NULL: when offer_slots() tells
  *
  * Errors
  *		22023			the arrays differ in length, or a timeout is negative

@@ -1,18 +1,18 @@
 /*
  * twtasks_internal.resolve_grab(ids, versions, incarnation, token)
  *
- *		After the answer to a grab was lost: which of its tasks were won?  The
- *		others are given a new version, so that the lost call can no longer
- *		grab them behind the caller's back, should the server still execute it.
+ *		Finds the tasks that a grab has won, when its answer was lost.  The other
+ *		tasks get a new version, so that the lost call cannot grab them should the
+ *		server still execute it.
  *
  * Parameters
  *		as they were given to grab_tasks()
  *
  * Returns
- *		the tasks that were won, as grab_tasks() would have returned them
+ *		the tasks won, as grab_tasks() returns them
  *
  * Writes		twtasks.task
- * Locks		rows, in the order given; waits for the lost call if it is running
+ * Locks		rows, in the order given; waits for the lost call if it still runs
  * Wakes		one sidecar of the bucket for each task with a new version
  */
 CREATE FUNCTION twtasks_internal.resolve_grab(

@@ -1,18 +1,17 @@
 /*
- * Which grabs hold slots of limits that count in the whole cluster.
+ * Grabs that hold slots of cluster-wide limits.
  *
- * A slot is held by a task that is PROCESSING with the version that its grab
- * gave it, under an incarnation that has not ended; whatever else stands here
- * counts for nothing, and is dropped when somebody needs the room.  So nothing
- * has to be given back: a slot ends in the same moment as its grab, by finish,
- * by the stuck rule or by a crash.
+ * A slot is a task that is PROCESSING with the version that its grab gave it,
+ * under an incarnation that has not ended.  A grab drops all other entries
+ * when it needs the room.  So nobody gives a slot back: it ends together with
+ * its grab, by finish, by the stuck rule or by a crash.
  *
- * A grab adds its tasks in its own transaction, under a lock of the row that
- * it does not wait for; and reads as one snapshot what the row holds and what
- * has become of those tasks.  Two rows may be there for a name: the one with
- * epoch 0 stands for the name and makes sure that there is one other.  That
- * one is never found by its name alone, but as the one with the highest epoch,
- * which every change raises: so a change costs the same however many versions
+ * A grab adds its tasks in its own transaction.  It locks the row without
+ * waiting, and reads in one snapshot the row and the tasks that the row names.
+ *
+ * A name has two rows.  The one with epoch 0 stands for the name and makes sure
+ * that there is only one other.  We find the other one by the highest epoch,
+ * which every change raises.  So a change costs the same however many versions
  * of the row an old snapshot keeps.
  */
 CREATE TABLE twtasks.slot_use (
@@ -27,21 +26,21 @@ CREATE TABLE twtasks.slot_use (
 	CONSTRAINT slot_use_pkey PRIMARY KEY (name, epoch)
 ) WITH (toast_tuple_target = 8160, autovacuum_vacuum_scale_factor = 0.02,
 		autovacuum_vacuum_threshold = 1000);
-COMMENT ON TABLE twtasks.slot_use IS 'Grabs that hold, or held, slots of limits of the whole cluster';
-COMMENT ON COLUMN twtasks.slot_use.name IS 'Of the limit: a pattern, or one key of a pattern';
-COMMENT ON COLUMN twtasks.slot_use.epoch IS '0: stands for the name; else raised by every change';
-COMMENT ON COLUMN twtasks.slot_use.used_at IS 'Time of the last change; up to when tokens were counted';
+COMMENT ON TABLE twtasks.slot_use IS 'Grabs that hold, or held, slots of cluster-wide limits';
+COMMENT ON COLUMN twtasks.slot_use.name IS 'Name of the limit: a pattern, or one key of a pattern';
+COMMENT ON COLUMN twtasks.slot_use.epoch IS '0: stands for the name; otherwise raised by every change';
+COMMENT ON COLUMN twtasks.slot_use.used_at IS 'Time of the last change, up to which tokens were counted';
 COMMENT ON COLUMN twtasks.slot_use.ids IS 'Tasks that were grabbed';
-COMMENT ON COLUMN twtasks.slot_use.versions IS 'For each: the version that the grab gave it';
-COMMENT ON COLUMN twtasks.slot_use.incarnations IS 'For each: who grabbed it';
-COMMENT ON COLUMN twtasks.slot_use.waiting IS 'Incarnations that were refused, the first one first; told when a slot is free';
-COMMENT ON COLUMN twtasks.slot_use.tokens IS 'Of the rate: starts that were left at that time; NULL: all';
+COMMENT ON COLUMN twtasks.slot_use.versions IS 'Version that the grab gave each task';
+COMMENT ON COLUMN twtasks.slot_use.incarnations IS 'Incarnation that grabbed each task';
+COMMENT ON COLUMN twtasks.slot_use.waiting IS 'Incarnations that were refused, in this order; told when a slot is free';
+COMMENT ON COLUMN twtasks.slot_use.tokens IS 'Starts that the rate had left at that time; NULL: all';
 
 /*
  * twtasks_internal.live_slots(ids, versions, incarnations)
  *
- *		How many of these grabs still hold: PROCESSING with that version, under an
- *		incarnation that has not ended.
+ *		Counts the grabs that still hold a slot: PROCESSING with that version,
+ *		under an incarnation that has not ended.
  *
  * Returns
  *		bigint
@@ -67,10 +66,10 @@ $$;
 /*
  * twtasks_internal.make_slots(name)
  *
- *		Makes the rows of a limit's name, unless they are there.
+ *		Makes the rows of a limit's name, unless they exist.
  *
  * Writes		twtasks.slot_use
- * Locks		waits for somebody else who makes or drops them
+ * Locks		waits for a session that makes or drops them
  */
 CREATE FUNCTION twtasks_internal.make_slots(name text)
 RETURNS void
@@ -88,10 +87,10 @@ $$;
 /*
  * twtasks_internal.count_slots(pattern)
  *
- *		Counts what runs already under a limit that is new.
+ *		Counts the tasks that run already under a new limit.
  *
  * Writes		twtasks.slot_use
- * Locks		rows.  A grab that has not committed yet is not seen, nor counted later
+ * Locks		rows.  A grab that has not committed yet is not counted, nor later
  */
 CREATE FUNCTION twtasks_internal.count_slots(pattern text)
 RETURNS void
@@ -111,7 +110,7 @@ BEGIN
 		PERFORM twtasks_internal.make_slots(limited);
 		PERFORM FROM twtasks.slot_use u WHERE u.name = limited AND u.epoch > 0 FOR UPDATE;
 		UPDATE twtasks.slot_use u
-		-- not used_at: up to then the starts of a rate were counted
+		-- used_at stays: up to then the starts of a rate were counted
 		SET epoch = u.epoch + 1,
 			ids = r.ids, versions = r.versions, incarnations = r.incarnations
 		FROM (SELECT array_agg(t.id ORDER BY t.id) AS ids,
@@ -127,26 +126,26 @@ END $$;
 /*
  * twtasks_internal.offer_slots(names, freed, wanted, incarnation)
  *
- *		After tasks under limits of the whole cluster have ended, or were not
- *		grabbed after all: whose turn is it?  Nodes that were refused are told in
- *		the order in which they were.  An offer is a hint: who is told asks like
- *		anybody else.
+ *		Offers freed slots of cluster-wide limits to the nodes that were refused,
+ *		in the order of their refusals.  Call it when tasks under such a limit
+ *		have ended, or were not grabbed after all.  An offer is a hint: the node
+ *		that is told asks for the slot like any other.
  *
  * Parameters
- *		names			of limits, as grab_tasks() names them
- *		freed			for each: how many slots
- *		wanted			for each: whether the caller itself waits for one
- *		incarnation		the caller; NULL: none, who would not call again either
+ *		names			names of limits, as grab_tasks() returns them
+ *		freed			number of slots, for each name
+ *		wanted			whether the caller itself waits for a slot, for each name
+ *		incarnation		the caller; NULL: a caller that cannot call again
  *
  * Returns
- *		name, turns		for each: how many of them are for the caller; NULL: somebody
- *						else uses the limit at this moment, call again
+ *		name, turns		how many of the slots are for the caller, for each name; NULL:
+ *						another session uses the limit at this moment, call again
  *
  * Errors
  *		22023			the arrays differ in length
  *
- * Writes		twtasks.slot_use.  Lost in a crash, it costs time and no slot: who has
- *				nothing else to commit need not wait for the disk
+ * Writes		twtasks.slot_use.  A crash that undoes it costs time and no slot, so a
+ *				caller with nothing else to commit need not wait for the disk
  * Locks		rows, waiting for none
  * Wakes		the nodes whose turn it is: NOTIFY twtasks_slots, with the incarnation,
  *				the number of slots and the name
@@ -206,8 +205,8 @@ BEGIN
 		RETURN NULL;
 	END IF;
 
-	-- A caller who waits stands where it was refused, or at the end.  Who does
-	-- not may stand there by a refusal that it has not heard of: it stays.
+	-- A caller that waits stands where it was refused, or at the end.  A caller
+	-- that does not may have a refusal on its way to it, and keeps its place.
 	queue := ARRAY(SELECT w.node FROM unnest(held.waiting) WITH ORDINALITY w(node, place)
 				   JOIN twtasks.node n ON n.incarnation = w.node
 				   WHERE n.ended IS NULL AND (wanted OR w.node IS DISTINCT FROM incarnation)
@@ -227,7 +226,7 @@ BEGIN
 			PERFORM pg_notify('twtasks_slots', queue[i] || ' ' || share || ' ' || name);
 		END IF;
 	END LOOP;
-	-- Who is told without the row stays there, and is told once more some day.
+	-- The nodes told stay in a busy row, and are told once more.
 	IF is_busy THEN
 		RETURN own;
 	END IF;
@@ -242,9 +241,9 @@ END $$;
 /*
  * twtasks_internal.offer_types(types)
  *
- *		offer_slots() for tasks of these types that have ended in another way than
- *		by their node.  The rows stay locked to the end of the transaction, and
- *		whoever grabs finds them busy: so call it last.
+ *		offer_slots() for tasks of these types that their node did not end.  The
+ *		rows stay locked to the end of the transaction, and grabs find them busy,
+ *		so call it last.
  *
  * Writes		twtasks.slot_use
  * Locks		rows, waiting for none
@@ -268,14 +267,15 @@ $$;
 /*
  * twtasks_internal.clean_slots(unused)
  *
- *		Forgets limits of the whole cluster, above all single keys, that nobody has
- *		used for a while, and those that are not configured any more.
+ *		Deletes the rows of cluster-wide limits, mostly of single keys, that were
+ *		not used for a while or are not configured any more.
  *
  * Parameters
- *		unused			for so long; not before the period of the rate is over either
+ *		unused			time without use; a limit with a rate also stays until its
+ *						whole burst is allowed again
  *
  * Returns
- *		how many were forgotten
+ *		number of limits deleted
  *
  * Writes		twtasks.slot_use
  * Locks		rows, waiting for none
@@ -292,8 +292,8 @@ BEGIN
 	IF NOT twtasks_internal.try_lock(twtasks_internal.slots_lock()) THEN
 		RETURN 0;
 	END IF;
-	-- What was found is locked only if nobody has changed it since: who did may
-	-- hold slots that this snapshot does not show.
+	-- Lock a row only if it has not changed since it was found: a grab may hold
+	-- slots that this snapshot does not show.
 	WITH idle AS MATERIALIZED (
 		SELECT u.name, u.epoch
 		FROM twtasks.slot_use u
@@ -344,4 +344,4 @@ CREATE VIEW twtasks.limits AS
 			   OR NOT EXISTS (SELECT FROM twtasks.limit_rule o
 							  WHERE o.pattern OPERATOR(pg_catalog.=) s.name
 								AND o.scope OPERATOR(pg_catalog.=) r.scope))) u ON true;
-COMMENT ON VIEW twtasks.limits IS 'Limits of types, one row for each name that they count in the whole cluster; what a node counts for itself is not known here';
+COMMENT ON VIEW twtasks.limits IS 'Limits of types, one row for each name that they count in the whole cluster; the counts of node limits are not known here';
