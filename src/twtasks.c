@@ -15,7 +15,7 @@
 #include "base/settings.h"
 #include "commit/commit.h"
 #include "common/version.h"
-#include "grab/slots.h"
+#include "grab/limit_rules.h"
 #include "node/adoption.h"
 #include "node/clock.h"
 #include "policy/policy.h"
@@ -36,6 +36,6 @@ _PG_init(void)
 	adoption_init();
 	allowed_init();
 	clock_init();
-	slots_init();
+	limit_rules_init();
 	MarkGUCPrefixReserved("twtasks");
 }

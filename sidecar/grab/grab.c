@@ -20,22 +20,22 @@
 #define GRABS_AHEAD 2
 #define AGAIN_US SECONDS_TO_US(1)
 
-typedef enum CallState
+typedef enum RequestState
 {
-	CALL_READY,					/* to be sent: first, and alone */
-	CALL_SENT,
-	CALL_UNKNOWN				/* the answer was lost */
-} CallState;
+	REQUEST_READY,				/* to be sent: first, and alone */
+	REQUEST_SENT,
+	REQUEST_UNKNOWN				/* the answer was lost */
+} RequestState;
 
 /* One grab, until its outcome is known. */
-typedef struct GrabCall
+typedef struct GrabRequest
 {
 	dlist_node	node;
 	Grab	   *grab;
 	Pg		   *pg;				/* it was sent there last */
-	CallState	state;
+	RequestState state;
 	GrabQuestion question;
-} GrabCall;
+} GrabRequest;
 
 struct Grab
 {
@@ -47,55 +47,55 @@ struct Grab
 	Pg		   *pgs[SESSIONS];	/* at rest until they are needed */
 	LoopTimer  *pause;			/* after a failure */
 	GrabAnswers *answers;
-	dlist_head	calls;
-	int			ncalls;
+	dlist_head	requests;
+	int			nrequests;
 	Batch	   *gathered;		/* not sent yet; NULL: nothing */
 	bool		is_stopped;
 };
 
 static void
-remove_call(GrabCall *call)
+remove_request(GrabRequest *request)
 {
-	dlist_delete(&call->node);
-	call->grab->ncalls--;
-	pfree(call->question.unreadable);
-	pfree(call);
+	dlist_delete(&request->node);
+	request->grab->nrequests--;
+	pfree(request->question.unreadable);
+	pfree(request);
 }
 
 static void
-set_state(GrabCall *call, CallState state)
+set_state(GrabRequest *request, RequestState state)
 {
-	call->state = state;
+	request->state = state;
 }
 
-/* The call is gone before its tasks are handed on. */
+/* The request is gone before its tasks are handed on. */
 static void
-take_answer(GrabCall *call, const PGresult *result)
+take_answer(GrabRequest *request, const PGresult *result)
 {
-	GrabAnswers *answers = call->grab->answers;
-	GrabQuestion question = call->question;
+	GrabAnswers *answers = request->grab->answers;
+	GrabQuestion question = request->question;
 
-	call->question.unreadable = NULL;
-	remove_call(call);
+	request->question.unreadable = NULL;
+	remove_request(request);
 	grab_answers_take(answers, question, result);
 }
 
-static GrabCall *
-add_call(Grab *grab, Batch *batch)
+static GrabRequest *
+add_request(Grab *grab, Batch *batch)
 {
-	GrabCall   *call = palloc0(sizeof(GrabCall));
+	GrabRequest *request = palloc0(sizeof(GrabRequest));
 
-	call->grab = grab;
-	call->question.batch = batch;
-	dlist_push_tail(&grab->calls, &call->node);
-	grab->ncalls++;
-	return call;
+	request->grab = grab;
+	request->question.batch = batch;
+	dlist_push_tail(&grab->requests, &request->node);
+	grab->nrequests++;
+	return request;
 }
 
 static void
-hold_single(void *arg, Batch *single)
+add_single(void *arg, Batch *single)
 {
-	add_call(arg, single);
+	(void) add_request(arg, single);
 }
 
 /* Other tasks may use the slots meanwhile. */
@@ -132,33 +132,33 @@ describe_failure(const PGresult *result)
  * when the server refuses that too is the task not to blame: then all wait.
  */
 static void
-on_failed(GrabCall *call, const PGresult *result)
+on_failed(GrabRequest *request, const PGresult *result)
 {
-	Grab	   *grab = call->grab;
+	Grab	   *grab = request->grab;
 
-	if (call->question.batch->n > 1)
+	if (request->question.batch->n > 1)
 	{
-		set_state(call, CALL_READY);
-		batch_split(call->question.batch, hold_single, grab);
+		set_state(request, REQUEST_READY);
+		batch_split(request->question.batch, add_single, grab);
 		return;
 	}
-	if (call->question.unreadable == NULL && is_of_content(pg_sqlstate(result)))
+	if (request->question.unreadable == NULL && is_of_content(pg_sqlstate(result)))
 	{
-		set_state(call, CALL_READY);
-		call->question.unreadable = describe_failure(result);
+		set_state(request, REQUEST_READY);
+		request->question.unreadable = describe_failure(result);
 		return;
 	}
 	loop_timer_start(grab->pause, AGAIN_US);
 	put_back_gathered(grab);
-	batch_drop(call->question.batch);
-	remove_call(call);
+	batch_drop(request->question.batch);
+	remove_request(request);
 }
 
 static void
 on_grabbed(void *arg, PgOutcome outcome, PGresult *result)
 {
-	GrabCall   *call = arg;
-	Grab	   *grab = call->grab;
+	GrabRequest *request = arg;
+	Grab	   *grab = request->grab;
 
 	switch (outcome)
 	{
@@ -166,15 +166,15 @@ on_grabbed(void *arg, PgOutcome outcome, PGresult *result)
 
 			/* after our pause the tasks may belong to others: ask again */
 			if (node_is_alive(grab->node))
-				take_answer(call, result);
+				take_answer(request, result);
 			else
-				set_state(call, CALL_UNKNOWN);
+				set_state(request, REQUEST_UNKNOWN);
 			break;
 		case PG_LOST:
-			set_state(call, CALL_UNKNOWN);
+			set_state(request, REQUEST_UNKNOWN);
 			break;
 		case PG_FAILED:
-			on_failed(call, result);
+			on_failed(request, result);
 			break;
 	}
 }
@@ -220,38 +220,38 @@ next_session(const Grab *grab)
 static void
 on_resolved(void *arg, PgOutcome outcome, PGresult *result)
 {
-	GrabCall   *call = arg;
+	GrabRequest *request = arg;
 
 	if (outcome == PG_FAILED)
 	{
-		set_state(call, CALL_UNKNOWN);
-		pg_reset(call->pg, "could not resolve a grab");
+		set_state(request, REQUEST_UNKNOWN);
+		pg_reset(request->pg, "could not resolve a grab");
 	}
 	else
 		on_grabbed(arg, outcome, result);
 }
 
 static void
-send_resolve(GrabCall *call, Pg *pg)
+send_resolve(GrabRequest *request, Pg *pg)
 {
-	Grab	   *grab = call->grab;
+	Grab	   *grab = request->grab;
 	WireParams	params;
 
-	set_state(call, CALL_SENT);
-	call->pg = pg;
+	set_state(request, REQUEST_SENT);
+	request->pg = pg;
 	log_line(TWT_LOG_INFO, "grab", "asking for the outcome of %d grabs",
-			 call->question.batch->n);
+			 request->question.batch->n);
 	wire_init(&params);
-	batch_add_ids(call->question.batch, &params);
+	batch_add_ids(request->question.batch, &params);
 	wire_add_int8(&params, node_incarnation(grab->node));
-	wire_add_int8(&params, call->question.batch->token);
-	pg_send(pg, call->question.unreadable == NULL ? &call_resolve_grab :
-			&call_resolve_grab_bare, &params, on_resolved, call);
+	wire_add_int8(&params, request->question.batch->token);
+	pg_send(pg, request->question.unreadable == NULL ? &call_resolve_grab :
+			&call_resolve_grab_bare, &params, on_resolved, request);
 }
 
 /*
  * Ask first about grabs of unknown outcome, over any session of ours: the
- * server lets the question wait for the lost call.  New grabs follow after all
+ * server lets the question wait for the lost grab.  New grabs follow after all
  * questions.
  */
 static bool
@@ -261,16 +261,16 @@ resolve_unknown(Grab *grab)
 	bool		any = false;
 	Pg		   *pg;
 
-	dlist_foreach(iter, &grab->calls)
+	dlist_foreach(iter, &grab->requests)
 	{
-		GrabCall   *call = dlist_container(GrabCall, node, iter.cur);
+		GrabRequest *request = dlist_container(GrabRequest, node, iter.cur);
 
-		if (call->state != CALL_UNKNOWN)
+		if (request->state != REQUEST_UNKNOWN)
 			continue;
 		any = true;
 		pg = own_session(grab);
 		if (pg != NULL)
-			send_resolve(call, pg);
+			send_resolve(request, pg);
 	}
 	return any;
 }
@@ -300,15 +300,15 @@ drop_gathered(Grab *grab)
 }
 
 static void
-send_grab(GrabCall *call, Pg *pg)
+send_grab(GrabRequest *request, Pg *pg)
 {
-	Grab	   *grab = call->grab;
-	Batch	   *batch = call->question.batch;
+	Grab	   *grab = request->grab;
+	Batch	   *batch = request->question.batch;
 	WireParams	params;
 
-	set_state(call, CALL_SENT);
-	call->pg = pg;
-	call->question.sent_us = loop_now_us(grab->loop);
+	set_state(request, REQUEST_SENT);
+	request->pg = pg;
+	request->question.sent_us = loop_now_us(grab->loop);
 	if (pg == node_pg(grab->node))
 		grab->events.on_connected(grab->arg);
 	batch_sort(batch);
@@ -319,27 +319,27 @@ send_grab(GrabCall *call, Pg *pg)
 	wire_add_int8(&params, batch->token);
 	batch_add_policies(batch, grab->config, &params);
 	batch_add_places(batch, &params);
-	pg_send(pg, call->question.unreadable == NULL ? &call_grab : &call_grab_bare,
-			&params, on_grabbed, call);
+	pg_send(pg, request->question.unreadable == NULL ? &call_grab : &call_grab_bare,
+			&params, on_grabbed, request);
 }
 
-/* A call that goes alone comes first. */
-static GrabCall *
-next_call(Grab *grab)
+/* A request that goes alone comes first. */
+static GrabRequest *
+next_request(Grab *grab)
 {
 	dlist_iter	iter;
 	Batch	   *batch;
 
-	dlist_foreach(iter, &grab->calls)
+	dlist_foreach(iter, &grab->requests)
 	{
-		GrabCall   *call = dlist_container(GrabCall, node, iter.cur);
+		GrabRequest *request = dlist_container(GrabRequest, node, iter.cur);
 
-		if (call->state == CALL_READY)
-			return call;
+		if (request->state == REQUEST_READY)
+			return request;
 	}
 	if (!gather(grab))
 		return NULL;
-	if (grab->ncalls > 0)
+	if (grab->nrequests > 0)
 	{
 		if (!batch_is_full(grab->gathered))
 			return NULL;
@@ -348,7 +348,7 @@ next_call(Grab *grab)
 	}
 	batch = grab->gathered;
 	grab->gathered = NULL;
-	return add_call(grab, batch);
+	return add_request(grab, batch);
 }
 
 /* These were never sent, so a drain need not wait for them. */
@@ -357,21 +357,21 @@ drop_held(Grab *grab)
 {
 	dlist_mutable_iter iter;
 
-	dlist_foreach_modify(iter, &grab->calls)
+	dlist_foreach_modify(iter, &grab->requests)
 	{
-		GrabCall   *call = dlist_container(GrabCall, node, iter.cur);
+		GrabRequest *request = dlist_container(GrabRequest, node, iter.cur);
 
-		if (call->state != CALL_READY)
+		if (request->state != REQUEST_READY)
 			continue;
-		batch_drop(call->question.batch);
-		remove_call(call);
+		batch_drop(request->question.batch);
+		remove_request(request);
 	}
 }
 
 static void
 send_ready(Grab *grab)
 {
-	GrabCall   *call;
+	GrabRequest *request;
 	Pg		   *pg;
 
 	if (resolve_unknown(grab))
@@ -382,8 +382,8 @@ send_ready(Grab *grab)
 		drop_gathered(grab);
 		return;
 	}
-	while ((pg = next_session(grab)) != NULL && (call = next_call(grab)) != NULL)
-		send_grab(call, pg);
+	while ((pg = next_session(grab)) != NULL && (request = next_request(grab)) != NULL)
+		send_grab(request, pg);
 }
 
 /* Keeps a session of ours open while there is something to do. */
@@ -394,7 +394,7 @@ grab_pump(Grab *grab)
 		return;
 	send_ready(grab);
 	if (!any_is_up(grab) &&
-		(grab->ncalls > 0 || (!grab->is_stopped && grab->events.is_ready(grab->arg))))
+		(grab->nrequests > 0 || (!grab->is_stopped && grab->events.is_ready(grab->arg))))
 		pg_start(grab->pgs[0]);
 }
 
@@ -433,7 +433,7 @@ grab_open(Loop *loop, const Config *config, Node *node,
 	grab->events = *events;
 	grab->arg = arg;
 	grab->answers = grab_answers_new(loop, events->on_task, events->on_refused, arg);
-	dlist_init(&grab->calls);
+	dlist_init(&grab->requests);
 	grab->pause = loop_timer_new(loop, on_pause_over, grab);
 	for (int i = 0; i < SESSIONS; i++)
 	{
@@ -443,20 +443,20 @@ grab_open(Loop *loop, const Config *config, Node *node,
 	return grab;
 }
 
-/* The control session may still answer one of these calls. */
+/* The control session may still answer one of these requests. */
 static void
 drop_calls(Grab *grab)
 {
 	dlist_mutable_iter iter;
 
 	drop_gathered(grab);
-	dlist_foreach_modify(iter, &grab->calls)
+	dlist_foreach_modify(iter, &grab->requests)
 	{
-		GrabCall   *call = dlist_container(GrabCall, node, iter.cur);
+		GrabRequest *request = dlist_container(GrabRequest, node, iter.cur);
 
-		pg_forget(node_pg(grab->node), call);
-		batch_drop(call->question.batch);
-		remove_call(call);
+		pg_forget(node_pg(grab->node), request);
+		batch_drop(request->question.batch);
+		remove_request(request);
 	}
 }
 
@@ -488,5 +488,5 @@ grab_stop(Grab *grab)
 int
 grab_under_way(const Grab *grab)
 {
-	return grab->ncalls;
+	return grab->nrequests;
 }

@@ -5,8 +5,8 @@
  *
  *		from: sidecar/grab/grab.c		to: sidecar/execute/execute.c
  *
- * Of several callers that name one version one wins, because the heap lets
- * only one of them replace a row.  The others find the row changed.  Nobody
+ * Several callers may name one version.  One of them wins, because the heap
+ * lets only one replace a row.  The others find the row changed.  Nobody
  * waits.
  *
  *-------------------------------------------------------------------------
@@ -30,7 +30,7 @@
 #include "node/node.h"
 #include "policy/policy.h"
 
-/* Beyond this a deadline would leave the range of timestamps. */
+/* A longer timeout could take a deadline out of the range of timestamps. */
 #define LONGEST_MS (INT64CONST(100) * 365 * 86400 * 1000)
 
 typedef struct GrabCall
@@ -244,10 +244,7 @@ grab_one(GrabCall *call, int i, Rows *rows)
 		call->must_last++;
 }
 
-/*
- * Few slots are for the most urgent tasks: gives each task a place by
- * priority.
- */
+/* The most urgent tasks come first, since slots may be few. */
 static void
 order_by_priority(GrabCall *call, Rows *rows)
 {
@@ -349,8 +346,8 @@ put_result(void *arg, Datum *values, bool *nulls, ItemPointer at)
 }
 
 /*
- * A crash of the server may lose this grab.  The task is then grabbed again,
- * which is what the rule of these tasks asks for anyway.
+ * A crash of the server may lose this grab.  The task is then grabbed again, as
+ * the stuck rule of these tasks demands.
  */
 static void
 commit_later(void)

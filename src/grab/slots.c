@@ -3,14 +3,12 @@
  * slots.c
  *		Slots that count in the whole cluster: which grabs they allow.
  *
- *		from: grab.c		to: sql/run/slots.sql
- *
- * Why a limit is never exceeded: a grab changes the rows of its tasks and the
- * rows of slot_use in one transaction.  So a session that sees a row of
- * slot_use also sees that its tasks are PROCESSING, or what became of them
- * since.  We read and lock the row as one snapshot shows it: we name the row
- * by its epoch, which every change raises.  A later snapshot shows the tasks.
- * A task that has ended by then never comes back with that version.
+ * A limit is never exceeded, because a grab changes the rows of its tasks and
+ * the rows of slot_use in one transaction.  A session that sees a row of
+ * slot_use also sees its tasks PROCESSING, or how they ended since.  We read
+ * and lock the row as one snapshot shows it: we name it by its epoch, which
+ * every change raises.  A later snapshot shows the tasks.  A task that has
+ * ended by then never comes back with that version.
  *
  *-------------------------------------------------------------------------
  */
@@ -34,7 +32,7 @@
 #include "node/locks.h"
 #include "node/node.h"
 
-/* Another grab uses the limit now, and will be done a moment later. */
+/* Another grab uses the limit, and commits a moment later. */
 #define BUSY_MS 2
 
 /* A grab that holds a slot, or has held one. */
@@ -85,12 +83,6 @@ struct Slots
 	bool		took_slots;
 	int64		alive;			/* an incarnation known to live */
 };
-
-void
-slots_init(void)
-{
-	limit_rules_init();
-}
 
 Slots *
 slots_open(int64 incarnation)

@@ -40,9 +40,6 @@ typedef struct LimitRefusal
 	int64		again_ms;		/* when to ask again; 0: when a slot is free */
 } LimitRefusal;
 
-/* Registers the callback; once per process, from _PG_init(). */
-extern void slots_init(void);
-
 /*
  * Slots for one grab of that incarnation.  NULL: no limit counts in the
  * cluster.
