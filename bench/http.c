@@ -28,7 +28,7 @@
 
 #define MAX_EVENTS 256
 
-/* What each request ends with: the empty line, and the body "{}". */
+/* The end of each request: the empty line, and the body "{}". */
 #define END "\r\n\r\n{}"
 
 static const char answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";

@@ -122,6 +122,12 @@ like(
 	join('', <$piecemeal>),
 	qr/^HTTP\/1\.1 200 OK\r\n(?:[^\r\n]+\r\n)+\r\n\z/,
 	'a request may come byte by byte, and HEAD has no body in its answer');
+my $late = connected();
+
+syswrite $late, "POST /health HTTP/1.1\r\nContent-Length: 1000\r\n\r\n";
+like(join('', <$late>), qr/^HTTP\/1\.1 405 /, 'a request is answered before its body has come');
+is(scalar(grep { defined syswrite $late, 'x' x 100 } 1 .. 10),
+	10, 'a body that comes after the answer is read, so that the answer is not lost');
 
 # ---- silent connections ----
 

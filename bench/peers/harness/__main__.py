@@ -41,7 +41,7 @@ def asked_for(run: Run) -> list[str]:
 
 
 def measure(run: Run, wanted: list[str], directory: Path) -> None:
-    """What was found is written down after each workload."""
+    """Runs all rounds, and writes the results after each workload."""
     for number in range(1, run.rounds + 1):
         for name in wanted:
             say(f"round {number} of {run.rounds}: {name}")
@@ -50,7 +50,7 @@ def measure(run: Run, wanted: list[str], directory: Path) -> None:
 
 
 def briefly(run: Run, keep: bool) -> None:
-    """Ours alone; ends with an error when a figure is missing."""
+    """Measures twtasks alone; ends with an error when a figure is missing."""
     machine.machine()
     short.measure(run)
     short.report(run, machine.describe(run), HERE.parent / "reference.json", keep)
@@ -58,7 +58,7 @@ def briefly(run: Run, keep: bool) -> None:
 
 
 def keep_others(run: Run, wanted: list[str], directory: Path) -> dict[str, Any]:
-    """What an earlier run found of workloads that this one does not measure."""
+    """Figures of an earlier run, for workloads that this run does not measure."""
     path = directory / "results.json"
     earlier: dict[str, Any] = {}
     if os.environ.get("ADD") and path.exists():

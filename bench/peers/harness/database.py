@@ -103,8 +103,8 @@ def cpu_seconds(roots: list[int]) -> float:
 
 @dataclasses.dataclass
 class Activity:
-    """Of processes that live on: CPU time to the nanosecond, and how often they
-    went to sleep, which is how often something woke them."""
+    """CPU time of living processes, to the nanosecond, and how often they went to
+    sleep, which is how often something woke them."""
 
     cpu_ns: int = 0
     sleeps: int = 0
@@ -130,7 +130,7 @@ def postmaster() -> int:
 
 
 class Costs:
-    """What the server did since this was made; complete when its clients are gone."""
+    """The server's work since this was made; complete when its clients are gone."""
 
     def __init__(self, database: str) -> None:
         self.database = database

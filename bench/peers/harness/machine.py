@@ -1,4 +1,4 @@
-"""What the results must say of where and how they were made."""
+"""Facts about the machine and the server, for the results."""
 
 import datetime
 import functools
@@ -26,7 +26,7 @@ def processor() -> str:
 
 
 def sync_ms() -> float:
-    """What a commit waits for, at the least: 8 kB written and synced."""
+    """The least wait of a commit: 8 kB written and synced."""
     times = []
     with tempfile.TemporaryFile(dir=os.environ["TWT_CLUSTER"]) as file:
         for _ in range(200):

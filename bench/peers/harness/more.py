@@ -27,10 +27,10 @@ CHAIN_BOX = number("CHAIN_BOX", 1800 if FULL else 6)
 
 def burn_unseen(turn: Turn, name: str, tasks: int, kind: str, box: float,
                 **more: str) -> Metrics:
-    """Of handlers that the driver cannot see: by the times kept in the database.
-    What was finished in the first moment is not counted, as it began before.
-    When the last one was is found there too, so it is rarely asked whether one
-    is left: the question reads what the finished ones have left in the table."""
+    """Measures handlers that the driver cannot see, by the times in the database.
+    Tasks finished in the first moment do not count, since they began before. The
+    database also has the time of the last task. So the loop rarely asks whether a
+    task is left: the question would read the dead rows of finished tasks."""
     costs = database.Costs(name)
     with serving(turn.peer, turn.environment(name, BENCH_KINDS=kind, **more)) as server:
         complete = await_none_left(turn.peer, name, server, box, 0.1) is not None
@@ -67,8 +67,8 @@ def update_rows(turn: Turn) -> Metrics:
 
 
 def spawn_rate(program: str) -> float:
-    """Of a loop that does nothing but start the program and wait for it, with as
-    many at once as serves it best."""
+    """The rate of a loop that only starts the program and waits for it, with the
+    best number at once."""
     rates = []
     for at_once in {1, os.cpu_count() or 1, 2 * (os.cpu_count() or 1), 16}:
         said = json.loads(subprocess.run(
@@ -121,7 +121,7 @@ def ended(producer: "subprocess.Popen[str]") -> dict[str, float]:
 
 
 def settled(path: Path, tasks: int, seconds: float) -> dict[int, int]:
-    """What was started, once all were or time is up."""
+    """The started tasks, once all have started or time is up."""
     until = time.monotonic() + seconds
     while len(starts := read_starts(path)) < tasks and time.monotonic() < until:
         time.sleep(0.2)

@@ -1,4 +1,4 @@
-"""Which charts are drawn of the results."""
+"""The charts of the results."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -105,7 +105,7 @@ CHARTS: dict[str, Callable[[Summary, Sizes], Chart]] = {
 
 
 def held(results: dict[str, Any]) -> dict[str, curves.Points]:
-    """Of the first round: p99 in each window."""
+    """The p99 of each window in the first round."""
     return {record["peer"]: [(point[0], point[2]) for point in record["metrics"]["series"]]
             for record in results["records"]
             if record["workload"] == "held" and record["round"] == 1}

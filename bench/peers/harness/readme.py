@@ -27,7 +27,7 @@ COLUMNS = [
 
 def figures(summary: Summary, peer: str, setting: str, workload: str,
             parameters: str) -> dict[str, dict[str, float]]:
-    """Of several kinds of handlers the last: the one that all systems have."""
+    """The figures of the last kind of handler: all systems have it."""
     found: dict[str, dict[str, float]] = {}
     for key, metrics in summary.items():
         if key[0] == workload and key[2:] == (peer, setting) and key[1].startswith(parameters):

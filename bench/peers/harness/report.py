@@ -93,7 +93,7 @@ def factor(value: float) -> str:
 
 
 def ours(k: Key, known: set[Key]) -> Key:
-    """What a peer is compared with: our best setting, same parameters if there are any."""
+    """The figures to compare a peer with: our best setting, the same parameters if any."""
     same = (k[0], k[1], "twtasks", "best")
     if same in known:
         return same
@@ -150,7 +150,7 @@ def notes(workload: str, results: dict[str, Any]) -> list[str]:
 
 
 def versions(results: dict[str, Any]) -> list[str]:
-    lines = ["## What was compared", "",
+    lines = ["## Compared systems", "",
              "| system | version | language | history | what it does not do |",
              "|---|---|---|---|---|"]
     for peer in results["peers"]:

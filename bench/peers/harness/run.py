@@ -14,7 +14,7 @@ from .peers import Failure, Peer
 
 Metrics = dict[str, Any]
 
-# What may go wrong with one measurement; all else is a mistake of ours.
+# Errors of a single measurement; any other error is a mistake of ours.
 MISHAPS = (Failure, RuntimeError, OSError, subprocess.SubprocessError, ValueError, KeyError)
 
 
@@ -46,7 +46,7 @@ class Run:
     only: tuple[str, ...] = tuple(os.environ.get("SETTINGS", "").split())
     records: list[Metrics] = dataclasses.field(default_factory=list)
     failures: list[dict[str, str]] = dataclasses.field(default_factory=list)
-    # Of an earlier run, as they stand in its results.
+    # Figures of an earlier run, from its results.
     others: list[dict[str, Any]] = dataclasses.field(default_factory=list)
 
     def turns(self, workload: str, round_number: int,
@@ -94,8 +94,8 @@ class Turn:
         return int(self.peer.setting(self.setting).get("instances", 1))
 
     def measure(self, function: Callable[..., Metrics], **parameters: Any) -> None:
-        """Records what function(self, **parameters) finds.  What fails gives no
-        figure: it is reported as missing."""
+        """Records the figures of function(self, **parameters).  A failure is reported
+        as a missing figure."""
         what = " ".join([self.workload, *(f"{k}={v}" for k, v in parameters.items()),
                          self.peer.name, self.setting])
         begin = time.monotonic()

@@ -27,8 +27,8 @@ UPDATES = [f"UPDATE counter SET n = n + 1 WHERE id = {i}" for i in range(100)]
 
 
 def yardsticks(run: Run, number: int) -> None:
-    """What the server does without us: a row per commit, rows by the thousand,
-    a hundred updates of one row each in a transaction."""
+    """The server without a queue: a row per commit, rows by the thousand, a hundred
+    updates of one row each in a transaction."""
     database.create("yard")
     try:
         database.run("yard", *TABLES.split(";"))

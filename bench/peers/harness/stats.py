@@ -31,7 +31,7 @@ def key(record: dict[str, Any]) -> Key:
 
 
 def summarize(records: Sequence[dict[str, Any]]) -> dict[Key, dict[str, dict[str, float]]]:
-    """Of each metric that is a number in at least one round: its spread."""
+    """The spread of each metric that is a number in at least one round."""
     values: dict[Key, dict[str, list[float]]] = {}
     for record in records:
         metrics = values.setdefault(key(record), {})
@@ -43,7 +43,7 @@ def summarize(records: Sequence[dict[str, Any]]) -> dict[Key, dict[str, dict[str
 
 def ratios(records: Sequence[dict[str, Any]], ours: Key, theirs: Key,
            metric: str) -> dict[str, float] | None:
-    """Ours by theirs, round by round."""
+    """Our figure divided by the peer's, round by round."""
     by_round: dict[int, dict[Key, float]] = {}
     for record in records:
         value = record["metrics"].get(metric)

@@ -149,7 +149,7 @@ def idle(run: Run, round_number: int) -> None:
 
 
 def passing(seconds: float) -> database.Activity:
-    """What the server does in that time."""
+    """The server's activity in that time."""
     begin = database.activity([database.postmaster()])
     time.sleep(seconds)
     return database.activity([database.postmaster()]) - begin

@@ -1,4 +1,4 @@
-"""What we set out to reach, and whether this run did."""
+"""Our targets, and whether this run reached them."""
 
 import dataclasses
 from collections.abc import Callable
@@ -23,7 +23,7 @@ class Found:
 
     def median(self, workload: str, metric: str, parameters: str = "",
                setting: str = "best") -> float | None:
-        """Ours.  Parameters are as in stats.key(), or the beginning of that."""
+        """Our figure.  Parameters are as in stats.key(), or the beginning of that."""
         for key, metrics in self.summary.items():
             if key[0] == workload and key[1].startswith(parameters) and (
                     key[2:] == ("twtasks", setting)) and metric in metrics:
@@ -32,7 +32,7 @@ class Found:
 
     def ratio(self, workload: str, metric: str, peer: str, setting: str = "best",
               **more: str) -> float | None:
-        """Ours by the peer's, round by round."""
+        """Our figure divided by the peer's, round by round."""
         parameters = more.get("parameters", "")
         mine: Key = (workload, parameters, "twtasks", more.get("mine", "best"))
         found = ratios(self.records, mine, (workload, parameters, peer, setting), metric)
@@ -51,7 +51,7 @@ class Found:
         return max((r for r in found if r is not None), default=None)
 
     def within(self, workload: str, metric: str, parameters: tuple[str, str]) -> float | None:
-        """Ours with the first parameters by ours with the second."""
+        """Our figure with the first parameters divided by that with the second."""
         keys: list[Key] = [(workload, p, "twtasks", "best") for p in parameters]
         found = ratios(self.records, keys[0], keys[1], metric)
         return found["median"] if found else None
@@ -170,7 +170,7 @@ def chained(found: Found, handler: str) -> float | None:
 
 
 def rows(results: dict[str, Any]) -> list[tuple[str, str, str, str]]:
-    """What, wanted, measured, verdict."""
+    """Rows of target, wanted, measured, verdict."""
     found = Found(results)
     made = []
     for target in TARGETS:
@@ -183,7 +183,7 @@ def rows(results: dict[str, Any]) -> list[tuple[str, str, str, str]]:
 
 
 def table(results: dict[str, Any]) -> list[str]:
-    """What was not measured is said to be missing, too."""
+    """The table of targets; figures that were not measured are missing there."""
     return ["## Targets", "", "| what | wanted | measured | |", "|---|---|---|---|",
             *(f"| {' | '.join(row)} |" for row in rows(results)), ""]
 

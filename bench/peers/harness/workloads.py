@@ -177,7 +177,7 @@ def pgbench(name: str, statements: list[str], clients: int, seconds: float) -> f
 
 
 def task_statement(turn: Turn, environment: dict[str, str], which: str = "statement") -> str:
-    """What adds one task whose payload is $1."""
+    """The statement that adds one task with the payload $1."""
     sql = turn.peer.about["task_sql"]
     return str(sql.get(which) or sql["statement"]
                or turn.peer.run(["task-sql"], environment)["statement"])
@@ -209,7 +209,7 @@ def with_and_without(turn: Turn, clients: int) -> Metrics:
 
 
 def same_row(peer: Peer, name: str, clients: int, seconds: float, with_task: float) -> Metrics:
-    """What the same commit costs when the task's row is a row like any other."""
+    """The cost of the same commit with an ordinary row in place of the task."""
     row = peer.about["task_sql"].get("row")
     if row is None:
         return {}

@@ -1,4 +1,4 @@
-"""What the drivers in Python share: see ../README.md for the contract."""
+"""Parts that the drivers in Python share: see ../README.md for the contract."""
 
 import asyncio
 import dataclasses

@@ -1,4 +1,4 @@
-"""What a worker in C counts, for the drivers that start one: see worker.c."""
+"""The counts of a worker in C, for the drivers that start one: see worker.c."""
 
 import json
 import mmap

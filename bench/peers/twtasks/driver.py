@@ -17,7 +17,7 @@ CONNINFO = " ".join(f"{key}={os.environ[name]}" for key, name in (
     ("host", "PGHOST"), ("port", "PGPORT"), ("user", "PGUSER"), ("dbname", "PGDATABASE")))
 ADD = "SELECT twtasks.add_task('noop', $1::jsonb)"
 
-# What differs from the defaults of the sidecar, by setting and type.
+# Options other than the sidecar's defaults, by setting and type.
 OPTIONS: dict[str, dict[str, str]] = {
     "default": {},
     "best": {
