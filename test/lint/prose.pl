@@ -208,7 +208,7 @@ sub find_names
 
 			next if $` =~ /(?:PostgreSQL's |shellcheck source=)$/;
 			push @found, [ $first + $i, $name ]
-				unless $exists{$name} || $is_header{$name} || $name =~ m{(?:^|/)[A-Z]+\.\w+$};
+				unless $exists{$name} || $is_header{$name} || $name =~ m{(?:^|/)(?:[A-Z]+\.\w+|[A-Z]\w*\.js)$};
 		}
 	}
 	return @found;

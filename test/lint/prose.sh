@@ -6,8 +6,8 @@
 . "$(dirname "$0")/lib.bash"
 
 # The folders that are clean.
-clean=(docs examples scripts test README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md Makefile extension.mk)
-rest=(src sidecar sql web workers bench .ci)
+clean=(docs examples scripts test bench .ci README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md Makefile extension.mk)
+rest=(src sidecar sql web workers)
 
 # Generated pages repeat comments of sql/.  Scripts may have no extension.
 prose_files()
