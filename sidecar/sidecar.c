@@ -3,8 +3,8 @@
  * sidecar.c
  *		The parts of the sidecar put together, from start to orderly end.
  *
- * What happens in a turn of the loop is collected, and acted on at its end in
- * the order of a task's life: sweeps are asked for, triggers become grabs,
+ * A turn of the loop collects what happens.  At its end on_turn() acts on that
+ * in the order of a task's life: sweeps are asked for, triggers become grabs,
  * outcomes become finishes.
  *
  *-------------------------------------------------------------------------
@@ -14,167 +14,72 @@
 #include "api/health.h"
 #include "base/log.h"
 #include "base/sdnotify.h"
-#include "execute/execute.h"
-#include "execute/handler.h"
-#include "execute/process/leftovers.h"
 #include "check/faults.h"
+#include "execute/execute.h"
+#include "execute/process/leftovers.h"
 #include "finish/finish.h"
 #include "grab/grab.h"
-#include "node/cancels.h"
 #include "node/duties.h"
-#include "node/node.h"
 #include "node/policies.h"
 #include "queue/feed.h"
 #include "queue/sweep.h"
+#include "served.h"
 #include "sidecar.h"
 #include "slots/limit_reader.h"
 #include "slots/offers.h"
-#include "slots/slots.h"
-#include "table/table.h"
 #include "table/tables.h"
 
-/*
- * A type's triggers may take this part of a table: so many types at once can
- * be flooded, each with more than it has slots for, before the others find no
- * room.
- */
-#define TYPE_SHARE 20
-
-/* Of the configuration. */
-typedef struct Bucket
+typedef enum SidecarState
 {
-	Sidecar    *sidecar;
-	Limit	   *limit;			/* across those of types */
-} Bucket;
+	SIDECAR_RUNNING,
+	SIDECAR_DRAINING,			/* starts nothing new */
+	SIDECAR_ENDING				/* waits for the database to know of its end */
+} SidecarState;
 
 struct Sidecar
 {
+	SidecarState state;
 	Loop	   *loop;
 	Config	   *config;
-	Config	   *first_config;	/* what needs a restart is looked up there */
-	Limits	   *all_limits;
-	Limit	   *slots_of_node;
-	TypeLimits *limits;			/* of the database */
+	Config	   *first_config;	/* parts look at it to the end */
+
+	/* 3 queue */
+	Feed	   *feed;
+	Sweep	   *sweep;
+
+	/* 4 table, and the slots that are booked before a grab */
+	Served	   *served;
+	Tables	   *tables;
 	LimitReader *limit_reader;
 	Offers	   *offers;
-	LoopTimer  *slots_timer;	/* when time makes room */
-	Handler   **handlers;		/* those of the configuration */
-	int			nhandlers;
-	Bucket	   *buckets;
-	Table	  **tables;			/* one per bucket */
-	int			ntables;
-	Tables	   *all_tables;
-	int			turn;			/* which table is asked next */
-	Feed	   *feed;
-	Node	   *node;
-	Policies   *policies;
+
+	/* 5 grab */
 	Grab	   *grab;
+
+	/* 6 execute */
 	Execute    *execute;
-	Finish	   *finish;
-	Sweep	   *sweep;
-	Duties	   *duties;
 	Cancels    *cancels;
 	Faults	   *faults;
+
+	/* 7 finish */
+	Finish	   *finish;
+
+	/* the node */
+	Node	   *node;
+	Policies   *policies;
+	Duties	   *duties;
 	Health	   *health;			/* NULL: not configured */
 	LoopTimer  *watchdog;
 	LoopTimer  *drain_end;
-	bool		is_draining;
-	bool		is_ending;
 };
 
-static bool
-resolve_type(void *arg, const char *type, Limit **limit, void **tag)
+static int
+running(const Sidecar *sidecar)
 {
-	const Bucket *bucket = arg;
-	Sidecar    *sidecar = bucket->sidecar;
-	const HandlerConfig *config = config_handler(sidecar->config, type);
-
-	if (config == NULL)
-		return false;
-	*tag = sidecar->handlers[config->index];
-	*limit = type_limits_leaf(sidecar->limits, type, handler_limit(*tag), bucket->limit);
-	return true;
+	return grab_under_way(sidecar->grab) + execute_running(sidecar->execute);
 }
 
-/* The buckets take turns; a pop in one table may make another ready. */
-static TableEntry *
-pop_any(Sidecar *sidecar, Table **table)
-{
-	for (int i = 0; i < sidecar->ntables; i++)
-	{
-		TableEntry *entry;
-
-		*table = sidecar->tables[sidecar->turn++ % sidecar->ntables];
-		entry = table_pop(*table);
-		if (entry != NULL)
-			return entry;
-	}
-	return NULL;
-}
-
-static bool
-any_ready(void *arg)
-{
-	const Sidecar *sidecar = arg;
-
-	for (int i = 0; i < sidecar->ntables; i++)
-		if (table_ready(sidecar->tables[i]))
-			return true;
-	return false;
-}
-
-/* The next trigger that nobody grabs but us. */
-static TableEntry *
-next_entry(void *arg, Table **table)
-{
-	Sidecar    *sidecar = arg;
-
-	do
-	{
-		TableEntry *entry;
-
-		while ((entry = pop_any(sidecar, table)) != NULL)
-			if (!execute_take(*table, entry))
-				return entry;
-	} while (any_ready(sidecar));
-	return NULL;
-}
-
-static void
-on_task(void *arg, Task *task)
-{
-	execute_task(((Sidecar *) arg)->execute, task);
-}
-
-static bool
-on_refused(void *arg, const char *limit, int64 until_us)
-{
-	return offers_refused(((Sidecar *) arg)->offers, limit, until_us);
-}
-
-static void
-on_doubt(void *arg)
-{
-	sweep_want_all(((Sidecar *) arg)->sweep);
-}
-
-static void
-on_connected(void *arg)
-{
-	execute_doubt_all(((Sidecar *) arg)->execute);
-}
-
-static void
-on_trigger(void *arg, int bucket, const Trigger *trigger)
-{
-	tables_push(((Sidecar *) arg)->all_tables, bucket, trigger);
-}
-
-static void
-on_sweep(void *arg, int bucket)
-{
-	sweep_want(((Sidecar *) arg)->sweep, bucket);
-}
+/* ---- what the node hears of the database, for the steps in their order ---- */
 
 static void
 on_triggers(void *arg, const char *payload)
@@ -192,21 +97,6 @@ static void
 on_cancel(void *arg)
 {
 	cancels_want(((Sidecar *) arg)->cancels);
-}
-
-static void
-on_due(void *arg, int64 unix_us)
-{
-	duties_due_at(((Sidecar *) arg)->duties, unix_us);
-}
-
-static void
-on_node_gone(void *arg)
-{
-	Sidecar    *sidecar = arg;
-
-	node_look(sidecar->node);
-	duties_node_gone(sidecar->duties);
 }
 
 static void
@@ -239,32 +129,16 @@ on_leader(void *arg, bool is_leader)
 		duties_begin(((Sidecar *) arg)->duties);
 }
 
-/* What was not to be taken, or refused before we knew, may be there to take. */
-static void
-on_policies(void *arg)
-{
-	Sidecar    *sidecar = arg;
-
-	for (int i = 0; i < sidecar->ntables; i++)
-	{
-		LimitTerms	terms = {.max = policies_bucket_max(sidecar->policies, i)};
-
-		limit_set_terms(sidecar->buckets[i].limit, &terms);
-	}
-	sweep_want_all(sidecar->sweep);
-}
-
-/* A node that is frozen and not gone takes the triggers of these with it. */
-static void
-on_revived(void *arg)
-{
-	sweep_want_all(((Sidecar *) arg)->sweep);
-}
-
 static void
 on_clock(void *arg)
 {
 	duties_begin(((Sidecar *) arg)->duties);
+}
+
+static void
+on_config(void *arg)
+{
+	policies_read(((Sidecar *) arg)->policies);
 }
 
 static void
@@ -276,36 +150,31 @@ on_look(void *arg, bool has_work, int64 next_us)
 	duties_look(sidecar->duties, has_work, next_us);
 }
 
-static void
-on_config(void *arg)
-{
-	policies_read(((Sidecar *) arg)->policies);
-}
-
-static int
-running(const Sidecar *sidecar)
-{
-	return grab_under_way(sidecar->grab) + execute_running(sidecar->execute);
-}
+/* ---- the end of a turn ---- */
 
 static void
-stop_loop(void *arg)
+on_ended(void *arg)
 {
 	loop_stop(((Sidecar *) arg)->loop);
+}
+
+static void
+end(Sidecar *sidecar)
+{
+	sidecar->state = SIDECAR_ENDING;
+	node_end(sidecar->node, on_ended, sidecar);
 }
 
 /* The drain is over when nothing runs and everything is reported. */
 static void
 look_at_drain(Sidecar *sidecar)
 {
-	if (!sidecar->is_draining || sidecar->is_ending ||
-		running(sidecar) > 0 || finish_pending(sidecar->finish) > 0)
-		return;
-	sidecar->is_ending = true;
-	node_end(sidecar->node, stop_loop, sidecar);
+	if (sidecar->state == SIDECAR_DRAINING && running(sidecar) == 0 &&
+		finish_pending(sidecar->finish) == 0)
+		end(sidecar);
 }
 
-/* Not before the policies are known that tasks are to be grabbed with. */
+/* A grab needs the policies. */
 static void
 pump_grabs(Sidecar *sidecar)
 {
@@ -313,23 +182,6 @@ pump_grabs(Sidecar *sidecar)
 		return;
 	grab_pump(sidecar->grab);
 	execute_pump(sidecar->execute);
-}
-
-static void
-on_slots_time(void *arg)
-{
-	limits_tick(((Sidecar *) arg)->all_limits);
-}
-
-static void
-arm_slots_timer(Sidecar *sidecar)
-{
-	int64		next = limits_next_us(sidecar->all_limits);
-
-	if (next >= 0)
-		loop_timer_start(sidecar->slots_timer, next - loop_now_us(sidecar->loop));
-	else
-		loop_timer_stop(sidecar->slots_timer);
 }
 
 static void
@@ -347,15 +199,17 @@ on_turn(void *arg)
 	cancels_pump(sidecar->cancels);
 	faults_pump(sidecar->faults);
 	offers_pump(sidecar->offers);
-	arm_slots_timer(sidecar);
+	served_pump(sidecar->served);
 	look_at_drain(sidecar);
 }
+
+/* ---- health ---- */
 
 /* Why nothing new is run; NULL: all is well. */
 static const char *
 trouble(const Sidecar *sidecar)
 {
-	if (sidecar->is_draining)
+	if (sidecar->state != SIDECAR_RUNNING)
 		return "stopping";
 	if (!pg_is_up(node_pg(sidecar->node)))
 		return "no database";
@@ -384,31 +238,32 @@ on_watchdog(void *arg)
 	loop_timer_start(sidecar->watchdog, sdnotify_watchdog_us());
 }
 
+/* ---- from start to end ---- */
+
 static void
 on_drain_end(void *arg)
 {
 	Sidecar    *sidecar = arg;
 
-	if (sidecar->is_ending)
+	if (sidecar->state == SIDECAR_ENDING)
 		return;
 	log_line(TWT_LOG_WARN, "drain",
 			 "%d tasks are still running: they are ended and follow their stuck rule",
 			 running(sidecar));
-	sidecar->is_ending = true;
 	execute_end(sidecar->execute);
-	node_end(sidecar->node, stop_loop, sidecar);
+	end(sidecar);
 }
 
 void
 sidecar_drain(Sidecar *sidecar)
 {
-	if (sidecar->is_draining)
+	if (sidecar->state != SIDECAR_RUNNING)
 	{
 		log_line(TWT_LOG_WARN, "drain", "told twice: stopping at once");
 		loop_stop(sidecar->loop);
 		return;
 	}
-	sidecar->is_draining = true;
+	sidecar->state = SIDECAR_DRAINING;
 	log_line(TWT_LOG_INFO, "drain", "stopping: %d tasks are running",
 			 running(sidecar));
 	sdnotify_stopping();
@@ -423,45 +278,80 @@ sidecar_drain(Sidecar *sidecar)
 	loop_want_turn(sidecar->loop);
 }
 
+/* Slots and limits, which the steps share. */
 static void
-open_tables(Sidecar *sidecar)
+open_limits(Sidecar *sidecar)
 {
-	int			look_ahead = sidecar->config->look_ahead;
-
-	sidecar->ntables = sidecar->config->nbuckets;
-	sidecar->tables = palloc(sidecar->ntables * sizeof(Table *));
-	sidecar->buckets = palloc(sidecar->ntables * sizeof(Bucket));
-	for (int i = 0; i < sidecar->ntables; i++)
-	{
-		Bucket	   *bucket = &sidecar->buckets[i];
-
-		bucket->sidecar = sidecar;
-		bucket->limit = limit_new(sidecar->config->buckets[i], 0, sidecar->slots_of_node);
-		sidecar->tables[i] = table_new(look_ahead / sidecar->ntables,
-									   Max(look_ahead / sidecar->ntables / TYPE_SHARE, 1),
-									   resolve_type, bucket);
-	}
+	sidecar->limit_reader = limit_reader_open(sidecar->policies, sidecar->node,
+											  served_type_limits(sidecar->served),
+											  sweep_want_all, sidecar->sweep);
+	sidecar->offers = offers_open(sidecar->loop, sidecar->config, sidecar->node,
+								  served_all_limits(sidecar->served),
+								  served_type_limits(sidecar->served));
+	offers_on_unknown(sidecar->offers, limit_reader_miss, sidecar->limit_reader);
 }
 
 static void
-open_handlers(Sidecar *sidecar)
+open_execute(Sidecar *sidecar)
 {
+	RunnerParts parts = {
+		.loop = sidecar->loop,
+		.config = sidecar->config,
+		.node = sidecar->node,
+		.finish = sidecar->finish,
+		.offers = sidecar->offers
+	};
+
+	sidecar->execute = execute_open(&parts);
+	served_add_handlers(sidecar->served, sidecar->policies, sidecar->execute);
+	sidecar->cancels = cancels_open(sidecar->loop, sidecar->node, execute_cancel, sidecar->execute);
+}
+
+static void
+open_grab(Sidecar *sidecar)
+{
+	GrabParts	parts = {
+		.loop = sidecar->loop,
+		.config = sidecar->config,
+		.node = sidecar->node,
+		.offers = sidecar->offers,
+		.execute = sidecar->execute,
+		.next = served_next,
+		.is_ready = served_is_ready,
+		.source = sidecar->served,
+		.on_doubt = sweep_want_all,
+		.doubt_arg = sidecar->sweep
+	};
+
+	sidecar->grab = grab_open(&parts);
+}
+
+static void
+open_feed(Sidecar *sidecar)
+{
+	FeedTargets targets = {sidecar->tables, sidecar->sweep, sidecar->duties, sidecar->node};
+
+	sidecar->feed = feed_open(sidecar->loop, sidecar->config, &targets);
+}
+
+/* A step is opened after those that it hands on to. */
+static void
+open_steps(Sidecar *sidecar)
+{
+	Loop	   *loop = sidecar->loop;
 	Config	   *config = sidecar->config;
+	Table	  **tables = served_tables(sidecar->served);
 
-	sidecar->nhandlers = config->nhandlers;
-	sidecar->handlers = palloc(config->nhandlers * sizeof(Handler *));
-	for (int i = 0; i < config->nhandlers; i++)
-	{
-		sidecar->handlers[i] = handler_new(config->handlers[i], sidecar->policies,
-										   sidecar->slots_of_node);
-		execute_add_handler(sidecar->execute, sidecar->handlers[i]);
-	}
-}
-
-static int64
-slots_clock(void *arg)
-{
-	return loop_now_us(arg);
+	sidecar->tables = tables_open(loop, sidecar->policies, tables, config->nbuckets);
+	sidecar->sweep = sweep_open(loop, config, sidecar->node, sidecar->policies, tables);
+	open_limits(sidecar);
+	sidecar->finish = finish_open(loop, config, sidecar->node);
+	open_execute(sidecar);
+	open_grab(sidecar);
+	policies_on(sidecar->policies, POLICIES_CHANGED, sweep_want_all, sidecar->sweep);
+	sidecar->duties = duties_open(loop, config, sidecar->node, sweep_want_all, sidecar->sweep);
+	sidecar->faults = faults_open(loop, config, sidecar->node);
+	open_feed(sidecar);
 }
 
 Sidecar *
@@ -469,48 +359,16 @@ sidecar_open(Loop *loop, Config *config)
 {
 	static const NodeEvents node_events = {on_begin, on_gone, on_leader, on_clock,
 	on_config, on_look, on_cancel, on_triggers, on_slots};
-	static const FeedEvents feed_events = {on_trigger, on_sweep, on_due, on_node_gone};
-	static const GrabEvents grab_events = {next_entry, any_ready, on_task, on_refused, on_doubt,
-	on_connected};
 	Sidecar    *sidecar = palloc0(sizeof(Sidecar));
 
 	leftovers_kill_orphans(loop);
 	sidecar->loop = loop;
 	sidecar->config = config;
 	sidecar->first_config = config;
-	sidecar->all_limits = limits_new(slots_clock, loop);
-	sidecar->slots_of_node = limit_new_root(sidecar->all_limits, "node", config->concurrency);
-	sidecar->limits = type_limits_new(sidecar->slots_of_node);
-	sidecar->slots_timer = loop_timer_new(loop, on_slots_time, sidecar);
-	open_tables(sidecar);
+	sidecar->served = served_open(loop, config);
 	sidecar->node = node_open(loop, config, &node_events, sidecar);
 	sidecar->policies = policies_open(loop, config, sidecar->node);
-	sidecar->all_tables = tables_open(loop, sidecar->policies, sidecar->tables, sidecar->ntables);
-	sidecar->limit_reader = limit_reader_open(sidecar->policies, sidecar->node, sidecar->limits,
-											  on_doubt, sidecar);
-	sidecar->offers = offers_open(loop, config, sidecar->node, sidecar->all_limits,
-								  sidecar->limits);
-	offers_on_unknown(sidecar->offers, limit_reader_miss, sidecar->limit_reader);
-	sidecar->finish = finish_open(loop, config, sidecar->node);
-	sidecar->execute = execute_open(&(RunnerParts)
-/**INDENT** Error@492: Unbalanced parens */
-									{
-		.loop = loop,
-			.config = config,
-			.node = sidecar->node,
-			.finish = sidecar->finish,
-			.offers = sidecar->offers
-/**INDENT** Warning@498: Extra ) */
-	});
-	open_handlers(sidecar);
-	sidecar->grab = grab_open(loop, config, sidecar->node, &grab_events, sidecar);
-	sidecar->sweep = sweep_open(loop, config, sidecar->node, sidecar->policies,
-								sidecar->tables);
-	policies_on(sidecar->policies, POLICIES_CHANGED, on_policies, sidecar);
-	sidecar->duties = duties_open(loop, config, sidecar->node, on_revived, sidecar);
-	sidecar->cancels = cancels_open(loop, sidecar->node, execute_cancel, sidecar->execute);
-	sidecar->faults = faults_open(loop, config, sidecar->node);
-	sidecar->feed = feed_open(loop, config, &feed_events, sidecar);
+	open_steps(sidecar);
 	sidecar->health = health_open(loop, config->listen, config->node, on_health, sidecar);
 	sidecar->drain_end = loop_timer_new(loop, on_drain_end, sidecar);
 	sidecar->watchdog = loop_timer_new(loop, on_watchdog, sidecar);
@@ -524,7 +382,6 @@ void
 sidecar_reload(Sidecar *sidecar, Config *config)
 {
 	Config	   *old = sidecar->config;
-
 	const char *option = config_needs_restart(old, config);
 
 	if (option != NULL)
@@ -536,15 +393,12 @@ sidecar_reload(Sidecar *sidecar, Config *config)
 	}
 
 	sidecar->config = config;
-	limit_set_max(sidecar->slots_of_node, config->concurrency);
-	for (int i = 0; i < sidecar->nhandlers; i++)
-		handler_reload(sidecar->handlers[i], config->handlers[i]);
+	served_reload(sidecar->served, config);
 	execute_reload(sidecar->execute);
 	faults_look(sidecar->faults);
 	policies_set_config(sidecar->policies, config);
 	sweep_reload(sidecar->sweep, config);
 	log_init(config->log.format, config->log.level, config->node);
-	/* Many parts look at the first one to the end; at the others nobody does. */
 	if (old != sidecar->first_config)
 		config_free(old);
 	log_line(TWT_LOG_INFO, "config", "reloaded");
@@ -557,12 +411,6 @@ free_configs(Sidecar *sidecar)
 	if (sidecar->config != sidecar->first_config)
 		config_free(sidecar->first_config);
 	config_free(sidecar->config);
-}
-
-/* Whoever has ended holds no slots: the database sees that by itself. */
-static void
-ignore_freed(void *arg, Limit *limit, int freed, bool is_wanted)
-{
 }
 
 /* In the reverse order of a task's life. */
@@ -579,27 +427,14 @@ sidecar_free(Sidecar *sidecar)
 	offers_free(sidecar->offers);
 	limit_reader_free(sidecar->limit_reader);
 	policies_free(sidecar->policies);
-	tables_free(sidecar->all_tables);
+	tables_free(sidecar->tables);
 	sweep_free(sidecar->sweep);
 	duties_free(sidecar->duties);
 	cancels_free(sidecar->cancels);
 	faults_free(sidecar->faults);
-	for (int i = 0; i < sidecar->ntables; i++)
-		table_free(sidecar->tables[i]);
-	for (int i = 0; i < sidecar->nhandlers; i++)
-		handler_free(sidecar->handlers[i]);
-	limits_take_freed(sidecar->all_limits, ignore_freed, NULL);
-	type_limits_free(sidecar->limits);
-	for (int i = 0; i < sidecar->ntables; i++)
-		limit_free(sidecar->buckets[i].limit);
-	limit_free(sidecar->slots_of_node);
-	limits_free(sidecar->all_limits);
-	loop_timer_free(sidecar->slots_timer);
+	served_free(sidecar->served);
 	loop_timer_free(sidecar->drain_end);
 	loop_timer_free(sidecar->watchdog);
-	pfree(sidecar->tables);
-	pfree(sidecar->buckets);
-	pfree(sidecar->handlers);
 	free_configs(sidecar);
 	pfree(sidecar);
 }

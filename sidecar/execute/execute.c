@@ -335,9 +335,8 @@ find_running(Lane *lane, const uint8 *id, int64 version)
 }
 
 void
-execute_doubt_all(void *arg)
+execute_doubt_all(Execute *execute)
 {
-	Execute    *execute = arg;
 	dlist_iter	iter;
 
 	for (int i = 0; i < execute->nlanes; i++)
@@ -376,9 +375,8 @@ execute_take(Table *table, TableEntry *entry)
 }
 
 void
-execute_task(void *arg, Task *task)
+execute_task(Execute *execute, Task *task)
 {
-	Execute    *execute = arg;
 	Lane	   *lane = handler_data(task->handler);
 
 	if (execute->has_ended)

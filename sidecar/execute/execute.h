@@ -34,17 +34,17 @@ extern void execute_reload(Execute *execute);
  */
 extern bool execute_take(Table *table, TableEntry *entry) MUSTCHECK;
 
-/* Takes a grabbed task and its slot; an Execute. */
-extern void execute_task(void *execute, Task *task);
+/* Takes a grabbed task and its slot. */
+extern void execute_task(Execute *execute, Task *task);
 
 /* Lets runners send what they have collected; at the end of each turn. */
 extern void execute_pump(Execute *execute);
 
 /*
  * The server may have lost the grabs of what runs: a task that is grabbed again
- * runs on, and is not started a second time.  Takes an Execute.
+ * runs on, and is not started a second time.
  */
-extern void execute_doubt_all(void *execute);
+extern void execute_doubt_all(Execute *execute);
 
 /* Tasks whose outcome is not known yet. */
 extern int	execute_running(const Execute *execute);

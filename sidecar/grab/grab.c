@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "grab/grab.h"
+#include "grab/grab_answers.h"
 #include "pg/calls.h"
 
 /*
@@ -39,11 +40,7 @@ typedef struct GrabRequest
 
 struct Grab
 {
-	Loop	   *loop;
-	const Config *config;
-	Node	   *node;
-	GrabEvents	events;
-	void	   *arg;
+	GrabParts	parts;
 	Pg		   *pgs[SESSIONS];	/* at rest until they are needed */
 	LoopTimer  *pause;			/* after a failure */
 	GrabAnswers *answers;
@@ -165,7 +162,7 @@ on_grabbed(void *arg, PgOutcome outcome, PGresult *result)
 		case PG_DONE:
 
 			/* after our pause the tasks may belong to others: ask again */
-			if (node_is_alive(grab->node))
+			if (node_is_alive(grab->parts.node))
 				take_answer(request, result);
 			else
 				set_state(request, REQUEST_UNKNOWN);
@@ -209,7 +206,7 @@ any_is_up(const Grab *grab)
 static Pg *
 next_session(const Grab *grab)
 {
-	Pg		   *control = node_pg(grab->node);
+	Pg		   *control = node_pg(grab->parts.node);
 
 	if (any_is_up(grab))
 		return own_session(grab);
@@ -243,7 +240,7 @@ send_resolve(GrabRequest *request, Pg *pg)
 			 request->question.batch->n);
 	wire_init(&params);
 	batch_add_ids(request->question.batch, &params);
-	wire_add_int8(&params, node_incarnation(grab->node));
+	wire_add_int8(&params, node_incarnation(grab->parts.node));
 	wire_add_int8(&params, request->question.batch->token);
 	pg_send(pg, request->question.unreadable == NULL ? &call_resolve_grab :
 			&call_resolve_grab_bare, &params, on_resolved, request);
@@ -282,7 +279,7 @@ gather(Grab *grab)
 	Table	   *table;
 
 	while ((grab->gathered == NULL || !batch_is_full(grab->gathered)) &&
-		   (entry = grab->events.next(grab->arg, &table)) != NULL)
+		   (entry = grab->parts.next(grab->parts.source, &table)) != NULL)
 	{
 		if (grab->gathered == NULL)
 			grab->gathered = batch_new();
@@ -308,16 +305,16 @@ send_grab(GrabRequest *request, Pg *pg)
 
 	set_state(request, REQUEST_SENT);
 	request->pg = pg;
-	request->question.sent_us = loop_now_us(grab->loop);
-	if (pg == node_pg(grab->node))
-		grab->events.on_connected(grab->arg);
+	request->question.sent_us = loop_now_us(grab->parts.loop);
+	if (pg == node_pg(grab->parts.node))
+		execute_doubt_all(grab->parts.execute);
 	batch_sort(batch);
-	batch->token = node_next_token(grab->node);
+	batch->token = node_next_token(grab->parts.node);
 	wire_init(&params);
 	batch_add_ids(batch, &params);
-	wire_add_int8(&params, node_incarnation(grab->node));
+	wire_add_int8(&params, node_incarnation(grab->parts.node));
 	wire_add_int8(&params, batch->token);
-	batch_add_policies(batch, grab->config, &params);
+	batch_add_policies(batch, grab->parts.config, &params);
 	batch_add_places(batch, &params);
 	pg_send(pg, request->question.unreadable == NULL ? &call_grab : &call_grab_bare,
 			&params, on_grabbed, request);
@@ -390,11 +387,11 @@ send_ready(Grab *grab)
 void
 grab_pump(Grab *grab)
 {
-	if (!node_is_alive(grab->node) || loop_timer_active(grab->pause))
+	if (!node_is_alive(grab->parts.node) || loop_timer_active(grab->pause))
 		return;
 	send_ready(grab);
 	if (!any_is_up(grab) &&
-		(grab->nrequests > 0 || (!grab->is_stopped && grab->events.is_ready(grab->arg))))
+		(grab->nrequests > 0 || (!grab->is_stopped && grab->parts.is_ready(grab->parts.source))))
 		pg_start(grab->pgs[0]);
 }
 
@@ -407,8 +404,8 @@ on_state(void *arg, bool is_up)
 		put_back_gathered(grab);
 	else
 	{
-		grab->events.on_connected(grab->arg);
-		loop_want_turn(grab->loop);
+		execute_doubt_all(grab->parts.execute);
+		loop_want_turn(grab->parts.loop);
 	}
 }
 
@@ -418,26 +415,21 @@ on_pause_over(void *arg)
 {
 	Grab	   *grab = arg;
 
-	grab->events.on_doubt(grab->arg);
+	grab->parts.on_doubt(grab->parts.doubt_arg);
 }
 
 Grab *
-grab_open(Loop *loop, const Config *config, Node *node,
-		  const GrabEvents *events, void *arg)
+grab_open(const GrabParts *parts)
 {
 	Grab	   *grab = palloc0(sizeof(Grab));
 
-	grab->loop = loop;
-	grab->config = config;
-	grab->node = node;
-	grab->events = *events;
-	grab->arg = arg;
-	grab->answers = grab_answers_new(loop, events->on_task, events->on_refused, arg);
+	grab->parts = *parts;
+	grab->answers = grab_answers_new(parts->loop, parts->execute, parts->offers);
 	dlist_init(&grab->requests);
-	grab->pause = loop_timer_new(loop, on_pause_over, grab);
+	grab->pause = loop_timer_new(parts->loop, on_pause_over, grab);
 	for (int i = 0; i < SESSIONS; i++)
 	{
-		grab->pgs[i] = pg_new(loop, config->postgres, "grab", on_state, grab);
+		grab->pgs[i] = pg_new(parts->loop, parts->config->postgres, "grab", on_state, grab);
 		pg_rest_after(grab->pgs[i], PG_REST_US);
 	}
 	return grab;
@@ -454,7 +446,7 @@ drop_calls(Grab *grab)
 	{
 		GrabRequest *request = dlist_container(GrabRequest, node, iter.cur);
 
-		pg_forget(node_pg(grab->node), request);
+		pg_forget(node_pg(grab->parts.node), request);
 		batch_drop(request->question.batch);
 		remove_request(request);
 	}

@@ -24,35 +24,34 @@
 #ifndef TWT_GRAB_H
 #define TWT_GRAB_H
 
-#include "base/loop.h"
-#include "config/config.h"
-#include "grab/grab_answers.h"
-#include "node/node.h"
-#include "table/table.h"
+#include "execute/execute.h"
 
 typedef struct Grab Grab;
 
-/* The next trigger of any bucket whose slot was booked, and its table. */
-typedef TableEntry *(*GrabNext) (void *arg, Table **table);
-
-typedef struct GrabEvents
+/* The parts of the sidecar that it works with; they outlive it. */
+typedef struct GrabParts
 {
-	GrabNext	next;
+	Loop	   *loop;
+	const Config *config;
+	Node	   *node;
+	Offers	   *offers;			/* hears what cluster-wide limits refuse */
+	Execute    *execute;		/* takes grabbed tasks and their slots */
 
-	/* whether next() may have a trigger */
-	bool		(*is_ready) (void *arg);
-	GrabTask	on_task;
-	GrabRefused on_refused;
+	/*
+	 * The next trigger of any bucket whose slot was booked, and its table;
+	 * and whether there may be one.
+	 */
+	TableEntry *(*next) (void *source, Table **table);
+	bool		(*is_ready) (void *source);
+	void	   *source;
 
 	/* some triggers were dropped without a look at their tasks */
-	void		(*on_doubt) (void *arg);
+	LoopFn		on_doubt;
+	void	   *doubt_arg;
+} GrabParts;
 
-	/* the server may have restarted, and lost grabs that were not durable */
-	void		(*on_connected) (void *arg);
-} GrabEvents;
-
-extern Grab *grab_open(Loop *loop, const Config *config, Node *node,
-					   const GrabEvents *events, void *arg);
+/* Copies the parts. */
+extern Grab *grab_open(const GrabParts *parts);
 extern void grab_free(Grab *grab);
 
 /* Sends what is ready; at the end of each turn. */

@@ -18,9 +18,8 @@
 struct GrabAnswers
 {
 	Loop	   *loop;
-	GrabTask	on_task;
-	GrabRefused on_refused;
-	void	   *arg;
+	Execute    *execute;
+	Offers	   *offers;
 	int64		deadline_us;	/* deadline of the last task, since 1970 ... */
 	char	   *deadline_text;	/* ... and as text; NULL: none yet */
 };
@@ -130,7 +129,7 @@ take_task(GrabAnswers *answers, GrabQuestion *question, const PGresult *result, 
 	task->unreadable = question->unreadable;
 	question->unreadable = NULL;
 	log_task(TWT_LOG_DEBUG, "grab", task, "grabbed");
-	answers->on_task(answers->arg, task);
+	execute_task(answers->execute, task);
 }
 
 /*
@@ -145,7 +144,7 @@ take_refusal(GrabAnswers *answers, Batch *batch, const PGresult *result, int row
 
 	if (!wire_null(result, row, GRAB_GRABBED))
 		until_us = wire_get_time(result, row, GRAB_GRABBED);
-	if (answers->on_refused(answers->arg, PQgetvalue(result, row, GRAB_TYPE), until_us))
+	if (offers_refused(answers->offers, PQgetvalue(result, row, GRAB_TYPE), until_us))
 		batch_refuse(batch, wire_get_uuid(result, row, GRAB_ID));
 }
 
@@ -168,14 +167,13 @@ grab_answers_take(GrabAnswers *answers, GrabQuestion question, const PGresult *r
 }
 
 GrabAnswers *
-grab_answers_new(Loop *loop, GrabTask on_task, GrabRefused on_refused, void *arg)
+grab_answers_new(Loop *loop, Execute *execute, Offers *offers)
 {
 	GrabAnswers *answers = palloc0(sizeof(GrabAnswers));
 
 	answers->loop = loop;
-	answers->on_task = on_task;
-	answers->on_refused = on_refused;
-	answers->arg = arg;
+	answers->execute = execute;
+	answers->offers = offers;
 	return answers;
 }
 

@@ -3,15 +3,14 @@
  * grab_answers.h
  *		Reads what the database answers to a grab: tasks won, tasks refused.
  *
- *		from: batch.h			to: grab.h
+ *		from: batch.h			to: execute.h (execute_task)
  *
  *-------------------------------------------------------------------------
  */
 #ifndef TWT_GRAB_ANSWERS_H
 #define TWT_GRAB_ANSWERS_H
 
-#include "base/loop.h"
-#include "base/task.h"
+#include "execute/execute.h"
 #include "grab/batch.h"
 
 typedef struct GrabAnswers GrabAnswers;
@@ -26,17 +25,8 @@ typedef struct GrabQuestion
 								 * it */
 } GrabQuestion;
 
-/* A task that is ours; the receiver owns it and its slot. */
-typedef void (*GrabTask) (void *arg, Task *task);
-
-/*
- * A cluster-wide limit refused tasks; until_us by the database's clock, 0 if
- * it did not say.  False: that limit is not known.
- */
-typedef bool (*GrabRefused) (void *arg, const char *limit, int64 until_us);
-
-extern GrabAnswers *grab_answers_new(Loop *loop, GrabTask on_task, GrabRefused on_refused,
-									 void *arg);
+/* Grabbed tasks go to execute; offers hears what cluster-wide limits refuse. */
+extern GrabAnswers *grab_answers_new(Loop *loop, Execute *execute, Offers *offers);
 extern void grab_answers_free(GrabAnswers *answers);
 
 /*

@@ -69,13 +69,15 @@ on_notify(void *arg, const char *channel, const char *payload)
 }
 
 Feed *
-feed_open(Loop *loop, const Config *config, const FeedEvents *events, void *arg)
+feed_open(Loop *loop, const Config *config, const FeedTargets *targets)
 {
 	Feed	   *feed = palloc0(sizeof(Feed));
 
 	feed->config = config;
-	feed->events = events;
-	feed->arg = arg;
+	feed->tables = targets->tables;
+	feed->sweep = targets->sweep;
+	feed->duties = targets->duties;
+	feed->node = targets->node;
 	feed->kind = QUEUE_AUTO;
 	feed->pg = pg_new(loop, config->postgres, "queue", on_state, feed);
 	pg_on_notify(feed->pg, on_notify);
@@ -116,14 +118,14 @@ void
 feed_trigger(Feed *feed, int bucket, const Trigger *trigger)
 {
 	if (trigger->due_us != 0)
-		feed->events->on_due(feed->arg, trigger->due_us);
+		duties_due_at(feed->duties, trigger->due_us);
 	else
-		feed->events->on_trigger(feed->arg, bucket, trigger);
+		tables_push(feed->tables, bucket, trigger);
 }
 
 void
 feed_sweep_all(Feed *feed)
 {
 	for (int i = 0; i < feed->config->nbuckets; i++)
-		feed->events->on_sweep(feed->arg, i);
+		sweep_want(feed->sweep, i);
 }

@@ -3,10 +3,10 @@
  * feed.h
  *		How triggers reach this sidecar: from shared memory or by NOTIFY.
  *
- *		from: src/commit/commit.c			to: table.h (table_push)
+ *		from: src/commit/commit.c			to: tables.h (tables_push)
  *
  * A feed of either kind brings only hints.  It says when it may have lost some:
- * then the sidecar must look at the table of tasks itself (on_sweep).  After
+ * then the sidecar must look at the table of tasks itself (sweep.h).  After
  * each connect it must, since tasks may have been committed while nobody
  * listened.
  *
@@ -15,31 +15,26 @@
 #ifndef TWT_FEED_H
 #define TWT_FEED_H
 
-#include "base/loop.h"
-#include "common/trigger.h"
-#include "config/config.h"
+#include "node/duties.h"
+#include "queue/sweep.h"
+#include "table/tables.h"
 
 typedef struct Feed Feed;
 
-typedef struct FeedEvents
+/* What it brings news to; these parts of the sidecar outlive it. */
+typedef struct FeedTargets
 {
-	/* bucket: its place in config->buckets */
-	void		(*on_trigger) (void *arg, int bucket, const Trigger *trigger);
-	void		(*on_sweep) (void *arg, int bucket);
-
-	/* a task will be due at that time, in microseconds since 1970 */
-	void		(*on_due) (void *arg, int64 unix_us);
-
-	/* the session of some node ended */
-	void		(*on_node_gone) (void *arg);
-} FeedEvents;
+	Tables	   *tables;			/* triggers */
+	Sweep	   *sweep;			/* buckets whose triggers may be lost */
+	Duties	   *duties;			/* due tasks, ended sessions of nodes */
+	Node	   *node;			/* ended sessions of nodes */
+} FeedTargets;
 
 /*
  * Opens a connection of its own, and takes triggers until feed_close().  The
  * configuration and the events stay the caller's.
  */
-extern Feed *feed_open(Loop *loop, const Config *config,
-					   const FeedEvents *events, void *arg);
+extern Feed *feed_open(Loop *loop, const Config *config, const FeedTargets *targets);
 extern void feed_close(Feed *feed);
 
 /* Takes no more triggers; other sidecars get them. */

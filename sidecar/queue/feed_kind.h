@@ -10,9 +10,10 @@
 #ifndef TWT_FEED_KIND_H
 #define TWT_FEED_KIND_H
 
-#include "common/trigger.h"
-#include "config/config.h"
+#include "node/duties.h"
 #include "pg/pg.h"
+#include "queue/sweep.h"
+#include "table/tables.h"
 
 typedef enum FeedState
 {
@@ -24,8 +25,10 @@ typedef enum FeedState
 struct Feed
 {
 	const Config *config;
-	const struct FeedEvents *events;
-	void	   *arg;
+	Tables	   *tables;			/* these four hear its news */
+	Sweep	   *sweep;
+	Duties	   *duties;
+	Node	   *node;
 	Pg		   *pg;
 	QueueKind	kind;
 	FeedState	state;

@@ -92,7 +92,7 @@ read_sweeps(Feed *feed, PGresult *result)
 		int			bucket = config_bucket(feed->config, name, len);
 
 		if (bucket >= 0)
-			feed->events->on_sweep(feed->arg, bucket);
+			sweep_want(feed->sweep, bucket);
 	}
 }
 
@@ -110,9 +110,12 @@ on_triggers(void *arg, PgOutcome outcome, PGresult *result)
 	read_triggers(feed, result);
 	read_sweeps(feed, result);
 	if (!wire_null(result, 0, TRIGGERS_DUE))
-		feed->events->on_due(feed->arg, wire_get_time(result, 0, TRIGGERS_DUE));
+		duties_due_at(feed->duties, wire_get_time(result, 0, TRIGGERS_DUE));
 	if (wire_get_bool(result, 0, TRIGGERS_NODE_GONE))
-		feed->events->on_node_gone(feed->arg);
+	{
+		node_look(feed->node);
+		duties_node_gone(feed->duties);
+	}
 }
 
 static void

@@ -1,0 +1,242 @@
+/*-------------------------------------------------------------------------
+ *
+ * served.c
+ *		What this node runs: handlers, their slots, and tables of their types.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include "served.h"
+
+/*
+ * One type may fill this part of a table.  So many types can be flooded at once
+ * before the others find no room.
+ */
+#define TYPE_SHARE 20
+
+typedef struct Bucket
+{
+	Served	   *served;
+	Limit	   *limit;			/* across those of types */
+} Bucket;
+
+struct Served
+{
+	Loop	   *loop;
+	const Config *config;
+	Policies   *policies;
+	Limits	   *all;
+	LoopTimer  *timer;			/* when time makes room */
+	Limit	   *node;			/* above all limits */
+	TypeLimits *of_types;		/* as the database says */
+	Bucket	   *buckets;
+	Table	  **tables;			/* one per bucket */
+	int			ntables;
+	int			turn;			/* the table that is asked next */
+	Handler   **handlers;		/* one per handler of the configuration */
+	int			nhandlers;
+};
+
+/* ---- triggers ---- */
+
+static bool
+resolve_type(void *arg, const char *type, Limit **limit, void **tag)
+{
+	const Bucket *bucket = arg;
+	const Served *served = bucket->served;
+	const HandlerConfig *config = config_handler(served->config, type);
+
+	if (config == NULL)
+		return false;
+	*tag = served->handlers[config->index];
+	*limit = type_limits_leaf(served->of_types, type, handler_limit(*tag), bucket->limit);
+	return true;
+}
+
+/* The buckets take turns. */
+static TableEntry *
+pop_any(Served *served, Table **table)
+{
+	for (int i = 0; i < served->ntables; i++)
+	{
+		TableEntry *entry;
+
+		*table = served->tables[served->turn++ % served->ntables];
+		entry = table_pop(*table);
+		if (entry != NULL)
+			return entry;
+	}
+	return NULL;
+}
+
+bool
+served_is_ready(void *arg)
+{
+	const Served *served = arg;
+
+	for (int i = 0; i < served->ntables; i++)
+		if (table_ready(served->tables[i]))
+			return true;
+	return false;
+}
+
+/* A pop in one table may make another one ready. */
+TableEntry *
+served_next(void *arg, Table **table)
+{
+	Served	   *served = arg;
+
+	do
+	{
+		TableEntry *entry;
+
+		while ((entry = pop_any(served, table)) != NULL)
+			if (!execute_take(*table, entry))
+				return entry;
+	} while (served_is_ready(served));
+	return NULL;
+}
+
+/* ---- slots ---- */
+
+static int64
+clock_us(void *loop)
+{
+	return loop_now_us(loop);
+}
+
+static void
+on_time(void *limits)
+{
+	limits_tick(limits);
+}
+
+void
+served_pump(Served *served)
+{
+	int64		next = limits_next_us(served->all);
+
+	if (next >= 0)
+		loop_timer_start(served->timer, next - loop_now_us(served->loop));
+	else
+		loop_timer_stop(served->timer);
+}
+
+static void
+set_bucket_limits(void *arg)
+{
+	const Served *served = arg;
+
+	for (int i = 0; i < served->ntables; i++)
+	{
+		LimitTerms	terms = {.max = policies_bucket_max(served->policies, i)};
+
+		limit_set_terms(served->buckets[i].limit, &terms);
+	}
+}
+
+Limits *
+served_all_limits(const Served *served)
+{
+	return served->all;
+}
+
+TypeLimits *
+served_type_limits(const Served *served)
+{
+	return served->of_types;
+}
+
+Table	  **
+served_tables(const Served *served)
+{
+	return served->tables;
+}
+
+/* ---- from start to end ---- */
+
+static void
+open_tables(Served *served)
+{
+	int			capacity = served->config->look_ahead / served->config->nbuckets;
+
+	served->ntables = served->config->nbuckets;
+	served->tables = palloc(served->ntables * sizeof(Table *));
+	served->buckets = palloc(served->ntables * sizeof(Bucket));
+	for (int i = 0; i < served->ntables; i++)
+	{
+		Bucket	   *bucket = &served->buckets[i];
+
+		bucket->served = served;
+		bucket->limit = limit_new(served->config->buckets[i], 0, served->node);
+		served->tables[i] = table_new(capacity, Max(capacity / TYPE_SHARE, 1),
+									  resolve_type, bucket);
+	}
+}
+
+Served *
+served_open(Loop *loop, const Config *config)
+{
+	Served	   *served = palloc0(sizeof(Served));
+
+	served->loop = loop;
+	served->config = config;
+	served->all = limits_new(clock_us, loop);
+	served->timer = loop_timer_new(loop, on_time, served->all);
+	served->node = limit_new_root(served->all, "node", config->concurrency);
+	served->of_types = type_limits_new(served->node);
+	open_tables(served);
+	return served;
+}
+
+void
+served_add_handlers(Served *served, Policies *policies, Execute *execute)
+{
+	const Config *config = served->config;
+
+	served->policies = policies;
+	policies_on(policies, POLICIES_CHANGED, set_bucket_limits, served);
+	served->nhandlers = config->nhandlers;
+	served->handlers = palloc(config->nhandlers * sizeof(Handler *));
+	for (int i = 0; i < config->nhandlers; i++)
+	{
+		served->handlers[i] = handler_new(config->handlers[i], policies, served->node);
+		execute_add_handler(execute, served->handlers[i]);
+	}
+}
+
+void
+served_reload(Served *served, const Config *config)
+{
+	served->config = config;
+	limit_set_max(served->node, config->concurrency);
+	for (int i = 0; i < served->nhandlers; i++)
+		handler_reload(served->handlers[i], config->handlers[i]);
+}
+
+/* The database sees by itself that a node which has ended holds no slots. */
+static void
+ignore_freed(void *arg, Limit *limit, int freed, bool is_wanted)
+{
+}
+
+void
+served_free(Served *served)
+{
+	for (int i = 0; i < served->ntables; i++)
+		table_free(served->tables[i]);
+	for (int i = 0; i < served->nhandlers; i++)
+		handler_free(served->handlers[i]);
+	limits_take_freed(served->all, ignore_freed, NULL);
+	type_limits_free(served->of_types);
+	for (int i = 0; i < served->ntables; i++)
+		limit_free(served->buckets[i].limit);
+	limit_free(served->node);
+	loop_timer_free(served->timer);
+	limits_free(served->all);
+	pfree(served->tables);
+	pfree(served->buckets);
+	pfree(served->handlers);
+	pfree(served);
+}

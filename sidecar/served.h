@@ -1,0 +1,53 @@
+/*-------------------------------------------------------------------------
+ *
+ * served.h
+ *		What this node runs: handlers, their slots, and tables of their types.
+ *
+ *		from: tables.h (table_push)			to: grab.h, execute.h (execute_take)
+ *
+ * A type of the configuration has a handler, and each bucket has a table of
+ * triggers.  A trigger's slot counts for its type, its handler, its bucket and
+ * the node.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_SERVED_H
+#define TWT_SERVED_H
+
+#include "config/config.h"
+#include "execute/execute.h"
+#include "node/policies.h"
+#include "slots/type_limits.h"
+#include "table/table.h"
+
+typedef struct Served Served;
+
+/* Tables and limits; config must stay until served_reload(). */
+extern Served *served_open(Loop *loop, const Config *config);
+
+/* The handlers, once; follows the policies of buckets from then on. */
+extern void served_add_handlers(Served *served, Policies *policies, Execute *execute);
+
+/* The same handlers with other figures. */
+extern void served_reload(Served *served, const Config *config);
+
+/* Frees everything; no runner is left. */
+extern void served_free(Served *served);
+
+extern Limits *served_all_limits(const Served *served);
+extern TypeLimits *served_type_limits(const Served *served);
+
+/* One table per bucket of the configuration. */
+extern Table **served_tables(const Served *served);
+
+/*
+ * For grab.h, of a Served: the next trigger that nobody else grabs, with its
+ * table; triggers of handlers that grab their tasks themselves go to these.
+ */
+extern TableEntry *served_next(void *served, Table **table);
+extern bool served_is_ready(void *served);
+
+/* Sets the timer for limits that get room by time; at the end of each turn. */
+extern void served_pump(Served *served);
+
+#endif							/* TWT_SERVED_H */
