@@ -55,38 +55,38 @@ AS $$ SELECT string_agg(note, ',') FROM app.effect WHERE task = pg_temp.id(n) $$
 
 -- The schema is the application's: only the role that runs the function may
 -- look into it.
-SELECT lives_ok($$SELECT pg_temp.try(1, '{"note": "first"}')$$, 'a function in a schema that is open to its role only');
-SELECT is(pg_temp.state(pg_temp.id(1)), 'DONE 2', 'its task is done');
+SELECT lives_ok($$SELECT pg_temp.try(1, '{"note": "first"}')$$, 'a function may be in a schema that only its role can use');
+SELECT is(pg_temp.state(pg_temp.id(1)), 'DONE 2', 'the task of that function is DONE');
 -- The next tests look into the schema as the owner.
 GRANT USAGE ON SCHEMA app TO twtasks_owner;
 DELETE FROM app.effect;
 
 -- Effect and finish, together.
-SELECT is(pg_temp.try(2, '{"note": "two"}'), 'finished', 'it is finished');
-SELECT is(pg_temp.state(pg_temp.id(2)) || ' ' || pg_temp.notes(2), 'DONE 2 two', 'done, with one effect');
+SELECT is(pg_temp.try(2, '{"note": "two"}'), 'finished', 'a function finishes its task');
+SELECT is(pg_temp.state(pg_temp.id(2)) || ' ' || pg_temp.notes(2), 'DONE 2 two', 'the task is DONE, with one effect');
 SELECT is((SELECT count(*) FROM app.effect e JOIN twtasks.finished_task f ON f.id = e.task WHERE f.xmin = pg_current_xact_id()::xid AND pg_xact_status(e.xmin::text::xid8) = 'in progress'), 1::bigint,
-	'made by one transaction');
+	'the effect and the finish are of one transaction');
 SELECT is((SELECT jsonb_build_array(incarnation = pg_temp.node(), token IS NOT NULL, tries) FROM twtasks.finished_task WHERE id = pg_temp.id(2)),
-	'[true, true, 1]'::jsonb, 'as if grabbed and finished by the node');
-SELECT is(pg_temp.try(3, NULL, 'app.nothing'), 'finished', 'a function without an answer means done');
-SELECT is(pg_temp.state(pg_temp.id(3)) || ' ' || pg_temp.notes(3), 'DONE 2 void', 'and it was run, once');
+	'[true, true, 1]'::jsonb, 'the history shows a grab and a finish by the node');
+SELECT is(pg_temp.try(3, NULL, 'app.nothing'), 'finished', 'a function without an answer has succeeded');
+SELECT is(pg_temp.state(pg_temp.id(3)) || ' ' || pg_temp.notes(3), 'DONE 2 void', 'a function without an answer ran once');
 
 -- Each answer.
-SELECT is(pg_temp.try(4, '{"answer": {"result": "retry", "delay": "90 s", "message": "busy"}}'), 'finished', 'it may ask for a retry');
+SELECT is(pg_temp.try(4, '{"answer": {"result": "retry", "delay": "90 s", "message": "busy"}}'), 'finished', 'a function may ask for a retry');
 SELECT is((SELECT jsonb_build_array(status, tries, error, extract(epoch FROM next_event_time - state_time)) FROM twtasks.task WHERE id = pg_temp.id(4)),
-	'["WAITING", 1, "busy", 90]'::jsonb, 'which comes after the delay');
-SELECT is(pg_temp.notes(4), 'regress_app', 'with its effects kept');
-SELECT is(pg_temp.try(5, '{"answer": {"result": "error", "message": "no"}}') || ' ' || pg_temp.state(pg_temp.id(5)), 'finished ERROR 2', 'it may give up');
-SELECT is(pg_temp.try(6, '{"answer": {"result": "delete"}}') || ' ' || pg_temp.state(pg_temp.id(6)), 'finished none', 'it may leave no trace');
-SELECT is(pg_temp.try(90, '{"note": "no", "answer": {"result": "cancelled"}}'), 'failed: handler cancelled it without being asked (SQLSTATE 22023)', 'it may not cancel by itself');
-SELECT is(pg_temp.state(pg_temp.id(90)) || ' ' || coalesce(pg_temp.notes(90), 'none'), 'PROCESSING 1 none', 'and has no effect then');
+	'["WAITING", 1, "busy", 90]'::jsonb, 'a retry comes after its delay');
+SELECT is(pg_temp.notes(4), 'regress_app', 'a retry keeps the effects of the function');
+SELECT is(pg_temp.try(5, '{"answer": {"result": "error", "message": "no"}}') || ' ' || pg_temp.state(pg_temp.id(5)), 'finished ERROR 2', 'a function may give up');
+SELECT is(pg_temp.try(6, '{"answer": {"result": "delete"}}') || ' ' || pg_temp.state(pg_temp.id(6)), 'finished none', 'a function may delete its task');
+SELECT is(pg_temp.try(90, '{"note": "no", "answer": {"result": "cancelled"}}'), 'failed: handler cancelled it without being asked (SQLSTATE 22023)', 'a function may not cancel its task by itself');
+SELECT is(pg_temp.state(pg_temp.id(90)) || ' ' || coalesce(pg_temp.notes(90), 'none'), 'PROCESSING 1 none', 'a function that cancels by itself has no effect');
 GRANT twtasks_operator TO regress_app;
-SELECT is(pg_temp.try(91, jsonb_build_object('sql', format('SELECT twtasks.request_cancel(%L, 1)', pg_temp.id(91)), 'answer', '{"result": "cancelled"}'::jsonb)), 'finished', 'but when it was asked to');
-SELECT is(pg_temp.state(pg_temp.id(91)), 'CANCELLED 2', 'which is what becomes of its task');
+SELECT is(pg_temp.try(91, jsonb_build_object('sql', format('SELECT twtasks.request_cancel(%L, 1)', pg_temp.id(91)), 'answer', '{"result": "cancelled"}'::jsonb)), 'finished', 'a function may cancel its task on request');
+SELECT is(pg_temp.state(pg_temp.id(91)), 'CANCELLED 2', 'that task is CANCELLED');
 REVOKE twtasks_operator FROM regress_app;
-SELECT is(pg_temp.try(7, '{"answer": {"message": "fine"}}') || ' ' || pg_temp.state(pg_temp.id(7)), 'finished DONE 2', 'no result means done');
-SELECT is((SELECT message FROM twtasks.finished_task WHERE id = pg_temp.id(7)), 'fine', 'with its message');
-SELECT is(pg_temp.try(8, '{"answer": {"result": "perhaps"}}'), 'failed: unrecognized result: "perhaps" (SQLSTATE 22023)', 'a result that is none fails');
+SELECT is(pg_temp.try(7, '{"answer": {"message": "fine"}}') || ' ' || pg_temp.state(pg_temp.id(7)), 'finished DONE 2', 'a NULL result means done');
+SELECT is((SELECT message FROM twtasks.finished_task WHERE id = pg_temp.id(7)), 'fine', 'a NULL result keeps the message');
+SELECT is(pg_temp.try(8, '{"answer": {"result": "perhaps"}}'), 'failed: unrecognized result: "perhaps" (SQLSTATE 22023)', 'an unrecognized result is a failure');
 
 -- Without a delay the policy decides, and on the number of tries in any case.
 SELECT twtasks.configure_type('SQL', retry => '[{"delays": ["10s", "20s"]}]') \g /dev/null
@@ -99,25 +99,25 @@ BEGIN
 	PERFORM FROM twtasks_internal.execute_tasks('app.obey', 'regress_app', ARRAY[pg_temp.id(n)], '{0}', pg_temp.node(), pg_temp.token(), '{60000}', '{error}', retry => plan);
 	RETURN (SELECT concat_ws(' ', t.status, t.tries, extract(epoch FROM nullif(next_event_time, 'infinity') - state_time)::integer) FROM twtasks.task t WHERE id = pg_temp.id(n));
 END $$;
-SELECT is(pg_temp.nth_try(10, 1, '{"result": "retry"}'), 'WAITING 1 10', 'a retry waits as the policy says');
-SELECT is(pg_temp.nth_try(11, 2, '{"result": "retry"}'), 'WAITING 2 20', 'and again');
-SELECT is(pg_temp.nth_try(12, 3, '{"result": "retry"}'), 'ERROR 3', 'until its tries are used up');
-SELECT is(pg_temp.nth_try(13, 2, '{"result": "retry", "delay": "5 s"}'), 'WAITING 2 5', 'its own delay counts');
-SELECT is(pg_temp.nth_try(14, 3, '{"result": "retry", "delay": "5 s"}'), 'ERROR 3', 'but not beyond the tries');
-SELECT is(pg_temp.nth_try(15, 9, '{"result": "repeat"}'), 'WAITING 0 10', 'a repeat starts anew');
+SELECT is(pg_temp.nth_try(10, 1, '{"result": "retry"}'), 'WAITING 1 10', 'a retry without a delay waits as the policy says');
+SELECT is(pg_temp.nth_try(11, 2, '{"result": "retry"}'), 'WAITING 2 20', 'the second retry waits as the policy says');
+SELECT is(pg_temp.nth_try(12, 3, '{"result": "retry"}'), 'ERROR 3', 'the last retry ends in ERROR');
+SELECT is(pg_temp.nth_try(13, 2, '{"result": "retry", "delay": "5 s"}'), 'WAITING 2 5', 'a function''s own delay comes before the policy');
+SELECT is(pg_temp.nth_try(14, 3, '{"result": "retry", "delay": "5 s"}'), 'ERROR 3', 'a function''s own delay does not add tries');
+SELECT is(pg_temp.nth_try(15, 9, '{"result": "repeat"}'), 'WAITING 0 10', 'a repeat counts the tries from 0');
 SELECT twtasks.configure_type('SQL', reset_tries => false) \g /dev/null
-SELECT is(pg_temp.nth_try(16, 2, '{"result": "repeat"}'), 'WAITING 2 20', 'unless the policy says otherwise');
-SELECT is(pg_temp.nth_try(17, 3, '{"result": "repeat"}'), 'ERROR 3', 'then it ends with the tries');
-SELECT is(pg_temp.nth_try(18, 3, '{"result": "done"}'), NULL, 'which is nothing to one that is done');
+SELECT is(pg_temp.nth_try(16, 2, '{"result": "repeat"}'), 'WAITING 2 20', 'a policy may let a repeat keep its tries');
+SELECT is(pg_temp.nth_try(17, 3, '{"result": "repeat"}'), 'ERROR 3', 'such a repeat ends in ERROR with the last try');
+SELECT is(pg_temp.nth_try(18, 3, '{"result": "done"}'), NULL, 'a success at the last try is DONE');
 SELECT twtasks.drop_type_policy('SQL') \g /dev/null
-SELECT is(pg_temp.nth_try(19, 1, '{"result": "retry"}', '[]'), 'ERROR 1', 'without a policy the caller''s plan decides');
+SELECT is(pg_temp.nth_try(19, 1, '{"result": "retry"}', '[]'), 'ERROR 1', 'without a policy the caller''s figures decide');
 
 -- The facts that a function receives.
 SELECT twtasks.add_task('FACTS', '{"d": 1}', 'sub', 'key', pg_temp.id(9), 2, NULL, 'b', NULL, '{"c": 1}', '\x00ff') \g /dev/null
-SELECT is((SELECT result FROM twtasks_internal.execute_tasks('app.facts', 'regress_app', ARRAY[pg_temp.id(9)], '{0}', pg_temp.node(), pg_temp.token(), '{60000}', '{error}')), 'finished', 'it is told');
+SELECT is((SELECT result FROM twtasks_internal.execute_tasks('app.facts', 'regress_app', ARRAY[pg_temp.id(9)], '{0}', pg_temp.node(), pg_temp.token(), '{60000}', '{error}')), 'finished', 'a function receives its task');
 SELECT is((SELECT message::jsonb FROM twtasks.finished_task WHERE id = pg_temp.id(9)),
 	'{"version": 1, "type": "FACTS", "sub_type": "sub", "bucket": "b", "priority": 2, "tries": 1, "data": {"d": 1}, "payload": "\\x00ff", "context": {"c": 1}}'::jsonb,
-	'all that there is to know');
+	'a function receives every fact of its task');
 
 -- A function that fails undoes what it did, and nothing else.
 SELECT pg_temp.id(n) AS id FROM generate_series(20, 24) n, LATERAL twtasks.add_task('SQL', CASE WHEN n % 2 = 1 THEN '{"sql": "SELECT 1 / 0"}' ELSE '{}' END::jsonb, task_id => pg_temp.id(n)) \g /dev/null
@@ -125,30 +125,30 @@ CREATE TEMPORARY TABLE batch AS SELECT * FROM twtasks_internal.execute_tasks('ap
 	pg_temp.node(), 900, array_fill(60000, '{6}'), array_fill('error'::twtasks.stuck_rule, '{6}'));
 SELECT bag_eq('SELECT right(id::text, 2) || '' '' || concat_ws('' '', version, result, message, tries, type) FROM batch',
 	ARRAY['20 1 finished 1 SQL', '21 1 failed division by zero (SQLSTATE 22012) 1 SQL', '22 1 finished 1 SQL', '23 1 failed division by zero (SQLSTATE 22012) 1 SQL'],
-	'of a batch those that were won, each with what became of it');
+	'a batch returns the tasks that were grabbed, each with its result');
 SELECT is(ARRAY(SELECT pg_temp.state(pg_temp.id(n)) FROM generate_series(20, 24) n), '{DONE 2,PROCESSING 1,DONE 2,PROCESSING 1,SUBMITTED 0}'::text[],
-	'those that failed are still to be finished by the caller, those not won are untouched');
-SELECT is((SELECT array_agg(DISTINCT right(task::text, 2)) FROM app.effect WHERE task BETWEEN pg_temp.id(20) AND pg_temp.id(25)), '{20,22}'::text[], 'only those that succeeded have effects');
-SELECT is(pg_temp.finish(pg_temp.id(21), 'retry', 1), 'WAITING', 'the caller finishes a failed one');
-SELECT ok(pg_temp.try(26, '{"sql": "SELECT twtasks.add_task(''CHILD'')", "answer": {"result": "perhaps"}}') ~ '^failed', 'one adds a task and fails');
-SELECT is((SELECT count(*) FROM twtasks.task WHERE type = 'CHILD'), 0::bigint, 'the added one is undone as well');
-SELECT is(pg_temp.try(27, '{"sql": "SELECT twtasks.add_task(''CHILD'')"}'), 'finished', 'one adds a task and succeeds');
-SELECT is((SELECT count(*) FROM twtasks.task WHERE type = 'CHILD'), 1::bigint, 'that is there');
+	'failed tasks wait for the caller''s finish, and tasks not grabbed stay as they are');
+SELECT is((SELECT array_agg(DISTINCT right(task::text, 2)) FROM app.effect WHERE task BETWEEN pg_temp.id(20) AND pg_temp.id(25)), '{20,22}'::text[], 'only successful tasks have effects');
+SELECT is(pg_temp.finish(pg_temp.id(21), 'retry', 1), 'WAITING', 'the caller finishes a failed task');
+SELECT ok(pg_temp.try(26, '{"sql": "SELECT twtasks.add_task(''CHILD'')", "answer": {"result": "perhaps"}}') ~ '^failed', 'a function may add a task and fail');
+SELECT is((SELECT count(*) FROM twtasks.task WHERE type = 'CHILD'), 0::bigint, 'the failure undoes the added task');
+SELECT is(pg_temp.try(27, '{"sql": "SELECT twtasks.add_task(''CHILD'')"}'), 'finished', 'a function may add a task and succeed');
+SELECT is((SELECT count(*) FROM twtasks.task WHERE type = 'CHILD'), 1::bigint, 'the added task exists');
 SELECT is(pg_temp.try(28, '{"sql": "SELECT twtasks_internal.finish_tasks(ARRAY[''00000000-0000-0000-0000-000000000028'']::uuid[], ''{1}'', ''{done}'', ''{0}'', ''{NULL}'', 1, 1)"}'),
-	'failed: task was changed by its own handler (SQLSTATE 55000)', 'one that finishes itself fails');
-SELECT is(pg_temp.state(pg_temp.id(28)), 'PROCESSING 1', 'and that finish is undone');
+	'failed: task was changed by its own handler (SQLSTATE 55000)', 'a function that finishes its own task fails');
+SELECT is(pg_temp.state(pg_temp.id(28)), 'PROCESSING 1', 'that finish is undone');
 
 -- A function runs as its role, and cannot change it.
-SELECT is(pg_temp.notes(27), 'regress_app', 'it runs as its role');
-SELECT is(pg_temp.try(30, NULL, role => NULL) || ' ' || pg_temp.notes(30), 'finished ' || session_user, 'without a role as the user of the session');
+SELECT is(pg_temp.notes(27), 'regress_app', 'a function runs as its role');
+SELECT is(pg_temp.try(30, NULL, role => NULL) || ' ' || pg_temp.notes(30), 'finished ' || session_user, 'a function without a role runs as the user of the session');
 SELECT is((SELECT array_agg(pg_temp.try(40 + n::integer, jsonb_build_object('sql', s)) ORDER BY n) FROM unnest(ARRAY['SET ROLE regress_other', 'SET LOCAL ROLE regress_other',
 	'RESET ROLE', 'SELECT set_config(''role'', ''regress_other'', false)']) WITH ORDINALITY x(s, n)),
-	array_fill('failed: cannot set parameter "role" within security-definer function (SQLSTATE 42501)'::text, '{4}'), 'it cannot change its role');
+	array_fill('failed: cannot set parameter "role" within security-definer function (SQLSTATE 42501)'::text, '{4}'), 'a function cannot change its role');
 SELECT ok((SELECT bool_and(pg_temp.try(50 + n::integer, jsonb_build_object('sql', s)) ~ '^failed: cannot set parameter "session_authorization" .*42501') FROM unnest(ARRAY['SET SESSION AUTHORIZATION regress_other',
-	'RESET SESSION AUTHORIZATION', 'SET SESSION AUTHORIZATION DEFAULT']) WITH ORDINALITY x(s, n)), 'nor the user of the session');
+	'RESET SESSION AUTHORIZATION', 'SET SESSION AUTHORIZATION DEFAULT']) WITH ORDINALITY x(s, n)), 'a function cannot change the user of the session');
 SELECT ok((SELECT bool_and(pg_temp.try(60 + n::integer, jsonb_build_object('sql', s)) ~ '^failed') FROM unnest(ARRAY['COMMIT', 'ROLLBACK', 'DISCARD ALL', 'LOAD ''twtasks''', 'COPY app.effect TO PROGRAM ''true''',
 	'SELECT * FROM twtasks.task', 'DELETE FROM twtasks.task', 'ALTER FUNCTION app.nothing OWNER TO regress_app', 'SELECT pg_temp.notes(1); CREATE ROLE regress_more']) WITH ORDINALITY x(s, n)),
-	'nor end the transaction, nor anything else that its role may not');
+	'a function cannot end the transaction, nor do what its role may not');
 -- Its deferred triggers run as its role too.
 CREATE TABLE app.own (n integer);
 ALTER TABLE app.own OWNER TO regress_app;
@@ -156,10 +156,10 @@ CREATE FUNCTION app.at_commit() RETURNS trigger LANGUAGE plpgsql
 AS $$ BEGIN INSERT INTO app.effect VALUES ('00000000-0000-0000-0000-000000000080', current_user); RETURN NULL; END $$;
 ALTER FUNCTION app.at_commit() OWNER TO regress_app;
 CREATE CONSTRAINT TRIGGER at_commit AFTER INSERT ON app.own DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION app.at_commit();
-SELECT is(pg_temp.try(79, '{"sql": "INSERT INTO app.own VALUES (1)"}'), 'finished', 'it leaves a deferred trigger behind');
+SELECT is(pg_temp.try(79, '{"sql": "INSERT INTO app.own VALUES (1)"}'), 'finished', 'a function may leave a deferred trigger behind');
 SET CONSTRAINTS ALL IMMEDIATE;
-SELECT is(pg_temp.notes(80), 'regress_app', 'which runs as its role, not as the user of the session');
-SELECT is(current_user, session_user, 'afterwards the session is who it was');
+SELECT is(pg_temp.notes(80), 'regress_app', 'a deferred trigger runs as the function''s role');
+SELECT is(current_user, session_user, 'the session has its own user again afterwards');
 
 -- A deferred constraint fails only the task that broke it.
 CREATE TABLE app.account (n integer PRIMARY KEY, owner integer REFERENCES app.account DEFERRABLE INITIALLY DEFERRED);
@@ -167,22 +167,22 @@ GRANT SELECT, INSERT ON app.account TO regress_app;
 SELECT twtasks.add_task('SQL', jsonb_build_object('sql', format('INSERT INTO app.account VALUES (%s, %s)', n, CASE n WHEN 182 THEN 0 ELSE n END)), task_id => pg_temp.id(n))
 FROM generate_series(181, 183) n \g /dev/null
 SELECT is((SELECT array_agg(result ORDER BY id) FROM twtasks_internal.execute_tasks('app.obey', 'regress_app', ARRAY(SELECT pg_temp.id(n) FROM generate_series(181, 183) n),
-	'{0,0,0}', pg_temp.node(), pg_temp.token(), '{60000,60000,60000}', '{error,error,error}')), '{finished,failed,finished}'::text[], 'of three in one transaction one breaks a deferred constraint');
-SELECT is(ARRAY(SELECT pg_temp.state(pg_temp.id(n)) FROM generate_series(181, 183) n), '{DONE 2,PROCESSING 1,DONE 2}'::text[], 'the others are done');
-SELECT is(ARRAY(SELECT n FROM app.account ORDER BY n), '{181,183}'::integer[], 'with their effects');
-SELECT is(pg_temp.notes(182), NULL, 'and nothing stays of the one that failed');
+	'{0,0,0}', pg_temp.node(), pg_temp.token(), '{60000,60000,60000}', '{error,error,error}')), '{finished,failed,finished}'::text[], 'a task that breaks a deferred constraint fails');
+SELECT is(ARRAY(SELECT pg_temp.state(pg_temp.id(n)) FROM generate_series(181, 183) n), '{DONE 2,PROCESSING 1,DONE 2}'::text[], 'the other tasks of its transaction are DONE');
+SELECT is(ARRAY(SELECT n FROM app.account ORDER BY n), '{181,183}'::integer[], 'the other tasks of its transaction keep their effects');
+SELECT is(pg_temp.notes(182), NULL, 'nothing is left of the failed task');
 SELECT lives_ok('SET CONSTRAINTS ALL IMMEDIATE', 'nothing is left to fail at the commit');
 
 -- Settings are put back, whether it succeeds or fails.
 SET LOCAL search_path = app, public;
 SET LOCAL work_mem = '7MB';
 SET LOCAL twtest.mine = 'kept';
-SELECT is(pg_temp.try(70, '{"sql": "SELECT set_config(''search_path'', ''hostile'', false), set_config(''work_mem'', ''1MB'', false), set_config(''twtest.mine'', ''changed'', false)"}'), 'finished', 'it sets what it likes');
-SELECT is(current_setting('search_path') || ' ' || current_setting('work_mem') || ' ' || current_setting('twtest.mine'), 'app, public 7MB kept', 'and all is put back');
-SELECT ok(pg_temp.try(71, '{"sql": "SET work_mem = ''1MB''; SET search_path = hostile; SELECT 1 / 0"}') ~ '^failed', 'also');
-SELECT is(current_setting('search_path') || ' ' || current_setting('work_mem'), 'app, public 7MB', 'when it fails');
+SELECT is(pg_temp.try(70, '{"sql": "SELECT set_config(''search_path'', ''hostile'', false), set_config(''work_mem'', ''1MB'', false), set_config(''twtest.mine'', ''changed'', false)"}'), 'finished', 'a function may change settings');
+SELECT is(current_setting('search_path') || ' ' || current_setting('work_mem') || ' ' || current_setting('twtest.mine'), 'app, public 7MB kept', 'settings are reset after a success');
+SELECT ok(pg_temp.try(71, '{"sql": "SET work_mem = ''1MB''; SET search_path = hostile; SELECT 1 / 0"}') ~ '^failed', 'a function may change settings and fail');
+SELECT is(current_setting('search_path') || ' ' || current_setting('work_mem'), 'app, public 7MB', 'settings are reset after a failure');
 SELECT ok(pg_temp.try(72, '{"sql": "INSERT INTO app.effect VALUES (''00000000-0000-0000-0000-000000000072'', current_setting(''search_path''))"}') = 'finished'
-	AND pg_temp.notes(72) = 'regress_app,' || (SELECT reset_val FROM pg_settings WHERE name = 'search_path'), 'it sees the search_path that the session started with');
+	AND pg_temp.notes(72) = 'regress_app,' || (SELECT reset_val FROM pg_settings WHERE name = 'search_path'), 'a function sees the search_path that the session started with');
 RESET search_path;
 
 -- Under a limit of the whole cluster.
@@ -192,22 +192,22 @@ SELECT pg_temp.token() AS first, pg_temp.node() AS node \gset
 CREATE FUNCTION pg_temp.go(n integer, token bigint, grabbed boolean) RETURNS text LANGUAGE sql
 AS $$ SELECT string_agg(concat_ws(' ', version, result, message, tries, type), ',') FROM twtasks_internal.execute_tasks('app.obey', 'regress_app', ARRAY[pg_temp.id(n)], '{0}',
 	pg_temp.node(), token, '{60000}', '{error}', grabbed => grabbed) $$;
-SELECT is(pg_temp.go(80, pg_temp.token(), false), '1 finished 1 LIM', 'within the limit a task runs');
+SELECT is(pg_temp.go(80, pg_temp.token(), false), '1 finished 1 LIM', 'a task within a limit runs');
 SELECT count(*) FROM twtasks_internal.grab_tasks(ARRAY[pg_temp.id(81)], '{0}', :node, :first, '{60000}', '{error}') \g /dev/null
-SELECT is(pg_temp.go(82, pg_temp.token(), false), 'refused LIM', 'beyond it is refused');
-SELECT is(pg_temp.state(pg_temp.id(82)), 'SUBMITTED 0', 'and stays as it is');
-SELECT is(pg_temp.go(82, :first, true), NULL, 'what was not grabbed before does not run');
-SELECT is(pg_temp.go(81, pg_temp.token(), true), NULL, 'nor what another call has grabbed');
-SELECT is(pg_temp.go(81, :first, false), NULL, 'what was grabbed before is not grabbed again');
-SELECT is(pg_temp.go(81, :first, true), '1 finished 1 LIM', 'but runs');
-SELECT is(pg_temp.state(pg_temp.id(81)), 'DONE 2', 'and is done');
-SELECT is(pg_temp.notes(81), 'limited', 'with what the function did');
-SELECT is(pg_temp.go(81, :first, true), NULL, 'once');
+SELECT is(pg_temp.go(82, pg_temp.token(), false), 'refused LIM', 'a task beyond a limit is refused');
+SELECT is(pg_temp.state(pg_temp.id(82)), 'SUBMITTED 0', 'a refused task stays as it is');
+SELECT is(pg_temp.go(82, :first, true), NULL, 'a task that was not grabbed before does not run');
+SELECT is(pg_temp.go(81, pg_temp.token(), true), NULL, 'a task that another call has grabbed does not run');
+SELECT is(pg_temp.go(81, :first, false), NULL, 'a task that was grabbed before is not grabbed again');
+SELECT is(pg_temp.go(81, :first, true), '1 finished 1 LIM', 'a task that was grabbed before runs');
+SELECT is(pg_temp.state(pg_temp.id(81)), 'DONE 2', 'a task that was grabbed before is DONE');
+SELECT is(pg_temp.notes(81), 'limited', 'its function has its effect');
+SELECT is(pg_temp.go(81, :first, true), NULL, 'its function ran once');
 SELECT count(*) FROM twtasks_internal.grab_tasks(ARRAY[pg_temp.id(82)], '{0}', :node, :first, '{60000}', '{error}') \g /dev/null
 UPDATE twtasks.node SET ended = clock_timestamp() WHERE incarnation = :node;
 SELECT is(pg_temp.go(82, :first, true), NULL, 'a node that has ended runs nothing more');
 UPDATE twtasks.node SET ended = NULL WHERE incarnation = :node;
-SELECT is(pg_temp.go(82, :first, true), '1 finished 1 LIM', 'one that has not does');
+SELECT is(pg_temp.go(82, :first, true), '1 finished 1 LIM', 'a node that has not ended runs tasks');
 SELECT twtasks.drop_limit('LIM') \g /dev/null
 
 -- An error that several tasks in one transaction may cause undoes all of them.
@@ -218,11 +218,11 @@ FROM unnest('{40P01,40001,55P03}'::text[]) WITH ORDINALITY c(code, round), gener
 CREATE FUNCTION pg_temp.execute(VARIADIC n integer[]) RETURNS text[] LANGUAGE sql
 AS $$ SELECT array_agg(e.result ORDER BY e.id) FROM twtasks_internal.execute_tasks('app.obey', 'regress_app', ARRAY(SELECT pg_temp.id(u) FROM unnest(n) u), '{0}',
 	pg_temp.node(), pg_temp.token(), '{60000}', '{error}') e $$;
-SELECT throws_ok('SELECT pg_temp.execute(711, 712, 713)', '40P01', NULL, 'a deadlock among several');
-SELECT throws_ok('SELECT pg_temp.execute(721, 722, 723)', '40001', NULL, 'a serialization failure among several');
-SELECT is(pg_temp.execute(731, 732, 733), '{finished,failed,finished}', 'another failure is the task''s own');
-SELECT is(pg_temp.execute(712) || pg_temp.execute(722), '{failed,failed}', 'so are they of one that is alone');
-SELECT is(pg_temp.execute(711, 713, 721, 723), '{finished,finished,finished,finished}', 'the others are executed');
+SELECT throws_ok('SELECT pg_temp.execute(711, 712, 713)', '40P01', NULL, 'a deadlock undoes all tasks of its transaction');
+SELECT throws_ok('SELECT pg_temp.execute(721, 722, 723)', '40001', NULL, 'a serialization failure undoes all tasks of its transaction');
+SELECT is(pg_temp.execute(731, 732, 733), '{finished,failed,finished}', 'any other failure is the task''s own');
+SELECT is(pg_temp.execute(712) || pg_temp.execute(722), '{failed,failed}', 'for a task alone both are its own failure');
+SELECT is(pg_temp.execute(711, 713, 721, 723), '{finished,finished,finished,finished}', 'the other tasks are executed');
 
 -- Functions that are no handlers.
 CREATE FUNCTION pg_temp.call(function text, role name DEFAULT 'regress_app') RETURNS text
@@ -230,9 +230,9 @@ LANGUAGE sql
 AS $$ SELECT format('SELECT * FROM twtasks_internal.execute_tasks(%L, %L, ''{}'', ''{}'', 1, 1, ''{}'', ''{}'')', function, role) $$;
 SELECT throws_ok(pg_temp.call(f), '42883', NULL, 'not a handler: ' || coalesce(f, 'none'))
 FROM unnest('{app.missing,missing,app.number,app.of_id,app.many,app.effect}'::text[]) f;
-SELECT throws_ok(pg_temp.call(NULL), '22004', 'function must not be null', 'no function');
-SELECT throws_ok(pg_temp.call('app.nothing', 'regress_nobody'), '42704', NULL, 'a role that does not exist');
-SELECT throws_ok(pg_temp.call('app.secret'), '42501', NULL, 'a function that its role may not execute');
+SELECT throws_ok(pg_temp.call(NULL), '22004', 'function must not be null', 'a function that does not exist is an error');
+SELECT throws_ok(pg_temp.call('app.nothing', 'regress_nobody'), '42704', NULL, 'a role that does not exist is an error');
+SELECT throws_ok(pg_temp.call('app.secret'), '42501', NULL, 'a function that its role may not execute is an error');
 CREATE FUNCTION pg_temp.caught(statement text) RETURNS text LANGUAGE plpgsql
 AS $$ BEGIN EXECUTE statement; RETURN 'ok'; EXCEPTION WHEN OTHERS THEN RETURN SQLSTATE; END $$;
 SET LOCAL SESSION AUTHORIZATION regress_sidecar;
@@ -240,11 +240,11 @@ SELECT pg_temp.caught(pg_temp.call('app.nothing', 'regress_other')) AS other, pg
 	   pg_temp.caught(pg_temp.call('app.nothing', 'twtasks_owner')) AS owner, pg_temp.caught(pg_temp.call('app.nothing', NULL)) AS none \gset
 RESET SESSION AUTHORIZATION;
 SELECT is(ARRAY[:'other', :'own', :'owner', :'none'], '{42501,ok,42501,ok}'::text[], 'a sidecar runs handlers as roles that it is a member of');
-SELECT lives_ok(pg_temp.call('app.nothing'), 'nothing to do is no error');
+SELECT lives_ok(pg_temp.call('app.nothing'), 'an empty call is no error');
 
 -- A function that is named by its oid could have any signature.
 SELECT is(ARRAY(SELECT p.oid::regprocedure FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
-	WHERE d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'twtasks') AND 'oid'::regtype = ANY (p.proargtypes)), '{}'::regprocedure[], 'no function of ours calls one by its oid');
+	WHERE d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'twtasks') AND 'oid'::regtype = ANY (p.proargtypes)), '{}'::regprocedure[], 'no function of ours calls another by its oid');
 
 SELECT * FROM finish();
 ROLLBACK;
