@@ -3,42 +3,23 @@
  * requests.c
  *		A POST for each task.
  *
- *		from: main.c			to: http_client.h, main.c (replies)
- *
- * A request goes to the handler's own URL, or to one that the task's context
- * names and the handler allows.  What comes back is judged by http_reply.c.
- *
  *	 a request is	until							and then
  *	 running		libcurl has an end of it		the verdict
  *	 held			the end of the turn				running, once more
  *	 ended			the end of the turn				the verdict
  *
- * It is ended early when it cannot be sent: its verdict is known then, and told
- * later.  It is held when it was about to go over a kept connection that is
- * older than the rule for its address: it begins anew, over one of its own.
+ * A request that cannot be sent, or is cancelled, ends early: its verdict is
+ * known then, and told later.  http_post.h says when a request begins again.
  *
  *-------------------------------------------------------------------------
  */
 #include "base/port.h"
 
-#include <sys/socket.h>
-#include <time.h>
-
-#include "base/output.h"
-#include "common/version.h"
-#include "workers/http/http_client.h"
-#include "workers/http/http_headers.h"
+#include "workers/http/http_post.h"
 #include "workers/http/http_reply.h"
 #include "workers/http/requests.h"
 #include "workers/lib/task_line.h"
 #include "workers/lib/worker_reply.h"
-
-/* Of an answer, and of its headers, no more is read. */
-#define ANSWER_MAX (1024 * 1024)
-#define HEADERS_MAX (64 * 1024)
-
-/* A sidecar takes messages of 64 kB, of which the database keeps less. */
-#define MESSAGE_MAX (48 * 1024)
 
 struct Requests
 {
@@ -56,22 +37,7 @@ typedef struct Request
 	dlist_node	node;
 	Requests   *requests;
 	Task	   *task;
-	int64		start_by_us;
-	CURL	   *easy;			/* NULL: not made */
-	struct curl_slist *headers;
-	HttpUrl		url;
-	bool		is_own_host;	/* the handler's, not one of the task's choice */
-	bool		was_refused;	/* an address that it must not go to */
-	bool		was_allowed;	/* another address */
-	bool		is_late;		/* it may be another node's task by now */
-	bool		is_held;		/* not sent: it begins anew */
-	bool		is_fresh;		/* over a connection of its own */
-	Output		body;			/* the end of the answer */
-	StringInfoData json;		/* all of it, if it is JSON and not too long */
-	size_t		received;
-	size_t		header_bytes;
-	bool		is_long;		/* there was more than is read */
-	char		error[CURL_ERROR_SIZE];
+	HttpPost	post;
 	Verdict		verdict;		/* ended early */
 } Request;
 
@@ -81,12 +47,7 @@ static void
 free_request(Request *request)
 {
 	dlist_delete(&request->node);
-	if (request->easy != NULL)
-		http_client_put(request->requests->client, request->easy);
-	curl_slist_free_all(request->headers);
-	http_url_clear(&request->url);
-	output_clear(&request->body);
-	pfree(request->json.data);
+	http_post_clear(&request->post, request->requests->client);
 	task_line_free(request->task);
 	pfree(request);
 }
@@ -126,16 +87,6 @@ report_ended(Requests *requests)
 	}
 }
 
-/* The machine's clock: receivers compare it with theirs. */
-static int64
-wall_us(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return SECONDS_TO_US(now.tv_sec) + now.tv_nsec / 1000;
-}
-
 static const char *
 get_header(CURL * easy, const char *name)
 {
@@ -147,21 +98,25 @@ get_header(CURL * easy, const char *name)
 }
 
 static void
-report_answer(Request *request, int status)
+report_answer(Request *request)
 {
+	const HttpPost *post = &request->post;
+	bool		is_whole = post->stopped != STOPPED_LONG;
 	StringInfoData body;
 	Verdict		verdict = {0};
 	char	   *message;
+	long		status = 0;
 	HttpReply	reply = {
-		.status = status,
-		.retry_after = get_header(request->easy, "Retry-After"),
-		.json = request->json.len > 0 && !request->is_long ? request->json.data : NULL,
-		.json_len = request->json.len,
-		.now_us = wall_us()
+		.retry_after = get_header(post->easy, "Retry-After"),
+		.json = is_whole ? post->json.data : NULL,
+		.json_len = post->json.len,
+		.now_us = http_post_now_us()
 	};
 
+	curl_easy_getinfo(post->easy, CURLINFO_RESPONSE_CODE, &status);
+	reply.status = status;
 	initStringInfo(&body);
-	output_append(&request->body, &body);
+	output_append(&post->body, &body);
 	reply.body = body.data;
 	http_reply_judge(&reply, request->requests->settings->statuses, &verdict, &message);
 	report(request, &verdict);
@@ -169,248 +124,65 @@ report_answer(Request *request, int status)
 	pfree(body.data);
 }
 
-/* Nothing of the request has reached anybody. */
-static bool
-was_not_sent(CURLcode code)
-{
-	switch (code)
-	{
-		case CURLE_COULDNT_RESOLVE_HOST:
-		case CURLE_COULDNT_CONNECT:
-		case CURLE_SSL_CONNECT_ERROR:
-		case CURLE_PEER_FAILED_VERIFICATION:
-		case CURLE_SSL_CACERT_BADFILE:
-			return true;
-		default:
-			return false;
-	}
-}
-
 static void
-report_failure(Request *request, CURLcode code)
+report_failure(Request *request, TaskResult result, const char *what)
 {
-	const char *what = was_not_sent(code) ? "could not connect to" : "no answer from";
-	char	   *message;
-	Verdict		verdict = {was_not_sent(code) ? TASK_RETRY : TASK_FAILURE, TASK_DELAY_BY_POLICY};
+	const HttpPost *post = &request->post;
+	char	   *message = psprintf("%s %s port %d: %s", what, post->url.host, post->url.port, post->error);
+	Verdict		verdict = {result, TASK_DELAY_BY_POLICY, message};
 
-	if (request->was_refused && !request->was_allowed)
-	{
-		verdict.result = TASK_ERROR;
-		message = psprintf("could not connect to \"%s\": a task must not choose a host with a private address",
-						   request->url.host);
-	}
-	else
-		message = psprintf("%s %s port %d: %s", what, request->url.host, request->url.port,
-						   request->error[0] ? request->error : curl_easy_strerror(code));
-	verdict.message = message;
 	report(request, &verdict);
 	pfree(message);
 }
 
-/* All of it begins again, over a connection of its own. */
+static void
+report_refusal(Request *request)
+{
+	char	   *message = psprintf("could not connect to \"%s\": a task must not choose a host with a private address",
+								   request->post.url.host);
+	Verdict		verdict = {TASK_ERROR, TASK_DELAY_BY_POLICY, message};
+
+	report(request, &verdict);
+	pfree(message);
+}
+
 static void
 hold(Request *request)
 {
-	request->is_held = false;
-	request->is_fresh = true;
-	curl_easy_setopt(request->easy, CURLOPT_FRESH_CONNECT, 1L);
 	dlist_delete(&request->node);
 	dlist_push_tail(&request->requests->held, &request->node);
 }
 
-/* An answer that we stopped to read has its status all the same. */
 static void
 on_done(void *arg, CURL * easy, CURLcode code)
 {
 	static const Verdict released = {TASK_RELEASE, TASK_DELAY_BY_POLICY, NULL};
 	Request    *request = arg;
-	long		status = 0;
 
-	curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
-	if (request->is_held)
-		hold(request);
-	else if (request->is_late)
-		report(request, &released);
-	else if (code == CURLE_OK || (code == CURLE_WRITE_ERROR && request->is_long))
-		report_answer(request, status);
-	else
-		report_failure(request, code);
-}
-
-/* ---- the answer ---- */
-
-static bool
-is_wanted_json(Request *request)
-{
-	long		status;
-	char	   *type;
-
-	curl_easy_getinfo(request->easy, CURLINFO_RESPONSE_CODE, &status);
-	curl_easy_getinfo(request->easy, CURLINFO_CONTENT_TYPE, &type);
-	return status >= 200 && status < 300 && http_is_json(type);
-}
-
-/* JSON that is not read to its end may say anything: it counts for nothing. */
-static size_t
-on_body(char *bytes, size_t size, size_t n, void *arg)
-{
-	Request    *request = arg;
-
-	n *= size;
-	if (request->received + n > ANSWER_MAX)
+	switch (http_post_end(&request->post, code))
 	{
-		request->is_long = true;
-		return 0;
+		case HTTP_POST_ANSWERED:
+			report_answer(request);
+			break;
+		case HTTP_POST_AGAIN:
+			hold(request);
+			break;
+		case HTTP_POST_LATE:
+			report(request, &released);
+			break;
+		case HTTP_POST_REFUSED:
+			report_refusal(request);
+			break;
+		case HTTP_POST_NOT_SENT:
+			report_failure(request, TASK_RETRY, "could not connect to");
+			break;
+		case HTTP_POST_NO_ANSWER:
+			report_failure(request, TASK_FAILURE, "no answer from");
+			break;
 	}
-	request->received += n;
-	if (request->json.len <= HTTP_JSON_MAX && is_wanted_json(request))
-		appendBinaryStringInfo(&request->json, bytes, n);
-	output_add(&request->body, bytes, n);
-	return n;
-}
-
-static size_t
-on_header(char *bytes, size_t size, size_t n, void *arg)
-{
-	Request    *request = arg;
-
-	request->header_bytes += n * size;
-	return request->header_bytes > HEADERS_MAX ? 0 : n * size;
 }
 
 /* ---- the request ---- */
-
-/* Whoever wrote the handler's own host into the configuration means it. */
-static bool
-must_be_public(const Request *request)
-{
-	return !request->is_own_host && request->requests->settings->is_public_only;
-}
-
-/* The address that is checked here is the one that is connected to. */
-static curl_socket_t
-on_open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
-{
-	Request    *request = arg;
-
-	if (must_be_public(request) && !http_address_is_public(&address->addr))
-	{
-		request->was_refused = true;
-		return CURL_SOCKET_BAD;
-	}
-	request->was_allowed = true;
-	return socket(address->family, address->socktype | SOCK_CLOEXEC,
-				  address->protocol);
-}
-
-/*
- * The last moment before the request is sent.  A connection that was kept may
- * be older than the rule for its address.  After the lease of the node the task
- * may be another one's, whatever became of our sidecar.
- */
-static int
-on_connected(void *arg, char *remote, char *local, int remote_port,
-			 int local_port)
-{
-	Request    *request = arg;
-
-	(void) local;
-	(void) remote_port;
-	(void) local_port;
-	if (must_be_public(request) && !http_ip_is_public(remote))
-	{
-		request->is_held = !request->is_fresh;
-		return CURL_PREREQFUNC_ABORT;
-	}
-	request->is_late = loop_now_us(request->requests->loop) >= request->start_by_us;
-	return request->is_late ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
-}
-
-static void
-set_task(Request *request)
-{
-	const HttpSettings *settings = request->requests->settings;
-	CURL	   *easy = request->easy;
-	HttpHeaders headers = {
-		.keys = settings->keys,
-		.more = request->is_own_host ? settings->headers : NULL,
-		.timestamp = wall_us() / 1000000
-	};
-
-	request->headers = http_headers_make(&headers, request->task);
-	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, request->headers);
-	curl_easy_setopt(easy, CURLOPT_POST, 1L);
-	curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t) request->task->data_len);
-	curl_easy_setopt(easy, CURLOPT_POSTFIELDS, request->task->data ? request->task->data : "");
-}
-
-static void
-set_callbacks(Request *request)
-{
-	CURL	   *easy = request->easy;
-
-	curl_easy_setopt(easy, CURLOPT_PRIVATE, (void *) request);
-	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, request->error);
-	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
-	curl_easy_setopt(easy, CURLOPT_WRITEDATA, request);
-	curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
-	curl_easy_setopt(easy, CURLOPT_HEADERDATA, request);
-	curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open_socket);
-	curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, request);
-	curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_connected);
-	curl_easy_setopt(easy, CURLOPT_PREREQDATA, request);
-}
-
-/*
- * No redirects, no proxies of the environment, nothing but HTTP.  A kept
- * connection that the server has closed makes libcurl send a request again,
- * which may have been received: not where there is only one try.
- */
-static void
-set_limits(Request *request)
-{
-	const HttpSettings *settings = request->requests->settings;
-	CURL	   *easy = request->easy;
-
-	curl_easy_setopt(easy, CURLOPT_CURLU, request->url.handle);
-	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long) CURL_HTTP_VERSION_1_1);
-	curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
-	curl_easy_setopt(easy, CURLOPT_PROXY, "");
-	curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long) CURL_SSLVERSION_TLSv1_2);
-	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long) (settings->connect_timeout_us / 1000));
-	curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
-	curl_easy_setopt(easy, CURLOPT_USERAGENT, "twtasksd/" TWT_VERSION);
-	if (settings->ca_file != NULL)
-	{
-		curl_easy_setopt(easy, CURLOPT_CAINFO, settings->ca_file);
-		curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
-	}
-	if (request->task->max_tries == 1)
-	{
-		curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
-		curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
-	}
-}
-
-/* Why it goes nowhere; NULL: its URL is known. */
-static const char *
-choose_url(Request *request)
-{
-	const HttpSettings *settings = request->requests->settings;
-	char	   *named = NULL;
-	const char *error = NULL;
-
-	if (settings->hosts[0] != NULL)
-		error = http_headers_url(request->task, &named);
-	if (error == NULL)
-		error = http_settings_choose(settings, named, &request->url);
-	pfree(named);
-	if (error == NULL)
-		request->is_own_host = http_url_is_same_host(&request->url, &settings->url);
-	return error;
-}
 
 static void
 on_turn(void *arg)
@@ -424,7 +196,7 @@ on_turn(void *arg)
 
 		dlist_delete(&request->node);
 		dlist_push_tail(&requests->running, &request->node);
-		http_client_start(requests->client, request->easy);
+		http_post_restart(&request->post, requests->client);
 	}
 }
 
@@ -432,32 +204,21 @@ void
 requests_start(Requests *requests, Task *task, int64 start_by_us)
 {
 	Request    *request = palloc0(sizeof(Request));
+	HttpPost   *post = &request->post;
 	const char *error;
 
 	request->requests = requests;
 	request->task = task;
-	request->start_by_us = start_by_us;
-	output_init(&request->body, Min(requests->settings->max_output, MESSAGE_MAX));
-	initStringInfo(&request->json);
+	post->loop = requests->loop;
+	post->start_by_us = start_by_us;
 	dlist_push_tail(&requests->running, &request->node);
 
-	error = choose_url(request);
+	error = http_post_init(post, requests->settings, task);
 	if (error != NULL)
-	{
 		end_early(request, TASK_ERROR,
 				  psprintf("cannot send to the URL that the task names: %s", error));
-		return;
-	}
-	request->easy = http_client_get(requests->client);
-	if (request->easy == NULL)
-	{
+	else if (!http_post_start(post, requests->client, requests->settings, task, request))
 		end_early(request, TASK_RETRY, pstrdup("out of memory"));
-		return;
-	}
-	set_task(request);
-	set_callbacks(request);
-	set_limits(request);
-	http_client_start(requests->client, request->easy);
 }
 
 static Request *
@@ -482,7 +243,7 @@ requests_cancel(Requests *requests, const char *id, int64 version, const char *w
 
 	if (request == NULL)
 		return;
-	http_client_cancel(requests->client, request->easy);
+	http_client_cancel(requests->client, request->post.easy);
 	end_early(request, TASK_CANCELLED, pstrdup(why));
 }
 
@@ -519,7 +280,7 @@ requests_free(Requests *requests)
 	{
 		Request    *request = dlist_head_element(Request, node, &requests->running);
 
-		http_client_cancel(requests->client, request->easy);
+		http_client_cancel(requests->client, request->post.easy);
 		free_request(request);
 	}
 	while (!dlist_is_empty(&requests->held))

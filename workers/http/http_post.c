@@ -1,0 +1,268 @@
+#include "base/port.h"
+
+#include <sys/socket.h>
+#include <time.h>
+
+#include "common/version.h"
+#include "workers/http/http_headers.h"
+#include "workers/http/http_post.h"
+#include "workers/http/http_reply.h"
+
+/* Bytes of an answer, and of its headers, that are read. */
+#define ANSWER_MAX (1024 * 1024)
+#define HEADERS_MAX (64 * 1024)
+
+/* A sidecar takes messages of 64 kB, of which the database keeps less. */
+#define MESSAGE_MAX (48 * 1024)
+
+int64
+http_post_now_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return SECONDS_TO_US(now.tv_sec) + now.tv_nsec / 1000;
+}
+
+/* ---- the answer ---- */
+
+static bool
+is_wanted_json(const HttpPost *post)
+{
+	long		status;
+	char	   *type;
+
+	curl_easy_getinfo(post->easy, CURLINFO_RESPONSE_CODE, &status);
+	curl_easy_getinfo(post->easy, CURLINFO_CONTENT_TYPE, &type);
+	return status >= 200 && status < 300 && http_is_json(type);
+}
+
+static void
+take_json(HttpPost *post, const char *bytes, size_t n)
+{
+	if (post->json.data == NULL)
+		initStringInfo(&post->json);
+	appendBinaryStringInfo(&post->json, bytes, n);
+}
+
+/* JSON that is not read to its end may say anything: it counts for nothing. */
+static size_t
+on_body(char *bytes, size_t size, size_t n, void *arg)
+{
+	HttpPost   *post = arg;
+
+	n *= size;
+	if (post->received + n > ANSWER_MAX)
+	{
+		post->stopped = STOPPED_LONG;
+		return 0;
+	}
+	post->received += n;
+	if (post->json.len <= HTTP_JSON_MAX && is_wanted_json(post))
+		take_json(post, bytes, n);
+	output_add(&post->body, bytes, n);
+	return n;
+}
+
+static size_t
+on_header(char *bytes, size_t size, size_t n, void *arg)
+{
+	HttpPost   *post = arg;
+
+	post->header_bytes += n * size;
+	return post->header_bytes > HEADERS_MAX ? 0 : n * size;
+}
+
+/* Nothing of the request has reached anybody. */
+static bool
+was_not_sent(CURLcode code)
+{
+	switch (code)
+	{
+		case CURLE_COULDNT_RESOLVE_HOST:
+		case CURLE_COULDNT_CONNECT:
+		case CURLE_SSL_CONNECT_ERROR:
+		case CURLE_PEER_FAILED_VERIFICATION:
+		case CURLE_SSL_CACERT_BADFILE:
+			return true;
+		default:
+			return false;
+	}
+}
+
+/* An answer that we stopped to read has its status all the same. */
+HttpPostEnd
+http_post_end(HttpPost *post, CURLcode code)
+{
+	if (post->stopped == STOPPED_OLD)
+		return HTTP_POST_AGAIN;
+	if (post->stopped == STOPPED_LATE)
+		return HTTP_POST_LATE;
+	if (code == CURLE_OK || (code == CURLE_WRITE_ERROR && post->stopped == STOPPED_LONG))
+		return HTTP_POST_ANSWERED;
+	if (post->error[0] == '\0')
+		strlcpy(post->error, curl_easy_strerror(code), sizeof(post->error));
+	if (post->address == ADDRESS_REFUSED)
+		return HTTP_POST_REFUSED;
+	return was_not_sent(code) ? HTTP_POST_NOT_SENT : HTTP_POST_NO_ANSWER;
+}
+
+/* ---- the conditions ---- */
+
+/* The address that is checked here is the one that is connected to. */
+static curl_socket_t
+on_open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
+{
+	HttpPost   *post = arg;
+
+	if (post->must_be_public && !http_address_is_public(&address->addr))
+	{
+		post->address = Max(post->address, ADDRESS_REFUSED);
+		return CURL_SOCKET_BAD;
+	}
+	post->address = ADDRESS_ALLOWED;
+	return socket(address->family, address->socktype | SOCK_CLOEXEC,
+				  address->protocol);
+}
+
+/* The last moment before the request is sent. */
+static int
+on_connected(void *arg, char *remote, char *local, int remote_port,
+			 int local_port)
+{
+	HttpPost   *post = arg;
+
+	if (post->must_be_public && !http_ip_is_public(remote))
+	{
+		if (!post->is_fresh)
+			post->stopped = STOPPED_OLD;
+		return CURL_PREREQFUNC_ABORT;
+	}
+	if (loop_now_us(post->loop) < post->start_by_us)
+		return CURL_PREREQFUNC_OK;
+	post->stopped = STOPPED_LATE;
+	return CURL_PREREQFUNC_ABORT;
+}
+
+/* ---- the request ---- */
+
+static void
+set_task(HttpPost *post, const HttpSettings *settings, const Task *task)
+{
+	CURL	   *easy = post->easy;
+	HttpHeaders headers = {
+		.keys = settings->keys,
+		.more = post->is_own_host ? settings->headers : NULL,
+		.timestamp = http_post_now_us() / 1000000
+	};
+
+	post->headers = http_headers_make(&headers, task);
+	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, post->headers);
+	curl_easy_setopt(easy, CURLOPT_POST, 1L);
+	curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t) task->data_len);
+	curl_easy_setopt(easy, CURLOPT_POSTFIELDS, task->data ? task->data : "");
+
+	/*
+	 * libcurl sends a request again if the server has closed the kept
+	 * connection, though the server may have received it: that would be a
+	 * second try.
+	 */
+	if (task->max_tries == 1)
+	{
+		curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
+		curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
+	}
+}
+
+static void
+set_callbacks(HttpPost *post)
+{
+	CURL	   *easy = post->easy;
+
+	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, post->error);
+	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
+	curl_easy_setopt(easy, CURLOPT_WRITEDATA, post);
+	curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
+	curl_easy_setopt(easy, CURLOPT_HEADERDATA, post);
+	curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open_socket);
+	curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, post);
+	curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_connected);
+	curl_easy_setopt(easy, CURLOPT_PREREQDATA, post);
+}
+
+/* No redirects, no proxies of the environment, nothing but HTTP. */
+static void
+set_limits(HttpPost *post, const HttpSettings *settings)
+{
+	CURL	   *easy = post->easy;
+
+	curl_easy_setopt(easy, CURLOPT_CURLU, post->url.handle);
+	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long) CURL_HTTP_VERSION_1_1);
+	curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+	curl_easy_setopt(easy, CURLOPT_PROXY, "");
+	curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long) CURL_SSLVERSION_TLSv1_2);
+	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long) (settings->connect_timeout_us / 1000));
+	curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+	curl_easy_setopt(easy, CURLOPT_USERAGENT, "twtasksd/" TWT_VERSION);
+	if (settings->ca_file != NULL)
+	{
+		curl_easy_setopt(easy, CURLOPT_CAINFO, settings->ca_file);
+		curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
+	}
+}
+
+const char *
+http_post_init(HttpPost *post, const HttpSettings *settings, const Task *task)
+{
+	char	   *named = NULL;
+	const char *error = NULL;
+
+	output_init(&post->body, Min(settings->max_output, MESSAGE_MAX));
+	if (settings->hosts[0] != NULL)
+		error = http_headers_url(task, &named);
+	if (error == NULL)
+		error = http_settings_choose(settings, named, &post->url);
+	pfree(named);
+	if (error != NULL)
+		return error;
+	post->is_own_host = http_url_is_same_host(&post->url, &settings->url);
+	post->must_be_public = !post->is_own_host && settings->is_public_only;
+	return NULL;
+}
+
+bool
+http_post_start(HttpPost *post, HttpClient *client, const HttpSettings *settings,
+				const Task *task, void *arg)
+{
+	post->easy = http_client_get(client);
+	if (post->easy == NULL)
+		return false;
+	set_task(post, settings, task);
+	set_callbacks(post);
+	set_limits(post, settings);
+	curl_easy_setopt(post->easy, CURLOPT_PRIVATE, arg);
+	http_client_start(client, post->easy);
+	return true;
+}
+
+void
+http_post_restart(HttpPost *post, HttpClient *client)
+{
+	post->stopped = STOPPED_NOT;
+	post->is_fresh = true;
+	curl_easy_setopt(post->easy, CURLOPT_FRESH_CONNECT, 1L);
+	http_client_start(client, post->easy);
+}
+
+void
+http_post_clear(HttpPost *post, HttpClient *client)
+{
+	if (post->easy != NULL)
+		http_client_put(client, post->easy);
+	curl_slist_free_all(post->headers);
+	http_url_clear(&post->url);
+	output_clear(&post->body);
+	pfree(post->json.data);
+}

@@ -1,0 +1,90 @@
+/*-------------------------------------------------------------------------
+ *
+ * http_post.h
+ *		One POST: what is sent, on which conditions, and what comes back.
+ *
+ *		from: requests.c			to: http_client.h, http_headers.h
+ *
+ * A request goes to the handler's own URL, or to a URL that the task's context
+ * names and the handler allows.  The conditions are checked at the last moment
+ * before the request is sent:
+ *
+ *	 address	a host of the task's choice must have a public address, unless the
+ *				handler allows any.  A kept connection may be older than this
+ *				rule: the request then begins again, over a new connection.
+ *	 time		after the lease of the node another node may have the task
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_HTTP_POST_H
+#define TWT_HTTP_POST_H
+
+#include "base/output.h"
+#include "base/task.h"
+#include "workers/http/http_client.h"
+#include "workers/http/settings.h"
+
+typedef enum HttpPostEnd
+{
+	HTTP_POST_ANSWERED,			/* the status is there, and the body in part */
+	HTTP_POST_AGAIN,			/* not sent: begin again */
+	HTTP_POST_LATE,				/* not sent: its time is over */
+	HTTP_POST_REFUSED,			/* not sent: no address is public */
+	HTTP_POST_NOT_SENT,			/* no connection */
+	HTTP_POST_NO_ANSWER			/* it may have been received */
+} HttpPostEnd;
+
+typedef struct HttpPost
+{
+	Loop	   *loop;
+	int64		start_by_us;
+	CURL	   *easy;			/* NULL: not made */
+	struct curl_slist *headers;
+	HttpUrl		url;
+	bool		is_own_host;	/* the handler's, not one of the task's choice */
+	bool		must_be_public; /* its address */
+	bool		is_fresh;		/* over a connection of its own */
+	enum
+	{
+		ADDRESS_NONE,			/* no connection was opened for it */
+		ADDRESS_REFUSED,
+		ADDRESS_ALLOWED			/* at least one of them */
+	}			address;
+	enum
+	{
+		STOPPED_NOT,
+		STOPPED_OLD,			/* the connection is older than the rule */
+		STOPPED_LATE,
+		STOPPED_LONG			/* no more of the answer is read */
+	}			stopped;		/* by us */
+	Output		body;			/* the end of the answer */
+	StringInfoData json;		/* all of it, if it is JSON and not too long;
+								 * no data: none */
+	size_t		received;
+	size_t		header_bytes;
+	char		error[CURL_ERROR_SIZE];
+} HttpPost;
+
+/*
+ * Reads the task's URL.  NULL on success, else why the task goes nowhere.  The
+ * post can be cleared in either case.
+ */
+extern const char *http_post_init(HttpPost *post, const HttpSettings *settings,
+								  const Task *task) MUSTCHECK;
+extern void http_post_clear(HttpPost *post, HttpClient *client);
+
+/* Starts it; arg is for the client's function.  False: out of memory. */
+extern bool http_post_start(HttpPost *post, HttpClient *client,
+							const HttpSettings *settings, const Task *task,
+							void *arg) MUSTCHECK;
+
+/* After HTTP_POST_AGAIN, and outside of the client's function. */
+extern void http_post_restart(HttpPost *post, HttpClient *client);
+
+/* How it ended, by libcurl's code. */
+extern HttpPostEnd http_post_end(HttpPost *post, CURLcode code);
+
+/* Microseconds since 1970, by the clock that receivers compare with theirs. */
+extern int64 http_post_now_us(void);
+
+#endif							/* TWT_HTTP_POST_H */
