@@ -155,6 +155,15 @@ http_url_parse(const char *text, HttpUrl *url)
 	return error;
 }
 
+const char *
+http_url_copy(const HttpUrl *from, HttpUrl *to)
+{
+	*to = *from;
+	to->handle = curl_url_dup(from->handle);
+	to->host = pstrdup(from->host);
+	return to->handle == NULL ? "out of memory" : NULL;
+}
+
 void
 http_url_clear(HttpUrl *url)
 {

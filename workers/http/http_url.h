@@ -27,6 +27,9 @@ typedef struct HttpUrl
  * NULL on success, else what is wrong (not palloc'd).
  */
 extern const char *http_url_parse(const char *text, HttpUrl *url) MUSTCHECK;
+
+/* Copies without parsing again.  Returns NULL, or what went wrong. */
+extern const char *http_url_copy(const HttpUrl *from, HttpUrl *to) MUSTCHECK;
 extern void http_url_clear(HttpUrl *url);
 
 /* The same scheme, host and port. */

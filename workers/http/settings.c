@@ -54,13 +54,13 @@ get_number(const HttpSettings *settings, const char *name, double fallback)
 static bool
 read_url(HttpSettings *settings, WorkerFault *fault)
 {
+	const char *text = get_text(settings, "http");
 	const char *error;
 
-	settings->url_text = get_text(settings, "http");
-	if (settings->url_text == NULL)
+	if (text == NULL)
 		return worker_fail(fault, "http", pstrdup("the key is missing"));
-	error = http_url_parse(settings->url_text, &settings->url);
-	return error == NULL || worker_fail_value(fault, "http", settings->url_text, error);
+	error = http_url_parse(text, &settings->url);
+	return error == NULL || worker_fail_value(fault, "http", text, error);
 }
 
 static bool
@@ -174,7 +174,7 @@ http_settings_choose(const HttpSettings *settings, const char *named, HttpUrl *u
 	const char *error;
 
 	if (named == NULL || settings->hosts[0] == NULL)
-		return http_url_parse(settings->url_text, url);
+		return http_url_copy(&settings->url, url);
 	error = http_url_parse(named, url);
 	if (error != NULL)
 		return error;

@@ -21,7 +21,6 @@
 typedef struct HttpSettings
 {
 	struct json_t *json;		/* holds the texts */
-	const char *url_text;
 	HttpUrl		url;			/* the handler's own */
 	char	  **hosts;			/* that a task may choose; ends in NULL */
 	bool		is_public_only; /* the addresses of those */
