@@ -388,10 +388,17 @@ free_words(char **words)
 }
 
 static void
+free_sections(const Section *section, void **entries)
+{
+	for (int i = 0; entries != NULL && entries[i] != NULL; i++)
+		options_free(section, entries[i]);
+	pfree(entries);
+}
+
+static void
 free_option(const Option *option, char *target)
 {
 	void	   *member = target + option->offset;
-	void	  **entries = *(void ***) member;
 
 	switch (option->type)
 	{
@@ -408,9 +415,7 @@ free_option(const Option *option, char *target)
 			free_options(option->section, member);
 			break;
 		case OPTION_SECTIONS:
-			for (int i = 0; entries != NULL && entries[i] != NULL; i++)
-				options_free(option->section, entries[i]);
-			pfree(entries);
+			free_sections(option->section, *(void ***) member);
 			break;
 		default:
 			break;

@@ -51,6 +51,12 @@ cancel(void *requests, const char *id, int64 version, const char *why)
 	requests_cancel(requests, id, version, why);
 }
 
+static void
+close_requests(void *requests)
+{
+	requests_free(requests);
+}
+
 static const WorkerProgram program = {
 	.name = "twtasks-http",
 	.usage = USAGE,
@@ -59,7 +65,8 @@ static const WorkerProgram program = {
 	.open = open_requests,
 	.set = set,
 	.start = start,
-	.cancel = cancel
+	.cancel = cancel,
+	.close = close_requests
 };
 
 int

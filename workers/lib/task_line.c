@@ -96,12 +96,20 @@ take_string(const Slice *value)
 	return text;
 }
 
+/* A later member of the same name counts. */
+static void
+replace(char **text, char *newer)
+{
+	pfree(*text);
+	*text = newer;
+}
+
 static void
 take_data(Task *task, const Slice *value)
 {
 	if (is_null(value))
 		return;
-	task->data = pnstrdup(value->start, value->len);
+	replace(&task->data, pnstrdup(value->start, value->len));
 	task->data_len = value->len;
 }
 
@@ -111,7 +119,7 @@ take_payload(Task *task, const Slice *value)
 	int			len = value->len - 2;
 
 	task->is_binary = true;
-	task->data = palloc0(len + 1);
+	replace(&task->data, palloc0(len + 1));
 	task->data_len = Max(pg_b64_decode(value->start + 1, len, (void *) task->data, len), 0);
 }
 
@@ -129,15 +137,15 @@ take_member(Task *task, const Slice *name, const Slice *value, int64 *start_by_u
 	else if (is_named(name, "version"))
 		task->version = strtoll(value->start, NULL, 10);
 	else if (is_named(name, "type"))
-		task->type = take_string(value);
+		replace(&task->type, take_string(value));
 	else if (is_named(name, "sub_type"))
-		task->sub_type = take_string(value);
+		replace(&task->sub_type, take_string(value));
 	else if (is_named(name, "tries"))
 		task->tries = strtol(value->start, NULL, 10);
 	else if (is_named(name, "max_tries"))
 		task->max_tries = strtol(value->start, NULL, 10);
 	else if (is_named(name, "deadline"))
-		task->deadline_text = take_string(value);
+		replace(&task->deadline_text, take_string(value));
 	else if (is_named(name, "start_by_ms"))
 		*start_by_us = MS_TO_US(strtoll(value->start, NULL, 10));
 	else if (is_named(name, "data"))
@@ -145,7 +153,7 @@ take_member(Task *task, const Slice *name, const Slice *value, int64 *start_by_u
 	else if (is_named(name, "payload_base64") && value->len >= 2)
 		take_payload(task, value);
 	else if (is_named(name, "context") && !is_null(value))
-		task->context = pnstrdup(value->start, value->len);
+		replace(&task->context, pnstrdup(value->start, value->len));
 }
 
 Task *

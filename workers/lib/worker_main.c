@@ -32,15 +32,24 @@ typedef struct Worker
 	bool		has_settings;
 } Worker;
 
-static void
-say_hello(Worker *worker, const char *line)
+/* Answers a hello.  NULL: it is refused. */
+static void *
+answer_hello(const WorkerProgram *program, StringInfo out, const char *line)
 {
 	WorkerFault fault = {NULL, NULL};
-	void	   *settings = worker->program->settings_new(line, &fault);
+	void	   *settings = program->settings_new(line, &fault);
 
-	worker_answer(&worker->to_sidecar.bytes, &fault);
+	worker_answer(out, &fault);
 	pfree(fault.setting);
 	pfree(fault.reason);
+	return settings;
+}
+
+static void
+take_hello(Worker *worker, const char *line)
+{
+	void	   *settings = answer_hello(worker->program, &worker->to_sidecar.bytes, line);
+
 	if (settings == NULL)
 		return;
 	worker->program->set(worker->own, settings);
@@ -75,7 +84,7 @@ on_line(Worker *worker, const char *line)
 	Task	   *task;
 
 	if (begins_with(line, "{\"hello\""))
-		say_hello(worker, line);
+		take_hello(worker, line);
 	else if (begins_with(line, "{\"cancel\""))
 		cancel(worker, line);
 	else if (worker->has_settings && (task = task_line_read(line, &start_by_us)) != NULL)
@@ -132,6 +141,19 @@ on_turn(void *arg)
 	flush(arg);
 }
 
+static void
+free_parts(Worker *worker)
+{
+	if (worker->program->close != NULL)
+		worker->program->close(worker->own);
+	loop_off_turn(worker->loop, on_turn, worker);
+	loop_io_free(worker->in);
+	loop_io_free(worker->out);
+	loop_free(worker->loop);
+	line_reader_clear(&worker->from_sidecar);
+	line_writer_clear(&worker->to_sidecar);
+}
+
 static int
 run(const WorkerProgram *program)
 {
@@ -152,6 +174,7 @@ run(const WorkerProgram *program)
 	loop_on_turn(worker.loop, on_turn, &worker);
 	loop_io_want(worker.in, LOOP_READ);
 	loop_run(worker.loop);
+	free_parts(&worker);
 	return 0;
 }
 
@@ -161,17 +184,15 @@ check(const WorkerProgram *program)
 	char	   *line = NULL;
 	size_t		size = 0;
 	StringInfoData out;
+	bool		is_written;
 
 	initStringInfo(&out);
 	while (getline(&line, &size, stdin) > 0)
-	{
-		WorkerFault fault = {NULL, NULL};
-
-		program->settings_free(program->settings_new(line, &fault));
-		worker_answer(&out, &fault);
-	}
+		program->settings_free(answer_hello(program, &out, line));
 	free(line);
-	return fwrite(out.data, 1, out.len, stdout) == (size_t) out.len && fflush(stdout) == 0 ? 0 : 1;
+	is_written = fwrite(out.data, 1, out.len, stdout) == (size_t) out.len && fflush(stdout) == 0;
+	pfree(out.data);
+	return is_written ? 0 : 1;
 }
 
 int

@@ -36,6 +36,9 @@ typedef struct WorkerProgram
 	/* Takes a task, after settings; it may be started until then. */
 	void		(*start) (void *worker, Task *task, int64 start_by_us);
 	void		(*cancel) (void *worker, const char *id, int64 version, const char *why);
+
+	/* Breaks off the tasks that have no reply; NULL: nothing to free. */
+	void		(*close) (void *worker);
 } WorkerProgram;
 
 /*
