@@ -28,6 +28,7 @@
 #include "slots/limit_reader.h"
 #include "slots/offers.h"
 #include "table/tables.h"
+#include "zookeeper/election.h"
 
 typedef enum SidecarState
 {
@@ -66,6 +67,7 @@ struct Sidecar
 
 	/* the node */
 	Node	   *node;
+	Election   *election;		/* NULL: the database chooses the leader */
 	Policies   *policies;
 	Duties	   *duties;
 	Health	   *health;			/* NULL: not configured */
@@ -367,6 +369,8 @@ sidecar_open(Loop *loop, Config *config)
 	sidecar->first_config = config;
 	sidecar->served = served_open(loop, config);
 	sidecar->node = node_open(loop, config, &node_events, sidecar);
+	if (config->leader == LEADER_ZOOKEEPER)
+		sidecar->election = election_open(loop, &config->zookeeper, sidecar->node);
 	sidecar->policies = policies_open(loop, config, sidecar->node);
 	open_steps(sidecar);
 	sidecar->health = health_open(loop, config->listen, config->node, on_health, sidecar);
@@ -423,6 +427,8 @@ sidecar_free(Sidecar *sidecar)
 	grab_free(sidecar->grab);
 	execute_free(sidecar->execute);
 	finish_free(sidecar->finish);
+	if (sidecar->election != NULL)
+		election_free(sidecar->election);
 	node_free(sidecar->node);	/* its answers are for the next two */
 	offers_free(sidecar->offers);
 	limit_reader_free(sidecar->limit_reader);

@@ -45,8 +45,8 @@ look_up(const Address *address)
 	return found;
 }
 
-static bool
-split_address(const char *text, Address *address)
+bool
+address_split(const char *text, Address *address)
 {
 	const char *colon = strrchr(text, ':');
 	size_t		len;
@@ -77,7 +77,7 @@ address_parse(const char *text, Address *address)
 {
 	struct addrinfo *found;
 
-	if (!split_address(text, address))
+	if (!address_split(text, address))
 		return "it must be ADDRESS:PORT, such as 127.0.0.1:9180 or [::1]:9180";
 	found = look_up(address);
 	if (found == NULL)

@@ -13,10 +13,16 @@
 
 typedef struct Address
 {
-	char		host[64];		/* without brackets */
+	char		host[256];		/* without brackets */
 	int			port;
 	bool		is_local;		/* of this machine: 127.x.x.x or ::1 */
 } Address;
+
+/*
+ * Splits HOST:PORT, an IPv6 address in brackets; false if it is none.  The host
+ * may be a name, and is_local stays unknown.
+ */
+extern bool address_split(const char *text, Address *address) MUSTCHECK;
 
 /*
  * Reads HOST:PORT, an address (an IPv6 one in brackets) or "localhost".  NULL

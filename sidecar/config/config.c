@@ -28,6 +28,14 @@ static const Choice queue_choices[] = {
 	{NULL, 0}
 };
 
+static const Choice leader_choices[] = {
+	{"postgres", LEADER_POSTGRES},
+#ifdef WITH_ZOOKEEPER
+	{"zookeeper", LEADER_ZOOKEEPER},
+#endif
+	{NULL, 0}
+};
+
 static const Choice stuck_choices[] = {
 	{"retry", STUCK_RETRY},
 	{"error", STUCK_ERROR},
@@ -331,6 +339,9 @@ settle(void *target, const Place *place)
 
 	if (!check_patterns(config, place) || !settle_node(config, place))
 		return false;
+	if (config->leader == LEADER_ZOOKEEPER &&
+		!zookeeper_options_complete(&config->zookeeper, place))
+		return false;
 	for (int i = 0; i < config->nhandlers; i++)
 	{
 		HandlerConfig *handler = config->handlers[i];
@@ -415,6 +426,16 @@ static const Option root_options[] = {
 		.min = MILLISECONDS(10), .max = HOURS(1),
 		.offset = offsetof(Config, sweep_us),
 		.help = "time between two reads of the whole table"
+	},
+	{
+		"leader", OPTION_CHOICE, .fallback = "postgres", .needs_restart = true,
+		.choices = leader_choices, .offset = offsetof(Config, leader),
+		.help = "who chooses the node that does what one does for all"
+	},
+	{
+		"zookeeper", OPTION_SECTION, .section = &zookeeper_section,
+		.offset = offsetof(Config, zookeeper),
+		.help = "how to reach ZooKeeper, for leader: zookeeper"
 	},
 	{
 		"listen", OPTION_TEXT, .needs_restart = true,

@@ -17,6 +17,7 @@
 #include "base/policy.h"
 #include "config/log_options.h"
 #include "config/options.h"
+#include "config/zookeeper_options.h"
 
 typedef enum QueueKind
 {
@@ -24,6 +25,12 @@ typedef enum QueueKind
 	QUEUE_RING,
 	QUEUE_NOTIFY
 } QueueKind;
+
+typedef enum LeaderKind
+{
+	LEADER_POSTGRES,			/* the mark in twtasks.node */
+	LEADER_ZOOKEEPER			/* an election there sets the mark */
+} LeaderKind;
 
 typedef struct RetryConfig
 {
@@ -80,6 +87,8 @@ typedef struct Config
 	int64		drain_us;		/* how long SIGTERM waits for handlers */
 	int64		lease_us;		/* silence after which the node counts as gone */
 	int64		sweep_us;		/* between two looks at the whole table */
+	LeaderKind	leader;
+	ZooKeeperConfig zookeeper;
 	char	   *listen;			/* where it tells how it is; NULL: nowhere */
 	HandlerConfig **handlers;
 	int			nhandlers;

@@ -67,6 +67,8 @@ struct Node
 	bool		is_leader;
 	int			place;
 	int			nodes;
+	NodeClaimFn claim;
+	void	   *claim_arg;
 	LoopFn		end_done;
 	void	   *end_arg;
 };
@@ -233,6 +235,17 @@ on_tick(void *arg, PgOutcome outcome, PGresult *result)
 }
 
 static void
+add_claim(const Node *node, WireParams *params)
+{
+	NodeClaim	claim = node->claim == NULL ? CLAIM_NONE : node->claim(node->claim_arg);
+
+	if (claim == CLAIM_NONE)
+		wire_add_text(params, NULL);
+	else
+		wire_add_bool(params, claim == CLAIM_LEAD);
+}
+
+static void
 send_start(Node *node)
 {
 	const Config *config = node->config;
@@ -255,6 +268,7 @@ send_tick(Node *node)
 	wire_init(&params);
 	wire_add_int8(&params, node->incarnation);
 	wire_add_int8(&params, tick_period(node) / 1000);
+	add_claim(node, &params);
 	pg_send(node->pg, &call_tick, &params, on_tick, node);
 }
 
@@ -411,6 +425,13 @@ node_free(Node *node)
 	if (node->refusal != NULL)
 		pfree(node->refusal);
 	pfree(node);
+}
+
+void
+node_on_claim(Node *node, NodeClaimFn fn, void *arg)
+{
+	node->claim = fn;
+	node->claim_arg = arg;
 }
 
 Pg *

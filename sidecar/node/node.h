@@ -56,6 +56,16 @@ typedef struct NodeEvents
 	void		(*on_slots) (void *arg, const char *payload);
 } NodeEvents;
 
+/* Whether this node shall lead, by a judge outside of the database. */
+typedef enum NodeClaim
+{
+	CLAIM_NONE,					/* no judge: the database chooses */
+	CLAIM_LEAD,
+	CLAIM_FOLLOW
+} NodeClaim;
+
+typedef NodeClaim (*NodeClaimFn) (void *arg);
+
 extern Node *node_open(Loop *loop, const Config *config,
 					   const NodeEvents *events, void *arg);
 
@@ -65,6 +75,9 @@ extern Node *node_open(Loop *loop, const Config *config,
  */
 extern void node_end(Node *node, LoopFn done, void *arg);
 extern void node_free(Node *node);
+
+/* Each tick asks fn(arg).  A node without it claims nothing. */
+extern void node_on_claim(Node *node, NodeClaimFn fn, void *arg);
 
 /* The control connection, for statements that wait for nobody. */
 extern Pg  *node_pg(const Node *node);

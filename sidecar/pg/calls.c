@@ -138,7 +138,7 @@ const PgStatement call_note_faults = {"note_faults",
 
 const PgStatement call_tick = {"tick",
 	"SELECT t.alive, t.is_held, t.is_leader, t.place, t.nodes, t.clock, t.ahead_us, "
-"t.has_work, t.next_ms, t.look_ms FROM twtasks_internal.tick($1::int8, $2::int8) t"};
+"t.has_work, t.next_ms, t.look_ms FROM twtasks_internal.tick($1::int8, $2::int8, $3::bool) t"};
 
 const PgStatement call_end_node = {"end_node", "SELECT twtasks_internal.end_node($1::int8)"};
 

@@ -186,7 +186,7 @@ enum
 /* incarnation, faults */
 extern const PgStatement call_note_faults;
 
-/* incarnation -> alive, is_held, is_leader, place, nodes, clock, ahead_us */
+/* incarnation, again_ms, claim -> alive, is_held, is_leader, place, nodes, clock, ahead_us */
 extern const PgStatement call_tick;
 enum
 {

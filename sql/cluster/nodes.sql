@@ -214,11 +214,16 @@ SET search_path = pg_catalog, pg_temp
 AS $$ SELECT next_tick + interval '1.5 seconds' $$;
 
 /*
- * twtasks_internal.try_to_lead(incarnation)
+ * twtasks_internal.try_to_lead(incarnation, claim)
  *
  *		Makes a living node the leader, unless another leader lives and ticks in
  *		time.  A leader that is late keeps its place while its session is at
  *		work, as in a long duty.
+ *
+ * Parameters
+ *		claim			the word of a judge outside of the database: true takes the
+ *						mark from whichever node has it, false gives it up; NULL:
+ *						no judge
  *
  * Returns
  *		whether it leads now
@@ -226,9 +231,9 @@ AS $$ SELECT next_tick + interval '1.5 seconds' $$;
  * Writes		twtasks.node
  * Locks		node_lock(0) for the rest of the transaction; does not wait
  */
-CREATE FUNCTION twtasks_internal.try_to_lead(incarnation bigint)
+CREATE FUNCTION twtasks_internal.try_to_lead(incarnation bigint, claim boolean DEFAULT NULL)
 RETURNS boolean
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
@@ -237,12 +242,16 @@ DECLARE
 BEGIN
 	SELECT n.leads INTO leads FROM twtasks.node n
 	WHERE n.incarnation = try_to_lead.incarnation;
-	IF leads OR NOT twtasks_internal.try_lock(twtasks_internal.node_lock(0::bigint)) THEN
+	IF leads AND NOT claim THEN
+		UPDATE twtasks.node n SET leads = false WHERE n.incarnation = try_to_lead.incarnation;
+		RETURN false;
+	END IF;
+	IF leads OR NOT claim OR NOT twtasks_internal.try_lock(twtasks_internal.node_lock(0::bigint)) THEN
 		RETURN leads;
 	END IF;
 	FOR other IN
 		SELECT n.incarnation, n.next_tick FROM twtasks.node n
-		WHERE n.leads AND n.ended IS NULL
+		WHERE n.leads AND n.ended IS NULL AND claim IS NULL
 		  -- a heartbeat in the future is from before the clock was put back
 		  AND n.heartbeat BETWEEN clock_timestamp() - n.lease AND clock_timestamp() + n.lease / 2
 	LOOP
@@ -261,7 +270,7 @@ BEGIN
 END $$;
 
 /*
- * twtasks_internal.tick(incarnation, again_ms)
+ * twtasks_internal.tick(incarnation, again_ms, claim)
  *
  *		A sidecar calls this every few seconds: it gives its heartbeat, and
  *		learns who leads and how many nodes share the work.
@@ -273,6 +282,7 @@ END $$;
  * Parameters
  *		incarnation		of start_node()
  *		again_ms		milliseconds until the caller's next tick
+ *		claim			as try_to_lead() has it
  *
  * Returns
  *		alive			as heartbeat()
@@ -294,6 +304,7 @@ END $$;
 CREATE FUNCTION twtasks_internal.tick(
 	incarnation bigint,
 	again_ms bigint DEFAULT 6000,
+	claim boolean DEFAULT NULL,
 	OUT alive boolean,
 	OUT is_held boolean,
 	OUT is_leader boolean,
@@ -305,7 +316,7 @@ CREATE FUNCTION twtasks_internal.tick(
 	OUT next_ms bigint,
 	OUT look_ms bigint)
 RETURNS record
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = off
 SET enable_bitmapscan = off
@@ -313,7 +324,7 @@ AS $$
 BEGIN
 	alive := twtasks_internal.heartbeat(incarnation, again_ms);
 	is_held := alive AND twtasks_internal.session_holds(twtasks_internal.node_lock(incarnation));
-	is_leader := alive AND twtasks_internal.try_to_lead(incarnation);
+	is_leader := alive AND twtasks_internal.try_to_lead(incarnation, claim);
 	SELECT count(*) FILTER (WHERE n.incarnation < tick.incarnation), count(*),
 		   ceil(extract(epoch FROM max(twtasks_internal.overdue_at(n.next_tick))
 						FILTER (WHERE n.leads AND n.incarnation <> tick.incarnation)

@@ -1,0 +1,29 @@
+/*-------------------------------------------------------------------------
+ *
+ * zookeeper_options.h
+ *		How to reach ZooKeeper: the section "zookeeper" of the file.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_ZOOKEEPER_OPTIONS_H
+#define TWT_ZOOKEEPER_OPTIONS_H
+
+#include "config/options.h"
+
+typedef struct ZooKeeperConfig
+{
+	char	  **servers;		/* HOST:PORT; NULL: none given */
+	int			nservers;
+	char	   *group;			/* the nodes among which one leads */
+	char	   *digest_file;	/* has USER:PASSWORD; NULL: open to anybody */
+	int64		session_us;		/* asked for; the server may change it */
+	int64		fallback_us;	/* then PostgreSQL chooses the leader */
+} ZooKeeperConfig;
+
+/* It fills a ZooKeeperConfig. */
+extern const Section zookeeper_section;
+
+/* For settle: false, after options_fail(), unless servers and group are given. */
+extern bool zookeeper_options_complete(const ZooKeeperConfig *config, const Place *place);
+
+#endif							/* TWT_ZOOKEEPER_OPTIONS_H */

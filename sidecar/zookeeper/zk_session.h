@@ -1,0 +1,51 @@
+/*-------------------------------------------------------------------------
+ *
+ * zk_session.h
+ *		One session with ZooKeeper on the event loop.
+ *
+ * The single-threaded client library names a descriptor and a timeout after
+ * each call; the loop watches both.  The library opens no connection and
+ * starts no thread before zk_open().
+ *
+ * The library must not be closed inside one of its callbacks.  So completions
+ * only note what they were told, and on_turn() is where the owner acts.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_ZK_SESSION_H
+#define TWT_ZK_SESSION_H
+
+#include <zookeeper/zookeeper.h>
+
+#include "base/loop.h"
+
+typedef struct ZkSession ZkSession;
+
+typedef enum ZkState
+{
+	ZK_AWAY,					/* not connected; the library keeps trying */
+	ZK_CONNECTED,
+	ZK_OVER						/* expired or refused: only zk_close() helps */
+} ZkState;
+
+/*
+ * Opens a session.  addresses: numeric ADDRESS:PORT, separated by commas; a
+ * name would block.  on_turn(arg) is called after each thing that happened,
+ * and may close the session.  NULL, with errno, when there are no resources.
+ */
+extern ZkSession *zk_open(Loop *loop, const char *addresses, int timeout_ms,
+						  LoopFn on_turn, void *arg) MUSTCHECK;
+
+/* Ends the session; the server removes its ephemeral nodes at once. */
+extern void zk_close(ZkSession *session);
+
+/* The library's handle, for requests; zk_flush() sends them. */
+extern zhandle_t * zk_handle(const ZkSession *session);
+extern void zk_flush(ZkSession *session);
+
+extern ZkState zk_state(const ZkSession *session);
+
+/* How long the server keeps the session without a word from us. */
+extern int64 zk_timeout_us(const ZkSession *session);
+
+#endif							/* TWT_ZK_SESSION_H */

@@ -1,0 +1,133 @@
+# 097_zookeeper_leader.pl -- with "leader: zookeeper" the node that ZooKeeper
+# names leads.  A node that is cut from ZooKeeper or from PostgreSQL gives way
+# to the other one, and without ZooKeeper PostgreSQL chooses.
+
+use strict;
+use warnings FATAL => 'all';
+
+use Test::More;
+use TwTasks::Cluster;
+use TwTasks::Sidecar;
+use TwTasks::Tunnel;
+use TwTasks::Wait;
+use TwTasks::ZooKeeper;
+
+use constant SESSION => 4;
+use constant FALLBACK => 7;
+
+my $zookeeper = TwTasks::ZooKeeper->create;
+my $node = TwTasks::Cluster->create('zk', queue => 'ring');
+my %tunnels = map { $_ => TwTasks::Tunnel->create($zookeeper->servers) } qw(a b);
+my $secret = PostgreSQL::Test::Utils::tempdir() . '/digest';
+
+PostgreSQL::Test::Utils::append_to_file($secret, "twtasks:geheim\n");
+chmod oct 600, $secret;
+$node->value('CREATE ROLE sidecar_a LOGIN IN ROLE sidecar');
+
+sub prepare
+{
+	my ($name, %config) = @_;
+
+	return TwTasks::Sidecar->prepare(
+		$node, $name,
+		lease => '4s',
+		leader => 'zookeeper',
+		zookeeper => {
+			servers => [ $tunnels{$name}->address ],
+			group => 'payments',
+			digest_file => $secret,
+			session => SESSION . 's',
+			fallback => FALLBACK . 's'
+		},
+		handlers => [ { types => ['*'], noop => 'true' } ],
+		%config);
+}
+
+sub leaders
+{
+	return $node->value(
+		q(SELECT coalesce(string_agg(name, ',' ORDER BY name), '') FROM twtasks.node
+		WHERE leads AND ended IS NULL));
+}
+
+# The nodes that ZooKeeper still counts.
+sub standing
+{
+	return scalar(() = $zookeeper->ask('dump') =~ m{/leader/}g);
+}
+
+# A task that is due later needs a leader.
+sub due_task_ok
+{
+	my ($name) = @_;
+	my $due = $node->add_task('DUE',
+		run_after => $node->value(q(SELECT clock_timestamp() + interval '100 ms')));
+
+	wait_ok(sub { $node->status_of($due) eq 'DONE' }, $name);
+	return;
+}
+
+my $a = prepare('a', postgres => $node->connstr('postgres') . ' user=sidecar_a')->run;
+
+wait_ok(sub { leaders() eq 'a' }, 'a node that stands alone leads');
+like($zookeeper->ask('dump'), qr{/twtasks/payments/leader/\w+-\d{10}},
+	'with an ephemeral node of its group');
+
+my $b = prepare('b')->run;
+
+wait_ok(sub { standing() == 2 }, 'a second node stands');
+is(leaders(), 'a', 'and does not lead');
+
+# ---- A leader that stands still ----
+
+$a->freeze;
+wait_ok(sub { leaders() eq 'b' }, 'the second one leads when the first stands still');
+due_task_ok('and does what a leader does');
+$a->signal('CONT');
+wait_ok(sub { standing() == 2 }, 'the first one stands again');
+is(leaders(), 'b', 'behind the second');
+
+# ---- Cut from ZooKeeper, but not from PostgreSQL ----
+
+my $position = $b->log_position;
+
+$tunnels{b}->cut;
+$b->wait_for_log(qr/this node no longer leads/, 'end of the claim', $position);
+is(standing(), 2, 'a leader that is cut gives the mark up before ZooKeeper forgets it');
+wait_ok(sub { leaders() eq 'a' }, 'the other one leads');
+$b->wait_for_log(qr/so PostgreSQL chooses the leader/, 'fallback', $position);
+is(leaders(), 'a', 'the leader stays while the cut node asks PostgreSQL');
+$tunnels{b}->mend;
+wait_ok(sub { standing() == 2 }, 'the cut node stands again');
+
+# ---- Cut from PostgreSQL, but not from ZooKeeper ----
+
+$node->value('ALTER ROLE sidecar_a NOLOGIN');
+$node->value(q(SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE usename = 'sidecar_a'));
+wait_ok(sub { leaders() eq 'b' }, 'a leader that is cut from PostgreSQL gives way');
+due_task_ok('and the other one does its work');
+$node->value('ALTER ROLE sidecar_a LOGIN');
+wait_ok(sub { standing() == 2 }, 'it stands again when it is back');
+
+# ---- Without ZooKeeper ----
+
+$position = $a->log_position;
+$zookeeper->crash;
+$a->wait_for_log(qr/so PostgreSQL chooses the leader/, 'fallback', $position);
+wait_ok(sub { leaders() =~ /^[ab]$/ }, 'PostgreSQL chooses one leader while ZooKeeper is away');
+due_task_ok('which does its work');
+$zookeeper->start;
+$a->wait_for_log(qr/answers again and chooses the leader/, 'return of ZooKeeper', $position);
+wait_ok(sub { standing() == 2 && leaders() =~ /^[ab]$/ },
+	'and ZooKeeper again when it is back');
+
+# ---- The end ----
+
+my ($leader, $other) = leaders() eq 'a' ? ($a, $b) : ($b, $a);
+
+is($leader->stop, 0, 'the leader stops in order');
+wait_ok(sub { leaders() eq $other->{name} }, 'and the other one leads');
+is($other->stop, 0, 'it stops in order too');
+is(standing(), 0, 'no node is left in ZooKeeper');
+$node->stop;
+done_testing();
