@@ -8,7 +8,7 @@
 #include "base/port.h"
 
 #include "base/log.h"
-#include "base/string_map.h"
+#include "base/map.h"
 #include "common/pattern.h"
 #include "node/policies.h"
 #include "pg/calls.h"
@@ -54,7 +54,7 @@ struct Policies
 	Node	   *node;
 	PGresult   *rows;			/* as last read; NULL: not yet */
 	BucketPolicy *buckets;		/* one per bucket of the configuration */
-	StringMap  *known;			/* policies by type */
+	Map		   *known;			/* policies by type */
 	int64		aging_us;		/* the shortest */
 	slist_head	listeners[POLICIES_EVENTS];
 	LoopTimer  *timer;			/* the next time to read */
@@ -70,9 +70,9 @@ forget_known(Policies *policies)
 	uint64		place = 0;
 	Policy	   *policy;
 
-	while ((policy = string_map_next(policies->known, &place)) != NULL)
+	while ((policy = map_next(policies->known, &place)) != NULL)
 		policy_unref(policy);
-	string_map_clear(policies->known);
+	map_clear(policies->known);
 }
 
 static void
@@ -337,7 +337,7 @@ policies_open(Loop *loop, const Config *config, Node *node)
 	{
 		.max = -1
 	};
-	policies->known = string_map_new();
+	policies->known = map_new(0);
 	for (int i = 0; i < POLICIES_EVENTS; i++)
 		slist_init(&policies->listeners[i]);
 	policies->timer = loop_timer_new(loop, read_now, policies);
@@ -349,7 +349,7 @@ void
 policies_free(Policies *policies)
 {
 	forget_known(policies);
-	string_map_free(policies->known);
+	map_free(policies->known);
 	PQclear(policies->rows);
 	pfree(policies->buckets);
 	for (int i = 0; i < POLICIES_EVENTS; i++)
@@ -384,21 +384,21 @@ policies_bucket_max(const Policies *policies, int bucket)
 Policy *
 policies_of(Policies *policies, const char *type)
 {
-	Policy	   *policy = string_map_get(policies->known, type);
+	Policy	   *policy = map_get(policies->known, type);
 
 	if (policy != NULL)
 		return policy;
-	if (string_map_count(policies->known) >= KNOWN_MAX)
+	if (map_count(policies->known) >= KNOWN_MAX)
 		forget_known(policies);
 	policy = make_policy(policies, config_handler(policies->config, type), type);
-	string_map_add(policies->known, policy->type, policy);
+	map_set(policies->known, policy->type, policy);
 	return policy;
 }
 
 bool
 policies_take(Policies *policies, int bucket, const char *type)
 {
-	const Policy *policy = string_map_get(policies->known, type);
+	const Policy *policy = map_get(policies->known, type);
 
 	if (policies->buckets[bucket].is_paused)
 		return false;

@@ -7,9 +7,7 @@
  */
 #include "base/port.h"
 
-#include "common/hashfn.h"
-#include "common/logging.h"
-
+#include "base/map.h"
 #include "table/crowd.h"
 
 typedef struct Family
@@ -20,31 +18,9 @@ typedef struct Family
 	int			place;			/* among the families */
 } Family;
 
-typedef struct FamilyEntry
-{
-	char	   *name;			/* the family's */
-	Family	   *family;
-	uint32		hash;
-	char		status;
-} FamilyEntry;
-
-#define SH_PREFIX families
-#define SH_ELEMENT_TYPE FamilyEntry
-#define SH_KEY_TYPE char *
-#define SH_KEY name
-#define SH_HASH_KEY(tb, key) hash_bytes((const uint8 *) key, strlen(key))
-#define SH_EQUAL(tb, a, b) (strcmp(a, b) == 0)
-#define SH_STORE_HASH
-#define SH_GET_HASH(tb, element) (element)->hash
-#define SH_SCOPE static inline
-#define SH_RAW_ALLOCATOR pg_malloc0
-#define SH_DECLARE
-#define SH_DEFINE
-#include "lib/simplehash.h"
-
 struct Crowd
 {
-	families_hash *by_name;
+	Map		   *by_name;
 	Heap		families;		/* the biggest first */
 };
 
@@ -90,7 +66,7 @@ crowd_new(void)
 {
 	Crowd	   *crowd = palloc0(sizeof(Crowd));
 
-	crowd->by_name = families_create(16, NULL);
+	crowd->by_name = map_new(0);
 	heap_init(&crowd->families, is_bigger_family, set_family_place);
 	return crowd;
 }
@@ -99,7 +75,7 @@ void
 crowd_free(Crowd *crowd)
 {
 	Assert(crowd->families.count == 0);
-	families_destroy(crowd->by_name);
+	map_free(crowd->by_name);
 	heap_clear(&crowd->families);
 	pfree(crowd);
 }
@@ -108,12 +84,11 @@ static Family *
 make_family(Crowd *crowd, char *name)
 {
 	Family	   *family = palloc0(sizeof(Family));
-	bool		found;
 
 	family->name = name;
 	heap_init(&family->columns, is_bigger_column, set_column_place);
 	heap_push(&crowd->families, family);
-	families_insert(crowd->by_name, name, &found)->family = family;
+	map_set(crowd->by_name, name, family);
 	return family;
 }
 
@@ -121,15 +96,12 @@ void
 crowd_join(Crowd *crowd, Column *column)
 {
 	char	   *name = pnstrdup(column->type, strcspn(column->type, "|"));
-	FamilyEntry *entry = families_lookup(crowd->by_name, name);
 
-	if (entry == NULL)
+	column->family = map_get(crowd->by_name, name);
+	if (column->family == NULL)
 		column->family = make_family(crowd, name);
 	else
-	{
-		column->family = entry->family;
 		pfree(name);
-	}
 	heap_push(&column->family->columns, column);
 }
 
@@ -143,7 +115,7 @@ crowd_leave(Crowd *crowd, Column *column)
 	if (family->columns.count > 0)
 		return;
 	heap_remove(&crowd->families, family->place);
-	families_delete(crowd->by_name, family->name);
+	map_remove(crowd->by_name, family->name);
 	heap_clear(&family->columns);
 	pfree(family->name);
 	pfree(family);

@@ -3,8 +3,6 @@
  * table.c
  *		Sorted table of triggers: which task to try next.
  *
- *		from: feed.h (table_push)		to: grab.h (table_pop)
- *
  * This file is the bookkeeping: the known tasks and types, the bounds, and
  * what spilled.  column.c keeps the order, slots.c the waiting.
  *
@@ -12,59 +10,12 @@
  */
 #include "base/port.h"
 
-#include "common/hashfn.h"
-#include "common/logging.h"
-
+#include "base/map.h"
 #include "table/column.h"
 #include "table/crowd.h"
 #include "table/table.h"
 
 StaticAssertDecl(TABLE_AGINGS == COLUMN_MARKS, "a column marks its entries at each table_age()");
-
-/* The newest known trigger of a task. */
-typedef struct KnownTask
-{
-	const uint8 *id;			/* belongs to the entry */
-	TableEntry *entry;
-	uint32		hash;
-	char		status;
-} KnownTask;
-
-#define SH_PREFIX known
-#define SH_ELEMENT_TYPE KnownTask
-#define SH_KEY_TYPE const uint8 *
-#define SH_KEY id
-#define SH_HASH_KEY(tb, key) hash_bytes(key, TRIGGER_ID_BYTES)
-#define SH_EQUAL(tb, a, b) (memcmp(a, b, TRIGGER_ID_BYTES) == 0)
-#define SH_STORE_HASH
-#define SH_GET_HASH(tb, element) (element)->hash
-#define SH_SCOPE static inline
-#define SH_RAW_ALLOCATOR pg_malloc0
-#define SH_DECLARE
-#define SH_DEFINE
-#include "lib/simplehash.h"
-
-typedef struct KnownType
-{
-	const char *type;			/* belongs to the column */
-	Column	   *column;
-	uint32		hash;
-	char		status;
-} KnownType;
-
-#define SH_PREFIX types
-#define SH_ELEMENT_TYPE KnownType
-#define SH_KEY_TYPE const char *
-#define SH_KEY type
-#define SH_HASH_KEY(tb, key) hash_bytes((const uint8 *) key, strlen(key))
-#define SH_EQUAL(tb, a, b) (strcmp(a, b) == 0)
-#define SH_STORE_HASH
-#define SH_GET_HASH(tb, element) (element)->hash
-#define SH_SCOPE static inline
-#define SH_RAW_ALLOCATOR pg_malloc0
-#define SH_DECLARE
-#define SH_DEFINE
-#include "lib/simplehash.h"
 
 struct Table
 {
@@ -73,8 +24,8 @@ struct Table
 	int			waiting;
 	TableResolve resolve;
 	void	   *arg;
-	known_hash *known;			/* by task id */
-	types_hash *types;			/* by name */
+	Map		   *known;			/* by task id: the newest TableEntry */
+	Map		   *types;			/* by name: Column */
 	Heap		runnable;		/* of Column */
 	Crowd	   *crowd;
 	dlist_head	spilled;		/* of Column */
@@ -93,8 +44,8 @@ table_new(int capacity, int per_type, TableResolve resolve, void *arg)
 	table->share = per_type > 0 ? Min(per_type, capacity) : capacity;
 	table->resolve = resolve;
 	table->arg = arg;
-	table->known = known_create(64, NULL);
-	table->types = types_create(16, NULL);
+	table->known = map_new(TRIGGER_ID_BYTES);
+	table->types = map_new(0);
 	column_init_heap(&table->runnable);
 	table->crowd = crowd_new();
 	dlist_init(&table->spilled);
@@ -109,15 +60,14 @@ table_new(int capacity, int per_type, TableResolve resolve, void *arg)
 static void
 withdraw_columns(Table *table)
 {
-	types_iterator iter;
-	KnownType  *known;
+	uint64		place = 0;
+	Column	   *column;
 
-	types_start_iterate(table->types, &iter);
-	while ((known = types_iterate(table->types, &iter)) != NULL)
+	while ((column = map_next(table->types, &place)) != NULL)
 	{
-		Assert(known->column->popped == 0);
-		column_withdraw(known->column);
-		slots_yield(known->column->limit);
+		Assert(column->popped == 0);
+		column_withdraw(column);
+		slots_yield(column->limit);
 	}
 }
 
@@ -136,20 +86,18 @@ free_column(Table *table, Column *column)
 void
 table_free(Table *table)
 {
-	known_iterator task;
-	KnownTask  *known_task;
-	types_iterator type;
-	KnownType  *known_type;
+	uint64		place = 0;
+	TableEntry *entry;
+	Column	   *column;
 
 	withdraw_columns(table);
-	known_start_iterate(table->known, &task);
-	while ((known_task = known_iterate(table->known, &task)) != NULL)
-		pfree(known_task->entry);
-	types_start_iterate(table->types, &type);
-	while ((known_type = types_iterate(table->types, &type)) != NULL)
-		free_column(table, known_type->column);
-	known_destroy(table->known);
-	types_destroy(table->types);
+	while ((entry = map_next(table->known, &place)) != NULL)
+		pfree(entry);
+	place = 0;
+	while ((column = map_next(table->types, &place)) != NULL)
+		free_column(table, column);
+	map_free(table->known);
+	map_free(table->types);
 	heap_clear(&table->runnable);
 	crowd_free(table->crowd);
 	pfree(table);
@@ -159,10 +107,8 @@ static Column *
 add_column(Table *table, const char *type, Limit *limit, void *tag)
 {
 	Column	   *column = column_new(type, limit, tag, &table->runnable);
-	bool		found;
 
-	types_insert(table->types, column->type, &found)->column = column;
-	Assert(!found);
+	map_set(table->types, column->type, column);
 	crowd_join(table->crowd, column);
 	return column;
 }
@@ -173,7 +119,7 @@ release_column(Table *table, Column *column)
 {
 	if (column->waiting > 0 || column->popped > 0 || column->is_spilled)
 		return;
-	types_delete(table->types, column->type);
+	map_remove(table->types, column->type);
 	free_column(table, column);
 }
 
@@ -199,21 +145,10 @@ forget_spilled(Table *table, Column *column)
 static void
 limit_remembered(Table *table, Column *column)
 {
-	if (table->types->members <= (uint32) table->capacity)
+	if (map_count(table->types) <= table->capacity)
 		return;
 	table->has_left = true;
 	forget_spilled(table, column);
-}
-
-/* The entry becomes the newest known one of its task. */
-static void
-know_entry(Table *table, TableEntry *entry)
-{
-	bool		found;
-	KnownTask  *known = known_insert(table->known, entry->id, &found);
-
-	known->id = entry->id;
-	known->entry = entry;
 }
 
 static void
@@ -249,7 +184,7 @@ free_entry(Table *table, TableEntry *entry)
 static void
 drop_entry(Table *table, TableEntry *entry)
 {
-	known_delete(table->known, entry->id);
+	map_remove(table->known, entry->id);
 	unlink_entry(table, entry);
 	slots_yield(entry->column->limit);
 	free_entry(table, entry);
@@ -306,10 +241,10 @@ add_entry(Table *table, Column *column, const Trigger *trigger,
 	entry->version = trigger->version;
 	entry->size = trigger->size;
 	entry->priority = trigger->priority;
-	entry->is_popped = false;
 	entry->place = *place;
 	memcpy(entry->id, trigger->id, TRIGGER_ID_BYTES);
-	know_entry(table, entry);
+	entry->is_popped = false;
+	map_set(table->known, entry->id, entry);
 	link_entry(table, entry);
 	return TABLE_ADDED;
 }
@@ -317,14 +252,13 @@ add_entry(Table *table, Column *column, const Trigger *trigger,
 static TablePush
 push_new(Table *table, const Trigger *trigger, const RowPlace *place)
 {
-	KnownType  *known = types_lookup(table->types, trigger->type);
-	Column	   *column;
+	Column	   *column = map_get(table->types, trigger->type);
 	Limit	   *limit;
 	void	   *tag;
 	TablePush	result;
 
-	if (known != NULL)
-		return add_entry(table, known->column, trigger, place);
+	if (column != NULL)
+		return add_entry(table, column, trigger, place);
 	if (!table->resolve(table->arg, trigger->type, &limit, &tag))
 		return TABLE_NO_HANDLER;
 	column = add_column(table, trigger->type, limit, tag);
@@ -337,13 +271,13 @@ push_new(Table *table, const Trigger *trigger, const RowPlace *place)
 void
 table_spill(Table *table, const char *type)
 {
-	KnownType  *known = types_lookup(table->types, type);
+	Column	   *column = map_get(table->types, type);
 	Limit	   *limit;
 	void	   *tag;
 
-	if (known != NULL)
-		remember_spilled(table, known->column, known->column->waiting / 2);
-	else if (table->types->members >= (uint32) table->capacity)
+	if (column != NULL)
+		remember_spilled(table, column, column->waiting / 2);
+	else if (map_count(table->types) >= table->capacity)
 		table->has_left = true;
 	else if (table->resolve(table->arg, type, &limit, &tag))
 		remember_spilled(table, add_column(table, type, limit, tag), 0);
@@ -359,8 +293,7 @@ same_place(const TableEntry *entry, const Trigger *trigger)
 TablePush
 table_push_seen(Table *table, const Trigger *trigger, const RowPlace *place)
 {
-	KnownTask  *known = known_lookup(table->known, trigger->id);
-	TableEntry *entry = known != NULL ? known->entry : NULL;
+	TableEntry *entry = map_get(table->known, trigger->id);
 
 	Assert(trigger->priority < TRIGGER_PRIORITIES);
 	if (entry != NULL && entry->version >= trigger->version)
@@ -420,11 +353,9 @@ table_ready(const Table *table)
 void
 table_forget(Table *table, TableEntry *entry)
 {
-	KnownTask  *known = known_lookup(table->known, entry->id);
-
 	Assert(entry->is_popped);
-	if (known != NULL && known->entry == entry)
-		known_delete_item(table->known, known);
+	if (map_get(table->known, entry->id) == entry)
+		map_remove(table->known, entry->id);
 	entry->column->popped--;
 	free_entry(table, entry);
 }
@@ -432,17 +363,17 @@ table_forget(Table *table, TableEntry *entry)
 void
 table_return(Table *table, TableEntry *entry)
 {
-	KnownTask  *known = known_lookup(table->known, entry->id);
+	const TableEntry *known = map_get(table->known, entry->id);
 
 	Assert(entry->is_popped);
 	entry->column->popped--;
-	if (known != NULL && known->entry != entry)
+	if (known != NULL && known != entry)
 	{
 		free_entry(table, entry);
 		return;
 	}
 	entry->is_popped = false;
-	know_entry(table, entry);
+	map_set(table->known, entry->id, entry);
 	link_entry(table, entry);
 }
 
@@ -466,15 +397,14 @@ empty_column(Table *table, Column *column)
 void
 table_withdraw(Table *table, bool (*fn) (void *arg, const char *type), void *arg)
 {
-	Column	  **columns = palloc(Max(table->types->members, 1) * sizeof(Column *));
+	Column	  **columns = palloc(Max(map_count(table->types), 1) * sizeof(Column *));
 	int			n = 0;
-	types_iterator iter;
-	KnownType  *known;
+	uint64		place = 0;
+	Column	   *column;
 
-	types_start_iterate(table->types, &iter);
-	while ((known = types_iterate(table->types, &iter)) != NULL)
-		if (fn(arg, known->type))
-			columns[n++] = known->column;
+	while ((column = map_next(table->types, &place)) != NULL)
+		if (fn(arg, column->type))
+			columns[n++] = column;
 	for (int i = 0; i < n; i++)
 		empty_column(table, columns[i]);
 	pfree(columns);
@@ -484,63 +414,14 @@ void
 table_age(Table *table, int64 now_us, int64 (*fn) (void *arg, const char *type),
 		  void *arg)
 {
-	types_iterator iter;
-	KnownType  *known;
+	uint64		place = 0;
+	Column	   *column;
 
-	types_start_iterate(table->types, &iter);
-	while ((known = types_iterate(table->types, &iter)) != NULL)
+	while ((column = map_next(table->types, &place)) != NULL)
 	{
-		column_age(known->column, now_us, fn(arg, known->type), &last_sequence);
-		crowd_count(table->crowd, known->column, 0);
+		column_age(column, now_us, fn(arg, column->type), &last_sequence);
+		crowd_count(table->crowd, column, 0);
 	}
-}
-
-const uint8 *
-table_entry_id(const TableEntry *entry)
-{
-	return entry->id;
-}
-
-int64
-table_entry_version(const TableEntry *entry)
-{
-	return entry->version;
-}
-
-const RowPlace *
-table_entry_place(const TableEntry *entry)
-{
-	return &entry->place;
-}
-
-int
-table_entry_size(const TableEntry *entry)
-{
-	return entry->size;
-}
-
-int
-table_entry_priority(const TableEntry *entry)
-{
-	return entry->priority;
-}
-
-const char *
-table_entry_type(const TableEntry *entry)
-{
-	return entry->column->type;
-}
-
-Limit *
-table_entry_limit(const TableEntry *entry)
-{
-	return entry->column->limit;
-}
-
-void *
-table_entry_tag(const TableEntry *entry)
-{
-	return entry->column->tag;
 }
 
 int
@@ -564,7 +445,7 @@ table_capacity(const Table *table)
 int
 table_even_share(const Table *table)
 {
-	return Max(table->capacity / Max((int) table->types->members, 1), 1);
+	return Max(table->capacity / Max(map_count(table->types), 1), 1);
 }
 
 int
@@ -610,10 +491,9 @@ table_types(const Table *table,
 			void (*fn) (void *arg, const char *type, int waiting),
 			void *arg)
 {
-	types_iterator iter;
-	KnownType  *known;
+	uint64		place = 0;
+	Column	   *column;
 
-	types_start_iterate(table->types, &iter);
-	while ((known = types_iterate(table->types, &iter)) != NULL)
-		fn(arg, known->type, known->column->waiting);
+	while ((column = map_next(table->types, &place)) != NULL)
+		fn(arg, column->type, column->waiting);
 }

@@ -42,14 +42,10 @@
 #ifndef TWT_TABLE_H
 #define TWT_TABLE_H
 
-#include "base/row_place.h"
-#include "common/trigger.h"
 #include "slots/slots.h"
+#include "table/table_entry.h"
 
 typedef struct Table Table;
-
-/* A trigger in the table, with what the table knows about its type. */
-typedef struct TableEntry TableEntry;
 
 typedef enum TablePush
 {
@@ -124,18 +120,6 @@ extern void table_withdraw(Table *table,
 #define TABLE_AGINGS 4
 extern void table_age(Table *table, int64 now_us,
 					  int64 (*fn) (void *arg, const char *type), void *arg);
-
-/* The trigger's content; the type's text lives as long as the entry. */
-extern const uint8 *table_entry_id(const TableEntry *entry);
-extern int64 table_entry_version(const TableEntry *entry);
-extern int	table_entry_size(const TableEntry *entry);
-extern const RowPlace *table_entry_place(const TableEntry *entry);
-extern int	table_entry_priority(const TableEntry *entry);
-extern const char *table_entry_type(const TableEntry *entry);
-
-/* The answer of the table's resolve function for the type. */
-extern Limit *table_entry_limit(const TableEntry *entry);
-extern void *table_entry_tag(const TableEntry *entry);
 
 /* The most triggers that the table takes. */
 extern int	table_capacity(const Table *table);

@@ -3,8 +3,6 @@
  * tables.c
  *		The tables of all buckets, and how policies affect them.
  *
- *		from: feed.c			to: table.c
- *
  *-------------------------------------------------------------------------
  */
 #include "base/port.h"

@@ -12,6 +12,7 @@
 #define TWT_TABLE_FIXTURE_H
 
 #include "check.h"
+#include "table/column.h"
 #include "table/table.h"
 
 #define USUAL 5					/* priority */
@@ -46,6 +47,13 @@ resolve(void *arg, const char *type, Limit **limit, void **tag)
 		return true;
 	}
 	return false;
+}
+
+/* Only the order of pops shows it otherwise. */
+static inline int
+priority_of(const TableEntry *entry)
+{
+	return entry->priority;
 }
 
 static inline Limit *

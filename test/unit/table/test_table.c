@@ -219,7 +219,7 @@ test_entry(void **state)
 	assert_int_equal(task_of(entry), 7);
 	assert_true(table_entry_version(entry) == 3);
 	assert_int_equal(table_entry_size(entry), 703);
-	assert_int_equal(table_entry_priority(entry), 2);
+	assert_int_equal(priority_of(entry), 2);
 	assert_string_equal(table_entry_type(entry), "A");
 	assert_ptr_equal(table_entry_limit(entry), limit);
 	assert_ptr_equal(table_entry_tag(entry), &rules[0]);

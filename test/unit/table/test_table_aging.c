@@ -215,7 +215,7 @@ static int
 priority_of_first(void)
 {
 	TableEntry *entry = table_pop(table);
-	int			priority = table_entry_priority(entry);
+	int			priority = priority_of(entry);
 
 	slots_free(table_entry_limit(entry));
 	table_return(table, entry);
@@ -253,7 +253,7 @@ test_popped_and_returned(void **state)
 	step();
 	pass(1);
 	entry = table_pop(table);
-	assert_int_equal(table_entry_priority(entry), 4);
+	assert_int_equal(priority_of(entry), 4);
 	pass(3);
 	slots_free(table_entry_limit(entry));
 	table_return(table, entry);
@@ -336,7 +336,7 @@ pop_both(bool comes_back)
 
 	assert_non_null(entry);
 	assert_int_equal(task_of(entry), waiting[first].task);
-	assert_int_equal(table_entry_priority(entry), waiting[first].priority);
+	assert_int_equal(priority_of(entry), waiting[first].priority);
 	slots_free(table_entry_limit(entry));
 	if (comes_back)
 	{

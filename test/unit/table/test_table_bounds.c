@@ -44,12 +44,28 @@ full_types(void)
 	return told;
 }
 
+static int
+compare_words(const void *a, const void *b)
+{
+	return strcmp(*(char *const *) a, *(char *const *) b);
+}
+
+/* In order of their names. */
 static const char *
 types(void)
 {
-	told[0] = '\0';
+	static char sorted[256];
+	char	   *words[16];
+	int			n = 0;
+
+	told[0] = sorted[0] = '\0';
 	table_types(table, tell_number, told);
-	return told;
+	for (char *word = strtok(told, " "); word != NULL; word = strtok(NULL, " "))
+		words[n++] = word;
+	qsort(words, n, sizeof(char *), compare_words);
+	for (int i = 0; i < n; i++)
+		snprintf(sorted + strlen(sorted), sizeof(sorted) - strlen(sorted), "%s ", words[i]);
+	return sorted;
 }
 
 static void
@@ -413,7 +429,7 @@ test_urgent_in_place_of_the_only_one(void **state)
 	popped = table_pop(table);
 	push_many(3, 3, "KEY|3");
 	assert_int_equal(push(4, "KEY|2", 0), TABLE_ADDED);
-	assert_string_equal(types(), "KEY|3:1 KEY|2:1 KEY|1:0 ");
+	assert_string_equal(types(), "KEY|1:0 KEY|2:1 KEY|3:1 ");
 	assert_int_equal(pop(), 4);
 	assert_int_equal(pop(), 3);
 	assert_string_equal(spilled(), "KEY|2:2 ");

@@ -8,6 +8,7 @@
 #include "base/port.h"
 
 #include "check.h"
+#include "table/column.h"
 #include "table/table.h"
 #include "table_model.h"
 
@@ -187,7 +188,7 @@ pop(History *history)
 	check(task == expected->task);
 	check(table_entry_version(entry) == expected->version);
 	check(table_entry_size(entry) == expected->size);
-	check(table_entry_priority(entry) == expected->priority);
+	check(entry->priority == expected->priority);
 	check(type_number(table_entry_type(entry)) == expected->type);
 	check(table_entry_tag(entry) == &model->type_limit[expected->type]);
 	check(table_entry_limit(entry) ==
