@@ -3,23 +3,19 @@
  * pg.c
  *		One asynchronous connection to PostgreSQL that comes back by itself.
  *
- * We send each call with its own Sync, so each is its own transaction.  A call
- * has committed only when the answer to that Sync is there.  libpq separates
- * results by NULLs, which mean nothing to us: we read until it would block.
+ * This file opens, watches and closes the connection; pipeline.c has its calls.
  *
  *-------------------------------------------------------------------------
  */
 #include "base/port.h"
 
-#include <errno.h>
-
 #include "base/chance.h"
 #include "base/log.h"
+#include "pg/attempt.h"
 #include "pg/calls.h"
 #include "pg/hosts.h"
-#include "pg/lookup.h"
 #include "pg/pg.h"
-#include "pg/prepared.h"
+#include "pg/pipeline.h"
 #include "pg/trouble.h"
 
 #define BACKOFF_MIN_US MS_TO_US(50)
@@ -34,22 +30,11 @@ typedef enum PgState
 	STATE_UP
 } PgState;
 
-typedef struct Call
-{
-	dlist_node	node;
-	const PgStatement *statement;
-	WireParams	params;			/* empty once the call is sent */
-	bool		is_preparing;	/* the next result is that of the preparation */
-	PgResultFn	fn;
-	void	   *arg;
-	PGresult   *result;			/* kept until the Sync is answered */
-} Call;
-
 struct Pg
 {
 	Loop	   *loop;
 	Hosts	   *hosts;
-	Lookup	   *lookup;			/* first part of connecting; NULL: done */
+	Attempt    *attempt;		/* NULL: none is under way */
 	char	   *role;
 	PgStateFn	on_state;
 	PgNotifyFn	on_notify;
@@ -67,15 +52,20 @@ struct Pg
 	int64		used_us;		/* when the last call was sent */
 	Trouble		trouble;
 	bool		in_doubt;		/* a commit was not confirmed by a standby */
-	dlist_head	calls;			/* in order of sending */
-	dlist_head	held;			/* not sent: waiting for a session */
-	int			ncalls;			/* in both lists */
-	Prepared	prepared;
+	Pipeline	pipeline;
 };
 
 static void on_timer(void *arg);
 static void start_attempt(Pg *pg);
 static void on_ready(void *arg, int ready);
+
+/* A connection comes up step by step, and may go down at any step. */
+static void
+set_state(Pg *pg, PgState state)
+{
+	Assert(state <= STATE_CONNECTING || state == pg->state + 1);
+	pg->state = state;
+}
 
 static void
 on_notice(void *arg, const PGresult *notice)
@@ -106,8 +96,7 @@ pg_new(Loop *loop, const char *conninfo, const char *role,
 	pg->arg = arg;
 	pg->timer = loop_timer_new(loop, on_timer, pg);
 	pg->backoff_us = BACKOFF_MIN_US;
-	dlist_init(&pg->calls);
-	dlist_init(&pg->held);
+	pipeline_init(&pg->pipeline);
 	return pg;
 }
 
@@ -127,7 +116,7 @@ pg_is_up(const Pg *pg)
 bool
 pg_is_failing(const Pg *pg)
 {
-	return pg->trouble.is_down;
+	return pg->trouble.state != TROUBLE_NONE;
 }
 
 void
@@ -139,7 +128,7 @@ pg_rest_after(Pg *pg, int64 us)
 int
 pg_in_flight(const Pg *pg)
 {
-	return pg->ncalls;
+	return pg->pipeline.ncalls;
 }
 
 int
@@ -157,44 +146,7 @@ pg_on_notify(Pg *pg, PgNotifyFn fn)
 void
 pg_forget(Pg *pg, const void *arg)
 {
-	dlist_iter	iter;
-
-	dlist_foreach(iter, &pg->calls)
-	{
-		Call	   *call = dlist_container(Call, node, iter.cur);
-
-		if (call->arg == arg)
-			call->fn = NULL;
-	}
-}
-
-static void
-free_call(Pg *pg, Call *call)
-{
-	dlist_delete(&call->node);
-	pg->ncalls--;
-	wire_clear(&call->params);
-	PQclear(call->result);
-	pfree(call);
-}
-
-/*
- * Takes each call off first: its callback may send again once we are back, and
- * the new call must not be among the lost ones.
- */
-static void
-lose_calls(Pg *pg, dlist_head *calls)
-{
-	while (!dlist_is_empty(calls))
-	{
-		Call	   *call = dlist_head_element(Call, node, calls);
-		PgResultFn	fn = call->fn;
-		void	   *arg = call->arg;
-
-		free_call(pg, call);
-		if (fn != NULL)
-			fn(arg, PG_LOST, NULL);
-	}
+	pipeline_forget(&pg->pipeline, arg);
 }
 
 static void
@@ -209,13 +161,12 @@ static void
 drop_connection(Pg *pg)
 {
 	unwatch(pg);
-	if (pg->lookup != NULL)
-		lookup_cancel(pg->lookup);
-	pg->lookup = NULL;
+	if (pg->attempt != NULL)
+		attempt_cancel(pg->attempt);
+	pg->attempt = NULL;
 	if (pg->conn != NULL)
 		PQfinish(pg->conn);
 	pg->conn = NULL;
-	pg->prepared.n = 0;
 	pg->in_doubt = false;
 }
 
@@ -224,23 +175,22 @@ drop_connection(Pg *pg)
  * is always the wrong one.
  */
 static void
-go_down_because(Pg *pg, const char *why, bool needs_person)
+go_down_because(Pg *pg, const char *why, TroubleState trouble)
 {
 	bool		was_up = pg->state == STATE_UP;
 	bool		has_next = !was_up && hosts_next(pg->hosts);
 
-	needs_person |= pg->conn != NULL && PQconnectionNeedsPassword(pg->conn);
 	if (!has_next)
-		trouble_down(&pg->trouble, loop_now_us(pg->loop), why, needs_person);
+		trouble_down(&pg->trouble, loop_now_us(pg->loop), why, trouble);
 	drop_connection(pg);
-	pg->state = STATE_WAITING;
+	set_state(pg, STATE_WAITING);
 	/* Many lose a server at once, and must not all come back at once. */
 	loop_timer_start(pg->timer, has_next ? 0 : chance_delay(pg->backoff_us));
 	if (!has_next)
 		pg->backoff_us = Min(pg->backoff_us * 2, BACKOFF_MAX_US);
-	lose_calls(pg, &pg->calls);
+	pipeline_lose_sent(&pg->pipeline);
 	if (!has_next)
-		lose_calls(pg, &pg->held);
+		pipeline_lose_held(&pg->pipeline);
 	if (was_up && pg->on_state != NULL)
 		pg->on_state(pg->arg, false);
 }
@@ -248,7 +198,7 @@ go_down_because(Pg *pg, const char *why, bool needs_person)
 static void
 go_down(Pg *pg, const char *why)
 {
-	go_down_because(pg, why, false);
+	go_down_because(pg, why, TROUBLE_HEALS);
 }
 
 void
@@ -272,10 +222,10 @@ out_of_trouble(Pg *pg)
 void
 pg_close(Pg *pg)
 {
-	pg->state = STATE_NEW;
+	set_state(pg, STATE_NEW);
 	drop_connection(pg);
-	lose_calls(pg, &pg->calls);
-	lose_calls(pg, &pg->held);
+	pipeline_lose_sent(&pg->pipeline);
+	pipeline_lose_held(&pg->pipeline);
 	loop_timer_free(pg->timer);
 	hosts_free(pg->hosts);
 	pfree(pg->role);
@@ -313,56 +263,33 @@ flush(Pg *pg)
 		watch(pg, left > 0 ? LOOP_READ | LOOP_WRITE : LOOP_READ);
 }
 
-static Call *
-add_call(Pg *pg, const PgStatement *statement, PgResultFn fn, void *arg)
-{
-	Call	   *call = palloc0(sizeof(Call));
-
-	call->statement = statement;
-	call->fn = fn;
-	call->arg = arg;
-	pg->ncalls++;
-	return call;
-}
-
-/* A failure shows when we read the socket; the call is lost there. */
-static void
-send_call(Pg *pg, Call *call)
-{
-	dlist_push_tail(&pg->calls, &call->node);
-	prepared_send(&pg->prepared, pg->conn, call->statement, &call->params,
-				  &call->is_preparing);
-	wire_clear(&call->params);
-	watch(pg, LOOP_READ | LOOP_WRITE);
-}
-
+/* A failure shows when we read the socket; the calls are lost there. */
 static void
 send_held(Pg *pg)
 {
-	while (!dlist_is_empty(&pg->held))
-		send_call(pg, dlist_container(Call, node, dlist_pop_head_node(&pg->held)));
+	pipeline_send_held(&pg->pipeline, pg->conn);
+	watch(pg, LOOP_READ | LOOP_WRITE);
 }
 
 void
 pg_send(Pg *pg, const PgStatement *statement, WireParams *params,
 		PgResultFn fn, void *arg)
 {
-	Call	   *call = add_call(pg, statement, fn, arg);
-
 	Assert(pg->state == STATE_UP || pg->rest_us > 0);
-	if (params != NULL)
-	{
-		call->params = *params;
-		wire_init(params);
-	}
 	pg->used_us = loop_now_us(pg->loop);
+	pipeline_hold(&pg->pipeline, pipeline_add(&pg->pipeline, statement, params, fn, arg));
 	if (pg->state == STATE_UP)
-		send_call(pg, call);
+		send_held(pg);
 	else
-	{
-		dlist_push_tail(&pg->held, &call->node);
 		pg_start(pg);
-	}
+}
+
+/* Sends a call of our own, before those that wait for the session. */
+static void
+send_first(Pg *pg, const PgStatement *statement, PgResultFn fn)
+{
+	pipeline_send(&pg->pipeline, pg->conn, pipeline_add(&pg->pipeline, statement, NULL, fn, pg));
+	watch(pg, LOOP_READ | LOOP_WRITE);
 }
 
 static void
@@ -377,7 +304,7 @@ on_set_up(void *arg, PgOutcome outcome, PGresult *result)
 		go_down(pg, "could not set the session up");
 		return;
 	}
-	pg->state = STATE_UP;
+	set_state(pg, STATE_UP);
 	pg->up_us = loop_now_us(pg->loop);
 	hosts_keep(pg->hosts);
 	if (!pg->in_trouble)
@@ -405,9 +332,10 @@ on_session_known(void *arg, PgOutcome outcome, PGresult *result)
 	if (outcome == PG_FAILED)
 		go_down(pg, PQresultErrorMessage(result));
 	else if (wire_get_int4(result, 0, 0) != PQbackendPID(pg->conn))
-		go_down_because(pg, "a pooler answers: name the server itself in \"postgres\"", true);
+		go_down_because(pg, "a pooler answers: name the server itself in \"postgres\"",
+						TROUBLE_NEEDS_PERSON);
 	else
-		send_call(pg, add_call(pg, &call_set_up, on_set_up, pg));
+		send_first(pg, &call_set_up, on_set_up);
 }
 
 /*
@@ -421,109 +349,43 @@ is_of_use(const Pg *pg, const Call *call)
 		loop_now_us(pg->loop) - pg->up_us > BACKOFF_MAX_US;
 }
 
-/* The Sync of the oldest call was answered: its outcome is certain. */
-static void
-settle_call(Pg *pg)
+static bool
+has_succeeded(const Call *call)
 {
-	Call	   *call;
-	PgOutcome	outcome;
+	return PQresultStatus(call->result) == PGRES_TUPLES_OK ||
+		PQresultStatus(call->result) == PGRES_COMMAND_OK;
+}
 
-	if (dlist_is_empty(&pg->calls))
-		return;
+/* The Sync of the call was answered: its outcome is certain. */
+static void
+settle_call(Pg *pg, const Call *call)
+{
 	if (pg->in_doubt)
 	{
 		go_down(pg, "a commit was not confirmed by a standby");
 		return;
 	}
-	call = dlist_head_element(Call, node, &pg->calls);
-	switch (PQresultStatus(call->result))
+	if (has_succeeded(call))
 	{
-		case PGRES_TUPLES_OK:
-		case PGRES_COMMAND_OK:
-			outcome = PG_DONE;
-			if (pg->state == STATE_UP && pg->in_trouble && is_of_use(pg, call))
-				out_of_trouble(pg);
-			break;
-		default:
-			outcome = PG_FAILED;
-			if (pg->state == STATE_UP && !pg->in_trouble)
-				pg->failed = call->statement;
-			if (!call->statement->caller_logs)
-				trouble_failed(&pg->trouble, loop_now_us(pg->loop),
-							   call->statement->name, call->result);
-			break;
-	}
-	dlist_delete(&call->node);
-	pg->ncalls--;
-	if (call->fn != NULL)
-		call->fn(call->arg, outcome, call->result);
-	PQclear(call->result);
-	pfree(call);
-}
-
-/*
- * Rows arrive before the transaction commits, which happens at the Sync.  So
- * an error after them means that nothing happened.  A call that the server
- * skipped after an error tells nothing new.
- */
-static void
-keep_result(Call *call, PGresult *result)
-{
-	if (call->result != NULL && PQresultStatus(result) != PGRES_FATAL_ERROR)
-	{
-		PQclear(result);
+		if (pg->state == STATE_UP && pg->in_trouble && is_of_use(pg, call))
+			out_of_trouble(pg);
+		pipeline_end(&pg->pipeline, PG_DONE);
 		return;
 	}
-	PQclear(call->result);
-	call->result = result;
+	if (pg->state == STATE_UP && !pg->in_trouble)
+		pg->failed = call->statement;
+	if (!call->statement->caller_logs)
+		trouble_failed(&pg->trouble, loop_now_us(pg->loop), call->statement->name, call->result);
+	pipeline_end(&pg->pipeline, PG_FAILED);
 }
 
-static void
-take_result(Pg *pg, PGresult *result)
-{
-	ExecStatusType status = PQresultStatus(result);
-	Call	   *call;
-
-	if (dlist_is_empty(&pg->calls) || status == PGRES_PIPELINE_SYNC)
-	{
-		PQclear(result);
-		if (status == PGRES_PIPELINE_SYNC)
-			settle_call(pg);
-		return;
-	}
-	call = dlist_head_element(Call, node, &pg->calls);
-	if (call->is_preparing)
-	{
-		call->is_preparing = false;
-		if (status == PGRES_COMMAND_OK)
-		{
-			PQclear(result);
-			return;
-		}
-		prepared_forget(&pg->prepared, call->statement);
-	}
-
-	keep_result(call, result);
-}
-
-/*
- * A single NULL only separates results.  A second one in a row means that
- * there is nothing more; on a broken connection nothing else ever follows.
- */
 static void
 read_results(Pg *pg)
 {
-	int			nulls = 0;
+	const Call *call;
 
-	while (pg->conn != NULL && pg->ncalls > 0 && nulls < 2 &&
-		   !PQisBusy(pg->conn))
-	{
-		PGresult   *result = PQgetResult(pg->conn);
-
-		nulls = result == NULL ? nulls + 1 : 0;
-		if (result != NULL)
-			take_result(pg, result);
-	}
+	while (pg->conn != NULL && (call = pipeline_read(&pg->pipeline, pg->conn)) != NULL)
+		settle_call(pg, call);
 }
 
 static void
@@ -547,33 +409,9 @@ start_pipeline(Pg *pg)
 		go_down(pg, PQerrorMessage(pg->conn));
 		return;
 	}
-	pg->state = STATE_SETTING_UP;
-	send_call(pg, add_call(pg, &call_whose_session, on_session_known, pg));
-}
-
-/*
- * libpq may close its socket and open another one with the same number, so we
- * register the socket anew each time.
- */
-static void
-go_on_connecting(Pg *pg)
-{
-	unwatch(pg);
-	switch (PQconnectPoll(pg->conn))
-	{
-		case PGRES_POLLING_READING:
-			watch(pg, LOOP_READ);
-			break;
-		case PGRES_POLLING_WRITING:
-			watch(pg, LOOP_WRITE);
-			break;
-		case PGRES_POLLING_OK:
-			start_pipeline(pg);
-			break;
-		default:
-			go_down(pg, PQerrorMessage(pg->conn));
-			break;
-	}
+	set_state(pg, STATE_SETTING_UP);
+	pipeline_begin(&pg->pipeline);
+	send_first(pg, &call_whose_session, on_session_known);
 }
 
 static void
@@ -581,11 +419,6 @@ on_ready(void *arg, int ready)
 {
 	Pg		   *pg = arg;
 
-	if (pg->state == STATE_CONNECTING)
-	{
-		go_on_connecting(pg);
-		return;
-	}
 	if ((ready & LOOP_READ) && !PQconsumeInput(pg->conn))
 	{
 		/* data that arrived before the end still counts */
@@ -601,52 +434,31 @@ on_ready(void *arg, int ready)
 }
 
 static void
-connect_now(Pg *pg)
-{
-	char	   *name = psprintf("%s %s", program_invocation_short_name, pg->role);
-
-	pg->conn = hosts_connect(pg->hosts, name);
-	pfree(name);
-	if (pg->conn == NULL || PQstatus(pg->conn) == CONNECTION_BAD)
-	{
-		go_down(pg, pg->conn == NULL ? "out of memory" : PQerrorMessage(pg->conn));
-		return;
-	}
-	PQsetNoticeReceiver(pg->conn, on_notice, pg);
-	(void) PQsetErrorVerbosity(pg->conn, PQERRORS_VERBOSE); /* for the SQLSTATE */
-	watch(pg, LOOP_WRITE);
-}
-
-static void
-on_lookup(void *arg, const char *addresses, const char *error)
+on_attempt(void *arg, PGconn *conn, const char *error)
 {
 	Pg		   *pg = arg;
 
-	pg->lookup = NULL;
+	pg->attempt = NULL;
 	if (error != NULL)
 	{
-		go_down(pg, error);
+		go_down_because(pg, error, conn != NULL && PQconnectionNeedsPassword(conn) ?
+						TROUBLE_NEEDS_PERSON : TROUBLE_HEALS);
 		return;
 	}
-	hosts_found(pg->hosts, addresses);
-	connect_now(pg);
+	pg->conn = conn;
+	start_pipeline(pg);
 }
 
 static void
 start_attempt(Pg *pg)
 {
-	const char *unknown = hosts_unknown(pg->hosts);
+	char	   *name = psprintf("%s %s", program_invocation_short_name, pg->role);
 
-	pg->state = STATE_CONNECTING;
+	set_state(pg, STATE_CONNECTING);
 	loop_timer_start(pg->timer, hosts_timeout_us(pg->hosts));
-	if (unknown == NULL)
-	{
-		connect_now(pg);
-		return;
-	}
-	pg->lookup = lookup_start(pg->loop, unknown, on_lookup, pg);
-	if (pg->lookup == NULL)
-		go_down(pg, strerror(errno));
+	pg->attempt = attempt_new(pg->loop, pg->hosts, name, on_attempt, pg);
+	attempt_start(pg->attempt, on_notice);
+	pfree(name);
 }
 
 /*
@@ -657,14 +469,14 @@ look_for_rest(Pg *pg)
 {
 	int64		left = pg->used_us + pg->rest_us - loop_now_us(pg->loop);
 
-	if (pg->ncalls > 0 || left > 0)
+	if (pg->pipeline.ncalls > 0 || left > 0)
 	{
-		loop_timer_start(pg->timer, pg->ncalls > 0 ? pg->rest_us : left);
+		loop_timer_start(pg->timer, pg->pipeline.ncalls > 0 ? pg->rest_us : left);
 		return;
 	}
 	out_of_trouble(pg);
 	drop_connection(pg);
-	pg->state = STATE_NEW;
+	set_state(pg, STATE_NEW);
 }
 
 /* Also ends an attempt that takes too long, or a broken connection. */

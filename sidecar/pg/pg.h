@@ -32,16 +32,6 @@
 
 typedef struct Pg Pg;
 
-typedef enum PgOutcome
-{
-	PG_DONE,
-	PG_FAILED,
-	PG_LOST
-} PgOutcome;
-
-/* result is valid during the call only; NULL when lost. */
-typedef void (*PgResultFn) (void *arg, PgOutcome outcome, PGresult *result);
-
 /* is_up: just connected and set up, or just lost. */
 typedef void (*PgStateFn) (void *arg, bool is_up);
 

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * statement.c
- *		One SQL statement of the sidecar, and the SQLSTATE of its failure.
+ *		One SQL statement of the sidecar, and what came of it.
  *
  *-------------------------------------------------------------------------
  */

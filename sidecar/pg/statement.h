@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * statement.h
- *		One SQL statement of the sidecar, and the SQLSTATE of its failure.
+ *		One SQL statement of the sidecar, and what came of it.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,6 +17,16 @@ typedef struct PgStatement
 	const char *sql;
 	bool		caller_logs;	/* the caller logs a failure */
 } PgStatement;
+
+typedef enum PgOutcome
+{
+	PG_DONE,
+	PG_FAILED,
+	PG_LOST
+} PgOutcome;
+
+/* result is valid during the call only; NULL when lost. */
+typedef void (*PgResultFn) (void *arg, PgOutcome outcome, PGresult *result);
 
 /* The five characters; "" when there is none. */
 extern const char *pg_sqlstate(const PGresult *result);

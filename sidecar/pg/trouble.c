@@ -40,21 +40,20 @@ is_for_good(const char *why)
 }
 
 void
-trouble_down(Trouble *trouble, int64 now_us, const char *why, bool needs_person)
+trouble_down(Trouble *trouble, int64 now_us, const char *why, TroubleState state)
 {
 	char	   *line;
 
-	needs_person |= is_for_good(why);
-	if (trouble->is_down && trouble->needs_person == needs_person &&
-		now_us - trouble->told_us < TELL_AGAIN_US)
+	if (is_for_good(why))
+		state = TROUBLE_NEEDS_PERSON;
+	if (trouble->state == state && now_us - trouble->told_us < TELL_AGAIN_US)
 		return;
 	line = first_line(why);
-	log_line(needs_person ? TWT_LOG_ERROR : TWT_LOG_WARN, "postgres", "%s: %s; %s",
+	log_line(state == TROUBLE_NEEDS_PERSON ? TWT_LOG_ERROR : TWT_LOG_WARN, "postgres", "%s: %s; %s",
 			 trouble->role, line,
-			 needs_person ? "somebody must mend this" : "will connect again");
+			 state == TROUBLE_NEEDS_PERSON ? "somebody must mend this" : "will connect again");
 	sdnotify_status("%s: %s", trouble->role, line);
-	trouble->is_down = true;
-	trouble->needs_person = needs_person;
+	trouble->state = state;
 	trouble->told_us = now_us;
 	pfree(line);
 }
@@ -62,21 +61,21 @@ trouble_down(Trouble *trouble, int64 now_us, const char *why, bool needs_person)
 void
 trouble_over(Trouble *trouble)
 {
-	if (!trouble->is_down)
+	if (trouble->state == TROUBLE_NONE)
 		return;
 	log_line(TWT_LOG_INFO, "postgres", "%s: connected", trouble->role);
 	sdnotify_status("%s: connected", trouble->role);
-	trouble->is_down = false;
+	trouble->state = TROUBLE_NONE;
 }
 
 static bool
 was_told(Trouble *trouble, int64 now_us, const char *statement, const char *state)
 {
-	if (trouble->statement == statement && strcmp(trouble->state, state) == 0 &&
+	if (trouble->statement == statement && strcmp(trouble->sqlstate, state) == 0 &&
 		now_us - trouble->failed_us < TELL_AGAIN_US)
 		return true;
 	trouble->statement = statement;
-	snprintf(trouble->state, sizeof(trouble->state), "%s", state);
+	snprintf(trouble->sqlstate, sizeof(trouble->sqlstate), "%s", state);
 	trouble->failed_us = now_us;
 	return false;
 }

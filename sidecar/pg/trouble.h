@@ -13,22 +13,28 @@
 
 #include "libpq-fe.h"
 
+typedef enum TroubleState
+{
+	TROUBLE_NONE,
+	TROUBLE_HEALS,				/* by itself: we connect again */
+	TROUBLE_NEEDS_PERSON
+} TroubleState;
+
 typedef struct Trouble
 {
 	const char *role;			/* of the connection */
-	bool		is_down;		/* logged as down, and not yet as over */
-	bool		needs_person;
+	TroubleState state;			/* as logged */
 	int64		told_us;
 	const char *statement;		/* the failed call that was logged last */
-	char		state[6];
+	char		sqlstate[6];
 	int64		failed_us;
 } Trouble;
 
 /*
- * The connection is down; why is libpq's message or ours.  With needs_person,
- * or a message that says as much, the log does not promise that it will heal.
+ * The connection is down; why is libpq's message or ours.  libpq's message may
+ * also say that only a person can help.
  */
-extern void trouble_down(Trouble *trouble, int64 now_us, const char *why, bool needs_person);
+extern void trouble_down(Trouble *trouble, int64 now_us, const char *why, TroubleState state);
 
 /* The connection is back. */
 extern void trouble_over(Trouble *trouble);

@@ -66,14 +66,14 @@ tear_down(void **state)
 static void
 test_repeated_each_minute(void **state)
 {
-	trouble_down(&trouble, 0, AWAY, false);
+	trouble_down(&trouble, 0, AWAY, TROUBLE_HEALS);
 	assert_true(told("WARN  postgres: control: connection to server failed: "
 					 "Connection refused; will connect again"));
-	trouble_down(&trouble, SECONDS_TO_US(59), AWAY, false);
+	trouble_down(&trouble, SECONDS_TO_US(59), AWAY, TROUBLE_HEALS);
 	assert_true(told(NULL));
-	trouble_down(&trouble, SECONDS_TO_US(60), AWAY, false);
+	trouble_down(&trouble, SECONDS_TO_US(60), AWAY, TROUBLE_HEALS);
 	assert_true(told("Connection refused"));
-	trouble_down(&trouble, SECONDS_TO_US(119), AWAY, false);
+	trouble_down(&trouble, SECONDS_TO_US(119), AWAY, TROUBLE_HEALS);
 	assert_true(told(NULL));
 	trouble_over(&trouble);
 	assert_true(told("INFO  postgres: control: connected"));
@@ -84,25 +84,25 @@ test_repeated_each_minute(void **state)
 static void
 test_no_healing_is_promised(void **state)
 {
-	trouble_down(&trouble, 0, REFUSED, false);
+	trouble_down(&trouble, 0, REFUSED, TROUBLE_HEALS);
 	assert_true(told("ERROR postgres: control: connection to server failed: "
 					 "FATAL:  28P01: password wrong; somebody must mend this"));
-	trouble_down(&trouble, SECONDS_TO_US(60), REFUSED, false);
+	trouble_down(&trouble, SECONDS_TO_US(60), REFUSED, TROUBLE_HEALS);
 	assert_true(told("somebody must mend this"));
 	trouble_over(&trouble);
 	told("connected");
-	trouble_down(&trouble, SECONDS_TO_US(61), "no password", true);
+	trouble_down(&trouble, SECONDS_TO_US(61), "no password", TROUBLE_NEEDS_PERSON);
 	assert_true(told("ERROR postgres: control: no password; somebody must mend this"));
 }
 
 static void
 test_a_change_is_told_at_once(void **state)
 {
-	trouble_down(&trouble, 0, AWAY, false);
+	trouble_down(&trouble, 0, AWAY, TROUBLE_HEALS);
 	assert_true(told("will connect again"));
-	trouble_down(&trouble, 1, REFUSED, false);
+	trouble_down(&trouble, 1, REFUSED, TROUBLE_HEALS);
 	assert_true(told("somebody must mend this"));
-	trouble_down(&trouble, 2, AWAY, false);
+	trouble_down(&trouble, 2, AWAY, TROUBLE_HEALS);
 	assert_true(told("will connect again"));
 }
 

@@ -1,0 +1,233 @@
+/*-------------------------------------------------------------------------
+ *
+ * pipeline.c
+ *		The calls of one connection, from sending to their answers.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include "pg/pipeline.h"
+
+void
+pipeline_init(Pipeline *pipeline)
+{
+	dlist_init(&pipeline->sent);
+	dlist_init(&pipeline->held);
+}
+
+void
+pipeline_begin(Pipeline *pipeline)
+{
+	pipeline->nprepared = 0;
+}
+
+/* ---- sending ---- */
+
+Call *
+pipeline_add(Pipeline *pipeline, const PgStatement *statement,
+			 WireParams *params, PgResultFn fn, void *arg)
+{
+	Call	   *call = palloc0(sizeof(Call));
+
+	call->statement = statement;
+	call->fn = fn;
+	call->arg = arg;
+	if (params != NULL)
+	{
+		call->params = *params;
+		wire_init(params);
+	}
+	pipeline->ncalls++;
+	return call;
+}
+
+static bool
+is_prepared(const Pipeline *pipeline, const PgStatement *statement)
+{
+	for (int i = 0; i < pipeline->nprepared; i++)
+		if (pipeline->prepared[i] == statement)
+			return true;
+	return false;
+}
+
+static bool
+prepare(Pipeline *pipeline, PGconn *conn, Call *call)
+{
+	if (is_prepared(pipeline, call->statement))
+		return true;
+	Assert(pipeline->nprepared < PREPARED_MAX);
+	if (!PQsendPrepare(conn, call->statement->name, call->statement->sql, 0, NULL))
+		return false;
+	pipeline->prepared[pipeline->nprepared++] = call->statement;
+	call->is_preparing = true;
+	return true;
+}
+
+static void
+forget_prepared(Pipeline *pipeline, const PgStatement *statement)
+{
+	for (int i = 0; i < pipeline->nprepared; i++)
+		if (pipeline->prepared[i] == statement)
+			pipeline->prepared[i] = pipeline->prepared[--pipeline->nprepared];
+}
+
+void
+pipeline_send(Pipeline *pipeline, PGconn *conn, Call *call)
+{
+	WireParams *params = &call->params;
+	const char *values[WIRE_MAX_PARAMS];
+	int			lengths[WIRE_MAX_PARAMS];
+	int			formats[WIRE_MAX_PARAMS];
+
+	for (int i = 0; i < params->n; i++)
+	{
+		values[i] = params->nulls[i] ? NULL : params->values[i].data;
+		lengths[i] = params->values[i].len;
+		formats[i] = 1;
+	}
+	dlist_push_tail(&pipeline->sent, &call->node);
+	if (prepare(pipeline, conn, call) &&
+		PQsendQueryPrepared(conn, call->statement->name, params->n, values, lengths, formats, 1))
+		(void) PQpipelineSync(conn);
+	wire_clear(params);
+}
+
+void
+pipeline_hold(Pipeline *pipeline, Call *call)
+{
+	dlist_push_tail(&pipeline->held, &call->node);
+}
+
+void
+pipeline_send_held(Pipeline *pipeline, PGconn *conn)
+{
+	while (!dlist_is_empty(&pipeline->held))
+		pipeline_send(pipeline, conn, dlist_container(Call, node, dlist_pop_head_node(&pipeline->held)));
+}
+
+/* ---- answers ---- */
+
+static Call *
+oldest(Pipeline *pipeline)
+{
+	return dlist_is_empty(&pipeline->sent) ? NULL :
+		dlist_head_element(Call, node, &pipeline->sent);
+}
+
+/*
+ * Rows arrive before the transaction commits, which happens at the Sync.  So
+ * an error after them means that nothing happened.  When the server skipped a
+ * call after an error, that result tells nothing new.
+ */
+static void
+keep_result(Call *call, PGresult *result)
+{
+	if (call->result != NULL && PQresultStatus(result) != PGRES_FATAL_ERROR)
+	{
+		PQclear(result);
+		return;
+	}
+	PQclear(call->result);
+	call->result = result;
+}
+
+static void
+take_result(Pipeline *pipeline, Call *call, PGresult *result)
+{
+	bool		was_preparing = call->is_preparing;
+
+	call->is_preparing = false;
+	if (was_preparing && PQresultStatus(result) == PGRES_COMMAND_OK)
+	{
+		PQclear(result);
+		return;
+	}
+	if (was_preparing)
+		forget_prepared(pipeline, call->statement);
+	keep_result(call, result);
+}
+
+/*
+ * libpq separates results by a NULL.  A second NULL in a row means that there
+ * is nothing more; on a broken connection nothing else ever follows.
+ */
+const Call *
+pipeline_read(Pipeline *pipeline, PGconn *conn)
+{
+	int			nulls = 0;
+
+	while (pipeline->ncalls > 0 && nulls < 2 && !PQisBusy(conn))
+	{
+		PGresult   *result = PQgetResult(conn);
+		Call	   *call = oldest(pipeline);
+
+		nulls = result == NULL ? nulls + 1 : 0;
+		if (result == NULL)
+			continue;
+		if (call != NULL && PQresultStatus(result) != PGRES_PIPELINE_SYNC)
+		{
+			take_result(pipeline, call, result);
+			continue;
+		}
+		PQclear(result);
+		if (call != NULL)
+			return call;
+	}
+	return NULL;
+}
+
+/*
+ * Takes the call off first: its callback may send again, and the new call must
+ * not be among the lost ones.
+ */
+static void
+end_call(Pipeline *pipeline, Call *call, PgOutcome outcome)
+{
+	dlist_delete(&call->node);
+	pipeline->ncalls--;
+	if (call->fn != NULL)
+		call->fn(call->arg, outcome, outcome == PG_LOST ? NULL : call->result);
+	wire_clear(&call->params);
+	PQclear(call->result);
+	pfree(call);
+}
+
+void
+pipeline_end(Pipeline *pipeline, PgOutcome outcome)
+{
+	end_call(pipeline, oldest(pipeline), outcome);
+}
+
+static void
+lose(Pipeline *pipeline, dlist_head *calls)
+{
+	while (!dlist_is_empty(calls))
+		end_call(pipeline, dlist_head_element(Call, node, calls), PG_LOST);
+}
+
+void
+pipeline_lose_sent(Pipeline *pipeline)
+{
+	lose(pipeline, &pipeline->sent);
+}
+
+void
+pipeline_lose_held(Pipeline *pipeline)
+{
+	lose(pipeline, &pipeline->held);
+}
+
+void
+pipeline_forget(Pipeline *pipeline, const void *arg)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &pipeline->sent)
+	{
+		Call	   *call = dlist_container(Call, node, iter.cur);
+
+		if (call->arg == arg)
+			call->fn = NULL;
+	}
+}

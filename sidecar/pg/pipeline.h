@@ -1,0 +1,77 @@
+/*-------------------------------------------------------------------------
+ *
+ * pipeline.h
+ *		The calls of one connection, from sending to their answers.
+ *
+ *		from: pg.h (pg_send)
+ *
+ * Private to pg.c.
+ *
+ * We send each call with its own Sync, so each is its own transaction.  A call
+ * has committed only when the answer to that Sync is there.  A statement is
+ * prepared when it is first sent, in the same transaction; the server forgets
+ * it with the session.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_PIPELINE_H
+#define TWT_PIPELINE_H
+
+#include "libpq-fe.h"
+
+#include "pg/statement.h"
+#include "pg/wire.h"
+
+#define PREPARED_MAX 64
+
+typedef struct Call
+{
+	dlist_node	node;
+	const PgStatement *statement;
+	WireParams	params;			/* empty once the call is sent */
+	bool		is_preparing;	/* the next result is that of the preparation */
+	PgResultFn	fn;
+	void	   *arg;
+	PGresult   *result;			/* kept until the Sync is answered */
+} Call;
+
+typedef struct Pipeline
+{
+	dlist_head	sent;			/* of Call, in order */
+	dlist_head	held;			/* waiting for a session */
+	int			ncalls;			/* in both lists */
+	const PgStatement *prepared[PREPARED_MAX];
+	int			nprepared;
+} Pipeline;
+
+extern void pipeline_init(Pipeline *pipeline);
+
+/* A new session: the server knows no statement of ours yet. */
+extern void pipeline_begin(Pipeline *pipeline);
+
+/* A new call, which is to be sent or held next.  Takes the params, if any. */
+extern Call *pipeline_add(Pipeline *pipeline, const PgStatement *statement,
+						  WireParams *params, PgResultFn fn, void *arg);
+
+/* A failure shows when the connection is read. */
+extern void pipeline_send(Pipeline *pipeline, PGconn *conn, Call *call);
+extern void pipeline_hold(Pipeline *pipeline, Call *call);
+extern void pipeline_send_held(Pipeline *pipeline, PGconn *conn);
+
+/*
+ * Reads up to the next answer to a Sync, and returns the call that it belongs
+ * to; pipeline_end() must follow.  NULL: no more has arrived.
+ */
+extern const Call *pipeline_read(Pipeline *pipeline, PGconn *conn);
+
+/* Calls back with the outcome of the oldest call, and frees it. */
+extern void pipeline_end(Pipeline *pipeline, PgOutcome outcome);
+
+/* Calls back for calls that nobody will answer. */
+extern void pipeline_lose_sent(Pipeline *pipeline);
+extern void pipeline_lose_held(Pipeline *pipeline);
+
+/* Forgets the callbacks of sent calls with that arg. */
+extern void pipeline_forget(Pipeline *pipeline, const void *arg);
+
+#endif							/* TWT_PIPELINE_H */
