@@ -87,13 +87,13 @@ answer_result(const Finishing *finishing, const PGresult *result)
 	initStringInfo(&json);
 	appendStringInfo(&json, "{\"%s\":\"%s\",\"id\":\"%s\",\"version\":" INT64_FORMAT ",\"status\":\"%s\"",
 					 is_changed ? "result" : "error", word, finishing->id,
-					 wire_get_int8(result, 0, FINISHED_VERSION),
+					 wire_get_int(result, 0, FINISHED_VERSION),
 					 PQgetvalue(result, 0, FINISHED_STATUS));
 	if (!is_changed)
 		appendStringInfo(&json, ",\"detail\":\"The task is %s in version " INT64_FORMAT
 						 ", the request named version " INT64_FORMAT ".\"",
 						 PQgetvalue(result, 0, FINISHED_STATUS),
-						 wire_get_int8(result, 0, FINISHED_VERSION), finishing->version);
+						 wire_get_int(result, 0, FINISHED_VERSION), finishing->version);
 	appendStringInfoString(&json, "}\n");
 	http_answer(finishing->request, is_changed ? MHD_HTTP_OK : MHD_HTTP_CONFLICT, json.data);
 	pfree(json.data);

@@ -55,7 +55,7 @@ faults_add_functions(char **list, const Config *config, const PGresult *result)
 {
 	for (int i = 0; i < PQntuples(result); i++)
 	{
-		int			place = wire_get_int4(result, i, HANDLERS_PLACE) - 1;
+		int			place = wire_get_int(result, i, HANDLERS_PLACE) - 1;
 
 		if (place >= 0 && place < config->nhandlers && list[place] == NULL)
 			list[place] = wire_dup_text(result, i, HANDLERS_FAULT);
@@ -111,7 +111,7 @@ publish(const Faults *faults)
 
 	wire_init(&params);
 	wire_add_int8(&params, node_incarnation(faults->node));
-	wire_add_text_array(&params, count(faults->list, faults->config));
+	wire_add_array(&params, WIRE_TEXT, count(faults->list, faults->config));
 	for (int i = 0; i < faults->config->nhandlers; i++)
 		if (faults->list[i] != NULL)
 		{

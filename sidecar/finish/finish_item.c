@@ -64,10 +64,10 @@ finish_item_free(FinishItem *item)
 void
 finish_items_add_ids(FinishItem *const *items, int n, WireParams *params)
 {
-	wire_add_uuid_array(params, n);
+	wire_add_array(params, WIRE_UUID, n);
 	for (int i = 0; i < n; i++)
 		wire_uuid(params, items[i]->id);
-	wire_add_int8_array(params, n);
+	wire_add_array(params, WIRE_INT8, n);
 	for (int i = 0; i < n; i++)
 		wire_int8(params, items[i]->version);
 }
@@ -88,10 +88,10 @@ finish_items_add_outcomes(FinishItem *const *items, int n, WireParams *params)
 	if (all_are_done(items, n))
 		n = 1;
 
-	wire_add_text_array(params, n);
+	wire_add_array(params, WIRE_TEXT, n);
 	for (int i = 0; i < n; i++)
 		wire_text(params, task_result_name(items[i]->result));
-	wire_add_int8_array(params, n);
+	wire_add_array(params, WIRE_INT8, n);
 	for (int i = 0; i < n; i++)
 	{
 		if (items[i]->delay_ms < 0)
@@ -99,7 +99,7 @@ finish_items_add_outcomes(FinishItem *const *items, int n, WireParams *params)
 		else
 			wire_int8(params, items[i]->delay_ms);
 	}
-	wire_add_text_array(params, n);
+	wire_add_array(params, WIRE_TEXT, n);
 	for (int i = 0; i < n; i++)
 		wire_text(params, items[i]->message);
 }
@@ -117,7 +117,7 @@ finish_items_add_retries(FinishItem *const *items, int n, WireParams *params)
 		wire_add_text(params, NULL);
 		return;
 	}
-	wire_add_text_array(params, n);
+	wire_add_array(params, WIRE_TEXT, n);
 	for (int i = 0; i < n; i++)
 	{
 		const Judgement *judgement = items[i]->judgement;
@@ -129,10 +129,10 @@ finish_items_add_retries(FinishItem *const *items, int n, WireParams *params)
 void
 finish_items_add_grabs(FinishItem *const *items, int n, WireParams *params)
 {
-	wire_add_int8_array(params, n);
+	wire_add_array(params, WIRE_INT8, n);
 	for (int i = 0; i < n; i++)
 		wire_int8(params, items[i]->grab);
-	wire_add_place_array(params, n);
+	wire_add_array(params, WIRE_TID, n);
 	for (int i = 0; i < n; i++)
 		wire_place(params, &items[i]->place);
 }

@@ -136,8 +136,8 @@ take_answer(FinishSession *session, FinishItem *item, const PGresult *result, in
 	{
 		item->is_accepted = true;
 		session->events->on_judged(session->arg, item, status,
-								   is_resolved || wire_null(result, row, FINISH_DELAY_MS) ? 0 :
-								   wire_get_int8(result, row, FINISH_DELAY_MS));
+								   is_resolved || PQgetisnull(result, row, FINISH_DELAY_MS) ? 0 :
+								   wire_get_int(result, row, FINISH_DELAY_MS));
 	}
 }
 

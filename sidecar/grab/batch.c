@@ -105,10 +105,10 @@ batch_sort(Batch *batch)
 void
 batch_add_ids(const Batch *batch, WireParams *params)
 {
-	wire_add_uuid_array(params, batch->n);
+	wire_add_array(params, WIRE_UUID, batch->n);
 	for (int i = 0; i < batch->n; i++)
 		wire_uuid(params, batch->items[i].id);
-	wire_add_int8_array(params, batch->n);
+	wire_add_array(params, WIRE_INT8, batch->n);
 	for (int i = 0; i < batch->n; i++)
 		wire_int8(params, table_entry_version(batch->items[i].entry) +
 				  batch->version_shift);
@@ -117,7 +117,7 @@ batch_add_ids(const Batch *batch, WireParams *params)
 void
 batch_add_places(const Batch *batch, WireParams *params)
 {
-	wire_add_place_array(params, batch->n);
+	wire_add_array(params, WIRE_TID, batch->n);
 	for (int i = 0; i < batch->n; i++)
 		wire_place(params, table_entry_place(batch->items[i].entry));
 }
@@ -147,7 +147,7 @@ batch_add_policies(const Batch *batch, const Config *config, WireParams *params)
 {
 	int			n = is_uniform(batch) ? 1 : batch->n;
 
-	wire_add_int8_array(params, n);
+	wire_add_array(params, WIRE_INT8, n);
 	for (int i = 0; i < n; i++)
 	{
 		const BatchItem *item = &batch->items[i];
@@ -155,10 +155,10 @@ batch_add_policies(const Batch *batch, const Config *config, WireParams *params)
 		wire_int8(params, handler_stuck_after_grab_us(table_entry_tag(item->entry),
 													  item->policy->timeout_us) / 1000);
 	}
-	wire_add_text_array(params, n);
+	wire_add_array(params, WIRE_TEXT, n);
 	for (int i = 0; i < n; i++)
 		wire_text(params, config_stuck_name(batch->items[i].policy->stuck));
-	wire_add_text_array(params, n);
+	wire_add_array(params, WIRE_TEXT, n);
 	for (int i = 0; i < n; i++)
 		wire_text(params, table_entry_type(batch->items[i].entry));
 	calls_add_buckets(params, config);

@@ -30,10 +30,13 @@ copy_data(Task *task, const PGresult *result, int row)
 {
 	const char *bytes;
 
-	task->is_binary = !wire_null(result, row, GRAB_PAYLOAD);
+	task->is_binary = !PQgetisnull(result, row, GRAB_PAYLOAD);
 	if (task->is_binary)
-		bytes = wire_get_bytes(result, row, GRAB_PAYLOAD, &task->data_len);
-	else if (wire_null(result, row, GRAB_DATA))
+	{
+		bytes = PQgetvalue(result, row, GRAB_PAYLOAD);
+		task->data_len = PQgetlength(result, row, GRAB_PAYLOAD);
+	}
+	else if (PQgetisnull(result, row, GRAB_DATA))
 		return;
 	else
 		bytes = wire_get_json(result, row, GRAB_DATA, &task->data_len);
@@ -91,13 +94,13 @@ make_task(GrabAnswers *answers, const PGresult *result, int row, Policy *policy,
 
 	memcpy(task->id, wire_get_uuid(result, row, GRAB_ID), TASK_ID_BYTES);
 	trigger_id_text(task->id, task->id_text);
-	task->version = wire_get_int8(result, row, GRAB_VERSION);
+	task->version = wire_get_int(result, row, GRAB_VERSION);
 	task->type = wire_dup_text(result, row, GRAB_TYPE);
 	task->sub_type = wire_dup_text(result, row, GRAB_SUB_TYPE);
 	task->bucket = wire_dup_text(result, row, GRAB_BUCKET);
-	task->priority = wire_get_int2(result, row, GRAB_PRIORITY);
-	task->tries = wire_get_int4(result, row, GRAB_TRIES);
-	if (!wire_null(result, row, GRAB_CONTEXT))
+	task->priority = wire_get_int(result, row, GRAB_PRIORITY);
+	task->tries = wire_get_int(result, row, GRAB_TRIES);
+	if (!PQgetisnull(result, row, GRAB_CONTEXT))
 		task->context = pstrdup(wire_get_json(result, row, GRAB_CONTEXT, &len));
 	task->deadline_us = loop_now_us(answers->loop) + policy->timeout_us -
 		age_of_grab(answers, grabbed_us, sent_us);
@@ -142,7 +145,7 @@ take_refusal(GrabAnswers *answers, Batch *batch, const PGresult *result, int row
 {
 	int64		until_us = 0;
 
-	if (!wire_null(result, row, GRAB_GRABBED))
+	if (!PQgetisnull(result, row, GRAB_GRABBED))
 		until_us = wire_get_time(result, row, GRAB_GRABBED);
 	if (offers_refused(answers->offers, PQgetvalue(result, row, GRAB_TYPE), until_us))
 		batch_refuse(batch, wire_get_uuid(result, row, GRAB_ID));
@@ -155,10 +158,10 @@ grab_answers_take(GrabAnswers *answers, GrabQuestion question, const PGresult *r
 	int			lost;
 
 	for (int i = 0; i < PQntuples(result); i++)
-		if (!wire_null(result, i, GRAB_VERSION))
+		if (!PQgetisnull(result, i, GRAB_VERSION))
 			take_task(answers, &question, result, i);
 	for (int i = 0; i < PQntuples(result); i++)
-		if (wire_null(result, i, GRAB_VERSION))
+		if (PQgetisnull(result, i, GRAB_VERSION))
 			take_refusal(answers, question.batch, result, i);
 	pfree(question.unreadable);
 	lost = batch_drop(question.batch);

@@ -43,7 +43,7 @@ on_taken(void *arg, PgOutcome outcome, PGresult *result)
 	{
 		CancelWish	wish = {
 			.id = wire_get_uuid(result, i, CANCELS_ID),
-			.version = wire_get_int8(result, i, CANCELS_VERSION),
+			.version = wire_get_int(result, i, CANCELS_VERSION),
 			.is_ours = wire_get_bool(result, i, CANCELS_IS_OURS),
 			.why = PQgetvalue(result, i, CANCELS_WHY)
 		};

@@ -101,9 +101,9 @@ static void arm_with_reason(Duty *duty, int64 delay_us);
 static int64
 next_ms(const PGresult *result, int column)
 {
-	if (wire_null(result, 0, column))
+	if (PQgetisnull(result, 0, column))
 		return -1;
-	return MS_TO_US(wire_get_int8(result, 0, column));
+	return MS_TO_US(wire_get_int(result, 0, column));
 }
 
 static int64
@@ -115,8 +115,8 @@ on_promoted(Duty *duty, const PGresult *result)
 static int64
 on_scheduled(Duty *duty, const PGresult *result)
 {
-	int64		missed = wire_get_int8(result, 0, SCHEDULES_MISSED);
-	int64		failed = wire_get_int8(result, 0, SCHEDULES_FAILED);
+	int64		missed = wire_get_int(result, 0, SCHEDULES_MISSED);
+	int64		failed = wire_get_int(result, 0, SCHEDULES_FAILED);
 
 	if (missed > 0)
 		log_line(TWT_LOG_WARN, "schedule", INT64_FORMAT
@@ -130,9 +130,9 @@ on_scheduled(Duty *duty, const PGresult *result)
 static int64
 on_recovered(Duty *duty, const PGresult *result)
 {
-	int64		retried = wire_get_int8(result, 0, RECOVER_RETRIED);
-	int64		errors = wire_get_int8(result, 0, RECOVER_ERRORS);
-	int64		failed = wire_get_int8(result, 0, RECOVER_FAILED);
+	int64		retried = wire_get_int(result, 0, RECOVER_RETRIED);
+	int64		errors = wire_get_int(result, 0, RECOVER_ERRORS);
+	int64		failed = wire_get_int(result, 0, RECOVER_FAILED);
 
 	if (retried + errors + failed > 0)
 		log_line(TWT_LOG_WARN, "recover",
@@ -158,7 +158,7 @@ on_recovered_all(Duty *duty, const PGresult *result)
 static int64
 on_expired(Duty *duty, const PGresult *result)
 {
-	int64		expired = wire_get_int8(result, 0, 0);
+	int64		expired = wire_get_int(result, 0, 0);
 
 	if (expired > 0)
 		log_line(TWT_LOG_WARN, "expire", INT64_FORMAT
@@ -171,7 +171,7 @@ on_cleaned(Duty *duty, const PGresult *result)
 {
 	const char *name;
 
-	if (wire_null(result, 0, 0))
+	if (PQgetisnull(result, 0, 0))
 		return -1;
 	name = PQgetvalue(result, 0, 0);
 	if (strcmp(name, duty->duties->cleaned) != 0)
@@ -187,8 +187,8 @@ on_monitored(Duty *duty, const PGresult *result)
 	if (wire_get_bool(result, 0, MONITOR_IS_NEWS))
 		log_line(TWT_LOG_WARN, "monitor", INT64_FORMAT " tasks in ERROR, " INT64_FORMAT
 				 " stuck, some of them new: see twtasks.error_tasks, twtasks.stuck_tasks",
-				 wire_get_int8(result, 0, MONITOR_ERRORS),
-				 wire_get_int8(result, 0, MONITOR_STUCK));
+				 wire_get_int(result, 0, MONITOR_ERRORS),
+				 wire_get_int(result, 0, MONITOR_STUCK));
 	return -1;
 }
 

@@ -153,9 +153,9 @@ on_started(void *arg, PgOutcome outcome, PGresult *result)
 	if (outcome == PG_DONE && node->state != NODE_ENDING)
 	{
 		set_refusal(node, wire_dup_text(result, 0, START_REFUSAL));
-		again_us = wire_null(result, 0, START_INCARNATION) ? ASK_AGAIN_US : 0;
+		again_us = PQgetisnull(result, 0, START_INCARNATION) ? ASK_AGAIN_US : 0;
 		if (again_us == 0)
-			begin(node, wire_get_int8(result, 0, START_INCARNATION));
+			begin(node, wire_get_int(result, 0, START_INCARNATION));
 	}
 	end_call(node, again_us);
 }
@@ -193,9 +193,9 @@ next_tick(const Node *node, const PGresult *result)
 	int64		period_us = tick_period(node);
 	int64		look_us;
 
-	if (wire_null(result, 0, TICK_LOOK_MS))
+	if (PQgetisnull(result, 0, TICK_LOOK_MS))
 		return period_us;
-	look_us = MS_TO_US(wire_get_int8(result, 0, TICK_LOOK_MS));
+	look_us = MS_TO_US(wire_get_int(result, 0, TICK_LOOK_MS));
 	if (look_us < 0)
 		return Min(period_us, START_AGAIN_US);	/* late, but at work */
 	return Min(look_us, period_us + period_us / 4);
@@ -222,16 +222,16 @@ on_tick(void *arg, PgOutcome outcome, PGresult *result)
 		loop_timer_start(node->timer, HOLD_AGAIN_US);
 	node->confirmed_us = node->asked_us;
 	set_state(node, NODE_CONFIRMED);
-	node->place = wire_get_int4(result, 0, TICK_PLACE);
-	node->nodes = wire_get_int4(result, 0, TICK_NODES);
-	warn_of_shift(node, wire_get_int8(result, 0, TICK_AHEAD_US));
+	node->place = wire_get_int(result, 0, TICK_PLACE);
+	node->nodes = wire_get_int(result, 0, TICK_NODES);
+	warn_of_shift(node, wire_get_int(result, 0, TICK_AHEAD_US));
 	step_us = task_clock_tell(wire_get_time(result, 0, TICK_CLOCK));
 	if (step_us > JUMP_US || step_us < -JUMP_US)
 		node->events.on_clock(node->arg);
 	set_leader(node, wire_get_bool(result, 0, TICK_IS_LEADER));
 	node->events.on_look(node->arg, wire_get_bool(result, 0, TICK_HAS_WORK),
-						 wire_null(result, 0, TICK_NEXT_MS) ? -1 :
-						 MS_TO_US(wire_get_int8(result, 0, TICK_NEXT_MS)));
+						 PQgetisnull(result, 0, TICK_NEXT_MS) ? -1 :
+						 MS_TO_US(wire_get_int(result, 0, TICK_NEXT_MS)));
 }
 
 static void

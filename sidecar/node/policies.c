@@ -139,7 +139,7 @@ choose_stuck(const PGresult *rows, int row, const HandlerConfig *handler)
 	if (handler->is_atomic)
 		return STUCK_RETRY;
 	for (int rule = STUCK_ERROR; rule <= STUCK_IGNORE; rule++)
-		if (!wire_null(rows, row, POLICIES_STUCK) &&
+		if (!PQgetisnull(rows, row, POLICIES_STUCK) &&
 			strcmp(PQgetvalue(rows, row, POLICIES_STUCK), config_stuck_name(rule)) == 0)
 			stuck = rule;
 
@@ -171,14 +171,14 @@ make_policy(const Policies *policies, const HandlerConfig *handler, const char *
 
 	policy->refs = 1;
 	policy->type = pstrdup(type);
-	policy->timeout_us = wire_null(rows, row, POLICIES_TIMEOUT_MS) ? handler->timeout_us :
-		MS_TO_US(wire_get_int8(rows, row, POLICIES_TIMEOUT_MS));
+	policy->timeout_us = PQgetisnull(rows, row, POLICIES_TIMEOUT_MS) ? handler->timeout_us :
+		MS_TO_US(wire_get_int(rows, row, POLICIES_TIMEOUT_MS));
 	policy->stuck = choose_stuck(rows, row, handler);
-	policy->max_tries = wire_null(rows, row, POLICIES_MAX_TRIES) ? handler->retry.max_tries :
-		wire_get_int4(rows, row, POLICIES_MAX_TRIES);
+	policy->max_tries = PQgetisnull(rows, row, POLICIES_MAX_TRIES) ? handler->retry.max_tries :
+		wire_get_int(rows, row, POLICIES_MAX_TRIES);
 	policy->retry = retry_json(&handler->retry);
 	policy->is_taken = rows == NULL || wire_get_bool(rows, row, POLICIES_RUNS_HERE);
-	policy->aging_us = MS_TO_US(wire_get_int8(rows, row, POLICIES_AGING_MS));
+	policy->aging_us = MS_TO_US(wire_get_int(rows, row, POLICIES_AGING_MS));
 	return policy;
 }
 
@@ -193,8 +193,8 @@ bucket_policy(const PGresult *rows, const char *name)
 			continue;
 		policy.is_missing = false;
 		policy.is_paused = !wire_get_bool(rows, i, POLICIES_RUNS_HERE);
-		if (!wire_null(rows, i, POLICIES_CONCURRENCY))
-			policy.max = wire_get_int4(rows, i, POLICIES_CONCURRENCY);
+		if (!PQgetisnull(rows, i, POLICIES_CONCURRENCY))
+			policy.max = wire_get_int(rows, i, POLICIES_CONCURRENCY);
 	}
 	return policy;
 }
@@ -222,7 +222,7 @@ shortest_aging(const PGresult *rows)
 
 	for (int i = 0; i < PQntuples(rows); i++)
 	{
-		int64		aging_us = MS_TO_US(wire_get_int8(rows, i, POLICIES_AGING_MS));
+		int64		aging_us = MS_TO_US(wire_get_int(rows, i, POLICIES_AGING_MS));
 
 		if (aging_us > 0 && (shortest == 0 || aging_us < shortest))
 			shortest = aging_us;

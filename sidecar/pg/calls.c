@@ -168,7 +168,7 @@ const PgStatement call_monitor = {"monitor",
 void
 calls_add_buckets(WireParams *params, const Config *config)
 {
-	wire_add_text_array(params, config->nbuckets);
+	wire_add_array(params, WIRE_TEXT, config->nbuckets);
 	for (int i = 0; i < config->nbuckets; i++)
 		wire_text(params, config->buckets[i]);
 }
@@ -180,7 +180,7 @@ calls_add_types(WireParams *params, const Config *config)
 
 	for (int i = 0; i < config->nhandlers; i++)
 		n += config->handlers[i]->ntypes;
-	wire_add_text_array(params, n);
+	wire_add_array(params, WIRE_TEXT, n);
 	for (int i = 0; i < config->nhandlers; i++)
 		for (int j = 0; j < config->handlers[i]->ntypes; j++)
 			wire_text(params, config->handlers[i]->types[j]);
@@ -189,10 +189,10 @@ calls_add_types(WireParams *params, const Config *config)
 void
 calls_add_functions(WireParams *params, const Config *config)
 {
-	wire_add_text_array(params, config->nhandlers);
+	wire_add_array(params, WIRE_TEXT, config->nhandlers);
 	for (int i = 0; i < config->nhandlers; i++)
 		wire_text(params, config->handlers[i]->function);
-	wire_add_text_array(params, config->nhandlers);
+	wire_add_array(params, WIRE_TEXT, config->nhandlers);
 	for (int i = 0; i < config->nhandlers; i++)
 		wire_text(params, config->handlers[i]->role);
 }

@@ -331,7 +331,7 @@ on_session_known(void *arg, PgOutcome outcome, PGresult *result)
 		return;
 	if (outcome == PG_FAILED)
 		go_down(pg, PQresultErrorMessage(result));
-	else if (wire_get_int4(result, 0, 0) != PQbackendPID(pg->conn))
+	else if (wire_get_int(result, 0, 0) != PQbackendPID(pg->conn))
 		go_down_because(pg, "a pooler answers: name the server itself in \"postgres\"",
 						TROUBLE_NEEDS_PERSON);
 	else

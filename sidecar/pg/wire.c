@@ -16,12 +16,6 @@
 #include "base/log.h"
 #include "pg/wire.h"
 
-/* Types by their fixed numbers in pg_type.dat; frontends have no header. */
-#define OID_INT8 20
-#define OID_TEXT 25
-#define OID_UUID 2950
-#define OID_TID 27
-
 void
 wire_init(WireParams *params)
 {
@@ -95,8 +89,8 @@ wire_add_text(WireParams *params, const char *value)
 		appendStringInfoString(to, value);
 }
 
-static void
-begin_array(WireParams *params, int n, int32 type)
+void
+wire_add_array(WireParams *params, WireType type, int n)
 {
 	StringInfo	to = add_value(params);
 
@@ -107,30 +101,6 @@ begin_array(WireParams *params, int n, int32 type)
 		return;
 	put_int4(to, n);
 	put_int4(to, 1);
-}
-
-void
-wire_add_uuid_array(WireParams *params, int n)
-{
-	begin_array(params, n, OID_UUID);
-}
-
-void
-wire_add_int8_array(WireParams *params, int n)
-{
-	begin_array(params, n, OID_INT8);
-}
-
-void
-wire_add_place_array(WireParams *params, int n)
-{
-	begin_array(params, n, OID_TID);
-}
-
-void
-wire_add_text_array(WireParams *params, int n)
-{
-	begin_array(params, n, OID_TEXT);
 }
 
 void
@@ -173,12 +143,6 @@ wire_text(WireParams *params, const char *value)
 	appendStringInfoString(last_value(params), value);
 }
 
-bool
-wire_null(const PGresult *result, int row, int column)
-{
-	return PQgetisnull(result, row, column);
-}
-
 int64
 wire_int(const char *value, int len)
 {
@@ -203,22 +167,10 @@ wire_int(const char *value, int len)
 }
 
 int64
-wire_get_int8(const PGresult *result, int row, int column)
+wire_get_int(const PGresult *result, int row, int column)
 {
 	return wire_int(PQgetvalue(result, row, column),
 					PQgetlength(result, row, column));
-}
-
-int32
-wire_get_int4(const PGresult *result, int row, int column)
-{
-	return (int32) wire_get_int8(result, row, column);
-}
-
-int16
-wire_get_int2(const PGresult *result, int row, int column)
-{
-	return (int16) wire_get_int8(result, row, column);
 }
 
 bool
@@ -248,18 +200,11 @@ wire_get_place(const PGresult *result, int row, int column)
 	return place;
 }
 
-const char *
-wire_get_bytes(const PGresult *result, int row, int column, size_t *len)
-{
-	*len = PQgetlength(result, row, column);
-	return PQgetvalue(result, row, column);
-}
-
 /* The server counts from 2000. */
 int64
 wire_get_time(const PGresult *result, int row, int column)
 {
-	return wire_get_int8(result, row, column) +
+	return wire_get_int(result, row, column) +
 		INT64CONST(946684800) * 1000000;
 }
 

@@ -14,6 +14,15 @@
 
 #define WIRE_MAX_PARAMS 16
 
+/* Types of elements, by their fixed numbers in pg_type.dat. */
+typedef enum WireType
+{
+	WIRE_INT8 = 20,
+	WIRE_TEXT = 25,
+	WIRE_TID = 27,
+	WIRE_UUID = 2950
+} WireType;
+
 /* The parameters of one call; begin with wire_init(). */
 typedef struct WireParams
 {
@@ -35,10 +44,7 @@ extern void wire_add_text(WireParams *params, const char *value);	/* NULL: null 
  * Begins an array of n elements as the next parameter; exactly n of the
  * element functions must follow.  An enum array is sent as text[].
  */
-extern void wire_add_uuid_array(WireParams *params, int n);
-extern void wire_add_int8_array(WireParams *params, int n);
-extern void wire_add_text_array(WireParams *params, int n);
-extern void wire_add_place_array(WireParams *params, int n);
+extern void wire_add_array(WireParams *params, WireType type, int n);
 extern void wire_uuid(WireParams *params, const uint8 *id);
 extern void wire_int8(WireParams *params, int64 value);
 extern void wire_place(WireParams *params, const RowPlace *place);
@@ -46,19 +52,12 @@ extern void wire_text(WireParams *params, const char *value);	/* NULL: null */
 extern void wire_null_element(WireParams *params);
 
 /* Values of a result; the caller knows the type of the column. */
-extern bool wire_null(const PGresult *result, int row, int column);
-extern int64 wire_get_int8(const PGresult *result, int row, int column);
-extern int32 wire_get_int4(const PGresult *result, int row, int column);
-extern int16 wire_get_int2(const PGresult *result, int row, int column);
+extern int64 wire_get_int(const PGresult *result, int row, int column); /* of any size */
 extern bool wire_get_bool(const PGresult *result, int row, int column);
 extern const uint8 *wire_get_uuid(const PGresult *result, int row, int column);
 
 /* All zeros when null. */
 extern RowPlace wire_get_place(const PGresult *result, int row, int column);
-
-/* Not NUL-terminated by contract; libpq does end it with a NUL. */
-extern const char *wire_get_bytes(const PGresult *result, int row, int column,
-								  size_t *len);
 
 /* A timestamptz, as microseconds since 1970. */
 extern int64 wire_get_time(const PGresult *result, int row, int column);

@@ -97,7 +97,7 @@ cursors_use(Cursors *cursors, const char *const *except, int nexcept, WireParams
 		spare(cursors, except[i]);
 	for (int i = 0; i < cursors->n; i++)
 		n += cursors->all[i].is_used;
-	wire_add_uuid_array(params, n);
+	wire_add_array(params, WIRE_UUID, n);
 	for (int i = 0; i < cursors->n; i++)
 		if (cursors->all[i].is_used)
 			wire_uuid(params, cursors->all[i].id);

@@ -109,7 +109,7 @@ on_triggers(void *arg, PgOutcome outcome, PGresult *result)
 		return;
 	read_triggers(feed, result);
 	read_sweeps(feed, result);
-	if (!wire_null(result, 0, TRIGGERS_DUE))
+	if (!PQgetisnull(result, 0, TRIGGERS_DUE))
 		duties_due_at(feed->duties, wire_get_time(result, 0, TRIGGERS_DUE));
 	if (wire_get_bool(result, 0, TRIGGERS_NODE_GONE))
 	{

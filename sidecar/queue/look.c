@@ -60,9 +60,9 @@ read_trigger(const PGresult *result, int row, Trigger *trigger)
 		return false;
 	memset(trigger, 0, offsetof(Trigger, type));
 	memcpy(trigger->id, wire_get_uuid(result, row, SWEEP_ID), TRIGGER_ID_BYTES);
-	trigger->version = wire_get_int8(result, row, SWEEP_VERSION);
-	trigger->priority = wire_get_int2(result, row, SWEEP_PRIORITY);
-	trigger->size = wire_get_int4(result, row, SWEEP_SIZE);
+	trigger->version = wire_get_int(result, row, SWEEP_VERSION);
+	trigger->priority = wire_get_int(result, row, SWEEP_PRIORITY);
+	trigger->size = wire_get_int(result, row, SWEEP_SIZE);
 	trigger->type_len = len;
 	memcpy(trigger->type, type, len + 1);
 	return true;
@@ -235,7 +235,7 @@ add_cursors(Look *look, const TypeList *skipped, WireParams *params)
 		cursors_use(look->cursors, skipped->names, skipped->n, params);
 		return;
 	}
-	wire_add_uuid_array(params, 0);
+	wire_add_array(params, WIRE_UUID, 0);
 	if (look->kind.depth == LOOK_ROUTINE)
 		return;
 	look->head_us = look->sent_us;
@@ -257,7 +257,7 @@ look_send(Look *look, const char *bucket, LookKind kind)
 	wire_init(&params);
 	wire_add_text(&params, bucket);
 	wire_add_int4(&params, look->per_type);
-	wire_add_text_array(&params, skipped.n);
+	wire_add_array(&params, WIRE_TEXT, skipped.n);
 	for (int i = 0; i < skipped.n; i++)
 		wire_text(&params, skipped.names[i]);
 	wire_add_int4(&params, kind.part == LOOK_OWN ? place : 0);

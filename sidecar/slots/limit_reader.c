@@ -33,12 +33,12 @@ read_rule(const PGresult *result, int row, LimitRule *rule)
 	if (!limit_pattern_valid(rule->pattern, strlen(rule->pattern)))
 		return false;
 	rule->is_shared = wire_get_bool(result, row, LIMITS_IS_SHARED);
-	rule->terms.max = wire_get_int4(result, row, LIMITS_CONCURRENCY);
-	rule->terms.stretch = wire_get_int4(result, row, LIMITS_STRETCH);
-	rule->terms.stretch_priority = wire_get_int4(result, row, LIMITS_STRETCH_PRIORITY);
-	rule->terms.rate = wire_get_int4(result, row, LIMITS_RATE);
-	rule->terms.period_us = wire_get_int8(result, row, LIMITS_PER_US);
-	rule->terms.burst = wire_get_int4(result, row, LIMITS_BURST);
+	rule->terms.max = wire_get_int(result, row, LIMITS_CONCURRENCY);
+	rule->terms.stretch = wire_get_int(result, row, LIMITS_STRETCH);
+	rule->terms.stretch_priority = wire_get_int(result, row, LIMITS_STRETCH_PRIORITY);
+	rule->terms.rate = wire_get_int(result, row, LIMITS_RATE);
+	rule->terms.period_us = wire_get_int(result, row, LIMITS_PER_US);
+	rule->terms.burst = wire_get_int(result, row, LIMITS_BURST);
 	return rule->terms.rate == 0 || (rule->terms.period_us > 0 && rule->terms.burst > 0);
 }
 

@@ -115,8 +115,8 @@ on_offered(void *arg, PgOutcome outcome, PGresult *result)
 		char	   *name = PQgetvalue(result, i, OFFER_NAME);
 		Offer	   *offer = named_lookup(call->named, name);
 
-		if (!wire_null(result, i, OFFER_TURNS))
-			on_turn(offers, name, wire_get_int4(result, i, OFFER_TURNS));
+		if (!PQgetisnull(result, i, OFFER_TURNS))
+			on_turn(offers, name, wire_get_int(result, i, OFFER_TURNS));
 		else if (offer != NULL)
 		{
 			add_offer(offers->waiting, name, offer->freed)->is_wanted |= offer->is_wanted;
@@ -185,15 +185,15 @@ send_offers(Offers *offers)
 	call->named = offers->waiting;
 	offers->waiting = named_create(16, NULL);
 	wire_init(&params);
-	wire_add_text_array(&params, n);
+	wire_add_array(&params, WIRE_TEXT, n);
 	named_start_iterate(call->named, &iter);
 	while ((offer = named_iterate(call->named, &iter)) != NULL)
 		wire_text(&params, offer->name);
-	wire_add_int8_array(&params, n);
+	wire_add_array(&params, WIRE_INT8, n);
 	named_start_iterate(call->named, &iter);
 	while ((offer = named_iterate(call->named, &iter)) != NULL)
 		wire_int8(&params, offer->freed);
-	wire_add_text_array(&params, n);
+	wire_add_array(&params, WIRE_TEXT, n);
 	named_start_iterate(call->named, &iter);
 	while ((offer = named_iterate(call->named, &iter)) != NULL)
 		wire_text(&params, offer->is_wanted ? "t" : "f");

@@ -57,7 +57,7 @@ refuse(Batch *batch, const RunnerParts *parts, const uint8 *id, const char *limi
 void
 sql_batch_refuse(Batch *batch, const RunnerParts *parts, const PGresult *result, int row)
 {
-	int64		until_us = wire_null(result, row, GRAB_GRABBED) ? 0 :
+	int64		until_us = PQgetisnull(result, row, GRAB_GRABBED) ? 0 :
 		wire_get_time(result, row, GRAB_GRABBED);
 
 	refuse(batch, parts, wire_get_uuid(result, row, GRAB_ID),
@@ -70,9 +70,9 @@ sql_batch_read_grab(const Batch *batch, const PGresult *result, int row, Task *t
 	memset(task, 0, sizeof(*task));
 	memcpy(task->id, wire_get_uuid(result, row, GRAB_ID), TASK_ID_BYTES);
 	trigger_id_text(task->id, task->id_text);
-	task->version = wire_get_int8(result, row, GRAB_VERSION);
+	task->version = wire_get_int(result, row, GRAB_VERSION);
 	task->token = batch->token;
-	task->tries = wire_get_int4(result, row, GRAB_TRIES);
+	task->tries = wire_get_int(result, row, GRAB_TRIES);
 	task->type = PQgetvalue(result, row, GRAB_TYPE);
 }
 
@@ -80,9 +80,9 @@ static void
 fail_row(Batch *batch, const RunnerParts *parts, const PGresult *result, int row)
 {
 	Task		task = {
-		.version = wire_get_int8(result, row, EXECUTE_VERSION),
+		.version = wire_get_int(result, row, EXECUTE_VERSION),
 		.token = batch->token,
-		.tries = wire_get_int4(result, row, EXECUTE_TRIES),
+		.tries = wire_get_int(result, row, EXECUTE_TRIES),
 		.type = PQgetvalue(result, row, EXECUTE_TYPE)
 	};
 
@@ -98,7 +98,7 @@ sql_batch_take_answers(Batch *batch, const RunnerParts *parts, const PGresult *r
 	{
 		const uint8 *id = wire_get_uuid(result, i, EXECUTE_ID);
 
-		if (wire_null(result, i, EXECUTE_VERSION))
+		if (PQgetisnull(result, i, EXECUTE_VERSION))
 			refuse(batch, parts, id, PQgetvalue(result, i, EXECUTE_MESSAGE), 0);
 		else if (strcmp(PQgetvalue(result, i, EXECUTE_RESULT), "failed") == 0)
 			fail_row(batch, parts, result, i);

@@ -108,7 +108,7 @@ fail_grabbed(SqlSession *session, const PGresult *result)
 	{
 		Task		task;
 
-		if (wire_null(result, i, GRAB_VERSION))
+		if (PQgetisnull(result, i, GRAB_VERSION))
 		{
 			sql_batch_refuse(session->batch, parts, result, i);
 			continue;
@@ -313,7 +313,7 @@ on_granted(void *arg, PgOutcome outcome, PGresult *result)
 		set_state(session, SESSION_GRANT_LOST);
 	else if (outcome == PG_FAILED || PQntuples(result) == 0)
 		end_batch(session);
-	else if (wire_null(result, 0, GRAB_VERSION))
+	else if (PQgetisnull(result, 0, GRAB_VERSION))
 	{
 		sql_batch_refuse(session->batch, session->setup->parts, result, 0);
 		end_batch(session);
