@@ -10,11 +10,13 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "execute_fixture.h"
 
 #define PUPPET project_file("test/handlers/puppet.py")
+#define PATIENCE_SECONDS 60
 
 /* A worker whose code can be changed: what it answers, with its process id. */
 static char *
@@ -56,6 +58,7 @@ is_new(TestTask *task, const char *message)
 static void
 run_until_new(const char *message)
 {
+	time_t		deadline = time(NULL) + PATIENCE_SECONDS;
 	bool		all_new = false;
 
 	while (!all_new)
@@ -63,6 +66,7 @@ run_until_new(const char *message)
 		TestTask   *first = start_task(NULL);
 		TestTask   *second = start_task(NULL);
 
+		assert_true(time(NULL) < deadline);
 		run_turn();
 		all_new = is_new(first, message) & is_new(second, message);
 	}
