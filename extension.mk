@@ -58,6 +58,7 @@ OBJS += src/base/call.o				# arguments and results of functions
 OBJS += src/base/arrays.o			# ... that are arrays
 OBJS += src/base/caller.o			# in whose name
 OBJS += src/base/plan.o				# statements, prepared once
+OBJS += src/base/table_cache.o		# configuration that a session keeps
 OBJS += src/base/settings.o			# every setting but the context
 OBJS += src/base/shown.o			# callers' values in messages
 OBJS += src/common/trigger.o		# plain C, in both halves

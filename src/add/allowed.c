@@ -7,16 +7,12 @@
  */
 #include "base/twtasks.h"
 
-#include "catalog/namespace.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
-#include "utils/inval.h"
-#include "utils/lsyscache.h"
-#include "utils/memutils.h"
 
 #include "add/allowed.h"
-#include "base/plan.h"
+#include "base/table_cache.h"
 #include "common/pattern.h"
 
 typedef struct Rule
@@ -25,71 +21,28 @@ typedef struct Rule
 	char	   *role;
 } Rule;
 
+static TableCache *cache;
 static Rule *rules;
 static int	nrules;
-static MemoryContext rules_context;
-static Oid	rules_table;
-static bool is_current = false;
-static uint64 generation = 0;
 
-/* An invalidation may come at any moment, also while we read. */
 static void
-on_relation_changed(Datum arg, Oid relation)
+read_rules(void)
 {
-	if (OidIsValid(relation) && relation != rules_table)
-		return;
-	is_current = false;
-	generation++;
+	nrules = (int) SPI_processed;
+	rules = palloc((nrules + 1) * sizeof(Rule));
+	for (int i = 0; i < nrules; i++)
+	{
+		rules[i].pattern = cached_text(SPI_tuptable->vals[i], 1);
+		rules[i].role = cached_text(SPI_tuptable->vals[i], 2);
+	}
 }
 
 void
 allowed_init(void)
 {
-	CacheRegisterRelcacheCallback(on_relation_changed, (Datum) 0);
-}
+	static const CachedTable tables[] = {{"allowed_type", PLAN_READ_ALLOWED, read_rules}};
 
-static char *
-read_text(HeapTuple row, int column)
-{
-	return MemoryContextStrdup(rules_context, SPI_getvalue(row, SPI_tuptable->tupdesc, column));
-}
-
-static void
-read_rules(void)
-{
-	int			count;
-
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "could not connect to SPI");
-	count = (int) plan_read(PLAN_READ_ALLOWED);
-	rules = MemoryContextAlloc(rules_context, (count + 1) * sizeof(Rule));
-	for (int i = 0; i < count; i++)
-	{
-		rules[i].pattern = read_text(SPI_tuptable->vals[i], 1);
-		rules[i].role = read_text(SPI_tuptable->vals[i], 2);
-	}
-	nrules = count;
-	SPI_finish();
-}
-
-/* A change that arrives while we read may be missing from what we read. */
-static void
-read_all(void)
-{
-	uint64		before;
-
-	do
-	{
-		nrules = 0;
-		if (rules_context == NULL)
-			rules_context = AllocSetContextCreate(CacheMemoryContext, "twtasks allowed types",
-												  ALLOCSET_SMALL_SIZES);
-		MemoryContextReset(rules_context);
-		rules_table = get_relname_relid("allowed_type", get_namespace_oid("twtasks", false));
-		before = generation;
-		read_rules();
-	} while (generation != before);
-	is_current = true;
+	cache = table_cache_new("allowed types", tables, lengthof(tables));
 }
 
 /* A dropped role has no members and is a member of none. */
@@ -109,8 +62,7 @@ allowed_check(const char *type, const char *role)
 	size_t		best = 0;
 	const char *pattern = NULL;
 
-	if (unlikely(!is_current))
-		read_all();
+	table_cache_refresh(cache);
 	for (int i = 0; i < nrules; i++)
 		if (pattern_fit(rules[i].pattern, type) > best)
 		{

@@ -9,14 +9,10 @@
  */
 #include "base/twtasks.h"
 
-#include "catalog/namespace.h"
 #include "fmgr.h"
 #include "utils/builtins.h"
-#include "utils/inval.h"
-#include "utils/lsyscache.h"
-#include "utils/memutils.h"
 
-#include "base/plan.h"
+#include "base/table_cache.h"
 #include "grab/limit_rules.h"
 
 /* Columns of PLAN_READ_LIMITS. */
@@ -31,92 +27,45 @@ enum
 	READ_BURST
 };
 
+static TableCache *cache;
 static LimitRule *rules;
 static LimitCover *covers;		/* as many as rules */
 static int	nrules;
-static MemoryContext rules_context;
-static Oid	rules_table;
-static bool is_current = false;
-static uint64 generation = 0;
-
-/* An invalidation may come at any moment, also while we read. */
-static void
-on_relation_changed(Datum arg, Oid relation)
-{
-	if (OidIsValid(relation) && relation != rules_table)
-		return;
-	is_current = false;
-	generation++;
-}
-
-void
-limit_rules_init(void)
-{
-	CacheRegisterRelcacheCallback(on_relation_changed, (Datum) 0);
-}
-
-static int64
-read_int8(HeapTuple row, int column)
-{
-	bool		isnull;
-
-	return DatumGetInt64(SPI_getbinval(row, SPI_tuptable->tupdesc, column, &isnull));
-}
 
 static void
 read_rule(HeapTuple row, LimitRule *rule)
 {
-	strlcpy(rule->pattern, SPI_getvalue(row, SPI_tuptable->tupdesc, READ_PATTERN),
-			sizeof(rule->pattern));
-	rule->concurrency = (int) read_int8(row, READ_CONCURRENCY);
-	rule->stretch = (int) read_int8(row, READ_STRETCH);
-	rule->stretch_priority = (int) read_int8(row, READ_STRETCH_PRIORITY);
-	rule->rate = (int) read_int8(row, READ_RATE);
-	rule->per_us = read_int8(row, READ_PER);
-	rule->burst = (int) read_int8(row, READ_BURST);
+	strlcpy(rule->pattern, cached_text(row, READ_PATTERN), sizeof(rule->pattern));
+	rule->concurrency = (int) cached_int8(row, READ_CONCURRENCY, 0);
+	rule->stretch = (int) cached_int8(row, READ_STRETCH, 0);
+	rule->stretch_priority = (int) cached_int8(row, READ_STRETCH_PRIORITY, 0);
+	rule->rate = (int) cached_int8(row, READ_RATE, 0);
+	rule->per_us = cached_int8(row, READ_PER, 0);
+	rule->burst = (int) cached_int8(row, READ_BURST, 0);
 }
 
 static void
 read_rules(void)
 {
-	int			count;
-
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "could not connect to SPI");
-	count = (int) plan_read(PLAN_READ_LIMITS);
-	rules = MemoryContextAllocZero(rules_context, (count + 1) * sizeof(LimitRule));
-	covers = MemoryContextAllocZero(rules_context, (count + 1) * sizeof(LimitCover));
-	for (int i = 0; i < count; i++)
+	nrules = (int) SPI_processed;
+	rules = palloc0((nrules + 1) * sizeof(LimitRule));
+	covers = palloc0((nrules + 1) * sizeof(LimitCover));
+	for (int i = 0; i < nrules; i++)
 		read_rule(SPI_tuptable->vals[i], &rules[i]);
-	nrules = count;
-	SPI_finish();
 }
 
-/* A change that arrives while we read may be missing from what we read. */
-static void
-read_all(void)
+void
+limit_rules_init(void)
 {
-	uint64		before;
+	static const CachedTable tables[] = {{"limit_rule", PLAN_READ_LIMITS, read_rules}};
 
-	do
-	{
-		nrules = 0;
-		if (rules_context == NULL)
-			rules_context = AllocSetContextCreate(CacheMemoryContext, "twtasks limits",
-												  ALLOCSET_SMALL_SIZES);
-		MemoryContextReset(rules_context);
-		rules_table = get_relname_relid("limit_rule", get_namespace_oid("twtasks", false));
-		before = generation;
-		read_rules();
-	} while (generation != before);
-	is_current = true;
+	cache = table_cache_new("limits", tables, lengthof(tables));
 }
 
 bool
 limit_rules_any(void)
 {
-	if (unlikely(!is_current))
-		read_all();
+	table_cache_refresh(cache);
 	return nrules > 0;
 }
 

@@ -9,22 +9,14 @@
  */
 #include "base/twtasks.h"
 
-#include "catalog/namespace.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
-#include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/hsearch.h"
-#include "utils/inval.h"
-#include "utils/lsyscache.h"
-#include "utils/memutils.h"
-#include "utils/rel.h"
-#include "utils/syscache.h"
 #include "utils/timestamp.h"
 
 #include "base/new_task.h"
-#include "base/plan.h"
+#include "base/table_cache.h"
 #include "common/pattern.h"
 #include "policy/policy.h"
 
@@ -53,9 +45,6 @@ enum
 	READ_RESET_TRIES
 };
 
-/* The tables that are kept here; each invalidates what is kept of all. */
-static const char *const table_names[] = {"type_policy", "bucket_policy", "pause"};
-
 /* A row of twtasks.type_policy; what is not set is as in no_policy. */
 typedef struct Rule
 {
@@ -69,7 +58,7 @@ typedef struct KnownType
 	TypePolicy	policy;
 } KnownType;
 
-/* What is in the tables.  The memory is one context. */
+/* What is in the tables, and what we make of it. */
 typedef struct Kept
 {
 	MemoryContext context;
@@ -103,52 +92,15 @@ static const TypePolicy default_policy = {
 };
 
 static Kept kept;
-static Oid	tables[lengthof(table_names)];
-static bool is_current = false;
-static uint64 generation = 0;
+static TableCache *cache;
 
-/* May come at any moment, also while we read. */
-static void
-on_relation_changed(Datum arg, Oid relation)
-{
-	bool		is_ours = !OidIsValid(relation);
-
-	for (size_t i = 0; i < lengthof(tables) && !is_ours; i++)
-		is_ours = relation == tables[i];
-	if (!is_ours)
-		return;
-	is_current = false;
-	generation++;
-}
-
-void
-policy_init(void)
-{
-	CacheRegisterRelcacheCallback(on_relation_changed, (Datum) 0);
-}
-
-/* ---- reading; all in the context of what is kept, within SPI ---- */
-
-static char *
-read_text(HeapTuple row, int column)
-{
-	return SPI_getvalue(row, SPI_tuptable->tupdesc, column);
-}
-
-static int64
-read_int8(HeapTuple row, int column, int64 unset)
-{
-	bool		isnull;
-	Datum		value = SPI_getbinval(row, SPI_tuptable->tupdesc, column, &isnull);
-
-	return isnull ? unset : DatumGetInt64(value);
-}
+/* ---- reading ---- */
 
 static int
 read_when_done(HeapTuple row)
 {
 	static const char *const labels[] = {"keep", "clear", "delete"};
-	char	   *label = read_text(row, READ_WHEN_DONE);
+	char	   *label = cached_text(row, READ_WHEN_DONE);
 
 	for (int i = 0; label != NULL && i < (int) lengthof(labels); i++)
 		if (strcmp(label, labels[i]) == 0)
@@ -187,71 +139,20 @@ read_jsonb(HeapTuple row, int column)
 static void
 read_options(HeapTuple row, TypePolicy *options)
 {
-	options->bucket = read_text(row, READ_BUCKET);
-	options->priority = (int) read_int8(row, READ_PRIORITY, no_policy.priority);
-	options->queue_time_us = read_int8(row, READ_QUEUE_TIME, no_policy.queue_time_us);
-	options->expires_after_us = read_int8(row, READ_EXPIRES_AFTER, 0);
+	options->bucket = cached_text(row, READ_BUCKET);
+	options->priority = (int) cached_int8(row, READ_PRIORITY, no_policy.priority);
+	options->queue_time_us = cached_int8(row, READ_QUEUE_TIME, no_policy.queue_time_us);
+	options->expires_after_us = cached_int8(row, READ_EXPIRES_AFTER, 0);
 	options->when_done = read_when_done(row);
 	options->nodes = read_nodes(row);
-	options->intercept = read_text(row, READ_INTERCEPT);
-	options->aging_us = read_int8(row, READ_AGING, no_policy.aging_us);
-	options->timeout_us = read_int8(row, READ_TIMEOUT, no_policy.timeout_us);
-	options->stuck = read_text(row, READ_STUCK);
-	options->stuck_function = read_text(row, READ_STUCK_FUNCTION);
+	options->intercept = cached_text(row, READ_INTERCEPT);
+	options->aging_us = cached_int8(row, READ_AGING, no_policy.aging_us);
+	options->timeout_us = cached_int8(row, READ_TIMEOUT, no_policy.timeout_us);
+	options->stuck = cached_text(row, READ_STUCK);
+	options->stuck_function = cached_text(row, READ_STUCK_FUNCTION);
 	options->retry = read_jsonb(row, READ_RETRY);
-	options->retry_function = read_text(row, READ_RETRY_FUNCTION);
-	options->resets_tries = (int) read_int8(row, READ_RESET_TRIES, no_policy.resets_tries);
-}
-
-static void
-read_rules(void)
-{
-	kept.rules = palloc0(sizeof(Rule) * (SPI_processed + 1));
-	for (uint64 i = 0; i < SPI_processed; i++)
-	{
-		HeapTuple	row = SPI_tuptable->vals[i];
-		Rule	   *rule = &kept.rules[kept.nrules++];
-
-		rule->pattern = read_text(row, READ_PATTERN);
-		read_options(row, &rule->options);
-		kept.is_open &= rule->options.nodes == NULL;
-	}
-}
-
-static void
-read_buckets(void)
-{
-	kept.buckets = palloc0(sizeof(char *) * (SPI_processed + 1));
-	for (uint64 i = 0; i < SPI_processed; i++)
-		kept.buckets[kept.nbuckets++] = read_text(SPI_tuptable->vals[i], 1);
-}
-
-static void
-read_pauses(void)
-{
-	kept.paused_types = palloc0(sizeof(char *) * (SPI_processed + 1));
-	kept.paused_buckets = palloc0(sizeof(char *) * (SPI_processed + 1));
-	for (uint64 i = 0; i < SPI_processed; i++)
-	{
-		char	   *name = read_text(SPI_tuptable->vals[i], 2);
-
-		if (strcmp(read_text(SPI_tuptable->vals[i], 1), "type") == 0)
-			kept.paused_types[kept.npaused_types++] = name;
-		else
-			kept.paused_buckets[kept.npaused_buckets++] = name;
-		kept.is_open = false;
-	}
-}
-
-static void
-read_with(PlanId plan, void (*read) (void))
-{
-	MemoryContext old;
-
-	plan_read(plan);
-	old = MemoryContextSwitchTo(kept.context);
-	read();
-	MemoryContextSwitchTo(old);
+	options->retry_function = cached_text(row, READ_RETRY_FUNCTION);
+	options->resets_tries = (int) cached_int8(row, READ_RESET_TRIES, no_policy.resets_tries);
 }
 
 static void
@@ -267,72 +168,62 @@ make_known_types(void)
 								   HASH_ELEM | HASH_STRINGS | HASH_CONTEXT);
 }
 
-/* Nothing is kept. */
+/* The first of the readers. */
 static void
-forget(void)
+read_rules(void)
 {
-	MemoryContext context = kept.context;
-
-	if (context == NULL)
-		context = AllocSetContextCreate(CacheMemoryContext, "twtasks policies",
-										ALLOCSET_SMALL_SIZES);
-	MemoryContextReset(context);
-	memset(&kept, 0, sizeof(kept));
-	kept.context = context;
-	kept.is_open = true;
-}
-
-static void
-read_tables(void)
-{
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "could not connect to SPI");
-	read_with(PLAN_READ_TYPE_POLICIES, read_rules);
-	read_with(PLAN_READ_BUCKETS, read_buckets);
-	read_with(PLAN_READ_PAUSES, read_pauses);
-	SPI_finish();
-}
-
-/*
- * Whoever asks need not be able to read the tables.  An error restores the
- * user, and leaves the reading to the next who asks.
- */
-static void
-read_as_owner(void)
-{
-	Oid			schema = get_namespace_oid("twtasks", false);
-	HeapTuple	tuple;
-	Oid			owner;
-	Oid			save_user;
-	int			save_context;
-
-	for (size_t i = 0; i < lengthof(tables); i++)
-		tables[i] = get_relname_relid(table_names[i], schema);
-	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(tables[0]));
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "relation \"twtasks.%s\" does not exist", table_names[0]);
-	owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
-	ReleaseSysCache(tuple);
-	GetUserIdAndSecContext(&save_user, &save_context);
-	SetUserIdAndSecContext(owner, save_context | SECURITY_LOCAL_USERID_CHANGE);
-	read_tables();
-	SetUserIdAndSecContext(save_user, save_context);
-}
-
-/* A change that comes while we read may not be in what we read. */
-static void
-read_all(void)
-{
-	uint64		before;
-
-	do
+	kept = (Kept)
 	{
-		forget();
-		before = generation;
-		read_as_owner();
-		make_known_types();
-	} while (generation != before);
-	is_current = true;
+		.context = CurrentMemoryContext, .is_open = true
+	};
+	make_known_types();
+	kept.rules = palloc0(sizeof(Rule) * (SPI_processed + 1));
+	for (uint64 i = 0; i < SPI_processed; i++)
+	{
+		HeapTuple	row = SPI_tuptable->vals[i];
+		Rule	   *rule = &kept.rules[kept.nrules++];
+
+		rule->pattern = cached_text(row, READ_PATTERN);
+		read_options(row, &rule->options);
+		kept.is_open &= rule->options.nodes == NULL;
+	}
+}
+
+static void
+read_buckets(void)
+{
+	kept.buckets = palloc0(sizeof(char *) * (SPI_processed + 1));
+	for (uint64 i = 0; i < SPI_processed; i++)
+		kept.buckets[kept.nbuckets++] = cached_text(SPI_tuptable->vals[i], 1);
+}
+
+static void
+read_pauses(void)
+{
+	kept.paused_types = palloc0(sizeof(char *) * (SPI_processed + 1));
+	kept.paused_buckets = palloc0(sizeof(char *) * (SPI_processed + 1));
+	for (uint64 i = 0; i < SPI_processed; i++)
+	{
+		char	   *name = cached_text(SPI_tuptable->vals[i], 2);
+
+		if (strcmp(cached_text(SPI_tuptable->vals[i], 1), "type") == 0)
+			kept.paused_types[kept.npaused_types++] = name;
+		else
+			kept.paused_buckets[kept.npaused_buckets++] = name;
+		kept.is_open = false;
+	}
+}
+
+void
+policy_init(void)
+{
+	static const CachedTable tables[] = {
+		{"type_policy", PLAN_READ_TYPE_POLICIES, read_rules},
+		{"bucket_policy", PLAN_READ_BUCKETS, read_buckets},
+		{"pause", PLAN_READ_PAUSES, read_pauses}
+	};
+
+	cache = table_cache_new("policies", tables, lengthof(tables));
 }
 
 /* ---- asking ---- */
@@ -399,8 +290,7 @@ policy_find(const char *type)
 	KnownType  *known;
 	bool		found;
 
-	if (unlikely(!is_current))
-		read_all();
+	table_cache_refresh(cache);
 	if (likely(is_plain()) || strlen(type) > TRIGGER_TYPE_MAX)
 		return &default_policy;
 	if (hash_get_num_entries(kept.known_types) >= KNOWN_TYPES_MAX)
@@ -417,7 +307,8 @@ policy_find(const char *type)
 const TypePolicy *
 policy_of_text(Datum type)
 {
-	if (likely(is_current && is_plain()))
+	table_cache_refresh(cache);
+	if (likely(is_plain()))
 		return &default_policy;
 	return policy_find(TextDatumGetCString(type));
 }
@@ -444,8 +335,7 @@ is_among(char **names, int n, const char *name)
 bool
 policy_bucket_exists(const char *bucket)
 {
-	if (unlikely(!is_current))
-		read_all();
+	table_cache_refresh(cache);
 	return strcmp(bucket, DEFAULT_BUCKET) == 0 ||
 		is_among(kept.buckets, kept.nbuckets, bucket);
 }
@@ -453,8 +343,7 @@ policy_bucket_exists(const char *bucket)
 bool
 policy_is_paused(const char *type, const char *bucket)
 {
-	if (unlikely(!is_current))
-		read_all();
+	table_cache_refresh(cache);
 	return !kept.is_open &&
 		(is_among(kept.paused_buckets, kept.npaused_buckets, bucket) ||
 		 policy_find(type)->is_paused);
@@ -466,8 +355,7 @@ policy_may_grab(Datum type, Datum bucket, Datum node)
 	char	   *type_name;
 	char	  **nodes;
 
-	if (unlikely(!is_current))
-		read_all();
+	table_cache_refresh(cache);
 	if (likely(kept.is_open))
 		return true;
 	type_name = TextDatumGetCString(type);

@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(72);
+SELECT plan(73);
 
 CREATE FUNCTION pg_temp.added(n integer, type text, bucket text DEFAULT 'default') RETURNS uuid LANGUAGE sql
 AS $$ SELECT task_id FROM twtasks.add_task(type, task_id => pg_temp.id(n), bucket => bucket) $$;
@@ -18,6 +18,13 @@ SELECT is(twtasks.pause_type('PAY|*', 'the bank is down'), true, 'pause_type() p
 SELECT is(twtasks.pause_type('PAY|*', 'again'), false, 'once');
 SELECT is(twtasks.is_paused('PAY|CARD'), true, 'is_paused() knows the paused types');
 SELECT is(twtasks.is_paused('PAY'), false, 'is_paused() knows that other types are not paused');
+CREATE ROLE regress_asks IN ROLE twtasks_producer;
+SELECT twtasks.pause_type('ASKED') \g /dev/null
+SET LOCAL ROLE regress_asks;
+SELECT twtasks.is_paused('ASKED') AS answer \gset
+RESET ROLE;
+SELECT is(:'answer'::boolean, true, 'is_paused() answers a role without rights on the tables');
+SELECT twtasks.resume_type('ASKED') \g /dev/null
 SELECT is((SELECT jsonb_build_array(kind, name, paused_by = session_user, reason, since <= clock_timestamp()) FROM twtasks.paused), '["type", "PAY|*", true, "the bank is down", true]',
 	'the view pauses names the pattern, the actor and the reason');
 SELECT is(pg_temp.grab(pg_temp.id(1)), NULL, 'tasks of a paused type are not grabbed');
