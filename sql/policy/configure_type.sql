@@ -58,12 +58,8 @@ END $$;
  */
 CREATE FUNCTION twtasks_internal.fits(pattern text, type text)
 RETURNS integer
-LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp
-AS $$
-	SELECT CASE WHEN right(pattern, 1) <> '*' THEN CASE WHEN pattern = type COLLATE "C" THEN 1000 END
-				WHEN starts_with(type, left(pattern, -1)) THEN length(pattern) END
-$$;
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'twt_fits';
 
 /*
  * twtasks_internal.check_function(option, function)

@@ -19,6 +19,7 @@
 #include "utils/rel.h"
 #include "utils/timestamp.h"
 
+#include "common/pattern.h"
 #include "policy/policy.h"
 #include "policy/retry.h"
 
@@ -42,6 +43,18 @@ twt_queue_time(PG_FUNCTION_ARGS)
 
 	result->time = policy_find(type)->queue_time_us;
 	PG_RETURN_INTERVAL_P(result);
+}
+
+PG_FUNCTION_INFO_V1(twt_fits);
+Datum
+twt_fits(PG_FUNCTION_ARGS)
+{
+	size_t		fit = pattern_fit(text_to_cstring(PG_GETARG_TEXT_PP(0)),
+								  text_to_cstring(PG_GETARG_TEXT_PP(1)));
+
+	if (fit == 0)
+		PG_RETURN_NULL();
+	PG_RETURN_INT32(Min(fit, PG_INT32_MAX));
 }
 
 /* The columns of twtasks_internal.type_options(). */
