@@ -73,9 +73,9 @@ sub check_savepoints
 	$session->query('RELEASE b; COMMIT');
 
 	wait_ok(sub { are_done($node, $before, $kept) },
-		'what was added outside and in a released savepoint runs');
+		'tasks added outside of savepoints and in a released savepoint run');
 	is($ledger->starts($undone),
-		0, 'what was added in a savepoint that was rolled back does not');
+		0, 'a task added in a savepoint that was rolled back does not run');
 	return;
 }
 
@@ -97,18 +97,18 @@ sub check_times
 			"SELECT state_time >= '$soon'
 			FROM twtasks.finished_task WHERE id = '$waits'"),
 		't',
-		'and not before');
+		'a task with run_after does not run before its time');
 	once_ok(
 		sub {
 			$retried = $node->add_task('RETRY');
 			wait_for(sub { $node->state_of($retried) eq 'ERROR 8' }, 'what fails');
 			return took() < 2;
 		},
-		'what fails is tried again when it is due');
+		'a failed task is tried again when it is due');
 	is($node->value("SELECT (twtasks.resume_task('$retried', 8)).result"),
-		'changed', 'and may be resumed by hand');
+		'changed', 'a task in ERROR may be resumed by hand');
 	wait_ok(sub { $node->state_of($retried) eq 'ERROR 18' },
-		'then it runs again, with new tries');
+		'a resumed task runs again, with new tries');
 	return;
 }
 

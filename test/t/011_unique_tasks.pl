@@ -43,7 +43,7 @@ my $sidecar = TwTasks::Sidecar->start(
 wait_for(sub { $node->tasks('status = \'DONE\'') == 4 },
 	'the urgent ones to be done');
 is(join(' ', map { $priority{ $_->{id} } } $ledger->select('start')),
-	'1 2 4 7', 'what waited when the sidecar came runs in order of priority');
+	'1 2 4 7', 'tasks that waited for the sidecar run in order of priority');
 
 # ---- each once ----
 

@@ -217,6 +217,6 @@ like(
 	qr/^the node that ran it is gone$/,
 	'tasks in ERROR say why');
 is($heir->stop, 0, 'the sidecar stops in order');
-is($other->stop, 0, 'so does the other');
+is($other->stop, 0, 'the other sidecar stops in order');
 
 done_testing();

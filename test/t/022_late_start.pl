@@ -57,7 +57,7 @@ wait_ok(
 	'it is given back, and runs by another grab');
 is($ledger->starts($late), 1, 'its handler was started once');
 is($node->value("SELECT tries FROM twtasks.tasks WHERE id = '$late'"),
-	1, 'and that was its first try');
+	1, 'the late start was the first try');
 is($sidecar->stop, 0, 'the sidecar stops in order');
 
 done_testing();

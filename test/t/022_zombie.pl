@@ -139,7 +139,7 @@ is( $node->value(
 		"SELECT count(*) FROM twtasks.tasks
 		WHERE incarnation = " . $heir->incarnation . " AND version = 4"),
 	2,
-	'and finishes what it took');
+	'the heir finishes the tasks that it took');
 # The waiting tasks belong to the other one now, and both may go on.
 $ledger->release('heir_works', 2);
 wait_for(
@@ -182,18 +182,18 @@ my $new = $zombie->wait_for_log(qr/.*started as incarnation (\d+)/s);
 
 cmp_ok($new, '>', $heir->incarnation, 'as a new incarnation');
 is( $node->value("SELECT incarnation FROM twtasks.tasks WHERE id = '$later'"),
-	$new, 'which is the one that finished it');
+	$new, 'the new incarnation finished the task');
 
 $ledger->release('heir');
-wait_ok(sub { $node->state_of($ends) eq 'DONE 4' }, 'which finishes it');
+wait_ok(sub { $node->state_of($ends) eq 'DONE 4' }, 'the new incarnation finishes the task');
 is($ledger->starts($ends), 2, 'a task that ended too late was run again');
-is($ledger->starts($stays), 2, 'so was one that did not end');
-is($ledger->ends($stays), 1, 'which ended once');
+is($ledger->starts($stays), 2, 'a task whose handler did not end was started again');
+is($ledger->ends($stays), 1, 'that handler ended once');
 is($ledger->starts($comes),
-	1, 'what had been grabbed, but not started in time, never started there');
-is($ledger->starts($waits), 1, 'nor did what waited for a worker');
+	1, 'a task that was grabbed and not started in time never started there');
+is($ledger->starts($waits), 1, 'a task that waited for a worker never started there');
 is(scalar(my @requests = $server->requests($http)),
-	1, 'and what waited for its connection was sent by the other one alone');
+	1, 'only the other sidecar sent the task that waited for its connection');
 is($node->tasks('status <> \'DONE\''), 0, 'all tasks are done');
 is($_->stop, 0, 'the sidecar stops in order') foreach $zombie, $heir;
 

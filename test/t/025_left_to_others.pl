@@ -37,10 +37,10 @@ my $ledger = TwTasks::Ledger->new;
 	$node->add_task('QUICK') foreach 1 .. TASKS;
 	wait_ok(
 		sub { $node->tasks('type = \'QUICK\' AND status = \'DONE\'') == TASKS },
-		'what is added while a sidecar drains is run by another');
+		'another sidecar runs tasks that are added while one drains');
 	is($node->status_of($long), 'PROCESSING', 'the drain still waits for its task');
 	$ledger->release('gate', 1);
-	is($old->wait_for_exit, 0, 'then it ends');
+	is($old->wait_for_exit, 0, 'the draining sidecar ends');
 	is($new->stop, 0, 'the sidecar stops in order');
 	$node->stop;
 }
@@ -81,7 +81,7 @@ my $ledger = TwTasks::Ledger->new;
 		sub { $node->value("SELECT min(heartbeat) > '$now' FROM twtasks.nodes") eq 't' },
 		'both to tick');
 	cmp_ok($looks->() - $before, '<=', 20,
-		'those that nobody runs are looked for once in a while');
+		'tasks that nobody runs are looked for once in a while');
 	is($_->stop, 0, 'the sidecar stops in order') foreach @sidecars;
 }
 

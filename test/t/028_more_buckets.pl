@@ -34,7 +34,7 @@ is($node->value(q(SELECT detail FROM twtasks.warnings WHERE warning = 'no queue'
 	'a warning says that the others have none');
 is($node->value(q(SELECT hint FROM twtasks.warnings WHERE warning = 'no queue')),
 	'increase twtasks.queues and restart the server; until then NOTIFY brings their triggers',
-	'and what to do');
+	'the log says what to do');
 
 # ---- a call that is refused ----
 
@@ -55,11 +55,11 @@ my $before = refusals();
 
 # A pause is at least half a second in the end; without pauses 161 were seen.
 watch_for(10);
-cmp_ok(refusals() - $before, '<', 40, 'but less and less often');
+cmp_ok(refusals() - $before, '<', 40, 'the sidecar tries again less and less often');
 $node->value('GRANT EXECUTE ON PROCEDURE twtasks_internal.next_triggers TO twtasks_worker');
 $node->add_task('WORK', bucket => $_) foreach @buckets;
 wait_ok(sub { $node->tasks('status = \'DONE\'') == 2 * BUCKETS },
-	'and once it is granted all goes on');
+	'all buckets work when the right is granted');
 is($sidecar->stop, 0, 'the sidecar stops in order');
 
 done_testing();

@@ -83,7 +83,7 @@ is(scalar(grep { !$exists{$_} } @committed), 0, 'no committed task is lost');
 is(scalar(grep { !$may_be{$_} } keys %exists),
 	0, 'no task that was rolled back is there');
 is(scalar(grep { $ledger->starts($_) } $producer->ids('rolled back')),
-	0, 'nor was one started');
+	0, 'no task was started meanwhile');
 is(scalar($ledger->repeated), 0, 'no task was started twice');
 is( scalar($ledger->select('start')),
 	10 + keys %exists,

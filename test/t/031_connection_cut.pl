@@ -86,7 +86,7 @@ wait_ok(
 	sub { $node->state_of($failed) eq 'WAITING 2' },
 	'execute cut, function failed: it is tried again later');
 is($node->tasks('status = \'WAITING\' AND tries = 1'),
-	1, 'and the try counts');
+	1, 'the interrupted try counts');
 
 is(scalar($ledger->repeated), 0, 'no task was started twice');
 is(scalar($ledger->select('start')), 6 * TASKS, 'as many starts as tasks');

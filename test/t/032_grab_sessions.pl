@@ -63,7 +63,7 @@ foreach my $how (qw(after never late))
 	add();
 	wait_until_done($done += TASKS, "grab cut, server: $how: all tasks are done");
 	ok($proxy->has_noted("cut grab $how"), 'it was cut');
-	like($sidecar->log($from), qr/asking for the outcome of \d+ grabs/, 'and asked about');
+	like($sidecar->log($from), qr/asking for the outcome of \d+ grabs/, 'the sidecar asks for the outcome of lost grabs');
 }
 wait_ok(sub { $proxy->has_noted('late grab gave 0 rows') }, 'the late one grabbed nothing');
 
@@ -78,11 +78,11 @@ while ($ended < 50 && $node->tasks('status = \'DONE\'') < $done)
 	$ended += $node->value('SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
 		WHERE application_name = \'twtasksd grab\'');
 }
-wait_until_done($done, 'so are those whose sessions are ended');
+wait_until_done($done, 'tasks whose grab sessions were ended are done');
 cmp_ok($ended, '>', 2, "$ended of them");
 is($node->tasks('tries <> 1'), 0, 'all in their first try');
 is($ledger->starts, $done, 'each was started');
-is(scalar($ledger->repeated), 0, 'and none twice');
+is(scalar($ledger->repeated), 0, 'no task is started twice');
 is($sidecar->stop, 0, 'the sidecar stops in order');
 
 done_testing();

@@ -83,10 +83,10 @@ my $ticks = heartbeats();
 
 $node->add_task('WORKER');
 wait_for(sub { heartbeats() > $ticks }, 'heartbeats');
-is($node->tasks('status = \'PROCESSING\''), $grabbed, 'and no other task is grabbed');
+is($node->tasks('status = \'PROCESSING\''), $grabbed, 'no other task is grabbed meanwhile');
 $node->value('ALTER ROLE sidecar CONNECTION LIMIT -1');
-wait_ok(sub { $node->tasks('status <> \'DONE\'') == 0 }, 'and is not lost');
-rest_ok('then they rest again');
+wait_ok(sub { $node->tasks('status <> \'DONE\'') == 0 }, 'no task is lost');
+rest_ok('the sessions rest again after the work');
 
 # ---- load ----
 
@@ -115,7 +115,7 @@ $_->wait_for_log(qr/config: reloaded/, 'its reload') foreach @sidecars;
 my @tasks = map { $node->add_task($_) } qw(WORKER SQL LIMITED);
 
 wait_ok(sub { $node->tasks('status <> \'DONE\'') == 0 }, 'after a reload tasks of all kinds run');
-rest_ok('and they rest');
+rest_ok('the sessions rest');
 is($_->stop, 0, "sidecar $_->{name} stops in order") foreach @sidecars;
 
 done_testing();

@@ -77,7 +77,7 @@ $sidecar->wait_for_log(qr/control: .*; will connect again/);
 pass('without a server it waits');
 $node->start;
 $sidecar->wait_for_log(qr/started as incarnation/);
-pass('and starts its work when there is one');
+pass('the sidecar starts its work when there is a database');
 
 # ---- with those settings ----
 
@@ -105,7 +105,7 @@ ok( $node->value(
 		'SELECT EXISTS (SELECT FROM pg_inherits
 		WHERE inhparent = \'twtasks.finished_task\'::regclass)') eq 't',
 	'the leader does its duties');
-unlike($sidecar->log, qr/trapped|timeout|closed the connection/, 'nothing failed');
+unlike($sidecar->log, qr/trapped|timeout|closed the connection/, 'no call failed');
 is($sidecar->stop, 0, 'the sidecar stops in order');
 
 done_testing();

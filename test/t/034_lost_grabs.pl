@@ -51,7 +51,7 @@ foreach my $attempt (1 .. 20)
 }
 ok($lost, 'a grab was lost in the crash');
 is($node->tasks("type = 'AGAIN' AND status = 'DONE'"),
-	scalar @again, 'those tasks are done, each once');
+	scalar @again, 'tasks of lost grabs are done, each once');
 is($ledger->starts($again[-1]),
 	1, 'the run that was under way is taken for the new one');
 

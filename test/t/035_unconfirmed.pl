@@ -55,9 +55,9 @@ wait_for(sub { $node->tasks('status = \'DONE\'') >= 1 }, 'the first to be done')
 # A task grabbed after that is confirmed to be ours.
 my $later = $node->add_task('COMMAND');
 
-wait_ok(sub { $node->status_of($later) eq 'DONE' }, 'others are run');
+wait_ok(sub { $node->status_of($later) eq 'DONE' }, 'a task with a confirmed grab runs');
 is($ledger->select('start') - $ledger->starts($later),
-	1, 'what waits is not started');
+	1, 'a task with an unconfirmed grab is not started');
 $nodes->close;
 wait_ok(sub { $node->tasks('status <> \'DONE\'') == 0 },
 	'until the database has answered');

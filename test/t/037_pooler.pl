@@ -70,7 +70,7 @@ sub check_producers
 		BEGIN; " . sprintf($add, '') . "; SAVEPOINT s; SELECT FROM twtasks.add_task('TASK');
 		ROLLBACK TO s; COMMIT");
 
-	$done->((split /\n/, $ids)[-1], 'what the transaction kept runs');
+	$done->((split /\n/, $ids)[-1], 'tasks that the transaction kept run');
 	is($server->tasks("status <> 'DONE'"), 0, "$kind: and nothing else is there");
 
 	$clients[1]->query("BEGIN; SET LOCAL twtasks.context = '{\"request\": 1}'");

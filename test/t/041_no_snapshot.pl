@@ -58,7 +58,7 @@ wait_ok(
 		return snapshots() == 0 && waiting_since() eq $since;
 	},
 	'no session of the sidecar holds a snapshot then');
-is($node->value(<<'SQL'), '0', 'nor is one in a transaction that it opened');
+is($node->value(<<'SQL'), '0', 'no session waits in a transaction that it opened');
 		SELECT count(*) FROM pg_stat_activity
 		WHERE application_name LIKE 'twtasksd %' AND state LIKE 'idle in%'
 SQL

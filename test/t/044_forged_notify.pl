@@ -128,15 +128,15 @@ wait_ok(
 	},
 	'true tasks run all the same');
 is_deeply([ map { $node->state_of($_) } @all ],
-	\@before, 'nothing was changed by what was forged');
+	\@before, 'forged notifications changed no task');
 is($ledger->starts($foreign),
 	0, 'a task of another bucket was not started by it');
 is(scalar(grep { $ledger->starts($_) } $held, $later),
-	0, 'nor one that is held or not due');
+	0, 'no task was started that is held or not due');
 is(scalar($ledger->repeated), 0, 'nothing was started twice');
 $ledger->release('gate');
 wait_ok(sub { $node->state_of($running) eq 'DONE 2' },
-	'what ran has run on to its end');
+	'a running task ran to its end');
 cmp_ok($sidecar->memory('VmRSS'), '<', 32 * 1024, 'memory stays bounded');
 unlike($sidecar->log, qr/ERROR/, 'no error is logged');
 is($sidecar->stop, 0, 'the sidecar stops in order');

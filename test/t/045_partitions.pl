@@ -44,7 +44,7 @@ wait_for(
 is(finish($worker, 'now() - interval \'1 year\''),
 	'finished', 'one more, while partitions are being made');
 is($worker->try('COMMIT'), '', 'its transaction commits');
-is($maker->receive, 't', 'and the partitions are made, or left for later');
+is($maker->receive, 't', 'the partitions are made, or left for later');
 
 # The same by chance: at each start the leader makes partitions, and finds
 # many tasks that wait.

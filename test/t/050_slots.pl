@@ -79,13 +79,13 @@ sub check_limits
 	$node->add_task('THREE', bucket => 'limits') for 1 .. 4;
 	wait_for(sub { $ledger->starts >= 63 }, 'three more starts');
 	$ledger->release('gate', 4);
-	wait_until_done('type ~ \'THREE|FOUR\'', 64, 'so are some of one handler');
+	wait_until_done('type ~ \'THREE|FOUR\'', 64, 'tasks of one handler are done');
 	is($ledger->most_at_once, 5,
 		'the node\'s limit was used and not exceeded');
 	is($ledger->most_at_once(sub { $_[0]->{type} =~ /THREE/ }),
-		3, 'so was that of one handler, whichever types it runs');
+		3, 'the limit of one handler was reached, with any of its types');
 	cmp_ok($ledger->most_at_once(sub { $_[0]->{type} eq 'FOUR' }),
-		'<=', 4, 'that of the other was not exceeded');
+		'<=', 4, 'the limit of the other handler was not exceeded');
 	is($sidecar->stop, 0, 'the sidecar stops in order');
 	return;
 }

@@ -65,7 +65,7 @@ $node->value('SELECT twtasks.configure_type(\'EARLY\', timeout => \'1min\')');
 my @sidecars = map { start($_) } qw(one two);
 
 is(timeout_of(add_and_wait('EARLY')),
-	60, 'what was configured before holds from the first task on');
+	60, 'a policy set before the start holds from the first task on');
 my $old = add_and_wait('TASK');
 
 is(timeout_of($old), 540, 'without a policy the file decides');
@@ -79,7 +79,7 @@ is(join(' ', map { timeout_of($_) } @new),
 	join(' ', (300) x 8), 'a policy decides in both sidecars');
 is(join(' ', map { stuck_rule_of($_) } @new),
 	join(' ', ('retry') x 8), 'on each option');
-is(timeout_of($old), 540, 'what runs keeps what it was grabbed with');
+is(timeout_of($old), 540, 'a running task keeps the timeout of its grab');
 TwTasks::Sidecar::configure(
 	policies => 'SELECT twtasks.unset_type_options(\'TA*\', \'stuck\'),
 	twtasks.configure_type(\'TASK\', timeout => \'2min\')', @sidecars);
@@ -91,9 +91,9 @@ is(stuck_rule_of($newer), 'error',
 TwTasks::Sidecar::configure(policies => 'BEGIN; SELECT twtasks.drop_type_policy(\'TASK\'); ROLLBACK;
 	SELECT twtasks.configure_type(\'OTHER\', priority => 1)', @sidecars);
 is(timeout_of(add_and_wait('TASK')),
-	120, 'what is rolled back changes nothing');
+	120, 'a policy that is rolled back changes nothing');
 TwTasks::Sidecar::configure(policies => 'SELECT twtasks.drop_type_policy(\'TASK\')', @sidecars);
-is(timeout_of(add_and_wait('TASK')), 300, 'what is dropped is gone');
+is(timeout_of(add_and_wait('TASK')), 300, 'a dropped policy has no effect');
 
 # ---- under a file that is read anew ----
 
@@ -115,7 +115,7 @@ is( timeout_of($reloaded) . ' ' . stuck_rule_of($reloaded),
 	'480 fail', 'the new file decides where there is no policy');
 $reloaded = add_and_wait('TASK');
 is( timeout_of($reloaded) . ' ' . stuck_rule_of($reloaded),
-	'300 fail', 'and a policy where there is one');
+	'300 fail', 'a policy comes before the file');
 
 # ---- after the database was away ----
 
@@ -143,7 +143,7 @@ my $early = $node->add_task('EARLY');
 watch_for(0.5);
 is($ledger->starts($early), 0, 'nothing starts before the policies are known');
 $lock->query('COMMIT');
-wait_ok(sub { $ledger->starts($early) }, 'then it does');
+wait_ok(sub { $ledger->starts($early) }, 'a task starts when the policies are known');
 is(timeout_of($early), 60, 'with its policy');
 $reloaded = add_and_wait('TASK|LONG');
 
@@ -162,7 +162,7 @@ wait_ok(
 		) == 1;
 	},
 	'a deadline is met though the one before it in the handler is far');
-is($node->status_of($reloaded), 'PROCESSING', 'which goes on');
+is($node->status_of($reloaded), 'PROCESSING', 'the running task goes on after the reload');
 $ledger->release('gate', 100);
 wait_ok(
 	sub {

@@ -93,7 +93,7 @@ my $none = $node->add_task('NONE');
 my $list = $node->add_task('LIST');
 my $chain = $node->add_task('CHAIN');
 
-wait_until_waits($none, 'ERROR 1', 'none: no other try');
+wait_until_waits($none, 'ERROR 1', 'a policy without delays allows no other try');
 wait_until_waits($list, 'WAITING 1 10', 'list: the first delay');
 try_again($list);
 wait_until_waits($list, 'WAITING 2 20', 'the second one');
@@ -115,11 +115,11 @@ my $counted = $node->add_task('REPEAT|COUNTED', data => $repeats);
 wait_until_waits($anew, 'WAITING 0 10', 'a repeat starts anew');
 try_again($anew);
 wait_until_waits($anew, 'WAITING 0 10', 'each time');
-wait_until_waits($counted, 'WAITING 1 10', 'or is counted');
+wait_until_waits($counted, 'WAITING 1 10', 'a repeat may count its tries');
 try_again($counted);
 wait_until_waits($counted, 'WAITING 2 20', 'with its own delays');
 try_again($counted);
-wait_until_waits($counted, 'ERROR 3', 'and an end');
+wait_until_waits($counted, 'ERROR 3', 'a repeat that counts its tries ends in ERROR');
 
 # ---- a function ----
 
@@ -127,9 +127,9 @@ my $asked = $node->add_task('ASK');
 
 wait_until_waits($asked, 'WAITING 1 3600', 'a function says when');
 try_again($asked);
-wait_until_waits($asked, 'WAITING 2 7200', 'and again');
+wait_until_waits($asked, 'WAITING 2 7200', 'the function decides about the next try too');
 try_again($asked);
-wait_until_waits($asked, 'ERROR 3', 'and when no more');
+wait_until_waits($asked, 'ERROR 3', 'the function ends the tries');
 
 # ---- one that fails ----
 
@@ -143,13 +143,13 @@ like(
 	'which is told');
 my $crash = $node->add_task('ASK|CRASH');
 
-wait_until_waits($crash, 'WAITING 1 60', 'so they do when it ends its session');
+wait_until_waits($crash, 'WAITING 1 60', 'the figures decide when the function ends its session');
 is($node->value('SELECT last_value FROM app.crashes'),
-	2, 'which it may do twice');
+	2, 'the function is called at most twice');
 $node->value('ALTER FUNCTION app.when_again RENAME TO gone');
 my $gone = $node->add_task('ASK');
 
-wait_until_waits($gone, 'WAITING 1 60', 'and when it is gone');
+wait_until_waits($gone, 'WAITING 1 60', 'the figures decide when the function is gone');
 $node->value('ALTER FUNCTION app.gone RENAME TO when_again');
 
 # ---- one that is slow ----
@@ -166,13 +166,13 @@ wait_until_waits($other, 'WAITING 1 10',
 	'while a function is asked others do not wait');
 my $done = $node->add_task('DONE');
 
-wait_ok(sub { $node->status_of($done) eq 'DONE' }, 'nor those that are done');
+wait_ok(sub { $node->status_of($done) eq 'DONE' }, 'successful tasks do not wait for the function');
 is($node->status_of($slow), 'PROCESSING', 'the task itself does');
 $sidecar->signal('TERM');
 $sidecar->wait_for_log(qr/stopping:/, 'the stop');
 $lock->query('SELECT pg_advisory_unlock(42)');
 is($sidecar->wait_for_exit, 0, 'a stop waits for the answer');
-is(waits($slow), 'WAITING 1 3600', 'which counts');
+is(waits($slow), 'WAITING 1 3600', 'the function\'s answer counts');
 
 # ---- one that never answers, in a database that is gone for a while ----
 

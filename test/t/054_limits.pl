@@ -69,23 +69,23 @@ sub check_hierarchy
 	$node->add_task('PAY|a') foreach 1 .. 10;
 	wait_ok(sub { $ledger->starts == 3 }, 'a key has its own limit');
 	$node->add_task('PAY|b') foreach 1 .. 10;
-	wait_ok(sub { $ledger->starts == 6 }, 'so has another');
+	wait_ok(sub { $ledger->starts == 6 }, 'another key has its own limit');
 	foreach my $n (1 .. 10)
 	{
 		$node->add_task($_) foreach qw(PAY PAY|c|EUR PAY|vip PAYBACK);
 	}
 	wait_ok(sub { $ledger->starts == 12 },
 		'as many run as the widest limit allows');
-	is($ledger->running(qr/^PAY(\||$)/), 8, 'and that of the type');
+	is($ledger->running(qr/^PAY(\||$)/), 8, 'the limit of the type holds');
 	$ledger->release('pay', 30);
 	wait_for(sub { $ledger->starts >= 38 }, 'more to be started');
 	$node->add_task('PAY|vip', priority => 1) foreach 1 .. 10;
 	$ledger->release('pay', 40);
 	$node->wait_until_done('^PAY', 'all come to their turn');
 	is($ledger->most_at_once(qr/^PAY/), 12, 'the widest limit was reached, not exceeded');
-	is($ledger->most_at_once(qr/^PAY(\||$)/), 8, 'so was that of the type');
+	is($ledger->most_at_once(qr/^PAY(\||$)/), 8, 'the limit of the type was never exceeded');
 	is(max(map { $ledger->most_at_once(qr/^PAY\|$_/) } qw(a b c)),
-		3, 'and that of each key');
+		3, 'the limit of each key was never exceeded');
 	cmp_ok($ledger->most_at_once(qr/^PAY\|vip/), '<=', 6,
 		'one that has its own goes by that');
 	is(scalar($ledger->repeated), 0, 'no task was started twice');
@@ -106,7 +106,7 @@ sub check_change
 	limit('\'PAY|a\', 2');
 	wait_ok(sub { $ledger->running(qr/PAY\|a/) == 2 }, 'raised, it lets more start');
 	limit('\'PAY|a\', 5');
-	wait_ok(sub { $ledger->running(qr/PAY\|a/) == 5 }, 'and more');
+	wait_ok(sub { $ledger->running(qr/PAY\|a/) == 5 }, 'a raised limit lets more tasks run');
 	limit('\'PAY|a\', 1');
 	change('drop_limit(\'PAY\')');
 	$ledger->release('pay', 5);
@@ -133,7 +133,7 @@ sub check_fast
 			$node->tasks("status = 'DONE' AND type = 'FAST|$key'") == 10;
 		},
 		"ten of another type are done beside $what");
-	is($ledger->running(qr/^(SLOW|KEYED)/), 5, 'which stand still');
+	is($ledger->running(qr/^(SLOW|KEYED)/), 5, 'the limited tasks stand still');
 
 	# some milliseconds where nothing else runs
 	once_ok(
@@ -145,7 +145,7 @@ sub check_fast
 				"SELECT state_time - created < interval '0.5 s' FROM twtasks.tasks WHERE id = '$id'"
 			) eq 't';
 		},
-		'and do not delay them');
+		'the limited tasks do not delay others');
 	return;
 }
 

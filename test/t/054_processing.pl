@@ -72,7 +72,7 @@ is( $node->value(
 		"SELECT coalesce(data::text, 'cleared') FROM twtasks.finished_task WHERE id = '$clear'"
 	),
 	'cleared',
-	'and cleared');
+	'a task with when_done clear loses its data');
 wait_ok(sub { $node->state_of($delete) eq '' }, 'delete: it is gone');
 is( $node->value(
 		'SELECT result FROM twtasks.add_task(\'DELETE\', key => \'delete\')'),
@@ -127,14 +127,14 @@ wait_ok(
 		$node->status_of($task{error}) eq 'ERROR'
 		  && $node->status_of($task{fail}) eq 'FAILED';
 	},
-	'that one is given up, that one has failed for good');
+	'the stuck rules error and fail act');
 is($node->status_of($task{raise}),
 	'ERROR', 'when it fails a task is in ERROR, though the file says ignore');
 $heir->wait_for_log(
 	qr/WARN  postgres: (?:control|duties): function "app.rule" of a policy failed: no idea/,
 	'the warning', $position);
 is($node->status_of($task{ignore}), 'PROCESSING', 'one is left alone');
-is($ledger->starts($task{ignore}), 1, 'and not started again');
+is($ledger->starts($task{ignore}), 1, 'a task with the stuck rule ignore is not started again');
 $ledger->release('gate', 100);
 wait_ok(
 	sub { $node->status_of($task{retry}) eq 'DONE' },

@@ -95,7 +95,7 @@ is($node->tasks('bucket = \'slow\' AND type IN (\'FREE\', \'SQL\') AND status <>
 	0, 'no other type of the full bucket starts');
 add('fast', 'A', 10);
 wait_ok(sub { $ledger->starts == 23 }, 'a type of both runs in the other');
-is(running(), 3, 'and still three in the full one');
+is(running(), 3, 'three tasks still run in the full bucket');
 $ledger->release('gate', 10);
 wait_for(sub { $ledger->ends >= 20 }, 'ten to end');
 is($ledger->most_at_once(sub { $in_slow{ $_[0]->{id} } }), 3, 'never more than three');
@@ -112,7 +112,7 @@ $ledger->release('gate', 100);
 wait_ok(sub { running() == 0 }, 'with 0 what runs goes on to its end');
 check_others('shut');
 is(scalar(grep { $in_slow{ $_->{id} } } $ledger->select('start')),
-	$node->tasks('bucket = \'slow\' AND status = \'DONE\''), 'and none was started');
+	$node->tasks('bucket = \'slow\' AND status = \'DONE\''), 'no task was started in the slow bucket');
 my $two = start('two');
 
 change('configure_bucket(\'slow\', concurrency => 1)', $one, $two);

@@ -108,7 +108,7 @@ sub check_turns
 	add('b', 'PAY|b', 60);
 	wait_ok(sub { $ledger->running(qr/PAY/) == 5 },
 		'the other those that are left');
-	wait_ok(sub { limits('waiting', 'PAY') >= 1 }, 'and waits for more');
+	wait_ok(sub { limits('waiting', 'PAY') >= 1 }, 'a node at the limit waits for a slot');
 	while ($released < 20 || $released < 50 && min(map { turns($_) } qw(a b)) < 6)
 	{
 		my $starts = $ledger->starts;
@@ -226,12 +226,12 @@ sub check_sql
 	limit('\'SQL\', 6, \'cluster\'');
 	limit('\'SQL|bad\', 1, \'cluster\'');
 	add($_, 'SQL|x', 15) foreach qw(a b);
-	wait_ok(sub { held() == 6 }, 'so many run as the limit allows');
-	is(limits('used', 'SQL'), 6, 'and others see it');
+	wait_ok(sub { held() == 6 }, 'as many functions run as the limit allows');
+	is(limits('used', 'SQL'), 6, 'other sessions see the used slots');
 	add('a', 'FREE', 1);
 	wait_ok(sub { $node->tasks('type = \'FREE\' AND status = \'DONE\'') == 1 },
 		'other types run beside them');
-	is(held(), 6, 'which stand still');
+	is(held(), 6, 'the functions stand still');
 	$lock->close;
 	$node->wait_until_done('^SQL', 'all come to their turn');
 	is($node->tasks('type = \'SQL|x\' AND tries <> 1'), 0, 'in the first try');
@@ -245,7 +245,7 @@ sub check_sql
 	add($_, 'SQL|bad', 5) foreach qw(a b);
 	wait_ok(
 		sub { $node->tasks('type = \'SQL|bad\' AND status = \'ERROR\'') == 10 },
-		'what fails is told, and gives its slot back');
+		'a failure is logged, and gives its slot back');
 	is($node->tasks('type = \'SQL|bad\' AND error !~ \'no SQL.bad\''),
 		0, 'with the reason');
 	return;
@@ -270,10 +270,10 @@ sub check_rate
 				"SELECT extract(epoch FROM max(state_time) - '$began')
 				FROM twtasks.tasks WHERE type = 'RATE'");
 
-			cmp_ok($took, '>=', 56 / 20, 'both together are no faster than the rate');
+			cmp_ok($took, '>=', 56 / 20, 'two nodes together are no faster than the rate');
 			return $took < 56 / 20 * 2;
 		},
-		'nor much slower');
+		'two nodes together are not much slower than the rate');
 	return;
 }
 

@@ -75,11 +75,11 @@ my $mail = $node->add_task('MAIL');
 $ledger->release('gate', 1);
 wait_ok(
 	sub { $node->status_of($running) eq 'DONE' },
-	'what runs when its type is paused ends');
+	'a task that runs when its type is paused ends');
 wait_ok(sub { $ledger->starts($mail) },
 	'its slot goes to another type, though less urgent');
 $ledger->release('gate', 10);
-wait_until_done('type = \'MAIL\'', 1, 'which is done');
+wait_until_done('type = \'MAIL\'', 1, 'the task of the other type is done');
 my $late = $node->add_task('PAY|BANK');
 
 watch_for(0.5);
@@ -113,9 +113,9 @@ $gate->close;
 wait_until_done('type = \'SQL\'', 1, 'a function that runs ends');
 watch_for(0.3);
 is($node->value('SELECT count(*) FROM app.effect'),
-	1, 'those that waited for its session are not called');
+	1, 'paused tasks that waited for a session are not called');
 is($node->tasks('type = \'SQL\' AND status = \'SUBMITTED\' AND version = 0'),
-	50, 'and are as they were');
+	50, 'paused tasks stay as they are');
 TwTasks::Sidecar::configure(policies => 'SELECT twtasks.resume_type(\'SQL\')', $sidecar);
 wait_until_done('type = \'SQL\'', 51, 'until their type is resumed');
 is( $node->value('SELECT count(*) = 51 AND count(DISTINCT task) = 51 FROM app.effect'),
@@ -130,11 +130,11 @@ my $main = $node->add_task('BULK');
 wait_ok(sub { $node->status_of($main) eq 'DONE' },
 	'while a bucket is paused others are not');
 watch_for(0.3);
-is($node->state_of($side), 'SUBMITTED 0', 'it is');
+is($node->state_of($side), 'SUBMITTED 0', 'a task in a paused bucket stays SUBMITTED');
 is($sidecar->stop, 0, 'the sidecar stops in order');
 $sidecar->run;
 watch_for(0.3);
-is($node->state_of($side), 'SUBMITTED 0', 'also after a restart');
+is($node->state_of($side), 'SUBMITTED 0', 'a task in a paused bucket stays SUBMITTED after a restart');
 TwTasks::Sidecar::configure(policies => 'SELECT twtasks.resume_bucket(\'side\')', $sidecar);
 wait_ok(sub { $node->status_of($side) eq 'DONE' }, 'until it is resumed');
 
@@ -168,7 +168,7 @@ $node->value('SELECT twtasks.resume_type(\'BULK\')');
 $node->value('ALTER FUNCTION twtasks_internal.unreadable RENAME TO read_policies');
 wait_ok(
 	sub { $node->status_of($early) eq 'DONE' },
-	'and it is found when it is resumed');
+	'a task is found when its type is resumed');
 
 # ---- types bound to nodes ----
 
@@ -206,7 +206,7 @@ is(done_by('BULK', 40), 'two', 'a type is run by the nodes that it names');
 TwTasks::Sidecar::configure(policies => 'SELECT twtasks.configure_type(\'BULK\', nodes => \'{one}\')',
 	$sidecar, $two);
 $node->value('TRUNCATE twtasks.finished_task');
-is(done_by('BULK', 40), 'one', 'or by others when that is changed');
+is(done_by('BULK', 40), 'one', 'other nodes run the tasks when the policy changes');
 is($_->stop, 0, 'a sidecar stops in order') foreach $sidecar, $two;
 
 # ---- a bucket that nobody has configured ----

@@ -98,12 +98,12 @@ $session->query('SELECT twtasks.add_task(\'SQL\', sub_type => \'none\')');
 wait_for_context('command', '{"request_id": "r1"}',
 	'a command gets what the session said');
 wait_for_context('child', '{"request_id": "r1"}',
-	'so does one whose task a SQL handler has added');
+	'a task that a SQL handler added carries the context');
 wait_for_context(
 	'own',
 	'{"request_id": "r1", "traceparent": "00-1"}',
 	'with what the task itself carried');
-wait_for_context('none', '', 'or nothing');
+wait_for_context('none', '', 'a task without a context carries none');
 
 # ---- each kind of handler, by the way that its tools for tracing look ----
 

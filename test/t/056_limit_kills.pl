@@ -155,7 +155,7 @@ sub check_slots
 	my $incarnation = $node->value('SELECT twtasks_internal.start_node(\'last\')');
 
 	is(join(' ', map { let_through($_, $incarnation) } @types),
-		"@{[OF_KEY]} @{[IN_ALL - OF_KEY]} 0", 'and each limit lets through what it says');
+		"@{[OF_KEY]} @{[IN_ALL - OF_KEY]} 0", 'each limit lets through as many tasks as it allows');
 	return;
 }
 
@@ -176,12 +176,12 @@ wait_ok(
 	'the limit was seen to be used to the full');
 wait_ok(sub { $node->tasks('status <> \'DONE\'') == 0 },
 	'all tasks are done');
-is($node->tasks('true'), $added, 'none is lost');
+is($node->tasks('true'), $added, 'no task is lost');
 
 my ($looks, $filled, $most, $of_key) = split /[|]/,
   $node->value('SELECT looks, filled, most, of_key FROM public.seen');
 is($most, IN_ALL, 'never more ran than may in all, and so many did');
-is($of_key, OF_KEY, 'nor of a key');
+is($of_key, OF_KEY, 'the limit of a key is never exceeded');
 diag("killed $killed{sidecar} sidecars, $killed{process} of their processes, "
 	  . "$killed{session} of their sessions; $added tasks done; "
 	  . "$looks looks, $filled of them saw the limit used to the full")

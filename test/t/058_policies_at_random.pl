@@ -254,12 +254,12 @@ my @missing = grep { !$started{$_} } split /\n/, $node->value(
 	WHERE NOT EXISTS (SELECT FROM twtasks.tasks t WHERE t.id = a.task)
 	AND NOT EXISTS (SELECT FROM app.effect e WHERE e.task = a.task)');
 
-is_deeply(\@missing, [], 'none is missing');
+is_deeply(\@missing, [], 'no task is missing');
 is( $node->value(
 		'SELECT count(*) FROM twtasks.tasks t
 		WHERE NOT EXISTS (SELECT FROM app.added a WHERE a.task = t.id)'),
 	0,
-	'none is there that was not added');
+	'no task exists that was not added');
 
 # A task by its versions: each start is that of a grab.
 my (%versions, %twice, %restarted);
@@ -272,7 +272,7 @@ foreach my $start ($ledger->select('start'))
 	  if $start->{type} =~ /^COMMAND/ && @{ $versions{ $start->{id} } } > 1;
 }
 is_deeply([ keys %twice ], [], 'no program was started twice for a grab');
-is_deeply([ keys %restarted ], [], 'nor for a task that is not to be tried again');
+is_deeply([ keys %restarted ], [], 'no task runs again that may not be retried');
 my @repeating = split /\n/, $node->value(
 	'SELECT id FROM twtasks.tasks WHERE type ~ \'^REPEAT\' AND status = \'DONE\'');
 my @wrong = grep {
@@ -282,7 +282,7 @@ my @wrong = grep {
 	$last < REPEAT_UNTIL || grep { $_ >= REPEAT_UNTIL } @runs
 } @repeating;
 
-cmp_ok(scalar @repeating, '>', 0, 'some repeated');
+cmp_ok(scalar @repeating, '>', 0, 'some tasks repeated');
 is_deeply(\@wrong, [], 'each until it had ended its work, and no longer');
 is( $node->value(
 		'SELECT count(*) FROM (SELECT task FROM app.effect GROUP BY 1 HAVING count(*) > 1) x'
@@ -304,7 +304,7 @@ is( $node->value(
 	),
 	$ignored,
 	'each has one end');
-is($node->tasks('type ~ \'^LATE\' AND status = \'DONE\''), 0, 'none of those that take too long is done');
+is($node->tasks('type ~ \'^LATE\' AND status = \'DONE\''), 0, 'no task that takes too long is done');
 is($_->stop, 0, 'a sidecar stops in order') foreach @sidecars;
 
 done_testing();

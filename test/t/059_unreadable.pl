@@ -58,7 +58,7 @@ like(
 	$node->value(
 		"SELECT error FROM twtasks.tasks WHERE id = '$bad{COMMAND}'"),
 	qr/^its data cannot be read: .* \(SQLSTATE XX001\)$/,
-	'and says why');
+	'the task\'s error says why');
 is($node->state_of($bad{COMMAND}), 'ERROR 2', 'after one try');
 is($ledger->starts($bad{COMMAND}), 0,         'its handler was not started');
 wait_ok(sub { $node->status_of($bad{SQL}) eq 'WAITING' },

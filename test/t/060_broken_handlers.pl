@@ -132,7 +132,7 @@ my $waits = $node->add_task('NOBODY');
 
 wait_ok(sub { $node->state_of($waits) =~ /^WAITING/ }, 'a task for a role that does not exist waits');
 is($node->value("SELECT tries FROM twtasks.tasks WHERE id = '$waits'"),
-	0, 'and no try is counted');
+	0, 'no try is counted');
 
 # ---- a reload ----
 
@@ -181,7 +181,7 @@ $sidecar->wait_for_log(qr/INFO  handler: can be started again: handlers\[$_\]/,
   foreach 4, 5, 6;
 warned_ok('the view has what is left', 1 .. 3, 7 .. 9);
 unlike($sidecar->log($position), qr/cannot be started, its tasks wait: /,
-	'which the log does not repeat');
+	'the log does not repeat the complaint');
 is($sidecar->stop, 0, 'the sidecar stops in order');
 is($node->value('SELECT count(*) FROM twtasks.warnings WHERE warning = \'broken handler\''),
 	0, 'what is broken at a node that has ended is nobody\'s concern');
@@ -191,6 +191,6 @@ is($node->value('SELECT count(*) FROM twtasks.warnings WHERE warning = \'broken 
 my $well = TwTasks::Sidecar->start($node, 'well', handlers => [ @handlers[ 0, 10 ] ]);
 
 is($well->stop, 0, 'one whose handlers are there starts, and stops in order');
-unlike($well->log, qr/cannot be started/, 'and complains of none');
+unlike($well->log, qr/cannot be started/, 'a sidecar with good handlers complains of none');
 
 done_testing();

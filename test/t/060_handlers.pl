@@ -134,7 +134,7 @@ check(
 	'exit status 75');
 check($id{EFFECT}, 'ERROR', 2, qr/handler exited with status 3$/, 'one that has done something');
 is(slurp_file("$directory/effect"), "x\nx\n",
-	'what a command did before it failed stays, and is done again');
+	'the effects of a failed command stay, and the retry repeats them');
 check(
 	$id{SIGNAL}, 'WAITING', 1,
 	qr/handler was ended by signal 11 \(.*\)$/,
@@ -176,7 +176,7 @@ my $leave = $node->add_task('LEAVE');
 check($leave, 'DONE', 1, qr/$/, 'with a grandchild that keeps stderr open');
 ok(is_held('leave'), 'the grandchild had begun');
 append_to_file("$directory/leave.fifo.go", "go\n");
-wait_ok(sub { is_free('leave') }, 'and ends by itself');
+wait_ok(sub { is_free('leave') }, 'the grandchild ends by itself');
 
 # ---- output ----
 
@@ -217,7 +217,7 @@ wait_for(sub { is_held('unreading') }, 'who does not read to begin');
 my $other = $node->add_task('EXIT0');
 
 check($other, 'DONE', 1, qr/$/, 'beside one that does not read');
-is($node->status_of($unreading), 'PROCESSING', 'which still runs');
+is($node->status_of($unreading), 'PROCESSING', 'the task that does not read still runs');
 check($unread, 'DONE', 1, qr/$/, '16 MB that the command does not read');
 check($unreading, 'ERROR', 1, qr/deadline/,
 	'one that stays and does not read');

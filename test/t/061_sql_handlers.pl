@@ -187,10 +187,10 @@ is(done('LATE'), 20, 'the others are done');
 is($node->value('SELECT count(*) FROM app.account WHERE n % 3 <> 1'),
 	20, 'with their effects');
 is($node->value('SELECT count(*) FROM app.account'),
-	20, 'and nothing stays of those that failed');
+	20, 'nothing stays of failed functions');
 is(effects('LATE'), '20 20', 'once');
 like(error_of($_), qr/^2 insert or update .* foreign key .*23503/,
-	'which were tried as configured')
+	'failed functions were tried as configured')
   foreach @orphans;
 
 # ---- who may, and what may not be done ----
@@ -221,14 +221,14 @@ foreach my $sql (
 
 	wait_ok(sub { $node->status_of($id) eq 'ERROR' }, "$sql is refused");
 }
-is(effects('MISBEHAVE'), '0 0', 'and nothing is left of such a function');
+is(effects('MISBEHAVE'), '0 0', 'nothing is left of a function that misbehaves');
 my $settings = $node->add_task('MISBEHAVE',
 	data => '["SET search_path = app; SET statement_timeout = 1"]');
 
 wait_ok(sub { $node->status_of($settings) eq 'DONE' },
 	'settings may be changed');
 is($node->value('SELECT who FROM app.effect WHERE type = \'MISBEHAVE\''),
-	'accountant', 'which does not change the role');
+	'accountant', 'a change of settings does not change the role');
 
 # ---- answers ----
 
@@ -251,7 +251,7 @@ my $wrong = $node->add_task('ANSWER', data => '["nonsense"]');
 
 wait_ok(sub { $node->status_of($wrong) eq 'ERROR' },
 	'an answer that is none');
-like(error_of($wrong), qr/unrecognized result: "nonsense"/, 'and why');
+like(error_of($wrong), qr/unrecognized result: "nonsense"/, 'the error names the wrong result');
 
 # After all that it works as before.
 my $last = $node->add_task('EFFECT');

@@ -249,7 +249,7 @@ foreach my $size (0, 1, 65537, 16 * 1024 * 1024)
 }
 
 is($ledger->starts($other), 1, 'the task of another worker was started once');
-is($node->state_of($other), 'PROCESSING 1', 'and runs on');
+is($node->state_of($other), 'PROCESSING 1', 'the other task runs on');
 $ledger->release('other');
 wait_ok(sub { $node->state_of($other) eq 'DONE 2' }, 'to its end');
 is($sidecar->stop, 0, 'the sidecar stops in order');

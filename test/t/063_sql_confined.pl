@@ -152,7 +152,7 @@ my %first = execute([ 'WITNESS', '' ]);
 my $clean_inside = without_chance($first{witnessed}[0]);
 
 like($clean, qr/\Ausers sidecar sidecar\z/m, 'a session without traces');
-like($clean_inside, qr/\Ausers guest sidecar\z/m, 'nor inside of a handler');
+like($clean_inside, qr/\Ausers guest sidecar\z/m, 'a handler begins without traces');
 
 # ---- attacks ----
 
@@ -370,10 +370,10 @@ my %caught = execute(
 		EXCEPTION WHEN query_canceled THEN NULL; END $x$'
 	]);
 like($caught{said}, qr/57014.*statement timeout/,
-	'also when it catches the cancellation');
+	'a function that catches the cancellation is ended too');
 $session->query('SET statement_timeout = 0');
 is($session->query('SELECT app.traces()'),
-	$clean, 'and no trace of it is left');
+	$clean, 'no trace of the ended function is left');
 
 # ---- where a node's life is tied to the session ----
 

@@ -144,14 +144,14 @@ my $other = $node->add_task('COMMAND');
 
 wait_for(sub { $ledger->starts($command) && $ledger->starts($other) },
 	'start of two commands');
-is(cancel($command, 0), 'wrong_version 1 PROCESSING', 'not by another version');
+is(cancel($command, 0), 'wrong_version 1 PROCESSING', 'a wrong version cancels nothing');
 is(cancel($command), 'requested 1 PROCESSING', 'a command is to end');
 is_cancelled($command, qr/^cancelled by alice: wrong file/, 'command');
 is($node->state_of($other), 'PROCESSING 1', 'another one goes on');
 my ($line) = $ledger->select('start', $command);
 ok(!TwTasks::Sidecar::process_state($line->{pid}), 'its process is gone');
 $ledger->release('gate');
-wait_ok(sub { $node->status_of($other) eq 'DONE' }, 'and is done');
+wait_ok(sub { $node->status_of($other) eq 'DONE' }, 'the other task is done');
 is( $node->value(
 		"SELECT string_agg(concat_ws(' ', action, actor, from_status, to_status, reason), ', ' ORDER BY id)
 		FROM twtasks.audit WHERE task_id = '$command'"),
@@ -193,7 +193,7 @@ my $unasked = add('POLITE', [ 'reply', { result => 'cancelled' } ]);
 
 wait_ok(sub { $node->status_of($unasked) eq 'WAITING' },
 	'a worker that cancels unasked has failed');
-like(error_of($unasked), qr/without being asked/, 'and why');
+like(error_of($unasked), qr/without being asked/, 'the error says that nobody asked');
 
 my $ignored = add('DEAF', [ 'say', '' ]);
 my $neighbour = add('DEAF', [ 'say', '' ]);
@@ -215,7 +215,7 @@ my $after = add('DEAF');
 
 wait_ok(sub { $node->status_of($after) eq 'DONE' },
 	'a worker that ignores it works on');
-is($node->state_of($_), 'PROCESSING 1', 'and so does its task')
+is($node->state_of($_), 'PROCESSING 1', 'the task of a deaf worker runs on')
   foreach $ignored, $neighbour;
 
 # Told by the data of the next one to answer for the first.
@@ -228,7 +228,7 @@ my $messenger = add(
 	[ 'reply', { result => 'done' } ]);
 
 wait_ok(sub { $node->status_of($ignored) eq 'DONE' },
-	'what it has done after all is done');
+	'a task that the worker finished after all is DONE');
 
 my $late = add('DEAF_LATE', [ 'say', '' ]);
 
@@ -258,7 +258,7 @@ wait_ok(
 		  && $node->status_of($waiting[1]) eq 'DONE';
 	},
 	'the others are done');
-is($ledger->starts($waiting[0]), 0, 'that one was never started');
+is($ledger->starts($waiting[0]), 0, 'a cancelled task that waited was never started');
 
 # ---- accepted ----
 
@@ -313,7 +313,7 @@ is( $node->value(
 	'each had its effect once, the cancelled one none');
 is( $node->value(
 		"SELECT max(tries) FROM twtasks.tasks WHERE id IN ('$quick', '$quick2')"),
-	1, 'and none of them was blamed');
+	1, 'no other task was blamed');
 
 my ($insists) = add_sql('SQL', 'insist');
 
@@ -344,10 +344,10 @@ my ($eternal) = add_sql('SQL_LATE', 'for ever');
 
 wait_ok(sub { $node->status_of($eternal) eq 'ERROR' },
 	'one that catches all goes with its session');
-like(error_of($eternal), qr/^deadline of 0.500 s passed$/, 'and says why');
+like(error_of($eternal), qr/^deadline of 0.500 s passed$/, 'the error names the deadline');
 is( $node->value(
 		"SELECT tries FROM twtasks.error_tasks WHERE id = '$eternal'"),
-	1, 'that was one try');
+	1, 'the deadline costs one try');
 is( $node->value('SELECT count(*) FROM app.effect WHERE type = \'SQL_LATE\''),
 	0, 'without effect');
 
