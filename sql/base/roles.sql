@@ -49,7 +49,7 @@ END $$;
  * The schema twtasks holds the product: tables, views, types, and the functions
  * for applications and people.  This one holds the functions that sidecars and
  * the extension itself call.  It comes and goes with the extension, so
- * CREATE EXTENSION fails if somebody else made a schema of that name.
+ * CREATE EXTENSION fails if such a schema exists.
  */
 CREATE SCHEMA twtasks_internal AUTHORIZATION twtasks_owner;
 

@@ -2,7 +2,7 @@
 CREATE VIEW twtasks.warnings AS
 	SELECT 'not adopted' AS warning, NULL::timestamptz AS since,
 		   twtasks_internal.adoption_fault() AS detail,
-		   'nothing is executed; SELECT twtasks.adopt(...) if it is to be' AS hint
+		   'nothing is executed until SELECT twtasks.adopt(...)' AS hint
 	WHERE NOT twtasks.is_adopted()
 	UNION ALL
 	SELECT 'no environment', s.at, 'this database was adopted for no environment',

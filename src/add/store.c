@@ -36,7 +36,7 @@ struct Store
 	Datum		role;			/* the adding role, as text */
 };
 
-/* What a row takes over from the arguments as it is. */
+/* Columns that take an argument as it is. */
 static const struct
 {
 	TaskColumn	to;

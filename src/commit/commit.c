@@ -19,7 +19,7 @@
  * there allocates, waits or looks at a table.
  *
  * Entries stand in order of time in one array in TopTransactionContext, each
- * with the id of its subtransaction.  Those ids only grow.  So when a
+ * with the id of its subtransaction.  Such ids only grow.  So when a
  * subtransaction aborts, its entries and those of its committed children are
  * exactly the tail whose ids are not below its own.  A subtransaction that
  * commits needs no work.
@@ -55,7 +55,7 @@ typedef struct Bucket
 	char		name[TRIGGER_BUCKET_MAX + 1];
 	Queue	   *queue;			/* NULL: notify */
 	bool		in_bulk;		/* some triggers were not remembered */
-	bool		has_news;		/* at commit: wake somebody */
+	bool		has_news;		/* at commit: wake a sidecar */
 } Bucket;
 
 typedef struct Entry

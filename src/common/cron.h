@@ -44,7 +44,7 @@ typedef enum CronProblem
 {
 	CRON_OK,
 	CRON_FIELD_COUNT,			/* not five fields */
-	CRON_WORD,					/* begins with @ and is none of ours */
+	CRON_WORD,					/* begins with @ and is no known word */
 	CRON_VALUE,					/* no value, range or star */
 	CRON_BACKWARDS,				/* a range that ends before it begins */
 	CRON_STEP,					/* a step of 0, or larger than the field */

@@ -14,9 +14,9 @@
  * one key, by the pattern X|K, has the same name as this key has under X|*,
  * and takes its place.
  *
- * Of two names that cover a type, one always lies within the other.  So the
- * limits of a type stand in a row, from the narrowest to the widest, and the
- * limits of all types form a tree.
+ * If two names cover a type, one lies within the other.  So the limits of a type
+ * stand in a row, from the narrowest to the widest, and the limits of all types
+ * form a tree.
  *
  * Plain C without PostgreSQL's headers: both sides compile it.
  *
@@ -37,9 +37,9 @@ extern bool limit_pattern_valid(const char *pattern, size_t len);
 extern bool limit_pattern_is_keyed(const char *pattern);
 
 /*
- * How narrow the pattern is for a type that it covers.  Of two names that
- * cover the type, the narrower has the higher number; the same name has the
- * same number. -1: the pattern does not cover the type.
+ * How narrow the pattern is for a type that it covers: a narrower name has a
+ * higher number, the same name the same number.  -1: the pattern does not
+ * cover the type.
  *
  * name gets the name with its NUL, in LIMIT_NAME_MAX + 1 bytes; it is
  * undefined for -1.  The pattern and the type are valid.

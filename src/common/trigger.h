@@ -25,7 +25,7 @@
 #define TRIGGER_ID_BYTES 16
 #define TRIGGER_TYPE_MAX 120
 #define TRIGGER_BUCKET_MAX 48
-#define TRIGGER_BUCKETS 100		/* at most so many for one sidecar */
+#define TRIGGER_BUCKETS 100		/* at most, for one sidecar */
 #define TRIGGER_PRIORITIES 10
 #define TRIGGER_RISEN 1			/* waiting raises a task to this at most */
 

@@ -214,7 +214,7 @@ judge(ExecuteCall *call, Execution *execution, bool is_repeat, MemoryContext out
 	execution->delay_ms = answer.delay_ms;
 }
 
-/* The task ends as cancelled only if somebody asked for that. */
+/* The task ends as cancelled only after a request to cancel it. */
 static void
 check_cancelled(const Execution *execution)
 {

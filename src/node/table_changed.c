@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * table_changed.c
- *		Tells all sessions that a table of ours has changed.
+ *		Tells all sessions that one of our tables has changed.
  *
  *		to: adoption.c, clock.c
  *

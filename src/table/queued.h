@@ -35,9 +35,8 @@ extern void queued_open(Queued *queued);
 extern void queued_close(Queued *queued);
 
 /*
- * Tasks that have the given values in so many leading columns; with "beyond"
- * set, more than the given value in the last of these.  The caller ends the
- * scan.
+ * Tasks that have the given values in that many leading columns.  With "beyond",
+ * the last of these columns has a greater value.  The caller ends the scan.
  */
 extern IndexScanDesc queued_scan(const Queued *queued, const Datum *values, int columns,
 								 bool beyond);
