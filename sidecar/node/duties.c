@@ -45,7 +45,7 @@ typedef struct Duty
 	LoopTimer  *timer;
 	int64		next_us;		/* loop time of the timer */
 	int64		asked_us;
-	bool		has_reason;		/* to be done, whatever its period */
+	bool		has_reason;		/* do it, whatever its period */
 } Duty;
 
 typedef enum DutyTrait
@@ -60,7 +60,7 @@ typedef struct DutyKind
 {
 	const PgStatement *statement;
 	int64		period_us;		/* between two times by the leader */
-	int			traits;			/* of DutyTrait */
+	int			traits;			/* DutyTraits */
 
 	/* microseconds until the next time; -1, or no function: after the period */
 	int64		(*answer) (Duty *duty, const PGresult *result);
@@ -70,7 +70,7 @@ struct Duties
 {
 	Loop	   *loop;
 	Node	   *node;
-	Pg		   *pg;				/* of duties that read much */
+	Pg		   *pg;				/* for duties that read much */
 	LoopFn		on_revived;
 	void	   *arg;
 	QueueKind	queue;

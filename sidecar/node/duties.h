@@ -42,7 +42,7 @@ extern void duties_node_gone(Duties *duties);
 extern void duties_begin(Duties *duties);
 
 /*
- * What a tick has shown: whether tasks are SUBMITTED or PROCESSING, and when
+ * A tick has shown this: whether tasks are SUBMITTED or PROCESSING, and when
  * the next task or schedule is due, in microseconds; -1: none is.
  */
 extern void duties_look(Duties *duties, bool has_work, int64 next_us);

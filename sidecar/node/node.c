@@ -24,7 +24,6 @@
 
 /* A slow answer does not explain a step of the clock as long as this one. */
 #define JUMP_US SECONDS_TO_US(1)
-#define WARN_AGAIN_US SECONDS_TO_US(3600)
 
 /* Less than the grace that other nodes give a node without a session. */
 #define HOLD_AGAIN_US SECONDS_TO_US(1)
@@ -61,8 +60,6 @@ struct Node
 	int64		token;
 	int64		confirmed_us;	/* when we sent the last confirmed call */
 	int64		asked_us;		/* when we sent the call under way */
-	int64		ahead_us;		/* how far a test has shifted the clock */
-	int64		warned_us;		/* when we logged that */
 	char	   *refusal;		/* why the database refused us, as logged */
 	bool		is_leader;
 	int			place;
@@ -160,22 +157,6 @@ on_started(void *arg, PgOutcome outcome, PGresult *result)
 	end_call(node, again_us);
 }
 
-/* Somebody may have left the shift on by mistake. */
-static void
-warn_of_shift(Node *node, int64 ahead_us)
-{
-	int64		now = loop_now_us(node->loop);
-
-	if (ahead_us != 0 && (ahead_us != node->ahead_us ||
-						  now - node->warned_us >= WARN_AGAIN_US))
-	{
-		log_line(TWT_LOG_WARN, "clock", "shifted by " INT64_FORMAT
-				 " ms for a test; see twtasks.set_clock()", ahead_us / 1000);
-		node->warned_us = now;
-	}
-	node->ahead_us = ahead_us;
-}
-
 static int64
 tick_period(const Node *node)
 {
@@ -224,7 +205,7 @@ on_tick(void *arg, PgOutcome outcome, PGresult *result)
 	set_state(node, NODE_CONFIRMED);
 	node->place = wire_get_int(result, 0, TICK_PLACE);
 	node->nodes = wire_get_int(result, 0, TICK_NODES);
-	warn_of_shift(node, wire_get_int(result, 0, TICK_AHEAD_US));
+	task_clock_warn(loop_now_us(node->loop), wire_get_int(result, 0, TICK_AHEAD_US));
 	step_us = task_clock_tell(wire_get_time(result, 0, TICK_CLOCK));
 	if (step_us > JUMP_US || step_us < -JUMP_US)
 		node->events.on_clock(node->arg);

@@ -9,9 +9,12 @@
 
 #include <time.h>
 
+#include "base/log.h"
 #include "node/task_clock.h"
 
-static int64 ahead_us;			/* of the time since the machine started */
+#define WARN_AGAIN_US SECONDS_TO_US(3600)
+
+static int64 ahead_us;			/* ahead of the time since the machine started */
 static bool is_told;
 
 static int64
@@ -37,4 +40,19 @@ int64
 task_clock_us(void)
 {
 	return is_told ? read_us(CLOCK_BOOTTIME) + ahead_us : read_us(CLOCK_REALTIME);
+}
+
+void
+task_clock_warn(int64 now_us, int64 shift_us)
+{
+	static int64 warned_of_us;
+	static int64 warned_us;
+
+	if (shift_us != 0 && (shift_us != warned_of_us || now_us - warned_us >= WARN_AGAIN_US))
+	{
+		log_line(TWT_LOG_WARN, "clock", "shifted by " INT64_FORMAT
+				 " ms for a test; see twtasks.set_clock()", shift_us / 1000);
+		warned_us = now_us;
+	}
+	warned_of_us = shift_us;
 }

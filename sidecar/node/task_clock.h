@@ -17,6 +17,12 @@
  */
 extern int64 task_clock_tell(int64 unix_us);
 
+/*
+ * Logs that a test has shifted the clock by so much, once an hour: somebody may
+ * have left the shift on by mistake.  now_us is the loop's time.
+ */
+extern void task_clock_warn(int64 now_us, int64 shift_us);
+
 /* The time of the database's clock; before the first tell, the machine's. */
 extern int64 task_clock_us(void);
 

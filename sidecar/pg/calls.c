@@ -100,6 +100,9 @@ const PgStatement call_execute = {"execute",
 	"($8::text[])::twtasks.stuck_rule[], $9::text[], $10::text[], ($11::text)::jsonb, "
 "$12::tid[], $13::bool) e", .caller_logs = true};
 
+const PgStatement call_set_timeout = {"set_timeout",
+"SELECT pg_catalog.set_config('statement_timeout', $1::text, false)"};
+
 const PgStatement call_take_cancels = {"take_cancels",
 "SELECT c.id, c.version, c.is_ours, c.why FROM twtasks_internal.take_cancels($1::int8) c"};
 

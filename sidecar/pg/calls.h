@@ -103,6 +103,9 @@ enum
 	EXECUTE_TYPE
 };
 
+/* a statement_timeout, as text */
+extern const PgStatement call_set_timeout;
+
 /* incarnation */
 extern const PgStatement call_take_cancels;
 enum
@@ -154,7 +157,7 @@ enum
 	POLICIES_AGING_MS,
 	POLICIES_MAX_TRIES,			/* 0: a function says; null: not set */
 	POLICIES_RUNS_HERE,			/* and nothing pauses it */
-	POLICIES_CONCURRENCY		/* of a bucket */
+	POLICIES_CONCURRENCY		/* a bucket's */
 };
 
 /* The buckets of the configuration, or the types of its handlers, as one parameter. */

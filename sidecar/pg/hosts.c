@@ -38,7 +38,7 @@ struct Hosts
 	List		lists[NLISTS];
 	int			n;				/* 1 also when libpq will reject the lists */
 	int			current;
-	List		addresses;		/* of the current server, if it is a name */
+	List		addresses;		/* the current server's, if it is a name */
 	int			address;
 	int			tried;			/* servers tried since one was of use */
 };
@@ -97,9 +97,9 @@ clear(List *list)
 }
 
 static bool
-fits(const List *list, int n, bool may_be_one)
+fits(const List *list, int n)
 {
-	return list->n == 0 || list->n == n || (may_be_one && list->n == 1);
+	return list->n == 0 || list->n == n;
 }
 
 Hosts *
@@ -113,8 +113,8 @@ hosts_new(const char *conninfo)
 	for (int i = 0; i < NLISTS; i++)
 		split(&lists[i], keywords[i], option(hosts, keywords[i]));
 	hosts->n = Max(1, Max(lists[HOST].n, lists[HOSTADDR].n));
-	if (!fits(&lists[HOST], hosts->n, false) || !fits(&lists[HOSTADDR], hosts->n, false) ||
-		!fits(&lists[PORT], hosts->n, true))
+	if (!fits(&lists[HOST], hosts->n) || !fits(&lists[HOSTADDR], hosts->n) ||
+		(lists[PORT].n != 1 && !fits(&lists[PORT], hosts->n)))
 	{
 		for (int i = 0; i < NLISTS; i++)
 			clear(&lists[i]);

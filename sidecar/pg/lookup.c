@@ -27,7 +27,7 @@ struct Lookup
 	atomic_int	users;
 	int			fd;				/* readable when there is an answer */
 	char	   *host;
-	int			code;			/* of getaddrinfo() */
+	int			code;			/* the answer of getaddrinfo() */
 	int			code_errno;
 	struct addrinfo *found;
 	LoopIo	   *io;

@@ -37,7 +37,7 @@ typedef struct Call
 
 typedef struct Pipeline
 {
-	dlist_head	sent;			/* of Call, in order */
+	dlist_head	sent;			/* Calls in order */
 	dlist_head	held;			/* waiting for a session */
 	int			ncalls;			/* in both lists */
 	const PgStatement *prepared[PREPARED_MAX];

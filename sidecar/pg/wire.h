@@ -52,7 +52,7 @@ extern void wire_text(WireParams *params, const char *value);	/* NULL: null */
 extern void wire_null_element(WireParams *params);
 
 /* Values of a result; the caller knows the type of the column. */
-extern int64 wire_get_int(const PGresult *result, int row, int column); /* of any size */
+extern int64 wire_get_int(const PGresult *result, int row, int column); /* any size */
 extern bool wire_get_bool(const PGresult *result, int row, int column);
 extern const uint8 *wire_get_uuid(const PGresult *result, int row, int column);
 

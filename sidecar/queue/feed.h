@@ -21,7 +21,7 @@
 
 typedef struct Feed Feed;
 
-/* What it brings news to; these parts of the sidecar outlive it. */
+/* The parts that a feed brings news to; they outlive it. */
 typedef struct FeedTargets
 {
 	Tables	   *tables;			/* triggers */
@@ -32,7 +32,7 @@ typedef struct FeedTargets
 
 /*
  * Opens a connection of its own, and takes triggers until feed_close().  The
- * configuration and the events stay the caller's.
+ * configuration stays the caller's.
  */
 extern Feed *feed_open(Loop *loop, const Config *config, const FeedTargets *targets);
 extern void feed_close(Feed *feed);

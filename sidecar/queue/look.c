@@ -86,7 +86,7 @@ typedef struct Run
 	int			n;
 	bool		is_ours;		/* this node runs the type */
 	bool		has_left;		/* one row found no room */
-	uint8		last[TRIGGER_ID_BYTES]; /* of the last row that found room */
+	uint8		last[TRIGGER_ID_BYTES]; /* the last row that found room */
 	bool		has_last;
 } Run;
 

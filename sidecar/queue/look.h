@@ -68,7 +68,7 @@ typedef struct Look
 	int			bucket;			/* its number in the configuration */
 	void		(*on_end) (void *arg, const LookEnd *end);
 	void	   *arg;
-	LookKind	kind;			/* of the look under way; LOOK_NONE: none is */
+	LookKind	kind;			/* the look under way; LOOK_NONE: none is */
 	int			per_type;		/* most rows that it asks for, of each type */
 	int64		sent_us;
 	int64		head_us;		/* when the last deep look began at the head */

@@ -46,7 +46,7 @@ typedef struct Column
 	uint64		marks[COLUMN_MARKS];	/* last sequence at each mark, as a
 										 * ring */
 	int			mark;			/* the oldest mark */
-	dlist_head	fifo[TRIGGER_PRIORITIES];	/* of TableEntry, by sequence */
+	dlist_head	fifo[TRIGGER_PRIORITIES];	/* TableEntries by sequence */
 	char		type[FLEXIBLE_ARRAY_MEMBER];
 } Column;
 

@@ -24,7 +24,7 @@ struct Crowd
 	Heap		families;		/* the biggest first */
 };
 
-/* Of two columns of equal size, the one that gives up a less urgent entry. */
+/* The bigger one; with equal sizes, the one that gives up a less urgent entry. */
 static bool
 is_bigger_column(const void *a, const void *b)
 {

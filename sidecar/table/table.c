@@ -20,15 +20,15 @@ StaticAssertDecl(TABLE_AGINGS == COLUMN_MARKS, "a column marks its entries at ea
 struct Table
 {
 	int			capacity;
-	int			share;			/* of one type */
+	int			share;			/* most triggers of one type */
 	int			waiting;
 	TableResolve resolve;
 	void	   *arg;
 	Map		   *known;			/* by task id: the newest TableEntry */
 	Map		   *types;			/* by name: Column */
-	Heap		runnable;		/* of Column */
+	Heap		runnable;		/* Columns */
 	Crowd	   *crowd;
-	dlist_head	spilled;		/* of Column */
+	dlist_head	spilled;		/* Columns */
 	bool		has_left;		/* something of unknown types was left behind */
 };
 

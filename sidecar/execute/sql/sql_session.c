@@ -17,9 +17,6 @@
 /* A function threw our prepared statements away. */
 #define STATEMENTS_GONE "26000"
 
-static const PgStatement call_set_timeout = {"set_timeout",
-"SELECT pg_catalog.set_config('statement_timeout', $1::text, false)"};
-
 typedef enum SessionState
 {
 	SESSION_IDLE,
