@@ -48,7 +48,8 @@ GRANT USAGE ON SCHEMA twtasks_internal TO twtasks_worker;
 
 GRANT EXECUTE ON FUNCTION
 	twtasks.add_task, twtasks.add_tasks(twtasks.new_task[]), twtasks.add_tasks(jsonb),
-	twtasks.add_tasks(text, jsonb[], integer, timestamptz, text, timestamptz, jsonb)
+	twtasks.add_tasks(text, jsonb[], integer, timestamptz, text, timestamptz, jsonb),
+	twtasks.take_messages
 	TO twtasks_producer;
 
 GRANT EXECUTE ON FUNCTION

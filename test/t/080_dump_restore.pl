@@ -161,6 +161,8 @@ sub session_of
 	return TwTasks::Session->new($node->connstr($database));
 }
 
+$node->value(q(SELECT twtasks.take_messages('billing', 'invoices', 0, 7, 9, '{}')));
+
 # Nothing changes any more: the sidecar is killed while three tasks run.
 $sidecar->kill9;
 is($node->value("SELECT result FROM twtasks.request_cancel('$unwanted', 1, 'not wanted')"),
