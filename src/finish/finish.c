@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * finish.c
- *		finish_tasks(): PROCESSING -> whatever the handler made of it.
+ *		finish_tasks(): the ways of a task out of PROCESSING.
  *
  *		from: sidecar/finish/finish.c
  *
- * What nearly all tasks come to, DONE, is done here row by row: deleted from
- * the live table and appended to the history.  The other results are a
- * statement, finish_others().
+ * Nearly all tasks become DONE.  C code moves these row by row from the live
+ * table to the history.  finish_others(), in SQL, applies the other results,
+ * after failures were judged here.
  *
  *-------------------------------------------------------------------------
  */
@@ -33,7 +33,7 @@
 #include "node/clock.h"
 #include "policy/policy.h"
 
-/* Of a handler's message so much is kept: the beginning and the end. */
+/* A longer message of a handler keeps its beginning and its end. */
 #define MESSAGE_MAX 8192
 #define MESSAGE_HEAD 1000
 #define MESSAGE_TAIL 7185
@@ -76,7 +76,6 @@ typedef struct FinishCall
 	Elements	retries;		/* n 0: nothing is judged */
 	TimestampTz ask_until;		/* see judge.h */
 	Oid			processing;
-	Oid			done;
 	Ending		ending;
 	bool		has_others;		/* results that are not "done" */
 } FinishCall;
@@ -139,8 +138,7 @@ read_arguments(FunctionCallInfo fcinfo, FinishCall *call)
 	call->places = places_of(fcinfo, ARG_PLACES, call->ids.n);
 	check_results(call);
 	call->processing = rows_label("task_status", "PROCESSING");
-	call->done = rows_label("task_status", "DONE");
-	call->ending.status = call->done;
+	call->ending.status = rows_label("task_status", "DONE");
 	call->ending.has_incarnation = !PG_ARGISNULL(ARG_INCARNATION) && !PG_ARGISNULL(ARG_TOKEN);
 	if (call->ending.has_incarnation)
 	{
@@ -149,7 +147,7 @@ read_arguments(FunctionCallInfo fcinfo, FinishCall *call)
 	}
 }
 
-/* Tokens are unique in an incarnation only.  An accepted task has none. */
+/* A token is unique within its incarnation only.  An accepted task has neither. */
 static bool
 is_grab(const FinishCall *call, int i, TupleTableSlot *row)
 {
@@ -162,8 +160,10 @@ is_grab(const FinishCall *call, int i, TupleTableSlot *row)
 		DatumGetInt64(row_value(row, TASK_TOKEN)) == DatumGetInt64(element(&call->grabs, i));
 }
 
-/* The version tells, but for a grab that a crash of the server undid: the
- * next one gives the same version again. */
+/*
+ * A crash of the server may undo a grab, and the next grab gives the same
+ * version again.  The token of the grab tells these two apart.
+ */
 static bool
 may_finish(const FinishCall *call, int i, TupleTableSlot *row)
 {
@@ -173,7 +173,7 @@ may_finish(const FinishCall *call, int i, TupleTableSlot *row)
 	return is_grab(call, i, row);
 }
 
-/* The finished row; NULL: it is not the caller's to finish. */
+/* Deletes the row and returns it; NULL if the caller may not finish the task. */
 static TupleTableSlot *
 take_row(const FinishCall *call, int i, Rows *rows)
 {
@@ -227,7 +227,7 @@ put_result(ReturnSetInfo *results, Datum id, int64 version, Datum status)
 	tuplestore_putvalues(results->setResult, results->setDesc, values, nulls);
 }
 
-/* The keys of tasks of which nothing is kept can be used again. */
+/* Lets the keys of tasks that left no trace be used again. */
 static void
 free_keys(Datum *ids, int n)
 {
@@ -235,13 +235,12 @@ free_keys(Datum *ids, int n)
 		PointerGetDatum(construct_array(ids, n, UUIDOID, UUID_LEN, false, TYPALIGN_CHAR))
 	};
 
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "could not connect to SPI");
+	plan_begin();
 	plan_execute(PLAN_FREE_KEYS, values, NULL);
 	SPI_finish();
 }
 
-/* What is kept of a row goes to the history.  False: nothing is. */
+/* Appends the row to the history; false if the policy keeps nothing of it. */
 static bool
 keep_row(FinishCall *call, int i, History **history, TupleTableSlot *row)
 {
@@ -286,7 +285,7 @@ finish_done(FinishCall *call, ReturnSetInfo *results)
 		}
 		put_result(results, row_value(row, TASK_ID),
 				   DatumGetInt64(row_value(row, TASK_VERSION)) + 1,
-				   ObjectIdGetDatum(call->done));
+				   ObjectIdGetDatum(call->ending.status));
 	}
 	if (history != NULL)
 		history_close(history);
@@ -319,7 +318,7 @@ answer_of(const FinishCall *call, int i)
 	return answer;
 }
 
-/* The function sees, and may change, rows: ours are found anew afterwards. */
+/* The function may change rows, so a new snapshot replaces ours afterwards. */
 static Rows *
 ask_function(const char *function, TupleTableSlot *row, Rows *rows, Answer *answer)
 {
@@ -336,7 +335,7 @@ ask_function(const char *function, TupleTableSlot *row, Rows *rows, Answer *answ
 	return rows_open_to_read();
 }
 
-/* Judges the task that still runs; false: it does not. */
+/* False: the task is no longer the caller's to finish. */
 static bool
 judge_one(const FinishCall *call, int i, Rows **rows, Answer *answer)
 {
@@ -354,8 +353,8 @@ judge_one(const FinishCall *call, int i, Rows **rows, Answer *answer)
 }
 
 /*
- * Puts the judgements into results and delays_ms.  No row is locked yet, since
- * functions may take long.
+ * Writes the judgements into results and delays_ms.  No row is locked yet,
+ * because functions of policies may take long.
  */
 static void
 judge_all(FinishCall *call)
@@ -413,8 +412,7 @@ finish_others(FunctionCallInfo fcinfo, const FinishCall *call)
 		values[ARG_DELAYS_MS] = array_of(&call->delays_ms, INT8OID, sizeof(int64),
 										 FLOAT8PASSBYVAL, TYPALIGN_DOUBLE);
 	}
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "could not connect to SPI");
+	plan_begin();
 	n = plan_execute(PLAN_FINISH_OTHERS, values, nulls);
 	for (uint64 i = 0; i < n; i++)
 	{

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * finish.h
- *		PROCESSING -> whatever the handler made of a task.
+ *		The ways of a task out of PROCESSING.
  *
  *		from: execute_tasks.c
  *
@@ -10,7 +10,7 @@
 #ifndef TWT_FINISH_H
 #define TWT_FINISH_H
 
-/* 22023 unless it is a result that finish_tasks() knows. */
+/* Raises 22023 unless finish_tasks() knows the result. */
 extern void finish_check_result(const char *result);
 
 #endif							/* TWT_FINISH_H */

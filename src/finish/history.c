@@ -5,8 +5,8 @@
  *
  *		from: finish.c
  *
- * All rows of a call have one time, so they go to one partition, which is
- * found once.
+ * All rows of a call have the same time.  So they go to one partition, which we
+ * look up once.
  *
  *-------------------------------------------------------------------------
  */
@@ -51,7 +51,7 @@ typedef enum FinishedColumn
 	FINISHED_COLUMNS
 } FinishedColumn;
 
-/* What a finish takes over as it is. */
+/* Columns that a finish copies unchanged. */
 static const struct
 {
 	FinishedColumn to;
@@ -80,7 +80,7 @@ struct History
 	Appender   *append;
 };
 
-/* The partition for a time; that for none of them when there is none. */
+/* The partition for a time, else the default partition. */
 static Oid
 find_part(Relation whole, TimestampTz at)
 {
@@ -102,8 +102,8 @@ find_part(Relation whole, TimestampTz at)
 }
 
 /*
- * Another may attach a partition while we wait for the lock on the one that
- * had been right before.
+ * While we wait for the lock, another session may attach a partition that then
+ * is the right one.  So we look again after each lock.
  */
 static Relation
 open_part(Relation whole, TimestampTz at)

@@ -15,21 +15,24 @@
 
 typedef struct History History;
 
-/* How a task ended, which is well: others end by statements of SQL. */
+/* The end of a task that is DONE; statements of SQL write the other ends. */
 typedef struct Ending
 {
 	Oid			status;			/* of type twtasks.task_status */
-	bool		has_incarnation;	/* and a token; else a person */
+	bool		has_incarnation;	/* and a token; false: a person finished
+									 * it */
 	int64		incarnation;
 	int64		token;
 	text	   *message;		/* NULL: none */
 } Ending;
 
-/* Opens the partition of that time; its lock and that of the whole stay until
- * the end of the transaction. */
+/*
+ * Opens the history at the partition of that time.  The locks on both stay until
+ * the end of the transaction.
+ */
 extern History *history_open(TimestampTz at);
 
-/* Adds a row of twtasks.task, with all its columns at hand. */
+/* Adds a row of twtasks.task; all its columns must be deformed. */
 extern void history_add(History *history, TupleTableSlot *task, const Ending *ending);
 
 extern void history_close(History *history);

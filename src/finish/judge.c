@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * judge.c
- *		What becomes of a task whose handler failed, or asked for another run.
+ *		Judges a task whose handler failed, or asked for another run.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,7 +17,7 @@
 #include "policy/policy_call.h"
 #include "policy/retry.h"
 
-/* With the handler's own delay, if the handler named one. */
+/* The handler's own delay, if there is one, stays. */
 static void
 set_judgement(Answer *answer, const char *result, int64 delay_ms)
 {
@@ -26,7 +26,7 @@ set_judgement(Answer *answer, const char *result, int64 delay_ms)
 		answer->delay_ms = delay_ms;
 }
 
-/* By the default figures, if neither the database nor the caller has a policy. */
+/* The database's policy comes first, then the caller's, then the defaults. */
 static int64
 delay_of(const TypePolicy *policy, const Answer *answer, int32 tries)
 {
@@ -55,7 +55,7 @@ judge_by_figures(Datum type, int32 tries, Answer *answer)
 	return pstrdup(policy->retry_function);
 }
 
-/* What the call needs, one in SQL some kilobytes, goes at once. */
+/* A call in SQL takes some kilobytes, which we free at once. */
 static bool
 ask(const char *function, Datum *args, TimestampTz *at, bool *isnull)
 {

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * judge.h
- *		What becomes of a task whose handler failed, or asked for another run.
+ *		Judges a task whose handler failed, or asked for another run.
  *
  *		from: finish.c, execute_tasks.c		to: retry.h, policy_call.h
  *
@@ -16,7 +16,7 @@
 #include "datatype/timestamp.h"
 #include "utils/jsonb.h"
 
-/* A handler's answer, and what the judges make of it. */
+/* A handler's answer and, once judged, what follows from it. */
 typedef struct Answer
 {
 	bool		is_repeat;		/* else a retry, also after a failure */
@@ -33,9 +33,9 @@ typedef struct Answer
 
 /*
  * Judges by the figures of the policy: sets result, and delay_ms unless the
- * handler did.  Returns the function that the policy wants asked instead, for
- * judge_by_function(); NULL: none.  The type is a text, and tries counts the one
- * that has just ended.
+ * handler did.  Returns the function that the policy names instead, for
+ * judge_by_function(); NULL if there is none.  The type is a text; tries includes
+ * the try that has just ended.
  */
 extern char *judge_by_figures(Datum type, int32 tries, Answer *answer);
 

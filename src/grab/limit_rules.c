@@ -70,7 +70,7 @@ limit_rules_any(void)
 }
 
 /*
- * Of two patterns with one name, the one without a star comes first, and
+ * Two patterns may give one name.  The pattern without a star comes first, and
  * counts.
  */
 static int

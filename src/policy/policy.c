@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * policy.c
- *		What is configured for types and buckets, as this session knows it.
+ *		The configuration of types and buckets, as this session knows it.
  *
  *		from: sql/policy/configure_type.sql		to: check.c, add.c
  *
@@ -22,7 +22,7 @@
 
 #define QUEUE_TIME_US (30 * USECS_PER_MINUTE)
 
-/* Types are the callers' invention: beyond so many we begin anew. */
+/* Callers invent types, so we empty the hash table when it has so many. */
 #define KNOWN_TYPES_MAX 10000
 
 /* The columns of PLAN_READ_TYPE_POLICIES. */
@@ -45,7 +45,7 @@ enum
 	READ_RESET_TRIES
 };
 
-/* A row of twtasks.type_policy; what is not set is as in no_policy. */
+/* A row of twtasks.type_policy; options that are not set are as in no_policy. */
 typedef struct Rule
 {
 	char	   *pattern;
@@ -58,7 +58,7 @@ typedef struct KnownType
 	TypePolicy	policy;
 } KnownType;
 
-/* What is in the tables, and what we make of it. */
+/* The content of the tables. */
 typedef struct Kept
 {
 	MemoryContext context;
@@ -71,7 +71,7 @@ typedef struct Kept
 	char	  **paused_buckets;
 	int			npaused_buckets;
 	bool		is_open;		/* nothing is paused or bound to nodes */
-	HTAB	   *known_types;
+	HTAB	   *known_types;	/* merged policies, by type */
 } Kept;
 
 static const TypePolicy no_policy = {
@@ -168,7 +168,7 @@ make_known_types(void)
 								   HASH_ELEM | HASH_STRINGS | HASH_CONTEXT);
 }
 
-/* The first of the readers. */
+/* The first reader of the three, which clears the old content. */
 static void
 read_rules(void)
 {
@@ -228,7 +228,7 @@ policy_init(void)
 
 /* ---- asking ---- */
 
-/* "none" takes the function of less special rules away. */
+/* "none" removes the function of less special rules. */
 static void
 take_function(const char **function, const char *option)
 {
@@ -236,7 +236,7 @@ take_function(const char **function, const char *option)
 		*function = strcmp(option, "none") == 0 ? NULL : option;
 }
 
-/* What the rule sets wins over what less special ones have set. */
+/* An option of this rule replaces that of less special rules. */
 static void
 take_options(TypePolicy *policy, const TypePolicy *options)
 {

@@ -1,17 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * policy.h
- *		What is configured for types and buckets, as this session knows it.
+ *		The configuration of types and buckets, as this session knows it.
  *
  *		from: sql/policy/configure_type.sql		to: policy_apply.h, grab.c, finish.c
  *
- * The tables of the configuration are read once, when first asked for, and
- * then again after a change of theirs, which comes as an invalidation like
- * that of a system catalog: one's own changes count from the next command on,
- * those of others from their commit, and what is rolled back is forgotten.
+ * The session reads the tables at first use and after each change: see
+ * table_cache.h.
  *
- * Of several patterns that fit a type each option is that of the most special
- * one that sets it.  A type is paused when any of them is.
+ * Several patterns may match a type.  Each option comes from the most special
+ * pattern that sets it.  A type is paused when any of the patterns is.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,7 +18,7 @@
 
 #include "utils/jsonb.h"
 
-/* What is kept of a task that is DONE; the labels of twtasks.done_rule. */
+/* The part of a DONE task that the history keeps; the labels of twtasks.done_rule. */
 typedef enum DoneRule
 {
 	DONE_KEEP,
@@ -28,7 +26,7 @@ typedef enum DoneRule
 	DONE_DELETE					/* nothing */
 } DoneRule;
 
-/* What all policies for a type come to.  Valid until the next look at them. */
+/* All policies of a type, merged.  Valid until the next call of this module. */
 typedef struct TypePolicy
 {
 	const char *bucket;			/* NULL: not set */
@@ -38,7 +36,7 @@ typedef struct TypePolicy
 	int			when_done;		/* a DoneRule; DONE_KEEP when not set */
 	const char *intercept;		/* a function; NULL: none */
 	char	  **nodes;			/* patterns, NULL-terminated; NULL: all */
-	int64		aging_us;		/* after so long it rises; 0: never */
+	int64		aging_us;		/* a task rises by one priority; 0: never */
 	int64		timeout_us;		/* -1: not set */
 	const char *stuck;			/* a label of stuck_rule; NULL: not set */
 	const char *stuck_function; /* NULL: none */
@@ -52,23 +50,24 @@ typedef struct TypePolicy
 extern void policy_init(void);
 
 /*
- * Never NULL.  Costs a look into a hash table; nothing where nothing is
- * configured.  May read the tables and raise what that raises.
+ * The policy of a type; never NULL.  Costs a look into a hash table, or nothing
+ * while nothing is configured.  May read the tables and raise their errors.
  */
 extern const TypePolicy *policy_find(const char *type);
 
-/* The same for a text Datum, of which no copy is made where nothing is
- * configured. */
+/* The same for a text Datum, which is copied only if something is configured. */
 extern const TypePolicy *policy_of_text(Datum type);
 
-/* The priority that counts of a task that has been SUBMITTED for so long. */
+/* The priority of a task that has been SUBMITTED for so long. */
 extern int	policy_risen(Datum type, int priority, int64 waited_us);
 
-/* Whether tasks can be added to it. */
+/* Whether tasks can be added to the bucket. */
 extern bool policy_bucket_exists(const char *bucket);
 
-/* Whether a node of that name may start tasks of that type in that bucket now;
- * all are text.  Costs nothing where nothing is paused or bound to nodes. */
+/*
+ * Whether a node of that name may start tasks of that type in that bucket now;
+ * all are text.  Costs nothing while nothing is paused or bound to nodes.
+ */
 extern bool policy_may_grab(Datum type, Datum bucket, Datum node);
 
 /* Whether that type or that bucket is paused. */

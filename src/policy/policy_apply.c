@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * policy_apply.c
- *		What the policies of its type make of a task that is added.
+ *		Applies the policies of its type to a task that is added.
  *
  *		from: check.c		to: add.c
  *
@@ -24,7 +24,7 @@
 #include "policy/policy_apply.h"
 #include "policy/policy_call.h"
 
-/* Whether we are in the function of a policy. */
+/* The function of a policy runs. */
 static bool is_intercepting = false;
 
 static Datum
@@ -37,7 +37,7 @@ make_row(NewTask *task)
 	return HeapTupleGetDatum(tuple);
 }
 
-/* Into a copy of our own: the row is the function's. */
+/* Copies the row, which belongs to the function. */
 static void
 take_row(NewTask *task, Datum row)
 {
@@ -55,8 +55,9 @@ take_row(NewTask *task, Datum row)
 }
 
 /*
- * The function may look at the policies itself: name is our own copy.  A
- * node's session must stay able to tell that the node lives.
+ * The function may look at the policies itself, so name must be our own copy.
+ * In a node's session the time is limited, because the session must go on
+ * telling that the node lives.
  */
 static Datum
 call_function(const char *name, NewTask *task, bool *isnull)
@@ -91,7 +92,7 @@ policy_intercept(NewTask *task)
 
 	if (likely(function == NULL) || is_intercepting)
 		return false;
-	/* What the call needs, one in SQL some kilobytes, goes at once. */
+	/* A call in SQL takes some kilobytes, which we free at once. */
 	context = AllocSetContextCreate(caller, "twtasks intercept", ALLOCSET_DEFAULT_SIZES);
 	MemoryContextSwitchTo(context);
 	name = pstrdup(function);
@@ -107,7 +108,7 @@ policy_intercept(NewTask *task)
 	return true;
 }
 
-/* From when it is added, or may run: a task for tomorrow is worth running then. */
+/* The time counts from run_after: a task for tomorrow must not expire before. */
 static TimestampTz
 expires_at(const NewTask *task, int64 after_us)
 {

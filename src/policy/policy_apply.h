@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * policy_apply.h
- *		What the policies of its type make of a task that is added.
+ *		Applies the policies of its type to a task that is added.
  *
  *		from: check.c		to: add.c
  *
@@ -13,18 +13,19 @@
 #include "base/new_task.h"
 
 /*
- * Lets the function of its policy change the task; what the caller has left
- * out is null then.  True: it did, and its type may be another.  Raises what
- * the function raises, and an error when it refuses the task.  Tasks that the
- * function itself adds are not intercepted.
+ * Lets the intercept function of the policy change the task.  Returns true if
+ * there is one; then the task may have another type.  Fields that the caller
+ * left out are null.  Raises the function's errors, and an error when the
+ * function refuses the task.  Tasks that the function itself adds are not
+ * intercepted.
  *
- * task->type is set; the rest is not yet checked.
+ * task->type must be set; the other fields need not be checked yet.
  */
 extern bool policy_intercept(NewTask *task);
 
 /*
- * Fills in what add_task() was not given: bucket, priority and expires.
- * task->type is set; the rest is not yet checked.
+ * Fills in bucket, priority and expires if add_task() was not given them.
+ * task->type must be set; the other fields need not be checked yet.
  */
 extern void policy_apply(NewTask *task);
 

@@ -5,11 +5,10 @@
  *
  *		from: sql/policy/configure_type.sql, policy.c		to: (functions of users)
  *
- * What decides about tasks that run or ran (retry, stuck) must not stop the
- * work if it fails: it is called in a subtransaction and within a time, and
- * whoever asked goes on without it.  What decides about a task that is added
- * (intercept) may refuse it; where a node adds the task, for a schedule, it
- * has to do so within that time.
+ * A function for retries or stuck tasks must not stop the work when it fails.
+ * So it runs in a subtransaction with a time limit, and its caller can go on
+ * without it.  An intercept function may refuse the task.  It has the time limit
+ * only in a node's session, which adds tasks for schedules.
  *
  *-------------------------------------------------------------------------
  */
@@ -40,7 +39,7 @@
 
 #define HOOK_MAX_ARGS 2
 
-/* Types by name: those of our schema have no fixed oid.  NULL: none. */
+/* Types by name, because those of our schema have no fixed oid.  NULL: none. */
 typedef struct Hook
 {
 	const char *option;			/* of configure_type() */
@@ -68,7 +67,7 @@ type_by_name(const char *name)
 	return rows_type(name);
 }
 
-/* By the catalog alone: it does not matter who asks. */
+/* Looks at the catalog only, so the caller's rights do not matter. */
 static HeapTuple
 find_function(const Hook *hook, const char *name)
 {
@@ -118,7 +117,7 @@ ends_in_pg_temp(char *list)
 	return len == 7 && strncmp(last, "pg_temp", len) == 0;
 }
 
-/* SET search_path = ..., pg_temp: nothing of the caller's comes in between. */
+/* With SET search_path = ..., pg_temp the function finds no object of its caller. */
 static bool
 fixes_search_path(HeapTuple tuple)
 {
@@ -150,7 +149,7 @@ hook_by_option(const char *option)
 	elog(ERROR, "unrecognized option: \"%s\"", option);
 }
 
-/* For configure_type(): whether a function can be the value of an option. */
+/* Checks a function that configure_type() was given. */
 PG_FUNCTION_INFO_V1(twt_check_function);
 Datum
 twt_check_function(PG_FUNCTION_ARGS)
@@ -182,8 +181,9 @@ twt_check_function(PG_FUNCTION_ARGS)
 }
 
 /*
- * It may give up all locks of the session: pg_advisory_unlock_all() asks no
- * rights.  That of a node must outlive it, or the node would be taken for dead.
+ * The function may release all advisory locks of the session, which takes no
+ * rights.  The lock of a node must be held afterwards, or the node would be taken
+ * for dead.
  */
 static Datum
 invoke(FunctionCallInfo call)
@@ -235,11 +235,11 @@ policy_call(PolicyHook hook, const char *name, Datum *args, bool *isnull)
 	return result;
 }
 
-/* ---- within a time ---- */
+/* ---- time limit ---- */
 
 static TimeoutId time_limit;
 static bool has_time_limit = false;
-static bool is_timed = false;	/* a call within a call has the time of that */
+static bool is_timed = false;	/* an inner call shares the time of the outer */
 static volatile sig_atomic_t is_over;
 
 static void
@@ -261,7 +261,7 @@ start_time(void)
 	enable_timeout_after(time_limit, twt_function_timeout);
 }
 
-/* A cancel that was meant for the function alone goes with it. */
+/* Takes back a cancel that was meant for the function alone. */
 static void
 stop_time(void)
 {
@@ -271,7 +271,7 @@ stop_time(void)
 		QueryCancelPending = false;
 }
 
-/* Not as a cancel, which those who go on after an error would not catch. */
+/* Raises another error than a cancel, because handlers of errors pass over cancels. */
 static void
 refuse_slow(const char *name)
 {
@@ -308,7 +308,7 @@ policy_call_in_time(PolicyHook hook, const char *name, Datum *args, bool *isnull
 	return result;
 }
 
-/* One that was not is for whoever called us. */
+/* Rethrows a cancel that our time limit did not cause. */
 static void
 warn_or_rethrow(const char *name, ErrorData *error)
 {
@@ -356,7 +356,7 @@ policy_try(PolicyHook hook, const char *name, Datum *args, Datum *result, bool *
 	return false;
 }
 
-/* A row of what a function answered, and whether it answered at all. */
+/* A row of two columns: whether the function answered, and its answer. */
 static Datum
 answer_row(FunctionCallInfo fcinfo, bool has_answered, Datum result, bool isnull)
 {

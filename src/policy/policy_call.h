@@ -5,10 +5,10 @@
  *
  *		from: sql/policy/configure_type.sql, policy.c		to: (functions of users)
  *
- * A policy names a function in place of a figure.  Whoever may configure
- * policies must not gain anything by that, nor lead others into a trap: the
- * function runs with the rights of its owner, whoever is the caller, like one
- * that is SECURITY DEFINER, and must fix its search_path as such a one should.
+ * A policy may name a function in place of a figure.  The function runs with the
+ * rights of its owner, like one that is SECURITY DEFINER, and must fix its
+ * search_path.  So a role that may configure policies gains no rights by that,
+ * and callers lend none.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,21 +24,21 @@ typedef enum PolicyHook
 } PolicyHook;
 
 /*
- * Calls the function as its owner, with arguments that are not null; raises
- * what it raises, and an error when there is no such function any more.
+ * Calls the function as its owner, with arguments that are not null.  Raises the
+ * function's errors, and an error when the function no longer exists.
  */
 extern Datum policy_call(PolicyHook hook, const char *name, Datum *args,
 						 bool *isnull);
 
 /*
- * The same; raises an error when it takes longer than twtasks.function_timeout.
+ * The same with a time limit: raises an error after twtasks.function_timeout.
  */
 extern Datum policy_call_in_time(PolicyHook hook, const char *name, Datum *args,
 								 bool *isnull);
 
 /*
- * The same in a subtransaction.  False: the function failed or took too long,
- * which a warning told.
+ * The same with that time limit, in a subtransaction.  Returns false, after a
+ * warning, when the function failed or took too long.
  */
 extern bool policy_try(PolicyHook hook, const char *name, Datum *args,
 					   Datum *result, bool *isnull);

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * policy_options.c
- *		What SQL functions ask about policies, and say when they change.
+ *		Policies for the SQL functions that read or change them.
  *
  *		from: policy.h		to: sql/policy/configure_type.sql, sql/policy/retry.sql
  *
@@ -116,8 +116,8 @@ twt_type_options(PG_FUNCTION_ARGS)
 }
 
 /*
- * The notification leaves and the invalidation takes effect at commit, here
- * the latter at the end of the command.
+ * Other sessions get the notification and the invalidation at our commit.  Our
+ * own session applies the invalidation at the end of the command.
  */
 PG_FUNCTION_INFO_V1(twt_config_changed);
 Datum

@@ -148,7 +148,7 @@ backed_off_ms(const Part *part, int32 n)
 	double		longest = read_duration_ms(part->members, "max_delay", DEFAULT_MAX_DELAY_MS);
 	double		factor = read_number(part->members, "multiplier", DEFAULT_MULTIPLIER);
 
-	/* The power may be infinite, and 0 times that is no number. */
+	/* The power may be infinite, and 0 * infinity is not a number. */
 	return delay <= 0 ? 0 : Min(delay * pow(factor, n - 1), longest);
 }
 
