@@ -3,7 +3,7 @@
  * policies.h
  *		The policies of the database, read again whenever they change.
  *
- *		from: node.h (on_config), sql/policy/configure_type.sql		to: base/policy.h
+ *		from: node.h (on_config), sql/policy/policy_of.sql		to: base/policy.h
  *
  * The sidecar reads the configuration in the database after each connect of
  * the control connection, and after each change.  Other modules that keep a

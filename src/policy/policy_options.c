@@ -3,7 +3,7 @@
  * policy_options.c
  *		Policies for the SQL functions that read or change them.
  *
- *		from: policy.h		to: sql/policy/configure_type.sql, sql/policy/retry.sql
+ *		from: policy.h		to: sql/policy/policy_of.sql
  *
  *-------------------------------------------------------------------------
  */

@@ -1,0 +1,135 @@
+/*
+ * twtasks_internal.fits(pattern, type)
+ *
+ *		Whether the pattern is for that type, and how well.
+ *
+ * Returns
+ *		NULL: it does not fit; else a number, the greatest for the type itself and
+ *		more for a longer beginning
+ */
+CREATE FUNCTION twtasks_internal.fits(pattern text, type text)
+RETURNS integer
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'twt_fits';
+
+/*
+ * twtasks.policy_of(type)
+ *
+ *		What is configured in the database for a type, all patterns that fit taken
+ *		together.
+ *
+ * Returns
+ *		patterns		those that fit, the most special first
+ *		the others		as in configure_type(); NULL: as the configuration of the
+ *						sidecar says
+ *
+ * Locks		none
+ * Example		SELECT * FROM twtasks.policy_of('EMAIL|WELCOME');
+ */
+CREATE FUNCTION twtasks.policy_of(
+	type text,
+	OUT patterns text[],
+	OUT bucket text,
+	OUT priority smallint,
+	OUT timeout interval,
+	OUT queue_time interval,
+	OUT expires_after interval,
+	OUT stuck twtasks.stuck_rule,
+	OUT stuck_function text,
+	OUT when_done twtasks.done_rule,
+	OUT nodes text[],
+	OUT intercept text,
+	OUT retry jsonb,
+	OUT retry_function text,
+	OUT reset_tries boolean,
+	OUT aging interval)
+RETURNS record
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+	WITH fitting AS (
+		SELECT p.pattern, p.options, twtasks_internal.fits(p.pattern, policy_of.type) AS fit FROM twtasks.type_policy p
+		WHERE twtasks_internal.fits(p.pattern, policy_of.type) IS NOT NULL)
+	SELECT ARRAY(SELECT f.pattern FROM fitting f ORDER BY f.fit DESC), o.*
+	-- the last of several values for a name stays
+	FROM jsonb_populate_record(NULL::twtasks.policy, (
+			SELECT jsonb_object_agg(e.key, e.value ORDER BY f.fit)
+			FROM fitting f CROSS JOIN LATERAL jsonb_each(f.options) e)) o
+$$;
+
+/*
+ * twtasks_internal.queue_time(type)
+ *
+ *		How long a task of that type may be SUBMITTED before it counts as stuck in
+ *		the queue.
+ *
+ * Returns
+ *		interval
+ *
+ * Locks		none
+ */
+CREATE FUNCTION twtasks_internal.queue_time(type text)
+RETURNS interval
+LANGUAGE c STABLE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'twt_queue_time';
+
+/*
+ * twtasks_internal.type_options(type)
+ *
+ *		What this session knows of policy_of(), for the judging of tasks and the
+ *		reading of policies: a look into a hash table.
+ *
+ * Returns
+ *		timeout_ms, stuck	NULL: not set
+ *		asks_stuck		whether there is a function to ask
+ *		nodes			patterns of the nodes that run it; NULL: all do
+ *		aging_ms		0: tasks do not rise
+ *		max_tries		in all; 0: a function says; NULL: not set
+ *
+ * Locks		none
+ */
+CREATE FUNCTION twtasks_internal.type_options(
+	type text,
+	OUT timeout_ms bigint,
+	OUT stuck text,
+	OUT asks_stuck boolean,
+	OUT nodes text[],
+	OUT aging_ms bigint,
+	OUT max_tries integer)
+RETURNS record
+LANGUAGE c STABLE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'twt_type_options';
+
+/*
+ * twtasks_internal.read_policies(node)
+ *
+ *		All policies and buckets, as the sidecar of that name reads them.
+ *
+ * Returns
+ *		kind			'policy' or 'bucket'
+ *		name			a pattern that has a policy or is paused, or a bucket.  A
+ *						policy merges all patterns that fit whatever this one fits
+ *		timeout_ms, stuck, asks_stuck, aging_ms, max_tries
+ *						as type_options() has them
+ *		runs_here		whether the node starts such tasks: the policy lets it, and
+ *						nothing is paused
+ *		concurrency		as in configure_bucket()
+ *
+ * Locks		none
+ */
+CREATE FUNCTION twtasks_internal.read_policies(node text)
+RETURNS TABLE (kind text, name text, timeout_ms bigint, stuck text, asks_stuck boolean,
+			   aging_ms bigint, max_tries integer, runs_here boolean, concurrency integer)
+LANGUAGE sql STABLE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT 'policy', p.pattern, o.timeout_ms, o.stuck, o.asks_stuck, o.aging_ms, o.max_tries,
+		   (o.nodes IS NULL OR EXISTS (SELECT FROM unnest(o.nodes) u WHERE twtasks_internal.fits(u, read_policies.node) IS NOT NULL))
+		   AND NOT EXISTS (SELECT FROM twtasks.pause q WHERE q.kind = 'type' AND twtasks_internal.fits(q.name, p.pattern) IS NOT NULL),
+		   NULL
+	FROM (SELECT t.pattern FROM twtasks.type_policy t UNION SELECT q.name FROM twtasks.pause q WHERE q.kind = 'type') p
+	CROSS JOIN LATERAL twtasks_internal.type_options(p.pattern) o
+	UNION ALL
+	SELECT 'bucket', b.name, NULL, NULL, NULL, NULL, NULL, NOT b.paused, b.concurrency
+	FROM twtasks.buckets b
+$$;
