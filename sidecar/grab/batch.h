@@ -26,7 +26,7 @@ typedef struct BatchItem
 	Table	   *table;
 	Policy	   *policy;			/* in force when it was added; a reference */
 	bool		is_started;
-	bool		is_cancelled;	/* somebody wants its end */
+	bool		is_cancelled;	/* it is to end early */
 	uint8		id[16];
 } BatchItem;
 
@@ -47,8 +47,8 @@ extern void batch_add(Batch *batch, Table *table, TableEntry *entry);
 extern bool batch_is_full(const Batch *batch);
 
 /*
- * Call it once, before the parameters are made.  Of two versions of one task,
- * the newer one stays.
+ * Call it once, before the parameters are made.  If a task is there in two
+ * versions, the newer one stays.
  */
 extern void batch_sort(Batch *batch);
 

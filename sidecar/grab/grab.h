@@ -16,7 +16,7 @@
  * it is on time.  When ours fail to open, we grab nothing, since we could not
  * report an outcome.
  *
- * When the connection breaks, nobody knows whether the grab happened.  The
+ * When the connection breaks, it is not known whether the grab happened.  The
  * next connection asks for it by its token; the slots stay booked until then.
  *
  *-------------------------------------------------------------------------

@@ -415,7 +415,7 @@ limit_forget_shared(Limit *limit)
 	limit->held--;
 }
 
-/* The database decides whose turn it is; until then nobody here has it. */
+/* The database decides whose turn it is; until then no waiter here has it. */
 void
 limit_free_shared(Limit *limit)
 {

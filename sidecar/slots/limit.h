@@ -12,8 +12,8 @@
  *
  * A shared limit counts together with other nodes (offers.h).  This file has
  * only this node's view of it: the slots in use here, and whether the database
- * has refused more (turns.h).  A slot that is freed there wakes nobody here
- * before the database has said whose turn it is.
+ * has refused more (turns.h).  A slot that is freed there wakes no waiter
+ * here before the database has said whose turn it is.
  *
  * Invariant
  *	- 0 <= used <= max at every limit (used may be above max only after the
@@ -56,7 +56,7 @@ extern int64 limits_next_us(const Limits *limits);
 /* Wakes the waiters whose time has come. */
 extern void limits_tick(Limits *limits);
 
-/* A shared limit, the slots freed, and whether somebody here waits for it. */
+/* A shared limit, the slots freed, and whether a waiter here wants one. */
 typedef void (*LimitFreed) (void *arg, Limit *limit, int freed, bool is_wanted);
 
 /* Calls fn for each shared limit that had slots freed since the last call. */
@@ -103,8 +103,8 @@ extern void limit_keep(Limit *limit);
 extern void limit_release(Limit *limit);
 
 /*
- * Calls fn(arg, limit) when nobody keeps the limit any more and nothing is
- * booked; fn may free the limit.
+ * Calls fn(arg, limit) when the limit is no longer kept and nothing is booked;
+ * fn may free the limit.
  */
 extern void limit_on_unused(Limit *limit, void (*fn) (void *arg, Limit *limit),
 							void *arg);
@@ -128,10 +128,9 @@ extern void limit_grant(Limit *limit);
 
 /*
  * The database freed that many slots for this node.  We try one more than
- * that: a refusal tells the database that we wait for the next one.  If nobody
- * waits here, a waiter may come whose refusal is on its way.  Otherwise, if
- * the database told us because we wait, the caller hands the turns on.  False:
- * the turns are of no use here, and the caller has to hand them on.
+ * that: a refusal tells the database that we wait for the next one.  Without a
+ * waiter we keep the turns while grabs are under way, since one may be refused.
+ * False: the turns are of no use here, and the caller has to hand them on.
  */
 extern bool limit_offer(Limit *limit, int turns, TurnsSource source);
 

@@ -62,7 +62,7 @@ on_limits(void *arg, PgOutcome outcome, PGresult *result)
 	if (outcome == PG_DONE)
 	{
 		log_line(TWT_LOG_DEBUG, "slots", "read %d limits", PQntuples(result));
-		/* anybody may cause a read: ignore an unchanged answer */
+		/* Any session may cause a read: ignore an unchanged answer. */
 		if (wire_is_news(&reader->last, result))
 			take_limits(reader, result);
 		if (reader->has_missed)

@@ -1,9 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * offers.c
- *		Slots of limits of the whole cluster: given back, offered, asked for.
- *
- *		from: slots.c		to: sql/run/slots.sql
+ *		Slots of cluster-wide limits: freed here, offered by the database.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,11 +15,11 @@
 #include "pg/calls.h"
 #include "slots/offers.h"
 
-/* Somebody else used the limit just then. */
+/* Another session used the limit at that moment. */
 #define AGAIN_US MS_TO_US(2)
 #define OFFERS_AHEAD 2
 
-/* Of one limit, to be told to the database. */
+/* The freed slots of one limit, to be told to the database. */
 typedef struct Offer
 {
 	char	   *name;
@@ -45,7 +43,7 @@ typedef struct Offer
 #define SH_DEFINE
 #include "lib/simplehash.h"
 
-/* Those of one statement, by name; for what comes back unanswered. */
+/* The offers of one statement by name; those not answered are sent again. */
 typedef struct OfferCall
 {
 	Offers	   *offers;
@@ -93,7 +91,7 @@ clear(named_hash * named)
 	named_reset(named);
 }
 
-/* ---- what the database says ---- */
+/* ---- from the database ---- */
 
 static void
 on_turn(Offers *offers, const char *name, int turns)
@@ -128,7 +126,7 @@ on_offered(void *arg, PgOutcome outcome, PGresult *result)
 	pfree(call);
 }
 
-/* A turn that we have no use for is handed on. */
+/* We hand on a turn that is of no use here. */
 void
 offers_read(Offers *offers, const char *payload)
 {
@@ -164,7 +162,7 @@ offers_refused(Offers *offers, const char *name, int64 until_us)
 	return true;
 }
 
-/* ---- what we say ---- */
+/* ---- to the database ---- */
 
 static void
 note_freed(void *arg, Limit *limit, int freed, bool is_wanted)

@@ -1,16 +1,16 @@
 /*-------------------------------------------------------------------------
  *
  * offers.h
- *		Slots of limits of the whole cluster: given back, offered, asked for.
+ *		Slots of cluster-wide limits: freed here, offered by the database.
  *
  *		from: limit.h (limits_take_freed)		to: limit.h (limit_offer)
  *
- * When a task under such a limit has ended, the database is asked whose turn
- * it is: it has noted, in order, who was refused.  That goes over a connection
- * of its own.  Another node is told by NOTIFY, and so are we, on the control
+ * When a task under such a limit has ended, we ask the database which node is
+ * next.  It has noted in order which nodes it refused.  The question goes over
+ * a connection of its own.  The next node hears by NOTIFY, on its control
  * connection.
  *
- * An offer may get lost; whoever waits tries now and then without (slots.h).
+ * An offer may get lost, so a node that waits also tries now and then (turns.h).
  *
  *-------------------------------------------------------------------------
  */
@@ -28,12 +28,12 @@ extern Offers *offers_open(Loop *loop, const Config *config, Node *node,
 						   Limits *all, TypeLimits *limits);
 extern void offers_free(Offers *offers);
 
-/* What to do about a limit that is not known here; once, after the open. */
+/* Calls fn for a limit that is not known here; once, after the open. */
 extern void offers_on_unknown(Offers *offers, LoopFn fn, void *arg);
 
 /*
- * A notification: "incarnation turns name".  Anybody may say so; it makes us ask,
- * no more.
+ * A notification: "incarnation turns name".  Any session may send one, so it
+ * only makes us ask.
  */
 extern void offers_read(Offers *offers, const char *payload);
 
@@ -41,8 +41,8 @@ extern void offers_read(Offers *offers, const char *payload);
 extern void offers_pump(Offers *offers);
 
 /*
- * A limit refused a task: until_us by the database's clock, in microseconds
- * since 1970, or 0.  False: that limit is not known here, which was told.
+ * A limit refused a task, until_us by the database's clock, in microseconds
+ * since 1970, or 0.  False: that limit is not known here, and fn was called.
  */
 extern bool offers_refused(Offers *offers, const char *name, int64 until_us) MUSTCHECK;
 

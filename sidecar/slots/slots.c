@@ -94,7 +94,7 @@ slots_undo(Limit *limit)
 
 /*
  * A waiter that one limit woke and another refuses would keep its turn at the
- * first, and a free slot there would reach nobody.  Waiters further down the
+ * first, and a free slot there would reach no waiter.  Waiters further down the
  * line must pass this limit as well, so they can wait until it has room.  The
  * limit itself may have got room since it was found full.
  */

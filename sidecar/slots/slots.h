@@ -18,9 +18,8 @@
  * book.
  *
  * Invariant
- *	- a waiter at a limit that has room has somebody before it who was woken
- *	  and has not yet booked, or been refused by a limit that both have to
- *	  pass and waits there.
+ *	- a waiter at a limit with room comes after one that was woken and has not
+ *	  booked yet, or that waits at another limit which both have to pass.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,14 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * turns.h
- *		What a node knows of a limit that others count too: whether it may ask
- *		for a slot, and with how many tasks.
+ *		Whether this node may ask for slots of a shared limit, and with how many
+ *		tasks.
  *
  *		from: limit.h (limit_book)		to: limit.h (limit_refuse, limit_offer)
  *
- * As long as nothing was refused the limit is open.  After that it is closed:
- * it is asked with as many tasks as there are turns.  Turns come from offers,
- * and one comes from time, less and less often, should an offer be lost.
+ * A limit is open until the database refuses a task.  From then on it is
+ * closed: as many tasks may ask as there are turns.  Offers bring turns.  Time
+ * brings one too, ever less often, in case an offer was lost.
  *
  *-------------------------------------------------------------------------
  */
@@ -65,7 +65,7 @@ extern bool turns_grant(Turns *turns);
 
 typedef enum TurnsOffered
 {
-	TURNS_USELESS,				/* nobody here can use them */
+	TURNS_USELESS,				/* this node cannot use them */
 	TURNS_KEPT,					/* for grabs under way, which may be refused */
 	TURNS_TAKEN					/* given to waiters */
 } TurnsOffered;

@@ -33,9 +33,9 @@ extern void type_limits_free(TypeLimits *limits);
 extern void type_limits_set(TypeLimits *limits, const LimitRule *rules, int n);
 
 /*
- * The leaf of a type in a bucket, kept for the caller, who calls
- * limit_release(). handler, which may be NULL, is the same whenever the type
- * is the same.  bucket NULL: the bucket has no limit.
+ * The leaf of a type in a bucket, kept until the caller calls limit_release().
+ * handler may be NULL, and is always the same for one type.  bucket NULL: the
+ * bucket has no limit.
  */
 extern Limit *type_limits_leaf(TypeLimits *limits, const char *type, Limit *handler,
 							   Limit *bucket);

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * waiters.c
- *		Those who wait for a slot of one limit, in priority order, then by age.
+ *		Waiters for a slot of one limit, in priority order, then by age.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * waiters.h
- *		Those who wait for a slot of one limit, in priority order, then by age.
+ *		Waiters for a slot of one limit, in priority order, then by age.
  *
  *		from: limit.h		to: column.h
  *

@@ -216,7 +216,7 @@ is_made(const Use *use)
 }
 
 /*
- * Waits for nobody: a session that does not get the lock leaves it to its
+ * Does not wait: a session that does not get the lock leaves the work to its
  * holder.
  */
 static bool
@@ -421,7 +421,7 @@ make_array(const Use *use, int what)
 										   FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
 }
 
-/* Adds us to the end of those who wait, unless we wait already. */
+/* Adds us to the end of the nodes that wait, unless we wait already. */
 static bool
 add_waiting(const Slots *slots, Use *use)
 {
