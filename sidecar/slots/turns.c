@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * turns.c
- *		What a node knows of a limit that others count too: whether it may ask
- *		for a slot, and with how many tasks.
+ *		Whether this node may ask for slots of a shared limit, and with how many
+ *		tasks.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,8 +10,8 @@
 
 #include "slots/turns.h"
 
-/* After this time we try a closed limit again, and then less often. */
-#define PATIENCE_MIN_US SECONDS_TO_US(1)
+/* An offer may be lost, so we try a closed limit by ourselves, ever less often. */
+#define PATIENCE_MIN_US MS_TO_US(125)
 #define PATIENCE_MAX_US SECONDS_TO_US(8)
 
 /* After repeated refusals we wait longer than the database says. */

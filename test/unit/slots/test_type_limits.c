@@ -453,7 +453,7 @@ test_freed_is_not_ours(void **state)
 	take_freed();
 }
 
-/* Refused, we wait for an offer, or ask with one task after a second, and then
+/* Refused, we wait for an offer, or ask with one task after a moment, and then
  * less and less often. */
 static void
 test_refused(void **state)
@@ -469,10 +469,10 @@ test_refused(void **state)
 	limit_refuse(limit, 0);
 	for (int i = 0; i < 3; i++)
 		slots_wait(slots_book(a, USUAL), &waiters[i]);
-	for (int seconds = 1; seconds <= 8; seconds *= 2)
+	for (int64 patience = MS_TO_US(125); patience <= SECONDS_TO_US(8); patience *= 2)
 	{
-		assert_int_equal(limits_next_us(all), now + SECONDS_TO_US(seconds));
-		now += SECONDS_TO_US(seconds);
+		assert_int_equal(limits_next_us(all), now + patience);
+		now += patience;
 		nwoken = 0;
 		limits_tick(all);
 		assert_int_equal(nwoken, 1);
@@ -502,7 +502,7 @@ test_refused(void **state)
 	take_freed();
 	limit_refuse(limit, 0);
 	slots_wait(slots_book(a, USUAL), &waiters[0]);
-	assert_int_equal(limits_next_us(all), now + SECONDS_TO_US(1));
+	assert_int_equal(limits_next_us(all), now + MS_TO_US(125));
 	slots_unwait(&waiters[0]);
 	limit_release(a);
 }
