@@ -14,7 +14,7 @@ COMMENT ON VIEW twtasks.cancel_requests IS 'Running tasks with a request to canc
  *
  *		Cancels a task even when it runs.  A task that nobody runs (not started,
  *		accepted, or its node is gone) becomes CANCELLED at once.  Otherwise the
- *		request is stored and the sidecar that runs the task told.  A process
+ *		request is stored, and the sidecar that runs the task is told.  A process
  *		gets TERM and a worker a message; a statement or HTTP request is
  *		cancelled.  Then the task becomes CANCELLED, unless its handler reports
  *		done first.  Effects of the handler until then remain.
