@@ -1,10 +1,10 @@
 /*
  * twtasks_internal.check_bucket(name)
  *
- *		Refuses a bucket that is not configured; NULL is none.
+ *		Raises an error unless the bucket is configured; NULL passes.
  *
  * Errors
- *		22023			it is not configured
+ *		22023			the bucket is not configured
  */
 CREATE FUNCTION twtasks_internal.check_bucket(name text)
 RETURNS void
@@ -23,14 +23,16 @@ END $$;
 /*
  * twtasks.configure_bucket(name, description, concurrency)
  *
- *		Makes a bucket that tasks can be added to, or changes it.  Sidecars work for
- *		it when their configuration names it.  The bucket "default" is always there.
+ *		Creates or changes a bucket that tasks can be added to.  Sidecars work for
+ *		the bucket if their configuration names it.  The bucket "default" always
+ *		exists.
  *
  * Parameters
  *		name			1 to 48 letters, digits, _ -
- *		description		what it is for; NULL: as it was
- *		concurrency		so many of its tasks run at once on each node; 0: none is
- *						started; NULL: as it was, unset_bucket_options() takes it away
+ *		description		what the bucket is for; NULL: unchanged
+ *		concurrency		tasks of the bucket that may run at once on each node; 0: no
+ *						task starts; NULL: unchanged.  unset_bucket_options() removes
+ *						the limit
  *
  * Errors
  *		22004			name is NULL
@@ -78,16 +80,16 @@ END $$;
 /*
  * twtasks.unset_bucket_options(name, options)
  *
- *		Takes options away from a bucket: it has no description, or no limit.
+ *		Removes the description or the limit of a bucket.
  *
  * Parameters
  *		options			description, concurrency
  *
  * Returns
- *		false when it is not configured
+ *		false if the bucket is not configured
  *
  * Errors
- *		22023			a name is not that of an option
+ *		22023			a name is not that of an option, or NULL
  *
  * Writes		twtasks.bucket_policy, twtasks.policy_audit
  * Locks		row lock
@@ -113,18 +115,18 @@ END $$;
 /*
  * twtasks.drop_bucket(name)
  *
- *		Tasks can no longer be added to a bucket.
+ *		Drops a bucket: tasks can no longer be added to it.
  *
  * Returns
- *		false when it is not configured
+ *		false if the bucket is not configured
  *
  * Errors
- *		22023			it is the bucket "default"
- *		55000			live tasks are in it, or a policy or a schedule names it
+ *		22023			the bucket is "default"
+ *		55000			live tasks are in the bucket, or a policy or a schedule names it
  *
  * Writes		twtasks.bucket_policy, twtasks.pause, twtasks.policy_audit
- * Locks		row lock; a task that is being added to it at the same moment stays
- *				in it
+ * Locks		row lock; a task that another transaction is adding stays in the
+ *				bucket
  * Wakes		every sidecar, to read the configuration again
  */
 CREATE FUNCTION twtasks.drop_bucket(name text)

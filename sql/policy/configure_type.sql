@@ -1,11 +1,12 @@
 /*
  * twtasks_internal.check_pattern(pattern)
  *
- *		Refuses what is neither a type nor the beginning of types and a *.
+ *		Raises an error unless the pattern is a type, or the beginning of types and
+ *		a *.
  *
  * Errors
  *		22004			pattern is NULL
- *		22023			it is not a pattern
+ *		22023			pattern is not valid
  */
 CREATE FUNCTION twtasks_internal.check_pattern(pattern text)
 RETURNS void
@@ -29,10 +30,10 @@ END $$;
 /*
  * twtasks_internal.check_duration(name, value, shortest, longest)
  *
- *		Refuses a duration that is out of range.
+ *		Raises an error if a duration is out of range.
  *
  * Errors
- *		22023			value is shorter or longer than that
+ *		22023			value is too short or too long
  */
 CREATE FUNCTION twtasks_internal.check_duration(name text, value interval, shortest interval, longest interval)
 RETURNS void
@@ -50,13 +51,13 @@ END $$;
 /*
  * twtasks_internal.check_function(option, function)
  *
- *		Refuses a function that cannot be the value of that option of
- *		configure_type(); NULL is none.
+ *		Raises an error unless the function can be the value of that option of
+ *		configure_type(); NULL and 'none' pass.
  *
  * Errors
- *		42883			there is none of that name with the right signature
- *		42501			the caller may not execute it
- *		22023			it does not fix its search_path
+ *		42883			no function of that name has the right signature
+ *		42501			the caller may not execute the function
+ *		22023			the function does not fix its search_path
  */
 CREATE FUNCTION twtasks_internal.check_function(option text, function text)
 RETURNS void
@@ -66,8 +67,8 @@ AS 'MODULE_PATHNAME', 'twt_check_function';
 /*
  * twtasks_internal.check_may_name(functions)
  *
- *		Refuses functions by a caller who may not see tasks whole: these do.  NULL
- *		and 'none' are no functions.
+ *		Raises an error if the caller names a function and may not see all that tasks
+ *		carry, because the function sees it.  NULL and 'none' pass.
  *
  * Errors
  *		42501			the caller is neither a superuser nor the owner of the
@@ -94,59 +95,60 @@ END $$;
  * twtasks.configure_type(pattern, ...)
  *
  *		Sets policies of a type, or of all types that begin so.  Every sidecar and
- *		every session goes by them from the commit on; a task that runs goes on
- *		with what it was grabbed with.
+ *		every session follows them from the commit on.  A running task keeps the
+ *		deadline and the stuck rule of its grab.
  *
- *		Of several patterns that fit a type, each option is taken from the most
- *		special one that sets it: the type itself, else the longest beginning.
- *		What none of them sets is as the configuration of the sidecar says.
+ *		Several patterns may match a type.  Each option comes from the most special
+ *		pattern that sets it: the type itself, else the longest beginning.  The
+ *		configuration of the sidecar decides on options that no pattern sets.
  *
  * Parameters
  *		pattern			a type, or the beginning of types and a *; * alone: all
  *		bucket			for tasks that are added without one; must be configured
  *		priority		for tasks that are added without one: 0 (urgent) to 9
  *		timeout			deadline of a task from its grab, 10ms to 30d
- *		queue_time		how long a task may be SUBMITTED before it counts as stuck in
- *						the queue, 1s to 1 year; without a policy 30min
- *		expires_after	a task that was added without expires is no longer started
- *						so long after it was added, or after its run_after; 1ms to
- *						100 years
- *		stuck			what becomes of a task whose node is gone or whose deadline
- *						passed unseen: retry, error, fail or ignore
- *		stuck_function	a function (twtasks.task_input) that returns the rule for
- *						that task; should it fail, or return NULL, the task's own
- *						rule decides, which is error instead of ignore.  'none': none
- *		nodes			names of the nodes that run it, each in full or as a
- *						beginning and a *; others leave it alone
- *		intercept		a function (twtasks.new_task) that returns the task to be
- *						added in its place, or raises an error; what add_task() was
- *						not given is NULL in it.  'none': none
- *		when_done		what is kept of a task that is DONE: keep, all; clear, all
- *						but data and payload; delete, nothing, and its key is free
- *		retry			when a task that failed is tried again: "none", never;
- *						{"delay": "5s", "multiplier": 2, "max_delay": "2h",
- *						"max_tries": 20, "jitter": 0.1}, longer and longer, with these
- *						figures for what is left out; {"delays": ["1s", "1min"]},
- *						after these times; or a list of such, one after the other
- *		retry_function	a function (twtasks.task_input, error text) that returns a
- *						timestamptz or NULL, for no more, in place of retry; should
- *						it fail, retry decides.  'none': none
- *		reset_tries		whether tries start anew when a handler answers "repeat"; if
- *						not, repeats end with the tries.  Without a policy they do
- *		aging			a task that waits for a slot counts as more urgent, by one
- *						priority for each such time, up to 1: what is added with 0
- *						goes first; 100ms to 30d.  0, as without a policy: it does not
+ *		queue_time		after so long in SUBMITTED a task counts as stuck in the queue;
+ *						1s to 1 year, without a policy 30min
+ *		expires_after	a task that was added without expires no longer starts so long
+ *						after it was added, or after its run_after; 1ms to 100 years
+ *		stuck			the rule for a task whose node is gone, or whose deadline passed
+ *						unseen: retry, error, fail or ignore
+ *		stuck_function	a function (twtasks.task_input) that returns the rule for that
+ *						task.  If the function fails or returns NULL, the task's own
+ *						rule decides, with error instead of ignore.  'none': no function
+ *		nodes			names of the nodes that run the type, each in full or as a
+ *						beginning and a *; other nodes do not start such tasks
+ *		intercept		a function (twtasks.new_task) that returns the task to be added
+ *						in place of the given one, or raises an error.  Values that
+ *						add_task() was not given are NULL.  'none': no function
+ *		when_done		the part of a DONE task that is kept: keep, all; clear, all but
+ *						data and payload; delete, nothing, and its key is free
+ *		retry			when a failed task is tried again: "none", never; {"delay": "5s",
+ *						"multiplier": 2, "max_delay": "2h", "max_tries": 20, "jitter":
+ *						0.1}, with growing delays, where these figures are the defaults;
+ *						{"delays": ["1s", "1min"]}, after these delays; or a list of
+ *						such objects, one after the other
+ *		retry_function	a function (twtasks.task_input, error text) that returns the
+ *						time of the next try, or NULL for no more tries.  It decides in
+ *						place of retry, which decides if the function fails.  'none': no
+ *						function
+ *		reset_tries		whether tries start again from 0 when a handler answers
+ *						"repeat", as without a policy; if not, repeats end with the tries
+ *		aging			a task that waits for a slot rises by one priority each such
+ *						time, but not above 1, so tasks of priority 0 go first; 100ms to
+ *						30d.  0, as without a policy: tasks do not rise
  *
- *		A function runs with the rights of its owner and must fix its search_path;
- *		who names one must be able to see all that tasks carry, as it does.
- *		NULL, or left out: as it was; unset_type_options() takes one away.
+ *		A function runs with the rights of its owner and must fix its search_path.
+ *		The function sees all that tasks carry, so a caller who names one must be
+ *		allowed to see that as well.  An option that is NULL or left out stays
+ *		unchanged; unset_type_options() removes one.
  *
  * Errors
  *		22004			pattern is NULL
  *		22023			a value is not valid, no option is given, the bucket is not
  *						configured, or the function does not fix its search_path
  *		42883			there is no such function
- *		42501			the role that calls may not execute it, or may not name
+ *		42501			the caller may not execute the function, or may not name
  *						functions: a superuser, the owner of the database and
  *						members of twtasks_owner may; or the call is within a
  *						security-restricted operation, such as ANALYZE
@@ -179,8 +181,8 @@ AS 'MODULE_PATHNAME', 'twt_as_owner';
 /*
  * twtasks_internal.configure_type_as_owner(given)
  *
- *		What configure_type() does, once its caller is noted; its parameters are
- *		the columns of the row.
+ *		Does the work of configure_type(), whose parameters are the columns of the
+ *		row.
  *
  * Writes		twtasks.type_policy, twtasks.policy_audit
  */
@@ -232,7 +234,7 @@ END $$;
 /*
  * twtasks_internal.check_options(options, known)
  *
- *		Refuses what is not the name of an option.
+ *		Raises an error unless all names are names of options.
  *
  * Errors
  *		22023			one of the options is not known, or NULL
@@ -256,15 +258,15 @@ END $$;
 /*
  * twtasks.unset_type_options(pattern, options)
  *
- *		Takes options away from a pattern: they are again as less special patterns
- *		or the configuration of the sidecar say.
+ *		Removes options of a pattern.  Less special patterns, or the configuration of
+ *		the sidecar, decide on them again.
  *
  * Parameters
  *		pattern			as it was configured
  *		options			names of parameters of configure_type()
  *
  * Returns
- *		false when that pattern is not configured
+ *		false if the pattern is not configured
  *
  * Errors
  *		22023			a name is not that of an option
@@ -303,10 +305,10 @@ END $$;
 /*
  * twtasks.drop_type_policy(pattern)
  *
- *		Takes all options of a pattern away.
+ *		Removes all options of a pattern.
  *
  * Returns
- *		false when that pattern is not configured
+ *		false if the pattern is not configured
  *
  * Writes		twtasks.type_policy, twtasks.policy_audit
  * Locks		row lock

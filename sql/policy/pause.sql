@@ -1,12 +1,12 @@
 /*
  * twtasks_internal.pause(kind, name, reason)
  *
- *		From its commit on nothing of that type or bucket is grabbed any more, in
- *		SQL and by sidecars.  What was grabbed before runs, also the rest of a batch
- *		of a SQL handler, and ends.  For the functions below.
+ *		Pauses a type or a bucket: from the commit on neither SQL nor a sidecar grabs
+ *		its tasks.  Tasks that were grabbed before go on, also the rest of a batch of
+ *		a SQL handler.
  *
  * Returns
- *		false when it was paused already, which changes nothing
+ *		false if it was paused already; then nothing changes
  *
  * Writes		twtasks.pause, twtasks.policy_audit
  * Locks		row lock
@@ -27,10 +27,10 @@ END $$;
 /*
  * twtasks_internal.resume(kind, name)
  *
- *		What was paused goes on.  For the functions below.
+ *		Ends a pause of a type or a bucket.
  *
  * Returns
- *		false when it was not paused
+ *		false if it was not paused
  *
  * Writes		twtasks.pause, twtasks.policy_audit
  * Locks		row lock
@@ -49,12 +49,12 @@ END $$;
 /*
  * twtasks.pause_type(pattern, reason)
  *
- *		Nothing new is started of a type, or of all types that begin so, until
- *		resume_type(); whatever other patterns say.  What was grabbed before runs,
- *		and tasks can be added, and wait.
+ *		Starts no task of a type, or of all types that begin so, until resume_type().
+ *		Options of other patterns do not matter.  Tasks that were grabbed before go
+ *		on.  Tasks can be added, and wait.
  *
  * Errors
- *		22004, 22023	it is not a pattern
+ *		22004, 22023	pattern is NULL, or not valid
  *
  * Returns, writes, locks, wakes: as pause()
  * Example		SELECT twtasks.pause_type('PAYOUT|*', 'the bank is down');
@@ -72,7 +72,7 @@ END $$;
 /*
  * twtasks.resume_type(pattern)
  *
- *		Undoes pause_type() of the same pattern.
+ *		Ends pause_type() of the same pattern.
  *
  * Returns, writes, locks, wakes: as resume()
  */
@@ -85,7 +85,7 @@ AS $$ SELECT twtasks_internal.resume('type', pattern) $$;
 /*
  * twtasks.pause_bucket(name, reason)
  *
- *		Nothing new is started in a bucket until resume_bucket().
+ *		Starts no task in a bucket until resume_bucket().
  *
  * Errors
  *		22004			name is NULL
@@ -110,7 +110,7 @@ END $$;
 /*
  * twtasks.resume_bucket(name)
  *
- *		Undoes pause_bucket().
+ *		Ends pause_bucket().
  *
  * Returns, writes, locks, wakes: as resume()
  */
@@ -123,10 +123,7 @@ AS $$ SELECT twtasks_internal.resume('bucket', name) $$;
 /*
  * twtasks.is_paused(type, bucket)
  *
- *		Whether tasks of that type in that bucket are not started now.
- *
- * Returns
- *		boolean
+ *		Returns whether tasks of that type in that bucket are paused.
  *
  * Locks		none
  */

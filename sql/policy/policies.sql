@@ -1,12 +1,12 @@
 /*
  * twtasks_internal.config_changed()
  *
- *		Tells of a changed table of the configuration, at the commit of the
- *		change: sidecars by NOTIFY twtasks_config, the caches of other sessions by
- *		an invalidation of the table.  For statement triggers on such tables.
+ *		Announces a change of a table of the configuration at its commit: to sidecars
+ *		by NOTIFY twtasks_config, to the caches of sessions by an invalidation of
+ *		the table.  A statement trigger on each such table calls it.
  *
  * Errors
- *		39P01			it is not called by a trigger
+ *		39P01			no trigger calls the function
  *
  * Wakes		every sidecar, to read the configuration again
  */
@@ -16,10 +16,10 @@ LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'twt_config_changed';
 
 /*
- * The options of a policy, one row each.  An option is declared here, checked in
- * configure_type_as_owner() and described above configure_type(), whose
- * parameters and the columns of policy_of() have the same names in the same
- * order.  Everything else goes by the names.
+ * The options of a policy.  configure_type_as_owner() checks each option, and
+ * configure_type() describes it.  The parameters of configure_type() and the
+ * columns of policy_of() have the same names in the same order.  All other code
+ * finds an option by its name.
  */
 CREATE TYPE twtasks.policy AS (
 	bucket			text,
@@ -39,8 +39,8 @@ CREATE TYPE twtasks.policy AS (
 );
 
 /*
- * An option that a row does not set is left to the next shorter pattern that
- * fits, in the end to the configuration of the sidecar.
+ * The next shorter pattern that matches decides on an option that a row does not
+ * set, and in the end the configuration of the sidecar.
  */
 CREATE TABLE twtasks.type_policy (
 	pattern			text COLLATE "C" NOT NULL,
@@ -65,7 +65,7 @@ CREATE TRIGGER config_changed
 	AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON twtasks.type_policy
 	FOR EACH STATEMENT EXECUTE FUNCTION twtasks_internal.config_changed();
 
-/* The bucket "default" needs no row: one here would clash with a restore. */
+/* The bucket "default" needs no row, which would clash with that of a restore. */
 CREATE TABLE twtasks.bucket_policy (
 	name			text COLLATE "C" NOT NULL,
 	description		text,
@@ -85,7 +85,7 @@ CREATE TRIGGER config_changed
 	AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON twtasks.bucket_policy
 	FOR EACH STATEMENT EXECUTE FUNCTION twtasks_internal.config_changed();
 
-/* Apart from the policies: what is paused stays so when they change. */
+/* Pauses are apart from the policies, so a change of policies ends no pause. */
 CREATE TABLE twtasks.pause (
 	kind			text NOT NULL,
 	name			text COLLATE "C" NOT NULL,

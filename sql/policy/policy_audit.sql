@@ -17,12 +17,11 @@ SELECT pg_catalog.pg_extension_config_dump('twtasks.policy_audit_id_seq', '');
 /*
  * twtasks_internal.audit_policy()
  *
- *		Writes to the audit what becomes of a row of the configuration, unless
- *		nothing does but who set it last, and when.  For triggers, with the kind as
- *		their argument.
+ *		Writes a change of a row of the configuration to the audit, unless only its
+ *		time and its author change.  Row triggers call it with the kind as argument.
  *
- *		Of new rows only those that our functions add, as the owner: a restore adds
- *		others, and brings the audit of them.
+ *		A restore adds rows too, together with their audit.  So only new rows that
+ *		our functions add, as the owner, are written.
  *
  * Errors
  *		42501			within a security-restricted operation, as actor()
@@ -41,7 +40,7 @@ DECLARE
 	before CONSTANT jsonb := jsonb_strip_nulls(coalesce(to_jsonb(OLD) -> 'options', to_jsonb(OLD) - left_out));
 	after CONSTANT jsonb := jsonb_strip_nulls(coalesce(to_jsonb(NEW) -> 'options', to_jsonb(NEW) - left_out));
 BEGIN
-	-- Whoever is told to restore may be the owner by SET SESSION AUTHORIZATION.
+	-- a restore may become the owner by SET SESSION AUTHORIZATION
 	IF before IS DISTINCT FROM after
 		AND (TG_OP <> 'INSERT' OR current_user = 'twtasks_owner' AND session_user <> 'twtasks_owner') THEN
 		INSERT INTO twtasks.policy_audit (at, actor, kind, name, before, after)

@@ -1,11 +1,11 @@
 /*
  * twtasks_internal.fits(pattern, type)
  *
- *		Whether the pattern is for that type, and how well.
+ *		Returns how well the pattern matches that type.
  *
  * Returns
- *		NULL: it does not fit; else a number, the greatest for the type itself and
- *		more for a longer beginning
+ *		NULL: not at all; else a number, which grows with the length of the
+ *		beginning and is greatest for the type itself
  */
 CREATE FUNCTION twtasks_internal.fits(pattern text, type text)
 RETURNS integer
@@ -15,13 +15,12 @@ AS 'MODULE_PATHNAME', 'twt_fits';
 /*
  * twtasks.policy_of(type)
  *
- *		What is configured in the database for a type, all patterns that fit taken
- *		together.
+ *		Returns the options of a type, merged from all patterns that match.
  *
  * Returns
- *		patterns		those that fit, the most special first
- *		the others		as in configure_type(); NULL: as the configuration of the
- *						sidecar says
+ *		patterns		patterns that match, the most special first
+ *		the others		as in configure_type(); NULL: the configuration of the sidecar
+ *						decides
  *
  * Locks		none
  * Example		SELECT * FROM twtasks.policy_of('EMAIL|WELCOME');
@@ -60,13 +59,8 @@ $$;
 /*
  * twtasks_internal.queue_time(type)
  *
- *		How long a task of that type may be SUBMITTED before it counts as stuck in
- *		the queue.
- *
- * Returns
- *		interval
- *
- * Locks		none
+ *		Returns how long a task of that type may be SUBMITTED before it counts as
+ *		stuck in the queue.
  */
 CREATE FUNCTION twtasks_internal.queue_time(type text)
 RETURNS interval
@@ -76,17 +70,14 @@ AS 'MODULE_PATHNAME', 'twt_queue_time';
 /*
  * twtasks_internal.type_options(type)
  *
- *		What this session knows of policy_of(), for the judging of tasks and the
- *		reading of policies: a look into a hash table.
+ *		Returns the part of policy_of() that sidecars need, from this session's cache.
  *
  * Returns
  *		timeout_ms, stuck	NULL: not set
- *		asks_stuck		whether there is a function to ask
- *		nodes			patterns of the nodes that run it; NULL: all do
+ *		asks_stuck		whether there is a stuck_function
+ *		nodes			patterns of the nodes that run the type; NULL: all nodes do
  *		aging_ms		0: tasks do not rise
- *		max_tries		in all; 0: a function says; NULL: not set
- *
- * Locks		none
+ *		max_tries		in all; 0: a function decides; NULL: not set
  */
 CREATE FUNCTION twtasks_internal.type_options(
 	type text,
@@ -103,7 +94,7 @@ AS 'MODULE_PATHNAME', 'twt_type_options';
 /*
  * twtasks_internal.read_policies(node)
  *
- *		All policies and buckets, as the sidecar of that name reads them.
+ *		Returns all policies and buckets, as the sidecar of that name reads them.
  *
  * Returns
  *		kind			'policy' or 'bucket'
@@ -114,8 +105,6 @@ AS 'MODULE_PATHNAME', 'twt_type_options';
  *		runs_here		whether the node starts such tasks: the policy lets it, and
  *						nothing is paused
  *		concurrency		as in configure_bucket()
- *
- * Locks		none
  */
 CREATE FUNCTION twtasks_internal.read_policies(node text)
 RETURNS TABLE (kind text, name text, timeout_ms bigint, stuck text, asks_stuck boolean,

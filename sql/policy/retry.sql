@@ -1,10 +1,10 @@
 /*
  * twtasks_internal.check_retry(retry)
  *
- *		Refuses what is no retry policy: configure_type() says what is one.
+ *		Raises an error unless the retry policy is one that configure_type() takes.
  *
  * Errors
- *		22023			it is not valid
+ *		22023			the policy is not valid
  */
 CREATE FUNCTION twtasks_internal.check_retry(retry jsonb)
 RETURNS void
@@ -36,10 +36,10 @@ END $$;
 /*
  * twtasks_internal.check_retry_stage(stage, how_to)
  *
- *		Refuses an object that is no retry policy, with that hint.
+ *		Raises an error, with that hint, unless the object is a valid retry policy.
  *
  * Errors
- *		22023			it is not valid
+ *		22023			the policy is not valid
  */
 CREATE FUNCTION twtasks_internal.check_retry_stage(stage jsonb, how_to text)
 RETURNS void
@@ -75,17 +75,17 @@ BEGIN
 	IF coalesce((stage->>'delay')::interval, '5s') > coalesce((stage->>'max_delay')::interval, '2h') THEN
 		RAISE EXCEPTION 'delay must not be longer than max_delay'
 			USING ERRCODE = 'invalid_parameter_value',
-				HINT = 'Without a word on it delay is 5s and max_delay is 2h.';
+				HINT = 'Without a value delay is 5s and max_delay is 2h.';
 	END IF;
 END $$;
 
 /*
  * twtasks_internal.parse_duration(name, value)
  *
- *		A duration from a text in JSON, in which it has a unit.
+ *		Returns the duration that a text in JSON names.
  *
  * Errors
- *		22023			it is not one
+ *		22023			value is not a duration with a unit
  */
 CREATE FUNCTION twtasks_internal.parse_duration(name text, value jsonb)
 RETURNS interval
@@ -106,11 +106,11 @@ END $$;
 /*
  * twtasks_internal.check_number(stage, name, smallest, largest)
  *
- *		Refuses a member of an object that is there and no number, or is out of
- *		range.
+ *		Raises an error if an object has that member, and the member is not a number
+ *		or is out of range.
  *
  * Errors
- *		22023			it is not valid
+ *		22023			the member is not valid
  */
 CREATE FUNCTION twtasks_internal.check_number(stage jsonb, name text, smallest integer, largest integer)
 RETURNS void
@@ -128,8 +128,8 @@ END $$;
 /*
  * twtasks_internal.retry_delay(retry, tries)
  *
- *		When a task that was tried so often is tried again.  finish_tasks() asks
- *		the same C function.
+ *		Returns when a task that was tried so often is tried again.  finish_tasks()
+ *		calls the same C function.
  *
  * Parameters
  *		retry			as configure_type() takes it

@@ -1,7 +1,7 @@
 /*
  * twtasks_internal.finish_tasks(ids, versions, results, delays_ms, messages, incarnation, token, grabs, places, retries, ask)
  *
- *		Every way a worker has out of PROCESSING.
+ *		Ends tries of tasks: every way of a worker out of PROCESSING.
  *
  * Parameters
  *		ids, versions	as the grab returned them
@@ -13,42 +13,44 @@
  *								'accepted'	stays PROCESSING, with the same version,
  *											until somebody finishes it or its
  *											deadline passes
- *								'release'	SUBMITTED again, or WAITING for delays_ms; the try
- *											not counted
+ *								'release'	SUBMITTED again, or WAITING for delays_ms; the
+ *											try does not count
  *								'cancelled'	CANCELLED, if request_cancel() asked for
- *											it; then so is all but done and delete
- *		delays_ms		for retry, repeat and release, 0 or more, NULL as 0; for accepted, more than 0:
- *						its deadline, if that of the grab is not earlier; else ignored
- *		messages		NULL or text kept with the task; of a long one the beginning and the end
- *		incarnation		who finishes; NULL for somebody who finishes an accepted
- *						task
+ *											that; then every result but done and
+ *											delete becomes cancelled
+ *		delays_ms		retry, repeat and release: 0 or more, NULL as 0; accepted: the
+ *						deadline if more than 0, but not after that of the grab
+ *		messages		NULL, or text that is kept with the task; a long text is cut in
+ *						the middle
+ *		incarnation		the node that finishes; NULL for somebody who finishes an
+ *						accepted task
  *		token			a number for this call; NULL where incarnation is
- *		grabs			for each: the token it was grabbed with, by that incarnation,
- *						or NULL for any; needed after a grab that was not durable
+ *		grabs			for each: the token of its grab by that incarnation, or NULL for
+ *						any; needed after a grab that was not durable
  *		places			for each: where grab_tasks() left the row, or NULL; saves a
- *						look into the index, a wrong one does no harm; NULL or an
+ *						look into the index, and a wrong place does no harm.  NULL or an
  *						empty array: not known
- *		retries			for each: the retry policy for a type that configure_type()
- *						gives none.  Retries, which failures are too, and repeats are
- *						then judged by the policies of their types; a delay that is
- *						NULL is left to these.  NULL: what is asked for is done
- *		ask				whether functions of policies are asked, before anything is
- *						locked and for about twtasks.function_timeout altogether
+ *		retries			for each: the retry policy of a type that configure_type() gave
+ *						none.  Then the policies judge retry, also after a failure, and
+ *						repeat, and say how long if the delay is NULL.  NULL: the result
+ *						counts as it is
+ *		ask				whether to ask functions of policies.  The call asks them before
+ *						it locks a row, for about twtasks.function_timeout in all
  *
- *		All arrays but ids and places may have one element that stands for all.
+ *		An array with one element gives it to all tasks, except ids and places.
  *
  * Returns
- *		id, version, status of the tasks whose finish was accepted.  One that is
- *		missing was taken over, finished or changed by another: the result came
- *		too late and changed nothing.  One that was to be judged and is
- *		PROCESSING is unchanged: the functions of those before it took too long,
- *		finish it again
- *		delay_ms		of one that is WAITING
+ *		id, version, status of the tasks whose finish was accepted.  A missing task
+ *		was taken over, finished or changed by another: the result came too late
+ *		and changed nothing.  A task that should be judged and is PROCESSING is
+ *		unchanged, because functions took too long before it: finish it again
+ *		delay_ms		of a WAITING task
  *
  * Errors
- *		22004			an array but grabs and retries is NULL
+ *		22004			an array other than grabs, places and retries is NULL
  *		22023			the arrays differ in length, or a result is not one of
- *						the above; nothing is finished then
+ *						the above; then nothing is finished.  Or a retry policy is not
+ *						valid
  *
  * Writes		twtasks.task, twtasks.finished_task, twtasks.unique_key
  * Locks		rows, in the order given
@@ -79,7 +81,7 @@ AS 'MODULE_PATHNAME', 'twt_finish_tasks';
 /*
  * twtasks_internal.finish_others(...)
  *
- *		The part of finish_tasks() for all results but 'done'.
+ *		Does the part of finish_tasks() for all results but 'done'.
  *
  * Parameters, returns, errors: as finish_tasks()
  *
@@ -122,8 +124,8 @@ BEGIN
 	IF n > 1 AND cardinality(messages) = 1 THEN messages := array_fill(messages[1], ARRAY[n]); END IF;
 	IF n > 1 AND cardinality(grabs) = 1 THEN grabs := array_fill(grabs[1], ARRAY[n]); END IF;
 
-	-- Whoever has waited for a lock finds the row that it was given only with a
-	-- later snapshot, and so in another statement.
+	-- A statement that has waited for a lock does not see the new row.  A later
+	-- snapshot does, so the changes are statements of their own.
 	places := ARRAY(
 		SELECT (SELECT t.ctid FROM twtasks.task t
 				WHERE t.id = u.id AND t.version = u.version AND t.status = 'PROCESSING'
@@ -206,14 +208,14 @@ END $$;
 /*
  * twtasks_internal.resolve_finish(ids, versions, incarnation, token)
  *
- *		After the answer to a finish was lost and it was sent again: which of
- *		its tasks had the first call finished already?
+ *		Returns the tasks that a lost call of finish_tasks() has finished, after the
+ *		same call was sent again.
  *
  * Parameters
  *		as they were given to finish_tasks()
  *
  * Returns
- *		their ids; also those of tasks that are gone without a trace
+ *		ids, also of tasks that left no trace
  *
  * Locks		none
  */
