@@ -5,9 +5,8 @@
  *
  *		from: execute_worker.c		to: spawn.h, worker_protocol.h
  *
- * The process is started at once and again whenever it is gone: without
- * delay if it finished a task, else after a pause that doubles from 100 ms to
- * 30 s.  What it is given is collected and written at the end of the turn;
+ * The process is started at once, and again whenever it is gone
+ * (worker_start.h).  What it is given is collected and written at the end of the turn;
  * its replies are taken in any order.
  *
  * Who breaks the protocol, keeps a cancelled task longer than the grace, or
@@ -26,22 +25,9 @@
 #ifndef TWT_WORKER_PROCESS_H
 #define TWT_WORKER_PROCESS_H
 
-#include "execute/process/leftovers.h"
-#include "execute/runner.h"
+#include "execute/worker/worker_tasks.h"
 
 typedef struct WorkerProcess WorkerProcess;
-
-/* What the processes of one handler share; outlives them. */
-typedef struct WorkerSetup
-{
-	Loop	   *loop;
-	const HandlerConfig *config;
-	const RunnerGate *gate;
-	Leftovers  *leftovers;
-	RunnerDone	done;
-	void	   *done_arg;
-	char	   *said;			/* the last failure to start that was logged */
-} WorkerSetup;
 
 extern WorkerProcess *worker_process_new(WorkerSetup *setup);
 
@@ -62,10 +48,7 @@ extern void worker_process_dismiss(WorkerProcess *process);
  */
 extern void worker_process_free(WorkerProcess *process, int patience_ms);
 
-/*
- * May it be given a task now?  No more than config->prefetch are in flight, and
- * none is added while too much waits to be written.
- */
+/* May it be given a task now? */
 extern bool worker_process_has_room(const WorkerProcess *process);
 extern int	worker_process_load(const WorkerProcess *process);
 

@@ -1,0 +1,48 @@
+/*-------------------------------------------------------------------------
+ *
+ * worker_start.h
+ *		When a worker process is started again, and why it cannot be.
+ *
+ * A process that finished a task is started again without delay, at most once
+ * in 100 ms.  Otherwise the delay doubles, from 100 ms to 30 s.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_WORKER_START_H
+#define TWT_WORKER_START_H
+
+#include "execute/process/spawn.h"
+
+/* Why no process is there. */
+typedef enum WorkerTrouble
+{
+	TROUBLE_NONE,
+	TROUBLE_SHORTAGE,			/* the machine is short of something */
+	TROUBLE_START,
+	TROUBLE_UNFIT				/* the program is not there, or refused its
+								 * hello */
+} WorkerTrouble;
+
+typedef struct WorkerStart
+{
+	int			count;
+	bool		is_useful;		/* the process has finished a task */
+	int64		last_us;
+	int64		backoff_us;		/* 0: the shortest */
+	WorkerTrouble trouble;
+	char	   *message;		/* NULL: no trouble */
+} WorkerStart;
+
+/* A start begins. */
+extern void worker_start_begin(WorkerStart *start, int64 now_us);
+
+/* Takes the message, which may be NULL; frees the one before. */
+extern void worker_start_set_trouble(WorkerStart *start, WorkerTrouble trouble, char *message);
+
+/* The start has failed; takes the message of the failure. */
+extern void worker_start_fail(WorkerStart *start, const SpawnFailure *failure);
+
+/* The process is gone: how long to wait before the next start. */
+extern int64 worker_start_delay(WorkerStart *start, int64 now_us);
+
+#endif							/* TWT_WORKER_START_H */
