@@ -127,8 +127,8 @@ finish_open(Loop *loop, const Config *config, Node *node)
 	Finish	   *finish = palloc0(sizeof(Finish));
 
 	finish->loop = loop;
-	finish->asking = finish_session_open(loop, config, node, "policy", true);
-	finish->plain = finish_session_open(loop, config, node, "finish", false);
+	finish->asking = finish_session_open(loop, config, node, FINISH_ASKING);
+	finish->plain = finish_session_open(loop, config, node, FINISH_PLAIN);
 	finish_session_listen(finish->asking, &events, finish);
 	finish_session_listen(finish->plain, &events, finish);
 	return finish;

@@ -34,10 +34,7 @@ extern void finish_free(Finish *finish);
  */
 extern void finish_add(Finish *finish, const Task *task, const Verdict *verdict);
 
-/* An outcome will come: opens the session, which nobody has to wait for then. */
-extern void finish_expect(Finish *finish);
-
-/* An outcome will come: opens the session, which nobody has to wait for then. */
+/* An outcome will come: opens the session, so that it need not wait for that. */
 extern void finish_expect(Finish *finish);
 
 /* Sends what has come together; at the end of each turn. */

@@ -22,6 +22,13 @@ typedef struct Judgement
 	int			losses;			/* sessions that were lost over it */
 } Judgement;
 
+typedef enum FinishAnswer
+{
+	FINISH_REFUSED,				/* or none yet */
+	FINISH_ACCEPTED,
+	FINISH_LATER				/* there was no time to judge it */
+} FinishAnswer;
+
 typedef struct FinishItem
 {
 	dlist_node	node;
@@ -36,8 +43,7 @@ typedef struct FinishItem
 	Judgement  *judgement;		/* NULL: it is not judged */
 	int64		token;			/* 0: never sent */
 	bool		goes_alone;		/* the server refused a statement it was in */
-	bool		is_accepted;
-	bool		is_later;		/* there was no time to judge it */
+	FinishAnswer answer;
 } FinishItem;
 
 /*

@@ -31,23 +31,29 @@
 /* A function that takes the server down is not asked a third time. */
 #define LOSSES_MAX 2
 
-typedef struct Flight
+typedef enum RequestState
+{
+	REQUEST_FIRST,
+	REQUEST_AGAIN,				/* the first answer was lost */
+	REQUEST_RESOLVING			/* asks what the first call had finished */
+} RequestState;
+
+typedef struct FinishRequest
 {
 	dlist_node	node;
 	FinishSession *session;
+	RequestState state;
 	int			n;
 	int64		token;
-	bool		is_second;		/* the first answer was lost */
-	bool		is_resolving;	/* asks what the first call had finished */
 	FinishItem *items[FINISH_MAX];	/* in order of id */
-} Flight;
+} FinishRequest;
 
 struct FinishSession
 {
 	Loop	   *loop;
 	Node	   *node;
 	Pg		   *pg;
-	bool		asks;
+	FinishKind	kind;
 	const FinishEvents *events;
 	void	   *arg;
 	LoopTimer  *patience;		/* runs while items wait, if it asks */
@@ -56,7 +62,7 @@ struct FinishSession
 	int			nfailed;		/* in a row */
 	dlist_head	waiting;		/* not sent, or to be sent again */
 	dlist_head	refused;		/* alone: they wait for their timer */
-	dlist_head	flights;
+	dlist_head	requests;
 	int			nitems;
 	int			nwaiting;		/* of these, in the list waiting */
 };
@@ -74,7 +80,7 @@ finish_session_add(FinishSession *session, FinishItem *item)
 	dlist_push_tail(&session->waiting, &item->node);
 	session->nitems++;
 	session->nwaiting++;
-	if (session->asks && !loop_timer_active(session->patience))
+	if (session->kind == FINISH_ASKING && !loop_timer_active(session->patience))
 		loop_timer_start(session->patience, PATIENCE_US);
 }
 
@@ -94,31 +100,31 @@ compare_id(const void *id, const void *item)
  * Items that were sent before keep their token, so only those of the same
  * statement, or new ones, go together.
  */
-static Flight *
+static FinishRequest *
 collect(FinishSession *session)
 {
-	Flight	   *flight = palloc(sizeof(Flight));
+	FinishRequest *request = palloc(sizeof(FinishRequest));
 	int64		bytes = 0;
 	dlist_mutable_iter iter;
 
-	flight->session = session;
-	flight->n = 0;
+	request->session = session;
+	request->n = 0;
 	dlist_foreach_modify(iter, &session->waiting)
 	{
 		FinishItem *item = dlist_container(FinishItem, node, iter.cur);
 
-		if (flight->n > 0 &&
-			(item->token != flight->items[0]->token || item->goes_alone))
+		if (request->n > 0 &&
+			(item->token != request->items[0]->token || item->goes_alone))
 			break;
 		dlist_delete(&item->node);
-		flight->items[flight->n++] = item;
+		request->items[request->n++] = item;
 		bytes += item->message == NULL ? 0 : strlen(item->message);
-		if (flight->n == (session->asks ? ASKED_MAX : FINISH_MAX) || bytes > FINISH_MAX_BYTES || item->goes_alone)
+		if (request->n == (session->kind == FINISH_ASKING ? ASKED_MAX : FINISH_MAX) || bytes > FINISH_MAX_BYTES || item->goes_alone)
 			break;
 	}
-	session->nwaiting -= flight->n;
-	qsort(flight->items, flight->n, sizeof(FinishItem *), compare_items);
-	return flight;
+	session->nwaiting -= request->n;
+	qsort(request->items, request->n, sizeof(FinishItem *), compare_items);
+	return request;
 }
 
 /* The database returns a task that it had no time to judge as it was. */
@@ -129,12 +135,12 @@ take_answer(FinishSession *session, FinishItem *item, const PGresult *result, in
 	const char *status = is_resolved ? NULL : PQgetvalue(result, row, FINISH_STATUS);
 
 	if (item->judgement == NULL)
-		item->is_accepted = true;
+		item->answer = FINISH_ACCEPTED;
 	else if (status != NULL && strcmp(status, "PROCESSING") == 0)
-		item->is_later = true;
+		item->answer = FINISH_LATER;
 	else
 	{
-		item->is_accepted = true;
+		item->answer = FINISH_ACCEPTED;
 		session->events->on_judged(session->arg, item, status,
 								   is_resolved || PQgetisnull(result, row, FINISH_DELAY_MS) ? 0 :
 								   wire_get_int(result, row, FINISH_DELAY_MS));
@@ -143,15 +149,15 @@ take_answer(FinishSession *session, FinishItem *item, const PGresult *result, in
 
 /* Which of the items the result names. */
 static void
-take_answers(Flight *flight, const PGresult *result)
+take_answers(FinishRequest *request, const PGresult *result)
 {
 	for (int i = 0; i < PQntuples(result); i++)
 	{
-		FinishItem **item = bsearch(wire_get_uuid(result, i, FINISH_ID), flight->items,
-									flight->n, sizeof(FinishItem *), compare_id);
+		FinishItem **item = bsearch(wire_get_uuid(result, i, FINISH_ID), request->items,
+									request->n, sizeof(FinishItem *), compare_id);
 
 		if (item != NULL)
-			take_answer(flight->session, *item, result, i);
+			take_answer(request->session, *item, result, i);
 	}
 }
 
@@ -177,8 +183,8 @@ give_up(FinishSession *session, FinishItem *item)
 static void
 wait_again(FinishSession *session, FinishItem *item)
 {
-	item->is_later = false;
-	if (session->asks && item->judgement->losses >= LOSSES_MAX)
+	item->answer = FINISH_REFUSED;
+	if (session->kind == FINISH_ASKING && item->judgement->losses >= LOSSES_MAX)
 	{
 		give_up(session, item);
 		return;
@@ -212,62 +218,62 @@ give_up_old(FinishSession *session)
 }
 
 static void
-end_flight(Flight *flight)
+end_request(FinishRequest *request)
 {
-	FinishSession *session = flight->session;
+	FinishSession *session = request->session;
 
-	dlist_delete(&flight->node);
-	for (int i = flight->n - 1; i >= 0; i--)
+	dlist_delete(&request->node);
+	for (int i = request->n - 1; i >= 0; i--)
 	{
-		FinishItem *item = flight->items[i];
+		FinishItem *item = request->items[i];
 
-		if (item->is_later)
+		if (item->answer == FINISH_LATER)
 		{
 			item->token = 0;
 			wait_again(session, item);
 			continue;
 		}
-		if (!item->is_accepted)
+		if (item->answer == FINISH_REFUSED)
 			log_refused(item);
 		free_item(session, item);
 	}
-	pfree(flight);
-	if (session->asks)
+	pfree(request);
+	if (session->kind == FINISH_ASKING)
 		give_up_old(session);
 }
 
 /* The connection was lost: all go back into the list, at their places. */
 static void
-put_back(Flight *flight)
+put_back(FinishRequest *request)
 {
-	FinishSession *session = flight->session;
+	FinishSession *session = request->session;
 
-	dlist_delete(&flight->node);
-	for (int i = flight->n - 1; i >= 0; i--)
+	dlist_delete(&request->node);
+	for (int i = request->n - 1; i >= 0; i--)
 	{
-		if (flight->items[i]->judgement != NULL)
-			flight->items[i]->judgement->losses++;
-		wait_again(session, flight->items[i]);
+		if (request->items[i]->judgement != NULL)
+			request->items[i]->judgement->losses++;
+		wait_again(session, request->items[i]);
 	}
-	pfree(flight);
+	pfree(request);
 }
 
 /* What fails must not stand in the way of the rest; alone it stands aside. */
 static void
-put_back_singly(Flight *flight)
+put_back_singly(FinishRequest *request)
 {
-	FinishSession *session = flight->session;
-	bool		was_alone = flight->n == 1;
+	FinishSession *session = request->session;
+	bool		was_alone = request->n == 1;
 
-	dlist_delete(&flight->node);
-	for (int i = flight->n - 1; i >= 0; i--)
+	dlist_delete(&request->node);
+	for (int i = request->n - 1; i >= 0; i--)
 	{
-		flight->items[i]->goes_alone = true;
+		request->items[i]->goes_alone = true;
 		dlist_push_tail(was_alone ? &session->refused : &session->waiting,
-						&flight->items[i]->node);
+						&request->items[i]->node);
 	}
-	session->nwaiting += was_alone ? 0 : flight->n;
-	pfree(flight);
+	session->nwaiting += was_alone ? 0 : request->n;
+	pfree(request);
 	if (was_alone && !loop_timer_active(session->again))
 		loop_timer_start(session->again, AGAIN_US);
 }
@@ -279,18 +285,18 @@ put_back_singly(Flight *flight)
  * refused in a row, the fault is none of theirs: all wait.
  */
 static void
-on_failed(Flight *flight, PGresult *result)
+on_failed(FinishRequest *request, PGresult *result)
 {
-	FinishSession *session = flight->session;
-	FinishItem *first = flight->items[0];
+	FinishSession *session = request->session;
+	FinishItem *first = request->items[0];
 
-	if (flight->n == 1 && first->message != NULL &&
+	if (request->n == 1 && first->message != NULL &&
 		strncmp(pg_sqlstate(result), "22", 2) == 0)
 	{
 		pfree(first->message);
 		first->message = pstrdup("the handler's message could not be stored");
 	}
-	put_back_singly(flight);
+	put_back_singly(request);
 	if (++session->nfailed >= FAILED_IN_A_ROW)
 		loop_timer_start(session->pause, AGAIN_US);
 }
@@ -298,39 +304,38 @@ on_failed(Flight *flight, PGresult *result)
 static void on_answer(void *arg, PgOutcome outcome, PGresult *result);
 
 static void
-send_resolve(Flight *flight)
+send_resolve(FinishRequest *request)
 {
 	WireParams	params;
 
-	flight->is_resolving = true;
+	request->state = REQUEST_RESOLVING;
 	wire_init(&params);
-	finish_items_add_ids(flight->items, flight->n, &params);
-	wire_add_int8(&params, node_incarnation(flight->session->node));
-	wire_add_int8(&params, flight->token);
-	pg_send(flight->session->pg, &call_resolve_finish, &params, on_answer, flight);
+	finish_items_add_ids(request->items, request->n, &params);
+	wire_add_int8(&params, node_incarnation(request->session->node));
+	wire_add_int8(&params, request->token);
+	pg_send(request->session->pg, &call_resolve_finish, &params, on_answer, request);
 }
 
 static void
 on_answer(void *arg, PgOutcome outcome, PGresult *result)
 {
-	Flight	   *flight = arg;
+	FinishRequest *request = arg;
 
 	switch (outcome)
 	{
 		case PG_DONE:
-			flight->session->nfailed = 0;
-			take_answers(flight, result);
-			if (PQntuples(result) < flight->n && flight->is_second &&
-				!flight->is_resolving)
-				send_resolve(flight);
+			request->session->nfailed = 0;
+			take_answers(request, result);
+			if (PQntuples(result) < request->n && request->state == REQUEST_AGAIN)
+				send_resolve(request);
 			else
-				end_flight(flight);
+				end_request(request);
 			break;
 		case PG_LOST:
-			put_back(flight);
+			put_back(request);
 			break;
 		case PG_FAILED:
-			on_failed(flight, result);
+			on_failed(request, result);
 			break;
 	}
 }
@@ -338,25 +343,24 @@ on_answer(void *arg, PgOutcome outcome, PGresult *result)
 static void
 send_finish(FinishSession *session)
 {
-	Flight	   *flight = collect(session);
+	FinishRequest *request = collect(session);
 	WireParams	params;
 
-	flight->is_second = flight->items[0]->token != 0;
-	flight->is_resolving = false;
-	flight->token = flight->is_second ? flight->items[0]->token :
-		node_next_token(session->node);
-	for (int i = 0; i < flight->n; i++)
-		flight->items[i]->token = flight->token;
-	dlist_push_tail(&session->flights, &flight->node);
+	request->state = request->items[0]->token == 0 ? REQUEST_FIRST : REQUEST_AGAIN;
+	request->token = request->state == REQUEST_FIRST ? node_next_token(session->node) :
+		request->items[0]->token;
+	for (int i = 0; i < request->n; i++)
+		request->items[i]->token = request->token;
+	dlist_push_tail(&session->requests, &request->node);
 	wire_init(&params);
-	finish_items_add_ids(flight->items, flight->n, &params);
-	finish_items_add_outcomes(flight->items, flight->n, &params);
+	finish_items_add_ids(request->items, request->n, &params);
+	finish_items_add_outcomes(request->items, request->n, &params);
 	wire_add_int8(&params, node_incarnation(session->node));
-	wire_add_int8(&params, flight->token);
-	finish_items_add_grabs(flight->items, flight->n, &params);
-	finish_items_add_retries(flight->items, flight->n, &params);
-	wire_add_bool(&params, session->asks);
-	pg_send(session->pg, &call_finish, &params, on_answer, flight);
+	wire_add_int8(&params, request->token);
+	finish_items_add_grabs(request->items, request->n, &params);
+	finish_items_add_retries(request->items, request->n, &params);
+	wire_add_bool(&params, session->kind == FINISH_ASKING);
+	pg_send(session->pg, &call_finish, &params, on_answer, request);
 }
 
 static bool
@@ -416,20 +420,21 @@ on_patience_over(void *arg)
 }
 
 FinishSession *
-finish_session_open(Loop *loop, const Config *config, Node *node, const char *role, bool asks)
+finish_session_open(Loop *loop, const Config *config, Node *node, FinishKind kind)
 {
 	FinishSession *session = palloc0(sizeof(FinishSession));
 
 	session->loop = loop;
 	session->node = node;
-	session->asks = asks;
+	session->kind = kind;
 	dlist_init(&session->waiting);
 	dlist_init(&session->refused);
-	dlist_init(&session->flights);
+	dlist_init(&session->requests);
 	session->patience = loop_timer_new(loop, on_patience_over, session);
 	session->pause = loop_timer_new(loop, on_pause_over, session);
 	session->again = loop_timer_new(loop, on_again, session);
-	session->pg = pg_new(loop, config->postgres, role, on_state, session);
+	session->pg = pg_new(loop, config->postgres, kind == FINISH_ASKING ? "policy" : "finish",
+						 on_state, session);
 	pg_rest_after(session->pg, PG_REST_US);
 	return session;
 }

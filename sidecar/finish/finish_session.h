@@ -26,6 +26,12 @@
 
 typedef struct FinishSession FinishSession;
 
+typedef enum FinishKind
+{
+	FINISH_PLAIN,
+	FINISH_ASKING				/* calls functions of policies */
+} FinishKind;
+
 typedef struct FinishEvents
 {
 	/*
@@ -39,9 +45,8 @@ typedef struct FinishEvents
 	void		(*on_given_up) (void *arg, FinishItem *item);
 } FinishEvents;
 
-/* role is the session's name for the database and the log. */
 extern FinishSession *finish_session_open(Loop *loop, const Config *config, Node *node,
-										  const char *role, bool asks);
+										  FinishKind kind);
 extern void finish_session_free(FinishSession *session);
 extern void finish_session_listen(FinishSession *session, const FinishEvents *events,
 								  void *arg);
