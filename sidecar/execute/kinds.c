@@ -10,15 +10,9 @@
 #include "config/statuses.h"
 #include "execute/runner.h"
 
-/* In the order in which the documentation shows them. */
-const Section *const handler_kinds[] = {
-	&handler_command.options,
-	&handler_worker.options,
-	&handler_sql.options,
-	&handler_http.options,
-	&handler_noop.options,
-	NULL
-};
+#define OPTIONS_OF(kind) &kind.options,
+
+const Section *const handler_kinds[] = {HANDLER_KINDS(OPTIONS_OF) NULL};
 
 const HandlerKind *
 handler_kind(const HandlerConfig *config)

@@ -127,13 +127,18 @@ typedef struct HandlerKind
 	void		(*close) (Runner *runner);
 } HandlerKind;
 
-extern const HandlerKind handler_command;
-extern const HandlerKind handler_worker;
-extern const HandlerKind handler_sql;
-extern const HandlerKind handler_http;
-extern const HandlerKind handler_noop;
+/* All kinds, in the order in which the documentation shows them. */
+#define HANDLER_KINDS(KIND) \
+	KIND(handler_command) \
+	KIND(handler_worker) \
+	KIND(handler_sql) \
+	KIND(handler_http) \
+	KIND(handler_noop)
 
-/* The options of all kinds, for config_read(). */
+#define DECLARE_KIND(kind) extern const HandlerKind kind;
+HANDLER_KINDS(DECLARE_KIND)
+
+/* Their options, for config_read(). */
 extern const Section *const handler_kinds[];
 
 /* Of a handler of the configuration. */

@@ -3,18 +3,23 @@
  * leftovers.h
  *		Ends what a killed child left behind outside its process group.
  *
- * A descendant that made a session of its own survives the kill of the
- * group, and once its parent is dead nothing in the process table says whose
- * it was.  Its environment does: it inherited the token of the run.  So we
- * read /proc/<pid>/environ of all processes, a few per turn, and kill who
- * carries a token that is looked for, until a whole pass finds nobody.
+ * A descendant that made a session of its own survives the kill of the group.
+ * Once its parent is dead, nothing in the process table says whose it was.  Its
+ * environment does: it inherited the token of the run.  So we read
+ * /proc/<pid>/environ of all processes, a few per turn, and kill those that
+ * carry a token we look for, until a whole pass finds none.
+ *
+ * The kernel has no simpler means with the same result.  A subreaper
+ * (PR_SET_CHILD_SUBREAPER) adopts such a descendant, but does not learn of which
+ * run it is, and a killed sidecar adopts nobody.  cgroup.kill needs a control
+ * group for each run, which only a service manager can delegate to us.
  *
  * One pass serves all tokens, so that many tasks that pass their deadline
  * together do not each read all of /proc.
  *
- * Limits: a descendant that left the group and also cleared its environment,
- * or runs as another user, is not found; a control group would find it.  Who
- * does not die of KILL within seconds is reported and left.
+ * Limits: we do not find a descendant that left the group and also cleared its
+ * environment, or runs as another user.  A process that does not die of KILL
+ * within seconds is reported and left.
  *
  *-------------------------------------------------------------------------
  */
@@ -27,20 +32,17 @@ typedef struct Leftovers Leftovers;
 
 extern Leftovers *leftovers_new(Loop *loop);
 
-/*
- * Kills all who carry the token (copied), then calls done, in another
- * callback.
- */
+/* Kills all processes with the token (copied); later calls done. */
 extern void leftovers_kill(Leftovers *leftovers, const char *token,
 						   LoopFn done, void *arg);
 
-/* Kills, at once and waiting for it, who is still looked for; calls nobody. */
+/* Kills what is still looked for and waits for its end; calls no done. */
 extern void leftovers_free(Leftovers *leftovers);
 
 /*
- * Kills, at once and waiting for it, what handlers of sidecars that are dead have
- * left running: processes of our user with the token of such a sidecar.  The
- * kernel kills only the first process of a run when its sidecar dies.
+ * Kills what handlers of dead sidecars have left running, and waits for its end:
+ * processes of our user with the token of such a sidecar.  The kernel kills only
+ * the first process of a run when its sidecar dies.
  */
 extern void leftovers_kill_orphans(Loop *loop);
 
