@@ -1,10 +1,3 @@
-/*-------------------------------------------------------------------------
- *
- * http_access.c
- *		Who may ask something of the HTTP server, by the headers of a request.
- *
- *-------------------------------------------------------------------------
- */
 #include "base/port.h"
 
 #include "web/http_access.h"

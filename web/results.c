@@ -1,12 +1,3 @@
-/*-------------------------------------------------------------------------
- *
- * results.c
- *		Results of tasks that were handed on, taken by HTTP.
- *
- *		from: http.c			to: sql/run/finish_task.sql
- *
- *-------------------------------------------------------------------------
- */
 #include "base/port.h"
 
 #include <jansson.h>

@@ -1,10 +1,3 @@
-/*-------------------------------------------------------------------------
- *
- * address.c
- *		An address of this machine that a server listens on.
- *
- *-------------------------------------------------------------------------
- */
 #include "base/port.h"
 
 #include <arpa/inet.h>

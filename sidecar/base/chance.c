@@ -1,10 +1,3 @@
-/*-------------------------------------------------------------------------
- *
- * chance.c
- *		Random parts of delays, so that many do not come back at once.
- *
- *-------------------------------------------------------------------------
- */
 #include "base/port.h"
 
 #include <unistd.h>

@@ -1,10 +1,3 @@
-/*-------------------------------------------------------------------------
- *
- * foreign_json.c
- *		JSON that others wrote, with what is no business of ours in it.
- *
- *-------------------------------------------------------------------------
- */
 #include "base/port.h"
 
 #include <errno.h>

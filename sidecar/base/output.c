@@ -1,10 +1,3 @@
-/*-------------------------------------------------------------------------
- *
- * output.c
- *		The end of what a handler wrote, made safe to store with its task.
- *
- *-------------------------------------------------------------------------
- */
 #include "base/port.h"
 
 #include <ctype.h>

@@ -1,10 +1,3 @@
-/*-------------------------------------------------------------------------
- *
- * task_result.c
- *		What a handler made of a task: the words for it.
- *
- *-------------------------------------------------------------------------
- */
 #include "base/port.h"
 
 #include "base/task_result.h"

@@ -1,12 +1,3 @@
-/*-------------------------------------------------------------------------
- *
- * trace.c
- *		What a task's context says for those who trace requests.
- *
- *		from: add_task(context)		to: execute_command.c, http_headers.c
- *
- *-------------------------------------------------------------------------
- */
 #include "base/port.h"
 
 #include "base/text.h"

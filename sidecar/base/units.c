@@ -1,10 +1,3 @@
-/*-------------------------------------------------------------------------
- *
- * units.c
- *		Whole numbers with a unit: durations and sizes, as people write them.
- *
- *-------------------------------------------------------------------------
- */
 #include "base/port.h"
 
 #include "base/units.h"

@@ -1,10 +1,3 @@
-/*-------------------------------------------------------------------------
- *
- * config_check.c
- *		What --check-config says of a file that is right.
- *
- *-------------------------------------------------------------------------
- */
 #include "base/port.h"
 
 #include "check/config_check.h"

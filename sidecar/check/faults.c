@@ -1,10 +1,3 @@
-/*-------------------------------------------------------------------------
- *
- * faults.c
- *		Handlers that cannot be started, found before a task needs them.
- *
- *-------------------------------------------------------------------------
- */
 #include "base/port.h"
 
 #include "base/log.h"

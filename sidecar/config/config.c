@@ -1,10 +1,3 @@
-/*-------------------------------------------------------------------------
- *
- * config.c
- *		The configuration file of the sidecar: its options, as tables.
- *
- *-------------------------------------------------------------------------
- */
 #include "base/port.h"
 
 #include <jansson.h>

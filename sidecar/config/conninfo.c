@@ -1,10 +1,3 @@
-/*-------------------------------------------------------------------------
- *
- * conninfo.c
- *		libpq connection strings and URIs, and the passwords in them.
- *
- *-------------------------------------------------------------------------
- */
 #include "base/port.h"
 
 #include "libpq-fe.h"

@@ -1,10 +1,3 @@
-/*-------------------------------------------------------------------------
- *
- * log_options.c
- *		What a program writes to its log: the section "log" of its file.
- *
- *-------------------------------------------------------------------------
- */
 #include "base/port.h"
 
 #include "config/log_options.h"

@@ -1,10 +1,3 @@
-/*-------------------------------------------------------------------------
- *
- * place.c
- *		Places in a configuration file, and what is wrong with them.
- *
- *-------------------------------------------------------------------------
- */
 #include "base/port.h"
 
 #include "config/place.h"

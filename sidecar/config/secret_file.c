@@ -1,10 +1,3 @@
-/*-------------------------------------------------------------------------
- *
- * secret_file.c
- *		Files that hold secrets: keys of signatures, tokens.
- *
- *-------------------------------------------------------------------------
- */
 #include "base/port.h"
 
 #include <errno.h>

@@ -1,10 +1,3 @@
-/*-------------------------------------------------------------------------
- *
- * statuses.c
- *		What a status means for a task: the option "statuses" of a handler.
- *
- *-------------------------------------------------------------------------
- */
 #include "base/port.h"
 
 #include "config/statuses.h"

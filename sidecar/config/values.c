@@ -1,10 +1,3 @@
-/*-------------------------------------------------------------------------
- *
- * values.c
- *		Single values of options: from text, checked, and back to text.
- *
- *-------------------------------------------------------------------------
- */
 #include "base/port.h"
 
 #include "base/text.h"

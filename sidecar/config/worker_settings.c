@@ -1,10 +1,3 @@
-/*-------------------------------------------------------------------------
- *
- * worker_settings.c
- *		The settings that the configuration file has for a worker: any mapping.
- *
- *-------------------------------------------------------------------------
- */
 #include "base/port.h"
 
 #include <jansson.h>

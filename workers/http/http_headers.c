@@ -1,12 +1,3 @@
-/*-------------------------------------------------------------------------
- *
- * http_headers.c
- *		The headers of a task's HTTP request.
- *
- *		from: requests.c			to: libcurl
- *
- *-------------------------------------------------------------------------
- */
 #include "base/port.h"
 
 #include <curl/curl.h>

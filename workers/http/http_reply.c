@@ -1,12 +1,3 @@
-/*-------------------------------------------------------------------------
- *
- * http_reply.c
- *		What an HTTP answer means for a task.
- *
- *		from: requests.c			to: task.h (Verdict)
- *
- *-------------------------------------------------------------------------
- */
 #include "base/port.h"
 
 #include <curl/curl.h>

@@ -1,10 +1,3 @@
-/*-------------------------------------------------------------------------
- *
- * http_sign.c
- *		Signatures of HTTP requests, as standardwebhooks.com has them.
- *
- *-------------------------------------------------------------------------
- */
 #include "base/port.h"
 
 #include "common/base64.h"

@@ -1,10 +1,3 @@
-/*-------------------------------------------------------------------------
- *
- * http_url.c
- *		Where an HTTP handler may send to: URLs, hosts, addresses.
- *
- *-------------------------------------------------------------------------
- */
 #include "base/port.h"
 
 #include <arpa/inet.h>

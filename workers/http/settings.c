@@ -1,10 +1,3 @@
-/*-------------------------------------------------------------------------
- *
- * settings.c
- *		The settings of an HTTP handler, as its sidecar tells them.
- *
- *-------------------------------------------------------------------------
- */
 #include "base/port.h"
 
 #include <jansson.h>
