@@ -92,28 +92,6 @@ log_init(LogFormat format, LogLevel level, const char *node)
 }
 
 bool
-log_level_parse(const char *name, LogLevel *level)
-{
-	int			i;
-
-	for (i = 0; i < (int) lengthof(levels); i++)
-	{
-		if (strcmp(name, levels[i].name) == 0)
-		{
-			*level = (LogLevel) i;
-			return true;
-		}
-	}
-	return false;
-}
-
-const char *
-log_level_name(LogLevel level)
-{
-	return levels[level].name;
-}
-
-bool
 log_wants(LogLevel level)
 {
 	return level <= logger.level;

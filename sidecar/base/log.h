@@ -36,8 +36,6 @@ typedef enum LogFormat
 
 /* Before log_init(): text, info, to descriptor 2. */
 extern void log_init(LogFormat format, LogLevel level, const char *node);
-extern bool log_level_parse(const char *name, LogLevel *level) MUSTCHECK;
-extern const char *log_level_name(LogLevel level);
 extern bool log_wants(LogLevel level);
 
 /* subject names what the line is about: "grab", "queue", "config", ... */

@@ -3,11 +3,11 @@
  * loop.c
  *		The event loop, over libevent.
  *
- * libevent waits for descriptors and signals.  Its timers count
- * CLOCK_MONOTONIC, which stands still while the machine sleeps, so that a
- * deadline would be missed by as long as the sleep took.  Ours are a heap
- * over CLOCK_BOOTTIME; one timerfd of the same clock ends the wait when the
- * earliest is due.
+ * libevent waits for descriptors and signals, and has no timer of ours.  Its
+ * timers count CLOCK_MONOTONIC, which stands still while the machine sleeps: a
+ * deadline would be late by the length of the sleep.  Our timers are a heap over
+ * CLOCK_BOOTTIME.  One timerfd of the same clock ends the wait when the earliest
+ * timer is due.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,7 +25,8 @@
 
 typedef struct TurnFn
 {
-	LoopFn		fn;				/* NULL: taken back, removed after the turn */
+	dlist_node	node;
+	LoopFn		fn;				/* NULL: taken back during this turn */
 	void	   *arg;
 } TurnFn;
 
@@ -43,14 +44,8 @@ struct Loop
 	bool		stop;
 	bool		again;			/* the turn functions are wanted once more */
 
-	TurnFn	   *turn_fns;
-	int			nturn_fns;
-	int			turn_fns_size;
-
-	void	  **garbage;		/* freed at the end of the turn */
-	int			ngarbage;
-	int			garbage_size;
-
+	dlist_head	turn_fns;		/* in order of registration */
+	StringInfoData garbage;		/* pointers, freed at the end of the turn */
 	slist_head	signals;
 
 	Heap		timers;			/* running ones, the earliest first */
@@ -77,17 +72,6 @@ struct LoopTimer
 	int64		due_us;
 	int			place;			/* in the heap, HEAP_NOWHERE: not running */
 };
-
-/* Room for one more element of an array that doubles when it is full. */
-#define MAKE_ROOM(array, used, size) \
-	do { \
-		if ((used) == (size)) \
-		{ \
-			(size) = (size) ? (size) * 2 : 16; \
-			(array) = (array) ? repalloc(array, (size) * sizeof(*(array))) : \
-				palloc((size) * sizeof(*(array))); \
-		} \
-	} while (0)
 
 int64
 loop_now_us(Loop *loop)
@@ -240,26 +224,26 @@ loop_io_new(Loop *loop, int fd, LoopIoFn fn, void *arg)
 	return io;
 }
 
+/* Adds or removes the event of one direction. */
+static void
+change_want(LoopIo *io, struct event *event, int direction)
+{
+	io->want ^= direction;
+	if (io->want & direction)
+		event_add(event, NULL);
+	else
+		event_del(event);
+}
+
 void
 loop_io_want(LoopIo *io, int want)
 {
 	int			changed = io->want ^ want;
 
 	if (changed & LOOP_READ)
-	{
-		if (want & LOOP_READ)
-			event_add(&io->readable, NULL);
-		else
-			event_del(&io->readable);
-	}
+		change_want(io, &io->readable, LOOP_READ);
 	if (changed & LOOP_WRITE)
-	{
-		if (want & LOOP_WRITE)
-			event_add(&io->writable, NULL);
-		else
-			event_del(&io->writable);
-	}
-	io->want = want;
+		change_want(io, &io->writable, LOOP_WRITE);
 }
 
 void
@@ -297,24 +281,32 @@ loop_on_signal(Loop *loop, int signo, LoopFn fn, void *arg)
 void
 loop_on_turn(Loop *loop, LoopFn fn, void *arg)
 {
-	MAKE_ROOM(loop->turn_fns, loop->nturn_fns, loop->turn_fns_size);
-	loop->turn_fns[loop->nturn_fns].fn = fn;
-	loop->turn_fns[loop->nturn_fns].arg = arg;
-	loop->nturn_fns++;
+	TurnFn	   *turn_fn = palloc(sizeof(TurnFn));
+
+	turn_fn->fn = fn;
+	turn_fn->arg = arg;
+	dlist_push_tail(&loop->turn_fns, &turn_fn->node);
 }
 
 void
 loop_off_turn(Loop *loop, LoopFn fn, void *arg)
 {
-	int			i;
+	dlist_iter	iter;
 
-	for (i = 0; i < loop->nturn_fns; i++)
+	dlist_foreach(iter, &loop->turn_fns)
 	{
-		TurnFn	   *turn_fn = &loop->turn_fns[i];
+		TurnFn	   *turn_fn = dlist_container(TurnFn, node, iter.cur);
 
 		if (turn_fn->fn == fn && turn_fn->arg == arg)
 			turn_fn->fn = NULL;
 	}
+}
+
+static void
+free_turn_fn(TurnFn *turn_fn)
+{
+	dlist_delete(&turn_fn->node);
+	pfree(turn_fn);
 }
 
 void
@@ -324,46 +316,47 @@ loop_want_turn(Loop *loop)
 }
 
 /*
- * What is wanted while callbacks run is granted by this turn; only a wish of
- * a turn function itself needs another one.
+ * This turn grants the wishes of callbacks before it.  Only a wish of a turn
+ * function needs another turn.
  */
 static void
 run_turn_fns(Loop *loop)
 {
-	int			kept = 0;
-	int			i;
+	dlist_iter	iter;
+	dlist_mutable_iter last;
 
 	loop->again = false;
-	for (i = 0; i < loop->nturn_fns; i++)
+	dlist_foreach(iter, &loop->turn_fns)
 	{
-		TurnFn		turn_fn = loop->turn_fns[i];
+		const TurnFn *turn_fn = dlist_container(TurnFn, node, iter.cur);
 
-		if (turn_fn.fn)
-			turn_fn.fn(turn_fn.arg);
+		if (turn_fn->fn != NULL)
+			turn_fn->fn(turn_fn->arg);
 	}
-	for (i = 0; i < loop->nturn_fns; i++)
+	dlist_foreach_modify(last, &loop->turn_fns)
 	{
-		if (loop->turn_fns[i].fn)
-			loop->turn_fns[kept++] = loop->turn_fns[i];
+		TurnFn	   *turn_fn = dlist_container(TurnFn, node, last.cur);
+
+		if (turn_fn->fn == NULL)
+			free_turn_fn(turn_fn);
 	}
-	loop->nturn_fns = kept;
 }
 
 void
 loop_defer_free(Loop *loop, void *pointer)
 {
-	MAKE_ROOM(loop->garbage, loop->ngarbage, loop->garbage_size);
-	loop->garbage[loop->ngarbage++] = pointer;
+	appendBinaryStringInfo(&loop->garbage, (const char *) &pointer, sizeof(pointer));
 }
 
 static void
 free_garbage(Loop *loop)
 {
-	int			i;
+	void	  **pointers = (void **) loop->garbage.data;
+	int			n = loop->garbage.len / sizeof(void *);
 
-	for (i = 0; i < loop->ngarbage; i++)
-		pfree(loop->garbage[i]);
-	loop->ngarbage = 0;
+	for (int i = 0; i < n; i++)
+		pfree(pointers[i]);
+	resetStringInfo(&loop->garbage);
 }
 
 /* ---- the loop ---- */
@@ -384,8 +377,8 @@ new_base(void)
 }
 
 /*
- * A library that closes its descriptor by itself takes it out of epoll, about
- * which libevent then complains: nothing that a person should see.
+ * libevent warns about a descriptor that a library has closed itself.  Only a
+ * developer needs this line.
  */
 static void
 log_libevent(int severity, const char *text)
@@ -411,6 +404,8 @@ loop_new(void)
 		return NULL;
 	}
 	slist_init(&loop->signals);
+	dlist_init(&loop->turn_fns);
+	initStringInfo(&loop->garbage);
 	heap_init(&loop->timers, timer_is_earlier, set_timer_place);
 	event_assign(&loop->timer_event, loop->base, loop->timerfd,
 				 EV_READ | EV_PERSIST, on_timerfd, loop);
@@ -435,10 +430,9 @@ loop_free(Loop *loop)
 	close(loop->timerfd);
 	event_base_free(loop->base);
 	heap_clear(&loop->timers);
-	if (loop->turn_fns)
-		pfree(loop->turn_fns);
-	if (loop->garbage)
-		pfree(loop->garbage);
+	while (!dlist_is_empty(&loop->turn_fns))
+		free_turn_fn(dlist_head_element(TurnFn, node, &loop->turn_fns));
+	pfree(loop->garbage.data);
 	pfree(loop);
 }
 

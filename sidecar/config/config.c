@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/address.h"
+#include "base/map.h"
 #include "common/pattern.h"
 #include "common/trigger.h"
 #include "config/config.h"
@@ -140,14 +141,6 @@ static const Option handler_options[] = {
 	},
 };
 
-/* A pattern and where it stands, to find the same one elsewhere. */
-typedef struct PatternRef
-{
-	const char *pattern;
-	int			handler;
-	int			entry;
-} PatternRef;
-
 static bool
 settle_handler(void *target, const Place *place)
 {
@@ -158,64 +151,38 @@ settle_handler(void *target, const Place *place)
 	return options_fail(place, "retry", "delay must not be longer than max_delay");
 }
 
-static int
-compare_patterns(const void *a, const void *b)
+/* Adds the patterns of a handler to the map; each must be new. */
+static bool
+take_patterns(Map *map, HandlerConfig *handler, const Place *place)
 {
-	const PatternRef *left = a;
-	const PatternRef *right = b;
-	int			result = strcmp(left->pattern, right->pattern);
-
-	/* Equal ones in the order of the file: the later one is at fault. */
-	return result != 0 ? result : left->handler - right->handler;
-}
-
-static PatternRef *
-collect_patterns(const Config *config, int *npatterns)
-{
-	PatternRef *refs;
-	PatternRef *ref;
-	int			n = 0;
-	int			i;
-
-	for (i = 0; i < config->nhandlers; i++)
-		n += config->handlers[i]->ntypes;
-	refs = palloc(n * sizeof(PatternRef));
-	*npatterns = n;
-	for (ref = refs, i = 0; i < config->nhandlers; i++)
+	for (int i = 0; i < handler->ntypes; i++)
 	{
-		int			j;
+		const char *pattern = handler->types[i];
+		const HandlerConfig *other = map_get(map, pattern);
 
-		for (j = 0; j < config->handlers[i]->ntypes; j++, ref++)
+		if (other != NULL)
 		{
-			ref->pattern = config->handlers[i]->types[j];
-			ref->handler = i;
-			ref->entry = j;
+			char	   *entry = psprintf("handlers[%d].types[%d]", handler->index, i);
+
+			(void) options_fail(place, entry, "handlers[%d] has \"%s\" already", other->index, pattern);
+			pfree(entry);
+			return false;
 		}
+		map_set(map, pattern, handler);
 	}
-	return refs;
+	return true;
 }
 
-/* Two handlers for one pattern: which of them runs would be chance. */
+/* Two handlers for one pattern would leave the choice to chance. */
 static bool
 check_patterns(const Config *config, const Place *place)
 {
-	int			n;
-	PatternRef *refs = collect_patterns(config, &n);
+	Map		   *map = map_new(0);
 	bool		is_fine = true;
 
-	qsort(refs, n, sizeof(PatternRef), compare_patterns);
-	for (int i = 1; i < n && is_fine; i++)
-	{
-		char	   *entry;
-
-		if (strcmp(refs[i - 1].pattern, refs[i].pattern) != 0)
-			continue;
-		entry = psprintf("handlers[%d].types[%d]", refs[i].handler, refs[i].entry);
-		is_fine = options_fail(place, entry, "handlers[%d] has \"%s\" already",
-							   refs[i - 1].handler, refs[i].pattern);
-		pfree(entry);
-	}
-	pfree(refs);
+	for (int i = 0; i < config->nhandlers && is_fine; i++)
+		is_fine = take_patterns(map, config->handlers[i], place);
+	map_free(map);
 	return is_fine;
 }
 
@@ -330,6 +297,8 @@ settle(void *target, const Place *place)
 {
 	Config	   *config = target;
 
+	for (int i = 0; i < config->nhandlers; i++)
+		config->handlers[i]->index = i;
 	if (!check_patterns(config, place) || !settle_node(config, place))
 		return false;
 	if (config->leader == LEADER_ZOOKEEPER &&
@@ -339,7 +308,6 @@ settle(void *target, const Place *place)
 	{
 		HandlerConfig *handler = config->handlers[i];
 
-		handler->index = i;
 		if (handler->told != NULL)
 			handler->hello = hello_make(config->node, handler->settings, handler->told, handler);
 	}

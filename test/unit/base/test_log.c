@@ -328,8 +328,6 @@ test_long_fields_are_cut(void **state)
 static void
 test_levels(void **state)
 {
-	LogLevel	level;
-
 	log_init(LOG_FORMAT_TEXT, TWT_LOG_WARN, "n");
 	assert_true(log_wants(TWT_LOG_FATAL));
 	assert_true(log_wants(TWT_LOG_WARN));
@@ -337,14 +335,6 @@ test_levels(void **state)
 	log_line(TWT_LOG_INFO, "test", "no");
 	log_task(TWT_LOG_DEBUG, "test", &task, "no");
 	assert_string_equal(written(), "");
-
-	assert_true(log_level_parse("debug", &level));
-	assert_int_equal(level, TWT_LOG_DEBUG);
-	assert_true(log_level_parse("error", &level));
-	assert_int_equal(level, TWT_LOG_ERROR);
-	assert_false(log_level_parse("DEBUG", &level));
-	assert_false(log_level_parse("", &level));
-	assert_string_equal(log_level_name(TWT_LOG_WARN), "warn");
 }
 
 static void
