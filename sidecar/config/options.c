@@ -31,7 +31,7 @@ read_text(const Place *place, const Option *option, const char *text,
 
 	if (values_parse(option, text, target, &reason))
 		return true;
-	place_fail(place, reason);
+	place_fail(place, "%s", reason);
 	pfree(reason);
 	return false;
 }
@@ -59,16 +59,12 @@ static bool
 read_word(const Place *list, const Option *option, char **words, int index)
 {
 	Place		entry = place_of_entry(list, index);
-	char	   *what;
 
 	if (!read_value(&entry, option, &words[index]))
 		return false;
 	if (option->type != OPTION_WORDS || !is_repeated(words, index))
 		return true;
-	what = psprintf("\"%s\" is there twice", words[index]);
-	place_fail(&entry, what);
-	pfree(what);
-	return false;
+	return place_fail(&entry, "\"%s\" is there twice", words[index]);
 }
 
 /* How many entries the list has or, not in the file, its default. */
@@ -221,12 +217,8 @@ check_other_kinds(const Place *place, const Section *section,
 			continue;
 		if (option->type < OPTION_INTEGER || option->type > OPTION_CHOICE)
 		{
-			char	   *what = psprintf("%s of this kind cannot have it", noun);
-
 			value.node = value.sign;
-			place_fail(&value, what);
-			pfree(what);
-			return false;
+			return place_fail(&value, "%s of this kind cannot have it", noun);
 		}
 		if (!read_value(&value, option, &unused))
 			return false;
@@ -237,18 +229,16 @@ check_other_kinds(const Place *place, const Section *section,
 static bool
 fail_without_kind(const Place *place, const Option *option)
 {
-	StringInfoData what;
+	StringInfoData names;
 
-	initStringInfo(&what);
-	appendStringInfo(&what, "%s must have exactly one of ", option->help);
+	initStringInfo(&names);
 	for (const Section *const *kind = place->reader->kinds; *kind != NULL; kind++)
-		appendStringInfo(&what, "%s%s", kind_name(*kind),
+		appendStringInfo(&names, "%s%s", kind_name(*kind),
 						 kind[1] == NULL ? "" : kind[2] == NULL ? " and " : ", ");
-	place_fail(place, what.data);
-	pfree(what.data);
+	place_fail(place, "%s must have exactly one of %s", option->help, names.data);
+	pfree(names.data);
 	return false;
 }
-
 
 static bool
 read_kind(const Place *place, const Section *section, const Option *option,

@@ -17,11 +17,16 @@ append_path(const Place *place, StringInfo out)
 }
 
 bool
-place_fail(const Place *place, const char *what)
+place_fail(const Place *place, const char *fmt,...)
 {
 	const Place *known = place;
+	char		what[MESSAGE_MAX_BYTES];
 	StringInfoData path;
+	va_list		args;
 
+	va_start(args, fmt);
+	vsnprintf(what, sizeof(what), fmt, args);
+	va_end(args);
 	while (known->node == NULL && known->outer != NULL)
 		known = known->outer;
 	initStringInfo(&path);
@@ -79,7 +84,7 @@ fail_inside(const Place *place, const char *way, const char *what)
 	Place		inner;
 
 	if (*way == '\0')
-		return place_fail(place, what);
+		return place_fail(place, "%s", what);
 	way += *way == '.';
 	len = way[0] == '[' ? strcspn(way, "]") + 1 : strcspn(way, ".[");
 	key = pnstrdup(way, len);

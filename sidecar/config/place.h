@@ -48,6 +48,6 @@ extern bool place_take(const Place *place, yaml_node_type_t shape) MUSTCHECK;
  * Tells what is wrong with the place.  Its position is that of the value or, not
  * in the file, of what is around it.  Returns false.
  */
-extern bool place_fail(const Place *place, const char *what);
+extern bool place_fail(const Place *place, const char *fmt,...) pg_attribute_printf(2, 3);
 
 #endif							/* TWT_PLACE_H */
