@@ -6,8 +6,11 @@
 . "$(dirname "$0")/lib.bash"
 
 # The folders that are clean.
-clean=(docs examples scripts test bench .ci README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md Makefile extension.mk)
-rest=(src sidecar sql web workers)
+clean=(
+	docs examples scripts test bench .ci README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md Makefile extension.mk
+	sql src/commit src/queue sidecar/api sidecar/node sidecar/pg sidecar/queue sidecar/table
+)
+rest=(src sidecar web workers)
 
 # Generated pages repeat comments of sql/.  Scripts may have no extension.
 prose_files()
@@ -15,7 +18,7 @@ prose_files()
 	{
 		files "$@" -- '*.[ch]' '*.sql' '*.p[lm]' '*.sh' '*.bash' '*.awk' '*.spec' '*.py' '*.js' \
 			'*.md' '*.yaml' '*.service' '*.mk' Makefile | grep -vx docs/reference.md
-		find "$@" -type f -perm -u+x ! -name '*.*' -exec grep -lI '^#!' {} +
+		find "$@" -type f -perm -u+x ! -name '*.*' -exec grep -lI '^#!' {} + 2>/dev/null || true
 		find test/lint -type f -name '*.*' | grep -v '\.txt$'
 	} | sort -u
 }
