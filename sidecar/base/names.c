@@ -27,12 +27,18 @@ names_free(Names *names)
 }
 
 bool
-names_add(Names *names, const char *name)
+names_has(const Names *names, const char *name)
 {
 	for (int i = 0; i < names->n; i++)
 		if (strcmp(names->names[i], name) == 0)
-			return false;
-	if (names->n == names->max)
+			return true;
+	return false;
+}
+
+bool
+names_add(Names *names, const char *name)
+{
+	if (names->n == names->max || names_has(names, name))
 		return false;
 	names->names[names->n++] = pstrdup(name);
 	return true;

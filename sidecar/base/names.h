@@ -17,6 +17,7 @@ extern void names_free(Names *names);
 /* Copies the name; false when it is there already, or there is no room. */
 extern bool names_add(Names *names, const char *name);
 extern void names_clear(Names *names);
+extern bool names_has(const Names *names, const char *name);
 
 extern int	names_count(const Names *names);
 extern const char *names_get(const Names *names, int i);

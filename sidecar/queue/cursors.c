@@ -61,15 +61,6 @@ find(Cursors *cursors, const char *type)
 	return NULL;
 }
 
-static void
-spare(Cursors *cursors, const char *type)
-{
-	Cursor	   *cursor = find(cursors, type);
-
-	if (cursor != NULL)
-		cursor->is_used = false;
-}
-
 void
 cursors_set(Cursors *cursors, const char *type, const uint8 *id)
 {
@@ -87,14 +78,12 @@ cursors_set(Cursors *cursors, const char *type, const uint8 *id)
 }
 
 void
-cursors_use(Cursors *cursors, const char *const *except, int nexcept, WireParams *params)
+cursors_use(Cursors *cursors, const Names *except, WireParams *params)
 {
 	int			n = 0;
 
 	for (int i = 0; i < cursors->n; i++)
-		cursors->all[i].is_used = true;
-	for (int i = 0; i < nexcept; i++)
-		spare(cursors, except[i]);
+		cursors->all[i].is_used = !names_has(except, cursors->all[i].type);
 	for (int i = 0; i < cursors->n; i++)
 		n += cursors->all[i].is_used;
 	wire_add_array(params, WIRE_UUID, n);

@@ -12,6 +12,7 @@
 #ifndef TWT_CURSORS_H
 #define TWT_CURSORS_H
 
+#include "base/names.h"
 #include "pg/wire.h"
 
 typedef struct Cursors Cursors;
@@ -26,8 +27,7 @@ extern bool cursors_any(const Cursors *cursors);
 extern void cursors_set(Cursors *cursors, const char *type, const uint8 *id);
 
 /* Adds the cursors of all other types as a parameter: a look goes on there. */
-extern void cursors_use(Cursors *cursors, const char *const *except, int nexcept,
-						WireParams *params);
+extern void cursors_use(Cursors *cursors, const Names *except, WireParams *params);
 
 /*
  * The look is over.  Calls fn for each type whose cursor was used and not set

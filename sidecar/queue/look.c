@@ -19,7 +19,11 @@
 /* With many types it takes fewer of each: this part of the table in all. */
 #define ROUTINE_PART 5
 
-/* We skip at most this many types that this node leaves to others. */
+/*
+ * A look skips at most this many types, of which so many are left to other
+ * nodes.  The rows of another full type cost time, and spill.
+ */
+#define SKIPPED_MAX 300
 #define REFUSED_MAX 100
 
 /*
@@ -32,6 +36,7 @@ void
 look_init(Look *look)
 {
 	look->refused = names_new(REFUSED_MAX);
+	look->skipped = names_new(SKIPPED_MAX);
 	look->cursors = cursors_new();
 }
 
@@ -39,6 +44,7 @@ void
 look_clear(Look *look)
 {
 	names_free(look->refused);
+	names_free(look->skipped);
 	cursors_free(look->cursors);
 }
 
@@ -172,45 +178,22 @@ on_swept(void *arg, PgOutcome outcome, PGresult *result)
 
 /* ---- what it asks for ---- */
 
-typedef struct TypeList
-{
-	const Look *look;
-	const char **names;
-	int			n;
-	int			max;
-} TypeList;
-
 static void
-add_type(TypeList *list, const char *type)
+skip_if_full(void *arg, const char *type, int waiting)
 {
-	if (list->n == list->max)
-	{
-		list->max += REFUSED_MAX;
-		list->names = repalloc(list->names, list->max * sizeof(char *));
-	}
-	list->names[list->n++] = type;
+	Look	   *look = arg;
+
+	if (waiting >= table_share(look->table))
+		(void) names_add(look->skipped, type);
 }
 
 static void
-add_full_type(void *arg, const char *type, int waiting)
+choose_skipped(Look *look)
 {
-	TypeList   *list = arg;
-
-	if (waiting >= table_share(list->look->table))
-		add_type(list, type);
-}
-
-/* The types that the look skips. */
-static TypeList
-skipped_types(const Look *look)
-{
-	TypeList	list = {.look = look, .max = REFUSED_MAX,
-	.names = palloc(REFUSED_MAX * sizeof(char *))};
-
-	table_types(look->table, add_full_type, &list);
+	names_clear(look->skipped);
 	for (int i = 0; i < names_count(look->refused); i++)
-		add_type(&list, names_get(look->refused, i));
-	return list;
+		(void) names_add(look->skipped, names_get(look->refused, i));
+	table_types(look->table, skip_if_full, look);
 }
 
 /* Slightly more than there is room for, so one look fills a table. */
@@ -228,11 +211,11 @@ rows_per_type(const Look *look)
 
 /* A routine look ignores cursors. */
 static void
-add_cursors(Look *look, const TypeList *skipped, WireParams *params)
+add_cursors(Look *look, WireParams *params)
 {
 	if (look->kind.start == LOOK_ON)
 	{
-		cursors_use(look->cursors, skipped->names, skipped->n, params);
+		cursors_use(look->cursors, look->skipped, params);
 		return;
 	}
 	wire_add_array(params, WIRE_UUID, 0);
@@ -245,7 +228,6 @@ add_cursors(Look *look, const TypeList *skipped, WireParams *params)
 void
 look_send(Look *look, const char *bucket, LookKind kind)
 {
-	TypeList	skipped = skipped_types(look);
 	WireParams	params;
 	int			place;
 	int			nodes;
@@ -254,16 +236,16 @@ look_send(Look *look, const char *bucket, LookKind kind)
 	look->kind = kind;
 	look->per_type = rows_per_type(look);
 	look->sent_us = loop_now_us(look->loop);
+	choose_skipped(look);
 	wire_init(&params);
 	wire_add_text(&params, bucket);
 	wire_add_int4(&params, look->per_type);
-	wire_add_array(&params, WIRE_TEXT, skipped.n);
-	for (int i = 0; i < skipped.n; i++)
-		wire_text(&params, skipped.names[i]);
+	wire_add_array(&params, WIRE_TEXT, names_count(look->skipped));
+	for (int i = 0; i < names_count(look->skipped); i++)
+		wire_text(&params, names_get(look->skipped, i));
 	wire_add_int4(&params, kind.part == LOOK_OWN ? place : 0);
 	wire_add_int4(&params, kind.part == LOOK_OWN ? nodes : 1);
 	wire_add_int4(&params, rows_in_all(look));
-	add_cursors(look, &skipped, &params);
-	pfree(skipped.names);
+	add_cursors(look, &params);
 	pg_send(node_pg(look->node), &call_sweep, &params, on_swept, look);
 }

@@ -73,6 +73,8 @@ typedef struct Look
 	int64		sent_us;
 	int64		head_us;		/* when the last deep look began at the head */
 	Names	   *refused;		/* types that this node leaves to others */
+	Names	   *skipped;		/* by the look under way: these, and full
+								 * types */
 	Cursors    *cursors;
 } Look;
 
