@@ -7,8 +7,8 @@
  *
  * libmicrohttpd does the reading and writing.  Its own epoll descriptor is one
  * of ours; when it is ready, or its time has come, MHD_run() does what can be
- * done without waiting.  It must not be called from inside itself: so whoever
- * answers a request only wishes for it.
+ * done without waiting.  MHD_run() must not be called from inside itself, so an
+ * answer only starts the timer that calls it.
  *
  *	 a request is	until						and then
  *	 reading		its body is there			served

@@ -5,9 +5,9 @@
  *
  *		from: web_config.h (listen)			to: results.h (routes)
  *
- * What is served is a table of routes, added by whoever serves them.  A
- * request is read whole before its route is called, and answered once, in the
- * call or later; until then its connection is put aside and costs nothing.
+ * Modules add tables of routes, which the server serves.  It reads a request
+ * whole before it calls the route.  The route answers once, in the call or later;
+ * until then the connection is suspended.
  *
  * Everything but routes marked as open needs a bearer token, when there are
  * tokens.  When there are none we listen on this machine only, and refuse what

@@ -62,7 +62,7 @@ serve_health(void *arg, HttpRequest *request)
 
 /* ---- finish ---- */
 
-/* What became of it, and of the task: one of the words of finish_task(). */
+/* Answers with the word of finish_task() and the status of the task. */
 static void
 answer_result(const Finishing *finishing, const PGresult *result)
 {
@@ -112,7 +112,7 @@ on_finished(void *arg, PgOutcome outcome, PGresult *result)
 	pfree(finishing);
 }
 
-/* What is wrong with the request (palloc'd); NULL: nothing. */
+/* The fault of the request, palloc'd; NULL: none. */
 static char *
 read_result(const json_t *object, int64 *version, WorkerReply *reply)
 {

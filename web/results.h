@@ -21,7 +21,7 @@ typedef struct Results Results;
 /* Opens a connection to the database. */
 extern Results *results_open(Loop *loop, const char *postgres, Http *http);
 
-/* Before http_close(): what is under way is answered. */
+/* Call it before http_close().  It answers the results on their way. */
 extern void results_close(Results *results);
 
 #endif							/* TWT_RESULTS_H */

@@ -45,7 +45,7 @@ static const Option options[] = {
 	},
 };
 
-/* Whoever guesses a token can finish tasks.  The reason is palloc'd. */
+/* A guessed token lets a stranger finish tasks.  Returns a palloc'd fault or NULL. */
 static char *
 read_tokens(WebConfig *config)
 {

@@ -25,7 +25,7 @@ typedef struct WebConfig
 extern WebConfig *web_config_read(const char *path, char **error) MUSTCHECK;
 extern void web_config_free(WebConfig *config);
 
-/* As options_print() and options_needs_restart(). */
+/* See options_print() and options_needs_restart(). */
 extern void web_config_print(const WebConfig *config, StringInfo out);
 extern const char *web_config_needs_restart(const WebConfig *from, const WebConfig *to);
 

@@ -3,12 +3,12 @@
  * health.c
  *		Tells by HTTP how this node is.
  *
- * A client goes through these in turn, or its time is over:
+ * A client passes these stages in turn, unless its time ends before:
  *
  *	 reading	until the empty line that ends the headers
  *	 writing	until the answer is gone
- *	 leaving	until it closes its side; what it still sends, such as a body, is
- *				thrown away, since closing on it could take the answer back
+ *	 leaving	until it closes its side; bytes that it still sends, such as a
+ *				body, are thrown away: a close before them could destroy the answer
  *
  *-------------------------------------------------------------------------
  */
@@ -215,7 +215,7 @@ add_client(Health *health, int fd)
 	health->nclients++;
 }
 
-/* Without descriptors the connection stays there, and would be told of at once. */
+/* A connection that finds no descriptor stays in the queue, so accept pauses. */
 static void
 on_connection(void *arg, int ready)
 {

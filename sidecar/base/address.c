@@ -20,7 +20,7 @@ is_loopback(const struct sockaddr *address)
 	return IN6_IS_ADDR_LOOPBACK(&six->sin6_addr);
 }
 
-/* Without asking anybody: numbers only. */
+/* Numbers only, so that no name server is asked. */
 static struct addrinfo *
 look_up(const Address *address)
 {

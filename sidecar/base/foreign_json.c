@@ -131,7 +131,7 @@ is_named(const char *key, size_t len, const char *name)
 	return is_same;
 }
 
-/* In one pass over the text, however many the names are. */
+/* One pass over the text counts the members of all names. */
 static void
 count_members(const char *text, size_t len, const char *const *names, int *counts)
 {

@@ -39,7 +39,7 @@ extern json_t *foreign_json_load(const char *text, size_t len,
 								 const char *const *names,
 								 ForeignJsonFault *fault) MUSTCHECK;
 
-/* What is to be said about it. */
+/* The message about a repeated member. */
 #define FOREIGN_JSON_REPEATED "member \"%s\" is there twice"
 
 #endif							/* TWT_FOREIGN_JSON_H */

@@ -32,7 +32,7 @@ is_leap_year(int year)
 	return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
 }
 
-/* From 1970-01-01; a year of this count begins in March. */
+/* Days since 1970-01-01; a year of this count begins in March. */
 static int64
 days_since_1970(int year, int month, int day)
 {
@@ -64,7 +64,7 @@ take_date(const char **p, int64 *days)
 	return true;
 }
 
-/* What is finer than a microsecond is dropped. */
+/* Digits after the microseconds are dropped. */
 static bool
 take_fraction(const char **p, int64 *us)
 {

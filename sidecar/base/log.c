@@ -22,7 +22,7 @@
 #include "base/task.h"
 #include "base/text.h"
 
-/* With the line end.  No more than a pipe takes at once (PIPE_BUF). */
+/* Includes the line end.  A pipe takes so many bytes at once (PIPE_BUF). */
 #define LINE_MAX_BYTES 4096
 
 /* No field but the message may come near the size of a line. */
@@ -43,7 +43,7 @@ static const LevelName levels[] = {
 	[TWT_LOG_DEBUG] = {"debug", "DEBUG", 7},
 };
 
-/* What a line is about. */
+/* The subject of a line. */
 typedef struct Event
 {
 	LogLevel	level;
@@ -304,7 +304,7 @@ put_formatted(const Event *about, const char *fmt, va_list args)
 	char		message[LINE_MAX_BYTES];
 	Event		event = *about;
 
-	/* What does not fit here would not fit into the line either. */
+	/* Text that does not fit here would not fit into the line either. */
 	vsnprintf(message, sizeof(message), fmt, args);
 	event.message = message;
 	if (!report_dropped() || !put(&event))

@@ -34,7 +34,7 @@ typedef enum LogFormat
 	LOG_FORMAT_JSON
 } LogFormat;
 
-/* Before log_init(): text, info, to descriptor 2. */
+/* The log begins with format text and level info, on descriptor 2. */
 extern void log_init(LogFormat format, LogLevel level, const char *node);
 extern bool log_wants(LogLevel level);
 

@@ -68,7 +68,7 @@ output_add(Output *output, const char *bytes, size_t len)
 	output->len += len;
 }
 
-/* What one character, or one byte that is none, becomes; returns its length
+/* Escapes one character, or one byte that is none; returns its length
  * in the input. */
 static size_t
 escape_one(const unsigned char *s, size_t len, char *piece, int *piece_len)

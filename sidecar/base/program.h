@@ -30,15 +30,15 @@ typedef struct Arguments
 } Arguments;
 
 /*
- * Reads the arguments of the program that usage describes.  False: the process is
- * to end with *status, and whatever is to be said has been printed.
+ * Reads the arguments of the program that usage describes.  False: the process
+ * must end with *status, and the message has been printed.
  */
 extern bool program_read_arguments(int argc, char **argv, const char *usage,
 								   Arguments *arguments, int *status) MUSTCHECK;
 
 /*
- * To be called first.  Whatever is opened first would take the place of a standard
- * descriptor that is closed, and be written to as the log.
+ * Opens closed standard descriptors; call it first.  Otherwise the first file
+ * that the program opens would become its stderr and receive the log.
  */
 extern void program_open_standard_files(void);
 

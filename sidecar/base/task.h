@@ -60,7 +60,7 @@ typedef struct Task
 	bool		is_cancelled;	/* an operator wants it to end */
 } Task;
 
-/* What a handler made of a task.  message is copied by whoever keeps it. */
+/* The result of a handler for a task.  A function that keeps message copies it. */
 typedef struct Verdict
 {
 	TaskResult	result;

@@ -7,7 +7,7 @@
 #define ELLIPSIS "\xe2\x80\xa6"
 #define ELLIPSIS_LEN 3
 
-/* What one character, or one byte that is none, becomes. */
+/* The escaped form of one character, or of one byte that is none. */
 typedef struct Piece
 {
 	char		text[12];

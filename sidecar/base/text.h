@@ -18,7 +18,7 @@
  * bytes gives nothing).
  */
 
-/* For a line that people read: \n, \x1b, \u202e, and \\ for a backslash. */
+/* Escapes for a line that people read: \n, \x1b, \u202e, and \\ for a backslash. */
 extern void text_escape_line(StringInfo out, const char *text, size_t len,
 							 size_t limit);
 

@@ -24,7 +24,7 @@ typedef enum Parsed
 	PARSED_TOO_LARGE
 } Parsed;
 
-/* In microseconds and in bytes, ascending. */
+/* The units of microseconds and of bytes, ascending. */
 extern const Unit duration_units[];
 extern const Unit size_units[];
 

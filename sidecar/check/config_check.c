@@ -4,14 +4,14 @@
 #include "check/faults.h"
 #include "pg/calls.h"
 
-/* Of each server, unless the connection string says otherwise; in seconds. */
+/* Seconds for each server, unless the connection string says otherwise. */
 #define CONNECT_TIMEOUT "5"
 
 /* There is no loop that could stand still. */
 static PGconn *
 connect_to(const char *conninfo)
 {
-	/* What comes later overrides. */
+	/* Later keywords override earlier ones, so the connection string wins. */
 	static const char *const keywords[] = {
 		"fallback_application_name", "connect_timeout", "target_session_attrs",
 		"client_encoding", "dbname", NULL

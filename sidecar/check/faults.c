@@ -5,7 +5,7 @@
 #include "check/faults.h"
 #include "pg/calls.h"
 
-/* As long as a task waits whose handler could not be started. */
+/* A task whose handler could not be started waits as long. */
 #define AGAIN_US SECONDS_TO_US(30)
 
 struct Faults
@@ -96,7 +96,7 @@ tell_log(const Faults *faults, char **list)
 	}
 }
 
-/* For twtasks.warnings. */
+/* Writes the faults for twtasks.warnings. */
 static void
 publish(const Faults *faults)
 {

@@ -206,7 +206,7 @@ has_settings(const HandlerConfig *handler)
 	return handler->told != NULL && handler->told->noptions > 0;
 }
 
-/* What is wrong with the settings of a handler, by its program's answer. */
+/* Reports the fault of a handler's settings, if its program answers one. */
 static bool
 check_answer(const HandlerConfig *handler, const char *line, const Place *place)
 {

@@ -42,8 +42,8 @@ typedef struct RetryConfig
 } RetryConfig;
 
 /*
- * What handlers of several kinds have.  The struct of a kind that has more
- * begins with this one.
+ * The options that several kinds of handlers share.  The struct of a kind with
+ * more options begins with this one.
  */
 typedef struct HandlerConfig
 {

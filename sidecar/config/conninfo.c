@@ -53,8 +53,8 @@ is_secret(const PQconninfoOption *part)
 }
 
 /*
- * With a secret in it the whole is written anew from its parsed parts:
- * finding the password inside the text would mean to parse as libpq does.
+ * A string with a secret is written anew from its parsed parts.  Only libpq knows
+ * where the password begins and ends in the text.
  */
 char *
 conninfo_redact(const char *conninfo)

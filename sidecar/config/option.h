@@ -46,7 +46,7 @@ typedef struct Option
 	int64		max;			/* entries of a list */
 	const Choice *choices;
 	const Section *section;
-	/* What is wrong with a text, or with a word of a list; NULL: nothing. */
+	/* Returns the fault of a text, or of a word of a list; NULL: none. */
 	const char *(*check) (const char *text);
 	bool		is_required;
 	bool		needs_restart;	/* a reload does not change it */
@@ -79,12 +79,12 @@ struct Section
 	void		(*release) (void *target);
 };
 
-/* For settle: whether the file has the option. */
+/* Tells settle whether the file has the option. */
 extern bool options_given(const Place *place, const char *name);
 
 /*
- * For settle: what is wrong with an option of the section, or with a part of
- * it such as "hosts[2]"; "" is the section itself.  Returns false.
+ * Lets settle report the fault of an option of the section, or of a part such as
+ * "hosts[2]"; "" is the section itself.  Returns false.
  */
 extern bool options_fail(const Place *place, const char *option,
 						 const char *fmt,...) pg_attribute_printf(3, 4);

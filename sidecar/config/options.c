@@ -87,7 +87,7 @@ read_count(const Place *list, const Option *option, char *target, int *count)
 	return true;
 }
 
-/* What there is of the array ends in NULL at any time. */
+/* The array ends in NULL at any time, so that it can be freed half read. */
 static bool
 read_words(const Place *place, const Option *option, char *target)
 {

@@ -20,7 +20,7 @@ is_safe(const struct stat *status)
 		(status->st_mode & forbidden) == 0;
 }
 
-/* What is wrong with it; NULL: nothing. */
+/* The fault of the file; NULL: none. */
 static char *
 judge_file(int fd)
 {

@@ -115,8 +115,8 @@ read_all(int fd, StringInfo text)
 }
 
 /*
- * What is checked is the file that was opened, whatever the path leads to by
- * now.  O_NONBLOCK: opening a FIFO must not wait.
+ * Checks the file that was opened, since the path may lead to another file by
+ * now.  O_NONBLOCK lets the opening of a FIFO return at once.
  */
 static bool
 read_file(const char *path, StringInfo text, char **error)

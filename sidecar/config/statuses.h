@@ -14,12 +14,12 @@
 
 #include "base/task.h"
 
-/* What is wrong with a word; NULL: nothing. */
+/* The fault of a word; NULL: none. */
 extern const char *statuses_check(const char *word);
 
 /*
- * What is wrong with a list of them (NULL: none), whose statuses must be from
- * min to max; NULL: nothing.
+ * The fault of a list of words, which may be NULL and whose statuses must be from
+ * min to max; NULL: none.
  */
 extern const char *statuses_check_all(char *const *words, int min, int max);
 

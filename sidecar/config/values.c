@@ -5,7 +5,7 @@
 #include "config/conninfo.h"
 #include "config/values.h"
 
-/* In a message. */
+/* Bytes of a value that a message quotes. */
 #define SHOWN_MAX 100
 
 static Parsed
@@ -185,7 +185,7 @@ print_range(const Option *option, StringInfo out)
 	}
 }
 
-/* What is wrong with text, which is quoted unless it could hold a secret. */
+/* The fault of a text, which the reason quotes. */
 static char *
 reason_invalid(const char *what, const char *text, const char *hint)
 {

@@ -7,7 +7,7 @@
 #include "workers/http/http_headers.h"
 #include "base/trace.h"
 
-/* Those that libcurl makes, and those that say what the request is. */
+/* Headers that libcurl makes, and headers that say what the request is. */
 static const char *const reserved[] = {
 	"Host", "Content-Length", "Transfer-Encoding", "Connection", "Expect", "TE",
 	"Trailer", "Upgrade", "Idempotency-Key", "traceparent", "tracestate"
@@ -64,7 +64,7 @@ add_number(struct curl_slist **list, const char *name, int64 value)
 	add(list, name, digits);
 }
 
-/* Whatever a header cannot carry goes as in a URL. */
+/* Bytes that a header cannot carry are encoded as in a URL. */
 static void
 add_encoded(struct curl_slist **list, const char *name, const char *value)
 {

@@ -32,11 +32,11 @@ typedef struct HttpHeaders
 	int64		timestamp;		/* seconds since 1970 */
 } HttpHeaders;
 
-/* To be freed by curl_slist_free_all(). */
+/* Returns a list for curl_slist_free_all(). */
 extern struct curl_slist *http_headers_make(const HttpHeaders *headers,
 											const Task *task);
 
-/* What is wrong with a line of the handler's own; NULL: nothing. */
+/* The fault of a line of the handler's own; NULL: none. */
 extern const char *http_headers_check(const char *line);
 
 /*

@@ -78,7 +78,7 @@ extern bool http_post_start(HttpPost *post, HttpClient *client,
 							const HttpSettings *settings, const Task *task,
 							void *arg) MUSTCHECK;
 
-/* After HTTP_POST_AGAIN, and outside of the client's function. */
+/* Begins again after HTTP_POST_AGAIN; not in the client's function. */
 extern void http_post_restart(HttpPost *post, HttpClient *client);
 
 /* How it ended, by libcurl's code. */

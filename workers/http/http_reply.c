@@ -90,7 +90,7 @@ is_object_text(const char *text)
 	return text[strspn(text, " \t\r\n")] == '{';
 }
 
-/* What is wrong with its details must not make a task run again. */
+/* A fault in the details must not make a task run again. */
 static void
 read_outcome(const HttpReply *reply, const json_t *object, const char *repeated,
 			 Verdict *verdict, char **message)

@@ -22,7 +22,7 @@ struct HttpKeys
 	int			n;
 };
 
-/* What is wrong with the line; NULL: nothing. */
+/* The fault of the line; NULL: none. */
 static const char *
 read_key(const char *line, Key *key)
 {

@@ -22,7 +22,7 @@ typedef struct HttpKeys HttpKeys;
 extern HttpKeys *http_keys_read(const char *path, char **reason) MUSTCHECK;
 extern void http_keys_free(HttpKeys *keys);
 
-/* What is signed. */
+/* The signed parts of a request. */
 typedef struct HttpSigned
 {
 	const char *id;

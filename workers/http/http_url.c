@@ -20,7 +20,7 @@ typedef struct Network
 	int			bits;
 } Network;
 
-/* What is not in the public Internet. */
+/* Addresses outside of the public Internet. */
 static const Network networks4[] = {
 	{{0}, 8},					/* this network */
 	{{10}, 8},					/* private */

@@ -33,7 +33,7 @@ typedef struct HttpSettings
 	int			concurrency;
 } HttpSettings;
 
-/* From the line {"hello": 1, ..., "settings": {...}}.  NULL on failure. */
+/* Reads the line {"hello": 1, ..., "settings": {...}}.  NULL on failure. */
 extern HttpSettings *http_settings_new(const char *hello, WorkerFault *fault) MUSTCHECK;
 extern void http_settings_free(HttpSettings *settings);
 
