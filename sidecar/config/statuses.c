@@ -74,7 +74,7 @@ statuses_check_all(char *const *words, int min, int max)
 		StatusRule	other;
 
 		if (!parse_rule(words[i], &rule) || rule.status < min || rule.status > max)
-			return "it is no status that can come";
+			return "status out of range";
 		if (rule.is_class && max < 256)
 			return "exit statuses have no classes";
 		for (int j = 0; j < i; j++)

@@ -267,8 +267,8 @@ test_handler_errors(void **state)
 	expect_error("networks: must be one of public, any", HTTP_HANDLER("networks: none"));
 	expect_error("statuses[0]: invalid value \"404\"", HTTP_HANDLER("statuses: ['404']"));
 	expect_error("statuses: a status is there twice", HTTP_HANDLER("statuses: ['404=done', '404=error']"));
-	expect_error("statuses: it is no status that can come", HTTP_HANDLER("statuses: ['80=done']"));
-	expect_error("statuses: it is no status that can come",
+	expect_error("statuses: status out of range", HTTP_HANDLER("statuses: ['80=done']"));
+	expect_error("statuses: status out of range",
 				 "handlers: [{types: [A], command: [/x], statuses: ['404=done']}]\n");
 	expect_error("settings: a handler of this kind cannot have it", HTTP_HANDLER("settings: {a: 1}"));
 	expect_error("handlers[0].settings: must have keys and values",
