@@ -14,7 +14,7 @@ SUDO = $(if $(DESTDIR),,$(shell test -w "$$($(PG_CONFIG) --pkglibdir)" || echo s
 .DEFAULT_GOAL = all
 .PHONY: all extension sidecar web workers version install uninstall demo check check-servers unit \
 	installcheck isolation pgtap tap format format-check lint asan valgrind \
-	campaign-limits bench bench-peers bench-schedule bench-views bench-clean bench-http docs clean help
+	campaign-limits bench bench-peers bench-schedule bench-views bench-clean bench-slots bench-http docs clean help
 
 all: extension sidecar web workers ## builds the extension, the sidecar, twtasks-web and the workers
 
@@ -103,6 +103,9 @@ bench-views: install ## measures the views that people look at, beside millions 
 
 bench-http: workers ## measures how many HTTP requests a second are sent
 	@bench/http
+
+bench-slots: install ## measures how two sidecars share a limit of the whole cluster
+	@bench/slots
 
 bench-clean: install ## measures how fast old history is cleaned, beside others that finish
 	@bench/clean

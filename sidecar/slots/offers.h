@@ -11,6 +11,7 @@
  * connection.
  *
  * An offer may get lost, so a node that waits also tries now and then (turns.h).
+ * docs/decisions/fair-hand-over.md says why a retry alone is not enough.
  *
  *-------------------------------------------------------------------------
  */
