@@ -6,29 +6,19 @@ CREATE TYPE twtasks.limit_scope AS ENUM ('node', 'cluster');
  * src/common/limit_pattern.h says which types a pattern covers.
  */
 CREATE TABLE twtasks.limit_rule (
-	pattern				text COLLATE "C" NOT NULL,
-	scope				twtasks.limit_scope NOT NULL,
-	concurrency			integer,
-	stretch				integer NOT NULL,
-	stretch_priority	smallint NOT NULL,
-	rate				integer,
-	per					interval,
-	burst				integer,
-	changed_at			timestamptz NOT NULL,
-	changed_by			text NOT NULL,
+	pattern				text COLLATE "C" NOT NULL,		-- A type and all below it, the beginning of types with *, or a type with |* for each key
+	scope				twtasks.limit_scope NOT NULL,	-- Whether the limit counts on each node for itself or in the whole cluster
+	concurrency			integer,						-- Tasks that may run at once; NULL: no limit
+	stretch				integer NOT NULL,				-- Extra slots for urgent tasks
+	stretch_priority	smallint NOT NULL,				-- Tasks up to this priority are urgent
+	rate				integer,						-- Tasks that may start per period; NULL: no limit
+	per					interval,						-- Period of the rate
+	burst				integer,						-- Tasks that may start at once after a quiet time
+	changed_at			timestamptz NOT NULL,			-- Time of the last change
+	changed_by			text NOT NULL,					-- Role that logged in and made the last change
 	CONSTRAINT limit_rule_pkey PRIMARY KEY (pattern, scope)
 );
 COMMENT ON TABLE twtasks.limit_rule IS 'Limits of types, as configure_limit() set them';
-COMMENT ON COLUMN twtasks.limit_rule.pattern IS 'A type and all below it, the beginning of types with *, or a type with |* for each key';
-COMMENT ON COLUMN twtasks.limit_rule.scope IS 'Whether the limit counts on each node for itself or in the whole cluster';
-COMMENT ON COLUMN twtasks.limit_rule.concurrency IS 'Tasks that may run at once; NULL: no limit';
-COMMENT ON COLUMN twtasks.limit_rule.stretch IS 'Extra slots for urgent tasks';
-COMMENT ON COLUMN twtasks.limit_rule.stretch_priority IS 'Tasks up to this priority are urgent';
-COMMENT ON COLUMN twtasks.limit_rule.rate IS 'Tasks that may start per period; NULL: no limit';
-COMMENT ON COLUMN twtasks.limit_rule.per IS 'Period of the rate';
-COMMENT ON COLUMN twtasks.limit_rule.burst IS 'Tasks that may start at once after a quiet time';
-COMMENT ON COLUMN twtasks.limit_rule.changed_at IS 'Time of the last change';
-COMMENT ON COLUMN twtasks.limit_rule.changed_by IS 'Role that logged in and made the last change';
 
 CREATE TRIGGER config_changed
 	AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON twtasks.limit_rule

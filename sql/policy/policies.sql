@@ -43,23 +43,19 @@ CREATE TYPE twtasks.policy AS (
  * set, and in the end the configuration of the sidecar.
  */
 CREATE TABLE twtasks.type_policy (
-	pattern			text COLLATE "C" NOT NULL,
-	options			jsonb NOT NULL,
-	changed_at		timestamptz NOT NULL,
-	changed_by		text NOT NULL,
+	pattern			text COLLATE "C" NOT NULL,	-- A type, or the beginning of types and a *
+	options			jsonb NOT NULL,				-- Options that are set, by name
+	changed_at		timestamptz NOT NULL,		-- Time of the last change
+	changed_by		text NOT NULL,				-- Role that logged in and made the last change
 	CONSTRAINT type_policy_pkey PRIMARY KEY (pattern)
 );
 COMMENT ON TABLE twtasks.type_policy IS 'Policies of task types, as configure_type() set them; the view type_policies has them in columns';
-COMMENT ON COLUMN twtasks.type_policy.pattern IS 'A type, or the beginning of types and a *';
-COMMENT ON COLUMN twtasks.type_policy.options IS 'The options that are set, by name';
-COMMENT ON COLUMN twtasks.type_policy.changed_at IS 'When it was configured last';
-COMMENT ON COLUMN twtasks.type_policy.changed_by IS 'By whom: the role that logged in';
 
 CREATE VIEW twtasks.type_policies AS
 	SELECT p.pattern, o.*, p.changed_at, p.changed_by
 	FROM twtasks.type_policy p
 	CROSS JOIN LATERAL pg_catalog.jsonb_populate_record(NULL::twtasks.policy, p.options) o;
-COMMENT ON VIEW twtasks.type_policies IS 'Policies of types, one row per pattern; policy_of() takes them together for a type';
+COMMENT ON VIEW twtasks.type_policies IS 'Policies of types, one row per pattern; policy_of() merges them for a type';
 
 CREATE TRIGGER config_changed
 	AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON twtasks.type_policy
@@ -67,19 +63,14 @@ CREATE TRIGGER config_changed
 
 /* The bucket "default" needs no row, which would clash with that of a restore. */
 CREATE TABLE twtasks.bucket_policy (
-	name			text COLLATE "C" NOT NULL,
-	description		text,
-	concurrency		integer,
-	changed_at		timestamptz NOT NULL,
-	changed_by		text NOT NULL,
+	name			text COLLATE "C" NOT NULL,	-- Name in add_task() and in the buckets of a sidecar
+	description		text,						-- Purpose of the bucket, in words
+	concurrency		integer,					-- Tasks that may run at once on each node; NULL: no limit
+	changed_at		timestamptz NOT NULL,		-- Time of the last change
+	changed_by		text NOT NULL,				-- Role that logged in and made the last change
 	CONSTRAINT bucket_policy_pkey PRIMARY KEY (name)
 );
 COMMENT ON TABLE twtasks.bucket_policy IS 'Buckets that tasks can be added to, besides "default"';
-COMMENT ON COLUMN twtasks.bucket_policy.name IS 'As add_task() and the buckets of a sidecar name it';
-COMMENT ON COLUMN twtasks.bucket_policy.description IS 'What it is for, in words';
-COMMENT ON COLUMN twtasks.bucket_policy.concurrency IS 'So many of its tasks run at once on each node; NULL: no limit';
-COMMENT ON COLUMN twtasks.bucket_policy.changed_at IS 'When it was configured last';
-COMMENT ON COLUMN twtasks.bucket_policy.changed_by IS 'By whom: the role that logged in';
 
 CREATE TRIGGER config_changed
 	AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON twtasks.bucket_policy
@@ -87,19 +78,14 @@ CREATE TRIGGER config_changed
 
 /* Pauses are apart from the policies, so a change of policies ends no pause. */
 CREATE TABLE twtasks.pause (
-	kind			text NOT NULL,
-	name			text COLLATE "C" NOT NULL,
-	since			timestamptz NOT NULL,
-	paused_by		text NOT NULL,
-	reason			text,
+	kind			text NOT NULL,				-- type or bucket
+	name			text COLLATE "C" NOT NULL,	-- A type, the beginning of types and a *, or a bucket
+	since			timestamptz NOT NULL,		-- Start of the pause
+	paused_by		text NOT NULL,				-- Role that logged in and paused it
+	reason			text,						-- Reason that this role gave
 	CONSTRAINT pause_pkey PRIMARY KEY (kind, name)
 );
-COMMENT ON TABLE twtasks.pause IS 'Types and buckets of which nothing new is grabbed';
-COMMENT ON COLUMN twtasks.pause.kind IS 'type or bucket';
-COMMENT ON COLUMN twtasks.pause.name IS 'A type, the beginning of types and a *, or a bucket';
-COMMENT ON COLUMN twtasks.pause.since IS 'When it was paused';
-COMMENT ON COLUMN twtasks.pause.paused_by IS 'By whom: the role that logged in';
-COMMENT ON COLUMN twtasks.pause.reason IS 'Why, in the words of who did it';
+COMMENT ON TABLE twtasks.pause IS 'Types and buckets whose tasks no node grabs';
 
 CREATE TRIGGER config_changed
 	AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON twtasks.pause

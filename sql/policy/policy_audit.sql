@@ -1,6 +1,6 @@
 CREATE TABLE twtasks.policy_audit (
 	id				bigint GENERATED ALWAYS AS IDENTITY,	-- Ascends with the changes of one object
-	at				timestamptz NOT NULL,					-- When
+	at				timestamptz NOT NULL,					-- Time of the change
 	actor			text NOT NULL,							-- The role that logged in
 	kind			text NOT NULL,							-- type, bucket, limit, pause, allowed
 	name			text COLLATE "C" NOT NULL,				-- The pattern, or the bucket
@@ -9,7 +9,7 @@ CREATE TABLE twtasks.policy_audit (
 	CONSTRAINT policy_audit_pkey PRIMARY KEY (id)
 );
 CREATE INDEX policy_audit_name ON twtasks.policy_audit (name);
-COMMENT ON TABLE twtasks.policy_audit IS 'Changes of policies, buckets, limits, pauses and of who may add which types';
+COMMENT ON TABLE twtasks.policy_audit IS 'Changes of policies, buckets, limits, pauses and allowed types';
 
 SELECT pg_catalog.pg_extension_config_dump('twtasks.policy_audit', '');
 SELECT pg_catalog.pg_extension_config_dump('twtasks.policy_audit_id_seq', '');

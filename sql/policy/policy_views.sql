@@ -14,4 +14,4 @@ COMMENT ON VIEW twtasks.buckets IS 'Buckets that tasks can be added to';
 CREATE VIEW twtasks.paused AS
 	SELECT p.kind, p.name, p.since, p.paused_by, p.reason
 	FROM twtasks.pause p;
-COMMENT ON VIEW twtasks.paused IS 'Types and buckets of which nothing new is started, and who paused them';
+COMMENT ON VIEW twtasks.paused IS 'Types and buckets whose tasks do not start, and the roles that paused them';
