@@ -93,9 +93,3 @@ handler_set_data(Handler *handler, void *data)
 {
 	handler->data = data;
 }
-
-const char *
-handler_name(const Handler *handler)
-{
-	return handler->name;
-}

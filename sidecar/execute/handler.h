@@ -43,7 +43,4 @@ extern void handler_reload(Handler *handler, const HandlerConfig *config);
 extern void *handler_data(const Handler *handler);
 extern void handler_set_data(Handler *handler, void *data);
 
-/* "SEND_EMAIL" or "SEND_EMAIL, ..." for messages. */
-extern const char *handler_name(const Handler *handler);
-
 #endif							/* TWT_HANDLER_H */
