@@ -1,10 +1,13 @@
 # Table of contents: "make help" prints it.  The work is done by extension.mk
 # (PGXS), sidecar/Makefile and scripts/.
 #
-# Variables: PG_CONFIG, CC, CFLAGS, WERROR=1, DESTDIR, PREFIX (of the sidecar)
+# Variables: PG_CONFIG, CC, CFLAGS, WERROR=1, DESTDIR, PREFIX (of the sidecar),
+# WITH_KAFKA=no (no librdkafka)
 
 PG_CONFIG ?= pg_config
 export PG_CONFIG
+
+WORKERS = workers/http $(if $(filter no,$(WITH_KAFKA)),,workers/kafka)
 
 EXTENSION_MK = -f extension.mk PG_CONFIG='$(PG_CONFIG)'
 
@@ -29,7 +32,7 @@ web: sidecar
 
 # Both take the sidecar's parts: one after the other, whatever -j says.
 workers: web
-	$(MAKE) -C workers/http all
+	set -e; for worker in $(WORKERS); do $(MAKE) -C $$worker all; done
 
 # Both halves include it; made first, so that -j does not make it twice.
 version:
@@ -39,13 +42,13 @@ install: all ## installs them, with sudo where needed
 	$(SUDO) $(MAKE) $(EXTENSION_MK) install
 	$(SUDO) $(MAKE) -C sidecar PG_CONFIG='$(PG_CONFIG)' install
 	$(SUDO) $(MAKE) -C web PG_CONFIG='$(PG_CONFIG)' install
-	$(SUDO) $(MAKE) -C workers/http PG_CONFIG='$(PG_CONFIG)' install
+	set -e; for worker in $(WORKERS); do $(SUDO) $(MAKE) -C $$worker PG_CONFIG='$(PG_CONFIG)' install; done
 
 uninstall: ## removes them
 	$(SUDO) $(MAKE) $(EXTENSION_MK) uninstall
 	$(SUDO) $(MAKE) -C sidecar PG_CONFIG='$(PG_CONFIG)' uninstall
 	$(SUDO) $(MAKE) -C web PG_CONFIG='$(PG_CONFIG)' uninstall
-	$(SUDO) $(MAKE) -C workers/http PG_CONFIG='$(PG_CONFIG)' uninstall
+	set -e; for worker in $(WORKERS); do $(SUDO) $(MAKE) -C $$worker PG_CONFIG='$(PG_CONFIG)' uninstall; done
 
 demo: ## shows a task's life on a server of its own; installs what is missing
 	@scripts/demo
@@ -119,7 +122,7 @@ clean: ## removes what was built
 	@$(MAKE) --no-print-directory -s $(EXTENSION_MK) clean
 	@$(MAKE) --no-print-directory -s -C sidecar clean
 	@$(MAKE) --no-print-directory -s -C web clean
-	@$(MAKE) --no-print-directory -s -C workers/http clean
+	@set -e; for worker in $(WORKERS); do $(MAKE) --no-print-directory -s -C $$worker clean; done
 	@$(MAKE) --no-print-directory -s -C test/unit clean
 	@$(MAKE) --no-print-directory -s -C test/campaign clean
 	@rm -rf check-output

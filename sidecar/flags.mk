@@ -5,7 +5,11 @@ PG_CONFIG ?= pg_config
 PKG_CONFIG ?= pkg-config
 CFLAGS ?= -O2 -g
 
-PACKAGES = libpq libevent_core yaml-0.1 jansson libcurl libmicrohttpd
+# WITH_KAFKA=no builds without librdkafka, and without what needs it.
+WITH_KAFKA ?= yes
+
+PACKAGES = libpq libevent_core yaml-0.1 jansson libcurl libmicrohttpd \
+	$(if $(filter no,$(WITH_KAFKA)),,rdkafka)
 
 # Debian keeps the server's static libraries with its modules.
 PG_LIBS := $(foreach dir,$(shell $(PG_CONFIG) --pkglibdir) \

@@ -1,0 +1,39 @@
+/*-------------------------------------------------------------------------
+ *
+ * kafka_conf.h
+ *		Settings of librdkafka, as a configuration file has them.
+ *
+ *		from: settings of a handler			to: kafka.h
+ *
+ * Settings pass verbatim, except for those on which a promise rests.  A secret
+ * comes from a file and never from a setting.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_KAFKA_CONF_H
+#define TWT_KAFKA_CONF_H
+
+#include <jansson.h>
+#include <librdkafka/rdkafka.h>
+
+/* All palloc'd; setting is a way such as settings["linger.ms"]. */
+typedef struct KafkaFault
+{
+	char	   *setting;
+	char	   *reason;
+} KafkaFault;
+
+/*
+ * Sets the members of the object: brokers (a list), settings (an object), and
+ * secrets (an object of paths by the names of settings).  Host names of TLS
+ * certificates are checked unless a setting says otherwise.  NULL on failure.
+ */
+extern rd_kafka_conf_t * kafka_conf_new(const json_t *object, KafkaFault *fault) MUSTCHECK;
+
+/* Sets what the program decides itself; the setting exists. */
+extern void kafka_conf_set(rd_kafka_conf_t * conf, const char *name, const char *value);
+
+/* What is wrong with the name of a topic; NULL: nothing. */
+extern const char *kafka_topic_check(const char *name);
+
+#endif							/* TWT_KAFKA_CONF_H */

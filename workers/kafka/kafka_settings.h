@@ -1,0 +1,31 @@
+/*-------------------------------------------------------------------------
+ *
+ * kafka_settings.h
+ *		The settings of a Kafka handler, as its sidecar tells them.
+ *
+ *		from: worker_main.h (the hello)		to: sends.h
+ *
+ * They are the options of the configuration file, under the same names; see
+ * docs/configuration.md.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_KAFKA_SETTINGS_H
+#define TWT_KAFKA_SETTINGS_H
+
+#include <librdkafka/rdkafka.h>
+
+#include "workers/lib/worker_fault.h"
+
+typedef struct KafkaSettings
+{
+	char	   *topic;			/* exact, or a beginning and a * */
+	bool		is_exact;
+	rd_kafka_conf_t *conf;		/* of a producer that loses nothing */
+} KafkaSettings;
+
+/* From the line {"hello": 1, ..., "settings": {...}}.  NULL on failure. */
+extern KafkaSettings *kafka_settings_new(const char *hello, WorkerFault *fault) MUSTCHECK;
+extern void kafka_settings_free(KafkaSettings *settings);
+
+#endif							/* TWT_KAFKA_SETTINGS_H */

@@ -1,0 +1,69 @@
+/*-------------------------------------------------------------------------
+ *
+ * main.c
+ *		twtasks-kafka: a worker that sends each task to Kafka.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include "workers/kafka/sends.h"
+#include "workers/lib/worker_main.h"
+
+#define USAGE \
+	"twtasks-kafka sends tasks of a twtasks sidecar to Kafka.\n" \
+	"It is started by twtasksd, for handlers with \"kafka\" in its configuration.\n\n" \
+	"Usage: twtasks-kafka [--check | --help | --version]\n"
+
+static void *
+settings_new(const char *hello, WorkerFault *fault)
+{
+	return kafka_settings_new(hello, fault);
+}
+
+static void
+settings_free(void *settings)
+{
+	kafka_settings_free(settings);
+}
+
+static void *
+open_sends(Loop *loop, StringInfo replies)
+{
+	return sends_new(loop, replies);
+}
+
+static void
+set(void *sends, void *settings)
+{
+	sends_set(sends, settings);
+}
+
+static void
+start(void *sends, Task *task, int64 start_by_us)
+{
+	sends_start(sends, task, start_by_us);
+}
+
+static void
+cancel(void *sends, const char *id, int64 version, const char *why)
+{
+	sends_cancel(sends, id, version, why);
+}
+
+static const WorkerProgram program = {
+	.name = "twtasks-kafka",
+	.usage = USAGE,
+	.settings_new = settings_new,
+	.settings_free = settings_free,
+	.open = open_sends,
+	.set = set,
+	.start = start,
+	.cancel = cancel
+};
+
+int
+main(int argc, char **argv)
+{
+	return worker_main(&program, argc, argv);
+}

@@ -1,0 +1,405 @@
+/*-------------------------------------------------------------------------
+ *
+ * sends.c
+ *		The messages of each task, on their way to Kafka.
+ *
+ * A task waits until the client takes its first message, and again where the
+ * client's queue is full.  librdkafka keeps no copy of a message, so a task lives
+ * until the last delivery report.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include "common/pattern.h"
+#include "kafka/kafka.h"
+#include "kafka/kafka_conf.h"
+#include "workers/kafka/kafka_batch.h"
+#include "workers/kafka/sends.h"
+#include "workers/lib/task_line.h"
+#include "workers/lib/worker_reply.h"
+
+/* The type of the tasks that send_to_kafka() adds. */
+#define BATCH_TYPE "SendToKafka"
+
+struct Sends
+{
+	Loop	   *loop;
+	StringInfo	replies;
+	KafkaSettings *settings;
+	Kafka	   *client;			/* NULL: it could not be made */
+	char	   *trouble;		/* why; NULL: it was made */
+	bool		is_renewing;	/* the next client waits for the old one's
+								 * answers */
+	bool		is_down;		/* no broker can be reached, and the log knows */
+	dlist_head	waiting;		/* for the client to take more, the oldest
+								 * first */
+	dlist_head	sent;			/* for delivery reports alone */
+};
+
+typedef struct Send
+{
+	dlist_node	node;
+	Sends	   *sends;
+	Task	   *task;
+	int64		start_by_us;
+	const char *topic;
+	KafkaBatch	rest;			/* of a batch, behind message */
+	KafkaMessage message;		/* the next one */
+	int			nleft;			/* messages that the client has not taken */
+	int			ntaken;
+	int			nunanswered;	/* of these */
+	rd_kafka_resp_err_t error;	/* the first */
+} Send;
+
+/* ---- replies ---- */
+
+static void
+report(Send *send, const Verdict *verdict)
+{
+	worker_reply(send->sends->replies, send->task, verdict);
+	loop_want_turn(send->sends->loop);
+	dlist_delete(&send->node);
+	task_line_free(send->task);
+	pfree(send);
+}
+
+static void
+report_text(Send *send, TaskResult result, const char *message)
+{
+	Verdict		verdict = {result, TASK_DELAY_BY_POLICY, message};
+
+	report(send, &verdict);
+}
+
+/* Another attempt would get the same answer. */
+static bool
+is_final(rd_kafka_resp_err_t error)
+{
+	return error == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE ||
+		error == RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE ||
+		error == RD_KAFKA_RESP_ERR_INVALID_RECORD;
+}
+
+static void
+report_answer(Send *send)
+{
+	char	   *message;
+
+	if (send->error == RD_KAFKA_RESP_ERR_NO_ERROR)
+	{
+		report_text(send, TASK_DONE, NULL);
+		return;
+	}
+	message = psprintf("could not send to topic \"%s\": %s", send->topic,
+					   rd_kafka_err2str(send->error));
+	report_text(send, is_final(send->error) ? TASK_ERROR : TASK_FAILURE, message);
+	pfree(message);
+}
+
+/* ---- messages ---- */
+
+/* Headers of the message, and ours; the client takes them with the message. */
+static rd_kafka_headers_t *
+make_headers(const Send *send)
+{
+	KafkaBatch	rest = send->message.headers;
+	rd_kafka_headers_t *headers = rd_kafka_headers_new(send->message.nheaders + 1);
+	char		id[TASK_ID_TEXT + 16];
+	KafkaBytes	name;
+	KafkaBytes	value;
+
+	while (kafka_batch_header(&rest, &name, &value))
+		rd_kafka_header_add(headers, name.bytes, name.len, value.bytes, value.len);
+	snprintf(id, sizeof(id), "%s:%d", send->task->id_text, send->ntaken);
+	rd_kafka_header_add(headers, "twtasks-id", -1, id, -1);
+	return headers;
+}
+
+static rd_kafka_resp_err_t
+send_message(Send *send)
+{
+	rd_kafka_headers_t *headers = make_headers(send);
+	const KafkaMessage *message = &send->message;
+	rd_kafka_resp_err_t error =
+		rd_kafka_producev(kafka_handle(send->sends->client),
+						  RD_KAFKA_V_TOPIC(send->topic),
+						  RD_KAFKA_V_KEY(message->key.bytes, message->key.len),
+						  RD_KAFKA_V_VALUE(unconstify(char *, message->value.bytes),
+										   message->value.len),
+						  RD_KAFKA_V_HEADERS(headers),
+						  RD_KAFKA_V_OPAQUE(send),
+						  RD_KAFKA_V_END);
+
+	if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
+		rd_kafka_headers_destroy(headers);
+	return error;
+}
+
+/* Gives the client what it takes; false: its queue is full. */
+static bool
+send_rest(Send *send)
+{
+	while (send->nleft > 0 && send->error == RD_KAFKA_RESP_ERR_NO_ERROR)
+	{
+		rd_kafka_resp_err_t error = send_message(send);
+
+		if (error == RD_KAFKA_RESP_ERR__QUEUE_FULL)
+			return false;
+		send->error = error;
+		if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
+			break;
+		send->ntaken++;
+		send->nunanswered++;
+		if (--send->nleft > 0)
+			(void) kafka_batch_next(&send->rest, &send->message);
+	}
+	return true;
+}
+
+/* Only a task of which the client has nothing can be given back. */
+static bool
+give_back(Send *send)
+{
+	if (send->ntaken > 0)
+		return false;
+	if (loop_now_us(send->sends->loop) >= send->start_by_us)
+		report_text(send, TASK_RELEASE, NULL);
+	else if (send->sends->trouble != NULL)
+		report_text(send, TASK_FAILURE, send->sends->trouble);
+	else
+		return false;
+	return true;
+}
+
+static void
+send_waiting(Sends *sends)
+{
+	while (!dlist_is_empty(&sends->waiting))
+	{
+		Send	   *send = dlist_head_element(Send, node, &sends->waiting);
+
+		if (give_back(send))
+			continue;
+		if (!send_rest(send))
+			break;
+		if (send->nunanswered == 0)
+		{
+			report_answer(send);
+			continue;
+		}
+		dlist_delete(&send->node);
+		dlist_push_tail(&sends->sent, &send->node);
+	}
+}
+
+/* ---- the client ---- */
+
+static bool
+has_unanswered(Sends *sends)
+{
+	return !dlist_is_empty(&sends->sent) ||
+		(!dlist_is_empty(&sends->waiting) &&
+		 dlist_head_element(Send, node, &sends->waiting)->nunanswered > 0);
+}
+
+static void
+on_delivery(Sends *sends, rd_kafka_event_t * event)
+{
+	const		rd_kafka_message_t *message;
+
+	while ((message = rd_kafka_event_message_next(event)) != NULL)
+	{
+		Send	   *send = message->_private;
+
+		if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR)
+			sends->is_down = false;
+		else if (send->error == RD_KAFKA_RESP_ERR_NO_ERROR)
+			send->error = message->err;
+		send->nunanswered--;
+		if (send->nunanswered == 0 &&
+			(send->nleft == 0 || send->error != RD_KAFKA_RESP_ERR_NO_ERROR))
+			report_answer(send);
+	}
+	loop_want_turn(sends->loop);
+}
+
+/* Messages of a client with a fatal error are answered, and then it is replaced. */
+static void
+on_error(Sends *sends, rd_kafka_event_t * event)
+{
+	rd_kafka_resp_err_t error = rd_kafka_event_error(event);
+
+	if (error == RD_KAFKA_RESP_ERR__FATAL && !sends->is_renewing)
+	{
+		sends->is_renewing = true;
+		rd_kafka_purge(kafka_handle(sends->client),
+					   RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
+	}
+	if (error != RD_KAFKA_RESP_ERR__FATAL &&
+		(error != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN || sends->is_down))
+		return;
+	sends->is_down = error == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN;
+	fprintf(stderr, "%s\n", rd_kafka_event_error_string(event));
+	loop_want_turn(sends->loop);
+}
+
+static void
+on_event(void *arg, rd_kafka_event_t * event)
+{
+	if (rd_kafka_event_type(event) == RD_KAFKA_EVENT_DR)
+		on_delivery(arg, event);
+	else if (rd_kafka_event_type(event) == RD_KAFKA_EVENT_ERROR)
+		on_error(arg, event);
+}
+
+static void
+renew(Sends *sends)
+{
+	sends->is_renewing = false;
+	if (sends->client != NULL)
+		kafka_free(sends->client);
+	pfree(sends->trouble);
+	sends->trouble = NULL;
+	sends->client = kafka_producer_new(sends->loop, rd_kafka_conf_dup(sends->settings->conf),
+									   &sends->trouble);
+	if (sends->client != NULL)
+		kafka_on_event(sends->client, on_event, sends);
+}
+
+static void
+on_turn(void *arg)
+{
+	Sends	   *sends = arg;
+
+	if (sends->is_renewing && !has_unanswered(sends))
+		renew(sends);
+	if (!sends->is_renewing)
+		send_waiting(sends);
+}
+
+/* ---- tasks ---- */
+
+/* What is wrong with the topic; NULL: nothing. */
+static const char *
+choose_topic(Send *send)
+{
+	const KafkaSettings *settings = send->sends->settings;
+	const char *named = send->task->sub_type;
+
+	if (named == NULL && !settings->is_exact)
+		return "the task names no topic in its sub_type";
+	send->topic = named != NULL ? named : settings->topic;
+	if (pattern_fit(settings->topic, send->topic) == 0)
+		return "the handler does not send to the topic that the task names in its sub_type";
+	return kafka_topic_check(send->topic);
+}
+
+/* What is wrong with the data; NULL: nothing. */
+static const char *
+read_messages(Send *send)
+{
+	const Task *task = send->task;
+
+	if (strcmp(task->type, BATCH_TYPE) != 0)
+	{
+		send->message.value.bytes = task->data;
+		send->message.value.len = task->data_len;
+		send->nleft = 1;
+		return NULL;
+	}
+	if (task->data == NULL || !task->is_binary)
+		return "the task was not added by send_to_kafka()";
+	send->rest.next = task->data;
+	send->rest.end = task->data + task->data_len;
+	send->nleft = kafka_batch_count(send->rest);
+	if (send->nleft < 0)
+		return "the task was not added by send_to_kafka()";
+	(void) kafka_batch_next(&send->rest, &send->message);
+	return NULL;
+}
+
+/* An answer must not come before the end of the turn. */
+void
+sends_start(Sends *sends, Task *task, int64 start_by_us)
+{
+	Send	   *send = palloc0(sizeof(Send));
+	const char *fault;
+
+	send->sends = sends;
+	send->task = task;
+	send->start_by_us = start_by_us;
+	dlist_push_tail(&sends->waiting, &send->node);
+	fault = choose_topic(send);
+	if (fault == NULL)
+		fault = read_messages(send);
+	if (fault != NULL)
+		report_text(send, TASK_ERROR, fault);
+	loop_want_turn(sends->loop);
+}
+
+void
+sends_cancel(Sends *sends, const char *id, int64 version, const char *why)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &sends->waiting)
+	{
+		Send	   *send = dlist_container(Send, node, iter.cur);
+
+		if (send->ntaken > 0 || send->task->version != version ||
+			strcmp(send->task->id_text, id) != 0)
+			continue;
+		report_text(send, TASK_CANCELLED, why);
+		return;
+	}
+}
+
+/* ---- the whole ---- */
+
+Sends *
+sends_new(Loop *loop, StringInfo replies)
+{
+	Sends	   *sends = palloc0(sizeof(Sends));
+
+	sends->loop = loop;
+	sends->replies = replies;
+	dlist_init(&sends->waiting);
+	dlist_init(&sends->sent);
+	loop_on_turn(loop, on_turn, sends);
+	return sends;
+}
+
+void
+sends_set(Sends *sends, KafkaSettings *settings)
+{
+	kafka_settings_free(sends->settings);
+	sends->settings = settings;
+	sends->is_renewing = true;
+	loop_want_turn(sends->loop);
+}
+
+static void
+forget_all(dlist_head *list)
+{
+	while (!dlist_is_empty(list))
+	{
+		Send	   *send = dlist_container(Send, node, dlist_pop_head_node(list));
+
+		task_line_free(send->task);
+		pfree(send);
+	}
+}
+
+void
+sends_free(Sends *sends)
+{
+	loop_off_turn(sends->loop, on_turn, sends);
+	if (sends->client != NULL)
+		kafka_free(sends->client);
+	forget_all(&sends->waiting);
+	forget_all(&sends->sent);
+	kafka_settings_free(sends->settings);
+	pfree(sends->trouble);
+	loop_defer_free(sends->loop, sends);
+}

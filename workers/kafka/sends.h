@@ -1,0 +1,42 @@
+/*-------------------------------------------------------------------------
+ *
+ * sends.h
+ *		The messages of each task, on their way to Kafka.
+ *
+ *		from: worker_main.h			to: sidecar/kafka/kafka.h, replies
+ *
+ * A task gets its reply when the brokers have answered for all of its messages:
+ * done when all are acknowledged, otherwise a retry.  An answer that is not known
+ * counts as a failure, so a message may be sent twice and is never lost.  The
+ * header twtasks-id, task and place in it, is the same in every attempt.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_SENDS_H
+#define TWT_SENDS_H
+
+#include "base/loop.h"
+#include "base/task.h"
+#include "workers/kafka/kafka_settings.h"
+
+typedef struct Sends Sends;
+
+/* Replies are appended to what replies points to. */
+extern Sends *sends_new(Loop *loop, StringInfo replies);
+
+/* Ends without replies. */
+extern void sends_free(Sends *sends);
+
+/*
+ * Takes the settings.  A new client begins when the old one has its answers;
+ * tasks wait for it meanwhile.
+ */
+extern void sends_set(Sends *sends, KafkaSettings *settings);
+
+/* Takes the task.  It is given back if nothing was sent by then. */
+extern void sends_start(Sends *sends, Task *task, int64 start_by_us);
+
+/* Ends a task of which nothing was sent; others cannot be called back. */
+extern void sends_cancel(Sends *sends, const char *id, int64 version, const char *why);
+
+#endif							/* TWT_SENDS_H */
