@@ -409,7 +409,7 @@ static const Option root_options[] = {
 		.is_required = true, .min = 1, .max = 1000,
 		.offset = offsetof(Config, handlers),
 		.count_offset = offsetof(Config, nhandlers),
-		.help = "the handlers, each with one of command, worker, sql, http and noop"
+		.help = "the handlers, each with one of command, worker, sql, http, kafka and noop"
 	},
 };
 

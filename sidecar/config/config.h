@@ -70,7 +70,8 @@ typedef struct HandlerConfig
 	int64		max_output;		/* bytes of stderr kept with the task */
 	RetryConfig retry;
 	StuckRule	stuck;
-	bool		is_atomic;		/* a lost task left no trace: it runs again */
+	bool		is_atomic;		/* a lost task may run again, whatever stuck
+								 * is */
 } HandlerConfig;
 
 typedef struct Config

@@ -19,6 +19,12 @@ words_json(char *const *words)
 	return list;
 }
 
+static json_t *
+settings_json(const char *text)
+{
+	return text != NULL ? json_loads(text, 0, NULL) : NULL;
+}
+
 /* NULL: the option is not set, or nothing that a program is told. */
 static json_t *
 value_json(const Option *option, const void *value)
@@ -35,6 +41,8 @@ value_json(const Option *option, const void *value)
 			return json_integer(*(const int64 *) value);
 		case OPTION_DURATION:
 			return json_real(*(const int64 *) value / 1e6);
+		case OPTION_SETTINGS:
+			return settings_json(*(char *const *) value);
 		case OPTION_CHOICE:
 			return json_string(options_choice_name(option->choices, *(const int *) value));
 		default:

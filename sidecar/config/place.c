@@ -75,12 +75,16 @@ place_of_entry(const Place *outer, int index)
 	return place;
 }
 
-/* The rest of the way to a part of the place, such as "types[1]". */
+/*
+ * The rest of the way to a part of the place, such as types[1], or
+ * settings["linger.ms"] for a key that has dots itself.
+ */
 static bool
 fail_inside(const Place *place, const char *way, const char *what)
 {
 	size_t		len;
 	char	   *key;
+	char	   *quoted = NULL;
 	Place		inner;
 
 	if (*way == '\0')
@@ -88,10 +92,18 @@ fail_inside(const Place *place, const char *way, const char *what)
 	way += *way == '.';
 	len = way[0] == '[' ? strcspn(way, "]") + 1 : strcspn(way, ".[");
 	key = pnstrdup(way, len);
-	inner = key[0] == '[' ? place_of_entry(place, (int) strtol(key + 1, NULL, 10)) :
-		place_of_key(place, key);
+	if (key[0] != '[')
+		inner = place_of_key(place, key);
+	else if (key[1] != '"')
+		inner = place_of_entry(place, (int) strtol(key + 1, NULL, 10));
+	else
+	{
+		quoted = pnstrdup(key + 2, strcspn(key + 2, "\""));
+		inner = place_of_key(place, quoted);
+	}
 	fail_inside(&inner, way + len, what);
 	pfree(key);
+	pfree(quoted);
 	return false;
 }
 

@@ -133,6 +133,7 @@ typedef struct HandlerKind
 	KIND(handler_worker) \
 	KIND(handler_sql) \
 	KIND(handler_http) \
+	KIND(handler_kafka) \
 	KIND(handler_noop)
 
 #define DECLARE_KIND(kind) extern const HandlerKind kind;

@@ -31,6 +31,13 @@ CREATE TYPE twtasks.new_task AS (
 	payload		bytea
 );
 
+/* A message of send_to_kafka(): NULL is Kafka's null.  headers is an object of texts. */
+CREATE TYPE twtasks.kafka_message AS (
+	key			bytea,
+	value		bytea,
+	headers		jsonb
+);
+
 /* The outcome of an operator's change: 'changed', 'requested' (the handler was
  * asked to stop), or why nothing changed. */
 CREATE TYPE twtasks.change_result AS (

@@ -1,8 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * execute_worker.c
- *		Handler modes "worker" and "http": long-lived processes, many tasks in
- *		flight.
+ *		Handlers with long-lived processes, which have many tasks in flight.
  *
  *		from: execute.h			to: worker_process.h, execute.h (done)
  *
@@ -17,9 +16,8 @@
 
 #include "base/log.h"
 #include "execute/runner.h"
-#include "execute/worker/http_options.h"
+#include "execute/worker/execute_worker.h"
 #include "execute/worker/worker_process.h"
-#include "config/bundled.h"
 
 /* How long the idle processes of a closed runner have, all together. */
 #define DISMISS_US MS_TO_US(200)
@@ -193,7 +191,7 @@ on_turn(void *arg)
 	watch_replacement(runner);
 }
 
-static Runner *
+Runner *
 worker_open(const RunnerParts *parts, const HandlerConfig *config, RunnerDone done, void *done_arg)
 {
 	Loop	   *loop = parts->loop;
@@ -219,15 +217,15 @@ worker_open(const RunnerParts *parts, const HandlerConfig *config, RunnerDone do
 }
 
 /* The bundled worker takes settings while it works. */
-static void
-http_reload(Runner *runner, const HandlerConfig *config)
+void
+worker_greet(Runner *runner, const HandlerConfig *config)
 {
 	runner->setup.config = config;
 	for (int i = 0; i < runner->nprocesses; i++)
 		worker_process_greet(runner->processes[i]);
 }
 
-static void
+void
 worker_start(Runner *runner, Task *task)
 {
 	task->run = NULL;
@@ -245,7 +243,7 @@ keep_back(Runner *runner, Task *task)
 	loop_want_turn(runner->setup.loop);
 }
 
-static void
+void
 worker_stop_task(Runner *runner, Task *task, const char *why)
 {
 	if (task->run == NULL)
@@ -254,7 +252,7 @@ worker_stop_task(Runner *runner, Task *task, const char *why)
 		worker_process_stop(task->run, task, why);
 }
 
-static void
+void
 worker_cancel_task(Runner *runner, Task *task, const char *why)
 {
 	if (task->run == NULL)
@@ -263,7 +261,7 @@ worker_cancel_task(Runner *runner, Task *task, const char *why)
 		worker_process_ask(task->run, task, why);
 }
 
-static void
+void
 worker_close(Runner *runner)
 {
 	Loop	   *loop = runner->setup.loop;
@@ -324,101 +322,6 @@ const HandlerKind handler_worker = {
 	},
 	.open = worker_open,
 	.reload = worker_reload,
-	.start = worker_start,
-	.stop_task = worker_stop_task,
-	.cancel_task = worker_cancel_task,
-	.close = worker_close
-};
-
-static const Choice networks_choices[] = {
-	{"public", NETWORKS_PUBLIC},
-	{"any", NETWORKS_ANY},
-	{NULL, 0}
-};
-
-/* A request is a task of a worker that has as many in flight as there are slots. */
-static bool
-http_settle(void *target, const Place *place)
-{
-	HandlerConfig *config = target;
-
-	config->argv = palloc0(2 * sizeof(char *));
-	config->argv[0] = bundled_path("http");
-	config->processes = 1;
-	config->grace_us = SECONDS_TO_US(5);
-	config->prefetch = config->concurrency;
-	config->directory = pstrdup("/");
-	config->told = config->kind;
-	return handler_settle_statuses(config, place, 100, 599);
-}
-
-static void
-http_release(void *target)
-{
-	HandlerConfig *config = target;
-
-	if (config->argv != NULL)
-		pfree(config->argv[0]);
-	pfree(config->argv);
-	pfree(config->directory);
-}
-
-static const Option http_options[] = {
-	{
-		"http", OPTION_TEXT,
-		.min = 1, .max = 8192,
-		.offset = offsetof(HttpConfig, url),
-		.help = "URL that tasks are posted to"
-	},
-	{
-		"hosts", OPTION_WORDS,
-		.min = 1, .max = 1000,
-		.offset = offsetof(HttpConfig, hosts),
-		.help = "hosts that a task may choose with http_url in its context"
-	},
-	{
-		"networks", OPTION_CHOICE,
-		.fallback = "public", .choices = networks_choices,
-		.offset = offsetof(HttpConfig, networks),
-		.help = "addresses that a host of a task's choice may have"
-	},
-	{
-		"secret_file", OPTION_TEXT,
-		.min = 1, .max = 4095, .check = handler_check_path,
-		.offset = offsetof(HttpConfig, secret_file),
-		.help = "file with the secrets that sign requests, one per line"
-	},
-	{
-		"headers_file", OPTION_TEXT,
-		.min = 1, .max = 4095, .check = handler_check_path,
-		.offset = offsetof(HttpConfig, headers_file),
-		.help = "file with more headers for the handler's own host, one per line"
-	},
-	{
-		"ca_file", OPTION_TEXT,
-		.min = 1, .max = 4095, .check = handler_check_path,
-		.offset = offsetof(HttpConfig, ca_file),
-		.help = "file with the certificate authorities that are trusted; default: those of the system"
-	},
-	{
-		"connect_timeout", OPTION_DURATION,
-		.fallback = "10s", .min = MS_TO_US(10), .max = SECONDS_TO_US(3600),
-		.offset = offsetof(HttpConfig, connect_timeout_us),
-		.help = "time limit for making a connection"
-	},
-	HANDLER_STATUSES,
-	HANDLER_CONCURRENCY("50", ""),
-	HANDLER_MAX_OUTPUT,
-};
-
-/* The bundled worker. */
-const HandlerKind handler_http = {
-	.options = {
-		http_options, lengthof(http_options), sizeof(HttpConfig),
-		http_settle, http_release
-	},
-	.open = worker_open,
-	.reload = http_reload,
 	.start = worker_start,
 	.stop_task = worker_stop_task,
 	.cancel_task = worker_cancel_task,

@@ -288,7 +288,7 @@ test_sample_passes(void **state)
 	config = read_text(text);
 	for (i = 0; i < config->nhandlers; i++)
 		assert_ptr_equal(config->handlers[i]->kind, handler_kinds[i]);
-	assert_int_equal(config->nhandlers, 5);
+	assert_int_equal(config->nhandlers, 6);
 	config_free(config);
 }
 

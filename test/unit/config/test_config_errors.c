@@ -192,7 +192,7 @@ static void
 test_handler_errors(void **state)
 {
 	static const char one_of[] =
-		":1:12: handlers[0]: a handler must have exactly one of command, worker, sql, http and noop";
+		":1:12: handlers[0]: a handler must have exactly one of command, worker, sql, http, kafka and noop";
 
 	expect_error("handlers: [{noop: true}]\n",
 				 ":1:12: handlers[0].types: the key is missing");

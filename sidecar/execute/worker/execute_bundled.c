@@ -1,0 +1,171 @@
+/*-------------------------------------------------------------------------
+ *
+ * execute_bundled.c
+ *		Handlers whose worker comes with the sidecar: "http" and "kafka".
+ *
+ *		from: execute.h			to: execute_worker.h
+ *
+ * The options are settings of the worker, which judges what they hold.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include "config/bundled.h"
+#include "execute/worker/execute_worker.h"
+#include "execute/worker/http_options.h"
+
+static const Choice networks_choices[] = {
+	{"public", NETWORKS_PUBLIC},
+	{"any", NETWORKS_ANY},
+	{NULL, 0}
+};
+
+/* The worker is one process that has as many tasks in flight as there are slots. */
+static void
+settle_bundled(HandlerConfig *config, const char *name)
+{
+	config->argv = palloc0(2 * sizeof(char *));
+	config->argv[0] = bundled_path(name);
+	config->processes = 1;
+	config->grace_us = SECONDS_TO_US(5);
+	config->prefetch = config->concurrency;
+	config->directory = pstrdup("/");
+	config->told = config->kind;
+}
+
+static void
+release_bundled(void *target)
+{
+	HandlerConfig *config = target;
+
+	if (config->argv != NULL)
+		pfree(config->argv[0]);
+	pfree(config->argv);
+	pfree(config->directory);
+}
+
+static bool
+http_settle(void *target, const Place *place)
+{
+	settle_bundled(target, "http");
+	return handler_settle_statuses(target, place, 100, 599);
+}
+
+static const Option http_options[] = {
+	{
+		"http", OPTION_TEXT,
+		.min = 1, .max = 8192,
+		.offset = offsetof(HttpConfig, url),
+		.help = "URL that tasks are posted to"
+	},
+	{
+		"hosts", OPTION_WORDS,
+		.min = 1, .max = 1000,
+		.offset = offsetof(HttpConfig, hosts),
+		.help = "hosts that a task may choose with http_url in its context"
+	},
+	{
+		"networks", OPTION_CHOICE,
+		.fallback = "public", .choices = networks_choices,
+		.offset = offsetof(HttpConfig, networks),
+		.help = "addresses that a host of a task's choice may have"
+	},
+	{
+		"secret_file", OPTION_TEXT,
+		.min = 1, .max = 4095, .check = handler_check_path,
+		.offset = offsetof(HttpConfig, secret_file),
+		.help = "file with the secrets that sign requests, one per line"
+	},
+	{
+		"headers_file", OPTION_TEXT,
+		.min = 1, .max = 4095, .check = handler_check_path,
+		.offset = offsetof(HttpConfig, headers_file),
+		.help = "file with more headers for the handler's own host, one per line"
+	},
+	{
+		"ca_file", OPTION_TEXT,
+		.min = 1, .max = 4095, .check = handler_check_path,
+		.offset = offsetof(HttpConfig, ca_file),
+		.help = "file with the certificate authorities that are trusted; default: those of the system"
+	},
+	{
+		"connect_timeout", OPTION_DURATION,
+		.fallback = "10s", .min = MS_TO_US(10), .max = SECONDS_TO_US(3600),
+		.offset = offsetof(HttpConfig, connect_timeout_us),
+		.help = "time limit for making a connection"
+	},
+	HANDLER_STATUSES,
+	HANDLER_CONCURRENCY("50", ""),
+	HANDLER_MAX_OUTPUT,
+};
+
+const HandlerKind handler_http = {
+	.options = {
+		http_options, lengthof(http_options), sizeof(HttpConfig),
+		http_settle, release_bundled
+	},
+	.open = worker_open,
+	.reload = worker_greet,
+	.start = worker_start,
+	.stop_task = worker_stop_task,
+	.cancel_task = worker_cancel_task,
+	.close = worker_close
+};
+
+typedef struct KafkaConfig
+{
+	HandlerConfig common;
+	char	   *topic;			/* exact, or a beginning and a * */
+	char	  **brokers;
+	char	   *settings;		/* of librdkafka, a JSON object; NULL: none */
+	char	   *secrets;		/* paths of files by the names of settings */
+} KafkaConfig;
+
+/* A message may always be sent again: stuck tasks run again, whatever "stuck" is. */
+static bool
+kafka_settle(void *target, const Place *place)
+{
+	settle_bundled(target, "kafka");
+	((HandlerConfig *) target)->is_atomic = true;
+	return true;
+}
+
+static const Option kafka_options[] = {
+	{
+		"kafka", OPTION_TEXT,
+		.min = 1, .max = 250,
+		.offset = offsetof(KafkaConfig, topic),
+		.help = "topic that tasks are sent to, or a beginning and a * for topics that tasks name"
+	},
+	{
+		"brokers", OPTION_WORDS, .is_required = true,
+		.min = 1, .max = 100,
+		.offset = offsetof(KafkaConfig, brokers),
+		.help = "HOST:PORT of some brokers; the client finds the others"
+	},
+	{
+		"settings", OPTION_SETTINGS,
+		.offset = offsetof(KafkaConfig, settings),
+		.help = "settings of librdkafka, such as security.protocol"
+	},
+	{
+		"secrets", OPTION_SETTINGS,
+		.offset = offsetof(KafkaConfig, secrets),
+		.help = "settings whose values are in files: the path of each, such as that of sasl.password"
+	},
+	HANDLER_CONCURRENCY("500", ""),
+};
+
+const HandlerKind handler_kafka = {
+	.options = {
+		kafka_options, lengthof(kafka_options), sizeof(KafkaConfig),
+		kafka_settle, release_bundled
+	},
+	.open = worker_open,
+	.reload = worker_greet,
+	.start = worker_start,
+	.stop_task = worker_stop_task,
+	.cancel_task = worker_cancel_task,
+	.close = worker_close
+};

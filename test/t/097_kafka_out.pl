@@ -1,0 +1,163 @@
+# 097_kafka_out.pl -- tasks as messages: what is sent, and that no message is lost
+# by a broker that dies, by a rollback, or by a topic that is not there.
+
+use strict;
+use warnings FATAL => 'all';
+
+use PostgreSQL::Test::Utils;
+use Test::More;
+use TwTasks::Cluster;
+use TwTasks::Kafka;
+use TwTasks::Sidecar;
+use TwTasks::Wait;
+
+my $kafka = TwTasks::Kafka->create(settings => { 'message.max.bytes' => 12_000_000 });
+my $node = TwTasks::Cluster->create('main');
+
+sub handler
+{
+	my ($type, $topic, %options) = @_;
+
+	return {
+		types => [$type],
+		kafka => $topic,
+		brokers => [ $kafka->brokers ],
+		settings => { 'message.timeout.ms' => 60000, 'topic.metadata.propagation.max.ms' => 500 },
+		retry => { delay => '1s', multiplier => 1, jitter => 0, max_tries => 100 },
+		%options
+	};
+}
+
+$kafka->create_topic('out', 3, 'max.message.bytes' => 12_000_000);
+$kafka->create_topic('orders');
+$kafka->create_topic('small');
+my $sidecar = TwTasks::Sidecar->start(
+	$node, 'a',
+	handlers => [ handler('SendToKafka', '*'), handler('ORDER', 'orders') ]);
+
+# Sends messages, given as SQL; returns the ids of the tasks.
+sub send_to
+{
+	my ($topic, $messages) = @_;
+
+	return split /\n/,
+	  $node->value("SELECT task_id FROM twtasks.send_to_kafka('$topic', $messages)");
+}
+
+sub done_ok
+{
+	my ($what, @ids) = @_;
+
+	wait_ok(sub { !grep { $node->state_of($_) !~ /^DONE / } @ids }, "$what: done");
+	return;
+}
+
+sub error_of
+{
+	my ($id) = @_;
+
+	return $node->value(
+		"SELECT coalesce(string_agg(error, ''), '') FROM twtasks.tasks WHERE id = '$id'");
+}
+
+# ---- what is sent ----
+
+my ($id) = send_to('out', <<'SQL');
+	ARRAY[twtasks.kafka_message('k', '{"a": "ä"}', '{"h": "1", "none": null}'),
+		ROW('\xff00', NULL, NULL)::twtasks.kafka_message,
+		ROW(NULL, '\x00ff', NULL)::twtasks.kafka_message]
+SQL
+done_ok('three messages', $id);
+my %found = map { $_->{key} // '' => $_ } $kafka->messages('out');
+
+is($found{k}{value}, qq({"a": "\xc3\xa4"}), 'a text arrives in UTF-8');
+is_deeply($found{k}{headers},
+	[ [ h => '1' ], [ none => undef ], [ 'twtasks-id' => "$id:0" ] ],
+	'with its headers, and the id of task and message');
+is($found{"\xff\x00"}{value}, undef, 'a tombstone arrives, under a key of any bytes');
+is($found{''}{value}, "\x00\xff", 'any bytes arrive, without a key');
+is_deeply($found{''}{headers}, [ [ 'twtasks-id' => "$id:2" ] ], 'and each message has its own id');
+
+my $order = $node->add_task('ORDER', data => '{"id": 7}');
+
+done_ok('a task of another type', $order);
+my ($message) = $kafka->messages('orders');
+is("$message->{value} $message->{headers}[0][1]", qq({"id": 7} $order:0), 'is the value of a message');
+
+# ---- transactions ----
+
+my $session = $node->session;
+
+$session->query("BEGIN; SELECT count(*) FROM twtasks.send_to_kafka('orders', ARRAY[twtasks.kafka_message('k', 'rolled back')]); ROLLBACK");
+$session->query("BEGIN; SELECT count(*) FROM twtasks.send_to_kafka('orders', ARRAY[twtasks.kafka_message('k', 'committed')]); COMMIT");
+wait_ok(sub { $kafka->messages('orders') == 2 }, 'a commit sends');
+is_deeply([ map { $_->{value} } $kafka->messages('orders') ],
+	[ '{"id": 7}', 'committed' ], 'a rollback sends nothing');
+
+# ---- sizes ----
+
+($id) = send_to('out', "ARRAY[ROW('large', convert_to(repeat('x', 10000000), 'UTF8'), NULL)::twtasks.kafka_message]");
+done_ok('10 MB', $id);
+is((grep { ($_->{key} // '') eq 'large' } $kafka->messages('out'))[0]{size}, 10_000_000, 'arrive whole');
+my @ids = send_to('out', <<'SQL');
+	ARRAY(SELECT ROW('split', convert_to(repeat('x', n * 1000000), 'UTF8'), NULL)::twtasks.kafka_message
+		FROM unnest(ARRAY[3, 3, 5]) n)
+SQL
+is(scalar @ids, 2, '3 + 3 + 5 MB are two tasks');
+done_ok('11 MB', @ids);
+is_deeply([ sort map { $_->{size} } grep { ($_->{key} // '') eq 'split' } $kafka->messages('out') ],
+	[ 3e6, 3e6, 5e6 ], 'arrive');
+($id) = send_to('small', "ARRAY[ROW(NULL, convert_to(repeat('x', 13000000), 'UTF8'), NULL)::twtasks.kafka_message]");
+wait_ok(sub { $node->status_of($id) eq 'ERROR' }, 'a message that is too large for the broker is an error');
+like(error_of($id), qr/^could not send to topic "small": Broker: Message size too large$/, 'which says so');
+
+# ---- topics ----
+
+($id) = send_to('missing', "ARRAY[twtasks.kafka_message('k', 'early')]");
+wait_ok(sub { error_of($id) =~ /^could not send to topic "missing": / }, 'a missing topic: a retry');
+$kafka->create_topic('missing');
+done_ok('when it is there', $id);
+is(scalar $kafka->messages('missing'), 1, 'the message arrives');
+($id) = $node->add_task('ORDER', sub_type => 'out');
+wait_ok(sub { error_of($id) eq 'the handler does not send to the topic that the task names in its sub_type' },
+	'a topic that is not the handler\'s');
+is($node->status_of($id), 'ERROR', 'is an error');
+($id) = $node->add_task('SendToKafka', sub_type => 'out', data => '{}');
+wait_ok(sub { error_of($id) eq 'the task was not added by send_to_kafka()' }, 'a task that somebody made');
+
+# ---- the broker dies before it acknowledges ----
+
+$kafka->signal('STOP');
+@ids = send_to('orders', "ARRAY(SELECT twtasks.kafka_message('k', 'n' || n) FROM generate_series(1, 1000) n)");
+push @ids, map { $node->add_task('ORDER', data => $_) } 1 .. 50;
+wait_ok(sub { $node->tasks("status = 'PROCESSING'") == 51 }, 'tasks wait for a broker that hangs');
+$kafka->crash;
+$kafka->start;
+done_ok('the broker is back', @ids);
+my %values;
+
+$values{ $_->{value} }{ $_->{headers}[0][1] }++ foreach $kafka->messages('orders');
+is(scalar(grep { $values{"n$_"} } 1 .. 1000), 1000, 'no message of a batch is lost');
+is(scalar(grep { $values{$_} } 1 .. 50), 50, 'and none of single tasks');
+is(scalar(grep { keys %{ $values{$_} } != 1 } keys %values), 0, 'a message has one id, however often it arrives');
+
+# ---- a reload ----
+
+sub config
+{
+	return TwTasks::Sidecar::config_for($node, 'a',
+		handlers => [ handler('SendToKafka', '*', settings => {@_}), handler('ORDER', 'orders') ]);
+}
+
+my $position = $sidecar->log_position;
+
+$sidecar->reload(config('linger.mss' => 0));
+$sidecar->wait_for_log(qr/handlers\[0\]\.settings\.linger\.mss: librdkafka does not know this setting/,
+	'a setting that does not exist', $position);
+$position = $sidecar->log_position;
+$sidecar->reload(config('linger.ms' => 0));
+$sidecar->wait_for_log(qr/reloaded/, 'a reload', $position);
+($id) = send_to('orders', "ARRAY[twtasks.kafka_message('k', 'reloaded')]");
+done_ok('after a reload', $id);
+
+done_testing();
