@@ -4,11 +4,11 @@
  */
 CREATE TABLE twtasks.message_offset (
 	listener	text COLLATE "C" NOT NULL,	-- The consumer's name for itself; several may read one topic
-	topic		text COLLATE "C" NOT NULL,
-	partition	integer NOT NULL,
+	topic		text COLLATE "C" NOT NULL,	-- Name of the topic
+	partition	integer NOT NULL,			-- Number of the partition
 	next_offset	bigint NOT NULL,			-- The first message that was not taken
 	role		text COLLATE "C" NOT NULL,	-- The role that took the first messages; its members may go on
-	moved		timestamptz NOT NULL,
+	moved		timestamptz NOT NULL,		-- Time of the last move
 	CONSTRAINT message_offset_pkey PRIMARY KEY (listener, topic, partition)
 );
 COMMENT ON TABLE twtasks.message_offset IS 'Progress of the consumers that call take_messages(), by partition';

@@ -15,26 +15,18 @@
  * of the row an old snapshot keeps.
  */
 CREATE TABLE twtasks.slot_use (
-	name			text COLLATE "C" NOT NULL,
-	epoch			bigint NOT NULL,
-	used_at			timestamptz NOT NULL,
-	ids				uuid[] NOT NULL DEFAULT '{}',
-	versions		bigint[] NOT NULL DEFAULT '{}',
-	incarnations	bigint[] NOT NULL DEFAULT '{}',
-	waiting			bigint[] NOT NULL DEFAULT '{}',
-	tokens			double precision,
+	name			text COLLATE "C" NOT NULL,		-- Name of the limit: a pattern, or one key of a pattern
+	epoch			bigint NOT NULL,				-- 0: stands for the name; otherwise raised by every change
+	used_at			timestamptz NOT NULL,			-- Time of the last change, up to which tokens were counted
+	ids				uuid[] NOT NULL DEFAULT '{}',	-- Tasks that were grabbed
+	versions		bigint[] NOT NULL DEFAULT '{}',	-- Version that the grab gave each task
+	incarnations	bigint[] NOT NULL DEFAULT '{}',	-- Incarnation that grabbed each task
+	waiting			bigint[] NOT NULL DEFAULT '{}',	-- Incarnations that were refused, in this order; told when a slot is free
+	tokens			double precision,				-- Starts that the rate had left at that time; NULL: all
 	CONSTRAINT slot_use_pkey PRIMARY KEY (name, epoch)
 ) WITH (toast_tuple_target = 8160, autovacuum_vacuum_scale_factor = 0.02,
 		autovacuum_vacuum_threshold = 1000);
 COMMENT ON TABLE twtasks.slot_use IS 'Grabs that hold, or held, slots of cluster-wide limits';
-COMMENT ON COLUMN twtasks.slot_use.name IS 'Name of the limit: a pattern, or one key of a pattern';
-COMMENT ON COLUMN twtasks.slot_use.epoch IS '0: stands for the name; otherwise raised by every change';
-COMMENT ON COLUMN twtasks.slot_use.used_at IS 'Time of the last change, up to which tokens were counted';
-COMMENT ON COLUMN twtasks.slot_use.ids IS 'Tasks that were grabbed';
-COMMENT ON COLUMN twtasks.slot_use.versions IS 'Version that the grab gave each task';
-COMMENT ON COLUMN twtasks.slot_use.incarnations IS 'Incarnation that grabbed each task';
-COMMENT ON COLUMN twtasks.slot_use.waiting IS 'Incarnations that were refused, in this order; told when a slot is free';
-COMMENT ON COLUMN twtasks.slot_use.tokens IS 'Starts that the rate had left at that time; NULL: all';
 
 /*
  * twtasks_internal.live_slots(ids, versions, incarnations)
