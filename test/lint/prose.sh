@@ -8,7 +8,7 @@
 # The folders that are clean.
 clean=(
 	docs examples scripts test bench .ci README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md Makefile extension.mk
-	sql src/commit src/queue sidecar/api sidecar/node sidecar/pg sidecar/queue sidecar/table
+	sql src/commit src/queue sidecar/api sidecar/check sidecar/node sidecar/pg sidecar/queue sidecar/table
 )
 rest=(src sidecar web workers)
 
