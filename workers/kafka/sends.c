@@ -43,7 +43,7 @@ typedef struct Send
 	Sends	   *sends;
 	Task	   *task;
 	int64		start_by_us;
-	const char *topic;
+	char	   *topic;			/* its own: a reload frees the settings */
 	KafkaBatch	rest;			/* of a batch, behind message */
 	KafkaMessage message;		/* the next one */
 	int			nleft;			/* messages that the client has not taken */
@@ -55,13 +55,20 @@ typedef struct Send
 /* ---- replies ---- */
 
 static void
+free_send(Send *send)
+{
+	task_line_free(send->task);
+	pfree(send->topic);
+	pfree(send);
+}
+
+static void
 report(Send *send, const Verdict *verdict)
 {
 	worker_reply(send->sends->replies, send->task, verdict);
 	loop_want_turn(send->sends->loop);
 	dlist_delete(&send->node);
-	task_line_free(send->task);
-	pfree(send);
+	free_send(send);
 }
 
 static void
@@ -289,7 +296,7 @@ choose_topic(Send *send)
 
 	if (named == NULL && !settings->is_exact)
 		return "the task names no topic in its sub_type";
-	send->topic = named != NULL ? named : settings->topic;
+	send->topic = pstrdup(named != NULL ? named : settings->topic);
 	if (pattern_fit(settings->topic, send->topic) == 0)
 		return "the handler does not send to the topic that the task names in its sub_type";
 	return kafka_topic_check(send->topic);
@@ -383,12 +390,7 @@ static void
 forget_all(dlist_head *list)
 {
 	while (!dlist_is_empty(list))
-	{
-		Send	   *send = dlist_container(Send, node, dlist_pop_head_node(list));
-
-		task_line_free(send->task);
-		pfree(send);
-	}
+		free_send(dlist_container(Send, node, dlist_pop_head_node(list)));
 }
 
 void
