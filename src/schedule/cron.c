@@ -56,24 +56,43 @@ typedef struct Schedule
 
 /* ---- Arguments ---- */
 
-static const struct
-{
-	const char *name;
-	const char *detail;
-}			fields[CRON_FIELDS] = {
-	{"minute", "A minute is a number from 0 to 59."},
-	{"hour", "An hour is a number from 0 to 23."},
-	{"day of month", "A day of month is a number from 1 to 31."},
-	{"month", "A month is a number from 1 to 12, or jan to dec."},
-	{"day of week", "A day of week is a number from 0 to 7, of which both 0 and 7 are Sunday, or sun to sat."},
+static const char *const field_names[CRON_FIELDS] = {
+	"minute", "hour", "day of month", "month", "day of week"
 };
 
-static const char *const hints[] = {
-	[CRON_VALUE] = "A field is a value, a range such as 1-5, or *, with or without a step such as */10; several are separated by commas.",
-	[CRON_BACKWARDS] = "Write a range that goes over the end as two, such as 22-23,0-5.",
-	[CRON_STEP] = "A step counts within its field, from 1 to the field's largest value.",
-	[CRON_LONE_STEP] = "Give the step a range, such as 5-59/10.",
-};
+static int
+detail_of(int field)
+{
+	switch (field)
+	{
+		case 0:
+			return errdetail("A minute is a number from 0 to 59.");
+		case 1:
+			return errdetail("An hour is a number from 0 to 23.");
+		case 2:
+			return errdetail("A day of month is a number from 1 to 31.");
+		case 3:
+			return errdetail("A month is a number from 1 to 12, or jan to dec.");
+		default:
+			return errdetail("A day of week is a number from 0 to 7, of which both 0 and 7 are Sunday, or sun to sat.");
+	}
+}
+
+static int
+hint_for(CronProblem problem)
+{
+	switch (problem)
+	{
+		case CRON_BACKWARDS:
+			return errhint("Write a range that goes over the end as two, such as 22-23,0-5.");
+		case CRON_STEP:
+			return errhint("A step counts within its field, from 1 to the field's largest value.");
+		case CRON_LONE_STEP:
+			return errhint("Give the step a range, such as 5-59/10.");
+		default:
+			return errhint("A field is a value, a range such as 1-5, or *, with or without a step such as */10; several are separated by commas.");
+	}
+}
 
 static void
 refuse_expression(const char *text, const CronError *error)
@@ -91,10 +110,10 @@ refuse_expression(const char *text, const CronError *error)
 				 errdetail("The words are @yearly, @annually, @monthly, @weekly, @daily, @midnight and @hourly.")));
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("invalid %s in cron expression: \"%s\"", fields[error->field].name,
+			 errmsg("invalid %s in cron expression: \"%s\"", field_names[error->field],
 					shown_value(pnstrdup(error->at, error->len))),
-			 errdetail("%s", fields[error->field].detail),
-			 errhint("%s", hints[error->problem])));
+			 detail_of(error->field),
+			 hint_for(error->problem)));
 }
 
 /*
