@@ -9,8 +9,8 @@
  */
 #include "base/port.h"
 
-#include "base/heap.h"
 #include "base/log.h"
+#include "execute/deadlines.h"
 #include "execute/execute.h"
 
 typedef struct Lane
@@ -19,9 +19,8 @@ typedef struct Lane
 	Handler    *handler;
 	const HandlerKind *kind;
 	Runner	   *runner;			/* NULL: it was ended */
-	LoopTimer  *timer;			/* the earliest deadline */
 	dlist_head	running;
-	Heap		due;			/* those of them not asked to end, by deadline */
+	Deadlines	deadlines;		/* running tasks that were not asked to end */
 } Lane;
 
 struct Execute
@@ -30,56 +29,15 @@ struct Execute
 	Lane	  **lanes;			/* one per handler */
 	int			nlanes;
 	int			nrunning;		/* tasks that were started */
-	int			ndoubtful;		/* of these: their grabs may be lost */
+	int			ndoubtful;		/* running tasks whose grabs may be lost */
 	bool		has_ended;
 };
-
-static bool
-is_due_before(const void *a, const void *b)
-{
-	return ((const Task *) a)->deadline_us < ((const Task *) b)->deadline_us;
-}
-
-static void
-set_due_place(void *item, int place)
-{
-	((Task *) item)->due_place = place;
-}
-
-static void
-arm_timer(Lane *lane)
-{
-	const Task *first = heap_first(&lane->due);
-
-	if (first != NULL)
-		loop_timer_start(lane->timer,
-						 first->deadline_us - loop_now_us(lane->execute->parts.loop));
-	else
-		loop_timer_stop(lane->timer);
-}
-
-static void
-forget_deadline(Lane *lane, Task *task)
-{
-	if (task->due_place != HEAP_NOWHERE)
-		heap_remove(&lane->due, task->due_place);
-}
 
 static void
 stop_task(Lane *lane, Task *task, const char *why)
 {
-	forget_deadline(lane, task);
+	deadlines_remove(&lane->deadlines, task);
 	lane->kind->stop_task(lane->runner, task, why);
-}
-
-static Task *
-find_late(Lane *lane)
-{
-	Task	   *first = heap_first(&lane->due);
-
-	if (first == NULL || first->deadline_us > loop_now_us(lane->execute->parts.loop))
-		return NULL;
-	return first;
 }
 
 /* 0: since its grab. */
@@ -102,9 +60,7 @@ postpone(Lane *lane, Task *task)
 
 	if (since_us == 0 || since_us + task->policy->timeout_us <= now_us)
 		return false;
-	heap_remove(&lane->due, task->due_place);
-	task->deadline_us = since_us + task->policy->timeout_us;
-	heap_push(&lane->due, task);
+	deadlines_move(&lane->deadlines, task, since_us + task->policy->timeout_us);
 	return true;
 }
 
@@ -114,7 +70,7 @@ on_deadline(void *arg)
 	Lane	   *lane = arg;
 	Task	   *task;
 
-	while ((task = find_late(lane)) != NULL)
+	while ((task = deadlines_late(&lane->deadlines)) != NULL)
 	{
 		char	   *why;
 
@@ -126,12 +82,12 @@ on_deadline(void *arg)
 		stop_task(lane, task, why);
 		pfree(why);
 	}
-	arm_timer(lane);
+	deadlines_arm(&lane->deadlines);
 }
 
 /*
- * What an operator wants to end ends as cancelled, unless it is done already;
- * and nothing else does.
+ * A task that an operator wants to end ends as cancelled, unless it is done
+ * already; no other task does.
  */
 static Verdict
 judge_cancelled(const Task *task, const Verdict *verdict)
@@ -162,7 +118,7 @@ time_left(const Lane *lane, const Task *task)
 		handler_stuck_us(lane->handler, timeout_us) - timeout_us;
 }
 
-/* What counts in the cluster ends when the database knows the outcome. */
+/* A slot of the cluster is free when the database knows the outcome. */
 static void
 free_slot(Task *task)
 {
@@ -179,7 +135,7 @@ on_verdict(void *arg, Task *task, const Verdict *verdict)
 	Verdict		judged = judge_cancelled(task, verdict);
 
 	dlist_delete(&task->run_node);
-	forget_deadline(lane, task);
+	deadlines_remove(&lane->deadlines, task);
 	lane->execute->nrunning--;
 	lane->execute->ndoubtful -= task->is_doubtful;
 	if (judged.result == TASK_ACCEPTED)
@@ -187,8 +143,6 @@ on_verdict(void *arg, Task *task, const Verdict *verdict)
 	finish_add(lane->execute->parts.finish, task, &judged);
 	free_slot(task);
 	task_free(task);
-	if (heap_first(&lane->due) == NULL)
-		loop_timer_stop(lane->timer);
 }
 
 static int64
@@ -233,9 +187,8 @@ execute_add_handler(Execute *execute, Handler *handler)
 	lane->execute = execute;
 	lane->handler = handler;
 	lane->kind = handler_kind(config);
-	lane->timer = loop_timer_new(execute->parts.loop, on_deadline, lane);
 	dlist_init(&lane->running);
-	heap_init(&lane->due, is_due_before, set_due_place);
+	deadlines_open(&lane->deadlines, execute->parts.loop, on_deadline, lane);
 	execute->lanes = repalloc(execute->lanes, (execute->nlanes + 1) * sizeof(Lane *));
 	execute->lanes[execute->nlanes++] = lane;
 	lane->runner = lane->kind->open(&execute->parts, config, on_verdict, lane);
@@ -269,8 +222,7 @@ close_lane(Lane *lane)
 		drop_task(task);
 		lane->execute->nrunning--;
 	}
-	heap_clear(&lane->due);
-	loop_timer_stop(lane->timer);
+	deadlines_clear(&lane->deadlines);
 }
 
 void
@@ -291,7 +243,7 @@ execute_free(Execute *execute)
 
 		if (lane->runner != NULL)
 			close_lane(lane);
-		loop_timer_free(lane->timer);
+		deadlines_free(&lane->deadlines);
 		pfree(lane);
 	}
 	pfree(execute->lanes);
@@ -406,10 +358,8 @@ execute_task(Execute *execute, Task *task)
 		return;
 	}
 	dlist_push_tail(&lane->running, &task->run_node);
-	heap_push(&lane->due, task);
+	deadlines_add(&lane->deadlines, task);
 	execute->nrunning++;
-	if (heap_first(&lane->due) == task)
-		arm_timer(lane);
 	lane->kind->start(lane->runner, task);
 }
 
