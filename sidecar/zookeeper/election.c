@@ -24,12 +24,12 @@
 #define GUID_BYTES 16
 #define PATHS 3
 
-/* What the request under way is for, or what comes next. */
+/* The purpose of the request under way, or of the next one. */
 typedef enum Step
 {
 	STEP_OPEN,					/* no session */
 	STEP_PATHS,					/* the persistent nodes above ours */
-	STEP_LIST,					/* who stands, and are we among them */
+	STEP_LIST,					/* the nodes that stand */
 	STEP_JOIN,					/* our ephemeral node */
 	STEP_WATCH,					/* the node before ours */
 	STEP_STAND					/* asked again and again: is our node there */
@@ -49,7 +49,7 @@ struct Election
 	char	   *own;			/* path of our node; NULL: not known */
 	char	   *before;			/* path of the one before; NULL: we are first */
 	bool		is_asking;
-	int			rc;				/* of the last answer */
+	int			rc;				/* the last answer's */
 	int64		asked_us;		/* when the request under way was sent */
 	int64		contact_us;		/* ... the last one that was answered */
 	int64		opened_us;		/* when we began to try */
