@@ -28,7 +28,7 @@ is_name(const char *text, size_t len, size_t max, const char *more)
 	if (len < 1 || len > max)
 		return false;
 	for (size_t i = 0; i < len; i++)
-		if (!is_name_char(text[i]) && memchr(more, text[i], strlen(more)) == NULL)
+		if (!is_name_char(text[i]) && (text[i] == '\0' || strchr(more, text[i]) == NULL))
 			return false;
 	return true;
 }

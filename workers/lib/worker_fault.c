@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "workers/lib/worker_fault.h"
 
-/* So many bytes are quoted of a value. */
+/* Bytes quoted of a value. */
 #define SHOWN_MAX 100
 
 bool

@@ -32,24 +32,24 @@ typedef struct Worker
 	bool		has_settings;
 } Worker;
 
-/* Answers a hello.  NULL: it is refused. */
-static void *
-answer_hello(const WorkerProgram *program, StringInfo out, const char *line)
+/* Answers a hello.  Settings become NULL if it is refused. */
+static void
+answer_hello(const WorkerProgram *program, StringInfo out, const char *line, void **settings)
 {
 	WorkerFault fault = {NULL, NULL};
-	void	   *settings = program->settings_new(line, &fault);
 
+	*settings = program->settings_new(line, &fault);
 	worker_answer(out, &fault);
 	pfree(fault.setting);
 	pfree(fault.reason);
-	return settings;
 }
 
 static void
 take_hello(Worker *worker, const char *line)
 {
-	void	   *settings = answer_hello(worker->program, &worker->to_sidecar.bytes, line);
+	void	   *settings;
 
+	answer_hello(worker->program, &worker->to_sidecar.bytes, line, &settings);
 	if (settings == NULL)
 		return;
 	worker->program->set(worker->own, settings);
@@ -188,7 +188,12 @@ check(const WorkerProgram *program)
 
 	initStringInfo(&out);
 	while (getline(&line, &size, stdin) > 0)
-		program->settings_free(answer_hello(program, &out, line));
+	{
+		void	   *settings;
+
+		answer_hello(program, &out, line, &settings);
+		program->settings_free(settings);
+	}
 	free(line);
 	is_written = fwrite(out.data, 1, out.len, stdout) == (size_t) out.len && fflush(stdout) == 0;
 	pfree(out.data);
