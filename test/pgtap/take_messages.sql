@@ -5,9 +5,9 @@ SELECT plan(22);
 
 CREATE FUNCTION one_task(type text) RETURNS twtasks.new_task[]
 LANGUAGE sql AS $$ SELECT ARRAY[(type, '{}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)::twtasks.new_task] $$;
-CREATE FUNCTION take(from_offset bigint, to_offset bigint, type text DEFAULT 'A') RETURNS bigint
+CREATE FUNCTION take(from_offset bigint, to_offset bigint, type text DEFAULT 'TAKEN') RETURNS bigint
 LANGUAGE sql AS $$ SELECT twtasks.take_messages('billing', 'invoices', 0, from_offset, to_offset, one_task(type)) $$;
-CREATE FUNCTION tasks() RETURNS bigint LANGUAGE sql AS $$ SELECT count(*) FROM twtasks.tasks $$;
+CREATE FUNCTION tasks() RETURNS bigint LANGUAGE sql AS $$ SELECT count(*) FROM twtasks.tasks WHERE type = 'TAKEN' $$;
 
 SELECT is(take(17, 20), 20::bigint, 'the first call for a partition may begin anywhere');
 SELECT is(tasks(), 1::bigint, 'and stores its tasks');
