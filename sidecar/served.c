@@ -10,8 +10,8 @@
 #include "served.h"
 
 /*
- * One type may fill this part of a table.  So many types can be flooded at once
- * before the others find no room.
+ * One type may fill this part of a table.  That number of types can be flooded
+ * at once before the others find no room.
  */
 #define TYPE_SHARE 20
 

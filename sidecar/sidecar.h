@@ -18,8 +18,8 @@ extern Sidecar *sidecar_open(Loop *loop, Config *config);
 
 /*
  * Takes other figures: slots, timeouts, retries, levels; and lets worker
- * processes be replaced, since their programs may be others.  What needs new
- * connections or processes is told in the log and left for a restart.  Takes
+ * processes be replaced, since their programs may be others.  An option that
+ * needs new connections or processes is logged and left for a restart.  Takes
  * the configuration.
  */
 extern void sidecar_reload(Sidecar *sidecar, Config *config);

@@ -17,7 +17,7 @@ typedef struct WebConfig
 	char	   *postgres;		/* libpq conninfo or URI */
 	char	   *listen;
 	char	   *token_file;		/* NULL: whoever reaches it may */
-	char	  **tokens;			/* what that holds, or NULL */
+	char	  **tokens;			/* the tokens in it, or NULL */
 	LogConfig	log;
 } WebConfig;
 

@@ -12,10 +12,10 @@ OBJS += worker_fault.o				# ... and what is wrong with a hello
 OBJS += task_line.o					# ... and a task
 OBJS += worker_reply.o				# ... and what became of it
 
-# Of the sidecar's parts the linker takes those that are needed.
+# The linker takes the parts of the sidecar that are needed.
 PARTS = $(TOP)/sidecar/libparts.a
 
-# What the list has forgotten is built all the same; lint tells.
+# The build takes also the files that the list lacks; a lint reports them.
 UNLISTED := $(sort $(filter-out $(OBJS),$(patsubst %.c,%.o,$(wildcard *.c))))
 OBJS += $(UNLISTED)
 

@@ -15,7 +15,7 @@ typedef struct Address
 {
 	char		host[256];		/* without brackets */
 	int			port;
-	bool		is_local;		/* of this machine: 127.x.x.x or ::1 */
+	bool		is_local;		/* this machine's: 127.x.x.x or ::1 */
 } Address;
 
 /*

@@ -22,7 +22,7 @@
 typedef struct ForeignJsonFault
 {
 	int			byte;			/* where it is no JSON */
-	const char *repeated;		/* of the names; NULL: none */
+	const char *repeated;		/* a name that is there again; NULL: none */
 } ForeignJsonFault;
 
 /*

@@ -25,7 +25,7 @@ typedef struct Heap
 {
 	void	  **items;
 	int			count;
-	int			room;			/* of items */
+	int			room;			/* for items */
 	HeapLess	less;
 	HeapPlace	set_place;
 } Heap;

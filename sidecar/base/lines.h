@@ -37,7 +37,7 @@ extern void line_writer_clear(LineWriter *writer);
 extern void line_writer_reset(LineWriter *writer);
 extern int	lines_unwritten(const LineWriter *writer);
 
-/* So many bytes were written when the next line begins. */
+/* The bytes that are written before the next line begins. */
 extern int64 lines_position(const LineWriter *writer);
 
 /* LINES_OK: all is written. */

@@ -49,7 +49,7 @@ typedef struct Event
 	LogLevel	level;
 	const char *subject;
 	const Task *task;			/* NULL: none */
-	char	   *message;		/* ours to change */
+	char	   *message;		/* a copy that we may change */
 } Event;
 
 static struct
@@ -60,7 +60,7 @@ static struct
 	bool		has_severity;	/* lines go to the journal */
 	bool		is_torn;		/* the last line was written in part */
 	uint64		dropped;
-	uint64		reported;		/* of the dropped ones */
+	uint64		reported;		/* dropped lines that the log has told of */
 	StringInfoData line;		/* reused */
 }			logger = {.format = LOG_FORMAT_TEXT, .level = TWT_LOG_INFO};
 

@@ -50,7 +50,7 @@ struct Loop
 
 	Heap		timers;			/* running ones, the earliest first */
 	int			timerfd;
-	int64		armed_us;		/* what timerfd is set to, 0: nothing */
+	int64		armed_us;		/* time that timerfd is set to, 0: none */
 	struct event timer_event;
 };
 

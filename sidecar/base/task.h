@@ -30,7 +30,7 @@ typedef struct Task
 	uint8		id[TASK_ID_BYTES];
 	char		id_text[TASK_ID_TEXT + 1];
 	int64		version;		/* after the grab: what finish must name */
-	int64		token;			/* of the grab */
+	int64		token;			/* the grab's */
 	RowPlace	place;			/* where the grab left its row */
 	char	   *type;
 	char	   *sub_type;		/* NULL: none */
@@ -49,7 +49,7 @@ typedef struct Task
 	size_t		data_len;
 	bool		is_binary;		/* data is the raw payload, not JSON */
 	char	   *unreadable;		/* why its data could not be had; NULL: it was */
-	struct Handler *handler;	/* who runs it */
+	struct Handler *handler;	/* the one that runs it */
 	struct Policy *policy;		/* a reference: as it was when grabbed */
 	struct Limit *slot;			/* booked; freed once, by execute.c */
 	bool		has_shared_slot;	/* ... whose shared part finish.c frees */
@@ -66,8 +66,7 @@ typedef struct Verdict
 	TaskResult	result;
 	int64		delay_us;		/* retry, repeat, release */
 	const char *message;		/* NULL: none */
-	int			nlogged;		/* so many bytes of it may be in the log; 0:
-								 * all */
+	int			nlogged;		/* bytes of it that the log may have; 0: all */
 } Verdict;
 
 /* Frees the task and all it owns, but not its slot. */

@@ -11,7 +11,7 @@
 typedef struct Piece
 {
 	char		text[12];
-	int			len;			/* of text */
+	int			len;			/* bytes of text */
 	int			used;			/* bytes of the input */
 } Piece;
 

@@ -59,8 +59,8 @@ typedef struct HandlerConfig
 	char	   *hello;			/* ... in this first line */
 	char	   *function;		/* schema.function, or NULL */
 	char	   *role;			/* that it runs as; NULL: the sidecar's own */
-	char	  **statuses;		/* what a status means, or NULL */
-	int			processes;		/* of a worker, or connections */
+	char	  **statuses;		/* meanings of statuses, or NULL */
+	int			processes;		/* a worker's, or connections */
 	int			prefetch;		/* tasks in flight in each of these */
 	int			waits_for;		/* a task waits for so many others in its
 								 * process */

@@ -38,11 +38,11 @@ typedef struct Option
 {
 	const char *name;
 	OptionType	type;
-	size_t		offset;			/* of its member in the section's struct */
+	size_t		offset;			/* its member's, in the section's struct */
 	size_t		count_offset;	/* lists: of an int, the number of entries; 0:
 								 * none */
 	const char *fallback;		/* the default, as the file would say it */
-	int64		min;			/* of the value, the bytes of a text, or the */
+	int64		min;			/* for the value, the bytes of a text, or the */
 	int64		max;			/* entries of a list */
 	const Choice *choices;
 	const Section *section;
@@ -68,7 +68,7 @@ struct Section
 {
 	const Option *options;
 	int			noptions;
-	size_t		size;			/* of the struct it fills */
+	size_t		size;			/* the size of the struct that it fills */
 
 	/*
 	 * Completes and checks a struct whose options have been read; false after

@@ -29,7 +29,7 @@ struct Place
 	const char *key;			/* in a mapping; NULL: in a list */
 	int			index;
 	const yaml_node_t *node;	/* NULL: not in the file */
-	const yaml_node_t *sign;	/* what announces it: its key, or its list */
+	const yaml_node_t *sign;	/* its key, or its list */
 };
 
 /* The value of a key, and an entry of a list; of nothing: nothing. */

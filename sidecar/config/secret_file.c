@@ -9,7 +9,7 @@
 
 #define FILE_MAX_BYTES (64 * 1024)
 
-/* Which bits of the mode must not be there; as for the server's own keys. */
+/* The mode may have only the bits that the server allows for its own keys. */
 static bool
 is_safe(const struct stat *status)
 {

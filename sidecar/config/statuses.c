@@ -5,7 +5,7 @@
 /* One word, read. */
 typedef struct StatusRule
 {
-	int			status;			/* of a class: the lowest */
+	int			status;			/* the lowest, for a class */
 	bool		is_class;
 	TaskResult	result;
 } StatusRule;

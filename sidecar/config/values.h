@@ -12,7 +12,7 @@
 
 /*
  * Stores the value that text stands for at target, a member of the option's
- * kind (for the kinds that are lists: one word, a char *).  What is stored
+ * kind (for the kinds that are lists: one word, a char *).  The stored value
  * belongs to the caller.  False, with a palloc'd reason, when text is not such
  * a value or out of the option's range.  The reason never quotes a conninfo.
  */

@@ -35,7 +35,10 @@ on_turn(void *arg)
 		return;
 	(void) statuses_find(runner->config->statuses, 0, &verdict.result);
 
-	/* What is started meanwhile comes after, and waits for the next turn. */
+	/*
+	 * A task that is started meanwhile comes after, and waits for the next
+	 * turn.
+	 */
 	last = dlist_tail_node(&runner->tasks);
 	do
 	{

@@ -39,7 +39,7 @@ extern int64 handler_stuck_after_grab_us(const Handler *handler,
 /* A reload: the same handler with other figures. */
 extern void handler_reload(Handler *handler, const HandlerConfig *config);
 
-/* What execute.c keeps with it. */
+/* The data that execute.c keeps with it. */
 extern void *handler_data(const Handler *handler);
 extern void handler_set_data(Handler *handler, void *data);
 

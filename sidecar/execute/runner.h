@@ -142,7 +142,7 @@ HANDLER_KINDS(DECLARE_KIND)
 /* Their options, for config_read(). */
 extern const Section *const handler_kinds[];
 
-/* Of a handler of the configuration. */
+/* The kind of a handler of the configuration. */
 extern const HandlerKind *handler_kind(const HandlerConfig *config);
 
 /* For tables of options: what is wrong with a path; NULL: nothing. */

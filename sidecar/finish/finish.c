@@ -19,7 +19,7 @@ struct Finish
 	Loop	   *loop;
 	FinishSession *plain;
 	FinishSession *asking;		/* functions of policies */
-	char	   *said;			/* of a handler that is not there */
+	char	   *said;			/* the message of a missing handler */
 	int64		said_us;
 };
 
@@ -90,7 +90,7 @@ on_judged(void *arg, const FinishItem *item, const char *status, int64 delay_ms)
 	pfree(message);
 }
 
-/* What the database does not judge. */
+/* An outcome that the database does not judge. */
 static void
 log_outcome(Finish *finish, const Task *task, const Verdict *verdict)
 {

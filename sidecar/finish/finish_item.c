@@ -104,7 +104,7 @@ finish_items_add_outcomes(FinishItem *const *items, int n, WireParams *params)
 		wire_text(params, items[i]->message);
 }
 
-/* What the handlers of the judged have for types without a retry policy. */
+/* The retry options of the handlers, for types without a retry policy. */
 void
 finish_items_add_retries(FinishItem *const *items, int n, WireParams *params)
 {

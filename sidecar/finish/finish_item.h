@@ -13,7 +13,7 @@
 #include "base/task.h"
 #include "pg/wire.h"
 
-/* Of an outcome that the database judges. */
+/* For an outcome that the database judges. */
 typedef struct Judgement
 {
 	Task		task;			/* for the log, and its policy: a reference */

@@ -64,7 +64,7 @@ struct FinishSession
 	dlist_head	refused;		/* alone: they wait for their timer */
 	dlist_head	requests;
 	int			nitems;
-	int			nwaiting;		/* of these, in the list waiting */
+	int			nwaiting;		/* items in the list waiting */
 };
 
 static void
@@ -147,7 +147,7 @@ take_answer(FinishSession *session, FinishItem *item, const PGresult *result, in
 	}
 }
 
-/* Which of the items the result names. */
+/* The item that the result names. */
 static void
 take_answers(FinishRequest *request, const PGresult *result)
 {
@@ -193,7 +193,7 @@ wait_again(FinishSession *session, FinishItem *item)
 	session->nwaiting++;
 }
 
-/* Those that come within a second of each other end together. */
+/* Outcomes that come within a second of each other end together. */
 static void
 give_up_old(FinishSession *session)
 {
@@ -258,7 +258,7 @@ put_back(FinishRequest *request)
 	pfree(request);
 }
 
-/* What fails must not stand in the way of the rest; alone it stands aside. */
+/* An item that fails must not hold up the rest: it goes alone. */
 static void
 put_back_singly(FinishRequest *request)
 {
@@ -483,7 +483,7 @@ forget_items(FinishSession *session)
 void
 finish_session_forget(FinishSession *session)
 {
-	/* what is under way comes back into the list by this */
+	/* this puts the items under way back into the list */
 	pg_reset(session->pg, "the incarnation is gone");
 	forget_items(session);
 }

@@ -36,7 +36,8 @@ typedef struct Batch
 	int64		bytes;			/* data and payload of the tasks, as the
 								 * triggers say */
 	int64		token;
-	int64		version_shift;	/* of all items, since they got new versions */
+	int64		version_shift;	/* added to all items, since they got new
+								 * versions */
 	BatchItem	items[BATCH_MAX];
 } Batch;
 

@@ -23,7 +23,7 @@
 
 typedef enum RequestState
 {
-	REQUEST_READY,				/* to be sent: first, and alone */
+	REQUEST_READY,				/* goes out first, and alone */
 	REQUEST_SENT,
 	REQUEST_UNKNOWN				/* the answer was lost */
 } RequestState;

@@ -33,7 +33,7 @@ extern rd_kafka_conf_t * kafka_conf_new(const json_t *object, KafkaFault *fault)
 /* Sets what the program decides itself; the setting exists. */
 extern void kafka_conf_set(rd_kafka_conf_t * conf, const char *name, const char *value);
 
-/* What is wrong with the name of a topic; NULL: nothing. */
+/* Returns the fault of a topic's name; NULL: none. */
 extern const char *kafka_topic_check(const char *name);
 
 #endif							/* TWT_KAFKA_CONF_H */

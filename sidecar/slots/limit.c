@@ -16,8 +16,8 @@ struct Limits
 {
 	LimitClock	clock;
 	void	   *arg;
-	Heap		timed;			/* of Limit, the earliest first */
-	dlist_head	freed;			/* of Limit */
+	Heap		timed;			/* Limits, the earliest first */
+	dlist_head	freed;			/* Limits */
 };
 
 struct Limit
@@ -29,7 +29,7 @@ struct Limit
 	int			held;			/* booked and not freed in the database */
 	Limit	   *parent;
 	Limit	   *across[LIMITS_ACROSS];	/* the first entries are used */
-	Heap		waiters;		/* of SlotWaiter */
+	Heap		waiters;		/* SlotWaiters */
 	int			refs;
 	void		(*on_unused) (void *arg, Limit *limit);
 	void	   *unused_arg;
@@ -37,7 +37,7 @@ struct Limit
 	int64		next_us;		/* its place in all->timed depends on this */
 	int			place;
 	bool		is_shared;
-	Turns		turns;			/* of a shared limit */
+	Turns		turns;			/* a shared limit's */
 	int			freed;			/* freed, and the database does not know yet */
 	dlist_node	freed_node;
 };

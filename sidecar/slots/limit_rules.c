@@ -58,8 +58,8 @@ find_key(const LimitRule *rule, const char *type, char *key)
 }
 
 /*
- * The widest first: a limit of the cluster is wider than one of the node.  Of
- * one name, a pattern without a star comes last, and so takes the place of
+ * The widest first: a limit of the cluster is wider than one of the node.  Among
+ * rules of one name, a pattern without a star comes last, and so takes the place of
  * X|*.
  */
 static int
@@ -76,7 +76,7 @@ compare_covers(const void *a, const void *b)
 		(int) limit_pattern_is_keyed(left->rule->pattern);
 }
 
-/* Of those with one key the last one counts. */
+/* Among covers with one key the last one counts. */
 static int
 drop_replaced(LimitCover *covers, int n)
 {

@@ -34,7 +34,7 @@ typedef struct Turns
 	TurnsState	state;
 	int			left;			/* tasks that may ask although it is not open */
 	int			early;			/* turns kept for grabs under way */
-	int			early_grabs;	/* of these grabs, those that have not ended */
+	int			early_grabs;	/* grabs that keep them and have not ended */
 	TurnsSource early_source;
 	int64		open_us;		/* when to ask again */
 	int64		patience_us;

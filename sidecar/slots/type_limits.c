@@ -103,8 +103,8 @@ struct TypeLimits
 	LimitRules *rules;
 	named_hash *named;
 	leaves_hash *leaves;
-	dlist_head	resting;		/* of Named */
-	dlist_head	idle;			/* of Leaf, the longest idle first */
+	dlist_head	resting;		/* Nameds */
+	dlist_head	idle;			/* Leaves, the longest idle first */
 	int			nidle;
 };
 

@@ -122,7 +122,7 @@ typedef struct Batch
 {
 	NewTask    *tasks;
 	int			n;
-	int			number;			/* of the task at hand, from 1; 0: none */
+	int			number;			/* the current task's, from 1; 0: none */
 } Batch;
 
 static void

@@ -25,7 +25,7 @@
 
 struct Appender
 {
-	MemoryContext context;		/* of the gathered rows */
+	MemoryContext context;		/* for the gathered rows */
 	Relation	relation;
 	Target	   *target;
 	TupleTableSlot *slots[APPEND_ROWS];

@@ -4,8 +4,8 @@
  *		Rows of twtasks.task, found and changed without a statement.
  *
  * We do what an executor node for UPDATE or DELETE does between the index and
- * the heap, and no more; compare PostgreSQL's
- * nodeModifyTable.c.
+ * the heap, and no more; compare
+ * PostgreSQL's nodeModifyTable.c.
  *
  *-------------------------------------------------------------------------
  */
@@ -36,7 +36,7 @@ struct Rows
 	Relation	table;
 	Relation	key;			/* its primary key */
 	IndexScanDesc scan;
-	BlockNumber blocks;			/* of the table; 0: not asked yet */
+	BlockNumber blocks;			/* the table's; 0: not asked yet */
 	TupleTableSlot *found;
 	TupleTableSlot *edited;
 	Target	   *target;

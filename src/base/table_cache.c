@@ -20,10 +20,10 @@ struct TableCache
 {
 	const CachedTable *tables;
 	int			n;
-	MemoryContext context;		/* of what was read */
+	MemoryContext context;		/* for the copies of rows */
 	bool		is_current;
 	uint64		generation;		/* grows with each change */
-	Oid			oids[FLEXIBLE_ARRAY_MEMBER];	/* of the tables */
+	Oid			oids[FLEXIBLE_ARRAY_MEMBER];	/* the tables' */
 };
 
 /* An invalidation may come at any moment, also while we read. */

@@ -344,7 +344,7 @@ static uint32_t
 matching_days(const Cron *cron, Date date)
 {
 	int64_t		first = day_number(date.year, date.month, 1);
-	int			weekday;		/* of the first: day 0 was a Thursday */
+	int			weekday;		/* the first day's: day 0 was a Thursday */
 	int			length;
 	uint64_t	by_weekday = 0;
 	uint32_t	match;

@@ -27,7 +27,7 @@
 
 #include "trigger.h"
 
-/* of a pattern, and of a name */
+/* bytes of a pattern, and of a name */
 #define LIMIT_NAME_MAX (TRIGGER_TYPE_MAX + 1)
 
 /* Whether the text is a type, or the beginning of one and a star. */

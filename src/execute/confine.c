@@ -91,7 +91,7 @@ utility_hook(PlannedStmt *statement, const char *text, bool read_only_tree,
 }
 
 /*
- * Which of these objects are temporary shows only when the handler has ended.
+ * Only the end of the handler shows which of these objects are temporary.
  */
 static void
 access_hook(ObjectAccessType access, Oid class_id, Oid object_id, int sub_id, void *arg)

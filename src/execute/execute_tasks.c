@@ -59,7 +59,7 @@
 
 typedef struct Execution
 {
-	Datum		input;			/* of type twtasks.task_input */
+	Datum		input;			/* a twtasks.task_input */
 	Datum		id;
 	Datum		version;
 	Datum		tries;
@@ -83,7 +83,7 @@ typedef struct ExecuteCall
 	TupleDesc	input;
 	Relation	table;
 	TupleTableSlot *slot;
-	MemoryContext scratch;		/* of one handler */
+	MemoryContext scratch;		/* for one handler */
 	Execution  *executions;
 	int			n;
 	int			max;

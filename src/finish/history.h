@@ -18,7 +18,7 @@ typedef struct History History;
 /* The end of a task that is DONE; statements of SQL write the other ends. */
 typedef struct Ending
 {
-	Oid			status;			/* of type twtasks.task_status */
+	Oid			status;			/* a twtasks.task_status */
 	bool		has_incarnation;	/* and a token; false: a person finished
 									 * it */
 	int64		incarnation;

@@ -56,7 +56,7 @@ typedef struct Use
 	TimestampTz now;			/* read under the row's lock */
 	Holder	   *holders;
 	int			nholders;
-	int			room;			/* of holders */
+	int			room;			/* for holders */
 	ArrayType  *waiting;
 	double		tokens;
 } Use;
@@ -77,8 +77,8 @@ struct Slots
 {
 	MemoryContext context;
 	int64		incarnation;
-	HTAB	   *uses;			/* of Use, by name */
-	const LimitCover *covers;	/* of the task asked for last */
+	HTAB	   *uses;			/* Uses, by name */
+	const LimitCover *covers;	/* the last task's */
 	int			ncovers;
 	bool		took_slots;
 	int64		alive;			/* an incarnation known to live */

@@ -36,7 +36,7 @@ typedef struct LimitedTask
 
 typedef struct LimitRefusal
 {
-	char		name[LIMIT_NAME_MAX + 1];	/* of the limit */
+	char		name[LIMIT_NAME_MAX + 1];	/* the limit's */
 	int64		again_ms;		/* when to ask again; 0: when a slot is free */
 } LimitRefusal;
 

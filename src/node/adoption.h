@@ -7,7 +7,7 @@
  * the place for which the database was adopted; CREATE EXTENSION writes the
  * first row.  Where we are is compared with it:
  *
- *	 what was done					how it shows
+ *	 event        					how it shows
  *	 dump restored					a second row, of the original
  *	 CREATE DATABASE ... TEMPLATE	another database
  *	 pg_upgrade						another system identifier

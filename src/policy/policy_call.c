@@ -42,7 +42,7 @@
 /* Types by name, because those of our schema have no fixed oid.  NULL: none. */
 typedef struct Hook
 {
-	const char *option;			/* of configure_type() */
+	const char *option;			/* configure_type()'s */
 	const char *signature;
 	const char *args[HOOK_MAX_ARGS];
 	const char *result;

@@ -180,8 +180,8 @@ time_argument(FunctionCallInfo fcinfo, int number, const char *name)
 typedef struct Stretch
 {
 	pg_time_t	begin;
-	pg_time_t	end;			/* of the next one, if there is one */
-	long int	offset;			/* of local time from UTC */
+	pg_time_t	end;			/* the next one's begin, if there is one */
+	long int	offset;			/* local time's, from UTC */
 	long int	next_offset;
 	bool		is_last;
 } Stretch;

@@ -56,7 +56,7 @@ typedef struct TaskGroup
 	text	   *bucket;
 	text	   *type;
 	int16		priority;
-	pg_uuid_t	last;			/* of the tasks read */
+	pg_uuid_t	last;			/* the last task read */
 	int64		tasks;			/* read */
 	int64		late;			/* found by put_if_late() */
 	bool		has_ended;

@@ -1,16 +1,13 @@
 #!/usr/bin/env bash
 #
 # Comments, and headings of pages, can be read once: see prose.pl for the rules.
-# -v counts the breaches of each folder, also of those that are not clean yet.
 
 . "$(dirname "$0")/lib.bash"
 
-# The folders that are clean.
-clean=(
+checked=(
 	docs examples scripts test bench .ci README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md Makefile extension.mk
-	sql src/commit src/queue sidecar/api sidecar/check sidecar/node sidecar/pg sidecar/queue sidecar/table
+	sql src sidecar web workers
 )
-rest=(src sidecar web workers)
 
 # Generated pages repeat comments of sql/.  Scripts may have no extension.
 prose_files()
@@ -23,8 +20,4 @@ prose_files()
 	} | sort -u
 }
 
-if [ "${1:-}" = -v ]; then
-	prose_files "${rest[@]}" | xargs perl test/lint/prose.pl |
-		sed -E 's,^([^/:]*(/[^/:]*)?)[/:].*,\1,' | sort | uniq -c | sort -rn
-fi
-prose_files "${clean[@]}" | xargs perl test/lint/prose.pl | breaches
+prose_files "${checked[@]}" | xargs perl test/lint/prose.pl | breaches

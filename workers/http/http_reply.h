@@ -32,7 +32,7 @@ typedef struct HttpReply
 	const char *json;			/* the body if it is JSON, NUL at json[len];
 								 * NULL: it is not */
 	size_t		json_len;
-	const char *body;			/* what is kept of it: text, maybe empty */
+	const char *body;			/* the part that is kept: text, maybe empty */
 	int64		now_us;			/* since 1970 */
 } HttpReply;
 

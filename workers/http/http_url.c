@@ -24,7 +24,7 @@ typedef struct Network
 static const Network networks4[] = {
 	{{0}, 8},					/* this network */
 	{{10}, 8},					/* private */
-	{{100, 64}, 10},			/* of a provider */
+	{{100, 64}, 10},			/* a provider's */
 	{{127}, 8},					/* this machine */
 	{{169, 254}, 16},			/* link; metadata of clouds */
 	{{172, 16}, 12},			/* private */

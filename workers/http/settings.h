@@ -27,7 +27,7 @@ typedef struct HttpSettings
 	HttpKeys   *keys;			/* NULL: requests are not signed */
 	char	  **headers;		/* for its own host only; NULL: none */
 	const char *ca_file;		/* NULL: the system's */
-	char	  **statuses;		/* what a status means; ends in NULL */
+	char	  **statuses;		/* meanings of statuses; ends in NULL */
 	int64		connect_timeout_us;
 	size_t		max_output;
 	int			concurrency;

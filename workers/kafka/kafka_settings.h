@@ -21,7 +21,7 @@ typedef struct KafkaSettings
 {
 	char	   *topic;			/* exact, or a beginning and a * */
 	bool		is_exact;
-	rd_kafka_conf_t *conf;		/* of a producer that loses nothing */
+	rd_kafka_conf_t *conf;		/* for a producer that loses nothing */
 } KafkaSettings;
 
 /* From the line {"hello": 1, ..., "settings": {...}}.  NULL on failure. */

@@ -44,11 +44,11 @@ typedef struct Send
 	Task	   *task;
 	int64		start_by_us;
 	char	   *topic;			/* its own: a reload frees the settings */
-	KafkaBatch	rest;			/* of a batch, behind message */
+	KafkaBatch	rest;			/* the batch behind message */
 	KafkaMessage message;		/* the next one */
 	int			nleft;			/* messages that the client has not taken */
 	int			ntaken;
-	int			nunanswered;	/* of these */
+	int			nunanswered;	/* taken and not answered */
 	rd_kafka_resp_err_t error;	/* the first */
 } Send;
 
@@ -287,7 +287,7 @@ on_turn(void *arg)
 
 /* ---- tasks ---- */
 
-/* What is wrong with the topic; NULL: nothing. */
+/* Returns the fault of the topic; NULL: none. */
 static const char *
 choose_topic(Send *send)
 {
@@ -302,7 +302,7 @@ choose_topic(Send *send)
 	return kafka_topic_check(send->topic);
 }
 
-/* What is wrong with the data; NULL: nothing. */
+/* Returns the fault of the data; NULL: none. */
 static const char *
 read_messages(Send *send)
 {

@@ -94,7 +94,7 @@ free_run(Run *run)
 	loop_defer_free(run->runner->loop, run);
 }
 
-/* What a failure is stored with: the reason or the exit, then stderr. */
+/* The message of a failure: the reason or the exit, then stderr. */
 static char *
 make_message(const Run *run)
 {

@@ -29,7 +29,7 @@
 /* Between two looks at who is dying or executing: it takes a moment. */
 #define PAUSE_US 2000
 
-/* So many may be in that state when a pass comes by, and for so long. */
+/* The most processes in that state in one pass, and the longest time in it. */
 #define UNSETTLED_MAX 64
 #define UNSETTLED_US SECONDS_TO_US(1)
 
@@ -38,7 +38,7 @@
 
 #define NOTHING_LEFT (-1)
 
-/* Of /proc/<pid>/stat, counted from 1. */
+/* Fields of /proc/<pid>/stat, counted from 1. */
 #define STAT_FLAGS 9
 #define STAT_ENV_END 51
 #define PF_KTHREAD 0x00200000
@@ -65,8 +65,8 @@ struct Leftovers
 	Loop	   *loop;
 	LoopTimer  *timer;
 	DIR		   *proc;			/* NULL between two passes */
-	dlist_head	hunts;			/* of the current pass */
-	dlist_head	joining;		/* of the next */
+	dlist_head	hunts;			/* in the current pass */
+	dlist_head	joining;		/* in the next one */
 	Process		unsettled[UNSETTLED_MAX];	/* nobody can say yet whose */
 	int			nunsettled;
 	int64		read_us;		/* when all of /proc was read */

@@ -18,7 +18,7 @@
 #define OWNER_TEXT (8 + 8 + 16)
 #define RANDOM_BYTES 16
 
-/* Of /proc/<pid>/stat, counted from the state, which is the third. */
+/* Fields of /proc/<pid>/stat, counted from the state, which is the third. */
 #define FIELDS_TO_START (22 - 3)
 
 #define NOT_KNOWN UINT64_MAX

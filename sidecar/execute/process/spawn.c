@@ -39,7 +39,7 @@ struct Child
 	char		token[RUN_TOKEN_TEXT + 1];
 };
 
-/* What of our own environment a child may see. */
+/* The variables of our own environment that a child may see. */
 static const char *const inherited[] = {
 	"PATH", "HOME", "LANG", "LC_ALL", "TZ", "USER", "TMPDIR"
 };
@@ -231,7 +231,7 @@ spawn_stop(Child *child, int64 grace_us)
 	if (child->pidfd < 0)
 		return;
 	kill_group(child, SIGTERM);
-	kill_group(child, SIGCONT); /* who is stopped hears no TERM */
+	kill_group(child, SIGCONT); /* a stopped process hears no TERM */
 	loop_timer_start(child->kill_timer, grace_us);
 }
 

@@ -10,9 +10,9 @@
  * TMPDIR where we have them, what the caller gives, and TWTASKS_RUN, the
  * token that marks all its descendants (run_token.h).
  *
- * The exit of the leader decides, whoever still holds its pipes.  What
- * remains of its group is killed when the leader has exited, before it is
- * reaped: until then the number of the group cannot be another's.
+ * The exit of the leader decides, even if another process still holds its
+ * pipes.  The rest of its group is killed when the leader has exited, before it
+ * is reaped: until then no other group can have that number.
  *
  *-------------------------------------------------------------------------
  */

@@ -30,7 +30,7 @@ sql_open(const RunnerParts *parts, const HandlerConfig *config, RunnerDone done,
 {
 	Runner	   *runner = palloc0(sizeof(Runner));
 
-	(void) done;				/* what is grabbed here is reported here */
+	(void) done;				/* sessions report what they grab */
 	(void) done_arg;
 	runner->setup.parts = parts;
 	runner->setup.config = config;
@@ -144,7 +144,7 @@ check_role(const char *text)
 	return NULL;
 }
 
-/* What a lost transaction did is gone with it. */
+/* A lost transaction leaves no trace, so its tasks may run again. */
 static bool
 sql_settle(void *target, const Place *place)
 {

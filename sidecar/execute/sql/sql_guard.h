@@ -23,7 +23,7 @@
 
 typedef struct SqlGuard SqlGuard;
 
-/* Of the session of that connection, which outlives it. */
+/* Guards the session of that connection, which outlives the guard. */
 extern SqlGuard *sql_guard_new(Loop *loop, Node *node, Pg *pg);
 extern void sql_guard_free(SqlGuard *guard);
 

@@ -37,10 +37,10 @@ struct SqlSession
 	SqlGuard   *guard;
 	SessionState state;
 	Batch	   *batch;			/* NULL: idle */
-	int			size;			/* of the batch when it was sent */
+	int			size;			/* the batch's when it was sent */
 	bool		is_granted;		/* the batch of one was grabbed first ... */
 	Task		granted;		/* ... as this task */
-	TaskResult	failure;		/* what a failure of a batch of one counts as */
+	TaskResult	failure;		/* the result when a batch of one fails */
 	char	   *error;			/* why it failed */
 	int64		timeout_us;		/* that the session has; 0: none yet */
 	int64		statement_us;	/* timeout of the batch */
@@ -156,7 +156,7 @@ blame_lost(SqlSession *session)
 	end_batch(session);
 }
 
-/* What a lost statement has left. */
+/* The answer says what a lost statement has left. */
 static void
 on_answer(void *arg, PgOutcome outcome, PGresult *result)
 {

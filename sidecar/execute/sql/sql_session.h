@@ -36,7 +36,7 @@
 
 typedef struct SqlSession SqlSession;
 
-/* What the sessions of one handler share; outlives them. */
+/* Shared by the sessions of one handler; outlives them. */
 typedef struct SqlSetup
 {
 	const RunnerParts *parts;

@@ -26,7 +26,7 @@ struct SqlWaiting
 	slist_head	waiting;
 	slist_node *last;
 	int			n;
-	int			nalone;			/* so many go alone, whatever they are */
+	int			nalone;			/* tasks that go alone, one by one */
 	double		task_us;		/* how long a task takes, on average; 0:
 								 * unknown */
 };
@@ -94,7 +94,7 @@ sql_waiting_learn(SqlWaiting *list, double task_us)
 	list->task_us = list->task_us == 0 ? task_us : list->task_us * 0.8 + task_us * 0.2;
 }
 
-/* So many that the statement stays short, and the sessions share. */
+/* Few enough that the statement stays short, and the sessions share. */
 static int
 next_size(const SqlWaiting *list)
 {

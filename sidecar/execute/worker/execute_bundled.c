@@ -118,7 +118,7 @@ typedef struct KafkaConfig
 	HandlerConfig common;
 	char	   *topic;			/* exact, or a beginning and a * */
 	char	  **brokers;
-	char	   *settings;		/* of librdkafka, a JSON object; NULL: none */
+	char	   *settings;		/* librdkafka's, a JSON object; NULL: none */
 	char	   *secrets;		/* paths of files by the names of settings */
 } KafkaConfig;
 

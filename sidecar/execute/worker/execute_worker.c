@@ -33,9 +33,10 @@ struct Runner
 	dlist_head	waiting;		/* for a process with room; run is NULL */
 	dlist_head	stopped;		/* while they waited; run is the runner */
 	int			replaced;		/* the process that is being replaced, or was */
-	int			nleft;			/* to be replaced after it */
-	int			starts;			/* of it, before; -1: none is being replaced */
-	LoopTimer  *trial;			/* of the new one */
+	int			nleft;			/* processes to replace after it */
+	int			starts;			/* its starts before; -1: none is being
+								 * replaced */
+	LoopTimer  *trial;			/* the new one's */
 };
 
 static WorkerProcess *

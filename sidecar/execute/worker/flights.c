@@ -68,7 +68,7 @@ struct Flights
 	dlist_head	tasks;			/* by Task.node, the longest in flight first */
 	dlist_head	stops;			/* in order of their times; few */
 	int			count;
-	int			nahead;			/* of these, by Task.is_ahead */
+	int			nahead;			/* tasks with is_ahead among them */
 	bool		tells;			/* the worker says what it takes up */
 	Task	   *presumed;		/* taken up, though nothing was said; or NULL */
 };

@@ -12,7 +12,7 @@
 
 #include "execute/runner.h"
 
-/* Which addresses a host may have that a task chose. */
+/* Addresses that a host chosen by a task may have. */
 typedef enum Networks
 {
 	NETWORKS_PUBLIC,
@@ -24,10 +24,10 @@ typedef struct HttpConfig
 	HandlerConfig common;
 	char	   *url;
 	char	  **hosts;			/* that a task may choose, or NULL */
-	Networks	networks;		/* of those */
-	char	   *secret_file;	/* what signs; NULL: nothing */
+	Networks	networks;		/* addresses of these hosts */
+	char	   *secret_file;	/* keys that sign; NULL: no signature */
 	char	   *headers_file;	/* more headers, or NULL */
-	char	   *ca_file;		/* who is trusted; NULL: the system's */
+	char	   *ca_file;		/* trusted certificates; NULL: the system's */
 	int64		connect_timeout_us;
 } HttpConfig;
 

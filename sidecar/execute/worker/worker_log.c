@@ -21,7 +21,7 @@ struct WorkerLog
 	Loop	   *loop;
 	const char *name;
 	char		line[LINE_MAX_BYTES];
-	int			len;			/* of the unfinished line */
+	int			len;			/* the unfinished line's */
 	int64		paid_until_us;	/* the bucket, as a time: see may_log() */
 	int64		left_out;		/* lines since the last that was logged */
 };

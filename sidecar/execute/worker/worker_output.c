@@ -19,7 +19,7 @@
 /* A pipe that nobody writes to any more is empty after so many reads. */
 #define LAST_READS 16
 
-/* So much is shown of a line that is no reply. */
+/* Bytes shown of a line that is no reply. */
 #define QUOTE_MAX 200
 
 void

@@ -33,7 +33,7 @@ typedef struct WorkerOutput
 	SpawnPipes *pipes;
 	const WorkerOutputEvents *events;
 	void	   *arg;
-	int			pid;			/* of the process, for the log */
+	int			pid;			/* the process, for the log */
 	LineReader	replies;
 	WorkerLog  *log;
 } WorkerOutput;

@@ -33,7 +33,8 @@ struct WorkerProcess
 	bool		is_ready;		/* it took its hello */
 	bool		is_retiring;	/* takes no more, and ends when it has no task */
 	char	   *reason;			/* why it is ended, NULL: it goes by itself */
-	char	   *quote;			/* what it said then, for tasks only; or NULL */
+	char	   *quote;			/* its last words then, for tasks only; or
+								 * NULL */
 	WorkerStart start;
 	WorkerTasks tasks;
 	WorkerOutput output;

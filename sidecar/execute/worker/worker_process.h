@@ -6,11 +6,11 @@
  *		from: execute_worker.c		to: spawn.h, worker_protocol.h
  *
  * The process is started at once, and again whenever it is gone
- * (worker_start.h).  What it is given is collected and written at the end of the turn;
+ * (worker_start.h).  Its tasks are collected and written at the end of the turn;
  * its replies are taken in any order.
  *
- * Who breaks the protocol, keeps a cancelled task longer than the grace, or
- * closes its pipes and stays, is ended.  Then and whenever it exits, its
+ * A process that breaks the protocol, keeps a cancelled task longer than the
+ * grace, or closes its pipes and stays, is ended.  Then and whenever it exits, its
  * tasks in flight fail, but those that it cannot have begun: they are given
  * back.  Replies that were complete before an exit count.
  * Verdicts of a process that was ended come when its whole tree is gone.
@@ -60,8 +60,8 @@ extern void worker_process_give(WorkerProcess *process, Task *task,
 								int64 incarnation);
 
 /*
- * To be called before tasks are given under an incarnation: a process that
- * still has tasks of an earlier one to be written is ended.
+ * The caller calls this before it gives tasks under an incarnation: a process
+ * that still has tasks of an earlier one to be written is ended.
  */
 extern void worker_process_begin(WorkerProcess *process, int64 incarnation);
 

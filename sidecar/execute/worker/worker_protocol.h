@@ -19,7 +19,7 @@
  *
  *	{"id":"...","version":3,"started":true}
  *
- * which it may leave out, and in any order,
+ * It may leave this line out.  In any order come lines such as
  *
  *	{"id":"...","version":3,"result":"done"}
  *
@@ -46,7 +46,7 @@
 
 typedef enum WorkerWord
 {
-	WORKER_RESULT,				/* of a task */
+	WORKER_RESULT,				/* a task's */
 	WORKER_STARTED,				/* no result yet: it has taken the task up */
 	WORKER_READY,				/* it took the hello */
 	WORKER_REFUSED				/* it did not; message says why */
@@ -82,7 +82,7 @@ extern char *worker_protocol_decode(const char *line, size_t len,
 /*
  * For handlers that give such an object in another way: foreign_json_load() with
  * the names of our members, but id and version, "result" first; whether it has a
- * "result" that is one of ours; and all of it but id and version.  What is wrong
+ * "result" that is one of ours; and all of it but id and version.  Returns the fault
  * (palloc'd), else NULL; message is to be freed either way.
  */
 extern json_t *worker_protocol_load_outcome(const char *json, size_t len,

@@ -10,7 +10,7 @@
 #include "execute/worker/worker_tasks.h"
 #include "node/task_clock.h"
 
-/* So much may wait to be written before no more tasks are taken. */
+/* Bytes that may wait to be written before no more tasks are taken. */
 #define UNWRITTEN_MAX (1024 * 1024)
 
 static const Verdict released = {TASK_RELEASE, 0, NULL};

@@ -15,7 +15,7 @@
 #include "execute/worker/worker_input.h"
 #include "execute/worker/worker_protocol.h"
 
-/* What the processes of one handler share; outlives them. */
+/* Shared by the processes of one handler; outlives them. */
 typedef struct WorkerSetup
 {
 	Loop	   *loop;
