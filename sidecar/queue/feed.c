@@ -113,19 +113,3 @@ feed_kind(const Feed *feed)
 {
 	return feed->kind;
 }
-
-void
-feed_trigger(Feed *feed, int bucket, const Trigger *trigger)
-{
-	if (trigger->due_us != 0)
-		duties_due_at(feed->duties, trigger->due_us);
-	else
-		tables_push(feed->tables, bucket, trigger);
-}
-
-void
-feed_sweep_all(Feed *feed)
-{
-	for (int i = 0; i < feed->config->nbuckets; i++)
-		sweep_want(feed->sweep, i);
-}

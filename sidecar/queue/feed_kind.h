@@ -3,7 +3,8 @@
  * feed_kind.h
  *		The insides of a feed, for its two kinds.
  *
- * Private to feed.c, feed_ring.c and feed_notify.c.
+ * Private to the files feed*.c.  A kind knows the news below it (feed_news.c),
+ * and not the feed above it.
  *
  *-------------------------------------------------------------------------
  */
@@ -34,11 +35,15 @@ struct Feed
 	FeedState	state;
 };
 
+/* ---- feed_news.c ---- */
+
 /* A trigger came: hands it on now, or when its task is due. */
 extern void feed_trigger(struct Feed *feed, int bucket, const Trigger *trigger);
 
 /* Triggers of all buckets may be lost. */
 extern void feed_sweep_all(struct Feed *feed);
+
+/* ---- feed_ring.c and feed_notify.c ---- */
 
 /* Each kind begins with this after every connect. */
 extern void feed_ring_begin(struct Feed *feed);

@@ -1,0 +1,20 @@
+/* feed_news.c -- the news of a feed, handed to the parts that act on it. */
+#include "base/port.h"
+
+#include "queue/feed_kind.h"
+
+void
+feed_trigger(struct Feed *feed, int bucket, const Trigger *trigger)
+{
+	if (trigger->due_us != 0)
+		duties_due_at(feed->duties, trigger->due_us);
+	else
+		tables_push(feed->tables, bucket, trigger);
+}
+
+void
+feed_sweep_all(struct Feed *feed)
+{
+	for (int i = 0; i < feed->config->nbuckets; i++)
+		sweep_want(feed->sweep, i);
+}
