@@ -91,6 +91,17 @@ sub wait_until_settled
 	return;
 }
 
+# The sockets of a process that are of the network: TCP and UDP.
+sub network_sockets
+{
+	my ($pid) = @_;
+	my %open = map { (readlink($_) // '') =~ /^socket:\[(\d+)\]$/ ? ($1 => 1) : () } glob "/proc/$pid/fd/*";
+
+	return grep { $open{$_} }
+	  map { (split)[9] }
+	  map { split /\n/, PostgreSQL::Test::Utils::slurp_file("/proc/net/$_") } qw(tcp tcp6 udp udp6);
+}
+
 sub note_use
 {
 	my ($case) = @_;
@@ -125,6 +136,10 @@ foreach my $case (@cases)
 		"$kind: less than 2 % of a processor");
 	cmp_ok($case->{sidecar}->memory('VmRSS'),
 		'<', 32 * 1024, "$kind: less than 32 MB of memory");
+	is($case->{sidecar}->memory('Threads'),
+		1, "$kind: one thread, since nothing asks for another");
+	is(scalar(network_sockets($case->{sidecar}->pid)),
+		0, "$kind: no socket of the network");
 }
 
 my ($ring, $notify) = @cases;
