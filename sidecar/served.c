@@ -10,15 +10,15 @@
 #include "served.h"
 
 /*
- * One type may fill this part of a table.  That number of types can be flooded
- * at once before the others find no room.
+ * One type may fill at most 1/TYPE_SHARE of a table.  So TYPE_SHARE types must
+ * be flooded at once before other types find no room.
  */
 #define TYPE_SHARE 20
 
 typedef struct Bucket
 {
 	Served	   *served;
-	Limit	   *limit;			/* across those of types */
+	Limit	   *limit;			/* shared by the types of the bucket */
 } Bucket;
 
 struct Served
@@ -27,13 +27,13 @@ struct Served
 	const Config *config;
 	Policies   *policies;
 	Limits	   *all;
-	LoopTimer  *timer;			/* when time makes room */
-	Limit	   *node;			/* above all limits */
-	TypeLimits *of_types;		/* as the database says */
+	LoopTimer  *timer;			/* for limits that get room by time */
+	Limit	   *node;			/* the parent of all limits */
+	TypeLimits *of_types;		/* the limits of types that the database sets */
 	Bucket	   *buckets;
 	Table	  **tables;			/* one per bucket */
 	int			ntables;
-	int			turn;			/* the table that is asked next */
+	int			turn;			/* the table to pop from next */
 	Handler   **handlers;		/* one per handler of the configuration */
 	int			nhandlers;
 };
@@ -54,7 +54,7 @@ resolve_type(void *arg, const char *type, Limit **limit, void **tag)
 	return true;
 }
 
-/* The buckets take turns. */
+/* Pops from the tables of the buckets in turn. */
 static TableEntry *
 pop_any(Served *served, Table **table)
 {
@@ -81,7 +81,7 @@ served_is_ready(void *arg)
 	return false;
 }
 
-/* A pop in one table may make another one ready. */
+/* A pop from one table may make another table ready, so try until none is. */
 TableEntry *
 served_next(void *arg, Table **table)
 {
@@ -154,7 +154,7 @@ served_tables(const Served *served)
 	return served->tables;
 }
 
-/* ---- from start to end ---- */
+/* ---- open, reload, free ---- */
 
 static void
 open_tables(Served *served)
@@ -215,7 +215,10 @@ served_reload(Served *served, const Config *config)
 		handler_reload(served->handlers[i], config->handlers[i]);
 }
 
-/* The database sees by itself that a node which has ended holds no slots. */
+/*
+ * The freed slots need no report: the database knows that an ended node holds
+ * none.
+ */
 static void
 ignore_freed(void *arg, Limit *limit, int freed, bool is_wanted)
 {

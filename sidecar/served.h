@@ -22,16 +22,19 @@
 
 typedef struct Served Served;
 
-/* Tables and limits; config must stay until served_reload(). */
+/* Opens tables and limits.  config must stay valid until served_reload(). */
 extern Served *served_open(Loop *loop, const Config *config);
 
-/* The handlers, once; follows the policies of buckets from then on. */
+/*
+ * Adds the handlers; call it once.  From then on limits follow the policies of
+ * buckets.
+ */
 extern void served_add_handlers(Served *served, Policies *policies, Execute *execute);
 
-/* The same handlers with other figures. */
+/* Gives the same handlers the new limits and settings. */
 extern void served_reload(Served *served, const Config *config);
 
-/* Frees everything; no runner is left. */
+/* Frees everything.  The caller has closed all runners. */
 extern void served_free(Served *served);
 
 extern Limits *served_all_limits(const Served *served);
@@ -41,13 +44,17 @@ extern TypeLimits *served_type_limits(const Served *served);
 extern Table **served_tables(const Served *served);
 
 /*
- * For grab.h, of a Served: the next trigger that nobody else grabs, with its
- * table; triggers of handlers that grab their tasks themselves go to these.
+ * Callbacks for grab.h, whose argument is a Served.  served_next() returns the
+ * next trigger to grab, and its table.  It hands triggers to handlers that
+ * grab their tasks themselves, and goes on.
  */
 extern TableEntry *served_next(void *served, Table **table);
 extern bool served_is_ready(void *served);
 
-/* Sets the timer for limits that get room by time; at the end of each turn. */
+/*
+ * Sets the timer for limits that get room by time.  Call it at the end of each
+ * turn.
+ */
 extern void served_pump(Served *served);
 
 #endif							/* TWT_SERVED_H */

@@ -3,9 +3,9 @@
  * sidecar.c
  *		The parts of the sidecar put together, from start to orderly end.
  *
- * A turn of the loop collects what happens.  At its end on_turn() acts on that
- * in the order of a task's life: sweeps are asked for, triggers become grabs,
- * outcomes become finishes.
+ * A turn of the loop collects events.  At its end on_turn() acts on them in
+ * the order of a task's life: it requests sweeps, turns triggers into grabs,
+ * and outcomes into finishes.
  *
  *-------------------------------------------------------------------------
  */
@@ -34,7 +34,8 @@ typedef enum SidecarState
 {
 	SIDECAR_RUNNING,
 	SIDECAR_DRAINING,			/* starts nothing new */
-	SIDECAR_ENDING				/* waits for the database to know of its end */
+	SIDECAR_ENDING				/* waits until the database knows that the
+								 * node ends */
 } SidecarState;
 
 struct Sidecar
@@ -42,7 +43,8 @@ struct Sidecar
 	SidecarState state;
 	Loop	   *loop;
 	Config	   *config;
-	Config	   *first_config;	/* parts look at it to the end */
+	Config	   *first_config;	/* kept to the end: some parts still point to
+								 * it */
 
 	/* 3 queue */
 	Feed	   *feed;
@@ -81,7 +83,7 @@ running(const Sidecar *sidecar)
 	return grab_under_way(sidecar->grab) + execute_running(sidecar->execute);
 }
 
-/* ---- what the node hears of the database, for the steps in their order ---- */
+/* ---- events from the database, in the order of the steps ---- */
 
 static void
 on_triggers(void *arg, const char *payload)
@@ -113,7 +115,7 @@ on_begin(void *arg)
 	sdnotify_ready();
 }
 
-/* Nothing that runs is ours any more. */
+/* The incarnation is gone: its running tasks no longer belong to this node. */
 static void
 on_gone(void *arg)
 {
@@ -167,7 +169,7 @@ end(Sidecar *sidecar)
 	node_end(sidecar->node, on_ended, sidecar);
 }
 
-/* The drain is over when nothing runs and everything is reported. */
+/* The drain ends when no task runs and all outcomes are reported. */
 static void
 look_at_drain(Sidecar *sidecar)
 {
@@ -176,7 +178,7 @@ look_at_drain(Sidecar *sidecar)
 		end(sidecar);
 }
 
-/* A grab needs the policies. */
+/* A grab sends the policies along, so it waits until they are read. */
 static void
 pump_grabs(Sidecar *sidecar)
 {
@@ -207,7 +209,7 @@ on_turn(void *arg)
 
 /* ---- health ---- */
 
-/* Why nothing new is run; NULL: all is well. */
+/* Why the node starts no tasks; NULL if it does. */
 static const char *
 trouble(const Sidecar *sidecar)
 {
@@ -240,7 +242,7 @@ on_watchdog(void *arg)
 	loop_timer_start(sidecar->watchdog, sdnotify_watchdog_us());
 }
 
-/* ---- from start to end ---- */
+/* ---- open, reload, drain, free ---- */
 
 static void
 on_drain_end(void *arg)
@@ -280,7 +282,7 @@ sidecar_drain(Sidecar *sidecar)
 	loop_want_turn(sidecar->loop);
 }
 
-/* Slots and limits, which the steps share. */
+/* Opens the slots and limits that the steps share. */
 static void
 open_limits(Sidecar *sidecar)
 {
@@ -336,7 +338,7 @@ open_feed(Sidecar *sidecar)
 	sidecar->feed = feed_open(sidecar->loop, sidecar->config, &targets);
 }
 
-/* A step is opened after those that it hands on to. */
+/* Each step is opened after the steps that it passes tasks to. */
 static void
 open_steps(Sidecar *sidecar)
 {
@@ -417,7 +419,10 @@ free_configs(Sidecar *sidecar)
 	config_free(sidecar->config);
 }
 
-/* In the reverse order of a task's life. */
+/*
+ * Closes the source of tasks first, then the steps, then the parts that they
+ * share.
+ */
 void
 sidecar_free(Sidecar *sidecar)
 {
@@ -429,7 +434,7 @@ sidecar_free(Sidecar *sidecar)
 	finish_free(sidecar->finish);
 	if (sidecar->election != NULL)
 		election_free(sidecar->election);
-	node_free(sidecar->node);	/* its answers are for the next two */
+	node_free(sidecar->node);	/* its pending answers go to the next two */
 	offers_free(sidecar->offers);
 	limit_reader_free(sidecar->limit_reader);
 	policies_free(sidecar->policies);

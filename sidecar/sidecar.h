@@ -13,24 +13,27 @@
 
 typedef struct Sidecar Sidecar;
 
-/* Takes the configuration. */
+/* Takes ownership of the configuration. */
 extern Sidecar *sidecar_open(Loop *loop, Config *config);
 
 /*
- * Takes other figures: slots, timeouts, retries, levels; and lets worker
- * processes be replaced, since their programs may be others.  An option that
- * needs new connections or processes is logged and left for a restart.  Takes
- * the configuration.
+ * Applies new slots, timeouts, retries and log levels, and replaces worker
+ * processes, since their programs may have changed.  An option that needs new
+ * connections or processes is logged and takes effect at a restart.  Takes
+ * ownership of the configuration.
  */
 extern void sidecar_reload(Sidecar *sidecar, Config *config);
 
 /*
- * Begins the orderly end: nothing new is started, what runs may end within
- * config->drain_us; then, or at the second call at once, the loop is stopped.
+ * Begins a drain: starts no new task, and gives running tasks config->drain_us
+ * to end.  Then stops the loop.  A second call stops it at once.
  */
 extern void sidecar_drain(Sidecar *sidecar);
 
-/* After the loop has stopped: ends what still runs, closes everything. */
+/*
+ * Call it after the loop has stopped.  Ends the tasks that still run and
+ * closes everything.
+ */
 extern void sidecar_free(Sidecar *sidecar);
 
 #endif							/* TWT_SIDECAR_H */
