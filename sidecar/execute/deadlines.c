@@ -1,4 +1,6 @@
-/* deadlines.c -- tasks by deadline, and one timer for the earliest. */
+/*
+ * deadlines.c -- tasks ordered by deadline, with one timer for the earliest.
+ */
 #include "base/port.h"
 
 #include "execute/deadlines.h"

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * deadlines.h
- *		Tasks by deadline, and one timer for the earliest.
+ *		Tasks ordered by deadline, with one timer for the earliest.
  *
  * A Task holds its own place (due_place) and time (deadline_us).  The owner
  * removes a task before it frees it.
@@ -23,17 +23,18 @@ typedef struct Deadlines
 } Deadlines;
 
 /*
- * on_late(arg) is called when the first deadline has passed.  It takes the late
- * tasks, one by one, and then calls deadlines_arm().
+ * The timer calls on_late(arg) when the earliest deadline has passed.
+ * on_late() fetches the late tasks with deadlines_late(), then calls
+ * deadlines_arm().
  */
 extern void deadlines_open(Deadlines *deadlines, Loop *loop, LoopFn on_late, void *arg);
 extern void deadlines_free(Deadlines *deadlines);
 extern void deadlines_add(Deadlines *deadlines, Task *task);
 
-/* The task need not be there. */
+/* Does nothing if the task is not in the set. */
 extern void deadlines_remove(Deadlines *deadlines, Task *task);
 
-/* The task has another deadline; the timer stays as it is. */
+/* Changes the deadline of a task without setting the timer again. */
 extern void deadlines_move(Deadlines *deadlines, Task *task, int64 deadline_us);
 
 /* The first task whose deadline has passed; NULL: none. */

@@ -18,9 +18,9 @@ typedef struct Lane
 	Execute    *execute;
 	Handler    *handler;
 	const HandlerKind *kind;
-	Runner	   *runner;			/* NULL: it was ended */
+	Runner	   *runner;			/* NULL: closed */
 	dlist_head	running;
-	Deadlines	deadlines;		/* running tasks that were not asked to end */
+	Deadlines	deadlines;		/* running tasks that were not told to stop */
 } Lane;
 
 struct Execute
@@ -28,7 +28,7 @@ struct Execute
 	RunnerParts parts;
 	Lane	  **lanes;			/* one per handler */
 	int			nlanes;
-	int			nrunning;		/* tasks that were started */
+	int			nrunning;		/* started tasks without a verdict */
 	int			ndoubtful;		/* running tasks whose grabs may be lost */
 	bool		has_ended;
 };
@@ -40,7 +40,7 @@ stop_task(Lane *lane, Task *task, const char *why)
 	lane->kind->stop_task(lane->runner, task, why);
 }
 
-/* 0: since its grab. */
+/* When the task's time began to run; 0: at its grab. */
 static int64
 time_runs_since(const Lane *lane, const Task *task)
 {
@@ -48,9 +48,8 @@ time_runs_since(const Lane *lane, const Task *task)
 }
 
 /*
- * The time of a task that was given to a worker runs from when the worker took
- * it up.  As long as that has not happened its deadline cannot be nearer than
- * its timeout.
+ * The time of a worker's task runs from when the worker takes the task up.
+ * Until then the deadline stays a full timeout away.
  */
 static bool
 postpone(Lane *lane, Task *task)
@@ -86,8 +85,8 @@ on_deadline(void *arg)
 }
 
 /*
- * A task that an operator wants to end ends as cancelled, unless it is done
- * already; no other task does.
+ * A task that an operator cancelled ends as cancelled, unless it is done.  No
+ * other task may end as cancelled.
  */
 static Verdict
 judge_cancelled(const Task *task, const Verdict *verdict)
@@ -106,7 +105,7 @@ judge_cancelled(const Task *task, const Verdict *verdict)
 	return result;
 }
 
-/* How long an accepted task has, from now, until the stuck rule applies. */
+/* The time from now until the stuck rule applies to an accepted task. */
 static int64
 time_left(const Lane *lane, const Task *task)
 {
@@ -118,7 +117,9 @@ time_left(const Lane *lane, const Task *task)
 		handler_stuck_us(lane->handler, timeout_us) - timeout_us;
 }
 
-/* A slot of the cluster is free when the database knows the outcome. */
+/*
+ * A slot of the whole cluster stays booked until the database has the outcome.
+ */
 static void
 free_slot(Task *task)
 {
@@ -157,7 +158,7 @@ may_start_until(void *arg)
 	return node_lease_end_us(arg);
 }
 
-/* The node's stuck rule applies to what it does not finish. */
+/* Drops a task without a finish: the database applies its stuck rule later. */
 static void
 drop_task(Task *task)
 {
@@ -251,9 +252,9 @@ execute_free(Execute *execute)
 }
 
 /*
- * A task whose stuck rule is retry, and that takes its node along whenever it
- * is tried, never gets a verdict: without this it would be tried for ever.  Where
- * a function decides there is no number of tries to count against.
+ * A task that crashes its node at each attempt never gets a verdict.  If its
+ * stuck rule is retry, only this check ends its attempts.  max_tries is 0 if a
+ * retry function decides.
  */
 static bool
 has_no_tries_left(const Task *task)
@@ -298,8 +299,8 @@ execute_doubt_all(Execute *execute)
 }
 
 /*
- * The server lost the grab of a task that runs here, and we have won it
- * again: the run under way is the run of the new grab.
+ * The server lost the grab of a running task, and this node has grabbed the
+ * task again.  The current run goes on under the new grab.
  */
 static bool
 is_running_already(Lane *lane, Task *task)
@@ -350,7 +351,11 @@ execute_task(Execute *execute, Task *task)
 					  "its tries ended without a result, and no more are left");
 		return;
 	}
-	/* The answer to its grab came late: it would be taken away while it ran. */
+
+	/*
+	 * The answer to the grab came late.  The stuck rule could take the task
+	 * away while it runs.
+	 */
 	if (task->deadline_us <= loop_now_us(execute->parts.loop))
 	{
 		log_task(TWT_LOG_WARN, "execute", task, "its deadline passed before it could start");
@@ -403,7 +408,10 @@ cancel_task(Lane *lane, Task *task, const char *why)
 		stop_task(lane, task, why);
 }
 
-/* A statement may run on after its cancel: look again. */
+/*
+ * A statement may ignore its cancel, so the wish stays until the task has
+ * ended.
+ */
 bool
 execute_cancel(void *arg, const CancelWish *wish)
 {

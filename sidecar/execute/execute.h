@@ -5,11 +5,12 @@
  *
  *		from: grab.h (execute_task)			to: finish.h
  *
- * Each handler has a runner of its kind.  A task is started on its handler's
- * runner and ends with one verdict; its slot is freed then, once.  A task whose
- * deadline passes is ended, with all that its handler has started.
+ * Each handler has a runner of its kind.  A task starts on its handler's
+ * runner and ends with exactly one verdict, which frees its slot.  When its
+ * deadline passes, the runner ends the task and all processes that it has
+ * started.
  *
- * The runners of some kinds grab tasks themselves: execute_take() decides.
+ * The runners of some kinds grab their tasks themselves: see execute_take().
  *
  *-------------------------------------------------------------------------
  */
@@ -21,49 +22,57 @@
 
 typedef struct Execute Execute;
 
-/* Copies the parts, and makes their gate. */
+/* Copies the parts, and sets their gate. */
 extern Execute *execute_open(const RunnerParts *parts);
 extern void execute_add_handler(Execute *execute, Handler *handler);
 
-/* After handler_reload() of all handlers. */
+/*
+ * Tells the runners of new settings.  Call handler_reload() for all handlers
+ * first.
+ */
 extern void execute_reload(Execute *execute);
 
 /*
- * Hands the trigger and its booked slot to the handler's runner, if that grabs
- * its tasks itself.  False: the caller grabs the task.
+ * If the handler's runner grabs its tasks itself, passes it the trigger with
+ * its booked slot.  False: the caller has to grab the task.
  */
 extern bool execute_take(Table *table, TableEntry *entry) MUSTCHECK;
 
-/* Takes a grabbed task and its slot. */
+/* Takes over a grabbed task and its slot. */
 extern void execute_task(Execute *execute, Task *task);
 
-/* Lets runners send what they have collected; at the end of each turn. */
+/*
+ * Lets runners send what they have collected.  Call it at the end of each
+ * turn.
+ */
 extern void execute_pump(Execute *execute);
 
 /*
- * The server may have lost the grabs of what runs: a task that is grabbed again
- * runs on, and is not started a second time.
+ * The server may have lost the grabs of running tasks.  If such a task is
+ * grabbed again, its run goes on and no second one starts.
  */
 extern void execute_doubt_all(Execute *execute);
 
-/* Tasks whose outcome is not known yet. */
+/* The number of tasks without a known outcome. */
 extern int	execute_running(const Execute *execute);
 
 /*
- * A CancelFn, for an Execute.  Unless its handler reports it done the task ends
- * as cancelled.
+ * A CancelFn whose argument is an Execute.  The task ends as cancelled unless
+ * its handler reports it done.
  */
 extern bool execute_cancel(void *execute, const CancelWish *wish);
 
-/* The incarnation is gone: ends everything that runs; verdicts still come. */
+/*
+ * The incarnation is gone: ends all running tasks.  Their verdicts still come.
+ */
 extern void execute_gone(Execute *execute);
 
-/* A drain begins: gives back what has not begun. */
+/* A drain begins: gives back tasks that have not begun. */
 extern void execute_drain(Execute *execute);
 
 /*
- * The drain took too long: ends everything that runs, without verdicts, and
- * drops tasks that still come; their stuck rule applies.
+ * The drain took too long: ends all running tasks without verdicts, and drops
+ * tasks that still arrive.  Their stuck rule applies.
  */
 extern void execute_end(Execute *execute);
 extern void execute_free(Execute *execute);

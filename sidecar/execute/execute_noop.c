@@ -5,7 +5,7 @@
  *
  *		from: execute.h			to: execute.h (done)
  *
- * For tests and for measuring everything around a handler.
+ * Tests and benchmarks use it to measure everything but the handler.
  *
  *-------------------------------------------------------------------------
  */
@@ -36,7 +36,7 @@ on_turn(void *arg)
 	(void) statuses_find(runner->config->statuses, 0, &verdict.result);
 
 	/*
-	 * A task that is started meanwhile comes after, and waits for the next
+	 * A task that starts in this loop goes to the tail and waits for the next
 	 * turn.
 	 */
 	last = dlist_tail_node(&runner->tasks);
@@ -69,7 +69,7 @@ noop_start(Runner *runner, Task *task)
 	loop_want_turn(runner->loop);
 }
 
-/* It is as good as done. */
+/* Nothing to stop: the task is done at the end of this turn. */
 static void
 noop_stop_task(Runner *runner, Task *task, const char *why)
 {

@@ -9,7 +9,7 @@
 
 #include "execute/handler.h"
 
-/* A finish may have to wait for the database. */
+/* Time for a finish that has to wait for the database. */
 #define FINISH_MARGIN_US SECONDS_TO_US(10)
 
 struct Handler

@@ -15,7 +15,7 @@
 
 typedef struct Handler Handler;
 
-/* config and policies stay the caller's; parent is the node's limit. */
+/* The caller keeps config and policies.  parent is the limit of the node. */
 extern Handler *handler_new(const HandlerConfig *config, Policies *policies,
 							Limit *parent);
 extern void handler_free(Handler *handler);
@@ -23,23 +23,24 @@ extern void handler_free(Handler *handler);
 extern const HandlerConfig *handler_config(const Handler *handler);
 extern Limit *handler_limit(const Handler *handler);
 
-/* The policy in force for a type that it runs: policies_of(). */
+/* The policy in force for a type of this handler: see policies_of(). */
 extern Policy *handler_policy(const Handler *handler, const char *type);
 
 /*
- * From when a task's time runs until the stuck rule may take the task: its
- * timeout, and what it takes to end it and to tell.  From its grab it is more
- * for a worker: one timeout in which it may wait for a process, and one for
- * each task that the process does first.
+ * handler_stuck_us() is the time from the start of a task until the stuck rule
+ * may take it: its timeout, the grace, and a margin for the finish.
+ * handler_stuck_after_grab_us() counts from the grab.  For a worker it adds
+ * one timeout for the wait for a process, and one for each task that the
+ * process runs first.
  */
 extern int64 handler_stuck_us(const Handler *handler, int64 timeout_us);
 extern int64 handler_stuck_after_grab_us(const Handler *handler,
 										 int64 timeout_us);
 
-/* A reload: the same handler with other figures. */
+/* Gives the handler new settings at a reload. */
 extern void handler_reload(Handler *handler, const HandlerConfig *config);
 
-/* The data that execute.c keeps with it. */
+/* Data that execute.c attaches to the handler. */
 extern void *handler_data(const Handler *handler);
 extern void handler_set_data(Handler *handler, void *data);
 

@@ -29,13 +29,17 @@
 
 typedef struct Runner Runner;
 
-/* The task is the callee's again; verdict and its message are the runner's. */
+/*
+ * Passes the task back to the callee.  The verdict and its message stay the
+ * runner's.
+ */
 typedef void (*RunnerDone) (void *arg, Task *task, const Verdict *verdict);
 
 /*
- * A runner in which tasks wait asks the gate before it starts one.  The gate
- * tells the incarnation under which tasks may start now; 0: none may, and they
- * go on waiting.  Tasks that wait when an incarnation is over belong to others.
+ * A runner with waiting tasks asks the gate before it starts one.  The gate
+ * returns the incarnation under which tasks may start now; 0: none may start,
+ * and they keep waiting.  When an incarnation ends, its waiting tasks no
+ * longer belong to this node.
  */
 typedef struct RunnerGate
 {
@@ -56,73 +60,76 @@ typedef struct RunnerParts
 	RunnerGate	gate;
 } RunnerParts;
 
-/* How the runners of a kind work that grab their tasks themselves. */
+/* The functions of runners that grab their tasks themselves. */
 typedef struct RunnerGrabs
 {
-	/* Takes the trigger and its booked slot. */
+	/* Takes over the trigger and its booked slot. */
 	void		(*take) (Runner *runner, Table *table, TableEntry *entry);
 
-	/* Sends what can be sent; at the end of each turn. */
+	/* Sends what can be sent.  Called at the end of each turn. */
 	void		(*pump) (Runner *runner);
 
-	/* An operator wants the task to end.  False: it does not run here. */
+	/* An operator cancelled the task.  False: it does not run here. */
 	bool		(*cancel) (Runner *runner, const CancelWish *wish);
 
-	/* Triggers without a known outcome. */
+	/* The number of triggers without a known outcome. */
 	int			(*running) (const Runner *runner);
 
-	/* A drain: gives back the triggers that it has not begun to grab. */
+	/* A drain begins: gives back the triggers whose grab was not sent. */
 	void		(*give_back) (Runner *runner);
 
-	/* The incarnation is gone: nothing under way is ours. */
+	/* The incarnation is gone: forgets all triggers and statements. */
 	void		(*forget) (Runner *runner);
 } RunnerGrabs;
 
-/* The row of a kind.  A member that does not apply to it is NULL. */
+/* One row per kind.  A member that does not apply is NULL. */
 typedef struct HandlerKind
 {
 	/*
-	 * First: a HandlerConfig names its kind by it.  The first option has the
-	 * name of the kind.
+	 * Must be first: a HandlerConfig names its kind by this section.  Its
+	 * first option has the name of the kind.
 	 */
 	Section		options;
 
-	/* Never fails: what cannot be started now is told task by task. */
+	/*
+	 * Never fails: if the program cannot start, each task fails or is given
+	 * back.
+	 */
 	Runner	   *(*open) (const RunnerParts *parts, const HandlerConfig *config,
 						 RunnerDone done, void *done_arg);
 
 	/*
-	 * The handler has other figures, for what is started from now on.
-	 * Replaces its processes, so that they run the code that there is now; no
-	 * task is lost.
+	 * Applies new settings to tasks that start from now on.  Replaces the
+	 * processes, so that they run the current program; no task is lost.
 	 */
 	void		(*reload) (Runner *runner, const HandlerConfig *config);
 
-	/* NULL: tasks are grabbed before they come, by start(). */
+	/* NULL: start() gets tasks that are already grabbed. */
 	const RunnerGrabs *grabs;
 
 	/*
-	 * Takes the task, its node and its run; done is called later, in another
-	 * callback or turn.
+	 * Takes over the task, and uses its node and run members.  Calls done
+	 * later, in another callback or turn.
 	 */
 	void		(*start) (Runner *runner, Task *task);
 
 	/*
-	 * The deadline passed, or the node is gone: end the task now.  Its
+	 * Ends the task now, since its deadline passed or the node is gone.  The
 	 * verdict still comes through done.
 	 */
 	void		(*stop_task) (Runner *runner, Task *task, const char *why);
 
 	/*
-	 * An operator wants the task to end.  NULL: stop_task() does.  Unlike
-	 * that it must not harm other tasks, and the handler need not obey.
+	 * An operator cancelled the task.  NULL: stop_task() ends it.  Unlike
+	 * stop_task() it must not harm other tasks, and the handler may ignore
+	 * it.
 	 */
 	void		(*cancel_task) (Runner *runner, Task *task, const char *why);
 
 	/*
-	 * Ends whatever runs at once, without verdicts, and frees the runner.
-	 * After a drain nothing runs any more; tasks that it still has are the
-	 * caller's again.  May wait for killed processes to be gone.
+	 * Ends all running tasks at once, without verdicts, and frees the runner.
+	 * Tasks that it still has go back to the caller.  May wait until killed
+	 * processes are gone.
 	 */
 	void		(*close) (Runner *runner);
 } HandlerKind;
@@ -139,19 +146,19 @@ typedef struct HandlerKind
 #define DECLARE_KIND(kind) extern const HandlerKind kind;
 HANDLER_KINDS(DECLARE_KIND)
 
-/* Their options, for config_read(). */
+/* The options of all kinds, for config_read(). */
 extern const Section *const handler_kinds[];
 
 /* The kind of a handler of the configuration. */
 extern const HandlerKind *handler_kind(const HandlerConfig *config);
 
-/* For tables of options: what is wrong with a path; NULL: nothing. */
+/* Checks a path for an option; returns what is wrong with it, or NULL. */
 extern const char *handler_check_path(const char *path);
 
-/* For settle functions: the program is named by its absolute path. */
+/* For settle functions: requires an absolute path for the program. */
 extern bool handler_settle_argv(const HandlerConfig *config, const Place *place);
 
-/* For settle functions: statuses are from min to max. */
+/* For settle functions: requires statuses from min to max. */
 extern bool handler_settle_statuses(const HandlerConfig *config,
 									const Place *place, int min, int max);
 
