@@ -3,15 +3,14 @@
  * child.c
  *		A process started by hand: what posix_spawn() cannot promise.
  *
- * Until it executes, the child runs in our memory on a stack of its own.
- * So the code below prepare_and_execute() calls nothing but system calls:
- * no allocation, no logging, no change of what the parent may look at.  All
- * signals are blocked from before the birth until the child has put every
- * handler back to its default: none of ours may run in it.
+ * Until it executes, the child runs in our memory on a stack of its own.  So
+ * prepare_and_execute() and its callees use only system calls: no allocation,
+ * no logging, no change of what the parent may look at.  All signals stay
+ * blocked until the child has reset every handler to its default: none of the
+ * parent's handlers may run in the child.
  *
- * vfork() would do but for one thing: with clone() the pidfd comes with the
- * child or there is no child, so that no failure leaves a program running
- * that we cannot watch.
+ * clone() returns the pidfd together with the child, unlike vfork().  So no
+ * failure can leave a running program that we cannot watch.
  *
  *-------------------------------------------------------------------------
  */
@@ -30,10 +29,10 @@
 
 #include "execute/process/child.h"
 
-/* execve() works in the kernel: little is needed here. */
+/* A small stack is enough: execve() does its work in the kernel. */
 #define STACK_BYTES (64 * 1024)
 
-/* Where the child keeps its end of the report pipe. */
+/* The child's descriptor of the report pipe. */
 #define REPORT_FD 3
 
 typedef struct Birth
@@ -43,7 +42,7 @@ typedef struct Birth
 	int			report_fd;
 } Birth;
 
-/* AddressSanitizer does not know that stack. */
+/* AddressSanitizer does not know the child's stack. */
 #define ON_CHILD_STACK __attribute__((no_sanitize_address))
 
 static void
@@ -52,7 +51,7 @@ give_up(int report_fd, ChildStep step)
 {
 	ChildFailure failure = {step, errno};
 
-	/* Nobody is left to hear that this failed. */
+	/* A failure of this write cannot be reported. */
 	if (write(report_fd, &failure, sizeof(failure)) < 0)
 		_exit(126);
 	_exit(127);
@@ -67,7 +66,8 @@ reset_signals(void)
 	memset(&action, 0, sizeof(action));
 	action.sa_handler = SIG_DFL;
 	for (signo = 1; signo < NSIG; signo++)
-		sigaction(signo, &action, NULL);	/* two cannot be, and need not */
+		sigaction(signo, &action, NULL);	/* fails for KILL and STOP: no
+											 * handlers there */
 }
 
 static bool ON_CHILD_STACK
@@ -83,8 +83,9 @@ restrict_process(void)
 }
 
 /*
- * Leaves 0, 1, 2 as planned and the report pipe at REPORT_FD; closes the
- * rest.  The first step takes all out of the way of the second.
+ * Leaves 0, 1, 2 as planned and the report pipe at REPORT_FD; closes all other
+ * descriptors.  The first loop moves them above REPORT_FD, so that the second
+ * one overwrites none.
  */
 static bool ON_CHILD_STACK
 arrange_descriptors(Birth *birth)
@@ -127,7 +128,7 @@ prepare_and_execute(void *arg)
 	if (!restrict_process() || !arrange_descriptors(birth))
 		give_up(birth->report_fd, CHILD_PREPARE);
 
-	/* The sidecar may have died before it could take us along. */
+	/* The sidecar may have died before PR_SET_PDEATHSIG was set. */
 	if (getppid() != birth->parent)
 		_exit(126);
 
@@ -139,7 +140,7 @@ prepare_and_execute(void *arg)
 	give_up(birth->report_fd, CHILD_EXECUTE);
 }
 
-/* One thread starts children, and not two at a time: one stack will do. */
+/* One thread starts children, one at a time, so one static stack is enough. */
 static pid_t
 give_birth(Birth *birth, int *pidfd)
 {
@@ -161,9 +162,9 @@ give_birth(Birth *birth, int *pidfd)
 }
 
 /*
- * Reads what the child had to report; true if its program runs.  The pipe is
- * empty or at its end by now; under an emulator that makes two memories of
- * one, this is what waits.
+ * Reads the child's report; true if its program runs.  The pipe is already at
+ * its end or has the report.  The read waits only under an emulator that forks
+ * instead.
  */
 static bool
 read_report(int fd, ChildFailure *failure)

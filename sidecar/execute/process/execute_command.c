@@ -5,9 +5,9 @@
  *
  *		from: execute.h			to: spawn.h, execute.h (done)
  *
- * The task's data goes to stdin, its facts to the environment, stdout to
- * nobody, and the end of stderr into the message of a failure.  The exit
- * status is the verdict.
+ * The task's data goes to stdin, its other facts to the environment.  stdout
+ * is discarded; the end of stderr goes into the message of a failure.  The
+ * exit status decides the verdict.
  *
  *	 a run is		until										and then
  *	 pending		its timer, as nothing was started			the verdict
@@ -36,12 +36,12 @@
 #define LINGER_US SECONDS_TO_US(1)
 
 /*
- * A task is given back when the machine has no room for its process.  It
- * keeps its slot for so long, or it would come back at once.
+ * A task is given back when the machine is short of resources for its process.
+ * It keeps its slot for this time, or it would come back at once.
  */
 #define SHORTAGE_US SECONDS_TO_US(1)
 
-/* Facts of a task in the environment, and the NULL. */
+/* Variables for the facts of a task, plus the NULL. */
 #define ENVIRONMENT_SIZE 10
 
 struct Runner
@@ -70,11 +70,11 @@ typedef struct Run
 	RunState	state;
 	Child	   *child;			/* NULL when pending */
 	SpawnPipes	pipes;
-	size_t		sent;			/* bytes of the task's data */
+	size_t		sent;			/* bytes of the task's data written so far */
 	Output		errors;			/* the end of stderr */
 	LoopTimer  *timer;
 	TaskResult	result;
-	char	   *reason;			/* why it was stopped or not started */
+	char	   *reason;			/* why the run was stopped or not started */
 	int64		delay_us;
 } Run;
 
@@ -185,7 +185,7 @@ on_stderr(void *arg, int ready)
 		report(run);
 }
 
-/* A handler that does not want to read all of its data is free to. */
+/* A handler may close stdin without reading all of its data. */
 static void
 send_data(Run *run)
 {
@@ -249,7 +249,7 @@ add_fact(char ***next, const char *name, const char *value)
 		*(*next)++ = psprintf("TWTASKS_%s=%s", name, value);
 }
 
-/* By the names that libraries for tracing look for. */
+/* Uses the names that tracing libraries look for. */
 static void
 add_trace(char ***next, const Task *task)
 {
@@ -263,7 +263,7 @@ add_trace(char ***next, const Task *task)
 	trace_clear(&trace);
 }
 
-/* Room for ENVIRONMENT_SIZE. */
+/* environment has room for ENVIRONMENT_SIZE entries. */
 static void
 make_environment(const Task *task, char **environment)
 {
@@ -322,8 +322,8 @@ started(Run *run)
 }
 
 /*
- * The kernel takes no entry of the environment that is longer, however often we
- * try.  NULL: the context fits.
+ * The kernel refuses a longer environment entry at every attempt, so a retry
+ * is useless.  NULL: the context fits.
  */
 static char *
 refuse_context(const Task *task)
@@ -370,7 +370,7 @@ command_start(Runner *runner, Task *task)
 		pfree(*entry);
 }
 
-/* ---- the rest of a runner ---- */
+/* ---- the runner ---- */
 
 static Runner *
 command_open(const RunnerParts *parts, const HandlerConfig *config, RunnerDone done, void *done_arg)
@@ -386,7 +386,10 @@ command_open(const RunnerParts *parts, const HandlerConfig *config, RunnerDone d
 	return runner;
 }
 
-/* A handler that exited in time has decided, even if we do not know yet. */
+/*
+ * The exit status of a handler that exited in time counts, even if the loop
+ * has not seen the exit yet.
+ */
 static void
 command_stop_task(Runner *runner, Task *task, const char *why)
 {

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * leftovers.c
- *		Ends what a killed child left behind outside its process group.
+ *		Kills processes that a killed child left outside its process group.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,20 +20,22 @@
 #include "execute/process/leftovers.h"
 #include "execute/process/run_token.h"
 
-/* Processes looked at between two looks at the rest of the loop. */
+/* Processes checked per turn of the loop. */
 #define SLICE 32
 
-/* An environment is searched up to here. */
+/* Only this much of an environment is searched. */
 #define ENVIRONMENT_MAX (1024 * 1024)
 
-/* Between two looks at who is dying or executing: it takes a moment. */
+/* Pause before the next look at processes that are dying or in execve(). */
 #define PAUSE_US 2000
 
-/* The most processes in that state in one pass, and the longest time in it. */
+/*
+ * Limits for these processes in one pass: their number, and the time to wait.
+ */
 #define UNSETTLED_MAX 64
 #define UNSETTLED_US SECONDS_TO_US(1)
 
-/* After so long, who still lives will not die of KILL. */
+/* A process that still lives after this time does not die of KILL. */
 #define PATIENCE_US SECONDS_TO_US(5)
 
 #define NOTHING_LEFT (-1)
@@ -46,14 +48,14 @@
 typedef struct Hunt
 {
 	dlist_node	node;
-	char		token[RUN_TOKEN_TEXT + 1];	/* "": those of dead sidecars */
+	char		token[RUN_TOKEN_TEXT + 1];	/* "": any token of a dead sidecar */
 	LoopFn		done;
 	void	   *arg;
 	int64		give_up_us;
-	bool		found;			/* the current pass cannot be the last */
+	bool		found;			/* another pass is needed */
 } Hunt;
 
-/* The open directory stands for this very process, unlike the number. */
+/* The open directory refers to this process even if its id is used again. */
 typedef struct Process
 {
 	int			dir;			/* /proc/<pid> */
@@ -65,18 +67,18 @@ struct Leftovers
 	Loop	   *loop;
 	LoopTimer  *timer;
 	DIR		   *proc;			/* NULL between two passes */
-	dlist_head	hunts;			/* in the current pass */
-	dlist_head	joining;		/* in the next one */
-	Process		unsettled[UNSETTLED_MAX];	/* nobody can say yet whose */
+	dlist_head	hunts;			/* looked for in the current pass */
+	dlist_head	joining;		/* start with the next pass */
+	Process		unsettled[UNSETTLED_MAX];	/* owner not known yet */
 	int			nunsettled;
 	int64		read_us;		/* when all of /proc was read */
-	bool		may_be_orphan;	/* the process that is looked at */
+	bool		may_be_orphan;	/* the process being checked */
 	bool		has_orphans;
 };
 
 /* ---- one process ---- */
 
-/* Is this the token that is looked for?  It is not ended by a NUL. */
+/* Whether the hunt looks for this token, which has no NUL at its end. */
 static bool
 is_hunted(Leftovers *leftovers, const Hunt *hunt, const char *token)
 {
@@ -91,7 +93,7 @@ is_hunted(Leftovers *leftovers, const Hunt *hunt, const char *token)
 	return true;
 }
 
-/* Marks the hunts whose token is named in these bytes; true if any is. */
+/* Marks the hunts whose token is in these bytes; true if there are any. */
 static bool
 match_tokens(Leftovers *leftovers, const char *bytes, size_t len)
 {
@@ -117,7 +119,7 @@ match_tokens(Leftovers *leftovers, const char *bytes, size_t len)
 	return matched;
 }
 
-/* The pass cannot say that there is nobody. */
+/* This pass is incomplete, so no hunt may end with it. */
 static void
 look_again(Leftovers *leftovers)
 {
@@ -127,7 +129,7 @@ look_again(Leftovers *leftovers)
 		dlist_container(Hunt, node, iter.cur)->found = true;
 }
 
-/* Without descriptors or memory nobody can say who is there. */
+/* A shortage of descriptors or memory hides processes. */
 static bool
 is_shortage(int error)
 {
@@ -141,7 +143,7 @@ typedef enum Environment
 	ENVIRONMENT_EMPTY
 } Environment;
 
-/* Searches block by block; what a token may need is taken along. */
+/* Searches block by block.  Blocks overlap, so that no token is cut. */
 static Environment
 search_environment(Leftovers *leftovers, int fd)
 {
@@ -170,10 +172,10 @@ search_environment(Leftovers *leftovers, int fd)
 }
 
 /*
- * A process that is executing a program has no environment for a moment, and
- * one that is dying has none any more, though it still holds its files.  The
- * end of the environment is 0 then, unlike that of one that was given none.
- * It is 0 as well for the dead and for threads of the kernel.
+ * A process in execve() has no environment for a moment.  A dying process has
+ * lost its environment but still holds its files.  In both cases field env_end
+ * of its stat is 0, unlike for a process with an empty environment.  The field
+ * is also 0 for zombies and kernel threads, which do not count.
  */
 static bool
 is_in_between(int dir)
@@ -187,7 +189,7 @@ is_in_between(int dir)
 	if (fd >= 0)
 		close(fd);
 	stat[Max(n, 0)] = '\0';
-	field = strrchr(stat, ')'); /* ends the second */
+	field = strrchr(stat, ')'); /* ends the second field */
 	if (field == NULL || strchr("ZXx", field[2]))
 		return false;
 	for (number = 2; number < STAT_ENV_END; number++)
@@ -202,7 +204,10 @@ is_in_between(int dir)
 	return strtoull(field, NULL, 10) == 0;
 }
 
-/* The signal reaches this process or none.  valgrind does not know the call. */
+/*
+ * The signal cannot reach another process with the same id.  valgrind does not
+ * know this call, so kill() replaces it there.
+ */
 static void
 kill_process(const Process *process)
 {
@@ -211,7 +216,10 @@ kill_process(const Process *process)
 		kill(process->pid, SIGKILL);
 }
 
-/* False if it cannot be told yet whose process it is. */
+/*
+ * Kills the process if a hunt looks for it.  False: its owner is not known
+ * yet.
+ */
 static bool
 settle(Leftovers *leftovers, const Process *process)
 {
@@ -219,7 +227,10 @@ settle(Leftovers *leftovers, const Process *process)
 	Environment environment = ENVIRONMENT_DIFFERS;
 	struct stat st;
 
-	/* We ourselves may have been started by a handler. */
+	/*
+	 * A handler may have started this sidecar, whose environment then has a
+	 * token.
+	 */
 	leftovers->may_be_orphan = process->pid != getpid() &&
 		fstat(process->dir, &st) == 0 && st.st_uid == geteuid();
 	if (fd >= 0)
@@ -262,7 +273,7 @@ check_process(Leftovers *leftovers, const char *name)
 	}
 }
 
-/* True when all are settled, or will not be. */
+/* True when all unsettled processes are settled or given up. */
 static bool
 settle_rest(Leftovers *leftovers)
 {
@@ -286,7 +297,7 @@ settle_rest(Leftovers *leftovers)
 
 /* ---- passes ---- */
 
-/* Looks at the next few processes; false at the end of the pass. */
+/* Checks the next processes; false when all of /proc is read. */
 static bool
 check_slice(Leftovers *leftovers)
 {
@@ -306,7 +317,7 @@ check_slice(Leftovers *leftovers)
 	return true;
 }
 
-/* All that wait take part.  False if there is nobody, or no /proc. */
+/* Begins a pass for all hunts.  False if there are none, or no /proc. */
 static bool
 begin_pass(Leftovers *leftovers)
 {
@@ -352,7 +363,7 @@ finish_hunt(Hunt *hunt)
 		done(arg);
 }
 
-/* Ends the hunts that are over; the others find their next pass. */
+/* Ends the hunts that are over; the others take part in the next pass. */
 static void
 end_pass(Leftovers *leftovers)
 {
@@ -377,7 +388,10 @@ end_reading(Leftovers *leftovers)
 	leftovers->read_us = loop_now_us(leftovers->loop);
 }
 
-/* Goes on with the current pass, or begins one; returns when to come again. */
+/*
+ * Continues the current pass or begins one; returns the delay until the next
+ * step.
+ */
 static int64
 take_step(Leftovers *leftovers)
 {
@@ -440,7 +454,7 @@ leftovers_kill_orphans(Loop *loop)
 	leftovers_free(leftovers);
 }
 
-/* Without a callback a hunt ends silently. */
+/* Removes the callbacks of the hunts. */
 static void
 silence(dlist_head *hunts)
 {

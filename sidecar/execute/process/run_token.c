@@ -24,8 +24,8 @@
 #define NOT_KNOWN UINT64_MAX
 
 /*
- * When the process started, in ticks since the machine did; 0: it is dead.
- * A shortage of descriptors, say, tells nothing.
+ * The start of the process, in clock ticks after boot; 0: it is dead.
+ * NOT_KNOWN: its file could not be opened, say for want of descriptors.
  */
 static uint64
 start_of(long pid)
@@ -53,7 +53,7 @@ start_of(long pid)
 	return field != NULL ? strtoull(field, NULL, 10) : 0;
 }
 
-/* Process ids mean nothing elsewhere.  0: it is not known. */
+/* The namespace in which our process ids are valid; 0: not known. */
 static uint32
 pid_namespace(void)
 {
@@ -77,14 +77,17 @@ run_token_make(char *token)
 	}
 	memcpy(token, owner, OWNER_TEXT);
 
-	/* This much never fails and never waits, once the machine has started. */
+	/*
+	 * getrandom() neither fails nor blocks for so few bytes, once the machine
+	 * is up.
+	 */
 	if (getrandom(random, sizeof(random), 0) != sizeof(random))
 		abort();
 	for (int i = 0; i < RANDOM_BYTES; i++)
 		snprintf(token + OWNER_TEXT + 2 * i, 3, "%02x", random[i]);
 }
 
-/* Reads so many hexadecimal digits. */
+/* Reads that number of hexadecimal digits. */
 static uint64
 take_hex(const char **text, int digits)
 {

@@ -75,7 +75,7 @@ close_pipes(SpawnPipes *pipes)
 	spawn_pipe_close(&pipes->err);
 }
 
-/* A pipe whose end number our_end does not block. */
+/* Opens a pipe whose end our_end is non-blocking. */
 static bool
 open_pipe(SpawnPipe *ours, SpawnPipe *theirs, int our_end)
 {
@@ -107,8 +107,10 @@ is_program(const char *path)
 		access(path, X_OK) == 0;
 }
 
-/* The path of a program, as execvp() finds it but for the empty entry of
- * PATH that means the current directory. */
+/*
+ * The path of a program, found like execvp() does.  An empty entry of PATH,
+ * the current directory, is skipped.
+ */
 static char *
 find_program(const char *name)
 {
@@ -185,7 +187,7 @@ kill_group(const Child *child, int signo)
 }
 
 /*
- * Takes note of an exit, ends the rest of the group and only then reaps.
+ * Notes an exit, kills the rest of the group, and only then reaps the child.
  * False while the child runs.
  */
 static bool
@@ -231,7 +233,7 @@ spawn_stop(Child *child, int64 grace_us)
 	if (child->pidfd < 0)
 		return;
 	kill_group(child, SIGTERM);
-	kill_group(child, SIGCONT); /* a stopped process hears no TERM */
+	kill_group(child, SIGCONT); /* a stopped process does not handle TERM */
 	loop_timer_start(child->kill_timer, grace_us);
 }
 
@@ -285,7 +287,7 @@ spawn_pid(const Child *child)
 
 /* ---- start ---- */
 
-/* We wait for our children, and hear of a closed pipe from write(). */
+/* We wait for our children ourselves, and write() reports a closed pipe. */
 static void
 prepare_signals(void)
 {
@@ -334,7 +336,7 @@ child_new(Loop *loop, const SpawnRequest *request)
 	return child;
 }
 
-/* Fills in pid and pidfd. */
+/* Starts the program; sets child->pid and child->pidfd. */
 static bool
 start_child(Child *child, const SpawnRequest *request, SpawnPipes *theirs,
 			ChildFailure *why)
@@ -401,7 +403,7 @@ spawn_free(Child *child)
 		spawn_wait(child, REAP_MS);
 		if (!reap(child))
 		{
-			loop_io_free(child->io);	/* it will be init's */
+			loop_io_free(child->io);	/* init will reap the child */
 			close(child->pidfd);
 		}
 	}

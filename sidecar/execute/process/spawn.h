@@ -5,14 +5,14 @@
  *
  *		from: execute_command.c, execute_worker.c		to: child.h
  *
- * A child leads a session and a process group of its own (child.h), and its
- * environment is built from scratch: PATH, HOME, LANG, LC_ALL, TZ, USER and
- * TMPDIR where we have them, what the caller gives, and TWTASKS_RUN, the
- * token that marks all its descendants (run_token.h).
+ * A child leads its own session and process group (child.h).  Its environment
+ * has PATH, HOME, LANG, LC_ALL, TZ, USER and TMPDIR if they are set here, the
+ * variables of the caller, and TWTASKS_RUN, the token that marks all its
+ * descendants (run_token.h).
  *
- * The exit of the leader decides, even if another process still holds its
- * pipes.  The rest of its group is killed when the leader has exited, before it
- * is reaped: until then no other group can have that number.
+ * The exit of the leader is the exit of the child, even if another process
+ * still holds its pipes.  The rest of its group is killed after that exit but
+ * before the leader is reaped: until then no other group can have its number.
  *
  *-------------------------------------------------------------------------
  */
@@ -28,7 +28,7 @@ typedef struct SpawnRequest
 	char	  **argv;			/* NULL-terminated; argv[0] by PATH */
 	const char *directory;		/* NULL is "/" */
 	char	  **environment;	/* more NAME=value, NULL-terminated, or NULL */
-	bool		wants_stdout;	/* else it goes to /dev/null */
+	bool		wants_stdout;	/* false: stdout is /dev/null */
 	LoopFn		exited;			/* called once, when the leader has exited */
 	void	   *arg;
 } SpawnRequest;
@@ -48,28 +48,33 @@ typedef struct SpawnPipes
 	SpawnPipe	err;
 } SpawnPipes;
 
-/* Why nothing was started. */
+/* Why the program was not started. */
 typedef struct SpawnFailure
 {
-	bool		is_temporary;	/* the machine is short of something */
-	bool		is_unfit;		/* the program is not there, or may not be run */
+	bool		is_temporary;	/* short of memory, processes or descriptors */
+	bool		is_unfit;		/* the program is missing or may not be run */
 	char	   *message;		/* palloc'd */
 } SpawnFailure;
 
 /*
- * NULL with *failure: the program never ran.  Makes the process ignore
- * SIGPIPE, and reap its children itself.
+ * Returns NULL and sets *failure if the program never ran.  Sets the signal
+ * handling of this process: SIGPIPE is ignored, SIGCHLD is at its default.
  */
 extern Child *spawn_start(Loop *loop, const SpawnRequest *request,
 						  SpawnPipes *pipes, SpawnFailure *failure) MUSTCHECK;
 
-/* TERM to the whole group now, KILL after the grace.  Once is enough. */
+/* Sends TERM to the whole group now, and KILL after the grace. */
 extern void spawn_stop(Child *child, int64 grace_us);
 
-/* True as soon as it is so, even if the loop has not told yet. */
+/*
+ * True as soon as the leader has exited, even before the loop calls exited().
+ */
 extern bool spawn_has_exited(const Child *child);
 
-/* Blocks until it has exited, or so long.  Only for the end of all. */
+/*
+ * Blocks until the child has exited, at most for the timeout.  For the
+ * shutdown only.
+ */
 extern void spawn_wait(const Child *child, int timeout_ms);
 
 /* The exit status; -1 while it runs, or when a signal ended it. */
@@ -81,15 +86,15 @@ extern void spawn_describe_exit(const Child *child, StringInfo out);
 extern const char *spawn_token(const Child *child);
 extern int	spawn_pid(const Child *child);
 
-/* Kills the group and reaps the child if it still runs; frees. */
+/* Kills the group and reaps the child if it still runs, then frees it. */
 extern void spawn_free(Child *child);
 
-/* Watches the pipe for want; it must be open. */
+/* Watches an open pipe for the events in want. */
 extern void spawn_pipe_watch(SpawnPipe *pipe, Loop *loop, int want,
 							 LoopIoFn fn, void *arg);
 extern void spawn_pipe_close(SpawnPipe *pipe);
 
-/* Whether there is such a program, where spawn_start() looks for it. */
+/* Whether spawn_start() would find the program. */
 extern bool spawn_can_execute(const char *name);
 
 #endif							/* TWT_SPAWN_H */
