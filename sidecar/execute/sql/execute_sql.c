@@ -5,9 +5,9 @@
  *
  *		from: execute.h (take)			to: sql_session.h
  *
- * Grab, function and finish are one statement, so one transaction: what the
- * function does in the database happens exactly once.  Several tasks share a
- * statement as long as they are quick; each has its own subtransaction.
+ * Grab, function and finish are one statement and so one transaction: the
+ * function's effects in the database happen exactly once.  Quick tasks share a
+ * statement, each in its own subtransaction.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,7 +21,7 @@
 struct Runner
 {
 	SqlSetup	setup;
-	SqlSession **sessions;		/* as many as the handler has processes */
+	SqlSession **sessions;		/* one per process of the handler */
 	int			nsessions;
 };
 
@@ -30,7 +30,7 @@ sql_open(const RunnerParts *parts, const HandlerConfig *config, RunnerDone done,
 {
 	Runner	   *runner = palloc0(sizeof(Runner));
 
-	(void) done;				/* sessions report what they grab */
+	(void) done;				/* sessions report their tasks to finish.h */
 	(void) done_arg;
 	runner->setup.parts = parts;
 	runner->setup.config = config;
@@ -47,7 +47,7 @@ sql_take(Runner *runner, Table *table, TableEntry *entry)
 	sql_waiting_add(runner->setup.waiting, table, entry);
 }
 
-/* Sessions that are up, or will be soon, may not be enough. */
+/* Opens one more session for each task that still waits. */
 static void
 sql_pump(Runner *runner)
 {
@@ -135,7 +135,7 @@ check_function(const char *text)
 	return "it must be schema.function, both of lower-case letters, digits and _";
 }
 
-/* SET ROLE would take "none" for the session's own role, even when quoted. */
+/* SET ROLE takes "none" for the session's own role, even when quoted. */
 static const char *
 check_role(const char *text)
 {
@@ -144,7 +144,7 @@ check_role(const char *text)
 	return NULL;
 }
 
-/* A lost transaction leaves no trace, so its tasks may run again. */
+/* A lost transaction has no effects, so its tasks may run again. */
 static bool
 sql_settle(void *target, const Place *place)
 {

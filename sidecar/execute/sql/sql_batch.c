@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * sql_batch.c
- *		What an answer of the database means for the tasks of a batch.
+ *		Applies an answer of the database to the tasks of a batch.
  *
  *-------------------------------------------------------------------------
  */
@@ -44,8 +44,8 @@ sql_batch_fail(Batch *batch, const RunnerParts *parts, Task *task,
 }
 
 /*
- * A task under a limit that we have not read yet is dropped, and the limit is
- * read.
+ * Handles the refusal of a task by a limit.  If this node has not read the
+ * limit yet, it drops the task and reads the limit.
  */
 static void
 refuse(Batch *batch, const RunnerParts *parts, const uint8 *id, const char *limit, int64 until_us)

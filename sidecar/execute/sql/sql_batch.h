@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * sql_batch.h
- *		What an answer of the database means for the tasks of a batch.
+ *		Applies an answer of the database to the tasks of a batch.
  *
  *		from: sql_session.h			to: finish.h, offers.h
  *
@@ -14,28 +14,42 @@
 #include "execute/sql/sql_waiting.h"
 #include "libpq-fe.h"
 
-/* Reads a grabbed task; its type is the result's. */
+/* Reads a grabbed task.  task->type points into the result. */
 extern void sql_batch_read_grab(const Batch *batch, const PGresult *result, int row, Task *task);
 
-/* A limit of the cluster refused the task in that row of a grab. */
+/* Handles a row of a grab whose task a cluster-wide limit refused. */
 extern void sql_batch_refuse(Batch *batch, const RunnerParts *parts,
 							 const PGresult *result, int row);
 
-/* The functions ran: most tasks are finished, some failed or were refused. */
+/*
+ * Takes the rows of an executed statement: tasks are finished, failed or
+ * refused.
+ */
 extern void sql_batch_take_answers(Batch *batch, const RunnerParts *parts, const PGresult *result);
 
-/* The task is ours and did not end well: takes it out and reports that. */
+/*
+ * Takes a failed task that this node holds out of the batch, and reports it.
+ */
 extern void sql_batch_fail(Batch *batch, const RunnerParts *parts, Task *task,
 						   TaskResult result, const char *why);
 
-/* The task is finished, or left to the database: takes it out. */
+/*
+ * Takes a task out of the batch and frees its slot: it is finished, or the
+ * database handles it.
+ */
 extern void sql_batch_release(Batch *batch, const uint8 *id);
 
-/* The statement has done nothing: its tasks wait again, by that function. */
+/*
+ * The statement had no effect: puts its tasks back into the waiting list, by
+ * add().
+ */
 extern void sql_batch_put_back(Batch *batch, SqlWaiting *waiting,
 							   void (*add) (SqlWaiting *, Table *, TableEntry *));
 
-/* Leaves cancelled tasks to the database.  False: none is. */
+/*
+ * Takes cancelled tasks out and leaves them to the database.  False: there are
+ * none.
+ */
 extern bool sql_batch_drop_cancelled(Batch *batch);
 
 #endif							/* TWT_SQL_BATCH_H */

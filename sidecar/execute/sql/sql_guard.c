@@ -18,17 +18,17 @@ struct SqlGuard
 	Loop	   *loop;
 	Node	   *node;
 	Pg		   *pg;
-	LoopTimer  *timer;			/* the end of patience */
+	LoopTimer  *timer;			/* when the statement has taken too long */
 	bool		is_watching;
-	bool		has_ended;		/* the session, for being late */
-	bool		is_under_way;	/* a signal */
-	bool		is_cancel;		/* it is a mere cancel */
-	bool		is_orphaned;	/* freed meanwhile */
+	bool		has_ended;		/* we ended the session for being late */
+	bool		is_under_way;	/* a signal was sent and not answered */
+	bool		is_cancel;		/* that signal is a cancel */
+	bool		is_orphaned;	/* freed while a signal was under way */
 };
 
 /*
- * A signal of unknown fate may come at any time: so the session it is for has
- * to go.
+ * If the answer to a signal is lost, the signal may still arrive at any time.
+ * So its session is closed.
  */
 static void
 on_signalled(void *arg, PgOutcome outcome, PGresult *result)
@@ -64,7 +64,9 @@ on_late(void *arg)
 {
 	SqlGuard   *guard = arg;
 
-	/* until the answer comes: a signal may be lost with its connection */
+	/*
+	 * repeat until the statement ends: a lost connection may lose the signal
+	 */
 	loop_timer_start(guard->timer, AGAIN_US);
 	if (guard->is_under_way || !pg_is_up(guard->pg) ||
 		!pg_is_up(node_pg(guard->node)))
@@ -118,7 +120,7 @@ sql_guard_new(Loop *loop, Node *node, Pg *pg)
 	return guard;
 }
 
-/* Its answer may still come. */
+/* The answer to a signal may still come and needs the guard. */
 void
 sql_guard_free(SqlGuard *guard)
 {

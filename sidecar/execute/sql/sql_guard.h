@@ -5,12 +5,12 @@
  *
  *		from: sql_session.h			to: node.h (its connection)
  *
- * statement_timeout ends a function that takes too long, unless it catches
- * that and goes on: then its session is ended.  A cancelled task's statement
- * is cancelled, which the function may catch as well.
+ * statement_timeout ends a function that takes too long.  If the function
+ * catches that error and goes on, the guard ends its session.  For a cancelled
+ * task the guard cancels the statement, which the function may catch too.
  *
- * Both are signals, and reach whatever the backend executes by then.  So while
- * one is under way the session must not be given another statement.
+ * Both are signals and hit whatever statement the backend executes when they
+ * arrive.  So the session gets no other statement while a signal is under way.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,17 +23,19 @@
 
 typedef struct SqlGuard SqlGuard;
 
-/* Guards the session of that connection, which outlives the guard. */
+/* Guards the session of the connection pg, which outlives the guard. */
 extern SqlGuard *sql_guard_new(Loop *loop, Node *node, Pg *pg);
 extern void sql_guard_free(SqlGuard *guard);
 
-/* A statement was sent; after so long its session is ended. */
+/*
+ * A statement was sent.  Ends its session if it takes longer than patience_us.
+ */
 extern void sql_guard_watch(SqlGuard *guard, int64 patience_us);
 
-/* It was answered, or lost.  True: because patience was at its end. */
+/* The statement was answered or lost.  True: the guard ended its session. */
 extern bool sql_guard_release(SqlGuard *guard);
 
-/* Cancels the statement that is watched. */
+/* Cancels the watched statement. */
 extern void sql_guard_cancel(SqlGuard *guard);
 
 /* No signal is under way. */

@@ -14,7 +14,7 @@
 #include "execute/sql/sql_session.h"
 #include "pg/calls.h"
 
-/* A function threw our prepared statements away. */
+/* SQLSTATE when a function has deallocated our prepared statements. */
 #define STATEMENTS_GONE "26000"
 
 typedef enum SessionState
@@ -37,17 +37,18 @@ struct SqlSession
 	SqlGuard   *guard;
 	SessionState state;
 	Batch	   *batch;			/* NULL: idle */
-	int			size;			/* the batch's when it was sent */
+	int			size;			/* tasks of the batch when it was sent */
 	bool		is_granted;		/* the batch of one was grabbed first ... */
 	Task		granted;		/* ... as this task */
 	TaskResult	failure;		/* the result when a batch of one fails */
-	char	   *error;			/* why it failed */
-	int64		timeout_us;		/* that the session has; 0: none yet */
+	char	   *error;			/* message for that failure */
+	int64		timeout_us;		/* statement_timeout of the session; 0: not
+								 * set */
 	int64		statement_us;	/* timeout of the batch */
 	int64		sent_us;
 };
 
-/* Each state follows the sending of a statement, its answer or its loss. */
+/* The state changes when a statement is sent, answered or lost. */
 static void
 set_state(SqlSession *session, SessionState state)
 {
@@ -67,7 +68,7 @@ end_batch(SqlSession *session)
 	set_state(session, SESSION_IDLE);
 }
 
-/* Their statement has done nothing: the tasks wait again. */
+/* The statement had no effect, so its tasks wait again. */
 static void
 put_back(SqlSession *session, void (*add) (SqlWaiting *, Table *, TableEntry *))
 {
@@ -95,7 +96,7 @@ send_grab(SqlSession *session, const PgStatement *statement, PgResultFn fn)
 	pg_send(session->pg, statement, &params, fn, session);
 }
 
-/* A limit may have come meanwhile that refuses the task. */
+/* Fails the grabbed tasks.  A limit set since then may refuse one instead. */
 static void
 fail_grabbed(SqlSession *session, const PGresult *result)
 {
@@ -130,7 +131,7 @@ on_counted(void *arg, PgOutcome outcome, PGresult *result)
 	end_batch(session);
 }
 
-/* The grab of a task that failed alone. */
+/* Grabs the task of a failed batch of one, so that the attempt counts. */
 static void
 count_try(SqlSession *session)
 {
@@ -139,9 +140,9 @@ count_try(SqlSession *session)
 }
 
 /*
- * The lost statement has had no effect, and its tasks got new versions.  We
- * cannot tell which of several broke the session: they come again by their
- * triggers, alone.
+ * The lost statement had no effect, and its tasks have new versions.  We
+ * cannot tell which of several tasks broke the session.  They come again by
+ * new triggers, and each then runs alone.
  */
 static void
 blame_lost(SqlSession *session)
@@ -156,7 +157,7 @@ blame_lost(SqlSession *session)
 	end_batch(session);
 }
 
-/* The answer says what a lost statement has left. */
+/* The answer lists the tasks that are still grabbed after a lost statement. */
 static void
 on_answer(void *arg, PgOutcome outcome, PGresult *result)
 {
@@ -178,7 +179,7 @@ on_answer(void *arg, PgOutcome outcome, PGresult *result)
 
 /* ---- the functions ---- */
 
-/* The task was grabbed before, so it is finished like any other. */
+/* The task was grabbed before it ran, so a finish reports it. */
 static void
 fail_granted(SqlSession *session, const PGresult *result)
 {
@@ -202,7 +203,10 @@ on_executed_all(SqlSession *session, const PGresult *result)
 	end_batch(session);
 }
 
-/* The loss of our prepared statements is not the fault of the tasks. */
+/*
+ * The statement failed as a whole.  A loss of prepared statements is no task's
+ * fault.
+ */
 static void
 on_executed_none(SqlSession *session, const PGresult *result)
 {
@@ -300,7 +304,10 @@ send_execute(SqlSession *session)
 
 /* ---- the grab before a task runs ---- */
 
-/* Refused by a limit of the cluster, lost to another node, or ours. */
+/*
+ * The task is refused by a cluster-wide limit, taken by another node, or
+ * grabbed.
+ */
 static void
 on_granted(void *arg, PgOutcome outcome, PGresult *result)
 {
@@ -325,7 +332,7 @@ on_granted(void *arg, PgOutcome outcome, PGresult *result)
 	}
 }
 
-/* The task has not run, so it still may. */
+/* The task has not run yet, so it may run now. */
 static void
 on_grant_answer(void *arg, PgOutcome outcome, PGresult *result)
 {
@@ -416,7 +423,10 @@ find_task(const SqlSession *session, const CancelWish *wish)
 	return NULL;
 }
 
-/* A statement that is not executing finishes the task: too late for a cancel. */
+/*
+ * True if the task is in this session's batch.  Outside SESSION_EXECUTING it
+ * is too late or too early to cancel.
+ */
 bool
 sql_session_cancel(SqlSession *session, const CancelWish *wish)
 {
@@ -466,7 +476,7 @@ sql_session_forget(SqlSession *session)
 		end_batch(session);
 }
 
-/* A statement under way still asks the guard when it is lost. */
+/* Closes the connection first: its lost statement still calls the guard. */
 void
 sql_session_free(SqlSession *session)
 {

@@ -5,16 +5,16 @@
  *
  *		from: execute_sql.c			to: src/execute/execute.c, finish.h
  *
- * A statement that fails as a whole (its timeout, a deadlock) has done nothing
- * and does not tell which task is to blame.  So its tasks are executed again
- * one by one.  A task that fails alone is grabbed, so that the try counts, and
- * then finished.
+ * A statement that fails as a whole (a timeout, a deadlock) has had no effect
+ * and does not tell which task caused it.  So its tasks run again one by one.
+ * A task that fails alone is grabbed, so that the attempt counts, and then
+ * finished.
  *
- * A task under a limit of the whole cluster goes alone, and a call of its own
- * grabs it first: other nodes must see the slot while the task runs.
+ * A task under a cluster-wide limit runs alone, and a separate call grabs it
+ * first: other nodes must see its slot while it runs.
  *
- * A cancelled task ends its statement, and the database cancels it.  The other
- * tasks of the statement are executed again.
+ * The cancel of a task cancels its statement; the database ends the task.  The
+ * other tasks of the statement run again.
  *
  *	 state			under way							then
  *	 idle			nothing								executing, or granting
@@ -36,7 +36,7 @@
 
 typedef struct SqlSession SqlSession;
 
-/* Shared by the sessions of one handler; outlives them. */
+/* The sessions of one handler share it; it outlives them. */
 typedef struct SqlSetup
 {
 	const RunnerParts *parts;
@@ -47,19 +47,26 @@ typedef struct SqlSetup
 extern SqlSession *sql_session_new(const SqlSetup *setup);
 extern void sql_session_free(SqlSession *session);
 
-/* Opens the connection.  False: it is up, or the session has a batch. */
+/*
+ * Opens the connection.  False: it is already up, or the session has a batch.
+ */
 extern bool sql_session_open(SqlSession *session);
 
-/* Sends what can be sent: a question for a lost answer, or the next batch. */
+/*
+ * Sends what can be sent: a query for the fate of a lost statement, or the
+ * next batch.
+ */
 extern void sql_session_pump(SqlSession *session);
 
-/* Tasks whose outcome is not known. */
+/* The number of tasks without a known outcome. */
 extern int	sql_session_running(const SqlSession *session);
 
-/* Cancels the statement that the task is in.  False: it is in none. */
+/*
+ * Cancels the statement of the task.  False: the task is not in this session.
+ */
 extern bool sql_session_cancel(SqlSession *session, const CancelWish *wish);
 
-/* The incarnation is gone: nothing under way is ours. */
+/* The incarnation is gone: forgets the batch and closes the connection. */
 extern void sql_session_forget(SqlSession *session);
 
 #endif							/* TWT_SQL_SESSION_H */

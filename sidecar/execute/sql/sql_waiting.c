@@ -9,7 +9,7 @@
 
 #include "execute/sql/sql_waiting.h"
 
-/* Tasks share a statement up to about this much time. */
+/* The time that a statement of several tasks should take at most. */
 #define STATEMENT_TARGET_US MS_TO_US(20)
 
 typedef struct Waiting
@@ -26,9 +26,8 @@ struct SqlWaiting
 	slist_head	waiting;
 	slist_node *last;
 	int			n;
-	int			nalone;			/* tasks that go alone, one by one */
-	double		task_us;		/* how long a task takes, on average; 0:
-								 * unknown */
+	int			nalone;			/* the next so many batches have one task each */
+	double		task_us;		/* average duration of a task; 0: unknown */
 };
 
 SqlWaiting *
@@ -94,7 +93,10 @@ sql_waiting_learn(SqlWaiting *list, double task_us)
 	list->task_us = list->task_us == 0 ? task_us : list->task_us * 0.8 + task_us * 0.2;
 }
 
-/* Few enough that the statement stays short, and the sessions share. */
+/*
+ * The size of the next batch: small enough for a short statement, and for work
+ * in all sessions.
+ */
 static int
 next_size(const SqlWaiting *list)
 {

@@ -15,33 +15,37 @@
 
 typedef struct SqlWaiting SqlWaiting;
 
-/* config stays the caller's. */
+/* The caller keeps config. */
 extern SqlWaiting *sql_waiting_new(const HandlerConfig *config);
 
-/* It must be empty. */
+/* The list must be empty. */
 extern void sql_waiting_free(SqlWaiting *list);
 
-/* Takes the trigger and its booked slot. */
+/* Takes over the trigger and its booked slot. */
 extern void sql_waiting_add(SqlWaiting *list, Table *table, TableEntry *entry);
 
-/* The same for a task that gets a batch of its own. */
+/* Like sql_waiting_add(), but the task gets a batch of its own. */
 extern void sql_waiting_add_alone(SqlWaiting *list, Table *table, TableEntry *entry);
 
 extern int	sql_waiting_count(const SqlWaiting *list);
 
 /*
- * The next batch, sorted; a task must wait.  Its tasks have the same timeout,
- * since their statement has one.  Quick tasks share a batch.
+ * Takes the next batch, sorted; the list must not be empty.  All its tasks
+ * have the same timeout, since they share one statement.  Quick tasks share a
+ * batch.
  */
 extern Batch *sql_waiting_take(SqlWaiting *list);
 
-/* A task took so long. */
+/* Learns how long a task took, for the size of batches. */
 extern void sql_waiting_learn(SqlWaiting *list, double task_us);
 
-/* One of n tasks that will come again broke a session: n batches have one task. */
+/*
+ * One of n tasks broke a session, and all n will come again.  So the next n
+ * batches have one task each.
+ */
 extern void sql_waiting_part(SqlWaiting *list, int n);
 
-/* All of them go back to where they came from, their slots are freed. */
+/* Gives all triggers back to their tables and frees their slots. */
 extern void sql_waiting_give_back(SqlWaiting *list);
 
 #endif							/* TWT_SQL_WAITING_H */
