@@ -68,11 +68,11 @@ sub add_twice
 				END LOOP;
 			END \$\$");
 	}
-	is($_->receive, '', "$type: a session adds") foreach @sessions;
+	is($_->receive, '', "$type: each session adds its tasks") foreach @sessions;
 	is( $node->value(
 			'SELECT result, count(*) FROM said GROUP BY 1 ORDER BY 1'),
 		"added|${\ KEYS}\nalready_exists|${\ KEYS}",
-		"$type: each key was added once, and once it was there");
+		"$type: each key was added once, and found once");
 	return;
 }
 
@@ -83,15 +83,15 @@ sub check_runs
 
 	wait_ok(
 		sub { $node->tasks("type = '$type' AND status = 'DONE'") == KEYS },
-		"$type: all are done");
+		"$type: all tasks are done");
 	$starts{ $_->{id} }++
 	  foreach grep { $_->{type} eq $type } $ledger->select('start');
-	is(scalar(keys %starts), KEYS,                "$type: each was started");
-	is(scalar(grep { $_ > 1 } values %starts), 0, "$type: none twice");
+	is(scalar(keys %starts), KEYS,                "$type: each task was started");
+	is(scalar(grep { $_ > 1 } values %starts), 0, "$type: no task was started twice");
 	is( $node->tasks(
 			"type = '$type' AND (tries <> 1 OR version <> $version)"),
 		0,
-		"$type: each in one try");
+		"$type: each task was done in one try");
 	return;
 }
 

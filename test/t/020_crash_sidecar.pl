@@ -166,7 +166,7 @@ sub note_crash
 	my @known = map { $node->status_of($_) } @tasks;
 
 	like("@known", $known{$name},
-		"killed: $name; stuck rule $rule: what is known");
+		"killed: $name; stuck rule $rule: the tasks have the expected states");
 	$case->{expected} = join ', ',
 	  map { expect($known[$_], $rule, $ledger->starts($tasks[$_])) } 0, 1;
 	return;
@@ -209,7 +209,7 @@ foreach my $name (sort keys %kill_when)
 
 		is(join(', ', @states),
 			$case->{expected},
-			"killed: $name; stuck rule $rule: states and starts");
+			"killed: $name; stuck rule $rule: states and starts are as expected");
 	}
 }
 like(

@@ -54,15 +54,15 @@ wait_ok(sub { $node->tasks('status = \'DONE\'') == TASKS },
 
 my %tasks = by_worker();
 
-is(scalar($ledger->select('start')), TASKS, 'as many starts as tasks');
+is(scalar($ledger->select('start')), TASKS, 'there are as many starts as tasks');
 is(scalar($ledger->repeated), 0, 'no task was started twice');
-is($node->tasks('tries <> 1 OR version <> 2'), 0, 'each in its first try');
+is($node->tasks('tries <> 1 OR version <> 2'), 0, 'each task is done in its first try');
 is(scalar(grep { $tasks{$_} > 1 } keys %tasks), 2, 'both sidecars ran tasks');
 is( $node->value(
 		'SELECT count(*) FROM twtasks.nodes WHERE name = \'same\'
 		AND ended IS NULL'),
 	2,
-	'both sidecars live');
+	'both sidecars are alive');
 is($_->stop, 0, 'the sidecar stops in order') foreach @sidecars;
 
 done_testing();

@@ -54,8 +54,8 @@ $sidecar->signal('CONT');
 # more than once where the second grab was late, too
 wait_ok(
 	sub { $node->state_of($late) =~ /^DONE (?:[4-9]|\d\d)$/ },
-	'it is given back, and runs by another grab');
-is($ledger->starts($late), 1, 'its handler was started once');
+	'the late task is given back, and runs by another grab');
+is($ledger->starts($late), 1, 'the handler of the late task was started once');
 is($node->value("SELECT tries FROM twtasks.tasks WHERE id = '$late'"),
 	1, 'the late start was the first try');
 is($sidecar->stop, 0, 'the sidecar stops in order');

@@ -134,7 +134,7 @@ wait_ok(
 		  && state_is($stays, 'DONE')
 		  && state_is($comes, 'DONE');
 	},
-	'another one takes over when the lease is over');
+	'another sidecar takes over when the lease is over');
 is( $node->value(
 		"SELECT count(*) FROM twtasks.tasks
 		WHERE incarnation = " . $heir->incarnation . " AND version = 4"),
@@ -172,15 +172,15 @@ $zombie->wait_for_log(
 	qr/incarnation $old was declared gone/,
 	'the zombie to learn that it is gone');
 wait_ok(sub { !TwTasks::Sidecar::is_running($child->{pid}) },
-	'its handler is killed');
+	'the handler of the frozen sidecar is killed');
 
 # It can only have grabbed this task after all that.
 my $later = $node->add_task('LATER');
 
-wait_ok(sub { state_is($later, 'DONE') }, 'it goes on with new tasks');
+wait_ok(sub { state_is($later, 'DONE') }, 'the thawed sidecar goes on with new tasks');
 my $new = $zombie->wait_for_log(qr/.*started as incarnation (\d+)/s);
 
-cmp_ok($new, '>', $heir->incarnation, 'as a new incarnation');
+cmp_ok($new, '>', $heir->incarnation, 'the thawed sidecar has a newer incarnation');
 is( $node->value("SELECT incarnation FROM twtasks.tasks WHERE id = '$later'"),
 	$new, 'the new incarnation finished the task');
 
@@ -188,7 +188,7 @@ $ledger->release('heir');
 wait_ok(sub { $node->state_of($ends) eq 'DONE 4' }, 'the new incarnation finishes the task');
 is($ledger->starts($ends), 2, 'a task that ended too late was run again');
 is($ledger->starts($stays), 2, 'a task whose handler did not end was started again');
-is($ledger->ends($stays), 1, 'that handler ended once');
+is($ledger->ends($stays), 1, 'only the second handler of that task ended');
 is($ledger->starts($comes),
 	1, 'a task that was grabbed and not started in time never started there');
 is($ledger->starts($waits), 1, 'a task that waited for a worker never started there');

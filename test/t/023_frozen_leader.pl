@@ -77,9 +77,9 @@ foreach my $kind (qw(ring notify))
 	wait_ok(sub { $node->tasks('status <> \'DONE\'') == 0 },
 		"$kind: all tasks are done");
 	is($node->tasks('type = \'DUE\' AND (version <> 3 OR tries <> 1)'),
-		0, "$kind: what was due then was promoted and run once");
+		0, "$kind: the tasks due meanwhile were promoted and run once");
 	is(scalar(grep { $_->{type} eq 'DUE' } $ledger->select('start')),
-		TASKS, "$kind: each");
+		TASKS, "$kind: each of the tasks due meanwhile was started");
 	is($_->stop, 0, "$kind: the sidecar stops in order")
 	  foreach $leader, $heir;
 	$node->stop;

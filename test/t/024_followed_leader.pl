@@ -67,22 +67,22 @@ foreach my $kind (qw(ring notify))
 				$after{led} //= took() if leads($heir);
 				return keys %after == 2;
 			},
-			"$kind: another one leads, and a task that is due then runs, long before the lease is over");
+			"$kind: another node leads and runs due tasks before the lease is over");
 		note(sprintf '%s: leads after %.2f s, done after %.2f s',
 			$kind, @after{qw(led done)});
 		is($node->tasks(
 				'type = \'GATED\' AND status = \'PROCESSING\' AND version = 1'),
 			TASKS,
-			"$kind: it takes no task away");
+			"$kind: the new leader takes no task away");
 
 		$leader->signal('CONT');
-		wait_ok(sub { !leads($leader) }, "$kind: the other sees that it leads no more");
+		wait_ok(sub { !leads($leader) }, "$kind: the old leader sees that it leads no more");
 		$ledger->release('gate', TASKS);
 		wait_ok(sub { $node->tasks('type = \'GATED\' AND status <> \'DONE\'') == 0 },
-			"$kind: what it ran is done");
+			"$kind: the tasks of the old leader are done");
 		is($node->tasks('type = \'GATED\' AND (version <> 2 OR tries <> 1)'),
-			0, "$kind: once");
-		is(scalar($leader->log =~ /declared gone/), '', "$kind: it was never gone");
+			0, "$kind: each task of the old leader ran once");
+		is(scalar($leader->log =~ /declared gone/), '', "$kind: the old leader was never declared gone");
 	}
 	is($_->stop, 0, "$kind: the sidecar stops in order") foreach @sidecars;
 	$node->stop;

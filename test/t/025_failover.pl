@@ -98,7 +98,7 @@ sub check_failover
 		$leader->run if $leader->has_exited;
 	}
 	is(scalar(grep { $_ < SECONDS } @took),
-		ROUNDS, "$case->{kind}, $how: another one leads, and does its duties");
+		ROUNDS, "$case->{kind}, $how: another sidecar leads, and does its duties");
 	note(sprintf '%s, %s: after %s s',
 		$case->{kind}, $how, join ', ', map { sprintf '%.2f', $_ } @took);
 	return;
@@ -176,12 +176,12 @@ foreach my $kind (qw(ring notify))
 			sub { $node->stop($mode); $node->start });
 	}
 	is(scalar(grep { $_->log =~ /declared gone/ } @sidecars),
-		0, "$kind: none that came back was taken for gone");
+		0, "$kind: no sidecar that came back was declared gone");
 	is( $node->value(
 			'SELECT count(*) FROM twtasks.node WHERE leads AND ended IS NULL'
 		),
 		1,
-		"$kind: there is one leader");
+		"$kind: exactly one node leads");
 	is($_->stop, 0, "$kind: the sidecar stops in order") foreach @sidecars;
 	$node->stop;
 }

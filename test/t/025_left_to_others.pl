@@ -69,9 +69,9 @@ my $ledger = TwTasks::Ledger->new;
 			q(SELECT string_agg(detail, ';') FROM twtasks.warnings
 			WHERE warning = 'no handler' AND detail ~ '"(OWN|ALSO_THIS|STRANGER_1)"')),
 		'type "STRANGER_1" has tasks in bucket "default", and no node that lives handles it',
-		'a warning names what nobody handles, and nothing else');
+		'a warning names the type that nobody handles, and no other');
 	wait_ok(sub { $node->tasks('type = \'OWN\' AND status = \'DONE\'') == 5 * CROWD },
-		'their own tasks are done');
+		'the sidecars\' own tasks are done');
 
 	my $before = $looks->();
 

@@ -45,11 +45,11 @@ sub check
 		handlers => [ { types => ['NOOP'], noop => JSON::PP::true } ]);
 	my $task = $node->add_task('NOOP');
 
-	pass("$case: the next is found");
+	pass("$case: the sidecar finds the next server");
 	wait_ok(sub { $node->status_of($task) eq 'DONE' },
-		"$case: by all connections");
+		"$case: a task runs there, so all connections found the server");
 	unlike($sidecar->log, qr/ WARN  ?postgres/,
-		"$case: which is no reason to complain");
+		"$case: the log has no warning");
 
 	# the one of use comes first now
 	my $from = $sidecar->log_position;
@@ -59,7 +59,7 @@ sub check
 		"$case: connection once more", $from);
 	$task = $node->add_task('NOOP');
 	wait_ok(sub { $node->status_of($task) eq 'DONE' },
-		"$case: found again after a loss");
+		"$case: the sidecar finds a server again after a loss");
 	is($sidecar->stop, 0, "$case: the sidecar stops in order");
 	return;
 }

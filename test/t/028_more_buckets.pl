@@ -27,11 +27,11 @@ $node->add_task('WORK', bucket => $_) foreach @buckets;
 wait_ok(sub { $node->tasks('status = \'DONE\'') == BUCKETS },
 	'tasks of all buckets are done without a sweep');
 is($node->value('SELECT count(*) FROM twtasks.queue_stats()'),
-	QUEUES, 'as many buckets as there are queues have one');
+	QUEUES, 'there are as many buckets with a queue as there are queues');
 is($node->value(q(SELECT detail FROM twtasks.warnings WHERE warning = 'no queue')),
 	BUCKETS - QUEUES . ' of the buckets that sidecars work for, such as "more-10", '
 	  . 'have no queue in shared memory: all are in use',
-	'a warning says that the others have none');
+	'a warning names the buckets without a queue');
 is($node->value(q(SELECT hint FROM twtasks.warnings WHERE warning = 'no queue')),
 	'increase twtasks.queues and restart the server; until then NOTIFY brings their triggers',
 	'the log says what to do');

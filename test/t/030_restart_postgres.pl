@@ -81,16 +81,16 @@ my %exists = map { $_ => 1 } split /\n/,
 cmp_ok(scalar @committed, '>', 250, scalar @committed . ' tasks were added');
 is(scalar(grep { !$exists{$_} } @committed), 0, 'no committed task is lost');
 is(scalar(grep { !$may_be{$_} } keys %exists),
-	0, 'no task that was rolled back is there');
+	0, 'no task exists that was rolled back');
 is(scalar(grep { $ledger->starts($_) } $producer->ids('rolled back')),
-	0, 'no task was started meanwhile');
+	0, 'no task was started that was rolled back');
 is(scalar($ledger->repeated), 0, 'no task was started twice');
 is( scalar($ledger->select('start')),
 	10 + keys %exists,
-	'as many starts as tasks');
-is($ledger->ends, $ledger->starts, 'as many ends as starts');
+	'there are as many starts as tasks');
+is($ledger->ends, $ledger->starts, 'there are as many ends as starts');
 is($node->tasks("tries <> 1 OR incarnation <> $incarnation"),
-	0, 'each was done in its first try, by the sidecar as it was started');
+	0, 'each task was done in its first try, by the same incarnation');
 is($sidecar->stop, 0, 'the sidecar stops in order');
 
 done_testing();

@@ -53,17 +53,17 @@ sub check
 
 	$proxy->cut($call, $how);
 	$node->add_many($type, TASKS, TASKS);
-	wait_ok(sub { $proxy->has_noted("cut $call $how") }, "$case: it was cut");
+	wait_ok(sub { $proxy->has_noted("cut $call $how") }, "$case: the connection was cut");
 	wait_ok(sub { $node->tasks('status <> \'DONE\'') == 0 },
 		"$case: all tasks are done");
 	# a function that was alone in its session may have ended it
-	is($node->tasks('tries <> 1 AND type <> \'SQL\''), 0, "$case: in their first try");
+	is($node->tasks('tries <> 1 AND type <> \'SQL\''), 0, "$case: all tasks were done in their first try");
 	unlike($sidecar->log($from), qr/refused/, "$case: no finish was refused");
 	return $sidecar->log($from) unless $how eq 'late';
 
 	wait_ok(sub { $proxy->has_noted("late $call gave 0 rows") },
-		"$case: the late one changed nothing");
-	is($node->tasks('status <> \'DONE\''), 0, "$case: all are still done");
+		"$case: the late call changed nothing");
+	is($node->tasks('status <> \'DONE\''), 0, "$case: all tasks are still done");
 	return $sidecar->log($from);
 }
 
@@ -84,12 +84,12 @@ my $failed = $node->add_task('FAIL');
 
 wait_ok(
 	sub { $node->state_of($failed) eq 'WAITING 2' },
-	'execute cut, function failed: it is tried again later');
+	'execute cut, function failed: the task is tried again later');
 is($node->tasks('status = \'WAITING\' AND tries = 1'),
 	1, 'the interrupted try counts');
 
 is(scalar($ledger->repeated), 0, 'no task was started twice');
-is(scalar($ledger->select('start')), 6 * TASKS, 'as many starts as tasks');
+is(scalar($ledger->select('start')), 6 * TASKS, 'there are as many starts as tasks');
 is( $node->value(
 			'SELECT count(*) = count(DISTINCT id) AND count(*) = '
 		  . 3 * TASKS

@@ -50,7 +50,7 @@ sub wait_until_done
 
 add();
 wait_until_done(TASKS, 'many tasks are done');
-is($most, 2, 'over two sessions');
+is($most, 2, 'two grab sessions shared the work');
 
 # Asked over the other session, which is there, while the lost call may come late.
 my $done = TASKS;
@@ -62,10 +62,10 @@ foreach my $how (qw(after never late))
 	$proxy->cut('grab', $how);
 	add();
 	wait_until_done($done += TASKS, "grab cut, server: $how: all tasks are done");
-	ok($proxy->has_noted("cut grab $how"), 'it was cut');
+	ok($proxy->has_noted("cut grab $how"), 'grab cut, server: $how: the connection was cut');
 	like($sidecar->log($from), qr/asking for the outcome of \d+ grabs/, 'the sidecar asks for the outcome of lost grabs');
 }
-wait_ok(sub { $proxy->has_noted('late grab gave 0 rows') }, 'the late one grabbed nothing');
+wait_ok(sub { $proxy->has_noted('late grab gave 0 rows') }, 'the late call grabbed nothing');
 
 my $ended = 0;
 
@@ -79,9 +79,9 @@ while ($ended < 50 && $node->tasks('status = \'DONE\'') < $done)
 		WHERE application_name = \'twtasksd grab\'');
 }
 wait_until_done($done, 'tasks whose grab sessions were ended are done');
-cmp_ok($ended, '>', 2, "$ended of them");
-is($node->tasks('tries <> 1'), 0, 'all in their first try');
-is($ledger->starts, $done, 'each was started');
+cmp_ok($ended, '>', 2, "several grab sessions were ended ($ended)");
+is($node->tasks('tries <> 1'), 0, 'all tasks were done in their first try');
+is($ledger->starts, $done, 'each task was started once in all');
 is(scalar($ledger->repeated), 0, 'no task is started twice');
 is($sidecar->stop, 0, 'the sidecar stops in order');
 

@@ -67,9 +67,9 @@ rest_ok('when idle each has two');
 $node->value('ALTER ROLE sidecar CONNECTION LIMIT 4');
 my $first = $node->add_task('WORKER');
 
-wait_ok(sub { $ledger->starts($first) == 1 }, 'a task is started over them');
+wait_ok(sub { $ledger->starts($first) == 1 }, 'a task is started over the resting sessions');
 $ledger->release('gate', 1000);
-is($node->status_of($first), 'PROCESSING', 'its finish waits for a session');
+is($node->status_of($first), 'PROCESSING', 'the finish of that task waits for a session');
 
 # More of them would only make more results that cannot be stored.
 wait_for(
@@ -101,11 +101,11 @@ wait_ok(
 		add_many() if $node->tasks('status <> \'DONE\'') < 100;
 		return 4 == grep { $seen{$_} } qw(grab finish sql slots);
 	},
-	'load opens the others');
-wait_ok(sub { $node->tasks('status <> \'DONE\'') == 0 }, 'all is done');
+	'load opens the other sessions');
+wait_ok(sub { $node->tasks('status <> \'DONE\'') == 0 }, 'all tasks are done');
 rest_ok('when idle again each has two');
 unlike($sidecars[0]->log($from) . $sidecars[1]->log($from_b),
-	qr/ postgres: |WARN|ERROR/, 'without a word in the log');
+	qr/ postgres: |WARN|ERROR/, 'the log says nothing of it');
 is(scalar($ledger->repeated), 0, 'no task was started twice');
 
 # ---- what comes to a sidecar at rest ----
@@ -114,7 +114,7 @@ $_->reload($_->{config}) foreach @sidecars;
 $_->wait_for_log(qr/config: reloaded/, 'its reload') foreach @sidecars;
 my @tasks = map { $node->add_task($_) } qw(WORKER SQL LIMITED);
 
-wait_ok(sub { $node->tasks('status <> \'DONE\'') == 0 }, 'after a reload tasks of all kinds run');
+wait_ok(sub { $node->tasks('status <> \'DONE\'') == 0 }, 'tasks of all kinds run after a reload');
 rest_ok('the sessions rest');
 is($_->stop, 0, "sidecar $_->{name} stops in order") foreach @sidecars;
 

@@ -87,7 +87,7 @@ is(scalar($ledger->repeated), 0, 'no task was started twice');
 is( $ledger->starts +
 	  $node->value('SELECT count(DISTINCT id) FROM app.effect'),
 	keys %exists,
-	'all were executed');
+	'all tasks were executed');
 is($node->value('SELECT count(*) = count(DISTINCT id) FROM app.effect'),
 	't', 'each SQL function had its effect once');
 
@@ -97,7 +97,7 @@ is( $node->tasks(
 		'(tries <> 1 AND type <> \'SQL\') OR incarnation <> '
 		  . $sidecar->incarnation),
 	0,
-	'no other try was needed, nor another incarnation');
+	'no task needed a second try, and the incarnation is the same');
 unlike($sidecar->log, qr/refused|declared gone/, 'no finish was refused');
 is($sidecar->stop, 0, 'the sidecar stops in order');
 

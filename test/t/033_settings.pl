@@ -74,7 +74,7 @@ my $sidecar = TwTasks::Sidecar->prepare(
 
 $sidecar->launch;
 $sidecar->wait_for_log(qr/control: .*; will connect again/);
-pass('without a server it waits');
+pass('a sidecar without a server waits');
 $node->start;
 $sidecar->wait_for_log(qr/started as incarnation/);
 pass('the sidecar starts its work when there is a database');
@@ -97,7 +97,7 @@ my $later = $node->add_task('COMMAND',
 	  $node->value('SELECT clock_timestamp() + interval \'700 ms\''));
 
 wait_ok(sub { $node->status_of($later) eq 'DONE' },
-	'a later one is done too');
+	'a later task is done too');
 is( $node->value('SELECT * FROM app.seen'),
 	'on|read committed',
 	'commits wait for the disk, and transactions are as they must be');

@@ -70,7 +70,7 @@ foreach my $attempt (1 .. 5)
 unlike($sidecar->log, qr/had lost its grab.* type=ONCE/,
 	'no grab of a task that must not run twice was lost');
 is(scalar(grep { $ledger->starts($_) != 1 } @once),
-	0, 'each of these was started once');
+	0, 'each task that must not run twice was started once');
 is($sidecar->stop, 0, 'the sidecar stops in order');
 
 done_testing();

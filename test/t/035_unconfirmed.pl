@@ -60,8 +60,8 @@ is($ledger->select('start') - $ledger->starts($later),
 	1, 'a task with an unconfirmed grab is not started');
 $nodes->close;
 wait_ok(sub { $node->tasks('status <> \'DONE\'') == 0 },
-	'until the database has answered');
-is($ledger->repeated, 0, 'all once');
+	'the tasks run when the database has answered');
+is($ledger->repeated, 0, 'no task was started twice');
 is($sidecar->stop, 0, 'the sidecar stops in order');
 
 done_testing();

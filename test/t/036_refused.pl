@@ -49,14 +49,14 @@ $sidecar->launch;
 $sidecar->wait_for_log(
 	qr/ERROR postgres: control: .*28P01: password authentication failed.*; somebody must mend this/,
 	'a wrong password');
-unlike($sidecar->log, qr/will connect again/, 'no healing is promised');
+unlike($sidecar->log, qr/will connect again/, 'the log does not promise another attempt');
 told_systemd(qr/^STATUS=\w+: .*password authentication failed/);
 $node->value('ALTER ROLE sidecar PASSWORD \'wrong\'');
 $sidecar->wait_for_log(qr/INFO  postgres: control: connected/,
 	'the password that it has is right now');
 told_systemd(qr/^STATUS=\w+: connected/);
 $sidecar->wait_for_log(qr/started as incarnation/, 'its start');
-is($sidecar->stop, 0, 'it works, and stops in order');
+is($sidecar->stop, 0, 'the sidecar stops in order after the password is right');
 
 $sidecar->{config}{postgres} =~ s/dbname=\S+/dbname=nowhere/;
 $sidecar->launch;

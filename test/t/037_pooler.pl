@@ -41,8 +41,8 @@ foreach my $role (qw(control queue))
 		"$role is refused");
 }
 is($other->query($state), $before,
-	'another client of its session finds that as it was');
-unlike($sidecar->log, qr/started as|SQLSTATE/, 'the sidecar does no more');
+	'another client of the session finds its state unchanged');
+unlike($sidecar->log, qr/started as|SQLSTATE/, 'the refused sidecar does not grab, listen or finish');
 $sidecar->kill9;
 $sidecar->{config}{postgres} = $direct;
 $sidecar->run;
@@ -71,7 +71,7 @@ sub check_producers
 		ROLLBACK TO s; COMMIT");
 
 	$done->((split /\n/, $ids)[-1], 'tasks that the transaction kept run');
-	is($server->tasks("status <> 'DONE'"), 0, "$kind: and nothing else is there");
+	is($server->tasks("status <> 'DONE'"), 0, "$kind: no other task is there");
 
 	$clients[1]->query("BEGIN; SET LOCAL twtasks.context = '{\"request\": 1}'");
 	my $with = $clients[1]->query(sprintf $add, '');
