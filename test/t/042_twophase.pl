@@ -46,7 +46,7 @@ foreach my $kind (qw(ring notify))
 	$node->value('COMMIT PREPARED \'now\'');
 	$node->value('ROLLBACK PREPARED \'never\'');
 	wait_ok(sub { $node->status_of($id{now}) eq 'DONE' },
-		"$kind: committed, it runs");
+		"$kind: a task runs after its COMMIT PREPARED");
 
 	$node->stop('fast');
 	$node->start;
@@ -54,13 +54,13 @@ foreach my $kind (qw(ring notify))
 	$node->value('ROLLBACK PREPARED \'never_later\'');
 	wait_ok(
 		sub { $node->status_of($id{later}) eq 'DONE' },
-		"$kind: committed after a restart, it runs");
+		"$kind: a task that is committed after a restart runs");
 
 	is(join(' ', map { $ledger->starts($id{$_}) } qw(now later)),
-		'1 1', "$kind: each ran once");
+		'1 1', "$kind: each committed task ran once");
 	is(join(' ', map { $ledger->starts($id{$_}) } qw(never never_later)),
-		'0 0', "$kind: rolled back, it never ran");
-	is($node->tasks('status <> \'DONE\''), 0, "$kind: nothing is left");
+		'0 0', "$kind: no task ran that was rolled back");
+	is($node->tasks('status <> \'DONE\''), 0, "$kind: no task is left undone");
 	is($sidecar->stop, 0, "$kind: the sidecar stops in order");
 	$node->stop;
 }

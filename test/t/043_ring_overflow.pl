@@ -26,7 +26,7 @@ $sidecar->wait_until_idle;
 $node->add_many('TASK', TASKS, 20);
 wait_ok(sub { $node->tasks('status = \'DONE\'') == TASKS },
 	'all tasks are done');
-is(scalar($ledger->select('start')), TASKS, 'as many starts as tasks');
+is(scalar($ledger->select('start')), TASKS, 'there are as many starts as tasks');
 is(scalar($ledger->repeated), 0, 'no task was started twice');
 cmp_ok(
 	$node->value('SELECT dropped FROM twtasks.queue_stats()'),
@@ -38,7 +38,7 @@ cmp_ok(
 $sidecar->wait_until_idle;
 $node->add_many('TASK', 10, 1);
 wait_ok(sub { $node->tasks('status = \'DONE\'') == TASKS + 10 },
-	'afterwards triggers arrive as before');
+	'triggers arrive as before after the overflow');
 is($sidecar->stop, 0, 'the sidecar stops in order');
 
 done_testing();

@@ -130,10 +130,10 @@ wait_ok(
 is_deeply([ map { $node->state_of($_) } @all ],
 	\@before, 'forged notifications changed no task');
 is($ledger->starts($foreign),
-	0, 'a task of another bucket was not started by it');
+	0, 'a forged notification starts no task of another bucket');
 is(scalar(grep { $ledger->starts($_) } $held, $later),
 	0, 'no task was started that is held or not due');
-is(scalar($ledger->repeated), 0, 'nothing was started twice');
+is(scalar($ledger->repeated), 0, 'no task was started twice');
 $ledger->release('gate');
 wait_ok(sub { $node->state_of($running) eq 'DONE 2' },
 	'a running task ran to its end');

@@ -42,8 +42,8 @@ wait_for(
 	},
 	'partitions to be made, or waited for');
 is(finish($worker, 'now() - interval \'1 year\''),
-	'finished', 'one more, while partitions are being made');
-is($worker->try('COMMIT'), '', 'its transaction commits');
+	'finished', 'another task is finished while partitions are being made');
+is($worker->try('COMMIT'), '', 'the transaction of the finished task commits');
 is($maker->receive, 't', 'the partitions are made, or left for later');
 
 # The same by chance: at each start the leader makes partitions, and finds

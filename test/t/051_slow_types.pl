@@ -39,7 +39,7 @@ sub check
 	wait_ok(sub { $node->tasks("status = 'DONE' AND type = '$type'") == 10 },
 		"ten of another type are done beside $what");
 	is($node->tasks('status = \'DONE\' AND type LIKE \'SLOW|%\''),
-		0, 'none of which is');
+		0, 'no slow task is done');
 	return;
 }
 
@@ -55,7 +55,7 @@ my $all = 10_000 + 7 * LOOK_AHEAD + 20;
 
 $ledger->release('slow', $all);
 wait_ok(sub { $node->tasks('status = \'DONE\'') == $all },
-	'the slow ones come to their turn');
+	'the slow tasks get their turn');
 is(scalar($ledger->repeated), 0, 'no task was started twice');
 is($sidecar->stop, 0, 'the sidecar stops in order');
 

@@ -69,7 +69,7 @@ is(timeout_of(add_and_wait('EARLY')),
 my $old = add_and_wait('TASK');
 
 is(timeout_of($old), 540, 'without a policy the file decides');
-is(stuck_rule_of($old), 'error', 'on each option');
+is(stuck_rule_of($old), 'error', 'the file also decides the stuck rule');
 TwTasks::Sidecar::configure(
 	policies => 'SELECT twtasks.configure_type(\'TA*\', timeout => \'5min\', stuck => \'retry\')',
 	@sidecars);
@@ -78,16 +78,16 @@ my @new = map { add_and_wait('TASK') } 1 .. 8;
 is(join(' ', map { timeout_of($_) } @new),
 	join(' ', (300) x 8), 'a policy decides in both sidecars');
 is(join(' ', map { stuck_rule_of($_) } @new),
-	join(' ', ('retry') x 8), 'on each option');
+	join(' ', ('retry') x 8), 'the policy decides the stuck rule in both sidecars');
 is(timeout_of($old), 540, 'a running task keeps the timeout of its grab');
 TwTasks::Sidecar::configure(
 	policies => 'SELECT twtasks.unset_type_options(\'TA*\', \'stuck\'),
 	twtasks.configure_type(\'TASK\', timeout => \'2min\')', @sidecars);
 my $newer = add_and_wait('TASK');
 
-is(timeout_of($newer), 120, 'the more special pattern');
+is(timeout_of($newer), 120, 'the more special pattern decides');
 is(stuck_rule_of($newer), 'error',
-	'what is taken away is the file\'s again');
+	'the file decides an option that is taken from a policy');
 TwTasks::Sidecar::configure(policies => 'BEGIN; SELECT twtasks.drop_type_policy(\'TASK\'); ROLLBACK;
 	SELECT twtasks.configure_type(\'OTHER\', priority => 1)', @sidecars);
 is(timeout_of(add_and_wait('TASK')),
@@ -102,7 +102,7 @@ my ($sidecar, $second) = @sidecars;
 $ledger->release('gate', $ledger->starts);
 is($second->stop, 0, 'the second sidecar stops in order');
 wait_ok(sub { $node->tasks('status <> \'DONE\'') == 0 },
-	'all that ran is done');
+	'all started tasks are done');
 my $position = $sidecar->log_position;
 
 $sidecar->{config}{handlers}[0]{timeout} = '8min';
@@ -144,7 +144,7 @@ watch_for(0.5);
 is($ledger->starts($early), 0, 'nothing starts before the policies are known');
 $lock->query('COMMIT');
 wait_ok(sub { $ledger->starts($early) }, 'a task starts when the policies are known');
-is(timeout_of($early), 60, 'with its policy');
+is(timeout_of($early), 60, 'the task starts with the timeout of its policy');
 $reloaded = add_and_wait('TASK|LONG');
 
 # ---- deadlines that differ within one handler ----
@@ -168,7 +168,7 @@ wait_ok(
 	sub {
 		$node->tasks('status NOT IN (\'DONE\', \'WAITING\')') == 0;
 	},
-	'the others are done');
+	'the other tasks are done');
 is($sidecar->stop, 0, 'the sidecar stops in order');
 
 done_testing();

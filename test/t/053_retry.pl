@@ -76,7 +76,7 @@ sub try_again
 			"SELECT result FROM twtasks.resume_task('$id',
 			(SELECT version FROM twtasks.task WHERE id = '$id'))"),
 		'changed',
-		'it is tried again');
+		'the task is resumed');
 	return;
 }
 
@@ -140,7 +140,7 @@ wait_until_waits($broken, 'WAITING 1 60',
 like(
 	$sidecar->log,
 	qr/WARN  postgres: policy: function "app.when_again" of a policy failed: no idea/,
-	'which is told');
+	'the log says that the function failed');
 my $crash = $node->add_task('ASK|CRASH');
 
 wait_until_waits($crash, 'WAITING 1 60', 'the figures decide when the function ends its session');
@@ -167,7 +167,7 @@ wait_until_waits($other, 'WAITING 1 10',
 my $done = $node->add_task('DONE');
 
 wait_ok(sub { $node->status_of($done) eq 'DONE' }, 'successful tasks do not wait for the function');
-is($node->status_of($slow), 'PROCESSING', 'the task itself does');
+is($node->status_of($slow), 'PROCESSING', 'the failed task waits for the function');
 $sidecar->signal('TERM');
 $sidecar->wait_for_log(qr/stopping:/, 'the stop');
 $lock->query('SELECT pg_advisory_unlock(42)');
@@ -187,11 +187,11 @@ wait_ok(
 	sub {
 		30 == grep { waits($_) eq 'WAITING 1 60' } @many;
 	},
-	'in the end the figures decide on all that were to be asked');
+	'the figures decide on all tasks that the function did not answer for');
 like(
 	$sidecar->log,
 	qr/it took too long|did not answer in time/,
-	'which is told');
+	'the log says that the function took too long');
 $lock->close;
 is($sidecar->stop, 0, 'the sidecar stops in order');
 

@@ -75,7 +75,7 @@ sub check_hierarchy
 		$node->add_task($_) foreach qw(PAY PAY|c|EUR PAY|vip PAYBACK);
 	}
 	wait_ok(sub { $ledger->starts == 12 },
-		'as many run as the widest limit allows');
+		'as many tasks run as the widest limit allows');
 	is($ledger->running(qr/^PAY(\||$)/), 8, 'the limit of the type holds');
 	$ledger->release('pay', 30);
 	wait_for(sub { $ledger->starts >= 38 }, 'more to be started');
@@ -87,7 +87,7 @@ sub check_hierarchy
 	is(max(map { $ledger->most_at_once(qr/^PAY\|$_/) } qw(a b c)),
 		3, 'the limit of each key was never exceeded');
 	cmp_ok($ledger->most_at_once(qr/^PAY\|vip/), '<=', 6,
-		'one that has its own goes by that');
+		'a key with a limit of its own goes by that limit');
 	is(scalar($ledger->repeated), 0, 'no task was started twice');
 	return;
 }
@@ -104,18 +104,18 @@ sub check_change
 	wait_for(sub { $ledger->running(qr/PAY\|b/) == 1 }, 'another key to start');
 	is($ledger->running(qr/PAY\|a/), 0, 'a limit of 0 lets none start');
 	limit('\'PAY|a\', 2');
-	wait_ok(sub { $ledger->running(qr/PAY\|a/) == 2 }, 'raised, it lets more start');
+	wait_ok(sub { $ledger->running(qr/PAY\|a/) == 2 }, 'a raised limit lets more tasks run');
 	limit('\'PAY|a\', 5');
-	wait_ok(sub { $ledger->running(qr/PAY\|a/) == 5 }, 'a raised limit lets more tasks run');
+	wait_ok(sub { $ledger->running(qr/PAY\|a/) == 5 }, 'a limit raised again lets more tasks run');
 	limit('\'PAY|a\', 1');
 	change('drop_limit(\'PAY\')');
 	$ledger->release('pay', 5);
 	wait_for(sub { $ledger->ends == $ended + 5 }, 'five to end');
 	cmp_ok($ledger->running(qr/PAY\|a/), '<=', 1,
-		'lowered, it lets none start before there is room');
+		'a lowered limit lets no task start before there is room');
 	change('drop_limit(\'PAY|a\')');
 	wait_ok(sub { $ledger->running(qr/PAY\|a/) == 3 },
-		'dropped, the limit for each key is back');
+		'the limit for each key is back when that of one key is dropped');
 	$ledger->release('pay', 16);
 	$node->wait_until_done('^PAY', 'all come to their turn');
 	return;
@@ -133,7 +133,7 @@ sub check_fast
 			$node->tasks("status = 'DONE' AND type = 'FAST|$key'") == 10;
 		},
 		"ten of another type are done beside $what");
-	is($ledger->running(qr/^(SLOW|KEYED)/), 5, 'the limited tasks stand still');
+	is($ledger->running(qr/^(SLOW|KEYED)/), 5, 'the limited tasks do not end');
 
 	# some milliseconds where nothing else runs
 	once_ok(
@@ -158,7 +158,7 @@ sub check_slow_tenant
 	check_fast('slow', 'ten thousand slow ones with a limit of five');
 	$ledger->release('slow', 10_000);
 	$node->wait_until_done('^SLOW', 'the slow ones come to their turn');
-	is($ledger->most_at_once(qr/^SLOW/), 5, 'five at a time');
+	is($ledger->most_at_once(qr/^SLOW/), 5, 'at most five slow tasks run at a time');
 	return;
 }
 
@@ -183,10 +183,10 @@ sub check_many_keys
 	$ledger->release('slow', 5);
 	wait_ok(
 		sub { $node->tasks("key = 'urgent' AND status <> 'SUBMITTED'") == 1 },
-		'an urgent one of them comes next');
+		'the urgent task runs next');
 	$ledger->release('slow', 3 * KEYS);
 	$node->wait_until_done('^KEYED', 'all keys come to their turn');
-	is($ledger->most_at_once(qr/^KEYED/), 5, 'five at a time');
+	is($ledger->most_at_once(qr/^KEYED/), 5, 'at most five keyed tasks run at a time');
 	is(scalar($ledger->repeated), 0, 'no task was started twice');
 	return;
 }
@@ -226,7 +226,7 @@ sub check_rate
 					"SELECT extract(epoch FROM max(state_time) - '$began')
 					FROM twtasks.tasks WHERE type = '$type'");
 
-				cmp_ok($took, '>=', 45 / 20, "$type: no faster than its rate");
+				cmp_ok($took, '>=', 45 / 20, "$type: the tasks run no faster than their rate");
 				return $took < 45 / 20 * 1.5;
 			},
 			"$key: nor much slower");

@@ -67,17 +67,17 @@ my $clear =
 my $delete =
   $node->add_task('DELETE', key => 'delete', data => '{"secret": 1}');
 
-wait_ok(sub { $node->status_of($clear) eq 'DONE' }, 'clear: it is done');
+wait_ok(sub { $node->status_of($clear) eq 'DONE' }, 'a task with when_done clear is done');
 is( $node->value(
 		"SELECT coalesce(data::text, 'cleared') FROM twtasks.finished_task WHERE id = '$clear'"
 	),
 	'cleared',
 	'a task with when_done clear loses its data');
-wait_ok(sub { $node->state_of($delete) eq '' }, 'delete: it is gone');
+wait_ok(sub { $node->state_of($delete) eq '' }, 'a task with when_done delete is gone');
 is( $node->value(
 		'SELECT result FROM twtasks.add_task(\'DELETE\', key => \'delete\')'),
 	'added',
-	'its key is free');
+	'the key of a deleted task is free');
 
 # ---- deadlines of SQL handlers, each by its type ----
 
@@ -102,10 +102,10 @@ like(
 	$node->value(
 		'SELECT error FROM twtasks.tasks WHERE type = \'SQL|SHORT\''),
 	qr/statement timeout/,
-	'by its statement\'s timeout');
+	'the timeout of its statement ends a SQL handler');
 wait_ok(
 	sub { $node->tasks('type = \'SQL|LONG\' AND status = \'DONE\'') == 1 },
-	'one of another type beside it is not');
+	'a SQL task of another type runs on');
 $lock->close;
 
 # ---- a node that is gone ----
@@ -129,16 +129,16 @@ wait_ok(
 	},
 	'the stuck rules error and fail act');
 is($node->status_of($task{raise}),
-	'ERROR', 'when it fails a task is in ERROR, though the file says ignore');
+	'ERROR', 'a task is in ERROR when its function fails, though the file says ignore');
 $heir->wait_for_log(
 	qr/WARN  postgres: (?:control|duties): function "app.rule" of a policy failed: no idea/,
 	'the warning', $position);
-is($node->status_of($task{ignore}), 'PROCESSING', 'one is left alone');
+is($node->status_of($task{ignore}), 'PROCESSING', 'the task that a function says to ignore is left alone');
 is($ledger->starts($task{ignore}), 1, 'a task with the stuck rule ignore is not started again');
 $ledger->release('gate', 100);
 wait_ok(
 	sub { $node->status_of($task{retry}) eq 'DONE' },
-	'the one that ran again is done');
+	'the task that ran again is done');
 is($heir->stop, 0, 'the sidecar stops in order');
 
 done_testing();

@@ -88,28 +88,28 @@ my $one = start('one');
 # ---- all types of a bucket together ----
 
 add('slow', $_, 20) foreach qw(A B);
-wait_ok(sub { running() == 3 }, 'three of a bucket run');
+wait_ok(sub { running() == 3 }, 'three tasks of a bucket run');
 add('slow', $_, 5) foreach qw(FREE SQL);
 check_others('full');
 is($node->tasks('bucket = \'slow\' AND type IN (\'FREE\', \'SQL\') AND status <> \'SUBMITTED\''),
 	0, 'no other type of the full bucket starts');
 add('fast', 'A', 10);
-wait_ok(sub { $ledger->starts == 23 }, 'a type of both runs in the other');
+wait_ok(sub { $ledger->starts == 23 }, 'tasks of a limited bucket\'s type run in another bucket');
 is(running(), 3, 'three tasks still run in the full bucket');
 $ledger->release('gate', 10);
 wait_for(sub { $ledger->ends >= 20 }, 'ten to end');
-is($ledger->most_at_once(sub { $in_slow{ $_[0]->{id} } }), 3, 'never more than three');
+is($ledger->most_at_once(sub { $in_slow{ $_[0]->{id} } }), 3, 'never more than three tasks of the bucket ran');
 
 # ---- changed while it runs ----
 
 change('configure_bucket(\'slow\', concurrency => 6)', $one);
-wait_ok(sub { running() == 6 }, 'raised, it lets more start');
+wait_ok(sub { running() == 6 }, 'a raised limit lets more tasks start');
 change('configure_bucket(\'slow\', \'with words\')', $one);
 is($node->value('SELECT concurrency FROM twtasks.buckets WHERE name = \'slow\''),
-	6, 'other options leave it');
+	6, 'a change of the description leaves the limit');
 change('configure_bucket(\'slow\', concurrency => 0)', $one);
 $ledger->release('gate', 100);
-wait_ok(sub { running() == 0 }, 'with 0 what runs goes on to its end');
+wait_ok(sub { running() == 0 }, 'running tasks end when the limit becomes 0');
 check_others('shut');
 is(scalar(grep { $in_slow{ $_->{id} } } $ledger->select('start')),
 	$node->tasks('bucket = \'slow\' AND status = \'DONE\''), 'no task was started in the slow bucket');
@@ -117,7 +117,7 @@ my $two = start('two');
 
 change('configure_bucket(\'slow\', concurrency => 1)', $one, $two);
 change('unset_bucket_options(\'slow\', \'concurrency\')', $one, $two);
-wait_ok(sub { done('true') }, 'without a limit all come to their turn');
+wait_ok(sub { done('true') }, 'all tasks get their turn without a limit');
 
 # ---- on each node ----
 
@@ -131,10 +131,10 @@ $node->value('SELECT twtasks.configure_bucket(\'slow\', concurrency => 2)');
 add('slow', 'A', 20);
 my @both = map { start($_) } qw(one two);
 
-wait_ok(sub { running() == 4 }, 'two on each of two nodes');
+wait_ok(sub { running() == 4 }, 'each of two nodes runs two tasks');
 $ledger->release('gate', 20);
-wait_ok(sub { done('true') }, 'all come to their turn');
-is($ledger->most_at_once(sub { 1 }), 4, 'four in all');
+wait_ok(sub { done('true') }, 'all tasks get their turn');
+is($ledger->most_at_once(sub { 1 }), 4, 'four tasks run at most');
 is(scalar($ledger->repeated), 0, 'no task was started twice');
 is($_->stop, 0, 'a sidecar stops in order') foreach @both;
 

@@ -104,10 +104,10 @@ sub check_turns
 	my $released = 0;
 
 	add('a', 'PAY|a', 60);
-	wait_ok(sub { $ledger->running(qr/PAY/) == 4 }, 'one uses all slots of a key');
+	wait_ok(sub { $ledger->running(qr/PAY/) == 4 }, 'one node uses all slots of a key');
 	add('b', 'PAY|b', 60);
 	wait_ok(sub { $ledger->running(qr/PAY/) == 5 },
-		'the other those that are left');
+		'the other node uses the slots that are left');
 	wait_ok(sub { limits('waiting', 'PAY') >= 1 }, 'a node at the limit waits for a slot');
 	while ($released < 20 || $released < 50 && min(map { turns($_) } qw(a b)) < 6)
 	{
@@ -125,8 +125,8 @@ sub check_turns
 	}
 	$ledger->release('gate', 120 - $released);
 	$node->wait_until_done('^PAY', 'all come to their turn');
-	is($ledger->most_at_once(qr/PAY/), 5, 'five at a time in all');
-	is($ledger->most_at_once(qr/PAY\|a/), 4, 'four of a key');
+	is($ledger->most_at_once(qr/PAY/), 5, 'at most five tasks run at a time');
+	is($ledger->most_at_once(qr/PAY\|a/), 4, 'at most four tasks of a key run at a time');
 	return;
 }
 
@@ -144,8 +144,8 @@ sub check_many
 	}
 	$ledger->release('gate', 1000);
 	$node->wait_until_done('^PAY', 'a thousand by both');
-	is($ledger->starts - $before, 1000, 'each once');
-	is($ledger->most_at_once(qr/PAY/), 5, 'five at a time');
+	is($ledger->starts - $before, 1000, 'each task was started once');
+	is($ledger->most_at_once(qr/PAY/), 5, 'at most five tasks of a thousand run at a time');
 	return;
 }
 
@@ -159,22 +159,22 @@ sub check_change
 	add('b', 'ONE', 10);
 	wait_for(sub { limits('waiting', 'ONE') == 1 }, 'the other to wait');
 	limit('\'ONE\', 6, \'cluster\'');
-	wait_ok(sub { $ledger->running(qr/ONE/) == 6 }, 'raised, it lets more start');
+	wait_ok(sub { $ledger->running(qr/ONE/) == 6 }, 'a raised limit lets more tasks start');
 	limit('\'ONE\', 2, \'cluster\'');
 	$ledger->release('gate', 4);
 	wait_for(
 		sub { $node->tasks('type = \'ONE\' AND status = \'DONE\'') == 4 },
 		'four to end');
-	is($ledger->running(qr/ONE/), 2, 'lowered, it lets none start before there is room');
+	is($ledger->running(qr/ONE/), 2, 'a lowered limit lets no task start before there is room');
 	$ledger->release('gate');
 	wait_ok(
 		sub {
 			$node->tasks('type = \'ONE\' AND status = \'DONE\'') == 5
 			  && $ledger->running(qr/ONE/) == 2;
 		},
-		'and then again');
+		'a freed slot is used again under the lowered limit');
 	change('drop_limit(\'ONE\')');
-	wait_ok(sub { $ledger->running(qr/ONE/) == 15 }, 'dropped, it lets all start');
+	wait_ok(sub { $ledger->running(qr/ONE/) == 15 }, 'all tasks start when the limit is dropped');
 	$ledger->release('gate', 15);
 	$node->wait_until_done('^ONE', 'all come to their turn');
 	return;
@@ -230,12 +230,12 @@ sub check_sql
 	is(limits('used', 'SQL'), 6, 'other sessions see the used slots');
 	add('a', 'FREE', 1);
 	wait_ok(sub { $node->tasks('type = \'FREE\' AND status = \'DONE\'') == 1 },
-		'other types run beside them');
-	is(held(), 6, 'the functions stand still');
+		'tasks of other types run beside the functions');
+	is(held(), 6, 'no function under the limit ends');
 	$lock->close;
 	$node->wait_until_done('^SQL', 'all come to their turn');
-	is($node->tasks('type = \'SQL|x\' AND tries <> 1'), 0, 'in the first try');
-	is(limits('used', 'SQL'), 0, 'no slot is left');
+	is($node->tasks('type = \'SQL|x\' AND tries <> 1'), 0, 'all functions succeed in their first try');
+	is(limits('used', 'SQL'), 0, 'no slot stays in use');
 
 	$node->value(
 		'CREATE OR REPLACE FUNCTION public.hold(task twtasks.task_input) RETURNS void
@@ -247,7 +247,7 @@ sub check_sql
 		sub { $node->tasks('type = \'SQL|bad\' AND status = \'ERROR\'') == 10 },
 		'a failure is logged, and gives its slot back');
 	is($node->tasks('type = \'SQL|bad\' AND error !~ \'no SQL.bad\''),
-		0, 'with the reason');
+		0, 'the error of each failed task has the reason');
 	return;
 }
 
@@ -292,13 +292,13 @@ sub check_crash
 	$sidecars{a}->kill9;
 	wait_ok(
 		sub { turns('b') == $turns + 5 },
-		'the slots of one that was killed are the other\'s');
-	is(limits('used', 'PAY'), 5, 'all of them, and no more');
+		'the other node uses the slots of a killed one');
+	is(limits('used', 'PAY'), 5, 'all slots are in use, and no more');
 	$sidecars{a}->run;
 	$ledger->release('gate', 100);
 	$node->wait_until_done('^PAY', 'all come to their turn');
 	is($node->value('SELECT count(*) FROM twtasks.limits WHERE used <> 0'),
-		0, 'no slot is left');
+		0, 'no slot stays in use');
 	return;
 }
 

@@ -77,22 +77,22 @@ wait_ok(
 	sub { $node->status_of($running) eq 'DONE' },
 	'a task that runs when its type is paused ends');
 wait_ok(sub { $ledger->starts($mail) },
-	'its slot goes to another type, though less urgent');
+	'the slot of a paused type goes to a less urgent type');
 $ledger->release('gate', 10);
 wait_until_done('type = \'MAIL\'', 1, 'the task of the other type is done');
 my $late = $node->add_task('PAY|BANK');
 
 watch_for(0.5);
-is($ledger->starts, 2, 'of the paused type nothing starts');
+is($ledger->starts, 2, 'no task of the paused type starts');
 is( $node->value(
 		'SELECT count(*) FROM twtasks.stats WHERE type ~ \'^PAY\' AND status = \'SUBMITTED\''
 	),
 	2,
-	'they wait');
+	'the tasks of the paused type wait');
 TwTasks::Sidecar::configure(policies => 'SELECT twtasks.resume_type(\'PAY|*\')', $sidecar);
 wait_until_done('type ~ \'^PAY\'', 7,
 	'when it is resumed all of them run, without waiting for a routine look');
-is(scalar($ledger->repeated), 0, 'each once');
+is(scalar($ledger->repeated), 0, 'each task ran once');
 
 # ---- SQL handlers, of which some wait for their session ----
 
@@ -119,7 +119,7 @@ is($node->tasks('type = \'SQL\' AND status = \'SUBMITTED\' AND version = 0'),
 TwTasks::Sidecar::configure(policies => 'SELECT twtasks.resume_type(\'SQL\')', $sidecar);
 wait_until_done('type = \'SQL\'', 51, 'until their type is resumed');
 is( $node->value('SELECT count(*) = 51 AND count(DISTINCT task) = 51 FROM app.effect'),
-	't', 'each once');
+	't', 'each task had its effect once');
 
 # ---- a bucket ----
 
@@ -128,7 +128,7 @@ my $side = $node->add_task('BULK', bucket => 'side');
 my $main = $node->add_task('BULK');
 
 wait_ok(sub { $node->status_of($main) eq 'DONE' },
-	'while a bucket is paused others are not');
+	'tasks of other buckets run while one is paused');
 watch_for(0.3);
 is($node->state_of($side), 'SUBMITTED 0', 'a task in a paused bucket stays SUBMITTED');
 is($sidecar->stop, 0, 'the sidecar stops in order');
@@ -136,7 +136,7 @@ $sidecar->run;
 watch_for(0.3);
 is($node->state_of($side), 'SUBMITTED 0', 'a task in a paused bucket stays SUBMITTED after a restart');
 TwTasks::Sidecar::configure(policies => 'SELECT twtasks.resume_bucket(\'side\')', $sidecar);
-wait_ok(sub { $node->status_of($side) eq 'DONE' }, 'until it is resumed');
+wait_ok(sub { $node->status_of($side) eq 'DONE' }, 'a task in a paused bucket runs when the bucket is resumed');
 
 # ---- again and again, under load ----
 

@@ -51,7 +51,7 @@ foreach my $type (qw(MISSING FORBIDDEN WORKER NO_FUNCTION NOT_ALLOWED BREAKS GON
 	my $good = $node->add_task('GOOD', priority => 9);
 
 	wait_ok(sub { $node->status_of($good) eq 'DONE' },
-		"$type: a less urgent task of another type runs all the same");
+		"$type: a less urgent task of another type runs despite the full limit");
 }
 is($sidecar->stop, 0, 'the sidecar stops in order');
 

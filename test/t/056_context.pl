@@ -120,29 +120,29 @@ $session->query("SELECT twtasks.add_task('KIND|$_')")
 wait_ok(sub { $node->tasks($done) == 4 }, 'a handler of each kind is done');
 is( PostgreSQL::Test::Utils::slurp_file("$directory/command"),
 	"TRACEPARENT=$trace{traceparent}\nTRACESTATE=v=1\nTWTASKS_CONTEXT=$text\n",
-	'a command has it in its environment');
+	'a command gets the context in its environment');
 is_deeply(
 	decode_json(PostgreSQL::Test::Utils::slurp_file("$directory/worker")),
-	\%trace, 'a worker in its line');
+	\%trace, 'a worker gets the context in its line');
 is( $node->value(
 		"SELECT of_task = '$text' AND of_setting = '$text' FROM app.seen"),
 	't',
-	'a SQL function in its row and as the setting');
+	'a SQL function gets the context in its row and as a setting');
 my ($request) = $server->requests;
 is_deeply(
 	[ @{ $request->{headers} }{qw(traceparent tracestate x-request-id)} ],
 	[ @trace{qw(traceparent tracestate request_id)} ],
-	'an HTTP request in its headers');
+	'an HTTP request carries the context in its headers');
 
 # Malformed trace members are not passed on.
 $session->query(
 	'SELECT twtasks.add_task(\'KIND|COMMAND\', context => \'{"traceparent": "00-1\n2"}\')'
 );
-wait_ok(sub { $node->tasks($done) == 5 }, 'one with a wrong trace is done');
+wait_ok(sub { $node->tasks($done) == 5 }, 'a task with a malformed trace is done');
 unlike(
 	PostgreSQL::Test::Utils::slurp_file("$directory/command"),
 	qr/^TRACE/m,
-	'without a variable for it');
+	'a malformed trace is not passed on');
 is($sidecar->stop, 0, 'the sidecar stops in order');
 
 done_testing();

@@ -180,7 +180,7 @@ is($node->tasks('true'), $added, 'no task is lost');
 
 my ($looks, $filled, $most, $of_key) = split /[|]/,
   $node->value('SELECT looks, filled, most, of_key FROM public.seen');
-is($most, IN_ALL, 'never more ran than may in all, and so many did');
+is($most, IN_ALL, 'the limit was reached, and never exceeded');
 is($of_key, OF_KEY, 'the limit of a key is never exceeded');
 diag("killed $killed{sidecar} sidecars, $killed{process} of their processes, "
 	  . "$killed{session} of their sessions; $added tasks done; "
@@ -188,7 +188,7 @@ diag("killed $killed{sidecar} sidecars, $killed{process} of their processes, "
   if $ENV{TWT_LIMIT_KILLS};
 is($_->stop, 0, 'the sidecar stops in order') foreach @sidecars;
 is($node->value('SELECT count(*) FROM twtasks.limits WHERE used <> 0'),
-	0, 'no slot is left');
+	0, 'no slot stays in use');
 check_slots();
 
 done_testing();

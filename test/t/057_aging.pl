@@ -56,16 +56,16 @@ sub check_starving
 			next_round($ledger, $stream);
 			return $ledger->starts($starving);
 		},
-		"$name: where tasks rise it has its turn");
+		"$name: a task gets its turn where tasks rise");
 	cmp_ok($node->tasks("type = '$stream' AND status = 'SUBMITTED'"),
-		'>', 0, "$name: though there were others");
+		'>', 0, "$name: more urgent tasks still wait");
 	is($node->value("SELECT priority FROM twtasks.task WHERE id = '$starving'"),
-		9, "$name: it is as urgent as it was");
+		9, "$name: the stored priority of the task is unchanged");
 	$ledger->release('gate', 1000);
 	wait_ok(
 		sub { $node->tasks('status <> \'DONE\'') == 0 },
-		"$name: all are done");
-	is(scalar($ledger->repeated), 0, "$name: each once");
+		"$name: all tasks are done");
+	is(scalar($ledger->repeated), 0, "$name: each task was started once");
 	is($sidecar->stop, 0, "$name: the sidecar stops in order");
 	$node->value('TRUNCATE twtasks.finished_task');
 	return;

@@ -243,7 +243,7 @@ wait_ok(
 		$ignored += cancel_ignored();
 		return $node->tasks('status IN (\'WAITING\', \'SUBMITTED\', \'PROCESSING\')') == 0;
 	},
-	'all come to an end once nothing is in their way');
+	'all tasks come to an end once nothing is in their way');
 note("$ignored were ignored");
 
 # ---- the count ----
@@ -283,7 +283,7 @@ my @wrong = grep {
 } @repeating;
 
 cmp_ok(scalar @repeating, '>', 0, 'some tasks repeated');
-is_deeply(\@wrong, [], 'each until it had ended its work, and no longer');
+is_deeply(\@wrong, [], 'each repeating task ran until it had ended its work, and no longer');
 is( $node->value(
 		'SELECT count(*) FROM (SELECT task FROM app.effect GROUP BY 1 HAVING count(*) > 1) x'
 	),
@@ -294,16 +294,16 @@ is( $node->value(
 		AND (status = \'DONE\') <> EXISTS (SELECT FROM app.effect e WHERE e.task = t.id)'
 	),
 	0,
-	'it had it for those that are done, and for no other');
+	'exactly the tasks that are DONE had their effect');
 my @undone = grep { !$started{$_} } split /\n/, $node->value(
 	'SELECT id FROM twtasks.tasks WHERE type ~ \'^(COMMAND|WORKER|REPEAT)\' AND status = \'DONE\'');
 
-is_deeply(\@undone, [], 'a program ran for each that is done');
+is_deeply(\@undone, [], 'a program ran for each task that is DONE');
 is( $node->value(
 		'SELECT count(*) FROM twtasks.tasks WHERE status NOT IN (\'DONE\', \'ERROR\', \'FAILED\')'
 	),
 	$ignored,
-	'each has one end');
+	'every task but the ignored ones has ended');
 is($node->tasks('type ~ \'^LATE\' AND status = \'DONE\''), 0, 'no task that takes too long is done');
 is($_->stop, 0, 'a sidecar stops in order') foreach @sidecars;
 

@@ -42,8 +42,8 @@ SQL
 		3, "$state: the tasks wait");
 	unwrap($node, 'grab_tasks');
 	wait_ok(sub { $node->tasks("status = 'DONE' AND tries = 1") == 3 },
-		"$state: they run, in their first try");
-	is(scalar(grep { $ledger->starts($_) != 1 } @tasks), 0, "$state: once");
+		"$state: the tasks run, in their first try");
+	is(scalar(grep { $ledger->starts($_) != 1 } @tasks), 0, "$state: each task was started once");
 	$node->value('TRUNCATE twtasks.finished_task');
 }
 is($sidecar->stop, 0, 'the sidecar stops in order');

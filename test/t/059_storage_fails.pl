@@ -43,17 +43,17 @@ wait_ok(
 	sub {
 		@good == grep { $node->status_of($_) eq 'DONE' } @good;
 	},
-	'the others run');
+	'the other tasks run');
 ok( $sidecar->wait_for_log(
 		qr/ERROR postgres: grab: .* \(SQLSTATE 58P01\)/),
-	'the log says that one cannot be read');
-is($ledger->starts($bad), 0, 'its handler was not started');
+	'the log says that the data of a task cannot be read');
+is($ledger->starts($bad), 0, 'the handler of the unreadable task was not started');
 rename "$file.away", $file or die "could not rename \"$file\": $!";
 wait_ok(sub { $node->status_of($bad) eq 'DONE' },
-	'it runs when its data is back');
-is($ledger->starts($bad), 1, 'once');
+	'the task runs when its data is back');
+is($ledger->starts($bad), 1, 'the task was started once');
 is($node->value("SELECT tries FROM twtasks.tasks WHERE id = '$bad'"),
-	1, 'in its first try');
+	1, 'the task is done in its first try');
 is($sidecar->stop, 0, 'the sidecar stops in order');
 
 done_testing();

@@ -50,23 +50,23 @@ wait_ok(
 	sub {
 		@good == grep { $node->status_of($_) eq 'DONE' } @good;
 	},
-	'the others run');
+	'the other tasks run');
 wait_ok(
 	sub { $node->status_of($bad{COMMAND}) eq 'ERROR' },
-	'one whose data cannot be read is given up');
+	'a task whose data cannot be read is given up');
 like(
 	$node->value(
 		"SELECT error FROM twtasks.tasks WHERE id = '$bad{COMMAND}'"),
 	qr/^its data cannot be read: .* \(SQLSTATE XX001\)$/,
 	'the task\'s error says why');
-is($node->state_of($bad{COMMAND}), 'ERROR 2', 'after one try');
-is($ledger->starts($bad{COMMAND}), 0,         'its handler was not started');
+is($node->state_of($bad{COMMAND}), 'ERROR 2', 'the unreadable task ends after one try');
+is($ledger->starts($bad{COMMAND}), 0,         'the handler of the unreadable task was not started');
 wait_ok(sub { $node->status_of($bad{SQL}) eq 'WAITING' },
-	'one of a SQL handler fails');
+	'an unreadable task of a SQL handler fails');
 like(
 	$node->value("SELECT error FROM twtasks.tasks WHERE id = '$bad{SQL}'"),
 	qr/^could not read .* \(SQLSTATE XX001\)$/,
-	'as it would by itself');
+	'the error of the SQL task is PostgreSQL\'s own');
 is($sidecar->stop, 0, 'the sidecar stops in order');
 
 done_testing();
