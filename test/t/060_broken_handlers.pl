@@ -132,7 +132,7 @@ my $waits = $node->add_task('NOBODY');
 
 wait_ok(sub { $node->state_of($waits) =~ /^WAITING/ }, 'a task for a role that does not exist waits');
 is($node->value("SELECT tries FROM twtasks.tasks WHERE id = '$waits'"),
-	0, 'no try is counted');
+	0, 'the waiting task has no try counted');
 
 # ---- a reload ----
 
@@ -146,17 +146,17 @@ told_ok($sidecar, $position, 'after a reload it says so again');
 my %config = (%{ $sidecar->{config} }, environment => 'production');
 
 is(check_config('reachable', \%config),
-	expected('warning: ', 1 .. 9), 'reachable: --check-config says the same');
+	expected('warning: ', 1 .. 9), 'reachable: --check-config warns of each broken handler');
 is(check_config('fine', { %config, handlers => [ @handlers[ 0, 10 ] ] }),
 	'', 'fine: --check-config has nothing to say');
 like(
 	check_config('unreachable', { %config, postgres => 'host=/nowhere dbname=app' }),
 	qr{\A\Q${\ expected('warning: ', 8, 9)}\E\nnotice: did not look at the functions of handlers: \N*/nowhere\N*\z},
-	'unreachable: it looks at the programs, and says in one line what it could not look at');
+	'unreachable: --check-config tells in one line what it could not look at');
 like(
 	check_config('refused', { %config, postgres => "$config{postgres} user=producer" }),
 	qr/\nnotice: did not look at the functions of handlers: ERROR: +permission denied for schema twtasks_internal\z/,
-	'refused: so it does when it may not ask');
+	'refused: --check-config says that it lacks the right');
 is( check_config(
 		'programs',
 		{
@@ -165,7 +165,7 @@ is( check_config(
 			handlers => [ @handlers[ 10, 8 ] ]
 		}) =~ s/handlers\[1\]/handlers[8]/r,
 	expected('warning: ', 8),
-	'programs: without functions it needs no database');
+	'programs: --check-config needs no database without functions');
 
 # ---- mended ----
 
@@ -184,13 +184,13 @@ unlike($sidecar->log($position), qr/cannot be started, its tasks wait: /,
 	'the log does not repeat the complaint');
 is($sidecar->stop, 0, 'the sidecar stops in order');
 is($node->value('SELECT count(*) FROM twtasks.warnings WHERE warning = \'broken handler\''),
-	0, 'what is broken at a node that has ended is nobody\'s concern');
+	0, 'broken handlers of an ended node are not in the view');
 
 # ---- all is well ----
 
 my $well = TwTasks::Sidecar->start($node, 'well', handlers => [ @handlers[ 0, 10 ] ]);
 
-is($well->stop, 0, 'one whose handlers are there starts, and stops in order');
+is($well->stop, 0, 'a sidecar whose handlers are there starts, and stops in order');
 unlike($well->log, qr/cannot be started/, 'a sidecar with good handlers complains of none');
 
 done_testing();

@@ -73,7 +73,7 @@ sub check
 		"SELECT tries || ' ' || coalesce(error, '')
 		FROM twtasks.tasks WHERE id = '$id'");
 
-	return like($said, qr/^$tries $message/, "$what: $status");
+	return like($said, qr/^$tries $message/, "$what: the task is $status");
 }
 
 my @at_once = (retry => { delay => '10ms', max_tries => 2, jitter => 0 });
@@ -164,7 +164,7 @@ foreach my $name (qw(deaf child session))
 		$late{$name}, 'ERROR', 1,
 		qr/deadline of 6\.000 s passed$/,
 		"beyond the deadline, $name");
-	wait_ok(sub { is_free($name) }, "$name: all of its processes are killed");
+	wait_ok(sub { is_free($name) }, "$name: all processes of the handler are killed");
 }
 check(
 	$late{stopped}, 'ERROR', 1,
@@ -200,7 +200,7 @@ cmp_ok(
 	$node->value(
 		"SELECT length(error) FROM twtasks.tasks WHERE id = '$flood'"),
 	'<=', 8192,
-	'the end of it is kept');
+	'the error keeps no more than 8,192 characters');
 cmp_ok($most, '<', 32 * 1024, 'memory stays bounded');
 cmp_ok($beside, '>', 0, 'other tasks run meanwhile');
 
@@ -275,11 +275,11 @@ is( join(
 			qw(TWTASKS_ID TWTASKS_VERSION TWTASKS_TYPE TWTASKS_SUB_TYPE TWTASKS_TRIES TWTASKS_CONTEXT)
 		}),
 	"$facts 1 FACTS sub 1 {\"request\": \"r\"}",
-	'as they are');
+	'the environment holds the task\'s own values');
 like(
 	$env{TWTASKS_DEADLINE},
 	qr/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/,
-	'its deadline too');
+	'the environment holds the deadline');
 is_deeply(
 	[
 		grep {
@@ -287,9 +287,9 @@ is_deeply(
 		} sort keys %env
 	],
 	[],
-	'and nothing of the sidecar\'s own');
+	'the environment has nothing of the sidecar\'s own');
 is(join(' ', split /\n/, slurp_file("$directory/fds")),
-	'0 1 2 3', 'no descriptor is handed on (3 is that of ls)');
+	'0 1 2 3', 'a command inherits no descriptor (3 is that of ls)');
 wait_ok(
 	sub { $sidecar->descriptors == $descriptors },
 	'no descriptor of the sidecar is left open');

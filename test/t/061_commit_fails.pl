@@ -64,15 +64,15 @@ foreach my $type (qw(PAY PAY_LIMITED))
 			"SELECT tries || ' ' || error FROM twtasks.error_tasks WHERE id = '$second'"
 		),
 		qr/^2 duplicate key value .*SQLSTATE 23505/,
-		"$type: after its two tries, and says why");
+		"$type: the failed task had two tries, and its error says why");
 	wait_ok(
 		sub { $node->tasks("type = '$type' AND status = 'DONE'") == @others },
-		"$type: the others are done");
+		"$type: the other tasks are done");
 	is( scalar(() = $sidecar->log =~ /ERROR .*given up.*task=\Q$second\E/g),
 		1,
-		"$type: the log has one line about its end");
+		"$type: the log has one line about the end of the task");
 	is(scalar(() = $sidecar->log =~ /WARN .*try 1 failed.*task=\Q$second\E/g),
-		1, "$type: and one about its first try");
+		1, "$type: the log has one line about its first try");
 }
 is( $node->safe_psql('ledger', 'SELECT count(*), count(DISTINCT n) FROM payout'),
 	'13|13',
@@ -95,12 +95,12 @@ foreach my $step (qw(grab finish))
 	$sidecar->wait_for_log(
 		qr/ERROR postgres: $step\w*: duplicate key .*SQLSTATE 23505/,
 		"$step: its failure is told", $from);
-	isnt($node->status_of($task), 'DONE', "$step: it had no effect");
+	isnt($node->status_of($task), 'DONE', "$step: the task is not DONE while the call fails");
 	unwrap($node, "${step}_tasks");
 	wait_ok(sub { $node->status_of($task) eq 'DONE' },
-		"$step: it is done again");
+		"$step: the task is done when the call works again");
 	is($node->value("SELECT tries FROM twtasks.tasks WHERE id = '$task'"),
-		1, "$step: in the first try");
+		1, "$step: the task is done in its first try");
 	is($ledger->starts($task), 1, "$step: the handler ran once");
 }
 is($sidecar->stop, 0, 'the sidecar stops in order');

@@ -128,7 +128,7 @@ foreach my $round (1 .. 4)
 wait_ok(sub { done('EFFECT') == TASKS },
 	'all tasks are done, though the sidecar was killed four times');
 is(effects('EFFECT'), TASKS . ' ' . TASKS,
-	'each had its effect exactly once');
+	'each task had its effect exactly once');
 is($node->tasks('type = \'EFFECT\' AND tries <> 1'),
 	0, 'a try that was cut off left no trace');
 is($node->value('SELECT DISTINCT who FROM app.effect'),
@@ -143,11 +143,11 @@ wait_ok(
 			'type = \'FAIL_SOME\' AND status IN (\'DONE\', \'ERROR\')') ==
 		  200;
 	},
-	'a function that fails for some');
-is(done('FAIL_SOME'), 180, 'the others are done');
-is(effects('FAIL_SOME'), '180 180', 'with their effects, and no other');
+	'all tasks of a partly failing function end');
+is(done('FAIL_SOME'), 180, 'the other tasks are done');
+is(effects('FAIL_SOME'), '180 180', 'only the tasks that are DONE had effects');
 is( $node->value(
-		<<'SQL'), '2|no tens (SQLSTATE P0042)', 'tried as configured');
+		<<'SQL'), '2|no tens (SQLSTATE P0042)', 'failed tasks were tried as often as configured');
 		SELECT DISTINCT tries, error FROM twtasks.error_tasks
 		WHERE type = 'FAIL_SOME'
 SQL
@@ -155,12 +155,12 @@ SQL
 my $long = $node->add_task('TAKE_LONG');
 
 wait_ok(sub { $node->status_of($long) eq 'ERROR' },
-	'a function that takes too long');
+	'a function that takes too long is given up');
 like(
 	error_of($long),
 	qr/^2 canceling statement due to statement timeout.*57014/,
-	'is cancelled, which counts as a try');
-is(effects('TAKE_LONG'), '0 0', 'without effect');
+	'a cancelled function counts as a try');
+is(effects('TAKE_LONG'), '0 0', 'a cancelled function has no effect');
 
 # ---- a constraint that is checked late ----
 
@@ -182,13 +182,13 @@ wait_ok(
 		$node->tasks(
 			'type = \'LATE\' AND status IN (\'DONE\', \'ERROR\')') == 30;
 	},
-	'tasks in threes, of which one breaks a deferred constraint');
-is(done('LATE'), 20, 'the others are done');
+	'tasks end though one of three breaks a deferred constraint');
+is(done('LATE'), 20, 'the other tasks of each three are done');
 is($node->value('SELECT count(*) FROM app.account WHERE n % 3 <> 1'),
-	20, 'with their effects');
+	20, 'the effects of the other tasks are kept');
 is($node->value('SELECT count(*) FROM app.account'),
 	20, 'nothing stays of failed functions');
-is(effects('LATE'), '20 20', 'once');
+is(effects('LATE'), '20 20', 'each task had its effect once');
 like(error_of($_), qr/^2 insert or update .* foreign key .*23503/,
 	'failed functions were tried as configured')
   foreach @orphans;
@@ -202,15 +202,15 @@ foreach my $type (qw(MISSING FORBIDDEN))
 	my $state = "SELECT tries || ' ' || error FROM twtasks.tasks WHERE id = '$id' AND status = 'WAITING'";
 
 	wait_ok(sub { $node->value($state) ne '' },
-		"$type: its task waits");
+		"$type: the task waits");
 	like(
 		$node->value($state),
 		$type eq 'MISSING'
 		? qr/^0 handler function "app.missing" does not exist \(SQLSTATE 42883\): Create it as /
 		: qr/^0 permission denied .* \(SQLSTATE 42501\): GRANT /,
-		"$type: no try is counted; why, and what to type");
+		"$type: no try is counted, and the error says what to type");
 	like($sidecar->log, qr/ERROR handler: cannot be started, its tasks wait and no try is counted: /,
-		"$type: the log says it");
+		"$type: the log says that the handler cannot be started");
 }
 foreach my $sql (
 	'SET ROLE postgres',
@@ -226,7 +226,7 @@ my $settings = $node->add_task('MISBEHAVE',
 	data => '["SET search_path = app; SET statement_timeout = 1"]');
 
 wait_ok(sub { $node->status_of($settings) eq 'DONE' },
-	'settings may be changed');
+	'a function may change settings');
 is($node->value('SELECT who FROM app.effect WHERE type = \'MISBEHAVE\''),
 	'accountant', 'a change of settings does not change the role');
 
@@ -250,7 +250,7 @@ foreach my $answer (sort keys %answers)
 my $wrong = $node->add_task('ANSWER', data => '["nonsense"]');
 
 wait_ok(sub { $node->status_of($wrong) eq 'ERROR' },
-	'an answer that is none');
+	'a task with an unknown answer is in ERROR');
 like(error_of($wrong), qr/unrecognized result: "nonsense"/, 'the error names the wrong result');
 
 # After all that it works as before.

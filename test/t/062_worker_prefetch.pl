@@ -36,7 +36,7 @@ wait_for(
 	sub { $node->value('SELECT count(*) FROM twtasks.tasks WHERE status IN (\'DONE\', \'ERROR\')') == 64 },
 	'all have ended');
 is($node->value('SELECT string_agg(DISTINCT status || \' after \' || tries, \', \') FROM twtasks.tasks'),
-	'DONE after 1', '64 tasks of 0.2 s, with 4 s for each: all are done, in one try');
-is($sidecar->stop, 0, 'it stops');
+	'DONE after 1', '64 tasks of 0.2 s are done in one try with timeouts of 4 s');
+is($sidecar->stop, 0, 'the sidecar stops in order');
 
 done_testing();

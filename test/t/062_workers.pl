@@ -61,13 +61,13 @@ sub check
 {
 	my ($id, $state, $message, $what) = @_;
 
-	wait_ok(sub { $node->state_of($id) eq $state }, "$what: $state");
+	wait_ok(sub { $node->state_of($id) eq $state }, "$what: the task is $state");
 	return like(
 		$node->value(
 			"SELECT coalesce(string_agg(coalesce(message, error), ''), '')
 			FROM twtasks.tasks WHERE id = '$id'"),
 		$message,
-		"$what: and why");
+		"$what: the message says why");
 }
 
 sub reply
@@ -99,16 +99,16 @@ is( $node->value(
 		AND next_event_time BETWEEN now() + interval \'9 minutes\' AND now() + interval \'11 minutes\''
 	),
 	'0 1',
-	'both at the time that they asked for; a repeat begins anew');
+	'repeated and retried tasks wait as long as they asked for');
 
 my $long = add('PUPPET', reply(result => 'error', message => 'long' x 4000));
 
-wait_ok(sub { $node->state_of($long) eq 'ERROR 2' }, 'a long message');
+wait_ok(sub { $node->state_of($long) eq 'ERROR 2' }, 'a task with a long message is in ERROR');
 is( $node->value(
 		"SELECT length(error) BETWEEN 4096 AND 8192 AND error ~ '^long.*long\$'
 		FROM twtasks.tasks WHERE id = '$long'"),
 	't',
-	'is cut to no more than 8 kB');
+	'a long message is cut to no more than 8 kB');
 
 
 my $accepted = add('PUPPET', reply(result => 'accepted'));
@@ -124,7 +124,7 @@ is( $node->value(
 		"SELECT status FROM twtasks_internal.finish_tasks(ARRAY['$accepted']::uuid[],
 		'{1}', '{done}', '{0}', '{NULL}', NULL, NULL)"),
 	'DONE',
-	'an accepted task is finished by somebody else');
+	'a task that a worker accepts is finished by another caller');
 
 # ---- breaches of the protocol ----
 
@@ -210,7 +210,7 @@ wait_ok(
 			AND tries = 1 AND error = \'worker was ended by signal 9 (Killed)\''
 		) == 64;
 	},
-	'killed with 64 in flight: a failed try for each');
+	'a killed worker leaves 64 tasks in flight with one failed try each');
 check(add('PUPPET', reply(result => 'done')),
 	'DONE 2', qr/^$/, 'it was started anew');
 
@@ -249,9 +249,9 @@ foreach my $size (0, 1, 65537, 16 * 1024 * 1024)
 }
 
 is($ledger->starts($other), 1, 'the task of another worker was started once');
-is($node->state_of($other), 'PROCESSING 1', 'the other task runs on');
+is($node->state_of($other), 'PROCESSING 1', 'the task of another worker runs on');
 $ledger->release('other');
-wait_ok(sub { $node->state_of($other) eq 'DONE 2' }, 'to its end');
+wait_ok(sub { $node->state_of($other) eq 'DONE 2' }, 'the task of another worker is done');
 is($sidecar->stop, 0, 'the sidecar stops in order');
 
 done_testing();

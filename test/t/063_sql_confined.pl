@@ -151,7 +151,7 @@ my $clean = $session->query('SELECT app.traces()');
 my %first = execute([ 'WITNESS', '' ]);
 my $clean_inside = without_chance($first{witnessed}[0]);
 
-like($clean, qr/\Ausers sidecar sidecar\z/m, 'a session without traces');
+like($clean, qr/\Ausers sidecar sidecar\z/m, 'a session starts without traces');
 like($clean_inside, qr/\Ausers guest sidecar\z/m, 'a handler begins without traces');
 
 # ---- attacks ----
@@ -347,7 +347,7 @@ foreach my $attack (@attacks)
 
 	fresh_session();
 	push @wrong, map { "new session: $_" } attack_in_session(@$attack);
-	is(join("\n", @wrong), '', "no trace of: $name");
+	is(join("\n", @wrong), '', "the handler leaves no trace of: $name");
 }
 
 is($node->value('SELECT string_agg(DISTINCT who, \' \') FROM app.fired'),
@@ -361,8 +361,8 @@ my %late = execute(
 		'ATTACK',
 		'SELECT pg_advisory_lock(17); SELECT setseed(0.5); CREATE TEMP TABLE leak (n integer); SELECT pg_sleep(60)	-- workload'
 	]);
-like($late{said}, qr/57014.*statement timeout/, 'one that takes too long');
-is($late{results}[0], 'none', 'ends the statement');
+like($late{said}, qr/57014.*statement timeout/, 'a function that takes too long is cancelled');
+is($late{results}[0], 'none', 'a cancelled function ends the statement');
 my %caught = execute(
 	[
 		'ATTACK',
@@ -380,12 +380,12 @@ is($session->query('SELECT app.traces()'),
 $session = $node->{keeper};
 $session->query('SET search_path = pg_catalog, pg_temp');
 my %keeper = execute([ 'ATTACK', 'SELECT pg_advisory_lock(17)' ]);
-is($keeper{results}[0], 'finished', 'a handler in a node\'s own session');
+is($keeper{results}[0], 'finished', 'a handler in a node\'s own session succeeds');
 is( $session->query(
 		'SELECT count(*) FROM pg_locks WHERE locktype = \'advisory\'
 		AND pid = pg_backend_pid() AND classid = x\'74776e6f\'::int'
 	),
 	1,
-	'does not end the node');
+	'a handler in a node\'s own session does not end the node');
 
 done_testing();

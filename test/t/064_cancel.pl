@@ -83,8 +83,8 @@ sub is_cancelled
 	my ($id, $message, $what) = @_;
 
 	wait_ok(sub { $node->status_of($id) eq 'CANCELLED' },
-		"$what: is cancelled");
-	return like(error_of($id), $message, "$what: and says so");
+		"$what: the task is CANCELLED");
+	return like(error_of($id), $message, "$what: the error says so");
 }
 
 sub add
@@ -145,11 +145,11 @@ my $other = $node->add_task('COMMAND');
 wait_for(sub { $ledger->starts($command) && $ledger->starts($other) },
 	'start of two commands');
 is(cancel($command, 0), 'wrong_version 1 PROCESSING', 'a wrong version cancels nothing');
-is(cancel($command), 'requested 1 PROCESSING', 'a command is to end');
+is(cancel($command), 'requested 1 PROCESSING', 'the command of a task can be asked to end');
 is_cancelled($command, qr/^cancelled by alice: wrong file/, 'command');
-is($node->state_of($other), 'PROCESSING 1', 'another one goes on');
+is($node->state_of($other), 'PROCESSING 1', 'another command goes on');
 my ($line) = $ledger->select('start', $command);
-ok(!TwTasks::Sidecar::process_state($line->{pid}), 'its process is gone');
+ok(!TwTasks::Sidecar::process_state($line->{pid}), 'the process of the command is gone');
 $ledger->release('gate');
 wait_ok(sub { $node->status_of($other) eq 'DONE' }, 'the other task is done');
 is( $node->value(
@@ -161,7 +161,7 @@ is( $node->value(
 my $deaf = $node->add_task('DEAF_COMMAND');
 
 ok(IO::Select->new($ledger->{gates}{held})->can_read(180),
-	'it ignores TERM from here on');
+	'the command ignores TERM from here on');
 cancel($deaf);
 is_cancelled($deaf, qr/^cancelled by alice/, 'command that ignores TERM');
 
@@ -176,7 +176,7 @@ wait_for(
 		  && $node->status_of($beside) eq 'PROCESSING';
 	},
 	'grab of two');
-is(cancel($obeys), 'requested 1 PROCESSING', 'a worker\'s task is to end');
+is(cancel($obeys), 'requested 1 PROCESSING', 'the task of a worker can be asked to end');
 is_cancelled($obeys, qr/^stopped$/, 'worker that obeys');
 is($node->state_of($beside), 'PROCESSING 1', 'the task beside it goes on');
 
@@ -214,7 +214,7 @@ $sidecar->wait_for_log(qr/cancelled by alice.*\Q$ignored\E/,
 my $after = add('DEAF');
 
 wait_ok(sub { $node->status_of($after) eq 'DONE' },
-	'a worker that ignores it works on');
+	'a worker that ignores the cancel works on');
 is($node->state_of($_), 'PROCESSING 1', 'the task of a deaf worker runs on')
   foreach $ignored, $neighbour;
 
@@ -257,7 +257,7 @@ wait_ok(
 		$node->status_of($running) eq 'DONE'
 		  && $node->status_of($waiting[1]) eq 'DONE';
 	},
-	'the others are done');
+	'the other tasks are done');
 is($ledger->starts($waiting[0]), 0, 'a cancelled task that waited was never started');
 
 # ---- accepted ----
@@ -272,7 +272,7 @@ wait_for(
 		) == 1;
 	},
 	'its acceptance');
-is(cancel($accepted), 'changed 2 CANCELLED', 'an accepted task: at once');
+is(cancel($accepted), 'changed 2 CANCELLED', 'an accepted task is cancelled at once');
 
 # ---- SQL ----
 
@@ -299,7 +299,7 @@ my ($quick, $stays, $quick2) = add_sql('SQL', 'done', 'stay', 'done');
 
 wait_for(\&runs_function, 'the function to run');
 is(cancel($stays), 'requested 0 SUBMITTED',
-	'a function is to end: nobody waits for it');
+	'a running function can be asked to end');
 is_cancelled($stays, qr/^cancelled by alice: wrong file$/, 'SQL');
 wait_ok(
 	sub {
@@ -310,7 +310,7 @@ wait_ok(
 is( $node->value(
 		'SELECT count(*) || \' \' || count(DISTINCT id) FROM app.effect'),
 	'2 2',
-	'each had its effect once, the cancelled one none');
+	'each task had its effect once, the cancelled one none');
 is( $node->value(
 		"SELECT max(tries) FROM twtasks.tasks WHERE id IN ('$quick', '$quick2')"),
 	1, 'no other task was blamed');
@@ -318,11 +318,11 @@ is( $node->value(
 my ($insists) = add_sql('SQL', 'insist');
 
 wait_for(\&runs_function, 'the function to run');
-is(cancel($insists), 'requested 0 SUBMITTED', 'a function is to end');
+is(cancel($insists), 'requested 0 SUBMITTED', 'a function that insists can be asked to end');
 wait_ok(sub { $node->status_of($insists) eq 'DONE' },
-	'one that catches that and returns is done');
+	'a function that catches the cancel and returns is done');
 is($node->value('SELECT count(*) FROM twtasks.cancel_requests'),
-	0, 'the wish is of no use any more');
+	0, 'the request to cancel is dropped when the task is done');
 
 # Then it is grabbed by a call of its own, and this node is known to have it.
 $position = $sidecar->log_position;
@@ -332,24 +332,24 @@ my ($counted, $behind) = add_sql('SQL', 'stay', 'done');
 
 wait_for(\&runs_function, 'the function to run');
 is(cancel($counted), 'requested 1 PROCESSING',
-	'a function under a limit of the cluster is to end');
+	'a function under a limit of the cluster can be asked to end');
 is_cancelled(
 	$counted,
 	qr/^canceling statement due to user request/,
 	'SQL under a limit of the cluster');
-wait_ok(sub { $node->status_of($behind) eq 'DONE' }, 'its slot is free');
+wait_ok(sub { $node->status_of($behind) eq 'DONE' }, 'the slot of the cancelled task is free');
 $node->value("SELECT twtasks.drop_limit('SQL', 'cluster')");
 
 my ($eternal) = add_sql('SQL_LATE', 'for ever');
 
 wait_ok(sub { $node->status_of($eternal) eq 'ERROR' },
-	'one that catches all goes with its session');
+	'a function that catches everything ends with its session');
 like(error_of($eternal), qr/^deadline of 0.500 s passed$/, 'the error names the deadline');
 is( $node->value(
 		"SELECT tries FROM twtasks.error_tasks WHERE id = '$eternal'"),
 	1, 'the deadline costs one try');
 is( $node->value('SELECT count(*) FROM app.effect WHERE type = \'SQL_LATE\''),
-	0, 'without effect');
+	0, 'the ended function has no effect');
 
 # ---- the sidecar is away ----
 
@@ -360,14 +360,14 @@ $node->value(
 	'SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
 	WHERE application_name = \'twtasksd control\'');
 is(cancel($unheard), 'requested 1 PROCESSING',
-	'asked while nobody listens');
+	'a cancel can be requested while no session listens');
 is_cancelled($unheard, qr/^cancelled by alice/, 'told after the connect');
 
 my $orphan = $node->add_task('COMMAND');
 
 wait_for(sub { $ledger->starts($orphan) }, 'its start');
 $sidecar->freeze;
-is(cancel($orphan), 'requested 1 PROCESSING', 'asked of one that is frozen');
+is(cancel($orphan), 'requested 1 PROCESSING', 'a cancel can be requested of a frozen node');
 $sidecar->kill9;
 $sidecar->run;
 is_cancelled($orphan, qr/^cancelled by alice: wrong file$/,
@@ -377,7 +377,7 @@ is_cancelled($orphan, qr/^cancelled by alice: wrong file$/,
 $node->value('NOTIFY twtasks_cancel, \'nonsense\'');
 my $last = $node->add_task('OBEYS');
 
-wait_ok(sub { $node->status_of($last) eq 'DONE' }, 'all goes on');
+wait_ok(sub { $node->status_of($last) eq 'DONE' }, 'a malformed notification changes nothing');
 $ledger->release('gate', 10);
 is($sidecar->stop, 0, 'the sidecar stops in order');
 $alice->close;
@@ -394,8 +394,8 @@ $sidecar = TwTasks::Sidecar->start(
 my $by_notify = $node->add_task('COMMAND');
 
 wait_for(sub { $ledger->starts($by_notify) }, 'its start');
-is(cancel($by_notify), 'requested 1 PROCESSING', 'without shared memory');
+is(cancel($by_notify), 'requested 1 PROCESSING', 'a cancel can be requested without shared memory');
 is_cancelled($by_notify, qr/^cancelled by alice/, 'likewise');
-is($sidecar->stop, 0, 'and stops in order');
+is($sidecar->stop, 0, 'the sidecar stops in order without shared memory');
 
 done_testing();

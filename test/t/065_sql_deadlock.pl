@@ -91,10 +91,10 @@ while ($attempts < 20 && !$deadlocks)
 }
 is($deadlocks, 1, 'two statements met in a deadlock');
 is($node->tasks('status = \'DONE\''), $attempts * 64, 'all tasks are done');
-is($node->tasks('tries <> 1'), 0, 'at their first try');
+is($node->tasks('tries <> 1'), 0, 'all tasks are done in their first try');
 is($node->value('SELECT string_agg(changes::text, \',\' ORDER BY name) FROM app.account'),
 	join(',', 2 * $attempts, 2 * $attempts, 60 * $attempts),
-	'each had its effect once');
+	'each task had its effect once');
 is($sidecar->stop, 0, 'the sidecar stops in order');
 
 done_testing();

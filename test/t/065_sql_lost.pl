@@ -61,21 +61,21 @@ sub ends_well
 	my ($type, $n, $culprit, $message, $what) = @_;
 
 	wait_ok(sub { $node->tasks("type = '$type' AND status = 'DONE'") == 2 * $n - 2 },
-		"$what: those beside it are done");
+		"$what: the tasks beside the culprit are done");
 	wait_ok(sub { $node->status_of($culprit) eq 'ERROR' },
-		"$what: it has failed");
+		"$what: the culprit is in ERROR");
 	is( $node->value(
 			"SELECT tries || ' ' || error FROM twtasks.error_tasks WHERE id = '$culprit'"
 		),
 		"2 $message",
-		"$what: after its two tries, and says why");
+		"$what: the culprit had two tries, and its error says why");
 	is( $node->value(
 			"SELECT count(*) || ' ' || count(DISTINCT id) FROM app.effect WHERE type = '$type'"
 		),
 		(2 * $n - 2) . ' ' . (2 * $n - 2),
-		"$what: the others had their effects once");
+		"$what: the other tasks had their effects once");
 	is($node->tasks("type = '$type' AND tries <> 1 AND id <> '$culprit'"),
-		0, "$what: none of them was blamed");
+		0, "$what: no other task was blamed");
 	$node->value("TRUNCATE app.effect; TRUNCATE twtasks.task, twtasks.finished_task");
 	return;
 }
@@ -117,7 +117,7 @@ wait_ok(sub { $node->status_of($late) eq 'ERROR' },
 like(
 	$node->value("SELECT error FROM twtasks.error_tasks WHERE id = '$late'"),
 	qr/due to statement timeout/,
-	'in the session that is open');
+	'a shorter timeout holds in the open session too');
 is($sidecar->stop, 0, 'the sidecar stops in order');
 
 done_testing();

@@ -114,8 +114,8 @@ sub check
 {
 	my ($id, $state, $message, $what) = @_;
 
-	wait_ok(sub { $node->state_of($id) eq $state }, "$what: $state");
-	return like(error_of($id), $message, "$what: message");
+	wait_ok(sub { $node->state_of($id) eq $state }, "$what: the task is $state");
+	return like(error_of($id), $message, "$what: the message is right");
 }
 
 # Seconds from its last change until the task's next try.
@@ -141,13 +141,13 @@ my $first = $node->add_task(
 
 check($first, 'DONE 2', qr/^$/, 'a request that is answered');
 my ($request, @more) = $server->requests($first);
-is(scalar @more, 0, 'was sent once');
+is(scalar @more, 0, 'an answered request was sent once');
 is("$request->{method} $request->{target}",
-	'POST /hook', 'to the URL of the handler');
+	'POST /hook', 'the request goes to the URL of the handler');
 is_deeply(
 	decode_json($request->{body}),
 	{ a => "\x{e4}", body => 'fine' },
-	'with the task\'s data');
+	'the request has the task\'s data');
 my %headers = %{ $request->{headers} };
 my %expected = (
 	'content-type' => 'application/json',
@@ -165,9 +165,9 @@ my %expected = (
 	'x-api-version' => 7);
 
 is_deeply({ map { $_ => $headers{$_} } keys %expected },
-	\%expected, 'and what says which task it is');
+	\%expected, 'the headers say which task it is');
 like($headers{'twtasks-deadline'},
-	qr/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/, 'until when');
+	qr/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/, 'a header has the deadline');
 
 # As somebody who receives it would check it.
 sub signatures
@@ -187,9 +187,9 @@ my $key = decode_base64($secret =~ s/^whsec_//r);
 
 is( $headers{'webhook-signature'},
 	signatures($request, $key, $other_secret),
-	'signed with both secrets');
+	'the request is signed with both secrets');
 cmp_ok(abs($headers{'webhook-timestamp'} - time),
-	'<', 100, 'and the time of it');
+	'<', 100, 'a header has the time of the signature');
 
 my $binary = $node->value(
 	"SELECT task_id FROM twtasks.add_task('HTTP', payload => (
@@ -198,18 +198,18 @@ my $binary = $node->value(
 
 check($binary, 'DONE 2', qr/^$/, 'a payload');
 ($request) = $server->requests($binary);
-is($request->{body}, join('', map { chr } 0 .. 255), 'goes byte for byte');
+is($request->{body}, join('', map { chr } 0 .. 255), 'a payload arrives byte for byte');
 is($request->{headers}{'content-type'},
-	'application/octet-stream', 'and says so');
+	'application/octet-stream', 'the content type of a payload is binary');
 is( $request->{headers}{'webhook-signature'},
 	signatures($request, $key, $other_secret),
-	'signed likewise');
+	'a payload is signed too');
 my $empty = $node->add_task('HTTP');
 
 check($empty, 'DONE 2', qr/^$/, 'a task without data');
 ($request) = $server->requests($empty);
 is( "$request->{body} $request->{headers}{'content-length'}",
-	' 0', 'has an empty body');
+	' 0', 'a task without data sends an empty body');
 
 # ---- what comes back ----
 
@@ -246,8 +246,9 @@ check(add('MAPPED', status => 404), 'DONE 2', qr/^$/, 'a status with a meaning')
 check(add('MAPPED', status => 429), 'ERROR 2', qr/429/, 'a class of them');
 my $mapped = add('MAPPED', status => 202, body => 'x');
 
-wait_ok(sub { error_of($mapped) eq 'server answered 202: x' }, 'accepted');
-is($node->state_of($mapped), 'PROCESSING 1', 'is somebody else\'s now');
+wait_ok(sub { error_of($mapped) eq 'server answered 202: x' },
+	'a task whose answer is mapped to accepted keeps the message');
+is($node->state_of($mapped), 'PROCESSING 1', 'an accepted task stays in PROCESSING');
 check(
 	add('SMALL', status => 500, body => $long . 'the end of it'),
 	'WAITING 2',
@@ -288,8 +289,8 @@ foreach my $header (
 			},
 			"$status with Retry-After: $value");
 
-		cmp_ok($delay, '>=', $least, "$status, Retry-After: $value: it waits");
-		cmp_ok($delay, '<=', $most, "for $delay s and no longer");
+		cmp_ok($delay, '>=', $least, "$status, Retry-After: $value: the task waits long enough");
+		cmp_ok($delay, '<=', $most, "$status, Retry-After: $value: the task waits $delay s and no longer");
 	}
 }
 
@@ -305,15 +306,15 @@ check(add('HTTP', json(result => 'error', message => 'no such account')),
 my $asked = add('HTTP', json(result => 'retry', retry_in => '2min'));
 
 check($asked, 'WAITING 2', qr/^$/, 'JSON: retry');
-is(delay_of($asked), 120, 'in its own time');
+is(delay_of($asked), 120, 'a retry comes after the time in the answer');
 my $accepted = add('HTTP', json(result => 'accepted', message => 'queued'));
 
-wait_ok(sub { error_of($accepted) eq 'queued' }, 'JSON: accepted');
+wait_ok(sub { error_of($accepted) eq 'queued' }, 'a JSON answer accepts the task');
 is( $node->value(
 		"SELECT concat_ws(' ', result, version, status) FROM twtasks.finish_task('$accepted', 1, message => 'paid')"
 	),
 	'changed 2 DONE',
-	'and finished by somebody else');
+	'an accepted task is finished by another caller');
 check(add('HTTP', json(result => 'ok')), 'DONE 2', qr/^$/,
 	'JSON that is not for us');
 check(
@@ -385,9 +386,9 @@ foreach my $case ([ 'FIXED', 'DONE 2', 2 ], [ 'ONCE', 'ERROR 2', 1 ])
 
 	check($again, $state, qr//, "$type: and closed when it is used again");
 	is(scalar(my @sent = $server->requests($again)),
-		$times, "$type: sent $times times");
+		$times, "$type: the request is sent $times times");
 	is( scalar(keys %{ { map { $_->{headers}{'idempotency-key'} => 1 } @sent } }),
-		1, "$type: with one key");
+		1, "$type: all requests have one key");
 }
 
 # ---- certificates ----
@@ -410,7 +411,7 @@ is( scalar(
 		  $secure->requests,
 		$server->requests),
 	0,
-	'none of those got a request');
+	'no server without a valid certificate got a request');
 
 # ---- where a task may choose ----
 
@@ -427,9 +428,9 @@ my $chosen = add_to('CHOOSE_ANY', $server->url('/chosen', 'localhost'));
 
 check($chosen, 'DONE 2', qr/^$/, 'a URL of the task\'s choice');
 ($request) = $server->requests($chosen);
-is($request->{target}, '/chosen', 'gets the request');
+is($request->{target}, '/chosen', 'the URL of the task\'s choice gets the request');
 is($request->{headers}{authorization},
-	undef, 'but not the headers for the handler\'s own host');
+	undef, 'a chosen URL does not get the headers of the handler\'s host');
 my $own = add_to('CHOOSE', $server->url);
 
 check($own, 'ERROR 2', qr/not one that tasks may choose/,
@@ -473,7 +474,7 @@ wait_for(sub { $server->requests($hangs) }, 'its request');
 is( $node->value(
 		"SELECT result FROM twtasks.request_cancel('$hangs', 1, 'stop')"),
 	'requested',
-	'a request is to end');
+	'a request can be asked to end');
 check($hangs, 'CANCELLED 2', qr/^cancelled by \w+: stop$/, 'it is broken off');
 
 # ---- many ----
@@ -482,14 +483,14 @@ my $before = $sidecar->descriptors;
 
 $node->add_many('MANY', 1000, 1000);
 wait_ok(sub { $node->tasks('type = \'MANY\' AND status = \'DONE\'') == 1000 },
-	'a thousand requests');
+	'a thousand tasks are done');
 my %keys;
 
 $keys{ $_->{headers}{'idempotency-key'} }++
   foreach grep { ($_->{headers}{'twtasks-type'} // '') eq 'MANY' }
   $server->requests;
-is(scalar keys %keys, 1000, 'each was sent');
-is((grep { $_ > 1 } values %keys), 0, 'once');
+is(scalar keys %keys, 1000, 'each task was sent');
+is((grep { $_ > 1 } values %keys), 0, 'no task was sent twice');
 cmp_ok(
 	scalar(
 		keys %{
@@ -501,9 +502,9 @@ cmp_ok(
 		}
 	),
 	'<=', 25,
-	'over a few connections');
+	'a thousand requests use few connections');
 cmp_ok($sidecar->descriptors, '<=', $before + 25,
-	'which are all that is left');
+	'only the kept connections are left open');
 
 # ---- the programs that send them ----
 
@@ -517,7 +518,7 @@ foreach my $what (map { ("/proc/$_/cmdline", "/proc/$_/environ") } @programs)
 	PostgreSQL::Test::Utils::slurp_file($what) =~ /\Q$secret\E|\Q$other_secret\E|very-secret/
 	  and fail("$what holds no secret");
 }
-is(scalar @programs, scalar @handlers, 'each handler has one');
+is(scalar @programs, scalar @handlers, 'each handler has one program');
 my $lost = add('HTTP', how => 'hang');
 
 wait_for(sub { $server->requests($lost) }, 'a request that hangs');
@@ -536,7 +537,7 @@ check($rotated, 'DONE 2', qr/^$/, 'after a reload');
 ($request) = $server->requests($rotated);
 is( $request->{headers}{'webhook-signature'},
 	signatures($request, 'another secret of some length'),
-	'the new secret signs');
+	'the new secret signs the request');
 
 # A connection that was kept does not lift the rule of a later configuration.
 check(add_to('CHOOSE_ANY', $server->url('/', 'localhost')),
@@ -563,7 +564,7 @@ check($kept, 'DONE 2', qr/^$/, 'with a file that is wrong');
 ($request) = $server->requests($kept);
 is( $request->{headers}{'webhook-signature'},
 	signatures($request, 'another secret of some length'),
-	'the old secret stays');
+	'the old secret stays after a failed reload');
 my $pid = $sidecar->pid;
 
 foreach my $where ($sidecar->{log_path}, "/proc/$pid/cmdline",

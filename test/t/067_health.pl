@@ -60,7 +60,7 @@ $sidecar->wait_for_log(
 done_ok('a sidecar whose port is taken runs tasks');
 close $taken;
 wait_ok(sub { (ask('GET', '/health'))[0] == 200 },
-	'it listens when the port is free');
+	'the sidecar listens when the port is free');
 
 # ---- health, and nothing else ----
 
@@ -86,8 +86,8 @@ foreach my $case (
 
 	($status, $body) =
 	  ask($method, $path, content => $method eq 'POST' ? '"' . 'x' x 300_000 . '"' : '');
-	is($status, $expected, "$method $path");
-	ok($body->{detail}, "$method $path says why");
+	is($status, $expected, "$method $path is answered with $expected");
+	ok($body->{detail}, "$method $path says why it fails");
 }
 
 # ---- malformed requests ----
@@ -110,7 +110,7 @@ foreach my $case (
 	like(scalar(readline $socket) // '',
 		qr/^HTTP\/1\.1 $expected /,
 		"$expected answers: " . substr($text =~ s/[^ -~]/./gr, 0, 60));
-	is(() = (join '', <$socket>) =~ /HTTP\/1\.1/g, 0, 'the connection has one answer');
+	is(() = (join '', <$socket>) =~ /HTTP\/1\.1/g, 0, 'the connection gets one answer');
 }
 my $piecemeal = connected();
 
@@ -147,7 +147,7 @@ wait_ok(
 		($status, $body) = ask('GET', '/health');
 		"$status $body->{status}" eq '503 no database';
 	},
-	'without the database the answer is 503');
+	'the answer is 503 without the database');
 $node->start;
 wait_ok(sub { (ask('GET', '/health'))[0] == 200 }, 'the answer is 200 when the database is back');
 
@@ -159,7 +159,7 @@ wait_for(sub { $node->status_of($stays) eq 'PROCESSING' }, 'its grab');
 $sidecar->signal('TERM');
 wait_ok(sub { (ask('GET', '/health'))[0] == 599 },
 	'a sidecar that stops refuses connections');
-is($node->state_of($stays), 'PROCESSING 1', 'it waits for its running task meanwhile');
+is($node->state_of($stays), 'PROCESSING 1', 'the sidecar waits for its running task meanwhile');
 $sidecar->kill9;
 
 done_testing();

@@ -105,23 +105,23 @@ wait_for(sub { (ask('GET', '/health'))[0] == 200 }, 'the server to listen');
 my ($status, $body) = ask('GET', '/health', headers => { Authorization => undef });
 
 is($status, 200, 'health needs no token');
-is($body->{status}, 'ok', 'and says how it is');
-is((ask('HEAD', '/health'))[0], 200, 'also asked by HEAD');
+is($body->{status}, 'ok', 'the health answer says ok');
+is((ask('HEAD', '/health'))[0], 200, 'HEAD is answered too');
 
 # ---- results ----
 
 my $done = accepted();
 
 ($status, $body) = finish($done, { version => 1, result => 'done', message => 'paid' });
-is($status, 200, 'done');
+is($status, 200, 'a result is accepted');
 is_deeply(
 	$body,
 	{ result => 'changed', id => $done, version => 2, status => 'DONE' },
-	'says what became of it');
+	'the answer says what became of the task');
 is($node->value("SELECT message FROM twtasks.tasks WHERE id = '$done'"),
-	'paid', 'with the message');
+	'paid', 'the task keeps the message');
 ($status, $body) = finish($done, { version => 1, result => 'done' });
-is($status, 409, 'a second time');
+is($status, 409, 'a second result is refused');
 is_deeply(
 	$body,
 	{
@@ -132,7 +132,7 @@ is_deeply(
 		detail =>
 		  'The task is DONE in version 2, the request named version 1.'
 	},
-	'says that it is over');
+	'the answer to a second result says that the task is DONE');
 
 my %becomes = (
 	delete => 'DONE',
@@ -152,7 +152,7 @@ foreach my $result (sort keys %becomes)
 			"SELECT extract(epoch FROM next_event_time - state_time)::int FROM twtasks.tasks WHERE id = '$id'"
 		),
 		3600,
-		'in its time');
+		'a task waits as long as the result asks');
 }
 my $at = accepted();
 
@@ -167,7 +167,7 @@ is( $node->value(
 		"SELECT abs(extract(epoch FROM next_event_time - state_time) - 7200) < 60 FROM twtasks.tasks WHERE id = '$at'"
 	),
 	't',
-	'at a time');
+	'a task waits until the time that the result names');
 
 my $short = accepted('SHORT');
 
@@ -179,10 +179,10 @@ wait_for(
 	},
 	'its deadline');
 $node->value('SELECT twtasks_internal.recover_tasks()');
-is($node->status_of($short), 'ERROR', 'the stuck rule has decided');
+is($node->status_of($short), 'ERROR', 'the stuck rule has decided after the deadline');
 ($status, $body) = finish($short, { version => 1, result => 'done' });
 is("$status $body->{error} $body->{status}",
-	'409 wrong_version ERROR', 'then a result is refused');
+	'409 wrong_version ERROR', 'a result after the deadline is refused');
 
 # ---- wrong requests ----
 
@@ -212,7 +212,7 @@ foreach my $case (
 	($status, $body) = finish($task, $what);
 	is("$status $body->{error}", "$expected $word",
 		'refused: ' . substr((ref $what ? encode_json($what) : $what), 0, 60));
-	ok($body->{detail}, 'and why');
+	ok($body->{detail}, 'the refusal says why');
 }
 my %right = (version => 1, result => 'done');
 my @strangers = (
@@ -233,16 +233,16 @@ foreach my $case (@strangers)
 	is($status, $expected,
 		"refused: " . encode_json($headers));
 }
-is((ask('GET', "/api/tasks/$id/finish"))[0], 405, 'another method');
+is((ask('GET', "/api/tasks/$id/finish"))[0], 405, 'another method is refused');
 is((ask('POST', "/api/tasks/$id/finish/more", body => \%right))[0],
-	404, 'another path');
+	404, 'another path is not found');
 is((ask('POST', '/api/tasks//finish', body => \%right))[0],
-	404, 'a path without an id');
-is((ask('POST', '/', body => \%right))[0], 404, 'no path');
-is($node->state_of($id), 'PROCESSING 1', 'none of them did anything');
+	404, 'a path without an id is not found');
+is((ask('POST', '/', body => \%right))[0], 404, 'the root path is not found');
+is($node->state_of($id), 'PROCESSING 1', 'no refused request changed the task');
 ($status) = finish($id, \%right,
 	headers => { Authorization => "Bearer $other_token", Origin => "http://127.0.0.1:$port" });
-is($status, 200, 'but the right one does, by the other token');
+is($status, 200, 'the right request works with the other token');
 
 # ---- a database that is slow, or away ----
 
@@ -256,24 +256,24 @@ if (!$pid)
 	POSIX::_exit($status == 200 ? 0 : 1);
 }
 wait_for(sub { $node->waits_for_lock('results', 'twtasks-web') }, 'the request to wait');
-is((ask('GET', '/health'))[0], 200, 'others are served meanwhile');
+is((ask('GET', '/health'))[0], 200, 'other requests are answered meanwhile');
 $lock->close;
 waitpid $pid, 0;
-is($?, 0, 'then it is answered');
+is($?, 0, 'the waiting request is answered then');
 
 my $away = accepted();
 my $before_away = $web->log_position;
 
 $node->stop('fast');
 wait_ok(sub { (finish($away, \%right))[0] == 503 },
-	'without the database: unavailable');
+	'the answer is 503 without the database');
 (undef, undef, my $answer) = finish($away, \%right);
-is($answer->{headers}{'retry-after'}, 1, 'come again');
+is($answer->{headers}{'retry-after'}, 1, 'the answer says when to come again');
 $web->wait_for_log(qr/results: .*; will connect again/, 'the loss', $before_away);
 ($status, $body) = ask('GET', '/health');
-is("$status $body->{status}", '503 no database', 'its health says so at once');
+is("$status $body->{status}", '503 no database', 'the health answer is 503 at once');
 $node->start;
-wait_ok(sub { (finish($away, \%right))[0] == 200 }, 'and it is stored');
+wait_ok(sub { (finish($away, \%right))[0] == 200 }, 'the result is stored when the database is back');
 
 # ---- clients that only hold a connection ----
 
@@ -285,7 +285,7 @@ my @holders = map {
 
 close $_ foreach @holders;
 wait_ok(sub { (ask('GET', '/health'))[0] == 200 },
-	'many who say nothing do not stop those who come after them');
+	'silent connections do not stop later ones');
 is( (ask('GET', '/health', headers => { 'X-Long' => 'x' x 100_000 }))[0],
 	431, 'headers that are too long are refused');
 
@@ -296,14 +296,14 @@ $web->reload($web->{config});
 $web->wait_for_log(qr/config: reloaded/, 'its reload');
 my $rotated = accepted();
 
-is((finish($rotated, \%right))[0], 401, 'after a reload the old token is none');
+is((finish($rotated, \%right))[0], 401, 'the old token is refused after a reload');
 is( (
 		finish(
 			$rotated, \%right,
 			headers => { Authorization => 'Bearer a third token of that kind' })
 	)[0],
 	200,
-	'the new one is');
+	'the new token is accepted after a reload');
 my $web_pid = $web->pid;
 
 foreach my $where ($web->{log_path}, "/proc/$web_pid/cmdline",
@@ -335,9 +335,9 @@ wait_ok(sub { (ask('GET', '/health'))[0] == 599 },
 	'a server that stops takes no more requests');
 $lock->close;
 waitpid $pid, 0;
-is($?, 0, 'the one that has begun is answered');
-is($web->wait_for_exit, 0, 'then it stops in order');
-is($node->status_of($last), 'DONE', 'with the result stored');
+is($?, 0, 'a request that has begun is answered');
+is($web->wait_for_exit, 0, 'the server stops in order then');
+is($node->status_of($last), 'DONE', 'the result of the last request is stored');
 
 # ---- without tokens ----
 
@@ -357,7 +357,7 @@ wait_ok(
 	sub {
 		(ask('GET', '/health', port => $open_port))[0] == 200;
 	},
-	'it listens when the port is free');
+	'the server listens when the port is free');
 foreach my $case (
 	[ 403, { Host => 'evil.example' } ],
 	[ 403, { Origin => 'http://evil.example' } ],
@@ -395,22 +395,22 @@ sub complaint
 like(
 	complaint(listen => '0.0.0.0:9180'),
 	qr/listen: an address that other machines can reach needs a token_file/,
-	'other machines need a token');
+	'an address for other machines needs a token file');
 unlike(complaint(listen => '0.0.0.0:9180', token_file => $token_file),
-	qr/listen|token_file/, 'with one they may come');
+	qr/listen|token_file/, 'an address for other machines is allowed with a token file');
 like(
 	complaint(listen => '127.0.0.1:9180', token_file => '/nonexistent'),
 	qr/token_file: could not open the file/,
-	'a file of tokens that is missing');
+	'a missing token file is refused');
 write_tokens('short');
 like(
 	complaint(listen => '127.0.0.1:9180', token_file => $token_file),
 	qr/token_file: a token must have 16 characters at least/,
-	'a token that is short');
+	'a short token is refused');
 
 like(
 	complaint(postgres => 'dbname=app'),
 	qr/listen: the key is missing/,
-	'no address');
+	'a missing address is refused');
 
 done_testing();

@@ -107,12 +107,12 @@ foreach my $name (sort keys %says)
 					+ (SELECT count(*) FROM twtasks.unique_key WHERE task_id = '$id')"
 				) == 0;
 			},
-			"$name: deleted without a trace");
+			"$name: the task is deleted without a trace");
 		is( $node->value(
 				"SELECT result FROM twtasks.add_task('$type', run_after => now() + interval '1 hour', key => '$name')"
 			),
 			'added',
-			"$name: its key is free");
+			"$name: the key of the deleted task is free");
 	}
 	if (defined $data{repeat})
 	{
@@ -126,13 +126,13 @@ foreach my $name (sort keys %says)
 					"SELECT coalesce(max(version), 0) FROM twtasks.tasks WHERE id = '$id'"
 				) >= 20;
 			},
-			"$name: repeated beyond the number of tries");
+			"$name: the task repeats beyond the number of tries");
 		is( $node->value(
 				"SELECT max(tries) <= 1 AND bool_and(error IS NULL) AND bool_and(status IN ('WAITING', 'SUBMITTED', 'PROCESSING'))
 				FROM twtasks.tasks WHERE id = '$id'"
 			),
 			't',
-			"$name: each time with its tries anew");
+			"$name: each repeat begins with new tries");
 		# a task that runs just then is asked to end, and ends later
 		wait_for(
 			sub {
@@ -163,9 +163,9 @@ wait_ok(
 			"id = '$accepted' AND status = 'PROCESSING' AND incarnation IS NULL"
 		) == 1;
 	},
-	'exit status 82: accepted');
+	'exit status 82: the task is accepted');
 is( $node->value("SELECT (twtasks.finish_task('$accepted', 1)).status"),
-	'DONE', 'and finished by somebody else');
+	'DONE', 'an accepted task is finished by another caller');
 
 # ---- accepted, and nobody finishes it ----
 
@@ -190,13 +190,13 @@ is( $node->value(
 		"SELECT string_agg(DISTINCT error, ', ') FROM twtasks.tasks WHERE type IN ('LATE_error', 'LATE_fail')"
 	),
 	'its deadline passed without a result',
-	'with the reason');
+	'the error of a task past its deadline says why');
 is( $node->value(
 		"SELECT bool_and(state_time >= ('$deadlines'::jsonb ->> id::text)::timestamptz)
 		FROM twtasks.tasks WHERE id IN ('$late{error}', '$late{fail}')"
 	),
 	't',
-	'not before it');
+	'no stuck rule acts before the deadline');
 is($sidecar->stop, 0, 'the sidecar stops in order');
 
 done_testing();

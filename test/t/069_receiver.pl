@@ -84,10 +84,10 @@ foreach my $kind (sort keys %ports)
 	$node->value("SELECT twtasks.add_task('$type', payload => '\\xff00')");
 	wait_ok(
 		sub { $node->tasks("type = '$type' AND status = 'DONE'") == 3 },
-		"$kind: takes no data, JSON and a payload");
+		"$kind: the receiver takes no data, JSON and a payload");
 	is( join('', sort split /^/, PostgreSQL::Test::Utils::slurp_file("$directory/$kind.out")),
 		join('', sort "$type None\n", "$type {'a': 1}\n", "$type b'\\xff\\x00'\n"),
-		"$kind: as they are");
+		"$kind: the receiver gets data as it was stored");
 }
 
 my %signed = (

@@ -92,17 +92,17 @@ wait_ok(
 		grep { $node->status_of($_) eq 'DONE' } @running;
 	},
 	'a task that ran ends while the sidecar stops');
-ok(!$sidecar->has_exited, 'which waits for the other one');
+ok(!$sidecar->has_exited, 'the sidecar waits for the other running task');
 $ledger->release('gate', 1);
-is($sidecar->wait_for_exit, 0, 'then it exits in order');
+is($sidecar->wait_for_exit, 0, 'the sidecar exits in order when all tasks are done');
 is( join(' ', map { $node->state_of($_) } @running),
 	'DONE 2 DONE 2',
-	'and both are done');
+	'both running tasks are done');
 is( join(' ', map { $node->state_of($_) } $behind, $late),
 	'SUBMITTED 0 SUBMITTED 0',
-	'what was behind them was not grabbed');
+	'the tasks behind them were not grabbed');
 is($node->value('SELECT count(*) FROM twtasks.nodes WHERE ended IS NULL'),
-	0, 'the node has said goodbye');
+	0, 'the node has ended in the database');
 
 # ---- an impatient one ----
 
@@ -113,18 +113,18 @@ my @pids = map { $_->{pid} } map { $ledger->select('start', $_) } $behind,
 my $from = time;
 
 $sidecar->signal('TERM');
-is($sidecar->wait_for_exit, 0, 'when its patience ends it exits in order');
-cmp_ok(time - $from, '>=', 0.3, 'not before');
-cmp_ok(took(), '<', 20, 'and soon');
+is($sidecar->wait_for_exit, 0, 'the sidecar exits in order when its drain time is over');
+cmp_ok(time - $from, '>=', 0.3, 'the sidecar does not exit before its drain time is over');
+cmp_ok(took(), '<', 20, 'the sidecar exits soon after its drain time');
 like(
 	$sidecar->log,
 	qr/2 tasks are still running: they are ended/,
-	'it says what it leaves');
+	'the log says how many tasks are ended');
 is(scalar(grep { TwTasks::Sidecar::is_running($_) } @pids),
-	0, 'their handlers are killed');
+	0, 'the handlers of the ended tasks are killed');
 is( join(' ', map { $node->status_of($_) } $behind, $late),
 	'ERROR SUBMITTED',
-	'and their stuck rules applied at once');
+	'the stuck rules of the ended tasks are applied at once');
 
 # ---- told twice ----
 
@@ -134,11 +134,11 @@ my ($pid) = map { $_->{pid} } ($ledger->select('start', $late))[-1];
 
 $sidecar->signal('TERM');
 $sidecar->wait_for_log(qr/stopping: 1 tasks are running/);
-ok(TwTasks::Sidecar::is_running($pid), 'told once, the handler still runs');
+ok(TwTasks::Sidecar::is_running($pid), 'the handler still runs after the first TERM');
 $sidecar->signal('TERM');
-is($sidecar->wait_for_exit, 0, 'told twice, it stops');
-cmp_ok(took(), '<', 20, 'at once');
-ok(!TwTasks::Sidecar::is_running($pid), 'and its handler is killed');
+is($sidecar->wait_for_exit, 0, 'the sidecar stops after the second TERM');
+cmp_ok(took(), '<', 20, 'the second TERM works at once');
+ok(!TwTasks::Sidecar::is_running($pid), 'the second TERM kills the handler');
 
 # ---- reload ----
 
@@ -147,7 +147,7 @@ wait_for(sub { $ledger->starts($late) == 3 }, 'start');
 $ledger->release('retry');
 wait_ok(
 	sub { $node->status_of($late) eq 'DONE' },
-	'what the others left is done by the next one');
+	'the next sidecar runs the tasks that the others left');
 @running = map { add_and_wait('TASK') } 1 .. 2;
 $behind = $node->add_task('TASK');
 wait_until_told(qr/READY=1;$/, 'systemd is told of each start');
@@ -167,19 +167,19 @@ $position = $sidecar->log_position;
 $sidecar->reload({ %$config, buckets => ['another'] });
 $sidecar->wait_for_log(qr/WARN  config: not reloaded: .*"buckets".* restart/,
 	'the refusal', $position);
-pass('nor does one that needs a restart');
+pass('a configuration that needs a restart changes nothing');
 
 $position = $sidecar->log_position;
 $config->{handlers}[0]{concurrency} = 3;
 $sidecar->reload($config);
 $sidecar->wait_for_log(qr/INFO  config: reloaded/, 'the reload', $position);
 wait_ok(sub { $ledger->starts($behind) },
-	'a right one takes effect, here for the number of slots');
+	'a right configuration takes effect, here for the number of slots');
 $ledger->release('gate', 3);
 wait_ok(sub { $node->tasks('status NOT IN (\'DONE\', \'ERROR\')') == 0 },
-	'and nothing that ran was disturbed');
+	'no running task was disturbed');
 is(scalar(grep { $ledger->starts($_) != 1 } @running, $behind),
-	0, 'nor started again');
+	0, 'no running task was started again');
 is($sidecar->stop, 0, 'the sidecar stops in order');
 
 done_testing();

@@ -45,11 +45,11 @@ my $before = reload_often(20);
 my $after = reload_often(60);
 
 # Each holds some 400 kB, that is, 24 MB in all.
-cmp_ok($after - $before, '<', 8000, 'its memory does not grow');
+cmp_ok($after - $before, '<', 8000, 'the memory does not grow');
 
 my $task = $node->add_task('TASK');
 
-wait_ok(sub { $node->status_of($task) eq 'DONE' }, 'it works');
-is($sidecar->stop, 0, 'and stops in order');
+wait_ok(sub { $node->status_of($task) eq 'DONE' }, 'the sidecar works after all reloads');
+is($sidecar->stop, 0, 'the sidecar stops in order');
 
 done_testing();

@@ -97,7 +97,7 @@ wait_ok(
 	sub {
 		grep { (readlink // '') =~ /eventpoll/ } glob "/proc/$pid/fd/*";
 	},
-	'started without standard files it runs');
+	'a sidecar that starts without standard files runs');
 is(readlink "/proc/$pid/fd/$_", '/dev/null', "descriptor $_ leads nowhere")
   foreach 0 .. 2;
 kill KILL => $pid;
@@ -108,12 +108,12 @@ my ($printed, $error) =
   run_command([ $program, '--config', $right, '--print-config' ]);
 
 like($printed, qr/^drain: 30s$/m, '--print-config fills in the defaults');
-unlike($printed, qr/s3cret/, 'and does not show a password');
+unlike($printed, qr/s3cret/, '--print-config does not show a password');
 my $again = config('again', "$printed\n");
 
 my ($reprinted) =
   run_command([ $program, '--config', $again, '--print-config' ]);
 
-is($reprinted, $printed, 'it can be read again');
+is($reprinted, $printed, 'a printed configuration can be read again');
 
 done_testing();

@@ -76,10 +76,10 @@ sub process_files
 foreach my $line ($ledger->select('start'))
 {
 	unlike(process_files($line->{pid}),
-		qr/s3cret|\Q$secret\E/, "$line->{type}: neither password nor data");
+		qr/s3cret|\Q$secret\E/, "$line->{type}: the process shows neither password nor data");
 }
 unlike(slurp_file('/proc/' . $sidecar->pid . '/cmdline'),
-	qr/s3cret/, 'the sidecar: no password in its command line');
+	qr/s3cret/, 'the command line of the sidecar holds no password');
 
 $ledger->release($_) foreach qw(gate worker);
 wait_for(
@@ -107,21 +107,21 @@ is( scalar(
 				&& $_->{message})
 		} @events),
 	0,
-	'with time, level, node, subject and message');
+	'each line has time, level, node, subject and message');
 my ($failure) =
   grep { $_->{level} eq 'error' && ($_->{task} // '') eq $nasty } @events;
 
 is_deeply(
 	[ @$failure{qw(version type)} ],
 	[ 1, 'NASTY' ],
-	'what is about a task has its id, version and type');
+	'a line about a task has its id, version and type');
 like(
 	$failure->{message},
 	qr/^given up after try 1: .*two.*lines "quoted"/s,
-	'and says what happened');
+	'a line about a failure says what happened');
 unlike($sidecar->log, qr/[\x00-\x09\x0b-\x1f\x7f]/,
-	'no control character but line ends');
-unlike($sidecar->log, qr/s3cret/, 'no password');
-unlike($sidecar->log, qr/\Q$secret\E/, 'nothing of what tasks carry');
+	'the log has no control character but line ends');
+unlike($sidecar->log, qr/s3cret/, 'the log holds no password');
+unlike($sidecar->log, qr/\Q$secret\E/, 'the log holds nothing of what tasks carry');
 
 done_testing();
