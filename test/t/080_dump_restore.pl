@@ -111,7 +111,7 @@ cmp_ok(
 	5,
 	'there are partitions');
 is($node->value('SELECT count(*) FROM twtasks.finished_task_default'),
-	'0', 'the history is in them');
+	'0', 'the partitions hold history');
 
 # ---- kept ----
 
@@ -166,7 +166,7 @@ $node->value(q(SELECT twtasks.take_messages('billing', 'invoices', 0, 7, 9, '{}'
 # Nothing changes any more: the sidecar is killed while three tasks run.
 $sidecar->kill9;
 is($node->value("SELECT result FROM twtasks.request_cancel('$unwanted', 1, 'not wanted')"),
-	'requested', 'a wish to cancel is there');
+	'requested', 'a running task can be asked to end');
 foreach my $table (@tables)
 {
 	cmp_ok($node->value("SELECT count(*) FROM $table"), '>', 0, "there are rows in $table");
@@ -194,7 +194,7 @@ foreach my $format (@formats)
 		"$format: restore");
 	my $restored = contents(session_of($database));
 
-	ok($restored eq $before, "$format: all is as it was")
+	ok($restored eq $before, "$format: all contents are as before")
 	  || diag(diff($before, $restored));
 }
 
@@ -226,11 +226,11 @@ is( $restored->query(
 		"SELECT task_id, result FROM twtasks.add_task('DONE', key => 'wait-key')"
 	),
 	"$waiting|already_exists",
-	'so is one of a task that waits');
+	'the key of a waiting task is known');
 is($restored->query('SELECT is_adopted FROM twtasks.adoption_state'),
-	'f', 'nothing is executed before it is adopted');
+	'f', 'the restored copy is not adopted');
 is($restored->query('SELECT held FROM twtasks.adopt(NULL, hold => false)'),
-	0, 'adopted, without holding anything');
+	0, 'a copy is adopted without holding anything');
 my $heir = TwTasks::Sidecar->start(
 	$node, 'heir',
 	postgres => $node->connstr($database) . ' user=sidecar',
@@ -248,19 +248,19 @@ sub restored_state
 cmp_ok($heir->incarnation, '>', $sidecar->incarnation,
 	'incarnations go on from there');
 wait_ok(sub { restored_state($retry) eq 'DONE' },
-	'a task that ran, with the stuck rule retry, runs again');
+	'a task that ran runs again by the stuck rule retry');
 wait_ok(
 	sub { restored_state($error) eq 'ERROR' },
-	'one with the rule error is in ERROR');
+	'a task that ran is in ERROR by the stuck rule error');
 wait_ok(
 	sub { restored_state($unwanted) eq 'CANCELLED' },
-	'one that was to be cancelled is');
+	'a task that was to be cancelled is CANCELLED');
 wait_ok(
 	sub { restored_state($unhandled) eq 'DONE' },
-	'one that had been waiting for a node runs');
+	'a task that waited for a node runs');
 is($restored->query("SELECT result FROM twtasks.release_task('$held', 1, now())"),
-	'changed', 'one that was held can be released');
-wait_ok(sub { restored_state($held) eq 'DONE' }, 'and runs');
+	'changed', 'a held task can be released');
+wait_ok(sub { restored_state($held) eq 'DONE' }, 'a released task runs');
 is( $restored->query(
 		'SELECT count(DISTINCT id) = count(*) AND max(id) > 2 FROM twtasks.audit'
 	),
@@ -271,7 +271,7 @@ is( $restored->query(
 		SELECT actor = session_user AND before ->> \'stuck\' = \'ignore\' AND after IS NULL
 		FROM twtasks.policy_audit ORDER BY id DESC LIMIT 1'),
 	"t\nt",
-	'so does that of policies');
+	'the audit of policies goes on');
 like($restored->query('SELECT twtasks_internal.make_partitions(30)'),
 	qr/^\d\d$/, 'partitions are made');
 is($restored->query('SELECT twtasks_internal.clean_older(\'0 days\')'),
@@ -279,6 +279,6 @@ is($restored->query('SELECT twtasks_internal.clean_older(\'0 days\')'),
 is($heir->stop, 0, 'the sidecar stops in order');
 
 # Its work does not touch the other database.
-is($node->status_of($retry), 'PROCESSING', 'the original is as it was');
+is($node->status_of($retry), 'PROCESSING', 'the original database is unchanged');
 
 done_testing();

@@ -93,7 +93,7 @@ is( $node->value(
 		"SELECT path FROM pg_extension_update_paths('twtasks')
 		WHERE source = '$version' AND target = '$next'"),
 	"$version--$next",
-	'there is a way to the next version');
+	'an update path leads to the next version');
 
 # ---- the next one, while tasks run ----
 
@@ -109,14 +109,14 @@ my $producer = TwTasks::Producer->start($node, 'TASK');
 $ledger->wait_for_progress('before');
 $node->value("ALTER EXTENSION twtasks UPDATE TO '$next'");
 is(installed(), $next, 'the extension is updated while tasks run');
-is($node->value('SELECT twtasks.is_next()'), 't', 'what it brings is there');
+is($node->value('SELECT twtasks.is_next()'), 't', 'the new version brings its function');
 $ledger->wait_for_progress('afterwards');
 $ledger->release('gate');
 wait_ok(
 	sub { $node->state_of($gated) eq 'DONE 2' },
-	'a task that ran through it is done');
+	'a task that ran through the update is done');
 $producer->stop;
-wait_ok(sub { $node->tasks('status <> \'DONE\'') == 0 }, 'all are done');
+wait_ok(sub { $node->tasks('status <> \'DONE\'') == 0 }, 'all tasks are done');
 
 my %exists = map { $_ => 1 }
   split /\n/, $node->value('SELECT id FROM twtasks.finished_task');
@@ -124,7 +124,7 @@ my %exists = map { $_ => 1 }
 is(scalar(grep { !$exists{$_} } $producer->ids('committed')),
 	0, 'no committed task is lost');
 is(scalar($ledger->repeated), 0, 'no task was started twice');
-unlike($sidecar->log, qr/ERROR/, 'the sidecar noticed nothing');
-is($sidecar->stop, 0, 'and stops in order');
+unlike($sidecar->log, qr/ERROR/, 'the log of the sidecar has no error');
+is($sidecar->stop, 0, 'the sidecar stops in order');
 
 done_testing();

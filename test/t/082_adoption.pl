@@ -79,7 +79,7 @@ sub check_inert
 			'SELECT is_adopted, fault, environment FROM twtasks.adoption_state'
 		),
 		"f|$why|",
-		"$name: a view says why");
+		"$name: a view says why nothing is executed");
 	is($session->query('SELECT twtasks_internal.start_node(\'mine\') IS NULL'),
 		't', "$name: no node starts");
 	my $mine = $session->query(
@@ -89,33 +89,33 @@ sub check_inert
 			"SELECT count(*) FROM twtasks_internal.grab_tasks(ARRAY['00000000-0000-0000-0000-000000000001']::uuid[], '{0}', $mine, 1, '{60000}', '{error}')"
 		),
 		0,
-		"$name: nothing is grabbed");
+		"$name: no task is grabbed");
 	is( $session->query(
 			"SELECT count(*) FROM twtasks_internal.execute_tasks('app.note', NULL, ARRAY['00000000-0000-0000-0000-000000000001']::uuid[], '{0}', $mine, 2, '{60000}', '{error}')"
 		),
 		0,
-		"$name: nothing is executed");
+		"$name: no task is executed");
 	is($session->query("SELECT twtasks_internal.heartbeat($mine)"),
-		'f', "$name: no node lives");
+		'f', "$name: no node is alive");
 	is( $session->query(
 			'SELECT count(*) FROM twtasks_internal.sweep_tasks(\'default\', 10)'),
 		0,
-		"$name: nothing is found");
+		"$name: a sweep finds nothing");
 	is($session->query('SELECT * FROM twtasks_internal.promote_tasks()'),
-		'0|', "$name: nothing is promoted");
+		'0|', "$name: no task is promoted");
 	is($session->query('SELECT twtasks_internal.expire_tasks()'),
-		0, "$name: nothing expires");
+		0, "$name: no task expires");
 	is( $session->query(
 			'SELECT * FROM twtasks_internal.recover_tasks(true, 1000, \'0 s\')'),
 		'0|0|0|',
-		"$name: nothing is recovered");
+		"$name: no task is recovered");
 	is( $session->query(
 			'BEGIN; UPDATE twtasks.schedule SET next_run = now() - interval \'1 h\', look_at = now() - interval \'1 h\' WHERE NOT is_paused;
 			SELECT added FROM twtasks_internal.run_schedules(); ROLLBACK'),
 		0,
-		"$name: no schedule adds anything");
+		"$name: no schedule adds a task");
 	is($session->query('SELECT twtasks_internal.clean_older(\'0 s\')'),
-		'', "$name: nothing is cleaned");
+		'', "$name: no task is cleaned up");
 	is($session->query($all), $before, "$name: the tasks are as they were");
 	$session->query("DELETE FROM twtasks.node WHERE incarnation = $mine");
 	return;
@@ -133,7 +133,7 @@ is( $node->value(
 		'SELECT is_adopted, fault, environment, actor = session_user, reason FROM twtasks.adoption_state'
 	),
 	't|||t|CREATE EXTENSION',
-	'where the extension is created its tasks are executed');
+	'a database is adopted where the extension is created');
 add_tasks();
 
 # ---- dumped and restored: in the cluster, and in another ----
@@ -164,7 +164,7 @@ $other->safe_psql(
 	CREATE TABLE twtasks.finished_task_20200101 PARTITION OF twtasks.finished_task
 		FOR VALUES FROM (\'2020-01-01 00:00+00\') TO (\'2020-01-02 00:00+00\');');
 is(session_of($other, 'data_only')->query('SELECT twtasks.is_adopted()'),
-	't', 'data only: before');
+	't', 'data only: the database is adopted before the restore');
 $other->command_ok(
 	[
 		'pg_restore', '--data-only', '--exit-on-error', '-d',
@@ -216,59 +216,59 @@ wait_ok(
 		recv $systemd, $told, 4096, 0;
 		return $told =~ /READY=1/;
 	},
-	'systemd does not wait for it');
+	'systemd does not wait for an adoption');
 wait_ok(
 	sub {
 		HTTP::Tiny->new->get("http://127.0.0.1:$port/health")->{content} =~
 		  /"status":"it was restored from a dump"/;
 	},
-	'its health says why it executes nothing');
+	'the health answer says why nothing is executed');
 
 is($session->query('SELECT count(*) FROM twtasks.add_task(\'NEW\')'),
-	1, 'tasks can be added all the same');
+	1, 'tasks can be added before the adoption');
 like(
 	$session->try('SELECT twtasks.adopt(\'no spaces\')'),
 	qr/22023.*invalid environment: "no spaces"/,
-	'an environment has a name');
+	'a malformed environment is refused');
 is( $session->query(
 		'SELECT held FROM twtasks.adopt(\'staging\', reason => \'a copy for tests\')'
 	),
 	6,
-	'to adopt a copy holds what would run');
+	'the adoption of a copy holds the tasks that would run');
 is( $session->query($all =~ s/ORDER/WHERE status <> 'CANCELLED' ORDER/r),
 	"SUBMITTED|HELD|1\nWAITING|HELD|1\nDUE|HELD|1\nEXPIRED|HELD|1\nSTUCK|HELD|2\nNEW|HELD|1",
-	'whatever it was about to do');
+	'the adoption holds tasks in each status');
 is( $session->query(
 		'SELECT from_status, count(*), bool_and(to_status = \'HELD\' AND reason = \'a copy for tests\')
 		FROM twtasks.audit WHERE action = \'adopt\' GROUP BY 1 ORDER BY 1'),
 	"WAITING|2|t\nSUBMITTED|3|t\nPROCESSING|1|t",
-	'each is written down');
+	'each held task is in the audit');
 is( $session->query(
 		'SELECT is_adopted, environment, actor = session_user, reason FROM twtasks.adoption_state'
 	),
 	't|staging|t|a copy for tests',
-	'so is who adopted it');
+	'the view shows who adopted the copy');
 is($session->query('SELECT count(*), count(ended) FROM twtasks.adoption'),
-	'3|2', 'and where it was before');
+	'3|2', 'the table of adoptions keeps the earlier places');
 
 is( $session->query(
 		'SELECT name, is_paused, next_run FROM twtasks.schedules ORDER BY name'
 	),
 	"daily|t|\npaused|t|",
-	'and no schedule adds any more');
+	'no schedule adds tasks after the adoption');
 is( $session->query(
 		'SELECT name, actor = session_user, reason FROM twtasks.schedule_audit ORDER BY id DESC LIMIT 1'
 	),
 	'daily|t|a copy for tests',
-	'which is written down too');
+	'the audit of schedules shows the pause');
 
 # The sidecar asks again, and hears another answer: it has no environment.
 ok( $sidecar->wait_for_log(
 		qr/it was adopted for environment "staging", not none/),
 	'a sidecar for another environment is refused');
-is($sidecar->stop, 0, 'it stops in order');
+is($sidecar->stop, 0, 'the refused sidecar stops in order');
 my @lines = $sidecar->log =~ /ERROR adoption/g;
-is(scalar @lines, 2, 'it has said each reason once');
+is(scalar @lines, 2, 'the sidecar has logged each reason once');
 refused(
 	$other, 'restored', 'production',
 	'it was adopted for environment "staging", not "production"',
@@ -277,7 +277,7 @@ is( $session->query(
 		'SELECT count(*) FROM twtasks.warnings WHERE warning = \'node refused\' AND detail ~ \'"production"\''
 	),
 	1,
-	'a view says which, too');
+	'a view names the refused environment');
 
 my $right = TwTasks::Sidecar->start(
 	$other, 'right',
@@ -292,33 +292,33 @@ wait_ok(
 			'SELECT status FROM twtasks.tasks WHERE type = \'AFTER\'') eq
 		  'DONE';
 	},
-	'one for this environment executes what is added now');
+	'a sidecar for this environment runs new tasks');
 is( $session->query(
 		'SELECT string_agg(result, \' \') FROM twtasks.change_tasks(\'release\', \'*\', \'checked\')'
 	),
 	join(' ', ('changed') x 6),
-	'what was held is released by hand');
+	'held tasks are released by hand');
 wait_ok(
 	sub {
 		$session->query(
 			'SELECT count(*) FROM twtasks.tasks WHERE status = \'DONE\'') == 5;
 	},
-	'and runs');
+	'released tasks run');
 is( $session->query(
 		'SELECT status, next_event_time = \'2100-01-01\' FROM twtasks.tasks WHERE type = \'WAITING\''
 	),
 	'WAITING|t',
-	'but for what waits for its time, which it has kept');
+	'a released task that waits keeps its time');
 
 # A name given to where it is anyway: nothing is held, nobody is stopped.
 $session->query(
 	'SELECT twtasks.add_task(\'SOON\', run_after => clock_timestamp() + interval \'1 hour\')'
 );
 is($session->query('SELECT held FROM twtasks.adopt(\'renamed\')'),
-	0, 'to give another name holds nothing');
+	0, 'another name for the environment holds nothing');
 is( $session->query('SELECT count(*) FROM twtasks.nodes WHERE ended IS NULL'),
-	1, 'nor does it end the sidecars');
-is($right->stop, 0, 'they stop in order');
+	1, 'another name for the environment ends no sidecar');
+is($right->stop, 0, 'the sidecar stops in order');
 refused(
 	$other, 'restored', 'renamed',
 	'it was adopted for environment "renamed", not "staging"',
@@ -327,16 +327,16 @@ refused(
 # Without holding, for a move that lost nothing.
 $session = session_of($node, 'restored');
 is($session->query('SELECT held FROM twtasks.adopt(NULL, hold => false)'),
-	0, 'whoever knows better can have nothing held');
+	0, 'an adoption may hold nothing');
 is( $session->query(
 		'SELECT count(*) FROM twtasks.tasks WHERE status = \'HELD\''),
 	0,
-	'then nothing is');
+	'no task is held after such an adoption');
 is( $session->query(
 		'SELECT string_agg(name, \' \') FROM twtasks.schedules WHERE NOT is_paused'
 	),
 	'daily',
-	'nor is a schedule paused');
+	'no schedule is paused after such an adoption');
 my $heir = TwTasks::Sidecar->start(
 	$node, 'heir',
 	postgres => $node->connstr('restored') . ' user=sidecar',
@@ -346,7 +346,7 @@ wait_ok(
 		$session->query(
 			'SELECT count(*) FROM twtasks.tasks WHERE status = \'DONE\'') == 3;
 	},
-	'what was SUBMITTED, due or PROCESSING, with the stuck rule retry, runs');
+	'tasks that are SUBMITTED, due or PROCESSING (stuck rule retry) run');
 is($heir->stop, 0, 'the sidecar stops in order');
 
 # ---- a session that knew better ----
@@ -358,22 +358,22 @@ $other->safe_psql('postgres',
 $other->safe_psql('subscriber', 'CREATE EXTENSION twtasks');
 $session = session_of($other, 'subscriber');
 is($session->query('SELECT twtasks.is_adopted()'),
-	't', 'a session knows that it is adopted');
+	't', 'a session sees that its database is adopted');
 $node->safe_psql('postgres',
 	'CREATE PUBLICATION everything FOR TABLE twtasks.task, twtasks.adoption');
 my $connstr = $node->connstr('postgres') =~ s/'//gr;
 $other->safe_psql('subscriber',
 	"CREATE SUBSCRIPTION copy CONNECTION '$connstr' PUBLICATION everything");
 wait_ok(sub { $session->query('SELECT twtasks.is_adopted()') eq 'f' },
-	'as a subscriber it is not any more');
+	'a subscriber\'s copy is not adopted');
 is( $session->query('SELECT fault FROM twtasks.adoption_state'),
 	'it was restored from a dump',
-	'the reason is the nearest one');
+	'the reason shown is the nearest one');
 $session->query('BEGIN; SELECT twtasks.adopt(NULL)');
 is($session->query('SELECT twtasks.is_adopted()'),
-	't', 'adopted, in a transaction');
+	't', 'an adoption counts in its own transaction');
 is($session->query('ROLLBACK; SELECT twtasks.is_adopted()'),
-	'f', 'that is rolled back');
+	'f', 'an adoption that is rolled back does not count');
 $other->safe_psql('subscriber', 'DROP SUBSCRIPTION copy');
 
 # ---- who may ----
@@ -388,6 +388,6 @@ is( $session->query(
 		'SET ROLE twtasks_operator; SELECT held FROM twtasks.adopt(\'x\')')
 	  =~ /^\d+$/,
 	1,
-	'an operator may');
+	'an operator may adopt');
 
 done_testing();

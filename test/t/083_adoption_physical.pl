@@ -83,7 +83,7 @@ sub runs_nothing
 	is( $node->tasks(
 			'type = \'WITNESS\' AND status = \'SUBMITTED\' AND version = 0'),
 		1,
-		"$name: what could run does not");
+		"$name: no task that could run does");
 	is($sidecar->stop, 0, "$name: the sidecar stops in order");
 	return;
 }
@@ -106,20 +106,20 @@ $clone->start;
 $clone->value($witness);
 is( state_of($clone),
 	'f|the cluster\'s files were copied or restored|',
-	'clone: it is told from the original');
+	'clone: the clone is told from the original');
 runs_nothing($clone, 'production',
 	'the cluster\'s files were copied or restored');
 restart($clone);
 is( state_of($clone),
 	'f|the cluster\'s files were copied or restored|',
-	'clone: also after a restart');
+	'clone: the clone is told from the original after a restart');
 is($clone->value('SELECT held FROM twtasks.adopt(\'test\')'),
-	1, 'clone: adopted, what would run is held');
+	1, 'clone: the adoption holds the task that would run');
 runs_tasks($clone, 'test');
 restart($clone);
-is(state_of($clone), 't||test', 'clone: it stays so after a restart');
+is(state_of($clone), 't||test', 'clone: the adoption survives a restart');
 is($clone->tasks('type = \'WITNESS\' AND status = \'HELD\''),
-	1, 'clone: what was held is held');
+	1, 'clone: the held task stays held');
 $clone->stop;
 
 # The original is not troubled by copies of it, nor by a restart.
@@ -150,17 +150,17 @@ wait_for(sub { $past->value('SELECT pg_is_in_recovery()') eq 'f' },
 like(
 	state_of($past),
 	qr/^f\|it was recovered to a point in time \(at restore point "here"\)\|$/,
-	'past: it is told');
+	'past: the recovery to a point in time is noticed');
 runs_nothing($past, 'production',
 	'it was recovered to a point in time \(at restore point "here"\)');
 is( $past->value(
 		'SELECT held FROM twtasks.adopt(\'production\', reason => \'recovered\')'
 	),
 	1,
-	'past: adopted, what would run is held');
+	'past: the adoption holds the task that would run');
 runs_tasks($past, 'production');
 is($past->tasks('type = \'WITNESS\' AND status = \'HELD\''),
-	1, 'past: what was done since is for people to tell');
+	1, 'past: the held task stays held');
 $past->stop;
 
 # ---- a standby ----
@@ -171,28 +171,28 @@ $main->add_task('WITNESS');
 $main->wait_for_catchup($standby, 'replay', $main->lsn('insert'));
 is( state_of($standby),
 	'f|the server is a standby|',
-	'standby: it executes nothing');
+	'standby: the standby is not adopted');
 my $before = $standby->session;
 is($before->query('SELECT twtasks.is_adopted()'),
-	'f', 'standby: as a session has seen');
+	'f', 'standby: an open session sees that it is not adopted');
 $main->stop('immediate');
 $standby->promote;
 is($before->query('SELECT twtasks.is_adopted()'),
-	't', 'promoted: that session sees that it goes on');
-is(state_of($standby), 't||production', 'promoted: it goes on');
+	't', 'promoted: the open session sees that it is adopted');
+is(state_of($standby), 't||production', 'promoted: the server keeps its environment');
 runs_nothing($standby, 'test',
 	'it was adopted for environment "production", not "test"');
 runs_tasks($standby, 'production');
 is($standby->tasks('type = \'WITNESS\' AND status = \'DONE\''),
-	1, 'promoted: with what there was');
+	1, 'promoted: the task of before the promotion is done');
 is( $standby->value(
 		'SELECT environment, reason, timeline FROM twtasks.adoption WHERE ended IS NULL'
 	),
 	'production|a standby was promoted|2',
-	'promoted: where it is now was written down');
+	'promoted: the adoption records the new timeline');
 runs_tasks($standby, 'production');
 is($standby->value('SELECT count(*) FROM twtasks.adoption'),
-	3, 'promoted: once');
+	3, 'promoted: the promotion is recorded once');
 
 # So that a copy of the new primary is told from it.
 $standby->backup('backup');
@@ -200,7 +200,7 @@ my $second = from_backup($standby, 'second');
 $second->start;
 is( state_of($second),
 	'f|the cluster\'s files were copied or restored|',
-	'second clone: it is told from the new primary');
+	'second clone: the clone is told from the new primary');
 $second->stop;
 
 # The timeline alone says nothing about those that are not its ancestors.
@@ -209,7 +209,7 @@ $second->value(
 	'UPDATE twtasks.adoption SET timeline = 7 WHERE ended IS NULL');
 is( state_of($second),
 	'f|its history is not that of the cluster for which it was adopted|',
-	'a timeline from elsewhere is told');
+	'a timeline of another history is noticed');
 
 $second->stop;
 
@@ -236,14 +236,14 @@ $upgraded->command_ok(
 $upgraded->start;
 is( state_of($upgraded),
 	'f|it came from another cluster|',
-	'upgraded: it is another cluster');
+	'upgraded: the server counts as another cluster');
 runs_nothing($upgraded, 'production', 'it came from another cluster');
 is( $upgraded->value(
 		'SELECT held FROM twtasks.adopt(\'production\', hold => false)'),
 	0,
-	'upgraded: adopted, without holding anything');
+	'upgraded: the adoption may hold nothing');
 runs_tasks($upgraded, 'production');
 is($upgraded->tasks('type = \'WITNESS\' AND status = \'DONE\''),
-	2, 'upgraded: what was there was executed');
+	2, 'upgraded: the tasks of before the upgrade are done');
 
 done_testing();

@@ -46,7 +46,7 @@ sub pays
 	my $sidecar = sidecar_of($node, %config)->run;
 	my $id      = $node->add_task('PAYOUT');
 
-	wait_ok(sub { $node->status_of($id) eq 'DONE' }, "$name: it pays");
+	wait_ok(sub { $node->status_of($id) eq 'DONE' }, "$name: the payout is done");
 	is($sidecar->stop, 0, "$name: the sidecar stops in order");
 	return;
 }
@@ -56,7 +56,7 @@ sub refuses
 	my ($server, $fault, $name, %config) = @_;
 	my $sidecar = sidecar_of($server, %config)->launch;
 
-	is(state_of($server), "f|$fault", "$name: it is told");
+	is(state_of($server), "f|$fault", "$name: the view says why nothing is executed");
 	ok( $sidecar->wait_for_log(
 			qr/ERROR adoption: executes nothing in this database: \Q$fault\E/),
 		"$name: the sidecar says why nothing is executed");
@@ -128,15 +128,15 @@ pays('after a crash within the change of markers');
 $node->value('UPDATE twtasks.adoption SET marked = marked - interval \'61 min\'');
 $cookie = $node->value($marked);
 $node->value('SELECT twtasks_internal.make_partitions()');
-isnt($node->value($marked), $cookie, 'each hour there is another marker');
-is(state_of($node), 't|', 'which is settled by the next look');
-is(markers(), 1, 'there is one');
+isnt($node->value($marked), $cookie, 'a new marker is made each hour');
+is(state_of($node), 't|', 'the next look settles the new marker');
+is(markers(), 1, 'exactly one marker exists');
 $node->safe_psql('postgres', 'CREATE DATABASE other');
 $node->safe_psql('other', 'CREATE EXTENSION twtasks');
 $node->safe_psql('postgres', 'DROP DATABASE other');
-is(markers(), 2, 'that of a database that is no more stays');
+is(markers(), 2, 'the marker of a dropped database stays');
 $node->value('SELECT twtasks.adopt(NULL)');
-is(state_of($node) . markers(), 't|1', 'until the next one is made');
+is(state_of($node) . markers(), 't|1', 'the next adoption removes the marker of a dropped database');
 
 # ---- restored over itself ----
 
@@ -147,7 +147,7 @@ $node->start;
 pays('what the backup does not have');
 with_stopped(run('cp', '-a', "$saved/.", $data));
 refuses($node, $copied, 'cp -a over it');
-is($node->value('SELECT held FROM twtasks.adopt(NULL)'), 0, 'it is adopted');
+is($node->value('SELECT held FROM twtasks.adopt(NULL)'), 0, 'the copy is adopted');
 pays('cp -a over it, adopted');
 with_stopped(run('tar', '-xf', "$saved.tar", '-C', $data));
 refuses($node, $copied, 'tar x over it');
@@ -195,7 +195,7 @@ pays('another machine, with an environment', environment => 'production');
 is( $node->value(
 		'SELECT (a.machine, a.directory) = (p.machine, p.directory) FROM twtasks.adoption a, twtasks_internal.own_place() p WHERE ended IS NULL'
 	),
-	't', 'where it is now was written down');
+	't', 'the adoption records where the database is now');
 $node->value('UPDATE twtasks.adoption SET directory = directory + 1 WHERE ended IS NULL');
 refuses($node, $moved, 'with an environment, from another directory',
 	environment => 'production');

@@ -57,15 +57,15 @@ is($tester->query("SELECT twtasks.wait_for_task('$id', timeout => '180 s')"),
 $tester->query(
 	'SELECT count(twtasks.add_task(\'MANY\')) FROM generate_series(1, 50)');
 is($tester->query('SELECT twtasks.wait_until_idle(\'MANY\', \'180 s\')'),
-	'', 'or for all of a type');
+	'', 'a test waits for all tasks of a type');
 is($node->tasks('type = \'MANY\' AND status = \'DONE\''),
-	50, 'which are done then');
+	50, 'all tasks of the type are done then');
 like(
 	$tester->try(
 		"BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT twtasks.wait_for_task('$id', timeout => '180 s')"
 	),
 	qr/25001/,
-	'not with a snapshot in which nothing changes');
+	'a test cannot wait with a snapshot in which nothing changes');
 $tester->query('ROLLBACK');
 
 # ---- the clock ----
@@ -82,13 +82,13 @@ $sidecar->wait_until_idle;
 
 $tester->query('SELECT twtasks.advance_clock(\'1 hour\')');
 is($tester->query("SELECT twtasks.wait_for_task('$hour', timeout => '180 s')"),
-	'DONE', 'what is due by then runs');
+	'DONE', 'a task that is due by then runs');
 is($tester->query("SELECT twtasks.wait_for_task('$gated', '{ERROR}', '180 s')"),
-	'ERROR', 'what is past its deadline is in ERROR');
-wait_ok(sub { $ledger->starts($fails) == 2 }, 'what failed is tried again');
+	'ERROR', 'a task past its deadline is in ERROR');
+wait_ok(sub { $ledger->starts($fails) == 2 }, 'a failed task is tried again');
 is($tester->query("SELECT twtasks.wait_for_task('$soon', timeout => '180 s')"),
-	'DONE', 'what is due soon runs');
-is($node->status_of($day), 'WAITING', 'what is not due yet, waits');
+	'DONE', 'a task that is due soon runs');
+is($node->status_of($day), 'WAITING', 'a task that is not due yet waits');
 ok( $sidecar->wait_for_log(
 		qr/WARN  clock: shifted by 3[56]\d{5} ms for a test; see twtasks\.set_clock\(\)/
 	),
@@ -98,17 +98,17 @@ like(
 		'SELECT string_agg(warning || \' \' || coalesce(detail, \'\'), E\'\\n\') FROM twtasks.warnings'
 	),
 	qr/^clock shifted by .* by tester$/m,
-	'a view says it too, and by whom');
+	'a view says that the clock is shifted, and by whom');
 is($node->value('SELECT count(*) FROM twtasks.nodes WHERE ended IS NULL'),
 	1, 'the sidecar lives by the true clock');
 
 $tester->query('SELECT twtasks.advance_clock(\'1 hour\')');
 is($tester->query("SELECT twtasks.wait_for_task('$fails', '{ERROR}', '180 s')"),
-	'ERROR', 'another hour, the last try');
-is($ledger->starts($fails), 3, 'that was three');
+	'ERROR', 'another hour brings the last try');
+is($ledger->starts($fails), 3, 'the task had three tries');
 $tester->query('SELECT twtasks.advance_clock(\'22 hours\')');
 is($tester->query("SELECT twtasks.wait_for_task('$day', timeout => '180 s')"),
-	'DONE', 'a day has passed');
+	'DONE', 'a task of the next day runs when the clock moves a day');
 
 # ---- and anew ----
 
@@ -120,7 +120,7 @@ $id = add_at('LATER', 'clock_timestamp() + interval \'12 hours\'');
 $tester->query('SELECT twtasks.add_task(\'NOW\')');
 is($tester->query('SELECT twtasks.wait_until_idle(timeout => \'180 s\')'),
 	'', 'the next test runs');
-is($node->status_of($id), 'WAITING', 'at the true time');
+is($node->status_of($id), 'WAITING', 'a later task waits by the true clock after the reset');
 is($sidecar->stop,        0,         'the sidecar stops in order');
 
 # Where it is off again, the clock that somebody left shifted does not count.
@@ -133,14 +133,14 @@ $id = $node->add_task('LATER',
 	  $node->value('SELECT clock_timestamp() + interval \'12 hours\''));
 $node->value('SELECT twtasks.add_task(\'LAST\')');
 wait_ok(sub { $node->tasks('type = \'LAST\' AND status = \'DONE\'') == 1 },
-	'a sidecar works where it is off');
-is($node->status_of($id), 'WAITING', 'by the true clock');
-unlike($sidecar->log, qr/clock:/, 'of which it has nothing to say');
+	'a sidecar works with testing off');
+is($node->status_of($id), 'WAITING', 'a task waits by the true clock with testing off');
+unlike($sidecar->log, qr/clock:/, 'the log says nothing of the clock with testing off');
 like(
 	$node->value(
 		'SELECT string_agg(warning, \',\' ORDER BY warning) FROM twtasks.warnings'),
 	qr/^clock shifted,no environment$/,
-	'but the warning stays');
-is($sidecar->stop, 0, 'it stops in order');
+	'the warning of the shifted clock stays');
+is($sidecar->stop, 0, 'the sidecar with testing off stops in order');
 
 done_testing();

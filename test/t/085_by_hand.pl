@@ -54,38 +54,38 @@ sub runs
 {
 	my ($id, $how, $starts) = @_;
 
-	wait_ok(sub { $node->status_of($id) eq 'DONE' }, "$how: it runs");
-	is($ledger->starts($id), $starts // 1, "$how: once");
+	wait_ok(sub { $node->status_of($id) eq 'DONE' }, "$how: the task runs");
+	is($ledger->starts($id), $starts // 1, "$how: the task was started as often as expected");
 	return;
 }
 
 # ---- one by one ----
 
 my $id = $node->add_task('LATER', run_after => in_an_hour());
-is(change('resume_task', $id), 'changed', 'resumed before its time');
+is(change('resume_task', $id), 'changed', 'a task is resumed before its time');
 runs($id, 'resumed before its time');
 
 $id = $node->add_task('LATER', run_after => in_an_hour());
 is(change('reschedule_task', $id, 'now() - interval \'1 hour\''),
-	'changed', 'rescheduled to the past');
+	'changed', 'a task is rescheduled to the past');
 runs($id, 'rescheduled to the past');
 
 $id = $node->add_task('LATER', run_after => in_an_hour());
 is(change('reschedule_task', $id, 'now() + interval \'1 s\''),
-	'changed', 'rescheduled to be soon');
+	'changed', 'a task is rescheduled to be soon');
 runs($id, 'rescheduled to be soon');
 
 my $held = $node->add_task('LATER', run_after => in_an_hour());
-is(change('hold_task', $held), 'changed', 'held');
+is(change('hold_task', $held), 'changed', 'a task is held');
 is(change('reschedule_task', $held, 'now()'),
-	'wrong_status', 'what is held cannot be rescheduled');
+	'wrong_status', 'a held task cannot be rescheduled');
 my $cancelled = $node->add_task('LATER', run_after => in_an_hour());
-is(change('cancel_task', $cancelled), 'changed', 'cancelled');
+is(change('cancel_task', $cancelled), 'changed', 'a task is cancelled');
 
 # A running task belongs to its handler.
 my $running = $node->add_task('GATED');
 wait_for(sub { $ledger->starts($running) }, 'a task to run');
-is(change($_, $running), 'wrong_status', "while it runs: no $_")
+is(change($_, $running), 'wrong_status', "a running task allows no $_")
   foreach qw(resume_task fail_task hold_task reopen_task);
 $ledger->release('gate');
 runs($running, 'undisturbed');
@@ -93,28 +93,28 @@ runs($running, 'undisturbed');
 my $stopped = $node->add_task('GATED');
 wait_for(sub { $ledger->starts($stopped) }, 'another task to run');
 is(change('cancel_task', $stopped, '\'wrong file\''),
-	'requested', 'while it runs it can be cancelled');
+	'requested', 'a running task can be cancelled');
 wait_ok(
 	sub { $node->status_of($stopped) eq 'CANCELLED' },
-	'its handler is ended, and it is CANCELLED');
-is($ledger->ends($stopped), 0, 'before it came to its end');
+	'a cancelled task is ended');
+is($ledger->ends($stopped), 0, 'the handler of a cancelled task does not come to its end');
 
 $id = $node->add_task('FAILS');
 wait_for(sub { $node->status_of($id) eq 'ERROR' }, 'a task in ERROR');
 is(change('resume_task', $id, '\'the account is open now\''),
-	'changed', 'resumed in ERROR');
+	'changed', 'a task in ERROR is resumed');
 wait_ok(
 	sub { $node->state_of($id) =~ /^ERROR 6$/ },
-	'resumed in ERROR: it runs, and fails again');
-is(change('fail_task', $id, '\'no use\''), 'changed', 'given up');
-is(change('resume_task', $id), 'wrong_status', 'then it cannot be resumed');
-is(change('reopen_task', $id), 'changed',      'but reopened');
+	'a task resumed in ERROR runs and fails again');
+is(change('fail_task', $id, '\'no use\''), 'changed', 'a task in ERROR is given up');
+is(change('resume_task', $id), 'wrong_status', 'a task that was given up cannot be resumed');
+is(change('reopen_task', $id), 'changed',      'a task that was given up is reopened');
 wait_ok(sub { $ledger->starts($id) == 3 && $node->status_of($id) eq 'ERROR' },
-	'reopened: it runs once more');
+	'a reopened task runs once more');
 is( $node->value(
 		"SELECT count(DISTINCT id) FROM twtasks.tasks WHERE type = 'FAILS'"),
 	1,
-	'as the same task');
+	'a reopened task is the same task');
 
 # ---- many ----
 
@@ -138,38 +138,38 @@ is( change_many(
 		'\'resume\', \'FAILS|*\', \'once more\', until => now() - interval \'1 day\''
 	),
 	'',
-	'none is so old');
+	'a batch with a time limit finds no task that is so old');
 wait_ok(
 	sub {
 		scalar($ledger->select('start')) == $before + 200
 		  && $node->tasks('type = \'FAILS|MANY\' AND status = \'ERROR\'') ==
 		  300;
 	},
-	'and runs, once each');
+	'each task of the batch runs once');
 is(change_many('\'fail\', \'FAILS|*\', \'enough\', max_tasks => 1000'),
-	'300 changed', 'all are given up');
+	'300 changed', 'all tasks of a type are given up');
 is($node->tasks('type = \'FAILS|MANY\' AND status = \'FAILED\''),
-	300, 'and final');
+	300, 'all tasks that were given up are FAILED');
 is( $node->value(
 		'SELECT count(*) FROM twtasks.audit WHERE reason IN (\'once more\', \'enough\')'
 	),
 	500,
-	'each change is written down');
+	'the audit has each change');
 
 my @stopped = map { $node->add_task('GATED') } 1 .. 3;
 wait_for(
 	sub { $node->tasks('type = \'GATED\' AND status = \'PROCESSING\'') == 3 },
 	'three to run');
 is(change_many('\'cancel\', \'GATED\', \'wrong files\''),
-	'', 'what runs is cancelled only by who says so');
+	'', 'a batch does not cancel running tasks by default');
 is( change_many(
 		'\'cancel\', \'GATED\', \'wrong files\', statuses => \'{PROCESSING}\''
 	),
 	'3 requested',
-	'all that run are');
+	'a batch cancels running tasks on request');
 wait_ok(
 	sub { $node->tasks('type = \'GATED\' AND status = \'CANCELLED\'') == 4 },
-	'all are CANCELLED');
+	'all running tasks are CANCELLED');
 
 # Operator and engine at the same tasks: every task that was cancelled did not
 # run, every other one did.
@@ -191,20 +191,20 @@ wait_for(
 is( $node->tasks('type = \'RACE\' AND status = \'CANCELLED\''),
 	$node->value(
 		'SELECT count(*) FROM twtasks.audit WHERE reason LIKE \'race %\''),
-	'those that were cancelled');
+	'the cancelled tasks are those that the audit shows');
 my %ran = map { $_->{id} => 1 }
   grep { $_->{type} eq 'RACE' } $ledger->select('start');
 is( scalar(keys %ran),
 	$node->tasks('type = \'RACE\' AND status = \'DONE\''),
-	'did not run, and the others did');
+	'only the tasks that were not cancelled ran');
 
 # ---- what was held and cancelled before all this ----
 
-is($ledger->starts($held),                 0, 'what was held has not run');
-is(change('release_task', $held, 'now()'), 'changed', 'it is released');
+is($ledger->starts($held),                 0, 'the held task has not run');
+is(change('release_task', $held, 'now()'), 'changed', 'the held task is released');
 runs($held, 'released');
-is($ledger->starts($cancelled),       0, 'what was cancelled has not run');
-is(change('reopen_task', $cancelled), 'changed', 'it is reopened');
+is($ledger->starts($cancelled),       0, 'the cancelled task has not run');
+is(change('reopen_task', $cancelled), 'changed', 'the cancelled task is reopened');
 runs($cancelled, 'reopened');
 is($sidecar->stop, 0, 'the sidecar stops in order');
 

@@ -129,17 +129,17 @@ foreach my $case (@cases)
 	cmp_ok(
 		$statements, '<=',
 		ALLOWED->{$kind} * $seconds,
-		"$kind: few statements");
+		"$kind: an idle sidecar runs few statements");
 	cmp_ok(
 		$processor, '<',
 		0.02 * $seconds,
-		"$kind: less than 2 % of a processor");
+		"$kind: an idle sidecar uses less than 2 % of a processor");
 	cmp_ok($case->{sidecar}->memory('VmRSS'),
-		'<', 32 * 1024, "$kind: less than 32 MB of memory");
+		'<', 32 * 1024, "$kind: an idle sidecar uses less than 32 MB of memory");
 	is($case->{sidecar}->memory('Threads'),
-		1, "$kind: one thread, since nothing asks for another");
+		1, "$kind: an idle sidecar has one thread, since no handler asks for another");
 	is(scalar(network_sockets($case->{sidecar}->pid)),
-		0, "$kind: no socket of the network");
+		0, "$kind: an idle sidecar has no socket of the network");
 }
 
 my ($ring, $notify) = @cases;
@@ -165,10 +165,10 @@ wait_ok(
 my $memory = $sidecar->memory('VmRSS');
 
 note("$memory kB");
-cmp_ok($memory, '<', 64 * 1024, 'in less than 64 MB');
-cmp_ok($sidecar->memory('VmHWM'), '<', 96 * 1024, 'and never in much more');
+cmp_ok($memory, '<', 64 * 1024, 'a hundred thousand triggers take less than 64 MB');
+cmp_ok($sidecar->memory('VmHWM'), '<', 96 * 1024, 'the memory never was much larger');
 cmp_ok(sum0($sidecar->log =~ /found (\d+) tasks/g),
-	'<=', 100_000, 'the others stay in the database');
+	'<=', 100_000, 'the other triggers stay in the database');
 
 # It is not busy with them either.
 once_ok(

@@ -19,7 +19,7 @@ $node->value(<<'SQL');
 	CREATE ROLE viewer LOGIN IN ROLE twtasks_viewer;
 	CREATE ROLE stranger LOGIN;
 SQL
-is($node->value(<<'SQL'), '0', 'none of the roles is more than it says');
+is($node->value(<<'SQL'), '0', 'no role may do more than its description says');
 		SELECT count(*) FROM pg_roles
 		WHERE (rolname LIKE 'twtasks%' OR rolname IN ('sidecar', 'producer'))
 		  AND (rolsuper OR rolcreaterole OR rolcreatedb OR rolreplication OR rolbypassrls)
@@ -89,13 +89,13 @@ wait_ok(
 		  && $node->status_of($error) eq 'ERROR'
 		  && $ledger->starts($gated);
 	},
-	'the sidecar runs them');
+	'the sidecar runs the tasks');
 $sidecar->kill9;
 $sidecar->run;
 $ledger->release('gate', 10);
 wait_ok(
 	sub { $node->status_of($gated) eq 'DONE' },
-	'it also clears up after one that is gone');
+	'the sidecar recovers the task of an ended sidecar');
 $node->value(
 	'SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 	WHERE application_name = \'twtasksd control\'');
@@ -105,16 +105,16 @@ wait_ok(
 			'SELECT count(*) FROM pg_inherits
 			WHERE inhparent = \'twtasks.finished_task\'::regclass') > 5;
 	},
-	'makes partitions');
+	'the sidecar makes partitions');
 is( $node->value(
 		'SELECT string_agg(DISTINCT usename, \' \') FROM pg_stat_activity
 		WHERE application_name LIKE \'twtasksd %\''),
 	'sidecar',
-	'all as the role that it logged in as');
+	'all sessions are of the role that the sidecar logged in as');
 unlike(
 	$sidecar->log(0),
 	qr/permission denied/,
-	'and was never denied anything');
+	'the sidecar was never denied anything');
 
 # ---- what is not theirs ----
 
@@ -145,7 +145,7 @@ foreach my $who (qw(producer sidecar operator viewer stranger))
 			FOR EACH ROW EXECUTE FUNCTION public.trap()") !~ /^ERROR:  42501/
 	} @tables;
 
-	is("@made", '', "$who: not a trigger on a table");
+	is("@made", '', "$who: the role cannot make a trigger on a table");
 }
 foreach my $who (qw(sidecar operator viewer stranger))
 {
@@ -178,12 +178,12 @@ like(
 		"SELECT result FROM twtasks.fail_task('$error', 2, 'not worth it')",
 		'gives up what is in ERROR'),
 	qr/^changed$/,
-	'with success');
+	'an operator gives up a task in ERROR');
 is( may('viewer',
 		"SELECT actor, action, reason FROM twtasks.audit",
 		'looks at the audit'),
 	'operator|fail|not worth it',
-	'which names who did it');
+	'the audit names the actor');
 is($sidecar->stop, 0, 'the sidecar stops in order');
 
 done_testing();

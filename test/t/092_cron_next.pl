@@ -223,11 +223,11 @@ foreach my $zone (@zones)
 		  differs('minutes', $expr, $change - below(100_000), $zone, 8) // 0;
 	}
 }
-cmp_ok($changes, '>', 100, 'there are changes of clocks');
-is($differences, 0, 'around each, times are what the clock shows');
+cmp_ok($changes, '>', 100, 'more than a hundred changes of clocks were tested');
+is($differences, 0, 'times around each change are what the clock shows');
 
 close $questions;
 waitpid $pid, 0;
-is($?, 0, 'the other side ends in order');
+is($?, 0, 'the other program ends in order');
 
 done_testing();

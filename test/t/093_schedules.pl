@@ -105,30 +105,30 @@ sub let_minute_end
 $_->wait_until_idle foreach @sidecars;
 set_known_clock(0, 0, -50);
 is(schedule('berlin', '30 2 * * *', 'BERLIN', time_zone => 'Europe/Berlin'),
-	'added', 'a schedule for a time that Berlin skips');
+	'added', 'a schedule can name a time that Berlin skips');
 is( $node->value('SELECT next_run FROM twtasks.schedules'),
 	'2024-03-31 01:00:00+00',
-	'is due when the clock goes on');
+	'a skipped time is due when the clock goes on');
 schedule('each', '* * * * *', 'EACH');
 schedule('change', '0 0 1 1 *', 'CHANGE');
 is(schedule('change', '0 * * * *', 'CHANGE'),
-	'changed', 'one is given another time');
+	'changed', 'a schedule is given another time');
 schedule('paused', '0 * * * *', 'PAUSED');
 is($node->value('SELECT twtasks.pause_schedule(\'paused\')'),
-	'paused', 'one is paused');
+	'paused', 'a schedule is paused');
 schedule('removed', '0 * * * *', 'REMOVED');
 is($node->value('SELECT twtasks.unschedule(\'removed\')'),
-	'removed', 'one is removed');
+	'removed', 'a schedule is removed');
 let_minute_end(0);
-wait_ok(sub { runs('berlin') eq '01:00' }, 'when it is due it runs');
+wait_ok(sub { runs('berlin') eq '01:00' }, 'a schedule that is due runs');
 note(sprintf 'after %.2f s, of which %d were left of the minute', took(), LAST);
 wait_ok(
 	sub { runs('each') eq '01:00' && runs('change') eq '01:00' },
-	'so do the others');
+	'the other schedules run too');
 is( $node->value(
 		'SELECT next_run FROM twtasks.schedules WHERE name = \'berlin\''),
 	'2024-04-01 00:30:00+00',
-	'next time by summer time');
+	'the next run is by summer time');
 is( $node->value(
 		'SELECT context FROM twtasks.finished_task WHERE type = \'BERLIN\''),
 	'{"schedule": "berlin", "scheduled_for": "2024-03-31T01:00:00Z"}',
@@ -137,26 +137,26 @@ is( $node->value(
 # ---- paused, run now, resumed ----
 
 is($node->value('SELECT (twtasks.run_schedule_now(\'paused\')).result'),
-	'added', 'one that is paused can be run by hand');
+	'added', 'a paused schedule can be run by hand');
 wait_ok(
 	sub {
 		$node->value(
 			'SELECT last_status FROM twtasks.schedules WHERE name = \'paused\''
 		) eq 'DONE';
 	},
-	'and runs then');
+	'the run by hand is done');
 is(starts('PAUSED') . starts('REMOVED'),
-	'10', 'but not when it was due, nor does the one that was removed');
+	'10', 'neither the paused nor the removed schedule ran when it was due');
 set_known_clock(1, 0, -50);
 is($node->value('SELECT twtasks.resume_schedule(\'paused\')'),
-	'resumed', 'it is resumed');
+	'resumed', 'a paused schedule is resumed');
 let_minute_end(1);
-wait_ok(sub { runs('paused') eq '02:00' }, 'and runs when it is due');
+wait_ok(sub { runs('paused') eq '02:00' }, 'a resumed schedule runs when it is due');
 
 # ---- the server's clock is put back ----
 
 wait_ok(sub { runs('each') =~ /02:00$/ && runs('change') =~ /02:00$/ },
-	'so do the others');
+	'the other schedules run in that hour too');
 
 my $runs = runs('each');
 
@@ -168,12 +168,12 @@ schedule('change', '0 * * * *', 'CHANGE');
 schedule('beside', '0 * * * *', 'BESIDE');
 let_minute_end(1);
 wait_ok(sub { runs('beside') eq '02:00' }, 'the same minute comes again');
-is(runs('each'), $runs, 'what ran in it does not run again');
-is(starts('CHANGE'), 2, 'nor does what was made anew');
+is(runs('each'), $runs, 'an occurrence that ran does not run again');
+is(starts('CHANGE'), 2, 'a schedule that was made anew does not run again');
 is( $node->value(
 		'SELECT next_run FROM twtasks.schedules WHERE name = \'change\''),
 	'2024-03-31 03:00:00+00',
-	'but an hour later');
+	'the schedule made anew runs an hour later');
 
 # ---- another one leads, while the one that led lives ----
 
@@ -211,13 +211,13 @@ my ($leader, $heir) = leads($sidecars[0]) ? @sidecars : reverse @sidecars;
 $leader->freeze;
 follow($leader, $heir);
 set_clock(1, 10, -1);
-wait_ok(sub { runs('each') =~ /02:10$/ }, 'another one that leads adds what is due');
+wait_ok(sub { runs('each') =~ /02:10$/ }, 'another leader adds the tasks that are due');
 $leader->signal('CONT');
-wait_ok(sub { !leads($leader) }, 'the one that led sees that it leads no more');
+wait_ok(sub { !leads($leader) }, 'the old leader sees that it leads no more');
 wait_for(sub { $node->tasks('status <> \'DONE\'') == 0 }, 'all to be done');
 $runs = runs('each');
 is($node->value('SELECT count(*) FROM twtasks.nodes WHERE ended IS NOT NULL'),
-	0, 'none of them was ever gone');
+	0, 'no node was declared gone');
 
 # Two sidecars were there all the time.
 is(starts('EACH'),
@@ -249,23 +249,23 @@ sub away
 			  && runs('all') eq '03:05 03:10 03:15'
 			  && runs('two') eq '03:10 03:15';
 		},
-		"$how: what was missed runs as is each schedule's rule");
-	is(runs('skip'), '', "$how: or does not");
-	is(starts('ONCE') - $before{ONCE}, 1, "$how: one start for one run");
-	is(starts('ALL') - $before{ALL}, 3, "$how: three for three");
+		"$how: missed occurrences run by each schedule's rule");
+	is(runs('skip'), '', "$how: a schedule with the rule skip runs none of them");
+	is(starts('ONCE') - $before{ONCE}, 1, "$how: the rule once starts one run for all missed ones");
+	is(starts('ALL') - $before{ALL}, 3, "$how: the rule all starts each missed run");
 	is( $node->value(
 			'SELECT count(*) FROM twtasks.schedules
 			WHERE name IN (\'skip\', \'once\', \'two\')
 			  AND to_char(last_missed, \'HH24:MI\') = CASE name WHEN \'skip\' THEN \'03:15\'
 				WHEN \'once\' THEN \'03:10\' ELSE \'03:05\' END'),
 		3,
-		"$how: what was left out is known");
+		"$how: the view shows the last occurrence that was left out");
 	is( $node->value(
 			'SELECT count(*) FROM twtasks.schedules
 			WHERE name IN (\'skip\', \'once\', \'all\', \'two\')
 			  AND next_run = \'2024-03-31 03:20:00+00\''),
 		4,
-		"$how: all go on");
+		"$how: all schedules go on");
 
 	# That a name was used before does not count: make room for the next.
 	$node->value('SELECT count(twtasks.unschedule(name)) FROM twtasks.schedules
@@ -291,7 +291,7 @@ away('server crashed', sub { $node->stop('immediate') },
 # ---- all in all ----
 
 is($node->tasks('status <> \'DONE\''), 0, 'all tasks are done');
-is(scalar($ledger->repeated), 0, 'none was started twice');
+is(scalar($ledger->repeated), 0, 'no task was started twice');
 is($_->stop, 0, 'the sidecar stops in order') foreach @sidecars;
 
 done_testing();

@@ -158,25 +158,25 @@ foreach my $jump (HOUR, -HOUR, 10 * YEAR, -55 * YEAR)
 						AND timestamptz '$at' + interval '3 seconds'
 				FROM twtasks.tasks WHERE id = '$answered'") eq 't';
 		},
-		"$what: a time that a worker names is the database's");
+		"$what: a time that a worker names is by the database's clock");
 	wait_for_ticks();
 	my $spent = $sidecar->processor_time;
 
-	wait_ok(sub { has_ended($soon) }, "$what: one that is due runs");
+	wait_ok(sub { has_ended($soon) }, "$what: a task that is due runs");
 	cmp_ok($sidecar->processor_time - $spent,
 		'<', 1, "$what: the sidecar does not run in circles");
-	ok(ran_in_time($soon), "$what: not before its time");
-	is($node->status_of($later), 'WAITING', "$what: another one waits");
+	ok(ran_in_time($soon), "$what: a task does not run before its time");
+	is($node->status_of($later), 'WAITING', "$what: a later task waits");
 	is( join(' ', map { $node->state_of($_) } $long, $short),
 		'PROCESSING 1 PROCESSING 1',
-		"$what: what runs goes on");
+		"$what: running tasks go on");
 	unlike(
 		$sidecar->log($position),
 		qr/declared gone|no longer leads/,
 		"$what: the node lives and leads");
 	$ledger->release('first', 2);
 	wait_ok(sub { has_ended($long) && has_ended($short) },
-		"$what: and ends");
+		"$what: running tasks end");
 	$clock->put(0);
 	$node->value(
 		"SELECT result FROM twtasks.cancel_task('$later', 0, 'not awaited')");
@@ -184,7 +184,7 @@ foreach my $jump (HOUR, -HOUR, 10 * YEAR, -55 * YEAR)
 		WHERE t.id = '$answered'");
 }
 is($node->value('SELECT string_agg(incarnation::text, \' \') FROM twtasks.nodes'),
-	$incarnation, 'it has been one node all the time');
+	$incarnation, 'the sidecar stayed one node all the time');
 is($sidecar->stop, 0, 'the sidecar stops in order');
 is(scalar($ledger->repeated), 0, 'no task was started twice');
 
@@ -198,7 +198,7 @@ sub none_is_gone
 
 	return is(
 		join('', map { $_->log } @sidecars) =~ /declared gone/ || 0,
-		0, "$when: no node is taken for gone");
+		0, "$when: no node is declared gone");
 }
 
 my @long = running(('LONG') x 6);
@@ -209,22 +209,22 @@ my $retry = (running('SHORT|retry'))[0];
 
 $server_clock->jump(HOUR);
 wait_ok(sub { has_ended($within) },
-	'forward: what was due within the jump runs');
+	'forward: a task due within the jump runs');
 wait_ok(
 	sub { $node->status_of($error) eq 'ERROR' },
-	'forward: what is past its deadline by then follows its stuck rule');
-wait_ok(sub { $ledger->starts($retry) == 2 }, 'forward: so it may run again');
+	'forward: a task past its deadline follows its stuck rule');
+wait_ok(sub { $ledger->starts($retry) == 2 }, 'forward: a recovered task runs again');
 wait_for_ticks();
 none_is_gone('forward');
 is($node->status_of($beyond),
-	'WAITING', 'forward: what is due after the jump waits');
+	'WAITING', 'forward: a task due after the jump waits');
 is( scalar(grep { $node->state_of($_) eq 'PROCESSING 1' } @long),
-	6, 'forward: what runs and has time left goes on');
+	6, 'forward: running tasks with time left go on');
 
 my $due = due_in(1);
 
 wait_ok(sub { has_ended($due) }, 'forward: tasks become due as always');
-ok(ran_in_time($due), 'forward: and not before');
+ok(ran_in_time($due), 'forward: no task runs before its time');
 
 # ---- the server's clock, back ----
 
@@ -235,7 +235,7 @@ my $new = $node->add_task('NOW');
 
 $due = due_in(1);
 wait_ok(sub { has_ended($new) }, 'back: a new task runs');
-wait_ok(sub { has_ended($due) }, 'back: one that is due by the clock, too');
+wait_ok(sub { has_ended($due) }, 'back: a task that is due by the new clock runs');
 wait_for(
 	sub {
 		$node->value("SELECT clock_timestamp() + interval '3 hours' > '$due_at{$before}'")
@@ -244,17 +244,17 @@ wait_for(
 	'the old time to come');
 wait_for_ticks();
 is($node->status_of($before),
-	'WAITING', 'back: one that was due by the old time waits');
+	'WAITING', 'back: a task that was due by the old clock waits');
 none_is_gone('back');
 is( scalar(grep { $node->state_of($_) eq 'PROCESSING 1' } @long),
-	6, 'back: what runs goes on');
+	6, 'back: running tasks go on');
 $ledger->release('second', 9);
 wait_ok(
 	sub {
 		6 == grep { $node->state_of($_) eq 'DONE 2' } @long;
 	},
-	'back: and ends');
-wait_ok(sub { has_ended($retry) }, 'back: also the second try');
+	'back: running tasks end');
+wait_ok(sub { has_ended($retry) }, 'back: the second try of a task ends too');
 
 # ---- who is gone is noticed all the same ----
 
@@ -272,7 +272,7 @@ wait_ok(
 	sub { $ledger->starts($orphan) == 2 },
 	'back: the task of a frozen node is taken over after its lease');
 $ledger->release('second', 2);
-wait_ok(sub { has_ended($orphan) }, 'back: and ends');
+wait_ok(sub { has_ended($orphan) }, 'back: the task of the frozen node ends');
 $victim->signal('CONT');
 $victim->wait_for_log(qr/was declared gone.*started as incarnation/s);
 
@@ -285,7 +285,7 @@ $node->value(
 $ledger->release('second');
 wait_ok(
 	sub { has_ended($before) && has_ended($error) },
-	'what waited for its time runs when that comes');
+	'tasks that waited for their time run when it comes');
 is( $node->tasks(
 		"status NOT IN ('DONE', 'CANCELLED') AND id <> '$beyond'"),
 	0,

@@ -20,9 +20,9 @@ sub lead
 		handlers => [ { types => ['NOOP'], noop => JSON::PP::true } ]);
 
 	wait_ok(sub { $node->value("SELECT count(*) FROM twtasks.monitor WHERE at > '$before'") == 1 },
-		"$name has counted");
+		"the sidecar $name has counted");
 	$sidecar->wait_for_log(qr/monitor: /, 'the news') if $has_news;
-	is($sidecar->stop, 0, "$name stops in order");
+	is($sidecar->stop, 0, "the sidecar $name stops in order");
 	return scalar(() = $sidecar->log =~ /monitor: /g) . ' ' . join ',',
 	  $sidecar->log =~ /WARN  monitor: (.*)/g;
 }
@@ -37,20 +37,20 @@ sub give_up
 	return;
 }
 
-is(lead('first'), '0 ', 'without tasks there is nothing to say');
+is(lead('first'), '0 ', 'the monitor logs nothing without tasks');
 give_up('BROKEN');
 is( lead('second', 1),
 	'1 1 tasks in ERROR, 0 stuck, some of them new: see twtasks.error_tasks, twtasks.stuck_tasks',
-	'a task in ERROR is told, in one line');
+	'the monitor logs a task in ERROR in one line');
 is( $node->value(
 		'SELECT errors, stuck, submitted, nodes, age BETWEEN \'0\' AND \'1 minute\' FROM twtasks.monitor'),
 	'1|0|0|1|t',
 	'the view has the figures');
 is($node->value('SELECT DISTINCT buckets FROM twtasks.nodes'),
-	'{default}', 'and another for which buckets a sidecar works');
-is(lead('third'), '0 ', 'it is not told again by the next leader');
+	'{default}', 'another view has the buckets of a sidecar');
+is(lead('third'), '0 ', 'the next leader does not log the same task again');
 give_up('BROKEN_TOO');
-like(lead('fourth', 1), qr/^1 2 tasks in ERROR/, 'another one is');
+like(lead('fourth', 1), qr/^1 2 tasks in ERROR/, 'the next leader logs another task in ERROR');
 
 # ---- what is due does not wait behind what reads much ----
 
@@ -65,9 +65,9 @@ my $soon = $node->value('SELECT clock_timestamp() + interval \'300 milliseconds\
 my $task = $node->add_task('NOOP', run_after => $soon);
 
 wait_ok(sub { $node->status_of($task) eq 'DONE' }, 'a task that is due meanwhile is done');
-is($node->waits_for_lock('duties'), 1, 'while the count still waits');
+is($node->waits_for_lock('duties'), 1, 'the count still waits for its lock');
 $lock->close;
-wait_ok(sub { $node->waits_for_lock('duties') == 0 }, 'then it goes on');
+wait_ok(sub { $node->waits_for_lock('duties') == 0 }, 'the count goes on when the lock is free');
 is($sidecar->stop, 0, 'the sidecar stops in order');
 
 done_testing();

@@ -30,7 +30,7 @@ ok(!eval { $kafka->produce('missing', { value => '1' }); 1 }, 'a missing topic s
 $kafka->crash;
 ok(!$kafka->is_open, 'a killed broker is away');
 $kafka->start;
-is_deeply([told], \@expected, 'it has the same messages when it is back');
+is_deeply([told], \@expected, 'the broker has the same messages when it is back');
 $kafka->delete_topic('first');
 wait_ok(sub { !eval { $kafka->messages('first'); 1 } }, 'a topic can be deleted');
 

@@ -73,16 +73,17 @@ my %found = map { $_->{key} // '' => $_ } $kafka->messages('out');
 is($found{k}{value}, qq({"a": "\xc3\xa4"}), 'a text arrives in UTF-8');
 is_deeply($found{k}{headers},
 	[ [ h => '1' ], [ none => undef ], [ 'twtasks-id' => "$id:0" ] ],
-	'with its headers, and the id of task and message');
+	'a message has its headers, and the id of its task');
 is($found{"\xff\x00"}{value}, undef, 'a tombstone arrives, under a key of any bytes');
 is($found{''}{value}, "\x00\xff", 'any bytes arrive, without a key');
-is_deeply($found{''}{headers}, [ [ 'twtasks-id' => "$id:2" ] ], 'and each message has its own id');
+is_deeply($found{''}{headers}, [ [ 'twtasks-id' => "$id:2" ] ], 'each message has its own id');
 
 my $order = $node->add_task('ORDER', data => '{"id": 7}');
 
 done_ok('a task of another type', $order);
 my ($message) = $kafka->messages('orders');
-is("$message->{value} $message->{headers}[0][1]", qq({"id": 7} $order:0), 'is the value of a message');
+is("$message->{value} $message->{headers}[0][1]", qq({"id": 7} $order:0),
+	'the data of a task is the value of a message');
 
 # ---- transactions ----
 
@@ -90,7 +91,7 @@ my $session = $node->session;
 
 $session->query("BEGIN; SELECT count(*) FROM twtasks.send_to_kafka('orders', ARRAY[twtasks.kafka_message('k', 'rolled back')]); ROLLBACK");
 $session->query("BEGIN; SELECT count(*) FROM twtasks.send_to_kafka('orders', ARRAY[twtasks.kafka_message('k', 'committed')]); COMMIT");
-wait_ok(sub { $kafka->messages('orders') == 2 }, 'a commit sends');
+wait_ok(sub { $kafka->messages('orders') == 2 }, 'a commit sends its message');
 is_deeply([ map { $_->{value} } $kafka->messages('orders') ],
 	[ '{"id": 7}', 'committed' ], 'a rollback sends nothing');
 
@@ -98,7 +99,8 @@ is_deeply([ map { $_->{value} } $kafka->messages('orders') ],
 
 ($id) = send_to('out', "ARRAY[ROW('large', convert_to(repeat('x', 10000000), 'UTF8'), NULL)::twtasks.kafka_message]");
 done_ok('10 MB', $id);
-is((grep { ($_->{key} // '') eq 'large' } $kafka->messages('out'))[0]{size}, 10_000_000, 'arrive whole');
+is((grep { ($_->{key} // '') eq 'large' } $kafka->messages('out'))[0]{size}, 10_000_000,
+	'a message of 10 MB arrives whole');
 my @ids = send_to('out', <<'SQL');
 	ARRAY(SELECT ROW('split', convert_to(repeat('x', n * 1000000), 'UTF8'), NULL)::twtasks.kafka_message
 		FROM unnest(ARRAY[3, 3, 5]) n)
@@ -106,24 +108,26 @@ SQL
 is(scalar @ids, 2, '3 + 3 + 5 MB are two tasks');
 done_ok('11 MB', @ids);
 is_deeply([ sort map { $_->{size} } grep { ($_->{key} // '') eq 'split' } $kafka->messages('out') ],
-	[ 3e6, 3e6, 5e6 ], 'arrive');
+	[ 3e6, 3e6, 5e6 ], '11 MB in two tasks arrive whole');
 ($id) = send_to('small', "ARRAY[ROW(NULL, convert_to(repeat('x', 13000000), 'UTF8'), NULL)::twtasks.kafka_message]");
 wait_ok(sub { $node->status_of($id) eq 'ERROR' }, 'a message that is too large for the broker is an error');
-like(error_of($id), qr/^could not send to topic "small": Broker: Message size too large$/, 'which says so');
+like(error_of($id), qr/^could not send to topic "small": Broker: Message size too large$/,
+	'the error of a too large message says so');
 
 # ---- topics ----
 
 ($id) = send_to('missing', "ARRAY[twtasks.kafka_message('k', 'early')]");
-wait_ok(sub { error_of($id) =~ /^could not send to topic "missing": / }, 'a missing topic: a retry');
+wait_ok(sub { error_of($id) =~ /^could not send to topic "missing": / }, 'a missing topic leads to a retry');
 $kafka->create_topic('missing');
 done_ok('when it is there', $id);
-is(scalar $kafka->messages('missing'), 1, 'the message arrives');
+is(scalar $kafka->messages('missing'), 1, 'a message arrives when its topic is there');
 ($id) = $node->add_task('ORDER', sub_type => 'out');
 wait_ok(sub { error_of($id) eq 'the handler does not send to the topic that the task names in its sub_type' },
-	'a topic that is not the handler\'s');
-is($node->status_of($id), 'ERROR', 'is an error');
+	'a topic that is not the handler\'s is refused');
+is($node->status_of($id), 'ERROR', 'a task for a topic that is not the handler\'s is in ERROR');
 ($id) = $node->add_task('SendToKafka', sub_type => 'out', data => '{}');
-wait_ok(sub { error_of($id) eq 'the task was not added by send_to_kafka()' }, 'a task that somebody made');
+wait_ok(sub { error_of($id) eq 'the task was not added by send_to_kafka()' },
+	'a task that send_to_kafka() did not add is an error');
 
 # ---- the broker dies before it acknowledges ----
 
@@ -138,7 +142,7 @@ my %values;
 
 $values{ $_->{value} }{ $_->{headers}[0][1] }++ foreach $kafka->messages('orders');
 is(scalar(grep { $values{"n$_"} } 1 .. 1000), 1000, 'no message of a batch is lost');
-is(scalar(grep { $values{$_} } 1 .. 50), 50, 'and none of single tasks');
+is(scalar(grep { $values{$_} } 1 .. 50), 50, 'no message of a single task is lost');
 is(scalar(grep { keys %{ $values{$_} } != 1 } keys %values), 0, 'a message has one id, however often it arrives');
 
 # ---- a reload ----

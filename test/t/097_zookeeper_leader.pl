@@ -71,12 +71,12 @@ my $a = prepare('a', postgres => $node->connstr('postgres') . ' user=sidecar_a')
 
 wait_ok(sub { leaders() eq 'a' }, 'a node that stands alone leads');
 like($zookeeper->ask('dump'), qr{/twtasks/payments/leader/\w+-\d{10}},
-	'with an ephemeral node of its group');
+	'the leader has an ephemeral node of its group');
 
 my $b = prepare('b')->run;
 
 wait_ok(sub { standing() == 2 }, 'a second node stands');
-is(leaders(), 'a', 'and does not lead');
+is(leaders(), 'a', 'the second node does not lead');
 
 # ---- A leader that stands still ----
 
@@ -85,7 +85,7 @@ wait_ok(sub { leaders() eq 'b' }, 'the second one leads when the first stands st
 due_task_ok('and does what a leader does');
 $a->signal('CONT');
 wait_ok(sub { standing() == 2 }, 'the first one stands again');
-is(leaders(), 'b', 'behind the second');
+is(leaders(), 'b', 'the first node stands behind the second');
 
 # ---- Cut from ZooKeeper, but not from PostgreSQL ----
 
@@ -107,7 +107,7 @@ $node->value(q(SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHE
 wait_ok(sub { leaders() eq 'b' }, 'a leader that is cut from PostgreSQL gives way');
 due_task_ok('and the other one does its work');
 $node->value('ALTER ROLE sidecar_a LOGIN');
-wait_ok(sub { standing() == 2 }, 'it stands again when it is back');
+wait_ok(sub { standing() == 2 }, 'the cut node stands again when PostgreSQL lets it in');
 
 # ---- Without ZooKeeper ----
 
@@ -119,15 +119,15 @@ due_task_ok('which does its work');
 $zookeeper->start;
 $a->wait_for_log(qr/answers again and chooses the leader/, 'return of ZooKeeper', $position);
 wait_ok(sub { standing() == 2 && leaders() =~ /^[ab]$/ },
-	'and ZooKeeper again when it is back');
+	'ZooKeeper chooses the leader when it is back');
 
 # ---- The end ----
 
 my ($leader, $other) = leaders() eq 'a' ? ($a, $b) : ($b, $a);
 
 is($leader->stop, 0, 'the leader stops in order');
-wait_ok(sub { leaders() eq $other->{name} }, 'and the other one leads');
-is($other->stop, 0, 'it stops in order too');
+wait_ok(sub { leaders() eq $other->{name} }, 'the other node leads then');
+is($other->stop, 0, 'the other node stops in order');
 is(standing(), 0, 'no node is left in ZooKeeper');
 $node->stop;
 done_testing();
