@@ -1,9 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * health.c
- *		Tells by HTTP how this node is.
+ *		Reports the health of this node over HTTP.
  *
- * A client passes these stages in turn, unless its time ends before:
+ * A client passes through these stages, unless its time ends first:
  *
  *	 reading	until the empty line that ends the headers
  *	 writing	until the answer is gone
@@ -215,7 +215,10 @@ add_client(Health *health, int fd)
 	health->nclients++;
 }
 
-/* A connection that finds no descriptor stays in the queue, so accept pauses. */
+/*
+ * When the process is out of descriptors, the connection stays in the kernel's
+ * queue, and we stop accepting for a while.
+ */
 static void
 on_connection(void *arg, int ready)
 {

@@ -1,14 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * health.h
- *		Tells by HTTP how this node is.
+ *		Reports the health of this node over HTTP.
  *
- *	 GET /health	200, or 503 while nothing would be run
+ *	 GET /health	200, or 503 while the node runs no tasks
  *
- * A monitor asks for a few hundred bytes, now and then.  So a connection is for
- * one request and a short time, no body is read, and of more connections than a
- * few monitors need the oldest one is ended: whoever only holds connections
- * takes nothing from the others, and little from us.
+ * A monitor asks for a few hundred bytes, now and then.  So a connection
+ * serves one request, for a short time, and the server reads no body.  When
+ * more clients connect than a few monitors need, the server closes the oldest
+ * connection.  A client that only holds connections open takes nothing from
+ * other clients.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,7 +22,8 @@ typedef struct Health Health;
 
 typedef struct HealthState
 {
-	const char *trouble;		/* why nothing is run; NULL: all is well */
+	const char *trouble;		/* why the node runs no tasks; NULL: all is
+								 * well */
 	int64		incarnation;
 	bool		is_leader;
 	int			running;
@@ -30,14 +32,14 @@ typedef struct HealthState
 typedef void (*HealthAsk) (void *arg, HealthState *state);
 
 /*
- * Listens; where that is not possible now it is tried again and again.  node is
- * its name, which stays the caller's.  NULL: listen is NULL, or no address, which
- * the configuration has refused before.
+ * Listens on the address, and retries until that succeeds.  The caller keeps
+ * node, the name of the node.  Returns NULL if listen is NULL or not an
+ * address; the configuration has refused the latter before.
  */
 extern Health *health_open(Loop *loop, const char *listen, const char *node,
 						   HealthAsk ask, void *arg);
 
-/* No new connections (a drain). */
+/* Accepts no new connections, for a drain. */
 extern void health_stop_listening(Health *health);
 
 /* NULL is allowed. */
