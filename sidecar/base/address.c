@@ -20,7 +20,7 @@ is_loopback(const struct sockaddr *address)
 	return IN6_IS_ADDR_LOOPBACK(&six->sin6_addr);
 }
 
-/* Numbers only, so that no name server is asked. */
+/* Accepts numeric addresses only, so that it asks no name server. */
 static struct addrinfo *
 look_up(const Address *address)
 {

@@ -8,7 +8,7 @@
 #ifndef TWT_ADDRESS_H
 #define TWT_ADDRESS_H
 
-/* A server that could not listen tries again after so long. */
+/* Delay before a server that could not listen tries again. */
 #define ADDRESS_AGAIN_US SECONDS_TO_US(5)
 
 typedef struct Address
@@ -19,20 +19,20 @@ typedef struct Address
 } Address;
 
 /*
- * Splits HOST:PORT, an IPv6 address in brackets; false if it is none.  The host
- * may be a name, and is_local stays unknown.
+ * Splits HOST:PORT, with an IPv6 address in brackets.  Returns false if the
+ * text has another form.  The host may be a name; is_local is not set.
  */
 extern bool address_split(const char *text, Address *address) MUSTCHECK;
 
 /*
- * Reads HOST:PORT, an address (an IPv6 one in brackets) or "localhost".  NULL
- * on success, else what is wrong (not palloc'd).
+ * Reads HOST:PORT, where HOST is an address (IPv6 in brackets) or "localhost".
+ * Returns NULL on success, else the fault (not palloc'd).
  */
 extern const char *address_parse(const char *text, Address *address) MUSTCHECK;
 
 /*
- * A listening socket, or -1.  The log has success and failure; several failures
- * in a row, between which *is_down stays true, only once.
+ * Returns a listening socket, or -1.  It logs success and failure.  While
+ * *is_down stays true, it logs only the first of several failures.
  */
 extern int	address_listen(const Address *address, bool *is_down);
 

@@ -5,7 +5,7 @@
 #include "base/chance.h"
 #include "common/pg_prng.h"
 
-/* At least 0, less than 1. */
+/* Random number, at least 0 and less than 1. */
 static double
 chance(void)
 {

@@ -1,14 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * chance.h
- *		Random parts of delays, so that many do not come back at once.
+ *		Randomized delays, so that many clients do not come back at once.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef TWT_CHANCE_H
 #define TWT_CHANCE_H
 
-/* At least half of a delay, at most all of it. */
+/* Returns at least half of the delay and at most all of it. */
 extern int64 chance_delay(int64 us);
 
 #endif							/* TWT_CHANCE_H */

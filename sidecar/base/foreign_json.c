@@ -7,7 +7,7 @@
 
 #define DIGITS "0123456789"
 
-/* Some write it, though JSON has none. */
+/* Some programs write a byte order mark, although JSON forbids it. */
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
 
 static const char *
@@ -19,7 +19,7 @@ skip_string(const char *p, const char *end)
 	return p < end ? p + 1 : end;
 }
 
-/* Length of the number that begins here; 0: it is none. */
+/* Length of the number that begins here; 0 if there is none. */
 static size_t
 measure_number(const char *text)
 {
@@ -47,7 +47,7 @@ measure_number(const char *text)
 	return p - text;
 }
 
-/* Looks at the number alone: it may be one of very many. */
+/* Tests a number without copying it, since a text may hold very many. */
 static bool
 is_too_large(const char *text, size_t len)
 {
@@ -95,7 +95,7 @@ quote_large_numbers(StringInfo out, const char *text, size_t len)
 	}
 }
 
-/* Numbers that are too large are quoted, then it is read again. */
+/* If a number is too large, quotes such numbers and parses again. */
 static json_t *
 load(const char *text, size_t len, size_t flags, json_error_t *why)
 {
@@ -114,7 +114,9 @@ load(const char *text, size_t len, size_t flags, json_error_t *why)
 	return json;
 }
 
-/* key: with its quotes, and maybe with escapes, of six bytes at most. */
+/*
+ * key includes its quotes; each escape takes at most six bytes per character.
+ */
 static bool
 is_named(const char *key, size_t len, const char *name)
 {
@@ -131,7 +133,7 @@ is_named(const char *key, size_t len, const char *name)
 	return is_same;
 }
 
-/* One pass over the text counts the members of all names. */
+/* Counts the members of all names in one pass over the text. */
 static void
 count_members(const char *text, size_t len, const char *const *names, int *counts)
 {

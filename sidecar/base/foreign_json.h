@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * foreign_json.h
- *		JSON that others wrote, with what is no business of ours in it.
+ *		JSON of foreign programs, with content that does not concern us.
  *
  *		from: worker_protocol.c, http_reply.c, trace.c, http_headers.c
  *		to: jansson
  *
- * Valid JSON may have numbers that jansson has no place for, and members that
- * are there twice.  As long as they are not ours they must not matter.
+ * Valid JSON may hold numbers that jansson cannot represent, and repeated
+ * members.  They do not matter unless the caller uses them.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,24 +16,24 @@
 
 #include <jansson.h>
 
-/* The most names that can be asked for, with the NULL at their end. */
+/* Maximum number of names, with the NULL at their end. */
 #define FOREIGN_JSON_NAMES 8
 
 typedef struct ForeignJsonFault
 {
-	int			byte;			/* where it is no JSON */
-	const char *repeated;		/* a name that is there again; NULL: none */
+	int			byte;			/* byte at which the text is not JSON */
+	const char *repeated;		/* a name that is repeated; NULL: none */
 } ForeignJsonFault;
 
 /*
- * text[len] must be NUL.  A number beyond what int64 or double can hold, at
- * whatever depth, becomes a string of its digits; all other numbers are exact.
- * The last of several members with one name counts; repeated is the first of the
- * names, ended by a NULL, that more than one member of the object has.  No
- * names: nobody asks.  Returns NULL if it is no JSON.
+ * text[len] must be NUL.  A number that neither int64 nor double can hold
+ * becomes a string of its digits, at any depth; all other numbers are exact.
+ * When several members have one name, the last one counts.  names ends in NULL;
+ * repeated is the first of the names that the object has more than once.
+ * Without names nothing is counted.  Returns NULL if the text is not JSON.
  *
- * The text is read once, unless it has such numbers or members, and a fixed
- * number of times then.
+ * The text is read once; with large numbers or repeated members, a fixed
+ * number of times.
  */
 extern json_t *foreign_json_load(const char *text, size_t len,
 								 const char *const *names,

@@ -15,35 +15,37 @@
 /* The place of an item that is in no heap. */
 #define HEAP_NOWHERE (-1)
 
-/* a comes before b.  Items that come neither way round leave in any order. */
+/* Whether a comes before b.  Items of equal rank leave in any order. */
 typedef bool (*HeapLess) (const void *a, const void *b);
 
-/* The item is now at place, or HEAP_NOWHERE. */
+/* Tells the item its new place, or HEAP_NOWHERE. */
 typedef void (*HeapPlace) (void *item, int place);
 
 typedef struct Heap
 {
 	void	  **items;
 	int			count;
-	int			room;			/* for items */
+	int			room;			/* items that fit into the array */
 	HeapLess	less;
 	HeapPlace	set_place;
 } Heap;
 
 extern void heap_init(Heap *heap, HeapLess less, HeapPlace set_place);
 
-/* Frees the array; items still in it are not told. */
+/* Frees the array.  Items still in the heap get no HeapPlace call. */
 extern void heap_clear(Heap *heap);
 
 extern void heap_push(Heap *heap, void *item);
 
-/* The item that comes first, left in the heap.  NULL: the heap is empty. */
+/*
+ * Returns the first item and leaves it in the heap; NULL if the heap is empty.
+ */
 extern void *heap_first(const Heap *heap);
 
 /* Takes out and returns the item at place. */
 extern void *heap_remove(Heap *heap, int place);
 
-/* The key of the item at place has changed: puts it where it belongs. */
+/* Moves the item at place to where its changed key belongs. */
 extern void heap_moved(Heap *heap, int place);
 
 #endif							/* TWT_HEAP_H */

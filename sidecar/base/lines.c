@@ -7,7 +7,7 @@
 
 #define READ_BYTES (64 * 1024)
 
-/* An emptied buffer that grew above this is given back. */
+/* An empty buffer larger than this is freed. */
 #define KEEP_BYTES (1024 * 1024)
 
 static void
@@ -22,7 +22,10 @@ reset(StringInfo bytes, int *used)
 	*used = 0;
 }
 
-/* Each byte is moved to the front at most once for each that was used. */
+/*
+ * Moves the rest to the front only when more bytes were used than are left, so
+ * that each used byte pays for at most one move.
+ */
 static void
 forget_used(StringInfo bytes, int *used)
 {

@@ -9,18 +9,18 @@
 #ifndef TWT_LINES_H
 #define TWT_LINES_H
 
-/* Append whole lines to bytes; lines_write() takes them away. */
+/* Append whole lines to bytes; lines_write() writes and removes them. */
 typedef struct LineWriter
 {
 	StringInfoData bytes;
-	int			written;		/* the first so many have been */
+	int			written;		/* bytes that were written */
 	int64		sent;			/* bytes that were ever written */
 } LineWriter;
 
 typedef struct LineReader
 {
 	StringInfoData bytes;
-	int			taken;			/* the first so many have been */
+	int			taken;			/* bytes that were taken */
 } LineReader;
 
 typedef enum LinesResult
@@ -37,10 +37,10 @@ extern void line_writer_clear(LineWriter *writer);
 extern void line_writer_reset(LineWriter *writer);
 extern int	lines_unwritten(const LineWriter *writer);
 
-/* The bytes that are written before the next line begins. */
+/* Position in the stream at which the next line begins. */
 extern int64 lines_position(const LineWriter *writer);
 
-/* LINES_OK: all is written. */
+/* LINES_OK: everything is written. */
 extern LinesResult lines_write(LineWriter *writer, int fd);
 
 extern void line_reader_init(LineReader *reader);
@@ -51,8 +51,8 @@ extern void line_reader_reset(LineReader *reader);
 extern LinesResult lines_read(LineReader *reader, int fd);
 
 /*
- * The next whole line, without its end and with a NUL there; NULL: there is
- * none.  Valid until the next call of any lines function.
+ * Returns the next whole line, with a NUL in place of its end; NULL if there
+ * is none.  The line is valid until the next call of any lines function.
  */
 extern char *lines_next(LineReader *reader, size_t *len);
 

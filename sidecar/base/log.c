@@ -22,10 +22,10 @@
 #include "base/task.h"
 #include "base/text.h"
 
-/* Includes the line end.  A pipe takes so many bytes at once (PIPE_BUF). */
+/* Includes the line end.  A pipe takes this many bytes at once (PIPE_BUF). */
 #define LINE_MAX_BYTES 4096
 
-/* No field but the message may come near the size of a line. */
+/* Limits every field but the message, far below the size of a line. */
 #define FIELD_MAX_BYTES 256
 
 typedef struct LevelName
@@ -58,9 +58,9 @@ static struct
 	LogLevel	level;
 	char	   *node;			/* NULL: not known yet */
 	bool		has_severity;	/* lines go to the journal */
-	bool		is_torn;		/* the last line was written in part */
+	bool		is_torn;		/* the last line was only partly written */
 	uint64		dropped;
-	uint64		reported;		/* dropped lines that the log has told of */
+	uint64		reported;		/* dropped lines that the log has reported */
 	StringInfoData line;		/* reused */
 }			logger = {.format = LOG_FORMAT_TEXT, .level = TWT_LOG_INFO};
 
@@ -181,8 +181,8 @@ append_json_tail(StringInfo out, const Event *event)
 }
 
 /*
- * Text that a handler or a server wrote must not pass for the fields of a
- * task: in a message "task=" reads "task:".
+ * Keeps text of a handler or a server from looking like the fields of a task:
+ * "task=" in a message becomes "task:".
  */
 static void
 disarm_fields(char *message)
@@ -202,7 +202,7 @@ disarm_fields(char *message)
 	}
 }
 
-/* The tail is made first, to know how much room the message has. */
+/* Composes the tail first, to know how much room the message has. */
 static void
 compose(StringInfo line, const Event *event)
 {
@@ -231,8 +231,10 @@ compose(StringInfo line, const Event *event)
 	pfree(tail.data);
 }
 
-/* Room for a line, as far as the system can tell without being asked to
- * wait.  A reader that is gone counts as no room. */
+/*
+ * Whether there is room for a line, as far as poll() can tell.  A reader that
+ * is gone counts as no room.
+ */
 static bool
 can_write(void)
 {
@@ -242,8 +244,8 @@ can_write(void)
 }
 
 /*
- * stderr is shared with whoever started us, so its flags are left alone: a
- * socket is told per call not to wait, and a pipe that is ready takes
+ * The process that started us shares stderr, so we leave its flags alone.
+ * Each write to a socket asks not to wait, and a pipe that is ready takes
  * LINE_MAX_BYTES at once.
  */
 static bool
@@ -279,7 +281,10 @@ put(const Event *event)
 	return write_line(&logger.line);
 }
 
-/* Says once how many lines were lost, before the first that gets through. */
+/*
+ * Reports once how many lines were lost, before the first line that gets
+ * through.
+ */
 static bool
 report_dropped(void)
 {

@@ -47,7 +47,7 @@ extern void log_task(LogLevel level, const char *subject,
 					 const struct Task *task,
 					 const char *fmt,...) pg_attribute_printf(4, 5);
 
-/* Lines that could not be written so far. */
+/* Number of lines that could not be written so far. */
 extern uint64 log_dropped(void);
 
 #endif							/* TWT_LOG_H */

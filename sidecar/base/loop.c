@@ -3,11 +3,11 @@
  * loop.c
  *		The event loop, over libevent.
  *
- * libevent waits for descriptors and signals, and has no timer of ours.  Its
- * timers count CLOCK_MONOTONIC, which stands still while the machine sleeps: a
- * deadline would be late by the length of the sleep.  Our timers are a heap over
- * CLOCK_BOOTTIME.  One timerfd of the same clock ends the wait when the earliest
- * timer is due.
+ * libevent waits for descriptors and signals only.  Its timers count
+ * CLOCK_MONOTONIC, which stands still while the machine sleeps: a deadline
+ * would be late by the length of the sleep.  Our timers are a heap over
+ * CLOCK_BOOTTIME.  One timerfd of the same clock ends the wait when the
+ * earliest timer is due.
  *
  *-------------------------------------------------------------------------
  */
@@ -26,7 +26,7 @@
 typedef struct TurnFn
 {
 	dlist_node	node;
-	LoopFn		fn;				/* NULL: taken back during this turn */
+	LoopFn		fn;				/* NULL: removed during this turn */
 	void	   *arg;
 } TurnFn;
 
@@ -42,7 +42,7 @@ struct Loop
 {
 	struct event_base *base;
 	bool		stop;
-	bool		again;			/* the turn functions are wanted once more */
+	bool		again;			/* run the turn functions once more */
 
 	dlist_head	turn_fns;		/* in order of registration */
 	StringInfoData garbage;		/* pointers, freed at the end of the turn */
@@ -154,7 +154,7 @@ run_timers(Loop *loop)
 	if (loop->timers.count == 0)
 		return;
 
-	/* One look at the clock: a timer restarted with 0 waits for its turn. */
+	/* Read the clock once: a timer restarted with 0 waits for the next turn. */
 	now_us = loop_now_us(loop);
 	while ((timer = heap_first(&loop->timers)) && timer->due_us <= now_us)
 	{
@@ -174,7 +174,7 @@ on_timerfd(evutil_socket_t fd, short what, void *arg)
 		loop->armed_us = 0;
 }
 
-/* Lets the wait end when the earliest timer is due; true if it is already. */
+/* Sets timerfd for the earliest timer; returns true if that is already due. */
 static bool
 arm_timerfd(Loop *loop)
 {
@@ -183,7 +183,8 @@ arm_timerfd(Loop *loop)
 	int64		delay_us;
 
 	if (timer == NULL)
-		return false;			/* at worst an earlier setting ends the wait */
+		return false;			/* at worst an older setting ends the wait
+								 * early */
 	delay_us = timer->due_us - loop_now_us(loop);
 	if (delay_us <= 0)
 		return true;
@@ -316,8 +317,8 @@ loop_want_turn(Loop *loop)
 }
 
 /*
- * This turn grants the wishes of callbacks before it.  Only a wish of a turn
- * function needs another turn.
+ * A loop_want_turn() by a callback earlier in this turn is served here.  Only
+ * a call by a turn function needs another turn.
  */
 static void
 run_turn_fns(Loop *loop)

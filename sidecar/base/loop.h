@@ -3,9 +3,9 @@
  * loop.h
  *		The event loop: descriptors, timers, signals, end-of-turn work.
  *
- * One thread, one loop; nothing that is called from here may block.  The
- * rest of the sidecar knows only this header, so that a test can put another
- * loop and another clock in its place.
+ * One thread, one loop; nothing that the loop calls may block.  The rest of
+ * the sidecar knows only this header, so that a test can replace the loop and
+ * the clock.
  *
  * A turn waits until something happens, calls back for descriptors, signals
  * and timers, then calls the functions of loop_on_turn(), then frees what was
@@ -64,8 +64,8 @@ extern void loop_on_signal(Loop *loop, int signo, LoopFn fn, void *arg);
 
 /*
  * Calls fn at the end of every turn in which something happened, in order of
- * registration.  For work that a whole turn collects, such as one statement
- * for all tasks that ended in it.
+ * registration.  It serves work that a whole turn collects, such as one
+ * statement for all tasks that ended in the turn.
  */
 extern void loop_on_turn(Loop *loop, LoopFn fn, void *arg);
 
@@ -73,12 +73,15 @@ extern void loop_on_turn(Loop *loop, LoopFn fn, void *arg);
 extern void loop_off_turn(Loop *loop, LoopFn fn, void *arg);
 
 /*
- * Makes sure that the functions of loop_on_turn() run after this call, though
- * nothing else may happen.  Costs nothing where they would run anyway.
+ * Makes sure that the functions of loop_on_turn() run after this call, even if
+ * nothing else happens.  The call costs nothing if they would run anyway.
  */
 extern void loop_want_turn(Loop *loop);
 
-/* Frees with pfree() at the end of the turn: callbacks may still look at it. */
+/*
+ * Frees pointer with pfree() at the end of the turn, since callbacks may still
+ * use it.
+ */
 extern void loop_defer_free(Loop *loop, void *pointer);
 
 #endif							/* TWT_LOOP_H */

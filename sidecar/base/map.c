@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * map.c
- *		Values by key: by a name, or by bytes of one length.
+ *		A map whose keys are names, or byte strings of one length.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,7 +15,7 @@
 struct Map
 {
 	struct entries_hash *entries;
-	int			key_len;		/* 0: of names */
+	int			key_len;		/* 0: keys are names */
 };
 
 typedef struct MapEntry

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * names.h
- *		A few names, each once.
+ *		A small set of names.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,11 +10,11 @@
 
 typedef struct Names Names;
 
-/* Room for max of them. */
+/* The set has room for max names. */
 extern Names *names_new(int max);
 extern void names_free(Names *names);
 
-/* Copies the name; false when it is there already, or there is no room. */
+/* Copies the name; returns false if the set has it already, or is full. */
 extern bool names_add(Names *names, const char *name);
 extern void names_clear(Names *names);
 extern bool names_has(const Names *names, const char *name);

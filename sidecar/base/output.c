@@ -47,7 +47,7 @@ make_room(Output *output, size_t needed)
 }
 
 /*
- * Forgetting only when twice the bytes are there makes it cost no more than
+ * Dropping old bytes only when the buffer holds twice the limit costs at most
  * one move of each byte.
  */
 void
@@ -68,8 +68,9 @@ output_add(Output *output, const char *bytes, size_t len)
 	output->len += len;
 }
 
-/* Escapes one character, or one byte that is none; returns its length
- * in the input. */
+/*
+ * Escapes one character, or one invalid byte; returns its length in the input.
+ */
 static size_t
 escape_one(const unsigned char *s, size_t len, char *piece, int *piece_len)
 {

@@ -3,9 +3,9 @@
  * output.h
  *		The end of what a handler wrote, made safe to store with its task.
  *
- * However much is written, only the last bytes are kept.  As text they are
- * valid UTF-8 without NUL; line ends and tabs stay, other control characters
- * and bytes that are no UTF-8 become \xHH.
+ * Only the last bytes are kept, however much a handler writes.  As text they
+ * are valid UTF-8 without NUL; line ends and tabs stay, other control
+ * characters and invalid bytes become \xHH.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,7 +14,7 @@
 
 typedef struct Output
 {
-	char	   *bytes;			/* at most twice max of them */
+	char	   *bytes;			/* at most twice max bytes */
 	size_t		len;
 	size_t		room;
 	size_t		max;			/* bytes to keep */
@@ -26,13 +26,13 @@ extern void output_clear(Output *output);
 extern void output_add(Output *output, const char *bytes, size_t len);
 
 /*
- * Appends the text without the white space at its end: nothing if there is
- * none, and not much more than max bytes.  Where the beginning is missing
- * stands "...".
+ * Appends the text without the white space at its end, not much more than max
+ * bytes.  "..." replaces a beginning that is missing.  Nothing is appended if
+ * there is no text.
  */
 extern void output_append(const Output *output, StringInfo out);
 
-/* Appends the last bytes of a text, made safe, max bytes at most. */
+/* Appends the last bytes of a text, made safe; at most max bytes. */
 extern void output_escape(StringInfo out, const char *bytes, size_t len,
 						  size_t max);
 

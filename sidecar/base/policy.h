@@ -26,18 +26,17 @@ typedef struct Policy
 	int			refs;
 	char	   *type;
 	int64		timeout_us;		/* deadline after the grab */
-	StuckRule	stuck;			/* told to the database with the grab */
-	int			max_tries;		/* in all; 0: a function says */
-	char	   *retry;			/* the handler's, for the database to judge by
-								 * where it has none: JSON */
-	bool		is_taken;		/* not paused, and for this node to run */
-	int64		aging_us;		/* after so long in the queue a task rises; 0:
-								 * never */
+	StuckRule	stuck;			/* sent to the database with the grab */
+	int			max_tries;		/* attempts in all; 0: a function decides */
+	char	   *retry;			/* the handler's retry options, JSON; for a
+								 * type without a retry policy */
+	bool		is_taken;		/* not paused, and this node may run it */
+	int64		aging_us;		/* wait after which a task rises; 0: never */
 } Policy;
 
 extern Policy *policy_ref(Policy *policy);
 
-/* Frees it with its last reference; NULL is none. */
+/* Drops a reference; the last one frees the policy.  NULL is allowed. */
 extern void policy_unref(Policy *policy);
 
 #endif							/* TWT_POLICY_H */

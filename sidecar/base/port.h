@@ -17,7 +17,7 @@
 #include "lib/ilist.h"
 #include "lib/stringinfo.h"
 
-/* The result carries a failure that the caller must look at. */
+/* The caller must look at the result, which may be a failure. */
 #define MUSTCHECK __attribute__((warn_unused_result))
 
 #define MS_TO_US(ms) ((int64) (ms) * 1000)

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * program.h
- *		What all our programs do alike: arguments, exit statuses, a clean start.
+ *		Common parts of all our programs: arguments, exit statuses, a clean
+ *		start.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,7 +20,7 @@ typedef enum ExitCode
 typedef enum ProgramMode
 {
 	PROGRAM_RUN,
-	PROGRAM_CHECK,				/* say whether the configuration is right */
+	PROGRAM_CHECK,				/* report whether the configuration is valid */
 	PROGRAM_PRINT				/* print the configuration in force */
 } ProgramMode;
 
@@ -30,8 +31,8 @@ typedef struct Arguments
 } Arguments;
 
 /*
- * Reads the arguments of the program that usage describes.  False: the process
- * must end with *status, and the message has been printed.
+ * Reads the arguments of the program that usage describes.  Returns false,
+ * after printing a message, if the process must end with *status.
  */
 extern bool program_read_arguments(int argc, char **argv, const char *usage,
 								   Arguments *arguments, int *status) MUSTCHECK;
@@ -42,7 +43,7 @@ extern bool program_read_arguments(int argc, char **argv, const char *usage,
  */
 extern void program_open_standard_files(void);
 
-/* No core files: memory may hold secrets.  No death by a broken pipe. */
+/* Prevents core files, since memory may hold secrets, and death by SIGPIPE. */
 extern void program_prepare(void);
 
 #endif							/* TWT_PROGRAM_H */

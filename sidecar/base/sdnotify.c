@@ -25,7 +25,9 @@ send_state(const char *state)
 				  (struct sockaddr *) &notify_addr, notify_addr_len);
 }
 
-/* A path, or a name in the abstract namespace, which '@' stands for. */
+/*
+ * name is a path or, if it begins with '@', a name in the abstract namespace.
+ */
 static bool
 set_address(const char *name)
 {
@@ -42,7 +44,7 @@ set_address(const char *name)
 	if (name[0] == '@')
 		notify_addr.sun_path[0] = '\0';
 	else
-		notify_addr_len++;		/* the NUL */
+		notify_addr_len++;		/* count the NUL */
 	return true;
 }
 
@@ -114,7 +116,7 @@ sdnotify_stopping(void)
 	send_state("STOPPING=1");
 }
 
-/* Escaped, for a line end would begin another assignment. */
+/* Escapes the text, since a line end would begin another assignment. */
 void
 sdnotify_status(const char *fmt,...)
 {

@@ -1,11 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * sdnotify.h
- *		Tells systemd how the service is: ready, reloading, stopping, alive.
+ *		Reports the state of the service to systemd: ready, reloading,
+ *		stopping, alive.
  *
- * One datagram per call to the socket named by NOTIFY_SOCKET.  Without that
- * variable every call does nothing.  A datagram that cannot be sent at once
- * is lost: telling must never hold up the daemon.
+ * Each call sends one datagram to the socket named by NOTIFY_SOCKET.  Without
+ * that variable every call does nothing.  A datagram that cannot be sent at
+ * once is lost, because a report must never block the daemon.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,8 +15,8 @@
 
 /*
  * Reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID and removes them from
- * the environment, so that no child speaks for us.  Call it before the first
- * child is started.
+ * the environment, so that no child can send reports for us.  Call it before
+ * the first child is started.
  */
 extern void sdnotify_init(void);
 
@@ -25,7 +26,7 @@ extern void sdnotify_stopping(void);
 extern void sdnotify_status(const char *fmt,...) pg_attribute_printf(1, 2);
 extern void sdnotify_watchdog(void);
 
-/* How often to call sdnotify_watchdog(), in microseconds; 0: not at all. */
+/* Interval for calls of sdnotify_watchdog(), in microseconds; 0: never. */
 extern int64 sdnotify_watchdog_us(void);
 
 #endif							/* TWT_SDNOTIFY_H */

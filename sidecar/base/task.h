@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * task.h
- *		A grabbed task, and what its handler made of it.
+ *		A grabbed task, and the result of its handler.
  *
- * A Task lives from the answer to its grab until its finish was sent.  Its
- * texts belong to it; data is what the handler reads on stdin: the raw
- * payload when there is one, else the JSON text, else nothing.
+ * A Task lives from the answer to its grab until its finish was sent.  The
+ * Task owns its texts.  data is the handler's stdin: the raw payload when there
+ * is one, else the JSON text, else nothing.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,43 +21,45 @@
 /* delay_us of a retry or repeat that leaves the time to the policy */
 #define TASK_DELAY_BY_POLICY (-1)
 
-/* A handler that is not there: until somebody has mended it. */
+/*
+ * Delay of a task whose handler cannot be started, for somebody to repair it.
+ */
 #define TASK_DELAY_UNFIT SECONDS_TO_US(30)
 
 typedef struct Task
 {
-	dlist_node	node;			/* for whoever holds the task now */
+	dlist_node	node;			/* for the list of the task's current owner */
 	uint8		id[TASK_ID_BYTES];
 	char		id_text[TASK_ID_TEXT + 1];
-	int64		version;		/* after the grab: what finish must name */
-	int64		token;			/* the grab's */
-	RowPlace	place;			/* where the grab left its row */
+	int64		version;		/* after the grab; finish must name it */
+	int64		token;			/* token of the grab */
+	RowPlace	place;			/* place of its row after the grab */
 	char	   *type;
 	char	   *sub_type;		/* NULL: none */
 	char	   *bucket;
 	int			priority;
-	int			tries;			/* this one included, from 1 */
+	int			tries;			/* this attempt included, from 1 */
 	int			max_tries;		/* 0: a function decides */
 	int64		deadline_us;	/* loop time */
-	int64		taken_us;		/* when a worker took it up; 0: its time runs
-								 * from the grab */
-	bool		is_ahead;		/* in the pipe of a worker that does others
-								 * first: its time does not run */
-	char	   *deadline_text;	/* the database's, ISO 8601 */
+	int64		taken_us;		/* when a worker took it up; 0: time runs from
+								 * the grab */
+	bool		is_ahead;		/* behind others in a worker's pipe: its time
+								 * stands still */
+	char	   *deadline_text;	/* by the database's clock, ISO 8601 */
 	char	   *context;		/* JSON text, NULL: none */
 	char	   *data;			/* NULL: none; else data_len bytes and a NUL */
 	size_t		data_len;
 	bool		is_binary;		/* data is the raw payload, not JSON */
-	char	   *unreadable;		/* why its data could not be had; NULL: it was */
-	struct Handler *handler;	/* the one that runs it */
-	struct Policy *policy;		/* a reference: as it was when grabbed */
-	struct Limit *slot;			/* booked; freed once, by execute.c */
-	bool		has_shared_slot;	/* ... whose shared part finish.c frees */
+	char	   *unreadable;		/* why its data is missing; NULL: it is not */
+	struct Handler *handler;	/* the handler that runs it */
+	struct Policy *policy;		/* a reference to the policy at the grab */
+	struct Limit *slot;			/* booked; execute.c frees it once */
+	bool		has_shared_slot;	/* finish.c frees the slot's shared part */
 	void	   *run;			/* the runner's own record of this task */
-	dlist_node	run_node;		/* execute.c's */
-	int			due_place;		/* execute.c's, by deadline */
-	bool		is_doubtful;	/* its grab may have been lost by the server */
-	bool		is_cancelled;	/* an operator wants it to end */
+	dlist_node	run_node;		/* in a list of execute.c */
+	int			due_place;		/* in the heap of deadlines.c */
+	bool		is_doubtful;	/* the server may have lost its grab */
+	bool		is_cancelled;	/* an operator asked to cancel it */
 } Task;
 
 /* The result of a handler for a task.  A function that keeps message copies it. */
@@ -66,7 +68,7 @@ typedef struct Verdict
 	TaskResult	result;
 	int64		delay_us;		/* retry, repeat, release */
 	const char *message;		/* NULL: none */
-	int			nlogged;		/* bytes of it that the log may have; 0: all */
+	int			nlogged;		/* bytes of it that may be logged; 0: all */
 } Verdict;
 
 /* Frees the task and all it owns, but not its slot. */

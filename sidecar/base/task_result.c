@@ -5,7 +5,7 @@
 typedef struct ResultName
 {
 	const char *name;
-	bool		is_protocol;	/* a handler of any kind may say it */
+	bool		is_protocol;	/* any kind of handler may report it */
 } ResultName;
 
 static const ResultName result_names[] = {

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * task_result.h
- *		What a handler made of a task: the words for it.
+ *		The results of a handler for a task, and their names.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,8 +16,8 @@ typedef enum TaskResult
 	TASK_REPEAT,				/* success; run again, tries start anew */
 	TASK_ERROR,					/* given up: a human must look */
 	TASK_ACCEPTED,				/* somebody calls finish later */
-	TASK_CANCELLED,				/* stopped because an operator wanted that */
-	TASK_RELEASE,				/* never started: back as it was */
+	TASK_CANCELLED,				/* stopped because an operator cancelled it */
+	TASK_RELEASE,				/* never started; goes back unchanged */
 	TASK_FAILURE				/* the retry policy decides: retry or error */
 } TaskResult;
 
@@ -25,7 +25,10 @@ typedef enum TaskResult
 extern const char *task_result_name(TaskResult result);
 extern bool task_result_parse(const char *name, TaskResult *result) MUSTCHECK;
 
-/* A worker may say "release" too: it has not begun the task. */
+/*
+ * Also accepts "release", by which a worker gives back a task that it has not
+ * begun.
+ */
 extern bool task_result_parse_worker(const char *name, TaskResult *result) MUSTCHECK;
 
 #endif							/* TWT_TASK_RESULT_H */

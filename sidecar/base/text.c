@@ -7,7 +7,7 @@
 #define ELLIPSIS "\xe2\x80\xa6"
 #define ELLIPSIS_LEN 3
 
-/* The escaped form of one character, or of one byte that is none. */
+/* The escaped form of one character, or of one invalid byte. */
 typedef struct Piece
 {
 	char		text[12];
@@ -34,7 +34,7 @@ is_control(pg_wchar c)
 	return c < 0x20 || (c >= 0x7f && c < 0xa0);
 }
 
-/* Ends a line, turns text around, or is no character at all. */
+/* Whether the character ends a line, turns text around, or is invalid. */
 static bool
 is_deceptive(pg_wchar c)
 {
@@ -116,7 +116,7 @@ escape_json(const unsigned char *s, size_t len, Piece *piece)
 		piece_copy(piece, s);
 }
 
-/* How many bytes stand for themselves, whatever the escapes. */
+/* Number of leading bytes that no kind of escape changes. */
 static size_t
 plain_length(const char *text, size_t len)
 {

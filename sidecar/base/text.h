@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * text.h
- *		Foreign text made safe to print: what it was stays readable, but it can
- *		neither end a line nor drive a terminal.
+ *		Foreign text made safe to print: it stays readable, but can neither end
+ *		a line nor control a terminal.
  *
- * Escaped are control characters (C0, DEL, C1), U+2028 and U+2029, the
- * characters that change the direction of text, and whatever is not UTF-8.
+ * The functions escape control characters (C0, DEL, C1), U+2028 and U+2029,
+ * characters that change the direction of text, and invalid UTF-8.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,7 +22,7 @@
 extern void text_escape_line(StringInfo out, const char *text, size_t len,
 							 size_t limit);
 
-/* The same as a text of its own, palloc'd. */
+/* The same as a palloc'd string. */
 extern char *text_quote_line(const char *text, size_t len, size_t limit);
 
 /*
@@ -32,7 +32,7 @@ extern char *text_quote_line(const char *text, size_t len, size_t limit);
 extern void text_escape_json(StringInfo out, const char *text, size_t len,
 							 size_t limit);
 
-/* Whether it is printable ASCII, as a header or a variable may hold. */
+/* Whether the text is printable ASCII, as a header or a variable requires. */
 extern bool text_is_printable(const char *text);
 
 #endif							/* TWT_TEXT_H */

@@ -9,8 +9,8 @@
 #define REQUEST_ID_MAX 200
 
 /*
- * Digits in parts of 2, 32, 16 and 2; no trace and no parent are 0 alone, and
- * there is no version ff.
+ * Its parts have 2, 32, 16 and 2 digits.  Neither the trace nor the parent may
+ * be all zeros, and the version must not be ff.
  */
 static bool
 is_traceparent(const char *text)

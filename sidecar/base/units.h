@@ -3,8 +3,8 @@
  * units.h
  *		Whole numbers with a unit: durations and sizes, as people write them.
  *
- * Numbers are read by our own rules, which are narrower than YAML's: no
- * octal, no hexadecimal, no exponent, and nothing that could be misread.
+ * Our own rules for numbers are narrower than YAML's: no octal, no
+ * hexadecimal, no exponent, and nothing that could be misread.
  *
  *-------------------------------------------------------------------------
  */
@@ -28,15 +28,15 @@ typedef enum Parsed
 extern const Unit duration_units[];
 extern const Unit size_units[];
 
-/* The decimal digits at *text, which is moved behind them. */
+/* Reads the decimal digits at *text, and moves *text behind them. */
 extern Parsed units_parse_digits(const char **text, int64 *value);
 
-/* A whole number and one of the units. */
+/* Reads a whole number and one of the units. */
 extern Parsed units_parse(const char *text, const Unit *units, int64 *value);
 
 /*
- * "250ms", "30s", "10min", "2h", "1d" -> microseconds.  A bare number, a
- * negative one and one that does not fit are refused.
+ * "250ms", "30s", "10min", "2h", "1d" -> microseconds.  Refuses bare numbers,
+ * negative numbers and numbers that are too large.
  */
 extern bool units_parse_duration(const char *text, int64 *us) MUSTCHECK;
 
