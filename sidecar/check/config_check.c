@@ -7,7 +7,7 @@
 /* Seconds for each server, unless the connection string says otherwise. */
 #define CONNECT_TIMEOUT "5"
 
-/* There is no loop that could stand still. */
+/* Connects without a loop; this program may wait. */
 static PGconn *
 connect_to(const char *conninfo)
 {
@@ -45,7 +45,10 @@ ask(PGconn *conn, const Config *config)
 	return result;
 }
 
-/* NULL: they were looked at; else why not, palloc'd. */
+/*
+ * Adds the faults of functions.  Returns NULL, or why it could not look
+ * (palloc'd).
+ */
 static char *
 check_functions(const Config *config, char **faults)
 {

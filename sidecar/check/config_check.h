@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * config_check.h
- *		What --check-config says of a file that is right.
+ *		Checks of --check-config around a file that is itself valid.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,9 +11,9 @@
 #include "config/config.h"
 
 /*
- * Writes to stderr what is wrong around the file: no environment, a handler whose
- * program, function or grant is missing.  For functions it connects to the
- * database, and waits; when that cannot be reached, it says so.
+ * Writes to stderr what is wrong around the file: a missing environment, or a
+ * handler whose program, function or grant is missing.  To check functions it
+ * connects to the database, and waits.  If it cannot connect, it says so.
  */
 extern void config_check(const Config *config, const char *path);
 

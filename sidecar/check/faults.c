@@ -5,7 +5,7 @@
 #include "check/faults.h"
 #include "pg/calls.h"
 
-/* A task whose handler could not be started waits as long. */
+/* Equals the delay of a task whose handler cannot be started. */
 #define AGAIN_US SECONDS_TO_US(30)
 
 struct Faults
@@ -13,8 +13,8 @@ struct Faults
 	Loop	   *loop;
 	const Config *config;
 	Node	   *node;
-	LoopTimer  *timer;			/* the next look */
-	char	  **list;			/* that the log knows; NULL: none */
+	LoopTimer  *timer;			/* the next check */
+	char	  **list;			/* faults that are logged; NULL: none */
 	bool		is_wanted;
 	bool		is_under_way;
 };

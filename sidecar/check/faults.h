@@ -3,13 +3,13 @@
  * faults.h
  *		Handlers that cannot be started, found before a task needs them.
  *
- * A program may be missing, a function, or a grant.  The sidecar looks when its
- * node begins and after each reload; while a handler has a fault, it looks
- * again every half a minute.  A fault that is new is a line in the log, and each
- * is a row of twtasks.warnings while it lasts.  The other handlers work.
- * --check-config makes the same lists.
+ * A program, a function or a grant may be missing.  The sidecar checks all
+ * handlers when its node begins and after each reload; while a handler has a
+ * fault, it checks again every 30 seconds.  It logs each new fault, and keeps
+ * each one as a row of twtasks.warnings while it lasts.  Handlers without a
+ * fault work meanwhile. --check-config makes the same lists.
  *
- * Faults are a list of as many texts as the configuration has handlers; NULL:
+ * A list of faults has one text for each handler of the configuration; NULL:
  * that handler can be started.
  *
  *-------------------------------------------------------------------------
@@ -28,22 +28,25 @@ typedef struct Faults Faults;
 extern Faults *faults_open(Loop *loop, const Config *config, Node *node);
 extern void faults_free(Faults *faults);
 
-/* Looks soon, and tells the log all that it finds. */
+/* Checks soon, and logs all faults that it finds. */
 extern void faults_look(Faults *faults);
 
-/* At the end of a turn. */
+/* Call it at the end of a turn. */
 extern void faults_pump(Faults *faults);
 
-/* The faults of handlers that are programs; palloc'd, as are the texts. */
+/*
+ * Returns the faults of handlers that are programs; the list and its texts are
+ * palloc'd.
+ */
 extern char **faults_of_programs(const Config *config) MUSTCHECK;
 
-/* Whether a handler is a function of the database. */
+/* Whether any handler is a function of the database. */
 extern bool faults_has_functions(const Config *config);
 
 /* Adds the faults of functions, from the answer to call_check_handlers. */
 extern void faults_add_functions(char **list, const Config *config, const PGresult *result);
 
-/* NULL is possible. */
+/* NULL is allowed. */
 extern void faults_free_list(char **list, const Config *config);
 
 #endif							/* TWT_FAULTS_H */
