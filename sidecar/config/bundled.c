@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * bundled.c
- *		Programs that come with the sidecar and work for it.
+ *		Programs that are installed with the sidecar.
  *
- * They are looked up beside our own program, so that programs of one build stay
- * together wherever they are installed.  A sidecar that was not installed finds
- * them where they were built.
+ * The sidecar looks for them beside its own program, so that programs of one
+ * build stay together wherever they are installed.  A sidecar that was not
+ * installed finds them where they were built.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * bundled.h
- *		Programs that come with the sidecar and work for it.
+ *		Programs that are installed with the sidecar.
  *
  *		from: execute_worker.c
  *

@@ -206,7 +206,9 @@ has_settings(const HandlerConfig *handler)
 	return handler->told != NULL && handler->told->noptions > 0;
 }
 
-/* Reports the fault of a handler's settings, if its program answers one. */
+/*
+ * Reports the fault of a handler's settings, if its program answers with one.
+ */
 static bool
 check_answer(const HandlerConfig *handler, const char *line, const Place *place)
 {

@@ -3,11 +3,11 @@
  * config.h
  *		The configuration file, read, checked and printed.
  *
- * One YAML file, mapped onto these structs by the tables in config.c and by
- * those of the kinds of handlers, which lie with the kinds; options.h says how.
- * An unrecognized key, a missing one or a value out of range is an error that
- * names the key, its line and its column.  A Config is never changed after
- * config_read(): a reload reads a new one.
+ * Tables of options map one YAML file onto these structs; see options.h.  The
+ * tables are in config.c, and those of the kinds of handlers in the files of
+ * the kinds.  An unrecognized key, a missing one or a value out of range is an
+ * error that names the key, its line and its column.  A Config never changes
+ * after config_read(): a reload reads a new one.
  *
  *-------------------------------------------------------------------------
  */
@@ -52,17 +52,18 @@ typedef struct HandlerConfig
 	char	  **types;			/* exact, or a prefix ending in '*' */
 	int			ntypes;
 	char	  **argv;			/* the program and its arguments */
-	char	   *directory;		/* where it starts */
-	const Section *told;		/* options told to its processes; NULL: no
-								 * hello */
-	char	   *settings;		/* ... or these, a JSON object; NULL: none */
-	char	   *hello;			/* ... in this first line */
+	char	   *directory;		/* directory in which it starts */
+	const Section *told;		/* options for its processes; NULL: no hello */
+	char	   *settings;		/* settings for its processes, a JSON object;
+								 * NULL: none */
+	char	   *hello;			/* the first line, which carries both */
 	char	   *function;		/* schema.function, or NULL */
-	char	   *role;			/* that it runs as; NULL: the sidecar's own */
-	char	  **statuses;		/* meanings of statuses, or NULL */
-	int			processes;		/* a worker's, or connections */
-	int			prefetch;		/* tasks in flight in each of these */
-	int			waits_for;		/* a task waits for so many others in its
+	char	   *role;			/* role that runs function; NULL: the
+								 * sidecar's own */
+	char	  **statuses;		/* results of statuses, or NULL */
+	int			processes;		/* worker processes, or connections */
+	int			prefetch;		/* tasks in flight in each process */
+	int			waits_for;		/* tasks that may be ahead of one in its
 								 * process */
 	int			concurrency;	/* slots on this node */
 	int64		timeout_us;		/* deadline after the grab */
@@ -71,7 +72,7 @@ typedef struct HandlerConfig
 	RetryConfig retry;
 	StuckRule	stuck;
 	bool		is_atomic;		/* a lost task may run again, whatever stuck
-								 * is */
+								 * says */
 } HandlerConfig;
 
 typedef struct Config
@@ -87,33 +88,39 @@ typedef struct Config
 	int			look_ahead;		/* triggers kept in memory */
 	int64		drain_us;		/* how long SIGTERM waits for handlers */
 	int64		lease_us;		/* silence after which the node counts as gone */
-	int64		sweep_us;		/* between two looks at the whole table */
+	int64		sweep_us;		/* between two sweeps of the whole table */
 	LeaderKind	leader;
 	ZooKeeperConfig zookeeper;
-	char	   *listen;			/* where it tells how it is; NULL: nowhere */
+	char	   *listen;			/* address for health; NULL: none */
 	HandlerConfig **handlers;
 	int			nhandlers;
 } Config;
 
 /*
  * Reads and checks the file, which only root or the daemon's own user may be
- * able to write.  kinds are those of handlers and end in NULL.  NULL on
- * failure, with one message in *error (palloc'd) that names the file, the line
- * and the key.
+ * able to write.  kinds lists the kinds of handlers and ends in NULL.  Returns
+ * NULL on failure, with one message in *error (palloc'd) that names the file,
+ * the line and the key.
  */
 extern Config *config_read(const char *path, const Section *const *kinds,
 						   char **error) MUSTCHECK;
 extern void config_free(Config *config);
 
-/* options_print() and options_needs_restart() of a Config. */
+/* Like options_print() and options_needs_restart(), for a Config. */
 extern void config_print(const Config *config, StringInfo out);
 extern const char *config_needs_restart(const Config *from, const Config *to);
 
-/* The handler for a type: an exact name first, else the longest prefix. */
+/*
+ * Returns the handler for a type: an exact name first, else the longest
+ * prefix.
+ */
 extern const HandlerConfig *config_handler(const Config *config,
 										   const char *type);
 
-/* Its place among the buckets; -1: it is not one of ours. */
+/*
+ * Returns the index of the bucket, or -1 if the configuration does not have
+ * it.
+ */
 extern int	config_bucket(const Config *config, const char *name, size_t len);
 
 extern const char *config_stuck_name(StuckRule rule);

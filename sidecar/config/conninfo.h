@@ -9,14 +9,15 @@
 #define TWT_CONNINFO_H
 
 /*
- * Can libpq read it?  When not, *reason is a palloc'd text that holds nothing
- * of a password.
+ * Whether libpq can read the string.  If not, *reason is a palloc'd text that
+ * contains no part of a password.
  */
 extern bool conninfo_check(const char *conninfo, char **reason) MUSTCHECK;
 
 /*
- * A palloc'd copy that may be shown: the same text, or, when there is a
- * secret in it, an equivalent keyword string with asterisks in its place.
+ * Returns a palloc'd copy that may be shown.  A string without secrets stays
+ * the same; one with secrets becomes an equivalent keyword string with
+ * asterisks.
  */
 extern char *conninfo_redact(const char *conninfo);
 

@@ -25,7 +25,7 @@ settings_json(const char *text)
 	return text != NULL ? json_loads(text, 0, NULL) : NULL;
 }
 
-/* NULL: the option is not set, or nothing that a program is told. */
+/* NULL: the option is not set, or is of a type that programs do not get. */
 static json_t *
 value_json(const Option *option, const void *value)
 {
@@ -82,7 +82,7 @@ hello_make(const char *node, const char *settings, const Section *told, const vo
 	return copy;
 }
 
-/* An anonymous file with the text, read from its beginning; -1: none. */
+/* Returns an anonymous file with the text, to be read from its start, or -1. */
 static int
 text_file(const char *text)
 {
@@ -97,7 +97,7 @@ text_file(const char *text)
 	return fd;
 }
 
-/* Nothing of our environment is the program's business.  0, or an errno. */
+/* Starts the program with an empty environment.  Returns 0 or an errno. */
 static int
 start(const char *path, int in, int out, pid_t *pid)
 {
@@ -114,7 +114,7 @@ start(const char *path, int in, int out, pid_t *pid)
 	return error;
 }
 
-/* All that it writes into the file. */
+/* Reads everything that the program wrote into the file. */
 static char *
 take_answers(int fd)
 {

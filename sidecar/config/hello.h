@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * hello.h
- *		The first line that a worker's process is told.
+ *		The first line that the sidecar sends to a worker's process.
  *
  *		from: config.c			to: worker_process.c
  *
@@ -13,17 +13,18 @@
 #include "config/option.h"
 
 /*
- * {"hello":1,"node":"...","settings":{...}}, palloc'd, without a line end.  The
- * settings are the JSON object, if not NULL, and the options of told in the
- * struct, each under its own name: durations in seconds, sizes in bytes.
+ * Returns {"hello":1,"node":"...","settings":{...}}, palloc'd, without a line
+ * end.  The settings are the members of the JSON object settings, if not NULL,
+ * and the options that told describes in handler.  Each option has its own
+ * name; durations are in seconds, sizes in bytes.
  */
 extern char *hello_make(const char *node, const char *settings, const Section *told,
 						const void *handler);
 
 /*
- * Lets a bundled program answer hellos, one per line, by "--check", and waits for
- * it.  Returns its answers, one line for each; palloc'd.  NULL, with a palloc'd
- * reason, when it could not be run.
+ * Starts a bundled program with "--check", gives it hellos, one per line, and
+ * waits for it.  Returns its answers, one line each, palloc'd.  Returns NULL,
+ * with a palloc'd reason, if the program could not be run.
  */
 extern char *hello_check(const char *path, const char *hellos, char **reason) MUSTCHECK;
 

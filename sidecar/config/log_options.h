@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * log_options.h
- *		What a program writes to its log: the section "log" of its file.
+ *		Options of a program's log: the section "log" of its file.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,7 +17,7 @@ typedef struct LogConfig
 	LogLevel	level;
 } LogConfig;
 
-/* It fills a LogConfig. */
+/* Describes the options of a LogConfig. */
 extern const Section log_section;
 
 #endif							/* TWT_LOG_OPTIONS_H */

@@ -39,17 +39,16 @@ typedef struct Option
 	const char *name;
 	OptionType	type;
 	size_t		offset;			/* its member's, in the section's struct */
-	size_t		count_offset;	/* lists: of an int, the number of entries; 0:
-								 * none */
+	size_t		count_offset;	/* a list: its length, an int; 0: none */
 	const char *fallback;		/* the default, as the file would say it */
-	int64		min;			/* for the value, the bytes of a text, or the */
-	int64		max;			/* entries of a list */
+	int64		min;			/* bounds of the value, of a text's bytes, */
+	int64		max;			/* or of the number of entries of a list */
 	const Choice *choices;
 	const Section *section;
 	/* Returns the fault of a text, or of a word of a list; NULL: none. */
 	const char *(*check) (const char *text);
 	bool		is_required;
-	bool		needs_restart;	/* a reload does not change it */
+	bool		needs_restart;	/* a reload cannot change it */
 	const char *help;			/* one line; ends in "; default: ..." where
 								 * the default is computed */
 } Option;
@@ -75,7 +74,7 @@ struct Section
 	 * options_fail().  NULL: there is nothing to do.
 	 */
 	bool		(*settle) (void *target, const Place *place);
-	/* Frees members that are no options, and settle made; NULL: none. */
+	/* Frees members that are not options and that settle made; NULL: none. */
 	void		(*release) (void *target);
 };
 
@@ -83,13 +82,13 @@ struct Section
 extern bool options_given(const Place *place, const char *name);
 
 /*
- * Lets settle report the fault of an option of the section, or of a part such as
- * "hosts[2]"; "" is the section itself.  Returns false.
+ * Lets settle report the fault of an option of the section, or of a part of
+ * one, such as "hosts[2]"; "" stands for the section itself.  Returns false.
  */
 extern bool options_fail(const Place *place, const char *option,
 						 const char *fmt,...) pg_attribute_printf(3, 4);
 
-/* The choice with that value; it exists. */
+/* Returns the name of the choice with this value, which must exist. */
 extern const char *options_choice_name(const Choice *choices, int value);
 
 #endif							/* TWT_OPTION_H */

@@ -1,11 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * options.c
- *		Reads a configuration file into structs, by their tables of options.
+ *		Reads a configuration file into structs, as tables of options describe.
  *
- * libyaml makes a tree of the file.  The tables are walked together with the
- * tree, so that a value out of place or out of range is reported where it
- * stands.
+ * libyaml makes a tree of the file.  This file walks the tables together with
+ * the tree, so that an error message can name the line of an invalid value.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,7 +21,7 @@ static bool read_options(const Place *place, const Section *section,
 						 char *target);
 static void free_options(const Section *section, char *target);
 
-/* Stores one value or word; text of the file or a default. */
+/* Stores one value or word, which is text of the file or a default. */
 static bool
 read_text(const Place *place, const Option *option, const char *text,
 		  void *target)
@@ -67,7 +66,9 @@ read_word(const Place *list, const Option *option, char **words, int index)
 	return place_fail(&entry, "\"%s\" is there twice", words[index]);
 }
 
-/* How many entries the list has or, not in the file, its default. */
+/*
+ * Counts the entries of the list or, if it is not in the file, of its default.
+ */
 static bool
 read_count(const Place *list, const Option *option, char *target, int *count)
 {
@@ -87,7 +88,10 @@ read_count(const Place *list, const Option *option, char *target, int *count)
 	return true;
 }
 
-/* The array ends in NULL at any time, so that it can be freed half read. */
+/*
+ * Keeps the array NULL-terminated at any time, so that it can be freed half
+ * read.
+ */
 static bool
 read_words(const Place *place, const Option *option, char *target)
 {
@@ -115,7 +119,7 @@ kind_option(const Section *section)
 	return NULL;
 }
 
-/* NULL: it has none, or none yet. */
+/* Returns NULL if the entry has no kind, or none yet. */
 const Section *
 options_kind(const Section *section, const void *source)
 {
@@ -131,7 +135,7 @@ kind_name(const Section *kind)
 	return kind->options[0].name;
 }
 
-/* NULL: the names of several kinds, or of none, are among the keys. */
+/* Returns NULL if the keys name several kinds, or none. */
 static const Section *
 kind_of(const Place *place)
 {
@@ -180,7 +184,7 @@ find_option(const Section *section, const char *name)
 	return NULL;
 }
 
-/* An option of any kind, for sections that have kinds. */
+/* Finds an option of any kind, for sections that have kinds. */
 static const Option *
 find_kinds_option(const Place *place, const Section *section, const char *name)
 {
@@ -194,8 +198,8 @@ find_kinds_option(const Place *place, const Section *section, const char *name)
 }
 
 /*
- * A number of another kind is harmless, so that a handler can change its kind.
- * A role, a directory or a list would not do what its author believes.
+ * Accepts plain values of another kind, so that a handler can change its kind.
+ * Refuses its role, directory or list, which would silently have no effect.
  */
 static bool
 check_other_kinds(const Place *place, const Section *section,
@@ -302,7 +306,7 @@ read_options(const Place *place, const Section *section, char *target)
 	return true;
 }
 
-/* Each key is an option, and is there once. */
+/* Each key must be an option, and must appear once. */
 static bool
 check_keys(const Place *place, const Section *section)
 {

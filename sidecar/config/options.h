@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * options.h
- *		Configuration files: a table of options, a struct, a file.
+ *		Configuration files, read into structs by tables of options.
  *
  * A program that wants a configuration file writes a struct, a table with one
  * row per option, and a Section that says which struct the table fills:
@@ -30,9 +30,9 @@
  * the same checks.  Checks that concern several options are the section's
  * settle function.
  *
- * It needs options.c, options_print.c, place.c, source.c, values.c, conninfo.c,
- * base/text.c and base/units.c, and links with libyaml and libpq.  The section
- * of the log, for any program, is in log_options.h.
+ * This module needs options.c, options_print.c, place.c, source.c, values.c,
+ * conninfo.c, base/text.c and base/units.c, and links with libyaml and libpq.
+ * log_options.h has the section of the log, for any program.
  *
  *-------------------------------------------------------------------------
  */
@@ -42,10 +42,10 @@
 #include "config/option.h"
 
 /*
- * Reads the file into a struct that options_free() frees.  kinds, which ends
- * in NULL, are those of the section that has a row OPTION_KIND; NULL: none
- * has.  NULL on failure, with a palloc'd message in *error that names file,
- * line, column and option.
+ * Reads the file into a struct that options_free() frees.  kinds ends in NULL
+ * and lists the kinds for the section that has a row OPTION_KIND; NULL if no
+ * section has one.  Returns NULL on failure, with a palloc'd message in *error
+ * that names file, line, column and option.
  */
 extern void *options_read(const Section *section, const Section *const *kinds,
 						  const char *path, char **error) MUSTCHECK;
@@ -59,13 +59,13 @@ extern void options_print(const Section *section, const void *source,
 						  StringInfo out);
 
 /*
- * The first option that differs and that a reload cannot change; NULL: a
- * program can go over from one to the other.
+ * Returns the first option that differs and that a reload cannot change; NULL
+ * if a reload can apply all differences.
  */
 extern const char *options_needs_restart(const Section *section,
 										 const void *from, const void *to);
 
-/* The kind of an entry of this section; NULL: it has none. */
+/* Returns the kind of an entry of this section; NULL if it has none. */
 extern const Section *options_kind(const Section *section, const void *source);
 
 #endif							/* TWT_OPTIONS_H */

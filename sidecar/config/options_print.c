@@ -12,12 +12,12 @@
 
 #define INDENT 2
 
-/* A section that is printed, and how. */
+/* A section that is being printed. */
 typedef struct Printing
 {
 	StringInfo	out;
 	const Section *section;
-	const char *source;			/* the struct it fills */
+	const char *source;			/* the struct that section describes */
 	int			indent;
 	bool		needs_dash;		/* the first line of an entry of a list */
 	bool		has_comments;
@@ -96,7 +96,7 @@ print_option(Printing *printing, const Option *option)
 	print_value(printing, option);
 }
 
-/* The options of a kind stand where its row is. */
+/* Prints the options of a kind in the place of the OPTION_KIND row. */
 static void
 print_section(Printing *printing)
 {
@@ -136,7 +136,7 @@ is_same_text(const char *a, const char *b)
 	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
-/* Texts are compared as they are: what is printed may hide a password. */
+/* Compares texts as they are, because a printed form may hide a password. */
 static bool
 is_same(const Option *option, const void *left, const void *right)
 {
@@ -156,7 +156,10 @@ is_same(const Option *option, const void *left, const void *right)
 	return result;
 }
 
-/* Entries and their kinds are the same, and what they hold can be changed. */
+/*
+ * Returns the list's own name if its entries or their kinds differ, else the
+ * first option of an entry that a reload cannot change.
+ */
 static const char *
 sections_need_restart(const Option *option, void *const *from, void *const *to)
 {

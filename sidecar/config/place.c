@@ -76,8 +76,8 @@ place_of_entry(const Place *outer, int index)
 }
 
 /*
- * The rest of the way to a part of the place, such as types[1], or
- * settings["linger.ms"] for a key that has dots itself.
+ * Follows the rest of a path to a part of the place, such as types[1], or
+ * settings["linger.ms"] for a key that itself has dots.
  */
 static bool
 fail_inside(const Place *place, const char *way, const char *what)
@@ -125,7 +125,7 @@ options_given(const Place *place, const char *name)
 	return place_of_key(place, name).node != NULL;
 }
 
-/* YAML's null, which is more often a slip than meant. */
+/* YAML's null is more often a slip than meant. */
 static bool
 is_null(const yaml_node_t *node)
 {

@@ -20,7 +20,7 @@ is_safe(const struct stat *status)
 		(status->st_mode & forbidden) == 0;
 }
 
-/* The fault of the file; NULL: none. */
+/* Returns the fault of the file; NULL if there is none. */
 static char *
 judge_file(int fd)
 {

@@ -66,8 +66,8 @@ source_message(const Source *source, const yaml_node_t *node,
 }
 
 /*
- * A group that is ours alone: what it may write, only we may.  It has our name,
- * as where the umask is 002.
+ * Whether the group has our user's name and no other member.  It may then
+ * write the file, as it does where the umask is 002.
  */
 static bool
 is_private_group(gid_t gid)
@@ -84,7 +84,10 @@ is_private_group(gid_t gid)
 	return true;
 }
 
-/* Only root and we ourselves may have written what decides what we run. */
+/*
+ * Only root and our own user may have written the file, which decides what we
+ * run.
+ */
 static const char *
 file_fault(const struct stat *st)
 {
@@ -100,7 +103,10 @@ file_fault(const struct stat *st)
 	return NULL;
 }
 
-/* False with errno set, or 0 when the file grew too large meanwhile. */
+/*
+ * Returns false with errno set; errno is 0 if the file grew too large
+ * meanwhile.
+ */
 static bool
 read_all(int fd, StringInfo text)
 {
@@ -158,7 +164,9 @@ position_at_offset(StringInfo text, size_t offset)
 	return position;
 }
 
-/* libyaml gives an offset where it cannot read, and a mark elsewhere. */
+/*
+ * libyaml gives an offset for an unreadable byte, and a mark for other errors.
+ */
 static char *
 syntax_error(const char *path, StringInfo text, const yaml_parser_t *parser)
 {
@@ -184,7 +192,7 @@ start_parser(yaml_parser_t *parser, const StringInfoData *text, char **error)
 	return true;
 }
 
-/* Why the event must not be in the file; NULL: it may. */
+/* Returns why the event must not be in the file; NULL if it may. */
 static const char *
 event_fault(const yaml_event_t *event, int *ndocuments)
 {

@@ -3,8 +3,8 @@
  * source.h
  *		A configuration file as libyaml reads it.
  *
- * The file decides which programs run.  It is read only if nobody but root
- * and the user of this process can have written it.
+ * The file decides which programs run.  The sidecar reads it only if nobody
+ * but root and its own user can have written it.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,8 +16,9 @@
 typedef struct Source Source;
 
 /*
- * Reads one YAML document of at most 1 MB, without aliases.  NULL on failure, with a palloc'd
- * message in *error that names the file, the line and the column.
+ * Reads one YAML document of at most 1 MB, without aliases.  Returns NULL on
+ * failure, with a palloc'd message in *error that names the file, the line and
+ * the column.
  */
 extern Source *source_read(const char *path, char **error) MUSTCHECK;
 extern void source_free(Source *source);
@@ -25,7 +26,7 @@ extern void source_free(Source *source);
 /* The outermost node; NULL: the file is empty. */
 extern const yaml_node_t *source_root(Source *source);
 
-/* The node that a list or a mapping has by this number. */
+/* Returns the node to which a list or a mapping refers by this number. */
 extern const yaml_node_t *source_node(Source *source, int number);
 
 /* The text of a scalar, which may hold a NUL. */
@@ -35,9 +36,9 @@ extern const char *source_text(const yaml_node_t *node);
 extern bool source_has_text(const yaml_node_t *node, const char *text);
 
 /*
- * A palloc'd message: file, line and column of the node, place, what.  Without
- * a node it has no line.  Text from the file must be escaped already, except
- * in place.
+ * Returns a palloc'd message: file, line and column of the node, place, what.
+ * Without a node it has no line.  The caller escapes text from the file,
+ * except in place.
  */
 extern char *source_message(const Source *source, const yaml_node_t *node,
 							const char *place, const char *what);

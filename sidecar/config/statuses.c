@@ -2,7 +2,7 @@
 
 #include "config/statuses.h"
 
-/* One word, read. */
+/* One word of the option, parsed. */
 typedef struct StatusRule
 {
 	int			status;			/* the lowest, for a class */
@@ -36,7 +36,7 @@ parse_status(const char **text, StatusRule *rule)
 	return len > 0 && !(len > 1 && s[0] == '0');
 }
 
-/* "failure" is no word of the worker protocol: what retry decides on. */
+/* "failure" is not a word of the worker protocol; it lets retry decide. */
 static bool
 parse_result(const char *text, TaskResult *result)
 {

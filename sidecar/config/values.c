@@ -54,7 +54,7 @@ options_choice_name(const Choice *choices, int value)
 	return choices->name;
 }
 
-/* The largest unit that leaves a whole number. */
+/* Prints the value in the largest unit that leaves a whole number. */
 static void
 print_units(int64 value, const Unit *units, StringInfo out)
 {
@@ -185,7 +185,7 @@ print_range(const Option *option, StringInfo out)
 	}
 }
 
-/* The fault of a text, which the reason quotes. */
+/* Returns a reason that quotes the invalid text. */
 static char *
 reason_invalid(const char *what, const char *text, const char *hint)
 {
@@ -212,7 +212,7 @@ reason_range(const Option *option, const char *text)
 	return out.data;
 }
 
-/* One line of text of the option's length; says no more about it. */
+/* One line of text within the option's length; the reason never quotes it. */
 static bool
 is_plain_text(const Option *option, const char *text, char **reason)
 {
@@ -264,7 +264,9 @@ parse_choice(const Option *option, const char *text, int *target,
 	return false;
 }
 
-/* Judges what a number was read as; in_range is looked at only if it was. */
+/*
+ * Judges a number that was read; in_range matters only if it could be parsed.
+ */
 static bool
 accept_number(const Option *option, const char *text, Parsed parsed,
 			  bool in_range, char **reason)

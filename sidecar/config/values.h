@@ -11,17 +11,17 @@
 #include "config/option.h"
 
 /*
- * Stores the value that text stands for at target, a member of the option's
- * kind (for the kinds that are lists: one word, a char *).  The stored value
- * belongs to the caller.  False, with a palloc'd reason, when text is not such
- * a value or out of the option's range.  The reason never quotes a conninfo.
+ * Stores the value of text at target, a member of the option's type (one word,
+ * a char *, for the types that are lists).  The stored value belongs to the
+ * caller.  Returns false, with a palloc'd reason, if text is invalid or out of
+ * the option's range.  The reason never quotes a conninfo.
  */
 extern bool values_parse(const Option *option, const char *text, void *target,
 						 char **reason) MUSTCHECK;
 
 /*
- * Appends the value at source as YAML that values_parse() takes back.  Lists
- * come as flow sequences; passwords in a conninfo as asterisks.
+ * Appends the value at source as YAML that values_parse() accepts.  Lists
+ * become flow sequences, and passwords in a conninfo asterisks.
  */
 extern void values_print(const Option *option, const void *source,
 						 StringInfo out);

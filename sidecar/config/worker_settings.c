@@ -28,7 +28,7 @@ list_json(Source *source, const yaml_node_t *node)
 	return list;
 }
 
-/* A key that is no text has no place in JSON. */
+/* JSON cannot hold a key that is not text. */
 static json_t *
 mapping_json(Source *source, const yaml_node_t *node)
 {

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * worker_settings.h
- *		The settings that the configuration file has for a worker: any mapping.
+ *		The settings of a worker in the configuration file: any mapping.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,8 +11,9 @@
 #include "config/source.h"
 
 /*
- * The mapping as the text of a JSON object, palloc'd.  Plain words that JSON
- * knows (numbers, true, false, null) are these; all else is text.
+ * Returns the mapping as the text of a JSON object, palloc'd.  Plain words
+ * that JSON knows (numbers, true, false, null) keep their type; all else is
+ * text.
  */
 extern char *worker_settings_json(Source *source, const yaml_node_t *node);
 

@@ -15,15 +15,20 @@ typedef struct ZooKeeperConfig
 	char	  **servers;		/* HOST:PORT; NULL: none given */
 	int			nservers;
 	char	   *group;			/* the nodes among which one leads */
-	char	   *digest_file;	/* has USER:PASSWORD; NULL: open to anybody */
-	int64		session_us;		/* asked for; the server may change it */
-	int64		fallback_us;	/* then PostgreSQL chooses the leader */
+	char	   *digest_file;	/* file with USER:PASSWORD; NULL: open to
+								 * anybody */
+	int64		session_us;		/* requested; the server may change it */
+	int64		fallback_us;	/* silence after which PostgreSQL chooses the
+								 * leader */
 } ZooKeeperConfig;
 
-/* It fills a ZooKeeperConfig. */
+/* Describes the options of a ZooKeeperConfig. */
 extern const Section zookeeper_section;
 
-/* For settle: false, after options_fail(), unless servers and group are given. */
+/*
+ * Returns false, after options_fail(), unless servers and group are given.  A
+ * settle function calls it.
+ */
 extern bool zookeeper_options_complete(const ZooKeeperConfig *config, const Place *place);
 
 #endif							/* TWT_ZOOKEEPER_OPTIONS_H */
