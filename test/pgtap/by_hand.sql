@@ -9,24 +9,24 @@ SET LOCAL application_name = 'psql at night';
 
 -- Held and released: the time at which it was to run is kept.
 SELECT task_id AS task FROM twtasks.add_task('A', run_after => '2100-01-01 00:00:00+00') \gset
-SELECT is(pg_temp.change('hold', :'task', 0), 'changed', 'a task that waits is held');
+SELECT is(pg_temp.change('hold', :'task', 0), 'changed', 'a waiting task is held');
 SELECT is((SELECT jsonb_build_array(status, next_event_time, planned) FROM twtasks.tasks WHERE id = :'task'),
-	jsonb_build_array('HELD', 'infinity'::timestamptz, '2100-01-01 00:00:00+00'::timestamptz), 'it never runs, but knows its time');
-SELECT is(pg_temp.change('release', :'task', 1), 'changed', 'it is released');
+	jsonb_build_array('HELD', 'infinity'::timestamptz, '2100-01-01 00:00:00+00'::timestamptz), 'a held task never runs, but keeps its time');
+SELECT is(pg_temp.change('release', :'task', 1), 'changed', 'a held task is released');
 SELECT is((SELECT jsonb_build_array(status, next_event_time, planned) FROM twtasks.tasks WHERE id = :'task'),
-	jsonb_build_array('WAITING', '2100-01-01 00:00:00+00'::timestamptz, NULL), 'and waits for its time again');
-SELECT is(pg_temp.change('hold', :'task', 2), 'changed', 'held once more');
-SELECT is((SELECT r.result FROM twtasks.release_task(:'task', 3, '2099-01-01 00:00:00+00') r), 'changed', 'it may be released for another time');
-SELECT is((SELECT next_event_time FROM twtasks.tasks WHERE id = :'task'), '2099-01-01 00:00:00+00'::timestamptz, 'which counts then');
+	jsonb_build_array('WAITING', '2100-01-01 00:00:00+00'::timestamptz, NULL), 'a released task waits for its time again');
+SELECT is(pg_temp.change('hold', :'task', 2), 'changed', 'a released task is held once more');
+SELECT is((SELECT r.result FROM twtasks.release_task(:'task', 3, '2099-01-01 00:00:00+00') r), 'changed', 'a held task may be released for another time');
+SELECT is((SELECT next_event_time FROM twtasks.tasks WHERE id = :'task'), '2099-01-01 00:00:00+00'::timestamptz, 'the other time counts after the release');
 
 -- Held in ERROR: to release it is not to decide that it may run.
 SELECT pg_temp.task_in('ERROR') AS task \gset
 SELECT is(pg_temp.change('hold', :'task', 2), 'changed', 'a task in ERROR is held');
-SELECT is(pg_temp.change('release', :'task', 3), 'changed', 'released');
-SELECT is(pg_temp.state(:'task'), 'ERROR 4', 'it is in ERROR again');
-SELECT is((SELECT count(*) FROM twtasks.error_tasks WHERE id = :'task'), 1::bigint, 'where people look');
-SELECT is(pg_temp.change('hold', :'task', 4), 'changed', 'held again');
-SELECT is((SELECT (r.result, r.status)::text FROM twtasks.release_task(:'task', 5, clock_timestamp()) r), '(changed,WAITING)', 'with a time it runs');
+SELECT is(pg_temp.change('release', :'task', 3), 'changed', 'a task held in ERROR is released');
+SELECT is(pg_temp.state(:'task'), 'ERROR 4', 'a task released from ERROR is in ERROR again');
+SELECT is((SELECT count(*) FROM twtasks.error_tasks WHERE id = :'task'), 1::bigint, 'a task released to ERROR is in the view error_tasks');
+SELECT is(pg_temp.change('hold', :'task', 4), 'changed', 'a task in ERROR is held once more');
+SELECT is((SELECT (r.result, r.status)::text FROM twtasks.release_task(:'task', 5, clock_timestamp()) r), '(changed,WAITING)', 'a task held in ERROR and released for a time runs');
 
 -- A task that somebody lets run no longer expires, unless it has time left.
 -- Returns 'status, whether it expires' after a change of a task.
@@ -44,18 +44,18 @@ BEGIN
 END $$;
 SELECT is(pg_temp.changed_late(x.action, x.status::twtasks.task_status, x.after::interval, x.run_after::interval), x.becomes, x.what)
 FROM (VALUES ('resume', 'ERROR', '-1 s', NULL, 'changed WAITING never', 'a task in ERROR that is resumed too late'),
-	('resume', 'ERROR', '1 h', NULL, 'changed WAITING expires', 'or in time'),
-	('resume', 'WAITING', '-1 s', NULL, 'changed SUBMITTED never', 'one that waited'),
-	('reschedule', 'WAITING', '1 h', '2 h', 'changed WAITING never', 'one that is put off for longer'),
-	('reschedule', 'WAITING', '2 h', '1 h', 'changed WAITING expires', 'or not'),
-	('release', 'HELD', '-1 s', NULL, 'changed WAITING expires', 'one that was held goes on as it was'),
-	('release', 'HELD', '-1 s', '0 s', 'changed WAITING never', 'unless a time is named'),
-	('release', 'HELD', '1 h', '2 h', 'changed WAITING never', 'a later one, too'),
-	('release', 'HELD', '1 h', NULL, 'changed WAITING expires', 'in time'),
-	('hold', 'WAITING', '-1 s', NULL, 'changed HELD expires', 'who holds one decides nothing'))
+	('resume', 'ERROR', '1 h', NULL, 'changed WAITING expires', 'a task in ERROR that is resumed in time'),
+	('resume', 'WAITING', '-1 s', NULL, 'changed SUBMITTED never', 'a waiting task that is resumed too late'),
+	('reschedule', 'WAITING', '1 h', '2 h', 'changed WAITING never', 'a task that is put off beyond its expiry'),
+	('reschedule', 'WAITING', '2 h', '1 h', 'changed WAITING expires', 'a task that is put off within its expiry'),
+	('release', 'HELD', '-1 s', NULL, 'changed WAITING expires', 'a held task that is released without a time'),
+	('release', 'HELD', '-1 s', '0 s', 'changed WAITING never', 'a held task that is released for a time'),
+	('release', 'HELD', '1 h', '2 h', 'changed WAITING never', 'a held task that is released for a time beyond its expiry'),
+	('release', 'HELD', '1 h', NULL, 'changed WAITING expires', 'a held task that is released in time'),
+	('hold', 'WAITING', '-1 s', NULL, 'changed HELD expires', 'a task that is held too late'))
 	AS x(action, status, after, run_after, becomes, what);
-SELECT is(twtasks_internal.expire_tasks(), 1::bigint, 'none but that one is given up');
-SELECT is((SELECT jsonb_build_array(before ? 'expires', after ? 'expires') FROM twtasks.audit WHERE action = 'resume' ORDER BY id LIMIT 1), '[true, false]'::jsonb, 'it is written down');
+SELECT is(twtasks_internal.expire_tasks(), 1::bigint, 'only the task whose expiry stays is given up');
+SELECT is((SELECT jsonb_build_array(before ? 'expires', after ? 'expires') FROM twtasks.audit WHERE action = 'resume' ORDER BY id LIMIT 1), '[true, false]'::jsonb, 'the audit shows the removed expiry');
 TRUNCATE twtasks.task, twtasks.unique_key, twtasks.audit;
 
 -- Back from the history.
@@ -68,45 +68,45 @@ SELECT is((SELECT (r.result, r.status)::text FROM twtasks.reopen_task(:'task', 3
 SELECT is((SELECT jsonb_build_array(version, status, type, sub_type, key, priority, tries, size > 0, queued, data, payload, context, error, expires)
 		   FROM twtasks.task WHERE id = :'task'),
 	jsonb_build_array(4, 'WAITING', 'SEND', 'sub', 'k-1', 2, 0, true, false, '{"to": 7}'::jsonb, '\x00ff', '{"c": 1}'::jsonb, 'rejected', NULL),
-	'with all that it carries, and new tries; it expires no more');
-SELECT is((SELECT count(*) FROM twtasks.finished_task WHERE id = :'task'), 0::bigint, 'it is in the history no more');
-SELECT is((SELECT (task_id = :'task', result)::text FROM twtasks.add_task('SEND', key => 'k-1')), '(t,already_exists)', 'it is still the one with its key');
-SELECT is(pg_temp.change('reopen', :'task', 3), 'wrong_version', 'reopened a second time it is not');
-SELECT is(pg_temp.change('reopen', :'task', 4), 'wrong_status', 'nor while it is live');
+	'a reopened task has all that it carried, new tries and no expiry');
+SELECT is((SELECT count(*) FROM twtasks.finished_task WHERE id = :'task'), 0::bigint, 'a reopened task is no longer in the history');
+SELECT is((SELECT (task_id = :'task', result)::text FROM twtasks.add_task('SEND', key => 'k-1')), '(t,already_exists)', 'a reopened task keeps its key');
+SELECT is(pg_temp.change('reopen', :'task', 3), 'wrong_version', 'a task cannot be reopened twice with one version');
+SELECT is(pg_temp.change('reopen', :'task', 4), 'wrong_status', 'a live task cannot be reopened');
 UPDATE twtasks.task SET next_event_time = created WHERE id = :'task';
 SELECT twtasks_internal.promote_tasks() \g /dev/null
-SELECT is(pg_temp.grab(:'task'), 6::bigint, 'it is promoted and grabbed');
-SELECT is(pg_temp.finish(:'task', 'done', 1), NULL, 'what it was doing the first time cannot finish it');
-SELECT is(pg_temp.finish(:'task', 'done'), 'DONE', 'what it does now can');
-SELECT is(pg_temp.change('reopen', :'task', 7), 'wrong_status', 'a task that is DONE stays so');
+SELECT is(pg_temp.grab(:'task'), 6::bigint, 'a reopened task is promoted and grabbed');
+SELECT is(pg_temp.finish(:'task', 'done', 1), NULL, 'a version of before the reopening cannot finish the task');
+SELECT is(pg_temp.finish(:'task', 'done'), 'DONE', 'the new grab can finish the task');
+SELECT is(pg_temp.change('reopen', :'task', 7), 'wrong_status', 'a task that is DONE cannot be reopened');
 SELECT (twtasks.add_task('SEND', key => 'k-2')).task_id AS task \gset
 SELECT pg_temp.change('cancel', :'task', 0) \g /dev/null
 DELETE FROM twtasks.unique_key WHERE key = 'k-2';
 SELECT (twtasks.add_task('SEND', key => 'k-2')).result \g /dev/null
-SELECT throws_ok(format('SELECT twtasks.reopen_task(%L, 1)', :'task'), '23505', NULL, 'a key that cleaning has freed, and another took, is not taken back');
+SELECT throws_ok(format('SELECT twtasks.reopen_task(%L, 1)', :'task'), '23505', NULL, 'a task whose key another task took cannot be reopened');
 DELETE FROM twtasks.unique_key WHERE key = 'k-2';
-SELECT is(pg_temp.change('reopen', :'task', 1), 'changed', 'one that is only free is');
-SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE task_id = :'task' AND key = 'k-2'), 1::bigint, 'so that no second task can have it');
+SELECT is(pg_temp.change('reopen', :'task', 1), 'changed', 'a task whose key is free can be reopened');
+SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE task_id = :'task' AND key = 'k-2'), 1::bigint, 'a reopened task claims its key again');
 
 -- The audit.
 TRUNCATE twtasks.audit;
 SELECT pg_temp.task_in('ERROR') AS task \gset
 SELECT (twtasks.resume_task(:'task', 2, 'the bank is back')).result \g /dev/null
 SELECT is((SELECT jsonb_build_array(actor, role, application, action, reason, from_version, to_version, from_status, to_status) FROM twtasks.audit),
-	jsonb_build_array(session_user, session_user, 'psql at night', 'resume', 'the bank is back', 2, 3, 'ERROR', 'WAITING'), 'who, with what, why');
-SELECT is((SELECT before FROM twtasks.audit), jsonb_build_object('status', 'ERROR', 'version', 2, 'tries', 1, 'next_event_time', 'infinity'), 'what changed, as it was');
-SELECT is((SELECT after - 'next_event_time' FROM twtasks.audit), '{"status": "WAITING", "version": 3, "tries": 0}'::jsonb, 'and as it became');
-SELECT ok((SELECT abs(extract(epoch FROM (after ->> 'next_event_time')::timestamptz - at)) < 1 FROM twtasks.audit), 'with when it runs');
+	jsonb_build_array(session_user, session_user, 'psql at night', 'resume', 'the bank is back', 2, 3, 'ERROR', 'WAITING'), 'the audit shows the actor, the application and the reason');
+SELECT is((SELECT before FROM twtasks.audit), jsonb_build_object('status', 'ERROR', 'version', 2, 'tries', 1, 'next_event_time', 'infinity'), 'the audit shows what was there before');
+SELECT is((SELECT after - 'next_event_time' FROM twtasks.audit), '{"status": "WAITING", "version": 3, "tries": 0}'::jsonb, 'the audit shows what was there after');
+SELECT ok((SELECT abs(extract(epoch FROM (after ->> 'next_event_time')::timestamptz - at)) < 1 FROM twtasks.audit), 'the audit shows when the task runs next');
 CREATE ROLE regress_operator IN ROLE twtasks_operator;
 SET LOCAL ROLE regress_operator;
 SELECT r.result FROM twtasks.cancel_task(:'task', 3) r \g /dev/null
 RESET ROLE;
 SELECT is((SELECT jsonb_build_array(actor, role, reason, before ? 'incarnation', after) FROM twtasks.audit ORDER BY id DESC LIMIT 1),
-	jsonb_build_array(session_user, 'regress_operator', NULL, true, '{"status": "CANCELLED", "version": 4}'::jsonb), 'as whom, if a role was set');
+	jsonb_build_array(session_user, 'regress_operator', NULL, true, '{"status": "CANCELLED", "version": 4}'::jsonb), 'the audit shows the role that was set');
 SELECT is((SELECT jsonb_agg(jsonb_build_array(event, version, status, reason) ORDER BY at) FROM twtasks.task_history WHERE task_id = :'task'),
 	'[["add", 0, null, null], ["resume", 3, "WAITING", "the bank is back"], ["cancel", 4, "CANCELLED", null], ["now", 4, "CANCELLED", "test"]]'::jsonb,
-	'the history of a task in one view');
-SELECT is(pg_temp.change('fail', :'task', 1) || (SELECT count(*) FROM twtasks.audit), 'wrong_version2', 'what was not done is not written down');
+	'the history of a task is in one view');
+SELECT is(pg_temp.change('fail', :'task', 1) || (SELECT count(*) FROM twtasks.audit), 'wrong_version2', 'a refused change leaves no row in the audit');
 
 -- By filter.
 TRUNCATE twtasks.task, twtasks.finished_task, twtasks.unique_key, twtasks.audit;
@@ -131,34 +131,34 @@ BEGIN
 		' ', action, arguments) INTO numbers;
 	RETURN numbers;
 END $$;
-SELECT is(pg_temp.would($$'PAYOUT'$$), '2 3 1', 'those of a type, the oldest first');
-SELECT is(pg_temp.would($$'PAYOUT', newest_first => true$$), '1 3 2', 'or the newest');
-SELECT is(pg_temp.would($$'PAYOUT', max_tasks => 2$$), '2 3', 'so many at most');
-SELECT is(pg_temp.would($$'PAYOUT', newest_first => true, max_tasks => 1$$), '1', 'of the newest too');
-SELECT is(pg_temp.would($$'PAYOUT*'$$), '2 3 4 1', 'those whose type begins so');
-SELECT is(pg_temp.would($$'*'$$), '5 2 3 4 1', 'all');
-SELECT is(pg_temp.would($$'NONE'$$), NULL, 'none');
-SELECT is(pg_temp.would($$'*', sub_type => 'sub'$$), '5 4', 'by sub_type');
-SELECT is(pg_temp.would($$'PAYOUT*', sub_type => 'sub'$$), '4', 'by type and sub_type: both count');
-SELECT is(pg_temp.would($$'*', bucket => 'b'$$), '5', 'by bucket');
-SELECT is(pg_temp.would($$'*', error => 'TIMEOUT'$$), '5 3 4 1', 'by error, in upper or lower case');
-SELECT is(pg_temp.would($$'*', error => '%'$$), '5', 'of which no character has a meaning');
-SELECT is(pg_temp.would($$'*', since => '2024-06-01 11:20+00', until => '2024-06-01 11:40+00'$$), '2 3', 'since a time, until before a time');
-SELECT is(pg_temp.would($$'*', statuses => '{WAITING}'$$), '6', 'by status');
-SELECT is(pg_temp.would($$'PAY', statuses => '{WAITING,ERROR}'$$), '5', 'by type and status: both count');
-SELECT is(pg_temp.would($$'*', statuses => '{WAITING,ERROR}'$$), '5 2 3 4 1 6', 'by several');
-SELECT is(pg_temp.would($$'PAYOUT'$$, 'cancel'), '6 7', 'who cancels means what has not started');
-SELECT is(pg_temp.would($$'PAYOUT'$$, 'hold'), '6 7', 'so does who holds');
-SELECT is(pg_temp.would($$'*', since => '2024-01-01'$$, 'reopen'), '8', 'of the history only what FAILED');
+SELECT is(pg_temp.would($$'PAYOUT'$$), '2 3 1', 'tasks of a type come with the oldest first');
+SELECT is(pg_temp.would($$'PAYOUT', newest_first => true$$), '1 3 2', 'newest_first turns the order');
+SELECT is(pg_temp.would($$'PAYOUT', max_tasks => 2$$), '2 3', 'max_tasks limits the tasks');
+SELECT is(pg_temp.would($$'PAYOUT', newest_first => true, max_tasks => 1$$), '1', 'max_tasks limits the newest tasks too');
+SELECT is(pg_temp.would($$'PAYOUT*'$$), '2 3 4 1', 'a pattern finds all types that begin so');
+SELECT is(pg_temp.would($$'*'$$), '5 2 3 4 1', 'the pattern * finds all tasks');
+SELECT is(pg_temp.would($$'NONE'$$), NULL, 'an unknown type finds no task');
+SELECT is(pg_temp.would($$'*', sub_type => 'sub'$$), '5 4', 'sub_type selects tasks');
+SELECT is(pg_temp.would($$'PAYOUT*', sub_type => 'sub'$$), '4', 'type and sub_type select together');
+SELECT is(pg_temp.would($$'*', bucket => 'b'$$), '5', 'bucket selects tasks');
+SELECT is(pg_temp.would($$'*', error => 'TIMEOUT'$$), '5 3 4 1', 'error selects tasks in upper or lower case');
+SELECT is(pg_temp.would($$'*', error => '%'$$), '5', 'no character of error has a special meaning');
+SELECT is(pg_temp.would($$'*', since => '2024-06-01 11:20+00', until => '2024-06-01 11:40+00'$$), '2 3', 'since and until select a span of time');
+SELECT is(pg_temp.would($$'*', statuses => '{WAITING}'$$), '6', 'statuses selects tasks');
+SELECT is(pg_temp.would($$'PAY', statuses => '{WAITING,ERROR}'$$), '5', 'type and statuses select together');
+SELECT is(pg_temp.would($$'*', statuses => '{WAITING,ERROR}'$$), '5 2 3 4 1 6', 'several statuses select tasks');
+SELECT is(pg_temp.would($$'PAYOUT'$$, 'cancel'), '6 7', 'cancel selects tasks that have not started');
+SELECT is(pg_temp.would($$'PAYOUT'$$, 'hold'), '6 7', 'hold selects tasks that have not started');
+SELECT is(pg_temp.would($$'*', since => '2024-01-01'$$, 'reopen'), '8', 'reopen selects only FAILED tasks of the history');
 SELECT is((SELECT count(*) FROM twtasks.audit WHERE action <> 'fail') + (SELECT count(*) FROM twtasks.tasks WHERE version > 3), 0::bigint, 'a dry run changes nothing');
 
 SELECT results_eq($$SELECT right(id::text, 1), type, from_status, result, version, status FROM twtasks.change_tasks('resume', 'PAYOUT*', 'back again', error => 'timeout', max_tasks => 2)$$,
 	$$VALUES ('3', 'PAYOUT', 'ERROR'::twtasks.task_status, 'changed', 3::bigint, 'WAITING'::twtasks.task_status), ('4', 'PAYOUT|X', 'ERROR', 'changed', 3, 'WAITING')$$,
-	'of each is told what became of it');
-SELECT is((SELECT count(*) FROM twtasks.change_tasks('resume', 'PAYOUT*', 'back again', error => 'timeout', max_tasks => 2)), 1::bigint, 'the next call takes what is left');
-SELECT is((SELECT count(*) FROM twtasks.change_tasks('resume', 'PAYOUT*', 'back again', error => 'timeout', max_tasks => 2)), 0::bigint, 'until nothing comes back');
-SELECT is((SELECT jsonb_object_agg(action, n) FROM (SELECT action, count(*) AS n FROM twtasks.audit WHERE reason = 'back again' GROUP BY 1) x), '{"resume": 3}'::jsonb, 'each is written down');
-SELECT is((SELECT string_agg(DISTINCT result, ' ') FROM twtasks.change_tasks('reopen', '*', 'once more', since => '2024-01-01')), 'changed', 'tasks of the history are reopened');
+	'the result shows what became of each task');
+SELECT is((SELECT count(*) FROM twtasks.change_tasks('resume', 'PAYOUT*', 'back again', error => 'timeout', max_tasks => 2)), 1::bigint, 'the next call takes the tasks that are left');
+SELECT is((SELECT count(*) FROM twtasks.change_tasks('resume', 'PAYOUT*', 'back again', error => 'timeout', max_tasks => 2)), 0::bigint, 'a call without tasks left returns nothing');
+SELECT is((SELECT jsonb_object_agg(action, n) FROM (SELECT action, count(*) AS n FROM twtasks.audit WHERE reason = 'back again' GROUP BY 1) x), '{"resume": 3}'::jsonb, 'the audit has a row for each task');
+SELECT is((SELECT string_agg(DISTINCT result, ' ') FROM twtasks.change_tasks('reopen', '*', 'once more', since => '2024-01-01')), 'changed', 'tasks of the history are reopened in a batch');
 
 -- A mistake in the call changes nothing.
 SELECT throws_ok(format('SELECT FROM twtasks.change_tasks(%s)', x.arguments), x.state, NULL, x.arguments)

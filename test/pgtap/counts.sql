@@ -54,40 +54,40 @@ SELECT pg_temp.fill(4, 600020, 'MANY', 'SUBMITTED', '2020-02-01', 7) \g /dev/nul
 SELECT pg_temp.rows_read() \g /dev/null
 
 -- stats, as a person or a monitor asks it.
-SELECT is((SELECT count(*) FROM twtasks.stats), 7::bigint, 'stats: a row for each bucket, type and status');
-SELECT cmp_ok(pg_temp.rows_read(), '<', 42000::bigint, 'stats: reads no more than 10,000 of each');
-SELECT is(pg_temp.counted('OLD'), '{"SUBMITTED": [1, false]}', 'stats: exact where there are few');
-SELECT is(pg_temp.counted('FEW'), '{"SUBMITTED": [3, false], "PROCESSING": [2, false]}', 'stats: by status');
-SELECT is(pg_temp.counted('MANY'), '{"SUBMITTED": [10004, true]}', 'stats: at least so many where there are more; of each priority');
-SELECT is(pg_temp.counted('LATER'), '{"WAITING": [10000, true]}', 'stats: so with those that wait');
-SELECT is(pg_temp.counted('BROKEN'), '{"ERROR": [10000, true]}', 'stats: and with those in ERROR');
-SELECT is((SELECT oldest FROM twtasks.stats WHERE type = 'MANY'), '2020-02-01 00:00:00.001'::timestamptz, 'stats: the oldest is found, also of those less urgent');
+SELECT is((SELECT count(*) FROM twtasks.stats), 7::bigint, 'stats: there is a row for each bucket, type and status');
+SELECT cmp_ok(pg_temp.rows_read(), '<', 42000::bigint, 'stats: at most 10,000 tasks of each kind are read');
+SELECT is(pg_temp.counted('OLD'), '{"SUBMITTED": [1, false]}', 'stats: small counts are exact');
+SELECT is(pg_temp.counted('FEW'), '{"SUBMITTED": [3, false], "PROCESSING": [2, false]}', 'stats: each status is counted apart');
+SELECT is(pg_temp.counted('MANY'), '{"SUBMITTED": [10004, true]}', 'stats: large counts are capped, for each priority');
+SELECT is(pg_temp.counted('LATER'), '{"WAITING": [10000, true]}', 'stats: waiting tasks are capped too');
+SELECT is(pg_temp.counted('BROKEN'), '{"ERROR": [10000, true]}', 'stats: tasks in ERROR are capped too');
+SELECT is((SELECT oldest FROM twtasks.stats WHERE type = 'MANY'), '2020-02-01 00:00:00.001'::timestamptz, 'stats: the oldest task is found, also among the less urgent');
 SELECT pg_temp.rows_read() \g /dev/null
-SELECT is(pg_temp.counted('MANY', 100), '{"SUBMITTED": [104, true]}', 'count_tasks: with a cap');
-SELECT cmp_ok(pg_temp.rows_read(), '<', 600::bigint, 'count_tasks: which bounds what it reads');
-SELECT is(pg_temp.counted('FEW', 3), '{"SUBMITTED": [3, true]}', 'count_tasks: however small it is');
-SELECT is(pg_temp.counted('MANY', NULL), '{"SUBMITTED": [120004, false]}', 'count_tasks: or without one, exact');
-SELECT throws_ok('SELECT * FROM twtasks.count_tasks(0)', '22023', 'cap must be at least 1, not 0', 'count_tasks: of none');
+SELECT is(pg_temp.counted('MANY', 100), '{"SUBMITTED": [104, true]}', 'count_tasks: a cap is obeyed');
+SELECT cmp_ok(pg_temp.rows_read(), '<', 600::bigint, 'count_tasks: a cap bounds the rows that are read');
+SELECT is(pg_temp.counted('FEW', 3), '{"SUBMITTED": [3, true]}', 'count_tasks: a small cap is obeyed');
+SELECT is(pg_temp.counted('MANY', NULL), '{"SUBMITTED": [120004, false]}', 'count_tasks: a count without a cap is exact');
+SELECT throws_ok('SELECT * FROM twtasks.count_tasks(0)', '22023', 'cap must be at least 1, not 0', 'count_tasks: a cap of 0 is refused');
 
 -- stuck_tasks.
 SELECT pg_temp.rows_read() \g /dev/null
-SELECT is((SELECT jsonb_agg(DISTINCT jsonb_build_array(type, status)) FROM twtasks.stuck_tasks), '[["LATE", "SUBMITTED"]]', 'stuck_tasks: those that are');
-SELECT cmp_ok(pg_temp.rows_read(), '<', 32000::bigint, 'stuck_tasks: reads no more than 10,000 of each');
-SELECT is((SELECT count(*) FROM twtasks.stuck_tasks), 10000::bigint, 'stuck_tasks: nor does it show more of a type');
-SELECT is((SELECT array_agg(since) FROM twtasks.find_stuck(1)), '{2021-01-01}', 'find_stuck: since when');
+SELECT is((SELECT jsonb_agg(DISTINCT jsonb_build_array(type, status)) FROM twtasks.stuck_tasks), '[["LATE", "SUBMITTED"]]', 'stuck_tasks: only stuck tasks are shown');
+SELECT cmp_ok(pg_temp.rows_read(), '<', 32000::bigint, 'stuck_tasks: at most 10,000 tasks of each kind are read');
+SELECT is((SELECT count(*) FROM twtasks.stuck_tasks), 10000::bigint, 'stuck_tasks: at most 10,000 tasks of a type are shown');
+SELECT is((SELECT array_agg(since) FROM twtasks.find_stuck(1)), '{2021-01-01}', 'find_stuck: a stuck task shows since when');
 SELECT pg_temp.rows_read() \g /dev/null
-SELECT is((SELECT array_agg(id) FROM twtasks.find_stuck(3)), ARRAY[pg_temp.id(500003), pg_temp.id(500002), pg_temp.id(500001)], 'find_stuck: newest first, with limits');
-SELECT cmp_ok(pg_temp.rows_read(), '<', 3200::bigint, 'find_stuck: and reads few for few');
-SELECT throws_ok('SELECT * FROM twtasks.find_stuck(0)', '22023', 'max_each must be at least 1, not 0', 'find_stuck: none');
-SELECT throws_ok('SELECT * FROM twtasks.find_stuck(NULL)', '22023', 'max_each must be at least 1, not NULL', 'find_stuck: without end');
+SELECT is((SELECT array_agg(id) FROM twtasks.find_stuck(3)), ARRAY[pg_temp.id(500003), pg_temp.id(500002), pg_temp.id(500001)], 'find_stuck: the newest tasks come first, up to the limit');
+SELECT cmp_ok(pg_temp.rows_read(), '<', 3200::bigint, 'find_stuck: a small limit reads few rows');
+SELECT throws_ok('SELECT * FROM twtasks.find_stuck(0)', '22023', 'max_each must be at least 1, not 0', 'find_stuck: a limit of 0 is refused');
+SELECT throws_ok('SELECT * FROM twtasks.find_stuck(NULL)', '22023', 'max_each must be at least 1, not NULL', 'find_stuck: a limit of NULL is refused');
 
 -- Neither many of one kind nor those that wait for a person hide another.
 UPDATE twtasks.task SET next_event_time = '2021-01-02' WHERE id BETWEEN pg_temp.id(300001) AND pg_temp.id(312000);
 UPDATE twtasks.task SET status = 'PROCESSING', deadline = '2021-01-02' WHERE id = pg_temp.id(100001);
 SELECT pg_temp.rows_read() \g /dev/null
 SELECT is((SELECT jsonb_agg(x ORDER BY x) FROM (SELECT jsonb_build_array(type, status, since, count(*)) FROM twtasks.stuck_tasks WHERE type <> 'LATE' GROUP BY type, status, since) c(x)),
-	'[["LATER", "WAITING", "2021-01-02T00:00:00+00:00", 10000], ["MANY", "PROCESSING", "2021-01-02T00:00:00+00:00", 1]]', 'stuck_tasks: neither many of one kind nor those that wait for a person hide others');
-SELECT cmp_ok(pg_temp.rows_read(), '<', 32000::bigint, 'stuck_tasks: and no more is read');
+	'[["LATER", "WAITING", "2021-01-02T00:00:00+00:00", 10000], ["MANY", "PROCESSING", "2021-01-02T00:00:00+00:00", 1]]', 'stuck_tasks: many tasks of one kind hide no other kind');
+SELECT cmp_ok(pg_temp.rows_read(), '<', 32000::bigint, 'stuck_tasks: other kinds are read up to the same bound');
 
 -- Small types beside a large one: it has what they leave, and none costs a walk through it.
 CREATE TEMPORARY TABLE pages_before AS SELECT 0::bigint AS pages;
@@ -104,14 +104,14 @@ END $$;
 SELECT pg_temp.fill(1, 800000 + 10 * n, 'A|' || n, 'SUBMITTED', '2021-01-01', stuck_at => '2021-01-01') FROM generate_series(1, 50) n \g /dev/null
 SELECT pg_temp.pages_read() \g /dev/null
 SELECT is(pg_temp.counted('MANY'), '{"SUBMITTED": [10003, true], "PROCESSING": [1, true]}', 'count_tasks: small types take nothing from a large one');
-SELECT cmp_ok(pg_temp.pages_read(), '<', 1000::bigint, 'count_tasks: and cost a descent of the index each');
-SELECT is((SELECT count(*) FROM twtasks.find_stuck() WHERE type ~ '^A'), 50::bigint, 'find_stuck: those of small types');
-SELECT cmp_ok(pg_temp.pages_read(), '<', 1000::bigint, 'find_stuck: and no walk through the others');
-SELECT is((SELECT stuck FROM twtasks_internal.monitor_tasks()), 20051::bigint, 'monitor_tasks: so many are stuck');
+SELECT cmp_ok(pg_temp.pages_read(), '<', 1000::bigint, 'count_tasks: each small type costs one descent of the index');
+SELECT is((SELECT count(*) FROM twtasks.find_stuck() WHERE type ~ '^A'), 50::bigint, 'find_stuck: the stuck tasks of small types are found');
+SELECT cmp_ok(pg_temp.pages_read(), '<', 1000::bigint, 'find_stuck: small types are found without a walk through the others');
+SELECT is((SELECT stuck FROM twtasks_internal.monitor_tasks()), 20051::bigint, 'monitor_tasks: the number of stuck tasks is right');
 
 SET LOCAL track_functions = 'all';
 SELECT is((SELECT count(DISTINCT type) FROM twtasks.stuck_tasks WHERE status = 'SUBMITTED') + pg_stat_get_xact_function_calls('twtasks_internal.works_for'::regproc), 52::bigint,
-	'stuck_tasks: what holds up 51 types of one bucket is looked up once');
+	'stuck_tasks: the cause for 51 types of one bucket is looked up once');
 
 -- A thousand types: each is seen, none in full.
 INSERT INTO twtasks.task (id, next_event_time, state_time, created, status, queued, type)
@@ -119,12 +119,12 @@ SELECT pg_temp.id(700000 + n), 'infinity', '2021-01-01', '2021-01-01', 'SUBMITTE
 FROM generate_series(0, 19999) n;
 SELECT pg_temp.rows_read() \g /dev/null
 SELECT is((SELECT jsonb_build_array(count(*), min(tasks), max(tasks), bool_and(capped)) FROM twtasks.count_tasks(1100) WHERE type ~ '^TYPE'),
-	'[1000, 3, 3, true]', 'count_tasks: the more types, the less is read of each');
-SELECT cmp_ok(pg_temp.rows_read(), '<', 7000::bigint, 'count_tasks: so that all is bounded');
-SELECT is((SELECT count(*) FROM twtasks.count_tasks(100) WHERE type ~ '^TYPE'), 45::bigint, 'count_tasks: at most so many types, too');
+	'[1000, 3, 3, true]', 'count_tasks: the more types there are, the less is read of each');
+SELECT cmp_ok(pg_temp.rows_read(), '<', 7000::bigint, 'count_tasks: the rows that are read stay bounded with a thousand types');
+SELECT is((SELECT count(*) FROM twtasks.count_tasks(100) WHERE type ~ '^TYPE'), 45::bigint, 'count_tasks: the number of types in the result is bounded');
 UPDATE twtasks.task SET next_event_time = '2021-01-01' WHERE type ~ '^TYPE';
-SELECT is((SELECT count(DISTINCT type) FROM twtasks.find_stuck(1100) WHERE type ~ '^TYPE'), 1000::bigint, 'find_stuck: each of a thousand types');
-SELECT cmp_ok((SELECT count(*) FROM twtasks.find_stuck(1100) WHERE status = 'SUBMITTED'), '<=', 1100::bigint, 'find_stuck: the more types, the fewer of each');
+SELECT is((SELECT count(DISTINCT type) FROM twtasks.find_stuck(1100) WHERE type ~ '^TYPE'), 1000::bigint, 'find_stuck: each of a thousand types is found');
+SELECT cmp_ok((SELECT count(*) FROM twtasks.find_stuck(1100) WHERE status = 'SUBMITTED'), '<=', 1100::bigint, 'find_stuck: the more types there are, the fewer tasks of each are shown');
 
 SELECT * FROM finish();
 ROLLBACK;

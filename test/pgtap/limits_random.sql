@@ -223,11 +223,11 @@ SELECT diag('TWT_TEST_SEED=' || :seed);
 SELECT pg_temp.make_rates() \g /dev/null
 CALL pg_temp.play(250, NULL) \gset
 SELECT is(:'difference'::text, 'none', 'who runs and who is refused, TWT_TEST_SEED=' || :seed);
-SELECT cmp_ok((SELECT count(*) FROM model_start), '>', 5::bigint, 'some ran');
+SELECT cmp_ok((SELECT count(*) FROM model_start), '>', 5::bigint, 'some tasks ran');
 SELECT is((SELECT count(*) FROM twtasks.limits l WHERE l.used IS DISTINCT FROM
 		   (SELECT count(*) FROM model_run m WHERE pg_temp.counted_as(l.pattern, m.type) = l.name)
 		   AND l.name IS NOT NULL AND l.concurrency IS NOT NULL),
-	0::bigint, 'and what the view counts');
+	0::bigint, 'the view counts the slots as the model does');
 
 SELECT twtasks_internal.end_node(n.incarnation) FROM model_node n \g /dev/null
 SELECT twtasks.set_clock(NULL) \g /dev/null
