@@ -5,7 +5,7 @@
  *
  *		from: execute.h			to: execute_worker.h
  *
- * The options are settings of the worker, which judges what they hold.
+ * The options are settings of the worker, which checks their values.
  *
  *-------------------------------------------------------------------------
  */
@@ -116,13 +116,17 @@ const HandlerKind handler_http = {
 typedef struct KafkaConfig
 {
 	HandlerConfig common;
-	char	   *topic;			/* exact, or a beginning and a * */
+	char	   *topic;			/* a name, or a prefix with a * */
 	char	  **brokers;
-	char	   *settings;		/* librdkafka's, a JSON object; NULL: none */
-	char	   *secrets;		/* paths of files by the names of settings */
+	char	   *settings;		/* settings of librdkafka as a JSON object;
+								 * NULL: none */
+	char	   *secrets;		/* paths of secret files, by setting */
 } KafkaConfig;
 
-/* A message may always be sent again: stuck tasks run again, whatever "stuck" is. */
+/*
+ * A message may always be sent again, so the stuck rule is retry whatever
+ * option "stuck" says.
+ */
 static bool
 kafka_settle(void *target, const Place *place)
 {

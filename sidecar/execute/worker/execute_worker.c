@@ -6,9 +6,9 @@
  *		from: execute.h			to: worker_process.h, execute.h (done)
  *
  * Tasks wait here in order of arrival until a process has room; the process
- * with the fewest in flight takes the next.  All is handed out and written at
- * the end of a turn, so that what came together goes together; nothing while
- * the gate is closed.
+ * with the fewest tasks in flight gets the next one.  Tasks are handed out and
+ * written at the end of a turn, so that tasks of one turn go in one write.  No
+ * task is handed out while the gate is closed.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,10 +19,10 @@
 #include "execute/worker/execute_worker.h"
 #include "execute/worker/worker_process.h"
 
-/* How long the idle processes of a closed runner have, all together. */
+/* The time that all idle processes of a closed runner have to exit. */
 #define DISMISS_US MS_TO_US(200)
 
-/* A new process that ends before is no good: the others stay as they are. */
+/* If a new process exits within this time, the others are not replaced. */
 #define TRIAL_US SECONDS_TO_US(1)
 
 struct Runner
@@ -30,13 +30,15 @@ struct Runner
 	WorkerSetup setup;
 	WorkerProcess **processes;
 	int			nprocesses;
-	dlist_head	waiting;		/* for a process with room; run is NULL */
-	dlist_head	stopped;		/* while they waited; run is the runner */
-	int			replaced;		/* the process that is being replaced, or was */
+	dlist_head	waiting;		/* wait for a process with room; run is NULL */
+	dlist_head	stopped;		/* stopped while they waited; run is the
+								 * runner */
+	int			replaced;		/* the process being replaced, or replaced
+								 * last */
 	int			nleft;			/* processes to replace after it */
-	int			starts;			/* its starts before; -1: none is being
-								 * replaced */
-	LoopTimer  *trial;			/* the new one's */
+	int			starts;			/* starts of that process before its
+								 * replacement; -1: no replacement */
+	LoopTimer  *trial;			/* until the new process has proved itself */
 };
 
 static WorkerProcess *
@@ -57,7 +59,7 @@ choose_process(Runner *runner)
 	return best;
 }
 
-/* Why no process at all can be executed; NULL: one can. */
+/* Why no process can be executed; NULL if at least one can. */
 static const char *
 find_trouble(Runner *runner)
 {
@@ -73,7 +75,7 @@ find_trouble(Runner *runner)
 	return trouble;
 }
 
-/* Reports all tasks of a list; those that come meanwhile stay for later. */
+/* Reports all tasks of a list; tasks added meanwhile stay in the list. */
 static void
 report_all(Runner *runner, dlist_head *tasks, const Verdict *verdict)
 {
@@ -131,7 +133,7 @@ replace_next(Runner *runner)
 	worker_process_retire(process);
 }
 
-/* The new process is there, or it is not. */
+/* Replaces the next process if the new one still runs; otherwise stops. */
 static void
 on_trial(void *arg)
 {
@@ -159,7 +161,7 @@ watch_replacement(Runner *runner)
 		loop_timer_start(runner->trial, TRIAL_US);
 }
 
-/* Processes that start from now on have the new settings. */
+/* Replaces all processes: only a new process gets the new settings. */
 static void
 worker_reload(Runner *runner, const HandlerConfig *config)
 {
@@ -217,7 +219,7 @@ worker_open(const RunnerParts *parts, const HandlerConfig *config, RunnerDone do
 	return runner;
 }
 
-/* The bundled worker takes settings while it works. */
+/* A bundled worker accepts new settings while it runs. */
 void
 worker_greet(Runner *runner, const HandlerConfig *config)
 {
@@ -234,7 +236,7 @@ worker_start(Runner *runner, Task *task)
 	loop_want_turn(runner->setup.loop);
 }
 
-/* No process has it yet, and none shall. */
+/* No process has the task yet: keeps it from all processes. */
 static void
 keep_back(Runner *runner, Task *task)
 {

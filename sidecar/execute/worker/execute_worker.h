@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * execute_worker.h
- *		Long-lived processes as runners, for the kinds of handlers that use them.
+ *		Runners with long-lived processes, for the kinds of handlers that use them.
  *
  *		from: execute_bundled.c
  *
@@ -19,7 +19,7 @@ extern void worker_stop_task(Runner *runner, Task *task, const char *why);
 extern void worker_cancel_task(Runner *runner, Task *task, const char *why);
 extern void worker_close(Runner *runner);
 
-/* A reload for processes that take settings while they work. */
+/* The reload function for processes that accept settings while they run. */
 extern void worker_greet(Runner *runner, const HandlerConfig *config);
 
 #endif							/* TWT_EXECUTE_WORKER_H */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * flights.c
- *		Tasks in flight at one worker process, found by what a reply names.
+ *		Tasks in flight at one worker process, looked up by id and version.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,7 +12,10 @@
 
 #include "execute/worker/flights.h"
 
-/* It grows: an HTTP handler may have slots for millions, and few tasks. */
+/*
+ * The first size of the hash table, which grows: an HTTP handler may have
+ * millions of slots but few tasks.
+ */
 #define EXPECTED_MAX 1024
 
 typedef struct FlightKey
@@ -23,7 +26,7 @@ typedef struct FlightKey
 
 typedef struct Flight
 {
-	FlightKey	key;			/* id is the task's */
+	FlightKey	key;			/* id points to the task's text */
 	Task	   *task;
 	int64		begins;
 	char		status;
@@ -66,11 +69,12 @@ struct Flights
 {
 	table_hash *by_key;
 	dlist_head	tasks;			/* by Task.node, the longest in flight first */
-	dlist_head	stops;			/* in order of their times; few */
+	dlist_head	stops;			/* ordered by until_us; few */
 	int			count;
-	int			nahead;			/* tasks with is_ahead among them */
-	bool		tells;			/* the worker says what it takes up */
-	Task	   *presumed;		/* taken up, though nothing was said; or NULL */
+	int			nahead;			/* number of tasks with is_ahead */
+	bool		tells;			/* the worker reports tasks that it takes up */
+	Task	   *presumed;		/* counts as taken up without a report; or
+								 * NULL */
 };
 
 static FlightKey
@@ -126,7 +130,7 @@ flights_free(Flights *flights)
 	pfree(flights);
 }
 
-/* ---- taken up, or ahead ---- */
+/* ---- tasks taken up, and tasks ahead of the worker ---- */
 
 static void
 set_ahead(Flights *flights, Task *task, bool is_ahead)
@@ -167,7 +171,7 @@ flights_add(Flights *flights, Task *task, int64 begins, int64 now_us)
 	flights_go_on(flights, now_us);
 }
 
-/* It was thought that the worker says nothing. */
+/* The first report of a worker that seemed to send none. */
 static void
 hear_first(Flights *flights)
 {

@@ -1,17 +1,18 @@
 /*-------------------------------------------------------------------------
  *
  * flights.h
- *		Tasks in flight at one worker process, found by what a reply names.
+ *		Tasks in flight at one worker process, looked up by id and version.
  *
- * A task is in flight from when its line was made until its verdict.  It may
- * have been asked to stop; then it has a reason, and a time when patience
- * ends.  The tasks stay the caller's; Task.node is ours meanwhile.
+ * A task is in flight from the making of its line until its verdict.  The
+ * process may have been asked to stop it; then the task has a reason and a
+ * time limit.  The caller keeps the tasks, but Task.node is used here.
  *
- * A worker may say which tasks it has taken up.  Once it has said so, all
- * others in flight are ahead of it: their time does not run, and they have not
- * run.  If it has taken up none, the oldest counts as taken up: a worker that
- * stops at a line for ever must not keep the task for ever.  All tasks of a
- * worker that never says so count as taken up when they were given.
+ * A worker may report which tasks it has taken up.  After its first report,
+ * all other tasks in flight are ahead of the worker: their time does not run,
+ * and they have not run.  If the worker has taken up no task, the oldest
+ * counts as taken up, so that a worker that hangs at a line cannot keep its
+ * task for ever.  If a worker sends no such reports, each task counts as taken
+ * up when it was given.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,47 +23,51 @@
 
 typedef struct Flights Flights;
 
-/* expected: how many there will be; more are no error. */
+/* expected: the expected number of tasks.  More are allowed. */
 extern Flights *flights_new(int expected);
 extern void flights_free(Flights *flights);
 
-/* begins: the position of its line among all that is written. */
+/* begins: the position of the task's line in the input of the process. */
 extern void flights_add(Flights *flights, Task *task, int64 begins,
 						int64 now_us);
 extern int	flights_count(const Flights *flights);
 
-/* NULL: no such task, or not in this version. */
+/* NULL: no such task in flight, or another version of it. */
 extern Task *flights_find(const Flights *flights, const char *id,
 						  int64 version);
 
-/* The worker said that it has taken up the task. */
+/* The worker reported that it has taken up the task. */
 extern void flights_take_up(Flights *flights, Task *task, int64 now_us);
 
-/* Call it after a task was taken out while the worker goes on. */
+/* Call it after a task was removed while the worker goes on. */
 extern void flights_go_on(Flights *flights, int64 now_us);
 
-/* The worker may be another program from now on. */
+/* Forgets whether the worker reports tasks: its next program may differ. */
 extern void flights_forget_worker(Flights *flights);
 
-/* Could it have run, when so many bytes were written? */
+/* Whether the task may have run, after that number of bytes was written. */
 extern bool flights_may_have_run(const Flights *flights, const Task *task,
 								 int64 sent);
 
-/* The one that is in flight the longest; NULL: none. */
+/* The task that is in flight the longest; NULL: none. */
 extern Task *flights_first(Flights *flights);
 
 /*
- * Takes the task out.  Returns the reason why it was asked to stop (the
- * caller frees it), NULL if it was not.
+ * Removes the task.  Returns the reason of a stop, which the caller frees;
+ * NULL: no stop was asked.
  */
 extern char *flights_remove(Flights *flights, Task *task);
 
-/* Notes that the task was asked to stop; false if it was before.  Times that
- * are given never go back. */
+/*
+ * Notes that the process was asked to stop the task; false if it was asked
+ * before.  until_us must not be before that of an earlier call.
+ */
 extern bool flights_stop(Flights *flights, Task *task, const char *why,
 						 int64 until_us);
 
-/* When the first of those that were asked must have stopped.  False: none. */
+/*
+ * The earliest time by which a task must have stopped.  False: there is none.
+ */
 extern bool flights_next_stop(Flights *flights, int64 *until_us);
 
 #endif							/* TWT_FLIGHTS_H */

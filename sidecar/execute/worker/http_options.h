@@ -3,7 +3,7 @@
  * http_options.h
  *		The options of HTTP handlers: a bundled worker with settings.
  *
- * Its program judges what they hold: see config/hello.h.
+ * The worker checks the values of its settings: see config/hello.h.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,7 +12,7 @@
 
 #include "execute/runner.h"
 
-/* Addresses that a host chosen by a task may have. */
+/* The addresses allowed for a host that a task has chosen. */
 typedef enum Networks
 {
 	NETWORKS_PUBLIC,
@@ -23,9 +23,9 @@ typedef struct HttpConfig
 {
 	HandlerConfig common;
 	char	   *url;
-	char	  **hosts;			/* that a task may choose, or NULL */
+	char	  **hosts;			/* hosts that a task may choose, or NULL */
 	Networks	networks;		/* addresses of these hosts */
-	char	   *secret_file;	/* keys that sign; NULL: no signature */
+	char	   *secret_file;	/* keys for signatures; NULL: no signature */
 	char	   *headers_file;	/* more headers, or NULL */
 	char	   *ca_file;		/* trusted certificates; NULL: the system's */
 	int64		connect_timeout_us;

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * worker_input.c
- *		What is written to a worker's process, and when it may be.
+ *		The input of a worker process, and when it may be written.
  *
  *-------------------------------------------------------------------------
  */

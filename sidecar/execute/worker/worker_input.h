@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * worker_input.h
- *		What is written to a worker's process, and when it may be.
+ *		The input of a worker process, and when it may be written.
  *
  *		from: worker_process.c		to: the pipe
  *
- * A task is started when the end of its line is written.  That is not done
- * while the gate is closed, and never under a later incarnation than the one
- * that the task was given under.
+ * A task starts when the end of its line is written.  No task line is written
+ * while the gate is closed, or under a later incarnation than the task was
+ * given under.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,20 +23,23 @@ typedef struct WorkerInput
 	LineWriter	lines;
 	SpawnPipe  *pipe;
 	const RunnerGate *gate;
-	int64		given_under;	/* incarnation of tasks in lines; 0: none are */
+	int64		given_under;	/* incarnation of the unwritten tasks; 0: none */
 } WorkerInput;
 
-/* Does it hold tasks of another incarnation than this one? */
+/* Whether unwritten tasks belong to another incarnation than this one. */
 extern bool worker_input_is_of_another(const WorkerInput *input, int64 incarnation);
 
-/* Calls on_writable when it is worth another try; LINES_CLOSED: nobody reads. */
+/*
+ * Writes what may be written.  Calls on_writable when the pipe has room again.
+ * LINES_CLOSED: the process has closed the pipe.
+ */
 extern LinesResult worker_input_flush(WorkerInput *input, Loop *loop,
 									  LoopIoFn on_writable, void *arg);
 
-/* Waits for the next flush, whether the pipe has room or not. */
+/* Stops watching the pipe until the next flush. */
 extern void worker_input_hold(WorkerInput *input);
 
-/* Forgets what is not written. */
+/* Drops the unwritten lines. */
 extern void worker_input_reset(WorkerInput *input);
 
 #endif							/* TWT_WORKER_INPUT_H */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * worker_log.c
- *		What a worker process writes to stderr, line by line in our log.
+ *		Copies the stderr of a worker process to our log, line by line.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,7 +12,7 @@
 
 #define LINE_MAX_BYTES 1024
 
-/* A bucket of lines: it holds this many and gets one more each period. */
+/* A token bucket: it holds this many lines and gains one per period. */
 #define BURST 100
 #define PERIOD_US MS_TO_US(100)
 
@@ -21,9 +21,9 @@ struct WorkerLog
 	Loop	   *loop;
 	const char *name;
 	char		line[LINE_MAX_BYTES];
-	int			len;			/* the unfinished line's */
-	int64		paid_until_us;	/* the bucket, as a time: see may_log() */
-	int64		left_out;		/* lines since the last that was logged */
+	int			len;			/* length of the unfinished line */
+	int64		paid_until_us;	/* the state of the bucket: see may_log() */
+	int64		left_out;		/* lines dropped since the last logged one */
 };
 
 WorkerLog *
@@ -42,7 +42,10 @@ worker_log_free(WorkerLog *log)
 	pfree(log);
 }
 
-/* Each line costs a period; a full bucket is BURST periods in the past. */
+/*
+ * Each line moves paid_until_us on by a period.  The bucket is full when that
+ * time is BURST periods in the past.
+ */
 static bool
 may_log(WorkerLog *log)
 {

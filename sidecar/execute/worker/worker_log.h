@@ -1,11 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * worker_log.h
- *		What a worker process writes to stderr, line by line in our log.
+ *		Copies the stderr of a worker process to our log, line by line.
  *
- * Bounded in both directions: a line is cut at 1 kB, and a process that
- * writes more than ten lines a second for long loses the rest; how many is
- * said with the next line that is let through.
+ * A line is cut at 1 kB.  If a process keeps writing more than ten lines a
+ * second, the rest is dropped.  The next logged line says how many.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,15 +15,17 @@
 
 typedef struct WorkerLog WorkerLog;
 
-/* name is who the lines are from, and stays the caller's. */
+/* name is the source of the lines.  The caller keeps it. */
 extern WorkerLog *worker_log_new(Loop *loop, const char *name);
 extern void worker_log_free(WorkerLog *log);
 
-/* Logs each line of these bytes; the unfinished last one waits. */
+/*
+ * Logs each complete line of these bytes, and keeps an unfinished last line.
+ */
 extern void worker_log_add(WorkerLog *log, int pid, const char *bytes,
 						   size_t len);
 
-/* The process is gone: its unfinished line is one. */
+/* The process is gone: logs its unfinished line. */
 extern void worker_log_end(WorkerLog *log, int pid);
 
 #endif							/* TWT_WORKER_LOG_H */

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * worker_output.c
- *		What a worker process writes: replies to stdout, and to stderr what is
- *		for the log.
+ *		The output of a worker process: replies on stdout, and lines for the log
+ *		on stderr.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,10 +16,10 @@
 
 #define READ_BYTES (64 * 1024)
 
-/* A pipe that nobody writes to any more is empty after so many reads. */
+/* The most reads to empty a pipe whose process has exited. */
 #define LAST_READS 16
 
-/* Bytes shown of a line that is no reply. */
+/* The most bytes quoted from a line that is no reply. */
 #define QUOTE_MAX 200
 
 void

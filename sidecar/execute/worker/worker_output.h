@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * worker_output.h
- *		What a worker process writes: replies to stdout, and to stderr what is
- *		for the log.
+ *		The output of a worker process: replies on stdout, and lines for the log
+ *		on stderr.
  *
  *		from: the pipes		to: worker_process.c
  *
@@ -20,7 +20,7 @@ typedef struct WorkerOutputEvents
 {
 	void		(*on_reply) (void *arg, const WorkerReply *reply);
 
-	/* Something that is no reply; quote, which may be NULL, is the callee's. */
+	/* A line that is no reply.  The callee frees quote, which may be NULL. */
 	void		(*on_fault) (void *arg, const char *what, char *quote);
 
 	/* stdout was closed */
@@ -38,14 +38,14 @@ typedef struct WorkerOutput
 	WorkerLog  *log;
 } WorkerOutput;
 
-/* Sets up the rest; loop, pipes, events and arg are there. */
+/* Sets the other members; loop, pipes, events and arg are already set. */
 extern void worker_output_init(WorkerOutput *output, const char *program);
 extern void worker_output_clear(WorkerOutput *output);
 
 /* The process was started: watches its pipes. */
 extern void worker_output_begin(WorkerOutput *output, int pid);
 
-/* It has exited: reads what may still be in the pipes. */
+/* The process has exited: reads what is left in the pipes. */
 extern void worker_output_end(WorkerOutput *output);
 
 #endif							/* TWT_WORKER_OUTPUT_H */

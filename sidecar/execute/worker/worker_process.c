@@ -15,7 +15,9 @@
 #define NODE_GONE "worker was stopped because its node was declared gone"
 #define OTHERS_DEADLINE "worker was stopped because another task passed its deadline"
 
-/* A process that is leaving has closed a pipe; it takes no more, and should exit. */
+/*
+ * A leaving process has closed a pipe: it gets no more tasks and should exit.
+ */
 typedef enum WorkerState
 {
 	WORKER_DOWN,
@@ -30,19 +32,21 @@ struct WorkerProcess
 	WorkerState state;
 	Child	   *child;			/* NULL when down */
 	SpawnPipes	pipes;
-	bool		is_ready;		/* it took its hello */
-	bool		is_retiring;	/* takes no more, and ends when it has no task */
-	char	   *reason;			/* why it is ended, NULL: it goes by itself */
-	char	   *quote;			/* its last words then, for tasks only; or
+	bool		is_ready;		/* the process accepted its hello */
+	bool		is_retiring;	/* gets no more tasks, and ends when idle */
+	char	   *reason;			/* why we end the process; NULL: it exits by
+								 * itself */
+	char	   *quote;			/* its faulty line, for the tasks only; or
 								 * NULL */
 	WorkerStart start;
 	WorkerTasks tasks;
 	WorkerOutput output;
-	LoopTimer  *timer;			/* down: restart; running: the first stop;
-								 * leaving: end of patience */
+	LoopTimer  *timer;			/* down: the restart; running: the first task
+								 * that must have stopped; leaving: the time
+								 * limit for its exit */
 };
 
-/* The timer belongs to the state before. */
+/* Stops the timer, which belongs to the old state. */
 static void
 set_state(WorkerProcess *process, WorkerState state)
 {
@@ -50,14 +54,14 @@ set_state(WorkerProcess *process, WorkerState state)
 	loop_timer_stop(process->timer);
 }
 
-/* Whether it can be talked to. */
+/* Whether the process can take input. */
 static bool
 is_up(const WorkerProcess *process)
 {
 	return process->state == WORKER_RUNNING || process->state == WORKER_LEAVING;
 }
 
-/* The process is ended for a reason that its tasks are told. */
+/* Ends the process.  The reason becomes the message of its tasks. */
 static void
 end_process(WorkerProcess *process, const char *reason)
 {
@@ -136,7 +140,9 @@ worker_process_stop(WorkerProcess *process, Task *task, const char *why)
 
 /* ---- pipes ---- */
 
-/* It should exit now that it closed a pipe; the timer waits for that. */
+/*
+ * The process closed a pipe, so it should exit; the timer ends it otherwise.
+ */
 static void
 expect_exit(void *arg)
 {
@@ -148,7 +154,9 @@ expect_exit(void *arg)
 	loop_timer_start(process->timer, process->setup->config->grace_us);
 }
 
-/* Half a line cannot be taken back: the process goes, with all it was given. */
+/*
+ * A line that is half written cannot be taken back, so the process is ended.
+ */
 void
 worker_process_begin(WorkerProcess *process, int64 incarnation)
 {
@@ -176,7 +184,10 @@ worker_process_flush(WorkerProcess *process)
 
 /* ---- replies ---- */
 
-/* The quote may hold what only its task may: it is not for the log. */
+/*
+ * The quote may have data of a task, so it goes to the tasks but not to the
+ * log.
+ */
 static void
 on_fault(void *arg, const char *what, char *quote)
 {
@@ -196,7 +207,7 @@ on_fault(void *arg, const char *what, char *quote)
 	pfree(reason);
 }
 
-/* Settings that were reloaded may be refused: then the old ones stay. */
+/* A worker may refuse reloaded settings.  Then its old settings stay. */
 static void
 refuse_hello(WorkerProcess *process, const char *message)
 {
@@ -290,7 +301,7 @@ fail_tasks(WorkerProcess *process, const char *message, int nlogged)
 				 nlogged, message, nreleased);
 }
 
-/* Nothing of it runs any more. */
+/* The process and all its descendants are gone. */
 static void
 on_gone(void *arg)
 {
@@ -364,7 +375,7 @@ worker_process_runs(const WorkerProcess *process)
 
 /* ---- start ---- */
 
-/* Says a thing once, whichever process it is about; NULL: all is well. */
+/* Logs a failure once for all processes of the handler; NULL: no failure. */
 static void
 say_once(WorkerSetup *setup, const char *message)
 {

@@ -5,15 +5,15 @@
  *
  *		from: execute_worker.c		to: spawn.h, worker_protocol.h
  *
- * The process is started at once, and again whenever it is gone
- * (worker_start.h).  Its tasks are collected and written at the end of the turn;
- * its replies are taken in any order.
+ * The process starts at once, and again whenever it is gone (worker_start.h).
+ * Tasks are collected and written at the end of the turn.  Replies may come in
+ * any order.
  *
- * A process that breaks the protocol, keeps a cancelled task longer than the
- * grace, or closes its pipes and stays, is ended.  Then and whenever it exits, its
- * tasks in flight fail, but those that it cannot have begun: they are given
- * back.  Replies that were complete before an exit count.
- * Verdicts of a process that was ended come when its whole tree is gone.
+ * We end a process that breaks the protocol, keeps a stopped task longer than
+ * the grace, or closes a pipe and does not exit.  When a process is gone, its
+ * tasks in flight fail; tasks that cannot have begun are given back.  Complete
+ * replies that came before an exit count.  If we ended the process, its
+ * verdicts come when its whole tree is gone.
  *
  *	 state		tasks in flight		takes tasks		what ends it
  *	 down		none				no				its restart timer
@@ -32,57 +32,68 @@ typedef struct WorkerProcess WorkerProcess;
 extern WorkerProcess *worker_process_new(WorkerSetup *setup);
 
 /*
- * Ends the process when it has no task any more, and starts it again: it takes
- * none until then.  The number of starts so far tells when that has happened.
+ * Ends the process when its last task has ended, and starts it again.  Until
+ * then it gets no task.  worker_process_starts() tells when it has started
+ * again.
  */
 extern void worker_process_retire(WorkerProcess *process);
 extern int	worker_process_starts(const WorkerProcess *process);
 extern bool worker_process_runs(const WorkerProcess *process);
 
-/* Asks the process to go, by TERM and the end of its input. */
+/* Asks the process to exit, by TERM and the end of its input. */
 extern void worker_process_dismiss(WorkerProcess *process);
 
 /*
- * Waits so long for a dismissed process to go, then kills it.  Tasks in flight
- * are the caller's again.
+ * Waits up to patience_ms for a dismissed process to exit, then kills it.
+ * Tasks in flight go back to the caller.
  */
 extern void worker_process_free(WorkerProcess *process, int patience_ms);
 
-/* May it be given a task now? */
+/* Whether the process can be given a task now. */
 extern bool worker_process_has_room(const WorkerProcess *process);
 extern int	worker_process_load(const WorkerProcess *process);
 
 /*
- * Takes a task that may be started under this incarnation; there must be room.
- * Sets task->run to the process.
+ * Gives the process a task that may start under this incarnation; there must
+ * be room.  Sets task->run to the process.
  */
 extern void worker_process_give(WorkerProcess *process, Task *task,
 								int64 incarnation);
 
 /*
- * The caller calls this before it gives tasks under an incarnation: a process
- * that still has tasks of an earlier one to be written is ended.
+ * Call it before giving tasks under an incarnation.  It ends a process that
+ * has unwritten tasks of an earlier incarnation.
  */
 extern void worker_process_begin(WorkerProcess *process, int64 incarnation);
 
-/* Asks the process to stop a task in flight; ends it if it does not. */
+/*
+ * Asks the process to stop a task in flight; ends the process if it does not.
+ */
 extern void worker_process_stop(WorkerProcess *process, Task *task,
 								const char *why);
 
-/* Asks the process to stop a task in flight, which it may ignore. */
+/* Asks the process to stop a task in flight; the process may ignore it. */
 extern void worker_process_ask(WorkerProcess *process, Task *task,
 							   const char *why);
 
-/* Says hello, with the settings of now; a process that starts is greeted by itself. */
+/*
+ * Sends the hello with the current settings.  Each new process gets it
+ * automatically.
+ */
 extern void worker_process_greet(WorkerProcess *process);
 
-/* Writes what was collected; no task that may not be started now. */
+/*
+ * Writes the collected lines, unless they have tasks that may not start now.
+ */
 extern void worker_process_flush(WorkerProcess *process);
 
-/* Why its program could not be executed the last time; NULL: it could. */
+/*
+ * Why the last start of the program failed; NULL: it did not, or only for a
+ * shortage.
+ */
 extern const char *worker_process_trouble(const WorkerProcess *process);
 
-/* Whether that is since its program is not there. */
+/* Whether the program is missing or refused its hello. */
 extern bool worker_process_is_unfit(const WorkerProcess *process);
 
 #endif							/* TWT_WORKER_PROCESS_H */

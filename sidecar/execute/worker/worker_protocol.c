@@ -3,8 +3,8 @@
  * worker_protocol.c
  *		The lines that a worker process reads and writes.
  *
- * Nearly all replies are the shortest possible ones, so those are read by
- * hand; whatever else it may be is left to jansson.
+ * Nearly all replies have the shortest form, which is parsed by hand here.
+ * jansson parses all other replies.
  *
  *-------------------------------------------------------------------------
  */
@@ -26,10 +26,10 @@
 /* Seconds that fit in int64 microseconds, with room for a sum. */
 #define SECONDS_MAX 4e12
 
-/* A message is stored with its task; no more of it than this. */
+/* The most bytes of a message that are stored with its task. */
 #define MESSAGE_MAX (64 * 1024)
 
-/* How much of a result that is none is quoted. */
+/* The most bytes quoted from an unknown result. */
 #define QUOTE_MAX 64
 
 /* ---- to the worker ---- */
@@ -60,7 +60,7 @@ append_int(StringInfo out, int64 value)
 									value));
 }
 
-/* Inside of strings JSON has no raw line end: these are white space. */
+/* JSON strings have no raw line ends, so a line end is white space here. */
 static void
 append_json(StringInfo out, const char *json, size_t len)
 {
@@ -158,7 +158,7 @@ skip(const char **p, const char *text)
 	return true;
 }
 
-/* Copies what stands between two quotes, if it has no escapes. */
+/* Copies a string between two quotes, if it has no escapes. */
 static bool
 take_string(const char **p, char *value, size_t size)
 {
@@ -218,7 +218,7 @@ decode_usual(const char *line, size_t len, WorkerReply *reply)
 
 /* ---- from the worker, any reply ---- */
 
-/* The first two are not part of an outcome. */
+/* The members of a reply.  The first two are not part of an outcome. */
 static const char *const members[] = {
 	"id", "version", "result", "retry_in", "retry_at", "message", "outcome", NULL
 };
@@ -292,7 +292,7 @@ decode_retry_at(const json_t *retry_at, WorkerReply *reply)
 	return pstrdup("member \"retry_at\" is no ISO 8601 time with a time zone");
 }
 
-/* A member that is null counts as one that is not there. */
+/* A member with the value null counts as missing. */
 static const json_t *
 get_optional(const json_t *object, const char *name)
 {
@@ -371,7 +371,7 @@ worker_protocol_decode_outcome(const json_t *object, WorkerReply *reply)
 	return error;
 }
 
-/* A line about no task answers the hello. */
+/* A line without a task answers the hello. */
 static bool
 decode_answer(const json_t *object, WorkerReply *reply)
 {
@@ -420,7 +420,7 @@ worker_protocol_decode(const char *line, size_t len, WorkerReply *reply)
 	if (decode_usual(line, len, reply))
 		return NULL;
 
-	/* A NUL in a message is the message's business, see output_escape(). */
+	/* output_escape() handles a NUL in a message. */
 	object = foreign_json_load(line, len, members, &fault);
 	if (object == NULL)
 		return psprintf("reply is not JSON: syntax error at byte %d", fault.byte);

@@ -5,31 +5,31 @@
  *
  *		from: execute_worker.c		to: execute_worker.c
  *
- * One JSON object per line.  To the worker goes a task,
+ * Each line is one JSON object.  The sidecar sends a task to the worker,
  *
  *	{"id":"...","version":3,"type":"...","sub_type":null,"tries":1,
  *	 "deadline":"...","data":{...},"context":{...}}
  *
- * where a raw payload stands as "payload_base64" in the place of "data", or
- * the wish that it stops working on one,
+ * where "payload_base64" replaces "data" for a raw payload, or a request to
+ * stop work on a task,
  *
  *	{"cancel":"...","version":3,"reason":"..."}
  *
- * From it comes, when it takes up a task,
+ * The worker may report that it takes up a task,
  *
  *	{"id":"...","version":3,"started":true}
  *
- * It may leave this line out.  In any order come lines such as
+ * but need not.  It sends results in any order, such as
  *
  *	{"id":"...","version":3,"result":"done"}
  *
- * with result one of done, delete, retry, repeat, error, accepted, and
- * cancelled for one that it was asked to stop.  Optional
- * are "retry_in" (seconds, or a duration such as "10min") or "retry_at" (ISO
- * 8601 with a time zone), "message" and "outcome"; other members are for the
- * worker's own use: whatever JSON can say, and as often as they like.
+ * The result is done, delete, retry, repeat, error, accepted, or cancelled for
+ * a task that the sidecar asked to stop.  Optional members are "retry_in"
+ * (seconds, or a duration such as "10min") or "retry_at" (ISO 8601 with a time
+ * zone), "message" and "outcome".  The worker may add members of its own, with
+ * any values and more than once.
  *
- * Nothing here does input or output or looks at a clock.
+ * This file does no input or output and reads no clock.
  *
  *-------------------------------------------------------------------------
  */
@@ -39,7 +39,7 @@
 #include "base/task.h"
 #include "base/foreign_json.h"
 
-/* A line from a worker, its end not counted, is at most this long. */
+/* The longest line from a worker, without its line end. */
 #define WORKER_LINE_MAX (1024 * 1024)
 
 #define WORKER_NO_TIME PG_INT64_MIN
@@ -47,9 +47,10 @@
 typedef enum WorkerWord
 {
 	WORKER_RESULT,				/* a task's */
-	WORKER_STARTED,				/* no result yet: it has taken the task up */
-	WORKER_READY,				/* it took the hello */
-	WORKER_REFUSED				/* it did not; message says why */
+	WORKER_STARTED,				/* no result yet: the worker took the task up */
+	WORKER_READY,				/* the worker accepted the hello */
+	WORKER_REFUSED				/* the worker refused the hello; message says
+								 * why */
 } WorkerWord;
 
 typedef struct WorkerReply
@@ -64,8 +65,8 @@ typedef struct WorkerReply
 } WorkerReply;
 
 /*
- * Append one line.  The JSON texts of data and context go out as they are,
- * but for line ends between their tokens, which become spaces.
+ * Append one line.  The JSON texts of data and context are copied unchanged,
+ * except that line ends between their tokens become spaces.
  */
 extern void worker_protocol_encode(StringInfo out, const Task *task,
 								   int64 start_by_us);
@@ -80,10 +81,11 @@ extern char *worker_protocol_decode(const char *line, size_t len,
 									WorkerReply *reply) MUSTCHECK;
 
 /*
- * For handlers that give such an object in another way: foreign_json_load() with
- * the names of our members, but id and version, "result" first; whether it has a
- * "result" that is one of ours; and all of it but id and version.  Returns the fault
- * (palloc'd), else NULL; message is to be freed either way.
+ * For handlers that get such an object in another way, without id and version.
+ * load_outcome() is foreign_json_load() with the names of our members,
+ * "result" first.  has_result() tells whether "result" is one of ours.
+ * decode_outcome() reads the object: it returns the fault (palloc'd) or NULL,
+ * and the caller frees the message either way.
  */
 extern json_t *worker_protocol_load_outcome(const char *json, size_t len,
 											ForeignJsonFault *fault) MUSTCHECK;

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * worker_start.c
- *		When a worker process is started again, and why it cannot be.
+ *		When a worker process starts again, or why it cannot start.
  *
  *-------------------------------------------------------------------------
  */

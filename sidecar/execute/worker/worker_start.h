@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * worker_start.h
- *		When a worker process is started again, and why it cannot be.
+ *		When a worker process starts again, or why it cannot start.
  *
- * A process that finished a task is started again without delay, at most once
- * in 100 ms.  Otherwise the delay doubles, from 100 ms to 30 s.
+ * A process that has finished a task starts again without delay, but at most
+ * once in 100 ms.  Otherwise the delay doubles, from 100 ms to 30 s.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,13 +13,13 @@
 
 #include "execute/process/spawn.h"
 
-/* Why no process is there. */
+/* Why there is no process. */
 typedef enum WorkerTrouble
 {
 	TROUBLE_NONE,
-	TROUBLE_SHORTAGE,			/* the machine is short of something */
+	TROUBLE_SHORTAGE,			/* short of memory, processes or descriptors */
 	TROUBLE_START,
-	TROUBLE_UNFIT				/* the program is not there, or refused its
+	TROUBLE_UNFIT				/* the program is missing, or refused its
 								 * hello */
 } WorkerTrouble;
 
@@ -36,13 +36,13 @@ typedef struct WorkerStart
 /* A start begins. */
 extern void worker_start_begin(WorkerStart *start, int64 now_us);
 
-/* Takes the message, which may be NULL; frees the one before. */
+/* Takes over the message, which may be NULL; frees the previous one. */
 extern void worker_start_set_trouble(WorkerStart *start, WorkerTrouble trouble, char *message);
 
-/* The start has failed; takes the message of the failure. */
+/* The start has failed; takes over the message of the failure. */
 extern void worker_start_fail(WorkerStart *start, const SpawnFailure *failure);
 
-/* The process is gone: how long to wait before the next start. */
+/* The process is gone: returns the delay before its next start. */
 extern int64 worker_start_delay(WorkerStart *start, int64 now_us);
 
 #endif							/* TWT_WORKER_START_H */

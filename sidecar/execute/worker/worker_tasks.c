@@ -10,7 +10,7 @@
 #include "execute/worker/worker_tasks.h"
 #include "node/task_clock.h"
 
-/* Bytes that may wait to be written before no more tasks are taken. */
+/* No more tasks are given while this many bytes wait to be written. */
 #define UNWRITTEN_MAX (1024 * 1024)
 
 static const Verdict released = {TASK_RELEASE, 0, NULL};

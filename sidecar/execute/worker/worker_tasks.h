@@ -15,7 +15,7 @@
 #include "execute/worker/worker_input.h"
 #include "execute/worker/worker_protocol.h"
 
-/* Shared by the processes of one handler; outlives them. */
+/* The processes of one handler share it; it outlives them. */
 typedef struct WorkerSetup
 {
 	Loop	   *loop;
@@ -39,42 +39,47 @@ extern void worker_tasks_init(WorkerTasks *tasks, const WorkerSetup *setup, Spaw
 extern void worker_tasks_clear(WorkerTasks *tasks);
 
 /*
- * May a task be given now?  No more than config->prefetch are in flight, and
- * none is added while too much waits to be written.
+ * Whether a task can be given now: fewer than config->prefetch are in flight,
+ * and not too many bytes wait to be written.
  */
 extern bool worker_tasks_have_room(const WorkerTasks *tasks);
 extern int	worker_tasks_count(const WorkerTasks *tasks);
 
-/* The line of the task waits for worker_input_flush(). */
+/* Adds the line of the task, which worker_input_flush() writes. */
 extern void worker_tasks_give(WorkerTasks *tasks, Task *task, int64 incarnation);
 
 /*
- * Asks the process to stop a task.  worker_tasks_stop() also notes when
- * patience ends; false: it did so before.
+ * Ask the process to stop a task.  worker_tasks_stop() also notes by when it
+ * must have stopped; false: it was already asked.
  */
 extern void worker_tasks_ask(WorkerTasks *tasks, const Task *task, const char *why);
 extern bool worker_tasks_stop(WorkerTasks *tasks, Task *task, const char *why);
 
 typedef enum WorkerTasksReply
 {
-	WORKER_REPLY_STRAY,			/* for no task in flight */
+	WORKER_REPLY_STRAY,			/* names no task in flight */
 	WORKER_REPLY_BEGUN,
-	WORKER_REPLY_FINISHED		/* its verdict was reported */
+	WORKER_REPLY_FINISHED		/* the verdict of the task was reported */
 } WorkerTasksReply;
 
 extern WorkerTasksReply worker_tasks_reply(WorkerTasks *tasks, const WorkerReply *reply);
 
-/* The process is to end: only what it still took up counts. */
+/*
+ * The process is being ended: only its reports of tasks taken up still count.
+ */
 extern void worker_tasks_last_reply(WorkerTasks *tasks, const WorkerReply *reply);
 
 /*
- * No reply will come.  A task that was asked to stop fails with that reason, the
- * others with the message, of which the first nlogged bytes may be in the log.
- * A task that has not run is given back; returns how many.
+ * No more replies will come.  A task that was asked to stop fails with the
+ * reason of the stop.  Other tasks fail with the message, whose first nlogged
+ * bytes may be logged.  Tasks that have not run are given back; returns their
+ * number.
  */
 extern int	worker_tasks_fail(WorkerTasks *tasks, const char *message, int nlogged);
 
-/* The same when the process has run none: all are given back. */
+/*
+ * Gives all tasks back, for a process that has run none; returns their number.
+ */
 extern int	worker_tasks_give_back(WorkerTasks *tasks);
 
 #endif							/* TWT_WORKER_TASKS_H */
