@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * finish.c
- *		Reports to the database what became of tasks.
+ *		Reports the outcomes of tasks to the database.
  *
  *		from: execute.c, sql_batch.c			to: finish_session.c
  *
@@ -18,12 +18,12 @@ struct Finish
 {
 	Loop	   *loop;
 	FinishSession *plain;
-	FinishSession *asking;		/* functions of policies */
-	char	   *said;			/* the message of a missing handler */
+	FinishSession *asking;		/* for outcomes that a policy function judges */
+	char	   *said;			/* the last message about a missing handler */
 	int64		said_us;
 };
 
-/* As much of a message as may be in the log; to be freed by the caller. */
+/* The part of a message that may be logged; the caller frees it. */
 static char *
 loggable(const char *message, int nlogged)
 {
@@ -45,7 +45,10 @@ log_cancelled(const Task *task, const char *message)
 	log_task(TWT_LOG_INFO, "finish", task, "cancelled: %s", message);
 }
 
-/* One line a minute, however many tasks wait for it. */
+/*
+ * Logs a handler that cannot start once a minute, however many tasks wait for
+ * it.
+ */
 static void
 log_unfit(Finish *finish, const Task *task, const char *message)
 {
@@ -61,7 +64,7 @@ log_unfit(Finish *finish, const Task *task, const char *message)
 	finish->said_us = now_us;
 }
 
-/* status NULL: the answer was lost, and with it how the database judged. */
+/* status NULL: the answer with the database's decision was lost. */
 static void
 log_judged(const FinishItem *item, const char *status, int64 delay_ms, const char *message)
 {
@@ -90,7 +93,7 @@ on_judged(void *arg, const FinishItem *item, const char *status, int64 delay_ms)
 	pfree(message);
 }
 
-/* An outcome that the database does not judge. */
+/* Logs an outcome that the database does not judge. */
 static void
 log_outcome(Finish *finish, const Task *task, const Verdict *verdict)
 {

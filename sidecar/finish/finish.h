@@ -1,17 +1,17 @@
 /*-------------------------------------------------------------------------
  *
  * finish.h
- *		Reports to the database what became of tasks.
+ *		Reports the outcomes of tasks to the database.
  *
  *		from: execute.h, sql_batch.h			to: finish_session.h
  *
- * The database judges: a failure, a retry and a repeat go there as they are,
- * and the answer says when the next try is, or that there is none.
+ * The database decides about retries: failures, retries and repeats go there
+ * unchanged.  The answer says when the next attempt is, or that there is none.
  *
- * A function that judges the failures of a type may be slow.  Such failures go
- * over a session of their own, so that no other finish waits for them.  When
- * the function takes too long, or ends its session, the figures of the policy
- * decide.
+ * A policy function that judges the failures of a type may be slow.  These
+ * failures use a session of their own, so that no other finish waits for them.
+ * If the function takes too long or ends its session, the numbers of the
+ * policy decide.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,21 +29,25 @@ extern Finish *finish_open(Loop *loop, const Config *config, Node *node);
 extern void finish_free(Finish *finish);
 
 /*
- * Copies what it needs of both, and takes over the shared part of the task's
- * slot.  Logs what a person may want to know; of what is judged, when it is.
+ * Copies what it needs of task and verdict, and takes over the shared part of
+ * the task's slot.  Logs the outcome; an outcome that the database judges is
+ * logged when its answer comes.
  */
 extern void finish_add(Finish *finish, const Task *task, const Verdict *verdict);
 
-/* An outcome will come: opens the session, so that it need not wait for that. */
+/*
+ * An outcome will come: opens the session now, so that the outcome need not
+ * wait.
+ */
 extern void finish_expect(Finish *finish);
 
-/* Sends what has come together; at the end of each turn. */
+/* Sends the collected outcomes.  Call it at the end of each turn. */
 extern void finish_pump(Finish *finish);
 
-/* Outcomes not yet known to be stored. */
+/* The number of outcomes not yet known to be stored. */
 extern int	finish_pending(const Finish *finish);
 
-/* The incarnation is gone: nothing of this is ours to report. */
+/* The incarnation is gone: drops all outcomes. */
 extern void finish_forget(Finish *finish);
 
 #endif							/* TWT_FINISH_H */

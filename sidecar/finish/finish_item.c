@@ -72,7 +72,7 @@ finish_items_add_ids(FinishItem *const *items, int n, WireParams *params)
 		wire_int8(params, items[i]->version);
 }
 
-/* A flight of tasks that are simply done says so once for all. */
+/* If all tasks are simply done, one value stands for all. */
 static bool
 all_are_done(FinishItem *const *items, int n)
 {
@@ -104,7 +104,7 @@ finish_items_add_outcomes(FinishItem *const *items, int n, WireParams *params)
 		wire_text(params, items[i]->message);
 }
 
-/* The retry options of the handlers, for types without a retry policy. */
+/* Adds the retry options of the handlers, for types without a retry policy. */
 void
 finish_items_add_retries(FinishItem *const *items, int n, WireParams *params)
 {

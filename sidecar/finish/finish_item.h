@@ -16,17 +16,18 @@
 /* For an outcome that the database judges. */
 typedef struct Judgement
 {
-	Task		task;			/* for the log, and its policy: a reference */
+	Task		task;			/* for the log; holds a reference to its
+								 * policy */
 	int			nlogged;		/* as in Verdict */
-	int64		since_us;		/* when it was reported */
-	int			losses;			/* sessions that were lost over it */
+	int64		since_us;		/* when the verdict came */
+	int			losses;			/* how often its session was lost */
 } Judgement;
 
 typedef enum FinishAnswer
 {
 	FINISH_REFUSED,				/* or none yet */
 	FINISH_ACCEPTED,
-	FINISH_LATER				/* there was no time to judge it */
+	FINISH_LATER				/* no time to judge it: send it again */
 } FinishAnswer;
 
 typedef struct FinishItem
@@ -34,26 +35,28 @@ typedef struct FinishItem
 	dlist_node	node;
 	uint8		id[TASK_ID_BYTES];
 	int64		version;
-	int64		grab;			/* its token */
+	int64		grab;			/* token of the grab */
 	RowPlace	place;
 	TaskResult	result;
-	int64		delay_ms;		/* -1: the policy says */
+	int64		delay_ms;		/* -1: the policy decides */
 	char	   *message;
-	struct Limit *slot;			/* its shared part is booked; NULL: none */
-	Judgement  *judgement;		/* NULL: it is not judged */
+	struct Limit *slot;			/* the slot whose shared part is booked; NULL:
+								 * none */
+	Judgement  *judgement;		/* NULL: the database does not judge it */
 	int64		token;			/* 0: never sent */
-	bool		goes_alone;		/* the server refused a statement it was in */
+	bool		goes_alone;		/* sent alone: the server refused its
+								 * statement */
 	FinishAnswer answer;
 } FinishItem;
 
 /*
- * From what a handler made of a task; copies what it needs of both.  The
- * shared part of the task's slot is the item's then.
+ * Makes an item from a task and its verdict, and copies what it needs of them.
+ * The item takes over the shared part of the task's slot.
  */
 extern FinishItem *finish_item_new(const Task *task, const Verdict *verdict, int64 now_us);
 extern void finish_item_free(FinishItem *item);
 
-/* The parameters of finish_tasks(), for n items. */
+/* Add the parameters of finish_tasks() for n items. */
 extern void finish_items_add_ids(FinishItem *const *items, int n, WireParams *params);
 extern void finish_items_add_outcomes(FinishItem *const *items, int n, WireParams *params);
 extern void finish_items_add_grabs(FinishItem *const *items, int n, WireParams *params);

@@ -14,28 +14,27 @@
 #include "finish/finish_session.h"
 #include "pg/calls.h"
 
-/* The second only if it is full, else it gathers more until the answer to the
- * first is there. */
+/* A second request goes ahead only if it is full; else it waits for the first answer. */
 #define FINISHES_AHEAD 2
 #define FINISH_MAX 500
 #define FINISH_MAX_BYTES (4 * 1024 * 1024)
 #define AGAIN_US SECONDS_TO_US(1)
 #define FAILED_IN_A_ROW 3
 
-/* A session that asks: its statements are short, and locks held for as long. */
+/* Statements that call policy functions are small, so that locks are held briefly. */
 #define ASKED_MAX 50
 
-/* An outcome that has not been sent for so long is given up there. */
+/* An asking session gives up an outcome that has waited this long. */
 #define PATIENCE_US SECONDS_TO_US(10)
 
-/* A function that takes the server down is not asked a third time. */
+/* A function that twice lost its session is not called a third time. */
 #define LOSSES_MAX 2
 
 typedef enum RequestState
 {
 	REQUEST_FIRST,
 	REQUEST_AGAIN,				/* the first answer was lost */
-	REQUEST_RESOLVING			/* asks what the first call had finished */
+	REQUEST_RESOLVING			/* asks which tasks the first call finished */
 } RequestState;
 
 typedef struct FinishRequest
@@ -45,7 +44,7 @@ typedef struct FinishRequest
 	RequestState state;
 	int			n;
 	int64		token;
-	FinishItem *items[FINISH_MAX];	/* in order of id */
+	FinishItem *items[FINISH_MAX];	/* ordered by id */
 } FinishRequest;
 
 struct FinishSession
@@ -56,12 +55,12 @@ struct FinishSession
 	FinishKind	kind;
 	const FinishEvents *events;
 	void	   *arg;
-	LoopTimer  *patience;		/* runs while items wait, if it asks */
+	LoopTimer  *patience;		/* runs while items of an asking session wait */
 	LoopTimer  *pause;			/* after failures in a row */
-	LoopTimer  *again;			/* for the refused */
+	LoopTimer  *again;			/* when the refused items are sent again */
 	int			nfailed;		/* in a row */
 	dlist_head	waiting;		/* not sent, or to be sent again */
-	dlist_head	refused;		/* alone: they wait for their timer */
+	dlist_head	refused;		/* refused alone; wait for again */
 	dlist_head	requests;
 	int			nitems;
 	int			nwaiting;		/* items in the list waiting */
@@ -97,8 +96,8 @@ compare_id(const void *id, const void *item)
 }
 
 /*
- * Items that were sent before keep their token, so only those of the same
- * statement, or new ones, go together.
+ * Items that were sent before keep the token of their statement.  So a request
+ * has only items of one old statement, or only new items.
  */
 static FinishRequest *
 collect(FinishSession *session)
@@ -127,7 +126,7 @@ collect(FinishSession *session)
 	return request;
 }
 
-/* The database returns a task that it had no time to judge as it was. */
+/* Status PROCESSING: the database had no time to judge the task. */
 static void
 take_answer(FinishSession *session, FinishItem *item, const PGresult *result, int row)
 {
@@ -147,7 +146,7 @@ take_answer(FinishSession *session, FinishItem *item, const PGresult *result, in
 	}
 }
 
-/* The item that the result names. */
+/* Takes each row for the item with its id. */
 static void
 take_answers(FinishRequest *request, const PGresult *result)
 {
@@ -193,7 +192,7 @@ wait_again(FinishSession *session, FinishItem *item)
 	session->nwaiting++;
 }
 
-/* Outcomes that come within a second of each other end together. */
+/* Gives up old outcomes, and those that would follow within a second. */
 static void
 give_up_old(FinishSession *session)
 {
@@ -242,7 +241,7 @@ end_request(FinishRequest *request)
 		give_up_old(session);
 }
 
-/* The connection was lost: all go back into the list, at their places. */
+/* The connection was lost: puts all items back at the head of the list. */
 static void
 put_back(FinishRequest *request)
 {
@@ -258,7 +257,7 @@ put_back(FinishRequest *request)
 	pfree(request);
 }
 
-/* An item that fails must not hold up the rest: it goes alone. */
+/* Puts the items back to be sent one by one. */
 static void
 put_back_singly(FinishRequest *request)
 {
@@ -279,10 +278,10 @@ put_back_singly(FinishRequest *request)
 }
 
 /*
- * The server refused the statement.  Each item is tried again by itself, so
- * that one that can never be stored does not keep the others; that one, if
- * it is for what its message holds, without the message.  Only when several are
- * refused in a row, the fault is none of theirs: all wait.
+ * The server refused the statement.  Each item is sent again alone, so that a
+ * bad one does not block the others.  A message that cannot be stored is
+ * replaced.  After several refusals in a row the items are not at fault, and
+ * all wait.
  */
 static void
 on_failed(FinishRequest *request, PGresult *result)
@@ -370,7 +369,7 @@ is_worth_it(const FinishSession *session)
 		(session->nwaiting > 0 && pg_in_flight(session->pg) == 0);
 }
 
-/* Not without an incarnation: it may just have been declared gone. */
+/* Needs an incarnation, which may just have been declared gone. */
 void
 finish_session_pump(FinishSession *session)
 {
@@ -483,7 +482,7 @@ forget_items(FinishSession *session)
 void
 finish_session_forget(FinishSession *session)
 {
-	/* this puts the items under way back into the list */
+	/* this puts sent items back into the list */
 	pg_reset(session->pg, "the incarnation is gone");
 	forget_items(session);
 }

@@ -5,14 +5,14 @@
  *
  *		from: finish.h			to: sql/run/finish_tasks.sql
  *
- * Outcomes are collected while the session is busy and go in one statement.
- * They survive a lost connection: they are sent again, and a token tells
- * whether the first call had been executed.  A finish that is refused came too
- * late; it is logged, and changes nothing.
+ * Outcomes are collected while the session is busy, and then sent in one
+ * statement.  They survive a lost connection: they are sent again, and a token
+ * tells whether the first statement was executed.  A finish that the database
+ * refuses came too late; it is logged and changes nothing.
  *
- * A session that asks lets the database call the functions of policies, which
- * may be slow, or end the session.  It gives up a task whose function did so
- * twice, or was not asked for a while.
+ * An asking session lets the database call policy functions, which may be slow
+ * or end the session.  It gives up an outcome after two lost sessions, or
+ * after a long wait.
  *
  *-------------------------------------------------------------------------
  */
@@ -36,12 +36,15 @@ typedef struct FinishEvents
 {
 	/*
 	 * A judged outcome is stored.  status is NULL when the answer was lost;
-	 * delay_ms is that of the next try.
+	 * delay_ms is the delay of the next attempt.
 	 */
 	void		(*on_judged) (void *arg, const FinishItem *item,
 							  const char *status, int64 delay_ms);
 
-	/* The item, which is the callee's now, is not to be asked about here. */
+	/*
+	 * The session gives up the item: its policy function is not to be called.
+	 * The callee takes over the item.
+	 */
 	void		(*on_given_up) (void *arg, FinishItem *item);
 } FinishEvents;
 
@@ -51,10 +54,10 @@ extern void finish_session_free(FinishSession *session);
 extern void finish_session_listen(FinishSession *session, const FinishEvents *events,
 								  void *arg);
 
-/* Takes the item over. */
+/* Takes over the item. */
 extern void finish_session_add(FinishSession *session, FinishItem *item);
 
-/* As those of finish.h. */
+/* See the functions of the same names in finish.h. */
 extern void finish_session_expect(FinishSession *session);
 extern void finish_session_pump(FinishSession *session);
 extern int	finish_session_pending(const FinishSession *session);
