@@ -10,7 +10,7 @@
 #include "grab/batch.h"
 #include "pg/calls.h"
 
-/* One task may carry more than this; then the task goes alone. */
+/* A single larger task makes a batch of its own. */
 #define BATCH_MAX_BYTES (4 * 1024 * 1024)
 
 Batch *
@@ -52,7 +52,7 @@ compare_items(const void *a, const void *b)
 	return memcmp(((const BatchItem *) a)->id, ((const BatchItem *) b)->id, 16);
 }
 
-/* False: the item was taken out before. */
+/* False: the item had been taken out before. */
 static bool
 drop_item(BatchItem *item)
 {
@@ -67,7 +67,7 @@ drop_item(BatchItem *item)
 	return true;
 }
 
-/* Handles two versions of a task, of which the older was popped first. */
+/* Drops the older of two versions of a task. */
 static void
 drop_older(Batch *batch)
 {
@@ -128,7 +128,10 @@ item_config(const BatchItem *item)
 	return handler_config(table_entry_tag(item->entry));
 }
 
-/* Whether one value of each array can stand for all. */
+/*
+ * Whether all items have the same values, so that one element per array is
+ * enough.
+ */
 static bool
 is_uniform(const Batch *batch)
 {

@@ -6,7 +6,7 @@
  *		from: table.h (table_pop)			to: grab.h, sql_waiting.h
  *
  * A batch owns its entries and their booked slots until each is taken out, or
- * all are dropped.  Entries stand in order of id, the order in which the
+ * all are dropped.  batch_sort() orders entries by id, the order in which the
  * database locks them.
  *
  *-------------------------------------------------------------------------
@@ -26,18 +26,18 @@ typedef struct BatchItem
 	Table	   *table;
 	Policy	   *policy;			/* in force when it was added; a reference */
 	bool		is_started;
-	bool		is_cancelled;	/* it is to end early */
+	bool		is_cancelled;	/* an operator cancelled the task */
 	uint8		id[16];
 } BatchItem;
 
 typedef struct Batch
 {
 	int			n;
-	int64		bytes;			/* data and payload of the tasks, as the
-								 * triggers say */
+	int64		bytes;			/* size of data and payload of the tasks, from
+								 * their triggers */
 	int64		token;
-	int64		version_shift;	/* added to all items, since they got new
-								 * versions */
+	int64		version_shift;	/* added to all versions, since the tasks got
+								 * new ones */
 	BatchItem	items[BATCH_MAX];
 } Batch;
 
@@ -48,8 +48,8 @@ extern void batch_add(Batch *batch, Table *table, TableEntry *entry);
 extern bool batch_is_full(const Batch *batch);
 
 /*
- * Call it once, before the parameters are made.  If a task is there in two
- * versions, the newer one stays.
+ * Sorts the items by id, and drops the older of two versions of a task.  Call
+ * it once, before the parameters are made.
  */
 extern void batch_sort(Batch *batch);
 

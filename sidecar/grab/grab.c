@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * grab.c
- *		Asks the database for tasks: SUBMITTED -> PROCESSING, for us.
+ *		Grabs tasks for this node: SUBMITTED -> PROCESSING.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,9 +13,10 @@
 #include "pg/calls.h"
 
 /*
- * A batch that is not full gathers more until the last one is answered.  Full
- * batches go over two sessions: while one waits for the disk, the other works.
- * In each session the server executes one batch while the next is on its way.
+ * A batch that is not full gathers more triggers until the last one is
+ * answered.  Full batches use two sessions: while one waits for the disk, the
+ * other works.  In each session the server executes one batch while the next
+ * is on its way.
  */
 #define SESSIONS 2
 #define GRABS_AHEAD 2
@@ -23,7 +24,7 @@
 
 typedef enum RequestState
 {
-	REQUEST_READY,				/* goes out first, and alone */
+	REQUEST_READY,				/* split off: sent first, and alone */
 	REQUEST_SENT,
 	REQUEST_UNKNOWN				/* the answer was lost */
 } RequestState;
@@ -33,7 +34,7 @@ typedef struct GrabRequest
 {
 	dlist_node	node;
 	Grab	   *grab;
-	Pg		   *pg;				/* it was sent there last */
+	Pg		   *pg;				/* the connection of the last send */
 	RequestState state;
 	GrabQuestion question;
 } GrabRequest;
@@ -41,12 +42,12 @@ typedef struct GrabRequest
 struct Grab
 {
 	GrabParts	parts;
-	Pg		   *pgs[SESSIONS];	/* at rest until they are needed */
+	Pg		   *pgs[SESSIONS];	/* closed until they are needed */
 	LoopTimer  *pause;			/* after a failure */
 	GrabAnswers *answers;
 	dlist_head	requests;
 	int			nrequests;
-	Batch	   *gathered;		/* not sent yet; NULL: nothing */
+	Batch	   *gathered;		/* not sent yet; NULL: none */
 	bool		is_stopped;
 };
 
@@ -65,7 +66,7 @@ set_state(GrabRequest *request, RequestState state)
 	request->state = state;
 }
 
-/* The request is gone before its tasks are handed on. */
+/* Removes the request before it hands on the tasks. */
 static void
 take_answer(GrabRequest *request, const PGresult *result)
 {
@@ -95,7 +96,7 @@ add_single(void *arg, Batch *single)
 	(void) add_request(arg, single);
 }
 
-/* Other tasks may use the slots meanwhile. */
+/* Puts unsent triggers back, so that other tasks can use their slots. */
 static void
 put_back_gathered(Grab *grab)
 {
@@ -104,7 +105,7 @@ put_back_gathered(Grab *grab)
 	grab->gathered = NULL;
 }
 
-/* Failures that will recur whenever this task is read. */
+/* Errors that recur whenever this task is read. */
 static bool
 is_of_content(const char *sqlstate)
 {
@@ -123,10 +124,11 @@ describe_failure(const PGresult *result)
 }
 
 /*
- * The server refused the statement.  If one task is the reason, such as one
- * whose data cannot be read, the others must not suffer: each is tried alone.
- * A task that was alone is grabbed without its data, and has failed.  Only
- * when the server refuses that too is the task not to blame: then all wait.
+ * The server refused the statement.  One task may be at fault, say because its
+ * data cannot be read, so each task is tried alone.  A task that is refused
+ * alone for its contents is grabbed without its data, and fails.  For any
+ * other refusal the task is not to blame: its trigger is dropped, and all
+ * grabs pause.
  */
 static void
 on_failed(GrabRequest *request, const PGresult *result)
@@ -161,7 +163,10 @@ on_grabbed(void *arg, PgOutcome outcome, PGresult *result)
 	{
 		case PG_DONE:
 
-			/* after our pause the tasks may belong to others: ask again */
+			/*
+			 * the lease has ended: other nodes may have the tasks, so ask
+			 * again
+			 */
 			if (node_is_alive(grab->parts.node))
 				take_answer(request, result);
 			else
@@ -176,7 +181,7 @@ on_grabbed(void *arg, PgOutcome outcome, PGresult *result)
 	}
 }
 
-/* Our own session with the least to do; NULL: none can take more. */
+/* The grab session with the fewest requests; NULL: none can take more. */
 static Pg *
 own_session(const Grab *grab)
 {
@@ -247,9 +252,9 @@ send_resolve(GrabRequest *request, Pg *pg)
 }
 
 /*
- * Ask first about grabs of unknown outcome, over any session of ours: the
- * server lets the question wait for the lost grab.  New grabs follow after all
- * questions.
+ * Asks for the outcome of lost grabs, over any grab session: on the server
+ * that query waits for the lost grab.  True: some are still unknown, so no new
+ * grab is sent yet.
  */
 static bool
 resolve_unknown(Grab *grab)
@@ -320,7 +325,7 @@ send_grab(GrabRequest *request, Pg *pg)
 			&params, on_grabbed, request);
 }
 
-/* A request that goes alone comes first. */
+/* Split-off requests go first. */
 static GrabRequest *
 next_request(Grab *grab)
 {
@@ -348,7 +353,9 @@ next_request(Grab *grab)
 	return add_request(grab, batch);
 }
 
-/* These were never sent, so a drain need not wait for them. */
+/*
+ * Drops split-off requests that were not sent: a drain need not wait for them.
+ */
 static void
 drop_held(Grab *grab)
 {
@@ -383,7 +390,7 @@ send_ready(Grab *grab)
 		send_grab(request, pg);
 }
 
-/* Keeps a session of ours open while there is something to do. */
+/* Sends what is ready, and keeps a grab session open while there is work. */
 void
 grab_pump(Grab *grab)
 {
@@ -409,7 +416,10 @@ on_state(void *arg, bool is_up)
 	}
 }
 
-/* Triggers were dropped because the server refused the grab. */
+/*
+ * The refused grab has dropped triggers, so the owner must look for their
+ * tasks.
+ */
 static void
 on_pause_over(void *arg)
 {
@@ -435,7 +445,10 @@ grab_open(const GrabParts *parts)
 	return grab;
 }
 
-/* The control session may still answer one of these requests. */
+/*
+ * Drops all requests.  The control session may still answer one, so it forgets
+ * them.
+ */
 static void
 drop_calls(Grab *grab)
 {

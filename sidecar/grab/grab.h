@@ -1,23 +1,24 @@
 /*-------------------------------------------------------------------------
  *
  * grab.h
- *		Asks the database for tasks: SUBMITTED -> PROCESSING, for us.
+ *		Grabs tasks for this node: SUBMITTED -> PROCESSING.
  *
  *		from: table.h (table_pop)			to: execute.h (execute_task)
  *
- * All triggers that are ready when a connection has room go in one statement:
- * a lone task pays one round trip, a burst one per hundreds.  We hand a task
- * on only after its grab has committed.  A lost race is normal: we free the
- * slot and forget the trigger.
+ * All triggers that are ready when a connection has room go in one statement.
+ * So a lone task costs one round trip, and a burst one per hundreds of tasks.
+ * We hand a task on only after its grab has committed.  Losing a race to
+ * another node is normal: we free the slot and forget the trigger.
  *
- * The connections rest while there is nothing to grab.  The first grabs after
- * a rest go over the control connection, while it has nothing else to do,
- * until one of ours is open.  A grab waits for no row, so the heartbeat behind
- * it is on time.  When ours fail to open, we grab nothing, since we could not
- * report an outcome.
+ * The grab connections are closed while there is nothing to grab.  Until one
+ * is open again, grabs use the control connection while it is idle.  A grab
+ * never waits for a row lock, so it does not delay the heartbeat.  If no grab
+ * connection can be opened, we grab nothing, since we could not report an
+ * outcome.
  *
- * When the connection breaks, it is not known whether the grab happened.  The
- * next connection asks for it by its token; the slots stay booked until then.
+ * When a connection breaks, the outcome of its grab is unknown.  The next
+ * connection asks for it by the grab's token; until then the slots stay
+ * booked.
  *
  *-------------------------------------------------------------------------
  */
@@ -28,24 +29,24 @@
 
 typedef struct Grab Grab;
 
-/* The parts of the sidecar that it works with; they outlive it. */
+/* The parts of the sidecar that grab.c uses; they outlive it. */
 typedef struct GrabParts
 {
 	Loop	   *loop;
 	const Config *config;
 	Node	   *node;
-	Offers	   *offers;			/* hears what cluster-wide limits refuse */
-	Execute    *execute;		/* takes grabbed tasks and their slots */
+	Offers	   *offers;			/* told about refusals by cluster-wide limits */
+	Execute    *execute;		/* takes over grabbed tasks and their slots */
 
 	/*
-	 * The next trigger of any bucket whose slot was booked, and its table;
-	 * and whether there may be one.
+	 * next() returns the next trigger of any bucket, with a booked slot, and
+	 * its table.  is_ready() tells whether there may be one.
 	 */
 	TableEntry *(*next) (void *source, Table **table);
 	bool		(*is_ready) (void *source);
 	void	   *source;
 
-	/* some triggers were dropped without a look at their tasks */
+	/* called when triggers were dropped whose tasks may still wait */
 	LoopFn		on_doubt;
 	void	   *doubt_arg;
 } GrabParts;
@@ -54,16 +55,16 @@ typedef struct GrabParts
 extern Grab *grab_open(const GrabParts *parts);
 extern void grab_free(Grab *grab);
 
-/* Sends what is ready; at the end of each turn. */
+/* Sends what is ready.  Call it at the end of each turn. */
 extern void grab_pump(Grab *grab);
 
-/* Makes no new grabs (a drain); grabs under way still finish. */
+/* A drain begins: makes no new grabs.  Sent grabs still finish. */
 extern void grab_stop(Grab *grab);
 
 /* Number of grabs whose outcome is not known yet. */
 extern int	grab_under_way(const Grab *grab);
 
-/* The incarnation is gone: grabs under way are not ours. */
+/* The incarnation is gone: forgets all grabs. */
 extern void grab_forget(Grab *grab);
 
 #endif							/* TWT_GRAB_H */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * grab_answers.c
- *		Reads what the database answers to a grab: tasks won, tasks refused.
+ *		Reads the database's answer to a grab: tasks won, tasks refused.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,11 +20,12 @@ struct GrabAnswers
 	Loop	   *loop;
 	Execute    *execute;
 	Offers	   *offers;
-	int64		deadline_us;	/* deadline of the last task, since 1970 ... */
+	int64		deadline_us;	/* deadline of the last task, in us since 1970
+								 * ... */
 	char	   *deadline_text;	/* ... and as text; NULL: none yet */
 };
 
-/* JSON text or payload: what the handler reads. */
+/* Copies the JSON text or the raw payload of a task. */
 static void
 copy_data(Task *task, const PGresult *result, int row)
 {
@@ -59,8 +60,8 @@ iso_time(int64 unix_us)
 }
 
 /*
- * The tasks of a batch were grabbed at one time, and most have the same
- * timeout.
+ * Keeps the last text: tasks of a batch were grabbed at one time, and most
+ * have the same timeout.
  */
 static char *
 deadline_text(GrabAnswers *answers, int64 unix_us)
@@ -75,8 +76,8 @@ deadline_text(GrabAnswers *answers, int64 unix_us)
 }
 
 /*
- * How long ago the database grabbed a task.  A clock that was set back or
- * forward must not matter, so the grab is never older than our question.
+ * The time since the database grabbed a task.  It is at most the time since we
+ * sent the grab, so that a clock that was set does not matter.
  */
 static int64
 age_of_grab(const GrabAnswers *answers, int64 grabbed_us, int64 sent_us)
@@ -137,8 +138,8 @@ take_task(GrabAnswers *answers, GrabQuestion *question, const PGresult *result, 
 
 /*
  * A task that a cluster-wide limit refused waits in the table until the limit
- * has room.  If we do not know the limit, we read it first; until then the
- * sweep finds its tasks again.
+ * has room.  If we do not know the limit yet, we drop the trigger and read the
+ * limit; a sweep then finds the task again.
  */
 static void
 take_refusal(GrabAnswers *answers, Batch *batch, const PGresult *result, int row)
@@ -151,7 +152,10 @@ take_refusal(GrabAnswers *answers, Batch *batch, const PGresult *result, int row
 		batch_refuse(batch, wire_get_uuid(result, row, GRAB_ID));
 }
 
-/* Limits open for what was won before they close for what was refused. */
+/*
+ * Opens limits for the tasks won before it closes limits for the tasks
+ * refused.
+ */
 void
 grab_answers_take(GrabAnswers *answers, GrabQuestion question, const PGresult *result)
 {

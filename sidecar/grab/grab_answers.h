@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * grab_answers.h
- *		Reads what the database answers to a grab: tasks won, tasks refused.
+ *		Reads the database's answer to a grab: tasks won, tasks refused.
  *
  *		from: batch.h			to: execute.h (execute_task)
  *
@@ -15,24 +15,26 @@
 
 typedef struct GrabAnswers GrabAnswers;
 
-/* The question to which an answer came. */
+/* The grab that an answer belongs to. */
 typedef struct GrabQuestion
 {
 	Batch	   *batch;
-	int64		sent_us;		/* when the grab was sent, not the question
+	int64		sent_us;		/* when the grab was sent, not a later query
 								 * for its outcome */
-	char	   *unreadable;		/* why it is grabbed without data; NULL: with
-								 * it */
+	char	   *unreadable;		/* why the task is grabbed without its data;
+								 * NULL: it has them */
 } GrabQuestion;
 
-/* Grabbed tasks go to execute; offers hears what cluster-wide limits refuse. */
+/*
+ * Grabbed tasks go to execute; refusals by cluster-wide limits go to offers.
+ */
 extern GrabAnswers *grab_answers_new(Loop *loop, Execute *execute, Offers *offers);
 extern void grab_answers_free(GrabAnswers *answers);
 
 /*
- * Hands on the tasks that we won, and puts the refused ones back into their
- * tables.  The rest of the batch went to others.  Takes what the question
- * holds.
+ * Hands on the tasks that we won, and puts refused tasks back into their
+ * tables.  Other nodes have the rest of the batch.  Takes over the members of
+ * the question.
  */
 extern void grab_answers_take(GrabAnswers *answers, GrabQuestion question,
 							  const PGresult *result);
