@@ -161,7 +161,7 @@ SELECT is((SELECT jsonb_object_agg(action, n) FROM (SELECT action, count(*) AS n
 SELECT is((SELECT string_agg(DISTINCT result, ' ') FROM twtasks.change_tasks('reopen', '*', 'once more', since => '2024-01-01')), 'changed', 'tasks of the history are reopened in a batch');
 
 -- A mistake in the call changes nothing.
-SELECT throws_ok(format('SELECT FROM twtasks.change_tasks(%s)', x.arguments), x.state, NULL, x.arguments)
+SELECT throws_ok(format('SELECT FROM twtasks.change_tasks(%s)', x.arguments), x.state, NULL, 'refused: ' || x.arguments)
 FROM (VALUES ($$'resume', NULL, 'x'$$, '22004'), ($$'resume', '*'$$, '22004'), ($$'reopen', '*', 'x'$$, '22004'), ($$'reschedule', '*', 'x'$$, '22004'),
 	($$'explode', '*', 'x'$$, '22023'), ($$NULL, '*', 'x'$$, '22023'), ($$'resume', '*', 'x', statuses => '{DONE}'$$, '22023'),
 	($$'resume', '*', 'x', max_tasks => 0$$, '22023'), ($$'resume', '*', 'x', max_tasks => 10001$$, '22023'), ($$'release', '*', 'x', run_after => 'infinity'$$, '22023'))

@@ -71,7 +71,7 @@ SELECT is(pg_temp.finish(pg_temp.id(99), 'done', 1), NULL, 'a task that does not
 -- The token of the grab tells a grab that was lost from the one after it.
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(n)) AS made FROM generate_series(120, 123) n \g /dev/null
 SELECT is((SELECT count(*) FROM twtasks_internal.finish_tasks(ARRAY[pg_temp.id(120)], '{1}', ARRAY[result], '{0}', '{NULL}', pg_temp.node(), 9, '{-1}')), 0::bigint,
-	result || ' with the token of another grab: refused')
+	'the result ' || result || ' with the token of another grab is refused')
 FROM (VALUES ('done'), ('retry'), ('delete')) r(result);
 SELECT is((SELECT count(*) FROM twtasks_internal.finish_tasks(ARRAY[pg_temp.id(120)], '{1}', '{done}', '{0}', '{NULL}', pg_temp.node(), 9,
 	ARRAY[(SELECT token FROM twtasks.task WHERE id = pg_temp.id(120))])), 1::bigint, 'a done with its own token succeeds');
@@ -81,10 +81,10 @@ SELECT twtasks_internal.start_node('other') AS other \gset
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(n)) AS made FROM generate_series(301, 304) n \g /dev/null
 SELECT twtasks.request_cancel(pg_temp.id(304), 1) \g /dev/null
 SELECT is((SELECT count(*) FROM twtasks_internal.finish_tasks(ARRAY[t.id], '{1}', ARRAY[result], '{0}', '{NULL}', :other, 9, ARRAY[t.token])), 0::bigint,
-	result || ' with the token of another incarnation''s grab: refused')
+	'the result ' || result || ' with the token of another incarnation is refused')
 FROM (VALUES ('done', 301), ('retry', 302), ('delete', 303), ('cancelled', 304)) r(result, n) JOIN twtasks.task t ON t.id = pg_temp.id(n);
 SELECT is((SELECT count(*) FROM twtasks_internal.finish_tasks(ARRAY[t.id], '{1}', ARRAY[result], '{0}', '{NULL}', pg_temp.node(), 9, ARRAY[t.token])), 1::bigint,
-	result || ' of its own: accepted')
+	'the result ' || result || ' of the task''s own grab is accepted')
 FROM (VALUES ('done', 301), ('retry', 302), ('delete', 303), ('cancelled', 304)) r(result, n) JOIN twtasks.task t ON t.id = pg_temp.id(n);
 
 -- One element stands for all.

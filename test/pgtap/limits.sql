@@ -36,31 +36,31 @@ AS $$
 $$;
 
 -- ---- what is counted together ----
-SELECT is(twtasks.limit_name(p, t), n, format('%s under %s', t, p))
+SELECT is(twtasks.limit_name(p, t), n, format('type %s is counted right under pattern %s', t, p))
 FROM (VALUES ('*', 'A|x', '*'), ('A*', 'AB|x', 'A*'), ('A', 'A', 'A'), ('A', 'A|x|1', 'A'), ('A', 'AB', NULL), ('A|*', 'A', NULL),
 	('A|*', 'A|x|1', 'A|x'), ('A|*', 'A|', 'A|'), ('A|x', 'A|x|1', 'A|x'), ('A|x|*', 'A|x|1|2', 'A|x|1'), ('A|x|*', 'A|y|1', NULL)) v(p, t, n);
-SELECT throws_ok($$SELECT twtasks.limit_name('A**', 'A')$$, '22023', 'invalid pattern: "A**"', 'no pattern');
+SELECT throws_ok($$SELECT twtasks.limit_name('A**', 'A')$$, '22023', 'invalid pattern: "A**"', 'a malformed pattern has no limit name');
 
 -- ---- what can be configured ----
-SELECT throws_ok($$SELECT twtasks.configure_limit(NULL, 1)$$, '22004', 'pattern must not be null', 'no pattern');
-SELECT throws_ok(format('SELECT twtasks.configure_limit(%L, 1)', p), '22023', NULL, 'no pattern: ' || left(p, 10))
+SELECT throws_ok($$SELECT twtasks.configure_limit(NULL, 1)$$, '22004', 'pattern must not be null', 'a NULL pattern is refused');
+SELECT throws_ok(format('SELECT twtasks.configure_limit(%L, 1)', p), '22023', NULL, 'a malformed pattern is refused: ' || left(p, 10))
 FROM unnest(ARRAY['', 'A B', 'A*B', 'A|*|B', repeat('A', 121)]) p;
-SELECT throws_ok($$SELECT twtasks.configure_limit('A', 1, NULL)$$, '22004', 'scope must not be null', 'no scope');
-SELECT throws_ok($$SELECT twtasks.configure_limit('A', 1, 'galaxy')$$, '22P02', NULL, 'another scope');
-SELECT throws_ok($$SELECT twtasks.configure_limit('A', 1, per => NULL)$$, '22004', 'per must not be null', 'no period');
-SELECT throws_ok($$SELECT twtasks.configure_limit('A')$$, '22023', 'neither concurrency nor rate is given', 'no limit');
-SELECT throws_ok($$SELECT twtasks.configure_limit('A', -1)$$, '22023', 'concurrency must be between 0 and 1000000, not -1', 'concurrency');
-SELECT throws_ok($$SELECT twtasks.configure_limit('A', 10001, 'cluster')$$, '22023', 'concurrency must be between 0 and 10000, not 10001', 'concurrency in the cluster');
+SELECT throws_ok($$SELECT twtasks.configure_limit('A', 1, NULL)$$, '22004', 'scope must not be null', 'a NULL scope is refused');
+SELECT throws_ok($$SELECT twtasks.configure_limit('A', 1, 'galaxy')$$, '22P02', NULL, 'an unknown scope is refused');
+SELECT throws_ok($$SELECT twtasks.configure_limit('A', 1, per => NULL)$$, '22004', 'per must not be null', 'a NULL period is refused');
+SELECT throws_ok($$SELECT twtasks.configure_limit('A')$$, '22023', 'neither concurrency nor rate is given', 'a limit without concurrency and rate is refused');
+SELECT throws_ok($$SELECT twtasks.configure_limit('A', -1)$$, '22023', 'concurrency must be between 0 and 1000000, not -1', 'a negative concurrency is refused');
+SELECT throws_ok($$SELECT twtasks.configure_limit('A', 10001, 'cluster')$$, '22023', 'concurrency must be between 0 and 10000, not 10001', 'a concurrency above 10,000 is refused in the cluster');
 SELECT throws_ok($$SELECT twtasks.configure_limit('A', 1, stretch => 1)$$, '22023', 'stretch needs concurrency and stretch_priority', 'a stretch needs a priority');
 SELECT throws_ok($$SELECT twtasks.configure_limit('A', 1, stretch_priority => 1)$$, '22023', 'stretch needs concurrency and stretch_priority', 'a stretch priority needs a stretch');
 SELECT throws_ok($$SELECT twtasks.configure_limit('A', stretch => 1, stretch_priority => 1, rate => 1)$$, '22023', 'stretch needs concurrency and stretch_priority', 'a stretch needs a concurrency');
-SELECT throws_ok($$SELECT twtasks.configure_limit('A', 1, stretch => -1, stretch_priority => 1)$$, '22023', NULL, 'stretch');
-SELECT throws_ok($$SELECT twtasks.configure_limit('A', 1, stretch => 1, stretch_priority => 10)$$, '22023', 'stretch_priority must be between 0 and 9, not 10', 'stretch_priority');
-SELECT throws_ok($$SELECT twtasks.configure_limit('A', rate => 0)$$, '22023', 'rate must be between 1 and 1000000, not 0', 'rate');
+SELECT throws_ok($$SELECT twtasks.configure_limit('A', 1, stretch => -1, stretch_priority => 1)$$, '22023', NULL, 'a negative stretch is refused');
+SELECT throws_ok($$SELECT twtasks.configure_limit('A', 1, stretch => 1, stretch_priority => 10)$$, '22023', 'stretch_priority must be between 0 and 9, not 10', 'a stretch_priority above 9 is refused');
+SELECT throws_ok($$SELECT twtasks.configure_limit('A', rate => 0)$$, '22023', 'rate must be between 1 and 1000000, not 0', 'a rate of 0 is refused');
 SELECT throws_ok($$SELECT twtasks.configure_limit('A', 1, burst => 2)$$, '22023', 'burst needs rate', 'a burst needs a rate');
-SELECT throws_ok($$SELECT twtasks.configure_limit('A', rate => 1, burst => 0)$$, '22023', NULL, 'burst');
-SELECT throws_ok($$SELECT twtasks.configure_limit('A', rate => 1, per => '0')$$, '22023', NULL, 'period too short');
-SELECT throws_ok($$SELECT twtasks.configure_limit('A', rate => 1, per => '367 days')$$, '22023', NULL, 'period too long');
+SELECT throws_ok($$SELECT twtasks.configure_limit('A', rate => 1, burst => 0)$$, '22023', NULL, 'a burst of 0 is refused');
+SELECT throws_ok($$SELECT twtasks.configure_limit('A', rate => 1, per => '0')$$, '22023', NULL, 'a period of 0 is refused');
+SELECT throws_ok($$SELECT twtasks.configure_limit('A', rate => 1, per => '367 days')$$, '22023', NULL, 'a period of more than a year is refused');
 SELECT is((SELECT count(*) FROM twtasks.limits), 0::bigint, 'a refused limit is not stored');
 SELECT twtasks.configure_limit('A|*', 5, 'cluster', stretch => 2, stretch_priority => 1, rate => 100, per => '1 min', burst => 3) \g /dev/null
 SELECT twtasks.configure_limit('A|*', 7) \g /dev/null
@@ -82,7 +82,7 @@ SELECT is((SELECT ARRAY[concurrency, rate] FROM twtasks.limits WHERE pattern = '
 SELECT is(twtasks.drop_limit('A|*', 'cluster'), true, 'a limit is dropped');
 SELECT is((SELECT array_agg(pattern || scope::text ORDER BY pattern) FROM twtasks.limits), '{*node,A|*node}', 'the limit of the other scope stays');
 SELECT is(twtasks.drop_limit('A|*'), true, 'the limit of the other scope can be dropped too');
-SELECT is(twtasks.drop_limit('A|*'), false, 'once');
+SELECT is(twtasks.drop_limit('A|*'), false, 'a limit cannot be dropped twice');
 
 -- ---- who is let through ----
 SELECT pg_temp.anew();
@@ -208,7 +208,7 @@ SELECT is(pg_temp.won(pg_temp.add('R|b', 2)), 1, 'a start that is rolled back is
 SELECT is((SELECT ids FROM twtasks.slot_use WHERE name = 'R|a' AND epoch > 0), '{}', 'a rate alone remembers no tasks');
 
 SELECT twtasks.configure_limit('RC', 100, 'cluster', rate => 10, per => '1 h', burst => 3) \g /dev/null
-SELECT is(pg_temp.won(pg_temp.add('RC', 4)), 3, 'a rate beside a concurrency');
+SELECT is(pg_temp.won(pg_temp.add('RC', 4)), 3, 'a rate counts beside a concurrency');
 SELECT pg_temp.pass('RC', '7 min');
 SELECT twtasks.configure_limit('RC', 50, 'cluster', rate => 10, per => '1 h', burst => 3) \g /dev/null
 SELECT is(pg_temp.won(pg_temp.add('RC', 2)), 1, 'a changed rate keeps the starts that time has brought');
@@ -245,7 +245,7 @@ SELECT pg_temp.won(pg_temp.add('O', 1), pg_temp.other()), pg_temp.won(pg_temp.ad
 SELECT is(pg_temp.queue(), 'me', 'a node that has ended gets no refusal');
 UPDATE twtasks.slot_use SET waiting = ARRAY[pg_temp.other()] || waiting, epoch = epoch + 1 WHERE name = 'O' AND epoch > 0;
 SELECT is(pg_temp.offer(1, true, pg_temp.node()), 1, 'a node that has ended has no turn');
-SELECT throws_ok($$SELECT twtasks_internal.offer_slots('{O,P}', '{1}', '{t}', 1)$$, '22023', 'arrays must have one length', 'arrays of different lengths');
+SELECT throws_ok($$SELECT twtasks_internal.offer_slots('{O,P}', '{1}', '{t}', 1)$$, '22023', 'arrays must have one length', 'arrays of different lengths are refused');
 
 -- ---- what is forgotten ----
 SELECT pg_temp.anew();

@@ -222,7 +222,7 @@ SELECT setseed(mod(:seed, 1000000) / 1000000.0) \g /dev/null
 SELECT diag('TWT_TEST_SEED=' || :seed);
 SELECT pg_temp.make_rates() \g /dev/null
 CALL pg_temp.play(250, NULL) \gset
-SELECT is(:'difference'::text, 'none', 'who runs and who is refused, TWT_TEST_SEED=' || :seed);
+SELECT is(:'difference'::text, 'none', 'the same tasks run and are refused as in the model, TWT_TEST_SEED=' || :seed);
 SELECT cmp_ok((SELECT count(*) FROM model_start), '>', 5::bigint, 'some tasks ran');
 SELECT is((SELECT count(*) FROM twtasks.limits l WHERE l.used IS DISTINCT FROM
 		   (SELECT count(*) FROM model_run m WHERE pg_temp.counted_as(l.pattern, m.type) = l.name)

@@ -21,25 +21,25 @@ BEGIN
 		next_event_time = CASE WHEN next_event_time < 'infinity' THEN created ELSE 'infinity' END;
 END $$;
 
-SELECT is(pg_temp.next_ms(), NULL, 'no task: nothing to come back for');
+SELECT is(pg_temp.next_ms(), NULL, 'there is no next event without tasks');
 SELECT pg_temp.all_past('SUBMITTED') \g /dev/null
-SELECT is(pg_temp.next_ms(), 0::bigint, 'one that has expired in the queue: at once');
+SELECT is(pg_temp.next_ms(), 0::bigint, 'a task that has expired in the queue is an event at once');
 SELECT pg_temp.all_past('WAITING') \g /dev/null
-SELECT is(pg_temp.next_ms(), 0::bigint, 'one that waits, too');
+SELECT is(pg_temp.next_ms(), 0::bigint, 'a waiting task that has expired is an event at once');
 SELECT pg_temp.all_past('PROCESSING') \g /dev/null
-SELECT is(pg_temp.next_ms(), NULL, 'one that runs does not expire');
+SELECT is(pg_temp.next_ms(), NULL, 'a running task does not expire');
 SELECT pg_temp.all_past('ERROR') \g /dev/null
-SELECT is(pg_temp.next_ms(), NULL, 'one in ERROR does not');
+SELECT is(pg_temp.next_ms(), NULL, 'a task in ERROR does not expire');
 SELECT pg_temp.all_past('HELD') \g /dev/null
-SELECT is(pg_temp.next_ms(), NULL, 'one that is held does not');
-SELECT is(twtasks_internal.expire_tasks(), 0::bigint, 'as expire_tasks() finds');
+SELECT is(pg_temp.next_ms(), NULL, 'a held task does not expire');
+SELECT is(twtasks_internal.expire_tasks(), 0::bigint, 'expire_tasks() agrees about a held task');
 
 -- Times to come.
 TRUNCATE twtasks.task, twtasks.unique_key;
 SELECT (twtasks.add_task('A', task_id => pg_temp.id(1), run_after => clock_timestamp() + interval '2 h', expires => clock_timestamp() + interval '1 h')).result \g /dev/null
-SELECT ok(pg_temp.next_ms() BETWEEN 3590000 AND 3600000, 'one that expires before it is due');
+SELECT ok(pg_temp.next_ms() BETWEEN 3590000 AND 3600000, 'the next event is the expiry of a task that is due later');
 UPDATE twtasks.task SET expires = NULL;
-SELECT ok(pg_temp.next_ms() BETWEEN 7190000 AND 7200000, 'one that is due');
+SELECT ok(pg_temp.next_ms() BETWEEN 7190000 AND 7200000, 'the next event is when the task is due');
 
 -- Accepted ones: only a rule makes a deadline count.
 CREATE FUNCTION pg_temp.accepted(rule twtasks.stuck_rule) RETURNS void
@@ -50,9 +50,9 @@ BEGIN
 	PERFORM pg_temp.finish(pg_temp.id(1), 'accepted');
 END $$;
 SELECT pg_temp.accepted('retry') \g /dev/null
-SELECT is(pg_temp.next_ms(), 0::bigint, 'an accepted one past its deadline');
+SELECT is(pg_temp.next_ms(), 0::bigint, 'an accepted task past its deadline is an event at once');
 SELECT pg_temp.accepted('ignore') \g /dev/null
-SELECT is(pg_temp.next_ms(), NULL, 'whose deadline nobody minds');
-SELECT is((SELECT to_jsonb(r) FROM twtasks_internal.recover_tasks() r), '{"retried": 0, "errors": 0, "failed": 0, "next_ms": null}'::jsonb, 'as recover_tasks() finds');
+SELECT is(pg_temp.next_ms(), NULL, 'an accepted task with the stuck rule ignore is no event');
+SELECT is((SELECT to_jsonb(r) FROM twtasks_internal.recover_tasks() r), '{"retried": 0, "errors": 0, "failed": 0, "next_ms": null}'::jsonb, 'recover_tasks() agrees about the ignored task');
 
 SELECT * FROM finish();

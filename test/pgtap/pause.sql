@@ -15,7 +15,7 @@ SELECT pg_temp.added(1, 'PAY|CARD'), pg_temp.added(2, 'PAY|BANK'), pg_temp.added
 -- ---- types ----
 SELECT is(twtasks.is_paused('PAY|CARD'), false, 'nothing is paused at first');
 SELECT is(twtasks.pause_type('PAY|*', 'the bank is down'), true, 'pause_type() pauses types');
-SELECT is(twtasks.pause_type('PAY|*', 'again'), false, 'once');
+SELECT is(twtasks.pause_type('PAY|*', 'again'), false, 'a type cannot be paused twice');
 SELECT is(twtasks.is_paused('PAY|CARD'), true, 'is_paused() knows the paused types');
 SELECT is(twtasks.is_paused('PAY'), false, 'is_paused() knows that other types are not paused');
 CREATE ROLE regress_asks IN ROLE twtasks_producer;
@@ -42,10 +42,10 @@ SELECT is(twtasks.resume_type('PAY|*'), true, 'resume_type() resumes the first p
 SELECT is(twtasks.is_paused('PAY|CARD') AND NOT twtasks.is_paused('PAY|BANK'), true, 'the second pattern still pauses its types');
 SELECT is(pg_temp.grab(pg_temp.id(2)), 1::bigint, 'tasks of a resumed type are grabbed');
 SELECT is(pg_temp.grab(pg_temp.id(1)), NULL, 'tasks of a type that is still paused are not grabbed');
-SELECT is(pg_temp.swept(), 'PAY|NEW', 'a sweep does not find them');
-SELECT is(twtasks.resume_type('PAY|CARD'), true, 'until it is resumed');
-SELECT is(twtasks.resume_type('PAY|CARD'), false, 'once');
-SELECT is(pg_temp.grab(pg_temp.id(1)), 1::bigint, 'its tasks are then grabbed');
+SELECT is(pg_temp.swept(), 'PAY|NEW', 'a sweep does not find tasks of a type that is still paused');
+SELECT is(twtasks.resume_type('PAY|CARD'), true, 'resume_type() resumes the second pattern');
+SELECT is(twtasks.resume_type('PAY|CARD'), false, 'a type cannot be resumed twice');
+SELECT is(pg_temp.grab(pg_temp.id(1)), 1::bigint, 'the tasks of the type are then grabbed');
 SELECT twtasks.configure_type('PAY|*', timeout => '1s'), twtasks.pause_type('PAY|*'), twtasks.drop_type_policy('PAY|*') \g /dev/null
 SELECT is(twtasks.is_paused('PAY|NEW'), true, 'a paused type stays paused when its policy is dropped');
 SELECT twtasks.resume_type('PAY|*') \g /dev/null
@@ -73,12 +73,12 @@ SELECT bag_eq('SELECT task FROM app.ran', ARRAY[pg_temp.id(50), pg_temp.id(51)],
 SET twtasks.testing = on;
 SELECT is((SELECT count(*) FROM twtasks.run_inline('app.run', 'SQL|*')), 0::bigint, 'run_inline() runs no paused task');
 SELECT twtasks.resume_bucket('a') \g /dev/null
-SELECT is((SELECT count(*) FROM twtasks.run_inline('app.run', 'SQL|*')), 1::bigint, 'until it is resumed');
+SELECT is((SELECT count(*) FROM twtasks.run_inline('app.run', 'SQL|*')), 1::bigint, 'run_inline() runs a task when its bucket is resumed');
 RESET twtasks.testing;
 
 -- ---- buckets ----
 SELECT is(twtasks.pause_bucket('a', 'for a while'), true, 'pause_bucket() pauses a bucket');
-SELECT is(twtasks.pause_bucket('a'), false, 'once');
+SELECT is(twtasks.pause_bucket('a'), false, 'a bucket cannot be paused twice');
 SELECT is((SELECT jsonb_build_array(paused, pause_reason) FROM twtasks.buckets WHERE name = 'a'), '[true, "for a while"]', 'the view pauses shows the bucket');
 SELECT is((SELECT bool_or(paused) FROM twtasks.buckets WHERE name <> 'a'), false, 'the view pauses shows no other bucket');
 SELECT is(twtasks.is_paused('MAIL', 'a') AND NOT twtasks.is_paused('MAIL'), true, 'all types are paused in that bucket, and nowhere else');
@@ -87,7 +87,7 @@ SELECT is(pg_temp.grab(pg_temp.id(10)), NULL, 'tasks of a paused bucket are not 
 SELECT is(pg_temp.grab(pg_temp.id(11)), 1::bigint, 'tasks of other buckets are grabbed');
 SELECT is(pg_temp.swept('a'), 'none', 'a sweep of a paused bucket finds nothing');
 SELECT is(twtasks.resume_bucket('a'), true, 'resume_bucket() resumes a bucket');
-SELECT is(twtasks.resume_bucket('a'), false, 'once');
+SELECT is(twtasks.resume_bucket('a'), false, 'a bucket cannot be resumed twice');
 SELECT is(pg_temp.swept('a'), 'MAIL', 'a sweep finds the tasks of a resumed bucket');
 SELECT is(twtasks.pause_bucket('default'), true, 'the default bucket can be paused');
 SELECT is((SELECT paused FROM twtasks.buckets WHERE name = 'default'), true, 'the view shows the paused default bucket');
@@ -95,8 +95,8 @@ SELECT is(twtasks.resume_bucket('default'), true, 'the default bucket can be res
 
 -- ---- buckets come and go ----
 SELECT throws_ok($$SELECT twtasks.pause_bucket('nowhere')$$, '22023', 'bucket "nowhere" is not configured', 'a bucket that does not exist cannot be paused');
-SELECT throws_ok($$SELECT twtasks.pause_bucket(NULL)$$, '22004', 'name must not be null', 'no bucket');
-SELECT throws_ok($$SELECT twtasks.pause_type('A B')$$, '22023', 'invalid pattern: "A B"', 'no pattern');
+SELECT throws_ok($$SELECT twtasks.pause_bucket(NULL)$$, '22004', 'name must not be null', 'a NULL bucket cannot be paused');
+SELECT throws_ok($$SELECT twtasks.pause_type('A B')$$, '22023', 'invalid pattern: "A B"', 'a malformed pattern cannot be paused');
 SELECT throws_ok($$SELECT twtasks.drop_bucket('default')$$, '22023', 'cannot drop bucket "default"', 'the default bucket cannot be dropped');
 SELECT throws_ok($$SELECT twtasks.drop_bucket('a')$$, '55000', 'bucket "a" has live tasks', 'a bucket with tasks cannot be dropped');
 SELECT twtasks.configure_bucket('gone'), twtasks.configure_type('G', bucket => 'gone'), twtasks.pause_bucket('gone') \g /dev/null
@@ -111,7 +111,7 @@ SELECT throws_ok($$SELECT twtasks.drop_bucket('gone')$$, '55000', 'bucket "gone"
 SELECT pg_temp.finish(pg_temp.id(60), 'error') \g /dev/null
 SELECT twtasks.fail_task(pg_temp.id(60), pg_temp.version_of(pg_temp.id(60))) \g /dev/null
 SELECT is(twtasks.drop_bucket('gone'), true, 'any other bucket can be dropped');
-SELECT is(twtasks.drop_bucket('gone'), false, 'once');
+SELECT is(twtasks.drop_bucket('gone'), false, 'a bucket cannot be dropped twice');
 SELECT is((SELECT count(*) FROM twtasks.paused), 0::bigint, 'a dropped bucket loses its pause');
 SELECT throws_ok($$SELECT twtasks.add_task('A', bucket => 'gone')$$, '22023', 'bucket "gone" is not configured', 'no task can be added to a dropped bucket');
 SELECT throws_ok($$SELECT twtasks.add_tasks('[{"type": "A"}, {"type": "A", "bucket": "gone"}]'::jsonb)$$, '22023', 'bucket "gone" is not configured', 'a batch with a task for a dropped bucket is refused');
@@ -129,19 +129,19 @@ SELECT is(pg_temp.grab(pg_temp.id(20)), 1::bigint, 'a node with the name grabs t
 SELECT is(pg_temp.grab(pg_temp.id(21)), NULL, 'a node does not grab tasks bound to other names');
 SELECT is(pg_temp.grab(pg_temp.id(22)), 1::bigint, 'a name may be the beginning of the node''s name');
 SELECT is((SELECT count(*) FROM twtasks_internal.grab_tasks(ARRAY[pg_temp.id(21)], '{0}', twtasks_internal.start_node('far-1'), 1, '{1000}', '{error}')), 1::bigint, 'a node whose name begins so grabs the task');
-SELECT throws_ok($$SELECT twtasks.configure_type('A', nodes => '{}')$$, '22023', 'invalid names of nodes', 'no names');
-SELECT throws_ok($$SELECT twtasks.configure_type('A', nodes => '{NULL}')$$, '22023', 'invalid names of nodes', 'no name');
+SELECT throws_ok($$SELECT twtasks.configure_type('A', nodes => '{}')$$, '22023', 'invalid names of nodes', 'an empty list of nodes is refused');
+SELECT throws_ok($$SELECT twtasks.configure_type('A', nodes => '{NULL}')$$, '22023', 'invalid names of nodes', 'a NULL name of a node is refused');
 
 -- ---- why a task does not move ----
 UPDATE twtasks.task SET next_event_time = '2000-01-01' WHERE id = pg_temp.id(10);
-SELECT is((SELECT why ~ 'paused' FROM twtasks.stuck_tasks WHERE id = pg_temp.id(10)), false, 'not because it is paused');
+SELECT is((SELECT why ~ 'paused' FROM twtasks.stuck_tasks WHERE id = pg_temp.id(10)), false, 'a stuck task of a resumed bucket has another reason than a pause');
 SELECT twtasks.pause_bucket('a') \g /dev/null
 SET LOCAL ROLE twtasks_viewer;
-SELECT is((SELECT why FROM twtasks.stuck_tasks WHERE bucket = 'a'), format('bucket "a" is paused by %s: see twtasks.paused', session_user), 'because it is paused');
+SELECT is((SELECT why FROM twtasks.stuck_tasks WHERE bucket = 'a'), format('bucket "a" is paused by %s: see twtasks.paused', session_user), 'the reason of a stuck task names the pause');
 RESET ROLE;
 SELECT twtasks.resume_bucket('a') \g /dev/null
 DELETE FROM twtasks.bucket_policy WHERE name = 'a';
-SELECT is((SELECT why FROM twtasks.stuck_tasks WHERE bucket = 'a'), 'its bucket was dropped: see twtasks.configure_bucket()', 'because it was added while its bucket was dropped');
+SELECT is((SELECT why FROM twtasks.stuck_tasks WHERE bucket = 'a'), 'its bucket was dropped: see twtasks.configure_bucket()', 'the reason of a stuck task names the dropped bucket');
 
 SELECT * FROM finish();
 ROLLBACK;

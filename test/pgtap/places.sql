@@ -29,28 +29,28 @@ CREATE TEMPORARY TABLE won AS
 SELECT * FROM pg_temp.grab_at(ARRAY(SELECT id FROM seen ORDER BY id LIMIT 10), ARRAY(SELECT place FROM seen ORDER BY id LIMIT 10));
 SELECT is((SELECT pg_temp.looks() - n FROM before), 0::bigint, 'a grab finds rows where the sweep saw them');
 SELECT is((SELECT count(*) FROM won w JOIN twtasks.task t ON t.id = w.id AND t.ctid = w.place WHERE t.status = 'PROCESSING'), 10::bigint,
-	'and says where it left them');
+	'a grab says where it left the rows');
 SELECT is((SELECT array_agg(f) FROM pg_temp.finish_at(ARRAY(SELECT id FROM won ORDER BY id LIMIT 5), ARRAY(SELECT place FROM won ORDER BY id LIMIT 5)) f),
-	ARRAY(SELECT id FROM won ORDER BY id LIMIT 5), 'a finish finds them there');
-SELECT is((SELECT pg_temp.looks() - n FROM before), 0::bigint, 'without the index as well');
+	ARRAY(SELECT id FROM won ORDER BY id LIMIT 5), 'a finish finds rows where the grab left them');
+SELECT is((SELECT pg_temp.looks() - n FROM before), 0::bigint, 'a finish by place reads no index');
 COMMIT;
 
 -- Anywhere else the index is.
 SELECT is((SELECT array_agg(f) FROM pg_temp.finish_at(ARRAY[pg_temp.id(6)], ARRAY(SELECT place FROM seen WHERE id = pg_temp.id(6))) f),
-	ARRAY[pg_temp.id(6)], 'the place of an old version of the row');
+	ARRAY[pg_temp.id(6)], 'a finish finds a row by the place of an old version');
 SELECT is((SELECT array_agg(f) FROM pg_temp.finish_at(ARRAY[pg_temp.id(7)], ARRAY(SELECT place FROM won WHERE id = pg_temp.id(8))) f),
-	ARRAY[pg_temp.id(7)], 'the place of another task: the one that was named is finished');
-SELECT is(pg_temp.state(pg_temp.id(8)), 'PROCESSING 1', 'and not the one that lies there');
+	ARRAY[pg_temp.id(7)], 'a finish in the place of another task finishes the task that was named');
+SELECT is(pg_temp.state(pg_temp.id(8)), 'PROCESSING 1', 'the task in that place is not finished');
 SELECT is((SELECT array_agg(f) FROM pg_temp.finish_at(ARRAY[pg_temp.id(404)], ARRAY(SELECT place FROM won WHERE id = pg_temp.id(8))) f), NULL,
-	'an unknown task in the place of one that is known');
-SELECT is((SELECT array_agg(f) FROM pg_temp.finish_at(ARRAY[pg_temp.id(8), pg_temp.id(9)], '{}') f), ARRAY[pg_temp.id(8), pg_temp.id(9)], 'no places at all');
+	'an unknown task in the place of a known one is not finished');
+SELECT is((SELECT array_agg(f) FROM pg_temp.finish_at(ARRAY[pg_temp.id(8), pg_temp.id(9)], '{}') f), ARRAY[pg_temp.id(8), pg_temp.id(9)], 'a finish needs no places');
 SELECT is((SELECT array_agg(id) FROM pg_temp.grab_at(ARRAY[pg_temp.id(11)], ARRAY(SELECT place FROM seen WHERE id = pg_temp.id(12)))),
-	ARRAY[pg_temp.id(11)], 'a grab in the place of another task');
-SELECT is(pg_temp.state(pg_temp.id(12)), 'SUBMITTED 0', 'leaves that one alone');
-SELECT is((SELECT array_agg(id) FROM pg_temp.grab_at(ARRAY[pg_temp.id(12 + n)], ARRAY[place])), ARRAY[pg_temp.id(12 + n)], what)
+	ARRAY[pg_temp.id(11)], 'a grab in the place of another task grabs the task that was named');
+SELECT is(pg_temp.state(pg_temp.id(12)), 'SUBMITTED 0', 'the task in that place is not grabbed');
+SELECT is((SELECT array_agg(id) FROM pg_temp.grab_at(ARRAY[pg_temp.id(12 + n)], ARRAY[place])), ARRAY[pg_temp.id(12 + n)], 'a grab finds its task with ' || what)
 FROM (VALUES (1, NULL::tid, 'an unknown place'), (2, '(0,0)', 'no place'), (3, '(4294967294,1)', 'a place far beyond the end'),
-	  (4, '(0,60000)', 'one that no page has'), (5, '(4294967295,65535)', 'the last that can be said')) v(n, place, what);
-SELECT is((SELECT array_agg(f) FROM pg_temp.finish_at(ARRAY[pg_temp.id(12 + n)], ARRAY[place]) f), ARRAY[pg_temp.id(12 + n)], 'a finish: ' || what)
+	  (4, '(0,60000)', 'a place that no page has'), (5, '(4294967295,65535)', 'the last possible place')) v(n, place, what);
+SELECT is((SELECT array_agg(f) FROM pg_temp.finish_at(ARRAY[pg_temp.id(12 + n)], ARRAY[place]) f), ARRAY[pg_temp.id(12 + n)], 'a finish finds its task with ' || what)
 FROM (VALUES (1, NULL::tid, 'an unknown place'), (2, '(0,0)', 'no place'), (3, '(4294967294,1)', 'a place far beyond the end')) v(n, place, what);
 
 -- Where another has been first, a place does not help.
@@ -58,5 +58,5 @@ SELECT is((SELECT count(*) FROM pg_temp.grab_at(ARRAY[pg_temp.id(11)], ARRAY(SEL
 	'a task that runs already is not grabbed in the place where it waited');
 
 -- A place for each task, or none.
-SELECT throws_ok('SELECT pg_temp.grab_at(ARRAY[pg_temp.id(18), pg_temp.id(19)], ''{"(0,1)"}'')', '22023', NULL, 'a grab with too few places');
+SELECT throws_ok('SELECT pg_temp.grab_at(ARRAY[pg_temp.id(18), pg_temp.id(19)], ''{"(0,1)"}'')', '22023', NULL, 'a grab with too few places is refused');
 SELECT * FROM finish();

@@ -103,27 +103,27 @@ SELECT is((SELECT count(*) FROM pg_class WHERE relnamespace = 'twtasks'::regname
 	+ (SELECT count(*) FROM pg_namespace WHERE nspname IN ('twtasks', 'twtasks_internal') AND nspowner <> 'twtasks_owner'::regrole), 0::bigint, 'twtasks_owner owns everything');
 SELECT is((SELECT jsonb_agg(DISTINCT jsonb_build_array(rolsuper, rolcreaterole, rolcreatedb, rolcanlogin, rolreplication, rolbypassrls, rolinherit))
 		   FROM pg_roles WHERE rolname ~ '^twtasks_'), '[[false, false, false, false, false, false, false]]'::jsonb, 'no role of ours can do more than it is granted, or log in');
-SELECT is((SELECT count(*) FROM pg_auth_members WHERE member IN (SELECT oid FROM pg_roles WHERE rolname ~ '^twtasks_')), 0::bigint, 'none of them is a member of another');
+SELECT is((SELECT count(*) FROM pg_auth_members WHERE member IN (SELECT oid FROM pg_roles WHERE rolname ~ '^twtasks_')), 0::bigint, 'no role of ours is a member of another');
 SELECT is((SELECT count(*) FROM pg_auth_members WHERE roleid = 'twtasks_owner'::regrole), 0::bigint, 'nobody is a member of twtasks_owner');
 
 -- Functions that run with the owner's rights, and all others that have a body.
 SELECT is((SELECT count(*) FROM pg_proc WHERE pronamespace IN ('twtasks'::regnamespace, 'twtasks_internal'::regnamespace) AND prosecdef
 		   AND NOT 'search_path=pg_catalog, pg_temp' = ANY (coalesce(proconfig, '{}'))), 0::bigint, 'SECURITY DEFINER: the search_path is fixed');
 SELECT is((SELECT count(*) FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang WHERE pronamespace IN ('twtasks'::regnamespace, 'twtasks_internal'::regnamespace) AND l.lanname <> 'c'
-		   AND NOT 'search_path=pg_catalog, pg_temp' = ANY (coalesce(proconfig, '{}'))), 0::bigint, 'so it is in every function with a body');
+		   AND NOT 'search_path=pg_catalog, pg_temp' = ANY (coalesce(proconfig, '{}'))), 0::bigint, 'every function with a body has a fixed search_path');
 SELECT is((SELECT count(*) FROM pg_proc p WHERE pronamespace IN ('twtasks'::regnamespace, 'twtasks_internal'::regnamespace)
-		   AND (prorettype = 'internal'::regtype OR 'internal'::regtype::oid = ANY (proargtypes))), 0::bigint, 'none takes or gives "internal"');
+		   AND (prorettype = 'internal'::regtype OR 'internal'::regtype::oid = ANY (proargtypes))), 0::bigint, 'no function takes or gives "internal"');
 SELECT bag_eq($$SELECT proname::text FROM pg_proc WHERE pronamespace IN ('twtasks'::regnamespace, 'twtasks_internal'::regnamespace) AND NOT prosecdef AND prosrc NOT IN ('twt_as_owner', 'twt_execute_tasks', 'twt_add_task', 'twt_add_tasks', 'twt_add_tasks_of_type', 'twt_add_tasks_json')
 	AND EXISTS (SELECT FROM aclexplode(proacl) a WHERE a.grantee <> proowner) GROUP BY proname$$,
-	'{is_enabled,is_adopted,adoption_fault,is_testing,is_paused,clock,queue_kind,queue_stats,take_types,next_triggers,cron_next,cron_preview,limit_name,find_handler,check_handlers,kafka_message,send_to_kafka}'::text[], 'those that run with the caller''s rights need none');
+	'{is_enabled,is_adopted,adoption_fault,is_testing,is_paused,clock,queue_kind,queue_stats,take_types,next_triggers,cron_next,cron_preview,limit_name,find_handler,check_handlers,kafka_message,send_to_kafka}'::text[], 'functions that run with the caller''s rights need none');
 SELECT bag_eq($$SELECT proname::text FROM pg_proc WHERE pronamespace IN ('twtasks'::regnamespace, 'twtasks_internal'::regnamespace) AND prosrc IN ('twt_as_owner', 'twt_execute_tasks', 'twt_add_task', 'twt_add_tasks', 'twt_add_tasks_of_type', 'twt_add_tasks_json')
-	AND NOT prosecdef AND provolatile = 'v' AND proparallel = 'u'$$, '{execute_tasks,configure_type,run_inline,take_messages,add_task,add_tasks,add_tasks,add_tasks}'::text[], 'or note who called, and become the owner themselves');
+	AND NOT prosecdef AND provolatile = 'v' AND proparallel = 'u'$$, '{execute_tasks,configure_type,run_inline,take_messages,add_task,add_tasks,add_tasks,add_tasks}'::text[], 'the other functions note who called, and become the owner');
 SELECT is((SELECT count(*) FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid WHERE c.relnamespace = 'twtasks'::regnamespace
 		   AND g.tgfoid NOT IN ('twtasks_internal.config_changed'::regproc, 'twtasks_internal.table_changed'::regproc, 'twtasks_internal.audit_policy'::regproc))
 	+ (SELECT count(*) FROM pg_rewrite w JOIN pg_class c ON c.oid = w.ev_class WHERE c.relnamespace = 'twtasks'::regnamespace AND c.relkind <> 'v')
 	+ (SELECT count(*) FROM pg_policy p JOIN pg_class c ON c.oid = p.polrelid WHERE c.relnamespace = 'twtasks'::regnamespace)
 	+ (SELECT count(*) FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid WHERE c.relnamespace = 'twtasks'::regnamespace AND i.indexprs IS NOT NULL), 0::bigint,
-	'no trigger but those that tell of changes or write them down, no rule, policy or expression hangs on our tables');
+	'no trigger, rule, policy or expression of others hangs on our tables');
 
 -- The same, tried.
 CREATE TEMPORARY TABLE tried AS
@@ -143,10 +143,10 @@ BEGIN
 	END LOOP;
 	RESET ROLE;
 END $$;
-SELECT cmp_ok((SELECT count(*) FROM outcome WHERE state = '42501'), '>', 200::bigint, 'whatever a role tries with a table');
+SELECT cmp_ok((SELECT count(*) FROM outcome WHERE state = '42501'), '>', 200::bigint, 'hundreds of attempts on the tables are refused');
 SELECT set_eq($$SELECT text FROM outcome WHERE state <> '42501' AND role <> 'regress_nobody'$$,
-	ARRAY['CREATE TEMP TABLE x (LIKE twtasks.audit)', 'CREATE TEMP TABLE x (LIKE twtasks.policy_audit)', 'CREATE TEMP TABLE x (LIKE twtasks.schedule_audit)', 'CREATE TEMP TABLE x (LIKE twtasks.transition)'], 'is refused, except to look at what it may read');
-SELECT is((SELECT count(*) FROM outcome WHERE state <> '42501' AND role = 'regress_nobody'), 0::bigint, 'and to others everything');
+	ARRAY['CREATE TEMP TABLE x (LIKE twtasks.audit)', 'CREATE TEMP TABLE x (LIKE twtasks.policy_audit)', 'CREATE TEMP TABLE x (LIKE twtasks.schedule_audit)', 'CREATE TEMP TABLE x (LIKE twtasks.transition)'], 'the only attempts that succeed look at readable tables');
+SELECT is((SELECT count(*) FROM outcome WHERE state <> '42501' AND role = 'regress_nobody'), 0::bigint, 'every attempt of other roles is refused');
 -- (Not preloaded, a session knows the settings from its first call on.)
 SELECT twtasks.is_enabled() \g /dev/null
 SET LOCAL ROLE twtasks_viewer;
@@ -275,8 +275,8 @@ SET LOCAL ROLE regress_worker;
 SELECT pg_temp.under_attack() AS attacked \gset
 RESET ROLE;
 SELECT is(:'attacked'::text, 'unharmed', 'every function does its work with hostile objects first in the search_path');
-SELECT is(pg_temp.state(task_id), 'CANCELLED 7', 'and to the end') FROM twtasks.unique_key WHERE key = 'attacked';
-SELECT throws_ok($$SELECT 1 WHERE 1 OPERATOR(public.=) 1$$, 'P0001', 'hostile code ran as ' || current_user, 'they would have been noticed');
+SELECT is(pg_temp.state(task_id), 'CANCELLED 7', 'the task went through all its changes under attack') FROM twtasks.unique_key WHERE key = 'attacked';
+SELECT throws_ok($$SELECT 1 WHERE 1 OPERATOR(public.=) 1$$, 'P0001', 'hostile code ran as ' || current_user, 'hostile objects would have been noticed');
 SELECT is((SELECT count(*) FROM pg_catalog.pg_class WHERE relnamespace = 'twtasks'::regnamespace AND relname ~ '^finished_task_[0-9]'
 		   AND relowner <> 'twtasks_owner'::regrole), 0::bigint, 'partitions made meanwhile belong to the owner');
 

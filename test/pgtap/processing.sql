@@ -21,36 +21,36 @@ BEGIN
 END $$;
 CREATE FUNCTION pg_temp.history(n integer) RETURNS jsonb LANGUAGE sql
 AS $$ SELECT jsonb_strip_nulls(jsonb_build_object('data', data, 'payload', payload, 'context', context, 'message', message, 'key', key)) FROM twtasks.finished_task WHERE id = pg_temp.id(n) $$;
-SELECT is(pg_temp.finished(1, 'DONE|KEEP'), 'DONE', 'keep');
-SELECT is(pg_temp.history(1), '{"data": {"d": 1}, "payload": "\\x00", "context": {"c": 1}, "message": "m", "key": "key-1"}', 'all of it is kept');
-SELECT is(pg_temp.finished(2, 'DONE|CLEAR'), 'DONE', 'clear');
-SELECT is(pg_temp.history(2), '{"context": {"c": 1}, "message": "m", "key": "key-2"}', 'all but data and payload');
-SELECT is(pg_temp.finished(3, 'DONE|DELETE'), 'DONE', 'delete');
-SELECT is(pg_temp.state(pg_temp.id(3)), 'none', 'nothing');
-SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE task_id = pg_temp.id(3)), 0::bigint, 'nor its key');
-SELECT is((SELECT result FROM twtasks.add_task('DONE|DELETE', key => 'key-3', task_id => pg_temp.id(3))), 'added', 'which is free');
-SELECT is((SELECT result FROM twtasks.add_task('DONE|CLEAR', key => 'key-2', task_id => pg_temp.id(2))), 'already_exists', 'that of a cleared one is not');
-SELECT is(pg_temp.finished(4, 'DONE|CLEAR', 'error'), 'ERROR', 'one that failed');
-SELECT is((SELECT data FROM twtasks.task WHERE id = pg_temp.id(4)), '{"d": 1}'::jsonb, 'keeps what it carries');
-SELECT is(pg_temp.finished(5, 'OTHER'), 'DONE', 'a type without a policy');
-SELECT is(pg_temp.history(5)->'data', '{"d": 1}'::jsonb, 'keeps it all');
+SELECT is(pg_temp.finished(1, 'DONE|KEEP'), 'DONE', 'a task whose type has when_done keep is DONE');
+SELECT is(pg_temp.history(1), '{"data": {"d": 1}, "payload": "\\x00", "context": {"c": 1}, "message": "m", "key": "key-1"}', 'keep leaves all that the task carried');
+SELECT is(pg_temp.finished(2, 'DONE|CLEAR'), 'DONE', 'a task whose type has when_done clear is DONE');
+SELECT is(pg_temp.history(2), '{"context": {"c": 1}, "message": "m", "key": "key-2"}', 'clear removes data and payload, and nothing else');
+SELECT is(pg_temp.finished(3, 'DONE|DELETE'), 'DONE', 'a task whose type has when_done delete is DONE');
+SELECT is(pg_temp.state(pg_temp.id(3)), 'none', 'delete removes the task');
+SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE task_id = pg_temp.id(3)), 0::bigint, 'delete removes the key of the task');
+SELECT is((SELECT result FROM twtasks.add_task('DONE|DELETE', key => 'key-3', task_id => pg_temp.id(3))), 'added', 'the key of a deleted task is free');
+SELECT is((SELECT result FROM twtasks.add_task('DONE|CLEAR', key => 'key-2', task_id => pg_temp.id(2))), 'already_exists', 'the key of a cleared task is taken');
+SELECT is(pg_temp.finished(4, 'DONE|CLEAR', 'error'), 'ERROR', 'a failed task whose type has when_done clear is in ERROR');
+SELECT is((SELECT data FROM twtasks.task WHERE id = pg_temp.id(4)), '{"d": 1}'::jsonb, 'a failed task keeps its data');
+SELECT is(pg_temp.finished(5, 'OTHER'), 'DONE', 'a task of a type without a policy is DONE');
+SELECT is(pg_temp.history(5)->'data', '{"d": 1}'::jsonb, 'a type without a policy keeps its data');
 
 -- Many in one call, each by its own type.
 SELECT twtasks.add_task((ARRAY['DONE|KEEP', 'DONE|CLEAR', 'DONE|DELETE'])[1 + n % 3], '{"d": 1}', key => 'many-' || n, task_id => pg_temp.id(n)) FROM generate_series(10, 39) n \g /dev/null
 SELECT pg_temp.grab(pg_temp.id(n)) FROM generate_series(10, 39) n \g /dev/null
-SELECT is((SELECT count(*) FROM twtasks_internal.finish_tasks(ARRAY(SELECT pg_temp.id(n) FROM generate_series(10, 39) n), '{1}', '{done}', '{0}', '{NULL}', pg_temp.node(), pg_temp.token())), 30::bigint, 'many are finished');
-SELECT is((SELECT array_agg(DISTINCT f.type || ' ' || (f.data IS NOT NULL) ORDER BY f.type || ' ' || (f.data IS NOT NULL)) FROM twtasks.finished_task f WHERE f.key ~ 'many'), '{DONE|CLEAR false,DONE|KEEP true}'::text[], 'each as it should');
-SELECT is((SELECT count(*) FROM twtasks.finished_task WHERE key ~ 'many'), 20::bigint, 'nothing of a third');
-SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE key ~ 'many'), 20::bigint, 'nor keys');
+SELECT is((SELECT count(*) FROM twtasks_internal.finish_tasks(ARRAY(SELECT pg_temp.id(n) FROM generate_series(10, 39) n), '{1}', '{done}', '{0}', '{NULL}', pg_temp.node(), pg_temp.token())), 30::bigint, 'many tasks are finished in one call');
+SELECT is((SELECT array_agg(DISTINCT f.type || ' ' || (f.data IS NOT NULL) ORDER BY f.type || ' ' || (f.data IS NOT NULL)) FROM twtasks.finished_task f WHERE f.key ~ 'many'), '{DONE|CLEAR false,DONE|KEEP true}'::text[], 'each of many tasks is kept or cleared by its type');
+SELECT is((SELECT count(*) FROM twtasks.finished_task WHERE key ~ 'many'), 20::bigint, 'the deleted tasks are not in the history');
+SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE key ~ 'many'), 20::bigint, 'the deleted tasks have no keys');
 
 -- A SQL handler's and an accepted one as well.
 CREATE FUNCTION app.nothing(task twtasks.task_input) RETURNS void LANGUAGE sql AS '';
 SELECT twtasks.add_task('DONE|DELETE', task_id => pg_temp.id(40)) \g /dev/null
-SELECT is((SELECT result FROM twtasks_internal.execute_tasks('app.nothing', NULL, ARRAY[pg_temp.id(40)], '{0}', pg_temp.node(), pg_temp.token(), '{60000}', '{error}')), 'finished', 'a SQL handler');
-SELECT is(pg_temp.state(pg_temp.id(40)), 'none', 'leaves nothing either');
-SELECT is(pg_temp.finished(41, 'DONE|CLEAR', 'accepted'), 'PROCESSING', 'accepted');
-SELECT is((SELECT count(*) FROM twtasks_internal.finish_tasks(ARRAY[pg_temp.id(41)], '{1}', '{done}', '{0}', '{NULL}', NULL, NULL)), 1::bigint, 'and finished by somebody');
-SELECT is(pg_temp.history(41), '{"context": {"c": 1}, "key": "key-41"}', 'is cleared');
+SELECT is((SELECT result FROM twtasks_internal.execute_tasks('app.nothing', NULL, ARRAY[pg_temp.id(40)], '{0}', pg_temp.node(), pg_temp.token(), '{60000}', '{error}')), 'finished', 'a SQL handler finishes a task');
+SELECT is(pg_temp.state(pg_temp.id(40)), 'none', 'a task of a SQL handler is deleted too');
+SELECT is(pg_temp.finished(41, 'DONE|CLEAR', 'accepted'), 'PROCESSING', 'the task is accepted');
+SELECT is((SELECT count(*) FROM twtasks_internal.finish_tasks(ARRAY[pg_temp.id(41)], '{1}', '{done}', '{0}', '{NULL}', NULL, NULL)), 1::bigint, 'an accepted task is finished by another caller');
+SELECT is(pg_temp.history(41), '{"context": {"c": 1}, "key": "key-41"}', 'an accepted task is cleared when it is done');
 
 -- ---- stuck ----
 CREATE FUNCTION app.rule(task twtasks.task_input) RETURNS twtasks.stuck_rule
@@ -77,25 +77,25 @@ SELECT pg_temp.stuck(50, 'retry', 'error'), pg_temp.stuck(51, 'error', 'retry'),
 	pg_temp.stuck(58, 'fail', 'ignore') \g /dev/null
 SET LOCAL client_min_messages = error;
 SELECT is((SELECT jsonb_build_array(retried, errors, failed, next_ms IS NOT DISTINCT FROM 0) FROM twtasks_internal.recover_tasks()), '[2, 3, 2, false]', 'stuck tasks are recovered');
-SELECT is(pg_temp.state(pg_temp.id(50)), 'SUBMITTED 2', 'a function says: retry');
-SELECT is(pg_temp.state(pg_temp.id(51)), 'ERROR 2', 'error');
-SELECT is(pg_temp.state(pg_temp.id(52)), 'FAILED 2', 'fail');
-SELECT is(pg_temp.state(pg_temp.id(53)), 'PROCESSING 1', 'ignore');
-SELECT is(pg_temp.state(pg_temp.id(54)), 'SUBMITTED 2', 'nothing: its own rule');
-SELECT is(pg_temp.state(pg_temp.id(55)), 'FAILED 2', 'so when it fails');
-SELECT is(pg_temp.state(pg_temp.id(56)), 'ERROR 2', 'or returns what is no rule');
-SELECT is(pg_temp.state(pg_temp.id(57)), 'ERROR 2', 'a type without a function');
-SELECT is(pg_temp.state(pg_temp.id(58)), 'PROCESSING 1', 'and a task that is to be ignored');
-SELECT is((SELECT jsonb_build_array(retried, errors, failed, next_ms IS NOT DISTINCT FROM 0) FROM twtasks_internal.recover_tasks(batch => 1)), '[0, 0, 0, false]', 'what is ignored is asked about once, and gives no reason to look again');
-SELECT is(pg_temp.finish(pg_temp.id(53), 'done'), 'DONE', 'it can be finished');
+SELECT is(pg_temp.state(pg_temp.id(50)), 'SUBMITTED 2', 'the function lets a stuck task be retried');
+SELECT is(pg_temp.state(pg_temp.id(51)), 'ERROR 2', 'the function sends a stuck task to ERROR');
+SELECT is(pg_temp.state(pg_temp.id(52)), 'FAILED 2', 'the function lets a stuck task be FAILED');
+SELECT is(pg_temp.state(pg_temp.id(53)), 'PROCESSING 1', 'the function leaves a stuck task alone');
+SELECT is(pg_temp.state(pg_temp.id(54)), 'SUBMITTED 2', 'a function without an answer leaves it to the task''s own rule');
+SELECT is(pg_temp.state(pg_temp.id(55)), 'FAILED 2', 'a failed function leaves it to the task''s own rule');
+SELECT is(pg_temp.state(pg_temp.id(56)), 'ERROR 2', 'an unknown answer leaves it to the task''s own rule');
+SELECT is(pg_temp.state(pg_temp.id(57)), 'ERROR 2', 'a task of a type without a function follows its own rule');
+SELECT is(pg_temp.state(pg_temp.id(58)), 'PROCESSING 1', 'a task with the stuck rule ignore is not asked about');
+SELECT is((SELECT jsonb_build_array(retried, errors, failed, next_ms IS NOT DISTINCT FROM 0) FROM twtasks_internal.recover_tasks(batch => 1)), '[0, 0, 0, false]', 'an ignored task is asked about once, and needs no further look');
+SELECT is(pg_temp.finish(pg_temp.id(53), 'done'), 'DONE', 'an ignored task can be finished');
 
 -- A function that is slow ends, and the rest are asked about later.
 SET LOCAL twtasks.function_timeout = '100ms';
 SELECT pg_temp.stuck(n, 'for ever', 'error') FROM generate_series(60, 62) n \g /dev/null
-SELECT is((SELECT jsonb_build_array(retried, errors, failed, next_ms IS NOT DISTINCT FROM 0) FROM twtasks_internal.recover_tasks()), '[0, 1, 0, true]', 'one that takes too long holds up the next ones only so long');
-SELECT is((SELECT count(*) FROM twtasks.task WHERE id BETWEEN pg_temp.id(60) AND pg_temp.id(62) AND status = 'PROCESSING'), 2::bigint, 'they stay as they are');
+SELECT is((SELECT jsonb_build_array(retried, errors, failed, next_ms IS NOT DISTINCT FROM 0) FROM twtasks_internal.recover_tasks()), '[0, 1, 0, true]', 'a slow function ends, and the call looks again later');
+SELECT is((SELECT count(*) FROM twtasks.task WHERE id BETWEEN pg_temp.id(60) AND pg_temp.id(62) AND status = 'PROCESSING'), 2::bigint, 'the tasks behind a slow function stay as they are');
 SELECT errors FROM twtasks_internal.recover_tasks() \g /dev/null
-SELECT is((SELECT jsonb_build_array(retried, errors, failed, next_ms IS NOT DISTINCT FROM 0) FROM twtasks_internal.recover_tasks()), '[0, 1, 0, false]', 'until they had their turn');
+SELECT is((SELECT jsonb_build_array(retried, errors, failed, next_ms IS NOT DISTINCT FROM 0) FROM twtasks_internal.recover_tasks()), '[0, 1, 0, false]', 'the last of these tasks is decided by a later call');
 
 SELECT * FROM finish();
 ROLLBACK;

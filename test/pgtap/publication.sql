@@ -19,7 +19,7 @@ SELECT is(ARRAY(
 
 SELECT pg_temp.task_in('FAILED', pg_temp.id(1)) AS task \gset
 SELECT is(pg_temp.change('reopen', :'task', 3), 'changed', 'a finished task is opened again');
-SELECT is(pg_temp.change('cancel', :'task', 4), 'changed', 'and cancelled');
+SELECT is(pg_temp.change('cancel', :'task', 4), 'changed', 'a reopened task is cancelled');
 SELECT lives_ok($$SELECT pg_temp.task_in(s, pg_temp.id(9 + n::integer))
 	FROM unnest(enum_range(NULL::twtasks.task_status)) WITH ORDINALITY x(s, n)$$, 'tasks take every way');
 
@@ -33,10 +33,10 @@ BEGIN
 	INSERT INTO twtasks.unique_key (task_id, key) SELECT pg_temp.id(100 + n), 'key ' || n FROM generate_series(1, 2) n;
 END $$;
 SELECT is(twtasks_internal.clean_tasks(), 'finished_task_20200101', 'a day is dropped');
-SELECT is(twtasks_internal.clean_tasks(), NULL, 'the rest is deleted');
-SELECT is(ARRAY(SELECT pg_temp.state(pg_temp.id(100 + n)) FROM generate_series(1, 2) n), '{none,none}'::text[], 'they are gone');
-SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE key LIKE 'key %'), 0::bigint, 'with their keys');
-SELECT lives_ok($$UPDATE twtasks.finished_task SET error = 'redacted'$$, 'and the history may be redacted');
+SELECT is(twtasks_internal.clean_tasks(), NULL, 'rows without a partition are deleted');
+SELECT is(ARRAY(SELECT pg_temp.state(pg_temp.id(100 + n)) FROM generate_series(1, 2) n), '{none,none}'::text[], 'the cleaned tasks are gone');
+SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE key LIKE 'key %'), 0::bigint, 'the keys of the cleaned tasks are gone');
+SELECT lives_ok($$UPDATE twtasks.finished_task SET error = 'redacted'$$, 'the history may be redacted');
 
 SELECT * FROM finish();
 ROLLBACK;

@@ -11,26 +11,26 @@ SET LOCAL twtasks.testing = on;
 -- A time that is past when the task is added.
 SELECT (twtasks.add_task('PAST', run_after => clock_timestamp() - interval '1 year')).task_id AS task \gset
 SELECT is((SELECT count(*) FROM twtasks.stuck_tasks), 0::bigint, 'a task whose time was past when it was added is not stuck at once');
-SELECT is((SELECT (promoted, next_ms)::text FROM twtasks_internal.promote_tasks()), '(0,)', 'nor promoted, with a version it was not triggered with');
-SELECT is(pg_temp.grab(:'task', 0), 1::bigint, 'but runs');
+SELECT is((SELECT (promoted, next_ms)::text FROM twtasks_internal.promote_tasks()), '(0,)', 'that task is not promoted, which would change its version');
+SELECT is(pg_temp.grab(:'task', 0), 1::bigint, 'that task can be grabbed');
 
 -- Versions are counted as long as they are stored.
 SELECT pg_temp.task_in('ERROR') AS task \gset
 UPDATE twtasks.task SET version = 2 ^ 40 WHERE id = :'task';
-SELECT is((SELECT (r.result, r.version)::text FROM twtasks.resume_task(:'task', (2 ^ 40)::bigint) r), '(changed,1099511627777)', 'a version beyond 32 bits is a version');
-SELECT is((SELECT r.result FROM twtasks.hold_task(:'task', 1) r), 'wrong_version', 'and is not cut off to 32 bits');
+SELECT is((SELECT (r.result, r.version)::text FROM twtasks.resume_task(:'task', (2 ^ 40)::bigint) r), '(changed,1099511627777)', 'a version beyond 32 bits is accepted');
+SELECT is((SELECT r.result FROM twtasks.hold_task(:'task', 1) r), 'wrong_version', 'a version is not cut off to 32 bits');
 
 -- Changes by hand look at the status.
-SELECT is(pg_temp.change('fail', pg_temp.task_in('PROCESSING'), 1), 'wrong_status', 'what runs is not failed by hand');
-SELECT is(pg_temp.change('resume', pg_temp.task_in('DONE'), 2), 'wrong_status', 'what is done is not resumed by hand');
-SELECT is((SELECT string_agg(DISTINCT r.result, ' ') FROM twtasks.fail_task(pg_temp.id(98), 0) r), 'not_found', 'an id that is not there is an answer');
-SELECT throws_ok($$SELECT FROM twtasks.change_tasks('resume', '*', 'x', max_tasks => 0)$$, '22023', NULL, 'none at most is a mistake, not an empty answer');
-SELECT throws_ok($$SELECT FROM twtasks.change_tasks('resume', '*', 'x', max_tasks => NULL)$$, '22023', NULL, 'nor is it without end');
+SELECT is(pg_temp.change('fail', pg_temp.task_in('PROCESSING'), 1), 'wrong_status', 'a running task cannot be failed by hand');
+SELECT is(pg_temp.change('resume', pg_temp.task_in('DONE'), 2), 'wrong_status', 'a finished task cannot be resumed by hand');
+SELECT is((SELECT string_agg(DISTINCT r.result, ' ') FROM twtasks.fail_task(pg_temp.id(98), 0) r), 'not_found', 'an unknown id is an answer, not an error');
+SELECT throws_ok($$SELECT FROM twtasks.change_tasks('resume', '*', 'x', max_tasks => 0)$$, '22023', NULL, 'max_tasks 0 is an error');
+SELECT throws_ok($$SELECT FROM twtasks.change_tasks('resume', '*', 'x', max_tasks => NULL)$$, '22023', NULL, 'max_tasks NULL is an error');
 
 -- A batch is not undone by one that is not there any more.
 SELECT pg_temp.task_in('ERROR', pg_temp.id(1)), pg_temp.task_in('ERROR', pg_temp.id(2)) \g /dev/null
 SELECT is((SELECT array_agg(r.result ORDER BY x.n) FROM (VALUES (1, 2), (99, 2), (2, 2)) x(n, version), twtasks.fail_task(pg_temp.id(x.n), x.version) r),
-	'{changed,changed,not_found}', 'one that is not there leaves the others of the statement alone');
+	'{changed,changed,not_found}', 'a missing task leaves the other tasks of the statement alone');
 
 -- The effects of a handler count only if the task was still its own.
 CREATE SCHEMA regress_effects;
@@ -42,7 +42,7 @@ AS $$
 $$;
 SELECT task_id AS task FROM twtasks.add_task('LATE') \gset
 SELECT is((SELECT result FROM twtasks.run_inline('regress_effects.late', 'LATE', 1)), 'failed', 'a handler whose task was taken over meanwhile fails');
-SELECT is((SELECT count(*) FROM regress_effects.effect), 0::bigint, 'and leaves no effect');
+SELECT is((SELECT count(*) FROM regress_effects.effect), 0::bigint, 'that handler leaves no effect');
 
 -- Counting what is there does not depend on what the planner knows.
 SELECT pg_temp.task_in('ERROR') \g /dev/null
@@ -75,25 +75,25 @@ CREATE INDEX finished_task_20200101_id ON twtasks.finished_task_20200101 (id);
 INSERT INTO twtasks.finished_task (id, version, state_time, created, status, tries, priority, type, bucket, key)
 SELECT gen_random_uuid(), 2, '2020-01-01 12:00+00', '2020-01-01 12:00+00', 'DONE', 1, 5, 'MANY', 'default', 'many ' || n FROM generate_series(1, 45000) n;
 INSERT INTO twtasks.unique_key (task_id, key) SELECT id, key FROM twtasks.finished_task WHERE type = 'MANY' ORDER BY id OFFSET 10000;
-SELECT is(twtasks_internal.clean_older('1 day'), 'finished_task_20200101', 'of a day of 45,000 tasks, 35,000 of them with keys, a call frees a part');
-SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE key LIKE 'many %'), 25000::bigint, 'those of the first 20,000 tasks');
-SELECT is(twtasks_internal.clean_older('1 day'), 'finished_task_20200101', 'the next');
-SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE key LIKE 'many %'), 5001::bigint, 'the next part');
-SELECT is((SELECT count(*) FROM twtasks.cleaning), 1::bigint, 'how far they came is known');
-SELECT is(twtasks_internal.clean_older('1 day'), 'finished_task_20200101', 'the last');
-SELECT is(to_regclass('twtasks.finished_task_20200101'), NULL, 'drops the day');
-SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE key LIKE 'many %') + (SELECT count(*) FROM twtasks.cleaning), 0::bigint, 'and all its keys are free');
-SELECT is(twtasks_internal.clean_older('1 day'), NULL, 'no more is due');
+SELECT is(twtasks_internal.clean_older('1 day'), 'finished_task_20200101', 'one call frees a part of the keys of a large day');
+SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE key LIKE 'many %'), 25000::bigint, 'the first call has read 20,000 tasks');
+SELECT is(twtasks_internal.clean_older('1 day'), 'finished_task_20200101', 'the next call goes on with the day');
+SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE key LIKE 'many %'), 5001::bigint, 'the next call has freed the next part');
+SELECT is((SELECT count(*) FROM twtasks.cleaning), 1::bigint, 'the cleaning remembers how far it came');
+SELECT is(twtasks_internal.clean_older('1 day'), 'finished_task_20200101', 'the last call finishes the day');
+SELECT is(to_regclass('twtasks.finished_task_20200101'), NULL, 'the last call drops the partition of the day');
+SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE key LIKE 'many %') + (SELECT count(*) FROM twtasks.cleaning), 0::bigint, 'all keys of the day are free');
+SELECT is(twtasks_internal.clean_older('1 day'), NULL, 'no more cleaning is due');
 INSERT INTO twtasks.finished_task (id, version, state_time, created, status, tries, priority, type, bucket, key)
 SELECT gen_random_uuid(), 2, '2019-01-01 12:00+00', '2019-01-01 12:00+00', 'DONE', 1, 5, 'MANY', 'default', 'many ' || n FROM generate_series(1, 20001) n;
 INSERT INTO twtasks.unique_key (task_id, key) SELECT id, key FROM twtasks.finished_task WHERE type = 'MANY';
-SELECT is((SELECT array_agg(twtasks_internal.clean_older('1 day')) FROM generate_series(1, 2)), '{finished_task_default,NULL}', 'what has no day of its own likewise');
-SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE key LIKE 'many %'), 0::bigint, 'with its keys');
+SELECT is((SELECT array_agg(twtasks_internal.clean_older('1 day')) FROM generate_series(1, 2)), '{finished_task_default,NULL}', 'tasks without a partition are cleaned in parts too');
+SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE key LIKE 'many %'), 0::bigint, 'the keys of these tasks are free');
 
 -- A task that is live or whose day is not over is not cleaned, nor is its key.
 SELECT (twtasks.add_task('STAYS', key => 'stays')).task_id AS task \gset
-SELECT is((SELECT twtasks_internal.clean_older('0 s')), NULL, 'nothing else is due');
-SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE key = 'stays'), 1::bigint, 'and a live task keeps its key');
+SELECT is((SELECT twtasks_internal.clean_older('0 s')), NULL, 'no other task is due for cleaning');
+SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE key = 'stays'), 1::bigint, 'a live task keeps its key');
 
 -- A priority that was not given is one of those that there are.
 SELECT ok((SELECT priority BETWEEN 0 AND 9 FROM twtasks.task WHERE id = :'task'), 'the default priority is in the range');
@@ -101,9 +101,9 @@ SELECT ok((SELECT priority BETWEEN 0 AND 9 FROM twtasks.task WHERE id = :'task')
 -- More stuck tasks than are looked at in one call, which nobody is to touch.
 SELECT twtasks.reset_tasks() \g /dev/null
 SELECT pg_temp.grab((twtasks.add_task('IGNORED')).task_id, 0, 0, 'ignore') FROM generate_series(1, 5) \g /dev/null
-SELECT ok((SELECT retried + errors + failed = 0 AND next_ms IS DISTINCT FROM 0 FROM twtasks_internal.recover_tasks(true, 2)), 'stuck tasks that are ignored are no reason to look again at once');
+SELECT ok((SELECT retried + errors + failed = 0 AND next_ms IS DISTINCT FROM 0 FROM twtasks_internal.recover_tasks(true, 2)), 'ignored stuck tasks are no reason to look again at once');
 SELECT pg_temp.grab((twtasks.add_task('RETRIED')).task_id, 0, 0, 'retry') \g /dev/null
-SELECT is((SELECT retried FROM twtasks_internal.recover_tasks(true, 2)), 1::bigint, 'nor do they hide those behind them');
+SELECT is((SELECT retried FROM twtasks_internal.recover_tasks(true, 2)), 1::bigint, 'ignored stuck tasks hide no other stuck task');
 
 -- How long a finished task is kept counts from its finish, whatever it was due.
 SELECT twtasks.configure_type('CLEARED', when_done => 'clear') \g /dev/null
@@ -115,9 +115,9 @@ SELECT is((SELECT (data IS NULL, state_time BETWEEN created AND twtasks.clock())
 SELECT (twtasks.add_task('MARK', context => '{"c": 1}', payload => '\xc2ae')).task_id AS task \gset
 SELECT is((SELECT jsonb_build_array(g.payload::text, g.data, g.context) FROM twtasks_internal.grab_tasks(ARRAY[:'task'::uuid], '{0}', pg_temp.node(), pg_temp.token(), '{60000}', '{error}') g),
 	'["\\xc2ae", null, {"c": 1}]', 'a payload of the bytes C2 AE reaches the handler');
-SELECT is(pg_temp.finish(:'task', 'done'), 'DONE', 'is kept');
-SELECT is((SELECT payload FROM twtasks.finished_task WHERE id = :'task'), '\xc2ae', 'and comes into the history');
+SELECT is(pg_temp.finish(:'task', 'done'), 'DONE', 'a task with such a payload is DONE');
+SELECT is((SELECT payload FROM twtasks.finished_task WHERE id = :'task'), '\xc2ae', 'the payload comes into the history');
 
-SELECT is((SELECT result FROM twtasks.fail_task(pg_temp.id(97), 0, NULL)), 'not_found', 'an unknown id without a reason');
+SELECT is((SELECT result FROM twtasks.fail_task(pg_temp.id(97), 0, NULL)), 'not_found', 'an unknown id without a reason is not found');
 SELECT * FROM finish();
 ROLLBACK;

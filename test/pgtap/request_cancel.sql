@@ -27,13 +27,13 @@ AS $$ SELECT string_agg(concat_ws(' ', right(id::text, 2), version, is_ours, why
 SELECT pg_temp.task_in(s, pg_temp.id(n::integer))
 FROM unnest('{WAITING,SUBMITTED,HELD,ERROR,DONE,FAILED,CANCELLED}'::twtasks.task_status[]) WITH ORDINALITY x(s, n) \g /dev/null
 SELECT is(ARRAY(SELECT pg_temp.ask(n) FROM generate_series(1, 3) n), '{changed 1 CANCELLED,changed 1 CANCELLED,changed 2 CANCELLED}'::text[], 'a task that has not started is cancelled at once');
-SELECT is(pg_temp.audited(1), 'cancel WAITING 0 CANCELLED 1 wrong', 'it is cancelled as by cancel_task()');
+SELECT is(pg_temp.audited(1), 'cancel WAITING 0 CANCELLED 1 wrong', 'the task is cancelled as by cancel_task()');
 SELECT is(ARRAY(SELECT pg_temp.ask(n) FROM generate_series(4, 7) n), '{wrong_status 2 ERROR,wrong_status 2 DONE,wrong_status 3 FAILED,wrong_status 1 CANCELLED}'::text[],
 	'a finished task, or one that waits for a person, is not cancelled');
 SELECT is(pg_temp.ask(99), 'not_found', 'a task that does not exist is not found');
 SELECT is((SELECT count(*) FROM twtasks.cancel_request), 0::bigint, 'refused requests are not stored');
-SELECT throws_ok('SELECT twtasks.request_cancel(NULL, 1)', '22004', 'id must not be null', 'no id');
-SELECT throws_ok('SELECT twtasks.request_cancel(NULL)', '22004', 'id must not be null', 'no id');
+SELECT throws_ok('SELECT twtasks.request_cancel(NULL, 1)', '22004', 'id must not be null', 'a NULL id with a version is refused');
+SELECT throws_ok('SELECT twtasks.request_cancel(NULL)', '22004', 'id must not be null', 'a NULL id is refused');
 
 -- Running.
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(10)) \g /dev/null
@@ -80,13 +80,13 @@ SELECT is((SELECT array_agg(coalesce(error, message) ORDER BY id) FROM twtasks.t
 -- Nobody cancels without being asked.
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(40)) \g /dev/null
 SELECT is(pg_temp.finish(pg_temp.id(40), 'cancelled'), NULL, 'a handler cannot cancel a task without a request');
-SELECT is(pg_temp.state(pg_temp.id(40)), 'PROCESSING 1', 'nothing changed');
-SELECT is(pg_temp.ask(40), 'requested 1 PROCESSING', 'asked,');
+SELECT is(pg_temp.state(pg_temp.id(40)), 'PROCESSING 1', 'the refused task stays as it is');
+SELECT is(pg_temp.ask(40), 'requested 1 PROCESSING', 'a running task can be asked to end');
 SELECT is(pg_temp.finish(pg_temp.id(40), 'cancelled', 0), NULL, 'a request for another version does not count');
 
 SELECT is((SELECT count(*) FROM twtasks_internal.finish_tasks(ARRAY[pg_temp.id(40)], '{1}', '{cancelled}', '{0}', '{NULL}', pg_temp.node(), 7, '{-1}')), 0::bigint,
 	'a finish of another grab is refused');
-SELECT is(pg_temp.state(pg_temp.id(40)), 'PROCESSING 1', 'nothing changed');
+SELECT is(pg_temp.state(pg_temp.id(40)), 'PROCESSING 1', 'the task stays as it is after the refused finish');
 
 -- A wish is for one task in one run.
 SELECT is(pg_temp.finish(pg_temp.id(40), 'done'), 'DONE', 'a task is done before it is stopped');
@@ -124,7 +124,7 @@ SELECT pg_temp.task_in('PROCESSING', pg_temp.id(55)), pg_temp.ask(55) \g /dev/nu
 UPDATE twtasks.task SET status = 'SUBMITTED', version = version + 1 WHERE id = pg_temp.id(55);
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(56)), pg_temp.ask(56) \g /dev/null
 UPDATE twtasks.task SET status = 'SUBMITTED', version = version + 2 WHERE id = pg_temp.id(56);
-SELECT is(pg_temp.taken(0), NULL, 'any node');
+SELECT is(pg_temp.taken(0), NULL, 'a node is told of no request for a task that does not run');
 SELECT is(ARRAY(SELECT pg_temp.state(pg_temp.id(n)) FROM generate_series(53, 56) n), '{CANCELLED 2,CANCELLED 2,CANCELLED 3,SUBMITTED 3}'::text[],
 	'any node cancels requested tasks that are accepted or wait');
 
@@ -132,7 +132,7 @@ SELECT is(ARRAY(SELECT pg_temp.state(pg_temp.id(n)) FROM generate_series(53, 56)
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(60 + n::integer), r), pg_temp.ask(60 + n::integer) FROM unnest('{error,retry,fail}'::twtasks.stuck_rule[]) WITH ORDINALITY x(r, n) \g /dev/null
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(64), 'retry') \g /dev/null
 UPDATE twtasks.task SET deadline = created WHERE id BETWEEN pg_temp.id(61) AND pg_temp.id(64);
-SELECT is((SELECT jsonb_build_array(retried, errors, failed) FROM twtasks_internal.recover_tasks()), '[1, 0, 0]'::jsonb, 'the stuck rule');
+SELECT is((SELECT jsonb_build_array(retried, errors, failed) FROM twtasks_internal.recover_tasks()), '[1, 0, 0]'::jsonb, 'the stuck rule acts only on the task without a request');
 SELECT is(ARRAY(SELECT pg_temp.state(pg_temp.id(n)) FROM generate_series(61, 64) n), '{CANCELLED 2,CANCELLED 2,CANCELLED 2,SUBMITTED 2}'::text[], 'the stuck rule does not act on tasks with a request');
 
 -- Privileges.

@@ -61,7 +61,7 @@ SELECT pg_temp.check_copies('added');
 
 SELECT count(*) FROM twtasks_internal.grab_tasks(ARRAY(SELECT id FROM twtasks.task), ARRAY(SELECT version FROM twtasks.task),
 	pg_temp.node(), 1, ARRAY(SELECT 60000 FROM twtasks.task), ARRAY(SELECT 'error'::twtasks.stuck_rule FROM twtasks.task)) \g /dev/null
-SELECT is((SELECT count(*) FROM twtasks.task WHERE status = 'PROCESSING'), 302::bigint, 'all are grabbed');
+SELECT is((SELECT count(*) FROM twtasks.task WHERE status = 'PROCESSING'), 302::bigint, 'all tasks are grabbed');
 SELECT pg_temp.check_copies('grabbed');
 
 SELECT count(f) FROM (
@@ -81,14 +81,14 @@ CREATE FUNCTION pg_temp.refuse() RETURNS trigger LANGUAGE plpgsql
 AS $$ BEGIN RAISE EXCEPTION 'not this %', NEW.type USING ERRCODE = 'P0042'; END $$;
 CREATE TRIGGER refuse AFTER INSERT ON twtasks.task FOR EACH ROW WHEN (NEW.type = 'BAD') EXECUTE FUNCTION pg_temp.refuse();
 SELECT throws_ok($$SELECT twtasks.add_task('BAD')$$, 'P0042', 'not this BAD', 'a trigger may refuse a task');
-SELECT lives_ok($$SELECT twtasks.add_task('GOOD')$$, 'its condition counts');
+SELECT lives_ok($$SELECT twtasks.add_task('GOOD')$$, 'the condition of a trigger counts');
 
 -- Foreign keys to tasks work.
 CREATE TABLE public.regress_job (task uuid REFERENCES twtasks.task ON DELETE CASCADE);
 SELECT id AS kept FROM twtasks.task WHERE status = 'SUBMITTED' LIMIT 1 \gset
 INSERT INTO public.regress_job VALUES (:'kept');
 SELECT pg_temp.grab(:'kept'), pg_temp.finish(:'kept', 'done') \g /dev/null
-SELECT is((SELECT count(*) FROM public.regress_job), 0::bigint, 'a foreign key does what it says');
+SELECT is((SELECT count(*) FROM public.regress_job), 0::bigint, 'a foreign key with ON DELETE CASCADE removes its row');
 DROP TABLE public.regress_job;
 
 -- Not by a statement of SQL: such triggers could not see it as they must.
@@ -111,22 +111,22 @@ EXCEPTION WHEN SQLSTATE 'P0099' THEN
 	RETURN SQLERRM;
 END $$;
 SELECT is(pg_temp.refusal('CREATE TRIGGER x BEFORE UPDATE ON twtasks.task FOR EACH ROW EXECUTE FUNCTION pg_temp.log_change()'),
-	'cannot write to table "task": trigger "x" cannot be fired', 'BEFORE');
+	'cannot write to table "task": trigger "x" cannot be fired', 'a BEFORE trigger stops the write');
 SELECT is(pg_temp.refusal('CREATE TRIGGER x AFTER UPDATE OF status ON twtasks.task FOR EACH ROW EXECUTE FUNCTION pg_temp.log_change()'),
-	'cannot write to table "task": trigger "x" cannot be fired', 'with columns');
+	'cannot write to table "task": trigger "x" cannot be fired', 'a trigger for some columns stops the write');
 SELECT is(pg_temp.refusal('CREATE TRIGGER x AFTER INSERT ON twtasks.task EXECUTE FUNCTION pg_temp.log_change()'),
-	'cannot write to table "task": trigger "x" cannot be fired', 'FOR EACH STATEMENT');
+	'cannot write to table "task": trigger "x" cannot be fired', 'a trigger FOR EACH STATEMENT stops the write');
 SELECT is(pg_temp.refusal('CREATE TRIGGER x AFTER INSERT ON twtasks.finished_task EXECUTE FUNCTION pg_temp.log_change()'),
-	'cannot write to table "finished_task": trigger "x" cannot be fired', 'on the history as a whole');
+	'cannot write to table "finished_task": trigger "x" cannot be fired', 'a statement trigger on the history stops the write');
 SELECT is(pg_temp.refusal('CREATE RULE x AS ON INSERT TO twtasks.task DO ALSO NOTIFY x'),
-	'cannot write to table "task": it has a rule', 'a rule');
+	'cannot write to table "task": it has a rule', 'a rule stops the write');
 SELECT is(pg_temp.refusal('ALTER TABLE twtasks.task ADD CONSTRAINT x CHECK (tries < 9)'),
-	'cannot write to table "task": it has a check constraint', 'a check constraint');
+	'cannot write to table "task": it has a check constraint', 'a check constraint stops the write');
 SELECT is(pg_temp.refusal('ALTER TABLE twtasks.task ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY'),
-	'cannot write to table "task": it has a forced row security', 'row security of the owner');
+	'cannot write to table "task": it has a forced row security', 'forced row security stops the write');
 SELECT is(pg_temp.refusal('CREATE TRIGGER x BEFORE UPDATE ON twtasks.task FOR EACH ROW EXECUTE FUNCTION pg_temp.log_change();
-	ALTER TABLE twtasks.task DISABLE TRIGGER x'), 'accepted', 'unless it is disabled');
-SELECT is(pg_temp.refusal('CREATE TRIGGER x AFTER TRUNCATE ON twtasks.task EXECUTE FUNCTION pg_temp.log_change()'), 'accepted', 'or about TRUNCATE');
+	ALTER TABLE twtasks.task DISABLE TRIGGER x'), 'accepted', 'a disabled trigger does not stop the write');
+SELECT is(pg_temp.refusal('CREATE TRIGGER x AFTER TRUNCATE ON twtasks.task EXECUTE FUNCTION pg_temp.log_change()'), 'accepted', 'a TRUNCATE trigger does not stop the write');
 
 SELECT * FROM finish();
 ROLLBACK;

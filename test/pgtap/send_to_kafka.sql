@@ -25,9 +25,9 @@ SELECT is(pg_temp.split(6, 6), '6 6', 'two messages that do not fit together hav
 SELECT is(pg_temp.split(3, 3, 5), '6 5', 'a task takes messages as long as they fit');
 SELECT is(pg_temp.split(4, 4), '8', 'messages of exactly the most bytes fit');
 SELECT is(pg_temp.split(11), '11', 'a message that is too long for a task has one of its own');
-SELECT is(pg_temp.split(1, 11, 1, 1), '1 11 2', 'its neighbours are not with it');
-SELECT is((SELECT count(*) FROM twtasks.send_to_kafka('t', '{}')), 0::bigint, 'no messages are no task');
-SELECT is((SELECT string_agg(DISTINCT type || ' ' || sub_type, ', ') FROM twtasks.tasks), 'SendToKafka t', 'the type and the topic can be seen');
+SELECT is(pg_temp.split(1, 11, 1, 1), '1 11 2', 'the neighbours of a long message are in other tasks');
+SELECT is((SELECT count(*) FROM twtasks.send_to_kafka('t', '{}')), 0::bigint, 'an empty array adds no task');
+SELECT is((SELECT string_agg(DISTINCT type || ' ' || sub_type, ', ') FROM twtasks.tasks), 'SendToKafka t', 'the type and the topic of the task can be seen');
 
 SELECT is(
 	(SELECT pg_temp.read_task(task_id) FROM twtasks.send_to_kafka('t', ARRAY[
@@ -50,7 +50,7 @@ SELECT lives_ok($$
 	CREATE ROLE regress_sender IN ROLE twtasks_producer;
 	SET LOCAL ROLE regress_sender;
 	SELECT twtasks.send_to_kafka('t', ARRAY[twtasks.kafka_message('k', 'v')]);
-$$, 'a producer may send');
+$$, 'a producer may send messages');
 RESET ROLE;
 
 SELECT finish();

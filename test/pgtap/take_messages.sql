@@ -10,29 +10,29 @@ LANGUAGE sql AS $$ SELECT twtasks.take_messages('billing', 'invoices', 0, from_o
 CREATE FUNCTION tasks() RETURNS bigint LANGUAGE sql AS $$ SELECT count(*) FROM twtasks.tasks WHERE type = 'TAKEN' $$;
 
 SELECT is(take(17, 20), 20::bigint, 'the first call for a partition may begin anywhere');
-SELECT is(tasks(), 1::bigint, 'and stores its tasks');
+SELECT is(tasks(), 1::bigint, 'the first call stores its tasks');
 SELECT is(take(20, 21), 21::bigint, 'the next run of messages follows');
-SELECT is(tasks(), 2::bigint, 'and is stored too');
+SELECT is(tasks(), 2::bigint, 'the next run stores its tasks');
 SELECT is(take(20, 21), 21::bigint, 'the same run again is told where to go on');
-SELECT is(tasks(), 2::bigint, 'and stores nothing');
+SELECT is(tasks(), 2::bigint, 'the same run again stores nothing');
 SELECT is(take(17, 30), 21::bigint, 'an owner that is behind is told where to go on');
-SELECT is(take(25, 30), 21::bigint, 'and so is one that is ahead');
-SELECT is(tasks(), 2::bigint, 'neither stores anything');
+SELECT is(take(25, 30), 21::bigint, 'an owner that is ahead is told where to go on');
+SELECT is(tasks(), 2::bigint, 'an owner that is behind or ahead stores nothing');
 SELECT is(twtasks.take_messages('billing', 'invoices', 0, 21, 23, '{}'), 23::bigint,
 	'messages without a task move the offset');
 SELECT is(twtasks.take_messages('audit', 'invoices', 0, 0, 1, '{}'), 1::bigint,
 	'another listener has an offset of its own');
 SELECT is(twtasks.take_messages('billing', 'invoices', 1, 0, 0, '{}'), 0::bigint,
-	'another partition too, and an empty run may note where it begins');
+	'another partition has an offset of its own, and a run may be empty');
 
 SELECT throws_ok($$ SELECT take(23, 24, 'no type') $$, '22023', NULL, 'a task that add_tasks() refuses is an error');
 SELECT is((SELECT next_offset FROM twtasks.message_offset WHERE listener = 'billing' AND partition = 0),
-	23::bigint, 'and leaves the offset where it was');
+	23::bigint, 'a refused task leaves the offset where it was');
 
 SELECT throws_ok($$ SELECT twtasks.take_messages(NULL, 't', 0, 0, 1, '{}') $$, '22004',
-	'listener must not be null', 'a NULL is refused by name');
+	'listener must not be null', 'a NULL listener is refused by name');
 SELECT throws_ok($$ SELECT twtasks.take_messages('l', 't', 0, 0, 1, NULL) $$, '22004',
-	'tasks must not be null', 'and so are NULL tasks');
+	'tasks must not be null', 'NULL tasks are refused by name');
 SELECT throws_ok($$ SELECT twtasks.take_messages('l', 'a b', 0, 0, 1, '{}') $$, '22023',
 	'invalid name of a topic: "a b"', 'a topic that Kafka would refuse is refused');
 SELECT throws_ok($$ SELECT twtasks.take_messages(repeat('l', 251), 't', 0, 0, 1, '{}') $$, '22023',
@@ -49,7 +49,7 @@ SET ROLE twt_other_consumer;
 SELECT throws_ok($$ SELECT twtasks.take_messages('billing', 'invoices', 0, 23, 99, '{}') $$, '42501',
 	NULL, 'a role cannot move the offset of another role''s listener');
 SELECT throws_ok($$ SELECT count(*) FROM twtasks.message_offset $$, '42501', NULL,
-	'nor read the table');
+	'a role cannot read the table of offsets');
 RESET ROLE;
 
 SELECT * FROM finish();

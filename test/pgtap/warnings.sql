@@ -21,8 +21,8 @@ CREATE FUNCTION pg_temp.is_both(warned text, why text, name text) RETURNS SETOF 
 LANGUAGE plpgsql
 AS $$
 BEGIN
-	RETURN NEXT is(pg_temp.warned(), warned, name || ': a warning');
-	RETURN NEXT is(pg_temp.why(), why, name || ': why it is stuck');
+	RETURN NEXT is(pg_temp.warned(), warned, name || ': the warning is as expected');
+	RETURN NEXT is(pg_temp.why(), why, name || ': the reason is as expected');
 END $$;
 SELECT 'nobody grabs it: is there a node with a handler for its type and bucket, and a slot for it?' AS nobody \gset
 
@@ -33,13 +33,13 @@ UPDATE twtasks.task SET next_event_time = '2000-01-01';
 SELECT pg_temp.is_both('no node: bucket "a" has tasks, and no node lives that works for it', 'no node lives that works for its bucket: see twtasks.nodes', 'no node');
 SELECT twtasks_internal.start_node('other', buckets => '{default,b}') AS other \gset
 SELECT pg_temp.is_both('no node: bucket "a" has tasks, and no node lives that works for it', 'no node lives that works for its bucket: see twtasks.nodes', 'a node of other buckets');
-SELECT is((SELECT buckets FROM twtasks.nodes), '{default,b}', 'which a view shows');
+SELECT is((SELECT buckets FROM twtasks.nodes), '{default,b}', 'the view nodes shows the buckets of a node');
 SELECT twtasks_internal.start_node('right', buckets => '{a}') AS "right" \gset
 SELECT pg_temp.is_both(NULL, :'nobody', 'a node of its bucket');
 UPDATE twtasks.node SET heartbeat = heartbeat - 2 * lease WHERE incarnation = :right;
 SELECT pg_temp.is_both('no node: bucket "a" has tasks, and no node lives that works for it', 'no node lives that works for its bucket: see twtasks.nodes', 'a silent node');
 UPDATE twtasks.node SET heartbeat = clock_timestamp(), ended = clock_timestamp() WHERE incarnation = :right;
-SELECT is(pg_temp.why(), 'no node lives that works for its bucket: see twtasks.nodes', 'a node that has ended');
+SELECT is(pg_temp.why(), 'no node lives that works for its bucket: see twtasks.nodes', 'a node that has ended is not alive');
 SELECT pg_temp.node() \g /dev/null
 SELECT pg_temp.is_both(NULL, :'nobody', 'a node that has not said its buckets');
 
@@ -47,23 +47,23 @@ SELECT pg_temp.is_both(NULL, :'nobody', 'a node that has not said its buckets');
 UPDATE twtasks.node SET types = '{OTHER,PA,PAY|,PAY|ACME|*}' WHERE incarnation = pg_temp.node();
 SELECT pg_temp.is_both('no handler: type "PAY|ACME" has tasks in bucket "a", and no node that lives handles it', 'no node that lives handles its type: see types in twtasks.nodes', 'a type that is not handled');
 SELECT twtasks_internal.start_node('elsewhere', buckets => '{b}', types => '{PAY|ACME}') AS elsewhere \gset
-SELECT is(pg_temp.why(), 'no node that lives handles its type: see types in twtasks.nodes', 'nor by a node of another bucket');
-SELECT is((SELECT types FROM twtasks.nodes WHERE name = 'elsewhere'), '{PAY|ACME}', 'a view shows what it handles');
+SELECT is(pg_temp.why(), 'no node that lives handles its type: see types in twtasks.nodes', 'a node of another bucket does not handle the type');
+SELECT is((SELECT types FROM twtasks.nodes WHERE name = 'elsewhere'), '{PAY|ACME}', 'the view nodes shows the types of a node');
 UPDATE twtasks.node SET buckets = '{a}', heartbeat = heartbeat - 2 * lease WHERE name = 'elsewhere';
-SELECT is(pg_temp.why(), 'no node that lives handles its type: see types in twtasks.nodes', 'nor by one that is silent');
+SELECT is(pg_temp.why(), 'no node that lives handles its type: see types in twtasks.nodes', 'a silent node does not handle the type');
 UPDATE twtasks.node SET heartbeat = clock_timestamp() WHERE name = 'elsewhere';
 SELECT pg_temp.is_both(NULL, :'nobody', 'a node that handles it');
 UPDATE twtasks.node SET types = '{PAY|*}' WHERE name = 'elsewhere';
-SELECT is(pg_temp.warned(), NULL, 'a node that handles all types that begin so');
+SELECT is(pg_temp.warned(), NULL, 'a pattern of a node''s types handles the type');
 DELETE FROM twtasks.node WHERE name = 'elsewhere';
 UPDATE twtasks.node SET types = NULL WHERE incarnation = pg_temp.node();
 
 -- Tasks that are due without anybody to promote them.
 SELECT twtasks.add_task('LATER', task_id => pg_temp.id(2), bucket => 'b', run_after => clock_timestamp() + interval '1 hour') \g /dev/null
 UPDATE twtasks.node SET ended = clock_timestamp();
-SELECT is(pg_temp.warned(), 'no node: bucket "a" has tasks, and no node lives that works for it', 'who waits for a time needs no node yet');
+SELECT is(pg_temp.warned(), 'no node: bucket "a" has tasks, and no node lives that works for it', 'a task that waits for its time needs no node yet');
 UPDATE twtasks.task SET next_event_time = clock_timestamp() - interval '2 minutes' WHERE id = pg_temp.id(2);
-SELECT matches(pg_temp.warned(), 'bucket "b" has tasks', 'who is due does');
+SELECT matches(pg_temp.warned(), 'bucket "b" has tasks', 'a task that is due needs a node');
 DELETE FROM twtasks.task WHERE id = pg_temp.id(2);
 UPDATE twtasks.node SET ended = NULL WHERE incarnation = pg_temp.node();
 
@@ -71,7 +71,7 @@ UPDATE twtasks.node SET ended = NULL WHERE incarnation = pg_temp.node();
 SELECT twtasks.pause_type('PAY|*', 'the bank is down') \g /dev/null
 SELECT pg_temp.is_both(format('paused: type "PAY|*", by %s: the bank is down', session_user),
 	format('type "PAY|*" is paused by %s (the bank is down): see twtasks.paused', session_user), 'a paused type');
-SELECT is((SELECT jsonb_build_array(since = (SELECT since FROM twtasks.paused), hint) FROM twtasks.warnings WHERE warning = 'paused'), '[true, "SELECT twtasks.resume_type(''PAY|*'') lets it go on"]', 'with since when, and what to do');
+SELECT is((SELECT jsonb_build_array(since = (SELECT since FROM twtasks.paused), hint) FROM twtasks.warnings WHERE warning = 'paused'), '[true, "SELECT twtasks.resume_type(''PAY|*'') lets it go on"]', 'the warning of a pause shows since when, and what to do');
 SELECT twtasks.resume_type('PAY|*'), twtasks.pause_type('OTHER'), twtasks.pause_bucket('a') \g /dev/null
 SELECT pg_temp.is_both(format('paused: bucket "a", by %1$s; paused: type "OTHER", by %1$s', session_user), format('bucket "a" is paused by %s: see twtasks.paused', session_user), 'a paused bucket');
 SELECT twtasks.resume_type('OTHER'), twtasks.resume_bucket('a') \g /dev/null
@@ -86,14 +86,14 @@ SELECT pg_temp.is_both(NULL, :'nobody', 'one that names a living node');
 SELECT twtasks.configure_limit('PAY|*', 0), twtasks.configure_limit('PAY|OTHER', 1) \g /dev/null
 SELECT pg_temp.is_both('limit of 0: limit "PAY|*" of scope node lets no task start', 'its limit "PAY|ACME" lets none start: see twtasks.limits', 'a limit of 0');
 SELECT twtasks.configure_limit('PAY|ACME', 1) \g /dev/null
-SELECT is(pg_temp.why(), :'nobody', 'but for a key that has a limit of its own');
+SELECT is(pg_temp.why(), :'nobody', 'a limit of 0 is no reason for a key with a limit of its own');
 SELECT twtasks.drop_limit('PAY|*'), twtasks.drop_limit('PAY|ACME'), twtasks.configure_limit('PAY', 1, scope => 'cluster') \g /dev/null
 SELECT is(pg_temp.why(), :'nobody', 'a limit with room is no reason');
 SELECT twtasks.add_task('PAY|X', task_id => pg_temp.id(3)), pg_temp.grab(pg_temp.id(3)) \g /dev/null
 SELECT pg_temp.grab(pg_temp.id(3)) \g /dev/null
 SELECT pg_temp.is_both(NULL, 'its limit "PAY" is full: see twtasks.limits', 'a full limit');
 SELECT twtasks.configure_limit('PAY', rate => 5, per => '1 hour', scope => 'cluster') \g /dev/null
-SELECT is(pg_temp.why(), 'its limit "PAY" lets only 5 start in 01:00:00: see twtasks.limits', 'a rate may be the reason');
+SELECT is(pg_temp.why(), 'its limit "PAY" lets only 5 start in 01:00:00: see twtasks.limits', 'a rate can be the reason');
 
 -- Tasks and schedules held by an adoption.
 SELECT twtasks.schedule('nightly', '0 3 * * *', 'NIGHTLY') \g /dev/null
@@ -103,33 +103,33 @@ SELECT is((SELECT count(*) FROM twtasks.warnings WHERE warning = 'held'), 0::big
 SELECT held FROM twtasks.adopt(NULL, hold => true, reason => 'restored') \gset
 SELECT is((SELECT detail FROM twtasks.warnings WHERE warning = 'held'), format('%1$s of %1$s tasks that adopt() held wait for a person', :held), 'tasks that adopt() held are a warning');
 SELECT is((SELECT detail || '; ' || hint FROM twtasks.warnings WHERE warning = 'schedule paused'),
-	format('schedule "nightly", by %s: restored; SELECT twtasks.resume_schedule(''nightly'') lets it go on', session_user), 'so are schedules that it paused');
+	format('schedule "nightly", by %s: restored; SELECT twtasks.resume_schedule(''nightly'') lets it go on', session_user), 'schedules that adopt() paused are a warning');
 SELECT twtasks.adopt(NULL) \g /dev/null
-SELECT ok(EXISTS (SELECT FROM twtasks.warnings WHERE warning = 'held'), 'another adoption does not hide them');
+SELECT ok(EXISTS (SELECT FROM twtasks.warnings WHERE warning = 'held'), 'another adoption does not hide the held tasks');
 SELECT twtasks.change_tasks('cancel', '*', 'a copy', statuses => '{HELD}'), twtasks.resume_schedule('nightly') \g /dev/null
-SELECT is((SELECT count(*) FROM twtasks.warnings WHERE warning = 'held'), 0::bigint, 'until they are released or cancelled');
-SELECT is((SELECT count(*) FROM twtasks.warnings WHERE warning = 'schedule paused'), 0::bigint, 'and resumed');
+SELECT is((SELECT count(*) FROM twtasks.warnings WHERE warning = 'held'), 0::bigint, 'the warning ends when the held tasks are released or cancelled');
+SELECT is((SELECT count(*) FROM twtasks.warnings WHERE warning = 'schedule paused'), 0::bigint, 'the warning ends when the schedule is resumed');
 ROLLBACK TO adopted;
 
 -- A sidecar that is configured for another environment.
-SELECT is((SELECT detail FROM twtasks.warnings), 'this database was adopted for no environment', 'without an environment there is a warning');
+SELECT is((SELECT detail FROM twtasks.warnings), 'this database was adopted for no environment', 'a database without an environment is a warning');
 UPDATE twtasks.adoption SET environment = 'production' WHERE ended IS NULL;
-SELECT is((SELECT count(*) FROM twtasks.warnings), 0::bigint, 'with one there is none');
-SELECT is(twtasks_internal.start_node('lost', environment => 'test'), NULL, 'one for another environment is refused');
-SELECT is(pg_temp.warned(), 'node refused: node "lost": it was adopted for environment "production", not "test"', 'and there is a warning');
+SELECT is((SELECT count(*) FROM twtasks.warnings), 0::bigint, 'a database with an environment has no warning');
+SELECT is(twtasks_internal.start_node('lost', environment => 'test'), NULL, 'a node of another environment is refused');
+SELECT is(pg_temp.warned(), 'node refused: node "lost": it was adopted for environment "production", not "test"', 'a refused node is a warning');
 SELECT at AS refused FROM twtasks.refused_node \gset
 SELECT twtasks_internal.start_node('lost', environment => 'test') \g /dev/null
-SELECT is((SELECT at FROM twtasks.refused_node), :'refused', 'it is not written at each time that it asks');
+SELECT is((SELECT at FROM twtasks.refused_node), :'refused', 'a refused node is not written down at each request');
 UPDATE twtasks.refused_node SET at = at - interval '31 s';
 SELECT twtasks_internal.start_node('lost', environment => 'test') \g /dev/null
-SELECT ok((SELECT at > :'refused' AND since = :'refused' FROM twtasks.refused_node), 'but as long as it does');
+SELECT ok((SELECT at > :'refused' AND since = :'refused' FROM twtasks.refused_node), 'a node that still asks is written down again later');
 UPDATE twtasks.refused_node SET at = at - interval '61 s';
-SELECT is(pg_temp.warned(), NULL, 'as long as it asks');
+SELECT is(pg_temp.warned(), NULL, 'the warning ends when the node asks no more');
 SELECT twtasks_internal.start_node('lost', environment => 'test'), twtasks_internal.start_node('lost', environment => 'production') \g /dev/null
-SELECT is(pg_temp.warned(), NULL, 'and until it is corrected');
+SELECT is(pg_temp.warned(), NULL, 'the warning ends when the node is corrected');
 UPDATE twtasks.adoption SET ended = clock_timestamp();
 SELECT twtasks_internal.start_node('lost') \g /dev/null
-SELECT is((SELECT count(*) FROM twtasks.refused_node), 0::bigint, 'in a copy, where all are refused, nothing is written');
+SELECT is((SELECT count(*) FROM twtasks.refused_node), 0::bigint, 'a copy writes down no refused node');
 
 SELECT * FROM finish();
 ROLLBACK;
