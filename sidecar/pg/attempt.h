@@ -20,22 +20,26 @@
 typedef struct Attempt Attempt;
 
 /*
- * The attempt is over.  Without an error the connection is the callee's.
- * With an error the connection may be NULL, and is valid during the call only.
+ * The attempt has ended.  Without an error the callee owns the connection.
+ * With an error the connection may be NULL, and is valid only during the call.
  */
 typedef void (*AttemptFn) (void *arg, PGconn *conn, const char *error);
 
-/* To the current server of the hosts, under that application name. */
+/*
+ * Makes an attempt to connect to the current server of hosts, under this
+ * application name.
+ */
 extern Attempt *attempt_new(Loop *loop, Hosts *hosts, const char *application,
 							AttemptFn fn, void *arg);
 
 /*
- * Calls fn once, perhaps at once; the attempt is gone then.  The connection
- * hands its notices to on_notice, with the same arg, from the beginning.
+ * Calls fn once, perhaps before it returns, and then frees the attempt.  From
+ * the beginning, the connection gives its notices to on_notice, with the same
+ * arg.
  */
 extern void attempt_start(Attempt *attempt, PQnoticeReceiver on_notice);
 
-/* fn will not be called. */
+/* Frees the attempt, and does not call fn. */
 extern void attempt_cancel(Attempt *attempt);
 
 #endif							/* TWT_ATTEMPT_H */

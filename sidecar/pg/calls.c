@@ -46,8 +46,8 @@ const PgStatement call_set_up = {"setup",
 };
 
 /*
- * Asked before we set anything, and without a name, so that it leaves nothing
- * behind in another client's session.
+ * We send this before we set anything.  It has no name, so it leaves nothing
+ * behind in a session that belongs to another client.
  */
 const PgStatement call_whose_session = {"", "SELECT pg_catalog.pg_backend_pid()",
 .caller_logs = true};
@@ -86,7 +86,7 @@ const PgStatement call_read_limits = {"read_limits",
 	"SELECT l.pattern, l.is_shared, l.concurrency, l.stretch, l.stretch_priority, l.rate, "
 "l.per_us, l.burst FROM twtasks_internal.read_limits() l"};
 
-/* A turn that is lost in a crash costs time, but no slot. */
+/* A crash that loses a turn costs time, but no slot. */
 const PgStatement call_offer_slots = {"offer_slots",
 	"SELECT o.name, o.turns, pg_catalog.set_config('synchronous_commit', 'off', true) "
 	"FROM twtasks_internal.offer_slots($1::text[], $2::int8[]::int4[], "
@@ -147,7 +147,7 @@ const PgStatement call_end_node = {"end_node", "SELECT twtasks_internal.end_node
 
 /*
  * A promotion that is lost in a crash happens again, and a durable grab makes
- * everything before it durable.  So nobody waits for the disk twice.
+ * everything before it durable.  So a promotion need not wait for the disk.
  */
 const PgStatement call_promote = {"promote",
 	"SELECT p.promoted, p.next_ms, pg_catalog.set_config('synchronous_commit', 'off', true) "

@@ -15,7 +15,7 @@
 #include "pg/statement.h"
 #include "pg/wire.h"
 
-/* the first two of each session; pg.c sends them */
+/* The first two statements of each session; pg.c sends them. */
 extern const PgStatement call_whose_session;
 extern const PgStatement call_set_up;
 
@@ -54,12 +54,12 @@ enum
 {
 	GRAB_ID,
 	GRAB_VERSION,				/* null: refused by a limit of the cluster */
-	GRAB_TYPE,					/* then that limit's name */
+	GRAB_TYPE,					/* the limit's name, if refused */
 	GRAB_SUB_TYPE,
 	GRAB_BUCKET,
 	GRAB_PRIORITY,
 	GRAB_TRIES,
-	GRAB_GRABBED,				/* a time; of a refusal: when to ask again */
+	GRAB_GRABBED,				/* a time; for a refusal: when to ask again */
 	GRAB_DATA,					/* jsonb */
 	GRAB_PAYLOAD,
 	GRAB_CONTEXT,				/* jsonb */
@@ -155,12 +155,15 @@ enum
 	POLICIES_STUCK,
 	POLICIES_ASKS_STUCK,
 	POLICIES_AGING_MS,
-	POLICIES_MAX_TRIES,			/* 0: a function says; null: not set */
-	POLICIES_RUNS_HERE,			/* and nothing pauses it */
+	POLICIES_MAX_TRIES,			/* 0: a function decides; null: not set */
+	POLICIES_RUNS_HERE,			/* and it is not paused */
 	POLICIES_CONCURRENCY		/* a bucket's */
 };
 
-/* The buckets of the configuration, or the types of its handlers, as one parameter. */
+/*
+ * Add the buckets of the configuration, or the types of its handlers, as one
+ * parameter.
+ */
 extern void calls_add_buckets(WireParams *params, const Config *config);
 extern void calls_add_types(WireParams *params, const Config *config);
 
@@ -173,8 +176,8 @@ enum
 };
 
 /*
- * The functions of all handlers, and their roles, as two parameters; null for
- * those that have none.
+ * Adds two parameters: the functions of all handlers, and their roles.  A
+ * handler without one has a null.
  */
 extern void calls_add_functions(WireParams *params, const Config *config);
 

@@ -40,7 +40,7 @@ struct Hosts
 	int			current;
 	List		addresses;		/* the current server's, if it is a name */
 	int			address;
-	int			tried;			/* servers tried since one was of use */
+	int			tried;			/* servers tried since one worked */
 };
 
 static const PQconninfoOption *
@@ -145,7 +145,7 @@ hosts_timeout_us(const Hosts *hosts)
 	return Max(SECONDS_TO_US(seconds), TIMEOUT_MIN_US);
 }
 
-/* NULL, or "": the default */
+/* The current server's item; NULL or "" stands for the default. */
 static const char *
 item_now(const Hosts *hosts, int which)
 {
@@ -155,8 +155,8 @@ item_now(const Hosts *hosts, int which)
 }
 
 /*
- * Neither an address nor a directory of sockets, even one without a socket
- * file.
+ * Whether the host is neither an address nor a directory of sockets, which
+ * need not have a socket file.
  */
 static bool
 is_name(const char *host)
@@ -185,7 +185,7 @@ hosts_found(Hosts *hosts, const char *addresses)
 	split(&hosts->addresses, "hostaddr", addresses);
 }
 
-/* The addresses may differ the next time. */
+/* Forgets the addresses, which may differ the next time. */
 static void
 forget_addresses(Hosts *hosts)
 {

@@ -25,20 +25,24 @@ extern void hosts_free(Hosts *hosts);
 /* The time limit of an attempt: connect_timeout, or our default. */
 extern int64 hosts_timeout_us(const Hosts *hosts);
 
-/* The name to look up before an attempt; NULL: none. */
+/* The name to look up before an attempt; NULL: no lookup is needed. */
 extern const char *hosts_unknown(const Hosts *hosts);
 
-/* Takes the addresses that were found, separated by commas. */
+/* Takes the addresses that the lookup found, separated by commas. */
 extern void hosts_found(Hosts *hosts, const char *addresses);
 
 /* Begins to connect under this application name; NULL: out of memory. */
 extern PGconn *hosts_connect(const Hosts *hosts, const char *application);
 
-/* The server failed: goes on to the next.  False: all servers have failed. */
+/*
+ * Goes on to the next server after a failure.  Returns false when all have
+ * failed.
+ */
 extern bool hosts_next(Hosts *hosts);
 
 /*
- * The server is of use; after its next failure we may try all servers again.
+ * Notes that the server works.  After its next failure all servers may be
+ * tried again.
  */
 extern void hosts_keep(Hosts *hosts);
 

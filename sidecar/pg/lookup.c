@@ -96,7 +96,9 @@ on_answer(void *arg, int ready)
 	lookup_cancel(lookup);
 }
 
-/* The loop's thread handles all signals. */
+/*
+ * Starts the thread with all signals blocked: the loop's thread handles them.
+ */
 static int
 start_thread(Lookup *lookup)
 {

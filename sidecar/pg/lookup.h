@@ -3,8 +3,8 @@
  * lookup.h
  *		The addresses of a host name, without waiting for them.
  *
- * The system's resolver blocks, so a thread of its own calls it.  A thread for
- * which nobody waits any more ends by itself, whenever the resolver returns.
+ * The system's resolver blocks, so a thread of its own calls it.  The thread
+ * of a cancelled lookup ends by itself when the resolver returns.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,12 +19,12 @@ typedef struct Lookup Lookup;
 typedef void (*LookupFn) (void *arg, const char *addresses, const char *error);
 
 /*
- * Calls fn once, later; the lookup is gone then.  NULL, with errno, if no
- * thread can be started.
+ * Calls fn once, later, and then frees the lookup.  Returns NULL, with errno,
+ * if no thread can be started.
  */
 extern Lookup *lookup_start(Loop *loop, const char *host, LookupFn fn, void *arg) MUSTCHECK;
 
-/* fn will not be called. */
+/* Cancels the lookup, and does not call fn. */
 extern void lookup_cancel(Lookup *lookup);
 
 #endif							/* TWT_LOOKUP_H */

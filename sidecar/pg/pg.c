@@ -34,7 +34,7 @@ struct Pg
 {
 	Loop	   *loop;
 	Hosts	   *hosts;
-	Attempt    *attempt;		/* NULL: none is under way */
+	Attempt    *attempt;		/* NULL: none is running */
 	char	   *role;
 	PgStateFn	on_state;
 	PgNotifyFn	on_notify;
@@ -44,8 +44,7 @@ struct Pg
 	LoopTimer  *timer;			/* next attempt, end of this one, or rest */
 	PgState		state;
 	int64		backoff_us;
-	bool		in_trouble;		/* it connects, but its last session was
-								 * useless */
+	bool		in_trouble;		/* connected, but its last session was useless */
 	const PgStatement *failed;	/* the statement that caused the trouble */
 	int64		up_us;			/* when the session was set up */
 	int64		rest_us;		/* rests after this time; 0: never */
@@ -171,8 +170,8 @@ drop_connection(Pg *pg)
 }
 
 /*
- * Do not log an unreachable server until all hosts were tried: a standby, say,
- * is always the wrong one.
+ * Do not log an unreachable server until all hosts were tried.  A standby in
+ * the list, for example, fails each time.
  */
 static void
 go_down_because(Pg *pg, const char *why, TroubleState trouble)
@@ -184,7 +183,11 @@ go_down_because(Pg *pg, const char *why, TroubleState trouble)
 		trouble_down(&pg->trouble, loop_now_us(pg->loop), why, trouble);
 	drop_connection(pg);
 	set_state(pg, STATE_WAITING);
-	/* Many lose a server at once, and must not all come back at once. */
+
+	/*
+	 * Random, because many clients lose a server at once and must not all
+	 * come back at once.
+	 */
 	loop_timer_start(pg->timer, has_next ? 0 : chance_delay(pg->backoff_us));
 	if (!has_next)
 		pg->backoff_us = Min(pg->backoff_us * 2, BACKOFF_MAX_US);
@@ -210,7 +213,10 @@ pg_reset(Pg *pg, const char *why)
 	go_down(pg, why);
 }
 
-/* The session is of use again, not only connected. */
+/*
+ * Ends the trouble, since the session works again; a connection alone is not
+ * enough.
+ */
 static void
 out_of_trouble(Pg *pg)
 {
@@ -233,8 +239,8 @@ pg_close(Pg *pg)
 }
 
 /*
- * libpq closes its socket by itself when a write fails, and then no event
- * tells.  Our caller may not expect an answer yet, so the timer reports the
+ * libpq closes its socket itself when a write fails, and the loop then gets no
+ * event.  Our caller may not expect an answer yet, so the timer reports the
  * failure.
  */
 static void
@@ -263,7 +269,7 @@ flush(Pg *pg)
 		watch(pg, left > 0 ? LOOP_READ | LOOP_WRITE : LOOP_READ);
 }
 
-/* A failure shows when we read the socket; the calls are lost there. */
+/* A failure shows when we read the socket, and the calls are lost then. */
 static void
 send_held(Pg *pg)
 {
@@ -461,9 +467,7 @@ start_attempt(Pg *pg)
 	pfree(name);
 }
 
-/*
- * Closes a session that nobody has used for a while.  That is not a failure.
- */
+/* Closes a session that has had no call for a while.  That is not a failure. */
 static void
 look_for_rest(Pg *pg)
 {
@@ -479,7 +483,9 @@ look_for_rest(Pg *pg)
 	set_state(pg, STATE_NEW);
 }
 
-/* Also ends an attempt that takes too long, or a broken connection. */
+/*
+ * The timer also ends an attempt that takes too long, or a broken connection.
+ */
 static void
 on_timer(void *arg)
 {

@@ -12,9 +12,8 @@
  *
  * A commit whose wait for a standby was cancelled counts as PG_LOST.
  *
- * A session may rest: it closes when nobody has used it for a while, and opens
- * again at the next call.  Resting is not a failure, and no callback tells of
- * it.
+ * A session may rest: it closes after a while without calls, and opens again
+ * at the next call.  Resting is not a failure, and no callback reports it.
  *
  *-------------------------------------------------------------------------
  */
@@ -32,23 +31,23 @@
 
 typedef struct Pg Pg;
 
-/* is_up: just connected and set up, or just lost. */
+/* is_up: the session was just set up; otherwise it was just lost. */
 typedef void (*PgStateFn) (void *arg, bool is_up);
 
-/* the payload of a notification on a channel to which we listen */
+/* Gets the payload of a notification on a channel to which we listen. */
 typedef void (*PgNotifyFn) (void *arg, const char *channel, const char *payload);
 
 /*
- * role tells connections apart in logs and in pg_stat_activity.  Does not
- * connect before pg_start().
+ * role tells connections apart in logs and in pg_stat_activity.  The
+ * connection opens at pg_start().
  */
 extern Pg  *pg_new(Loop *loop, const char *conninfo, const char *role,
 				   PgStateFn on_state, void *arg);
 extern void pg_start(Pg *pg);
 
 /*
- * The session rests after this time without a call, until pg_start() or a
- * call.
+ * Lets the session rest after this time without a call, until pg_start() or
+ * the next call.
  */
 extern void pg_rest_after(Pg *pg, int64 us);
 
@@ -71,12 +70,12 @@ extern void pg_on_notify(Pg *pg, PgNotifyFn fn);
 extern void pg_send(Pg *pg, const PgStatement *statement, WireParams *params,
 					PgResultFn fn, void *arg);
 
-/* Forgets the callbacks of sent calls with that arg; arg may be freed. */
+/*
+ * Forgets the callbacks of sent calls with this arg, which may then be freed.
+ */
 extern void pg_forget(Pg *pg, const void *arg);
 
-/*
- * Breaks the connection as a network failure would; it comes back by itself.
- */
+/* Breaks the connection as a network failure would; it reconnects by itself. */
 extern void pg_reset(Pg *pg, const char *why);
 
 #endif							/* TWT_PG_H */

@@ -178,8 +178,8 @@ pipeline_read(Pipeline *pipeline, PGconn *conn)
 }
 
 /*
- * Takes the call off first: its callback may send again, and the new call must
- * not be among the lost ones.
+ * Takes the call off the list first: its callback may send a new call, which
+ * must not be among the lost ones.
  */
 static void
 end_call(Pipeline *pipeline, Call *call, PgOutcome outcome)

@@ -46,10 +46,13 @@ typedef struct Pipeline
 
 extern void pipeline_init(Pipeline *pipeline);
 
-/* A new session: the server knows no statement of ours yet. */
+/* Begins a new session, whose server knows none of our statements yet. */
 extern void pipeline_begin(Pipeline *pipeline);
 
-/* A new call, which is to be sent or held next.  Takes the params, if any. */
+/*
+ * Makes a call, which the caller sends or holds next.  Takes the params, if
+ * any.
+ */
 extern Call *pipeline_add(Pipeline *pipeline, const PgStatement *statement,
 						  WireParams *params, PgResultFn fn, void *arg);
 
@@ -59,8 +62,8 @@ extern void pipeline_hold(Pipeline *pipeline, Call *call);
 extern void pipeline_send_held(Pipeline *pipeline, PGconn *conn);
 
 /*
- * Reads up to the next answer to a Sync, and returns the call that it belongs
- * to; pipeline_end() must follow.  NULL: no more has arrived.
+ * Reads up to the next answer to a Sync, and returns its call; pipeline_end()
+ * must follow.  Returns NULL if no further answer has arrived.
  */
 extern const Call *pipeline_read(Pipeline *pipeline, PGconn *conn);
 

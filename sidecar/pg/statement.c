@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * statement.c
- *		One SQL statement of the sidecar, and what came of it.
+ *		One SQL statement of the sidecar, and its outcome.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * statement.h
- *		One SQL statement of the sidecar, and what came of it.
+ *		One SQL statement of the sidecar, and its outcome.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,7 +10,7 @@
 
 #include "libpq-fe.h"
 
-/* Static, known by its address. */
+/* A static object, which its address identifies. */
 typedef struct PgStatement
 {
 	const char *name;
@@ -25,10 +25,10 @@ typedef enum PgOutcome
 	PG_LOST
 } PgOutcome;
 
-/* result is valid during the call only; NULL when lost. */
+/* result is valid only during the call; it is NULL for a lost call. */
 typedef void (*PgResultFn) (void *arg, PgOutcome outcome, PGresult *result);
 
-/* The five characters; "" when there is none. */
+/* Returns the five characters of the SQLSTATE; "" if there is none. */
 extern const char *pg_sqlstate(const PGresult *result);
 
 #endif							/* TWT_STATEMENT_H */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * trouble.c
- *		What the log says about failures of a connection and of its calls.
+ *		The log of failures of a connection and of its calls.
  *
  *-------------------------------------------------------------------------
  */

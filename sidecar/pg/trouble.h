@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * trouble.h
- *		What the log says about failures of a connection and of its calls.
+ *		The log of failures of a connection and of its calls.
  *
- * A connection tries again and again, and a call may fail each time.  The log
- * shows the first failure, and repeats the same failure once a minute.
+ * A connection retries for ever, and its attempts or calls may fail each time.
+ * The log shows the first failure, and repeats the same failure once a minute.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,13 +16,13 @@
 typedef enum TroubleState
 {
 	TROUBLE_NONE,
-	TROUBLE_HEALS,				/* by itself: we connect again */
+	TROUBLE_HEALS,				/* the next attempt may succeed */
 	TROUBLE_NEEDS_PERSON
 } TroubleState;
 
 typedef struct Trouble
 {
-	const char *role;			/* the connection's */
+	const char *role;			/* that of the connection */
 	TroubleState state;			/* as logged */
 	int64		told_us;
 	const char *statement;		/* the failed call that was logged last */
@@ -31,8 +31,8 @@ typedef struct Trouble
 } Trouble;
 
 /*
- * The connection is down; why is libpq's message or ours.  libpq's message may
- * also say that only a person can help.
+ * The connection is down; why is a message of libpq or our own.  A message of
+ * libpq may also show that only a person can help.
  */
 extern void trouble_down(Trouble *trouble, int64 now_us, const char *why, TroubleState state);
 

@@ -200,7 +200,7 @@ wire_get_place(const PGresult *result, int row, int column)
 	return place;
 }
 
-/* The server counts from 2000. */
+/* The server counts microseconds from 2000. */
 int64
 wire_get_time(const PGresult *result, int row, int column)
 {
@@ -208,7 +208,7 @@ wire_get_time(const PGresult *result, int row, int column)
 		INT64CONST(946684800) * 1000000;
 }
 
-/* The format's version, 1, and the text. */
+/* The value is the format's version, 1, and the text. */
 const char *
 wire_get_json(const PGresult *result, int row, int column, size_t *len)
 {

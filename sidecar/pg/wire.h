@@ -34,7 +34,7 @@ typedef struct WireParams
 extern void wire_init(WireParams *params);
 extern void wire_clear(WireParams *params);
 
-/* Each adds the next parameter. */
+/* Each function adds the next parameter. */
 extern void wire_add_int8(WireParams *params, int64 value);
 extern void wire_add_int4(WireParams *params, int32 value);
 extern void wire_add_bool(WireParams *params, bool value);
@@ -83,8 +83,8 @@ extern bool wire_array_next(WireArray *array, const char **value, int *len);
 extern int64 wire_int(const char *value, int len);	/* 2, 4 or 8 bytes */
 
 /*
- * Whether the rows differ from those that *last keeps; then *last keeps a copy
- * of the new rows.  NULL stands for no rows so far.
+ * Whether the rows differ from the rows in *last, which then becomes a copy of
+ * the new rows.  NULL stands for no rows so far.
  */
 extern bool wire_is_news(PGresult **last, const PGresult *result) MUSTCHECK;
 
