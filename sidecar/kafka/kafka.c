@@ -3,8 +3,9 @@
  * kafka.c
  *		A client of Kafka on the event loop.
  *
- * librdkafka writes to the eventfd when its queue was empty, so a pump goes on
- * until the queue is empty.  A pump that stops early comes back in the next turn.
+ * librdkafka writes to the eventfd only when its queue was empty.  So a pump
+ * runs until the queue is empty, and a pump that stops early goes on in the
+ * next turn.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,10 +17,13 @@
 
 #include "kafka/kafka.h"
 
-/* Events in one turn, so that other work has its turn too. */
+/* Limits the events of one turn, so that other work is not held up. */
 #define EVENTS_A_TURN 1000
 
-/* librdkafka throws out a consumer that does not poll, though nothing came. */
+/*
+ * Poll interval: librdkafka expels a consumer that does not poll, even when
+ * there is nothing to read.
+ */
 #define POLL_US SECONDS_TO_US(1)
 
 struct Kafka
@@ -67,7 +71,10 @@ on_timer(void *arg)
 	pump(arg);
 }
 
-/* The threads of the library inherit a mask: signals are for the loop's thread. */
+/*
+ * Blocks all signals while the library starts its threads: only the loop's
+ * thread handles signals.
+ */
 static rd_kafka_t *
 start(rd_kafka_type_t type, rd_kafka_conf_t * conf, char **reason)
 {

@@ -13,7 +13,7 @@
 #define TOPIC_MAX 249
 #define ERROR_MAX 512
 
-/* A setting that the file must not have, and what it can do instead. */
+/* A setting that the file must not have, and what to do instead. */
 typedef struct Refusal
 {
 	const char *name;
@@ -79,7 +79,10 @@ set(rd_kafka_conf_t * conf, const char *name, const char *value, char **reason)
 	}
 }
 
-/* The value as librdkafka reads it, palloc'd; NULL: it is a list or an object. */
+/*
+ * Returns the value as librdkafka reads it, palloc'd; NULL for a list or an
+ * object.
+ */
 static char *
 scalar_text(const json_t *value)
 {

@@ -5,8 +5,8 @@
  *
  *		from: settings of a handler			to: kafka.h
  *
- * Settings pass verbatim, except for those on which a promise rests.  A secret
- * comes from a file and never from a setting.
+ * Settings pass verbatim, unless one of our guarantees depends on them.  A
+ * secret comes from a file, never from a setting.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,7 +16,7 @@
 #include <jansson.h>
 #include <librdkafka/rdkafka.h>
 
-/* All palloc'd; setting is a way such as settings["linger.ms"]. */
+/* Both texts are palloc'd; setting is a path such as settings["linger.ms"]. */
 typedef struct KafkaFault
 {
 	char	   *setting;
@@ -30,7 +30,7 @@ typedef struct KafkaFault
  */
 extern rd_kafka_conf_t * kafka_conf_new(const json_t *object, KafkaFault *fault) MUSTCHECK;
 
-/* Sets what the program decides itself; the setting exists. */
+/* Sets a setting that the program itself decides; the setting must exist. */
 extern void kafka_conf_set(rd_kafka_conf_t * conf, const char *name, const char *value);
 
 /* Returns the fault of a topic's name; NULL: none. */
