@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * election.c
- *		ZooKeeper's word on which node of a group leads.
+ *		The election of a group's leader by ZooKeeper.
  *
- * One request is under way at a time.  Its completion notes the result; when
- * the library has returned, advance() takes the next step.
+ * One request runs at a time.  Its completion stores the result.  When the
+ * library has returned, advance() takes the next step.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,21 +18,21 @@
 #include "zookeeper/zk_servers.h"
 #include "zookeeper/zk_session.h"
 
-/* How often we look, and ask whether our node is still there, at least. */
+/* The longest time between two checks that our node still exists. */
 #define LOOK_US SECONDS_TO_US(2)
 #define SEQUENCE_DIGITS 10
 #define GUID_BYTES 16
 #define PATHS 3
 
-/* The purpose of the request under way, or of the next one. */
+/* The purpose of the current request, or of the next one. */
 typedef enum Step
 {
 	STEP_OPEN,					/* no session */
 	STEP_PATHS,					/* the persistent nodes above ours */
-	STEP_LIST,					/* the nodes that stand */
+	STEP_LIST,					/* the nodes of all candidates */
 	STEP_JOIN,					/* our ephemeral node */
 	STEP_WATCH,					/* the node before ours */
-	STEP_STAND					/* asked again and again: is our node there */
+	STEP_STAND					/* repeated: does our node exist */
 } Step;
 
 struct Election
@@ -41,20 +41,19 @@ struct Election
 	const ZooKeeperConfig *config;
 	Node	   *node;
 	LoopTimer  *timer;			/* next look */
-	ZkServers  *servers;		/* looked up now; NULL: no */
+	ZkServers  *servers;		/* the lookup that runs; NULL: none */
 	ZkSession  *session;		/* NULL: none */
 	Step		step;
-	int			npaths;			/* that are known to exist */
+	int			npaths;			/* paths known to exist */
 	char		guid[2 * GUID_BYTES + 1];
 	char	   *own;			/* path of our node; NULL: not known */
 	char	   *before;			/* path of the one before; NULL: we are first */
 	bool		is_asking;
-	int			rc;				/* the last answer's */
-	int64		asked_us;		/* when the request under way was sent */
-	int64		contact_us;		/* ... the last one that was answered */
+	int			rc;				/* result of the last answer */
+	int64		asked_us;		/* when the current request was sent */
+	int64		contact_us;		/* when the last answered one was sent */
 	int64		opened_us;		/* when we began to try */
-	bool		is_ranked;		/* "before" is the server's word in this
-								 * session */
+	bool		is_ranked;		/* "before" was read in this session */
 	NodeClaim	told;
 	bool		is_down_told;
 };
@@ -109,7 +108,7 @@ parent_path(const Election *election, int depth)
 		psprintf("/twtasks/%s%s", election->config->group, depth == 2 ? "" : "/leader");
 }
 
-/* name: of a child of the last; NULL: there is none */
+/* Sets the path of the candidate with this name; NULL: there is none. */
 static void
 set_path(const Election *election, char **path, const char *name)
 {
@@ -119,7 +118,7 @@ set_path(const Election *election, char **path, const char *name)
 		psprintf("/twtasks/%s/leader/%s", election->config->group, name);
 }
 
-/* ZooKeeper ends the names with the number. */
+/* ZooKeeper ends each name with its sequence number. */
 static const char *
 sequence(const char *name)
 {
@@ -135,7 +134,7 @@ find_own(const Election *election, const struct String_vector *names)
 	return NULL;
 }
 
-/* The last of those before ours; NULL: there is none. */
+/* The last candidate before ours; NULL: there is none. */
 static const char *
 find_before(const struct String_vector *names, const char *own)
 {
@@ -153,7 +152,7 @@ find_before(const struct String_vector *names, const char *own)
 	return found;
 }
 
-/* ---- Answers: only notes, since the library is at work ---- */
+/* ---- Answers: completions only store results ---- */
 
 static bool
 is_answer(int rc)
@@ -232,7 +231,7 @@ on_own(int rc, const struct Stat *stat, const void *data)
 	}
 }
 
-/* The node before ours is gone, or the session. */
+/* Runs when the node before ours, or the session, is gone. */
 static void
 on_before_changed(zhandle_t * handle, int type, int state, const char *path, void *arg)
 {
@@ -245,8 +244,8 @@ on_before_changed(zhandle_t * handle, int type, int state, const char *path, voi
 /* ---- Requests ---- */
 
 /*
- * Several groups share the first node, so anybody may create below it.  With a
- * digest only its holder may touch the others.
+ * Several groups share the first node, so anybody may create nodes below it.
+ * With a digest, only its holder may touch the other nodes.
  */
 static const struct ACL_vector *
 access_list(const Election *election, int depth)
@@ -338,7 +337,7 @@ end_session(Election *election)
 	election->is_asking = false;
 }
 
-/* One line for each time that it goes away. */
+/* Logs one line each time that ZooKeeper becomes unavailable. */
 static void
 log_down(Election *election, const char *reason)
 {
@@ -400,7 +399,10 @@ on_found(void *arg, const char *addresses, const char *error)
 	give_credentials(election);
 }
 
-/* Silent for so long the session is over, whatever the library still hopes. */
+/*
+ * A session that was silent for too long is over, even if the library still
+ * hopes.
+ */
 static bool
 is_lost(const Election *election)
 {
@@ -409,7 +411,10 @@ is_lost(const Election *election)
 		Max(zk_timeout_us(election->session), election->config->session_us);
 }
 
-/* A request that the server refuses is made again at the next look. */
+/*
+ * Whether the server refused the request, which is sent again at the next
+ * check.
+ */
 static bool
 is_refused(Election *election)
 {

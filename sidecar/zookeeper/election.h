@@ -1,19 +1,19 @@
 /*-------------------------------------------------------------------------
  *
  * election.h
- *		ZooKeeper's word on which node of a group leads.
+ *		The election of a group's leader by ZooKeeper.
  *
  *		from: node.h
  *
- * Each node stands with an ephemeral sequential node under
+ * Each candidate creates an ephemeral sequential node under
  * /twtasks/GROUP/leader, whose name has a GUID of the session.  The lowest
- * number leads; each of the others watches the one before it.  A create whose
- * answer was lost is found again by its GUID.
+ * number leads, and each other candidate watches the node before its own.
+ * When the answer to a create is lost, the GUID identifies the node.
  *
- * The word is worth something only while the session certainly lives.  So a
- * claim ends at two thirds of the session's timeout after the sending of the
- * last request that the server answered.  After `fallback` without an answer
- * PostgreSQL chooses the leader, as it does without ZooKeeper.
+ * A result of the election holds only while the session certainly lives.  So a
+ * claim ends two thirds of the session's timeout after the last answered
+ * request was sent.  After `fallback` without an answer PostgreSQL chooses the
+ * leader, as it does without ZooKeeper.
  *
  *-------------------------------------------------------------------------
  */
@@ -27,9 +27,10 @@
 typedef struct Election Election;
 
 /*
- * Stands for this node, whose ticks bring the claim to the database.
- * A node that PostgreSQL has not confirmed within its lease could not do a
- * leader's work: it does not stand, so that another node leads.
+ * Stands for election in the name of this node, whose ticks send the claim to
+ * the database.  A node that PostgreSQL has not confirmed within its lease
+ * could not do a leader's work.  It does not stand, so that another node
+ * leads.
  */
 extern Election *election_open(Loop *loop, const ZooKeeperConfig *config, Node *node);
 extern void election_free(Election *election);

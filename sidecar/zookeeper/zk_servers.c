@@ -28,7 +28,7 @@ struct ZkServers
 	int			nwaiting;
 	StringInfoData addresses;
 	char	   *error;
-	LoopTimer  *timer;			/* when no lookup could be started */
+	LoopTimer  *timer;			/* for when no lookup could be started */
 	ZkServersFn fn;
 	void	   *arg;
 };

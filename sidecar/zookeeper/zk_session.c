@@ -31,15 +31,18 @@ on_log(const char *message)
 	log_line(TWT_LOG_DEBUG, "zookeeper", "%s", message);
 }
 
-/* The owner asks zk_state(): nothing may be done inside the library. */
+/*
+ * Does nothing: the owner must not act inside the library, and calls
+ * zk_state() later.
+ */
 static void
 ignore_event(zhandle_t * handle, int type, int state, const char *path, void *arg)
 {
 }
 
 /*
- * The library closes and opens its socket as it likes, and a new one may have
- * the old one's number: nothing is watched while the library works.
+ * The library closes and opens its socket at will, and a new socket may have
+ * the number of the old one.  So nothing is watched while the library runs.
  */
 static void
 unwatch(ZkSession *session)

@@ -8,7 +8,7 @@
  * starts no thread before zk_open().
  *
  * The library must not be closed inside one of its callbacks.  So completions
- * only note what they were told, and on_turn() is where the owner acts.
+ * only store results, and the owner acts in on_turn().
  *
  *-------------------------------------------------------------------------
  */
@@ -30,8 +30,8 @@ typedef enum ZkState
 
 /*
  * Opens a session.  addresses: numeric ADDRESS:PORT, separated by commas; a
- * name would block.  on_turn(arg) is called after each thing that happened,
- * and may close the session.  NULL, with errno, when there are no resources.
+ * name would block.  on_turn(arg) is called after each event, and may close
+ * the session.  Returns NULL, with errno, when resources are short.
  */
 extern ZkSession *zk_open(Loop *loop, const char *addresses, int timeout_ms,
 						  LoopFn on_turn, void *arg) MUSTCHECK;
@@ -45,7 +45,7 @@ extern void zk_flush(ZkSession *session);
 
 extern ZkState zk_state(const ZkSession *session);
 
-/* How long the server keeps the session without a word from us. */
+/* How long the server keeps a session from which it hears nothing. */
 extern int64 zk_timeout_us(const ZkSession *session);
 
 #endif							/* TWT_ZK_SESSION_H */
