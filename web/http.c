@@ -5,10 +5,10 @@
  *
  *		from: web_config.h (listen)			to: results.c (routes)
  *
- * libmicrohttpd does the reading and writing.  Its own epoll descriptor is one
- * of ours; when it is ready, or its time has come, MHD_run() does what can be
- * done without waiting.  MHD_run() must not be called from inside itself, so an
- * answer only starts the timer that calls it.
+ * libmicrohttpd reads and writes.  The loop watches libmicrohttpd's epoll
+ * descriptor, and a timer keeps its timeout.  Either calls MHD_run(), which
+ * does what can be done without waiting.  MHD_run() must not be called from
+ * inside itself, so an answer only starts the timer.
  *
  *	 a request is	until						and then
  *	 reading		its body is there			served
@@ -56,7 +56,7 @@ struct Http
 	dlist_head	suspended;
 	int			nrequests;
 	bool		is_down;		/* could not listen */
-	int			nrefused;		/* tokens, since that was told */
+	int			nrefused;		/* tokens since the last log line about them */
 	int64		refused_us;
 };
 
@@ -134,7 +134,7 @@ http_body(const HttpRequest *request, size_t *len)
 	return request->body.data;
 }
 
-/* ---- who may ---- */
+/* ---- access ---- */
 
 static const char *
 header(const HttpRequest *request, const char *name)
@@ -142,7 +142,7 @@ header(const HttpRequest *request, const char *name)
 	return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
 }
 
-/* Told once in a while, however often it happens. */
+/* Logs refused requests once in a while, with their number. */
 static void
 note_refused(Http *http)
 {
@@ -204,7 +204,7 @@ forget_parts(HttpRequest *request)
 		pfree(request->parts[--request->nparts]);
 }
 
-/* Takes what stands where the pattern has a star. */
+/* Keeps the parts of the path for which the pattern has a star. */
 static bool
 match_path(HttpRequest *request, const char *pattern, const char *path)
 {
@@ -226,7 +226,7 @@ match_path(HttpRequest *request, const char *pattern, const char *path)
 	return *path == '\0';
 }
 
-/* *is_path: there is such a path, with another method. */
+/* *is_path: the path exists, but with another method. */
 static const HttpRoute *
 find_route(HttpRequest *request, const char *method, const char *path,
 		   void **arg)
@@ -477,7 +477,7 @@ http_requests(const Http *http)
 	return http->nrequests;
 }
 
-/* libmicrohttpd wants no suspended connections then. */
+/* libmicrohttpd must not stop while connections are suspended. */
 void
 http_close(Http *http)
 {

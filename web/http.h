@@ -9,9 +9,9 @@
  * whole before it calls the route.  The route answers once, in the call or later;
  * until then the connection is suspended.
  *
- * Everything but routes marked as open needs a bearer token, when there are
- * tokens.  When there are none we listen on this machine only, and refuse what
- * a web page in a browser on it could have sent.
+ * When there are tokens, every route needs a bearer token, unless it is marked
+ * as open.  Without tokens the server listens on this machine only, and
+ * refuses any request that a web page in a local browser could have sent.
  *
  *-------------------------------------------------------------------------
  */
@@ -30,43 +30,45 @@ typedef void (*HttpServe) (void *arg, HttpRequest *request);
 typedef struct HttpRoute
 {
 	const char *method;			/* GET serves HEAD as well */
-	const char *path;			/* a part that is "*" stands for any */
+	const char *path;			/* a part "*" matches any */
 	bool		is_open;		/* needs no token */
 	HttpServe	serve;
 } HttpRoute;
 
 /*
- * Listens; where that is not possible now it is tried again and again, and
- * said in the log once.  tokens: NULL-terminated, or NULL; they stay the
- * caller's until http_set_tokens() or http_close().  NULL: listen is NULL, or no
- * address, which the configuration has refused before.
+ * Listens on the address, and retries until that succeeds; the log has the
+ * failure once.  tokens is NULL-terminated, or NULL; the caller keeps the
+ * tokens until http_set_tokens() or http_close().  Returns NULL if listen is
+ * NULL or not an address; the configuration has refused the latter before.
  */
 extern Http *http_open(Loop *loop, const char *listen, char *const *tokens);
 extern void http_set_tokens(Http *http, char *const *tokens);
 
-/* The table stays the caller's; arg is for its functions. */
+/* The caller keeps the table; its functions get arg. */
 extern void http_add_routes(Http *http, const HttpRoute *routes, int nroutes,
 							void *arg);
 
-/* No new connections (a drain). */
+/* Accepts no new connections, for a drain. */
 extern void http_stop_listening(Http *http);
 
-/* Requests that have begun, and whose answer is not sent yet. */
+/* The number of requests that have begun and are not fully answered. */
 extern int	http_requests(const Http *http);
 
-/* Ends all connections; requests that are not answered are gone. */
+/* Ends all connections, and drops requests without an answer. */
 extern void http_close(Http *http);
 
-/* The n-th part of the path that the route left open, from 0; decoded. */
+/*
+ * The n-th part of the path that matched a "*" of the route, from 0; decoded.
+ */
 extern const char *http_part(const HttpRequest *request, int n);
 
-/* NUL at body[len]. */
+/* The body, with a NUL at body[len]. */
 extern const char *http_body(const HttpRequest *request, size_t *len);
 
-/* Copies the body; JSON. */
+/* Answers with a copy of json. */
 extern void http_answer(HttpRequest *request, int status, const char *json);
 
-/* An answer that says no: {"error": word, "detail": detail}. */
+/* Refuses the request with {"error": word, "detail": detail}. */
 extern void http_refuse(HttpRequest *request, int status, const char *word,
 						const char *detail);
 

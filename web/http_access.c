@@ -3,7 +3,7 @@
 #include "web/http_access.h"
 #include "config/secret_file.h"
 
-/* Every token is compared, so that the time does not tell which one fits. */
+/* Compares every token, so that the time does not tell which one matches. */
 bool
 http_has_token(const char *authorization, char *const *tokens)
 {

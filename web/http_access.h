@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * http_access.h
- *		Who may ask something of the HTTP server, by the headers of a request.
+ *		Access to the HTTP server, judged by the headers of a request.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,13 +12,16 @@
 extern bool http_has_token(const char *authorization, char *const *tokens);
 
 /*
- * A page in a browser may make it send requests to us, under a name of its own
- * that it lets lead here; an address, or localhost, as the host is what we are
- * asked by when somebody means us.
+ * Whether the host is an address or localhost.  A web page can make its own
+ * host name resolve to this machine (DNS rebinding); its browser then sends us
+ * requests under that name.
  */
 extern bool http_is_our_host(const char *host);
 
-/* Whether a request comes from no page (origin NULL), or from one of ours. */
+/*
+ * Whether the request comes from no web page (origin NULL), or from one of our
+ * own.
+ */
 extern bool http_is_our_origin(const char *origin, const char *host);
 
 #endif							/* TWT_HTTP_ACCESS_H */

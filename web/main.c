@@ -3,7 +3,8 @@
  * main.c
  *		twtasks-web: its parts put together, from start to orderly end.
  *
- * Later pages and calls are further tables of routes, opened here as results are.
+ * Other pages and calls would be further tables of routes, opened here like
+ * the results.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,7 +22,7 @@
 #include "web/results.h"
 #include "web/web_config.h"
 
-/* How long a stop waits for requests that have begun. */
+/* Time limit for requests that have begun, when the program stops. */
 #define DRAIN_US SECONDS_TO_US(10)
 
 typedef struct Web
@@ -56,7 +57,7 @@ static const char usage[] =
 "Exit status: 0 stopped in order, 2 wrong arguments, 3 wrong configuration,\n"
 "4 no event loop.\n";
 
-/* The machine's name tells apart what several write. */
+/* Log lines carry the machine's name, to tell several instances apart. */
 static void
 start_log(const LogConfig *config)
 {
@@ -109,7 +110,7 @@ on_watchdog(void *arg)
 	loop_timer_start(web->watchdog, sdnotify_watchdog_us());
 }
 
-/* Takes over what needs no restart, or frees the configuration. */
+/* Applies the new configuration, or frees it if it needs a restart. */
 static void
 take_config(Web *web, WebConfig *config)
 {

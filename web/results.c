@@ -9,7 +9,7 @@
 #include "pg/pg.h"
 #include "web/results.h"
 
-/* More than this at once are told to come again. */
+/* Above this many requests at once, callers are asked to come again. */
 #define CALLS_MAX 200
 
 struct Results
@@ -17,7 +17,7 @@ struct Results
 	Pg		   *pg;
 };
 
-/* A result on its way to the database. */
+/* A result that is being sent to the database. */
 typedef struct Finishing
 {
 	HttpRequest *request;
@@ -26,8 +26,8 @@ typedef struct Finishing
 } Finishing;
 
 /*
- * id, version, result, message, delay and time, in microseconds.  The database's
- * clock says how far the time is away.
+ * Parameters: id, version, result, message, delay and time, in microseconds.
+ * The database's clock turns the time into a delay.
  */
 static const PgStatement finish_task = {"finish_task",
 	"SELECT f.result, f.version, f.status::text FROM twtasks.finish_task("
@@ -62,7 +62,7 @@ serve_health(void *arg, HttpRequest *request)
 
 /* ---- finish ---- */
 
-/* Answers with the word of finish_task() and the status of the task. */
+/* Answers with the result of finish_task() and the status of the task. */
 static void
 answer_result(const Finishing *finishing, const PGresult *result)
 {
@@ -112,7 +112,7 @@ on_finished(void *arg, PgOutcome outcome, PGresult *result)
 	pfree(finishing);
 }
 
-/* The fault of the request, palloc'd; NULL: none. */
+/* Reads the request.  Returns its fault, palloc'd; NULL: none. */
 static char *
 read_result(const json_t *object, int64 *version, WorkerReply *reply)
 {

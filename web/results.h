@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * results.h
- *		Results of tasks that were handed on, taken by HTTP.
+ *		Results of accepted tasks, received over HTTP.
  *
  *		from: http.h			to: sql/run/finish_task.sql
  *
  *	 GET /health					200, or 503 while the database is away
- *	 POST /api/tasks/ID/finish		what became of the task
+ *	 POST /api/tasks/ID/finish		the result of the task
  *
  *-------------------------------------------------------------------------
  */
@@ -21,7 +21,10 @@ typedef struct Results Results;
 /* Opens a connection to the database. */
 extern Results *results_open(Loop *loop, const char *postgres, Http *http);
 
-/* Call it before http_close().  It answers the results on their way. */
+/*
+ * Call it before http_close().  It answers requests whose results are being
+ * sent.
+ */
 extern void results_close(Results *results);
 
 #endif							/* TWT_RESULTS_H */

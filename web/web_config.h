@@ -3,7 +3,8 @@
  * web_config.h
  *		The configuration file of twtasks-web.
  *
- * It is read, checked and printed as the sidecar's: see config/options.h.
+ * The file is read, checked and printed like the sidecar's: see
+ * config/options.h.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,7 +17,7 @@ typedef struct WebConfig
 {
 	char	   *postgres;		/* libpq conninfo or URI */
 	char	   *listen;
-	char	   *token_file;		/* NULL: whoever reaches it may */
+	char	   *token_file;		/* NULL: no token is needed */
 	char	  **tokens;			/* the tokens in it, or NULL */
 	LogConfig	log;
 } WebConfig;
