@@ -3,9 +3,9 @@
  * http_client.c
  *		libcurl on our loop: many requests at once, none blocks.
  *
- * libcurl tells which descriptors and which time to wait for; we tell it what
- * came.  It closes descriptors by itself, but says before that it does not
- * want to know of them any more.
+ * libcurl names the descriptors and the time to wait for, and we tell it which
+ * events came.  libcurl closes descriptors itself, and asks us before to stop
+ * watching them.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,15 +19,15 @@ struct HttpClient
 	CURLM	   *multi;
 	LoopTimer  *timer;
 	HttpDone	done;
-	CURL	  **spare;			/* handles, to be used again */
+	CURL	  **spare;			/* handles for reuse */
 	int			nspare;
 	int			max_spare;
 };
 
-/* Reading an answer takes up to some milliseconds. */
+/* Limits the answers of one turn, since reading one may take milliseconds. */
 #define ANSWERS_A_TURN 16
 
-/* A descriptor of libcurl's. */
+/* A descriptor of libcurl that the loop watches. */
 typedef struct Watch
 {
 	HttpClient *client;
@@ -35,7 +35,7 @@ typedef struct Watch
 	LoopIo	   *io;
 } Watch;
 
-/* Hands out requests that have ended, and leaves the rest for another turn. */
+/* Reports requests that have ended, and leaves the rest for another turn. */
 static void
 on_turn(void *arg)
 {
@@ -202,7 +202,7 @@ http_client_free(HttpClient *client)
 void
 http_client_start(HttpClient *client, CURL * easy)
 {
-	/* When it ends while its host is looked up, that is not waited for. */
+	/* a request that ends during a name lookup must not wait for it */
 	curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
 	curl_multi_add_handle(client->multi, easy);
 }

@@ -151,7 +151,7 @@ http_headers_make(const HttpHeaders *headers, const Task *task)
 	for (char **line = headers->more; line != NULL && *line != NULL; line++)
 		list = curl_slist_append(list, *line);
 
-	/* libcurl would wait for leave to send a large body */
+	/* libcurl would wait for permission to send a large body */
 	list = curl_slist_append(list, "Expect:");
 	pfree(key);
 	return list;

@@ -40,8 +40,8 @@ extern struct curl_slist *http_headers_make(const HttpHeaders *headers,
 extern const char *http_headers_check(const char *line);
 
 /*
- * The URL that the task's context names; palloc'd, NULL: none.  Returns NULL, or
- * why it cannot be told which one that is.
+ * Finds the URL that the task's context names; palloc'd, NULL: none.  Returns
+ * NULL, or why the URL is ambiguous or unreadable.
  */
 extern const char *http_headers_url(const Task *task, char **url) MUSTCHECK;
 

@@ -45,7 +45,7 @@ take_json(HttpPost *post, const char *bytes, size_t n)
 	appendBinaryStringInfo(&post->json, bytes, n);
 }
 
-/* JSON that is not read to its end may say anything: it counts for nothing. */
+/* JSON that is not read to its end is ignored, since it could mean anything. */
 static size_t
 on_body(char *bytes, size_t size, size_t n, void *arg)
 {
@@ -73,7 +73,7 @@ on_header(char *bytes, size_t size, size_t n, void *arg)
 	return post->header_bytes > HEADERS_MAX ? 0 : n * size;
 }
 
-/* Nothing of the request has reached anybody. */
+/* Whether the request has certainly reached nobody. */
 static bool
 was_not_sent(CURLcode code)
 {
@@ -90,7 +90,7 @@ was_not_sent(CURLcode code)
 	}
 }
 
-/* An answer that we stopped to read has its status all the same. */
+/* An answer that we stopped reading still has its status. */
 HttpPostEnd
 http_post_end(HttpPost *post, CURLcode code)
 {
@@ -109,7 +109,7 @@ http_post_end(HttpPost *post, CURLcode code)
 
 /* ---- the conditions ---- */
 
-/* The address that is checked here is the one that is connected to. */
+/* Checks the very address to which libcurl connects. */
 static curl_socket_t
 on_open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 {
@@ -125,7 +125,7 @@ on_open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 				  address->protocol);
 }
 
-/* The last moment before the request is sent. */
+/* Runs at the last moment before the request is sent. */
 static int
 on_connected(void *arg, char *remote, char *local, int remote_port,
 			 int local_port)
@@ -190,7 +190,9 @@ set_callbacks(HttpPost *post)
 	curl_easy_setopt(easy, CURLOPT_PREREQDATA, post);
 }
 
-/* No redirects, no proxies of the environment, nothing but HTTP. */
+/*
+ * Allows no redirects, no proxies from the environment, and nothing but HTTP.
+ */
 static void
 set_limits(HttpPost *post, const HttpSettings *settings)
 {

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * http_post.h
- *		One POST: what is sent, on which conditions, and what comes back.
+ *		One POST: its content, the conditions for sending it, and its answer.
  *
  *		from: requests.c			to: http_client.h, http_headers.h
  *
@@ -41,9 +41,10 @@ typedef struct HttpPost
 	CURL	   *easy;			/* NULL: not made */
 	struct curl_slist *headers;
 	HttpUrl		url;
-	bool		is_own_host;	/* the handler's, not one of the task's choice */
-	bool		must_be_public; /* its address */
-	bool		is_fresh;		/* over a connection of its own */
+	bool		is_own_host;	/* the handler's own host, not one that the
+								 * task chose */
+	bool		must_be_public; /* its host needs a public address */
+	bool		is_fresh;		/* uses a connection of its own */
 	enum
 	{
 		ADDRESS_NONE,			/* no connection was opened for it */
@@ -66,22 +67,25 @@ typedef struct HttpPost
 } HttpPost;
 
 /*
- * Reads the task's URL.  NULL on success, else why the task goes nowhere.  The
- * post can be cleared in either case.
+ * Reads the task's URL.  Returns NULL on success, else why the task cannot be
+ * sent.  The post can be cleared in either case.
  */
 extern const char *http_post_init(HttpPost *post, const HttpSettings *settings,
 								  const Task *task) MUSTCHECK;
 extern void http_post_clear(HttpPost *post, HttpClient *client);
 
-/* Starts it; arg is for the client's function.  False: out of memory. */
+/* Starts the request; the client's function gets arg.  False: out of memory. */
 extern bool http_post_start(HttpPost *post, HttpClient *client,
 							const HttpSettings *settings, const Task *task,
 							void *arg) MUSTCHECK;
 
-/* Begins again after HTTP_POST_AGAIN; not in the client's function. */
+/*
+ * Begins again after HTTP_POST_AGAIN; must not be called in the client's
+ * function.
+ */
 extern void http_post_restart(HttpPost *post, HttpClient *client);
 
-/* How it ended, by libcurl's code. */
+/* Returns how the request ended, given libcurl's code. */
 extern HttpPostEnd http_post_end(HttpPost *post, CURLcode code);
 
 /* Microseconds since 1970, by the clock that receivers compare with theirs. */

@@ -75,7 +75,7 @@ http_is_json(const char *content_type)
 		 pg_strncasecmp(content_type + len - 5, "+json", 5) == 0);
 }
 
-/* It may have said anything: neither a success nor leave to try again. */
+/* An unreadable answer is neither a success nor permission to try again. */
 static void
 refuse(Verdict *verdict, char **message, char *what)
 {
@@ -114,8 +114,8 @@ read_outcome(const HttpReply *reply, const json_t *object, const char *repeated,
 }
 
 /*
- * The words of the worker protocol, where the body uses them.  Any other
- * "result" is the receiver's own business: the status has said what counts.
+ * Accepts the words of the worker protocol in the body.  Any other "result" is
+ * the receiver's own business, and the status decides.
  */
 static bool
 judge_json(const HttpReply *reply, Verdict *verdict, char **message)

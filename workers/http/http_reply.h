@@ -41,8 +41,8 @@ extern void http_reply_judge(const HttpReply *reply, char *const *statuses,
 							 Verdict *verdict, char **message);
 
 /*
- * How long a Retry-After header wants us to wait: seconds, or until a date of
- * HTTP's.  From a second to a day, whatever it says.  False: it says nothing.
+ * Reads a Retry-After header: seconds, or an HTTP date.  The delay is at least
+ * a second and at most a day.  Returns false if the header is not understood.
  */
 extern bool http_retry_after(const char *text, int64 now_us, int64 *delay_us);
 

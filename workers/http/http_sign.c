@@ -103,7 +103,7 @@ sign(const Key *key, const HttpSigned *what, uint8 *digest)
 	return is_fine;
 }
 
-/* A signature that could not be made is left out, and then missed. */
+/* Leaves out a signature that could not be made; the receiver notices that. */
 void
 http_sign(const HttpKeys *keys, const HttpSigned *what, StringInfo out)
 {

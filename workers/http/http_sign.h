@@ -3,8 +3,8 @@
  * http_sign.h
  *		Signatures of HTTP requests, as standardwebhooks.com has them.
  *
- * Signed is ID.TIMESTAMP.BODY by HMAC-SHA256.  The header holds one signature
- * for each secret, so that a secret can be replaced: both are there until the
+ * HMAC-SHA256 signs ID.TIMESTAMP.BODY.  The header holds one signature for
+ * each secret.  While a secret is being replaced, the file has both, until the
  * receiver knows the new one.
  *
  *-------------------------------------------------------------------------
@@ -15,9 +15,9 @@
 typedef struct HttpKeys HttpKeys;
 
 /*
- * One secret per line of the file: "whsec_" and base64, or the bytes of the
- * line as they are; 16 bytes at least.  NULL, with a palloc'd reason, when it
- * cannot be.
+ * Reads one secret per line of the file: "whsec_" and base64, or the bytes of
+ * the line as they are; 16 bytes at least.  Returns NULL on failure, with a
+ * palloc'd reason.
  */
 extern HttpKeys *http_keys_read(const char *path, char **reason) MUSTCHECK;
 extern void http_keys_free(HttpKeys *keys);
@@ -31,7 +31,7 @@ typedef struct HttpSigned
 	size_t		len;
 } HttpSigned;
 
-/* Appends "v1,SIGNATURE", one for each secret, spaces between. */
+/* Appends "v1,SIGNATURE" for each secret, separated by spaces. */
 extern void http_sign(const HttpKeys *keys, const HttpSigned *what,
 					  StringInfo out);
 

@@ -45,7 +45,7 @@ static const Network networks6[] = {
 	{{0xff}, 8},				/* groups */
 };
 
-/* IPv6 addresses that stand for an IPv4 one, and where in it that is. */
+/* IPv6 addresses that embed an IPv4 address, and its offset. */
 static const struct
 {
 	Network		network;
@@ -174,7 +174,7 @@ http_url_is_same_host(const HttpUrl *a, const HttpUrl *b)
 
 /* ---- patterns ---- */
 
-/* Reads one as the URL that it would be; *below: of all names below. */
+/* Reads a pattern as a URL; *below: it stands for all names below its host. */
 static bool
 parse_pattern(const char *pattern, HttpUrl *url, bool *below)
 {
@@ -206,7 +206,7 @@ http_url_check_pattern(const char *pattern)
 	return NULL;
 }
 
-/* Is host a name below the other one? */
+/* Whether host is a name below other. */
 static bool
 is_below(const char *host, const char *other)
 {

@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * http_url.h
- *		Where an HTTP handler may send to: URLs, hosts, addresses.
+ *		URLs, hosts and addresses to which an HTTP handler may send.
  *
- * A URL is parsed once, by libcurl, and what was checked is what is used: the
- * handle goes to the request as it is.
+ * libcurl parses a URL once.  The request gets the parsed handle, so what was
+ * checked is what is used.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,9 +22,9 @@ typedef struct HttpUrl
 } HttpUrl;
 
 /*
- * Reads an http or https URL.  Refused are user names and passwords in it,
- * zones of addresses, and hosts that are neither ASCII names nor addresses.
- * NULL on success, else what is wrong (not palloc'd).
+ * Reads an http or https URL.  Refuses user names and passwords in it, zones
+ * of addresses, and hosts that are neither ASCII names nor addresses.  Returns
+ * NULL on success, else the fault (not palloc'd).
  */
 extern const char *http_url_parse(const char *text, HttpUrl *url) MUSTCHECK;
 
@@ -36,21 +36,22 @@ extern void http_url_clear(HttpUrl *url);
 extern bool http_url_is_same_host(const HttpUrl *a, const HttpUrl *b);
 
 /*
- * A pattern of the option "hosts": [http://]HOST[:PORT], where HOST may begin
- * with "*." for all names below one.  Without http:// it stands for https,
- * without a port for the usual one.  http_url_check_pattern() says what is
- * wrong with it; NULL: nothing.
+ * A pattern of the option "hosts" is [http://]HOST[:PORT], where HOST may
+ * begin with "*." for all names below one.  Without http:// it stands for
+ * https, without a port for the usual one.  http_url_check_pattern() returns
+ * its fault; NULL: none.
  */
 extern const char *http_url_check_pattern(const char *pattern);
 extern bool http_url_fits(const HttpUrl *url, const char *pattern);
 
 /*
- * An address in the public Internet: not of this machine, a private network, a
- * link or a group, nor one that leads to such an address.
+ * Whether the address is in the public Internet: it is not one of this
+ * machine, a private network, a link or a group, and does not lead to such an
+ * address.
  */
 extern bool http_address_is_public(const struct sockaddr *address);
 
-/* The same of an address as text; what is none is not public. */
+/* The same for an address as text; invalid text is not public. */
 extern bool http_ip_is_public(const char *text);
 
 #endif							/* TWT_HTTP_URL_H */

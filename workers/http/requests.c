@@ -9,7 +9,8 @@
  *	 ended			the end of the turn				the verdict
  *
  * A request that cannot be sent, or is cancelled, ends early: its verdict is
- * known then, and told later.  http_post.h says when a request begins again.
+ * known at once, and reported at the end of the turn.  http_post.h says when a
+ * request begins again.
  *
  *-------------------------------------------------------------------------
  */
@@ -38,7 +39,7 @@ typedef struct Request
 	Requests   *requests;
 	Task	   *task;
 	HttpPost	post;
-	Verdict		verdict;		/* ended early */
+	Verdict		verdict;		/* set if it ended early */
 } Request;
 
 /* ---- the verdict ---- */
@@ -60,7 +61,10 @@ report(Request *request, const Verdict *verdict)
 	free_request(request);
 }
 
-/* Its verdict is known, and told at the end of the turn; message is palloc'd. */
+/*
+ * Keeps the verdict, to be reported at the end of the turn; message is
+ * palloc'd.
+ */
 static void
 end_early(Request *request, TaskResult result, char *message)
 {

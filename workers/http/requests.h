@@ -5,8 +5,8 @@
  *
  *		from: worker_main.h		to: http_client.h
  *
- * Each task that is started gets one reply, a line of the worker protocol, not
- * before the end of the turn.
+ * Each task that is started gets one reply, a line of the worker protocol, at
+ * the end of the turn or later.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,16 +22,18 @@ typedef struct Requests Requests;
 /* Replies are appended to what replies points to. */
 extern Requests *requests_new(Loop *loop, StringInfo replies);
 
-/* Breaks off what runs, without replies. */
+/* Aborts running requests, without replies. */
 extern void requests_free(Requests *requests);
 
-/* Takes the settings, for what is started or answered from now on. */
+/* Takes the settings, which apply to requests that start or end from now on. */
 extern void requests_set(Requests *requests, HttpSettings *settings);
 
-/* Takes the task.  It is given back if it was not sent by then. */
+/*
+ * Takes the task.  If it was not sent by start_by_us, the reply gives it back.
+ */
 extern void requests_start(Requests *requests, Task *task, int64 start_by_us);
 
-/* Breaks off the request of the task, if it still runs; its reply says why. */
+/* Aborts the request of the task, if it still runs; its reply says why. */
 extern void requests_cancel(Requests *requests, const char *id, int64 version,
 							const char *why);
 

@@ -19,7 +19,10 @@ get_text(const HttpSettings *settings, const char *name)
 	return json_string_value(json_object_get(settings->json, name));
 }
 
-/* An array that ends in NULL; what is no text counts as empty. */
+/*
+ * Returns an array that ends in NULL; a value that is not text counts as
+ * empty.
+ */
 static char **
 get_words(const HttpSettings *settings, const char *name)
 {

@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * settings.h
- *		The settings of an HTTP handler, as its sidecar tells them.
+ *		The settings of an HTTP handler, as its sidecar sends them.
  *
  *		from: worker_main.h (the hello)		to: requests.h
  *
- * They are the options of the configuration file, under the same names; what
- * they mean stands in docs/configuration.md.  Secrets are in files, which are
- * read here: a reload reads them anew.
+ * The settings are the options of the configuration file, under the same
+ * names; docs/configuration.md explains them.  Secrets are in files, which are
+ * read here, so that a reload reads them anew.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,8 +22,8 @@ typedef struct HttpSettings
 {
 	struct json_t *json;		/* holds the texts */
 	HttpUrl		url;			/* the handler's own */
-	char	  **hosts;			/* that a task may choose; ends in NULL */
-	bool		is_public_only; /* the addresses of those */
+	char	  **hosts;			/* hosts that a task may choose; ends in NULL */
+	bool		is_public_only; /* a chosen host needs a public address */
 	HttpKeys   *keys;			/* NULL: requests are not signed */
 	char	  **headers;		/* for its own host only; NULL: none */
 	const char *ca_file;		/* NULL: the system's */
@@ -38,8 +38,8 @@ extern HttpSettings *http_settings_new(const char *hello, WorkerFault *fault) MU
 extern void http_settings_free(HttpSettings *settings);
 
 /*
- * Where a task goes that names a URL (NULL: it names none).  NULL on success;
- * else why it goes nowhere.
+ * Chooses the URL for a task, which may name one (NULL: it names none).
+ * Returns NULL on success, else why the task cannot be sent.
  */
 extern const char *http_settings_choose(const HttpSettings *settings,
 										const char *named, HttpUrl *url) MUSTCHECK;

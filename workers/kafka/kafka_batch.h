@@ -37,13 +37,13 @@ typedef struct KafkaMessage
 	KafkaBatch	headers;
 } KafkaMessage;
 
-/* The number of messages; -1: it is no batch. */
+/* Returns the number of messages; -1: the bytes are not a batch. */
 extern int	kafka_batch_count(KafkaBatch batch);
 
-/* The next message; false: there is none, or the rest is no batch. */
+/* Reads the next message; false: there is none, or the rest is not a batch. */
 extern bool kafka_batch_next(KafkaBatch *batch, KafkaMessage *message);
 
-/* Takes the next header of a message; the name has no NUL at its end. */
+/* Reads the next header of a message; the name has no NUL at its end. */
 extern bool kafka_batch_header(KafkaBatch *headers, KafkaBytes *name, KafkaBytes *value);
 
 #endif							/* TWT_KAFKA_BATCH_H */

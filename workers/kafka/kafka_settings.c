@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * kafka_settings.c
- *		The settings of a Kafka handler, as its sidecar tells them.
+ *		The settings of a Kafka handler, as its sidecar sends them.
  *
  *-------------------------------------------------------------------------
  */
@@ -31,9 +31,9 @@ read_topic(KafkaSettings *settings, const json_t *object, WorkerFault *fault)
 }
 
 /*
- * Defaults that a setting of the file may replace.  The brokers decide how large
- * a message may be: here it may be any task.  A client that was refused a topic
- * asks again when it refreshes its metadata.
+ * Defaults that a setting of the file may replace.  The brokers limit the size
+ * of a message, so the client allows any task.  A client that was refused a
+ * topic asks again when it refreshes its metadata.
  */
 static json_t *
 with_defaults(const json_t *object)

@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * kafka_settings.h
- *		The settings of a Kafka handler, as its sidecar tells them.
+ *		The settings of a Kafka handler, as its sidecar sends them.
  *
  *		from: worker_main.h (the hello)		to: sends.h
  *
- * They are the options of the configuration file, under the same names; see
- * docs/configuration.md.
+ * The settings are the options of the configuration file, under the same
+ * names; see docs/configuration.md.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,7 +24,10 @@ typedef struct KafkaSettings
 	rd_kafka_conf_t *conf;		/* for a producer that loses nothing */
 } KafkaSettings;
 
-/* From the line {"hello": 1, ..., "settings": {...}}.  NULL on failure. */
+/*
+ * Reads the line {"hello": 1, ..., "settings": {...}}.  Returns NULL on
+ * failure.
+ */
 extern KafkaSettings *kafka_settings_new(const char *hello, WorkerFault *fault) MUSTCHECK;
 extern void kafka_settings_free(KafkaSettings *settings);
 

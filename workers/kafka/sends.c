@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * sends.c
- *		The messages of each task, on their way to Kafka.
+ *		Sends the messages of each task to Kafka.
  *
  * A task waits until the client takes its first message, and again where the
  * client's queue is full.  librdkafka keeps no copy of a message, so a task lives
@@ -31,10 +31,11 @@ struct Sends
 	char	   *trouble;		/* why; NULL: it was made */
 	bool		is_renewing;	/* the next client waits for the old one's
 								 * answers */
-	bool		is_down;		/* no broker can be reached, and the log knows */
-	dlist_head	waiting;		/* for the client to take more, the oldest
+	bool		is_down;		/* no broker can be reached, and that is
+								 * logged */
+	dlist_head	waiting;		/* tasks until the client takes more, oldest
 								 * first */
-	dlist_head	sent;			/* for delivery reports alone */
+	dlist_head	sent;			/* tasks that wait only for delivery reports */
 };
 
 typedef struct Send
@@ -44,12 +45,12 @@ typedef struct Send
 	Task	   *task;
 	int64		start_by_us;
 	char	   *topic;			/* its own: a reload frees the settings */
-	KafkaBatch	rest;			/* the batch behind message */
+	KafkaBatch	rest;			/* the batch after message */
 	KafkaMessage message;		/* the next one */
 	int			nleft;			/* messages that the client has not taken */
 	int			ntaken;
 	int			nunanswered;	/* taken and not answered */
-	rd_kafka_resp_err_t error;	/* the first */
+	rd_kafka_resp_err_t error;	/* the first error */
 } Send;
 
 /* ---- replies ---- */
@@ -79,7 +80,7 @@ report_text(Send *send, TaskResult result, const char *message)
 	report(send, &verdict);
 }
 
-/* Another attempt would get the same answer. */
+/* Whether another attempt would get the same answer. */
 static bool
 is_final(rd_kafka_resp_err_t error)
 {
@@ -106,7 +107,10 @@ report_answer(Send *send)
 
 /* ---- messages ---- */
 
-/* Headers of the message, and ours; the client takes them with the message. */
+/*
+ * Returns the message's headers and our own; the client takes them with the
+ * message.
+ */
 static rd_kafka_headers_t *
 make_headers(const Send *send)
 {
@@ -143,7 +147,7 @@ send_message(Send *send)
 	return error;
 }
 
-/* Gives the client what it takes; false: its queue is full. */
+/* Gives the client as many messages as it takes; false: its queue is full. */
 static bool
 send_rest(Send *send)
 {
@@ -164,7 +168,7 @@ send_rest(Send *send)
 	return true;
 }
 
-/* Only a task of which the client has nothing can be given back. */
+/* Gives the task back, unless the client has taken a message of it. */
 static bool
 give_back(Send *send)
 {
@@ -231,7 +235,10 @@ on_delivery(Sends *sends, rd_kafka_event_t * event)
 	loop_want_turn(sends->loop);
 }
 
-/* Messages of a client with a fatal error are answered, and then it is replaced. */
+/*
+ * After a fatal error, librdkafka answers all messages of the client, which is
+ * then replaced.
+ */
 static void
 on_error(Sends *sends, rd_kafka_event_t * event)
 {
@@ -326,7 +333,7 @@ read_messages(Send *send)
 	return NULL;
 }
 
-/* An answer must not come before the end of the turn. */
+/* The answer must not come before the end of the turn. */
 void
 sends_start(Sends *sends, Task *task, int64 start_by_us)
 {

@@ -1,14 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * sends.h
- *		The messages of each task, on their way to Kafka.
+ *		Sends the messages of each task to Kafka.
  *
  *		from: worker_main.h			to: sidecar/kafka/kafka.h, replies
  *
- * A task gets its reply when the brokers have answered for all of its messages:
- * done when all are acknowledged, otherwise a retry.  An answer that is not known
- * counts as a failure, so a message may be sent twice and is never lost.  The
- * header twtasks-id, task and place in it, is the same in every attempt.
+ * A task gets its reply when the brokers have answered for all of its
+ * messages: done when all are acknowledged, otherwise a retry.  An unknown
+ * answer counts as a failure, so a message may be sent twice and is never
+ * lost.  The header twtasks-id, with the task and the message's place in it,
+ * is the same in every attempt.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,19 +25,22 @@ typedef struct Sends Sends;
 /* Replies are appended to what replies points to. */
 extern Sends *sends_new(Loop *loop, StringInfo replies);
 
-/* Ends without replies. */
+/* Frees the tasks without replies. */
 extern void sends_free(Sends *sends);
 
 /*
- * Takes the settings.  A new client begins when the old one has its answers;
- * tasks wait for it meanwhile.
+ * Takes the settings.  The new client starts when the old one has its answers;
+ * tasks wait meanwhile.
  */
 extern void sends_set(Sends *sends, KafkaSettings *settings);
 
-/* Takes the task.  It is given back if nothing was sent by then. */
+/*
+ * Takes the task.  If nothing was sent by start_by_us, the reply gives it
+ * back.
+ */
 extern void sends_start(Sends *sends, Task *task, int64 start_by_us);
 
-/* Ends a task of which nothing was sent; others cannot be called back. */
+/* Ends a task of which nothing was sent; sent messages cannot be recalled. */
 extern void sends_cancel(Sends *sends, const char *id, int64 version, const char *why);
 
 #endif							/* TWT_SENDS_H */

@@ -3,8 +3,8 @@
  * task_line.c
  *		The line of a task, as a sidecar writes it to a worker.
  *
- * A sidecar writes valid JSON, so that the end of a value is found by its
- * brackets and quotes alone.
+ * A sidecar writes valid JSON, so brackets and quotes alone show the end of a
+ * value.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,7 +23,7 @@ typedef struct Slice
 	size_t		len;
 } Slice;
 
-/* Behind the string at p, which begins with a quote. */
+/* Returns the end of the string at p, which begins with a quote. */
 static const char *
 skip_string(const char *p)
 {
@@ -55,7 +55,7 @@ skip_value(const char *p)
 	return p;
 }
 
-/* The next member of the object; *p stands before its name, or at the end. */
+/* Reads the next member of the object; *p is before its name, or at the end. */
 static bool
 next_member(const char **p, Slice *name, Slice *value)
 {
@@ -79,7 +79,7 @@ is_null(const Slice *value)
 	return value->len == 4 && memcmp(value->start, "null", 4) == 0;
 }
 
-/* palloc'd; NULL: it is no string. */
+/* Returns a palloc'd string; NULL: the value is not a string. */
 static char *
 take_string(const Slice *value)
 {

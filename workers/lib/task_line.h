@@ -5,8 +5,8 @@
  *
  *		from: worker_main.c
  *
- * The texts of data and context are taken as they stand in the line: what is
- * sent on is what was added, to the last digit.
+ * data and context are copied verbatim from the line, so the receiver gets
+ * what was added, to the last digit.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,8 +16,8 @@
 #include "base/task.h"
 
 /*
- * Returns the task, or NULL if the line is not one; *start_by_us is until when
- * it may be started, in the loop's time.
+ * Returns the task, or NULL if the line is not one.  *start_by_us is the loop
+ * time until which the task may be started.
  */
 extern Task *task_line_read(const char *line, int64 *start_by_us) MUSTCHECK;
 extern void task_line_free(Task *task);

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * worker_fault.c
- *		The fault of a bundled worker's settings, as its sidecar is told.
+ *		Faults in the settings of a bundled worker, reported to its sidecar.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "workers/lib/worker_fault.h"
 
-/* Bytes quoted of a value. */
+/* Bytes of a value that a reason quotes. */
 #define SHOWN_MAX 100
 
 bool

@@ -1,14 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * worker_fault.h
- *		The fault of a bundled worker's settings, as its sidecar is told.
+ *		Faults in the settings of a bundled worker, reported to its sidecar.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef TWT_WORKER_FAULT_H
 #define TWT_WORKER_FAULT_H
 
-/* Both texts are palloc'd; setting is NULL when the fault is not of one. */
+/* Both texts are palloc'd; setting is NULL when the fault is not about one. */
 typedef struct WorkerFault
 {
 	char	   *setting;		/* such as "hosts[2]" */

@@ -17,7 +17,9 @@
 #include "workers/lib/task_line.h"
 #include "workers/lib/worker_main.h"
 
-/* Blocks of input in one turn, so that answers are read in between. */
+/*
+ * Limits the blocks read in one turn, so that answers are handled in between.
+ */
 #define READS_A_TURN 4
 
 typedef struct Worker
@@ -76,7 +78,7 @@ begins_with(const char *line, const char *text)
 	return strncmp(line, text, strlen(text)) == 0;
 }
 
-/* Lines of another kind are for workers of another time. */
+/* Ignores unknown kinds of lines, which a newer sidecar may send. */
 static void
 on_line(Worker *worker, const char *line)
 {

@@ -5,9 +5,9 @@
  *
  *		from: main.c of each worker			to: the worker's own part
  *
- * The worker protocol stands in docs/handlers.md.  The first line has the
- * settings; a later hello replaces them.  The sidecar judges the tasks that have
- * no reply when its pipe closes.
+ * docs/handlers.md describes the worker protocol.  The first line has the
+ * settings; a later hello replaces them.  When the pipe of a worker closes,
+ * the sidecar judges the tasks that have no reply.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,27 +23,31 @@ typedef struct WorkerProgram
 	const char *name;
 	const char *usage;
 
-	/* Reads the settings of a hello; NULL, with the fault. */
+	/* Reads the settings of a hello; returns NULL after setting the fault. */
 	void	   *(*settings_new) (const char *hello, WorkerFault *fault);
 	void		(*settings_free) (void *settings);
 
-	/* The worker appends lines of reply to replies, not before a turn's end. */
+	/*
+	 * The worker appends its replies to replies, not before the end of a
+	 * turn.
+	 */
 	void	   *(*open) (Loop *loop, StringInfo replies);
 
 	/* Takes settings, for tasks that start or end from now on. */
 	void		(*set) (void *worker, void *settings);
 
-	/* Takes a task, after settings; it may be started until then. */
+	/* Takes a task, after settings; it may be started until start_by_us. */
 	void		(*start) (void *worker, Task *task, int64 start_by_us);
 	void		(*cancel) (void *worker, const char *id, int64 version, const char *why);
 
-	/* Breaks off the tasks that have no reply; NULL: nothing to free. */
+	/* Aborts the tasks that have no reply; NULL: nothing to free. */
 	void		(*close) (void *worker);
 } WorkerProgram;
 
 /*
- * Works until its input ends.  With --check it answers each hello of its input:
- * the sidecar looks at a configuration with it.  Returns the exit status.
+ * Works until its input ends.  With --check it only answers each hello of its
+ * input, by which the sidecar checks a configuration.  Returns the exit
+ * status.
  */
 extern int	worker_main(const WorkerProgram *program, int argc, char **argv);
 
