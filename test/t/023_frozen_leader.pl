@@ -53,7 +53,7 @@ foreach my $kind (qw(ring notify))
 
 	ok(!$leads || $is_over, "$kind: the other one does not lead before");
 	wait_ok(sub { $heir->log =~ /this node leads/ },
-		"$kind: when the lease is over another one leads");
+		"$kind: another sidecar leads when the lease is over");
 	note(sprintf '%s: leads after %.2f s', $kind, took());
 	wait_ok(sub { $node->status_of($task) eq 'DONE' },
 		"$kind: the task of the frozen one is taken over");

@@ -32,7 +32,7 @@ $node->wait_for_company(2);
 $node->add_many('FREE', TASKS, TASKS);
 $ledger->release('go', TASKS);
 wait_ok(sub { $node->tasks('status = \'DONE\'') == TASKS },
-	'the one that can does all tasks');
+	'the sidecar with the handler does all tasks');
 is(scalar($ledger->repeated), 0, 'no task was started twice');
 is($_->stop, 0, 'the sidecar stops in order') foreach $free, $other;
 

@@ -58,14 +58,14 @@ foreach my $queue (qw(ring notify))
 
 	$node->add_many('BULK', BULK, BULK);
 	my $bulk = start_for($node, 'bulk', 'BULK');
-	done_ok($node, 'BULK', BULK, "$queue: one that starts finds what is there");
+	done_ok($node, 'BULK', BULK, "$queue: a sidecar that starts finds the tasks that wait");
 	$node->wait_for_company(3);
 	$node->add_many('BULK', BULK, BULK);
 	done_ok($node, 'BULK', 2 * BULK,
-		"$queue: more in one transaction than triggers are kept for are found by those that handle them");
+		"$queue: tasks of a transaction without room for their triggers are found");
 	$node->add_many('BULK', BULK, 500);
 	done_ok($node, 'BULK', 3 * BULK,
-		"$queue: more at once than can be handed on are found");
+		"$queue: more tasks at once than can be handed on are found");
 
 	# Triggers that it had taken and not grabbed go to the other one of its kind.
 	my $twin = start_for($node, 'twin', 'BULK');
@@ -74,8 +74,8 @@ foreach my $queue (qw(ring notify))
 	$node->add_many('BULK', BULK, 500);
 	$bulk->kill9;
 	add_in_turn($node, 'ALPHA', 'BULK');
-	done_ok($node, 'BULK', 4 * BULK + TASKS, "$queue: one that dies leaves its triggers to its like");
-	done_ok($node, 'ALPHA', 2 * TASKS, "$queue: and the others go on");
+	done_ok($node, 'BULK', 4 * BULK + TASKS, "$queue: a killed sidecar leaves its triggers to its twin");
+	done_ok($node, 'ALPHA', 2 * TASKS, "$queue: the sidecars of other types go on");
 	is($_->stop, 0, "$queue: a sidecar stops in order") foreach $alpha, $beta, $twin;
 	$node->stop;
 }

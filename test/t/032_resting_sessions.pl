@@ -60,7 +60,7 @@ sub heartbeats
 	return $node->value('SELECT extract(epoch FROM min(heartbeat)) FROM twtasks.nodes');
 }
 
-rest_ok('when idle each has two');
+rest_ok('each idle sidecar has two sessions');
 
 # ---- the start does not wait for a session ----
 
@@ -103,7 +103,7 @@ wait_ok(
 	},
 	'load opens the other sessions');
 wait_ok(sub { $node->tasks('status <> \'DONE\'') == 0 }, 'all tasks are done');
-rest_ok('when idle again each has two');
+rest_ok('each sidecar has two sessions when idle again');
 unlike($sidecars[0]->log($from) . $sidecars[1]->log($from_b),
 	qr/ postgres: |WARN|ERROR/, 'the log says nothing of it');
 is(scalar($ledger->repeated), 0, 'no task was started twice');

@@ -46,9 +46,9 @@ sub check_switched_off
 	set_enabled($node, 'off');
 	$node->add_many('TASK', TASKS, 10);
 	is($node->tasks('status = \'SUBMITTED\''),
-		TASKS, "$kind: without triggers the tasks wait");
+		TASKS, "$kind: the tasks wait without triggers");
 	set_enabled($node, 'on');
-	wait_until_done($node, TASKS, "$kind: the sweep finds them all");
+	wait_until_done($node, TASKS, "$kind: the sweep finds all tasks");
 	return;
 }
 
@@ -93,7 +93,7 @@ SQL
 		'the thieves to take triggers');
 	$sidecar->signal('CONT');
 	wait_until_done($node, 2 * TASKS,
-		'with thieves at the queue the sweep finds what they took');
+		'the sweep finds the tasks whose triggers were stolen');
 	$_->close foreach @thieves;
 	return;
 }
@@ -111,7 +111,7 @@ sub check_start
 	wait_until_done(
 		$node,
 		$before + TASKS,
-		"$kind: what was added while no sidecar ran is found at the start");
+		"$kind: the start finds tasks that were added while no sidecar ran");
 	return;
 }
 

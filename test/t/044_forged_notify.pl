@@ -126,7 +126,7 @@ wait_ok(
 	sub {
 		20 == grep { $node->state_of($_) eq 'DONE 2' } @true;
 	},
-	'true tasks run all the same');
+	'tasks with a true trigger still run');
 is_deeply([ map { $node->state_of($_) } @all ],
 	\@before, 'forged notifications changed no task');
 is($ledger->starts($foreign),

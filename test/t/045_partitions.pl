@@ -86,6 +86,6 @@ SQL
 	is($sidecar->stop, 0, 'the sidecar stops in order');
 }
 is(scalar(() = slurp_file($node->logfile) =~ /deadlock detected/g),
-	0, 'there was no deadlock');
+	0, 'no deadlock was detected');
 
 done_testing();

@@ -94,16 +94,16 @@ my $list = $node->add_task('LIST');
 my $chain = $node->add_task('CHAIN');
 
 wait_until_waits($none, 'ERROR 1', 'a policy without delays allows no other try');
-wait_until_waits($list, 'WAITING 1 10', 'list: the first delay');
+wait_until_waits($list, 'WAITING 1 10', 'list: the first delay comes first');
 try_again($list);
-wait_until_waits($list, 'WAITING 2 20', 'the second one');
+wait_until_waits($list, 'WAITING 2 20', 'list: the second delay comes next');
 try_again($list);
-wait_until_waits($list, 'ERROR 3', 'no more');
-wait_until_waits($chain, 'WAITING 1 60', 'chain: the first part');
+wait_until_waits($list, 'ERROR 3', 'list: the task is in ERROR after the last delay');
+wait_until_waits($chain, 'WAITING 1 60', 'chain: the first part comes first');
 foreach my $expected ('WAITING 2 3600', 'WAITING 3 7200', 'ERROR 4')
 {
 	try_again($chain);
-	wait_until_waits($chain, $expected, "then the second: $expected");
+	wait_until_waits($chain, $expected, "chain: the second part comes next: $expected");
 }
 
 # ---- repeats ----
@@ -114,10 +114,10 @@ my $counted = $node->add_task('REPEAT|COUNTED', data => $repeats);
 
 wait_until_waits($anew, 'WAITING 0 10', 'a repeat starts anew');
 try_again($anew);
-wait_until_waits($anew, 'WAITING 0 10', 'each time');
+wait_until_waits($anew, 'WAITING 0 10', 'each repeat starts anew');
 wait_until_waits($counted, 'WAITING 1 10', 'a repeat may count its tries');
 try_again($counted);
-wait_until_waits($counted, 'WAITING 2 20', 'with its own delays');
+wait_until_waits($counted, 'WAITING 2 20', 'a counted repeat has the delays of its policy');
 try_again($counted);
 wait_until_waits($counted, 'ERROR 3', 'a repeat that counts its tries ends in ERROR');
 
@@ -136,7 +136,7 @@ wait_until_waits($asked, 'ERROR 3', 'the function ends the tries');
 my $broken = $node->add_task('ASK|BROKEN');
 
 wait_until_waits($broken, 'WAITING 1 60',
-	'when it fails the figures decide');
+	'the figures decide when the function fails');
 like(
 	$sidecar->log,
 	qr/WARN  postgres: policy: function "app.when_again" of a policy failed: no idea/,
@@ -163,7 +163,7 @@ wait_for(sub { $node->waits_for_lock('policy') }, 'the function to be asked');
 my $other = $node->add_task('LIST');
 
 wait_until_waits($other, 'WAITING 1 10',
-	'while a function is asked others do not wait');
+	'other tasks do not wait while a function is asked');
 my $done = $node->add_task('DONE');
 
 wait_ok(sub { $node->status_of($done) eq 'DONE' }, 'successful tasks do not wait for the function');

@@ -81,7 +81,7 @@ sub check_hierarchy
 	wait_for(sub { $ledger->starts >= 38 }, 'more to be started');
 	$node->add_task('PAY|vip', priority => 1) foreach 1 .. 10;
 	$ledger->release('pay', 40);
-	$node->wait_until_done('^PAY', 'all come to their turn');
+	$node->wait_until_done('^PAY', 'all tasks get their turn');
 	is($ledger->most_at_once(qr/^PAY/), 12, 'the widest limit was reached, not exceeded');
 	is($ledger->most_at_once(qr/^PAY(\||$)/), 8, 'the limit of the type was never exceeded');
 	is(max(map { $ledger->most_at_once(qr/^PAY\|$_/) } qw(a b c)),
@@ -117,7 +117,7 @@ sub check_change
 	wait_ok(sub { $ledger->running(qr/PAY\|a/) == 3 },
 		'the limit for each key is back when that of one key is dropped');
 	$ledger->release('pay', 16);
-	$node->wait_until_done('^PAY', 'all come to their turn');
+	$node->wait_until_done('^PAY', 'all tasks get their turn');
 	return;
 }
 
@@ -155,9 +155,9 @@ sub check_slow_tenant
 	$node->add_many('SLOW', 9_000, 3_000);
 	$node->add_many('SLOW', 1_000, 1);
 	wait_for(sub { $ledger->running(qr/^SLOW/) == 5 }, 'five slow ones to start');
-	check_fast('slow', 'ten thousand slow ones with a limit of five');
+	check_fast('slow', 'ten thousand slow tasks with a limit of five');
 	$ledger->release('slow', 10_000);
-	$node->wait_until_done('^SLOW', 'the slow ones come to their turn');
+	$node->wait_until_done('^SLOW', 'the slow tasks get their turn');
 	is($ledger->most_at_once(qr/^SLOW/), 5, 'at most five slow tasks run at a time');
 	return;
 }
@@ -185,7 +185,7 @@ sub check_many_keys
 		sub { $node->tasks("key = 'urgent' AND status <> 'SUBMITTED'") == 1 },
 		'the urgent task runs next');
 	$ledger->release('slow', 3 * KEYS);
-	$node->wait_until_done('^KEYED', 'all keys come to their turn');
+	$node->wait_until_done('^KEYED', 'all keys get their turn');
 	is($ledger->most_at_once(qr/^KEYED/), 5, 'at most five keyed tasks run at a time');
 	is(scalar($ledger->repeated), 0, 'no task was started twice');
 	return;
@@ -200,7 +200,7 @@ sub check_single_keys
 		"SELECT count(*) FROM twtasks.add_tasks(ARRAY(
 			SELECT ('KEYED|' || k, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)::twtasks.new_task
 			FROM generate_series(1, @{[KEYS]}) k))");
-	$node->wait_until_done('^KEYED', 'keys that found no room come to their turn');
+	$node->wait_until_done('^KEYED', 'keys that found no room get their turn');
 	return;
 }
 
@@ -221,7 +221,7 @@ sub check_rate
 				my $began = $node->value('SELECT clock_timestamp()');
 
 				$node->add_many($type, 50, 50);
-				$node->wait_until_done("^$type", "$type: all come to their turn");
+				$node->wait_until_done("^$type", "$type: all tasks get their turn");
 				my $took = $node->value(
 					"SELECT extract(epoch FROM max(state_time) - '$began')
 					FROM twtasks.tasks WHERE type = '$type'");
@@ -229,7 +229,7 @@ sub check_rate
 				cmp_ok($took, '>=', 45 / 20, "$type: the tasks run no faster than their rate");
 				return $took < 45 / 20 * 1.5;
 			},
-			"$key: nor much slower");
+			"$key: the tasks run not much slower than their rate");
 	}
 	return;
 }

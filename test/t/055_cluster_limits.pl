@@ -124,7 +124,7 @@ sub check_turns
 		cmp_ok(turns($key), '>=', 6, "$key had its turns");
 	}
 	$ledger->release('gate', 120 - $released);
-	$node->wait_until_done('^PAY', 'all come to their turn');
+	$node->wait_until_done('^PAY', 'all tasks get their turn');
 	is($ledger->most_at_once(qr/PAY/), 5, 'at most five tasks run at a time');
 	is($ledger->most_at_once(qr/PAY\|a/), 4, 'at most four tasks of a key run at a time');
 	return;
@@ -143,7 +143,7 @@ sub check_many
 			FROM generate_series(1, 500) n");
 	}
 	$ledger->release('gate', 1000);
-	$node->wait_until_done('^PAY', 'a thousand by both');
+	$node->wait_until_done('^PAY', 'both nodes do a thousand tasks');
 	is($ledger->starts - $before, 1000, 'each task was started once');
 	is($ledger->most_at_once(qr/PAY/), 5, 'at most five tasks of a thousand run at a time');
 	return;
@@ -176,7 +176,7 @@ sub check_change
 	change('drop_limit(\'ONE\')');
 	wait_ok(sub { $ledger->running(qr/ONE/) == 15 }, 'all tasks start when the limit is dropped');
 	$ledger->release('gate', 15);
-	$node->wait_until_done('^ONE', 'all come to their turn');
+	$node->wait_until_done('^ONE', 'all tasks get their turn');
 	return;
 }
 
@@ -188,7 +188,7 @@ sub check_new
 		$node->value("SELECT twtasks.configure_limit('NEW|$n', 1, 'cluster')");
 		$node->add_many("NEW|$n", 10, 10);
 	}
-	$node->wait_until_done('^NEW', 'all under new limits come to their turn');
+	$node->wait_until_done('^NEW', 'all tasks under new limits get their turn');
 	return;
 }
 
@@ -213,7 +213,7 @@ sub check_new_sql
 	wait_for(sub { held() == 16 }, 'all connections to be in use');
 	limit('\'SQL|y\', 1, \'cluster\'');
 	$lock->close;
-	$node->wait_until_done('^SQL', 'all under a limit that came meanwhile come to their turn');
+	$node->wait_until_done('^SQL', 'all tasks under a limit that came meanwhile get their turn');
 	change('drop_limit(\'SQL|y\')');
 	return;
 }
@@ -233,7 +233,7 @@ sub check_sql
 		'tasks of other types run beside the functions');
 	is(held(), 6, 'no function under the limit ends');
 	$lock->close;
-	$node->wait_until_done('^SQL', 'all come to their turn');
+	$node->wait_until_done('^SQL', 'all tasks get their turn');
 	is($node->tasks('type = \'SQL|x\' AND tries <> 1'), 0, 'all functions succeed in their first try');
 	is(limits('used', 'SQL'), 0, 'no slot stays in use');
 
@@ -265,7 +265,7 @@ sub check_rate
 
 			$node->add_many('RATE', 40, 10);
 			add($_, 'RATE', 10) foreach qw(a b);
-			$node->wait_until_done('^RATE', 'all come to their turn');
+			$node->wait_until_done('^RATE', 'all tasks get their turn');
 			my $took = $node->value(
 				"SELECT extract(epoch FROM max(state_time) - '$began')
 				FROM twtasks.tasks WHERE type = 'RATE'");
@@ -296,7 +296,7 @@ sub check_crash
 	is(limits('used', 'PAY'), 5, 'all slots are in use, and no more');
 	$sidecars{a}->run;
 	$ledger->release('gate', 100);
-	$node->wait_until_done('^PAY', 'all come to their turn');
+	$node->wait_until_done('^PAY', 'all tasks get their turn');
 	is($node->value('SELECT count(*) FROM twtasks.limits WHERE used <> 0'),
 		0, 'no slot stays in use');
 	return;

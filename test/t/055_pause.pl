@@ -91,7 +91,7 @@ is( $node->value(
 	'the tasks of the paused type wait');
 TwTasks::Sidecar::configure(policies => 'SELECT twtasks.resume_type(\'PAY|*\')', $sidecar);
 wait_until_done('type ~ \'^PAY\'', 7,
-	'when it is resumed all of them run, without waiting for a routine look');
+	'all tasks run when their type is resumed, without a routine look');
 is(scalar($ledger->repeated), 0, 'each task ran once');
 
 # ---- SQL handlers, of which some wait for their session ----
@@ -117,7 +117,7 @@ is($node->value('SELECT count(*) FROM app.effect'),
 is($node->tasks('type = \'SQL\' AND status = \'SUBMITTED\' AND version = 0'),
 	50, 'paused tasks stay as they are');
 TwTasks::Sidecar::configure(policies => 'SELECT twtasks.resume_type(\'SQL\')', $sidecar);
-wait_until_done('type = \'SQL\'', 51, 'until their type is resumed');
+wait_until_done('type = \'SQL\'', 51, 'the paused tasks run when their type is resumed');
 is( $node->value('SELECT count(*) = 51 AND count(DISTINCT task) = 51 FROM app.effect'),
 	't', 'each task had its effect once');
 
@@ -149,7 +149,7 @@ foreach my $round (1 .. 20)
 		  'SELECT twtasks.resume_type(\'BULK\')');
 }
 $node->value('SELECT twtasks.resume_type(\'BULK\')');
-wait_until_done('type = \'BULK\'', 10002, 'no task is lost by all this');
+wait_until_done('type = \'BULK\'', 10002, 'no task is lost by pauses');
 
 # ---- what the database refuses before the sidecar knows ----
 

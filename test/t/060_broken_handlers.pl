@@ -120,8 +120,8 @@ sub warned_ok
 my $sidecar =
   TwTasks::Sidecar->start($node, 'a', handlers => \@handlers);
 
-told_ok($sidecar, undef, 'at the start the log has each handler that cannot be started');
-warned_ok('so has the view', 1 .. 9);
+told_ok($sidecar, undef, 'the log of the start has each handler that cannot be started');
+warned_ok('the view has each handler that cannot be started', 1 .. 9);
 foreach my $type (qw(FINE NOOP))
 {
 	my $id = $node->add_task($type);
@@ -139,7 +139,7 @@ is($node->value("SELECT tries FROM twtasks.tasks WHERE id = '$waits'"),
 my $position = $sidecar->log_position;
 
 $sidecar->reload($sidecar->{config});
-told_ok($sidecar, $position, 'after a reload it says so again');
+told_ok($sidecar, $position, 'the log of a reload has each broken handler again');
 
 # ---- without a start ----
 
@@ -179,7 +179,7 @@ SQL
 $sidecar->wait_for_log(qr/INFO  handler: can be started again: handlers\[$_\]/,
 	"handlers[$_]: what was typed has mended it", $position)
   foreach 4, 5, 6;
-warned_ok('the view has what is left', 1 .. 3, 7 .. 9);
+warned_ok('the view has the handlers that are still broken', 1 .. 3, 7 .. 9);
 unlike($sidecar->log($position), qr/cannot be started, its tasks wait: /,
 	'the log does not repeat the complaint');
 is($sidecar->stop, 0, 'the sidecar stops in order');

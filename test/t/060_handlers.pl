@@ -132,7 +132,7 @@ check(
 	$id{EXIT75}, 'WAITING', 1,
 	qr/handler exited with status 75: later$/,
 	'exit status 75');
-check($id{EFFECT}, 'ERROR', 2, qr/handler exited with status 3$/, 'one that has done something');
+check($id{EFFECT}, 'ERROR', 2, qr/handler exited with status 3$/, 'a command with an effect');
 is(slurp_file("$directory/effect"), "x\nx\n",
 	'the effects of a failed command stay, and the retry repeats them');
 check(
@@ -169,11 +169,11 @@ foreach my $name (qw(deaf child session))
 check(
 	$late{stopped}, 'ERROR', 1,
 	qr/deadline of 6\.000 s passed$/,
-	'one that was stopped');
+	'a command that was stopped');
 
 my $leave = $node->add_task('LEAVE');
 
-check($leave, 'DONE', 1, qr/$/, 'with a grandchild that keeps stderr open');
+check($leave, 'DONE', 1, qr/$/, 'a command whose grandchild keeps stderr open');
 ok(is_held('leave'), 'the grandchild had begun');
 append_to_file("$directory/leave.fifo.go", "go\n");
 wait_ok(sub { is_free('leave') }, 'the grandchild ends by itself');
@@ -195,7 +195,7 @@ while ($node->status_of($flood) =~ /SUBMITTED|PROCESSING/)
 check(
 	$flood, 'WAITING', 1,
 	qr/handler exited with status 3: .*\\x00/,
-	'with much output');
+	'a command with much output');
 cmp_ok(
 	$node->value(
 		"SELECT length(error) FROM twtasks.tasks WHERE id = '$flood'"),
@@ -220,7 +220,7 @@ check($other, 'DONE', 1, qr/$/, 'beside one that does not read');
 is($node->status_of($unreading), 'PROCESSING', 'the task that does not read still runs');
 check($unread, 'DONE', 1, qr/$/, '16 MB that the command does not read');
 check($unreading, 'ERROR', 1, qr/deadline/,
-	'one that stays and does not read');
+	'a command that stays and does not read');
 
 my @payloads = (
 	'\'\'::bytea',

@@ -142,7 +142,7 @@ check(
 	add_breach([ 'write', "this is no JSON\n" ]),
 	'WAITING 2',
 	qr/^worker broke the protocol: reply is not JSON/,
-	'what is not JSON');
+	'a line that is not JSON');
 check(
 	add_breach([ 'write', '{"id":"@ID@","ver' ], [ 'exit', 0 ]),
 	'WAITING 2', qr/^worker exited with status 0$/,
@@ -185,7 +185,7 @@ check(
 	qr/^worker broke the protocol: reply is longer than 1 MB/,
 	'a line that is too long');
 check(add('PUPPET', reply(result => 'done'), reply(result => 'done')),
-	'DONE 2', qr/^$/, 'two replies: the first counts');
+	'DONE 2', qr/^$/, 'two replies, of which the first counts');
 check(
 	add('MISSING'),
 	'WAITING 2',
@@ -195,7 +195,7 @@ check(
 # ---- the end of a worker ----
 
 check(add('PUPPET', ['kill']),
-	'WAITING 2', qr/^worker was ended by signal 9 \(Killed\)$/, 'killed');
+	'WAITING 2', qr/^worker was ended by signal 9 \(Killed\)$/, 'a worker that is killed');
 
 # The one that kills comes first, the others are in flight behind it.
 $node->value(
@@ -212,7 +212,7 @@ wait_ok(
 	},
 	'a killed worker leaves 64 tasks in flight with one failed try each');
 check(add('PUPPET', reply(result => 'done')),
-	'DONE 2', qr/^$/, 'it was started anew');
+	'DONE 2', qr/^$/, 'a worker that was started anew');
 
 # ---- deadlines ----
 
@@ -220,14 +220,14 @@ check(
 	add('LATE', ['stay']),
 	'WAITING 2',
 	qr/^deadline of 2\.000 s passed$/,
-	'one that stays beyond the deadline');
+	'a worker that stays beyond the deadline');
 check(
 	add('DEAF', ['stay']),
 	'WAITING 2',
 	qr/^deadline of 2\.000 s passed$/,
-	'one that is deaf');
+	'a worker that is deaf');
 check(add('DEAF|NEXT', reply(result => 'done')),
-	'DONE 2', qr/^$/, 'it was started anew');
+	'DONE 2', qr/^$/, 'a worker that was started anew');
 
 # ---- data ----
 

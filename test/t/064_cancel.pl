@@ -146,7 +146,7 @@ wait_for(sub { $ledger->starts($command) && $ledger->starts($other) },
 	'start of two commands');
 is(cancel($command, 0), 'wrong_version 1 PROCESSING', 'a wrong version cancels nothing');
 is(cancel($command), 'requested 1 PROCESSING', 'the command of a task can be asked to end');
-is_cancelled($command, qr/^cancelled by alice: wrong file/, 'command');
+is_cancelled($command, qr/^cancelled by alice: wrong file/, 'a command');
 is($node->state_of($other), 'PROCESSING 1', 'another command goes on');
 my ($line) = $ledger->select('start', $command);
 ok(!TwTasks::Sidecar::process_state($line->{pid}), 'the process of the command is gone');
@@ -163,7 +163,7 @@ my $deaf = $node->add_task('DEAF_COMMAND');
 ok(IO::Select->new($ledger->{gates}{held})->can_read(180),
 	'the command ignores TERM from here on');
 cancel($deaf);
-is_cancelled($deaf, qr/^cancelled by alice/, 'command that ignores TERM');
+is_cancelled($deaf, qr/^cancelled by alice/, 'a command that ignores TERM');
 
 # ---- workers ----
 
@@ -177,7 +177,7 @@ wait_for(
 	},
 	'grab of two');
 is(cancel($obeys), 'requested 1 PROCESSING', 'the task of a worker can be asked to end');
-is_cancelled($obeys, qr/^stopped$/, 'worker that obeys');
+is_cancelled($obeys, qr/^stopped$/, 'a worker that obeys');
 is($node->state_of($beside), 'PROCESSING 1', 'the task beside it goes on');
 
 my $polite = add('POLITE', [ 'say', '' ]);
@@ -187,7 +187,7 @@ cancel($polite);
 is_cancelled(
 	$polite,
 	qr/^told: cancelled by alice: wrong file$/,
-	'worker that says cancelled');
+	'a worker that says cancelled');
 
 my $unasked = add('POLITE', [ 'reply', { result => 'cancelled' } ]);
 
@@ -237,7 +237,7 @@ cancel($late);
 is_cancelled(
 	$late,
 	qr/^deadline of 2.000 s passed/,
-	'worker that ignores it, at its deadline');
+	'a worker that ignores the cancel, at its deadline');
 
 my @one = map { $node->add_task('ONE') } 1 .. 3;
 
@@ -250,7 +250,7 @@ my @waiting = grep { $_ ne $running } @one;
 
 cancel($waiting[0]);
 is_cancelled($waiting[0], qr/^cancelled by alice: wrong file$/,
-	'task that waits for its worker');
+	'a task that waits for its worker');
 $ledger->release('one', 2);
 wait_ok(
 	sub {
@@ -300,7 +300,7 @@ my ($quick, $stays, $quick2) = add_sql('SQL', 'done', 'stay', 'done');
 wait_for(\&runs_function, 'the function to run');
 is(cancel($stays), 'requested 0 SUBMITTED',
 	'a running function can be asked to end');
-is_cancelled($stays, qr/^cancelled by alice: wrong file$/, 'SQL');
+is_cancelled($stays, qr/^cancelled by alice: wrong file$/, 'a SQL function');
 wait_ok(
 	sub {
 		$node->status_of($quick) eq 'DONE'
@@ -336,7 +336,7 @@ is(cancel($counted), 'requested 1 PROCESSING',
 is_cancelled(
 	$counted,
 	qr/^canceling statement due to user request/,
-	'SQL under a limit of the cluster');
+	'a SQL function under a limit of the cluster');
 wait_ok(sub { $node->status_of($behind) eq 'DONE' }, 'the slot of the cancelled task is free');
 $node->value("SELECT twtasks.drop_limit('SQL', 'cluster')");
 
@@ -361,7 +361,7 @@ $node->value(
 	WHERE application_name = \'twtasksd control\'');
 is(cancel($unheard), 'requested 1 PROCESSING',
 	'a cancel can be requested while no session listens');
-is_cancelled($unheard, qr/^cancelled by alice/, 'told after the connect');
+is_cancelled($unheard, qr/^cancelled by alice/, 'a task whose sidecar connects again');
 
 my $orphan = $node->add_task('COMMAND');
 
@@ -371,7 +371,7 @@ is(cancel($orphan), 'requested 1 PROCESSING', 'a cancel can be requested of a fr
 $sidecar->kill9;
 $sidecar->run;
 is_cancelled($orphan, qr/^cancelled by alice: wrong file$/,
-	'its node is gone: no stuck rule');
+	'a task whose node is gone, without its stuck rule');
 
 # Anybody may notify.
 $node->value('NOTIFY twtasks_cancel, \'nonsense\'');
@@ -395,7 +395,7 @@ my $by_notify = $node->add_task('COMMAND');
 
 wait_for(sub { $ledger->starts($by_notify) }, 'its start');
 is(cancel($by_notify), 'requested 1 PROCESSING', 'a cancel can be requested without shared memory');
-is_cancelled($by_notify, qr/^cancelled by alice/, 'likewise');
+is_cancelled($by_notify, qr/^cancelled by alice/, 'a task that is cancelled without shared memory');
 is($sidecar->stop, 0, 'the sidecar stops in order without shared memory');
 
 done_testing();

@@ -89,12 +89,12 @@ foreach my $type (qw(ONE TWO))
 	{
 		ends_well($type, $n, add_around($type, $n, $kill),
 			'its session was lost while it ran',
-			"$type, $n: it ends its session");
+			"$type, $n: the function ends its session");
 		ends_well(
 			$type, $n,
 			add_around($type, $n, $cancel),
 			'canceling statement due to user request (SQLSTATE 57014)',
-			"$type, $n: it cancels its statement");
+			"$type, $n: the function cancels its statement");
 	}
 }
 is($sidecar->incarnation,

@@ -243,7 +243,7 @@ is(scalar(grep { $_->{target} eq '/other' } $server->requests),
 	0, 'no redirect is followed');
 
 check(add('MAPPED', status => 404), 'DONE 2', qr/^$/, 'a status with a meaning');
-check(add('MAPPED', status => 429), 'ERROR 2', qr/429/, 'a class of them');
+check(add('MAPPED', status => 429), 'ERROR 2', qr/429/, 'a class of statuses with a meaning');
 my $mapped = add('MAPPED', status => 202, body => 'x');
 
 wait_ok(sub { error_of($mapped) eq 'server answered 202: x' },
@@ -253,7 +253,7 @@ check(
 	add('SMALL', status => 500, body => $long . 'the end of it'),
 	'WAITING 2',
 	qr/^server answered 500: \.\.\.x{7}the end of it$/,
-	'of a long answer the end');
+	'the end of a long answer');
 check(
 	add('HTTP', status => 500, body => "a\x01b\e[31m\r\n"),
 	'WAITING 2',
@@ -316,11 +316,11 @@ is( $node->value(
 	'changed 2 DONE',
 	'an accepted task is finished by another caller');
 check(add('HTTP', json(result => 'ok')), 'DONE 2', qr/^$/,
-	'JSON that is not for us');
+	'JSON of another kind');
 check(
 	add('HTTP', type => 'application/json',
 		body => '{"result": "error", "ledger_id": 18446744073709551615}'),
-	'ERROR 2', qr/^$/, 'JSON with a number that we have no place for');
+	'ERROR 2', qr/^$/, 'JSON with a number that is too large');
 check(
 	add('HTTP', type => 'application/json', body => '{"result": "retry"'),
 	'ERROR 2',
@@ -340,13 +340,13 @@ check(
 my $who = '127.0.0.1 port ' . $server->port;
 
 check(add('HTTP', how => 'reset'),
-	'WAITING 2', qr/^no answer from $who: /, 'reset');
+	'WAITING 2', qr/^no answer from $who: /, 'a connection that is reset');
 check(add('HTTP', how => 'close'),
-	'WAITING 2', qr/^no answer from $who: /, 'closed');
+	'WAITING 2', qr/^no answer from $who: /, 'a connection that is closed');
 check(add('HTTP', how => 'partial', body => 'x'),
 	'WAITING 2', qr/^no answer from $who: /, 'half an answer');
 check(add('HTTP', raw => "SSH-2.0-OpenSSH_9.2\r\n"),
-	'WAITING 2', qr/^no answer from $who: /, 'not HTTP');
+	'WAITING 2', qr/^no answer from $who: /, 'an answer that is not HTTP');
 check(add('HTTP', how => 'headers'),
 	'WAITING 2',
 	qr/^no answer from $who: Fail/,	# the rest is libcurl's
@@ -361,7 +361,7 @@ check(
 	add('LATE', how => 'hang'),
 	'WAITING 2',
 	qr/^deadline of 3\.000 s passed$/,
-	'no answer');
+	'a server without an answer');
 check(
 	add('LATE', how => 'drip'),
 	'WAITING 2',
@@ -369,10 +369,10 @@ check(
 	'an answer that drips');
 check(add('REFUSED'),
 	'WAITING 2', qr/^could not connect to 127\.0\.0\.1 port \d+: /,
-	'nobody there');
+	'a port where nobody listens');
 check(add('NOWHERE'),
 	'WAITING 2', qr/^could not connect to nowhere\.invalid port 80: /,
-	'no such host');
+	'a host that does not exist');
 
 # A server closes a kept connection just when a request comes: libcurl sends the
 # request again, and the receiver can tell.  With one try only it does not.
@@ -384,7 +384,7 @@ foreach my $case ([ 'FIXED', 'DONE 2', 2 ], [ 'ONCE', 'ERROR 2', 1 ])
 	check($stale, 'DONE 2', qr/^$/, "$type: a connection is made");
 	my $again = add($type, how => $type eq 'ONCE' ? 'close' : undef);
 
-	check($again, $state, qr//, "$type: and closed when it is used again");
+	check($again, $state, qr//, "$type: the connection is closed when it is used again");
 	is(scalar(my @sent = $server->requests($again)),
 		$times, "$type: the request is sent $times times");
 	is( scalar(keys %{ { map { $_->{headers}{'idempotency-key'} => 1 } @sent } }),
@@ -393,17 +393,17 @@ foreach my $case ([ 'FIXED', 'DONE 2', 2 ], [ 'ONCE', 'ERROR 2', 1 ])
 
 # ---- certificates ----
 
-check(add('TLS'), 'DONE 2', qr/^$/, 'TLS');
+check(add('TLS'), 'DONE 2', qr/^$/, 'a server with TLS');
 check(
 	add('TLS_UNTRUSTED'),
 	'WAITING 2',
 	qr/^could not connect to .*certificate/i,
-	'a certificate that nobody vouches for');
+	'a certificate of an unknown authority');
 check(
 	add('TLS_NAME'),
 	'WAITING 2',
 	qr/^could not connect to .*(?:certificate|name)/i,
-	'one for another name');
+	'a certificate for another name');
 check(add('TLS_PLAIN'),
 	'WAITING 2', qr/^could not connect to /, 'a server without TLS');
 is( scalar(
@@ -449,7 +449,7 @@ foreach my $url (
 	check(
 		add_to('CHOOSE', $url), 'ERROR 2',
 		qr/^cannot send to the URL that the task names: /,
-		"not to $url");
+		"a URL that is not allowed: $url");
 }
 check(add_to('FIXED', 'http://evil.example/'),
 	'DONE 2', qr/^$/, 'a handler without a list goes to its own URL');
@@ -461,10 +461,10 @@ foreach my $context (
 	check(
 		$node->add_task('CHOOSE', data => '{}', context => $context),
 		'ERROR 2', qr/^cannot send to the URL that the task names: /,
-		"not to the handler's own: $context");
+		"a wrong URL in the context: $context");
 }
 check($node->add_task('CHOOSE', data => '{}'),
-	'DONE 2', qr/^$/, 'so does a task that names none');
+	'DONE 2', qr/^$/, 'a task that names no URL');
 
 # ---- cancelled ----
 
@@ -475,7 +475,7 @@ is( $node->value(
 		"SELECT result FROM twtasks.request_cancel('$hangs', 1, 'stop')"),
 	'requested',
 	'a request can be asked to end');
-check($hangs, 'CANCELLED 2', qr/^cancelled by \w+: stop$/, 'it is broken off');
+check($hangs, 'CANCELLED 2', qr/^cancelled by \w+: stop$/, 'a request that is cancelled');
 
 # ---- many ----
 
@@ -523,8 +523,8 @@ my $lost = add('HTTP', how => 'hang');
 
 wait_for(sub { $server->requests($lost) }, 'a request that hangs');
 kill KILL => @programs;
-check($lost, 'WAITING 2', qr/^worker was ended by signal 9/, 'its program is killed');
-check(add('HTTP'), 'DONE 2', qr/^$/, 'another one sends the next');
+check($lost, 'WAITING 2', qr/^worker was ended by signal 9/, 'a request whose program is killed');
+check(add('HTTP'), 'DONE 2', qr/^$/, 'a request of the next program');
 
 # ---- secrets ----
 
@@ -533,7 +533,7 @@ $sidecar->reload($sidecar->{config});
 $sidecar->wait_for_log(qr/config: reloaded/, 'its reload');
 my $rotated = add('HTTP');
 
-check($rotated, 'DONE 2', qr/^$/, 'after a reload');
+check($rotated, 'DONE 2', qr/^$/, 'a request after a reload');
 ($request) = $server->requests($rotated);
 is( $request->{headers}{'webhook-signature'},
 	signatures($request, 'another secret of some length'),
@@ -541,7 +541,7 @@ is( $request->{headers}{'webhook-signature'},
 
 # A connection that was kept does not lift the rule of a later configuration.
 check(add_to('CHOOSE_ANY', $server->url('/', 'localhost')),
-	'DONE 2', qr/^$/, 'while networks are any');
+	'DONE 2', qr/^$/, 'a URL while all networks are allowed');
 delete $_->{networks} foreach @handlers;
 my $public = $sidecar->log_position;
 
@@ -560,7 +560,7 @@ $sidecar->wait_for_log(qr/not reloaded: .*secret_file: secret 1 of the file/,
 	'a refusal', $position);
 my $kept = add('HTTP');
 
-check($kept, 'DONE 2', qr/^$/, 'with a file that is wrong');
+check($kept, 'DONE 2', qr/^$/, 'a request after a failed reload');
 ($request) = $server->requests($kept);
 is( $request->{headers}{'webhook-signature'},
 	signatures($request, 'another secret of some length'),

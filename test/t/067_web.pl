@@ -146,7 +146,7 @@ foreach my $result (sort keys %becomes)
 
 	($status, $body) =
 	  finish($id, { version => 1, result => $result, retry_in => '1h' });
-	is("$status $body->{status}", "200 $becomes{$result}", $result);
+	is("$status $body->{status}", "200 $becomes{$result}", "result $result is accepted");
 	next if $becomes{$result} ne 'WAITING';
 	is( $node->value(
 			"SELECT extract(epoch FROM next_event_time - state_time)::int FROM twtasks.tasks WHERE id = '$id'"

@@ -102,14 +102,14 @@ is( $node->value(
 		'SELECT string_agg(DISTINCT status::text, \' \' ORDER BY status::text) FROM twtasks.tasks'
 	),
 	'CANCELLED DONE ERROR HELD PROCESSING SUBMITTED WAITING',
-	'there are tasks in each status');
+	'tasks exist in each status');
 cmp_ok(
 	$node->value(
 		'SELECT count(*) FROM pg_inherits
 		WHERE inhparent = \'twtasks.finished_task\'::regclass'),
 	'>',
 	5,
-	'there are partitions');
+	'partitions exist');
 is($node->value('SELECT count(*) FROM twtasks.finished_task_default'),
 	'0', 'the partitions hold history');
 
@@ -169,7 +169,7 @@ is($node->value("SELECT result FROM twtasks.request_cancel('$unwanted', 1, 'not 
 	'requested', 'a running task can be asked to end');
 foreach my $table (@tables)
 {
-	cmp_ok($node->value("SELECT count(*) FROM $table"), '>', 0, "there are rows in $table");
+	cmp_ok($node->value("SELECT count(*) FROM $table"), '>', 0, "$table has rows");
 }
 my $before = contents($node->session);
 my @formats = qw(plain custom directory);

@@ -141,7 +141,7 @@ add_tasks();
 my $other = TwTasks::Cluster->create('other');
 my $dump  = "$directory/dump";
 
-$node->command_ok([ 'pg_dump', '-Fc', '-f', $dump, 'postgres' ], 'dumped');
+$node->command_ok([ 'pg_dump', '-Fc', '-f', $dump, 'postgres' ], 'the database is dumped');
 foreach my $server ($node, $other)
 {
 	my $name = 'restored in ' . $server->name;
@@ -150,7 +150,7 @@ foreach my $server ($node, $other)
 		'CREATE DATABASE restored TEMPLATE template0');
 	$server->command_ok(
 		[ 'pg_restore', '--exit-on-error', '-d', 'restored', $dump ],
-		"$name: restored");
+		"$name: the dump is restored");
 	check_inert(session_of($server, 'restored'),
 		$name, 'it was restored from a dump');
 }
@@ -170,18 +170,18 @@ $other->command_ok(
 		'pg_restore', '--data-only', '--exit-on-error', '-d',
 		'data_only',  $dump
 	],
-	'data only: restored');
+	'data only: the dump is restored');
 check_inert(session_of($other, 'data_only'),
 	'data only', 'it was restored from a dump');
 $node->command_ok([ 'pg_dump', '-Fc', '-f', "$dump.restored", 'restored' ],
-	'a copy dumped');
+	'the copy is dumped');
 $node->command_ok(
 	[
 		'pg_restore',      '--clean',
 		'--exit-on-error', '-d',
 		'restored',        "$dump.restored"
 	],
-	'and restored over itself');
+	'the dump is restored over the copy');
 check_inert(
 	session_of($node, 'restored'),
 	'a copy of a copy',

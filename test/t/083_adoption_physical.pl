@@ -232,7 +232,7 @@ $upgraded->command_ok(
 		'-P',         $upgraded->port,
 		'-s',         $upgraded->host
 	],
-	'upgraded: by pg_upgrade');
+	'upgraded: pg_upgrade succeeds');
 $upgraded->start;
 is( state_of($upgraded),
 	'f|it came from another cluster|',

@@ -88,7 +88,7 @@ wait_for(sub { $ledger->starts($running) }, 'a task to run');
 is(change($_, $running), 'wrong_status', "a running task allows no $_")
   foreach qw(resume_task fail_task hold_task reopen_task);
 $ledger->release('gate');
-runs($running, 'undisturbed');
+runs($running, 'an undisturbed task');
 
 my $stopped = $node->add_task('GATED');
 wait_for(sub { $ledger->starts($stopped) }, 'another task to run');
@@ -202,10 +202,10 @@ is( scalar(keys %ran),
 
 is($ledger->starts($held),                 0, 'the held task has not run');
 is(change('release_task', $held, 'now()'), 'changed', 'the held task is released');
-runs($held, 'released');
+runs($held, 'a released task');
 is($ledger->starts($cancelled),       0, 'the cancelled task has not run');
 is(change('reopen_task', $cancelled), 'changed', 'the cancelled task is reopened');
-runs($cancelled, 'reopened');
+runs($cancelled, 'a reopened task');
 is($sidecar->stop, 0, 'the sidecar stops in order');
 
 done_testing();

@@ -178,7 +178,7 @@ once_ok(
 		watch_for(2);
 		return $sidecar->processor_time - $before < 0.2;
 	},
-	'they cost little processor time');
+	'waiting tasks cost little processor time');
 $sidecar->kill9;
 
 done_testing();

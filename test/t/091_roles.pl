@@ -49,7 +49,7 @@ sub may
 	my ($who, $sql, $name) = @_;
 	my $text = $session{$who}->try($sql);
 
-	unlike($text, qr/^ERROR/m, "$who: $name");
+	unlike($text, qr/^ERROR/m, "role $who $name");
 	return $text;
 }
 
@@ -60,27 +60,27 @@ sub may_not
 	return like(
 		$session{$who}->try($sql),
 		qr/^ERROR:  42501: permission denied/m,
-		"$who: not $name");
+		"role $who may not $name");
 }
 
 # ---- the producer, and the sidecar's work ----
 
 my $task =
-  may('producer', 'SELECT task_id FROM twtasks.add_task(\'TASK\')', 'adds');
+  may('producer', 'SELECT task_id FROM twtasks.add_task(\'TASK\')', 'adds a task');
 my $error =
   may('producer',
 	'SELECT task_id FROM twtasks.add_tasks(\'[{"type": "ERROR"}]\'::jsonb)',
-	'adds many');
+	'adds many tasks');
 my $later = may(
 	'producer',
 	'SELECT task_id FROM twtasks.add_task(\'TASK\', run_after => now() + interval \'300 ms\')',
-	'adds for later');
+	'adds a task for later');
 my $expired = may(
 	'producer',
 	'SELECT task_id FROM twtasks.add_task(\'OTHER\', expires => now() + interval \'1 ms\')',
-	'adds what expires');
+	'adds a task that expires');
 my $gated =
-  may('producer', 'SELECT task_id FROM twtasks.add_task(\'GATED\')', 'adds');
+  may('producer', 'SELECT task_id FROM twtasks.add_task(\'GATED\')', 'adds a task');
 
 wait_ok(
 	sub {
@@ -153,7 +153,7 @@ foreach my $who (qw(sidecar operator viewer stranger))
 }
 foreach my $who (qw(producer operator viewer stranger))
 {
-	may_not($who, "SELECT twtasks_internal.$_", $_)
+	may_not($who, "SELECT twtasks_internal.$_", "call $_")
 	  foreach 'grab_tasks(\'{}\', \'{}\', 0, 0, \'{}\', \'{}\')',
 	  'finish_tasks(\'{}\', \'{}\', \'{}\', \'{}\', \'{}\', NULL, NULL)',
 	  'start_node(\'mine\')', 'recover_tasks()', 'clean_tasks()',
@@ -176,7 +176,7 @@ may($_,
 like(
 	may('operator',
 		"SELECT result FROM twtasks.fail_task('$error', 2, 'not worth it')",
-		'gives up what is in ERROR'),
+		'gives up a task in ERROR'),
 	qr/^changed$/,
 	'an operator gives up a task in ERROR');
 is( may('viewer',

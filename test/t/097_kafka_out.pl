@@ -48,7 +48,7 @@ sub done_ok
 {
 	my ($what, @ids) = @_;
 
-	wait_ok(sub { !grep { $node->state_of($_) !~ /^DONE / } @ids }, "$what: done");
+	wait_ok(sub { !grep { $node->state_of($_) !~ /^DONE / } @ids }, "$what: the status is DONE");
 	return;
 }
 
@@ -98,7 +98,7 @@ is_deeply([ map { $_->{value} } $kafka->messages('orders') ],
 # ---- sizes ----
 
 ($id) = send_to('out', "ARRAY[ROW('large', convert_to(repeat('x', 10000000), 'UTF8'), NULL)::twtasks.kafka_message]");
-done_ok('10 MB', $id);
+done_ok('a message of 10 MB', $id);
 is((grep { ($_->{key} // '') eq 'large' } $kafka->messages('out'))[0]{size}, 10_000_000,
 	'a message of 10 MB arrives whole');
 my @ids = send_to('out', <<'SQL');
@@ -106,7 +106,7 @@ my @ids = send_to('out', <<'SQL');
 		FROM unnest(ARRAY[3, 3, 5]) n)
 SQL
 is(scalar @ids, 2, '3 + 3 + 5 MB are two tasks');
-done_ok('11 MB', @ids);
+done_ok('messages of 11 MB', @ids);
 is_deeply([ sort map { $_->{size} } grep { ($_->{key} // '') eq 'split' } $kafka->messages('out') ],
 	[ 3e6, 3e6, 5e6 ], '11 MB in two tasks arrive whole');
 ($id) = send_to('small', "ARRAY[ROW(NULL, convert_to(repeat('x', 13000000), 'UTF8'), NULL)::twtasks.kafka_message]");
@@ -119,7 +119,7 @@ like(error_of($id), qr/^could not send to topic "small": Broker: Message size to
 ($id) = send_to('missing', "ARRAY[twtasks.kafka_message('k', 'early')]");
 wait_ok(sub { error_of($id) =~ /^could not send to topic "missing": / }, 'a missing topic leads to a retry');
 $kafka->create_topic('missing');
-done_ok('when it is there', $id);
+done_ok('a topic that was created', $id);
 is(scalar $kafka->messages('missing'), 1, 'a message arrives when its topic is there');
 ($id) = $node->add_task('ORDER', sub_type => 'out');
 wait_ok(sub { error_of($id) eq 'the handler does not send to the topic that the task names in its sub_type' },
@@ -137,7 +137,7 @@ push @ids, map { $node->add_task('ORDER', data => $_) } 1 .. 50;
 wait_ok(sub { $node->tasks("status = 'PROCESSING'") == 51 }, 'tasks wait for a broker that hangs');
 $kafka->crash;
 $kafka->start;
-done_ok('the broker is back', @ids);
+done_ok('all tasks after the return of the broker', @ids);
 my %values;
 
 $values{ $_->{value} }{ $_->{headers}[0][1] }++ foreach $kafka->messages('orders');
@@ -162,6 +162,6 @@ $position = $sidecar->log_position;
 $sidecar->reload(config('linger.ms' => 0));
 $sidecar->wait_for_log(qr/reloaded/, 'a reload', $position);
 ($id) = send_to('orders', "ARRAY[twtasks.kafka_message('k', 'reloaded')]");
-done_ok('after a reload', $id);
+done_ok('a task after a reload', $id);
 
 done_testing();

@@ -82,7 +82,7 @@ is(leaders(), 'a', 'the second node does not lead');
 
 $a->freeze;
 wait_ok(sub { leaders() eq 'b' }, 'the second one leads when the first stands still');
-due_task_ok('and does what a leader does');
+due_task_ok('the second node does what a leader does');
 $a->signal('CONT');
 wait_ok(sub { standing() == 2 }, 'the first one stands again');
 is(leaders(), 'b', 'the first node stands behind the second');
@@ -105,7 +105,7 @@ wait_ok(sub { standing() == 2 }, 'the cut node stands again');
 $node->value('ALTER ROLE sidecar_a NOLOGIN');
 $node->value(q(SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE usename = 'sidecar_a'));
 wait_ok(sub { leaders() eq 'b' }, 'a leader that is cut from PostgreSQL gives way');
-due_task_ok('and the other one does its work');
+due_task_ok('the other node does the leader\'s work');
 $node->value('ALTER ROLE sidecar_a LOGIN');
 wait_ok(sub { standing() == 2 }, 'the cut node stands again when PostgreSQL lets it in');
 
@@ -115,7 +115,7 @@ $position = $a->log_position;
 $zookeeper->crash;
 $a->wait_for_log(qr/so PostgreSQL chooses the leader/, 'fallback', $position);
 wait_ok(sub { leaders() =~ /^[ab]$/ }, 'PostgreSQL chooses one leader while ZooKeeper is away');
-due_task_ok('which does its work');
+due_task_ok('the chosen leader does its work');
 $zookeeper->start;
 $a->wait_for_log(qr/answers again and chooses the leader/, 'return of ZooKeeper', $position);
 wait_ok(sub { standing() == 2 && leaders() =~ /^[ab]$/ },
