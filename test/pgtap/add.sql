@@ -41,7 +41,7 @@ SELECT is((SELECT jsonb_build_array(type, sub_type, key, priority, bucket, data,
 				expires > clock_timestamp())
 		   FROM twtasks.task WHERE id = pg_temp.id(1)),
 	'["FULL|A.b:c/d-e", "sub", "key", 0, "b", {"a": 1.50, "b": [1, null, "\u00e4"]}, {"trace": "x"}, "\\x0001fe00ff", true]'::jsonb,
-	'what is given is stored, byte for byte');
+	'every given value is stored, byte for byte');
 SELECT task_id AS without FROM twtasks.add_task('SIZE', '{"b": [1, null, "\u00e4"], "a": 1.50}', context => '{"trace": "x"}') \gset
 SELECT is((SELECT size - 5 FROM twtasks.task WHERE id = pg_temp.id(1)), (SELECT size FROM twtasks.task WHERE id = :'without'),
 	'the size counts each byte of the payload');

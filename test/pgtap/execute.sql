@@ -82,7 +82,7 @@ SELECT is(pg_temp.try(90, '{"note": "no", "answer": {"result": "cancelled"}}'), 
 SELECT is(pg_temp.state(pg_temp.id(90)) || ' ' || coalesce(pg_temp.notes(90), 'none'), 'PROCESSING 1 none', 'a function that cancels by itself has no effect');
 GRANT twtasks_operator TO regress_app;
 SELECT is(pg_temp.try(91, jsonb_build_object('sql', format('SELECT twtasks.request_cancel(%L, 1)', pg_temp.id(91)), 'answer', '{"result": "cancelled"}'::jsonb)), 'finished', 'a function may cancel its task on request');
-SELECT is(pg_temp.state(pg_temp.id(91)), 'CANCELLED 2', 'that task is CANCELLED');
+SELECT is(pg_temp.state(pg_temp.id(91)), 'CANCELLED 2', 'the task cancelled on request is CANCELLED');
 REVOKE twtasks_operator FROM regress_app;
 SELECT is(pg_temp.try(7, '{"answer": {"message": "fine"}}') || ' ' || pg_temp.state(pg_temp.id(7)), 'finished DONE 2', 'a NULL result means done');
 SELECT is((SELECT message FROM twtasks.finished_task WHERE id = pg_temp.id(7)), 'fine', 'a NULL result keeps the message');
@@ -107,7 +107,7 @@ SELECT is(pg_temp.nth_try(14, 3, '{"result": "retry", "delay": "5 s"}'), 'ERROR 
 SELECT is(pg_temp.nth_try(15, 9, '{"result": "repeat"}'), 'WAITING 0 10', 'a repeat counts the tries from 0');
 SELECT twtasks.configure_type('SQL', reset_tries => false) \g /dev/null
 SELECT is(pg_temp.nth_try(16, 2, '{"result": "repeat"}'), 'WAITING 2 20', 'a policy may let a repeat keep its tries');
-SELECT is(pg_temp.nth_try(17, 3, '{"result": "repeat"}'), 'ERROR 3', 'such a repeat ends in ERROR with the last try');
+SELECT is(pg_temp.nth_try(17, 3, '{"result": "repeat"}'), 'ERROR 3', 'a repeat that keeps its tries ends in ERROR with the last try');
 SELECT is(pg_temp.nth_try(18, 3, '{"result": "done"}'), NULL, 'a success at the last try is DONE');
 SELECT twtasks.drop_type_policy('SQL') \g /dev/null
 SELECT is(pg_temp.nth_try(19, 1, '{"result": "retry"}', '[]'), 'ERROR 1', 'without a policy the caller''s figures decide');
@@ -136,7 +136,7 @@ SELECT is(pg_temp.try(27, '{"sql": "SELECT twtasks.add_task(''CHILD'')"}'), 'fin
 SELECT is((SELECT count(*) FROM twtasks.task WHERE type = 'CHILD'), 1::bigint, 'the added task exists');
 SELECT is(pg_temp.try(28, '{"sql": "SELECT twtasks_internal.finish_tasks(ARRAY[''00000000-0000-0000-0000-000000000028'']::uuid[], ''{1}'', ''{done}'', ''{0}'', ''{NULL}'', 1, 1)"}'),
 	'failed: task was changed by its own handler (SQLSTATE 55000)', 'a function that finishes its own task fails');
-SELECT is(pg_temp.state(pg_temp.id(28)), 'PROCESSING 1', 'that finish is undone');
+SELECT is(pg_temp.state(pg_temp.id(28)), 'PROCESSING 1', 'the finish by the function is undone');
 
 -- A function runs as its role, and cannot change it.
 SELECT is(pg_temp.notes(27), 'regress_app', 'a function runs as its role');
@@ -201,8 +201,8 @@ SELECT is(pg_temp.go(81, pg_temp.token(), true), NULL, 'a task that another call
 SELECT is(pg_temp.go(81, :first, false), NULL, 'a task that was grabbed before is not grabbed again');
 SELECT is(pg_temp.go(81, :first, true), '1 finished 1 LIM', 'a task that was grabbed before runs');
 SELECT is(pg_temp.state(pg_temp.id(81)), 'DONE 2', 'a task that was grabbed before is DONE');
-SELECT is(pg_temp.notes(81), 'limited', 'its function has its effect');
-SELECT is(pg_temp.go(81, :first, true), NULL, 'its function ran once');
+SELECT is(pg_temp.notes(81), 'limited', 'the function of a task grabbed before has its effect');
+SELECT is(pg_temp.go(81, :first, true), NULL, 'the function of a task grabbed before ran once');
 SELECT count(*) FROM twtasks_internal.grab_tasks(ARRAY[pg_temp.id(82)], '{0}', :node, :first, '{60000}', '{error}') \g /dev/null
 UPDATE twtasks.node SET ended = clock_timestamp() WHERE incarnation = :node;
 SELECT is(pg_temp.go(82, :first, true), NULL, 'a node that has ended runs nothing more');
@@ -221,7 +221,7 @@ AS $$ SELECT array_agg(e.result ORDER BY e.id) FROM twtasks_internal.execute_tas
 SELECT throws_ok('SELECT pg_temp.execute(711, 712, 713)', '40P01', NULL, 'a deadlock undoes all tasks of its transaction');
 SELECT throws_ok('SELECT pg_temp.execute(721, 722, 723)', '40001', NULL, 'a serialization failure undoes all tasks of its transaction');
 SELECT is(pg_temp.execute(731, 732, 733), '{finished,failed,finished}', 'any other failure is the task''s own');
-SELECT is(pg_temp.execute(712) || pg_temp.execute(722), '{failed,failed}', 'for a task alone both are its own failure');
+SELECT is(pg_temp.execute(712) || pg_temp.execute(722), '{failed,failed}', 'deadlocks and serialization failures of a single task are its own');
 SELECT is(pg_temp.execute(711, 713, 721, 723), '{finished,finished,finished,finished}', 'the other tasks are executed');
 
 -- Functions that are no handlers.

@@ -24,11 +24,11 @@ SELECT is((SELECT to_jsonb(f) - 'id' FROM twtasks_internal.finish_tasks(ARRAY[pg
 SELECT is((SELECT jsonb_build_array(status, version, tries, message, error, token, incarnation = pg_temp.node()) FROM twtasks.finished_task WHERE id = pg_temp.id(1)),
 	'["DONE", 2, 1, "well", null, 9, true]'::jsonb, 'done: the history has the task with message, token and node');
 SELECT is((SELECT count(*) FROM twtasks.task WHERE id = pg_temp.id(1)), 0::bigint, 'done: the live table no longer has the task');
-SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE task_id = pg_temp.id(1)), 1::bigint, 'done: its id stays taken');
+SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE task_id = pg_temp.id(1)), 1::bigint, 'done: the id of the task stays taken');
 
 SELECT is(pg_temp.finish(pg_temp.id(2), 'delete'), 'DONE', 'delete: the finish succeeds');
 SELECT is(pg_temp.state(pg_temp.id(2)), 'none', 'delete: nothing is left of the task');
-SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE task_id = pg_temp.id(2)), 0::bigint, 'delete: its id is free');
+SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE task_id = pg_temp.id(2)), 0::bigint, 'delete: the id of the task is free');
 
 SELECT is(pg_temp.finish(pg_temp.id(3), 'retry', delay_ms => 90000, message => 'busy'), 'WAITING', 'retry: the finish succeeds');
 SELECT is(pg_temp.live(pg_temp.id(3)), '["WAITING", 2, 1, false, "90 s", "busy", true, true]'::jsonb, 'retry: the task waits, and its tries count');
@@ -89,10 +89,10 @@ FROM (VALUES ('done', 301), ('retry', 302), ('delete', 303), ('cancelled', 304))
 
 -- One element stands for all.
 SELECT is((SELECT count(*) FROM twtasks_internal.finish_tasks(ARRAY[pg_temp.id(121), pg_temp.id(122)], '{1}', '{done}', '{0}', '{NULL}', pg_temp.node(), 9)), 2::bigint,
-	'one result may stand for all tasks of a call');
+	'a single result may stand for all tasks of a call');
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(124)) AS made \g /dev/null
 SELECT is((SELECT count(*) FROM twtasks_internal.finish_tasks(ARRAY[pg_temp.id(123), pg_temp.id(124)], '{1}', '{retry}', '{5}', '{late}', pg_temp.node(), 9)), 2::bigint,
-	'one result for all need not be done');
+	'a single result for all need not be done');
 
 -- Messages are cut at 8,192 characters: the beginning and the end are kept.
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(n)) AS made FROM generate_series(10, 16) n \g /dev/null
@@ -141,12 +141,12 @@ SELECT is((SELECT status FROM twtasks_internal.finish_tasks(ARRAY[pg_temp.id(37)
 CREATE TEMPORARY TABLE big AS SELECT pg_temp.task_in('PROCESSING', pg_temp.id(n)) AS id, n FROM generate_series(1001, 1600) n;
 SELECT is((SELECT count(DISTINCT id) FROM twtasks_internal.finish_tasks(ARRAY(SELECT id FROM big WHERE n <= 1300 ORDER BY n DESC), array_fill(1, '{300}'),
 	array_fill('done'::text, '{300}'), array_fill(0, '{300}'), array_fill(NULL::text, '{300}'), pg_temp.node(), 9) WHERE status = 'DONE' AND version = 2),
-	300::bigint, 'one call finishes 300 tasks');
+	300::bigint, 'a single call finishes 300 tasks');
 CREATE TEMPORARY TABLE wanted AS
 SELECT id, n, ('{done,delete,retry,repeat,error,accepted,release}'::text[])[1 + n % 7] AS result FROM big WHERE n > 1300;
 SELECT is((SELECT count(DISTINCT id) FROM twtasks_internal.finish_tasks(ARRAY(SELECT id FROM wanted ORDER BY n), array_fill(1, '{300}'),
 	ARRAY(SELECT result FROM wanted ORDER BY n), array_fill(1000, '{300}'), array_fill(NULL::text, '{300}'), pg_temp.node(), 9)), 300::bigint,
-	'one call finishes 300 tasks with every kind of result');
+	'a single call finishes 300 tasks with every kind of result');
 SELECT is((SELECT count(*) FROM wanted w JOIN (VALUES ('done', 'DONE 2'), ('delete', 'none'), ('retry', 'WAITING 2'), ('repeat', 'WAITING 2'),
 			('error', 'ERROR 2'), ('accepted', 'PROCESSING 1'), ('release', 'WAITING 2')) r(result, state) USING (result)
 		   WHERE pg_temp.state(w.id) = r.state), 300::bigint, 'each task is in the right table');

@@ -256,7 +256,7 @@ SELECT is(twtasks_internal.clean_slots('1 min'), 0::bigint, 'limits used lately 
 SELECT is(twtasks_internal.clean_slots('0'), 1::bigint, 'limits with held slots or used-up rates are not cleaned');
 UPDATE twtasks.slot_use SET used_at = used_at - interval '2 h';
 SELECT is(twtasks_internal.clean_slots(), 1::bigint, 'a key that has rested is cleaned');
-SELECT is((SELECT array_agg(name || epoch ORDER BY name, epoch) FROM twtasks.slot_use), '{F|b0,F|b2}', 'other keys stay');
+SELECT is((SELECT array_agg(name || epoch ORDER BY name, epoch) FROM twtasks.slot_use), '{F|b0,F|b2}', 'the keys in use stay');
 SELECT twtasks.drop_limit('F|*') \g /dev/null
 SELECT is(twtasks_internal.clean_slots(), 1::bigint, 'a key without a configured limit is cleaned');
 SELECT pg_temp.anew();

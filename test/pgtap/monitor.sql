@@ -12,7 +12,7 @@ AS $$ SELECT format('%s in ERROR, %s stuck%s', errors, stuck, CASE WHEN is_news 
 
 -- Nobody has looked; then nothing is there.
 SELECT is((SELECT count(*) FROM twtasks.monitor), 0::bigint, 'the view is empty before the first look');
-SELECT is(pg_temp.look(), '0 in ERROR, 0 stuck', 'without tasks there is no news');
+SELECT is(pg_temp.look(), '0 in ERROR, 0 stuck', 'an empty queue is no news');
 SELECT is((SELECT to_jsonb(m) - '{at,age,finished_estimate,dropped}'::text[] FROM twtasks.monitor m),
 	'{"waiting": 0, "submitted": 0, "processing": 0, "errors": 0, "held": 0, "capped": false, "oldest_submitted": null, "newest_error": null, "stuck": 0, "newest_stuck": null, "nodes": 0}',
 	'the view has all figures');

@@ -44,7 +44,7 @@ AS $$ SELECT twtasks_internal.session_holds(twtasks_internal.node_lock(pg_temp.n
 SELECT ok(pg_temp.is_held(), 'the session of a node holds the lock of that node');
 SELECT lives_ok($$SELECT twtasks.add_task('T', task_id => pg_temp.id(1))$$, 'a function that releases all session locks runs when a task is added');
 SELECT ok(pg_temp.is_held(), 'the node keeps its lock afterwards');
-SELECT throws_ok($$SELECT twtasks.add_task('T', '{"raise": true}')$$, 'P0042', 'no', 'such a function may also fail');
+SELECT throws_ok($$SELECT twtasks.add_task('T', '{"raise": true}')$$, 'P0042', 'no', 'a function that releases all locks may also fail');
 SELECT ok(pg_temp.is_held(), 'the node keeps its lock after the failure');
 
 SELECT twtasks.add_task('T', CASE n WHEN 2 THEN '{"fail": true}'::jsonb END, task_id => pg_temp.id(n)) FROM generate_series(2, 3) n \g /dev/null

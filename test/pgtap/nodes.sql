@@ -47,7 +47,7 @@ SELECT is((SELECT jsonb_agg(jsonb_build_array(name, extract(epoch FROM lease), s
 	'[["one", 30, true, null, null], ["two", 300, true, null, null], ["one", 30, true, null, null]]'::jsonb, 'a start stores the node and its lease');
 SELECT ok(twtasks_internal.session_holds(twtasks_internal.node_lock(:one)), 'the node''s session holds the lock of the node');
 SELECT is((SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid = x'74776e6f'::bigint::oid AND objid = :one::oid AND pid = pg_backend_pid()), 1::bigint,
-	'other sessions can see that lock');
+	'other sessions can see the lock of a node');
 SELECT is(twtasks_internal.start_node(NULL), NULL, 'a node needs a name');
 
 -- Heartbeats.
@@ -63,11 +63,11 @@ SELECT is((SELECT to_jsonb(t) - '{clock,has_work,next_ms,look_ms}'::text[] FROM 
 SELECT is((SELECT to_jsonb(t) - '{clock,has_work,next_ms,look_ms}'::text[] FROM twtasks_internal.tick(:again) t), '{"alive": true, "is_held": true, "ahead_us": 0, "is_leader": false, "place": 2, "nodes": 3}'::jsonb, 'nodes have places in the order of their incarnations');
 SELECT is((SELECT array_agg(incarnation) FROM twtasks.node WHERE leads), ARRAY[:one]::bigint[], 'exactly one node leads');
 UPDATE twtasks.node SET heartbeat = heartbeat - interval '1 hour' WHERE incarnation = :one;
-SELECT ok((SELECT is_leader FROM twtasks_internal.tick(:again)), 'when the leader is silent beyond its lease, the next one leads');
+SELECT ok((SELECT is_leader FROM twtasks_internal.tick(:again)), 'the next node leads when the leader is silent beyond its lease');
 SELECT ok(NOT (SELECT is_leader FROM twtasks_internal.tick(:one)), 'the silent leader learns that it no longer leads');
 UPDATE twtasks.node SET heartbeat = heartbeat + interval '1 hour' WHERE incarnation = :again;
-SELECT ok((SELECT is_leader FROM twtasks_internal.tick(:one)), 'when its heartbeat is of the future, since the clock was put back, the next one leads');
-SELECT ok(NOT (SELECT is_leader FROM twtasks_internal.tick(:again)), 'the next one after that leads likewise');
+SELECT ok((SELECT is_leader FROM twtasks_internal.tick(:one)), 'the next node leads when the leader''s heartbeat is of the future');
+SELECT ok(NOT (SELECT is_leader FROM twtasks_internal.tick(:again)), 'the former leader with the heartbeat of the future leads no longer');
 
 -- A follower is told when to look again.
 SELECT ok((SELECT look_ms FROM twtasks_internal.tick(:one, 300000)) IS NULL, 'the leader need not watch another leader');
@@ -96,7 +96,7 @@ SELECT is((SELECT count(*) FROM twtasks_internal.sweep_tasks('default', 10) WHER
 SELECT is((SELECT to_jsonb(r) FROM twtasks_internal.recover_tasks() r), '{"retried": 0, "errors": 0, "failed": 0, "next_ms": null}'::jsonb, 'a second look finds nothing');
 
 -- A node is not missing while its session lives, not even to that session.
-SELECT is((SELECT next_ms FROM twtasks_internal.recover_tasks(true, 10, '0')), NULL, 'there is no reason to look again');
+SELECT is((SELECT next_ms FROM twtasks_internal.recover_tasks(true, 10, '0')), NULL, 'no next look is planned after the recovery');
 SELECT is((SELECT count(*) FROM twtasks.node WHERE ended IS NULL AND missing_since IS NULL), 2::bigint, 'no node is missing');
 
 -- Its session ends: missing at first, gone after the grace.
@@ -141,7 +141,7 @@ SELECT pg_temp.run(7, :forward, 'error') \g /dev/null
 UPDATE twtasks.node SET heartbeat = heartbeat - interval '1 day' WHERE incarnation = :forward;
 SELECT is((SELECT (errors, next_ms BETWEEN 1500000 AND 1800010)::text FROM twtasks_internal.recover_tasks()), '(0,t)', 'a node silent for a day at once is looked at again after half of its lease');
 UPDATE twtasks.node SET silent_since = silent_since - interval '32 minutes' WHERE incarnation = :forward;
-SELECT ok(twtasks_internal.heartbeat(:forward), 'such a node may go on when it ticks');
+SELECT ok(twtasks_internal.heartbeat(:forward), 'a node silent for a day may go on when it ticks');
 SELECT is((SELECT (errors, next_ms)::text FROM twtasks_internal.recover_tasks()), '(0,)', 'a node that ticked again is not looked for');
 UPDATE twtasks.node SET heartbeat = heartbeat - interval '1 day' WHERE incarnation = :forward;
 SELECT is((SELECT errors FROM twtasks_internal.recover_tasks()), 0::bigint, 'a second silence begins from the start');

@@ -35,7 +35,7 @@ END $$;
 -- ---- policies of types ----
 SELECT is(pg_temp.noted($$SELECT twtasks.configure_type('E|*', stuck => 'retry', timeout => '90s')$$), '[["type", "E|*", null, {"stuck": "retry", "timeout": "00:01:30"}]]', 'the audit shows a new policy');
 SELECT is(pg_temp.noted($$SELECT twtasks.configure_type('E|*', stuck => 'retry')$$), NULL, 'a call that changes nothing leaves no row');
-SELECT is((SELECT changed_at > (SELECT max(at) FROM twtasks.policy_audit) FROM twtasks.type_policies WHERE pattern = 'E|*'), true, 'such a call still sets the time of the last configuration');
+SELECT is((SELECT changed_at > (SELECT max(at) FROM twtasks.policy_audit) FROM twtasks.type_policies WHERE pattern = 'E|*'), true, 'a call without a change still sets the time of the last configuration');
 SELECT is(pg_temp.noted($$SELECT twtasks.configure_type('E|*', stuck => 'error', retry => '{"delays": ["1s"]}')$$),
 	'[["type", "E|*", {"stuck": "retry", "timeout": "00:01:30"}, {"retry": {"delays": ["1s"]}, "stuck": "error", "timeout": "00:01:30"}]]', 'the audit shows a changed policy');
 SELECT is(pg_temp.noted($$SELECT twtasks.unset_type_options('E|*', 'retry')$$),

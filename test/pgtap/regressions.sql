@@ -11,8 +11,8 @@ SET LOCAL twtasks.testing = on;
 -- A time that is past when the task is added.
 SELECT (twtasks.add_task('PAST', run_after => clock_timestamp() - interval '1 year')).task_id AS task \gset
 SELECT is((SELECT count(*) FROM twtasks.stuck_tasks), 0::bigint, 'a task whose time was past when it was added is not stuck at once');
-SELECT is((SELECT (promoted, next_ms)::text FROM twtasks_internal.promote_tasks()), '(0,)', 'that task is not promoted, which would change its version');
-SELECT is(pg_temp.grab(:'task', 0), 1::bigint, 'that task can be grabbed');
+SELECT is((SELECT (promoted, next_ms)::text FROM twtasks_internal.promote_tasks()), '(0,)', 'a task added for the past is not promoted, which would change its version');
+SELECT is(pg_temp.grab(:'task', 0), 1::bigint, 'a task added for the past can be grabbed');
 
 -- Versions are counted as long as they are stored.
 SELECT pg_temp.task_in('ERROR') AS task \gset
@@ -42,7 +42,7 @@ AS $$
 $$;
 SELECT task_id AS task FROM twtasks.add_task('LATE') \gset
 SELECT is((SELECT result FROM twtasks.run_inline('regress_effects.late', 'LATE', 1)), 'failed', 'a handler whose task was taken over meanwhile fails');
-SELECT is((SELECT count(*) FROM regress_effects.effect), 0::bigint, 'that handler leaves no effect');
+SELECT is((SELECT count(*) FROM regress_effects.effect), 0::bigint, 'the failed handler leaves no effect');
 
 -- Counting what is there does not depend on what the planner knows.
 SELECT pg_temp.task_in('ERROR') \g /dev/null

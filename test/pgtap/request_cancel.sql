@@ -66,7 +66,7 @@ SELECT is(ARRAY(SELECT pg_temp.finish(pg_temp.id(20 + n::integer), r) || ' ' || 
 SELECT is(ARRAY(SELECT pg_temp.finish(pg_temp.id(22 + n::integer), r) || ' ' || pg_temp.state(pg_temp.id(22 + n::integer))
 				FROM unnest('{retry,repeat,error,accepted,release,cancelled}'::text[]) WITH ORDINALITY x(r, n)),
 	array_fill('CANCELLED CANCELLED 2'::text, '{6}'), 'any other answer of the handler makes the task CANCELLED');
-SELECT is((SELECT error FROM twtasks.finished_task WHERE id = pg_temp.id(23)), 'cancelled by ' || session_user || ': wrong', 'without a message the task keeps the operator''s reason');
+SELECT is((SELECT error FROM twtasks.finished_task WHERE id = pg_temp.id(23)), 'cancelled by ' || session_user || ': wrong', 'a task without a message keeps the operator''s reason');
 SELECT is((SELECT count(*) FROM twtasks.cancel_request c WHERE c.task_id NOT IN (pg_temp.id(21), pg_temp.id(22))), 0::bigint, 'the requests of ended tasks are gone');
 
 -- One statement finishes several tasks, each by its own result.
@@ -90,7 +90,7 @@ SELECT is(pg_temp.state(pg_temp.id(40)), 'PROCESSING 1', 'the task stays as it i
 
 -- A wish is for one task in one run.
 SELECT is(pg_temp.finish(pg_temp.id(40), 'done'), 'DONE', 'a task is done before it is stopped');
-SELECT is(pg_temp.taken(), NULL, 'its request has no effect any more');
+SELECT is(pg_temp.taken(), NULL, 'the request for a finished task has no effect any more');
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(41)), pg_temp.ask(41), pg_temp.finish(pg_temp.id(41), 'delete') \g /dev/null
 SELECT is((SELECT count(*) FROM twtasks.cancel_request WHERE task_id = pg_temp.id(41)), 1::bigint, 'a deleted task leaves its request behind');
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(41)) \g /dev/null
@@ -106,8 +106,8 @@ SELECT is((SELECT count(*) FROM twtasks.cancel_request), 2::bigint, 'requests th
 -- Nobody runs it.
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(50)), pg_temp.finish(pg_temp.id(50), 'accepted') \g /dev/null
 SELECT is(pg_temp.ask(50), 'changed 2 CANCELLED', 'an accepted task is cancelled at once');
-SELECT is(pg_temp.audited(50), 'cancel PROCESSING 1 CANCELLED 2 wrong', 'its cancellation is audited once');
-SELECT is((SELECT concat_ws(' ', result, version, status) FROM twtasks.finish_task(pg_temp.id(50), 1)), 'wrong_version 2 CANCELLED', 'its result comes too late');
+SELECT is(pg_temp.audited(50), 'cancel PROCESSING 1 CANCELLED 2 wrong', 'the cancellation of an accepted task is audited once');
+SELECT is((SELECT concat_ws(' ', result, version, status) FROM twtasks.finish_task(pg_temp.id(50), 1)), 'wrong_version 2 CANCELLED', 'the result of a cancelled task comes too late');
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(51), 'ignore'), twtasks_internal.start_node('gone') AS gone \gset
 UPDATE twtasks.task SET incarnation = :gone WHERE id = pg_temp.id(51);
 SELECT twtasks_internal.end_node(:gone) \g /dev/null

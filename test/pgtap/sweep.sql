@@ -25,7 +25,7 @@ SELECT bag_eq('SELECT ctid::text AS place, xmin::text AS writer, id FROM twtasks
 	'a sweep changes no row');
 SELECT is((SELECT jsonb_build_array(p.promoted, r.retried, r.errors, r.failed) FROM twtasks_internal.promote_tasks() p, twtasks_internal.recover_tasks() r), '[0, 0, 0, 0]', 'promotion and recovery find nothing to do');
 SELECT bag_eq('SELECT ctid::text AS place, xmin::text AS writer, id FROM twtasks.task', 'SELECT place, writer, id FROM before',
-	'they do not submit late tasks again');
+	'promotion and recovery do not submit late tasks again');
 
 -- The most urgent first, of each type no more than asked.
 TRUNCATE twtasks.task, twtasks.unique_key;
@@ -118,13 +118,13 @@ SELECT bag_eq('SELECT type::text FROM twtasks.task', '{ERROR,HELD,LATER,NEVER,RU
 
 -- Promotion.
 TRUNCATE twtasks.task, twtasks.finished_task, twtasks.unique_key;
-SELECT is((SELECT to_jsonb(p) FROM twtasks_internal.promote_tasks() p), '{"promoted": 0, "next_ms": null}'::jsonb, 'without WAITING tasks there is no next promotion');
+SELECT is((SELECT to_jsonb(p) FROM twtasks_internal.promote_tasks() p), '{"promoted": 0, "next_ms": null}'::jsonb, 'no promotion is due without WAITING tasks');
 SELECT twtasks.add_task('DUE', to_jsonb(n), task_id => pg_temp.id(n), run_after => clock_timestamp() + interval '1 h') FROM generate_series(1, 5) n \g /dev/null
 SELECT is((SELECT promoted FROM twtasks_internal.promote_tasks()), 0::bigint, 'a task that is not due is not promoted');
 SELECT ok((SELECT next_ms BETWEEN 3590000 AND 3600000 FROM twtasks_internal.promote_tasks()), 'the next promotion is when the earliest task is due');
 -- Task 5 has been due for longest.
 UPDATE twtasks.task SET next_event_time = created - right(id::text, 1)::integer * interval '1 s';
-SELECT is((SELECT to_jsonb(p) FROM twtasks_internal.promote_tasks(2) p), '{"promoted": 2, "next_ms": 0}'::jsonb, 'one call promotes a batch, and says that more are due');
+SELECT is((SELECT to_jsonb(p) FROM twtasks_internal.promote_tasks(2) p), '{"promoted": 2, "next_ms": 0}'::jsonb, 'a single call promotes a batch, and says that more are due');
 SELECT is((SELECT array_agg(right(id::text, 1) ORDER BY id) FROM twtasks.task WHERE status = 'SUBMITTED'), '{4,5}'::text[], 'the task that is due for longest is promoted first');
 SELECT is((SELECT jsonb_agg(DISTINCT jsonb_build_array(version, queued, tries, next_event_time - state_time, deadline)) FROM twtasks.task WHERE status = 'SUBMITTED'),
 	'[[1, true, 0, "00:30:00", null]]'::jsonb, 'promoted tasks are SUBMITTED as if added now, with a new version');

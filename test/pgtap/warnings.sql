@@ -27,7 +27,7 @@ END $$;
 SELECT 'nobody grabs it: is there a node with a handler for its type and bucket, and a slot for it?' AS nobody \gset
 
 -- Nobody lives.
-SELECT is(pg_temp.warned(), NULL, 'without tasks and nodes all is well');
+SELECT is(pg_temp.warned(), NULL, 'no warning is shown without tasks and nodes');
 SELECT twtasks.add_task('PAY|ACME', task_id => pg_temp.id(1), bucket => 'a') \g /dev/null
 UPDATE twtasks.task SET next_event_time = '2000-01-01';
 SELECT pg_temp.is_both('no node: bucket "a" has tasks, and no node lives that works for it', 'no node lives that works for its bucket: see twtasks.nodes', 'no node');
@@ -80,7 +80,7 @@ SELECT twtasks.resume_type('OTHER'), twtasks.resume_bucket('a') \g /dev/null
 SELECT twtasks.configure_type('PAY|*', nodes => '{far-*,tes}') \g /dev/null
 SELECT pg_temp.is_both('nodes missing: types "PAY|*" are bound to nodes of which none lives: far-*, tes', 'its policy names no node that lives: see nodes in twtasks.policy_of()', 'a policy of other nodes');
 SELECT twtasks.configure_type('PAY|*', nodes => '{far-*,test}') \g /dev/null
-SELECT pg_temp.is_both(NULL, :'nobody', 'one that names a living node');
+SELECT pg_temp.is_both(NULL, :'nobody', 'a policy that names a living node');
 
 -- Limits.
 SELECT twtasks.configure_limit('PAY|*', 0), twtasks.configure_limit('PAY|OTHER', 1) \g /dev/null

@@ -197,7 +197,7 @@ my $heir = TwTasks::Sidecar->start(
 	handlers => \@handlers);
 
 wait_ok(sub { $node->tasks('status NOT IN (\'DONE\', \'ERROR\')') == 0 },
-	'a restarted sidecar runs what is left');
+	'a restarted sidecar runs the tasks that are left');
 
 foreach my $name (sort keys %kill_when)
 {

@@ -152,7 +152,7 @@ wait_for(sub { state_is($http, 'DONE') }, 'its request');
 my ($child) = grep { $_->{version} == 1 } $ledger->select('start', $stays);
 
 ok( TwTasks::Sidecar::is_running($child->{pid}),
-	'the handler of the frozen one still runs');
+	'the handler of the frozen sidecar still runs');
 
 # It is to send its finish before it learns of its fate.
 my $nodes = $node->session;
@@ -165,7 +165,7 @@ pass('the late finish is refused, and logged');
 $zombie->wait_for_log(qr/refused "done" for task $works version 1/,
 	'the refused finish of a worker');
 is($node->state_of($ends),
-	'PROCESSING 3', 'the task is still that of the other one');
+	'PROCESSING 3', 'the task still belongs to the other sidecar');
 $nodes->close;
 
 $zombie->wait_for_log(

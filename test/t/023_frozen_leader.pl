@@ -51,12 +51,12 @@ foreach my $kind (qw(ring notify))
 	my $is_over = $node->value('SELECT heartbeat + lease < clock_timestamp()
 		FROM twtasks.node WHERE incarnation = ' . $leader->incarnation) eq 't';
 
-	ok(!$leads || $is_over, "$kind: the other one does not lead before");
+	ok(!$leads || $is_over, "$kind: no other sidecar leads before");
 	wait_ok(sub { $heir->log =~ /this node leads/ },
 		"$kind: another sidecar leads when the lease is over");
 	note(sprintf '%s: leads after %.2f s', $kind, took());
 	wait_ok(sub { $node->status_of($task) eq 'DONE' },
-		"$kind: the task of the frozen one is taken over");
+		"$kind: the task of the frozen sidecar is taken over");
 
 	# Word of it may go to the frozen one, whose sessions still wait for triggers.
 	my $due = $node->add_task('TASK',

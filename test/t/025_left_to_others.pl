@@ -37,7 +37,7 @@ my $ledger = TwTasks::Ledger->new;
 	$node->add_task('QUICK') foreach 1 .. TASKS;
 	wait_ok(
 		sub { $node->tasks('type = \'QUICK\' AND status = \'DONE\'') == TASKS },
-		'another sidecar runs tasks that are added while one drains');
+		'another sidecar runs tasks that are added during a drain');
 	is($node->status_of($long), 'PROCESSING', 'the drain still waits for its task');
 	$ledger->release('gate', 1);
 	is($old->wait_for_exit, 0, 'the draining sidecar ends');
@@ -63,7 +63,7 @@ my $ledger = TwTasks::Ledger->new;
 	$node->add_many('OWN', 5 * CROWD, 5 * CROWD);
 	is( $node->value(
 			q(SELECT string_agg(DISTINCT array_to_string(types, ','), ';') FROM twtasks.nodes)),
-		'OWN,ALSO_*', 'sidecars publish what they handle');
+		'OWN,ALSO_*', 'sidecars publish the types that they handle');
 	$node->add_task('ALSO_THIS');
 	is( $node->value(
 			q(SELECT string_agg(detail, ';') FROM twtasks.warnings

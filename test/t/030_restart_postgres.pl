@@ -49,7 +49,7 @@ foreach my $mode (qw(fast immediate))
 		sub {
 			5 == grep { $node->state_of($_) eq 'DONE 2' } @gated;
 		},
-		"$mode: their ends are reported when it is back");
+		"$mode: the ends of handlers are reported when the server is back");
 	$ledger->wait_for_progress("after a $mode stop");
 }
 foreach my $mode (qw(immediate fast immediate))

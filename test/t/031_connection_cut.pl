@@ -72,7 +72,7 @@ foreach my $how (qw(after never late))
 	like(
 		check('WORKER', 'grab', $how),
 		qr/asking for the outcome/,
-		"grab cut, server: $how: the sidecar asked what became of it");
+		"grab cut, server: $how: the sidecar asked about the lost grab");
 	check('WORKER', 'finish', $how);
 	check('SQL', 'execute', $how);
 }

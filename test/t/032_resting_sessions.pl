@@ -105,7 +105,7 @@ wait_ok(
 wait_ok(sub { $node->tasks('status <> \'DONE\'') == 0 }, 'all tasks are done');
 rest_ok('each sidecar has two sessions when idle again');
 unlike($sidecars[0]->log($from) . $sidecars[1]->log($from_b),
-	qr/ postgres: |WARN|ERROR/, 'the log says nothing of it');
+	qr/ postgres: |WARN|ERROR/, 'the log says nothing of the sessions');
 is(scalar($ledger->repeated), 0, 'no task was started twice');
 
 # ---- what comes to a sidecar at rest ----

@@ -100,7 +100,7 @@ wait_ok(sub { $node->status_of($later) eq 'DONE' },
 	'a later task is done too');
 is( $node->value('SELECT * FROM app.seen'),
 	'on|read committed',
-	'commits wait for the disk, and transactions are as they must be');
+	'commits wait for the disk, and the isolation is as expected');
 ok( $node->value(
 		'SELECT EXISTS (SELECT FROM pg_inherits
 		WHERE inhparent = \'twtasks.finished_task\'::regclass)') eq 't',

@@ -53,7 +53,7 @@ ok($lost, 'a grab was lost in the crash');
 is($node->tasks("type = 'AGAIN' AND status = 'DONE'"),
 	scalar @again, 'tasks of lost grabs are done, each once');
 is($ledger->starts($again[-1]),
-	1, 'the run that was under way is taken for the new one');
+	1, 'the run that was under way counts for the new grab');
 
 foreach my $attempt (1 .. 5)
 {

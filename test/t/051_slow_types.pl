@@ -37,7 +37,7 @@ sub check
 
 	$node->add_many($type, 10, 1);
 	wait_ok(sub { $node->tasks("status = 'DONE' AND type = '$type'") == 10 },
-		"ten of another type are done beside $what");
+		"ten tasks of another type are done beside $what");
 	is($node->tasks('status = \'DONE\' AND type LIKE \'SLOW|%\''),
 		0, 'no slow task is done');
 	return;

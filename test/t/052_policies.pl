@@ -161,7 +161,7 @@ wait_ok(
 			WHERE id = '$short' AND error LIKE 'deadline of 0.300 s passed%'"
 		) == 1;
 	},
-	'a deadline is met though the one before it in the handler is far');
+	'a deadline is met though an earlier task of the handler has longer');
 is($node->status_of($reloaded), 'PROCESSING', 'the running task goes on after the reload');
 $ledger->release('gate', 100);
 wait_ok(

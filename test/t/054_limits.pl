@@ -132,7 +132,7 @@ sub check_fast
 		sub {
 			$node->tasks("status = 'DONE' AND type = 'FAST|$key'") == 10;
 		},
-		"ten of another type are done beside $what");
+		"ten tasks of another type are done beside $what");
 	is($ledger->running(qr/^(SLOW|KEYED)/), 5, 'the limited tasks do not end');
 
 	# some milliseconds where nothing else runs

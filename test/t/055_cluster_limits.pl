@@ -121,7 +121,7 @@ sub check_turns
 	}
 	foreach my $key (qw(a b))
 	{
-		cmp_ok(turns($key), '>=', 6, "$key had its turns");
+		cmp_ok(turns($key), '>=', 6, "key $key had its turns");
 	}
 	$ledger->release('gate', 120 - $released);
 	$node->wait_until_done('^PAY', 'all tasks get their turn');
@@ -245,7 +245,7 @@ sub check_sql
 	add($_, 'SQL|bad', 5) foreach qw(a b);
 	wait_ok(
 		sub { $node->tasks('type = \'SQL|bad\' AND status = \'ERROR\'') == 10 },
-		'a failure is logged, and gives its slot back');
+		'a failed task is in ERROR, and gives its slot back');
 	is($node->tasks('type = \'SQL|bad\' AND error !~ \'no SQL.bad\''),
 		0, 'the error of each failed task has the reason');
 	return;
@@ -292,7 +292,7 @@ sub check_crash
 	$sidecars{a}->kill9;
 	wait_ok(
 		sub { turns('b') == $turns + 5 },
-		'the other node uses the slots of a killed one');
+		'the other node uses the slots of a killed node');
 	is(limits('used', 'PAY'), 5, 'all slots are in use, and no more');
 	$sidecars{a}->run;
 	$ledger->release('gate', 100);

@@ -128,7 +128,7 @@ my $side = $node->add_task('BULK', bucket => 'side');
 my $main = $node->add_task('BULK');
 
 wait_ok(sub { $node->status_of($main) eq 'DONE' },
-	'tasks of other buckets run while one is paused');
+	'tasks of other buckets run while a bucket is paused');
 watch_for(0.3);
 is($node->state_of($side), 'SUBMITTED 0', 'a task in a paused bucket stays SUBMITTED');
 is($sidecar->stop, 0, 'the sidecar stops in order');
@@ -163,7 +163,7 @@ my $early = $node->add_task('BULK');
 
 $sidecar->wait_for_log(qr/grab: 1 lost the race/, 'an attempt', $position);
 is($node->state_of($early), 'SUBMITTED 0',
-	'the database refuses what the sidecar does not know to be paused');
+	'the database refuses paused tasks that the sidecar does not know of');
 $node->value('SELECT twtasks.resume_type(\'BULK\')');
 $node->value('ALTER FUNCTION twtasks_internal.unreadable RENAME TO read_policies');
 wait_ok(

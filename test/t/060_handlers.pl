@@ -240,7 +240,7 @@ foreach my $payload (@payloads)
 		$node->value(
 			"SELECT encode(sha256(payload), 'hex')
 			FROM twtasks.finished_task WHERE id = '$id'"),
-		"$size bytes arrive as they are");
+		"$size bytes arrive unchanged");
 }
 my $json =
   $node->add_task('DIGEST', data => '{"a": "\u00e9\n", "b": [1, null]}');
@@ -250,7 +250,7 @@ is( substr(slurp_file("$directory/$json.digest"), 0, 64),
 	$node->value(
 		"SELECT encode(sha256(convert_to(data::text, 'UTF8')), 'hex')
 		FROM twtasks.finished_task WHERE id = '$json'"),
-	'JSON text arrives as it is stored');
+	'JSON text arrives as stored');
 
 # ---- surroundings ----
 

@@ -245,7 +245,7 @@ foreach my $size (0, 1, 65537, 16 * 1024 * 1024)
 			AND length(payload) = $size
 			FROM twtasks.finished_task WHERE id = '$id'"),
 		't',
-		"$size bytes of payload arrive as they are");
+		"$size bytes of payload arrive unchanged");
 }
 
 is($ledger->starts($other), 1, 'the task of another worker was started once');

@@ -84,7 +84,7 @@ sub is_cancelled
 
 	wait_ok(sub { $node->status_of($id) eq 'CANCELLED' },
 		"$what: the task is CANCELLED");
-	return like(error_of($id), $message, "$what: the error says so");
+	return like(error_of($id), $message, "$what: the error says why");
 }
 
 sub add
@@ -156,7 +156,7 @@ is( $node->value(
 		"SELECT string_agg(concat_ws(' ', action, actor, from_status, to_status, reason), ', ' ORDER BY id)
 		FROM twtasks.audit WHERE task_id = '$command'"),
 	'request_cancel alice PROCESSING PROCESSING wrong file, cancel alice PROCESSING CANCELLED wrong file',
-	'the audit says who, and what came of it');
+	'the audit shows the actor and the result');
 
 my $deaf = $node->add_task('DEAF_COMMAND');
 
@@ -178,7 +178,7 @@ wait_for(
 	'grab of two');
 is(cancel($obeys), 'requested 1 PROCESSING', 'the task of a worker can be asked to end');
 is_cancelled($obeys, qr/^stopped$/, 'a worker that obeys');
-is($node->state_of($beside), 'PROCESSING 1', 'the task beside it goes on');
+is($node->state_of($beside), 'PROCESSING 1', 'the task beside the cancelled one goes on');
 
 my $polite = add('POLITE', [ 'say', '' ]);
 

@@ -39,7 +39,7 @@ sub refused
 	ok( $sidecar->wait_for_log(
 			qr/ERROR adoption: executes nothing in this database: $why; see twtasks\.adopt\(\)$/m
 		),
-		"$name: the sidecar says why it executes nothing");
+		"$name: the sidecar says why no task is executed");
 	return $sidecar;
 }
 

@@ -132,7 +132,7 @@ is( $node->value(
 is( $node->value(
 		'SELECT context FROM twtasks.finished_task WHERE type = \'BERLIN\''),
 	'{"schedule": "berlin", "scheduled_for": "2024-03-31T01:00:00Z"}',
-	'the handler is told which occurrence it is');
+	'the handler is told its occurrence');
 
 # ---- paused, run now, resumed ----
 

@@ -25,7 +25,7 @@ sub told
 
 my @expected = ('0 0 - -', "1 0 k \x00\xff h=1 h=2");
 
-is_deeply([told], \@expected, 'the broker has what was produced');
+is_deeply([told], \@expected, 'the broker has the produced messages');
 ok(!eval { $kafka->produce('missing', { value => '1' }); 1 }, 'a missing topic stays missing');
 $kafka->crash;
 ok(!$kafka->is_open, 'a killed broker is away');

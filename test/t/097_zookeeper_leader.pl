@@ -81,10 +81,10 @@ is(leaders(), 'a', 'the second node does not lead');
 # ---- A leader that stands still ----
 
 $a->freeze;
-wait_ok(sub { leaders() eq 'b' }, 'the second one leads when the first stands still');
+wait_ok(sub { leaders() eq 'b' }, 'the second node leads when the first stands still');
 due_task_ok('the second node does what a leader does');
 $a->signal('CONT');
-wait_ok(sub { standing() == 2 }, 'the first one stands again');
+wait_ok(sub { standing() == 2 }, 'the first node stands again');
 is(leaders(), 'b', 'the first node stands behind the second');
 
 # ---- Cut from ZooKeeper, but not from PostgreSQL ----
@@ -94,7 +94,7 @@ my $position = $b->log_position;
 $tunnels{b}->cut;
 $b->wait_for_log(qr/this node no longer leads/, 'end of the claim', $position);
 is(standing(), 2, 'a leader that is cut gives the mark up before ZooKeeper forgets it');
-wait_ok(sub { leaders() eq 'a' }, 'the other one leads');
+wait_ok(sub { leaders() eq 'a' }, 'the other node leads');
 $b->wait_for_log(qr/so PostgreSQL chooses the leader/, 'fallback', $position);
 is(leaders(), 'a', 'the leader stays while the cut node asks PostgreSQL');
 $tunnels{b}->mend;
