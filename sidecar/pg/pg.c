@@ -44,7 +44,7 @@ struct Pg
 	LoopTimer  *timer;			/* next attempt, end of this one, or rest */
 	PgState		state;
 	int64		backoff_us;
-	bool		in_trouble;		/* connected, but its last session was useless */
+	bool		in_trouble;		/* connects, but its last session failed */
 	const PgStatement *failed;	/* the statement that caused the trouble */
 	int64		up_us;			/* when the session was set up */
 	int64		rest_us;		/* rests after this time; 0: never */
@@ -184,10 +184,7 @@ go_down_because(Pg *pg, const char *why, TroubleState trouble)
 	drop_connection(pg);
 	set_state(pg, STATE_WAITING);
 
-	/*
-	 * Random, because many clients lose a server at once and must not all
-	 * come back at once.
-	 */
+	/* Random: many clients lose a server at once. */
 	loop_timer_start(pg->timer, has_next ? 0 : chance_delay(pg->backoff_us));
 	if (!has_next)
 		pg->backoff_us = Min(pg->backoff_us * 2, BACKOFF_MAX_US);
@@ -213,10 +210,7 @@ pg_reset(Pg *pg, const char *why)
 	go_down(pg, why);
 }
 
-/*
- * Ends the trouble, since the session works again; a connection alone is not
- * enough.
- */
+/* The session works again, which is more than being connected. */
 static void
 out_of_trouble(Pg *pg)
 {
@@ -483,9 +477,7 @@ look_for_rest(Pg *pg)
 	set_state(pg, STATE_NEW);
 }
 
-/*
- * The timer also ends an attempt that takes too long, or a broken connection.
- */
+/* Also ends an attempt that takes too long, or a broken connection. */
 static void
 on_timer(void *arg)
 {

@@ -399,10 +399,7 @@ on_found(void *arg, const char *addresses, const char *error)
 	give_credentials(election);
 }
 
-/*
- * A session that was silent for too long is over, even if the library still
- * hopes.
- */
+/* A session that was silent for too long is over. */
 static bool
 is_lost(const Election *election)
 {
@@ -411,10 +408,7 @@ is_lost(const Election *election)
 		Max(zk_timeout_us(election->session), election->config->session_us);
 }
 
-/*
- * Whether the server refused the request, which is sent again at the next
- * check.
- */
+/* Whether the request was refused; the next check sends it again. */
 static bool
 is_refused(Election *election)
 {
