@@ -23,22 +23,23 @@ struct Limits
 struct Limit
 {
 	char	   *name;
-	Limits	   *all;			/* NULL: the limit knows nothing of time */
+	Limits	   *all;			/* NULL: the limit has no clock */
 	LimitTerms	terms;
 	int			used;			/* booked and not freed here */
 	int			held;			/* booked and not freed in the database */
 	Limit	   *parent;
-	Limit	   *across[LIMITS_ACROSS];	/* the first entries are used */
+	Limit	   *across[LIMITS_ACROSS];	/* unused entries are NULL, at the end */
 	Heap		waiters;		/* SlotWaiters */
 	int			refs;
 	void		(*on_unused) (void *arg, Limit *limit);
 	void	   *unused_arg;
-	Rate		rate;			/* pending: booked and not started */
-	int64		next_us;		/* its place in all->timed depends on this */
+	Rate		rate;			/* pending: booked slots that did not start */
+	int64		next_us;		/* orders all->timed */
 	int			place;
 	bool		is_shared;
-	Turns		turns;			/* a shared limit's */
-	int			freed;			/* freed, and the database does not know yet */
+	Turns		turns;			/* for a shared limit */
+	int			freed;			/* freed slots not yet reported to the
+								 * database */
 	dlist_node	freed_node;
 };
 
@@ -50,7 +51,7 @@ now_us(const Limit *limit)
 	return limit->all == NULL ? 0 : limit->all->clock(limit->all->arg);
 }
 
-/* The time for the rate of that limit; a limit without a rate does not ask. */
+/* The time for the limit's rate; without a rate the clock is not read. */
 static int64
 rate_now_us(const Limit *limit)
 {
@@ -107,7 +108,7 @@ set_limit_place(void *item, int place)
 	((Limit *) item)->place = place;
 }
 
-/* When time alone may make room for the waiters. */
+/* When time alone may make room for the waiters; NEVER if it cannot. */
 static int64
 next_time(const Limit *limit, int64 now)
 {
@@ -146,9 +147,9 @@ set_timer(Limit *limit)
 }
 
 /*
- * A woken waiter that books wakes the next one while there is room.  Both
- * questions use the same moment: a start that comes due between them would
- * wake nobody and leave no timer.
+ * A woken waiter that books a slot wakes the next one while there is room.
+ * Both checks below use the same time: a start that came due between them
+ * would wake no waiter and set no timer.
  */
 void
 limit_yield(Limit *limit)
@@ -192,7 +193,7 @@ limits_tick(Limits *limits)
 	{
 		turns_tick(&limit->turns, now);
 		limit_yield(limit);
-		/* a clock that stands still must not keep us here */
+		/* do not loop forever if the clock stands still */
 		if (limit->next_us <= now)
 			break;
 	}
@@ -287,7 +288,7 @@ limit_set_terms(Limit *limit, const LimitTerms *terms)
 	limit_yield(limit);
 }
 
-/* sign 1 or -1 */
+/* Adds (sign 1) or subtracts (-1) the limit's slots at all limits above. */
 static void
 count_above(Limit *above, const Limit *limit, int sign)
 {
@@ -365,7 +366,7 @@ limit_on_unused(Limit *limit, void (*fn) (void *arg, Limit *limit), void *arg)
 	limit->unused_arg = arg;
 }
 
-/* ---- one step of slots.c ---- */
+/* ---- a limit as one step of slots.c ---- */
 
 void
 limit_book(Limit *limit)
@@ -415,7 +416,7 @@ limit_forget_shared(Limit *limit)
 	limit->held--;
 }
 
-/* The database decides whose turn it is; until then no waiter here has it. */
+/* Closes the limit for waiters here until the database decides who is next. */
 void
 limit_free_shared(Limit *limit)
 {

@@ -6,14 +6,14 @@
  *		from: type_limits.h, handler.h		to: slots.h
  *
  * Limits form a tree: a slot of a handler is also a slot of the node.  A limit
- * may also have limits across, outside its own line: a type has a limit of its
- * own, its handler's and its bucket's limits across, and above it the limits
- * of the database.  slots.h books along the whole way up.
+ * may also have limits across, outside its own line.  A type has its own
+ * limit, the limits of its handler and its bucket across, and the limits of
+ * the database above.  slots.h books a slot at all of them.
  *
- * A shared limit counts together with other nodes (offers.h).  This file has
+ * A shared limit also counts tasks of other nodes (offers.h).  This file has
  * only this node's view of it: the slots in use here, and whether the database
- * has refused more (turns.h).  A slot that is freed there wakes no waiter
- * here before the database has said whose turn it is.
+ * has refused more (turns.h).  A freed slot of a shared limit wakes no waiter
+ * here until the database has decided which node is next.
  *
  * Invariant
  *	- 0 <= used <= max at every limit (used may be above max only after the
@@ -27,36 +27,39 @@
 #include "slots/turns.h"
 #include "slots/waiters.h"
 
-/* The figures of a limit. */
+/* The numbers that define a limit. */
 typedef struct LimitTerms
 {
 	int			max;			/* slots; below 0: no limit */
 	int			stretch;		/* extra slots for urgent tasks */
-	int			stretch_priority;	/* urgent: up to this priority */
+	int			stretch_priority;	/* tasks up to this priority are urgent */
 	int			rate;			/* starts per period; 0: no limit */
 	int64		period_us;
-	int			burst;			/* most starts at one moment */
+	int			burst;			/* most starts at once */
 } LimitTerms;
 
-/* ---- all limits that know of time or of other nodes ---- */
+/* ---- all limits with a rate or shared with other nodes ---- */
 
 typedef struct Limits Limits;
 
-/* Microseconds that never go back. */
+/* A monotonic clock, in microseconds. */
 typedef int64 (*LimitClock) (void *arg);
 
 extern Limits *limits_new(LimitClock clock, void *arg);
 
-/* Each limit is gone already. */
+/* All its limits must be freed before. */
 extern void limits_free(Limits *limits);
 
 /* The next time to call limits_tick(), by the clock; -1: none. */
 extern int64 limits_next_us(const Limits *limits);
 
-/* Wakes the waiters whose time has come. */
+/* Wakes waiters of limits that got room by time. */
 extern void limits_tick(Limits *limits);
 
-/* A shared limit, the slots freed, and whether a waiter here wants one. */
+/*
+ * Gets a shared limit, the number of freed slots, and whether a waiter here
+ * wants one.
+ */
 typedef void (*LimitFreed) (void *arg, Limit *limit, int freed, bool is_wanted);
 
 /* Calls fn for each shared limit that had slots freed since the last call. */
@@ -64,13 +67,13 @@ extern void limits_take_freed(Limits *limits, LimitFreed fn, void *arg);
 
 /* ---- a limit ---- */
 
-/* max 0 or less: the limit itself does not limit.  parent NULL: a root. */
+/* max 0 or less: no limit of its own.  parent NULL: a root. */
 extern Limit *limit_new(const char *name, int max, Limit *parent);
 
-/* Limits below it belong to the same Limits. */
+/* A root that belongs to limits, as all limits below it do. */
 extern Limit *limit_new_root(Limits *limits, const char *name, int max);
 
-/* Nobody waits, nothing is booked, and no limit is left below it. */
+/* The limit must have no waiters, no booked slots, and no limits below it. */
 extern void limit_free(Limit *limit);
 
 extern const char *limit_name(const Limit *limit);
@@ -85,26 +88,25 @@ extern bool limit_is_rested(const Limit *limit);
 
 /*
  * Moves the limit to another place in the tree, with its slots in use.  The
- * caller must limit_wake() the limits above if their waiters have to be asked
- * again.
+ * caller must limit_wake() the limits above if their waiters should try again.
  */
 extern void limit_set_parent(Limit *limit, Limit *parent);
 extern Limit *limit_parent(const Limit *limit);
 
-/* Adds a limit outside the line; nothing may be booked yet. */
+/* Adds a limit across.  No slot may be booked yet. */
 #define LIMITS_ACROSS 2
 extern void limit_add_across(Limit *limit, Limit *across);
 
-/* NULL: there are not so many. */
+/* The limit across number i; NULL: there is none. */
 extern Limit *limit_across(const Limit *limit, int i);
 
-/* Keeps a limit that others may free: see limit_on_unused(). */
+/* Count a use of the limit, so that it is not freed: see limit_on_unused(). */
 extern void limit_keep(Limit *limit);
 extern void limit_release(Limit *limit);
 
 /*
- * Calls fn(arg, limit) when the limit is no longer kept and nothing is booked;
- * fn may free the limit.
+ * Calls fn(arg, limit) when the limit is no longer kept and has no booked
+ * slots.  fn may free the limit.
  */
 extern void limit_on_unused(Limit *limit, void (*fn) (void *arg, Limit *limit),
 							void *arg);
@@ -118,8 +120,8 @@ extern void limit_set_shared(Limit *limit);
 extern bool limit_is_shared(const Limit *limit);
 
 /*
- * The database refused a slot of that limit.  The limit closes for again_us;
- * with 0, until it is opened, offered, or time to try with one task.
+ * The database refused a slot of the limit, which closes for again_us.  With 0
+ * it stays closed until a grant or an offer, and now and then one task tries.
  */
 extern void limit_refuse(Limit *limit, int64 again_us);
 
@@ -127,14 +129,15 @@ extern void limit_refuse(Limit *limit, int64 again_us);
 extern void limit_grant(Limit *limit);
 
 /*
- * The database freed that many slots for this node.  We try one more than
- * that: a refusal tells the database that we wait for the next one.  Without a
- * waiter we keep the turns while grabs are under way, since one may be refused.
- * False: the turns are of no use here, and the caller has to hand them on.
+ * The database offers this number of slots to this node.  We try one more task
+ * than that: its refusal tells the database that we wait for the next slot.
+ * Without a waiter we keep the turns while grabs are under way, since one may
+ * be refused.  False: this node cannot use the turns, and the caller hands
+ * them on.
  */
 extern bool limit_offer(Limit *limit, int turns, TurnsSource source);
 
-/* ---- one step of slots.c ---- */
+/* ---- a limit as one step of slots.c ---- */
 
 extern bool limit_has_room(const Limit *limit, int priority);
 extern void limit_book(Limit *limit);
@@ -144,17 +147,20 @@ extern void limit_start(Limit *limit);
 extern void limit_end_grab(Limit *limit);
 
 /*
- * A slot is free again, in this order: here, then in the database; or the
- * database never gave it.
+ * A slot is freed here, and later in the database.  limit_forget_shared()
+ * replaces the second step if the database never gave the slot.
  */
 extern void limit_free_here(Limit *limit);
 extern void limit_free_shared(Limit *limit);
 extern void limit_forget_shared(Limit *limit);
 
-/* Calls limit_on_unused()'s function if it is time; the limit may be gone. */
+/*
+ * Calls the function of limit_on_unused() if the limit is unused.  The limit
+ * may be gone afterwards.
+ */
 extern void limit_tell_unused(Limit *limit);
 
-/* Wakes the first waiter if there is room for it. */
+/* Wakes the first waiter if there is room for its task. */
 extern void limit_yield(Limit *limit);
 
 extern void limit_add_waiter(Limit *limit, SlotWaiter *waiter);

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * limit_reader.c
- *		Reads the limits of the database.
+ *		Reads the limits that are set in the database.
  *
  *		from: sql/policy/limits.sql		to: type_limits.c
  *
@@ -22,7 +22,7 @@ struct LimitReader
 	LoopFn		on_missed;
 	void	   *arg;
 	bool		has_missed;
-	PGresult   *last;			/* as last read; NULL: not yet */
+	PGresult   *last;			/* the last answer; NULL: none yet */
 };
 
 /* False: the row is malformed. */

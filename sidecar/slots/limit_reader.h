@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * limit_reader.h
- *		Reads the limits of the database.
+ *		Reads the limits that are set in the database.
  *
  *		from: policies.h (policies_on)		to: type_limits.h
  *
@@ -18,18 +18,21 @@
 typedef struct LimitReader LimitReader;
 
 /*
- * Reads whenever the configuration in the database is read.  Calls on_missed
- * when an unknown limit, for which tasks were dropped, has become known.
+ * Reads the limits whenever the configuration in the database is read.  Calls
+ * on_missed after a read that limit_reader_miss() asked for.
  */
 extern LimitReader *limit_reader_open(Policies *policies, Node *node,
 									  TypeLimits *limits, LoopFn on_missed, void *arg);
 
 /*
- * A task was dropped for an unknown limit: reads soon.  Takes the LimitReader.
+ * A task was dropped because its limit was not known: reads the limits soon.
+ * The argument is the LimitReader.
  */
 extern void limit_reader_miss(void *reader);
 
-/* Call it after the node is freed: the node's answers come here. */
+/*
+ * Call it after the node is freed, since pending answers still use the reader.
+ */
 extern void limit_reader_free(LimitReader *reader);
 
 #endif							/* TWT_LIMIT_READER_H */

@@ -49,7 +49,10 @@ limit_rules_set(LimitRules *rules, const LimitRule *from, int n)
 	}
 }
 
-/* The narrowness of the rule for that type; below 0: it does not cover it. */
+/*
+ * The narrowness of the rule for the type; below 0: the rule does not cover
+ * the type.
+ */
 static int
 find_key(const LimitRule *rule, const char *type, char *key)
 {
@@ -58,9 +61,9 @@ find_key(const LimitRule *rule, const char *type, char *key)
 }
 
 /*
- * The widest first: a limit of the cluster is wider than one of the node.  Among
- * rules of one name, a pattern without a star comes last, and so takes the place of
- * X|*.
+ * Orders the widest first: a cluster-wide limit is wider than one of the node.
+ * If two rules have one name, the pattern without a star comes last, and so
+ * replaces X|*.
  */
 static int
 compare_covers(const void *a, const void *b)
@@ -76,7 +79,7 @@ compare_covers(const void *a, const void *b)
 		(int) limit_pattern_is_keyed(left->rule->pattern);
 }
 
-/* Among covers with one key the last one counts. */
+/* Keeps only the last of several covers with one key. */
 static int
 drop_replaced(LimitCover *covers, int n)
 {
@@ -107,7 +110,7 @@ limit_rules_cover(const LimitRules *rules, const char *type, LimitCover **covers
 	return drop_replaced(*covers, n);
 }
 
-/* X|K comes before X|*. */
+/* A rule for X|K takes precedence over X|*. */
 const LimitRule *
 limit_rules_find(const LimitRules *rules, const char *key)
 {

@@ -5,8 +5,8 @@
  *
  *		from: limit_reader.h		to: type_limits.h
  *
- * A rule is a pattern with its figures; common/limit_pattern.h says which
- * types a pattern covers.
+ * A rule is a pattern with the numbers of its limit.  common/limit_pattern.h
+ * says which types a pattern covers.
  *
  *-------------------------------------------------------------------------
  */
@@ -41,16 +41,16 @@ typedef struct LimitCover
 extern LimitRules *limit_rules_new(void);
 extern void limit_rules_free(LimitRules *rules);
 
-/* Copies the rules, which take the place of all before them. */
+/* Copies the rules, which replace all earlier ones. */
 extern void limit_rules_set(LimitRules *rules, const LimitRule *from, int n);
 
 /*
- * The rules that cover a type, the widest first, each key once.  Returns how
- * many; *covers is the caller's.
+ * Finds the rules that cover a type, the widest first, each key once.  Returns
+ * their number; the caller frees *covers.
  */
 extern int	limit_rules_cover(const LimitRules *rules, const char *type, LimitCover **covers);
 
-/* The rule that makes the limit of that key; NULL: none. */
+/* The rule that defines the limit with that key; NULL: none. */
 extern const LimitRule *limit_rules_find(const LimitRules *rules, const char *key);
 
 #endif							/* TWT_LIMIT_RULES_H */

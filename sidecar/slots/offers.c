@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * offers.c
- *		Slots of cluster-wide limits: freed here, offered by the database.
+ *		Passes freed slots of cluster-wide limits on to the node that is next.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,16 +15,16 @@
 #include "pg/calls.h"
 #include "slots/offers.h"
 
-/* Another session used the limit at that moment. */
+/* The delay when another session had the limit locked. */
 #define AGAIN_US MS_TO_US(2)
 #define OFFERS_AHEAD 2
 
-/* The freed slots of one limit, to be told to the database. */
+/* The freed slots of one limit, to be reported to the database. */
 typedef struct Offer
 {
 	char	   *name;
 	int			freed;
-	bool		is_wanted;		/* we wait for it ourselves */
+	bool		is_wanted;		/* a task here waits for a slot */
 	uint32		hash;
 	char		status;
 } Offer;
@@ -43,7 +43,10 @@ typedef struct Offer
 #define SH_DEFINE
 #include "lib/simplehash.h"
 
-/* The offers of one statement by name; those not answered are sent again. */
+/*
+ * The offers of one statement by limit name.  Unanswered offers are sent
+ * again.
+ */
 typedef struct OfferCall
 {
 	Offers	   *offers;
@@ -126,7 +129,7 @@ on_offered(void *arg, PgOutcome outcome, PGresult *result)
 	pfree(call);
 }
 
-/* We hand on a turn that is of no use here. */
+/* If this node cannot use the turns, it hands them on. */
 void
 offers_read(Offers *offers, const char *payload)
 {

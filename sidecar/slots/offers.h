@@ -1,17 +1,18 @@
 /*-------------------------------------------------------------------------
  *
  * offers.h
- *		Slots of cluster-wide limits: freed here, offered by the database.
+ *		Passes freed slots of cluster-wide limits on to the node that is next.
  *
  *		from: limit.h (limits_take_freed)		to: limit.h (limit_offer)
  *
- * When a task under such a limit has ended, we ask the database which node is
- * next.  It has noted in order which nodes it refused.  The question goes over
- * a connection of its own.  The next node hears by NOTIFY, on its control
- * connection.
+ * When a task under a cluster-wide limit has ended, we ask the database which
+ * node is next.  The database keeps the order in which it refused nodes.  The
+ * query has a connection of its own.  The next node gets a NOTIFY on its
+ * control connection.
  *
- * An offer may get lost, so a node that waits also tries now and then (turns.h).
- * docs/decisions/fair-hand-over.md says why a retry alone is not enough.
+ * An offer may get lost, so a waiting node also tries by itself now and then
+ * (turns.h).  docs/decisions/fair-hand-over.md says why a retry alone is not
+ * enough.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,21 +30,25 @@ extern Offers *offers_open(Loop *loop, const Config *config, Node *node,
 						   Limits *all, TypeLimits *limits);
 extern void offers_free(Offers *offers);
 
-/* Calls fn for a limit that is not known here; once, after the open. */
+/*
+ * Sets the function to call for a limit that this node does not know.  Call it
+ * once, after offers_open().
+ */
 extern void offers_on_unknown(Offers *offers, LoopFn fn, void *arg);
 
 /*
- * A notification: "incarnation turns name".  Any session may send one, so it
- * only makes us ask.
+ * Reads a notification: "incarnation turns name".  Any session may send one,
+ * so it only makes this node try a grab.
  */
 extern void offers_read(Offers *offers, const char *payload);
 
-/* Sends what was freed; at the end of each turn. */
+/* Reports freed slots.  Call it at the end of each turn. */
 extern void offers_pump(Offers *offers);
 
 /*
- * A limit refused a task, until_us by the database's clock, in microseconds
- * since 1970, or 0.  False: that limit is not known here, and fn was called.
+ * A limit refused a task until until_us (by the database's clock, in
+ * microseconds since 1970), or without a time (0).  False: this node does not
+ * know the limit, and fn was called.
  */
 extern bool offers_refused(Offers *offers, const char *name, int64 until_us) MUSTCHECK;
 

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * rate.c
- *		How often something may start: so many per period, so many at once.
+ *		A rate limit: a number of starts per period, and a burst.
  *
  *-------------------------------------------------------------------------
  */
@@ -9,7 +9,7 @@
 
 #include "slots/rate.h"
 
-/* No rate looks back or ahead for longer than this. */
+/* The longest time that a rate looks back or ahead. */
 #define LONGEST_NS (PG_INT64_MAX / 4)
 
 void
@@ -30,7 +30,7 @@ rate_set(Rate *rate, int starts, int64 period_us, int burst, int64 now_us)
 		(int64) (Min(used_up, burst) * rate->step_ns);
 }
 
-/* How far ahead "spent" may lie while another start is allowed. */
+/* How far ahead of now "spent" may be while one more start is allowed. */
 static int64
 reach_ns(const Rate *rate)
 {

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * slots.c
- *		Slots of limits, booked before the grab, on the whole way up.
+ *		Books slots at a limit and all limits above it, before the grab.
  *
  *-------------------------------------------------------------------------
  */
@@ -9,7 +9,10 @@
 
 #include "slots/slots.h"
 
-/* The next limit on the way up from leaf: across, then its own line. */
+/*
+ * The next limit on the way up from leaf: first the limits across, then its
+ * line.
+ */
 static Limit *
 step_up(const Limit *leaf, const Limit *step)
 {
@@ -93,10 +96,11 @@ slots_undo(Limit *limit)
 }
 
 /*
- * A waiter that one limit woke and another refuses would keep its turn at the
- * first, and a free slot there would reach no waiter.  Waiters further down the
- * line must pass this limit as well, so they can wait until it has room.  The
- * limit itself may have got room since it was found full.
+ * One limit may wake a waiter that another limit then refuses.  The waiter
+ * passes its turn at the first limit on, or a free slot there would reach no
+ * waiter.  Waiters below this limit need not be woken: they need room at this
+ * limit too.  This limit itself may have got room meanwhile, so it is asked
+ * again.
  */
 void
 slots_wait(Limit *limit, SlotWaiter *waiter)

@@ -1,16 +1,16 @@
 /*-------------------------------------------------------------------------
  *
  * slots.h
- *		Slots of limits, booked before the grab, on the whole way up.
+ *		Books slots at a limit and all limits above it, before the grab.
  *
  *		from: table.h (slots_book)		to: execute.h (slots_free)
  *
- * A slot is booked at a limit and at all limits above and across (limit.h), or
- * not at all.  It is freed exactly once.
+ * A slot is booked at a limit and all limits above and across (limit.h), or at
+ * none.  It is freed exactly once.
  *
  * Each freed slot wakes one waiter at every limit on its way up.  A waiter
- * that books wakes the next one where there is more room.  So a freed slot
- * reaches every table that shares it.
+ * that books wakes the next waiter at each limit with more room.  So a freed
+ * slot reaches every table that shares the limit.
  *
  * Waking a waiter does not reserve a slot; the waiter may try to book one.  If
  * it cannot, it wakes the next waiter: slots_wait() does that for a waiter
@@ -18,8 +18,8 @@
  * book.
  *
  * Invariant
- *	- a waiter at a limit with room comes after one that was woken and has not
- *	  booked yet, or that waits at another limit which both have to pass.
+ *	- while a waiter waits at a limit with room, an earlier one was woken and has
+ *	  not booked yet, or waits at another limit that both need.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,36 +29,40 @@
 #include "slots/limit.h"
 
 /*
- * Books one slot for that priority at limit and at all limits above and
- * across.  Returns NULL when booked; otherwise books nothing and returns a
- * full limit, the lowest of its line.
+ * Books one slot for that priority at limit and all limits above and across.
+ * Returns NULL when booked.  Otherwise books nothing and returns the first
+ * full limit on the way up.
  */
 extern Limit *slots_book(Limit *limit, int priority) MUSTCHECK;
 
 /*
- * slots_start(): the booked slot starts now, which counts for the rates.
- * slots_cancel(): it does not start, and the slot is given back.
+ * slots_start(): the task of the slot starts now, which counts for the rates.
+ * slots_cancel(): the task does not start, and the slot is given back.
  */
 extern void slots_start(Limit *limit);
 extern void slots_cancel(Limit *limit);
 
-/* Like slots_cancel(), when the database refused: no slot was freed there. */
+/*
+ * Like slots_cancel(), after a refusal by the database, which has no slot to
+ * free.
+ */
 extern void slots_undo(Limit *limit);
 
 /* Gives one slot back on the whole way up, and wakes waiters. */
 extern void slots_free(Limit *limit);
 
 /*
- * The same in two steps: slots_free_here() at once for limits counted here,
- * the other for limits counted in the database, once the database knows.
+ * slots_free() in two steps: slots_free_here() at once, for limits counted
+ * here; slots_free_shared() when the database has the outcome, for shared
+ * limits.
  */
 extern void slots_free_here(Limit *limit);
 extern void slots_free_shared(Limit *limit);
 
 /*
- * Waits at the full limit that slots_book() returned.  Other limits on the
- * waiter's way that have room wake another waiter.  Change the waiter's
- * priority and sequence only between slots_unwait() and slots_wait().
+ * Waits at the full limit that slots_book() returned.  Other limits on the way
+ * up that have room wake another waiter.  Change priority and sequence of a
+ * waiter only between slots_unwait() and slots_wait().
  */
 extern void slots_wait(Limit *limit, SlotWaiter *waiter);
 
@@ -66,12 +70,12 @@ extern void slots_wait(Limit *limit, SlotWaiter *waiter);
 extern void slots_unwait(SlotWaiter *waiter);
 
 /*
- * For a waiter that was woken, or stopped waiting, and will not book: wakes
- * one waiter at each limit on the way up that has room.
+ * Call it for a waiter that was woken, or stopped waiting, and will not book.
+ * Wakes one waiter at each limit on the way up that has room.
  */
 extern void slots_yield(Limit *limit);
 
-/* Whether other nodes count the slot too, at this limit or at one above. */
+/* Whether this limit or one above or across is shared with other nodes. */
 extern bool slots_are_shared(const Limit *limit);
 
 /* The database granted the slot: all shared limits on the way up open. */

@@ -10,11 +10,14 @@
 
 #include "slots/turns.h"
 
-/* An offer may be lost, so we try a closed limit by ourselves, ever less often. */
+/*
+ * How long we wait for an offer, which may be lost, before we try by
+ * ourselves.  The time doubles with each try.
+ */
 #define PATIENCE_MIN_US MS_TO_US(125)
 #define PATIENCE_MAX_US SECONDS_TO_US(8)
 
-/* After repeated refusals we wait longer than the database says. */
+/* Back-off: after repeated refusals we wait longer than the database says. */
 #define BACKOFF_MIN_US MS_TO_US(1)
 #define BACKOFF_MAX_US MS_TO_US(256)
 
@@ -38,7 +41,9 @@ turns_are_out(const Turns *turns)
 	return turns->state != TURNS_OPEN && turns->left == 0;
 }
 
-/* A closed limit is asked with one task, less and less often. */
+/*
+ * Opens a paused limit when its time has come; lets one task try a closed one.
+ */
 void
 turns_tick(Turns *turns, int64 now_us)
 {

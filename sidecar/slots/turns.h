@@ -6,9 +6,9 @@
  *
  *		from: limit.h (limit_book)		to: limit.h (limit_refuse, limit_offer)
  *
- * A limit is open until the database refuses a task.  From then on it is
- * closed: as many tasks may ask as there are turns.  Offers bring turns.  Time
- * brings one too, ever less often, in case an offer was lost.
+ * A limit is open until the database refuses a task.  Then it is closed: each
+ * task that asks the database uses up a turn.  Offers bring turns.  In case an
+ * offer was lost, time brings a turn too, ever less often.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,23 +18,25 @@
 typedef enum TurnsState
 {
 	TURNS_OPEN,
-	TURNS_CLOSED,				/* until an offer, or until it is time to try */
-	TURNS_PAUSED				/* until the time that the database named */
+	TURNS_CLOSED,				/* until an offer or a grant, or the next try */
+	TURNS_PAUSED				/* until the time that the database gave */
 } TurnsState;
 
-/* How the database came to offer turns. */
+/* How the offer of turns arrived. */
 typedef enum TurnsSource
 {
-	TURNS_ANSWERED,				/* it answered our own call */
-	TURNS_TOLD					/* it told us, because it had refused us */
+	TURNS_ANSWERED,				/* in the answer to our own call */
+	TURNS_TOLD					/* by NOTIFY, since it had refused us before */
 } TurnsSource;
 
 typedef struct Turns
 {
 	TurnsState	state;
-	int			left;			/* tasks that may ask although it is not open */
+	int			left;			/* tasks that may ask although the limit is
+								 * not open */
 	int			early;			/* turns kept for grabs under way */
-	int			early_grabs;	/* grabs that keep them and have not ended */
+	int			early_grabs;	/* grabs under way that these turns are kept
+								 * for */
 	TurnsSource early_source;
 	int64		open_us;		/* when to ask again */
 	int64		patience_us;
@@ -45,20 +47,21 @@ typedef struct Turns
 extern void turns_init(Turns *turns);
 
 /*
- * turns_are_out() is true while no turn is left; turns_tick() gives one by
+ * turns_are_out(): no task may ask.  turns_tick() gives a turn when it is
  * time.
  */
 extern bool turns_are_out(const Turns *turns);
 extern void turns_tick(Turns *turns, int64 now_us);
 
-/* Uses a turn: a task asks. */
+/* A task asks the database: uses up a turn, unless the limit is open. */
 extern void turns_use(Turns *turns);
 
-/* Closes the limit for now, whatever the database thinks. */
+/* Closes an open limit without a refusal by the database. */
 extern void turns_close(Turns *turns, int64 now_us);
 
 /*
- * See limit_refuse() and limit_grant(); returns whether the limit was closed.
+ * See limit_refuse() and limit_grant().  turns_grant() returns whether the
+ * limit was not open.
  */
 extern void turns_refuse(Turns *turns, int64 again_us, int64 now_us);
 extern bool turns_grant(Turns *turns);
@@ -70,11 +73,17 @@ typedef enum TurnsOffered
 	TURNS_TAKEN					/* given to waiters */
 } TurnsOffered;
 
-/* See limit_offer(); so many wait here, and so many grabs are under way. */
+/*
+ * See limit_offer().  waiters and grabs: how many wait here, and are under
+ * way.
+ */
 extern TurnsOffered turns_offer(Turns *turns, int n, TurnsSource source, int waiters,
 								int grabs);
 
-/* A grab ended without a refusal.  Returns how many turns to hand on. */
+/*
+ * A grab ended without a refusal.  Returns the number of kept turns to hand
+ * on.
+ */
 extern int	turns_end_grab(Turns *turns);
 
 #endif							/* TWT_TURNS_H */

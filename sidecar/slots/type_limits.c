@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * type_limits.c
- *		The limits of the database, in the tree of this node's limits.
+ *		The limits that are set in the database, in this node's tree of limits.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,8 +18,9 @@
 /* The limit of a rule. */
 typedef struct Named
 {
-	dlist_node	node;			/* in resting */
-	bool		is_resting;		/* unused, but its rate is not yet rested */
+	dlist_node	node;			/* in TypeLimits.resting */
+	bool		is_resting;		/* unused, but earlier starts still count for
+								 * its rate */
 	bool		has_rule;
 	TypeLimits *limits;
 	Limit	   *limit;
@@ -35,7 +36,7 @@ typedef struct LeafKey
 
 typedef struct Leaf
 {
-	dlist_node	node;			/* in idle */
+	dlist_node	node;			/* in TypeLimits.idle */
 	bool		is_idle;
 	TypeLimits *limits;
 	Limit	   *limit;
@@ -126,7 +127,9 @@ free_named(Named *named)
 		limit_release(parent->limit);
 }
 
-/* Limits become rested roughly in the order in which they began to rest. */
+/*
+ * Frees rested limits from the head: they become rested roughly in list order.
+ */
 static void
 free_rested(TypeLimits *limits)
 {
@@ -181,7 +184,7 @@ find_named(const TypeLimits *limits, const char *key)
 	return entry == NULL ? NULL : entry->named;
 }
 
-/* Moves a limit, or a leaf, below that parent. */
+/* Moves a limit or a leaf below another parent. */
 static void
 move_below(Limit *limit, Named **place, Named *parent, Limit *node)
 {
@@ -197,7 +200,7 @@ move_below(Limit *limit, Named **place, Named *parent, Limit *node)
 		limit_release(before->limit);
 }
 
-/* The limit of a rule, below that parent; made on first use. */
+/* The limit of a rule, placed below parent; made on first use. */
 static Named *
 get_named(TypeLimits *limits, const LimitCover *cover, Named *parent)
 {
@@ -215,8 +218,8 @@ get_named(TypeLimits *limits, const LimitCover *cover, Named *parent)
 }
 
 /*
- * Each limit is kept by the one below it.  New limits have none below them
- * yet, so the walk itself keeps the last one.
+ * Each limit is kept by the limits below it.  A new limit has none yet, so the
+ * loop keeps the last one itself.
  */
 static void
 place_leaf(Leaf *leaf)
@@ -320,9 +323,9 @@ type_limits_leaf(TypeLimits *limits, const char *type, Limit *handler, Limit *bu
 	return leaf->limit;
 }
 
-/* ---- all together ---- */
+/* ---- the whole tree ---- */
 
-/* No waiter may stay where there may soon be no limit, or more room. */
+/* Wakes all waiters, since their limits may go away or get more room. */
 static void
 wake_all(TypeLimits *limits)
 {
@@ -346,8 +349,8 @@ wake_all(TypeLimits *limits)
 }
 
 /*
- * A limit that has lost its rule stays while one below it stays, without
- * effect.
+ * A limit that has lost its rule stays without effect while limits below it
+ * stay.
  */
 static void
 set_named(TypeLimits *limits)
@@ -366,7 +369,10 @@ set_named(TypeLimits *limits)
 	}
 }
 
-/* Frees a limit without a rule when the last leaf has left it. */
+/*
+ * Moves all leaves to their new places.  A limit without a rule is freed when
+ * its last leaf leaves.
+ */
 static void
 place_leaves(TypeLimits *limits)
 {

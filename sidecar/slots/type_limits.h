@@ -1,18 +1,18 @@
 /*-------------------------------------------------------------------------
  *
  * type_limits.h
- *		The limits of the database, in the tree of this node's limits.
+ *		The limits that are set in the database, in this node's tree of limits.
  *
  *		from: limit_rules.h			to: limit.h
  *
- * A rule's limit is made when a covered type comes.  It is freed when nothing
- * is left to know: none of its types is in use, and its rate allows the whole
- * burst again.
+ * A rule's limit is made when the first type that it covers is used.  It is
+ * freed when none of its types is in use and its rate allows the whole burst
+ * again.
  *
- * A type in use has a leaf in each bucket: a limit without a number, below the
- * rules that cover the type, with the limits of its handler and its bucket
- * across.  The leaf stays the same when rules change, and its booked slots
- * move along.
+ * A type in use has a leaf in each bucket: a limit without a maximum, below
+ * the limits of the rules that cover the type, with the limits of its handler
+ * and its bucket across.  When rules change, the leaf moves together with its
+ * booked slots.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,13 +23,13 @@
 
 typedef struct TypeLimits TypeLimits;
 
-/* node: the limit above all others. */
+/* node: the limit of the node, above all others. */
 extern TypeLimits *type_limits_new(Limit *node);
 
-/* Nobody keeps a leaf any more. */
+/* The caller must have released all leaves. */
 extern void type_limits_free(TypeLimits *limits);
 
-/* Copies the rules, which count from now on, and wakes all waiters. */
+/* Copies the new rules, applies them, and wakes all waiters. */
 extern void type_limits_set(TypeLimits *limits, const LimitRule *rules, int n);
 
 /*
@@ -40,7 +40,7 @@ extern void type_limits_set(TypeLimits *limits, const LimitRule *rules, int n);
 extern Limit *type_limits_leaf(TypeLimits *limits, const char *type, Limit *handler,
 							   Limit *bucket);
 
-/* The shared limit of that name; NULL: not in use here. */
+/* The shared limit with that name; NULL: not in use here. */
 extern Limit *type_limits_find_shared(const TypeLimits *limits, const char *name);
 
 /* The number of rules' limits that exist now; for tests. */

@@ -47,7 +47,7 @@ waiters_remove(Heap *waiters, SlotWaiter *waiter)
 	waiter->limit = NULL;
 }
 
-/* Takes the waiter out of the heap before telling it: it may wait again. */
+/* Removes the waiter before it calls wake(), which may wait again. */
 void
 waiters_wake_first(Heap *waiters)
 {

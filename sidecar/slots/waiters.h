@@ -15,16 +15,19 @@
 typedef struct Limit Limit;
 typedef struct SlotWaiter SlotWaiter;
 
-/* Embedded in the struct that waits; limit starts as NULL, place is ours. */
+/*
+ * Embedded in the struct that waits.  limit starts as NULL; waiters.c sets
+ * place.
+ */
 struct SlotWaiter
 {
-	Limit	   *limit;			/* where it waits, NULL: nowhere */
+	Limit	   *limit;			/* the limit at which it waits; NULL: none */
 	Limit	   *wants;			/* the limit to book */
-	int			place;			/* among the waiters there */
-	int			priority;		/* 0 first */
-	uint64		sequence;		/* then the lowest */
+	int			place;			/* position in the heap of waiters */
+	int			priority;		/* lower values wake first */
+	uint64		sequence;		/* then lower values, that is older waiters */
 
-	/* The waiter no longer waits.  May book, free and wait. */
+	/* Called after the waiter stopped waiting.  It may book, free and wait. */
 	void		(*wake) (SlotWaiter *waiter);
 };
 
