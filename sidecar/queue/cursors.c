@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * cursors.c
- *		Where the next look at a type's rows goes on.
+ *		Where the next look at a type's rows continues.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,14 +10,14 @@
 #include "common/trigger.h"
 #include "queue/cursors.h"
 
-/* We look at further types with a backlog from the head. */
+/* Types beyond this number have no cursor: their looks start at the head. */
 #define CURSORS_MAX 64
 
 typedef struct Cursor
 {
 	char	   *type;
 	uint8		id[TRIGGER_ID_BYTES];
-	bool		is_used;		/* in the look under way, and not set since */
+	bool		is_used;		/* used by the current look, and not set since */
 } Cursor;
 
 struct Cursors

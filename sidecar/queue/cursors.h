@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * cursors.h
- *		Where the next look at a type's rows goes on.
+ *		Where the next look at a type's rows continues.
  *
  *		from, to: look.h
  *
- * A type's cursor is the task that the last look brought last.
+ * A type's cursor is the last task that the last look took.
  *
  *-------------------------------------------------------------------------
  */
@@ -26,7 +26,7 @@ extern bool cursors_any(const Cursors *cursors);
 /* Moves the type's cursor, or adds it if there is room for one more type. */
 extern void cursors_set(Cursors *cursors, const char *type, const uint8 *id);
 
-/* Adds the cursors of all other types as a parameter: a look goes on there. */
+/* Adds the cursors of all types but except as a parameter of a look. */
 extern void cursors_use(Cursors *cursors, const Names *except, WireParams *params);
 
 /*

@@ -1,14 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * feed.h
- *		How triggers reach this sidecar: from shared memory or by NOTIFY.
+ *		Brings triggers to this sidecar, from shared memory or by NOTIFY.
  *
  *		from: src/commit/commit.c			to: tables.h (tables_push)
  *
- * A feed of either kind brings only hints.  It says when it may have lost some:
- * then the sidecar must look at the table of tasks itself (sweep.h).  After
- * each connect it must, since tasks may have been committed while nobody
- * listened.
+ * Triggers are only hints.  When a feed may have lost some, the sidecar looks
+ * at the table of tasks itself (sweep.h).  It does so after each connect,
+ * since tasks may have been committed while it was not connected.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,18 +20,18 @@
 
 typedef struct Feed Feed;
 
-/* The parts that a feed brings news to; they outlive it. */
+/* The parts that a feed reports to; they outlive the feed. */
 typedef struct FeedTargets
 {
-	Tables	   *tables;			/* triggers */
-	Sweep	   *sweep;			/* buckets whose triggers may be lost */
-	Duties	   *duties;			/* due tasks, ended sessions of nodes */
-	Node	   *node;			/* ended sessions of nodes */
+	Tables	   *tables;			/* get triggers */
+	Sweep	   *sweep;			/* gets buckets whose triggers may be lost */
+	Duties	   *duties;			/* get due tasks, ended sessions of nodes */
+	Node	   *node;			/* gets ended sessions of nodes */
 } FeedTargets;
 
 /*
- * Opens a connection of its own, and takes triggers until feed_close().  The
- * configuration stays the caller's.
+ * Opens its own connection, and takes triggers until feed_close().  The caller
+ * keeps the configuration.
  */
 extern Feed *feed_open(Loop *loop, const Config *config, const FeedTargets *targets);
 extern void feed_close(Feed *feed);
@@ -43,7 +42,10 @@ extern void feed_stop(Feed *feed);
 /* Asks for more triggers.  Call it when all earlier ones were grabbed. */
 extern void feed_pump(Feed *feed);
 
-/* QUEUE_RING or QUEUE_NOTIFY; QUEUE_AUTO until that is known. */
+/*
+ * The kind of the feed: QUEUE_RING or QUEUE_NOTIFY, or QUEUE_AUTO if not known
+ * yet.
+ */
 extern QueueKind feed_kind(const Feed *feed);
 
 /* Takes the payload of a notification on the channel twtasks. */

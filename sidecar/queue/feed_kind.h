@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * feed_kind.h
- *		The insides of a feed, for its two kinds.
+ *		The struct of a feed, for its two kinds.
  *
- * Private to the files feed*.c.  A kind knows the news below it (feed_news.c),
- * and not the feed above it.
+ * Private to the files feed*.c.  Both kinds call feed_news.c, and never
+ * feed.c.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,7 +18,7 @@
 
 typedef enum FeedState
 {
-	FEED_WAITING,				/* for the connection, or for its kind */
+	FEED_WAITING,				/* for the connection, or to learn its kind */
 	FEED_RUNNING,
 	FEED_STOPPED				/* for good */
 } FeedState;
@@ -26,7 +26,7 @@ typedef enum FeedState
 struct Feed
 {
 	const Config *config;
-	Tables	   *tables;			/* these four hear its news */
+	Tables	   *tables;			/* these four get its reports */
 	Sweep	   *sweep;
 	Duties	   *duties;
 	Node	   *node;
@@ -37,7 +37,10 @@ struct Feed
 
 /* ---- feed_news.c ---- */
 
-/* A trigger came: hands it on now, or when its task is due. */
+/*
+ * A trigger came: hands it to tables now, or tells duties when its task is
+ * due.
+ */
 extern void feed_trigger(struct Feed *feed, int bucket, const Trigger *trigger);
 
 /* Triggers of all buckets may be lost. */
@@ -45,7 +48,7 @@ extern void feed_sweep_all(struct Feed *feed);
 
 /* ---- feed_ring.c and feed_notify.c ---- */
 
-/* Each kind begins with this after every connect. */
+/* Call the begin function of the kind after every connect. */
 extern void feed_ring_begin(struct Feed *feed);
 extern void feed_ring_pump(struct Feed *feed);
 extern void feed_notify_begin(struct Feed *feed);

@@ -1,4 +1,7 @@
-/* feed_news.c -- the news of a feed, handed to the parts that act on it. */
+/*
+ * feed_news.c -- passes triggers and losses of a feed to the parts that act on
+ * them.
+ */
 #include "base/port.h"
 
 #include "queue/feed_kind.h"

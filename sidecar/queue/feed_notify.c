@@ -5,9 +5,9 @@
  *
  *		from: src/commit/commit.c			to: feed.c
  *
- * A payload is the name of the bucket, then one trigger per line.  When there
- * were too many triggers, it is the name and "sweep".  Anybody may NOTIFY
- * anything, so we skip malformed payloads.
+ * A payload is the name of the bucket, then one trigger per line.  With too
+ * many triggers, it is the name and "sweep".  Any session may send any
+ * payload, so malformed ones are skipped.
  *
  *-------------------------------------------------------------------------
  */
@@ -38,7 +38,7 @@ feed_notify_read(Feed *feed, const char *payload)
 	}
 }
 
-/* From here on every commit reaches us. */
+/* LISTEN has succeeded: from now on every commit notifies us. */
 static void
 on_listening(void *arg, PgOutcome outcome, PGresult *result)
 {

@@ -5,9 +5,9 @@
  *
  *		from: src/queue/next_triggers.c			to: feed.c
  *
- * Two calls are under way: while we look at the answer to the first, the
- * second already waits.  The server gives us triggers for our handlers, and
- * triggers without a handler anywhere.
+ * Two calls are in flight: while we handle the answer to the first, the second
+ * already waits on the server.  The server gives us triggers for our handlers,
+ * and triggers that no node has a handler for.
  *
  *-------------------------------------------------------------------------
  */

@@ -11,24 +11,27 @@
 #include "queue/look.h"
 
 /*
- * A routine look takes this many rows of each type.  Tasks that are executed
- * first make room for the rest of a backlog in the next look.
+ * A routine look takes at most this many rows of each type.  The next look
+ * takes the rest of a backlog, when these tasks have made room.
  */
 #define ROUTINE_PER_TYPE 1000
 
-/* With many types it takes fewer of each: this part of the table in all. */
+/*
+ * With many types a routine look takes fewer rows of each: together at most
+ * 1/ROUTINE_PART of the table.
+ */
 #define ROUTINE_PART 5
 
 /*
- * A look skips at most this many types, of which so many are left to other
- * nodes.  The rows of another full type cost time, and spill.
+ * A look skips at most SKIPPED_MAX types, and REFUSED_MAX of them because they
+ * are left to other nodes.  Rows of further types are read in vain and spill.
  */
 #define SKIPPED_MAX 300
 #define REFUSED_MAX 100
 
 /*
- * After this time a look for more starts at the head again.  A task that is
- * tried again may stand there.
+ * After this time a look starts at the head again instead of the cursors: a
+ * retried task may be there.
  */
 #define HEAD_US SECONDS_TO_US(1)
 
@@ -54,7 +57,7 @@ look_can_go_on(const Look *look)
 	return cursors_any(look->cursors) && loop_now_us(look->loop) < look->head_us + HEAD_US;
 }
 
-/* ---- what it finds ---- */
+/* ---- the answer to a look ---- */
 
 static bool
 read_trigger(const PGresult *result, int row, Trigger *trigger)
@@ -90,8 +93,8 @@ push(Look *look, const Trigger *trigger, const RowPlace *place)
 typedef struct Run
 {
 	int			n;
-	bool		is_ours;		/* this node runs the type */
-	bool		has_left;		/* one row found no room */
+	bool		is_ours;		/* this node has a handler for the type */
+	bool		has_left;		/* a row found no room */
 	uint8		last[TRIGGER_ID_BYTES]; /* the last row that found room */
 	bool		has_last;
 } Run;
@@ -110,7 +113,9 @@ take_row(Look *look, Run *run, const Trigger *trigger, const RowPlace *place, in
 	run->has_last |= !run->has_left;
 }
 
-/* True: the database may have more of that type. */
+/*
+ * Ends the run of a type.  True: the database may have more rows of that type.
+ */
 static bool
 end_run(Look *look, const Run *run, const char *type)
 {
@@ -143,7 +148,9 @@ take_rows(Look *look, const PGresult *result, LookEnd *end)
 	}
 }
 
-/* The look reached the end of that type; the next one begins at its head. */
+/*
+ * The look reached the end of the type, so the next look starts at its head.
+ */
 static void
 on_end_of_type(void *arg, const char *type)
 {
@@ -166,7 +173,7 @@ on_swept(void *arg, PgOutcome outcome, PGresult *result)
 	if (outcome == PG_DONE)
 	{
 		take_rows(look, result, &end);
-		/* It did not see the rows before a cursor. */
+		/* A look from the cursors does not see the rows before them. */
 		end.is_cut |= PQntuples(result) >= rows_in_all(look) || look->kind.start == LOOK_ON;
 		cursors_end(look->cursors, on_end_of_type, look);
 	}
@@ -176,7 +183,7 @@ on_swept(void *arg, PgOutcome outcome, PGresult *result)
 	look->on_end(look->arg, &end);
 }
 
-/* ---- what it asks for ---- */
+/* ---- the query of a look ---- */
 
 static void
 skip_if_full(void *arg, const char *type, int waiting)
@@ -196,7 +203,10 @@ choose_skipped(Look *look)
 	table_types(look->table, skip_if_full, look);
 }
 
-/* Slightly more than there is room for, so one look fills a table. */
+/*
+ * The rows to ask for of each type: somewhat more than the room, so that one
+ * look fills a table.
+ */
 static int
 rows_per_type(const Look *look)
 {
@@ -209,7 +219,10 @@ rows_per_type(const Look *look)
 	return Min(ROUTINE_PER_TYPE, Max(even / ROUTINE_PART, 1));
 }
 
-/* A routine look ignores cursors. */
+/*
+ * Adds the cursors if the look continues there.  A deep look from the head
+ * clears them; a routine look ignores them.
+ */
 static void
 add_cursors(Look *look, WireParams *params)
 {

@@ -5,10 +5,11 @@
  *
  *		from: sql/queue/sweep_tasks.sql			to: table.h (table_push_seen)
  *
- * Private to sweep.c, which decides when to look, and at what.
+ * Private to sweep.c, which decides when and how to look.
  *
- * A look takes only so many rows of each type.  When a type has more, the table
- * remembers it as spilled, and its cursor says where the next look goes on.
+ * A look takes a limited number of rows of each type.  If a type has more, the
+ * table marks it as spilled, and its cursor says where the next look
+ * continues.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,19 +26,20 @@ typedef enum LookDepth
 {
 	LOOK_NONE,
 	LOOK_ROUTINE,				/* a few rows of each type */
-	LOOK_DEEP					/* as many of each type as the table takes */
+	LOOK_DEEP					/* as many rows of each type as the table
+								 * takes */
 } LookDepth;
 
 typedef enum LookPart
 {
-	LOOK_OWN,					/* this node's part of the rows */
+	LOOK_OWN,					/* this node's share of the rows */
 	LOOK_WHOLE,
-	LOOK_HELP					/* the whole, since the own part is done */
+	LOOK_HELP					/* all rows, since its own share is done */
 } LookPart;
 
 typedef enum LookStart
 {
-	LOOK_ON,					/* at the cursors */
+	LOOK_ON,					/* continue at the cursors */
 	LOOK_FROM_HEAD
 } LookStart;
 
@@ -47,7 +49,7 @@ typedef struct LookKind
 	LookDepth	depth;
 	LookPart	part;
 	LookStart	start;
-	int			room;			/* with LOOK_ON: rows of each type */
+	int			room;			/* with LOOK_ON: most rows of each type */
 } LookKind;
 
 typedef struct LookEnd
@@ -65,27 +67,30 @@ typedef struct Look
 	Node	   *node;
 	Policies   *policies;
 	Table	   *table;
-	int			bucket;			/* its number in the configuration */
+	int			bucket;			/* number of the bucket in the configuration */
 	void		(*on_end) (void *arg, const LookEnd *end);
 	void	   *arg;
-	LookKind	kind;			/* the look under way; LOOK_NONE: none is */
-	int			per_type;		/* most rows that it asks for, of each type */
+	LookKind	kind;			/* the current look; LOOK_NONE: none */
+	int			per_type;		/* most rows of each type in the current look */
 	int64		sent_us;
 	int64		head_us;		/* when the last deep look began at the head */
 	Names	   *refused;		/* types that this node leaves to others */
-	Names	   *skipped;		/* by the look under way: these, and full
-								 * types */
+	Names	   *skipped;		/* skipped by the current look: refused and
+								 * full types */
 	Cursors    *cursors;
 } Look;
 
-/* Loop, node, policies, table, bucket, on_end and arg are set. */
+/*
+ * Sets the other members.  The caller has set loop, node, policies, table,
+ * bucket, on_end and arg.
+ */
 extern void look_init(Look *look);
 extern void look_clear(Look *look);
 
-/* Whether a look of kind LOOK_ON has a place to go on from. */
+/* Whether a look with LOOK_ON has cursors to continue from. */
 extern bool look_can_go_on(const Look *look);
 
-/* Sends the look; the control connection is up. */
+/* Sends the look.  The control connection must be up. */
 extern void look_send(Look *look, const char *bucket, LookKind kind);
 
 #endif							/* TWT_LOOK_H */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * sweep.c
- *		When to look at the table of tasks itself.
+ *		Decides when to look at the table of tasks.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,25 +11,28 @@
 #include "queue/look.h"
 #include "queue/sweep.h"
 
-/* With so few tasks left, a node goes on to tasks outside its part. */
+/* With this few tasks left, a node looks for tasks outside its share. */
 #define FEW 1000
 
 /*
- * A look is expensive when it takes longer than this, and long for each row
- * that it finds.  A rest of several times as long follows it, unless triggers
- * were lost.
+ * A look is expensive if it takes longer than LONG_LOOK_US, and longer than
+ * MUCH_US for each new task.  Then a rest of REST_TIMES its duration follows,
+ * unless triggers were lost.
  */
 #define LONG_LOOK_US MS_TO_US(20)
 #define MUCH_US 50
 #define REST_TIMES 4
 
 /*
- * The first rest after a look that found nothing new although there were more
- * rows than it could take; the next rests are longer.
+ * The first rest after a barren look, which found no new task although there
+ * were more rows than it could take.  Each further rest is twice as long.
  */
 #define BARREN_US MS_TO_US(10)
 
-/* A pause that has already ended may have kept tasks back: look this late. */
+/*
+ * The delay of a look for tasks that a pause, already over, may have held
+ * back.
+ */
 #define DOUBT_US SECONDS_TO_US(5)
 
 typedef struct BucketSweep
@@ -37,8 +40,9 @@ typedef struct BucketSweep
 	Sweep	   *sweep;
 	Look		look;
 	LookKind	wanted;			/* the next look; LOOK_NONE: none */
-	LookKind	refused;		/* by the server: the next look covers it, too */
-	bool		has_rest;		/* the table has the rest of this node's part */
+	LookKind	refused;		/* a failed look: the next one covers it, too */
+	bool		has_rest;		/* the table has all remaining tasks of this
+								 * node's share */
 	int64		rest_until_us;
 	int64		barren_us;		/* the last rest after a look that found
 								 * nothing new */
@@ -54,9 +58,9 @@ struct Sweep
 	int			nbuckets;
 	LoopTimer  *timer;			/* the next routine look */
 	LoopTimer  *rested;
-	LoopTimer  *doubt;			/* look at everything */
+	LoopTimer  *doubt;			/* for a look at everything */
 	bool		is_stopped;
-	bool		is_idle;		/* there is no task to find */
+	bool		is_idle;		/* no task is SUBMITTED or PROCESSING */
 };
 
 static void
@@ -72,10 +76,10 @@ void
 sweep_want(Sweep *sweep, int bucket)
 {
 	widen(&sweep->buckets[bucket].wanted, (LookKind)
-/**INDENT** Error@75: Unbalanced parens */
+/**INDENT** Error@79: Unbalanced parens */
 		  {
 		LOOK_DEEP, LOOK_WHOLE, LOOK_FROM_HEAD, 0
-/**INDENT** Warning@77: Extra ) */
+/**INDENT** Warning@81: Extra ) */
 	});
 	loop_want_turn(sweep->loop);
 }
@@ -98,7 +102,10 @@ forget_refused(void *arg)
 		names_clear(sweep->buckets[i].look.refused);
 }
 
-/* Meanwhile a pause may have been in force, and the database refused grabs. */
+/*
+ * A pause may have come and gone unread, and the database may have refused
+ * grabs.
+ */
 static void
 on_same_policies(void *arg)
 {
@@ -110,7 +117,7 @@ on_same_policies(void *arg)
 
 /* ---- rests ---- */
 
-/* The table already has the rows that a barren look found. */
+/* The time to rest after a look that was expensive or barren. */
 static int64
 rest_after(BucketSweep *b, const LookEnd *end)
 {
@@ -129,7 +136,7 @@ is_resting(const BucketSweep *b)
 	return loop_now_us(b->sweep->loop) < b->rest_until_us;
 }
 
-/* The timer belongs to the bucket whose rest ends first. */
+/* Sets the timer for the bucket whose rest ends first. */
 static void
 arm_rested(Sweep *sweep)
 {
@@ -153,7 +160,7 @@ on_rested(void *arg)
 
 /* ---- looks ---- */
 
-/* A lost look is repeated once the connection is back. */
+/* A lost look is repeated when the connection is back. */
 static void
 on_end(void *arg, const LookEnd *end)
 {
@@ -180,17 +187,17 @@ on_come_down(void *arg, const char *type, int room)
 	BucketSweep *b = arg;
 
 	widen(&b->wanted, (LookKind)
-/**INDENT** Error@181: Unbalanced parens */
+/**INDENT** Error@188: Unbalanced parens */
 		  {
 		LOOK_DEEP, LOOK_OWN, type == NULL ? LOOK_FROM_HEAD : LOOK_ON, room
-/**INDENT** Warning@183: Extra ) */
+/**INDENT** Warning@190: Extra ) */
 	});
 }
 
 /*
- * When its part is nearly done, a node looks for tasks that others have not
- * come to, and goes on with these.  So a node without free slots, or a hanging
- * node, holds nothing back.
+ * When its share is nearly done, a node looks for waiting tasks in the shares
+ * of other nodes.  So a node that hangs or has no free slots does not hold its
+ * tasks back.
  */
 static void
 help_others(BucketSweep *b)
@@ -199,16 +206,16 @@ help_others(BucketSweep *b)
 		return;
 	b->has_rest = false;
 	widen(&b->wanted, (LookKind)
-/**INDENT** Error@198: Unbalanced parens */
+/**INDENT** Error@205: Unbalanced parens */
 		  {
 		LOOK_DEEP, LOOK_HELP, LOOK_FROM_HEAD, 0
-/**INDENT** Warning@200: Extra ) */
+/**INDENT** Warning@207: Extra ) */
 	});
 }
 
 /*
- * Among several nodes, every other look from the head is at the whole: another
- * node may have no handler for the tasks in its part.
+ * With several nodes, every second look from the head covers all rows: another
+ * node may have no handler for tasks in its share.
  */
 static void
 send_look(BucketSweep *b)
@@ -261,10 +268,10 @@ on_time(void *arg)
 
 	for (int i = 0; i < sweep->nbuckets && !sweep->is_idle; i++)
 		widen(&sweep->buckets[i].wanted, (LookKind)
-/**INDENT** Error@258: Unbalanced parens */
+/**INDENT** Error@265: Unbalanced parens */
 			  {
 		.depth = LOOK_ROUTINE
-/**INDENT** Warning@260: Extra ) */
+/**INDENT** Warning@267: Extra ) */
 	});
 	loop_timer_start(sweep->timer, sweep->config->sweep_us);
 }

@@ -1,18 +1,18 @@
 /*-------------------------------------------------------------------------
  *
  * sweep.h
- *		Looks at the table of tasks itself: the guarantee behind the triggers.
+ *		Looks at the table of tasks, so that no lost trigger loses a task.
  *
  *		from: sql/queue/sweep_tasks.sql		to: table.h (table_push)
  *
- * We sweep a bucket when somebody asks for it (start, reconnect, lost
- * triggers), when a spilled type of it has come down, and periodically.  A
- * sweep changes nothing in the database: a task that it finds is a trigger
- * like any other.
+ * A bucket is swept at the start, after a reconnect or lost triggers, when the
+ * table has room again for a spilled type, and periodically.  A sweep changes
+ * nothing in the database: a task that it finds becomes a trigger like any
+ * other.
  *
- * Each of several nodes sweeps a part, by a hash of the id, and the whole
- * every other time.  Another node may have no handler for the tasks in its
- * part.
+ * With several nodes, each node sweeps its share, by a hash of the id, and all
+ * rows every second time: another node may have no handler for tasks in its
+ * share.
  *
  *-------------------------------------------------------------------------
  */
@@ -32,20 +32,23 @@ extern Sweep *sweep_open(Loop *loop, const Config *config, Node *node,
 						 Policies *policies, Table **tables);
 extern void sweep_free(Sweep *sweep);
 
-/* Looks at the whole bucket soon, or at all buckets; the latter takes the Sweep. */
+/*
+ * Looks soon at one bucket, or at all; sweep_want_all() has the Sweep as its
+ * argument.
+ */
 extern void sweep_want(Sweep *sweep, int bucket);
 extern void sweep_want_all(void *sweep);
 
-/* Sends the looks that are wanted; call it at the end of each turn. */
+/* Sends the wanted looks.  Call it at the end of each turn. */
 extern void sweep_pump(Sweep *sweep);
 
-/* A reload changed the figures. */
+/* Applies a new configuration. */
 extern void sweep_reload(Sweep *sweep, const Config *config);
 
-/* While no task is SUBMITTED or PROCESSING, there are no routine looks. */
+/* is_idle: no task is SUBMITTED or PROCESSING, so there are no routine looks. */
 extern void sweep_set_idle(Sweep *sweep, bool is_idle);
 
-/* Ends all looks. */
+/* Sends no more looks. */
 extern void sweep_stop(Sweep *sweep);
 
 #endif							/* TWT_SWEEP_H */
