@@ -104,7 +104,7 @@ column_wait(Column *column, Limit *full)
 	slots_wait(full, &column->waiter);
 }
 
-/* The best entry may be another one now: moves the column to its new place. */
+/* Moves the column to its new place if its best entry has changed. */
 static void
 place_column(Column *column)
 {
@@ -133,8 +133,8 @@ place_column(Column *column)
 }
 
 /*
- * Only entries that came back from being popped can be older than an entry
- * that does not go to the end.  They are few, so the walk is short.
+ * An entry that is not the youngest has come back from being popped.  Only
+ * other such entries can be older, and they are few, so the loop is short.
  */
 static void
 insert_by_age(dlist_head *fifo, TableEntry *entry)
@@ -170,7 +170,10 @@ move_up(Column *column, int priority, uint64 sequence)
 		column->priorities &= ~((uint32) 1 << priority);
 }
 
-/* Entries that move up do not count as old where they arrive. */
+/*
+ * Moves old entries up by one priority.  Their new sequence makes them young
+ * there.
+ */
 static void
 move_old(Column *column, uint64 old, uint64 *last_sequence)
 {
@@ -194,8 +197,9 @@ set_mark(Column *column, int64 now_us, uint64 last_sequence)
 }
 
 /*
- * The caller comes at irregular times.  Marks keep their pace, so delays do
- * not add up, and record when they were set, so no entry rises early.
+ * The calls come at irregular times.  Marks follow a fixed pace, so that
+ * delays do not add up.  They record when they were set, so that no entry
+ * rises early.
  */
 void
 column_age(Column *column, int64 now_us, int64 aging_us, uint64 *last_sequence)

@@ -6,11 +6,11 @@
  * Private to table.c.  A column holds a FIFO per priority and knows its best
  * entry: the oldest entry of the most urgent FIFO that is not empty.
  *
- * A column with waiting entries is in one of two places: in the heap of
- * runnable columns of its table, or waiting at the limit that refused it.  Its
- * key, the (priority, sequence) of its best entry, stands in its waiter and
- * serves in both places.  A column whose key changes becomes runnable again,
- * and is asked when its new turn comes.
+ * A column with waiting entries is in one of two places: in its table's heap
+ * of runnable columns, or waiting at the limit that refused it.  Its key, the
+ * (priority, sequence) of its best entry, is in its waiter and orders both
+ * places.  A column whose key changes becomes runnable again and is tried in
+ * its new order.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,7 +22,10 @@
 #include "common/trigger.h"
 #include "slots/slots.h"
 
-/* A column sets this many marks in the time after which an entry rises. */
+/*
+ * The number of marks that a column sets in the time after which an entry
+ * rises.
+ */
 #define COLUMN_MARKS 4
 
 typedef struct Column
@@ -31,13 +34,14 @@ typedef struct Column
 	Limit	   *limit;
 	void	   *tag;
 	Heap	   *runnable;		/* the table's */
-	int			place;			/* in it, or HEAP_NOWHERE */
+	int			place;			/* position in that heap, or HEAP_NOWHERE */
 	int			waiting;		/* entries in the FIFOs */
-	struct Family *family;		/* kept by crowd.c, as is the next */
+	struct Family *family;		/* used by crowd.c, like family_place */
 	int			family_place;
-	int			popped;			/* popped entries, kept by table.c */
-	bool		is_spilled;		/* in the table's list, kept by table.c */
-	int			refill_at;		/* with so few left, fetch more */
+	int			popped;			/* popped entries, counted by table.c */
+	bool		is_spilled;		/* in the table's list spilled; used by
+								 * table.c */
+	int			refill_at;		/* with this few waiting, fetch more */
 	dlist_node	spilled_node;
 	uint32		priorities;		/* bit p: fifo[p] is not empty */
 	int64		aging_us;		/* an entry rises after this time; 0: never */
@@ -63,13 +67,13 @@ typedef struct TableEntry
 	uint8		id[TRIGGER_ID_BYTES];
 } TableEntry;
 
-/* A heap of columns, the one with the best entry first. */
+/* Initializes a heap of columns, the one with the best entry first. */
 extern void column_init_heap(Heap *runnable);
 
 extern Column *column_new(const char *type, Limit *limit, void *tag,
 						  Heap *runnable);
 
-/* The column is in neither place; the caller owns its entries. */
+/* The column must be in neither place.  The caller frees its entries. */
 extern void column_free(Column *column);
 
 /* The best entry; the column must not be empty. */
@@ -78,28 +82,26 @@ extern TableEntry *column_best(Column *column);
 /* The youngest of the least urgent entries; the column must not be empty. */
 extern TableEntry *column_worst(Column *column);
 
-/* The priority of that entry; -1: the column is empty. */
+/* The priority of column_worst(); -1: the column is empty. */
 extern int	column_least_urgent(const Column *column);
 
-/* Puts the entry at its place by age and the column at its place by key. */
+/* Add or remove an entry, by age, and move the column to its place by key. */
 extern void column_link(Column *column, TableEntry *entry);
 extern void column_unlink(Column *column, TableEntry *entry);
 
 /*
  * Moves entries that have been in their FIFO for aging_us, or up to a quarter
- * more, to the end of the next more urgent FIFO, as if they had just come.
- * Entries that come from now on have a sequence above *last_sequence.  Call it
- * four times per aging_us.
+ * longer, to the end of the next more urgent FIFO, with a new sequence.  Later
+ * entries get a sequence above *last_sequence.  Call it COLUMN_MARKS times per
+ * aging_us.
  */
 extern void column_age(Column *column, int64 now_us, int64 aging_us,
 					   uint64 *last_sequence);
 
-/*
- * The column's limit is full: moves the column from the runnable ones there.
- */
+/* Moves a runnable column to the waiters of a full limit. */
 extern void column_wait(Column *column, Limit *full);
 
-/* Takes the column out of its place, whichever that is. */
+/* Removes the column from whichever place it is in. */
 extern void column_withdraw(Column *column);
 
 #endif							/* TWT_COLUMN_H */

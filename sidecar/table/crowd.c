@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * crowd.c
- *		How much of a table each type, and each family of types, takes up.
+ *		Counts how much of a table each type and each family of types uses.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,7 +15,7 @@ typedef struct Family
 	char	   *name;
 	int			waiting;
 	Heap		columns;		/* the biggest first */
-	int			place;			/* among the families */
+	int			place;			/* position in Crowd.families */
 } Family;
 
 struct Crowd
@@ -24,7 +24,10 @@ struct Crowd
 	Heap		families;		/* the biggest first */
 };
 
-/* The bigger one; with equal sizes, the one that gives up a less urgent entry. */
+/*
+ * The bigger column is first; of equal ones, the column with the least urgent
+ * entry.
+ */
 static bool
 is_bigger_column(const void *a, const void *b)
 {
@@ -138,8 +141,9 @@ less_urgent(Column *a, Column *b)
 }
 
 /*
- * A column that would become as big as the other makes that one give way only
- * to a more urgent entry; otherwise the two would push each other out in turn.
+ * If the column would become as big as the other one, the other gives way only
+ * to a more urgent entry.  Otherwise the two would push each other out in
+ * turn.
  */
 Column *
 crowd_makes_room(const Crowd *crowd, Column *column, int priority)

@@ -3,8 +3,8 @@
  * table.c
  *		Sorted table of triggers: which task to try next.
  *
- * This file is the bookkeeping: the known tasks and types, the bounds, and
- * what spilled.  column.c keeps the order, slots.c the waiting.
+ * This file keeps the known tasks and types, the bounds, and the spilled
+ * types.  column.c keeps the order; slots.c keeps the waiting columns.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,15 +24,17 @@ struct Table
 	int			waiting;
 	TableResolve resolve;
 	void	   *arg;
-	Map		   *known;			/* by task id: the newest TableEntry */
-	Map		   *types;			/* by name: Column */
+	Map		   *known;			/* the newest TableEntry by task id */
+	Map		   *types;			/* Columns by name of type */
 	Heap		runnable;		/* Columns */
 	Crowd	   *crowd;
 	dlist_head	spilled;		/* Columns */
-	bool		has_left;		/* something of unknown types was left behind */
+	bool		has_left;		/* some types without a column have tasks */
 };
 
-/* Shared by all tables: entries that wait at a shared limit compare by age. */
+/*
+ * All tables share it: columns of several tables at one limit compare by age.
+ */
 static uint64 last_sequence = 0;
 
 Table *
@@ -53,9 +55,8 @@ table_new(int capacity, int per_type, TableResolve resolve, void *arg)
 }
 
 /*
- * Columns leave one by one, and each hands on its turn: at a limit shared with
- * another table, somebody may wait for the slot that this column was woken
- * for.
+ * Each column that leaves passes its turn on: a column of another table may
+ * wait for the slot that this one was woken for.
  */
 static void
 withdraw_columns(Table *table)
@@ -113,7 +114,7 @@ add_column(Table *table, const char *type, Limit *limit, void *tag)
 	return column;
 }
 
-/* Frees the column if nothing is left to know about its type. */
+/* Frees the column if it has no entries and its type has not spilled. */
 static void
 release_column(Table *table, Column *column)
 {
@@ -141,7 +142,7 @@ forget_spilled(Table *table, Column *column)
 	release_column(table, column);
 }
 
-/* There are columns enough: forgets those that only remember a spill. */
+/* With too many columns, forgets one that only remembers a spill. */
 static void
 limit_remembered(Table *table, Column *column)
 {
@@ -167,7 +168,7 @@ unlink_entry(Table *table, TableEntry *entry)
 	crowd_count(table->crowd, entry->column, -1);
 }
 
-/* Frees an entry that neither waits nor is known any more. */
+/* Frees an entry that is neither waiting nor known. */
 static void
 free_entry(Table *table, TableEntry *entry)
 {
@@ -178,8 +179,8 @@ free_entry(Table *table, TableEntry *entry)
 }
 
 /*
- * Drops a waiting entry.  Its column may have been woken because of it, so
- * another column gets the turn.
+ * Drops a waiting entry.  Its column may have been woken for it, so the turn
+ * goes to another column.
  */
 static void
 drop_entry(Table *table, TableEntry *entry)
@@ -190,7 +191,7 @@ drop_entry(Table *table, TableEntry *entry)
 	free_entry(table, entry);
 }
 
-/* Makes room in that column, and marks the column as spilled. */
+/* Drops the worst entry of the column, and marks the column as spilled. */
 static void
 push_out(Table *table, Column *column)
 {
@@ -198,7 +199,7 @@ push_out(Table *table, Column *column)
 	drop_entry(table, column_worst(column));
 }
 
-/* Chooses who makes room: in a type that has its share, or in a full table. */
+/* Chooses the column that makes room: this one if it has its share, else any. */
 static Column *
 who_makes_room(Table *table, Column *column, int priority)
 {
@@ -207,7 +208,7 @@ who_makes_room(Table *table, Column *column, int priority)
 	return column_least_urgent(column) > priority ? column : NULL;
 }
 
-/* False: there is no place for one more entry of that column and priority. */
+/* Makes room for an entry of that column and priority.  False: there is none. */
 static bool
 make_place(Table *table, Column *column, int priority)
 {
@@ -377,7 +378,7 @@ table_return(Table *table, TableEntry *entry)
 	link_entry(table, entry);
 }
 
-/* Frees the column if none of its entries is popped. */
+/* Drops waiting entries; frees the column if none of its entries is popped. */
 static void
 empty_column(Table *table, Column *column)
 {

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * table_entry.c
- *		A trigger in the table, as others see it.
+ *		A trigger in the table, as other modules see it.
  *
  *-------------------------------------------------------------------------
  */

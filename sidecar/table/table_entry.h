@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * table_entry.h
- *		A trigger in the table, as others see it.
+ *		A trigger in the table, as other modules see it.
  *
  *		from: table.h			to: batch.h
  *
@@ -14,10 +14,13 @@
 #include "common/trigger.h"
 #include "slots/slots.h"
 
-/* With what the table knows about its type. */
+/* A trigger, with what the table knows about its type. */
 typedef struct TableEntry TableEntry;
 
-/* The trigger's content; the type's text lives as long as the entry. */
+/*
+ * The content of the trigger.  The text of the type lives as long as the
+ * entry.
+ */
 extern const uint8 *table_entry_id(const TableEntry *entry);
 extern int64 table_entry_version(const TableEntry *entry);
 extern int	table_entry_size(const TableEntry *entry);

@@ -21,7 +21,7 @@ struct Tables
 	Table	  **tables;
 	int			n;
 	LoopTimer  *aging;
-	Names	   *unhandled;		/* types said to have no handler */
+	Names	   *unhandled;		/* types logged as without a handler */
 };
 
 void

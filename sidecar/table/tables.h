@@ -5,10 +5,10 @@
  *
  *		from: feed.h (triggers)		to: table.h (table_push)
  *
- * A task that is paused, or not for this node, does not come in, and leaves
- * when a policy says so.  Tasks that wait here for a slot rise where a policy
- * lets them.  Tasks that wait in the database rise there: a sweep gets their
- * risen priority.
+ * A task that is paused or not for this node is not added, and is removed when
+ * a policy changes.  Tasks that wait here for a slot rise in priority if their
+ * policy says so.  Tasks that wait in the database rise there: a sweep reads
+ * their risen priority.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,10 +21,13 @@
 
 typedef struct Tables Tables;
 
-/* One table per bucket of the configuration; the buckets stay the caller's. */
+/*
+ * Opens with one table per bucket of the configuration.  The caller keeps the
+ * tables.
+ */
 extern Tables *tables_open(Loop *loop, Policies *policies, Table **tables, int ntables);
 
-/* After the policies. */
+/* Call it after policies_free(). */
 extern void tables_free(Tables *tables);
 
 /* Adds a trigger; logs once each type that this node does not run. */
