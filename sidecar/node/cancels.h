@@ -1,14 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * cancels.h
- *		Requests to cancel tasks that run.
+ *		Reads requests to cancel running tasks.
  *
  *		from: sql/run/request_cancel.sql			to: execute.h
  *
- * Anybody who may connect can send a notification, so it only says that there
- * may be requests.  The sidecar asks the database for them: after each
- * notification and each connect, and again soon while a task that a request
- * names cannot be stopped yet.
+ * Any session can send a notification, so it only says that there may be
+ * requests.  The sidecar reads them from the database after each notification
+ * and each connect, and again soon while a requested task cannot be stopped
+ * yet.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,16 +29,18 @@ typedef struct CancelWish
 	const char *why;
 } CancelWish;
 
-/* Returns whether to look again soon. */
+/* Cancels a task.  Returns whether to look again soon. */
 typedef bool (*CancelFn) (void *arg, const CancelWish *wish);
 
 extern Cancels *cancels_open(Loop *loop, Node *node, CancelFn fn, void *arg);
 extern void cancels_free(Cancels *cancels);
 
-/* There may be requests.  Takes the Cancels. */
+/* There may be requests.  The argument is the Cancels. */
 extern void cancels_want(void *cancels);
 
-/* Asks for requests, if there may be any; call it at the end of each turn. */
+/*
+ * Reads the requests, if there may be any.  Call it at the end of each turn.
+ */
 extern void cancels_pump(Cancels *cancels);
 
 #endif							/* TWT_CANCELS_H */

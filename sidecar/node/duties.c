@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * duties.c
- *		Work that one node does for all.
+ *		Periodic work that one node does for all nodes.
  *
  * Each duty is a row of the table below.  Duties that read much share a
- * connection of their own, which is open only while they are under way.  So
- * due tasks do not wait behind them.
+ * connection of their own, open only while one runs, so that due tasks do not
+ * wait behind them.
  *
  *-------------------------------------------------------------------------
  */
@@ -34,7 +34,7 @@ typedef enum DutyState
 {
 	DUTY_IDLE,
 	DUTY_UNDER_WAY,
-	DUTY_AGAIN					/* its time came while it was under way */
+	DUTY_AGAIN					/* became due again while under way */
 } DutyState;
 
 typedef struct Duty
@@ -45,24 +45,27 @@ typedef struct Duty
 	LoopTimer  *timer;
 	int64		next_us;		/* loop time of the timer */
 	int64		asked_us;
-	bool		has_reason;		/* do it, whatever its period */
+	bool		has_reason;		/* due by a reason, not by its period */
 } Duty;
 
 typedef enum DutyTrait
 {
-	BY_ANYONE = 1,				/* any node with a reason does it */
-	WHEN_WORK = 2,				/* its period counts only while there is work */
-	WHEN_DUE = 4,				/* it takes tasks whose time has come */
+	BY_ANYONE = 1,				/* any node does it when it has a reason */
+	WHEN_WORK = 2,				/* periodic only while there is work */
+	WHEN_DUE = 4,				/* handles tasks that have become due */
 	READS_MUCH = 8
 } DutyTrait;
 
 typedef struct DutyKind
 {
 	const PgStatement *statement;
-	int64		period_us;		/* between two times by the leader */
+	int64		period_us;		/* between two runs by the leader */
 	int			traits;			/* DutyTraits */
 
-	/* microseconds until the next time; -1, or no function: after the period */
+	/*
+	 * Returns the microseconds until the next run.  -1 or no function: a
+	 * period.
+	 */
 	int64		(*answer) (Duty *duty, const PGresult *result);
 } DutyKind;
 
@@ -83,10 +86,10 @@ struct Duties
 /* A duty takes at most one part in SHARE_OF_TIME of the time, */
 #define SHARE_OF_TIME 100
 
-/* unless it would then wait for more than so many of its periods. */
+/* but it never waits for more than this many of its periods. */
 #define PERIODS_MAX 6
 
-/* A schedule is due at a whole minute, and so may be a task. */
+/* Schedules are due at whole minutes, and so may be many tasks. */
 #define MINUTE_US SECONDS_TO_US(60)
 #define LONGEST_US SECONDS_TO_US(86400)
 #define CLEAN_PAUSE_US MS_TO_US(50)
@@ -144,7 +147,10 @@ on_recovered(Duty *duty, const PGresult *result)
 	return next_ms(result, RECOVER_NEXT_MS);
 }
 
-/* The quick look comes back to a gone node that the look at all tasks saw. */
+/*
+ * Arms the quick DUTY_RECOVER for a gone node that the look at all tasks has
+ * seen.
+ */
 static int64
 on_recovered_all(Duty *duty, const PGresult *result)
 {
@@ -177,7 +183,7 @@ on_cleaned(Duty *duty, const PGresult *result)
 	if (strcmp(name, duty->duties->cleaned) != 0)
 		log_line(TWT_LOG_INFO, "clean", "dropping old history: %s", name);
 	strlcpy(duty->duties->cleaned, name, sizeof(duty->duties->cleaned));
-	/* leave the disk to others for as long as this took */
+	/* leave the disk to other work for as long as this took */
 	return Max(loop_now_us(duty->duties->loop) - duty->asked_us, CLEAN_PAUSE_US);
 }
 
@@ -243,9 +249,8 @@ period(const Duty *duty)
 }
 
 /*
- * The time until the leader does the duty again.  Gone nodes do not wait
- * longer after a slow answer: the answer may only have stood behind those of
- * other duties.
+ * The time until the leader does the duty again.  A slow answer does not delay
+ * the recovery of gone nodes: it may just have waited behind other duties.
  */
 static int64
 rest_after(const Duty *duty, int64 took)

@@ -1,17 +1,18 @@
 /*-------------------------------------------------------------------------
  *
  * duties.h
- *		Work that one node does for all.
+ *		Periodic work that one node does for all nodes.
  *
  *		from: node.h
- *		to: sql/queue/promote_tasks.sql, sql/schedule/run_schedules.sql, sql/cluster/recover_tasks.sql,
+ *		to: sql/queue/promote_tasks.sql, sql/schedule/run_schedules.sql,
+ *		sql/cluster/recover_tasks.sql,
  *			sql/base/partitions.sql, sql/watch/monitor.sql
  *
- * The leader does each duty periodically: it promotes due tasks, runs schedules,
- * recovers tasks of gone nodes, expires tasks, cleans history and updates
- * figures.  Any node does one of the first three at once when it learns of a
- * reason.  Version and status guard every statement, so two nodes that do a
- * duty at the same time cost work and no more.
+ * The leader does each duty periodically: it promotes due tasks, runs
+ * schedules, recovers tasks of gone nodes, expires tasks, cleans history and
+ * updates statistics.  Any node does one of the first three at once when it
+ * has a reason.  Every statement checks version and status, so two nodes that
+ * do a duty at the same time only do needless work.
  *
  *-------------------------------------------------------------------------
  */
@@ -30,7 +31,7 @@ extern Duties *duties_open(Loop *loop, const Config *config, Node *node,
 extern void duties_free(Duties *duties);
 
 /*
- * A task or a schedule is due at that time, in microseconds since 1970 by the
+ * A task or a schedule is due at unix_us, in microseconds since 1970 by the
  * database's clock.
  */
 extern void duties_due_at(Duties *duties, int64 unix_us);
@@ -42,12 +43,15 @@ extern void duties_node_gone(Duties *duties);
 extern void duties_begin(Duties *duties);
 
 /*
- * A tick has shown this: whether tasks are SUBMITTED or PROCESSING, and when
- * the next task or schedule is due, in microseconds; -1: none is.
+ * Takes the result of a tick: whether tasks are SUBMITTED or PROCESSING, and
+ * the microseconds until the next task or schedule is due; -1: none.
  */
 extern void duties_look(Duties *duties, bool has_work, int64 next_us);
 
-/* With QUEUE_NOTIFY nobody reports ended sessions, so we look for gone nodes. */
+/*
+ * Sets the queue.  With QUEUE_NOTIFY ended sessions are not reported, so the
+ * leader looks for gone nodes more often.
+ */
 extern void duties_set_queue(Duties *duties, QueueKind queue);
 
 extern void duties_stop(Duties *duties);

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * node.c
- *		This start of the sidecar in the eyes of the database.
+ *		Keeps this start of the sidecar registered in the database.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,18 +14,18 @@
 #include "pg/calls.h"
 
 /*
- * Without shared memory nobody reports the end of a node's session, so nodes
- * look more often.
+ * Without shared memory the end of a node's session is not reported, so nodes
+ * tick more often.
  */
 #define TICK_US SECONDS_TO_US(6)
 #define WATCHFUL_TICK_US SECONDS_TO_US(3)
 #define START_AGAIN_US SECONDS_TO_US(1)
 #define ASK_AGAIN_US SECONDS_TO_US(2)
 
-/* A slow answer does not explain a step of the clock as long as this one. */
+/* A step of the clock this long is a jump, and no slow answer. */
 #define JUMP_US SECONDS_TO_US(1)
 
-/* Less than the grace that other nodes give a node without a session. */
+/* Less than the grace that other nodes give a node whose session is gone. */
 #define HOLD_AGAIN_US SECONDS_TO_US(1)
 #define END_PATIENCE_US SECONDS_TO_US(2)
 
@@ -34,15 +34,15 @@ typedef enum NodeState
 	NODE_UNKNOWN,				/* the database has given it no incarnation */
 	NODE_UNCONFIRMED,			/* not confirmed since the connection came up */
 	NODE_CONFIRMED,
-	NODE_ENDING					/* for good */
+	NODE_ENDING					/* until the end */
 } NodeState;
 
-/* A tick, or a start: one at a time, since its answer confirms when we asked. */
+/* A tick or a start: one at a time, since its answer confirms when we asked. */
 typedef enum NodeCall
 {
 	CALL_NONE,
 	CALL_UNDER_WAY,
-	CALL_AGAIN					/* another one was wanted meanwhile */
+	CALL_AGAIN					/* another one is wanted after it */
 } NodeCall;
 
 struct Node
@@ -119,7 +119,7 @@ set_refusal(Node *node, char *refusal)
 	{
 		log_line(TWT_LOG_ERROR, "adoption", "executes nothing in this database: %s; "
 				 "see twtasks.adopt()", refusal);
-		/* A sidecar that waits for a person has not failed to start. */
+		/* A sidecar that waits for an administrator counts as started. */
 		sdnotify_ready();
 	}
 	if (node->refusal != NULL)
@@ -127,10 +127,7 @@ set_refusal(Node *node, char *refusal)
 	node->refusal = refusal;
 }
 
-/*
- * The call has ended, and the next one follows after that time.  A node that
- * ends uses the timer for its patience.
- */
+/* Schedules the next call.  An ending node keeps the timer for its own wait. */
 static void
 end_call(Node *node, int64 again_us)
 {
@@ -165,8 +162,8 @@ tick_period(const Node *node)
 }
 
 /*
- * A node that follows the leader ticks a moment after the leader has to tick.
- * So it soon learns of a leader that stands still, and ticks no more often.
+ * A follower ticks a moment after the leader must have ticked.  So it soon
+ * notices a leader that hangs, without more ticks.
  */
 static int64
 next_tick(const Node *node, const PGresult *result)
@@ -178,7 +175,8 @@ next_tick(const Node *node, const PGresult *result)
 		return period_us;
 	look_us = MS_TO_US(wire_get_int(result, 0, TICK_LOOK_MS));
 	if (look_us < 0)
-		return Min(period_us, START_AGAIN_US);	/* late, but at work */
+		return Min(period_us, START_AGAIN_US);	/* the leader is late, but
+												 * still leads */
 	return Min(look_us, period_us + period_us / 4);
 }
 
@@ -188,7 +186,7 @@ on_tick(void *arg, PgOutcome outcome, PGresult *result)
 	Node	   *node = arg;
 	int64		step_us;
 
-	/* Others wait only for the grace until a lost node comes back. */
+	/* Tick soon after a failure: other nodes wait only for the grace. */
 	end_call(node, outcome == PG_DONE ? next_tick(node, result) :
 			 Min(START_AGAIN_US, tick_period(node)));
 	if (outcome != PG_DONE || node->state == NODE_ENDING)
@@ -289,7 +287,7 @@ tick(void *arg)
 		send_tick(node);
 }
 
-/* From here on every change reaches us. */
+/* LISTEN has succeeded: from now on every change notifies us. */
 static void
 on_listening(void *arg, PgOutcome outcome, PGresult *result)
 {
@@ -363,7 +361,7 @@ on_recovered(void *arg, PgOutcome outcome, PGresult *result)
 	ended(arg);
 }
 
-/* Recovers at once the tasks that this node leaves behind. */
+/* The end is stored: recovers the tasks that this node leaves behind. */
 static void
 on_ended(void *arg, PgOutcome outcome, PGresult *result)
 {
@@ -432,10 +430,7 @@ node_set_queue(Node *node, QueueKind queue)
 	if (queue == QUEUE_RING && pg_is_up(node->pg) && node->state != NODE_ENDING)
 		pg_send(node->pg, &call_listen, NULL, NULL, NULL);
 
-	/*
-	 * Nodes that follow this one wait for its next tick: tell them the
-	 * period.
-	 */
+	/* Followers wait for this node's next tick: tell them the period. */
 	if (queue == QUEUE_NOTIFY || before == QUEUE_NOTIFY)
 		node_look(node);
 }
@@ -443,7 +438,7 @@ node_set_queue(Node *node, QueueKind queue)
 void
 node_look(Node *node)
 {
-	/* A start needs no hurry: it is under way, or was refused for a while. */
+	/* A start is not hurried: it is under way, or was refused for a while. */
 	if (node->state != NODE_ENDING && node->incarnation != 0)
 		loop_timer_start(node->timer, 0);
 }

@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * node.h
- *		This start of the sidecar in the eyes of the database.
+ *		Keeps this start of the sidecar registered in the database.
  *
  * Each start has an incarnation, a number that is never used again.  The
- * incarnation lives as long as the control connection ticks, or a connection
- * that follows it soon.  When the database declares an incarnation gone, its
- * tasks belong to other nodes.  Then everything that runs here must end, and a
+ * incarnation lives as long as the control connection ticks; a lost connection
+ * must be replaced soon.  When the database declares an incarnation gone, its
+ * tasks belong to other nodes.  Then all running tasks here must end, and a
  * new incarnation begins.
  *
  *-------------------------------------------------------------------------
@@ -41,12 +41,14 @@ typedef struct NodeEvents
 	void		(*on_config) (void *arg);
 
 	/*
-	 * Each tick: whether there is work, and when the next task or schedule is
-	 * due, in microseconds; -1: none is.
+	 * Each tick: whether there is work, and the microseconds until the next
+	 * task or schedule is due; -1: none.
 	 */
 	void		(*on_look) (void *arg, bool has_work, int64 next_us);
 
-	/* Ask for cancels: after each connect, and when somebody wants one. */
+	/*
+	 * Read the cancel requests: after each connect, and after a notification.
+	 */
 	void		(*on_cancel) (void *arg);
 
 	/* a notification with triggers */
@@ -56,10 +58,12 @@ typedef struct NodeEvents
 	void		(*on_slots) (void *arg, const char *payload);
 } NodeEvents;
 
-/* Whether this node shall lead, by a judge outside of the database. */
+/*
+ * Whether this node shall lead, if an election outside the database decides.
+ */
 typedef enum NodeClaim
 {
-	CLAIM_NONE,					/* no judge: the database chooses */
+	CLAIM_NONE,					/* no election: the database chooses */
 	CLAIM_LEAD,
 	CLAIM_FOLLOW
 } NodeClaim;
@@ -70,22 +74,22 @@ extern Node *node_open(Loop *loop, const Config *config,
 					   const NodeEvents *events, void *arg);
 
 /*
- * Tells the database, then calls done(arg); without an answer it calls done
+ * Tells the database that the node ends, then calls done(arg), at the latest
  * after 2 s.
  */
 extern void node_end(Node *node, LoopFn done, void *arg);
 extern void node_free(Node *node);
 
-/* Each tick asks fn(arg).  A node without it claims nothing. */
+/* Sets a function that each tick calls for the claim.  Default: CLAIM_NONE. */
 extern void node_on_claim(Node *node, NodeClaimFn fn, void *arg);
 
-/* The control connection, for statements that wait for nobody. */
+/* The control connection, for statements that never wait for locks. */
 extern Pg  *node_pg(const Node *node);
 
 /*
  * How triggers reach this node.  With QUEUE_RING the node also takes
  * notifications of triggers: the shared memory may have no room for the queue
- * of a bucket.  With QUEUE_NOTIFY nobody reports ended sessions, so the node
+ * of a bucket.  With QUEUE_NOTIFY ended sessions are not reported, so the node
  * ticks more often.
  */
 extern void node_set_queue(Node *node, QueueKind queue);
@@ -93,28 +97,28 @@ extern void node_set_queue(Node *node, QueueKind queue);
 /* Ticks now: another node, perhaps the leader, may have ended. */
 extern void node_look(Node *node);
 
-/* 0 while there is none. */
+/* The current incarnation; 0: none. */
 extern int64 node_incarnation(const Node *node);
 
 /*
  * Whether the database has confirmed this incarnation within its lease.  After
- * a pause of the process or a cut network it has not, and nothing may start
- * before it answers again.
+ * a pause of the process or a network failure it has not, and no task may
+ * start before the database answers again.
  */
 extern bool node_is_alive(const Node *node);
 
 /*
- * The incarnation under which tasks that were grabbed earlier may start now; 0:
- * none may.  The node is alive, and the database has confirmed it since the
- * control connection came up.  Others wait for a node that is cut off for less
- * than its lease.
+ * The incarnation under which tasks that were grabbed earlier may start now;
+ * 0: none may.  It requires that the node is alive, and that the database has
+ * confirmed it since the control connection came up.  Other nodes wait for a
+ * node that is cut off for less than its lease.
  */
 extern int64 node_may_start(const Node *node);
 
 /* When the confirmed lease ends, by the loop's clock. */
 extern int64 node_lease_end_us(const Node *node);
 
-/* Why the database lets this node execute nothing; NULL: it lets the node. */
+/* Why the database does not let this node execute tasks; NULL: it does. */
 extern const char *node_refusal(const Node *node);
 
 /* A number never used before with this incarnation. */
@@ -122,7 +126,7 @@ extern int64 node_next_token(Node *node);
 
 extern bool node_is_leader(const Node *node);
 
-/* The place of this node, from 0, among so many living nodes. */
+/* The place of this node, from 0, and the number of living nodes. */
 extern void node_share(const Node *node, int *place, int *nodes);
 
 #endif							/* TWT_NODE_H */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * policies.c
- *		The policies of the database, read again whenever they change.
+ *		Reads the policies in the database, again after each change.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,14 +16,14 @@
 #define AGAIN_US SECONDS_TO_US(1)
 
 /*
- * Anybody may send the notification of a change.  So reading has a shortest
- * period, and takes at most one part in READ_PART of the time.
+ * Any session may send the notification of a change.  So reads are at least
+ * READ_PERIOD_US apart, and take at most one part in READ_PART of the time.
  */
 #define READ_PERIOD_US MS_TO_US(100)
 #define READ_PERIOD_MAX_US SECONDS_TO_US(5)
 #define READ_PART 20
 
-/* We remember the policies of this many types, then begin anew. */
+/* The policies of this many types are cached; then the cache is emptied. */
 #define KNOWN_MAX 100000
 
 typedef struct Listener
@@ -43,7 +43,7 @@ typedef struct BucketPolicy
 typedef enum ReadState
 {
 	UNREAD,
-	UNREAD_FAILED,				/* the reading under way has failed */
+	UNREAD_FAILED,				/* the current read has failed */
 	READ
 } ReadState;
 
@@ -52,14 +52,14 @@ struct Policies
 	Loop	   *loop;
 	const Config *config;
 	Node	   *node;
-	PGresult   *rows;			/* as last read; NULL: not yet */
+	PGresult   *rows;			/* the last answer; NULL: none yet */
 	BucketPolicy *buckets;		/* one per bucket of the configuration */
-	Map		   *known;			/* policies by type */
-	int64		aging_us;		/* the shortest */
+	Map		   *known;			/* cached policies by type */
+	int64		aging_us;		/* the shortest aging time of all types */
 	slist_head	listeners[POLICIES_EVENTS];
-	LoopTimer  *timer;			/* the next time to read */
-	int64		read_us;		/* when we last read, */
-	int64		took_us;		/* and how long it took */
+	LoopTimer  *timer;			/* for the next read */
+	int64		read_us;		/* when the last read began */
+	int64		took_us;		/* how long it took */
 	int			nreading;		/* statements without an answer */
 	ReadState	state;
 };
@@ -98,7 +98,7 @@ policies_on(Policies *policies, PoliciesEvent event, LoopFn fn, void *arg)
 	slist_push_head(&policies->listeners[event], &listener->node);
 }
 
-/* ---- what the rows say ---- */
+/* ---- the policies in the rows ---- */
 
 static bool
 is_kind(const PGresult *rows, int row, const char *kind)
@@ -106,7 +106,7 @@ is_kind(const PGresult *rows, int row, const char *kind)
 	return strcmp(PQgetvalue(rows, row, POLICIES_KIND), kind) == 0;
 }
 
-/* The row of the most special pattern for the type; -1: none covers it. */
+/* The row of the most specific pattern that covers the type; -1: none. */
 static int
 find_row(const PGresult *rows, const char *type)
 {
@@ -132,9 +132,8 @@ choose_stuck(const PGresult *rows, int row, const HandlerConfig *handler)
 	StuckRule	stuck = handler->stuck;
 
 	/*
-	 * A SQL handler commits its work and its finish in one transaction.  So a
-	 * task of it that is found PROCESSING has had no effect and can run
-	 * again.
+	 * A SQL handler commits its work and its finish in one transaction.  So
+	 * its task that is still PROCESSING has had no effect and can run again.
 	 */
 	if (handler->is_atomic)
 		return STUCK_RETRY;
@@ -144,14 +143,16 @@ choose_stuck(const PGresult *rows, int row, const HandlerConfig *handler)
 			stuck = rule;
 
 	/*
-	 * Nobody looks at an ignored task, so no function would be asked about
-	 * it.
+	 * A stuck function must be called, but no function is called for an
+	 * ignored task.
 	 */
 	return wire_get_bool(rows, row, POLICIES_ASKS_STUCK) && stuck == STUCK_IGNORE ?
 		STUCK_ERROR : stuck;
 }
 
-/* The policy of a handler's figures, as configure_type() takes it. */
+/*
+ * The retry options of a handler as JSON, in the format of configure_type().
+ */
 static char *
 retry_json(const RetryConfig *retry)
 {
@@ -161,7 +162,7 @@ retry_json(const RetryConfig *retry)
 					retry->max_tries, retry->jitter);
 }
 
-/* libpq takes any value of no result for null. */
+/* Without a row, libpq returns null for any value of the NULL result. */
 static Policy *
 make_policy(const Policies *policies, const HandlerConfig *handler, const char *type)
 {

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * policies.h
- *		The policies of the database, read again whenever they change.
+ *		Reads the policies in the database, again after each change.
  *
  *		from: node.h (on_config), sql/policy/policy_of.sql		to: base/policy.h
  *
@@ -9,12 +9,13 @@
  * the control connection, and after each change.  Other modules that keep a
  * part of this configuration read it at the same moments: POLICIES_WANTED.
  *
- * Nothing may be grabbed before everything was read once
- * (policies_are_read()).  Later, a change counts as soon as it was read.  Until
- * then, and while it cannot be read, the old configuration stays in force.
+ * No task may be grabbed before all parts were read once
+ * (policies_are_read()).  Later, a change takes effect when it has been read.
+ * Until then, and while it cannot be read, the old configuration stays in
+ * force.
  *
  * The database sends one policy for each pattern.  It has already merged all
- * less special patterns into that policy, so the most special pattern that
+ * less specific patterns into that policy, so the most specific pattern that
  * matches a type decides.  The handler of the configuration file fills in what
  * the policy leaves open.
  *
@@ -41,7 +42,10 @@ typedef enum PoliciesEvent
 
 extern Policies *policies_open(Loop *loop, const Config *config, Node *node);
 
-/* Call it after the node is freed: the node's answers come here. */
+/*
+ * Call it after the node is freed, since pending answers still use the
+ * policies.
+ */
 extern void policies_free(Policies *policies);
 
 /* Calls fn(arg) at each such event. */
@@ -51,9 +55,9 @@ extern void policies_on(Policies *policies, PoliciesEvent event, LoopFn fn, void
 extern void policies_read(Policies *policies);
 
 /*
- * A module that sends a statement at POLICIES_WANTED says so, and reports how
- * the statement ended.  After a PG_FAILED all modules read again, a second
- * later.
+ * A module that sends a statement at POLICIES_WANTED calls
+ * policies_begin_reading(), and policies_end_reading() when the statement has
+ * ended.  After PG_FAILED all modules read again, a second later.
  */
 extern void policies_begin_reading(Policies *policies);
 extern void policies_end_reading(Policies *policies, PgOutcome outcome);
@@ -61,7 +65,10 @@ extern void policies_end_reading(Policies *policies, PgOutcome outcome);
 /* Whether all modules have read their parts at least once. */
 extern bool policies_are_read(const Policies *policies);
 
-/* Another configuration file; the one before must stay until this call. */
+/*
+ * Sets another configuration.  The previous one must stay valid until this
+ * call.
+ */
 extern void policies_set_config(Policies *policies, const Config *config);
 
 /* The shortest time after which tasks of some type rise; 0: none do. */
@@ -73,12 +80,14 @@ extern int64 policies_aging_us(const Policies *policies);
  */
 extern bool policies_take(Policies *policies, int bucket, const char *type);
 
-/* How many tasks of that bucket may run here at once; -1: no limit. */
+/*
+ * The number of tasks of that bucket that may run here at once; -1: no limit.
+ */
 extern int	policies_bucket_max(const Policies *policies, int bucket);
 
 /*
  * The policy in force for a type that has a handler.  The caller takes a
- * reference if it keeps the policy.  Cost: a look into a hash table.
+ * reference if it keeps the policy.  Cost: one hash lookup.
  */
 extern Policy *policies_of(Policies *policies, const char *type);
 

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * task_clock.c
- *		The time by which tasks are due: the database's.
+ *		The database's clock, by which tasks are due.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,7 +14,7 @@
 
 #define WARN_AGAIN_US SECONDS_TO_US(3600)
 
-static int64 ahead_us;			/* ahead of the time since the machine started */
+static int64 ahead_us;			/* offset from the machine's monotonic clock */
 static bool is_told;
 
 static int64

@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * task_clock.h
- *		The time by which tasks are due: the database's.
+ *		The database's clock, by which tasks are due.
  *
- * The clocks of the sidecars' machines may differ from it, and somebody may set
- * them.
+ * The clocks of the sidecars' machines may differ from the database's, and may
+ * be set at any time.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,18 +12,21 @@
 #define TWT_TASK_CLOCK_H
 
 /*
- * The database's clock shows this now, in microseconds since 1970.  Returns
- * how far the clock is ahead of what we expected; 0 the first time.
+ * Takes the current time of the database's clock, in microseconds since 1970.
+ * Returns how far it is ahead of our expectation; 0 the first time.
  */
 extern int64 task_clock_tell(int64 unix_us);
 
 /*
- * Logs that a test has shifted the clock by so much, once an hour: somebody may
- * have left the shift on by mistake.  now_us is the loop's time.
+ * Logs once an hour that a test has shifted the clock by shift_us, which may
+ * have been left on by mistake.  now_us is the loop's time.
  */
 extern void task_clock_warn(int64 now_us, int64 shift_us);
 
-/* The time of the database's clock; before the first tell, the machine's. */
+/*
+ * The time of the database's clock; before task_clock_tell(), the machine's
+ * time.
+ */
 extern int64 task_clock_us(void);
 
 #endif							/* TWT_TASK_CLOCK_H */
