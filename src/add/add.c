@@ -93,7 +93,7 @@ twt_add_task(PG_FUNCTION_ARGS)
 	return caller_act_as_owner(fcinfo, act_add_task);
 }
 
-/* A value of twtasks.new_task. */
+/* Reads a value of twtasks.new_task. */
 static void
 unpack_row(Datum row, NewTask *task)
 {

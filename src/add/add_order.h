@@ -14,7 +14,10 @@
 
 #include "base/new_task.h"
 
-/* The tasks' numbers from 0, by key, then by the caller's id, then as given. */
+/*
+ * Returns the tasks' numbers from 0, sorted by key, then by the caller's id,
+ * then as given.
+ */
 extern int *add_order(const NewTask *tasks, int n);
 
 #endif							/* TWT_ADD_ORDER_H */

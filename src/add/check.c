@@ -75,7 +75,7 @@ check_bucket(NewTask *task)
 	task->bucket = bucket;
 }
 
-/* Control characters would forge lines of logs and environments. */
+/* Control characters could forge lines of logs and environments. */
 static bool
 is_printable(const char *value)
 {
@@ -141,7 +141,9 @@ check_time(const NewTask *task, NewField field, const char *name)
 				 errhint("Leave it out, or use NULL, for no limit.")));
 }
 
-/* The size for a reader of the task, toasted or not. */
+/*
+ * Checks the size that a reader of the task gets, even if a value is toasted.
+ */
 static void
 check_size(NewTask *task)
 {

@@ -18,7 +18,7 @@
 
 static char *setting;			/* twtasks.context: JSON, or empty */
 
-/* Empty, or the text of a JSON object. */
+/* Accepts an empty value, or the text of a JSON object. */
 static bool
 check_setting(char **value, void **extra, GucSource source)
 {

@@ -5,9 +5,10 @@
  *
  *		to: check.c, execute.c
  *
- * An application sets once per transaction or session what it works on: a
- * request id, a W3C traceparent.  Every task added then carries that context.  While a SQL handler runs, its task's context is the setting, so
- * tasks that tasks add belong to the same request.
+ * An application sets the context of its work once per transaction or session:
+ * a request id, a W3C traceparent.  Every task added then carries that
+ * context.  While a SQL handler runs, the setting is the context of its task,
+ * so tasks that the handler adds belong to the same request.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * json_digits.c
- *		How much longer JSON is as text than as it is stored.
+ *		The bytes that JSON takes as text beyond its stored size.
  *
  * Every add pays for this.  So we walk through containers where they lie, and
  * read only the head of a number.  PostgreSQL keeps both formats for good,

@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * json_digits.h
- *		How much longer JSON is as text than as it is stored.
+ *		The bytes that JSON takes as text beyond its stored size.
  *
- * Numbers can make the great difference: 1e100000 is stored in 10 bytes, and a
- * reader of the task gets 100,001 digits.  No other byte becomes more than
- * six, which the ceiling of twtasks.max_payload allows for.
+ * Numbers make the largest difference: 1e100000 is stored in 10 bytes, and a
+ * reader of the task gets 100,001 digits.  No other byte becomes more than six
+ * bytes, which the ceiling of twtasks.max_payload allows for.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,8 +13,9 @@
 #define TWT_JSON_DIGITS_H
 
 /*
- * The bytes that the numbers of a jsonb take as text beyond their stored size;
- * at most a few too many for each number.  Looks at no digits.
+ * Returns the bytes that the numbers of a jsonb take as text beyond their
+ * stored size.  The result may be a few bytes too high for each number,
+ * because it reads no digits.
  */
 extern Size json_digits(Datum json);
 

@@ -19,12 +19,12 @@
 #include "base/shown.h"
 #include "common/trigger.h"
 
-/* A known type that differs by more changes than this is no suggestion. */
+/* A known type that differs by more changes than this is not suggested. */
 #define NEAR_MAX 3
 
 /*
- * The known type that is the fewest changes away, patterns excluded; NULL if
- * none is near.
+ * Returns the known type that is the fewest changes away, patterns excluded;
+ * NULL if none is near.
  */
 static char *
 nearest_type(const char *type)

@@ -23,7 +23,9 @@
 #include "common/task_id.h"
 #include "node/clock.h"
 
-/* A claim in our way may disappear while we look at it. */
+/*
+ * Attempts to claim a key, since a conflicting claim may disappear meanwhile.
+ */
 #define CLAIM_ATTEMPTS 10
 
 struct Store
@@ -158,7 +160,7 @@ find_finished(AddedTask *result)
 	return read_version(PLAN_FIND_FINISHED, values, result);
 }
 
-/* The existing task's version, if the task is still there. */
+/* Finds the version of the existing task, if the task is still there. */
 static void
 find_version(Store *store, AddedTask *result)
 {
@@ -169,7 +171,10 @@ find_version(Store *store, AddedTask *result)
 		(void) read_version(PLAN_FIND_ANYWHERE, values, result);
 }
 
-/* The task may have finished while our insert waited for the live row. */
+/*
+ * Takes our insert back if the task finished while the insert waited for its
+ * row.
+ */
 static bool
 take_back_finished(AddedTask *result)
 {
@@ -181,7 +186,10 @@ take_back_finished(AddedTask *result)
 	return true;
 }
 
-/* True: we now hold the id and the key.  False: *result tells who holds them. */
+/*
+ * Returns true if we now hold the id and the key; else *result names the
+ * holder.
+ */
 static bool
 claim_key(Store *store, const NewTask *task, AddedTask *result)
 {
@@ -210,7 +218,7 @@ waits(const NewTask *task, TimestampTz now)
 	return task->run_after > now;
 }
 
-/* When it runs, or counts as late in the queue. */
+/* The time at which the task runs, or counts as late in the queue. */
 static TimestampTz
 next_event_time(const NewTask *task, TimestampTz now)
 {
@@ -331,7 +339,7 @@ store_task(Store *store, const NewTask *task, AddedTask *result)
 	else if (find_finished(result) || !insert_named(store, task, result, now) ||
 			 take_back_finished(result))
 	{
-		/* The caller uses an id that an earlier task got from us. */
+		/* An earlier task has this id, which we generated. */
 		if (has_key)
 			refuse_other_key(&result->id);
 		if (!result->version_known)

@@ -33,8 +33,8 @@ typedef struct AddedTask
 extern void store_check(void);
 
 /*
- * Between SPI_connect() and SPI_finish().  store_end() writes the last rows,
- * so any error may come.
+ * Call these between SPI_connect() and SPI_finish().  store_end() writes the
+ * last rows, so it may raise any error.
  */
 extern Store *store_begin(const char *role);
 extern void store_task(Store *store, const NewTask *task, AddedTask *result);

@@ -19,7 +19,7 @@
 #include "base/rows.h"
 #include "base/target.h"
 
-/* We write when this many rows or bytes have come together. */
+/* Gathered rows are written when there are this many rows or bytes. */
 #define APPEND_ROWS 256
 #define APPEND_BYTES (512 * 1024)
 

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * arrays.c
- *		Arguments that are arrays, an element per task.
+ *		Array arguments with one element per task.
  *
  *-------------------------------------------------------------------------
  */

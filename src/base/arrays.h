@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * arrays.h
- *		Arguments that are arrays, an element per task.
+ *		Array arguments with one element per task.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,18 +18,18 @@ typedef struct Elements
 	int			n;
 } Elements;
 
-/* The elements of an argument; 22004 when it is null. */
+/* Returns the elements of an argument; raises 22004 if it is null. */
 extern Elements elements_of(FunctionCallInfo fcinfo, int number, const char *name);
 
 /*
- * The places where the caller saw the rows of n tasks; none when null or
- * empty.
+ * Returns the places where the caller saw the rows of n tasks, or no elements
+ * if the argument is null or empty.
  */
 extern Elements places_of(FunctionCallInfo fcinfo, int number, int n);
 
 /*
- * 22023 unless there is one element for each of n tasks, or one for all of
- * them.
+ * Raises 22023 unless there is one element for each of n tasks, or one for all
+ * tasks.
  */
 extern void check_length(const Elements *elements, int n);
 
@@ -46,7 +46,7 @@ element_null(const Elements *elements, int i)
 	return elements->nulls[elements->n == 1 ? 0 : i];
 }
 
-/* NULL: not known. */
+/* Returns NULL if the place is not known. */
 static inline ItemPointer
 element_place(const Elements *elements, int i)
 {
@@ -55,7 +55,7 @@ element_place(const Elements *elements, int i)
 	return (ItemPointer) DatumGetPointer(elements->values[i]);
 }
 
-/* Whether the element for a task, not null, is that text. */
+/* Whether the element for a task is not null and equals word. */
 extern bool element_is(const Elements *elements, int i, const char *word);
 
 #endif							/* TWT_ARRAYS_H */

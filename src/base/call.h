@@ -10,10 +10,13 @@
 
 #include "fmgr.h"
 
-/* 22004 when the argument is null. */
+/* Raises 22004 if the argument is null. */
 extern void require_argument(FunctionCallInfo fcinfo, int number, const char *name);
 
-/* An argument that is an integer; 22004 when null, 22023 out of range. */
+/*
+ * Returns an integer argument; raises 22004 if it is null, 22023 if out of
+ * range.
+ */
 extern int	int_argument(FunctionCallInfo fcinfo, int number, const char *name, int min, int max);
 
 /* Forms the result of a function that returns one row. */

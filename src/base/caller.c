@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * caller.c
- *		In whose name one of our functions acts.
+ *		The role that called one of our functions.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,12 +25,12 @@
 typedef struct Caller
 {
 	Oid			role;			/* InvalidOid: none is noted */
-	Oid			owner;			/* as whom the function acts */
+	Oid			owner;			/* role as which the function acts */
 } Caller;
 
 static Caller caller = {InvalidOid, InvalidOid};
 
-/* A parallel worker has no note of its leader, but may run as the owner. */
+/* A parallel worker lacks the note of its leader, but may run as the owner. */
 Oid
 caller_role(void)
 {
@@ -73,7 +73,7 @@ owner_of(Oid function)
 	return owner;
 }
 
-/* After an error the end of the (sub)transaction puts the user back. */
+/* After an error the end of the (sub)transaction restores the user. */
 Datum
 caller_act_as_owner(FunctionCallInfo fcinfo, PGFunction act)
 {

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * caller.h
- *		In whose name one of our functions acts.
+ *		The role that called one of our functions.
  *
  *		from: execute_tasks.c, execute.c, policy_call.c, sql/
  *

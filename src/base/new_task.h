@@ -42,7 +42,7 @@ typedef struct NewTask
 	TimestampTz run_after;		/* DT_NOBEGIN: at once */
 	int32		size;			/* bytes of data, payload and context, with
 								 * all digits of their numbers */
-	int64		queue_time_us;	/* SUBMITTED for longer is worth a look */
+	int64		queue_time_us;	/* a task SUBMITTED for longer counts as late */
 } NewTask;
 
 #endif							/* TWT_NEW_TASK_H */

@@ -54,8 +54,8 @@ extern uint64 plan_execute(PlanId id, Datum *values, const char *nulls);
 
 /*
  * Executes a query without parameters that sees everything committed by now,
- * however old the transaction's own snapshot is.  For answers that we keep
- * beyond the transaction.
+ * however old the transaction's own snapshot is.  It serves answers that we
+ * keep beyond the transaction.
  */
 extern uint64 plan_read(PlanId id);
 

@@ -36,7 +36,7 @@ struct Rows
 	Relation	table;
 	Relation	key;			/* its primary key */
 	IndexScanDesc scan;
-	BlockNumber blocks;			/* the table's; 0: not asked yet */
+	BlockNumber blocks;			/* length of the table; 0: not asked yet */
 	TupleTableSlot *found;
 	TupleTableSlot *edited;
 	Target	   *target;
@@ -230,7 +230,7 @@ try_update(Rows *rows, TupleTableSlot *row, bool wait, TM_FailureData *failure)
 	result = table_tuple_update(rows->table, &row->tts_tid, rows->edited,
 								GetCurrentCommandId(true), GetActiveSnapshot(),
 								InvalidSnapshot, wait, failure, &mode, &indexes);
-	/* Our change leaves the indexes alone while the page has room. */
+	/* While the page has room, the update is HOT and needs no index entries. */
 	if (result == TM_Ok)
 		target_updated(rows->target, &row->tts_tid, rows->edited,
 					   twt_update_indexes(indexes), twt_only_summarizing(indexes));

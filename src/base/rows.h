@@ -8,8 +8,8 @@
  * and one heap operation.  Users' triggers fire at the close, or the opening
  * fails with 0A000: see target.h.
  *
- * Between rows_open() and rows_close() we see what a statement would see that
- * began at rows_open(): the caller's own earlier changes included.
+ * From rows_open() to rows_close() we see what a statement that began at
+ * rows_open() would see, including the caller's own earlier changes.
  *
  *-------------------------------------------------------------------------
  */
@@ -74,7 +74,7 @@ typedef struct Appender Appender;
 typedef enum RowResult
 {
 	ROW_OK,
-	ROW_CHANGED,				/* changed by another: look at it again */
+	ROW_CHANGED,				/* another session changed it: look again */
 	ROW_GONE
 } RowResult;
 
@@ -97,9 +97,10 @@ extern Rows *rows_open_to_read(void);
 extern void rows_close(Rows *rows);
 
 /*
- * The row with that id, with all columns at hand; NULL: none.  Valid until the
- * next call.  rows_find_at() looks first at the place where the caller saw the
- * row.  Any value of at is safe, and the look prunes no page.
+ * Returns the row with this id, with all columns deformed; NULL if there is
+ * none.  The row is valid until the next call.  rows_find_at() first tries the
+ * place where the caller saw the row.  Any value of at is safe, and that
+ * attempt prunes no page.
  */
 extern TupleTableSlot *rows_find(Rows *rows, const pg_uuid_t *id);
 extern TupleTableSlot *rows_find_at(Rows *rows, const pg_uuid_t *id, ItemPointer at);
@@ -127,9 +128,10 @@ extern void row_input(TupleTableSlot *row, Datum *values, bool *nulls);
 extern bool row_is_outdated(TupleTableSlot *row);
 
 /*
- * The next version of a found row.  rows_edit() gives a copy, row_set()
- * changes its columns, rows_update() writes it.  Waits for nobody: false when
- * another session has locked, changed or deleted the row.
+ * Makes the next version of a found row: rows_edit() gives a copy, row_set()
+ * changes its columns, rows_update() writes it.  rows_update() waits for
+ * nobody, and returns false when another session has locked, changed or
+ * deleted the row.
  *
  * Errors: 40001 when the transaction must not see that change.
  */
@@ -144,8 +146,8 @@ row_set(TupleTableSlot *row, TaskColumn column, Datum value)
 }
 
 /*
- * Deletes a found row; waits for a session that has locked it.  ROW_CHANGED:
- * the row now holds another session's new version, and is locked.
+ * Deletes a found row, and waits for a session that has locked it.
+ * ROW_CHANGED: the row now holds another session's new version, and is locked.
  *
  * Errors: 40001 when the transaction must not see that change.
  */

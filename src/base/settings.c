@@ -42,7 +42,7 @@ typedef struct Setting
 	GucIntCheckHook check;
 } Setting;
 
-/* Positions wrap by a mask. */
+/* The size must be a power of two, since positions wrap by a mask. */
 static bool
 check_queue_size(int *value, void **extra, GucSource source)
 {

@@ -8,7 +8,7 @@
 #ifndef TWT_SHOWN_H
 #define TWT_SHOWN_H
 
-/* The beginning of a value, which cannot forge a line of the log; palloc'd. */
+/* Returns the beginning of a value, made safe for the log; palloc'd. */
 extern const char *shown_value(const char *value);
 
 #endif							/* TWT_SHOWN_H */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * table_cache.c
- *		What a session keeps of tables of the configuration.
+ *		A session's cache of the configuration tables.
  *
  *-------------------------------------------------------------------------
  */
@@ -86,7 +86,7 @@ read_tables(TableCache *cache)
 	SPI_finish();
 }
 
-/* An error restores the user. */
+/* Reads the tables as their owner; an error restores the user. */
 static void
 read_as_owner(TableCache *cache)
 {
@@ -101,7 +101,7 @@ read_as_owner(TableCache *cache)
 	SetUserIdAndSecContext(save_user, save_context);
 }
 
-/* A change that comes while we read may be missing from what we read. */
+/* Reads again when a change arrived meanwhile, since we may have missed it. */
 void
 table_cache_refresh(TableCache *cache)
 {

@@ -1,14 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * table_cache.h
- *		What a session keeps of tables of the configuration.
+ *		A session's cache of the configuration tables.
  *
  *		from: policy.c, limit_rules.c, allowed.c
  *
  * A session reads the tables at first use, and again after a change.  A change
- * arrives as an invalidation, like one of a system catalog: our own counts from
- * the next command on, another session's from its commit.  A change that is
- * rolled back is forgotten.
+ * arrives as an invalidation, like one of a system catalog.  A change of our
+ * own counts from the next command on, and one of another session from its
+ * commit.  A change that is rolled back is forgotten.
  *
  * The tables are read as their owner, so the caller needs no rights.
  *
@@ -40,12 +40,12 @@ typedef struct TableCache TableCache;
 extern TableCache *table_cache_new(const char *name, const CachedTable *tables, int n);
 
 /*
- * Reads the tables unless they were read since their last change.  Raises what
- * reading raises; then the next call reads them.
+ * Reads the tables unless they were read since their last change.  If reading
+ * raises an error, the next call reads again.
  */
 extern void table_cache_refresh(TableCache *cache);
 
-/* A column of a row that is read.  NULL, and unset, stand for a null. */
+/* Reads a column of a row.  A null becomes NULL, or unset. */
 extern char *cached_text(HeapTuple row, int column);
 extern int64 cached_int8(HeapTuple row, int column, int64 unset);
 

@@ -78,7 +78,7 @@ prepare(Target *target)
 {
 	target->estate = CreateExecutorState();
 	target->info = makeNode(ResultRelInfo);
-	/* 0: no range table, so nobody looks for our columns there. */
+	/* Index 0 means no range table, so nobody looks for our columns there. */
 	InitResultRelInfo(target->info, target->relation, 0, NULL, 0);
 	/* The events of triggers look for their relation here. */
 	target->estate->es_opened_result_relations = list_make1(target->info);

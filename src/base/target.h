@@ -27,13 +27,13 @@
 typedef struct Target Target;
 
 /*
- * The relation stays the caller's, locked and open.
+ * The caller keeps the relation locked and open.
  *
  * Errors: 0A000 when the relation has something that we would pass over.
  */
 extern Target *target_open(Relation relation);
 
-/* Fires the due triggers: any error may come. */
+/* Fires the due triggers, which may raise any error. */
 extern void target_close(Target *target);
 
 /*

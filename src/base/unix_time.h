@@ -12,7 +12,10 @@
 
 #define UNIX_SHIFT ((POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * USECS_PER_DAY)
 
-/* PostgreSQL's last thousand years do not fit our count. */
+/*
+ * PostgreSQL's last thousand years do not fit into int64; they become its
+ * maximum.
+ */
 static inline int64
 unix_us(TimestampTz at)
 {

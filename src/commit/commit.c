@@ -133,7 +133,7 @@ commit_remember(const char *bucket_name, const TaskTrigger *trigger)
 	bucket = find_bucket(bucket_name);
 	if (pending->nentries == COMMIT_MAX_TRIGGERS)
 	{
-		/* Stays set if this rolls back, which costs one needless sweep. */
+		/* in_bulk stays set after a rollback, which costs one needless sweep */
 		pending->buckets[bucket].in_bulk = true;
 		return;
 	}
@@ -216,7 +216,7 @@ push_triggers(void)
 	}
 }
 
-/* The schema may outlive the extension. */
+/* The schema alone may outlive the extension. */
 static bool
 is_installed(void)
 {

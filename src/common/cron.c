@@ -65,7 +65,10 @@ is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* -1: no number.  A number too large for any field stays too large. */
+/*
+ * Returns -1 if there is no number.  A number too large for any field stays
+ * too large.
+ */
 static int
 read_number(Reader *reader)
 {
@@ -204,7 +207,10 @@ read_field(const char *begin, const char *end, uint64_t *set, CronError *error)
 	}
 }
 
-/* Cuts the text; returns how many fields there are, however many. */
+/*
+ * Splits the text into fields; returns their number, even if there are too
+ * many.
+ */
 static int
 split(const char *text, const char **begins, const char **ends)
 {
@@ -359,7 +365,7 @@ matching_days(const Cron *cron, Date date)
 	return match & (uint32_t) ((UINT64_C(2) << length) - 1);
 }
 
-/* The first member of the set from the given one on; -1: none. */
+/* Returns the first member of the set at or after from; -1: none. */
 static int
 first_from(uint64_t set, int from)
 {
@@ -368,7 +374,7 @@ first_from(uint64_t set, int from)
 	return from + __builtin_ctzll(set >> from);
 }
 
-/* The first day that matches, from the date on. */
+/* Finds the first matching day at or after the date. */
 static bool
 find_day(const Cron *cron, Date *date)
 {
@@ -388,7 +394,7 @@ find_day(const Cron *cron, Date *date)
 	return false;
 }
 
-/* The first minute of a day that matches, from the given one on; -1: none. */
+/* Returns the first matching minute of a day, at or after from; -1: none. */
 static int
 find_in_day(const Cron *cron, int from)
 {

@@ -67,8 +67,8 @@ typedef struct CronError
 extern bool cron_parse(const char *text, Cron *cron, CronError *error);
 
 /*
- * The first minute that the expression names, from the given one on.  False:
- * there is none, ever (30 February).
+ * Finds the first minute of the expression, at or after from.  Returns false
+ * if there is none, ever (30 February).
  */
 extern bool cron_find(const Cron *cron, int64_t from, int64_t *minute);
 

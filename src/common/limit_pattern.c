@@ -19,7 +19,7 @@ limit_pattern_valid(const char *pattern, size_t len)
 	return len == 1 || trigger_type_valid(pattern, len - 1);
 }
 
-/* Without its star. */
+/* Length of the pattern without its star. */
 static size_t
 body_length(const char *pattern)
 {

@@ -3,7 +3,7 @@
  * pattern.h
  *		Patterns: a name, or the beginning of names and a *.
  *
- * For task types and for names of nodes.  Plain C without PostgreSQL's
+ * Patterns match task types and names of nodes.  Plain C without PostgreSQL's
  * headers: both sides compile it.
  *
  *-------------------------------------------------------------------------

@@ -21,7 +21,7 @@ is_name_char(char c)
 		(c >= '0' && c <= '9') || c == '_' || c == '-';
 }
 
-/* "more" has the other characters that are valid. */
+/* "more" lists the other characters that are valid. */
 static bool
 is_name(const char *text, size_t len, size_t max, const char *more)
 {
@@ -104,7 +104,7 @@ trigger_id_parse(const char *text, uint8_t *id)
 	return true;
 }
 
-/* Writes value and a space; returns where to go on. */
+/* Writes value and a space; returns the position after them. */
 static char *
 write_number(char *buf, int64_t value)
 {
@@ -143,8 +143,8 @@ trigger_encode(const TaskTrigger *trigger, char *buf)
 
 /*
  * Reads digits and the one space that ends them: 0, or a number without
- * leading zeros, at most max.  NULL if there is anything else, otherwise
- * where to go on.
+ * leading zeros, at most max.  Returns the position after them, or NULL if
+ * there is anything else.
  */
 static const char *
 read_number(const char *at, const char *end, int64_t max, int64_t *value)

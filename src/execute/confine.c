@@ -40,7 +40,8 @@ static List *created;			/* ObjectAddress of each object that it made */
 static MemoryContext created_context;
 
 /*
- * The words for a statement that would outlive the task; NULL: it would not.
+ * Returns words for a statement whose effect would outlive the task; else
+ * NULL.
  */
 static const char *
 refused_statement(const Node *statement)
@@ -91,7 +92,8 @@ utility_hook(PlannedStmt *statement, const char *text, bool read_only_tree,
 }
 
 /*
- * Only the end of the handler shows which of these objects are temporary.
+ * Notes each object that the handler makes.  Only the end of the handler shows
+ * which of these objects are temporary.
  */
 static void
 access_hook(ObjectAccessType access, Oid class_id, Oid object_id, int sub_id, void *arg)

@@ -191,7 +191,7 @@ read_answer(Execution *execution, Datum answer, bool is_null)
 		execution->message = DatumGetTextPCopy(value);
 }
 
-/* The policies of the type say whether what a handler asks for may be. */
+/* The policies of the type decide whether the handler gets what it asks for. */
 static void
 judge(ExecuteCall *call, Execution *execution, bool is_repeat, MemoryContext outer)
 {
@@ -258,9 +258,9 @@ call_handler(ExecuteCall *call, Execution *execution, MemoryContext outer)
 }
 
 /*
- * Whether the failure is the task's own, and not the whole batch's.  Earlier
- * tasks of the batch may have locked or seen what was in this one's way:
- * alone, this one might succeed.
+ * Whether the failure is the task's own, and not the whole batch's.  Locks or
+ * snapshots of earlier tasks in the batch may have caused the failure; alone,
+ * this task might succeed.
  */
 static bool
 is_own_failure(const ExecuteCall *call, const ErrorData *error)
@@ -287,7 +287,7 @@ execute_one(ExecuteCall *call, Execution *execution)
 
 	BeginInternalSubTransaction(NULL);
 
-	/* The subtransaction's own memory would stay to the end of the batch. */
+	/* Memory of the subtransaction would stay until the end of the batch. */
 	MemoryContextSwitchTo(call->scratch);
 	PG_TRY();
 	{

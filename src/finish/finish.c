@@ -335,7 +335,7 @@ ask_function(const char *function, TupleTableSlot *row, Rows *rows, Answer *answ
 	return rows_open_to_read();
 }
 
-/* False: the task is no longer the caller's to finish. */
+/* Returns false if the caller may no longer finish the task. */
 static bool
 judge_one(const FinishCall *call, int i, Rows **rows, Answer *answer)
 {

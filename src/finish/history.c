@@ -80,7 +80,7 @@ struct History
 	Appender   *append;
 };
 
-/* The partition for a time, else the default partition. */
+/* Finds the partition for a time, else the default partition. */
 static Oid
 find_part(Relation whole, TimestampTz at)
 {

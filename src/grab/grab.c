@@ -52,8 +52,7 @@ typedef struct GrabCall
 	Oid			processing;
 	Oid			stuck_retry;
 	int64		won;
-	int64		must_last;		/* tasks won whose loss in a crash would
-								 * matter */
+	int64		must_last;		/* won tasks that a crash must not lose */
 	Slots	   *slots;			/* NULL: no cluster-wide limit */
 	int		   *order;			/* with limits: the most urgent first */
 } GrabCall;
@@ -136,7 +135,7 @@ may_grab(const GrabCall *call, int i, TupleTableSlot *row)
 		policy_may_grab(row_value(row, TASK_TYPE), row_value(row, TASK_BUCKET), call->node);
 }
 
-/* NULL: another caller was first. */
+/* Returns NULL if another caller was first. */
 static TupleTableSlot *
 grab_row(GrabCall *call, int i, Rows *rows, TupleTableSlot *row)
 {
@@ -186,7 +185,7 @@ put_refusal(const GrabCall *call, TupleTableSlot *task, const LimitRefusal *refu
 	call->fn(call->arg, values, nulls, NULL);
 }
 
-/* The priority that counts where slots are few. */
+/* The risen priority, which decides where slots are few. */
 static int
 priority_now(const GrabCall *call, TupleTableSlot *row)
 {
@@ -212,7 +211,7 @@ take_slots(GrabCall *call, TupleTableSlot *row)
 	return false;
 }
 
-/* The row of a task that may be grabbed; NULL: it may not. */
+/* Returns the row of the task if the task may be grabbed; else NULL. */
 static TupleTableSlot *
 find_row(const GrabCall *call, int i, Rows *rows)
 {

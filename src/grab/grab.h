@@ -22,14 +22,15 @@ typedef void (*GrabbedFn) (void *arg, Datum *values, bool *nulls, ItemPointer at
 
 /*
  * Grabs the tasks that the arguments from the first on name, as grab_tasks()
- * takes them.  True: some were won, and the stuck rule of all of them is
- * retry.
+ * takes them.  Returns true if it won some tasks, and the stuck rule of all of
+ * them is retry.
  */
 extern bool grab_all(FunctionCallInfo fcinfo, int first, GrabbedFn fn, void *arg);
 
 /*
- * Hands over the tasks that a grab with the same arguments won before.  None
- * if its node has ended since: the slots of these tasks are free for others.
+ * Hands over the tasks that an earlier grab with the same arguments won.  If
+ * its node has ended since, there are none: the slots of these tasks are free
+ * for other nodes.
  */
 extern void grabbed_all(FunctionCallInfo fcinfo, int first, GrabbedFn fn, void *arg);
 

@@ -32,7 +32,7 @@
 #include "node/locks.h"
 #include "node/node.h"
 
-/* Another grab uses the limit, and commits a moment later. */
+/* Delay while another grab, which commits soon, uses the limit. */
 #define BUSY_MS 2
 
 /* A grab that holds a slot, or has held one. */
@@ -180,7 +180,7 @@ read_use(Slots *slots, Use *use)
 	Datum		value;
 	MemoryContext old;
 
-	/* Taken before the lock, it could be earlier than used_at. */
+	/* A time taken before the lock could be earlier than used_at. */
 	use->now = twt_now();
 	use->epoch = DatumGetInt64(column(SLOTS_EPOCH, &isnull));
 	read_holders(slots, use);
@@ -340,8 +340,8 @@ has_room(Slots *slots, Use *use, int priority, LimitRefusal *refusal)
 /* ---- taking ---- */
 
 /*
- * A holder that held a slot with that task before stays: its grab may be newer
- * than the row that we have seen, and our grab would then come to nothing.
+ * Keeps an earlier holder with the same task.  Its grab may be newer than the
+ * row that we have seen, and our grab would then win nothing.
  */
 static void
 add_holder(Slots *slots, Use *use, const LimitedTask *task)

@@ -10,7 +10,7 @@
  * waiting: a limit that another grab uses at this moment is busy, and the
  * caller asks again for its tasks a moment later.
  *
- * Where no cluster-wide limit exists, all this is one look at a variable.
+ * Without a cluster-wide limit, all this costs one look at a variable.
  *
  *-------------------------------------------------------------------------
  */

@@ -5,7 +5,7 @@
  *
  * A copy must not execute the tasks of its original.  twtasks.adoption names
  * the place for which the database was adopted; CREATE EXTENSION writes the
- * first row.  Where we are is compared with it:
+ * first row.  The session compares that place with the present one:
  *
  *	 event        					how it shows
  *	 dump restored					a second row, of the original
@@ -24,9 +24,9 @@
 #define TWT_ADOPTION_H
 
 /*
- * Whether tasks may be executed here.  Looked up once per session, and again
- * after every change of twtasks.adoption.  Raises only errors of the catalogs
- * and of the file system.
+ * Whether tasks may be executed here.  The session looks once, and again after
+ * every change of twtasks.adoption.  Raises only errors of the catalogs and of
+ * the file system.
  */
 extern bool twt_is_adopted(void);
 

@@ -75,9 +75,9 @@ twt_session_holds(PG_FUNCTION_ARGS)
 }
 
 /*
- * Whether the session that holds that lock is in no transaction, as far as the
- * lock manager knows: its answer about blockers leaves out sessions without
- * one.  Unlike reading about sessions, this needs no rights.
+ * Whether the session that holds this lock is outside a transaction: then the
+ * lock manager's answer about blockers omits the session.  Views about
+ * sessions would need rights, which this does not.
  */
 PG_FUNCTION_INFO_V1(twt_session_is_idle);
 Datum

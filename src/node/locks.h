@@ -30,9 +30,10 @@
 extern bool locks_try(int64 number, LOCKMODE mode);
 
 /*
- * The lock that this session last took for as long as it lives, such as its
- * node's lock.  One function says whether the session still has it.  The other
- * takes it again, unless another session has it by now.
+ * These functions are about the lock that this session last took for its whole
+ * life, such as its node's lock.  locks_own_held() says whether the session
+ * still has that lock.  locks_own_restore() takes it again, unless another
+ * session has it by now.
  */
 extern bool locks_own_held(void);
 extern void locks_own_restore(void);

@@ -60,8 +60,8 @@ identify(const char *path, Marker *marker)
 }
 
 /*
- * The row that names the file was committed.  Another session may be quicker,
- * and the next marker has another name.
+ * Renames the marker once its row is committed.  Another session may be
+ * quicker, and a later marker has another name.
  */
 static void
 settle(const char *from, const char *to)
@@ -99,7 +99,8 @@ marker_check(const Marker *marker, bool is_committed)
 }
 
 /*
- * Files of no use: new markers of this database, and all of dropped databases.
+ * Whether the file is of no use: a new marker of this database, or any marker
+ * of a dropped database.
  */
 static bool
 is_left_over(const char *name)

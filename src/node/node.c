@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * node.c
- *		A node's life is tied to a session, whose end sidecars hear of.
+ *		A node's life is tied to a session, whose end wakes sidecars.
  *
  *-------------------------------------------------------------------------
  */

@@ -22,7 +22,7 @@
 
 #define QUEUE_TIME_US (30 * USECS_PER_MINUTE)
 
-/* Callers invent types, so we empty the hash table when it has so many. */
+/* Callers invent types, so we empty the hash table at this size. */
 #define KNOWN_TYPES_MAX 10000
 
 /* The columns of PLAN_READ_TYPE_POLICIES. */
@@ -168,7 +168,7 @@ make_known_types(void)
 								   HASH_ELEM | HASH_STRINGS | HASH_CONTEXT);
 }
 
-/* The first reader of the three, which clears the old content. */
+/* Runs first of the three readers, and clears the old content. */
 static void
 read_rules(void)
 {

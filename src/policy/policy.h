@@ -36,7 +36,8 @@ typedef struct TypePolicy
 	int			when_done;		/* a DoneRule; DONE_KEEP when not set */
 	const char *intercept;		/* a function; NULL: none */
 	char	  **nodes;			/* patterns, NULL-terminated; NULL: all */
-	int64		aging_us;		/* a task rises by one priority; 0: never */
+	int64		aging_us;		/* wait after which a task rises by one; 0:
+								 * never */
 	int64		timeout_us;		/* -1: not set */
 	const char *stuck;			/* a label of stuck_rule; NULL: not set */
 	const char *stuck_function; /* NULL: none */
@@ -58,7 +59,7 @@ extern const TypePolicy *policy_find(const char *type);
 /* The same for a text Datum, which is copied only if something is configured. */
 extern const TypePolicy *policy_of_text(Datum type);
 
-/* The priority of a task that has been SUBMITTED for so long. */
+/* The priority that a task reaches after being SUBMITTED for waited_us. */
 extern int	policy_risen(Datum type, int priority, int64 waited_us);
 
 /* Whether tasks can be added to the bucket. */

@@ -24,7 +24,7 @@
 #include "policy/policy_apply.h"
 #include "policy/policy_call.h"
 
-/* The function of a policy runs. */
+/* Whether the function of a policy is running. */
 static bool is_intercepting = false;
 
 static Datum
@@ -56,8 +56,8 @@ take_row(NewTask *task, Datum row)
 
 /*
  * The function may look at the policies itself, so name must be our own copy.
- * In a node's session the time is limited, because the session must go on
- * telling that the node lives.
+ * In a node's session the time is limited, because that session must keep the
+ * node alive.
  */
 static Datum
 call_function(const char *name, NewTask *task, bool *isnull)

@@ -261,7 +261,7 @@ start_time(void)
 	enable_timeout_after(time_limit, twt_function_timeout);
 }
 
-/* Takes back a cancel that was meant for the function alone. */
+/* Discards a cancel that was meant for the function alone. */
 static void
 stop_time(void)
 {
@@ -271,7 +271,10 @@ stop_time(void)
 		QueryCancelPending = false;
 }
 
-/* Raises another error than a cancel, because handlers of errors pass over cancels. */
+/*
+ * Raises another error than a cancel, because EXCEPTION WHEN OTHERS does not
+ * catch a cancel.
+ */
 static void
 refuse_slow(const char *name)
 {

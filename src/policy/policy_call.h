@@ -5,10 +5,10 @@
  *
  *		from: sql/policy/configure_type.sql, policy.c		to: (functions of users)
  *
- * A policy may name a function in place of a figure.  The function runs with the
- * rights of its owner, like one that is SECURITY DEFINER, and must fix its
- * search_path.  So a role that may configure policies gains no rights by that,
- * and callers lend none.
+ * A policy may name a function in place of a figure.  The function runs with
+ * the rights of its owner, like one that is SECURITY DEFINER, and must fix its
+ * search_path.  So a role that configures policies gains no rights by naming a
+ * function, and the function gains none from its callers.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * retry.c
- *		When, if ever, a task that failed is tried again.
+ *		Whether and when a failed task is retried.
  *
  * Reading the JSON at each failure costs little beside changing the row, so
  * nothing is cached.

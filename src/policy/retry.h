@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * retry.h
- *		When, if ever, a task that failed is tried again.
+ *		Whether and when a failed task is retried.
  *
  *		from: sql/policy/retry.sql		to: judge.h
  *

@@ -19,7 +19,7 @@
 #include "queue/groups.h"
 #include "queue/ring.h"
 
-/* We do not keep larger lists of types: such a group may handle any type. */
+/* A larger list of types is not kept, and its group may handle any type. */
 #define TYPES_BYTES 2048
 #define MAIL_SIZE 256
 #define LAST_GROUP (GROUPS_MAX - 1)
@@ -175,7 +175,8 @@ groups_join(Groups *groups, const TypeList *types)
 	groups->members[number]++;
 
 	/*
-	 * Asked before the group is present, and complete before it can be found.
+	 * The group must be complete, and asked for a sweep, before it is
+	 * present.
 	 */
 	pg_atomic_fetch_or_u64(&groups->asked, ONE(number));
 	pg_atomic_fetch_or_u64(&groups->present, ONE(number));

@@ -75,13 +75,13 @@ extern void groups_leave(Groups *groups, int group);
  */
 extern uint64 groups_ask(Groups *groups);
 
-/* Whether some group was asked, or will be as soon as it comes. */
+/* Whether some group is asked for a sweep, or will be when it joins. */
 extern bool groups_is_asked(Groups *groups);
 
-/* Whether the group was asked; forgets it. */
+/* Whether the group was asked for a sweep; clears the request. */
 extern bool groups_take_asked(Groups *groups, int group);
 
-/* Whether there are other groups. */
+/* Whether there are groups other than this one. */
 extern bool groups_are_others(Groups *groups, int group);
 
 /*

@@ -97,7 +97,10 @@ take_one(Taken *taken, const Source *source, const TaskTrigger *trigger)
 	taken->n++;
 }
 
-/* True: there is something to report, or more than one call looks at. */
+/*
+ * Returns true if there is something to report, or if this call has used up
+ * its looks.
+ */
 static bool
 take_from(Taken *taken, Source *source)
 {

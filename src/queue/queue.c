@@ -157,8 +157,9 @@ find_queue(const char *bucket)
 }
 
 /*
- * Gives the database of each queue, if it was dropped.  We do not read the
- * catalog under our lock, since that takes other locks and may fail.
+ * Keeps the database of each queue only if the database was dropped.  We do
+ * not read the catalog under our lock, since that takes other locks and may
+ * fail.
  */
 static void
 find_dropped(Oid *databases)

@@ -42,7 +42,7 @@ extern bool queue_available(void);
  */
 extern Queue *queue_attach(const char *bucket);
 
-/* The same, without making one. */
+/* The same, but makes no queue. */
 extern Queue *queue_find(const char *bucket);
 
 /* Never fails: a full queue counts the trigger and asks for a sweep. */
@@ -55,9 +55,9 @@ extern void queue_ask(Queue *queue);
 extern void queue_wake(Queue *queue);
 
 /*
- * This session takes triggers, by default of all types; returns its group.
- * Both functions take a lightweight lock.  When a session leaves, others look
- * for the triggers that it had taken.
+ * Lets this session take triggers, by default of all types; returns its group.
+ * Both functions take a lightweight lock.  When a session leaves, other
+ * sessions look for the triggers that it had taken.
  */
 extern int	queue_join(Queue *queue, const TypeList *types);
 extern void queue_leave(Queue *queue, int group);
@@ -74,14 +74,17 @@ extern bool queue_pop_handed(Queue *queue, int group, TaskTrigger *trigger);
 /* Whether there are other groups. */
 extern bool queue_is_shared(Queue *queue, int group);
 
-/* True: other groups have it now.  False: no other group handles it. */
+/*
+ * Returns true if other groups have the trigger now, false if none handles it.
+ */
 extern bool queue_hand_on(Queue *queue, int group, const TaskTrigger *trigger);
 
-/* Whether a sweep was asked of the group since the last call. */
+/* Whether the group was asked for a sweep since the last call. */
 extern bool queue_take_asked(Queue *queue, int group);
 
 /*
- * Wakes others for the waiting triggers, since this session no longer looks.
+ * Wakes other sessions for the waiting triggers, since this one no longer
+ * looks.
  */
 extern void queue_pass_on(Queue *queue, int group);
 

@@ -48,7 +48,10 @@ takers_stop(void)
 	}
 }
 
-/* Others must look for the tasks that our client took and did not grab. */
+/*
+ * Leaves all queues; other sessions then look for the tasks that our client
+ * took and did not grab.
+ */
 static void
 leave_queues(void)
 {

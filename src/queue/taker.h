@@ -25,9 +25,10 @@ typedef struct Taker Taker;
 extern Taker *taker_find(const char *bucket);
 
 /*
- * The next trigger for this session, which hands triggers of other sessions on.
- * A trigger that nobody handles counts as ours: the client logs it.  Each
- * trigger popped takes 1 from *looks.  False: no more, or *looks is 0.
+ * Returns the next trigger for this session, and hands on triggers that only
+ * other sessions handle.  A trigger that no session handles counts as ours:
+ * the client logs it.  Each trigger popped takes 1 from *looks.  False: no
+ * more, or *looks is 0.
  */
 extern bool taker_pop(Taker *taker, TaskTrigger *trigger, int *looks);
 
@@ -35,7 +36,7 @@ extern bool taker_pop(Taker *taker, TaskTrigger *trigger, int *looks);
 extern bool taker_take_sweep(Taker *taker);
 extern bool taker_take_ended(Taker *taker);
 
-/* A wake-up sets this process's latch between the two. */
+/* Between these two calls, a wake-up sets this process's latch. */
 extern void taker_wait(Taker *taker);
 extern void taker_unwait(Taker *taker);
 

@@ -36,8 +36,7 @@
 #define LOOK_BACK (2 * SECS_PER_DAY)
 
 /*
- * How far two times may lie apart: what common/cron.c searches, and one
- * change.
+ * How far ahead we search: as far as common/cron.c does, and one change more.
  */
 #define LOOK_AHEAD ((int64) 42 * 366 * SECS_PER_DAY)
 
@@ -207,7 +206,9 @@ divide_up(int64 a, int64 b)
 	return a / b + (a % b > 0);
 }
 
-/* The first whole minute that matches, from a local time in seconds on. */
+/*
+ * Finds the first whole minute that matches, from a local time in seconds on.
+ */
 static bool
 find_local(const Cron *cron, int64 from, int64 *local)
 {

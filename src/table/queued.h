@@ -35,8 +35,9 @@ extern void queued_open(Queued *queued);
 extern void queued_close(Queued *queued);
 
 /*
- * Tasks that have the given values in that many leading columns.  With "beyond",
- * the last of these columns has a greater value.  The caller ends the scan.
+ * Scans the tasks that have the given values in that many leading columns.
+ * With "beyond", the last of these columns has a greater value.  The caller
+ * ends the scan.
  */
 extern IndexScanDesc queued_scan(const Queued *queued, const Datum *values, int columns,
 								 bool beyond);

@@ -179,9 +179,9 @@ add_marks(SweepCall *call, const Elements *after)
 }
 
 /*
- * The next type in the index, of a live or dead row, if it has a mark; else
- * NULL.  Where tasks go fast, many dead rows precede a type's first live row,
- * and the mark leads there at once.
+ * Returns the next type in the index, of a live or dead row, if the type has a
+ * mark; else NULL.  Where tasks go fast, many dead rows precede a type's first
+ * live row, and the mark leads there at once.
  */
 static char *
 next_marked(const SweepCall *call, const char *type)
@@ -201,7 +201,7 @@ next_marked(const SweepCall *call, const char *type)
 	return next != NULL && mark_of(call, next) != NULL ? next : NULL;
 }
 
-/* The next type in order after that one; NULL: no more. */
+/* Returns the next type in order; NULL: no more. */
 static char *
 next_type(const SweepCall *call, const char *type)
 {
@@ -220,7 +220,7 @@ next_type(const SweepCall *call, const char *type)
 	return next;
 }
 
-/* The index decides, so rows of other shares are not read. */
+/* Decides by the index entry, so that rows of other shares are not read. */
 static bool
 is_in_share(const SweepCall *call, IndexScanDesc scan)
 {
@@ -276,7 +276,7 @@ put_trigger(const SweepCall *call, TupleTableSlot *row, int priority)
 	tuplestore_putvalues(call->results->setResult, call->results->setDesc, values, nulls);
 }
 
-/* Puts up to this many triggers; returns how many. */
+/* Puts up to wanted triggers; returns how many. */
 static int64
 put_triggers(const SweepCall *call, IndexScanDesc scan, int64 wanted)
 {
