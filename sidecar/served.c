@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * served.c
- *		What this node runs: handlers, their slots, and tables of their types.
+ *		The handlers of this node, their slots, and the tables of their triggers.
  *
  *-------------------------------------------------------------------------
  */

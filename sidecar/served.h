@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * served.h
- *		What this node runs: handlers, their slots, and tables of their types.
+ *		The handlers of this node, their slots, and the tables of their triggers.
  *
  *		from: tables.h (table_push)			to: grab.h, execute.h (execute_take)
  *

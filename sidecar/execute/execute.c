@@ -117,9 +117,7 @@ time_left(const Lane *lane, const Task *task)
 		handler_stuck_us(lane->handler, timeout_us) - timeout_us;
 }
 
-/*
- * A slot of the whole cluster stays booked until the database has the outcome.
- */
+/* A slot of the whole cluster stays booked until the database has the outcome. */
 static void
 free_slot(Task *task)
 {

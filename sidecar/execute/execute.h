@@ -62,9 +62,7 @@ extern int	execute_running(const Execute *execute);
  */
 extern bool execute_cancel(void *execute, const CancelWish *wish);
 
-/*
- * The incarnation is gone: ends all running tasks.  Their verdicts still come.
- */
+/* The incarnation is gone: ends all running tasks.  Their verdicts still come. */
 extern void execute_gone(Execute *execute);
 
 /* A drain begins: gives back tasks that have not begun. */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * kinds.c
- *		The kinds of handlers, and what their options share.
+ *		The kinds of handlers, and the options that they share.
  *
  *-------------------------------------------------------------------------
  */

@@ -353,9 +353,7 @@ next_request(Grab *grab)
 	return add_request(grab, batch);
 }
 
-/*
- * Drops split-off requests that were not sent: a drain need not wait for them.
- */
+/* Drops split-off requests that were not sent: a drain need not wait for them. */
 static void
 drop_held(Grab *grab)
 {

@@ -25,9 +25,7 @@ typedef struct GrabQuestion
 								 * NULL: it has them */
 } GrabQuestion;
 
-/*
- * Grabbed tasks go to execute; refusals by cluster-wide limits go to offers.
- */
+/* Grabbed tasks go to execute; refusals by cluster-wide limits go to offers. */
 extern GrabAnswers *grab_answers_new(Loop *loop, Execute *execute, Offers *offers);
 extern void grab_answers_free(GrabAnswers *answers);
 

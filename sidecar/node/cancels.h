@@ -38,9 +38,7 @@ extern void cancels_free(Cancels *cancels);
 /* There may be requests.  The argument is the Cancels. */
 extern void cancels_want(void *cancels);
 
-/*
- * Reads the requests, if there may be any.  Call it at the end of each turn.
- */
+/* Reads the requests, if there may be any.  Call it at the end of each turn. */
 extern void cancels_pump(Cancels *cancels);
 
 #endif							/* TWT_CANCELS_H */

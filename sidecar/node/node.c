@@ -438,7 +438,10 @@ node_set_queue(Node *node, QueueKind queue)
 void
 node_look(Node *node)
 {
-	/* A start is not hurried: it is under way, or was refused for a while. */
+	/*
+	 * A start keeps its own pace: it is under way, or the database refused
+	 * it.
+	 */
 	if (node->state != NODE_ENDING && node->incarnation != 0)
 		loop_timer_start(node->timer, 0);
 }

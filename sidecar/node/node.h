@@ -58,9 +58,7 @@ typedef struct NodeEvents
 	void		(*on_slots) (void *arg, const char *payload);
 } NodeEvents;
 
-/*
- * Whether this node shall lead, if an election outside the database decides.
- */
+/* Whether this node shall lead, if an election outside the database decides. */
 typedef enum NodeClaim
 {
 	CLAIM_NONE,					/* no election: the database chooses */

@@ -150,9 +150,7 @@ choose_stuck(const PGresult *rows, int row, const HandlerConfig *handler)
 		STUCK_ERROR : stuck;
 }
 
-/*
- * The retry options of a handler as JSON, in the format of configure_type().
- */
+/* The retry options of a handler as JSON, in the format of configure_type(). */
 static char *
 retry_json(const RetryConfig *retry)
 {

@@ -80,9 +80,7 @@ extern int64 policies_aging_us(const Policies *policies);
  */
 extern bool policies_take(Policies *policies, int bucket, const char *type);
 
-/*
- * The number of tasks of that bucket that may run here at once; -1: no limit.
- */
+/* The number of tasks of that bucket that may run here at once; -1: no limit. */
 extern int	policies_bucket_max(const Policies *policies, int bucket);
 
 /*

@@ -113,9 +113,7 @@ take_row(Look *look, Run *run, const Trigger *trigger, const RowPlace *place, in
 	run->has_last |= !run->has_left;
 }
 
-/*
- * Ends the run of a type.  True: the database may have more rows of that type.
- */
+/* Ends the run of a type.  True: the database may have more rows of that type. */
 static bool
 end_run(Look *look, const Run *run, const char *type)
 {
@@ -148,9 +146,7 @@ take_rows(Look *look, const PGresult *result, LookEnd *end)
 	}
 }
 
-/*
- * The look reached the end of the type, so the next look starts at its head.
- */
+/* The look reached the end of the type, so the next look starts at its head. */
 static void
 on_end_of_type(void *arg, const char *type)
 {

@@ -33,7 +33,7 @@ struct Limit
 	int			refs;
 	void		(*on_unused) (void *arg, Limit *limit);
 	void	   *unused_arg;
-	Rate		rate;			/* pending: booked slots that did not start */
+	Rate		rate;			/* pending: booked, not yet started */
 	int64		next_us;		/* orders all->timed */
 	int			place;
 	bool		is_shared;

@@ -30,9 +30,7 @@ extern LimitReader *limit_reader_open(Policies *policies, Node *node,
  */
 extern void limit_reader_miss(void *reader);
 
-/*
- * Call it after the node is freed, since pending answers still use the reader.
- */
+/* Call it after the node is freed, since pending answers still use the reader. */
 extern void limit_reader_free(LimitReader *reader);
 
 #endif							/* TWT_LIMIT_READER_H */

@@ -41,9 +41,7 @@ turns_are_out(const Turns *turns)
 	return turns->state != TURNS_OPEN && turns->left == 0;
 }
 
-/*
- * Opens a paused limit when its time has come; lets one task try a closed one.
- */
+/* Opens a paused limit when its time has come; lets one task try a closed one. */
 void
 turns_tick(Turns *turns, int64 now_us)
 {

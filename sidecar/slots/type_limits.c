@@ -127,9 +127,7 @@ free_named(Named *named)
 		limit_release(parent->limit);
 }
 
-/*
- * Frees rested limits from the head: they become rested roughly in list order.
- */
+/* Frees rested limits from the head: they become rested roughly in list order. */
 static void
 free_rested(TypeLimits *limits)
 {

@@ -32,9 +32,7 @@ struct Table
 	bool		has_left;		/* some types without a column have tasks */
 };
 
-/*
- * All tables share it: columns of several tables at one limit compare by age.
- */
+/* All tables share it: columns of several tables at one limit compare by age. */
 static uint64 last_sequence = 0;
 
 Table *

@@ -14,7 +14,7 @@
 #include "common/trigger.h"
 #include "slots/slots.h"
 
-/* A trigger, with what the table knows about its type. */
+/* A trigger in the table, linked to the data of its type. */
 typedef struct TableEntry TableEntry;
 
 /*

@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * child.c
- *		A process started by hand: what posix_spawn() cannot promise.
+ *		Starts a process with guarantees that posix_spawn() cannot give.
  *
  * Until it executes, the child runs in our memory on a stack of its own.  So
  * prepare_and_execute() and its callees use only system calls: no allocation,
- * no logging, no change of what the parent may look at.  All signals stay
+ * no logging, no change of data that the parent may read.  All signals stay
  * blocked until the child has reset every handler to its default: none of the
  * parent's handlers may run in the child.
  *

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * child.h
- *		A process started by hand: what posix_spawn() cannot promise.
+ *		Starts a process with guarantees that posix_spawn() cannot give.
  *
  * Like posix_spawn(), the child shares our memory while we are suspended, so
  * the cost does not grow with our size.  Before it executes its program it

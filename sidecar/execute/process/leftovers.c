@@ -29,9 +29,7 @@
 /* Pause before the next look at processes that are dying or in execve(). */
 #define PAUSE_US 2000
 
-/*
- * Limits for these processes in one pass: their number, and the time to wait.
- */
+/* Limits for these processes in one pass: their number, and the time to wait. */
 #define UNSETTLED_MAX 64
 #define UNSETTLED_US SECONDS_TO_US(1)
 

@@ -39,9 +39,7 @@ extern Leftovers *leftovers_new(Loop *loop);
 extern void leftovers_kill(Leftovers *leftovers, const char *token,
 						   LoopFn done, void *arg);
 
-/*
- * Finishes all hunts and waits for the end of their processes; calls no done.
- */
+/* Finishes all hunts and waits for the end of their processes; calls no done. */
 extern void leftovers_free(Leftovers *leftovers);
 
 /*

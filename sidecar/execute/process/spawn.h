@@ -66,9 +66,7 @@ extern Child *spawn_start(Loop *loop, const SpawnRequest *request,
 /* Sends TERM to the whole group now, and KILL after the grace. */
 extern void spawn_stop(Child *child, int64 grace_us);
 
-/*
- * True as soon as the leader has exited, even before the loop calls exited().
- */
+/* True as soon as the leader has exited, even before the loop calls exited(). */
 extern bool spawn_has_exited(const Child *child);
 
 /*

@@ -27,9 +27,7 @@ extern void sql_batch_refuse(Batch *batch, const RunnerParts *parts,
  */
 extern void sql_batch_take_answers(Batch *batch, const RunnerParts *parts, const PGresult *result);
 
-/*
- * Takes a failed task that this node holds out of the batch, and reports it.
- */
+/* Takes a failed task that this node holds out of the batch, and reports it. */
 extern void sql_batch_fail(Batch *batch, const RunnerParts *parts, Task *task,
 						   TaskResult result, const char *why);
 

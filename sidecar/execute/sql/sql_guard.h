@@ -27,9 +27,7 @@ typedef struct SqlGuard SqlGuard;
 extern SqlGuard *sql_guard_new(Loop *loop, Node *node, Pg *pg);
 extern void sql_guard_free(SqlGuard *guard);
 
-/*
- * A statement was sent.  Ends its session if it takes longer than patience_us.
- */
+/* A statement was sent.  Ends its session if it takes longer than patience_us. */
 extern void sql_guard_watch(SqlGuard *guard, int64 patience_us);
 
 /* The statement was answered or lost.  True: the guard ended its session. */

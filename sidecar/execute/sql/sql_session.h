@@ -22,9 +22,9 @@
  *	 executing		the functions						idle, or counting
  *	 counting		the grab of a task that failed		idle
  *	 grant lost		nothing: no answer to the grab		asking grant
- *	 asking grant	what became of that grab			executing, or idle
+ *	 asking grant	the outcome of that grab			executing, or idle
  *	 lost			nothing: no answer to the rest		asking
- *	 asking			what the lost statement has done	idle, or counting
+ *	 asking			the effect of the lost statement	idle, or counting
  *
  *-------------------------------------------------------------------------
  */
@@ -47,9 +47,7 @@ typedef struct SqlSetup
 extern SqlSession *sql_session_new(const SqlSetup *setup);
 extern void sql_session_free(SqlSession *session);
 
-/*
- * Opens the connection.  False: it is already up, or the session has a batch.
- */
+/* Opens the connection.  False: it is already up, or the session has a batch. */
 extern bool sql_session_open(SqlSession *session);
 
 /*
@@ -61,9 +59,7 @@ extern void sql_session_pump(SqlSession *session);
 /* The number of tasks without a known outcome. */
 extern int	sql_session_running(const SqlSession *session);
 
-/*
- * Cancels the statement of the task.  False: the task is not in this session.
- */
+/* Cancels the statement of the task.  False: the task is not in this session. */
 extern bool sql_session_cancel(SqlSession *session, const CancelWish *wish);
 
 /* The incarnation is gone: forgets the batch and closes the connection. */

@@ -26,7 +26,7 @@ struct SqlWaiting
 	slist_head	waiting;
 	slist_node *last;
 	int			n;
-	int			nalone;			/* the next so many batches have one task each */
+	int			nalone;			/* number of next batches with one task each */
 	double		task_us;		/* average duration of a task; 0: unknown */
 };
 

@@ -65,9 +65,7 @@ extern char *flights_remove(Flights *flights, Task *task);
 extern bool flights_stop(Flights *flights, Task *task, const char *why,
 						 int64 until_us);
 
-/*
- * The earliest time by which a task must have stopped.  False: there is none.
- */
+/* The earliest time by which a task must have stopped.  False: there is none. */
 extern bool flights_next_stop(Flights *flights, int64 *until_us);
 
 #endif							/* TWT_FLIGHTS_H */

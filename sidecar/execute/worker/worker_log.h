@@ -19,9 +19,7 @@ typedef struct WorkerLog WorkerLog;
 extern WorkerLog *worker_log_new(Loop *loop, const char *name);
 extern void worker_log_free(WorkerLog *log);
 
-/*
- * Logs each complete line of these bytes, and keeps an unfinished last line.
- */
+/* Logs each complete line of these bytes, and keeps an unfinished last line. */
 extern void worker_log_add(WorkerLog *log, int pid, const char *bytes,
 						   size_t len);
 

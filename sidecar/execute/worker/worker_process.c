@@ -15,9 +15,7 @@
 #define NODE_GONE "worker was stopped because its node was declared gone"
 #define OTHERS_DEADLINE "worker was stopped because another task passed its deadline"
 
-/*
- * A leaving process has closed a pipe: it gets no more tasks and should exit.
- */
+/* A leaving process has closed a pipe: it gets no more tasks and should exit. */
 typedef enum WorkerState
 {
 	WORKER_DOWN,
@@ -140,9 +138,7 @@ worker_process_stop(WorkerProcess *process, Task *task, const char *why)
 
 /* ---- pipes ---- */
 
-/*
- * The process closed a pipe, so it should exit; the timer ends it otherwise.
- */
+/* The process closed a pipe, so it should exit; the timer ends it otherwise. */
 static void
 expect_exit(void *arg)
 {
@@ -154,9 +150,7 @@ expect_exit(void *arg)
 	loop_timer_start(process->timer, process->setup->config->grace_us);
 }
 
-/*
- * A line that is half written cannot be taken back, so the process is ended.
- */
+/* A line that is half written cannot be taken back, so the process is ended. */
 void
 worker_process_begin(WorkerProcess *process, int64 incarnation)
 {

@@ -66,9 +66,7 @@ extern void worker_process_give(WorkerProcess *process, Task *task,
  */
 extern void worker_process_begin(WorkerProcess *process, int64 incarnation);
 
-/*
- * Asks the process to stop a task in flight; ends the process if it does not.
- */
+/* Asks the process to stop a task in flight; ends the process if it does not. */
 extern void worker_process_stop(WorkerProcess *process, Task *task,
 								const char *why);
 
@@ -82,9 +80,7 @@ extern void worker_process_ask(WorkerProcess *process, Task *task,
  */
 extern void worker_process_greet(WorkerProcess *process);
 
-/*
- * Writes the collected lines, unless they have tasks that may not start now.
- */
+/* Writes the collected lines, unless they have tasks that may not start now. */
 extern void worker_process_flush(WorkerProcess *process);
 
 /*

@@ -83,7 +83,7 @@ extern char *worker_protocol_decode(const char *line, size_t len,
 /*
  * For handlers that get such an object in another way, without id and version.
  * load_outcome() is foreign_json_load() with the names of our members,
- * "result" first.  has_result() tells whether "result" is one of ours.
+ * "result" first.  has_result() tells whether "result" is a known result.
  * decode_outcome() reads the object: it returns the fault (palloc'd) or NULL,
  * and the caller frees the message either way.
  */

@@ -64,9 +64,7 @@ typedef enum WorkerTasksReply
 
 extern WorkerTasksReply worker_tasks_reply(WorkerTasks *tasks, const WorkerReply *reply);
 
-/*
- * The process is being ended: only its reports of tasks taken up still count.
- */
+/* The process is being ended: only its reports of tasks taken up still count. */
 extern void worker_tasks_last_reply(WorkerTasks *tasks, const WorkerReply *reply);
 
 /*
@@ -77,9 +75,7 @@ extern void worker_tasks_last_reply(WorkerTasks *tasks, const WorkerReply *reply
  */
 extern int	worker_tasks_fail(WorkerTasks *tasks, const char *message, int nlogged);
 
-/*
- * Gives all tasks back, for a process that has run none; returns their number.
- */
+/* Gives all tasks back, for a process that has run none; returns their number. */
 extern int	worker_tasks_give_back(WorkerTasks *tasks);
 
 #endif							/* TWT_WORKER_TASKS_H */
