@@ -12,9 +12,9 @@
 extern bool http_has_token(const char *authorization, char *const *tokens);
 
 /*
- * Whether the host is an address or localhost.  A web page can make its own
- * host name resolve to this machine (DNS rebinding); its browser then sends us
- * requests under that name.
+ * Whether the host is an address, localhost or missing (NULL).  A web page can
+ * make its own host name resolve to this machine (DNS rebinding); its browser
+ * then sends us requests under that name.
  */
 extern bool http_is_our_host(const char *host);
 

@@ -3,7 +3,7 @@
  * heap.h
  *		A binary heap whose items know their place in it.
  *
- * Because an item is told its place whenever it moves, it can also leave
+ * Because an item learns its place whenever it moves, it can also leave
  * from the middle, or be put right after its key has changed, in O(log n).
  * The heap owns only its array of pointers; items are the caller's.
  *

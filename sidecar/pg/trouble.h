@@ -22,7 +22,7 @@ typedef enum TroubleState
 
 typedef struct Trouble
 {
-	const char *role;			/* that of the connection */
+	const char *role;			/* the role of the connection */
 	TroubleState state;			/* as logged */
 	int64		told_us;
 	const char *statement;		/* the failed call that was logged last */

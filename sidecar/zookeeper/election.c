@@ -28,10 +28,10 @@
 typedef enum Step
 {
 	STEP_OPEN,					/* no session */
-	STEP_PATHS,					/* the persistent nodes above ours */
+	STEP_PATHS,					/* the persistent nodes above our node */
 	STEP_LIST,					/* the nodes of all candidates */
 	STEP_JOIN,					/* our ephemeral node */
-	STEP_WATCH,					/* the node before ours */
+	STEP_WATCH,					/* the node before our node */
 	STEP_STAND					/* repeated: does our node exist */
 } Step;
 

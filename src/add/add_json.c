@@ -4,7 +4,7 @@
  *		Tasks given as a JSON array of objects.
  *
  * Values become arguments as in jsonb_populate_record(): JSON null is NULL,
- * data and context stay JSON, all others are read from their text.
+ * data and context stay JSON, all other values are read from their text.
  *
  *-------------------------------------------------------------------------
  */

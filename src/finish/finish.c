@@ -318,7 +318,7 @@ answer_of(const FinishCall *call, int i)
 	return answer;
 }
 
-/* The function may change rows, so a new snapshot replaces ours afterwards. */
+/* The function may change rows, so we take a new snapshot afterwards. */
 static Rows *
 ask_function(const char *function, TupleTableSlot *row, Rows *rows, Answer *answer)
 {

@@ -8,7 +8,7 @@
  * They behave like advisory locks: a session's lock survives a failed
  * transaction, and goes with the session or with pg_advisory_unlock_all() in
  * it.  Any user may take advisory locks, but no function of PostgreSQL takes
- * locks of this kind.  So no other user can hold one of ours.  In pg_locks
+ * locks of this kind.  So no other user can hold such a lock.  In pg_locks
  * their objsubid is LOCKS_KIND.
  *
  *-------------------------------------------------------------------------

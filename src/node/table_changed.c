@@ -6,7 +6,7 @@
  *		to: adoption.c, clock.c
  *
  * A session that caches the content of a table drops its cache when the
- * table's relcache entry is invalidated: at once in this session, in others at
+ * table's relcache entry is invalidated: at once in this session, elsewhere at
  * the commit.
  *
  *-------------------------------------------------------------------------

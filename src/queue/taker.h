@@ -43,7 +43,7 @@ extern void taker_unwait(Taker *taker);
 /* Stops all waiting, and passes on a wake-up that we no longer act on. */
 extern void takers_stop(void);
 
-/* Wakes others for the triggers that this session leaves in the queue. */
+/* Wakes other sessions for the triggers that this one leaves in the queue. */
 extern void taker_pass_on(Taker *taker);
 
 #endif							/* TWT_TAKER_H */

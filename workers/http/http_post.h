@@ -88,7 +88,7 @@ extern void http_post_restart(HttpPost *post, HttpClient *client);
 /* Returns how the request ended, given libcurl's code. */
 extern HttpPostEnd http_post_end(HttpPost *post, CURLcode code);
 
-/* Microseconds since 1970, by the clock that receivers compare with theirs. */
+/* Microseconds since 1970, by the real-time clock, as receivers expect. */
 extern int64 http_post_now_us(void);
 
 #endif							/* TWT_HTTP_POST_H */
