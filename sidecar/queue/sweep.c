@@ -63,6 +63,11 @@ struct Sweep
 	bool		is_idle;		/* no task is SUBMITTED or PROCESSING */
 };
 
+static const LookKind nothing;
+static const LookKind routine = {.depth = LOOK_ROUTINE};
+static const LookKind everything = {LOOK_DEEP, LOOK_WHOLE, LOOK_FROM_HEAD, 0};
+static const LookKind help = {LOOK_DEEP, LOOK_HELP, LOOK_FROM_HEAD, 0};
+
 static void
 widen(LookKind *kind, LookKind by)
 {
@@ -75,12 +80,7 @@ widen(LookKind *kind, LookKind by)
 void
 sweep_want(Sweep *sweep, int bucket)
 {
-	widen(&sweep->buckets[bucket].wanted, (LookKind)
-/**INDENT** Error@79: Unbalanced parens */
-		  {
-		LOOK_DEEP, LOOK_WHOLE, LOOK_FROM_HEAD, 0
-/**INDENT** Warning@81: Extra ) */
-	});
+	widen(&sweep->buckets[bucket].wanted, everything);
 	loop_want_turn(sweep->loop);
 }
 
@@ -185,13 +185,9 @@ static void
 on_come_down(void *arg, const char *type, int room)
 {
 	BucketSweep *b = arg;
+	LookKind	own = {LOOK_DEEP, LOOK_OWN, type == NULL ? LOOK_FROM_HEAD : LOOK_ON, room};
 
-	widen(&b->wanted, (LookKind)
-/**INDENT** Error@188: Unbalanced parens */
-		  {
-		LOOK_DEEP, LOOK_OWN, type == NULL ? LOOK_FROM_HEAD : LOOK_ON, room
-/**INDENT** Warning@190: Extra ) */
-	});
+	widen(&b->wanted, own);
 }
 
 /*
@@ -205,12 +201,7 @@ help_others(BucketSweep *b)
 	if (!b->has_rest || table_waiting(b->look.table) > FEW)
 		return;
 	b->has_rest = false;
-	widen(&b->wanted, (LookKind)
-/**INDENT** Error@205: Unbalanced parens */
-		  {
-		LOOK_DEEP, LOOK_HELP, LOOK_FROM_HEAD, 0
-/**INDENT** Warning@207: Extra ) */
-	});
+	widen(&b->wanted, help);
 }
 
 /*
@@ -231,10 +222,7 @@ send_look(BucketSweep *b)
 	if (kind.part == LOOK_OWN &&
 		(nodes == 1 || (kind.start == LOOK_FROM_HEAD && b->turns++ % 2 == 1)))
 		kind.part = LOOK_WHOLE;
-	b->wanted = b->refused = (LookKind)
-	{
-		0
-	};
+	b->wanted = b->refused = nothing;
 	look_send(&b->look, b->sweep->config->buckets[b->look.bucket], kind);
 }
 
@@ -267,12 +255,7 @@ on_time(void *arg)
 	Sweep	   *sweep = arg;
 
 	for (int i = 0; i < sweep->nbuckets && !sweep->is_idle; i++)
-		widen(&sweep->buckets[i].wanted, (LookKind)
-/**INDENT** Error@265: Unbalanced parens */
-			  {
-		.depth = LOOK_ROUTINE
-/**INDENT** Warning@267: Extra ) */
-	});
+		widen(&sweep->buckets[i].wanted, routine);
 	loop_timer_start(sweep->timer, sweep->config->sweep_us);
 }
 
