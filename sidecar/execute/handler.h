@@ -29,9 +29,8 @@ extern Policy *handler_policy(const Handler *handler, const char *type);
 /*
  * handler_stuck_us() is the time from the start of a task until the stuck rule
  * may take it: its timeout, the grace, and a margin for the finish.
- * handler_stuck_after_grab_us() counts from the grab.  For a worker it adds
- * one timeout for the wait for a process, and one for each task that the
- * process runs first.
+ * handler_stuck_after_grab_us() counts from the grab.  It adds a timeout and
+ * the grace for each task that a worker process may run first.
  */
 extern int64 handler_stuck_us(const Handler *handler, int64 timeout_us);
 extern int64 handler_stuck_after_grab_us(const Handler *handler,
