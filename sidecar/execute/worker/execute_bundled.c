@@ -52,6 +52,12 @@ http_settle(void *target, const Place *place)
 	return handler_settle_statuses(target, place, 100, 599);
 }
 
+#define HTTP_FILE(name, member, text) \
+	{ \
+		name, OPTION_TEXT, .min = 1, .max = 4095, .check = handler_check_path, \
+		.offset = offsetof(HttpConfig, member), .help = text \
+	}
+
 static const Option http_options[] = {
 	{
 		"http", OPTION_TEXT,
@@ -71,24 +77,11 @@ static const Option http_options[] = {
 		.offset = offsetof(HttpConfig, networks),
 		.help = "addresses that a host of a task's choice may have"
 	},
-	{
-		"secret_file", OPTION_TEXT,
-		.min = 1, .max = 4095, .check = handler_check_path,
-		.offset = offsetof(HttpConfig, secret_file),
-		.help = "file with the secrets that sign requests, one per line"
-	},
-	{
-		"headers_file", OPTION_TEXT,
-		.min = 1, .max = 4095, .check = handler_check_path,
-		.offset = offsetof(HttpConfig, headers_file),
-		.help = "file with more headers for the handler's own host, one per line"
-	},
-	{
-		"ca_file", OPTION_TEXT,
-		.min = 1, .max = 4095, .check = handler_check_path,
-		.offset = offsetof(HttpConfig, ca_file),
-		.help = "file with the certificate authorities that are trusted; default: those of the system"
-	},
+	HTTP_FILE("secret_file", secret_file, "file with the secrets that sign requests, one per line"),
+	HTTP_FILE("headers_file", headers_file,
+			  "file with more headers for the handler's own host, one per line"),
+	HTTP_FILE("ca_file", ca_file,
+			  "file with the certificate authorities that are trusted; default: those of the system"),
 	{
 		"connect_timeout", OPTION_DURATION,
 		.fallback = "10s", .min = MS_TO_US(10), .max = SECONDS_TO_US(3600),
@@ -100,17 +93,21 @@ static const Option http_options[] = {
 	HANDLER_MAX_OUTPUT,
 };
 
+/* The sidecar treats each bundled program as the worker that it is. */
+#define BUNDLED_FUNCTIONS \
+	.open = worker_open, \
+	.reload = worker_greet, \
+	.start = worker_start, \
+	.stop_task = worker_stop_task, \
+	.cancel_task = worker_cancel_task, \
+	.close = worker_close
+
 const HandlerKind handler_http = {
 	.options = {
 		http_options, lengthof(http_options), sizeof(HttpConfig),
 		http_settle, release_bundled
 	},
-	.open = worker_open,
-	.reload = worker_greet,
-	.start = worker_start,
-	.stop_task = worker_stop_task,
-	.cancel_task = worker_cancel_task,
-	.close = worker_close
+	BUNDLED_FUNCTIONS
 };
 
 typedef struct KafkaConfig
@@ -166,10 +163,5 @@ const HandlerKind handler_kafka = {
 		kafka_options, lengthof(kafka_options), sizeof(KafkaConfig),
 		kafka_settle, release_bundled
 	},
-	.open = worker_open,
-	.reload = worker_greet,
-	.start = worker_start,
-	.stop_task = worker_stop_task,
-	.cancel_task = worker_cancel_task,
-	.close = worker_close
+	BUNDLED_FUNCTIONS
 };
