@@ -58,7 +58,8 @@ CREATE TYPE twtasks.task_input AS (
 	grabbed		timestamptz,
 	data		jsonb,
 	payload		bytea,
-	context		jsonb
+	context		jsonb,
+	key			text
 );
 
 /* The answer of a SQL handler; result is as in the worker protocol. */

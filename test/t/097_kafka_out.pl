@@ -79,12 +79,13 @@ is($found{"\xff\x00"}{value}, undef, 'a tombstone arrives, under a key of any by
 is($found{''}{value}, "\x00\xff", 'any bytes arrive, without a key');
 is_deeply($found{''}{headers}, [ [ 'twtasks-id' => "$id:2" ] ], 'each message has its own id');
 
-my $order = $node->add_task('ORDER', data => '{"id": 7}');
+my $order = $node->add_task('ORDER', data => '{"id": 7}', key => "order-\xc3\xa47");
 
 done_ok('a task of another type', $order);
 my ($message) = $kafka->messages('orders');
 is("$message->{value} $message->{headers}[0][1]", qq({"id": 7} $order:0),
 	'the data of a task is the value of a message');
+is($message->{key}, "order-\xc3\xa47", 'the key of a task is the key of its message');
 
 # ---- traces ----
 
@@ -108,6 +109,8 @@ my $untraced = $node->add_task('TRACED', data => '"untraced"', context => '{"tra
 done_ok('tasks with a context', $traced, $untraced);
 is_deeply(headers_of('"traced"'), [ 'X-Request-Id=r-7', @trace, "twtasks-id=$traced:0" ],
 	'a message has the trace of its task, and nothing else of the context');
+is((grep { $_->{value} eq '"traced"' } $kafka->messages('traced'))[0]{key},
+	undef, 'the message of a task without a key has none');
 is_deeply(headers_of('"untraced"'), ["twtasks-id=$untraced:0"], 'a malformed trace is no header');
 $node->value("SET twtasks.context = '$context'");
 ($id) = send_to('traced', <<"SQL");

@@ -300,6 +300,8 @@ read_messages(Send *send)
 
 	if (strcmp(task->type, BATCH_TYPE) != 0)
 	{
+		send->message.key.bytes = task->key;
+		send->message.key.len = task->key == NULL ? 0 : (int) strlen(task->key);
 		send->message.value.bytes = task->data;
 		send->message.value.len = task->data_len;
 		send->nleft = 1;
