@@ -17,7 +17,7 @@ SUDO = $(if $(DESTDIR),,$(shell test -w "$$($(PG_CONFIG) --pkglibdir)" || echo s
 .DEFAULT_GOAL = all
 .PHONY: all extension sidecar web workers version install uninstall demo check check-servers unit \
 	installcheck isolation pgtap tap format format-check lint asan valgrind \
-	campaign-limits bench bench-peers bench-schedule bench-views bench-clean bench-slots bench-http docs clean help
+	campaign-limits bench bench-peers bench-schedule bench-views bench-clean bench-slots bench-http bench-kafka-outbox docs clean help
 
 all: extension sidecar web workers ## builds the extension, the sidecar, twtasks-web and the workers
 
@@ -106,6 +106,9 @@ bench-views: install ## measures the views that people look at, beside millions 
 
 bench-http: workers ## measures how many HTTP requests a second are sent
 	@bench/http
+
+bench-kafka-outbox: install ## measures how many messages a second go from a commit to Kafka
+	@bench/kafka/run outbox
 
 bench-slots: install ## measures how two sidecars share a limit of the whole cluster
 	@bench/slots

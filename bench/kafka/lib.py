@@ -28,6 +28,10 @@ DATABASE = "bench"
 LOAD = os.getloadavg()[0]
 
 
+# What was started is ended too when this is told to end.
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+
+
 # ---- the server ----
 
 def sql(*statements: str) -> str:
@@ -193,8 +197,8 @@ def in_turn(rounds: int, cases: Sequence[str],
     return found
 
 
-def write_results(name: str, what: str, rows: Sequence[Sequence[str]]) -> None:
-    """Writes bench/results/NAME.md: a table whose first row is its head."""
+def write_results(name: str, what: str, rows: Sequence[Sequence[str]], note: str = "") -> None:
+    """Writes bench/results/NAME.md: a table whose first row is its head, and a note."""
     facts = machine()
     lines = [
         f"# {what}", "",
@@ -204,6 +208,6 @@ def write_results(name: str, what: str, rows: Sequence[Sequence[str]]) -> None:
         f"{database.run('postgres', 'SHOW server_version').split()[0]} with default durability, Kafka 3.9.1; "
         "all of it on the same machine.", "",
         *("| " + " | ".join(row) + " |" for row in [rows[0], ["---"] * len(rows[0]), *rows[1:]])]
-    page = "\n".join(lines) + "\n"
+    page = "\n".join(lines + (["", note] if note else [])) + "\n"
     (RESULTS / f"{name}.md").write_text(page, encoding="utf-8")
     print(page)
