@@ -23,9 +23,13 @@ def wait(futures):
         future.result(timeout=PATIENCE)
 
 
+def brokers():
+    return len(AdminClient(BROKERS).list_topics(timeout=PATIENCE).brokers)
+
+
 def create(topic, partitions, config):
     admin = AdminClient(BROKERS)
-    new = NewTopic(topic, num_partitions=partitions, replication_factor=1, config=config)
+    new = NewTopic(topic, num_partitions=partitions, replication_factor=-1, config=config)
     wait(admin.create_topics([new]))
 
 
@@ -80,20 +84,19 @@ def read_partition(consumer, topic, partition):
     low, high = consumer.get_watermark_offsets(place, timeout=PATIENCE)
     place.offset = low
     consumer.assign([place])
-    messages = []
     while low < high:
         message = consumer.poll(PATIENCE)
         if message is None:
             raise RuntimeError("no message came")
         if not message.error():
             low = message.offset() + 1
-            messages.append(describe(message))
+            yield message
         elif message.error().code() == KafkaError._PARTITION_EOF:
             low = high
-    return messages
 
 
-def read(topic):
+def messages_of(topic):
+    """All messages that the topic has now, each partition in its order."""
     consumer = Consumer(
         {**BROKERS, "group.id": "test", "enable.auto.commit": False, "enable.partition.eof": True}
     )
@@ -101,16 +104,35 @@ def read(topic):
         found = consumer.list_topics(topic, timeout=PATIENCE).topics[topic]
         if found.error:
             raise RuntimeError(str(found.error))
-        return [
-            message
-            for partition in sorted(found.partitions)
-            for message in read_partition(consumer, topic, partition)
-        ]
+        for partition in sorted(found.partitions):
+            yield from read_partition(consumer, topic, partition)
     finally:
         consumer.close()
 
 
-COMMANDS = {"create": create, "delete": delete, "produce": produce, "read": read}
+def read(topic):
+    return [describe(message) for message in messages_of(topic)]
+
+
+def write(topic, path):
+    n = 0
+    with open(path, "w", encoding="latin-1") as file:
+        for message in messages_of(topic):
+            task = dict(message.headers() or []).get("twtasks-id", b"")
+            fields = message.value() or b"", task, str(message.partition()).encode()
+            file.write("\t".join(map(to_text, fields)) + "\n")
+            n += 1
+    return n
+
+
+COMMANDS = {
+    "brokers": brokers,
+    "create": create,
+    "delete": delete,
+    "produce": produce,
+    "read": read,
+    "write": write,
+}
 
 
 def answer(line):
