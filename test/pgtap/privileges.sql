@@ -27,7 +27,7 @@ UNION ALL
 SELECT f, '{operator}'::text[] FROM unnest('{resume_task,reschedule_task,cancel_task,fail_task,hold_task,release_task,
 	configure_type,unset_type_options,drop_type_policy,configure_bucket,unset_bucket_options,drop_bucket,pause_type,resume_type,pause_bucket,resume_bucket,
 	schedule,unschedule,pause_schedule,resume_schedule,run_schedule_now,request_cancel,reopen_task,
-	change_tasks,adopt,configure_limit,drop_limit}'::text[]) f
+	change_tasks,adopt,configure_limit,drop_limit,reset_listener}'::text[]) f
 UNION ALL
 SELECT f, '{tester}'::text[] FROM unnest('{run_inline,set_clock,advance_clock,reset_tasks,wait_for_task,wait_until_idle}'::text[]) f
 UNION ALL
@@ -45,7 +45,7 @@ SELECT f, '{}'::text[] FROM unnest('{add_occurrence,add_task_as,allow_type,disal
 CREATE TEMPORARY TABLE readers (relation text PRIMARY KEY, roles text[]);
 INSERT INTO readers
 SELECT r, '{worker,operator,viewer}'::text[] FROM unnest('{allowed_types,tasks,error_tasks,stuck_tasks,stats,nodes,transition,type_policies,buckets,paused,schedules,schedule_runs,cancel_requests,
-	adoption_state,warnings,limits,monitor}'::text[]) r
+	adoption_state,warnings,limits,monitor,listeners}'::text[]) r
 UNION ALL SELECT 'own_tasks', '{producer}'::text[]
 UNION ALL SELECT r, '{operator,viewer}'::text[] FROM unnest('{audit,task_history,schedule_audit,policy_audit}'::text[]) r
 UNION ALL SELECT r, '{}'::text[] FROM unnest('{task,finished_task,finished_task_default,unique_key,node,type_policy,bucket_policy,pause,schedule,schedule_run,cancel_request,
