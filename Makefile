@@ -17,7 +17,7 @@ SUDO = $(if $(DESTDIR),,$(shell test -w "$$($(PG_CONFIG) --pkglibdir)" || echo s
 .DEFAULT_GOAL = all
 .PHONY: all extension sidecar web workers version install uninstall demo check check-servers unit \
 	installcheck isolation pgtap tap format format-check lint asan valgrind \
-	campaign-limits bench bench-peers bench-schedule bench-views bench-clean bench-slots bench-http bench-kafka-outbox docs clean help
+	campaign-limits campaign-kafka bench bench-peers bench-schedule bench-views bench-clean bench-slots bench-http bench-kafka-outbox docs clean help
 
 all: extension sidecar web workers ## builds the extension, the sidecar, twtasks-web and the workers
 
@@ -91,6 +91,9 @@ valgrind: ## unit tests under valgrind
 
 campaign-limits: install ## crashes under limits of the whole cluster, many thousands
 	@scripts/campaign-limits $(CRASHES)
+
+campaign-kafka: install ## ten minutes of random kills of brokers and sidecars, under load
+	@scripts/campaign-kafka $(CAMPAIGN)
 
 bench: install ## measures, on a server of its own
 	@bench/run

@@ -1,5 +1,5 @@
-"""What the measurements with Kafka share: brokers, sidecars, statements, waits,
-and a page of results.
+"""The common parts of the measurements with Kafka: brokers, sidecars,
+statements, waits, and a page of results.
 
 bench/kafka/run starts a measurement, with the server and the programs.
 """
@@ -28,7 +28,7 @@ DATABASE = "bench"
 LOAD = os.getloadavg()[0]
 
 
-# What was started is ended too when this is told to end.
+# All that was started ends too when this is told to end.
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 
 

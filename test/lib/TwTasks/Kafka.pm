@@ -61,7 +61,7 @@ sub create
 	return $self->start;
 }
 
-# So many running brokers, at least three, of one cluster.
+# Running brokers of one cluster, at least three.
 sub create_cluster
 {
 	my ($class, $n, %options) = @_;
