@@ -125,3 +125,11 @@ prove_alone()
 		PG_TEST_PORT_DIR="$work/ports" TESTDIR="$work" TESTDATADIR="$work/tmp_check" \
 		TESTLOGDIR="$work/tmp_check/log" "${@:2}" prove "$1")
 }
+
+# free_ports NUMBER -- prints so many, in one line
+free_ports()
+{
+	perl -MIO::Socket::INET -e '
+		my @sockets = map { IO::Socket::INET->new(LocalAddr => "127.0.0.1", Listen => 1) } 1 .. shift;
+		print join(" ", map { $_->sockport } @sockets), "\n"' "$1"
+}
