@@ -15,7 +15,7 @@ EXTENSION_MK = -f extension.mk PG_CONFIG='$(PG_CONFIG)'
 SUDO = $(if $(DESTDIR),,$(shell test -w "$$($(PG_CONFIG) --pkglibdir)" || echo sudo))
 
 .DEFAULT_GOAL = all
-.PHONY: all extension sidecar web workers version install uninstall demo check check-servers unit \
+.PHONY: all extension sidecar web workers version install uninstall demo demo-kafka check check-servers unit \
 	installcheck isolation pgtap tap format format-check lint asan valgrind \
 	campaign-limits campaign-kafka bench bench-peers bench-schedule bench-views bench-clean bench-slots bench-http bench-kafka-outbox docs clean help
 
@@ -52,6 +52,9 @@ uninstall: ## removes them
 
 demo: ## shows a task's life on a server of its own; installs what is missing
 	@scripts/demo
+
+demo-kafka: ## shows Kafka and ZooKeeper with twtasks, on servers of its own
+	@scripts/demo-kafka
 
 check: ## everything CI runs, on servers it starts and stops itself
 	@scripts/check
