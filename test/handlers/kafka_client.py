@@ -11,7 +11,7 @@ import json
 import sys
 
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 BROKERS = {"bootstrap.servers": sys.argv[1], "log_level": 0}
 PATIENCE = 60
@@ -38,15 +38,30 @@ def delete(topic):
     wait(admin.delete_topics([topic]))
 
 
+def grow(topic, partitions):
+    admin = AdminClient(BROKERS)
+    wait(admin.create_partitions([NewPartitions(topic, partitions)]))
+
+
 def to_bytes(text):
     return None if text is None else text.encode("latin-1")
 
 
-def produce(topic, messages):
+def produce(topic, messages, end=None):
+    """end: "commit" or "abort" puts the messages into a transaction."""
     failures = []
-    producer = Producer(
-        {**BROKERS, "message.timeout.ms": 10000, "topic.metadata.propagation.max.ms": 1000}
-    )
+    settings = {
+        **BROKERS,
+        "message.timeout.ms": 10000,
+        "topic.metadata.propagation.max.ms": 1000,
+        "message.max.bytes": 20000000,
+    }
+    if end:
+        settings["transactional.id"] = "test"
+    producer = Producer(settings)
+    if end:
+        producer.init_transactions(PATIENCE)
+        producer.begin_transaction()
     for message in messages:
         producer.produce(
             topic,
@@ -54,10 +69,15 @@ def produce(topic, messages):
             key=to_bytes(message.get("key")),
             partition=message.get("partition", -1),
             headers=[(name, to_bytes(value)) for name, value in message.get("headers", [])],
+            timestamp=message.get("timestamp", 0),
             on_delivery=lambda error, _: failures.append(str(error)) if error else None,
         )
     if producer.flush(PATIENCE) or failures:
         raise RuntimeError(failures or "messages were not acknowledged")
+    if end == "commit":
+        producer.commit_transaction(PATIENCE)
+    elif end == "abort":
+        producer.abort_transaction(PATIENCE)
     return len(messages)
 
 
@@ -129,6 +149,7 @@ COMMANDS = {
     "brokers": brokers,
     "create": create,
     "delete": delete,
+    "grow": grow,
     "produce": produce,
     "read": read,
     "write": write,

@@ -173,13 +173,28 @@ sub delete_topic
 	return $self->ask(do => 'delete', topic => $topic);
 }
 
-# Messages are hashes of value, key, headers (pairs) and partition; returns when
-# all are acknowledged.
+sub add_partitions
+{
+	my ($self, $topic, $partitions) = @_;
+
+	return $self->ask(do => 'grow', topic => $topic, partitions => $partitions);
+}
+
+# Messages are hashes of value, key, headers (pairs), partition and timestamp (in
+# milliseconds); returns when all are acknowledged.
 sub produce
 {
 	my ($self, $topic, @messages) = @_;
 
 	return $self->ask(do => 'produce', topic => $topic, messages => \@messages);
+}
+
+# The same in a transaction, which ends by "commit" or "abort".
+sub produce_in_transaction
+{
+	my ($self, $end, $topic, @messages) = @_;
+
+	return $self->ask(do => 'produce', topic => $topic, messages => \@messages, end => $end);
 }
 
 # All messages of the topic, each partition in its order: hashes of partition,
