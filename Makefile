@@ -122,6 +122,9 @@ bench-slots: install ## measures how two sidecars share a limit of the whole clu
 bench-clean: install ## measures how fast old history is cleaned, beside others that finish
 	@bench/clean
 
+bench-growing: install ## measures what docs/growing.md starts from
+	@bench/growing/measure
+
 docs: sidecar web ## writes the pages of docs/ that come from the sources
 	@scripts/docs
 	@scripts/docs-state-machine
