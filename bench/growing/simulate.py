@@ -177,6 +177,18 @@ def spent(_costs: Costs) -> Iterator[Row]:
                    *map(short, used), short(sum(used)), short(sum(used) * int(match[2]) / 1e6)]
 
 
+PROCESSES = {"sidecar": ("the daemon `twtasksd`", 1), "grab": ("the two sessions that grab", 2),
+             "finish": ("the session that finishes", 1)}
+
+
+def processes(costs: Costs) -> Iterator[Row]:
+    """How far each process of one sidecar goes by its processor time alone."""
+    for role, (name, number) in PROCESSES.items():
+        cost: Cost = vars(costs)[role]
+        yield [name, f"{short(cost.fixed)} µs", f"{short(cost.each)} µs",
+               f"{short(number * 1e6 / cost.each)} tasks/s"]
+
+
 # ---- The plan ----
 
 
@@ -264,6 +276,7 @@ def kept(_costs: Costs) -> Iterator[Row]:
 TABLES = {
     "comparison": (["case", "measured", "simulated", "error"], comparison),
     "costs": (["tasks/s", *ROLES.values(), "together, µs", "processors in use"], spent),
+    "processes": (["process", "per batch", "per task in it", "computed end"], processes),
     "plan": (["tasks/s", "tasks per commit", "processors of a database", "databases",
               "sidecars for each", "start, p50 in ms", "commits/s that add, in each",
               "log of each, MB/s", "nearest to its limit"], plan),
