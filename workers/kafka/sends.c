@@ -11,6 +11,7 @@
  */
 #include "base/port.h"
 
+#include "base/chance.h"
 #include "common/pattern.h"
 #include "kafka/kafka.h"
 #include "kafka/kafka_conf.h"
@@ -23,13 +24,20 @@
 /* The type of the tasks that send_to_kafka() adds. */
 #define BATCH_TYPE "SendToKafka"
 
+/* Delays before a client that follows others which all failed. */
+#define BACKOFF_MIN_US SECONDS_TO_US(1)
+#define BACKOFF_MAX_US SECONDS_TO_US(60)
+
 struct Sends
 {
 	Loop	   *loop;
 	StringInfo	replies;
 	KafkaSettings *settings;
-	Kafka	   *client;			/* NULL: it could not be made */
-	char	   *trouble;		/* why; NULL: it was made */
+	Kafka	   *client;			/* NULL: tasks fail until the timer makes the
+								 * next one */
+	char	   *trouble;		/* why there is none, or soon; NULL: none */
+	LoopTimer  *timer;			/* when the next client is made */
+	int64		backoff_us;		/* 0: at once, since the last one worked */
 	bool		is_renewing;	/* the next client waits for the old one's
 								 * answers */
 	bool		is_down;		/* no broker can be reached, and that is
@@ -130,7 +138,34 @@ send_message(Send *send)
 	return error;
 }
 
-/* Gives the client as many messages as it takes; false: its queue is full. */
+static void
+set_trouble(Sends *sends, char *trouble)
+{
+	pfree(sends->trouble);
+	sends->trouble = trouble;
+}
+
+/*
+ * A client with a fatal error sends nothing more.  It is replaced when the purge
+ * has answered all of its messages.
+ */
+static void
+on_fatal(Sends *sends)
+{
+	char		reason[512];
+
+	if (sends->trouble != NULL)
+		return;
+	(void) rd_kafka_fatal_error(kafka_handle(sends->client), reason, sizeof(reason));
+	set_trouble(sends, psprintf("the Kafka client failed: %s", reason));
+	fprintf(stderr, "%s\n", sends->trouble);
+	rd_kafka_purge(kafka_handle(sends->client),
+				   RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT | RD_KAFKA_PURGE_F_NON_BLOCKING);
+	sends->is_renewing = true;
+	loop_want_turn(sends->loop);
+}
+
+/* Gives the client as many messages as it takes; false: more have to wait. */
 static bool
 send_rest(Send *send)
 {
@@ -140,6 +175,11 @@ send_rest(Send *send)
 
 		if (error == RD_KAFKA_RESP_ERR__QUEUE_FULL)
 			return false;
+		if (error == RD_KAFKA_RESP_ERR__FATAL)
+		{
+			on_fatal(send->sends);
+			return false;
+		}
 		send->error = error;
 		if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
 			break;
@@ -151,15 +191,15 @@ send_rest(Send *send)
 	return true;
 }
 
-/* Gives the task back, unless the client has taken a message of it. */
+/* Gives the task back if it is late and not begun, or if there is no client. */
 static bool
 give_back(Send *send)
 {
-	if (send->ntaken > 0)
-		return false;
-	if (loop_now_us(send->sends->loop) >= send->start_by_us)
+	bool		is_late = loop_now_us(send->sends->loop) >= send->start_by_us;
+
+	if (is_late && send->ntaken == 0)
 		report_text(send, TASK_RELEASE, NULL);
-	else if (send->sends->trouble != NULL)
+	else if (send->sends->client == NULL)
 		report_text(send, TASK_FAILURE, send->sends->trouble);
 	else
 		return false;
@@ -207,7 +247,10 @@ on_delivery(Sends *sends, rd_kafka_event_t * event)
 		Send	   *send = message->_private;
 
 		if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR)
+		{
 			sends->is_down = false;
+			sends->backoff_us = 0;
+		}
 		else if (send->error == RD_KAFKA_RESP_ERR_NO_ERROR)
 			send->error = message->err;
 		send->nunanswered--;
@@ -218,27 +261,15 @@ on_delivery(Sends *sends, rd_kafka_event_t * event)
 	loop_want_turn(sends->loop);
 }
 
-/*
- * After a fatal error, librdkafka answers all messages of the client, which is
- * then replaced.
- */
 static void
 on_error(Sends *sends, rd_kafka_event_t * event)
 {
-	rd_kafka_resp_err_t error = rd_kafka_event_error(event);
-
-	if (error == RD_KAFKA_RESP_ERR__FATAL && !sends->is_renewing)
-	{
-		sends->is_renewing = true;
-		rd_kafka_purge(kafka_handle(sends->client),
-					   RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
-	}
-	if (error != RD_KAFKA_RESP_ERR__FATAL &&
-		(error != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN || sends->is_down))
+	if (rd_kafka_event_error_is_fatal(event))
+		on_fatal(sends);
+	if (rd_kafka_event_error(event) != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN || sends->is_down)
 		return;
-	sends->is_down = error == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN;
+	sends->is_down = true;
 	fprintf(stderr, "%s\n", rd_kafka_event_error_string(event));
-	loop_want_turn(sends->loop);
 }
 
 static void
@@ -251,17 +282,55 @@ on_event(void *arg, rd_kafka_event_t * event)
 }
 
 static void
-renew(Sends *sends)
+drop_client(Sends *sends)
 {
-	sends->is_renewing = false;
 	if (sends->client != NULL)
 		kafka_free(sends->client);
-	pfree(sends->trouble);
-	sends->trouble = NULL;
+	sends->client = NULL;
+}
+
+/* Tasks fail until then. */
+static void
+make_client_later(Sends *sends)
+{
+	loop_timer_start(sends->timer, chance_delay(sends->backoff_us));
+	sends->backoff_us = Min(sends->backoff_us * 2, BACKOFF_MAX_US);
+}
+
+static void
+make_client(Sends *sends)
+{
+	loop_timer_stop(sends->timer);
+	set_trouble(sends, NULL);
 	sends->client = kafka_producer_new(sends->loop, rd_kafka_conf_dup(sends->settings->conf),
 									   &sends->trouble);
 	if (sends->client != NULL)
 		kafka_on_event(sends->client, on_event, sends);
+	sends->backoff_us = Max(sends->backoff_us, BACKOFF_MIN_US);
+	if (sends->client == NULL)
+		make_client_later(sends);
+}
+
+static void
+on_timer(void *arg)
+{
+	Sends	   *sends = arg;
+
+	if (!sends->is_renewing)
+		make_client(sends);
+	loop_want_turn(sends->loop);
+}
+
+/* A client that never worked must not follow another one at full speed. */
+static void
+renew(Sends *sends)
+{
+	sends->is_renewing = false;
+	drop_client(sends);
+	if (sends->backoff_us == 0)
+		make_client(sends);
+	else
+		make_client_later(sends);
 }
 
 static void
@@ -366,6 +435,7 @@ sends_new(Loop *loop, StringInfo replies)
 	sends->replies = replies;
 	dlist_init(&sends->waiting);
 	dlist_init(&sends->sent);
+	sends->timer = loop_timer_new(loop, on_timer, sends);
 	loop_on_turn(loop, on_turn, sends);
 	return sends;
 }
@@ -375,6 +445,7 @@ sends_set(Sends *sends, KafkaSettings *settings)
 {
 	kafka_settings_free(sends->settings);
 	sends->settings = settings;
+	sends->backoff_us = 0;
 	sends->is_renewing = true;
 	loop_want_turn(sends->loop);
 }
@@ -390,8 +461,8 @@ void
 sends_free(Sends *sends)
 {
 	loop_off_turn(sends->loop, on_turn, sends);
-	if (sends->client != NULL)
-		kafka_free(sends->client);
+	loop_timer_free(sends->timer);
+	drop_client(sends);
 	forget_all(&sends->waiting);
 	forget_all(&sends->sent);
 	kafka_settings_free(sends->settings);
