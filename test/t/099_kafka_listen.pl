@@ -22,9 +22,14 @@ sub listen_to
 	my ($name, $topic, %options) = @_;
 	my $kafka_options = delete $options{kafka} || {};
 	my %settings = TwTasks::Listener::settings_for($node, $kafka,
-		{ name => $name, topics => [$topic], type => uc $name, start => 'earliest', %options });
+		{
+			name => $name,
+			topics => [$topic],
+			$options{function} ? () : (type => uc $name),
+			start => 'earliest',
+			%options
+		});
 
-	delete $settings{listeners}[0]{type} unless defined $settings{listeners}[0]{type};
 
 	%{ $settings{kafka} } = (%{ $settings{kafka} }, %$kafka_options);
 	return TwTasks::Listener->start($node, $name, %settings);
@@ -91,7 +96,7 @@ $node->safe_psql('postgres', <<'SQL');
 SQL
 $kafka->create_topic('mixed');
 $kafka->produce('mixed', map { { value => $_, key => "k$_", headers => [ [ kind => $_ % 2 ? 'invoice' : 'other' ] ] } } 1 .. 5);
-my $mixed = listen_to('mixed', 'mixed', function => 'public.from_message', type => undef);
+my $mixed = listen_to('mixed', 'mixed', function => 'public.from_message');
 
 tasks_ok('PICKED', 3, 'a function decides which messages become tasks');
 is(all_of('PICKED', 'key'), 'k1 k3 k5', 'a function decides what a task has');
