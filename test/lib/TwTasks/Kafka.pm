@@ -82,6 +82,7 @@ sub prepare
 	my @ids = 1 .. $n;
 	my (%port, %controller);
 
+	plan(skip_all => 'built without Kafka') if ($ENV{WITH_KAFKA} // '') eq 'no';
 	plan(skip_all => 'no broker could be fetched') unless -d $jars;
 	$port{$_} = $class->free_port foreach @ids;
 	$controller{$_} = $class->free_port foreach @ids;
