@@ -16,6 +16,7 @@
 
 #include "base/policy.h"
 #include "config/kafka_options.h"
+#include "config/listener_options.h"
 #include "config/log_options.h"
 #include "config/options.h"
 #include "config/zookeeper_options.h"
@@ -96,6 +97,10 @@ typedef struct Config
 	ZooKeeperConfig zookeeper;
 	KafkaOptions kafka;
 	char	   *listen;			/* address for health; NULL: none */
+	ListenerConfig **listeners;
+	int			nlisteners;
+	char	   *listeners_postgres; /* their database; NULL: postgres */
+	char	   *listeners_line; /* told to their process; NULL: there are none */
 	HandlerConfig **handlers;
 	int			nhandlers;
 } Config;
