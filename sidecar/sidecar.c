@@ -182,7 +182,8 @@ static void
 look_at_drain(Sidecar *sidecar)
 {
 	if (sidecar->state == SIDECAR_DRAINING && running(sidecar) == 0 &&
-		finish_pending(sidecar->finish) == 0 && listeners_are_down(sidecar->listeners))
+		finish_pending(sidecar->finish) == 0 && listeners_are_down(sidecar->listeners) &&
+		feed_is_idle(sidecar->feed))
 		end(sidecar);
 }
 

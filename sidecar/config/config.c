@@ -20,6 +20,9 @@ static const Choice queue_choices[] = {
 	{"auto", QUEUE_AUTO},
 	{"ring", QUEUE_RING},
 	{"notify", QUEUE_NOTIFY},
+#ifdef WITH_KAFKA
+	{"kafka", QUEUE_KAFKA},
+#endif
 	{NULL, 0}
 };
 
@@ -285,6 +288,8 @@ settle(void *target, const Place *place)
 	if (config->leader == LEADER_ZOOKEEPER &&
 		!zookeeper_options_complete(&config->zookeeper, place))
 		return false;
+	if (config->queue == QUEUE_KAFKA && !kafka_options_complete(&config->kafka, place))
+		return false;
 	make_hellos(config);
 	return check_settings(config, place) && settle_listeners(config, place);
 }
@@ -334,7 +339,8 @@ static const Option root_options[] = {
 	{
 		"queue", OPTION_CHOICE, .fallback = "auto", .needs_restart = true,
 		.choices = queue_choices, .offset = offsetof(Config, queue),
-		.help = "how triggers arrive; auto is ring when the extension is preloaded, else notify"
+		.help = "how triggers arrive; auto is ring when the extension is preloaded, else notify; "
+		"kafka is ring, and Kafka for tasks that cannot start here at once"
 	},
 	{
 		"log", OPTION_SECTION, .section = &log_section,
@@ -382,7 +388,7 @@ static const Option root_options[] = {
 	{
 		"kafka", OPTION_SECTION, .section = &kafka_section,
 		.offset = offsetof(Config, kafka),
-		.help = "how to reach Kafka, for handlers without brokers"
+		.help = "how to reach Kafka, for queue: kafka and for handlers without brokers"
 	},
 	{
 		"listen", OPTION_TEXT, .needs_restart = true,

@@ -25,7 +25,9 @@ typedef enum QueueKind
 {
 	QUEUE_AUTO,					/* ring when preloaded, else notify */
 	QUEUE_RING,
-	QUEUE_NOTIFY
+	QUEUE_NOTIFY,
+	QUEUE_KAFKA					/* like QUEUE_AUTO, but triggers of a ring may
+								 * pass through Kafka */
 } QueueKind;
 
 typedef enum LeaderKind
