@@ -40,8 +40,10 @@ struct Sends
 	int64		backoff_us;		/* 0: at once, since the last one worked */
 	bool		is_renewing;	/* the next client waits for the old one's
 								 * answers */
-	bool		is_down;		/* no broker can be reached, and that is
-								 * logged */
+	bool		is_down;		/* no broker can be reached, or lets us in,
+								 * and that is logged */
+	char	   *refusal;		/* why a broker does not let us in; NULL: it
+								 * does */
 	dlist_head	waiting;		/* tasks until the client takes more, oldest
 								 * first */
 	dlist_head	sent;			/* tasks that wait only for delivery reports */
@@ -100,6 +102,15 @@ is_final(rd_kafka_resp_err_t error)
 		error == RD_KAFKA_RESP_ERR_INVALID_RECORD;
 }
 
+/* A client that no broker lets in gets no answer to its messages. */
+static const char *
+reason_of(const Send *send)
+{
+	if (send->error == RD_KAFKA_RESP_ERR__MSG_TIMED_OUT && send->sends->refusal != NULL)
+		return send->sends->refusal;
+	return rd_kafka_err2str(send->error);
+}
+
 static void
 report_answer(Send *send)
 {
@@ -110,8 +121,7 @@ report_answer(Send *send)
 		report_text(send, TASK_DONE, NULL);
 		return;
 	}
-	message = psprintf("could not send to topic \"%s\": %s", send->topic,
-					   rd_kafka_err2str(send->error));
+	message = psprintf("could not send to topic \"%s\": %s", send->topic, reason_of(send));
 	report_text(send, is_final(send->error) ? TASK_ERROR : TASK_FAILURE, message);
 	pfree(message);
 }
@@ -238,6 +248,14 @@ has_unanswered(Sends *sends)
 }
 
 static void
+forget_refusal(Sends *sends)
+{
+	sends->is_down = false;
+	pfree(sends->refusal);
+	sends->refusal = NULL;
+}
+
+static void
 on_delivery(Sends *sends, rd_kafka_event_t * event)
 {
 	const		rd_kafka_message_t *message;
@@ -248,8 +266,8 @@ on_delivery(Sends *sends, rd_kafka_event_t * event)
 
 		if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR)
 		{
-			sends->is_down = false;
 			sends->backoff_us = 0;
+			forget_refusal(sends);
 		}
 		else if (send->error == RD_KAFKA_RESP_ERR_NO_ERROR)
 			send->error = message->err;
@@ -264,9 +282,17 @@ on_delivery(Sends *sends, rd_kafka_event_t * event)
 static void
 on_error(Sends *sends, rd_kafka_event_t * event)
 {
+	rd_kafka_resp_err_t error = rd_kafka_event_error(event);
+	bool		is_refusal = error == RD_KAFKA_RESP_ERR__AUTHENTICATION || error == RD_KAFKA_RESP_ERR__SSL;
+
 	if (rd_kafka_event_error_is_fatal(event))
 		on_fatal(sends);
-	if (rd_kafka_event_error(event) != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN || sends->is_down)
+	if (is_refusal)
+	{
+		pfree(sends->refusal);
+		sends->refusal = pstrdup(rd_kafka_event_error_string(event));
+	}
+	if (sends->is_down || (!is_refusal && error != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN))
 		return;
 	sends->is_down = true;
 	fprintf(stderr, "%s\n", rd_kafka_event_error_string(event));
@@ -327,6 +353,7 @@ renew(Sends *sends)
 {
 	sends->is_renewing = false;
 	drop_client(sends);
+	forget_refusal(sends);
 	if (sends->backoff_us == 0)
 		make_client(sends);
 	else
@@ -467,5 +494,6 @@ sends_free(Sends *sends)
 	forget_all(&sends->sent);
 	kafka_settings_free(sends->settings);
 	pfree(sends->trouble);
+	pfree(sends->refusal);
 	loop_defer_free(sends->loop, sends);
 }
