@@ -118,7 +118,7 @@ $node->safe_psql('postgres', <<'SQL');
 	SET search_path = pg_catalog, pg_temp AS $$
 	BEGIN
 		PERFORM pg_advisory_xact_lock(4711);
-		RETURN ROW('SLOW', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, m.value)::twtasks.new_task;
+		RETURN ROW('SLOW', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)::twtasks.new_task;
 	END $$
 SQL
 my $lock = $node->session;
@@ -132,8 +132,16 @@ wait_for(sub { $node->value("SELECT count(*) FROM pg_stat_activity WHERE wait_ev
 $kafka->produce('quick', map { { value => $_ } } 1 .. 1000);
 wait_ok(sub { number_of('QUICK') == 1000 }, '1,000 messages of another topic do not wait for slow ones');
 is(number_of('SLOW'), 0, 'the slow calls are still under way');
+
+$kafka->create_topic('heavy');
+$kafka->produce('heavy', map { { value => 'x' x 900_000 } } 1 .. 25) foreach 1 .. 4;
+my $heavy = start(listener('heavy', function => 'public.slow', value => 'bytes'));
+
+wait_for(sub { $heavy->memory('VmHWM') > 20_000 }, 'messages in memory');
+watch_for(3);
+cmp_ok($heavy->memory('VmHWM'), '<', 70_000, 'a listener that waits has 10 MB of messages, not all of 90 MB');
 $lock->query('SELECT pg_advisory_unlock(4711)');
-wait_ok(sub { number_of('SLOW') == 1000 }, 'slow messages become tasks in the end');
-$process->stop;
+wait_ok(sub { number_of('SLOW') == 1100 }, 'slow messages become tasks in the end');
+$_->stop foreach $process, $heavy;
 
 done_testing();
