@@ -164,6 +164,8 @@ $kafka->produce_in_transaction('commit', 'gaps', { value => 7 });
 my $gaps = listen_to('gaps', 'gaps', key => 'position');
 
 tasks_ok('GAPS', 4, 'messages of an aborted transaction give no tasks');
+wait_ok(sub { $node->value("SELECT next_offset FROM twtasks.message_offset WHERE listener = 'gaps'") == 10 },
+	'the offset passes the marks of transactions');
 $gaps->stop;
 $gaps = listen_to('gaps', 'gaps', key => 'position');
 $kafka->produce('gaps', { value => 8 });

@@ -224,6 +224,7 @@ make_conf(const json_t *kafka, const char *name, KafkaFault *fault)
 		kafka_conf_set(conf, "enable.auto.commit", "true");
 		kafka_conf_set(conf, "enable.auto.offset.store", "false");
 		kafka_conf_set(conf, "auto.offset.reset", "error");
+		kafka_conf_set(conf, "enable.partition.eof", "true");
 		kafka_conf_set(conf, "partition.assignment.strategy", "range,roundrobin");
 	}
 	pfree(member);
@@ -234,7 +235,9 @@ make_conf(const json_t *kafka, const char *name, KafkaFault *fault)
 static bool
 check_kafka(const json_t *kafka, WorkerFault *fault)
 {
-	static const char *const ours[] = {"auto.offset.reset", "partition.assignment.strategy"};
+	static const char *const ours[] = {
+		"auto.offset.reset", "enable.partition.eof", "partition.assignment.strategy"
+	};
 	const char *group = json_string_value(json_object_get(kafka, "group"));
 
 	if (group == NULL || kafka_topic_check(group) != NULL)

@@ -167,8 +167,9 @@ on_message(Listener *listener, rd_kafka_event_t * event)
 }
 
 /*
- * The fetches of a partition end with an error, or would go on behind what cannot
- * be read.  A look tells whether the log has the offset at all.
+ * The end of a log is told as an error.  After any other error, the fetches of a
+ * partition have ended, or would go on behind what cannot be read.  A look tells
+ * whether the log has the offset at all.
  */
 static void
 on_error(Listener *listener, rd_kafka_event_t * event)
@@ -180,9 +181,12 @@ on_error(Listener *listener, rd_kafka_event_t * event)
 
 	if (error == RD_KAFKA_RESP_ERR__FATAL)
 		break_down(listener, rd_kafka_event_error_string(event));
-	else if (error != RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET)
+	else if (error != RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET &&
+			 error != RD_KAFKA_RESP_ERR__PARTITION_EOF)
 		tell(listener, rd_kafka_event_error_string(event));
-	if (share != NULL)
+	if (share != NULL && error == RD_KAFKA_RESP_ERR__PARTITION_EOF)
+		partition_reach(share->partition, where->offset);
+	else if (share != NULL)
 		share_lose_place(share);
 	if (where != NULL)
 		rd_kafka_topic_partition_destroy(where);

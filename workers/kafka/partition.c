@@ -181,30 +181,45 @@ partition_push(Partition *partition, Message *message)
 	partition->position = message->offset + 1;
 }
 
-/* A run has at least one message, however long that is. */
-bool
-partition_take(Partition *partition, Run *run)
+void
+partition_reach(Partition *partition, int64 offset)
+{
+	if (partition->position != PARTITION_NOWHERE)
+		partition->position = Max(partition->position, offset);
+}
+
+/* The first message is taken however long it is. */
+static void
+fill_run(Partition *partition, Run *run)
 {
 	int64		bytes = 0;
 	dlist_iter	iter;
 
 	run->n = 0;
 	run->from_offset = partition->offset;
-	if (partition->state != PARTITION_READING)
-		return false;
 	dlist_foreach(iter, &partition->messages)
 	{
 		Message    *message = dlist_container(Message, node, iter.cur);
 
 		bytes += message->size;
 		if (run->n == RUN_MESSAGES_MAX || (run->n > 0 && bytes > RUN_BYTES_MAX))
-			break;
+			return;
 		run->messages[run->n++] = message;
 		run->to_offset = message->offset + 1;
 	}
-	if (run->n > 0)
-		set_state(partition, PARTITION_TAKING);
-	return run->n > 0;
+	run->to_offset = partition->position;
+}
+
+bool
+partition_take(Partition *partition, Run *run)
+{
+	if (partition->state != PARTITION_READING)
+		return false;
+	fill_run(partition, run);
+	if (run->to_offset == run->from_offset)
+		return false;
+	set_state(partition, PARTITION_TAKING);
+	return true;
 }
 
 bool

@@ -7,7 +7,8 @@
  *
  * The offset in the database counts.  A partition is read from there, and at
  * most one call is under way for it, whose run of messages begins there.
- * Offsets have gaps, so a run ends one after its last message.
+ * Offsets have gaps, so a run ends one after its last message.  A run without
+ * messages passes the marks that transactions leave behind.
  *
  *	 state		what ends it
  *	 LOOKING	the brokers tell where the log begins and ends
@@ -75,7 +76,7 @@ typedef struct Run
 {
 	int64		from_offset;
 	int64		to_offset;
-	int			n;
+	int			n;				/* may be 0 */
 	Message    *messages[RUN_MESSAGES_MAX];
 } Run;
 
@@ -119,6 +120,9 @@ extern void partition_forget(Partition *partition);
 
 /* Takes the message, or frees it if it is not one that we wait for. */
 extern void partition_push(Partition *partition, Message *message);
+
+/* Learns that no message is left before the offset. */
+extern void partition_reach(Partition *partition, int64 offset);
 
 /*
  * READING -> TAKING, with the next run, whose messages stay the partition's.

@@ -256,8 +256,13 @@ send_run(Share *share)
 	TakeCall	call = make_call(share, on_taken);
 	Run			run;
 
-	if (!share->of->is_ending && pg_is_up(share->of->pg) && partition_take(share->partition, &run))
+	if (share->of->is_ending || !pg_is_up(share->of->pg) ||
+		!partition_take(share->partition, &run))
+		return;
+	if (run.n > 0)
 		take_run(&call, &run);
+	else
+		take_none(&call, run.from_offset, run.to_offset);
 }
 
 static void

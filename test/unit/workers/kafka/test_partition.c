@@ -101,6 +101,32 @@ test_run(void **state)
 	partition_free(partition);
 }
 
+/* Marks of transactions have offsets, and are no messages. */
+static void
+test_marks(void **state)
+{
+	Partition  *partition = partition_at(20);
+	Run			run;
+
+	partition_push(partition, message_at(20, 1));
+	partition_reach(partition, 25);
+	assert_true(partition_take(partition, &run));
+	assert_int_equal(run.n, 1);
+	assert_int_equal(run.to_offset, 25);
+	partition_reach(partition, 27);
+	assert_int_equal(place(partition, 25), PARTITION_GOES_ON);
+	assert_true(partition_take(partition, &run));
+	assert_int_equal(run.n, 0);
+	assert_int_equal(run.to_offset, 27);
+	assert_int_equal(place(partition, 27), PARTITION_GOES_ON);
+	partition_reach(partition, 27);
+	assert_false(partition_take(partition, &run));
+	partition_forget(partition);
+	partition_reach(partition, 30);
+	assert_int_equal(partition_position(partition), PARTITION_NOWHERE);
+	partition_free(partition);
+}
+
 static void
 test_limits(void **state)
 {
@@ -281,6 +307,8 @@ fetch_some(World *world)
 		if (is_message(world->fetched))
 			partition_push(world->partition, message_at(world->fetched, 1));
 		world->fetched++;
+		if (chance_percent(&world->chance, 5))
+			partition_reach(world->partition, world->fetched);
 	}
 }
 
@@ -333,6 +361,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_start),
 		cmocka_unit_test(test_run),
+		cmocka_unit_test(test_marks),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_partly_taken),
 		cmocka_unit_test(test_lost_answer),
