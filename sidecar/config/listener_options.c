@@ -76,8 +76,7 @@ check_function(const char *text)
 static const char *
 check_key(const char *text)
 {
-	if (strcmp(text, "position") == 0 || strcmp(text, "json:") == 0 ||
-		strncmp(text, "json:/", 6) == 0 ||
+	if (strcmp(text, "position") == 0 || strncmp(text, "json:/", 6) == 0 ||
 		(strncmp(text, "header:", 7) == 0 && text[7] != '\0'))
 		return NULL;
 	return "a key is \"position\", \"header:NAME\" or \"json:/path\"";

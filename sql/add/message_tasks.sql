@@ -49,7 +49,7 @@ BEGIN
 		RAISE EXCEPTION 'value must be "json" or "bytes"' USING ERRCODE = 'invalid_parameter_value';
 	ELSIF (rule ->> 'corrupt' IN ('retry', 'task')) IS NOT TRUE THEN
 		RAISE EXCEPTION 'corrupt must be "retry" or "task"' USING ERRCODE = 'invalid_parameter_value';
-	ELSIF key !~ '^(position|header:.+|json:(/.*)?)$' OR key ~ '^json:' AND rule ->> 'value' = 'bytes' THEN
+	ELSIF key !~ '^(position|header:.+|json:/.*)$' OR key ~ '^json:' AND rule ->> 'value' = 'bytes' THEN
 		RAISE EXCEPTION 'invalid key: "%"', twtasks_internal.shown(key)
 			USING ERRCODE = 'invalid_parameter_value',
 				HINT = 'Write "position", "header:NAME", or "json:/path" if the values are JSON.';
