@@ -11,7 +11,7 @@ CREATE TEMPORARY TABLE before AS SELECT * FROM twtasks.task;
 CREATE TEMPORARY TABLE won AS
 SELECT * FROM twtasks_internal.grab_tasks(ARRAY[:'task'::uuid], '{0}', pg_temp.node(), 77, '{60000}', '{retry}');
 SELECT is((SELECT to_jsonb(w) - '{id,grabbed,place}'::text[] FROM won w),
-	'{"version": 1, "type": "GRAB", "sub_type": "sub", "bucket": "b", "priority": 3, "tries": 1,
+	'{"version": 1, "type": "GRAB", "sub_type": "sub", "key": "key", "bucket": "b", "priority": 3, "tries": 1,
 	  "data": {"d": 1}, "payload": "\\x00ff", "context": {"c": 1}}'::jsonb, 'a grab returns everything that the handler needs');
 SELECT is((SELECT jsonb_build_array(status, version, tries, incarnation = pg_temp.node(), token, stuck)
 		   FROM twtasks.task WHERE id = :'task'), '["PROCESSING", 1, 1, true, 77, "retry"]'::jsonb,
