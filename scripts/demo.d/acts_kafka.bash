@@ -9,6 +9,7 @@ play()
 {
 	act_outbox
 	act_broker
+	act_listener
 	act_leader
 }
 
@@ -76,18 +77,60 @@ The shop does not notice: its messages wait in PostgreSQL, as tasks."
 	sent=$(wait_for_sent)
 	read_topic sales
 	fact "$(see "SELECT count(DISTINCT twtasks_id) || ' messages are in the topic, ' ||
-		count(*) - count(DISTINCT twtasks_id) || ' of them twice: consumers tell a repeated one by its header twtasks-id'
+		count(*) - count(DISTINCT twtasks_id) || ' of them twice (a repeated one has the same header twtasks-id)'
 		FROM seen WHERE key::int > 1000")"
 	verdict 'each of the 1,000 sales has its message' \
 		"$(see "SELECT '$sent'::boolean AND count(DISTINCT key) = 1000 AND count(DISTINCT twtasks_id) = 1000
 			FROM seen WHERE key::int BETWEEN 1001 AND 2000")"
 }
 
+# order FIRST LAST -- messages of so many orders
+order()
+{
+	local i messages=
+
+	for ((i = $1; i <= $2; i++)); do
+		messages+="${messages:+,}{\"key\": \"$i\", \"value\": \"{\\\"no\\\": $i}\"}"
+	done
+	ask_kafka "{\"do\": \"produce\", \"topic\": \"orders\", \"messages\": [$messages]}"
+}
+
+act_listener()
+{
+	local producer ran
+
+	act 3 'Messages become tasks, each exactly once, and tasks become messages'
+	fact "2,000 orders come through the topic \"orders\". Each becomes a task. The task's SQL
+function stores a parcel, and sends a message to the topic \"parcels\". Sidecar a,
+with its listener, dies in the middle."
+	order 1 1000
+	order 1001 2000 &
+	producer=$!
+	wait_for '(SELECT count(*) > 1000 FROM shop.parcel)' >/dev/null
+	fact "kill -9 $(cat "$demo/a.pid")   # sidecar a"
+	end_process KILL a
+	fact "$(see "SELECT (SELECT count(*) FROM twtasks.tasks WHERE type = 'ORDER') || ' orders are tasks, ' ||
+		count(*) || ' parcels are stored; sidecar a is started again' FROM shop.parcel")"
+	start_sidecar a
+	wait "$producer"
+	ran=$(wait_for "(SELECT count(*) >= 2000 FROM shop.parcel)")
+	wait_for_sent >/dev/null
+	read_topic parcels
+	fact "$(see "SELECT (SELECT count(*) FROM twtasks.tasks WHERE type = 'ORDER') || ' tasks; ' ||
+		(SELECT count(*) || ' parcels, of different orders: ' || count(DISTINCT no) FROM shop.parcel) ||
+		'; messages of different orders: ' || count(DISTINCT key) FROM seen WHERE topic = 'parcels'")"
+	verdict 'each order is one task and one parcel, and has its message' \
+		"$(see "SELECT '$ran'::boolean AND count(DISTINCT key) = 2000
+			AND (SELECT count(*) = 2000 AND count(DISTINCT no) = 2000 FROM shop.parcel)
+			AND (SELECT count(*) = 2000 AND bool_and(status = 'DONE') FROM twtasks.tasks WHERE type = 'ORDER')
+			FROM seen WHERE topic = 'parcels'")"
+}
+
 act_leader()
 {
 	local first second since ran
 
-	act 3 'ZooKeeper chooses the leader, and another one if the leader stands still'
+	act 4 'ZooKeeper chooses the leader, and another one if the leader stands still'
 	fact "One sidecar leads: it runs schedules, cleans and counts for all. With
 \"leader: zookeeper\" each sidecar has a node in ZooKeeper, and the lowest leads."
 	first=$(see 'SELECT name FROM leader')

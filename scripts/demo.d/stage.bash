@@ -127,15 +127,31 @@ start_process()
 	disown
 }
 
+# await NAME COMMAND... -- until it is true, for a minute at most
+await()
+{
+	local i
+
+	for ((i = 0; i < 600; i++)); do
+		! "${@:2}" 2>/dev/null || return 0
+		kill -0 "$(cat "$demo/$1.pid")" 2>/dev/null || break
+		sleep 0.1
+	done
+	tail -n 10 "$demo/$1.log" >&2
+	die "$1 does not start"
+}
+
+node_lives()
+{
+	[ "$(see "SELECT EXISTS (SELECT FROM twtasks.nodes WHERE name = '$1' AND ended IS NULL)")" = t ]
+}
+
 # start_sidecar NODE -- and waits until it is at work
 start_sidecar()
 {
 	filled_in "$yaml" "$1" >"$demo/$1.yaml"
 	start_process "$1" "$demo/twtasksd" --config "$demo/$1.yaml"
-	[ "$(wait_for "EXISTS (SELECT FROM twtasks.nodes WHERE name = '$1' AND ended IS NULL)")" = t ] || {
-		tail -n 10 "$demo/$1.log" >&2
-		die 'the sidecar does not start'
-	}
+	await "$1" node_lives "$1"
 }
 
 # signal_process SIGNAL NAME
