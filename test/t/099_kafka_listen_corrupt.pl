@@ -140,6 +140,13 @@ my $heavy = start(listener('heavy', function => 'public.slow', value => 'bytes')
 wait_for(sub { $heavy->memory('VmHWM') > 20_000 }, 'messages in memory');
 watch_for(3);
 cmp_ok($heavy->memory('VmHWM'), '<', 70_000, 'a listener that waits has 10 MB of messages, not all of 90 MB');
+
+# The group takes the paused partition away, and gives it back.
+my $guest = start(listener('heavy', function => 'public.slow', value => 'bytes'));
+
+$guest->wait_for_log(qr/reads \d partition/, 'the other member');
+$guest->stop;
+$heavy->wait_for_log(qr/reads 1 partition(?s:.*)reads 1 partition/, 'the partition again');
 $lock->query('SELECT pg_advisory_unlock(4711)');
 wait_ok(sub { number_of('SLOW') == 1100 }, 'slow messages become tasks in the end');
 $_->stop foreach $process, $heavy;

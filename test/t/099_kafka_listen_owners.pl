@@ -146,6 +146,15 @@ $kafka->produce('shared', messages(1 .. 10));
 my $shared = TwTasks::Listener->start($node, 'shared', settings('shared', qw(one two)));
 
 wait_ok(sub { number_of('ONE') == 10 && number_of('TWO') == 10 }, 'two listeners read one topic, each for itself');
+
+# ---- the broker ----
+
+$kafka->crash;
+$shared->wait_for_log(qr/WARN .*brokers are down/, 'the loss of the broker');
+$kafka->start;
+wait_for(sub { eval { $kafka->produce('shared', messages(11 .. 20)) } }, 'messages after the crash');
+wait_ok(sub { number_of('ONE') >= 20 && number_of('TWO') >= 20 }, 'listeners go on when the broker is back');
+cmp_ok(scalar(() = $shared->log =~ /WARN/g), '<', 10, 'the log says it briefly');
 $shared->stop;
 
 # ---- messages that are gone ----

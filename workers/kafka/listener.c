@@ -23,7 +23,7 @@ struct Listener
 	ShareOf		of;
 	dlist_head	shares;
 	Map		   *by_name;
-	char	   *told;			/* the trouble that is logged; NULL: none */
+	rd_kafka_resp_err_t told;	/* the last trouble that is logged */
 	int64		told_us;
 	LoopFn		on_broken;
 	void	   *broken_arg;
@@ -44,18 +44,26 @@ break_down(Listener *listener, const char *why)
 	listener->on_broken(listener->broken_arg);
 }
 
+/* Tells the same trouble once a minute, since librdkafka repeats it. */
 static void
-tell(Listener *listener, const char *why)
+tell(Listener *listener, rd_kafka_resp_err_t error, const char *why)
 {
 	int64		now = loop_now_us(listener->of.loop);
 
-	if (listener->told != NULL && strcmp(listener->told, why) == 0 &&
-		now < listener->told_us + TELL_AGAIN_US)
+	if (error == listener->told && now < listener->told_us + TELL_AGAIN_US)
 		return;
 	log_line(TWT_LOG_WARN, "listener", "%s: %s", listener->of.settings->name, why);
-	pfree(listener->told);
-	listener->told = pstrdup(why);
+	listener->told = error;
 	listener->told_us = now;
+}
+
+/* Whether the error of a client is none of a person's business. */
+static bool
+is_quiet(rd_kafka_resp_err_t error)
+{
+	return error == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET ||
+		error == RD_KAFKA_RESP_ERR__PARTITION_EOF ||
+		error == RD_KAFKA_RESP_ERR__TRANSPORT;
 }
 
 /* ---- shares ---- */
@@ -81,7 +89,11 @@ assign(Listener *listener, const rd_kafka_topic_partition_list_t * partitions)
 	pfree(reason);
 }
 
-/* Fetches the shares that have a position, each from there. */
+/*
+ * Fetches the shares that have a position, each from there.  A partition stays
+ * paused when it is taken away and given back, so all are resumed; those with
+ * many messages pause again.
+ */
 static void
 assign_placed(Listener *listener)
 {
@@ -92,12 +104,14 @@ assign_placed(Listener *listener)
 	{
 		const Partition *partition = share_of(iter)->partition;
 
+		share_of(iter)->is_paused = false;
 		if (partition_position(partition) != PARTITION_NOWHERE)
 			rd_kafka_topic_partition_list_add(list, partition_topic(partition),
 											  partition_number(partition))->offset =
 				partition_position(partition);
 	}
 	assign(listener, list);
+	(void) rd_kafka_resume_partitions(kafka_handle(listener->of.kafka), list);
 	rd_kafka_topic_partition_list_destroy(list);
 }
 
@@ -181,9 +195,8 @@ on_error(Listener *listener, rd_kafka_event_t * event)
 
 	if (error == RD_KAFKA_RESP_ERR__FATAL)
 		break_down(listener, rd_kafka_event_error_string(event));
-	else if (error != RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET &&
-			 error != RD_KAFKA_RESP_ERR__PARTITION_EOF)
-		tell(listener, rd_kafka_event_error_string(event));
+	else if (!is_quiet(error))
+		tell(listener, error, rd_kafka_event_error_string(event));
 	if (share != NULL && error == RD_KAFKA_RESP_ERR__PARTITION_EOF)
 		partition_reach(share->partition, where->offset);
 	else if (share != NULL)
