@@ -79,7 +79,7 @@ struct HttpRequest
 /* ---- answers ---- */
 
 static void
-wish_run(Http *http)
+run_soon(Http *http)
 {
 	if (http->daemon != NULL)
 		loop_timer_start(http->timer, 0);
@@ -104,7 +104,7 @@ http_answer(HttpRequest *request, int status, const char *json)
 	request->is_suspended = false;
 	dlist_delete(&request->node);
 	MHD_resume_connection(request->connection);
-	wish_run(request->http);
+	run_soon(request->http);
 }
 
 void
@@ -157,7 +157,7 @@ note_refused(Http *http)
 }
 
 static bool
-refuse_stranger(HttpRequest *request, const HttpRoute *route)
+refuse_unauthorized(HttpRequest *request, const HttpRoute *route)
 {
 	Http	   *http = request->http;
 	const char *host = header(request, "Host");
@@ -267,7 +267,7 @@ serve(HttpRequest *request, const char *method, const char *path)
 	const HttpRoute *route = find_route(request, method, path, &arg);
 
 	request->is_served = true;
-	if (route == NULL || refuse_stranger(request, route) || refuse_body(request))
+	if (route == NULL || refuse_unauthorized(request, route) || refuse_body(request))
 		return;
 	route->serve(arg, request);
 	if (request->response != NULL)

@@ -407,11 +407,11 @@ cancel_task(Lane *lane, Task *task, const char *why)
 }
 
 /*
- * A statement may ignore its cancel, so the wish stays until the task has
+ * A statement may ignore its cancel, so the request stays until the task has
  * ended.
  */
 bool
-execute_cancel(void *arg, const CancelWish *wish)
+execute_cancel(void *arg, const CancelRequest *request)
 {
 	const Execute *execute = arg;
 
@@ -422,17 +422,17 @@ execute_cancel(void *arg, const CancelWish *wish)
 
 		if (lane->kind->grabs != NULL)
 		{
-			if (lane->kind->grabs->cancel(lane->runner, wish))
+			if (lane->kind->grabs->cancel(lane->runner, request))
 				return true;
 			continue;
 		}
-		task = wish->is_ours ? find_running(lane, wish->id, wish->version) : NULL;
+		task = request->is_ours ? find_running(lane, request->id, request->version) : NULL;
 		if (task == NULL)
 			continue;
-		cancel_task(lane, task, wish->why);
+		cancel_task(lane, task, request->why);
 		return false;
 	}
-	return wish->is_ours;
+	return request->is_ours;
 }
 
 static void

@@ -60,7 +60,7 @@ extern int	execute_running(const Execute *execute);
  * A CancelFn whose argument is an Execute.  The task ends as cancelled unless
  * its handler reports it done.
  */
-extern bool execute_cancel(void *execute, const CancelWish *wish);
+extern bool execute_cancel(void *execute, const CancelRequest *request);
 
 /* The incarnation is gone: ends all running tasks.  Their verdicts still come. */
 extern void execute_gone(Execute *execute);

@@ -70,7 +70,7 @@ typedef struct RunnerGrabs
 	void		(*pump) (Runner *runner);
 
 	/* An operator cancelled the task.  False: it does not run here. */
-	bool		(*cancel) (Runner *runner, const CancelWish *wish);
+	bool		(*cancel) (Runner *runner, const CancelRequest *request);
 
 	/* The number of triggers without a known outcome. */
 	int			(*running) (const Runner *runner);

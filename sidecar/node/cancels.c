@@ -41,14 +41,14 @@ on_taken(void *arg, PgOutcome outcome, PGresult *result)
 	cancels->is_under_way = false;
 	for (int i = 0; outcome == PG_DONE && i < PQntuples(result); i++)
 	{
-		CancelWish	wish = {
+		CancelRequest request = {
 			.id = wire_get_uuid(result, i, CANCELS_ID),
 			.version = wire_get_int(result, i, CANCELS_VERSION),
 			.is_ours = wire_get_bool(result, i, CANCELS_IS_OURS),
 			.why = PQgetvalue(result, i, CANCELS_WHY)
 		};
 
-		again |= cancels->fn(cancels->arg, &wish);
+		again |= cancels->fn(cancels->arg, &request);
 	}
 	if (again)
 		loop_timer_start(cancels->timer, AGAIN_US);

@@ -20,17 +20,17 @@
 
 typedef struct Cancels Cancels;
 
-typedef struct CancelWish
+typedef struct CancelRequest
 {
 	const uint8 *id;
 	int64		version;
 	bool		is_ours;		/* this node grabbed it; otherwise only a SQL
 								 * handler may run it */
 	const char *why;
-} CancelWish;
+} CancelRequest;
 
 /* Cancels a task.  Returns whether to look again soon. */
-typedef bool (*CancelFn) (void *arg, const CancelWish *wish);
+typedef bool (*CancelFn) (void *arg, const CancelRequest *request);
 
 extern Cancels *cancels_open(Loop *loop, Node *node, CancelFn fn, void *arg);
 extern void cancels_free(Cancels *cancels);

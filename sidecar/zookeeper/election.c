@@ -54,8 +54,8 @@ struct Election
 	int64		contact_us;		/* when the last answered one was sent */
 	int64		opened_us;		/* when we began to try */
 	bool		is_ranked;		/* "before" was read in this session */
-	NodeClaim	told;
-	bool		is_down_told;
+	NodeClaim	last_claim;
+	bool		is_down_logged;
 };
 
 static void advance(void *arg);
@@ -88,14 +88,14 @@ tell_change(Election *election)
 {
 	NodeClaim	claim = current_claim(election);
 
-	if (claim == election->told)
+	if (claim == election->last_claim)
 		return;
 	if (claim == CLAIM_NONE)
 		log_line(TWT_LOG_WARN, "zookeeper", "no answer for " INT64_FORMAT
 				 " s, so PostgreSQL chooses the leader", election->config->fallback_us / 1000000);
-	else if (election->told == CLAIM_NONE)
+	else if (election->last_claim == CLAIM_NONE)
 		log_line(TWT_LOG_INFO, "zookeeper", "answers again and chooses the leader");
-	election->told = claim;
+	election->last_claim = claim;
 	node_look(election->node);
 }
 
@@ -340,9 +340,9 @@ end_session(Election *election)
 static void
 log_down(Election *election, const char *reason)
 {
-	if (!election->is_down_told)
+	if (!election->is_down_logged)
 		log_line(TWT_LOG_WARN, "zookeeper", "%s", reason);
-	election->is_down_told = true;
+	election->is_down_logged = true;
 }
 
 static void
@@ -420,7 +420,7 @@ is_refused(Election *election)
 		log_down(election, rc == ZCONNECTIONLOSS || rc == ZOPERATIONTIMEOUT ?
 				 "the connection was lost: it is opened again" : zerror(rc));
 	else
-		election->is_down_told = false;
+		election->is_down_logged = false;
 	return !is_answer(rc);
 }
 
@@ -482,7 +482,7 @@ election_open(Loop *loop, const ZooKeeperConfig *config, Node *node)
 	election->config = config;
 	election->node = node;
 	election->opened_us = loop_now_us(loop);
-	election->told = CLAIM_FOLLOW;
+	election->last_claim = CLAIM_FOLLOW;
 	election->timer = loop_timer_new(loop, on_look, election);
 	loop_timer_start(election->timer, 0);
 	node_on_claim(node, current_claim, election);

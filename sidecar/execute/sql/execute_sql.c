@@ -63,10 +63,10 @@ sql_pump(Runner *runner)
 }
 
 static bool
-sql_cancel(Runner *runner, const CancelWish *wish)
+sql_cancel(Runner *runner, const CancelRequest *request)
 {
 	for (int i = 0; i < runner->nsessions; i++)
-		if (sql_session_cancel(runner->sessions[i], wish))
+		if (sql_session_cancel(runner->sessions[i], request))
 			return true;
 	return false;
 }

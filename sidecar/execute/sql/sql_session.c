@@ -408,7 +408,7 @@ sql_session_running(const SqlSession *session)
 }
 
 static BatchItem *
-find_task(const SqlSession *session, const CancelWish *wish)
+find_task(const SqlSession *session, const CancelRequest *request)
 {
 	Batch	   *batch = session->batch;
 
@@ -416,8 +416,8 @@ find_task(const SqlSession *session, const CancelWish *wish)
 	{
 		BatchItem  *item = &batch->items[i];
 
-		if (item->entry != NULL && memcmp(item->id, wish->id, TASK_ID_BYTES) == 0)
-			return table_entry_version(item->entry) + session->is_granted == wish->version ?
+		if (item->entry != NULL && memcmp(item->id, request->id, TASK_ID_BYTES) == 0)
+			return table_entry_version(item->entry) + session->is_granted == request->version ?
 				item : NULL;
 	}
 	return NULL;
@@ -428,9 +428,9 @@ find_task(const SqlSession *session, const CancelWish *wish)
  * is too late or too early to cancel.
  */
 bool
-sql_session_cancel(SqlSession *session, const CancelWish *wish)
+sql_session_cancel(SqlSession *session, const CancelRequest *request)
 {
-	BatchItem  *item = find_task(session, wish);
+	BatchItem  *item = find_task(session, request);
 	char		text[TASK_ID_TEXT + 1];
 
 	if (item == NULL)
@@ -438,7 +438,7 @@ sql_session_cancel(SqlSession *session, const CancelWish *wish)
 	if (session->state == SESSION_EXECUTING && !item->is_cancelled)
 	{
 		trigger_id_text(item->id, text);
-		log_line(TWT_LOG_INFO, "execute", "task %s: %s", text, wish->why);
+		log_line(TWT_LOG_INFO, "execute", "task %s: %s", text, request->why);
 		item->is_cancelled = true;
 		sql_guard_cancel(session->guard);
 	}

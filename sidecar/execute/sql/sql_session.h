@@ -60,7 +60,7 @@ extern void sql_session_pump(SqlSession *session);
 extern int	sql_session_running(const SqlSession *session);
 
 /* Cancels the statement of the task.  False: the task is not in this session. */
-extern bool sql_session_cancel(SqlSession *session, const CancelWish *wish);
+extern bool sql_session_cancel(SqlSession *session, const CancelRequest *request);
 
 /* The incarnation is gone: forgets the batch and closes the connection. */
 extern void sql_session_forget(SqlSession *session);
