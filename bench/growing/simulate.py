@@ -324,6 +324,9 @@ def check_model() -> None:
     # Nothing but the disk: a task starts after two syncs.
     found = simulate(idle, Case(10, 100, 1000.0))
     assert abs(found.percentile(50) - 2) < 1e-6, found.percentile(50)
+    # A hundred commits at once share two syncs, and so do their grabs.
+    found = simulate(idle, Case(1e9, 100, 1000.0, clients=100, steady=True))
+    assert max(found.starts) < 5.1, f"the last of a hundred starts after {max(found.starts)} ms"
     # A burn-down by one session takes the time of its tasks.
     found = simulate(Costs(**{**vars(idle), "finish": Cost(0, 10)}), Case(0, 10_000, none))
     assert abs(found.seconds - 0.1) < 0.001, found.seconds
