@@ -121,6 +121,7 @@ sub sidecar
 			{
 				types => ['ONCE'],
 				processes => 2,
+				prefetch => 2,
 				stuck => 'error',
 				retry => { max_tries => 1 },
 				worker => $ledger->worker(undef, 10)
@@ -128,6 +129,7 @@ sub sidecar
 			{
 				types => ['SAFE'],
 				processes => 2,
+				prefetch => 2,
 				stuck => 'retry',
 				retry => again(),
 				worker => $ledger->worker(undef, 10)
@@ -142,7 +144,9 @@ sub sidecar
 		]);
 }
 
-$kafka[0]->create_topic($_, 6) foreach qw(in out);
+my $triggers = 'twTasks.campaign.executeTask.default';
+
+$kafka[0]->create_topic($_, 6) foreach 'in', 'out', $triggers;
 my @sidecars = map { sidecar($_) } qw(a b c);
 my $havoc = TwTasks::Havoc->new(
 	broker => \@kafka,
@@ -255,14 +259,17 @@ is($not_once, 0, 'each message of a topic becomes one task');
 is(count_of('(SELECT value FROM public.acknowledged EXCEPT SELECT value FROM public.topic_in) t'),
 	0, 'the brokers lose no acknowledged message');
 
+my $handed_on = $kafka[0]->write_messages($triggers, "$directory/triggers");
+cmp_ok($handed_on, '>', 0, 'nodes hand on triggers') if $queue eq 'kafka' && $ENV{TWT_KILL_SECONDS};
+
 my $tasks = count_of('public.task') + $taken;
 my $messages = count_of('public.message');
 
 diag(sprintf "%s, seed %s, queue %s: %.0f s at %.0f tasks/s: %d tasks, %d messages; %s.\n"
 	  . 'Lost: %d tasks, %d messages. Started twice: %d. Of %d messages of a topic not one task: %d. Left to a person, since they may have run: %d. '
-	  . "Started again, as they may: %d; sent again: %d. Backlog at the end: %d, gone in %.1f s.",
+	  . "Started again, as they may: %d; sent again: %d. Triggers handed on: %d. Backlog at the end: %d, gone in %.1f s.",
 	strftime('%Y-%m-%d', gmtime), TwTasks::Seed::seed(), $queue, $took, $tasks / $took, $tasks, $messages,
-	$havoc->summary, $lost, $missing, $twice, $taken, $not_once, $unknown, $again, $sent_again, $backlog, $drained)
+	$havoc->summary, $lost, $missing, $twice, $taken, $not_once, $unknown, $again, $sent_again, $handed_on, $backlog, $drained)
   if $ENV{TWT_KILL_SECONDS};
 is($_->stop, 0, "$_->{name} stops in order") foreach @sidecars;
 
