@@ -110,7 +110,17 @@ sub children_of
 	return map { TwTasks::Havoc::Child->new($_) } @_;
 }
 
-# How often what happened to which kind of servers, as text.
+# How often a server was killed or frozen.
+sub count
+{
+	my ($self) = @_;
+	my $count = 0;
+
+	$count += $_ foreach values %{ $self->{count} };
+	return $count;
+}
+
+# The same as text, for each kind of servers.
 sub summary
 {
 	my ($self) = @_;
