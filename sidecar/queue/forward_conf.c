@@ -80,7 +80,8 @@ forward_producer_conf(const KafkaOptions *options, char **reason)
 /*
  * One partition can be moved to its end only where assignments are cooperative.
  * An offset is stored when its event is handed out, and committed soon after.
- * Where no offset is stored, or its message is gone, an event says so.
+ * Where no offset is stored, or its message is gone, an event says so, and
+ * another one when the end of a partition is reached.
  */
 rd_kafka_conf_t *
 forward_consumer_conf(const KafkaOptions *options, char **reason)
@@ -94,6 +95,7 @@ forward_consumer_conf(const KafkaOptions *options, char **reason)
 	kafka_conf_set(conf, "group.id", group);
 	kafka_conf_set(conf, "auto.offset.reset", "error");
 	kafka_conf_set(conf, "partition.assignment.strategy", "cooperative-sticky");
+	kafka_conf_set(conf, "enable.partition.eof", "true");
 	kafka_conf_set(conf, "enable.auto.commit", "true");
 	kafka_conf_set(conf, "enable.auto.offset.store", "true");
 	pfree(group);

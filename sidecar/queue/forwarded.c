@@ -26,6 +26,7 @@ struct Forwarded
 	Sweep	   *sweep;
 	Kafka	   *consumer;		/* NULL: it could not be made, or has left */
 	Map		   *topics;			/* ReadTopics by name */
+	dlist_head	skipped;		/* SkippedLogs */
 	Names	   *troubles;		/* logged */
 	int64		njunk;			/* messages that are no triggers */
 	bool		is_down;		/* no broker answers, and that is logged */
@@ -37,11 +38,22 @@ typedef struct ReadTopic
 	char	   *name;
 } ReadTopic;
 
-/* Logs a trouble of that kind and topic once. */
+/* A partition that is to be read from its end, which is not known yet. */
+typedef struct SkippedLog
+{
+	dlist_node	node;
+	const ReadTopic *topic;
+	int32		partition;
+} SkippedLog;
+
+/*
+ * Logs a trouble once.  What brokers say is always the same text; errors of the
+ * client have numbers in theirs.
+ */
 static void
 tell(Forwarded *forwarded, const char *topic, rd_kafka_resp_err_t error, const char *text)
 {
-	char	   *key = psprintf("%s %s", rd_kafka_err2name(error), topic);
+	char	   *key = psprintf("%s %s", topic, error > 0 ? text : rd_kafka_err2name(error));
 
 	if (names_add(forwarded->troubles, key))
 		log_line(TWT_LOG_WARN, "kafka", "could not read triggers%s%s: %s",
@@ -109,16 +121,13 @@ assign_end(Forwarded *forwarded, const rd_kafka_topic_partition_t * place, char 
 	return is_done;
 }
 
-/*
- * The triggers up to the end are lost; their tasks are in the database.  The
- * partition may have gone to another node since the event.
- */
 static void
 start_at_end(Forwarded *forwarded, const rd_kafka_topic_partition_t * place)
 {
-	const ReadTopic *topic = map_get(forwarded->topics, place->topic);
+	SkippedLog *skipped;
 	char	   *reason;
 
+	/* It may have gone to another node since the event. */
 	if (!is_assigned(forwarded, place))
 		return;
 	if (!assign_end(forwarded, place, &reason))
@@ -127,9 +136,34 @@ start_at_end(Forwarded *forwarded, const rd_kafka_topic_partition_t * place)
 		pfree(reason);
 		return;
 	}
-	log_line(TWT_LOG_INFO, "kafka", "triggers of %s, partition %d, are read from the end: "
-			 "there is no offset, or its message is gone", place->topic, place->partition);
-	sweep_want(forwarded->sweep, topic->bucket);
+	skipped = palloc(sizeof(SkippedLog));
+	skipped->topic = map_get(forwarded->topics, place->topic);
+	skipped->partition = place->partition;
+	dlist_push_tail(&forwarded->skipped, &skipped->node);
+}
+
+/*
+ * The end of a partition is reached.  If it was skipped to, the triggers before
+ * it are lost: their tasks are in the database.  An earlier sweep could miss
+ * triggers that came before the end was known.
+ */
+static void
+on_end(Forwarded *forwarded, const rd_kafka_topic_partition_t * place)
+{
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify(iter, &forwarded->skipped)
+	{
+		SkippedLog *skipped = dlist_container(SkippedLog, node, iter.cur);
+
+		if (skipped->partition != place->partition || strcmp(skipped->topic->name, place->topic) != 0)
+			continue;
+		log_line(TWT_LOG_INFO, "kafka", "triggers of %s, partition %d, are read from the end: "
+				 "there was no offset, or its message is gone", place->topic, place->partition);
+		sweep_want(forwarded->sweep, skipped->topic->bucket);
+		dlist_delete(&skipped->node);
+		pfree(skipped);
+	}
 }
 
 /* Brokers that go one by one are no news while another answers. */
@@ -141,6 +175,8 @@ on_error(Forwarded *forwarded, rd_kafka_event_t * event)
 
 	if (error == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET && place != NULL)
 		start_at_end(forwarded, place);
+	else if (error == RD_KAFKA_RESP_ERR__PARTITION_EOF && place != NULL)
+		on_end(forwarded, place);
 	else if (error == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN)
 	{
 		if (!forwarded->is_down)
@@ -262,6 +298,7 @@ forwarded_open(Loop *loop, const Config *config, Tables *tables, Sweep *sweep)
 	forwarded->tables = tables;
 	forwarded->sweep = sweep;
 	forwarded->topics = map_new(0);
+	dlist_init(&forwarded->skipped);
 	forwarded->troubles = names_new(TROUBLES_MAX);
 	add_topics(forwarded, config);
 	if (conf != NULL)
@@ -313,6 +350,8 @@ forwarded_free(Forwarded *forwarded)
 		pfree(topic->name);
 		pfree(topic);
 	}
+	while (!dlist_is_empty(&forwarded->skipped))
+		pfree(dlist_container(SkippedLog, node, dlist_pop_head_node(&forwarded->skipped)));
 	map_free(forwarded->topics);
 	names_free(forwarded->troubles);
 	pfree(forwarded);
