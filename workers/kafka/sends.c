@@ -33,17 +33,13 @@ struct Sends
 	Loop	   *loop;
 	StringInfo	replies;
 	KafkaSettings *settings;
-	Kafka	   *client;			/* NULL: tasks fail until the timer makes the
-								 * next one */
+	Kafka	   *client;			/* NULL: tasks fail until there is one */
 	char	   *trouble;		/* why there is none, or soon; NULL: none */
 	LoopTimer  *timer;			/* when the next client is made */
 	int64		backoff_us;		/* 0: at once, since the last one worked */
-	bool		is_renewing;	/* the next client waits for the old one's
-								 * answers */
-	bool		is_down;		/* no broker can be reached, or lets us in,
-								 * and that is logged */
-	char	   *refusal;		/* why a broker does not let us in; NULL: it
-								 * does */
+	bool		is_renewing;	/* until the old client has its answers */
+	bool		is_down;		/* no broker lets us in, as the log says */
+	char	   *refusal;		/* why a broker does not; NULL: it does */
 	dlist_head	waiting;		/* tasks until the client takes more, oldest
 								 * first */
 	dlist_head	sent;			/* tasks that wait only for delivery reports */
@@ -102,10 +98,13 @@ is_final(rd_kafka_resp_err_t error)
 		error == RD_KAFKA_RESP_ERR_INVALID_RECORD;
 }
 
-/* A client that no broker lets in gets no answer to its messages. */
+/* A client that failed, or that no broker lets in, gets no answer to its messages. */
 static const char *
 reason_of(const Send *send)
 {
+	if (send->error == RD_KAFKA_RESP_ERR__PURGE_QUEUE ||
+		send->error == RD_KAFKA_RESP_ERR__PURGE_INFLIGHT)
+		return send->sends->trouble;
 	if (send->error == RD_KAFKA_RESP_ERR__MSG_TIMED_OUT && send->sends->refusal != NULL)
 		return send->sends->refusal;
 	return rd_kafka_err2str(send->error);

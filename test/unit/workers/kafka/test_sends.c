@@ -224,14 +224,20 @@ test_fatal(void **state)
 {
 	int			n = 100;
 
+	/*
+	 * One request at a time, with a slow answer: the other messages wait for
+	 * it.
+	 */
+	set_to("\"settings\":{\"linger.ms\":0,\"max.in.flight.requests.per.connection\":1,"
+		   "\"batch.num.messages\":1}");
 	start(LATER);
 	expect_reply("\"result\":\"done\"");
-	rd_kafka_mock_push_request_errors(cluster, PRODUCE, 1,
-									  RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER);
+	rd_kafka_mock_broker_push_request_error_rtts(cluster, BROKER, PRODUCE, 1,
+												 RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER, 200);
 	for (int i = 0; i < n; i++)
 		start(LATER);
 	run_until(has_replies, &n);
-	expect_reply("\"result\":\"retry\",\"message\":\"could not send to topic \\\"out\\\": ");
+	expect_reply("\"result\":\"retry\",\"message\":\"could not send to topic \\\"out\\\": the Kafka client failed: ");
 	start(LATER);
 	expect_reply("\"result\":\"done\"");
 }
