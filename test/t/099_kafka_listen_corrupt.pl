@@ -77,6 +77,7 @@ $kafka->produce('again', { value => 9, partition => 1 });
 wait_ok(sub { number_of('AGAIN') == 7 }, 'other partitions go on beside a corrupt message');
 $node->value("SELECT twtasks.reset_listener('again', 'again', 0, 3)");
 wait_ok(sub { number_of('AGAIN') == 9 }, 'the partition goes on when an operator has set its offset');
+ok($process->wait_for_log(qr/"again" \[0\]: goes on at offset/), 'the log says that the partition goes on');
 $process->stop;
 
 # ---- a function that fails ----

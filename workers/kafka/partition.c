@@ -238,10 +238,13 @@ partition_is_news(Partition *partition, const char *trouble)
 	return true;
 }
 
-void
+bool
 partition_succeed(Partition *partition)
 {
+	bool		was_told = partition->trouble != NULL;
+
 	pfree(partition->trouble);
 	partition->trouble = NULL;
 	partition->wait_us = WAIT_MIN_US;
+	return was_told;
 }

@@ -136,7 +136,10 @@ extern bool partition_is_full(const Partition *partition, bool is_paused);
 /* Whether this trouble is another one than before. */
 extern bool partition_is_news(Partition *partition, const char *trouble);
 
-/* Ends the trouble: the next failure is news, and waits briefly. */
-extern void partition_succeed(Partition *partition);
+/*
+ * Ends the trouble: the next failure is news, and waits briefly.  Returns whether
+ * any was told.
+ */
+extern bool partition_succeed(Partition *partition);
 
 #endif							/* TWT_PARTITION_H */

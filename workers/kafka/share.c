@@ -159,8 +159,10 @@ on_taken(void *arg, PgOutcome outcome, PGresult *result)
 		fail_call(share, outcome, result);
 		return;
 	}
-	if (take_answer(result) > partition_offset(share->partition))
-		partition_succeed(share->partition);
+	if (take_answer(result) > partition_offset(share->partition) &&
+		partition_succeed(share->partition))
+		log_line(TWT_LOG_INFO, "listener", "%s: %s: goes on at offset " INT64_FORMAT,
+				 share->of->settings->name, share->name, take_answer(result));
 	place(share, take_answer(result));
 }
 

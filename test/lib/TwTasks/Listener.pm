@@ -48,6 +48,7 @@ sub settings_for
 		listeners => \@listeners);
 }
 
+# The line of a process of that name: settings_for(), and more.
 sub config_for
 {
 	my ($node, $name, %settings) = @_;
@@ -55,7 +56,6 @@ sub config_for
 	return { node => $name, %settings };
 }
 
-# A process of that name, started.  After the name come the settings.
 sub run
 {
 	return $_[0]->launch;

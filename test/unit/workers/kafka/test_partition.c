@@ -244,7 +244,8 @@ test_trouble(void **state)
 	for (int i = 0; i < 20; i++)
 		last = partition_fail(partition);
 	assert_int_equal(last, SECONDS_TO_US(30));
-	partition_succeed(partition);
+	assert_true(partition_succeed(partition));
+	assert_false(partition_succeed(partition));
 	assert_true(partition_is_news(partition, "b"));
 	assert_int_equal(partition_fail(partition), first);
 	partition_free(partition);
