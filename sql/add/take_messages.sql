@@ -49,7 +49,7 @@ BEGIN
 END $$;
 
 /*
- * twtasks_internal.check_run(given, messages)
+ * twtasks_internal.check_run(topic, partition, from_offset, to_offset, messages)
  *
  *		Refuses other parameters of take_messages() that are not valid.
  *
