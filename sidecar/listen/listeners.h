@@ -5,8 +5,8 @@
  *
  *		from: sidecar.c			to: workers/kafka/listen.c
  *
- * One process runs all listeners of the configuration, with a connection of
- * its own.  It runs while this node may start tasks, from the first word of
+ * One process runs all listeners of the configuration, with connections of its
+ * own.  It runs while this node may start tasks, from the first word of
  * the database on: a node that the database refuses, as in a copy, must not
  * take partitions from the nodes of the original.  A lost connection to the
  * database does not end the process, which waits for the database itself.
