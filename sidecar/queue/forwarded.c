@@ -47,8 +47,8 @@ typedef struct SkippedLog
 } SkippedLog;
 
 /*
- * Logs a trouble once.  What brokers say is always the same text; errors of the
- * client have numbers in theirs.
+ * Logs a trouble once.  Errors of brokers always have the same text, and the
+ * texts of the client's errors have numbers in them.
  */
 static void
 tell(Forwarded *forwarded, const char *topic, rd_kafka_resp_err_t error, const char *text)
