@@ -102,13 +102,15 @@ assign_placed(Listener *listener)
 
 	foreach_share(iter, listener)
 	{
-		const Partition *partition = share_of(iter)->partition;
+		Partition  *partition = share_of(iter)->partition;
 
 		share_of(iter)->is_paused = false;
-		if (partition_position(partition) != PARTITION_NOWHERE)
-			rd_kafka_topic_partition_list_add(list, partition_topic(partition),
-											  partition_number(partition))->offset =
-				partition_position(partition);
+		if (partition_position(partition) == PARTITION_NOWHERE)
+			continue;
+		rd_kafka_topic_partition_list_add(list, partition_topic(partition),
+										  partition_number(partition))->offset =
+			partition_position(partition);
+		partition_fetch(partition);
 	}
 	assign(listener, list);
 	(void) rd_kafka_resume_partitions(kafka_handle(listener->of.kafka), list);

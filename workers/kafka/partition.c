@@ -20,6 +20,7 @@ struct Partition
 	LogEnds		ends;
 	int64		offset;
 	int64		position;
+	bool		is_fetched;		/* messages come from the position on */
 	dlist_head	messages;		/* by offset, from offset to position */
 	int64		bytes;			/* the sum of their sizes */
 	int64		wait_us;		/* after the next failure */
@@ -148,7 +149,14 @@ partition_place(Partition *partition, int64 offset, LogEnds *ends)
 	if (is_here)
 		return PARTITION_GOES_ON;
 	partition->position = offset;
+	partition->is_fetched = false;
 	return PARTITION_SEEKS;
+}
+
+void
+partition_fetch(Partition *partition)
+{
+	partition->is_fetched = true;
 }
 
 int64
@@ -166,12 +174,13 @@ partition_forget(Partition *partition)
 {
 	drop_below(partition, PG_INT64_MAX);
 	partition->position = PARTITION_NOWHERE;
+	partition->is_fetched = false;
 }
 
 void
 partition_push(Partition *partition, Message *message)
 {
-	if (partition->position == PARTITION_NOWHERE || message->offset < partition->position)
+	if (!partition->is_fetched || message->offset < partition->position)
 	{
 		message_free(message);
 		return;
@@ -184,7 +193,7 @@ partition_push(Partition *partition, Message *message)
 void
 partition_reach(Partition *partition, int64 offset)
 {
-	if (partition->position != PARTITION_NOWHERE)
+	if (partition->is_fetched)
 		partition->position = Max(partition->position, offset);
 }
 

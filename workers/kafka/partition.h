@@ -67,7 +67,8 @@ typedef struct LogEnds
 typedef enum PartitionPlace
 {
 	PARTITION_GOES_ON,			/* with the messages in memory, if any */
-	PARTITION_SEEKS,			/* the position is new */
+	PARTITION_SEEKS,			/* at the new position; partition_fetch()
+								 * follows */
 	PARTITION_LACKS_MESSAGES,	/* the log begins later */
 	PARTITION_IS_BEYOND			/* the log ends earlier */
 } PartitionPlace;
@@ -111,6 +112,12 @@ extern int64 partition_found(Partition *partition, const LogEnds *ends, Partitio
  * theirs.
  */
 extern PartitionPlace partition_place(Partition *partition, int64 offset, LogEnds *ends) MUSTCHECK;
+
+/*
+ * The fetches begin at the position.  Messages that come between a new position
+ * and this call were fetched for an older one: they would hide a gap.
+ */
+extern void partition_fetch(Partition *partition);
 
 /* Any state -> WAITING.  Returns the time to wait, longer for each failure. */
 extern int64 partition_fail(Partition *partition);

@@ -31,6 +31,7 @@ partition_at(int64 offset)
 
 	(void) partition_found(partition, &ends, PARTITION_LATEST);
 	assert_int_equal(partition_place(partition, offset, &found), PARTITION_SEEKS);
+	partition_fetch(partition);
 	return partition;
 }
 
@@ -203,12 +204,35 @@ test_another_owner(void **state)
 	assert_int_equal(place(partition, 60), PARTITION_SEEKS);
 	assert_int_equal(partition_position(partition), 60);
 	assert_false(partition_take(partition, &run));
+	partition_fetch(partition);
 	partition_push(partition, message_at(30, 1));
 	assert_false(partition_take(partition, &run));
 	partition_push(partition, message_at(60, 1));
 	assert_true(partition_take(partition, &run));
 	assert_int_equal(place(partition, 15), PARTITION_SEEKS);
 	assert_int_equal(partition_position(partition), 15);
+	partition_free(partition);
+}
+
+/* An operator or an older copy of the database sets the offset back. */
+static void
+test_set_back(void **state)
+{
+	Partition  *partition = partition_at(50);
+	Run			run;
+
+	partition_push(partition, message_at(50, 1));
+	assert_true(partition_take(partition, &run));
+	assert_int_equal(place(partition, 20), PARTITION_SEEKS);
+	partition_push(partition, message_at(51, 1));
+	partition_reach(partition, 52);
+	assert_int_equal(partition_position(partition), 20);
+	assert_false(partition_take(partition, &run));
+	partition_fetch(partition);
+	partition_push(partition, message_at(20, 1));
+	assert_true(partition_take(partition, &run));
+	assert_int_equal(run.from_offset, 20);
+	assert_int_equal(run.to_offset, 21);
 	partition_free(partition);
 }
 
@@ -281,8 +305,10 @@ take_all(World *world, int64 from, int64 to)
 static void
 answer(World *world)
 {
-	if (place(world->partition, world->stored) == PARTITION_SEEKS)
-		world->fetched = world->stored;
+	if (place(world->partition, world->stored) != PARTITION_SEEKS)
+		return;
+	world->fetched = world->stored;
+	partition_fetch(world->partition);
 }
 
 static void
@@ -367,6 +393,7 @@ main(void)
 		cmocka_unit_test(test_partly_taken),
 		cmocka_unit_test(test_lost_answer),
 		cmocka_unit_test(test_another_owner),
+		cmocka_unit_test(test_set_back),
 		cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_trouble),
 		cmocka_unit_test(test_random),
