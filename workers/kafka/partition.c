@@ -22,7 +22,7 @@ struct Partition
 	int64		position;
 	bool		is_fetched;		/* messages come from the position on */
 	dlist_head	messages;		/* by offset, from offset to position */
-	int64		bytes;			/* the sum of their sizes */
+	int64		bytes;			/* the sum of their memory */
 	int64		wait_us;		/* after the next failure */
 	char	   *trouble;		/* as told; NULL: none */
 };
@@ -57,6 +57,13 @@ partition_new(const char *topic, int number)
 	return partition;
 }
 
+/* Messages without a value take memory, too. */
+static int64
+memory_of(const Message *message)
+{
+	return sizeof(Message) + message->size;
+}
+
 /* Frees the messages below the offset. */
 static void
 drop_below(Partition *partition, int64 offset)
@@ -68,7 +75,7 @@ drop_below(Partition *partition, int64 offset)
 		if (message->offset >= offset)
 			break;
 		dlist_delete(&message->node);
-		partition->bytes -= message->size;
+		partition->bytes -= memory_of(message);
 		message_free(message);
 	}
 }
@@ -186,7 +193,7 @@ partition_push(Partition *partition, Message *message)
 		return;
 	}
 	dlist_push_tail(&partition->messages, &message->node);
-	partition->bytes += message->size;
+	partition->bytes += memory_of(message);
 	partition->position = message->offset + 1;
 }
 

@@ -154,6 +154,20 @@ test_limits(void **state)
 	partition_free(partition);
 }
 
+static void
+test_messages_without_bytes_fill(void **state)
+{
+	Partition  *partition = partition_at(20);
+	int64		n = 20;
+
+	while (n < WAITING_BYTES_MAX && !partition_is_full(partition, false))
+		partition_push(partition, message_at(n++, 0));
+	assert_true(partition_is_full(partition, false));
+	partition_forget(partition);
+	assert_false(partition_is_full(partition, true));
+	partition_free(partition);
+}
+
 /* A part of the run was taken: the rest stays. */
 static void
 test_partly_taken(void **state)
@@ -390,6 +404,7 @@ main(void)
 		cmocka_unit_test(test_run),
 		cmocka_unit_test(test_marks),
 		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_messages_without_bytes_fill),
 		cmocka_unit_test(test_partly_taken),
 		cmocka_unit_test(test_lost_answer),
 		cmocka_unit_test(test_another_owner),
