@@ -55,6 +55,7 @@ static const Hook hooks[HOOK_COUNT] = {
 	{"task_input"}, "stuck_rule"},
 	[HOOK_INTERCEPT] = {"intercept", "(twtasks.new_task) returns twtasks.new_task",
 	{"new_task"}, "new_task"},
+	[HOOK_DUTY] = {"a duty", "() returns bigint", {NULL}, "bigint"},
 };
 
 static Oid
@@ -64,6 +65,8 @@ type_by_name(const char *name)
 		return TEXTOID;
 	if (strcmp(name, "timestamptz") == 0)
 		return TIMESTAMPTZOID;
+	if (strcmp(name, "bigint") == 0)
+		return INT8OID;
 	return rows_type(name);
 }
 
@@ -383,4 +386,17 @@ twt_call_stuck(PG_FUNCTION_ARGS)
 									  args, &result, &isnull);
 
 	return answer_row(fcinfo, answered, result, isnull);
+}
+
+PG_FUNCTION_INFO_V1(twt_call_duty);
+Datum
+twt_call_duty(PG_FUNCTION_ARGS)
+{
+	bool		isnull;
+	Datum		next_ms = policy_call_in_time(HOOK_DUTY, text_to_cstring(PG_GETARG_TEXT_PP(0)),
+											  NULL, &isnull);
+
+	if (isnull)
+		PG_RETURN_NULL();
+	return next_ms;
 }
