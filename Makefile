@@ -15,9 +15,9 @@ EXTENSION_MK = -f extension.mk PG_CONFIG='$(PG_CONFIG)'
 SUDO = $(if $(DESTDIR),,$(shell test -w "$$($(PG_CONFIG) --pkglibdir)" || echo sudo))
 
 .DEFAULT_GOAL = all
-.PHONY: all extension sidecar web workers version install uninstall demo check check-servers models unit \
+.PHONY: all extension sidecar web workers version install uninstall demo demo-kafka check check-servers models unit \
 	installcheck isolation pgtap tap format format-check lint asan valgrind \
-	campaign-limits bench bench-peers bench-schedule bench-views bench-clean bench-slots bench-http docs clean help
+	campaign-limits campaign-kafka bench bench-peers bench-schedule bench-views bench-clean bench-slots bench-http bench-kafka-outbox docs clean help
 
 all: extension sidecar web workers ## builds the extension, the sidecar, twtasks-web and the workers
 
@@ -52,6 +52,9 @@ uninstall: ## removes them
 
 demo: ## shows a task's life on a server of its own; installs what is missing
 	@scripts/demo
+
+demo-kafka: ## shows Kafka and ZooKeeper with twtasks, on servers of its own
+	@scripts/demo-kafka
 
 check: ## everything CI runs, on servers it starts and stops itself
 	@scripts/check
@@ -96,6 +99,9 @@ valgrind: ## unit tests under valgrind
 campaign-limits: install ## crashes under limits of the whole cluster, many thousands
 	@scripts/campaign-limits $(CRASHES)
 
+campaign-kafka: install ## ten minutes of random kills of brokers and sidecars, under load
+	@scripts/campaign-kafka $(CAMPAIGN)
+
 bench: install ## measures, on a server of its own
 	@bench/run
 
@@ -111,11 +117,17 @@ bench-views: install ## measures the views that people look at, beside millions 
 bench-http: workers ## measures how many HTTP requests a second are sent
 	@bench/http
 
+bench-kafka-outbox: install ## measures how many messages a second go from a commit to Kafka
+	@bench/kafka/run outbox
+
 bench-slots: install ## measures how two sidecars share a limit of the whole cluster
 	@bench/slots
 
 bench-clean: install ## measures how fast old history is cleaned, beside others that finish
 	@bench/clean
+
+bench-growing: install ## measures what docs/growing.md starts from
+	@bench/growing/measure
 
 docs: sidecar web ## writes the pages of docs/ that come from the sources
 	@scripts/docs

@@ -105,3 +105,31 @@ run_make()
 		sed -E 's/(^| )-j[0-9]*//g; s/--jobserver-[a-z]*=[^ ]*//g') \
 		make --no-print-directory -j "$(nproc)" "$@"
 }
+
+# prove_alone FILE [NAME=VALUE...] -- a TAP test with these variables, as the
+# server's user, on a copy of the tests that goes away with the script
+prove_alone()
+{
+	local pgxs_test
+
+	pgxs_test=$(dirname "$("$PG_CONFIG" --pgxs)")/../test
+	work=$(new_directory)
+	trap 'rm -rf "$work"' EXIT
+	copy_tree "$work" test
+	mkdir -p "$work/bin" "$work/tmp" "$work/ports"
+	cp "$root/sidecar/twtasksd" "$root"/workers/*/twtasks-* "$work/bin/"
+	give_to_server "$work"
+	(cd "$work" && as_server env HOME="$work" TMPDIR="$work/tmp" \
+		PATH="$("$PG_CONFIG" --bindir):$PATH" TWTASKSD="$work/bin/twtasksd" \
+		PERL5LIB="$pgxs_test/perl:$work/test/lib" PG_REGRESS="$pgxs_test/regress/pg_regress" \
+		PG_TEST_PORT_DIR="$work/ports" TESTDIR="$work" TESTDATADIR="$work/tmp_check" \
+		TESTLOGDIR="$work/tmp_check/log" "${@:2}" prove "$1")
+}
+
+# free_ports NUMBER -- prints so many, in one line
+free_ports()
+{
+	perl -MIO::Socket::INET -e '
+		my @sockets = map { IO::Socket::INET->new(LocalAddr => "127.0.0.1", Listen => 1) } 1 .. shift;
+		print join(" ", map { $_->sockport } @sockets), "\n"' "$1"
+}

@@ -31,6 +31,7 @@ override CPPFLAGS += -iquote $(TOP)/sidecar -iquote $(TOP)/src -iquote $(TOP)/ \
 	$(patsubst -I%,-isystem %,$(shell $(PKG_CONFIG) --cflags $(PACKAGES))) \
 	-D_GNU_SOURCE $(if $(SANITIZE),,-D_FORTIFY_SOURCE=2) \
 	$(if $(ASSERTS),-DUSE_ASSERT_CHECKING) \
+	$(if $(filter no,$(WITH_KAFKA)),,-DWITH_KAFKA) \
 	$(if $(filter no,$(WITH_ZOOKEEPER)),,-DWITH_ZOOKEEPER)
 
 # The last two are what the server's headers are written for.

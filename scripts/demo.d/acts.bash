@@ -3,8 +3,7 @@
 # acts.bash -- the acts of the demo, one for each promise.  Sourced by
 # scripts/demo, whose functions it uses.
 
-# The sidecars' files.
-demo=
+demo=			# the directory of the processes' files
 
 play()
 {
@@ -15,12 +14,6 @@ play()
 	act_slow_type
 	act_killed
 	act_sql
-}
-
-# ms INTERVAL -- an expression that prints it
-ms()
-{
-	echo "round(extract(epoch FROM $1) * 1000) || ' ms'"
 }
 
 act_commit()
@@ -155,7 +148,7 @@ SELECT twtasks.add_task('PAYOUT');                                      -- stuck
 		WHERE t.status = 'PROCESSING' AND t.type IN ('REPORT', 'PAYOUT') GROUP BY n.name")"
 	killed=$(see 'SELECT clock_timestamp()')
 	fact "kill -9 $(cat "$demo/a.pid")"
-	end_sidecar KILL a
+	end_process KILL a
 	wait_for "NOT EXISTS (SELECT FROM twtasks.tasks
 		WHERE type IN ('REPORT', 'PAYOUT') AND status NOT IN ('DONE', 'ERROR'))" >/dev/null
 	fact "$(see "SELECT count(*) || ' of type ' || t.type || ' are ' || t.status || ', the last after ' ||
@@ -177,7 +170,7 @@ act_sql()
 FROM generate_series(1, 3000);" >/dev/null
 	wait_for "(SELECT count(*) >= 300 FROM twtasks.tasks WHERE type = 'TRANSFER' AND status = 'DONE')" >/dev/null
 	fact "kill -9 $(cat "$demo/b.pid")"
-	end_sidecar KILL b
+	end_process KILL b
 	fact "$(see "SELECT count(*) FILTER (WHERE status = 'DONE') || ' done, ' ||
 		count(*) FILTER (WHERE status <> 'DONE') || ' to do'
 		FROM twtasks.tasks WHERE type = 'TRANSFER'"); the sidecar is started again"

@@ -8,6 +8,7 @@ task_free(Task *task)
 {
 	pfree(task->type);
 	pfree(task->sub_type);
+	pfree(task->key);
 	pfree(task->bucket);
 	pfree(task->deadline_text);
 	pfree(task->context);

@@ -36,6 +36,7 @@ typedef struct Task
 	RowPlace	place;			/* place of its row after the grab */
 	char	   *type;
 	char	   *sub_type;		/* NULL: none */
+	char	   *key;			/* its unique key; NULL: none */
 	char	   *bucket;
 	int			priority;
 	int			tries;			/* this attempt included, from 1 */

@@ -1,14 +1,15 @@
 #include "base/port.h"
 
-#include <jansson.h>
 #include <unistd.h>
 
 #include "base/address.h"
 #include "base/map.h"
 #include "common/pattern.h"
 #include "common/trigger.h"
+#include "config/bundled.h"
 #include "config/config.h"
 #include "config/hello.h"
+#include "config/judged.h"
 
 #define MILLISECONDS(n) MS_TO_US(n)
 #define SECONDS(n) SECONDS_TO_US(n)
@@ -200,97 +201,57 @@ settle_node(Config *config, const Place *place)
 	return true;
 }
 
-static bool
-has_settings(const HandlerConfig *handler)
+/* The options of a handler replace the settings that it is given here. */
+static void
+make_hellos(Config *config)
 {
-	return handler->told != NULL && handler->told->noptions > 0;
+	char	   *kafka = hello_settings(NULL, &kafka_section, &config->kafka);
+
+	for (int i = 0; i < config->nhandlers; i++)
+	{
+		HandlerConfig *handler = config->handlers[i];
+
+		if (handler->told != NULL)
+			handler->hello = hello_make(config->node,
+										handler->inherits_kafka ? kafka : handler->settings,
+										handler->told, handler);
+	}
+	pfree(kafka);
 }
 
 /*
- * Reports the fault of a handler's settings, if its program answers with one.
+ * Bundled programs judge the settings of their handlers.  The section "kafka"
+ * is judged before the handlers that inherit from it, as one for all topics.
  */
-static bool
-check_answer(const HandlerConfig *handler, const char *line, const Place *place)
-{
-	json_t	   *answer = json_loads(line, JSON_DISABLE_EOF_CHECK, NULL);
-	const char *error = json_string_value(json_object_get(answer, "error"));
-	const char *setting = json_string_value(json_object_get(answer, "setting"));
-	bool		is_fine = json_object_get(answer, "ready") != NULL;
-	char	   *option = psprintf("handlers[%d].%s", handler->index,
-								  setting != NULL ? setting : handler->told->options[0].name);
-
-	if (!is_fine)
-		(void) options_fail(place, option, "%s",
-							error != NULL ? error : "its program does not answer");
-	pfree(option);
-	json_decref(answer);
-	return is_fine;
-}
-
-static bool
-is_judged_by(const HandlerConfig *handler, const char *program)
-{
-	return has_settings(handler) && strcmp(handler->argv[0], program) == 0;
-}
-
-/* The program answers one line for each of its handlers. */
-static bool
-check_answers(const Config *config, const char *program, const char *line,
-			  const Place *place)
-{
-	bool		is_fine = true;
-
-	for (int i = 0; i < config->nhandlers && is_fine; i++)
-	{
-		if (!is_judged_by(config->handlers[i], program))
-			continue;
-		is_fine = check_answer(config->handlers[i], line, place);
-		line += strcspn(line, "\n");
-		line += *line == '\n';
-	}
-	return is_fine;
-}
-
-/* Starts the program once for all handlers that it will run. */
-static bool
-check_program(const Config *config, const char *program, const Place *place)
-{
-	StringInfoData hellos;
-	char	   *reason = NULL;
-	char	   *answers;
-	bool		is_fine;
-
-	initStringInfo(&hellos);
-	for (int i = 0; i < config->nhandlers; i++)
-		if (is_judged_by(config->handlers[i], program))
-			appendStringInfo(&hellos, "%s\n", config->handlers[i]->hello);
-	answers = hello_check(program, hellos.data, &reason);
-	is_fine = answers != NULL ? check_answers(config, program, answers, place) :
-		options_fail(place, "handlers", "%s", reason);
-	pfree(hellos.data);
-	pfree(answers);
-	pfree(reason);
-	return is_fine;
-}
-
-/* Bundled programs judge the settings of their handlers. */
 static bool
 check_settings(const Config *config, const Place *place)
 {
-	bool		is_fine = true;
+	char	   *kafka = bundled_path("kafka");
+	char	   *hello = hello_make(config->node, "{\"kafka\": \"*\"}", &kafka_section, &config->kafka);
+	Judged	   *list = palloc((config->nhandlers + 1) * sizeof(Judged));
+	Judged		section = {kafka, hello, pstrdup("kafka"), "brokers"};
+	int			n = 0;
+	bool		is_fine;
 
-	for (int i = 0; i < config->nhandlers && is_fine; i++)
+	list[n++] = section;
+	for (int i = 0; i < config->nhandlers; i++)
 	{
 		const HandlerConfig *handler = config->handlers[i];
-		int			first = 0;
 
-		if (!has_settings(handler))
+		if (handler->told == NULL || handler->told->noptions == 0)
 			continue;
-		while (!is_judged_by(config->handlers[first], handler->argv[0]))
-			first++;
-		if (first == i)
-			is_fine = check_program(config, handler->argv[0], place);
+		list[n].program = handler->argv[0];
+		list[n].hello = handler->hello;
+		list[n].owner = psprintf("handlers[%d]", i);
+		list[n++].option = handler->told->options[0].name;
 	}
+	is_fine = options_given(place, "kafka") ? judged_all(list, n, place) :
+		judged_all(list + 1, n - 1, place);
+	while (n-- > 0)
+		pfree(list[n].owner);
+	pfree(list);
+	pfree(hello);
+	pfree(kafka);
 	return is_fine;
 }
 
@@ -306,13 +267,7 @@ settle(void *target, const Place *place)
 	if (config->leader == LEADER_ZOOKEEPER &&
 		!zookeeper_options_complete(&config->zookeeper, place))
 		return false;
-	for (int i = 0; i < config->nhandlers; i++)
-	{
-		HandlerConfig *handler = config->handlers[i];
-
-		if (handler->told != NULL)
-			handler->hello = hello_make(config->node, handler->settings, handler->told, handler);
-	}
+	make_hellos(config);
 	return check_settings(config, place);
 }
 
@@ -399,6 +354,11 @@ static const Option root_options[] = {
 		"zookeeper", OPTION_SECTION, .section = &zookeeper_section,
 		.offset = offsetof(Config, zookeeper),
 		.help = "how to reach ZooKeeper, for leader: zookeeper"
+	},
+	{
+		"kafka", OPTION_SECTION, .section = &kafka_section,
+		.offset = offsetof(Config, kafka),
+		.help = "how to reach Kafka, for handlers without brokers"
 	},
 	{
 		"listen", OPTION_TEXT, .needs_restart = true,

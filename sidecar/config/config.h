@@ -15,6 +15,7 @@
 #define TWT_CONFIG_H
 
 #include "base/policy.h"
+#include "config/kafka_options.h"
 #include "config/log_options.h"
 #include "config/options.h"
 #include "config/zookeeper_options.h"
@@ -56,6 +57,8 @@ typedef struct HandlerConfig
 	const Section *told;		/* options for its processes; NULL: no hello */
 	char	   *settings;		/* settings for its processes, a JSON object;
 								 * NULL: none */
+	bool		inherits_kafka; /* has the settings of the section "kafka"
+								 * where it has none */
 	char	   *hello;			/* the first line, which carries both */
 	char	   *function;		/* schema.function, or NULL */
 	char	   *role;			/* role that runs function; NULL: the
@@ -91,6 +94,7 @@ typedef struct Config
 	int64		sweep_us;		/* between two sweeps of the whole table */
 	LeaderKind	leader;
 	ZooKeeperConfig zookeeper;
+	KafkaOptions kafka;
 	char	   *listen;			/* address for health; NULL: none */
 	HandlerConfig **handlers;
 	int			nhandlers;

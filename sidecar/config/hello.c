@@ -12,7 +12,7 @@
 static json_t *
 words_json(char *const *words)
 {
-	json_t	   *list = json_array();
+	json_t	   *list = words != NULL ? json_array() : NULL;
 
 	for (int i = 0; words != NULL && words[i] != NULL; i++)
 		json_array_append_new(list, json_string(words[i]));
@@ -51,35 +51,48 @@ value_json(const Option *option, const void *value)
 }
 
 static json_t *
-make_settings(const char *given, const Section *told, const void *handler)
+make_settings(const char *given, const Section *told, const void *target)
 {
 	json_t	   *settings = given != NULL ? json_loads(given, 0, NULL) : json_object();
 
 	for (int i = 0; i < told->noptions; i++)
 	{
 		const Option *option = &told->options[i];
+		json_t	   *value = value_json(option, (const char *) target + option->offset);
 
-		json_object_set_new(settings, option->name,
-							value_json(option, (const char *) handler + option->offset));
+		if (value != NULL)
+			json_object_set_new(settings, option->name, value);
 	}
 	return settings;
+}
+
+/* Returns the text of the object, palloc'd, and frees the object. */
+static char *
+take_text(json_t *object)
+{
+	char	   *text = json_dumps(object, JSON_COMPACT);
+	char	   *copy = pstrdup(text);
+
+	free(text);
+	json_decref(object);
+	return copy;
+}
+
+char *
+hello_settings(const char *given, const Section *told, const void *target)
+{
+	return take_text(make_settings(given, told, target));
 }
 
 char *
 hello_make(const char *node, const char *settings, const Section *told, const void *handler)
 {
 	json_t	   *hello = json_object();
-	char	   *text;
-	char	   *copy;
 
 	json_object_set_new(hello, "hello", json_integer(1));
 	json_object_set_new(hello, "node", json_string(node));
 	json_object_set_new(hello, "settings", make_settings(settings, told, handler));
-	text = json_dumps(hello, JSON_COMPACT);
-	copy = pstrdup(text);
-	free(text);
-	json_decref(hello);
-	return copy;
+	return take_text(hello);
 }
 
 /* Returns an anonymous file with the text, to be read from its start, or -1. */

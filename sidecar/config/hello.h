@@ -13,10 +13,15 @@
 #include "config/option.h"
 
 /*
- * Returns {"hello":1,"node":"...","settings":{...}}, palloc'd, without a line
- * end.  The settings are the members of the JSON object settings, if not NULL,
- * and the options that told describes in handler.  Each option has its own
+ * Returns the text of a JSON object, palloc'd: the members of given, if not
+ * NULL, and those options of target that are set.  Each option has its own
  * name; durations are in seconds, sizes in bytes.
+ */
+extern char *hello_settings(const char *given, const Section *told, const void *target);
+
+/*
+ * Returns {"hello":1,"node":"...","settings":{...}}, palloc'd, without a line
+ * end.  The settings are those of hello_settings().
  */
 extern char *hello_make(const char *node, const char *settings, const Section *told,
 						const void *handler);

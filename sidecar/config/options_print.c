@@ -25,12 +25,19 @@ typedef struct Printing
 
 static void print_section(Printing *printing);
 
+/* A section without an option would read as one without a value. */
 static bool
 is_printed(const Option *option, const char *source)
 {
-	return (option->type != OPTION_TEXT && option->type != OPTION_WORDS &&
-			option->type != OPTION_SETTINGS) ||
-		*(void *const *) (source + option->offset) != NULL;
+	const char *value = source + option->offset;
+	bool		is_any = option->type != OPTION_SECTION;
+
+	for (int i = 0; !is_any && i < option->section->noptions; i++)
+		is_any = is_printed(&option->section->options[i], value);
+	if (option->type != OPTION_TEXT && option->type != OPTION_WORDS &&
+		option->type != OPTION_SETTINGS)
+		return is_any;
+	return *(void *const *) value != NULL;
 }
 
 static void

@@ -8,6 +8,7 @@
 #include "base/port.h"
 
 #include "base/address.h"
+#include "config/secret_file.h"
 #include "config/zookeeper_options.h"
 
 static const char *
@@ -74,10 +75,26 @@ const Section zookeeper_section = {
 	zookeeper_options, lengthof(zookeeper_options), sizeof(ZooKeeperConfig)
 };
 
+/* ZooKeeper itself refuses a wrong digest only when nodes connect. */
+static bool
+check_digest(const char *path, const Place *place)
+{
+	char	   *reason = NULL;
+	char	  **lines = secret_file_read(path, &reason);
+	bool		is_fine = lines != NULL && strchr(lines[0], ':') != NULL;
+
+	if (!is_fine)
+		(void) options_fail(place, "zookeeper.digest_file", "%s",
+							reason != NULL ? reason : "the first line of the file must be USER:PASSWORD");
+	secret_file_forget(lines);
+	pfree(reason);
+	return is_fine;
+}
+
 bool
 zookeeper_options_complete(const ZooKeeperConfig *config, const Place *place)
 {
-	if (config->servers != NULL && config->group != NULL)
-		return true;
-	return options_fail(place, "leader", "\"zookeeper\" needs zookeeper.servers and zookeeper.group");
+	if (config->servers == NULL || config->group == NULL)
+		return options_fail(place, "leader", "\"zookeeper\" needs zookeeper.servers and zookeeper.group");
+	return config->digest_file == NULL || check_digest(config->digest_file, place);
 }

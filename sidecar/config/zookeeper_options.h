@@ -26,8 +26,8 @@ typedef struct ZooKeeperConfig
 extern const Section zookeeper_section;
 
 /*
- * Returns false, after options_fail(), unless servers and group are given.  A
- * settle function calls it.
+ * Returns false, after options_fail(), unless servers and group are given, and
+ * the digest file, if any, has a digest.  A settle function calls it.
  */
 extern bool zookeeper_options_complete(const ZooKeeperConfig *config, const Place *place);
 

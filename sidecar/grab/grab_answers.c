@@ -98,6 +98,7 @@ make_task(GrabAnswers *answers, const PGresult *result, int row, Policy *policy,
 	task->version = wire_get_int(result, row, GRAB_VERSION);
 	task->type = wire_dup_text(result, row, GRAB_TYPE);
 	task->sub_type = wire_dup_text(result, row, GRAB_SUB_TYPE);
+	task->key = wire_dup_text(result, row, GRAB_KEY);
 	task->bucket = wire_dup_text(result, row, GRAB_BUCKET);
 	task->priority = wire_get_int(result, row, GRAB_PRIORITY);
 	task->tries = wire_get_int(result, row, GRAB_TRIES);

@@ -26,8 +26,13 @@
  */
 #define POLL_US SECONDS_TO_US(1)
 
+#define PRODUCER_EVENTS (RD_KAFKA_EVENT_DR | RD_KAFKA_EVENT_ERROR)
+#define CONSUMER_EVENTS (RD_KAFKA_EVENT_FETCH | RD_KAFKA_EVENT_ERROR | \
+						 RD_KAFKA_EVENT_REBALANCE | RD_KAFKA_EVENT_OFFSET_COMMIT)
+
 struct Kafka
 {
+	Loop	   *loop;
 	rd_kafka_t *handle;
 	rd_kafka_queue_t *queue;
 	int			fd;				/* non-blocking: a full one must not stop a
@@ -36,22 +41,61 @@ struct Kafka
 	LoopTimer  *timer;
 	KafkaEventFn fn;
 	void	   *arg;
+	LoopFn		on_closed;		/* NULL: not closing */
+	void	   *closed_arg;
+	int64		close_by_us;
 };
 
+/* A group waits for the answer of a member that leaves, too. */
+static void
+drop(Kafka *kafka, rd_kafka_event_t * event)
+{
+	char	   *reason = NULL;
+
+	if (rd_kafka_event_type(event) == RD_KAFKA_EVENT_REBALANCE &&
+		!kafka_rebalance(kafka, event, &reason))
+		pfree(reason);
+}
+
+static void
+pass_on(Kafka *kafka, rd_kafka_event_t * event)
+{
+	if (kafka->on_closed != NULL)
+		drop(kafka, event);
+	else if (kafka->fn != NULL)
+		kafka->fn(kafka->arg, event);
+	rd_kafka_event_destroy(event);
+}
+
+static bool
+is_closed(Kafka *kafka)
+{
+	return rd_kafka_consumer_closed(kafka->handle) ||
+		loop_now_us(kafka->loop) >= kafka->close_by_us;
+}
+
+/* The last call may free the client. */
 static void
 pump(Kafka *kafka)
 {
 	rd_kafka_event_t *event;
+	int64		wait_us = POLL_US;
 	int			n = 0;
 
 	while (n < EVENTS_A_TURN && (event = rd_kafka_queue_poll(kafka->queue, 0)) != NULL)
 	{
-		if (kafka->fn != NULL)
-			kafka->fn(kafka->arg, event);
-		rd_kafka_event_destroy(event);
+		pass_on(kafka, event);
 		n++;
 	}
-	loop_timer_start(kafka->timer, n < EVENTS_A_TURN ? POLL_US : 0);
+	if (kafka->on_closed != NULL && is_closed(kafka))
+	{
+		loop_timer_stop(kafka->timer);
+		kafka->on_closed(kafka->closed_arg);
+		return;
+	}
+	if (kafka->on_closed != NULL)
+		wait_us = Min(wait_us, kafka->close_by_us - loop_now_us(kafka->loop));
+	loop_timer_start(kafka->timer, n < EVENTS_A_TURN ? wait_us : 0);
 }
 
 static void
@@ -95,31 +139,42 @@ start(rd_kafka_type_t type, rd_kafka_conf_t * conf, char **reason)
 	return handle;
 }
 
+/* A consumer's own queue gets what the main queue of a producer gets. */
+static rd_kafka_queue_t *
+get_queue(rd_kafka_t * handle, rd_kafka_type_t type)
+{
+	if (type == RD_KAFKA_PRODUCER)
+		return rd_kafka_queue_get_main(handle);
+	rd_kafka_poll_set_consumer(handle);
+	return rd_kafka_queue_get_consumer(handle);
+}
+
 static void
-watch(Kafka *kafka, Loop *loop)
+watch(Kafka *kafka, rd_kafka_type_t type)
 {
 	static const uint64 one = 1;
 
-	kafka->queue = rd_kafka_queue_get_main(kafka->handle);
-	kafka->io = loop_io_new(loop, kafka->fd, on_readable, kafka);
-	kafka->timer = loop_timer_new(loop, on_timer, kafka);
+	kafka->queue = get_queue(kafka->handle, type);
+	kafka->io = loop_io_new(kafka->loop, kafka->fd, on_readable, kafka);
+	kafka->timer = loop_timer_new(kafka->loop, on_timer, kafka);
 	loop_io_want(kafka->io, LOOP_READ);
 	rd_kafka_queue_io_event_enable(kafka->queue, kafka->fd, &one, sizeof(one));
 	loop_timer_start(kafka->timer, 0);
 }
 
-Kafka *
-kafka_producer_new(Loop *loop, rd_kafka_conf_t * conf, char **reason)
+static Kafka *
+open_client(Loop *loop, rd_kafka_type_t type, rd_kafka_conf_t * conf, char **reason)
 {
 	Kafka	   *kafka = palloc0(sizeof(Kafka));
 
-	rd_kafka_conf_set_events(conf, RD_KAFKA_EVENT_DR | RD_KAFKA_EVENT_ERROR);
+	rd_kafka_conf_set_events(conf, type == RD_KAFKA_PRODUCER ? PRODUCER_EVENTS : CONSUMER_EVENTS);
 	rd_kafka_conf_set_log_cb(conf, NULL);
-	kafka->handle = start(RD_KAFKA_PRODUCER, conf, reason);
+	kafka->loop = loop;
+	kafka->handle = start(type, conf, reason);
 	kafka->fd = kafka->handle != NULL ? eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC) : -1;
 	if (kafka->fd >= 0)
 	{
-		watch(kafka, loop);
+		watch(kafka, type);
 		return kafka;
 	}
 	if (kafka->handle != NULL)
@@ -129,6 +184,18 @@ kafka_producer_new(Loop *loop, rd_kafka_conf_t * conf, char **reason)
 	}
 	pfree(kafka);
 	return NULL;
+}
+
+Kafka *
+kafka_producer_new(Loop *loop, rd_kafka_conf_t * conf, char **reason)
+{
+	return open_client(loop, RD_KAFKA_PRODUCER, conf, reason);
+}
+
+Kafka *
+kafka_consumer_new(Loop *loop, rd_kafka_conf_t * conf, char **reason)
+{
+	return open_client(loop, RD_KAFKA_CONSUMER, conf, reason);
 }
 
 void
@@ -144,6 +211,87 @@ kafka_handle(Kafka *kafka)
 	return kafka->handle;
 }
 
+/* ---- rebalances ---- */
+
+static bool
+is_cooperative(Kafka *kafka)
+{
+	const char *protocol = rd_kafka_rebalance_protocol(kafka->handle);
+
+	return protocol != NULL && strcmp(protocol, "COOPERATIVE") == 0;
+}
+
+/* After a failure, the client would wait for another answer forever. */
+static bool
+judge(Kafka *kafka, rd_kafka_error_t * error, char **reason)
+{
+	if (error == NULL)
+		return true;
+	*reason = pstrdup(rd_kafka_error_string(error));
+	rd_kafka_error_destroy(error);
+	rd_kafka_assign(kafka->handle, NULL);
+	return false;
+}
+
+/* Returns the error as those calls do that have a text for it. */
+static rd_kafka_error_t *
+assign_eagerly(Kafka *kafka, const rd_kafka_topic_partition_list_t * partitions)
+{
+	rd_kafka_resp_err_t error = rd_kafka_assign(kafka->handle, partitions);
+
+	return error == RD_KAFKA_RESP_ERR_NO_ERROR ? NULL :
+		rd_kafka_error_new(error, "%s", rd_kafka_err2str(error));
+}
+
+bool
+kafka_assign(Kafka *kafka, const rd_kafka_topic_partition_list_t * partitions, char **reason)
+{
+	return judge(kafka, is_cooperative(kafka) ?
+				 rd_kafka_incremental_assign(kafka->handle, partitions) :
+				 assign_eagerly(kafka, partitions), reason);
+}
+
+bool
+kafka_unassign(Kafka *kafka, const rd_kafka_topic_partition_list_t * partitions, char **reason)
+{
+	return judge(kafka, is_cooperative(kafka) ?
+				 rd_kafka_incremental_unassign(kafka->handle, partitions) :
+				 assign_eagerly(kafka, NULL), reason);
+}
+
+bool
+kafka_rebalance(Kafka *kafka, rd_kafka_event_t * event, char **reason)
+{
+	const		rd_kafka_topic_partition_list_t *partitions =
+		rd_kafka_event_topic_partition_list(event);
+
+	switch (rd_kafka_event_error(event))
+	{
+		case RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS:
+			return kafka_assign(kafka, partitions, reason);
+		case RD_KAFKA_RESP_ERR__REVOKE_PARTITIONS:
+			return kafka_unassign(kafka, partitions, reason);
+		default:
+			return judge(kafka, assign_eagerly(kafka, NULL), reason);
+	}
+}
+
+/* ---- the end ---- */
+
+void
+kafka_close(Kafka *kafka, int64 timeout_us, LoopFn fn, void *arg)
+{
+	rd_kafka_error_t *error = rd_kafka_consumer_close_queue(kafka->handle, kafka->queue);
+
+	kafka->on_closed = fn;
+	kafka->closed_arg = arg;
+	kafka->close_by_us = loop_now_us(kafka->loop) + (error == NULL ? timeout_us : 0);
+	if (error != NULL)
+		rd_kafka_error_destroy(error);
+	loop_timer_start(kafka->timer, 0);
+}
+
+/* A plain destroy would wait for the answers of brokers, however long. */
 void
 kafka_free(Kafka *kafka)
 {
@@ -151,7 +299,7 @@ kafka_free(Kafka *kafka)
 	loop_io_free(kafka->io);
 	loop_timer_free(kafka->timer);
 	rd_kafka_queue_destroy(kafka->queue);
-	rd_kafka_destroy(kafka->handle);
+	rd_kafka_destroy_flags(kafka->handle, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
 	close(kafka->fd);
 	pfree(kafka);
 }

@@ -6,8 +6,13 @@
  *		from: kafka_conf.h			to: librdkafka
  *
  * librdkafka works in threads of its own, which call none of our functions.
- * Each delivery report or error is an event in one queue, and an eventfd wakes
- * the loop for it.  Without a client there is neither a thread nor a socket.
+ * Each delivery report, message or error is an event in one queue, and an
+ * eventfd wakes the loop for it.  Without a client there is neither a thread
+ * nor a socket.
+ *
+ * A consumer is a member of a group, which shares out the partitions of its
+ * topics.  Each change of the shares is an event.  The shares change only when
+ * each member concerned has answered.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,13 +34,50 @@ typedef void (*KafkaEventFn) (void *arg, rd_kafka_event_t * event);
  */
 extern Kafka *kafka_producer_new(Loop *loop, rd_kafka_conf_t * conf, char **reason) MUSTCHECK;
 
-/* Calls fn for delivery reports and errors. */
+/*
+ * Like kafka_producer_new(), for a consumer.  conf has the group, and which
+ * offsets are stored and committed.  The caller subscribes with the handle.
+ */
+extern Kafka *kafka_consumer_new(Loop *loop, rd_kafka_conf_t * conf, char **reason) MUSTCHECK;
+
+/*
+ * Calls fn for errors and delivery reports, or for errors, messages, rebalances
+ * and answers to commits.
+ */
 extern void kafka_on_event(Kafka *kafka, KafkaEventFn fn, void *arg);
 
 /* Returns the handle, for calls of librdkafka that do not block. */
 extern rd_kafka_t * kafka_handle(Kafka *kafka);
 
-/* Ends the threads.  Messages without a delivery report may or may not be sent. */
+/*
+ * Answers a rebalance, in the event's call or later, cooperatively or eagerly
+ * as the group does.  partitions are those of the event, or a copy of them in
+ * which the caller may set offsets to start at.  False, with a palloc'd reason:
+ * the consumer now has no partitions until the next rebalance.
+ */
+extern bool kafka_assign(Kafka *kafka, const rd_kafka_topic_partition_list_t * partitions,
+						 char **reason) MUSTCHECK;
+extern bool kafka_unassign(Kafka *kafka, const rd_kafka_topic_partition_list_t * partitions,
+						   char **reason) MUSTCHECK;
+
+/*
+ * Answers a rebalance event whose partitions start at their committed offsets.
+ * An event of an error, neither an assignment nor a revocation, gives up all
+ * partitions.
+ */
+extern bool kafka_rebalance(Kafka *kafka, rd_kafka_event_t * event, char **reason) MUSTCHECK;
+
+/*
+ * Lets a consumer commit its stored offsets and leave its group, so that the
+ * others take its partitions at once.  No more events are passed on.  Calls fn
+ * once, at the end or after timeout_us, from the loop; fn may free the client.
+ */
+extern void kafka_close(Kafka *kafka, int64 timeout_us, LoopFn fn, void *arg);
+
+/*
+ * Ends the threads.  Messages without a delivery report may or may not be sent.
+ * A consumer that is not closed leaves its group only when its session expires.
+ */
 extern void kafka_free(Kafka *kafka);
 
 #endif							/* TWT_KAFKA_H */

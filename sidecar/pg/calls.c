@@ -14,8 +14,8 @@
 #define GRABBED_COLUMNS(content) \
 	"g.id, g.version, g.type, g.sub_type, g.bucket, g.priority, g.tries, " \
 	"g.grabbed, " content ", "
-#define CONTENT "g.data, g.payload, g.context"
-#define NO_CONTENT "NULL::jsonb, NULL::bytea, NULL::jsonb"
+#define CONTENT "g.data, g.payload, g.context, g.key"
+#define NO_CONTENT "NULL::jsonb, NULL::bytea, NULL::jsonb, NULL::text"
 
 /*
  * Settings that our sessions must not inherit from the defaults of the

@@ -63,6 +63,7 @@ enum
 	GRAB_DATA,					/* jsonb */
 	GRAB_PAYLOAD,
 	GRAB_CONTEXT,				/* jsonb */
+	GRAB_KEY,
 	GRAB_PLACE					/* null: not known */
 };
 

@@ -132,15 +132,21 @@ wire_null_element(WireParams *params)
 }
 
 void
-wire_text(WireParams *params, const char *value)
+wire_bytes(WireParams *params, const char *value, int len)
 {
 	if (value == NULL)
 	{
 		wire_null_element(params);
 		return;
 	}
-	put_int4(last_value(params), (int32) strlen(value));
-	appendStringInfoString(last_value(params), value);
+	put_int4(last_value(params), len);
+	appendBinaryStringInfo(last_value(params), value, len);
+}
+
+void
+wire_text(WireParams *params, const char *value)
+{
+	wire_bytes(params, value, value == NULL ? 0 : (int) strlen(value));
 }
 
 int64

@@ -17,6 +17,7 @@
 /* Types of elements, by their fixed numbers in pg_type.dat. */
 typedef enum WireType
 {
+	WIRE_BYTEA = 17,
 	WIRE_INT8 = 20,
 	WIRE_TEXT = 25,
 	WIRE_TID = 27,
@@ -49,6 +50,7 @@ extern void wire_uuid(WireParams *params, const uint8 *id);
 extern void wire_int8(WireParams *params, int64 value);
 extern void wire_place(WireParams *params, const RowPlace *place);
 extern void wire_text(WireParams *params, const char *value);	/* NULL: null */
+extern void wire_bytes(WireParams *params, const char *value, int len); /* NULL: null */
 extern void wire_null_element(WireParams *params);
 
 /* Values of a result; the caller knows the type of the column. */

@@ -112,8 +112,7 @@ parent_path(const Election *election, int depth)
 static void
 set_path(const Election *election, char **path, const char *name)
 {
-	if (*path != NULL)
-		pfree(*path);
+	pfree(*path);
 	*path = name == NULL ? NULL :
 		psprintf("/twtasks/%s/leader/%s", election->config->group, name);
 }
@@ -357,7 +356,10 @@ give_credentials(Election *election)
 	lines = secret_file_read(election->config->digest_file, &reason);
 	if (lines == NULL)
 	{
-		log_down(election, reason);
+		char	   *message = psprintf("digest_file: %s", reason);
+
+		log_down(election, message);
+		pfree(message);
 		pfree(reason);
 		return;
 	}
@@ -457,7 +459,6 @@ static void
 on_look(void *arg)
 {
 	Election   *election = arg;
-	int64		period_us = election->config->session_us / 6;
 
 	election->rc = ZOK;
 	if (!node_is_alive(election->node))
@@ -469,7 +470,7 @@ on_look(void *arg)
 			 zk_state(election->session) == ZK_CONNECTED)
 		ask(election);
 	advance(election);
-	loop_timer_start(election->timer, Min(period_us, LOOK_US));
+	loop_timer_start(election->timer, Min(election->config->session_us / 6, LOOK_US));
 }
 
 Election *

@@ -7,7 +7,7 @@ CREATE TABLE twtasks.message_offset (
 	topic		text COLLATE "C" NOT NULL,	-- Name of the topic
 	partition	integer NOT NULL,			-- Number of the partition
 	next_offset	bigint NOT NULL,			-- The first message that was not taken
-	role		text COLLATE "C" NOT NULL,	-- The role that took the first messages; its members may go on
+	role		text COLLATE "C" NOT NULL,	-- The role that took the first messages; its members may go on, and those of twtasks_owner
 	moved		timestamptz NOT NULL,		-- Time of the last move
 	CONSTRAINT message_offset_pkey PRIMARY KEY (listener, topic, partition)
 );
@@ -15,41 +15,110 @@ COMMENT ON TABLE twtasks.message_offset IS 'Progress of the consumers that call 
 SELECT pg_catalog.pg_extension_config_dump('twtasks.message_offset', '');
 
 /*
- * twtasks_internal.check_messages(given)
+ * twtasks_internal.check_place(listener, topic, partition)
  *
- *		Refuses parameters of take_messages() that are not valid.
+ *		Refuses names and numbers that cannot be those of a listener's partition.
+ *
+ * Errors
+ *		22004		a parameter is NULL
+ *		22023		a name or the partition is not valid
+ */
+CREATE FUNCTION twtasks_internal.check_place(listener text, topic text, partition integer)
+RETURNS void
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	IF num_nulls(listener, topic, partition) > 0 THEN
+		RAISE EXCEPTION '% must not be null',
+				CASE WHEN listener IS NULL THEN 'listener' WHEN topic IS NULL THEN 'topic' ELSE 'partition' END
+			USING ERRCODE = 'null_value_not_allowed';
+	ELSIF listener !~ '^[^[:cntrl:]]+$' OR octet_length(listener) > 250 THEN
+		RAISE EXCEPTION 'invalid name of a listener: "%"', twtasks_internal.shown(listener)
+			USING ERRCODE = 'invalid_parameter_value',
+				HINT = 'A name has 1 to 250 bytes and no control characters.';
+	ELSIF topic !~ '^[a-zA-Z0-9._-]+$' OR octet_length(topic) > 249 THEN
+		RAISE EXCEPTION 'invalid name of a topic: "%"', twtasks_internal.shown(topic)
+			USING ERRCODE = 'invalid_parameter_value',
+				HINT = 'A topic has letters, digits and . _ -, at most 249 of them.';
+	ELSIF partition < 0 THEN
+		RAISE EXCEPTION 'invalid partition: %', partition
+			USING ERRCODE = 'invalid_parameter_value',
+				HINT = 'A partition is at least 0.';
+	END IF;
+END $$;
+
+/*
+ * twtasks_internal.check_run(given, messages)
+ *
+ *		Refuses other parameters of take_messages() that are not valid.
  *
  * Errors
  *		22004, 22023	as take_messages()
  */
-CREATE FUNCTION twtasks_internal.check_messages(given record)
+CREATE FUNCTION twtasks_internal.check_run(
+	topic text, partition integer, from_offset bigint, to_offset bigint, messages twtasks.message[])
 RETURNS void
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	missing CONSTANT text := (SELECT o.key FROM jsonb_each_text(to_jsonb(given)) o WHERE o.value IS NULL ORDER BY 1 LIMIT 1);
+	stray bigint;
 BEGIN
-	IF missing IS NOT NULL THEN
-		RAISE EXCEPTION '% must not be null', missing USING ERRCODE = 'null_value_not_allowed';
-	ELSIF given.listener !~ '^[^[:cntrl:]]+$' OR octet_length(given.listener) > 250 THEN
-		RAISE EXCEPTION 'invalid name of a listener: "%"', twtasks_internal.shown(given.listener)
+	IF from_offset IS NULL OR to_offset IS NULL THEN
+		RAISE EXCEPTION 'from_offset and to_offset must not be null'
+			USING ERRCODE = 'null_value_not_allowed';
+	ELSIF from_offset < 0 OR to_offset < from_offset THEN
+		RAISE EXCEPTION 'invalid range of messages: offsets % to %', from_offset, to_offset
 			USING ERRCODE = 'invalid_parameter_value',
-				HINT = 'A name has 1 to 250 bytes and no control characters.';
-	ELSIF given.topic !~ '^[a-zA-Z0-9._-]+$' OR octet_length(given.topic) > 249 THEN
-		RAISE EXCEPTION 'invalid name of a topic: "%"', twtasks_internal.shown(given.topic)
+				HINT = 'Offsets begin at 0, and to_offset is not below from_offset.';
+	END IF;
+	SELECT min(m.n) INTO stray
+	FROM (SELECT row_number() OVER () AS n, u.topic, u.partition, u."offset",
+				 lag(u."offset", 1, from_offset - 1) OVER () AS before
+		  FROM unnest(messages) u) m
+	WHERE (m.topic = check_run.topic AND m.partition = check_run.partition
+		   AND m."offset" > m.before AND m."offset" < to_offset) IS NOT TRUE;
+	IF stray IS NOT NULL THEN
+		RAISE EXCEPTION 'message % is not of this run of messages', stray
 			USING ERRCODE = 'invalid_parameter_value',
-				HINT = 'A topic has letters, digits and . _ -, at most 249 of them.';
-	ELSIF given.partition < 0 OR given.from_offset < 0 OR given.to_offset < given.from_offset THEN
-		RAISE EXCEPTION 'invalid range of messages: partition %, offsets % to %',
-				given.partition, given.from_offset, given.to_offset
-			USING ERRCODE = 'invalid_parameter_value',
-				HINT = 'A partition is at least 0, and to_offset is not below from_offset.';
+				DETAIL = format('Its topic, partition and offset are %s, %s and %s.',
+								coalesce(messages[stray].topic, 'null'),
+								coalesce(messages[stray].partition::text, 'null'),
+								coalesce(messages[stray]."offset"::text, 'null')),
+				HINT = 'Offsets ascend from from_offset and stay below to_offset.';
 	END IF;
 END $$;
 
 /*
- * twtasks_internal.move_offset(given)
+ * twtasks_internal.check_keeper(listener, keeper)
+ *
+ *		Refuses a caller that is no member of the listener's role.  Superusers and
+ *		members of twtasks_owner may go on even if that role was dropped.
+ *
+ * Errors
+ *		42501		the listener belongs to another role
+ */
+CREATE FUNCTION twtasks_internal.check_keeper(listener text, keeper text)
+RETURNS void
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	caller CONSTANT oid := twtasks_internal.caller();
+	owner CONSTANT oid := to_regrole(quote_ident(keeper));
+BEGIN
+	IF pg_has_role(caller, owner, 'MEMBER') IS NOT TRUE
+		AND NOT pg_has_role(caller, 'twtasks_owner', 'MEMBER') THEN
+		RAISE EXCEPTION 'listener "%" belongs to role "%"%', listener, keeper,
+				CASE WHEN owner IS NULL THEN ', which no longer exists' ELSE '' END
+			USING ERRCODE = 'insufficient_privilege',
+				HINT = 'An operator may give it to another role: twtasks.reset_listener().';
+	END IF;
+END $$;
+
+/*
+ * twtasks_internal.move_offset(listener, topic, partition, from_offset, to_offset)
  *
  *		Moves the offset that take_messages() names, unless it stands elsewhere.
  *
@@ -62,46 +131,52 @@ END $$;
  * Writes		twtasks.message_offset
  * Locks		row lock of the partition
  */
-CREATE FUNCTION twtasks_internal.move_offset(given record, OUT is_moved boolean, OUT next_offset bigint)
+CREATE FUNCTION twtasks_internal.move_offset(
+	listener text, topic text, partition integer, from_offset bigint, to_offset bigint,
+	OUT is_moved boolean, OUT next_offset bigint)
 RETURNS record
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_column
 DECLARE
-	caller CONSTANT oid := twtasks_internal.caller();
 	keeper text;
 BEGIN
 	INSERT INTO twtasks.message_offset (listener, topic, partition, next_offset, role, moved)
-	VALUES (given.listener, given.topic, given.partition, given.to_offset,
-			pg_get_userbyid(caller), clock_timestamp())
+	VALUES (move_offset.listener, move_offset.topic, move_offset.partition, to_offset,
+			pg_get_userbyid(twtasks_internal.caller()), clock_timestamp())
 	ON CONFLICT DO NOTHING;
 	IF FOUND THEN
 		is_moved := true;
-		next_offset := given.to_offset;
+		next_offset := to_offset;
 		RETURN;
 	END IF;
 	SELECT o.role INTO STRICT keeper FROM twtasks.message_offset o
-	WHERE o.listener = given.listener AND o.topic = given.topic AND o.partition = given.partition;
-	IF pg_has_role(caller, to_regrole(quote_ident(keeper)), 'MEMBER') IS NOT TRUE THEN
-		RAISE EXCEPTION 'listener "%" belongs to role "%"', given.listener, keeper
-			USING ERRCODE = 'insufficient_privilege';
-	END IF;
-	UPDATE twtasks.message_offset o SET next_offset = given.to_offset, moved = clock_timestamp()
-	WHERE o.listener = given.listener AND o.topic = given.topic AND o.partition = given.partition
-	  AND o.next_offset = given.from_offset;
+	WHERE o.listener = move_offset.listener AND o.topic = move_offset.topic
+	  AND o.partition = move_offset.partition;
+	PERFORM twtasks_internal.check_keeper(move_offset.listener, keeper);
+	UPDATE twtasks.message_offset o SET next_offset = to_offset, moved = clock_timestamp()
+	WHERE o.listener = move_offset.listener AND o.topic = move_offset.topic
+	  AND o.partition = move_offset.partition AND o.next_offset = from_offset;
 	is_moved := FOUND;
 	SELECT o.next_offset INTO next_offset FROM twtasks.message_offset o
-	WHERE o.listener = given.listener AND o.topic = given.topic AND o.partition = given.partition;
+	WHERE o.listener = move_offset.listener AND o.topic = move_offset.topic
+	  AND o.partition = move_offset.partition;
 END $$;
 
 /*
- * twtasks.take_messages(listener, topic, partition, from_offset, to_offset, tasks)
+ * twtasks.take_messages(listener, topic, partition, from_offset, to_offset, tasks, ...)
  *
  *		Stores the tasks of a run of messages and moves the listener's offset
  *		past them, both or neither.  Two consumers that believe that they own
  *		the same partition do no harm: one of them finds the offset elsewhere,
  *		and stores nothing.
+ *
+ *		The caller gives tasks, or messages and a rule that makes tasks of them: a
+ *		type, or a function (twtasks.message) returns twtasks.new_task.  The function
+ *		runs with the rights of its owner and must fix its search_path.  The changes
+ *		that the function makes in the database happen once for each message, as the
+ *		tasks do.
  *
  * Parameters
  *		listener	name of the consumer, 1 to 250 bytes
@@ -113,16 +188,37 @@ END $$;
  *		tasks		rows with the parameters of add_task(), in the order of the
  *					messages; a message may give none or several, and an empty array
  *					only moves the offset
+ *		messages	in place of tasks, in the order of their offsets
+ *		type		each message gives a task of this type
+ *		function	in place of type, with its schema in the name: returns the task of
+ *					a message, or NULL to ignore the message.  It has
+ *					twtasks.function_timeout for each message
+ *		value		with type: json, the value is the task's data; bytes, its payload
+ *		key			with type: the task's key is that of the header, header:NAME; or in
+ *					the value, json:/path (a JSON pointer); or position, the listener,
+ *					topic, partition and offset with slashes between them.  NULL: the
+ *					task has no key
+ *		headers		with type: names of headers that go to the task's context, besides
+ *					traceparent and tracestate; *: all
+ *		corrupt		when a message gives no task because of its content (SQLSTATE 22xxx,
+ *					23xxx, 54xxx or P0xxx): retry, as after any other error; task, it
+ *					becomes a task CORRUPTED_KAFKA_MESSAGE, whose payload is the value,
+ *					and whose context says where it is from and what the error was
  *
  * Returns
- *		where the listener must go on: to_offset.  Another offset: the partition
+ *		where the listener must go on: to_offset.  An offset between: the message
+ *		there failed, and those before it were taken.  Any other offset: the partition
  *		did not stand at from_offset, and this call did nothing
  *
  * Errors
  *		22004		a parameter is NULL
- *		22023		a name, the partition or an offset is not valid
- *		42501		the listener belongs to another role
- *		as add_tasks(); nothing is stored then, and the offset stays
+ *		22023		a name, the partition, an offset, a message or the rule is not
+ *					valid
+ *		42501		the listener belongs to another role, or the caller may not execute
+ *					the function
+ *		42883		there is no such function
+ *		as add_tasks() and the function, with the message in the detail; nothing is
+ *		stored then, and the offset stays
  *
  * Writes		twtasks.message_offset, twtasks.task, twtasks.unique_key
  * Locks		row lock of the partition, until the end of the transaction
@@ -135,13 +231,20 @@ CREATE FUNCTION twtasks.take_messages(
 	partition integer,
 	from_offset bigint,
 	to_offset bigint,
-	tasks twtasks.new_task[])
+	tasks twtasks.new_task[] DEFAULT NULL,
+	messages twtasks.message[] DEFAULT NULL,
+	type text DEFAULT NULL,
+	function text DEFAULT NULL,
+	value text DEFAULT 'json',
+	key text DEFAULT NULL,
+	headers text[] DEFAULT NULL,
+	corrupt text DEFAULT 'retry')
 RETURNS bigint
 LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'twt_as_owner';
 
 /*
- * twtasks_internal.take_messages_as_owner(given)
+ * twtasks_internal.take_messages_as_owner(given record)
  *
  *		The work of take_messages(), with its caller noted.  The row has a column
  *		for each parameter.
@@ -154,12 +257,72 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
+	rule CONSTANT jsonb := jsonb_build_object('listener', given.listener, 'type', given.type,
+		'function', given.function, 'value', given.value, 'key', given.key,
+		'headers', given.headers, 'corrupt', given.corrupt);
 	moved record;
+	failed bigint;
 BEGIN
-	PERFORM twtasks_internal.check_messages(given);
-	moved := twtasks_internal.move_offset(given);
-	IF moved.is_moved AND cardinality(given.tasks) > 0 THEN
-		PERFORM twtasks.add_tasks(given.tasks);
+	IF num_nulls(given.tasks, given.messages) <> 1 THEN
+		RAISE EXCEPTION 'either tasks or messages must be given'
+			USING ERRCODE = 'null_value_not_allowed';
 	END IF;
-	RETURN moved.next_offset;
+	PERFORM twtasks_internal.check_place(given.listener, given.topic, given.partition),
+			twtasks_internal.check_run(given.topic, given.partition, given.from_offset, given.to_offset, given.messages);
+	IF given.messages IS NOT NULL THEN
+		PERFORM twtasks_internal.check_rule(rule);
+	END IF;
+	moved := twtasks_internal.move_offset(given.listener, given.topic, given.partition, given.from_offset, given.to_offset);
+	IF NOT moved.is_moved THEN
+		RETURN moved.next_offset;
+	ELSIF given.messages IS NULL THEN
+		PERFORM twtasks.add_tasks(given.tasks);
+		RETURN given.to_offset;
+	END IF;
+	failed := twtasks_internal.take_run(given.messages, rule);
+	UPDATE twtasks.message_offset o SET next_offset = failed
+	WHERE o.listener = given.listener AND o.topic = given.topic AND o.partition = given.partition
+	  AND failed IS NOT NULL;
+	RETURN coalesce(failed, given.to_offset);
+END $$;
+
+/*
+ * twtasks.listener_offset(listener, topic, partition)
+ *
+ *		Where a listener must go on in a partition.
+ *
+ * Returns
+ *		the offset; NULL: the listener has taken nothing there
+ *
+ * Errors
+ *		22004, 22023, 42501		as take_messages()
+ *
+ * Locks		none
+ * Example		SELECT twtasks.listener_offset('billing', 'invoices', 0);
+ */
+CREATE FUNCTION twtasks.listener_offset(listener text, topic text, partition integer)
+RETURNS bigint
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'twt_as_owner';
+
+/*
+ * twtasks_internal.listener_offset_as_owner(given record)
+ *
+ *		The work of listener_offset(), with its caller noted.
+ */
+CREATE FUNCTION twtasks_internal.listener_offset_as_owner(given record)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	place twtasks.message_offset;
+BEGIN
+	PERFORM twtasks_internal.check_place(given.listener, given.topic, given.partition);
+	SELECT o.* INTO place FROM twtasks.message_offset o
+	WHERE o.listener = given.listener AND o.topic = given.topic AND o.partition = given.partition;
+	IF FOUND THEN
+		PERFORM twtasks_internal.check_keeper(given.listener, place.role);
+	END IF;
+	RETURN place.next_offset;
 END $$;

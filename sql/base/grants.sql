@@ -49,7 +49,7 @@ GRANT USAGE ON SCHEMA twtasks_internal TO twtasks_worker;
 GRANT EXECUTE ON FUNCTION
 	twtasks.add_task, twtasks.add_tasks(twtasks.new_task[]), twtasks.add_tasks(jsonb),
 	twtasks.add_tasks(text, jsonb[], integer, timestamptz, text, timestamptz, jsonb),
-	twtasks.take_messages,
+	twtasks.take_messages, twtasks.listener_offset,
 	twtasks.kafka_message, twtasks.send_to_kafka
 	TO twtasks_producer;
 
@@ -83,7 +83,7 @@ GRANT EXECUTE ON FUNCTION
 GRANT EXECUTE ON FUNCTION
 	twtasks.resume_task, twtasks.reschedule_task, twtasks.cancel_task, twtasks.fail_task,
 	twtasks.hold_task, twtasks.release_task, twtasks.request_cancel, twtasks.reopen_task,
-	twtasks.change_tasks, twtasks.adopt,
+	twtasks.change_tasks, twtasks.adopt, twtasks.reset_listener,
 	twtasks.configure_type, twtasks.unset_type_options, twtasks.drop_type_policy,
 	twtasks.configure_bucket, twtasks.unset_bucket_options, twtasks.drop_bucket,
 	twtasks.pause_type, twtasks.resume_type, twtasks.pause_bucket, twtasks.resume_bucket,
@@ -104,7 +104,7 @@ GRANT EXECUTE ON FUNCTION twtasks.policy_of, twtasks.limit_name, twtasks.count_t
 GRANT SELECT ON twtasks.tasks, twtasks.error_tasks, twtasks.stuck_tasks, twtasks.stats,
 	twtasks.monitor, twtasks.nodes, twtasks.transition, twtasks.adoption_state, twtasks.warnings,
 	twtasks.type_policies, twtasks.buckets, twtasks.paused, twtasks.allowed_types, twtasks.limits, twtasks.schedules,
-	twtasks.schedule_runs, twtasks.cancel_requests
+	twtasks.schedule_runs, twtasks.cancel_requests, twtasks.listeners
 	TO twtasks_worker, twtasks_operator, twtasks_viewer;
 GRANT SELECT ON twtasks.own_tasks TO twtasks_producer;
 GRANT SELECT ON twtasks.audit, twtasks.task_history, twtasks.schedule_audit, twtasks.policy_audit

@@ -38,6 +38,18 @@ CREATE TYPE twtasks.kafka_message AS (
 	headers		jsonb
 );
 
+/* A message that a listener takes: headers is an object of texts or nulls; of
+ * headers with one name the last is there. */
+CREATE TYPE twtasks.message AS (
+	topic		text,
+	partition	integer,
+	"offset"	bigint,
+	"time"		timestamptz,
+	key			bytea,
+	value		bytea,
+	headers		jsonb
+);
+
 /* The outcome of an operator's change: 'changed', 'requested' (the handler was
  * asked to stop), or why nothing changed. */
 CREATE TYPE twtasks.change_result AS (
@@ -58,7 +70,8 @@ CREATE TYPE twtasks.task_input AS (
 	grabbed		timestamptz,
 	data		jsonb,
 	payload		bytea,
-	context		jsonb
+	context		jsonb,
+	key			text
 );
 
 /* The answer of a SQL handler; result is as in the worker protocol. */

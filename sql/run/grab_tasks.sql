@@ -68,6 +68,7 @@ CREATE FUNCTION twtasks_internal.grab_tasks(
 	OUT data jsonb,
 	OUT payload bytea,
 	OUT context jsonb,
+	OUT key text,
 	OUT place tid)
 RETURNS SETOF record
 LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER ROWS 100

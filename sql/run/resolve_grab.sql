@@ -43,7 +43,7 @@ BEGIN
 	INTO fenced FROM f;
 	RETURN QUERY
 	SELECT t.id, t.version, t.type, t.sub_type, t.bucket, t.priority, t.tries,
-		   t.state_time, t.data, t.payload, t.context
+		   t.state_time, t.data, t.payload, t.context, t.key
 	FROM unnest(ids, versions) w(id, version)
 	JOIN twtasks.task t ON t.id = w.id
 	WHERE t.version = w.version + 1

@@ -137,6 +137,7 @@ END $$;
  *
  *		Removes all tasks, live and finished, with their keys and audit, and
  *		resets the clock, for the next test.  Schedules stay, and start anew.
+ *		Offsets of listeners stay, as the messages do.
  *
  * Returns
  *		number of tasks removed

@@ -179,7 +179,8 @@ row_input(TupleTableSlot *row, Datum *values, bool *nulls)
 {
 	static const TaskColumn columns[INPUT_COLUMNS] = {
 		TASK_ID, TASK_VERSION, TASK_TYPE, TASK_SUB_TYPE, TASK_BUCKET, TASK_PRIORITY,
-		TASK_TRIES, TASK_STATE_TIME, TASK_DATA, TASK_PAYLOAD, TASK_CONTEXT
+		TASK_TRIES, TASK_STATE_TIME, TASK_DATA, TASK_PAYLOAD, TASK_CONTEXT,
+		TASK_KEY
 	};
 
 	for (int i = 0; i < INPUT_COLUMNS; i++)

@@ -65,6 +65,7 @@ typedef enum InputColumn
 	INPUT_DATA,
 	INPUT_PAYLOAD,
 	INPUT_CONTEXT,
+	INPUT_KEY,
 	INPUT_COLUMNS
 } InputColumn;
 

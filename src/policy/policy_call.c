@@ -1,14 +1,16 @@
 /*-------------------------------------------------------------------------
  *
  * policy_call.c
- *		Functions that policies name: found, checked and called.
+ *		Functions that policies and listeners name: found, checked and called.
  *
- *		from: sql/policy/configure_type.sql, policy.c		to: (functions of users)
+ *		from: sql/policy/configure_type.sql, policy.c, sql/add/message_tasks.sql
+ *		to: (functions of users)
  *
  * A function for retries or stuck tasks must not stop the work when it fails.
  * So it runs in a subtransaction with a time limit, and its caller can go on
  * without it.  An intercept function may refuse the task.  It has the time limit
- * only in a node's session, which adds tasks for schedules.
+ * only in a node's session, which adds tasks for schedules.  The function of a
+ * listener always has it, because a listener holds the offset of its partition.
  *
  *-------------------------------------------------------------------------
  */
@@ -42,7 +44,7 @@
 /* Types by name, because those of our schema have no fixed oid.  NULL: none. */
 typedef struct Hook
 {
-	const char *option;			/* configure_type()'s */
+	const char *option;			/* configure_type()'s, or the caller */
 	const char *signature;
 	const char *args[HOOK_MAX_ARGS];
 	const char *result;
@@ -56,6 +58,8 @@ static const Hook hooks[HOOK_COUNT] = {
 	[HOOK_INTERCEPT] = {"intercept", "(twtasks.new_task) returns twtasks.new_task",
 	{"new_task"}, "new_task"},
 	[HOOK_DUTY] = {"a duty", "() returns bigint", {NULL}, "bigint"},
+	[HOOK_MESSAGE] = {"take_messages", "(twtasks.message) returns twtasks.new_task",
+	{"message"}, "new_task"},
 };
 
 static Oid
@@ -152,7 +156,7 @@ hook_by_option(const char *option)
 	elog(ERROR, "unrecognized option: \"%s\"", option);
 }
 
-/* Checks a function that configure_type() was given. */
+/* Checks a function that configure_type() or take_messages() was given. */
 PG_FUNCTION_INFO_V1(twt_check_function);
 Datum
 twt_check_function(PG_FUNCTION_ARGS)
@@ -284,7 +288,7 @@ refuse_slow(const char *name)
 	FlushErrorState();
 	ereport(ERROR,
 			(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-			 errmsg("function \"%s\" of a policy took too long", name),
+			 errmsg("function \"%s\" took too long", name),
 			 errdetail("The setting twtasks.function_timeout allows %d ms.", twt_function_timeout)));
 }
 
@@ -399,4 +403,14 @@ twt_call_duty(PG_FUNCTION_ARGS)
 	if (isnull)
 		PG_RETURN_NULL();
 	return next_ms;
+}
+
+PG_FUNCTION_INFO_V1(twt_call_message);
+Datum
+twt_call_message(PG_FUNCTION_ARGS)
+{
+	Datum		args[HOOK_MAX_ARGS] = {PG_GETARG_DATUM(1)};
+
+	return policy_call_in_time(HOOK_MESSAGE, text_to_cstring(PG_GETARG_TEXT_PP(0)),
+							   args, &fcinfo->isnull);
 }

@@ -1,14 +1,16 @@
 /*-------------------------------------------------------------------------
  *
  * policy_call.h
- *		Functions that policies name: found, checked and called.
+ *		Functions that policies and listeners name: found, checked and called.
  *
- *		from: sql/policy/configure_type.sql, policy.c		to: (functions of users)
+ *		from: sql/policy/configure_type.sql, policy.c, sql/add/message_tasks.sql
+ *		to: (functions of users)
  *
- * A policy may name a function in place of a figure.  The function runs with
- * the rights of its owner, like one that is SECURITY DEFINER, and must fix its
- * search_path.  So a role that configures policies gains no rights by naming a
- * function, and the function gains none from its callers.
+ * A policy may name a function in place of a figure, and a listener one that
+ * makes tasks of messages.  The function runs with the rights of its owner, like
+ * one that is SECURITY DEFINER, and must fix its search_path.  So a role that
+ * configures policies gains no rights by naming a function, and the function
+ * gains none from its callers.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,6 +23,7 @@ typedef enum PolicyHook
 	HOOK_STUCK,					/* (task_input) returns stuck_rule */
 	HOOK_INTERCEPT,				/* (new_task) returns new_task */
 	HOOK_DUTY,					/* () returns bigint; see run_duties() */
+	HOOK_MESSAGE,				/* (message) returns new_task */
 	HOOK_COUNT
 } PolicyHook;
 

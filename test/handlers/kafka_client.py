@@ -11,7 +11,7 @@ import json
 import sys
 
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 BROKERS = {"bootstrap.servers": sys.argv[1], "log_level": 0}
 PATIENCE = 60
@@ -23,9 +23,13 @@ def wait(futures):
         future.result(timeout=PATIENCE)
 
 
+def brokers():
+    return len(AdminClient(BROKERS).list_topics(timeout=PATIENCE).brokers)
+
+
 def create(topic, partitions, config):
     admin = AdminClient(BROKERS)
-    new = NewTopic(topic, num_partitions=partitions, replication_factor=1, config=config)
+    new = NewTopic(topic, num_partitions=partitions, replication_factor=-1, config=config)
     wait(admin.create_topics([new]))
 
 
@@ -34,15 +38,30 @@ def delete(topic):
     wait(admin.delete_topics([topic]))
 
 
+def grow(topic, partitions):
+    admin = AdminClient(BROKERS)
+    wait(admin.create_partitions([NewPartitions(topic, partitions)]))
+
+
 def to_bytes(text):
     return None if text is None else text.encode("latin-1")
 
 
-def produce(topic, messages):
+def produce(topic, messages, end=None):
+    """end: "commit" or "abort" puts the messages into a transaction."""
     failures = []
-    producer = Producer(
-        {**BROKERS, "message.timeout.ms": 10000, "topic.metadata.propagation.max.ms": 1000}
-    )
+    settings = {
+        **BROKERS,
+        "message.timeout.ms": 10000,
+        "topic.metadata.propagation.max.ms": 1000,
+        "message.max.bytes": 20000000,
+    }
+    if end:
+        settings["transactional.id"] = "test"
+    producer = Producer(settings)
+    if end:
+        producer.init_transactions(PATIENCE)
+        producer.begin_transaction()
     for message in messages:
         producer.produce(
             topic,
@@ -50,10 +69,15 @@ def produce(topic, messages):
             key=to_bytes(message.get("key")),
             partition=message.get("partition", -1),
             headers=[(name, to_bytes(value)) for name, value in message.get("headers", [])],
+            timestamp=message.get("timestamp", 0),
             on_delivery=lambda error, _: failures.append(str(error)) if error else None,
         )
     if producer.flush(PATIENCE) or failures:
         raise RuntimeError(failures or "messages were not acknowledged")
+    if end == "commit":
+        producer.commit_transaction(PATIENCE)
+    elif end == "abort":
+        producer.abort_transaction(PATIENCE)
     return len(messages)
 
 
@@ -80,20 +104,19 @@ def read_partition(consumer, topic, partition):
     low, high = consumer.get_watermark_offsets(place, timeout=PATIENCE)
     place.offset = low
     consumer.assign([place])
-    messages = []
     while low < high:
         message = consumer.poll(PATIENCE)
         if message is None:
             raise RuntimeError("no message came")
         if not message.error():
             low = message.offset() + 1
-            messages.append(describe(message))
+            yield message
         elif message.error().code() == KafkaError._PARTITION_EOF:
             low = high
-    return messages
 
 
-def read(topic):
+def messages_of(topic):
+    """All messages that the topic has now, each partition in its order."""
     consumer = Consumer(
         {**BROKERS, "group.id": "test", "enable.auto.commit": False, "enable.partition.eof": True}
     )
@@ -101,16 +124,36 @@ def read(topic):
         found = consumer.list_topics(topic, timeout=PATIENCE).topics[topic]
         if found.error:
             raise RuntimeError(str(found.error))
-        return [
-            message
-            for partition in sorted(found.partitions)
-            for message in read_partition(consumer, topic, partition)
-        ]
+        for partition in sorted(found.partitions):
+            yield from read_partition(consumer, topic, partition)
     finally:
         consumer.close()
 
 
-COMMANDS = {"create": create, "delete": delete, "produce": produce, "read": read}
+def read(topic):
+    return [describe(message) for message in messages_of(topic)]
+
+
+def write(topic, path):
+    n = 0
+    with open(path, "w", encoding="latin-1") as file:
+        for message in messages_of(topic):
+            task = dict(message.headers() or []).get("twtasks-id", b"")
+            fields = message.value() or b"", task, str(message.partition()).encode()
+            file.write("\t".join(map(to_text, fields)) + "\n")
+            n += 1
+    return n
+
+
+COMMANDS = {
+    "brokers": brokers,
+    "create": create,
+    "delete": delete,
+    "grow": grow,
+    "produce": produce,
+    "read": read,
+    "write": write,
+}
 
 
 def answer(line):

@@ -116,7 +116,7 @@ SELECT is(pg_temp.nth_try(19, 1, '{"result": "retry"}', '[]'), 'ERROR 1', 'witho
 SELECT twtasks.add_task('FACTS', '{"d": 1}', 'sub', 'key', pg_temp.id(9), 2, NULL, 'b', NULL, '{"c": 1}', '\x00ff') \g /dev/null
 SELECT is((SELECT result FROM twtasks_internal.execute_tasks('app.facts', 'regress_app', ARRAY[pg_temp.id(9)], '{0}', pg_temp.node(), pg_temp.token(), '{60000}', '{error}')), 'finished', 'a function receives its task');
 SELECT is((SELECT message::jsonb FROM twtasks.finished_task WHERE id = pg_temp.id(9)),
-	'{"version": 1, "type": "FACTS", "sub_type": "sub", "bucket": "b", "priority": 2, "tries": 1, "data": {"d": 1}, "payload": "\\x00ff", "context": {"c": 1}}'::jsonb,
+	'{"version": 1, "type": "FACTS", "sub_type": "sub", "bucket": "b", "priority": 2, "tries": 1, "data": {"d": 1}, "payload": "\\x00ff", "context": {"c": 1}, "key": "key"}'::jsonb,
 	'a function receives every fact of its task');
 
 -- A function that fails undoes what it did, and nothing else.

@@ -174,9 +174,9 @@ UPDATE twtasks.schedule SET sub_type = 'slow', next_run = date_trunc('year', now
 UPDATE twtasks.schedule SET sub_type = NULL, look_at = '2024-01-02' WHERE name = 'slow3';
 SET LOCAL twtasks.function_timeout = '500ms';
 SET LOCAL statement_timeout = '50s';
-SELECT throws_ok($$SELECT twtasks.add_task('SLOW', sub_type => 'slow')$$, '53400', 'function "app.slow" of a policy took too long', 'a slow function is cancelled after function_timeout');
+SELECT throws_ok($$SELECT twtasks.add_task('SLOW', sub_type => 'slow')$$, '53400', 'function "app.slow" took too long', 'a slow function is cancelled after function_timeout');
 SELECT is((SELECT jsonb_build_array(added, failed, next_ms) FROM twtasks_internal.run_schedules()), '[0, 1, 500]', 'a slow function of a schedule fails its run, and the call ends');
-SELECT is((SELECT array_agg(problem) FROM twtasks.schedules WHERE problem IS NOT NULL), '{"function \"app.slow\" of a policy took too long"}'::text[], 'the schedule shows why its run failed');
+SELECT is((SELECT array_agg(problem) FROM twtasks.schedules WHERE problem IS NOT NULL), '{"function \"app.slow\" took too long"}'::text[], 'the schedule shows why its run failed');
 SELECT is((SELECT jsonb_build_array(added, failed, next_ms) FROM twtasks_internal.run_schedules()), '[0, 1, 500]', 'each call tries one slow schedule');
 SELECT is((SELECT jsonb_build_array(added, failed) FROM twtasks_internal.run_schedules()), '[1, 0]', 'the schedule with a fast function runs');
 SET LOCAL twtasks.function_timeout = '2s';

@@ -32,13 +32,13 @@ SELECT is((SELECT next_offset FROM twtasks.message_offset WHERE listener = 'bill
 SELECT throws_ok($$ SELECT twtasks.take_messages(NULL, 't', 0, 0, 1, '{}') $$, '22004',
 	'listener must not be null', 'a NULL listener is refused by name');
 SELECT throws_ok($$ SELECT twtasks.take_messages('l', 't', 0, 0, 1, NULL) $$, '22004',
-	'tasks must not be null', 'NULL tasks are refused by name');
+	'either tasks or messages must be given', 'a call without tasks or messages is refused');
 SELECT throws_ok($$ SELECT twtasks.take_messages('l', 'a b', 0, 0, 1, '{}') $$, '22023',
 	'invalid name of a topic: "a b"', 'a topic that Kafka would refuse is refused');
 SELECT throws_ok($$ SELECT twtasks.take_messages(repeat('l', 251), 't', 0, 0, 1, '{}') $$, '22023',
 	NULL, 'a listener with too long a name is refused');
 SELECT throws_ok($$ SELECT twtasks.take_messages('l', 't', 0, 5, 4, '{}') $$, '22023',
-	'invalid range of messages: partition 0, offsets 5 to 4', 'a run that ends before it begins is refused');
+	'invalid range of messages: offsets 5 to 4', 'a run that ends before it begins is refused');
 SELECT throws_ok($$ SELECT twtasks.take_messages('l', 't', -1, 0, 1, '{}') $$, '22023', NULL,
 	'a negative partition is refused');
 

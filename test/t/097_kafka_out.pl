@@ -30,10 +30,11 @@ sub handler
 
 $kafka->create_topic('out', 3, 'max.message.bytes' => 12_000_000);
 $kafka->create_topic('orders');
+$kafka->create_topic('traced');
 $kafka->create_topic('small');
 my $sidecar = TwTasks::Sidecar->start(
 	$node, 'a',
-	handlers => [ handler('SendToKafka', '*'), handler('ORDER', 'orders') ]);
+	handlers => [ handler('SendToKafka', '*'), handler('ORDER', 'orders'), handler('TRACED', 'traced') ]);
 
 # Sends messages, given as SQL; returns the ids of the tasks.
 sub send_to
@@ -78,12 +79,50 @@ is($found{"\xff\x00"}{value}, undef, 'a tombstone arrives, under a key of any by
 is($found{''}{value}, "\x00\xff", 'any bytes arrive, without a key');
 is_deeply($found{''}{headers}, [ [ 'twtasks-id' => "$id:2" ] ], 'each message has its own id');
 
-my $order = $node->add_task('ORDER', data => '{"id": 7}');
+my $order = $node->add_task('ORDER', data => '{"id": 7}', key => "order-\xc3\xa47");
 
 done_ok('a task of another type', $order);
 my ($message) = $kafka->messages('orders');
 is("$message->{value} $message->{headers}[0][1]", qq({"id": 7} $order:0),
 	'the data of a task is the value of a message');
+is($message->{key}, "order-\xc3\xa47", 'the key of a task is the key of its message');
+
+# ---- traces ----
+
+my $parent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+my $own = '00-11111111111111111111111111111111-2222222222222222-01';
+my $context = qq({"traceparent": "$parent", "tracestate": "v=1", "request_id": "r-7", "user": "alice"});
+
+# The headers of the message with this value.
+sub headers_of
+{
+	my ($value) = @_;
+	my ($found) = grep { ($_->{value} // '') eq $value } $kafka->messages('traced');
+
+	return [ sort map { "$_->[0]=$_->[1]" } @{ $found->{headers} } ];
+}
+
+my @trace = ("traceparent=$parent", 'tracestate=v=1');
+my $traced = $node->add_task('TRACED', data => '"traced"', context => $context);
+my $untraced = $node->add_task('TRACED', data => '"untraced"', context => '{"traceparent": "no"}');
+
+done_ok('tasks with a context', $traced, $untraced);
+is_deeply(headers_of('"traced"'), [ 'X-Request-Id=r-7', @trace, "twtasks-id=$traced:0" ],
+	'a message has the trace of its task, and nothing else of the context');
+is((grep { $_->{value} eq '"traced"' } $kafka->messages('traced'))[0]{key},
+	undef, 'the message of a task without a key has none');
+is_deeply(headers_of('"untraced"'), ["twtasks-id=$untraced:0"], 'a malformed trace is no header');
+$node->value("SET twtasks.context = '$context'");
+($id) = send_to('traced', <<"SQL");
+	ARRAY[twtasks.kafka_message('t', 'joins'),
+		twtasks.kafka_message('t', 'own', '{"traceparent": "$own"}')]
+SQL
+$node->value('RESET twtasks.context');
+done_ok('messages of a traced session', $id);
+is_deeply(headers_of('joins'), [ 'X-Request-Id=r-7', @trace, "twtasks-id=$id:0" ],
+	'a message of send_to_kafka() has the trace of its session');
+is_deeply(headers_of('own'), [ 'X-Request-Id=r-7', "traceparent=$own", "twtasks-id=$id:1" ],
+	'a message\'s own trace wins');
 
 # ---- transactions ----
 

@@ -1,19 +1,22 @@
 /*-------------------------------------------------------------------------
  *
  * main.c
- *		twtasks-kafka: a worker that sends each task to Kafka.
+ *		twtasks-kafka: a worker that sends each task to Kafka, and a process that
+ *		makes tasks of messages.
  *
  *-------------------------------------------------------------------------
  */
 #include "base/port.h"
 
+#include "workers/kafka/listen.h"
 #include "workers/kafka/sends.h"
 #include "workers/lib/worker_main.h"
 
 #define USAGE \
 	"twtasks-kafka sends tasks of a twtasks sidecar to Kafka.\n" \
 	"It is started by twtasksd, for handlers with \"kafka\" in its configuration.\n\n" \
-	"Usage: twtasks-kafka [--check | --help | --version]\n"
+	"Usage: twtasks-kafka [--check | --help | --version]\n" \
+	"       twtasks-kafka listen [--check]\n"
 
 static void *
 settings_new(const char *hello, WorkerFault *fault)
@@ -65,5 +68,7 @@ static const WorkerProgram program = {
 int
 main(int argc, char **argv)
 {
+	if (argc > 1 && strcmp(argv[1], "listen") == 0)
+		return listen_main(argc - 1, argv + 1);
 	return worker_main(&program, argc, argv);
 }

@@ -15,6 +15,7 @@
 #include "kafka/kafka.h"
 #include "kafka/kafka_conf.h"
 #include "workers/kafka/kafka_batch.h"
+#include "workers/kafka/kafka_headers.h"
 #include "workers/kafka/sends.h"
 #include "workers/lib/task_line.h"
 #include "workers/lib/worker_reply.h"
@@ -44,6 +45,7 @@ typedef struct Send
 	Sends	   *sends;
 	Task	   *task;
 	int64		start_by_us;
+	Trace		trace;			/* from the task's context */
 	char	   *topic;			/* its own: a reload frees the settings */
 	KafkaBatch	rest;			/* the batch after message */
 	KafkaMessage message;		/* the next one */
@@ -58,6 +60,7 @@ typedef struct Send
 static void
 free_send(Send *send)
 {
+	trace_clear(&send->trace);
 	task_line_free(send->task);
 	pfree(send->topic);
 	pfree(send);
@@ -107,31 +110,11 @@ report_answer(Send *send)
 
 /* ---- messages ---- */
 
-/*
- * Returns the message's headers and our own; the client takes them with the
- * message.
- */
-static rd_kafka_headers_t *
-make_headers(const Send *send)
-{
-	KafkaBatch	rest = send->message.headers;
-	rd_kafka_headers_t *headers = rd_kafka_headers_new(send->message.nheaders + 1);
-	char		id[TASK_ID_TEXT + 16];
-	KafkaBytes	name;
-	KafkaBytes	value;
-
-	while (kafka_batch_header(&rest, &name, &value))
-		rd_kafka_header_add(headers, name.bytes, name.len, value.bytes, value.len);
-	snprintf(id, sizeof(id), "%s:%d", send->task->id_text, send->ntaken);
-	rd_kafka_header_add(headers, "twtasks-id", -1, id, -1);
-	return headers;
-}
-
 static rd_kafka_resp_err_t
 send_message(Send *send)
 {
-	rd_kafka_headers_t *headers = make_headers(send);
 	const KafkaMessage *message = &send->message;
+	rd_kafka_headers_t *headers = kafka_headers_make(message, send->task, send->ntaken, &send->trace);
 	rd_kafka_resp_err_t error =
 		rd_kafka_producev(kafka_handle(send->sends->client),
 						  RD_KAFKA_V_TOPIC(send->topic),
@@ -317,6 +300,8 @@ read_messages(Send *send)
 
 	if (strcmp(task->type, BATCH_TYPE) != 0)
 	{
+		send->message.key.bytes = task->key;
+		send->message.key.len = task->key == NULL ? 0 : (int) strlen(task->key);
 		send->message.value.bytes = task->data;
 		send->message.value.len = task->data_len;
 		send->nleft = 1;
@@ -343,6 +328,7 @@ sends_start(Sends *sends, Task *task, int64 start_by_us)
 	send->sends = sends;
 	send->task = task;
 	send->start_by_us = start_by_us;
+	trace_init(&send->trace, task->context);
 	dlist_push_tail(&sends->waiting, &send->node);
 	fault = choose_topic(send);
 	if (fault == NULL)

@@ -140,6 +140,8 @@ take_member(Task *task, const Slice *name, const Slice *value, int64 *start_by_u
 		replace(&task->type, take_string(value));
 	else if (is_named(name, "sub_type"))
 		replace(&task->sub_type, take_string(value));
+	else if (is_named(name, "key"))
+		replace(&task->key, take_string(value));
 	else if (is_named(name, "tries"))
 		task->tries = strtol(value->start, NULL, 10);
 	else if (is_named(name, "max_tries"))
@@ -178,6 +180,7 @@ task_line_free(Task *task)
 {
 	pfree(task->type);
 	pfree(task->sub_type);
+	pfree(task->key);
 	pfree(task->deadline_text);
 	pfree(task->context);
 	pfree(task->data);

@@ -122,13 +122,17 @@ typedef struct KafkaConfig
 
 /*
  * A message may always be sent again, so the stuck rule is retry whatever
- * option "stuck" says.
+ * option "stuck" says.  A handler with brokers of its own inherits no secrets,
+ * which those brokers must not see.
  */
 static bool
 kafka_settle(void *target, const Place *place)
 {
-	settle_bundled(target, "kafka");
-	((HandlerConfig *) target)->is_atomic = true;
+	KafkaConfig *config = target;
+
+	settle_bundled(&config->common, "kafka");
+	config->common.is_atomic = true;
+	config->common.inherits_kafka = config->brokers == NULL;
 	return true;
 }
 
@@ -140,10 +144,11 @@ static const Option kafka_options[] = {
 		.help = "topic that tasks are sent to, or a beginning and a * for topics that tasks name"
 	},
 	{
-		"brokers", OPTION_WORDS, .is_required = true,
+		"brokers", OPTION_WORDS,
 		.min = 1, .max = 100,
 		.offset = offsetof(KafkaConfig, brokers),
-		.help = "HOST:PORT of some brokers; the client finds the others"
+		.help = "HOST:PORT of some brokers; default: those of the section kafka, "
+		"with its settings and secrets where the handler has none"
 	},
 	{
 		"settings", OPTION_SETTINGS,

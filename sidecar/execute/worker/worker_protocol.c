@@ -103,6 +103,11 @@ worker_protocol_encode(StringInfo out, const Task *task, int64 start_by_us)
 	append_string(out, task->type);
 	append_literal(out, ",\"sub_type\":");
 	append_string(out, task->sub_type);
+	if (task->key != NULL)
+	{
+		append_literal(out, ",\"key\":");
+		append_string(out, task->key);
+	}
 	append_literal(out, ",\"tries\":");
 	append_int(out, task->tries);
 	append_literal(out, ",\"max_tries\":");

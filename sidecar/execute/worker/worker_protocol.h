@@ -10,8 +10,8 @@
  *	{"id":"...","version":3,"type":"...","sub_type":null,"tries":1,
  *	 "deadline":"...","data":{...},"context":{...}}
  *
- * where "payload_base64" replaces "data" for a raw payload, or a request to
- * stop work on a task,
+ * where "payload_base64" replaces "data" for a raw payload, and "key" follows
+ * "sub_type" if the task has a key; or a request to stop work on a task,
  *
  *	{"cancel":"...","version":3,"reason":"..."}
  *

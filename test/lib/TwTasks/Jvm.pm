@@ -31,21 +31,27 @@ sub free_port
 	return PostgreSQL::Test::Cluster::get_free_port();
 }
 
+# Does not wait for it.
+sub launch
+{
+	my ($self) = @_;
+
+	$self->{pid} = fork // die "could not fork: $!";
+	return $self if $self->{pid};
+	open STDERR, '>>', $self->{log};
+	open STDOUT, '>&', *STDERR;
+	exec 'java', "-Xmx$self->{memory}m", '-XX:TieredStopAtLevel=1',
+	  '-XX:+UseSerialGC', '-cp', $self->{classes},
+	  @{ $self->{arguments} }
+	  or POSIX::_exit(127);
+}
+
 # Returns when it is ready.
 sub start
 {
 	my ($self) = @_;
 
-	$self->{pid} = fork // die "could not fork: $!";
-	if (!$self->{pid})
-	{
-		open STDERR, '>>', $self->{log};
-		open STDOUT, '>&', *STDERR;
-		exec 'java', "-Xmx$self->{memory}m", '-XX:TieredStopAtLevel=1',
-		  '-XX:+UseSerialGC', '-cp', $self->{classes},
-		  @{ $self->{arguments} }
-		  or POSIX::_exit(127);
-	}
+	$self->launch unless $self->{pid};
 	wait_for(sub { $self->has_ended || $self->is_ready }, "$self->{name} to listen");
 	return $self if $self->{pid};
 	my @lines = split /\n/, PostgreSQL::Test::Utils::slurp_file($self->{log});

@@ -1,5 +1,5 @@
-# Kafka.pm -- a Kafka broker of the tests, which is its own controller, and a
-# client of it: see test/handlers/kafka_client.py.
+# Kafka.pm -- a Kafka broker of the tests, which is its own controller, or
+# several that are one cluster, and a client: see test/handlers/kafka_client.py.
 #
 # Nothing creates a topic but create_topic().
 
@@ -15,11 +15,11 @@ use JSON::PP;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use TwTasks::Ledger;
+use TwTasks::Wait;
 
 # Sessions and elections are short, so that a killed broker is back in seconds.
 my %settings = (
 	'process.roles' => 'broker,controller',
-	'node.id' => 1,
 	'controller.listener.names' => 'CONTROLLER',
 	'auto.create.topics.enable' => 'false',
 	'offsets.topic.replication.factor' => 1,
@@ -36,51 +36,103 @@ my %settings = (
 	'controlled.shutdown.enable' => 'false',
 	'log.cleaner.enable' => 'false');
 
+# A cluster keeps each message three times, and takes one that two brokers have.
+# Its controllers are more patient: several share the processors.
+my %settings_of_many = (
+	'default.replication.factor' => 3,
+	'min.insync.replicas' => 2,
+	'offsets.topic.replication.factor' => 3,
+	'transaction.state.log.replication.factor' => 3,
+	'transaction.state.log.min.isr' => 2,
+	'replica.lag.time.max.ms' => 4000,
+	'broker.session.timeout.ms' => 3000,
+	'broker.heartbeat.interval.ms' => 500,
+	'controller.quorum.election.timeout.ms' => 1000,
+	'controller.quorum.election.backoff.max.ms' => 500,
+	'controller.quorum.fetch.timeout.ms' => 2000);
+
 # A running broker.  The test is skipped where its jars could not be fetched.
 # Options: settings => { more for server.properties }
 sub create
 {
 	my ($class, %options) = @_;
+	my ($self) = $class->prepare(1, %options);
+
+	return $self->start;
+}
+
+# Running brokers of one cluster, at least three.
+sub create_cluster
+{
+	my ($class, $n, %options) = @_;
+	my @brokers = $class->prepare($n, %options,
+		settings => { %settings_of_many, %{ $options{settings} || {} } });
+
+	# One without company does not become ready.
+	$_->launch foreach @brokers;
+	$_->start foreach @brokers;
+	wait_for(sub { $brokers[0]->ask(do => 'brokers') == $n }, "$n brokers in the cluster");
+	return @brokers;
+}
+
+sub prepare
+{
+	my ($class, $n, %options) = @_;
 	my $jars = $ENV{TWT_KAFKA_JARS} // '';
+	my @ids = 1 .. $n;
+	my (%port, %controller);
 
 	plan(skip_all => 'no broker could be fetched') unless -d $jars;
-	my $directory = PostgreSQL::Test::Utils::tempdir();
-	my ($port, $controller) = ($class->free_port, $class->free_port);
-	my %all = (
+	$port{$_} = $class->free_port foreach @ids;
+	$controller{$_} = $class->free_port foreach @ids;
+	my %common = (
 		%settings,
-		'controller.quorum.voters' => "1\@127.0.0.1:$controller",
-		'listeners' =>
-		  "PLAINTEXT://127.0.0.1:$port,CONTROLLER://127.0.0.1:$controller",
-		'advertised.listeners' => "PLAINTEXT://127.0.0.1:$port",
-		'log.dirs' => "$directory/data",
+		'controller.quorum.voters' =>
+		  join(',', map { "$_\@127.0.0.1:$controller{$_}" } @ids),
 		%{ $options{settings} || {} });
-	my $self = $class->SUPER::new(
-		name => 'kafka',
-		memory => 384,
-		classes => "$jars/*",
-		arguments => [ 'kafka.Kafka', "$directory/server.properties" ],
-		port => $port);
 
-	PostgreSQL::Test::Utils::append_to_file("$directory/server.properties",
-		join('', map { "$_=$all{$_}\n" } sort keys %all));
-	format_data("$directory/data");
-	return $self->start;
+	return map {
+		my $directory = PostgreSQL::Test::Utils::tempdir();
+		my %all = (
+			%common,
+			'node.id' => $_,
+			'listeners' =>
+			  "PLAINTEXT://127.0.0.1:$port{$_},CONTROLLER://127.0.0.1:$controller{$_}",
+			'advertised.listeners' => "PLAINTEXT://127.0.0.1:$port{$_}",
+			'log.dirs' => "$directory/data");
+
+		PostgreSQL::Test::Utils::append_to_file("$directory/server.properties",
+			join('', map { "$_=$all{$_}\n" } sort keys %all));
+		format_data("$directory/data", $_);
+		my $broker = $class->SUPER::new(
+			name => $n == 1 ? 'kafka' : "kafka$_",
+			memory => 384,
+			classes => "$jars/*",
+			arguments => [ 'kafka.Kafka', "$directory/server.properties" ],
+			port => $port{$_});
+
+		$broker->{brokers} = [ map { "127.0.0.1:$port{$_}" } @ids ];
+		$broker;
+	} @ids;
 }
 
 # Writes the files of kafka.tools.StorageTool, without another Java machine.
 sub format_data
 {
-	my ($directory) = @_;
+	my ($directory, $id) = @_;
 
 	mkdir $directory;
 	PostgreSQL::Test::Utils::append_to_file("$directory/meta.properties",
-		"version=1\nnode.id=1\ncluster.id=dHd0YXNrcy10ZXN0LS0tLQ\n");
+		"version=1\nnode.id=$id\ncluster.id=dHd0YXNrcy10ZXN0LS0tLQ\n");
 	return;
 }
 
+# Returns the addresses of all brokers of the cluster.
 sub brokers
 {
-	return "127.0.0.1:$_[0]->{port}";
+	my ($self) = @_;
+
+	return wantarray ? @{ $self->{brokers} } : join ',', @{ $self->{brokers} };
 }
 
 # ---- the client ----
@@ -93,7 +145,7 @@ sub ask
 	$self->{client} ||=
 	  open2($self->{out}, $self->{in},
 		TwTasks::Ledger::handler('kafka_client.py'),
-		$self->brokers);
+		scalar $self->brokers);
 	print { $self->{in} } encode_json(\%question), "\n";
 	$self->{in}->flush;
 	my $line = readline $self->{out};
@@ -121,13 +173,28 @@ sub delete_topic
 	return $self->ask(do => 'delete', topic => $topic);
 }
 
-# Messages are hashes of value, key, headers (pairs) and partition; returns when
-# all are acknowledged.
+sub add_partitions
+{
+	my ($self, $topic, $partitions) = @_;
+
+	return $self->ask(do => 'grow', topic => $topic, partitions => $partitions);
+}
+
+# Messages are hashes of value, key, headers (pairs), partition and timestamp (in
+# milliseconds); returns when all are acknowledged.
 sub produce
 {
 	my ($self, $topic, @messages) = @_;
 
 	return $self->ask(do => 'produce', topic => $topic, messages => \@messages);
+}
+
+# The same in a transaction, which ends by "commit" or "abort".
+sub produce_in_transaction
+{
+	my ($self, $end, $topic, @messages) = @_;
+
+	return $self->ask(do => 'produce', topic => $topic, messages => \@messages, end => $end);
 }
 
 # All messages of the topic, each partition in its order: hashes of partition,
@@ -138,6 +205,15 @@ sub messages
 	my ($self, $topic) = @_;
 
 	return @{ $self->ask(do => 'read', topic => $topic) };
+}
+
+# Writes all messages of the topic to a file, a line each: value, twtasks-id and
+# partition, separated by tabs, for more messages than messages() should return.
+sub write_messages
+{
+	my ($self, $topic, $path) = @_;
+
+	return $self->ask(do => 'write', topic => $topic, path => $path);
 }
 
 sub DESTROY

@@ -55,14 +55,15 @@ sub command
 	];
 }
 
-# A worker that keeps the ledger, and waits at the gate before each task.
+# A worker that keeps the ledger, and waits at the gate in each task.  A task
+# takes so many milliseconds.
 sub worker
 {
-	my ($self, $gate) = @_;
+	my ($self, $gate, $ms) = @_;
 
 	return [
 		handler('ledger_worker.py'), $self->path,
-		$gate ? $self->gate($gate) : '-'
+		$gate ? $self->gate($gate) : '-', $ms || 0
 	];
 }
 

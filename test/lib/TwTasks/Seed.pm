@@ -18,6 +18,11 @@ sub sow
 	return;
 }
 
+sub seed
+{
+	return $seed;
+}
+
 END
 {
 	diag("TWT_TEST_SEED=$seed repeats it")

@@ -212,6 +212,12 @@ sub kill9
 	return $self->wait_for_exit;
 }
 
+# The same, under the name that it has for other servers of the tests.
+sub crash
+{
+	return $_[0]->kill9;
+}
+
 # In order; returns the wait status.
 sub stop
 {

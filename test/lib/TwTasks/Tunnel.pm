@@ -16,8 +16,9 @@ use constant BLOCK => 65536;
 # To the server at HOST:PORT.
 sub create
 {
-	my ($class, $server) = @_;
+	my ($class, $server, %parts) = @_;
 	my $self = bless {
+		%parts,
 		server => $server,
 		links => {},
 		listener => IO::Socket::INET->new(
@@ -89,7 +90,7 @@ sub pass_on
 	my $to = $self->{links}{$from} or return;
 	my $n = sysread $from, my $block, BLOCK;
 
-	if ($n)
+	if ($n && $self->passes($from, $block))
 	{
 		syswrite $to, $block;
 		return;
@@ -98,6 +99,12 @@ sub pass_on
 	delete @{ $self->{links} }{ $from, $to };
 	close $_ foreach $from, $to;
 	return;
+}
+
+# Whether these bytes come through; if not, both connections are closed.
+sub passes
+{
+	return 1;
 }
 
 sub DESTROY

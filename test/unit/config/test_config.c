@@ -22,6 +22,35 @@ print(const Config *config)
 }
 
 static void
+expect_hello(const char *text, const char *part, const char *no_part)
+{
+	Config	   *config = read_text(text);
+	const char *hello = config->handlers[0]->hello;
+
+	if (strstr(hello, part) == NULL || strstr(hello, no_part) != NULL)
+		fail_msg("%s", hello);
+	config_free(config);
+}
+
+#define KAFKA_SECTION "kafka: {brokers: ['b:1'], group: g, settings: {client.id: all}}\n"
+
+/* Another cluster must not see the settings of the section. */
+static void
+test_kafka_of_handlers(void **state)
+{
+#ifndef WITH_KAFKA
+	skip();
+#endif
+	expect_hello(KAFKA_SECTION "handlers: [{types: [A], kafka: out}]\n",
+				 "\"brokers\":[\"b:1\"]", "\"c:1\"");
+	expect_hello(KAFKA_SECTION "handlers: [{types: [A], kafka: out}]\n", "\"client.id\":\"all\"", "own");
+	expect_hello(KAFKA_SECTION "handlers: [{types: [A], kafka: out, settings: {client.id: own}}]\n",
+				 "\"client.id\":\"own\"", "\"all\"");
+	expect_hello(KAFKA_SECTION "handlers: [{types: [A], kafka: out, brokers: ['c:1']}]\n",
+				 "\"brokers\":[\"c:1\"]", "\"client.id\"");
+}
+
+static void
 test_defaults(void **state)
 {
 	Config	   *config = read_text(HANDLERS);
@@ -422,6 +451,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_kafka_of_handlers),
 		cmocka_unit_test(test_defaults_of_kinds),
 		cmocka_unit_test(test_every_key),
 		cmocka_unit_test(test_print_is_fixpoint),

@@ -126,6 +126,12 @@ test_unrecognized_keys(void **state)
 				 ":3:1: node: the key is there twice");
 }
 
+#ifdef WITH_KAFKA
+#define KAFKA_CHOICE ""
+#else
+#define KAFKA_CHOICE ""
+#endif
+
 static void
 test_value_errors(void **state)
 {
@@ -137,8 +143,8 @@ test_value_errors(void **state)
 				 ":1:14: concurrency: must be 0 to 10000000, not \"-1\"");
 	expect_error("look_ahead: 99999999999999999999\n" HANDLERS,
 				 ":1:13: look_ahead: must be 1 to 10000000, not \"99999999999999999999\"");
-	expect_error("queue: kafka\n" HANDLERS,
-				 ":1:8: queue: must be one of auto, ring, notify, not \"kafka\"");
+	expect_error("queue: pipe\n" HANDLERS,
+				 ":1:8: queue: must be one of auto, ring, notify" KAFKA_CHOICE ", not \"pipe\"");
 	expect_error("log: {level: fatal}\n" HANDLERS,
 				 ":1:14: log.level: must be one of error, warn, info, debug, not \"fatal\"");
 	expect_error("node: ''\n" HANDLERS,
@@ -186,6 +192,28 @@ test_number_errors(void **state)
 	expect_error_part(NOOP("max_output: 17MB"),
 					  "must be 0B to 16MB, not \"17MB\"");
 	expect_error_part(NOOP("processes: 1.5"), "invalid integer \"1.5\"");
+}
+
+#define BROKERS "kafka: {brokers: ['b:1'], "
+
+static void
+test_kafka_errors(void **state)
+{
+#ifndef WITH_KAFKA
+	skip();
+#endif
+	expect_error("kafka: {group: a b}\n" HANDLERS,
+				 ":1:16: kafka.group: invalid value \"a b\": a part of a topic's name has letters, digits and . _ -");
+	expect_error("kafka: {group: a}\n" HANDLERS, ":1:8: kafka.brokers: the key is missing");
+	expect_error(BROKERS "settings:\n {linger.mss: 1}}\n" HANDLERS,
+				 ":2:15: kafka.settings.linger.mss: librdkafka does not know this setting");
+	expect_error_part(BROKERS "settings: {sasl.password: x}}\n" HANDLERS, "it is a secret");
+	expect_error_part(BROKERS "secrets: {sasl.password: /nowhere/x}}\n" HANDLERS,
+					  "kafka.secrets.sasl.password: ");
+	expect_error("handlers: [{types: [A], kafka: out}]\n",
+				 ":1:12: handlers[0].brokers: the key is missing");
+	expect_error(BROKERS "group: g}\nhandlers: [{types: [A], kafka: out, settings: {x: 1}}]\n",
+				 ":2:51: handlers[0].settings.x: librdkafka does not know this setting");
 }
 
 static void
@@ -444,6 +472,7 @@ main(void)
 		cmocka_unit_test(test_value_errors),
 		cmocka_unit_test(test_passwords_are_not_quoted),
 		cmocka_unit_test(test_number_errors),
+		cmocka_unit_test(test_kafka_errors),
 		cmocka_unit_test(test_handler_errors),
 		cmocka_unit_test(test_sql_errors),
 		cmocka_unit_test(test_pattern_errors),

@@ -56,11 +56,12 @@ test_encode(void **state)
 
 	/* Texts are escaped, JSON is not touched: 0.10 stays 0.10. */
 	task.sub_type = "a\"b\\c\n\001\xc3\xa9";
+	task.key = "k\"1";
 	task.data = "{\"n\":0.10, \"big\":123456789012345678901234567890,\n"
 		"\"s\":\"\\u00e9\xc3\xa9\"}";
 	task.data_len = strlen(task.data);
 	task.context = "{\"traceparent\":\"00-1\"}";
-	assert_line(&task, START "\"sub_type\":\"a\\\"b\\\\c\\n\\u0001\xc3\xa9\""
+	assert_line(&task, START "\"sub_type\":\"a\\\"b\\\\c\\n\\u0001\xc3\xa9\",\"key\":\"k\\\"1\""
 				MIDDLE "\"data\":{\"n\":0.10, "
 				"\"big\":123456789012345678901234567890, "
 				"\"s\":\"\\u00e9\xc3\xa9\"},"

@@ -53,6 +53,7 @@ assert_same(const Task *task)
 	assert_int_equal(read->version, task->version);
 	assert_string_equal(read->type, task->type);
 	assert_text(read->sub_type, task->sub_type);
+	assert_text(read->key, task->key);
 	assert_int_equal(read->tries, task->tries);
 	assert_int_equal(read->max_tries, task->max_tries);
 	assert_string_equal(read->deadline_text, task->deadline_text);
@@ -87,6 +88,7 @@ test_texts(void **state)
 	task.sub_type = "a\"b\\c\n\001\xc3\xa9}],";
 	assert_same(&task);
 	task.sub_type = "";
+	task.key = "a\"b\\c\n\001\xc3\xa9}],";
 	assert_same(&task);
 }
 

@@ -1,0 +1,29 @@
+/*-------------------------------------------------------------------------
+ *
+ * judged.h
+ *		Settings that the programs judge that they are meant for.
+ *
+ *		from: config.c			to: hello.h (hello_check)
+ *
+ * The sidecar does not know the values of these settings.  Each program is
+ * started once for all of its hellos.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_JUDGED_H
+#define TWT_JUDGED_H
+
+#include "config/option.h"
+
+typedef struct Judged
+{
+	const char *program;		/* its path */
+	const char *hello;			/* carries the settings */
+	char	   *owner;			/* their section in the file */
+	const char *option;			/* the option of a fault that names none */
+} Judged;
+
+/* False, after options_fail(), if a program refuses its settings. */
+extern bool judged_all(const Judged *list, int n, const Place *place);
+
+#endif							/* TWT_JUDGED_H */

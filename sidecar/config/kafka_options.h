@@ -1,0 +1,32 @@
+/*-------------------------------------------------------------------------
+ *
+ * kafka_options.h
+ *		How to reach Kafka: the section "kafka" of the file.
+ *
+ * A Kafka handler without brokers of its own has these, with their settings and
+ * secrets.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_KAFKA_OPTIONS_H
+#define TWT_KAFKA_OPTIONS_H
+
+#include "config/options.h"
+
+typedef struct KafkaOptions
+{
+	char	  **brokers;		/* HOST:PORT; NULL: none given */
+	char	   *group;			/* the nodes that share triggers */
+	char	   *namespace;		/* the beginning of topics; NULL: none */
+	char	  **prefixes;		/* put before topics that are also read; NULL:
+								 * none */
+	char	   *settings;		/* settings of librdkafka, a JSON object;
+								 * NULL: none */
+	char	   *secrets;		/* paths of secret files, by setting; NULL:
+								 * none */
+} KafkaOptions;
+
+/* Describes the options of a KafkaOptions. */
+extern const Section kafka_section;
+
+#endif							/* TWT_KAFKA_OPTIONS_H */

@@ -1,0 +1,245 @@
+/*
+ * twtasks_internal.call_message(function, message)
+ *
+ *		The task that a listener's function makes of a message.  The function runs as
+ *		its owner, for at most twtasks.function_timeout.
+ *
+ * Returns
+ *		the task; NULL: the function ignores the message
+ *
+ * Errors
+ *		42883		no function of that name has the right signature
+ *		53400		the function took too long
+ *		those of the function
+ */
+CREATE FUNCTION twtasks_internal.call_message(function text, message twtasks.message)
+RETURNS twtasks.new_task
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'twt_call_message';
+
+/*
+ * twtasks_internal.check_rule(rule)
+ *
+ *		Refuses a rule that makes no tasks of messages.
+ *
+ * Parameters
+ *		rule		type or function, value, key, headers and corrupt of take_messages()
+ *
+ * Errors
+ *		22023		a value is not valid
+ *		42883, 42501, 22023		as check_function()
+ */
+CREATE FUNCTION twtasks_internal.check_rule(rule jsonb)
+RETURNS void
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	type CONSTANT text := rule ->> 'type';
+	key CONSTANT text := rule ->> 'key';
+BEGIN
+	IF num_nulls(type, rule ->> 'function') <> 1 THEN
+		RAISE EXCEPTION 'either type or function must be given'
+			USING ERRCODE = 'invalid_parameter_value';
+	ELSIF type !~ '^[A-Za-z0-9_.:|/-]{1,120}$' THEN
+		RAISE EXCEPTION 'invalid type: "%"', twtasks_internal.shown(type)
+			USING ERRCODE = 'invalid_parameter_value',
+				DETAIL = 'A type has 1 to 120 letters (A to Z), digits and characters of "_.:|/-".';
+	ELSIF (rule ->> 'value' IN ('json', 'bytes')) IS NOT TRUE THEN
+		RAISE EXCEPTION 'value must be "json" or "bytes"' USING ERRCODE = 'invalid_parameter_value';
+	ELSIF (rule ->> 'corrupt' IN ('retry', 'task')) IS NOT TRUE THEN
+		RAISE EXCEPTION 'corrupt must be "retry" or "task"' USING ERRCODE = 'invalid_parameter_value';
+	ELSIF key !~ '^(position|header:.+|json:(/.*)?)$' OR key ~ '^json:' AND rule ->> 'value' = 'bytes' THEN
+		RAISE EXCEPTION 'invalid key: "%"', twtasks_internal.shown(key)
+			USING ERRCODE = 'invalid_parameter_value',
+				HINT = 'Write "position", "header:NAME", or "json:/path" if the values are JSON.';
+	END IF;
+	PERFORM twtasks_internal.check_function('take_messages', rule ->> 'function');
+END $$;
+
+/*
+ * twtasks_internal.message_key(message, data, rule)
+ *
+ *		The key of the task that a message gives.
+ *
+ * Parameters
+ *		data		the message's value, if it is JSON
+ *		rule		as check_rule(), with the listener
+ *
+ * Returns
+ *		text; NULL: the rule has no key
+ *
+ * Errors
+ *		22004		the message has no header of that name, or no scalar at that path
+ */
+CREATE FUNCTION twtasks_internal.message_key(message twtasks.message, data jsonb, rule jsonb)
+RETURNS text
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	wanted CONSTANT text := rule ->> 'key';
+	part jsonb;
+	key text;
+BEGIN
+	IF wanted IS NULL THEN
+		RETURN NULL;
+	ELSIF wanted = 'position' THEN
+		RETURN concat_ws('/', rule ->> 'listener', message.topic, message.partition, message."offset");
+	ELSIF wanted ~ '^header:' THEN
+		key := message.headers ->> substr(wanted, 8);
+	ELSE
+		part := data #> (ARRAY(SELECT replace(replace(p, '~1', '/'), '~0', '~')
+							   FROM string_to_table(substr(wanted, 6), '/') p))[2:];
+		key := CASE WHEN jsonb_typeof(part) NOT IN ('object', 'array') THEN part #>> '{}' END;
+	END IF;
+	IF key IS NULL THEN
+		RAISE EXCEPTION 'message has no key at "%"', wanted
+			USING ERRCODE = 'null_value_not_allowed';
+	END IF;
+	RETURN key;
+END $$;
+
+/*
+ * twtasks_internal.message_tasks(messages, rule)
+ *
+ *		The tasks that messages give, in the order of the messages.  Headers that trace
+ *		a request go to the context always.
+ *
+ * Parameters
+ *		rule		as check_rule(), with the listener
+ *
+ * Errors
+ *		22xxx		a value is no UTF-8 or no JSON, or a message has no key
+ *		as call_message()
+ */
+CREATE FUNCTION twtasks_internal.message_tasks(messages twtasks.message[], rule jsonb)
+RETURNS twtasks.new_task[]
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	is_json CONSTANT boolean := rule ->> 'value' = 'json';
+	names CONSTANT text[] := ARRAY(SELECT jsonb_array_elements_text(nullif(rule -> 'headers', 'null')))
+		|| '{traceparent,tracestate}'::text[];
+BEGIN
+	IF rule ->> 'function' IS NOT NULL THEN
+		RETURN ARRAY(SELECT c.task
+					 FROM (SELECT twtasks_internal.call_message(rule ->> 'function', m) AS task
+						   FROM unnest(messages) m) c
+					 WHERE NOT c.task IS NULL);
+	END IF;
+	RETURN ARRAY(
+		SELECT ROW(rule ->> 'type', v.data, NULL, twtasks_internal.message_key(m, v.data, rule),
+				   NULL, NULL, NULL, NULL, NULL, h.context,
+				   CASE WHEN NOT is_json THEN m.value END)::twtasks.new_task
+		FROM unnest(messages) m
+		-- OFFSET 0: parsed once
+		CROSS JOIN LATERAL (SELECT CASE WHEN is_json THEN convert_from(m.value, 'UTF8')::jsonb END AS data OFFSET 0) v
+		CROSS JOIN LATERAL (SELECT jsonb_object_agg(n, m.headers -> n) AS context
+							FROM unnest(CASE WHEN '*' = ANY (names) THEN ARRAY(SELECT jsonb_object_keys(m.headers)) ELSE names END) n
+							WHERE m.headers ? n) h);
+END $$;
+
+/*
+ * twtasks_internal.add_corrupted(message, rule, state, error)
+ *
+ *		Adds a task of type CORRUPTED_KAFKA_MESSAGE in place of the task that a
+ *		message should have given.  Its payload is the message's value, and its
+ *		context says where the message is from and why it is corrupt.  A task that
+ *		would be too large is added without value, key and headers.
+ *
+ * Errors
+ *		as add_task()
+ *
+ * Writes		twtasks.task
+ * Wakes		as add_task()
+ */
+CREATE FUNCTION twtasks_internal.add_corrupted(message twtasks.message, rule jsonb, state text, error text)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	origin CONSTANT jsonb := jsonb_build_object(
+		'listener', rule -> 'listener', 'topic', message.topic, 'partition', message.partition,
+		'offset', message."offset", 'time', message."time", 'bytes', octet_length(message.value),
+		'sqlstate', state, 'error', twtasks_internal.cut_message(error));
+BEGIN
+	BEGIN
+		PERFORM twtasks.add_task('CORRUPTED_KAFKA_MESSAGE', payload => message.value,
+			context => origin || jsonb_build_object('key', '\x' || encode(message.key, 'hex'),
+													'headers', message.headers));
+	EXCEPTION WHEN program_limit_exceeded THEN
+		PERFORM twtasks.add_task('CORRUPTED_KAFKA_MESSAGE', context => origin);
+	END;
+END $$;
+
+/*
+ * twtasks_internal.take_singly(messages, rule)
+ *
+ *		Adds the tasks of each message in a subtransaction of its own, after one of
+ *		the messages failed.  With corrupt = 'task' a message whose error is about
+ *		its content becomes a task of its own.
+ *
+ * Returns
+ *		the offset of the message that failed, if messages before it were taken; NULL:
+ *		all were taken
+ *
+ * Errors
+ *		that of the first message, with its place in the detail
+ *
+ * Writes		as add_tasks()
+ */
+CREATE FUNCTION twtasks_internal.take_singly(messages twtasks.message[], rule jsonb)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	message twtasks.message;
+	detail text;
+	hint text;
+BEGIN
+	FOREACH message IN ARRAY messages LOOP
+		BEGIN
+			PERFORM twtasks.add_tasks(twtasks_internal.message_tasks(ARRAY[message], rule));
+		EXCEPTION WHEN OTHERS THEN
+			-- the classes of data, of constraints, of limits, and of RAISE
+			IF rule ->> 'corrupt' = 'task' AND SQLSTATE ~ '^(22|23|54|P0)' THEN
+				PERFORM twtasks_internal.add_corrupted(message, rule, SQLSTATE, SQLERRM);
+			ELSIF message."offset" > messages[1]."offset" THEN
+				RETURN message."offset";
+			ELSE
+				GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+				RAISE EXCEPTION USING ERRCODE = SQLSTATE, MESSAGE = SQLERRM,
+					DETAIL = concat_ws(' ', format('The message is at offset %s of partition %s of topic "%s".',
+												   message."offset", message.partition, message.topic),
+									   nullif(detail, ''), nullif(hint, ''));
+			END IF;
+		END;
+	END LOOP;
+	RETURN NULL;
+END $$;
+
+/*
+ * twtasks_internal.take_run(messages, rule)
+ *
+ *		Adds the tasks that messages give, all at once if none of them fails.
+ *
+ * Returns, errors, writes: as take_singly()
+ */
+CREATE FUNCTION twtasks_internal.take_run(messages twtasks.message[], rule jsonb)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	BEGIN
+		PERFORM twtasks.add_tasks(twtasks_internal.message_tasks(messages, rule));
+		RETURN NULL;
+	EXCEPTION WHEN OTHERS THEN
+		-- One of them failed, which take_singly() finds.
+	END;
+	RETURN twtasks_internal.take_singly(messages, rule);
+END $$;

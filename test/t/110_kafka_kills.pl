@@ -1,0 +1,214 @@
+# 110_kafka_kills.pl -- three brokers and three sidecars that are killed and frozen
+# at random, under load: no task is lost, none is started twice that may not be,
+# each message arrives, and soon after the end nothing is left to do.
+#
+# The producer writes each promise into a table of its own, in the transaction of
+# the task.  Two witnesses outside of twtasks tell the facts: a file to which
+# handlers append each start, and the topic read back.  The checks compare promises
+# and facts in SQL.
+#
+# TWT_KILL_SECONDS, TWT_KILL_RATE (transactions a second) and TWT_KILL_QUEUE (auto
+# or kafka) make it a campaign: scripts/campaign-kafka.  TWT_TEST_SEED chooses what
+# is killed, and when.
+
+use strict;
+use warnings FATAL => 'all';
+
+use POSIX qw(strftime);
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(time);
+use TwTasks::Cluster;
+use TwTasks::Havoc;
+use TwTasks::Kafka;
+use TwTasks::Ledger;
+use TwTasks::Seed;
+use TwTasks::Sidecar;
+use TwTasks::Wait;
+
+my $seconds = $ENV{TWT_KILL_SECONDS} || 15;
+my $rate = $ENV{TWT_KILL_RATE} || 100;
+my $queue = $ENV{TWT_KILL_QUEUE} || 'auto';
+my @kafka = TwTasks::Kafka->create_cluster(3);
+my $node = TwTasks::Cluster->create('main', conf => { max_connections => 200 });
+my $ledger = TwTasks::Ledger->new;
+my $directory = PostgreSQL::Test::Utils::tempdir();
+
+# ---- the load ----
+
+# ONCE may start once only, SAFE may start again, and OUT is a call with three
+# messages.  Each value says the fate of its transaction.
+$node->safe_psql('postgres', <<'SQL');
+	CREATE TABLE public.task (id uuid, kind text);
+	CREATE TABLE public.message (value text);
+	CREATE SEQUENCE public.number;
+
+	CREATE PROCEDURE public.produce(fate text) LANGUAGE plpgsql
+	AS $$
+	DECLARE
+		n constant bigint := nextval('public.number');
+		kind constant text := (ARRAY['ONCE', 'SAFE', 'ONCE', 'SAFE', 'OUT'])[1 + n % 5];
+		values constant text[] := ARRAY(SELECT fate || n || '.' || i FROM generate_series(1, 3) i);
+	BEGIN
+		IF kind = 'OUT' THEN
+			INSERT INTO public.task
+			SELECT s.task_id, kind FROM twtasks.send_to_kafka('out',
+				ARRAY(SELECT twtasks.kafka_message(v, v) FROM unnest(values) v)) s;
+			INSERT INTO public.message SELECT unnest(values);
+		ELSE
+			INSERT INTO public.task SELECT a.task_id, kind FROM twtasks.add_task(kind, to_jsonb(fate)) a;
+		END IF;
+	END $$;
+SQL
+PostgreSQL::Test::Utils::append_to_file("$directory/commit.sql", 'CALL public.produce(\'kept \');');
+PostgreSQL::Test::Utils::append_to_file("$directory/rollback.sql",
+	"BEGIN;\nCALL public.produce('undone ');\nROLLBACK;\n");
+
+# One transaction in twenty rolls back.
+sub start_load
+{
+	my $pid = fork // die "could not fork: $!";
+
+	return $pid if $pid;
+	open STDOUT, '>', "$directory/pgbench";
+	open STDERR, '>&', *STDOUT;
+	exec 'pgbench', '-n', '-c', 8, '-R', $rate, '-T', $seconds,
+	  '-f', "$directory/commit.sql\@19", '-f', "$directory/rollback.sql\@1",
+	  $node->connstr('postgres')
+	  or POSIX::_exit(127);
+}
+
+# ---- the servers ----
+
+sub again
+{
+	return { delay => '1s', multiplier => 1, jitter => 0, max_tries => 10_000 };
+}
+
+sub sidecar
+{
+	my ($name) = @_;
+
+	return TwTasks::Sidecar->start(
+		$node, $name,
+		lease => '5s',
+		queue => $queue,
+		handlers => [
+			{
+				types => ['ONCE'],
+				processes => 2,
+				stuck => 'error',
+				worker => $ledger->worker(undef, 10)
+			},
+			{
+				types => ['SAFE'],
+				processes => 2,
+				stuck => 'retry',
+				retry => again(),
+				worker => $ledger->worker(undef, 10)
+			},
+			{
+				types => ['SendToKafka'],
+				kafka => 'out',
+				brokers => [ $kafka[0]->brokers ],
+				retry => again()
+			}
+		]);
+}
+
+$kafka[0]->create_topic('out', 6);
+my @sidecars = map { sidecar($_) } qw(a b c);
+my $havoc = TwTasks::Havoc->new(broker => \@kafka, sidecar => \@sidecars);
+
+TwTasks::Seed::sow();
+my $load = start_load();
+my $began = time;
+
+# ---- the kills ----
+
+watch_for($seconds, sub { $havoc->turn });
+wait_for(sub { waitpid($load, POSIX::WNOHANG) == $load }, 'the end of the load');
+my $status = $?;
+my $took = time - $began;
+
+$havoc->end;
+is($status, 0, 'the producer never fails')
+  or diag(PostgreSQL::Test::Utils::slurp_file("$directory/pgbench"));
+
+sub backlog
+{
+	return $node->value('SELECT count(*) FROM twtasks.task WHERE status <> \'ERROR\'');
+}
+
+my $backlog = backlog();
+
+$began = time;
+wait_ok(sub { backlog() == 0 }, 'nothing is left to do');
+my $drained = time - $began;
+cmp_ok($drained, '<', 60, 'the backlog is gone within a minute') if $ENV{TWT_KILL_SECONDS};
+is(scalar(grep { $_->has_exited } @sidecars), 0, 'each sidecar that was started again runs');
+
+# ---- the witnesses ----
+
+# A line of the ledger is "start" or "end", then the task, the process and the type.
+$kafka[0]->write_messages('out', "$directory/out");
+$node->value("CREATE TABLE public.ledger (what text, id uuid, version bigint, tries integer, pid integer, type text)");
+$node->value("COPY public.ledger FROM '" . $ledger->path . '\' DELIMITER \' \'');
+$node->value('CREATE TABLE public.arrived (value text, twtasks_id text, part integer)');
+$node->value("COPY public.arrived FROM '$directory/out'");
+$node->value('ANALYZE');
+
+# ---- the checks ----
+
+sub count_of
+{
+	return $node->value("SELECT count(*) FROM $_[0]");
+}
+
+# A task of a node that was killed may have started or not.  A task that may start
+# once only is then left to a person, in ERROR.
+my $lost = count_of(<<'SQL');
+	public.task p LEFT JOIN twtasks.tasks t USING (id)
+	WHERE t.status IS DISTINCT FROM 'DONE' AND NOT (p.kind = 'ONCE' AND t.status = 'ERROR')
+SQL
+my $unknown = count_of('twtasks.tasks WHERE type = \'ONCE\' AND status = \'ERROR\'');
+my $twice = count_of(<<'SQL');
+	(SELECT FROM public.ledger WHERE what = 'start' AND type = 'ONCE'
+	 GROUP BY id HAVING count(*) > 1) t
+SQL
+my $again = count_of(<<'SQL');
+	(SELECT FROM public.ledger WHERE what = 'start' AND type = 'SAFE'
+	 GROUP BY id HAVING count(*) > 1) t
+SQL
+my $sent_again = count_of('(SELECT FROM public.arrived GROUP BY value HAVING count(*) > 1) t');
+my $missing = count_of('(SELECT value FROM public.message EXCEPT SELECT value FROM public.arrived) t');
+
+is($lost, 0, 'no task is lost');
+is($twice, 0, 'no task is started twice that may start once only');
+is(count_of(<<'SQL'), 0, 'no version of a task is started twice');
+	(SELECT FROM public.ledger WHERE what = 'start' GROUP BY id, version HAVING count(*) > 1) t
+SQL
+is(count_of(<<'SQL'), 0, 'no task is done without its handler');
+	twtasks.tasks t WHERE t.status = 'DONE' AND t.type IN ('ONCE', 'SAFE')
+	AND NOT EXISTS (SELECT FROM public.ledger l WHERE l.what = 'end' AND l.id = t.id)
+SQL
+is($missing, 0, 'each committed message arrives');
+is(count_of('(SELECT FROM public.arrived GROUP BY value HAVING count(DISTINCT twtasks_id) > 1) t'),
+	0, 'a message has one id, however often it arrives');
+is(count_of(<<'SQL'), 0, 'nothing happens of a transaction that rolled back');
+	(SELECT id::text FROM public.ledger EXCEPT SELECT id::text FROM public.task
+	 UNION ALL SELECT value FROM public.arrived WHERE value NOT LIKE 'kept %') t
+SQL
+
+my $tasks = count_of('public.task');
+my $messages = count_of('public.message');
+
+diag(sprintf "%s, seed %s, queue %s: %.0f s at %.0f tasks/s: %d tasks, %d messages; %s.\n"
+	  . 'Lost: %d tasks, %d messages. Started twice: %d. Left to a person, since their node was killed: %d. '
+	  . "Started again, as they may: %d; sent again: %d. Backlog at the end: %d, gone in %.1f s.",
+	strftime('%Y-%m-%d', gmtime), TwTasks::Seed::seed(), $queue, $took, $tasks / $took, $tasks, $messages,
+	$havoc->summary, $lost, $missing, $twice, $unknown, $again, $sent_again, $backlog, $drained)
+  if $ENV{TWT_KILL_SECONDS};
+is($_->stop, 0, 'the sidecar stops in order') foreach @sidecars;
+
+done_testing();

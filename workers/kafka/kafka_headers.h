@@ -1,0 +1,30 @@
+/*-------------------------------------------------------------------------
+ *
+ * kafka_headers.h
+ *		The headers of a message.
+ *
+ *		from: sends.c			to: librdkafka
+ *
+ *	 the message's own		as send_to_kafka() got them
+ *	 twtasks-id				the task's id, a colon, and the message's number in
+ *							the task, from 0
+ *	 traceparent, tracestate, X-Request-Id
+ *							from the task's context, where they are there and
+ *							fit; a message's own traceparent or X-Request-Id wins
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_KAFKA_HEADERS_H
+#define TWT_KAFKA_HEADERS_H
+
+#include <librdkafka/rdkafka.h>
+
+#include "base/task.h"
+#include "base/trace.h"
+#include "workers/kafka/kafka_batch.h"
+
+/* Returns a list, which belongs to the client that takes the message. */
+extern rd_kafka_headers_t * kafka_headers_make(const KafkaMessage *message, const Task *task,
+											   int number, const Trace *trace);
+
+#endif							/* TWT_KAFKA_HEADERS_H */

@@ -1,0 +1,20 @@
+/*-------------------------------------------------------------------------
+ *
+ * listen.h
+ *		twtasks-kafka listen: tasks from the messages of topics.
+ *
+ *		from: the sidecar			to: listener.h
+ *
+ * The process gets its settings as the first line of its input, and runs until
+ * the input ends.  It writes only its log.  The sidecar starts it again
+ * when it ends otherwise.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_LISTEN_H
+#define TWT_LISTEN_H
+
+/* The arguments begin with "listen".  Returns the exit status. */
+extern int	listen_main(int argc, char **argv);
+
+#endif							/* TWT_LISTEN_H */

@@ -1,0 +1,369 @@
+/*-------------------------------------------------------------------------
+ *
+ * listen_settings.c
+ *		What the listeners read, and how, as the sidecar says it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include "config/conninfo.h"
+#include "config/log_options.h"
+#include "kafka/kafka_conf.h"
+#include "workers/kafka/listen_settings.h"
+
+#define NAME_MAX_LEN 200
+
+/* ---- values ---- */
+
+/* Takes the palloc'd setting. */
+static bool
+fail(WorkerFault *fault, char *setting, const char *why)
+{
+	bool		result = worker_fail(fault, setting, pstrdup(why));
+
+	pfree(setting);
+	return result;
+}
+
+static char *
+dup_text(const json_t *object, const char *name)
+{
+	const char *text = json_string_value(json_object_get(object, name));
+
+	return text == NULL ? NULL : pstrdup(text);
+}
+
+static char *
+dup_text_or(const json_t *object, const char *name, const char *otherwise)
+{
+	char	   *text = dup_text(object, name);
+
+	return text == NULL ? pstrdup(otherwise) : text;
+}
+
+/* Returns the texts of a list; NULL if it is none. */
+static char **
+dup_texts(const json_t *list)
+{
+	size_t		n = json_array_size(list);
+	char	  **texts;
+
+	if (!json_is_array(list))
+		return NULL;
+	texts = palloc0((n + 1) * sizeof(char *));
+	for (size_t i = 0; i < n; i++)
+	{
+		const char *text = json_string_value(json_array_get(list, i));
+
+		texts[i] = pstrdup(text == NULL ? "" : text);
+	}
+	return texts;
+}
+
+static void
+free_texts(char **texts)
+{
+	for (int i = 0; texts != NULL && texts[i] != NULL; i++)
+		pfree(texts[i]);
+	pfree(texts);
+}
+
+static bool
+is_one_of(const char *text, const char *first, const char *second)
+{
+	return strcmp(text, first) == 0 || strcmp(text, second) == 0;
+}
+
+/* ---- one listener ---- */
+
+/* Reads [NAMESPACE.]TOPIC, with each of the prefixes. */
+static bool
+read_topics(ListenerSettings *to, const json_t *kafka, const json_t *object)
+{
+	const json_t *topics = json_object_get(object, "topics");
+	const json_t *prefixes = json_object_get(kafka, "prefixes");
+	const char *space = json_string_value(json_object_get(kafka, "namespace"));
+	size_t		nprefixes = json_array_size(prefixes);
+	size_t		n = 0;
+	bool		is_fine = json_array_size(topics) > 0;
+
+	to->topics = palloc0((json_array_size(topics) * (nprefixes + 1) + 1) * sizeof(char *));
+	for (size_t i = 0; i < json_array_size(topics); i++)
+		for (size_t j = 0; j <= nprefixes; j++)
+		{
+			const char *topic = json_string_value(json_array_get(topics, i));
+			const char *prefix = j == 0 ? "" : json_string_value(json_array_get(prefixes, j - 1));
+			bool		has_space = space != NULL && space[0] != '\0';
+
+			to->topics[n] = psprintf("%s%s%s%s", prefix == NULL ? "" : prefix,
+									 has_space ? space : "", has_space ? "." : "",
+									 topic == NULL ? "" : topic);
+			is_fine = is_fine && topic != NULL && topic[0] != '\0' &&
+				kafka_topic_check(to->topics[n]) == NULL;
+			n++;
+		}
+	return is_fine;
+}
+
+static bool
+read_headers(ListenerSettings *to, const json_t *headers)
+{
+	if (headers == NULL || json_is_null(headers) || json_is_false(headers))
+		return true;
+	if (!json_is_true(headers))
+		return (to->headers = dup_texts(headers)) != NULL;
+	to->headers = palloc0(2 * sizeof(char *));
+	to->headers[0] = pstrdup("*");
+	return true;
+}
+
+static bool
+read_start(ListenerSettings *to, const json_t *start)
+{
+	const char *text = start == NULL ? "latest" : json_string_value(start);
+
+	to->age_ms = (int64) (json_number_value(start) * 1000);
+	if (text == NULL)
+		to->start = PARTITION_YOUNG;
+	else
+		to->start = strcmp(text, "earliest") == 0 ? PARTITION_EARLIEST : PARTITION_LATEST;
+	return text != NULL ? is_one_of(text, "latest", "earliest") :
+		json_is_number(start) && to->age_ms >= 0;
+}
+
+static bool
+is_key(const char *key)
+{
+	return key == NULL || strcmp(key, "position") == 0 ||
+		(strncmp(key, "header:", 7) == 0 && key[7] != '\0') ||
+		strncmp(key, "json:/", 6) == 0;
+}
+
+/* Returns the fault of the settings that the database gets; NULL: none. */
+static const char *
+find_fault(ListenerSettings *to, const json_t *object, const char **setting)
+{
+	*setting = "name";
+	if (to->name == NULL || strlen(to->name) > NAME_MAX_LEN || kafka_topic_check(to->name) != NULL)
+		return "a listener's name has letters, digits and . _ -, at most 200 of them";
+	*setting = "type";
+	if ((to->type == NULL) == (to->function == NULL))
+		return "a listener has either a type or a function";
+	*setting = "value";
+	if (!is_one_of(to->value, "json", "bytes"))
+		return "must be json or bytes";
+	*setting = "key";
+	if (!is_key(to->key))
+		return "must be header:NAME, json:/path or position";
+	if (to->key != NULL && to->function != NULL)
+		return "the function of the listener decides the key";
+	*setting = "headers";
+	if (!read_headers(to, json_object_get(object, "headers")))
+		return "must be a list of names, or true";
+	*setting = "corrupt";
+	if (!is_one_of(to->corrupt, "retry", "task"))
+		return "must be retry or task";
+	*setting = "start";
+	if (!read_start(to, json_object_get(object, "start")))
+		return "must be latest, earliest or a duration";
+	return NULL;
+}
+
+static bool
+read_listener(ListenerSettings *to, const json_t *kafka, const json_t *object)
+{
+	to->name = dup_text(object, "name");
+	to->type = dup_text(object, "type");
+	to->function = dup_text(object, "function");
+	to->value = dup_text_or(object, "value", "json");
+	to->key = dup_text(object, "key");
+	to->corrupt = dup_text_or(object, "corrupt", "retry");
+	return read_topics(to, kafka, object);
+}
+
+/* ---- the consumer ---- */
+
+/*
+ * Defaults that a setting of the file may replace.  Messages fetched ahead are
+ * thrown away when a partition pauses, so they are few.  A topic that is missing
+ * or that gets partitions is seen when the client refreshes its metadata.
+ */
+static json_t *
+with_defaults(const json_t *kafka)
+{
+	json_t	   *settings = json_pack("{s:s, s:s, s:s, s:s}",
+									 "queued.max.messages.kbytes", "8192",
+									 "fetch.message.max.bytes", "2097152",
+									 "isolation.level", "read_committed",
+									 "topic.metadata.refresh.interval.ms", "30000");
+	json_t	   *copy = json_copy(unconstify(json_t *, kafka));
+
+	json_object_update(settings, json_object_get(kafka, "settings"));
+	json_object_set_new(copy, "settings", settings);
+	return copy;
+}
+
+/*
+ * Offsets are committed for tools that show the lag.  A fetch beyond the log must
+ * fail, not skip messages.  A member that fetches while the group changes would
+ * need another kind of assignment.
+ */
+static rd_kafka_conf_t *
+make_conf(const json_t *kafka, const char *name, KafkaFault *fault)
+{
+	const char *group = json_string_value(json_object_get(kafka, "group"));
+	json_t	   *all = with_defaults(kafka);
+	rd_kafka_conf_t *conf = kafka_conf_new(all, fault);
+	char	   *member = psprintf("%s.%s", group == NULL ? "" : group, name);
+
+	json_decref(all);
+	if (conf != NULL)
+	{
+		kafka_conf_set(conf, "group.id", member);
+		kafka_conf_set(conf, "enable.auto.commit", "true");
+		kafka_conf_set(conf, "enable.auto.offset.store", "false");
+		kafka_conf_set(conf, "auto.offset.reset", "error");
+		kafka_conf_set(conf, "partition.assignment.strategy", "range,roundrobin");
+	}
+	pfree(member);
+	return conf;
+}
+
+/* These settings decide whether messages are skipped, so the file has none. */
+static bool
+check_kafka(const json_t *kafka, WorkerFault *fault)
+{
+	static const char *const ours[] = {"auto.offset.reset", "partition.assignment.strategy"};
+	const char *group = json_string_value(json_object_get(kafka, "group"));
+
+	if (group == NULL || kafka_topic_check(group) != NULL)
+		return fail(fault, pstrdup("kafka.group"), "a group has letters, digits and . _ -");
+	for (size_t i = 0; i < lengthof(ours); i++)
+		if (json_object_get(json_object_get(kafka, "settings"), ours[i]) != NULL)
+			return fail(fault, psprintf("kafka.settings[\"%s\"]", ours[i]),
+						"delivery rests on it, so twtasks sets it");
+	return true;
+}
+
+/* ---- the whole ---- */
+
+static bool
+read_one(ListenSettings *to, int i, const json_t *kafka, const json_t *object, WorkerFault *fault)
+{
+	ListenerSettings *listener = &to->listeners[i];
+	KafkaFault	found = {NULL, NULL};
+	bool		has_topics = read_listener(listener, kafka, object);
+	const char *setting;
+	const char *why = find_fault(listener, object, &setting);
+
+	if (why != NULL)
+		return fail(fault, psprintf("listeners[%d].%s", i, setting), why);
+	if (!has_topics)
+		return fail(fault, psprintf("listeners[%d].topics", i),
+					"a topic has letters, digits and . _ -, at most 249 of them with its namespace and prefix");
+	listener->conf = make_conf(kafka, listener->name, &found);
+	if (listener->conf != NULL)
+		return true;
+	(void) fail(fault, psprintf("kafka.%s", found.setting), found.reason);
+	pfree(found.setting);
+	pfree(found.reason);
+	return false;
+}
+
+static bool
+has_name(const ListenSettings *settings, int before, const char *name)
+{
+	for (int i = 0; i < before; i++)
+		if (strcmp(settings->listeners[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+static bool
+read_listeners(ListenSettings *to, const json_t *object, WorkerFault *fault)
+{
+	const json_t *kafka = json_object_get(object, "kafka");
+	const json_t *list = json_object_get(object, "listeners");
+	int			n = (int) json_array_size(list);
+
+	if (n == 0)
+		return fail(fault, pstrdup("listeners"), "the key is missing");
+	to->listeners = palloc0(n * sizeof(ListenerSettings));
+	for (to->nlisteners = 0; to->nlisteners < n;)
+	{
+		int			i = to->nlisteners++;
+
+		if (!read_one(to, i, kafka, json_array_get(list, i), fault))
+			return false;
+		if (has_name(to, i, to->listeners[i].name))
+			return fail(fault, psprintf("listeners[%d].name", i), "two listeners have this name");
+	}
+	return check_kafka(kafka, fault);
+}
+
+static int
+choose(const Option *option, const char *name)
+{
+	for (const Choice *choice = option->choices; name != NULL && choice->name != NULL; choice++)
+		if (strcmp(choice->name, name) == 0)
+			return choice->value;
+	return choose(option, option->fallback);
+}
+
+static bool
+read_whole(ListenSettings *to, const json_t *object, WorkerFault *fault)
+{
+	char	   *reason;
+
+	to->node = dup_text_or(object, "node", "");
+	to->postgres = dup_text_or(object, "postgres", "");
+	to->log = choose(&log_section.options[0], json_string_value(json_object_get(object, "log")));
+	to->level = choose(&log_section.options[1], json_string_value(json_object_get(object, "level")));
+	if (!conninfo_check(to->postgres, &reason))
+		return worker_fail(fault, "postgres", reason);
+	return read_listeners(to, object, fault);
+}
+
+ListenSettings *
+listen_settings_new(const char *line, WorkerFault *fault)
+{
+	ListenSettings *settings = palloc0(sizeof(ListenSettings));
+	json_t	   *object = json_loads(line, 0, NULL);
+	bool		is_fine = json_is_object(object) ? read_whole(settings, object, fault) :
+		worker_fail(fault, NULL, pstrdup("the settings are not a JSON object"));
+
+	json_decref(object);
+	if (is_fine)
+		return settings;
+	listen_settings_free(settings);
+	return NULL;
+}
+
+static void
+clear_listener(ListenerSettings *listener)
+{
+	if (listener->conf != NULL)
+		rd_kafka_conf_destroy(listener->conf);
+	free_texts(listener->topics);
+	free_texts(listener->headers);
+	pfree(listener->name);
+	pfree(listener->type);
+	pfree(listener->function);
+	pfree(listener->value);
+	pfree(listener->key);
+	pfree(listener->corrupt);
+}
+
+void
+listen_settings_free(ListenSettings *settings)
+{
+	if (settings == NULL)
+		return;
+	for (int i = 0; i < settings->nlisteners; i++)
+		clear_listener(&settings->listeners[i]);
+	pfree(settings->listeners);
+	pfree(settings->node);
+	pfree(settings->postgres);
+	pfree(settings);
+}

@@ -1,0 +1,336 @@
+/*-------------------------------------------------------------------------
+ *
+ * listener.c
+ *		Reads topics, and stores their messages as tasks.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include "base/log.h"
+#include "base/map.h"
+#include "workers/kafka/listener.h"
+#include "workers/kafka/share.h"
+
+/* The calls under way, and then the departure from the group, have this time. */
+#define CLOSE_US SECONDS_TO_US(4)
+
+/* The same trouble of the brokers is logged again after this time. */
+#define TELL_AGAIN_US SECONDS_TO_US(60)
+
+struct Listener
+{
+	ShareOf		of;
+	dlist_head	shares;
+	Map		   *by_name;
+	char	   *told;			/* the trouble that is logged; NULL: none */
+	int64		told_us;
+	LoopFn		on_broken;
+	void	   *broken_arg;
+	LoopTimer  *timer;			/* runs while it closes */
+	LoopFn		on_closed;
+	void	   *closed_arg;
+};
+
+#define foreach_share(iter, listener) dlist_foreach_modify(iter, &(listener)->shares)
+#define share_of(iter) dlist_container(Share, node, (iter).cur)
+
+/* ---- trouble ---- */
+
+static void
+break_down(Listener *listener, const char *why)
+{
+	log_line(TWT_LOG_ERROR, "listener", "%s: %s", listener->of.settings->name, why);
+	listener->on_broken(listener->broken_arg);
+}
+
+static void
+tell(Listener *listener, const char *why)
+{
+	int64		now = loop_now_us(listener->of.loop);
+
+	if (listener->told != NULL && strcmp(listener->told, why) == 0 &&
+		now < listener->told_us + TELL_AGAIN_US)
+		return;
+	log_line(TWT_LOG_WARN, "listener", "%s: %s", listener->of.settings->name, why);
+	pfree(listener->told);
+	listener->told = pstrdup(why);
+	listener->told_us = now;
+}
+
+/* ---- shares ---- */
+
+static Share *
+find_share(Listener *listener, const char *topic, int number)
+{
+	char		name[SHARE_NAME];
+
+	share_name(name, topic, number);
+	return map_get(listener->by_name, name);
+}
+
+static void
+assign(Listener *listener, const rd_kafka_topic_partition_list_t * partitions)
+{
+	char	   *reason;
+
+	listener->of.is_moved = false;
+	if (kafka_assign(listener->of.kafka, partitions, &reason))
+		return;
+	break_down(listener, reason);
+	pfree(reason);
+}
+
+/* Fetches the shares that have a position, each from there. */
+static void
+assign_placed(Listener *listener)
+{
+	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(8);
+	dlist_mutable_iter iter;
+
+	foreach_share(iter, listener)
+	{
+		const Partition *partition = share_of(iter)->partition;
+
+		if (partition_position(partition) != PARTITION_NOWHERE)
+			rd_kafka_topic_partition_list_add(list, partition_topic(partition),
+											  partition_number(partition))->offset =
+				partition_position(partition);
+	}
+	assign(listener, list);
+	rd_kafka_topic_partition_list_destroy(list);
+}
+
+static void
+take_shares(Listener *listener, const rd_kafka_topic_partition_list_t * given)
+{
+	rd_kafka_topic_partition_list_t *none = rd_kafka_topic_partition_list_new(0);
+
+	log_line(TWT_LOG_INFO, "listener", "%s: reads %d partitions", listener->of.settings->name,
+			 given->cnt);
+	assign(listener, none);
+	rd_kafka_topic_partition_list_destroy(none);
+	for (int i = 0; i < given->cnt; i++)
+	{
+		Share	   *share = share_new(&listener->of, given->elems[i].topic,
+									  given->elems[i].partition);
+
+		dlist_push_tail(&listener->shares, &share->node);
+		map_set(listener->by_name, share->name, share);
+	}
+}
+
+static void
+drop_shares(Listener *listener)
+{
+	dlist_mutable_iter iter;
+
+	map_clear(listener->by_name);
+	foreach_share(iter, listener)
+	{
+		dlist_delete(iter.cur);
+		share_free(share_of(iter));
+	}
+	listener->of.is_moved = false;
+}
+
+/* ---- events ---- */
+
+static void
+on_rebalance(Listener *listener, rd_kafka_event_t * event)
+{
+	char	   *reason;
+
+	drop_shares(listener);
+	if (rd_kafka_event_error(event) == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS)
+		take_shares(listener, rd_kafka_event_topic_partition_list(event));
+	else if (!kafka_rebalance(listener->of.kafka, event, &reason))
+	{
+		break_down(listener, reason);
+		pfree(reason);
+	}
+}
+
+static void
+on_message(Listener *listener, rd_kafka_event_t * event)
+{
+	const		rd_kafka_message_t *message = rd_kafka_event_message_next(event);
+	Share	   *share = message == NULL || message->rkt == NULL ? NULL :
+		find_share(listener, rd_kafka_topic_name(message->rkt), message->partition);
+
+	if (share == NULL)
+		return;
+	if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR)
+		partition_push(share->partition, message_new(message));
+	else
+		share_lose_place(share);
+}
+
+/*
+ * The fetches of a partition end with an error, or would go on behind what cannot
+ * be read.  A look tells whether the log has the offset at all.
+ */
+static void
+on_error(Listener *listener, rd_kafka_event_t * event)
+{
+	rd_kafka_topic_partition_t *where = rd_kafka_event_topic_partition(event);
+	rd_kafka_resp_err_t error = rd_kafka_event_error(event);
+	Share	   *share = where == NULL ? NULL :
+		find_share(listener, where->topic, where->partition);
+
+	if (error == RD_KAFKA_RESP_ERR__FATAL)
+		break_down(listener, rd_kafka_event_error_string(event));
+	else if (error != RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET)
+		tell(listener, rd_kafka_event_error_string(event));
+	if (share != NULL)
+		share_lose_place(share);
+	if (where != NULL)
+		rd_kafka_topic_partition_destroy(where);
+}
+
+static void
+on_event(void *arg, rd_kafka_event_t * event)
+{
+	Listener   *listener = arg;
+
+	switch (rd_kafka_event_type(event))
+	{
+		case RD_KAFKA_EVENT_FETCH:
+			on_message(listener, event);
+			break;
+		case RD_KAFKA_EVENT_REBALANCE:
+			on_rebalance(listener, event);
+			break;
+		case RD_KAFKA_EVENT_ERROR:
+			on_error(listener, event);
+			break;
+		default:
+			break;
+	}
+	loop_want_turn(listener->of.loop);
+}
+
+static void
+on_session(void *arg, bool is_up)
+{
+	Listener   *listener = arg;
+	dlist_mutable_iter iter;
+
+	if (is_up)
+		foreach_share(iter, listener)
+			share_hurry(share_of(iter));
+}
+
+/* ---- the end ---- */
+
+static void
+on_left(void *arg)
+{
+	Listener   *listener = arg;
+	LoopFn		fn = listener->on_closed;
+
+	listener->on_closed = NULL;
+	if (fn != NULL)
+		fn(listener->closed_arg);
+}
+
+static void
+leave_group(Listener *listener)
+{
+	loop_timer_free(listener->timer);
+	listener->timer = NULL;
+	drop_shares(listener);
+	kafka_close(listener->of.kafka, CLOSE_US, on_left, listener);
+}
+
+static void
+on_late(void *arg)
+{
+	Listener   *listener = arg;
+
+	log_line(TWT_LOG_WARN, "listener", "%s: ends during a call", listener->of.settings->name);
+	leave_group(listener);
+}
+
+static void
+on_turn(void *arg)
+{
+	Listener   *listener = arg;
+	dlist_mutable_iter iter;
+
+	if (listener->of.is_moved && !listener->of.is_ending)
+		assign_placed(listener);
+	foreach_share(iter, listener)
+		share_go_on(share_of(iter));
+	if (listener->timer != NULL && pg_in_flight(listener->of.pg) == 0)
+		leave_group(listener);
+}
+
+void
+listener_close(Listener *listener, LoopFn fn, void *arg)
+{
+	listener->on_closed = fn;
+	listener->closed_arg = arg;
+	listener->of.is_ending = true;
+	listener->timer = loop_timer_new(listener->of.loop, on_late, listener);
+	loop_timer_start(listener->timer, CLOSE_US);
+	loop_want_turn(listener->of.loop);
+}
+
+/* ---- the beginning ---- */
+
+static bool
+subscribe(Listener *listener)
+{
+	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(4);
+	rd_kafka_resp_err_t error;
+
+	for (char **topic = listener->of.settings->topics; *topic != NULL; topic++)
+		rd_kafka_topic_partition_list_add(list, *topic, RD_KAFKA_PARTITION_UA);
+	error = rd_kafka_subscribe(kafka_handle(listener->of.kafka), list);
+	rd_kafka_topic_partition_list_destroy(list);
+	if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
+		log_line(TWT_LOG_ERROR, "listener", "%s: could not subscribe: %s",
+				 listener->of.settings->name, rd_kafka_err2str(error));
+	return error == RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+static bool
+open_consumer(Listener *listener)
+{
+	char	   *reason;
+
+	listener->of.kafka = kafka_consumer_new(listener->of.loop,
+											rd_kafka_conf_dup(listener->of.settings->conf),
+											&reason);
+	if (listener->of.kafka != NULL)
+	{
+		kafka_on_event(listener->of.kafka, on_event, listener);
+		return subscribe(listener);
+	}
+	log_line(TWT_LOG_ERROR, "listener", "%s: %s", listener->of.settings->name, reason);
+	pfree(reason);
+	return false;
+}
+
+Listener *
+listener_start(Loop *loop, const char *postgres, const ListenerSettings *settings,
+			   LoopFn on_broken, void *arg)
+{
+	Listener   *listener = palloc0(sizeof(Listener));
+	char	   *role = psprintf("listener %s", settings->name);
+
+	listener->of.loop = loop;
+	listener->of.settings = settings;
+	listener->on_broken = on_broken;
+	listener->broken_arg = arg;
+	listener->by_name = map_new(0);
+	dlist_init(&listener->shares);
+	listener->of.pg = pg_new(loop, postgres, role, on_session, listener);
+	pfree(role);
+	if (!open_consumer(listener))
+		return NULL;
+	pg_start(listener->of.pg);
+	loop_on_turn(loop, on_turn, listener);
+	return listener;
+}

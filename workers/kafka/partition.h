@@ -1,0 +1,138 @@
+/*-------------------------------------------------------------------------
+ *
+ * partition.h
+ *		The messages of one partition, on their way into the database.
+ *
+ *		from: message.h			to: listener.c
+ *
+ * The offset in the database counts.  A partition is read from there, and at
+ * most one call is under way for it, whose run of messages begins there.
+ * Offsets have gaps, so a run ends one after its last message.
+ *
+ *	 state		what ends it
+ *	 LOOKING	the brokers tell where the log begins and ends
+ *	 PLACING	the database tells where the listener stands
+ *	 READING	the next run is sent
+ *	 TAKING		the database tells where the listener stands now
+ *	 WAITING	the time after a failure; LOOKING follows
+ *
+ * After any doubt, such as a lost answer, the partition looks and is placed
+ * anew.  Messages in memory stay if they continue from there.
+ *
+ * Nothing here waits, looks at the clock or logs.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_PARTITION_H
+#define TWT_PARTITION_H
+
+#include "workers/kafka/message.h"
+
+/* The limits of a run. */
+#define RUN_MESSAGES_MAX 500
+#define RUN_BYTES_MAX (4 * 1024 * 1024)
+
+/* Bytes in memory above which no more are fetched, until half of them is left. */
+#define WAITING_BYTES_MAX (10 * 1024 * 1024)
+
+/* The position of a partition that is not placed yet. */
+#define PARTITION_NOWHERE (-1)
+
+typedef enum PartitionState
+{
+	PARTITION_LOOKING,
+	PARTITION_PLACING,
+	PARTITION_READING,
+	PARTITION_TAKING,
+	PARTITION_WAITING
+} PartitionState;
+
+typedef enum PartitionStart
+{
+	PARTITION_LATEST,
+	PARTITION_EARLIEST,
+	PARTITION_YOUNG				/* the first message of a given age */
+} PartitionStart;
+
+/* The log of a partition, as the brokers have it. */
+typedef struct LogEnds
+{
+	int64		first;
+	int64		end;			/* one after the last message */
+	int64		young;			/* the first message of the given age; below
+								 * 0: none is so young */
+} LogEnds;
+
+typedef enum PartitionPlace
+{
+	PARTITION_GOES_ON,			/* with the messages in memory, if any */
+	PARTITION_SEEKS,			/* the position is new */
+	PARTITION_LACKS_MESSAGES,	/* the log begins later */
+	PARTITION_IS_BEYOND			/* the log ends earlier */
+} PartitionPlace;
+
+typedef struct Run
+{
+	int64		from_offset;
+	int64		to_offset;
+	int			n;
+	Message    *messages[RUN_MESSAGES_MAX];
+} Run;
+
+typedef struct Partition Partition;
+
+extern Partition *partition_new(const char *topic, int number);
+extern void partition_free(Partition *partition);
+
+extern const char *partition_topic(const Partition *partition);
+extern int	partition_number(const Partition *partition);
+extern PartitionState partition_state(const Partition *partition);
+
+/* The offset in the database, as far as known. */
+extern int64 partition_offset(const Partition *partition);
+
+/* The next message to fetch; PARTITION_NOWHERE. */
+extern int64 partition_position(const Partition *partition);
+
+/* WAITING -> LOOKING */
+extern void partition_look(Partition *partition);
+
+/*
+ * LOOKING -> PLACING.  Returns where a listener that never moved begins: a
+ * duration for which no message is young enough begins at the end.
+ */
+extern int64 partition_found(Partition *partition, const LogEnds *ends, PartitionStart start);
+
+/*
+ * Takes the offset that the database told; PLACING or TAKING -> READING.  The
+ * state stays PLACING if the log does not have the offset, and *ends says what
+ * it has.  The messages that are not below the offset stay, if it is among
+ * theirs.
+ */
+extern PartitionPlace partition_place(Partition *partition, int64 offset, LogEnds *ends) MUSTCHECK;
+
+/* Any state -> WAITING.  Returns the time to wait, longer for each failure. */
+extern int64 partition_fail(Partition *partition);
+
+/* Forgets the messages in memory: they must be fetched anew. */
+extern void partition_forget(Partition *partition);
+
+/* Takes the message, or frees it if it is not one that we wait for. */
+extern void partition_push(Partition *partition, Message *message);
+
+/*
+ * READING -> TAKING, with the next run, whose messages stay the partition's.
+ * Returns false if there is none.
+ */
+extern bool partition_take(Partition *partition, Run *run) MUSTCHECK;
+
+/* Whether fetching should pause. */
+extern bool partition_is_full(const Partition *partition, bool is_paused);
+
+/* Whether this trouble is another one than before. */
+extern bool partition_is_news(Partition *partition, const char *trouble);
+
+/* Ends the trouble: the next failure is news, and waits briefly. */
+extern void partition_succeed(Partition *partition);
+
+#endif							/* TWT_PARTITION_H */

@@ -1,0 +1,315 @@
+/*-------------------------------------------------------------------------
+ *
+ * share.c
+ *		One partition that the group gave to this listener.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include <time.h>
+
+#include "base/chance.h"
+#include "base/log.h"
+#include "workers/kafka/log_look.h"
+#include "workers/kafka/share.h"
+#include "workers/kafka/take.h"
+
+/* Limits the threads. */
+#define LOOKS_MAX 16
+#define LOOK_AGAIN_US MS_TO_US(10)
+
+static void start_look(Share *share);
+static void on_place(void *arg, PgOutcome outcome, PGresult *result);
+
+void
+share_name(char *name, const char *topic, int number)
+{
+	snprintf(name, SHARE_NAME, "\"%s\" [%d]", topic, number);
+}
+
+/* ---- trouble ---- */
+
+/* Tells a person once.  Takes the palloc'd text. */
+static void
+tell(Share *share, char *text)
+{
+	if (partition_is_news(share->partition, text))
+		log_line(TWT_LOG_ERROR, "listener", "%s: %s: %s", share->of->settings->name,
+				 share->name, text);
+	pfree(text);
+}
+
+static void
+fail(Share *share)
+{
+	loop_timer_start(share->timer, chance_delay(partition_fail(share->partition)));
+}
+
+/* A lost connection is logged with the connection. */
+static void
+fail_call(Share *share, PgOutcome outcome, const PGresult *result)
+{
+	const char *why = outcome == PG_LOST ? NULL : PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+
+	if (why != NULL)
+		tell(share, psprintf("could not store the messages from offset " INT64_FORMAT ": %s (%s)",
+							 partition_offset(share->partition), why, pg_sqlstate(result)));
+	fail(share);
+}
+
+static void
+tell_lost(Share *share, int64 first)
+{
+	tell(share, psprintf("messages are lost: those from offset " INT64_FORMAT " to " INT64_FORMAT
+						 " were deleted from the topic before they were read",
+						 partition_offset(share->partition), first - 1));
+}
+
+static void
+tell_beyond(Share *share, int64 end)
+{
+	tell(share, psprintf("nothing is read: the next message has offset " INT64_FORMAT
+						 ", but the topic ends at " INT64_FORMAT
+						 "; see reset_listener()", partition_offset(share->partition), end));
+}
+
+/* ---- calls ---- */
+
+static TakeCall
+make_call(Share *share, PgResultFn fn)
+{
+	TakeCall	call = {
+		.pg = share->of->pg,
+		.listener = share->of->settings,
+		.partition = share->partition,
+		.fn = fn,
+		.arg = share
+	};
+
+	return call;
+}
+
+/* Asks where the listener stands, and moves it there if it stands at from_offset. */
+static void
+send_place(Share *share, int64 from_offset, int64 to_offset)
+{
+	TakeCall	call = make_call(share, on_place);
+
+	if (share->of->is_ending || !pg_is_up(share->of->pg))
+		fail(share);
+	else
+		take_none(&call, from_offset, to_offset);
+}
+
+/* Tools that show the lag read the offsets of the group. */
+static void
+store_for_tools(Share *share)
+{
+	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+
+	rd_kafka_topic_partition_list_add(list, partition_topic(share->partition),
+									  partition_number(share->partition))->offset =
+		partition_offset(share->partition);
+	(void) rd_kafka_offsets_store(kafka_handle(share->of->kafka), list);
+	rd_kafka_topic_partition_list_destroy(list);
+}
+
+static void
+place(Share *share, int64 offset)
+{
+	LogEnds		ends;
+
+	switch (partition_place(share->partition, offset, &ends))
+	{
+		case PARTITION_GOES_ON:
+			store_for_tools(share);
+			break;
+		case PARTITION_SEEKS:
+			share->of->is_moved = true;
+			break;
+		case PARTITION_LACKS_MESSAGES:
+			tell_lost(share, ends.first);
+			send_place(share, offset, ends.first);
+			break;
+		case PARTITION_IS_BEYOND:
+			tell_beyond(share, ends.end);
+			fail(share);
+			break;
+	}
+	loop_want_turn(share->of->loop);
+}
+
+static void
+on_place(void *arg, PgOutcome outcome, PGresult *result)
+{
+	if (outcome == PG_DONE)
+		place(arg, take_answer(result));
+	else
+		fail_call(arg, outcome, result);
+}
+
+static void
+on_taken(void *arg, PgOutcome outcome, PGresult *result)
+{
+	Share	   *share = arg;
+
+	if (outcome != PG_DONE)
+	{
+		fail_call(share, outcome, result);
+		return;
+	}
+	if (take_answer(result) > partition_offset(share->partition))
+		partition_succeed(share->partition);
+	place(share, take_answer(result));
+}
+
+/* ---- looks ---- */
+
+static void
+on_look(void *arg, const LogEnds *ends, const char *error)
+{
+	Share	   *share = arg;
+	int64		start;
+
+	share->look = NULL;
+	share->of->nlooks--;
+	if (ends == NULL)
+	{
+		tell(share, psprintf("could not ask for its offsets: %s", error));
+		fail(share);
+		return;
+	}
+	start = partition_found(share->partition, ends, share->of->settings->start);
+	send_place(share, start, start);
+}
+
+static void
+start_look(Share *share)
+{
+	ShareOf    *of = share->of;
+	LogLookFor	what = {
+		.loop = of->loop,
+		.client = kafka_handle(of->kafka),
+		.topic = partition_topic(share->partition),
+		.number = partition_number(share->partition),
+		.young_ms = -1
+	};
+
+	if (of->settings->start == PARTITION_YOUNG)
+		what.young_ms = (int64) time(NULL) * 1000 - of->settings->age_ms;
+	share->look = of->nlooks < LOOKS_MAX ? log_look_start(&what, on_look, share) : NULL;
+	if (share->look == NULL)
+		loop_timer_start(share->timer, LOOK_AGAIN_US);
+	else
+		of->nlooks++;
+}
+
+static void
+on_timer(void *arg)
+{
+	Share	   *share = arg;
+
+	if (share->of->is_ending)
+		return;
+	if (partition_state(share->partition) == PARTITION_WAITING)
+		partition_look(share->partition);
+	start_look(share);
+}
+
+void
+share_hurry(Share *share)
+{
+	if (partition_state(share->partition) == PARTITION_WAITING)
+		loop_timer_start(share->timer, 0);
+}
+
+static void
+forget_look(Share *share)
+{
+	if (share->look == NULL)
+		return;
+	log_look_cancel(share->look);
+	share->look = NULL;
+	share->of->nlooks--;
+}
+
+/*
+ * The place is asked for over the same session, so the answer comes after the end
+ * of a call under way.
+ */
+void
+share_lose_place(Share *share)
+{
+	forget_look(share);
+	pg_forget(share->of->pg, share);
+	partition_forget(share->partition);
+	share->of->is_moved = true;
+	fail(share);
+}
+
+/* ---- the messages ---- */
+
+static void
+send_run(Share *share)
+{
+	TakeCall	call = make_call(share, on_taken);
+	Run			run;
+
+	if (!share->of->is_ending && pg_is_up(share->of->pg) && partition_take(share->partition, &run))
+		take_run(&call, &run);
+}
+
+static void
+pause_if_full(Share *share)
+{
+	bool		is_full = partition_is_full(share->partition, share->is_paused);
+	rd_kafka_topic_partition_list_t *list;
+
+	if (is_full == share->is_paused)
+		return;
+	share->is_paused = is_full;
+	list = rd_kafka_topic_partition_list_new(1);
+	rd_kafka_topic_partition_list_add(list, partition_topic(share->partition),
+									  partition_number(share->partition));
+	if (is_full)
+		rd_kafka_pause_partitions(kafka_handle(share->of->kafka), list);
+	else
+		rd_kafka_resume_partitions(kafka_handle(share->of->kafka), list);
+	rd_kafka_topic_partition_list_destroy(list);
+}
+
+void
+share_go_on(Share *share)
+{
+	send_run(share);
+	pause_if_full(share);
+}
+
+/* ---- the whole ---- */
+
+Share *
+share_new(ShareOf *of, const char *topic, int number)
+{
+	Share	   *share = palloc0(sizeof(Share));
+	char		name[SHARE_NAME];
+
+	share_name(name, topic, number);
+	share->name = pstrdup(name);
+	share->of = of;
+	share->partition = partition_new(topic, number);
+	share->timer = loop_timer_new(of->loop, on_timer, share);
+	start_look(share);
+	return share;
+}
+
+void
+share_free(Share *share)
+{
+	forget_look(share);
+	pg_forget(share->of->pg, share);
+	loop_timer_free(share->timer);
+	partition_free(share->partition);
+	pfree(share->name);
+	loop_defer_free(share->of->loop, share);
+}

@@ -1,0 +1,105 @@
+/*-------------------------------------------------------------------------
+ *
+ * take.c
+ *		The calls that store the tasks of messages and move the offset.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include "workers/kafka/take.h"
+
+static const PgStatement call_none = {"take_none",
+	"SELECT twtasks.take_messages($1::text, $2::text, $3::int4, $4::int8, $5::int8, '{}'::twtasks.new_task[])",
+.caller_logs = true};
+
+static const PgStatement call_run = {"take_run",
+	"SELECT twtasks.take_messages(listener => $1::text, topic => $2::text, partition => $3::int4,"
+	" from_offset => $4::int8, to_offset => $5::int8,"
+	" messages => ARRAY(SELECT ROW($2::text, $3::int4, m.at, pg_catalog.to_timestamp(m.ms / 1000.0),"
+	" m.key, m.value, m.headers::jsonb)::twtasks.message"
+	" FROM ROWS FROM (pg_catalog.unnest($6::int8[]), pg_catalog.unnest($7::int8[]),"
+	" pg_catalog.unnest($8::bytea[]), pg_catalog.unnest($9::bytea[]), pg_catalog.unnest($10::text[]))"
+	" WITH ORDINALITY m(at, ms, key, value, headers, n) ORDER BY m.n),"
+	" type => $11::text, function => $12::text, value => $13::text, key => $14::text,"
+	" headers => $15::text[], corrupt => $16::text)",
+.caller_logs = true};
+
+static void
+add_place(WireParams *params, const TakeCall *call, int64 from_offset, int64 to_offset)
+{
+	wire_init(params);
+	wire_add_text(params, call->listener->name);
+	wire_add_text(params, partition_topic(call->partition));
+	wire_add_int4(params, partition_number(call->partition));
+	wire_add_int8(params, from_offset);
+	wire_add_int8(params, to_offset);
+}
+
+void
+take_none(const TakeCall *call, int64 from_offset, int64 to_offset)
+{
+	WireParams	params;
+
+	add_place(&params, call, from_offset, to_offset);
+	pg_send(call->pg, &call_none, &params, call->fn, call->arg);
+	wire_clear(&params);
+}
+
+static void
+add_messages(WireParams *params, const Run *run)
+{
+	wire_add_array(params, WIRE_INT8, run->n);
+	for (int i = 0; i < run->n; i++)
+		wire_int8(params, run->messages[i]->offset);
+	wire_add_array(params, WIRE_INT8, run->n);
+	for (int i = 0; i < run->n; i++)
+		if (run->messages[i]->time_ms < 0)
+			wire_null_element(params);
+		else
+			wire_int8(params, run->messages[i]->time_ms);
+	wire_add_array(params, WIRE_BYTEA, run->n);
+	for (int i = 0; i < run->n; i++)
+		wire_bytes(params, run->messages[i]->key.bytes, run->messages[i]->key.len);
+	wire_add_array(params, WIRE_BYTEA, run->n);
+	for (int i = 0; i < run->n; i++)
+		wire_bytes(params, run->messages[i]->value.bytes, run->messages[i]->value.len);
+	wire_add_array(params, WIRE_TEXT, run->n);
+	for (int i = 0; i < run->n; i++)
+		wire_text(params, run->messages[i]->headers);
+}
+
+static void
+add_rules(WireParams *params, const ListenerSettings *listener)
+{
+	int			n = 0;
+
+	wire_add_text(params, listener->type);
+	wire_add_text(params, listener->function);
+	wire_add_text(params, listener->value);
+	wire_add_text(params, listener->key);
+	while (listener->headers != NULL && listener->headers[n] != NULL)
+		n++;
+	wire_add_array(params, WIRE_TEXT, n);
+	for (int i = 0; i < n; i++)
+		wire_text(params, listener->headers[i]);
+	wire_add_text(params, listener->corrupt);
+}
+
+void
+take_run(const TakeCall *call, const Run *run)
+{
+	WireParams	params;
+
+	add_place(&params, call, run->from_offset, run->to_offset);
+	add_messages(&params, run);
+	add_rules(&params, call->listener);
+	pg_send(call->pg, &call_run, &params, call->fn, call->arg);
+	wire_clear(&params);
+}
+
+int64
+take_answer(const PGresult *result)
+{
+	return wire_get_int(result, 0, 0);
+}
