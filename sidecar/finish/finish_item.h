@@ -27,7 +27,7 @@ typedef enum FinishAnswer
 {
 	FINISH_REFUSED,				/* or none yet */
 	FINISH_ACCEPTED,
-	FINISH_LATER				/* no time to judge it: send it again */
+	FINISH_LATER				/* no time for functions: send it again */
 } FinishAnswer;
 
 typedef struct FinishItem

@@ -126,17 +126,17 @@ collect(FinishSession *session)
 	return request;
 }
 
-/* Status PROCESSING: the database had no time to judge the task. */
+/* Status PROCESSING: the database had no time for functions of policies. */
 static void
 take_answer(FinishSession *session, FinishItem *item, const PGresult *result, int row)
 {
 	bool		is_resolved = PQnfields(result) <= FINISH_STATUS;
 	const char *status = is_resolved ? NULL : PQgetvalue(result, row, FINISH_STATUS);
 
-	if (item->judgement == NULL)
-		item->answer = FINISH_ACCEPTED;
-	else if (status != NULL && strcmp(status, "PROCESSING") == 0)
+	if (status != NULL && strcmp(status, "PROCESSING") == 0 && item->result != TASK_ACCEPTED)
 		item->answer = FINISH_LATER;
+	else if (item->judgement == NULL)
+		item->answer = FINISH_ACCEPTED;
 	else
 	{
 		item->answer = FINISH_ACCEPTED;

@@ -74,6 +74,24 @@ CREATE TYPE twtasks.task_input AS (
 	key			text
 );
 
+/* A task that has ended: the argument of on_end functions.  Each attribute is the
+ * column of that name in twtasks.tasks, data and context as they were added. */
+CREATE TYPE twtasks.ended_task AS (
+	id			uuid,
+	version		bigint,
+	type		text,
+	sub_type	text,
+	bucket		text,
+	key			text,
+	tries		integer,
+	status		twtasks.task_status,
+	state_time	timestamptz,
+	error		text,
+	message		text,
+	data		jsonb,
+	context		jsonb
+);
+
 /* The answer of a SQL handler; result is as in the worker protocol. */
 CREATE TYPE twtasks.task_result AS (
 	result		text,

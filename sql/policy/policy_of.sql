@@ -41,7 +41,8 @@ CREATE FUNCTION twtasks.policy_of(
 	OUT retry jsonb,
 	OUT retry_function text,
 	OUT reset_tries boolean,
-	OUT aging interval)
+	OUT aging interval,
+	OUT on_end text)
 RETURNS record
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp

@@ -60,6 +60,8 @@ static const Hook hooks[HOOK_COUNT] = {
 	[HOOK_DUTY] = {"a duty", "() returns bigint", {NULL}, "bigint"},
 	[HOOK_MESSAGE] = {"take_messages", "(twtasks.message) returns twtasks.new_task",
 	{"message"}, "new_task"},
+	[HOOK_ON_END] = {"on_end", "(twtasks.ended_task[]) returns void",
+	{"ended_task[]"}, "void"},
 };
 
 static Oid
@@ -71,6 +73,10 @@ type_by_name(const char *name)
 		return TIMESTAMPTZOID;
 	if (strcmp(name, "bigint") == 0)
 		return INT8OID;
+	if (strcmp(name, "void") == 0)
+		return VOIDOID;
+	if (strcmp(name, "ended_task[]") == 0)
+		return get_array_type(rows_type("ended_task"));
 	return rows_type(name);
 }
 

@@ -24,6 +24,7 @@ typedef enum PolicyHook
 	HOOK_INTERCEPT,				/* (new_task) returns new_task */
 	HOOK_DUTY,					/* () returns bigint; see run_duties() */
 	HOOK_MESSAGE,				/* (message) returns new_task */
+	HOOK_ON_END,				/* (ended_task[]) returns void */
 	HOOK_COUNT
 } PolicyHook;
 
