@@ -219,8 +219,7 @@ requests_start(Requests *requests, Task *task, int64 start_by_us)
 
 	error = http_post_init(post, requests->settings, task);
 	if (error != NULL)
-		end_early(request, TASK_ERROR,
-				  psprintf("cannot send to the URL that the task names: %s", error));
+		end_early(request, TASK_ERROR, pstrdup(error));
 	else if (!http_post_start(post, requests->client, requests->settings, task, request))
 		end_early(request, TASK_RETRY, pstrdup("out of memory"));
 }
