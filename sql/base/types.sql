@@ -7,6 +7,10 @@ CREATE TYPE twtasks.task_status AS ENUM
 /* The fate of a task whose sidecar is gone or whose deadline passed. */
 CREATE TYPE twtasks.stuck_rule AS ENUM ('error', 'retry', 'fail', 'ignore');
 
+/* When the stuck rule applies to a task whose sidecar is gone: as soon as that is
+ * known, or at the task's deadline, by which its handler has ended. */
+CREATE TYPE twtasks.takeover_rule AS ENUM ('gone', 'deadline');
+
 /* The part of a DONE task that is kept: all, all but its data, nothing. */
 CREATE TYPE twtasks.done_rule AS ENUM ('keep', 'clear', 'delete');
 

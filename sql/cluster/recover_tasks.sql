@@ -204,7 +204,8 @@ END $$;
  * twtasks_internal.recover_tasks(whole_table, batch, grace)
  *
  *		Applies the stuck rule to PROCESSING tasks that nobody works on: tasks
- *		of gone nodes, and tasks past their deadline.
+ *		of gone nodes, and tasks past their deadline.  A task of a gone node that
+ *		may still run, by its policy's takeover, is left until its deadline.
  *
  * Parameters
  *		whole_table		look also for tasks of living nodes past their deadline, and for
@@ -264,8 +265,13 @@ BEGIN
 		orphans := ARRAY(
 			SELECT t.id FROM twtasks.task t
 			WHERE t.status = 'PROCESSING' AND t.incarnation = ANY (gone)
-			  AND t.stuck <> 'ignore'
+			  AND t.stuck <> 'ignore' AND twtasks_internal.may_still_run(t.type, t.deadline) IS NOT TRUE
 			LIMIT batch FOR UPDATE SKIP LOCKED);
+		next_ms := least(next_ms, (
+			SELECT (extract(epoch FROM min(t.deadline) - moment) * 1000)::bigint + 10
+			FROM twtasks.task t
+			WHERE t.status = 'PROCESSING' AND t.incarnation = ANY (gone)
+			  AND t.stuck <> 'ignore' AND twtasks_internal.may_still_run(t.type, t.deadline)));
 		IF cardinality(orphans) = 0 THEN
 			DELETE FROM twtasks.node n
 			WHERE n.incarnation = ANY (gone) AND n.ended < clock_timestamp() - interval '1 minute'

@@ -141,6 +141,10 @@ END $$;
  *						the transaction in which tasks become DONE, FAILED, CANCELLED or
  *						ERROR.  If the function fails, the task becomes ERROR instead.
  *						'none': no function
+ *		takeover		when the stuck rule applies to a task whose node is gone: gone, as
+ *						without a policy, at once; deadline, when the timeout and the
+ *						grace of its handler are over, since a node that is only cut off
+ *						lets the handler run until then
  *
  *		A function runs with the rights of its owner and must fix its search_path.
  *		The function sees all that tasks carry, so a caller who names one must be
@@ -178,7 +182,8 @@ CREATE FUNCTION twtasks.configure_type(
 	retry_function text DEFAULT NULL,
 	reset_tries boolean DEFAULT NULL,
 	aging interval DEFAULT NULL,
-	on_end text DEFAULT NULL)
+	on_end text DEFAULT NULL,
+	takeover twtasks.takeover_rule DEFAULT NULL)
 RETURNS void
 LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'twt_as_owner';

@@ -36,7 +36,8 @@ CREATE TYPE twtasks.policy AS (
 	retry_function	text,
 	reset_tries		boolean,
 	aging			interval,
-	on_end			text
+	on_end			text,
+	takeover		twtasks.takeover_rule
 );
 
 /*

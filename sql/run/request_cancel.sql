@@ -13,10 +13,10 @@ COMMENT ON VIEW twtasks.cancel_requests IS 'Running tasks with a request to canc
  * twtasks.request_cancel(id, version, reason)
  *
  *		Cancels a task even when it runs.  A task that nobody runs (not started,
- *		accepted, or its node is gone) becomes CANCELLED at once.  Otherwise the
- *		request is stored, and the sidecar that runs the task is told.  A process
- *		gets TERM and a worker a message; a statement or HTTP request is
- *		cancelled.  Then the task becomes CANCELLED, unless its handler reports
+ *		accepted, or its node is gone) becomes CANCELLED at once, but not before
+ *		its deadline if its policy's takeover says so.  Otherwise the request is
+ *		stored, and the sidecar that runs the task is told.  A process gets TERM
+ *		and a worker a message; a statement or HTTP request is cancelled.  Then the task becomes CANCELLED, unless its handler reports
  *		done first.  Effects of the handler until then remain.
  *
  * Returns
@@ -70,7 +70,8 @@ BEGIN
 	IF NOT task.queued AND is_ours
 		OR task.status = 'PROCESSING' AND NOT EXISTS (
 			SELECT FROM twtasks.node n
-			WHERE n.incarnation = task.incarnation AND n.ended IS NULL) THEN
+			WHERE n.incarnation = task.incarnation AND n.ended IS NULL)
+		   AND twtasks_internal.may_still_run(task.type, task.deadline) IS NOT TRUE THEN
 		RETURN (SELECT ('changed', f.version, f.status)::twtasks.change_result
 				FROM twtasks_internal.cancel_now(ARRAY[task.id], ARRAY[task.version]) f);
 	END IF;

@@ -43,7 +43,8 @@ enum
 	READ_RETRY,
 	READ_RETRY_FUNCTION,
 	READ_RESET_TRIES,
-	READ_ON_END
+	READ_ON_END,
+	READ_WAITS_FOR_DEADLINE
 };
 
 /* A row of twtasks.type_policy; options that are not set are as in no_policy. */
@@ -82,7 +83,8 @@ static const TypePolicy no_policy = {
 	.when_done = -1,
 	.aging_us = -1,
 	.timeout_us = -1,
-	.resets_tries = -1
+	.resets_tries = -1,
+	.waits_for_deadline = -1
 };
 
 static const TypePolicy default_policy = {
@@ -156,6 +158,8 @@ read_options(HeapTuple row, TypePolicy *options)
 	options->retry_function = cached_text(row, READ_RETRY_FUNCTION);
 	options->resets_tries = (int) cached_int8(row, READ_RESET_TRIES, no_policy.resets_tries);
 	options->on_end = cached_text(row, READ_ON_END);
+	options->waits_for_deadline = (int) cached_int8(row, READ_WAITS_FOR_DEADLINE,
+													no_policy.waits_for_deadline);
 }
 
 static void
@@ -266,6 +270,8 @@ take_options(TypePolicy *policy, const TypePolicy *options)
 		policy->retry = options->retry;
 	if (options->resets_tries != no_policy.resets_tries)
 		policy->resets_tries = options->resets_tries;
+	if (options->waits_for_deadline != no_policy.waits_for_deadline)
+		policy->waits_for_deadline = options->waits_for_deadline;
 	take_function(&policy->intercept, options->intercept);
 	take_function(&policy->stuck_function, options->stuck_function);
 	take_function(&policy->retry_function, options->retry_function);

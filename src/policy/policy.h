@@ -45,6 +45,7 @@ typedef struct TypePolicy
 	const char *retry_function; /* NULL: none */
 	int			resets_tries;	/* true when not set */
 	const char *on_end;			/* a function; NULL: none */
+	int			waits_for_deadline; /* takeover; false when not set */
 	bool		is_paused;
 } TypePolicy;
 
