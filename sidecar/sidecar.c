@@ -19,6 +19,7 @@
 #include "execute/process/leftovers.h"
 #include "finish/finish.h"
 #include "grab/grab.h"
+#include "listen/listeners.h"
 #include "node/duties.h"
 #include "node/policies.h"
 #include "queue/feed.h"
@@ -45,6 +46,9 @@ struct Sidecar
 	Config	   *config;
 	Config	   *first_config;	/* kept to the end: some parts still point to
 								 * it */
+
+	/* 1 add, in a process of its own */
+	Listeners  *listeners;
 
 	/* 3 queue */
 	Feed	   *feed;
@@ -124,6 +128,7 @@ on_gone(void *arg)
 	grab_forget(sidecar->grab);
 	finish_forget(sidecar->finish);
 	execute_gone(sidecar->execute);
+	listeners_gone(sidecar->listeners);
 }
 
 static void
@@ -169,12 +174,16 @@ end(Sidecar *sidecar)
 	node_end(sidecar->node, on_ended, sidecar);
 }
 
-/* The drain ends when no task runs and all outcomes are reported. */
+/*
+ * The drain ends when no task runs, all outcomes are reported and the process
+ * of the listeners has ended.
+ */
 static void
 look_at_drain(Sidecar *sidecar)
 {
 	if (sidecar->state == SIDECAR_DRAINING && running(sidecar) == 0 &&
-		finish_pending(sidecar->finish) == 0)
+		finish_pending(sidecar->finish) == 0 && listeners_are_down(sidecar->listeners) &&
+		feed_is_idle(sidecar->feed))
 		end(sidecar);
 }
 
@@ -204,6 +213,7 @@ on_turn(void *arg)
 	faults_pump(sidecar->faults);
 	offers_pump(sidecar->offers);
 	served_pump(sidecar->served);
+	listeners_pump(sidecar->listeners);
 	look_at_drain(sidecar);
 }
 
@@ -273,6 +283,7 @@ sidecar_drain(Sidecar *sidecar)
 	sdnotify_stopping();
 	if (sidecar->health != NULL)
 		health_stop_listening(sidecar->health);
+	listeners_stop(sidecar->listeners);
 	feed_stop(sidecar->feed);
 	grab_stop(sidecar->grab);
 	sweep_stop(sidecar->sweep);
@@ -375,6 +386,7 @@ sidecar_open(Loop *loop, Config *config)
 		sidecar->election = election_open(loop, &config->zookeeper, sidecar->node);
 	sidecar->policies = policies_open(loop, config, sidecar->node);
 	open_steps(sidecar);
+	sidecar->listeners = listeners_open(loop, config, sidecar->node);
 	sidecar->health = health_open(loop, config->listen, config->node, on_health, sidecar);
 	sidecar->drain_end = loop_timer_new(loop, on_drain_end, sidecar);
 	sidecar->watchdog = loop_timer_new(loop, on_watchdog, sidecar);
@@ -404,6 +416,7 @@ sidecar_reload(Sidecar *sidecar, Config *config)
 	faults_look(sidecar->faults);
 	policies_set_config(sidecar->policies, config);
 	sweep_reload(sidecar->sweep, config);
+	listeners_reload(sidecar->listeners, config);
 	log_init(config->log.format, config->log.level, config->node);
 	if (old != sidecar->first_config)
 		config_free(old);
@@ -428,6 +441,7 @@ sidecar_free(Sidecar *sidecar)
 {
 	loop_off_turn(sidecar->loop, on_turn, sidecar);
 	health_close(sidecar->health);
+	listeners_free(sidecar->listeners);
 	feed_close(sidecar->feed);
 	grab_free(sidecar->grab);
 	execute_free(sidecar->execute);

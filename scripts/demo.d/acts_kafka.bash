@@ -87,9 +87,9 @@ act_leader()
 {
 	local first second since ran
 
-	act 3 'ZooKeeper chooses the leader, and another when the leader stands still'
-	fact "One sidecar leads: it starts tasks that become due. With \"leader: zookeeper\" the
-sidecars stand in ZooKeeper, and the one with the lowest number leads."
+	act 3 'ZooKeeper chooses the leader, and another one if the leader stands still'
+	fact "One sidecar leads: it runs schedules, cleans and counts for all. With
+\"leader: zookeeper\" each sidecar has a node in ZooKeeper, and the lowest leads."
 	first=$(see 'SELECT name FROM leader')
 	second=$([ "$first" = a ] && echo b || echo a)
 	fact "sidecar $first leads"
@@ -101,9 +101,12 @@ sidecars stand in ZooKeeper, and the one with the lowest number leads."
 	fact "$(see "SELECT round(extract(epoch FROM clock_timestamp() - '$since'), 1) || ' s later sidecar ' || name ||
 		' leads: ZooKeeper had heard nothing of $first for 2 s' FROM leader")"
 	ran=$(wait_for "EXISTS (SELECT FROM twtasks.tasks WHERE type = 'REMIND' AND status = 'DONE')")
-	fact "$(see "SELECT 'the task was due meanwhile; it ran on sidecar ' || n.name || ', ' || $(ms "t.state_time - t.created - interval '1 second'") || ' late'
+	fact "$(see "SELECT 'the task was due meanwhile; it ran on sidecar ' || n.name || ', ' ||
+		round(extract(epoch FROM t.state_time - t.created) - 1, 1) || ' s late'
 		FROM twtasks.tasks t LEFT JOIN twtasks.nodes n USING (incarnation) WHERE t.type = 'REMIND'")"
+	fact '(a trigger may still go to the sidecar that stands still; then the other one finds
+the task when it next reads the table)'
 	signal_process CONT "$first"
-	verdict "the other sidecar leads and does the leader's work" \
+	verdict 'the other sidecar leads, and the task that was due meanwhile ran' \
 		"$(see "SELECT '$ran'::boolean AND name = '$second' FROM leader")"
 }

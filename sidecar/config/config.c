@@ -20,6 +20,9 @@ static const Choice queue_choices[] = {
 	{"auto", QUEUE_AUTO},
 	{"ring", QUEUE_RING},
 	{"notify", QUEUE_NOTIFY},
+#ifdef WITH_KAFKA
+	{"kafka", QUEUE_KAFKA},
+#endif
 	{NULL, 0}
 };
 
@@ -228,7 +231,7 @@ check_settings(const Config *config, const Place *place)
 {
 	char	   *kafka = bundled_path("kafka");
 	char	   *hello = hello_make(config->node, "{\"kafka\": \"*\"}", &kafka_section, &config->kafka);
-	Judged	   *list = palloc((config->nhandlers + 1) * sizeof(Judged));
+	Judged	   *list = palloc0((config->nhandlers + 1) * sizeof(Judged));
 	Judged		section = {kafka, hello, pstrdup("kafka"), "brokers"};
 	int			n = 0;
 	bool		is_fine;
@@ -256,6 +259,24 @@ check_settings(const Config *config, const Place *place)
 }
 
 static bool
+settle_listeners(Config *config, const Place *place)
+{
+	ListenersOrigin origin = {
+		.node = config->node,
+		.postgres = config->listeners_postgres != NULL ? config->listeners_postgres : config->postgres,
+		.log = &config->log,
+		.kafka = &config->kafka
+	};
+
+	if (config->nlisteners == 0)
+		return true;
+	if (!listeners_complete(config->listeners, &config->kafka, place))
+		return false;
+	config->listeners_line = listeners_make_line(&origin, config->listeners);
+	return listeners_judge_line(config->listeners_line, place);
+}
+
+static bool
 settle(void *target, const Place *place)
 {
 	Config	   *config = target;
@@ -267,8 +288,16 @@ settle(void *target, const Place *place)
 	if (config->leader == LEADER_ZOOKEEPER &&
 		!zookeeper_options_complete(&config->zookeeper, place))
 		return false;
+	if (config->queue == QUEUE_KAFKA && !kafka_options_complete(&config->kafka, place))
+		return false;
 	make_hellos(config);
-	return check_settings(config, place);
+	return check_settings(config, place) && settle_listeners(config, place);
+}
+
+static void
+release_config(void *target)
+{
+	pfree(((Config *) target)->listeners_line);
 }
 
 static void
@@ -310,7 +339,8 @@ static const Option root_options[] = {
 	{
 		"queue", OPTION_CHOICE, .fallback = "auto", .needs_restart = true,
 		.choices = queue_choices, .offset = offsetof(Config, queue),
-		.help = "how triggers arrive; auto is ring when the extension is preloaded, else notify"
+		.help = "how triggers arrive; auto is ring when the extension is preloaded, else notify; "
+		"kafka is ring, and Kafka for tasks that cannot start here at once"
 	},
 	{
 		"log", OPTION_SECTION, .section = &log_section,
@@ -358,7 +388,7 @@ static const Option root_options[] = {
 	{
 		"kafka", OPTION_SECTION, .section = &kafka_section,
 		.offset = offsetof(Config, kafka),
-		.help = "how to reach Kafka, for handlers without brokers"
+		.help = "how to reach Kafka, for queue: kafka and for handlers without brokers"
 	},
 	{
 		"listen", OPTION_TEXT, .needs_restart = true,
@@ -367,8 +397,19 @@ static const Option root_options[] = {
 		.help = "address and port that serve GET /health, the health of this node"
 	},
 	{
+		"listeners", OPTION_SECTIONS, .section = &listener_section,
+		.min = 1, .max = 1000, .offset = offsetof(Config, listeners),
+		.count_offset = offsetof(Config, nlisteners),
+		.help = "topics whose messages become tasks, each with one of type and function"
+	},
+	{
+		"listeners_postgres", OPTION_CONNINFO, .min = 1, .max = 8192,
+		.offset = offsetof(Config, listeners_postgres),
+		.help = "the database, for listeners, with a role of twtasks_producer; default: that of option postgres"
+	},
+	{
 		"handlers", OPTION_SECTIONS, .section = &handler_section,
-		.is_required = true, .min = 1, .max = 1000,
+		.is_required = true, .needs_restart = true, .min = 1, .max = 1000,
 		.offset = offsetof(Config, handlers),
 		.count_offset = offsetof(Config, nhandlers),
 		.help = "the handlers, each with one of command, worker, sql, http, kafka and noop"
@@ -376,7 +417,7 @@ static const Option root_options[] = {
 };
 
 static const Section root_section = {
-	root_options, lengthof(root_options), sizeof(Config), settle
+	root_options, lengthof(root_options), sizeof(Config), settle, release_config
 };
 
 const char *

@@ -16,6 +16,7 @@
 
 #include "base/policy.h"
 #include "config/kafka_options.h"
+#include "config/listener_options.h"
 #include "config/log_options.h"
 #include "config/options.h"
 #include "config/zookeeper_options.h"
@@ -24,7 +25,9 @@ typedef enum QueueKind
 {
 	QUEUE_AUTO,					/* ring when preloaded, else notify */
 	QUEUE_RING,
-	QUEUE_NOTIFY
+	QUEUE_NOTIFY,
+	QUEUE_KAFKA					/* like QUEUE_AUTO, but triggers of a ring may
+								 * pass through Kafka */
 } QueueKind;
 
 typedef enum LeaderKind
@@ -96,6 +99,10 @@ typedef struct Config
 	ZooKeeperConfig zookeeper;
 	KafkaOptions kafka;
 	char	   *listen;			/* address for health; NULL: none */
+	ListenerConfig **listeners;
+	int			nlisteners;
+	char	   *listeners_postgres; /* their database; NULL: postgres */
+	char	   *listeners_line; /* told to their process; NULL: there are none */
 	HandlerConfig **handlers;
 	int			nhandlers;
 } Config;

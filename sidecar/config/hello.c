@@ -112,16 +112,22 @@ text_file(const char *text)
 
 /* Starts the program with an empty environment.  Returns 0 or an errno. */
 static int
-start(const char *path, int in, int out, pid_t *pid)
+start(const char *path, const char *use, int files[2], pid_t *pid)
 {
-	char	   *argv[] = {unconstify(char *, path), "--check", NULL};
+	static char check[] = "--check";
+	char	   *argv[] = {unconstify(char *, path), check, NULL, NULL};
 	char	   *environment[] = {NULL};
 	posix_spawn_file_actions_t actions;
 	int			error;
 
+	if (use != NULL)
+	{
+		argv[1] = unconstify(char *, use);
+		argv[2] = check;
+	}
 	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
-	posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+	posix_spawn_file_actions_adddup2(&actions, files[0], STDIN_FILENO);
+	posix_spawn_file_actions_adddup2(&actions, files[1], STDOUT_FILENO);
 	error = posix_spawn(pid, path, &actions, NULL, argv, environment);
 	posix_spawn_file_actions_destroy(&actions);
 	return error;
@@ -143,13 +149,12 @@ take_answers(int fd)
 }
 
 char *
-hello_check(const char *path, const char *hellos, char **reason)
+hello_check(const char *path, const char *use, const char *hellos, char **reason)
 {
-	int			in = text_file(hellos);
-	int			out = memfd_create("answers", MFD_CLOEXEC);
+	int			files[2] = {text_file(hellos), memfd_create("answers", MFD_CLOEXEC)};
 	char	   *answers = NULL;
 	pid_t		pid = 0;
-	int			error = in < 0 || out < 0 ? errno : start(path, in, out, &pid);
+	int			error = files[0] < 0 || files[1] < 0 ? errno : start(path, use, files, &pid);
 
 	errno = error;
 	if (error != 0)
@@ -158,11 +163,10 @@ hello_check(const char *path, const char *hellos, char **reason)
 	{
 		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 			;
-		answers = take_answers(out);
+		answers = take_answers(files[1]);
 	}
-	if (in >= 0)
-		close(in);
-	if (out >= 0)
-		close(out);
+	for (int i = 0; i < 2; i++)
+		if (files[i] >= 0)
+			close(files[i]);
 	return answers;
 }

@@ -27,10 +27,11 @@ extern char *hello_make(const char *node, const char *settings, const Section *t
 						const void *handler);
 
 /*
- * Starts a bundled program with "--check", gives it hellos, one per line, and
- * waits for it.  Returns its answers, one line each, palloc'd.  Returns NULL,
+ * Starts a bundled program with "--check" as its last argument, after use if
+ * that is not NULL.  Gives it hellos, one per line, and waits for it.  Returns its answers, one line each, palloc'd.  Returns NULL,
  * with a palloc'd reason, if the program could not be run.
  */
-extern char *hello_check(const char *path, const char *hellos, char **reason) MUSTCHECK;
+extern char *hello_check(const char *path, const char *use, const char *hellos,
+						 char **reason) MUSTCHECK;
 
 #endif							/* TWT_HELLO_H */

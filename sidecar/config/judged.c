@@ -20,7 +20,7 @@ check_answer(const Judged *judged, const char *line, const Place *place)
 	const char *error = json_string_value(json_object_get(answer, "error"));
 	const char *setting = json_string_value(json_object_get(answer, "setting"));
 	bool		is_fine = json_object_get(answer, "ready") != NULL;
-	char	   *option = psprintf("%s.%s", judged->owner,
+	char	   *option = psprintf("%s%s%s", judged->owner, judged->owner[0] != '\0' ? "." : "",
 								  setting != NULL ? setting : judged->option);
 
 	if (!is_fine)
@@ -67,7 +67,7 @@ ask(const Judged *list, int n, const char *program, const Place *place)
 	for (int i = 0; i < n; i++)
 		if (is_judged_by(&list[i], program))
 			appendStringInfo(&hellos, "%s\n", list[i].hello);
-	answers = hello_check(program, hellos.data, &reason);
+	answers = hello_check(program, list[0].use, hellos.data, &reason);
 	is_fine = answers != NULL ? check_answers(list, n, program, answers, place) :
 		options_fail(place, list[0].owner, "%s", reason);
 	pfree(hellos.data);

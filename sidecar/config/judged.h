@@ -19,11 +19,15 @@ typedef struct Judged
 {
 	const char *program;		/* its path */
 	const char *hello;			/* carries the settings */
-	char	   *owner;			/* their section in the file */
+	char	   *owner;			/* their section in the file; "": the whole */
 	const char *option;			/* the option of a fault that names none */
+	const char *use;			/* its argument before --check; NULL: none */
 } Judged;
 
-/* False, after options_fail(), if a program refuses its settings. */
+/*
+ * False, after options_fail(), if a program refuses its settings.  All that one
+ * program judges have the same use.
+ */
 extern bool judged_all(const Judged *list, int n, const Place *place);
 
 #endif							/* TWT_JUDGED_H */

@@ -61,3 +61,11 @@ static const Option kafka_options[] = {
 const Section kafka_section = {
 	kafka_options, lengthof(kafka_options), sizeof(KafkaOptions)
 };
+
+bool
+kafka_options_complete(const KafkaOptions *options, const Place *place)
+{
+	if (options->brokers != NULL && options->group != NULL)
+		return true;
+	return options_fail(place, "queue", "\"kafka\" needs kafka.brokers and kafka.group");
+}

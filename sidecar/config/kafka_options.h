@@ -3,7 +3,8 @@
  * kafka_options.h
  *		How to reach Kafka: the section "kafka" of the file.
  *
- * A Kafka handler without brokers of its own has these, with their settings and
+ * Triggers pass through these brokers with "queue: kafka".  A Kafka handler
+ * without brokers of its own has these, with their settings and
  * secrets.
  *
  *-------------------------------------------------------------------------
@@ -28,5 +29,11 @@ typedef struct KafkaOptions
 
 /* Describes the options of a KafkaOptions. */
 extern const Section kafka_section;
+
+/*
+ * Returns false, after options_fail(), unless brokers and group are given.  A
+ * settle function calls it.
+ */
+extern bool kafka_options_complete(const KafkaOptions *options, const Place *place);
 
 #endif							/* TWT_KAFKA_OPTIONS_H */

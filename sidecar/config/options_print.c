@@ -25,19 +25,37 @@ typedef struct Printing
 
 static void print_section(Printing *printing);
 
-/* A section without an option would read as one without a value. */
+static bool is_printed(const Option *option, const char *source);
+
+static bool
+has_options(const Section *section, const char *source)
+{
+	for (int i = 0; i < section->noptions; i++)
+		if (is_printed(&section->options[i], source))
+			return true;
+	return false;
+}
+
+/* A section or list without an entry would read as one without a value. */
 static bool
 is_printed(const Option *option, const char *source)
 {
-	const char *value = source + option->offset;
-	bool		is_any = option->type != OPTION_SECTION;
+	const void *value = source + option->offset;
 
-	for (int i = 0; !is_any && i < option->section->noptions; i++)
-		is_any = is_printed(&option->section->options[i], value);
-	if (option->type != OPTION_TEXT && option->type != OPTION_WORDS &&
-		option->type != OPTION_SETTINGS)
-		return is_any;
-	return *(void *const *) value != NULL;
+	switch (option->type)
+	{
+		case OPTION_TEXT:
+		case OPTION_CONNINFO:
+		case OPTION_WORDS:
+		case OPTION_SETTINGS:
+			return *(void *const *) value != NULL;
+		case OPTION_SECTION:
+			return has_options(option->section, value);
+		case OPTION_SECTIONS:
+			return **(void **const *) value != NULL;
+		default:
+			return true;
+	}
 }
 
 static void
@@ -164,22 +182,22 @@ is_same(const Option *option, const void *left, const void *right)
 }
 
 /*
- * Returns the list's own name if its entries or their kinds differ, else the
- * first option of an entry that a reload cannot change.
+ * Returns the list's own name if the kinds of its entries differ, or if a reload
+ * cannot change their number.  Else returns the first option of an entry that a
+ * reload cannot change.
  */
 static const char *
 sections_need_restart(const Option *option, void *const *from, void *const *to)
 {
 	const char *name = NULL;
 
-	for (; name == NULL && (*from != NULL || *to != NULL); from++, to++)
+	for (; name == NULL && *from != NULL && *to != NULL; from++, to++)
 	{
-		if (*from == NULL || *to == NULL ||
-			options_kind(option->section, *from) != options_kind(option->section, *to))
+		if (options_kind(option->section, *from) != options_kind(option->section, *to))
 			return option->name;
 		name = options_needs_restart(option->section, *from, *to);
 	}
-	return name;
+	return name == NULL && option->needs_restart && *from != *to ? option->name : name;
 }
 
 static const char *

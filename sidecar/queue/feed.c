@@ -19,9 +19,21 @@ set_state(Feed *feed, FeedState state)
 		feed->state = state;
 }
 
+/* By NOTIFY each trigger reaches all nodes, so there is none to hand on. */
+static void
+begin_kafka(Feed *feed, QueueKind kind)
+{
+	if (kind == QUEUE_NOTIFY && kind != feed->kind)
+		log_line(TWT_LOG_WARN, "kafka", "not used for triggers: twtasks is not preloaded");
+	if (kind == QUEUE_RING && feed->forward == NULL)
+		feed->forward = forward_open(feed->loop, feed->config, feed->tables, feed->sweep);
+}
+
 static void
 begin(Feed *feed, QueueKind kind)
 {
+	if (feed->config->queue == QUEUE_KAFKA)
+		begin_kafka(feed, kind);
 	if (kind != feed->kind)
 		log_line(TWT_LOG_INFO, "queue", "triggers come %s",
 				 kind == QUEUE_RING ? "through shared memory" :
@@ -53,7 +65,7 @@ on_state(void *arg, bool is_up)
 	set_state(feed, FEED_WAITING);
 	if (!is_up || feed->state == FEED_STOPPED)
 		return;
-	if (feed->config->queue == QUEUE_AUTO)
+	if (feed->config->queue == QUEUE_AUTO || feed->config->queue == QUEUE_KAFKA)
 		pg_send(feed->pg, &call_queue_kind, NULL, on_kind, feed);
 	else
 		begin(feed, feed->config->queue);
@@ -73,6 +85,7 @@ feed_open(Loop *loop, const Config *config, const FeedTargets *targets)
 {
 	Feed	   *feed = palloc0(sizeof(Feed));
 
+	feed->loop = loop;
 	feed->config = config;
 	feed->tables = targets->tables;
 	feed->sweep = targets->sweep;
@@ -92,12 +105,22 @@ feed_stop(Feed *feed)
 		return;
 	set_state(feed, FEED_STOPPED);
 	pg_close(feed->pg);
+	if (feed->forward != NULL)
+		forward_leave(feed->forward);
+}
+
+bool
+feed_is_idle(const Feed *feed)
+{
+	return feed->forward == NULL || forward_has_left(feed->forward);
 }
 
 void
 feed_close(Feed *feed)
 {
 	feed_stop(feed);
+	if (feed->forward != NULL)
+		forward_free(feed->forward);
 	pfree(feed);
 }
 

@@ -36,8 +36,12 @@ typedef struct FeedTargets
 extern Feed *feed_open(Loop *loop, const Config *config, const FeedTargets *targets);
 extern void feed_close(Feed *feed);
 
-/* Takes no more triggers; other sidecars get them. */
+/*
+ * Takes no more triggers; other sidecars get them.  The caller waits for
+ * feed_is_idle(), so that they also get this node's part of Kafka's triggers.
+ */
 extern void feed_stop(Feed *feed);
+extern bool feed_is_idle(const Feed *feed);
 
 /* Asks for more triggers.  Call it when all earlier ones were grabbed. */
 extern void feed_pump(Feed *feed);

@@ -13,6 +13,7 @@
 
 #include "node/duties.h"
 #include "pg/pg.h"
+#include "queue/forward.h"
 #include "queue/sweep.h"
 #include "table/tables.h"
 
@@ -25,12 +26,14 @@ typedef enum FeedState
 
 struct Feed
 {
+	Loop	   *loop;
 	const Config *config;
 	Tables	   *tables;			/* these four get its reports */
 	Sweep	   *sweep;
 	Duties	   *duties;
 	Node	   *node;
 	Pg		   *pg;
+	Forward    *forward;		/* NULL: triggers do not pass through Kafka */
 	QueueKind	kind;
 	FeedState	state;
 };
@@ -38,8 +41,8 @@ struct Feed
 /* ---- feed_news.c ---- */
 
 /*
- * A trigger came: hands it to tables now, or tells duties when its task is
- * due.
+ * A trigger came: hands it to tables or to another node now, or tells duties
+ * when its task is due.
  */
 extern void feed_trigger(struct Feed *feed, int bucket, const Trigger *trigger);
 

@@ -11,6 +11,8 @@ feed_trigger(struct Feed *feed, int bucket, const Trigger *trigger)
 {
 	if (trigger->due_us != 0)
 		duties_due_at(feed->duties, trigger->due_us);
+	else if (feed->forward != NULL && feed->kind == QUEUE_RING)
+		forward_trigger(feed->forward, bucket, trigger);
 	else
 		tables_push(feed->tables, bucket, trigger);
 }

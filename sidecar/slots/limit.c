@@ -7,6 +7,8 @@
  */
 #include "base/port.h"
 
+#include <limits.h>
+
 #include "slots/limit.h"
 #include "slots/rate.h"
 
@@ -72,28 +74,26 @@ limit_is_rested(const Limit *limit)
 
 /* ---- waiting ---- */
 
-static bool
-has_room_at(const Limit *limit, int priority, int64 now)
+static int
+room_at(const Limit *limit, int priority, int64 now)
 {
 	const LimitTerms *terms = &limit->terms;
+	int64		room = terms->max;
 
-	if (terms->max >= 0)
-	{
-		int			used = limit->is_shared ? limit->held : limit->used;
-		int64		max = terms->max;
-
-		if (priority <= terms->stretch_priority)
-			max += terms->stretch;
-		if (used >= max)
-			return false;
-	}
-	return !turns_are_out(&limit->turns) && has_start_at(limit, now);
+	if (turns_are_out(&limit->turns) || !has_start_at(limit, now))
+		return 0;
+	if (room < 0)
+		return INT_MAX;
+	if (priority <= terms->stretch_priority)
+		room += terms->stretch;
+	room -= limit->is_shared ? limit->held : limit->used;
+	return (int) Max(Min(room, INT_MAX), 0);
 }
 
-bool
-limit_has_room(const Limit *limit, int priority)
+int
+limit_room(const Limit *limit, int priority)
 {
-	return has_room_at(limit, priority, rate_now_us(limit));
+	return room_at(limit, priority, rate_now_us(limit));
 }
 
 static bool
@@ -160,7 +160,7 @@ limit_yield(Limit *limit)
 	if (first == NULL)
 		return;
 	now = rate_now_us(limit);
-	if (has_room_at(limit, first->priority, now))
+	if (room_at(limit, first->priority, now) > 0)
 		waiters_wake_first(&limit->waiters);
 	set_timer_at(limit, now);
 }
@@ -432,7 +432,7 @@ limit_free_shared(Limit *limit)
 void
 limit_add_waiter(Limit *limit, SlotWaiter *waiter)
 {
-	Assert(limit->rate.step_ns > 0 || !limit_has_room(limit, waiter->priority));
+	Assert(limit->rate.step_ns > 0 || limit_room(limit, waiter->priority) == 0);
 	waiters_add(&limit->waiters, waiter, limit);
 }
 

@@ -139,7 +139,8 @@ extern bool limit_offer(Limit *limit, int turns, TurnsSource source);
 
 /* ---- a limit as one step of slots.c ---- */
 
-extern bool limit_has_room(const Limit *limit, int priority);
+/* The number of tasks with room now; INT_MAX: no limit. */
+extern int	limit_room(const Limit *limit, int priority);
 extern void limit_book(Limit *limit);
 
 /* The grab has ended: the booked slot starts, or does not. */

@@ -7,6 +7,8 @@
  */
 #include "base/port.h"
 
+#include <limits.h>
+
 #include "slots/slots.h"
 
 /*
@@ -41,12 +43,22 @@ slots_book(Limit *limit, int priority)
 {
 	for (Limit *step = limit; step != NULL; step = step_up(limit, step))
 	{
-		if (!limit_has_room(step, priority))
+		if (limit_room(step, priority) == 0)
 			return step;
 	}
 	each_step(limit, limit_book);
 	slots_yield(limit);
 	return NULL;
+}
+
+int
+slots_room(const Limit *limit, int priority)
+{
+	int			room = INT_MAX;
+
+	for (const Limit *step = limit; step != NULL; step = step_up(limit, step))
+		room = Min(room, limit_room(step, priority));
+	return room;
 }
 
 void

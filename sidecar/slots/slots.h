@@ -36,6 +36,12 @@
 extern Limit *slots_book(Limit *limit, int priority) MUSTCHECK;
 
 /*
+ * The number of slots that could be booked now, if no rate stops it before;
+ * INT_MAX: no limit.
+ */
+extern int	slots_room(const Limit *limit, int priority);
+
+/*
  * slots_start(): the task of the slot starts now, which counts for the rates.
  * slots_cancel(): the task does not start, and the slot is given back.
  */

@@ -69,6 +69,29 @@ column_free(Column *column)
 }
 
 TableEntry *
+column_new_entry(Column *column, const Trigger *trigger, const RowPlace *place,
+				 uint64 sequence)
+{
+	TableEntry *entry = palloc0(sizeof(TableEntry));
+
+	entry->column = column;
+	entry->sequence = sequence;
+	entry->version = trigger->version;
+	entry->size = trigger->size;
+	entry->priority = trigger->priority;
+	entry->place = *place;
+	memcpy(entry->id, trigger->id, TRIGGER_ID_BYTES);
+	return entry;
+}
+
+bool
+column_is_place(const TableEntry *entry, const Trigger *trigger)
+{
+	return entry->priority == trigger->priority &&
+		strcmp(entry->column->type, trigger->type) == 0;
+}
+
+TableEntry *
 column_best(Column *column)
 {
 	int			priority = pg_rightmost_one_pos32(column->priorities);

@@ -76,6 +76,13 @@ extern Column *column_new(const char *type, Limit *limit, void *tag,
 /* The column must be in neither place.  The caller frees its entries. */
 extern void column_free(Column *column);
 
+/* An entry for the trigger; the caller links it, and frees it in the end. */
+extern TableEntry *column_new_entry(Column *column, const Trigger *trigger,
+									const RowPlace *place, uint64 sequence);
+
+/* Whether the trigger belongs where the entry is. */
+extern bool column_is_place(const TableEntry *entry, const Trigger *trigger);
+
 /* The best entry; the column must not be empty. */
 extern TableEntry *column_best(Column *column);
 

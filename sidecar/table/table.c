@@ -102,11 +102,17 @@ table_free(Table *table)
 	pfree(table);
 }
 
+/* Returns NULL if this node has no handler for the type. */
 static Column *
-add_column(Table *table, const char *type, Limit *limit, void *tag)
+add_column(Table *table, const char *type)
 {
-	Column	   *column = column_new(type, limit, tag, &table->runnable);
+	Limit	   *limit;
+	void	   *tag;
+	Column	   *column;
 
+	if (!table->resolve(table->arg, type, &limit, &tag))
+		return NULL;
+	column = column_new(type, limit, tag, &table->runnable);
 	map_set(table->types, column->type, column);
 	crowd_join(table->crowd, column);
 	return column;
@@ -234,15 +240,7 @@ add_entry(Table *table, Column *column, const Trigger *trigger,
 		remember_spilled(table, column, column->waiting / 2);
 		return TABLE_SPILLED;
 	}
-	entry = palloc(sizeof(TableEntry));
-	entry->column = column;
-	entry->sequence = ++last_sequence;
-	entry->version = trigger->version;
-	entry->size = trigger->size;
-	entry->priority = trigger->priority;
-	entry->place = *place;
-	memcpy(entry->id, trigger->id, TRIGGER_ID_BYTES);
-	entry->is_popped = false;
+	entry = column_new_entry(column, trigger, place, ++last_sequence);
 	map_set(table->known, entry->id, entry);
 	link_entry(table, entry);
 	return TABLE_ADDED;
@@ -252,15 +250,13 @@ static TablePush
 push_new(Table *table, const Trigger *trigger, const RowPlace *place)
 {
 	Column	   *column = map_get(table->types, trigger->type);
-	Limit	   *limit;
-	void	   *tag;
 	TablePush	result;
 
 	if (column != NULL)
 		return add_entry(table, column, trigger, place);
-	if (!table->resolve(table->arg, trigger->type, &limit, &tag))
+	column = add_column(table, trigger->type);
+	if (column == NULL)
 		return TABLE_NO_HANDLER;
-	column = add_column(table, trigger->type, limit, tag);
 	result = add_entry(table, column, trigger, place);
 	if (result == TABLE_SPILLED)
 		limit_remembered(table, column);
@@ -271,22 +267,11 @@ void
 table_spill(Table *table, const char *type)
 {
 	Column	   *column = map_get(table->types, type);
-	Limit	   *limit;
-	void	   *tag;
 
-	if (column != NULL)
-		remember_spilled(table, column, column->waiting / 2);
-	else if (map_count(table->types) >= table->capacity)
+	if (column == NULL && map_count(table->types) >= table->capacity)
 		table->has_left = true;
-	else if (table->resolve(table->arg, type, &limit, &tag))
-		remember_spilled(table, add_column(table, type, limit, tag), 0);
-}
-
-static bool
-same_place(const TableEntry *entry, const Trigger *trigger)
-{
-	return entry->priority == trigger->priority &&
-		strcmp(entry->column->type, trigger->type) == 0;
+	else if (column != NULL || (column = add_column(table, type)) != NULL)
+		remember_spilled(table, column, column->waiting / 2);
 }
 
 TablePush
@@ -299,7 +284,7 @@ table_push_seen(Table *table, const Trigger *trigger, const RowPlace *place)
 		return TABLE_DUPLICATE;
 	if (entry != NULL && !entry->is_popped)
 	{
-		if (same_place(entry, trigger))
+		if (column_is_place(entry, trigger))
 		{
 			entry->version = trigger->version;
 			entry->size = trigger->size;
@@ -317,6 +302,21 @@ table_push(Table *table, const Trigger *trigger)
 	static const RowPlace nowhere;
 
 	return table_push_seen(table, trigger, &nowhere);
+}
+
+bool
+table_can_start(Table *table, const Trigger *trigger)
+{
+	Column	   *column = map_get(table->types, trigger->type);
+	bool		result;
+
+	if (column == NULL)
+		column = add_column(table, trigger->type);
+	if (column == NULL)
+		return false;
+	result = column->waiting < slots_room(column->limit, trigger->priority);
+	release_column(table, column);
+	return result;
 }
 
 TableEntry *

@@ -81,6 +81,12 @@ extern TablePush table_push_seen(Table *table, const Trigger *trigger,
 								 const RowPlace *place);
 
 /*
+ * Whether the trigger could start at once: fewer triggers of its type wait than
+ * slots are free for it.
+ */
+extern bool table_can_start(Table *table, const Trigger *trigger);
+
+/*
  * Takes the next trigger whose type has a free slot.  The slot is booked for
  * the caller, who frees it once and calls table_forget() or table_return()
  * once.  NULL: no task can run now.  Cost: O(log types) per type tried.

@@ -34,6 +34,13 @@ tables_push(Tables *tables, int bucket, const Trigger *trigger)
 				 "no handler for type \"%s\": left to other nodes", trigger->type);
 }
 
+bool
+tables_can_start(Tables *tables, int bucket, const Trigger *trigger)
+{
+	return policies_take(tables->policies, bucket, trigger->type) &&
+		table_can_start(tables->tables[bucket], trigger);
+}
+
 typedef struct Withdrawal
 {
 	Policies   *policies;

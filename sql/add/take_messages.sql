@@ -217,6 +217,7 @@ END $$;
  *		42501		the listener belongs to another role, or the caller may not execute
  *					the function
  *		42883		there is no such function
+ *		55000		this database is a copy and not adopted
  *		as add_tasks() and the function, with the message in the detail; nothing is
  *		stored then, and the offset stays
  *
@@ -263,7 +264,12 @@ DECLARE
 	moved record;
 	failed bigint;
 BEGIN
-	IF num_nulls(given.tasks, given.messages) <> 1 THEN
+	IF NOT twtasks.is_adopted() THEN
+		RAISE EXCEPTION 'this database takes no messages: it is a copy that was not adopted'
+			USING ERRCODE = 'object_not_in_prerequisite_state',
+				DETAIL = 'The messages are for the original.',
+				HINT = 'If this database takes its place, see twtasks.adopt().';
+	ELSIF num_nulls(given.tasks, given.messages) <> 1 THEN
 		RAISE EXCEPTION 'either tasks or messages must be given'
 			USING ERRCODE = 'null_value_not_allowed';
 	END IF;

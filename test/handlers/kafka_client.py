@@ -44,7 +44,7 @@ def grow(topic, partitions):
 
 
 def to_bytes(text):
-    return None if text is None else text.encode("latin-1")
+    return None if text is None else str(text).encode("latin-1")
 
 
 def produce(topic, messages, end=None):

@@ -1,9 +1,7 @@
 #!/usr/bin/python3
-"""kafka_source.py BROKERS TOPIC RATE PREFIX -- produces so many messages a
-second, "PREFIX 1", "PREFIX 2" and so on, until its stdin ends.
-
-The last line that it prints is the number of acknowledged messages.
-"""
+"""kafka_source.py BROKERS TOPIC RATE -- produces so many messages a second, 1, 2
+and so on, until its stdin ends; prints the numbers of those that a broker has
+acknowledged."""
 
 import select
 import sys
@@ -11,14 +9,12 @@ import time
 
 from confluent_kafka import Producer
 
-brokers, topic, rate, prefix = sys.argv[1:]
-acknowledged = 0
+brokers, topic, rate = sys.argv[1:]
 
 
-def count(error, _):
-    global acknowledged
+def tell(error, message):
     if not error:
-        acknowledged += 1
+        print(message.value().decode())
 
 
 producer = Producer(
@@ -35,7 +31,6 @@ made = 0
 while not select.select([sys.stdin], [], [], 0.05)[0]:
     while made < (time.monotonic() - began) * float(rate):
         made += 1
-        producer.produce(topic, f"{prefix} {made}", on_delivery=count)
+        producer.produce(topic, str(made), on_delivery=tell)
     producer.poll(0)
 producer.flush(60)
-print(acknowledged)

@@ -34,9 +34,21 @@ build()
 	grep -E 'ld: |undefined reference|No rule' "$copy/$1.log" | head -n 5 || true
 }
 
+# absent HEADER... -- makes headers that no build can include
+absent()
+{
+	local header
+
+	for header; do
+		mkdir -p "$copy/absent/${header%/*}"
+		echo '#error "this library is not installed"' >"$copy/absent/$header"
+	done
+}
+
+absent librdkafka/rdkafka.h zookeeper/zookeeper.h
 for compiler in gcc clang; do
 	command -v $compiler >/dev/null || cannot_check "$compiler is not installed"
 	build $compiler
 	# shellcheck disable=SC2046 # without the libraries that a build can leave out
-	build $compiler $(sed -n 's/^# \(WITH_[A-Z]*=no\) .*/\1/p' sidecar/Makefile)
+	C_INCLUDE_PATH=$copy/absent build $compiler $(sed -n 's/^# \(WITH_[A-Z]*=no\) .*/\1/p' sidecar/Makefile)
 done | breaches

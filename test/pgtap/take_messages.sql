@@ -1,7 +1,7 @@
 -- A consumer stores the tasks of a run of messages and its offset together.
 
 BEGIN;
-SELECT plan(22);
+SELECT plan(23);
 
 CREATE FUNCTION one_task(type text) RETURNS twtasks.new_task[]
 LANGUAGE sql AS $$ SELECT ARRAY[(type, '{}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)::twtasks.new_task] $$;
@@ -51,6 +51,10 @@ SELECT throws_ok($$ SELECT twtasks.take_messages('billing', 'invoices', 0, 23, 9
 SELECT throws_ok($$ SELECT count(*) FROM twtasks.message_offset $$, '42501', NULL,
 	'a role cannot read the table of offsets');
 RESET ROLE;
+
+UPDATE twtasks.adoption SET ended = clock_timestamp();
+SELECT throws_ok($$ SELECT take(23, 24) $$, '55000', 'this database takes no messages: it is a copy that was not adopted',
+	'a copy takes no messages');
 
 SELECT * FROM finish();
 ROLLBACK;

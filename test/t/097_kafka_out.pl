@@ -184,6 +184,48 @@ is(scalar(grep { $values{"n$_"} } 1 .. 1000), 1000, 'no message of a batch is lo
 is(scalar(grep { $values{$_} } 1 .. 50), 50, 'no message of a single task is lost');
 is(scalar(grep { keys %{ $values{$_} } != 1 } keys %values), 0, 'a message has one id, however often it arrives');
 
+# ---- the broker hangs and dies while messages are added ----
+
+my $producer = $node->session;
+
+sub sent
+{
+	return $node->tasks('type = \'SendToKafka\' AND sub_type = \'stream\' AND status = \'DONE\'');
+}
+
+$kafka->create_topic('stream', 3);
+$node->value('CREATE TABLE public.enough ()');
+$producer->send(<<'SQL');
+	DO $$
+	BEGIN
+		FOR i IN 1..100000 LOOP
+			EXIT WHEN EXISTS (SELECT FROM public.enough);
+			PERFORM twtasks.send_to_kafka('stream', ARRAY(
+				SELECT twtasks.kafka_message('k' || n, i || '.' || n) FROM generate_series(1, 2) n));
+			COMMIT;
+			PERFORM pg_sleep(0.005); -- workload
+		END LOOP;
+	END $$
+SQL
+wait_for(sub { sent() > 0 }, 'the first messages of a stream');
+$kafka->signal('STOP');
+wait_for(sub { $node->tasks('status = \'PROCESSING\'') > 10 }, 'messages for a broker that hangs');
+$kafka->signal('CONT');
+wait_for(sub { $node->tasks('status = \'PROCESSING\'') < 10 }, 'messages for a broker that goes on');
+$kafka->crash;
+wait_for(sub { $node->tasks('status = \'PROCESSING\'') > 10 }, 'messages for a broker that is away');
+$kafka->start;
+$node->value('INSERT INTO public.enough DEFAULT VALUES');
+$producer->receive;
+my $added = $node->tasks('sub_type = \'stream\'');
+
+wait_ok(sub { sent() == $added }, 'a stream is sent, though its broker hangs and dies');
+my %ids;
+
+$ids{ $_->{value} }{ $_->{headers}[0][1] }++ foreach $kafka->messages('stream');
+is(scalar(keys %ids), 2 * $added, 'no message of a stream is lost');
+is(scalar(grep { keys %$_ != 1 } values %ids), 0, 'a message of a stream has one id, however often it arrives');
+
 # ---- a reload ----
 
 sub config

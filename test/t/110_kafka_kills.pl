@@ -1,19 +1,21 @@
-# 110_kafka_kills.pl -- three brokers and three sidecars that are killed and frozen
-# at random, under load: no task is lost, none is started twice that may not be,
-# each message arrives, and soon after the end nothing is left to do.
+# 110_kafka_kills.pl -- three brokers, three sidecars and their processes are killed
+# and frozen at random, under load: no task is lost, none is started twice that may
+# not be, each message arrives, each message of a topic becomes one task, and soon
+# after the end nothing is left to do.
 #
 # The producer writes each promise into a table of its own, in the transaction of
 # the task.  Two witnesses outside of twtasks tell the facts: a file to which
-# handlers append each start, and the topic read back.  The checks compare promises
+# handlers append each start, and the topics read back.  The checks compare promises
 # and facts in SQL.
 #
-# TWT_KILL_SECONDS, TWT_KILL_RATE (transactions a second) and TWT_KILL_QUEUE (auto
+# TWT_KILL_SECONDS, TWT_KILL_RATE (tasks a second) and TWT_KILL_QUEUE (auto
 # or kafka) make it a campaign: scripts/campaign-kafka.  TWT_TEST_SEED chooses what
 # is killed, and when.
 
 use strict;
 use warnings FATAL => 'all';
 
+use JSON::PP;
 use POSIX qw(strftime);
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -72,9 +74,24 @@ sub start_load
 	return $pid if $pid;
 	open STDOUT, '>', "$directory/pgbench";
 	open STDERR, '>&', *STDOUT;
-	exec 'pgbench', '-n', '-c', 8, '-R', $rate, '-T', $seconds,
+	exec 'pgbench', '-n', '-c', 8, '-R', $rate * 0.8 / 0.95, '-T', $seconds,
 	  '-f', "$directory/commit.sql\@19", '-f', "$directory/rollback.sql\@1",
 	  $node->connstr('postgres')
+	  or POSIX::_exit(127);
+}
+
+# One task in five comes from a topic, as a message that is a number.
+sub start_source
+{
+	my ($output, $input, $pid);
+
+	pipe $output, $input or die "could not make a pipe: $!";
+	$pid = fork // die "could not fork: $!";
+	return ($pid, $input) if $pid;
+	close $input;
+	open STDIN, '<&', $output;
+	open STDOUT, '>', "$directory/acknowledged";
+	exec TwTasks::Ledger::handler('kafka_source.py'), scalar $kafka[0]->brokers, 'in', $rate * 0.2
 	  or POSIX::_exit(127);
 }
 
@@ -93,11 +110,19 @@ sub sidecar
 		$node, $name,
 		lease => '5s',
 		queue => $queue,
+		kafka => {
+			brokers => [ $kafka[0]->brokers ],
+			group => 'campaign',
+			settings => { 'session.timeout.ms' => 6000, 'heartbeat.interval.ms' => 500 }
+		},
+		listeners => [ { name => 'in', topics => ['in'], type => 'IN', start => 'earliest' } ],
+		listeners_postgres => $node->connstr('postgres') . ' user=producer',
 		handlers => [
 			{
 				types => ['ONCE'],
 				processes => 2,
 				stuck => 'error',
+				retry => { max_tries => 1 },
 				worker => $ledger->worker(undef, 10)
 			},
 			{
@@ -110,18 +135,23 @@ sub sidecar
 			{
 				types => ['SendToKafka'],
 				kafka => 'out',
-				brokers => [ $kafka[0]->brokers ],
+				settings => { 'linger.ms' => 5 },
 				retry => again()
-			}
+			},
+			{ types => ['IN'], noop => JSON::PP::true }
 		]);
 }
 
-$kafka[0]->create_topic('out', 6);
+$kafka[0]->create_topic($_, 6) foreach qw(in out);
 my @sidecars = map { sidecar($_) } qw(a b c);
-my $havoc = TwTasks::Havoc->new(broker => \@kafka, sidecar => \@sidecars);
+my $havoc = TwTasks::Havoc->new(
+	broker => \@kafka,
+	process => [ TwTasks::Havoc::children_of(@sidecars) ],
+	sidecar => \@sidecars);
 
 TwTasks::Seed::sow();
 my $load = start_load();
+my ($source, $input) = start_source();
 my $began = time;
 
 # ---- the kills ----
@@ -132,18 +162,25 @@ my $status = $?;
 my $took = time - $began;
 
 $havoc->end;
-is($status, 0, 'the producer never fails')
+close $input;
+is($status, 0, 'the producer of tasks never fails')
   or diag(PostgreSQL::Test::Utils::slurp_file("$directory/pgbench"));
 
+# Tasks that are not finished, and messages that no listener has taken.
 sub backlog
 {
-	return $node->value('SELECT count(*) FROM twtasks.task WHERE status <> \'ERROR\'');
+	my ($messages) = @_;
+
+	return $node->value("SELECT (SELECT count(*) FROM twtasks.task WHERE status <> 'ERROR') + $messages
+		- (SELECT sum(next_offset) FROM twtasks.message_offset)");
 }
 
-my $backlog = backlog();
-
 $began = time;
-wait_ok(sub { backlog() == 0 }, 'nothing is left to do');
+wait_for(sub { waitpid($source, POSIX::WNOHANG) == $source }, 'the end of the producer of messages');
+is($?, 0, 'the producer of messages never fails');
+my $taken = $kafka[0]->write_messages('in', "$directory/in");
+my $backlog = backlog($taken);
+wait_ok(sub { backlog($taken) == 0 }, 'nothing is left to do');
 my $drained = time - $began;
 cmp_ok($drained, '<', 60, 'the backlog is gone within a minute') if $ENV{TWT_KILL_SECONDS};
 is(scalar(grep { $_->has_exited } @sidecars), 0, 'each sidecar that was started again runs');
@@ -154,8 +191,13 @@ is(scalar(grep { $_->has_exited } @sidecars), 0, 'each sidecar that was started 
 $kafka[0]->write_messages('out', "$directory/out");
 $node->value("CREATE TABLE public.ledger (what text, id uuid, version bigint, tries integer, pid integer, type text)");
 $node->value("COPY public.ledger FROM '" . $ledger->path . '\' DELIMITER \' \'');
-$node->value('CREATE TABLE public.arrived (value text, twtasks_id text, part integer)');
-$node->value("COPY public.arrived FROM '$directory/out'");
+foreach my $topic (qw(in out))
+{
+	$node->value("CREATE TABLE public.topic_$topic (value text, twtasks_id text, part integer)");
+	$node->value("COPY public.topic_$topic FROM '$directory/$topic'");
+}
+$node->value('CREATE TABLE public.acknowledged (value text)');
+$node->value("COPY public.acknowledged FROM '$directory/acknowledged'");
 $node->value('ANALYZE');
 
 # ---- the checks ----
@@ -165,7 +207,7 @@ sub count_of
 	return $node->value("SELECT count(*) FROM $_[0]");
 }
 
-# A task of a node that was killed may have started or not.  A task that may start
+# A task whose node or process was killed may have started or not.  A task that may start
 # once only is then left to a person, in ERROR.
 my $lost = count_of(<<'SQL');
 	public.task p LEFT JOIN twtasks.tasks t USING (id)
@@ -180,8 +222,8 @@ my $again = count_of(<<'SQL');
 	(SELECT FROM public.ledger WHERE what = 'start' AND type = 'SAFE'
 	 GROUP BY id HAVING count(*) > 1) t
 SQL
-my $sent_again = count_of('(SELECT FROM public.arrived GROUP BY value HAVING count(*) > 1) t');
-my $missing = count_of('(SELECT value FROM public.message EXCEPT SELECT value FROM public.arrived) t');
+my $sent_again = count_of('(SELECT FROM public.topic_out GROUP BY value HAVING count(*) > 1) t');
+my $missing = count_of('(SELECT value FROM public.message EXCEPT SELECT value FROM public.topic_out) t');
 
 is($lost, 0, 'no task is lost');
 is($twice, 0, 'no task is started twice that may start once only');
@@ -193,22 +235,35 @@ is(count_of(<<'SQL'), 0, 'no task is done without its handler');
 	AND NOT EXISTS (SELECT FROM public.ledger l WHERE l.what = 'end' AND l.id = t.id)
 SQL
 is($missing, 0, 'each committed message arrives');
-is(count_of('(SELECT FROM public.arrived GROUP BY value HAVING count(DISTINCT twtasks_id) > 1) t'),
+is(count_of('(SELECT FROM public.topic_out GROUP BY value HAVING count(DISTINCT twtasks_id) > 1) t'),
 	0, 'a message has one id, however often it arrives');
 is(count_of(<<'SQL'), 0, 'nothing happens of a transaction that rolled back');
 	(SELECT id::text FROM public.ledger EXCEPT SELECT id::text FROM public.task
-	 UNION ALL SELECT value FROM public.arrived WHERE value NOT LIKE 'kept %') t
+	 UNION ALL SELECT value FROM public.topic_out WHERE value NOT LIKE 'kept %') t
 SQL
 
-my $tasks = count_of('public.task');
+# The offset of a message is not in its task, so equal values count as often.
+my $not_once = count_of(<<'SQL');
+	(SELECT value, count(*) FROM public.topic_in GROUP BY value) m
+	FULL JOIN (SELECT data::text AS value, count(*)
+			   FROM (SELECT data FROM twtasks.task WHERE type = 'IN'
+					 UNION ALL SELECT data FROM twtasks.finished_task WHERE type = 'IN') d
+			   GROUP BY data::text) t USING (value)
+	WHERE m.count IS DISTINCT FROM t.count
+SQL
+is($not_once, 0, 'each message of a topic becomes one task');
+is(count_of('(SELECT value FROM public.acknowledged EXCEPT SELECT value FROM public.topic_in) t'),
+	0, 'the brokers lose no acknowledged message');
+
+my $tasks = count_of('public.task') + $taken;
 my $messages = count_of('public.message');
 
 diag(sprintf "%s, seed %s, queue %s: %.0f s at %.0f tasks/s: %d tasks, %d messages; %s.\n"
-	  . 'Lost: %d tasks, %d messages. Started twice: %d. Left to a person, since their node was killed: %d. '
+	  . 'Lost: %d tasks, %d messages. Started twice: %d. Of %d messages of a topic not one task: %d. Left to a person, since they may have run: %d. '
 	  . "Started again, as they may: %d; sent again: %d. Backlog at the end: %d, gone in %.1f s.",
 	strftime('%Y-%m-%d', gmtime), TwTasks::Seed::seed(), $queue, $took, $tasks / $took, $tasks, $messages,
-	$havoc->summary, $lost, $missing, $twice, $unknown, $again, $sent_again, $backlog, $drained)
+	$havoc->summary, $lost, $missing, $twice, $taken, $not_once, $unknown, $again, $sent_again, $backlog, $drained)
   if $ENV{TWT_KILL_SECONDS};
-is($_->stop, 0, 'the sidecar stops in order') foreach @sidecars;
+is($_->stop, 0, "$_->{name} stops in order") foreach @sidecars;
 
 done_testing();

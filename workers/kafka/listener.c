@@ -106,8 +106,8 @@ take_shares(Listener *listener, const rd_kafka_topic_partition_list_t * given)
 {
 	rd_kafka_topic_partition_list_t *none = rd_kafka_topic_partition_list_new(0);
 
-	log_line(TWT_LOG_INFO, "listener", "%s: reads %d partitions", listener->of.settings->name,
-			 given->cnt);
+	log_line(TWT_LOG_INFO, "listener", "%s: reads %d partition%s", listener->of.settings->name,
+			 given->cnt, given->cnt == 1 ? "" : "s");
 	assign(listener, none);
 	rd_kafka_topic_partition_list_destroy(none);
 	for (int i = 0; i < given->cnt; i++)

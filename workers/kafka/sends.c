@@ -11,6 +11,7 @@
  */
 #include "base/port.h"
 
+#include "base/chance.h"
 #include "common/pattern.h"
 #include "kafka/kafka.h"
 #include "kafka/kafka_conf.h"
@@ -23,17 +24,26 @@
 /* The type of the tasks that send_to_kafka() adds. */
 #define BATCH_TYPE "SendToKafka"
 
+/* Delays before a client that follows others which all failed. */
+#define BACKOFF_MIN_US SECONDS_TO_US(1)
+#define BACKOFF_MAX_US SECONDS_TO_US(60)
+
 struct Sends
 {
 	Loop	   *loop;
 	StringInfo	replies;
 	KafkaSettings *settings;
-	Kafka	   *client;			/* NULL: it could not be made */
-	char	   *trouble;		/* why; NULL: it was made */
+	Kafka	   *client;			/* NULL: tasks fail until the timer makes the
+								 * next one */
+	char	   *trouble;		/* why there is none, or soon; NULL: none */
+	LoopTimer  *timer;			/* when the next client is made */
+	int64		backoff_us;		/* 0: at once, since the last one worked */
 	bool		is_renewing;	/* the next client waits for the old one's
 								 * answers */
-	bool		is_down;		/* no broker can be reached, and that is
-								 * logged */
+	bool		is_down;		/* no broker can be reached, or lets us in,
+								 * and that is logged */
+	char	   *refusal;		/* why a broker does not let us in; NULL: it
+								 * does */
 	dlist_head	waiting;		/* tasks until the client takes more, oldest
 								 * first */
 	dlist_head	sent;			/* tasks that wait only for delivery reports */
@@ -92,6 +102,15 @@ is_final(rd_kafka_resp_err_t error)
 		error == RD_KAFKA_RESP_ERR_INVALID_RECORD;
 }
 
+/* A client that no broker lets in gets no answer to its messages. */
+static const char *
+reason_of(const Send *send)
+{
+	if (send->error == RD_KAFKA_RESP_ERR__MSG_TIMED_OUT && send->sends->refusal != NULL)
+		return send->sends->refusal;
+	return rd_kafka_err2str(send->error);
+}
+
 static void
 report_answer(Send *send)
 {
@@ -102,8 +121,7 @@ report_answer(Send *send)
 		report_text(send, TASK_DONE, NULL);
 		return;
 	}
-	message = psprintf("could not send to topic \"%s\": %s", send->topic,
-					   rd_kafka_err2str(send->error));
+	message = psprintf("could not send to topic \"%s\": %s", send->topic, reason_of(send));
 	report_text(send, is_final(send->error) ? TASK_ERROR : TASK_FAILURE, message);
 	pfree(message);
 }
@@ -130,7 +148,34 @@ send_message(Send *send)
 	return error;
 }
 
-/* Gives the client as many messages as it takes; false: its queue is full. */
+static void
+set_trouble(Sends *sends, char *trouble)
+{
+	pfree(sends->trouble);
+	sends->trouble = trouble;
+}
+
+/*
+ * A client with a fatal error sends nothing more.  It is replaced when the purge
+ * has answered all of its messages.
+ */
+static void
+on_fatal(Sends *sends)
+{
+	char		reason[512];
+
+	if (sends->trouble != NULL)
+		return;
+	(void) rd_kafka_fatal_error(kafka_handle(sends->client), reason, sizeof(reason));
+	set_trouble(sends, psprintf("the Kafka client failed: %s", reason));
+	fprintf(stderr, "%s\n", sends->trouble);
+	rd_kafka_purge(kafka_handle(sends->client),
+				   RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT | RD_KAFKA_PURGE_F_NON_BLOCKING);
+	sends->is_renewing = true;
+	loop_want_turn(sends->loop);
+}
+
+/* Gives the client as many messages as it takes; false: more have to wait. */
 static bool
 send_rest(Send *send)
 {
@@ -140,6 +185,11 @@ send_rest(Send *send)
 
 		if (error == RD_KAFKA_RESP_ERR__QUEUE_FULL)
 			return false;
+		if (error == RD_KAFKA_RESP_ERR__FATAL)
+		{
+			on_fatal(send->sends);
+			return false;
+		}
 		send->error = error;
 		if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
 			break;
@@ -151,15 +201,15 @@ send_rest(Send *send)
 	return true;
 }
 
-/* Gives the task back, unless the client has taken a message of it. */
+/* Gives the task back if it is late and not begun, or if there is no client. */
 static bool
 give_back(Send *send)
 {
-	if (send->ntaken > 0)
-		return false;
-	if (loop_now_us(send->sends->loop) >= send->start_by_us)
+	bool		is_late = loop_now_us(send->sends->loop) >= send->start_by_us;
+
+	if (is_late && send->ntaken == 0)
 		report_text(send, TASK_RELEASE, NULL);
-	else if (send->sends->trouble != NULL)
+	else if (send->sends->client == NULL)
 		report_text(send, TASK_FAILURE, send->sends->trouble);
 	else
 		return false;
@@ -198,6 +248,14 @@ has_unanswered(Sends *sends)
 }
 
 static void
+forget_refusal(Sends *sends)
+{
+	sends->is_down = false;
+	pfree(sends->refusal);
+	sends->refusal = NULL;
+}
+
+static void
 on_delivery(Sends *sends, rd_kafka_event_t * event)
 {
 	const		rd_kafka_message_t *message;
@@ -207,7 +265,10 @@ on_delivery(Sends *sends, rd_kafka_event_t * event)
 		Send	   *send = message->_private;
 
 		if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR)
-			sends->is_down = false;
+		{
+			sends->backoff_us = 0;
+			forget_refusal(sends);
+		}
 		else if (send->error == RD_KAFKA_RESP_ERR_NO_ERROR)
 			send->error = message->err;
 		send->nunanswered--;
@@ -218,27 +279,23 @@ on_delivery(Sends *sends, rd_kafka_event_t * event)
 	loop_want_turn(sends->loop);
 }
 
-/*
- * After a fatal error, librdkafka answers all messages of the client, which is
- * then replaced.
- */
 static void
 on_error(Sends *sends, rd_kafka_event_t * event)
 {
 	rd_kafka_resp_err_t error = rd_kafka_event_error(event);
+	bool		is_refusal = error == RD_KAFKA_RESP_ERR__AUTHENTICATION || error == RD_KAFKA_RESP_ERR__SSL;
 
-	if (error == RD_KAFKA_RESP_ERR__FATAL && !sends->is_renewing)
+	if (rd_kafka_event_error_is_fatal(event))
+		on_fatal(sends);
+	if (is_refusal)
 	{
-		sends->is_renewing = true;
-		rd_kafka_purge(kafka_handle(sends->client),
-					   RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
+		pfree(sends->refusal);
+		sends->refusal = pstrdup(rd_kafka_event_error_string(event));
 	}
-	if (error != RD_KAFKA_RESP_ERR__FATAL &&
-		(error != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN || sends->is_down))
+	if (sends->is_down || (!is_refusal && error != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN))
 		return;
-	sends->is_down = error == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN;
+	sends->is_down = true;
 	fprintf(stderr, "%s\n", rd_kafka_event_error_string(event));
-	loop_want_turn(sends->loop);
 }
 
 static void
@@ -251,17 +308,56 @@ on_event(void *arg, rd_kafka_event_t * event)
 }
 
 static void
-renew(Sends *sends)
+drop_client(Sends *sends)
 {
-	sends->is_renewing = false;
 	if (sends->client != NULL)
 		kafka_free(sends->client);
-	pfree(sends->trouble);
-	sends->trouble = NULL;
+	sends->client = NULL;
+}
+
+/* Tasks fail until then. */
+static void
+make_client_later(Sends *sends)
+{
+	loop_timer_start(sends->timer, chance_delay(sends->backoff_us));
+	sends->backoff_us = Min(sends->backoff_us * 2, BACKOFF_MAX_US);
+}
+
+static void
+make_client(Sends *sends)
+{
+	loop_timer_stop(sends->timer);
+	set_trouble(sends, NULL);
 	sends->client = kafka_producer_new(sends->loop, rd_kafka_conf_dup(sends->settings->conf),
 									   &sends->trouble);
 	if (sends->client != NULL)
 		kafka_on_event(sends->client, on_event, sends);
+	sends->backoff_us = Max(sends->backoff_us, BACKOFF_MIN_US);
+	if (sends->client == NULL)
+		make_client_later(sends);
+}
+
+static void
+on_timer(void *arg)
+{
+	Sends	   *sends = arg;
+
+	if (!sends->is_renewing)
+		make_client(sends);
+	loop_want_turn(sends->loop);
+}
+
+/* A client that never worked must not follow another one at full speed. */
+static void
+renew(Sends *sends)
+{
+	sends->is_renewing = false;
+	drop_client(sends);
+	forget_refusal(sends);
+	if (sends->backoff_us == 0)
+		make_client(sends);
+	else
+		make_client_later(sends);
 }
 
 static void
@@ -366,6 +462,7 @@ sends_new(Loop *loop, StringInfo replies)
 	sends->replies = replies;
 	dlist_init(&sends->waiting);
 	dlist_init(&sends->sent);
+	sends->timer = loop_timer_new(loop, on_timer, sends);
 	loop_on_turn(loop, on_turn, sends);
 	return sends;
 }
@@ -375,6 +472,7 @@ sends_set(Sends *sends, KafkaSettings *settings)
 {
 	kafka_settings_free(sends->settings);
 	sends->settings = settings;
+	sends->backoff_us = 0;
 	sends->is_renewing = true;
 	loop_want_turn(sends->loop);
 }
@@ -390,11 +488,12 @@ void
 sends_free(Sends *sends)
 {
 	loop_off_turn(sends->loop, on_turn, sends);
-	if (sends->client != NULL)
-		kafka_free(sends->client);
+	loop_timer_free(sends->timer);
+	drop_client(sends);
 	forget_all(&sends->waiting);
 	forget_all(&sends->sent);
 	kafka_settings_free(sends->settings);
 	pfree(sends->trouble);
+	pfree(sends->refusal);
 	loop_defer_free(sends->loop, sends);
 }

@@ -89,11 +89,11 @@ open_pipe(SpawnPipe *ours, SpawnPipe *theirs, int our_end)
 }
 
 static bool
-open_pipes(SpawnPipes *ours, SpawnPipes *theirs, bool wants_stdout)
+open_pipes(SpawnPipes *ours, SpawnPipes *theirs, const SpawnRequest *request)
 {
 	return open_pipe(&ours->in, &theirs->in, 1) &&
-		open_pipe(&ours->err, &theirs->err, 0) &&
-		(!wants_stdout || open_pipe(&ours->out, &theirs->out, 0));
+		(request->shares_stderr || open_pipe(&ours->err, &theirs->err, 0)) &&
+		(!request->wants_stdout || open_pipe(&ours->out, &theirs->out, 0));
 }
 
 /* ---- program and environment ---- */
@@ -346,7 +346,7 @@ start_child(Child *child, const SpawnRequest *request, SpawnPipes *theirs,
 		.directory = request->directory ? request->directory : "/",
 		.stdin_fd = theirs->in.fd,
 		.stdout_fd = theirs->out.fd,
-		.stderr_fd = theirs->err.fd
+		.stderr_fd = request->shares_stderr ? STDERR_FILENO : theirs->err.fd
 	};
 	char	   *program = find_program(request->argv[0]);
 
@@ -375,7 +375,7 @@ spawn_start(Loop *loop, const SpawnRequest *request, SpawnPipes *pipes,
 
 	prepare_signals();
 	*pipes = no_pipes;
-	started = open_pipes(pipes, &theirs, request->wants_stdout);
+	started = open_pipes(pipes, &theirs, request);
 	if (!started)
 		why.error = errno;
 	else

@@ -29,6 +29,7 @@ typedef struct SpawnRequest
 	const char *directory;		/* NULL is "/" */
 	char	  **environment;	/* more NAME=value, NULL-terminated, or NULL */
 	bool		wants_stdout;	/* false: stdout is /dev/null */
+	bool		shares_stderr;	/* writes to our own stderr, not to a pipe */
 	LoopFn		exited;			/* called once, when the leader has exited */
 	void	   *arg;
 } SpawnRequest;
@@ -45,7 +46,7 @@ typedef struct SpawnPipes
 {
 	SpawnPipe	in;
 	SpawnPipe	out;			/* closed unless wants_stdout */
-	SpawnPipe	err;
+	SpawnPipe	err;			/* closed if shares_stderr */
 } SpawnPipes;
 
 /* Why the program was not started. */

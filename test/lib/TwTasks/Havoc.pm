@@ -8,6 +8,7 @@ package TwTasks::Havoc;
 use strict;
 use warnings FATAL => 'all';
 
+use PostgreSQL::Test::Utils;
 use Time::HiRes qw(time);
 
 # Seconds between two blows, and seconds until a server is back: least, most.
@@ -23,7 +24,7 @@ sub between
 }
 
 # Takes lists of servers by kind.  A server can crash(), launch() without a
-# wait, and take a signal().
+# wait, and take a signal(); a false answer says that none was there.
 sub new
 {
 	my ($class, %servers) = @_;
@@ -69,18 +70,12 @@ sub strike
 	my ($self) = @_;
 	my $victim = $self->choose or return;
 
-	$victim->{is_dead} = rand() < 0.5;
-	if ($victim->{is_dead})
-	{
-		$victim->{server}->crash;
-		$victim->{back} = time + between(DEAD);
-	}
-	else
-	{
-		$victim->{server}->signal('STOP');
-		$victim->{back} = time + between(FROZEN);
-	}
-	$self->{count}{"$victim->{kind} " . ($victim->{is_dead} ? 'killed' : 'frozen')}++;
+	my $is_dead = rand() < 0.5;
+	my $back = time + ($is_dead ? between(DEAD) : between(FROZEN));
+
+	$is_dead ? $victim->{server}->crash : $victim->{server}->signal('STOP') or return;
+	@$victim{qw(is_dead back)} = ($is_dead, $back);
+	$self->{count}{"$victim->{kind} " . ($is_dead ? 'killed' : 'frozen')}++;
 	return;
 }
 
@@ -109,12 +104,60 @@ sub end
 	return;
 }
 
+# Takes sidecars; returns as many servers that are a random child of one each.
+sub children_of
+{
+	return map { TwTasks::Havoc::Child->new($_) } @_;
+}
+
 # How often what happened to which kind of servers, as text.
 sub summary
 {
 	my ($self) = @_;
 
 	return join ', ', map { "$_ $self->{count}{$_} times" } sort keys %{ $self->{count} };
+}
+
+package TwTasks::Havoc::Child;
+
+sub new
+{
+	my ($class, $sidecar) = @_;
+
+	return bless { sidecar => $sidecar }, $class;
+}
+
+# A child of the sidecar, chosen anew each time.
+sub choose
+{
+	my ($self) = @_;
+	my $pid = $self->{sidecar}->pid;
+	my @children = split ' ',
+	  eval { PostgreSQL::Test::Utils::slurp_file("/proc/$pid/task/$pid/children") } // '';
+
+	$self->{pid} = @children ? $children[ rand @children ] : undef;
+	return $self->{pid};
+}
+
+sub crash
+{
+	my ($self) = @_;
+
+	return $self->choose && kill KILL => $self->{pid};
+}
+
+# The one that was stopped is the one that goes on.
+sub signal
+{
+	my ($self, $name) = @_;
+
+	return ($name eq 'CONT' || $self->choose) && kill $name => $self->{pid};
+}
+
+# Its sidecar starts the next one.
+sub launch
+{
+	return 1;
 }
 
 1;

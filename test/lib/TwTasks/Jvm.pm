@@ -89,8 +89,7 @@ sub signal
 {
 	my ($self, $name) = @_;
 
-	kill $name => $self->{pid};
-	return;
+	return kill $name => $self->{pid};
 }
 
 # The server loses what it had not written.
@@ -102,7 +101,7 @@ sub crash
 	local ($?, $!);
 	kill KILL => $pid;
 	waitpid $pid, 0;
-	return;
+	return 1;
 }
 
 sub DESTROY

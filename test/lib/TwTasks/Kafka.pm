@@ -52,7 +52,8 @@ my %settings_of_many = (
 	'controller.quorum.fetch.timeout.ms' => 2000);
 
 # A running broker.  The test is skipped where its jars could not be fetched.
-# Options: settings => { more for server.properties }
+# Options: settings => { more for server.properties },
+# listeners => { NAME => protocol }, beside the one for the test, see address()
 sub create
 {
 	my ($class, %options) = @_;
@@ -80,25 +81,32 @@ sub prepare
 	my ($class, $n, %options) = @_;
 	my $jars = $ENV{TWT_KAFKA_JARS} // '';
 	my @ids = 1 .. $n;
+	my %protocol = (PLAINTEXT => 'PLAINTEXT', %{ $options{listeners} || {} });
 	my (%port, %controller);
 
+	plan(skip_all => 'built without Kafka') if ($ENV{WITH_KAFKA} // '') eq 'no';
 	plan(skip_all => 'no broker could be fetched') unless -d $jars;
 	$port{$_} = $class->free_port foreach @ids;
 	$controller{$_} = $class->free_port foreach @ids;
 	my %common = (
 		%settings,
+		'listener.security.protocol.map' =>
+		  join(',', map { "$_:$protocol{$_}" } sort keys %protocol) . ',CONTROLLER:PLAINTEXT',
 		'controller.quorum.voters' =>
 		  join(',', map { "$_\@127.0.0.1:$controller{$_}" } @ids),
 		%{ $options{settings} || {} });
 
 	return map {
 		my $directory = PostgreSQL::Test::Utils::tempdir();
+		my %address = map { $_ => 'localhost:' . $class->free_port } keys %{ $options{listeners} || {} };
+
+		$address{PLAINTEXT} = "127.0.0.1:$port{$_}";
+		my $listeners = join ',', map { "$_\://$address{$_}" } sort keys %address;
 		my %all = (
 			%common,
 			'node.id' => $_,
-			'listeners' =>
-			  "PLAINTEXT://127.0.0.1:$port{$_},CONTROLLER://127.0.0.1:$controller{$_}",
-			'advertised.listeners' => "PLAINTEXT://127.0.0.1:$port{$_}",
+			'listeners' => "$listeners,CONTROLLER://127.0.0.1:$controller{$_}",
+			'advertised.listeners' => $listeners,
 			'log.dirs' => "$directory/data");
 
 		PostgreSQL::Test::Utils::append_to_file("$directory/server.properties",
@@ -111,6 +119,7 @@ sub prepare
 			arguments => [ 'kafka.Kafka', "$directory/server.properties" ],
 			port => $port{$_});
 
+		$broker->{addresses} = \%address;
 		$broker->{brokers} = [ map { "127.0.0.1:$port{$_}" } @ids ];
 		$broker;
 	} @ids;
@@ -135,6 +144,14 @@ sub brokers
 	return wantarray ? @{ $self->{brokers} } : join ',', @{ $self->{brokers} };
 }
 
+# Returns the address of the listener with this name.
+sub address
+{
+	my ($self, $name) = @_;
+
+	return $self->{addresses}{$name};
+}
+
 # ---- the client ----
 
 # Asks the client's process, which is started for the first question.
@@ -153,6 +170,19 @@ sub ask
 
 	die "$question{do}: $answer->{error}\n" if $answer->{error};
 	return $answer->{result};
+}
+
+# Lets a user of the broker do these operations with a topic ("add"), or no longer
+# ("remove").  Debian's clients cannot, so another Java machine does it.
+sub change_rights
+{
+	my ($self, $change, $user, $topic, @operations) = @_;
+
+	PostgreSQL::Test::Utils::system_log('java', '-Xmx128m', '-XX:TieredStopAtLevel=1', '-cp', $self->{classes},
+		'kafka.admin.AclCommand', '--bootstrap-server', scalar $self->brokers, "--$change", '--force',
+		'--topic', $topic, '--allow-principal', "User:$user", map { ('--operation', $_) } @operations) == 0
+	  or die "could not $change rights\n";
+	return;
 }
 
 sub create_topic

@@ -74,6 +74,7 @@ sub launch
 	if ($self->{pid} == 0)
 	{
 		close $in;
+		delete $ENV{PGAPPNAME};
 		open STDIN, '<&', $out or POSIX::_exit(126);
 		open STDERR, '>>', $self->{log_path} or POSIX::_exit(126);
 		exec { $self->program } $self->program, 'listen' or POSIX::_exit(127);

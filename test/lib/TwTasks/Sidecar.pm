@@ -166,8 +166,7 @@ sub signal
 {
 	my ($self, $signal) = @_;
 
-	kill $signal => $self->{pid};
-	return;
+	return kill $signal => $self->{pid};
 }
 
 # Stops the process where it is, and waits until it stands.
@@ -215,7 +214,10 @@ sub kill9
 # The same, under the name that it has for other servers of the tests.
 sub crash
 {
-	return $_[0]->kill9;
+	my ($self) = @_;
+
+	$self->kill9;
+	return 1;
 }
 
 # In order; returns the wait status.

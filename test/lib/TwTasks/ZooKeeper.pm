@@ -27,6 +27,7 @@ sub create
 {
 	my ($class) = @_;
 
+	plan(skip_all => 'built without ZooKeeper') if ($ENV{WITH_ZOOKEEPER} // '') eq 'no';
 	plan(skip_all => 'no ZooKeeper is installed') unless -e JAR;
 	my $directory = PostgreSQL::Test::Utils::tempdir();
 	my $port = $class->free_port;

@@ -127,7 +127,7 @@ test_unrecognized_keys(void **state)
 }
 
 #ifdef WITH_KAFKA
-#define KAFKA_CHOICE ""
+#define KAFKA_CHOICE ", kafka"
 #else
 #define KAFKA_CHOICE ""
 #endif
@@ -202,6 +202,8 @@ test_kafka_errors(void **state)
 #ifndef WITH_KAFKA
 	skip();
 #endif
+	expect_error("queue: kafka\n" HANDLERS,
+				 ":1:8: queue: \"kafka\" needs kafka.brokers and kafka.group");
 	expect_error("kafka: {group: a b}\n" HANDLERS,
 				 ":1:16: kafka.group: invalid value \"a b\": a part of a topic's name has letters, digits and . _ -");
 	expect_error("kafka: {group: a}\n" HANDLERS, ":1:8: kafka.brokers: the key is missing");

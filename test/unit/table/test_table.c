@@ -238,6 +238,39 @@ test_no_handler(void **state)
 	assert_int_equal(pop(), 0);
 }
 
+static bool
+can_start(const char *type)
+{
+	Trigger		trigger = {.priority = USUAL, .type_len = strlen(type)};
+
+	strlcpy(trigger.type, type, sizeof(trigger.type));
+	return table_can_start(table, &trigger);
+}
+
+/* A burst before the next pop: those that wait count, too. */
+static void
+test_can_start(void **state)
+{
+	Limit	   *few = add_rule("FEW", 3);
+
+	add_rule("ANY", 0);
+	assert_true(can_start("ANY"));
+	assert_false(can_start("NOBODYS"));
+	book(few);
+	assert_true(can_start("FEW"));
+	push(1, "FEW", USUAL);
+	assert_true(can_start("FEW"));
+	push(2, "FEW", USUAL);
+	assert_false(can_start("FEW"));
+	assert_int_equal(pop(), 1);
+	assert_int_equal(pop(), 2);
+	assert_false(can_start("FEW"));
+	give_back(few);
+	assert_true(can_start("FEW"));
+	limit_set_max(node, 2);
+	assert_false(can_start("ANY"));
+}
+
 /* ---- duplicates and versions ---- */
 
 static void
@@ -430,6 +463,7 @@ main(void)
 		UNIT(test_place),
 		UNIT(test_entry),
 		UNIT(test_no_handler),
+		UNIT(test_can_start),
 		UNIT(test_duplicates),
 		UNIT(test_newer_version_keeps_the_place),
 		UNIT(test_newer_version_elsewhere),

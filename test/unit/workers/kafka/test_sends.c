@@ -13,18 +13,32 @@
 #include <librdkafka/rdkafka.h>
 #include <librdkafka/rdkafka_mock.h>
 
+#include "base/chance.h"
 #include "execute_fixture.h"
 #include "workers/kafka/sends.h"
 #include "workers/lib/task_line.h"
 
 #define ID "0190d1a2-0000-7000-8000-000000000001"
 #define LATER SECONDS_TO_US(4000000000)
-#define PRODUCE 0				/* the key of this request in the protocol */
+#define PRODUCE 0				/* keys of requests in the protocol */
+#define INIT_PRODUCER_ID 22
+#define BROKER 1
+#define NDELAYS 8
 
 static StringInfoData replies;
 static Sends *sends;
 static rd_kafka_t * handle;
 static rd_kafka_mock_cluster_t * cluster;
+static int64 delays[NDELAYS];	/* between clients */
+static int	ndelays;
+
+/* Takes the place of the one in the base: no test waits for seconds. */
+int64
+chance_delay(int64 us)
+{
+	delays[ndelays++] = us;
+	return ndelays < NDELAYS ? 1000 : SECONDS_TO_US(3600);
+}
 
 static KafkaSettings *
 read_settings(const char *settings, WorkerFault *fault)
@@ -38,13 +52,19 @@ read_settings(const char *settings, WorkerFault *fault)
 }
 
 static void
-set(void)
+set_to(const char *settings)
 {
 	WorkerFault fault = {NULL, NULL};
-	KafkaSettings *made = read_settings("\"settings\":{\"linger.ms\":0}", &fault);
+	KafkaSettings *made = read_settings(settings, &fault);
 
 	assert_non_null(made);
 	sends_set(sends, made);
+}
+
+static void
+set(void)
+{
+	set_to("\"settings\":{\"linger.ms\":0}");
 }
 
 static int
@@ -56,6 +76,7 @@ set_up(void **state)
 	rd_kafka_conf_set(conf, "test.mock.num.brokers", "1", NULL, 0);
 	handle = rd_kafka_new(RD_KAFKA_PRODUCER, conf, NULL, 0);
 	cluster = rd_kafka_handle_mock_cluster(handle);
+	rd_kafka_mock_topic_create(cluster, "out", 1, 1);
 	initStringInfo(&replies);
 	sends = sends_new(fixture.loop, &replies);
 	set();
@@ -91,6 +112,46 @@ has_reply(void *arg)
 	return replies.len > 0;
 }
 
+/* Copies of the task's message that the brokers have, by its header. */
+static int
+count_copies(void)
+{
+	rd_kafka_conf_t *conf = rd_kafka_conf_new();
+	rd_kafka_topic_partition_list_t *places = rd_kafka_topic_partition_list_new(1);
+	rd_kafka_t *consumer;
+	int			copies = 0;
+
+	rd_kafka_conf_set(conf, "bootstrap.servers", rd_kafka_mock_cluster_bootstraps(cluster), NULL, 0);
+	rd_kafka_conf_set(conf, "group.id", "test", NULL, 0);
+	rd_kafka_conf_set(conf, "enable.partition.eof", "true", NULL, 0);
+	consumer = rd_kafka_new(RD_KAFKA_CONSUMER, conf, NULL, 0);
+	rd_kafka_topic_partition_list_add(places, "out", 0)->offset = RD_KAFKA_OFFSET_BEGINNING;
+	rd_kafka_assign(consumer, places);
+	for (bool is_end = false; !is_end;)
+	{
+		rd_kafka_message_t *message = rd_kafka_consumer_poll(consumer, 1000);
+		rd_kafka_headers_t *headers;
+		const void *id;
+		size_t		len;
+
+		if (message == NULL)
+			continue;
+		is_end = message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF;
+		if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR)
+		{
+			assert_int_equal(rd_kafka_message_headers(message, &headers), 0);
+			assert_int_equal(rd_kafka_header_get_last(headers, "twtasks-id", &id, &len), 0);
+			assert_memory_equal(id, ID ":0", sizeof(ID ":0"));
+			copies++;
+		}
+		rd_kafka_message_destroy(message);
+	}
+	rd_kafka_topic_partition_list_destroy(places);
+	rd_kafka_consumer_close(consumer);
+	rd_kafka_destroy(consumer);
+	return copies;
+}
+
 static void
 expect_reply(const char *expected)
 {
@@ -122,6 +183,104 @@ test_answers(void **state)
 	expect_reply("\"result\":\"retry\",\"message\":\"could not send to topic \\\"out\\\": ");
 	set();						/* the old client knows of no right until it
 								 * asks again */
+	start(LATER);
+	expect_reply("\"result\":\"done\"");
+}
+
+/*
+ * The broker writes the message, and its answer gets lost.  The task is tried
+ * again, so the message is there twice, with one id.
+ */
+static void
+test_lost_answer(void **state)
+{
+	set_to("\"settings\":{\"linger.ms\":0,\"message.timeout.ms\":1000}");
+	rd_kafka_mock_broker_push_request_error_rtts(cluster, BROKER, PRODUCE, 1,
+												 RD_KAFKA_RESP_ERR_NO_ERROR, 10000);
+	start(LATER);
+	expect_reply("\"result\":\"retry\",\"message\":\"could not send to topic \\\"out\\\": Local: Message timed out\"");
+	set();
+	start(LATER);
+	expect_reply("\"result\":\"done\"");
+	assert_int_equal(count_copies(), 2);
+}
+
+static bool
+has_replies(void *arg)
+{
+	int			n = 0;
+
+	for (int i = 0; i < replies.len; i++)
+		n += replies.data[i] == '\n';
+	return n >= *(int *) arg;
+}
+
+/*
+ * The client can no longer tell which messages the brokers have.  Each task gets
+ * its reply, and a new client sends the next ones.
+ */
+static void
+test_fatal(void **state)
+{
+	int			n = 100;
+
+	start(LATER);
+	expect_reply("\"result\":\"done\"");
+	rd_kafka_mock_push_request_errors(cluster, PRODUCE, 1,
+									  RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER);
+	for (int i = 0; i < n; i++)
+		start(LATER);
+	run_until(has_replies, &n);
+	expect_reply("\"result\":\"retry\",\"message\":\"could not send to topic \\\"out\\\": ");
+	start(LATER);
+	expect_reply("\"result\":\"done\"");
+}
+
+/* The settings change while a fatal error is under way. */
+static void
+test_fatal_and_reload(void **state)
+{
+	int			n = 10;
+
+	rd_kafka_mock_broker_push_request_error_rtts(cluster, BROKER, PRODUCE, 1,
+												 RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER, 200);
+	for (int i = 0; i < n; i++)
+		start(LATER);
+	run_turn();
+	set();
+	run_until(has_replies, &n);
+	resetStringInfo(&replies);
+	start(LATER);
+	expect_reply("\"result\":\"done\"");
+}
+
+static bool
+has_delayed(void *arg)
+{
+	return ndelays == NDELAYS;
+}
+
+/*
+ * A right that is missing makes each new client fail.  Tasks are tried later, and
+ * the clients do not follow each other at full speed.
+ */
+static void
+test_fatal_again(void **state)
+{
+	for (int i = 0; i <= NDELAYS; i++)
+		rd_kafka_mock_push_request_errors(cluster, INIT_PRODUCER_ID, 1,
+										  RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED);
+	set();
+	ndelays = 0;
+	start(LATER);
+	expect_reply("\"result\":\"retry\",\"message\":\"");
+	run_until(has_delayed, NULL);
+	for (int i = 0; i < NDELAYS; i++)
+		assert_int_equal(delays[i], Min(SECONDS_TO_US(1) << i, SECONDS_TO_US(60)));
+	start(LATER);
+	expect_reply("\"result\":\"retry\",\"message\":\"the Kafka client failed: ");
+	rd_kafka_mock_clear_request_errors(cluster, INIT_PRODUCER_ID);
+	set();
 	start(LATER);
 	expect_reply("\"result\":\"done\"");
 }
@@ -193,6 +352,10 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_acknowledged, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_answers, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_lost_answer, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_fatal, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_fatal_and_reload, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_fatal_again, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_late, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_reload, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_cancelled, set_up, tear_down),

@@ -1,0 +1,48 @@
+/*-------------------------------------------------------------------------
+ *
+ * listeners.h
+ *		The process that makes tasks of messages: twtasks-kafka listen.
+ *
+ *		from: sidecar.c			to: workers/kafka/listen.c
+ *
+ * One process runs all listeners of the configuration, with a connection of
+ * its own.  It runs while this node may start tasks, from the first word of
+ * the database on: a node that the database refuses, as in a copy, must not
+ * take partitions from the nodes of the original.  A lost connection to the
+ * database does not end the process, which waits for the database itself.
+ *
+ * The process ends in order when its input ends.  If not, it gets TERM, then
+ * KILL.  It starts again with growing delays when it dies, and at once when a
+ * reload has changed what it was told.  The kernel kills it when this sidecar
+ * dies.  It writes its log lines to our stderr itself.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_LISTENERS_H
+#define TWT_LISTENERS_H
+
+#include "node/node.h"
+
+typedef struct Listeners Listeners;
+
+extern Listeners *listeners_open(Loop *loop, const Config *config, Node *node);
+
+/* Starts or ends the process if something has changed. */
+extern void listeners_pump(Listeners *listeners);
+
+/* The next pump follows this configuration. */
+extern void listeners_reload(Listeners *listeners, const Config *config);
+
+/* The incarnation is gone: the process ends, and starts under the next one. */
+extern void listeners_gone(Listeners *listeners);
+
+/* The process ends, and none starts any more. */
+extern void listeners_stop(Listeners *listeners);
+
+/* Whether there is no process. */
+extern bool listeners_are_down(const Listeners *listeners);
+
+/* Kills the process if it still runs. */
+extern void listeners_free(Listeners *listeners);
+
+#endif							/* TWT_LISTENERS_H */

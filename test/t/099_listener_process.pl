@@ -1,0 +1,161 @@
+# 099_listener_process.pl -- the process of the listeners runs while its node may
+# start tasks, comes back when it dies, and never outlives its sidecar.  No broker
+# is there: the process waits for one.
+
+use strict;
+use warnings FATAL => 'all';
+
+use PostgreSQL::Test::Utils;
+use Test::More;
+use TwTasks::Cluster;
+use TwTasks::Sidecar;
+use TwTasks::Wait;
+
+my $node = TwTasks::Cluster->create('main');
+
+plan skip_all => 'this build is without Kafka'
+  if `nm -D @{[ TwTasks::Sidecar->program ]} 2>&1` =~ /no such file/;
+
+my %listener = (topics => ['invoices'], type => 'BILL');
+
+# A configuration with these listeners, on a broker that is not there.
+sub config
+{
+	my (%changes) = @_;
+
+	return (
+		handlers => [ { types => ['BILL'], noop => JSON::PP::true } ],
+		kafka => { brokers => ['127.0.0.1:1'], group => 'test' },
+		listeners => [ \%listener ],
+		listeners_postgres => $node->connstr('postgres') . ' user=producer',
+		%changes);
+}
+
+# The pid of the process that was started last, by the log.
+sub listener_of
+{
+	my ($sidecar, $offset) = @_;
+
+	return $sidecar->wait_for_log(qr/listen: \S+twtasks-kafka\[(\d+)\] started for listeners: /,
+		'start of the listeners', $offset);
+}
+
+sub gone_ok
+{
+	my ($pid, $name) = @_;
+
+	wait_ok(sub { !TwTasks::Sidecar::is_running($pid) }, $name);
+	return;
+}
+
+sub reload
+{
+	my ($sidecar, %changes) = @_;
+	my $position = $sidecar->log_position;
+
+	$sidecar->reload(TwTasks::Sidecar::config_for($node, 'a', config(%changes)));
+	return $position;
+}
+
+# ---- it runs, and comes back ----
+
+my $sidecar = TwTasks::Sidecar->start($node, 'a', config());
+my $pid = listener_of($sidecar);
+
+like(PostgreSQL::Test::Utils::slurp_file("/proc/$pid/cmdline"), qr/^[^\0]*twtasks-kafka\0listen\0$/,
+	'the listeners have a process, which shows no secrets');
+
+my $position = $sidecar->log_position;
+kill KILL => $pid;
+ok( $sidecar->wait_for_log(
+		qr/WARN  listen: \S+twtasks-kafka\[$pid\] was ended by signal 9 \(Killed\), and starts again in [0-9.]+ s$/m,
+		undef, $position),
+	'the log tells of a process that died');
+my $second = listener_of($sidecar, $position);
+isnt($second, $pid, 'another process follows it');
+
+# ---- reloads ----
+
+$position = reload($sidecar);
+$sidecar->wait_for_log(qr/config: reloaded/, undef, $position);
+ok(TwTasks::Sidecar::is_running($second), 'a reload that changes nothing lets the process run');
+
+$position = reload($sidecar, listeners => [ { %listener, topics => ['a b'] } ]);
+ok($sidecar->wait_for_log(qr/not reloaded: .*listeners\[0\]\.topics\[0\]: invalid value "a b"/, undef, $position),
+	'a reload refuses a topic that cannot be');
+$position = reload($sidecar, listeners => [ { topics => ['invoices'], function => 'to_task' } ]);
+ok($sidecar->wait_for_log(qr/not reloaded: .*listeners\[0\]\.function: /, undef, $position),
+	'a reload refuses a function without its schema');
+ok(TwTasks::Sidecar::is_running($second), 'a configuration that is refused lets the process run');
+
+$position = reload($sidecar, listeners => [ { %listener, start => 'earliest' } ]);
+my $third = listener_of($sidecar, $position);
+like($sidecar->log($position), qr/INFO  listen: \S+\[$second\] exited with status 0: its configuration has changed$/m,
+	'other settings end the process in order');
+isnt($third, $second, 'other settings are for another process');
+
+my %without = config();
+delete $without{listeners};
+$position = $sidecar->log_position;
+$sidecar->reload(TwTasks::Sidecar::config_for($node, 'a', %without));
+$sidecar->wait_for_log(qr/\[$third\] exited with status 0: there are no listeners any more$/m, undef, $position);
+gone_ok($third, 'the process ends when the last listener is removed');
+$position = reload($sidecar);
+$pid = listener_of($sidecar, $position);
+ok($pid, 'the process starts when there are listeners again');
+
+# ---- only where tasks may start ----
+
+$position = $sidecar->log_position;
+$node->value('UPDATE twtasks.adoption SET ended = clock_timestamp()');
+ok($sidecar->wait_for_log(qr/\[$pid\] exited with status 0: /, undef, $position),
+	'the process ends when the database refuses the node');
+gone_ok($pid, 'no process is left where tasks may not start');
+unlike($sidecar->log($position), qr/listen: \S+ started for/, 'none starts while the node is refused');
+throws_ok("SELECT twtasks.take_messages('l', 't', 0, 0, 1, '{}')",
+	qr/this database takes no messages: it is a copy that was not adopted/, 'the database takes no messages itself');
+$node->value('SELECT twtasks.adopt(NULL, hold => false)');
+$pid = listener_of($sidecar, $position);
+ok($pid, 'the process starts once the database is adopted');
+
+sub throws_ok
+{
+	my ($sql, $regexp, $name) = @_;
+	my ($status, $out, $error) = $node->psql('postgres', $sql);
+
+	like($error, $regexp, $name);
+	return;
+}
+
+# ---- the end ----
+
+is($sidecar->stop, 0, 'a sidecar with listeners stops in order');
+ok(!TwTasks::Sidecar::is_running($pid), 'the process ends before its sidecar');
+like($sidecar->log, qr/\[$pid\] exited with status 0: this sidecar stops$/m, 'the process ends in order');
+
+$sidecar->run;
+$pid = listener_of($sidecar);
+$sidecar->freeze;
+kill STOP => $pid;
+$sidecar->kill9;
+gone_ok($pid, 'no process outlives a sidecar that is killed');
+
+# A process that stands still does not hold up the end for long.
+$sidecar->run;
+$pid = listener_of($sidecar);
+kill STOP => $pid;
+$sidecar->stop;
+ok(!TwTasks::Sidecar::is_running($pid), 'a process that does not end is killed');
+
+# ---- a copy ----
+
+$node->forget_session;
+$node->safe_psql('template1', 'CREATE DATABASE copy TEMPLATE postgres');
+my $copy = TwTasks::Sidecar->prepare($node, 'copy', config(),
+	postgres => $node->connstr('copy') . ' user=sidecar',
+	listeners_postgres => $node->connstr('copy') . ' user=producer')->launch;
+$copy->wait_for_log(qr/ERROR adoption: executes nothing in this database/, 'refusal of the copy');
+is($copy->stop, 0, 'the sidecar of a copy stops in order');
+unlike($copy->log, qr/started for listeners/, 'no listeners start for a copy');
+
+done_testing();

@@ -1,0 +1,163 @@
+/*-------------------------------------------------------------------------
+ *
+ * test_config_listeners.c
+ *		The options of listeners, and what their process is told.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include "config_text.h"
+
+#define KAFKA "kafka: {brokers: ['b:1'], group: g}\n"
+#define LISTENERS(text) KAFKA "listeners: [" text "]\n" HANDLERS
+
+static void
+expect_error(const char *text, const char *expected)
+{
+	char	   *error;
+
+	write_file(text, strlen(text));
+	error = file_error();
+	if (strstr(error, expected) == NULL)
+		fail_msg("\"%s\" is not in \"%s\"", expected, error);
+	pfree(error);
+}
+
+static void
+expect_line(const char *text, const char *expected)
+{
+	Config	   *config = read_text(text);
+
+	assert_non_null(config->listeners_line);
+	if (strstr(config->listeners_line, expected) == NULL)
+		fail_msg("\"%s\" is not in %s", expected, config->listeners_line);
+	config_free(config);
+}
+
+static void
+test_line(void **state)
+{
+#ifndef WITH_KAFKA
+	skip();
+#endif
+	expect_line("node: n\npostgres: dbname=app\nlog: {format: json}\n" LISTENERS("{topics: [a, b], type: A}"),
+				"{\"listen\":1,\"node\":\"n\",\"postgres\":\"dbname=app\",\"log\":\"json\",\"level\":\"info\","
+				"\"kafka\":{\"brokers\":[\"b:1\"],\"group\":\"g\"},\"listeners\":[");
+	expect_line(LISTENERS("{topics: [a, b], type: A}"),
+				"[{\"name\":\"a\",\"topics\":[\"a\",\"b\"],\"type\":\"A\",\"value\":\"json\",\"corrupt\":\"retry\",\"start\":\"latest\"}]");
+	expect_line(LISTENERS("{topics: [a], type: A, value: bytes, key: 'header:id', headers: [x], corrupt: task, start: 30min}"),
+				"\"value\":\"bytes\",\"key\":\"header:id\",\"headers\":[\"x\"],\"corrupt\":\"task\",\"start\":1800.0}]");
+	expect_line(LISTENERS("{topics: [a], function: s.f}, {name: other, topics: [a], type: B}"),
+				"\"function\":\"s.f\"");
+	expect_line("postgres: dbname=app\nlisteners_postgres: dbname=app user=listener\n" LISTENERS("{topics: [a], type: A}"),
+				"\"postgres\":\"dbname=app user=listener\"");
+}
+
+static void
+test_no_listeners(void **state)
+{
+	Config	   *config = read_text(HANDLERS);
+
+	assert_null(config->listeners_line);
+	config_free(config);
+}
+
+static void
+test_print_is_fixpoint(void **state)
+{
+	StringInfoData first;
+	StringInfoData second;
+	Config	   *config;
+
+#ifndef WITH_KAFKA
+	skip();
+#endif
+	config = read_text(LISTENERS("{topics: [a], function: s.f}, {name: b, topics: [a], type: B, key: position, start: 1d}"));
+	initStringInfo(&first);
+	initStringInfo(&second);
+	config_print(config, &first);
+	config_free(config);
+	config = read_text(first.data);
+	config_print(config, &second);
+	config_free(config);
+	assert_string_equal(first.data, second.data);
+	assert_non_null(strstr(first.data, "function: \"s.f\""));
+	pfree(first.data);
+	pfree(second.data);
+}
+
+static void
+test_errors(void **state)
+{
+#ifndef WITH_KAFKA
+	expect_error("listeners: [{topics: [a], type: A}]\n" HANDLERS,
+				 ":1:12: listeners: this twtasksd was built without Kafka");
+	skip();
+#endif
+	expect_error("listeners: [{topics: [a], type: A}]\n" HANDLERS,
+				 ":1:12: listeners: they need kafka.brokers and kafka.group");
+	expect_error(LISTENERS(""), ":2:12: listeners: the list must not be empty");
+	expect_error(LISTENERS("{type: A}"), "listeners[0].topics: the key is missing");
+	expect_error(LISTENERS("{topics: ['a b'], type: A}"), ":2:23: listeners[0].topics[0]: invalid value \"a b\"");
+	expect_error(LISTENERS("{topics: [a]}"), ":2:13: listeners[0]: a listener must have exactly one of type and function");
+	expect_error(LISTENERS("{topics: [a], type: A, function: s.f}"), "exactly one of type and function");
+	expect_error(LISTENERS("{topics: [a], type: 'A B'}"), "listeners[0].type: invalid value \"A B\"");
+	expect_error(LISTENERS("{topics: [a], function: f}"), "listeners[0].function: invalid value \"f\": the function must have its schema");
+	expect_error(LISTENERS("{topics: [a], function: s.f, key: position}"), ":2:47: listeners[0].key: a listener with a function cannot");
+	expect_error(LISTENERS("{topics: [a], function: s.f, value: bytes}"), "listeners[0].value: a listener with a function cannot");
+	expect_error(LISTENERS("{topics: [a], type: A, key: id}"), "listeners[0].key: invalid value \"id\"");
+	expect_error(LISTENERS("{topics: [a], type: A, key: 'json:/id', value: bytes}"), "listeners[0].key: only a value that is JSON has a path");
+	expect_error(LISTENERS("{topics: [a], type: A, start: 5}"), "listeners[0].start: invalid value \"5\"");
+	expect_error(LISTENERS("{topics: [a], type: A, start: 0s}"), "listeners[0].start: invalid value \"0s\"");
+	expect_error(LISTENERS("{topics: [a], type: A, corrupt: skip}"), "listeners[0].corrupt: must be one of retry, task, not \"skip\"");
+	expect_error(LISTENERS("{topics: [a], type: A},\n {topics: [a], type: B}"),
+				 "listeners[1].name: listeners[0] has the name \"a\" already");
+}
+
+/* The program of the listeners judges what the sidecar does not know. */
+static void
+test_judged(void **state)
+{
+#ifndef WITH_KAFKA
+	skip();
+#endif
+	expect_error("kafka: {brokers: ['b:1'], group: g, settings:\n {linger.mss: 1}}\n"
+				 "listeners: [{topics: [a], type: A}]\n" HANDLERS,
+				 ":2:15: kafka.settings.linger.mss: librdkafka does not know this setting");
+	expect_error("kafka: {brokers: ['b:1'], group: g, settings: {group.id: x}}\n"
+				 "listeners: [{topics: [a], type: A}]\n" HANDLERS, "kafka.settings.group.id: ");
+}
+
+/* Listeners may come and go by a reload. */
+static void
+test_reload(void **state)
+{
+	Config	   *none = read_text(KAFKA HANDLERS);
+	Config	   *some;
+
+#ifndef WITH_KAFKA
+	config_free(none);
+	skip();
+#endif
+	some = read_text(LISTENERS("{topics: [a], type: A}"));
+	assert_null(config_needs_restart(none, some));
+	assert_null(config_needs_restart(some, none));
+	config_free(none);
+	config_free(some);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_line),
+		cmocka_unit_test(test_no_listeners),
+		cmocka_unit_test(test_print_is_fixpoint),
+		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_judged),
+		cmocka_unit_test(test_reload),
+	};
+
+	return cmocka_run_group_tests(tests, make_directory, remove_directory);
+}
