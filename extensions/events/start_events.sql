@@ -1,0 +1,169 @@
+/*
+ * twtasks_internal.list_again(streams, objects, reason)
+ *
+ *		Puts objects whose heads could not be added at the end of the list, so that
+ *		they do not hold up others.
+ *
+ * Writes		twtasks.event_object, twtasks.objects_with_events
+ */
+CREATE FUNCTION twtasks_internal.list_again(streams text[], objects text[], reason text)
+RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	UPDATE twtasks.event_object o SET problem = twtasks_internal.cut_message(reason)
+	FROM unnest(streams, objects) w(stream, object)
+	WHERE o.stream = w.stream AND o.object = w.object;
+	INSERT INTO twtasks.objects_with_events (stream, object)
+	SELECT w.stream, w.object FROM unnest(streams, objects) w(stream, object)
+$$;
+
+/*
+ * twtasks_internal.give_each(streams, objects, done)
+ *
+ *		Gives the events of all objects at once.  If that fails, gives those of each
+ *		object alone, so that an object at fault does not stop the others.
+ *
+ * Returns
+ *		number of heads
+ *
+ * Writes		as give_events() and list_again()
+ */
+CREATE FUNCTION twtasks_internal.give_each(streams text[], objects text[], done boolean[])
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	given bigint := 0;
+BEGIN
+	BEGIN
+		RETURN twtasks_internal.give_events(streams, objects, done);
+	EXCEPTION WHEN OTHERS THEN
+		IF cardinality(objects) = 1 THEN
+			PERFORM twtasks_internal.list_again(streams, objects, SQLERRM);
+			RETURN 0;
+		END IF;
+	END;
+	FOR i IN 1 .. cardinality(objects) LOOP
+		given := given + twtasks_internal.give_each(streams[i:i], objects[i:i], done[i:i]);
+	END LOOP;
+	RETURN given;
+END $$;
+
+/*
+ * twtasks_internal.start_events(most)
+ *
+ *		Starts heads for listed objects that have none.  The entry of an object that
+ *		somebody else has locked stays.
+ *
+ * Parameters
+ *		most			at most this many entries of the list in one call
+ *
+ * Returns
+ *		given			number of heads
+ *		more			whether there is more to do now
+ *
+ * Errors
+ *		25001			the transaction is not READ COMMITTED
+ *
+ * Writes		twtasks.objects_with_events, twtasks.event_object, twtasks.event,
+ *				twtasks.task
+ * Locks		rows of objects; skips those that others have locked
+ * Wakes		after commit one sidecar per bucket
+ */
+CREATE FUNCTION twtasks_internal.start_events(most integer DEFAULT 1000, OUT given bigint, OUT more boolean)
+RETURNS record
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET jit = off
+AS $$
+DECLARE
+	listed record;
+	locked record;
+	ready record;
+BEGIN
+	IF current_setting('transaction_isolation') <> 'read committed' THEN
+		RAISE EXCEPTION 'events can be started in READ COMMITTED only'
+			USING ERRCODE = 'active_sql_transaction',
+				DETAIL = 'Each statement must see what others have committed before it.';
+	END IF;
+	SELECT array_agg(l.entry) AS entries, array_agg(l.stream) AS streams, array_agg(l.object) AS objects
+	INTO listed FROM (
+		SELECT w.entry, w.stream, w.object FROM twtasks.objects_with_events w ORDER BY w.entry LIMIT most) l;
+	INSERT INTO twtasks.event_object (stream, object)
+	SELECT DISTINCT l.stream, l.object FROM unnest(listed.streams, listed.objects) l(stream, object)
+	WHERE NOT EXISTS (SELECT FROM twtasks.event_object o WHERE o.stream = l.stream AND o.object = l.object)
+	ORDER BY l.stream, l.object
+	ON CONFLICT ON CONSTRAINT event_object_pkey DO NOTHING;
+	SELECT array_agg(o.stream) AS streams, array_agg(o.object) AS objects INTO locked FROM (
+		SELECT n.stream, n.object FROM twtasks.event_object n
+		WHERE (n.stream, n.object) IN (SELECT l.stream, l.object FROM unnest(listed.streams, listed.objects) l(stream, object))
+		FOR UPDATE SKIP LOCKED) o;
+
+	-- Only a later statement sees the head and the events of who had the lock before.
+	SELECT coalesce(array_agg(o.stream), '{}') AS streams, array_agg(o.object) AS objects,
+		   array_agg(o.head IS NOT NULL AND EXISTS (
+				SELECT FROM twtasks.finished_task f WHERE f.id = o.head AND f.status = 'DONE')) AS done
+	INTO ready
+	FROM unnest(locked.streams, locked.objects) l(stream, object)
+	JOIN twtasks.event_object o ON o.stream = l.stream AND o.object = l.object
+	WHERE NOT EXISTS (SELECT FROM twtasks.task t WHERE t.id = o.head);
+	DELETE FROM twtasks.objects_with_events w
+	WHERE w.entry = ANY (ARRAY(
+		SELECT l.entry FROM unnest(listed.entries, listed.streams, listed.objects) l(entry, stream, object)
+		WHERE (l.stream, l.object) IN (SELECT k.stream, k.object FROM unnest(locked.streams, locked.objects) k(stream, object))));
+	more := FOUND AND cardinality(listed.entries) = most;
+	given := CASE ready.streams WHEN '{}' THEN 0
+		ELSE twtasks_internal.give_each(ready.streams, ready.objects, ready.done) END;
+	more := more AND (given > 0 OR ready.streams = '{}');
+END $$;
+
+/*
+ * twtasks_internal.look_at_objects()
+ *
+ *		Lists objects with queued events that are neither listed nor behind a live
+ *		head.  There are none, unless somebody has changed a table by hand.
+ *
+ * Writes		twtasks.objects_with_events
+ */
+CREATE FUNCTION twtasks_internal.look_at_objects()
+RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	INSERT INTO twtasks.objects_with_events (stream, object)
+	SELECT DISTINCT e.stream, e.object FROM twtasks.event e
+	WHERE NOT EXISTS (SELECT FROM twtasks.objects_with_events w WHERE w.stream = e.stream AND w.object = e.object)
+	  AND NOT EXISTS (SELECT FROM twtasks.event_object o JOIN twtasks.task t ON t.id = o.head
+					  WHERE o.stream = e.stream AND o.object = e.object)
+$$;
+
+/*
+ * twtasks_internal.duty_start_events()
+ *
+ *		The duty of this extension: starts events, and looks at all objects once a
+ *		minute.  See run_duties().
+ *
+ * Returns
+ *		milliseconds until the next call
+ *
+ * Writes		as start_events() and look_at_objects()
+ */
+CREATE FUNCTION twtasks_internal.duty_start_events()
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	moment CONSTANT timestamptz := twtasks.clock();
+BEGIN
+	UPDATE twtasks.event_place p SET looked = moment
+	WHERE p.looked NOT BETWEEN moment - interval '1 minute' AND moment;
+	IF FOUND THEN
+		PERFORM twtasks_internal.look_at_objects();
+	END IF;
+	RETURN CASE WHEN (SELECT s.more FROM twtasks_internal.start_events() s) THEN 0 ELSE 3000 END;
+END $$;
