@@ -61,6 +61,7 @@ GRANT EXECUTE ON FUNCTION
 GRANT EXECUTE ON FUNCTION twtasks.clock
 	TO twtasks_producer, twtasks_worker, twtasks_web, twtasks_operator, twtasks_viewer, twtasks_tester;
 GRANT EXECUTE ON FUNCTION twtasks.finish_task TO twtasks_worker, twtasks_web;
+GRANT EXECUTE ON FUNCTION twtasks.set_outcome TO twtasks_producer, twtasks_worker;
 
 -- Views call these with the rights of the role that reads.
 GRANT EXECUTE ON FUNCTION twtasks_internal.adoption_fault, twtasks_internal.is_testing

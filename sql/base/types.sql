@@ -79,7 +79,8 @@ CREATE TYPE twtasks.task_input AS (
 );
 
 /* A task that has ended: the argument of on_end functions.  Each attribute is the
- * column of that name in twtasks.tasks, data and context as they were added. */
+ * column of that name in twtasks.tasks, data and context as they were added, and
+ * outcome what its handler gave besides the result. */
 CREATE TYPE twtasks.ended_task AS (
 	id			uuid,
 	version		bigint,
@@ -93,7 +94,8 @@ CREATE TYPE twtasks.ended_task AS (
 	error		text,
 	message		text,
 	data		jsonb,
-	context		jsonb
+	context		jsonb,
+	outcome		jsonb
 );
 
 /* The answer of a SQL handler; result is as in the worker protocol. */

@@ -19,7 +19,7 @@ LANGUAGE sql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT (task.id, task.version, task.type, task.sub_type, task.bucket, task.key, task.tries, task.status,
-			task.state_time, task.error, NULL, task.data, task.context)::twtasks.ended_task
+			task.state_time, task.error, NULL, task.data, task.context, NULL)::twtasks.ended_task
 $$;
 
 /*
@@ -33,7 +33,7 @@ LANGUAGE sql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT (task.id, task.version, task.type, task.sub_type, task.bucket, task.key, task.tries, task.status,
-			task.state_time, task.error, task.message, task.data, task.context)::twtasks.ended_task
+			task.state_time, task.error, task.message, task.data, task.context, NULL)::twtasks.ended_task
 $$;
 
 /*

@@ -1,5 +1,5 @@
 /*
- * twtasks_internal.finish_tasks(ids, versions, results, delays_ms, messages, incarnation, token, grabs, places, retries, ask, raises)
+ * twtasks_internal.finish_tasks(ids, versions, results, delays_ms, messages, incarnation, token, grabs, places, retries, ask, raises, outcomes)
  *
  *		Ends tries of tasks: every way of a worker out of PROCESSING.
  *
@@ -38,6 +38,8 @@
  *						it locks a row, for about twtasks.function_timeout in all
  *		raises			whether the call fails if a function of on_end fails; false: the
  *						task becomes ERROR
+ *		outcomes		for each: NULL, or the object for functions of on_end.  NULL: none
+ *						has one
  *
  *		An array with one element gives it to all tasks, except ids and places.
  *
@@ -51,7 +53,7 @@
  * Errors
  *		22004			an array other than grabs, places and retries is NULL
  *		22023			the arrays differ in length, or a result is not one of
- *						the above; then nothing is finished.  Or a retry policy is not
+ *						the above, or an outcome is no object; then nothing is finished.  Or a retry policy is not
  *						valid
  *		25001			a task has a function for on_end, and the transaction is not READ
  *						COMMITTED
@@ -75,6 +77,7 @@ CREATE FUNCTION twtasks_internal.finish_tasks(
 	retries jsonb[] DEFAULT NULL,
 	ask boolean DEFAULT false,
 	raises boolean DEFAULT false,
+	outcomes jsonb[] DEFAULT NULL,
 	OUT id uuid,
 	OUT version bigint,
 	OUT status twtasks.task_status,

@@ -60,9 +60,9 @@ static const Statement statements[PLAN_COUNT] = {
 	},
 	[PLAN_FINISH_TASKS] = {
 		"SELECT f.id FROM twtasks_internal.finish_tasks($1, $2, $3, $4, $5, $7, $8, NULL::bigint[], $6, "
-		"NULL::jsonb[], false, true) f",
-		8, {UUIDARRAYOID, INT8ARRAYOID, TEXTARRAYOID, INT8ARRAYOID, TEXTARRAYOID,
-		TIDARRAYOID, INT8OID, INT8OID}
+		"NULL::jsonb[], false, true, $9) f",
+		9, {UUIDARRAYOID, INT8ARRAYOID, TEXTARRAYOID, INT8ARRAYOID, TEXTARRAYOID,
+		TIDARRAYOID, INT8OID, INT8OID, JSONBARRAYOID}
 	},
 	[PLAN_FINISH_OTHERS] = {
 		"SELECT o.id, o.version, o.status, o.delay_ms, o.ended "

@@ -42,6 +42,7 @@
 #include "execute/execute.h"
 #include "finish/finish_call.h"
 #include "finish/judge.h"
+#include "finish/outcome.h"
 #include "grab/grab.h"
 #include "policy/policy.h"
 
@@ -75,6 +76,7 @@ typedef struct Execution
 	int64		delay_ms;
 	bool		has_delay;
 	text	   *message;		/* NULL: none */
+	Jsonb	   *outcome;		/* NULL: none */
 } Execution;
 
 typedef struct ExecuteCall
@@ -247,12 +249,17 @@ make_array(Datum *values, bool *nulls, int n, Oid type)
 static void
 finish_tasks(const ExecuteCall *call, const Execution *executions, int count)
 {
-	static const Oid types[] = {UUIDOID, INT8OID, TEXTOID, INT8OID, TEXTOID, TIDOID};
+	static const Oid types[] = {UUIDOID, INT8OID, TEXTOID, INT8OID, TEXTOID, TIDOID, JSONBOID};
 	Datum	   *columns[lengthof(types)];
-	bool	   *nulls = palloc0(count * sizeof(bool));
+	bool	   *no_message = palloc0(count * sizeof(bool));
+	bool	   *no_outcome = palloc0(count * sizeof(bool));
 	bool	   *none = palloc0(count * sizeof(bool));
 	Datum		values[lengthof(types) + 2];
 	uint64		n = 0;
+	enum
+	{
+		MESSAGES = 4, OUTCOMES = 6
+	};
 
 	for (size_t i = 0; i < lengthof(types); i++)
 		columns[i] = palloc(count * sizeof(Datum));
@@ -268,14 +275,17 @@ finish_tasks(const ExecuteCall *call, const Execution *executions, int count)
 		columns[3][n] = Int64GetDatum(execution->delay_ms);
 		columns[4][n] = PointerGetDatum(execution->message);
 		columns[5][n] = PointerGetDatum(&execution->at);
-		nulls[n++] = execution->message == NULL;
+		columns[6][n] = PointerGetDatum(execution->outcome);
+		no_message[n] = execution->message == NULL;
+		no_outcome[n++] = execution->outcome == NULL;
 	}
 	if (n == 0)
 		return;
-	for (size_t i = 0; i < lengthof(types); i++)
-		values[i] = make_array(columns[i], i == 4 ? nulls : none, n, types[i]);
-	values[lengthof(types)] = call->incarnation;
-	values[lengthof(types) + 1] = call->token;
+	for (size_t i = 0; i < OUTCOMES; i++)
+		values[i] = make_array(columns[i], i == MESSAGES ? no_message : none, n, types[i]);
+	values[OUTCOMES] = call->incarnation;
+	values[OUTCOMES + 1] = call->token;
+	values[OUTCOMES + 2] = make_array(columns[OUTCOMES], no_outcome, n, JSONBOID);
 	plan_begin();
 	if (plan_execute(PLAN_FINISH_TASKS, values, NULL) != n)
 		ereport(ERROR,
@@ -297,6 +307,13 @@ finish_with_handler(const ExecuteCall *call, Execution *execution)
 	execution->is_finished = true;
 }
 
+static Jsonb *
+copy_outcome(Jsonb *outcome)
+{
+	return outcome == NULL ? NULL :
+		DatumGetJsonbP(datumCopy(PointerGetDatum(outcome), false, -1));
+}
+
 /* Runs in the handler's subtransaction. */
 static void
 call_handler(ExecuteCall *call, Execution *execution, MemoryContext outer)
@@ -308,10 +325,12 @@ call_handler(ExecuteCall *call, Execution *execution, MemoryContext outer)
 
 	CommandCounterIncrement();
 	PushActiveSnapshot(GetTransactionSnapshot());
+	outcome_begin();
 	answer = execute_call(call->function, call->role, execution->input, &isnull);
 	PopActiveSnapshot();
 	inner = MemoryContextSwitchTo(outer);
 	read_answer(execution, answer, isnull);
+	execution->outcome = copy_outcome(outcome_end());
 	MemoryContextSwitchTo(inner);
 	result = TextDatumGetCString(execution->result);
 	finish_check_result(result);
@@ -373,6 +392,7 @@ execute_one(ExecuteCall *call, Execution *execution)
 		MemoryContextSwitchTo(outer);
 		error = CopyErrorData();
 		FlushErrorState();
+		(void) outcome_end();
 		RollbackAndReleaseCurrentSubTransaction();
 		MemoryContextSwitchTo(outer);
 		CurrentResourceOwner = owner;

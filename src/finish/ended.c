@@ -35,7 +35,7 @@ static const struct
 };
 
 Datum
-ended_done(TupleTableSlot *row, const Ending *ending)
+ended_done(TupleTableSlot *row, const Ending *ending, Jsonb *outcome)
 {
 	TupleDesc	desc = lookup_rowtype_tupdesc(rows_type("ended_task"), -1);
 	Datum		values[ENDED_COLUMNS];
@@ -52,7 +52,28 @@ ended_done(TupleTableSlot *row, const Ending *ending)
 	values[ENDED_STATE_TIME] = TimestampTzGetDatum(twt_now());
 	values[ENDED_MESSAGE] = PointerGetDatum(ending->message);
 	nulls[ENDED_MESSAGE] = ending->message == NULL;
+	values[ENDED_OUTCOME] = PointerGetDatum(outcome);
+	nulls[ENDED_OUTCOME] = outcome == NULL;
 	task = HeapTupleGetDatum(heap_form_tuple(desc, values, nulls));
 	ReleaseTupleDesc(desc);
 	return task;
+}
+
+Datum
+ended_with_outcome(Datum task, Jsonb *outcome)
+{
+	HeapTupleHeader header = DatumGetHeapTupleHeader(task);
+	TupleDesc	desc = lookup_rowtype_tupdesc(rows_type("ended_task"), -1);
+	HeapTupleData tuple = {.t_len = HeapTupleHeaderGetDatumLength(header), .t_data = header};
+	Datum		values[ENDED_COLUMNS];
+	bool		nulls[ENDED_COLUMNS];
+	Datum		changed;
+
+	ItemPointerSetInvalid(&tuple.t_self);
+	heap_deform_tuple(&tuple, desc, values, nulls);
+	values[ENDED_OUTCOME] = PointerGetDatum(outcome);
+	nulls[ENDED_OUTCOME] = false;
+	changed = HeapTupleGetDatum(heap_form_tuple(desc, values, nulls));
+	ReleaseTupleDesc(desc);
+	return changed;
 }

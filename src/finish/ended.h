@@ -11,6 +11,7 @@
 #define TWT_ENDED_H
 
 #include "executor/tuptable.h"
+#include "utils/jsonb.h"
 
 #include "finish/history.h"
 
@@ -30,10 +31,16 @@ typedef enum EndedColumn
 	ENDED_MESSAGE,
 	ENDED_DATA,
 	ENDED_CONTEXT,
+	ENDED_OUTCOME,
 	ENDED_COLUMNS
 } EndedColumn;
 
-/* The value for a row of twtasks.task that becomes DONE. */
-extern Datum ended_done(TupleTableSlot *row, const Ending *ending);
+/*
+ * The value for a row of twtasks.task that becomes DONE; outcome NULL: none.
+ */
+extern Datum ended_done(TupleTableSlot *row, const Ending *ending, Jsonb *outcome);
+
+/* A value that SQL has made, with an outcome. */
+extern Datum ended_with_outcome(Datum task, Jsonb *outcome);
 
 #endif							/* TWT_ENDED_H */

@@ -107,7 +107,7 @@ message_of(const FinishCall *call, int i)
 
 /* Reports a task that is DONE, and tells its function. */
 static void
-put_done(const FinishCall *call, TupleTableSlot *row, Ends *ends)
+put_done(const FinishCall *call, int i, TupleTableSlot *row, Ends *ends)
 {
 	int64		version = DatumGetInt64(row_value(row, TASK_VERSION)) + 1;
 	Datum		values[RESULT_COLUMNS] = {
@@ -117,7 +117,7 @@ put_done(const FinishCall *call, TupleTableSlot *row, Ends *ends)
 
 	ends_report(ends, values, nulls);
 	if (ends_want(ends, row_value(row, TASK_TYPE)))
-		ends_add(ends, ended_done(row, &call->ending));
+		ends_add(ends, ended_done(row, &call->ending, finish_call_outcome(call, i)));
 }
 
 /* Lets the keys of tasks that left no trace be used again. */
@@ -169,7 +169,7 @@ finish_done(FinishCall *call, Ends *ends)
 		if (row == NULL)
 			continue;
 		call->ending.message = message_of(call, i);
-		put_done(call, row, ends);
+		put_done(call, i, row, ends);
 		if (!keep_row(call, i, &history, row))
 		{
 			if (deleted == NULL)
@@ -278,6 +278,14 @@ judge_all(FinishCall *call)
 }
 
 static void
+add_ended(const FinishCall *call, Datum id, Datum task, Ends *ends)
+{
+	Jsonb	   *outcome = finish_call_outcome_of(call, DatumGetUUIDP(id));
+
+	ends_add(ends, outcome == NULL ? task : ended_with_outcome(task, outcome));
+}
+
+static void
 finish_others(const FinishCall *call, Ends *ends)
 {
 	Datum		values[OTHERS_ARGS] = {
@@ -305,7 +313,7 @@ finish_others(const FinishCall *call, Ends *ends)
 		heap_deform_tuple(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, columns, are_null);
 		ends_report(ends, columns, are_null);
 		if (!are_null[OTHERS_ENDED])
-			ends_add(ends, columns[OTHERS_ENDED]);
+			add_ended(call, columns[RESULT_ID], columns[OTHERS_ENDED], ends);
 	}
 	SPI_finish();
 }

@@ -50,6 +50,16 @@ check_results(FinishCall *call)
 	}
 }
 
+static void
+check_outcomes(const FinishCall *call)
+{
+	for (int i = 0; i < call->outcomes.n; i++)
+		if (!call->outcomes.nulls[i] && !JB_ROOT_IS_OBJECT(DatumGetJsonbP(call->outcomes.values[i])))
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("an outcome must be a JSON object")));
+}
+
 void
 finish_call_read(FunctionCallInfo fcinfo, FinishCall *call)
 {
@@ -76,6 +86,12 @@ finish_call_read(FunctionCallInfo fcinfo, FinishCall *call)
 	call->ask_until = PG_ARGISNULL(ARG_ASK) || !PG_GETARG_BOOL(ARG_ASK) ? DT_NOBEGIN :
 		TimestampTzPlusMilliseconds(GetCurrentTimestamp(), Max(twt_function_timeout, 100));
 	call->places = places_of(fcinfo, ARG_PLACES, call->ids.n);
+	if (!PG_ARGISNULL(ARG_OUTCOMES))
+	{
+		call->outcomes = elements_of(fcinfo, ARG_OUTCOMES, "outcomes");
+		check_length(&call->outcomes, call->ids.n);
+		check_outcomes(call);
+	}
 	call->raises = !PG_ARGISNULL(ARG_RAISES) && PG_GETARG_BOOL(ARG_RAISES);
 	check_results(call);
 	call->processing = rows_label("task_status", "PROCESSING");
@@ -116,6 +132,23 @@ finish_call_may(const FinishCall *call, int i, TupleTableSlot *row)
 	return is_grab(call, i, row);
 }
 
+Jsonb *
+finish_call_outcome(const FinishCall *call, int i)
+{
+	if (call->outcomes.n == 0 || element_null(&call->outcomes, i))
+		return NULL;
+	return DatumGetJsonbP(element(&call->outcomes, i));
+}
+
+Jsonb *
+finish_call_outcome_of(const FinishCall *call, const pg_uuid_t *id)
+{
+	for (int i = 0; i < call->ids.n && call->outcomes.n > 0; i++)
+		if (!call->ids.nulls[i] && memcmp(DatumGetUUIDP(call->ids.values[i]), id, UUID_LEN) == 0)
+			return finish_call_outcome(call, i);
+	return NULL;
+}
+
 bool
 finish_call_is_done(const FinishCall *call, int i)
 {
@@ -134,6 +167,7 @@ finish_call_one(const FinishCall *call, int i)
 	one.delays_ms = elements_of_one(&call->delays_ms, i);
 	one.messages = elements_of_one(&call->messages, i);
 	one.grabs = elements_of_one(&call->grabs, i);
+	one.outcomes = elements_of_one(&call->outcomes, i);
 	one.places = elements_of_one(&call->places, i);
 	one.has_others = !is_done(&one.results, 0);
 	return one;

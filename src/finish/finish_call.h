@@ -12,6 +12,8 @@
 
 #include "datatype/timestamp.h"
 #include "executor/tuptable.h"
+#include "utils/jsonb.h"
+#include "utils/uuid.h"
 
 #include "base/arrays.h"
 #include "finish/history.h"
@@ -29,7 +31,8 @@ typedef enum FinishArg
 	ARG_PLACES,
 	ARG_RETRIES,
 	ARG_ASK,
-	ARG_RAISES
+	ARG_RAISES,
+	ARG_OUTCOMES
 } FinishArg;
 
 /* finish_others() has the first of the arguments. */
@@ -45,6 +48,7 @@ typedef struct FinishCall
 	Elements	grabs;			/* n 0: any */
 	Elements	places;			/* n 0: not known */
 	Elements	retries;		/* n 0: nothing is judged */
+	Elements	outcomes;		/* n 0: none */
 	TimestampTz ask_until;		/* see judge.h */
 	NullableDatum incarnation;
 	NullableDatum token;
@@ -65,6 +69,12 @@ extern FinishCall finish_call_one(const FinishCall *call, int i);
 
 /* Gives the one task of the call another result; message NULL: none. */
 extern void finish_call_change(FinishCall *call, const char *result, const char *message);
+
+/* The outcome of a task; NULL: none. */
+extern Jsonb *finish_call_outcome(const FinishCall *call, int i);
+
+/* The same for a task that is named by its id. */
+extern Jsonb *finish_call_outcome_of(const FinishCall *call, const pg_uuid_t *id);
 
 /* Whether the result of a task is done or delete. */
 extern bool finish_call_is_done(const FinishCall *call, int i);

@@ -5,7 +5,7 @@
 BEGIN;
 \ir ../lib/tasks.sql
 SET LOCAL client_min_messages = error;
-SELECT plan(53);
+SELECT plan(62);
 
 CREATE SCHEMA app;
 CREATE TABLE app.heard (call integer, n bigint, heard text);
@@ -16,8 +16,8 @@ AS $$
 DECLARE
 	call integer := nextval('calls');
 BEGIN
-	INSERT INTO heard SELECT call, u.n, concat_ws(' ', u.type, u.status, u.version, u.tries, u.key, u.data->>'x', u.error, u.message)
-	FROM unnest(tasks) WITH ORDINALITY u(id, version, type, sub_type, bucket, key, tries, status, state_time, error, message, data, context, n);
+	INSERT INTO heard SELECT call, u.n, concat_ws(' ', u.type, u.status, u.version, u.tries, u.key, u.data->>'x', u.error, u.message, u.outcome)
+	FROM unnest(tasks) WITH ORDINALITY u(id, version, type, sub_type, bucket, key, tries, status, state_time, error, message, data, context, outcome, n);
 	WHILE EXISTS (SELECT FROM unnest(tasks) t WHERE t.key = 'slow') LOOP END LOOP;
 	IF EXISTS (SELECT FROM unnest(tasks) t WHERE t.key = 'bad') THEN
 		RAISE EXCEPTION 'no such account' USING ERRCODE = 'P0404';
@@ -196,6 +196,44 @@ SELECT is(ARRAY(SELECT key FROM app.effect ORDER BY key), '{m,n,o,p}', 'the work
 SELECT is((SELECT status FROM twtasks.tasks WHERE key = 'bad'), 'PROCESSING', 'the retry policy decides about its task');
 SELECT throws_ok($$SELECT pg_temp.execute('q', 'deadlock')$$, '40P01', 'somebody waits', 'a deadlock among several SQL handlers is raised');
 SELECT is(pg_temp.execute('deadlock'), '{failed somebody waits (SQLSTATE 40P01)}', 'a deadlock of a SQL handler alone is its failure');
+
+-- ---- outcomes ----
+SELECT pg_temp.heard() \g /dev/null
+WITH ids AS MATERIALIZED (SELECT ARRAY(SELECT pg_temp.running('ON', k) FROM unnest('{s,t,u,v}'::text[]) k) AS ids)
+SELECT count(*) FROM ids, twtasks_internal.finish_tasks(ids, '{1}', '{done,error,delete,error}', '{0}', '{NULL}', pg_temp.node(), 9,
+	outcomes => ARRAY['{"a": 1}', '{"a": 2}', '{"a": 3}', NULL]::jsonb[]) \g /dev/null
+SELECT is((SELECT array_agg(h ORDER BY h) FROM unnest(pg_temp.heard()) h), '{"ON DONE 2 1 s y {\"a\": 1}","ON DONE 2 1 u y {\"a\": 3}","ON ERROR 2 1 t y {\"a\": 2}","ON ERROR 2 1 v y"}', 'each task has its own outcome');
+SELECT pg_temp.running('ON', 'w') AS id \gset
+SELECT pg_temp.finish(:'id', 'accepted', delay_ms => 60000) \g /dev/null
+SELECT throws_ok(format('SELECT twtasks.finish_task(%L, 1, outcome => %L)', :'id', '[1]'), '22023', 'an outcome must be a JSON object', 'an outcome is an object');
+SELECT throws_ok(format('SELECT twtasks.finish_task(%L, 1, outcome => %L)', :'id', jsonb_build_object('a', repeat('x', 8185))), '22023', 'an outcome must have at most 8192 bytes, not 8194', 'an outcome is short');
+SELECT is((twtasks.finish_task(:'id', 1, outcome => jsonb_build_object('a', repeat('x', 8183)))).result, 'changed', 'an outcome may have 8,192 bytes');
+SELECT is((SELECT array_agg(length(h)) FROM unnest(pg_temp.heard()) h), '{8208}', 'the function gets that outcome');
+SELECT throws_ok($$SELECT twtasks_internal.finish_tasks('{}', '{1}', '{done}', '{0}', '{NULL}', 1, 9, outcomes => '{"7"}')$$, '22023', 'an outcome must be a JSON object', 'a sidecar cannot store another outcome');
+SELECT throws_ok($$SELECT twtasks.set_outcome('{}')$$, '55000', NULL, 'only a SQL handler sets an outcome');
+CREATE FUNCTION app.tells(task twtasks.task_input) RETURNS twtasks.task_result
+LANGUAGE plpgsql
+AS $$
+BEGIN
+	PERFORM twtasks.set_outcome('{"first": true}');
+	IF task.key <> 'none' THEN
+		PERFORM twtasks.set_outcome(jsonb_build_object('key', task.key));
+	END IF;
+	BEGIN
+		PERFORM twtasks.set_outcome('{"undone": true}');
+		RAISE EXCEPTION 'undo';
+	EXCEPTION WHEN raise_exception THEN
+	END;
+	IF task.key = 'list' THEN
+		PERFORM twtasks.set_outcome('[]');
+	END IF;
+	RETURN ('error', NULL, 'told')::twtasks.task_result;
+END $$;
+CREATE OR REPLACE FUNCTION app.works(task twtasks.task_input) RETURNS twtasks.task_result
+LANGUAGE sql
+AS $$ SELECT CASE WHEN task.key LIKE 'x%' THEN NULL::twtasks.task_result ELSE app.tells(task) END $$;
+SELECT is(pg_temp.execute('none', 'z', 'xx', 'list'), '{finished,finished,finished,"failed an outcome must be a JSON object (SQLSTATE 22023)"}', 'a SQL handler with a wrong outcome fails');
+SELECT is(pg_temp.heard(), '{"ON ERROR 2 1 none y told {\"first\": true}","ON ERROR 2 1 z y told {\"key\": \"z\"}","ON DONE 2 1 xx y"}', 'the last outcome that was not undone counts, for its own task');
 
 -- ---- functions that end tasks themselves ----
 SELECT pg_temp.heard() \g /dev/null
