@@ -25,30 +25,37 @@ $$;
  *		object alone, so that an object at fault does not stop the others.
  *
  * Returns
- *		number of heads
+ *		given			number of heads
+ *		failed			number of objects at fault
  *
  * Writes		as give_events() and list_again()
  */
-CREATE FUNCTION twtasks_internal.give_each(streams text[], objects text[], done boolean[])
-RETURNS bigint
+CREATE FUNCTION twtasks_internal.give_each(
+	streams text[], objects text[], done boolean[], OUT given bigint, OUT failed bigint)
+RETURNS record
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	given bigint := 0;
+	one record;
 BEGIN
+	failed := 0;
 	BEGIN
-		RETURN twtasks_internal.give_events(streams, objects, done);
+		given := twtasks_internal.give_events(streams, objects, done);
+		RETURN;
 	EXCEPTION WHEN OTHERS THEN
+		given := 0;
 		IF cardinality(objects) = 1 THEN
 			PERFORM twtasks_internal.list_again(streams, objects, SQLERRM);
-			RETURN 0;
+			failed := 1;
+			RETURN;
 		END IF;
 	END;
 	FOR i IN 1 .. cardinality(objects) LOOP
-		given := given + twtasks_internal.give_each(streams[i:i], objects[i:i], done[i:i]);
+		one := twtasks_internal.give_each(streams[i:i], objects[i:i], done[i:i]);
+		given := given + one.given;
+		failed := failed + one.failed;
 	END LOOP;
-	RETURN given;
 END $$;
 
 /*
@@ -84,7 +91,9 @@ DECLARE
 	listed record;
 	locked record;
 	ready record;
+	failed bigint := 0;
 BEGIN
+	given := 0;
 	IF current_setting('transaction_isolation') <> 'read committed' THEN
 		RAISE EXCEPTION 'events can be started in READ COMMITTED only'
 			USING ERRCODE = 'active_sql_transaction',
@@ -116,9 +125,12 @@ BEGIN
 		SELECT l.entry FROM unnest(listed.entries, listed.streams, listed.objects) l(entry, stream, object)
 		WHERE (l.stream, l.object) IN (SELECT k.stream, k.object FROM unnest(locked.streams, locked.objects) k(stream, object))));
 	more := FOUND AND cardinality(listed.entries) = most;
-	given := CASE ready.streams WHEN '{}' THEN 0
-		ELSE twtasks_internal.give_each(ready.streams, ready.objects, ready.done) END;
-	more := more AND (given > 0 OR ready.streams = '{}');
+	IF ready.streams <> '{}' THEN
+		SELECT g.given, g.failed INTO given, failed
+		FROM twtasks_internal.give_each(ready.streams, ready.objects, ready.done) g;
+	END IF;
+	-- Objects at fault are listed again; they alone are no reason to hurry.
+	more := more AND (failed = 0 OR given > 0);
 END $$;
 
 /*

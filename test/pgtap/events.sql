@@ -5,7 +5,7 @@
 BEGIN;
 \ir ../lib/tasks.sql
 CREATE EXTENSION twtasks_events;
-SELECT plan(61);
+SELECT plan(63);
 
 -- ---- streams ----
 CREATE FUNCTION public.regress_other(ended twtasks.ended_task[]) RETURNS void LANGUAGE sql
@@ -131,6 +131,13 @@ SELECT is((SELECT broken FROM twtasks.broken_event_objects), 'the head task is g
 SELECT twtasks.add_event('works', 'p', '"y"');
 SELECT is(pg_temp.started(), 1::bigint, 'the next event starts another');
 SELECT matches((SELECT events::text FROM pg_temp.heads WHERE object = 'p'), '"skipped": 0', 'that says what may be missing');
+
+-- ---- a long list ----
+SELECT twtasks.add_event('works', 'l', '1'), twtasks.add_event('works', 'l', '2');
+SELECT is((SELECT (given, more)::text FROM twtasks_internal.start_events(1)), '(1,t)', 'there is more to do while the list goes on');
+DO $$ BEGIN PERFORM twtasks.cancel_task(t.id, t.version) FROM twtasks.task t WHERE t.sub_type = 'l'; END $$;
+SELECT is((SELECT (given, more)::text FROM twtasks_internal.start_events(1)), '(0,t)', 'also if an object on it has no events any more');
+SELECT FROM twtasks_internal.start_events();
 
 -- ---- an object at fault ----
 SELECT twtasks.add_event('works', 'q', '1'), twtasks.add_event(repeat('n', 250), 'r', '1');
