@@ -69,6 +69,9 @@ DECLARE
 BEGIN
 	PERFORM twtasks_internal.keep_ids_new();
 	-- A session that has not preloaded twtasks knows the setting from its first call on.
+	-- A grab may be lost in a crash.  An event that was sent must keep its id.
+	PERFORM set_config('synchronous_commit', 'on', true)
+	WHERE current_setting('synchronous_commit') IN ('off', 'local');
 	most := pg_size_bytes(current_setting('twtasks.max_payload')) - 100;
 	WITH wanted AS (
 		SELECT o.stream, o.object, o.last_id, CASE WHEN w.done THEN o.last_id ELSE o.sent_id END AS sent_id,

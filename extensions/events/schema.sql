@@ -67,7 +67,9 @@ CREATE TABLE twtasks.event_place (
 	system_identifier	bigint NOT NULL,					-- The cluster that gave the last ids
 	database			oid NOT NULL,						-- ... the database's oid in that cluster
 	timeline			bigint NOT NULL,					-- ... and the cluster's timeline
-	looked				timestamptz NOT NULL,				-- Time of the last look at all objects
+	looked				timestamptz NOT NULL,				-- Time at which the last look at all objects began
+	at_stream			text COLLATE "C",					-- Stream of the last object that this look has seen; NULL: the look is over
+	at_object			text COLLATE "C",					-- ... and that object
 	CONSTRAINT event_place_pkey PRIMARY KEY (only_row),
 	CONSTRAINT event_place_only_row CHECK (only_row)
 );

@@ -113,13 +113,15 @@ BEGIN
 		FOR UPDATE SKIP LOCKED) o;
 
 	-- Only a later statement sees the head and the events of who had the lock before.
+	-- Subqueries of one value read single rows, never a whole table.
 	SELECT coalesce(array_agg(o.stream), '{}') AS streams, array_agg(o.object) AS objects,
-		   array_agg(o.head IS NOT NULL AND EXISTS (
-				SELECT FROM twtasks.finished_task f WHERE f.id = o.head AND f.status = 'DONE')) AS done
+		   array_agg(CASE WHEN o.head IS NULL THEN false
+						  ELSE (SELECT f.status FROM twtasks.finished_task f WHERE f.id = o.head LIMIT 1)
+							   IS NOT DISTINCT FROM 'DONE' END) AS done
 	INTO ready
 	FROM unnest(locked.streams, locked.objects) l(stream, object)
 	JOIN twtasks.event_object o ON o.stream = l.stream AND o.object = l.object
-	WHERE NOT EXISTS (SELECT FROM twtasks.task t WHERE t.id = o.head);
+	WHERE (SELECT t.id FROM twtasks.task t WHERE t.id = o.head) IS NULL;
 	DELETE FROM twtasks.objects_with_events w
 	WHERE w.entry = ANY (ARRAY(
 		SELECT l.entry FROM unnest(listed.entries, listed.streams, listed.objects) l(entry, stream, object)
@@ -134,30 +136,67 @@ BEGIN
 END $$;
 
 /*
- * twtasks_internal.look_at_objects()
+ * twtasks_internal.look_at_objects(most)
  *
- *		Lists objects with queued events that are neither listed nor behind a live
- *		head.  There are none, unless somebody has changed a table by hand.
+ *		Lists objects with queued events that have no live head, in case they are not
+ *		listed.  There are none, unless somebody has changed a table by hand.  A look
+ *		at all objects begins once a minute, and goes on where the last call ended.
  *
- * Writes		twtasks.objects_with_events
+ * Parameters
+ *		most			at most this many objects in one call
+ *
+ * Writes		twtasks.objects_with_events, twtasks.event_place
  */
-CREATE FUNCTION twtasks_internal.look_at_objects()
+CREATE FUNCTION twtasks_internal.look_at_objects(most integer DEFAULT 1000)
 RETURNS void
-LANGUAGE sql VOLATILE PARALLEL UNSAFE
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET jit = off
 AS $$
-	INSERT INTO twtasks.objects_with_events (stream, object)
-	SELECT DISTINCT e.stream, e.object FROM twtasks.event e
-	WHERE NOT EXISTS (SELECT FROM twtasks.objects_with_events w WHERE w.stream = e.stream AND w.object = e.object)
-	  AND NOT EXISTS (SELECT FROM twtasks.event_object o JOIN twtasks.task t ON t.id = o.head
-					  WHERE o.stream = e.stream AND o.object = e.object)
-$$;
+DECLARE
+	moment CONSTANT timestamptz := twtasks.clock();
+	here twtasks.event_place;
+	seen record;
+BEGIN
+	SELECT p.* INTO here FROM twtasks.event_place p;
+	IF here.at_stream IS NULL AND here.looked BETWEEN moment - interval '1 minute' AND moment OR here.only_row IS NULL THEN
+		RETURN;
+	END IF;
+	-- One step from object to object, however many events each has.
+	WITH RECURSIVE queued AS (
+		(SELECT e.stream, e.object FROM twtasks.event e
+		 WHERE (e.stream, e.object) > (coalesce(here.at_stream, ''), coalesce(here.at_object, ''))
+		 ORDER BY e.stream, e.object LIMIT 1)
+		UNION ALL
+		SELECT n.stream, n.object FROM queued q
+		CROSS JOIN LATERAL (
+			SELECT e.stream, e.object FROM twtasks.event e
+			WHERE (e.stream, e.object) > (q.stream, q.object)
+			ORDER BY e.stream, e.object LIMIT 1) n),
+	part AS (SELECT q.stream, q.object FROM queued q LIMIT most),
+	listed AS (
+		INSERT INTO twtasks.objects_with_events (stream, object)
+		SELECT p.stream, p.object FROM part p
+		WHERE (SELECT t.id FROM twtasks.event_object o JOIN twtasks.task t ON t.id = o.head
+			   WHERE o.stream = p.stream AND o.object = p.object) IS NULL)
+	SELECT count(*) AS objects,
+		   (array_agg(p.stream ORDER BY p.stream DESC, p.object DESC))[1] AS stream,
+		   (array_agg(p.object ORDER BY p.stream DESC, p.object DESC))[1] AS object
+	INTO seen FROM part p;
+	UPDATE twtasks.event_place p
+	SET looked = CASE WHEN here.at_stream IS NULL THEN moment ELSE p.looked END,
+		at_stream = CASE WHEN seen.objects = most THEN seen.stream END,
+		at_object = CASE WHEN seen.objects = most THEN seen.object END;
+END $$;
 
 /*
  * twtasks_internal.duty_start_events()
  *
- *		The duty of this extension: starts events, and looks at all objects once a
- *		minute.  See run_duties().
+ *		The duty of this extension: starts events, and looks at all objects.  See
+ *		run_duties().  With large batches a call takes few objects, since its time is
+ *		limited.
  *
  * Returns
  *		milliseconds until the next call
@@ -170,12 +209,8 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	moment CONSTANT timestamptz := twtasks.clock();
+	most CONSTANT integer := least(1000, 1 + 10000 / (SELECT coalesce(max(s.batch), 1) FROM twtasks.event_stream s));
 BEGIN
-	UPDATE twtasks.event_place p SET looked = moment
-	WHERE p.looked NOT BETWEEN moment - interval '1 minute' AND moment;
-	IF FOUND THEN
-		PERFORM twtasks_internal.look_at_objects();
-	END IF;
-	RETURN CASE WHEN (SELECT s.more FROM twtasks_internal.start_events() s) THEN 0 ELSE 3000 END;
+	PERFORM twtasks_internal.look_at_objects();
+	RETURN CASE WHEN (SELECT s.more FROM twtasks_internal.start_events(most) s) THEN 0 ELSE 3000 END;
 END $$;

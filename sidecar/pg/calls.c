@@ -156,10 +156,7 @@ const PgStatement call_promote = {"promote",
 const PgStatement call_recover = {"recover",
 "SELECT r.retried, r.errors, r.failed, r.next_ms FROM twtasks_internal.recover_tasks($1::bool) r"};
 
-/* As with a promotion: a duty that is lost in a crash is done again. */
-const PgStatement call_duties = {"duties",
-	"SELECT d.next_ms, pg_catalog.set_config('synchronous_commit', 'off', true) "
-"FROM twtasks_internal.run_duties() d"};
+const PgStatement call_duties = {"duties", "SELECT twtasks_internal.run_duties()"};
 
 const PgStatement call_schedules = {"run_schedules",
 "SELECT r.added, r.missed, r.failed, r.next_ms FROM twtasks_internal.run_schedules() r"};

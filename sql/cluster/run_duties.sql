@@ -25,8 +25,7 @@ AS 'MODULE_PATHNAME', 'twt_call_duty';
  *
  *		The leader calls the function at least once a minute.  After ask_duties() any
  *		node calls it at once, so two calls may run at the same time.  A duty that
- *		fails logs a warning, does not stop others, and is called again in 3 s.  A
- *		crash of the server can undo a call.
+ *		fails logs a warning, does not stop others, and is called again in 3 s.
  *
  * Returns
  *		next_ms			milliseconds until the next call; NULL: there is no duty, or this

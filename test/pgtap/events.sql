@@ -5,7 +5,7 @@
 BEGIN;
 \ir ../lib/tasks.sql
 CREATE EXTENSION twtasks_events;
-SELECT plan(63);
+SELECT plan(65);
 
 -- ---- streams ----
 CREATE FUNCTION public.regress_other(ended twtasks.ended_task[]) RETURNS void LANGUAGE sql
@@ -127,6 +127,16 @@ UPDATE twtasks.event_place SET looked = looked - interval '61 s';
 SELECT is(twtasks_internal.duty_start_events(), 3000::bigint, 'the duty looks at all objects once a minute');
 SELECT is((SELECT count(*) FROM pg_temp.heads WHERE object = 'p'), 1::bigint, 'so it finds the forgotten one');
 DELETE FROM twtasks.task WHERE sub_type = 'p';
+SELECT twtasks.add_event('works', 'look:' || n, '1') FROM generate_series(1, 5) n;
+TRUNCATE twtasks.objects_with_events;
+UPDATE twtasks.event_place SET looked = looked - interval '61 s';
+SELECT FROM twtasks_internal.look_at_objects(2);
+SELECT is((SELECT string_agg(object, ' ' ORDER BY entry) FROM twtasks.objects_with_events), 'look:1 look:2', 'a look takes so many objects at a time');
+SELECT FROM twtasks_internal.look_at_objects(2);
+SELECT FROM twtasks_internal.look_at_objects(2);
+SELECT FROM twtasks_internal.look_at_objects(2);
+SELECT is((SELECT string_agg(object, ' ' ORDER BY entry) FROM twtasks.objects_with_events), 'look:1 look:2 look:3 look:4 look:5', 'and goes on until all are seen');
+SELECT FROM twtasks_internal.start_events();
 SELECT is((SELECT broken FROM twtasks.broken_event_objects), 'the head task is gone without its end', 'the view shows a head that somebody has deleted');
 SELECT twtasks.add_event('works', 'p', '"y"');
 SELECT is(pg_temp.started(), 1::bigint, 'the next event starts another');
