@@ -15,7 +15,7 @@ EXTENSION_MK = -f extension.mk PG_CONFIG='$(PG_CONFIG)'
 SUDO = $(if $(DESTDIR),,$(shell test -w "$$($(PG_CONFIG) --pkglibdir)" || echo sudo))
 
 .DEFAULT_GOAL = all
-.PHONY: all extension sidecar web workers version install uninstall demo demo-kafka check check-servers unit \
+.PHONY: all extension sidecar web workers version install uninstall demo demo-kafka check check-servers models unit \
 	installcheck isolation pgtap tap format format-check lint asan valgrind \
 	campaign-limits campaign-kafka bench bench-peers bench-schedule bench-views bench-clean bench-slots bench-http bench-kafka-outbox bench-kafka-listen docs clean help
 
@@ -61,6 +61,10 @@ check: ## everything CI runs, on servers it starts and stops itself
 
 check-servers: ## before a release: the tests on every supported server and system
 	@scripts/check-servers --release
+
+models: ## all questions to the models of test/models, with the long ones
+	@scripts/setup check
+	@scripts/models --long
 
 unit: ## unit tests of the sidecar and of the shared plain C
 	@scripts/check unit

@@ -42,6 +42,11 @@ OBJS += src/execute/execute.o		# 6 execute: one handler
 OBJS += src/execute/execute_tasks.o	# 6 execute: a batch of tasks
 OBJS += src/execute/confine.o		# 6 ... and leave no trace in the session
 OBJS += src/finish/finish.o			# 7 finish
+OBJS += src/finish/finish_call.o	# 7 finish: its arguments
+OBJS += src/finish/end_tasks.o		# 7 finish: tasks that no worker ends
+OBJS += src/finish/on_end.o			# 7 finish: functions that hear of it
+OBJS += src/finish/outcome.o			# ... what handlers add to that
+OBJS += src/finish/ended.o			# ... and what they are told
 OBJS += src/finish/judge.o			# 7 finish: retry, or give up
 OBJS += src/finish/history.o		# 7 finish: where finished tasks go
 OBJS += src/node/node.o				# live nodes
@@ -75,8 +80,14 @@ VERSION_H = src/common/version.h
 # The install script is built of the files that order.txt names; upgrades are
 # written by hand and stay as they were released.
 SQL_PARTS := $(addprefix sql/,$(shell sed 's/\#.*//' sql/order.txt))
-DATA_built = $(INSTALL_SQL)
-DATA = $(sort $(wildcard sql/$(EXTENSION)--*--*.sql))
+
+# Extensions on top of it, in plain SQL: extensions/NAME is twtasks_NAME.
+TOPPINGS = $(patsubst extensions/%/order.txt,%,$(wildcard extensions/*/order.txt))
+TOPPINGS_SQL = $(foreach name,$(TOPPINGS),extensions/$(name)/$(EXTENSION)_$(name)--$(EXTVERSION).sql)
+TOPPINGS_CONTROL = $(foreach name,$(TOPPINGS),extensions/$(name)/$(EXTENSION)_$(name).control)
+
+DATA_built = $(INSTALL_SQL) $(TOPPINGS_SQL) $(TOPPINGS_CONTROL)
+DATA = $(sort $(wildcard sql/$(EXTENSION)--*--*.sql extensions/*/$(EXTENSION)_*--*--*.sql))
 
 # Inputs lie in test/, expectations in the top-level expected/.  Without
 # --outputdir PGXS would look for the isolation tests' in output_iso/.
@@ -99,7 +110,7 @@ CLANG_CFLAGS = -Wno-unknown-warning-option -Wno-ignored-optimization-argument \
 SHLIB_LINK = -Wl,--version-script=src/exports.map
 SHLIB_PREREQS = src/exports.map
 
-EXTRA_CLEAN = $(OBJS:.o=.d) $(VERSION_H) $(wildcard sql/$(EXTENSION)--*.sql.tmp) \
+EXTRA_CLEAN = $(OBJS:.o=.d) $(VERSION_H) $(wildcard sql/$(EXTENSION)--*.sql.tmp extensions/*/*.tmp) \
 	results output_iso log regression.diffs regression.out
 
 # No bitcode: installing needs no clang, and calls into a server function are
@@ -117,12 +128,26 @@ $(VERSION_H): $(EXTENSION).control
 		'#ifndef TWT_VERSION_H' '#define TWT_VERSION_H' '' \
 		'#define TWT_VERSION "$(EXTVERSION)"' '' '#endif' >$@
 
-$(INSTALL_SQL): $(EXTENSION).control sql/order.txt scripts/comments.awk $(SQL_PARTS) | checkver
-	@printf '%s\n' '\echo Use "CREATE EXTENSION $(EXTENSION)" to load this file. \quit' >$@.tmp
-	@for part in $(SQL_PARTS); do \
+# $(call joined,EXTENSION,FILES) -- makes the install script of the files
+joined = printf '%s\n' '\echo Use "CREATE EXTENSION $1" to load this file. \quit' >$@.tmp && \
+	for part in $2; do \
 		printf '\n-- %s\n' "$$part" && cat "$$part" && awk -f scripts/comments.awk "$$part" || exit 1; \
-	done >>$@.tmp
-	@mv $@.tmp $@
+	done >>$@.tmp && mv $@.tmp $@
+
+$(INSTALL_SQL): $(EXTENSION).control sql/order.txt scripts/comments.awk $(SQL_PARTS) | checkver
+	@$(call joined,$(EXTENSION),$(SQL_PARTS))
+
+# parts NAME -- the files of extensions/NAME, in order
+parts = $(addprefix extensions/$1/,$(shell sed 's/\#.*//' extensions/$1/order.txt))
+
+define topping
+extensions/$1/$(EXTENSION)_$1--$(EXTVERSION).sql: extensions/$1/order.txt scripts/comments.awk $(call parts,$1)
+	@$$(call joined,$(EXTENSION)_$1,$(call parts,$1))
+
+extensions/$1/$(EXTENSION)_$1.control: extensions/$1/$1.control $(EXTENSION).control
+	@{ grep -v '^\#' $$<; echo "default_version = '$(EXTVERSION)'"; } >$$@.tmp && mv $$@.tmp $$@
+endef
+$(foreach name,$(TOPPINGS),$(eval $(call topping,$(name))))
 
 # Prints the compiler's flags, for the checks that do not go through a build.
 .PHONY: flags checkver

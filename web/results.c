@@ -32,7 +32,8 @@ typedef struct Finishing
 static const PgStatement finish_task = {"finish_task",
 	"SELECT f.result, f.version, f.status::text FROM twtasks.finish_task("
 	"$1::text::uuid, $2::int8, $3::text, $4::text, GREATEST($5::int8 * interval '1 microsecond', "
-"timestamptz 'epoch' + $6::int8 * interval '1 microsecond' - twtasks.clock())) f"};
+	"timestamptz 'epoch' + $6::int8 * interval '1 microsecond' - twtasks.clock()), "
+"$7::text::jsonb) f"};
 
 enum
 {
@@ -114,18 +115,18 @@ on_finished(void *arg, PgOutcome outcome, PGresult *result)
 
 /* Reads the request.  Returns its fault, palloc'd; NULL: none. */
 static char *
-read_result(const json_t *object, int64 *version, WorkerReply *reply)
+read_result(const json_t *object, const char *json, int64 *version, WorkerReply *reply)
 {
 	const json_t *number = json_object_get(object, "version");
 	char	   *error;
 
-	reply->message = NULL;
+	reply->message = reply->outcome = NULL;
 	if (!json_is_object(object))
 		return pstrdup("the body is no JSON object");
 	if (!json_is_integer(number))
 		return pstrdup("member \"version\" is missing or no integer");
 	*version = json_integer_value(number);
-	error = worker_protocol_decode_outcome(object, reply);
+	error = worker_protocol_decode_outcome(object, json, reply);
 	if (error == NULL &&
 		(reply->result == TASK_ACCEPTED || reply->result == TASK_CANCELLED))
 		error = psprintf("result \"%s\" does not finish a task", task_result_name(reply->result));
@@ -145,6 +146,7 @@ send_result(Results *results, Finishing *finishing, const WorkerReply *reply)
 	wire_add_text(&params, reply->message);
 	wire_add_int8(&params, has_time ? 0 : Max(reply->delay_us, 0));
 	wire_add_int8(&params, has_time ? Max(reply->at_us, 0) : 0);
+	wire_add_text(&params, reply->outcome);
 	pg_send(results->pg, &finish_task, &params, on_finished, finishing);
 }
 
@@ -159,7 +161,7 @@ serve_finish(void *arg, HttpRequest *request)
 	const char *body = http_body(request, &len);
 	const char *part = http_part(request, 0);
 	json_t	   *object = json_loadb(body, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
-	char	   *error = read_result(object, &version, &reply);
+	char	   *error = read_result(object, body, &version, &reply);
 
 	json_decref(object);
 	if (error == NULL &&
@@ -182,6 +184,7 @@ serve_finish(void *arg, HttpRequest *request)
 	}
 	pfree(error);
 	pfree(reply.message);
+	pfree(reply.outcome);
 }
 
 static const HttpRoute routes[] = {

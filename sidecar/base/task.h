@@ -70,6 +70,7 @@ typedef struct Verdict
 	int64		delay_us;		/* retry, repeat, release */
 	const char *message;		/* NULL: none */
 	int			nlogged;		/* bytes of it that may be logged; 0: all */
+	const char *outcome;		/* a JSON object; NULL: none */
 } Verdict;
 
 /* Frees the task and all it owns, but not its slot. */

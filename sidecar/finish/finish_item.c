@@ -40,6 +40,7 @@ finish_item_new(const Task *task, const Verdict *verdict, int64 now_us)
 	item->result = is_failure ? TASK_RETRY : verdict->result;
 	item->delay_ms = is_failure || verdict->delay_us < 0 ? -1 : (verdict->delay_us + 999) / 1000;
 	item->message = verdict->message == NULL ? NULL : pstrdup(verdict->message);
+	item->outcome = verdict->outcome == NULL ? NULL : pstrdup(verdict->outcome);
 	item->slot = task->has_shared_slot ? task->slot : NULL;
 	if (item->result == TASK_RETRY || item->result == TASK_REPEAT)
 		item->judgement = make_judgement(task, verdict, now_us);
@@ -50,6 +51,7 @@ void
 finish_item_free(FinishItem *item)
 {
 	pfree(item->message);
+	pfree(item->outcome);
 	if (item->slot != NULL)
 		slots_free_shared(item->slot);
 	if (item->judgement != NULL)
@@ -59,6 +61,21 @@ finish_item_free(FinishItem *item)
 		pfree(item->judgement);
 	}
 	pfree(item);
+}
+
+void
+finish_item_replace_bad(FinishItem *item)
+{
+	const char *what = item->outcome != NULL ? "outcome" : "message";
+
+	if (item->outcome == NULL && item->message == NULL)
+		return;
+	if (item->outcome != NULL)
+		item->result = TASK_ERROR;
+	pfree(item->outcome);
+	pfree(item->message);
+	item->outcome = NULL;
+	item->message = psprintf("the handler's %s could not be stored", what);
 }
 
 void
@@ -124,6 +141,24 @@ finish_items_add_retries(FinishItem *const *items, int n, WireParams *params)
 
 		wire_text(params, judgement == NULL ? NULL : judgement->task.policy->retry);
 	}
+}
+
+/* Adds the outcomes that handlers gave to functions of on_end. */
+void
+finish_items_add_objects(FinishItem *const *items, int n, WireParams *params)
+{
+	bool		any = false;
+
+	for (int i = 0; i < n && !any; i++)
+		any = items[i]->outcome != NULL;
+	if (!any)
+	{
+		wire_add_text(params, NULL);
+		return;
+	}
+	wire_add_array(params, WIRE_TEXT, n);
+	for (int i = 0; i < n; i++)
+		wire_text(params, items[i]->outcome);
 }
 
 void

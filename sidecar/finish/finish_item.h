@@ -27,7 +27,7 @@ typedef enum FinishAnswer
 {
 	FINISH_REFUSED,				/* or none yet */
 	FINISH_ACCEPTED,
-	FINISH_LATER				/* no time to judge it: send it again */
+	FINISH_LATER				/* no time for functions: send it again */
 } FinishAnswer;
 
 typedef struct FinishItem
@@ -40,6 +40,7 @@ typedef struct FinishItem
 	TaskResult	result;
 	int64		delay_ms;		/* -1: the policy decides */
 	char	   *message;
+	char	   *outcome;		/* a JSON object; NULL: none */
 	struct Limit *slot;			/* the slot whose shared part is booked; NULL:
 								 * none */
 	Judgement  *judgement;		/* NULL: the database does not judge it */
@@ -56,10 +57,18 @@ typedef struct FinishItem
 extern FinishItem *finish_item_new(const Task *task, const Verdict *verdict, int64 now_us);
 extern void finish_item_free(FinishItem *item);
 
+/*
+ * Replaces what the server cannot store: the message, or the outcome.  Without
+ * its outcome a task may not count as done, and its handler may have done its
+ * work, so the task goes to ERROR.
+ */
+extern void finish_item_replace_bad(FinishItem *item);
+
 /* Add the parameters of finish_tasks() for n items. */
 extern void finish_items_add_ids(FinishItem *const *items, int n, WireParams *params);
 extern void finish_items_add_outcomes(FinishItem *const *items, int n, WireParams *params);
 extern void finish_items_add_grabs(FinishItem *const *items, int n, WireParams *params);
 extern void finish_items_add_retries(FinishItem *const *items, int n, WireParams *params);
+extern void finish_items_add_objects(FinishItem *const *items, int n, WireParams *params);
 
 #endif							/* TWT_FINISH_ITEM_H */

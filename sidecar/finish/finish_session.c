@@ -118,6 +118,7 @@ collect(FinishSession *session)
 		dlist_delete(&item->node);
 		request->items[request->n++] = item;
 		bytes += item->message == NULL ? 0 : strlen(item->message);
+		bytes += item->outcome == NULL ? 0 : strlen(item->outcome);
 		if (request->n == (session->kind == FINISH_ASKING ? ASKED_MAX : FINISH_MAX) || bytes > FINISH_MAX_BYTES || item->goes_alone)
 			break;
 	}
@@ -126,17 +127,17 @@ collect(FinishSession *session)
 	return request;
 }
 
-/* Status PROCESSING: the database had no time to judge the task. */
+/* Status PROCESSING: the database had no time for functions of policies. */
 static void
 take_answer(FinishSession *session, FinishItem *item, const PGresult *result, int row)
 {
 	bool		is_resolved = PQnfields(result) <= FINISH_STATUS;
 	const char *status = is_resolved ? NULL : PQgetvalue(result, row, FINISH_STATUS);
 
-	if (item->judgement == NULL)
-		item->answer = FINISH_ACCEPTED;
-	else if (status != NULL && strcmp(status, "PROCESSING") == 0)
+	if (status != NULL && strcmp(status, "PROCESSING") == 0 && item->result != TASK_ACCEPTED)
 		item->answer = FINISH_LATER;
+	else if (item->judgement == NULL)
+		item->answer = FINISH_ACCEPTED;
 	else
 	{
 		item->answer = FINISH_ACCEPTED;
@@ -289,12 +290,8 @@ on_failed(FinishRequest *request, PGresult *result)
 	FinishSession *session = request->session;
 	FinishItem *first = request->items[0];
 
-	if (request->n == 1 && first->message != NULL &&
-		strncmp(pg_sqlstate(result), "22", 2) == 0)
-	{
-		pfree(first->message);
-		first->message = pstrdup("the handler's message could not be stored");
-	}
+	if (request->n == 1 && strncmp(pg_sqlstate(result), "22", 2) == 0)
+		finish_item_replace_bad(first);
 	put_back_singly(request);
 	if (++session->nfailed >= FAILED_IN_A_ROW)
 		loop_timer_start(session->pause, AGAIN_US);
@@ -359,6 +356,7 @@ send_finish(FinishSession *session)
 	finish_items_add_grabs(request->items, request->n, &params);
 	finish_items_add_retries(request->items, request->n, &params);
 	wire_add_bool(&params, session->kind == FINISH_ASKING);
+	finish_items_add_objects(request->items, request->n, &params);
 	pg_send(session->pg, &call_finish, &params, on_answer, request);
 }
 

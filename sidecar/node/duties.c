@@ -22,6 +22,7 @@ typedef enum DutyId
 	DUTY_SCHEDULES,
 	DUTY_RECOVER,
 	DUTY_RECOVER_ALL,
+	DUTY_OTHERS,
 	DUTY_EXPIRE,
 	DUTY_PARTITIONS,
 	DUTY_CLEAN,
@@ -161,6 +162,15 @@ on_recovered_all(Duty *duty, const PGresult *result)
 	return next == 0 ? 0 : -1;
 }
 
+/* Only the leader calls again without a question. */
+static int64
+on_others_done(Duty *duty, const PGresult *result)
+{
+	int64		next = next_ms(result, 0);
+
+	return next > 0 && !node_is_leader(duty->duties->node) ? -1 : next;
+}
+
 static int64
 on_expired(Duty *duty, const PGresult *result)
 {
@@ -203,6 +213,7 @@ static const DutyKind kinds[DUTY_COUNT] = {
 	[DUTY_SCHEDULES] = {&call_schedules, SECONDS_TO_US(10), BY_ANYONE | WHEN_WORK | WHEN_DUE, on_scheduled},
 	[DUTY_RECOVER] = {&call_recover, SECONDS_TO_US(10), BY_ANYONE | WHEN_WORK | WHEN_DUE, on_recovered},
 	[DUTY_RECOVER_ALL] = {&call_recover, SECONDS_TO_US(10), WHEN_WORK | READS_MUCH, on_recovered_all},
+	[DUTY_OTHERS] = {&call_duties, SECONDS_TO_US(60), BY_ANYONE, on_others_done},
 	[DUTY_EXPIRE] = {&call_expire, SECONDS_TO_US(30), WHEN_WORK | WHEN_DUE | READS_MUCH, on_expired},
 	[DUTY_PARTITIONS] = {&call_partitions, SECONDS_TO_US(3600), READS_MUCH, NULL},
 	[DUTY_CLEAN] = {&call_clean, SECONDS_TO_US(600), READS_MUCH, on_cleaned},
@@ -344,6 +355,8 @@ duties_due_at(Duties *duties, int64 unix_us)
 	int64		delay_us = Max(0, unix_us - task_clock_us());
 
 	arm_with_reason(&duties->each[DUTY_PROMOTE], delay_us);
+	if (delay_us == 0)
+		arm_with_reason(&duties->each[DUTY_OTHERS], 0);
 	if (unix_us % MINUTE_US == 0)
 		arm_with_reason(&duties->each[DUTY_SCHEDULES], delay_us);
 }

@@ -5,13 +5,13 @@
  *
  *		from: node.h
  *		to: sql/queue/promote_tasks.sql, sql/schedule/run_schedules.sql,
- *		sql/cluster/recover_tasks.sql,
+ *		sql/cluster/recover_tasks.sql, sql/cluster/run_duties.sql,
  *			sql/base/partitions.sql, sql/watch/monitor.sql
  *
  * The leader does each duty periodically: it promotes due tasks, runs
- * schedules, recovers tasks of gone nodes, expires tasks, cleans history and
- * updates statistics.  Any node does one of the first three at once when it
- * has a reason.  Every statement checks version and status, so two nodes that
+ * schedules, recovers tasks of gone nodes, runs duties of other extensions, expires
+ * tasks, cleans history and updates statistics.  Any node does one of the first
+ * four at once when it has a reason.  Every statement checks version and status, so two nodes that
  * do a duty at the same time only do needless work.
  *
  *-------------------------------------------------------------------------
@@ -32,7 +32,8 @@ extern void duties_free(Duties *duties);
 
 /*
  * A task or a schedule is due at unix_us, in microseconds since 1970 by the
- * database's clock.
+ * database's clock.  A time that has passed asks for duties of other extensions
+ * too: such triggers come from ask_duties(), and promise no task.
  */
 extern void duties_due_at(Duties *duties, int64 unix_us);
 

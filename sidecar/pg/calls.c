@@ -116,7 +116,7 @@ const PgStatement call_finish = {"finish",
 	"SELECT f.id, nullif(f.status, 'DONE'), f.delay_ms "
 	"FROM twtasks_internal.finish_tasks($1::uuid[], $2::int8[], $3::text[], $4::int8[], "
 	"$5::text[], $6::int8, $7::int8, $8::int8[], $9::tid[], ($10::text[])::jsonb[], "
-"$11::bool) f"};
+"$11::bool, false, ($12::text[])::jsonb[]) f"};
 
 const PgStatement call_resolve_finish = {"resolve_finish",
 "SELECT f.id FROM twtasks_internal.resolve_finish($1::uuid[], $2::int8[], $3::int8, $4::int8) f"};
@@ -155,6 +155,8 @@ const PgStatement call_promote = {"promote",
 
 const PgStatement call_recover = {"recover",
 "SELECT r.retried, r.errors, r.failed, r.next_ms FROM twtasks_internal.recover_tasks($1::bool) r"};
+
+const PgStatement call_duties = {"duties", "SELECT twtasks_internal.run_duties()"};
 
 const PgStatement call_schedules = {"run_schedules",
 "SELECT r.added, r.missed, r.failed, r.next_ms FROM twtasks_internal.run_schedules() r"};

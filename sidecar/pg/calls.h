@@ -214,6 +214,9 @@ extern const PgStatement call_end_node;
 
 /* -> promoted, next_ms */
 extern const PgStatement call_promote;
+
+/* -> next_ms */
+extern const PgStatement call_duties;
 enum
 {
 	PROMOTE_PROMOTED,

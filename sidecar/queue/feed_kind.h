@@ -46,6 +46,9 @@ struct Feed
  */
 extern void feed_trigger(struct Feed *feed, int bucket, const Trigger *trigger);
 
+/* Triggers of the bucket were lost, those of due tasks and of duties too. */
+extern void feed_lost(struct Feed *feed, int bucket);
+
 /* Triggers of all buckets may be lost. */
 extern void feed_sweep_all(struct Feed *feed);
 

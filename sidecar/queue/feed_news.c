@@ -18,6 +18,13 @@ feed_trigger(struct Feed *feed, int bucket, const Trigger *trigger)
 }
 
 void
+feed_lost(struct Feed *feed, int bucket)
+{
+	sweep_want(feed->sweep, bucket);
+	duties_due_at(feed->duties, 1);
+}
+
+void
 feed_sweep_all(struct Feed *feed)
 {
 	for (int i = 0; i < feed->config->nbuckets; i++)

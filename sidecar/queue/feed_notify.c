@@ -32,7 +32,7 @@ feed_notify_read(Feed *feed, const char *payload)
 		payload += len + 1;
 		len = strcspn(payload, "\n");
 		if (len == 5 && memcmp(payload, "sweep", 5) == 0)
-			sweep_want(feed->sweep, bucket);
+			feed_lost(feed, bucket);
 		else if (trigger_decode(payload, len, &trigger))
 			feed_trigger(feed, bucket, &trigger);
 	}

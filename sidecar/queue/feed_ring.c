@@ -92,7 +92,7 @@ read_sweeps(Feed *feed, PGresult *result)
 		int			bucket = config_bucket(feed->config, name, len);
 
 		if (bucket >= 0)
-			sweep_want(feed->sweep, bucket);
+			feed_lost(feed, bucket);
 	}
 }
 

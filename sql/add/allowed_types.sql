@@ -89,6 +89,19 @@ BEGIN
 	RETURN FOUND;
 END $$;
 
+/*
+ * twtasks_internal.check_allowed(type)
+ *
+ *		Raises an error unless the caller may add tasks of that type.
+ *
+ * Errors
+ *		42501			the caller is no member of a role that may
+ */
+CREATE FUNCTION twtasks_internal.check_allowed(type text)
+RETURNS void
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'twt_check_allowed';
+
 CREATE VIEW twtasks.allowed_types AS
 	SELECT a.pattern, a.role, a.changed_at, a.changed_by FROM twtasks.allowed_type a;
 COMMENT ON VIEW twtasks.allowed_types IS 'Roles that may add tasks of certain types; see allow_type()';

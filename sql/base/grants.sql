@@ -61,6 +61,7 @@ GRANT EXECUTE ON FUNCTION
 GRANT EXECUTE ON FUNCTION twtasks.clock
 	TO twtasks_producer, twtasks_worker, twtasks_web, twtasks_operator, twtasks_viewer, twtasks_tester;
 GRANT EXECUTE ON FUNCTION twtasks.finish_task TO twtasks_worker, twtasks_web;
+GRANT EXECUTE ON FUNCTION twtasks.set_outcome TO twtasks_producer, twtasks_worker;
 
 -- Views call these with the rights of the role that reads.
 GRANT EXECUTE ON FUNCTION twtasks_internal.adoption_fault, twtasks_internal.is_testing
@@ -72,7 +73,7 @@ GRANT EXECUTE ON FUNCTION
 	twtasks_internal.find_handler, twtasks_internal.check_handlers, twtasks_internal.note_faults,
 	twtasks_internal.finish_tasks, twtasks_internal.resolve_finish,
 	twtasks_internal.sweep_tasks, twtasks_internal.expire_tasks, twtasks_internal.promote_tasks,
-	twtasks_internal.recover_tasks, twtasks_internal.take_types, twtasks_internal.take_cancels,
+	twtasks_internal.recover_tasks, twtasks_internal.run_duties, twtasks_internal.take_types, twtasks_internal.take_cancels,
 	twtasks_internal.start_node, twtasks_internal.refusal, twtasks_internal.heartbeat,
 	twtasks_internal.tick, twtasks_internal.end_node, twtasks_internal.make_partitions,
 	twtasks_internal.clean_tasks, twtasks_internal.read_policies,

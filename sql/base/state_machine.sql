@@ -10,7 +10,7 @@ CREATE TABLE twtasks.transition (
 	action			text NOT NULL,					-- Name of the change
 	from_status		twtasks.task_status,			-- Status before; NULL: no task yet
 	to_status		twtasks.task_status NOT NULL,	-- Status after
-	actor			text NOT NULL,					-- producer, worker, leader or operator
+	actor			text NOT NULL,					-- producer, worker, leader, operator or policy
 	guard			text NOT NULL,					-- Condition besides status and version
 	timer			text NOT NULL,					-- Meaning of next_event_time afterwards
 	CONSTRAINT transition_key UNIQUE NULLS NOT DISTINCT (action, from_status, to_status)
@@ -49,4 +49,9 @@ INSERT INTO twtasks.transition (action, from_status, to_status, actor, guard, ti
 	('release',		'HELD',			'WAITING',		'operator',	'tries start anew',						'runs'),
 	('release',		'HELD',			'ERROR',		'operator',	'held in ERROR, and no run_after given',	'never'),
 	('reopen',		'FAILED',		'WAITING',		'operator',	'tries start anew',						'runs'),
-	('reopen',		'CANCELLED',	'WAITING',		'operator',	'tries start anew',						'runs');
+	('reopen',		'CANCELLED',	'WAITING',		'operator',	'tries start anew',						'runs'),
+	('on_end',		'WAITING',		'ERROR',		'policy',	'it was to end',						'never'),
+	('on_end',		'SUBMITTED',	'ERROR',		'policy',	'it was to end',						'never'),
+	('on_end',		'PROCESSING',	'ERROR',		'policy',	'it was to end',						'never'),
+	('on_end',		'ERROR',		'ERROR',		'policy',	'it was to end',						'never'),
+	('on_end',		'HELD',			'ERROR',		'policy',	'it was to end',						'never');

@@ -7,6 +7,10 @@ CREATE TYPE twtasks.task_status AS ENUM
 /* The fate of a task whose sidecar is gone or whose deadline passed. */
 CREATE TYPE twtasks.stuck_rule AS ENUM ('error', 'retry', 'fail', 'ignore');
 
+/* When the stuck rule applies to a task whose sidecar is gone: as soon as that is
+ * known, or at the task's deadline, by which its handler has ended. */
+CREATE TYPE twtasks.takeover_rule AS ENUM ('gone', 'deadline');
+
 /* The part of a DONE task that is kept: all, all but its data, nothing. */
 CREATE TYPE twtasks.done_rule AS ENUM ('keep', 'clear', 'delete');
 
@@ -72,6 +76,26 @@ CREATE TYPE twtasks.task_input AS (
 	payload		bytea,
 	context		jsonb,
 	key			text
+);
+
+/* A task that has ended: the argument of on_end functions.  Each attribute is the
+ * column of that name in twtasks.tasks, data and context as they were added, and
+ * outcome what its handler gave besides the result. */
+CREATE TYPE twtasks.ended_task AS (
+	id			uuid,
+	version		bigint,
+	type		text,
+	sub_type	text,
+	bucket		text,
+	key			text,
+	tries		integer,
+	status		twtasks.task_status,
+	state_time	timestamptz,
+	error		text,
+	message		text,
+	data		jsonb,
+	context		jsonb,
+	outcome		jsonb
 );
 
 /* The answer of a SQL handler; result is as in the worker protocol. */

@@ -142,7 +142,8 @@ END $$;
  *
  * Returns
  *		retried, errors, failed		numbers of tasks
- *		later			number of tasks that are still to be asked about
+ *		later			number of tasks that are left for another call, since functions
+ *						took too long
  *		freed			for offer_types(): the types of the tasks that ended or moved
  *
  * Writes		twtasks.task, twtasks.finished_task
@@ -164,6 +165,8 @@ AS $$
 DECLARE
 	moment CONSTANT timestamptz := twtasks.clock();
 	left_out uuid[];
+	ends uuid[];
+	statuses text[];
 	held uuid[];
 	types text[];
 BEGIN
@@ -177,41 +180,32 @@ BEGIN
 	freed := ARRAY(SELECT u.type FROM unnest(held, types) u(id, type) WHERE u.id <> ALL (left_out));
 	WITH changed AS (
 		UPDATE twtasks.task t
-		SET status = CASE t.stuck WHEN 'retry' THEN 'SUBMITTED' ELSE 'ERROR' END::twtasks.task_status,
-			version = t.version + 1, queued = t.stuck = 'retry', state_time = moment,
-			next_event_time = CASE t.stuck WHEN 'retry' THEN moment + twtasks_internal.queue_time(t.type)
-										   ELSE 'infinity' END,
+		SET status = 'SUBMITTED', version = t.version + 1, queued = true, state_time = moment,
+			next_event_time = moment + twtasks_internal.queue_time(t.type),
 			deadline = NULL, error = reason
 		WHERE t.id = ANY (ids) AND t.id <> ALL (left_out)
-		  AND t.status = 'PROCESSING' AND t.stuck IN ('retry', 'error')
-		RETURNING t.*),
-	queued AS (
-		SELECT twtasks_internal.queue_trigger(c.id, c.version, c.bucket, c.type, c.priority, c.size, NULL::timestamptz)
-		FROM changed c WHERE c.status = 'SUBMITTED')
-	SELECT (SELECT count(*) FROM queued),
-		   (SELECT count(*) FROM changed c WHERE c.status = 'ERROR')
-	INTO retried, errors;
+		  AND t.status = 'PROCESSING' AND t.stuck = 'retry'
+		RETURNING t.*)
+	SELECT count(twtasks_internal.queue_trigger(c.id, c.version, c.bucket, c.type, c.priority, c.size, NULL::timestamptz))
+	INTO retried FROM changed c;
 
-	WITH gone AS (
-		DELETE FROM twtasks.task t
-		WHERE t.id = ANY (ids) AND t.id <> ALL (left_out)
-		  AND t.status = 'PROCESSING' AND t.stuck = 'fail'
-		RETURNING t.*),
-	kept AS (
-		INSERT INTO twtasks.finished_task
-			(id, version, state_time, created, incarnation, status, tries, priority,
-			 type, sub_type, bucket, key, error, data, payload, context, added_by)
-		SELECT g.id, g.version + 1, moment, g.created, g.incarnation, 'FAILED', g.tries, g.priority,
-			   g.type, g.sub_type, g.bucket, g.key, reason, g.data, g.payload, g.context, g.added_by
-		FROM gone g RETURNING 1)
-	SELECT count(*) INTO failed FROM kept;
+	SELECT array_agg(t.id), array_agg(CASE t.stuck WHEN 'fail' THEN 'FAILED' ELSE 'ERROR' END)
+	INTO ends, statuses
+	FROM twtasks.task t
+	WHERE t.id = ANY (ids) AND t.id <> ALL (left_out)
+	  AND t.status = 'PROCESSING' AND t.stuck IN ('error', 'fail');
+	SELECT count(*) FILTER (WHERE e.status = 'ERROR'), count(*) FILTER (WHERE e.status = 'FAILED')
+	INTO errors, failed
+	FROM twtasks_internal.end_tasks(coalesce(ends, '{}'), coalesce(statuses, '{}'), ARRAY[reason]) e;
+	later := later + coalesce(cardinality(ends), 0) - errors - failed;
 END $$;
 
 /*
  * twtasks_internal.recover_tasks(whole_table, batch, grace)
  *
  *		Applies the stuck rule to PROCESSING tasks that nobody works on: tasks
- *		of gone nodes, and tasks past their deadline.
+ *		of gone nodes, and tasks past their deadline.  A task of a gone node that
+ *		may still run, by its policy's takeover, is left until its deadline.
  *
  * Parameters
  *		whole_table		look also for tasks of living nodes past their deadline, and for
@@ -271,8 +265,13 @@ BEGIN
 		orphans := ARRAY(
 			SELECT t.id FROM twtasks.task t
 			WHERE t.status = 'PROCESSING' AND t.incarnation = ANY (gone)
-			  AND t.stuck <> 'ignore'
+			  AND t.stuck <> 'ignore' AND twtasks_internal.may_still_run(t.type, t.deadline) IS NOT TRUE
 			LIMIT batch FOR UPDATE SKIP LOCKED);
+		next_ms := least(next_ms, (
+			SELECT (extract(epoch FROM min(t.deadline) - moment) * 1000)::bigint + 10
+			FROM twtasks.task t
+			WHERE t.status = 'PROCESSING' AND t.incarnation = ANY (gone)
+			  AND t.stuck <> 'ignore' AND twtasks_internal.may_still_run(t.type, t.deadline)));
 		IF cardinality(orphans) = 0 THEN
 			DELETE FROM twtasks.node n
 			WHERE n.incarnation = ANY (gone) AND n.ended < clock_timestamp() - interval '1 minute'

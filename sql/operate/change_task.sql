@@ -30,25 +30,24 @@ END $$;
  *		Moves a live task to the history.  The caller holds the lock on its row.
  *
  * Returns
- *		facts() of the finished task
+ *		status			the status of the task now; ERROR: a function of on_end failed
+ *		became			facts() of the task
  *
- * Writes		twtasks.task, twtasks.finished_task
+ * Writes		as end_tasks()
  */
 CREATE FUNCTION twtasks_internal.end_by_hand(
-	task twtasks.task, status twtasks.task_status, reason text)
-RETURNS jsonb
-LANGUAGE sql VOLATILE PARALLEL UNSAFE
+	task twtasks.task, INOUT status twtasks.task_status, reason text, OUT became jsonb)
+RETURNS record
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-	DELETE FROM twtasks.task t WHERE t.id = task.id;
-	INSERT INTO twtasks.finished_task AS f
-		(id, version, state_time, created, incarnation, status, tries, priority,
-		 type, sub_type, bucket, key, error, data, payload, context, added_by)
-	VALUES (task.id, task.version + 1, twtasks.clock(), task.created, NULL, status,
-			task.tries, task.priority, task.type, task.sub_type, task.bucket, task.key,
-			coalesce(task.error, reason), task.data, task.payload, task.context, task.added_by)
-	RETURNING twtasks_internal.finished_facts(f)
-$$;
+BEGIN
+	SELECT e.status INTO STRICT status
+	FROM twtasks_internal.end_tasks(ARRAY[task.id], ARRAY[status::text], ARRAY[coalesce(task.error, reason)]) e;
+	became := coalesce((SELECT twtasks_internal.finished_facts(f) FROM twtasks.finished_task f
+						WHERE f.id = task.id AND f.version = task.version + 1),
+					   (SELECT twtasks_internal.facts(t) FROM twtasks.task t WHERE t.id = task.id));
+END $$;
 
 /*
  * twtasks_internal.move_by_hand(task, status, run_after)
@@ -169,7 +168,7 @@ BEGIN
 		RETURN ('wrong_status', task.version, task.status)::twtasks.change_result;
 	END IF;
 	IF target IN ('FAILED', 'CANCELLED') THEN
-		became := twtasks_internal.end_by_hand(task, target, reason);
+		SELECT e.status, e.became INTO target, became FROM twtasks_internal.end_by_hand(task, target, reason) e;
 	ELSE
 		became := twtasks_internal.move_by_hand(task, target, run_after);
 	END IF;

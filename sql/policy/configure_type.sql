@@ -137,6 +137,14 @@ END $$;
  *		aging			a task that waits for a slot rises by one priority each such
  *						time, but not above 1, so tasks of priority 0 go first; 100ms to
  *						30d.  0, as without a policy: tasks do not rise
+ *		on_end			a function (twtasks.ended_task[]) that returns nothing, called in
+ *						the transaction in which tasks become DONE, FAILED, CANCELLED or
+ *						ERROR.  If the function fails, the task becomes ERROR instead.
+ *						'none': no function
+ *		takeover		when the stuck rule applies to a task whose node is gone: gone, as
+ *						without a policy, at once; deadline, when the timeout and the
+ *						grace of its handler are over, since a node that is only cut off
+ *						lets the handler run until then
  *
  *		A function runs with the rights of its owner and must fix its search_path.
  *		The function sees all that tasks carry, so a caller who names one must be
@@ -173,7 +181,9 @@ CREATE FUNCTION twtasks.configure_type(
 	retry jsonb DEFAULT NULL,
 	retry_function text DEFAULT NULL,
 	reset_tries boolean DEFAULT NULL,
-	aging interval DEFAULT NULL)
+	aging interval DEFAULT NULL,
+	on_end text DEFAULT NULL,
+	takeover twtasks.takeover_rule DEFAULT NULL)
 RETURNS void
 LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'twt_as_owner';
@@ -213,10 +223,11 @@ BEGIN
 			twtasks_internal.check_duration('queue_time', given.queue_time, '1 s'::interval, '1 year'::interval),
 			twtasks_internal.check_duration('expires_after', given.expires_after, '1 ms'::interval, '100 years'::interval),
 			twtasks_internal.check_duration('aging', nullif(given.aging, '0'::interval), '100 ms'::interval, '30 d'::interval),
-			twtasks_internal.check_may_name(given.retry_function, given.stuck_function, given.intercept),
+			twtasks_internal.check_may_name(given.retry_function, given.stuck_function, given.intercept, given.on_end),
 			twtasks_internal.check_function('retry_function', given.retry_function),
 			twtasks_internal.check_function('stuck_function', given.stuck_function),
-			twtasks_internal.check_function('intercept', given.intercept);
+			twtasks_internal.check_function('intercept', given.intercept),
+			twtasks_internal.check_function('on_end', given.on_end);
 	IF cardinality(given.nodes) = 0
 		OR EXISTS (SELECT FROM unnest(given.nodes) n WHERE (n ~ '^[^[:cntrl:]]{1,128}$') IS NOT TRUE) THEN
 		RAISE EXCEPTION 'invalid names of nodes'

@@ -35,7 +35,9 @@ CREATE TYPE twtasks.policy AS (
 	retry			jsonb,
 	retry_function	text,
 	reset_tries		boolean,
-	aging			interval
+	aging			interval,
+	on_end			text,
+	takeover		twtasks.takeover_rule
 );
 
 /*

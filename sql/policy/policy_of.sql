@@ -41,7 +41,9 @@ CREATE FUNCTION twtasks.policy_of(
 	OUT retry jsonb,
 	OUT retry_function text,
 	OUT reset_tries boolean,
-	OUT aging interval)
+	OUT aging interval,
+	OUT on_end text,
+	OUT takeover twtasks.takeover_rule)
 RETURNS record
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -66,6 +68,17 @@ CREATE FUNCTION twtasks_internal.queue_time(type text)
 RETURNS interval
 LANGUAGE c STABLE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'twt_queue_time';
+
+/*
+ * twtasks_internal.may_still_run(type, deadline)
+ *
+ *		Whether a task of that type may still run although its node is gone: by the
+ *		policy's takeover it may until its deadline.
+ */
+CREATE FUNCTION twtasks_internal.may_still_run(type text, deadline timestamptz)
+RETURNS boolean
+LANGUAGE c STABLE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'twt_may_still_run';
 
 /*
  * twtasks_internal.type_options(type)

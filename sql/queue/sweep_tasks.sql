@@ -53,7 +53,7 @@ AS 'MODULE_PATHNAME', 'twt_sweep_tasks';
  * Returns
  *		number of tasks; 0 if this database is a copy and not adopted
  *
- * Writes		twtasks.task, twtasks.finished_task
+ * Writes		as end_tasks()
  * Locks		rows; skips rows that others have locked
  */
 CREATE FUNCTION twtasks_internal.expire_tasks(batch integer DEFAULT 1000)
@@ -63,24 +63,12 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
 	moment CONSTANT timestamptz := twtasks.clock();
-	expired bigint;
+	late uuid[];
 BEGIN
-	WITH late AS (
+	late := ARRAY(
 		SELECT t.id FROM twtasks.task t
 		WHERE t.expires <= moment AND t.status IN ('SUBMITTED', 'WAITING') AND twtasks.is_adopted()
-		LIMIT batch FOR UPDATE SKIP LOCKED),
-	gone AS (
-		DELETE FROM twtasks.task t USING late l
-		WHERE t.id = l.id AND t.status IN ('SUBMITTED', 'WAITING')
-		RETURNING t.*),
-	kept AS (
-		INSERT INTO twtasks.finished_task
-			(id, version, state_time, created, status, tries, priority,
-			 type, sub_type, bucket, key, error, data, payload, context, added_by)
-		SELECT g.id, g.version + 1, moment, g.created, 'FAILED', g.tries, g.priority,
-			   g.type, g.sub_type, g.bucket, g.key, 'expired before it was started',
-			   g.data, g.payload, g.context, g.added_by
-		FROM gone g RETURNING 1)
-	SELECT count(*) INTO expired FROM kept;
-	RETURN expired;
+		LIMIT batch FOR UPDATE SKIP LOCKED);
+	RETURN (SELECT count(*) FROM twtasks_internal.end_tasks(late, '{FAILED}'::text[],
+															'{expired before it was started}'::text[]));
 END $$;

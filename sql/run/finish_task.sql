@@ -1,5 +1,5 @@
 /*
- * twtasks.finish_task(id, version, result, message, delay)
+ * twtasks.finish_task(id, version, result, message, delay, outcome)
  *
  *		Finishes one task that was handed on: its handler has answered
  *		"accepted", and this call reports the outcome.
@@ -11,6 +11,8 @@
  *		message			text kept with the task, or NULL
  *		delay			for retry and repeat: the wait; NULL: none.  No policy and no limit
  *						of tries applies
+ *		outcome			for the function of on_end: a JSON object of at most 8,192 bytes
+ *						as text, or NULL
  *
  * Returns
  *		result			'changed', or why nothing changed: 'not_found',
@@ -20,7 +22,8 @@
  *
  * Errors
  *		22004			id or version is NULL
- *		22023			result is not one of the above, or delay is negative
+ *		22023			result is not one of the above, delay is negative, or outcome is
+ *						no object or too long
  *
  * Writes		twtasks.task, twtasks.finished_task, twtasks.unique_key
  * Locks		row lock; waits for the handler's own finish
@@ -32,7 +35,8 @@ CREATE FUNCTION twtasks.finish_task(
 	version bigint,
 	result text DEFAULT 'done',
 	message text DEFAULT NULL,
-	delay interval DEFAULT NULL)
+	delay interval DEFAULT NULL,
+	outcome jsonb DEFAULT NULL)
 RETURNS twtasks.change_result
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -56,12 +60,13 @@ BEGIN
 		RAISE EXCEPTION 'delay must not be negative'
 			USING ERRCODE = 'invalid_parameter_value';
 	END IF;
+	PERFORM twtasks_internal.check_outcome(outcome);
 	PERFORM FROM twtasks.task t WHERE t.id = finish_task.id FOR UPDATE;
 	SELECT 'changed', f.version, f.status INTO finished
 	FROM twtasks_internal.finish_tasks(
 		ARRAY[id], ARRAY[version], ARRAY[result],
 		ARRAY[ceil(extract(epoch FROM least(coalesce(delay, '0'), longest)) * 1000)::bigint],
-		ARRAY[message], NULL::bigint, NULL::bigint) f;
+		ARRAY[message], NULL::bigint, NULL::bigint, outcomes => ARRAY[outcome]) f;
 	IF FOUND THEN
 		RETURN finished;
 	END IF;

@@ -1,5 +1,5 @@
 /*
- * twtasks_internal.finish_tasks(ids, versions, results, delays_ms, messages, incarnation, token, grabs, places, retries, ask)
+ * twtasks_internal.finish_tasks(ids, versions, results, delays_ms, messages, incarnation, token, grabs, places, retries, ask, raises, outcomes)
  *
  *		Ends tries of tasks: every way of a worker out of PROCESSING.
  *
@@ -36,23 +36,30 @@
  *						counts as it is
  *		ask				whether to ask functions of policies.  The call asks them before
  *						it locks a row, for about twtasks.function_timeout in all
+ *		raises			whether the call fails if a function of on_end fails; false: the
+ *						task becomes ERROR
+ *		outcomes		for each: NULL, or the object for functions of on_end.  NULL: none
+ *						has one
  *
  *		An array with one element gives it to all tasks, except ids and places.
  *
  * Returns
  *		id, version, status of the tasks whose finish was accepted.  A missing task
  *		was taken over, finished or changed by another: the result came too late
- *		and changed nothing.  A task that should be judged and is PROCESSING is
+ *		and changed nothing.  A task that is PROCESSING, and not accepted, is
  *		unchanged, because functions took too long before it: finish it again
  *		delay_ms		of a WAITING task
  *
  * Errors
  *		22004			an array other than grabs, places and retries is NULL
  *		22023			the arrays differ in length, or a result is not one of
- *						the above; then nothing is finished.  Or a retry policy is not
+ *						the above, or an outcome is no object; then nothing is finished.  Or a retry policy is not
  *						valid
+ *		25001			a task has a function for on_end, and the transaction is not READ
+ *						COMMITTED
  *
- * Writes		twtasks.task, twtasks.finished_task, twtasks.unique_key
+ * Writes		twtasks.task, twtasks.finished_task, twtasks.unique_key, and what
+ *				functions of on_end write
  * Locks		rows, in the order given
  * Wakes		a sidecar for released tasks at once, for others at their time
  * Example		SELECT * FROM twtasks_internal.finish_tasks(ARRAY[...]::uuid[], '{1}', '{done}', '{0}', '{NULL}', 7, 2);
@@ -69,6 +76,8 @@ CREATE FUNCTION twtasks_internal.finish_tasks(
 	places tid[] DEFAULT NULL,
 	retries jsonb[] DEFAULT NULL,
 	ask boolean DEFAULT false,
+	raises boolean DEFAULT false,
+	outcomes jsonb[] DEFAULT NULL,
 	OUT id uuid,
 	OUT version bigint,
 	OUT status twtasks.task_status,
@@ -81,9 +90,16 @@ AS 'MODULE_PATHNAME', 'twt_finish_tasks';
 /*
  * twtasks_internal.finish_others(...)
  *
- *		Does the part of finish_tasks() for all results but 'done'.
+ *		Does the part of finish_tasks() for all results but 'done' and 'delete'.
  *
- * Parameters, returns, errors: as finish_tasks()
+ * Parameters
+ *		results			also 'later', which changes nothing, and 'fault', an error that
+ *						no request to cancel stops
+ *		others			as in finish_tasks()
+ *
+ * Returns
+ *		ended			for functions of on_end; NULL: none wants it
+ *		others			as finish_tasks()
  *
  * Writes		as finish_tasks()
  * Locks		rows, in the order given
@@ -100,7 +116,8 @@ CREATE FUNCTION twtasks_internal.finish_others(
 	OUT id uuid,
 	OUT version bigint,
 	OUT status twtasks.task_status,
-	OUT delay_ms bigint)
+	OUT delay_ms bigint,
+	OUT ended twtasks.ended_task)
 RETURNS SETOF record
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
 SET search_path = pg_catalog, pg_temp
@@ -128,11 +145,12 @@ BEGIN
 	-- snapshot does, so the changes are statements of their own.
 	places := ARRAY(
 		SELECT (SELECT t.ctid FROM twtasks.task t
-				WHERE t.id = u.id AND t.version = u.version AND t.status = 'PROCESSING'
+				WHERE t.id = u.id AND t.version = u.version
+				  AND (t.status = 'PROCESSING' OR t.status = 'SUBMITTED' AND u.result = 'fault')
 				  AND (u."grab" IS NULL
 					   OR coalesce(t.token, u."grab") = u."grab"
 						  AND coalesce(t.incarnation = finish_others.incarnation, true))
-				  AND u.result <> 'done'
+				  AND u.result NOT IN ('done', 'delete')
 				FOR UPDATE)
 		FROM unnest(ids, versions, results, grabs) WITH ORDINALITY
 			 u(id, version, result, "grab", place)
@@ -140,7 +158,7 @@ BEGIN
 	results := twtasks_internal.honour_cancels(ids, versions, results);
 	IF 'cancelled' = ANY (results) THEN
 		RETURN QUERY
-		SELECT f.*, NULL::bigint FROM (SELECT array_agg(u.id), array_agg(u.version), array_agg(u.message),
+		SELECT f.id, f.version, f.status, NULL::bigint, f.ended FROM (SELECT array_agg(u.id), array_agg(u.version), array_agg(u.message),
 								array_agg(u."grab")
 						 FROM unnest(ids, versions, results, messages, grabs)
 							  u(id, version, result, message, "grab")
@@ -150,17 +168,7 @@ BEGIN
 	END IF;
 
 	RETURN QUERY
-	WITH gone AS (
-		DELETE FROM twtasks.task t
-		USING unnest(places, results) w(place, result)
-		WHERE t.ctid = w.place AND w.result = 'delete'
-		RETURNING t.id, t.version),
-	freed AS (
-		DELETE FROM twtasks.unique_key k USING gone g WHERE k.task_id = g.id)
-	SELECT g.id, g.version + 1, 'DONE'::twtasks.task_status, NULL::bigint FROM gone g;
-
-	RETURN QUERY
-	SELECT u.id, u.version, 'PROCESSING'::twtasks.task_status, NULL::bigint
+	SELECT u.id, u.version, 'PROCESSING'::twtasks.task_status, NULL::bigint, NULL::twtasks.ended_task
 	FROM unnest(ids, versions, places, results) u(id, version, place, result)
 	WHERE u.result = 'later' AND u.place IS NOT NULL;
 
@@ -168,6 +176,7 @@ BEGIN
 	WITH changed AS (
 		UPDATE twtasks.task t
 		SET status = CASE w.result WHEN 'error' THEN 'ERROR'
+								   WHEN 'fault' THEN 'ERROR'
 								   WHEN 'accepted' THEN 'PROCESSING'
 								   WHEN 'release' THEN CASE WHEN w.until IS NULL THEN 'SUBMITTED' ELSE 'WAITING' END
 								   ELSE 'WAITING' END::twtasks.task_status,
@@ -176,6 +185,7 @@ BEGIN
 			state_time = started,
 			next_event_time = CASE w.result
 				WHEN 'error' THEN 'infinity'
+				WHEN 'fault' THEN 'infinity'
 				WHEN 'accepted' THEN least(t.deadline, w.until)
 				WHEN 'release' THEN coalesce(w.until, t.next_event_time)
 				ELSE w.due END,
@@ -198,10 +208,13 @@ BEGIN
 		SELECT c.*, twtasks_internal.queue_trigger(c.id, c.version, c.bucket, c.type, c.priority, c.size,
 					CASE c.status WHEN 'WAITING' THEN c.next_event_time END)
 		FROM changed c WHERE c.status IN ('WAITING', 'SUBMITTED'))
-	SELECT c.id, c.version, c.status, NULL::bigint FROM changed c WHERE c.status IN ('ERROR', 'PROCESSING')
+	SELECT c.id, c.version, c.status, NULL::bigint,
+		   CASE WHEN c.status = 'ERROR' AND twtasks_internal.asks_on_end(c.type) THEN twtasks_internal.ended_live(c) END
+	FROM changed c WHERE c.status IN ('ERROR', 'PROCESSING')
 	UNION ALL
 	SELECT q.id, q.version, q.status,
-		   CASE q.status WHEN 'WAITING' THEN (extract(epoch FROM q.next_event_time - started) * 1000)::bigint END
+		   CASE q.status WHEN 'WAITING' THEN (extract(epoch FROM q.next_event_time - started) * 1000)::bigint END,
+		   NULL
 	FROM queued q;
 END $$;
 

@@ -13,10 +13,10 @@ COMMENT ON VIEW twtasks.cancel_requests IS 'Running tasks with a request to canc
  * twtasks.request_cancel(id, version, reason)
  *
  *		Cancels a task even when it runs.  A task that nobody runs (not started,
- *		accepted, or its node is gone) becomes CANCELLED at once.  Otherwise the
- *		request is stored, and the sidecar that runs the task is told.  A process
- *		gets TERM and a worker a message; a statement or HTTP request is
- *		cancelled.  Then the task becomes CANCELLED, unless its handler reports
+ *		accepted, or its node is gone) becomes CANCELLED at once, but not before
+ *		its deadline if its policy's takeover says so.  Otherwise the request is
+ *		stored, and the sidecar that runs the task is told.  A process gets TERM
+ *		and a worker a message; a statement or HTTP request is cancelled.  Then the task becomes CANCELLED, unless its handler reports
  *		done first.  Effects of the handler until then remain.
  *
  * Returns
@@ -70,10 +70,10 @@ BEGIN
 	IF NOT task.queued AND is_ours
 		OR task.status = 'PROCESSING' AND NOT EXISTS (
 			SELECT FROM twtasks.node n
-			WHERE n.incarnation = task.incarnation AND n.ended IS NULL) THEN
+			WHERE n.incarnation = task.incarnation AND n.ended IS NULL)
+		   AND twtasks_internal.may_still_run(task.type, task.deadline) IS NOT TRUE THEN
 		RETURN (SELECT ('changed', f.version, f.status)::twtasks.change_result
-				FROM twtasks_internal.finish_cancelled(ARRAY[task.id], ARRAY[task.version], NULL::text[],
-											  NULL::bigint[], NULL::bigint, NULL::bigint) f);
+				FROM twtasks_internal.cancel_now(ARRAY[task.id], ARRAY[task.version]) f);
 	END IF;
 	PERFORM twtasks_internal.write_audit('request_cancel', task.id, twtasks_internal.facts(task),
 								twtasks_internal.facts(task), request_cancel.reason);
@@ -129,7 +129,7 @@ BEGIN
 			AND (t.status = 'SUBMITTED' OR NOT t.queued)
 		  ORDER BY t.id FOR UPDATE SKIP LOCKED) x;
 	IF nobodys IS NOT NULL THEN
-		PERFORM FROM twtasks_internal.finish_cancelled(nobodys, versions, NULL::text[], NULL::bigint[], NULL::bigint, NULL::bigint);
+		PERFORM FROM twtasks_internal.cancel_now(nobodys, versions);
 	END IF;
 	RETURN QUERY
 	SELECT c.id, c.version, c.status = 'PROCESSING', c.why FROM twtasks.cancel_requests c
@@ -139,14 +139,15 @@ END $$;
 /*
  * twtasks_internal.finish_cancelled(ids, versions, messages, grabs, incarnation, token)
  *
- *		Ends tasks as CANCELLED, if they have a request to cancel.
+ *		Does the part of finish_tasks() for tasks that end as CANCELLED, if they have
+ *		a request to cancel.
  *
  * Parameters
  *		messages		of the handlers; NULL: none
  *		others			as in finish_tasks()
  *
  * Returns
- *		id, version, status of the ended tasks
+ *		id, version, status of the ended tasks; ended as in finish_others()
  *
  * Writes		twtasks.task, twtasks.finished_task, twtasks.cancel_request,
  *				twtasks.audit
@@ -161,7 +162,8 @@ CREATE FUNCTION twtasks_internal.finish_cancelled(
 	token bigint,
 	OUT id uuid,
 	OUT version bigint,
-	OUT status twtasks.task_status)
+	OUT status twtasks.task_status,
+	OUT ended twtasks.ended_task)
 RETURNS SETOF record
 LANGUAGE sql VOLATILE PARALLEL UNSAFE ROWS 10
 SET search_path = pg_catalog, pg_temp
@@ -189,7 +191,8 @@ AS $$
 			   t.type, t.sub_type, t.bucket, t.key, twtasks_internal.cut_message(g.message),
 			   t.data, t.payload, t.context, t.added_by
 		FROM gone g CROSS JOIN LATERAL (SELECT (g.task).*) t
-		RETURNING f.id, f.version, f.status, twtasks_internal.finished_facts(f) AS facts),
+		RETURNING f.id, f.version, f.status, twtasks_internal.finished_facts(f) AS facts,
+				  CASE WHEN twtasks_internal.asks_on_end(f.type) THEN twtasks_internal.ended_final(f) END AS ended),
 	noted AS (
 		INSERT INTO twtasks.audit
 			(at, actor, role, application, action, task_id, from_version, to_version,
@@ -199,8 +202,32 @@ AS $$
 			   twtasks_internal.only_in(twtasks_internal.facts(g.task), e.facts),
 			   twtasks_internal.only_in(e.facts, twtasks_internal.facts(g.task))
 		FROM gone g JOIN ended e ON e.id = (g.task).id)
-	SELECT e.id, e.version, e.status FROM ended e
+	SELECT e.id, e.version, e.status, e.ended FROM ended e
 $$;
+
+/*
+ * twtasks_internal.cancel_now(ids, versions)
+ *
+ *		Ends tasks that nobody runs as CANCELLED, if they have a request to cancel.
+ *		The caller holds locks on the rows.
+ *
+ * Returns
+ *		id, version, status of the ended tasks; ERROR: a function of on_end failed
+ *
+ * Writes		as finish_cancelled()
+ */
+CREATE FUNCTION twtasks_internal.cancel_now(
+	ids uuid[], versions bigint[], OUT id uuid, OUT version bigint, OUT status twtasks.task_status)
+RETURNS SETOF record
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 10
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_column
+BEGIN
+	RETURN QUERY
+	SELECT f.id, f.version, f.status FROM twtasks_internal.finish_tasks(
+		ids, versions, '{cancelled}'::text[], '{NULL}'::bigint[], '{NULL}'::text[], NULL::bigint, NULL::bigint) f;
+END $$;
 
 /*
  * twtasks_internal.honour_cancels(ids, versions, results)
@@ -209,7 +236,7 @@ $$;
  *		not end its task becomes 'cancelled'.
  *
  * Returns
- *		the results; 'done' and 'delete' stay as they are
+ *		the results; 'done', 'delete', 'later' and 'fault' stay as they are
  */
 CREATE FUNCTION twtasks_internal.honour_cancels(ids uuid[], versions bigint[], results text[])
 RETURNS text[]
@@ -222,7 +249,7 @@ BEGIN
 		RETURN results;
 	END IF;
 	RETURN ARRAY(
-		SELECT CASE WHEN u.result NOT IN ('done', 'delete') AND c.id IS NOT NULL
+		SELECT CASE WHEN u.result NOT IN ('done', 'delete', 'later', 'fault') AND c.id IS NOT NULL
 					THEN 'cancelled' ELSE u.result END
 		FROM unnest(ids, versions, results) WITH ORDINALITY u(id, version, result, place)
 		LEFT JOIN twtasks.cancel_requests c ON c.id = u.id AND c.version = u.version
@@ -251,10 +278,9 @@ BEGIN
 		RETURN ids;
 	END IF;
 	cancelled := ARRAY(
-		SELECT f.id FROM twtasks_internal.finish_cancelled(
+		SELECT f.id FROM twtasks_internal.cancel_now(
 			ids, ARRAY(SELECT t.version
 					   FROM unnest(ids) WITH ORDINALITY u(id, place)
-					   JOIN twtasks.task t ON t.id = u.id ORDER BY u.place),
-			NULL::text[], NULL::bigint[], NULL::bigint, NULL::bigint) f);
+					   JOIN twtasks.task t ON t.id = u.id ORDER BY u.place)) f);
 	RETURN ARRAY(SELECT u FROM unnest(ids) u WHERE u <> ALL (cancelled));
 END $$;

@@ -25,7 +25,8 @@ END $$;
  * twtasks_internal.do_duties()
  *
  *		Does the leader's duties at once: adds tasks of due schedules, promotes
- *		due tasks, expires tasks and applies stuck rules.
+ *		due tasks, expires tasks, applies stuck rules and runs the duties of other
+ *		extensions.
  *
  * Writes		twtasks.task, twtasks.finished_task, twtasks.schedule,
  *				twtasks.schedule_run
@@ -50,6 +51,9 @@ BEGIN
 	LOOP
 		EXIT WHEN (SELECT r.retried + r.errors + r.failed
 				   FROM twtasks_internal.recover_tasks(true, 1000) r) < 1000;
+	END LOOP;
+	LOOP
+		EXIT WHEN (twtasks_internal.run_duties() = 0) IS NOT TRUE;
 	END LOOP;
 END $$;
 

@@ -12,6 +12,7 @@
 #include "utils/builtins.h"
 
 #include "add/allowed.h"
+#include "base/caller.h"
 #include "base/table_cache.h"
 #include "common/pattern.h"
 
@@ -80,4 +81,12 @@ allowed_check(const char *type, const char *role)
 			 errdetail("Pattern \"%s\" is allowed for roles of which \"%s\" is no member.", pattern, role),
 			 errhint("An administrator can say: SELECT twtasks.allow_type(%s, %s).",
 					 quote_literal_cstr(pattern), quote_literal_cstr(role))));
+}
+
+PG_FUNCTION_INFO_V1(twt_check_allowed);
+Datum
+twt_check_allowed(PG_FUNCTION_ARGS)
+{
+	allowed_check(text_to_cstring(PG_GETARG_TEXT_PP(0)), GetUserNameFromId(caller_role(), false));
+	PG_RETURN_VOID();
 }

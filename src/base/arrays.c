@@ -8,6 +8,7 @@
 #include "base/twtasks.h"
 
 #include "utils/array.h"
+#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
 #include "base/arrays.h"
@@ -53,6 +54,43 @@ places_of(FunctionCallInfo fcinfo, int number, int n)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("places must have one element for each of ids, or none")));
 	return places;
+}
+
+Elements
+elements_of_one(const Elements *elements, int i)
+{
+	Elements	one = *elements;
+
+	if (elements->n <= 1)
+		return one;
+	one.values += i;
+	one.nulls += i;
+	one.n = 1;
+	return one;
+}
+
+Elements
+elements_text(const char *value)
+{
+	Elements	one = {palloc(sizeof(Datum)), palloc(sizeof(bool)), 1};
+
+	one.nulls[0] = value == NULL;
+	one.values[0] = value == NULL ? (Datum) 0 : CStringGetTextDatum(value);
+	return one;
+}
+
+Datum
+elements_array(const Elements *elements, Oid type)
+{
+	int			n = elements->n;
+	int			lower = 1;
+	int16		len;
+	bool		byval;
+	char		align;
+
+	get_typlenbyvalalign(type, &len, &byval, &align);
+	return PointerGetDatum(construct_md_array(elements->values, elements->nulls, 1, &n, &lower,
+											  type, len, byval, align));
 }
 
 bool

@@ -55,6 +55,15 @@ element_place(const Elements *elements, int i)
 	return (ItemPointer) DatumGetPointer(elements->values[i]);
 }
 
+/* The elements without those of other tasks. */
+extern Elements elements_of_one(const Elements *elements, int i);
+
+/* One text for all tasks; value NULL: null. */
+extern Elements elements_text(const char *value);
+
+/* An array of a type, as the argument of a statement. */
+extern Datum elements_array(const Elements *elements, Oid type);
+
 /* Whether the element for a task is not null and equals word. */
 extern bool element_is(const Elements *elements, int i, const char *word);
 

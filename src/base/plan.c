@@ -59,15 +59,21 @@ static const Statement statements[PLAN_COUNT] = {
 		1, {UUIDOID}
 	},
 	[PLAN_FINISH_TASKS] = {
-		"SELECT f.id FROM twtasks_internal.finish_tasks($1, $2, $3, $4, $5, $7, $8, NULL::bigint[], $6) f",
-		8, {UUIDARRAYOID, INT8ARRAYOID, TEXTARRAYOID, INT8ARRAYOID, TEXTARRAYOID,
-		TIDARRAYOID, INT8OID, INT8OID}
+		"SELECT f.id FROM twtasks_internal.finish_tasks($1, $2, $3, $4, $5, $7, $8, NULL::bigint[], $6, "
+		"NULL::jsonb[], false, true, $9) f",
+		9, {UUIDARRAYOID, INT8ARRAYOID, TEXTARRAYOID, INT8ARRAYOID, TEXTARRAYOID,
+		TIDARRAYOID, INT8OID, INT8OID, JSONBARRAYOID}
 	},
 	[PLAN_FINISH_OTHERS] = {
-		"SELECT o.id, o.version, o.status, o.delay_ms "
+		"SELECT o.id, o.version, o.status, o.delay_ms, o.ended "
 		"FROM twtasks_internal.finish_others($1, $2, $3, $4, $5, $6, $7, $8) o",
 		8, {UUIDARRAYOID, INT8ARRAYOID, TEXTARRAYOID, INT8ARRAYOID, TEXTARRAYOID,
 		INT8OID, INT8OID, INT8ARRAYOID}
+	},
+	[PLAN_END_NOW] = {
+		"SELECT e.id, e.version, e.status, e.ended FROM twtasks_internal.end_now($1, "
+		"($2::pg_catalog.text[])::twtasks.task_status[], $3) e",
+		3, {UUIDARRAYOID, TEXTARRAYOID, TEXTARRAYOID}
 	},
 	[PLAN_INSERT_NAMED_TASK] = {
 		"INSERT INTO twtasks.task (id, created, state_time, next_event_time, status, queued, size, "
@@ -99,7 +105,8 @@ static const Statement statements[PLAN_COUNT] = {
 		MICROSECONDS("p.queue_time") ", " MICROSECONDS("p.expires_after") ", "
 		"p.when_done::pg_catalog.text, p.nodes, p.intercept, " MICROSECONDS("p.aging") ", "
 		MICROSECONDS("p.timeout") ", p.stuck::pg_catalog.text, p.stuck_function, p.retry, "
-		"p.retry_function, p.reset_tries::pg_catalog.int4::pg_catalog.int8 "
+		"p.retry_function, p.reset_tries::pg_catalog.int4::pg_catalog.int8, p.on_end, "
+		"(p.takeover OPERATOR(pg_catalog.=) 'deadline')::pg_catalog.int4::pg_catalog.int8 "
 		"FROM twtasks.type_policies p "
 		"ORDER BY pg_catalog.right(p.pattern, 1) OPERATOR(pg_catalog.=) '*' DESC, "
 		"pg_catalog.length(p.pattern)"

@@ -22,7 +22,9 @@ typedef enum PlanId
 								 * nothing */
 	PLAN_FINISH_TASKS,			/* the arguments of finish_tasks() */
 	PLAN_FINISH_OTHERS,			/* the arguments of finish_others() -> id,
-								 * version, status, delay_ms */
+								 * version, status, delay_ms, ended */
+	PLAN_END_NOW,				/* ids uuid[], statuses text[], reasons text[]
+								 * -> id, version, status, ended */
 	PLAN_FIND_CANCEL,			/* task_id uuid -> a row if it is to be
 								 * cancelled */
 	PLAN_FREE_KEYS,				/* task_ids uuid[] */

@@ -7,7 +7,7 @@
  *
  * Each handler runs in a subtransaction of its own, so a handler that fails
  * undoes only its own work.  One call at the end finishes all tasks that
- * succeeded.
+ * succeeded, except those that on_end hears of.
  *
  *-------------------------------------------------------------------------
  */
@@ -34,14 +34,17 @@
 #include "utils/typcache.h"
 #include "utils/uuid.h"
 
+#include "base/arrays.h"
 #include "base/caller.h"
 #include "base/interval.h"
 #include "base/plan.h"
 #include "base/rows.h"
 #include "execute/execute.h"
-#include "finish/finish.h"
+#include "finish/finish_call.h"
 #include "finish/judge.h"
+#include "finish/outcome.h"
 #include "grab/grab.h"
+#include "policy/policy.h"
 
 /* Number of arguments before those of grab_tasks(). */
 #define GRAB_ARGS 2
@@ -67,11 +70,13 @@ typedef struct Execution
 	ItemPointerData at;			/* its row, as grabbed */
 
 	/* the outcome */
+	bool		is_finished;	/* with its handler */
 	char	   *failure;		/* NULL: it succeeded */
 	Datum		result;
 	int64		delay_ms;
 	bool		has_delay;
 	text	   *message;		/* NULL: none */
+	Jsonb	   *outcome;		/* NULL: none */
 } Execution;
 
 typedef struct ExecuteCall
@@ -80,6 +85,8 @@ typedef struct ExecuteCall
 	Oid			function;
 	NullableDatum role;
 	NullableDatum retry;
+	Datum		incarnation;
+	Datum		token;
 	TupleDesc	input;
 	Relation	table;
 	TupleTableSlot *slot;
@@ -148,6 +155,8 @@ begin_call(FunctionCallInfo fcinfo, ExecuteCall *call)
 	call->function = find_handler(fcinfo);
 	call->role = fcinfo->args[1];
 	call->retry = fcinfo->args[ARG_RETRY];
+	call->incarnation = PG_GETARG_DATUM(ARG_INCARNATION);
+	call->token = PG_GETARG_DATUM(ARG_TOKEN);
 	call->input = lookup_rowtype_tupdesc(type, -1);
 	call->table = table_open(rows_relation("task"), RowExclusiveLock);
 	call->slot = table_slot_create(call->table, NULL);
@@ -228,6 +237,83 @@ check_cancelled(const Execution *execution)
 	SPI_finish();
 }
 
+static Datum
+make_array(Datum *values, bool *nulls, int n, Oid type)
+{
+	const Elements elements = {values, nulls, n};
+
+	return elements_array(&elements, type);
+}
+
+/* Finishes those of n tasks that succeeded and are not finished yet. */
+static void
+finish_tasks(const ExecuteCall *call, const Execution *executions, int count)
+{
+	static const Oid types[] = {UUIDOID, INT8OID, TEXTOID, INT8OID, TEXTOID, TIDOID, JSONBOID};
+	Datum	   *columns[lengthof(types)];
+	bool	   *no_message = palloc0(count * sizeof(bool));
+	bool	   *no_outcome = palloc0(count * sizeof(bool));
+	bool	   *none = palloc0(count * sizeof(bool));
+	Datum		values[lengthof(types) + 2];
+	uint64		n = 0;
+	enum
+	{
+		MESSAGES = 4, OUTCOMES = 6
+	};
+
+	for (size_t i = 0; i < lengthof(types); i++)
+		columns[i] = palloc(count * sizeof(Datum));
+	for (int i = 0; i < count; i++)
+	{
+		const Execution *execution = &executions[i];
+
+		if (execution->failure != NULL || execution->is_finished)
+			continue;
+		columns[0][n] = execution->id;
+		columns[1][n] = execution->version;
+		columns[2][n] = execution->result;
+		columns[3][n] = Int64GetDatum(execution->delay_ms);
+		columns[4][n] = PointerGetDatum(execution->message);
+		columns[5][n] = PointerGetDatum(&execution->at);
+		columns[6][n] = PointerGetDatum(execution->outcome);
+		no_message[n] = execution->message == NULL;
+		no_outcome[n++] = execution->outcome == NULL;
+	}
+	if (n == 0)
+		return;
+	for (size_t i = 0; i < OUTCOMES; i++)
+		values[i] = make_array(columns[i], i == MESSAGES ? no_message : none, n, types[i]);
+	values[OUTCOMES] = call->incarnation;
+	values[OUTCOMES + 1] = call->token;
+	values[OUTCOMES + 2] = make_array(columns[OUTCOMES], no_outcome, n, JSONBOID);
+	plan_begin();
+	if (plan_execute(PLAN_FINISH_TASKS, values, NULL) != n)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("task was changed by the handler of another task")));
+	SPI_finish();
+}
+
+/*
+ * A function of on_end that fails must undo the handler's work too, so it runs in
+ * the handler's subtransaction.
+ */
+static void
+finish_with_handler(const ExecuteCall *call, Execution *execution)
+{
+	if (!policy_any_on_end() || policy_of_text(execution->type)->on_end == NULL)
+		return;
+	finish_tasks(call, execution, 1);
+	execution->is_finished = true;
+}
+
+static Jsonb *
+copy_outcome(Jsonb *outcome)
+{
+	return outcome == NULL ? NULL :
+		DatumGetJsonbP(datumCopy(PointerGetDatum(outcome), false, -1));
+}
+
 /* Runs in the handler's subtransaction. */
 static void
 call_handler(ExecuteCall *call, Execution *execution, MemoryContext outer)
@@ -239,10 +325,12 @@ call_handler(ExecuteCall *call, Execution *execution, MemoryContext outer)
 
 	CommandCounterIncrement();
 	PushActiveSnapshot(GetTransactionSnapshot());
+	outcome_begin();
 	answer = execute_call(call->function, call->role, execution->input, &isnull);
 	PopActiveSnapshot();
 	inner = MemoryContextSwitchTo(outer);
 	read_answer(execution, answer, isnull);
+	execution->outcome = copy_outcome(outcome_end());
 	MemoryContextSwitchTo(inner);
 	result = TextDatumGetCString(execution->result);
 	finish_check_result(result);
@@ -255,6 +343,7 @@ call_handler(ExecuteCall *call, Execution *execution, MemoryContext outer)
 		judge(call, execution, strcmp(result, "repeat") == 0, outer);
 	else if (strcmp(result, "cancelled") == 0)
 		check_cancelled(execution);
+	finish_with_handler(call, execution);
 }
 
 /*
@@ -303,6 +392,7 @@ execute_one(ExecuteCall *call, Execution *execution)
 		MemoryContextSwitchTo(outer);
 		error = CopyErrorData();
 		FlushErrorState();
+		(void) outcome_end();
 		RollbackAndReleaseCurrentSubTransaction();
 		MemoryContextSwitchTo(outer);
 		CurrentResourceOwner = owner;
@@ -314,60 +404,6 @@ execute_one(ExecuteCall *call, Execution *execution)
 	}
 	PG_END_TRY();
 	MemoryContextReset(call->scratch);
-}
-
-/* One element for each task that succeeded. */
-static Datum
-make_array(Datum *values, bool *nulls, int n, Oid type)
-{
-	int			lower = 1;
-	int16		len;
-	bool		byval;
-	char		align;
-
-	get_typlenbyvalalign(type, &len, &byval, &align);
-	return PointerGetDatum(construct_md_array(values, nulls, 1, &n, &lower,
-											  type, len, byval, align));
-}
-
-static void
-finish_all(ExecuteCall *call, FunctionCallInfo fcinfo)
-{
-	static const Oid types[] = {UUIDOID, INT8OID, TEXTOID, INT8OID, TEXTOID, TIDOID};
-	Datum	   *columns[lengthof(types)];
-	bool	   *nulls = palloc0(call->n * sizeof(bool));
-	bool	   *none = palloc0(call->n * sizeof(bool));
-	Datum		values[lengthof(types) + 2];
-	uint64		n = 0;
-
-	for (size_t i = 0; i < lengthof(types); i++)
-		columns[i] = palloc(call->n * sizeof(Datum));
-	for (int i = 0; i < call->n; i++)
-	{
-		Execution  *execution = &call->executions[i];
-
-		if (execution->failure != NULL)
-			continue;
-		columns[0][n] = execution->id;
-		columns[1][n] = execution->version;
-		columns[2][n] = execution->result;
-		columns[3][n] = Int64GetDatum(execution->delay_ms);
-		columns[4][n] = PointerGetDatum(execution->message);
-		columns[5][n] = PointerGetDatum(&execution->at);
-		nulls[n++] = execution->message == NULL;
-	}
-	if (n == 0)
-		return;
-	for (size_t i = 0; i < lengthof(types); i++)
-		values[i] = make_array(columns[i], i == 4 ? nulls : none, n, types[i]);
-	values[lengthof(types)] = PG_GETARG_DATUM(ARG_INCARNATION);
-	values[lengthof(types) + 1] = PG_GETARG_DATUM(ARG_TOKEN);
-	plan_begin();
-	if (plan_execute(PLAN_FINISH_TASKS, values, NULL) != n)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("task was changed by the handler of another task")));
-	SPI_finish();
 }
 
 static void
@@ -409,7 +445,7 @@ execute_tasks(FunctionCallInfo fcinfo)
 		CHECK_FOR_INTERRUPTS();
 		execute_one(&call, &call.executions[i]);
 	}
-	finish_all(&call, fcinfo);
+	finish_tasks(&call, call.executions, call.n);
 	put_results(&call);
 	end_call(&call);
 	return (Datum) 0;

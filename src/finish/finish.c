@@ -27,9 +27,11 @@
 #include "base/plan.h"
 #include "base/rows.h"
 #include "base/settings.h"
-#include "finish/finish.h"
+#include "finish/finish_call.h"
+#include "finish/ended.h"
 #include "finish/history.h"
 #include "finish/judge.h"
+#include "finish/on_end.h"
 #include "node/clock.h"
 #include "policy/policy.h"
 
@@ -37,22 +39,6 @@
 #define MESSAGE_MAX 8192
 #define MESSAGE_HEAD 1000
 #define MESSAGE_TAIL 7185
-
-typedef enum FinishArg
-{
-	ARG_IDS,
-	ARG_VERSIONS,
-	ARG_RESULTS,
-	ARG_DELAYS_MS,
-	ARG_MESSAGES,
-	ARG_INCARNATION,
-	ARG_TOKEN,
-	ARG_GRABS,
-	ARG_PLACES,
-	ARG_RETRIES,
-	ARG_ASK,
-	FINISH_ARGS
-} FinishArg;
 
 /* The columns of the result. */
 enum
@@ -64,114 +50,8 @@ enum
 	RESULT_COLUMNS
 };
 
-typedef struct FinishCall
-{
-	Elements	ids;
-	Elements	versions;
-	Elements	results;
-	Elements	delays_ms;
-	Elements	messages;
-	Elements	grabs;			/* n 0: any */
-	Elements	places;			/* n 0: not known */
-	Elements	retries;		/* n 0: nothing is judged */
-	TimestampTz ask_until;		/* see judge.h */
-	Oid			processing;
-	Ending		ending;
-	bool		has_others;		/* results that are not "done" */
-} FinishCall;
-
-void
-finish_check_result(const char *result)
-{
-	static const char *const known[] = {
-		"done", "delete", "retry", "repeat", "error", "accepted", "release", "cancelled"
-	};
-
-	for (size_t i = 0; i < lengthof(known) && result != NULL; i++)
-		if (strcmp(result, known[i]) == 0)
-			return;
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 result == NULL ? errmsg("unrecognized result: NULL") :
-			 errmsg("unrecognized result: \"%s\"", result),
-			 errhint("Results are done, delete, retry, repeat, error, accepted, release and cancelled.")));
-}
-
-static void
-check_results(FinishCall *call)
-{
-	for (int i = 0; i < call->results.n; i++)
-	{
-		if (element_is(&call->results, i, "done"))
-			continue;
-		call->has_others = true;
-		finish_check_result(call->results.nulls[i] ? NULL :
-							TextDatumGetCString(call->results.values[i]));
-	}
-}
-
-static void
-read_arguments(FunctionCallInfo fcinfo, FinishCall *call)
-{
-	memset(call, 0, sizeof(*call));
-	call->ids = elements_of(fcinfo, ARG_IDS, "ids");
-	call->versions = elements_of(fcinfo, ARG_VERSIONS, "versions");
-	call->results = elements_of(fcinfo, ARG_RESULTS, "results");
-	call->delays_ms = elements_of(fcinfo, ARG_DELAYS_MS, "delays_ms");
-	call->messages = elements_of(fcinfo, ARG_MESSAGES, "messages");
-	check_length(&call->versions, call->ids.n);
-	check_length(&call->results, call->ids.n);
-	check_length(&call->delays_ms, call->ids.n);
-	check_length(&call->messages, call->ids.n);
-	if (!PG_ARGISNULL(ARG_GRABS))
-	{
-		call->grabs = elements_of(fcinfo, ARG_GRABS, "grabs");
-		check_length(&call->grabs, call->ids.n);
-	}
-	if (!PG_ARGISNULL(ARG_RETRIES))
-	{
-		call->retries = elements_of(fcinfo, ARG_RETRIES, "retries");
-		check_length(&call->retries, call->ids.n);
-	}
-	call->ask_until = PG_ARGISNULL(ARG_ASK) || !PG_GETARG_BOOL(ARG_ASK) ? DT_NOBEGIN :
-		TimestampTzPlusMilliseconds(GetCurrentTimestamp(), Max(twt_function_timeout, 100));
-	call->places = places_of(fcinfo, ARG_PLACES, call->ids.n);
-	check_results(call);
-	call->processing = rows_label("task_status", "PROCESSING");
-	call->ending.status = rows_label("task_status", "DONE");
-	call->ending.has_incarnation = !PG_ARGISNULL(ARG_INCARNATION) && !PG_ARGISNULL(ARG_TOKEN);
-	if (call->ending.has_incarnation)
-	{
-		call->ending.incarnation = PG_GETARG_INT64(ARG_INCARNATION);
-		call->ending.token = PG_GETARG_INT64(ARG_TOKEN);
-	}
-}
-
-/* A token is unique within its incarnation only.  An accepted task has neither. */
-static bool
-is_grab(const FinishCall *call, int i, TupleTableSlot *row)
-{
-	if (call->grabs.n == 0 || element_null(&call->grabs, i))
-		return true;
-	if (call->ending.has_incarnation && !row_null(row, TASK_INCARNATION) &&
-		DatumGetInt64(row_value(row, TASK_INCARNATION)) != call->ending.incarnation)
-		return false;
-	return row_null(row, TASK_TOKEN) ||
-		DatumGetInt64(row_value(row, TASK_TOKEN)) == DatumGetInt64(element(&call->grabs, i));
-}
-
-/*
- * A crash of the server may undo a grab, and the next grab gives the same
- * version again.  The token of the grab tells these two apart.
- */
-static bool
-may_finish(const FinishCall *call, int i, TupleTableSlot *row)
-{
-	if (DatumGetObjectId(row_value(row, TASK_STATUS)) != call->processing ||
-		DatumGetInt64(row_value(row, TASK_VERSION)) != DatumGetInt64(element(&call->versions, i)))
-		return false;
-	return is_grab(call, i, row);
-}
+/* The column of finish_others() after those. */
+#define OTHERS_ENDED RESULT_COLUMNS
 
 /* Deletes the row and returns it; NULL if the caller may not finish the task. */
 static TupleTableSlot *
@@ -180,7 +60,7 @@ take_row(const FinishCall *call, int i, Rows *rows)
 	TupleTableSlot *row = rows_find_at(rows, DatumGetUUIDP(call->ids.values[i]),
 									   element_place(&call->places, i));
 
-	while (row != NULL && may_finish(call, i, row))
+	while (row != NULL && finish_call_may(call, i, row))
 		switch (rows_delete(rows, row))
 		{
 			case ROW_OK:
@@ -218,13 +98,26 @@ twt_cut_message(PG_FUNCTION_ARGS)
 	PG_RETURN_TEXT_P(cut_message(PG_GETARG_TEXT_PP(0)));
 }
 
-static void
-put_result(ReturnSetInfo *results, Datum id, int64 version, Datum status)
+static text *
+message_of(const FinishCall *call, int i)
 {
-	Datum		values[RESULT_COLUMNS] = {id, Int64GetDatum(version), status};
+	return element_null(&call->messages, i) ? NULL :
+		cut_message(DatumGetTextPP(element(&call->messages, i)));
+}
+
+/* Reports a task that is DONE, and tells its function. */
+static void
+put_done(const FinishCall *call, int i, TupleTableSlot *row, Ends *ends)
+{
+	int64		version = DatumGetInt64(row_value(row, TASK_VERSION)) + 1;
+	Datum		values[RESULT_COLUMNS] = {
+		row_value(row, TASK_ID), Int64GetDatum(version), ObjectIdGetDatum(call->ending.status)
+	};
 	bool		nulls[RESULT_COLUMNS] = {[RESULT_DELAY_MS] = true};
 
-	tuplestore_putvalues(results->setResult, results->setDesc, values, nulls);
+	ends_report(ends, values, nulls);
+	if (ends_want(ends, row_value(row, TASK_TYPE)))
+		ends_add(ends, ended_done(row, &call->ending, finish_call_outcome(call, i)));
 }
 
 /* Lets the keys of tasks that left no trace be used again. */
@@ -240,11 +133,12 @@ free_keys(Datum *ids, int n)
 	SPI_finish();
 }
 
-/* Appends the row to the history; false if the policy keeps nothing of it. */
+/* Appends the row to the history; false if nothing of it is kept. */
 static bool
 keep_row(FinishCall *call, int i, History **history, TupleTableSlot *row)
 {
-	int			rule = policy_of_text(row_value(row, TASK_TYPE))->when_done;
+	int			rule = element_is(&call->results, i, "delete") ? DONE_DELETE :
+		policy_of_text(row_value(row, TASK_TYPE))->when_done;
 
 	if (rule == DONE_DELETE)
 		return false;
@@ -252,14 +146,12 @@ keep_row(FinishCall *call, int i, History **history, TupleTableSlot *row)
 		row->tts_isnull[TASK_DATA - 1] = row->tts_isnull[TASK_PAYLOAD - 1] = true;
 	if (*history == NULL)
 		*history = history_open(twt_now());
-	call->ending.message = element_null(&call->messages, i) ? NULL :
-		cut_message(DatumGetTextPP(element(&call->messages, i)));
 	history_add(*history, row, &call->ending);
 	return true;
 }
 
 static void
-finish_done(FinishCall *call, ReturnSetInfo *results)
+finish_done(FinishCall *call, Ends *ends)
 {
 	Rows	   *rows = rows_open();
 	History    *history = NULL;
@@ -271,21 +163,19 @@ finish_done(FinishCall *call, ReturnSetInfo *results)
 		TupleTableSlot *row;
 
 		CHECK_FOR_INTERRUPTS();
-		if (call->ids.nulls[i] || element_null(&call->versions, i) ||
-			!element_is(&call->results, i, "done"))
+		if (!finish_call_is_done(call, i))
 			continue;
 		row = take_row(call, i, rows);
 		if (row == NULL)
 			continue;
+		call->ending.message = message_of(call, i);
+		put_done(call, i, row, ends);
 		if (!keep_row(call, i, &history, row))
 		{
 			if (deleted == NULL)
 				deleted = palloc(call->ids.n * sizeof(Datum));
 			deleted[ndeleted++] = call->ids.values[i];
 		}
-		put_result(results, row_value(row, TASK_ID),
-				   DatumGetInt64(row_value(row, TASK_VERSION)) + 1,
-				   ObjectIdGetDatum(call->ending.status));
 	}
 	if (history != NULL)
 		history_close(history);
@@ -343,7 +233,7 @@ judge_one(const FinishCall *call, int i, Rows **rows, Answer *answer)
 									   element_place(&call->places, i));
 	char	   *function;
 
-	if (row == NULL || !may_finish(call, i, row))
+	if (row == NULL || !finish_call_may(call, i, row))
 		return false;
 	function = judge_by_figures(row_value(row, TASK_TYPE),
 								DatumGetInt32(row_value(row, TASK_TRIES)), answer);
@@ -387,42 +277,73 @@ judge_all(FinishCall *call)
 	call->delays_ms = delays_ms;
 }
 
-static Datum
-array_of(const Elements *elements, Oid type, int len, bool byval, char align)
+static void
+add_ended(const FinishCall *call, Datum id, Datum task, Ends *ends)
 {
-	return PointerGetDatum(construct_array(elements->values, elements->n, type, len, byval, align));
+	Jsonb	   *outcome = finish_call_outcome_of(call, DatumGetUUIDP(id));
+
+	ends_add(ends, outcome == NULL ? task : ended_with_outcome(task, outcome));
 }
 
 static void
-finish_others(FunctionCallInfo fcinfo, const FinishCall *call)
+finish_others(const FinishCall *call, Ends *ends)
 {
-	ReturnSetInfo *results = (ReturnSetInfo *) fcinfo->resultinfo;
-	Datum		values[FINISH_ARGS];
-	char		nulls[FINISH_ARGS];
+	Datum		values[OTHERS_ARGS] = {
+		elements_array(&call->ids, UUIDOID), elements_array(&call->versions, INT8OID),
+		elements_array(&call->results, TEXTOID), elements_array(&call->delays_ms, INT8OID),
+		elements_array(&call->messages, TEXTOID), call->incarnation.value, call->token.value
+	};
+	char		nulls[OTHERS_ARGS] = "       n";
 	uint64		n;
 
-	for (int i = 0; i < FINISH_ARGS; i++)
+	nulls[ARG_INCARNATION] = call->incarnation.isnull ? 'n' : ' ';
+	nulls[ARG_TOKEN] = call->token.isnull ? 'n' : ' ';
+	if (call->grabs.n > 0)
 	{
-		values[i] = PG_GETARG_DATUM(i);
-		nulls[i] = PG_ARGISNULL(i) ? 'n' : ' ';
-	}
-	if (call->retries.n > 0)
-	{
-		values[ARG_RESULTS] = array_of(&call->results, TEXTOID, -1, false, TYPALIGN_INT);
-		values[ARG_DELAYS_MS] = array_of(&call->delays_ms, INT8OID, sizeof(int64),
-										 FLOAT8PASSBYVAL, TYPALIGN_DOUBLE);
+		values[ARG_GRABS] = elements_array(&call->grabs, INT8OID);
+		nulls[ARG_GRABS] = ' ';
 	}
 	plan_begin();
 	n = plan_execute(PLAN_FINISH_OTHERS, values, nulls);
 	for (uint64 i = 0; i < n; i++)
 	{
-		Datum		columns[RESULT_COLUMNS];
-		bool		are_null[RESULT_COLUMNS];
+		Datum		columns[RESULT_COLUMNS + 1];
+		bool		are_null[RESULT_COLUMNS + 1];
 
 		heap_deform_tuple(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, columns, are_null);
-		tuplestore_putvalues(results->setResult, results->setDesc, columns, are_null);
+		ends_report(ends, columns, are_null);
+		if (!are_null[OTHERS_ENDED])
+			add_ended(call, columns[RESULT_ID], columns[OTHERS_ENDED], ends);
 	}
 	SPI_finish();
+}
+
+static void
+finish_some(FinishCall *call, Ends *ends)
+{
+	if (call->has_others)
+		finish_others(call, ends);
+	finish_done(call, ends);
+}
+
+static void
+finish_for_job(void *arg, int which, const char *fault, Ends *ends)
+{
+	FinishCall	call = which == EVERY_TASK ? *(FinishCall *) arg : finish_call_one(arg, which);
+
+	if (fault != NULL)
+		finish_call_change(&call, "fault", fault);
+	finish_some(&call, ends);
+}
+
+/* The caller finishes the task again. */
+static void
+leave_for_job(void *arg, int which, Ends *ends)
+{
+	FinishCall	call = finish_call_one(arg, which);
+
+	finish_call_change(&call, "later", NULL);
+	finish_some(&call, ends);
 }
 
 PG_FUNCTION_INFO_V1(twt_finish_tasks);
@@ -430,17 +351,15 @@ Datum
 twt_finish_tasks(PG_FUNCTION_ARGS)
 {
 	FinishCall	call;
+	EndJob		job = {&call, 0, finish_for_job, leave_for_job};
 
 	PreventCommandIfReadOnly("twtasks_internal.finish_tasks()");
 	PreventCommandIfParallelMode("twtasks_internal.finish_tasks()");
-	read_arguments(fcinfo, &call);
+	finish_call_read(fcinfo, &call);
 	InitMaterializedSRF(fcinfo, 0);
-	if (call.has_others)
-	{
-		if (call.retries.n > 0)
-			judge_all(&call);
-		finish_others(fcinfo, &call);
-	}
-	finish_done(&call, (ReturnSetInfo *) fcinfo->resultinfo);
+	if (call.has_others && call.retries.n > 0)
+		judge_all(&call);
+	job.ntasks = call.ids.n;
+	on_end_run(&job, (ReturnSetInfo *) fcinfo->resultinfo, call.raises);
 	return (Datum) 0;
 }

@@ -223,6 +223,17 @@ find_row(const GrabCall *call, int i, Rows *rows)
 	return row != NULL && !row_is_outdated(row) && may_grab(call, i, row) ? row : NULL;
 }
 
+/*
+ * A crash that loses a grab lets the task run again while its handler may still
+ * run.  Only the rule to retry at once allows that.
+ */
+static bool
+must_last(const GrabCall *call, int i, TupleTableSlot *row)
+{
+	return DatumGetObjectId(element(&call->stuck, i)) != call->stuck_retry ||
+		policy_of_text(row_value(row, TASK_TYPE))->waits_for_deadline;
+}
+
 static void
 grab_one(GrabCall *call, int i, Rows *rows)
 {
@@ -239,7 +250,7 @@ grab_one(GrabCall *call, int i, Rows *rows)
 	}
 	hand_over(call, row);
 	call->won++;
-	if (DatumGetObjectId(element(&call->stuck, i)) != call->stuck_retry)
+	if (must_last(call, i, row))
 		call->must_last++;
 }
 

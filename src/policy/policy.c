@@ -42,7 +42,9 @@ enum
 	READ_STUCK_FUNCTION,
 	READ_RETRY,
 	READ_RETRY_FUNCTION,
-	READ_RESET_TRIES
+	READ_RESET_TRIES,
+	READ_ON_END,
+	READ_WAITS_FOR_DEADLINE
 };
 
 /* A row of twtasks.type_policy; options that are not set are as in no_policy. */
@@ -71,6 +73,7 @@ typedef struct Kept
 	char	  **paused_buckets;
 	int			npaused_buckets;
 	bool		is_open;		/* nothing is paused or bound to nodes */
+	bool		any_on_end;		/* a rule names a function for it */
 	HTAB	   *known_types;	/* merged policies, by type */
 } Kept;
 
@@ -80,7 +83,8 @@ static const TypePolicy no_policy = {
 	.when_done = -1,
 	.aging_us = -1,
 	.timeout_us = -1,
-	.resets_tries = -1
+	.resets_tries = -1,
+	.waits_for_deadline = -1
 };
 
 static const TypePolicy default_policy = {
@@ -153,6 +157,9 @@ read_options(HeapTuple row, TypePolicy *options)
 	options->retry = read_jsonb(row, READ_RETRY);
 	options->retry_function = cached_text(row, READ_RETRY_FUNCTION);
 	options->resets_tries = (int) cached_int8(row, READ_RESET_TRIES, no_policy.resets_tries);
+	options->on_end = cached_text(row, READ_ON_END);
+	options->waits_for_deadline = (int) cached_int8(row, READ_WAITS_FOR_DEADLINE,
+													no_policy.waits_for_deadline);
 }
 
 static void
@@ -186,6 +193,7 @@ read_rules(void)
 		rule->pattern = cached_text(row, READ_PATTERN);
 		read_options(row, &rule->options);
 		kept.is_open &= rule->options.nodes == NULL;
+		kept.any_on_end |= rule->options.on_end != NULL;
 	}
 }
 
@@ -262,9 +270,12 @@ take_options(TypePolicy *policy, const TypePolicy *options)
 		policy->retry = options->retry;
 	if (options->resets_tries != no_policy.resets_tries)
 		policy->resets_tries = options->resets_tries;
+	if (options->waits_for_deadline != no_policy.waits_for_deadline)
+		policy->waits_for_deadline = options->waits_for_deadline;
 	take_function(&policy->intercept, options->intercept);
 	take_function(&policy->stuck_function, options->stuck_function);
 	take_function(&policy->retry_function, options->retry_function);
+	take_function(&policy->on_end, options->on_end);
 }
 
 static void
@@ -311,6 +322,13 @@ policy_of_text(Datum type)
 	if (likely(is_plain()))
 		return &default_policy;
 	return policy_find(TextDatumGetCString(type));
+}
+
+bool
+policy_any_on_end(void)
+{
+	table_cache_refresh(cache);
+	return kept.any_on_end;
 }
 
 int

@@ -44,6 +44,8 @@ typedef struct TypePolicy
 	Jsonb	   *retry;			/* NULL: not set */
 	const char *retry_function; /* NULL: none */
 	int			resets_tries;	/* true when not set */
+	const char *on_end;			/* a function; NULL: none */
+	int			waits_for_deadline; /* takeover; false when not set */
 	bool		is_paused;
 } TypePolicy;
 
@@ -58,6 +60,9 @@ extern const TypePolicy *policy_find(const char *type);
 
 /* The same for a text Datum, which is copied only if something is configured. */
 extern const TypePolicy *policy_of_text(Datum type);
+
+/* Whether any policy names a function for on_end.  Costs nothing. */
+extern bool policy_any_on_end(void);
 
 /* The priority that a task reaches after being SUBMITTED for waited_us. */
 extern int	policy_risen(Datum type, int priority, int64 waited_us);

@@ -57,8 +57,11 @@ static const Hook hooks[HOOK_COUNT] = {
 	{"task_input"}, "stuck_rule"},
 	[HOOK_INTERCEPT] = {"intercept", "(twtasks.new_task) returns twtasks.new_task",
 	{"new_task"}, "new_task"},
+	[HOOK_DUTY] = {"a duty", "() returns bigint", {NULL}, "bigint"},
 	[HOOK_MESSAGE] = {"take_messages", "(twtasks.message) returns twtasks.new_task",
 	{"message"}, "new_task"},
+	[HOOK_ON_END] = {"on_end", "(twtasks.ended_task[]) returns void",
+	{"ended_task[]"}, "void"},
 };
 
 static Oid
@@ -68,6 +71,12 @@ type_by_name(const char *name)
 		return TEXTOID;
 	if (strcmp(name, "timestamptz") == 0)
 		return TIMESTAMPTZOID;
+	if (strcmp(name, "bigint") == 0)
+		return INT8OID;
+	if (strcmp(name, "void") == 0)
+		return VOIDOID;
+	if (strcmp(name, "ended_task[]") == 0)
+		return get_array_type(rows_type("ended_task"));
 	return rows_type(name);
 }
 
@@ -387,6 +396,19 @@ twt_call_stuck(PG_FUNCTION_ARGS)
 									  args, &result, &isnull);
 
 	return answer_row(fcinfo, answered, result, isnull);
+}
+
+PG_FUNCTION_INFO_V1(twt_call_duty);
+Datum
+twt_call_duty(PG_FUNCTION_ARGS)
+{
+	bool		isnull;
+	Datum		next_ms = policy_call_in_time(HOOK_DUTY, text_to_cstring(PG_GETARG_TEXT_PP(0)),
+											  NULL, &isnull);
+
+	if (isnull)
+		PG_RETURN_NULL();
+	return next_ms;
 }
 
 PG_FUNCTION_INFO_V1(twt_call_message);

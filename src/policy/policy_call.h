@@ -22,7 +22,9 @@ typedef enum PolicyHook
 	HOOK_RETRY,					/* (task_input, text) returns timestamptz */
 	HOOK_STUCK,					/* (task_input) returns stuck_rule */
 	HOOK_INTERCEPT,				/* (new_task) returns new_task */
+	HOOK_DUTY,					/* () returns bigint; see run_duties() */
 	HOOK_MESSAGE,				/* (message) returns new_task */
+	HOOK_ON_END,				/* (ended_task[]) returns void */
 	HOOK_COUNT
 } PolicyHook;
 

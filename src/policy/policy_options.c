@@ -20,6 +20,7 @@
 #include "utils/timestamp.h"
 
 #include "common/pattern.h"
+#include "node/clock.h"
 #include "policy/policy.h"
 #include "policy/retry.h"
 
@@ -55,6 +56,14 @@ twt_fits(PG_FUNCTION_ARGS)
 	if (fit == 0)
 		PG_RETURN_NULL();
 	PG_RETURN_INT32(Min(fit, PG_INT32_MAX));
+}
+
+PG_FUNCTION_INFO_V1(twt_may_still_run);
+Datum
+twt_may_still_run(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(policy_of_text(PG_GETARG_DATUM(0))->waits_for_deadline &&
+				   PG_GETARG_TIMESTAMPTZ(1) > twt_now());
 }
 
 /* The columns of twtasks_internal.type_options(). */

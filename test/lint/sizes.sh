@@ -50,6 +50,6 @@ statistics()
 	functions | awk -F '\t' '
 		$4 > 60 { printf "%s:%d: %s() has %d lines, more than 60\n", $1, $2, $3, $4 }
 		$5 > 5 && $3 !~ /_hook$/ { printf "%s:%d: %s() has %d parameters, more than 5\n", $1, $2, $3, $5 }'
-	long_files 500 src sidecar web workers sql
+	long_files 500 src sidecar web workers sql extensions
 	long_files 700 test bench scripts examples
 } | breaches

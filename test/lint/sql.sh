@@ -25,14 +25,15 @@ statements()
 		}'
 }
 
+# unlisted DIRECTORY
 unlisted()
 {
-	comm -3 <(files sql -- '*.sql' | sed 's,^sql/,,' | sort) \
-		<(sed 's/#.*//; s/ *$//; /^$/d' sql/order.txt | sort) |
-		tr -d '\t' | sed 's,.*,sql/order.txt:1: & is not both there and in sql/,'
+	comm -3 <(files "$1" -- '*.sql' | sed "s,^$1/,," | sort) \
+		<(sed 's/#.*//; s/ *$//; /^$/d' "$1/order.txt" | sort) |
+		tr -d '\t' | sed "s,.*,$1/order.txt:1: & is not both there and in $1/,"
 }
 
 {
-	files sql -- '*.sql' | statements
-	[ ! -e sql/order.txt ] || unlisted
+	files sql extensions -- '*.sql' | statements
+	for order in sql/order.txt extensions/*/order.txt; do unlisted "${order%/order.txt}"; done
 } | breaches

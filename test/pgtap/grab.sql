@@ -3,7 +3,7 @@
 -- unknown outcome is resolved.
 --
 \ir ../lib/tasks.sql
-SELECT plan(56);
+SELECT plan(57);
 
 -- The answer and the effect of a grab.
 SELECT task_id AS task FROM twtasks.add_task('GRAB', '{"d": 1}', 'sub', 'key', NULL, 3, NULL, 'b', NULL, '{"c": 1}', '\x00ff') \gset
@@ -145,6 +145,9 @@ SELECT is(pg_temp.waits_after(ARRAY[pg_temp.id(99)], '{retry}', false), 'on', 'a
 SELECT is(pg_temp.waits_after(ARRAY[pg_temp.id(35), pg_temp.id(36)], '{retry}', false), 'off', 'a grab of tasks that may run twice does not wait for the disk');
 SELECT is((SELECT count(*) FROM twtasks.task WHERE id = ANY (ARRAY[pg_temp.id(35), pg_temp.id(36)]) AND stuck = 'retry' AND status = 'PROCESSING'), 2::bigint,
 	'one stuck rule may stand for all tasks of a call');
+SELECT twtasks.configure_type('TEST', takeover => 'deadline') \g /dev/null
+SELECT is(pg_temp.waits_after(ARRAY[pg_temp.id(37)], '{retry}', false), 'on', 'a grab of a task that must not run again before its deadline waits for the disk');
+SELECT twtasks.drop_type_policy('TEST') \g /dev/null
 
 -- Switched off, nobody gets anything; and on again.
 SELECT task_id AS e FROM twtasks.add_task('E') \gset

@@ -15,13 +15,15 @@ SELECT f, '{producer}'::text[] FROM unnest('{add_task,add_tasks,take_messages,li
 UNION ALL
 SELECT 'clock', '{producer,worker,web,operator,viewer,tester}'::text[]
 UNION ALL
+SELECT 'set_outcome', '{producer,worker}'::text[]
+UNION ALL
 SELECT 'finish_task', '{worker,web}'::text[]
 UNION ALL
 SELECT f, '{producer,worker,operator,viewer,tester}'::text[] FROM unnest('{is_enabled,is_adopted,is_paused,queue_kind,queue_stats,
 	cron_next,cron_preview}'::text[]) f
 UNION ALL
 SELECT f, '{worker}'::text[] FROM unnest('{next_triggers,grab_tasks,resolve_grab,execute_tasks,find_handler,check_handlers,note_faults,finish_tasks,resolve_finish,sweep_tasks,
-	expire_tasks,promote_tasks,recover_tasks,start_node,refusal,heartbeat,tick,end_node,make_partitions,clean_tasks,read_policies,run_schedules,take_types,take_cancels,
+	expire_tasks,promote_tasks,recover_tasks,run_duties,start_node,refusal,heartbeat,tick,end_node,make_partitions,clean_tasks,read_policies,run_schedules,take_types,take_cancels,
 	read_limits,offer_slots,clean_slots,monitor_tasks}'::text[]) f
 UNION ALL
 SELECT f, '{operator}'::text[] FROM unnest('{resume_task,reschedule_task,cancel_task,fail_task,hold_task,release_task,
@@ -33,12 +35,12 @@ SELECT f, '{tester}'::text[] FROM unnest('{run_inline,set_clock,advance_clock,re
 UNION ALL
 SELECT f, '{worker,operator,viewer}'::text[] FROM unnest('{policy_of,limit_name,count_tasks,find_stuck,blockers,id_of,adoption_fault,is_testing}'::text[]) f
 UNION ALL
-SELECT f, '{}'::text[] FROM unnest('{add_occurrence,add_task_as,allow_type,disallow_type,apply_stuck_rule,audit_policy,audit_schedule,change_finished,change_task,check_schedule,clean_default,clean_older,free_old_keys,cron_last,changeable,check_change,check_filter,
+SELECT f, '{}'::text[] FROM unnest('{add_occurrence,add_task_as,allow_type,disallow_type,apply_stuck_rule,audit_policy,audit_schedule,change_finished,change_task,check_schedule,clean_default,clean_older,asks_on_end,check_outcome,may_still_run,cancel_now,end_now,end_tasks,ended_live,ended_final,free_old_keys,cron_last,changeable,check_change,check_filter,
 	check_testing,check_waiting,claim_again,cut_message,describe_schedule,do_duties,end_by_hand,facts,find_gone_nodes,find_tasks,finish_others,
 	finished_facts,renew_marker,make_marker,write_adoption,hold_copied,lock_unless_busy,make_live_again,may_change,move_by_hand,next_inline,forget_runs,node_lock,only_in,overdue_at,own_place,
 	queue_trigger,run_schedule,retry_inline,session_holds,session_is_idle,set_schedule_paused,start_schedule,table_changed,try_to_lead,watch_session,
 	check_bucket,check_duration,check_may_name,check_pattern,config_changed,fits,clock_ahead,keep_finished,queue_time,finish_cancelled,honour_cancels,cancel_orphans,write_audit,
-	ask_stuck,pause,resume,call_stuck,check_function,check_number,check_retry,check_retry_stage,parse_duration,retry_delay,type_options,
+	ask_stuck,ask_duties,pause,resume,call_stuck,call_duty,check_allowed,check_function,check_number,check_retry,check_retry_stage,parse_duration,retry_delay,type_options,
 	count_queued,count_not_queued,count_errors,late_queued,late_not_queued,why_queued,why_limited,living_nodes,works_for,unhandled,is_known_type,lacks_queue,queued_buckets,queued_types,unhandled_types,note_types,any_lives,lonely_buckets,note_refusal,
 	check_limit,check_options,shown,count_slots,live_slots,make_slots,offer_slot,offer_types,slots_lock,lock_session,try_lock,actor,caller,configure_type_as_owner,run_inline_as_owner,take_messages_as_owner,listener_offset_as_owner,
 	check_place,check_run,check_rule,check_keeper,move_offset,call_message,message_key,message_tasks,add_corrupted,take_singly,take_run}'::text[]) f;

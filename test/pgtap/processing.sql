@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(37);
+SELECT plan(52);
 CREATE SCHEMA app;
 
 -- ---- when done ----
@@ -96,6 +96,40 @@ SELECT is((SELECT jsonb_build_array(retried, errors, failed, next_ms IS NOT DIST
 SELECT is((SELECT count(*) FROM twtasks.task WHERE id BETWEEN pg_temp.id(60) AND pg_temp.id(62) AND status = 'PROCESSING'), 2::bigint, 'the tasks behind a slow function stay as they are');
 SELECT errors FROM twtasks_internal.recover_tasks() \g /dev/null
 SELECT is((SELECT jsonb_build_array(retried, errors, failed, next_ms IS NOT DISTINCT FROM 0) FROM twtasks_internal.recover_tasks()), '[0, 1, 0, false]', 'the last of these tasks is decided by a later call');
+
+-- ---- when a task of a gone node is taken over ----
+DELETE FROM twtasks.task;
+SELECT twtasks.configure_type('LATE*', takeover => 'deadline') \g /dev/null
+SELECT twtasks.configure_type('LATE|GONE', takeover => 'gone') \g /dev/null
+SELECT is((twtasks.policy_of('LATE|GONE')).takeover, 'gone', 'a longer pattern may take over at once again');
+SELECT twtasks_internal.start_node('gone') AS gone \gset
+CREATE FUNCTION pg_temp.run_on(node bigint, n integer, type text, rule twtasks.stuck_rule) RETURNS void
+LANGUAGE sql
+AS $$
+	SELECT twtasks.add_task(type, task_id => pg_temp.id(n));
+	SELECT twtasks_internal.grab_tasks(ARRAY[pg_temp.id(n)], '{0}', node, pg_temp.token(), '{600000}', ARRAY[rule]);
+$$;
+SELECT pg_temp.run_on(:gone, 100 + n, 'LATE', rule) FROM unnest('{retry,error,fail,ignore}'::twtasks.stuck_rule[]) WITH ORDINALITY r(rule, n) \g /dev/null
+SELECT pg_temp.run_on(:gone, 105, 'LATE|GONE', 'retry'), pg_temp.run_on(:gone, 106, 'OTHER', 'retry'), pg_temp.run_on(:gone, 107, 'LATE', 'retry') \g /dev/null
+SELECT twtasks_internal.end_node(:gone) \g /dev/null
+SELECT is((SELECT retried FROM twtasks_internal.recover_tasks()), 2::bigint, 'tasks without a policy, and of one with gone, are taken over at once');
+SELECT is((SELECT array_agg(type ORDER BY type) FROM twtasks.task WHERE status = 'SUBMITTED'), '{LATE|GONE,OTHER}', 'the tasks that wait for their deadline are not taken over');
+SELECT ok((SELECT next_ms BETWEEN 500000 AND 600010 FROM twtasks_internal.recover_tasks()), 'the next look is when the first deadline has passed');
+SELECT is((SELECT count(*) FROM twtasks.node WHERE incarnation = :gone), 1::bigint, 'the gone node is remembered for its tasks');
+UPDATE twtasks.node SET ended = ended - interval '1 h' WHERE incarnation = :gone;
+SELECT twtasks_internal.recover_tasks() \g /dev/null
+SELECT is((SELECT count(*) FROM twtasks.task WHERE type = 'LATE' AND status = 'PROCESSING'), 5::bigint, 'an hour after the node ended its tasks still wait');
+SELECT is((twtasks.request_cancel(pg_temp.id(107), 1, 'wrong')).result, 'requested', 'a task that may still run is not cancelled at once');
+SELECT twtasks_internal.take_cancels(pg_temp.node()) \g /dev/null
+SELECT is(pg_temp.state(pg_temp.id(107)), 'PROCESSING 1', 'no other sidecar cancels that task');
+SELECT is(pg_temp.state(pg_temp.id(101)), 'PROCESSING 1', 'the task waits with the version that its handler knows');
+SELECT is((SELECT status FROM twtasks_internal.finish_tasks(ARRAY[pg_temp.id(101)], '{1}', '{done}', '{0}', '{NULL}', :gone, 5)), 'DONE', 'until its deadline the result of its handler counts');
+UPDATE twtasks.task SET deadline = deadline - interval '11 min' WHERE type = 'LATE';
+SELECT is((SELECT jsonb_build_array(retried, errors, failed) FROM twtasks_internal.recover_tasks(false)), '[0, 1, 1]', 'the stuck rules apply after the deadline');
+SELECT is(pg_temp.state(pg_temp.id(107)), 'CANCELLED 2', 'a request to cancel counts after the deadline');
+SELECT is(pg_temp.state(pg_temp.id(104)), 'PROCESSING 1', 'the rule ignore is followed after the deadline too');
+SELECT is((SELECT status FROM twtasks_internal.finish_tasks(ARRAY[pg_temp.id(102)], '{1}', '{done}', '{0}', '{NULL}', :gone, 6)), NULL, 'after its deadline the result of its handler is refused');
+SELECT throws_ok($$SELECT twtasks.configure_type('LATE', takeover => 'never')$$, '22P02', NULL, 'takeover is one of two words');
 
 SELECT * FROM finish();
 ROLLBACK;

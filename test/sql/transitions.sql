@@ -12,6 +12,12 @@ SELECT action, from_status AS "from", to_status AS "to", actor, guard, timer
 FROM twtasks.transition
 ORDER BY from_status NULLS FIRST, action, to_status;
 
+CREATE SCHEMA regress_state;
+CREATE FUNCTION regress_state.refuses(tasks twtasks.ended_task[]) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+AS $$ BEGIN RAISE EXCEPTION 'not now'; END $$;
+SET client_min_messages = error;
+
 -- Does one transition to one new task.
 CREATE FUNCTION pg_temp.act(action text, task uuid) RETURNS void
 LANGUAGE plpgsql
@@ -33,6 +39,14 @@ BEGIN
 		WHEN action = 'expire' THEN
 			UPDATE twtasks.task SET expires = created - interval '1 s' WHERE id = act.task;
 			PERFORM twtasks_internal.expire_tasks();
+		WHEN action = 'on_end' THEN
+			PERFORM twtasks.configure_type('TEST', on_end => 'regress_state.refuses');
+			CASE split_part(pg_temp.state(task), ' ', 1)
+				WHEN 'PROCESSING' THEN PERFORM pg_temp.finish(task, 'done');
+				WHEN 'ERROR' THEN PERFORM pg_temp.change('fail', task, pg_temp.version_of(task));
+				ELSE PERFORM pg_temp.change('cancel', task, pg_temp.version_of(task));
+			END CASE;
+			PERFORM twtasks.drop_type_policy('TEST');
 		WHEN action = 'stuck' THEN
 			UPDATE twtasks.task SET deadline = created - interval '1 s' WHERE id = act.task;
 			PERFORM twtasks_internal.recover_tasks();
@@ -244,3 +258,5 @@ END $$;
 SELECT * FROM pg_temp.lead('promote') ORDER BY status;
 SELECT * FROM pg_temp.lead('expire') ORDER BY status;
 SELECT * FROM pg_temp.lead('stuck') ORDER BY status;
+
+DROP SCHEMA regress_state CASCADE;

@@ -391,6 +391,19 @@ foreach my $case ([ 'FIXED', 'DONE 2', 2 ], [ 'ONCE', 'ERROR 2', 1 ])
 		1, "$type: all requests have one key");
 }
 
+# ---- the key of the task's choice ----
+
+my $keyed = $node->add_task('HTTP',
+	data => '{}',
+	context => encode_json({ idempotency_key => 'refund 7' }));
+
+check($keyed, 'DONE 2', qr/^$/, 'a task that names its idempotency key');
+is(($server->requests($keyed))[0]{headers}{'idempotency-key'}, 'refund%207', 'the request has the key that the task names');
+my $miskeyed = $node->add_task('HTTP', data => '{}', context => '{"idempotency_key": 7}');
+
+check($miskeyed, 'ERROR 2', qr/^cannot send the idempotency key that the task names: it is no string$/, 'a task whose key is no string');
+is(scalar $server->requests($miskeyed), 0, 'a task whose key cannot be used is not sent');
+
 # ---- certificates ----
 
 check(add('TLS'), 'DONE 2', qr/^$/, 'a server with TLS');

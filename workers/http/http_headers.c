@@ -13,6 +13,9 @@ static const char *const reserved[] = {
 	"Trailer", "Upgrade", "Idempotency-Key", "traceparent", "tracestate"
 };
 
+/* Common receivers keep no longer ones. */
+#define IDEMPOTENCY_KEY_MAX 255
+
 static const char *const reserved_prefixes[] = {"Twtasks-", "webhook-", "Proxy-"};
 
 /* ---- the handler's own ---- */
@@ -100,6 +103,21 @@ add_context(struct curl_slist **list, const Task *task)
 }
 
 static void
+add_idempotency_key(struct curl_slist **list, const HttpHeaders *headers, const Task *task)
+{
+	char	   *own;
+
+	if (headers->idempotency_key != NULL)
+	{
+		add_encoded(list, "Idempotency-Key", headers->idempotency_key);
+		return;
+	}
+	own = psprintf("%s:" INT64_FORMAT, task->id_text, task->version);
+	add(list, "Idempotency-Key", own);
+	pfree(own);
+}
+
+static void
 add_signature(struct curl_slist **list, const HttpHeaders *headers,
 			  const Task *task)
 {
@@ -132,12 +150,11 @@ struct curl_slist *
 http_headers_make(const HttpHeaders *headers, const Task *task)
 {
 	struct curl_slist *list = NULL;
-	char	   *key = psprintf("%s:" INT64_FORMAT, task->id_text, task->version);
 
 	if (!has_content_type(headers))
 		add(&list, "Content-Type",
 			task->is_binary ? "application/octet-stream" : "application/json");
-	add(&list, "Idempotency-Key", key);
+	add_idempotency_key(&list, headers, task);
 	add(&list, "Twtasks-Id", task->id_text);
 	add_number(&list, "Twtasks-Version", task->version);
 	add(&list, "Twtasks-Type", task->type);
@@ -153,31 +170,58 @@ http_headers_make(const HttpHeaders *headers, const Task *task)
 
 	/* libcurl would wait for permission to send a large body */
 	list = curl_slist_append(list, "Expect:");
-	pfree(key);
 	return list;
 }
 
-const char *
-http_headers_url(const Task *task, char **url)
+/* ---- what the task's context names ---- */
+
+static const char *
+find_member(const Task *task, const char *name, char **value)
 {
 	const char *error = NULL;
 	const json_t *named;
 	json_t	   *context;
 	ForeignJsonFault fault;
 
-	*url = NULL;
+	*value = NULL;
 	if (task->context == NULL)
 		return NULL;
 	if (strlen(task->context) > CONTEXT_READ_MAX)
 		return "its context has more than 64 kB";
 	context = foreign_json_load(task->context, strlen(task->context), NULL, &fault);
-	named = json_object_get(context, "http_url");
+	named = json_object_get(context, name);
 	if (context == NULL)
 		error = "its context cannot be read";
 	else if (json_is_string(named))
-		*url = pstrdup(json_string_value(named));
+		*value = pstrdup(json_string_value(named));
 	else if (named != NULL && !json_is_null(named))
 		error = "it is no string";
 	json_decref(context);
 	return error;
+}
+
+const char *
+http_headers_url(const Task *task, char **url)
+{
+	return find_member(task, "http_url", url);
+}
+
+/*
+ * Most contexts name no key, so we look for its name before we read the JSON.  The
+ * server writes the names of members without escapes.
+ */
+const char *
+http_headers_key(const Task *task, char **key)
+{
+	const char *error;
+
+	*key = NULL;
+	if (task->context == NULL || strstr(task->context, "\"idempotency_key\"") == NULL)
+		return NULL;
+	error = find_member(task, "idempotency_key", key);
+	if (*key == NULL || ((*key)[0] != '\0' && strlen(*key) <= IDEMPOTENCY_KEY_MAX))
+		return error;
+	pfree(*key);
+	*key = NULL;
+	return "it must have 1 to 255 bytes";
 }

@@ -7,7 +7,8 @@
  *
  *	 Content-Type			application/json, or application/octet-stream for
  *							a payload
- *	 Idempotency-Key		ID:VERSION, another one in each try
+ *	 Idempotency-Key		the one that the task's context names, else
+ *							ID:VERSION, another one in each try
  *	 Twtasks-Id, -Version, -Type, -Sub-Type, -Tries, -Deadline
  *	 webhook-id, webhook-timestamp, webhook-signature
  *							when there are keys; the id is the task's
@@ -28,6 +29,7 @@ struct curl_slist;
 typedef struct HttpHeaders
 {
 	const HttpKeys *keys;		/* NULL: not signed */
+	const char *idempotency_key;	/* NULL: ID:VERSION */
 	char	  **more;			/* lines of the handler's own; NULL: none */
 	int64		timestamp;		/* seconds since 1970 */
 } HttpHeaders;
@@ -44,5 +46,11 @@ extern const char *http_headers_check(const char *line);
  * NULL, or why the URL is ambiguous or unreadable.
  */
 extern const char *http_headers_url(const Task *task, char **url) MUSTCHECK;
+
+/*
+ * The same for the idempotency key.  A task whose key cannot be used must not be
+ * sent: with a key that changes in each try its receiver may act twice.
+ */
+extern const char *http_headers_key(const Task *task, char **key) MUSTCHECK;
 
 #endif							/* TWT_HTTP_HEADERS_H */

@@ -152,6 +152,7 @@ set_task(HttpPost *post, const HttpSettings *settings, const Task *task)
 	CURL	   *easy = post->easy;
 	HttpHeaders headers = {
 		.keys = settings->keys,
+		.idempotency_key = post->key,
 		.more = post->is_own_host ? settings->headers : NULL,
 		.timestamp = http_post_now_us() / 1000000
 	};
@@ -215,6 +216,13 @@ set_limits(HttpPost *post, const HttpSettings *settings)
 	}
 }
 
+static const char *
+fault(HttpPost *post, const char *of, const char *error)
+{
+	snprintf(post->error, sizeof(post->error), "cannot send %s that the task names: %s", of, error);
+	return post->error;
+}
+
 const char *
 http_post_init(HttpPost *post, const HttpSettings *settings, const Task *task)
 {
@@ -228,7 +236,10 @@ http_post_init(HttpPost *post, const HttpSettings *settings, const Task *task)
 		error = http_settings_choose(settings, named, &post->url);
 	pfree(named);
 	if (error != NULL)
-		return error;
+		return fault(post, "to the URL", error);
+	error = http_headers_key(task, &post->key);
+	if (error != NULL)
+		return fault(post, "the idempotency key", error);
 	post->is_own_host = http_url_is_same_host(&post->url, &settings->url);
 	post->must_be_public = !post->is_own_host && settings->is_public_only;
 	return NULL;
@@ -265,6 +276,7 @@ http_post_clear(HttpPost *post, HttpClient *client)
 		http_client_put(client, post->easy);
 	curl_slist_free_all(post->headers);
 	http_url_clear(&post->url);
+	pfree(post->key);
 	output_clear(&post->body);
 	pfree(post->json.data);
 }

@@ -41,6 +41,7 @@ typedef struct HttpPost
 	CURL	   *easy;			/* NULL: not made */
 	struct curl_slist *headers;
 	HttpUrl		url;
+	char	   *key;			/* as in HttpHeaders */
 	bool		is_own_host;	/* the handler's own host, not one that the
 								 * task chose */
 	bool		must_be_public; /* its host needs a public address */
@@ -67,7 +68,7 @@ typedef struct HttpPost
 } HttpPost;
 
 /*
- * Reads the task's URL.  Returns NULL on success, else why the task cannot be
+ * Reads the task's URL and key.  Returns NULL on success, else why the task cannot be
  * sent.  The post can be cleared in either case.
  */
 extern const char *http_post_init(HttpPost *post, const HttpSettings *settings,

@@ -96,7 +96,7 @@ read_outcome(const HttpReply *reply, const json_t *object, const char *repeated,
 			 Verdict *verdict, char **message)
 {
 	WorkerReply said;
-	char	   *error = worker_protocol_decode_outcome(object, &said);
+	char	   *error = worker_protocol_decode_outcome(object, reply->json, &said);
 
 	verdict->result = said.result;
 	verdict->delay_us = said.delay_us;
@@ -105,8 +105,11 @@ read_outcome(const HttpReply *reply, const json_t *object, const char *repeated,
 	if (error == NULL && repeated != NULL)
 		error = psprintf(FOREIGN_JSON_REPEATED, repeated);
 	*message = said.message;
+	verdict->outcome = said.outcome;
 	if (error != NULL)
 	{
+		pfree(said.outcome);
+		verdict->outcome = NULL;
 		pfree(said.message);
 		*message = psprintf(BAD_ANSWER "%s", error);
 		pfree(error);
@@ -148,10 +151,12 @@ describe(const HttpReply *reply)
 
 void
 http_reply_judge(const HttpReply *reply, char *const *statuses,
-				 Verdict *verdict, char **message)
+				 Verdict *verdict, char **message, char **outcome)
 {
-	verdict->result = judge_status(reply->status, statuses);
-	verdict->delay_us = TASK_DELAY_BY_POLICY;
+	*verdict = (Verdict)
+	{
+		.result = judge_status(reply->status, statuses), .delay_us = TASK_DELAY_BY_POLICY
+	};
 	*message = NULL;
 	if (reply->status < 200 || reply->status >= 300 ||
 		!judge_json(reply, verdict, message))
@@ -166,4 +171,5 @@ http_reply_judge(const HttpReply *reply, char *const *statuses,
 		verdict->result == TASK_FAILURE)
 		verdict->result = TASK_RETRY;
 	verdict->message = *message;
+	*outcome = unconstify(char *, verdict->outcome);
 }

@@ -36,9 +36,12 @@ typedef struct HttpReply
 	int64		now_us;			/* since 1970 */
 } HttpReply;
 
-/* message is palloc'd, or NULL. */
+/*
+ * message and outcome are palloc'd, or NULL; the verdict has them too.  statuses
+ * are those of the handler.
+ */
 extern void http_reply_judge(const HttpReply *reply, char *const *statuses,
-							 Verdict *verdict, char **message);
+							 Verdict *verdict, char **message, char **outcome);
 
 /*
  * Reads a Retry-After header: seconds, or an HTTP date.  The delay is at least

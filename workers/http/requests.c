@@ -109,6 +109,7 @@ report_answer(Request *request)
 	StringInfoData body;
 	Verdict		verdict = {0};
 	char	   *message;
+	char	   *outcome;
 	long		status = 0;
 	HttpReply	reply = {
 		.retry_after = get_header(post->easy, "Retry-After"),
@@ -122,9 +123,10 @@ report_answer(Request *request)
 	initStringInfo(&body);
 	output_append(&post->body, &body);
 	reply.body = body.data;
-	http_reply_judge(&reply, request->requests->settings->statuses, &verdict, &message);
+	http_reply_judge(&reply, request->requests->settings->statuses, &verdict, &message, &outcome);
 	report(request, &verdict);
 	pfree(message);
+	pfree(outcome);
 	pfree(body.data);
 }
 
@@ -219,8 +221,7 @@ requests_start(Requests *requests, Task *task, int64 start_by_us)
 
 	error = http_post_init(post, requests->settings, task);
 	if (error != NULL)
-		end_early(request, TASK_ERROR,
-				  psprintf("cannot send to the URL that the task names: %s", error));
+		end_early(request, TASK_ERROR, pstrdup(error));
 	else if (!http_post_start(post, requests->client, requests->settings, task, request))
 		end_early(request, TASK_RETRY, pstrdup("out of memory"));
 }

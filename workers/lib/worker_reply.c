@@ -10,6 +10,15 @@
 #include "base/text.h"
 #include "workers/lib/worker_reply.h"
 
+/* A JSON string has no raw line ends, so a line end is white space here. */
+static void
+append_outcome(StringInfo out, const char *outcome)
+{
+	appendStringInfoString(out, ",\"outcome\":");
+	for (; *outcome; outcome++)
+		appendStringInfoChar(out, *outcome == '\n' ? ' ' : *outcome);
+}
+
 void
 worker_reply(StringInfo out, const Task *task, const Verdict *verdict)
 {
@@ -25,5 +34,7 @@ worker_reply(StringInfo out, const Task *task, const Verdict *verdict)
 		text_escape_json(out, verdict->message, strlen(verdict->message), SIZE_MAX);
 		appendStringInfoChar(out, '"');
 	}
+	if (verdict->outcome != NULL)
+		append_outcome(out, verdict->outcome);
 	appendStringInfoString(out, "}\n");
 }

@@ -48,6 +48,7 @@ take_line(WorkerOutput *output, const char *line, size_t len)
 		output->events->on_fault(output->arg, error, text_quote_line(line, len, QUOTE_MAX));
 	pfree(error);
 	pfree(reply.message);
+	pfree(reply.outcome);
 }
 
 static void

@@ -18,6 +18,7 @@
 #include "common/base64.h"
 
 #include "base/iso8601.h"
+#include "base/json_member.h"
 #include "base/output.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -345,6 +346,37 @@ decode_message(const json_t *object, WorkerReply *reply)
 	return NULL;
 }
 
+/* PostgreSQL stores no NUL in JSON. */
+static bool
+has_nul(const char *json, size_t len)
+{
+	for (const char *p = json; p < json + len; p++)
+		if (*p == '\\' && strncmp(++p, "u0000", 5) == 0)
+			return true;
+	return false;
+}
+
+/* The text itself is kept, since its numbers would not survive reading. */
+static char *
+decode_own(const json_t *object, const char *json, WorkerReply *reply)
+{
+	const json_t *outcome = get_optional(object, "outcome");
+	const char *text;
+	size_t		len = 0;
+
+	if (outcome == NULL)
+		return NULL;
+	text = json_member(json, "outcome", &len);
+	if (!json_is_object(outcome) || text == NULL)
+		return pstrdup("member \"outcome\" is no object");
+	if (len > WORKER_OUTCOME_MAX)
+		return psprintf("member \"outcome\" has more than %d bytes", WORKER_OUTCOME_MAX);
+	if (has_nul(text, len))
+		return pstrdup("member \"outcome\" has a NUL");
+	reply->outcome = pnstrdup(text, len);
+	return NULL;
+}
+
 json_t *
 worker_protocol_load_outcome(const char *json, size_t len, ForeignJsonFault *fault)
 {
@@ -361,18 +393,20 @@ worker_protocol_has_result(const json_t *object)
 }
 
 char *
-worker_protocol_decode_outcome(const json_t *object, WorkerReply *reply)
+worker_protocol_decode_outcome(const json_t *object, const char *json, WorkerReply *reply)
 {
 	char	   *error;
 
 	reply->delay_us = TASK_DELAY_BY_POLICY;
 	reply->at_us = WORKER_NO_TIME;
-	reply->message = NULL;
+	reply->message = reply->outcome = NULL;
 	error = decode_result(object, reply);
 	if (error == NULL)
 		error = decode_time(object, reply);
 	if (error == NULL)
 		error = decode_message(object, reply);
+	if (error == NULL)
+		error = decode_own(object, json, reply);
 	return error;
 }
 
@@ -395,7 +429,7 @@ decode_answer(const json_t *object, WorkerReply *reply)
 }
 
 static char *
-decode_object(const json_t *object, WorkerReply *reply)
+decode_object(const json_t *object, const char *line, WorkerReply *reply)
 {
 	char	   *error;
 
@@ -407,7 +441,7 @@ decode_object(const json_t *object, WorkerReply *reply)
 		json_object_get(object, "result") == NULL ? WORKER_STARTED : WORKER_RESULT;
 	error = decode_id(object, reply);
 	if (error == NULL && reply->word == WORKER_RESULT)
-		error = worker_protocol_decode_outcome(object, reply);
+		error = worker_protocol_decode_outcome(object, line, reply);
 	return error;
 }
 
@@ -420,7 +454,7 @@ worker_protocol_decode(const char *line, size_t len, WorkerReply *reply)
 
 	reply->delay_us = TASK_DELAY_BY_POLICY;
 	reply->at_us = WORKER_NO_TIME;
-	reply->message = NULL;
+	reply->message = reply->outcome = NULL;
 	reply->word = WORKER_RESULT;
 	if (decode_usual(line, len, reply))
 		return NULL;
@@ -430,7 +464,7 @@ worker_protocol_decode(const char *line, size_t len, WorkerReply *reply)
 	if (object == NULL)
 		return psprintf("reply is not JSON: syntax error at byte %d", fault.byte);
 	error = fault.repeated != NULL ? psprintf(FOREIGN_JSON_REPEATED, fault.repeated) :
-		decode_object(object, reply);
+		decode_object(object, line, reply);
 	json_decref(object);
 	return error;
 }

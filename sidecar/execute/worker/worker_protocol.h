@@ -62,7 +62,11 @@ typedef struct WorkerReply
 	int64		delay_us;		/* retry_in, or TASK_DELAY_BY_POLICY */
 	int64		at_us;			/* retry_at since 1970, or WORKER_NO_TIME */
 	char	   *message;		/* palloc'd, safe to store; NULL: none */
+	char	   *outcome;		/* palloc'd, a JSON object; NULL: none */
 } WorkerReply;
+
+/* The longest outcome, as the worker wrote it. */
+#define WORKER_OUTCOME_MAX 8192
 
 /*
  * Append one line.  The JSON texts of data and context are copied unchanged,
@@ -84,13 +88,13 @@ extern char *worker_protocol_decode(const char *line, size_t len,
  * For handlers that get such an object in another way, without id and version.
  * load_outcome() is foreign_json_load() with the names of our members,
  * "result" first.  has_result() tells whether "result" is a known result.
- * decode_outcome() reads the object: it returns the fault (palloc'd) or NULL,
- * and the caller frees the message either way.
+ * decode_outcome() reads the object, whose text is json: it returns the fault
+ * (palloc'd) or NULL, and the caller frees message and outcome either way.
  */
 extern json_t *worker_protocol_load_outcome(const char *json, size_t len,
 											ForeignJsonFault *fault) MUSTCHECK;
 extern bool worker_protocol_has_result(const json_t *object);
-extern char *worker_protocol_decode_outcome(const json_t *object,
+extern char *worker_protocol_decode_outcome(const json_t *object, const char *json,
 											WorkerReply *reply) MUSTCHECK;
 
 #endif							/* TWT_WORKER_PROTOCOL_H */

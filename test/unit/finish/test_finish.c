@@ -85,13 +85,19 @@ lose(Pg *pg)
 }
 
 static void
-add(uint8 number)
+add_result(uint8 number, TaskResult result)
 {
 	Task		task = {.id = {number}, .version = 1};
-	Verdict		verdict = {.result = TASK_DONE};
+	Verdict		verdict = {.result = result};
 
 	finish_add(finish, &task, &verdict);
 	finish_pump(finish);
+}
+
+static void
+add(uint8 number)
+{
+	add_result(number, TASK_DONE);
 }
 
 /* A function of its policy is to say what becomes of it. */
@@ -199,6 +205,24 @@ test_asked_again_when_there_was_no_time(void **state)
 }
 
 static void
+test_sent_again_when_functions_took_long(void **state)
+{
+	add(1);
+	judge(plain, 1, "PROCESSING");
+	assert_int_equal(finish_pending(finish), 1);
+	judge(plain, 1, "ERROR");
+	assert_int_equal(finish_pending(finish), 0);
+}
+
+static void
+test_accepted_task_stays_processing(void **state)
+{
+	add_result(1, TASK_ACCEPTED);
+	judge(plain, 1, "PROCESSING");
+	assert_int_equal(finish_pending(finish), 0);
+}
+
+static void
 test_not_asked_after_two_losses(void **state)
 {
 	add_failed(1);
@@ -253,6 +277,8 @@ main(void)
 		UNIT(test_all_wait_when_all_are_refused),
 		UNIT(test_asked_apart),
 		UNIT(test_asked_again_when_there_was_no_time),
+		UNIT(test_sent_again_when_functions_took_long),
+		UNIT(test_accepted_task_stays_processing),
 		UNIT(test_not_asked_after_two_losses),
 		UNIT(test_not_asked_after_ten_seconds),
 		UNIT(test_forgotten_while_asked),

@@ -11,6 +11,7 @@
 #include "fake_pg.h"
 
 #include "node/duties.h"
+#include "node/task_clock.h"
 #include "pg/calls.h"
 
 static Pg	control = {.is_up = true};
@@ -21,10 +22,12 @@ node_pg(const Node *node)
 	return &control;
 }
 
+static bool is_leader = true;
+
 bool
 node_is_leader(const Node *node)
 {
-	return true;
+	return is_leader;
 }
 
 static void
@@ -129,7 +132,7 @@ close_duties(Duties *duties)
 static void
 test_connections(void **state)
 {
-	static const char *const quick[] = {"promote", "run_schedules", "recover"};
+	static const char *const quick[] = {"promote", "run_schedules", "recover", "duties"};
 	static const char *const slow[] = {"recover", "expire", "make_partitions", "clean",
 	"clean_slots", "monitor"};
 	Duties	   *duties = open_duties();
@@ -228,6 +231,50 @@ test_lost_answer(void **state)
 	close_duties(duties);
 }
 
+/* Ends the call of the duties of others; one of them wants the next so late. */
+static void
+answer_duties(int64 next_ms)
+{
+	PGresult   *result = make_result(1);
+
+	put_int8(result, 0, 0, next_ms);
+	end_call(call_of("duties", &control), PG_DONE, result);
+}
+
+/* A trigger asks for duties of others if its time has passed. */
+static void
+test_question(void **state)
+{
+	Duties	   *duties = open_duties();
+
+	answer_all(MS_TO_US(5));
+	duties_due_at(duties, task_clock_us() + SECONDS_TO_US(1));
+	pass_us(SECONDS_TO_US(2));
+	assert_null(call_of("duties", &control));
+	duties_due_at(duties, 1);
+	pass_us(0);
+	assert_non_null(call_of("duties", &control));
+	close_duties(duties);
+}
+
+/* A node that was asked leaves the next call to the leader, unless it is due now. */
+static void
+test_next_call(void **state)
+{
+	Duties	   *duties = open_duties();
+
+	answer_duties(2000);
+	assert_int_equal(seconds_to("duties", &control), 2);
+	is_leader = false;
+	answer_duties(0);
+	pass_us(0);
+	answer_duties(2000);
+	pass_us(SECONDS_TO_US(100));
+	assert_null(call_of("duties", &control));
+	is_leader = true;
+	close_duties(duties);
+}
+
 int
 main(void)
 {
@@ -237,6 +284,8 @@ main(void)
 		cmocka_unit_test(test_slow_answers),
 		cmocka_unit_test(test_quick_answers),
 		cmocka_unit_test(test_cleans_on),
+		cmocka_unit_test(test_question),
+		cmocka_unit_test(test_next_call),
 		cmocka_unit_test(test_lost_answer),
 	};
 

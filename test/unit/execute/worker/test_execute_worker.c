@@ -268,7 +268,7 @@ test_many_replies_then_crash(void **state)
 		tasks[i] = start_task("[[\"say\", \"\"]]");
 		appendStringInfo(&data, "{\\\"id\\\":\\\"%s\\\",\\\"version\\\":%d,"
 						 "\\\"result\\\":\\\"done\\\","
-						 "\\\"outcome\\\":\\\"%s\\\"}\\n",
+						 "\\\"padding\\\":\\\"%s\\\"}\\n",
 						 tasks[i]->task.id_text,
 						 (int) tasks[i]->task.version, padding);
 	}

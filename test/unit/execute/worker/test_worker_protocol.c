@@ -127,6 +127,7 @@ assert_refused(const char *line, const char *expected)
 		fail_msg("%s: %s", line, error);
 	pfree(error);
 	pfree(reply.message);
+	pfree(reply.outcome);
 }
 
 static void
@@ -152,7 +153,7 @@ test_decode(void **state)
 				"\" } ");
 	assert_done("{\"id\":\"" ID "\",\"version\":3,\"result\":\"done\","
 				"\"message\":null,\"retry_in\":null,\"retry_at\":null,"
-				"\"outcome\":{\"rows\":[1,2]},\"own\":true}");
+				"\"outcome\":null,\"own\":true}");
 }
 
 static void
@@ -294,6 +295,44 @@ test_decode_wrong(void **state)
 	pfree(error);
 }
 
+static void
+assert_outcome(const char *line, const char *expected)
+{
+	WorkerReply reply = decode(line);
+
+	assert_string_equal(reply.outcome, expected);
+	pfree(reply.outcome);
+}
+
+/* An outcome keeps the digits of its numbers. */
+static void
+test_decode_outcome(void **state)
+{
+	char	   *longest = psprintf("{\"a\":\"%08184d\"}", 0);
+	char	   *longer = psprintf("{\"a\":\"%08185d\"}", 0);
+	char	   *line;
+
+	assert_int_equal(strlen(longest), WORKER_OUTCOME_MAX);
+	assert_outcome(REPLY("\"outcome\":{}"), "{}");
+	assert_outcome(REPLY("\"outcome\": {\"amount\": 12.10, \"n\": [123456789012345678901, {\"\\\"}\": \"]\"}]} , \"own\": 1"),
+				   "{\"amount\": 12.10, \"n\": [123456789012345678901, {\"\\\"}\": \"]\"}]}");
+	assert_outcome(REPLY("\"own\": {\"outcome\": {\"no\": 1}}, \"outcome\": {\"yes\": \"\\\\u0000\"}"), "{\"yes\": \"\\\\u0000\"}");
+	line = psprintf(REPLY("\"outcome\":%s"), longest);
+	assert_outcome(line, longest);
+	pfree(line);
+	line = psprintf(REPLY("\"outcome\":%s"), longer);
+	assert_refused(line, "member \"outcome\" has more than 8192 bytes");
+	pfree(line);
+	assert_refused(REPLY("\"outcome\":[1]"), "member \"outcome\" is no object");
+	assert_refused(REPLY("\"outcome\":\"done\""), "member \"outcome\" is no object");
+	assert_refused(REPLY("\"\\u006futcome\":{}"), "member \"outcome\" is no object");
+	assert_refused(REPLY("\"outcome\":{},\"outcome\":{}"), "member \"outcome\" is there twice");
+	assert_refused(REPLY("\"outcome\":{\"a\":\"\\u0000\"}"), "member \"outcome\" has a NUL");
+	assert_refused(REPLY("\"outcome\":{\"a\":\"\xff\"}"), "reply is not JSON: syntax error");
+	pfree(longest);
+	pfree(longer);
+}
+
 /* Every line is accepted or refused; the sanitizers watch. */
 static void
 test_decode_mutations(void **state)
@@ -386,6 +425,7 @@ main(void)
 		cmocka_unit_test(test_decode_message),
 		cmocka_unit_test(test_decode_beyond_limits),
 		cmocka_unit_test(test_decode_wrong),
+		cmocka_unit_test(test_decode_outcome),
 		cmocka_unit_test(test_decode_mutations),
 		cmocka_unit_test(test_times),
 	};

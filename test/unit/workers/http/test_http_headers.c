@@ -209,6 +209,57 @@ test_url(void **state)
 	}
 }
 
+static void
+test_key(void **state)
+{
+	char	   *longest = psprintf("{\"idempotency_key\": \"%0255d\"}", 1);
+	char	   *longer = psprintf("{\"idempotency_key\": \"%0256d\"}", 1);
+	char	   *unread = psprintf("%*s", CONTEXT_READ_MAX + 1, "{\"idempotency_key\": \"a\"}");
+	const char *const none[] = {NULL, "{}", "7", "{\"idempotency_key\": null}", "{\"a\": \"idempotency_key\"}", "{\"a\": {\"idempotency_key\": \"a\"}}"};
+	const char *const named[] = {"{\"idempotency_key\": \"refund-7\"}", longest};
+	const char *const wrong[] = {
+		"{\"idempotency_key\": 7}", "{\"idempotency_key\": {}}", "{\"idempotency_key\": \"\"}",
+		"{\"idempotency_key\": \"a\"", longer, unread
+	};
+	Task		task = plain_task();
+	char	   *key;
+
+	for (int i = 0; i < (int) lengthof(none); i++)
+	{
+		task.context = unconstify(char *, none[i]);
+		assert_null(http_headers_key(&task, &key));
+		assert_null(key);
+	}
+	for (int i = 0; i < (int) lengthof(named); i++)
+	{
+		task.context = unconstify(char *, named[i]);
+		assert_null(http_headers_key(&task, &key));
+		assert_non_null(key);
+		pfree(key);
+	}
+	for (int i = 0; i < (int) lengthof(wrong); i++)
+	{
+		task.context = unconstify(char *, wrong[i]);
+		assert_non_null(http_headers_key(&task, &key));
+		assert_null(key);
+	}
+	pfree(longest);
+	pfree(longer);
+	pfree(unread);
+}
+
+static void
+test_key_in_headers(void **state)
+{
+	HttpHeaders with_key = {.idempotency_key = "refund 7%\r\nX-Evil: 1"};
+	Task		task = plain_task();
+	char	   *text = make(&with_key, &task);
+
+	assert_non_null(strstr(text, "Idempotency-Key: refund%207%25%0D%0AX-Evil:%201\n"));
+	assert_null(strstr(text, ID ":7"));
+	pfree(text);
+}
+
 /* With spaces, or anything else, in front. */
 static char *
 long_context(size_t len)
@@ -255,6 +306,8 @@ main(void)
 		cmocka_unit_test(test_more),
 		cmocka_unit_test(test_checks),
 		cmocka_unit_test(test_url),
+		cmocka_unit_test(test_key),
+		cmocka_unit_test(test_key_in_headers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -73,8 +73,9 @@ judge(int status, const char *retry_after, char *const *statuses, int64 *delay_u
 	HttpReply	reply = {.status = status, .retry_after = retry_after, .body = "text", .now_us = NOW_US};
 	Verdict		verdict;
 	char	   *message;
+	char	   *outcome;
 
-	http_reply_judge(&reply, statuses, &verdict, &message);
+	http_reply_judge(&reply, statuses, &verdict, &message, &outcome);
 	if (delay_us != NULL)
 		*delay_us = verdict.delay_us;
 	assert_ptr_equal(verdict.message, message);
@@ -194,13 +195,46 @@ expect_json(const char *json, TaskResult result, int64 delay_us, const char *mes
 	HttpReply	reply = {.status = 200, .json = json, .json_len = strlen(json), .body = json, .now_us = NOW_US};
 	Verdict		verdict;
 	char	   *said;
+	char	   *outcome;
 
-	http_reply_judge(&reply, no_statuses, &verdict, &said);
+	http_reply_judge(&reply, no_statuses, &verdict, &said, &outcome);
 	if (verdict.result != result || verdict.delay_us != delay_us ||
 		(said == NULL) != (message == NULL) || (said != NULL && strcmp(said, message) != 0))
 		fail_msg("%s: %s, " INT64_FORMAT ", %s", json, task_result_name(verdict.result),
 				 verdict.delay_us, said ? said : "no message");
 	pfree(said);
+	pfree(outcome);
+}
+
+static void
+expect_outcome(const char *json, const char *expected)
+{
+	HttpReply	reply = {.status = 200, .json = json, .json_len = strlen(json), .body = json, .now_us = NOW_US};
+	Verdict		verdict;
+	char	   *said;
+	char	   *outcome;
+
+	http_reply_judge(&reply, no_statuses, &verdict, &said, &outcome);
+	assert_int_equal(verdict.result, TASK_DONE);
+	assert_ptr_equal(verdict.outcome, outcome);
+	if (expected == NULL)
+		assert_null(outcome);
+	else
+		assert_string_equal(outcome, expected);
+	pfree(said);
+	pfree(outcome);
+}
+
+static void
+test_outcome(void **state)
+{
+	expect_outcome("{\"result\": \"done\", \"outcome\": {\"amount\": 1.10}}", "{\"amount\": 1.10}");
+	expect_outcome("{\"result\": \"done\"}", NULL);
+	expect_outcome("{\"outcome\": {\"a\": 1}}", NULL);
+	expect_outcome("{\"result\": \"booked\", \"outcome\": {\"a\": 1}}", NULL);
+	expect_outcome("{\"result\": \"done\", \"outcome\": [1]}", NULL);
+	expect_json("{\"result\": \"done\", \"outcome\": 7}", TASK_DONE, TASK_DELAY_BY_POLICY,
+				"answer is not as it should be: member \"outcome\" is no object");
 }
 
 static void
@@ -318,6 +352,7 @@ main(void)
 		cmocka_unit_test(test_status_lists),
 		cmocka_unit_test(test_retry_after_of_statuses),
 		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_outcome),
 		cmocka_unit_test(test_json_of_others),
 		cmocka_unit_test(test_json_beyond_limits),
 		cmocka_unit_test(test_json_unreadable),

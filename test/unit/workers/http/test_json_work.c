@@ -64,10 +64,12 @@ judge(const char *json)
 	HttpReply	reply = {.status = 200, .json = json, .json_len = strlen(json), .body = ""};
 	Verdict		verdict;
 	char	   *message;
+	char	   *outcome;
 
 	bytes_read = 0;
-	http_reply_judge(&reply, NULL, &verdict, &message);
+	http_reply_judge(&reply, NULL, &verdict, &message, &outcome);
 	pfree(message);
+	pfree(outcome);
 	return verdict.result;
 }
 

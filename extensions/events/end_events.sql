@@ -1,0 +1,55 @@
+/*
+ * twtasks_internal.end_events(ended)
+ *
+ *		Notes that heads have ended, and starts the next heads of their objects, in
+ *		the transaction that ends them.  on_end of all types of streams.
+ *
+ *		The end of a task must neither wait long nor fail, or it would need a person.
+ *		So an object that stays locked is listed, and start_events() finds the end of
+ *		its head in the history.
+ *
+ *		A head in ERROR still blocks its object.  If a person fails or cancels the
+ *		head, the next event says with "skipped" what may never have arrived.
+ *
+ * Writes		twtasks.event_object, twtasks.event, twtasks.task
+ * Locks		rows of objects, in the order of their names
+ * Wakes		after commit one sidecar per bucket
+ */
+CREATE FUNCTION twtasks_internal.end_events(ended twtasks.ended_task[])
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET jit = off
+SET lock_timeout = '200ms'
+AS $$
+DECLARE
+	freed record;
+BEGIN
+	BEGIN
+		SELECT array_agg(o.stream) AS streams, array_agg(o.object) AS objects, array_agg(o.done) AS done
+		INTO freed FROM (
+			SELECT n.stream, n.object, e.status = 'DONE' AS done
+			FROM unnest(ended) e JOIN twtasks.event_object n ON n.head = e.id
+			WHERE e.status <> 'ERROR'
+			ORDER BY n.stream, n.object FOR UPDATE OF n) o;
+	EXCEPTION WHEN lock_not_available THEN
+		INSERT INTO twtasks.objects_with_events (stream, object)
+		SELECT o.stream, o.object FROM unnest(ended) e JOIN twtasks.event_object o ON o.head = e.id
+		WHERE e.status <> 'ERROR';
+		RETURN;
+	END;
+	IF freed.streams IS NULL THEN
+		RETURN;
+	END IF;
+	BEGIN
+		PERFORM twtasks_internal.give_events(freed.streams, freed.objects, freed.done);
+	EXCEPTION WHEN OTHERS THEN
+		UPDATE twtasks.event_object o
+		SET head = NULL, sent_id = CASE WHEN f.done THEN o.last_id ELSE o.sent_id END
+		FROM unnest(freed.streams, freed.objects, freed.done) f(stream, object, done)
+		WHERE o.stream = f.stream AND o.object = f.object;
+		PERFORM twtasks_internal.list_again(freed.streams, freed.objects, SQLERRM);
+	END;
+END $$;

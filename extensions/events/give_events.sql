@@ -1,0 +1,128 @@
+/*
+ * twtasks_internal.keep_ids_new()
+ *
+ *		Moves the ids on by 1,000,000 where the database is not the one that gave the
+ *		last ids.  A promoted standby or a restored dump may lack the last of them, and
+ *		an id that was sent must not be used again.
+ *
+ * Writes		twtasks.event_place
+ * Locks		row lock
+ */
+CREATE FUNCTION twtasks_internal.keep_ids_new()
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	here CONSTANT record := twtasks_internal.own_place();
+	known twtasks.event_place;
+BEGIN
+	SELECT p.* INTO known FROM twtasks.event_place p;
+	IF (known.system_identifier, known.database, known.timeline)
+		= (here.system_identifier, here.database, here.timeline) THEN
+		RETURN;
+	END IF;
+	INSERT INTO twtasks.event_place AS p (system_identifier, database, timeline, looked)
+	VALUES (here.system_identifier, here.database, here.timeline, twtasks.clock())
+	ON CONFLICT ON CONSTRAINT event_place_pkey DO UPDATE SET
+		system_identifier = EXCLUDED.system_identifier, database = EXCLUDED.database, timeline = EXCLUDED.timeline
+	WHERE (p.system_identifier, p.database, p.timeline)
+		IS DISTINCT FROM (EXCLUDED.system_identifier, EXCLUDED.database, EXCLUDED.timeline);
+	IF FOUND AND known.only_row THEN
+		PERFORM setval('twtasks.event_id_seq', nextval('twtasks.event_id_seq') + 1000000);
+	END IF;
+END $$;
+
+/*
+ * twtasks_internal.give_events(streams, objects, done)
+ *
+ *		Moves the next events of objects from the queue into new head tasks, and gives
+ *		each event its id and that of the event before it.  The caller has locked the
+ *		objects in an earlier statement, and none has a live head.  An object without
+ *		queued events gets no head.
+ *
+ * Parameters
+ *		streams, objects	the objects, each once
+ *		done				whether the last head of the object is DONE
+ *
+ * Returns
+ *		number of heads
+ *
+ * Errors
+ *		as add_tasks()
+ *
+ * Writes		twtasks.event, twtasks.event_object, twtasks.task
+ * Wakes		after commit one sidecar per bucket
+ */
+CREATE FUNCTION twtasks_internal.give_events(streams text[], objects text[], done boolean[])
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET jit = off
+AS $$
+DECLARE
+	most bigint;
+	heads record;
+	ids uuid[];
+BEGIN
+	PERFORM twtasks_internal.keep_ids_new();
+	-- A session that has not preloaded twtasks knows the setting from its first call on.
+	-- A grab may be lost in a crash.  An event that was sent must keep its id.
+	PERFORM set_config('synchronous_commit', 'on', true)
+	WHERE current_setting('synchronous_commit') IN ('off', 'local');
+	most := pg_size_bytes(current_setting('twtasks.max_payload')) - 100;
+	WITH wanted AS (
+		SELECT o.stream, o.object, o.last_id, CASE WHEN w.done THEN o.last_id ELSE o.sent_id END AS sent_id,
+			   s.type, s.batch, s.bucket, s.priority
+		FROM unnest(streams, objects, done) w(stream, object, done)
+		JOIN twtasks.event_object o ON o.stream = w.stream AND o.object = w.object
+		JOIN twtasks.event_stream s ON s.name = w.stream),
+	next AS (
+		SELECT n.place_in_table
+		FROM wanted w
+		CROSS JOIN LATERAL (
+			SELECT q.place_in_table, sum(q.size + 120) OVER (ORDER BY q.seq) AS total,
+				   row_number() OVER (ORDER BY q.seq) AS place
+			FROM (SELECT e.seq, e.size, e.ctid AS place_in_table FROM twtasks.event e
+				  WHERE e.stream = w.stream AND e.object = w.object
+				  ORDER BY e.seq LIMIT w.batch) q) n
+		WHERE n.total <= most - 6 * octet_length(w.object) OR n.place = 1),
+	taken AS (
+		-- Nobody else moves these rows, since the object is locked.
+		DELETE FROM twtasks.event e
+		WHERE e.ctid = ANY (ARRAY(SELECT n.place_in_table FROM next n))
+		RETURNING e.stream, e.object, e.seq, e.event),
+	numbered AS (
+		SELECT t.*, nextval('twtasks.event_id_seq') AS id
+		FROM (SELECT a.* FROM taken a ORDER BY a.stream, a.object, a.seq OFFSET 0) t),
+	chained AS (
+		SELECT n.stream, n.object, n.id, n.event, lag(n.id) OVER (PARTITION BY n.stream, n.object ORDER BY n.id) AS prev
+		FROM numbered n),
+	made AS (
+		SELECT w.stream, w.object, w.sent_id, max(c.id) AS last_id,
+			   (w.type, jsonb_build_object('object', w.object, 'events', jsonb_agg(
+					jsonb_build_object('id', c.id, 'prev', coalesce(c.prev, w.last_id), 'event', c.event)
+					|| CASE WHEN c.prev IS NULL AND w.sent_id < w.last_id
+							THEN jsonb_build_object('skipped', w.sent_id) ELSE '{}' END
+					ORDER BY c.id)),
+				w.object, NULL, NULL, w.priority, NULL, w.bucket, NULL, NULL, NULL)::twtasks.new_task AS task
+		FROM wanted w JOIN chained c ON c.stream = w.stream AND c.object = w.object
+		GROUP BY w.stream, w.object, w.last_id, w.sent_id, w.type, w.bucket, w.priority)
+	SELECT array_agg(m.stream ORDER BY m.stream, m.object) AS streams,
+		   array_agg(m.object ORDER BY m.stream, m.object) AS objects,
+		   array_agg(m.last_id ORDER BY m.stream, m.object) AS last_ids,
+		   coalesce(array_agg(m.task ORDER BY m.stream, m.object), '{}') AS tasks
+	INTO heads FROM made m;
+	SELECT array_agg(a.task_id ORDER BY a.n) INTO ids
+	FROM twtasks.add_tasks(heads.tasks) WITH ORDINALITY a(task_id, version, result, n);
+	UPDATE twtasks.event_object o
+	SET head = h.id, last_id = coalesce(h.last_id, o.last_id), problem = NULL,
+		sent_id = CASE WHEN w.done THEN o.last_id ELSE o.sent_id END
+	FROM unnest(streams, objects, done) w(stream, object, done)
+	LEFT JOIN unnest(heads.streams, heads.objects, heads.last_ids, ids) h(stream, object, last_id, id)
+		ON h.stream = w.stream AND h.object = w.object
+	WHERE o.stream = w.stream AND o.object = w.object;
+	RETURN cardinality(heads.tasks);
+END $$;

@@ -1,0 +1,216 @@
+/*
+ * twtasks_internal.list_again(streams, objects, reason)
+ *
+ *		Puts objects whose heads could not be added at the end of the list, so that
+ *		they do not hold up others.
+ *
+ * Writes		twtasks.event_object, twtasks.objects_with_events
+ */
+CREATE FUNCTION twtasks_internal.list_again(streams text[], objects text[], reason text)
+RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	UPDATE twtasks.event_object o SET problem = twtasks_internal.cut_message(reason)
+	FROM unnest(streams, objects) w(stream, object)
+	WHERE o.stream = w.stream AND o.object = w.object;
+	INSERT INTO twtasks.objects_with_events (stream, object)
+	SELECT w.stream, w.object FROM unnest(streams, objects) w(stream, object)
+$$;
+
+/*
+ * twtasks_internal.give_each(streams, objects, done)
+ *
+ *		Gives the events of all objects at once.  If that fails, gives those of each
+ *		object alone, so that an object at fault does not stop the others.
+ *
+ * Returns
+ *		given			number of heads
+ *		failed			number of objects at fault
+ *
+ * Writes		as give_events() and list_again()
+ */
+CREATE FUNCTION twtasks_internal.give_each(
+	streams text[], objects text[], done boolean[], OUT given bigint, OUT failed bigint)
+RETURNS record
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	one record;
+BEGIN
+	failed := 0;
+	BEGIN
+		given := twtasks_internal.give_events(streams, objects, done);
+		RETURN;
+	EXCEPTION WHEN OTHERS THEN
+		given := 0;
+		IF cardinality(objects) = 1 THEN
+			PERFORM twtasks_internal.list_again(streams, objects, SQLERRM);
+			failed := 1;
+			RETURN;
+		END IF;
+	END;
+	FOR i IN 1 .. cardinality(objects) LOOP
+		one := twtasks_internal.give_each(streams[i:i], objects[i:i], done[i:i]);
+		given := given + one.given;
+		failed := failed + one.failed;
+	END LOOP;
+END $$;
+
+/*
+ * twtasks_internal.start_events(most)
+ *
+ *		Starts heads for listed objects that have none.  The entry of an object that
+ *		somebody else has locked stays.
+ *
+ * Parameters
+ *		most			at most this many entries of the list in one call
+ *
+ * Returns
+ *		given			number of heads
+ *		more			whether there is more to do now
+ *
+ * Errors
+ *		25001			the transaction is not READ COMMITTED
+ *
+ * Writes		twtasks.objects_with_events, twtasks.event_object, twtasks.event,
+ *				twtasks.task
+ * Locks		rows of objects; skips those that others have locked
+ * Wakes		after commit one sidecar per bucket
+ */
+CREATE FUNCTION twtasks_internal.start_events(most integer DEFAULT 1000, OUT given bigint, OUT more boolean)
+RETURNS record
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET jit = off
+AS $$
+DECLARE
+	listed record;
+	locked record;
+	ready record;
+	failed bigint := 0;
+BEGIN
+	given := 0;
+	IF current_setting('transaction_isolation') <> 'read committed' THEN
+		RAISE EXCEPTION 'events can be started in READ COMMITTED only'
+			USING ERRCODE = 'active_sql_transaction',
+				DETAIL = 'Each statement must see what others have committed before it.';
+	END IF;
+	SELECT array_agg(l.entry) AS entries, array_agg(l.stream) AS streams, array_agg(l.object) AS objects
+	INTO listed FROM (
+		SELECT w.entry, w.stream, w.object FROM twtasks.objects_with_events w ORDER BY w.entry LIMIT most) l;
+	INSERT INTO twtasks.event_object (stream, object)
+	SELECT DISTINCT l.stream, l.object FROM unnest(listed.streams, listed.objects) l(stream, object)
+	WHERE NOT EXISTS (SELECT FROM twtasks.event_object o WHERE o.stream = l.stream AND o.object = l.object)
+	ORDER BY l.stream, l.object
+	ON CONFLICT ON CONSTRAINT event_object_pkey DO NOTHING;
+	SELECT array_agg(o.stream) AS streams, array_agg(o.object) AS objects INTO locked FROM (
+		SELECT n.stream, n.object FROM twtasks.event_object n
+		WHERE (n.stream, n.object) IN (SELECT l.stream, l.object FROM unnest(listed.streams, listed.objects) l(stream, object))
+		FOR UPDATE SKIP LOCKED) o;
+
+	-- Only a later statement sees the head and the events of who had the lock before.
+	-- Subqueries of one value read single rows, never a whole table.
+	SELECT coalesce(array_agg(o.stream), '{}') AS streams, array_agg(o.object) AS objects,
+		   array_agg(CASE WHEN o.head IS NULL THEN false
+						  ELSE (SELECT f.status FROM twtasks.finished_task f WHERE f.id = o.head LIMIT 1)
+							   IS NOT DISTINCT FROM 'DONE' END) AS done
+	INTO ready
+	FROM unnest(locked.streams, locked.objects) l(stream, object)
+	JOIN twtasks.event_object o ON o.stream = l.stream AND o.object = l.object
+	WHERE (SELECT t.id FROM twtasks.task t WHERE t.id = o.head) IS NULL;
+	DELETE FROM twtasks.objects_with_events w
+	WHERE w.entry = ANY (ARRAY(
+		SELECT l.entry FROM unnest(listed.entries, listed.streams, listed.objects) l(entry, stream, object)
+		WHERE (l.stream, l.object) IN (SELECT k.stream, k.object FROM unnest(locked.streams, locked.objects) k(stream, object))));
+	more := FOUND AND cardinality(listed.entries) = most;
+	IF ready.streams <> '{}' THEN
+		SELECT g.given, g.failed INTO given, failed
+		FROM twtasks_internal.give_each(ready.streams, ready.objects, ready.done) g;
+	END IF;
+	-- Objects at fault are listed again; they alone are no reason to hurry.
+	more := more AND (failed = 0 OR given > 0);
+END $$;
+
+/*
+ * twtasks_internal.look_at_objects(most)
+ *
+ *		Lists objects with queued events that have no live head, in case they are not
+ *		listed.  There are none, unless somebody has changed a table by hand.  A look
+ *		at all objects begins once a minute, and goes on where the last call ended.
+ *
+ * Parameters
+ *		most			at most this many objects in one call
+ *
+ * Writes		twtasks.objects_with_events, twtasks.event_place
+ */
+CREATE FUNCTION twtasks_internal.look_at_objects(most integer DEFAULT 1000)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET jit = off
+AS $$
+DECLARE
+	moment CONSTANT timestamptz := twtasks.clock();
+	here twtasks.event_place;
+	seen record;
+BEGIN
+	SELECT p.* INTO here FROM twtasks.event_place p;
+	IF here.at_stream IS NULL AND here.looked BETWEEN moment - interval '1 minute' AND moment OR here.only_row IS NULL THEN
+		RETURN;
+	END IF;
+	-- One step from object to object, however many events each has.
+	WITH RECURSIVE queued AS (
+		(SELECT e.stream, e.object FROM twtasks.event e
+		 WHERE (e.stream, e.object) > (coalesce(here.at_stream, ''), coalesce(here.at_object, ''))
+		 ORDER BY e.stream, e.object LIMIT 1)
+		UNION ALL
+		SELECT n.stream, n.object FROM queued q
+		CROSS JOIN LATERAL (
+			SELECT e.stream, e.object FROM twtasks.event e
+			WHERE (e.stream, e.object) > (q.stream, q.object)
+			ORDER BY e.stream, e.object LIMIT 1) n),
+	part AS (SELECT q.stream, q.object FROM queued q LIMIT most),
+	listed AS (
+		INSERT INTO twtasks.objects_with_events (stream, object)
+		SELECT p.stream, p.object FROM part p
+		WHERE (SELECT t.id FROM twtasks.event_object o JOIN twtasks.task t ON t.id = o.head
+			   WHERE o.stream = p.stream AND o.object = p.object) IS NULL)
+	SELECT count(*) AS objects,
+		   (array_agg(p.stream ORDER BY p.stream DESC, p.object DESC))[1] AS stream,
+		   (array_agg(p.object ORDER BY p.stream DESC, p.object DESC))[1] AS object
+	INTO seen FROM part p;
+	UPDATE twtasks.event_place p
+	SET looked = CASE WHEN here.at_stream IS NULL THEN moment ELSE p.looked END,
+		at_stream = CASE WHEN seen.objects = most THEN seen.stream END,
+		at_object = CASE WHEN seen.objects = most THEN seen.object END;
+END $$;
+
+/*
+ * twtasks_internal.duty_start_events()
+ *
+ *		The duty of this extension: starts events, and looks at all objects.  See
+ *		run_duties().  With large batches a call takes few objects, since its time is
+ *		limited.
+ *
+ * Returns
+ *		milliseconds until the next call
+ *
+ * Writes		as start_events() and look_at_objects()
+ */
+CREATE FUNCTION twtasks_internal.duty_start_events()
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	most CONSTANT integer := least(1000, 1 + 10000 / (SELECT coalesce(max(s.batch), 1) FROM twtasks.event_stream s));
+BEGIN
+	PERFORM twtasks_internal.look_at_objects();
+	RETURN CASE WHEN (SELECT s.more FROM twtasks_internal.start_events(most) s) THEN 0 ELSE 3000 END;
+END $$;

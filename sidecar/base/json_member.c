@@ -1,0 +1,72 @@
+/*-------------------------------------------------------------------------
+ *
+ * json_member.c
+ *		The text of a member of a JSON object.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include "base/json_member.h"
+
+static const char *
+skip_space(const char *p)
+{
+	return p + strspn(p, " \t\r\n");
+}
+
+/* From the first quote to after the last. */
+static const char *
+skip_string(const char *p, const char *end)
+{
+	for (p++; p < end && *p != '"'; p++)
+		if (*p == '\\' && p + 1 < end)
+			p++;
+	return p < end ? p + 1 : end;
+}
+
+static const char *
+skip_value(const char *p, const char *end)
+{
+	int			depth = 0;
+
+	do
+	{
+		if (*p == '"')
+			p = skip_string(p, end);
+		else
+		{
+			depth += *p == '{' || *p == '[';
+			depth -= *p == '}' || *p == ']';
+			p++;
+		}
+	} while (p < end && (depth > 0 || strchr(",}] \t\r\n", *p) == NULL));
+	return p;
+}
+
+const char *
+json_member(const char *text, const char *name, size_t *len)
+{
+	const char *found = NULL;
+	const char *p = skip_space(text);
+	const char *end = text + strlen(text);
+	size_t		name_len = strlen(name);
+
+	if (*p != '{')
+		return NULL;
+	for (p = skip_space(p + 1); *p == '"'; p = skip_space(p + (*p == ',')))
+	{
+		const char *key = p + 1;
+		const char *value;
+
+		p = skip_string(p, end);
+		value = skip_space(skip_space(p) + 1);
+		if ((size_t) (p - 1 - key) == name_len && memcmp(key, name, name_len) == 0)
+			found = value;
+		p = skip_value(value, end);
+		if (found == value)
+			*len = p - value;
+		p = skip_space(p);
+	}
+	return found;
+}

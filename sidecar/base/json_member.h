@@ -1,0 +1,23 @@
+/*-------------------------------------------------------------------------
+ *
+ * json_member.h
+ *		The text of a member of a JSON object.
+ *
+ *		from: worker_protocol.c
+ *
+ * jansson would round numbers, and money must keep its digits.  So we take the
+ * member's own text after jansson has found the object valid.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_JSON_MEMBER_H
+#define TWT_JSON_MEMBER_H
+
+/*
+ * text is valid JSON and ends in NUL.  Returns the beginning of the value and
+ * sets len; of several members with that name the last one counts.  Returns NULL
+ * if the text is no object, or no member is so named without escapes.
+ */
+extern const char *json_member(const char *text, const char *name, size_t *len);
+
+#endif							/* TWT_JSON_MEMBER_H */

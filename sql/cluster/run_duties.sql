@@ -1,0 +1,77 @@
+/*
+ * twtasks_internal.call_duty(name)
+ *
+ *		Calls a duty as its owner, for at most twtasks.function_timeout.
+ *
+ * Returns
+ *		the duty's answer
+ *
+ * Errors
+ *		42883			there is no such function without parameters that returns bigint
+ *		53400			the function took too long; all errors of the function
+ */
+CREATE FUNCTION twtasks_internal.call_duty(name text)
+RETURNS bigint
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'twt_call_duty';
+
+/*
+ * twtasks_internal.run_duties()
+ *
+ *		Calls the duties that other extensions bring: each function of this schema
+ *		whose name begins with duty_.  A duty has no parameters.  It returns the
+ *		milliseconds until it wants the next call, 0 for at once.  A duty comes with
+ *		CREATE EXTENSION and goes with DROP EXTENSION.
+ *
+ *		The leader calls the function at least once a minute.  After ask_duties() any
+ *		node calls it at once, so two calls may run at the same time.  A duty that
+ *		fails logs a warning, does not stop others, and is called again in 3 s.
+ *
+ * Returns
+ *		next_ms			milliseconds until the next call; NULL: there is no duty, or this
+ *						database is a copy and not adopted
+ */
+CREATE FUNCTION twtasks_internal.run_duties(OUT next_ms bigint)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	name text;
+	wanted bigint;
+BEGIN
+	IF NOT twtasks.is_adopted() THEN
+		RETURN;
+	END IF;
+	FOR name IN
+		SELECT 'twtasks_internal.' || quote_ident(p.proname) FROM pg_proc p
+		WHERE p.proname ^@ 'duty_' AND p.pronamespace = 'twtasks_internal'::regnamespace
+		ORDER BY p.proname
+	LOOP
+		BEGIN
+			wanted := twtasks_internal.call_duty(name);
+			next_ms := least(next_ms, CASE WHEN wanted < 0 THEN 0 ELSE wanted END);
+		EXCEPTION WHEN OTHERS THEN
+			RAISE WARNING 'duty "%" failed: %', name, SQLERRM USING ERRCODE = SQLSTATE;
+			next_ms := least(next_ms, 3000);
+		END;
+	END LOOP;
+END $$;
+
+/*
+ * twtasks_internal.ask_duties(bucket)
+ *
+ *		Asks a sidecar of the bucket for run_duties(), after the commit of the current
+ *		transaction.  The question is a hint, and may be lost.
+ *
+ * Wakes		after commit one sidecar of the bucket
+ */
+CREATE FUNCTION twtasks_internal.ask_duties(bucket text)
+RETURNS void
+LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	-- A trigger whose time has passed names no task: see duties_due_at() of the sidecar.
+	SELECT twtasks_internal.queue_trigger('00000000-0000-0000-0000-000000000000', 0, bucket,
+		'DUTY', 0::smallint, 0, '2000-01-01 00:00:01+00')
+$$;

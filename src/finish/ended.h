@@ -1,0 +1,46 @@
+/*-------------------------------------------------------------------------
+ *
+ * ended.h
+ *		A task that has ended, as a value of twtasks.ended_task.
+ *
+ *		from: finish.c		to: on_end.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_ENDED_H
+#define TWT_ENDED_H
+
+#include "executor/tuptable.h"
+#include "utils/jsonb.h"
+
+#include "finish/history.h"
+
+/* Attributes of twtasks.ended_task, from 0. */
+typedef enum EndedColumn
+{
+	ENDED_ID,
+	ENDED_VERSION,
+	ENDED_TYPE,
+	ENDED_SUB_TYPE,
+	ENDED_BUCKET,
+	ENDED_KEY,
+	ENDED_TRIES,
+	ENDED_STATUS,
+	ENDED_STATE_TIME,
+	ENDED_ERROR,
+	ENDED_MESSAGE,
+	ENDED_DATA,
+	ENDED_CONTEXT,
+	ENDED_OUTCOME,
+	ENDED_COLUMNS
+} EndedColumn;
+
+/*
+ * The value for a row of twtasks.task that becomes DONE; outcome NULL: none.
+ */
+extern Datum ended_done(TupleTableSlot *row, const Ending *ending, Jsonb *outcome);
+
+/* A value that SQL has made, with an outcome. */
+extern Datum ended_with_outcome(Datum task, Jsonb *outcome);
+
+#endif							/* TWT_ENDED_H */

@@ -1,0 +1,315 @@
+/*-------------------------------------------------------------------------
+ *
+ * on_end.c
+ *		Ends tasks together with the on_end functions of their policies.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/twtasks.h"
+
+#include "access/htup_details.h"
+#include "access/xact.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+
+#include "base/rows.h"
+#include "base/settings.h"
+#include "finish/ended.h"
+#include "finish/on_end.h"
+#include "policy/policy.h"
+#include "policy/policy_call.h"
+
+/* The tasks of one function. */
+typedef struct Called
+{
+	char	   *function;
+	ArrayBuildState *tasks;
+} Called;
+
+struct Ends
+{
+	MemoryContext context;
+	ReturnSetInfo *results;
+	bool		has_functions;	/* functions hear of these ends */
+	List	   *rows;			/* HeapTuples, kept until the attempt holds */
+	List	   *calls;			/* Called, one for each function */
+	const Called *calling;		/* NULL: no function runs */
+	char	   *status;			/* the last task for a function became so */
+};
+
+void
+ends_report(Ends *ends, Datum *values, bool *nulls)
+{
+	MemoryContext caller;
+
+	if (!ends->has_functions)
+	{
+		tuplestore_putvalues(ends->results->setResult, ends->results->setDesc, values, nulls);
+		return;
+	}
+	caller = MemoryContextSwitchTo(ends->context);
+	ends->rows = lappend(ends->rows, heap_form_tuple(ends->results->setDesc, values, nulls));
+	MemoryContextSwitchTo(caller);
+}
+
+bool
+ends_want(const Ends *ends, Datum type)
+{
+	return ends->has_functions && policy_of_text(type)->on_end != NULL;
+}
+
+PG_FUNCTION_INFO_V1(twt_asks_on_end);
+Datum
+twt_asks_on_end(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(policy_any_on_end() && policy_of_text(PG_GETARG_DATUM(0))->on_end != NULL);
+}
+
+static Called *
+call_of(Ends *ends, const char *function)
+{
+	ListCell   *lc;
+	Called	   *call;
+
+	foreach(lc, ends->calls)
+	{
+		call = lfirst(lc);
+		if (strcmp(call->function, function) == 0)
+			return call;
+	}
+	call = palloc(sizeof(Called));
+	call->function = pstrdup(function);
+	call->tasks = initArrayResult(rows_type("ended_task"), CurrentMemoryContext, false);
+	ends->calls = lappend(ends->calls, call);
+	return call;
+}
+
+static char *
+status_name(Datum status)
+{
+	Oid			output;
+	bool		is_varlena;
+
+	getTypeOutputInfo(rows_type("task_status"), &output, &is_varlena);
+	return OidOutputFunctionCall(output, status);
+}
+
+void
+ends_add(Ends *ends, Datum task)
+{
+	HeapTupleHeader header = DatumGetHeapTupleHeader(task);
+	bool		isnull;
+	Datum		type = GetAttributeByNum(header, ENDED_TYPE + 1, &isnull);
+	const char *function = ends->has_functions ? policy_of_text(type)->on_end : NULL;
+	MemoryContext caller;
+
+	if (function == NULL)
+		return;
+	caller = MemoryContextSwitchTo(ends->context);
+	accumArrayResult(call_of(ends, function)->tasks, task, false, rows_type("ended_task"),
+					 ends->context);
+	ends->status = status_name(GetAttributeByNum(header, ENDED_STATUS + 1, &isnull));
+	MemoryContextSwitchTo(caller);
+}
+
+/*
+ * The function looks at what others have committed, and locks it.  A snapshot
+ * of the transaction's beginning would show it a past.
+ */
+static void
+require_read_committed(const char *function)
+{
+	if (IsolationUsesXactSnapshot())
+		ereport(ERROR,
+				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
+				 errmsg("tasks with function \"%s\" for on_end cannot end at this isolation level", function),
+				 errhint("Use READ COMMITTED.")));
+}
+
+static void
+call_function(Ends *ends, const Called *call)
+{
+	MemoryContext caller = CurrentMemoryContext;
+	MemoryContext context = AllocSetContextCreate(caller, "twtasks on_end", ALLOCSET_DEFAULT_SIZES);
+	Datum		args[] = {makeArrayResult(call->tasks, caller)};
+	bool		isnull;
+
+	require_read_committed(call->function);
+	CommandCounterIncrement();
+	ends->calling = call;
+	MemoryContextSwitchTo(context);
+	PushActiveSnapshot(GetTransactionSnapshot());
+	policy_call_in_time(HOOK_ON_END, call->function, args, &isnull);
+	PopActiveSnapshot();
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(context);
+	ends->calling = NULL;
+}
+
+static void
+end_and_call(const EndJob *job, int which, Ends *ends)
+{
+	ListCell   *lc;
+
+	job->end(job->arg, which, NULL, ends);
+	foreach(lc, ends->calls)
+		call_function(ends, lfirst(lc));
+}
+
+static Ends *
+new_ends(ReturnSetInfo *results, bool has_functions)
+{
+	Ends	   *ends = palloc0(sizeof(Ends));
+
+	ends->context = CurrentMemoryContext;
+	ends->results = results;
+	ends->has_functions = has_functions;
+	return ends;
+}
+
+static void
+put_rows(Ends *ends)
+{
+	ListCell   *lc;
+
+	foreach(lc, ends->rows)
+		tuplestore_puttuple(ends->results->setResult, lfirst(lc));
+	list_free_deep(ends->rows);
+}
+
+static bool
+is_nobodys_fault(const ErrorData *error)
+{
+	return ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_TRANSACTION_ROLLBACK;
+}
+
+/* Whether the server is in trouble, or an operator wants the statement to end. */
+static bool
+is_servers(const ErrorData *error)
+{
+	int			category = ERRCODE_TO_CATEGORY(error->sqlerrcode);
+
+	return category == ERRCODE_OPERATOR_INTERVENTION || category == ERRCODE_SYSTEM_ERROR ||
+		(category == ERRCODE_INSUFFICIENT_RESOURCES &&
+		 error->sqlerrcode != ERRCODE_CONFIGURATION_LIMIT_EXCEEDED);
+}
+
+/* Returns the error of a function; raises every other error. */
+static ErrorData *
+try_ends(const EndJob *job, int which, Ends *ends)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	ErrorData  *volatile error = NULL;
+
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	PG_TRY();
+	{
+		end_and_call(job, which, ends);
+		ReleaseCurrentSubTransaction();
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+	if (error == NULL)
+		put_rows(ends);
+	else if (ends->calling == NULL || is_servers(error))
+		ReThrowError(error);
+	return error;
+}
+
+/* A function has failed on this task alone. */
+static void
+end_in_error(const EndJob *job, int which, const Ends *failed, const ErrorData *error)
+{
+	Ends	   *ends = new_ends(failed->results, false);
+	char	   *fault = psprintf("it became %s, but function \"%s\" for on_end failed: %s (SQLSTATE %s)",
+								 failed->status, failed->calling->function, error->message,
+								 unpack_sql_state(error->sqlerrcode));
+
+	job->end(job->arg, which, fault, ends);
+	ereport(WARNING,
+			(errcode(error->sqlerrcode),
+			 errmsg("a task is in ERROR: %s", fault),
+			 errhint("twtasks.error_tasks has the task with this reason.")));
+	pfree(fault);
+	pfree(ends);
+}
+
+static void
+leave(const EndJob *job, int which, ReturnSetInfo *results)
+{
+	if (job->leave != NULL)
+		job->leave(job->arg, which, new_ends(results, false));
+}
+
+static void
+end_alone(const EndJob *job, int which, ReturnSetInfo *results)
+{
+	Ends	   *ends = new_ends(results, true);
+	ErrorData  *error = try_ends(job, which, ends);
+
+	if (error == NULL)
+		return;
+	if (is_nobodys_fault(error))
+		leave(job, which, results);
+	else
+		end_in_error(job, which, ends, error);
+}
+
+/*
+ * Each task ends alone.  A function may take its whole time for each, so the
+ * statement leaves the tasks that follow after about that time.
+ */
+static void
+end_each(const EndJob *job, ReturnSetInfo *results)
+{
+	TimestampTz until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), twt_function_timeout);
+
+	for (int i = 0; i < job->ntasks; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (i > 0 && GetCurrentTimestamp() > until)
+			leave(job, i, results);
+		else
+			end_alone(job, i, results);
+	}
+}
+
+void
+on_end_run(const EndJob *job, ReturnSetInfo *results, bool raises)
+{
+	Ends	   *ends = new_ends(results, policy_any_on_end());
+	ErrorData  *error;
+
+	if (!ends->has_functions || raises)
+	{
+		end_and_call(job, EVERY_TASK, ends);
+		put_rows(ends);
+		return;
+	}
+	error = try_ends(job, EVERY_TASK, ends);
+	if (error == NULL)
+		return;
+	if (job->ntasks > 1)
+		end_each(job, results);
+	else if (is_nobodys_fault(error))
+		ReThrowError(error);
+	else
+		end_in_error(job, EVERY_TASK, ends, error);
+}
