@@ -187,7 +187,8 @@ END $$;
  *		all were taken
  *
  * Errors
- *		that of the first message, with its place in the detail
+ *		that of the first message.  The detail has its place, and why it could not
+ *		become a task of its own
  *
  * Writes		as add_tasks()
  */
@@ -198,26 +199,36 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
 	message twtasks.message;
+	state text;
+	error text;
 	detail text;
 	hint text;
 BEGIN
 	FOREACH message IN ARRAY messages LOOP
 		BEGIN
 			PERFORM twtasks.add_tasks(twtasks_internal.message_tasks(ARRAY[message], rule));
+			CONTINUE;
 		EXCEPTION WHEN OTHERS THEN
-			-- the classes of data, of constraints, of limits, and of RAISE
-			IF rule ->> 'corrupt' = 'task' AND SQLSTATE ~ '^(22|23|54|P0)' THEN
-				PERFORM twtasks_internal.add_corrupted(message, rule, SQLSTATE, SQLERRM);
-			ELSIF message."offset" > messages[1]."offset" THEN
-				RETURN message."offset";
-			ELSE
-				GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-				RAISE EXCEPTION USING ERRCODE = SQLSTATE, MESSAGE = SQLERRM,
-					DETAIL = concat_ws(' ', format('The message is at offset %s of partition %s of topic "%s".',
-												   message."offset", message.partition, message.topic),
-									   nullif(detail, ''), nullif(hint, ''));
-			END IF;
+			GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, error = MESSAGE_TEXT,
+				detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
 		END;
+		-- the classes of data, of constraints, of limits, and of RAISE
+		IF rule ->> 'corrupt' = 'task' AND state ~ '^(22|23|54|P0)' THEN
+			BEGIN
+				PERFORM twtasks_internal.add_corrupted(message, rule, state, error);
+				CONTINUE;
+			EXCEPTION WHEN OTHERS THEN
+				hint := concat_ws(' ', nullif(hint, ''),
+								  format('A task CORRUPTED_KAFKA_MESSAGE cannot be added: %s.', SQLERRM));
+			END;
+		END IF;
+		IF message."offset" > messages[1]."offset" THEN
+			RETURN message."offset";
+		END IF;
+		RAISE EXCEPTION USING ERRCODE = state, MESSAGE = error,
+			DETAIL = concat_ws(' ', format('The message is at offset %s of partition %s of topic "%s".',
+										   message."offset", message.partition, message.topic),
+							   nullif(detail, ''), nullif(hint, ''));
 	END LOOP;
 	RETURN NULL;
 END $$;

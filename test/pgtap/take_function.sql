@@ -1,7 +1,7 @@
 -- take_messages() makes tasks of messages: by a type, or by a function of the user's.
 
 BEGIN;
-SELECT plan(59);
+SELECT plan(62);
 
 CREATE FUNCTION message(no bigint, value text, key text DEFAULT NULL, headers jsonb DEFAULT NULL) RETURNS twtasks.message
 LANGUAGE sql AS $$ SELECT 'invoices', 0, no, '2026-01-02 03:04:05+00'::timestamptz, convert_to(key, 'UTF8'), convert_to(value, 'UTF8'), headers $$;
@@ -76,6 +76,19 @@ SET LOCAL twtasks.max_payload = 2000;
 SELECT is(take(17, ARRAY[message(17, to_json(repeat('x', 3000))::text)], corrupt => 'task'), 18::bigint, 'task: a message that is too large is taken');
 SELECT is((SELECT ARRAY[payload IS NULL, (context -> 'bytes')::integer = 3002, context ? 'key'] FROM corrupted OFFSET 3), '{t,t,f}'::boolean[], 'task: the task of a large message has its place alone');
 RESET twtasks.max_payload;
+CREATE ROLE twt_keeper_of_corrupted IN ROLE twtasks_producer;
+SELECT twtasks.allow_type('CORRUPTED_KAFKA_MESSAGE', 'twt_keeper_of_corrupted');
+CREATE ROLE twt_taker IN ROLE twtasks_producer;
+GRANT USAGE ON SCHEMA twtasks TO twt_taker;
+SET LOCAL ROLE twt_taker;
+SELECT is((SELECT twtasks.take_messages('taker', 'invoices', 0, 1, 3, messages => ARRAY[message(1, '1'), message(2, 'junk')], type => 'BILL', corrupt => 'task')), 2::bigint,
+	'task: messages before one that may not become a task are taken');
+SELECT is(twtasks.listener_offset('taker', 'invoices', 0), 2::bigint, 'task: the listener then stands at that message');
+SELECT is(refused('22P02', $$SELECT twtasks.take_messages('taker', 'invoices', 0, 2, 3, messages => ARRAY[message(2, 'junk')], type => 'BILL', corrupt => 'task')$$),
+	'invalid input syntax for type json|The message is at offset 2 of partition 0 of topic "invoices". Token "junk" is invalid. '
+	'A task CORRUPTED_KAFKA_MESSAGE cannot be added: permission denied to add tasks of type "CORRUPTED_KAFKA_MESSAGE".',
+	'task: a message that may not become a task fails the call by name, with its own error');
+RESET ROLE;
 
 -- A function.
 CREATE SCHEMA app;
