@@ -7,7 +7,7 @@ CREATE TABLE twtasks.message_offset (
 	topic		text COLLATE "C" NOT NULL,	-- Name of the topic
 	partition	integer NOT NULL,			-- Number of the partition
 	next_offset	bigint NOT NULL,			-- The first message that was not taken
-	role		text COLLATE "C" NOT NULL,	-- The role that took the first messages; its members may go on, and those of twtasks_owner
+	role		text COLLATE "C" NOT NULL,	-- The role that took the first messages; its members may go on and add partitions, and those of twtasks_owner
 	moved		timestamptz NOT NULL,		-- Time of the last move
 	CONSTRAINT message_offset_pkey PRIMARY KEY (listener, topic, partition)
 );
@@ -118,6 +118,42 @@ BEGIN
 END $$;
 
 /*
+ * twtasks_internal.check_newcomer(listener, topic, partition)
+ *
+ *		Refuses a caller that would add a partition to the listener of another role.
+ *		A listener whose partitions belong to several roles is a listener of each.
+ *
+ * Errors
+ *		42501		as check_keeper()
+ *
+ * Locks		advisory lock of the listener if the partition is new, until the end of
+ *				the transaction: two roles do not both come first
+ */
+CREATE FUNCTION twtasks_internal.check_newcomer(listener text, topic text, partition integer)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	caller CONSTANT oid := twtasks_internal.caller();
+	keeper text;
+BEGIN
+	IF EXISTS (SELECT FROM twtasks.message_offset o
+			   WHERE o.listener = check_newcomer.listener AND o.topic = check_newcomer.topic
+				 AND o.partition = check_newcomer.partition) THEN
+		RETURN;
+	END IF;
+	PERFORM pg_advisory_xact_lock(hashtextextended('twtasks.message_offset/' || listener, 0));
+	SELECT o.role INTO keeper FROM twtasks.message_offset o
+	WHERE o.listener = check_newcomer.listener
+	ORDER BY pg_has_role(caller, to_regrole(quote_ident(o.role)), 'MEMBER') IS TRUE DESC
+	LIMIT 1;
+	IF FOUND THEN
+		PERFORM twtasks_internal.check_keeper(listener, keeper);
+	END IF;
+END $$;
+
+/*
  * twtasks_internal.move_offset(listener, topic, partition, from_offset, to_offset)
  *
  *		Moves the offset that take_messages() names, unless it stands elsewhere.
@@ -129,7 +165,7 @@ END $$;
  *		42501		the listener belongs to another role
  *
  * Writes		twtasks.message_offset
- * Locks		row lock of the partition
+ * Locks		row lock of the partition; as check_newcomer()
  */
 CREATE FUNCTION twtasks_internal.move_offset(
 	listener text, topic text, partition integer, from_offset bigint, to_offset bigint,
@@ -142,6 +178,7 @@ AS $$
 DECLARE
 	keeper text;
 BEGIN
+	PERFORM twtasks_internal.check_newcomer(move_offset.listener, move_offset.topic, move_offset.partition);
 	INSERT INTO twtasks.message_offset (listener, topic, partition, next_offset, role, moved)
 	VALUES (move_offset.listener, move_offset.topic, move_offset.partition, to_offset,
 			pg_get_userbyid(twtasks_internal.caller()), clock_timestamp())
@@ -222,7 +259,8 @@ END $$;
  *		stored then, and the offset stays
  *
  * Writes		twtasks.message_offset, twtasks.task, twtasks.unique_key
- * Locks		row lock of the partition, until the end of the transaction
+ * Locks		row lock of the partition, until the end of the transaction; for a new
+ *				partition, an advisory lock of the listener too
  * Wakes		as add_tasks(twtasks.new_task[])
  * Example		SELECT twtasks.take_messages('billing', 'invoices', 0, 17, 18, ARRAY[ROW('BILL', '{"no": 4}', NULL, 'invoices-0-17', NULL, NULL, NULL, NULL, NULL, NULL, NULL)::twtasks.new_task]);
  */

@@ -1,7 +1,7 @@
 -- A consumer stores the tasks of a run of messages and its offset together.
 
 BEGIN;
-SELECT plan(23);
+SELECT plan(26);
 
 CREATE FUNCTION one_task(type text) RETURNS twtasks.new_task[]
 LANGUAGE sql AS $$ SELECT ARRAY[(type, '{}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)::twtasks.new_task] $$;
@@ -48,8 +48,18 @@ GRANT EXECUTE ON FUNCTION twtasks.take_messages TO twt_other_consumer;
 SET ROLE twt_other_consumer;
 SELECT throws_ok($$ SELECT twtasks.take_messages('billing', 'invoices', 0, 23, 99, '{}') $$, '42501',
 	NULL, 'a role cannot move the offset of another role''s listener');
+SELECT throws_ok($$ SELECT twtasks.take_messages('billing', 'invoices', 2, 0, 9, '{}') $$, '42501',
+	format('listener "billing" belongs to role "%s"', session_user), 'a role cannot add a partition to another role''s listener');
+SELECT throws_ok($$ SELECT twtasks.take_messages('billing', 'orders', 0, 0, 9, '{}') $$, '42501',
+	format('listener "billing" belongs to role "%s"', session_user), 'a role cannot add a topic to another role''s listener');
 SELECT throws_ok($$ SELECT count(*) FROM twtasks.message_offset $$, '42501', NULL,
 	'a role cannot read the table of offsets');
+RESET ROLE;
+
+SELECT twtasks.reset_listener('billing', 'invoices', 1, 0, 'twt_other_consumer');
+SET ROLE twt_other_consumer;
+SELECT is(twtasks.take_messages('billing', 'invoices', 2, 0, 9, '{}'), 9::bigint,
+	'a role that has one of the partitions may add another');
 RESET ROLE;
 
 UPDATE twtasks.adoption SET ended = clock_timestamp();
