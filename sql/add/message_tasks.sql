@@ -58,53 +58,31 @@ BEGIN
 END $$;
 
 /*
- * twtasks_internal.message_key(message, data, rule)
+ * twtasks_internal.missing_key(wanted)
  *
- *		The key of the task that a message gives.
+ *		Fails, where an expression finds no key.
  *
  * Parameters
- *		data		the message's value, if it is JSON
- *		rule		as check_rule(), with the listener
- *
- * Returns
- *		text; NULL: the rule has no key
+ *		wanted		key of take_messages()
  *
  * Errors
- *		22004		the message has no header of that name, or no scalar at that path
+ *		22004		always
  */
-CREATE FUNCTION twtasks_internal.message_key(message twtasks.message, data jsonb, rule jsonb)
+CREATE FUNCTION twtasks_internal.missing_key(wanted text)
 RETURNS text
-LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+LANGUAGE plpgsql VOLATILE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-DECLARE
-	wanted CONSTANT text := rule ->> 'key';
-	part jsonb;
-	key text;
 BEGIN
-	IF wanted IS NULL THEN
-		RETURN NULL;
-	ELSIF wanted = 'position' THEN
-		RETURN concat_ws('/', rule ->> 'listener', message.topic, message.partition, message."offset");
-	ELSIF wanted ~ '^header:' THEN
-		key := message.headers ->> substr(wanted, 8);
-	ELSE
-		part := data #> (ARRAY(SELECT replace(replace(p, '~1', '/'), '~0', '~')
-							   FROM string_to_table(substr(wanted, 6), '/') p))[2:];
-		key := CASE WHEN jsonb_typeof(part) NOT IN ('object', 'array') THEN part #>> '{}' END;
-	END IF;
-	IF key IS NULL THEN
-		RAISE EXCEPTION 'message has no key at "%"', wanted
-			USING ERRCODE = 'null_value_not_allowed';
-	END IF;
-	RETURN key;
+	RAISE EXCEPTION 'message has no key at "%"', wanted
+		USING ERRCODE = 'null_value_not_allowed';
 END $$;
 
 /*
  * twtasks_internal.message_tasks(messages, rule)
  *
- *		The tasks that messages give, in the order of the messages.  Headers that trace
- *		a request go to the context always.
+ *		The tasks that messages of one partition give, in the order of the messages.
+ *		Headers that trace a request go to the context always.
  *
  * Parameters
  *		rule		as check_rule(), with the listener
@@ -119,9 +97,16 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
+	type CONSTANT text := rule ->> 'type';
 	is_json CONSTANT boolean := rule ->> 'value' = 'json';
 	names CONSTANT text[] := ARRAY(SELECT jsonb_array_elements_text(nullif(rule -> 'headers', 'null')))
 		|| '{traceparent,tracestate}'::text[];
+	wants_all CONSTANT boolean := '*' = ANY (names);
+	wanted CONSTANT text := rule ->> 'key';
+	place CONSTANT text := concat_ws('/', rule ->> 'listener', messages[1].topic, messages[1].partition, '');
+	header CONSTANT text := substring(wanted FROM '^header:(.*)$');
+	pointer CONSTANT text[] := (ARRAY(SELECT replace(replace(p, '~1', '/'), '~0', '~')
+									  FROM string_to_table(substring(wanted FROM '^json:(.*)$'), '/') p))[2:];
 BEGIN
 	IF rule ->> 'function' IS NOT NULL THEN
 		RETURN ARRAY(SELECT c.task
@@ -130,15 +115,20 @@ BEGIN
 					 WHERE NOT c.task IS NULL);
 	END IF;
 	RETURN ARRAY(
-		SELECT ROW(rule ->> 'type', v.data, NULL, twtasks_internal.message_key(m, v.data, rule),
-				   NULL, NULL, NULL, NULL, NULL, h.context,
+		SELECT ROW(type, v.data, NULL,
+				   CASE WHEN wanted IS NOT NULL THEN coalesce(
+						CASE WHEN wanted = 'position' THEN place || m."offset"
+							 WHEN header IS NOT NULL THEN m.headers ->> header
+							 WHEN jsonb_typeof(v.data #> pointer) NOT IN ('object', 'array') THEN v.data #>> pointer
+						END, twtasks_internal.missing_key(wanted)) END,
+				   NULL, NULL, NULL, NULL, NULL,
+				   CASE WHEN wants_all THEN nullif(m.headers, '{}')
+						WHEN m.headers ?| names THEN (SELECT jsonb_object_agg(n, m.headers -> n)
+													  FROM unnest(names) n WHERE m.headers ? n) END,
 				   CASE WHEN NOT is_json THEN m.value END)::twtasks.new_task
 		FROM unnest(messages) m
 		-- OFFSET 0: parsed once
-		CROSS JOIN LATERAL (SELECT CASE WHEN is_json THEN convert_from(m.value, 'UTF8')::jsonb END AS data OFFSET 0) v
-		CROSS JOIN LATERAL (SELECT jsonb_object_agg(n, m.headers -> n) AS context
-							FROM unnest(CASE WHEN '*' = ANY (names) THEN ARRAY(SELECT jsonb_object_keys(m.headers)) ELSE names END) n
-							WHERE m.headers ? n) h);
+		CROSS JOIN LATERAL (SELECT CASE WHEN is_json THEN convert_from(m.value, 'UTF8')::jsonb END AS data OFFSET 0) v);
 END $$;
 
 /*

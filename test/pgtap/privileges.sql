@@ -43,7 +43,7 @@ SELECT f, '{}'::text[] FROM unnest('{add_occurrence,add_task_as,allow_type,disal
 	ask_stuck,ask_duties,pause,resume,call_stuck,call_duty,check_allowed,check_function,check_number,check_retry,check_retry_stage,parse_duration,retry_delay,type_options,
 	count_queued,count_not_queued,count_errors,late_queued,late_not_queued,why_queued,why_limited,living_nodes,works_for,unhandled,is_known_type,lacks_queue,queued_buckets,queued_types,unhandled_types,note_types,any_lives,lonely_buckets,note_refusal,
 	check_limit,check_options,shown,count_slots,live_slots,make_slots,offer_slot,offer_types,slots_lock,lock_session,try_lock,actor,caller,configure_type_as_owner,run_inline_as_owner,take_messages_as_owner,listener_offset_as_owner,
-	check_place,check_run,check_rule,check_keeper,check_newcomer,move_offset,call_message,message_key,message_tasks,add_corrupted,take_singly,take_run}'::text[]) f;
+	check_place,check_run,check_rule,check_keeper,check_newcomer,move_offset,call_message,missing_key,message_tasks,add_corrupted,take_singly,take_run}'::text[]) f;
 CREATE TEMPORARY TABLE readers (relation text PRIMARY KEY, roles text[]);
 INSERT INTO readers
 SELECT r, '{worker,operator,viewer}'::text[] FROM unnest('{allowed_types,tasks,error_tasks,stuck_tasks,stats,nodes,transition,type_policies,buckets,paused,schedules,schedule_runs,cancel_requests,

@@ -1,7 +1,7 @@
 -- take_messages() makes tasks of messages: by a type, or by a function of the user's.
 
 BEGIN;
-SELECT plan(62);
+SELECT plan(64);
 
 CREATE FUNCTION message(no bigint, value text, key text DEFAULT NULL, headers jsonb DEFAULT NULL) RETURNS twtasks.message
 LANGUAGE sql AS $$ SELECT 'invoices', 0, no, '2026-01-02 03:04:05+00'::timestamptz, convert_to(key, 'UTF8'), convert_to(value, 'UTF8'), headers $$;
@@ -58,6 +58,10 @@ SELECT is(refused('22004', $$SELECT take(10, ARRAY[message(10, '{"id": {}}')], k
 	'message has no key at "json:/id"|The message is at offset 10 of partition 0 of topic "invoices".', 'an object is no key');
 SELECT is(refused('22004', $$SELECT take(10, ARRAY[message(10, '{"id": null}')], key => 'json:/id')$$),
 	'message has no key at "json:/id"|The message is at offset 10 of partition 0 of topic "invoices".', 'null is no key');
+SELECT is(take(10, ARRAY[message(10, '{"id": "a"}'), message(11, '{"no": 1}'), message(12, '{}')], key => 'json:/id'), 11::bigint,
+	'messages before one without a key are taken');
+SELECT is(twtasks.reset_listener('billing', 'invoices', 0, 10), 11::bigint, 'back to the messages before');
+DELETE FROM twtasks.task WHERE key = 'a';
 
 -- Messages that fail.
 SELECT is(refused('22P02', $$SELECT take(10, ARRAY[message(10, 'junk'), message(11, '11')])$$),
