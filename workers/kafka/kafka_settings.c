@@ -7,6 +7,7 @@
  */
 #include "base/port.h"
 
+#include "common/pattern.h"
 #include "kafka/kafka_conf.h"
 #include "workers/kafka/kafka_settings.h"
 
@@ -90,4 +91,16 @@ kafka_settings_free(KafkaSettings *settings)
 		rd_kafka_conf_destroy(settings->conf);
 	pfree(settings->topic);
 	pfree(settings);
+}
+
+const char *
+kafka_settings_topic(const KafkaSettings *settings, const char *named, char **topic)
+{
+	*topic = NULL;
+	if (named == NULL && !settings->is_exact)
+		return "the task names no topic in its sub_type";
+	*topic = pstrdup(named != NULL ? named : settings->topic);
+	if (pattern_fit(settings->topic, *topic) == 0)
+		return "the handler does not send to the topic that the task names in its sub_type";
+	return kafka_topic_check(*topic);
 }

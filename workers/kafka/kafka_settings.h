@@ -31,4 +31,11 @@ typedef struct KafkaSettings
 extern KafkaSettings *kafka_settings_new(const char *hello, WorkerFault *fault) MUSTCHECK;
 extern void kafka_settings_free(KafkaSettings *settings);
 
+/*
+ * Chooses the topic of a task, which may name one.  *topic is palloc'd, or NULL.
+ * Returns the fault of the name; NULL: none.
+ */
+extern const char *kafka_settings_topic(const KafkaSettings *settings, const char *named,
+										char **topic) MUSTCHECK;
+
 #endif							/* TWT_KAFKA_SETTINGS_H */

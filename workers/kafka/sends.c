@@ -12,17 +12,12 @@
 #include "base/port.h"
 
 #include "base/chance.h"
-#include "common/pattern.h"
 #include "kafka/kafka.h"
-#include "kafka/kafka_conf.h"
-#include "workers/kafka/kafka_batch.h"
 #include "workers/kafka/kafka_headers.h"
 #include "workers/kafka/sends.h"
+#include "workers/kafka/task_messages.h"
 #include "workers/lib/task_line.h"
 #include "workers/lib/worker_reply.h"
-
-/* The type of the tasks that send_to_kafka() adds. */
-#define BATCH_TYPE "SendToKafka"
 
 /* Delays before a client that follows others which all failed. */
 #define BACKOFF_MIN_US SECONDS_TO_US(1)
@@ -53,9 +48,7 @@ typedef struct Send
 	int64		start_by_us;
 	Trace		trace;			/* from the task's context */
 	char	   *topic;			/* its own: a reload frees the settings */
-	KafkaBatch	rest;			/* the batch after message */
-	KafkaMessage message;		/* the next one */
-	int			nleft;			/* messages that the client has not taken */
+	TaskMessages messages;		/* that the client has not taken */
 	int			ntaken;
 	int			nunanswered;	/* taken and not answered */
 	rd_kafka_resp_err_t error;	/* the first error */
@@ -130,7 +123,7 @@ report_answer(Send *send)
 static rd_kafka_resp_err_t
 send_message(Send *send)
 {
-	const KafkaMessage *message = &send->message;
+	const KafkaMessage *message = &send->messages.next;
 	rd_kafka_headers_t *headers = kafka_headers_make(message, send->task, send->ntaken, &send->trace);
 	rd_kafka_resp_err_t error =
 		rd_kafka_producev(kafka_handle(send->sends->client),
@@ -178,7 +171,7 @@ on_fatal(Sends *sends)
 static bool
 send_rest(Send *send)
 {
-	while (send->nleft > 0 && send->error == RD_KAFKA_RESP_ERR_NO_ERROR)
+	while (send->messages.nleft > 0 && send->error == RD_KAFKA_RESP_ERR_NO_ERROR)
 	{
 		rd_kafka_resp_err_t error = send_message(send);
 
@@ -194,8 +187,7 @@ send_rest(Send *send)
 			break;
 		send->ntaken++;
 		send->nunanswered++;
-		if (--send->nleft > 0)
-			(void) kafka_batch_next(&send->rest, &send->message);
+		task_messages_skip(&send->messages);
 	}
 	return true;
 }
@@ -272,7 +264,7 @@ on_delivery(Sends *sends, rd_kafka_event_t * event)
 			send->error = message->err;
 		send->nunanswered--;
 		if (send->nunanswered == 0 &&
-			(send->nleft == 0 || send->error != RD_KAFKA_RESP_ERR_NO_ERROR))
+			(send->messages.nleft == 0 || send->error != RD_KAFKA_RESP_ERR_NO_ERROR))
 			report_answer(send);
 	}
 	loop_want_turn(sends->loop);
@@ -372,47 +364,6 @@ on_turn(void *arg)
 
 /* ---- tasks ---- */
 
-/* Returns the fault of the topic; NULL: none. */
-static const char *
-choose_topic(Send *send)
-{
-	const KafkaSettings *settings = send->sends->settings;
-	const char *named = send->task->sub_type;
-
-	if (named == NULL && !settings->is_exact)
-		return "the task names no topic in its sub_type";
-	send->topic = pstrdup(named != NULL ? named : settings->topic);
-	if (pattern_fit(settings->topic, send->topic) == 0)
-		return "the handler does not send to the topic that the task names in its sub_type";
-	return kafka_topic_check(send->topic);
-}
-
-/* Returns the fault of the data; NULL: none. */
-static const char *
-read_messages(Send *send)
-{
-	const Task *task = send->task;
-
-	if (strcmp(task->type, BATCH_TYPE) != 0)
-	{
-		send->message.key.bytes = task->key;
-		send->message.key.len = task->key == NULL ? 0 : (int) strlen(task->key);
-		send->message.value.bytes = task->data;
-		send->message.value.len = task->data_len;
-		send->nleft = 1;
-		return NULL;
-	}
-	if (task->data == NULL || !task->is_binary)
-		return "the task was not added by send_to_kafka()";
-	send->rest.next = task->data;
-	send->rest.end = task->data + task->data_len;
-	send->nleft = kafka_batch_count(send->rest);
-	if (send->nleft < 0)
-		return "the task was not added by send_to_kafka()";
-	(void) kafka_batch_next(&send->rest, &send->message);
-	return NULL;
-}
-
 /* The answer must not come before the end of the turn. */
 void
 sends_start(Sends *sends, Task *task, int64 start_by_us)
@@ -425,9 +376,9 @@ sends_start(Sends *sends, Task *task, int64 start_by_us)
 	send->start_by_us = start_by_us;
 	trace_init(&send->trace, task->context);
 	dlist_push_tail(&sends->waiting, &send->node);
-	fault = choose_topic(send);
+	fault = kafka_settings_topic(sends->settings, task->sub_type, &send->topic);
 	if (fault == NULL)
-		fault = read_messages(send);
+		fault = task_messages_read(&send->messages, task);
 	if (fault != NULL)
 		report_text(send, TASK_ERROR, fault);
 	loop_want_turn(sends->loop);
