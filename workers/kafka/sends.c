@@ -37,7 +37,8 @@ struct Sends
 	char	   *refusal;		/* why a broker does not; NULL: it does */
 	dlist_head	waiting;		/* tasks until the client takes more, oldest
 								 * first */
-	dlist_head	sent;			/* tasks that wait only for delivery reports */
+	dlist_head	sent;			/* tasks that wait only for delivery reports,
+								 * cancelled ones too */
 };
 
 typedef struct Send
@@ -51,6 +52,7 @@ typedef struct Send
 	TaskMessages messages;		/* that the client has not taken */
 	int			ntaken;
 	int			nunanswered;	/* taken and not answered */
+	bool		is_cancelled;	/* and its reply is given */
 	rd_kafka_resp_err_t error;	/* the first error */
 } Send;
 
@@ -66,20 +68,26 @@ free_send(Send *send)
 }
 
 static void
-report(Send *send, const Verdict *verdict)
+end_send(Send *send)
 {
-	worker_reply(send->sends->replies, send->task, verdict);
-	loop_want_turn(send->sends->loop);
 	dlist_delete(&send->node);
 	free_send(send);
 }
 
 static void
-report_text(Send *send, TaskResult result, const char *message)
+reply(Send *send, TaskResult result, const char *message)
 {
 	Verdict		verdict = {result, TASK_DELAY_BY_POLICY, message};
 
-	report(send, &verdict);
+	worker_reply(send->sends->replies, send->task, &verdict);
+	loop_want_turn(send->sends->loop);
+}
+
+static void
+report_text(Send *send, TaskResult result, const char *message)
+{
+	reply(send, result, message);
+	end_send(send);
 }
 
 /* Whether another attempt would get the same answer. */
@@ -262,9 +270,11 @@ on_delivery(Sends *sends, rd_kafka_event_t * event)
 		}
 		else if (send->error == RD_KAFKA_RESP_ERR_NO_ERROR)
 			send->error = message->err;
-		send->nunanswered--;
-		if (send->nunanswered == 0 &&
-			(send->messages.nleft == 0 || send->error != RD_KAFKA_RESP_ERR_NO_ERROR))
+		if (--send->nunanswered > 0)
+			continue;
+		if (send->is_cancelled)
+			end_send(send);
+		else if (send->messages.nleft == 0 || send->error != RD_KAFKA_RESP_ERR_NO_ERROR)
 			report_answer(send);
 	}
 	loop_want_turn(sends->loop);
@@ -384,21 +394,56 @@ sends_start(Sends *sends, Task *task, int64 start_by_us)
 	loop_want_turn(sends->loop);
 }
 
-void
-sends_cancel(Sends *sends, const char *id, int64 version, const char *why)
+static Send *
+find_send(dlist_head *list, const char *id, int64 version)
 {
 	dlist_iter	iter;
 
-	dlist_foreach(iter, &sends->waiting)
+	dlist_foreach(iter, list)
 	{
 		Send	   *send = dlist_container(Send, node, iter.cur);
 
-		if (send->ntaken > 0 || send->task->version != version ||
-			strcmp(send->task->id_text, id) != 0)
-			continue;
-		report_text(send, TASK_CANCELLED, why);
+		if (!send->is_cancelled && send->task->version == version &&
+			strcmp(send->task->id_text, id) == 0)
+			return send;
+	}
+	return NULL;
+}
+
+/*
+ * Without a reply in time, the sidecar would end this process, with all other
+ * tasks.
+ */
+static void
+cancel_taken(Send *send, const char *why)
+{
+	char	   *message = psprintf("%s; its messages may have been sent", why);
+
+	reply(send, TASK_CANCELLED, message);
+	pfree(message);
+	if (send->nunanswered == 0)
+	{
+		end_send(send);
 		return;
 	}
+	send->is_cancelled = true;
+	dlist_delete(&send->node);
+	dlist_push_tail(&send->sends->sent, &send->node);
+}
+
+void
+sends_cancel(Sends *sends, const char *id, int64 version, const char *why)
+{
+	Send	   *send = find_send(&sends->waiting, id, version);
+
+	if (send == NULL)
+		send = find_send(&sends->sent, id, version);
+	if (send == NULL)
+		return;
+	if (send->ntaken > 0)
+		cancel_taken(send, why);
+	else
+		report_text(send, TASK_CANCELLED, why);
 }
 
 /* ---- the whole ---- */

@@ -40,7 +40,11 @@ extern void sends_set(Sends *sends, KafkaSettings *settings);
  */
 extern void sends_start(Sends *sends, Task *task, int64 start_by_us);
 
-/* Ends a task of which nothing was sent; sent messages cannot be recalled. */
+/*
+ * Replies at once, and sends no more of the task.  Messages that the client has
+ * cannot be recalled, and the reply says so.  The task then stays in memory
+ * until the brokers have answered, or message.timeout.ms is over.
+ */
 extern void sends_cancel(Sends *sends, const char *id, int64 version, const char *why);
 
 #endif							/* TWT_SENDS_H */

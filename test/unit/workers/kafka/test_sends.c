@@ -24,6 +24,7 @@
 #define INIT_PRODUCER_ID 22
 #define BROKER 1
 #define NDELAYS 8
+#define EMPTY_MESSAGE "/////wAAAAAAAAAA"	/* one of a batch, in base64 */
 
 static StringInfoData replies;
 static Sends *sends;
@@ -93,11 +94,11 @@ tear_down(void **state)
 }
 
 static void
-start(int64 start_by_us)
+start_with(const char *type, const char *data, int64 start_by_us)
 {
-	char	   *line = psprintf("{\"id\":\"" ID "\",\"version\":7,\"type\":\"T\",\"sub_type\":null,"
+	char	   *line = psprintf("{\"id\":\"" ID "\",\"version\":7,\"type\":\"%s\",\"sub_type\":null,"
 								"\"tries\":1,\"max_tries\":null,\"deadline\":\"2031-01-02T03:04:05Z\","
-								"\"data\":{},\"context\":null}");
+								"%s,\"context\":null}", type, data);
 	int64		never;
 	Task	   *task = task_line_read(line, &never);
 
@@ -106,20 +107,26 @@ start(int64 start_by_us)
 	pfree(line);
 }
 
+static void
+start(int64 start_by_us)
+{
+	start_with("T", "\"data\":{}", start_by_us);
+}
+
 static bool
 has_reply(void *arg)
 {
 	return replies.len > 0;
 }
 
-/* Copies of the task's message that the brokers have, by its header. */
+/* Messages of the task that the brokers have, by their header. */
 static int
-count_copies(void)
+count_messages(void)
 {
 	rd_kafka_conf_t *conf = rd_kafka_conf_new();
 	rd_kafka_topic_partition_list_t *places = rd_kafka_topic_partition_list_new(1);
 	rd_kafka_t *consumer;
-	int			copies = 0;
+	int			n = 0;
 
 	rd_kafka_conf_set(conf, "bootstrap.servers", rd_kafka_mock_cluster_bootstraps(cluster), NULL, 0);
 	rd_kafka_conf_set(conf, "group.id", "test", NULL, 0);
@@ -141,15 +148,15 @@ count_copies(void)
 		{
 			assert_int_equal(rd_kafka_message_headers(message, &headers), 0);
 			assert_int_equal(rd_kafka_header_get_last(headers, "twtasks-id", &id, &len), 0);
-			assert_memory_equal(id, ID ":0", sizeof(ID ":0"));
-			copies++;
+			assert_memory_equal(id, ID ":", sizeof(ID ":") - 1);
+			n++;
 		}
 		rd_kafka_message_destroy(message);
 	}
 	rd_kafka_topic_partition_list_destroy(places);
 	rd_kafka_consumer_close(consumer);
 	rd_kafka_destroy(consumer);
-	return copies;
+	return n;
 }
 
 static void
@@ -202,7 +209,7 @@ test_lost_answer(void **state)
 	set();
 	start(LATER);
 	expect_reply("\"result\":\"done\"");
-	assert_int_equal(count_copies(), 2);
+	assert_int_equal(count_messages(), 2);
 }
 
 static bool
@@ -321,6 +328,64 @@ test_cancelled(void **state)
 	expect_reply("\"result\":\"cancelled\",\"message\":\"told so\"");
 }
 
+/* The brokers answer late.  The task gets no second reply then. */
+static void
+test_cancelled_too_late(void **state)
+{
+	rd_kafka_mock_broker_push_request_error_rtts(cluster, BROKER, PRODUCE, 1,
+												 RD_KAFKA_RESP_ERR_NO_ERROR, 300);
+	start(LATER);
+	run_turn();
+	sends_cancel(sends, ID, 8, "another version");
+	assert_false(has_reply(NULL));
+	sends_cancel(sends, ID, 7, "told so");
+	sends_cancel(sends, ID, 7, "told twice");
+	assert_string_equal(replies.data, "{\"id\":\"" ID "\",\"version\":7,\"result\":\"cancelled\","
+						"\"message\":\"told so; its messages may have been sent\"}\n");
+	resetStringInfo(&replies);
+	start(LATER);
+	run_until(has_reply, NULL);
+	assert_string_equal(replies.data, "{\"id\":\"" ID "\",\"version\":7,\"result\":\"done\"}\n");
+	assert_int_equal(count_messages(), 2);
+}
+
+/* The client has taken two messages of five. */
+static void
+test_cancelled_half_sent(void **state)
+{
+	set_to("\"settings\":{\"linger.ms\":0,\"queue.buffering.max.messages\":2,"
+		   "\"max.in.flight.requests.per.connection\":1,\"batch.num.messages\":1}");
+	rd_kafka_mock_broker_push_request_error_rtts(cluster, BROKER, PRODUCE, 2,
+												 RD_KAFKA_RESP_ERR_NO_ERROR, 200,
+												 RD_KAFKA_RESP_ERR_NO_ERROR, 200);
+	start_with("SendToKafka", "\"payload_base64\":\"" EMPTY_MESSAGE EMPTY_MESSAGE EMPTY_MESSAGE
+			   EMPTY_MESSAGE EMPTY_MESSAGE "\"", LATER);
+	run_turn();
+	sends_cancel(sends, ID, 7, "told so");
+	expect_reply("\"result\":\"cancelled\",\"message\":\"told so; its messages may have been sent\"");
+	start(LATER);
+	expect_reply("\"result\":\"done\"");
+	assert_int_equal(count_messages(), 3);
+}
+
+/* The answers come to an old client, or never. */
+static void
+test_cancelled_before_the_end(void **state)
+{
+	start(LATER);
+	run_turn();
+	sends_cancel(sends, ID, 7, "told so");
+	expect_reply("\"result\":\"cancelled\"");
+	set();
+	start(LATER);
+	expect_reply("\"result\":\"done\"");
+	assert_int_equal(count_messages(), 2);
+	rd_kafka_mock_broker_set_rtt(cluster, BROKER, 10000);
+	start(LATER);
+	run_turn();
+	sends_cancel(sends, ID, 7, "told so");
+}
+
 static void
 expect_fault(const char *settings, const char *setting, const char *reason)
 {
@@ -365,6 +430,9 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_late, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_reload, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_cancelled, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_cancelled_too_late, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_cancelled_half_sent, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_cancelled_before_the_end, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_settings, set_up, tear_down),
 	};
 
