@@ -33,6 +33,7 @@ static const Refusal refusals[] = {
 	{"enable.auto.commit", PROMISE},
 	{"enable.auto.offset.store", PROMISE},
 	{"group.id", PROMISE},
+	{"group.instance.id", "the nodes share a configuration, and members with one id displace each other"},
 	{"sasl.password", SECRET},
 	{"ssl.key.password", SECRET},
 	{"ssl.keystore.password", SECRET},

@@ -409,6 +409,8 @@ test_settings(void **state)
 	expect_fault("\"settings\":{\"acks\":1}", "settings[\"acks\"]", "delivery rests on it");
 	expect_fault("\"settings\":{\"enable.idempotence\":false}", "settings[\"enable.idempotence\"]",
 				 "delivery rests on it");
+	expect_fault("\"settings\":{\"group.instance.id\":\"a\"}", "settings[\"group.instance.id\"]",
+				 "displace each other");
 	expect_fault("\"settings\":{\"sasl.password\":\"x\"}", "settings[\"sasl.password\"]", "is a secret");
 	expect_fault("\"secrets\":{\"sasl.password\":\"x\"}", "secrets[\"sasl.password\"]", "absolute path");
 	expect_fault("\"secrets\":{\"sasl.password\":\"/nowhere/x\"}", "secrets[\"sasl.password\"]", "");
