@@ -109,7 +109,7 @@ AS $$
 	SELECT twtasks.add_task(type, task_id => pg_temp.id(n));
 	SELECT twtasks_internal.grab_tasks(ARRAY[pg_temp.id(n)], '{0}', node, pg_temp.token(), '{600000}', ARRAY[rule]);
 $$;
-SELECT pg_temp.run_on(:gone, 100 + n, 'LATE', rule) FROM unnest('{retry,error,fail,ignore}'::twtasks.stuck_rule[]) WITH ORDINALITY r(rule, n) \g /dev/null
+SELECT pg_temp.run_on(:gone, (100 + n)::integer, 'LATE', rule) FROM unnest('{retry,error,fail,ignore}'::twtasks.stuck_rule[]) WITH ORDINALITY r(rule, n) \g /dev/null
 SELECT pg_temp.run_on(:gone, 105, 'LATE|GONE', 'retry'), pg_temp.run_on(:gone, 106, 'OTHER', 'retry'), pg_temp.run_on(:gone, 107, 'LATE', 'retry') \g /dev/null
 SELECT twtasks_internal.end_node(:gone) \g /dev/null
 SELECT is((SELECT retried FROM twtasks_internal.recover_tasks()), 2::bigint, 'tasks without a policy, and of one with gone, are taken over at once');

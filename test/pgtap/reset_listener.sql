@@ -6,7 +6,7 @@ SELECT plan(22);
 CREATE FUNCTION take(from_offset bigint, to_offset bigint, partition integer DEFAULT 0) RETURNS bigint
 LANGUAGE sql AS $$ SELECT twtasks.take_messages('billing', 'invoices', partition, from_offset, to_offset, '{}') $$;
 CREATE FUNCTION audit() RETURNS SETOF text LANGUAGE sql AS
-$$ SELECT concat_ws(' ', kind, name, coalesce(before::text, '-'), coalesce(after::text, '-')) FROM twtasks.policy_audit ORDER BY id $$;
+$$ SELECT concat_ws(' ', kind, name, coalesce(before::text, '-'), coalesce(after::text, '-')) FROM twtasks.policy_audit WHERE kind = 'listener' ORDER BY id $$;
 CREATE ROLE twt_listener IN ROLE twtasks_producer;
 CREATE ROLE twt_other IN ROLE twtasks_producer;
 CREATE ROLE twt_owner_member IN ROLE twtasks_owner;
