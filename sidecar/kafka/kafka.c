@@ -211,6 +211,12 @@ kafka_handle(Kafka *kafka)
 	return kafka->handle;
 }
 
+bool
+kafka_has_failed(Kafka *kafka)
+{
+	return rd_kafka_fatal_error(kafka->handle, NULL, 0) != RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
 /* ---- rebalances ---- */
 
 static bool

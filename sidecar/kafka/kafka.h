@@ -49,6 +49,9 @@ extern void kafka_on_event(Kafka *kafka, KafkaEventFn fn, void *arg);
 /* Returns the handle, for calls of librdkafka that do not block. */
 extern rd_kafka_t * kafka_handle(Kafka *kafka);
 
+/* Whether the client had a fatal error, whose event may have any code. */
+extern bool kafka_has_failed(Kafka *kafka);
+
 /*
  * Answers a rebalance, in the event's call or later, cooperatively or eagerly
  * as the group does.  partitions are those of the event, or a copy of them in

@@ -58,6 +58,10 @@ take_back(Forward *forward, const rd_kafka_message_t * message)
 		tables_push(forward->tables, (int) (intptr_t) message->_private, &trigger);
 }
 
+/*
+ * No error is fatal to a producer that is neither idempotent nor transactional,
+ * and the settings can make it neither.
+ */
 static void
 on_event(void *arg, rd_kafka_event_t * event)
 {

@@ -7,6 +7,7 @@
  */
 #include "base/port.h"
 
+#include "base/chance.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/names.h"
@@ -17,14 +18,22 @@
 /* The time that brokers have to let this node leave its group. */
 #define LEAVE_US SECONDS_TO_US(2)
 
+/* Delays before a client that follows others which all failed. */
+#define BACKOFF_MIN_US SECONDS_TO_US(1)
+#define BACKOFF_MAX_US SECONDS_TO_US(60)
+
 /* We log this many different troubles, each once. */
 #define TROUBLES_MAX 100
 
 struct Forwarded
 {
+	Loop	   *loop;
+	const Config *config;
 	Tables	   *tables;
 	Sweep	   *sweep;
 	Kafka	   *consumer;		/* NULL: it could not be made, or has left */
+	LoopTimer  *timer;			/* when the next one is made */
+	int64		backoff_us;
 	Map		   *topics;			/* ReadTopics by name */
 	dlist_head	skipped;		/* SkippedLogs */
 	Names	   *troubles;		/* logged */
@@ -85,6 +94,7 @@ take_message(Forwarded *forwarded, const ReadTopic *topic, const rd_kafka_messag
 	Trigger		trigger;
 
 	forwarded->is_down = false;
+	forwarded->backoff_us = BACKOFF_MIN_US;
 	if (message->payload != NULL && message->len < TRIGGER_TEXT_MAX &&
 		trigger_decode(message->payload, message->len, &trigger) && trigger.due_us == 0)
 		tables_push(forwarded->tables, topic->bucket, &trigger);
@@ -166,6 +176,36 @@ on_end(Forwarded *forwarded, const rd_kafka_topic_partition_t * place)
 	}
 }
 
+static void
+open_later(Forwarded *forwarded)
+{
+	loop_timer_start(forwarded->timer, chance_delay(forwarded->backoff_us));
+	forwarded->backoff_us = Min(forwarded->backoff_us * 2, BACKOFF_MAX_US);
+}
+
+static void
+on_left(void *arg)
+{
+	Forwarded  *forwarded = arg;
+
+	kafka_free(forwarded->consumer);
+	forwarded->consumer = NULL;
+}
+
+static void
+on_failed_left(void *arg)
+{
+	on_left(arg);
+	open_later(arg);
+}
+
+static void
+on_fatal(Forwarded *forwarded, const char *text)
+{
+	log_line(TWT_LOG_WARN, "kafka", "the client that reads triggers failed, another one follows: %s", text);
+	kafka_close(forwarded->consumer, LEAVE_US, on_failed_left, forwarded);
+}
+
 /* Brokers that go one by one are no news while another answers. */
 static void
 on_error(Forwarded *forwarded, rd_kafka_event_t * event)
@@ -177,6 +217,8 @@ on_error(Forwarded *forwarded, rd_kafka_event_t * event)
 		start_at_end(forwarded, place);
 	else if (error == RD_KAFKA_RESP_ERR__PARTITION_EOF && place != NULL)
 		on_end(forwarded, place);
+	else if (kafka_has_failed(forwarded->consumer))
+		on_fatal(forwarded, rd_kafka_event_error_string(event));
 	else if (error == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN)
 	{
 		if (!forwarded->is_down)
@@ -288,45 +330,50 @@ subscribe(Forwarded *forwarded)
 	rd_kafka_topic_partition_list_destroy(list);
 }
 
+static void
+open_consumer(void *arg)
+{
+	Forwarded  *forwarded = arg;
+	char	   *reason;
+	rd_kafka_conf_t *conf = forward_consumer_conf(&forwarded->config->kafka, &reason);
+
+	if (conf != NULL)
+		forwarded->consumer = kafka_consumer_new(forwarded->loop, conf, &reason);
+	if (forwarded->consumer == NULL)
+	{
+		log_line(TWT_LOG_ERROR, "kafka", "no triggers of other nodes are read until a client can start: %s",
+				 reason);
+		pfree(reason);
+		open_later(forwarded);
+		return;
+	}
+	kafka_on_event(forwarded->consumer, on_event, forwarded);
+	subscribe(forwarded);
+}
+
 Forwarded *
 forwarded_open(Loop *loop, const Config *config, Tables *tables, Sweep *sweep)
 {
 	Forwarded  *forwarded = palloc0(sizeof(Forwarded));
-	char	   *reason;
-	rd_kafka_conf_t *conf = forward_consumer_conf(&config->kafka, &reason);
 
+	forwarded->loop = loop;
+	forwarded->config = config;
 	forwarded->tables = tables;
 	forwarded->sweep = sweep;
 	forwarded->topics = map_new(0);
 	dlist_init(&forwarded->skipped);
 	forwarded->troubles = names_new(TROUBLES_MAX);
+	forwarded->timer = loop_timer_new(loop, open_consumer, forwarded);
+	forwarded->backoff_us = BACKOFF_MIN_US;
 	add_topics(forwarded, config);
-	if (conf != NULL)
-		forwarded->consumer = kafka_consumer_new(loop, conf, &reason);
-	if (forwarded->consumer == NULL)
-	{
-		log_line(TWT_LOG_ERROR, "kafka", "no triggers of other nodes are read until this one starts again: %s",
-				 reason);
-		pfree(reason);
-		return forwarded;
-	}
-	kafka_on_event(forwarded->consumer, on_event, forwarded);
-	subscribe(forwarded);
+	open_consumer(forwarded);
 	return forwarded;
-}
-
-static void
-on_left(void *arg)
-{
-	Forwarded  *forwarded = arg;
-
-	kafka_free(forwarded->consumer);
-	forwarded->consumer = NULL;
 }
 
 void
 forwarded_leave(Forwarded *forwarded)
 {
+	loop_timer_stop(forwarded->timer);
 	if (forwarded->consumer != NULL)
 		kafka_close(forwarded->consumer, LEAVE_US, on_left, forwarded);
 }
@@ -343,6 +390,7 @@ forwarded_free(Forwarded *forwarded)
 	uint64		place = 0;
 	ReadTopic  *topic;
 
+	loop_timer_free(forwarded->timer);
 	if (forwarded->consumer != NULL)
 		kafka_free(forwarded->consumer);
 	while ((topic = map_next(forwarded->topics, &place)) != NULL)

@@ -17,6 +17,9 @@
  * Anybody who may write to a topic can write anything.  A message that is no
  * trigger is counted and skipped.
  *
+ * A client that fails for good is replaced, the first time in a second and later
+ * in up to a minute.
+ *
  *-------------------------------------------------------------------------
  */
 #ifndef TWT_FORWARDED_H
