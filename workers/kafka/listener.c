@@ -195,7 +195,7 @@ on_error(Listener *listener, rd_kafka_event_t * event)
 	Share	   *share = where == NULL ? NULL :
 		find_share(listener, where->topic, where->partition);
 
-	if (error == RD_KAFKA_RESP_ERR__FATAL)
+	if (kafka_has_failed(listener->of.kafka))
 		break_down(listener, rd_kafka_event_error_string(event));
 	else if (!is_quiet(error))
 		tell(listener, error, rd_kafka_event_error_string(event));
