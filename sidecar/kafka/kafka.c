@@ -41,7 +41,8 @@ struct Kafka
 	LoopTimer  *timer;
 	KafkaEventFn fn;
 	void	   *arg;
-	LoopFn		on_closed;		/* NULL: not closing */
+	bool		is_closing;
+	LoopFn		on_closed;		/* NULL: not closing, or closed */
 	void	   *closed_arg;
 	int64		close_by_us;
 };
@@ -60,7 +61,7 @@ drop(Kafka *kafka, rd_kafka_event_t * event)
 static void
 pass_on(Kafka *kafka, rd_kafka_event_t * event)
 {
-	if (kafka->on_closed != NULL)
+	if (kafka->is_closing)
 		drop(kafka, event);
 	else if (kafka->fn != NULL)
 		kafka->fn(kafka->arg, event);
@@ -89,8 +90,11 @@ pump(Kafka *kafka)
 	}
 	if (kafka->on_closed != NULL && is_closed(kafka))
 	{
+		LoopFn		fn = kafka->on_closed;
+
 		loop_timer_stop(kafka->timer);
-		kafka->on_closed(kafka->closed_arg);
+		kafka->on_closed = NULL;
+		fn(kafka->closed_arg);
 		return;
 	}
 	if (kafka->on_closed != NULL)
@@ -227,7 +231,11 @@ is_cooperative(Kafka *kafka)
 	return protocol != NULL && strcmp(protocol, "COOPERATIVE") == 0;
 }
 
-/* After a failure, the client would wait for another answer forever. */
+/*
+ * After a failure, the client would wait for another answer forever.  A
+ * cooperative one refuses this answer; librdkafka can abort when it is told to
+ * give up partitions that it has not taken.
+ */
 static bool
 judge(Kafka *kafka, rd_kafka_error_t * error, char **reason)
 {
@@ -289,6 +297,7 @@ kafka_close(Kafka *kafka, int64 timeout_us, LoopFn fn, void *arg)
 {
 	rd_kafka_error_t *error = rd_kafka_consumer_close_queue(kafka->handle, kafka->queue);
 
+	kafka->is_closing = true;
 	kafka->on_closed = fn;
 	kafka->closed_arg = arg;
 	kafka->close_by_us = loop_now_us(kafka->loop) + (error == NULL ? timeout_us : 0);

@@ -35,6 +35,7 @@ typedef struct Consumer
 	int			nexpelled;
 	bool		is_silent;		/* does not answer rebalances */
 	bool		is_closed;
+	int			nclosed;
 } Consumer;
 
 static rd_kafka_t * handle;
@@ -242,6 +243,29 @@ is_over(void *arg)
 	return loop_now_us(fixture.loop) >= *(int64 *) arg;
 }
 
+static void
+on_closed_keep(void *arg)
+{
+	((Consumer *) arg)->nclosed++;
+}
+
+static bool
+has_left(void *arg)
+{
+	return rd_kafka_consumer_closed(kafka_handle(((Consumer *) arg)->client)) != 0;
+}
+
+/* The consumer leaves after the time is over, and then has events. */
+static void
+test_close_is_told_once(void **state)
+{
+	open_consumer(&consumers[0], "cooperative-sticky");
+	run_until(has_all, NULL);
+	kafka_close(consumers[0].client, 0, on_closed_keep, &consumers[0]);
+	run_until(has_left, &consumers[0]);
+	assert_int_equal(consumers[0].nclosed, 1);
+}
+
 /* The group would expel it by now. */
 static void
 test_idle_consumer_stays(void **state)
@@ -264,6 +288,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_eager_group, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_close_without_brokers, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_close_during_a_rebalance, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_close_is_told_once, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_idle_consumer_stays, set_up, tear_down),
 	};
 
