@@ -5,9 +5,10 @@
  *
  *		from: feed_news.c			to: tables.h (tables_push), or a topic
  *
- * A trigger that can start here at once stays here.  Others go to the topic of
- * their bucket, whose partitions the nodes share: forwarded.h reads them.  A
- * trigger passes through Kafka at most once, so it cannot go round forever.
+ * A trigger that seems able to start here at once stays here.  Others go to the
+ * topic of their bucket, whose partitions the nodes share: forwarded.h reads
+ * them.  A trigger passes through Kafka at most once, so it cannot go round
+ * forever.
  *
  * Kafka guarantees nothing, since triggers are only hints.  A trigger that no
  * broker takes waits here, as it does without Kafka.

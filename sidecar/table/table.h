@@ -81,8 +81,9 @@ extern TablePush table_push_seen(Table *table, const Trigger *trigger,
 								 const RowPlace *place);
 
 /*
- * Whether the trigger could start at once: fewer triggers of its type wait than
- * slots are free for it.
+ * Whether fewer triggers of the trigger's type wait than slots are free for it.
+ * Triggers of other types that wait for the same limit do not count, so this is
+ * a guess where types share one.
  */
 extern bool table_can_start(Table *table, const Trigger *trigger);
 

@@ -33,7 +33,7 @@ extern void tables_free(Tables *tables);
 /* Adds a trigger; logs once each type that this node does not run. */
 extern void tables_push(Tables *tables, int bucket, const Trigger *trigger);
 
-/* Whether the trigger's task could start on this node at once. */
+/* Guesses whether the trigger's task could start on this node at once: table.h. */
 extern bool tables_can_start(Tables *tables, int bucket, const Trigger *trigger);
 
 #endif							/* TWT_TABLES_H */
