@@ -213,9 +213,12 @@ static rd_kafka_conf_t *
 make_conf(const json_t *kafka, const char *name, KafkaFault *fault)
 {
 	const char *group = json_string_value(json_object_get(kafka, "group"));
+	const char *space = json_string_value(json_object_get(kafka, "namespace"));
+	bool		has_space = space != NULL && space[0] != '\0';
 	json_t	   *all = with_defaults(kafka);
 	rd_kafka_conf_t *conf = kafka_conf_new(all, fault);
-	char	   *member = psprintf("%s.%s", group == NULL ? "" : group, name);
+	char	   *member = psprintf("%s%s%s.%s", has_space ? space : "", has_space ? "." : "",
+								  group == NULL ? "" : group, name);
 
 	json_decref(all);
 	if (conf != NULL)

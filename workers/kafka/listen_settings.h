@@ -16,8 +16,8 @@
  *		"start": "latest", "earliest" or SECONDS}]}
  *
  * A listener reads [NAMESPACE.]TOPIC and, for each prefix,
- * PREFIX[NAMESPACE.]TOPIC.  Its group is GROUP.NAME: two listeners may read one
- * topic, each at its own pace, and tools show the lag of each.
+ * PREFIX[NAMESPACE.]TOPIC.  Its group is [NAMESPACE.]GROUP.NAME: two listeners may
+ * read one topic, each at its own pace, and tools show the lag of each.
  *
  *-------------------------------------------------------------------------
  */

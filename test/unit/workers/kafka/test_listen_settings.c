@@ -68,6 +68,7 @@ test_topics(void **state)
 	assert_string_equal(listener->topics[0], "eu.invoices");
 	assert_string_equal(listener->topics[1], "test-eu.invoices");
 	assert_null(listener->topics[2]);
+	check_conf(listener->conf, "group.id", "eu.g.billing");
 	assert_string_equal(listener->headers[0], "*");
 	assert_null(listener->headers[1]);
 	assert_int_equal(listener->start, PARTITION_YOUNG);
