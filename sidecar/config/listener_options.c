@@ -146,7 +146,7 @@ static const Option listener_options[] = {
 		"start", OPTION_TEXT, .fallback = "latest",
 		.min = 1, .max = 20, .check = check_start,
 		.offset = offsetof(ListenerConfig, start),
-		.help = "where a new partition begins: latest, earliest or messages of the last, such as 30min"
+		.help = "where a topic begins that is new to the listener: latest, earliest or messages of the last, such as 30min"
 	},
 };
 

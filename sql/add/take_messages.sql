@@ -9,6 +9,7 @@ CREATE TABLE twtasks.message_offset (
 	next_offset	bigint NOT NULL,			-- The first message that was not taken
 	role		text COLLATE "C" NOT NULL,	-- The role that took the first messages; its members may go on and add partitions, and those of twtasks_owner
 	moved		timestamptz NOT NULL,		-- Time of the last move
+	partitions	integer,					-- How many the topic had when the listener began here; NULL: nobody told
 	CONSTRAINT message_offset_pkey PRIMARY KEY (listener, topic, partition)
 );
 COMMENT ON TABLE twtasks.message_offset IS 'Progress of the consumers that call take_messages(), by partition';
@@ -369,4 +370,73 @@ BEGIN
 		PERFORM twtasks_internal.check_keeper(given.listener, place.role);
 	END IF;
 	RETURN place.next_offset;
+END $$;
+
+/*
+ * twtasks.begin_partition(listener, topic, partition, partitions, start, first)
+ *
+ *		Where a listener goes on in a partition.  A listener without an offset there
+ *		begins, and its offset is stored.  It begins at start where the topic
+ *		had the partition when the listener met the topic.  A partition that the topic
+ *		got later begins at first, so no message there is skipped.
+ *
+ * Parameters
+ *		listener	as take_messages()
+ *		topic		as take_messages()
+ *		partition	as take_messages()
+ *		partitions	how many the topic has now
+ *		start		where the listener begins in a topic that it meets
+ *		first		offset of the first message that the topic still has
+ *
+ * Returns
+ *		the offset to go on with
+ *
+ * Errors
+ *		22004		a parameter is NULL
+ *		22023		partitions is not above the partition
+ *		as take_messages()
+ *
+ * Writes		twtasks.message_offset
+ * Locks		row lock of the partition, until the end of the transaction
+ * Example		SELECT twtasks.begin_partition('billing', 'invoices', 1, partitions => 2, start => 17, first => 0);
+ */
+CREATE FUNCTION twtasks.begin_partition(
+	listener text, topic text, partition integer, partitions integer, start bigint, first bigint)
+RETURNS bigint
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'twt_as_owner';
+
+/*
+ * twtasks_internal.begin_partition_as_owner(given record)
+ *
+ *		The work of begin_partition(), with its caller noted.  A topic's partitions
+ *		are numbered as they are added, so the least count that was stored tells which
+ *		came later.  Two consumers may begin in either order.
+ */
+CREATE FUNCTION twtasks_internal.begin_partition_as_owner(given record)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	known CONSTANT integer := (SELECT min(o.partitions) FROM twtasks.message_offset o
+							   WHERE o.listener = given.listener AND o.topic = given.topic);
+	begins CONSTANT bigint := CASE WHEN given.partition >= known THEN given.first ELSE given.start END;
+	stands bigint;
+BEGIN
+	IF given.partitions IS NULL OR given.first IS NULL OR given.start IS NULL THEN
+		RAISE EXCEPTION 'partitions, start and first must not be null'
+			USING ERRCODE = 'null_value_not_allowed';
+	ELSIF given.partitions <= given.partition THEN
+		RAISE EXCEPTION 'invalid number of partitions: %', given.partitions
+			USING ERRCODE = 'invalid_parameter_value',
+				DETAIL = format('The partition is %s.', given.partition),
+				HINT = 'Partitions are numbered from 0.';
+	END IF;
+	stands := twtasks.take_messages(given.listener, given.topic, given.partition, begins, begins,
+									'{}'::twtasks.new_task[]);
+	UPDATE twtasks.message_offset o SET partitions = given.partitions
+	WHERE o.listener = given.listener AND o.topic = given.topic AND o.partition = given.partition
+	  AND o.partitions IS NULL;
+	RETURN stands;
 END $$;

@@ -155,6 +155,20 @@ wait_for(sub { eval { $kafka->produce('early', { value => 4, partition => 2 }) }
 tasks_ok('EARLY', 4, 'a partition that is added later is read');
 $early->stop;
 
+# A message is there before the listener can see its partition.
+$kafka->create_topic('later', 2);
+$kafka->produce('later', map { { value => $_, partition => $_ % 2 } } 1 .. 4);
+my $later = listen_to('later', 'later', start => 'latest');
+
+wait_for(sub { $node->value("SELECT count(*) FROM twtasks.message_offset WHERE listener = 'later'") == 2 }, 'two offsets');
+$later->stop;
+$kafka->add_partitions('later', 3);
+wait_for(sub { eval { $kafka->produce('later', { value => 5, partition => 2 }) } }, 'the third partition');
+$later = listen_to('later', 'later', start => 'latest');
+tasks_ok('LATER', 1, 'latest skips no message of a partition that is added later');
+is($node->value("SELECT data FROM twtasks.task WHERE type = 'LATER'"), '5', 'latest begins at the end of the partitions that were there first');
+$later->stop;
+
 # ---- gaps ----
 
 $kafka->create_topic('gaps');

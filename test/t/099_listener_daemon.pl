@@ -66,7 +66,7 @@ sub last_listener
 # ---- rights ----
 
 my $without = start('without', 'sidecar', { topics => ['many'], type => 'MANY' });
-ok($without->wait_for_log(qr/listener: .*permission denied for function (?:take_messages|listener_offset)/),
+ok($without->wait_for_log(qr/listener: .*permission denied for function (?:take_messages|begin_partition)/),
 	'the role of the sidecar adds no tasks of messages');
 $without->stop;
 is($node->tasks('true'), 0, 'messages wait for a role that may take them');

@@ -64,6 +64,27 @@ ask_young(LogLook *look)
 	return error;
 }
 
+/* The client keeps one topic of a name, so this handle is the consumer's own. */
+static rd_kafka_resp_err_t
+ask_partitions(LogLook *look)
+{
+	rd_kafka_topic_t *topic = rd_kafka_topic_new(look->client, look->topic, NULL);
+	const struct rd_kafka_metadata *metadata = NULL;
+	rd_kafka_resp_err_t error;
+
+	if (topic == NULL)
+		return rd_kafka_last_error();
+	error = rd_kafka_metadata(look->client, 0, topic, &metadata, ANSWER_MS);
+	rd_kafka_topic_destroy(topic);
+	if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
+		return error;
+	error = metadata->topic_cnt == 1 ? metadata->topics[0].err : RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC;
+	if (error == RD_KAFKA_RESP_ERR_NO_ERROR)
+		look->ends.partitions = metadata->topics[0].partition_cnt;
+	rd_kafka_metadata_destroy(metadata);
+	return error;
+}
+
 static void *
 ask(void *arg)
 {
@@ -71,6 +92,8 @@ ask(void *arg)
 
 	look->error = rd_kafka_query_watermark_offsets(look->client, look->topic, look->number,
 												   &look->ends.first, &look->ends.end, ANSWER_MS);
+	if (look->error == RD_KAFKA_RESP_ERR_NO_ERROR)
+		look->error = ask_partitions(look);
 	if (look->error == RD_KAFKA_RESP_ERR_NO_ERROR && look->young_ms >= 0)
 		look->error = ask_young(look);
 	(void) eventfd_write(look->fd, 1);

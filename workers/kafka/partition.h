@@ -62,6 +62,7 @@ typedef struct LogEnds
 	int64		end;			/* one after the last message */
 	int64		young;			/* the first message of the given age; below
 								 * 0: none is so young */
+	int			partitions;		/* how many the topic has */
 } LogEnds;
 
 typedef enum PartitionPlace

@@ -90,16 +90,35 @@ make_call(Share *share, PgResultFn fn)
 	return call;
 }
 
-/* Asks where the listener stands, and moves it there if it stands at from_offset. */
+static bool
+can_call(const Share *share)
+{
+	return !share->of->is_ending && pg_is_up(share->of->pg);
+}
+
+/* Asks where the listener stands. */
 static void
-send_place(Share *share, int64 from_offset, int64 to_offset)
+send_place(Share *share, const LogEnds *ends)
+{
+	TakeCall	call = make_call(share, on_place);
+	int64		start = partition_found(share->partition, ends, share->of->settings->start);
+
+	if (can_call(share))
+		take_place(&call, ends, start);
+	else
+		fail(share);
+}
+
+/* Passes the messages that are gone. */
+static void
+send_skip(Share *share, int64 from_offset, int64 to_offset)
 {
 	TakeCall	call = make_call(share, on_place);
 
-	if (share->of->is_ending || !pg_is_up(share->of->pg))
-		fail(share);
-	else
+	if (can_call(share))
 		take_none(&call, from_offset, to_offset);
+	else
+		fail(share);
 }
 
 /* Tools that show the lag read the offsets of the group. */
@@ -130,7 +149,7 @@ place(Share *share, int64 offset)
 			break;
 		case PARTITION_LACKS_MESSAGES:
 			tell_lost(share, ends.first);
-			send_place(share, offset, ends.first);
+			send_skip(share, offset, ends.first);
 			break;
 		case PARTITION_IS_BEYOND:
 			tell_beyond(share, ends.end);
@@ -172,7 +191,6 @@ static void
 on_look(void *arg, const LogEnds *ends, const char *error)
 {
 	Share	   *share = arg;
-	int64		start;
 
 	share->look = NULL;
 	share->of->nlooks--;
@@ -182,8 +200,7 @@ on_look(void *arg, const LogEnds *ends, const char *error)
 		fail(share);
 		return;
 	}
-	start = partition_found(share->partition, ends, share->of->settings->start);
-	send_place(share, start, start);
+	send_place(share, ends);
 }
 
 static void
@@ -258,7 +275,7 @@ send_run(Share *share)
 	TakeCall	call = make_call(share, on_taken);
 	Run			run;
 
-	if (share->of->is_ending || !pg_is_up(share->of->pg) ||
+	if (!can_call(share) ||
 		!partition_take(share->partition, &run))
 		return;
 	if (run.n > 0)

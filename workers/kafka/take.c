@@ -9,6 +9,11 @@
 
 #include "workers/kafka/take.h"
 
+static const PgStatement call_place = {"take_place",
+	"SELECT twtasks.begin_partition($1::text, $2::text, $3::int4, partitions => $4::int4,"
+	" start => $5::int8, first => $6::int8)",
+.caller_logs = true};
+
 static const PgStatement call_none = {"take_none",
 	"SELECT twtasks.take_messages($1::text, $2::text, $3::int4, $4::int8, $5::int8, '{}'::twtasks.new_task[])",
 .caller_logs = true};
@@ -26,12 +31,31 @@ static const PgStatement call_run = {"take_run",
 .caller_logs = true};
 
 static void
-add_place(WireParams *params, const TakeCall *call, int64 from_offset, int64 to_offset)
+add_partition(WireParams *params, const TakeCall *call)
 {
 	wire_init(params);
 	wire_add_text(params, call->listener->name);
 	wire_add_text(params, partition_topic(call->partition));
 	wire_add_int4(params, partition_number(call->partition));
+}
+
+void
+take_place(const TakeCall *call, const LogEnds *ends, int64 start)
+{
+	WireParams	params;
+
+	add_partition(&params, call);
+	wire_add_int4(&params, ends->partitions);
+	wire_add_int8(&params, start);
+	wire_add_int8(&params, ends->first);
+	pg_send(call->pg, &call_place, &params, call->fn, call->arg);
+	wire_clear(&params);
+}
+
+static void
+add_range(WireParams *params, const TakeCall *call, int64 from_offset, int64 to_offset)
+{
+	add_partition(params, call);
 	wire_add_int8(params, from_offset);
 	wire_add_int8(params, to_offset);
 }
@@ -41,7 +65,7 @@ take_none(const TakeCall *call, int64 from_offset, int64 to_offset)
 {
 	WireParams	params;
 
-	add_place(&params, call, from_offset, to_offset);
+	add_range(&params, call, from_offset, to_offset);
 	pg_send(call->pg, &call_none, &params, call->fn, call->arg);
 	wire_clear(&params);
 }
@@ -91,7 +115,7 @@ take_run(const TakeCall *call, const Run *run)
 {
 	WireParams	params;
 
-	add_place(&params, call, run->from_offset, run->to_offset);
+	add_range(&params, call, run->from_offset, run->to_offset);
 	add_messages(&params, run);
 	add_rules(&params, call->listener);
 	pg_send(call->pg, &call_run, &params, call->fn, call->arg);

@@ -26,15 +26,18 @@ typedef struct TakeCall
 } TakeCall;
 
 /*
- * Moves the offset without a task.  Where it does not stand at from_offset, it
- * stays; a listener that never moved begins at to_offset.
+ * Asks where the listener stands.  A listener without an offset begins at start, and
+ * in a partition that came after the listener met the topic, at its first message.
  */
+extern void take_place(const TakeCall *call, const LogEnds *ends, int64 start);
+
+/* Moves the offset without a task.  An offset that is not from_offset stays. */
 extern void take_none(const TakeCall *call, int64 from_offset, int64 to_offset);
 
 /* Stores the tasks of the run, whose messages may be freed afterwards. */
 extern void take_run(const TakeCall *call, const Run *run);
 
-/* Returns where the listener stands, by the answer to either call. */
+/* Returns where the listener stands, by the answer to any call. */
 extern int64 take_answer(const PGresult *result);
 
 #endif							/* TWT_TAKE_H */
