@@ -32,11 +32,10 @@ share_name(char *name, const char *topic, int number)
 
 /* Tells a person once.  Takes the palloc'd text. */
 static void
-tell(Share *share, char *text)
+tell(Share *share, LogLevel level, char *text)
 {
 	if (partition_is_news(share->partition, text))
-		log_line(TWT_LOG_ERROR, "listener", "%s: %s: %s", share->of->settings->name,
-				 share->name, text);
+		log_line(level, "listener", "%s: %s: %s", share->of->settings->name, share->name, text);
 	pfree(text);
 }
 
@@ -53,25 +52,25 @@ fail_call(Share *share, PgOutcome outcome, const PGresult *result)
 	const char *why = outcome == PG_LOST ? NULL : PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
 
 	if (why != NULL)
-		tell(share, psprintf("could not store the messages from offset " INT64_FORMAT ": %s (%s)",
-							 partition_offset(share->partition), why, pg_sqlstate(result)));
+		tell(share, TWT_LOG_ERROR, psprintf("could not store the messages from offset " INT64_FORMAT ": %s (%s)",
+											partition_offset(share->partition), why, pg_sqlstate(result)));
 	fail(share);
 }
 
 static void
 tell_lost(Share *share, int64 first)
 {
-	tell(share, psprintf("messages are lost: those from offset " INT64_FORMAT " to " INT64_FORMAT
-						 " were deleted from the topic before they were read",
-						 partition_offset(share->partition), first - 1));
+	tell(share, TWT_LOG_ERROR, psprintf("messages are lost: those from offset " INT64_FORMAT " to " INT64_FORMAT
+										" were deleted from the topic before they were read",
+										partition_offset(share->partition), first - 1));
 }
 
 static void
 tell_beyond(Share *share, int64 end)
 {
-	tell(share, psprintf("nothing is read: the next message has offset " INT64_FORMAT
-						 ", but the topic ends at " INT64_FORMAT
-						 "; see reset_listener()", partition_offset(share->partition), end));
+	tell(share, TWT_LOG_ERROR, psprintf("nothing is read: the next message has offset " INT64_FORMAT
+										", but the topic ends at " INT64_FORMAT
+										"; see reset_listener()", partition_offset(share->partition), end));
 }
 
 /* ---- calls ---- */
@@ -135,11 +134,26 @@ store_for_tools(Share *share)
 }
 
 static void
+succeed(Share *share, int64 offset)
+{
+	if (partition_succeed(share->partition))
+		log_line(TWT_LOG_INFO, "listener", "%s: %s: goes on at offset " INT64_FORMAT,
+				 share->of->settings->name, share->name, offset);
+}
+
+/*
+ * The trouble of a partition whose messages are all taken is over.  Otherwise it may
+ * be that of the next message, and ends when that is taken.
+ */
+static void
 place(Share *share, int64 offset)
 {
 	LogEnds		ends;
+	PartitionPlace found = partition_place(share->partition, offset, &ends);
 
-	switch (partition_place(share->partition, offset, &ends))
+	if (offset == ends.end)
+		succeed(share, offset);
+	switch (found)
 	{
 		case PARTITION_GOES_ON:
 			store_for_tools(share);
@@ -178,15 +192,14 @@ on_taken(void *arg, PgOutcome outcome, PGresult *result)
 		fail_call(share, outcome, result);
 		return;
 	}
-	if (take_answer(result) > partition_offset(share->partition) &&
-		partition_succeed(share->partition))
-		log_line(TWT_LOG_INFO, "listener", "%s: %s: goes on at offset " INT64_FORMAT,
-				 share->of->settings->name, share->name, take_answer(result));
+	if (take_answer(result) > partition_offset(share->partition))
+		succeed(share, take_answer(result));
 	place(share, take_answer(result));
 }
 
 /* ---- looks ---- */
 
+/* A failed look heals by itself as a rule, so it is a warning. */
 static void
 on_look(void *arg, const LogEnds *ends, const char *error)
 {
@@ -196,7 +209,7 @@ on_look(void *arg, const LogEnds *ends, const char *error)
 	share->of->nlooks--;
 	if (ends == NULL)
 	{
-		tell(share, psprintf("could not ask for its offsets: %s", error));
+		tell(share, TWT_LOG_WARN, psprintf("could not ask for its offsets: %s", error));
 		fail(share);
 		return;
 	}
