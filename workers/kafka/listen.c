@@ -29,15 +29,35 @@ typedef struct Listen
 	Listener  **listeners;
 	int			nopen;			/* listeners that are not closed */
 	int			status;
+	bool		is_closing;
 } Listen;
 
-/* ---- the settings ---- */
+/* ---- the end ---- */
 
+static void
+on_closed(void *arg)
+{
+	Listen	   *listen = arg;
+
+	if (--listen->nopen == 0)
+		loop_stop(listen->loop);
+}
+
+/* The groups give the partitions to others at once if their members leave. */
 static void
 end_with(Listen *listen, int status)
 {
+	int			n = listen->nopen;
+
+	if (listen->is_closing)
+		return;
+	listen->is_closing = true;
 	listen->status = status;
-	loop_stop(listen->loop);
+	loop_io_want(listen->in, 0);
+	if (n == 0)
+		loop_stop(listen->loop);
+	for (int i = 0; i < n; i++)
+		listener_close(listen->listeners[i], on_closed, listen);
 }
 
 static void
@@ -45,6 +65,8 @@ on_broken(void *arg)
 {
 	end_with(arg, EXIT_NO_RESOURCES);
 }
+
+/* ---- the settings ---- */
 
 static void
 start_listeners(Listen *listen)
@@ -86,29 +108,6 @@ take_settings(Listen *listen, const char *line)
 	end_with(listen, EXIT_BAD_CONFIG);
 }
 
-/* ---- the end ---- */
-
-static void
-on_closed(void *arg)
-{
-	Listen	   *listen = arg;
-
-	if (--listen->nopen == 0)
-		loop_stop(listen->loop);
-}
-
-static void
-close_all(Listen *listen)
-{
-	int			n = listen->nopen;
-
-	loop_io_want(listen->in, 0);
-	if (n == 0)
-		loop_stop(listen->loop);
-	for (int i = 0; i < n; i++)
-		listener_close(listen->listeners[i], on_closed, listen);
-}
-
 static void
 on_readable(void *arg, int ready)
 {
@@ -122,7 +121,7 @@ on_readable(void *arg, int ready)
 		if (listen->settings == NULL)
 			take_settings(listen, line);
 	if (result == LINES_CLOSED)
-		close_all(listen);
+		end_with(listen, EXIT_FINE);
 }
 
 /* ---- the program ---- */
