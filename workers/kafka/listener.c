@@ -279,6 +279,8 @@ on_turn(void *arg)
 
 	if (listener->of.is_moved && !listener->of.is_ending)
 		assign_placed(listener);
+	if (!listener->of.is_ending)
+		shares_look(&listener->of);
 	foreach_share(iter, listener)
 		share_go_on(share_of(iter));
 	if (listener->timer != NULL && pg_in_flight(listener->of.pg) == 0)
@@ -345,6 +347,7 @@ listener_start(Loop *loop, const char *postgres, const ListenerSettings *setting
 	listener->broken_arg = arg;
 	listener->by_name = map_new(0);
 	dlist_init(&listener->shares);
+	dlist_init(&listener->of.to_look);
 	listener->of.pg = pg_new(loop, postgres, role, on_session, listener);
 	pfree(role);
 	if (!open_consumer(listener))

@@ -20,7 +20,8 @@
 
 #include "workers/kafka/log_look.h"
 
-#define ANSWER_MS 10000
+/* A dead leader may hold up other looks no longer than this. */
+#define ANSWER_MS 3000
 
 struct LogLook
 {

@@ -17,9 +17,7 @@
 
 /* Limits the threads. */
 #define LOOKS_MAX 16
-#define LOOK_AGAIN_US MS_TO_US(10)
 
-static void start_look(Share *share);
 static void on_place(void *arg, PgOutcome outcome, PGresult *result);
 
 void
@@ -199,14 +197,21 @@ on_taken(void *arg, PgOutcome outcome, PGresult *result)
 
 /* ---- looks ---- */
 
+static void
+end_look(Share *share)
+{
+	share->look = NULL;
+	share->of->nlooks--;
+	loop_want_turn(share->of->loop);
+}
+
 /* A failed look heals by itself as a rule, so it is a warning. */
 static void
 on_look(void *arg, const LogEnds *ends, const char *error)
 {
 	Share	   *share = arg;
 
-	share->look = NULL;
-	share->of->nlooks--;
+	end_look(share);
 	if (ends == NULL)
 	{
 		tell(share, TWT_LOG_WARN, psprintf("could not ask for its offsets: %s", error));
@@ -230,11 +235,32 @@ start_look(Share *share)
 
 	if (of->settings->start == PARTITION_YOUNG)
 		what.young_ms = (int64) time(NULL) * 1000 - of->settings->age_ms;
-	share->look = of->nlooks < LOOKS_MAX ? log_look_start(&what, on_look, share) : NULL;
+	share->look = log_look_start(&what, on_look, share);
 	if (share->look == NULL)
-		loop_timer_start(share->timer, LOOK_AGAIN_US);
+		fail(share);
 	else
 		of->nlooks++;
+}
+
+void
+shares_look(ShareOf *of)
+{
+	while (of->nlooks < LOOKS_MAX && !dlist_is_empty(&of->to_look))
+	{
+		Share	   *share = dlist_head_element(Share, look_node, &of->to_look);
+
+		dlist_delete(&share->look_node);
+		share->is_to_look = false;
+		start_look(share);
+	}
+}
+
+static void
+want_look(Share *share)
+{
+	dlist_push_tail(&share->of->to_look, &share->look_node);
+	share->is_to_look = true;
+	loop_want_turn(share->of->loop);
 }
 
 static void
@@ -244,9 +270,8 @@ on_timer(void *arg)
 
 	if (share->of->is_ending)
 		return;
-	if (partition_state(share->partition) == PARTITION_WAITING)
-		partition_look(share->partition);
-	start_look(share);
+	partition_look(share->partition);
+	want_look(share);
 }
 
 void
@@ -259,11 +284,13 @@ share_hurry(Share *share)
 static void
 forget_look(Share *share)
 {
+	if (share->is_to_look)
+		dlist_delete(&share->look_node);
+	share->is_to_look = false;
 	if (share->look == NULL)
 		return;
 	log_look_cancel(share->look);
-	share->look = NULL;
-	share->of->nlooks--;
+	end_look(share);
 }
 
 /*
@@ -336,7 +363,7 @@ share_new(ShareOf *of, const char *topic, int number)
 	share->of = of;
 	share->partition = partition_new(topic, number);
 	share->timer = loop_timer_new(of->loop, on_timer, share);
-	start_look(share);
+	want_look(share);
 	return share;
 }
 

@@ -25,6 +25,7 @@ typedef struct ShareOf
 	Kafka	   *kafka;
 	Pg		   *pg;
 	int			nlooks;			/* under way */
+	dlist_head	to_look;		/* shares that wait for one of them to end */
 	bool		is_moved;		/* a share has another position, so all are to
 								 * be assigned */
 	bool		is_ending;		/* no new calls */
@@ -37,6 +38,8 @@ typedef struct Share
 	char	   *name;			/* share_name() */
 	Partition  *partition;
 	struct LogLook *look;		/* NULL: none is under way */
+	dlist_node	look_node;
+	bool		is_to_look;		/* in to_look */
 	LoopTimer  *timer;			/* until the next look */
 	bool		is_paused;
 } Share;
@@ -52,6 +55,9 @@ extern Share *share_new(ShareOf *of, const char *topic, int number);
 
 /* Forgets the share; a call under way may end. */
 extern void share_free(Share *share);
+
+/* Starts the looks for which there is room; belongs at the end of each turn. */
+extern void shares_look(ShareOf *of);
 
 /* Sends the next run if there is one, and pauses or resumes the fetches. */
 extern void share_go_on(Share *share);
