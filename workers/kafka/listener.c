@@ -18,6 +18,9 @@
 /* The same trouble of the brokers is logged again after this time. */
 #define TELL_AGAIN_US SECONDS_TO_US(60)
 
+/* Places that come within this time cost one assignment, which stops all fetches. */
+#define GATHER_US MS_TO_US(50)
+
 struct Listener
 {
 	ShareOf		of;
@@ -25,6 +28,7 @@ struct Listener
 	Map		   *by_name;
 	rd_kafka_resp_err_t told;	/* the last trouble that is logged */
 	int64		told_us;
+	LoopTimer  *gather;			/* runs while places may come */
 	LoopFn		on_broken;
 	void	   *broken_arg;
 	LoopTimer  *timer;			/* runs while it closes */
@@ -115,6 +119,15 @@ assign_placed(Listener *listener)
 	assign(listener, list);
 	(void) rd_kafka_resume_partitions(kafka_handle(listener->of.kafka), list);
 	rd_kafka_topic_partition_list_destroy(list);
+}
+
+static void
+on_gathered(void *arg)
+{
+	Listener   *listener = arg;
+
+	if (listener->of.is_moved && !listener->of.is_ending)
+		assign_placed(listener);
 }
 
 static void
@@ -277,8 +290,8 @@ on_turn(void *arg)
 	Listener   *listener = arg;
 	dlist_mutable_iter iter;
 
-	if (listener->of.is_moved && !listener->of.is_ending)
-		assign_placed(listener);
+	if (listener->of.is_moved && !loop_timer_active(listener->gather))
+		loop_timer_start(listener->gather, GATHER_US);
 	if (!listener->of.is_ending)
 		shares_look(&listener->of);
 	foreach_share(iter, listener)
@@ -346,6 +359,7 @@ listener_start(Loop *loop, const char *postgres, const ListenerSettings *setting
 	listener->on_broken = on_broken;
 	listener->broken_arg = arg;
 	listener->by_name = map_new(0);
+	listener->gather = loop_timer_new(loop, on_gathered, listener);
 	dlist_init(&listener->shares);
 	dlist_init(&listener->of.to_look);
 	listener->of.pg = pg_new(loop, postgres, role, on_session, listener);

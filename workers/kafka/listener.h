@@ -11,7 +11,7 @@
  *
  * The consumer starts each fetch at the offset that belongs to the assignment,
  * and never seeks: nothing that was fetched for another offset can be taken for
- * a gap.  For that it assigns all its shares anew whenever one gets a position.
+ * a gap.  For that it assigns all its shares anew soon after one gets a position.
  *
  *-------------------------------------------------------------------------
  */
