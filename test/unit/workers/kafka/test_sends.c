@@ -201,7 +201,7 @@ test_answers(void **state)
 static void
 test_lost_answer(void **state)
 {
-	set_to("\"settings\":{\"linger.ms\":0,\"message.timeout.ms\":1000}");
+	set_to("\"settings\":{\"linger.ms\":0,\"message.timeout.ms\":3000}");
 	rd_kafka_mock_broker_push_request_error_rtts(cluster, BROKER, PRODUCE, 1,
 												 RD_KAFKA_RESP_ERR_NO_ERROR, 10000);
 	start(LATER);
