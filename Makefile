@@ -17,7 +17,7 @@ SUDO = $(if $(DESTDIR),,$(shell test -w "$$($(PG_CONFIG) --pkglibdir)" || echo s
 .DEFAULT_GOAL = all
 .PHONY: all extension sidecar web workers version install uninstall demo demo-kafka check check-servers models unit \
 	installcheck isolation pgtap tap format format-check lint asan valgrind \
-	campaign-limits campaign-kafka bench bench-peers bench-schedule bench-views bench-clean bench-slots bench-http bench-kafka-outbox bench-kafka-listen docs clean help
+	campaign-limits campaign-kafka bench bench-peers bench-schedule bench-views bench-clean bench-slots bench-http bench-kafka-outbox bench-kafka-listen bench-kafka-queue docs clean help
 
 all: extension sidecar web workers ## builds the extension, the sidecar, twtasks-web and the workers
 
@@ -122,6 +122,9 @@ bench-kafka-outbox: install ## measures how many messages a second go from a com
 
 bench-kafka-listen: install ## measures how many messages a second become tasks
 	@bench/kafka/run listen
+
+bench-kafka-queue: install ## measures triggers through Kafka against the ring
+	@bench/kafka/run queue
 
 bench-slots: install ## measures how two sidecars share a limit of the whole cluster
 	@bench/slots
