@@ -3,63 +3,49 @@
  * lookup.c
  *		The addresses of a host name, without waiting for them.
  *
- * The loop and the thread share a lookup; the last one to leave frees it.  The
- * thread writes its answer before it signals, and the loop reads only after
- * the signal.
- *
  *-------------------------------------------------------------------------
  */
 #include "base/port.h"
 
 #include <errno.h>
 #include <netdb.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
+#include "base/blocking.h"
 #include "pg/lookup.h"
 
 struct Lookup
 {
-	atomic_int	users;
-	int			fd;				/* readable when there is an answer */
+	Blocking   *blocking;
 	char	   *host;
 	int			code;			/* the answer of getaddrinfo() */
 	int			code_errno;
 	struct addrinfo *found;
-	LoopIo	   *io;
 	LookupFn	fn;
 	void	   *arg;
 };
 
 static void
-leave(Lookup *lookup)
+release(void *what)
 {
-	if (atomic_fetch_sub(&lookup->users, 1) > 1)
-		return;
+	Lookup	   *lookup = what;
+
 	if (lookup->found != NULL)
 		freeaddrinfo(lookup->found);
-	close(lookup->fd);
 	pfree(lookup->host);
 	pfree(lookup);
 }
 
-static void *
-look_up(void *arg)
+static void
+look_up(void *what)
 {
-	Lookup	   *lookup = arg;
+	Lookup	   *lookup = what;
 	struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
 
 	lookup->code = getaddrinfo(lookup->host, NULL, &hints, &lookup->found);
 	lookup->code_errno = errno;
 	if (lookup->code != 0)
 		lookup->found = NULL;
-	(void) eventfd_write(lookup->fd, 1);
-	leave(lookup);
-	return NULL;
 }
 
 static void
@@ -77,9 +63,9 @@ append_addresses(StringInfo out, const struct addrinfo *found)
 }
 
 static void
-on_answer(void *arg, int ready)
+answered(void *what)
 {
-	Lookup	   *lookup = arg;
+	Lookup	   *lookup = what;
 	StringInfoData addresses;
 	char	   *error = NULL;
 
@@ -93,60 +79,27 @@ on_answer(void *arg, int ready)
 	pfree(addresses.data);
 	if (error != NULL)
 		pfree(error);
-	lookup_cancel(lookup);
-}
-
-/*
- * Starts the thread with all signals blocked: the loop's thread handles them.
- */
-static int
-start_thread(Lookup *lookup)
-{
-	pthread_t	thread;
-	sigset_t	all;
-	sigset_t	before;
-	int			error;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &before);
-	error = pthread_create(&thread, NULL, look_up, lookup);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (error == 0)
-		pthread_detach(thread);
-	return error;
 }
 
 Lookup *
 lookup_start(Loop *loop, const char *host, LookupFn fn, void *arg)
 {
-	int			fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	Lookup	   *lookup;
-	int			error;
+	static const BlockingCall call = {look_up, answered, release};
+	Lookup	   *lookup = palloc0(sizeof(Lookup));
+	Blocking   *blocking;
 
-	if (fd < 0)
-		return NULL;
-	lookup = palloc0(sizeof(Lookup));
-	atomic_init(&lookup->users, 2);
-	lookup->fd = fd;
 	lookup->host = pstrdup(host);
 	lookup->fn = fn;
 	lookup->arg = arg;
-	error = start_thread(lookup);
-	if (error != 0)
-	{
-		leave(lookup);
-		leave(lookup);
-		errno = error;
+	blocking = blocking_start(loop, &call, lookup);
+	if (blocking == NULL)
 		return NULL;
-	}
-	lookup->io = loop_io_new(loop, fd, on_answer, lookup);
-	loop_io_want(lookup->io, LOOP_READ);
+	lookup->blocking = blocking;
 	return lookup;
 }
 
 void
 lookup_cancel(Lookup *lookup)
 {
-	loop_io_free(lookup->io);
-	leave(lookup);
+	blocking_cancel(lookup->blocking);
 }

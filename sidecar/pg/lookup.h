@@ -3,8 +3,7 @@
  * lookup.h
  *		The addresses of a host name, without waiting for them.
  *
- * The system's resolver blocks, so a thread of its own calls it.  The thread
- * of a cancelled lookup ends by itself when the resolver returns.
+ * The system's resolver blocks, so a thread of its own calls it: blocking.h.
  *
  *-------------------------------------------------------------------------
  */

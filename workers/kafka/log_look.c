@@ -3,21 +3,11 @@
  * log_look.c
  *		Where the log of a partition begins and ends, without waiting for it.
  *
- * The loop and the thread share a look; the last one to leave frees it.  The
- * thread writes its answer before it signals, and the loop reads only after
- * the signal.
- *
  *-------------------------------------------------------------------------
  */
 #include "base/port.h"
 
-#include <errno.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
-
+#include "base/blocking.h"
 #include "workers/kafka/log_look.h"
 
 /* A dead leader may hold up other looks no longer than this. */
@@ -25,25 +15,22 @@
 
 struct LogLook
 {
-	atomic_int	users;
-	int			fd;				/* readable when there is an answer */
+	Blocking   *blocking;
 	rd_kafka_t *client;
 	char	   *topic;
 	int			number;
 	int64		young_ms;
 	LogEnds		ends;			/* the answer */
 	rd_kafka_resp_err_t error;
-	LoopIo	   *io;
 	LogLookFn	fn;
 	void	   *arg;
 };
 
 static void
-leave(LogLook *look)
+release(void *what)
 {
-	if (atomic_fetch_sub(&look->users, 1) > 1)
-		return;
-	close(look->fd);
+	LogLook    *look = what;
+
 	pfree(look->topic);
 	pfree(look);
 }
@@ -86,10 +73,10 @@ ask_partitions(LogLook *look)
 	return error;
 }
 
-static void *
-ask(void *arg)
+static void
+ask(void *what)
 {
-	LogLook    *look = arg;
+	LogLook    *look = what;
 
 	look->error = rd_kafka_query_watermark_offsets(look->client, look->topic, look->number,
 												   &look->ends.first, &look->ends.end, ANSWER_MS);
@@ -97,78 +84,41 @@ ask(void *arg)
 		look->error = ask_partitions(look);
 	if (look->error == RD_KAFKA_RESP_ERR_NO_ERROR && look->young_ms >= 0)
 		look->error = ask_young(look);
-	(void) eventfd_write(look->fd, 1);
-	leave(look);
-	return NULL;
 }
 
 static void
-on_answer(void *arg, int ready)
+answered(void *what)
 {
-	LogLook    *look = arg;
+	LogLook    *look = what;
 
-	(void) ready;
 	if (look->error == RD_KAFKA_RESP_ERR_NO_ERROR)
 		look->fn(look->arg, &look->ends, NULL);
 	else
 		look->fn(look->arg, NULL, rd_kafka_err2str(look->error));
-	log_look_cancel(look);
-}
-
-/*
- * Starts the thread with all signals blocked: the loop's thread handles them.
- */
-static int
-start_thread(LogLook *look)
-{
-	pthread_t	thread;
-	sigset_t	all;
-	sigset_t	before;
-	int			error;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &before);
-	error = pthread_create(&thread, NULL, ask, look);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (error == 0)
-		pthread_detach(thread);
-	return error;
 }
 
 LogLook *
 log_look_start(const LogLookFor *what, LogLookFn fn, void *arg)
 {
-	int			fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	LogLook    *look;
-	int			error;
+	static const BlockingCall call = {ask, answered, release};
+	LogLook    *look = palloc0(sizeof(LogLook));
+	Blocking   *blocking;
 
-	if (fd < 0)
-		return NULL;
-	look = palloc0(sizeof(LogLook));
-	atomic_init(&look->users, 2);
-	look->fd = fd;
 	look->client = what->client;
 	look->topic = pstrdup(what->topic);
 	look->number = what->number;
 	look->young_ms = what->young_ms;
 	look->fn = fn;
 	look->arg = arg;
-	error = start_thread(look);
-	if (error != 0)
-	{
-		leave(look);
-		leave(look);
-		errno = error;
+	blocking = blocking_start(what->loop, &call, look);
+	if (blocking == NULL)
 		return NULL;
-	}
-	look->io = loop_io_new(what->loop, fd, on_answer, look);
-	loop_io_want(look->io, LOOP_READ);
+	look->blocking = blocking;
 	return look;
 }
 
 void
 log_look_cancel(LogLook *look)
 {
-	loop_io_free(look->io);
-	leave(look);
+	blocking_cancel(look->blocking);
 }

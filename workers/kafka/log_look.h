@@ -5,9 +5,8 @@
  *
  *		from: listener.c			to: librdkafka
  *
- * librdkafka's questions about offsets block, so a thread of its own asks them.
- * The thread of a cancelled look ends by itself.  The client must live until
- * then.
+ * librdkafka's questions about offsets block, so a thread of its own asks them:
+ * blocking.h.  The client must live until the thread of a cancelled look ends.
  *
  *-------------------------------------------------------------------------
  */
