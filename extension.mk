@@ -25,6 +25,7 @@ OBJS += src/policy/policy.o			# configuration of types and buckets
 OBJS += src/policy/policy_apply.o	# ... its effect on an added task
 OBJS += src/policy/policy_options.o	# ... for SQL functions that ask
 OBJS += src/policy/policy_call.o	# functions that policies name
+OBJS += src/policy/user_function.o	# ... and all functions that users name
 OBJS += src/policy/retry.o			# when a task that failed is tried again
 OBJS += src/commit/commit.o			# 2 commit
 OBJS += src/queue/queue.o			# 3 queue

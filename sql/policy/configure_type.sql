@@ -49,7 +49,7 @@ BEGIN
 END $$;
 
 /*
- * twtasks_internal.check_function(option, function)
+ * twtasks_internal.check_function(option text, function text)
  *
  *		Raises an error unless the function can be the value of that option of
  *		configure_type(); NULL and 'none' pass.

@@ -3,7 +3,7 @@
  * caller.h
  *		The role that called one of our functions.
  *
- *		from: execute_tasks.c, execute.c, policy_call.c, sql/
+ *		from: execute_tasks.c, execute.c, user_function.c, sql/
  *
  * A function that lets its caller name a role or a function must know who
  * called.  A SECURITY DEFINER function cannot know: the current user is our

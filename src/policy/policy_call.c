@@ -4,7 +4,7 @@
  *		Functions that policies and listeners name: found, checked and called.
  *
  *		from: sql/policy/configure_type.sql, policy.c, sql/add/message_tasks.sql
- *		to: (functions of users)
+ *		to: user_function.h
  *
  * A function for retries or stuck tasks must not stop the work when it fails.
  * So it runs in a subtransaction with a time limit, and its caller can go on
@@ -17,51 +17,38 @@
 #include "base/twtasks.h"
 
 #include "access/xact.h"
-#include "catalog/namespace.h"
-#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "storage/latch.h"
-#include "utils/acl.h"
-#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
-#include "utils/syscache.h"
 #include "utils/timeout.h"
 
-#include "base/caller.h"
 #include "base/rows.h"
 #include "base/settings.h"
-#include "node/locks.h"
 #include "policy/policy_call.h"
+#include "policy/user_function.h"
 
 #define HOOK_MAX_ARGS 2
 
-/* Types by name, because those of our schema have no fixed oid.  NULL: none. */
 typedef struct Hook
 {
 	const char *option;			/* configure_type()'s, or the caller */
-	const char *signature;
-	const char *args[HOOK_MAX_ARGS];
+	const char *args[HOOK_MAX_ARGS];	/* names of types; NULL: none */
 	const char *result;
 } Hook;
 
 static const Hook hooks[HOOK_COUNT] = {
-	[HOOK_RETRY] = {"retry_function", "(twtasks.task_input, text) returns timestamptz",
-	{"task_input", "text"}, "timestamptz"},
-	[HOOK_STUCK] = {"stuck_function", "(twtasks.task_input) returns twtasks.stuck_rule",
-	{"task_input"}, "stuck_rule"},
-	[HOOK_INTERCEPT] = {"intercept", "(twtasks.new_task) returns twtasks.new_task",
-	{"new_task"}, "new_task"},
-	[HOOK_DUTY] = {"a duty", "() returns bigint", {NULL}, "bigint"},
-	[HOOK_MESSAGE] = {"take_messages", "(twtasks.message) returns twtasks.new_task",
-	{"message"}, "new_task"},
-	[HOOK_ON_END] = {"on_end", "(twtasks.ended_task[]) returns void",
-	{"ended_task[]"}, "void"},
+	[HOOK_RETRY] = {"retry_function", {"task_input", "text"}, "timestamptz"},
+	[HOOK_STUCK] = {"stuck_function", {"task_input"}, "stuck_rule"},
+	[HOOK_INTERCEPT] = {"intercept", {"new_task"}, "new_task"},
+	[HOOK_DUTY] = {"a duty", {NULL}, "bigint"},
+	[HOOK_MESSAGE] = {"take_messages", {"message"}, "new_task"},
+	[HOOK_ON_END] = {"on_end", {"ended_task[]"}, "void"},
 };
 
 static Oid
@@ -80,77 +67,18 @@ type_by_name(const char *name)
 	return rows_type(name);
 }
 
-/* Looks at the catalog only, so the caller's rights do not matter. */
-static HeapTuple
-find_function(const Hook *hook, const char *name)
+/* Types by name, because those of our schema have no fixed oid. */
+static Signature
+signature_of(const Hook *hook, Oid *args)
 {
-	List	   *names = twt_parse_name(name);
-	Oid			args[HOOK_MAX_ARGS];
-	int			nargs = 0;
-	Oid			schema;
+	Signature	signature = {hook->option, 0, args, type_by_name(hook->result)};
 
-	if (list_length(names) != 2)
-		return NULL;
-	schema = get_namespace_oid(strVal(linitial(names)), true);
-	for (int i = 0; i < HOOK_MAX_ARGS && hook->args[i] != NULL; i++)
-		args[nargs++] = type_by_name(hook->args[i]);
-	return SearchSysCache3(PROCNAMEARGSNSP, CStringGetDatum(strVal(lsecond(names))),
-						   PointerGetDatum(buildoidvector(args, nargs)),
-						   ObjectIdGetDatum(schema));
-}
-
-static bool
-has_right_result(const Hook *hook, HeapTuple tuple)
-{
-	Form_pg_proc proc = (Form_pg_proc) GETSTRUCT(tuple);
-
-	return proc->prorettype == type_by_name(hook->result) && !proc->proretset &&
-		proc->prokind == PROKIND_FUNCTION;
-}
-
-static void
-refuse_missing(const Hook *hook, const char *name)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_UNDEFINED_FUNCTION),
-			 errmsg("function \"%s\" for %s does not exist", name, hook->option),
-			 errhint("It must be %s%s, with its schema in the name.", name, hook->signature)));
-}
-
-/* Whether the last name of a list is pg_temp, with or without quotes. */
-static bool
-ends_in_pg_temp(char *list)
-{
-	char	   *last = strrchr(list, ',');
-	size_t		len;
-
-	last = last == NULL ? list : last + 1;
-	last += strspn(last, " \"");
-	len = strcspn(last, " \"");
-	return len == 7 && strncmp(last, "pg_temp", len) == 0;
-}
-
-/* With SET search_path = ..., pg_temp the function finds no object of its caller. */
-static bool
-fixes_search_path(HeapTuple tuple)
-{
-	bool		isnull;
-	Datum		config = SysCacheGetAttr(PROCNAMEARGSNSP, tuple, Anum_pg_proc_proconfig, &isnull);
-	Datum	   *settings;
-	int			n;
-
-	if (isnull)
-		return false;
-	deconstruct_array(DatumGetArrayTypeP(config), TEXTOID, -1, false, TYPALIGN_INT,
-					  &settings, NULL, &n);
-	for (int i = 0; i < n; i++)
+	while (signature.nargs < HOOK_MAX_ARGS && hook->args[signature.nargs] != NULL)
 	{
-		char	   *setting = TextDatumGetCString(settings[i]);
-
-		if (strncmp(setting, "search_path=", 12) == 0)
-			return ends_in_pg_temp(setting + 12);
+		args[signature.nargs] = type_by_name(hook->args[signature.nargs]);
+		signature.nargs++;
 	}
-	return false;
+	return signature;
 }
 
 static PolicyHook
@@ -168,84 +96,31 @@ Datum
 twt_check_function(PG_FUNCTION_ARGS)
 {
 	const Hook *hook = &hooks[hook_by_option(text_to_cstring(PG_GETARG_TEXT_PP(0)))];
+	Oid			args[HOOK_MAX_ARGS];
+	Signature	signature = signature_of(hook, args);
 	char	   *name;
-	HeapTuple	tuple;
 
 	if (PG_ARGISNULL(1))
 		PG_RETURN_VOID();
 	name = text_to_cstring(PG_GETARG_TEXT_PP(1));
-	if (strcmp(name, "none") == 0)
-		PG_RETURN_VOID();
-	tuple = find_function(hook, name);
-	if (!HeapTupleIsValid(tuple) || !has_right_result(hook, tuple))
-		refuse_missing(hook, name);
-	if (!twt_may_execute(((Form_pg_proc) GETSTRUCT(tuple))->oid, caller_role()))
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("permission denied for function \"%s\"", name)));
-	if (!fixes_search_path(tuple))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("function \"%s\" does not fix its search_path", name),
-				 errdetail("It will run with the rights of its owner, called by others."),
-				 errhint("ALTER FUNCTION %s SET search_path = the schemas it needs, pg_temp.", name)));
-	ReleaseSysCache(tuple);
+	if (strcmp(name, "none") != 0)
+		user_function_check(&signature, name);
 	PG_RETURN_VOID();
-}
-
-/*
- * The function may release all advisory locks of the session, which takes no
- * rights.  The lock of a node must be held afterwards, or the node would be taken
- * for dead.
- */
-static Datum
-invoke(FunctionCallInfo call)
-{
-	bool		is_node = locks_own_held();
-	Datum		result;
-
-	PG_TRY();
-	{
-		result = FunctionCallInvoke(call);
-	}
-	PG_FINALLY();
-	{
-		if (is_node)
-			locks_own_restore();
-	}
-	PG_END_TRY();
-	return result;
 }
 
 Datum
 policy_call(PolicyHook hook, const char *name, Datum *args, bool *isnull)
 {
-	LOCAL_FCINFO(call, HOOK_MAX_ARGS);
-	HeapTuple	tuple = find_function(&hooks[hook], name);
-	FmgrInfo	flinfo;
-	Oid			save_user;
-	int			save_context;
-	Oid			owner;
-	Datum		result;
+	Oid			types[HOOK_MAX_ARGS];
+	Signature	signature = signature_of(&hooks[hook], types);
+	NullableDatum given[HOOK_MAX_ARGS];
 
-	if (!HeapTupleIsValid(tuple) || !has_right_result(&hooks[hook], tuple))
-		refuse_missing(&hooks[hook], name);
-	owner = ((Form_pg_proc) GETSTRUCT(tuple))->proowner;
-	fmgr_info(((Form_pg_proc) GETSTRUCT(tuple))->oid, &flinfo);
-	ReleaseSysCache(tuple);
-
-	GetUserIdAndSecContext(&save_user, &save_context);
-	SetUserIdAndSecContext(owner, save_context | SECURITY_LOCAL_USERID_CHANGE);
-	InitFunctionCallInfoData(*call, &flinfo, flinfo.fn_nargs, InvalidOid, NULL, NULL);
-	for (int i = 0; i < flinfo.fn_nargs; i++)
+	for (int i = 0; i < signature.nargs; i++)
+		given[i] = (NullableDatum)
 	{
-		call->args[i].value = args[i];
-		call->args[i].isnull = false;
-	}
-	result = invoke(call);
-	SetUserIdAndSecContext(save_user, save_context);
-	*isnull = call->isnull;
-	return result;
+		args[i], false
+	};
+	return user_function_call(&signature, name, InvalidOid, given, isnull);
 }
 
 /* ---- time limit ---- */
@@ -402,9 +277,10 @@ PG_FUNCTION_INFO_V1(twt_call_duty);
 Datum
 twt_call_duty(PG_FUNCTION_ARGS)
 {
+	Datum		args[HOOK_MAX_ARGS] = {0};
 	bool		isnull;
 	Datum		next_ms = policy_call_in_time(HOOK_DUTY, text_to_cstring(PG_GETARG_TEXT_PP(0)),
-											  NULL, &isnull);
+											  args, &isnull);
 
 	if (isnull)
 		PG_RETURN_NULL();

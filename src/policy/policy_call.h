@@ -4,7 +4,7 @@
  *		Functions that policies and listeners name: found, checked and called.
  *
  *		from: sql/policy/configure_type.sql, policy.c, sql/add/message_tasks.sql
- *		to: (functions of users)
+ *		to: user_function.h
  *
  * A policy may name a function in place of a figure, and a listener one that
  * makes tasks of messages.  The function runs with the rights of its owner, like
