@@ -1,0 +1,232 @@
+/*
+ * twtasks.configure_kind(name, kind, type, identifier, ...)
+ *
+ *		Makes a kind of task, or replaces all that is set for it.  Steps under way keep
+ *		their tasks; what follows them obeys the new configuration.
+ *
+ *		The type gets policies for its steps: each is tried once, and its end moves the
+ *		identifier on.  Other tasks of that type should not exist.
+ *
+ * Parameters
+ *		name			1 to 250 bytes, no control characters
+ *		kind			idempotent, pessimistic, black_boxed, optimistic or to_do
+ *		type			of the step tasks; of this kind only
+ *		identifier		a template such as 'refund-{/payment}', with JSON pointers into the
+ *						event, or a function (event jsonb) returns text
+ *		expires			no action begins later than this after start(); NULL: no limit
+ *		still_needed	a function (event jsonb, identifier text) returns boolean, asked
+ *						before each action; NULL: actions are needed until they expire
+ *		on_expiry		a function (event jsonb, identifier text) returns jsonb, the
+ *						decision for what is no longer needed; NULL: {"decision": "expired"}
+ *		attempts		most attempts of the action: 1 is at most once; NULL: any number
+ *		delay			time before the second attempt; it doubles with each, to an hour
+ *		retry_function	a function (event jsonb, identifier text, attempts integer, fault
+ *						text) returns interval, in place of delay; NULL: no more attempts
+ *		on_fault		a function (event jsonb, identifier text, fault text) returns jsonb,
+ *						the decision when no attempt is left; without one, or if it returns
+ *						NULL, the last step is in ERROR
+ *		on_uncertain	black_boxed only, and needed there: a function (event jsonb,
+ *						identifier text, started timestamptz) returns jsonb, the decision
+ *						when nobody knows how the action ended
+ *		read_model		to_do only: a function (event jsonb) returns jsonb, what people read;
+ *						NULL: the event
+ *		contract		to_do only: a function (data jsonb) returns boolean; NULL: any answer
+ *						fulfils it
+ *		decide			to_do only, and needed there: an IMMUTABLE function (read_model
+ *						jsonb, data jsonb) returns jsonb, the decision.  It runs as a role
+ *						without rights, and cannot write
+ *		readers, answerers	to_do only: roles that may read and answer; NULL: none
+ *
+ *		Functions are named with their schema, fix their search_path, and run with the
+ *		rights of their owners.  A decision is an object with the text "decision".
+ *
+ * Errors
+ *		22004			name, kind, type, identifier or delay is NULL
+ *		22023			a value is not valid, or not one of this kind
+ *		42501			the caller names functions, and is neither a superuser nor the owner
+ *						of the database nor a member of twtasks_owner
+ *		42704			a role does not exist
+ *		42883			a function does not exist
+ *		55000			the type is another kind's or has another on_end function, or the
+ *						kind cannot change while identifiers are undecided
+ *
+ * Writes		twtasks.kind, twtasks.type_policy, twtasks.policy_audit
+ * Locks		twtasks.kind in SHARE ROW EXCLUSIVE mode, which lets others read
+ * Wakes		every sidecar, to read the configuration again
+ * Example		SELECT twtasks.configure_kind('refund', 'pessimistic', 'REFUND', 'refund-{/payment}', attempts => 5);
+ */
+CREATE FUNCTION twtasks.configure_kind(
+	name text,
+	kind twtasks.task_kind,
+	type text,
+	identifier text,
+	expires interval DEFAULT NULL,
+	still_needed text DEFAULT NULL,
+	on_expiry text DEFAULT NULL,
+	attempts integer DEFAULT NULL,
+	delay interval DEFAULT '5s',
+	retry_function text DEFAULT NULL,
+	on_fault text DEFAULT NULL,
+	on_uncertain text DEFAULT NULL,
+	read_model text DEFAULT NULL,
+	contract text DEFAULT NULL,
+	decide text DEFAULT NULL,
+	readers text[] DEFAULT NULL,
+	answerers text[] DEFAULT NULL)
+RETURNS void
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'twt_as_owner';
+
+/*
+ * twtasks_internal.check_kind_names(given)
+ *
+ *		Checks the names and figures among the parameters of configure_kind().
+ *
+ * Errors
+ *		22004, 22023, 42704		as configure_kind()
+ */
+CREATE FUNCTION twtasks_internal.check_kind_names(given record)
+RETURNS void
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	stray text;
+BEGIN
+	IF given.name IS NULL OR given.kind IS NULL OR given.type IS NULL OR given.identifier IS NULL OR given.delay IS NULL THEN
+		RAISE EXCEPTION 'name, kind, type, identifier and delay must not be null' USING ERRCODE = 'null_value_not_allowed';
+	END IF;
+	IF octet_length(given.name) NOT BETWEEN 1 AND 250 OR given.name ~ '[[:cntrl:]]' THEN
+		RAISE EXCEPTION 'invalid name of a kind: "%"', twtasks_internal.shown(given.name)
+			USING ERRCODE = 'invalid_parameter_value', HINT = 'A name has 1 to 250 bytes and no control characters.';
+	END IF;
+	IF given.type !~ '^[A-Za-z0-9_.:|/-]{1,120}$' THEN
+		RAISE EXCEPTION 'invalid type: "%"', twtasks_internal.shown(given.type)
+			USING ERRCODE = 'invalid_parameter_value',
+				HINT = 'A type has 1 to 120 letters (A to Z), digits and characters of "_.:|/-".';
+	END IF;
+	IF given.identifier ~ '[{}]' AND given.identifier !~ '^([^{}]*\{/[^{}]+\})+[^{}]*$' THEN
+		RAISE EXCEPTION 'invalid template of an identifier: "%"', twtasks_internal.shown(given.identifier)
+			USING ERRCODE = 'invalid_parameter_value', HINT = 'Write JSON pointers in braces, such as ''refund-{/payment/id}''.';
+	END IF;
+	IF given.attempts NOT BETWEEN 1 AND 1000000 THEN
+		RAISE EXCEPTION 'attempts must be between 1 and 1000000, not %', given.attempts
+			USING ERRCODE = 'invalid_parameter_value', HINT = 'NULL allows any number.';
+	END IF;
+	PERFORM twtasks_internal.check_duration('expires', given.expires, '1 ms'::interval, '100 years'::interval),
+			twtasks_internal.check_duration('delay', given.delay, '0'::interval, '1 h'::interval);
+	SELECT r INTO stray FROM unnest(given.readers || given.answerers) r WHERE to_regrole(quote_ident(r)) IS NULL LIMIT 1;
+	IF FOUND THEN
+		RAISE EXCEPTION 'role "%" does not exist', twtasks_internal.shown(stray) USING ERRCODE = 'undefined_object';
+	END IF;
+END $$;
+
+/*
+ * twtasks_internal.check_kind_options(given)
+ *
+ *		Checks that configure_kind() was given the options that this kind needs, and
+ *		none that it does not know.
+ *
+ * Errors
+ *		22023			as configure_kind()
+ */
+CREATE FUNCTION twtasks_internal.check_kind_options(given record)
+RETURNS void
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	options CONSTANT jsonb := jsonb_strip_nulls(to_jsonb(given)) - '{name,kind,type,identifier,expires,still_needed,on_expiry,delay}'::text[];
+	known CONSTANT text[] := CASE given.kind
+		WHEN 'to_do' THEN '{read_model,contract,decide,readers,answerers}'
+		WHEN 'black_boxed' THEN '{attempts,retry_function,on_fault,on_uncertain}'
+		ELSE '{attempts,retry_function,on_fault}' END;
+	needed CONSTANT text := CASE given.kind WHEN 'to_do' THEN 'decide' WHEN 'black_boxed' THEN 'on_uncertain' END;
+	stray CONSTANT text := (SELECT min(o) FROM jsonb_object_keys(options) o WHERE o <> ALL (known));
+BEGIN
+	IF stray IS NOT NULL THEN
+		RAISE EXCEPTION 'kind % has no option %', given.kind, stray
+			USING ERRCODE = 'invalid_parameter_value', HINT = format('Its own options are %s.', array_to_string(known, ', '));
+	END IF;
+	IF needed IS NOT NULL AND NOT options ? needed THEN
+		RAISE EXCEPTION 'kind % needs a function for %', given.kind, needed USING ERRCODE = 'invalid_parameter_value';
+	END IF;
+END $$;
+
+/*
+ * twtasks_internal.check_kind_functions(given)
+ *
+ *		Checks that the functions among the parameters of configure_kind() exist and
+ *		may be named by the caller.
+ *
+ * Errors
+ *		22023, 42501, 42883		as configure_kind()
+ */
+CREATE FUNCTION twtasks_internal.check_kind_functions(given record)
+RETURNS void
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	identifier CONSTANT text := CASE WHEN given.identifier !~ '\{' THEN given.identifier END;
+	about CONSTANT regtype[] := '{jsonb,text}';
+BEGIN
+	PERFORM twtasks_internal.check_may_name(identifier, given.still_needed, given.on_expiry, given.retry_function,
+				given.on_fault, given.on_uncertain, given.read_model, given.contract, given.decide),
+			twtasks_internal.check_function('identifier', identifier, '{jsonb}', 'text'),
+			twtasks_internal.check_function('still_needed', given.still_needed, about, 'boolean'),
+			twtasks_internal.check_function('on_expiry', given.on_expiry, about, 'jsonb'),
+			twtasks_internal.check_function('retry_function', given.retry_function, about || '{integer,text}', 'interval'),
+			twtasks_internal.check_function('on_fault', given.on_fault, about || 'text'::regtype, 'jsonb'),
+			twtasks_internal.check_function('on_uncertain', given.on_uncertain, about || 'timestamptz'::regtype, 'jsonb'),
+			twtasks_internal.check_function('read_model', given.read_model, '{jsonb}', 'jsonb'),
+			twtasks_internal.check_function('contract', given.contract, '{jsonb}', 'boolean'),
+			twtasks_internal.check_function('decide', given.decide, '{jsonb,jsonb}', 'jsonb');
+	IF EXISTS (SELECT FROM pg_proc p
+			   WHERE p.oid = to_regprocedure(given.decide || '(jsonb,jsonb)') AND (p.provolatile <> 'i' OR p.prosecdef)) THEN
+		RAISE EXCEPTION 'function "%" for decide must be IMMUTABLE and SECURITY INVOKER', given.decide
+			USING ERRCODE = 'invalid_parameter_value', DETAIL = 'It decides by the read model and the answer, and nothing else.';
+	END IF;
+END $$;
+
+/*
+ * twtasks_internal.configure_kind_as_owner(given)
+ *
+ *		Does the work of configure_kind(), whose parameters are the columns of the row.
+ *
+ * Writes		as configure_kind()
+ */
+CREATE FUNCTION twtasks_internal.configure_kind_as_owner(given record)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	hook CONSTANT text := 'twtasks_internal.end_steps';
+	on_end text;
+	before twtasks.kind;
+BEGIN
+	PERFORM twtasks_internal.check_kind_names(given),
+			twtasks_internal.check_kind_options(given),
+			twtasks_internal.check_kind_functions(given);
+	LOCK TABLE twtasks.kind IN SHARE ROW EXCLUSIVE MODE;
+	SELECT p.on_end INTO on_end FROM twtasks.policy_of(given.type) p;
+	IF on_end <> ALL (ARRAY[hook, 'none'])
+		OR EXISTS (SELECT FROM twtasks.kind k WHERE k.type = given.type AND k.name <> given.name) THEN
+		RAISE EXCEPTION 'type "%" is used by another kind or has another on_end function', given.type
+			USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'Give the kind a type of its own.';
+	END IF;
+	SELECT k.* INTO before FROM twtasks.kind k WHERE k.name = given.name;
+	IF before.kind <> given.kind
+		AND EXISTS (SELECT FROM twtasks.outcome o WHERE o.kind = given.name AND o.decided IS NULL) THEN
+		RAISE EXCEPTION 'kind "%" cannot become %', given.name, given.kind
+			USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = 'Some of its identifiers are undecided.';
+	END IF;
+	PERFORM twtasks.configure_type(given.type, on_end => hook, retry => '"none"', retry_function => 'none',
+								   reset_tries => false, stuck => 'error', stuck_function => 'none', takeover => 'deadline');
+	DELETE FROM twtasks.kind k WHERE k.name = given.name;
+	INSERT INTO twtasks.kind
+	VALUES (given.name, given.kind, given.type, given.identifier, given.expires, given.still_needed, given.on_expiry,
+			given.attempts, given.delay, given.retry_function, given.on_fault, given.on_uncertain, given.read_model,
+			given.contract, given.decide, given.readers, given.answerers, clock_timestamp(), twtasks_internal.actor());
+END $$;

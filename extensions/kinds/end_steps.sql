@@ -1,0 +1,253 @@
+/*
+ * twtasks_internal.time_of(value)
+ *
+ *		Returns the time that a text names; NULL if it names none.
+ */
+CREATE FUNCTION twtasks_internal.time_of(value text)
+RETURNS timestamptz
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	RETURN value::timestamptz;
+EXCEPTION WHEN invalid_datetime_format OR datetime_field_overflow THEN
+	RETURN NULL;
+END $$;
+
+/*
+ * twtasks_internal.looked(told)
+ *
+ *		Returns the answer of a step "look".  A second step that was completed under a
+ *		first step which has not expired belongs to somebody who is still at work.
+ */
+CREATE FUNCTION twtasks_internal.looked(told jsonb)
+RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT CASE told->>'look'
+		WHEN 'own' THEN 'own'
+		WHEN 'none' THEN 'none'
+		WHEN 'completed' THEN CASE WHEN coalesce(twtasks_internal.time_of(told->>'until') > twtasks.clock(), false)
+									THEN 'blocked' ELSE 'completed' END
+		WHEN 'blocked' THEN CASE WHEN twtasks_internal.time_of(told->>'until') IS NULL THEN 'unknown' ELSE 'blocked' END
+		ELSE 'unknown' END
+$$;
+
+/*
+ * twtasks_internal.answer_of(step, ended)
+ *
+ *		Reads the end of a step's task.
+ *
+ * Returns
+ *		said			the answer, as kind_rule names it
+ *		fault			the fault; NULL: none
+ *		told			the outcome of the step; for a decision with the text "decision"
+ */
+CREATE FUNCTION twtasks_internal.answer_of(
+	step text, ended twtasks.ended_task, OUT said text, OUT fault text, OUT told jsonb)
+RETURNS record
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	told := coalesce(ended.outcome, '{}');
+	said := CASE
+		-- A task that expires has never run; a person fails only what has.
+		WHEN ended.status = 'FAILED' AND ended.tries = 0 THEN 'expired'
+		WHEN ended.status = 'CANCELLED' AND ended.tries > 0 THEN 'cut_off'
+		WHEN ended.status IN ('FAILED', 'CANCELLED') THEN 'given_up'
+		WHEN told ? 'fault' THEN 'fault'
+		WHEN ended.status = 'ERROR' THEN 'unknown'
+		WHEN step = 'find' THEN CASE WHEN told->'found' = 'false' THEN 'not_found' WHEN told ? 'decision' THEN 'decided' ELSE 'unknown' END
+		WHEN step = 'look' THEN twtasks_internal.looked(told)
+		WHEN step IN ('first', 'undo') THEN 'done'
+		ELSE 'decided' END;
+	fault := CASE said WHEN 'fault' THEN coalesce(told->>'fault', 'fault')
+					   WHEN 'unknown' THEN coalesce(ended.error, ended.message, format('step %s gave no answer that is known', step)) END;
+	IF said IN ('given_up', 'cut_off') THEN
+		told := jsonb_build_object('decision', lower(ended.status::text));
+	ELSIF said IN ('decided', 'completed') AND NOT told ? 'decision' THEN
+		told := told || '{"decision": "done"}';
+	END IF;
+END $$;
+
+/*
+ * twtasks_internal.follow(state, said, fault, told, until)
+ *
+ *		Does what follows an answer.  If that fails, or the time is over, keeps the
+ *		answer for duty_follow_answers(): the end of a task must not fail, or a person
+ *		would have to find out what its handler has done.
+ *
+ * Returns
+ *		false: no attempt is left, and no function decides
+ *
+ * Writes		as go_on()
+ */
+CREATE FUNCTION twtasks_internal.follow(
+	state twtasks.outcome, said text, fault text, told jsonb, until timestamptz)
+RETURNS boolean
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	IF clock_timestamp() > until THEN
+		RAISE EXCEPTION 'functions for other identifiers took too long' USING ERRCODE = 'configuration_limit_exceeded';
+	END IF;
+	RETURN twtasks_internal.go_on(state, said, fault, told);
+EXCEPTION WHEN OTHERS OR query_canceled THEN
+	state.answer := jsonb_build_object('said', said, 'fault', fault, 'told', told);
+	state.problem := twtasks_internal.cut_message(SQLERRM);
+	PERFORM twtasks_internal.keep_outcome(state);
+	RETURN true;
+END $$;
+
+/*
+ * twtasks_internal.note_anomaly(task, what, result, message, told)
+ *
+ *		Keeps a result that counts no more, if it is a step's.
+ *
+ * Writes		twtasks.anomaly
+ */
+CREATE FUNCTION twtasks_internal.note_anomaly(task uuid, what text, result text, message text, told jsonb)
+RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	INSERT INTO twtasks.anomaly (seen, task, number, kind, identifier, step, what, result, message, outcome)
+	SELECT twtasks.clock(), a.task, a.number, a.kind, a.identifier, a.step,
+		   note_anomaly.what, note_anomaly.result, twtasks_internal.cut_message(note_anomaly.message), told
+	FROM twtasks.attempt a WHERE a.task = note_anomaly.task
+$$;
+
+/*
+ * twtasks_internal.end_step(ended, until)
+ *
+ *		Moves the identifier of an ended step on, until that time.  The caller has
+ *		locked its row.
+ *
+ * Errors
+ *		55000			no attempt is left, and no function decides: the task becomes ERROR
+ *
+ * Writes		twtasks.attempt, twtasks.anomaly, and as go_on()
+ */
+CREATE FUNCTION twtasks_internal.end_step(ended twtasks.ended_task, until timestamptz)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	state twtasks.outcome;
+	end_of record;
+BEGIN
+	SELECT o.* INTO state FROM twtasks.outcome o WHERE o.task = ended.id AND o.decided IS NULL;
+	IF NOT FOUND THEN
+		PERFORM twtasks_internal.note_anomaly(ended.id, 'a step ended again', ended.status::text, ended.message, ended.outcome)
+		WHERE ended.status IN ('DONE', 'ERROR');
+		RETURN;
+	END IF;
+	SELECT * INTO end_of FROM twtasks_internal.answer_of(state.step, ended);
+	UPDATE twtasks.attempt a SET ended = end_step.ended.state_time, answer = end_of.said, fault = end_of.fault
+	WHERE a.task = ended.id;
+	-- A task in ERROR stays there for a person.
+	IF NOT twtasks_internal.follow(state, end_of.said, end_of.fault, end_of.told, until) AND ended.status <> 'ERROR' THEN
+		RAISE EXCEPTION 'no attempt is left for "%", and no function decides', state.identifier
+			USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = coalesce(end_of.fault, state.fault);
+	END IF;
+END $$;
+
+/*
+ * twtasks_internal.end_steps(ended)
+ *
+ *		Moves identifiers on when their steps have ended, in the transaction that ends
+ *		the tasks.  on_end of the types of all kinds.
+ *
+ * Errors
+ *		55000			as end_step()
+ *
+ * Writes		as end_step()
+ * Locks		rows of identifiers, in their order
+ * Wakes		after commit one sidecar
+ */
+CREATE FUNCTION twtasks_internal.end_steps(ended twtasks.ended_task[])
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET jit = off
+AS $$
+DECLARE
+	-- A function that is cut off at the time limit is the last one to run.
+	until CONSTANT timestamptz := clock_timestamp() + current_setting('twtasks.function_timeout')::interval / 2;
+	task twtasks.ended_task;
+BEGIN
+	PERFORM FROM unnest(ended) e JOIN twtasks.outcome o ON o.task = e.id
+	ORDER BY o.kind, o.identifier FOR UPDATE OF o;
+	FOREACH task IN ARRAY ended LOOP
+		PERFORM twtasks_internal.end_step(task, until);
+	END LOOP;
+END $$;
+
+/*
+ * twtasks_internal.follow_again(state)
+ *
+ *		Does again what failed for an identifier.  The caller has locked its row.
+ *
+ * Writes		twtasks.outcome, and as go_on()
+ */
+CREATE FUNCTION twtasks_internal.follow_again(state twtasks.outcome)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	task twtasks.task;
+BEGIN
+	IF state.decided IS NOT NULL THEN
+		PERFORM twtasks_internal.start_reactions(state);
+		RETURN;
+	END IF;
+	SELECT t.* INTO task FROM twtasks.task t WHERE t.id = state.task FOR UPDATE SKIP LOCKED;
+	IF FOUND AND task.status <> 'ERROR' THEN
+		-- A person has resumed the step, so its next end counts.
+		state.answer := NULL;
+		state.problem := NULL;
+		PERFORM twtasks_internal.keep_outcome(state);
+	ELSIF FOUND OR NOT EXISTS (SELECT FROM twtasks.task t WHERE t.id = state.task) THEN
+		IF NOT twtasks_internal.follow(state, state.answer->>'said', state.answer->>'fault', state.answer->'told', 'infinity') THEN
+			state.problem := 'no attempt is left, and no function decides';
+			PERFORM twtasks_internal.keep_outcome(state);
+		END IF;
+	END IF;
+END $$;
+
+/*
+ * twtasks_internal.duty_follow_answers()
+ *
+ *		The duty of this extension: does again what failed, mostly a function of a
+ *		kind or a reaction.  See run_duties().
+ *
+ * Returns
+ *		milliseconds until the next call
+ *
+ * Writes		as follow_again()
+ */
+CREATE FUNCTION twtasks_internal.duty_follow_answers()
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	until CONSTANT timestamptz := clock_timestamp() + interval '200 ms';
+	state twtasks.outcome;
+BEGIN
+	-- In any order, so that functions which fail or are slow do not hide the others.
+	FOR state IN
+		SELECT o.* FROM twtasks.outcome o WHERE o.problem IS NOT NULL ORDER BY random() FOR UPDATE SKIP LOCKED
+	LOOP
+		PERFORM twtasks_internal.follow_again(state);
+		EXIT WHEN clock_timestamp() > until;
+	END LOOP;
+	RETURN 3000;
+END $$;

@@ -1,0 +1,247 @@
+/*
+ * twtasks_internal.wait_of(first, n)
+ *
+ *		The back-off before attempt n + 1: the first one doubled with each attempt, at
+ *		most an hour, and up to 10 % shorter, so that attempts which failed together
+ *		are not repeated together.
+ */
+CREATE FUNCTION twtasks_internal.wait_of(first interval, n integer)
+RETURNS interval
+LANGUAGE sql VOLATILE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT least(first * power(2, least(greatest(n, 1), 16) - 1), '1 h') * (1 - random() / 10)
+$$;
+
+/*
+ * twtasks_internal.expiry_of(known, state)
+ *
+ *		Returns the decision for an identifier that has expired or is no longer needed.
+ *
+ * Errors
+ *		all errors of on_expiry
+ */
+CREATE FUNCTION twtasks_internal.expiry_of(known twtasks.kind, state twtasks.outcome)
+RETURNS jsonb
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT CASE WHEN known.on_expiry IS NULL THEN '{"decision": "expired"}'
+				ELSE twtasks_internal.call_function('on_expiry', known.on_expiry, 'jsonb', NULL,
+													state.event, state.identifier)::jsonb END
+$$;
+
+/*
+ * twtasks_internal.is_over(known, state)
+ *
+ *		Whether the action of an identifier has expired or is no longer needed.
+ *
+ * Errors
+ *		all errors of still_needed
+ */
+CREATE FUNCTION twtasks_internal.is_over(known twtasks.kind, state twtasks.outcome)
+RETURNS boolean
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT coalesce(state.expires <= twtasks.clock(), false)
+		OR known.still_needed IS NOT NULL
+		AND NOT coalesce(twtasks_internal.call_function('still_needed', known.still_needed, 'boolean', NULL,
+														state.event, state.identifier)::boolean, true)
+$$;
+
+/*
+ * twtasks_internal.leave(known, state, undo, verdict)
+ *
+ *		Ends the attempts of an identifier with that decision, after an undo if that
+ *		is the name of a step.
+ *
+ * Writes		as decide() or add_step()
+ */
+CREATE FUNCTION twtasks_internal.leave(known twtasks.kind, state twtasks.outcome, undo text, verdict jsonb)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	IF undo IS NULL THEN
+		PERFORM twtasks_internal.decide(state, verdict);
+	ELSE
+		state.verdict := verdict;
+		state.due := NULL;
+		PERFORM twtasks_internal.add_step(known, state, undo);
+	END IF;
+END $$;
+
+/*
+ * twtasks_internal.act(known, state, wanted)
+ *
+ *		Adds a step that acts, if the action is still needed and allowed.  If not,
+ *		on_expiry or on_fault decides.
+ *
+ * Returns
+ *		false: no attempt is left, and no function decides
+ *
+ * Writes		as add_step() or leave()
+ */
+CREATE FUNCTION twtasks_internal.act(known twtasks.kind, state twtasks.outcome, wanted text)
+RETURNS boolean
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	undo CONSTANT text := CASE WHEN known.kind = 'optimistic' AND state.task IS NOT NULL THEN 'undo' END;
+	verdict jsonb := state.verdict;
+BEGIN
+	IF verdict IS NOT NULL THEN
+		PERFORM twtasks_internal.leave(known, state, undo, verdict);
+	ELSIF twtasks_internal.is_over(known, state) THEN
+		PERFORM twtasks_internal.leave(known, state, undo, twtasks_internal.expiry_of(known, state));
+	ELSIF state.may_act THEN
+		PERFORM twtasks_internal.add_step(known, state, wanted);
+	ELSE
+		verdict := CASE WHEN known.on_fault IS NOT NULL
+			THEN twtasks_internal.call_function('on_fault', known.on_fault, 'jsonb', NULL,
+												state.event, state.identifier, state.fault)::jsonb END;
+		IF verdict IS NULL THEN
+			RETURN false;
+		END IF;
+		PERFORM twtasks_internal.leave(known, state, undo, verdict);
+	END IF;
+	RETURN true;
+END $$;
+
+/*
+ * twtasks_internal.spend(known, state)
+ *
+ *		Counts an attempt that failed: returns the row with the new counts, the time
+ *		of the next attempt, and whether it may act.
+ *
+ * Errors
+ *		all errors of retry_function
+ */
+CREATE FUNCTION twtasks_internal.spend(known twtasks.kind, state twtasks.outcome)
+RETURNS twtasks.outcome
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	wait interval;
+BEGIN
+	state.attempt := state.attempt + 1;
+	state.spent := state.spent + 1;
+	wait := CASE WHEN known.retry_function IS NULL THEN twtasks_internal.wait_of(known.delay, state.spent)
+		ELSE twtasks_internal.call_function('retry_function', known.retry_function, 'interval', NULL,
+											state.event, state.identifier, state.spent, state.fault)::interval END;
+	state.may_act := wait IS NOT NULL AND (known.attempts IS NULL OR state.spent < known.attempts);
+	state.due := twtasks.clock() + wait;
+	RETURN state;
+END $$;
+
+/*
+ * twtasks_internal.settle(known, state, wanted)
+ *
+ *		Goes on after an undo: decides as was decided before it, or takes the next step
+ *		when the first step that was in the way has expired.
+ *
+ * Writes		as decide() or add_step()
+ */
+CREATE FUNCTION twtasks_internal.settle(known twtasks.kind, state twtasks.outcome, wanted text)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	IF state.verdict IS NOT NULL THEN
+		PERFORM twtasks_internal.decide(state, state.verdict);
+		RETURN;
+	END IF;
+	state.attempt := state.attempt + 1;
+	state.first := NULL;
+	state.due := state.until;
+	PERFORM twtasks_internal.add_step(known, state, wanted);
+END $$;
+
+/*
+ * twtasks_internal.noted(known, state, does, said, told)
+ *
+ *		Returns the row of an identifier with what an answer says.
+ */
+CREATE FUNCTION twtasks_internal.noted(
+	known twtasks.kind, state twtasks.outcome, does text, said text, told jsonb)
+RETURNS twtasks.outcome
+LANGUAGE plpgsql VOLATILE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	state.due := NULL;
+	IF does = 'repeat' THEN
+		state.attempt := state.attempt + 1;
+		state.due := twtasks.clock() + twtasks_internal.wait_of(known.delay, state.attempt - state.spent);
+	END IF;
+	IF said = 'done' AND state.step = 'first' THEN
+		state.first := coalesce(told, '{}');
+	ELSIF said = 'none' THEN
+		state.first := NULL;
+	ELSIF said = 'blocked' THEN
+		state.until := (told->>'until')::timestamptz;
+	ELSIF said IN ('given_up', 'cut_off') THEN
+		-- Somebody wants no more actions, but what was done counts first.
+		state.verdict := coalesce(state.verdict, told);
+	END IF;
+	state.uncertain := does = 'uncertain';
+	RETURN state;
+END $$;
+
+/*
+ * twtasks_internal.go_on(state, said, fault, told)
+ *
+ *		Does what follows an answer of the step under way, as kind_rule says.
+ *
+ * Parameters
+ *		state			the row of the identifier, which the caller has locked
+ *		said			the answer
+ *		fault			the fault; NULL: none
+ *		told			the outcome that came with it; NULL: none
+ *
+ * Returns
+ *		false: no attempt is left, and no function decides
+ *
+ * Errors
+ *		22023			a function has made no decision; all errors of functions
+ *
+ * Writes		as decide() or add_step()
+ */
+CREATE FUNCTION twtasks_internal.go_on(state twtasks.outcome, said text, fault text, told jsonb)
+RETURNS boolean
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	known CONSTANT twtasks.kind := twtasks_internal.kind_named(state.kind);
+	rule twtasks_internal.kind_rule;
+BEGIN
+	SELECT r.* INTO STRICT rule FROM twtasks_internal.kind_rule r
+	WHERE r.kind = known.kind AND r.step = state.step AND r.answer = said;
+	state := twtasks_internal.noted(known, state, rule.does, said, told);
+	state.fault := coalesce(fault, state.fault);
+	IF rule.does = 'again' THEN
+		state := twtasks_internal.spend(known, state);
+	END IF;
+	CASE
+	WHEN rule.does = 'act' OR rule.does = 'again' AND rule.next = 'attempt' THEN
+		RETURN twtasks_internal.act(known, state, rule.next);
+	WHEN rule.does IN ('next', 'again', 'repeat') THEN
+		PERFORM twtasks_internal.add_step(known, state, rule.next);
+	WHEN rule.does IN ('decide', 'adopt') THEN
+		PERFORM twtasks_internal.leave(known, state, rule.next, told);
+	WHEN rule.does = 'expire' THEN
+		PERFORM twtasks_internal.leave(known, state, rule.next, twtasks_internal.expiry_of(known, state));
+	WHEN rule.does = 'uncertain' THEN
+		PERFORM twtasks_internal.decide(state, twtasks_internal.call_function('on_uncertain', known.on_uncertain, 'jsonb',
+			NULL, state.event, state.identifier, (SELECT a.started FROM twtasks.attempt a WHERE a.task = state.task))::jsonb);
+	WHEN rule.does = 'settle' THEN
+		PERFORM twtasks_internal.settle(known, state, rule.next);
+	END CASE;
+	RETURN true;
+END $$;

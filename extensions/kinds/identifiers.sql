@@ -1,0 +1,108 @@
+/*
+ * twtasks_internal.check_identifier(name, identifier)
+ *
+ *		Raises an error unless the text can name an action.
+ *
+ * Errors
+ *		22023			it is NULL, empty, longer than 250 bytes, or has control characters
+ */
+CREATE FUNCTION twtasks_internal.check_identifier(name text, identifier text)
+RETURNS void
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	IF identifier IS NULL THEN
+		RAISE EXCEPTION 'identifier of kind "%" is null', name USING ERRCODE = 'invalid_parameter_value';
+	END IF;
+	IF octet_length(identifier) NOT BETWEEN 1 AND 250 OR identifier ~ '[[:cntrl:]]' THEN
+		RAISE EXCEPTION 'invalid identifier of kind "%": "%"', name, twtasks_internal.shown(identifier)
+			USING ERRCODE = 'invalid_parameter_value',
+				DETAIL = 'An identifier has 1 to 250 bytes and no control characters.';
+	END IF;
+END $$;
+
+/*
+ * twtasks_internal.fill_template(template, event)
+ *
+ *		Replaces each JSON pointer (RFC 6901) in braces by the value to which it points.
+ *
+ * Errors
+ *		22023			the event has no text, number or boolean there
+ */
+CREATE FUNCTION twtasks_internal.fill_template(template text, event jsonb)
+RETURNS text
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	piece text[];
+	value jsonb;
+	filled text := '';
+BEGIN
+	FOR piece IN SELECT regexp_matches(template, '([^{}]*)(?:\{/([^{}]*)\})?', 'g') LOOP
+		filled := filled || piece[1];
+		CONTINUE WHEN piece[2] IS NULL;
+		value := event #> ARRAY(SELECT replace(replace(p.name, '~1', '/'), '~0', '~')
+								FROM unnest(string_to_array(piece[2], '/')) WITH ORDINALITY p(name, n) ORDER BY p.n);
+		IF value IS NULL OR jsonb_typeof(value) NOT IN ('string', 'number', 'boolean') THEN
+			RAISE EXCEPTION 'path "/%" names no value', piece[2]
+				USING ERRCODE = 'invalid_parameter_value',
+					DETAIL = format('The identifier "%s" needs a text, a number or a boolean there.', template);
+		END IF;
+		filled := filled || (value #>> '{}');
+	END LOOP;
+	RETURN filled;
+END $$;
+
+/*
+ * twtasks_internal.identifier_of(known, event)
+ *
+ *		Returns the identifier that the kind's template or function makes of an event.
+ *
+ * Errors
+ *		22023			the event lacks a value, or the identifier is not valid; all errors of
+ *						the function
+ */
+CREATE FUNCTION twtasks_internal.identifier_of(known twtasks.kind, event jsonb)
+RETURNS text
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	made CONSTANT text := CASE WHEN known.identifier ~ '\{'
+		THEN twtasks_internal.fill_template(known.identifier, event)
+		ELSE twtasks_internal.call_function('identifier', known.identifier, 'text', NULL, event) END;
+BEGIN
+	PERFORM twtasks_internal.check_identifier(known.name, made);
+	RETURN made;
+END $$;
+
+/*
+ * twtasks_internal.kind_named(name)
+ *
+ *		Returns the kind of that name.
+ *
+ * Errors
+ *		22004			name is NULL
+ *		42704			there is no such kind
+ */
+CREATE FUNCTION twtasks_internal.kind_named(name text)
+RETURNS twtasks.kind
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_variable
+DECLARE
+	known twtasks.kind;
+BEGIN
+	IF name IS NULL THEN
+		RAISE EXCEPTION 'name must not be null' USING ERRCODE = 'null_value_not_allowed';
+	END IF;
+	SELECT k.* INTO known FROM twtasks.kind k WHERE k.name = name;
+	IF NOT FOUND THEN
+		RAISE EXCEPTION 'kind "%" is not configured', twtasks_internal.shown(name)
+			USING ERRCODE = 'undefined_object', HINT = 'Configure it with twtasks.configure_kind().';
+	END IF;
+	RETURN known;
+END $$;

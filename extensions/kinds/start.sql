@@ -1,0 +1,128 @@
+/*
+ * twtasks.start(name, event)
+ *
+ *		Starts the action that an event asks for, in the caller's transaction.  The
+ *		kind makes the identifier of the action from the event; each identifier is
+ *		started once.
+ *
+ * Parameters
+ *		name		of a kind, as configured by configure_kind()
+ *		event		what the handlers get; at most twtasks.max_payload less 2 kB
+ *
+ * Returns
+ *		started				the first step's task is added
+ *		already_started		the identifier is under way
+ *		already_decided		the identifier has its outcome: see twtasks.outcomes
+ *
+ * Errors
+ *		22004		name or event is NULL
+ *		22023		the event lacks a value that the identifier needs, or the identifier
+ *					is not valid
+ *		25006		read-only transaction, or a standby
+ *		42501		the calling role may not add tasks of the kind's type
+ *		42704		the kind is not configured
+ *		54000		the event is too large
+ *
+ *		Errors of the kind's functions pass to the caller.
+ *
+ * Writes		twtasks.outcome, twtasks.attempt, twtasks.task
+ * Locks		waits for a transaction that is starting the same identifier
+ * Wakes		after commit one sidecar
+ * Example		SELECT twtasks.start('refund', '{"payment": "p-17", "amount": 30}');
+ */
+CREATE FUNCTION twtasks.start(name text, event jsonb)
+RETURNS text
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'twt_as_owner';
+
+/*
+ * twtasks_internal.start_as_owner(given)
+ *
+ *		Does the work of start(), whose parameters are the columns of the row.
+ *
+ * Writes		as start_kind()
+ */
+CREATE FUNCTION twtasks_internal.start_as_owner(given record)
+RETURNS text
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	known CONSTANT twtasks.kind := twtasks_internal.kind_named(given.name);
+BEGIN
+	PERFORM twtasks_internal.check_allowed(known.type);
+	RETURN twtasks_internal.start_kind(known, given.event);
+END $$;
+
+/*
+ * twtasks_internal.check_started_event(known, event)
+ *
+ *		Raises an error unless steps of the kind can carry the event.
+ *
+ * Errors
+ *		22004, 54000		as start()
+ */
+CREATE FUNCTION twtasks_internal.check_started_event(known twtasks.kind, event jsonb)
+RETURNS void
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	-- What a step adds: the identifier, of which a character may take six bytes, and the
+	-- outcome of a first step.
+	room CONSTANT bigint := pg_size_bytes(current_setting('twtasks.max_payload')) - 2000
+		- CASE known.kind WHEN 'optimistic' THEN 8192 ELSE 0 END;
+BEGIN
+	IF event IS NULL THEN
+		RAISE EXCEPTION 'event must not be null'
+			USING ERRCODE = 'null_value_not_allowed', HINT = 'Write ''null''::jsonb for an event without content.';
+	END IF;
+	IF octet_length(event::text) > room THEN
+		RAISE EXCEPTION 'event of kind "%" is too large', known.name
+			USING ERRCODE = 'program_limit_exceeded',
+				DETAIL = format('With the setting twtasks.max_payload an event of this kind has at most %s bytes.', room);
+	END IF;
+END $$;
+
+/*
+ * twtasks_internal.start_kind(known, event)
+ *
+ *		Does the work of start() for a kind; asks for no rights.
+ *
+ * Returns
+ *		as start()
+ *
+ * Writes		as start()
+ */
+CREATE FUNCTION twtasks_internal.start_kind(known twtasks.kind, event jsonb)
+RETURNS text
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	moment CONSTANT timestamptz := twtasks.clock();
+	wanted text;
+	state twtasks.outcome;
+	is_decided boolean;
+BEGIN
+	PERFORM twtasks_internal.check_started_event(known, event);
+	wanted := twtasks_internal.identifier_of(known, event);
+	LOOP
+		INSERT INTO twtasks.outcome AS o (started, expires, kind, identifier, step, attempt, event)
+		VALUES (moment, moment + known.expires, known.name, wanted, 'start', 1, start_kind.event)
+		ON CONFLICT ON CONSTRAINT outcome_pkey DO NOTHING
+		RETURNING o.* INTO state;
+		EXIT WHEN FOUND;
+		SELECT o.decided IS NOT NULL INTO is_decided FROM twtasks.outcome o
+		WHERE o.kind = known.name AND o.identifier = wanted;
+		IF FOUND THEN
+			RETURN CASE WHEN is_decided THEN 'already_decided' ELSE 'already_started' END;
+		END IF;
+	END LOOP;
+	IF known.kind = 'to_do' THEN
+		UPDATE twtasks.outcome o SET read_model = twtasks_internal.read_model_of(known, start_kind.event)
+		WHERE o.kind = known.name AND o.identifier = wanted;
+	END IF;
+	PERFORM twtasks_internal.go_on(state, 'started', NULL, NULL);
+	RETURN 'started';
+END $$;

@@ -1,0 +1,74 @@
+/*
+ * twtasks_internal.keep_outcome(state)
+ *
+ *		Writes the row of an identifier back.
+ *
+ * Writes		twtasks.outcome
+ */
+CREATE FUNCTION twtasks_internal.keep_outcome(state twtasks.outcome)
+RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	UPDATE twtasks.outcome o
+	SET decided = state.decided, due = state.due, until = state.until, task = state.task, attempt = state.attempt, spent = state.spent,
+		may_act = state.may_act, uncertain = state.uncertain, step = state.step, first = state.first,
+		verdict = state.verdict, fault = state.fault, answer = state.answer, problem = state.problem,
+		decision = state.decision, outcome = state.outcome, decided_by = state.decided_by
+	WHERE o.kind = state.kind AND o.identifier = state.identifier
+$$;
+
+/*
+ * twtasks_internal.retire_step(state)
+ *
+ *		Moves the last step's task to the history if it is in ERROR: what follows it is
+ *		known, so no person needs to look.
+ *
+ * Writes		twtasks.task, twtasks.finished_task
+ */
+CREATE FUNCTION twtasks_internal.retire_step(state twtasks.outcome)
+RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT twtasks_internal.end_now(ARRAY[t.id], '{FAILED}', ARRAY[t.error])
+	FROM twtasks.task t WHERE t.id = state.task AND t.status = 'ERROR'
+$$;
+
+/*
+ * twtasks_internal.add_step(known, state, wanted)
+ *
+ *		Makes a step the next one of an identifier, as a task.  A step that acts
+ *		expires with its identifier; one that only looks or undoes never does.
+ *
+ * Writes		twtasks.task, twtasks.attempt, twtasks.outcome
+ * Wakes		after commit one sidecar
+ */
+CREATE FUNCTION twtasks_internal.add_step(known twtasks.kind, state twtasks.outcome, wanted text)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	from_when CONSTANT timestamptz := coalesce(state.due, twtasks.clock());
+	expires CONSTANT timestamptz := CASE WHEN wanted IN ('attempt', 'first', 'second', 'answer') THEN state.expires END;
+BEGIN
+	PERFORM twtasks_internal.retire_step(state);
+	state.task := (twtasks.add_task(
+		known.type,
+		jsonb_build_object('step', wanted, 'identifier', state.identifier, 'event', state.event,
+						   'attempt', state.attempt, 'started', from_when)
+			|| CASE WHEN state.first IS NULL THEN '{}' ELSE jsonb_build_object('first', state.first) END,
+		key => format('%s#%s.%s', state.identifier, state.attempt, wanted),
+		-- No handler runs an item that waits for a person.
+		run_after => CASE WHEN wanted = 'answer' THEN '9999-12-31' ELSE state.due END,
+		expires => expires,
+		context => CASE WHEN known.kind = 'idempotent'
+						THEN jsonb_build_object('idempotency_key', state.identifier) END)).task_id;
+	INSERT INTO twtasks.attempt (started, expires, task, number, kind, identifier, step)
+	VALUES (from_when, expires, state.task, state.attempt, state.kind, state.identifier, wanted);
+	state.step := wanted;
+	state.answer := NULL;
+	state.problem := NULL;
+	PERFORM twtasks_internal.keep_outcome(state);
+END $$;

@@ -1,0 +1,256 @@
+/*
+ * twtasks_internal.check_may_see(known, roles, what)
+ *
+ *		Raises an error unless the caller is a member of one of the roles.
+ *
+ * Errors
+ *		22023			the kind is not to_do
+ *		42501			the caller is a member of none
+ */
+CREATE FUNCTION twtasks_internal.check_may_see(known twtasks.kind, roles text[], what text)
+RETURNS void
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	IF known.kind <> 'to_do' THEN
+		RAISE EXCEPTION 'kind "%" has no to-do items', known.name
+			USING ERRCODE = 'invalid_parameter_value', DETAIL = format('It is %s.', known.kind);
+	END IF;
+	IF NOT EXISTS (SELECT FROM unnest(roles || 'twtasks_owner'::text) r
+				   WHERE to_regrole(quote_ident(r)) IS NOT NULL
+					 AND pg_has_role(twtasks_internal.caller(), r::name, 'USAGE')) THEN
+		RAISE EXCEPTION 'permission denied to % to-do items of kind "%"', what, known.name
+			USING ERRCODE = 'insufficient_privilege', HINT = 'configure_kind() names the roles that may.';
+	END IF;
+END $$;
+
+/*
+ * twtasks_internal.read_model_of(known, event)
+ *
+ *		Returns what people read about an item.
+ *
+ * Errors
+ *		all errors of read_model
+ */
+CREATE FUNCTION twtasks_internal.read_model_of(known twtasks.kind, event jsonb)
+RETURNS jsonb
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT CASE WHEN known.read_model IS NULL THEN event
+				ELSE twtasks_internal.call_function('read_model', known.read_model, 'jsonb', NULL, event)::jsonb END
+$$;
+
+/*
+ * twtasks.read_to_do(name, item)
+ *
+ *		Returns open to-do items, the oldest first.
+ *
+ * Parameters
+ *		name			of the kind
+ *		item			identifier of one item; NULL: all
+ *
+ * Returns
+ *		identifier		of the item
+ *		read_model		what the kind shows of it
+ *		started			time of start()
+ *		expires			time from which it is not needed any more; NULL: none
+ *
+ * Errors
+ *		22004			name is NULL
+ *		22023			the kind is not to_do
+ *		42501			the caller is a member of none of the kind's readers
+ *		42704			the kind is not configured
+ *
+ * Locks		none
+ * Example		SELECT * FROM twtasks.read_to_do('approval');
+ */
+CREATE FUNCTION twtasks.read_to_do(
+	name text,
+	item text DEFAULT NULL,
+	OUT identifier text,
+	OUT read_model jsonb,
+	OUT started timestamptz,
+	OUT expires timestamptz)
+RETURNS SETOF record
+LANGUAGE c VOLATILE PARALLEL UNSAFE ROWS 100
+AS 'MODULE_PATHNAME', 'twt_as_owner';
+
+/*
+ * twtasks_internal.read_to_do_as_owner(given)
+ *
+ *		Does the work of read_to_do(), whose parameters are the columns of the row.
+ */
+CREATE FUNCTION twtasks_internal.read_to_do_as_owner(
+	given record, OUT identifier text, OUT read_model jsonb, OUT started timestamptz, OUT expires timestamptz)
+RETURNS SETOF record
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	known CONSTANT twtasks.kind := twtasks_internal.kind_named(given.name);
+BEGIN
+	PERFORM twtasks_internal.check_may_see(known, known.readers, 'read');
+	RETURN QUERY
+	SELECT o.identifier::text, o.read_model, o.started, o.expires FROM twtasks.outcome o
+	WHERE o.kind = known.name AND o.decided IS NULL
+	  AND (given.item IS NULL OR o.identifier = given.item)
+	ORDER BY o.started, o.identifier;
+END $$;
+
+/*
+ * twtasks.answer_to_do(name, identifier, data)
+ *
+ *		Answers a to-do item.  The kind's decide function makes the outcome of the read
+ *		model and the data, and sees nothing else.  An item has one outcome, ever.
+ *
+ * Parameters
+ *		name			of the kind
+ *		identifier		of the item; NULL: the kind makes it from data, as from an event
+ *		data			the answer
+ *
+ * Returns
+ *		result			decided; already_decided, by an earlier answer or otherwise;
+ *						expired: the item was not needed any more
+ *		outcome			the outcome of the item
+ *
+ * Errors
+ *		22004			name or data is NULL
+ *		22023			the kind is not to_do, data does not fulfil the contract, or decide
+ *						makes no decision of it; the item stays open
+ *		42501			the caller is a member of none of the kind's answerers
+ *		42704			the kind is not configured, or there is no such item
+ *
+ *		Errors of the kind's functions pass to the caller.
+ *
+ * Writes		twtasks.outcome, twtasks.task, twtasks.finished_task, and as start()
+ * Locks		rows of the item and its task
+ * Example		SELECT * FROM twtasks.answer_to_do('approval', 'refund-17', '{"approved": true}');
+ */
+CREATE FUNCTION twtasks.answer_to_do(
+	name text, identifier text, data jsonb, OUT result text, OUT outcome jsonb)
+RETURNS record
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'twt_as_owner';
+
+/*
+ * twtasks_internal.decide_alone(known, read_model, data)
+ *
+ *		Returns the decision of decide, which runs as a role without rights and cannot
+ *		write.
+ *
+ * Errors
+ *		22023			data does not fulfil the contract, or there is no decision; all
+ *						errors of the functions
+ */
+CREATE FUNCTION twtasks_internal.decide_alone(known twtasks.kind, read_model jsonb, data jsonb)
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+SET transaction_read_only = on
+AS $$
+DECLARE
+	verdict jsonb;
+BEGIN
+	IF known.contract IS NOT NULL AND NOT coalesce(
+		twtasks_internal.call_function('contract', known.contract, 'boolean', NULL, data)::boolean, false) THEN
+		RAISE EXCEPTION 'data does not fulfil the contract of kind "%"', known.name USING ERRCODE = 'invalid_parameter_value';
+	END IF;
+	verdict := twtasks_internal.call_function('decide', known.decide, 'jsonb', 'twtasks_nobody', read_model, data)::jsonb;
+	IF verdict IS NULL THEN
+		RAISE EXCEPTION 'function "%" makes no decision of the data', known.decide USING ERRCODE = 'invalid_parameter_value';
+	END IF;
+	RETURN verdict;
+END $$;
+
+/*
+ * twtasks_internal.lock_item(name, identifier)
+ *
+ *		Returns the row of an item, locked.  The task's row is locked first, as by those
+ *		who end the task.
+ *
+ * Errors
+ *		42704			there is no such item
+ *
+ * Locks		rows of the item and its task
+ */
+CREATE FUNCTION twtasks_internal.lock_item(name text, identifier text)
+RETURNS twtasks.outcome
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	state twtasks.outcome;
+BEGIN
+	PERFORM FROM twtasks.task t
+	WHERE t.id = (SELECT o.task FROM twtasks.outcome o
+				  WHERE o.kind = name AND o.identifier = lock_item.identifier) FOR UPDATE;
+	SELECT o.* INTO state FROM twtasks.outcome o
+	WHERE o.kind = name AND o.identifier = lock_item.identifier FOR UPDATE;
+	IF NOT FOUND THEN
+		RAISE EXCEPTION 'kind "%" has no identifier "%"', name, twtasks_internal.shown(identifier) USING ERRCODE = 'undefined_object';
+	END IF;
+	RETURN state;
+END $$;
+
+/*
+ * twtasks_internal.end_item(state, status, reason, verdict, by)
+ *
+ *		Decides for an identifier, and ends its live step.
+ *
+ * Writes		twtasks.attempt, twtasks.task, twtasks.finished_task, and as decide()
+ */
+CREATE FUNCTION twtasks_internal.end_item(
+	state twtasks.outcome, status twtasks.task_status, reason text, verdict jsonb, by text)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	PERFORM twtasks_internal.end_now(ARRAY[t.id], ARRAY[end_item.status], ARRAY[reason])
+	FROM twtasks.task t WHERE t.id = state.task;
+	UPDATE twtasks.attempt a
+	SET ended = twtasks.clock(), answer = CASE end_item.status WHEN 'DONE' THEN 'decided' ELSE 'given_up' END
+	WHERE a.task = state.task AND a.ended IS NULL;
+	PERFORM twtasks_internal.decide(state, verdict, by);
+END $$;
+
+/*
+ * twtasks_internal.answer_to_do_as_owner(given)
+ *
+ *		Does the work of answer_to_do(), whose parameters are the columns of the row.
+ *
+ * Writes		as answer_to_do()
+ */
+CREATE FUNCTION twtasks_internal.answer_to_do_as_owner(given record, OUT result text, OUT outcome jsonb)
+RETURNS record
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	known CONSTANT twtasks.kind := twtasks_internal.kind_named(given.name);
+	person CONSTANT text := (SELECT r.rolname FROM pg_roles r WHERE r.oid = twtasks_internal.caller());
+	state twtasks.outcome;
+	is_over boolean;
+	verdict jsonb;
+BEGIN
+	PERFORM twtasks_internal.check_may_see(known, known.answerers, 'answer');
+	IF given.data IS NULL THEN
+		RAISE EXCEPTION 'data must not be null' USING ERRCODE = 'null_value_not_allowed';
+	END IF;
+	state := twtasks_internal.lock_item(known.name, coalesce(given.identifier, twtasks_internal.identifier_of(known, given.data)));
+	IF state.decided IS NOT NULL THEN
+		result := 'already_decided';
+		outcome := state.outcome;
+		RETURN;
+	END IF;
+	is_over := twtasks_internal.is_over(known, state);
+	verdict := CASE WHEN is_over THEN twtasks_internal.expiry_of(known, state)
+					ELSE twtasks_internal.decide_alone(known, state.read_model, given.data) END;
+	PERFORM twtasks_internal.end_item(state, CASE WHEN is_over THEN 'FAILED' ELSE 'DONE' END::twtasks.task_status,
+									  CASE WHEN is_over THEN 'it was not needed any more' END,
+									  verdict, CASE WHEN NOT is_over THEN person END);
+	result := CASE WHEN is_over THEN 'expired' ELSE 'decided' END;
+	outcome := verdict;
+END $$;
