@@ -47,7 +47,7 @@ END $$;
  *
  *		Removes decided identifiers whose decision is older, with their attempts and
  *		anomalies.  A forgotten identifier can be started again, and its action would
- *		happen again.  Those whose tasks are still in the history stay.
+ *		happen again.  An identifier stays while the history has one of its tasks.
  *
  * Returns
  *		number of identifiers

@@ -24,7 +24,7 @@ END $$;
 GRANT EXECUTE ON FUNCTION twtasks.start TO twtasks_producer;
 GRANT EXECUTE ON FUNCTION twtasks.configure_kind, twtasks.on_outcome, twtasks.decide_by_hand, twtasks.forget_outcomes
 	TO twtasks_operator;
-/* Which role may, each kind says. */
+/* Each kind names the roles that may. */
 GRANT EXECUTE ON FUNCTION twtasks.read_to_do, twtasks.answer_to_do TO PUBLIC;
 GRANT SELECT ON twtasks.kinds, twtasks.reactions, twtasks.outcomes, twtasks.attempts, twtasks.anomalies, twtasks.broken_outcomes
 	TO twtasks_worker, twtasks_operator, twtasks_viewer;

@@ -28,7 +28,7 @@ CREATE TABLE twtasks_internal.kind_rule (
 	kind		twtasks.task_kind NOT NULL,	-- The kind
 	step		text NOT NULL,				-- The step that has answered; start: start() was called
 	answer		text NOT NULL,				-- Its answer
-	does		text NOT NULL,				-- What follows
+	does		text NOT NULL,				-- The action that follows it
 	next		text,						-- The next step; NULL: none
 	CONSTRAINT kind_rule_pkey PRIMARY KEY (kind, step, answer)
 );

@@ -13,7 +13,7 @@
  */
 CREATE TYPE twtasks.task_kind AS ENUM (
 	'idempotent', 'pessimistic', 'black_boxed', 'optimistic', 'to_do');
-COMMENT ON TYPE twtasks.task_kind IS 'What a third party supports, and so how an action is attempted again';
+COMMENT ON TYPE twtasks.task_kind IS 'Support by a third party, and so how an action is attempted again';
 
 /* decide functions run as this role, which may do nothing. */
 DO $$
@@ -32,7 +32,7 @@ END $$;
 
 CREATE TABLE twtasks.kind (
 	name			text COLLATE "C" NOT NULL,	-- Names the kind in start()
-	kind			twtasks.task_kind NOT NULL,	-- What the third party supports
+	kind			twtasks.task_kind NOT NULL,	-- Support by the third party
 	type			text COLLATE "C" NOT NULL,	-- Type of its step tasks
 	identifier		text NOT NULL,				-- Template or function that makes the identifier of an event
 	expires			interval,					-- Time from start() in which actions may begin; NULL: for ever
@@ -64,7 +64,7 @@ CREATE TABLE twtasks.reaction (
 	changed_by		text NOT NULL,				-- Role that logged in and made the last change
 	CONSTRAINT reaction_pkey PRIMARY KEY (kind, decision, then_kind)
 );
-COMMENT ON TABLE twtasks.reaction IS 'What an outcome starts, as on_outcome() set it';
+COMMENT ON TABLE twtasks.reaction IS 'Kinds that outcomes start, as on_outcome() set it';
 
 /* The row is the lock of its identifier, and its memory after the history is gone. */
 CREATE TABLE twtasks.outcome (
@@ -83,7 +83,7 @@ CREATE TABLE twtasks.outcome (
 	identifier		text COLLATE "C" NOT NULL,	-- Names the action
 	step			text NOT NULL,				-- The step under way; the last one, once it is decided
 	event			jsonb NOT NULL,				-- As given to start()
-	read_model		jsonb,						-- What people read
+	read_model		jsonb,						-- The view of it that people get
 	first			jsonb,						-- Outcome of the own first step
 	verdict			jsonb,						-- Decision that waits for an undo
 	fault			text,						-- The last fault
@@ -122,8 +122,8 @@ CREATE TABLE twtasks.anomaly (
 	kind			text COLLATE "C" NOT NULL,	-- Name of the kind
 	identifier		text COLLATE "C" NOT NULL,	-- The identifier
 	step			text NOT NULL,				-- The step
-	what			text NOT NULL,				-- What was seen
-	result			text,						-- What the handler said
+	what			text NOT NULL,				-- The reason why it counts no more
+	result			text,						-- Result that the handler reported
 	message			text,						-- ... and its message
 	outcome			jsonb						-- ... and its outcome
 );

@@ -68,7 +68,7 @@ LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	-- What a step adds: the identifier, of which a character may take six bytes, and the
+	-- A step adds the identifier, of which a character may take six bytes, and the
 	-- outcome of a first step.
 	room CONSTANT bigint := pg_size_bytes(current_setting('twtasks.max_payload')) - 2000
 		- CASE known.kind WHEN 'optimistic' THEN 8192 ELSE 0 END;

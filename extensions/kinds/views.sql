@@ -8,7 +8,7 @@ COMMENT ON VIEW twtasks.kinds IS 'Kinds of task; see configure_kind()';
 CREATE VIEW twtasks.reactions AS
 	SELECT r.kind, r.decision, r.then_kind, r.event_function, r.changed_at, r.changed_by
 	FROM twtasks.reaction r;
-COMMENT ON VIEW twtasks.reactions IS 'What outcomes start; see on_outcome()';
+COMMENT ON VIEW twtasks.reactions IS 'Kinds that outcomes start; see on_outcome()';
 
 CREATE VIEW twtasks.outcomes AS
 	SELECT o.kind, o.identifier, o.step, o.attempt, o.task, t.status, o.due, o.started, o.expires,
