@@ -190,6 +190,36 @@ BEGIN
 END $$;
 
 /*
+ * twtasks_internal.keep_step_policy()
+ *
+ *		Refuses changes of the policies on which the kinds of a type rely: a step that
+ *		was tried twice, or taken over early, could act twice.
+ *
+ * Errors
+ *		55000			the policy is a kind's
+ */
+CREATE FUNCTION twtasks_internal.keep_step_policy()
+RETURNS trigger
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	name CONSTANT text := (SELECT k.name FROM twtasks.kind k WHERE k.type = OLD.pattern);
+	kept CONSTANT text[] := '{on_end,retry,retry_function,reset_tries,stuck,stuck_function,takeover}';
+BEGIN
+	IF name IS NOT NULL AND (TG_OP = 'DELETE' OR OLD.pattern <> NEW.pattern
+		OR EXISTS (SELECT FROM unnest(kept) o WHERE OLD.options->o IS DISTINCT FROM NEW.options->o)) THEN
+		RAISE EXCEPTION 'these policies of type "%" belong to kind "%"', OLD.pattern, name
+			USING ERRCODE = 'object_not_in_prerequisite_state',
+				HINT = 'Change the kind with twtasks.configure_kind(). Other options of the type can be changed.';
+	END IF;
+	RETURN CASE TG_OP WHEN 'DELETE' THEN OLD ELSE NEW END;
+END $$;
+CREATE TRIGGER keep_step_policy BEFORE UPDATE OR DELETE ON twtasks.type_policy
+	FOR EACH ROW EXECUTE FUNCTION twtasks_internal.keep_step_policy();
+ALTER TRIGGER keep_step_policy ON twtasks.type_policy DEPENDS ON EXTENSION twtasks_kinds;
+
+/*
  * twtasks_internal.configure_kind_as_owner(given)
  *
  *		Does the work of configure_kind(), whose parameters are the columns of the row.
@@ -210,21 +240,23 @@ BEGIN
 			twtasks_internal.check_kind_options(given),
 			twtasks_internal.check_kind_functions(given);
 	LOCK TABLE twtasks.kind IN SHARE ROW EXCLUSIVE MODE;
+	SELECT k.* INTO before FROM twtasks.kind k WHERE k.name = given.name;
 	SELECT p.on_end INTO on_end FROM twtasks.policy_of(given.type) p;
 	IF on_end <> ALL (ARRAY[hook, 'none'])
 		OR EXISTS (SELECT FROM twtasks.kind k WHERE k.type = given.type AND k.name <> given.name) THEN
 		RAISE EXCEPTION 'type "%" is used by another kind or has another on_end function', given.type
 			USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'Give the kind a type of its own.';
 	END IF;
-	SELECT k.* INTO before FROM twtasks.kind k WHERE k.name = given.name;
 	IF before.kind <> given.kind
 		AND EXISTS (SELECT FROM twtasks.outcome o WHERE o.kind = given.name AND o.decided IS NULL) THEN
 		RAISE EXCEPTION 'kind "%" cannot become %', given.name, given.kind
 			USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = 'Some of its identifiers are undecided.';
 	END IF;
-	PERFORM twtasks.configure_type(given.type, on_end => hook, retry => '"none"', retry_function => 'none',
-								   reset_tries => false, stuck => 'error', stuck_function => 'none', takeover => 'deadline');
 	DELETE FROM twtasks.kind k WHERE k.name = given.name;
+	PERFORM twtasks.configure_type(given.type, on_end => hook, retry => '"none"', retry_function => 'none',
+		reset_tries => false, stuck => 'error', stuck_function => 'none',
+		-- An idempotent action may run twice at the same time; others wait until it is over.
+		takeover => CASE given.kind WHEN 'idempotent' THEN 'gone' ELSE 'deadline' END::twtasks.takeover_rule);
 	INSERT INTO twtasks.kind
 	VALUES (given.name, given.kind, given.type, given.identifier, given.expires, given.still_needed, given.on_expiry,
 			given.attempts, given.delay, given.retry_function, given.on_fault, given.on_uncertain, given.read_model,

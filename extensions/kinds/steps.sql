@@ -41,6 +41,9 @@ $$;
  *		Makes a step the next one of an identifier, as a task.  A step that acts
  *		expires with its identifier; one that only looks or undoes never does.
  *
+ * Errors
+ *		23505			somebody has added a task with the key of the step
+ *
  * Writes		twtasks.task, twtasks.attempt, twtasks.outcome
  * Wakes		after commit one sidecar
  */
@@ -50,21 +53,27 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
+	key CONSTANT text := format('%s:%s#%s.%s', state.kind, state.identifier, state.attempt, wanted);
 	from_when CONSTANT timestamptz := coalesce(state.due, twtasks.clock());
 	expires CONSTANT timestamptz := CASE WHEN wanted IN ('attempt', 'first', 'second', 'answer') THEN state.expires END;
+	added twtasks.added_task;
 BEGIN
 	PERFORM twtasks_internal.retire_step(state);
-	state.task := (twtasks.add_task(
+	SELECT t.* INTO added FROM twtasks.add_task(
 		known.type,
 		jsonb_build_object('step', wanted, 'identifier', state.identifier, 'event', state.event,
 						   'attempt', state.attempt, 'started', from_when)
 			|| CASE WHEN state.first IS NULL THEN '{}' ELSE jsonb_build_object('first', state.first) END,
-		key => format('%s#%s.%s', state.identifier, state.attempt, wanted),
+		key => key,
 		-- No handler runs an item that waits for a person.
 		run_after => CASE WHEN wanted = 'answer' THEN '9999-12-31' ELSE state.due END,
 		expires => expires,
 		context => CASE WHEN known.kind = 'idempotent'
-						THEN jsonb_build_object('idempotency_key', state.identifier) END)).task_id;
+						THEN jsonb_build_object('idempotency_key', state.identifier) END) t;
+	IF added.result <> 'added' THEN
+		RAISE EXCEPTION 'another task has the key "%"', key USING ERRCODE = 'unique_violation';
+	END IF;
+	state.task := added.task_id;
 	INSERT INTO twtasks.attempt (started, expires, task, number, kind, identifier, step)
 	VALUES (from_when, expires, state.task, state.attempt, state.kind, state.identifier, wanted);
 	state.step := wanted;
