@@ -112,6 +112,22 @@ $process = start(listener('junk', value => 'bytes', headers => JSON::PP::true, c
 wait_ok(sub { number_of('JUNK') == 5 }, 'messages with large, many or odd headers become tasks');
 $process->stop;
 
+# ---- a lock ----
+
+my $lock = $node->session;
+
+$lock->query('BEGIN');
+$lock->query("SELECT twtasks.add_task('OTHER', key => 'held')");
+$kafka->create_topic('locked', 2);
+$kafka->produce('locked', map { { value => qq({"id": "$_"}), partition => 0 } } qw(before held after));
+$process = start(listener('locked', key => 'json:/id'));
+$process->wait_for_log(qr/"locked" \[0\]: could not store the messages from offset 1: .*55P03/, 'the end of the wait');
+$kafka->produce('locked', map { { value => qq({"id": $_}), partition => 1 } } 1 .. 10);
+wait_ok(sub { number_of('LOCKED') == 11 }, 'messages of other partitions become tasks while one waits for a lock');
+$lock->query('ROLLBACK');
+wait_ok(sub { number_of('LOCKED') == 13 }, 'messages that waited for a lock become tasks in the end');
+$process->stop;
+
 # ---- slow calls ----
 
 $node->safe_psql('postgres', <<'SQL');
@@ -122,8 +138,6 @@ $node->safe_psql('postgres', <<'SQL');
 		RETURN ROW('SLOW', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)::twtasks.new_task;
 	END $$
 SQL
-my $lock = $node->session;
-
 $lock->query('SELECT pg_advisory_lock(4711)');
 $kafka->create_topic($_, 3) foreach qw(slow quick);
 $kafka->produce('slow', map { { value => $_ } } 1 .. 1000);

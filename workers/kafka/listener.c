@@ -11,6 +11,7 @@
 #include "base/map.h"
 #include "workers/kafka/listener.h"
 #include "workers/kafka/share.h"
+#include "workers/kafka/take.h"
 
 /* The calls under way, and then the departure from the group, have this time. */
 #define CLOSE_US SECONDS_TO_US(4)
@@ -248,9 +249,11 @@ on_session(void *arg, bool is_up)
 	Listener   *listener = arg;
 	dlist_mutable_iter iter;
 
-	if (is_up)
-		foreach_share(iter, listener)
-			share_hurry(share_of(iter));
+	if (!is_up)
+		return;
+	take_set_up(listener->of.pg);
+	foreach_share(iter, listener)
+		share_hurry(share_of(iter));
 }
 
 /* ---- the end ---- */

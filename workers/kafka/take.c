@@ -30,6 +30,23 @@ static const PgStatement call_run = {"take_run",
 	" headers => $15::text[], corrupt => $16::text)",
 .caller_logs = true};
 
+/* The set-up of each session has let calls wait for a lock without an end. */
+static const PgStatement call_set_lock_timeout = {"set_lock_timeout",
+"SELECT pg_catalog.set_config('lock_timeout', '3s', false)"};
+
+static void
+on_lock_timeout_set(void *arg, PgOutcome outcome, PGresult *result)
+{
+	if (outcome == PG_FAILED)
+		pg_reset(arg, "could not set lock_timeout");
+}
+
+void
+take_set_up(Pg *pg)
+{
+	pg_send(pg, &call_set_lock_timeout, NULL, on_lock_timeout_set, pg);
+}
+
 static void
 add_partition(WireParams *params, const TakeCall *call)
 {

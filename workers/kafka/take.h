@@ -26,6 +26,12 @@ typedef struct TakeCall
 } TakeCall;
 
 /*
+ * Belongs before the first call of each session.  A call that waits for a lock fails
+ * after 3 seconds, since the calls of other partitions wait behind it.
+ */
+extern void take_set_up(Pg *pg);
+
+/*
  * Asks where the listener stands.  A listener without an offset begins at start, and
  * in a partition that came after the listener met the topic, at its first message.
  */
