@@ -182,7 +182,9 @@ BEGIN
 	IF said = 'done' AND state.step = 'first' THEN
 		state.first := coalesce(told, '{}');
 	ELSIF said = 'none' THEN
+		-- Our first step has expired, or never came to be: the next one is another.
 		state.first := NULL;
+		state.attempt := state.attempt + 1;
 	ELSIF said = 'blocked' THEN
 		state.until := (told->>'until')::timestamptz;
 	ELSIF said IN ('given_up', 'cut_off') THEN
