@@ -332,47 +332,6 @@ BEGIN
 END $$;
 
 /*
- * twtasks.listener_offset(listener, topic, partition)
- *
- *		Where a listener must go on in a partition.
- *
- * Returns
- *		the offset; NULL: the listener has taken nothing there
- *
- * Errors
- *		22004, 22023, 42501		as take_messages()
- *
- * Locks		none
- * Example		SELECT twtasks.listener_offset('billing', 'invoices', 0);
- */
-CREATE FUNCTION twtasks.listener_offset(listener text, topic text, partition integer)
-RETURNS bigint
-LANGUAGE c VOLATILE PARALLEL UNSAFE
-AS 'MODULE_PATHNAME', 'twt_as_owner';
-
-/*
- * twtasks_internal.listener_offset_as_owner(given record)
- *
- *		The work of listener_offset(), with its caller noted.
- */
-CREATE FUNCTION twtasks_internal.listener_offset_as_owner(given record)
-RETURNS bigint
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
-AS $$
-DECLARE
-	place twtasks.message_offset;
-BEGIN
-	PERFORM twtasks_internal.check_place(given.listener, given.topic, given.partition);
-	SELECT o.* INTO place FROM twtasks.message_offset o
-	WHERE o.listener = given.listener AND o.topic = given.topic AND o.partition = given.partition;
-	IF FOUND THEN
-		PERFORM twtasks_internal.check_keeper(given.listener, place.role);
-	END IF;
-	RETURN place.next_offset;
-END $$;
-
-/*
  * twtasks.begin_partition(listener, topic, partition, partitions, start, first)
  *
  *		Where a listener goes on in a partition.  A listener without an offset there

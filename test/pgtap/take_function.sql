@@ -22,11 +22,12 @@ CREATE FUNCTION take(from_offset bigint, messages twtasks.message[], value text 
 LANGUAGE sql AS $$ SELECT twtasks.take_messages('billing', 'invoices', 0, from_offset, from_offset + cardinality(messages),
 	messages => messages, type => 'BILL', value => value, key => key, headers => headers, corrupt => corrupt) $$;
 CREATE VIEW bills AS SELECT t.* FROM twtasks.task t WHERE t.type = 'BILL' ORDER BY t.id;
-CREATE FUNCTION stands_at() RETURNS bigint LANGUAGE sql AS $$ SELECT twtasks.listener_offset('billing', 'invoices', 0) $$;
+CREATE FUNCTION stands_at() RETURNS bigint LANGUAGE sql AS $$ SELECT next_offset FROM twtasks.listeners
+	WHERE listener = 'billing' AND topic = 'invoices' AND partition = 0 $$;
 
 SELECT is(stands_at(), NULL, 'a listener that has taken nothing stands nowhere');
 SELECT is(take(0, ARRAY[message(0, '{"no": 1}'), message(1, '{"no": 2}')]), 2::bigint, 'messages of a type are taken');
-SELECT is(stands_at(), 2::bigint, 'listener_offset() tells where the listener goes on');
+SELECT is(stands_at(), 2::bigint, 'the listener then stands behind them');
 SELECT results_eq('SELECT data, payload, key, context FROM bills', $$VALUES ('{"no": 1}'::jsonb, NULL::bytea, NULL::text, NULL::jsonb), ('{"no": 2}', NULL, NULL, NULL)$$,
 	'each value is the data of a task, in the order of the messages');
 SELECT is(take(0, ARRAY[message(0, '{"no": 1}')]), 2::bigint, 'messages that were taken are not taken again');
@@ -87,7 +88,7 @@ GRANT USAGE ON SCHEMA twtasks TO twt_taker;
 SET LOCAL ROLE twt_taker;
 SELECT is((SELECT twtasks.take_messages('taker', 'invoices', 0, 1, 3, messages => ARRAY[message(1, '1'), message(2, 'junk')], type => 'BILL', corrupt => 'task')), 2::bigint,
 	'task: messages before one that may not become a task are taken');
-SELECT is(twtasks.listener_offset('taker', 'invoices', 0), 2::bigint, 'task: the listener then stands at that message');
+SELECT is(twtasks.begin_partition('taker', 'invoices', 0, partitions => 1, start => 0, first => 0), 2::bigint, 'task: the listener then stands at that message');
 SELECT is(refused('22P02', $$SELECT twtasks.take_messages('taker', 'invoices', 0, 2, 3, messages => ARRAY[message(2, 'junk')], type => 'BILL', corrupt => 'task')$$),
 	'invalid input syntax for type json|The message is at offset 2 of partition 0 of topic "invoices". Token "junk" is invalid. '
 	'A task CORRUPTED_KAFKA_MESSAGE cannot be added: permission denied to add tasks of type "CORRUPTED_KAFKA_MESSAGE".',
