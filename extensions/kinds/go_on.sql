@@ -175,9 +175,10 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
 	state.due := NULL;
+	state.repeats := CASE WHEN does = 'repeat' THEN state.repeats + 1 ELSE 0 END;
 	IF does = 'repeat' THEN
 		state.attempt := state.attempt + 1;
-		state.due := twtasks.clock() + twtasks_internal.wait_of(known.delay, state.attempt - state.spent);
+		state.due := twtasks.clock() + twtasks_internal.wait_of(known.delay, state.repeats);
 	END IF;
 	IF said = 'done' AND state.step = 'first' THEN
 		state.first := coalesce(told, '{}');

@@ -76,6 +76,7 @@ CREATE TABLE twtasks.outcome (
 	task			uuid,						-- Task of the last step; NULL: none yet
 	attempt			integer NOT NULL DEFAULT 0,	-- Number of the last attempt, the fencing token
 	spent			integer NOT NULL DEFAULT 0,	-- Attempts that failed
+	repeats			integer NOT NULL DEFAULT 0,	-- Steps that only look or undo, and failed in a row
 	may_act			boolean NOT NULL DEFAULT true,	-- Another action is allowed
 	uncertain		boolean NOT NULL DEFAULT false,	-- The outcome was decided without knowing the end of the action
 	reacted			boolean NOT NULL DEFAULT true,	-- Its reactions are started

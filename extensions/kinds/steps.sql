@@ -12,7 +12,7 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 	UPDATE twtasks.outcome o
 	SET decided = state.decided, due = state.due, until = state.until, task = state.task, attempt = state.attempt, spent = state.spent,
-		may_act = state.may_act, uncertain = state.uncertain, step = state.step, first = state.first,
+		repeats = state.repeats, may_act = state.may_act, uncertain = state.uncertain, step = state.step, first = state.first,
 		verdict = state.verdict, fault = state.fault, answer = state.answer, problem = state.problem,
 		decision = state.decision, outcome = state.outcome, decided_by = state.decided_by
 	WHERE o.kind = state.kind AND o.identifier = state.identifier
