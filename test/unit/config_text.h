@@ -66,6 +66,24 @@ file_error(void)
 	return rest;
 }
 
+/* The fault of the file, as it was written, has this part. */
+static inline void
+expect_file_error(const char *expected)
+{
+	char	   *error = file_error();
+
+	if (strstr(error, expected) == NULL)
+		fail_msg("\"%s\" is not in \"%s\"", expected, error);
+	pfree(error);
+}
+
+static inline void
+expect_error_part(const char *text, const char *expected)
+{
+	write_file(text, strlen(text));
+	expect_file_error(expected);
+}
+
 static inline int
 make_directory(void **state)
 {

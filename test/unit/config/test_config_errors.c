@@ -26,18 +26,6 @@ expect_error(const char *text, const char *expected)
 }
 
 static void
-expect_error_part(const char *text, const char *expected)
-{
-	char	   *error;
-
-	write_file(text, strlen(text));
-	error = file_error();
-	if (strstr(error, expected) == NULL)
-		fail_msg("\"%s\" is not in \"%s\"", expected, error);
-	pfree(error);
-}
-
-static void
 test_syntax_errors(void **state)
 {
 	expect_error("node: a\nqueue: \"ring\n",
@@ -324,16 +312,6 @@ test_duration_errors(void **state)
 				 ":1:8: drain: must be 0ms to 1d, not \"2d\"");
 	expect_error("drain: 99999999999999999999d\n" HANDLERS,
 				 ":1:8: drain: must be 0ms to 1d, not \"99999999999999999999d\"");
-}
-
-static void
-expect_file_error(const char *expected)
-{
-	char	   *error = file_error();
-
-	if (strstr(error, expected) == NULL)
-		fail_msg("\"%s\" is not in \"%s\"", expected, error);
-	pfree(error);
 }
 
 static void

@@ -28,16 +28,11 @@ expect_error(const char *expected, const char *fmt,...)
 {
 	va_list		args;
 	char		text[2048];
-	char	   *error;
 
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
-	write_file(text, strlen(text));
-	error = file_error();
-	if (strstr(error, expected) == NULL)
-		fail_msg("\"%s\" is not in \"%s\"", expected, error);
-	pfree(error);
+	expect_error_part(text, expected);
 }
 
 #define HTTP_HANDLER(more) "handlers: [{types: [A], http: 'https://a.example/', " more "}]\n"
