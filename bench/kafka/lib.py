@@ -32,6 +32,10 @@ LOAD = os.getloadavg()[0]
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 
 
+def option(name: str, default: int) -> int:
+    return int(os.environ.get(name, default))
+
+
 # ---- the server ----
 
 def sql(*statements: str) -> str:
@@ -41,6 +45,16 @@ def sql(*statements: str) -> str:
 def create_database() -> None:
     database.create(DATABASE)
     sql("CREATE EXTENSION twtasks", "SELECT twtasks_internal.make_partitions()")
+
+
+def pgbench(statement: str, clients: int, times: int, *options: str) -> None:
+    """Runs the statement so many times in all, each in a transaction of its own."""
+    path = DIRECTORY / "statement.sql"
+    path.write_text(f"{statement};", encoding="utf-8")
+    subprocess.run(
+        ["pgbench", "-n", "-M", "prepared", "-c", str(clients), "-j", "1", "-f", path,
+         "-t", str(times // clients), *options, DATABASE],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
 
 
 def forget_tasks() -> None:

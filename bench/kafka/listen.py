@@ -15,8 +15,8 @@ import lib
 from confluent_kafka import Producer
 from harness import database
 
-MESSAGES = int(os.environ.get("MESSAGES", "200000"))
-ROUNDS = int(os.environ.get("ROUNDS", "3"))
+MESSAGES = lib.option("MESSAGES", 200000)
+ROUNDS = lib.option("ROUNDS", 3)
 PARTITIONS = 3
 SIZE = 500
 WANTED = 20000

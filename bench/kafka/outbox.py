@@ -8,8 +8,6 @@ costs, and how long one takes.
 	RATE=500
 """
 
-import os
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,11 +16,11 @@ import lib
 from confluent_kafka import Producer
 from harness import database
 
-MESSAGES = int(os.environ.get("MESSAGES", "100000"))
-COMMITS = int(os.environ.get("COMMITS", "10000"))
-ROUNDS = int(os.environ.get("ROUNDS", "3"))
-LATENCIES = int(os.environ.get("LATENCIES", "2000"))
-RATE = int(os.environ.get("RATE", "500"))
+MESSAGES = lib.option("MESSAGES", 100000)
+COMMITS = lib.option("COMMITS", 10000)
+ROUNDS = lib.option("ROUNDS", 3)
+LATENCIES = lib.option("LATENCIES", 2000)
+RATE = lib.option("RATE", 500)
 CLIENTS = 16
 VALUE = "x" * 200
 WANTED = 10000
@@ -39,12 +37,7 @@ def call(topic: str, each: int) -> str:
 
 def commit(topic: str, each: int, calls: int, *options: str) -> None:
     """One call in each transaction, by several clients."""
-    path = lib.DIRECTORY / "commit.sql"
-    path.write_text(f"SELECT count(*) FROM {call(topic, each)};", encoding="utf-8")
-    subprocess.run(
-        ["pgbench", "-n", "-M", "prepared", "-c", str(CLIENTS), "-j", "1", "-f", path,
-         "-t", str(calls // CLIENTS), *options, lib.DATABASE],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+    lib.pgbench(f"SELECT count(*) FROM {call(topic, each)}", CLIENTS, calls, *options)
 
 
 def commit_at_once(topic: str, each: int, messages: int) -> None:

@@ -9,8 +9,6 @@ start at once.
 	RATE=200
 """
 
-import os
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,11 +18,11 @@ import lib
 from confluent_kafka import Consumer, TopicPartition
 from harness import database
 
-TASKS = int(os.environ.get("TASKS", "50000"))
-SLOTS = int(os.environ.get("SLOTS", "50"))
-ROUNDS = int(os.environ.get("ROUNDS", "3"))
-LATENCIES = int(os.environ.get("LATENCIES", "2000"))
-RATE = int(os.environ.get("RATE", "200"))
+TASKS = lib.option("TASKS", 50000)
+SLOTS = lib.option("SLOTS", 50)
+ROUNDS = lib.option("ROUNDS", 3)
+LATENCIES = lib.option("LATENCIES", 2000)
+RATE = lib.option("RATE", 200)
 PARTITIONS = 4
 EACH = 500
 WANTED = 0.7
@@ -79,13 +77,8 @@ class Queue:
 
     def latency(self, kind: str) -> float:
         """p50 from the transaction's begin to the task's finish, in ms."""
-        path = lib.DIRECTORY / "add.sql"
-        path.write_text("SELECT task_id FROM twtasks.add_task('TASK');", encoding="utf-8")
         with self.running(kind):
-            subprocess.run(
-                ["pgbench", "-n", "-M", "prepared", "-c", "4", "-j", "1", "-f", path,
-                 "-t", str(LATENCIES // 4), "-R", str(RATE), lib.DATABASE],
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+            lib.pgbench("SELECT task_id FROM twtasks.add_task('TASK')", 4, LATENCIES, "-R", str(RATE))
             lib.wait_for("SELECT NOT EXISTS (SELECT FROM twtasks.task)")
             return float(lib.sql(
                 "SELECT 1000 * extract(epoch FROM percentile_cont(0.5) WITHIN GROUP "
