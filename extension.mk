@@ -46,6 +46,7 @@ OBJS += src/finish/finish.o			# 7 finish
 OBJS += src/finish/finish_call.o	# 7 finish: its arguments
 OBJS += src/finish/end_tasks.o		# 7 finish: tasks that no worker ends
 OBJS += src/finish/on_end.o			# 7 finish: functions that hear of it
+OBJS += src/finish/late.o			# 7 finish: results that come too late
 OBJS += src/finish/outcome.o			# ... what handlers add to that
 OBJS += src/finish/ended.o			# ... and what they are told
 OBJS += src/finish/judge.o			# 7 finish: retry, or give up

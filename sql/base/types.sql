@@ -98,6 +98,16 @@ CREATE TYPE twtasks.ended_task AS (
 	outcome		jsonb
 );
 
+/* A result that came too late: what the worker gave to finish_tasks().  See
+ * tell_late(). */
+CREATE TYPE twtasks.late_result AS (
+	id			uuid,
+	version		bigint,
+	result		text,
+	message		text,
+	outcome		jsonb
+);
+
 /* The answer of a SQL handler; result is as in the worker protocol. */
 CREATE TYPE twtasks.task_result AS (
 	result		text,

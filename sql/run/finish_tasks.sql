@@ -46,8 +46,9 @@
  * Returns
  *		id, version, status of the tasks whose finish was accepted.  A missing task
  *		was taken over, finished or changed by another: the result came too late
- *		and changed nothing.  A task that is PROCESSING, and not accepted, is
- *		unchanged, because functions took too long before it: finish it again
+ *		and changed nothing.  Functions of other extensions hear of that.  A task
+ *		that is PROCESSING, and not accepted, is unchanged, because functions took
+ *		too long before it: finish it again
  *		delay_ms		of a WAITING task
  *
  * Errors
@@ -59,7 +60,7 @@
  *						COMMITTED
  *
  * Writes		twtasks.task, twtasks.finished_task, twtasks.unique_key, and what
- *				functions of on_end write
+ *				functions of on_end and for late results write
  * Locks		rows, in the order given
  * Wakes		a sidecar for released tasks at once, for others at their time
  * Example		SELECT * FROM twtasks_internal.finish_tasks(ARRAY[...]::uuid[], '{1}', '{done}', '{0}', '{NULL}', 7, 2);

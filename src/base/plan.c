@@ -70,6 +70,10 @@ static const Statement statements[PLAN_COUNT] = {
 		8, {UUIDARRAYOID, INT8ARRAYOID, TEXTARRAYOID, INT8ARRAYOID, TEXTARRAYOID,
 		INT8OID, INT8OID, INT8ARRAYOID}
 	},
+	[PLAN_TELL_LATE] = {
+		"SELECT twtasks_internal.tell_late($1, $2, $3, $4, $5)",
+		5, {UUIDARRAYOID, INT8ARRAYOID, TEXTARRAYOID, TEXTARRAYOID, JSONBARRAYOID}
+	},
 	[PLAN_END_NOW] = {
 		"SELECT e.id, e.version, e.status, e.ended FROM twtasks_internal.end_now($1, "
 		"($2::pg_catalog.text[])::twtasks.task_status[], $3) e",

@@ -23,6 +23,8 @@ typedef enum PlanId
 	PLAN_FINISH_TASKS,			/* the arguments of finish_tasks() */
 	PLAN_FINISH_OTHERS,			/* the arguments of finish_others() -> id,
 								 * version, status, delay_ms, ended */
+	PLAN_TELL_LATE,				/* ids uuid[], versions int8[], results
+								 * text[], messages text[], outcomes jsonb[] */
 	PLAN_END_NOW,				/* ids uuid[], statuses text[], reasons text[]
 								 * -> id, version, status, ended */
 	PLAN_FIND_CANCEL,			/* task_id uuid -> a row if it is to be

@@ -31,6 +31,7 @@
 #include "finish/ended.h"
 #include "finish/history.h"
 #include "finish/judge.h"
+#include "finish/late.h"
 #include "finish/on_end.h"
 #include "node/clock.h"
 #include "policy/policy.h"
@@ -40,17 +41,7 @@
 #define MESSAGE_HEAD 1000
 #define MESSAGE_TAIL 7185
 
-/* The columns of the result. */
-enum
-{
-	RESULT_ID,
-	RESULT_VERSION,
-	RESULT_STATUS,
-	RESULT_DELAY_MS,
-	RESULT_COLUMNS
-};
-
-/* The column of finish_others() after those. */
+/* The column of finish_others() after those of the result. */
 #define OTHERS_ENDED RESULT_COLUMNS
 
 /* Deletes the row and returns it; NULL if the caller may not finish the task. */
@@ -351,15 +342,19 @@ Datum
 twt_finish_tasks(PG_FUNCTION_ARGS)
 {
 	FinishCall	call;
+	FinishCall	given;
 	EndJob		job = {&call, 0, finish_for_job, leave_for_job};
 
 	PreventCommandIfReadOnly("twtasks_internal.finish_tasks()");
 	PreventCommandIfParallelMode("twtasks_internal.finish_tasks()");
 	finish_call_read(fcinfo, &call);
+	given = call;
 	InitMaterializedSRF(fcinfo, 0);
 	if (call.has_others && call.retries.n > 0)
 		judge_all(&call);
 	job.ntasks = call.ids.n;
 	on_end_run(&job, (ReturnSetInfo *) fcinfo->resultinfo, call.raises);
+	if (!call.raises)
+		late_tell(&given, (ReturnSetInfo *) fcinfo->resultinfo);
 	return (Datum) 0;
 }

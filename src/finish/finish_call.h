@@ -35,6 +35,16 @@ typedef enum FinishArg
 	ARG_OUTCOMES
 } FinishArg;
 
+/* The columns of the result. */
+enum
+{
+	RESULT_ID,
+	RESULT_VERSION,
+	RESULT_STATUS,
+	RESULT_DELAY_MS,
+	RESULT_COLUMNS
+};
+
 /* finish_others() has the first of the arguments. */
 #define OTHERS_ARGS (ARG_GRABS + 1)
 

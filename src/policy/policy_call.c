@@ -49,6 +49,7 @@ static const Hook hooks[HOOK_COUNT] = {
 	[HOOK_DUTY] = {"a duty", {NULL}, "bigint"},
 	[HOOK_MESSAGE] = {"take_messages", {"message"}, "new_task"},
 	[HOOK_ON_END] = {"on_end", {"ended_task[]"}, "void"},
+	[HOOK_LATE] = {"late results", {"late_result[]"}, "void"},
 };
 
 static Oid
@@ -64,6 +65,8 @@ type_by_name(const char *name)
 		return VOIDOID;
 	if (strcmp(name, "ended_task[]") == 0)
 		return get_array_type(rows_type("ended_task"));
+	if (strcmp(name, "late_result[]") == 0)
+		return get_array_type(rows_type("late_result"));
 	return rows_type(name);
 }
 
@@ -295,4 +298,15 @@ twt_call_message(PG_FUNCTION_ARGS)
 
 	return policy_call_in_time(HOOK_MESSAGE, text_to_cstring(PG_GETARG_TEXT_PP(0)),
 							   args, &fcinfo->isnull);
+}
+
+PG_FUNCTION_INFO_V1(twt_call_late);
+Datum
+twt_call_late(PG_FUNCTION_ARGS)
+{
+	Datum		args[HOOK_MAX_ARGS] = {PG_GETARG_DATUM(1)};
+	bool		isnull;
+
+	policy_call_in_time(HOOK_LATE, text_to_cstring(PG_GETARG_TEXT_PP(0)), args, &isnull);
+	PG_RETURN_VOID();
 }

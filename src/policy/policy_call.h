@@ -25,6 +25,8 @@ typedef enum PolicyHook
 	HOOK_DUTY,					/* () returns bigint; see run_duties() */
 	HOOK_MESSAGE,				/* (message) returns new_task */
 	HOOK_ON_END,				/* (ended_task[]) returns void */
+	HOOK_LATE,					/* (late_result[]) returns void; see
+								 * tell_late() */
 	HOOK_COUNT
 } PolicyHook;
 

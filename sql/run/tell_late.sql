@@ -1,0 +1,76 @@
+/*
+ * twtasks_internal.call_late(name, late)
+ *
+ *		Calls a function for late results as its owner, for at most
+ *		twtasks.function_timeout.
+ *
+ * Errors
+ *		42883			there is no such function (twtasks.late_result[]) returns void
+ *		53400			the function took too long; all errors of the function
+ */
+CREATE FUNCTION twtasks_internal.call_late(name text, late twtasks.late_result[])
+RETURNS void
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'twt_call_late';
+
+/*
+ * twtasks_internal.tell_late(ids, versions, results, messages, outcomes)
+ *
+ *		Calls the functions of other extensions that hear of late results: each
+ *		function of this schema whose name begins with late_ and whose parameter is
+ *		twtasks.late_result[].  Such a function comes with CREATE EXTENSION and goes
+ *		with DROP EXTENSION.  finish_tasks() calls this for the results that it
+ *		refuses, in its transaction, after it has finished the others.
+ *
+ *		A late result is a claim.  Everybody who may finish tasks can make it, for
+ *		any id and version, also for a task that never was.  After a lost connection
+ *		a sidecar sends its call again, so results that were taken the first time, and
+ *		late ones, come here once more.
+ *
+ *		Results that say nothing about the work are left out: release, accepted and
+ *		cancelled.  A function that fails leaves nothing behind, logs a warning, and
+ *		stops neither the others nor the finish.
+ *
+ * Parameters
+ *		as they were given to finish_tasks(); outcomes and messages may be NULL
+ *
+ * Writes		what the functions write
+ */
+CREATE FUNCTION twtasks_internal.tell_late(
+	ids uuid[],
+	versions bigint[],
+	results text[],
+	messages text[],
+	outcomes jsonb[])
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	late CONSTANT twtasks.late_result[] := ARRAY(
+		SELECT (u.id, u.version, u.result, twtasks_internal.cut_message(u.message), u.outcome)::twtasks.late_result
+		FROM unnest(ids, versions, results, messages, outcomes)
+			 WITH ORDINALITY u(id, version, result, message, outcome, place)
+		WHERE u.result IN ('done', 'delete', 'retry', 'repeat', 'error')
+		ORDER BY u.place);
+	name text;
+BEGIN
+	IF cardinality(late) = 0 THEN
+		RETURN;
+	END IF;
+	FOR name IN
+		SELECT 'twtasks_internal.' || quote_ident(p.proname) FROM pg_proc p
+		WHERE p.proname ^@ 'late_' AND p.pronamespace = 'twtasks_internal'::regnamespace
+		  AND p.pronargs = 1 AND p.proargtypes[0] = 'twtasks.late_result[]'::regtype
+		ORDER BY p.proname
+	LOOP
+		BEGIN
+			PERFORM twtasks_internal.call_late(name, late);
+		EXCEPTION WHEN OTHERS THEN
+			RAISE WARNING 'function "%" for late results failed: %', name, SQLERRM
+				USING ERRCODE = SQLSTATE,
+					DETAIL = format('%s results are lost for it; the first is of task %s, version %s.',
+									cardinality(late), (late[1]).id, (late[1]).version);
+		END;
+	END LOOP;
+END $$;
