@@ -126,7 +126,7 @@ on_gone(void *arg)
 	Sidecar    *sidecar = arg;
 
 	grab_forget(sidecar->grab);
-	finish_forget(sidecar->finish);
+	finish_gone(sidecar->finish);
 	execute_gone(sidecar->execute);
 	listeners_gone(sidecar->listeners);
 }

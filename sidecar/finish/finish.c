@@ -168,10 +168,10 @@ finish_pending(const Finish *finish)
 }
 
 void
-finish_forget(Finish *finish)
+finish_gone(Finish *finish)
 {
-	finish_session_forget(finish->asking);
-	finish_session_forget(finish->plain);
+	finish_session_gone(finish->asking);
+	finish_session_gone(finish->plain);
 }
 
 void

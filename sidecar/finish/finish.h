@@ -47,7 +47,10 @@ extern void finish_pump(Finish *finish);
 /* The number of outcomes not yet known to be stored. */
 extern int	finish_pending(const Finish *finish);
 
-/* The incarnation is gone: drops all outcomes. */
-extern void finish_forget(Finish *finish);
+/*
+ * The incarnation is gone.  Its outcomes are sent all the same, in the name of the
+ * next one: the database refuses them, and can tell those who want to hear of it.
+ */
+extern void finish_gone(Finish *finish);
 
 #endif							/* TWT_FINISH_H */

@@ -27,6 +27,9 @@
 /* An asking session gives up an outcome that has waited this long. */
 #define PATIENCE_US SECONDS_TO_US(10)
 
+/* No token of a grab, which is positive. */
+#define NO_GRAB (-1)
+
 /* A function that twice lost its session is not called a third time. */
 #define LOSSES_MAX 2
 
@@ -477,12 +480,28 @@ forget_items(FinishSession *session)
 	session->nwaiting = 0;
 }
 
+/* Tokens count only with the incarnation that gave them, so these match no grab. */
+static void
+drop_tokens(dlist_head *items)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, items)
+	{
+		FinishItem *item = dlist_container(FinishItem, node, iter.cur);
+
+		item->token = 0;
+		item->grab = NO_GRAB;
+	}
+}
+
 void
-finish_session_forget(FinishSession *session)
+finish_session_gone(FinishSession *session)
 {
 	/* this puts sent items back into the list */
 	pg_reset(session->pg, "the incarnation is gone");
-	forget_items(session);
+	drop_tokens(&session->waiting);
+	drop_tokens(&session->refused);
 }
 
 void

@@ -61,6 +61,6 @@ extern void finish_session_add(FinishSession *session, FinishItem *item);
 extern void finish_session_expect(FinishSession *session);
 extern void finish_session_pump(FinishSession *session);
 extern int	finish_session_pending(const FinishSession *session);
-extern void finish_session_forget(FinishSession *session);
+extern void finish_session_gone(FinishSession *session);
 
 #endif							/* TWT_FINISH_SESSION_H */

@@ -258,11 +258,15 @@ test_not_asked_after_ten_seconds(void **state)
 }
 
 static void
-test_forgotten_while_asked(void **state)
+test_sent_in_the_name_of_the_next_incarnation(void **state)
 {
 	add_failed(1);
-	add_failed(2);
-	finish_forget(finish);
+	finish_gone(finish);
+	assert_int_equal(finish_pending(finish), 1);
+	come_up(asking);
+	finish_pump(finish);
+	assert_int_equal(tasks_over(asking), 1);
+	end_call(call_over(asking), PG_DONE, PQmakeEmptyPGresult(NULL, PGRES_TUPLES_OK));
 	assert_int_equal(finish_pending(finish), 0);
 	assert_int_equal(judged.refs, 1);
 }
@@ -281,7 +285,7 @@ main(void)
 		UNIT(test_accepted_task_stays_processing),
 		UNIT(test_not_asked_after_two_losses),
 		UNIT(test_not_asked_after_ten_seconds),
-		UNIT(test_forgotten_while_asked),
+		UNIT(test_sent_in_the_name_of_the_next_incarnation),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
