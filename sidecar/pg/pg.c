@@ -374,8 +374,10 @@ settle_call(Pg *pg, const Call *call)
 	}
 	if (pg->state == STATE_UP && !pg->in_trouble)
 		pg->failed = call->statement;
-	if (!call->statement->caller_logs)
-		trouble_failed(&pg->trouble, loop_now_us(pg->loop), call->statement->name, call->result);
+	if (call->failed_before || !call->statement->caller_logs)
+		trouble_failed(&pg->trouble, loop_now_us(pg->loop),
+					   (call->failed_before ? call->statement->before : call->statement)->name,
+					   call->result);
 	pipeline_end(&pg->pipeline, PG_FAILED);
 }
 

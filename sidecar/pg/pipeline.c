@@ -7,6 +7,8 @@
  */
 #include "base/port.h"
 
+#include <sys/socket.h>
+
 #include "pg/pipeline.h"
 
 void
@@ -72,25 +74,62 @@ forget_prepared(Pipeline *pipeline, const PgStatement *statement)
 			pipeline->prepared[i] = pipeline->prepared[--pipeline->nprepared];
 }
 
-void
-pipeline_send(Pipeline *pipeline, PGconn *conn, Call *call)
+/* The values of a call in the form that libpq takes. */
+typedef struct Values
 {
-	WireParams *params = &call->params;
 	const char *values[WIRE_MAX_PARAMS];
 	int			lengths[WIRE_MAX_PARAMS];
 	int			formats[WIRE_MAX_PARAMS];
+} Values;
 
+static void
+list_values(const WireParams *params, Values *list)
+{
 	for (int i = 0; i < params->n; i++)
 	{
-		values[i] = params->nulls[i] ? NULL : params->values[i].data;
-		lengths[i] = params->values[i].len;
-		formats[i] = 1;
+		list->values[i] = params->nulls[i] ? NULL : params->values[i].data;
+		list->lengths[i] = params->values[i].len;
+		list->formats[i] = 1;
 	}
+}
+
+static bool
+send_both(PGconn *conn, Call *call, const Values *list)
+{
+	const PgStatement *statement = call->statement;
+
+	Assert(call->params.n > 0);
+	call->is_before = true;
+	return PQsendQueryParams(conn, statement->before->sql, 1, NULL, list->values,
+							 list->lengths, list->formats, 1) &&
+		PQsendQueryParams(conn, statement->sql, call->params.n - 1, NULL, list->values + 1,
+						  list->lengths + 1, list->formats + 1, 1);
+}
+
+static bool
+send_prepared(PGconn *conn, const Call *call, const Values *list)
+{
+	return PQsendQueryPrepared(conn, call->statement->name, call->params.n, list->values,
+							   list->lengths, list->formats, 1);
+}
+
+/*
+ * Statements without their Sync would share the transaction of the next call,
+ * and its role.  So a call that cannot be sent whole breaks the connection.
+ */
+void
+pipeline_send(Pipeline *pipeline, PGconn *conn, Call *call)
+{
+	Values		list;
+	bool		is_sent;
+
+	list_values(&call->params, &list);
 	dlist_push_tail(&pipeline->sent, &call->node);
-	if (prepare(pipeline, conn, call) &&
-		PQsendQueryPrepared(conn, call->statement->name, params->n, values, lengths, formats, 1))
-		(void) PQpipelineSync(conn);
-	wire_clear(params);
+	is_sent = call->statement->before != NULL ? send_both(conn, call, &list) :
+		prepare(pipeline, conn, call) && send_prepared(conn, call, &list);
+	if (!is_sent || !PQpipelineSync(conn))
+		(void) shutdown(PQsocket(conn), SHUT_RDWR);
+	wire_clear(&call->params);
 }
 
 void
@@ -132,11 +171,28 @@ keep_result(Call *call, PGresult *result)
 	call->result = result;
 }
 
+/* Keeps only an error, which then counts as the call's own result. */
+static void
+take_result_before(Call *call, PGresult *result)
+{
+	call->is_before = false;
+	call->failed_before = PQresultStatus(result) != PGRES_TUPLES_OK;
+	if (call->failed_before)
+		keep_result(call, result);
+	else
+		PQclear(result);
+}
+
 static void
 take_result(Pipeline *pipeline, Call *call, PGresult *result)
 {
 	bool		was_preparing = call->is_preparing;
 
+	if (call->is_before)
+	{
+		take_result_before(call, result);
+		return;
+	}
 	call->is_preparing = false;
 	if (was_preparing && PQresultStatus(result) == PGRES_COMMAND_OK)
 	{
@@ -187,7 +243,8 @@ end_call(Pipeline *pipeline, Call *call, PgOutcome outcome)
 	dlist_delete(&call->node);
 	pipeline->ncalls--;
 	if (call->fn != NULL)
-		call->fn(call->arg, outcome, outcome == PG_LOST ? NULL : call->result);
+		call->fn(call->arg, outcome,
+				 outcome == PG_LOST || call->failed_before ? NULL : call->result);
 	wire_clear(&call->params);
 	PQclear(call->result);
 	pfree(call);

@@ -10,7 +10,9 @@
  * We send each call with its own Sync, so each is its own transaction.  A call
  * has committed only when the answer to that Sync is there.  A statement is
  * prepared when it is first sent, in the same transaction; the server forgets
- * it with the session.
+ * it with the session.  A statement with another before it shares its Sync with
+ * that one, so they are one transaction, and a setting that is local to the
+ * transaction ends with the call, whatever its outcome.
  *
  *-------------------------------------------------------------------------
  */
@@ -30,6 +32,9 @@ typedef struct Call
 	const PgStatement *statement;
 	WireParams	params;			/* empty once the call is sent */
 	bool		is_preparing;	/* the next result is that of the preparation */
+	bool		is_before;		/* the next result is that of
+								 * statement->before */
+	bool		failed_before;	/* that result, which is kept, is an error */
 	PgResultFn	fn;
 	void	   *arg;
 	PGresult   *result;			/* kept until the Sync is answered */

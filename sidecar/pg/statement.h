@@ -16,6 +16,13 @@ typedef struct PgStatement
 	const char *name;
 	const char *sql;
 	bool		caller_logs;	/* the caller logs a failure */
+
+	/*
+	 * Runs before this one, in the same transaction, and takes the first
+	 * parameter; NULL: none.  Neither of the two is prepared, so the server
+	 * checks each anew in the state that the first one leaves.
+	 */
+	const struct PgStatement *before;
 } PgStatement;
 
 typedef enum PgOutcome
@@ -25,7 +32,10 @@ typedef enum PgOutcome
 	PG_LOST
 } PgOutcome;
 
-/* result is valid only during the call; it is NULL for a lost call. */
+/*
+ * result is valid only during the call.  It is NULL for a lost call, and for a
+ * failed one whose statement "before" failed, which is logged.
+ */
 typedef void (*PgResultFn) (void *arg, PgOutcome outcome, PGresult *result);
 
 /* Returns the five characters of the SQLSTATE; "" if there is none. */
