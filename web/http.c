@@ -25,6 +25,7 @@
 
 #include "web/http.h"
 #include "web/http_access.h"
+#include "web/http_path.h"
 #include "base/log.h"
 #include "base/text.h"
 
@@ -34,7 +35,6 @@
 #define IDLE_SECONDS 30
 #define CONNECTION_BYTES (16 * 1024)
 #define BODY_MAX (256 * 1024)
-#define PARTS_MAX 4
 
 typedef struct Routes
 {
@@ -69,8 +69,7 @@ struct HttpRequest
 	bool		is_long;
 	bool		is_served;
 	bool		is_suspended;
-	char	   *parts[PARTS_MAX];
-	int			nparts;
+	HttpParts	parts;
 	struct MHD_Response *response;	/* NULL: not answered yet */
 	int			status;
 	bool		is_queued;
@@ -124,7 +123,7 @@ http_refuse(HttpRequest *request, int status, const char *word,
 const char *
 http_part(const HttpRequest *request, int n)
 {
-	return n < request->nparts ? request->parts[n] : "";
+	return n < request->parts.n ? request->parts.parts[n] : "";
 }
 
 const char *
@@ -197,35 +196,6 @@ refuse_body(HttpRequest *request)
 
 /* ---- routes ---- */
 
-static void
-forget_parts(HttpRequest *request)
-{
-	while (request->nparts > 0)
-		pfree(request->parts[--request->nparts]);
-}
-
-/* Keeps the parts of the path for which the pattern has a star. */
-static bool
-match_path(HttpRequest *request, const char *pattern, const char *path)
-{
-	while (*pattern != '\0')
-	{
-		if (*pattern == '*')
-		{
-			size_t		len = strcspn(path, "/");
-
-			if (len == 0 || request->nparts == PARTS_MAX)
-				return false;
-			request->parts[request->nparts++] = pnstrdup(path, len);
-			path += len;
-			pattern++;
-		}
-		else if (*pattern++ != *path++)
-			return false;
-	}
-	return *path == '\0';
-}
-
 /* *is_path: the path exists, but with another method. */
 static const HttpRoute *
 find_route(HttpRequest *request, const char *method, const char *path,
@@ -243,8 +213,7 @@ find_route(HttpRequest *request, const char *method, const char *path,
 		{
 			const HttpRoute *route = &table->routes[i];
 
-			forget_parts(request);
-			if (!match_path(request, route->path, path))
+			if (!http_path_match(route->path, path, &request->parts))
 				continue;
 			is_path = true;
 			*arg = table->arg;
@@ -264,9 +233,16 @@ static void
 serve(HttpRequest *request, const char *method, const char *path)
 {
 	void	   *arg;
-	const HttpRoute *route = find_route(request, method, path, &arg);
+	const HttpRoute *route;
 
 	request->is_served = true;
+	if (!http_path_is_encoded(path))
+	{
+		http_refuse(request, MHD_HTTP_BAD_REQUEST, "bad_request",
+					"The path has a % that encodes no character.");
+		return;
+	}
+	route = find_route(request, method, path, &arg);
 	if (route == NULL || refuse_unauthorized(request, route) || refuse_body(request))
 		return;
 	route->serve(arg, request);
@@ -307,6 +283,13 @@ queue_answer(HttpRequest *request)
 	return MHD_queue_response(request->connection, request->status, request->response);
 }
 
+/* Leaves the path as it is, since http_path.h decodes its parts. */
+static size_t
+unescape_hook(void *arg, struct MHD_Connection *connection, char *text)
+{
+	return strlen(text);
+}
+
 static enum MHD_Result
 request_hook(void *arg, struct MHD_Connection *connection, const char *path,
 			 const char *method, const char *version, const char *bytes,
@@ -343,7 +326,7 @@ on_completed(void *arg, struct MHD_Connection *connection, void **state,
 	request->http->nrequests--;
 	if (request->response != NULL)
 		MHD_destroy_response(request->response);
-	forget_parts(request);
+	http_parts_free(&request->parts);
 	pfree(request->body.data);
 	pfree(request);
 	*state = NULL;
@@ -391,6 +374,7 @@ start_daemon(Http *http, int fd)
 							MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int) IDLE_SECONDS,
 							MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t) CONNECTION_BYTES,
 							MHD_OPTION_STRICT_FOR_CLIENT, 1,
+							MHD_OPTION_UNESCAPE_CALLBACK, unescape_hook, NULL,
 							MHD_OPTION_END);
 }
 

@@ -30,7 +30,7 @@ typedef void (*HttpServe) (void *arg, HttpRequest *request);
 typedef struct HttpRoute
 {
 	const char *method;			/* GET serves HEAD as well */
-	const char *path;			/* a part "*" matches any */
+	const char *path;			/* a part "*" matches any; see http_path.h */
 	bool		is_open;		/* needs no token */
 	HttpServe	serve;
 } HttpRoute;

@@ -1,0 +1,71 @@
+#include "base/port.h"
+
+#include "web/http_path.h"
+
+/* Returns 16 for a character that is no hexadecimal digit. */
+static int
+digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : 16;
+}
+
+bool
+http_path_is_encoded(const char *path)
+{
+	for (; *path != '\0'; path++)
+		if (*path == '%' && (digit(path[1]) == 16 || digit(path[2]) == 16 ||
+							 (path[1] == '0' && path[2] == '0')))
+			return false;
+	return true;
+}
+
+static char *
+decode(const char *text, size_t len)
+{
+	char	   *decoded = palloc(len + 1);
+	size_t		n = 0;
+
+	for (size_t i = 0; i < len; i++)
+		if (text[i] == '%')
+		{
+			decoded[n++] = (char) (digit(text[i + 1]) * 16 + digit(text[i + 2]));
+			i += 2;
+		}
+		else
+			decoded[n++] = text[i];
+	decoded[n] = '\0';
+	return decoded;
+}
+
+bool
+http_path_match(const char *pattern, const char *path, HttpParts *parts)
+{
+	http_parts_free(parts);
+	while (*pattern != '\0')
+	{
+		if (*pattern == '*')
+		{
+			size_t		len = strcspn(path, "/");
+
+			if (len == 0 || parts->n == HTTP_PARTS_MAX)
+				return false;
+			parts->parts[parts->n++] = decode(path, len);
+			path += len;
+			pattern++;
+		}
+		else if (*pattern++ != *path++)
+			return false;
+	}
+	return *path == '\0';
+}
+
+void
+http_parts_free(HttpParts *parts)
+{
+	while (parts->n > 0)
+		pfree(parts->parts[--parts->n]);
+}
