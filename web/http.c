@@ -127,6 +127,12 @@ http_part(const HttpRequest *request, int n)
 }
 
 const char *
+http_header(const HttpRequest *request, const char *name)
+{
+	return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
+}
+
+const char *
 http_body(const HttpRequest *request, size_t *len)
 {
 	*len = request->body.len;
@@ -134,12 +140,6 @@ http_body(const HttpRequest *request, size_t *len)
 }
 
 /* ---- access ---- */
-
-static const char *
-header(const HttpRequest *request, const char *name)
-{
-	return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
-}
 
 /* Logs refused requests once in a while, with their number. */
 static void
@@ -155,21 +155,32 @@ note_refused(Http *http)
 	http->refused_us = now;
 }
 
+/* Whether the request has a token for the route, or needs none. */
 static bool
-refuse_unauthorized(HttpRequest *request, const HttpRoute *route)
+is_admitted(const HttpRequest *request, const HttpRoute *route, void *arg)
+{
+	const char *authorization = http_header(request, "Authorization");
+
+	if (route->admits != NULL)
+		return route->admits(arg, authorization);
+	return route->is_open || request->http->tokens == NULL ||
+		http_has_token(authorization, request->http->tokens);
+}
+
+static bool
+refuse_unauthorized(HttpRequest *request, const HttpRoute *route, void *arg)
 {
 	Http	   *http = request->http;
-	const char *host = header(request, "Host");
+	const char *host = http_header(request, "Host");
 
-	if (!http_is_our_origin(header(request, "Origin"), host) ||
-		(http->tokens == NULL && !http_is_our_host(host)))
+	if (!http_is_our_origin(http_header(request, "Origin"), host) ||
+		(http->tokens == NULL && route->admits == NULL && !http_is_our_host(host)))
 	{
 		http_refuse(request, MHD_HTTP_FORBIDDEN, "forbidden",
 					"Requests of other web pages are not taken.");
 		return true;
 	}
-	if (route->is_open || http->tokens == NULL ||
-		http_has_token(header(request, "Authorization"), http->tokens))
+	if (is_admitted(request, route, arg))
 		return false;
 	note_refused(http);
 	http_refuse(request, MHD_HTTP_UNAUTHORIZED, "unauthorized",
@@ -180,7 +191,7 @@ refuse_unauthorized(HttpRequest *request, const HttpRoute *route)
 static bool
 refuse_body(HttpRequest *request)
 {
-	const char *type = header(request, "Content-Type");
+	const char *type = http_header(request, "Content-Type");
 
 	if (request->is_long)
 		http_refuse(request, MHD_HTTP_CONTENT_TOO_LARGE, "too_large",
@@ -243,7 +254,7 @@ serve(HttpRequest *request, const char *method, const char *path)
 		return;
 	}
 	route = find_route(request, method, path, &arg);
-	if (route == NULL || refuse_unauthorized(request, route) || refuse_body(request))
+	if (route == NULL || refuse_unauthorized(request, route, arg) || refuse_body(request))
 		return;
 	route->serve(arg, request);
 	if (request->response != NULL)

@@ -10,8 +10,9 @@
  * until then the connection is suspended.
  *
  * When there are tokens, every route needs a bearer token, unless it is marked
- * as open.  Without tokens the server listens on this machine only, and
- * refuses any request that a web page in a local browser could have sent.
+ * as open or knows tokens of its own.  Without tokens the server listens on this
+ * machine only, and refuses any request that a web page in a local browser could
+ * have sent.
  *
  *-------------------------------------------------------------------------
  */
@@ -27,12 +28,19 @@ typedef struct HttpRequest HttpRequest;
 /* Answers the request, now or later. */
 typedef void (*HttpServe) (void *arg, HttpRequest *request);
 
+/*
+ * Whether the header Authorization (NULL: none) has one of the tokens that the
+ * route itself knows.
+ */
+typedef bool (*HttpAdmits) (void *arg, const char *authorization);
+
 typedef struct HttpRoute
 {
 	const char *method;			/* GET serves HEAD as well */
 	const char *path;			/* a part "*" matches any; see http_path.h */
 	bool		is_open;		/* needs no token */
 	HttpServe	serve;
+	HttpAdmits	admits;			/* NULL: takes the server's tokens */
 } HttpRoute;
 
 /*
@@ -61,6 +69,9 @@ extern void http_close(Http *http);
  * The n-th part of the path that matched a "*" of the route, from 0; decoded.
  */
 extern const char *http_part(const HttpRequest *request, int n);
+
+/* NULL if the request has no such header. */
+extern const char *http_header(const HttpRequest *request, const char *name);
 
 /* The body, with a NUL at body[len]. */
 extern const char *http_body(const HttpRequest *request, size_t *len);

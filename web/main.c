@@ -20,6 +20,7 @@
 #include "common/version.h"
 #include "web/http.h"
 #include "web/results.h"
+#include "web/to_do.h"
 #include "web/web_config.h"
 
 /* Time limit for requests that have begun, when the program stops. */
@@ -32,13 +33,14 @@ typedef struct Web
 	Loop	   *loop;
 	Http	   *http;
 	Results    *results;
+	ToDo	   *to_do;
 	LoopTimer  *watchdog;
 	LoopTimer  *drain_end;
 	bool		is_stopping;
 } Web;
 
 static const char usage[] =
-"twtasks-web takes the results of background tasks by HTTP.\n"
+"twtasks-web takes results of background tasks, and shows to-do items, by HTTP.\n"
 "\n"
 "Usage:\n"
 "  twtasks-web --config FILE [--check-config | --print-config]\n"
@@ -124,6 +126,7 @@ take_config(Web *web, WebConfig *config)
 		return;
 	}
 	http_set_tokens(web->http, config->tokens);
+	to_do_set_config(web->to_do, config);
 	start_log(&config->log);
 	web_config_free(web->config);
 	web->config = config;
@@ -152,6 +155,7 @@ open_parts(Web *web)
 {
 	web->http = http_open(web->loop, web->config->listen, web->config->tokens);
 	web->results = results_open(web->loop, web->config->postgres, web->http);
+	web->to_do = to_do_open(web->loop, web->config, web->http);
 	web->drain_end = loop_timer_new(web->loop, on_drain_end, web);
 	web->watchdog = loop_timer_new(web->loop, on_watchdog, web);
 	if (sdnotify_watchdog_us() > 0)
@@ -166,6 +170,7 @@ static void
 close_parts(Web *web)
 {
 	loop_off_turn(web->loop, on_turn, web);
+	to_do_close(web->to_do);
 	results_close(web->results);
 	http_close(web->http);
 	loop_timer_free(web->watchdog);

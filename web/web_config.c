@@ -5,6 +5,7 @@
 #include "web/web_config.h"
 
 #define TOKEN_MIN_BYTES 16
+#define ROLE_MAX_BYTES 63
 
 static const char *
 check_listen(const char *text)
@@ -19,6 +20,63 @@ check_path(const char *text)
 {
 	return text[0] == '/' ? NULL : "the path must be absolute";
 }
+
+/* set_config() takes the name "none" for the role that logged in. */
+static const char *
+check_role(const char *text)
+{
+	return strcmp(text, "none") == 0 ? "a role cannot be named \"none\"" : NULL;
+}
+
+static const Option to_do_options[] = {
+	{
+		"token_file", OPTION_TEXT, .is_required = true,
+		.min = 1, .max = 4095, .check = check_path,
+		.offset = offsetof(ToDoConfig, token_file),
+		.help = "file with bearer tokens for to-do items, one per line"
+	},
+	{
+		"role", OPTION_TEXT, .is_required = true,
+		.min = 1, .max = ROLE_MAX_BYTES, .check = check_role,
+		.offset = offsetof(ToDoConfig, role),
+		.help = "role of the database that reads and answers the items for these tokens"
+	},
+};
+
+/* A guessed token lets a stranger decide.  Returns false after options_fail(). */
+static bool
+read_tokens(const Place *place, const char *path, char ***tokens)
+{
+	char	   *reason = NULL;
+
+	*tokens = secret_file_read(path, &reason);
+	for (int i = 0; reason == NULL && (*tokens)[i] != NULL; i++)
+		if (strlen((*tokens)[i]) < TOKEN_MIN_BYTES)
+			reason = pstrdup("a token must have 16 characters at least");
+	if (reason == NULL)
+		return true;
+	(void) options_fail(place, "token_file", "%s", reason);
+	pfree(reason);
+	return false;
+}
+
+static bool
+settle_to_do(void *target, const Place *place)
+{
+	ToDoConfig *to_do = target;
+
+	return read_tokens(place, to_do->token_file, &to_do->tokens);
+}
+
+static void
+release_to_do(void *target)
+{
+	secret_file_forget(((ToDoConfig *) target)->tokens);
+}
+
+static const Section to_do_section = {
+	to_do_options, lengthof(to_do_options), sizeof(ToDoConfig), settle_to_do, release_to_do
+};
 
 static const Option options[] = {
 	{
@@ -39,23 +97,44 @@ static const Option options[] = {
 		.help = "file with the accepted bearer tokens, one per line"
 	},
 	{
+		"to_do", OPTION_SECTIONS, .section = &to_do_section,
+		.min = 1, .max = 100,
+		.offset = offsetof(WebConfig, to_do),
+		.count_offset = offsetof(WebConfig, nto_do),
+		.help = "who may read and answer to-do items"
+	},
+	{
 		"log", OPTION_SECTION, .section = &log_section,
 		.offset = offsetof(WebConfig, log),
 		.help = "lines written to stderr"
 	},
 };
 
-/* A guessed token lets a stranger finish tasks.  Returns a palloc'd fault or NULL. */
-static char *
-read_tokens(WebConfig *config)
+static bool
+have_common_token(char *const *tokens, char *const *others)
 {
-	char	   *reason = NULL;
+	for (; tokens != NULL && *tokens != NULL; tokens++)
+		for (int i = 0; others[i] != NULL; i++)
+			if (strcmp(*tokens, others[i]) == 0)
+				return true;
+	return false;
+}
 
-	config->tokens = secret_file_read(config->token_file, &reason);
-	for (int i = 0; reason == NULL && config->tokens[i] != NULL; i++)
-		if (strlen(config->tokens[i]) < TOKEN_MIN_BYTES)
-			reason = pstrdup("a token must have 16 characters at least");
-	return reason;
+/* A token in two files would have the rights of either. */
+static bool
+check_to_do(const WebConfig *config, const Place *place)
+{
+	for (int i = 0; i < config->nto_do; i++)
+	{
+		bool		is_common = have_common_token(config->tokens, config->to_do[i]->tokens);
+
+		for (int j = 0; j < i; j++)
+			is_common |= have_common_token(config->to_do[j]->tokens, config->to_do[i]->tokens);
+		if (is_common)
+			return options_fail(place, "to_do", "a token of \"%s\" is in another file too",
+								config->to_do[i]->token_file);
+	}
+	return true;
 }
 
 static bool
@@ -63,17 +142,12 @@ settle(void *target, const Place *place)
 {
 	WebConfig  *config = target;
 	Address		address;
-	char	   *reason;
 
-	if (config->token_file == NULL)
-		return (address_parse(config->listen, &address) == NULL && address.is_local) ||
-			options_fail(place, "listen", "an address that other machines can reach needs a token_file");
-	reason = read_tokens(config);
-	if (reason == NULL)
-		return true;
-	(void) options_fail(place, "token_file", "%s", reason);
-	pfree(reason);
-	return false;
+	if (config->token_file != NULL)
+		return read_tokens(place, config->token_file, &config->tokens) && check_to_do(config, place);
+	if (address_parse(config->listen, &address) != NULL || !address.is_local)
+		return options_fail(place, "listen", "an address that other machines can reach needs a token_file");
+	return check_to_do(config, place);
 }
 
 static void

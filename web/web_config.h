@@ -13,12 +13,22 @@
 
 #include "config/log_options.h"
 
+/* Tokens that read and answer to-do items as a role of the database. */
+typedef struct ToDoConfig
+{
+	char	   *token_file;
+	char	   *role;
+	char	  **tokens;			/* the tokens in the file */
+} ToDoConfig;
+
 typedef struct WebConfig
 {
 	char	   *postgres;		/* libpq conninfo or URI */
 	char	   *listen;
 	char	   *token_file;		/* NULL: no token is needed */
 	char	  **tokens;			/* the tokens in it, or NULL */
+	ToDoConfig **to_do;			/* each token is in one of all files */
+	int			nto_do;
 	LogConfig	log;
 } WebConfig;
 

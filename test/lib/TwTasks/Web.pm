@@ -6,6 +6,9 @@ package TwTasks::Web;
 use strict;
 use warnings FATAL => 'all';
 
+use HTTP::Tiny;
+use JSON::PP;
+use PostgreSQL::Test::Utils;
 use TwTasks::Sidecar;
 
 our @ISA = ('TwTasks::Sidecar');
@@ -31,6 +34,36 @@ sub run
 	$self->launch;
 	$self->wait_for_log(qr/listening on/, "start of twtasks-web");
 	return $self;
+}
+
+# A file with these lines, which twtasks-web takes for tokens.
+sub write_tokens
+{
+	my ($path, @lines) = @_;
+
+	unlink $path;
+	PostgreSQL::Test::Utils::append_to_file($path, "$_\n") foreach @lines;
+	chmod oct 600, $path;
+	return $path;
+}
+
+# The answer to a request: its status, its body decoded, and all of it.  Options:
+#	token, headers, body (data to encode, or text)
+sub ask
+{
+	my ($self, $method, $path, %options) = @_;
+	my %headers = (
+		'Content-Type' => 'application/json',
+		$options{token} ? (Authorization => "Bearer $options{token}") : (),
+		%{ $options{headers} || {} });
+	my $content = ref $options{body} ? encode_json($options{body}) : $options{body};
+	my $answer =
+	  HTTP::Tiny->new(timeout => 180)->request(
+		$method,
+		"http://$self->{config}{listen}$path",
+		{ headers => \%headers, content => $content // '' });
+
+	return ($answer->{status}, eval { decode_json($answer->{content}) } // {}, $answer);
 }
 
 1;

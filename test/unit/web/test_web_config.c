@@ -14,15 +14,22 @@
 #include "web/web_config.h"
 
 static char tokens[80];
+static char clerks[80];
 
 static void
-write_tokens(const char *text)
+write_secret(const char *path, const char *text)
 {
-	int			fd = open(tokens, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	int			fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
 
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
 	close(fd);
+}
+
+static void
+write_tokens(const char *text)
+{
+	write_secret(tokens, text);
 }
 
 static WebConfig *
@@ -156,13 +163,88 @@ test_token_errors(void **state)
 	pfree(text);
 }
 
+/* A file with tokens for the results, and those of two roles for to-do items. */
+static char *
+with_to_do(const char *first_role)
+{
+	return psprintf("listen: 'localhost:9180'\n"
+					"token_file: %s\n"
+					"to_do:\n"
+					"  - {token_file: %s, role: '%s'}\n", tokens, clerks, first_role);
+}
+
+static void
+test_to_do(void **state)
+{
+	char	   *text = with_to_do("clerks of \"x\"");
+	WebConfig  *config = read_web(text);
+	WebConfig  *none = read_web("listen: localhost:9180\n");
+	StringInfoData printed;
+
+	assert_int_equal(config->nto_do, 1);
+	assert_string_equal(config->to_do[0]->role, "clerks of \"x\"");
+	assert_string_equal(config->to_do[0]->tokens[0], "the token of a clerk");
+	assert_null(config->to_do[0]->tokens[1]);
+	assert_int_equal(none->nto_do, 0);
+	assert_null(web_config_needs_restart(config, none));
+	assert_null(web_config_needs_restart(none, config));
+	initStringInfo(&printed);
+	web_config_print(config, &printed);
+	assert_null(strstr(printed.data, "of a clerk"));
+	web_config_free(config);
+	config = read_web(printed.data);
+	assert_string_equal(config->to_do[0]->role, "clerks of \"x\"");
+	web_config_free(config);
+	web_config_free(none);
+	pfree(printed.data);
+	pfree(text);
+}
+
+static void
+expect_to_do_error(const char *expected, const char *list)
+{
+	char	   *text = psprintf("listen: 'localhost:9180'\nto_do: %s\n", list);
+
+	expect_error(expected, text);
+	pfree(text);
+}
+
+static void
+test_to_do_errors(void **state)
+{
+	char	   *text = with_to_do("none");
+	char	   *twice = psprintf("[{token_file: %s, role: a}, {token_file: %s, role: b}]", clerks, clerks);
+
+	expect_error("to_do[0].role: invalid value \"none\": a role cannot be named \"none\"", text);
+	expect_to_do_error("to_do: the list must not be empty", "[]");
+	expect_to_do_error("to_do[0].token_file: the key is missing", "[{role: a}]");
+	expect_to_do_error("to_do[0].token_file: could not open the file",
+					   "[{token_file: /nonexistent, role: a}]");
+	expect_to_do_error("to_do: a token of \"", twice);
+	pfree(twice);
+	twice = psprintf("[{token_file: %s}]", clerks);
+	expect_to_do_error("to_do[0].role: the key is missing", twice);
+	pfree(twice);
+	pfree(text);
+	text = with_to_do("a");
+	write_tokens("the token of a clerk\n");
+	expect_error("is in another file too", text);
+	write_tokens("the first token of two\nthe second token of two\n");
+	write_secret(clerks, "short\n");
+	expect_error("to_do[0].token_file: a token must have 16 characters at least", text);
+	write_secret(clerks, "the token of a clerk\n");
+	pfree(text);
+}
+
 static int
 set_up(void **state)
 {
 	if (make_directory(state) != 0)
 		return -1;
 	snprintf(tokens, sizeof(tokens), "%s/tokens", directory);
+	snprintf(clerks, sizeof(clerks), "%s/clerks", directory);
 	write_tokens("the first token of two\nthe second token of two\n");
+	write_secret(clerks, "the token of a clerk\n");
 	return 0;
 }
 
@@ -170,6 +252,7 @@ static int
 tear_down(void **state)
 {
 	unlink(tokens);
+	unlink(clerks);
 	return remove_directory(state);
 }
 
@@ -183,6 +266,8 @@ main(void)
 		cmocka_unit_test(test_reload),
 		cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_token_errors),
+		cmocka_unit_test(test_to_do),
+		cmocka_unit_test(test_to_do_errors),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
