@@ -190,6 +190,26 @@ BEGIN
 END $$;
 
 /*
+ * twtasks_internal.late_results_of_steps(late)
+ *
+ *		Keeps results that came after the end of their attempt was given up.  The core
+ *		calls it with results that it has refused.
+ *
+ * Writes		twtasks.anomaly
+ */
+CREATE FUNCTION twtasks_internal.late_results_of_steps(late twtasks.late_result[])
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	-- A result that was stored comes again when its sidecar did not hear so.
+	PERFORM twtasks_internal.note_anomaly(l.id, 'the result came too late', l.result, l.message, l.outcome)
+	FROM unnest(late) l JOIN twtasks.attempt a ON a.task = l.id
+	WHERE a.answer IS NULL OR a.answer IN ('unknown', 'given_up', 'cut_off');
+END $$;
+
+/*
  * twtasks_internal.follow_again(state)
  *
  *		Does again what failed for an identifier.  The caller has locked its row.
