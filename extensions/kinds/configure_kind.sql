@@ -182,8 +182,11 @@ BEGIN
 			twtasks_internal.check_function('read_model', given.read_model, '{jsonb}', 'jsonb'),
 			twtasks_internal.check_function('contract', given.contract, '{jsonb}', 'boolean'),
 			twtasks_internal.check_function('decide', given.decide, '{jsonb,jsonb}', 'jsonb');
-	IF EXISTS (SELECT FROM pg_proc p
-			   WHERE p.oid = to_regprocedure(given.decide || '(jsonb,jsonb)') AND (p.provolatile <> 'i' OR p.prosecdef)) THEN
+	-- By the catalog: the owner of twtasks may have no rights in the function's schema.
+	IF EXISTS (SELECT FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
+			   WHERE n.nspname = (parse_ident(given.decide))[1] AND p.proname = (parse_ident(given.decide))[2]
+				 AND p.pronargs = 2 AND p.proargtypes[0] = 'jsonb'::regtype AND p.proargtypes[1] = 'jsonb'::regtype
+				 AND (p.provolatile <> 'i' OR p.prosecdef)) THEN
 		RAISE EXCEPTION 'function "%" for decide must be IMMUTABLE and SECURITY INVOKER', given.decide
 			USING ERRCODE = 'invalid_parameter_value', DETAIL = 'It decides by the read model and the answer, and nothing else.';
 	END IF;
