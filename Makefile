@@ -138,6 +138,7 @@ bench-growing: install ## measures what docs/growing.md starts from
 docs: sidecar web ## writes the pages of docs/ that come from the sources
 	@scripts/docs
 	@scripts/docs-state-machine
+	@scripts/docs-kinds
 	@scripts/docs-configuration
 
 clean: ## removes what was built

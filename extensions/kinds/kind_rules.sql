@@ -1,6 +1,6 @@
 /*
- * The machines of all kinds.  go_on() obeys these rows; docs/kinds.md prints and
- * draws them.
+ * The machines of all kinds.  go_on() obeys these rows; docs/kinds-machines.md
+ * prints and draws them.
  *
  *		answer		of a step
  *		decided		it names the decision
