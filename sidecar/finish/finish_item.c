@@ -11,6 +11,9 @@
 #include "base/policy.h"
 #include "slots/slots.h"
 
+/* Tokens of grabs are positive. */
+#define NO_GRAB (-1)
+
 static Judgement *
 make_judgement(const Task *task, const Verdict *verdict, int64 now_us)
 {
@@ -45,6 +48,13 @@ finish_item_new(const Task *task, const Verdict *verdict, int64 now_us)
 	if (item->result == TASK_RETRY || item->result == TASK_REPEAT)
 		item->judgement = make_judgement(task, verdict, now_us);
 	return item;
+}
+
+void
+finish_item_drop_tokens(FinishItem *item)
+{
+	item->token = 0;
+	item->grab = NO_GRAB;
 }
 
 void

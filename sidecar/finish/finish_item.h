@@ -58,6 +58,12 @@ extern FinishItem *finish_item_new(const Task *task, const Verdict *verdict, int
 extern void finish_item_free(FinishItem *item);
 
 /*
+ * Tokens count only with the incarnation that gave them.  Without them the item
+ * matches no grab.
+ */
+extern void finish_item_drop_tokens(FinishItem *item);
+
+/*
  * Replaces what the server cannot store: the message, or the outcome.  Without
  * its outcome a task may not count as done, and its handler may have done its
  * work, so the task goes to ERROR.

@@ -27,9 +27,6 @@
 /* An asking session gives up an outcome that has waited this long. */
 #define PATIENCE_US SECONDS_TO_US(10)
 
-/* No token of a grab, which is positive. */
-#define NO_GRAB (-1)
-
 /* A function that twice lost its session is not called a third time. */
 #define LOSSES_MAX 2
 
@@ -473,26 +470,12 @@ forget_all(FinishSession *session, dlist_head *items)
 }
 
 static void
-forget_items(FinishSession *session)
-{
-	forget_all(session, &session->waiting);
-	forget_all(session, &session->refused);
-	session->nwaiting = 0;
-}
-
-/* Tokens count only with the incarnation that gave them, so these match no grab. */
-static void
 drop_tokens(dlist_head *items)
 {
 	dlist_iter	iter;
 
 	dlist_foreach(iter, items)
-	{
-		FinishItem *item = dlist_container(FinishItem, node, iter.cur);
-
-		item->token = 0;
-		item->grab = NO_GRAB;
-	}
+		finish_item_drop_tokens(dlist_container(FinishItem, node, iter.cur));
 }
 
 void
@@ -508,7 +491,8 @@ void
 finish_session_free(FinishSession *session)
 {
 	pg_close(session->pg);
-	forget_items(session);
+	forget_all(session, &session->waiting);
+	forget_all(session, &session->refused);
 	loop_timer_free(session->patience);
 	loop_timer_free(session->pause);
 	loop_timer_free(session->again);
