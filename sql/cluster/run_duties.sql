@@ -45,7 +45,7 @@ BEGIN
 	END IF;
 	FOR name IN
 		SELECT 'twtasks_internal.' || quote_ident(p.proname) FROM pg_proc p
-		WHERE p.proname ^@ 'duty_' AND p.pronamespace = 'twtasks_internal'::regnamespace
+		WHERE p.proname >= 'duty_' AND p.proname < 'duty`' AND p.pronamespace = 'twtasks_internal'::regnamespace
 		ORDER BY p.proname
 	LOOP
 		BEGIN
