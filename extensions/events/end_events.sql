@@ -22,6 +22,7 @@ SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = off
 SET enable_bitmapscan = off
 SET jit = off
+SET plan_cache_mode = force_generic_plan
 SET lock_timeout = '200ms'
 AS $$
 DECLARE
@@ -30,10 +31,15 @@ BEGIN
 	BEGIN
 		SELECT array_agg(o.stream) AS streams, array_agg(o.object) AS objects, array_agg(o.done) AS done
 		INTO freed FROM (
-			SELECT n.stream, n.object, e.status = 'DONE' AS done
-			FROM unnest(ended) e JOIN twtasks.event_object n ON n.head = e.id
-			WHERE e.status <> 'ERROR'
-			ORDER BY n.stream, n.object FOR UPDATE OF n) o;
+			SELECT k.stream, k.object, k.done
+			FROM (SELECT f.stream, f.object, e.id, e.status = 'DONE' AS done
+				  FROM unnest(ended) e
+				  CROSS JOIN LATERAL (
+					SELECT n.stream, n.object FROM twtasks.event_object n WHERE n.head = e.id OFFSET 0) f
+				  WHERE e.status <> 'ERROR' ORDER BY f.stream, f.object) k
+			CROSS JOIN LATERAL (
+				SELECT FROM twtasks.event_object n
+				WHERE n.stream = k.stream AND n.object = k.object AND n.head = k.id FOR UPDATE) l) o;
 	EXCEPTION WHEN lock_not_available THEN
 		INSERT INTO twtasks.objects_with_events (stream, object)
 		SELECT o.stream, o.object FROM unnest(ended) e JOIN twtasks.event_object o ON o.head = e.id

@@ -61,6 +61,7 @@ SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = off
 SET enable_bitmapscan = off
 SET jit = off
+SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
 	most bigint;
@@ -77,7 +78,9 @@ BEGIN
 		SELECT o.stream, o.object, o.last_id, CASE WHEN w.done THEN o.last_id ELSE o.sent_id END AS sent_id,
 			   s.type, s.batch, s.bucket, s.priority
 		FROM unnest(streams, objects, done) w(stream, object, done)
-		JOIN twtasks.event_object o ON o.stream = w.stream AND o.object = w.object
+		CROSS JOIN LATERAL (
+			SELECT n.last_id, n.sent_id, n.stream, n.object FROM twtasks.event_object n
+			WHERE n.stream = w.stream AND n.object = w.object OFFSET 0) o
 		JOIN twtasks.event_stream s ON s.name = w.stream),
 	next AS (
 		SELECT n.place_in_table

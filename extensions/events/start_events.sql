@@ -86,6 +86,7 @@ SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = off
 SET enable_bitmapscan = off
 SET jit = off
+SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
 	listed record;
@@ -102,25 +103,30 @@ BEGIN
 	SELECT array_agg(l.entry) AS entries, array_agg(l.stream) AS streams, array_agg(l.object) AS objects
 	INTO listed FROM (
 		SELECT w.entry, w.stream, w.object FROM twtasks.objects_with_events w ORDER BY w.entry LIMIT most) l;
+	-- Planning takes longer than these statements do.  Their plans are kept, and subqueries
+	-- look up single rows, so that a plan of an empty table suits a large one.
 	INSERT INTO twtasks.event_object (stream, object)
 	SELECT DISTINCT l.stream, l.object FROM unnest(listed.streams, listed.objects) l(stream, object)
-	WHERE NOT EXISTS (SELECT FROM twtasks.event_object o WHERE o.stream = l.stream AND o.object = l.object)
+	WHERE (SELECT o.stream FROM twtasks.event_object o WHERE o.stream = l.stream AND o.object = l.object) IS NULL
 	ORDER BY l.stream, l.object
 	ON CONFLICT ON CONSTRAINT event_object_pkey DO NOTHING;
 	SELECT array_agg(o.stream) AS streams, array_agg(o.object) AS objects INTO locked FROM (
-		SELECT n.stream, n.object FROM twtasks.event_object n
-		WHERE (n.stream, n.object) IN (SELECT l.stream, l.object FROM unnest(listed.streams, listed.objects) l(stream, object))
-		FOR UPDATE SKIP LOCKED) o;
+		SELECT k.stream, k.object
+		FROM (SELECT DISTINCT l.stream, l.object FROM unnest(listed.streams, listed.objects) l(stream, object)) d
+		CROSS JOIN LATERAL (
+			SELECT n.stream, n.object FROM twtasks.event_object n
+			WHERE n.stream = d.stream AND n.object = d.object FOR UPDATE SKIP LOCKED) k) o;
 
 	-- Only a later statement sees the head and the events of who had the lock before.
-	-- Subqueries of one value read single rows, never a whole table.
 	SELECT coalesce(array_agg(o.stream), '{}') AS streams, array_agg(o.object) AS objects,
 		   array_agg(CASE WHEN o.head IS NULL THEN false
 						  ELSE (SELECT f.status FROM twtasks.finished_task f WHERE f.id = o.head LIMIT 1)
 							   IS NOT DISTINCT FROM 'DONE' END) AS done
 	INTO ready
 	FROM unnest(locked.streams, locked.objects) l(stream, object)
-	JOIN twtasks.event_object o ON o.stream = l.stream AND o.object = l.object
+	CROSS JOIN LATERAL (
+		SELECT n.stream, n.object, n.head FROM twtasks.event_object n
+		WHERE n.stream = l.stream AND n.object = l.object OFFSET 0) o
 	WHERE (SELECT t.id FROM twtasks.task t WHERE t.id = o.head) IS NULL;
 	DELETE FROM twtasks.objects_with_events w
 	WHERE w.entry = ANY (ARRAY(
