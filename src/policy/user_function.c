@@ -15,6 +15,7 @@
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
@@ -186,10 +187,22 @@ role_of(HeapTuple tuple, const char *name, Oid wish)
 	return wish;
 }
 
-/* After an error the end of the (sub)transaction restores the user. */
+/*
+ * A plain SET in a function lasts longer than the function.  Names in later
+ * statements of the session must not find objects of the function's owner.
+ */
+static void
+restore_search_path(const char *path)
+{
+	if (strcmp(namespace_search_path, path) != 0)
+		SetConfigOption("search_path", path, PGC_USERSET, PGC_S_SESSION);
+}
+
+/* After an error the end of the (sub)transaction restores the user and the path. */
 static Datum
 invoke_as(Oid role, FunctionCallInfo call)
 {
+	char	   *path = pstrdup(namespace_search_path);
 	Oid			save_user;
 	int			save_context;
 	Datum		result;
@@ -198,6 +211,7 @@ invoke_as(Oid role, FunctionCallInfo call)
 	SetUserIdAndSecContext(role, save_context | SECURITY_LOCAL_USERID_CHANGE);
 	result = invoke(call);
 	SetUserIdAndSecContext(save_user, save_context);
+	restore_search_path(path);
 	return result;
 }
 

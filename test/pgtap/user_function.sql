@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(29);
+SELECT plan(30);
 CREATE SCHEMA app;
 CREATE ROLE regress_author;
 CREATE ROLE regress_powerless;
@@ -80,5 +80,13 @@ RESET ROLE;
 SELECT pg_temp.node() \g /dev/null
 SELECT is(twtasks_internal.call_function('p', 'app.unlock_all', 'void', NULL, '{}'::jsonb), NULL, 'a function may return nothing');
 SELECT ok(twtasks_internal.session_holds(twtasks_internal.node_lock(pg_temp.node())), 'a function that releases all locks of the session leaves the node its lock');
-SELECT * FROM finish();
+
+-- settings of the session
+CREATE FUNCTION app.leaves_a_path(given jsonb) RETURNS text
+LANGUAGE sql SET search_path = app, pg_temp
+AS $$ SELECT set_config('search_path', 'app, pg_catalog', false) $$;
+SET search_path = public;
+SELECT twtasks_internal.call_function('p', 'app.leaves_a_path', 'text', NULL, '{}'::jsonb) \g /dev/null
+SELECT public.is(current_setting('search_path'), 'public', 'a function leaves no search_path');
+SELECT * FROM public.finish();
 ROLLBACK;
