@@ -1,17 +1,48 @@
 /*
+ * twtasks_internal.list_ends(ended)
+ *
+ *		Lists the objects of heads that end, so that start_events() finds the ends in
+ *		the history.
+ *
+ * Errors
+ *		40001			another session has locked a table for long; the end is repeated
+ *
+ * Writes		twtasks.objects_with_events
+ */
+CREATE FUNCTION twtasks_internal.list_ends(ended twtasks.ended_task[])
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	INSERT INTO twtasks.objects_with_events (stream, object)
+	SELECT o.stream, o.object FROM unnest(ended) e JOIN twtasks.event_object o ON o.head = e.id
+	WHERE e.status <> 'ERROR';
+EXCEPTION WHEN lock_not_available OR query_canceled THEN
+	RAISE EXCEPTION 'the objects of heads that end could not be listed'
+		USING ERRCODE = 'serialization_failure', DETAIL = SQLERRM,
+			HINT = 'End the tasks again.';
+END $$;
+
+/*
  * twtasks_internal.end_events(ended)
  *
  *		Notes that heads have ended, and starts the next heads of their objects, in
  *		the transaction that ends them.  on_end of all types of streams.
  *
  *		The end of a task must neither wait long nor fail, or it would need a person.
- *		So an object that stays locked is listed, and start_events() finds the end of
- *		its head in the history.
+ *		So if a lock is not free soon, or if twtasks.function_timeout is over, the
+ *		objects are listed, and start_events() finds the ends of their heads in the
+ *		history.
  *
  *		A head in ERROR still blocks its object.  If a person fails or cancels the
  *		head, the next event says with "skipped" what may never have arrived.
  *
- * Writes		twtasks.event_object, twtasks.event, twtasks.task
+ * Errors
+ *		40001			as list_ends()
+ *
+ * Writes		twtasks.event_object, twtasks.event, twtasks.task,
+ *				twtasks.objects_with_events
  * Locks		rows of objects, in the order of their names
  * Wakes		after commit one sidecar per bucket
  */
@@ -28,24 +59,17 @@ AS $$
 DECLARE
 	freed record;
 BEGIN
-	BEGIN
-		SELECT array_agg(o.stream) AS streams, array_agg(o.object) AS objects, array_agg(o.done) AS done
-		INTO freed FROM (
-			SELECT k.stream, k.object, k.done
-			FROM (SELECT f.stream, f.object, e.id, e.status = 'DONE' AS done
-				  FROM unnest(ended) e
-				  CROSS JOIN LATERAL (
-					SELECT n.stream, n.object FROM twtasks.event_object n WHERE n.head = e.id OFFSET 0) f
-				  WHERE e.status <> 'ERROR' ORDER BY f.stream, f.object) k
-			CROSS JOIN LATERAL (
-				SELECT FROM twtasks.event_object n
-				WHERE n.stream = k.stream AND n.object = k.object AND n.head = k.id FOR UPDATE) l) o;
-	EXCEPTION WHEN lock_not_available THEN
-		INSERT INTO twtasks.objects_with_events (stream, object)
-		SELECT o.stream, o.object FROM unnest(ended) e JOIN twtasks.event_object o ON o.head = e.id
-		WHERE e.status <> 'ERROR';
-		RETURN;
-	END;
+	SELECT array_agg(o.stream) AS streams, array_agg(o.object) AS objects, array_agg(o.done) AS done
+	INTO freed FROM (
+		SELECT k.stream, k.object, k.done
+		FROM (SELECT f.stream, f.object, e.id, e.status = 'DONE' AS done
+			  FROM unnest(ended) e
+			  CROSS JOIN LATERAL (
+				SELECT n.stream, n.object FROM twtasks.event_object n WHERE n.head = e.id OFFSET 0) f
+			  WHERE e.status <> 'ERROR' ORDER BY f.stream, f.object) k
+		CROSS JOIN LATERAL (
+			SELECT FROM twtasks.event_object n
+			WHERE n.stream = k.stream AND n.object = k.object AND n.head = k.id FOR UPDATE) l) o;
 	IF freed.streams IS NULL THEN
 		RETURN;
 	END IF;
@@ -58,4 +82,6 @@ BEGIN
 		WHERE o.stream = f.stream AND o.object = f.object;
 		PERFORM twtasks_internal.list_again(freed.streams, freed.objects, SQLERRM);
 	END;
+EXCEPTION WHEN lock_not_available OR query_canceled THEN
+	PERFORM twtasks_internal.list_ends(ended);
 END $$;

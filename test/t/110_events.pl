@@ -18,7 +18,7 @@ use constant ROUNDS => 12;
 
 TwTasks::Seed::sow();
 
-my $node = TwTasks::Cluster->create('main', conf => { max_prepared_transactions => 20, 'twtasks.function_timeout' => '\'30s\'' });
+my $node = TwTasks::Cluster->create('main', conf => { max_prepared_transactions => 20 });
 my $chain = TwTasks::Chain->new;
 my %sidecars;
 
