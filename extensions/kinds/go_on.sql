@@ -152,7 +152,8 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-	IF state.verdict IS NOT NULL THEN
+	-- What was in the way may be a second step that we have completed ourselves.
+	IF state.verdict IS NOT NULL AND state.until IS NULL THEN
 		PERFORM twtasks_internal.decide(state, state.verdict);
 		RETURN;
 	END IF;
@@ -180,14 +181,14 @@ BEGIN
 		state.attempt := state.attempt + 1;
 		state.due := twtasks.clock() + twtasks_internal.wait_of(known.delay, state.repeats);
 	END IF;
+	state.until := CASE WHEN said = 'blocked' THEN (told->>'until')::timestamptz
+						WHEN state.step = 'undo' THEN state.until END;
 	IF said = 'done' AND state.step = 'first' THEN
 		state.first := coalesce(told, '{}');
 	ELSIF said = 'none' THEN
 		-- Our first step has expired, or never came to be: the next one is another.
 		state.first := NULL;
 		state.attempt := state.attempt + 1;
-	ELSIF said = 'blocked' THEN
-		state.until := (told->>'until')::timestamptz;
 	ELSIF said IN ('given_up', 'cut_off') THEN
 		-- Somebody wants no more actions, but what was done counts first.
 		state.verdict := coalesce(state.verdict, told);

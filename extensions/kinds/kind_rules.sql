@@ -21,8 +21,8 @@
  *		expire		on_expiry decides
  *		uncertain	on_uncertain decides
  *		adopt		the answer is the decision, after an undo
- *		settle		the decision that waited for the undo; without one the next step, when
- *					the step that was in the way expires
+ *		settle		the decision that waited for the undo; after blocked the next step,
+ *					when the step that was in the way expires
  */
 CREATE TABLE twtasks_internal.kind_rule (
 	kind		twtasks.task_kind NOT NULL,	-- The kind
@@ -49,7 +49,7 @@ INSERT INTO twtasks_internal.kind_rule (kind, step, answer, does, next) VALUES
 	('pessimistic',	'find',		'fault',		'repeat',	'find'),
 	('pessimistic',	'find',		'unknown',		'repeat',	'find'),
 	('pessimistic',	'find',		'expired',		'repeat',	'find'),
-	('pessimistic',	'find',		'given_up',		'decide',	NULL),
+	('pessimistic',	'find',		'given_up',		'repeat',	'find'),
 	('pessimistic',	'find',		'cut_off',		'repeat',	'find'),
 	('pessimistic',	'attempt',	'decided',		'decide',	NULL),
 	('pessimistic',	'attempt',	'fault',		'again',	'find'),
@@ -80,7 +80,7 @@ INSERT INTO twtasks_internal.kind_rule (kind, step, answer, does, next) VALUES
 	('optimistic',	'look',		'fault',		'repeat',	'look'),
 	('optimistic',	'look',		'unknown',		'repeat',	'look'),
 	('optimistic',	'look',		'expired',		'repeat',	'look'),
-	('optimistic',	'look',		'given_up',		'adopt',	'undo'),
+	('optimistic',	'look',		'given_up',		'repeat',	'look'),
 	('optimistic',	'look',		'cut_off',		'repeat',	'look'),
 	('optimistic',	'second',	'decided',		'decide',	NULL),
 	('optimistic',	'second',	'fault',		'again',	'look'),
