@@ -27,7 +27,7 @@ Operations, with the members identifier and attempt:
     second           completes the first step that is named by "first", or our
                      oldest one
     undo             removes our first steps that are not completed
-    calm             no faults from now on;  storm  faults again
+    set              changes the members of "options"
 
 An answer has "fault" when nothing was done, for sure.  A connection that closes
 without an answer says nothing.
@@ -78,21 +78,18 @@ class Chance:
     """Random choices that depend on the seed and on the call, not on the time."""
 
     def __init__(self, options):
-        self.seed = options.get("seed", 0)
-        self.shares = options.get("faults", {})
+        self.options = options
         self.calls = {}
-        self.is_calm = False
 
     def of_call(self, operation, identifier):
         self.calls[operation, identifier] = number = self.calls.get((operation, identifier), 0) + 1
-        return random.Random(f"{self.seed} {operation} {identifier} {number}")
+        return random.Random(f"{self.options['seed']} {operation} {identifier} {number}")
 
     def fault(self, chance, operation):
-        if self.is_calm:
-            return None
+        shares = self.options.get("faults", {})
         drawn = chance.random()
         for fault in FAULTS:
-            drawn -= self.shares.get(f"{operation}.{fault}", self.shares.get(fault, 0))
+            drawn -= shares.get(f"{operation}.{fault}", shares.get(fault, 0))
             if drawn < 0:
                 return fault
         return None
@@ -222,8 +219,8 @@ class ThirdParty:
 
     def call(self, request):
         operation, identifier = request["op"], request.get("identifier")
-        if operation in ("calm", "storm"):
-            self.chance.is_calm = operation == "calm"
+        if operation == "set":
+            self.options.update(request["options"])
             return {}
         with self.lock:
             chance = self.chance.of_call(operation, identifier)

@@ -48,5 +48,10 @@ kill CONT => $_ foreach @handlers;
 $frozen->signal('CONT');
 $run->wait_for_incarnation($frozen, 3);
 $run->verify;
+
+# ---- the checker sees ----
+
+my $anomalies = $run->node->value('WITH gone AS (DELETE FROM twtasks.anomaly RETURNING 1) SELECT count(*) FROM gone');
+cmp_ok(scalar($run->check->lost_results), '>', 0, "without the $anomalies anomalies, results are lost");
 $run->stop;
 done_testing();

@@ -1,6 +1,6 @@
 # 120_kinds_kills.pl -- each kind of task keeps its promise while handlers, sidecars
-# and the server are killed at random, and while the third party fails in every way
-# that it can.
+# and the server are killed at random, while people cancel steps, and while the third
+# party fails in every way that it can.
 
 use strict;
 use warnings FATAL => 'all';
@@ -22,7 +22,7 @@ my $run = TwTasks::KindRun->create(
 	slow => [ 0.8, 2.5 ],
 	faults => { drop_request => 0.06, drop_reply => 0.06, refuse => 0.08, late => 0.02, slow => 0.02, early => 0.05, twice => 0.1 });
 
-my @faults = qw(kill_handler freeze_handler kill_handler kill_sidecar crash_server);
+my @faults = qw(cancel_steps kill_handler freeze_handler kill_sidecar crash_server);
 
 $run->start_sidecar($_) foreach qw(a b);
 $run->start_identifiers(IDENTIFIERS, 3);

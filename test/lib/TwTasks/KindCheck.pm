@@ -14,8 +14,8 @@ use List::Util qw(max);
 # Decisions that say: the action was not done.
 my %undone = map { $_ => 1 } qw(expired given_up cancelled failed);
 
-# Takes the lines of the third party, those of the workers, outcomes and anomalies,
-# as lists of hashes; and "kinds", the kind of each name.
+# Takes the lines of the third party, those of the workers, outcomes, attempts and
+# anomalies, as lists of hashes; and "kinds", the kind of each name.
 sub new
 {
 	my ($class, %facts) = @_;
@@ -204,16 +204,18 @@ sub lost_results
 	return @lost;
 }
 
-# An anomaly is the result of a step that the workers know.
+# An anomaly is the result of a step that the workers know, and that did not count:
+# its end was unknown, or the step ended by hand.
 sub strange_anomalies
 {
 	my ($self) = @_;
+	my %counted = map { ($_->{task} => 1) } grep { ($_->{answer} // '') =~ /^(decided|done|fault|found|own|none)$/ } @{ $self->{attempts} };
 	my @strange;
 
 	foreach my $anomaly (@{ $self->{anomalies} })
 	{
 		push @strange, "$anomaly->{identifier}#$anomaly->{number}.$anomaly->{step}"
-		  unless grep { $_->{task} eq $anomaly->{task} } $self->of($anomaly->{identifier}, 'worker answer');
+		  if $counted{ $anomaly->{task} } || !grep { $_->{task} eq $anomaly->{task} } $self->of($anomaly->{identifier}, 'worker answer');
 	}
 	return @strange;
 }

@@ -230,17 +230,34 @@ sub crash_server
 	return;
 }
 
+# A person cancels some steps, whether they run or wait.  Without an undo, a first
+# step would be left over.
+sub cancel_steps
+{
+	my ($self) = @_;
+
+	$self->{node}->value_or_undef('SELECT count(twtasks.cancel_task(id, reason => \'somebody\'))
+		FROM (SELECT id FROM twtasks.task WHERE data->>\'step\' <> \'undo\' ORDER BY random() LIMIT 12) t');
+	return;
+}
+
 # ---- the load ----
+
+# The highest number of an identifier so far.
+sub numbers
+{
+	return $_[0]->{numbers} // 0;
+}
 
 # Lets processes start more identifiers of each of these kinds, all of them the same.
 sub start_identifiers
 {
 	my ($self, $count, $processes, @names) = @_;
-	my $from = $self->{numbers} // 0;
+	my $from = $self->numbers;
 
 	@names = $self->names unless @names;
 	$self->{numbers} = $from + $count;
-	$self->{party}->ask(op => 'storm');
+	$self->{party}->storm;
 	my @all = map { my $name = $_; map { [ $name, $from + $_ ] } 1 .. $count } @names;
 
 	push @{ $self->{starters} }, TwTasks::KindStarter->start($self->{node}, "s$from-$_", identifiers => \@all)
@@ -286,10 +303,27 @@ sub settle
 {
 	my ($self) = @_;
 
+	$self->finish_starters;
+	$self->{party}->calm;
+	return $self->await_outcomes;
+}
+
+# Transactions that a crash left prepared are committed after all.
+sub finish_starters
+{
+	my ($self) = @_;
+
 	$_->finish foreach @{ $self->{starters} };
 	$self->{node}->value("COMMIT PREPARED '$_'")
 	  foreach split /\n/, $self->{node}->value('SELECT gid FROM pg_prepared_xacts');
-	$self->{party}->calm;
+	return;
+}
+
+sub await_outcomes
+{
+	my ($self) = @_;
+
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	return wait_ok(sub { ($self->{node}->value_or_undef($self->undecided('count(*)')) // 1) eq '0' }, 'each identifier has its outcome');
 }
 
@@ -311,6 +345,7 @@ sub check
 		lines => [ $self->{party}->lines ],
 		record => [ $self->{party}->record ],
 		anomalies => [ $self->rows('SELECT * FROM twtasks.anomaly') ],
+		attempts => [ $self->rows('SELECT task, answer FROM twtasks.attempt') ],
 		outcomes => [
 			$self->rows('SELECT kind, identifier, extract(epoch FROM decided)::float8 AS decided, decision, outcome,
 				uncertain, problem FROM twtasks.outcome')
@@ -341,6 +376,7 @@ sub start_faults
 		my $name = "$call->{kind} $call->{number}";
 
 		$calls{$name}{ $call->{fate} }++;
+		push @{ $calls{$name}{all} }, $call;
 		$calls{$name}{started}++ if $call->{fate} eq 'kept' && $call->{result} eq 'started';
 	}
 	foreach my $name (sort keys %calls)
@@ -349,7 +385,7 @@ sub start_faults
 
 		push @faults, "$name: it was started in $kept transactions, and has no row" if $kept && !$rows{$name};
 		push @faults, "$name: it was started in no transaction, and has a row" if !$kept && !$open && $rows{$name};
-		push @faults, "$name: $started transactions have started it" if $started > 1 || $kept && !$open && !$started;
+		push @faults, "$name: $started transactions have started it: " . join(', ', map { "$_->{result} $_->{fate}" } @{ $calls{$name}{all} }) if $started > 1 || $kept && !$open && !$started;
 	}
 	return @faults;
 }

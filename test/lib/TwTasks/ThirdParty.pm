@@ -26,7 +26,8 @@ sub start
 	my $self = bless {
 		socket => "$directory/socket",
 		ledger => "$directory/ledger",
-		record => "$directory/record"
+		record => "$directory/record",
+		faults => $options{faults} // {}
 	}, $class;
 	my $text = $json->encode({ seed => TwTasks::Seed::seed(), %options });
 
@@ -59,10 +60,27 @@ sub ask
 	return $line && $json->decode($line);
 }
 
+# Changes its options.
+sub set
+{
+	my ($self, %options) = @_;
+
+	$self->{faults} = $options{faults} if $options{faults};
+	$self->ask(op => 'set', options => \%options);
+	return;
+}
+
 # From now on no call fails, so that all that is open comes to an end.
 sub calm
 {
-	$_[0]->ask(op => 'calm');
+	$_[0]->ask(op => 'set', options => { faults => {} });
+	return;
+}
+
+# Calls fail again.
+sub storm
+{
+	$_[0]->ask(op => 'set', options => { faults => $_[0]->{faults} });
 	return;
 }
 
