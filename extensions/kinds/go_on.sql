@@ -171,7 +171,7 @@ END $$;
 CREATE FUNCTION twtasks_internal.noted(
 	known twtasks.kind, state twtasks.outcome, does text, said text, told jsonb)
 RETURNS twtasks.outcome
-LANGUAGE plpgsql VOLATILE PARALLEL SAFE
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
@@ -193,7 +193,10 @@ BEGIN
 		-- Somebody wants no more actions, but what was done counts first.
 		state.verdict := coalesce(state.verdict, told);
 	END IF;
-	state.uncertain := does = 'uncertain';
+	-- Nobody can ask for an action that ended unknown, but its own answer may come.
+	state.uncertain := does = 'uncertain' OR known.kind = 'idempotent' AND said <> 'decided' AND EXISTS (
+		SELECT FROM twtasks.attempt a
+		WHERE a.kind = state.kind AND a.identifier = state.identifier AND a.answer IN ('unknown', 'cut_off'));
 	RETURN state;
 END $$;
 

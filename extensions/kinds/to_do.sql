@@ -213,6 +213,7 @@ BEGIN
 	UPDATE twtasks.attempt a
 	SET ended = twtasks.clock(), answer = CASE end_item.status WHEN 'DONE' THEN 'decided' ELSE 'given_up' END
 	WHERE a.task = state.task AND a.ended IS NULL;
+	state.uncertain := false;
 	PERFORM twtasks_internal.decide(state, verdict, by);
 END $$;
 

@@ -5,7 +5,7 @@ BEGIN;
 \ir ../lib/tasks.sql
 CREATE EXTENSION twtasks_kinds;
 SET twtasks.testing = on;
-SELECT plan(94);
+SELECT plan(95);
 
 CREATE FUNCTION public.regress_of(event jsonb) RETURNS text LANGUAGE sql SET search_path = pg_catalog, pg_temp
 AS $$ SELECT 'of-' || (event->>'n') $$;
@@ -138,6 +138,8 @@ SELECT is((SELECT concat(status, ' ', decision) FROM twtasks.outcomes WHERE iden
 SELECT is((SELECT count(*) FROM twtasks.attempts WHERE identifier = 'wait-1'), 3::bigint, 'retry_function ends the attempts');
 SELECT twtasks.fail_task(id, version, 'no use') FROM twtasks.tasks WHERE type = 'WAITS' AND status = 'ERROR' \g /dev/null
 SELECT is(pg_temp.outcome('wait-1'), '{"decision": "failed"}', 'a person may fail it');
+
+SELECT ok((SELECT uncertain FROM twtasks.outcomes WHERE identifier = 'wait-1'), '... and the outcome says that the action may have been done');
 
 SELECT twtasks.configure_kind('short', 'pessimistic', 'SHORT', 'short-{/n}', expires => '1 h', on_expiry => 'public.regress_over') \g /dev/null
 SELECT twtasks.start('short', '{"n": 1, "find1": {"found": false}, "find2": {"decision": "paid"}}') \g /dev/null

@@ -66,7 +66,7 @@ INSERT INTO expected (kind, step, answer, follows) VALUES
 	('pessimistic',	'find',		'fault',		'find 2/0'),
 	('pessimistic',	'find',		'unknown',		'find 2/0'),
 	('pessimistic',	'find',		'expired',		'find 2/0'),
-	('pessimistic',	'find',		'given_up',		'= cancelled'),
+	('pessimistic',	'find',		'given_up',		'find 2/0'),
 	('pessimistic',	'find',		'cut_off',		'find 2/0'),
 	('pessimistic',	'attempt',	'decided',		'= paid'),
 	('pessimistic',	'attempt',	'fault',		'find 2/1'),
@@ -95,7 +95,7 @@ INSERT INTO expected (kind, step, answer, follows) VALUES
 	('optimistic',	'look',		'fault',		'look 2/0'),
 	('optimistic',	'look',		'unknown',		'look 2/0'),
 	('optimistic',	'look',		'expired',		'look 2/0'),
-	('optimistic',	'look',		'given_up',		'undo 1/0'),
+	('optimistic',	'look',		'given_up',		'look 2/0'),
 	('optimistic',	'look',		'cut_off',		'look 2/0'),
 	('optimistic',	'second',	'decided',		'= paid'),
 	('optimistic',	'second',	'fault',		'look 2/1'),
@@ -123,20 +123,20 @@ SELECT is_empty('SELECT * FROM twtasks.broken_outcomes', 'each identifier has a 
 SELECT is_empty($$SELECT * FROM twtasks.task WHERE status = 'ERROR'$$, 'a step in ERROR that is followed needs no person');
 
 -- what waits for an undo
-CREATE FUNCTION pg_temp.after_undo(answer text, n integer) RETURNS text
+CREATE FUNCTION pg_temp.after_undo(step text, answer text, n integer) RETURNS text
 LANGUAGE plpgsql AS $$
 DECLARE
 	task twtasks.task;
 BEGIN
-	PERFORM pg_temp.follow('optimistic', 'look', answer, n);
+	PERFORM pg_temp.follow('optimistic', step, answer, n);
 	SELECT t.* INTO task FROM twtasks.outcome o JOIN twtasks.task t ON t.id = o.task WHERE o.identifier = 'x-' || n;
 	PERFORM twtasks_internal.end_now(ARRAY[task.id], '{DONE}', '{NULL}');
 	PERFORM twtasks_internal.end_steps(ARRAY[pg_temp.end_of(task, 'done')]);
 	RETURN (SELECT coalesce('= ' || o.decision, concat(o.step, ' ', o.attempt, ' ', o.due::date)) FROM twtasks.outcome o
 			WHERE o.identifier = 'x-' || n);
 END $$;
-SELECT is(pg_temp.after_undo('completed', 1001), '= paid', 'the result of a completed second step is taken after the undo');
-SELECT is(pg_temp.after_undo('given_up', 1002), '= cancelled', 'the word of a person is taken after the undo');
-SELECT is(pg_temp.after_undo('blocked', 1003), 'look 2 2100-01-01', 'the next look comes when the blocking step expires');
+SELECT is(pg_temp.after_undo('look', 'completed', 1001), '= paid', 'the result of a completed second step is taken after the undo');
+SELECT is(pg_temp.after_undo('second', 'given_up', 1002), '= cancelled', 'the word of a person is taken after the undo');
+SELECT is(pg_temp.after_undo('look', 'blocked', 1003), 'look 2 2100-01-01', 'the next look comes when the blocking step expires');
 SELECT * FROM finish();
 ROLLBACK;
