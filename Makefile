@@ -17,7 +17,7 @@ SUDO = $(if $(DESTDIR),,$(shell test -w "$$($(PG_CONFIG) --pkglibdir)" || echo s
 .DEFAULT_GOAL = all
 .PHONY: all extension sidecar web workers version install uninstall demo demo-kafka check check-servers models unit \
 	installcheck isolation pgtap tap format format-check lint asan valgrind \
-	campaign-limits campaign-kafka bench bench-peers bench-schedule bench-views bench-clean bench-slots bench-http bench-kafka-outbox bench-kafka-listen bench-kafka-queue docs clean help
+	campaign-limits campaign-kafka campaign-kinds bench bench-peers bench-schedule bench-views bench-clean bench-slots bench-http bench-kafka-outbox bench-kafka-listen bench-kafka-queue docs clean help
 
 all: extension sidecar web workers ## builds the extension, the sidecar, twtasks-web and the workers
 
@@ -101,6 +101,9 @@ campaign-limits: install ## crashes under limits of the whole cluster, many thou
 
 campaign-kafka: install ## ten minutes of random kills of brokers and sidecars, under load
 	@scripts/campaign-kafka $(CAMPAIGN)
+
+campaign-kinds: install ## ten minutes of random kills, while a third party fails in every way
+	@scripts/campaign-kinds $(CAMPAIGN)
 
 bench: install ## measures, on a server of its own
 	@bench/run

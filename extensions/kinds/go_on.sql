@@ -152,7 +152,7 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-	-- What was in the way may be a second step that we have completed ourselves.
+	-- A completed second step that was in the way may be our own.
 	IF state.verdict IS NOT NULL AND state.until IS NULL THEN
 		PERFORM twtasks_internal.decide(state, state.verdict);
 		RETURN;

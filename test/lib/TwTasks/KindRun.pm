@@ -191,6 +191,16 @@ sub random_handler
 
 # ---- what happens to them ----
 
+# Lets one of the following happen.
+sub strike
+{
+	my ($self, $fault) = @_;
+
+	$self->{strikes}{$fault}++;
+	$self->$fault;
+	return;
+}
+
 sub kill_handler
 {
 	my ($self) = @_;
@@ -215,8 +225,29 @@ sub kill_sidecar
 	my ($self) = @_;
 	my $sidecar = $self->random_sidecar;
 
+	delete $self->{frozen}{ $sidecar->{name} };
 	$sidecar->kill9;
 	$sidecar->run;
+	return;
+}
+
+# One sidecar stands still until the next one does.
+sub freeze_sidecar
+{
+	my ($self) = @_;
+	my $sidecar = $self->random_sidecar;
+
+	$self->thaw_sidecars;
+	$self->{frozen}{ $sidecar->{name} } = $sidecar;
+	$sidecar->freeze;
+	return;
+}
+
+sub thaw_sidecars
+{
+	my ($self) = @_;
+
+	$_->signal('CONT') foreach values %{ delete $self->{frozen} // {} };
 	return;
 }
 
@@ -288,7 +319,7 @@ sub answers
 {
 	my ($self) = @_;
 
-	return scalar grep { $_->{what} eq 'answer' } $self->{party}->record;
+	return $self->{party}->count_answers;
 }
 
 sub undecided
@@ -433,6 +464,7 @@ sub summary
 
 	$faults{ $_->{fault} }++ foreach grep { $_->{what} eq 'call' && $_->{fault} } $self->{party}->lines;
 	return join '; ',
+	  join(', ', map { "$_ $self->{strikes}{$_} times" } sort keys %{ $self->{strikes} }),
 	  $self->{node}->value('SELECT string_agg(kind || \': \' || n, \', \') FROM (SELECT kind, string_agg(decision || \' \' || n, \' \') AS n
 		FROM (SELECT kind, decision, count(*) AS n FROM twtasks.outcome GROUP BY 1, 2 ORDER BY 1, 2) a GROUP BY kind) b'),
 	  join(', ', map { "$_ $faults{$_} times" } sort keys %faults),

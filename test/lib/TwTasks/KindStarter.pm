@@ -133,7 +133,8 @@ sub try_batch
 	my $form = $is_last ? 'commit' : $names[ rand @names ];
 	# in the order of their names, so that transactions do not wait in circles
 	@batch = sort { $a->[0] cmp $b->[0] || $a->[1] <=> $b->[1] } @batch;
-	my ($one, $two) = ([ @batch[ 0 .. @batch / 2 - 1 ] ], [ @batch[ @batch / 2 .. $#batch ] ]);
+	my $one = [ splice @batch, 0, int(@batch / 2) ];
+	my $two = \@batch;
 	my ($text, @fates) = $forms{$form}->(map({ $self->calls_of(@$_) } $one, $two), "$self->{name}-$n");
 
 	$self->{session} //= TwTasks::Session->new($self->{connstr});

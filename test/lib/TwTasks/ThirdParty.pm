@@ -114,6 +114,14 @@ sub record
 	return lines_of($_[0]->{record});
 }
 
+# How many answers of workers there are, without a look into them.
+sub count_answers
+{
+	my $text = PostgreSQL::Test::Utils::slurp_file($_[0]->{record});
+
+	return scalar(() = $text =~ /"what": "answer"/g);
+}
+
 sub DESTROY
 {
 	my ($self) = @_;
