@@ -65,6 +65,7 @@ struct Sweep
 
 static const LookKind nothing;
 static const LookKind routine = {.depth = LOOK_ROUTINE};
+static const LookKind all_shares = {.depth = LOOK_ROUTINE, .part = LOOK_WHOLE};
 static const LookKind everything = {LOOK_DEEP, LOOK_WHOLE, LOOK_FROM_HEAD, 0};
 static const LookKind help = {LOOK_DEEP, LOOK_HELP, LOOK_FROM_HEAD, 0};
 
@@ -84,13 +85,18 @@ sweep_want(Sweep *sweep, int bucket)
 	loop_want_turn(sweep->loop);
 }
 
+static void
+want_in_all(Sweep *sweep, LookKind kind)
+{
+	for (int i = 0; i < sweep->nbuckets; i++)
+		widen(&sweep->buckets[i].wanted, kind);
+	loop_want_turn(sweep->loop);
+}
+
 void
 sweep_want_all(void *arg)
 {
-	Sweep	   *sweep = arg;
-
-	for (int i = 0; i < sweep->nbuckets; i++)
-		sweep_want(sweep, i);
+	want_in_all(arg, everything);
 }
 
 static void
@@ -254,8 +260,8 @@ on_time(void *arg)
 {
 	Sweep	   *sweep = arg;
 
-	for (int i = 0; i < sweep->nbuckets && !sweep->is_idle; i++)
-		widen(&sweep->buckets[i].wanted, routine);
+	if (!sweep->is_idle)
+		want_in_all(sweep, routine);
 	loop_timer_start(sweep->timer, sweep->config->sweep_us);
 }
 
@@ -301,6 +307,8 @@ sweep_reload(Sweep *sweep, const Config *config)
 void
 sweep_set_idle(Sweep *sweep, bool is_idle)
 {
+	if (sweep->is_idle && !is_idle)
+		want_in_all(sweep, all_shares);
 	sweep->is_idle = is_idle;
 }
 

@@ -45,7 +45,10 @@ extern void sweep_pump(Sweep *sweep);
 /* Applies a new configuration. */
 extern void sweep_reload(Sweep *sweep, const Config *config);
 
-/* is_idle: no task is SUBMITTED or PROCESSING, so there are no routine looks. */
+/*
+ * is_idle: no task is SUBMITTED or PROCESSING, so there are no routine looks.  When
+ * there is work again, all rows are looked at, since its triggers may be lost.
+ */
 extern void sweep_set_idle(Sweep *sweep, bool is_idle);
 
 /* Sends no more looks. */

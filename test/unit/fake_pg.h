@@ -23,6 +23,7 @@ typedef struct FakeCall
 	PgResultFn	fn;
 	void	   *arg;
 	int			sizes[WIRE_MAX_PARAMS]; /* sizes of its parameters, in bytes */
+	uint32		int4s[WIRE_MAX_PARAMS]; /* values of those that are int4 */
 } FakeCall;
 
 struct Pg
@@ -112,7 +113,13 @@ pg_send(Pg *pg, const PgStatement *statement, WireParams *params, PgResultFn fn,
 	if (params == NULL)
 		return;
 	for (int i = 0; i < params->n; i++)
+	{
 		call->sizes[i] = params->values[i].len;
+		if (params->values[i].len != sizeof(uint32))
+			continue;
+		memcpy(&call->int4s[i], params->values[i].data, sizeof(uint32));
+		call->int4s[i] = pg_ntoh32(call->int4s[i]);
+	}
 	wire_clear(params);
 }
 

@@ -14,15 +14,18 @@
 #include "queue/sweep.h"
 #include "slots/slots.h"
 
-/* Parameters of the look: an array of ids, and its sizes. */
+/* Parameters of the look: the number of shares; an array of ids, and its sizes. */
 enum
 {
+	SWEEP_SHARES = 4,
 	SWEEP_AFTER = 6,
 	ARRAY_HEADER = 20,
 	ARRAY_ELEMENT = 4 + TRIGGER_ID_BYTES
 };
 
 static Pg	control = {.is_up = true};
+
+static int	living = 1;			/* nodes */
 
 Pg *
 node_pg(const Node *node)
@@ -40,7 +43,7 @@ void
 node_share(const Node *node, int *place, int *nodes)
 {
 	*place = 0;
-	*nodes = 1;
+	*nodes = living;
 }
 
 static LoopFn on_same;
@@ -135,6 +138,37 @@ test_same_policies(void **state)
 		nlooks++;
 	}
 	assert_int_equal(nlooks, 2);
+	sweep_free(sweep);
+	table_free(tables[0]);
+}
+
+/* An idle node does not look.  When work appears, it looks at the shares of all nodes. */
+static void
+test_idle(void **state)
+{
+	char	   *names[] = {"a"};
+	Config		config = {.buckets = names, .nbuckets = 1, .sweep_us = SECONDS_TO_US(5)};
+	Table	   *tables[] = {table_new(100, 0, resolve, NULL)};
+	Sweep	   *sweep = sweep_open(NULL, &config, NULL, NULL, tables);
+
+	living = 2;
+	sweep_set_idle(sweep, true);
+	pass_us(SECONDS_TO_US(11));
+	sweep_pump(sweep);
+	assert_null(find_call("sweep"));
+	for (int i = 0; i < 2; i++)
+	{
+		sweep_set_idle(sweep, false);
+		sweep_pump(sweep);
+		assert_non_null(find_call("sweep"));
+		assert_int_equal(find_call("sweep")->int4s[SWEEP_SHARES], 1);
+		answer("sweep", NULL);
+		sweep_set_idle(sweep, false);
+		sweep_pump(sweep);
+		assert_null(find_call("sweep"));
+		sweep_set_idle(sweep, true);
+	}
+	living = 1;
 	sweep_free(sweep);
 	table_free(tables[0]);
 }
@@ -313,6 +347,7 @@ main(void)
 		cmocka_unit_test(test_each_rests),
 		cmocka_unit_test(test_lost),
 		cmocka_unit_test(test_same_policies),
+		cmocka_unit_test(test_idle),
 		cmocka_unit_test(test_goes_on),
 		cmocka_unit_test(test_full_type),
 	};
