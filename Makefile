@@ -15,7 +15,7 @@ EXTENSION_MK = -f extension.mk PG_CONFIG='$(PG_CONFIG)'
 SUDO = $(if $(DESTDIR),,$(shell test -w "$$($(PG_CONFIG) --pkglibdir)" || echo sudo))
 
 .DEFAULT_GOAL = all
-.PHONY: all extension sidecar web workers version install uninstall demo demo-kafka check check-servers models unit \
+.PHONY: all extension sidecar web workers version install uninstall demo demo-kafka demo-kinds check check-servers models unit \
 	installcheck isolation pgtap tap format format-check lint asan valgrind \
 	campaign-limits campaign-kafka campaign-kinds bench bench-peers bench-schedule bench-views bench-clean bench-slots bench-http bench-kafka-outbox bench-kafka-listen bench-kafka-queue docs clean help
 
@@ -52,6 +52,9 @@ uninstall: ## removes them
 
 demo: ## shows a task's life on a server of its own; installs what is missing
 	@scripts/demo
+
+demo-kinds: ## shows ordered events and kinds of task, with a bank that loses answers
+	@scripts/demo-kinds
 
 demo-kafka: ## shows Kafka and ZooKeeper with twtasks, on servers of its own
 	@scripts/demo-kafka
