@@ -17,7 +17,7 @@ SUDO = $(if $(DESTDIR),,$(shell test -w "$$($(PG_CONFIG) --pkglibdir)" || echo s
 .DEFAULT_GOAL = all
 .PHONY: all extension sidecar web workers version install uninstall demo demo-kafka demo-kinds check check-servers models unit \
 	installcheck isolation pgtap tap format format-check lint asan valgrind \
-	campaign-limits campaign-kafka campaign-kinds bench bench-peers bench-schedule bench-views bench-clean bench-slots bench-http bench-kafka-outbox bench-kafka-listen bench-kafka-queue docs clean help
+	campaign-limits campaign-kafka campaign-kinds bench bench-peers bench-schedule bench-views bench-clean bench-slots bench-http bench-events bench-kafka-outbox bench-kafka-listen bench-kafka-queue docs clean help
 
 all: extension sidecar web workers ## builds the extension, the sidecar, twtasks-web and the workers
 
@@ -122,6 +122,9 @@ bench-views: install ## measures the views that people look at, beside millions 
 
 bench-http: workers ## measures how many HTTP requests a second are sent
 	@bench/http
+
+bench-events: install ## measures how many ordered events a second are sent
+	@bench/events/run
 
 bench-kafka-outbox: install ## measures how many messages a second go from a commit to Kafka
 	@bench/kafka/run outbox
