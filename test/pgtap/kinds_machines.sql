@@ -122,7 +122,7 @@ FROM expected e ORDER BY e.n;
 SELECT is_empty('SELECT * FROM twtasks.broken_outcomes', 'each identifier has a live step or an outcome');
 SELECT is_empty($$SELECT * FROM twtasks.task WHERE status = 'ERROR'$$, 'a step in ERROR that is followed needs no person');
 
--- what waits for an undo
+-- answers that wait for an undo
 CREATE FUNCTION pg_temp.after_undo(step text, answer text, n integer) RETURNS text
 LANGUAGE plpgsql AS $$
 DECLARE
