@@ -67,6 +67,7 @@ DECLARE
 	most bigint;
 	heads record;
 	ids uuid[];
+	given integer := 0;
 BEGIN
 	PERFORM twtasks_internal.keep_ids_new();
 	-- A session that has not preloaded twtasks knows the setting from its first call on.
@@ -75,7 +76,7 @@ BEGIN
 	WHERE current_setting('synchronous_commit') IN ('off', 'local');
 	most := pg_size_bytes(current_setting('twtasks.max_payload')) - 100;
 	WITH wanted AS (
-		SELECT o.stream, o.object, o.last_id, CASE WHEN w.done THEN o.last_id ELSE o.sent_id END AS sent_id,
+		SELECT o.stream, o.object, w.done, o.last_id, CASE WHEN w.done THEN o.last_id ELSE o.sent_id END AS sent_id,
 			   s.type, s.batch, s.bucket, s.priority
 		FROM unnest(streams, objects, done) w(stream, object, done)
 		CROSS JOIN LATERAL (
@@ -104,28 +105,31 @@ BEGIN
 		SELECT n.stream, n.object, n.id, n.event, lag(n.id) OVER (PARTITION BY n.stream, n.object ORDER BY n.id) AS prev
 		FROM numbered n),
 	made AS (
-		SELECT w.stream, w.object, w.sent_id, max(c.id) AS last_id,
+		SELECT w.stream, w.object, w.done, max(c.id) AS last_id,
 			   (w.type, jsonb_build_object('object', w.object, 'events', jsonb_agg(
 					jsonb_build_object('id', c.id, 'prev', coalesce(c.prev, w.last_id), 'event', c.event)
 					|| CASE WHEN c.prev IS NULL AND w.sent_id < w.last_id
 							THEN jsonb_build_object('skipped', w.sent_id) ELSE '{}' END
 					ORDER BY c.id)),
 				w.object, NULL, NULL, w.priority, NULL, w.bucket, NULL, NULL, NULL)::twtasks.new_task AS task
-		FROM wanted w JOIN chained c ON c.stream = w.stream AND c.object = w.object
-		GROUP BY w.stream, w.object, w.last_id, w.sent_id, w.type, w.bucket, w.priority)
+		FROM wanted w LEFT JOIN chained c ON c.stream = w.stream AND c.object = w.object
+		GROUP BY w.stream, w.object, w.done, w.last_id, w.sent_id, w.type, w.bucket, w.priority)
 	SELECT array_agg(m.stream ORDER BY m.stream, m.object) AS streams,
 		   array_agg(m.object ORDER BY m.stream, m.object) AS objects,
+		   array_agg(m.done ORDER BY m.stream, m.object) AS done,
 		   array_agg(m.last_id ORDER BY m.stream, m.object) AS last_ids,
-		   coalesce(array_agg(m.task ORDER BY m.stream, m.object), '{}') AS tasks
+		   coalesce(array_agg(m.task ORDER BY m.stream, m.object) FILTER (WHERE m.last_id IS NOT NULL), '{}') AS tasks
 	INTO heads FROM made m;
 	SELECT array_agg(a.task_id ORDER BY a.n) INTO ids
 	FROM twtasks.add_tasks(heads.tasks) WITH ORDINALITY a(task_id, version, result, n);
-	UPDATE twtasks.event_object o
-	SET head = h.id, last_id = coalesce(h.last_id, o.last_id), problem = NULL,
-		sent_id = CASE WHEN w.done THEN o.last_id ELSE o.sent_id END
-	FROM unnest(streams, objects, done) w(stream, object, done)
-	LEFT JOIN unnest(heads.streams, heads.objects, heads.last_ids, ids) h(stream, object, last_id, id)
-		ON h.stream = w.stream AND h.object = w.object
-	WHERE o.stream = w.stream AND o.object = w.object;
-	RETURN cardinality(heads.tasks);
+	-- One at a time: a join might read the whole table, by a plan from when it was empty.
+	FOR i IN 1 .. coalesce(cardinality(heads.objects), 0) LOOP
+		given := given + (heads.last_ids[i] IS NOT NULL)::integer;
+		UPDATE twtasks.event_object o
+		SET head = CASE WHEN heads.last_ids[i] IS NOT NULL THEN ids[given] END,
+			last_id = coalesce(heads.last_ids[i], o.last_id), problem = NULL,
+			sent_id = CASE WHEN heads.done[i] THEN o.last_id ELSE o.sent_id END
+		WHERE o.stream = heads.streams[i] AND o.object = heads.objects[i];
+	END LOOP;
+	RETURN given;
 END $$;
