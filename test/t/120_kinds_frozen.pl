@@ -21,18 +21,29 @@ my $run = TwTasks::KindRun->create(
 my $frozen = $run->start_sidecar('frozen');
 my $heir = $run->start_sidecar('heir');
 
+# A busy machine may end the actions before the sidecar stands still.
+sub freeze_in_action
+{
+	return wait_for(
+		sub {
+			$run->wait_for_actions($frozen, 'BOX');
+			$frozen->freeze;
+			return 1 if 3 <= grep { $_->{type} =~ /^BOX/ } $run->in_flight($frozen);
+			$frozen->signal('CONT');
+			return 0;
+		},
+		'a sidecar that stands still while its handlers act');
+}
+
 # ---- its handlers run on ----
 
 $run->start_identifiers(60, 3);
-$run->start_identifiers(150, 1, 'box');
-$run->wait_for_actions($frozen, 'BOX');
-$frozen->freeze;
-my @late = grep { $_->{type} =~ /^BOX/ } $run->in_flight($frozen);
+$run->start_identifiers(300, 1, 'box');
+freeze_in_action();
 wait_ok(sub { !$run->in_flight($frozen) }, 'the handlers of the frozen sidecar answer');
 $run->settle;
 $frozen->signal('CONT');
 $run->wait_for_incarnation($frozen, 2);
-cmp_ok(scalar @late, '>=', 1, 'black boxes were answered too late');
 wait_ok(sub { !$run->check->lost_results }, 'each of these answers becomes an anomaly', 60);
 
 # ---- its handlers stand still too, in the middle of their actions ----

@@ -91,10 +91,10 @@ sub check_effects
 	$self->fault($identifier, scalar(@effects) . ' actions were completed') if @effects > 1;
 	if ($undone{$decision})
 	{
-		# An effect of another party is not ours to prevent, and the end of an idempotent
-		# action may be unknown when it expires.
+		# An effect of another party is not ours to prevent.  The end of an idempotent
+		# action may be unknown when it expires, and then the row says so.
 		$self->fault($identifier, "it was done, and the outcome is $decision")
-		  if $kind ne 'idempotent' && grep { ($_->{owner} // 'us') eq 'us' } @effects;
+		  if !($kind eq 'idempotent' && $outcome->{uncertain}) && grep { ($_->{owner} // 'us') eq 'us' } @effects;
 	}
 	elsif ($decision ne 'uncertain')
 	{
@@ -193,7 +193,7 @@ sub lost_results
 	my ($self) = @_;
 	my @lost;
 
-	foreach my $outcome (grep { $_->{uncertain} } @{ $self->{outcomes} })
+	foreach my $outcome (grep { $_->{uncertain} && $self->{kinds}{ $_->{kind} } eq 'black_boxed' } @{ $self->{outcomes} })
 	{
 		my $identifier = $outcome->{identifier};
 		my %noted = map { ($_->{number} => 1) } $self->of($identifier, 'anomaly');
