@@ -187,7 +187,7 @@ sub check_optimistic
 }
 
 # Results of black boxes that the sidecar got too late, and of which there is no
-# anomaly: pairs of identifier and attempt.  Only a sidecar that lives on can tell.
+# anomaly: their tasks.  Only a sidecar that lives on can tell.
 sub lost_results
 {
 	my ($self) = @_;
@@ -198,14 +198,14 @@ sub lost_results
 		my $identifier = $outcome->{identifier};
 		my %noted = map { ($_->{number} => 1) } $self->of($identifier, 'anomaly');
 
-		push @lost, map { "$identifier#$_->{attempt}" }
+		push @lost, map { $_->{task} }
 		  grep { $_->{outcome}{decision} && !$noted{ $_->{attempt} } } $self->of($identifier, 'worker answer');
 	}
 	return @lost;
 }
 
-# An anomaly is the result of a step that the workers know, and that did not count:
-# its end was unknown, or the step ended by hand.
+# An anomaly did not count: the end of its step was unknown, or the step ended by hand.
+# An outcome in it is what a worker said.  An error without one may be the sidecar's.
 sub strange_anomalies
 {
 	my ($self) = @_;
@@ -214,8 +214,10 @@ sub strange_anomalies
 
 	foreach my $anomaly (@{ $self->{anomalies} })
 	{
-		push @strange, "$anomaly->{identifier}#$anomaly->{number}.$anomaly->{step}"
-		  if $counted{ $anomaly->{task} } || !grep { $_->{task} eq $anomaly->{task} } $self->of($anomaly->{identifier}, 'worker answer');
+		my @said = grep { $_->{task} eq $anomaly->{task} && $_->{outcome} } $self->of($anomaly->{identifier}, 'worker answer');
+
+		push @strange, "$anomaly->{identifier}#$anomaly->{number}.$anomaly->{step}: $anomaly->{result}"
+		  if $counted{ $anomaly->{task} } || $anomaly->{outcome} && !@said;
 	}
 	return @strange;
 }
