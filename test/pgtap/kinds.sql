@@ -5,7 +5,7 @@ BEGIN;
 \ir ../lib/tasks.sql
 CREATE EXTENSION twtasks_kinds;
 SET twtasks.testing = on;
-SELECT plan(95);
+SELECT plan(98);
 
 CREATE FUNCTION public.regress_of(event jsonb) RETURNS text LANGUAGE sql SET search_path = pg_catalog, pg_temp
 AS $$ SELECT 'of-' || (event->>'n') $$;
@@ -193,6 +193,27 @@ SELECT pg_temp.run('BROKEN') \g /dev/null
 SELECT ok(EXISTS (SELECT FROM twtasks.outcomes WHERE identifier = 'of-105'), 'an outcome starts another kind');
 SELECT ok(NOT EXISTS (SELECT FROM twtasks.outcomes WHERE identifier = 'of-106'), 'the function may start nothing');
 SELECT matches((SELECT concat(decision, ': ', problem) FROM twtasks.outcomes WHERE identifier = 'broken-x'), '^done: invalid input', 'a reaction that fails does not undo the outcome');
+
+-- ---- items ----
+-- By a message: the function of a listener answers, with the rights of its owner.
+CREATE ROLE regress_clerk;
+GRANT USAGE ON SCHEMA twtasks TO regress_clerk;
+CREATE FUNCTION public.regress_message(message twtasks.message) RETURNS twtasks.new_task LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	PERFORM twtasks.answer_to_do('item', NULL, convert_from(message.value, 'UTF8')::jsonb);
+	RETURN NULL;
+END $$;
+SELECT twtasks.configure_kind('item', 'to_do', 'ITEM', 'item-{/n}', decide => 'public.regress_decide', answerers => '{regress_clerk}');
+SELECT twtasks.start('item', '{"n": 1}') \g /dev/null
+CREATE FUNCTION pg_temp.listen(value text) RETURNS bigint LANGUAGE sql AS $$
+	SELECT twtasks.take_messages('answers', 'answers', 0, 0, 1, messages => ARRAY[ROW('answers', 0, 0, now(), NULL, convert_to(value, 'UTF8'), NULL)::twtasks.message],
+		function => 'public.regress_message')
+$$;
+ALTER FUNCTION public.regress_message OWNER TO regress_clerk;
+SELECT lives_ok($$SELECT pg_temp.listen('{"n": 1, "decision": "yes"}')$$, 'a message answers an item');
+SELECT is((SELECT concat(decision, ' ', decided_by) FROM twtasks.outcomes WHERE identifier = 'item-1'), 'yes regress_clerk', '... in the name of the function''s owner');
+SELECT is(pg_temp.outcome('item-1')->'saw', '{"n": 1}', '... by what people read');
 
 -- ---- people ----
 SELECT twtasks.start('find', '{"n": 9}') \g /dev/null
