@@ -1,0 +1,39 @@
+--
+-- Rights on what the extensions on top of twtasks bring: everything belongs to
+-- twtasks_owner, and only what is named here is granted.
+--
+BEGIN;
+CREATE EXTENSION twtasks_events;
+CREATE EXTENSION twtasks_kinds;
+SELECT plan(8);
+
+CREATE VIEW pg_temp.function AS
+	SELECT p.* FROM pg_proc p
+	JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
+	JOIN pg_extension e ON e.oid = d.refobjid AND e.extname IN ('twtasks_events', 'twtasks_kinds');
+CREATE VIEW pg_temp.relation AS
+	SELECT c.* FROM pg_class c
+	JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e'
+	JOIN pg_extension e ON e.oid = d.refobjid AND e.extname IN ('twtasks_events', 'twtasks_kinds');
+
+SELECT is_empty($$SELECT proname FROM pg_temp.function WHERE proowner <> 'twtasks_owner'::regrole$$, 'every function belongs to twtasks_owner');
+SELECT is_empty($$SELECT relname FROM pg_temp.relation WHERE relowner <> 'twtasks_owner'::regrole$$, 'so does every table');
+SELECT is_empty($$SELECT proname FROM pg_temp.function WHERE NOT coalesce(proconfig::text ~ 'search_path=[^"]*pg_catalog, pg_temp', false) AND prosrc <> 'twt_as_owner'$$,
+	'every function fixes its search_path');
+SELECT set_eq($$SELECT f.proname::text, coalesce(r.rolname, 'PUBLIC')::text
+	FROM pg_temp.function f CROSS JOIN LATERAL aclexplode(f.proacl) a LEFT JOIN pg_roles r ON r.oid = a.grantee
+	WHERE a.grantee <> 'twtasks_owner'::regrole$$,
+	$$VALUES ('add_event', 'twtasks_producer'), ('configure_stream', 'twtasks_operator'), ('start', 'twtasks_producer'),
+		('configure_kind', 'twtasks_operator'), ('on_outcome', 'twtasks_operator'), ('decide_by_hand', 'twtasks_operator'),
+		('forget_outcomes', 'twtasks_operator'), ('read_to_do', 'PUBLIC'), ('answer_to_do', 'PUBLIC')$$,
+	'only these functions are granted');
+SELECT is_empty($$SELECT proname FROM pg_temp.function WHERE proacl IS NULL$$, 'no function has the grants of a new one');
+SELECT set_eq($$SELECT DISTINCT r.relname::text, a.privilege_type
+	FROM pg_temp.relation r CROSS JOIN LATERAL aclexplode(r.relacl) a WHERE a.grantee <> 'twtasks_owner'::regrole AND r.relowner <> a.grantee$$,
+	$$SELECT v, 'SELECT' FROM unnest('{event_streams,event_objects,broken_event_objects,kinds,reactions,outcomes,attempts,anomalies,broken_outcomes}'::text[]) v$$,
+	'only views are granted, to be read');
+SELECT is_empty($$SELECT relname FROM pg_temp.relation r CROSS JOIN LATERAL aclexplode(r.relacl) a WHERE a.grantee = 0$$, 'nothing is granted to PUBLIC');
+SELECT is((SELECT concat(rolsuper, rolcreaterole, rolcreatedb, rolcanlogin, rolreplication, rolbypassrls, (SELECT count(*) FROM pg_auth_members WHERE member = r.oid))
+	FROM pg_roles r WHERE rolname = 'twtasks_nobody'), 'ffffff0', 'twtasks_nobody may do nothing');
+SELECT * FROM finish();
+ROLLBACK;
