@@ -24,7 +24,7 @@
  *						text) returns interval, in place of delay; NULL: no more attempts
  *		on_fault		a function (event jsonb, identifier text, fault text) returns jsonb,
  *						the decision when no attempt is left; without one, or if it returns
- *						NULL, the last step is in ERROR
+ *						NULL, a person must decide: see "problem" in twtasks.outcomes
  *		on_uncertain	black_boxed only, and needed there: a function (event jsonb,
  *						identifier text, started timestamptz) returns jsonb, the decision
  *						when nobody knows how the action ended

@@ -79,14 +79,11 @@ END $$;
  *		answer for duty_follow_answers(): the end of a task must not fail, or a person
  *		would have to find out what its handler has done.
  *
- * Returns
- *		false: no attempt is left, and no function decides
- *
  * Writes		as go_on()
  */
 CREATE FUNCTION twtasks_internal.follow(
 	state twtasks.outcome, said text, fault text, told jsonb, until timestamptz)
-RETURNS boolean
+RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
@@ -94,12 +91,12 @@ BEGIN
 	IF clock_timestamp() > until THEN
 		RAISE EXCEPTION 'functions for other identifiers took too long' USING ERRCODE = 'configuration_limit_exceeded';
 	END IF;
-	RETURN twtasks_internal.go_on(state, said, fault, told);
+	PERFORM twtasks_internal.go_on(state, said, fault, told);
 EXCEPTION WHEN OTHERS OR query_canceled THEN
 	state.answer := jsonb_build_object('said', said, 'fault', fault, 'told', told);
 	state.problem := twtasks_internal.cut_message(SQLERRM);
+	state.fault := coalesce(fault, state.fault);
 	PERFORM twtasks_internal.keep_outcome(state);
-	RETURN true;
 END $$;
 
 /*
@@ -126,9 +123,6 @@ $$;
  *		Moves the identifier of an ended step on, until that time.  The caller has
  *		locked its row.
  *
- * Errors
- *		55000			no attempt is left, and no function decides: the task becomes ERROR
- *
  * Writes		twtasks.attempt, twtasks.anomaly, and as go_on()
  */
 CREATE FUNCTION twtasks_internal.end_step(ended twtasks.ended_task, until timestamptz)
@@ -149,11 +143,7 @@ BEGIN
 	SELECT * INTO end_of FROM twtasks_internal.answer_of(state.step, ended);
 	UPDATE twtasks.attempt a SET ended = end_step.ended.state_time, answer = end_of.said, fault = end_of.fault
 	WHERE a.task = ended.id;
-	-- A task in ERROR stays there for a person.
-	IF NOT twtasks_internal.follow(state, end_of.said, end_of.fault, end_of.told, until) AND ended.status <> 'ERROR' THEN
-		RAISE EXCEPTION 'no attempt is left for "%", and no function decides', state.identifier
-			USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = coalesce(end_of.fault, state.fault);
-	END IF;
+	PERFORM twtasks_internal.follow(state, end_of.said, end_of.fault, end_of.told, until);
 END $$;
 
 /*
@@ -161,9 +151,6 @@ END $$;
  *
  *		Moves identifiers on when their steps have ended, in the transaction that ends
  *		the tasks.  on_end of the types of all kinds.
- *
- * Errors
- *		55000			as end_step()
  *
  * Writes		as end_step()
  * Locks		rows of identifiers, in their order
@@ -235,10 +222,7 @@ BEGIN
 		state.problem := NULL;
 		PERFORM twtasks_internal.keep_outcome(state);
 	ELSIF FOUND OR NOT EXISTS (SELECT FROM twtasks.task t WHERE t.id = state.task) THEN
-		IF NOT twtasks_internal.follow(state, state.answer->>'said', state.answer->>'fault', state.answer->'told', 'infinity') THEN
-			state.problem := 'no attempt is left, and no function decides';
-			PERFORM twtasks_internal.keep_outcome(state);
-		END IF;
+		PERFORM twtasks_internal.follow(state, state.answer->>'said', state.answer->>'fault', state.answer->'told', 'infinity');
 	END IF;
 END $$;
 

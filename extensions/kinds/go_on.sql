@@ -79,13 +79,14 @@ END $$;
  *		Adds a step that acts, if the action is still needed and allowed.  If not,
  *		on_expiry or on_fault decides.
  *
- * Returns
- *		false: no attempt is left, and no function decides
+ * Errors
+ *		55000			no attempt is left, and no function decides; all errors of the kind's
+ *						functions
  *
  * Writes		as add_step() or leave()
  */
 CREATE FUNCTION twtasks_internal.act(known twtasks.kind, state twtasks.outcome, wanted text)
-RETURNS boolean
+RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
@@ -104,11 +105,11 @@ BEGIN
 			THEN twtasks_internal.call_function('on_fault', known.on_fault, 'jsonb', NULL,
 												state.event, state.identifier, state.fault)::jsonb END;
 		IF verdict IS NULL THEN
-			RETURN false;
+			RAISE EXCEPTION 'no attempt is left, and no function decides'
+				USING ERRCODE = 'object_not_in_prerequisite_state';
 		END IF;
 		PERFORM twtasks_internal.leave(known, state, undo, verdict);
 	END IF;
-	RETURN true;
 END $$;
 
 /*
@@ -211,16 +212,14 @@ END $$;
  *		fault			the fault; NULL: none
  *		told			the outcome that came with it; NULL: none
  *
- * Returns
- *		false: no attempt is left, and no function decides
- *
  * Errors
- *		22023			a function has made no decision; all errors of functions
+ *		22023			a function has made no decision
+ *		55000			as act(); all errors of the kind's functions
  *
  * Writes		as decide() or add_step()
  */
 CREATE FUNCTION twtasks_internal.go_on(state twtasks.outcome, said text, fault text, told jsonb)
-RETURNS boolean
+RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
@@ -237,7 +236,7 @@ BEGIN
 	END IF;
 	CASE
 	WHEN rule.does = 'act' OR rule.does = 'again' AND rule.next = 'attempt' THEN
-		RETURN twtasks_internal.act(known, state, rule.next);
+		PERFORM twtasks_internal.act(known, state, rule.next);
 	WHEN rule.does IN ('next', 'again', 'repeat') THEN
 		PERFORM twtasks_internal.add_step(known, state, rule.next);
 	WHEN rule.does IN ('decide', 'adopt') THEN
@@ -250,5 +249,4 @@ BEGIN
 	WHEN rule.does = 'settle' THEN
 		PERFORM twtasks_internal.settle(known, state, rule.next);
 	END CASE;
-	RETURN true;
 END $$;

@@ -5,7 +5,7 @@ BEGIN;
 \ir ../lib/tasks.sql
 CREATE EXTENSION twtasks_kinds;
 SET twtasks.testing = on;
-SELECT plan(98);
+SELECT plan(101);
 
 CREATE FUNCTION public.regress_of(event jsonb) RETURNS text LANGUAGE sql SET search_path = pg_catalog, pg_temp
 AS $$ SELECT 'of-' || (event->>'n') $$;
@@ -164,6 +164,16 @@ FROM twtasks.attempt a, twtasks.attempt b WHERE a.identifier = 'box-1' AND b.ide
 SELECT results_eq($$SELECT identifier, result, message, outcome FROM twtasks.anomaly$$, $$VALUES ('box-1'::text COLLATE "C", 'done', 'late', '{"decision": "sent"}'::jsonb)$$,
 	'a late result is kept, and a repeated one is not');
 SELECT is(pg_temp.outcome('box-1')->>'decision', 'unsure', 'a late result changes nothing');
+
+SELECT twtasks.configure_kind('lone', 'black_boxed', 'LONE', 'lone-{/n}', on_uncertain => 'public.regress_unsure', attempts => 1);
+SELECT twtasks.start('lone', '{"n": 1, "attempt1": {"fault": "declined"}}') \g /dev/null
+SELECT pg_temp.run('LONE');
+SELECT is((SELECT concat(decision, ' ', fault, ': ', problem) FROM twtasks.outcomes WHERE identifier = 'lone-1'),
+	' declined: no attempt is left, and no function decides', 'without on_fault a person must decide');
+SELECT is((SELECT concat(answer, ' ', fault) FROM twtasks.attempts WHERE identifier = 'lone-1'), 'fault declined', 'the answer is kept');
+SELECT twtasks.configure_kind('lone', 'black_boxed', 'LONE', 'lone-{/n}', on_uncertain => 'public.regress_unsure', attempts => 1, on_fault => 'public.regress_fault');
+SELECT twtasks_internal.duty_follow_answers() \g /dev/null
+SELECT is(pg_temp.outcome('lone-1')->>'decision', 'failed', 'on_fault may come later');
 
 -- ---- functions that fail ----
 CREATE FUNCTION public.regress_broken(event jsonb, identifier text, fault text) RETURNS jsonb LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
