@@ -100,6 +100,20 @@ EXCEPTION WHEN OTHERS OR query_canceled THEN
 END $$;
 
 /*
+ * twtasks_internal.is_decision(verdict)
+ *
+ *		Whether it is an object with the text "decision".
+ */
+CREATE FUNCTION twtasks_internal.is_decision(verdict jsonb)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT coalesce(jsonb_typeof(verdict) = 'object' AND jsonb_typeof(verdict->'decision') = 'string'
+					AND octet_length(verdict->>'decision') BETWEEN 1 AND 250, false)
+$$;
+
+/*
  * twtasks_internal.decide(state, verdict, by)
  *
  *		Gives an identifier its outcome, and starts what that starts.
@@ -119,8 +133,7 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-	IF jsonb_typeof(verdict) IS DISTINCT FROM 'object' OR jsonb_typeof(verdict->'decision') IS DISTINCT FROM 'string'
-		OR octet_length(verdict->>'decision') NOT BETWEEN 1 AND 250 THEN
+	IF NOT twtasks_internal.is_decision(verdict) THEN
 		RAISE EXCEPTION 'a decision must be an object with the text "decision"'
 			USING ERRCODE = 'invalid_parameter_value', DETAIL = format('It is %s.', coalesce(left(verdict::text, 200), 'null'));
 	END IF;

@@ -35,6 +35,28 @@ AS $$
 $$;
 
 /*
+ * twtasks_internal.said_of(step, told)
+ *
+ *		Returns the answer of a step whose handler has come to its end.  A handler that
+ *		contradicts itself, or whose decision is no text, says nothing that is known.
+ */
+CREATE FUNCTION twtasks_internal.said_of(step text, told jsonb)
+RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT CASE
+		WHEN told ? 'fault' THEN CASE WHEN told ? 'decision' OR jsonb_typeof(told->'fault') NOT IN ('string', 'number') THEN 'unknown'
+									  ELSE 'fault' END
+		WHEN step IN ('first', 'undo') THEN 'done'
+		WHEN told ? 'decision' AND NOT twtasks_internal.is_decision(told) THEN 'unknown'
+		WHEN step = 'find' THEN CASE WHEN told->'found' = 'false' THEN CASE WHEN told ? 'decision' THEN 'unknown' ELSE 'not_found' END
+									 WHEN told ? 'decision' THEN 'decided' ELSE 'unknown' END
+		WHEN step = 'look' THEN twtasks_internal.looked(told)
+		ELSE 'decided' END
+$$;
+
+/*
  * twtasks_internal.answer_of(step, ended)
  *
  *		Reads the end of a step's task.
@@ -52,18 +74,21 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
 	told := coalesce(ended.outcome, '{}');
+	-- Many languages write null for what is not there.
+	told := told - ARRAY(SELECT m FROM unnest('{fault,decision}'::text[]) m WHERE told->m = 'null');
 	said := CASE
 		-- A task that expires has never run; a person fails only what has.
 		WHEN ended.status = 'FAILED' AND ended.tries = 0 THEN 'expired'
 		WHEN ended.status = 'CANCELLED' AND ended.tries > 0 THEN 'cut_off'
 		WHEN ended.status IN ('FAILED', 'CANCELLED') THEN 'given_up'
-		WHEN told ? 'fault' THEN 'fault'
-		WHEN ended.status = 'ERROR' THEN 'unknown'
-		WHEN step = 'find' THEN CASE WHEN told->'found' = 'false' THEN 'not_found' WHEN told ? 'decision' THEN 'decided' ELSE 'unknown' END
-		WHEN step = 'look' THEN twtasks_internal.looked(told)
-		WHEN step IN ('first', 'undo') THEN 'done'
-		ELSE 'decided' END;
-	fault := CASE said WHEN 'fault' THEN coalesce(told->>'fault', 'fault')
+		WHEN ended.status = 'ERROR' AND NOT told ? 'fault' THEN 'unknown'
+		ELSE twtasks_internal.said_of(step, told) END;
+	-- An earlier run of this task may have acted.
+	IF said IN ('expired', 'given_up') AND EXISTS (
+		SELECT FROM twtasks.attempt a WHERE a.task = ended.id AND a.answer IN ('unknown', 'cut_off')) THEN
+		said := CASE said WHEN 'expired' THEN 'unknown' ELSE 'cut_off' END;
+	END IF;
+	fault := CASE said WHEN 'fault' THEN told->>'fault'
 					   WHEN 'unknown' THEN coalesce(ended.error, ended.message, format('step %s gave no answer that is known', step)) END;
 	IF said IN ('given_up', 'cut_off') THEN
 		told := jsonb_build_object('decision', lower(ended.status::text));
@@ -152,6 +177,9 @@ END $$;
  *		Moves identifiers on when their steps have ended, in the transaction that ends
  *		the tasks.  on_end of the types of all kinds.
  *
+ * Errors
+ *		40001			the time is over, which a lock on a table of kinds can cause
+ *
  * Writes		as end_step()
  * Locks		rows of identifiers, in their order
  * Wakes		after commit one sidecar
@@ -174,6 +202,10 @@ BEGIN
 	FOREACH task IN ARRAY ended LOOP
 		PERFORM twtasks_internal.end_step(task, until);
 	END LOOP;
+EXCEPTION WHEN query_canceled OR lock_not_available THEN
+	-- With any other error the tasks would be in ERROR, and their outcomes lost.
+	RAISE EXCEPTION 'identifiers are locked, or the time is over' USING ERRCODE = 'serialization_failure',
+		DETAIL = SQLERRM, HINT = 'The results can be reported again.';
 END $$;
 
 /*
