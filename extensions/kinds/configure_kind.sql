@@ -47,8 +47,8 @@
  *						of the database nor a member of twtasks_owner
  *		42704			a role does not exist
  *		42883			a function does not exist
- *		55000			the type is another kind's or has another on_end function, or the
- *						kind cannot change while identifiers are undecided
+ *		55000			the type is another kind's or has another on_end function, or kind
+ *						and type cannot change while identifiers are undecided
  *
  * Writes		twtasks.kind, twtasks.type_policy, twtasks.policy_audit
  * Locks		twtasks.kind in SHARE ROW EXCLUSIVE mode, which lets others read
@@ -223,6 +223,36 @@ CREATE TRIGGER keep_step_policy BEFORE UPDATE OR DELETE ON twtasks.type_policy
 ALTER TRIGGER keep_step_policy ON twtasks.type_policy DEPENDS ON EXTENSION twtasks_kinds;
 
 /*
+ * twtasks_internal.keep_step_ended()
+ *
+ *		Refuses to reopen a step: its identifier has gone on, so it would act beside
+ *		the next step.
+ *
+ * Errors
+ *		55000			the task is a step
+ */
+CREATE FUNCTION twtasks_internal.keep_step_ended()
+RETURNS trigger
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	step twtasks.attempt;
+BEGIN
+	SELECT a.* INTO step FROM twtasks.attempt a WHERE a.task = NEW.task_id;
+	IF FOUND THEN
+		RAISE EXCEPTION 'step "%" of "%" cannot be reopened', step.step, step.identifier
+			USING ERRCODE = 'object_not_in_prerequisite_state',
+				DETAIL = format('Its kind "%s" has gone on from task %s.', step.kind, step.task),
+				HINT = 'To reopen many tasks, name types that belong to no kind.';
+	END IF;
+	RETURN NEW;
+END $$;
+CREATE TRIGGER keep_step_ended BEFORE INSERT ON twtasks.audit
+	FOR EACH ROW WHEN (NEW.action = 'reopen') EXECUTE FUNCTION twtasks_internal.keep_step_ended();
+ALTER TRIGGER keep_step_ended ON twtasks.audit DEPENDS ON EXTENSION twtasks_kinds;
+
+/*
  * twtasks_internal.configure_kind_as_owner(given)
  *
  *		Does the work of configure_kind(), whose parameters are the columns of the row.
@@ -250,9 +280,9 @@ BEGIN
 		RAISE EXCEPTION 'type "%" is used by another kind or has another on_end function', given.type
 			USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'Give the kind a type of its own.';
 	END IF;
-	IF before.kind <> given.kind
+	IF (before.kind <> given.kind OR before.type <> given.type)
 		AND EXISTS (SELECT FROM twtasks.outcome o WHERE o.kind = given.name AND o.decided IS NULL) THEN
-		RAISE EXCEPTION 'kind "%" cannot become %', given.name, given.kind
+		RAISE EXCEPTION 'kind "%" cannot become % of type "%"', given.name, given.kind, given.type
 			USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = 'Some of its identifiers are undecided.';
 	END IF;
 	DELETE FROM twtasks.kind k WHERE k.name = given.name;

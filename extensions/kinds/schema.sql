@@ -128,6 +128,8 @@ CREATE TABLE twtasks.anomaly (
 	message			text,						-- ... and its message
 	outcome			jsonb						-- ... and its outcome
 );
+-- The same result may come twice, so no columns are a key.
+ALTER TABLE twtasks.anomaly REPLICA IDENTITY FULL;
 CREATE INDEX anomaly_identifier ON twtasks.anomaly (kind, identifier);
 COMMENT ON TABLE twtasks.anomaly IS 'Results that came after they were given up; a person should compare them with the outcome';
 

@@ -41,4 +41,4 @@ CREATE VIEW twtasks.broken_outcomes AS
 	SELECT o.kind, o.identifier, 'its kind is not configured'
 	FROM twtasks.outcome o
 	WHERE o.decided IS NULL AND NOT EXISTS (SELECT FROM twtasks.kind k WHERE k.name = o.kind);
-COMMENT ON VIEW twtasks.broken_outcomes IS 'Identifiers that break an invariant; empty, unless tables were changed by hand or steps were reopened';
+COMMENT ON VIEW twtasks.broken_outcomes IS 'Identifiers that break an invariant; empty, unless tables were changed by hand';
