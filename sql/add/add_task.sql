@@ -32,8 +32,9 @@
  *		42704		twtasks.refuse_unknown_types is on, and the type is not known
  *		54000		data, payload and context exceed twtasks.max_payload
  *		25006		read-only transaction, or a standby
- *		42501		the calling role may not add this type (see allow_type()), or the
- *					call is within a security-restricted operation, such as ANALYZE
+ *		42501		the calling role may not add this type (see allow_type()), the type
+ *					is an extension's, or the call is within a security-restricted
+ *					operation, such as ANALYZE
  *
  * Writes		twtasks.task, twtasks.unique_key (with a key or an id)
  * Locks		row locks only; a duplicate waits for the other transaction

@@ -58,7 +58,7 @@ add_one(FunctionCallInfo fcinfo, NewTask *task, const char *role)
 
 	store_check();				/* before we read policies */
 	check_new_task(task);
-	allowed_check(task->type, role);
+	allowed_check_add(task->type, role);
 
 	plan_begin();
 	store = store_begin(role);
@@ -155,7 +155,7 @@ check_all(Batch *batch, const char *role)
 		batch->number = i + 1;
 		CHECK_FOR_INTERRUPTS();
 		check_new_task(&batch->tasks[i]);
-		allowed_check(batch->tasks[i].type, role);
+		allowed_check_add(batch->tasks[i].type, role);
 	}
 }
 

@@ -15,6 +15,7 @@
 #include "base/caller.h"
 #include "base/table_cache.h"
 #include "common/pattern.h"
+#include "policy/policy.h"
 
 typedef struct Rule
 {
@@ -81,6 +82,31 @@ allowed_check(const char *type, const char *role)
 			 errdetail("Pattern \"%s\" is allowed for roles of which \"%s\" is no member.", pattern, role),
 			 errhint("An administrator can say: SELECT twtasks.allow_type(%s, %s).",
 					 quote_literal_cstr(pattern), quote_literal_cstr(role))));
+}
+
+/* Functions for on_end in our inner schema are those of extensions. */
+static const char *
+own_function(const char *type)
+{
+	static const char inner[] = "twtasks_internal.";
+	const char *on_end = policy_any_on_end() ? policy_find(type)->on_end : NULL;
+
+	return on_end != NULL && strncmp(on_end, inner, strlen(inner)) == 0 ? on_end : NULL;
+}
+
+void
+allowed_check_add(const char *type, const char *role)
+{
+	const char *function = own_function(type);
+
+	if (function == NULL)
+		allowed_check(type, role);
+	else if (!caller_is_owner())
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied to add tasks of type \"%s\" by hand", type),
+				 errdetail("An extension adds these tasks, and its function \"%s\" hears of their ends.", function),
+				 errhint("Use the extension's function, such as twtasks.add_event() or twtasks.start().")));
 }
 
 PG_FUNCTION_INFO_V1(twt_check_allowed);

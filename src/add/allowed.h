@@ -24,4 +24,11 @@ extern void allowed_init(void);
  */
 extern void allowed_check(const char *type, const char *role);
 
+/*
+ * The same for a task that is to be added.  An extension asks for rights itself,
+ * and adds the tasks of its own types as our owner: nobody else may, since its
+ * on_end function would take any task for one of them.
+ */
+extern void allowed_check_add(const char *type, const char *role);
+
 #endif							/* TWT_ALLOWED_H */

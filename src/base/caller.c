@@ -26,9 +26,10 @@ typedef struct Caller
 {
 	Oid			role;			/* InvalidOid: none is noted */
 	Oid			owner;			/* role as which the function acts */
+	bool		is_nested;		/* the owner's own code called */
 } Caller;
 
-static Caller caller = {InvalidOid, InvalidOid};
+static Caller caller = {InvalidOid, InvalidOid, false};
 
 /* A parallel worker lacks the note of its leader, but may run as the owner. */
 Oid
@@ -41,6 +42,12 @@ caller_role(void)
 	if (OidIsValid(caller.role) && GetUserId() == caller.owner)
 		return caller.role;
 	return GetUserId();
+}
+
+bool
+caller_is_owner(void)
+{
+	return OidIsValid(caller.role) && GetUserId() == caller.owner && caller.is_nested;
 }
 
 static void
@@ -78,13 +85,14 @@ Datum
 caller_act_as_owner(FunctionCallInfo fcinfo, PGFunction act)
 {
 	Caller		outer = caller;
-	Caller		now = {caller_role(), owner_of(fcinfo->flinfo->fn_oid)};
+	Caller		now = {caller_role(), owner_of(fcinfo->flinfo->fn_oid), false};
 	Oid			save_user;
 	int			save_context;
 	Datum		result;
 
 	refuse_restricted();
 	GetUserIdAndSecContext(&save_user, &save_context);
+	now.is_nested = save_user == now.owner;
 	SetUserIdAndSecContext(now.owner, save_context | SECURITY_LOCAL_USERID_CHANGE);
 	caller = now;
 	PG_TRY();

@@ -29,6 +29,12 @@
 extern Oid	caller_role(void);
 
 /*
+ * Whether the current function was called by code that runs as our owner: by
+ * ourselves, in whose name ever.
+ */
+extern bool caller_is_owner(void);
+
+/*
  * Calls act with these arguments as the owner of the function that fcinfo is
  * for.  Raises 42501 within a security-restricted operation, such as ANALYZE:
  * there the author of an index expression would pass for the caller.

@@ -5,7 +5,7 @@
 BEGIN;
 \ir ../lib/tasks.sql
 CREATE EXTENSION twtasks_events;
-SELECT plan(65);
+SELECT plan(67);
 
 -- ---- streams ----
 CREATE FUNCTION public.regress_other(ended twtasks.ended_task[]) RETURNS void LANGUAGE sql
@@ -162,5 +162,15 @@ SELECT pg_temp.started();
 SELECT cmp_ok((SELECT (events -> 0 ->> 'id')::bigint FROM pg_temp.heads WHERE object = 's'), '>', 1000000::bigint,
 	'after a promotion ids are far above those that may have been sent');
 
+-- ---- rights ----
+SELECT throws_ok($$SELECT twtasks.add_task('WORKS')$$, '42501', NULL, 'nobody adds a head by hand');
+CREATE ROLE regress_writer;
+GRANT twtasks_producer TO regress_writer;
+SELECT twtasks.allow_type('WORKS', 'regress_writer') \g /dev/null
+SET ROLE regress_writer;
+SELECT twtasks.add_event('works', 'restricted', '1') \g /dev/null
+RESET ROLE;
+SELECT twtasks_internal.start_events() \g /dev/null
+SELECT ok((SELECT head IS NOT NULL FROM twtasks.event_objects WHERE object = 'restricted'), 'a type that is restricted gets its heads');
 SELECT * FROM finish();
 ROLLBACK;

@@ -5,7 +5,7 @@ BEGIN;
 \ir ../lib/tasks.sql
 CREATE EXTENSION twtasks_kinds;
 SET twtasks.testing = on;
-SELECT plan(101);
+SELECT plan(104);
 
 CREATE FUNCTION public.regress_of(event jsonb) RETURNS text LANGUAGE sql SET search_path = pg_catalog, pg_temp
 AS $$ SELECT 'of-' || (event->>'n') $$;
@@ -224,6 +224,22 @@ ALTER FUNCTION public.regress_message OWNER TO regress_clerk;
 SELECT lives_ok($$SELECT pg_temp.listen('{"n": 1, "decision": "yes"}')$$, 'a message answers an item');
 SELECT is((SELECT concat(decision, ' ', decided_by) FROM twtasks.outcomes WHERE identifier = 'item-1'), 'yes regress_clerk', '... in the name of the function''s owner');
 SELECT is(pg_temp.outcome('item-1')->'saw', '{"n": 1}', '... by what people read');
+
+-- ---- rights ----
+SELECT throws_ok($$SELECT twtasks.add_task('FIND', '{"step": "attempt"}')$$, '42501', NULL, 'nobody adds a step by hand');
+CREATE ROLE regress_app;
+GRANT twtasks_producer TO regress_app;
+CREATE ROLE regress_payer;
+SELECT twtasks.allow_type('FIND', 'regress_payer') \g /dev/null
+SET ROLE regress_app;
+SELECT throws_ok($$SELECT twtasks.start('find', '{"n": 50}')$$, '42501', NULL, 'a role starts a kind if it may add tasks of its type');
+RESET ROLE;
+GRANT regress_payer TO regress_app;
+SET ROLE regress_app;
+SELECT twtasks.start('find', '{"n": 50, "find1": {"found": false}, "attempt1": {}}') \g /dev/null
+RESET ROLE;
+SELECT pg_temp.run('FIND');
+SELECT is(pg_temp.outcome('find-50')->>'decision', 'done', 'the later steps need no such right');
 
 -- ---- people ----
 SELECT twtasks.start('find', '{"n": 9}') \g /dev/null
