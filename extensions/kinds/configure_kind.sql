@@ -51,7 +51,8 @@
  *						and type cannot change while identifiers are undecided
  *
  * Writes		twtasks.kind, twtasks.type_policy, twtasks.policy_audit
- * Locks		twtasks.kind in SHARE ROW EXCLUSIVE mode, which lets others read
+ * Locks		twtasks.kind in SHARE ROW EXCLUSIVE mode, which lets others read; if kind or
+ *				type change, in EXCLUSIVE mode, for which start() waits
  * Wakes		every sidecar, to read the configuration again
  * Example		SELECT twtasks.configure_kind('refund', 'pessimistic', 'REFUND', 'refund-{/payment}', attempts => 5);
  */
@@ -253,6 +254,24 @@ CREATE TRIGGER keep_step_ended BEFORE INSERT ON twtasks.audit
 ALTER TRIGGER keep_step_ended ON twtasks.audit DEPENDS ON EXTENSION twtasks_kinds;
 
 /*
+ * twtasks_internal.has_undecided(name)
+ *
+ *		Whether a kind has undecided identifiers.  Transactions that have started some
+ *		are waited for; no others start until this one ends.
+ *
+ * Locks		twtasks.kind in EXCLUSIVE mode, which lets others read
+ */
+CREATE FUNCTION twtasks_internal.has_undecided(name text)
+RETURNS boolean
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	LOCK TABLE twtasks.kind IN EXCLUSIVE MODE;
+	RETURN EXISTS (SELECT FROM twtasks.outcome o WHERE o.kind = name AND o.decided IS NULL);
+END $$;
+
+/*
  * twtasks_internal.configure_kind_as_owner(given)
  *
  *		Does the work of configure_kind(), whose parameters are the columns of the row.
@@ -281,7 +300,7 @@ BEGIN
 			USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'Give the kind a type of its own.';
 	END IF;
 	IF (before.kind <> given.kind OR before.type <> given.type)
-		AND EXISTS (SELECT FROM twtasks.outcome o WHERE o.kind = given.name AND o.decided IS NULL) THEN
+		AND twtasks_internal.has_undecided(given.name) THEN
 		RAISE EXCEPTION 'kind "%" cannot become % of type "%"', given.name, given.kind, given.type
 			USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = 'Some of its identifiers are undecided.';
 	END IF;

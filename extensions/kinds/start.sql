@@ -105,6 +105,9 @@ DECLARE
 	state twtasks.outcome;
 	is_decided boolean;
 BEGIN
+	-- configure_kind() waits for this before it gives the name another machine.
+	LOCK TABLE twtasks.kind IN ROW SHARE MODE;
+	known := twtasks_internal.kind_named(known.name);
 	PERFORM twtasks_internal.check_started_event(known, event);
 	wanted := twtasks_internal.identifier_of(known, event);
 	LOOP
