@@ -15,7 +15,8 @@
  *						event, or a function (event jsonb) returns text
  *		expires			no action begins later than this after start(); NULL: no limit
  *		still_needed	a function (event jsonb, identifier text) returns boolean, asked
- *						before each action; NULL: actions are needed until they expire
+ *						when an action is planned, which is before its back-off; NULL:
+ *						actions are needed until they expire
  *		on_expiry		a function (event jsonb, identifier text) returns jsonb, the
  *						decision for what is no longer needed; NULL: {"decision": "expired"}
  *		attempts		most attempts of the action: 1 is at most once; NULL: any number
