@@ -97,5 +97,8 @@ INSERT INTO twtasks_internal.kind_rule (kind, step, answer, does, next) VALUES
 
 	('to_do',		'start',	'started',		'next',		'answer'),
 	('to_do',		'answer',	'decided',		'decide',	NULL),
+	('to_do',		'answer',	'fault',		'repeat',	'answer'),
+	('to_do',		'answer',	'unknown',		'repeat',	'answer'),
 	('to_do',		'answer',	'expired',		'expire',	NULL),
-	('to_do',		'answer',	'given_up',		'decide',	NULL);
+	('to_do',		'answer',	'given_up',		'decide',	NULL),
+	('to_do',		'answer',	'cut_off',		'decide',	NULL);

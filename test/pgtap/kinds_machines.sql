@@ -111,8 +111,11 @@ INSERT INTO expected (kind, step, answer, follows) VALUES
 	('optimistic',	'undo',		'cut_off',		'= cancelled'),
 	('to_do',		'start',	'started',		'answer 1/0'),
 	('to_do',		'answer',	'decided',		'= paid'),
+	('to_do',		'answer',	'fault',		'answer 2/0'),
+	('to_do',		'answer',	'unknown',		'answer 2/0'),
 	('to_do',		'answer',	'expired',		'= expired'),
-	('to_do',		'answer',	'given_up',		'= cancelled');
+	('to_do',		'answer',	'given_up',		'= cancelled'),
+	('to_do',		'answer',	'cut_off',		'= cancelled');
 
 SELECT plan(6 + (SELECT count(*)::integer FROM expected));
 SELECT set_eq('SELECT kind::text, step, answer FROM twtasks_internal.kind_rule', 'SELECT kind, step, answer FROM expected',
