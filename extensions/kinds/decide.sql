@@ -92,10 +92,11 @@ BEGIN
 			PERFORM twtasks_internal.start_kind(twtasks_internal.kind_named(reaction.then_kind), wanted);
 		END IF;
 	END LOOP;
-	UPDATE twtasks.outcome o SET reacted = true, problem = NULL
+	UPDATE twtasks.outcome o SET reacted = true, due = NULL, problem = NULL
 	WHERE o.kind = state.kind AND o.identifier = state.identifier AND NOT o.reacted;
 EXCEPTION WHEN OTHERS OR query_canceled THEN
-	UPDATE twtasks.outcome o SET reacted = false, problem = twtasks_internal.cut_message(SQLERRM)
+	UPDATE twtasks.outcome o
+	SET reacted = false, problem = twtasks_internal.cut_message(SQLERRM), due = twtasks.clock() + interval '3 s'
 	WHERE o.kind = state.kind AND o.identifier = state.identifier;
 END $$;
 

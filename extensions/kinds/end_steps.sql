@@ -49,6 +49,8 @@ AS $$
 		WHEN told ? 'fault' THEN CASE WHEN told ? 'decision' OR jsonb_typeof(told->'fault') NOT IN ('string', 'number') THEN 'unknown'
 									  ELSE 'fault' END
 		WHEN step IN ('first', 'undo') THEN 'done'
+		-- answer_to_do() alone answers an item, by contract and decide.
+		WHEN step = 'answer' THEN 'unknown'
 		WHEN told ? 'decision' AND NOT twtasks_internal.is_decision(told) THEN 'unknown'
 		WHEN step = 'find' THEN CASE WHEN told->'found' = 'false' THEN CASE WHEN told ? 'decision' THEN 'unknown' ELSE 'not_found' END
 									 WHEN told ? 'decision' THEN 'decided' ELSE 'unknown' END
@@ -120,6 +122,7 @@ BEGIN
 EXCEPTION WHEN OTHERS OR query_canceled THEN
 	state.answer := jsonb_build_object('said', said, 'fault', fault, 'told', told);
 	state.problem := twtasks_internal.cut_message(SQLERRM);
+	state.due := twtasks.clock() + interval '3 s';
 	state.fault := coalesce(fault, state.fault);
 	PERFORM twtasks_internal.keep_outcome(state);
 END $$;
@@ -276,14 +279,19 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
 	until CONSTANT timestamptz := clock_timestamp() + interval '200 ms';
+	has_solved boolean := false;
 	state twtasks.outcome;
 BEGIN
-	-- In any order, so that functions which fail or are slow do not hide the others.
+	-- A problem that stays goes behind the others.
 	FOR state IN
-		SELECT o.* FROM twtasks.outcome o WHERE o.problem IS NOT NULL ORDER BY random() FOR UPDATE SKIP LOCKED
+		SELECT o.* FROM twtasks.outcome o WHERE o.problem IS NOT NULL AND o.due <= twtasks.clock()
+		ORDER BY o.due LIMIT 1000 FOR UPDATE SKIP LOCKED
 	LOOP
 		PERFORM twtasks_internal.follow_again(state);
+		has_solved := has_solved OR EXISTS (
+			SELECT FROM twtasks.outcome o
+			WHERE o.kind = state.kind AND o.identifier = state.identifier AND o.problem IS NULL);
 		EXIT WHEN clock_timestamp() > until;
 	END LOOP;
-	RETURN 3000;
+	RETURN CASE WHEN has_solved THEN 0 ELSE 3000 END;
 END $$;

@@ -71,7 +71,7 @@ CREATE TABLE twtasks.outcome (
 	started			timestamptz NOT NULL,		-- Time of start()
 	expires			timestamptz,				-- No action begins after it; NULL: none
 	decided			timestamptz,				-- Time of the decision; NULL: undecided
-	due				timestamptz,				-- Time from which the step may run; NULL: at once
+	due				timestamptz,				-- Time from which the step may run, or a problem is looked at again; NULL: at once
 	until			timestamptz,				-- Time at which another's first step expires
 	task			uuid,						-- Task of the last step; NULL: none yet
 	attempt			integer NOT NULL DEFAULT 0,	-- Number of the last attempt, the fencing token
@@ -93,10 +93,10 @@ CREATE TABLE twtasks.outcome (
 	decision		text,						-- The decision; NULL: undecided
 	outcome			jsonb,						-- ... and all that was decided
 	decided_by		text,						-- Role of the person who decided; NULL: no person
-	CONSTRAINT outcome_pkey PRIMARY KEY (kind, identifier)
+	CONSTRAINT outcome_pkey PRIMARY KEY (identifier, kind)
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
 CREATE INDEX outcome_task ON twtasks.outcome (task) WHERE task IS NOT NULL;
-CREATE INDEX outcome_problem ON twtasks.outcome (kind, identifier) WHERE problem IS NOT NULL;
+CREATE INDEX outcome_problem ON twtasks.outcome (due) WHERE problem IS NOT NULL;
 CREATE INDEX outcome_undecided ON twtasks.outcome (kind, started) WHERE decided IS NULL;
 COMMENT ON TABLE twtasks.outcome IS 'Identifiers that were started, one row each: how far they are, and their outcome';
 
@@ -113,7 +113,7 @@ CREATE TABLE twtasks.attempt (
 	fault			text,						-- The fault; NULL: none
 	CONSTRAINT attempt_pkey PRIMARY KEY (task)
 ) WITH (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
-CREATE INDEX attempt_identifier ON twtasks.attempt (kind, identifier, number);
+CREATE INDEX attempt_identifier ON twtasks.attempt (identifier, kind, number);
 COMMENT ON TABLE twtasks.attempt IS 'Steps of identifiers, and how they ended';
 
 CREATE TABLE twtasks.anomaly (

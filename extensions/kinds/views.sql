@@ -12,7 +12,7 @@ COMMENT ON VIEW twtasks.reactions IS 'Kinds that outcomes start; see on_outcome(
 
 CREATE VIEW twtasks.outcomes AS
 	SELECT o.kind, o.identifier, o.step, o.attempt, o.task, t.status, o.due, o.started, o.expires,
-		   o.decided, o.decision, o.decided_by, o.uncertain, o.fault, coalesce(o.problem, t.error) AS problem
+		   o.decided, o.decision, o.decided_by, o.uncertain, o.fault, o.problem, t.error
 	FROM twtasks.outcome o
 	LEFT JOIN twtasks.task t ON t.id = o.task AND o.decided IS NULL;
 COMMENT ON VIEW twtasks.outcomes IS 'Identifiers: the step under way with its task, or the decision';

@@ -40,7 +40,9 @@ DECLARE
 	task twtasks.task;
 BEGIN
 	PERFORM twtasks.start(kind, jsonb_build_object('n', n));
-	IF step <> 'start' THEN
+	IF kind = 'to_do' AND answer = 'decided' THEN
+		PERFORM twtasks.answer_to_do(kind, 'x-' || n, '{"decision": "paid"}');
+	ELSIF step <> 'start' THEN
 		UPDATE twtasks.outcome o SET step = follow.step WHERE o.kind = follow.kind AND o.identifier = 'x-' || n;
 		SELECT t.* INTO task FROM twtasks.outcome o JOIN twtasks.task t ON t.id = o.task
 		WHERE o.kind = follow.kind AND o.identifier = 'x-' || n;
