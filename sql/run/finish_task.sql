@@ -9,8 +9,9 @@
  *		result			'done', 'delete', 'retry', 'repeat' or 'error', as in
  *						finish_tasks()
  *		message			text kept with the task, or NULL
- *		delay			for retry and repeat: the wait; NULL: none.  No policy and no limit
- *						of tries applies
+ *		delay			for retry and repeat: the wait; NULL: none.  No limit of tries
+ *						applies; where the type's policy for retries is "none", both mean
+ *						error
  *		outcome			for the function of on_end: a JSON object of at most 8,192 bytes
  *						as text, or NULL
  *
@@ -62,6 +63,11 @@ BEGIN
 	END IF;
 	PERFORM twtasks_internal.check_outcome(outcome);
 	PERFORM FROM twtasks.task t WHERE t.id = finish_task.id FOR UPDATE;
+	-- Types that must not be tried twice say so in their policy.
+	IF result IN ('retry', 'repeat')
+		AND (SELECT (twtasks.policy_of(t.type)).retry = '"none"' FROM twtasks.task t WHERE t.id = finish_task.id) THEN
+		result := 'error';
+	END IF;
 	SELECT 'changed', f.version, f.status INTO finished
 	FROM twtasks_internal.finish_tasks(
 		ARRAY[id], ARRAY[version], ARRAY[result],

@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(30);
+SELECT plan(32);
 
 -- A task that its handler has accepted.
 CREATE FUNCTION pg_temp.accepted(n integer, rule twtasks.stuck_rule DEFAULT 'error') RETURNS uuid
@@ -17,7 +17,7 @@ $$;
 CREATE FUNCTION pg_temp.said(n integer, v bigint DEFAULT 1, result text DEFAULT 'done', message text DEFAULT NULL, delay interval DEFAULT NULL) RETURNS text
 LANGUAGE sql
 AS $$ SELECT concat_ws(' ', f.result, f.version, f.status) FROM twtasks.finish_task(pg_temp.id(n), v, result, message, delay) f $$;
-SELECT pg_temp.accepted(n) FROM generate_series(1, 8) n \g /dev/null
+SELECT pg_temp.accepted(n) FROM generate_series(1, 10) n \g /dev/null
 
 -- Each result.
 SELECT is(pg_temp.said(1, message => 'well'), 'changed 2 DONE', 'finish_task() finishes an accepted task as done');
@@ -33,6 +33,11 @@ SELECT is(pg_temp.said(6, result => 'retry'), 'changed 2 WAITING', 'a retry may 
 SELECT is((SELECT next_event_time - state_time FROM twtasks.task WHERE id = pg_temp.id(6)), interval '0', 'a retry without a delay is due at once');
 SELECT is(pg_temp.said(7, result => 'retry', delay => '10000 years'), 'changed 2 WAITING', 'a retry may have an enormous delay');
 SELECT cmp_ok((SELECT extract(year FROM next_event_time) FROM twtasks.task WHERE id = pg_temp.id(7)), '<', extract(year FROM clock_timestamp()) + 102, 'an enormous delay is cut');
+
+SELECT twtasks.configure_type(t.type, retry => '"none"') FROM twtasks.task t WHERE t.id = pg_temp.id(9) \g /dev/null
+SELECT is(pg_temp.said(9, result => 'retry'), 'changed 2 ERROR', 'where the policy allows no retry, a retry is an error');
+SELECT is(pg_temp.said(10, result => 'repeat'), 'changed 2 ERROR', '... and so is a repeat');
+SELECT twtasks.drop_type_policy(t.type) FROM twtasks.task t WHERE t.id = pg_temp.id(9) \g /dev/null
 
 -- Too late, twice, never.
 SELECT is(pg_temp.said(1), 'wrong_version 2 DONE', 'a task cannot be finished twice');
