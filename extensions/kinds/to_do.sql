@@ -148,7 +148,6 @@ CREATE FUNCTION twtasks_internal.decide_alone(known twtasks.kind, read_model jso
 RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
-SET transaction_read_only = on
 AS $$
 DECLARE
 	verdict jsonb;

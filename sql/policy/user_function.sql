@@ -26,7 +26,7 @@ AS 'MODULE_PATHNAME', 'twt_check_function_of';
  *		purpose			for messages
  *		function		name with its schema
  *		result			type that the function must return
- *		as_role			role with whose rights it runs; NULL: its owner
+ *		as_role			role with whose rights it runs, without writing; NULL: its owner
  *		args			at least one; a literal needs a cast
  *
  * Returns
@@ -36,6 +36,7 @@ AS 'MODULE_PATHNAME', 'twt_check_function_of';
  * Errors
  *		42883			no function of that name has the right signature
  *		22004			purpose, function or result is NULL
+ *		25006			as_role is given and the function writes
  *		22023			as_role is given and the function is SECURITY DEFINER; all errors
  *						of the function
  */

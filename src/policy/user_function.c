@@ -7,6 +7,7 @@
  */
 #include "base/twtasks.h"
 
+#include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
@@ -215,6 +216,19 @@ invoke_as(Oid role, FunctionCallInfo call)
 	return result;
 }
 
+/* After an error the end of the (sub)transaction restores the flag. */
+static Datum
+invoke_confined(Oid role, FunctionCallInfo call)
+{
+	bool		was_read_only = XactReadOnly;
+	Datum		result;
+
+	XactReadOnly = true;
+	result = invoke_as(role, call);
+	XactReadOnly = was_read_only;
+	return result;
+}
+
 Datum
 user_function_call(const Signature *signature, const char *name, Oid role,
 				   const NullableDatum *args, bool *isnull)
@@ -223,8 +237,10 @@ user_function_call(const Signature *signature, const char *name, Oid role,
 	HeapTuple	tuple = require_function(signature, name);
 	FmgrInfo	flinfo;
 	bool		has_null = false;
+	bool		is_confined;
 	Datum		result;
 
+	is_confined = OidIsValid(role);
 	role = role_of(tuple, name, role);
 	fmgr_info(((Form_pg_proc) GETSTRUCT(tuple))->oid, &flinfo);
 	ReleaseSysCache(tuple);
@@ -238,7 +254,7 @@ user_function_call(const Signature *signature, const char *name, Oid role,
 	*isnull = has_null && flinfo.fn_strict;
 	if (*isnull)
 		return (Datum) 0;
-	result = invoke_as(role, call);
+	result = is_confined ? invoke_confined(role, call) : invoke_as(role, call);
 	*isnull = call->isnull;
 	return result;
 }

@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(30);
+SELECT plan(32);
 CREATE SCHEMA app;
 CREATE ROLE regress_author;
 CREATE ROLE regress_powerless;
@@ -75,6 +75,17 @@ SELECT throws_ok($$SELECT twtasks_internal.call_function('p', 'app.definer', 'te
 SELECT is(twtasks_internal.call_function('p', 'app.definer', 'text', NULL, '{}'::jsonb), 'regress_author', 'without a role it may be SECURITY DEFINER');
 SELECT throws_ok($$SELECT twtasks_internal.call_function('p', 'app.becomes', 'text', 'regress_powerless', '{}'::jsonb)$$, '42501', NULL, 'the function cannot become another role');
 RESET ROLE;
+
+-- ... that may write, but not here
+RESET ROLE;
+CREATE TABLE app.notes (t text);
+GRANT INSERT ON app.notes TO PUBLIC;
+GRANT USAGE ON SCHEMA app TO PUBLIC;
+CREATE FUNCTION app.notes_it(given jsonb) RETURNS text
+LANGUAGE sql SET search_path = app, pg_temp
+AS $$ INSERT INTO notes VALUES ('x') RETURNING t $$;
+SELECT throws_ok($$SELECT twtasks_internal.call_function('p', 'app.notes_it', 'text', 'regress_powerless', '{}'::jsonb)$$, '25006', NULL, 'a function that runs as another role cannot write');
+SELECT lives_ok($$INSERT INTO app.notes VALUES ('y')$$, 'its caller still can');
 
 -- the lock of the node
 SELECT pg_temp.node() \g /dev/null
