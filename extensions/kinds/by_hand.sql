@@ -43,6 +43,45 @@ BEGIN
 END $$;
 
 /*
+ * twtasks.close_anomalies(name, identifier, reason)
+ *
+ *		Closes the open anomalies of an identifier, after a person has compared them
+ *		with its outcome.
+ *
+ * Parameters
+ *		name, identifier	the kind and the identifier
+ *		reason				what was found
+ *
+ * Returns
+ *		number of anomalies
+ *
+ * Errors
+ *		22004			a parameter is NULL
+ *		42704			the kind is not configured
+ *
+ * Writes		twtasks.anomaly
+ * Example		SELECT twtasks.close_anomalies('fax', 'fax-17', 'the client has it');
+ */
+CREATE FUNCTION twtasks.close_anomalies(name text, identifier text, reason text)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	known CONSTANT twtasks.kind := twtasks_internal.kind_named(name);
+	n bigint;
+BEGIN
+	IF identifier IS NULL OR reason IS NULL THEN
+		RAISE EXCEPTION 'identifier and reason must not be null' USING ERRCODE = 'null_value_not_allowed';
+	END IF;
+	UPDATE twtasks.anomaly a
+	SET closed = twtasks.clock(), closed_by = twtasks_internal.actor(), reason = close_anomalies.reason
+	WHERE a.kind = known.name AND a.identifier = close_anomalies.identifier AND a.closed IS NULL;
+	GET DIAGNOSTICS n = ROW_COUNT;
+	RETURN n;
+END $$;
+
+/*
  * twtasks.forget_outcomes(name, older_than)
  *
  *		Removes decided identifiers whose decision is older, with their attempts and

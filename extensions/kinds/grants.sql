@@ -22,7 +22,8 @@ END $$;
 
 
 GRANT EXECUTE ON FUNCTION twtasks.start TO twtasks_producer;
-GRANT EXECUTE ON FUNCTION twtasks.configure_kind, twtasks.on_outcome, twtasks.decide_by_hand, twtasks.forget_outcomes
+GRANT EXECUTE ON FUNCTION twtasks.configure_kind, twtasks.on_outcome, twtasks.decide_by_hand, twtasks.close_anomalies,
+	twtasks.forget_outcomes
 	TO twtasks_operator;
 /* Each kind names the roles that may. */
 GRANT EXECUTE ON FUNCTION twtasks.read_to_do, twtasks.answer_to_do TO PUBLIC;

@@ -118,6 +118,7 @@ COMMENT ON TABLE twtasks.attempt IS 'Steps of identifiers, and how they ended';
 
 CREATE TABLE twtasks.anomaly (
 	seen			timestamptz NOT NULL,		-- Time at which it was seen
+	closed			timestamptz,				-- Time of close_anomalies(); NULL: it is open
 	task			uuid NOT NULL,				-- The task
 	number			integer NOT NULL,			-- Number of the attempt
 	kind			text COLLATE "C" NOT NULL,	-- Name of the kind
@@ -126,7 +127,9 @@ CREATE TABLE twtasks.anomaly (
 	what			text NOT NULL,				-- The reason why it counts no more
 	result			text,						-- Result that the handler reported
 	message			text,						-- ... and its message
-	outcome			jsonb						-- ... and its outcome
+	outcome			jsonb,						-- ... and its outcome
+	closed_by		text,						-- Role that logged in and closed it
+	reason			text						-- ... and why
 );
 -- The same result may come twice, so no columns are a key.
 ALTER TABLE twtasks.anomaly REPLICA IDENTITY FULL;

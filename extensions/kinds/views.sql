@@ -23,7 +23,8 @@ CREATE VIEW twtasks.attempts AS
 COMMENT ON VIEW twtasks.attempts IS 'Steps of identifiers, and how they ended';
 
 CREATE VIEW twtasks.anomalies AS
-	SELECT a.seen, a.kind, a.identifier, a.number, a.step, a.task, a.what, a.result
+	SELECT a.seen, a.kind, a.identifier, a.number, a.step, a.task, a.what, a.result,
+		   a.outcome->>'decision' AS decision, a.closed, a.closed_by, a.reason
 	FROM twtasks.anomaly a;
 COMMENT ON VIEW twtasks.anomalies IS 'Results that came after they were given up; a person should compare them with the outcome';
 

@@ -5,7 +5,7 @@ BEGIN;
 \ir ../lib/tasks.sql
 CREATE EXTENSION twtasks_kinds;
 SET twtasks.testing = on;
-SELECT plan(105);
+SELECT plan(108);
 
 CREATE FUNCTION public.regress_of(event jsonb) RETURNS text LANGUAGE sql SET search_path = pg_catalog, pg_temp
 AS $$ SELECT 'of-' || (event->>'n') $$;
@@ -164,6 +164,9 @@ FROM twtasks.attempt a, twtasks.attempt b WHERE a.identifier = 'box-1' AND b.ide
 SELECT results_eq($$SELECT identifier, result, message, outcome FROM twtasks.anomaly$$, $$VALUES ('box-1'::text COLLATE "C", 'done', 'late', '{"decision": "sent"}'::jsonb)$$,
 	'a late result is kept, and a repeated one is not');
 SELECT is(pg_temp.outcome('box-1')->>'decision', 'unsure', 'a late result changes nothing');
+SELECT is((SELECT concat(decision, closed) FROM twtasks.anomalies WHERE identifier = 'box-1'), 'sent', 'people see what it decided');
+SELECT is(twtasks.close_anomalies('box', 'box-1', 'looked at') + 10 * twtasks.close_anomalies('box', 'box-1', 'again'), 1::bigint, 'a person closes it, once');
+SELECT is((SELECT concat(closed IS NOT NULL, ' ', closed_by = session_user, ' ', reason) FROM twtasks.anomalies WHERE identifier = 'box-1'), 't t looked at', 'the anomaly says by whom, and why');
 
 SELECT twtasks.configure_kind('lone', 'black_boxed', 'LONE', 'lone-{/n}', on_uncertain => 'public.regress_unsure', attempts => 1);
 SELECT twtasks.start('lone', '{"n": 1, "attempt1": {"fault": "declined"}}') \g /dev/null
