@@ -49,7 +49,8 @@
  *		42704			a role does not exist
  *		42883			a function does not exist
  *		55000			the type is another kind's or has another on_end function, or kind
- *						and type cannot change while identifiers are undecided
+ *						and type cannot change while identifiers are undecided, or identifier
+ *						cannot change once there are some
  *
  * Writes		twtasks.kind, twtasks.type_policy, twtasks.policy_audit
  * Locks		twtasks.kind in SHARE ROW EXCLUSIVE mode, which lets others read; if kind or
@@ -304,6 +305,12 @@ BEGIN
 		AND twtasks_internal.has_undecided(given.name) THEN
 		RAISE EXCEPTION 'kind "%" cannot become % of type "%"', given.name, given.kind, given.type
 			USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = 'Some of its identifiers are undecided.';
+	END IF;
+	-- By another template the same event would name another action.
+	IF before.identifier <> given.identifier AND EXISTS (SELECT FROM twtasks.outcome o WHERE o.kind = given.name) THEN
+		RAISE EXCEPTION 'kind "%" cannot make other identifiers', given.name
+			USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = 'Actions were started under the old ones, and would be done again.',
+				HINT = 'Give the new identifiers a kind of their own.';
 	END IF;
 	DELETE FROM twtasks.kind k WHERE k.name = given.name;
 	PERFORM twtasks.configure_type(given.type, on_end => hook, retry => '"none"', retry_function => 'none',

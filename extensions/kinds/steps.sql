@@ -53,7 +53,9 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	key CONSTANT text := format('%s:%s#%s.%s', state.kind, state.identifier, state.attempt, wanted);
+	-- For people to find.  Its end keeps others from taking it before.
+	key CONSTANT text := format('%s:%s#%s.%s~%s', state.kind, state.identifier, state.attempt, wanted,
+								to_hex((random() * 4294967295)::bigint));
 	from_when CONSTANT timestamptz := coalesce(state.due, twtasks.clock());
 	expires CONSTANT timestamptz := CASE WHEN wanted IN ('attempt', 'first', 'second', 'answer') THEN state.expires END;
 	added twtasks.added_task;

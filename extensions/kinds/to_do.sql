@@ -210,7 +210,7 @@ BEGIN
 	PERFORM twtasks_internal.end_now(ARRAY[t.id], ARRAY[end_item.status], ARRAY[reason])
 	FROM twtasks.task t WHERE t.id = state.task;
 	UPDATE twtasks.attempt a
-	SET ended = twtasks.clock(), answer = CASE end_item.status WHEN 'DONE' THEN 'decided' ELSE 'given_up' END
+	SET ended = twtasks.clock(), answer = CASE end_item.status WHEN 'DONE' THEN 'decided' WHEN 'FAILED' THEN 'expired' ELSE 'given_up' END
 	WHERE a.task = state.task AND a.ended IS NULL;
 	state.uncertain := false;
 	PERFORM twtasks_internal.decide(state, verdict, by);

@@ -5,7 +5,7 @@ BEGIN;
 \ir ../lib/tasks.sql
 CREATE EXTENSION twtasks_kinds;
 SET twtasks.testing = on;
-SELECT plan(108);
+SELECT plan(110);
 
 CREATE FUNCTION public.regress_of(event jsonb) RETURNS text LANGUAGE sql SET search_path = pg_catalog, pg_temp
 AS $$ SELECT 'of-' || (event->>'n') $$;
@@ -79,7 +79,9 @@ SELECT throws_ok($$SELECT twtasks.start('of', '{}')$$, '22023', NULL, 'a functio
 SELECT is((SELECT context->>'idempotency_key' FROM twtasks.task WHERE type = 'OF'), 'of-1', 'the identifier is the idempotency key');
 SELECT is((SELECT data - 'started' FROM twtasks.task WHERE type = 'OF'),
 	'{"step": "attempt", "identifier": "of-1", "event": {"n": 1}, "attempt": 1}', 'a step carries what its handler needs');
-SELECT is((SELECT key FROM twtasks.task WHERE type = 'OF'), 'of:of-1#1.attempt', 'a step has a key that people find');
+SELECT matches((SELECT key FROM twtasks.task WHERE type = 'OF'), '^of:of-1#1.attempt~[0-9a-f]+$', 'a step has a key that people find');
+SELECT throws_ok($$SELECT twtasks.configure_kind('id', 'idempotent', 'ID', '{/c/0}')$$, '55000', NULL, 'identifiers stay what they are once there are some');
+SELECT lives_ok($$SELECT twtasks.configure_kind('id', 'idempotent', 'ID', '{/a~1b}-{/c/1}-{/d~0e}', attempts => 7)$$, '... while other options may change');
 SELECT is(twtasks.start('of', '{"n": 2, "needed": false}'), 'started', 'what is not needed is started');
 SELECT is((SELECT outcome FROM twtasks.outcome WHERE identifier = 'of-2'), '{"decision": "over", "of": "of-2"}', '... and decided at once');
 SELECT is(twtasks.start('of', '{"n": 2}'), 'already_decided', 'a decided identifier stays decided');
