@@ -268,7 +268,7 @@ static void
 send_held(Pg *pg)
 {
 	pipeline_send_held(&pg->pipeline, pg->conn);
-	watch(pg, LOOP_READ | LOOP_WRITE);
+	watch(pg, pipeline_is_sent(pg->conn) ? LOOP_READ : LOOP_READ | LOOP_WRITE);
 }
 
 void

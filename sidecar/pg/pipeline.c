@@ -145,6 +145,16 @@ pipeline_send_held(Pipeline *pipeline, PGconn *conn)
 		pipeline_send(pipeline, conn, dlist_container(Call, node, dlist_pop_head_node(&pipeline->held)));
 }
 
+/*
+ * libpq reads while the socket takes no more.  The socket then tells of no
+ * answer that libpq holds already, so that case is not "sent".
+ */
+bool
+pipeline_is_sent(PGconn *conn)
+{
+	return PQflush(conn) == 0 && PQisBusy(conn);
+}
+
 /* ---- answers ---- */
 
 static Call *

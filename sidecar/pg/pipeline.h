@@ -67,6 +67,12 @@ extern void pipeline_hold(Pipeline *pipeline, Call *call);
 extern void pipeline_send_held(Pipeline *pipeline, PGconn *conn);
 
 /*
+ * Whether all sent calls have left and no answer is at hand, so that the next
+ * news comes from the server.
+ */
+extern bool pipeline_is_sent(PGconn *conn);
+
+/*
  * Reads up to the next answer to a Sync, and returns its call; pipeline_end()
  * must follow.  Returns NULL if no further answer has arrived.
  */
