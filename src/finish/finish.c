@@ -349,7 +349,7 @@ twt_finish_tasks(PG_FUNCTION_ARGS)
 	PreventCommandIfParallelMode("twtasks_internal.finish_tasks()");
 	finish_call_read(fcinfo, &call);
 	given = call;
-	InitMaterializedSRF(fcinfo, 0);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	if (call.has_others && call.retries.n > 0)
 		judge_all(&call);
 	job.ntasks = call.ids.n;

@@ -370,7 +370,7 @@ PG_FUNCTION_INFO_V1(twt_grab_tasks);
 Datum
 twt_grab_tasks(PG_FUNCTION_ARGS)
 {
-	InitMaterializedSRF(fcinfo, 0);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	if (grab_all(fcinfo, 0, put_result, fcinfo->resultinfo) && !PG_GETARG_BOOL(8))
 		commit_later();
 	return (Datum) 0;

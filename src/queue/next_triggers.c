@@ -13,14 +13,17 @@
  */
 #include "base/twtasks.h"
 
+#include "access/htup_details.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
+#include "funcapi.h"
 #include "miscadmin.h"
 #include "nodes/parsenodes.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/memutils.h"
 #include "utils/timestamp.h"
 #include "utils/uuid.h"
 
@@ -274,6 +277,26 @@ sweep_array(const Taken *taken)
 	return PointerGetDatum(construct_array(names, n, TEXTOID, -1, false, TYPALIGN_INT));
 }
 
+/* Asks the catalog once in a session, since each wake-up would pay for it. */
+static TupleDesc
+result_desc(FunctionCallInfo fcinfo)
+{
+	static TupleDesc kept = NULL;
+	static Oid	function = InvalidOid;
+	TupleDesc	desc;
+	MemoryContext before;
+
+	if (function == fcinfo->flinfo->fn_oid)
+		return kept;
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	before = MemoryContextSwitchTo(TopMemoryContext);
+	kept = CreateTupleDescCopy(BlessTupleDesc(desc));
+	MemoryContextSwitchTo(before);
+	function = fcinfo->flinfo->fn_oid;
+	return kept;
+}
+
 static Datum
 form_result(FunctionCallInfo fcinfo, const Taken *taken)
 {
@@ -288,7 +311,7 @@ form_result(FunctionCallInfo fcinfo, const Taken *taken)
 	nulls[lengthof(columns)] = taken->due_us == 0;
 	values[lengthof(columns) + 1] = sweep_array(taken);
 	values[lengthof(columns) + 2] = BoolGetDatum(taken->node_gone);
-	return result_row(fcinfo, values, nulls);
+	return HeapTupleGetDatum(heap_form_tuple(result_desc(fcinfo), values, nulls));
 }
 
 PG_FUNCTION_INFO_V1(twt_next_triggers);
