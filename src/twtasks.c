@@ -12,6 +12,7 @@
 
 #include "add/allowed.h"
 #include "add/context.h"
+#include "base/indexes.h"
 #include "base/settings.h"
 #include "commit/commit.h"
 #include "common/version.h"
@@ -37,5 +38,6 @@ _PG_init(void)
 	allowed_init();
 	clock_init();
 	limit_rules_init();
+	indexes_init();
 	MarkGUCPrefixReserved("twtasks");
 }

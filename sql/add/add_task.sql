@@ -55,7 +55,6 @@ CREATE FUNCTION twtasks.add_task(
 	payload bytea DEFAULT NULL)
 RETURNS twtasks.added_task
 LANGUAGE c VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'twt_add_task';
 
 /*
@@ -69,5 +68,4 @@ AS 'MODULE_PATHNAME', 'twt_add_task';
 CREATE FUNCTION twtasks_internal.add_task_as(role text, task twtasks.new_task)
 RETURNS twtasks.added_task
 LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'twt_add_task_as';

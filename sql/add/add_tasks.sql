@@ -21,7 +21,6 @@
 CREATE FUNCTION twtasks.add_tasks(tasks twtasks.new_task[])
 RETURNS SETOF twtasks.added_task
 LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE ROWS 100
-SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'twt_add_tasks';
 
 /*
@@ -60,7 +59,6 @@ CREATE FUNCTION twtasks.add_tasks(
 	context jsonb DEFAULT NULL)
 RETURNS SETOF twtasks.added_task
 LANGUAGE c VOLATILE PARALLEL UNSAFE ROWS 100
-SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'twt_add_tasks_of_type';
 
 /*
@@ -87,5 +85,4 @@ AS 'MODULE_PATHNAME', 'twt_add_tasks_of_type';
 CREATE FUNCTION twtasks.add_tasks(tasks jsonb)
 RETURNS SETOF twtasks.added_task
 LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE ROWS 100
-SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'twt_add_tasks_json';

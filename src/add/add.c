@@ -25,7 +25,6 @@
 #include "base/arrays.h"
 #include "base/call.h"
 #include "base/caller.h"
-#include "base/plan.h"
 
 static void
 fill_result(const AddedTask *result, Datum *values, bool *nulls)
@@ -60,11 +59,9 @@ add_one(FunctionCallInfo fcinfo, NewTask *task, const char *role)
 	check_new_task(task);
 	allowed_check_add(task->type, role);
 
-	plan_begin();
 	store = store_begin(role);
 	store_task(store, task, &result);
 	store_end(store);
-	SPI_finish();
 
 	fill_result(&result, values, nulls);
 	desc = lookup_rowtype_tupdesc(get_func_rettype(fcinfo->flinfo->fn_oid), -1);
@@ -167,7 +164,6 @@ add_all(Batch *batch, AddedTask *results)
 	Store	   *store;
 	int		   *order;
 
-	plan_begin();
 	store = store_begin(role);
 	check_all(batch, role);
 	order = add_order(batch->tasks, batch->n);
@@ -178,7 +174,6 @@ add_all(Batch *batch, AddedTask *results)
 		store_task(store, &batch->tasks[order[i]], &results[order[i]]);
 	}
 	store_end(store);
-	SPI_finish();
 }
 
 static Datum

@@ -16,6 +16,7 @@
 #include "utils/uuid.h"
 
 #include "add/add_json.h"
+#include "base/json_value.h"
 
 static const struct
 {
@@ -68,23 +69,6 @@ find_field(const JsonbValue *name)
 	return -1;
 }
 
-static char *
-value_text(JsonbValue *value)
-{
-	switch (value->type)
-	{
-		case jbvString:
-			return pnstrdup(value->val.string.val, value->val.string.len);
-		case jbvNumeric:
-			return DatumGetCString(DirectFunctionCall1(numeric_out,
-													   NumericGetDatum(value->val.numeric)));
-		case jbvBool:
-			return pstrdup(value->val.boolean ? "true" : "false");
-		default:
-			return JsonbToCString(NULL, value->val.binary.data, value->val.binary.len);
-	}
-}
-
 static Datum
 convert(JsonbValue *value, Oid type)
 {
@@ -96,16 +80,16 @@ convert(JsonbValue *value, Oid type)
 	switch (type)
 	{
 		case UUIDOID:
-			return DirectFunctionCall1(uuid_in, CStringGetDatum(value_text(value)));
+			return DirectFunctionCall1(uuid_in, CStringGetDatum(json_value_text(value)));
 		case INT4OID:
-			return DirectFunctionCall1(int4in, CStringGetDatum(value_text(value)));
+			return DirectFunctionCall1(int4in, CStringGetDatum(json_value_text(value)));
 		case TIMESTAMPTZOID:
-			return DirectFunctionCall3(timestamptz_in, CStringGetDatum(value_text(value)),
+			return DirectFunctionCall3(timestamptz_in, CStringGetDatum(json_value_text(value)),
 									   ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
 		case BYTEAOID:
-			return DirectFunctionCall1(byteain, CStringGetDatum(value_text(value)));
+			return DirectFunctionCall1(byteain, CStringGetDatum(json_value_text(value)));
 		default:
-			return CStringGetTextDatum(value_text(value));
+			return CStringGetTextDatum(json_value_text(value));
 	}
 }
 

@@ -27,24 +27,31 @@ static TableCache *cache;
 static Rule *rules;
 static int	nrules;
 
-static void
-read_rules(void)
+/* Columns of twtasks.allowed_type. */
+enum
 {
-	nrules = (int) SPI_processed;
+	ALLOWED_PATTERN = 1,
+	ALLOWED_ROLE
+};
+
+static void
+read_rules(const CachedRows *rows)
+{
+	nrules = rows->n;
 	rules = palloc((nrules + 1) * sizeof(Rule));
 	for (int i = 0; i < nrules; i++)
 	{
-		rules[i].pattern = cached_text(SPI_tuptable->vals[i], 1);
-		rules[i].role = cached_text(SPI_tuptable->vals[i], 2);
+		rules[i].pattern = cached_text(rows, i, ALLOWED_PATTERN);
+		rules[i].role = cached_text(rows, i, ALLOWED_ROLE);
 	}
 }
 
 void
 allowed_init(void)
 {
-	static const CachedTable tables[] = {{"allowed_type", PLAN_READ_ALLOWED, read_rules}};
+	static const CachedTable table = {"allowed_type", read_rules};
 
-	cache = table_cache_new("allowed types", tables, lengthof(tables));
+	cache = table_cache_new(&table);
 }
 
 /* A dropped role has no members and is a member of none. */

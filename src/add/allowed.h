@@ -19,8 +19,7 @@ extern void allowed_init(void);
 
 /*
  * Raises 42501 if that role may not add tasks of that type.  Costs nothing
- * while nothing is restricted.  Works inside SPI_connect() and SPI_finish()
- * and outside.
+ * while nothing is restricted.
  */
 extern void allowed_check(const char *type, const char *role);
 

@@ -70,15 +70,16 @@ known_type_check(const char *type)
 	static char last[TRIGGER_TYPE_MAX + 1];
 	static TimestampTz last_at = 0;
 	Datum		values[1];
+	int			pinned;
 
 	if (likely(!twt_refuse_unknown_types) ||
 		(last_at == GetCurrentTransactionStartTimestamp() && strcmp(last, type) == 0))
 		return;
-	plan_begin();
+	pinned = plan_begin();
 	values[0] = CStringGetTextDatum(type);
 	if (plan_execute(PLAN_IS_KNOWN_TYPE, values, NULL) == 0)
 		refuse(type);
-	SPI_finish();
+	plan_end(pinned);
 	strlcpy(last, type, sizeof(last));
 	last_at = GetCurrentTransactionStartTimestamp();
 }

@@ -32,11 +32,19 @@ struct Store
 {
 	Relation	table;
 	Appender   *append;
+	Datum		role;			/* the adding role, as text */
+	bool		has_statements; /* plan_begin() was called */
+	int			pinned;			/* for plan_end() */
+};
+
+/* Labels of enum types, which live as long as the table. */
+static struct
+{
+	Oid			table;
 	Oid			waiting;
 	Oid			submitted;
 	Oid			stuck;
-	Datum		role;			/* the adding role, as text */
-};
+} labels;
 
 /* Columns that take an argument as it is. */
 static const struct
@@ -64,19 +72,38 @@ store_check(void)
 	PreventCommandIfParallelMode("twtasks.add_task()");
 }
 
+static void
+find_labels(Oid table)
+{
+	labels.		table = InvalidOid;
+	labels.		waiting = rows_label("task_status", "WAITING");
+	labels.		submitted = rows_label("task_status", "SUBMITTED");
+	labels.		stuck = rows_label("stuck_rule", "error");
+	labels.		table = table;
+}
+
 Store *
 store_begin(const char *role)
 {
-	Store	   *store = palloc(sizeof(Store));
+	Store	   *store = palloc0(sizeof(Store));
 
 	store_check();
 	store->table = table_open(rows_relation("task"), RowExclusiveLock);
+	if (labels.table != RelationGetRelid(store->table))
+		find_labels(RelationGetRelid(store->table));
 	store->append = append_open(store->table);
-	store->waiting = rows_label("task_status", "WAITING");
-	store->submitted = rows_label("task_status", "SUBMITTED");
-	store->stuck = rows_label("stuck_rule", "error");
 	store->role = CStringGetTextDatum(role);
 	return store;
+}
+
+/* Only a task with a key or an id of the caller needs statements. */
+static void
+begin_statements(Store *store)
+{
+	if (store->has_statements)
+		return;
+	store->pinned = plan_begin();
+	store->has_statements = true;
 }
 
 void
@@ -84,6 +111,8 @@ store_end(Store *store)
 {
 	append_close(store->append);
 	table_close(store->table, NoLock);
+	if (store->has_statements)
+		plan_end(store->pinned);
 }
 
 static void
@@ -196,6 +225,7 @@ claim_key(Store *store, const NewTask *task, AddedTask *result)
 	Datum		values[2] = {UUIDPGetDatum(&result->id), task->values[NEW_KEY]};
 	char		nulls[2] = {' ', task->nulls[NEW_KEY] ? 'n' : ' '};
 
+	begin_statements(store);
 	for (int i = 0; i < CLAIM_ATTEMPTS; i++)
 	{
 		if (plan_execute(PLAN_CLAIM_KEY, values, nulls) == 1)
@@ -247,8 +277,8 @@ append_task(Store *store, const NewTask *task, const AddedTask *result, Timestam
 	put(values, nulls, TASK_STATE_TIME, TimestampTzGetDatum(now));
 	put(values, nulls, TASK_CREATED, TimestampTzGetDatum(now));
 	put(values, nulls, TASK_STATUS,
-		ObjectIdGetDatum(waits(task, now) ? store->waiting : store->submitted));
-	put(values, nulls, TASK_STUCK, ObjectIdGetDatum(store->stuck));
+		ObjectIdGetDatum(waits(task, now) ? labels.waiting : labels.submitted));
+	put(values, nulls, TASK_STUCK, ObjectIdGetDatum(labels.stuck));
 	put(values, nulls, TASK_TRIES, Int32GetDatum(0));
 	put(values, nulls, TASK_SIZE, Int32GetDatum(task->size));
 	put(values, nulls, TASK_PRIORITY, Int16GetDatum(task->priority));

@@ -32,10 +32,7 @@ typedef struct AddedTask
 /* Refuses read-only transactions, standbys and parallel workers. */
 extern void store_check(void);
 
-/*
- * Call these between SPI_connect() and SPI_finish().  store_end() writes the
- * last rows, so it may raise any error.
- */
+/* store_end() writes the last rows, so it may raise any error. */
 extern Store *store_begin(const char *role);
 extern void store_task(Store *store, const NewTask *task, AddedTask *result);
 extern void store_end(Store *store);

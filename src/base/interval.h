@@ -24,4 +24,11 @@ interval_ms(const Interval *interval)
 	return (double) hours * SECS_PER_HOUR * 1000 + interval->time / 1000.0;
 }
 
+/* The same in microseconds, at most some 290,000 years. */
+static inline int64
+interval_us(const Interval *interval)
+{
+	return (int64) Min(interval_ms(interval) * 1000, 9.2e18);
+}
+
 #endif							/* TWT_INTERVAL_H */

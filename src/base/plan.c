@@ -11,8 +11,8 @@
 #include "base/twtasks.h"
 
 #include "catalog/pg_type.h"
-#include "utils/snapmgr.h"
 
+#include "base/path.h"
 #include "base/plan.h"
 
 #define PLAN_MAX_ARGS 16
@@ -23,10 +23,6 @@ typedef struct Statement
 	int			nargs;
 	Oid			types[PLAN_MAX_ARGS];
 } Statement;
-
-/* An interval, in which a month has 30 days. */
-#define MICROSECONDS(interval) \
-	"(EXTRACT(epoch FROM " interval ") OPERATOR(pg_catalog.*) 1000000)::pg_catalog.int8"
 
 static const Statement statements[PLAN_COUNT] = {
 	[PLAN_CLAIM_KEY] = {
@@ -104,29 +100,6 @@ static const Statement statements[PLAN_COUNT] = {
 		"SELECT h.pattern FROM twtasks.handled_type h "
 		"UNION ALL SELECT p.pattern FROM twtasks.type_policy p"
 	},
-	[PLAN_READ_TYPE_POLICIES] = {
-		"SELECT p.pattern, p.bucket, p.priority::pg_catalog.int8, "
-		MICROSECONDS("p.queue_time") ", " MICROSECONDS("p.expires_after") ", "
-		"p.when_done::pg_catalog.text, p.nodes, p.intercept, " MICROSECONDS("p.aging") ", "
-		MICROSECONDS("p.timeout") ", p.stuck::pg_catalog.text, p.stuck_function, p.retry, "
-		"p.retry_function, p.reset_tries::pg_catalog.int4::pg_catalog.int8, p.on_end, "
-		"(p.takeover OPERATOR(pg_catalog.=) 'deadline')::pg_catalog.int4::pg_catalog.int8 "
-		"FROM twtasks.type_policies p "
-		"ORDER BY pg_catalog.right(p.pattern, 1) OPERATOR(pg_catalog.=) '*' DESC, "
-		"pg_catalog.length(p.pattern)"
-	},
-	[PLAN_READ_BUCKETS] = {"SELECT b.name FROM twtasks.bucket_policy b"},
-	[PLAN_READ_PAUSES] = {"SELECT p.kind, p.name FROM twtasks.pause p"},
-	[PLAN_READ_ALLOWED] = {
-		"SELECT a.pattern, a.role FROM twtasks.allowed_type a"
-	},
-	[PLAN_READ_LIMITS] = {
-		"SELECT r.pattern, COALESCE(r.concurrency, -1)::pg_catalog.int8, "
-		"r.stretch::pg_catalog.int8, r.stretch_priority::pg_catalog.int8, "
-		"COALESCE(r.rate, 0)::pg_catalog.int8, COALESCE(" MICROSECONDS("r.per") ", 0), "
-		"COALESCE(r.burst, 0)::pg_catalog.int8 "
-		"FROM twtasks.limit_rule r WHERE r.scope OPERATOR(pg_catalog.=) 'cluster'"
-	},
 	[PLAN_LOCK_SLOTS] = {
 		"SELECT u.epoch, u.used_at, u.ids, u.versions, u.incarnations, u.waiting, u.tokens "
 		"FROM (SELECT n.epoch FROM twtasks.slot_use n "
@@ -174,29 +147,25 @@ get_plan(PlanId id)
 	return plan;
 }
 
-void
+int
 plan_begin(void)
 {
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "could not connect to SPI");
+	return path_pin();
+}
+
+void
+plan_end(int pinned)
+{
+	path_unpin(pinned);
+	SPI_finish();
 }
 
 uint64
 plan_execute(PlanId id, Datum *values, const char *nulls)
 {
 	int			code = SPI_execute_plan(get_plan(id), values, nulls, false, 0);
-
-	if (code < 0)
-		elog(ERROR, "could not execute statement %d: %s", id,
-			 SPI_result_code_string(code));
-	return SPI_processed;
-}
-
-uint64
-plan_read(PlanId id)
-{
-	int			code = SPI_execute_snapshot(get_plan(id), NULL, NULL, GetLatestSnapshot(),
-											InvalidSnapshot, true, false, 0);
 
 	if (code < 0)
 		elog(ERROR, "could not execute statement %d: %s", id,

@@ -32,11 +32,6 @@ typedef enum PlanId
 	PLAN_FREE_KEYS,				/* task_ids uuid[] */
 	PLAN_IS_KNOWN_TYPE,			/* type text -> a row if it is known */
 	PLAN_KNOWN_TYPES,			/* -> pattern */
-	PLAN_READ_TYPE_POLICIES,	/* see policy.c; the least special first */
-	PLAN_READ_BUCKETS,			/* -> name */
-	PLAN_READ_PAUSES,			/* -> kind, name */
-	PLAN_READ_ALLOWED,			/* -> pattern, role */
-	PLAN_READ_LIMITS,			/* see limit_rules.c */
 	PLAN_LOCK_SLOTS,			/* name text -> see slots.c */
 	PLAN_FIND_SLOTS,			/* name text -> a row if there is one */
 	PLAN_MAKE_SLOTS,			/* name text */
@@ -46,21 +41,15 @@ typedef enum PlanId
 	PLAN_COUNT
 } PlanId;
 
-/* Connects to SPI, until SPI_finish(). */
-extern void plan_begin(void);
+/* Connects to SPI, and pins search_path, until plan_end() with the result. */
+extern int	plan_begin(void);
+extern void plan_end(int pinned);
 
 /*
- * Executes a statement; between plan_begin() and SPI_finish().  Returns the
+ * Executes a statement; between plan_begin() and plan_end().  Returns the
  * number of rows; a query's rows are in SPI_tuptable.  Raises the statement's
  * errors.
  */
 extern uint64 plan_execute(PlanId id, Datum *values, const char *nulls);
-
-/*
- * Executes a query without parameters that sees everything committed by now,
- * however old the transaction's own snapshot is.  It serves answers that we
- * keep beyond the transaction.
- */
-extern uint64 plan_read(PlanId id);
 
 #endif							/* TWT_PLAN_H */

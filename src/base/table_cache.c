@@ -1,104 +1,104 @@
 /*-------------------------------------------------------------------------
  *
  * table_cache.c
- *		A session's cache of the configuration tables.
+ *		A session's cache of a configuration table.
  *
  *-------------------------------------------------------------------------
  */
 #include "base/twtasks.h"
 
-#include "catalog/pg_class.h"
-#include "miscadmin.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "executor/spi.h"
 #include "utils/inval.h"
 #include "utils/memutils.h"
-#include "utils/syscache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
 
 #include "base/rows.h"
 #include "base/table_cache.h"
 
 struct TableCache
 {
-	const CachedTable *tables;
-	int			n;
-	MemoryContext context;		/* for the copies of rows */
+	TableCache *next;
+	const CachedTable *table;
+	MemoryContext context;		/* for what the reader keeps */
 	bool		is_current;
 	uint64		generation;		/* grows with each change */
-	Oid			oids[FLEXIBLE_ARRAY_MEMBER];	/* the tables' */
+	Oid			oid;			/* the table's */
 };
+
+static TableCache *caches = NULL;
 
 /* An invalidation may come at any moment, also while we read. */
 static void
 on_relation_changed(Datum arg, Oid relation)
 {
-	TableCache *cache = (TableCache *) DatumGetPointer(arg);
-	bool		is_ours = !OidIsValid(relation);
-
-	for (int i = 0; i < cache->n && !is_ours; i++)
-		is_ours = relation == cache->oids[i];
-	if (!is_ours)
-		return;
-	cache->is_current = false;
-	cache->generation++;
+	for (TableCache *cache = caches; cache != NULL; cache = cache->next)
+	{
+		if (OidIsValid(relation) && relation != cache->oid)
+			continue;
+		cache->is_current = false;
+		cache->generation++;
+	}
 }
 
 TableCache *
-table_cache_new(const char *name, const CachedTable *tables, int n)
+table_cache_new(const CachedTable *table)
 {
-	TableCache *cache = MemoryContextAllocZero(TopMemoryContext,
-											   offsetof(TableCache, oids) + n * sizeof(Oid));
+	TableCache *cache = MemoryContextAllocZero(TopMemoryContext, sizeof(TableCache));
 
-	cache->tables = tables;
-	cache->n = n;
+	/* The server has few places for callbacks. */
+	if (caches == NULL)
+		CacheRegisterRelcacheCallback(on_relation_changed, (Datum) 0);
+	cache->table = table;
 	cache->context = AllocSetContextCreate(TopMemoryContext, "twtasks table cache",
 										   ALLOCSET_SMALL_SIZES);
-	MemoryContextSetIdentifier(cache->context, name);
-	CacheRegisterRelcacheCallback(on_relation_changed, PointerGetDatum(cache));
+	MemoryContextSetIdentifier(cache->context, table->name);
+	cache->next = caches;
+	caches = cache;
 	return cache;
 }
 
-static Oid
-owner_of(Oid relation)
-{
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
-	Oid			owner;
-
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for relation %u", relation);
-	owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
-	ReleaseSysCache(tuple);
-	return owner;
-}
-
 static void
-read_tables(TableCache *cache)
+gather_rows(Relation relation, CachedRows *rows)
 {
-	plan_begin();
-	MemoryContextReset(cache->context);
-	for (int i = 0; i < cache->n; i++)
+	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	TableScanDesc scan = table_beginscan(relation, snapshot, 0, NULL);
+	TupleTableSlot *slot = table_slot_create(relation, NULL);
+	int			room = 16;
+
+	rows->rows = palloc(room * sizeof(HeapTuple));
+	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
 	{
-		MemoryContext caller;
-
-		plan_read(cache->tables[i].plan);
-		caller = MemoryContextSwitchTo(cache->context);
-		cache->tables[i].read();
-		MemoryContextSwitchTo(caller);
+		if (rows->n == room)
+			rows->rows = repalloc(rows->rows, (room *= 2) * sizeof(HeapTuple));
+		rows->rows[rows->n++] = ExecCopySlotHeapTuple(slot);
 	}
-	SPI_finish();
+	ExecDropSingleTupleTableSlot(slot);
+	table_endscan(scan);
+	UnregisterSnapshot(snapshot);
 }
 
-/* Reads the tables as their owner; an error restores the user. */
 static void
-read_as_owner(TableCache *cache)
+read_table(TableCache *cache)
 {
-	Oid			save_user;
-	int			save_context;
+	MemoryContext gathered = AllocSetContextCreate(CurrentMemoryContext, "twtasks table rows",
+												   ALLOCSET_DEFAULT_SIZES);
+	MemoryContext caller = MemoryContextSwitchTo(gathered);
+	Relation	relation;
+	CachedRows	rows = {0};
 
-	for (int i = 0; i < cache->n; i++)
-		cache->oids[i] = rows_relation(cache->tables[i].name);
-	GetUserIdAndSecContext(&save_user, &save_context);
-	SetUserIdAndSecContext(owner_of(cache->oids[0]), save_context | SECURITY_LOCAL_USERID_CHANGE);
-	read_tables(cache);
-	SetUserIdAndSecContext(save_user, save_context);
+	cache->oid = rows_relation(cache->table->name);
+	relation = table_open(cache->oid, AccessShareLock);
+	rows.desc = RelationGetDescr(relation);
+	gather_rows(relation, &rows);
+	MemoryContextReset(cache->context);
+	MemoryContextSwitchTo(cache->context);
+	cache->table->read(&rows);
+	MemoryContextSwitchTo(caller);
+	table_close(relation, AccessShareLock);
+	MemoryContextDelete(gathered);
 }
 
 /* Reads again when a change arrived meanwhile, since we may have missed it. */
@@ -109,22 +109,41 @@ table_cache_refresh(TableCache *cache)
 	{
 		uint64		before = cache->generation;
 
-		read_as_owner(cache);
+		read_table(cache);
 		cache->is_current = cache->generation == before;
 	}
 }
 
 char *
-cached_text(HeapTuple row, int column)
+cached_text(const CachedRows *rows, int i, int column)
 {
-	return SPI_getvalue(row, SPI_tuptable->tupdesc, column);
+	return SPI_getvalue(rows->rows[i], rows->desc, column);
 }
 
 int64
-cached_int8(HeapTuple row, int column, int64 unset)
+cached_int(const CachedRows *rows, int i, int column, int64 unset)
 {
 	bool		isnull;
-	Datum		value = SPI_getbinval(row, SPI_tuptable->tupdesc, column, &isnull);
+	Datum		value = SPI_getbinval(rows->rows[i], rows->desc, column, &isnull);
 
-	return isnull ? unset : DatumGetInt64(value);
+	if (isnull)
+		return unset;
+	switch (TupleDescAttr(rows->desc, column - 1)->attlen)
+	{
+		case sizeof(int16):
+			return DatumGetInt16(value);
+		case sizeof(int32):
+			return DatumGetInt32(value);
+		default:
+			return DatumGetInt64(value);
+	}
+}
+
+void *
+cached_pointer(const CachedRows *rows, int i, int column)
+{
+	bool		isnull;
+	Datum		value = SPI_getbinval(rows->rows[i], rows->desc, column, &isnull);
+
+	return isnull ? NULL : DatumGetPointer(value);
 }

@@ -10,6 +10,7 @@
  */
 #include "base/twtasks.h"
 
+#include "access/genam.h"
 #include "access/tupdesc.h"
 #include "catalog/pg_trigger.h"
 #include "commands/trigger.h"
@@ -17,14 +18,19 @@
 #include "utils/rel.h"
 #include "utils/reltrigger.h"
 
+#include "base/indexes.h"
+#include "base/path.h"
 #include "base/target.h"
 
 struct Target
 {
 	Relation	relation;
 	bool		has_triggers;
-	bool		has_indexes;	/* the indexes are open */
-	EState	   *estate;			/* NULL until triggers or indexes need it */
+	bool		is_known;		/* known lists all indexes */
+	KnownIndexes known;
+	Relation	open[INDEXES_MAX];	/* as in known; NULL: not opened yet */
+	bool		has_indexes;	/* the executor's indexes are open */
+	EState	   *estate;			/* NULL until the executor is needed */
 	ResultRelInfo *info;
 };
 
@@ -93,6 +99,7 @@ target_open(Relation relation)
 	target = palloc0(sizeof(Target));
 	target->relation = relation;
 	target->has_triggers = relation->trigdesc != NULL;
+	target->is_known = indexes_of(relation, &target->known);
 	if (target->has_triggers)
 	{
 		prepare(target);
@@ -105,7 +112,15 @@ void
 target_close(Target *target)
 {
 	if (target->has_triggers)
+	{
+		int			pinned = path_pin();
+
 		AfterTriggerEndQuery(target->estate);
+		path_unpin(pinned);
+	}
+	for (int i = 0; i < target->known.n; i++)
+		if (target->open[i] != NULL)
+			index_close(target->open[i], NoLock);
 	if (target->estate != NULL)
 	{
 		/*
@@ -120,7 +135,21 @@ target_close(Target *target)
 }
 
 static void
-write_indexes(Target *target, TupleTableSlot *row, bool is_update, bool only_summarizing)
+write_known(Target *target, TupleTableSlot *row)
+{
+	for (int i = 0; i < target->known.n; i++)
+	{
+		if (!index_wants(&target->known.index[i], row))
+			continue;
+		if (target->open[i] == NULL)
+			target->open[i] = index_open(target->known.index[i].oid, RowExclusiveLock);
+		index_write(target->open[i], target->relation, row);
+	}
+}
+
+/* The executor tells an index whether an update changed its columns. */
+static void
+write_all(Target *target, TupleTableSlot *row, bool is_update, bool only_summarizing)
 {
 	if (target->estate == NULL)
 		prepare(target);
@@ -136,7 +165,10 @@ write_indexes(Target *target, TupleTableSlot *row, bool is_update, bool only_sum
 void
 target_inserted(Target *target, TupleTableSlot *row)
 {
-	write_indexes(target, row, false, false);
+	if (target->is_known)
+		write_known(target, row);
+	else
+		write_all(target, row, false, false);
 	if (target->has_triggers)
 		ExecARInsertTriggers(target->estate, target->info, row, NIL, NULL);
 }
@@ -146,7 +178,7 @@ target_updated(Target *target, ItemPointer at, TupleTableSlot *row,
 			   bool indexes, bool only_summarizing)
 {
 	if (indexes)
-		write_indexes(target, row, true, only_summarizing);
+		write_all(target, row, true, only_summarizing);
 	if (target->has_triggers)
 		ExecARUpdateTriggers(target->estate, target->info, NULL, NULL,
 							 at, NULL, row, NIL, NULL, false);

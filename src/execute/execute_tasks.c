@@ -228,13 +228,14 @@ static void
 check_cancelled(const Execution *execution)
 {
 	Datum		values[] = {execution->id};
+	int			pinned;
 
-	plan_begin();
+	pinned = plan_begin();
 	if (plan_execute(PLAN_FIND_CANCEL, values, NULL) == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("handler cancelled it without being asked")));
-	SPI_finish();
+	plan_end(pinned);
 }
 
 static Datum
@@ -260,6 +261,7 @@ finish_tasks(const ExecuteCall *call, const Execution *executions, int count)
 	{
 		MESSAGES = 4, OUTCOMES = 6
 	};
+	int			pinned;
 
 	for (size_t i = 0; i < lengthof(types); i++)
 		columns[i] = palloc(count * sizeof(Datum));
@@ -286,12 +288,12 @@ finish_tasks(const ExecuteCall *call, const Execution *executions, int count)
 	values[OUTCOMES] = call->incarnation;
 	values[OUTCOMES + 1] = call->token;
 	values[OUTCOMES + 2] = make_array(columns[OUTCOMES], no_outcome, n, JSONBOID);
-	plan_begin();
+	pinned = plan_begin();
 	if (plan_execute(PLAN_FINISH_TASKS, values, NULL) != n)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("task was changed by the handler of another task")));
-	SPI_finish();
+	plan_end(pinned);
 }
 
 /*

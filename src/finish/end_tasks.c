@@ -50,8 +50,9 @@ end_some(const EndCall *call, Ends *ends)
 		elements_array(&call->args[ARG_REASONS], TEXTOID)
 	};
 	uint64		n;
+	int			pinned;
 
-	plan_begin();
+	pinned = plan_begin();
 	n = plan_execute(PLAN_END_NOW, values, NULL);
 	for (uint64 i = 0; i < n; i++)
 	{
@@ -63,7 +64,7 @@ end_some(const EndCall *call, Ends *ends)
 		if (!are_null[END_ENDED])
 			ends_add(ends, columns[END_ENDED]);
 	}
-	SPI_finish();
+	plan_end(pinned);
 }
 
 static void

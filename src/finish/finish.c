@@ -118,10 +118,11 @@ free_keys(Datum *ids, int n)
 	Datum		values[1] = {
 		PointerGetDatum(construct_array(ids, n, UUIDOID, UUID_LEN, false, TYPALIGN_CHAR))
 	};
+	int			pinned;
 
-	plan_begin();
+	pinned = plan_begin();
 	plan_execute(PLAN_FREE_KEYS, values, NULL);
-	SPI_finish();
+	plan_end(pinned);
 }
 
 /* Appends the row to the history; false if nothing of it is kept. */
@@ -286,6 +287,7 @@ finish_others(const FinishCall *call, Ends *ends)
 	};
 	char		nulls[OTHERS_ARGS] = "       n";
 	uint64		n;
+	int			pinned;
 
 	nulls[ARG_INCARNATION] = call->incarnation.isnull ? 'n' : ' ';
 	nulls[ARG_TOKEN] = call->token.isnull ? 'n' : ' ';
@@ -294,7 +296,7 @@ finish_others(const FinishCall *call, Ends *ends)
 		values[ARG_GRABS] = elements_array(&call->grabs, INT8OID);
 		nulls[ARG_GRABS] = ' ';
 	}
-	plan_begin();
+	pinned = plan_begin();
 	n = plan_execute(PLAN_FINISH_OTHERS, values, nulls);
 	for (uint64 i = 0; i < n; i++)
 	{
@@ -306,7 +308,7 @@ finish_others(const FinishCall *call, Ends *ends)
 		if (!are_null[OTHERS_ENDED])
 			add_ended(call, columns[RESULT_ID], columns[OTHERS_ENDED], ends);
 	}
-	SPI_finish();
+	plan_end(pinned);
 }
 
 static void

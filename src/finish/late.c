@@ -102,10 +102,11 @@ tell(const FinishCall *call, const int *which, int n)
 		chosen(&call->results, which, n, TEXTOID), chosen(&call->messages, which, n, TEXTOID),
 		chosen(&call->outcomes, which, n, JSONBOID)
 	};
+	int			pinned;
 
-	plan_begin();
+	pinned = plan_begin();
 	plan_execute(PLAN_TELL_LATE, values, NULL);
-	SPI_finish();
+	plan_end(pinned);
 }
 
 void

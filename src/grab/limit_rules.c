@@ -12,19 +12,21 @@
 #include "fmgr.h"
 #include "utils/builtins.h"
 
+#include "base/interval.h"
 #include "base/table_cache.h"
 #include "grab/limit_rules.h"
 
-/* Columns of PLAN_READ_LIMITS. */
+/* Columns of twtasks.limit_rule. */
 enum
 {
-	READ_PATTERN = 1,
-	READ_CONCURRENCY,
-	READ_STRETCH,
-	READ_STRETCH_PRIORITY,
-	READ_RATE,
-	READ_PER,
-	READ_BURST
+	LIMIT_PATTERN = 1,
+	LIMIT_SCOPE,
+	LIMIT_CONCURRENCY,
+	LIMIT_STRETCH,
+	LIMIT_STRETCH_PRIORITY,
+	LIMIT_RATE,
+	LIMIT_PER,
+	LIMIT_BURST
 };
 
 static TableCache *cache;
@@ -33,33 +35,36 @@ static LimitCover *covers;		/* as many as rules */
 static int	nrules;
 
 static void
-read_rule(HeapTuple row, LimitRule *rule)
+read_rule(const CachedRows *rows, int i, LimitRule *rule)
 {
-	strlcpy(rule->pattern, cached_text(row, READ_PATTERN), sizeof(rule->pattern));
-	rule->concurrency = (int) cached_int8(row, READ_CONCURRENCY, 0);
-	rule->stretch = (int) cached_int8(row, READ_STRETCH, 0);
-	rule->stretch_priority = (int) cached_int8(row, READ_STRETCH_PRIORITY, 0);
-	rule->rate = (int) cached_int8(row, READ_RATE, 0);
-	rule->per_us = cached_int8(row, READ_PER, 0);
-	rule->burst = (int) cached_int8(row, READ_BURST, 0);
+	const Interval *per = cached_pointer(rows, i, LIMIT_PER);
+
+	strlcpy(rule->pattern, cached_text(rows, i, LIMIT_PATTERN), sizeof(rule->pattern));
+	rule->concurrency = (int) cached_int(rows, i, LIMIT_CONCURRENCY, -1);
+	rule->stretch = (int) cached_int(rows, i, LIMIT_STRETCH, 0);
+	rule->stretch_priority = (int) cached_int(rows, i, LIMIT_STRETCH_PRIORITY, 0);
+	rule->rate = (int) cached_int(rows, i, LIMIT_RATE, 0);
+	rule->per_us = per == NULL ? 0 : interval_us(per);
+	rule->burst = (int) cached_int(rows, i, LIMIT_BURST, 0);
 }
 
 static void
-read_rules(void)
+read_rules(const CachedRows *rows)
 {
-	nrules = (int) SPI_processed;
-	rules = palloc0((nrules + 1) * sizeof(LimitRule));
-	covers = palloc0((nrules + 1) * sizeof(LimitCover));
-	for (int i = 0; i < nrules; i++)
-		read_rule(SPI_tuptable->vals[i], &rules[i]);
+	nrules = 0;
+	rules = palloc0((rows->n + 1) * sizeof(LimitRule));
+	covers = palloc0((rows->n + 1) * sizeof(LimitCover));
+	for (int i = 0; i < rows->n; i++)
+		if (strcmp(cached_text(rows, i, LIMIT_SCOPE), "cluster") == 0)
+			read_rule(rows, i, &rules[nrules++]);
 }
 
 void
 limit_rules_init(void)
 {
-	static const CachedTable tables[] = {{"limit_rule", PLAN_READ_LIMITS, read_rules}};
+	static const CachedTable table = {"limit_rule", read_rules};
 
-	cache = table_cache_new("limits", tables, lengthof(tables));
+	cache = table_cache_new(&table);
 }
 
 bool

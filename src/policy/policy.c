@@ -19,40 +19,12 @@
 #include "base/table_cache.h"
 #include "common/pattern.h"
 #include "policy/policy.h"
+#include "policy/policy_read.h"
 
 #define QUEUE_TIME_US (30 * USECS_PER_MINUTE)
 
 /* Callers invent types, so we empty the hash table at this size. */
 #define KNOWN_TYPES_MAX 10000
-
-/* The columns of PLAN_READ_TYPE_POLICIES. */
-enum
-{
-	READ_PATTERN = 1,
-	READ_BUCKET,
-	READ_PRIORITY,
-	READ_QUEUE_TIME,
-	READ_EXPIRES_AFTER,
-	READ_WHEN_DONE,
-	READ_NODES,
-	READ_INTERCEPT,
-	READ_AGING,
-	READ_TIMEOUT,
-	READ_STUCK,
-	READ_STUCK_FUNCTION,
-	READ_RETRY,
-	READ_RETRY_FUNCTION,
-	READ_RESET_TRIES,
-	READ_ON_END,
-	READ_WAITS_FOR_DEADLINE
-};
-
-/* A row of twtasks.type_policy; options that are not set are as in no_policy. */
-typedef struct Rule
-{
-	char	   *pattern;
-	TypePolicy	options;
-} Rule;
 
 typedef struct KnownType
 {
@@ -60,32 +32,16 @@ typedef struct KnownType
 	TypePolicy	policy;
 } KnownType;
 
-/* The content of the tables. */
+/* The policies of types, without those of their buckets. */
 typedef struct Kept
 {
 	MemoryContext context;
-	Rule	   *rules;			/* the least special first */
+	PolicyRule *rules;			/* the least special first */
 	int			nrules;
-	char	  **buckets;		/* besides the default one */
-	int			nbuckets;
-	char	  **paused_types;	/* patterns */
-	int			npaused_types;
-	char	  **paused_buckets;
-	int			npaused_buckets;
-	bool		is_open;		/* nothing is paused or bound to nodes */
+	bool		any_nodes;		/* a rule names nodes */
 	bool		any_on_end;		/* a rule names a function for it */
 	HTAB	   *known_types;	/* merged policies, by type */
 } Kept;
-
-static const TypePolicy no_policy = {
-	.priority = -1,
-	.queue_time_us = -1,
-	.when_done = -1,
-	.aging_us = -1,
-	.timeout_us = -1,
-	.resets_tries = -1,
-	.waits_for_deadline = -1
-};
 
 static const TypePolicy default_policy = {
 	.priority = -1,
@@ -97,70 +53,6 @@ static const TypePolicy default_policy = {
 
 static Kept kept;
 static TableCache *cache;
-
-/* ---- reading ---- */
-
-static int
-read_when_done(HeapTuple row)
-{
-	static const char *const labels[] = {"keep", "clear", "delete"};
-	char	   *label = cached_text(row, READ_WHEN_DONE);
-
-	for (int i = 0; label != NULL && i < (int) lengthof(labels); i++)
-		if (strcmp(label, labels[i]) == 0)
-			return i;
-	return no_policy.when_done;
-}
-
-static char **
-read_nodes(HeapTuple row)
-{
-	bool		isnull;
-	Datum		value = SPI_getbinval(row, SPI_tuptable->tupdesc, READ_NODES, &isnull);
-	char	  **nodes;
-	Datum	   *names;
-	int			n;
-
-	if (isnull)
-		return NULL;
-	deconstruct_array(DatumGetArrayTypeP(value), TEXTOID, -1, false, TYPALIGN_INT,
-					  &names, NULL, &n);
-	nodes = palloc0((n + 1) * sizeof(char *));
-	for (int i = 0; i < n; i++)
-		nodes[i] = TextDatumGetCString(names[i]);
-	return nodes;
-}
-
-static Jsonb *
-read_jsonb(HeapTuple row, int column)
-{
-	bool		isnull;
-	Datum		value = SPI_getbinval(row, SPI_tuptable->tupdesc, column, &isnull);
-
-	return isnull ? NULL : DatumGetJsonbPCopy(value);
-}
-
-static void
-read_options(HeapTuple row, TypePolicy *options)
-{
-	options->bucket = cached_text(row, READ_BUCKET);
-	options->priority = (int) cached_int8(row, READ_PRIORITY, no_policy.priority);
-	options->queue_time_us = cached_int8(row, READ_QUEUE_TIME, no_policy.queue_time_us);
-	options->expires_after_us = cached_int8(row, READ_EXPIRES_AFTER, 0);
-	options->when_done = read_when_done(row);
-	options->nodes = read_nodes(row);
-	options->intercept = cached_text(row, READ_INTERCEPT);
-	options->aging_us = cached_int8(row, READ_AGING, no_policy.aging_us);
-	options->timeout_us = cached_int8(row, READ_TIMEOUT, no_policy.timeout_us);
-	options->stuck = cached_text(row, READ_STUCK);
-	options->stuck_function = cached_text(row, READ_STUCK_FUNCTION);
-	options->retry = read_jsonb(row, READ_RETRY);
-	options->retry_function = cached_text(row, READ_RETRY_FUNCTION);
-	options->resets_tries = (int) cached_int8(row, READ_RESET_TRIES, no_policy.resets_tries);
-	options->on_end = cached_text(row, READ_ON_END);
-	options->waits_for_deadline = (int) cached_int8(row, READ_WAITS_FOR_DEADLINE,
-													no_policy.waits_for_deadline);
-}
 
 static void
 make_known_types(void)
@@ -175,63 +67,30 @@ make_known_types(void)
 								   HASH_ELEM | HASH_STRINGS | HASH_CONTEXT);
 }
 
-/* Runs first of the three readers, and clears the old content. */
 static void
-read_rules(void)
+read_rules(const CachedRows *rows)
 {
 	kept = (Kept)
 	{
-		.context = CurrentMemoryContext, .is_open = true
+		.context = CurrentMemoryContext,
+			.rules = policy_read_rules(rows),
+			.nrules = rows->n
 	};
 	make_known_types();
-	kept.rules = palloc0(sizeof(Rule) * (SPI_processed + 1));
-	for (uint64 i = 0; i < SPI_processed; i++)
+	for (int i = 0; i < kept.nrules; i++)
 	{
-		HeapTuple	row = SPI_tuptable->vals[i];
-		Rule	   *rule = &kept.rules[kept.nrules++];
-
-		rule->pattern = cached_text(row, READ_PATTERN);
-		read_options(row, &rule->options);
-		kept.is_open &= rule->options.nodes == NULL;
-		kept.any_on_end |= rule->options.on_end != NULL;
-	}
-}
-
-static void
-read_buckets(void)
-{
-	kept.buckets = palloc0(sizeof(char *) * (SPI_processed + 1));
-	for (uint64 i = 0; i < SPI_processed; i++)
-		kept.buckets[kept.nbuckets++] = cached_text(SPI_tuptable->vals[i], 1);
-}
-
-static void
-read_pauses(void)
-{
-	kept.paused_types = palloc0(sizeof(char *) * (SPI_processed + 1));
-	kept.paused_buckets = palloc0(sizeof(char *) * (SPI_processed + 1));
-	for (uint64 i = 0; i < SPI_processed; i++)
-	{
-		char	   *name = cached_text(SPI_tuptable->vals[i], 2);
-
-		if (strcmp(cached_text(SPI_tuptable->vals[i], 1), "type") == 0)
-			kept.paused_types[kept.npaused_types++] = name;
-		else
-			kept.paused_buckets[kept.npaused_buckets++] = name;
-		kept.is_open = false;
+		kept.any_nodes |= kept.rules[i].options.nodes != NULL;
+		kept.any_on_end |= kept.rules[i].options.on_end != NULL;
 	}
 }
 
 void
 policy_init(void)
 {
-	static const CachedTable tables[] = {
-		{"type_policy", PLAN_READ_TYPE_POLICIES, read_rules},
-		{"bucket_policy", PLAN_READ_BUCKETS, read_buckets},
-		{"pause", PLAN_READ_PAUSES, read_pauses}
-	};
+	static const CachedTable table = {"type_policy", read_rules};
 
-	cache = table_cache_new("policies", tables, lengthof(tables));
+	cache = table_cache_new(&table);
+	policy_open_init();
 }
 
 /* ---- asking ---- */
@@ -250,27 +109,27 @@ take_options(TypePolicy *policy, const TypePolicy *options)
 {
 	if (options->bucket != NULL)
 		policy->bucket = options->bucket;
-	if (options->priority != no_policy.priority)
+	if (options->priority != policy_unset.priority)
 		policy->priority = options->priority;
-	if (options->queue_time_us != no_policy.queue_time_us)
+	if (options->queue_time_us != policy_unset.queue_time_us)
 		policy->queue_time_us = options->queue_time_us;
 	if (options->expires_after_us != 0)
 		policy->expires_after_us = options->expires_after_us;
-	if (options->when_done != no_policy.when_done)
+	if (options->when_done != policy_unset.when_done)
 		policy->when_done = options->when_done;
 	if (options->nodes != NULL)
 		policy->nodes = options->nodes;
-	if (options->aging_us != no_policy.aging_us)
+	if (options->aging_us != policy_unset.aging_us)
 		policy->aging_us = options->aging_us;
-	if (options->timeout_us != no_policy.timeout_us)
+	if (options->timeout_us != policy_unset.timeout_us)
 		policy->timeout_us = options->timeout_us;
 	if (options->stuck != NULL)
 		policy->stuck = options->stuck;
 	if (options->retry != NULL)
 		policy->retry = options->retry;
-	if (options->resets_tries != no_policy.resets_tries)
+	if (options->resets_tries != policy_unset.resets_tries)
 		policy->resets_tries = options->resets_tries;
-	if (options->waits_for_deadline != no_policy.waits_for_deadline)
+	if (options->waits_for_deadline != policy_unset.waits_for_deadline)
 		policy->waits_for_deadline = options->waits_for_deadline;
 	take_function(&policy->intercept, options->intercept);
 	take_function(&policy->stuck_function, options->stuck_function);
@@ -285,14 +144,6 @@ make_policy(TypePolicy *policy, const char *type)
 	for (int i = 0; i < kept.nrules; i++)
 		if (pattern_fit(kept.rules[i].pattern, type) > 0)
 			take_options(policy, &kept.rules[i].options);
-	for (int i = 0; i < kept.npaused_types; i++)
-		policy->is_paused |= pattern_fit(kept.paused_types[i], type) > 0;
-}
-
-static bool
-is_plain(void)
-{
-	return kept.nrules == 0 && kept.npaused_types == 0;
 }
 
 const TypePolicy *
@@ -302,7 +153,7 @@ policy_find(const char *type)
 	bool		found;
 
 	table_cache_refresh(cache);
-	if (likely(is_plain()) || strlen(type) > TRIGGER_TYPE_MAX)
+	if (likely(kept.nrules == 0) || strlen(type) > TRIGGER_TYPE_MAX)
 		return &default_policy;
 	if (hash_get_num_entries(kept.known_types) >= KNOWN_TYPES_MAX)
 	{
@@ -319,7 +170,7 @@ const TypePolicy *
 policy_of_text(Datum type)
 {
 	table_cache_refresh(cache);
-	if (likely(is_plain()))
+	if (likely(kept.nrules == 0))
 		return &default_policy;
 	return policy_find(TextDatumGetCString(type));
 }
@@ -341,32 +192,6 @@ policy_risen(Datum type, int priority, int64 waited_us)
 	return (int) Max(priority - waited_us / aging_us, TRIGGER_RISEN);
 }
 
-static bool
-is_among(char **names, int n, const char *name)
-{
-	for (int i = 0; i < n; i++)
-		if (strcmp(names[i], name) == 0)
-			return true;
-	return false;
-}
-
-bool
-policy_bucket_exists(const char *bucket)
-{
-	table_cache_refresh(cache);
-	return strcmp(bucket, DEFAULT_BUCKET) == 0 ||
-		is_among(kept.buckets, kept.nbuckets, bucket);
-}
-
-bool
-policy_is_paused(const char *type, const char *bucket)
-{
-	table_cache_refresh(cache);
-	return !kept.is_open &&
-		(is_among(kept.paused_buckets, kept.npaused_buckets, bucket) ||
-		 policy_find(type)->is_paused);
-}
-
 bool
 policy_may_grab(Datum type, Datum bucket, Datum node)
 {
@@ -374,7 +199,7 @@ policy_may_grab(Datum type, Datum bucket, Datum node)
 	char	  **nodes;
 
 	table_cache_refresh(cache);
-	if (likely(kept.is_open))
+	if (likely(!kept.any_nodes) && likely(!policy_any_pause()))
 		return true;
 	type_name = TextDatumGetCString(type);
 	if (policy_is_paused(type_name, TextDatumGetCString(bucket)))

@@ -46,11 +46,11 @@ typedef struct TypePolicy
 	int			resets_tries;	/* true when not set */
 	const char *on_end;			/* a function; NULL: none */
 	int			waits_for_deadline; /* takeover; false when not set */
-	bool		is_paused;
 } TypePolicy;
 
-/* Registers the callback; once per process, from _PG_init(). */
+/* Make the caches; once per process, from _PG_init(). */
 extern void policy_init(void);
+extern void policy_open_init(void);
 
 /*
  * The policy of a type; never NULL.  Costs a look into a hash table, or nothing
@@ -76,7 +76,8 @@ extern bool policy_bucket_exists(const char *bucket);
  */
 extern bool policy_may_grab(Datum type, Datum bucket, Datum node);
 
-/* Whether that type or that bucket is paused. */
+/* Whether that type or that bucket is paused; whether anything is. */
 extern bool policy_is_paused(const char *type, const char *bucket);
+extern bool policy_any_pause(void);
 
 #endif							/* TWT_POLICY_H */

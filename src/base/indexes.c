@@ -1,0 +1,197 @@
+/*-------------------------------------------------------------------------
+ *
+ * indexes.c
+ *		Indexes that we write without the executor.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/twtasks.h"
+
+#include "access/genam.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_index.h"
+#include "nodes/primnodes.h"
+#include "utils/inval.h"
+#include "utils/rel.h"
+
+#include "base/indexes.h"
+
+/* The live table, the day's history, and one of yesterday's around midnight. */
+#define TABLES_MAX 4
+
+typedef struct KnownTable
+{
+	Oid			oid;			/* InvalidOid: nothing is known */
+	bool		needs_executor;
+	KnownIndexes indexes;
+} KnownTable;
+
+static KnownTable tables[TABLES_MAX];
+static int	next_place = 0;
+static uint64 generation = 0;	/* grows with each change */
+
+static bool
+concerns(const KnownTable *table, Oid relation)
+{
+	if (!OidIsValid(relation) || relation == table->oid)
+		return true;
+	for (int i = 0; i < table->indexes.n; i++)
+		if (table->indexes.index[i].oid == relation)
+			return true;
+	return false;
+}
+
+static void
+forget(Datum arg, Oid relation)
+{
+	generation++;
+	for (int i = 0; i < TABLES_MAX; i++)
+		if (concerns(&tables[i], relation))
+			tables[i].oid = InvalidOid;
+}
+
+void
+indexes_init(void)
+{
+	CacheRegisterRelcacheCallback(forget, (Datum) 0);
+}
+
+/* ---- what an index is like ---- */
+
+static bool
+is_column(const Node *node, AttrNumber *column)
+{
+	if (!IsA(node, Var))
+		return false;
+	*column = ((const Var *) node)->varattno;
+	return *column > 0;
+}
+
+static bool
+read_condition(List *predicate, KnownIndex *index)
+{
+	const Node *node;
+
+	index->condition = INDEX_ALWAYS;
+	if (predicate == NIL)
+		return true;
+	node = linitial(predicate);
+	index->condition = INDEX_IF_TRUE;
+	if (IsA(node, BoolExpr) && ((const BoolExpr *) node)->boolop == NOT_EXPR)
+	{
+		node = linitial(((const BoolExpr *) node)->args);
+		index->condition = INDEX_IF_FALSE;
+	}
+	else if (IsA(node, NullTest) && ((const NullTest *) node)->nulltesttype == IS_NOT_NULL)
+	{
+		node = (const Node *) ((const NullTest *) node)->arg;
+		index->condition = INDEX_IF_NOT_NULL;
+	}
+	return list_length(predicate) == 1 && is_column(node, &index->column);
+}
+
+static bool
+is_simple(Relation index)
+{
+	Form_pg_index form = index->rd_index;
+
+	if (index->rd_rel->relam != BTREE_AM_OID || !form->indisready || !form->indimmediate ||
+		form->indisexclusion)
+		return false;
+	for (int i = 0; i < form->indnatts; i++)
+		if (form->indkey.values[i] <= 0)
+			return false;
+	return true;
+}
+
+static bool
+read_index(Oid oid, KnownIndex *known)
+{
+	Relation	index = index_open(oid, RowExclusiveLock);
+	bool		simple;
+
+	known->oid = oid;
+	simple = is_simple(index) && read_condition(RelationGetIndexPredicate(index), known);
+	index_close(index, NoLock);
+	return simple;
+}
+
+static void
+read_table(Relation relation, KnownTable *table)
+{
+	List	   *oids = RelationGetIndexList(relation);
+	ListCell   *cell;
+
+	table->indexes.n = 0;
+	table->needs_executor = list_length(oids) > INDEXES_MAX;
+	foreach(cell, oids)
+	{
+		if (table->needs_executor)
+			break;
+		table->needs_executor = !read_index(lfirst_oid(cell),
+											&table->indexes.index[table->indexes.n++]);
+	}
+	list_free(oids);
+}
+
+/* Keeps what it read, unless a change arrived meanwhile. */
+static KnownTable
+find_table(Relation relation)
+{
+	Oid			oid = RelationGetRelid(relation);
+	KnownTable	table;
+	uint64		before;
+
+	for (int i = 0; i < TABLES_MAX; i++)
+		if (tables[i].oid == oid)
+			return tables[i];
+	do
+	{
+		before = generation;
+		read_table(relation, &table);
+	} while (generation != before);
+	table.oid = oid;
+	tables[next_place] = table;
+	next_place = (next_place + 1) % TABLES_MAX;
+	return table;
+}
+
+bool
+indexes_of(Relation relation, KnownIndexes *known)
+{
+	KnownTable	table = find_table(relation);
+
+	*known = table.indexes;
+	return !table.needs_executor;
+}
+
+/* ---- writing ---- */
+
+bool
+index_wants(const KnownIndex *index, TupleTableSlot *row)
+{
+	Datum		value;
+	bool		isnull;
+
+	if (index->condition == INDEX_ALWAYS)
+		return true;
+	value = slot_getattr(row, index->column, &isnull);
+	if (isnull)
+		return false;
+	return index->condition == INDEX_IF_NOT_NULL ||
+		DatumGetBool(value) == (index->condition == INDEX_IF_TRUE);
+}
+
+/* A B-tree does not look at the index's info, which PostgreSQL's toast leaves out too. */
+void
+index_write(Relation index, Relation table, TupleTableSlot *row)
+{
+	Form_pg_index form = index->rd_index;
+	Datum		values[INDEX_MAX_KEYS];
+	bool		nulls[INDEX_MAX_KEYS];
+
+	for (int i = 0; i < form->indnatts; i++)
+		values[i] = slot_getattr(row, form->indkey.values[i], &nulls[i]);
+	index_insert(index, values, nulls, &row->tts_tid, table,
+				 form->indisunique ? UNIQUE_CHECK_YES : UNIQUE_CHECK_NO, false, NULL);
+}
