@@ -30,8 +30,9 @@
 #define REFUSED_MAX 100
 
 /*
- * After this time a look starts at the head again instead of the cursors: a
- * retried task may be there.
+ * After this time a look starts at the head again instead of the cursors, if a
+ * task has lost its place meanwhile: it may be before the cursor.  The head is
+ * expensive in a backlog, since the entries of finished tasks begin there.
  */
 #define HEAD_US SECONDS_TO_US(1)
 
@@ -54,7 +55,9 @@ look_clear(Look *look)
 bool
 look_can_go_on(const Look *look)
 {
-	return cursors_any(look->cursors) && loop_now_us(look->loop) < look->head_us + HEAD_US;
+	return cursors_any(look->cursors) &&
+		(look->turned_away == table_turned_away(look->table) ||
+		 loop_now_us(look->loop) < look->head_us + HEAD_US);
 }
 
 /* ---- the answer to a look ---- */
@@ -83,7 +86,7 @@ push(Look *look, const Trigger *trigger, const RowPlace *place)
 	TablePush	pushed = TABLE_NO_HANDLER;
 
 	if (policies_take(look->policies, look->bucket, trigger->type))
-		pushed = table_push_seen(look->table, trigger, place);
+		pushed = table_push(look->table, trigger, place);
 	if (pushed == TABLE_NO_HANDLER)
 		(void) names_add(look->refused, trigger->type);
 	return pushed;
@@ -231,6 +234,7 @@ add_cursors(Look *look, WireParams *params)
 	if (look->kind.depth == LOOK_ROUTINE)
 		return;
 	look->head_us = look->sent_us;
+	look->turned_away = table_turned_away(look->table);
 	cursors_clear(look->cursors);
 }
 

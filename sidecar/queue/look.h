@@ -3,7 +3,7 @@
  * look.h
  *		One look at the rows of a bucket.
  *
- *		from: sql/queue/sweep_tasks.sql			to: table.h (table_push_seen)
+ *		from: sql/queue/sweep_tasks.sql			to: table.h (table_push)
  *
  * Private to sweep.c, which decides when and how to look.
  *
@@ -74,6 +74,7 @@ typedef struct Look
 	int			per_type;		/* most rows of each type in the current look */
 	int64		sent_us;
 	int64		head_us;		/* when the last deep look began at the head */
+	uint64		turned_away;	/* by the table, until then */
 	Names	   *refused;		/* types that this node leaves to others */
 	Names	   *skipped;		/* skipped by the current look: refused and
 								 * full types */

@@ -68,6 +68,14 @@ column_free(Column *column)
 	pfree(column);
 }
 
+void
+column_renew_entry(TableEntry *entry, const Trigger *trigger, const RowPlace *place)
+{
+	entry->version = trigger->version;
+	entry->size = trigger->size;
+	entry->place = *place;
+}
+
 TableEntry *
 column_new_entry(Column *column, const Trigger *trigger, const RowPlace *place,
 				 uint64 sequence)
@@ -76,10 +84,8 @@ column_new_entry(Column *column, const Trigger *trigger, const RowPlace *place,
 
 	entry->column = column;
 	entry->sequence = sequence;
-	entry->version = trigger->version;
-	entry->size = trigger->size;
 	entry->priority = trigger->priority;
-	entry->place = *place;
+	column_renew_entry(entry, trigger, place);
 	memcpy(entry->id, trigger->id, TRIGGER_ID_BYTES);
 	return entry;
 }

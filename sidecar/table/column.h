@@ -80,6 +80,9 @@ extern void column_free(Column *column);
 extern TableEntry *column_new_entry(Column *column, const Trigger *trigger,
 									const RowPlace *place, uint64 sequence);
 
+/* Takes over what a newer trigger says of the task. */
+extern void column_renew_entry(TableEntry *entry, const Trigger *trigger, const RowPlace *place);
+
 /* Whether the trigger belongs where the entry is. */
 extern bool column_is_place(const TableEntry *entry, const Trigger *trigger);
 

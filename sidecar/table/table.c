@@ -28,6 +28,7 @@ struct Table
 	Map		   *types;			/* Columns by name of type */
 	Heap		runnable;		/* Columns */
 	Crowd	   *crowd;
+	uint64		turned_away;	/* triggers without room */
 	dlist_head	spilled;		/* Columns */
 	bool		has_left;		/* some types without a column have tasks */
 };
@@ -199,6 +200,7 @@ drop_entry(Table *table, TableEntry *entry)
 static void
 push_out(Table *table, Column *column)
 {
+	table->turned_away++;
 	remember_spilled(table, column, (column->waiting - 1) / 2);
 	drop_entry(table, column_worst(column));
 }
@@ -275,9 +277,11 @@ table_spill(Table *table, const char *type)
 }
 
 TablePush
-table_push_seen(Table *table, const Trigger *trigger, const RowPlace *place)
+table_push(Table *table, const Trigger *trigger, const RowPlace *place)
 {
+	static const RowPlace nowhere;
 	TableEntry *entry = map_get(table->known, trigger->id);
+	TablePush	result;
 
 	Assert(trigger->priority < TRIGGER_PRIORITIES);
 	if (entry != NULL && entry->version >= trigger->version)
@@ -286,22 +290,20 @@ table_push_seen(Table *table, const Trigger *trigger, const RowPlace *place)
 	{
 		if (column_is_place(entry, trigger))
 		{
-			entry->version = trigger->version;
-			entry->size = trigger->size;
-			entry->place = *place;
+			column_renew_entry(entry, trigger, place == NULL ? &nowhere : place);
 			return TABLE_ADDED;
 		}
 		drop_entry(table, entry);
 	}
-	return push_new(table, trigger, place);
+	result = push_new(table, trigger, place == NULL ? &nowhere : place);
+	table->turned_away += result == TABLE_SPILLED && place == NULL;
+	return result;
 }
 
-TablePush
-table_push(Table *table, const Trigger *trigger)
+uint64
+table_turned_away(const Table *table)
 {
-	static const RowPlace nowhere;
-
-	return table_push_seen(table, trigger, &nowhere);
+	return table->turned_away;
 }
 
 bool

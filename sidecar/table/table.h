@@ -72,13 +72,15 @@ extern void table_free(Table *table);
 /*
  * Copies the trigger.  A newer version of a waiting task replaces the older
  * one in its place, or goes to the end of another column if its type or
- * priority differs.
+ * priority differs.  place: where the caller has read the row; NULL: it has not.
  */
-extern TablePush table_push(Table *table, const Trigger *trigger);
+extern TablePush table_push(Table *table, const Trigger *trigger, const RowPlace *place);
 
-/* Like table_push(), for a task whose row the caller has read. */
-extern TablePush table_push_seen(Table *table, const Trigger *trigger,
-								 const RowPlace *place);
+/*
+ * How many waiting tasks and new triggers have lost their place so far, for
+ * lack of room.  Rows that the caller has read and that found none do not count.
+ */
+extern uint64 table_turned_away(const Table *table);
 
 /*
  * Whether fewer triggers of the trigger's type wait than slots are free for it.

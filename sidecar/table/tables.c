@@ -28,7 +28,7 @@ void
 tables_push(Tables *tables, int bucket, const Trigger *trigger)
 {
 	if (policies_take(tables->policies, bucket, trigger->type) &&
-		table_push(tables->tables[bucket], trigger) == TABLE_NO_HANDLER &&
+		table_push(tables->tables[bucket], trigger, NULL) == TABLE_NO_HANDLER &&
 		names_add(tables->unhandled, trigger->type))
 		log_line(TWT_LOG_WARN, "table",
 				 "no handler for type \"%s\": left to other nodes", trigger->type);

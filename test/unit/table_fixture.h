@@ -125,7 +125,7 @@ push_version(Table *to, int task, int version, const char *type, int priority)
 	trigger.priority = priority;
 	trigger.type_len = strlen(type);
 	memcpy(trigger.type, type, trigger.type_len);
-	return table_push(to, &trigger);
+	return table_push(to, &trigger, NULL);
 }
 
 static inline TablePush

@@ -291,9 +291,19 @@ execute(Backlog *backlog, int n)
 	pop(backlog->tables[0], backlog->limit, n);
 }
 
+/* A trigger comes that finds no room. */
+static void
+turn_away(Backlog *backlog)
+{
+	Trigger		trigger = {.id = {200}, .priority = 9, .type_len = 1, .type = "A"};
+
+	assert_int_equal(table_push(backlog->tables[0], &trigger, NULL), TABLE_SPILLED);
+}
+
 /*
- * More of what spilled is fetched from where the last look ended; at its end, and
- * when the head was not looked at for a second, from the head.
+ * More of what spilled is fetched from where the last look ended; from the head
+ * at its end, and when a task has lost its place and the last look at the head
+ * is a second old.
  */
 static void
 test_goes_on(void **state)
@@ -314,8 +324,16 @@ test_goes_on(void **state)
 	answer("sweep", rows(30, SHARE));
 	execute(backlog, SHARE / 2);
 	pass_us(SECONDS_TO_US(1));
+	assert_int_equal(cursors_of_look(sweep), 1);
+	answer("sweep", rows(30 + SHARE, SHARE / 2));
+	turn_away(backlog);
+	execute(backlog, SHARE / 2);
 	assert_int_equal(cursors_of_look(sweep), 0);
 	answer("sweep", rows(40, SHARE));
+	turn_away(backlog);
+	execute(backlog, SHARE / 2);
+	assert_int_equal(cursors_of_look(sweep), 1);	/* not yet a second later */
+	answer("sweep", rows(40 + SHARE, SHARE / 2));
 	execute(backlog, SHARE / 2);
 	sweep_want_all(sweep);
 	assert_int_equal(cursors_of_look(sweep), 0);

@@ -186,7 +186,7 @@ push_seen(int version, uint8 offset)
 	RowPlace	place = {{0, 0, 0, 1, 0, offset}};
 	Trigger		trigger = {.version = version, .type_len = 1, .id = {1}, .type = "A"};
 
-	assert_int_equal(table_push_seen(table, &trigger, &place), TABLE_ADDED);
+	assert_int_equal(table_push(table, &trigger, &place), TABLE_ADDED);
 }
 
 static void

@@ -127,7 +127,7 @@ push_and_compare(History *history, const Trigger *trigger, const ModelTrigger *w
 	TablePush	result;
 
 	table_types(history->table, count_type, expected);
-	result = table_push(history->table, trigger);
+	result = table_push(history->table, trigger, NULL);
 	table_types(history->table, count_type, after);
 	if (displaced >= 0)
 		expected[displaced]--;

@@ -94,7 +94,7 @@ test_end_of_a_statement(void **state)
 	Trigger		trigger = {.type_len = 1, .type = "A"};
 
 	come_up(last_pg);
-	assert_int_equal(table_push(table, &trigger), TABLE_ADDED);
+	assert_int_equal(table_push(table, &trigger, NULL), TABLE_ADDED);
 	handler_sql.grabs->take(sql, table, table_pop(table));
 	handler_sql.grabs->pump(sql);
 	assert_non_null(find_call("execute"));
