@@ -3,8 +3,9 @@
  * task.h
  *		A grabbed task, and the result of its handler.
  *
- * A Task lives from the answer to its grab until its finish was sent.  The
- * Task owns its texts.  data is the handler's stdin: the raw payload when there
+ * A Task lives from the answer to its grab until its finish was sent.  Its
+ * texts lie behind it in the same allocation, but for unreadable, which it owns.
+ * data is the handler's stdin: the raw payload when there
  * is one, else the JSON text, else nothing.
  *
  *-------------------------------------------------------------------------
@@ -73,7 +74,7 @@ typedef struct Verdict
 	const char *outcome;		/* a JSON object; NULL: none */
 } Verdict;
 
-/* Frees the task and all it owns, but not its slot. */
+/* Frees the task, but not its slot. */
 extern void task_free(Task *task);
 
 #endif							/* TWT_TASK_H */

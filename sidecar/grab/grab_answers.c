@@ -20,30 +20,92 @@ struct GrabAnswers
 	Loop	   *loop;
 	Execute    *execute;
 	Offers	   *offers;
+	int64		now_us;			/* when the answer came, by the loop's clock
+								 * ... */
+	int64		clock_us;		/* ... and by ours */
 	int64		deadline_us;	/* deadline of the last task, in us since 1970
 								 * ... */
 	char	   *deadline_text;	/* ... and as text; NULL: none yet */
 };
 
-/* Copies the JSON text or the raw payload of a task. */
-static void
-copy_data(Task *task, const PGresult *result, int row)
+/* Texts of a task, which lie behind it in one allocation. */
+typedef struct Texts
 {
-	const char *bytes;
+	const PGresult *result;
+	int			row;
+	char	   *free;			/* where the next one goes */
+} Texts;
 
-	task->is_binary = !PQgetisnull(result, row, GRAB_PAYLOAD);
-	if (task->is_binary)
+static char *
+keep_bytes(Texts *texts, const char *bytes, size_t len)
+{
+	char	   *copy = texts->free;
+
+	memcpy(copy, bytes, len);
+	copy[len] = '\0';
+	texts->free += len + 1;
+	return copy;
+}
+
+static char *
+keep_text(Texts *texts, int column)
+{
+	if (PQgetisnull(texts->result, texts->row, column))
+		return NULL;
+	return keep_bytes(texts, PQgetvalue(texts->result, texts->row, column),
+					  PQgetlength(texts->result, texts->row, column));
+}
+
+static char *
+keep_json(Texts *texts, int column, size_t *len)
+{
+	const char *json;
+
+	if (PQgetisnull(texts->result, texts->row, column))
+		return NULL;
+	json = wire_get_json(texts->result, texts->row, column, len);
+	return keep_bytes(texts, json, *len);
+}
+
+/* The raw payload if there is one, else the JSON. */
+static void
+keep_data(Texts *texts, Task *task)
+{
+	task->is_binary = !PQgetisnull(texts->result, texts->row, GRAB_PAYLOAD);
+	if (!task->is_binary)
 	{
-		bytes = PQgetvalue(result, row, GRAB_PAYLOAD);
-		task->data_len = PQgetlength(result, row, GRAB_PAYLOAD);
-	}
-	else if (PQgetisnull(result, row, GRAB_DATA))
+		task->data = keep_json(texts, GRAB_DATA, &task->data_len);
 		return;
-	else
-		bytes = wire_get_json(result, row, GRAB_DATA, &task->data_len);
-	task->data = palloc(task->data_len + 1);
-	memcpy(task->data, bytes, task->data_len);
-	task->data[task->data_len] = '\0';
+	}
+	task->data_len = PQgetlength(texts->result, texts->row, GRAB_PAYLOAD);
+	task->data = keep_text(texts, GRAB_PAYLOAD);
+}
+
+/* A task with its texts. */
+static Task *
+allocate_task(const PGresult *result, int row, const char *deadline)
+{
+	static const int columns[] = {
+		GRAB_TYPE, GRAB_SUB_TYPE, GRAB_KEY, GRAB_BUCKET, GRAB_CONTEXT, GRAB_DATA, GRAB_PAYLOAD
+	};
+	size_t		size = strlen(deadline) + 1;
+	Texts		texts = {result, row, NULL};
+	Task	   *task;
+	size_t		len;
+
+	for (size_t i = 0; i < lengthof(columns); i++)
+		size += PQgetlength(result, row, columns[i]) + 1;
+	task = palloc(sizeof(Task) + size);
+	memset(task, 0, sizeof(Task));
+	texts.free = (char *) (task + 1);
+	task->type = keep_text(&texts, GRAB_TYPE);
+	task->sub_type = keep_text(&texts, GRAB_SUB_TYPE);
+	task->key = keep_text(&texts, GRAB_KEY);
+	task->bucket = keep_text(&texts, GRAB_BUCKET);
+	task->context = keep_json(&texts, GRAB_CONTEXT, &len);
+	task->deadline_text = keep_bytes(&texts, deadline, strlen(deadline));
+	keep_data(&texts, task);
+	return task;
 }
 
 /* "2026-01-02T03:04:05.678901Z" */
@@ -63,7 +125,7 @@ iso_time(int64 unix_us)
  * Keeps the last text: tasks of a batch were grabbed at one time, and most
  * have the same timeout.
  */
-static char *
+static const char *
 deadline_text(GrabAnswers *answers, int64 unix_us)
 {
 	if (answers->deadline_text == NULL || unix_us != answers->deadline_us)
@@ -72,7 +134,7 @@ deadline_text(GrabAnswers *answers, int64 unix_us)
 		answers->deadline_text = iso_time(unix_us);
 		answers->deadline_us = unix_us;
 	}
-	return pstrdup(answers->deadline_text);
+	return answers->deadline_text;
 }
 
 /*
@@ -82,35 +144,26 @@ deadline_text(GrabAnswers *answers, int64 unix_us)
 static int64
 age_of_grab(const GrabAnswers *answers, int64 grabbed_us, int64 sent_us)
 {
-	return Max(0, Min(task_clock_us() - grabbed_us,
-					  loop_now_us(answers->loop) - sent_us));
+	return Max(0, Min(answers->clock_us - grabbed_us, answers->now_us - sent_us));
 }
 
 static Task *
 make_task(GrabAnswers *answers, const PGresult *result, int row, Policy *policy, int64 sent_us)
 {
 	int64		grabbed_us = wire_get_time(result, row, GRAB_GRABBED);
-	Task	   *task = palloc0(sizeof(Task));
-	size_t		len;
+	Task	   *task = allocate_task(result, row,
+									 deadline_text(answers, grabbed_us + policy->timeout_us));
 
 	memcpy(task->id, wire_get_uuid(result, row, GRAB_ID), TASK_ID_BYTES);
 	trigger_id_text(task->id, task->id_text);
 	task->version = wire_get_int(result, row, GRAB_VERSION);
-	task->type = wire_dup_text(result, row, GRAB_TYPE);
-	task->sub_type = wire_dup_text(result, row, GRAB_SUB_TYPE);
-	task->key = wire_dup_text(result, row, GRAB_KEY);
-	task->bucket = wire_dup_text(result, row, GRAB_BUCKET);
 	task->priority = wire_get_int(result, row, GRAB_PRIORITY);
 	task->tries = wire_get_int(result, row, GRAB_TRIES);
-	if (!PQgetisnull(result, row, GRAB_CONTEXT))
-		task->context = pstrdup(wire_get_json(result, row, GRAB_CONTEXT, &len));
-	task->deadline_us = loop_now_us(answers->loop) + policy->timeout_us -
+	task->deadline_us = answers->now_us + policy->timeout_us -
 		age_of_grab(answers, grabbed_us, sent_us);
-	task->deadline_text = deadline_text(answers, grabbed_us + policy->timeout_us);
 	task->policy = policy;
 	task->max_tries = policy->max_tries;
 	task->place = wire_get_place(result, row, GRAB_PLACE);
-	copy_data(task, result, row);
 	return task;
 }
 
@@ -162,6 +215,8 @@ grab_answers_take(GrabAnswers *answers, GrabQuestion question, const PGresult *r
 {
 	int			lost;
 
+	answers->now_us = loop_now_us(answers->loop);
+	answers->clock_us = task_clock_us();
 	for (int i = 0; i < PQntuples(result); i++)
 		if (!PQgetisnull(result, i, GRAB_VERSION))
 			take_task(answers, &question, result, i);

@@ -7,7 +7,7 @@ BEGIN;
 \ir ../lib/tasks.sql
 SELECT plan(16);
 
--- What a scan of one index finds of the tasks of one type, by their sub_type.
+-- The tasks of one type that a scan of one index finds, by their sub_type.
 CREATE FUNCTION pg_temp.found(condition text) RETURNS text
 LANGUAGE plpgsql
 SET enable_seqscan = off
