@@ -52,7 +52,7 @@ def server() -> dict[str, str]:
 def sizes(run: Run) -> dict[str, float]:
     return {**{name: getattr(run, name) for name in (
         "rounds", "tasks", "bulk", "latencies", "slow_tasks", "slow_limit", "seconds", "box")},
-        "sql_tasks": more.SQL_TASKS, "exec_tasks": more.EXEC_TASKS, "chain_box": more.CHAIN_BOX,
+        "sql_tasks": more.SQL_TASKS, "exec_seconds": more.EXEC_SECONDS, "chain_box": more.CHAIN_BOX,
         "open_seconds": more.OPEN_SECONDS}
 
 

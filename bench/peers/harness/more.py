@@ -7,13 +7,15 @@ import time
 from pathlib import Path
 
 from . import database
+from .burning import burn, burn_kind
 from .peers import CACHE, Failure, serving
 from .run import Metrics, Run, Turn, number
 from .stats import percentile
-from .workloads import await_none_left, burn, task_statement, trace_fifo
+from .workloads import task_statement, trace_fifo
 
 SQL_TASKS = int(number("SQL_TASKS", 100_000))
-EXEC_TASKS = int(number("EXEC_TASKS", 4_000))
+EXEC_TASKS = int(number("EXEC_TASKS", 30_000))
+EXEC_SECONDS = number("EXEC_SECONDS", 10)
 PROGRAMS = (os.environ.get("PROGRAMS") or "/bin/true /bin/cat").split()
 OPEN_SECONDS = number("OPEN_SECONDS", 10)
 WIDTHS = [int(width) for width in (os.environ.get("WIDTHS") or "4 16 64 128").split()]
@@ -23,31 +25,6 @@ FULL = os.environ.get("SIZE") == "full"
 ROOTS = int(number("ROOTS", 10_000))
 DEPTH = int(number("DEPTH", 100))
 CHAIN_BOX = number("CHAIN_BOX", 1800 if FULL else 6)
-
-
-def burn_unseen(turn: Turn, name: str, tasks: int, kind: str, box: float,
-                **more: str) -> Metrics:
-    """Measures handlers that the driver cannot see, by the times in the database.
-    Tasks finished in the first moment do not count, since they began before. The
-    database also has the time of the last task. So the loop rarely asks whether a
-    task is left: the question would read the dead rows of finished tasks."""
-    costs = database.Costs(name)
-    with serving(turn.peer, turn.environment(name, BENCH_KINDS=kind, **more)) as server:
-        complete = await_none_left(turn.peer, name, server, box, 0.1) is not None
-        found = database.run(name, turn.peer.about["finished"])
-        workers_cpu = database.cpu_seconds(server.pids())
-    count, later, seconds = (float(value) for value in found.split("|"))
-    if later == 0 or complete and count != tasks:
-        raise Failure(f"{count:g} tasks were finished instead of {tasks}")
-    return {"rate": later / seconds, "tasks": int(count), "seconds": seconds,
-            "complete": complete, **costs.per_task(int(count), workers_cpu)}
-
-
-def burn_kind(turn: Turn, name: str, tasks: int, kind: str, box: float = 0,
-              **more: str) -> Metrics:
-    if kind in turn.peer.about.get("unseen", []):
-        return burn_unseen(turn, name, tasks, kind, box or turn.run.box, **more)
-    return burn(turn, name, tasks, kind, turn.instances, box, **more)
 
 
 def sql_handlers(run: Run, round_number: int) -> None:
@@ -70,10 +47,11 @@ def spawn_rate(program: str) -> float:
     """The rate of a loop that only starts the program and waits for it, with the
     best number at once."""
     rates = []
-    for at_once in {1, os.cpu_count() or 1, 2 * (os.cpu_count() or 1), 16}:
+    widths = {1, os.cpu_count() or 1, 2 * (os.cpu_count() or 1), 16}
+    for at_once in widths:
         said = json.loads(subprocess.run(
-            [CACHE / "twtasks" / "spawn", str(EXEC_TASKS // 4), str(at_once), program],
-            stdout=subprocess.PIPE, check=True).stdout)
+            [CACHE / "twtasks" / "spawn", str(EXEC_SECONDS / 2 / len(widths)), str(at_once),
+             program], stdout=subprocess.PIPE, check=True).stdout)
         rates.append(said["added"] / said["seconds"])
     return max(rates)
 
@@ -90,7 +68,8 @@ def run_program(turn: Turn, program: str) -> Metrics:
     """The loop runs before and after, as the machine is not always the same."""
     with turn.filled("exec", EXEC_TASKS) as name:
         before = spawn_rate(program)
-        metrics = burn_kind(turn, name, EXEC_TASKS, "exec", BENCH_PROGRAM=program)
+        metrics = burn_kind(turn, name, EXEC_TASKS, "exec", EXEC_SECONDS, settle=True,
+                            BENCH_PROGRAM=program)
         bare = (before + spawn_rate(program)) / 2
     return {**metrics, "spawn": bare, "part": metrics["rate"] / bare}
 
@@ -184,8 +163,8 @@ def nodes(run: Run, round_number: int) -> None:
 
 
 def burn_by(turn: Turn, nodes: int) -> Metrics:
-    with turn.filled("noop", turn.run.tasks) as name:
-        return burn(turn, name, turn.run.tasks, instances=nodes)
+    with turn.filled("noop", turn.burn_tasks()) as name:
+        return burn(turn, name, turn.burn_tasks(), instances=nodes)
 
 
 def width(run: Run, round_number: int) -> None:
@@ -196,8 +175,8 @@ def width(run: Run, round_number: int) -> None:
 
 
 def burn_with(turn: Turn, concurrency: int) -> Metrics:
-    with turn.filled("noop", turn.run.tasks) as name:
-        return burn(turn, name, turn.run.tasks, BENCH_CONCURRENCY=str(concurrency))
+    with turn.filled("noop", turn.burn_tasks()) as name:
+        return burn(turn, name, turn.burn_tasks(), BENCH_CONCURRENCY=str(concurrency))
 
 
 ALL = {"sql": sql_handlers, "exec": commands, "open": open_loop, "chain": chain, "nodes": nodes,

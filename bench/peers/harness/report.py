@@ -26,7 +26,8 @@ class Column:
 
 TABLES: dict[str, tuple[str, list[Column]]] = {
     "burn": ("Burn-down of no-op tasks of 256 bytes", [
-        Column("rate", "tasks/s", True), Column("tasks", "tasks"),
+        Column("rate", "tasks/s", True), Column("late_rate", "second half", True),
+        Column("tasks", "tasks"),
         Column("commits", "commits/task"), Column("wal_bytes", "WAL bytes/task"),
         Column("server_cpu_us", "server CPU µs/task"),
         Column("worker_cpu_us", "worker CPU µs/task")]),
@@ -38,9 +39,14 @@ TABLES: dict[str, tuple[str, list[Column]]] = {
     "bulk": ("Enqueue, 1,000 tasks per statement, by its own client", [
         Column("rate", "tasks/s", True)]),
     "commits": ("Commits of a row with one task added in each, and without", [
-        Column("rate", "commits/s with", True), Column("plain", "without"),
-        Column("part", "part", False, percent), Column("row", "same row, no task"),
-        Column("part_of_row", "part of that", False, percent)]),
+        Column("rate", "commits/s with", True), Column("plain", "without the task"),
+        Column("part", "part", False, percent), Column("row", "same row in a plain table"),
+        Column("part_of_row", "part of that", False, percent),
+        Column("nothing", "no row at all"),
+        Column("part_of_nothing", "part of that", False, percent)]),
+    "first": ("The first statement of a session, median of new sessions", [
+        Column("task_ms", "ms to add a task"), Column("row_ms", "the same row, plain INSERT"),
+        Column("more_ms", "more")]),
     "slow": ("Slow tenant: ten fast tasks behind 10,000 of a second, five at a time", [
         Column("ms", "ms until the ten have started", True),
         Column("done_ms", "until they are finished")]),

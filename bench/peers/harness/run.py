@@ -35,10 +35,11 @@ class Run:
     tasks: int = int(number("TASKS", 200_000))
     bulk: int = int(number("BULK", 100_000))
     latencies: int = int(number("LATENCIES", 1000))
+    latency_seconds: float = number("LATENCY_SECONDS", 5)
     slow_tasks: int = int(number("SLOW_TASKS", 10_000))
     slow_limit: float = number("SLOW_LIMIT", 5)
-    seconds: float = number("SECONDS_EACH", 1)
-    box: float = number("BOX", 5)
+    seconds: float = number("SECONDS_EACH", 8)
+    box: float = number("BOX", 20)
     clients: tuple[int, ...] = tuple(
         int(count) for count in (os.environ.get("CLIENTS") or "1 8 64").split())
     # Workloads that are measured for us alone.
@@ -92,6 +93,10 @@ class Turn:
     @property
     def instances(self) -> int:
         return int(self.peer.setting(self.setting).get("instances", 1))
+
+    def burn_tasks(self) -> int:
+        """More for a fast system, which would else be done in a moment."""
+        return self.run.tasks * int(self.peer.about.get("burn_times", 1))
 
     def measure(self, function: Callable[..., Metrics], **parameters: Any) -> None:
         """Records the figures of function(self, **parameters).  A failure is reported

@@ -6,23 +6,24 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from . import database, more, stress, workloads
+from . import commits, database, more, stress, workloads
 from .run import Run, say
 from .stats import key, spread
 from .svg import short
 from .targets import TARGETS, Found, percent
 
 # In every round, and in the first alone.
-EACH = {name: (workloads.ALL | more.ALL)[name]
-        for name in ("burn", "latency", "bulk", "commits", "sql", "exec")}
+EACH = {name: (workloads.ALL | commits.ALL | more.ALL)[name]
+        for name in ("burn", "latency", "bulk", "commits", "first", "sql", "exec")}
 ONCE = {name: (workloads.ALL | stress.ALL)[name] for name in ("slow", "idle", "kill")}
 
 TABLES = """CREATE TABLE plain (id bigserial PRIMARY KEY, data jsonb);
 CREATE TABLE counter (id integer PRIMARY KEY, n bigint NOT NULL);
 INSERT INTO counter SELECT i, 0 FROM generate_series(0, 999) i"""
-ROW = workloads.with_payload("INSERT INTO plain (data) VALUES ($1)")
-ROWS = workloads.with_payload("INSERT INTO plain (data) SELECT $1::jsonb"
+ROW = commits.with_payload("INSERT INTO plain (data) VALUES ($1)")
+ROWS = commits.with_payload("INSERT INTO plain (data) SELECT $1::jsonb"
                               " FROM generate_series(1, 1000)")
+YARD_SECONDS = 2
 UPDATES = [f"UPDATE counter SET n = n + 1 WHERE id = {i}" for i in range(100)]
 
 
@@ -33,9 +34,9 @@ def yardsticks(run: Run, number: int) -> None:
     try:
         database.run("yard", *TABLES.split(";"))
         found = {
-            "commits": workloads.pgbench("yard", [ROW], 1, run.seconds),
-            "rows": 1000 * workloads.pgbench("yard", [ROWS], 1, run.seconds),
-            "updates": 100 * workloads.pgbench("yard", UPDATES, 1, run.seconds)}
+            "commits": commits.pgbench("yard", [ROW], 1, YARD_SECONDS),
+            "rows": 1000 * commits.pgbench("yard", [ROWS], 1, YARD_SECONDS),
+            "updates": 100 * commits.pgbench("yard", UPDATES, 1, YARD_SECONDS)}
     finally:
         database.drop("yard")
     run.records.append({"round": number, "workload": "yard", "peer": "pgbench", "setting": "-",
@@ -94,13 +95,13 @@ LINES = [
          in_commits("p99"), "of the same", "retry"),
     Line("commits", "rate", "commits with a task, 1 client", "/s", "",
          own("part"), WITHOUT, parameters="clients 1"),
-    Line("commits", "rate", "commits with a task, 8 clients", "/s", "",
-         own("part"), WITHOUT, parameters="clients 8"),
     Line("commits", "rate", "commits with a task, 64 clients", "/s",
-         "commits with a task by those without", own("part"), WITHOUT, parameters="clients 64"),
-    Line("commits", "rate", "the same", "/s",
-         "commits with a task by those with the same row", own("part_of_row"),
-         "of those with the row, no task", parameters="clients 64"),
+         "add_task in a commit by a commit without", own("part"), WITHOUT,
+         parameters="clients 64"),
+    Line("commits", "rate", "the same", "/s", "add_task in a commit by a plain INSERT",
+         own("part_of_row"), "of those with the row, no task", parameters="clients 64"),
+    Line("first", "task_ms", "first add_task of a session", "ms", "first add_task",
+         lambda ours, _: ours["task_ms"] / ours["row_ms"], "of the first plain INSERT"),
     Line("sql", "rate", "SQL handlers, one row updated by each", "tasks/s", "SQL handlers",
          per("updates"), "of such updates, 100 a commit"),
     Line("exec", "rate", "one-shot commands, /bin/true", "tasks/s", "one-shot commands",

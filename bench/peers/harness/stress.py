@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from . import database
+from .burning import burn
 from .more import FULL, ended, produce, read_starts
 from .peers import Failure, Server, serving
 from .run import Metrics, Run, Turn, number
 from .stats import percentile
-from .workloads import burn, burn_noop, trace_fifo
+from .workloads import trace_fifo
 
 WAITING = int(number("WAITING", 5_000_000 if FULL else 200_000))
 FINISHED = int(number("FINISHED", 10_000_000 if FULL else 400_000))
@@ -29,14 +30,21 @@ def backlog(run: Run, round_number: int) -> None:
 
 
 def burn_beside(turn: Turn, waiting: int, finished: int) -> Metrics:
-    empty = burn_noop(turn)
-    with database.fresh(with_backlog(turn, waiting, finished),
-                        turn.peer.about.get("copied")) as name:
-        full = burn(turn, name, turn.run.tasks, instances=turn.instances)
-    return {**full, "empty": empty["rate"], "part": full["rate"] / empty["rate"]}
+    """Both in turn, the one or the other first by the round."""
+    makers = [("empty", lambda: burn_settled(turn, turn.filled("noop", turn.burn_tasks()))),
+              ("full", lambda: burn_settled(turn, beside_backlog(turn, waiting, finished)))]
+    found = {name: make() for name, make in (makers if turn.round % 2 else makers[::-1])}
+    return {**found["full"], "empty": found["empty"]["rate"],
+            "part": found["full"]["rate"] / found["empty"]["rate"]}
 
 
-def with_backlog(turn: Turn, waiting: int, finished: int) -> str:
+def burn_settled(turn: Turn, made: contextlib.AbstractContextManager[str]) -> Metrics:
+    with made as name:
+        return burn(turn, name, turn.burn_tasks(), instances=turn.instances, settle=True)
+
+
+def beside_backlog(turn: Turn, waiting: int,
+                   finished: int) -> contextlib.AbstractContextManager[str]:
     """Finished ones only where they are kept."""
     name = f"backlog {turn.peer.name} {turn.setting}"
 
@@ -44,9 +52,9 @@ def with_backlog(turn: Turn, waiting: int, finished: int) -> str:
         turn.tell(name, "fill", "idle", str(waiting), "256", "later")
         if "finished_sql" in turn.peer.about:
             database.run(name, turn.peer.about["finished_sql"].replace("$1", str(finished)))
-        turn.tell(name, "fill", "noop", str(turn.run.tasks), "256")
+        turn.tell(name, "fill", "noop", str(turn.burn_tasks()), "256")
 
-    return turn.made(name, turn.template(), make)
+    return database.fresh(turn.made(name, turn.template(), make), turn.peer.about.get("copied"))
 
 
 @contextlib.contextmanager
