@@ -331,6 +331,7 @@ open_grab(Sidecar *sidecar)
 		.node = sidecar->node,
 		.offers = sidecar->offers,
 		.execute = sidecar->execute,
+		.finish = sidecar->finish,
 		.next = served_next,
 		.is_ready = served_is_ready,
 		.source = sidecar->served,

@@ -14,6 +14,9 @@
 #include "finish/finish_session.h"
 #include "base/policy.h"
 
+/* Three times what the session has under way. */
+#define BEHIND 3000
+
 struct Finish
 {
 	Loop	   *loop;
@@ -165,6 +168,12 @@ int
 finish_pending(const Finish *finish)
 {
 	return finish_session_pending(finish->asking) + finish_session_pending(finish->plain);
+}
+
+bool
+finish_is_behind(const Finish *finish)
+{
+	return finish_session_pending(finish->plain) >= BEHIND;
 }
 
 void

@@ -48,6 +48,13 @@ extern void finish_pump(Finish *finish);
 extern int	finish_pending(const Finish *finish);
 
 /*
+ * Whether so many outcomes are not yet stored that no task should be grabbed
+ * now: a crash loses them, and a row that is finished long after its grab has
+ * left the server's memory.  Outcomes that a function judges do not count.
+ */
+extern bool finish_is_behind(const Finish *finish);
+
+/*
  * The incarnation is gone.  Its outcomes are sent all the same, in the name of the
  * next one: the database refuses them, and can tell those who want to hear of it.
  */

@@ -384,7 +384,8 @@ send_ready(Grab *grab)
 		drop_gathered(grab);
 		return;
 	}
-	while ((pg = next_session(grab)) != NULL && (request = next_request(grab)) != NULL)
+	while (!finish_is_behind(grab->parts.finish) &&
+		   (pg = next_session(grab)) != NULL && (request = next_request(grab)) != NULL)
 		send_grab(request, pg);
 }
 

@@ -36,6 +36,7 @@ typedef struct GrabParts
 	const Config *config;
 	Node	   *node;
 	Offers	   *offers;			/* told about refusals by cluster-wide limits */
+	const Finish *finish;		/* no grabs while it is behind */
 	Execute    *execute;		/* takes over grabbed tasks and their slots */
 
 	/*
