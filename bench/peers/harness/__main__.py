@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from . import commits, machine, more, peers, readme, report, short, stress, targets, workloads
+from . import commits, machine, many, more, peers, readme, report, short, stress, targets, workloads
 from .run import Run, say
 
-ALL = workloads.ALL | commits.ALL | more.ALL | stress.ALL
+ALL = workloads.ALL | commits.ALL | more.ALL | stress.ALL | many.ALL
 # The default run: what docs/benchmarks.md shows and what most targets are about; the
 # latter for us alone.
 DEFAULT = "burn latency bulk commits first slow sql exec chain"

@@ -145,5 +145,6 @@ class Costs:
     def per_task(self, tasks: int, workers_cpu: float) -> dict[str, float]:
         wal, commits, server = (
             (b - a) / max(1, tasks) for a, b in zip(self.begin, self._read(), strict=True))
-        return {"wal_bytes": round(wal), "commits": commits, "server_cpu_us": server * 1e6,
-                "worker_cpu_us": workers_cpu * 1e6 / max(1, tasks)}
+        server_us, worker_us = server * 1e6, workers_cpu * 1e6 / max(1, tasks)
+        return {"wal_bytes": round(wal), "commits": commits, "server_cpu_us": server_us,
+                "worker_cpu_us": worker_us, "cpu_us": server_us + worker_us}

@@ -65,6 +65,7 @@ def describe(run: Run) -> dict[str, Any]:
         "sizes": sizes(run),
         "peers": [{"name": peer.name, "version": peer.version, "missing": peer.missing,
                    **{key: peer.about[key] for key in ("language", "settings", "history", "not")},
+                   "languages": peer.about.get("languages", {}),
                    "task_sql": peer.about.get("task_sql"),
                    "published": peer.about.get("published")} for peer in run.peers] + run.others,
         "records": run.records,

@@ -40,6 +40,13 @@ class Peer:
     def setting(self, name: str) -> dict[str, Any]:
         return self.about["settings"][name]
 
+    def lack(self, name: str) -> str | None:
+        """Why this setting cannot be measured here."""
+        needs = self.setting(name).get("needs")
+        status = self.directory / f"status.{needs}"
+        said = status.read_text(encoding="utf-8").strip() if status.exists() else "not installed"
+        return said if needs and said != "ok" else None
+
     def command(self, *arguments: str) -> list[str]:
         return [word.format(cache=CACHE, here=self.directory)
                 for word in self.about["command"]] + list(arguments)

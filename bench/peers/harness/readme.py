@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from . import plots
-from .stats import Key, summarize
+from .stats import Key, language, summarize
 from .svg import short
 
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
@@ -14,15 +14,21 @@ NOTHING = "–"
 Summary = dict[Key, dict[str, dict[str, float]]]
 
 # Head of a column, and which figures stand in it: workload, parameters, metrics.
-COLUMNS = [
+Columns = list[tuple[str, tuple[str, str, list[str]]]]
+COLUMNS: Columns = [
     ("burn-down, tasks/s", ("burn", "", ["rate"])),
+    ("in its second half", ("burn", "", ["late_rate"])),
+    ("CPU µs/task, server and worker", ("burn", "", ["cpu_us"])),
     ("start after commit, p50 / p99 ms", ("latency", "", ["p50", "p99"])),
     ("commits/s with a task, 64 clients", ("commits", "clients 64", ["rate"])),
     ("bulk enqueue, tasks/s", ("bulk", "", ["rate"])),
-    ("one-row updates as tasks/s", ("sql", "", ["rate"])),
     ("chained tasks/s", ("chain", "", ["rate"])),
     ("ten fast behind 10,000 slow, ms", ("slow", "", ["ms"])),
 ]
+IN_SQL: Columns = [("one-row updates as tasks/s", ("sql", "", ["rate"]))]
+# Settings that have a row, and the label of that row.
+ROWS = {"best": "", "retry": ", tasks that may run twice", "delete": ", finished tasks deleted",
+        "node": "", "python": "", "go": ""}
 
 
 def figures(summary: Summary, peer: str, setting: str, workload: str,
@@ -40,45 +46,56 @@ def cell(spread: dict[str, float]) -> str:
     return middle if low == high else f"{middle} ({low} .. {high})"
 
 
-def cells(summary: Summary, peer: str, setting: str) -> list[str]:
+def cells(summary: Summary, peer: str, setting: str, columns: Columns) -> list[str]:
     made = []
-    for _, (workload, parameters, metrics) in COLUMNS:
+    for _, (workload, parameters, metrics) in columns:
         found = figures(summary, peer, setting, workload, parameters)
         made.append(" / ".join(cell(found[m]) for m in metrics)
                     if all(m in found for m in metrics) else NOTHING)
     return made
 
 
-def history(about: dict[str, Any]) -> str:
-    return "kept" if about["history"].startswith("kept") else "not kept"
+def history(about: dict[str, Any], setting: str) -> str:
+    said = about["settings"][setting].get("history", about["history"])
+    return "kept" if said.startswith("kept") else "not kept"
 
 
-def table(results: dict[str, Any]) -> list[str]:
+def table(results: dict[str, Any], columns: Columns) -> list[str]:
+    """A row for each system and setting that has a figure there."""
     summary = summarize(results["records"])
     rows: list[tuple[str, list[str]]] = []
     for peer in results["peers"]:
-        name, past = peer["name"], history(peer)
-        if peer["missing"]:
-            rows.append((f"{name} | {past}", ["missing here"]))
-            continue
-        strong = "**" if name == "twtasks" else ""
-        for setting in ("best", "retry"):
-            if setting in peer["settings"]:
-                label = name if setting == "best" else f"{name}, tasks that may run twice"
-                rows.append((f"{strong}{label}{strong} | {past}", cells(summary, name, setting)))
-    return lines_of(rows)
+        for setting in [name for name in ROWS if name in peer["settings"]]:
+            key = (columns[0][1][0], "", peer["name"], setting)
+            head = f"{peer['name']}{ROWS[setting]}"
+            head = f"**{head}**" if peer["name"] == "twtasks" else head
+            head += f" | {language(results, key)} | {history(peer, setting)}"
+            made = cells(summary, peer["name"], setting, columns)
+            if any(text != NOTHING for text in made):
+                rows.append((head, made))
+            elif peer["missing"]:
+                rows.append((head, ["missing here"]))
+    return lines_of(rows, columns)
 
 
-def lines_of(rows: list[tuple[str, list[str]]]) -> list[str]:
+def lines_of(rows: list[tuple[str, list[str]]], columns: Columns) -> list[str]:
     """Without the columns of what nobody was measured in."""
-    full = [made for _, made in rows if len(made) == len(COLUMNS)]
-    shown = [n for n in range(len(COLUMNS)) if any(made[n] != NOTHING for made in full)]
-    lines = ["| | history | " + " | ".join(COLUMNS[n][0] for n in shown) + " |",
-             "|---|---|" + "---|" * len(shown)]
+    full = [made for _, made in rows if made != ["missing here"]]
+    shown = [n for n in range(len(columns)) if any(made[n] != NOTHING for made in full)]
+    lines = ["| | handler and client in | history | "
+             + " | ".join(columns[n][0] for n in shown) + " |", "|---|---|---|" + "---|" * len(shown)]
     for head, made in rows:
         row = [made[n] for n in shown] if made in full else made + [""] * (len(shown) - len(made))
         lines.append(f"| {head} | " + " | ".join(row) + " |")
     return lines
+
+
+def in_sql(results: dict[str, Any]) -> list[str]:
+    if not any(record["workload"] == "sql" for record in results["records"]):
+        return []
+    return ["Handlers that update a row of the same database. Ours run in the server, in batches "
+            "of one transaction; the others make a round trip for each job:", "",
+            *table(results, IN_SQL), ""]
 
 
 def block(results: dict[str, Any]) -> list[str]:
@@ -90,7 +107,8 @@ def block(results: dict[str, Any]) -> list[str]:
         f"default durability, {machine['processors']} processors, a disk that syncs in "
         f"{machine['sync_ms']:.2f} ms, load when it began: {machine['load']:.1f}; "
         f"{results['date']}:", "",
-        *table(results), "",
+        *table(results, COLUMNS), "",
+        *in_sql(results),
         "![Burn-down: tasks done per second](../bench/results/fastest.svg)", "",
         "All figures with their ranges, the settings, what each system does not do, and our "
         "own targets, met and missed: [bench/results](../bench/results/results.md). Repeat it "

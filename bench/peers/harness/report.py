@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from . import plots, targets
-from .stats import Key, key, rank, ratios, summarize
+from .stats import Key, key, language, rank, ratios, summarize
 from .svg import short
 from .targets import percent
 
 Spread = dict[str, float]
+Summary = dict[Key, dict[str, Spread]]
 
 
 @dataclasses.dataclass
@@ -29,15 +30,17 @@ TABLES: dict[str, tuple[str, list[Column]]] = {
         Column("rate", "tasks/s", True), Column("late_rate", "second half", True),
         Column("tasks", "tasks"),
         Column("commits", "commits/task"), Column("wal_bytes", "WAL bytes/task"),
-        Column("server_cpu_us", "server CPU µs/task"),
-        Column("worker_cpu_us", "worker CPU µs/task")]),
+        Column("cpu_us", "CPU µs/task", True), Column("server_cpu_us", "of the server"),
+        Column("worker_cpu_us", "of the worker")]),
     "latency": ("Single-task latency, return of the commit to start of the handler", [
         Column("p50", "p50 ms", True), Column("p99", "p99 ms", True),
         Column("call_p50", "p50 ms from the call"), Column("samples", "samples")]),
     "enqueue": ("Enqueue, one task per transaction, by its own client", [
-        Column("rate", "tasks/s", True)]),
+        Column("rate", "tasks/s", True), Column("wal_bytes", "WAL bytes/task"),
+        Column("server_cpu_us", "server CPU µs/task")]),
     "bulk": ("Enqueue, 1,000 tasks per statement, by its own client", [
-        Column("rate", "tasks/s", True)]),
+        Column("rate", "tasks/s", True), Column("wal_bytes", "WAL bytes/task"),
+        Column("server_cpu_us", "server CPU µs/task")]),
     "commits": ("Commits of a row with one task added in each, and without", [
         Column("rate", "commits/s with", True), Column("plain", "without the task"),
         Column("part", "part", False, percent), Column("row", "same row in a plain table"),
@@ -50,8 +53,9 @@ TABLES: dict[str, tuple[str, list[Column]]] = {
     "slow": ("Slow tenant: ten fast tasks behind 10,000 of a second, five at a time", [
         Column("ms", "ms until the ten have started", True),
         Column("done_ms", "until they are finished")]),
-    "sql": ("SQL handlers, one row updated by each", [
-        Column("rate", "tasks/s", True), Column("effects", "rows updated")]),
+    "sql": ("Handlers that update one row each: ours in the server, in batches of a transaction, "
+            "beside a round trip for each job", [
+                Column("rate", "tasks/s", True), Column("effects", "rows updated")]),
     "exec": ("One-shot commands, beside a bare posix_spawn loop", [
         Column("rate", "tasks/s", True), Column("spawn", "bare loop"),
         Column("part", "part", False, percent)]),
@@ -66,6 +70,14 @@ TABLES: dict[str, tuple[str, list[Column]]] = {
     "backlog": ("Burn-down beside waiting and finished tasks", [
         Column("rate", "tasks/s", True), Column("empty", "without backlog"),
         Column("part", "part", False, percent)]),
+    "types": ("Burn-down of tasks of many types, and of one", [
+        Column("rate", "tasks/s of many"), Column("one", "of one"),
+        Column("part", "part", False, percent), Column("cpu_us", "CPU µs/task of many"),
+        Column("one_cpu_us", "of one")]),
+    "policies": ("Burn-down beside policies of other types, and without", [
+        Column("rate", "tasks/s beside"), Column("without", "without"),
+        Column("part", "part", False, percent), Column("cpu_us", "CPU µs/task beside"),
+        Column("without_cpu_us", "without")]),
     "held": ("A snapshot is held: before, and in the last third", [
         Column("rate_before", "tasks/s before"), Column("rate_last", "last", True),
         Column("p99_before", "p99 ms before"), Column("p99_last", "last", True),
@@ -116,28 +128,50 @@ def over_text(results: dict[str, Any], k: Key) -> str:
     return "–"
 
 
+def same_language(results: dict[str, Any], k: Key, known: set[Key]) -> Key | None:
+    """Our figures with handler and client in the language of that row."""
+    if k[2] == "twtasks":
+        return None
+    return next((x for x in sorted(known) if x[:3] == (*k[:2], "twtasks")
+                 and language(results, x) == language(results, k)), None)
+
+
+Made = list[tuple[str, str]]
+
+
+def cells_of(results: dict[str, Any], k: Key, column: Column, summary: Summary,
+             first: bool) -> Made:
+    """Heads and cells of a column in the row of k."""
+    spread = summary[k].get(column.metric)
+    made = [(column.head, over_text(results, k) if first and spread is None
+             else cell(spread, column.show))]
+    if column.ratio:
+        mine = ours(k, set(summary))
+        made.append(("ours / theirs", "" if mine == k else times(
+            ratios(results["records"], mine, k, column.metric))))
+        if any(same_language(results, x, set(summary)) for x in summary):
+            same = same_language(results, k, set(summary))
+            made.append(("both in one language", "" if same is None else times(
+                ratios(results["records"], same, k, column.metric))))
+    return made
+
+
 def table(workload: str, results: dict[str, Any]) -> list[str]:
     title, columns = TABLES[workload]
     summary = {k: v for k, v in summarize(results["records"]).items() if k[0] == workload}
     if not summary:
         return []
+    lines = [f"## {title}", ""]
     parameters = any(k[1] for k in summary)
-    heads = ["system", "setting"] + (["with"] if parameters else [])
-    for column in columns:
-        heads += [column.head] + (["ours / theirs"] if column.ratio else [])
-    lines = [f"## {title}", "", "| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
-    for k, metrics in sorted(summary.items(), key=lambda item: (
-            rank(item[0][1]), order(results, item[0]))):
-        cells = [k[2], k[3]] + ([k[1]] if parameters else [])
-        for number, column in enumerate(columns):
-            spread = metrics.get(column.metric)
-            missing = number == 0 and spread is None
-            cells.append(over_text(results, k) if missing else cell(spread, column.show))
-            if column.ratio:
-                mine = ours(k, set(summary))
-                cells.append("" if mine == k else times(
-                    ratios(results["records"], mine, k, column.metric)))
-        lines.append("| " + " | ".join(cells) + " |")
+    for number, k in enumerate(sorted(summary, key=lambda k: (rank(k[1]), order(results, k)))):
+        made = [("system", k[2]), ("setting", k[3]), ("handler and client in",
+                                                      language(results, k))]
+        made += [("with", k[1])] if parameters else []
+        for column in columns:
+            made += cells_of(results, k, column, summary, column is columns[0])
+        if number == 0:
+            lines += ["| " + " | ".join(head for head, _ in made) + " |", "|" + "---|" * len(made)]
+        lines.append("| " + " | ".join(text for _, text in made) + " |")
     return [*lines, *notes(workload, results), ""]
 
 

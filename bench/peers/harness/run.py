@@ -68,6 +68,9 @@ class Run:
                 only = peer.setting(setting).get("only")
                 if (workload in only if only else not wanted or setting in wanted) and (
                         not self.only or setting in self.only):
+                    if lack := peer.lack(setting):
+                        self.skip(workload, peer.name, setting, lack)
+                        continue
                     yield Turn(self, workload, round_number, peer, setting)
 
     def skip(self, workload: str, peer: str, setting: str, reason: str) -> None:

@@ -30,6 +30,13 @@ def key(record: dict[str, Any]) -> Key:
     return record["workload"], parameters, record["peer"], record["setting"]
 
 
+def language(results: dict[str, Any], k: Key) -> str:
+    """The language of the handler and of the client in that row."""
+    about = next(peer for peer in results["peers"] if peer["name"] == k[2])
+    own = about["settings"].get(k[3], {}).get("language")
+    return str(own or about.get("languages", {}).get(k[0]) or about["language"])
+
+
 def summarize(records: Sequence[dict[str, Any]]) -> dict[Key, dict[str, dict[str, float]]]:
     """The spread of each metric that is a number in at least one round."""
     values: dict[Key, dict[str, list[float]]] = {}

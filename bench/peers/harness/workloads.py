@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from . import database
 from .burning import await_first, await_none_left, burn_noop
 from .peers import Failure, Peer, Server, serving
 from .run import Metrics, Run, Turn
@@ -87,9 +88,13 @@ def add_in_bulk(turn: Turn) -> Metrics:
 
 
 def added(turn: Turn, *command: str) -> Metrics:
+    """The client's time does not count as a worker's."""
     with turn.empty() as name:
+        costs = database.Costs(name)
         said = turn.peer.run(list(command), turn.environment(name), turn.run.seconds + 60)
-    return {"rate": said["added"] / said["seconds"], "tasks": said["added"]}
+        spent = costs.per_task(said["added"], 0)
+    return {"rate": said["added"] / said["seconds"], "tasks": said["added"],
+            "wal_bytes": spent["wal_bytes"], "server_cpu_us": spent["server_cpu_us"]}
 
 
 def task_statement(turn: Turn, environment: dict[str, str], which: str = "statement") -> str:

@@ -1,7 +1,6 @@
-"""The counts of a worker in C, for the drivers that start one: see worker.c."""
+"""The counts of workers, for the drivers that start them: see worker.c."""
 
 import json
-import mmap
 import os
 import struct
 import subprocess
@@ -14,8 +13,9 @@ def say(**values: object) -> None:
 
 
 class Tally:
-    """Two 64-bit numbers in a file that all workers share: when the first task
-    was seen (0: none yet) and how many were answered."""
+    """Two 64-bit numbers in a file that all workers share: when the first task was
+    seen (0: none yet) and how many were answered.  Workers that cannot share memory
+    write a file of their own, whose name begins like that."""
 
     now = staticmethod(time.monotonic_ns)
 
@@ -23,15 +23,19 @@ class Tally:
         self.path = directory / "tally"
         self.path.write_bytes(bytes(16))
 
+    def read(self) -> tuple[int, int]:
+        files = [path.read_bytes() for path in self.path.parent.glob("tally*")]
+        counts = [struct.unpack("qq", numbers) for numbers in files if len(numbers) == 16]
+        return min((first for first, _ in counts if first), default=0), sum(n for _, n in counts)
+
     def report(self, process: subprocess.Popen[bytes] | subprocess.Popen[str]) -> None:
         """Says how many tasks were handled, whenever that changed, until the
         process ends."""
-        with self.path.open("r+b") as file, mmap.mmap(file.fileno(), 16) as numbers:
-            before = 0
-            while process.poll() is None and not os.environ.get("BENCH_QUIET"):
-                first, handled = struct.unpack("qq", numbers[:16])
-                if handled != before:
-                    say(first=first, handled=handled, at=self.now())
-                    before = handled
-                time.sleep(0.01)
+        before = 0
+        while process.poll() is None and not os.environ.get("BENCH_QUIET"):
+            first, handled = self.read()
+            if handled != before:
+                say(first=first, handled=handled, at=self.now())
+                before = handled
+            time.sleep(0.01)
         process.wait()

@@ -27,9 +27,27 @@ OPTIONS: dict[str, dict[str, str]] = {
         "chain-worker": "processes: 8, prefetch: 32, concurrency: 256",
         "exec": "concurrency: 64",
     },
+    "delete": {"noop": "prefetch: 500, concurrency: 1500"},
+    "node": {"noop": "prefetch: 500, concurrency: 1500"},
     "python": {"noop": "prefetch: 500, concurrency: 1500"},
+    "go": {"noop": "prefetch: 500, concurrency: 1500"},
     # A lost grab is a run that this rule allows: it need not be on disk first.
     "retry": {"noop": "prefetch: 500, concurrency: 1500, stuck: retry"},
+}
+
+SETTING = os.environ.get("BENCH_SETTING", "best")
+NODE = HERE.parent / "lib" / "node_modules" / "node" / "bin" / "node"
+
+# Programs in the language of a setting: the worker, and the client that adds.
+WORKERS: dict[str, list[Path | str]] = {
+    "node": [NODE, HERE / "worker.mjs"],
+    "python": [HERE / "venv" / "bin" / "python", HERE / "worker.py"],
+    "go": [HERE / "go-worker", "worker"],
+}
+CLIENTS: dict[str, list[Path | str]] = {
+    "node": [NODE, HERE / "client.mjs"],
+    "python": [HERE / "venv" / "bin" / "python", HERE / "client.py"],
+    "go": [HERE / "go-worker"],
 }
 
 PREPARE = """
@@ -61,27 +79,28 @@ def psql(sql: str) -> str:
 
 
 def handler_lines(tally: Path) -> list[str]:
-    setting = os.environ.get("BENCH_SETTING", "best")
     trace = os.environ.get("BENCH_TRACE") or "-"
     slow_ms = os.environ.get("BENCH_SLOW_MS", "1000")
     worker = f"worker: [{HERE}/worker, {tally}, \"{trace}\", \"{slow_ms}\", \"{CONNINFO}\"]"
-    python = f"worker: [/usr/bin/python3, {HERE}/worker.py, {tally}]"
+    own = ", ".join(f'"{word}"' for word in [*WORKERS.get(SETTING, []), tally, trace])
     limit = os.environ.get("BENCH_SLOW_LIMIT", "5")
     chain = worker if os.environ.get("BENCH_CHAIN") == "worker" else "sql: public.add_next"
     chain_options = "chain-worker" if chain == worker else "chain"
     runners = {
-        "noop": python if setting == "python" else worker,
+        "noop": f"worker: [{own}]" if SETTING in WORKERS else worker,
         "slow": f"{worker}, prefetch: {limit}, concurrency: {limit}, stuck: retry, timeout: 2h",
         "sql": "sql: public.count_one",
         "chain": chain,
+        "many*": worker,
         "exec": f"command: [{os.environ.get('BENCH_PROGRAM') or '/bin/true'}]",
     }
     lines = []
     for kind, runner in runners.items():
-        options = OPTIONS[setting].get(chain_options if kind == "chain" else kind)
+        alike = {"chain": chain_options, "many*": "noop"}.get(kind, kind)
+        options = OPTIONS[SETTING].get(alike)
         if kind == "noop" and (width := os.environ.get("BENCH_CONCURRENCY")):
             options = f"prefetch: {width}, concurrency: {width}"
-        lines.append(f"  - {{types: [{kind}], {runner}{', ' + options if options else ''}}}")
+        lines.append(f"  - {{types: [\"{kind}\"], {runner}{', ' + options if options else ''}}}")
     return lines
 
 
@@ -104,6 +123,8 @@ def wait_ready(log: Path, sidecar: subprocess.Popen[bytes]) -> None:
 def serve() -> None:
     with tempfile.TemporaryDirectory(dir=os.environ.get("TWT_CLUSTER")) as name:
         directory = Path(name)
+        if SETTING == "delete":
+            psql("SELECT twtasks.configure_type('noop', when_done => 'delete')")
         tally = Tally(directory)
         log = directory / "log"
         with log.open("wb") as errors:
@@ -153,6 +174,8 @@ def version() -> None:
 def main() -> None:
     command, arguments = sys.argv[1], sys.argv[2:]
     trace = os.environ.get("BENCH_TRACE", "")
+    if command in ("fill", "enqueue", "latency", "probe") and SETTING in CLIENTS:
+        os.execv(CLIENTS[SETTING][0], [*CLIENTS[SETTING], *sys.argv[1:]])
     if command == "prepare":
         psql(PREPARE)
     elif command == "serve":
