@@ -35,6 +35,7 @@ OBJS += src/queue/ring.o			# 3 ... its triggers
 OBJS += src/queue/groups.o			# 3 ... and who handles which
 OBJS += src/queue/taker.o			# 3 ... from the side of who takes them
 OBJS += src/queue/next_triggers.o	# 3 queue: what a sidecar calls
+OBJS += src/table/marks.o			# 4 table: where a sweep goes on
 OBJS += src/table/sweep.o			# 4 table: what it is filled from
 OBJS += src/table/queued.o			# 4 ... the index that it reads
 OBJS += src/table/count.o			# ... and how much is in the queue

@@ -5,9 +5,9 @@
  *
  *		from: sidecar/queue/sweep.c		to: sidecar/table/table.c
  *
- * The index of runnable tasks leads by bucket and type.  We step from type to
- * type, and read the most urgent tasks of each, up to a limit: so a type with
- * a large backlog does not hold up the others.  If the caller has many tasks
+ * The index of runnable tasks leads by bucket and type.  We read the most
+ * urgent tasks of each type, up to a limit, and step over the rest: so a type
+ * with a large backlog does not hold up the others.  If the caller has many tasks
  * of a type already, we read that type from where the last call ended.  If
  * tasks of a type rise as they wait, we merge its priorities by each task's
  * risen priority.
@@ -33,18 +33,14 @@
 #include "node/adoption.h"
 #include "node/clock.h"
 #include "policy/policy.h"
+#include "table/marks.h"
 #include "table/queued.h"
 
 /* We read no column of the task beyond this one. */
 #define LAST_READ TASK_EXPIRES
 
-/* A type of which we read only the tasks after this one. */
-typedef struct Mark
-{
-	char	   *type;
-	Datum		priority;
-	Datum		id;
-} Mark;
+/* We read so many tasks more than wanted before we look for the next type. */
+#define FEW_MORE 8
 
 typedef struct SweepCall
 {
@@ -57,8 +53,7 @@ typedef struct SweepCall
 	int32		share;
 	int32		shares;
 	int64		left;			/* tasks still wanted in all */
-	Mark	   *marks;
-	int			nmarks;
+	Marks		marks;
 	TimestampTz started;
 	Oid			submitted;
 } SweepCall;
@@ -126,58 +121,6 @@ begin_after(const SweepCall *call, const Mark *mark, bool beyond)
 	return queued_scan(&call->queued, values, beyond ? QUEUED_PRIORITY : QUEUED_ID, true);
 }
 
-static int
-compare_marks(const void *a, const void *b)
-{
-	return strcmp(((const Mark *) a)->type, ((const Mark *) b)->type);
-}
-
-static const Mark *
-mark_of(const SweepCall *call, const char *type)
-{
-	Mark		key = {.type = unconstify(char *, type)};
-
-	return call->nmarks == 0 ? NULL :
-		bsearch(&key, call->marks, call->nmarks, sizeof(Mark), compare_marks);
-}
-
-/* The task's row says where to go on; a task that is gone gives no mark. */
-static void
-add_mark(SweepCall *call, Relation pkey, Datum id)
-{
-	IndexScanDesc scan = twt_index_beginscan(call->queued.table, pkey, GetActiveSnapshot(), 1);
-	ScanKeyData key;
-
-	ScanKeyEntryInitialize(&key, 0, 1, BTEqualStrategyNumber, InvalidOid, InvalidOid, F_UUID_EQ, id);
-	index_rescan(scan, &key, 1, NULL, 0);
-	if (index_getnext_slot(scan, ForwardScanDirection, call->queued.row))
-	{
-		Mark	   *mark = &call->marks[call->nmarks++];
-
-		slot_getsomeattrs(call->queued.row, LAST_READ);
-		mark->type = TextDatumGetCString(row_value(call->queued.row, TASK_TYPE));
-		mark->priority = row_value(call->queued.row, TASK_PRIORITY);
-		mark->id = id;
-	}
-	index_endscan(scan);
-}
-
-static void
-add_marks(SweepCall *call, const Elements *after)
-{
-	Relation	pkey;
-
-	if (after->n == 0)
-		return;
-	call->marks = palloc(after->n * sizeof(Mark));
-	pkey = index_open(rows_relation("task_pkey"), AccessShareLock);
-	for (int i = 0; i < after->n; i++)
-		if (!after->nulls[i])
-			add_mark(call, pkey, after->values[i]);
-	index_close(pkey, AccessShareLock);
-	qsort(call->marks, call->nmarks, sizeof(Mark), compare_marks);
-}
-
 /*
  * Returns the next type in the index, of a live or dead row, if the type has a
  * mark; else NULL.  Where tasks go fast, many dead rows precede a type's first
@@ -190,7 +133,7 @@ next_marked(const SweepCall *call, const char *type)
 	char	   *next = NULL;
 	bool		isnull;
 
-	if (call->nmarks == 0)
+	if (call->marks.n == 0)
 		return NULL;
 	scan = begin_scan(call, type, true);
 	scan->ignore_killed_tuples = false;
@@ -198,7 +141,7 @@ next_marked(const SweepCall *call, const char *type)
 		next = TextDatumGetCString(index_getattr(scan->xs_itup, QUEUED_TYPE,
 												 scan->xs_itupdesc, &isnull));
 	index_endscan(scan);
-	return next != NULL && mark_of(call, next) != NULL ? next : NULL;
+	return next != NULL && marks_of(&call->marks, next) != NULL ? next : NULL;
 }
 
 /* Returns the next type in order; NULL: no more. */
@@ -246,8 +189,9 @@ is_wanted(const SweepCall *call, TupleTableSlot *row)
 	return true;
 }
 
+/* Reads the next row of this node's share, in whichever status. */
 static bool
-next_wanted(const SweepCall *call, IndexScanDesc scan, TupleTableSlot *row)
+next_row(const SweepCall *call, IndexScanDesc scan, TupleTableSlot *row)
 {
 	while (index_getnext_tid(scan, ForwardScanDirection) != NULL)
 	{
@@ -255,9 +199,17 @@ next_wanted(const SweepCall *call, IndexScanDesc scan, TupleTableSlot *row)
 		if (!is_in_share(call, scan) || !index_fetch_heap(scan, row))
 			continue;
 		slot_getsomeattrs(row, LAST_READ);
+		return true;
+	}
+	return false;
+}
+
+static bool
+next_wanted(const SweepCall *call, IndexScanDesc scan, TupleTableSlot *row)
+{
+	while (next_row(call, scan, row))
 		if (is_wanted(call, row))
 			return true;
-	}
 	return false;
 }
 
@@ -294,7 +246,7 @@ put_triggers(const SweepCall *call, IndexScanDesc scan, int64 wanted)
 static void
 sweep_type(SweepCall *call, const char *type)
 {
-	const Mark *mark = mark_of(call, type);
+	const Mark *mark = marks_of(&call->marks, type);
 	int64		wanted = Min(call->per_type, Max(call->left, 1));
 	int64		found;
 
@@ -400,6 +352,69 @@ sweep_any_type(SweepCall *call, const char *type)
 		sweep_type(call, type);
 }
 
+/* ---- many types with few tasks ---- */
+
+static bool
+is_of_type(TupleTableSlot *row, const char *type)
+{
+	text	   *other = DatumGetTextPP(row_value(row, TASK_TYPE));
+	size_t		len = VARSIZE_ANY_EXHDR(other);
+
+	return strlen(type) == len && memcmp(VARDATA_ANY(other), type, len) == 0;
+}
+
+static bool
+needs_no_care(const SweepCall *call, const char *type)
+{
+	return !is_skipped(call, type) &&
+		!policy_is_paused(type, TextDatumGetCString(call->bucket)) &&
+		policy_find(type)->aging_us == 0;
+}
+
+/*
+ * Reads the types after the given one by a single scan, which ends at a type
+ * with many more tasks than wanted, or with a rule of its own.  A descent to
+ * each type would cost more than the few tasks of most types.  Returns the last
+ * type; NULL: there are no more.
+ */
+static char *
+sweep_on(SweepCall *call, const char *before)
+{
+	IndexScanDesc scan = begin_scan(call, before, true);
+	TupleTableSlot *row = call->queued.row;
+	char	   *type = NULL;
+	int64		wanted = 0;
+
+	while (next_row(call, scan, row))
+	{
+		if (type == NULL || !is_of_type(row, type))
+		{
+			type = TextDatumGetCString(row_value(row, TASK_TYPE));
+			wanted = Min(call->per_type, Max(call->left, 1));
+			if (!needs_no_care(call, type))
+			{
+				index_endscan(scan);
+				sweep_any_type(call, type);
+				return type;
+			}
+		}
+		if (wanted <= -FEW_MORE)
+		{
+			index_endscan(scan);
+			return type;
+		}
+		if (wanted > 0 && !is_wanted(call, row))
+			continue;
+		if (wanted-- > 0)
+		{
+			put_trigger(call, row, DatumGetInt16(row_value(row, TASK_PRIORITY)));
+			call->left--;
+		}
+	}
+	index_endscan(scan);
+	return NULL;
+}
+
 PG_FUNCTION_INFO_V1(twt_sweep_tasks);
 Datum
 twt_sweep_tasks(PG_FUNCTION_ARGS)
@@ -415,10 +430,14 @@ twt_sweep_tasks(PG_FUNCTION_ARGS)
 	CommandCounterIncrement();
 	PushActiveSnapshot(GetTransactionSnapshot());
 	queued_open(&call.queued);
-	add_marks(&call, &after);
-	call.queued.shows_index = call.shares > 1 || call.nmarks > 0;
-	while ((type = next_type(&call, type)) != NULL)
-		sweep_any_type(&call, type);
+	marks_read(&call.marks, &call.queued, &after);
+	call.queued.shows_index = call.shares > 1 || call.marks.n > 0;
+	if (call.marks.n == 0)
+		while ((type = sweep_on(&call, type)) != NULL)
+			;
+	else
+		while ((type = next_type(&call, type)) != NULL)
+			sweep_any_type(&call, type);
 	queued_close(&call.queued);
 	PopActiveSnapshot();
 	return (Datum) 0;
