@@ -3,7 +3,7 @@
  * policy_open.c
  *		Which buckets exist, and what is paused, as this session knows it.
  *
- *		from: sql/policy/configure_bucket.sql, pause.sql		to: check.c, grab.c
+ *		from: sql/policy/pause.sql		to: check.c, grab.c
  *
  *-------------------------------------------------------------------------
  */

@@ -11,7 +11,7 @@
 #define TWT_POLICY_READ_H
 
 #include "base/table_cache.h"
-#include "policy/policy.h"
+#include "policy/type_policy.h"
 
 /* Options that are not set are as in policy_unset. */
 typedef struct PolicyRule
