@@ -33,7 +33,7 @@ static const PgStatement finish_task = {"finish_task",
 	"SELECT f.result, f.version, f.status::text FROM twtasks.finish_task("
 	"$1::text::uuid, $2::int8, $3::text, $4::text, GREATEST($5::int8 * interval '1 microsecond', "
 	"timestamptz 'epoch' + $6::int8 * interval '1 microsecond' - twtasks.clock()), "
-"$7::text::jsonb) f"};
+"$7::text::jsonb, $8::text::jsonb) f"};
 
 enum
 {
@@ -106,8 +106,12 @@ on_finished(void *arg, PgOutcome outcome, PGresult *result)
 						"The database went away; whether the result was stored is not known.");
 			break;
 		case PG_FAILED:
-			http_refuse(finishing->request, MHD_HTTP_INTERNAL_SERVER_ERROR, "failed",
-						"The database refused the result; the log of twtasks-web says why.");
+			if (strncmp(pg_sqlstate(result), "22", 2) == 0 || strcmp(pg_sqlstate(result), "42501") == 0)
+				http_refuse(finishing->request, MHD_HTTP_BAD_REQUEST, "bad_request",
+							PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY));
+			else
+				http_refuse(finishing->request, MHD_HTTP_INTERNAL_SERVER_ERROR, "failed",
+							"The database refused the result; the log of twtasks-web says why.");
 			break;
 	}
 	pfree(finishing);
@@ -120,7 +124,7 @@ read_result(const json_t *object, const char *json, int64 *version, WorkerReply 
 	const json_t *number = json_object_get(object, "version");
 	char	   *error;
 
-	reply->message = reply->outcome = NULL;
+	reply->message = reply->outcome = reply->add = NULL;
 	if (!json_is_object(object))
 		return pstrdup("the body is no JSON object");
 	if (!json_is_integer(number))
@@ -147,6 +151,7 @@ send_result(Results *results, Finishing *finishing, const WorkerReply *reply)
 	wire_add_int8(&params, has_time ? 0 : Max(reply->delay_us, 0));
 	wire_add_int8(&params, has_time ? Max(reply->at_us, 0) : 0);
 	wire_add_text(&params, reply->outcome);
+	wire_add_text(&params, reply->add);
 	pg_send(results->pg, &finish_task, &params, on_finished, finishing);
 }
 
@@ -183,8 +188,7 @@ serve_finish(void *arg, HttpRequest *request)
 		send_result(results, finishing, &reply);
 	}
 	pfree(error);
-	pfree(reply.message);
-	pfree(reply.outcome);
+	worker_protocol_clear(&reply);
 }
 
 static const HttpRoute routes[] = {

@@ -4,6 +4,15 @@
 #include "base/policy.h"
 
 void
+verdict_clear(Verdict *verdict)
+{
+	pfree(unconstify(char *, verdict->message));
+	pfree(unconstify(char *, verdict->outcome));
+	pfree(unconstify(char *, verdict->add));
+	verdict->message = verdict->outcome = verdict->add = NULL;
+}
+
+void
 task_free(Task *task)
 {
 	pfree(task->unreadable);

@@ -72,9 +72,13 @@ typedef struct Verdict
 	const char *message;		/* NULL: none */
 	int			nlogged;		/* bytes of it that may be logged; 0: all */
 	const char *outcome;		/* a JSON object; NULL: none */
+	const char *add;			/* a JSON array of tasks to add; NULL: none */
 } Verdict;
 
 /* Frees the task, but not its slot. */
 extern void task_free(Task *task);
+
+/* Frees the texts of a verdict that owns them. */
+extern void verdict_clear(Verdict *verdict);
 
 #endif							/* TWT_TASK_H */

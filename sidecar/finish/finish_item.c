@@ -44,6 +44,7 @@ finish_item_new(const Task *task, const Verdict *verdict, int64 now_us)
 	item->delay_ms = is_failure || verdict->delay_us < 0 ? -1 : (verdict->delay_us + 999) / 1000;
 	item->message = verdict->message == NULL ? NULL : pstrdup(verdict->message);
 	item->outcome = verdict->outcome == NULL ? NULL : pstrdup(verdict->outcome);
+	item->add = verdict->add == NULL ? NULL : pstrdup(verdict->add);
 	item->slot = task->has_shared_slot ? task->slot : NULL;
 	if (item->result == TASK_RETRY || item->result == TASK_REPEAT)
 		item->judgement = make_judgement(task, verdict, now_us);
@@ -62,6 +63,7 @@ finish_item_free(FinishItem *item)
 {
 	pfree(item->message);
 	pfree(item->outcome);
+	pfree(item->add);
 	if (item->slot != NULL)
 		slots_free_shared(item->slot);
 	if (item->judgement != NULL)
@@ -73,18 +75,32 @@ finish_item_free(FinishItem *item)
 	pfree(item);
 }
 
+static size_t
+length_of(const char *text)
+{
+	return text == NULL ? 0 : strlen(text);
+}
+
+size_t
+finish_item_bytes(const FinishItem *item)
+{
+	return length_of(item->message) + length_of(item->outcome) + length_of(item->add);
+}
+
 void
 finish_item_replace_bad(FinishItem *item)
 {
-	const char *what = item->outcome != NULL ? "outcome" : "message";
+	const char *what = item->add != NULL ? "tasks to add" :
+		item->outcome != NULL ? "outcome" : "message";
 
-	if (item->outcome == NULL && item->message == NULL)
+	if (item->add == NULL && item->outcome == NULL && item->message == NULL)
 		return;
-	if (item->outcome != NULL)
+	if (item->add != NULL || item->outcome != NULL)
 		item->result = TASK_ERROR;
+	pfree(item->add);
 	pfree(item->outcome);
 	pfree(item->message);
-	item->outcome = NULL;
+	item->add = item->outcome = NULL;
 	item->message = psprintf("the handler's %s could not be stored", what);
 }
 
@@ -153,14 +169,27 @@ finish_items_add_retries(FinishItem *const *items, int n, WireParams *params)
 	}
 }
 
-/* Adds the outcomes that handlers gave to functions of on_end. */
-void
-finish_items_add_objects(FinishItem *const *items, int n, WireParams *params)
+static const char *
+outcome_of(const FinishItem *item)
+{
+	return item->outcome;
+}
+
+static const char *
+add_of(const FinishItem *item)
+{
+	return item->add;
+}
+
+/* Adds a JSON text of each item; null if none has one. */
+static void
+add_json(FinishItem *const *items, int n, const char *(*json_of) (const FinishItem *item),
+		 WireParams *params)
 {
 	bool		any = false;
 
 	for (int i = 0; i < n && !any; i++)
-		any = items[i]->outcome != NULL;
+		any = json_of(items[i]) != NULL;
 	if (!any)
 	{
 		wire_add_text(params, NULL);
@@ -168,7 +197,21 @@ finish_items_add_objects(FinishItem *const *items, int n, WireParams *params)
 	}
 	wire_add_array(params, WIRE_TEXT, n);
 	for (int i = 0; i < n; i++)
-		wire_text(params, items[i]->outcome);
+		wire_text(params, json_of(items[i]));
+}
+
+/* Adds the outcomes that handlers gave to functions of on_end. */
+void
+finish_items_add_objects(FinishItem *const *items, int n, WireParams *params)
+{
+	add_json(items, n, outcome_of, params);
+}
+
+/* Adds the tasks that handlers add. */
+void
+finish_items_add_adds(FinishItem *const *items, int n, WireParams *params)
+{
+	add_json(items, n, add_of, params);
 }
 
 void

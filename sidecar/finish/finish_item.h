@@ -41,6 +41,7 @@ typedef struct FinishItem
 	int64		delay_ms;		/* -1: the policy decides */
 	char	   *message;
 	char	   *outcome;		/* a JSON object; NULL: none */
+	char	   *add;			/* a JSON array of tasks to add; NULL: none */
 	struct Limit *slot;			/* the slot whose shared part is booked; NULL:
 								 * none */
 	Judgement  *judgement;		/* NULL: the database does not judge it */
@@ -57,6 +58,9 @@ typedef struct FinishItem
 extern FinishItem *finish_item_new(const Task *task, const Verdict *verdict, int64 now_us);
 extern void finish_item_free(FinishItem *item);
 
+/* The length of its texts. */
+extern size_t finish_item_bytes(const FinishItem *item);
+
 /*
  * Tokens count only with the incarnation that gave them.  Without them the item
  * matches no grab.
@@ -64,9 +68,9 @@ extern void finish_item_free(FinishItem *item);
 extern void finish_item_drop_tokens(FinishItem *item);
 
 /*
- * Replaces what the server cannot store: the message, or the outcome.  Without
- * its outcome a task may not count as done, and its handler may have done its
- * work, so the task goes to ERROR.
+ * Replaces what the server cannot store: the message, the outcome or the tasks
+ * to add.  Without these two a task may not count as done, and its handler may
+ * have done its work, so the task goes to ERROR.
  */
 extern void finish_item_replace_bad(FinishItem *item);
 
@@ -76,5 +80,6 @@ extern void finish_items_add_outcomes(FinishItem *const *items, int n, WireParam
 extern void finish_items_add_grabs(FinishItem *const *items, int n, WireParams *params);
 extern void finish_items_add_retries(FinishItem *const *items, int n, WireParams *params);
 extern void finish_items_add_objects(FinishItem *const *items, int n, WireParams *params);
+extern void finish_items_add_adds(FinishItem *const *items, int n, WireParams *params);
 
 #endif							/* TWT_FINISH_ITEM_H */

@@ -117,8 +117,7 @@ collect(FinishSession *session)
 			break;
 		dlist_delete(&item->node);
 		request->items[request->n++] = item;
-		bytes += item->message == NULL ? 0 : strlen(item->message);
-		bytes += item->outcome == NULL ? 0 : strlen(item->outcome);
+		bytes += finish_item_bytes(item);
 		if (request->n == (session->kind == FINISH_ASKING ? ASKED_MAX : FINISH_MAX) || bytes > FINISH_MAX_BYTES || item->goes_alone)
 			break;
 	}
@@ -357,6 +356,7 @@ send_finish(FinishSession *session)
 	finish_items_add_retries(request->items, request->n, &params);
 	wire_add_bool(&params, session->kind == FINISH_ASKING);
 	finish_items_add_objects(request->items, request->n, &params);
+	finish_items_add_adds(request->items, request->n, &params);
 	pg_send(session->pg, &call_finish, &params, on_answer, request);
 }
 

@@ -116,7 +116,7 @@ const PgStatement call_finish = {"finish",
 	"SELECT f.id, nullif(f.status, 'DONE'), f.delay_ms "
 	"FROM twtasks_internal.finish_tasks($1::uuid[], $2::int8[], $3::text[], $4::int8[], "
 	"$5::text[], $6::int8, $7::int8, $8::int8[], $9::tid[], ($10::text[])::jsonb[], "
-"$11::bool, false, ($12::text[])::jsonb[]) f"};
+"$11::bool, false, ($12::text[])::jsonb[], ($13::text[])::jsonb[]) f"};
 
 const PgStatement call_resolve_finish = {"resolve_finish",
 "SELECT f.id FROM twtasks_internal.resolve_finish($1::uuid[], $2::int8[], $3::int8, $4::int8) f"};

@@ -1,5 +1,5 @@
 /*
- * twtasks.finish_task(id, version, result, message, delay, outcome)
+ * twtasks.finish_task(id, version, result, message, delay, outcome, add)
  *
  *		Finishes one task that was handed on: its handler has answered
  *		"accepted", and this call reports the outcome.
@@ -14,6 +14,9 @@
  *						error
  *		outcome			for the function of on_end: a JSON object of at most 8,192 bytes
  *						as text, or NULL
+ *		add				for done and delete: tasks to add in the same transaction, as in
+ *						add_tasks(jsonb), by the role of the session; NULL: none.  If one
+ *						cannot be added, or the function of on_end fails, the call fails
  *
  * Returns
  *		result			'changed', or why nothing changed: 'not_found',
@@ -23,13 +26,16 @@
  *
  * Errors
  *		22004			id or version is NULL
- *		22023			result is not one of the above, delay is negative, or outcome is
- *						no object or too long
+ *		22023			result is not one of the above, delay is negative, outcome is
+ *						no object or too long, or add is no array or comes with another
+ *						result
+ *		42501			the role of the session may not add the tasks
+ *		others			as add_tasks(), for the tasks to add
  *
  * Writes		twtasks.task, twtasks.finished_task, twtasks.unique_key
  * Locks		row lock; waits for the handler's own finish
  * Wakes		a sidecar of the bucket at the task's next time
- * Example		SELECT * FROM twtasks.finish_task('...', 1, 'done');
+ * Example		SELECT * FROM twtasks.finish_task('...', 1, 'done', add => '[{"type": "SEND_RECEIPT"}]');
  */
 CREATE FUNCTION twtasks.finish_task(
 	id uuid,
@@ -37,7 +43,8 @@ CREATE FUNCTION twtasks.finish_task(
 	result text DEFAULT 'done',
 	message text DEFAULT NULL,
 	delay interval DEFAULT NULL,
-	outcome jsonb DEFAULT NULL)
+	outcome jsonb DEFAULT NULL,
+	add jsonb DEFAULT NULL)
 RETURNS twtasks.change_result
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -72,7 +79,8 @@ BEGIN
 	FROM twtasks_internal.finish_tasks(
 		ARRAY[id], ARRAY[version], ARRAY[result],
 		ARRAY[ceil(extract(epoch FROM least(coalesce(delay, '0'), longest)) * 1000)::bigint],
-		ARRAY[message], NULL::bigint, NULL::bigint, outcomes => ARRAY[outcome]) f;
+		ARRAY[message], NULL::bigint, NULL::bigint, outcomes => ARRAY[outcome],
+		raises => add IS NOT NULL, adds => ARRAY[add]) f;
 	IF FOUND THEN
 		RETURN finished;
 	END IF;

@@ -1,5 +1,5 @@
 /*
- * twtasks_internal.finish_tasks(ids, versions, results, delays_ms, messages, incarnation, token, grabs, places, retries, ask, raises, outcomes)
+ * twtasks_internal.finish_tasks(ids, versions, results, delays_ms, messages, incarnation, token, grabs, places, retries, ask, raises, outcomes, adds)
  *
  *		Ends tries of tasks: every way of a worker out of PROCESSING.
  *
@@ -36,10 +36,14 @@
  *						counts as it is
  *		ask				whether to ask functions of policies.  The call asks them before
  *						it locks a row, for about twtasks.function_timeout in all
- *		raises			whether the call fails if a function of on_end fails; false: the
- *						task becomes ERROR
+ *		raises			whether the call fails if a function of on_end fails, or tasks
+ *						cannot be added; false: the task becomes ERROR
  *		outcomes		for each: NULL, or the object for functions of on_end.  NULL: none
  *						has one
+ *		adds			for each: NULL, or tasks that are added if the task becomes
+ *						finished by this call, as by add_tasks(jsonb) and with its
+ *						context; with done and delete only.  The role that the session
+ *						has outside of all functions adds them.  NULL: none has any
  *
  *		An array with one element gives it to all tasks, except ids and places.
  *
@@ -54,15 +58,17 @@
  * Errors
  *		22004			an array other than grabs, places and retries is NULL
  *		22023			the arrays differ in length, or a result is not one of
- *						the above, or an outcome is no object; then nothing is finished.  Or a retry policy is not
- *						valid
+ *						the above, an outcome is no object, or tasks to add are no array or
+ *						come with another result; then nothing is finished.  Or a retry
+ *						policy is not valid
  *		25001			a task has a function for on_end, and the transaction is not READ
  *						COMMITTED
  *
  * Writes		twtasks.task, twtasks.finished_task, twtasks.unique_key, and what
- *				functions of on_end and for late results write
+ *				functions of on_end and for late results write, and what
+ *				add_tasks() writes
  * Locks		rows, in the order given
- * Wakes		a sidecar for released tasks at once, for others at their time
+ * Wakes		a sidecar for released and added tasks at once, for others at their time
  * Example		SELECT * FROM twtasks_internal.finish_tasks(ARRAY[...]::uuid[], '{1}', '{done}', '{0}', '{NULL}', 7, 2);
  */
 CREATE FUNCTION twtasks_internal.finish_tasks(
@@ -79,6 +85,7 @@ CREATE FUNCTION twtasks_internal.finish_tasks(
 	ask boolean DEFAULT false,
 	raises boolean DEFAULT false,
 	outcomes jsonb[] DEFAULT NULL,
+	adds jsonb[] DEFAULT NULL,
 	OUT id uuid,
 	OUT version bigint,
 	OUT status twtasks.task_status,

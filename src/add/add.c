@@ -18,8 +18,8 @@
 #include "utils/typcache.h"
 
 #include "add/add_json.h"
-#include "add/add_order.h"
 #include "add/allowed.h"
+#include "add/batch.h"
 #include "add/check.h"
 #include "add/store.h"
 #include "base/arrays.h"
@@ -115,79 +115,18 @@ twt_add_task_as(PG_FUNCTION_ARGS)
 
 /* ---- many tasks ---- */
 
-typedef struct Batch
-{
-	NewTask    *tasks;
-	int			n;
-	int			number;			/* the current task's, from 1; 0: none */
-} Batch;
-
-static void
-name_task(void *arg)
-{
-	Batch	   *batch = arg;
-
-	if (batch->number > 0)
-		errcontext("task %d of add_tasks", batch->number);
-}
-
-static void *
-make_array(Size element, int n)
-{
-	return MemoryContextAllocHuge(CurrentMemoryContext, element * Max(n, 1));
-}
-
-static void
-make_tasks(Batch *batch, int n)
-{
-	batch->tasks = make_array(sizeof(NewTask), n);
-	batch->n = n;
-}
-
-static void
-check_all(Batch *batch, const char *role)
-{
-	for (int i = 0; i < batch->n; i++)
-	{
-		batch->number = i + 1;
-		CHECK_FOR_INTERRUPTS();
-		check_new_task(&batch->tasks[i]);
-		allowed_check_add(batch->tasks[i].type, role);
-	}
-}
-
-/* Check all tasks first: a policy function may set the key. */
-static void
-add_all(Batch *batch, AddedTask *results)
-{
-	const char *role = caller_name();
-	Store	   *store;
-	int		   *order;
-
-	store = store_begin(role);
-	check_all(batch, role);
-	order = add_order(batch->tasks, batch->n);
-	for (int i = 0; i < batch->n; i++)
-	{
-		batch->number = order[i] + 1;
-		CHECK_FOR_INTERRUPTS();
-		store_task(store, &batch->tasks[order[i]], &results[order[i]]);
-	}
-	store_end(store);
-}
-
 static Datum
 add_batch(FunctionCallInfo fcinfo, void (*unpack) (FunctionCallInfo fcinfo, Batch *batch))
 {
-	Batch		batch = {0};
-	ErrorContextCallback context = {error_context_stack, name_task, &batch};
+	Batch		batch = {.call = "add_tasks"};
+	const char *role = caller_name();
 	AddedTask  *results;
 
 	InitMaterializedSRF(fcinfo, 0);
-	error_context_stack = &context;
+	batch_enter(&batch);
 	unpack(fcinfo, &batch);
-	results = make_array(sizeof(AddedTask), batch.n);
-	add_all(&batch, results);
+	batch_check(&batch, role);
+	results = batch_store(&batch, role);
 	for (int i = 0; i < batch.n; i++)
 	{
 		Datum		values[3];
@@ -196,7 +135,7 @@ add_batch(FunctionCallInfo fcinfo, void (*unpack) (FunctionCallInfo fcinfo, Batc
 		fill_result(&results[i], values, nulls);
 		result_put(fcinfo, values, nulls);
 	}
-	error_context_stack = context.previous;
+	batch_leave(&batch);
 	return (Datum) 0;
 }
 
@@ -205,7 +144,7 @@ unpack_rows(FunctionCallInfo fcinfo, Batch *batch)
 {
 	Elements	rows = elements_of(fcinfo, 0, "tasks");
 
-	make_tasks(batch, rows.n);
+	batch_make(batch, rows.n);
 	for (int i = 0; i < rows.n; i++)
 	{
 		batch->number = i + 1;
@@ -249,7 +188,7 @@ unpack_data(FunctionCallInfo fcinfo, Batch *batch)
 		common.values[common_fields[i]] = PG_GETARG_DATUM(i + 2);
 		common.nulls[common_fields[i]] = PG_ARGISNULL(i + 2);
 	}
-	make_tasks(batch, data.n);
+	batch_make(batch, data.n);
 	for (int i = 0; i < data.n; i++)
 	{
 		batch->tasks[i] = common;
@@ -276,7 +215,7 @@ unpack_json(FunctionCallInfo fcinfo, Batch *batch)
 {
 	Jsonb	   *json = PG_GETARG_JSONB_P(0);
 
-	make_tasks(batch, json_count(json));
+	batch_make(batch, json_count(json));
 	json_unpack(json, batch->tasks, &batch->number);
 }
 

@@ -105,8 +105,11 @@ put_done(const FinishCall *call, int i, TupleTableSlot *row, Ends *ends)
 		row_value(row, TASK_ID), Int64GetDatum(version), ObjectIdGetDatum(call->ending.status)
 	};
 	bool		nulls[RESULT_COLUMNS] = {[RESULT_DELAY_MS] = true};
+	Jsonb	   *adds = finish_call_adds(call, i);
 
 	ends_report(ends, values, nulls);
+	if (adds != NULL)
+		ends_add_successors(ends, adds, row_value(row, TASK_CONTEXT), !row_null(row, TASK_CONTEXT));
 	if (ends_want(ends, row_value(row, TASK_TYPE)))
 		ends_add(ends, ended_done(row, &call->ending, finish_call_outcome(call, i)));
 }
@@ -355,6 +358,7 @@ twt_finish_tasks(PG_FUNCTION_ARGS)
 	if (call.has_others && call.retries.n > 0)
 		judge_all(&call);
 	job.ntasks = call.ids.n;
+	job.adds = call.adds.n > 0;
 	on_end_run(&job, (ReturnSetInfo *) fcinfo->resultinfo, call.raises);
 	if (!call.raises)
 		late_tell(&given, (ReturnSetInfo *) fcinfo->resultinfo);

@@ -60,6 +60,26 @@ check_outcomes(const FinishCall *call)
 					 errmsg("an outcome must be a JSON object")));
 }
 
+static void
+check_adds(const FinishCall *call)
+{
+	for (int i = 0; i < call->ids.n; i++)
+	{
+		Jsonb	   *tasks = finish_call_adds(call, i);
+
+		if (tasks == NULL)
+			continue;
+		if (!JB_ROOT_IS_ARRAY(tasks) || JB_ROOT_IS_SCALAR(tasks))
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("tasks to add must be a JSON array")));
+		if (!is_done(&call->results, i))
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("tasks can be added only with the results done and delete")));
+	}
+}
+
 void
 finish_call_read(FunctionCallInfo fcinfo, FinishCall *call)
 {
@@ -91,6 +111,12 @@ finish_call_read(FunctionCallInfo fcinfo, FinishCall *call)
 		call->outcomes = elements_of(fcinfo, ARG_OUTCOMES, "outcomes");
 		check_length(&call->outcomes, call->ids.n);
 		check_outcomes(call);
+	}
+	if (!PG_ARGISNULL(ARG_ADDS))
+	{
+		call->adds = elements_of(fcinfo, ARG_ADDS, "adds");
+		check_length(&call->adds, call->ids.n);
+		check_adds(call);
 	}
 	call->raises = !PG_ARGISNULL(ARG_RAISES) && PG_GETARG_BOOL(ARG_RAISES);
 	check_results(call);
@@ -132,12 +158,24 @@ finish_call_may(const FinishCall *call, int i, TupleTableSlot *row)
 	return is_grab(call, i, row);
 }
 
+static Jsonb *
+json_of(const Elements *elements, int i)
+{
+	if (elements->n == 0 || element_null(elements, i))
+		return NULL;
+	return DatumGetJsonbP(element(elements, i));
+}
+
 Jsonb *
 finish_call_outcome(const FinishCall *call, int i)
 {
-	if (call->outcomes.n == 0 || element_null(&call->outcomes, i))
-		return NULL;
-	return DatumGetJsonbP(element(&call->outcomes, i));
+	return json_of(&call->outcomes, i);
+}
+
+Jsonb *
+finish_call_adds(const FinishCall *call, int i)
+{
+	return json_of(&call->adds, i);
 }
 
 Jsonb *
@@ -168,6 +206,7 @@ finish_call_one(const FinishCall *call, int i)
 	one.messages = elements_of_one(&call->messages, i);
 	one.grabs = elements_of_one(&call->grabs, i);
 	one.outcomes = elements_of_one(&call->outcomes, i);
+	one.adds = elements_of_one(&call->adds, i);
 	one.places = elements_of_one(&call->places, i);
 	one.has_others = !is_done(&one.results, 0);
 	return one;

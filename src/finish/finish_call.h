@@ -32,7 +32,8 @@ typedef enum FinishArg
 	ARG_RETRIES,
 	ARG_ASK,
 	ARG_RAISES,
-	ARG_OUTCOMES
+	ARG_OUTCOMES,
+	ARG_ADDS
 } FinishArg;
 
 /* The columns of the result. */
@@ -59,6 +60,7 @@ typedef struct FinishCall
 	Elements	places;			/* n 0: not known */
 	Elements	retries;		/* n 0: nothing is judged */
 	Elements	outcomes;		/* n 0: none */
+	Elements	adds;			/* n 0: none */
 	TimestampTz ask_until;		/* see judge.h */
 	NullableDatum incarnation;
 	NullableDatum token;
@@ -83,7 +85,10 @@ extern void finish_call_change(FinishCall *call, const char *result, const char 
 /* The outcome of a task; NULL: none. */
 extern Jsonb *finish_call_outcome(const FinishCall *call, int i);
 
-/* The same for a task that is named by its id. */
+/* The tasks to add when a task is finished; NULL: none. */
+extern Jsonb *finish_call_adds(const FinishCall *call, int i);
+
+/* The outcome of a task that is named by its id. */
 extern Jsonb *finish_call_outcome_of(const FinishCall *call, const pg_uuid_t *id);
 
 /* Whether the result of a task is done or delete. */

@@ -19,6 +19,7 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
+#include "add/successors.h"
 #include "base/rows.h"
 #include "base/settings.h"
 #include "finish/ended.h"
@@ -38,9 +39,12 @@ struct Ends
 	MemoryContext context;
 	ReturnSetInfo *results;
 	bool		has_functions;	/* functions hear of these ends */
-	List	   *rows;			/* HeapTuples, kept until the attempt holds */
+	bool		is_attempt;		/* rows are kept until it holds */
+	List	   *rows;			/* HeapTuples */
 	List	   *calls;			/* Called, one for each function */
-	const Called *calling;		/* NULL: no function runs */
+	Successors *successors;
+	int			nsuccessors;
+	char	   *doing;			/* work of users that may fail; NULL: none */
 	char	   *status;			/* the last task for a function became so */
 };
 
@@ -49,7 +53,7 @@ ends_report(Ends *ends, Datum *values, bool *nulls)
 {
 	MemoryContext caller;
 
-	if (!ends->has_functions)
+	if (!ends->is_attempt)
 	{
 		tuplestore_putvalues(ends->results->setResult, ends->results->setDesc, values, nulls);
 		return;
@@ -119,6 +123,24 @@ ends_add(Ends *ends, Datum task)
 	MemoryContextSwitchTo(caller);
 }
 
+void
+ends_add_successors(Ends *ends, Jsonb *tasks, Datum context, bool has_context)
+{
+	MemoryContext caller = MemoryContextSwitchTo(ends->context);
+	int			n = ends->nsuccessors++;
+
+	ends->successors = n == 0 ? palloc(sizeof(Successors)) :
+		repalloc(ends->successors, (n + 1) * sizeof(Successors));
+	ends->successors[n] = (Successors)
+	{
+		.tasks = tasks,
+			.context = has_context ? PointerGetDatum(PG_DETOAST_DATUM_COPY(context)) : (Datum) 0,
+			.has_context = has_context
+	};
+	ends->status = pstrdup("DONE");
+	MemoryContextSwitchTo(caller);
+}
+
 /*
  * The function looks at what others have committed, and locks it.  A snapshot
  * of the transaction's beginning would show it a past.
@@ -143,14 +165,14 @@ call_function(Ends *ends, const Called *call)
 
 	require_read_committed(call->function);
 	CommandCounterIncrement();
-	ends->calling = call;
+	ends->doing = psprintf("function \"%s\" for on_end", call->function);
 	MemoryContextSwitchTo(context);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	policy_call_in_time(HOOK_ON_END, call->function, args, &isnull);
 	PopActiveSnapshot();
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(context);
-	ends->calling = NULL;
+	ends->doing = NULL;
 }
 
 static void
@@ -159,18 +181,25 @@ end_and_call(const EndJob *job, int which, Ends *ends)
 	ListCell   *lc;
 
 	job->end(job->arg, which, NULL, ends);
+	if (ends->nsuccessors > 0)
+	{
+		ends->doing = pstrdup("adding the tasks of its reply");
+		successors_add(ends->successors, ends->nsuccessors);
+		ends->doing = NULL;
+	}
 	foreach(lc, ends->calls)
 		call_function(ends, lfirst(lc));
 }
 
 static Ends *
-new_ends(ReturnSetInfo *results, bool has_functions)
+new_ends(ReturnSetInfo *results, bool has_functions, bool is_attempt)
 {
 	Ends	   *ends = palloc0(sizeof(Ends));
 
 	ends->context = CurrentMemoryContext;
 	ends->results = results;
 	ends->has_functions = has_functions;
+	ends->is_attempt = is_attempt;
 	return ends;
 }
 
@@ -228,7 +257,7 @@ try_ends(const EndJob *job, int which, Ends *ends)
 	CurrentResourceOwner = owner;
 	if (error == NULL)
 		put_rows(ends);
-	else if (ends->calling == NULL || is_servers(error))
+	else if (ends->doing == NULL || is_servers(error))
 		ReThrowError(error);
 	return error;
 }
@@ -237,9 +266,9 @@ try_ends(const EndJob *job, int which, Ends *ends)
 static void
 end_in_error(const EndJob *job, int which, const Ends *failed, const ErrorData *error)
 {
-	Ends	   *ends = new_ends(failed->results, false);
-	char	   *fault = psprintf("it became %s, but function \"%s\" for on_end failed: %s (SQLSTATE %s)",
-								 failed->status, failed->calling->function, error->message,
+	Ends	   *ends = new_ends(failed->results, false, false);
+	char	   *fault = psprintf("it became %s, but %s failed: %s (SQLSTATE %s)",
+								 failed->status, failed->doing, error->message,
 								 unpack_sql_state(error->sqlerrcode));
 
 	job->end(job->arg, which, fault, ends);
@@ -255,13 +284,13 @@ static void
 leave(const EndJob *job, int which, ReturnSetInfo *results)
 {
 	if (job->leave != NULL)
-		job->leave(job->arg, which, new_ends(results, false));
+		job->leave(job->arg, which, new_ends(results, false, false));
 }
 
 static void
 end_alone(const EndJob *job, int which, ReturnSetInfo *results)
 {
-	Ends	   *ends = new_ends(results, true);
+	Ends	   *ends = new_ends(results, policy_any_on_end(), true);
 	ErrorData  *error = try_ends(job, which, ends);
 
 	if (error == NULL)
@@ -294,10 +323,11 @@ end_each(const EndJob *job, ReturnSetInfo *results)
 void
 on_end_run(const EndJob *job, ReturnSetInfo *results, bool raises)
 {
-	Ends	   *ends = new_ends(results, policy_any_on_end());
+	bool		has_functions = policy_any_on_end();
+	Ends	   *ends = new_ends(results, has_functions, has_functions || job->adds);
 	ErrorData  *error;
 
-	if (!ends->has_functions || raises)
+	if (!ends->is_attempt || raises)
 	{
 		end_and_call(job, EVERY_TASK, ends);
 		put_rows(ends);

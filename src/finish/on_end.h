@@ -16,7 +16,7 @@
  * is, for another statement.  A statement with one task raises them.  Cancels and
  * shortages of the server are always raised.
  *
- * A database without on_end has no subtransaction.
+ * A database without on_end has no subtransaction, unless a reply adds tasks.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,6 +24,7 @@
 #define TWT_ON_END_H
 
 #include "nodes/execnodes.h"
+#include "utils/jsonb.h"
 
 /* The tasks that one attempt has ended. */
 typedef struct Ends Ends;
@@ -43,6 +44,8 @@ typedef struct EndJob
 
 	/* The task stays as it is; NULL: nothing is to do. */
 	void		(*leave) (void *arg, int which, Ends *ends);
+
+	bool		adds;			/* replies add tasks */
 } EndJob;
 
 /* A row of the statement's result. */
@@ -53,6 +56,12 @@ extern bool ends_want(const Ends *ends, Datum type);
 
 /* Takes a value of twtasks.ended_task; ignores those that no function wants. */
 extern void ends_add(Ends *ends, Datum task);
+
+/*
+ * Tasks to add with the end of a task that became DONE, whose context is given.
+ * A failure of this counts like that of a function.
+ */
+extern void ends_add_successors(Ends *ends, Jsonb *tasks, Datum context, bool has_context);
 
 /*
  * Ends the tasks, and writes the reported rows to the result of the statement.

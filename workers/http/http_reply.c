@@ -77,10 +77,10 @@ http_is_json(const char *content_type)
 
 /* An unreadable answer is neither a success nor permission to try again. */
 static void
-refuse(Verdict *verdict, char **message, char *what)
+refuse(Verdict *verdict, char *what)
 {
 	verdict->result = TASK_ERROR;
-	*message = psprintf(BAD_ANSWER "%s", what);
+	verdict->message = psprintf(BAD_ANSWER "%s", what);
 	pfree(what);
 }
 
@@ -90,10 +90,12 @@ is_object_text(const char *text)
 	return text[strspn(text, " \t\r\n")] == '{';
 }
 
-/* A fault in the details must not make a task run again. */
+/*
+ * A fault in the details must not make a task run again.  But a task is not done
+ * if the tasks are missing that were to follow it.
+ */
 static void
-read_outcome(const HttpReply *reply, const json_t *object, const char *repeated,
-			 Verdict *verdict, char **message)
+read_outcome(const HttpReply *reply, const json_t *object, const char *repeated, Verdict *verdict)
 {
 	WorkerReply said;
 	char	   *error = worker_protocol_decode_outcome(object, reply->json, &said);
@@ -104,16 +106,18 @@ read_outcome(const HttpReply *reply, const json_t *object, const char *repeated,
 		verdict->delay_us = Max(said.at_us - reply->now_us, 0);
 	if (error == NULL && repeated != NULL)
 		error = psprintf(FOREIGN_JSON_REPEATED, repeated);
-	*message = said.message;
-	verdict->outcome = said.outcome;
-	if (error != NULL)
+	if (error == NULL)
 	{
-		pfree(said.outcome);
-		verdict->outcome = NULL;
-		pfree(said.message);
-		*message = psprintf(BAD_ANSWER "%s", error);
-		pfree(error);
+		verdict->message = said.message;
+		verdict->outcome = said.outcome;
+		verdict->add = said.add;
+		return;
 	}
+	worker_protocol_clear(&said);
+	if (json_object_get(object, "add") != NULL)
+		verdict->result = TASK_ERROR;
+	verdict->message = psprintf(BAD_ANSWER "%s", error);
+	pfree(error);
 }
 
 /*
@@ -121,7 +125,7 @@ read_outcome(const HttpReply *reply, const json_t *object, const char *repeated,
  * the receiver's own business, and the status decides.
  */
 static bool
-judge_json(const HttpReply *reply, Verdict *verdict, char **message)
+judge_json(const HttpReply *reply, Verdict *verdict)
 {
 	ForeignJsonFault fault;
 	json_t	   *object;
@@ -131,11 +135,11 @@ judge_json(const HttpReply *reply, Verdict *verdict, char **message)
 		return false;
 	object = worker_protocol_load_outcome(reply->json, reply->json_len, &fault);
 	if (object == NULL && is_object_text(reply->json))
-		refuse(verdict, message, psprintf("syntax error in its JSON at byte %d", fault.byte));
+		refuse(verdict, psprintf("syntax error in its JSON at byte %d", fault.byte));
 	else if (fault.repeated != NULL && strcmp(fault.repeated, "result") == 0)
-		refuse(verdict, message, psprintf(FOREIGN_JSON_REPEATED, "result"));
+		refuse(verdict, psprintf(FOREIGN_JSON_REPEATED, "result"));
 	else if (worker_protocol_has_result(object))
-		read_outcome(reply, object, fault.repeated, verdict, message);
+		read_outcome(reply, object, fault.repeated, verdict);
 	else
 		is_judged = false;
 	json_decref(object);
@@ -151,18 +155,17 @@ describe(const HttpReply *reply)
 
 void
 http_reply_judge(const HttpReply *reply, char *const *statuses,
-				 Verdict *verdict, char **message, char **outcome)
+				 Verdict *verdict)
 {
 	*verdict = (Verdict)
 	{
 		.result = judge_status(reply->status, statuses), .delay_us = TASK_DELAY_BY_POLICY
 	};
-	*message = NULL;
 	if (reply->status < 200 || reply->status >= 300 ||
-		!judge_json(reply, verdict, message))
+		!judge_json(reply, verdict))
 	{
 		if (verdict->result != TASK_DONE && verdict->result != TASK_DELETE)
-			*message = describe(reply);
+			verdict->message = describe(reply);
 	}
 	if (verdict->delay_us == TASK_DELAY_BY_POLICY && reply->retry_after != NULL &&
 		(verdict->result == TASK_RETRY || verdict->result == TASK_REPEAT ||
@@ -170,6 +173,4 @@ http_reply_judge(const HttpReply *reply, char *const *statuses,
 		http_retry_after(reply->retry_after, reply->now_us, &verdict->delay_us) &&
 		verdict->result == TASK_FAILURE)
 		verdict->result = TASK_RETRY;
-	verdict->message = *message;
-	*outcome = unconstify(char *, verdict->outcome);
 }

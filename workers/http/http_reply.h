@@ -36,12 +36,8 @@ typedef struct HttpReply
 	int64		now_us;			/* since 1970 */
 } HttpReply;
 
-/*
- * message and outcome are palloc'd, or NULL; the verdict has them too.  statuses
- * are those of the handler.
- */
-extern void http_reply_judge(const HttpReply *reply, char *const *statuses,
-							 Verdict *verdict, char **message, char **outcome);
+/* statuses are those of the handler.  The caller clears the verdict. */
+extern void http_reply_judge(const HttpReply *reply, char *const *statuses, Verdict *verdict);
 
 /*
  * Reads a Retry-After header: seconds, or an HTTP date.  The delay is at least

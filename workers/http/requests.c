@@ -108,8 +108,6 @@ report_answer(Request *request)
 	bool		is_whole = post->stopped != STOPPED_LONG;
 	StringInfoData body;
 	Verdict		verdict = {0};
-	char	   *message;
-	char	   *outcome;
 	long		status = 0;
 	HttpReply	reply = {
 		.retry_after = get_header(post->easy, "Retry-After"),
@@ -123,10 +121,9 @@ report_answer(Request *request)
 	initStringInfo(&body);
 	output_append(&post->body, &body);
 	reply.body = body.data;
-	http_reply_judge(&reply, request->requests->settings->statuses, &verdict, &message, &outcome);
+	http_reply_judge(&reply, request->requests->settings->statuses, &verdict);
 	report(request, &verdict);
-	pfree(message);
-	pfree(outcome);
+	verdict_clear(&verdict);
 	pfree(body.data);
 }
 

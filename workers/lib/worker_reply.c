@@ -12,11 +12,13 @@
 
 /* A JSON string has no raw line ends, so a line end is white space here. */
 static void
-append_outcome(StringInfo out, const char *outcome)
+append_member(StringInfo out, const char *name, const char *json)
 {
-	appendStringInfoString(out, ",\"outcome\":");
-	for (; *outcome; outcome++)
-		appendStringInfoChar(out, *outcome == '\n' ? ' ' : *outcome);
+	if (json == NULL)
+		return;
+	appendStringInfo(out, ",\"%s\":", name);
+	for (; *json; json++)
+		appendStringInfoChar(out, *json == '\n' ? ' ' : *json);
 }
 
 void
@@ -34,7 +36,7 @@ worker_reply(StringInfo out, const Task *task, const Verdict *verdict)
 		text_escape_json(out, verdict->message, strlen(verdict->message), SIZE_MAX);
 		appendStringInfoChar(out, '"');
 	}
-	if (verdict->outcome != NULL)
-		append_outcome(out, verdict->outcome);
+	append_member(out, "outcome", verdict->outcome);
+	append_member(out, "add", verdict->add);
 	appendStringInfoString(out, "}\n");
 }

@@ -25,6 +25,7 @@ OPTIONS: dict[str, dict[str, str]] = {
         "sql": "prefetch: 300, concurrency: 600, processes: 2",
         "chain": "prefetch: 300, concurrency: 600, processes: 2",
         "chain-worker": "processes: 8, prefetch: 32, concurrency: 256",
+        "chain-reply": "prefetch: 500, concurrency: 1500",
         "exec": "concurrency: 64",
     },
     "delete": {"noop": "prefetch: 500, concurrency: 1500"},
@@ -81,11 +82,13 @@ def psql(sql: str) -> str:
 def handler_lines(tally: Path) -> list[str]:
     trace = os.environ.get("BENCH_TRACE") or "-"
     slow_ms = os.environ.get("BENCH_SLOW_MS", "1000")
-    worker = f"worker: [{HERE}/worker, {tally}, \"{trace}\", \"{slow_ms}\", \"{CONNINFO}\"]"
+    how = os.environ.get("BENCH_CHAIN") or "worker"
+    conninfo = "-" if how == "reply" else CONNINFO
+    worker = f"worker: [{HERE}/worker, {tally}, \"{trace}\", \"{slow_ms}\", \"{conninfo}\"]"
     own = ", ".join(f'"{word}"' for word in [*WORKERS.get(SETTING, []), tally, trace])
     limit = os.environ.get("BENCH_SLOW_LIMIT", "5")
-    chain = worker if os.environ.get("BENCH_CHAIN") == "worker" else "sql: public.add_next"
-    chain_options = "chain-worker" if chain == worker else "chain"
+    chain = "sql: public.add_next" if how == "sql" else worker
+    chain_options = "chain" if how == "sql" else f"chain-{how}"
     runners = {
         "noop": f"worker: [{own}]" if SETTING in WORKERS else worker,
         "slow": f"{worker}, prefetch: {limit}, concurrency: {limit}, stuck: retry, timeout: 2h",

@@ -10,8 +10,8 @@
  * the start of each task is written there: its type, its number, the time.
  *
  * By type: "slow" is answered after SLOW_MS; "chain" first adds its successor
- * in a transaction of its own, in the database of CONNINFO; all others are
- * answered at once.
+ * in a transaction of its own, in the database of CONNINFO, or by its reply if
+ * CONNINFO is "-"; all others are answered at once.
  *
  *-------------------------------------------------------------------------
  */
@@ -86,11 +86,11 @@ answer(const char *line)
 {
 	size_t		len = strlen(line);
 
+	if (out_used + len > sizeof(output))
+		flush_answers();
 	memcpy(output + out_used, line, len);
 	out_used += len;
 	out_tasks++;
-	if (out_used > sizeof(output) - ANSWER_MAX)
-		flush_answers();
 }
 
 /* The number in the data: {"i":7,...}, with or without a space. */
@@ -115,25 +115,46 @@ connect_and_prepare(void)
 	return conn;
 }
 
-/* Adds a task with the same data, but one less to follow. */
+/* The same data, but one less to follow.  The caller frees it. */
+static char *
+successor_data(const char *line, long left)
+{
+	const char *text = strstr(line, "\"p\": \"");
+	int			len = text == NULL ? 0 : (int) strcspn(text + 6, "\"");
+	char	   *data = malloc(len + 64);
+
+	sprintf(data, "{\"i\":%ld,\"left\":%ld,\"p\":\"%.*s\"}",
+			number_after(line, "\"i\":"), left, len, text == NULL ? "" : text + 6);
+	return data;
+}
+
 static void
 add_successor(const char *line, long left)
 {
 	static PGconn *conn;
-	const char *text = strstr(line, "\"p\": \"");
-	int			len = text == NULL ? 0 : (int) strcspn(text + 6, "\"");
-	char	   *data = malloc(len + 64);
+	char	   *data = successor_data(line, left);
 	const char *value = data;
 	PGresult   *result;
 
 	if (conn == NULL)
 		conn = connect_and_prepare();
-	sprintf(data, "{\"i\":%ld,\"left\":%ld,\"p\":\"%.*s\"}",
-			number_after(line, "\"i\":"), left, len, text == NULL ? "" : text + 6);
 	result = PQexecPrepared(conn, "add", 1, &value, NULL, NULL, 0);
 	if (PQresultStatus(result) != PGRES_TUPLES_OK)
 		die(PQerrorMessage(conn));
 	PQclear(result);
+	free(data);
+}
+
+static void
+answer_with_successor(const char *id, long long version, const char *line, long left)
+{
+	char	   *data = successor_data(line, left);
+	char	   *text = malloc(strlen(data) + ANSWER_MAX);
+
+	sprintf(text, "{\"id\":\"%s\",\"version\":%lld,\"result\":\"done\",\"add\":[{\"type\":\"chain\",\"data\":%s}]}\n",
+			id, version, data);
+	answer(text);
+	free(text);
 	free(data);
 }
 
@@ -156,6 +177,7 @@ handle(const char *line)
 	char		type[16] = "";
 	char		text[ANSWER_MAX];
 	long long	version;
+	long		left;
 
 	if (sscanf(line, "{\"id\":\"%36[^\"]\",\"version\":%lld,\"type\":\"%15[^\"]\"",
 			   id, &version, type) != 3)
@@ -176,8 +198,14 @@ handle(const char *line)
 		strcpy(sleeper->answer, text);
 		return;
 	}
-	if (strcmp(type, "chain") == 0 && number_after(line, "\"left\":") > 0)
-		add_successor(line, number_after(line, "\"left\":") - 1);
+	left = strcmp(type, "chain") == 0 ? number_after(line, "\"left\":") : 0;
+	if (left > 0 && strcmp(conninfo, "-") == 0)
+	{
+		answer_with_successor(id, version, line, left - 1);
+		return;
+	}
+	if (left > 0)
+		add_successor(line, left - 1);
 	answer(text);
 }
 

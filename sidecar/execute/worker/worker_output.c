@@ -47,8 +47,7 @@ take_line(WorkerOutput *output, const char *line, size_t len)
 	else
 		output->events->on_fault(output->arg, error, text_quote_line(line, len, QUOTE_MAX));
 	pfree(error);
-	pfree(reply.message);
-	pfree(reply.outcome);
+	worker_protocol_clear(&reply);
 }
 
 static void

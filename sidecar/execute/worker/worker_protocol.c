@@ -226,7 +226,7 @@ decode_usual(const char *line, size_t len, WorkerReply *reply)
 
 /* The members of a reply.  The first two are not part of an outcome. */
 static const char *const members[] = {
-	"id", "version", "result", "retry_in", "retry_at", "message", "outcome", NULL
+	"id", "version", "result", "retry_in", "retry_at", "message", "outcome", "add", NULL
 };
 
 static char *
@@ -317,9 +317,7 @@ decode_time(const json_t *object, WorkerReply *reply)
 		return pstrdup("members \"retry_in\" and \"retry_at\" exclude each other");
 	if (retry_in)
 		return decode_retry_in(retry_in, reply);
-	if (retry_at)
-		return decode_retry_at(retry_at, reply);
-	return NULL;
+	return retry_at ? decode_retry_at(retry_at, reply) : NULL;
 }
 
 static char *
@@ -356,25 +354,50 @@ has_nul(const char *json, size_t len)
 	return false;
 }
 
-/* The text itself is kept, since its numbers would not survive reading. */
+/* Keeps the text itself, since its numbers would not survive reading. */
+static char *
+keep_json(const char *json, const char *name, const char *kind, char **kept)
+{
+	size_t		len = 0;
+	const char *text = json_member(json, name, &len);
+
+	if (text == NULL)
+		return psprintf("member \"%s\" is no %s", name, kind);
+	if (has_nul(text, len))
+		return psprintf("member \"%s\" has a NUL", name);
+	*kept = pnstrdup(text, len);
+	return NULL;
+}
+
 static char *
 decode_own(const json_t *object, const char *json, WorkerReply *reply)
 {
 	const json_t *outcome = get_optional(object, "outcome");
-	const char *text;
-	size_t		len = 0;
+	char	   *error;
 
 	if (outcome == NULL)
 		return NULL;
-	text = json_member(json, "outcome", &len);
-	if (!json_is_object(outcome) || text == NULL)
+	if (!json_is_object(outcome))
 		return pstrdup("member \"outcome\" is no object");
-	if (len > WORKER_OUTCOME_MAX)
-		return psprintf("member \"outcome\" has more than %d bytes", WORKER_OUTCOME_MAX);
-	if (has_nul(text, len))
-		return pstrdup("member \"outcome\" has a NUL");
-	reply->outcome = pnstrdup(text, len);
-	return NULL;
+	error = keep_json(json, "outcome", "object", &reply->outcome);
+	if (error == NULL && strlen(reply->outcome) > WORKER_OUTCOME_MAX)
+		error = psprintf("member \"outcome\" has more than %d bytes", WORKER_OUTCOME_MAX);
+	return error;
+}
+
+/* The database reads the tasks. */
+static char *
+decode_add(const json_t *object, const char *json, WorkerReply *reply)
+{
+	const json_t *add = get_optional(object, "add");
+
+	if (add == NULL)
+		return NULL;
+	if (!json_is_array(add))
+		return pstrdup("member \"add\" is no array");
+	if (reply->result != TASK_DONE && reply->result != TASK_DELETE)
+		return pstrdup("member \"add\" goes with the results done and delete only");
+	return keep_json(json, "add", "array", &reply->add);
 }
 
 json_t *
@@ -399,14 +422,12 @@ worker_protocol_decode_outcome(const json_t *object, const char *json, WorkerRep
 
 	reply->delay_us = TASK_DELAY_BY_POLICY;
 	reply->at_us = WORKER_NO_TIME;
-	reply->message = reply->outcome = NULL;
-	error = decode_result(object, reply);
-	if (error == NULL)
-		error = decode_time(object, reply);
-	if (error == NULL)
-		error = decode_message(object, reply);
-	if (error == NULL)
-		error = decode_own(object, json, reply);
+	reply->message = reply->outcome = reply->add = NULL;
+	if ((error = decode_result(object, reply)) == NULL &&
+		(error = decode_time(object, reply)) == NULL &&
+		(error = decode_message(object, reply)) == NULL &&
+		(error = decode_own(object, json, reply)) == NULL)
+		error = decode_add(object, json, reply);
 	return error;
 }
 
@@ -445,6 +466,14 @@ decode_object(const json_t *object, const char *line, WorkerReply *reply)
 	return error;
 }
 
+void
+worker_protocol_clear(WorkerReply *reply)
+{
+	pfree(reply->message);
+	pfree(reply->outcome);
+	pfree(reply->add);
+}
+
 char *
 worker_protocol_decode(const char *line, size_t len, WorkerReply *reply)
 {
@@ -454,7 +483,7 @@ worker_protocol_decode(const char *line, size_t len, WorkerReply *reply)
 
 	reply->delay_us = TASK_DELAY_BY_POLICY;
 	reply->at_us = WORKER_NO_TIME;
-	reply->message = reply->outcome = NULL;
+	reply->message = reply->outcome = reply->add = NULL;
 	reply->word = WORKER_RESULT;
 	if (decode_usual(line, len, reply))
 		return NULL;

@@ -26,7 +26,7 @@
  * The result is done, delete, retry, repeat, error, accepted, or cancelled for
  * a task that the sidecar asked to stop.  Optional members are "retry_in"
  * (seconds, or a duration such as "10min") or "retry_at" (ISO 8601 with a time
- * zone), "message" and "outcome".  The worker may add members of its own, with
+ * zone), "message", "outcome" and "add".  The worker may add members of its own, with
  * any values and more than once.
  *
  * This file does no input or output and reads no clock.
@@ -63,6 +63,7 @@ typedef struct WorkerReply
 	int64		at_us;			/* retry_at since 1970, or WORKER_NO_TIME */
 	char	   *message;		/* palloc'd, safe to store; NULL: none */
 	char	   *outcome;		/* palloc'd, a JSON object; NULL: none */
+	char	   *add;			/* palloc'd, a JSON array of tasks; NULL: none */
 } WorkerReply;
 
 /* The longest outcome, as the worker wrote it. */
@@ -84,12 +85,15 @@ extern void worker_protocol_encode_cancel(StringInfo out, const Task *task,
 extern char *worker_protocol_decode(const char *line, size_t len,
 									WorkerReply *reply) MUSTCHECK;
 
+/* Frees the texts of a reply that was read, whether it was right or not. */
+extern void worker_protocol_clear(WorkerReply *reply);
+
 /*
  * For handlers that get such an object in another way, without id and version.
  * load_outcome() is foreign_json_load() with the names of our members,
  * "result" first.  has_result() tells whether "result" is a known result.
  * decode_outcome() reads the object, whose text is json: it returns the fault
- * (palloc'd) or NULL, and the caller frees message and outcome either way.
+ * (palloc'd) or NULL, and the caller clears the reply either way.
  */
 extern json_t *worker_protocol_load_outcome(const char *json, size_t len,
 											ForeignJsonFault *fault) MUSTCHECK;

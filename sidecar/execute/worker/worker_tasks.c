@@ -87,7 +87,7 @@ worker_tasks_stop(WorkerTasks *tasks, Task *task, const char *why)
 static void
 finish(WorkerTasks *tasks, Task *task, const WorkerReply *reply)
 {
-	Verdict		verdict = {reply->result, reply->delay_us, reply->message, .outcome = reply->outcome};
+	Verdict		verdict = {reply->result, reply->delay_us, reply->message, .outcome = reply->outcome, .add = reply->add};
 	char	   *why = flights_remove(tasks->flights, task);
 
 	flights_go_on(tasks->flights, now(tasks));

@@ -304,6 +304,27 @@ assert_outcome(const char *line, const char *expected)
 	pfree(reply.outcome);
 }
 
+#define DONE(members) \
+	"{\"id\":\"" ID "\",\"version\":3,\"result\":\"done\"," members "}"
+
+/* Tasks to add are kept as they were written; the database reads them. */
+static void
+test_decode_add(void **state)
+{
+	WorkerReply reply = decode(DONE("\"add\": [{\"type\": \"A\", \"data\": {\"n\": 1.10}}, 7], \"own\": {\"add\": 1}"));
+
+	assert_string_equal(reply.add, "[{\"type\": \"A\", \"data\": {\"n\": 1.10}}, 7]");
+	worker_protocol_clear(&reply);
+	reply = decode(DONE("\"add\": null"));
+	assert_null(reply.add);
+	worker_protocol_clear(&reply);
+	assert_refused(DONE("\"add\": {}"), "member \"add\" is no array");
+	assert_refused(DONE("\"add\": [\"\\u0000\"]"), "member \"add\" has a NUL");
+	assert_refused(DONE("\"add\": [], \"add\": []"), "member \"add\" is there twice");
+	assert_refused(REPLY("\"add\": []"),
+				   "member \"add\" goes with the results done and delete only");
+}
+
 /* An outcome keeps the digits of its numbers. */
 static void
 test_decode_outcome(void **state)
@@ -426,6 +447,7 @@ main(void)
 		cmocka_unit_test(test_decode_beyond_limits),
 		cmocka_unit_test(test_decode_wrong),
 		cmocka_unit_test(test_decode_outcome),
+		cmocka_unit_test(test_decode_add),
 		cmocka_unit_test(test_decode_mutations),
 		cmocka_unit_test(test_times),
 	};

@@ -72,24 +72,23 @@ judge(int status, const char *retry_after, char *const *statuses, int64 *delay_u
 {
 	HttpReply	reply = {.status = status, .retry_after = retry_after, .body = "text", .now_us = NOW_US};
 	Verdict		verdict;
-	char	   *message;
-	char	   *outcome;
+	TaskResult	result;
 
-	http_reply_judge(&reply, statuses, &verdict, &message, &outcome);
+	http_reply_judge(&reply, statuses, &verdict);
 	if (delay_us != NULL)
 		*delay_us = verdict.delay_us;
-	assert_ptr_equal(verdict.message, message);
 	if (verdict.result == TASK_DONE || verdict.result == TASK_DELETE)
-		assert_null(message);
+		assert_null(verdict.message);
 	else
 	{
 		char		expected[64];
 
 		snprintf(expected, sizeof(expected), "server answered %d: text", status);
-		assert_string_equal(message, expected);
+		assert_string_equal(verdict.message, expected);
 	}
-	pfree(message);
-	return verdict.result;
+	result = verdict.result;
+	verdict_clear(&verdict);
+	return result;
 }
 
 static void
@@ -194,47 +193,54 @@ expect_json(const char *json, TaskResult result, int64 delay_us, const char *mes
 {
 	HttpReply	reply = {.status = 200, .json = json, .json_len = strlen(json), .body = json, .now_us = NOW_US};
 	Verdict		verdict;
-	char	   *said;
-	char	   *outcome;
+	const char *said;
 
-	http_reply_judge(&reply, no_statuses, &verdict, &said, &outcome);
+	http_reply_judge(&reply, no_statuses, &verdict);
+	said = verdict.message;
 	if (verdict.result != result || verdict.delay_us != delay_us ||
 		(said == NULL) != (message == NULL) || (said != NULL && strcmp(said, message) != 0))
 		fail_msg("%s: %s, " INT64_FORMAT ", %s", json, task_result_name(verdict.result),
 				 verdict.delay_us, said ? said : "no message");
-	pfree(said);
-	pfree(outcome);
+	verdict_clear(&verdict);
 }
 
 static void
-expect_outcome(const char *json, const char *expected)
+expect_text(const char *text, const char *expected)
+{
+	if (expected == NULL)
+		assert_null(text);
+	else
+		assert_string_equal(text, expected);
+}
+
+static void
+expect_outcome(const char *json, const char *outcome, const char *add)
 {
 	HttpReply	reply = {.status = 200, .json = json, .json_len = strlen(json), .body = json, .now_us = NOW_US};
 	Verdict		verdict;
-	char	   *said;
-	char	   *outcome;
 
-	http_reply_judge(&reply, no_statuses, &verdict, &said, &outcome);
+	http_reply_judge(&reply, no_statuses, &verdict);
 	assert_int_equal(verdict.result, TASK_DONE);
-	assert_ptr_equal(verdict.outcome, outcome);
-	if (expected == NULL)
-		assert_null(outcome);
-	else
-		assert_string_equal(outcome, expected);
-	pfree(said);
-	pfree(outcome);
+	expect_text(verdict.outcome, outcome);
+	expect_text(verdict.add, add);
+	verdict_clear(&verdict);
 }
 
 static void
 test_outcome(void **state)
 {
-	expect_outcome("{\"result\": \"done\", \"outcome\": {\"amount\": 1.10}}", "{\"amount\": 1.10}");
-	expect_outcome("{\"result\": \"done\"}", NULL);
-	expect_outcome("{\"outcome\": {\"a\": 1}}", NULL);
-	expect_outcome("{\"result\": \"booked\", \"outcome\": {\"a\": 1}}", NULL);
-	expect_outcome("{\"result\": \"done\", \"outcome\": [1]}", NULL);
+	expect_outcome("{\"result\": \"done\", \"outcome\": {\"amount\": 1.10}}", "{\"amount\": 1.10}", NULL);
+	expect_outcome("{\"result\": \"done\"}", NULL, NULL);
+	expect_outcome("{\"outcome\": {\"a\": 1}}", NULL, NULL);
+	expect_outcome("{\"result\": \"booked\", \"outcome\": {\"a\": 1}}", NULL, NULL);
+	expect_outcome("{\"result\": \"done\", \"outcome\": [1]}", NULL, NULL);
+	expect_outcome("{\"result\": \"done\", \"add\": [{\"type\": \"A\"}]}", NULL, "[{\"type\": \"A\"}]");
 	expect_json("{\"result\": \"done\", \"outcome\": 7}", TASK_DONE, TASK_DELAY_BY_POLICY,
 				"answer is not as it should be: member \"outcome\" is no object");
+	expect_json("{\"result\": \"done\", \"add\": 7}", TASK_ERROR, TASK_DELAY_BY_POLICY,
+				"answer is not as it should be: member \"add\" is no array");
+	expect_json("{\"result\": \"retry\", \"add\": []}", TASK_ERROR, TASK_DELAY_BY_POLICY,
+				"answer is not as it should be: member \"add\" goes with the results done and delete only");
 }
 
 static void

@@ -63,14 +63,13 @@ judge(const char *json)
 {
 	HttpReply	reply = {.status = 200, .json = json, .json_len = strlen(json), .body = ""};
 	Verdict		verdict;
-	char	   *message;
-	char	   *outcome;
+	TaskResult	result;
 
 	bytes_read = 0;
-	http_reply_judge(&reply, NULL, &verdict, &message, &outcome);
-	pfree(message);
-	pfree(outcome);
-	return verdict.result;
+	http_reply_judge(&reply, NULL, &verdict);
+	result = verdict.result;
+	verdict_clear(&verdict);
+	return result;
 }
 
 static void
