@@ -75,15 +75,18 @@ def count_left(turn: Turn, name: str) -> int:
 
 
 def burn(turn: Turn, name: str, tasks: int, kind: str = "noop", instances: int = 1,
-         box: float = 0, settle: bool = False, **more: str) -> Metrics:
+         box: float = 0, begin: str = "first", **more: str) -> Metrics:
     """The rate of what is already there, from the first start to the last finish
     in the database.  After box seconds it is cut off: then what was done by
-    then counts.  With settle the clock starts when the worker has settled."""
+    then counts.  The clock may also begin when the worker is "ready", or when it
+    has "settled"."""
     costs = database.Costs(name)
     environment = turn.environment(name, BENCH_KINDS=kind, **more)
     with serving(turn.peer, environment, instances) as server:
         samples = [(await_first(server, 30), 0)]
-        if settle:
+        if begin == "ready":
+            samples = [(server.ready_ns, 0)]
+        if begin == "settled":
             await_settled(turn, name)
             samples = [(time.monotonic_ns(), server.total())]
         before = samples[0][1]
@@ -137,4 +140,5 @@ def burn_kind(turn: Turn, name: str, tasks: int, kind: str, box: float = 0,
     box = box or turn.run.box
     if kind in turn.peer.about.get("unseen", []):
         return burn_unseen(turn, name, tasks, kind, box, settle, **more)
-    return burn(turn, name, tasks, kind, turn.instances, box, settle, **more)
+    return burn(turn, name, tasks, kind, turn.instances, box, "settled" if settle else "first",
+                **more)

@@ -89,6 +89,7 @@ class Server:
         self.first_ns: int | None = None
         self.at_ns = 0
         self.ready: set[int] = set()
+        self.ready_ns = 0
         self.errors: list[str] = []
         self.processes = [
             subprocess.Popen(peer.command("serve"), env=environment, cwd=peer.directory,
@@ -117,6 +118,7 @@ class Server:
         with self.lock:
             if "ready" in said:
                 self.ready.add(number)
+                self.ready_ns = max(self.ready_ns, said["ready"])
             if "handled" in said:
                 self.handled[number] = said["handled"]
                 self.first_ns = min(said["first"], self.first_ns or said["first"])

@@ -40,7 +40,7 @@ def burn_beside(turn: Turn, waiting: int, finished: int) -> Metrics:
 
 def burn_settled(turn: Turn, made: contextlib.AbstractContextManager[str]) -> Metrics:
     with made as name:
-        return burn(turn, name, turn.burn_tasks(), instances=turn.instances, settle=True)
+        return burn(turn, name, turn.burn_tasks(), instances=turn.instances, begin="settled")
 
 
 def beside_backlog(turn: Turn, waiting: int,

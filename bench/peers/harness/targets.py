@@ -54,6 +54,11 @@ class Found:
                  for setting in ("best", "default")]
         return max((r for r in found if r is not None), default=None)
 
+    def least(self, workload: str, metric: str) -> float | None:
+        """Our least figure of all parameters."""
+        return min((metrics[metric]["median"] for key, metrics in self.summary.items()
+                    if key[0] == workload and key[2:] == ("twtasks", "best")), default=None)
+
     def best_chain(self, handlers: tuple[str, ...]) -> float | None:
         """The rate with the best of these kinds of handler."""
         rates = [metrics["rate"]["median"] for key, metrics in self.summary.items()
@@ -165,7 +170,7 @@ TARGETS = [
     at_least("backlog", "rate beside a backlog by that without", 0.9, "%%",
              lambda f: f.median("backlog", "part")),
     at_least("types", "burn-down of 10,000 types by that of one type", 0.8, "%%",
-             lambda f: f.median("types", "part")),
+             lambda f: f.least("types", "part")),
     at_least("held", "held snapshot: rate at the end by before", 0.95, "%%",
              lambda f: by(f.median("held", "rate_last"), f.median("held", "rate_before"))),
     at_most("held", "held snapshot: p99 at the end by before", 2, "×",
