@@ -15,8 +15,8 @@ async function producer(clients) {
 		addMany: (kind, list, runAt) =>
 			pool.query({
 				name: "add many",
-				text: "SELECT count(*) FROM twtasks.add_tasks($1, $2::jsonb[], run_after => $3)",
-				values: [kind, list.map((data) => JSON.stringify(data)), runAt],
+				text: "SELECT count(*) FROM twtasks.add_tasks($1::jsonb)",
+				values: [JSON.stringify(list.map((data) => ({ type: kind, data, run_after: runAt })))],
 			}),
 		close: () => pool.end(),
 	};

@@ -23,11 +23,10 @@ class Adder:
 
     async def add_many(self, kind: str, data: list[dict[str, Any]],
                        later: datetime.timedelta | None) -> None:
-        when = datetime.datetime.now(datetime.UTC) + later if later else None
+        when = (datetime.datetime.now(datetime.UTC) + later).isoformat() if later else None
+        tasks = [{"type": kind, "data": each, "run_after": when} for each in data]
         async with self.pool.connection() as connection:
-            await connection.execute(
-                "SELECT count(*) FROM twtasks.add_tasks(%s, %s, run_after => %s)",
-                (kind, [Jsonb(each) for each in data], when))
+            await connection.execute("SELECT count(*) FROM twtasks.add_tasks(%s)", (Jsonb(tasks),))
 
 
 @contextlib.asynccontextmanager
