@@ -25,8 +25,8 @@ skip_string(const char *p, const char *end)
 	return p < end ? p + 1 : end;
 }
 
-static const char *
-skip_value(const char *p, const char *end)
+const char *
+json_value_end(const char *p, const char *end)
 {
 	int			depth = 0;
 
@@ -63,10 +63,19 @@ json_member(const char *text, const char *name, size_t *len)
 		value = skip_space(skip_space(p) + 1);
 		if ((size_t) (p - 1 - key) == name_len && memcmp(key, name, name_len) == 0)
 			found = value;
-		p = skip_value(value, end);
+		p = json_value_end(value, end);
 		if (found == value)
 			*len = p - value;
 		p = skip_space(p);
 	}
 	return found;
+}
+
+bool
+json_has_nul(const char *json, size_t len)
+{
+	for (const char *p = json; p < json + len; p++)
+		if (*p == '\\' && strncmp(++p, "u0000", 5) == 0)
+			return true;
+	return false;
 }

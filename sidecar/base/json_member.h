@@ -3,7 +3,7 @@
  * json_member.h
  *		The text of a member of a JSON object.
  *
- *		from: worker_protocol.c
+ *		from: worker_protocol.c, worker_usual.c
  *
  * jansson would round numbers, and money must keep its digits.  So we take the
  * member's own text after jansson has found the object valid.
@@ -19,5 +19,11 @@
  * if the text is no object, or no member is so named without escapes.
  */
 extern const char *json_member(const char *text, const char *name, size_t *len);
+
+/* The end of the value that begins at text, which ends at end. */
+extern const char *json_value_end(const char *text, const char *end);
+
+/* Whether a string in the JSON has a NUL, which PostgreSQL does not store. */
+extern bool json_has_nul(const char *json, size_t len);
 
 #endif							/* TWT_JSON_MEMBER_H */

@@ -10,8 +10,6 @@
  */
 #include "base/port.h"
 
-#include <ctype.h>
-#include <jansson.h>
 #include <limits.h>
 #include <math.h>
 
@@ -23,6 +21,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "execute/worker/worker_protocol.h"
+#include "execute/worker/worker_usual.h"
 
 /* Seconds that fit in int64 microseconds, with room for a sum. */
 #define SECONDS_MAX 4e12
@@ -148,80 +147,6 @@ worker_protocol_encode_cancel(StringInfo out, const Task *task,
 	append_literal(out, "}\n");
 }
 
-/* ---- from the worker, the usual reply ---- */
-
-/* Steps over the text and a space after it. */
-static bool
-skip(const char **p, const char *text)
-{
-	size_t		len = strlen(text);
-
-	if (strncmp(*p, text, len) != 0)
-		return false;
-	*p += len;
-	if (**p == ' ')
-		(*p)++;
-	return true;
-}
-
-/* Copies a string between two quotes, if it has no escapes. */
-static bool
-take_string(const char **p, char *value, size_t size)
-{
-	size_t		len;
-
-	if (**p != '"')
-		return false;
-	len = strcspn(*p + 1, "\"\\");
-	if (len >= size || (*p)[len + 1] != '"')
-		return false;
-	memcpy(value, *p + 1, len);
-	value[len] = '\0';
-	*p += len + 2;
-	return true;
-}
-
-static bool
-take_int(const char **p, int64 *value)
-{
-	int			ndigits = 0;
-
-	if (**p == '0')
-		return false;
-	for (*value = 0; isdigit((unsigned char) **p) && ndigits < 18; ndigits++)
-		*value = *value * 10 + (*(*p)++ - '0');
-	return ndigits > 0;
-}
-
-static bool
-take_result(const char **p, WorkerReply *reply)
-{
-	char		result[16];
-
-	return skip(p, "\"result\":") && take_string(p, result, sizeof(result)) &&
-		task_result_parse_worker(result, &reply->result);
-}
-
-/*
- * Reads {"id":"...","version":N,"result":"..."} and the same with
- * "started":true; false for all else.
- */
-static bool
-decode_usual(const char *line, size_t len, WorkerReply *reply)
-{
-	const char *p = line;
-
-	if (!(skip(&p, "{") && skip(&p, "\"id\":") &&
-		  take_string(&p, reply->id, sizeof(reply->id)) &&
-		  skip(&p, ",") && skip(&p, "\"version\":") &&
-		  take_int(&p, &reply->version) && skip(&p, ",")))
-		return false;
-	if (skip(&p, "\"started\":") && skip(&p, "true"))
-		reply->word = WORKER_STARTED;
-	return (reply->word == WORKER_STARTED || take_result(&p, reply)) &&
-		skip(&p, "}") && p == line + len;
-}
-
 /* ---- from the worker, any reply ---- */
 
 /* The members of a reply.  The first two are not part of an outcome. */
@@ -344,16 +269,6 @@ decode_message(const json_t *object, WorkerReply *reply)
 	return NULL;
 }
 
-/* PostgreSQL stores no NUL in JSON. */
-static bool
-has_nul(const char *json, size_t len)
-{
-	for (const char *p = json; p < json + len; p++)
-		if (*p == '\\' && strncmp(++p, "u0000", 5) == 0)
-			return true;
-	return false;
-}
-
 /* Keeps the text itself, since its numbers would not survive reading. */
 static char *
 keep_json(const char *json, const char *name, const char *kind, char **kept)
@@ -363,7 +278,7 @@ keep_json(const char *json, const char *name, const char *kind, char **kept)
 
 	if (text == NULL)
 		return psprintf("member \"%s\" is no %s", name, kind);
-	if (has_nul(text, len))
+	if (json_has_nul(text, len))
 		return psprintf("member \"%s\" has a NUL", name);
 	*kept = pnstrdup(text, len);
 	return NULL;
@@ -485,7 +400,7 @@ worker_protocol_decode(const char *line, size_t len, WorkerReply *reply)
 	reply->at_us = WORKER_NO_TIME;
 	reply->message = reply->outcome = reply->add = NULL;
 	reply->word = WORKER_RESULT;
-	if (decode_usual(line, len, reply))
+	if (worker_usual_decode(line, len, reply))
 		return NULL;
 
 	/* output_escape() handles a NUL in a message. */

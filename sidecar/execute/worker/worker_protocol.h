@@ -36,35 +36,11 @@
 #ifndef TWT_WORKER_PROTOCOL_H
 #define TWT_WORKER_PROTOCOL_H
 
-#include "base/task.h"
 #include "base/foreign_json.h"
+#include "execute/worker/worker_word.h"
 
 /* The longest line from a worker, without its line end. */
 #define WORKER_LINE_MAX (1024 * 1024)
-
-#define WORKER_NO_TIME PG_INT64_MIN
-
-typedef enum WorkerWord
-{
-	WORKER_RESULT,				/* a task's */
-	WORKER_STARTED,				/* no result yet: the worker took the task up */
-	WORKER_READY,				/* the worker accepted the hello */
-	WORKER_REFUSED				/* the worker refused the hello; message says
-								 * why */
-} WorkerWord;
-
-typedef struct WorkerReply
-{
-	WorkerWord	word;
-	char		id[TASK_ID_TEXT + 1];
-	int64		version;
-	TaskResult	result;
-	int64		delay_us;		/* retry_in, or TASK_DELAY_BY_POLICY */
-	int64		at_us;			/* retry_at since 1970, or WORKER_NO_TIME */
-	char	   *message;		/* palloc'd, safe to store; NULL: none */
-	char	   *outcome;		/* palloc'd, a JSON object; NULL: none */
-	char	   *add;			/* palloc'd, a JSON array of tasks; NULL: none */
-} WorkerReply;
 
 /* The longest outcome, as the worker wrote it. */
 #define WORKER_OUTCOME_MAX 8192

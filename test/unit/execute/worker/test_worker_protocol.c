@@ -315,9 +315,19 @@ test_decode_add(void **state)
 
 	assert_string_equal(reply.add, "[{\"type\": \"A\", \"data\": {\"n\": 1.10}}, 7]");
 	worker_protocol_clear(&reply);
+	reply = decode(DONE("\"add\": [{\"type\": \"A]}\", \"data\": [[\"\\\"}\"]]}]"));
+	assert_string_equal(reply.add, "[{\"type\": \"A]}\", \"data\": [[\"\\\"}\"]]}]");
+	assert_int_equal(reply.result, TASK_DONE);
+	worker_protocol_clear(&reply);
+	reply = decode(DONE("\"add\":[],\"message\":\"x\""));
+	assert_string_equal(reply.add, "[]");
+	assert_string_equal(reply.message, "x");
+	worker_protocol_clear(&reply);
 	reply = decode(DONE("\"add\": null"));
 	assert_null(reply.add);
 	worker_protocol_clear(&reply);
+	assert_refused(DONE("\"add\": [1"), "reply is not JSON: syntax error");
+	assert_refused(DONE("\"add\": [1]]"), "reply is not JSON: syntax error");
 	assert_refused(DONE("\"add\": {}"), "member \"add\" is no array");
 	assert_refused(DONE("\"add\": [\"\\u0000\"]"), "member \"add\" has a NUL");
 	assert_refused(DONE("\"add\": [], \"add\": []"), "member \"add\" is there twice");
