@@ -209,7 +209,7 @@ END $$;
  *
  * Parameters
  *		whole_table		look also for tasks of living nodes past their deadline, and for
- *						tasks of forgotten nodes, which reads the whole table;
+ *						tasks of forgotten nodes, which reads all queued tasks;
  *						accepted tasks are always looked for
  *		batch			at most this many tasks of each kind in one call
  *		grace			how long a node may be without a session
@@ -256,27 +256,28 @@ BEGIN
 	IF whole_table THEN
 		gone := gone || ARRAY(
 			SELECT DISTINCT t.incarnation FROM twtasks.task t
-			WHERE t.status = 'PROCESSING' AND t.incarnation IS NOT NULL AND t.stuck <> 'ignore'
+			WHERE t.queued AND t.status = 'PROCESSING' AND t.incarnation IS NOT NULL AND t.stuck <> 'ignore'
 			  AND NOT EXISTS (SELECT FROM twtasks.node n WHERE n.incarnation = t.incarnation));
 	END IF;
 
-	-- Reads the whole table, so only when there is a gone node to clear up.
+	-- Reads all queued tasks, so only when there is a gone node to clear up.  An
+	-- accepted task, which is not queued, has no node.
 	IF cardinality(gone) > 0 THEN
 		orphans := ARRAY(
 			SELECT t.id FROM twtasks.task t
-			WHERE t.status = 'PROCESSING' AND t.incarnation = ANY (gone)
+			WHERE t.queued AND t.status = 'PROCESSING' AND t.incarnation = ANY (gone)
 			  AND t.stuck <> 'ignore' AND twtasks_internal.may_still_run(t.type, t.deadline) IS NOT TRUE
 			LIMIT batch FOR UPDATE SKIP LOCKED);
 		next_ms := least(next_ms, (
 			SELECT (extract(epoch FROM min(t.deadline) - moment) * 1000)::bigint + 10
 			FROM twtasks.task t
-			WHERE t.status = 'PROCESSING' AND t.incarnation = ANY (gone)
+			WHERE t.queued AND t.status = 'PROCESSING' AND t.incarnation = ANY (gone)
 			  AND t.stuck <> 'ignore' AND twtasks_internal.may_still_run(t.type, t.deadline)));
 		IF cardinality(orphans) = 0 THEN
 			DELETE FROM twtasks.node n
 			WHERE n.incarnation = ANY (gone) AND n.ended < clock_timestamp() - interval '1 minute'
 			  AND NOT EXISTS (SELECT FROM twtasks.task t
-							  WHERE t.incarnation = n.incarnation AND t.status = 'PROCESSING'
+							  WHERE t.queued AND t.incarnation = n.incarnation AND t.status = 'PROCESSING'
 								AND t.stuck <> 'ignore');
 		END IF;
 	END IF;
