@@ -29,9 +29,14 @@ def backlog(run: Run, round_number: int) -> None:
         turn.measure(burn_beside, waiting=WAITING, finished=FINISHED)
 
 
+def settled_tasks(turn: Turn) -> int:
+    """So many that 10 s are left when the fast ones have settled."""
+    return 2 * turn.burn_tasks()
+
+
 def burn_beside(turn: Turn, waiting: int, finished: int) -> Metrics:
     """Both in turn, the one or the other first by the round."""
-    makers = [("empty", lambda: burn_settled(turn, turn.filled("noop", turn.burn_tasks()))),
+    makers = [("empty", lambda: burn_settled(turn, turn.filled("noop", settled_tasks(turn)))),
               ("full", lambda: burn_settled(turn, beside_backlog(turn, waiting, finished)))]
     found = {name: make() for name, make in (makers if turn.round % 2 else makers[::-1])}
     return {**found["full"], "empty": found["empty"]["rate"],
@@ -40,7 +45,7 @@ def burn_beside(turn: Turn, waiting: int, finished: int) -> Metrics:
 
 def burn_settled(turn: Turn, made: contextlib.AbstractContextManager[str]) -> Metrics:
     with made as name:
-        return burn(turn, name, turn.burn_tasks(), instances=turn.instances, begin="settled")
+        return burn(turn, name, settled_tasks(turn), instances=turn.instances, begin="settled")
 
 
 def beside_backlog(turn: Turn, waiting: int,
@@ -52,7 +57,7 @@ def beside_backlog(turn: Turn, waiting: int,
         turn.tell(name, "fill", "idle", str(waiting), "256", "later")
         if "finished_sql" in turn.peer.about:
             database.run(name, turn.peer.about["finished_sql"].replace("$1", str(finished)))
-        turn.tell(name, "fill", "noop", str(turn.burn_tasks()), "256")
+        turn.tell(name, "fill", "noop", str(settled_tasks(turn)), "256")
 
     return database.fresh(turn.made(name, turn.template(), make), turn.peer.about.get("copied"))
 
