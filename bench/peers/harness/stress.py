@@ -30,7 +30,7 @@ def backlog(run: Run, round_number: int) -> None:
 
 
 def settled_tasks(turn: Turn) -> int:
-    """So many that 10 s are left when the fast ones have settled."""
+    """The fast ones still have 10 s of work when they have settled."""
     return 2 * turn.burn_tasks()
 
 
