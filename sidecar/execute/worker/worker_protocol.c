@@ -271,13 +271,15 @@ decode_message(const json_t *object, WorkerReply *reply)
 
 /* Keeps the text itself, since its numbers would not survive reading. */
 static char *
-keep_json(const char *json, const char *name, const char *kind, char **kept)
+keep_json(const char *json, const char *name, const char *kind, size_t most, char **kept)
 {
 	size_t		len = 0;
 	const char *text = json_member(json, name, &len);
 
 	if (text == NULL)
 		return psprintf("member \"%s\" is no %s", name, kind);
+	if (len > most)
+		return psprintf("member \"%s\" has more than %zu bytes", name, most);
 	if (json_has_nul(text, len))
 		return psprintf("member \"%s\" has a NUL", name);
 	*kept = pnstrdup(text, len);
@@ -288,16 +290,12 @@ static char *
 decode_own(const json_t *object, const char *json, WorkerReply *reply)
 {
 	const json_t *outcome = get_optional(object, "outcome");
-	char	   *error;
 
 	if (outcome == NULL)
 		return NULL;
 	if (!json_is_object(outcome))
 		return pstrdup("member \"outcome\" is no object");
-	error = keep_json(json, "outcome", "object", &reply->outcome);
-	if (error == NULL && strlen(reply->outcome) > WORKER_OUTCOME_MAX)
-		error = psprintf("member \"outcome\" has more than %d bytes", WORKER_OUTCOME_MAX);
-	return error;
+	return keep_json(json, "outcome", "object", WORKER_OUTCOME_MAX, &reply->outcome);
 }
 
 /* The database reads the tasks. */
@@ -312,7 +310,7 @@ decode_add(const json_t *object, const char *json, WorkerReply *reply)
 		return pstrdup("member \"add\" is no array");
 	if (reply->result != TASK_DONE && reply->result != TASK_DELETE)
 		return pstrdup("member \"add\" goes with the results done and delete only");
-	return keep_json(json, "add", "array", &reply->add);
+	return keep_json(json, "add", "array", SIZE_MAX, &reply->add);
 }
 
 json_t *
