@@ -7,7 +7,8 @@
  *
  * Most of our functions pin search_path by a SET clause.  That costs a call
  * more than the rest of an add, so add_task() has none, and pins the path only
- * when a statement or a user's trigger is to run.
+ * when a statement, a user's trigger or a
+ * function of an index is to run.
  *
  *-------------------------------------------------------------------------
  */

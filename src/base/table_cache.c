@@ -61,9 +61,8 @@ table_cache_new(const CachedTable *table)
 }
 
 static void
-gather_rows(Relation relation, CachedRows *rows)
+gather_rows(Relation relation, Snapshot snapshot, CachedRows *rows)
 {
-	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	TableScanDesc scan = table_beginscan(relation, snapshot, 0, NULL);
 	TupleTableSlot *slot = table_slot_create(relation, NULL);
 	int			room = 16;
@@ -77,7 +76,6 @@ gather_rows(Relation relation, CachedRows *rows)
 	}
 	ExecDropSingleTupleTableSlot(slot);
 	table_endscan(scan);
-	UnregisterSnapshot(snapshot);
 }
 
 static void
@@ -86,18 +84,21 @@ read_table(TableCache *cache)
 	MemoryContext gathered = AllocSetContextCreate(CurrentMemoryContext, "twtasks table rows",
 												   ALLOCSET_DEFAULT_SIZES);
 	MemoryContext caller = MemoryContextSwitchTo(gathered);
+	Snapshot	snapshot;
 	Relation	relation;
 	CachedRows	rows = {0};
 
 	cache->oid = rows_relation(cache->table->name);
 	relation = table_open(cache->oid, AccessShareLock);
+	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	rows.desc = RelationGetDescr(relation);
-	gather_rows(relation, &rows);
+	gather_rows(relation, snapshot, &rows);
 	MemoryContextReset(cache->context);
 	MemoryContextSwitchTo(cache->context);
 	cache->table->read(&rows);
 	MemoryContextSwitchTo(caller);
 	table_close(relation, AccessShareLock);
+	UnregisterSnapshot(snapshot);
 	MemoryContextDelete(gathered);
 }
 

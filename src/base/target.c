@@ -147,10 +147,15 @@ write_known(Target *target, TupleTableSlot *row)
 	}
 }
 
-/* The executor tells an index whether an update changed its columns. */
+/*
+ * The executor tells an index whether an update changed its columns, and calls
+ * functions of expressions.
+ */
 static void
 write_all(Target *target, TupleTableSlot *row, bool is_update, bool only_summarizing)
 {
+	int			pinned = path_pin();
+
 	if (target->estate == NULL)
 		prepare(target);
 	if (!target->has_indexes)
@@ -160,6 +165,7 @@ write_all(Target *target, TupleTableSlot *row, bool is_update, bool only_summari
 		twt_insert_index_tuples(target->info, row, target->estate,
 								is_update, only_summarizing);
 	ResetPerTupleExprContext(target->estate);
+	path_unpin(pinned);
 }
 
 void

@@ -5,7 +5,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(16);
+SELECT plan(17);
 
 -- The tasks of one type that a scan of one index finds, by their sub_type.
 CREATE FUNCTION pg_temp.found(condition text) RETURNS text
@@ -89,5 +89,18 @@ TRUNCATE pg_temp.seen;
 SELECT twtasks.add_task('INDEXED', key => 'own_indexes') \g /dev/null
 SELECT is((SELECT string_agg(path, ';') FROM pg_temp.seen), 'pg_catalog, pg_temp', 'so does a trigger on the keys');
 SELECT is(current_setting('search_path'), 'public', '... and the caller keeps its own path');
+DROP TRIGGER note ON twtasks.unique_key;
+CREATE FUNCTION pg_temp.path_of(sub_type text) RETURNS text
+LANGUAGE plpgsql IMMUTABLE
+AS $$
+BEGIN
+	IF sub_type = 'looks' THEN
+		PERFORM pg_catalog.set_config('test.path', pg_catalog.current_setting('search_path'), true);
+	END IF;
+	RETURN sub_type;
+END $$;
+CREATE INDEX by_function ON twtasks.task (pg_temp.path_of(sub_type));
+SELECT twtasks.add_task('INDEXED', sub_type => 'looks') \g /dev/null
+SELECT is(current_setting('test.path'), 'pg_catalog, pg_temp', 'so does a function of an index');
 SELECT * FROM finish();
 ROLLBACK;

@@ -76,7 +76,7 @@ take_add(const char **p, const char *end, WorkerReply *reply)
 	if (*add != '[' || (reply->result != TASK_DONE && reply->result != TASK_DELETE))
 		return false;
 	*p = json_value_end(add, end);
-	if (json_has_nul(add, *p - add) || strcmp(*p, "}") != 0)
+	if (json_has_nul(add, *p - add) || *p + 1 != end || **p != '}')
 		return false;
 	reply->add = pnstrdup(add, *p - add);
 	return true;
