@@ -42,6 +42,8 @@ sub prepare
 		lease => '1h',
 		buckets => [$bucket],
 		handlers => [ { %$handler, command => $ledger->command($bucket) } ]);
+	# else its first look may bring the first task again, and be grabbed in vain
+	$case->{sidecar}->wait_until_idle;
 	$case->{first} = $node->add_task($bucket, bucket => $bucket);
 	wait_for(sub { $ledger->starts($case->{first}) }, "start of $bucket");
 	$case->{second} = $node->add_task($bucket, bucket => $bucket);
