@@ -37,14 +37,15 @@ struct Store
 	int			pinned;			/* for plan_end() */
 };
 
-/* Labels of enum types, which live as long as the table. */
-static struct
+typedef struct Labels
 {
-	Oid			table;
+	Oid			table;			/* lives as long as its columns' types */
 	Oid			waiting;
 	Oid			submitted;
 	Oid			stuck;
-} labels;
+} Labels;
+
+static Labels labels;
 
 /* Columns that take an argument as it is. */
 static const struct
@@ -72,14 +73,18 @@ store_check(void)
 	PreventCommandIfParallelMode("twtasks.add_task()");
 }
 
+/* After an error the labels are still those of the table before. */
 static void
 find_labels(Oid table)
 {
-	labels.		table = InvalidOid;
-	labels.		waiting = rows_label("task_status", "WAITING");
-	labels.		submitted = rows_label("task_status", "SUBMITTED");
-	labels.		stuck = rows_label("stuck_rule", "error");
-	labels.		table = table;
+	Labels		found = {
+		.table = table,
+		.waiting = rows_label("task_status", "WAITING"),
+		.submitted = rows_label("task_status", "SUBMITTED"),
+		.stuck = rows_label("stuck_rule", "error"),
+	};
+
+	labels = found;
 }
 
 Store *
