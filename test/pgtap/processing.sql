@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(52);
+SELECT plan(53);
 CREATE SCHEMA app;
 
 -- ---- when done ----
@@ -49,6 +49,10 @@ SELECT twtasks.add_task('DONE|DELETE', task_id => pg_temp.id(40)) \g /dev/null
 SELECT is((SELECT result FROM twtasks_internal.execute_tasks('app.nothing', NULL, ARRAY[pg_temp.id(40)], '{0}', pg_temp.node(), pg_temp.token(), '{60000}', '{error}')), 'finished', 'a SQL handler finishes a task');
 SELECT is(pg_temp.state(pg_temp.id(40)), 'none', 'a task of a SQL handler is deleted too');
 SELECT is(pg_temp.finished(41, 'DONE|CLEAR', 'accepted'), 'PROCESSING', 'the task is accepted');
+SELECT pg_temp.grab((SELECT task_id FROM twtasks.add_task('RUNNING'))) \g /dev/null
+-- recover_tasks() looks for the tasks of gone nodes among queued ones only.
+SELECT bag_eq($$SELECT queued, incarnation IS NOT NULL FROM twtasks.task WHERE status = 'PROCESSING'$$,
+	'VALUES (true, true), (false, false)', 'a running task is queued and has a node, an accepted one is and has neither');
 SELECT is((SELECT count(*) FROM twtasks_internal.finish_tasks(ARRAY[pg_temp.id(41)], '{1}', '{done}', '{0}', '{NULL}', NULL, NULL)), 1::bigint, 'an accepted task is finished by another caller');
 SELECT is(pg_temp.history(41), '{"context": {"c": 1}, "key": "key-41"}', 'an accepted task is cleared when it is done');
 

@@ -154,6 +154,21 @@ foreach my $result (sort keys %becomes)
 		3600,
 		'a task waits as long as the result asks');
 }
+
+# Tasks that follow, which the role of twtasks-web may add if it is told so.
+my $payment = accepted();
+my $next = { version => 1, result => 'done', add => [ { type => 'NEXT', key => 'next' } ] };
+
+($status, $body) = finish($payment, $next);
+is("$status $body->{detail}", '400 permission denied for role "web" to add tasks', 'tasks to add need a right');
+is($node->state_of($payment), 'PROCESSING 1', '... and without it the task stays as it was');
+$node->value('GRANT twtasks_producer TO web');
+($status, $body) = finish($payment, { %$next, add => [ { type => 'no good' } ] });
+is("$status $body->{detail}", '400 invalid type: "no good"', 'a task that cannot be added is refused');
+($status, $body) = finish($payment, $next);
+is("$status $body->{status}", '200 DONE', 'a result with tasks to add is accepted');
+is($node->tasks(q(type = 'NEXT' AND key = 'next')), 1, '... and the task is there');
+
 my $at = accepted();
 
 finish(

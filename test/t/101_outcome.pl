@@ -4,11 +4,11 @@
 use strict;
 use warnings FATAL => 'all';
 
-use JSON::PP;
 use Test::More;
 use TwTasks::Cluster;
 use TwTasks::HttpServer;
 use TwTasks::Ledger;
+use TwTasks::Replies;
 use TwTasks::Sidecar;
 use TwTasks::Wait;
 
@@ -53,49 +53,35 @@ sub check
 	return;
 }
 
-sub worker_says
-{
-	my ($members) = @_;
-
-	return $node->add_task('WORKER', data => encode_json([ [ 'write', "{\"id\":\"\@ID\@\",\"version\":\@VERSION\@,$members}\n" ] ]));
-}
-
-sub server_says
-{
-	my ($answer) = @_;
-
-	return $node->add_task('HTTP', data => encode_json({ type => 'application/json', body => $answer }));
-}
-
 my $digits = '{"n": 12345678901234567890.10, "payment": "p-17"}';
 
 # ---- each kind of handler ----
 
-check(worker_says("\"result\":\"done\",\"outcome\":$digits"), "DONE $digits", 'an outcome of a worker');
-check(worker_says("\"result\":\"error\",\"outcome\":$digits"), "ERROR $digits", 'an outcome of a worker that gives up');
-check(worker_says('"result":"done"'), 'DONE', 'no outcome of a worker');
-check(server_says("{\"result\": \"done\",\n\"outcome\": $digits}"), "DONE $digits", 'an outcome of an HTTP server');
+check(worker_says($node, "\"result\":\"done\",\"outcome\":$digits"), "DONE $digits", 'an outcome of a worker');
+check(worker_says($node, "\"result\":\"error\",\"outcome\":$digits"), "ERROR $digits", 'an outcome of a worker that gives up');
+check(worker_says($node, '"result":"done"'), 'DONE', 'no outcome of a worker');
+check(server_says($node, "{\"result\": \"done\",\n\"outcome\": $digits}"), "DONE $digits", 'an outcome of an HTTP server');
 check($node->add_task('SQL', data => $digits), "DONE $digits", 'an outcome of a SQL handler');
-my $accepted = worker_says('"result":"accepted"');
+my $accepted = worker_says($node, '"result":"accepted"');
 wait_for(sub { $node->tasks("id = '$accepted' AND status = 'PROCESSING' AND incarnation IS NULL") == 1 });
 $node->value("SELECT twtasks.finish_task('$accepted', 1, outcome => '$digits')");
 check($accepted, "DONE $digits", 'an outcome from outside');
 
 # ---- wrong outcomes ----
 
-my $list = worker_says('"result":"done","outcome":[1]');
+my $list = worker_says($node, '"result":"done","outcome":[1]');
 check($list, 'ERROR', 'an outcome of a worker that is no object');
 like($node->value("SELECT error FROM twtasks.error_tasks WHERE id = '$list'"), qr/member "outcome" is no object/, 'the task tells what was wrong');
 check($node->add_task('SQL', data => '[1]'), 'ERROR', 'an outcome of a SQL handler that is no object');
-my $strange = server_says('{"result": "done", "outcome": [1]}');
+my $strange = server_says($node, '{"result": "done", "outcome": [1]}');
 check($strange, 'DONE', 'an outcome of an HTTP server that is no object');
 like($node->value("SELECT message FROM twtasks.tasks WHERE id = '$strange'"), qr/member "outcome" is no object/, 'the message of that task tells it');
 
 # A number that jsonb cannot hold shows in the database only.
-my $huge = worker_says('"result":"done","outcome":{"n":1e999999}');
+my $huge = worker_says($node, '"result":"done","outcome":{"n":1e999999}');
 check($huge, 'ERROR', 'an outcome that the database refuses');
 is($node->value("SELECT error FROM twtasks.error_tasks WHERE id = '$huge'"), 'the handler\'s outcome could not be stored', 'that task tells it');
-check(worker_says('"result":"done"'), 'DONE', 'a task after it');
+check(worker_says($node, '"result":"done"'), 'DONE', 'a task after it');
 
 $sidecar->stop;
 $server->stop if $server->can('stop');

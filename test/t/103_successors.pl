@@ -10,6 +10,7 @@ use Test::More;
 use TwTasks::Cluster;
 use TwTasks::HttpServer;
 use TwTasks::Ledger;
+use TwTasks::Replies;
 use TwTasks::Sidecar;
 use TwTasks::Wait;
 
@@ -40,20 +41,6 @@ my @arguments = (
 $node->value('GRANT twtasks_producer TO sidecar');
 my $sidecar = TwTasks::Sidecar->start($node, 'a', @arguments);
 
-sub worker_says
-{
-	my ($members) = @_;
-
-	return $node->add_task('WORKER', data => encode_json([ [ 'write', "{\"id\":\"\@ID\@\",\"version\":\@VERSION\@,$members}\n" ] ]));
-}
-
-sub server_says
-{
-	my ($answer) = @_;
-
-	return $node->add_task('HTTP', data => encode_json({ type => 'application/json', body => $answer }));
-}
-
 # The status of a task, and the numbers of the tasks that its reply added.
 sub check
 {
@@ -82,18 +69,18 @@ sub next_tasks
 	return "\"add\": [{\"type\": \"NEXT\", \"data\": {\"n\": $number}}]";
 }
 
-check(worker_says('"result":"done",' . next_tasks(1)), 1, 'DONE 1', 'a reply of a worker');
-check(server_says('{"result": "done",' . "\n" . next_tasks(2) . '}'), 2, 'DONE 1', 'an answer of an HTTP server');
+check(worker_says($node, '"result":"done",' . next_tasks(1)), 1, 'DONE 1', 'a reply of a worker');
+check(server_says($node, '{"result": "done",' . "\n" . next_tasks(2) . '}'), 2, 'DONE 1', 'an answer of an HTTP server');
 
-my $bad = worker_says('"result":"done","add":[{"type":"NEXT","data":{"n":3}},{"type":"no good"}]');
+my $bad = worker_says($node, '"result":"done","add":[{"type":"NEXT","data":{"n":3}},{"type":"no good"}]');
 check($bad, 3, 'ERROR 0', 'a reply with a task that cannot be added');
 is(why($bad), 'it became DONE, but adding the tasks of its reply failed: invalid type: "no good" (SQLSTATE 22023)', 'the task tells why');
 
-my $huge = worker_says('"result":"done","add":[{"type":"NEXT","data":{"n":4,"x":1e999999}}]');
+my $huge = worker_says($node, '"result":"done","add":[{"type":"NEXT","data":{"n":4,"x":1e999999}}]');
 check($huge, 4, 'ERROR 0', 'a reply that the database cannot read');
 is(why($huge), 'the handler\'s tasks to add could not be stored', 'the task tells why');
 
-my $late = server_says('{"result": "retry", ' . next_tasks(5) . '}');
+my $late = server_says($node, '{"result": "retry", ' . next_tasks(5) . '}');
 check($late, 5, 'ERROR 0', 'an answer that adds tasks without being done');
 like(why($late), qr/member "add" goes with the results done and delete only/, 'the task tells why');
 

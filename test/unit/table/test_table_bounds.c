@@ -114,9 +114,12 @@ test_urgent_takes_a_place(void **state)
 	assert_int_equal(push(2, "A", 7), TABLE_ADDED);
 	assert_int_equal(push(3, "A", USUAL), TABLE_ADDED);
 	assert_int_equal(push(4, "A", 7), TABLE_SPILLED);
+	assert_int_equal(table_turned_away(table), 1);
 	assert_int_equal(push(5, "A", 6), TABLE_ADDED);
+	assert_int_equal(table_turned_away(table), 2);
 	assert_int_equal(push(2, "A", 7), TABLE_SPILLED);
 	assert_int_equal(push(6, "A", 0), TABLE_ADDED);
+	assert_int_equal(table_turned_away(table), 4);
 	assert_int_equal(push(7, "A", 0), TABLE_ADDED);
 	assert_int_equal(table_waiting(table), 3);
 	assert_int_equal(pop(), 6);
