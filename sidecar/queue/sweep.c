@@ -44,6 +44,7 @@ typedef struct BucketSweep
 	bool		has_rest;		/* the table has all remaining tasks of this
 								 * node's share */
 	int64		rest_until_us;
+	bool		rests_from_head;	/* the look at the head made it rest */
 	int64		barren_us;		/* the last rest after a look that found
 								 * nothing new */
 	int			turns;
@@ -142,6 +143,17 @@ is_resting(const BucketSweep *b)
 	return loop_now_us(b->sweep->loop) < b->rest_until_us;
 }
 
+/*
+ * After an expensive look at the head, looks from the cursors still fetch more:
+ * they do not read what is before.
+ */
+static bool
+may_refill(const BucketSweep *b)
+{
+	return !is_resting(b) ||
+		(b->rests_from_head && look_can_go_on(&b->look) && !table_has_left(b->look.table));
+}
+
 /* Sets the timer for the bucket whose rest ends first. */
 static void
 arm_rested(Sweep *sweep)
@@ -181,6 +193,7 @@ on_end(void *arg, const LookEnd *end)
 		b->has_rest = end->kind.part == LOOK_HELP ? end->is_cut :
 			end->kind.part == LOOK_OWN && !end->is_cut;
 	b->rest_until_us = loop_now_us(b->sweep->loop) + rest_after(b, end);
+	b->rests_from_head = end->kind.start == LOOK_FROM_HEAD;
 	arm_rested(b->sweep);
 	if (end->added > 0)
 		log_line(TWT_LOG_DEBUG, "sweep", "found %d tasks in bucket \"%s\"",
@@ -244,12 +257,10 @@ sweep_pump(Sweep *sweep)
 
 		if (b->look.kind.depth != LOOK_NONE)
 			continue;
+		if (may_refill(b) && table_has_spilled(b->look.table))
+			table_take_spilled(b->look.table, on_come_down, b);
 		if (!is_resting(b))
-		{
-			if (table_has_spilled(b->look.table))
-				table_take_spilled(b->look.table, on_come_down, b);
 			help_others(b);
-		}
 		if (b->wanted.depth != LOOK_NONE)
 			send_look(b);
 	}

@@ -487,6 +487,12 @@ table_has_spilled(const Table *table)
 		!dlist_is_empty(unconstify(dlist_head *, &table->spilled));
 }
 
+bool
+table_has_left(const Table *table)
+{
+	return table->has_left;
+}
+
 void
 table_types(const Table *table,
 			void (*fn) (void *arg, const char *type, int waiting),

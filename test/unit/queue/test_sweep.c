@@ -341,6 +341,49 @@ test_goes_on(void **state)
 	close_backlog(backlog);
 }
 
+static bool
+looks(Sweep *sweep)
+{
+	sweep_pump(sweep);
+	return find_call("sweep") != NULL;
+}
+
+/*
+ * An expensive look at the head does not keep a backlog from being fetched from
+ * the cursors; an expensive look from there does.
+ */
+static void
+test_rests_from_head(void **state)
+{
+	Backlog    *backlog = open_backlog();
+	Sweep	   *sweep = backlog->sweep;
+
+	assert_true(looks(sweep));
+	pass_us(MS_TO_US(100));
+	answer("sweep", rows(0, SHARE));	/* rests for 400 ms */
+	execute(backlog, SHARE / 2);
+	assert_int_equal(cursors_of_look(sweep), 1);
+	pass_us(MS_TO_US(100));
+	answer("sweep", rows(SHARE, SHARE / 2));	/* rests for 400 ms */
+	execute(backlog, SHARE / 2);
+	assert_false(looks(sweep));
+	pass_us(MS_TO_US(400));
+	assert_int_equal(cursors_of_look(sweep), 1);
+	answer("sweep", rows(SHARE * 3 / 2, SHARE / 2));
+
+	sweep_want_all(sweep);
+	assert_true(looks(sweep));
+	pass_us(MS_TO_US(100));
+	answer("sweep", rows(50, SHARE / 2));	/* the end: no cursor is left */
+	turn_away(backlog);
+	execute(backlog, SHARE / 2);
+	assert_false(looks(sweep));
+	pass_us(MS_TO_US(400));
+	assert_int_equal(cursors_of_look(sweep), 0);
+	answer("sweep", NULL);
+	close_backlog(backlog);
+}
+
 /* A type that is not looked for now has not come to its end. */
 static void
 test_full_type(void **state)
@@ -367,6 +410,7 @@ main(void)
 		cmocka_unit_test(test_same_policies),
 		cmocka_unit_test(test_idle),
 		cmocka_unit_test(test_goes_on),
+		cmocka_unit_test(test_rests_from_head),
 		cmocka_unit_test(test_full_type),
 	};
 
