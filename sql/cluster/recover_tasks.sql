@@ -239,6 +239,9 @@ DECLARE
 	moment CONSTANT timestamptz := twtasks.clock();
 	gone bigint[];
 	orphans uuid[];
+	overdue uuid[];
+	holders bigint[];
+	wait_ms bigint;
 	late uuid[];
 	later bigint;
 	freed text[];
@@ -252,34 +255,34 @@ BEGIN
 	END IF;
 	next_ms := twtasks_internal.find_gone_nodes(grace);
 	gone := ARRAY(SELECT n.incarnation FROM twtasks.node n WHERE n.ended IS NOT NULL);
-	-- A grab whose transaction outlasts its node shows once the node is forgotten.
-	IF whole_table THEN
-		gone := gone || ARRAY(
-			SELECT DISTINCT t.incarnation FROM twtasks.task t
-			WHERE t.queued AND t.status = 'PROCESSING' AND t.incarnation IS NOT NULL AND t.stuck <> 'ignore'
-			  AND NOT EXISTS (SELECT FROM twtasks.node n WHERE n.incarnation = t.incarnation));
-	END IF;
-
-	-- Reads all queued tasks, so only when there is a gone node to clear up.  An
-	-- accepted task, which is not queued, has no node.
-	IF cardinality(gone) > 0 THEN
+	IF whole_table OR cardinality(gone) > 0 THEN
+		-- Reads all queued tasks, once.  An accepted task, which is not queued, has no
+		-- node.  A grab whose transaction outlasts its node shows once the node is
+		-- forgotten.
+		SELECT array_agg(l.id) FILTER (WHERE l.is_orphan AND l.may_still_run IS NOT TRUE),
+			   array_agg(l.id) FILTER (WHERE l.deadline <= moment),
+			   array_agg(DISTINCT l.incarnation) FILTER (WHERE l.is_orphan),
+			   (extract(epoch FROM min(l.deadline) FILTER (WHERE l.may_still_run) - moment) * 1000)::bigint + 10
+		INTO orphans, overdue, holders, wait_ms
+		FROM (
+			SELECT s.*, s.is_orphan AND twtasks_internal.may_still_run(s.type, s.deadline) AS may_still_run
+			FROM (
+				SELECT t.id, t.type, t.deadline, t.incarnation,
+					   t.incarnation = ANY (gone)
+					   OR (whole_table AND t.incarnation IS NOT NULL AND n.incarnation IS NULL) AS is_orphan
+				FROM twtasks.task t LEFT JOIN twtasks.node n ON n.incarnation = t.incarnation
+				WHERE t.queued AND t.status = 'PROCESSING' AND t.stuck <> 'ignore') s
+			WHERE s.is_orphan OR (whole_table AND s.deadline <= moment)
+			OFFSET 0) l;
+		next_ms := least(next_ms, wait_ms);
+		DELETE FROM twtasks.node n
+		WHERE n.incarnation = ANY (gone) AND n.ended < clock_timestamp() - interval '1 minute'
+		  AND n.incarnation <> ALL (coalesce(holders, '{}'));
 		orphans := ARRAY(
 			SELECT t.id FROM twtasks.task t
-			WHERE t.queued AND t.status = 'PROCESSING' AND t.incarnation = ANY (gone)
-			  AND t.stuck <> 'ignore' AND twtasks_internal.may_still_run(t.type, t.deadline) IS NOT TRUE
+			WHERE t.id = ANY (orphans) AND t.queued AND t.status = 'PROCESSING'
+			  AND t.incarnation = ANY (holders) AND t.stuck <> 'ignore'
 			LIMIT batch FOR UPDATE SKIP LOCKED);
-		next_ms := least(next_ms, (
-			SELECT (extract(epoch FROM min(t.deadline) - moment) * 1000)::bigint + 10
-			FROM twtasks.task t
-			WHERE t.queued AND t.status = 'PROCESSING' AND t.incarnation = ANY (gone)
-			  AND t.stuck <> 'ignore' AND twtasks_internal.may_still_run(t.type, t.deadline)));
-		IF cardinality(orphans) = 0 THEN
-			DELETE FROM twtasks.node n
-			WHERE n.incarnation = ANY (gone) AND n.ended < clock_timestamp() - interval '1 minute'
-			  AND NOT EXISTS (SELECT FROM twtasks.task t
-							  WHERE t.queued AND t.incarnation = n.incarnation AND t.status = 'PROCESSING'
-								AND t.stuck <> 'ignore');
-		END IF;
 	END IF;
 	SELECT * INTO done FROM twtasks_internal.apply_stuck_rule(orphans, 'the node that ran it is gone');
 	retried := coalesce(done.retried, 0);
@@ -296,8 +299,8 @@ BEGIN
 	IF whole_table THEN
 		late := late || ARRAY(
 			SELECT t.id FROM twtasks.task t
-			WHERE t.queued AND t.status = 'PROCESSING' AND t.deadline <= moment
-			  AND t.stuck <> 'ignore'
+			WHERE t.id = ANY (overdue) AND t.queued AND t.status = 'PROCESSING'
+			  AND t.deadline <= moment AND t.stuck <> 'ignore'
 			LIMIT batch FOR UPDATE SKIP LOCKED);
 	END IF;
 	SELECT * INTO done FROM twtasks_internal.apply_stuck_rule(late, 'its deadline passed without a result');
