@@ -16,8 +16,9 @@
 
 /*
  * A look is expensive if it takes longer than LONG_LOOK_US, and longer than
- * MUCH_US for each new task.  Then a rest of REST_TIMES its duration follows,
- * unless triggers were lost.
+ * MUCH_US for each new task.  Then a rest of REST_TIMES the excess follows,
+ * unless triggers were lost.  So a disk that stalls once does not leave the
+ * node without tasks for long.
  */
 #define LONG_LOOK_US MS_TO_US(20)
 #define MUCH_US 50
@@ -129,12 +130,13 @@ static int64
 rest_after(BucketSweep *b, const LookEnd *end)
 {
 	bool		is_barren = end->is_cut && end->added == 0;
+	int64		excess_us = end->took_us - (int64) end->added * MUCH_US;
 
 	b->barren_us = is_barren ?
 		Min(Max(b->barren_us * 2, BARREN_US), b->sweep->config->sweep_us) : 0;
-	if (end->took_us < Max(LONG_LOOK_US, (int64) end->added * MUCH_US))
+	if (end->took_us < LONG_LOOK_US)
 		return b->barren_us;
-	return Max(end->took_us * REST_TIMES, b->barren_us);
+	return Max(excess_us * REST_TIMES, b->barren_us);
 }
 
 static bool
