@@ -152,8 +152,7 @@ is_resting(const BucketSweep *b)
 static bool
 may_refill(const BucketSweep *b)
 {
-	return !is_resting(b) ||
-		(b->rests_from_head && look_can_go_on(&b->look) && !table_has_left(b->look.table));
+	return !is_resting(b) || (b->rests_from_head && look_can_go_on(&b->look));
 }
 
 /* Sets the timer for the bucket whose rest ends first. */
@@ -206,7 +205,8 @@ static void
 on_come_down(void *arg, const char *type, int room)
 {
 	BucketSweep *b = arg;
-	LookKind	own = {LOOK_DEEP, LOOK_OWN, type == NULL ? LOOK_FROM_HEAD : LOOK_ON, room};
+	LookStart	start = type == NULL && !is_resting(b) ? LOOK_FROM_HEAD : LOOK_ON;
+	LookKind	own = {LOOK_DEEP, LOOK_OWN, start, room};
 
 	widen(&b->wanted, own);
 }

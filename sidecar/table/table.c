@@ -487,12 +487,6 @@ table_has_spilled(const Table *table)
 		!dlist_is_empty(unconstify(dlist_head *, &table->spilled));
 }
 
-bool
-table_has_left(const Table *table)
-{
-	return table->has_left;
-}
-
 void
 table_types(const Table *table,
 			void (*fn) (void *arg, const char *type, int waiting),

@@ -165,9 +165,6 @@ extern void table_take_spilled(Table *table,
 							   void *arg);
 extern bool table_has_spilled(const Table *table);
 
-/* Whether types without a column are among what has spilled. */
-extern bool table_has_left(const Table *table);
-
 /* Calls fn with each known type, in no order. */
 extern void table_types(const Table *table,
 						void (*fn) (void *arg, const char *type, int waiting),
