@@ -82,20 +82,26 @@ take_add(const char **p, const char *end, WorkerReply *reply)
 	return true;
 }
 
+static bool
+take_word(const char **p, const char *end, WorkerReply *reply)
+{
+	if (skip(p, "\"started\":"))
+	{
+		reply->word = WORKER_STARTED;
+		return skip(p, "true");
+	}
+	return take_result(p, reply) &&
+		(!skip(p, ",") || (skip(p, "\"add\":") && take_add(p, end, reply)));
+}
+
 bool
 worker_usual_decode(const char *line, size_t len, WorkerReply *reply)
 {
 	const char *p = line;
 
-	if (!(skip(&p, "{") && skip(&p, "\"id\":") &&
-		  take_string(&p, reply->id, sizeof(reply->id)) &&
-		  skip(&p, ",") && skip(&p, "\"version\":") &&
-		  take_int(&p, &reply->version) && skip(&p, ",")))
-		return false;
-	if (skip(&p, "\"started\":") && skip(&p, "true"))
-		reply->word = WORKER_STARTED;
-	else if (!take_result(&p, reply) ||
-			 (skip(&p, ",") && !(skip(&p, "\"add\":") && take_add(&p, line + len, reply))))
-		return false;
-	return skip(&p, "}") && p == line + len;
+	return skip(&p, "{") && skip(&p, "\"id\":") &&
+		take_string(&p, reply->id, sizeof(reply->id)) &&
+		skip(&p, ",") && skip(&p, "\"version\":") &&
+		take_int(&p, &reply->version) && skip(&p, ",") &&
+		take_word(&p, line + len, reply) && skip(&p, "}") && p == line + len;
 }

@@ -195,6 +195,7 @@ test_decode_started(void **state)
 	assert_says("{\"id\":\"" ID "\",\"version\":3,\"started\":\"now\",\"result\":\"done\"}", WORKER_RESULT);
 	assert_refused("{\"id\":\"" ID "\",\"version\":3,\"started\":false}", "member \"result\"");
 	assert_refused("{\"id\":\"" ID "\",\"version\":3,\"started\":true", "reply is not JSON");
+	assert_refused("{\"id\":\"" ID "\",\"version\":3,\"started\":\"result\":\"done\"}", "reply is not JSON");
 }
 
 #define SAID(members) \
