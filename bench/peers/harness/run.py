@@ -153,6 +153,7 @@ class Turn:
         self.made(name, self.template(),
                   lambda: self.tell(name, "fill", kind, str(tasks), str(bytes_each)))
         with database.fresh(name, self.peer.about.get("copied")) as copy:
+            database.touch_memory()
             yield copy
 
 
