@@ -203,18 +203,19 @@ choose_skipped(Look *look)
 }
 
 /*
- * The rows to ask for of each type: somewhat more than the room, so that one
- * look fills a table.
+ * The rows to ask for of each type.  A deep look asks for the even share, which
+ * the table may have already, and for an even share of the room.
  */
 static int
 rows_per_type(const Look *look)
 {
 	int			even = table_even_share(look->table);
+	int64		more = (int64) even * table_room(look->table) / table_capacity(look->table);
 
 	if (look->kind.start == LOOK_ON)
 		return look->kind.room;
 	if (look->kind.depth == LOOK_DEEP)
-		return Min(table_share(look->table), 2 * even);
+		return Min(table_share(look->table), even + more);
 	return Min(ROUTINE_PER_TYPE, Max(even / ROUTINE_PART, 1));
 }
 

@@ -46,6 +46,8 @@ typedef struct BucketSweep
 								 * node's share */
 	int64		rest_until_us;
 	bool		rests_from_head;	/* the look at the head made it rest */
+	int64		fed_until_us;	/* until then, only a table that is half empty
+								 * is refilled from the head */
 	int64		barren_us;		/* the last rest after a look that found
 								 * nothing new */
 	int			turns;
@@ -146,26 +148,47 @@ is_resting(const BucketSweep *b)
 }
 
 /*
+ * A look at the head reads all types again, also those that have tasks in the
+ * table.  So with many types that spilled, it waits until it can fill half of
+ * the table, or until REST_TIMES the time of the last one has passed.
+ */
+static bool
+is_fed(const BucketSweep *b)
+{
+	return loop_now_us(b->sweep->loop) < b->fed_until_us &&
+		table_waiting(b->look.table) > table_capacity(b->look.table) / 2;
+}
+
+/*
  * After an expensive look at the head, looks from the cursors still fetch more:
  * they do not read what is before.
  */
 static bool
 may_refill(const BucketSweep *b)
 {
-	return !is_resting(b) || (b->rests_from_head && look_can_go_on(&b->look));
+	if (look_can_go_on(&b->look))
+		return !is_resting(b) || b->rests_from_head;
+	return !is_resting(b) && !is_fed(b);
 }
 
-/* Sets the timer for the bucket whose rest ends first. */
+/* Sets the timer for the first end of a rest. */
 static void
 arm_rested(Sweep *sweep)
 {
+	int64		now_us = loop_now_us(sweep->loop);
 	int64		first = PG_INT64_MAX;
 
 	for (int i = 0; i < sweep->nbuckets; i++)
-		if (is_resting(&sweep->buckets[i]))
-			first = Min(first, sweep->buckets[i].rest_until_us);
+	{
+		const BucketSweep *b = &sweep->buckets[i];
+
+		if (b->rest_until_us > now_us)
+			first = Min(first, b->rest_until_us);
+		if (b->fed_until_us > now_us)
+			first = Min(first, b->fed_until_us);
+	}
 	if (first < PG_INT64_MAX)
-		loop_timer_start(sweep->rested, first - loop_now_us(sweep->loop));
+		loop_timer_start(sweep->rested, first - now_us);
 }
 
 static void
@@ -195,6 +218,8 @@ on_end(void *arg, const LookEnd *end)
 			end->kind.part == LOOK_OWN && !end->is_cut;
 	b->rest_until_us = loop_now_us(b->sweep->loop) + rest_after(b, end);
 	b->rests_from_head = end->kind.start == LOOK_FROM_HEAD;
+	if (end->kind.depth == LOOK_DEEP && b->rests_from_head)
+		b->fed_until_us = loop_now_us(b->sweep->loop) + end->took_us * REST_TIMES;
 	arm_rested(b->sweep);
 	if (end->added > 0)
 		log_line(TWT_LOG_DEBUG, "sweep", "found %d tasks in bucket \"%s\"",

@@ -14,9 +14,13 @@
 #include "queue/sweep.h"
 #include "slots/slots.h"
 
-/* Parameters of the look: the number of shares; an array of ids, and its sizes. */
+/*
+ * Parameters of the look: the most rows of a type; the number of shares; an
+ * array of ids, and its sizes.
+ */
 enum
 {
+	SWEEP_PER_TYPE = 1,
 	SWEEP_SHARES = 4,
 	SWEEP_AFTER = 6,
 	ARRAY_HEADER = 20,
@@ -257,7 +261,7 @@ typedef struct Backlog
 } Backlog;
 
 static Backlog *
-open_backlog(void)
+open_backlog_of(int share)
 {
 	Backlog    *backlog = palloc0(sizeof(Backlog));
 
@@ -268,10 +272,16 @@ open_backlog(void)
 	};
 	backlog->all = limits_new(no_clock, NULL);
 	backlog->limit = limit_new_root(backlog->all, "A", 100);
-	backlog->tables[0] = table_new(CAPACITY, SHARE, resolve, backlog->limit);
+	backlog->tables[0] = table_new(CAPACITY, share, resolve, backlog->limit);
 	backlog->sweep = sweep_open(NULL, &backlog->config, NULL, NULL, backlog->tables);
 	sweep_want_all(backlog->sweep);
 	return backlog;
+}
+
+static Backlog *
+open_backlog(void)
+{
+	return open_backlog_of(SHARE);
 }
 
 static void
@@ -386,6 +396,77 @@ test_rests_from_head(void **state)
 	close_backlog(backlog);
 }
 
+/* The last look took 100 ms.  It left A spilled, and no cursor. */
+static Backlog *
+open_fed(void)
+{
+	Backlog    *backlog = open_backlog();
+	Trigger		last = {.id = {201}, .priority = 5, .type_len = 1, .type = "A"};
+
+	assert_true(looks(backlog->sweep));
+	pass_us(MS_TO_US(100));
+	answer("sweep", rows_of_both(0, SHARE - 1, SHARE - 1));
+	assert_int_equal(table_push(backlog->tables[0], &last, NULL), TABLE_ADDED);
+	turn_away(backlog);
+	pass_us(MS_TO_US(399));
+	return backlog;
+}
+
+/*
+ * A table that is more than half full is refilled from the head when four times
+ * the time of the last such look has passed.
+ */
+static void
+test_fed(void **state)
+{
+	Backlog    *backlog = open_fed();
+
+	execute(backlog, SHARE / 2);
+	assert_false(looks(backlog->sweep));
+	turn_wanted = false;
+	pass_us(MS_TO_US(1));
+	assert_true(turn_wanted);
+	assert_int_equal(cursors_of_look(backlog->sweep), 0);
+	answer("sweep", NULL);
+	close_backlog(backlog);
+}
+
+/* A table that is half empty is refilled at once. */
+static void
+test_half_empty(void **state)
+{
+	Backlog    *backlog = open_fed();
+
+	execute(backlog, SHARE - 1);
+	assert_true(looks(backlog->sweep));
+	answer("sweep", NULL);
+	close_backlog(backlog);
+}
+
+/*
+ * A look from the head asks for an even share of the table, and for an even share
+ * of its room.
+ */
+static void
+test_rows_of_type(void **state)
+{
+	Backlog    *backlog = open_backlog_of(0);
+	Sweep	   *sweep = backlog->sweep;
+
+	assert_true(looks(sweep));
+	answer("sweep", rows_of_both(0, CAPACITY / 2, CAPACITY / 2));
+	sweep_want_all(sweep);
+	assert_true(looks(sweep));
+	assert_int_equal(find_call("sweep")->int4s[SWEEP_PER_TYPE], CAPACITY / 2);
+	answer("sweep", NULL);
+	execute(backlog, 4);
+	sweep_want_all(sweep);
+	assert_true(looks(sweep));
+	assert_int_equal(find_call("sweep")->int4s[SWEEP_PER_TYPE], CAPACITY / 2 + 2);
+	answer("sweep", NULL);
+	close_backlog(backlog);
+}
+
 /* A type that is not looked for now has not come to its end. */
 static void
 test_full_type(void **state)
@@ -413,6 +494,9 @@ main(void)
 		cmocka_unit_test(test_idle),
 		cmocka_unit_test(test_goes_on),
 		cmocka_unit_test(test_rests_from_head),
+		cmocka_unit_test(test_fed),
+		cmocka_unit_test(test_half_empty),
+		cmocka_unit_test(test_rows_of_type),
 		cmocka_unit_test(test_full_type),
 	};
 
