@@ -15,6 +15,7 @@
 #include "utils/rel.h"
 
 #include "base/indexes.h"
+#include "base/path.h"
 
 /* The live table, the day's history, and one of yesterday's around midnight. */
 #define TABLES_MAX 4
@@ -134,22 +135,28 @@ read_table(Relation relation, KnownTable *table)
 	list_free(oids);
 }
 
-/* Keeps what it read, unless a change arrived meanwhile. */
+/*
+ * Keeps what it read, unless a change arrived meanwhile.  Reading an index may
+ * execute immutable functions of its condition.
+ */
 static KnownTable
 find_table(Relation relation)
 {
 	Oid			oid = RelationGetRelid(relation);
 	KnownTable	table;
 	uint64		before;
+	int			pinned;
 
 	for (int i = 0; i < TABLES_MAX; i++)
 		if (tables[i].oid == oid)
 			return tables[i];
+	pinned = path_pin();
 	do
 	{
 		before = generation;
 		read_table(relation, &table);
 	} while (generation != before);
+	path_unpin(pinned);
 	table.oid = oid;
 	tables[next_place] = table;
 	next_place = (next_place + 1) % TABLES_MAX;

@@ -3,12 +3,12 @@
  * path.h
  *		The search_path of code that we let run.
  *
- *		from: plan.c, target.c
+ *		from: plan.c, target.c, indexes.c, user_function.c
  *
  * Most of our functions pin search_path by a SET clause.  That costs a call
  * more than the rest of an add, so add_task() has none, and pins the path only
- * when a statement, a user's trigger or a
- * function of an index is to run.
+ * when a statement or a function of a user may run: that of a policy, of a
+ * trigger or of its WHEN clause, or of an index, also while an index is read.
  *
  *-------------------------------------------------------------------------
  */

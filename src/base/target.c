@@ -168,6 +168,7 @@ write_all(Target *target, TupleTableSlot *row, bool is_update, bool only_summari
 	path_unpin(pinned);
 }
 
+/* WHEN clauses of triggers are evaluated here, and the triggers at the close. */
 void
 target_inserted(Target *target, TupleTableSlot *row)
 {
@@ -176,7 +177,12 @@ target_inserted(Target *target, TupleTableSlot *row)
 	else
 		write_all(target, row, false, false);
 	if (target->has_triggers)
+	{
+		int			pinned = path_pin();
+
 		ExecARInsertTriggers(target->estate, target->info, row, NIL, NULL);
+		path_unpin(pinned);
+	}
 }
 
 void
@@ -186,13 +192,23 @@ target_updated(Target *target, ItemPointer at, TupleTableSlot *row,
 	if (indexes)
 		write_all(target, row, true, only_summarizing);
 	if (target->has_triggers)
+	{
+		int			pinned = path_pin();
+
 		ExecARUpdateTriggers(target->estate, target->info, NULL, NULL,
 							 at, NULL, row, NIL, NULL, false);
+		path_unpin(pinned);
+	}
 }
 
 void
 target_deleted(Target *target, ItemPointer at)
 {
 	if (target->has_triggers)
+	{
+		int			pinned = path_pin();
+
 		ExecARDeleteTriggers(target->estate, target->info, at, NULL, NULL, false);
+		path_unpin(pinned);
+	}
 }

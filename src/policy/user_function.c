@@ -21,6 +21,7 @@
 #include "utils/syscache.h"
 
 #include "base/caller.h"
+#include "base/path.h"
 #include "node/locks.h"
 #include "policy/user_function.h"
 
@@ -199,11 +200,16 @@ restore_search_path(const char *path)
 		SetConfigOption("search_path", path, PGC_USERSET, PGC_S_SESSION);
 }
 
-/* After an error the end of the (sub)transaction restores the user and the path. */
+/*
+ * The path is pinned because the function may have lost its own setting since
+ * its check.  After an error the end of the (sub)transaction restores the user
+ * and the path.
+ */
 static Datum
 invoke_as(Oid role, FunctionCallInfo call)
 {
 	char	   *path = pstrdup(namespace_search_path);
+	int			pinned = path_pin();
 	Oid			save_user;
 	int			save_context;
 	Datum		result;
@@ -212,6 +218,7 @@ invoke_as(Oid role, FunctionCallInfo call)
 	SetUserIdAndSecContext(role, save_context | SECURITY_LOCAL_USERID_CHANGE);
 	result = invoke(call);
 	SetUserIdAndSecContext(save_user, save_context);
+	path_unpin(pinned);
 	restore_search_path(path);
 	return result;
 }

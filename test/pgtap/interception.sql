@@ -3,7 +3,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(66);
+SELECT plan(68);
 CREATE SCHEMA app;
 CREATE ROLE regress_app_owner;
 GRANT USAGE ON SCHEMA app, twtasks TO regress_app_owner;
@@ -94,6 +94,24 @@ SELECT is((SELECT count(*) FROM twtasks.task WHERE data ? 'added'), 1::bigint, '
 SELECT is((SELECT count(*) FROM app.seen WHERE (task).data ? 'added'), 0::bigint, 'the tasks that the function adds are not intercepted');
 SELECT throws_ok($$SELECT twtasks.add_task('I', '{"drop": true}')$$, '42501', NULL, 'the function has no more rights than its owner');
 SELECT is((SELECT jsonb_build_array(current_user = session_user, current_setting('search_path'))), jsonb_build_array(true, current_setting('search_path')), 'the session is as it was afterwards');
+
+-- ---- its path ----
+CREATE FUNCTION app.path(task twtasks.new_task) RETURNS twtasks.new_task
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	task.sub_type := current_setting('search_path');
+	RETURN task;
+END $$;
+SELECT twtasks.configure_type('PATH', intercept => 'app.path') \g /dev/null
+ALTER FUNCTION app.path RESET search_path;
+SELECT current_setting('search_path') AS before \gset
+SET LOCAL search_path = app, public;
+SELECT twtasks.add_task('PATH') \g /dev/null
+SELECT current_setting('search_path') AS after \gset
+SELECT set_config('search_path', :'before', true) \g /dev/null
+SELECT is((SELECT sub_type FROM twtasks.task WHERE type = 'PATH'), 'pg_catalog, pg_temp', 'a function that lost its search_path does not have that of its caller');
+SELECT is(:'after'::text, 'app, public', '... and the caller keeps its own');
 
 -- ---- gone ----
 ALTER FUNCTION app.intercept RENAME TO gone;

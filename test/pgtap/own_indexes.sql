@@ -5,7 +5,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(17);
+SELECT plan(18);
 
 -- The tasks of one type that a scan of one index finds, by their sub_type.
 CREATE FUNCTION pg_temp.found(condition text) RETURNS text
@@ -102,5 +102,11 @@ END $$;
 CREATE INDEX by_function ON twtasks.task (pg_temp.path_of(sub_type));
 SELECT twtasks.add_task('INDEXED', sub_type => 'looks') \g /dev/null
 SELECT is(current_setting('test.path'), 'pg_catalog, pg_temp', 'so does a function of an index');
+DROP INDEX twtasks.by_function;
+CREATE TRIGGER note AFTER INSERT ON twtasks.task FOR EACH ROW
+	WHEN (NEW.sub_type = pg_temp.path_of(NEW.sub_type)) EXECUTE FUNCTION pg_temp.note_path();
+SELECT set_config('test.path', '', true) \g /dev/null
+SELECT twtasks.add_task('INDEXED', sub_type => 'looks') \g /dev/null
+SELECT is(current_setting('test.path'), 'pg_catalog, pg_temp', 'so does a function of the condition of a trigger');
 SELECT * FROM finish();
 ROLLBACK;
