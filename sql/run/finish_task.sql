@@ -15,8 +15,8 @@
  *		outcome			for the function of on_end: a JSON object of at most 8,192 bytes
  *						as text, or NULL
  *		add				for done and delete: tasks to add in the same transaction, as in
- *						add_tasks(jsonb), by the role of the session; NULL: none.  If one
- *						cannot be added, or the function of on_end fails, the call fails
+ *						add_tasks(jsonb), by the caller; NULL: none.  If one cannot be
+ *						added, or the function of on_end fails, the call fails
  *
  * Returns
  *		result			'changed', or why nothing changed: 'not_found',
@@ -29,7 +29,8 @@
  *		22023			result is not one of the above, delay is negative, outcome is
  *						no object or too long, or add is no array or comes with another
  *						result
- *		42501			the role of the session may not add the tasks
+ *		42501			the caller may not add the tasks, or the call is within a
+ *						security-restricted operation, such as ANALYZE
  *		others			as add_tasks(), for the tasks to add
  *
  * Writes		twtasks.task, twtasks.finished_task, twtasks.unique_key
@@ -46,17 +47,32 @@ CREATE FUNCTION twtasks.finish_task(
 	outcome jsonb DEFAULT NULL,
 	add jsonb DEFAULT NULL)
 RETURNS twtasks.change_result
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'twt_as_owner';
+
+/*
+ * twtasks_internal.finish_task_as_owner(given record)
+ *
+ *		The work of finish_task(), with its caller noted.  The row has a column for
+ *		each parameter.
+ *
+ * Returns, errors, writes: as finish_task()
+ */
+CREATE FUNCTION twtasks_internal.finish_task_as_owner(given record)
+RETURNS twtasks.change_result
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_column
 DECLARE
 	-- longer delays become this one
 	longest CONSTANT interval := interval '100 years';
+	result text := given.result;
 	finished twtasks.change_result;
 BEGIN
-	IF id IS NULL OR version IS NULL THEN
-		RAISE EXCEPTION '% must not be null', CASE WHEN id IS NULL THEN 'id' ELSE 'version' END
+	IF given.id IS NULL OR given.version IS NULL THEN
+		RAISE EXCEPTION '% must not be null', CASE WHEN given.id IS NULL THEN 'id' ELSE 'version' END
 			USING ERRCODE = 'null_value_not_allowed';
 	END IF;
 	IF result IS NULL OR result <> ALL ('{done,delete,retry,repeat,error}'::text[]) THEN
@@ -64,30 +80,30 @@ BEGIN
 			USING ERRCODE = 'invalid_parameter_value',
 				HINT = 'Results are done, delete, retry, repeat and error.';
 	END IF;
-	IF delay < interval '0' THEN
+	IF given.delay < interval '0' THEN
 		RAISE EXCEPTION 'delay must not be negative'
 			USING ERRCODE = 'invalid_parameter_value';
 	END IF;
-	PERFORM twtasks_internal.check_outcome(outcome);
-	PERFORM FROM twtasks.task t WHERE t.id = finish_task.id FOR UPDATE;
+	PERFORM twtasks_internal.check_outcome(given.outcome);
+	PERFORM FROM twtasks.task t WHERE t.id = given.id FOR UPDATE;
 	-- Types that must not be tried twice say so in their policy.
 	IF result IN ('retry', 'repeat')
-		AND (SELECT (twtasks.policy_of(t.type)).retry = '"none"' FROM twtasks.task t WHERE t.id = finish_task.id) THEN
+		AND (SELECT (twtasks.policy_of(t.type)).retry = '"none"' FROM twtasks.task t WHERE t.id = given.id) THEN
 		result := 'error';
 	END IF;
 	SELECT 'changed', f.version, f.status INTO finished
 	FROM twtasks_internal.finish_tasks(
-		ARRAY[id], ARRAY[version], ARRAY[result],
-		ARRAY[ceil(extract(epoch FROM least(coalesce(delay, '0'), longest)) * 1000)::bigint],
-		ARRAY[message], NULL::bigint, NULL::bigint, outcomes => ARRAY[outcome],
-		raises => add IS NOT NULL, adds => ARRAY[add]) f;
+		ARRAY[given.id], ARRAY[given.version], ARRAY[result],
+		ARRAY[ceil(extract(epoch FROM least(coalesce(given.delay, '0'), longest)) * 1000)::bigint],
+		ARRAY[given.message], NULL::bigint, NULL::bigint, outcomes => ARRAY[given.outcome],
+		raises => given.add IS NOT NULL, adds => ARRAY[given.add]) f;
 	IF FOUND THEN
 		RETURN finished;
 	END IF;
-	RETURN (SELECT (CASE WHEN x.version = finish_task.version
+	RETURN (SELECT (CASE WHEN x.version = given.version
 						 THEN 'wrong_status' ELSE 'wrong_version' END,
 					x.version, x.status)::twtasks.change_result
-			FROM twtasks.tasks x WHERE x.id = finish_task.id
+			FROM twtasks.tasks x WHERE x.id = given.id
 			UNION ALL SELECT ('not_found', NULL, NULL)::twtasks.change_result
 			LIMIT 1);
 END $$;

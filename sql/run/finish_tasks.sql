@@ -42,8 +42,8 @@
  *						has one
  *		adds			for each: NULL, or tasks that are added if the task becomes
  *						finished by this call, as by add_tasks(jsonb) and with its
- *						context; with done and delete only.  The role that the session
- *						has outside of all functions adds them.  NULL: none has any
+ *						context; with done and delete only.  The caller adds them.
+ *						NULL: none has any
  *
  *		An array with one element gives it to all tasks, except ids and places.
  *
@@ -63,6 +63,7 @@
  *						policy is not valid
  *		25001			a task has a function for on_end, and the transaction is not READ
  *						COMMITTED
+ *		42501			called within a security-restricted operation, such as ANALYZE
  *
  * Writes		twtasks.task, twtasks.finished_task, twtasks.unique_key, and what
  *				functions of on_end and for late results write, and what
@@ -91,7 +92,7 @@ CREATE FUNCTION twtasks_internal.finish_tasks(
 	OUT status twtasks.task_status,
 	OUT delay_ms bigint)
 RETURNS SETOF record
-LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER ROWS 100
+LANGUAGE c VOLATILE PARALLEL UNSAFE ROWS 100
 SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'twt_finish_tasks';
 

@@ -17,6 +17,7 @@
 #include "add/batch.h"
 #include "add/context.h"
 #include "add/successors.h"
+#include "base/caller.h"
 
 static void
 check_role(Oid role)
@@ -51,11 +52,11 @@ check_part(const Successors *successors, Batch *part, const char *role)
 void
 successors_add(const Successors *all, int n)
 {
-	const char *role = GetUserNameFromId(GetOuterUserId(), false);
+	const char *role = GetUserNameFromId(caller_role(), false);
 	Batch		batch = {.call = "\"add\""};
 	int			count = 0;
 
-	check_role(GetOuterUserId());
+	check_role(caller_role());
 	for (int i = 0; i < n; i++)
 		count += json_count(all[i].tasks);
 	batch_make(&batch, count);

@@ -20,8 +20,7 @@ typedef struct Successors
 } Successors;
 
 /*
- * Adds them, in the name of the role that the session has outside of all
- * functions.
+ * Adds them, in the name of the role that caller.h has noted.
  *
  * Errors: those of add_tasks(jsonb), and 42501 if that role may not call it
  */

@@ -24,6 +24,7 @@
 #include "utils/uuid.h"
 
 #include "base/arrays.h"
+#include "base/caller.h"
 #include "base/plan.h"
 #include "base/rows.h"
 #include "base/settings.h"
@@ -342,9 +343,8 @@ leave_for_job(void *arg, int which, Ends *ends)
 	finish_some(&call, ends);
 }
 
-PG_FUNCTION_INFO_V1(twt_finish_tasks);
-Datum
-twt_finish_tasks(PG_FUNCTION_ARGS)
+static Datum
+act_finish_tasks(FunctionCallInfo fcinfo)
 {
 	FinishCall	call;
 	FinishCall	given;
@@ -363,4 +363,11 @@ twt_finish_tasks(PG_FUNCTION_ARGS)
 	if (!call.raises)
 		late_tell(&given, (ReturnSetInfo *) fcinfo->resultinfo);
 	return (Datum) 0;
+}
+
+PG_FUNCTION_INFO_V1(twt_finish_tasks);
+Datum
+twt_finish_tasks(PG_FUNCTION_ARGS)
+{
+	return caller_act_as_owner(fcinfo, act_finish_tasks);
 }

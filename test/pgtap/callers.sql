@@ -5,7 +5,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(23);
+SELECT plan(27);
 
 CREATE ROLE regress_app;
 CREATE ROLE regress_worker IN ROLE twtasks_worker, regress_app;
@@ -21,7 +21,7 @@ SET search_path = pg_catalog, pg_temp
 AS $$ SELECT task $$;
 
 -- The attempts: to run a task of the session's node, to name a function in a
--- policy, to cancel a task.
+-- policy, to cancel a task, to finish one and add another.
 CREATE FUNCTION theirs.execute(n integer, role name) RETURNS text LANGUAGE sql
 AS $$
 	SELECT result || coalesce(': ' || message, '') FROM twtasks_internal.execute_tasks('theirs.handle', role,
@@ -31,6 +31,10 @@ CREATE FUNCTION theirs.inline(role name) RETURNS text LANGUAGE sql
 AS $$ SELECT string_agg(result, ' ') FROM twtasks.run_inline('theirs.handle', 'INLINE', role => role) $$;
 CREATE FUNCTION theirs.name_function() RETURNS text LANGUAGE plpgsql
 AS $$ BEGIN PERFORM twtasks.configure_type('*', intercept => 'theirs.change'); RETURN 'named'; END $$;
+CREATE FUNCTION theirs.finish(n integer) RETURNS text LANGUAGE sql
+AS $$ SELECT result FROM twtasks.finish_task(('00000000-0000-0000-0000-' || lpad(n::text, 12, '0'))::uuid, 1, add => '[{"type": "PAYOUT"}]') $$;
+CREATE FUNCTION theirs.finish_many(n integer) RETURNS text LANGUAGE sql
+AS $$ SELECT status::text FROM twtasks_internal.finish_tasks(ARRAY[('00000000-0000-0000-0000-' || lpad(n::text, 12, '0'))::uuid], '{1}', '{done}', '{0}', '{NULL}', NULL, NULL, adds => '{"[{\"type\": \"PAYOUT\"}]"}') $$;
 CREATE FUNCTION theirs.cancel(n integer) RETURNS text LANGUAGE sql
 AS $$ SELECT result FROM twtasks.cancel_task(('00000000-0000-0000-0000-' || lpad(n::text, 12, '0'))::uuid, 0) $$;
 
@@ -93,6 +97,12 @@ SELECT is(pg_temp.came_of('owner') || ' ' || pg_temp.ran_as(), 'finished regress
 -- By the ANALYZE of a superuser.
 SET LOCAL test.armed = off;
 INSERT INTO theirs.of_worker VALUES ('analyze', 'execute(8, NULL)'), ('analyze as', 'execute(9, session_user)');
+SELECT twtasks.allow_type('PAYOUT', 'regress_app') \g /dev/null
+REVOKE regress_app FROM regress_worker;
+GRANT twtasks_producer TO regress_worker;
+SELECT pg_temp.grab(pg_temp.id(13)), pg_temp.grab(pg_temp.id(14)) \g /dev/null
+SELECT twtasks_internal.finish_tasks(ARRAY[pg_temp.id(13), pg_temp.id(14)], '{1}', '{accepted}', '{0}', '{NULL}', pg_temp.node(), 99) \g /dev/null
+INSERT INTO theirs.of_worker VALUES ('analyze finish', 'finish(13)');
 INSERT INTO theirs.of_operator VALUES ('analyze policy', 'name_function()'), ('analyze change', 'cancel(10)');
 SET LOCAL test.armed = on;
 ANALYZE theirs.of_worker;
@@ -103,6 +113,14 @@ SELECT is(pg_temp.ran_as(), NULL, 'within ANALYZE no handler has run');
 SELECT matches(pg_temp.came_of('analyze policy'), '^42501 permission denied to work on tasks within', 'within ANALYZE no policy can name a function');
 SELECT matches(pg_temp.came_of('analyze change'), '^42501 permission denied to work on tasks within', 'within ANALYZE no task can be changed by hand');
 SELECT is(pg_temp.state(pg_temp.id(10)), 'SUBMITTED 0', 'within ANALYZE no task was changed');
+
+SELECT matches(pg_temp.came_of('analyze finish'), '^42501 permission denied to work on tasks within', 'within ANALYZE no task is finished');
+SELECT theirs.worker_definer('finish', 'finish(13)'), theirs.worker_definer('finish many', 'finish_many(14)') \g /dev/null
+SELECT is(pg_temp.came_of('finish'), '42501 permission denied to add tasks of type "PAYOUT"', 'a superuser''s call of a worker''s function adds tasks in the name of the worker');
+SELECT is(pg_temp.came_of('finish many'), 'ERROR', '... also by finish_tasks()');
+SELECT is((SELECT count(*) FROM twtasks.task WHERE type = 'PAYOUT'), 0::bigint, '... and so adds none that it must not');
+SELECT twtasks.disallow_type('PAYOUT', 'regress_app') \g /dev/null
+GRANT regress_app TO regress_worker;
 
 -- Functions in policies.
 SELECT theirs.operator_definer('policy', 'name_function()') \g /dev/null
