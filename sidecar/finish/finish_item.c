@@ -7,8 +7,10 @@
  */
 #include "base/port.h"
 
-#include "finish/finish_item.h"
+#include "base/log.h"
 #include "base/policy.h"
+#include "common/trigger.h"
+#include "finish/finish_item.h"
 #include "slots/slots.h"
 
 /* Tokens of grabs are positive. */
@@ -102,6 +104,44 @@ finish_item_replace_bad(FinishItem *item)
 	pfree(item->message);
 	item->add = item->outcome = NULL;
 	item->message = psprintf("the handler's %s could not be stored", what);
+}
+
+void
+finish_item_log_refused(const FinishItem *item)
+{
+	char		id[TASK_ID_TEXT + 1];
+
+	trigger_id_text(item->id, id);
+	log_line(TWT_LOG_WARN, "finish",
+			 "refused \"%s\" for task %s version " INT64_FORMAT
+			 ": it was taken over or changed meanwhile",
+			 task_result_name(item->result), id, item->version);
+}
+
+static int
+compare_items(const void *a, const void *b)
+{
+	return memcmp((*(FinishItem *const *) a)->id, (*(FinishItem *const *) b)->id, TASK_ID_BYTES);
+}
+
+void
+finish_items_sort(FinishItem **items, int n)
+{
+	qsort(items, n, sizeof(FinishItem *), compare_items);
+}
+
+static int
+compare_id(const void *id, const void *item)
+{
+	return memcmp(id, (*(FinishItem *const *) item)->id, TASK_ID_BYTES);
+}
+
+FinishItem *
+finish_items_find(FinishItem *const *items, int n, const uint8 *id)
+{
+	FinishItem *const *found = bsearch(id, items, n, sizeof(FinishItem *), compare_id);
+
+	return found == NULL ? NULL : *found;
 }
 
 void

@@ -74,6 +74,13 @@ extern void finish_item_drop_tokens(FinishItem *item);
  */
 extern void finish_item_replace_bad(FinishItem *item);
 
+/* Logs that the database refused the outcome. */
+extern void finish_item_log_refused(const FinishItem *item);
+
+/* Sorts by id, the order in which the database locks them; finds by id. */
+extern void finish_items_sort(FinishItem **items, int n);
+extern FinishItem *finish_items_find(FinishItem *const *items, int n, const uint8 *id);
+
 /* Add the parameters of finish_tasks() for n items. */
 extern void finish_items_add_ids(FinishItem *const *items, int n, WireParams *params);
 extern void finish_items_add_outcomes(FinishItem *const *items, int n, WireParams *params);

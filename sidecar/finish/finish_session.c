@@ -10,7 +10,6 @@
 #include "base/port.h"
 
 #include "base/log.h"
-#include "common/trigger.h"
 #include "finish/finish_session.h"
 #include "pg/calls.h"
 
@@ -60,7 +59,7 @@ struct FinishSession
 	LoopTimer  *again;			/* when the refused items are sent again */
 	int			nfailed;		/* in a row */
 	dlist_head	waiting;		/* not sent, or to be sent again */
-	dlist_head	refused;		/* refused alone; wait for again */
+	dlist_head	refused;		/* refused alone, or left; wait for again */
 	dlist_head	requests;
 	int			nitems;
 	int			nwaiting;		/* items in the list waiting */
@@ -81,18 +80,6 @@ finish_session_add(FinishSession *session, FinishItem *item)
 	session->nwaiting++;
 	if (session->kind == FINISH_ASKING && !loop_timer_active(session->patience))
 		loop_timer_start(session->patience, PATIENCE_US);
-}
-
-static int
-compare_items(const void *a, const void *b)
-{
-	return memcmp((*(FinishItem *const *) a)->id, (*(FinishItem *const *) b)->id, TASK_ID_BYTES);
-}
-
-static int
-compare_id(const void *id, const void *item)
-{
-	return memcmp(id, (*(FinishItem *const *) item)->id, TASK_ID_BYTES);
 }
 
 /*
@@ -122,7 +109,7 @@ collect(FinishSession *session)
 			break;
 	}
 	session->nwaiting -= request->n;
-	qsort(request->items, request->n, sizeof(FinishItem *), compare_items);
+	finish_items_sort(request->items, request->n);
 	return request;
 }
 
@@ -152,24 +139,12 @@ take_answers(FinishRequest *request, const PGresult *result)
 {
 	for (int i = 0; i < PQntuples(result); i++)
 	{
-		FinishItem **item = bsearch(wire_get_uuid(result, i, FINISH_ID), request->items,
-									request->n, sizeof(FinishItem *), compare_id);
+		FinishItem *item = finish_items_find(request->items, request->n,
+											 wire_get_uuid(result, i, FINISH_ID));
 
 		if (item != NULL)
-			take_answer(request->session, *item, result, i);
+			take_answer(request->session, item, result, i);
 	}
-}
-
-static void
-log_refused(const FinishItem *item)
-{
-	char		id[TASK_ID_TEXT + 1];
-
-	trigger_id_text(item->id, id);
-	log_line(TWT_LOG_WARN, "finish",
-			 "refused \"%s\" for task %s version " INT64_FORMAT
-			 ": it was taken over or changed meanwhile",
-			 task_result_name(item->result), id, item->version);
 }
 
 static void
@@ -216,6 +191,24 @@ give_up_old(FinishSession *session)
 				 "functions of policies did not answer in time: their figures decide on %d tasks", n);
 }
 
+/*
+ * The database left the task as it is.  Functions of policies had no time, or
+ * another transaction claims the key of a task to add, which takes a while.
+ */
+static void
+try_later(FinishSession *session, FinishItem *item)
+{
+	item->token = 0;
+	if (session->kind == FINISH_ASKING)
+		wait_again(session, item);
+	else
+	{
+		dlist_push_tail(&session->refused, &item->node);
+		if (!loop_timer_active(session->again))
+			loop_timer_start(session->again, AGAIN_US);
+	}
+}
+
 static void
 end_request(FinishRequest *request)
 {
@@ -228,12 +221,11 @@ end_request(FinishRequest *request)
 
 		if (item->answer == FINISH_LATER)
 		{
-			item->token = 0;
-			wait_again(session, item);
+			try_later(session, item);
 			continue;
 		}
 		if (item->answer == FINISH_REFUSED)
-			log_refused(item);
+			finish_item_log_refused(item);
 		free_item(session, item);
 	}
 	pfree(request);

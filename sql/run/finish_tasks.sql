@@ -52,7 +52,8 @@
  *		was taken over, finished or changed by another: the result came too late
  *		and changed nothing.  Functions of other extensions hear of that.  A task
  *		that is PROCESSING, and not accepted, is unchanged, because functions took
- *		too long before it: finish it again
+ *		too long before it, or because another transaction claims the key of a
+ *		task to add: finish it again
  *		delay_ms		of a WAITING task
  *
  * Errors

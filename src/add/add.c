@@ -56,10 +56,11 @@ add_one(FunctionCallInfo fcinfo, NewTask *task, const char *role)
 	HeapTuple	tuple;
 
 	store_check();				/* before we read policies */
+	task->has_limit = false;
 	check_new_task(task);
 	allowed_check_add(task->type, role);
 
-	store = store_begin(role);
+	store = store_begin(role, 0);
 	store_task(store, task, &result);
 	store_end(store);
 

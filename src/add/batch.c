@@ -60,6 +60,7 @@ batch_check(Batch *batch, const char *role)
 	{
 		batch->number = i + 1;
 		CHECK_FOR_INTERRUPTS();
+		batch->tasks[i].has_limit = batch->patience_ms > 0;
 		check_new_task(&batch->tasks[i]);
 		allowed_check_add(batch->tasks[i].type, role);
 	}
@@ -70,7 +71,7 @@ AddedTask *
 batch_store(Batch *batch, const char *role)
 {
 	AddedTask  *results = make_array(sizeof(AddedTask), batch->n);
-	Store	   *store = store_begin(role);
+	Store	   *store = store_begin(role, batch->patience_ms);
 	int		   *order = add_order(batch->tasks, batch->n);
 
 	for (int i = 0; i < batch->n; i++)

@@ -18,6 +18,8 @@ typedef struct Batch
 	NewTask    *tasks;
 	int			n;
 	int			number;			/* the current task's, from 1; 0: none */
+	int			patience_ms;	/* see store_begin(); 0: functions of policies
+								 * have no time limit either */
 	ErrorContextCallback context;
 } Batch;
 

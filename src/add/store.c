@@ -12,6 +12,7 @@
 #include "common/pg_prng.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/rel.h"
 #include "utils/timestamp.h"
 
@@ -33,6 +34,7 @@ struct Store
 	Relation	table;
 	Appender   *append;
 	Datum		role;			/* the adding role, as text */
+	int			patience_ms;	/* see store_begin() */
 	bool		has_statements; /* plan_begin() was called */
 	int			pinned;			/* for plan_end() */
 };
@@ -88,7 +90,7 @@ find_labels(Oid table)
 }
 
 Store *
-store_begin(const char *role)
+store_begin(const char *role, int patience_ms)
 {
 	Store	   *store = palloc0(sizeof(Store));
 
@@ -98,6 +100,7 @@ store_begin(const char *role)
 		find_labels(RelationGetRelid(store->table));
 	store->append = append_open(store->table);
 	store->role = CStringGetTextDatum(role);
+	store->patience_ms = patience_ms;
 	return store;
 }
 
@@ -220,6 +223,25 @@ take_back_finished(AddedTask *result)
 	return true;
 }
 
+/* Inserts the key; false: it is there. */
+static bool
+insert_key(const Store *store, Datum *values, char *nulls)
+{
+	char		limit[16];
+	bool		is_new;
+	int			level;
+
+	if (store->patience_ms == 0)
+		return plan_execute(PLAN_CLAIM_KEY, values, nulls) == 1;
+	snprintf(limit, sizeof(limit), "%d", store->patience_ms);
+	level = NewGUCNestLevel();
+	(void) set_config_option("lock_timeout", limit, PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
+	is_new = plan_execute(PLAN_CLAIM_KEY, values, nulls) == 1;
+	AtEOXact_GUC(true, level);
+	return is_new;
+}
+
 /*
  * Returns true if we now hold the id and the key; else *result names the
  * holder.
@@ -233,7 +255,7 @@ claim_key(Store *store, const NewTask *task, AddedTask *result)
 	begin_statements(store);
 	for (int i = 0; i < CLAIM_ATTEMPTS; i++)
 	{
-		if (plan_execute(PLAN_CLAIM_KEY, values, nulls) == 1)
+		if (insert_key(store, values, nulls))
 			return true;
 		if (find_first(task, result))
 		{

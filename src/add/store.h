@@ -6,8 +6,8 @@
  *		from: add.c			to: commit.c
  *
  * A task with a key or an id from the caller first claims a row of unique_key.
- * A second caller finds that row; it waits if the first has not yet committed.
- * An id that we generate needs no claim.
+ * A second caller finds that row; it waits if the first has not yet committed,
+ * unless it has no patience.  An id that we generate needs no claim.
  *
  *-------------------------------------------------------------------------
  */
@@ -32,8 +32,14 @@ typedef struct AddedTask
 /* Refuses read-only transactions, standbys and parallel workers. */
 extern void store_check(void);
 
-/* store_end() writes the last rows, so it may raise any error. */
-extern Store *store_begin(const char *role);
+/*
+ * patience_ms: how long to wait for a key that an open transaction claims; 0: no
+ * limit of ours.
+ *
+ * Errors: 55P03 after that time.  store_end() writes the last rows, so it may
+ * raise any error.
+ */
+extern Store *store_begin(const char *role, int patience_ms);
 extern void store_task(Store *store, const NewTask *task, AddedTask *result);
 extern void store_end(Store *store);
 

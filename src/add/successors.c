@@ -50,10 +50,10 @@ check_part(const Successors *successors, Batch *part, const char *role)
 }
 
 void
-successors_add(const Successors *all, int n)
+successors_add(const Successors *all, int n, int patience_ms)
 {
 	const char *role = GetUserNameFromId(caller_role(), false);
-	Batch		batch = {.call = "\"add\""};
+	Batch		batch = {.call = "\"add\"", .patience_ms = patience_ms};
 	int			count = 0;
 
 	check_role(caller_role());
@@ -63,8 +63,10 @@ successors_add(const Successors *all, int n)
 	count = 0;
 	for (int i = 0; i < n; i++)
 	{
-		Batch		part = {.call = batch.call, .tasks = batch.tasks + count, .n = json_count(all[i].tasks)};
+		Batch		part = batch;
 
+		part.tasks += count;
+		part.n = json_count(all[i].tasks);
 		check_part(&all[i], &part, role);
 		count += part.n;
 	}

@@ -22,8 +22,10 @@ typedef struct Successors
 /*
  * Adds them, in the name of the role that caller.h has noted.
  *
- * Errors: those of add_tasks(jsonb), and 42501 if that role may not call it
+ * Errors: those of add_tasks(jsonb), 42501 if that role may not call it, and
+ * 55P03 if an open transaction claims a key for longer than patience_ms (0: no
+ * limit).  With a patience, the functions of policies have a time limit.
  */
-extern void successors_add(const Successors *all, int n);
+extern void successors_add(const Successors *all, int n, int patience_ms);
 
 #endif							/* TWT_SUCCESSORS_H */

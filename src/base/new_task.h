@@ -35,6 +35,8 @@ typedef struct NewTask
 	Datum		values[NEW_FIELDS];
 	bool		nulls[NEW_FIELDS];
 
+	bool		has_limit;		/* the function of its policy has a time limit */
+
 	/* filled by check_new_task() */
 	const char *type;
 	const char *bucket;

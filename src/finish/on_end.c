@@ -27,6 +27,12 @@
 #include "policy/policy.h"
 #include "policy/policy_call.h"
 
+/*
+ * How long the tasks of replies wait for a key that an open transaction claims.
+ * All outcomes of the statement wait with them.
+ */
+#define KEY_PATIENCE_MS 5
+
 /* The tasks of one function. */
 typedef struct Called
 {
@@ -44,6 +50,8 @@ struct Ends
 	List	   *calls;			/* Called, one for each function */
 	Successors *successors;
 	int			nsuccessors;
+	int			patience_ms;	/* for keys; 0: no limit */
+	bool		is_adding;		/* the tasks of replies */
 	char	   *doing;			/* work of users that may fail; NULL: none */
 	char	   *status;			/* the last task for a function became so */
 };
@@ -184,7 +192,9 @@ end_and_call(const EndJob *job, int which, Ends *ends)
 	if (ends->nsuccessors > 0)
 	{
 		ends->doing = pstrdup("adding the tasks of its reply");
-		successors_add(ends->successors, ends->nsuccessors);
+		ends->is_adding = true;
+		successors_add(ends->successors, ends->nsuccessors, ends->patience_ms);
+		ends->is_adding = false;
 		ends->doing = NULL;
 	}
 	foreach(lc, ends->calls)
@@ -200,6 +210,7 @@ new_ends(ReturnSetInfo *results, bool has_functions, bool is_attempt)
 	ends->results = results;
 	ends->has_functions = has_functions;
 	ends->is_attempt = is_attempt;
+	ends->patience_ms = KEY_PATIENCE_MS;
 	return ends;
 }
 
@@ -213,10 +224,18 @@ put_rows(Ends *ends)
 	list_free_deep(ends->rows);
 }
 
+/* Whether another transaction claims the key of a task that a reply adds. */
 static bool
-is_nobodys_fault(const ErrorData *error)
+waits_for_key(const Ends *ends, const ErrorData *error)
 {
-	return ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_TRANSACTION_ROLLBACK;
+	return ends->is_adding && error->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE;
+}
+
+static bool
+is_nobodys_fault(const Ends *ends, const ErrorData *error)
+{
+	return ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_TRANSACTION_ROLLBACK ||
+		waits_for_key(ends, error);
 }
 
 /* Whether the server is in trouble, or an operator wants the statement to end. */
@@ -295,7 +314,7 @@ end_alone(const EndJob *job, int which, ReturnSetInfo *results)
 
 	if (error == NULL)
 		return;
-	if (is_nobodys_fault(error))
+	if (is_nobodys_fault(ends, error))
 		leave(job, which, results);
 	else
 		end_in_error(job, which, ends, error);
@@ -329,6 +348,7 @@ on_end_run(const EndJob *job, ReturnSetInfo *results, bool raises)
 
 	if (!ends->is_attempt || raises)
 	{
+		ends->patience_ms = 0;
 		end_and_call(job, EVERY_TASK, ends);
 		put_rows(ends);
 		return;
@@ -338,7 +358,9 @@ on_end_run(const EndJob *job, ReturnSetInfo *results, bool raises)
 		return;
 	if (job->ntasks > 1)
 		end_each(job, results);
-	else if (is_nobodys_fault(error))
+	else if (waits_for_key(ends, error))
+		leave(job, 0, results);
+	else if (is_nobodys_fault(ends, error))
 		ReThrowError(error);
 	else
 		end_in_error(job, EVERY_TASK, ends, error);

@@ -13,8 +13,9 @@
  * and no function hears of that.
  *
  * Deadlocks and serialization failures are nobody's fault: such a task stays as it
- * is, for another statement.  A statement with one task raises them.  Cancels and
- * shortages of the server are always raised.
+ * is, for another statement.  A statement with one task raises them.  A task also
+ * stays as it is while an open transaction claims the key of a task that its reply
+ * adds.  Cancels and shortages of the server are always raised.
  *
  * A database without on_end has no subtransaction, unless a reply adds tasks.
  *

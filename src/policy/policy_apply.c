@@ -57,7 +57,7 @@ take_row(NewTask *task, Datum row)
 /*
  * The function may look at the policies itself, so name must be our own copy.
  * In a node's session the time is limited, because that session must keep the
- * node alive.
+ * node alive; and where others wait for the add.
  */
 static Datum
 call_function(const char *name, NewTask *task, bool *isnull)
@@ -68,7 +68,7 @@ call_function(const char *name, NewTask *task, bool *isnull)
 	is_intercepting = true;
 	PG_TRY();
 	{
-		result = node_is_session() ?
+		result = node_is_session() || task->has_limit ?
 			policy_call_in_time(HOOK_INTERCEPT, name, args, isnull) :
 			policy_call(HOOK_INTERCEPT, name, args, isnull);
 	}

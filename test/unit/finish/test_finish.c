@@ -204,12 +204,18 @@ test_asked_again_when_there_was_no_time(void **state)
 	assert_int_equal(finish_pending(finish), 0);
 }
 
+/* The others do not wait for it meanwhile. */
 static void
-test_sent_again_when_functions_took_long(void **state)
+test_sent_again_a_second_later(void **state)
 {
 	add(1);
 	judge(plain, 1, "PROCESSING");
+	assert_int_equal(tasks_sent(), 0);
+	add(2);
+	assert_int_equal(tasks_sent(), 1);
+	judge(plain, 2, "DONE");
 	assert_int_equal(finish_pending(finish), 1);
+	pass_us(SECONDS_TO_US(1));
 	judge(plain, 1, "ERROR");
 	assert_int_equal(finish_pending(finish), 0);
 }
@@ -281,7 +287,7 @@ main(void)
 		UNIT(test_all_wait_when_all_are_refused),
 		UNIT(test_asked_apart),
 		UNIT(test_asked_again_when_there_was_no_time),
-		UNIT(test_sent_again_when_functions_took_long),
+		UNIT(test_sent_again_a_second_later),
 		UNIT(test_accepted_task_stays_processing),
 		UNIT(test_not_asked_after_two_losses),
 		UNIT(test_not_asked_after_ten_seconds),
