@@ -38,6 +38,7 @@
 typedef struct Birth
 {
 	const ChildPlan *plan;
+	const sigset_t *changed;	/* signals that the child resets */
 	pid_t		parent;
 	int			report_fd;
 } Birth;
@@ -57,17 +58,37 @@ give_up(int report_fd, ChildStep step)
 	_exit(127);
 }
 
+/*
+ * The signals that we handle or ignore.  Asking for all of them costs as much as
+ * the rest of the child's preparation, so we ask once.
+ */
+static const sigset_t *
+changed_signals(void)
+{
+	static sigset_t changed;
+	static bool is_known = false;
+	struct sigaction action;
+
+	if (is_known)
+		return &changed;
+	sigemptyset(&changed);
+	for (int signo = 1; signo < NSIG; signo++)
+		if (sigaction(signo, NULL, &action) == 0 && action.sa_handler != SIG_DFL)
+			sigaddset(&changed, signo);
+	is_known = true;
+	return &changed;
+}
+
 static void ON_CHILD_STACK
-reset_signals(void)
+reset_signals(const sigset_t *changed)
 {
 	struct sigaction action;
-	int			signo;
 
 	memset(&action, 0, sizeof(action));
 	action.sa_handler = SIG_DFL;
-	for (signo = 1; signo < NSIG; signo++)
-		sigaction(signo, &action, NULL);	/* fails for KILL and STOP: no
-											 * handlers there */
+	for (int signo = 1; signo < NSIG; signo++)
+		if (sigismember(changed, signo) == 1)
+			sigaction(signo, &action, NULL);
 }
 
 static bool ON_CHILD_STACK
@@ -124,7 +145,7 @@ prepare_and_execute(void *arg)
 	const ChildPlan *plan = birth->plan;
 	sigset_t	none;
 
-	reset_signals();
+	reset_signals(birth->changed);
 	if (!restrict_process() || !arrange_descriptors(birth))
 		give_up(birth->report_fd, CHILD_PREPARE);
 
@@ -181,7 +202,7 @@ pid_t
 child_start(const ChildPlan *plan, int *pidfd, ChildFailure *failure)
 {
 	int			report[2];
-	Birth		birth = {plan, getpid(), -1};
+	Birth		birth = {plan, changed_signals(), getpid(), -1};
 	siginfo_t	info;
 	pid_t		pid = -1;
 

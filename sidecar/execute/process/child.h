@@ -11,6 +11,7 @@
  *	- a session and a process group of its own, led by itself;
  *	- no new privileges, umask 077, no core files, default signal handling;
  *	- descriptors 0, 1 and 2, and no others.
+ * Signal handling must not change after the first child.
  *
  * A failed execve() differs from a program that ran and failed: the child
  * reports it over a pipe, which a successful execve() closes.
