@@ -124,7 +124,7 @@ def burn_unseen(turn: Turn, name: str, tasks: int, kind: str, box: float,
         if settle:
             await_settled(turn, name)
             begin = database.run(name, "SELECT clock_timestamp()")
-        complete = await_none_left(turn.peer, name, server, box, 0.1) is not None
+        complete = await_none_left(turn.peer, name, server, box, 1) is not None
         found = database.run(name, turn.peer.about["finished"].replace("$1", begin))
         workers_cpu = database.cpu_seconds(server.pids())
     count, later, seconds, late, late_seconds = (float(value) for value in found.split("|"))
