@@ -76,8 +76,8 @@ def fresh(template: str, first: str | None = None) -> Iterator[str]:
 
 def touch_memory() -> None:
     """The host of a virtual machine may have taken back memory that nobody used.
-    Who touches a page of it then waits: 10 us were measured.  This takes as much as
-    a burn-down will need, so that no system pays for it."""
+    The first touch of a page then costs 10 us.  This takes as much memory as a
+    burn-down will need, so that no system pays for that."""
     size = int(float(os.environ.get("MEMORY_GB") or 3) * 2**30)
     if size > 0:
         with mmap.mmap(-1, size) as memory:
