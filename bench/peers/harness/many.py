@@ -31,7 +31,7 @@ def burn_so_many(turn: Turn, types: int, tasks: int) -> Metrics:
     name = f"types {types} {tasks} {turn.peer.name} {turn.setting}"
     sql = turn.peer.about["types_sql"].replace("$1", str(tasks)).replace("$2", str(types))
     turn.made(name, turn.template(), lambda: database.run(name, sql))
-    with database.fresh(name, turn.peer.about.get("copied")) as copy:
+    with turn.copy_of(name) as copy:
         # The first start waits for a look at all types: it must count.
         return burn(turn, copy, tasks, "many", turn.instances, begin="ready")
 

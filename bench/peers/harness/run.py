@@ -147,13 +147,19 @@ class Turn:
             yield name
 
     @contextlib.contextmanager
+    def copy_of(self, name: str) -> Iterator[str]:
+        """A copy to burn down."""
+        with database.fresh(name, self.peer.about.get("copied")) as copy:
+            database.touch_memory()
+            yield copy
+
+    @contextlib.contextmanager
     def filled(self, kind: str, tasks: int, bytes_each: int = 256) -> Iterator[str]:
         """A database with so many tasks; filled once, then copied."""
         name = f"{self.peer.name} {self.variant()} {kind} {tasks} {bytes_each}"
         self.made(name, self.template(),
                   lambda: self.tell(name, "fill", kind, str(tasks), str(bytes_each)))
-        with database.fresh(name, self.peer.about.get("copied")) as copy:
-            database.touch_memory()
+        with self.copy_of(name) as copy:
             yield copy
 
 

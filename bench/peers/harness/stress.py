@@ -59,7 +59,7 @@ def beside_backlog(turn: Turn, waiting: int,
             database.run(name, turn.peer.about["finished_sql"].replace("$1", str(finished)))
         turn.tell(name, "fill", "noop", str(settled_tasks(turn)), "256")
 
-    return database.fresh(turn.made(name, turn.template(), make), turn.peer.about.get("copied"))
+    return turn.copy_of(turn.made(name, turn.template(), make))
 
 
 @contextlib.contextmanager
