@@ -26,10 +26,11 @@ skip_string(const char *p, const char *end)
 }
 
 const char *
-json_value_end(const char *p, const char *end)
+json_value_end(const char *p, const char *end, int *deepest)
 {
 	int			depth = 0;
 
+	*deepest = 0;
 	do
 	{
 		if (*p == '"')
@@ -37,6 +38,7 @@ json_value_end(const char *p, const char *end)
 		else
 		{
 			depth += *p == '{' || *p == '[';
+			*deepest = Max(*deepest, depth);
 			depth -= *p == '}' || *p == ']';
 			p++;
 		}
@@ -58,12 +60,13 @@ json_member(const char *text, const char *name, size_t *len)
 	{
 		const char *key = p + 1;
 		const char *value;
+		int			deepest;
 
 		p = skip_string(p, end);
 		value = skip_space(skip_space(p) + 1);
 		if ((size_t) (p - 1 - key) == name_len && memcmp(key, name, name_len) == 0)
 			found = value;
-		p = json_value_end(value, end);
+		p = json_value_end(value, end, &deepest);
 		if (found == value)
 			*len = p - value;
 		p = skip_space(p);

@@ -20,8 +20,11 @@
  */
 extern const char *json_member(const char *text, const char *name, size_t *len);
 
-/* The end of the value that begins at text, which ends at end. */
-extern const char *json_value_end(const char *text, const char *end);
+/*
+ * The end of the value that begins at text, which ends at end.  Sets deepest to
+ * the number of its levels of objects and arrays.
+ */
+extern const char *json_value_end(const char *text, const char *end, int *deepest);
 
 /* Whether a string in the JSON has a NUL, which PostgreSQL does not store. */
 extern bool json_has_nul(const char *json, size_t len);

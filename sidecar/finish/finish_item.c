@@ -11,6 +11,7 @@
 #include "base/policy.h"
 #include "common/trigger.h"
 #include "finish/finish_item.h"
+#include "pg/sqlstate.h"
 #include "slots/slots.h"
 
 /* Tokens of grabs are positive. */
@@ -89,13 +90,25 @@ finish_item_bytes(const FinishItem *item)
 	return length_of(item->message) + length_of(item->outcome) + length_of(item->add);
 }
 
+/*
+ * An internal error may be the server's own and pass.  So it counts only for an
+ * item that was refused before.
+ */
+static bool
+is_at_fault(const FinishItem *item, const char *sqlstate)
+{
+	return sqlstate_is_of_content(sqlstate) &&
+		(item->goes_alone || strncmp(sqlstate, "XX", 2) != 0);
+}
+
 void
-finish_item_replace_bad(FinishItem *item)
+finish_item_replace_bad(FinishItem *item, const char *sqlstate)
 {
 	const char *what = item->add != NULL ? "tasks to add" :
 		item->outcome != NULL ? "outcome" : "message";
 
-	if (item->add == NULL && item->outcome == NULL && item->message == NULL)
+	if (!is_at_fault(item, sqlstate) ||
+		(item->add == NULL && item->outcome == NULL && item->message == NULL))
 		return;
 	if (item->add != NULL || item->outcome != NULL)
 		item->result = TASK_ERROR;

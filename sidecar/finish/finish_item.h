@@ -68,11 +68,13 @@ extern size_t finish_item_bytes(const FinishItem *item);
 extern void finish_item_drop_tokens(FinishItem *item);
 
 /*
- * Replaces what the server cannot store: the message, the outcome or the tasks
- * to add.  Without these two a task may not count as done, and its handler may
- * have done its work, so the task goes to ERROR.
+ * The server refused the item alone.  If the SQLSTATE blames the content, replaces
+ * what the server cannot store: the message, the outcome and the tasks to add.
+ * Without the last two a task may not count as done, and its handler may
+ * have done its work, so the task goes to ERROR.  Nothing remains that the server
+ * could not read.
  */
-extern void finish_item_replace_bad(FinishItem *item);
+extern void finish_item_replace_bad(FinishItem *item, const char *sqlstate);
 
 /* Logs that the database refused the outcome. */
 extern void finish_item_log_refused(const FinishItem *item);

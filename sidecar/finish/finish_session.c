@@ -271,7 +271,7 @@ put_back_singly(FinishRequest *request)
 
 /*
  * The server refused the statement.  Each item is sent again alone, so that a
- * bad one does not block the others.  A message that cannot be stored is
+ * bad one does not block the others.  Content that cannot be stored is
  * replaced.  After several refusals in a row the items are not at fault, and
  * all wait.
  */
@@ -279,10 +279,9 @@ static void
 on_failed(FinishRequest *request, PGresult *result)
 {
 	FinishSession *session = request->session;
-	FinishItem *first = request->items[0];
 
-	if (request->n == 1 && strncmp(pg_sqlstate(result), "22", 2) == 0)
-		finish_item_replace_bad(first);
+	if (request->n == 1)
+		finish_item_replace_bad(request->items[0], pg_sqlstate(result));
 	put_back_singly(request);
 	if (++session->nfailed >= FAILED_IN_A_ROW)
 		loop_timer_start(session->pause, AGAIN_US);

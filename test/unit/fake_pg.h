@@ -40,6 +40,9 @@ static Pg  *last_pg;			/* that was made */
 /* The calls of all connections, in order of sending. */
 static dlist_head calls = DLIST_STATIC_INIT(calls);
 
+/* The SQLSTATE of every failure. */
+static const char *failure_state = "";
+
 /* ---- what the sidecar calls ---- */
 
 Pg *
@@ -85,7 +88,7 @@ pg_on_notify(Pg *pg, PgNotifyFn fn)
 const char *
 pg_sqlstate(const PGresult *result)
 {
-	return "";
+	return failure_state;
 }
 
 int

@@ -12,6 +12,12 @@
 #include "base/json_member.h"
 #include "execute/worker/worker_usual.h"
 
+/*
+ * The most levels of the tasks to add.  The database's reader needs stack for each
+ * level, so a deeper reply is for jansson, which refuses more than 2,048.
+ */
+#define LEVELS_MAX 1000
+
 /* Steps over the text and a space after it. */
 static bool
 skip(const char **p, const char *text)
@@ -72,11 +78,12 @@ static bool
 take_add(const char **p, const char *end, WorkerReply *reply)
 {
 	const char *add = *p;
+	int			levels;
 
 	if (*add != '[' || (reply->result != TASK_DONE && reply->result != TASK_DELETE))
 		return false;
-	*p = json_value_end(add, end);
-	if (json_has_nul(add, *p - add) || *p + 1 != end || **p != '}')
+	*p = json_value_end(add, end, &levels);
+	if (levels > LEVELS_MAX || json_has_nul(add, *p - add) || *p + 1 != end || **p != '}')
 		return false;
 	reply->add = pnstrdup(add, *p - add);
 	return true;

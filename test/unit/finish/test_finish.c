@@ -180,6 +180,101 @@ test_all_wait_when_all_are_refused(void **state)
 	assert_int_equal(finish_pending(finish), 0);
 }
 
+/* The parameters of finish_tasks(), and the bytes of an array of one text. */
+enum
+{
+	RESULTS = 2, MESSAGES = 4, OUTCOMES = 11, ADDS = 12
+};
+
+#define TEXT_SIZE(text) (20 + 4 + (int) sizeof(text) - 1)
+
+static void
+refuse_for(const char *state)
+{
+	failure_state = state;
+	refuse();
+	failure_state = "";
+	pass_us(SECONDS_TO_US(1));
+	assert_int_equal(tasks_sent(), 1);
+}
+
+static void
+add_verdict(const Verdict *verdict)
+{
+	Task		task = {.id = {1}, .version = 1};
+
+	finish_add(finish, &task, verdict);
+	finish_pump(finish);
+}
+
+static void
+expect_sent(int param, int size)
+{
+	assert_int_equal(call_over(plain)->sizes[param], size);
+}
+
+static void
+expect_error(int message_size)
+{
+	expect_sent(RESULTS, TEXT_SIZE("error"));
+	expect_sent(MESSAGES, message_size);
+	expect_sent(OUTCOMES, 0);
+	expect_sent(ADDS, 0);
+	accept();
+	assert_int_equal(finish_pending(finish), 0);
+}
+
+static const Verdict with_all = {.result = TASK_DONE, .message = "m", .outcome = "{}", .add = "[[]]"};
+static const Verdict with_outcome = {.result = TASK_DONE, .message = "m", .outcome = "{}"};
+static const Verdict with_message = {.result = TASK_DONE, .message = "m"};
+
+/* A task whose successors cannot be stored is not done. */
+static void
+test_bad_content_is_replaced(void **state)
+{
+	static const char *const states[] = {"22P02", "54001"};
+
+	for (int i = 0; i < (int) lengthof(states); i++)
+	{
+		add_verdict(&with_all);
+		expect_sent(ADDS, TEXT_SIZE("[[]]"));
+		refuse_for(states[i]);
+		expect_error(TEXT_SIZE("the handler's tasks to add could not be stored"));
+
+		add_verdict(&with_outcome);
+		refuse_for(states[i]);
+		expect_error(TEXT_SIZE("the handler's outcome could not be stored"));
+
+		add_verdict(&with_message);
+		refuse_for(states[i]);
+		expect_sent(RESULTS, TEXT_SIZE("done"));
+		expect_sent(MESSAGES, TEXT_SIZE("the handler's message could not be stored"));
+		accept();
+	}
+}
+
+/* One internal error may pass. */
+static void
+test_content_is_replaced_after_internal_errors(void **state)
+{
+	add_verdict(&with_all);
+	refuse_for("XX000");
+	expect_sent(ADDS, TEXT_SIZE("[[]]"));
+	refuse_for("XX000");
+	expect_error(TEXT_SIZE("the handler's tasks to add could not be stored"));
+}
+
+static void
+test_good_content_is_kept(void **state)
+{
+	add_verdict(&with_all);
+	refuse_for("53100");
+	refuse_for("P0001");
+	expect_sent(RESULTS, TEXT_SIZE("done"));
+	expect_sent(ADDS, TEXT_SIZE("[[]]"));
+	accept();
+}
+
 static void
 test_asked_apart(void **state)
 {
@@ -285,6 +380,9 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		UNIT(test_others_go_on),
 		UNIT(test_all_wait_when_all_are_refused),
+		UNIT(test_bad_content_is_replaced),
+		UNIT(test_content_is_replaced_after_internal_errors),
+		UNIT(test_good_content_is_kept),
 		UNIT(test_asked_apart),
 		UNIT(test_asked_again_when_there_was_no_time),
 		UNIT(test_sent_again_a_second_later),

@@ -336,6 +336,45 @@ test_decode_add(void **state)
 				   "member \"add\" goes with the results done and delete only");
 }
 
+/* A reply whose tasks nest in so many levels; the caller frees it. */
+static char *
+nested(int levels, const char *members)
+{
+	StringInfoData line;
+
+	initStringInfo(&line);
+	appendStringInfo(&line, "{\"id\":\"" ID "\",\"version\":3,\"result\":\"done\",%s\"add\":", members);
+	for (int i = 0; i < levels; i++)
+		appendStringInfoChar(&line, '[');
+	for (int i = 0; i < levels; i++)
+		appendStringInfoChar(&line, ']');
+	appendStringInfoChar(&line, '}');
+	return line.data;
+}
+
+/* In every form of a reply: the database could not read tasks that nest deeper. */
+static void
+test_decode_add_deep(void **state)
+{
+	static const char *const members[] = {"", "\"own\":1,"};
+
+	for (int i = 0; i < (int) lengthof(members); i++)
+	{
+		char	   *deep = nested(2000, members[i]);
+		char	   *deeper = nested(2048, members[i]);
+		char	   *deepest = nested(20000, members[i]);
+		WorkerReply reply = decode(deep);
+
+		assert_int_equal(strlen(reply.add), 4000);
+		worker_protocol_clear(&reply);
+		assert_refused(deeper, "reply is not JSON: syntax error");
+		assert_refused(deepest, "reply is not JSON: syntax error");
+		pfree(deep);
+		pfree(deeper);
+		pfree(deepest);
+	}
+}
+
 /* An outcome keeps the digits of its numbers. */
 static void
 test_decode_outcome(void **state)
@@ -459,6 +498,7 @@ main(void)
 		cmocka_unit_test(test_decode_wrong),
 		cmocka_unit_test(test_decode_outcome),
 		cmocka_unit_test(test_decode_add),
+		cmocka_unit_test(test_decode_add_deep),
 		cmocka_unit_test(test_decode_mutations),
 		cmocka_unit_test(test_times),
 	};
