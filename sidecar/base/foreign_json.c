@@ -165,19 +165,23 @@ find_repeated(const char *text, size_t len, const char *const *names)
 	return NULL;
 }
 
+const char *
+foreign_json_start(const char *text)
+{
+	return strncmp(text, BYTE_ORDER_MARK, 3) == 0 ? text + 3 : text;
+}
+
 json_t *
 foreign_json_load(const char *text, size_t len, const char *const *names,
 				  ForeignJsonFault *fault)
 {
+	const char *start = foreign_json_start(text);
 	size_t		flags = names != NULL ? JSON_REJECT_DUPLICATES : 0;
 	json_error_t why;
 	json_t	   *json;
 
-	if (strncmp(text, BYTE_ORDER_MARK, 3) == 0)
-	{
-		text += 3;
-		len -= 3;
-	}
+	len -= start - text;
+	text = start;
 	fault->repeated = NULL;
 	json = load(text, len, flags, &why);
 	if (json == NULL && names != NULL &&

@@ -39,6 +39,9 @@ extern json_t *foreign_json_load(const char *text, size_t len,
 								 const char *const *names,
 								 ForeignJsonFault *fault) MUSTCHECK;
 
+/* The text after its byte order mark, if it has one. */
+extern const char *foreign_json_start(const char *text);
+
 /* The message about a repeated member. */
 #define FOREIGN_JSON_REPEATED "member \"%s\" is there twice"
 

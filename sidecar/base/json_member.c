@@ -63,7 +63,9 @@ json_member(const char *text, const char *name, size_t *len)
 		int			deepest;
 
 		p = skip_string(p, end);
-		value = skip_space(skip_space(p) + 1);
+		value = skip_space(p);
+		if (*value != ':' || *(value = skip_space(value + 1)) == '\0')
+			break;
 		if ((size_t) (p - 1 - key) == name_len && memcmp(key, name, name_len) == 0)
 			found = value;
 		p = json_value_end(value, end, &deepest);

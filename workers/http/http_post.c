@@ -45,7 +45,6 @@ take_json(HttpPost *post, const char *bytes, size_t n)
 	appendBinaryStringInfo(&post->json, bytes, n);
 }
 
-/* JSON that is not read to its end is ignored, since it could mean anything. */
 static size_t
 on_body(char *bytes, size_t size, size_t n, void *arg)
 {

@@ -3,6 +3,7 @@
 #include <curl/curl.h>
 
 #include "workers/http/http_reply.h"
+#include "base/json_member.h"
 #include "config/statuses.h"
 #include "execute/worker/worker_protocol.h"
 
@@ -87,6 +88,7 @@ refuse(Verdict *verdict, char *what)
 static bool
 is_object_text(const char *text)
 {
+	text = foreign_json_start(text);
 	return text[strspn(text, " \t\r\n")] == '{';
 }
 
@@ -98,7 +100,7 @@ static void
 read_outcome(const HttpReply *reply, const json_t *object, const char *repeated, Verdict *verdict)
 {
 	WorkerReply said;
-	char	   *error = worker_protocol_decode_outcome(object, reply->json, &said);
+	char	   *error = worker_protocol_decode_outcome(object, foreign_json_start(reply->json), &said);
 
 	verdict->result = said.result;
 	verdict->delay_us = said.delay_us;
@@ -120,6 +122,40 @@ read_outcome(const HttpReply *reply, const json_t *object, const char *repeated,
 	pfree(error);
 }
 
+/* Whether the value of a member "result" is a word of the worker protocol. */
+static bool
+is_word(const char *value, size_t len)
+{
+	char		word[16];
+	TaskResult	result;
+
+	if (*value != '"' || len < 2 || len - 2 >= sizeof(word))
+		return false;
+	strlcpy(word, value + 1, len - 1);
+	return task_result_parse(word, &result);
+}
+
+/*
+ * The end of a long answer is not read, and tasks to add may stand there.  So the
+ * task is not done if the beginning has a result, or tasks that one may follow.
+ * Other objects are the receiver's own business, however long.
+ */
+static bool
+judge_long_json(const char *json, Verdict *verdict)
+{
+	size_t		len;
+	const char *result = json_member(json, "result", &len);
+	const char *add;
+
+	if (result != NULL && !is_word(result, len))
+		return false;
+	add = json_member(json, "add", &len);
+	if (result == NULL && (add == NULL || *add != '['))
+		return false;
+	refuse(verdict, psprintf("its JSON has more than %d kB", HTTP_JSON_MAX / 1024));
+	return true;
+}
+
 /*
  * Accepts the words of the worker protocol in the body.  Any other "result" is
  * the receiver's own business, and the status decides.
@@ -131,8 +167,10 @@ judge_json(const HttpReply *reply, Verdict *verdict)
 	json_t	   *object;
 	bool		is_judged = true;
 
-	if (reply->json == NULL || reply->json_len > HTTP_JSON_MAX)
+	if (reply->json == NULL)
 		return false;
+	if (reply->json_len > HTTP_JSON_MAX)
+		return judge_long_json(foreign_json_start(reply->json), verdict);
 	object = worker_protocol_load_outcome(reply->json, reply->json_len, &fault);
 	if (object == NULL && is_object_text(reply->json))
 		refuse(verdict, psprintf("syntax error in its JSON at byte %d", fault.byte));

@@ -22,15 +22,19 @@
 
 #include "base/task.h"
 
-/* A longer answer is not read as JSON: reading it would hold up the loop. */
-#define HTTP_JSON_MAX (64 * 1024)
+/*
+ * The most JSON that is read, since reading holds up the loop.  A worker's line
+ * has 1 MB, with room for all that such an answer may say.
+ */
+#define HTTP_JSON_MAX (512 * 1024)
 
 typedef struct HttpReply
 {
 	int			status;
 	const char *retry_after;	/* the header; NULL: none */
 	const char *json;			/* the body if it is JSON, NUL at json[len];
-								 * NULL: it is not */
+								 * NULL: it is not.  If it is longer than
+								 * HTTP_JSON_MAX, its end may be missing */
 	size_t		json_len;
 	const char *body;			/* the part that is kept: text, maybe empty */
 	int64		now_us;			/* since 1970 */

@@ -105,13 +105,12 @@ static void
 report_answer(Request *request)
 {
 	const HttpPost *post = &request->post;
-	bool		is_whole = post->stopped != STOPPED_LONG;
 	StringInfoData body;
 	Verdict		verdict = {0};
 	long		status = 0;
 	HttpReply	reply = {
 		.retry_after = get_header(post->easy, "Retry-After"),
-		.json = is_whole ? post->json.data : NULL,
+		.json = post->json.data,
 		.json_len = post->json.len,
 		.now_us = http_post_now_us()
 	};

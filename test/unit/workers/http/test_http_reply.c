@@ -235,6 +235,7 @@ test_outcome(void **state)
 	expect_outcome("{\"result\": \"booked\", \"outcome\": {\"a\": 1}}", NULL, NULL);
 	expect_outcome("{\"result\": \"done\", \"outcome\": [1]}", NULL, NULL);
 	expect_outcome("{\"result\": \"done\", \"add\": [{\"type\": \"A\"}]}", NULL, "[{\"type\": \"A\"}]");
+	expect_outcome("\xef\xbb\xbf{\"result\": \"done\", \"add\": [1]}", NULL, "[1]");
 	expect_json("{\"result\": \"done\", \"outcome\": 7}", TASK_DONE, TASK_DELAY_BY_POLICY,
 				"answer is not as it should be: member \"outcome\" is no object");
 	expect_json("{\"result\": \"done\", \"add\": 7}", TASK_ERROR, TASK_DELAY_BY_POLICY,
@@ -299,25 +300,68 @@ test_json_unreadable(void **state)
 {
 	expect_json(" {\"result\": \"retry\"", TASK_ERROR, TASK_DELAY_BY_POLICY,
 				"answer is not as it should be: syntax error in its JSON at byte 19");
+	expect_json("\xef\xbb\xbf {\"result\": \"retry\"", TASK_ERROR, TASK_DELAY_BY_POLICY,
+				"answer is not as it should be: syntax error in its JSON at byte 19");
 	expect_json("{\"result\": \"retry\", \"id\": 018446744073709551615}", TASK_ERROR, TASK_DELAY_BY_POLICY,
 				"answer is not as it should be: syntax error in its JSON at byte 27");
 	expect_json("{\"result\": \"retry\", \"r\\u0065sult\": \"ok\"}", TASK_ERROR, TASK_DELAY_BY_POLICY,
 				"answer is not as it should be: member \"result\" is there twice");
 }
 
-/* Its status counts then, as for JSON of others. */
+/* Begins so, and then has a string without an end, up to a length. */
 static void
-test_json_too_long(void **state)
+expect_cut_json(const char *beginning, size_t len, TaskResult result, const char *message)
 {
 	StringInfoData json;
 
 	initStringInfo(&json);
-	appendStringInfoString(&json, "{\"result\": \"error\", \"more\": \"");
+	appendStringInfoString(&json, beginning);
+	appendStringInfoSpaces(&json, len - json.len);
+	expect_json(json.data, result, TASK_DELAY_BY_POLICY, message);
+	pfree(json.data);
+}
+
+#define TOO_LONG "answer is not as it should be: its JSON has more than 512 kB"
+
+/* Tasks to add may stand behind the end that is read. */
+static void
+test_json_too_long(void **state)
+{
+	static const char *const beginnings[] = {
+		"{\"result\": \"done\", \"add\": [\"", "{\"result\": \"done\", \"more\": \"", "{\"add\": [{\"type\": \"A\"}], \"more\": \"",
+		" {\"a\": {\"result\": \"ok\"}, \"result\":\"retry\"", "{\"more\": [{}], \"add\" : [", "{\"add\": 1, \"result\": \"error\"",
+		"\xef\xbb\xbf{\"result\": \"done\", \"add\": [\""
+	};
+
+	for (int i = 0; i < (int) lengthof(beginnings); i++)
+		expect_cut_json(beginnings[i], HTTP_JSON_MAX + 1, TASK_ERROR, TOO_LONG);
+}
+
+static void
+test_json_of_others_too_long(void **state)
+{
+	static const char *const beginnings[] = {
+		"{\"more\": \"", "{\"", "{\"result\": {\"add\": [1], \"result\": \"done\"}, \"more\": \"", "{\"result\": \"ok\", \"add\": [",
+		"[{\"result\": \"done\", \"add\": [", "{\"more\": {\"result\": \"done\", \"add\": [", "{\"add\": 7, \"more\": \"",
+		"nonsense", "{\"add\": ", "{\"result\": \"", "{\"result\": \"done", "{\"result\"", "{", ""
+	};
+
+	for (int i = 0; i < (int) lengthof(beginnings); i++)
+		expect_cut_json(beginnings[i], HTTP_JSON_MAX + 1, TASK_DONE, NULL);
+}
+
+static void
+test_longest_json(void **state)
+{
+	StringInfoData json;
+
+	initStringInfo(&json);
+	appendStringInfoString(&json, "{\"result\": \"delete\", \"more\": \"");
 	appendStringInfoSpaces(&json, HTTP_JSON_MAX - json.len - 2);
 	appendStringInfoString(&json, "\"}");
-	expect_json(json.data, TASK_ERROR, TASK_DELAY_BY_POLICY, NULL);
+	expect_json(json.data, TASK_DELETE, TASK_DELAY_BY_POLICY, NULL);
 	appendStringInfoChar(&json, ' ');
-	expect_json(json.data, TASK_DONE, TASK_DELAY_BY_POLICY, NULL);
+	expect_json(json.data, TASK_ERROR, TASK_DELAY_BY_POLICY, TOO_LONG);
 	pfree(json.data);
 }
 
@@ -363,6 +407,8 @@ main(void)
 		cmocka_unit_test(test_json_beyond_limits),
 		cmocka_unit_test(test_json_unreadable),
 		cmocka_unit_test(test_json_too_long),
+		cmocka_unit_test(test_json_of_others_too_long),
+		cmocka_unit_test(test_longest_json),
 		cmocka_unit_test(test_json_with_faults),
 		cmocka_unit_test(test_content_types),
 	};
