@@ -199,6 +199,7 @@ static void
 try_later(FinishSession *session, FinishItem *item)
 {
 	item->token = 0;
+	item->answer = FINISH_REFUSED;
 	if (session->kind == FINISH_ASKING)
 		wait_again(session, item);
 	else

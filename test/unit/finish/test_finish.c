@@ -315,6 +315,17 @@ test_sent_again_a_second_later(void **state)
 	assert_int_equal(finish_pending(finish), 0);
 }
 
+/* Meanwhile it was taken over. */
+static void
+test_refused_after_it_was_left(void **state)
+{
+	add(1);
+	judge(plain, 1, "PROCESSING");
+	pass_us(SECONDS_TO_US(1));
+	accept();
+	assert_int_equal(finish_pending(finish), 0);
+}
+
 static void
 test_accepted_task_stays_processing(void **state)
 {
@@ -386,6 +397,7 @@ main(void)
 		UNIT(test_asked_apart),
 		UNIT(test_asked_again_when_there_was_no_time),
 		UNIT(test_sent_again_a_second_later),
+		UNIT(test_refused_after_it_was_left),
 		UNIT(test_accepted_task_stays_processing),
 		UNIT(test_not_asked_after_two_losses),
 		UNIT(test_not_asked_after_ten_seconds),
