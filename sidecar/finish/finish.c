@@ -16,6 +16,7 @@
 
 /* Three times what the session has under way. */
 #define BEHIND 3000
+#define POSTPONED_MAX (10 * BEHIND)
 
 struct Finish
 {
@@ -24,6 +25,8 @@ struct Finish
 	FinishSession *asking;		/* for outcomes that a policy function judges */
 	char	   *said;			/* the last message about a missing handler */
 	int64		said_us;
+	bool		said_full;		/* said that the postponed outcomes are too
+								 * many */
 };
 
 /* The part of a message that may be logged; the caller frees it. */
@@ -157,11 +160,24 @@ finish_expect(Finish *finish)
 	finish_session_expect(finish->plain);
 }
 
+/* Says it once, until all of them are stored. */
+static void
+warn_if_full(Finish *finish)
+{
+	int			n = finish_session_postponed(finish->plain);
+
+	if (n >= POSTPONED_MAX && !finish->said_full)
+		log_line(TWT_LOG_WARN, "finish",
+				 "the database refused %d outcomes: no task is grabbed until it stores some", n);
+	finish->said_full = n >= POSTPONED_MAX || (finish->said_full && n > 0);
+}
+
 void
 finish_pump(Finish *finish)
 {
 	finish_session_pump(finish->asking);
 	finish_session_pump(finish->plain);
+	warn_if_full(finish);
 }
 
 int
@@ -173,7 +189,10 @@ finish_pending(const Finish *finish)
 bool
 finish_is_behind(const Finish *finish)
 {
-	return finish_session_pending(finish->plain) >= BEHIND;
+	int			npostponed = finish_session_postponed(finish->plain);
+
+	return npostponed >= POSTPONED_MAX ||
+		finish_session_pending(finish->plain) - npostponed >= BEHIND;
 }
 
 void

@@ -51,6 +51,11 @@ extern int	finish_pending(const Finish *finish);
  * Whether so many outcomes are not yet stored that no task should be grabbed
  * now: a crash loses them, and a row that is finished long after its grab has
  * left the server's memory.  Outcomes that a function judges do not count.
+ *
+ * Outcomes that the database would not store have a bound of their own, ten times
+ * as high.  They may all be of one type, say because its trigger raises an error,
+ * and outcomes of other types are stored meanwhile.  Their bound keeps memory and
+ * the harm of a crash finite; the log tells when it is reached.
  */
 extern bool finish_is_behind(const Finish *finish);
 

@@ -253,17 +253,11 @@ add_json(FinishItem *const *items, int n, const char *(*json_of) (const FinishIt
 		wire_text(params, json_of(items[i]));
 }
 
-/* Adds the outcomes that handlers gave to functions of on_end. */
+/* Adds the outcomes for functions of on_end, and the tasks that handlers add. */
 void
-finish_items_add_objects(FinishItem *const *items, int n, WireParams *params)
+finish_items_add_json(FinishItem *const *items, int n, WireParams *params)
 {
 	add_json(items, n, outcome_of, params);
-}
-
-/* Adds the tasks that handlers add. */
-void
-finish_items_add_adds(FinishItem *const *items, int n, WireParams *params)
-{
 	add_json(items, n, add_of, params);
 }
 

@@ -48,6 +48,7 @@ typedef struct FinishItem
 	int64		token;			/* 0: never sent */
 	bool		goes_alone;		/* sent alone: the server refused its
 								 * statement */
+	bool		is_postponed;	/* the database would not store it */
 	FinishAnswer answer;
 } FinishItem;
 
@@ -88,7 +89,6 @@ extern void finish_items_add_ids(FinishItem *const *items, int n, WireParams *pa
 extern void finish_items_add_outcomes(FinishItem *const *items, int n, WireParams *params);
 extern void finish_items_add_grabs(FinishItem *const *items, int n, WireParams *params);
 extern void finish_items_add_retries(FinishItem *const *items, int n, WireParams *params);
-extern void finish_items_add_objects(FinishItem *const *items, int n, WireParams *params);
-extern void finish_items_add_adds(FinishItem *const *items, int n, WireParams *params);
+extern void finish_items_add_json(FinishItem *const *items, int n, WireParams *params);
 
 #endif							/* TWT_FINISH_ITEM_H */

@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "finish/finish_session.h"
+#include "finish/postponed.h"
 #include "pg/calls.h"
 
 /* A second request goes ahead only if it is full; else it waits for the first answer. */
@@ -56,10 +57,10 @@ struct FinishSession
 	void	   *arg;
 	LoopTimer  *patience;		/* runs while items of an asking session wait */
 	LoopTimer  *pause;			/* after failures in a row */
-	LoopTimer  *again;			/* when the refused items are sent again */
 	int			nfailed;		/* in a row */
+	int64		stored_us;		/* when a statement last succeeded */
 	dlist_head	waiting;		/* not sent, or to be sent again */
-	dlist_head	refused;		/* refused alone, or left; wait for again */
+	Postponed  *postponed;		/* refused alone, or left */
 	dlist_head	requests;
 	int			nitems;
 	int			nwaiting;		/* items in the list waiting */
@@ -68,6 +69,7 @@ struct FinishSession
 static void
 free_item(FinishSession *session, FinishItem *item)
 {
+	postponed_forget(session->postponed, item, true);
 	finish_item_free(item);
 	session->nitems--;
 }
@@ -151,6 +153,7 @@ static void
 give_up(FinishSession *session, FinishItem *item)
 {
 	session->nitems--;
+	postponed_forget(session->postponed, item, false);
 	session->events->on_given_up(session->arg, item);
 }
 
@@ -168,24 +171,33 @@ wait_again(FinishSession *session, FinishItem *item)
 }
 
 /* Gives up old outcomes, and those that would follow within a second. */
-static void
-give_up_old(FinishSession *session)
+static int
+give_up_old_of(FinishSession *session, dlist_head *items)
 {
 	int64		until = loop_now_us(session->loop) - PATIENCE_US + SECONDS_TO_US(1);
 	int			n = 0;
 	dlist_mutable_iter iter;
 
-	dlist_foreach_modify(iter, &session->waiting)
+	dlist_foreach_modify(iter, items)
 	{
 		FinishItem *item = dlist_container(FinishItem, node, iter.cur);
 
 		if (item->judgement->since_us > until)
 			continue;
 		dlist_delete(&item->node);
-		session->nwaiting--;
 		give_up(session, item);
 		n++;
 	}
+	return n;
+}
+
+static void
+give_up_old(FinishSession *session)
+{
+	int			n = give_up_old_of(session, &session->waiting);
+
+	session->nwaiting -= n;
+	n += give_up_old_of(session, postponed_items(session->postponed));
 	if (n > 0)
 		log_line(TWT_LOG_WARN, "policy",
 				 "functions of policies did not answer in time: their figures decide on %d tasks", n);
@@ -199,15 +211,10 @@ static void
 try_later(FinishSession *session, FinishItem *item)
 {
 	item->token = 0;
-	item->answer = FINISH_REFUSED;
 	if (session->kind == FINISH_ASKING)
 		wait_again(session, item);
 	else
-	{
-		dlist_push_tail(&session->refused, &item->node);
-		if (!loop_timer_active(session->again))
-			loop_timer_start(session->again, AGAIN_US);
-	}
+		postponed_add(session->postponed, item);
 }
 
 static void
@@ -250,41 +257,40 @@ put_back(FinishRequest *request)
 	pfree(request);
 }
 
-/* Puts the items back to be sent one by one. */
+/* Puts the items back to be sent one by one, or postpones a single one. */
 static void
 put_back_singly(FinishRequest *request)
 {
 	FinishSession *session = request->session;
-	bool		was_alone = request->n == 1;
 
 	dlist_delete(&request->node);
 	for (int i = request->n - 1; i >= 0; i--)
 	{
 		request->items[i]->goes_alone = true;
-		dlist_push_tail(was_alone ? &session->refused : &session->waiting,
-						&request->items[i]->node);
+		if (request->n == 1)
+			postponed_add(session->postponed, request->items[i]);
+		else
+			dlist_push_tail(&session->waiting, &request->items[i]->node);
 	}
-	session->nwaiting += was_alone ? 0 : request->n;
+	session->nwaiting += request->n == 1 ? 0 : request->n;
 	pfree(request);
-	if (was_alone && !loop_timer_active(session->again))
-		loop_timer_start(session->again, AGAIN_US);
 }
 
 /*
- * The server refused the statement.  Each item is sent again alone, so that a
- * bad one does not block the others.  Content that cannot be stored is
- * replaced.  After several refusals in a row the items are not at fault, and
- * all wait.
+ * The server refused the statement.  Content that cannot be stored is replaced.
+ * An item that was postponed before tells nothing new of the others.
  */
 static void
 on_failed(FinishRequest *request, PGresult *result)
 {
 	FinishSession *session = request->session;
+	bool		is_known = request->n == 1 && request->items[0]->is_postponed;
 
 	if (request->n == 1)
 		finish_item_replace_bad(request->items[0], pg_sqlstate(result));
 	put_back_singly(request);
-	if (++session->nfailed >= FAILED_IN_A_ROW)
+	if (!is_known && ++session->nfailed >= FAILED_IN_A_ROW &&
+		loop_now_us(session->loop) - session->stored_us >= AGAIN_US)
 		loop_timer_start(session->pause, AGAIN_US);
 }
 
@@ -312,6 +318,7 @@ on_answer(void *arg, PgOutcome outcome, PGresult *result)
 	{
 		case PG_DONE:
 			request->session->nfailed = 0;
+			request->session->stored_us = loop_now_us(request->session->loop);
 			take_answers(request, result);
 			if (PQntuples(result) < request->n && request->state == REQUEST_AGAIN)
 				send_resolve(request);
@@ -347,8 +354,7 @@ send_finish(FinishSession *session)
 	finish_items_add_grabs(request->items, request->n, &params);
 	finish_items_add_retries(request->items, request->n, &params);
 	wire_add_bool(&params, session->kind == FINISH_ASKING);
-	finish_items_add_objects(request->items, request->n, &params);
-	finish_items_add_adds(request->items, request->n, &params);
+	finish_items_add_json(request->items, request->n, &params);
 	pg_send(session->pg, &call_finish, &params, on_answer, request);
 }
 
@@ -390,11 +396,7 @@ on_again(void *arg)
 {
 	FinishSession *session = arg;
 
-	while (!dlist_is_empty(&session->refused))
-	{
-		dlist_push_tail(&session->waiting, dlist_pop_head_node(&session->refused));
-		session->nwaiting++;
-	}
+	session->nwaiting += postponed_take(session->postponed, &session->waiting);
 	finish_session_pump(session);
 }
 
@@ -417,11 +419,11 @@ finish_session_open(Loop *loop, const Config *config, Node *node, FinishKind kin
 	session->node = node;
 	session->kind = kind;
 	dlist_init(&session->waiting);
-	dlist_init(&session->refused);
 	dlist_init(&session->requests);
 	session->patience = loop_timer_new(loop, on_patience_over, session);
 	session->pause = loop_timer_new(loop, on_pause_over, session);
-	session->again = loop_timer_new(loop, on_again, session);
+	session->postponed = postponed_new(loop, on_again, session);
+	session->stored_us = loop_now_us(loop) - AGAIN_US;
 	session->pg = pg_new(loop, config->postgres, kind == FINISH_ASKING ? "policy" : "finish",
 						 on_state, session);
 	pg_rest_after(session->pg, PG_REST_US);
@@ -445,6 +447,12 @@ int
 finish_session_pending(const FinishSession *session)
 {
 	return session->nitems;
+}
+
+int
+finish_session_postponed(const FinishSession *session)
+{
+	return postponed_count(session->postponed);
 }
 
 static void
@@ -476,7 +484,7 @@ finish_session_gone(FinishSession *session)
 	/* this puts sent items back into the list */
 	pg_reset(session->pg, "the incarnation is gone");
 	drop_tokens(&session->waiting);
-	drop_tokens(&session->refused);
+	drop_tokens(postponed_items(session->postponed));
 }
 
 void
@@ -484,9 +492,9 @@ finish_session_free(FinishSession *session)
 {
 	pg_close(session->pg);
 	forget_all(session, &session->waiting);
-	forget_all(session, &session->refused);
+	forget_all(session, postponed_items(session->postponed));
 	loop_timer_free(session->patience);
 	loop_timer_free(session->pause);
-	loop_timer_free(session->again);
+	postponed_free(session->postponed);
 	pfree(session);
 }

@@ -10,6 +10,10 @@
  * tells whether the first statement was executed.  A finish that the database
  * refuses came too late; it is logged and changes nothing.
  *
+ * If the server refuses the statement, each outcome is sent again alone, so that a
+ * bad one does not block the others.  If the server refuses several in a row and
+ * has stored none for a second, no outcome is at fault, and all wait for a second.
+ *
  * An asking session lets the database call policy functions, which may be slow
  * or end the session.  It gives up an outcome after two lost sessions, or
  * after a long wait.
@@ -61,6 +65,9 @@ extern void finish_session_add(FinishSession *session, FinishItem *item);
 extern void finish_session_expect(FinishSession *session);
 extern void finish_session_pump(FinishSession *session);
 extern int	finish_session_pending(const FinishSession *session);
+
+/* How many of the pending outcomes the database would not store so far. */
+extern int	finish_session_postponed(const FinishSession *session);
 extern void finish_session_gone(FinishSession *session);
 
 #endif							/* TWT_FINISH_SESSION_H */

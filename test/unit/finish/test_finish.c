@@ -180,6 +180,111 @@ test_all_wait_when_all_are_refused(void **state)
 	assert_int_equal(finish_pending(finish), 0);
 }
 
+/* The database takes the task 2, and refuses n others. */
+static void
+refuse_beside_others(int n)
+{
+	for (int i = 0; i < n; i++)
+	{
+		add(1);
+		refuse();
+		add(2);
+		judge(plain, 2, "DONE");
+	}
+	assert_int_equal(finish_pending(finish), n);
+}
+
+/* Ends the calls under way, and those that follow at once; returns their number. */
+static int
+end_calls(void (*end_one) (void))
+{
+	int			n = 0;
+
+	for (; tasks_sent() > 0; n++)
+		end_one();
+	return n;
+}
+
+static void
+test_refused_do_not_hold_back_grabs(void **state)
+{
+	refuse_beside_others(3000);
+	assert_false(finish_is_behind(finish));
+	pass_us(SECONDS_TO_US(1));
+	assert_int_equal(tasks_sent(), 1);
+	assert_false(finish_is_behind(finish));
+	for (int i = 0; i < 2999; i++)
+		add(2);
+	assert_false(finish_is_behind(finish));
+	add(2);
+	assert_true(finish_is_behind(finish));
+}
+
+static void
+test_too_many_refused_hold_back_grabs(void **state)
+{
+	refuse_beside_others(29999);
+	assert_false(finish_is_behind(finish));
+	add(1);
+	refuse();
+	assert_true(finish_is_behind(finish));
+	pass_us(SECONDS_TO_US(1));
+	assert_true(finish_is_behind(finish));
+	accept();
+	assert_false(finish_is_behind(finish));
+}
+
+/* A few go again in each second, and the others do not wait for them. */
+static void
+test_few_refused_go_again(void **state)
+{
+	refuse_beside_others(100);
+	for (int i = 0; i < 20; i++)
+	{
+		pass_us(SECONDS_TO_US(1));
+		assert_int_equal(end_calls(refuse), 10);
+		add(2);
+		assert_int_equal(tasks_sent(), 1);
+		judge(plain, 2, "DONE");
+	}
+	pass_us(SECONDS_TO_US(1));
+	assert_int_equal(end_calls(accept), 10);
+	pass_us(SECONDS_TO_US(1));
+	assert_int_equal(tasks_sent(), 1);
+	refuse();
+	assert_int_equal(end_calls(accept), 89);
+	pass_us(SECONDS_TO_US(1));
+	assert_int_equal(end_calls(accept), 1);
+	assert_int_equal(finish_pending(finish), 0);
+}
+
+static void
+test_fewer_go_again_after_a_refusal(void **state)
+{
+	refuse_beside_others(100);
+	pass_us(SECONDS_TO_US(1));
+	for (int i = 0; i < 9; i++)
+		accept();
+	assert_int_equal(end_calls(refuse), 1);
+	pass_us(SECONDS_TO_US(1));
+	assert_int_equal(end_calls(refuse), 10);
+}
+
+static void
+test_no_pause_while_others_are_stored(void **state)
+{
+	add(2);
+	judge(plain, 2, "DONE");
+	for (int i = 0; i < 10; i++)
+	{
+		add(1);
+		refuse();
+	}
+	add(2);
+	assert_int_equal(tasks_sent(), 1);
+	judge(plain, 2, "DONE");
+}
+
 /* The parameters of finish_tasks(), and the bytes of an array of one text. */
 enum
 {
@@ -369,6 +474,33 @@ test_not_asked_after_ten_seconds(void **state)
 	assert_int_equal(finish_pending(finish), 0);
 }
 
+/* Also those that the database refuses. */
+static void
+test_refused_are_not_asked_after_ten_seconds(void **state)
+{
+	for (int i = 0; i < 30; i++)
+		add_failed(1);
+	pass_us(SECONDS_TO_US(1) / 2);
+	for (int i = 0; i < 12; i++)
+	{
+		while (call_over(asking) != NULL)
+		{
+			end_call(call_over(asking), PG_FAILED, NULL);
+			finish_pump(finish);
+		}
+		pass_us(SECONDS_TO_US(1));
+	}
+	finish_pump(finish);
+	assert_null(call_over(asking));
+	assert_non_null(call_over(plain));
+	while (call_over(plain) != NULL)
+	{
+		end_call(call_over(plain), PG_DONE, PQmakeEmptyPGresult(NULL, PGRES_TUPLES_OK));
+		finish_pump(finish);
+	}
+	assert_int_equal(finish_pending(finish), 0);
+}
+
 static void
 test_sent_in_the_name_of_the_next_incarnation(void **state)
 {
@@ -391,6 +523,11 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		UNIT(test_others_go_on),
 		UNIT(test_all_wait_when_all_are_refused),
+		UNIT(test_refused_do_not_hold_back_grabs),
+		UNIT(test_too_many_refused_hold_back_grabs),
+		UNIT(test_few_refused_go_again),
+		UNIT(test_fewer_go_again_after_a_refusal),
+		UNIT(test_no_pause_while_others_are_stored),
 		UNIT(test_bad_content_is_replaced),
 		UNIT(test_content_is_replaced_after_internal_errors),
 		UNIT(test_good_content_is_kept),
@@ -401,6 +538,7 @@ main(void)
 		UNIT(test_accepted_task_stays_processing),
 		UNIT(test_not_asked_after_two_losses),
 		UNIT(test_not_asked_after_ten_seconds),
+		UNIT(test_refused_are_not_asked_after_ten_seconds),
 		UNIT(test_sent_in_the_name_of_the_next_incarnation),
 	};
 
