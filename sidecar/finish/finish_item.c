@@ -11,7 +11,6 @@
 #include "base/policy.h"
 #include "common/trigger.h"
 #include "finish/finish_item.h"
-#include "pg/sqlstate.h"
 #include "slots/slots.h"
 
 /* Tokens of grabs are positive. */
@@ -91,14 +90,14 @@ finish_item_bytes(const FinishItem *item)
 }
 
 /*
- * An internal error may be the server's own and pass.  So it counts only for an
- * item that was refused before.
+ * Beyond class 22, only JSON that is too deep is the content's fault.  A server
+ * that is short of transaction ids refuses all statements with 54000, and one with
+ * a damaged page refuses some with class XX.
  */
 static bool
-is_at_fault(const FinishItem *item, const char *sqlstate)
+is_at_fault(const char *sqlstate)
 {
-	return sqlstate_is_of_content(sqlstate) &&
-		(item->goes_alone || strncmp(sqlstate, "XX", 2) != 0);
+	return strncmp(sqlstate, "22", 2) == 0 || strcmp(sqlstate, "54001") == 0;
 }
 
 void
@@ -107,7 +106,7 @@ finish_item_replace_bad(FinishItem *item, const char *sqlstate)
 	const char *what = item->add != NULL ? "tasks to add" :
 		item->outcome != NULL ? "outcome" : "message";
 
-	if (!is_at_fault(item, sqlstate) ||
+	if (!is_at_fault(sqlstate) ||
 		(item->add == NULL && item->outcome == NULL && item->message == NULL))
 		return;
 	if (item->add != NULL || item->outcome != NULL)

@@ -214,7 +214,10 @@ try_later(FinishSession *session, FinishItem *item)
 	if (session->kind == FINISH_ASKING)
 		wait_again(session, item);
 	else
+	{
+		item->goes_alone = true;
 		postponed_add(session->postponed, item);
+	}
 }
 
 static void

@@ -11,7 +11,6 @@
 #include "grab/grab.h"
 #include "grab/grab_answers.h"
 #include "pg/calls.h"
-#include "pg/sqlstate.h"
 
 /*
  * A batch that is not full gathers more triggers until the last one is
@@ -106,6 +105,15 @@ put_back_gathered(Grab *grab)
 	grab->gathered = NULL;
 }
 
+/* Errors that recur whenever this task is read. */
+static bool
+is_of_content(const char *sqlstate)
+{
+	return strncmp(sqlstate, "22", 2) == 0 ||	/* its encoding, say */
+		strncmp(sqlstate, "54", 2) == 0 ||	/* too long as text */
+		strncmp(sqlstate, "XX", 2) == 0;	/* damaged */
+}
+
 static char *
 describe_failure(const PGresult *result)
 {
@@ -133,7 +141,7 @@ on_failed(GrabRequest *request, const PGresult *result)
 		batch_split(request->question.batch, add_single, grab);
 		return;
 	}
-	if (request->question.unreadable == NULL && sqlstate_is_of_content(pg_sqlstate(result)))
+	if (request->question.unreadable == NULL && is_of_content(pg_sqlstate(result)))
 	{
 		set_state(request, REQUEST_READY);
 		request->question.unreadable = describe_failure(result);

@@ -51,9 +51,9 @@
  *		id, version, status of the tasks whose finish was accepted.  A missing task
  *		was taken over, finished or changed by another: the result came too late
  *		and changed nothing.  Functions of other extensions hear of that.  A task
- *		that is PROCESSING, and not accepted, is unchanged, because functions took
+ *		that is PROCESSING, and not accepted, is left, because functions took
  *		too long before it, or because another transaction claims the key of a
- *		task to add: finish it again
+ *		task to add: finish it again within a minute, for which its deadline moves
  *		delay_ms		of a WAITING task
  *
  * Errors
@@ -103,7 +103,9 @@ AS 'MODULE_PATHNAME', 'twt_finish_tasks';
  *		Does the part of finish_tasks() for all results but 'done' and 'delete'.
  *
  * Parameters
- *		results			also 'later', which changes nothing, and 'fault', an error that
+ *		results			also 'later', which leaves the task as it is but for its deadline:
+ *						that moves to a minute from now, if it was earlier, since the
+ *						handler has ended; and 'fault', an error that
  *						no request to cancel stops
  *		others			as in finish_tasks()
  *
@@ -178,9 +180,10 @@ BEGIN
 	END IF;
 
 	RETURN QUERY
-	SELECT u.id, u.version, 'PROCESSING'::twtasks.task_status, NULL::bigint, NULL::twtasks.ended_task
-	FROM unnest(ids, versions, places, results) u(id, version, place, result)
-	WHERE u.result = 'later' AND u.place IS NOT NULL;
+	UPDATE twtasks.task t SET deadline = greatest(t.deadline, started + interval '1 minute')
+	FROM unnest(places, results) u(place, result)
+	WHERE t.ctid = u.place AND u.result = 'later'
+	RETURNING t.id, t.version, 'PROCESSING'::twtasks.task_status, NULL::bigint, NULL::twtasks.ended_task;
 
 	RETURN QUERY
 	WITH changed AS (

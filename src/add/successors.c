@@ -49,28 +49,41 @@ check_part(const Successors *successors, Batch *part, const char *role)
 	AtEOXact_GUC(true, level);
 }
 
-void
-successors_add(const Successors *all, int n, int patience_ms)
+static const char *
+adding_role(void)
 {
-	const char *role = GetUserNameFromId(caller_role(), false);
-	Batch		batch = {.call = "\"add\"", .patience_ms = patience_ms};
+	return GetUserNameFromId(caller_role(), false);
+}
+
+Batch *
+successors_check(const Successors *all, int n, int patience_ms)
+{
+	Batch	   *batch = palloc0(sizeof(Batch));
 	int			count = 0;
 
 	check_role(caller_role());
 	for (int i = 0; i < n; i++)
 		count += json_count(all[i].tasks);
-	batch_make(&batch, count);
+	batch_make(batch, count);
+	batch->call = "\"add\"";
+	batch->patience_ms = patience_ms;
 	count = 0;
 	for (int i = 0; i < n; i++)
 	{
-		Batch		part = batch;
+		Batch		part = *batch;
 
 		part.tasks += count;
 		part.n = json_count(all[i].tasks);
-		check_part(&all[i], &part, role);
+		check_part(&all[i], &part, adding_role());
 		count += part.n;
 	}
-	batch_enter(&batch);
-	batch_store(&batch, role);
-	batch_leave(&batch);
+	return batch;
+}
+
+void
+successors_store(Batch *batch)
+{
+	batch_enter(batch);
+	batch_store(batch, adding_role());
+	batch_leave(batch);
 }

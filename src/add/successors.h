@@ -12,6 +12,8 @@
 
 #include "utils/jsonb.h"
 
+#include "add/batch.h"
+
 typedef struct Successors
 {
 	Jsonb	   *tasks;			/* as in add_tasks(jsonb) */
@@ -20,12 +22,19 @@ typedef struct Successors
 } Successors;
 
 /*
- * Adds them, in the name of the role that caller.h has noted.
+ * Checks them, in the name of the role that caller.h has noted.  With a patience
+ * the functions of policies have a time limit.
  *
- * Errors: those of add_tasks(jsonb), 42501 if that role may not call it, and
- * 55P03 if an open transaction claims a key for longer than patience_ms (0: no
- * limit).  With a patience, the functions of policies have a time limit.
+ * Errors: those of add_tasks(jsonb), and 42501 if that role may not call it
  */
-extern void successors_add(const Successors *all, int n, int patience_ms);
+extern Batch *successors_check(const Successors *all, int n, int patience_ms);
+
+/*
+ * Stores what was checked.
+ *
+ * Errors: 55P03 if an open transaction claims a key for longer than patience_ms
+ * (0: no limit)
+ */
+extern void successors_store(Batch *batch);
 
 #endif							/* TWT_SUCCESSORS_H */

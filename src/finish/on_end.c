@@ -28,10 +28,12 @@
 #include "policy/policy_call.h"
 
 /*
- * How long the tasks of replies wait for a key that an open transaction claims.
- * All outcomes of the statement wait with them.
+ * How long the tasks of replies wait for a key that an open transaction claims:
+ * those of the whole statement, and those of each task that ends alone, since
+ * there may be hundreds.  All outcomes of the statement wait with them.
  */
 #define KEY_PATIENCE_MS 5
+#define LONE_PATIENCE_MS 1
 
 /* The tasks of one function. */
 typedef struct Called
@@ -51,7 +53,7 @@ struct Ends
 	Successors *successors;
 	int			nsuccessors;
 	int			patience_ms;	/* for keys; 0: no limit */
-	bool		is_adding;		/* the tasks of replies */
+	bool		is_storing;		/* the tasks of replies */
 	char	   *doing;			/* work of users that may fail; NULL: none */
 	char	   *status;			/* the last task for a function became so */
 };
@@ -191,10 +193,13 @@ end_and_call(const EndJob *job, int which, Ends *ends)
 	job->end(job->arg, which, NULL, ends);
 	if (ends->nsuccessors > 0)
 	{
+		Batch	   *batch;
+
 		ends->doing = pstrdup("adding the tasks of its reply");
-		ends->is_adding = true;
-		successors_add(ends->successors, ends->nsuccessors, ends->patience_ms);
-		ends->is_adding = false;
+		batch = successors_check(ends->successors, ends->nsuccessors, ends->patience_ms);
+		ends->is_storing = true;
+		successors_store(batch);
+		ends->is_storing = false;
 		ends->doing = NULL;
 	}
 	foreach(lc, ends->calls)
@@ -228,7 +233,7 @@ put_rows(Ends *ends)
 static bool
 waits_for_key(const Ends *ends, const ErrorData *error)
 {
-	return ends->is_adding && error->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE;
+	return ends->is_storing && error->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE;
 }
 
 static bool
@@ -310,8 +315,10 @@ static void
 end_alone(const EndJob *job, int which, ReturnSetInfo *results)
 {
 	Ends	   *ends = new_ends(results, policy_any_on_end(), true);
-	ErrorData  *error = try_ends(job, which, ends);
+	ErrorData  *error;
 
+	ends->patience_ms = LONE_PATIENCE_MS;
+	error = try_ends(job, which, ends);
 	if (error == NULL)
 		return;
 	if (is_nobodys_fault(ends, error))
