@@ -5,6 +5,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
+SET LOCAL client_min_messages = error;
 SELECT plan(27);
 
 CREATE ROLE regress_app;
