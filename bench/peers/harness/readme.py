@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from . import plots
-from .stats import Key, language, summarize
+from .stats import Key, language, rounds, summarize
 from .svg import short
 
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
@@ -104,7 +104,7 @@ def block(results: dict[str, Any]) -> list[str]:
     return [
         BEGIN, "",
         f"Each system in its own recommended fast settings, in turn, median (least .. most) of "
-        f"{results['sizes']['rounds']} rounds; PostgreSQL {server['server_version'].split()[0]}, "
+        f"{rounds(results['records'])}; PostgreSQL {server['server_version'].split()[0]}, "
         f"default durability, {machine['processors']} processors, a disk that syncs in "
         f"{machine['sync_ms']:.2f} ms, load when it began: {machine['load']:.1f}; "
         f"{results['date']}:", "",
@@ -120,8 +120,9 @@ def publish(directory: Path, root: Path) -> None:
     """Copies what a run has written, and writes the part of docs/benchmarks.md anew."""
     results = json.loads((directory / "results.json").read_text(encoding="utf-8"))
     public = root / "bench" / "results"
-    shutil.rmtree(public, ignore_errors=True)
-    public.mkdir()
+    public.mkdir(exist_ok=True)
+    for old in public.glob("*.svg"):
+        old.unlink()
     for path in [directory / "results.md", directory / "results.json", *directory.glob("*.svg")]:
         shutil.copy(path, public)
     plots.fastest(public, results)

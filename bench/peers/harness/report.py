@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from . import plots, targets
-from .stats import Key, key, language, rank, ratios, summarize
+from .stats import Key, key, language, rank, ratios, rounds, summarize
 from .svg import short
 from .targets import percent
 
@@ -208,7 +208,7 @@ def head(results: dict[str, Any]) -> list[str]:
     machine, server, sizes = results["machine"], results["server"], results["sizes"]
     return [
         "# twtasks beside its peers", "",
-        f"Median (least .. most) of {sizes['rounds']} rounds, the systems in turn in each; "
+        f"Median (least .. most) of {rounds(results['records'])}, the systems in turn in each; "
         "\"ours / theirs\" is twtasks in its best setting by the system in that row, round by "
         "round. Repeat it with `make bench-peers`.", "",
         f"* {results['date']}; machine: {machine['processors']} processors, "
@@ -217,7 +217,8 @@ def head(results: dict[str, Any]) -> list[str]:
         f"* PostgreSQL {server['server_version']}: " + ", ".join(
             f"{name} {value}" for name, value in server.items() if name != "server_version"),
         f"* twtasks at {results['commit']}",
-        "* sizes: " + ", ".join(f"{name} {value:g}" for name, value in sizes.items()), ""]
+        "* sizes: " + ", ".join(f"{name} {value:g}" for name, value in sizes.items()
+                                if name != "rounds"), ""]
 
 
 def save(directory: Path, results: dict[str, Any]) -> None:

@@ -30,6 +30,21 @@ def key(record: dict[str, Any]) -> Key:
     return record["workload"], parameters, record["peer"], record["setting"]
 
 
+def rounds(records: Sequence[dict[str, Any]]) -> str:
+    """How many rounds the workloads had, the most first."""
+    most: dict[str, int] = {}
+    for record in records:
+        name = record["workload"]
+        most[name] = max(most.get(name, 0), record["round"])
+    counts = sorted(set(most.values()), reverse=True)
+    words = []
+    for count in counts:
+        names = ", ".join(name for name, number in most.items() if number == count)
+        what = "the rest" if len(counts) > 1 and count == counts[-1] else names
+        words.append(f"{count} round{'s' if count > 1 else ''} of {what}")
+    return " and ".join(words)
+
+
 def language(results: dict[str, Any], k: Key) -> str:
     """The language of the handler and of the client in that row."""
     about = next(peer for peer in results["peers"] if peer["name"] == k[2])
