@@ -203,21 +203,16 @@ give_up_old(FinishSession *session)
 				 "functions of policies did not answer in time: their figures decide on %d tasks", n);
 }
 
-/*
- * The database left the task as it is.  Functions of policies had no time, or
- * another transaction claims the key of a task to add, which takes a while.
- */
+/* Functions of policies had no time, or a transaction claims the key of a task to add. */
 static void
 try_later(FinishSession *session, FinishItem *item)
 {
 	item->token = 0;
-	if (session->kind == FINISH_ASKING)
-		wait_again(session, item);
-	else
-	{
-		item->goes_alone = true;
+	item->goes_alone |= session->kind == FINISH_PLAIN;
+	if (session->kind == FINISH_PLAIN)
 		postponed_add(session->postponed, item);
-	}
+	else
+		wait_again(session, item);
 }
 
 static void
