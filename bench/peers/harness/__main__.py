@@ -88,6 +88,7 @@ def compare(run: Run, directory: Path) -> None:
     measure(run, wanted, directory)
     results = machine.describe(run)
     say_what_is_added(results, earlier, wanted)
+    report.save(directory, results)
     report.write(directory, results)
     print("\n".join(targets.plain(results)))
     for entry in run.failures:
