@@ -53,7 +53,7 @@
  *		and changed nothing.  Functions of other extensions hear of that.  A task
  *		that is PROCESSING, and not accepted, is left, because functions took
  *		too long before it, or because another transaction claims the key of a
- *		task to add: finish it again within a minute, for which its deadline moves
+ *		task to add: finish it again within an hour, for which its deadline moves
  *		delay_ms		of a WAITING task
  *
  * Errors
@@ -104,7 +104,7 @@ AS 'MODULE_PATHNAME', 'twt_finish_tasks';
  *
  * Parameters
  *		results			also 'later', which leaves the task as it is but for its deadline:
- *						that moves to a minute from now, if it was earlier, since the
+ *						that moves to an hour from now, if it was earlier, since the
  *						handler has ended; and 'fault', an error that
  *						no request to cancel stops
  *		others			as in finish_tasks()
@@ -180,7 +180,7 @@ BEGIN
 	END IF;
 
 	RETURN QUERY
-	UPDATE twtasks.task t SET deadline = greatest(t.deadline, started + interval '1 minute')
+	UPDATE twtasks.task t SET deadline = greatest(t.deadline, started + interval '1 hour')
 	FROM unnest(places, results) u(place, result)
 	WHERE t.ctid = u.place AND u.result = 'later'
 	RETURNING t.id, t.version, 'PROCESSING'::twtasks.task_status, NULL::bigint, NULL::twtasks.ended_task;
