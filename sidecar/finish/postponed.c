@@ -35,7 +35,7 @@ postponed_free(Postponed *postponed)
 void
 postponed_add(Postponed *postponed, FinishItem *item)
 {
-	if (item->is_postponed && item->goes_alone)
+	if (item->is_postponed)
 		postponed->most_alone = ALONE_MIN;
 	postponed->n += !item->is_postponed;
 	item->is_postponed = true;
@@ -48,7 +48,6 @@ postponed_add(Postponed *postponed, FinishItem *item)
 int
 postponed_take(Postponed *postponed, dlist_head *list)
 {
-	int			nalone = 0;
 	int			n = 0;
 	dlist_mutable_iter iter;
 
@@ -56,8 +55,8 @@ postponed_take(Postponed *postponed, dlist_head *list)
 	{
 		FinishItem *item = dlist_container(FinishItem, node, iter.cur);
 
-		if (item->goes_alone && nalone++ >= postponed->most_alone)
-			continue;
+		if (n == postponed->most_alone)
+			break;
 		dlist_delete(&item->node);
 		dlist_push_tail(list, &item->node);
 		n++;
@@ -75,7 +74,7 @@ postponed_forget(Postponed *postponed, FinishItem *item, bool is_stored)
 	item->is_postponed = false;
 	if (--postponed->n == 0)
 		postponed->most_alone = ALONE_MIN;
-	else if (is_stored && item->goes_alone)
+	else if (is_stored)
 		postponed->most_alone += ALONE_MIN;
 }
 

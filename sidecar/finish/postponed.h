@@ -10,9 +10,9 @@
  * hours and concern thousands of tasks of one type.  Outcomes of other types must
  * not wait meanwhile.
  *
- * A postponed outcome goes again after a second.  An outcome that goes alone takes
- * a statement of its own, so ten of them go in each second.  Each one that the
- * database takes lets ten more go, until it refuses one.  An outcome that is sent
+ * A postponed outcome goes again after a second, in a statement of its own.  So ten
+ * of them go in each second.  Each one that the database takes lets ten more go,
+ * until it refuses one.  An outcome that is sent
  * again still counts as postponed.
  *
  *-------------------------------------------------------------------------
