@@ -4,6 +4,7 @@
 
 #define AGAIN_US SECONDS_TO_US(1)
 
+/* How many go in a second, before the database takes one. */
 #define ALONE_MIN 10
 
 struct Postponed

@@ -10,10 +10,9 @@
  * hours and concern thousands of tasks of one type.  Outcomes of other types must
  * not wait meanwhile.
  *
- * A postponed outcome goes again after a second, in a statement of its own.  So ten
+ * A postponed outcome goes again after a second, in a statement of its own.  Ten
  * of them go in each second.  Each one that the database takes lets ten more go,
- * until it refuses one.  An outcome that is sent
- * again still counts as postponed.
+ * until it refuses one.  An outcome that is sent again still counts as postponed.
  *
  *-------------------------------------------------------------------------
  */
