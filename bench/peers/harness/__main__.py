@@ -75,8 +75,9 @@ def say_what_is_added(results: dict[str, Any], earlier: dict[str, Any], wanted: 
     if not earlier:
         return
     rounds = results["sizes"]["rounds"]
-    results["commit"] = (f"{earlier['commit']}; {', '.join(wanted)} at {results['commit']}, "
-                         f"in {rounds} round{'s' if rounds > 1 else ''}")
+    if results["commit"] != earlier["commit"]:
+        results["commit"] = (f"{earlier['commit']}; {', '.join(wanted)} at {results['commit']}, "
+                             f"in {rounds} round{'s' if rounds > 1 else ''}")
     results["sizes"] = earlier["sizes"]
 
 
