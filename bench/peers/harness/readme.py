@@ -1,7 +1,8 @@
-"""Puts the results where people look: into bench/results and docs/benchmarks.md."""
+"""Puts the results where people look: into bench/results, docs/benchmarks.md and README.md."""
 
 import json
 import shutil
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,14 @@ COLUMNS: Columns = [
     ("chained tasks/s, the next added by the worker", ("chain", "handler worker", ["rate"])),
     ("or with its reply", ("chain", "handler reply", ["rate"])),
     ("ten fast behind 10,000 slow, ms", ("slow", "", ["ms"])),
+]
+# Systems that most readers compare, with a setting, and their main figures: for the README.
+BRIEF = [("twtasks", "best"), ("twtasks", "node"), ("graphile-worker-rust", "best"),
+         ("graphile-worker", "best"), ("pg-boss", "best"), ("river", "best")]
+BRIEF_COLUMNS: Columns = [
+    ("no-op tasks/s", ("burn", "", ["rate"])),
+    ("CPU µs/task", ("burn", "", ["cpu_us"])),
+    ("start after commit, p50 ms", ("latency", "", ["p50"])),
 ]
 IN_SQL: Columns = [("one-row updates as tasks/s", ("sql", "", ["rate"]))]
 # Settings that have a row, and the label of that row.
@@ -116,8 +125,39 @@ def block(results: dict[str, Any]) -> list[str]:
         "with `make bench-peers`.", "", END]
 
 
+def brief(results: dict[str, Any]) -> list[str]:
+    """A row for each system of BRIEF, medians only."""
+    summary = summarize(results["records"])
+
+    def middle(name: str, setting: str, workload: str, parameters: str, metric: str) -> str:
+        found = figures(summary, name, setting, workload, parameters)
+        return short(found[metric]["median"]) if metric in found else NOTHING
+
+    lines = ["| | handler in | history | " + " | ".join(head for head, _ in BRIEF_COLUMNS) + " |",
+             "|---|---|---|" + "---|" * len(BRIEF_COLUMNS)]
+    for name, setting in BRIEF:
+        about = next(peer for peer in results["peers"] if peer["name"] == name)
+        made = [middle(name, setting, workload, parameters, metric)
+                for _, (workload, parameters, [metric]) in BRIEF_COLUMNS]
+        lines.append(f"| {name} | {language(results, ('burn', '', name, setting))} "
+                     f"| {history(about, setting)} | " + " | ".join(made) + " |")
+    machine, server = results["machine"], results["server"]
+    said = (f"Each system in its own fast settings, with default durability, PostgreSQL "
+            f"{server['server_version'].split()[0]}, {machine['processors']} processors, {results['date']}:")
+    return [BEGIN, "", *textwrap.wrap(said, 110), "", *lines, "", END]
+
+
+def replace(path: Path, lines: list[str]) -> None:
+    """Writes the results in the page anew, between its marks."""
+    before, _, rest = path.read_text(encoding="utf-8").partition(BEGIN)
+    _, _, after = rest.partition(END)
+    if not after:
+        raise SystemExit(f"{path} has no place for the results: {BEGIN} ... {END}")
+    path.write_text(before + "\n".join(lines) + after, encoding="utf-8")
+
+
 def publish(directory: Path, root: Path) -> None:
-    """Copies what a run has written, and writes the part of docs/benchmarks.md anew."""
+    """Copies what a run has written, and writes its parts of the pages anew."""
     results = json.loads((directory / "results.json").read_text(encoding="utf-8"))
     public = root / "bench" / "results"
     public.mkdir(exist_ok=True)
@@ -126,9 +166,5 @@ def publish(directory: Path, root: Path) -> None:
     for path in [directory / "results.md", directory / "results.json", *directory.glob("*.svg")]:
         shutil.copy(path, public)
     plots.fastest(public, results)
-    readme = root / "docs" / "benchmarks.md"
-    before, _, rest = readme.read_text(encoding="utf-8").partition(BEGIN)
-    _, _, after = rest.partition(END)
-    if not after:
-        raise SystemExit(f"{readme} has no place for the results: {BEGIN} ... {END}")
-    readme.write_text(before + "\n".join(block(results)) + after, encoding="utf-8")
+    replace(root / "docs" / "benchmarks.md", block(results))
+    replace(root / "README.md", brief(results))
