@@ -208,7 +208,6 @@ static void
 try_later(FinishSession *session, FinishItem *item)
 {
 	item->token = 0;
-	item->goes_alone |= session->kind == FINISH_PLAIN;
 	if (session->kind == FINISH_PLAIN)
 		postponed_add(session->postponed, item);
 	else

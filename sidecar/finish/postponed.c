@@ -39,7 +39,7 @@ postponed_add(Postponed *postponed, FinishItem *item)
 	if (item->is_postponed)
 		postponed->most_alone = ALONE_MIN;
 	postponed->n += !item->is_postponed;
-	item->is_postponed = true;
+	item->is_postponed = item->goes_alone = true;
 	item->answer = FINISH_REFUSED;
 	dlist_push_tail(&postponed->items, &item->node);
 	if (!loop_timer_active(postponed->timer))
