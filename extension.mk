@@ -87,17 +87,22 @@ EXTVERSION := $(shell sed -n "s/^default_version *= *'\([^']*\)'.*/\1/p" $(EXTEN
 INSTALL_SQL = sql/$(EXTENSION)--$(EXTVERSION).sql
 VERSION_H = src/common/version.h
 
-# The install script is built of the files that order.txt names; upgrades are
-# written by hand and stay as they were released.
+# The install script is built of the files that order.txt names.  The upgrade
+# from the version before is built of the same files, after the part in upgrade/
+# that is written by hand.  Scripts of older versions lie in released/.
 SQL_PARTS := $(addprefix sql/,$(shell sed 's/\#.*//' sql/order.txt))
+BEFORE := $(patsubst sql/upgrade/%--$(EXTVERSION).sql,%,$(wildcard sql/upgrade/*--$(EXTVERSION).sql))
+UPGRADE = $(BEFORE)--$(EXTVERSION)
+UPGRADE_SQL = sql/$(EXTENSION)--$(UPGRADE).sql
 
 # Extensions on top of it, in plain SQL: extensions/NAME is twtasks_NAME.
 TOPPINGS = $(patsubst extensions/%/order.txt,%,$(wildcard extensions/*/order.txt))
 TOPPINGS_SQL = $(foreach name,$(TOPPINGS),extensions/$(name)/$(EXTENSION)_$(name)--$(EXTVERSION).sql)
+TOPPINGS_UPGRADE_SQL = $(foreach name,$(TOPPINGS),$(if $(wildcard extensions/$(name)/upgrade/$(UPGRADE).sql),extensions/$(name)/$(EXTENSION)_$(name)--$(UPGRADE).sql))
 TOPPINGS_CONTROL = $(foreach name,$(TOPPINGS),extensions/$(name)/$(EXTENSION)_$(name).control)
 
-DATA_built = $(INSTALL_SQL) $(TOPPINGS_SQL) $(TOPPINGS_CONTROL)
-DATA = $(sort $(wildcard sql/$(EXTENSION)--*--*.sql extensions/*/$(EXTENSION)_*--*--*.sql))
+DATA_built = $(INSTALL_SQL) $(UPGRADE_SQL) $(TOPPINGS_SQL) $(TOPPINGS_UPGRADE_SQL) $(TOPPINGS_CONTROL)
+DATA = $(sort $(wildcard sql/released/*.sql extensions/*/released/*.sql))
 
 # Inputs lie in test/, expectations in the top-level expected/.  Without
 # --outputdir PGXS would look for the isolation tests' in output_iso/.
@@ -144,8 +149,17 @@ joined = printf '%s\n' '\echo Use "CREATE EXTENSION $1" to load this file. \quit
 		printf '\n-- %s\n' "$$part" && cat "$$part" && awk -f scripts/comments.awk "$$part" || exit 1; \
 	done >>$@.tmp && mv $@.tmp $@
 
+# $(call upgraded,EXTENSION,FOLDER,FILES) -- makes the upgrade script of the files
+upgraded = { printf '%s\n\n' '\echo Use "ALTER EXTENSION $1 UPDATE" to load this file. \quit' && \
+	cat $2/upgrade/$(UPGRADE).sql && printf '\n' && \
+	awk -v extension=$1 -f scripts/upgrade.awk $2/released/$1--$(BEFORE).sql $3 && \
+	for part in $3; do awk -f scripts/comments.awk "$$part" || exit 1; done; } >$@.tmp && mv $@.tmp $@
+
 $(INSTALL_SQL): $(EXTENSION).control sql/order.txt scripts/comments.awk $(SQL_PARTS) | checkver
 	@$(call joined,$(EXTENSION),$(SQL_PARTS))
+
+$(UPGRADE_SQL): $(INSTALL_SQL) scripts/upgrade.awk sql/upgrade/$(UPGRADE).sql sql/released/$(EXTENSION)--$(BEFORE).sql
+	@$(call upgraded,$(EXTENSION),sql,$(SQL_PARTS))
 
 # parts NAME -- the files of extensions/NAME, in order
 parts = $(addprefix extensions/$1/,$(shell sed 's/\#.*//' extensions/$1/order.txt))
@@ -153,6 +167,10 @@ parts = $(addprefix extensions/$1/,$(shell sed 's/\#.*//' extensions/$1/order.tx
 define topping
 extensions/$1/$(EXTENSION)_$1--$(EXTVERSION).sql: extensions/$1/order.txt scripts/comments.awk $(call parts,$1)
 	@$$(call joined,$(EXTENSION)_$1,$(call parts,$1))
+
+extensions/$1/$(EXTENSION)_$1--$(UPGRADE).sql: extensions/$1/$(EXTENSION)_$1--$(EXTVERSION).sql scripts/upgrade.awk \
+		extensions/$1/upgrade/$(UPGRADE).sql extensions/$1/released/$(EXTENSION)_$1--$(BEFORE).sql
+	@$$(call upgraded,$(EXTENSION)_$1,extensions/$1,$(call parts,$1))
 
 extensions/$1/$(EXTENSION)_$1.control: extensions/$1/$1.control $(EXTENSION).control
 	@{ grep -v '^\#' $$<; echo "default_version = '$(EXTVERSION)'"; } >$$@.tmp && mv $$@.tmp $$@

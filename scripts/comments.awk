@@ -17,7 +17,7 @@ table != "" && / ?-- / {
 
 /^ \* twtasks(_internal)?\.[a-z_]+\(/ { heading = substr($0, 4); text = ""; state = 1; next }
 state == 1 && /^ \*\t\t/ { state = 2 }
-state == 2 && /^ \*$/ { state = 3 }
+state == 2 && /^ \*\/?$/ { state = 3 }
 state == 2 { sub(/^ \*[\t ]*/, ""); text = text (text == "" ? "" : " ") $0 }
 
 /^CREATE (FUNCTION|PROCEDURE) twtasks(_internal)?\./ && text != "" {

@@ -12,6 +12,15 @@ BEGIN
 		  AND e.extname OPERATOR(pg_catalog.=) 'twtasks_events'
 		  AND d.deptype OPERATOR(pg_catalog.=) 'e'
 		  AND i.type OPERATOR(pg_catalog.=) ANY (ARRAY['table', 'view', 'function'])
+		  -- an upgrade changes nothing of what is here already
+		  AND NOT EXISTS (SELECT FROM pg_catalog.pg_shdepend s
+						  WHERE s.dbid OPERATOR(pg_catalog.=) (
+								SELECT b.oid FROM pg_catalog.pg_database b
+								WHERE b.datname OPERATOR(pg_catalog.=) pg_catalog.current_database())
+							AND s.classid OPERATOR(pg_catalog.=) d.classid
+							AND s.objid OPERATOR(pg_catalog.=) d.objid
+							AND s.deptype OPERATOR(pg_catalog.=) 'o'
+							AND s.refobjid OPERATOR(pg_catalog.=) 'twtasks_owner'::pg_catalog.regrole)
 	LOOP
 		EXECUTE pg_catalog.format('ALTER %s %s OWNER TO twtasks_owner', member.kind, member.identity);
 		IF member.kind OPERATOR(pg_catalog.=) 'function' THEN

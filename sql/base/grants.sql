@@ -29,6 +29,15 @@ BEGIN
 							AND d.classid OPERATOR(pg_catalog.=) part.classid
 							AND part.objid OPERATOR(pg_catalog.=) d.objid
 							AND part.deptype OPERATOR(pg_catalog.=) 'i')
+		  -- an upgrade changes nothing of what is here already
+		  AND NOT EXISTS (SELECT FROM pg_catalog.pg_shdepend s
+						  WHERE s.dbid OPERATOR(pg_catalog.=) (
+								SELECT b.oid FROM pg_catalog.pg_database b
+								WHERE b.datname OPERATOR(pg_catalog.=) pg_catalog.current_database())
+							AND s.classid OPERATOR(pg_catalog.=) d.classid
+							AND s.objid OPERATOR(pg_catalog.=) d.objid
+							AND s.deptype OPERATOR(pg_catalog.=) 'o'
+							AND s.refobjid OPERATOR(pg_catalog.=) 'twtasks_owner'::pg_catalog.regrole)
 	LOOP
 		EXECUTE pg_catalog.format('ALTER %s %s OWNER TO twtasks_owner',
 								  member.kind, member.identity);

@@ -2,7 +2,8 @@
 #
 # The install script can be trusted where others may have made objects before:
 # it replaces nothing and skips nothing that exists, and a function that runs
-# with its owner's rights fixes its search_path.  order.txt names every file.
+# with its owner's rights fixes its search_path.  order.txt names every file, but
+# those in upgrade/.
 
 . "$(dirname "$0")/lib.bash"
 
@@ -28,7 +29,7 @@ statements()
 # unlisted DIRECTORY
 unlisted()
 {
-	comm -3 <(files "$1" -- '*.sql' | sed "s,^$1/,," | sort) \
+	comm -3 <(files "$1" -- '*.sql' | grep -v '/upgrade/' | sed "s,^$1/,," | sort) \
 		<(sed 's/#.*//; s/ *$//; /^$/d' "$1/order.txt" | sort) |
 		tr -d '\t' | sed "s,.*,$1/order.txt:1: & is not both there and in $1/,"
 }

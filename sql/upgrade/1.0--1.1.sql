@@ -1,0 +1,1 @@
+/* Changes of tables, types and signatures since 1.0: see CONTRIBUTING.md. */

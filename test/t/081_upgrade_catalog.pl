@@ -1,0 +1,94 @@
+# 081_upgrade_catalog.pl -- an update from a released version leaves in the
+# database what a fresh installation does, and what an administrator has set.
+
+use strict;
+use warnings FATAL => 'all';
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use TwTasks::Catalog;
+use TwTasks::Session;
+
+my @extensions = qw(twtasks twtasks_events twtasks_kinds);
+my $node = PostgreSQL::Test::Cluster->new('main');
+
+$node->init(extra => ['--no-sync']);
+$node->start;
+
+sub in_database
+{
+	my ($name, @statements) = @_;
+
+	$node->safe_psql('postgres', "CREATE DATABASE $name");
+	my $session = TwTasks::Session->new($node->connstr($name));
+	$session->query($_) foreach @statements;
+	return $session;
+}
+
+my $current = $node->safe_psql('postgres',
+	"SELECT default_version FROM pg_available_extensions WHERE name = 'twtasks'");
+my @older = split /\n/, $node->safe_psql('postgres',
+	"SELECT source FROM pg_extension_update_paths('twtasks')
+	WHERE target = '$current' AND path IS NOT NULL AND source ~ '^[0-9.]+\$'");
+my %updated;
+
+ok(@older > 0, "versions lead to $current: @older");
+
+# Roles belong to the cluster: no fresh installation may have made them.
+foreach my $old (@older)
+{
+	$updated{$old} = catalog_of(in_database(
+		'from_' . $old =~ tr/./_/r,
+		map({ "CREATE EXTENSION $_ VERSION '$old'" } @extensions),
+		map({ "ALTER EXTENSION $_ UPDATE" } @extensions)));
+}
+my $fresh = in_database('fresh', map { "CREATE EXTENSION $_" } @extensions);
+my $expected = catalog_of($fresh);
+
+cmp_ok(scalar @{ $expected->{function} }, '>', 250, 'the catalog has the functions');
+same_catalog($updated{$_}, $expected, "an update from $_ leads to a fresh installation's catalog")
+  foreach @older;
+
+like(
+	$fresh->try('ALTER EXTENSION twtasks UPDATE'),
+	qr/version "\Q$current\E" of extension "twtasks" is already installed/,
+	'an update to the current version changes nothing');
+
+# ---- what an administrator has set ----
+
+my $kept = in_database('kept',
+	map({ "CREATE EXTENSION $_ VERSION '$older[0]'" } @extensions),
+	'CREATE ROLE app',
+	'GRANT EXECUTE ON FUNCTION twtasks.add_task TO app',
+	'REVOKE EXECUTE ON FUNCTION twtasks.fail_task FROM twtasks_operator',
+	'REVOKE EXECUTE ON FUNCTION twtasks.read_to_do FROM PUBLIC',
+	'REVOKE SELECT ON twtasks.audit FROM twtasks_viewer',
+	'ALTER TABLE twtasks.task SET (autovacuum_vacuum_threshold = 77)',
+	map({ "ALTER EXTENSION $_ UPDATE" } @extensions));
+
+is( $kept->query(q{SELECT has_function_privilege('app', 'twtasks.add_task'::regproc, 'EXECUTE'),
+		has_function_privilege('twtasks_operator', 'twtasks.fail_task'::regproc, 'EXECUTE'),
+		has_function_privilege('app', 'twtasks.read_to_do'::regproc, 'EXECUTE'),
+		has_table_privilege('twtasks_viewer', 'twtasks.audit', 'SELECT'),
+		reloptions @> '{autovacuum_vacuum_threshold=77}'
+		FROM pg_class WHERE oid = 'twtasks.task'::regclass}),
+	't|f|f|f|t',
+	'an update keeps the rights and the options that were set');
+
+my ($dump, $errors) = run_command([ 'pg_dump', '-s', '-d', $node->connstr('kept') ]);
+my @rights = sort grep { /^(GRANT|REVOKE) .*(?:_task\(|read_to_do|audit)/ } split /\n/, $dump;
+
+is($errors, '', 'a dump is made');
+is_deeply(
+	[ map { s/\(.*\) (TO|FROM)/ $1/r } @rights ],
+	[
+		'GRANT ALL ON FUNCTION twtasks.add_task TO app;',
+		'REVOKE ALL ON FUNCTION twtasks.fail_task FROM twtasks_operator;',
+		'REVOKE ALL ON FUNCTION twtasks.read_to_do FROM PUBLIC;',
+		'REVOKE SELECT ON TABLE twtasks.audit FROM twtasks_viewer;'
+	],
+	'a dump has these rights, too');
+
+$_->close foreach $kept, $fresh;
+done_testing();
