@@ -38,7 +38,7 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
 	name text;
-	wanted bigint;
+	called record;
 BEGIN
 	IF NOT twtasks.is_adopted() THEN
 		RETURN;
@@ -48,13 +48,13 @@ BEGIN
 		WHERE p.proname >= 'duty_' AND p.proname < 'duty`' AND p.pronamespace = 'twtasks_internal'::regnamespace
 		ORDER BY p.proname
 	LOOP
-		BEGIN
-			wanted := twtasks_internal.call_duty(name);
-			next_ms := least(next_ms, CASE WHEN wanted < 0 THEN 0 ELSE wanted END);
-		EXCEPTION WHEN OTHERS THEN
-			RAISE WARNING 'duty "%" failed: %', name, SQLERRM USING ERRCODE = SQLSTATE;
+		called := twtasks_internal.try_call('twtasks_internal.call_duty', name);
+		IF called.state IS NULL THEN
+			next_ms := least(next_ms, CASE WHEN called.result::bigint < 0 THEN 0 ELSE called.result::bigint END);
+		ELSE
+			RAISE WARNING 'duty "%" failed: %', name, called.error USING ERRCODE = called.state;
 			next_ms := least(next_ms, 3000);
-		END;
+		END IF;
 	END LOOP;
 END $$;
 

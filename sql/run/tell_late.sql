@@ -54,6 +54,7 @@ DECLARE
 		WHERE u.result IN ('done', 'delete', 'retry', 'repeat', 'error')
 		ORDER BY u.place);
 	name text;
+	told record;
 BEGIN
 	IF cardinality(late) = 0 THEN
 		RETURN;
@@ -64,13 +65,12 @@ BEGIN
 		  AND p.pronargs = 1 AND p.proargtypes[0] = 'twtasks.late_result[]'::regtype
 		ORDER BY p.proname
 	LOOP
-		BEGIN
-			PERFORM twtasks_internal.call_late(name, late);
-		EXCEPTION WHEN OTHERS THEN
-			RAISE WARNING 'function "%" for late results failed: %', name, SQLERRM
-				USING ERRCODE = SQLSTATE,
+		told := twtasks_internal.try_call('twtasks_internal.call_late', name, late);
+		IF told.state IS NOT NULL THEN
+			RAISE WARNING 'function "%" for late results failed: %', name, told.error
+				USING ERRCODE = told.state,
 					DETAIL = format('%s results are lost for it; the first is of task %s, version %s.',
 									cardinality(late), (late[1]).id, (late[1]).version);
-		END;
+		END IF;
 	END LOOP;
 END $$;

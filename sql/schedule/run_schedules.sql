@@ -110,6 +110,19 @@ BEGIN
 END $$;
 
 /*
+ * twtasks_internal.run_schedule_as_json(schedule, now, until)
+ *
+ *		run_schedule(), for try_call().
+ *
+ * Returns, errors, writes, wakes: as run_schedule()
+ */
+CREATE FUNCTION twtasks_internal.run_schedule_as_json(schedule twtasks.schedule, now timestamptz, until timestamptz)
+RETURNS jsonb
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$ SELECT to_jsonb(r) FROM twtasks_internal.run_schedule(schedule, now, until) r $$;
+
+/*
  * twtasks_internal.forget_runs()
  *
  *		Deletes rows of twtasks.schedule_run that are as old as dropped history,
@@ -139,9 +152,9 @@ $$;
  *
  *		A schedule that cannot run (its bucket is gone, its time zone is no
  *		longer known) does not hold up others. twtasks.schedules shows the
- *		reason, and the next try is half a minute later.  The same applies if
- *		intercepting its task takes longer than twtasks.function_timeout.  When
- *		the call has taken that long in all, the rest waits for the next call.
+ *		reason, and the next try is half a minute later.  The same applies if a
+ *		schedule takes longer than twtasks.function_timeout.  When the call has
+ *		taken half of that time in all, the rest waits for the next call.
  *
  * Parameters
  *		batch			at most this many schedules in one call
@@ -171,7 +184,8 @@ SET lock_timeout = '1s'
 AS $$
 DECLARE
 	started CONSTANT timestamptz := twtasks.clock();
-	until CONSTANT timestamptz := clock_timestamp() + current_setting('twtasks.function_timeout')::interval;
+	-- A schedule that is cut off at the time limit adds nothing.
+	until CONSTANT timestamptz := clock_timestamp() + current_setting('twtasks.function_timeout')::interval / 2;
 	due twtasks.schedule;
 	ran record;
 	left_over integer := batch;
@@ -189,18 +203,18 @@ BEGIN
 		LIMIT batch FOR UPDATE SKIP LOCKED
 	LOOP
 		left_over := left_over - 1;
-		BEGIN
-			ran := twtasks_internal.run_schedule(due, started, until);
-			added := added + ran.added;
-			missed := missed + ran.has_missed::integer;
-		EXCEPTION WHEN OTHERS THEN
+		ran := twtasks_internal.try_call('twtasks_internal.run_schedule_as_json', due, started, until);
+		IF ran.state IS NULL THEN
+			added := added + (ran.result::jsonb->>'added')::integer;
+			missed := missed + (ran.result::jsonb->>'has_missed')::boolean::integer;
+		ELSE
 			failed := failed + (due.problem IS NULL)::integer;
 			UPDATE twtasks.schedule s
-			SET problem = twtasks_internal.cut_message(SQLERRM), look_at = started + interval '30 seconds'
+			SET problem = twtasks_internal.cut_message(ran.error), look_at = started + interval '30 seconds'
 			WHERE s.name = due.name;
 			-- The next one may take as long, and the node has other duties.
-			EXIT WHEN SQLSTATE IN ('55P03', '53400');
-		END;
+			EXIT WHEN ran.state IN ('55P03', '53400');
+		END IF;
 		EXIT WHEN added >= 1000 OR clock_timestamp() > until;
 	END LOOP;
 	PERFORM twtasks_internal.forget_runs();

@@ -9,6 +9,8 @@
 
 #include "access/htup_details.h"
 #include "funcapi.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
 
 #include "base/call.h"
 
@@ -51,4 +53,14 @@ result_put(FunctionCallInfo fcinfo, Datum *values, bool *nulls)
 	ReturnSetInfo *results = (ReturnSetInfo *) fcinfo->resultinfo;
 
 	tuplestore_putvalues(results->setResult, results->setDesc, values, nulls);
+}
+
+Datum
+text_of(Oid type, Datum value)
+{
+	Oid			output;
+	bool		is_varlena;
+
+	getTypeOutputInfo(type, &output, &is_varlena);
+	return CStringGetTextDatum(OidOutputFunctionCall(output, value));
 }

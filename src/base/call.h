@@ -25,4 +25,7 @@ extern Datum result_row(FunctionCallInfo fcinfo, Datum *values, bool *nulls);
 /* Adds a row to the result of a set-returning function; see InitMaterializedSRF(). */
 extern void result_put(FunctionCallInfo fcinfo, Datum *values, bool *nulls);
 
+/* The value of that type as text, for results of any type. */
+extern Datum text_of(Oid type, Datum value);
+
 #endif							/* TWT_CALL_H */

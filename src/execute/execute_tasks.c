@@ -45,6 +45,7 @@
 #include "finish/outcome.h"
 #include "grab/grab.h"
 #include "policy/policy.h"
+#include "policy/time_limit.h"
 
 /* Number of arguments before those of grab_tasks(). */
 #define GRAB_ARGS 2
@@ -359,8 +360,7 @@ is_own_failure(const ExecuteCall *call, const ErrorData *error)
 	switch (error->sqlerrcode)
 	{
 		case ERRCODE_QUERY_CANCELED:
-		case ERRCODE_ASSERT_FAILURE:
-			return false;
+			return !error_is_cancel(error);
 		case ERRCODE_T_R_DEADLOCK_DETECTED:
 		case ERRCODE_T_R_SERIALIZATION_FAILURE:
 			return call->n == 1;

@@ -26,6 +26,7 @@
 #include "finish/on_end.h"
 #include "policy/policy.h"
 #include "policy/policy_call.h"
+#include "policy/time_limit.h"
 
 /*
  * How long the tasks of replies wait for a key that an open transaction claims:
@@ -236,22 +237,22 @@ waits_for_key(const Ends *ends, const ErrorData *error)
 	return ends->is_storing && error->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE;
 }
 
-static bool
-is_nobodys_fault(const Ends *ends, const ErrorData *error)
-{
-	return ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_TRANSACTION_ROLLBACK ||
-		waits_for_key(ends, error);
-}
-
-/* Whether the server is in trouble, or an operator wants the statement to end. */
+/* Whether the server is in trouble. */
 static bool
 is_servers(const ErrorData *error)
 {
 	int			category = ERRCODE_TO_CATEGORY(error->sqlerrcode);
 
-	return category == ERRCODE_OPERATOR_INTERVENTION || category == ERRCODE_SYSTEM_ERROR ||
+	return category == ERRCODE_SYSTEM_ERROR ||
 		(category == ERRCODE_INSUFFICIENT_RESOURCES &&
 		 error->sqlerrcode != ERRCODE_CONFIGURATION_LIMIT_EXCEEDED);
+}
+
+static bool
+is_nobodys_fault(const Ends *ends, const ErrorData *error)
+{
+	return ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_TRANSACTION_ROLLBACK ||
+		is_servers(error) || waits_for_key(ends, error);
 }
 
 /* Returns the error of a function; raises every other error. */
@@ -281,7 +282,7 @@ try_ends(const EndJob *job, int which, Ends *ends)
 	CurrentResourceOwner = owner;
 	if (error == NULL)
 		put_rows(ends);
-	else if (ends->doing == NULL || is_servers(error))
+	else if (ends->doing == NULL || error_is_cancel(error))
 		ReThrowError(error);
 	return error;
 }

@@ -12,10 +12,10 @@
  * task ends in one of its own.  A task whose function fails alone becomes ERROR,
  * and no function hears of that.
  *
- * Deadlocks and serialization failures are nobody's fault: such a task stays as it
- * is, for another statement.  A statement with one task raises them.  A task also
- * stays as it is while an open transaction claims the key of a task that its reply
- * adds.  Cancels and shortages of the server are always raised.
+ * Deadlocks, serialization failures and shortages of the server are nobody's
+ * fault: such a task stays as it is, for another statement.  A statement with one
+ * task raises them.  A task also stays as it is while an open transaction claims
+ * the key of a task that its reply adds.  A cancel of the statement is raised.
  *
  * A database without on_end has no subtransaction, unless a reply adds tasks.
  *

@@ -7,30 +7,25 @@
  *		to: user_function.h
  *
  * A function for retries or stuck tasks must not stop the work when it fails.
- * So it runs in a subtransaction with a time limit, and its caller can go on
- * without it.  An intercept function may refuse the task.  It has the time limit
- * only in a node's session, which adds tasks for schedules.  The function of a
- * listener always has it, because a listener holds the offset of its partition.
+ * So try_call() calls it, and its caller can go on without it.  An intercept
+ * function may refuse the task.  It has the time limit only in a node's session,
+ * which adds tasks for schedules.  The function of a listener always has it,
+ * because a listener holds the offset of its partition.
  *
  *-------------------------------------------------------------------------
  */
 #include "base/twtasks.h"
 
-#include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "funcapi.h"
-#include "miscadmin.h"
-#include "storage/latch.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
-#include "utils/memutils.h"
-#include "utils/resowner.h"
-#include "utils/timeout.h"
 
 #include "base/rows.h"
-#include "base/settings.h"
 #include "policy/policy_call.h"
+#include "policy/time_limit.h"
+#include "policy/try_call.h"
 #include "policy/user_function.h"
 
 #define HOOK_MAX_ARGS 2
@@ -126,127 +121,64 @@ policy_call(PolicyHook hook, const char *name, Datum *args, bool *isnull)
 	return user_function_call(&signature, name, InvalidOid, given, isnull);
 }
 
-/* ---- time limit ---- */
-
-static TimeoutId time_limit;
-static bool has_time_limit = false;
-static bool is_timed = false;	/* an inner call shares the time of the outer */
-static volatile sig_atomic_t is_over;
-
-static void
-on_time_over(void)
-{
-	is_over = true;
-	QueryCancelPending = true;
-	InterruptPending = true;
-	SetLatch(MyLatch);
-}
-
-static void
-start_time(void)
-{
-	if (!has_time_limit)
-		time_limit = RegisterTimeout(USER_TIMEOUT, on_time_over);
-	has_time_limit = is_timed = true;
-	is_over = false;
-	enable_timeout_after(time_limit, twt_function_timeout);
-}
-
-/* Discards a cancel that was meant for the function alone. */
-static void
-stop_time(void)
-{
-	disable_timeout(time_limit, false);
-	is_timed = false;
-	if (is_over)
-		QueryCancelPending = false;
-}
-
-/*
- * Raises another error than a cancel, because EXCEPTION WHEN OTHERS does not
- * catch a cancel.
- */
-static void
-refuse_slow(const char *name)
-{
-	FlushErrorState();
-	ereport(ERROR,
-			(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-			 errmsg("function \"%s\" took too long", name),
-			 errdetail("The setting twtasks.function_timeout allows %d ms.", twt_function_timeout)));
-}
-
+/* The time is the function's failure, and no wish to end the statement. */
 Datum
 policy_call_in_time(PolicyHook hook, const char *name, Datum *args, bool *isnull)
 {
-	MemoryContext context = CurrentMemoryContext;
 	Datum		result = (Datum) 0;
 
-	if (is_timed)
+	if (!time_limit_start())
 		return policy_call(hook, name, args, isnull);
-	start_time();
 	PG_TRY();
 	{
 		result = policy_call(hook, name, args, isnull);
 	}
 	PG_CATCH();
 	{
-		stop_time();
-		MemoryContextSwitchTo(context);
-		if (is_over && geterrcode() == ERRCODE_QUERY_CANCELED)
-			refuse_slow(name);
-		PG_RE_THROW();
+		bool		is_ours = time_limit_caused();
+
+		(void) time_limit_stop();
+		if (!is_ours)
+			PG_RE_THROW();
+		FlushErrorState();
+		time_limit_refuse(name);
 	}
 	PG_END_TRY();
-	stop_time();
+	(void) time_limit_stop();
 	return result;
 }
 
-/* Rethrows a cancel that our time limit did not cause. */
-static void
-warn_or_rethrow(const char *name, ErrorData *error)
+typedef struct PolicyCall
 {
-	if (error->sqlerrcode == ERRCODE_QUERY_CANCELED && !is_over)
-		ReThrowError(error);
-	ereport(WARNING,
-			(errcode(error->sqlerrcode),
-			 errmsg("function \"%s\" of a policy failed: %s (SQLSTATE %s)", name,
-					is_over ? "it took too long" : error->message,
-					unpack_sql_state(error->sqlerrcode)),
-			 errhint("The policy's figures decide in its place.")));
-	FreeErrorData(error);
+	PolicyHook	hook;
+	const char *name;
+	Datum	   *args;
+	Datum	   *result;
+	bool	   *isnull;
+} PolicyCall;
+
+static void
+call_policy(void *arg)
+{
+	PolicyCall *call = arg;
+
+	*call->result = policy_call(call->hook, call->name, call->args, call->isnull);
 }
 
 bool
 policy_try(PolicyHook hook, const char *name, Datum *args, Datum *result, bool *isnull)
 {
-	MemoryContext context = CurrentMemoryContext;
-	ResourceOwner owner = CurrentResourceOwner;
-	ErrorData  *volatile error = NULL;
+	PolicyCall	call = {hook, name, args, result, isnull};
+	ErrorData  *error = try_call(name, call_policy, &call);
 
-	BeginInternalSubTransaction(NULL);
-	MemoryContextSwitchTo(context);
-	start_time();
-	PG_TRY();
-	{
-		*result = policy_call(hook, name, args, isnull);
-		stop_time();
-		ReleaseCurrentSubTransaction();
-	}
-	PG_CATCH();
-	{
-		stop_time();
-		MemoryContextSwitchTo(context);
-		error = CopyErrorData();
-		FlushErrorState();
-		RollbackAndReleaseCurrentSubTransaction();
-	}
-	PG_END_TRY();
-	MemoryContextSwitchTo(context);
-	CurrentResourceOwner = owner;
 	if (error == NULL)
 		return true;
-	warn_or_rethrow(name, error);
+	ereport(WARNING,
+			(errcode(error->sqlerrcode),
+			 errmsg("function \"%s\" of a policy failed: %s (SQLSTATE %s)", name,
+					error->message, unpack_sql_state(error->sqlerrcode)),
+			 errhint("The policy's figures decide in its place.")));
+	FreeErrorData(error);
 	return false;
 }
 

@@ -20,9 +20,11 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
+#include "base/call.h"
 #include "base/caller.h"
 #include "base/path.h"
 #include "node/locks.h"
+#include "policy/time_limit.h"
 #include "policy/user_function.h"
 
 /* The parameters of call_function() before those of the function. */
@@ -153,7 +155,7 @@ user_function_check(const Signature *signature, const char *name)
  * for dead.
  */
 static Datum
-invoke(FunctionCallInfo call)
+invoke(const char *name, FunctionCallInfo call)
 {
 	bool		is_node = locks_own_held();
 	Datum		result;
@@ -162,12 +164,17 @@ invoke(FunctionCallInfo call)
 	{
 		result = FunctionCallInvoke(call);
 	}
-	PG_FINALLY();
+	PG_CATCH();
 	{
 		if (is_node)
 			locks_own_restore();
+		if (time_limit_caused())
+			time_limit_blame(name);
+		PG_RE_THROW();
 	}
 	PG_END_TRY();
+	if (is_node)
+		locks_own_restore();
 	return result;
 }
 
@@ -206,7 +213,7 @@ restore_search_path(const char *path)
  * and the path.
  */
 static Datum
-invoke_as(Oid role, FunctionCallInfo call)
+invoke_as(Oid role, const char *name, FunctionCallInfo call)
 {
 	char	   *path = pstrdup(namespace_search_path);
 	int			pinned = path_pin();
@@ -216,7 +223,7 @@ invoke_as(Oid role, FunctionCallInfo call)
 
 	GetUserIdAndSecContext(&save_user, &save_context);
 	SetUserIdAndSecContext(role, save_context | SECURITY_LOCAL_USERID_CHANGE);
-	result = invoke(call);
+	result = invoke(name, call);
 	SetUserIdAndSecContext(save_user, save_context);
 	path_unpin(pinned);
 	restore_search_path(path);
@@ -225,13 +232,13 @@ invoke_as(Oid role, FunctionCallInfo call)
 
 /* After an error the end of the (sub)transaction restores the flag. */
 static Datum
-invoke_confined(Oid role, FunctionCallInfo call)
+invoke_confined(Oid role, const char *name, FunctionCallInfo call)
 {
 	bool		was_read_only = XactReadOnly;
 	Datum		result;
 
 	XactReadOnly = true;
-	result = invoke_as(role, call);
+	result = invoke_as(role, name, call);
 	XactReadOnly = was_read_only;
 	return result;
 }
@@ -261,7 +268,7 @@ user_function_call(const Signature *signature, const char *name, Oid role,
 	*isnull = has_null && flinfo.fn_strict;
 	if (*isnull)
 		return (Datum) 0;
-	result = is_confined ? invoke_confined(role, call) : invoke_as(role, call);
+	result = is_confined ? invoke_confined(role, name, call) : invoke_as(role, name, call);
 	*isnull = call->isnull;
 	return result;
 }
@@ -319,16 +326,6 @@ twt_check_function_of(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-static Datum
-output_text(Oid type, Datum value)
-{
-	Oid			output;
-	bool		is_varlena;
-
-	getTypeOutputInfo(type, &output, &is_varlena);
-	return CStringGetTextDatum(OidOutputFunctionCall(output, value));
-}
-
 PG_FUNCTION_INFO_V1(twt_call_function);
 Datum
 twt_call_function(PG_FUNCTION_ARGS)
@@ -347,5 +344,5 @@ twt_call_function(PG_FUNCTION_ARGS)
 								&fcinfo->args[CALL_FIXED_ARGS], &isnull);
 	if (isnull)
 		PG_RETURN_NULL();
-	return output_text(signature.result, result);
+	return text_of(signature.result, result);
 }

@@ -5,7 +5,7 @@
 BEGIN;
 \ir ../lib/tasks.sql
 SET LOCAL client_min_messages = error;
-SELECT plan(62);
+SELECT plan(64);
 
 CREATE SCHEMA app;
 CREATE TABLE app.heard (call integer, n bigint, heard text);
@@ -25,7 +25,10 @@ BEGIN
 		RAISE EXCEPTION 'somebody waits' USING ERRCODE = 'deadlock_detected';
 	ELSIF EXISTS (SELECT FROM unnest(tasks) t WHERE t.key = 'full') THEN
 		RAISE EXCEPTION 'no space' USING ERRCODE = 'disk_full';
+	ELSIF EXISTS (SELECT FROM unnest(tasks) t WHERE t.key = 'cancels') THEN
+		RAISE EXCEPTION 'a remote statement was cancelled' USING ERRCODE = 'query_canceled';
 	END IF;
+	ASSERT NOT EXISTS (SELECT FROM unnest(tasks) t WHERE t.key = 'asserts'), 'no account';
 END $$;
 CREATE FUNCTION app.other(tasks twtasks.ended_task[]) RETURNS void
 LANGUAGE sql SET search_path = app, pg_temp
@@ -164,8 +167,10 @@ SELECT pg_temp.heard() \g /dev/null
 SELECT is(pg_temp.finish_keys('{j,deadlock}'), '{DONE,PROCESSING}', 'a deadlock leaves its task for another finish');
 SELECT is(pg_temp.heard(), '{ON DONE 2 1 j y}', 'the other task is done');
 SELECT throws_ok($$SELECT pg_temp.finish(twtasks.id_of('deadlock'), 'done')$$, '40P01', 'somebody waits', 'a deadlock of a task alone is raised');
-SELECT throws_ok($$SELECT pg_temp.finish_keys('{l,full}')$$, '53100', 'no space', 'a full disk is raised');
+SELECT is(pg_temp.finish_keys('{l,full}'), '{DONE,PROCESSING}', 'a full disk leaves its task for another finish, and stops no other');
+SELECT throws_ok($$SELECT pg_temp.finish(twtasks.id_of('full'), 'done')$$, '53100', 'no space', 'a full disk for a task alone is raised');
 SELECT is((SELECT count(*) FROM twtasks.error_tasks WHERE key IN ('deadlock', 'full')), 0::bigint, 'neither puts a task into ERROR');
+SELECT is(pg_temp.finish_keys('{n,asserts,o,cancels,p}'), '{DONE,ERROR,DONE,ERROR,DONE}', 'a failed assertion, and the cancel of a remote statement, are failures of their tasks');
 
 -- ---- SQL handlers ----
 UPDATE twtasks.task SET key = NULL;

@@ -1,0 +1,35 @@
+/*
+ * twtasks_internal.try_call(function, args)
+ *
+ *		Calls a function of this schema that works for one item of several, so that an
+ *		item which fails stops no other: in a subtransaction, and for at most
+ *		twtasks.function_timeout.  A call within such a call shares its time.
+ *
+ *		EXCEPTION WHEN OTHERS would let a failed ASSERT pass, and a cancel that a
+ *		function of a user raises.
+ *
+ * Parameters
+ *		function		name with its schema
+ *		args			at least one, of just the types of its parameters; a literal needs a
+ *						cast
+ *
+ * Returns
+ *		result			the function's result as text; NULL: it is void
+ *		state			SQLSTATE of the error; NULL: the function succeeded
+ *		error			its message
+ *		detail, hint	of the error, or NULL
+ *
+ * Errors
+ *		57014			an operator, the client or statement_timeout cancels the statement
+ */
+CREATE FUNCTION twtasks_internal.try_call(
+	function text,
+	VARIADIC args "any",
+	OUT result text,
+	OUT state text,
+	OUT error text,
+	OUT detail text,
+	OUT hint text)
+RETURNS record
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'twt_try_call';

@@ -1,0 +1,176 @@
+/*-------------------------------------------------------------------------
+ *
+ * try_call.c
+ *		Work for one item among several, whose failure stops no other item.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/twtasks.h"
+
+#include "access/xact.h"
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "parser/parse_func.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
+
+#include "base/call.h"
+#include "base/caller.h"
+#include "policy/time_limit.h"
+#include "policy/try_call.h"
+
+/* The parameters of SQL's try_call() before those of the function. */
+#define CALL_FIXED_ARGS 1
+
+/* Columns of its result. */
+enum
+{
+	TRIED_RESULT,
+	TRIED_STATE,
+	TRIED_ERROR,
+	TRIED_DETAIL,
+	TRIED_HINT,
+	TRIED_COLUMNS
+};
+
+static void
+leave_time(bool is_first)
+{
+	if (is_first)
+		(void) time_limit_stop();
+	else if (time_limit_is_over())
+		QueryCancelPending = false;
+}
+
+/*
+ * Work that the limit has cut off has failed.  If an outer call has begun the
+ * limit, its time is used up: the items that follow find none, and the caller's
+ * own work goes on.
+ */
+static void
+work_in_time(const char *name, void (*work) (void *arg), void *arg)
+{
+	bool		is_first = time_limit_start();
+
+	PG_TRY();
+	{
+		if (time_limit_is_over())
+			time_limit_refuse(name);
+		work(arg);
+	}
+	PG_CATCH();
+	{
+		bool		is_ours = time_limit_caused();
+
+		leave_time(is_first);
+		if (!is_ours)
+			PG_RE_THROW();
+		FlushErrorState();
+		time_limit_refuse(name);
+	}
+	PG_END_TRY();
+	leave_time(is_first);
+}
+
+ErrorData *
+try_call(const char *name, void (*work) (void *arg), void *arg)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	ErrorData  *volatile error = NULL;
+
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	PG_TRY();
+	{
+		work_in_time(name, work, arg);
+		ReleaseCurrentSubTransaction();
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+	if (error != NULL && error_is_cancel(error))
+		ReThrowError(error);
+	return error;
+}
+
+/* ---- for SQL ---- */
+
+typedef struct Tried
+{
+	FunctionCallInfo fcinfo;
+	const char *name;
+	Datum		result;			/* as text */
+	bool		isnull;
+} Tried;
+
+/* Functions of our schema alone are called so; call_function() calls those of users. */
+static void
+call_tried(void *arg)
+{
+	Tried	   *tried = arg;
+	FunctionCallInfo outer = tried->fcinfo;
+
+	LOCAL_FCINFO(call, FUNC_MAX_ARGS);
+	int			nargs = outer->nargs - CALL_FIXED_ARGS;
+	Oid			types[FUNC_MAX_ARGS];
+	FmgrInfo	flinfo;
+	Datum		result;
+	Oid			type;
+
+	for (int i = 0; i < nargs; i++)
+		types[i] = get_fn_expr_argtype(outer->flinfo, CALL_FIXED_ARGS + i);
+	fmgr_info(LookupFuncName(twt_parse_name(tried->name), nargs, types, false), &flinfo);
+	InitFunctionCallInfoData(*call, &flinfo, nargs, InvalidOid, NULL, NULL);
+	memcpy(call->args, &outer->args[CALL_FIXED_ARGS], nargs * sizeof(NullableDatum));
+	result = FunctionCallInvoke(call);
+	type = get_func_rettype(flinfo.fn_oid);
+	tried->isnull = call->isnull || type == VOIDOID;
+	if (!tried->isnull)
+		tried->result = text_of(type, result);
+}
+
+static void
+put_text(Datum *values, bool *nulls, int column, const char *value)
+{
+	nulls[column] = value == NULL;
+	if (value != NULL)
+		values[column] = CStringGetTextDatum(value);
+}
+
+PG_FUNCTION_INFO_V1(twt_try_call);
+Datum
+twt_try_call(PG_FUNCTION_ARGS)
+{
+	Tried		tried = {.fcinfo = fcinfo, .isnull = true};
+	Datum		values[TRIED_COLUMNS];
+	bool		nulls[TRIED_COLUMNS] = {true, true, true, true, true};
+	ErrorData  *error;
+
+	require_argument(fcinfo, 0, "function");
+	tried.name = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	error = try_call(tried.name, call_tried, &tried);
+	if (error != NULL)
+	{
+		put_text(values, nulls, TRIED_STATE, unpack_sql_state(error->sqlerrcode));
+		put_text(values, nulls, TRIED_ERROR, error->message == NULL ? "" : error->message);
+		put_text(values, nulls, TRIED_DETAIL, error->detail);
+		put_text(values, nulls, TRIED_HINT, error->hint);
+	}
+	else if (!tried.isnull)
+	{
+		nulls[TRIED_RESULT] = false;
+		values[TRIED_RESULT] = tried.result;
+	}
+	return result_row(fcinfo, values, nulls);
+}

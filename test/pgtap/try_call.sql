@@ -1,0 +1,136 @@
+--
+-- One item's failure stops no other: try_call() catches the errors that WHEN
+-- OTHERS of PL/pgSQL lets pass, and its callers go on with the next item.
+--
+BEGIN;
+\ir ../lib/tasks.sql
+SET twtasks.testing = on;
+SELECT plan(27);
+CREATE SCHEMA app;
+CREATE TABLE app.done (what text);
+
+-- The errors of users' functions, by name.
+CREATE FUNCTION app.fail(how text) RETURNS text LANGUAGE plpgsql SET search_path = app, pg_temp
+AS $$
+BEGIN
+	INSERT INTO done VALUES (how);
+	CASE how
+	WHEN 'assert' THEN ASSERT false, 'no account';
+	WHEN 'raise' THEN RAISE EXCEPTION 'no' USING ERRCODE = 'P0404', DETAIL = 'why', HINT = 'what to do';
+	WHEN 'cancel' THEN RAISE EXCEPTION 'the remote statement was cancelled' USING ERRCODE = 'query_canceled';
+	WHEN 'shutdown' THEN RAISE EXCEPTION 'the remote server ends' USING ERRCODE = 'admin_shutdown';
+	WHEN 'large' THEN PERFORM repeat('x', 1073741823);
+	WHEN 'deadlock' THEN RAISE EXCEPTION 'somebody waits' USING ERRCODE = 'deadlock_detected';
+	WHEN 'internal' THEN RAISE EXCEPTION 'broken' USING ERRCODE = 'XX000';
+	WHEN 'slow' THEN LOOP PERFORM 1; END LOOP;
+	WHEN 'swallows' THEN
+		BEGIN
+			LOOP PERFORM 1; END LOOP;
+		EXCEPTION WHEN OTHERS THEN NULL;
+		END;
+	ELSE NULL;
+	END CASE;
+	RETURN 'did ' || how;
+END $$;
+CREATE FUNCTION app.nothing(how text) RETURNS void LANGUAGE sql AS '';
+CREATE FUNCTION pg_temp.tried(how text) RETURNS text LANGUAGE sql
+AS $$ SELECT concat_ws(': ', t.result, t.state, t.error) FROM twtasks_internal.try_call('app.fail', how) t $$;
+SET twtasks.function_timeout = '100ms';
+
+SELECT is(pg_temp.tried(how), answer, format('%s: %s', how, answer)) FROM (VALUES
+	('fine',	'did fine'),
+	('assert',	'P0004: no account'),
+	('raise',	'P0404: no'),
+	('cancel',	'57014: the remote statement was cancelled'),
+	('shutdown', '57P01: the remote server ends'),
+	('large',	'54000: requested length too large'),
+	('deadlock', '40P01: somebody waits'),
+	('internal', 'XX000: broken'),
+	('slow',	'53400: function "app.fail" took too long'),
+	('swallows', '53400: function "app.fail" took too long')) e(how, answer);
+SELECT is((SELECT array_agg(what) FROM app.done), '{fine}', 'a call that fails leaves nothing behind');
+SELECT is((SELECT concat_ws(', ', t.detail, t.hint) FROM twtasks_internal.try_call('app.fail', 'raise'::text) t), 'why, what to do', 'the error has its detail and hint');
+SELECT is((SELECT t::text FROM twtasks_internal.try_call('app.nothing', 'x'::text) t), '(,,,,)', 'a function without result has none');
+SELECT is((SELECT t.state FROM twtasks_internal.try_call('app.nobody', 'x'::text) t), '42883', 'a function that is gone is a failure');
+
+-- A cancel from outside is for the statement.
+RESET twtasks.function_timeout;
+SET statement_timeout = '100ms';
+CREATE FUNCTION pg_temp.cancelled() RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM twtasks_internal.try_call('app.fail', 'slow'::text);
+	RETURN false;
+EXCEPTION WHEN query_canceled THEN
+	RETURN true;
+END $$;
+SELECT ok(pg_temp.cancelled(), 'statement_timeout ends the statement');
+RESET statement_timeout;
+
+-- A call within a call shares its time; the items after one that used it up wait for the next call.
+CREATE FUNCTION twtasks_internal.duty_try() RETURNS bigint LANGUAGE plpgsql SET search_path = public, pg_temp
+AS $$
+BEGIN
+	INSERT INTO app.done SELECT concat_ws(' ', how, (twtasks_internal.try_call('app.fail', how)).state)
+	FROM unnest('{first,assert,slow,last}'::text[]) how;
+	RETURN 7;
+END $$;
+TRUNCATE app.done;
+SET twtasks.function_timeout = '100ms';
+SELECT is(twtasks_internal.run_duties(), 7::bigint, 'a duty one of whose items takes too long ends well');
+SELECT is((SELECT array_agg(what) FROM app.done), '{first,first,"assert P0004","slow 53400","last 53400"}', 'items before the slow one are done; later ones find no time');
+SELECT is(pg_temp.tried('fine'), 'did fine', 'the next call has its own time');
+RESET twtasks.function_timeout;
+DROP FUNCTION twtasks_internal.duty_try;
+
+-- ---- duties ----
+CREATE FUNCTION twtasks_internal.duty_a() RETURNS bigint LANGUAGE plpgsql SET search_path = public, pg_temp AS $$ BEGIN ASSERT false; END $$;
+CREATE FUNCTION twtasks_internal.duty_b() RETURNS bigint LANGUAGE plpgsql SET search_path = public, pg_temp
+AS $$ BEGIN RAISE EXCEPTION 'x' USING ERRCODE = 'query_canceled'; END $$;
+CREATE FUNCTION twtasks_internal.duty_c() RETURNS bigint LANGUAGE plpgsql SET search_path = public, pg_temp
+AS $$ BEGIN INSERT INTO app.done VALUES ('duty'); RETURN 9; END $$;
+TRUNCATE app.done;
+SET client_min_messages = error;
+SELECT is(twtasks_internal.run_duties(), 9::bigint, 'duties that assert or cancel do not end the call');
+SELECT is((SELECT array_agg(what) FROM app.done), '{duty}', '... nor stop other duties');
+DROP FUNCTION twtasks_internal.duty_a, twtasks_internal.duty_b, twtasks_internal.duty_c;
+
+-- ---- late results ----
+CREATE FUNCTION twtasks_internal.late_a(late twtasks.late_result[]) RETURNS void LANGUAGE plpgsql SET search_path = public, pg_temp AS $$ BEGIN ASSERT false; END $$;
+CREATE FUNCTION twtasks_internal.late_b(late twtasks.late_result[]) RETURNS void LANGUAGE sql SET search_path = public, pg_temp AS $$ INSERT INTO app.done VALUES ('late') $$;
+SELECT twtasks_internal.tell_late(ARRAY[pg_temp.id(1)], '{1}', '{done}', '{NULL}', '{NULL}') \g /dev/null
+SELECT is((SELECT array_agg(what) FROM app.done WHERE what = 'late'), '{late}', 'a function for late results that asserts does not stop others');
+DROP FUNCTION twtasks_internal.late_a, twtasks_internal.late_b;
+
+-- ---- schedules ----
+CREATE FUNCTION app.intercept(task twtasks.new_task) RETURNS twtasks.new_task LANGUAGE plpgsql SET search_path = app, pg_temp
+AS $$ BEGIN PERFORM fail(task.data->>'how'); RETURN task; END $$;
+SELECT twtasks.schedule(how, '@hourly', 'BAD', jsonb_build_object('how', how)) FROM unnest('{assert,cancel,fine}'::text[]) how \g /dev/null
+SELECT twtasks.configure_type('BAD', intercept => 'app.intercept') \g /dev/null
+UPDATE twtasks.schedule SET next_run = date_trunc('hour', twtasks.clock()), look_at = '-infinity';
+SELECT is((SELECT concat_ws(' ', added, failed) FROM twtasks_internal.run_schedules()), '1 2', 'intercepts that assert or cancel stop no other schedule');
+SELECT is((SELECT jsonb_object_agg(name, problem) FROM twtasks.schedules),
+	'{"assert": "no account", "cancel": "the remote statement was cancelled", "fine": null}'::jsonb, 'each schedule shows its problem');
+
+-- ---- policies ----
+CREATE FUNCTION app.retry(task twtasks.task_input, message text) RETURNS timestamptz LANGUAGE plpgsql SET search_path = app, pg_temp
+AS $$ BEGIN PERFORM fail(task.data->>'how'); RETURN now(); END $$;
+SELECT twtasks.configure_type('RETRY', retry_function => 'app.retry', retry => '{"delay": "1 h"}') \g /dev/null
+CREATE FUNCTION pg_temp.retried(how text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	task CONSTANT uuid := (twtasks.add_task('RETRY', jsonb_build_object('how', how))).task_id;
+BEGIN
+	PERFORM pg_temp.grab(task);
+	RETURN pg_temp.finish(task, 'retry');
+END $$;
+SELECT is(pg_temp.retried(how), 'WAITING', format('the figures of a policy decide when its function says: %s', how)) FROM unnest('{assert,cancel,shutdown}'::text[]) how;
+
+-- ---- SQL handlers ----
+CREATE FUNCTION app.handler(task twtasks.task_input) RETURNS void LANGUAGE plpgsql SET search_path = app, pg_temp
+AS $$ BEGIN PERFORM fail(task.data->>'how'); END $$;
+SELECT twtasks.add_task('HANDLED', jsonb_build_object('how', how), task_id => pg_temp.id(n::integer)) FROM unnest('{fine,assert,cancel,other}'::text[]) WITH ORDINALITY u(how, n) \g /dev/null
+SELECT is((SELECT string_agg(concat_ws(' ', result, substring(message FROM 'SQLSTATE .....')), ', ' ORDER BY id)
+		   FROM twtasks_internal.execute_tasks('app.handler', NULL, ARRAY(SELECT pg_temp.id(n) FROM generate_series(1, 4) n),
+			'{0,0,0,0}', pg_temp.node(), pg_temp.token(), '{60000,60000,60000,60000}', '{error,error,error,error}') e),
+	'finished, failed SQLSTATE P0004, failed SQLSTATE 57014, finished', 'SQL handlers that assert or cancel stop no other task');
+SELECT * FROM finish();
+ROLLBACK;
