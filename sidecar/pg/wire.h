@@ -12,7 +12,7 @@
 
 #include "base/row_place.h"
 
-#define WIRE_MAX_PARAMS 16
+#define WIRE_MAX_PARAMS 18
 
 /* Types of elements, by their fixed numbers in pg_type.dat. */
 typedef enum WireType

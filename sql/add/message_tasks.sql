@@ -198,7 +198,7 @@ BEGIN
 		BEGIN
 			PERFORM twtasks.add_tasks(twtasks_internal.message_tasks(ARRAY[message], rule));
 			CONTINUE;
-		EXCEPTION WHEN OTHERS THEN
+		EXCEPTION WHEN OTHERS OR assert_failure THEN
 			GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, error = MESSAGE_TEXT,
 				detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
 		END;
@@ -207,7 +207,7 @@ BEGIN
 			BEGIN
 				PERFORM twtasks_internal.add_corrupted(message, rule, state, error);
 				CONTINUE;
-			EXCEPTION WHEN OTHERS THEN
+			EXCEPTION WHEN OTHERS OR assert_failure THEN
 				hint := concat_ws(' ', nullif(hint, ''),
 								  format('A task CORRUPTED_KAFKA_MESSAGE cannot be added: %s.', SQLERRM));
 			END;
@@ -239,7 +239,7 @@ BEGIN
 	BEGIN
 		PERFORM twtasks.add_tasks(twtasks_internal.message_tasks(messages, rule));
 		RETURN NULL;
-	EXCEPTION WHEN OTHERS THEN
+	EXCEPTION WHEN OTHERS OR assert_failure THEN
 		-- One of them failed, which take_singly() finds.
 	END;
 	RETURN twtasks_internal.take_singly(messages, rule);

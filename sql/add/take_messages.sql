@@ -50,6 +50,28 @@ BEGIN
 END $$;
 
 /*
+ * twtasks_internal.check_takes()
+ *
+ *		Refuses messages while this database is a copy.
+ *
+ * Errors
+ *		55000		this database is not adopted
+ */
+CREATE FUNCTION twtasks_internal.check_takes()
+RETURNS void
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	IF NOT twtasks.is_adopted() THEN
+		RAISE EXCEPTION 'this database takes no messages: it is a copy that was not adopted'
+			USING ERRCODE = 'object_not_in_prerequisite_state',
+				DETAIL = 'The messages are for the original.',
+				HINT = 'If this database takes its place, see twtasks.adopt().';
+	END IF;
+END $$;
+
+/*
  * twtasks_internal.check_run(topic, partition, from_offset, to_offset, messages)
  *
  *		Refuses other parameters of take_messages() that are not valid.
@@ -303,12 +325,8 @@ DECLARE
 	moved record;
 	failed bigint;
 BEGIN
-	IF NOT twtasks.is_adopted() THEN
-		RAISE EXCEPTION 'this database takes no messages: it is a copy that was not adopted'
-			USING ERRCODE = 'object_not_in_prerequisite_state',
-				DETAIL = 'The messages are for the original.',
-				HINT = 'If this database takes its place, see twtasks.adopt().';
-	ELSIF num_nulls(given.tasks, given.messages) <> 1 THEN
+	PERFORM twtasks_internal.check_takes();
+	IF num_nulls(given.tasks, given.messages) <> 1 THEN
 		RAISE EXCEPTION 'either tasks or messages must be given'
 			USING ERRCODE = 'null_value_not_allowed';
 	END IF;
@@ -329,6 +347,70 @@ BEGIN
 	WHERE o.listener = given.listener AND o.topic = given.topic AND o.partition = given.partition
 	  AND failed IS NOT NULL;
 	RETURN coalesce(failed, given.to_offset);
+END $$;
+
+/*
+ * twtasks.take_corrupted(listener, topic, partition, message, state, error)
+ *
+ *		Takes a message without the task that it should give, and adds a task
+ *		CORRUPTED_KAFKA_MESSAGE in its place, as take_messages() does with corrupt.
+ *		Call it for a message whose take_messages() was refused only when the
+ *		transaction ended, as by a deferred constraint.
+ *
+ * Parameters
+ *		listener	as take_messages()
+ *		topic		as take_messages()
+ *		partition	as take_messages()
+ *		message		the listener must stand at its offset
+ *		state		SQLSTATE of the refusal
+ *		error		its message
+ *
+ * Returns
+ *		where the listener must go on: behind the message.  Any other offset: the
+ *		partition did not stand at the message, and this call did nothing
+ *
+ * Errors
+ *		22004		a parameter is NULL
+ *		as take_messages()
+ *
+ * Writes		twtasks.message_offset, twtasks.task
+ * Locks		as take_messages()
+ * Wakes		as add_task()
+ * Example		SELECT twtasks.take_corrupted('billing', 'invoices', 0, ROW('invoices', 0, 17, NULL, NULL, '{}', NULL), '23514', 'no account');
+ */
+CREATE FUNCTION twtasks.take_corrupted(
+	listener text, topic text, partition integer, message twtasks.message, state text, error text)
+RETURNS bigint
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'twt_as_owner';
+
+/*
+ * twtasks_internal.take_corrupted_as_owner(given record)
+ *
+ *		The work of take_corrupted(), with its caller noted.
+ */
+CREATE FUNCTION twtasks_internal.take_corrupted_as_owner(given record)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	at CONSTANT bigint := (given.message)."offset";
+	moved record;
+BEGIN
+	IF num_nulls(at, given.state, given.error) > 0 THEN
+		RAISE EXCEPTION 'message, state and error must not be null'
+			USING ERRCODE = 'null_value_not_allowed';
+	END IF;
+	PERFORM twtasks_internal.check_takes(),
+			twtasks_internal.check_place(given.listener, given.topic, given.partition),
+			twtasks_internal.check_run(given.topic, given.partition, at, at + 1, ARRAY[given.message]);
+	moved := twtasks_internal.move_offset(given.listener, given.topic, given.partition, at, at + 1);
+	IF moved.is_moved THEN
+		PERFORM twtasks_internal.add_corrupted(given.message, jsonb_build_object('listener', given.listener),
+											   given.state, given.error);
+	END IF;
+	RETURN moved.next_offset;
 END $$;
 
 /*

@@ -43,7 +43,8 @@ CREATE TYPE twtasks.kafka_message AS (
 );
 
 /* A message that a listener takes: headers is an object of texts or nulls; of
- * headers with one name the last is there. */
+ * headers with one name the last is there.  A time that PostgreSQL does not have
+ * is NULL. */
 CREATE TYPE twtasks.message AS (
 	topic		text,
 	partition	integer,

@@ -1,7 +1,7 @@
 -- take_messages() makes tasks of messages: by a type, or by a function of the user's.
 
 BEGIN;
-SELECT plan(64);
+SELECT plan(73);
 
 CREATE FUNCTION message(no bigint, value text, key text DEFAULT NULL, headers jsonb DEFAULT NULL) RETURNS twtasks.message
 LANGUAGE sql AS $$ SELECT 'invoices', 0, no, '2026-01-02 03:04:05+00'::timestamptz, convert_to(key, 'UTF8'), convert_to(value, 'UTF8'), headers $$;
@@ -94,6 +94,24 @@ SELECT is(refused('22P02', $$SELECT twtasks.take_messages('taker', 'invoices', 0
 	'A task CORRUPTED_KAFKA_MESSAGE cannot be added: permission denied to add tasks of type "CORRUPTED_KAFKA_MESSAGE".',
 	'task: a message that may not become a task fails the call by name, with its own error');
 RESET ROLE;
+
+-- A message that was refused when its transaction ended.
+CREATE FUNCTION take_one(no bigint, state text DEFAULT '23514', error text DEFAULT 'no account') RETURNS bigint
+LANGUAGE sql AS $$ SELECT twtasks.take_corrupted('billing', 'invoices', 0, message(no, 'bytes', 'k'), state, error) $$;
+SELECT is(take_one(17), 18::bigint, 'a message that is behind the listener is not taken again');
+SELECT is((SELECT count(*) FROM corrupted), 4::bigint, 'and gives no task');
+SELECT is(take_one(18), 19::bigint, 'a message is taken as a corrupt one');
+SELECT is(stands_at(), 19::bigint, 'the listener then stands behind it');
+SELECT is((SELECT context - 'time' FROM corrupted OFFSET 4), '{"listener": "billing", "topic": "invoices", "partition": 0, "offset": 18, "bytes": 5, "key": "\\x6b", "headers": null,
+	"sqlstate": "23514", "error": "no account"}'::jsonb, 'its task says where it is from and why it is corrupt');
+SELECT is(refused('22004', 'SELECT take_one(19, NULL)'), 'message, state and error must not be null', 'NULL is refused by name');
+SELECT is(refused('22023', $$SELECT twtasks.take_corrupted('billing', 'invoices', 1, message(19, ''), '23514', 'e')$$),
+	'message 1 is not of this run of messages|Its topic, partition and offset are invoices, 0 and 19.', 'a message of another partition is refused');
+SET LOCAL ROLE twt_taker;
+SELECT is(refused('42501', 'SELECT take_one(19)'), 'listener "billing" belongs to role "' || session_user || '"', 'another role cannot take the message');
+RESET ROLE;
+SELECT is(twtasks.reset_listener('billing', 'invoices', 0, 18), 19::bigint, 'back to the messages before');
+DELETE FROM twtasks.task WHERE id IN (SELECT id FROM corrupted OFFSET 4);
 
 -- A function.
 CREATE SCHEMA app;

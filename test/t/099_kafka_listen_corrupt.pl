@@ -70,7 +70,7 @@ $kafka->produce('again', { value => 'no json', partition => 0 });
 $kafka->produce('again', map { { value => $_, partition => $_ % 2 } } 5 .. 8);
 $process = start(listener('again'), listener('tasks'));
 wait_ok(sub { number_of('AGAIN') == 6 }, 'messages before a corrupt one, and those of other partitions, become tasks');
-$process->wait_for_log(qr/ERROR .*"again" \[0\]: could not store the messages from offset 2: /, 'the error');
+$process->wait_for_log(qr/ERROR .*"again" \[0\]: could not store the message at offset 2: /, 'the error');
 watch_for(2);
 is(scalar(() = $process->log =~ /"again" \[0\]: could not/g), 1, 'a corrupt message is told once');
 $kafka->produce('again', { value => 9, partition => 1 });

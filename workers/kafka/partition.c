@@ -23,6 +23,10 @@ struct Partition
 	bool		is_fetched;		/* messages come from the position on */
 	dlist_head	messages;		/* by offset, from offset to position */
 	int64		bytes;			/* the sum of their memory */
+	int			taking;			/* messages of the run under way */
+	int64		taking_end;		/* its to_offset */
+	int64		suspect_end;	/* a message below this offset is at fault; 0:
+								 * none */
 	int64		wait_us;		/* after the next failure */
 	char	   *trouble;		/* as told; NULL: none */
 };
@@ -204,9 +208,25 @@ partition_reach(Partition *partition, int64 offset)
 		partition->position = Max(partition->position, offset);
 }
 
+/* Half of the suspects, or one. */
+static int
+run_limit(Partition *partition)
+{
+	int			suspects = 0;
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &partition->messages)
+	{
+		if (dlist_container(Message, node, iter.cur)->offset >= partition->suspect_end)
+			break;
+		suspects++;
+	}
+	return suspects == 0 ? RUN_MESSAGES_MAX : Min(Max(suspects / 2, 1), RUN_MESSAGES_MAX);
+}
+
 /* The first message is taken however long it is. */
 static void
-fill_run(Partition *partition, Run *run)
+fill_run(Partition *partition, Run *run, int limit)
 {
 	int64		bytes = 0;
 	dlist_iter	iter;
@@ -218,7 +238,7 @@ fill_run(Partition *partition, Run *run)
 		Message    *message = dlist_container(Message, node, iter.cur);
 
 		bytes += message->size;
-		if (run->n == RUN_MESSAGES_MAX || (run->n > 0 && bytes > RUN_BYTES_MAX))
+		if (run->n == limit || (run->n > 0 && bytes > RUN_BYTES_MAX))
 			return;
 		run->messages[run->n++] = message;
 		run->to_offset = message->offset + 1;
@@ -231,11 +251,31 @@ partition_take(Partition *partition, Run *run)
 {
 	if (partition->state != PARTITION_READING)
 		return false;
-	fill_run(partition, run);
+	fill_run(partition, run, run_limit(partition));
 	if (run->to_offset == run->from_offset)
 		return false;
 	set_state(partition, PARTITION_TAKING);
+	partition->taking = run->n;
+	partition->taking_end = run->to_offset;
 	return true;
+}
+
+void
+partition_suspect(Partition *partition, Run *run)
+{
+	*run = (Run)
+	{
+		.n = 0
+	};
+	fill_run(partition, run, partition->taking);
+	run->to_offset = partition->taking_end;
+	partition->suspect_end = run->to_offset;
+}
+
+void
+partition_again(Partition *partition)
+{
+	set_state(partition, PARTITION_READING);
 }
 
 bool

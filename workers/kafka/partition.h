@@ -20,6 +20,9 @@
  * After any doubt, such as a lost answer, the partition looks and is placed
  * anew.  Messages in memory stay if they continue from there.
  *
+ * A run that the database refuses may have one message at fault.  Halving the runs
+ * stores its neighbours and finds it in a few calls.
+ *
  * Nothing here waits, looks at the clock or logs.
  *
  *-------------------------------------------------------------------------
@@ -137,6 +140,16 @@ extern void partition_reach(Partition *partition, int64 offset);
  * Returns false if there is none.
  */
 extern bool partition_take(Partition *partition, Run *run) MUSTCHECK;
+
+/*
+ * TAKING: the call failed, and nothing of its run is stored.  The next runs have half
+ * of the suspects each, until the messages of the failed run are taken or one of
+ * them is alone.  *run is the failed one.
+ */
+extern void partition_suspect(Partition *partition, Run *run);
+
+/* TAKING -> READING: the next run follows at once. */
+extern void partition_again(Partition *partition);
 
 /* Whether fetching should pause. */
 extern bool partition_is_full(const Partition *partition, bool is_paused);

@@ -18,6 +18,13 @@
 /* Limits the threads. */
 #define LOOKS_MAX 16
 
+/*
+ * Classes of errors: those of the server, its load and its locks may strike any
+ * message, and those of content belong to the message, as in take_singly().
+ */
+#define CLASSES_OF_SERVER "084053555758"
+#define CLASSES_OF_CONTENT "222354P0"
+
 static void on_place(void *arg, PgOutcome outcome, PGresult *result);
 
 void
@@ -45,14 +52,24 @@ fail(Share *share)
 
 /* A lost connection is logged with the connection. */
 static void
-fail_call(Share *share, PgOutcome outcome, const PGresult *result)
+fail_call(Share *share, PgOutcome outcome, const PGresult *result, const char *what)
 {
 	const char *why = outcome == PG_LOST ? NULL : PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
 
 	if (why != NULL)
-		tell(share, TWT_LOG_ERROR, psprintf("could not store the messages from offset " INT64_FORMAT ": %s (%s)",
+		tell(share, TWT_LOG_ERROR, psprintf("could not store the %s offset " INT64_FORMAT ": %s (%s)", what,
 											partition_offset(share->partition), why, pg_sqlstate(result)));
 	fail(share);
+}
+
+/* Whether the state is in one of the classes, each of two letters. */
+static bool
+is_in(const char *state, const char *classes)
+{
+	for (; *classes != '\0'; classes += 2)
+		if (strncmp(state, classes, 2) == 0)
+			return true;
+	return false;
 }
 
 static void
@@ -177,22 +194,59 @@ on_place(void *arg, PgOutcome outcome, PGresult *result)
 	if (outcome == PG_DONE)
 		place(arg, take_answer(result));
 	else
-		fail_call(arg, outcome, result);
+		fail_call(arg, outcome, result, "messages from");
+}
+
+static void
+take_as_told(Share *share, const PGresult *result)
+{
+	if (take_answer(result) > partition_offset(share->partition))
+		succeed(share, take_answer(result));
+	place(share, take_answer(result));
+}
+
+static void
+on_corrupted(void *arg, PgOutcome outcome, PGresult *result)
+{
+	if (outcome == PG_DONE)
+		take_as_told(arg, result);
+	else
+		fail_call(arg, outcome, result, "message at");
+}
+
+/*
+ * The rule for messages that fail has been obeyed inside of the call.  Errors that
+ * come with the commit, such as those of deferred constraints, are only seen here.
+ */
+static void
+handle_refusal(Share *share, const PGresult *result)
+{
+	const char *state = pg_sqlstate(result);
+	TakeCall	call = make_call(share, on_corrupted);
+	Run			run;
+
+	partition_suspect(share->partition, &run);
+	if (run.n > 1 && !is_in(state, CLASSES_OF_SERVER))
+	{
+		partition_again(share->partition);
+		loop_want_turn(share->of->loop);
+	}
+	else if (run.n == 1 && is_in(state, CLASSES_OF_CONTENT) && can_call(share) &&
+			 strcmp(share->of->settings->corrupt, "task") == 0)
+		take_corrupted(&call, &run, result);
+	else
+		fail_call(share, PG_FAILED, result, run.n == 1 ? "message at" : "messages from");
 }
 
 static void
 on_taken(void *arg, PgOutcome outcome, PGresult *result)
 {
-	Share	   *share = arg;
-
-	if (outcome != PG_DONE)
-	{
-		fail_call(share, outcome, result);
-		return;
-	}
-	if (take_answer(result) > partition_offset(share->partition))
-		succeed(share, take_answer(result));
-	place(share, take_answer(result));
+	if (outcome == PG_DONE)
+		take_as_told(arg, result);
+	else if (outcome == PG_FAILED && result != NULL)
+		handle_refusal(arg, result);
+	else
+		fail_call(arg, outcome, result, "messages from");
 }
 
 /* ---- looks ---- */

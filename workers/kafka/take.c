@@ -9,6 +9,20 @@
 
 #include "workers/kafka/take.h"
 
+/* Shortly before the end of timestamptz, in milliseconds since 1970. */
+#define TIME_MS_END INT64CONST(9224318000000000)
+
+/* The messages of a run, in the parameters from $6 on. */
+#define MESSAGES \
+	"ARRAY(SELECT ROW($2::text, $3::int4, m.at, pg_catalog.to_timestamp(m.ms / 1000.0)," \
+	" m.key, m.value, m.headers::jsonb)::twtasks.message" \
+	" FROM ROWS FROM (pg_catalog.unnest($6::int8[]), pg_catalog.unnest($7::int8[])," \
+	" pg_catalog.unnest($8::bytea[]), pg_catalog.unnest($9::bytea[]), pg_catalog.unnest($10::text[]))" \
+	" WITH ORDINALITY m(at, ms, key, value, headers, n) ORDER BY m.n)"
+#define RULE \
+	" type => $11::text, function => $12::text, value => $13::text, key => $14::text," \
+	" headers => $15::text[], corrupt => $16::text"
+
 static const PgStatement call_place = {"take_place",
 	"SELECT twtasks.begin_partition($1::text, $2::text, $3::int4, partitions => $4::int4,"
 	" start => $5::int8, first => $6::int8)",
@@ -21,13 +35,19 @@ static const PgStatement call_none = {"take_none",
 static const PgStatement call_run = {"take_run",
 	"SELECT twtasks.take_messages(listener => $1::text, topic => $2::text, partition => $3::int4,"
 	" from_offset => $4::int8, to_offset => $5::int8,"
-	" messages => ARRAY(SELECT ROW($2::text, $3::int4, m.at, pg_catalog.to_timestamp(m.ms / 1000.0),"
-	" m.key, m.value, m.headers::jsonb)::twtasks.message"
-	" FROM ROWS FROM (pg_catalog.unnest($6::int8[]), pg_catalog.unnest($7::int8[]),"
-	" pg_catalog.unnest($8::bytea[]), pg_catalog.unnest($9::bytea[]), pg_catalog.unnest($10::text[]))"
-	" WITH ORDINALITY m(at, ms, key, value, headers, n) ORDER BY m.n),"
-	" type => $11::text, function => $12::text, value => $13::text, key => $14::text,"
-	" headers => $15::text[], corrupt => $16::text)",
+	" messages => " MESSAGES "," RULE ")",
+.caller_logs = true};
+
+/*
+ * A rule that is not valid fails here too, so its error is not taken for one of the
+ * message.
+ */
+static const PgStatement call_corrupted = {"take_corrupted",
+	"SELECT twtasks.take_corrupted(listener => $1::text, topic => $2::text, partition => $3::int4,"
+	" message => (" MESSAGES ")[1], state => $17::text, error => $18::text)"
+	" WHERE twtasks.take_messages(listener => $1::text, topic => $2::text, partition => $3::int4,"
+	" from_offset => $4::int8, to_offset => $4::int8, messages => '{}'::twtasks.message[]," RULE ")"
+	" <= $5::int8",
 .caller_logs = true};
 
 /* The set-up of each session has let calls wait for a lock without an end. */
@@ -87,6 +107,13 @@ take_none(const TakeCall *call, int64 from_offset, int64 to_offset)
 	wire_clear(&params);
 }
 
+/* PostgreSQL has no time as late as some senders say. */
+static bool
+has_time(const Message *message)
+{
+	return message->time_ms >= 0 && message->time_ms < TIME_MS_END;
+}
+
 static void
 add_messages(WireParams *params, const Run *run)
 {
@@ -95,10 +122,10 @@ add_messages(WireParams *params, const Run *run)
 		wire_int8(params, run->messages[i]->offset);
 	wire_add_array(params, WIRE_INT8, run->n);
 	for (int i = 0; i < run->n; i++)
-		if (run->messages[i]->time_ms < 0)
-			wire_null_element(params);
-		else
+		if (has_time(run->messages[i]))
 			wire_int8(params, run->messages[i]->time_ms);
+		else
+			wire_null_element(params);
 	wire_add_array(params, WIRE_BYTEA, run->n);
 	for (int i = 0; i < run->n; i++)
 		wire_bytes(params, run->messages[i]->key.bytes, run->messages[i]->key.len);
@@ -136,6 +163,20 @@ take_run(const TakeCall *call, const Run *run)
 	add_messages(&params, run);
 	add_rules(&params, call->listener);
 	pg_send(call->pg, &call_run, &params, call->fn, call->arg);
+	wire_clear(&params);
+}
+
+void
+take_corrupted(const TakeCall *call, const Run *run, const PGresult *refusal)
+{
+	WireParams	params;
+
+	add_range(&params, call, run->from_offset, run->to_offset);
+	add_messages(&params, run);
+	add_rules(&params, call->listener);
+	wire_add_text(&params, pg_sqlstate(refusal));
+	wire_add_text(&params, PQresultErrorField(refusal, PG_DIAG_MESSAGE_PRIMARY));
+	pg_send(call->pg, &call_corrupted, &params, call->fn, call->arg);
 	wire_clear(&params);
 }
 

@@ -43,6 +43,12 @@ extern void take_none(const TakeCall *call, int64 from_offset, int64 to_offset);
 /* Stores the tasks of the run, whose messages may be freed afterwards. */
 extern void take_run(const TakeCall *call, const Run *run);
 
+/*
+ * Stores a task CORRUPTED_KAFKA_MESSAGE in place of the task of the one message of
+ * the run, which the database refused with this error.
+ */
+extern void take_corrupted(const TakeCall *call, const Run *run, const PGresult *refusal);
+
 /* Returns where the listener stands, by the answer to any call. */
 extern int64 take_answer(const PGresult *result);
 

@@ -185,6 +185,44 @@ test_partly_taken(void **state)
 	partition_free(partition);
 }
 
+/* The message at 29 is at fault: its neighbours are stored, and it is alone then. */
+static void
+test_halves(void **state)
+{
+	Partition  *partition = partition_at(20);
+	int			nruns = 0;
+	Run			run;
+	Run			failed;
+
+	for (int i = 20; i < 36; i++)
+		partition_push(partition, message_at(i, 1));
+	do
+	{
+		assert_true(partition_take(partition, &run));
+		nruns++;
+		if (run.to_offset > 29)
+		{
+			partition_suspect(partition, &failed);
+			assert_int_equal(failed.n, run.n);
+			assert_int_equal(failed.messages[0]->offset, run.from_offset);
+			if (run.n > 1)
+				partition_again(partition);
+		}
+		else
+			assert_int_equal(place(partition, run.to_offset), PARTITION_GOES_ON);
+	} while (run.n > 1 || run.to_offset <= 29);
+	assert_int_equal(run.from_offset, 29);
+	assert_int_equal(nruns, 6);
+	place_anew(partition);
+	assert_int_equal(place(partition, 29), PARTITION_GOES_ON);
+	assert_true(partition_take(partition, &run));
+	assert_int_equal(run.n, 1);
+	assert_int_equal(place(partition, 30), PARTITION_GOES_ON);
+	assert_true(partition_take(partition, &run));
+	assert_int_equal(run.n, 6);
+	partition_free(partition);
+}
+
 static void
 test_lost_answer(void **state)
 {
@@ -406,6 +444,7 @@ main(void)
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_messages_without_bytes_fill),
 		cmocka_unit_test(test_partly_taken),
+		cmocka_unit_test(test_halves),
 		cmocka_unit_test(test_lost_answer),
 		cmocka_unit_test(test_another_owner),
 		cmocka_unit_test(test_set_back),
