@@ -24,6 +24,19 @@ LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE ROWS 100
 AS 'MODULE_PATHNAME', 'twt_add_tasks';
 
 /*
+ * twtasks_internal.add_given_tasks(tasks twtasks.new_task[])
+ *
+ *		Adds tasks that a caller or a message gave, in the caller's name.  Unlike our
+ *		own code in add_tasks(), it adds no tasks of types that belong to extensions.
+ *
+ * Returns, errors, writes, locks, wakes: as add_tasks()
+ */
+CREATE FUNCTION twtasks_internal.add_given_tasks(tasks twtasks.new_task[])
+RETURNS SETOF twtasks.added_task
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE ROWS 100
+AS 'MODULE_PATHNAME', 'twt_add_given_tasks';
+
+/*
  * twtasks.add_tasks(type text, data jsonb[], priority integer, run_after timestamptz, bucket text, expires timestamptz, context jsonb)
  *
  *		Stores a task of one type for each element of data.

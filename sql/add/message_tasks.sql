@@ -140,7 +140,8 @@ END $$;
  *		would be too large is added without value, key and headers.
  *
  * Errors
- *		as add_task()
+ *		23505			an intercept function gave the task another's key; others as
+ *						add_task()
  *
  * Writes		twtasks.task
  * Wakes		as add_task()
@@ -151,18 +152,23 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
+	added twtasks.added_task;
 	origin CONSTANT jsonb := jsonb_build_object(
 		'listener', rule -> 'listener', 'topic', message.topic, 'partition', message.partition,
 		'offset', message."offset", 'time', message."time", 'bytes', octet_length(message.value),
 		'sqlstate', state, 'error', twtasks_internal.cut_message(error));
 BEGIN
 	BEGIN
-		PERFORM twtasks.add_task('CORRUPTED_KAFKA_MESSAGE', payload => message.value,
+		SELECT t.* INTO added FROM twtasks.add_task('CORRUPTED_KAFKA_MESSAGE', payload => message.value,
 			context => origin || jsonb_build_object('key', '\x' || encode(message.key, 'hex'),
-													'headers', message.headers));
+													'headers', message.headers)) t;
 	EXCEPTION WHEN program_limit_exceeded THEN
-		PERFORM twtasks.add_task('CORRUPTED_KAFKA_MESSAGE', context => origin);
+		SELECT t.* INTO added FROM twtasks.add_task('CORRUPTED_KAFKA_MESSAGE', context => origin) t;
 	END;
+	IF added.result <> 'added' THEN
+		RAISE EXCEPTION 'another task has its key' USING ERRCODE = 'unique_violation',
+			DETAIL = format('The other task is "%s".', added.task_id);
+	END IF;
 END $$;
 
 /*
@@ -196,7 +202,7 @@ DECLARE
 BEGIN
 	FOREACH message IN ARRAY messages LOOP
 		BEGIN
-			PERFORM twtasks.add_tasks(twtasks_internal.message_tasks(ARRAY[message], rule));
+			PERFORM twtasks_internal.add_given_tasks(twtasks_internal.message_tasks(ARRAY[message], rule));
 			CONTINUE;
 		EXCEPTION WHEN OTHERS OR assert_failure THEN
 			GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, error = MESSAGE_TEXT,
@@ -237,7 +243,7 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
 	BEGIN
-		PERFORM twtasks.add_tasks(twtasks_internal.message_tasks(messages, rule));
+		PERFORM twtasks_internal.add_given_tasks(twtasks_internal.message_tasks(messages, rule));
 		RETURN NULL;
 	EXCEPTION WHEN OTHERS OR assert_failure THEN
 		-- One of them failed, which take_singly() finds.

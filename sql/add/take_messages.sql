@@ -339,7 +339,7 @@ BEGIN
 	IF NOT moved.is_moved THEN
 		RETURN moved.next_offset;
 	ELSIF given.messages IS NULL THEN
-		PERFORM twtasks.add_tasks(given.tasks);
+		PERFORM twtasks_internal.add_given_tasks(given.tasks);
 		RETURN given.to_offset;
 	END IF;
 	failed := twtasks_internal.take_run(given.messages, rule);

@@ -58,7 +58,7 @@ add_one(FunctionCallInfo fcinfo, NewTask *task, const char *role)
 	store_check();				/* before we read policies */
 	task->has_limit = false;
 	check_new_task(task);
-	allowed_check_add(task->type, role);
+	allowed_check_add(task->type, role, caller_is_owner());
 
 	store = store_begin(role, 0);
 	store_task(store, task, &result);
@@ -117,9 +117,9 @@ twt_add_task_as(PG_FUNCTION_ARGS)
 /* ---- many tasks ---- */
 
 static Datum
-add_batch(FunctionCallInfo fcinfo, void (*unpack) (FunctionCallInfo fcinfo, Batch *batch))
+add_batch(FunctionCallInfo fcinfo, void (*unpack) (FunctionCallInfo fcinfo, Batch *batch), bool is_given)
 {
-	Batch		batch = {.call = "add_tasks"};
+	Batch		batch = {.call = "add_tasks", .is_given = is_given};
 	const char *role = caller_name();
 	AddedTask  *results;
 
@@ -160,7 +160,7 @@ unpack_rows(FunctionCallInfo fcinfo, Batch *batch)
 static Datum
 act_add_tasks(FunctionCallInfo fcinfo)
 {
-	return add_batch(fcinfo, unpack_rows);
+	return add_batch(fcinfo, unpack_rows, false);
 }
 
 PG_FUNCTION_INFO_V1(twt_add_tasks);
@@ -168,6 +168,19 @@ Datum
 twt_add_tasks(PG_FUNCTION_ARGS)
 {
 	return caller_act_as_owner(fcinfo, act_add_tasks);
+}
+
+static Datum
+act_add_given_tasks(FunctionCallInfo fcinfo)
+{
+	return add_batch(fcinfo, unpack_rows, true);
+}
+
+PG_FUNCTION_INFO_V1(twt_add_given_tasks);
+Datum
+twt_add_given_tasks(PG_FUNCTION_ARGS)
+{
+	return caller_act_as_owner(fcinfo, act_add_given_tasks);
 }
 
 /* The arguments of add_tasks(type, data, ...) after data, as fields of a task. */
@@ -201,7 +214,7 @@ unpack_data(FunctionCallInfo fcinfo, Batch *batch)
 static Datum
 act_add_tasks_of_type(FunctionCallInfo fcinfo)
 {
-	return add_batch(fcinfo, unpack_data);
+	return add_batch(fcinfo, unpack_data, false);
 }
 
 PG_FUNCTION_INFO_V1(twt_add_tasks_of_type);
@@ -223,7 +236,7 @@ unpack_json(FunctionCallInfo fcinfo, Batch *batch)
 static Datum
 act_add_tasks_json(FunctionCallInfo fcinfo)
 {
-	return add_batch(fcinfo, unpack_json);
+	return add_batch(fcinfo, unpack_json, false);
 }
 
 PG_FUNCTION_INFO_V1(twt_add_tasks_json);

@@ -91,24 +91,14 @@ allowed_check(const char *type, const char *role)
 					 quote_literal_cstr(pattern), quote_literal_cstr(role))));
 }
 
-/* Functions for on_end in our inner schema are those of extensions. */
-static const char *
-own_function(const char *type)
-{
-	static const char inner[] = "twtasks_internal.";
-	const char *on_end = policy_any_on_end() ? policy_find(type)->on_end : NULL;
-
-	return on_end != NULL && strncmp(on_end, inner, strlen(inner)) == 0 ? on_end : NULL;
-}
-
 void
-allowed_check_add(const char *type, const char *role)
+allowed_check_add(const char *type, const char *role, bool by_owner)
 {
-	const char *function = own_function(type);
+	const char *function = policy_any_on_end() ? policy_own_function(policy_find(type)) : NULL;
 
 	if (function == NULL)
 		allowed_check(type, role);
-	else if (!caller_is_owner())
+	else if (!by_owner)
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("permission denied to add tasks of type \"%s\" by hand", type),

@@ -26,8 +26,9 @@ extern void allowed_check(const char *type, const char *role);
 /*
  * The same for a task that is to be added.  An extension asks for rights itself,
  * and adds the tasks of its own types as our owner: nobody else may, since its
- * on_end function would take any task for one of them.
+ * on_end function would take any task for one of them.  by_owner: the owner's own
+ * code made the task; it does not just pass on what a caller gave.
  */
-extern void allowed_check_add(const char *type, const char *role);
+extern void allowed_check_add(const char *type, const char *role, bool by_owner);
 
 #endif							/* TWT_ALLOWED_H */

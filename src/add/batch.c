@@ -13,6 +13,7 @@
 #include "add/allowed.h"
 #include "add/batch.h"
 #include "add/check.h"
+#include "base/caller.h"
 
 static void
 name_task(void *arg)
@@ -62,7 +63,7 @@ batch_check(Batch *batch, const char *role)
 		CHECK_FOR_INTERRUPTS();
 		batch->tasks[i].has_limit = batch->patience_ms > 0;
 		check_new_task(&batch->tasks[i]);
-		allowed_check_add(batch->tasks[i].type, role);
+		allowed_check_add(batch->tasks[i].type, role, !batch->is_given && caller_is_owner());
 	}
 	batch->number = 0;
 }

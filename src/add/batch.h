@@ -20,6 +20,8 @@ typedef struct Batch
 	int			number;			/* the current task's, from 1; 0: none */
 	int			patience_ms;	/* see store_begin(); 0: functions of policies
 								 * have no time limit either */
+	bool		is_given;		/* by a caller or a handler, in whose name our
+								 * own code adds the tasks */
 	ErrorContextCallback context;
 } Batch;
 

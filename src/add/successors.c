@@ -66,6 +66,7 @@ successors_check(const Successors *all, int n, int patience_ms)
 		count += json_count(all[i].tasks);
 	batch_make(batch, count);
 	batch->call = "\"add\"";
+	batch->is_given = true;
 	batch->patience_ms = patience_ms;
 	count = 0;
 	for (int i = 0; i < n; i++)

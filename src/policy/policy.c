@@ -182,6 +182,15 @@ policy_any_on_end(void)
 	return kept.any_on_end;
 }
 
+const char *
+policy_own_function(const TypePolicy *policy)
+{
+	static const char inner[] = "twtasks_internal.";
+	const char *on_end = policy->on_end;
+
+	return on_end != NULL && strncmp(on_end, inner, strlen(inner)) == 0 ? on_end : NULL;
+}
+
 int
 policy_risen(Datum type, int priority, int64 waited_us)
 {

@@ -34,6 +34,12 @@ extern const TypePolicy *policy_of_text(Datum type);
 /* Whether any policy names a function for on_end.  Costs nothing. */
 extern bool policy_any_on_end(void);
 
+/*
+ * The on_end function of a type whose tasks an extension adds and follows:
+ * such functions are in our inner schema.  NULL: the type is nobody's.
+ */
+extern const char *policy_own_function(const TypePolicy *policy);
+
 /* The priority that a task reaches after being SUBMITTED for waited_us. */
 extern int	policy_risen(Datum type, int priority, int64 waited_us);
 

@@ -13,6 +13,8 @@
 #include "common/int.h"
 #include "funcapi.h"
 #include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/fmgrprotos.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 #include "utils/typcache.h"
@@ -80,10 +82,62 @@ call_function(const char *name, NewTask *task, bool *isnull)
 	return result;
 }
 
+/* Whether the new context has all that the old one had. */
+static bool
+keeps_context(const NewTask *before, const NewTask *task)
+{
+	return before->nulls[NEW_CONTEXT] ||
+		(!task->nulls[NEW_CONTEXT] &&
+		 DatumGetBool(DirectFunctionCall2(jsonb_contains, task->values[NEW_CONTEXT],
+										  before->values[NEW_CONTEXT])));
+}
+
+static bool
+keeps_field(const NewTask *before, const NewTask *task, NewField field, Form_pg_attribute column)
+{
+	if (before->nulls[field] || task->nulls[field])
+		return before->nulls[field] == task->nulls[field];
+	return datum_image_eq(before->values[field], task->values[field],
+						  column->attbyval, column->attlen);
+}
+
+/*
+ * An extension goes on from a task by what it has added, so only these fields
+ * are free: sub_type, priority, bucket, and more of the context.
+ */
+static void
+check_kept(const NewTask *before, const NewTask *task, const char *function)
+{
+	static const NewField kept[] = {
+		NEW_TYPE, NEW_DATA, NEW_KEY, NEW_TASK_ID, NEW_RUN_AFTER, NEW_EXPIRES, NEW_PAYLOAD
+	};
+	TupleDesc	desc = lookup_rowtype_tupdesc(rows_type("new_task"), -1);
+	const char *changed = keeps_context(before, task) ? NULL : "context";
+
+	for (size_t i = 0; i < lengthof(kept) && changed == NULL; i++)
+	{
+		Form_pg_attribute column = TupleDescAttr(desc, kept[i]);
+
+		if (!keeps_field(before, task, kept[i], column))
+			changed = pstrdup(NameStr(column->attname));
+	}
+	ReleaseTupleDesc(desc);
+	if (changed != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("function \"%s\" for intercept must not change %s of a task of type \"%s\"",
+						function, changed, before->type),
+				 errdetail("An extension adds the tasks of this type, and goes on by what it has added."),
+				 errhint("Let the function return the task as it is, or with another sub_type, priority or bucket, or with more in its context.")));
+}
+
 bool
 policy_intercept(NewTask *task)
 {
-	const char *function = policy_find(task->type)->intercept;
+	const TypePolicy *policy = policy_find(task->type);
+	const char *function = policy->intercept;
+	bool		is_own = policy_own_function(policy) != NULL;
+	NewTask		before;
 	MemoryContext caller = CurrentMemoryContext;
 	MemoryContext context;
 	char	   *name;
@@ -103,7 +157,10 @@ policy_intercept(NewTask *task)
 				(errcode(ERRCODE_RAISE_EXCEPTION),
 				 errmsg("task of type \"%s\" was refused by function \"%s\"",
 						task->type, name)));
+	before = *task;
 	take_row(task, row);
+	if (is_own)
+		check_kept(&before, task, name);
 	MemoryContextDelete(context);
 	return true;
 }
@@ -141,7 +198,8 @@ policy_apply(NewTask *task)
 	if (task->nulls[NEW_BUCKET])
 		set_field(task, NEW_BUCKET,
 				  CStringGetTextDatum(policy->bucket == NULL ? DEFAULT_BUCKET : policy->bucket));
-	if (task->nulls[NEW_EXPIRES] && policy->expires_after_us > 0)
+	if (task->nulls[NEW_EXPIRES] && policy->expires_after_us > 0 &&
+		policy_own_function(policy) == NULL)
 	{
 		TimestampTz at = expires_at(task, policy->expires_after_us);
 
