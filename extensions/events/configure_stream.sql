@@ -71,3 +71,84 @@ BEGIN
 		type = EXCLUDED.type, batch = EXCLUDED.batch, bucket = EXCLUDED.bucket, priority = EXCLUDED.priority,
 		changed_at = EXCLUDED.changed_at, changed_by = EXCLUDED.changed_by;
 END $$;
+
+/*
+ * twtasks_internal.stream_of(type)
+ *
+ *		Returns a stream whose head tasks are of that type, or were and live.
+ */
+CREATE FUNCTION twtasks_internal.stream_of(type text)
+RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT coalesce(
+		(SELECT s.name FROM twtasks.event_stream s WHERE s.type = stream_of.type LIMIT 1),
+		(SELECT o.stream FROM twtasks.event_object o JOIN twtasks.task t ON t.id = o.head
+		 WHERE t.type = stream_of.type LIMIT 1))
+$$;
+
+/*
+ * twtasks_internal.keep_stream_policy()
+ *
+ *		Refuses changes of the policies on which streams of a type rely.  Without its
+ *		on_end function, anybody could add tasks that pass for heads.  A head that
+ *		expired would take its events with it.
+ *
+ * Errors
+ *		55000			the policy is a stream's
+ */
+CREATE FUNCTION twtasks_internal.keep_stream_policy()
+RETURNS trigger
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	kept CONSTANT text[] := '{on_end,expires_after}';
+	stream text;
+BEGIN
+	IF TG_OP = 'DELETE' OR OLD.pattern <> NEW.pattern
+		OR EXISTS (SELECT FROM unnest(kept) o WHERE OLD.options->o IS DISTINCT FROM NEW.options->o) THEN
+		stream := CASE WHEN OLD.options->>'on_end' = 'twtasks_internal.end_events' THEN twtasks_internal.stream_of(OLD.pattern) END;
+	END IF;
+	IF stream IS NOT NULL THEN
+		RAISE EXCEPTION 'the policies on_end and expires_after of type "%" belong to stream "%"', OLD.pattern, stream
+			USING ERRCODE = 'object_not_in_prerequisite_state',
+				HINT = 'Give the stream another type with twtasks.configure_stream(). Other options of the type can be changed.';
+	END IF;
+	RETURN CASE TG_OP WHEN 'DELETE' THEN OLD ELSE NEW END;
+END $$;
+CREATE TRIGGER keep_stream_policy BEFORE UPDATE OR DELETE ON twtasks.type_policy
+	FOR EACH ROW EXECUTE FUNCTION twtasks_internal.keep_stream_policy();
+ALTER TRIGGER keep_stream_policy ON twtasks.type_policy DEPENDS ON EXTENSION twtasks_events;
+
+/*
+ * twtasks_internal.keep_head_ended()
+ *
+ *		Refuses to reopen a head task: its object has gone on, and would have two live
+ *		heads.
+ *
+ * Errors
+ *		55000			the task was a head
+ */
+CREATE FUNCTION twtasks_internal.keep_head_ended()
+RETURNS trigger
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	head twtasks.task;
+BEGIN
+	-- It is live again already, in this transaction.
+	SELECT t.* INTO head FROM twtasks.task t WHERE t.id = NEW.task_id;
+	IF (twtasks.policy_of(head.type)).on_end = 'twtasks_internal.end_events' THEN
+		RAISE EXCEPTION 'head task of object "%" cannot be reopened', head.sub_type
+			USING ERRCODE = 'object_not_in_prerequisite_state',
+				DETAIL = 'The object has gone on to its next events.',
+				HINT = 'Add the events of the task again with twtasks.add_event(). To reopen many tasks, name types that belong to no stream.';
+	END IF;
+	RETURN NEW;
+END $$;
+CREATE TRIGGER keep_head_ended BEFORE INSERT ON twtasks.audit
+	FOR EACH ROW WHEN (NEW.action = 'reopen') EXECUTE FUNCTION twtasks_internal.keep_head_ended();
+ALTER TRIGGER keep_head_ended ON twtasks.audit DEPENDS ON EXTENSION twtasks_events;
