@@ -1,11 +1,77 @@
 /*
+ * twtasks_internal.clock_id()
+ *
+ *		The lowest id of an event that may be given now, and certainly was not given
+ *		before: microseconds since 1970.  JSON carries such numbers exactly.
+ */
+CREATE FUNCTION twtasks_internal.clock_id()
+RETURNS bigint
+LANGUAGE sql VOLATILE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$ SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint $$;
+
+/*
+ * twtasks_internal.raise_ids(above)
+ *
+ *		Moves the ids of events, and the order in the queue, on to the clock, and above
+ *		a number.  A restored state, or tables without their sequences, may lack the
+ *		last ids; consumers would skip an id that comes again.  The clock is above
+ *		all ids that were ever given, unless those were more than a million a second.
+ *
+ * Writes		the sequences, for good: a rollback does not take them back
+ * Locks		an advisory lock, which it releases
+ */
+CREATE FUNCTION twtasks_internal.raise_ids(above bigint DEFAULT 0)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	-- Else a slow session could take the ids back to its own, earlier time.
+	PERFORM pg_advisory_xact_lock(hashtextextended('twtasks.event_id_seq', 0));
+	PERFORM setval('twtasks.event_id_seq',
+				   (SELECT greatest(s.last_value + 1000000, above + 1000000, twtasks_internal.clock_id()) FROM twtasks.event_id_seq s)),
+			setval('twtasks.event_seq_seq',
+				   (SELECT greatest(s.last_value + 1000000, twtasks_internal.clock_id()) FROM twtasks.event_seq_seq s)),
+			setval('twtasks.objects_with_events_entry_seq',
+				   (SELECT greatest(s.last_value + 1000000, twtasks_internal.clock_id()) FROM twtasks.objects_with_events_entry_seq s));
+	-- The end of this subtransaction releases the lock; a transaction may stay open.
+	RAISE EXCEPTION 'done' USING ERRCODE = 'TWT00';
+EXCEPTION WHEN SQLSTATE 'TWT00' THEN
+	NULL;
+END $$;
+
+/*
+ * twtasks_internal.raise_ids_when_adopted()
+ *
+ *		Calls raise_ids() for each new place of the database.
+ */
+CREATE FUNCTION twtasks_internal.raise_ids_when_adopted()
+RETURNS trigger
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	PERFORM twtasks_internal.raise_ids();
+	RETURN NULL;
+END $$;
+/* Always: rows may also come by logical replication. */
+CREATE TRIGGER raise_ids AFTER INSERT ON twtasks.adoption
+	FOR EACH ROW EXECUTE FUNCTION twtasks_internal.raise_ids_when_adopted();
+ALTER TABLE twtasks.adoption ENABLE ALWAYS TRIGGER raise_ids;
+ALTER TRIGGER raise_ids ON twtasks.adoption DEPENDS ON EXTENSION twtasks_events;
+
+/*
  * twtasks_internal.keep_ids_new()
  *
- *		Moves the ids on by 1,000,000 where the database is not the one that gave the
- *		last ids.  A promoted standby or a restored dump may lack the last of them, and
- *		an id that was sent must not be used again.
+ *		Calls raise_ids() before the first ids that another place gives, such as a
+ *		promoted standby, and where the ids are a minute behind the clock, since
+ *		somebody may have restored an old state.
  *
- * Writes		twtasks.event_place
+ * Errors
+ *		55000			this database is a copy and not adopted
+ *
+ * Writes		twtasks.event_place, and as raise_ids()
  * Locks		row lock
  */
 CREATE FUNCTION twtasks_internal.keep_ids_new()
@@ -17,19 +83,21 @@ DECLARE
 	here CONSTANT record := twtasks_internal.own_place();
 	known twtasks.event_place;
 BEGIN
+	IF NOT twtasks.is_adopted() THEN
+		RAISE EXCEPTION 'this database sends no events: it is a copy that was not adopted'
+			USING ERRCODE = 'object_not_in_prerequisite_state',
+				HINT = 'If this database takes the place of the original, see twtasks.adopt().';
+	END IF;
 	SELECT p.* INTO known FROM twtasks.event_place p;
 	IF (known.system_identifier, known.database, known.timeline)
-		= (here.system_identifier, here.database, here.timeline) THEN
-		RETURN;
-	END IF;
-	INSERT INTO twtasks.event_place AS p (system_identifier, database, timeline, looked)
-	VALUES (here.system_identifier, here.database, here.timeline, twtasks.clock())
-	ON CONFLICT ON CONSTRAINT event_place_pkey DO UPDATE SET
-		system_identifier = EXCLUDED.system_identifier, database = EXCLUDED.database, timeline = EXCLUDED.timeline
-	WHERE (p.system_identifier, p.database, p.timeline)
-		IS DISTINCT FROM (EXCLUDED.system_identifier, EXCLUDED.database, EXCLUDED.timeline);
-	IF FOUND AND known.only_row THEN
-		PERFORM setval('twtasks.event_id_seq', nextval('twtasks.event_id_seq') + 1000000);
+		IS DISTINCT FROM (here.system_identifier, here.database, here.timeline) THEN
+		INSERT INTO twtasks.event_place AS p (system_identifier, database, timeline, looked)
+		VALUES (here.system_identifier, here.database, here.timeline, twtasks.clock())
+		ON CONFLICT ON CONSTRAINT event_place_pkey DO UPDATE SET
+			system_identifier = EXCLUDED.system_identifier, database = EXCLUDED.database, timeline = EXCLUDED.timeline;
+		PERFORM twtasks_internal.raise_ids();
+	ELSIF (SELECT s.last_value FROM twtasks.event_id_seq s) < twtasks_internal.clock_id() - 60000000 THEN
+		PERFORM twtasks_internal.raise_ids();
 	END IF;
 END $$;
 
@@ -49,6 +117,8 @@ END $$;
  *		number of heads
  *
  * Errors
+ *		55000			as keep_ids_new(); or a head was not added
+ *		40001			the ids were behind those of an object, and are raised now
  *		as add_tasks()
  *
  * Writes		twtasks.event, twtasks.event_object, twtasks.task
@@ -66,7 +136,7 @@ AS $$
 DECLARE
 	most bigint;
 	heads record;
-	ids uuid[];
+	added record;
 	given integer := 0;
 BEGIN
 	PERFORM twtasks_internal.keep_ids_new();
@@ -105,7 +175,7 @@ BEGIN
 		SELECT n.stream, n.object, n.id, n.event, lag(n.id) OVER (PARTITION BY n.stream, n.object ORDER BY n.id) AS prev
 		FROM numbered n),
 	made AS (
-		SELECT w.stream, w.object, w.done, max(c.id) AS last_id,
+		SELECT w.stream, w.object, w.done, w.last_id AS before, min(c.id) AS first_id, max(c.id) AS last_id,
 			   (w.type, jsonb_build_object('object', w.object, 'events', jsonb_agg(
 					jsonb_build_object('id', c.id, 'prev', coalesce(c.prev, w.last_id), 'event', c.event)
 					|| CASE WHEN c.prev IS NULL AND w.sent_id < w.last_id
@@ -118,15 +188,24 @@ BEGIN
 		   array_agg(m.object ORDER BY m.stream, m.object) AS objects,
 		   array_agg(m.done ORDER BY m.stream, m.object) AS done,
 		   array_agg(m.last_id ORDER BY m.stream, m.object) AS last_ids,
+		   max(m.before) FILTER (WHERE m.first_id <= m.before) AS above,
 		   coalesce(array_agg(m.task ORDER BY m.stream, m.object) FILTER (WHERE m.last_id IS NOT NULL), '{}') AS tasks
 	INTO heads FROM made m;
-	SELECT array_agg(a.task_id ORDER BY a.n) INTO ids
+	IF heads.above IS NOT NULL THEN
+		PERFORM twtasks_internal.raise_ids(heads.above);
+		RAISE EXCEPTION 'ids of events were behind those that objects have' USING ERRCODE = 'serialization_failure';
+	END IF;
+	SELECT array_agg(a.task_id ORDER BY a.n) AS ids, count(*) FILTER (WHERE a.result = 'added') AS n INTO added
 	FROM twtasks.add_tasks(heads.tasks) WITH ORDINALITY a(task_id, version, result, n);
+	IF added.n <> cardinality(heads.tasks) THEN
+		RAISE EXCEPTION 'a head task was not added' USING ERRCODE = 'object_not_in_prerequisite_state',
+			HINT = 'Look at the intercept functions of its type: twtasks.policy_of().';
+	END IF;
 	-- One at a time: a join might read the whole table, by a plan from when it was empty.
 	FOR i IN 1 .. coalesce(cardinality(heads.objects), 0) LOOP
 		given := given + (heads.last_ids[i] IS NOT NULL)::integer;
 		UPDATE twtasks.event_object o
-		SET head = CASE WHEN heads.last_ids[i] IS NOT NULL THEN ids[given] END,
+		SET head = CASE WHEN heads.last_ids[i] IS NOT NULL THEN added.ids[given] END,
 			last_id = coalesce(heads.last_ids[i], o.last_id), problem = NULL,
 			sent_id = CASE WHEN heads.done[i] THEN o.last_id ELSE o.sent_id END
 		WHERE o.stream = heads.streams[i] AND o.object = heads.objects[i];

@@ -59,9 +59,7 @@ COMMENT ON TABLE twtasks.objects_with_events IS 'Objects that start_events() mus
 /* Ids of events of all streams.  They are given in the order of sending. */
 CREATE SEQUENCE twtasks.event_id_seq;
 
-/*
- * A promoted standby, or a restored dump, may have an older state of the sequence.
- */
+/* See raise_ids(): another place may have an older state of the sequence. */
 CREATE TABLE twtasks.event_place (
 	only_row			boolean NOT NULL DEFAULT true,		-- There is one row
 	system_identifier	bigint NOT NULL,					-- The cluster that gave the last ids

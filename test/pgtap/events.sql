@@ -87,10 +87,10 @@ TRUNCATE twtasks.task, twtasks.event, twtasks.event_object, twtasks.objects_with
 -- ---- the chain ----
 CREATE VIEW pg_temp.heads AS SELECT t.sub_type AS object, t.data -> 'events' AS events FROM twtasks.task t;
 CREATE FUNCTION pg_temp.started() RETURNS bigint LANGUAGE sql AS $$ SELECT given FROM twtasks_internal.start_events() $$;
-SELECT setval('twtasks.event_id_seq', 100);
+SELECT setval('twtasks.event_id_seq', 9000000000000100);
 SELECT twtasks.add_event('works', 'o', '"a"', ARRAY['"b"', '"c"']::jsonb[]);
 SELECT is(pg_temp.started(), 1::bigint, 'a listed object gets a head');
-SELECT is((SELECT data FROM twtasks.task), '{"object": "o", "events": [{"id": 101, "prev": 0, "event": "a"}, {"id": 102, "prev": 101, "event": "b"}]}',
+SELECT is((SELECT data FROM twtasks.task), '{"object": "o", "events": [{"id": 9000000000000101, "prev": 0, "event": "a"}, {"id": 9000000000000102, "prev": 9000000000000101, "event": "b"}]}',
 	'the head has as many events as a batch, each with id and prev');
 SELECT is((SELECT concat_ws(' ', type, sub_type, bucket, priority) FROM twtasks.task), 'WORKS o b 3', 'the head is as the stream says');
 SELECT is(pg_temp.started(), 0::bigint, 'nothing is left on the list');
@@ -108,12 +108,12 @@ BEGIN
 	RETURN (SELECT f.status FROM twtasks.finished_task f WHERE f.id = head.id);
 END $$;
 SELECT is(pg_temp.cancel_head(), 'CANCELLED', 'a person cancels the head');
-SELECT is((SELECT events FROM pg_temp.heads), '[{"id": 103, "prev": 102, "event": "c", "skipped": 0}, {"id": 104, "prev": 103, "event": "d"}]',
+SELECT is((SELECT events FROM pg_temp.heads), '[{"id": 9000000000000103, "prev": 9000000000000102, "event": "c", "skipped": 0}, {"id": 9000000000000104, "prev": 9000000000000103, "event": "d"}]',
 	'the next head says what may never have arrived');
-SELECT is((SELECT concat_ws(' ', queued, status, last_id, sent_id) FROM twtasks.event_objects WHERE object = 'o'), '0 SUBMITTED 104 0', 'the view shows it');
+SELECT is((SELECT concat_ws(' ', queued, status, last_id, sent_id) FROM twtasks.event_objects WHERE object = 'o'), '0 SUBMITTED 9000000000000104 0', 'the view shows it');
 SELECT twtasks.add_event('works', 'o', '"e"');
 SELECT is(pg_temp.cancel_head(), 'CANCELLED', 'a person cancels that head too');
-SELECT is((SELECT events FROM pg_temp.heads), '[{"id": 105, "prev": 104, "event": "e", "skipped": 0}]', 'the next head still says from where');
+SELECT is((SELECT events FROM pg_temp.heads), '[{"id": 9000000000000105, "prev": 9000000000000104, "event": "e", "skipped": 0}]', 'the next head still says from where');
 UPDATE twtasks.event_object SET sent_id = last_id;
 SELECT is((SELECT count(*) FROM twtasks.broken_event_objects), 0::bigint, 'no invariant is broken');
 
@@ -159,7 +159,7 @@ SELECT isnt((SELECT problem FROM twtasks.event_objects WHERE object = 'r'), NULL
 UPDATE twtasks.event_place SET timeline = timeline - 1;
 SELECT twtasks.add_event('works', 's', '1');
 SELECT pg_temp.started();
-SELECT cmp_ok((SELECT (events -> 0 ->> 'id')::bigint FROM pg_temp.heads WHERE object = 's'), '>', 1000000::bigint,
+SELECT cmp_ok((SELECT (events -> 0 ->> 'id')::bigint FROM pg_temp.heads WHERE object = 's'), '>', 9000000001000000::bigint,
 	'after a promotion ids are far above those that may have been sent');
 
 -- ---- rights ----
