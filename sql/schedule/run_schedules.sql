@@ -9,10 +9,11 @@
  *		occurrence		NULL: an additional task, now
  *
  * Returns
- *		as add_task(); result 'already_exists': it was added before
+ *		as add_task(); result 'already_exists': it was added before, or the additional
+ *		task has the key of another
  *
  * Errors
- *		as add_task()
+ *		23505			another task has the key of this occurrence's; others as add_task()
  *
  * Writes		twtasks.task, twtasks.schedule, twtasks.schedule_run
  * Wakes		after commit one sidecar of the bucket
@@ -37,7 +38,15 @@ BEGIN
 			|| jsonb_build_object('schedule', schedule.name, 'scheduled_for',
 								  to_char(run AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')),
 		schedule.payload)::twtasks.new_task);
-	IF occurrence IS NOT NULL THEN
+	IF added.result <> 'added' THEN
+		IF occurrence IS NULL THEN
+			RETURN added;
+		END IF;
+		-- Else the occurrence would pass for one that has run.
+		RAISE EXCEPTION 'task of schedule "%" was not added, since another task has its key', schedule.name
+			USING ERRCODE = 'unique_violation', DETAIL = format('The other task is "%s".', added.task_id),
+				HINT = 'An intercept function has set the key: see twtasks.policy_of().';
+	ELSIF occurrence IS NOT NULL THEN
 		INSERT INTO twtasks.schedule_run (name, occurrence, added, task_id)
 		VALUES (schedule.name, occurrence, twtasks.clock(), added.task_id);
 	END IF;
