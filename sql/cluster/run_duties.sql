@@ -1,3 +1,12 @@
+CREATE TABLE twtasks.duty (
+	name			text COLLATE "C" NOT NULL,	-- Its function
+	called			timestamptz NOT NULL,		-- Time of a call, at most ten seconds before the last one
+	failed_since	timestamptz,				-- Time of the first of the calls that failed in a row; NULL: the last one succeeded
+	problem			text,						-- The reason why the last call failed; NULL: it succeeded
+	CONSTRAINT duty_pkey PRIMARY KEY (name)
+);
+COMMENT ON TABLE twtasks.duty IS 'Duties that other extensions bring, and whether they are done';
+
 /*
  * twtasks_internal.call_duty(name)
  *
@@ -16,6 +25,30 @@ LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'twt_call_duty';
 
 /*
+ * twtasks_internal.note_duty(name, problem)
+ *
+ *		Notes that a duty was called, for twtasks.warnings.
+ *
+ * Parameters
+ *		problem			the reason why the call failed; NULL: it succeeded
+ *
+ * Writes		twtasks.duty
+ */
+CREATE FUNCTION twtasks_internal.note_duty(name text, problem text)
+RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	INSERT INTO twtasks.duty AS d (name, called, failed_since, problem)
+	VALUES (note_duty.name, clock_timestamp(), CASE WHEN note_duty.problem IS NOT NULL THEN clock_timestamp() END,
+			twtasks_internal.cut_message(note_duty.problem))
+	ON CONFLICT ON CONSTRAINT duty_pkey DO UPDATE SET
+		called = EXCLUDED.called, problem = EXCLUDED.problem,
+		failed_since = CASE WHEN EXCLUDED.problem IS NOT NULL THEN coalesce(d.failed_since, EXCLUDED.failed_since) END
+	WHERE d.called < EXCLUDED.called - interval '10 seconds' OR d.problem IS DISTINCT FROM EXCLUDED.problem
+$$;
+
+/*
  * twtasks_internal.run_duties()
  *
  *		Calls the duties that other extensions bring: each function of this schema
@@ -25,11 +58,14 @@ AS 'MODULE_PATHNAME', 'twt_call_duty';
  *
  *		The leader calls the function at least once a minute.  After ask_duties() any
  *		node calls it at once, so two calls may run at the same time.  A duty that
- *		fails logs a warning, does not stop others, and is called again in 3 s.
+ *		fails logs a warning, does not stop others, and is called again in 3 s;
+ *		twtasks.warnings shows it.
  *
  * Returns
  *		next_ms			milliseconds until the next call; NULL: there is no duty, or this
  *						database is a copy and not adopted
+ *
+ * Writes		twtasks.duty, and what the duties write
  */
 CREATE FUNCTION twtasks_internal.run_duties(OUT next_ms bigint)
 RETURNS bigint
@@ -49,6 +85,7 @@ BEGIN
 		ORDER BY p.proname
 	LOOP
 		called := twtasks_internal.try_call('twtasks_internal.call_duty', name);
+		PERFORM twtasks_internal.note_duty(name, called.error);
 		IF called.state IS NULL THEN
 			next_ms := least(next_ms, CASE WHEN called.result::bigint < 0 THEN 0 ELSE called.result::bigint END);
 		ELSE

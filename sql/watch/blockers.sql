@@ -272,10 +272,83 @@ AS $$
 $$;
 
 /*
+ * twtasks_internal.brought_warnings()
+ *
+ *		The warnings that other extensions bring: calls each function of this schema
+ *		whose name begins with warn_.  It takes an integer, the most rows that it may
+ *		return of one kind, and returns them as a JSON array of objects with the members
+ *		warning, since, detail and hint.  A function that fails is a warning itself.
+ *
+ * Returns
+ *		as blockers()
+ */
+CREATE FUNCTION twtasks_internal.brought_warnings(
+	OUT warning text, OUT since timestamptz, OUT detail text, OUT hint text)
+RETURNS SETOF record
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 10
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	name text;
+	told record;
+BEGIN
+	FOR name IN
+		SELECT 'twtasks_internal.' || quote_ident(p.proname) FROM pg_proc p
+		WHERE p.proname ^@ 'warn_' AND p.pronamespace = 'twtasks_internal'::regnamespace
+		  AND p.pronargs = 1 AND p.proargtypes[0] = 'integer'::regtype AND p.prorettype = 'jsonb'::regtype
+		ORDER BY p.proname
+	LOOP
+		told := twtasks_internal.try_call(name, 20);
+		RETURN QUERY
+		SELECT w.warning, w.since, w.detail, w.hint
+		FROM jsonb_to_recordset(told.result::jsonb) w(warning text, since timestamptz, detail text, hint text)
+		UNION ALL
+		SELECT 'warnings missing', NULL, format('function "%s" failed: %s', name, told.error),
+			   'do what the error asks for; until then this view lacks the warnings of that function'
+		WHERE told.state IS NOT NULL;
+	END LOOP;
+END $$;
+
+/*
+ * twtasks_internal.late_work()
+ *
+ *		Schedules and duties that stand still.
+ *
+ * Returns
+ *		as blockers()
+ */
+CREATE FUNCTION twtasks_internal.late_work(
+	OUT warning text, OUT since timestamptz, OUT detail text, OUT hint text)
+RETURNS SETOF record
+LANGUAGE sql STABLE PARALLEL SAFE ROWS 10
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT 'schedule fails', s.next_run, format('schedule "%s": %s', s.name, s.problem),
+		   'do what the problem asks for; the schedule is tried again every half minute'
+	FROM twtasks.schedule s WHERE s.problem IS NOT NULL AND NOT s.is_paused
+	UNION ALL
+	SELECT 'schedule late', s.next_run, format('schedule "%s" is due, and nobody has added its task', s.name),
+		   'start a sidecar; the leading one runs schedules, and its log says what keeps it from that'
+	FROM twtasks.schedule s
+	WHERE s.look_at < twtasks.clock() - interval '1 minute' AND s.problem IS NULL AND NOT s.is_paused
+	  AND twtasks.is_enabled() AND twtasks.is_adopted()
+	UNION ALL
+	SELECT 'duty fails', d.failed_since, format('%s: %s', d.name, d.problem),
+		   'do what the problem asks for; the duty is called again every three seconds'
+	FROM twtasks.duty d WHERE d.problem IS NOT NULL AND to_regprocedure(d.name || '()') IS NOT NULL
+	UNION ALL
+	SELECT 'duty late', d.called, format('nobody calls %s any more', d.name),
+		   'start a sidecar; the leading one calls duties, and its log says what keeps it from that'
+	FROM twtasks.duty d
+	WHERE d.called < clock_timestamp() - interval '90 seconds' AND to_regprocedure(d.name || '()') IS NOT NULL
+	  AND twtasks.is_adopted()
+$$;
+
+/*
  * twtasks.blockers()
  *
- *		Reasons why tasks do not run, from the configuration and the living
- *		nodes; for twtasks.warnings.
+ *		Reasons why tasks do not run, and what else stands still, from the
+ *		configuration, the living nodes and other extensions; for twtasks.warnings.
  *
  * Returns
  *		warning, since, detail, hint
@@ -285,7 +358,7 @@ $$;
 CREATE FUNCTION twtasks.blockers(
 	OUT warning text, OUT since timestamptz, OUT detail text, OUT hint text)
 RETURNS SETOF record
-LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 10 SECURITY DEFINER
+LANGUAGE sql STABLE STRICT PARALLEL UNSAFE ROWS 10 SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT 'no node', NULL::timestamptz,
@@ -346,4 +419,8 @@ AS $$
 		   format('types "%s" are bound to nodes of which none lives: %s', p.pattern, array_to_string(p.nodes, ', ')),
 		   'start one of them, or change nodes by twtasks.configure_type()'
 	FROM twtasks.type_policies p WHERE NOT twtasks_internal.any_lives(p.nodes)
+	UNION ALL
+	SELECT l.warning, l.since, l.detail, l.hint FROM twtasks_internal.late_work() l
+	UNION ALL
+	SELECT b.warning, b.since, b.detail, b.hint FROM twtasks_internal.brought_warnings() b
 $$;

@@ -43,7 +43,9 @@ SELECT f, '{}'::text[] FROM unnest('{add_occurrence,add_task_as,add_given_tasks,
 	ask_stuck,ask_duties,pause,resume,call_stuck,call_duty,call_late,tell_late,call_function,check_allowed,check_function,check_number,check_retry,check_retry_stage,parse_duration,retry_delay,type_options,
 	count_queued,count_not_queued,count_errors,late_queued,late_not_queued,why_queued,why_limited,living_nodes,works_for,unhandled,is_known_type,lacks_queue,queued_buckets,queued_types,unhandled_types,note_types,any_lives,lonely_buckets,note_refusal,
 	check_limit,check_options,shown,count_slots,live_slots,make_slots,offer_slot,offer_types,slots_lock,lock_session,try_lock,actor,caller,configure_type_as_owner,run_inline_as_owner,take_messages_as_owner,take_corrupted_as_owner,begin_partition_as_owner,finish_task_as_owner,
-	check_place,check_run,check_takes,check_rule,check_keeper,check_newcomer,move_offset,call_message,missing_key,message_tasks,add_corrupted,take_singly,take_run}'::text[]) f;
+	check_place,check_run,check_takes,check_rule,check_keeper,check_newcomer,move_offset,call_message,missing_key,message_tasks,add_corrupted,take_singly,take_run}'::text[]) f
+UNION ALL
+SELECT f, '{}'::text[] FROM unnest('{try_call,run_schedule_as_json,note_duty,brought_warnings,late_work}'::text[]) f;
 CREATE TEMPORARY TABLE readers (relation text PRIMARY KEY, roles text[]);
 INSERT INTO readers
 SELECT r, '{worker,operator,viewer}'::text[] FROM unnest('{allowed_types,tasks,error_tasks,stuck_tasks,stats,nodes,transition,type_policies,buckets,paused,schedules,schedule_runs,cancel_requests,
@@ -51,7 +53,7 @@ SELECT r, '{worker,operator,viewer}'::text[] FROM unnest('{allowed_types,tasks,e
 UNION ALL SELECT 'own_tasks', '{producer}'::text[]
 UNION ALL SELECT r, '{operator,viewer}'::text[] FROM unnest('{audit,task_history,schedule_audit,policy_audit}'::text[]) r
 UNION ALL SELECT r, '{}'::text[] FROM unnest('{task,finished_task,finished_task_default,unique_key,node,type_policy,bucket_policy,pause,schedule,schedule_run,cancel_request,
-	adoption,allowed_type,test_clock,cleaning,limit_rule,slot_use,monitor_look,refused_node,handled_type,message_offset}'::text[]) r;
+	adoption,allowed_type,test_clock,cleaning,limit_rule,slot_use,monitor_look,refused_node,handled_type,message_offset,duty}'::text[]) r;
 
 CREATE TEMPORARY TABLE who AS
 SELECT r AS name, CASE r WHEN 'nobody' THEN 'regress_nobody' ELSE 'twtasks_' || r END AS role

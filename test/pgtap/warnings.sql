@@ -8,7 +8,7 @@ TRUNCATE twtasks.node, twtasks.refused_node;
 DELETE FROM twtasks.type_policy;
 DELETE FROM twtasks.limit_rule;
 DELETE FROM twtasks.pause;
-SELECT plan(54);
+SELECT plan(65);
 SELECT twtasks.is_enabled() \g /dev/null
 
 CREATE FUNCTION pg_temp.warned() RETURNS text
@@ -110,6 +110,45 @@ SELECT twtasks.change_tasks('cancel', '*', 'a copy', statuses => '{HELD}'), twta
 SELECT is((SELECT count(*) FROM twtasks.warnings WHERE warning = 'held'), 0::bigint, 'the warning ends when the held tasks are released or cancelled');
 SELECT is((SELECT count(*) FROM twtasks.warnings WHERE warning = 'schedule paused'), 0::bigint, 'the warning ends when the schedule is resumed');
 ROLLBACK TO adopted;
+
+-- Schedules that stand still.
+SAVEPOINT schedules;
+SELECT twtasks.schedule('nightly', '@daily', 'NIGHT') \g /dev/null
+UPDATE twtasks.schedule SET problem = 'no such bucket' WHERE name = 'nightly';
+SELECT is(pg_temp.warned(), 'schedule fails: schedule "nightly": no such bucket', 'a schedule that cannot add its task is a warning');
+UPDATE twtasks.schedule SET problem = NULL, look_at = twtasks.clock() - interval '59 s' WHERE name = 'nightly';
+SELECT is(pg_temp.warned(), NULL, 'a schedule that is due may be late by less than a minute');
+UPDATE twtasks.schedule SET look_at = twtasks.clock() - interval '61 s' WHERE name = 'nightly';
+SELECT is(pg_temp.warned(), 'schedule late: schedule "nightly" is due, and nobody has added its task', 'a schedule that nobody runs is a warning');
+SELECT twtasks.pause_schedule('nightly') \g /dev/null
+SELECT ok(pg_temp.warned() ~ '^schedule paused: [^;]*$', 'a paused schedule is not late');
+ROLLBACK TO schedules;
+
+-- Duties that stand still.
+SAVEPOINT duties;
+CREATE FUNCTION twtasks_internal.duty_a() RETURNS bigint LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$ BEGIN ASSERT false, 'out of order'; END $$;
+SET client_min_messages = error;
+SELECT twtasks_internal.run_duties() \g /dev/null
+SELECT is(pg_temp.warned(), 'duty fails: twtasks_internal.duty_a: out of order', 'a duty that fails is a warning');
+CREATE OR REPLACE FUNCTION twtasks_internal.duty_a() RETURNS bigint LANGUAGE sql SET search_path = pg_catalog, pg_temp AS 'SELECT 3000::bigint';
+SELECT twtasks_internal.run_duties() \g /dev/null
+SELECT is(pg_temp.warned(), NULL, 'the warning ends when the duty is done');
+UPDATE twtasks.duty SET called = called - interval '91 s';
+SELECT is(pg_temp.warned(), 'duty late: nobody calls twtasks_internal.duty_a any more', 'a duty that nobody calls is a warning');
+DROP FUNCTION twtasks_internal.duty_a;
+SELECT is(pg_temp.warned(), NULL, 'a duty whose extension is dropped is none');
+
+-- Warnings of other extensions.
+CREATE FUNCTION twtasks_internal.warn_a(most integer) RETURNS jsonb LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$ BEGIN ASSERT false, 'out of order'; END $$;
+CREATE FUNCTION twtasks_internal.warn_b(most integer) RETURNS jsonb LANGUAGE sql SET search_path = pg_catalog, pg_temp
+AS $$ SELECT jsonb_build_array(jsonb_build_object('warning', 'worn', 'detail', most || ' tyres', 'hint', 'change them')) $$;
+CREATE FUNCTION twtasks_internal.warn_c(most integer) RETURNS jsonb LANGUAGE sql SET search_path = pg_catalog, pg_temp AS 'SELECT NULL::jsonb';
+SELECT is(pg_temp.warned(), 'warnings missing: function "twtasks_internal.warn_a" failed: out of order; worn: 20 tyres', 'functions of other extensions bring warnings; one that fails stops no other');
+SET LOCAL ROLE twtasks_viewer;
+SELECT is((SELECT hint FROM twtasks.warnings WHERE warning = 'worn'), 'change them', 'a viewer reads them');
+RESET ROLE;
+SELECT ok((SELECT count(*) FROM twtasks.warnings WHERE hint IS NULL OR detail IS NULL) = 0, 'each warning says what to do');
+ROLLBACK TO duties;
 
 -- A sidecar that is configured for another environment.
 SELECT is((SELECT detail FROM twtasks.warnings), 'this database was adopted for no environment', 'a database without an environment is a warning');
