@@ -62,6 +62,7 @@ struct Sidecar
 
 	/* 5 grab */
 	Grab	   *grab;
+	LostGrabs  *lost;
 
 	/* 6 execute */
 	Execute    *execute;
@@ -77,6 +78,7 @@ struct Sidecar
 	Policies   *policies;
 	Duties	   *duties;
 	Health	   *health;			/* NULL: not configured */
+	char	   *silent;			/* the last answer of pg_silent() */
 	LoopTimer  *watchdog;
 	LoopTimer  *drain_end;
 };
@@ -126,6 +128,7 @@ on_gone(void *arg)
 	Sidecar    *sidecar = arg;
 
 	grab_forget(sidecar->grab);
+	lost_grabs_forget(sidecar->lost);
 	finish_gone(sidecar->finish);
 	execute_gone(sidecar->execute);
 	listeners_gone(sidecar->listeners);
@@ -219,16 +222,20 @@ on_turn(void *arg)
 
 /* ---- health ---- */
 
-/* Why the node starts no tasks; NULL if it does. */
+/* Why the node starts no tasks, or may start none soon; NULL: all is well. */
 static const char *
-trouble(const Sidecar *sidecar)
+trouble(Sidecar *sidecar)
 {
+	pfree(sidecar->silent);
+	sidecar->silent = pg_silent();
 	if (sidecar->state != SIDECAR_RUNNING)
 		return "stopping";
 	if (!pg_is_up(node_pg(sidecar->node)))
 		return "no database";
 	if (node_refusal(sidecar->node) != NULL)
 		return node_refusal(sidecar->node);
+	if (sidecar->silent != NULL)
+		return sidecar->silent;
 	return node_may_start(sidecar->node) == 0 ? "no word from the database" : NULL;
 }
 
@@ -314,7 +321,8 @@ open_execute(Sidecar *sidecar)
 		.config = sidecar->config,
 		.node = sidecar->node,
 		.finish = sidecar->finish,
-		.offers = sidecar->offers
+		.offers = sidecar->offers,
+		.lost = sidecar->lost
 	};
 
 	sidecar->execute = execute_open(&parts);
@@ -332,6 +340,7 @@ open_grab(Sidecar *sidecar)
 		.offers = sidecar->offers,
 		.execute = sidecar->execute,
 		.finish = sidecar->finish,
+		.lost = sidecar->lost,
 		.next = served_next,
 		.is_ready = served_is_ready,
 		.source = sidecar->served,
@@ -362,6 +371,7 @@ open_steps(Sidecar *sidecar)
 	sidecar->sweep = sweep_open(loop, config, sidecar->node, sidecar->policies, tables);
 	open_limits(sidecar);
 	sidecar->finish = finish_open(loop, config, sidecar->node);
+	sidecar->lost = lost_grabs_open(loop, config, sidecar->node, sidecar->finish);
 	open_execute(sidecar);
 	open_grab(sidecar);
 	policies_on(sidecar->policies, POLICIES_CHANGED, sweep_want_all, sidecar->sweep);
@@ -446,6 +456,7 @@ sidecar_free(Sidecar *sidecar)
 	feed_close(sidecar->feed);
 	grab_free(sidecar->grab);
 	execute_free(sidecar->execute);
+	lost_grabs_free(sidecar->lost);
 	finish_free(sidecar->finish);
 	if (sidecar->election != NULL)
 		election_free(sidecar->election);
@@ -462,5 +473,6 @@ sidecar_free(Sidecar *sidecar)
 	loop_timer_free(sidecar->drain_end);
 	loop_timer_free(sidecar->watchdog);
 	free_configs(sidecar);
+	pfree(sidecar->silent);
 	pfree(sidecar);
 }

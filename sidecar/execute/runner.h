@@ -57,6 +57,7 @@ typedef struct RunnerParts
 	Node	   *node;
 	Finish	   *finish;
 	Offers	   *offers;
+	struct LostGrabs *lost;		/* takes grabs whose outcome stays unknown */
 	RunnerGate	gate;
 } RunnerParts;
 

@@ -23,6 +23,7 @@ struct Finish
 	Loop	   *loop;
 	FinishSession *plain;
 	FinishSession *asking;		/* for outcomes that a policy function judges */
+	FinishSession *lost;		/* for outcomes whose answer was lost */
 	char	   *said;			/* the last message about a missing handler */
 	int64		said_us;
 	bool		said_full;		/* said that the postponed outcomes are too
@@ -124,7 +125,7 @@ on_given_up(void *arg, FinishItem *item)
 {
 	Finish	   *finish = arg;
 
-	finish_session_add(finish->plain, item);
+	finish_session_add(item->token == 0 ? finish->plain : finish->lost, item);
 	loop_want_turn(finish->loop);
 }
 
@@ -136,10 +137,12 @@ finish_open(Loop *loop, const Config *config, Node *node)
 	Finish	   *finish = palloc0(sizeof(Finish));
 
 	finish->loop = loop;
-	finish->asking = finish_session_open(loop, config, node, FINISH_ASKING);
-	finish->plain = finish_session_open(loop, config, node, FINISH_PLAIN);
+	finish->lost = finish_session_open(loop, config, node, FINISH_LOST, "lost finish");
+	finish->asking = finish_session_open(loop, config, node, FINISH_ASKING, "policy");
+	finish->plain = finish_session_open(loop, config, node, FINISH_PLAIN, "finish");
 	finish_session_listen(finish->asking, &events, finish);
 	finish_session_listen(finish->plain, &events, finish);
+	finish_session_listen(finish->lost, &events, finish);
 	return finish;
 }
 
@@ -160,11 +163,17 @@ finish_expect(Finish *finish)
 	finish_session_expect(finish->plain);
 }
 
+static int
+postponed(const Finish *finish)
+{
+	return finish_session_postponed(finish->plain) + finish_session_postponed(finish->lost);
+}
+
 /* Says it once, until all of them are stored. */
 static void
 warn_if_full(Finish *finish)
 {
-	int			n = finish_session_postponed(finish->plain);
+	int			n = postponed(finish);
 
 	if (n >= POSTPONED_MAX && !finish->said_full)
 		log_line(TWT_LOG_WARN, "finish",
@@ -177,22 +186,23 @@ finish_pump(Finish *finish)
 {
 	finish_session_pump(finish->asking);
 	finish_session_pump(finish->plain);
+	finish_session_pump(finish->lost);
 	warn_if_full(finish);
 }
 
 int
 finish_pending(const Finish *finish)
 {
-	return finish_session_pending(finish->asking) + finish_session_pending(finish->plain);
+	return finish_session_pending(finish->asking) + finish_session_pending(finish->plain) +
+		finish_session_pending(finish->lost);
 }
 
 bool
 finish_is_behind(const Finish *finish)
 {
-	int			npostponed = finish_session_postponed(finish->plain);
+	int			nplain = finish_pending(finish) - finish_session_pending(finish->asking);
 
-	return npostponed >= POSTPONED_MAX ||
-		finish_session_pending(finish->plain) - npostponed >= BEHIND;
+	return postponed(finish) >= POSTPONED_MAX || nplain - postponed(finish) >= BEHIND;
 }
 
 void
@@ -200,6 +210,7 @@ finish_gone(Finish *finish)
 {
 	finish_session_gone(finish->asking);
 	finish_session_gone(finish->plain);
+	finish_session_gone(finish->lost);
 }
 
 void
@@ -207,6 +218,7 @@ finish_free(Finish *finish)
 {
 	finish_session_free(finish->asking);
 	finish_session_free(finish->plain);
+	finish_session_free(finish->lost);
 	pfree(finish->said);
 	pfree(finish);
 }

@@ -54,10 +54,17 @@ finish_item_new(const Task *task, const Verdict *verdict, int64 now_us)
 }
 
 void
-finish_item_drop_tokens(FinishItem *item)
+finish_items_drop_tokens(dlist_head *items)
 {
-	item->token = 0;
-	item->grab = NO_GRAB;
+	dlist_iter	iter;
+
+	dlist_foreach(iter, items)
+	{
+		FinishItem *item = dlist_container(FinishItem, node, iter.cur);
+
+		item->token = 0;
+		item->grab = NO_GRAB;
+	}
 }
 
 void

@@ -63,10 +63,10 @@ extern void finish_item_free(FinishItem *item);
 extern size_t finish_item_bytes(const FinishItem *item);
 
 /*
- * Tokens count only with the incarnation that gave them.  Without them the item
- * matches no grab.
+ * Tokens count only with the incarnation that gave them.  Without them the items
+ * of the list match no grab.
  */
-extern void finish_item_drop_tokens(FinishItem *item);
+extern void finish_items_drop_tokens(dlist_head *items);
 
 /*
  * The server refused the item alone.  If the SQLSTATE blames the content, replaces

@@ -157,16 +157,21 @@ give_up(FinishSession *session, FinishItem *item)
 	session->events->on_given_up(session->arg, item);
 }
 
+/* A lost outcome goes last: its rows may stay locked. */
 static void
 wait_again(FinishSession *session, FinishItem *item)
 {
 	item->answer = FINISH_REFUSED;
-	if (session->kind == FINISH_ASKING && item->judgement->losses >= LOSSES_MAX)
+	if (session->kind == FINISH_PLAIN ||
+		(session->kind == FINISH_ASKING && item->judgement->losses >= LOSSES_MAX))
 	{
 		give_up(session, item);
 		return;
 	}
-	dlist_push_head(&session->waiting, &item->node);
+	if (session->kind == FINISH_LOST)
+		dlist_push_tail(&session->waiting, &item->node);
+	else
+		dlist_push_head(&session->waiting, &item->node);
 	session->nwaiting++;
 }
 
@@ -208,7 +213,7 @@ static void
 try_later(FinishSession *session, FinishItem *item)
 {
 	item->token = 0;
-	if (session->kind == FINISH_PLAIN)
+	if (session->kind != FINISH_ASKING)
 		postponed_add(session->postponed, item);
 	else
 		wait_again(session, item);
@@ -238,7 +243,7 @@ end_request(FinishRequest *request)
 		give_up_old(session);
 }
 
-/* The connection was lost: puts all items back at the head of the list. */
+/* The connection was lost. */
 static void
 put_back(FinishRequest *request)
 {
@@ -264,6 +269,8 @@ put_back_singly(FinishRequest *request)
 	for (int i = request->n - 1; i >= 0; i--)
 	{
 		request->items[i]->goes_alone = true;
+		if (request->state == REQUEST_FIRST)
+			request->items[i]->token = 0;	/* nothing happened */
 		if (request->n == 1)
 			postponed_add(session->postponed, request->items[i]);
 		else
@@ -408,7 +415,8 @@ on_patience_over(void *arg)
 }
 
 FinishSession *
-finish_session_open(Loop *loop, const Config *config, Node *node, FinishKind kind)
+finish_session_open(Loop *loop, const Config *config, Node *node, FinishKind kind,
+					const char *role)
 {
 	FinishSession *session = palloc0(sizeof(FinishSession));
 
@@ -421,8 +429,7 @@ finish_session_open(Loop *loop, const Config *config, Node *node, FinishKind kin
 	session->pause = loop_timer_new(loop, on_pause_over, session);
 	session->postponed = postponed_new(loop, on_again, session);
 	session->stored_us = loop_now_us(loop) - AGAIN_US;
-	session->pg = pg_new(loop, config->postgres, kind == FINISH_ASKING ? "policy" : "finish",
-						 on_state, session);
+	session->pg = pg_new(loop, config->postgres, role, on_state, session);
 	pg_rest_after(session->pg, PG_REST_US);
 	return session;
 }
@@ -466,22 +473,13 @@ forget_all(FinishSession *session, dlist_head *items)
 	}
 }
 
-static void
-drop_tokens(dlist_head *items)
-{
-	dlist_iter	iter;
-
-	dlist_foreach(iter, items)
-		finish_item_drop_tokens(dlist_container(FinishItem, node, iter.cur));
-}
-
 void
 finish_session_gone(FinishSession *session)
 {
 	/* this puts sent items back into the list */
 	pg_reset(session->pg, "the incarnation is gone");
-	drop_tokens(&session->waiting);
-	drop_tokens(postponed_items(session->postponed));
+	finish_items_drop_tokens(&session->waiting);
+	finish_items_drop_tokens(postponed_items(session->postponed));
 }
 
 void

@@ -18,6 +18,10 @@
  * or end the session.  It gives up an outcome after two lost sessions, or
  * after a long wait.
  *
+ * The backend of a lost session may stand still and hold its rows for as long as
+ * it likes.  So a plain session gives up the outcomes whose answer was lost, and a
+ * session of their own sends them again.
+ *
  *-------------------------------------------------------------------------
  */
 #ifndef TWT_FINISH_SESSION_H
@@ -33,7 +37,8 @@ typedef struct FinishSession FinishSession;
 typedef enum FinishKind
 {
 	FINISH_PLAIN,
-	FINISH_ASKING				/* calls functions of policies */
+	FINISH_ASKING,				/* calls functions of policies */
+	FINISH_LOST					/* for outcomes whose answer was lost */
 } FinishKind;
 
 typedef struct FinishEvents
@@ -46,14 +51,14 @@ typedef struct FinishEvents
 							  const char *status, int64 delay_ms);
 
 	/*
-	 * The session gives up the item: its policy function is not to be called.
-	 * The callee takes over the item.
+	 * The session gives up the item: its policy function is not to be called,
+	 * or the answer to its token was lost.  The callee takes over the item.
 	 */
 	void		(*on_given_up) (void *arg, FinishItem *item);
 } FinishEvents;
 
 extern FinishSession *finish_session_open(Loop *loop, const Config *config, Node *node,
-										  FinishKind kind);
+										  FinishKind kind, const char *role);
 extern void finish_session_free(FinishSession *session);
 extern void finish_session_listen(FinishSession *session, const FinishEvents *events,
 								  void *arg);

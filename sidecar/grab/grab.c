@@ -226,8 +226,8 @@ on_resolved(void *arg, PgOutcome outcome, PGresult *result)
 
 	if (outcome == PG_FAILED)
 	{
-		set_state(request, REQUEST_UNKNOWN);
-		pg_reset(request->pg, "could not resolve a grab");
+		lost_grabs_add(request->grab->parts.lost, request->question.batch);
+		remove_request(request);
 	}
 	else
 		on_grabbed(arg, outcome, result);
@@ -253,8 +253,8 @@ send_resolve(GrabRequest *request, Pg *pg)
 
 /*
  * Asks for the outcome of lost grabs, over any grab session: on the server
- * that query waits for the lost grab.  True: some are still unknown, so no new
- * grab is sent yet.
+ * that query waits briefly for the lost grab.  True: some are still unknown, so
+ * no new grab is sent yet.
  */
 static bool
 resolve_unknown(Grab *grab)
@@ -492,5 +492,5 @@ grab_stop(Grab *grab)
 int
 grab_under_way(const Grab *grab)
 {
-	return grab->nrequests;
+	return grab->nrequests + lost_grabs_count(grab->parts.lost);
 }

@@ -18,7 +18,8 @@
  *
  * When a connection breaks, the outcome of its grab is unknown.  The next
  * connection asks for it by the grab's token; until then the slots stay
- * booked.
+ * booked.  If even that stays unanswered, since the backend of the lost grab
+ * stands still with the rows locked, lost_grabs.h takes the grab over.
  *
  *-------------------------------------------------------------------------
  */
@@ -26,6 +27,7 @@
 #define TWT_GRAB_H
 
 #include "execute/execute.h"
+#include "grab/lost_grabs.h"
 
 typedef struct Grab Grab;
 
@@ -37,6 +39,7 @@ typedef struct GrabParts
 	Node	   *node;
 	Offers	   *offers;			/* told about refusals by cluster-wide limits */
 	const Finish *finish;		/* no grabs while it is behind */
+	LostGrabs  *lost;			/* takes grabs whose outcome stays unknown */
 	Execute    *execute;		/* takes over grabbed tasks and their slots */
 
 	/*

@@ -98,6 +98,9 @@ struct Duties
 
 /* Duties that read much are rare, and only one node does each of them. */
 #define REST_US SECONDS_TO_US(1)
+
+/* They may read tables of any size, and nobody waits for them. */
+#define READS_US SECONDS_TO_US(60)
 #define WATCHFUL_PERIOD_US SECONDS_TO_US(3)
 
 static void arm_with_reason(Duty *duty, int64 delay_us);
@@ -322,6 +325,8 @@ do_duty(void *arg)
 	wire_init(&params);
 	if (kinds[duty->id].statement == &call_recover)
 		wire_add_bool(&params, duty->id == DUTY_RECOVER_ALL);
+	if (has_trait(duty, READS_MUCH))
+		pg_expect_wait(duties->pg, READS_US);
 	pg_send(has_trait(duty, READS_MUCH) ? duties->pg : node_pg(duties->node),
 			kinds[duty->id].statement, &params, on_answer, duty);
 }

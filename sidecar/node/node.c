@@ -351,6 +351,7 @@ node_open(Loop *loop, const Config *config, const NodeEvents *events, void *arg)
 	node->timer = loop_timer_new(loop, tick, node);
 	node->pg = pg_new(loop, config->postgres, "control", on_state, node);
 	pg_on_notify(node->pg, on_notify);
+	pg_give_up_after(node->pg, Min(PG_GIVE_UP_US, config->lease_us * 2 / 3));
 	pg_start(node->pg);
 	return node;
 }

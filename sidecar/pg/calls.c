@@ -49,8 +49,16 @@ const PgStatement call_set_up = {"setup",
  * We send this before we set anything.  It has no name, so it leaves nothing
  * behind in a session that belongs to another client.
  */
-const PgStatement call_whose_session = {"", "SELECT pg_catalog.pg_backend_pid()",
+const PgStatement call_whose_session = {"",
+	"SELECT pg_catalog.pg_backend_pid(), (SELECT a.backend_start"
+	" FROM pg_catalog.pg_stat_get_activity(pg_catalog.pg_backend_pid()) a)",
 .caller_logs = true};
+
+/* Takes the search_path of call_set_up for granted. */
+const PgStatement call_end_former = {"end_former",
+	"SELECT pg_catalog.pg_terminate_backend(a.pid)"
+	" FROM pg_catalog.pg_stat_get_activity($1::int4) a"
+" WHERE a.backend_start = timestamptz 'epoch' + $2::int8 * interval '1 microsecond'"};
 
 const PgStatement call_next_triggers = {"next_triggers",
 "CALL twtasks_internal.next_triggers($1::text[], $2::int4, $3::int4, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)"};

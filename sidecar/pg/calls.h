@@ -15,9 +15,12 @@
 #include "pg/statement.h"
 #include "pg/wire.h"
 
-/* The first two statements of each session; pg.c sends them. */
+/* The first statements of each session; pg.c sends them. */
 extern const PgStatement call_whose_session;
 extern const PgStatement call_set_up;
+
+/* pid, backend_start in microseconds since 1970 */
+extern const PgStatement call_end_former;
 
 /* types: once per connection, before the first next_triggers */
 extern const PgStatement call_take_types;

@@ -3,7 +3,8 @@
  * pg.c
  *		One asynchronous connection to PostgreSQL that comes back by itself.
  *
- * This file opens, watches and closes the connection; pipeline.c has its calls.
+ * This file opens, watches and closes the connection; set_up.c makes a session of
+ * it, and pipeline.c has its calls.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,56 +12,20 @@
 
 #include "base/chance.h"
 #include "base/log.h"
-#include "pg/attempt.h"
-#include "pg/calls.h"
 #include "pg/hosts.h"
 #include "pg/pg.h"
-#include "pg/pipeline.h"
-#include "pg/trouble.h"
+#include "pg/pg_private.h"
 
 #define BACKOFF_MIN_US MS_TO_US(50)
 #define BACKOFF_MAX_US SECONDS_TO_US(1)
 
-typedef enum PgState
-{
-	STATE_NEW,					/* or at rest */
-	STATE_WAITING,				/* for the next attempt to connect */
-	STATE_CONNECTING,
-	STATE_SETTING_UP,
-	STATE_UP
-} PgState;
-
-struct Pg
-{
-	Loop	   *loop;
-	Hosts	   *hosts;
-	Attempt    *attempt;		/* NULL: none is running */
-	char	   *role;
-	PgStateFn	on_state;
-	PgNotifyFn	on_notify;
-	void	   *arg;
-	PGconn	   *conn;
-	LoopIo	   *io;
-	LoopTimer  *timer;			/* next attempt, end of this one, or rest */
-	PgState		state;
-	int64		backoff_us;
-	bool		in_trouble;		/* connects, but its last session failed */
-	const PgStatement *failed;	/* the statement that caused the trouble */
-	int64		up_us;			/* when the session was set up */
-	int64		rest_us;		/* rests after this time; 0: never */
-	int64		used_us;		/* when the last call was sent */
-	Trouble		trouble;
-	bool		in_doubt;		/* a commit was not confirmed by a standby */
-	Pipeline	pipeline;
-};
-
 static void on_timer(void *arg);
+static void on_silent(void *arg, const char *why);
 static void start_attempt(Pg *pg);
 static void on_ready(void *arg, int ready);
 
-/* A connection comes up step by step, and may go down at any step. */
-static void
-set_state(Pg *pg, PgState state)
+void
+pg_set_state(Pg *pg, PgState state)
 {
 	Assert(state <= STATE_CONNECTING || state == pg->state + 1);
 	pg->state = state;
@@ -96,6 +61,9 @@ pg_new(Loop *loop, const char *conninfo, const char *role,
 	pg->timer = loop_timer_new(loop, on_timer, pg);
 	pg->backoff_us = BACKOFF_MIN_US;
 	pipeline_init(&pg->pipeline);
+	silence_init(&pg->silence, loop, &pg->pipeline, pg->role);
+	silence_limit(&pg->silence, PG_GIVE_UP_US);
+	silence_on_end(&pg->silence, on_silent, pg);
 	return pg;
 }
 
@@ -122,6 +90,24 @@ void
 pg_rest_after(Pg *pg, int64 us)
 {
 	pg->rest_us = us;
+}
+
+void
+pg_give_up_after(Pg *pg, int64 us)
+{
+	silence_limit(&pg->silence, us);
+}
+
+void
+pg_expect_wait(Pg *pg, int64 us)
+{
+	pg->waits_us = us;
+}
+
+char *
+pg_silent(void)
+{
+	return silence_worst();
 }
 
 int
@@ -173,16 +159,19 @@ drop_connection(Pg *pg)
  * Do not log an unreachable server until all hosts were tried.  A standby in
  * the list, for example, fails each time.
  */
-static void
-go_down_because(Pg *pg, const char *why, TroubleState trouble)
+void
+pg_go_down_because(Pg *pg, const char *why, TroubleState trouble)
 {
 	bool		was_up = pg->state == STATE_UP;
 	bool		has_next = !was_up && hosts_next(pg->hosts);
 
 	if (!has_next)
 		trouble_down(&pg->trouble, loop_now_us(pg->loop), why, trouble);
+	if (!was_up)
+		former_close(&pg->former);
 	drop_connection(pg);
-	set_state(pg, STATE_WAITING);
+	pg_set_state(pg, STATE_WAITING);
+	silence_down(&pg->silence);
 
 	/* Random: many clients lose a server at once. */
 	loop_timer_start(pg->timer, has_next ? 0 : chance_delay(pg->backoff_us));
@@ -195,10 +184,10 @@ go_down_because(Pg *pg, const char *why, TroubleState trouble)
 		pg->on_state(pg->arg, false);
 }
 
-static void
-go_down(Pg *pg, const char *why)
+void
+pg_go_down(Pg *pg, const char *why)
 {
-	go_down_because(pg, why, TROUBLE_HEALS);
+	pg_go_down_because(pg, why, TROUBLE_HEALS);
 }
 
 void
@@ -207,12 +196,31 @@ pg_reset(Pg *pg, const char *why)
 	if (pg->state == STATE_NEW || pg->state == STATE_WAITING)
 		return;
 	pg->in_trouble = true;
-	go_down(pg, why);
+	pg_go_down(pg, why);
+}
+
+/*
+ * Leaves the connection open until the next one is there.  Nobody reads its late
+ * answers.
+ */
+static void
+on_silent(void *arg, const char *why)
+{
+	Pg		   *pg = arg;
+	char	   *text = psprintf("%s (backend %d)", why, pg_backend_pid(pg));
+
+	unwatch(pg);
+	former_keep(&pg->former, pg->conn, pg->started_us);
+	pg->conn = NULL;
+	pg->in_trouble = true;
+	pg->trouble.state = TROUBLE_NONE;	/* each one is logged */
+	pg_go_down(pg, text);
+	pfree(text);
 }
 
 /* The session works again, which is more than being connected. */
-static void
-out_of_trouble(Pg *pg)
+void
+pg_out_of_trouble(Pg *pg)
 {
 	pg->backoff_us = BACKOFF_MIN_US;
 	pg->in_trouble = false;
@@ -222,10 +230,12 @@ out_of_trouble(Pg *pg)
 void
 pg_close(Pg *pg)
 {
-	set_state(pg, STATE_NEW);
+	pg_set_state(pg, STATE_NEW);
 	drop_connection(pg);
+	former_close(&pg->former);
 	pipeline_lose_sent(&pg->pipeline);
 	pipeline_lose_held(&pg->pipeline);
+	silence_clear(&pg->silence);
 	loop_timer_free(pg->timer);
 	hosts_free(pg->hosts);
 	pfree(pg->role);
@@ -237,8 +247,8 @@ pg_close(Pg *pg)
  * event.  Our caller may not expect an answer yet, so the timer reports the
  * failure.
  */
-static void
-watch(Pg *pg, int want)
+void
+pg_watch(Pg *pg, int want)
 {
 	int			fd = PQsocket(pg->conn);
 
@@ -258,84 +268,35 @@ flush(Pg *pg)
 	int			left = PQflush(pg->conn);
 
 	if (left < 0)
-		go_down(pg, PQerrorMessage(pg->conn));
+		pg_go_down(pg, PQerrorMessage(pg->conn));
 	else
-		watch(pg, left > 0 ? LOOP_READ | LOOP_WRITE : LOOP_READ);
+		pg_watch(pg, left > 0 ? LOOP_READ | LOOP_WRITE : LOOP_READ);
 }
 
 /* A failure shows when we read the socket, and the calls are lost then. */
-static void
-send_held(Pg *pg)
+void
+pg_send_held(Pg *pg)
 {
-	pipeline_send_held(&pg->pipeline, pg->conn);
-	watch(pg, pipeline_is_sent(pg->conn) ? LOOP_READ : LOOP_READ | LOOP_WRITE);
+	pipeline_send_held(&pg->pipeline, pg->conn, loop_now_us(pg->loop));
+	silence_sent(&pg->silence);
+	pg_watch(pg, pipeline_is_sent(pg->conn) ? LOOP_READ : LOOP_READ | LOOP_WRITE);
 }
 
 void
 pg_send(Pg *pg, const PgStatement *statement, WireParams *params,
 		PgResultFn fn, void *arg)
 {
+	Call	   *call = pipeline_add(&pg->pipeline, statement, params, fn, arg);
+
 	Assert(pg->state == STATE_UP || pg->rest_us > 0);
 	pg->used_us = loop_now_us(pg->loop);
-	pipeline_hold(&pg->pipeline, pipeline_add(&pg->pipeline, statement, params, fn, arg));
+	call->waits_us = pg->waits_us;
+	pg->waits_us = 0;
+	pipeline_hold(&pg->pipeline, call);
 	if (pg->state == STATE_UP)
-		send_held(pg);
+		pg_send_held(pg);
 	else
 		pg_start(pg);
-}
-
-/* Sends a call of our own, before those that wait for the session. */
-static void
-send_first(Pg *pg, const PgStatement *statement, PgResultFn fn)
-{
-	pipeline_send(&pg->pipeline, pg->conn, pipeline_add(&pg->pipeline, statement, NULL, fn, pg));
-	watch(pg, LOOP_READ | LOOP_WRITE);
-}
-
-static void
-on_set_up(void *arg, PgOutcome outcome, PGresult *result)
-{
-	Pg		   *pg = arg;
-
-	if (outcome == PG_LOST)
-		return;
-	if (outcome == PG_FAILED)
-	{
-		go_down(pg, "could not set the session up");
-		return;
-	}
-	set_state(pg, STATE_UP);
-	pg->up_us = loop_now_us(pg->loop);
-	hosts_keep(pg->hosts);
-	if (!pg->in_trouble)
-		out_of_trouble(pg);
-	loop_timer_stop(pg->timer);
-	if (pg->rest_us > 0)
-		loop_timer_start(pg->timer, pg->rest_us);
-	send_held(pg);
-	if (pg->on_state != NULL)
-		pg->on_state(pg->arg, true);
-}
-
-/*
- * A pooler invents the process id that it reports.  Our settings would spoil
- * its other clients' sessions, and a cancel would hit another client's
- * backend.
- */
-static void
-on_session_known(void *arg, PgOutcome outcome, PGresult *result)
-{
-	Pg		   *pg = arg;
-
-	if (outcome == PG_LOST)
-		return;
-	if (outcome == PG_FAILED)
-		go_down(pg, PQresultErrorMessage(result));
-	else if (wire_get_int(result, 0, 0) != PQbackendPID(pg->conn))
-		go_down_because(pg, "a pooler answers: name the server itself in \"postgres\"",
-						TROUBLE_NEEDS_PERSON);
-	else
-		send_first(pg, &call_set_up, on_set_up);
 }
 
 /*
@@ -362,13 +323,14 @@ settle_call(Pg *pg, const Call *call)
 {
 	if (pg->in_doubt)
 	{
-		go_down(pg, "a commit was not confirmed by a standby");
+		pg_go_down(pg, "a commit was not confirmed by a standby");
 		return;
 	}
 	if (has_succeeded(call))
 	{
+		silence_answered(&pg->silence, call);
 		if (pg->state == STATE_UP && pg->in_trouble && is_of_use(pg, call))
-			out_of_trouble(pg);
+			pg_out_of_trouble(pg);
 		pipeline_end(&pg->pipeline, PG_DONE);
 		return;
 	}
@@ -404,29 +366,18 @@ read_notifications(Pg *pg)
 }
 
 static void
-start_pipeline(Pg *pg)
-{
-	if (PQsetnonblocking(pg->conn, 1) != 0 || !PQenterPipelineMode(pg->conn))
-	{
-		go_down(pg, PQerrorMessage(pg->conn));
-		return;
-	}
-	set_state(pg, STATE_SETTING_UP);
-	pipeline_begin(&pg->pipeline);
-	send_first(pg, &call_whose_session, on_session_known);
-}
-
-static void
 on_ready(void *arg, int ready)
 {
 	Pg		   *pg = arg;
 
+	if (ready & LOOP_READ)
+		silence_heard(&pg->silence);
 	if ((ready & LOOP_READ) && !PQconsumeInput(pg->conn))
 	{
 		/* data that arrived before the end still counts */
 		read_results(pg);
 		if (pg->conn != NULL)
-			go_down(pg, PQerrorMessage(pg->conn));
+			pg_go_down(pg, PQerrorMessage(pg->conn));
 		return;
 	}
 	read_results(pg);
@@ -443,12 +394,12 @@ on_attempt(void *arg, PGconn *conn, const char *error)
 	pg->attempt = NULL;
 	if (error != NULL)
 	{
-		go_down_because(pg, error, conn != NULL && PQconnectionNeedsPassword(conn) ?
-						TROUBLE_NEEDS_PERSON : TROUBLE_HEALS);
+		pg_go_down_because(pg, error, conn != NULL && PQconnectionNeedsPassword(conn) ?
+						   TROUBLE_NEEDS_PERSON : TROUBLE_HEALS);
 		return;
 	}
 	pg->conn = conn;
-	start_pipeline(pg);
+	pg_set_up(pg);
 }
 
 static void
@@ -456,7 +407,8 @@ start_attempt(Pg *pg)
 {
 	char	   *name = psprintf("%s %s", program_invocation_short_name, pg->role);
 
-	set_state(pg, STATE_CONNECTING);
+	pg_set_state(pg, STATE_CONNECTING);
+	silence_down(&pg->silence);
 	loop_timer_start(pg->timer, hosts_timeout_us(pg->hosts));
 	pg->attempt = attempt_new(pg->loop, pg->hosts, name, on_attempt, pg);
 	attempt_start(pg->attempt, on_notice);
@@ -474,9 +426,10 @@ look_for_rest(Pg *pg)
 		loop_timer_start(pg->timer, pg->pipeline.ncalls > 0 ? pg->rest_us : left);
 		return;
 	}
-	out_of_trouble(pg);
+	pg_out_of_trouble(pg);
 	drop_connection(pg);
-	set_state(pg, STATE_NEW);
+	pg_set_state(pg, STATE_NEW);
+	silence_rest(&pg->silence);
 }
 
 /* Also ends an attempt that takes too long, or a broken connection. */
@@ -492,5 +445,5 @@ on_timer(void *arg)
 	else if (pg->state == STATE_UP && pg->rest_us > 0 && !is_closed)
 		look_for_rest(pg);
 	else
-		go_down(pg, why);
+		pg_go_down(pg, why);
 }

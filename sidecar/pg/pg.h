@@ -12,6 +12,9 @@
  *
  * A commit whose wait for a standby was cancelled counts as PG_LOST.
  *
+ * A session that stays silent while calls are under way is given up, its calls
+ * are lost, and the next session ends its backend: see silence.h.
+ *
  * A session may rest: it closes after a while without calls, and opens again
  * at the next call.  Resting is not a failure, and no callback reports it.
  *
@@ -28,6 +31,9 @@
 
 /* Most sessions stay open for this long without a call. */
 #define PG_REST_US SECONDS_TO_US(10)
+
+/* A session is given up after this time of silence. */
+#define PG_GIVE_UP_US SECONDS_TO_US(20)
 
 typedef struct Pg Pg;
 
@@ -50,6 +56,20 @@ extern void pg_start(Pg *pg);
  * the next call.
  */
 extern void pg_rest_after(Pg *pg, int64 us);
+
+/* Gives the session up after another time than PG_GIVE_UP_US. */
+extern void pg_give_up_after(Pg *pg, int64 us);
+
+/* The next call waits so long on purpose, and may be silent meanwhile. */
+extern void pg_expect_wait(Pg *pg, int64 us);
+
+/*
+ * Names the session of this process that has been silent for the longest time
+ * beyond the one that its call waits, if that is half the time after which it is
+ * given up.  Also a session that cannot be opened for so long.  NULL: there is
+ * none; palloc'd.
+ */
+extern char *pg_silent(void);
 
 /* Ends the connection; pending calls get PG_LOST first. */
 extern void pg_close(Pg *pg);

@@ -37,6 +37,8 @@ pipeline_add(Pipeline *pipeline, const PgStatement *statement,
 	call->arg = arg;
 	if (params != NULL)
 	{
+		for (int i = 0; i < params->n; i++)
+			call->bytes += params->values[i].len;
 		call->params = *params;
 		wire_init(params);
 	}
@@ -139,10 +141,15 @@ pipeline_hold(Pipeline *pipeline, Call *call)
 }
 
 void
-pipeline_send_held(Pipeline *pipeline, PGconn *conn)
+pipeline_send_held(Pipeline *pipeline, PGconn *conn, int64 now_us)
 {
 	while (!dlist_is_empty(&pipeline->held))
-		pipeline_send(pipeline, conn, dlist_container(Call, node, dlist_pop_head_node(&pipeline->held)));
+	{
+		Call	   *call = dlist_container(Call, node, dlist_pop_head_node(&pipeline->held));
+
+		call->sent_us = now_us;
+		pipeline_send(pipeline, conn, call);
+	}
 }
 
 /*

@@ -31,6 +31,9 @@ typedef struct Call
 	dlist_node	node;
 	const PgStatement *statement;
 	WireParams	params;			/* empty once the call is sent */
+	int			bytes;			/* their size */
+	int64		sent_us;
+	int64		waits_us;		/* the server waits so long on purpose */
 	bool		is_preparing;	/* the next result is that of the preparation */
 	bool		is_before;		/* the next result is that of
 								 * statement->before */
@@ -64,7 +67,7 @@ extern Call *pipeline_add(Pipeline *pipeline, const PgStatement *statement,
 /* A failure shows when the connection is read. */
 extern void pipeline_send(Pipeline *pipeline, PGconn *conn, Call *call);
 extern void pipeline_hold(Pipeline *pipeline, Call *call);
-extern void pipeline_send_held(Pipeline *pipeline, PGconn *conn);
+extern void pipeline_send_held(Pipeline *pipeline, PGconn *conn, int64 now_us);
 
 /*
  * Whether all sent calls have left and no answer is at hand, so that the next

@@ -19,7 +19,9 @@
 
 #define CALLS_AHEAD 2
 #define MAX_TRIGGERS 1000
-#define WAIT_MS 60000
+
+/* A backend that says nothing for much longer has fallen silent. */
+#define WAIT_MS 15000
 
 static bool
 next_int(WireArray *array, int64 *number)
@@ -127,6 +129,7 @@ call_next(Feed *feed)
 	calls_add_buckets(&params, feed->config);
 	wire_add_int4(&params, MAX_TRIGGERS);
 	wire_add_int4(&params, WAIT_MS);
+	pg_expect_wait(feed->pg, MS_TO_US(WAIT_MS));
 	pg_send(feed->pg, &call_next_triggers, &params, on_triggers, feed);
 }
 

@@ -12,7 +12,8 @@
  *		the tasks won, as grab_tasks() returns them
  *
  * Writes		twtasks.task
- * Locks		rows, in the order given; waits for the lost call if it still runs
+ * Locks		rows, in the order given; waits briefly (200 ms) for the lost call if it
+ *				still runs, since its backend may stand still; call again
  * Wakes		one sidecar of the bucket for each task with a new version
  */
 CREATE FUNCTION twtasks_internal.resolve_grab(
@@ -26,6 +27,7 @@ SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = off
 SET enable_hashjoin = off
 SET enable_mergejoin = off
+SET lock_timeout = '200ms'
 AS $$
 #variable_conflict use_column
 DECLARE

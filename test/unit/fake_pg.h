@@ -68,6 +68,16 @@ pg_rest_after(Pg *pg, int64 us)
 	pg->rests = true;
 }
 
+void
+pg_give_up_after(Pg *pg, int64 us)
+{
+}
+
+void
+pg_expect_wait(Pg *pg, int64 us)
+{
+}
+
 bool
 pg_is_up(const Pg *pg)
 {

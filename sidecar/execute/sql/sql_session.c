@@ -12,6 +12,7 @@
 #include "execute/sql/sql_failure.h"
 #include "execute/sql/sql_guard.h"
 #include "execute/sql/sql_session.h"
+#include "grab/lost_grabs.h"
 #include "pg/calls.h"
 
 /* SQLSTATE when a function has deallocated our prepared statements. */
@@ -60,12 +61,25 @@ set_state(SqlSession *session, SessionState state)
 static void
 end_batch(SqlSession *session)
 {
-	batch_drop(session->batch);
+	if (session->batch != NULL)
+		batch_drop(session->batch);
 	session->batch = NULL;
 	session->is_granted = false;
 	pfree(session->error);
 	session->error = NULL;
 	set_state(session, SESSION_IDLE);
+}
+
+/*
+ * The backend of the lost statement still holds the rows.  The other tasks of the
+ * handler need not wait for it.
+ */
+static void
+leave_batch(SqlSession *session)
+{
+	lost_grabs_add(session->setup->parts->lost, session->batch);
+	session->batch = NULL;
+	end_batch(session);
 }
 
 /* The statement had no effect, so its tasks wait again. */
@@ -163,13 +177,12 @@ on_answer(void *arg, PgOutcome outcome, PGresult *result)
 {
 	SqlSession *session = arg;
 
-	if (outcome != PG_DONE)
-	{
+	if (outcome == PG_FAILED)
+		leave_batch(session);
+	else if (outcome == PG_LOST)
 		set_state(session, SESSION_LOST);
-		if (outcome == PG_FAILED)
-			pg_reset(session->pg, "could not resolve a grab");
+	if (outcome != PG_DONE)
 		return;
-	}
 	fail_grabbed(session, result);
 	if (PQntuples(result) == 0)
 		blame_lost(session);
@@ -299,6 +312,7 @@ send_execute(SqlSession *session)
 	wire_add_bool(&params, session->is_granted);
 	set_state(session, SESSION_EXECUTING);
 	sql_guard_watch(session->guard, session->statement_us + config->grace_us);
+	pg_expect_wait(session->pg, session->statement_us + config->grace_us);
 	pg_send(session->pg, &call_execute, &params, on_executed, session);
 }
 
@@ -338,13 +352,10 @@ on_grant_answer(void *arg, PgOutcome outcome, PGresult *result)
 {
 	SqlSession *session = arg;
 
-	if (outcome != PG_FAILED)
-	{
+	if (outcome == PG_FAILED)
+		leave_batch(session);
+	else
 		on_granted(session, outcome, result);
-		return;
-	}
-	set_state(session, SESSION_GRANT_LOST);
-	pg_reset(session->pg, "could not resolve a grab");
 }
 
 /* ---- the session ---- */

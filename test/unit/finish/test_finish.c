@@ -20,6 +20,7 @@ static Finish *finish;
 static int64 last_token;
 static Pg  *plain;
 static Pg  *asking;
+static Pg  *lost;
 static Policy judged = {.refs = 1, .max_tries = 0};
 
 int64
@@ -40,9 +41,11 @@ start(void **state)
 	finish = finish_open(NULL, &config, NULL);
 	plain = last_pg;
 	asking = plain->older;
+	lost = asking->older;
 	judged.retry = (char *) "{}";
 	come_up(plain);
 	come_up(asking);
+	come_up(lost);
 	return 0;
 }
 
@@ -440,7 +443,26 @@ test_not_asked_after_two_losses(void **state)
 	assert_null(call_over(plain));
 	lose(asking);
 	assert_null(call_over(asking));
-	judge(plain, 1, "WAITING");
+	assert_null(call_over(plain));
+	judge(lost, 1, "WAITING");
+	assert_int_equal(finish_pending(finish), 0);
+}
+
+/* Its rows may stay locked for as long as its backend stands still. */
+static void
+test_lost_do_not_hold_back_others(void **state)
+{
+	add(1);
+	lose(plain);
+	assert_non_null(call_over(lost));
+	add(2);
+	judge(plain, 2, "DONE");
+	add(3);
+	lose(plain);
+	assert_int_equal(tasks_over(lost), 1);
+	lose(lost);
+	judge(lost, 3, "DONE");
+	judge(lost, 1, "DONE");
 	assert_int_equal(finish_pending(finish), 0);
 }
 
@@ -527,6 +549,7 @@ main(void)
 		UNIT(test_sent_again_a_second_later),
 		UNIT(test_refused_after_it_was_left),
 		UNIT(test_accepted_task_stays_processing),
+		UNIT(test_lost_do_not_hold_back_others),
 		UNIT(test_not_asked_after_two_losses),
 		UNIT(test_not_asked_after_ten_seconds),
 		UNIT(test_refused_are_not_asked_after_ten_seconds),

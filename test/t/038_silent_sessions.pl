@@ -1,0 +1,125 @@
+# 038_silent_sessions.pl -- the backend of each of the sidecar's sessions is frozen in
+# turn, under load: the session is given up after a while, its calls are resolved,
+# and tasks go on.  Nothing is lost or runs twice, also when the backend goes on
+# later.  The health names the silent session meanwhile.
+
+use strict;
+use warnings FATAL => 'all';
+
+use HTTP::Tiny;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use TwTasks::Cluster;
+use TwTasks::Ledger;
+use TwTasks::Producer;
+use TwTasks::Sidecar;
+use TwTasks::Wait;
+
+# Longer than any session is silent before it is given up.
+use constant PATIENCE => 60;
+
+my $node = TwTasks::Cluster->create('main');
+my $ledger = TwTasks::Ledger->new;
+my $port = PostgreSQL::Test::Cluster::get_free_port();
+
+$node->value(<<'SQL');
+	CREATE SCHEMA app;
+	CREATE TABLE app.effect (id uuid);
+	CREATE FUNCTION app.effect(task twtasks.task_input) RETURNS void
+	LANGUAGE sql AS $$ INSERT INTO app.effect VALUES (task.id) $$;
+	GRANT USAGE ON SCHEMA app TO sidecar;
+	GRANT INSERT ON app.effect TO sidecar;
+	SELECT twtasks.configure_type('SQL', timeout => '2 seconds');
+SQL
+
+my $sidecar = TwTasks::Sidecar->start(
+	$node, 'a',
+	listen => "127.0.0.1:$port",
+	handlers => [
+		{ types => ['WORKER'], worker => $ledger->worker },
+		{ types => ['SQL'], sql => 'app.effect', processes => 1, grace => '1s' }
+	]);
+my $producer = TwTasks::Producer->start($node, qw(WORKER SQL));
+
+sub health
+{
+	return HTTP::Tiny->new->get("http://127.0.0.1:$port/health")->{content};
+}
+
+sub done
+{
+	my ($type) = @_;
+
+	return $node->value("SELECT count(*) FROM twtasks.finished_task WHERE type = '$type' AND status = 'DONE'");
+}
+
+# A session whose backend has just begun a transaction is likely to be in it still.
+sub freeze
+{
+	my ($role) = @_;
+	my $pid;
+
+	wait_for(
+		sub {
+			$pid = $node->value("SELECT pid FROM pg_stat_activity
+				WHERE application_name = 'twtasksd $role' ORDER BY xact_start DESC NULLS LAST LIMIT 1");
+		},
+		"a session of $role");
+	kill STOP => $pid;
+	return $pid;
+}
+
+sub both_go_on
+{
+	my ($worker, $sql) = @_;
+
+	return done('WORKER') > $worker + 20 && done('SQL') > $sql + 20;
+}
+
+my @frozen;
+
+foreach my $role (qw(control grab finish queue sql))
+{
+	my $from = $sidecar->log_position;
+	my $pid = freeze($role);
+	my $told;
+
+	push @frozen, $pid;
+	wait_ok(
+		sub {
+			$told ||= health() =~ /session \\"$role\\" has not answered|session \\"$role\\" is not there/ ? 1 : 0;
+			$sidecar->log($from) =~ /postgres: $role: no answer to "\w+" for [\d.]+ s, its session is given up \(backend $pid\)/;
+		},
+		"the frozen session of $role is given up",
+		PATIENCE);
+	note(sprintf '%s: after %.1f s', $role, took());
+	ok($told, "the health names the silent session of $role");
+	my @before = (done('WORKER'), done('SQL'));
+
+	wait_ok(sub { both_go_on(@before) }, "tasks go on without the session of $role", PATIENCE);
+	note(sprintf '%s: %.1f s later', $role, took());
+	wait_ok(sub { health() =~ /"status":"ok"/ }, "the health is good again after $role", PATIENCE);
+}
+
+kill CONT => @frozen;
+wait_ok(
+	sub {
+		$node->value('SELECT count(*) FROM pg_stat_activity WHERE pid IN (' . join(',', @frozen) . ')') == 0;
+	},
+	'the backends end when they go on');
+$producer->stop;
+wait_ok(sub { $node->tasks('status <> \'DONE\'') == 0 }, 'all tasks are done');
+
+my %exists = map { $_ => 1 }
+  split /\n/, $node->value('SELECT id FROM twtasks.finished_task');
+
+is(scalar(grep { !$exists{$_} } $producer->ids('committed')), 0, 'no committed task is lost');
+is(scalar($ledger->repeated), 0, 'no task was started twice');
+is($node->value('SELECT count(*) = count(DISTINCT id) FROM app.effect'),
+	't', 'each SQL function had its effect once');
+is($node->tasks('incarnation <> ' . $sidecar->incarnation), 0, 'the incarnation is the same');
+unlike($sidecar->log, qr/declared gone/, 'the node was never declared gone');
+is($sidecar->stop, 0, 'the sidecar stops in order');
+
+done_testing();
