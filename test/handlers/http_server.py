@@ -20,9 +20,9 @@ URL-encoded likewise; both are optional.  Members:
                        endless never ends the body
                        drip    sends a byte of the body now and then
                        headers never ends the headers
-                       stale   answers, and closes the connection when
-                               the next request has come
     gate               waits at this fifo before it answers
+    next               the orders for the next request on this connection,
+                       which come before that request's own
 """
 
 import json
@@ -121,7 +121,7 @@ def answer(connection, orders):
     if "raw" in orders:
         connection.sendall(orders["raw"].encode("latin-1"))
         return False
-    if how not in (None, "stale"):
+    if how is not None:
         misbehave(how, connection, orders, body)
         return False
     connection.sendall(head_of(orders, len(body)) + body)
@@ -142,13 +142,13 @@ def serve(connection, number):
         if context:
             connection = context.wrap_socket(connection, server_side=True)
         file = connection.makefile("rb")
-        is_stale = False
+        then = None
         while request := read_request(file):
             note(request, number)
-            orders = orders_of(request)
-            if is_stale or not answer(connection, orders):
+            orders = then or orders_of(request)
+            if not answer(connection, orders):
                 break
-            is_stale = orders.get("how") == "stale"
+            then = orders.get("next")
         file.close()
     except OSError:
         pass

@@ -59,7 +59,6 @@ my @handlers = (
 		secret_file => $secret_file,
 		headers_file => $headers_file),
 	handler('LATE', $server->url, timeout => '3s'),
-	handler('ONCE', $server->url, retry => { max_tries => 1 }),
 	handler('SMALL', $server->url, max_output => '20B'),
 	handler(
 		'MAPPED', $server->url,
@@ -373,23 +372,6 @@ check(add('REFUSED'),
 check(add('NOWHERE'),
 	'WAITING 2', qr/^could not connect to nowhere\.invalid port 80: /,
 	'a host that does not exist');
-
-# A server closes a kept connection just when a request comes: libcurl sends the
-# request again, and the receiver can tell.  With one try only it does not.
-foreach my $case ([ 'FIXED', 'DONE 2', 2 ], [ 'ONCE', 'ERROR 2', 1 ])
-{
-	my ($type, $state, $times) = @$case;
-	my $stale = add($type, how => 'stale');
-
-	check($stale, 'DONE 2', qr/^$/, "$type: a connection is made");
-	my $again = add($type, how => $type eq 'ONCE' ? 'close' : undef);
-
-	check($again, $state, qr//, "$type: the connection is closed when it is used again");
-	is(scalar(my @sent = $server->requests($again)),
-		$times, "$type: the request is sent $times times");
-	is( scalar(keys %{ { map { $_->{headers}{'idempotency-key'} => 1 } @sent } }),
-		1, "$type: all requests have one key");
-}
 
 # ---- the key of the task's choice ----
 

@@ -12,6 +12,12 @@
 #define ANSWER_MAX (1024 * 1024)
 #define HEADERS_MAX (64 * 1024)
 
+/*
+ * Common servers close a connection that is idle for five seconds.  A request
+ * that meets the close would be lost.
+ */
+#define KEPT_SECONDS 4L
+
 /* A sidecar takes messages of 64 kB, of which the database keeps less. */
 #define MESSAGE_MAX (48 * 1024)
 
@@ -72,21 +78,11 @@ on_header(char *bytes, size_t size, size_t n, void *arg)
 	return post->header_bytes > HEADERS_MAX ? 0 : n * size;
 }
 
-/* Whether the request has certainly reached nobody. */
-static bool
-was_not_sent(CURLcode code)
+static const char *
+describe_failure(const HttpPost *post, CURLcode code)
 {
-	switch (code)
-	{
-		case CURLE_COULDNT_RESOLVE_HOST:
-		case CURLE_COULDNT_CONNECT:
-		case CURLE_SSL_CONNECT_ERROR:
-		case CURLE_PEER_FAILED_VERIFICATION:
-		case CURLE_SSL_CACERT_BADFILE:
-			return true;
-		default:
-			return false;
-	}
+	return post->stopped == STOPPED_TWICE ? "the kept connection was closed without an answer" :
+		curl_easy_strerror(code);
 }
 
 /* An answer that we stopped reading still has its status. */
@@ -99,11 +95,11 @@ http_post_end(HttpPost *post, CURLcode code)
 		return HTTP_POST_LATE;
 	if (code == CURLE_OK || (code == CURLE_WRITE_ERROR && post->stopped == STOPPED_LONG))
 		return HTTP_POST_ANSWERED;
-	if (post->error[0] == '\0')
-		strlcpy(post->error, curl_easy_strerror(code), sizeof(post->error));
-	if (post->address == ADDRESS_REFUSED)
-		return HTTP_POST_REFUSED;
-	return was_not_sent(code) ? HTTP_POST_NOT_SENT : HTTP_POST_NO_ANSWER;
+	if (post->error[0] == '\0' || post->stopped == STOPPED_TWICE)
+		strlcpy(post->error, describe_failure(post, code), sizeof(post->error));
+	if (post->is_sent)
+		return HTTP_POST_NO_ANSWER;
+	return post->address == ADDRESS_REFUSED ? HTTP_POST_REFUSED : HTTP_POST_NOT_SENT;
 }
 
 /* ---- the conditions ---- */
@@ -124,23 +120,35 @@ on_open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 				  address->protocol);
 }
 
-/* Runs at the last moment before the request is sent. */
+/*
+ * Runs at the last moment before the request is sent, and again before libcurl
+ * sends it once more, for whatever reason.
+ */
 static int
 on_connected(void *arg, char *remote, char *local, int remote_port,
 			 int local_port)
 {
 	HttpPost   *post = arg;
+	bool		is_late = loop_now_us(post->loop) >= post->start_by_us;
 
+	if (post->is_sent && (is_late || !post->may_resend))
+	{
+		post->stopped = STOPPED_TWICE;
+		return CURL_PREREQFUNC_ABORT;
+	}
 	if (post->must_be_public && !http_ip_is_public(remote))
 	{
 		if (!post->is_fresh)
 			post->stopped = STOPPED_OLD;
 		return CURL_PREREQFUNC_ABORT;
 	}
-	if (loop_now_us(post->loop) < post->start_by_us)
-		return CURL_PREREQFUNC_OK;
-	post->stopped = STOPPED_LATE;
-	return CURL_PREREQFUNC_ABORT;
+	if (is_late)
+	{
+		post->stopped = STOPPED_LATE;
+		return CURL_PREREQFUNC_ABORT;
+	}
+	post->is_sent = true;
+	return CURL_PREREQFUNC_OK;
 }
 
 /* ---- the request ---- */
@@ -163,9 +171,8 @@ set_task(HttpPost *post, const HttpSettings *settings, const Task *task)
 	curl_easy_setopt(easy, CURLOPT_POSTFIELDS, task->data ? task->data : "");
 
 	/*
-	 * libcurl sends a request again if the server has closed the kept
-	 * connection, though the server may have received it: that would be a
-	 * second try.
+	 * A kept connection may close just when it is used.  The only try must
+	 * not end by that.
 	 */
 	if (task->max_tries == 1)
 	{
@@ -207,6 +214,7 @@ set_limits(HttpPost *post, const HttpSettings *settings)
 	curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long) CURL_SSLVERSION_TLSv1_2);
 	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long) (settings->connect_timeout_us / 1000));
 	curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+	curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN, KEPT_SECONDS);
 	curl_easy_setopt(easy, CURLOPT_USERAGENT, "twtasksd/" TWT_VERSION);
 	if (settings->ca_file != NULL)
 	{
@@ -240,6 +248,7 @@ http_post_init(HttpPost *post, const HttpSettings *settings, const Task *task)
 	if (error != NULL)
 		return fault(post, "the idempotency key", error);
 	post->is_own_host = http_url_is_same_host(&post->url, &settings->url);
+	post->may_resend = settings->may_resend;
 	post->must_be_public = !post->is_own_host && settings->is_public_only;
 	return NULL;
 }

@@ -13,6 +13,9 @@
  *				handler allows any.  A kept connection may be older than this
  *				rule: the request then begins again, over a new connection.
  *	 time		after the lease of the node another node may have the task
+ *	 once		a server may have acted on a request and closed the connection
+ *				instead of an answer.  libcurl would send the request again,
+ *				which only the handler can allow.
  *
  *-------------------------------------------------------------------------
  */
@@ -46,6 +49,8 @@ typedef struct HttpPost
 								 * task chose */
 	bool		must_be_public; /* its host needs a public address */
 	bool		is_fresh;		/* uses a connection of its own */
+	bool		may_resend;		/* its receiver takes it more than once */
+	bool		is_sent;		/* it may have been received */
 	enum
 	{
 		ADDRESS_NONE,			/* no connection was opened for it */
@@ -57,6 +62,7 @@ typedef struct HttpPost
 		STOPPED_NOT,
 		STOPPED_OLD,			/* the connection is older than the rule */
 		STOPPED_LATE,
+		STOPPED_TWICE,			/* it would have been sent again */
 		STOPPED_LONG			/* no more of the answer is read */
 	}			stopped;		/* by us */
 	Output		body;			/* the end of the answer */

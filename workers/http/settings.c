@@ -122,8 +122,10 @@ static void
 read_rest(HttpSettings *settings)
 {
 	const char *networks = get_text(settings, "networks");
+	const char *resend = get_text(settings, "resend");
 
 	settings->is_public_only = networks == NULL || strcmp(networks, "any") != 0;
+	settings->may_resend = resend != NULL && strcmp(resend, "unanswered") == 0;
 	settings->statuses = get_words(settings, "statuses");
 	settings->connect_timeout_us =
 		rint(get_number(settings, "connect_timeout", CONNECT_TIMEOUT_US / 1e6) * 1e6);

@@ -29,6 +29,7 @@ typedef struct HttpSettings
 	const char *ca_file;		/* NULL: the system's */
 	char	  **statuses;		/* meanings of statuses; ends in NULL */
 	int64		connect_timeout_us;
+	bool		may_resend;		/* one try may send its request again */
 	size_t		max_output;
 	int			concurrency;
 } HttpSettings;

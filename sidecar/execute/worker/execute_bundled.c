@@ -21,6 +21,12 @@ static const Choice networks_choices[] = {
 	{NULL, 0}
 };
 
+static const Choice resend_choices[] = {
+	{"never", RESEND_NEVER},
+	{"unanswered", RESEND_UNANSWERED},
+	{NULL, 0}
+};
+
 /* The worker is one process that has as many tasks in flight as there are slots. */
 static void
 settle_bundled(HandlerConfig *config, const char *name)
@@ -87,6 +93,12 @@ static const Option http_options[] = {
 		.fallback = "10s", .min = MS_TO_US(10), .max = SECONDS_TO_US(3600),
 		.offset = offsetof(HttpConfig, connect_timeout_us),
 		.help = "time limit for making a connection"
+	},
+	{
+		"resend", OPTION_CHOICE,
+		.fallback = "never", .choices = resend_choices,
+		.offset = offsetof(HttpConfig, resend),
+		.help = "whether one try may send a request again that a closed connection left without an answer"
 	},
 	HANDLER_STATUSES,
 	HANDLER_CONCURRENCY("50", ""),

@@ -19,6 +19,14 @@ typedef enum Networks
 	NETWORKS_ANY
 } Networks;
 
+/* The requests that may be sent again within one try. */
+typedef enum Resend
+{
+	RESEND_NEVER,
+	RESEND_UNANSWERED			/* when a kept connection closed instead of an
+								 * answer */
+} Resend;
+
 typedef struct HttpConfig
 {
 	HandlerConfig common;
@@ -29,6 +37,7 @@ typedef struct HttpConfig
 	char	   *headers_file;	/* more headers, or NULL */
 	char	   *ca_file;		/* trusted certificates; NULL: the system's */
 	int64		connect_timeout_us;
+	Resend		resend;
 } HttpConfig;
 
 #endif							/* TWT_HTTP_OPTIONS_H */

@@ -50,6 +50,7 @@ every_key(void)
 					"    headers_file: %s\n"
 					"    ca_file: %s\n"
 					"    connect_timeout: 250ms\n"
+					"    resend: unanswered\n"
 					"    statuses: ['404=done', '5xx=error']\n"
 					"    max_output: 1kB\n"
 					"  - types: [COMMAND]\n"
@@ -66,7 +67,7 @@ expect_settings(const HandlerConfig *handler)
 		"{\"hello\":1,\"node\":", "\"settings\":{\"http\":\"https://a.example:8443/hook?x=1\"",
 		"\"hosts\":[\"*.b.example\",\"http://c.example:81\"]", "\"networks\":\"any\"",
 		"\"secret_file\":\"/", "\"headers_file\":\"/", "\"ca_file\":\"/",
-		"\"connect_timeout\":0.25", "\"statuses\":[\"404=done\",\"5xx=error\"]",
+		"\"connect_timeout\":0.25", "\"resend\":\"unanswered\"", "\"statuses\":[\"404=done\",\"5xx=error\"]",
 		"\"max_output\":1024", "\"concurrency\":50"
 	};
 
@@ -260,6 +261,7 @@ test_handler_errors(void **state)
 				 "handlers: [{types: [A], http: 'https://me:pw@a/'}]\n");
 	expect_error("hosts[0]: invalid value \"https://b\"", HTTP_HANDLER("hosts: ['https://b']"));
 	expect_error("networks: must be one of public, any", HTTP_HANDLER("networks: none"));
+	expect_error("resend: must be one of never, unanswered", HTTP_HANDLER("resend: always"));
 	expect_error("statuses[0]: invalid value \"404\"", HTTP_HANDLER("statuses: ['404']"));
 	expect_error("statuses: a status is there twice", HTTP_HANDLER("statuses: ['404=done', '404=error']"));
 	expect_error("statuses: status out of range", HTTP_HANDLER("statuses: ['80=done']"));
