@@ -28,6 +28,21 @@ character_length(const unsigned char *s, size_t len)
 	return n;
 }
 
+bool
+text_is_utf8(const char *text, size_t len)
+{
+	const unsigned char *s = (const unsigned char *) text;
+	int			n;
+
+	for (size_t i = 0; i < len; i += n)
+	{
+		n = s[i] == '\0' ? 0 : character_length(s + i, len - i);
+		if (n == 0)
+			return false;
+	}
+	return true;
+}
+
 static bool
 is_control(pg_wchar c)
 {

@@ -32,6 +32,9 @@ extern char *text_quote_line(const char *text, size_t len, size_t limit);
 extern void text_escape_json(StringInfo out, const char *text, size_t len,
 							 size_t limit);
 
+/* Whether PostgreSQL takes the bytes as text in UTF-8, which has no NUL. */
+extern bool text_is_utf8(const char *text, size_t len);
+
 /* Whether the text is printable ASCII, as a header or a variable requires. */
 extern bool text_is_printable(const char *text);
 

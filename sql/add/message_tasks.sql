@@ -1,4 +1,36 @@
 /*
+ * twtasks.bytes_as_text(bytes)
+ *
+ *		Bytes as a text: different bytes give different texts, so that a key of
+ *		bytes can be the key of a task.  The bytes of a text in UTF-8 give this text,
+ *		all others \x and hexadecimal digits.  So does a text that has just this
+ *		form.  The headers of a message are made in this way.
+ *
+ * Parameters
+ *		bytes		NULL: NULL
+ *
+ * Returns
+ *		the text
+ * Example		SELECT twtasks.bytes_as_text('\xff00');
+ */
+CREATE FUNCTION twtasks.bytes_as_text(bytes bytea)
+RETURNS text
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	found text;
+BEGIN
+	found := convert_from(bytes, 'UTF8');
+	IF found !~ '^\\x([0-9a-f]{2})+$' THEN
+		RETURN found;
+	END IF;
+	RETURN '\x' || encode(bytes, 'hex');
+EXCEPTION WHEN character_not_in_repertoire OR untranslatable_character THEN
+	RETURN '\x' || encode(bytes, 'hex');
+END $$;
+
+/*
  * twtasks_internal.call_message(function, message)
  *
  *		The task that a listener's function makes of a message.  The function runs as

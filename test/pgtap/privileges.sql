@@ -11,7 +11,7 @@ AS $$ BEGIN EXECUTE statement; RETURN 'ok'; EXCEPTION WHEN OTHERS THEN RETURN SQ
 -- The grants, in words.  A new function or table needs a row here.
 CREATE TEMPORARY TABLE callers (function text PRIMARY KEY, roles text[]);
 INSERT INTO callers
-SELECT f, '{producer}'::text[] FROM unnest('{add_task,add_tasks,take_messages,take_corrupted,begin_partition,kafka_message,send_to_kafka}'::text[]) f
+SELECT f, '{producer}'::text[] FROM unnest('{add_task,add_tasks,take_messages,take_corrupted,begin_partition,kafka_message,bytes_as_text,send_to_kafka}'::text[]) f
 UNION ALL
 SELECT 'clock', '{producer,worker,web,operator,viewer,tester}'::text[]
 UNION ALL
@@ -120,7 +120,7 @@ SELECT is((SELECT count(*) FROM pg_proc p WHERE pronamespace IN ('twtasks'::regn
 		   AND (prorettype = 'internal'::regtype OR 'internal'::regtype::oid = ANY (proargtypes))), 0::bigint, 'no function takes or gives "internal"');
 SELECT bag_eq($$SELECT proname::text FROM pg_proc WHERE pronamespace IN ('twtasks'::regnamespace, 'twtasks_internal'::regnamespace) AND NOT prosecdef AND prosrc NOT IN ('twt_as_owner', 'twt_execute_tasks', 'twt_finish_tasks', 'twt_add_task', 'twt_add_tasks', 'twt_add_tasks_of_type', 'twt_add_tasks_json')
 	AND EXISTS (SELECT FROM aclexplode(proacl) a WHERE a.grantee <> proowner) GROUP BY proname$$,
-	'{is_enabled,is_adopted,adoption_fault,is_testing,is_paused,clock,queue_kind,queue_stats,take_types,next_triggers,cron_next,cron_preview,limit_name,find_handler,check_handlers,kafka_message,send_to_kafka}'::text[], 'functions that run with the caller''s rights need none');
+	'{is_enabled,is_adopted,adoption_fault,is_testing,is_paused,clock,queue_kind,queue_stats,take_types,next_triggers,cron_next,cron_preview,limit_name,find_handler,check_handlers,kafka_message,bytes_as_text,send_to_kafka}'::text[], 'functions that run with the caller''s rights need none');
 SELECT bag_eq($$SELECT proname::text FROM pg_proc WHERE pronamespace IN ('twtasks'::regnamespace, 'twtasks_internal'::regnamespace) AND prosrc IN ('twt_as_owner', 'twt_execute_tasks', 'twt_finish_tasks', 'twt_add_task', 'twt_add_tasks', 'twt_add_tasks_of_type', 'twt_add_tasks_json')
 	AND NOT prosecdef AND provolatile = 'v' AND proparallel = 'u'$$, '{execute_tasks,finish_task,finish_tasks,configure_type,run_inline,take_messages,take_corrupted,begin_partition,add_task,add_tasks,add_tasks,add_tasks}'::text[], 'the other functions note who called, and become the owner');
 SELECT is((SELECT count(*) FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid WHERE c.relnamespace = 'twtasks'::regnamespace

@@ -1,7 +1,7 @@
 -- take_messages() makes tasks of messages: by a type, or by a function of the user's.
 
 BEGIN;
-SELECT plan(73);
+SELECT plan(75);
 
 CREATE FUNCTION message(no bigint, value text, key text DEFAULT NULL, headers jsonb DEFAULT NULL) RETURNS twtasks.message
 LANGUAGE sql AS $$ SELECT 'invoices', 0, no, '2026-01-02 03:04:05+00'::timestamptz, convert_to(key, 'UTF8'), convert_to(value, 'UTF8'), headers $$;
@@ -63,6 +63,13 @@ SELECT is(take(10, ARRAY[message(10, '{"id": "a"}'), message(11, '{"no": 1}'), m
 	'messages before one without a key are taken');
 SELECT is(twtasks.reset_listener('billing', 'invoices', 0, 10), 11::bigint, 'back to the messages before');
 DELETE FROM twtasks.task WHERE key = 'a';
+
+-- Bytes as texts: the unit test of messages has the same cases.
+SELECT results_eq($$SELECT twtasks.bytes_as_text(b) FROM unnest(ARRAY['key-4', '\xc3a9', '\xefbfbd', '\xff', '\xfe', '\x00', '\xeda080', '\xc3', '\xc080', '\xf4908080', '\x5c786666',
+	'\x5c784646', '\x5c7866', '\x5c78', '']::bytea[]) WITH ORDINALITY AS u (b, n) ORDER BY n$$,
+	$$VALUES ('key-4'), ('é'), ('�'), ('\xff'), ('\xfe'), ('\x00'), ('\xeda080'), ('\xc3'), ('\xc080'), ('\xf4908080'), ('\x5c786666'), ('\xFF'), ('\xf'), ('\x'), ('')$$,
+	'different bytes are different texts');
+SELECT is(twtasks.bytes_as_text(NULL), NULL, 'NULL has no text');
 
 -- Messages that fail.
 SELECT is(refused('22P02', $$SELECT take(10, ARRAY[message(10, 'junk'), message(11, '11')])$$),

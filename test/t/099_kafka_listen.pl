@@ -82,8 +82,23 @@ is($node->value("SELECT payload FROM twtasks.task WHERE type = 'RAW'"), '\x00ff'
 is($node->value("SELECT key FROM twtasks.task WHERE type = 'RAW'"), 'raw/raw/0/0',
 	'the key is the position of the message');
 is_deeply(decode_json($node->value("SELECT context FROM twtasks.task WHERE type = 'RAW'")),
-	{ a => "x\x{fffd}\x{fffd}", b => undef }, 'all headers are texts in the context');
+	{ a => '\x7800ff', b => undef }, 'all headers are texts in the context');
 $raw->stop;
+
+# Each key has its task: bytes that are not UTF-8, and texts that look like their form.
+my @binary = map { pack 'n', 0xff00 + $_ } 1 .. 20;
+my @texts = ('\xff01', '\x5c7866663031', "\xef\xbf\xbd\xef\xbf\xbd", 'plain');
+
+$kafka->create_topic('binary');
+$kafka->produce('binary', map { { value => 1, headers => [ [ id => $_ ] ] } } @binary, @texts, @binary);
+my $binary = listen_to('binary', 'binary', key => 'header:id');
+
+wait_for(sub { $node->value("SELECT count(*) FROM twtasks.message_offset WHERE next_offset = 44") == 1 }, 'all messages');
+is($node->tasks("type = 'BINARY'"), 24, 'different keys of bytes give different tasks, equal ones give one');
+is($node->value(q(SELECT count(*) FROM twtasks.task WHERE type = 'BINARY'
+	AND key IN ('plain', U&'\FFFD\FFFD', '\x5c7866663031', '\x5c78356337383636363633303331', '\xff01'))), 5,
+	'a key of text keeps its form, unless it looks like bytes');
+$binary->stop;
 
 # ---- a function ----
 

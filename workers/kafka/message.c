@@ -24,19 +24,32 @@ copy(const void *bytes, size_t len)
 	return result;
 }
 
-/* PostgreSQL's text has no NUL, so a byte that is not UTF-8 stands in for it. */
+/* Whether the text could be the hexadecimal form of other bytes. */
+static bool
+is_like_hex(const char *text, size_t len)
+{
+	if (len < 4 || len % 2 != 0 || text[0] != '\\' || text[1] != 'x')
+		return false;
+	for (size_t i = 2; i < len; i++)
+		if (!(text[i] >= '0' && text[i] <= '9') && !(text[i] >= 'a' && text[i] <= 'f'))
+			return false;
+	return true;
+}
+
+/* As twtasks.bytes_as_text(). */
 static void
 append_text(StringInfo out, const char *text, size_t len)
 {
-	Bytes		clean = copy(text, len);
-
-	for (size_t i = 0; i < len; i++)
-		if (clean.bytes[i] == '\0')
-			clean.bytes[i] = '\xff';
 	appendStringInfoChar(out, '"');
-	text_escape_json(out, clean.bytes, len, SIZE_MAX);
+	if (text_is_utf8(text, len) && !is_like_hex(text, len))
+		text_escape_json(out, text, len, SIZE_MAX);
+	else
+	{
+		appendStringInfoString(out, "\\\\x");
+		for (size_t i = 0; i < len; i++)
+			appendStringInfo(out, "%02x", (unsigned char) text[i]);
+	}
 	appendStringInfoChar(out, '"');
-	pfree(clean.bytes);
 }
 
 char *

@@ -39,8 +39,9 @@ extern Message *message_new(const rd_kafka_message_t * from);
 extern void message_free(Message *message);
 
 /*
- * Returns the headers as JSON, palloc'd; NULL for none.  NUL and bytes that are
- * not UTF-8 become U+FFFD.
+ * Returns the headers as JSON, palloc'd; NULL for none.  A name or a value that is not
+ * text in UTF-8 is there in hexadecimal, so different bytes give different texts: a
+ * header may be the key of a task.
  */
 extern char *message_headers_json(const rd_kafka_headers_t * headers);
 
