@@ -9,13 +9,12 @@
  */
 #include "base/twtasks.h"
 
-#include "access/htup_details.h"
+#include "catalog/pg_type.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
-#include "utils/typcache.h"
 
 #include "add/add_json.h"
 #include "add/allowed.h"
@@ -23,8 +22,16 @@
 #include "add/check.h"
 #include "add/store.h"
 #include "base/arrays.h"
-#include "base/call.h"
 #include "base/caller.h"
+#include "base/shape.h"
+
+static const ShapeColumn added_columns[] = {
+	{"task_id", UUIDOID},
+	{"version", INT8OID},
+	{"result", TEXTOID}
+};
+
+static const Shape added_shape = SHAPE("added_task", added_columns);
 
 static void
 fill_result(const AddedTask *result, Datum *values, bool *nulls)
@@ -52,8 +59,6 @@ add_one(FunctionCallInfo fcinfo, NewTask *task, const char *role)
 	AddedTask	result;
 	Datum		values[3];
 	bool		nulls[3];
-	TupleDesc	desc;
-	HeapTuple	tuple;
 
 	store_check();				/* before we read policies */
 	task->has_limit = false;
@@ -65,10 +70,8 @@ add_one(FunctionCallInfo fcinfo, NewTask *task, const char *role)
 	store_end(store);
 
 	fill_result(&result, values, nulls);
-	desc = lookup_rowtype_tupdesc(get_func_rettype(fcinfo->flinfo->fn_oid), -1);
-	tuple = heap_form_tuple(desc, values, nulls);
-	ReleaseTupleDesc(desc);
-	PG_RETURN_DATUM(HeapTupleGetDatum(tuple));
+	PG_RETURN_DATUM(shape_form_as(&added_shape, get_func_rettype(fcinfo->flinfo->fn_oid),
+								  values, nulls));
 }
 
 static Datum
@@ -91,26 +94,13 @@ twt_add_task(PG_FUNCTION_ARGS)
 	return caller_act_as_owner(fcinfo, act_add_task);
 }
 
-/* Reads a value of twtasks.new_task. */
-static void
-unpack_row(Datum row, NewTask *task)
-{
-	HeapTupleHeader header = DatumGetHeapTupleHeader(row);
-	HeapTupleData tuple = {.t_len = HeapTupleHeaderGetDatumLength(header), .t_data = header};
-	TupleDesc	desc = lookup_rowtype_tupdesc(HeapTupleHeaderGetTypeId(header),
-											  HeapTupleHeaderGetTypMod(header));
-
-	heap_deform_tuple(&tuple, desc, task->values, task->nulls);
-	ReleaseTupleDesc(desc);
-}
-
 PG_FUNCTION_INFO_V1(twt_add_task_as);
 Datum
 twt_add_task_as(PG_FUNCTION_ARGS)
 {
 	NewTask		task;
 
-	unpack_row(PG_GETARG_DATUM(1), &task);
+	shape_deform(&new_task_shape, PG_GETARG_HEAPTUPLEHEADER(1), task.values, task.nulls);
 	return add_one(fcinfo, &task, text_to_cstring(PG_GETARG_TEXT_PP(0)));
 }
 
@@ -134,7 +124,7 @@ add_batch(FunctionCallInfo fcinfo, void (*unpack) (FunctionCallInfo fcinfo, Batc
 		bool		nulls[3];
 
 		fill_result(&results[i], values, nulls);
-		result_put(fcinfo, values, nulls);
+		shape_put(&added_shape, fcinfo, values, nulls);
 	}
 	batch_leave(&batch);
 	return (Datum) 0;
@@ -153,7 +143,8 @@ unpack_rows(FunctionCallInfo fcinfo, Batch *batch)
 			ereport(ERROR,
 					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 					 errmsg("a task must not be null")));
-		unpack_row(rows.values[i], &batch->tasks[i]);
+		shape_deform(&new_task_shape, DatumGetHeapTupleHeader(rows.values[i]),
+					 batch->tasks[i].values, batch->tasks[i].nulls);
 	}
 }
 

@@ -7,6 +7,7 @@
  */
 #include "base/twtasks.h"
 
+#include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
@@ -34,6 +35,13 @@ enum
 	ALLOWED_ROLE
 };
 
+static const ShapeColumn allowed_columns[] = {
+	{"pattern", TEXTOID},
+	{"role", TEXTOID}
+};
+
+static const Shape allowed_shape = SHAPE_BY_NUMBER("allowed_type", allowed_columns);
+
 static void
 read_rules(const CachedRows *rows)
 {
@@ -49,7 +57,7 @@ read_rules(const CachedRows *rows)
 void
 allowed_init(void)
 {
-	static const CachedTable table = {"allowed_type", read_rules};
+	static const CachedTable table = {&allowed_shape, read_rules};
 
 	cache = table_cache_new(&table);
 }

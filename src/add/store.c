@@ -98,7 +98,7 @@ store_begin(const char *role, int patience_ms)
 	store->table = table_open(rows_relation("task"), RowExclusiveLock);
 	if (labels.table != RelationGetRelid(store->table))
 		find_labels(RelationGetRelid(store->table));
-	store->append = append_open(store->table);
+	store->append = append_open(store->table, NULL, &task_shape);
 	store->role = CStringGetTextDatum(role);
 	store->patience_ms = patience_ms;
 	return store;

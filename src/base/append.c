@@ -28,6 +28,7 @@ struct Appender
 	MemoryContext context;		/* for the gathered rows */
 	Relation	relation;
 	Target	   *target;
+	TupleTableSlot *given;		/* for a row that is not plain; NULL: none yet */
 	TupleTableSlot *slots[APPEND_ROWS];
 	int			nslots;			/* made */
 	int			n;				/* gathered */
@@ -35,7 +36,7 @@ struct Appender
 };
 
 Appender *
-append_open(Relation relation)
+append_open(Relation relation, Relation whole, const Shape *shape)
 {
 	Appender   *append = palloc0(sizeof(Appender));
 
@@ -43,23 +44,62 @@ append_open(Relation relation)
 											"twtasks append",
 											ALLOCSET_DEFAULT_SIZES);
 	append->relation = relation;
-	append->target = target_open(relation);
+	append->target = target_open(relation, whole, shape);
 	return append;
+}
+
+const ShapeMap *
+append_map(const Appender *append)
+{
+	return target_map(append->target);
+}
+
+/* The row with all that a statement would put in. */
+static HeapTuple
+form_full(Appender *append, Datum *values, bool *nulls)
+{
+	TupleDesc	desc = RelationGetDescr(append->relation);
+	TupleTableSlot *row = append->given;
+	int			n = desc->natts;
+	MemoryContext old;
+	HeapTuple	tuple;
+
+	if (row == NULL)
+		row = append->given = MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
+	ExecClearTuple(row);
+	memcpy(row->tts_values, values, n * sizeof(Datum));
+	memcpy(row->tts_isnull, nulls, n * sizeof(bool));
+	ExecStoreVirtualTuple(row);
+	target_will_insert(append->target, row);
+	old = MemoryContextSwitchTo(append->context);
+	tuple = ExecCopySlotHeapTuple(row);
+	MemoryContextSwitchTo(old);
+	return tuple;
+}
+
+static HeapTuple
+form(Appender *append, Datum *values, bool *nulls)
+{
+	MemoryContext old;
+	HeapTuple	tuple;
+
+	if (!append_map(append)->is_plain)
+		return form_full(append, values, nulls);
+	old = MemoryContextSwitchTo(append->context);
+	tuple = heap_form_tuple(RelationGetDescr(append->relation), values, nulls);
+	MemoryContextSwitchTo(old);
+	return tuple;
 }
 
 void
 append_row(Appender *append, Datum *values, bool *nulls)
 {
-	Relation	relation = append->relation;
-	MemoryContext old;
 	HeapTuple	tuple;
 
 	if (append->n == append->nslots)
 		append->slots[append->nslots++] =
-			MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsHeapTuple);
-	old = MemoryContextSwitchTo(append->context);
-	tuple = heap_form_tuple(RelationGetDescr(relation), values, nulls);
-	MemoryContextSwitchTo(old);
+			MakeSingleTupleTableSlot(RelationGetDescr(append->relation), &TTSOpsHeapTuple);
+	tuple = form(append, values, nulls);
 	ExecStoreHeapTuple(tuple, append->slots[append->n++], false);
 	append->bytes += tuple->t_len;
 	if (append->n == APPEND_ROWS || append->bytes >= APPEND_BYTES)
@@ -97,6 +137,8 @@ append_close(Appender *append)
 	append_flush(append);
 	for (int i = 0; i < append->nslots; i++)
 		ExecDropSingleTupleTableSlot(append->slots[i]);
+	if (append->given != NULL)
+		ExecDropSingleTupleTableSlot(append->given);
 	target_close(append->target);
 	MemoryContextDelete(append->context);
 	pfree(append);

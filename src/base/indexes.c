@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * indexes.c
- *		Indexes that we write without the executor.
+ *		What a session knows of a table that it writes: columns and indexes.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,15 +17,11 @@
 #include "base/indexes.h"
 #include "base/path.h"
 
-/* The live table, the day's history, and one of yesterday's around midnight. */
-#define TABLES_MAX 4
-
-typedef struct KnownTable
-{
-	Oid			oid;			/* InvalidOid: nothing is known */
-	bool		needs_executor;
-	KnownIndexes indexes;
-} KnownTable;
+/*
+ * The live table, the history, its part of this day, and that of yesterday
+ * around midnight.
+ */
+#define TABLES_MAX 6
 
 static KnownTable tables[TABLES_MAX];
 static int	next_place = 0;
@@ -36,8 +32,8 @@ concerns(const KnownTable *table, Oid relation)
 {
 	if (!OidIsValid(relation) || relation == table->oid)
 		return true;
-	for (int i = 0; i < table->indexes.n; i++)
-		if (table->indexes.index[i].oid == relation)
+	for (int i = 0; i < table->nindexes; i++)
+		if (table->index[i].oid == relation)
 			return true;
 	return false;
 }
@@ -96,8 +92,7 @@ is_simple(Relation index)
 {
 	Form_pg_index form = index->rd_index;
 
-	if (index->rd_rel->relam != BTREE_AM_OID || !form->indisready || !form->indimmediate ||
-		form->indisexclusion)
+	if (index->rd_rel->relam != BTREE_AM_OID || !form->indisready)
 		return false;
 	for (int i = 0; i < form->indnatts; i++)
 		if (form->indkey.values[i] <= 0)
@@ -105,33 +100,39 @@ is_simple(Relation index)
 	return true;
 }
 
+/* Its second check would come at the end of a transaction of many tasks. */
 static bool
-read_index(Oid oid, KnownIndex *known)
+is_refused(Relation index)
 {
-	Relation	index = index_open(oid, RowExclusiveLock);
-	bool		simple;
-
-	known->oid = oid;
-	simple = is_simple(index) && read_condition(RelationGetIndexPredicate(index), known);
-	index_close(index, NoLock);
-	return simple;
+	return !index->rd_index->indimmediate || index->rd_index->indisexclusion;
 }
 
 static void
-read_table(Relation relation, KnownTable *table)
+read_index(Oid oid, KnownTable *table)
+{
+	Relation	index = index_open(oid, RowExclusiveLock);
+	KnownIndex	known = {.oid = oid};
+
+	if (is_refused(index))
+		table->refused = oid;
+	if (table->nindexes == INDEXES_MAX || !is_simple(index) ||
+		!read_condition(RelationGetIndexPredicate(index), &known))
+		table->needs_executor = true;
+	else
+		table->index[table->nindexes++] = known;
+	index_close(index, NoLock);
+}
+
+static void
+read_table(Relation relation, const Shape *shape, KnownTable *table)
 {
 	List	   *oids = RelationGetIndexList(relation);
 	ListCell   *cell;
 
-	table->indexes.n = 0;
-	table->needs_executor = list_length(oids) > INDEXES_MAX;
+	memset(table, 0, sizeof(*table));
+	shape_map(shape, RelationGetDescr(relation), &table->map);
 	foreach(cell, oids)
-	{
-		if (table->needs_executor)
-			break;
-		table->needs_executor = !read_index(lfirst_oid(cell),
-											&table->indexes.index[table->indexes.n++]);
-	}
+		read_index(lfirst_oid(cell), table);
 	list_free(oids);
 }
 
@@ -139,37 +140,36 @@ read_table(Relation relation, KnownTable *table)
  * Keeps what it read, unless a change arrived meanwhile.  Reading an index may
  * execute immutable functions of its condition.
  */
-static KnownTable
-find_table(Relation relation)
+static void
+learn(Relation relation, const Shape *shape, KnownTable *table)
 {
-	Oid			oid = RelationGetRelid(relation);
-	KnownTable	table;
 	uint64		before;
 	int			pinned;
 
-	for (int i = 0; i < TABLES_MAX; i++)
-		if (tables[i].oid == oid)
-			return tables[i];
 	pinned = path_pin();
 	do
 	{
 		before = generation;
-		read_table(relation, &table);
+		read_table(relation, shape, table);
 	} while (generation != before);
 	path_unpin(pinned);
-	table.oid = oid;
-	tables[next_place] = table;
+	table->oid = RelationGetRelid(relation);
+	tables[next_place] = *table;
 	next_place = (next_place + 1) % TABLES_MAX;
-	return table;
 }
 
-bool
-indexes_of(Relation relation, KnownIndexes *known)
+void
+known_table(Relation relation, const Shape *shape, KnownTable *known)
 {
-	KnownTable	table = find_table(relation);
+	Oid			oid = RelationGetRelid(relation);
 
-	*known = table.indexes;
-	return !table.needs_executor;
+	for (int i = 0; i < TABLES_MAX; i++)
+		if (tables[i].oid == oid)
+		{
+			*known = tables[i];
+			return;
+		}
+	learn(relation, shape, known);
 }
 
 /* ---- writing ---- */

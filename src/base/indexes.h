@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * indexes.h
- *		Indexes that we write without the executor.
+ *		What a session knows of a table that it writes: columns and indexes.
  *
  *		from: target.c
  *
@@ -21,6 +21,8 @@
 #include "executor/tuptable.h"
 #include "utils/relcache.h"
 
+#include "base/shape.h"
+
 /* The most indexes of a table that we keep. */
 #define INDEXES_MAX 8
 
@@ -39,20 +41,25 @@ typedef struct KnownIndex
 	AttrNumber	column;			/* the one in the condition */
 } KnownIndex;
 
-typedef struct KnownIndexes
+typedef struct KnownTable
 {
-	int			n;
+	Oid			oid;			/* InvalidOid: nothing is known */
+	ShapeMap	map;			/* its columns */
+	Oid			refused;		/* an index that we do not write; or none */
+	bool		needs_executor; /* to write its indexes; else these are all: */
+	int			nindexes;
 	KnownIndex	index[INDEXES_MAX];
-} KnownIndexes;
+} KnownTable;
 
 /* Registers the callback; once per process, from _PG_init(). */
 extern void indexes_init(void);
 
 /*
- * Copies what is known of the table's indexes.  Returns false if the executor
- * has to write one of them.  The caller keeps the table open and locked.
+ * Copies what is known of a table, which the caller keeps open and locked.
+ *
+ * Errors: as shape_map()
  */
-extern bool indexes_of(Relation relation, KnownIndexes *known);
+extern void known_table(Relation relation, const Shape *shape, KnownTable *known);
 
 /* Whether the index wants an entry of the row. */
 extern bool index_wants(const KnownIndex *index, TupleTableSlot *row);

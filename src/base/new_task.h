@@ -10,6 +10,8 @@
 
 #include "datatype/timestamp.h"
 
+#include "base/shape.h"
+
 #define DEFAULT_PRIORITY 5
 #define DEFAULT_BUCKET "default"
 
@@ -29,6 +31,8 @@ typedef enum NewField
 	NEW_PAYLOAD,
 	NEW_FIELDS
 } NewField;
+
+extern const Shape new_task_shape;
 
 typedef struct NewTask
 {

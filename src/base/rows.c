@@ -31,6 +31,53 @@
 #include "base/rows.h"
 #include "base/target.h"
 
+static const ShapeColumn task_columns[TASK_COLUMNS] = {
+	{"id", UUIDOID},
+	{"version", INT8OID},
+	{"next_event_time", TIMESTAMPTZOID},
+	{"state_time", TIMESTAMPTZOID},
+	{"created", TIMESTAMPTZOID},
+	{"status", .own_type = "task_status"},
+	{"stuck", .own_type = "stuck_rule"},
+	{"tries", INT4OID},
+	{"size", INT4OID},
+	{"priority", INT2OID},
+	{"queued", BOOLOID},
+	{"type", TEXTOID},
+	{"bucket", TEXTOID},
+	{"deadline", TIMESTAMPTZOID, .is_optional = true},
+	{"expires", TIMESTAMPTZOID, .is_optional = true},
+	{"incarnation", INT8OID, .is_optional = true},
+	{"token", INT8OID, .is_optional = true},
+	{"sub_type", TEXTOID, .is_optional = true},
+	{"key", TEXTOID, .is_optional = true},
+	{"error", TEXTOID, .is_optional = true},
+	{"data", JSONBOID, .is_optional = true},
+	{"payload", BYTEAOID, .is_optional = true},
+	{"context", JSONBOID, .is_optional = true},
+	{"planned", TIMESTAMPTZOID, .is_optional = true},
+	{"added_by", TEXTOID, .is_optional = true}
+};
+
+const Shape task_shape = SHAPE_BY_NUMBER("task", task_columns);
+
+static const ShapeColumn input_columns[INPUT_COLUMNS] = {
+	{"id", UUIDOID},
+	{"version", INT8OID},
+	{"type", TEXTOID},
+	{"sub_type", TEXTOID},
+	{"bucket", TEXTOID},
+	{"priority", INT2OID},
+	{"tries", INT4OID},
+	{"grabbed", TIMESTAMPTZOID},
+	{"data", JSONBOID},
+	{"payload", BYTEAOID},
+	{"context", JSONBOID},
+	{"key", TEXTOID}
+};
+
+const Shape input_shape = SHAPE("task_input", input_columns);
+
 struct Rows
 {
 	Relation	table;
@@ -90,7 +137,10 @@ open_table(LOCKMODE mode)
 Rows *
 rows_open_to_read(void)
 {
-	return open_table(AccessShareLock);
+	Rows	   *rows = open_table(AccessShareLock);
+
+	shape_check(&task_shape, rows->table);
+	return rows;
 }
 
 Rows *
@@ -98,7 +148,7 @@ rows_open(void)
 {
 	Rows	   *rows = open_table(RowExclusiveLock);
 
-	rows->target = target_open(rows->table);
+	rows->target = target_open(rows->table, NULL, &task_shape);
 	rows->edited = MakeSingleTupleTableSlot(RelationGetDescr(rows->table),
 											&TTSOpsVirtual);
 	return rows;
@@ -228,6 +278,7 @@ try_update(Rows *rows, TupleTableSlot *row, bool wait, TM_FailureData *failure)
 	TwtUpdateIndexes indexes;
 	TM_Result	result;
 
+	target_will_update(rows->target, rows->edited);
 	result = table_tuple_update(rows->table, &row->tts_tid, rows->edited,
 								GetCurrentCommandId(true), GetActiveSnapshot(),
 								InvalidSnapshot, wait, failure, &mode, &indexes);
@@ -276,6 +327,7 @@ rows_delete(Rows *rows, TupleTableSlot *row)
 {
 	TM_FailureData failure;
 
+	target_will_delete(rows->target);
 	switch (table_tuple_delete(rows->table, &row->tts_tid,
 							   GetCurrentCommandId(true), GetActiveSnapshot(),
 							   InvalidSnapshot, true, &failure, false))

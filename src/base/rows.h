@@ -20,6 +20,8 @@
 #include "utils/relcache.h"
 #include "utils/uuid.h"
 
+#include "base/shape.h"
+
 /* Columns of twtasks.task, as schema.sql declares them. */
 typedef enum TaskColumn
 {
@@ -69,6 +71,9 @@ typedef enum InputColumn
 	INPUT_COLUMNS
 } InputColumn;
 
+extern const Shape task_shape;
+extern const Shape input_shape;
+
 typedef struct Rows Rows;
 typedef struct Appender Appender;
 
@@ -88,8 +93,12 @@ extern Oid	rows_type(const char *name);
 /* The oid of a label of an enum type of schema twtasks. */
 extern Oid	rows_label(const char *type, const char *label);
 
-/* Opens twtasks.task for writing.  The lock stays until the end of the
- * transaction. */
+/*
+ * Opens twtasks.task for writing.  The lock stays until the end of the
+ * transaction.
+ *
+ * Errors: 42804 when a column of ours is not there
+ */
 extern Rows *rows_open(void);
 
 /* The same for reading only. */
@@ -158,8 +167,14 @@ extern pg_nodiscard RowResult rows_delete(Rows *rows, TupleTableSlot *row);
  * Many new rows for one table, which the caller has open.  We copy the rows,
  * and write them in append_flush() at the latest.  A value that is stored out
  * of line may belong to a row that this command has deleted.
+ *
+ * The arrays of a row have an element for each column of the table; foreign
+ * columns are null, and get the defaults of the whole of which the table is a
+ * part, or of the table itself if whole is NULL.  append_map() tells where our
+ * columns are.
  */
-extern Appender *append_open(Relation relation);
+extern Appender *append_open(Relation relation, Relation whole, const Shape *shape);
+extern const ShapeMap *append_map(const Appender *append);
 extern void append_row(Appender *append, Datum *values, bool *nulls);
 extern void append_flush(Appender *append);
 extern void append_close(Appender *append);

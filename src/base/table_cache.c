@@ -54,7 +54,7 @@ table_cache_new(const CachedTable *table)
 	cache->table = table;
 	cache->context = AllocSetContextCreate(TopMemoryContext, "twtasks table cache",
 										   ALLOCSET_SMALL_SIZES);
-	MemoryContextSetIdentifier(cache->context, table->name);
+	MemoryContextSetIdentifier(cache->context, table->shape->name);
 	cache->next = caches;
 	caches = cache;
 	return cache;
@@ -88,8 +88,9 @@ read_table(TableCache *cache)
 	Relation	relation;
 	CachedRows	rows = {0};
 
-	cache->oid = rows_relation(cache->table->name);
+	cache->oid = rows_relation(cache->table->shape->name);
 	relation = table_open(cache->oid, AccessShareLock);
+	shape_check(cache->table->shape, relation);
 	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	rows.desc = RelationGetDescr(relation);
 	gather_rows(relation, snapshot, &rows);

@@ -21,6 +21,8 @@
 #include "access/htup.h"
 #include "access/tupdesc.h"
 
+#include "base/shape.h"
+
 typedef struct CachedRows
 {
 	TupleDesc	desc;
@@ -30,7 +32,7 @@ typedef struct CachedRows
 
 typedef struct CachedTable
 {
-	const char *name;			/* in schema twtasks */
+	const Shape *shape;			/* by number */
 
 	/*
 	 * Takes over the rows, in no order.  All that the reader allocates lives

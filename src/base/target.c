@@ -15,9 +15,11 @@
 #include "catalog/pg_trigger.h"
 #include "commands/trigger.h"
 #include "executor/executor.h"
+#include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/reltrigger.h"
 
+#include "base/fill.h"
 #include "base/indexes.h"
 #include "base/path.h"
 #include "base/target.h"
@@ -25,10 +27,13 @@
 struct Target
 {
 	Relation	relation;
+	Relation	whole;			/* has the defaults */
 	bool		has_triggers;
-	bool		is_known;		/* known lists all indexes */
-	KnownIndexes known;
+	bool		may_update;		/* its publications allow it */
+	bool		may_delete;
+	KnownTable	known;
 	Relation	open[INDEXES_MAX];	/* as in known; NULL: not opened yet */
+	Fill	   *fill;			/* NULL until a row needs it */
 	bool		has_indexes;	/* the executor's indexes are open */
 	EState	   *estate;			/* NULL until the executor is needed */
 	ResultRelInfo *info;
@@ -90,16 +95,37 @@ prepare(Target *target)
 	target->estate->es_opened_result_relations = list_make1(target->info);
 }
 
+static void
+refuse_index(Relation relation, Oid index)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("cannot write to table \"%s\": constraint \"%s\" is deferrable or excludes",
+					RelationGetRelationName(relation), get_rel_name(index)),
+			 errdetail("twtasks writes this table without a statement of SQL, and obeys unique constraints that are not deferrable."),
+			 errhint("Drop the constraint, or make it UNIQUE NOT DEFERRABLE.")));
+}
+
 Target *
-target_open(Relation relation)
+target_open(Relation relation, Relation whole, const Shape *shape)
 {
 	Target	   *target;
 
 	target_check(relation);
 	target = palloc0(sizeof(Target));
 	target->relation = relation;
+	target->whole = whole == NULL ? relation : whole;
 	target->has_triggers = relation->trigdesc != NULL;
-	target->is_known = indexes_of(relation, &target->known);
+	known_table(relation, shape, &target->known);
+	if (OidIsValid(target->known.refused))
+		refuse_index(relation, target->known.refused);
+	if (whole != NULL)
+	{
+		KnownTable	known;
+
+		known_table(whole, shape, &known);
+		target->known.map.is_plain &= known.map.is_plain;
+	}
 	if (target->has_triggers)
 	{
 		prepare(target);
@@ -118,7 +144,7 @@ target_close(Target *target)
 		AfterTriggerEndQuery(target->estate);
 		path_unpin(pinned);
 	}
-	for (int i = 0; i < target->known.n; i++)
+	for (int i = 0; i < target->known.nindexes; i++)
 		if (target->open[i] != NULL)
 			index_close(target->open[i], NoLock);
 	if (target->estate != NULL)
@@ -134,10 +160,62 @@ target_close(Target *target)
 	pfree(target);
 }
 
+const ShapeMap *
+target_map(const Target *target)
+{
+	return &target->known.map;
+}
+
+/* ---- before a change ---- */
+
+static Fill *
+fill_of(Target *target)
+{
+	if (target->estate == NULL)
+		prepare(target);
+	if (target->fill == NULL)
+		target->fill = fill_open(target->info, target->estate, target->whole, target_map(target));
+	return target->fill;
+}
+
+void
+target_will_insert(Target *target, TupleTableSlot *row)
+{
+	int			pinned = path_pin();
+
+	fill_insert(fill_of(target), row);
+	path_unpin(pinned);
+}
+
+void
+target_will_update(Target *target, TupleTableSlot *row)
+{
+	if (!target->may_update)
+		CheckCmdReplicaIdentity(target->relation, CMD_UPDATE);
+	target->may_update = true;
+	if (!target_map(target)->is_plain)
+	{
+		int			pinned = path_pin();
+
+		fill_update(fill_of(target), row);
+		path_unpin(pinned);
+	}
+}
+
+void
+target_will_delete(Target *target)
+{
+	if (!target->may_delete)
+		CheckCmdReplicaIdentity(target->relation, CMD_DELETE);
+	target->may_delete = true;
+}
+
+/* ---- after it ---- */
+
 static void
 write_known(Target *target, TupleTableSlot *row)
 {
-	for (int i = 0; i < target->known.n; i++)
+	for (int i = 0; i < target->known.nindexes; i++)
 	{
 		if (!index_wants(&target->known.index[i], row))
 			continue;
@@ -172,10 +250,10 @@ write_all(Target *target, TupleTableSlot *row, bool is_update, bool only_summari
 void
 target_inserted(Target *target, TupleTableSlot *row)
 {
-	if (target->is_known)
-		write_known(target, row);
-	else
+	if (target->known.needs_executor)
 		write_all(target, row, false, false);
+	else
+		write_known(target, row);
 	if (target->has_triggers)
 	{
 		int			pinned = path_pin();

@@ -126,10 +126,11 @@ check_timeout(void)
 static void
 enter_context(Datum task)
 {
-	bool		isnull;
-	Datum		context = GetAttributeByNum(DatumGetHeapTupleHeader(task), INPUT_CONTEXT + 1, &isnull);
+	Datum		values[INPUT_COLUMNS];
+	bool		nulls[INPUT_COLUMNS];
 
-	context_enter(context, isnull);
+	shape_deform(&input_shape, DatumGetHeapTupleHeader(task), values, nulls);
+	context_enter(values[INPUT_CONTEXT], nulls[INPUT_CONTEXT]);
 }
 
 Datum

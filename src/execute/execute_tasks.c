@@ -88,7 +88,6 @@ typedef struct ExecuteCall
 	NullableDatum retry;
 	Datum		incarnation;
 	Datum		token;
-	TupleDesc	input;
 	Relation	table;
 	TupleTableSlot *slot;
 	MemoryContext scratch;		/* for one handler */
@@ -127,8 +126,7 @@ keep_task(void *arg, Datum *values, bool *nulls, ItemPointer at)
 	}
 	execution = &call->executions[call->n++];
 	memset(execution, 0, sizeof(*execution));
-	execution->input = heap_copy_tuple_as_datum(heap_form_tuple(call->input, values, nulls),
-												call->input);
+	execution->input = shape_form(&input_shape, values, nulls);
 	execution->id = datumCopy(values[INPUT_ID], false, UUID_LEN);
 	execution->version = values[INPUT_VERSION];
 	execution->tries = values[INPUT_TRIES];
@@ -150,15 +148,12 @@ find_handler(FunctionCallInfo fcinfo)
 static void
 begin_call(FunctionCallInfo fcinfo, ExecuteCall *call)
 {
-	Oid			type = rows_type("task_input");
-
 	call->results = (ReturnSetInfo *) fcinfo->resultinfo;
 	call->function = find_handler(fcinfo);
 	call->role = fcinfo->args[1];
 	call->retry = fcinfo->args[ARG_RETRY];
 	call->incarnation = PG_GETARG_DATUM(ARG_INCARNATION);
 	call->token = PG_GETARG_DATUM(ARG_TOKEN);
-	call->input = lookup_rowtype_tupdesc(type, -1);
 	call->table = table_open(rows_relation("task"), RowExclusiveLock);
 	call->slot = table_slot_create(call->table, NULL);
 	call->n = 0;
@@ -174,31 +169,34 @@ end_call(ExecuteCall *call)
 	MemoryContextDelete(call->scratch);
 	ExecDropSingleTupleTableSlot(call->slot);
 	table_close(call->table, NoLock);
-	ReleaseTupleDesc(call->input);
 }
+
+static const ShapeColumn answer_columns[] = {
+	{"result", TEXTOID},
+	{"delay", INTERVALOID},
+	{"message", TEXTOID}
+};
+
+static const Shape answer_shape = SHAPE("task_result", answer_columns);
 
 /* Reads the handler's answer; NULL, or a void function, means done. */
 static void
 read_answer(Execution *execution, Datum answer, bool is_null)
 {
-	HeapTupleHeader header;
-	Datum		value;
-	bool		isnull = true;
+	Datum		values[lengthof(answer_columns)];
+	bool		nulls[lengthof(answer_columns)];
 
 	execution->result = CStringGetTextDatum("done");
 	if (is_null)
 		return;
-	header = DatumGetHeapTupleHeader(answer);
-	value = GetAttributeByNum(header, 1, &isnull);
-	if (!isnull)
-		execution->result = datumCopy(value, false, -1);
-	value = GetAttributeByNum(header, 2, &isnull);
-	if (!isnull)
-		execution->delay_ms = (int64) interval_ms(DatumGetIntervalP(value));
-	execution->has_delay = !isnull;
-	value = GetAttributeByNum(header, 3, &isnull);
-	if (!isnull)
-		execution->message = DatumGetTextPCopy(value);
+	shape_deform(&answer_shape, DatumGetHeapTupleHeader(answer), values, nulls);
+	if (!nulls[0])
+		execution->result = datumCopy(values[0], false, -1);
+	if (!nulls[1])
+		execution->delay_ms = (int64) interval_ms(DatumGetIntervalP(values[1]));
+	execution->has_delay = !nulls[1];
+	if (!nulls[2])
+		execution->message = DatumGetTextPCopy(values[2]);
 }
 
 /* The policies of the type decide whether the handler gets what it asks for. */

@@ -9,10 +9,9 @@
  */
 #include "base/twtasks.h"
 
-#include "access/htup_details.h"
+#include "catalog/pg_type.h"
 #include "funcapi.h"
 #include "utils/timestamp.h"
-#include "utils/typcache.h"
 
 #include "base/rows.h"
 #include "finish/ended.h"
@@ -34,13 +33,30 @@ static const struct
 	{ENDED_CONTEXT, TASK_CONTEXT}
 };
 
+static const ShapeColumn ended_columns[ENDED_COLUMNS] = {
+	{"id", UUIDOID},
+	{"version", INT8OID},
+	{"type", TEXTOID},
+	{"sub_type", TEXTOID},
+	{"bucket", TEXTOID},
+	{"key", TEXTOID},
+	{"tries", INT4OID},
+	{"status", .own_type = "task_status"},
+	{"state_time", TIMESTAMPTZOID},
+	{"error", TEXTOID},
+	{"message", TEXTOID},
+	{"data", JSONBOID},
+	{"context", JSONBOID},
+	{"outcome", JSONBOID}
+};
+
+const Shape ended_shape = SHAPE("ended_task", ended_columns);
+
 Datum
 ended_done(TupleTableSlot *row, const Ending *ending, Jsonb *outcome)
 {
-	TupleDesc	desc = lookup_rowtype_tupdesc(rows_type("ended_task"), -1);
 	Datum		values[ENDED_COLUMNS];
 	bool		nulls[ENDED_COLUMNS] = {[ENDED_ERROR] = true};
-	Datum		task;
 
 	for (size_t i = 0; i < lengthof(carried); i++)
 	{
@@ -54,26 +70,17 @@ ended_done(TupleTableSlot *row, const Ending *ending, Jsonb *outcome)
 	nulls[ENDED_MESSAGE] = ending->message == NULL;
 	values[ENDED_OUTCOME] = PointerGetDatum(outcome);
 	nulls[ENDED_OUTCOME] = outcome == NULL;
-	task = HeapTupleGetDatum(heap_form_tuple(desc, values, nulls));
-	ReleaseTupleDesc(desc);
-	return task;
+	return shape_form(&ended_shape, values, nulls);
 }
 
 Datum
 ended_with_outcome(Datum task, Jsonb *outcome)
 {
-	HeapTupleHeader header = DatumGetHeapTupleHeader(task);
-	TupleDesc	desc = lookup_rowtype_tupdesc(rows_type("ended_task"), -1);
-	HeapTupleData tuple = {.t_len = HeapTupleHeaderGetDatumLength(header), .t_data = header};
 	Datum		values[ENDED_COLUMNS];
 	bool		nulls[ENDED_COLUMNS];
-	Datum		changed;
 
-	ItemPointerSetInvalid(&tuple.t_self);
-	heap_deform_tuple(&tuple, desc, values, nulls);
+	shape_deform(&ended_shape, DatumGetHeapTupleHeader(task), values, nulls);
 	values[ENDED_OUTCOME] = PointerGetDatum(outcome);
 	nulls[ENDED_OUTCOME] = false;
-	changed = HeapTupleGetDatum(heap_form_tuple(desc, values, nulls));
-	ReleaseTupleDesc(desc);
-	return changed;
+	return shape_form(&ended_shape, values, nulls);
 }

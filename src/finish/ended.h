@@ -13,6 +13,7 @@
 #include "executor/tuptable.h"
 #include "utils/jsonb.h"
 
+#include "base/shape.h"
 #include "finish/history.h"
 
 /* Attributes of twtasks.ended_task, from 0. */
@@ -34,6 +35,8 @@ typedef enum EndedColumn
 	ENDED_OUTCOME,
 	ENDED_COLUMNS
 } EndedColumn;
+
+extern const Shape ended_shape;
 
 /*
  * The value for a row of twtasks.task that becomes DONE; outcome NULL: none.

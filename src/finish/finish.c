@@ -208,14 +208,12 @@ answer_of(const FinishCall *call, int i)
 static Rows *
 ask_function(const char *function, TupleTableSlot *row, Rows *rows, Answer *answer)
 {
-	TupleDesc	desc = lookup_rowtype_tupdesc(rows_type("task_input"), -1);
 	Datum		values[INPUT_COLUMNS];
 	bool		nulls[INPUT_COLUMNS];
 	Datum		task;
 
 	row_input(row, values, nulls);
-	task = HeapTupleGetDatum(heap_form_tuple(desc, values, nulls));
-	ReleaseTupleDesc(desc);
+	task = shape_form(&input_shape, values, nulls);
 	rows_close(rows);
 	judge_by_function(function, task, answer);
 	return rows_open_to_read();

@@ -13,9 +13,9 @@
 #include "base/twtasks.h"
 
 #include "access/table.h"
-#include "access/tupconvert.h"
 #include "catalog/partition.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
 #include "partitioning/partbounds.h"
 #include "partitioning/partdesc.h"
 #include "utils/builtins.h"
@@ -51,6 +51,30 @@ typedef enum FinishedColumn
 	FINISHED_COLUMNS
 } FinishedColumn;
 
+static const ShapeColumn finished_columns[FINISHED_COLUMNS] = {
+	{"id", UUIDOID},
+	{"version", INT8OID},
+	{"state_time", TIMESTAMPTZOID},
+	{"created", TIMESTAMPTZOID},
+	{"incarnation", INT8OID, .is_optional = true},
+	{"token", INT8OID, .is_optional = true},
+	{"status", .own_type = "task_status"},
+	{"tries", INT4OID},
+	{"priority", INT2OID},
+	{"type", TEXTOID},
+	{"sub_type", TEXTOID, .is_optional = true},
+	{"bucket", TEXTOID},
+	{"key", TEXTOID, .is_optional = true},
+	{"error", TEXTOID, .is_optional = true},
+	{"data", JSONBOID, .is_optional = true},
+	{"payload", BYTEAOID, .is_optional = true},
+	{"context", JSONBOID, .is_optional = true},
+	{"added_by", TEXTOID, .is_optional = true},
+	{"message", TEXTOID, .is_optional = true}
+};
+
+static const Shape finished_shape = SHAPE("finished_task", finished_columns);
+
 /* Columns that a finish copies unchanged. */
 static const struct
 {
@@ -76,8 +100,9 @@ struct History
 	TimestampTz at;
 	Relation	whole;
 	Relation	part;
-	TupleConversionMap *map;	/* NULL: the part has the columns of the whole */
 	Appender   *append;
+	Datum	   *values;			/* of a row of the part; foreign ones are null */
+	bool	   *nulls;
 };
 
 /* Finds the partition for a time, else the default partition. */
@@ -135,69 +160,47 @@ History *
 history_open(TimestampTz at)
 {
 	History    *history = palloc(sizeof(History));
+	int			n;
 
 	history->at = at;
 	history->whole = table_open(rows_relation("finished_task"), RowExclusiveLock);
 	target_check(history->whole);
 	history->part = open_part(history->whole, at);
-	history->map = convert_tuples_by_name(RelationGetDescr(history->whole),
-										  RelationGetDescr(history->part));
-	history->append = append_open(history->part);
+	history->append = append_open(history->part, history->whole, &finished_shape);
+	n = RelationGetDescr(history->part)->natts;
+	history->values = palloc0(n * sizeof(Datum));
+	history->nulls = palloc(n * sizeof(bool));
+	memset(history->nulls, true, n * sizeof(bool));
 	return history;
 }
 
 static void
-append_mapped(History *history, Datum *values, bool *nulls)
+put(History *history, FinishedColumn column, Datum value, bool isnull)
 {
-	TupleDesc	desc = RelationGetDescr(history->part);
-	Datum	   *to = palloc(desc->natts * sizeof(Datum));
-	bool	   *to_nulls = palloc(desc->natts * sizeof(bool));
+	int			at = append_map(history->append)->at[column] - 1;
 
-	for (int i = 0; i < desc->natts; i++)
-	{
-		AttrNumber	from = history->map->attrMap->attnums[i];
-
-		to[i] = from == 0 ? (Datum) 0 : values[from - 1];
-		to_nulls[i] = from == 0 || nulls[from - 1];
-	}
-	append_row(history->append, to, to_nulls);
-	pfree(to);
-	pfree(to_nulls);
+	history->values[at] = value;
+	history->nulls[at] = isnull;
 }
 
 void
 history_add(History *history, TupleTableSlot *task, const Ending *ending)
 {
-	Datum		values[FINISHED_COLUMNS];
-	bool		nulls[FINISHED_COLUMNS] = {false};
-
 	for (size_t i = 0; i < lengthof(carried); i++)
-	{
-		values[carried[i].to] = row_value(task, carried[i].from);
-		nulls[carried[i].to] = row_null(task, carried[i].from);
-	}
-	values[FINISHED_VERSION] =
-		Int64GetDatum(DatumGetInt64(row_value(task, TASK_VERSION)) + 1);
-	values[FINISHED_STATE_TIME] = TimestampTzGetDatum(history->at);
-	values[FINISHED_INCARNATION] = Int64GetDatum(ending->incarnation);
-	values[FINISHED_TOKEN] = Int64GetDatum(ending->token);
-	nulls[FINISHED_INCARNATION] = nulls[FINISHED_TOKEN] = !ending->has_incarnation;
-	values[FINISHED_STATUS] = ObjectIdGetDatum(ending->status);
-	nulls[FINISHED_ERROR] = true;
-	values[FINISHED_MESSAGE] = PointerGetDatum(ending->message);
-	nulls[FINISHED_MESSAGE] = ending->message == NULL;
-	if (history->map == NULL)
-		append_row(history->append, values, nulls);
-	else
-		append_mapped(history, values, nulls);
+		put(history, carried[i].to, row_value(task, carried[i].from), row_null(task, carried[i].from));
+	put(history, FINISHED_VERSION, Int64GetDatum(DatumGetInt64(row_value(task, TASK_VERSION)) + 1), false);
+	put(history, FINISHED_STATE_TIME, TimestampTzGetDatum(history->at), false);
+	put(history, FINISHED_INCARNATION, Int64GetDatum(ending->incarnation), !ending->has_incarnation);
+	put(history, FINISHED_TOKEN, Int64GetDatum(ending->token), !ending->has_incarnation);
+	put(history, FINISHED_STATUS, ObjectIdGetDatum(ending->status), false);
+	put(history, FINISHED_MESSAGE, PointerGetDatum(ending->message), ending->message == NULL);
+	append_row(history->append, history->values, history->nulls);
 }
 
 void
 history_close(History *history)
 {
 	append_close(history->append);
-	if (history->map != NULL)
-		free_conversion_map(history->map);
 	table_close(history->part, NoLock);
 	table_close(history->whole, NoLock);
 	pfree(history);

@@ -119,18 +119,21 @@ status_name(Datum status)
 void
 ends_add(Ends *ends, Datum task)
 {
-	HeapTupleHeader header = DatumGetHeapTupleHeader(task);
-	bool		isnull;
-	Datum		type = GetAttributeByNum(header, ENDED_TYPE + 1, &isnull);
-	const char *function = ends->has_functions ? policy_of_text(type)->on_end : NULL;
+	Datum		values[ENDED_COLUMNS];
+	bool		nulls[ENDED_COLUMNS];
+	const char *function;
 	MemoryContext caller;
 
+	if (!ends->has_functions)
+		return;
+	shape_deform(&ended_shape, DatumGetHeapTupleHeader(task), values, nulls);
+	function = policy_of_text(values[ENDED_TYPE])->on_end;
 	if (function == NULL)
 		return;
 	caller = MemoryContextSwitchTo(ends->context);
 	accumArrayResult(call_of(ends, function)->tasks, task, false, rows_type("ended_task"),
 					 ends->context);
-	ends->status = status_name(GetAttributeByNum(header, ENDED_STATUS + 1, &isnull));
+	ends->status = status_name(values[ENDED_STATUS]);
 	MemoryContextSwitchTo(caller);
 }
 

@@ -9,6 +9,7 @@
  */
 #include "base/twtasks.h"
 
+#include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "utils/builtins.h"
 
@@ -28,6 +29,19 @@ enum
 	LIMIT_PER,
 	LIMIT_BURST
 };
+
+static const ShapeColumn limit_columns[] = {
+	{"pattern", TEXTOID},
+	{"scope", .own_type = "limit_scope"},
+	{"concurrency", INT4OID},
+	{"stretch", INT4OID},
+	{"stretch_priority", INT2OID},
+	{"rate", INT4OID},
+	{"per", INTERVALOID},
+	{"burst", INT4OID}
+};
+
+static const Shape limit_shape = SHAPE_BY_NUMBER("limit_rule", limit_columns);
 
 static TableCache *cache;
 static LimitRule *rules;
@@ -62,7 +76,7 @@ read_rules(const CachedRows *rows)
 void
 limit_rules_init(void)
 {
-	static const CachedTable table = {"limit_rule", read_rules};
+	static const CachedTable table = {&limit_shape, read_rules};
 
 	cache = table_cache_new(&table);
 }

@@ -19,6 +19,7 @@
 #include "access/xlog.h"
 #include "access/xlog_internal.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_type.h"
 #include "common/hashfn.h"
 #include "fmgr.h"
 #include "miscadmin.h"
@@ -30,6 +31,7 @@
 #include "utils/rel.h"
 
 #include "base/call.h"
+#include "base/shape.h"
 #include "node/adoption.h"
 #include "node/marker.h"
 
@@ -56,6 +58,23 @@ enum
 	ADOPTION_BIRTH,
 	ADOPTION_ENDED
 };
+
+static const ShapeColumn adoption_columns[] = {
+	{"id", UUIDOID},
+	{"environment", TEXTOID},
+	{"system_identifier", INT8OID},
+	{"database", OIDOID},
+	{"timeline", INT8OID},
+	{"control_file", INT8OID},
+	{"directory", INT8OID},
+	{"machine", INT8OID},
+	{"cookie", UUIDOID},
+	{"inode", INT8OID},
+	{"birth", INT8OID},
+	{"ended", TIMESTAMPTZOID}
+};
+
+static const Shape adoption_shape = SHAPE_BY_NUMBER("adoption", adoption_columns);
 
 #define MACHINE_ID_FILE "/etc/machine-id"
 
@@ -268,6 +287,7 @@ read_adopted(Oid table, Adopted *adopted)
 	HeapTuple	row;
 	int			count = 0;
 
+	shape_check(&adoption_shape, relation);
 	while (HeapTupleIsValid(row = systable_getnext(scan)))
 	{
 		if (!heap_attisnull(row, ADOPTION_ENDED, desc))

@@ -10,6 +10,7 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
+#include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "storage/ipc.h"
 #include "utils/datum.h"
@@ -24,6 +25,18 @@
 /* Columns of twtasks.node, as schema.sql declares them. */
 #define NODE_NAME 2
 #define NODE_ENDED 7
+
+static const ShapeColumn node_columns[] = {
+	{"incarnation", INT8OID},
+	{"name", TEXTOID},
+	{"started", TIMESTAMPTZOID},
+	{"heartbeat", TIMESTAMPTZOID},
+	{"lease", INTERVALOID},
+	{"missing_since", TIMESTAMPTZOID},
+	{"ended", TIMESTAMPTZOID}
+};
+
+static const Shape node_shape = SHAPE_BY_NUMBER("node", node_columns);
 
 static bool is_registered = false;
 
@@ -63,6 +76,7 @@ node_lives(Datum incarnation, Datum *name)
 	bool		lives;
 	bool		isnull;
 
+	shape_check(&node_shape, table);
 	RelationGetIndexList(table);
 	ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_INT8EQ, incarnation);
 	scan = systable_beginscan(table, table->rd_pkindex, true,

@@ -87,7 +87,7 @@ read_rules(const CachedRows *rows)
 void
 policy_init(void)
 {
-	static const CachedTable table = {"type_policy", read_rules};
+	static const CachedTable table = {&policy_shape, read_rules};
 
 	cache = table_cache_new(&table);
 	policy_open_init();

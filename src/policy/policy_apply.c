@@ -9,7 +9,6 @@
  */
 #include "base/twtasks.h"
 
-#include "access/htup_details.h"
 #include "common/int.h"
 #include "funcapi.h"
 #include "utils/builtins.h"
@@ -17,9 +16,7 @@
 #include "utils/fmgrprotos.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
-#include "utils/typcache.h"
 
-#include "base/rows.h"
 #include "node/clock.h"
 #include "node/node.h"
 #include "policy/policy.h"
@@ -29,33 +26,6 @@
 /* Whether the function of a policy is running. */
 static bool is_intercepting = false;
 
-static Datum
-make_row(NewTask *task)
-{
-	TupleDesc	desc = lookup_rowtype_tupdesc(rows_type("new_task"), -1);
-	HeapTuple	tuple = heap_form_tuple(desc, task->values, task->nulls);
-
-	ReleaseTupleDesc(desc);
-	return HeapTupleGetDatum(tuple);
-}
-
-/* Copies the row, which belongs to the function. */
-static void
-take_row(NewTask *task, Datum row)
-{
-	HeapTupleHeader header = DatumGetHeapTupleHeaderCopy(row);
-	TupleDesc	desc = lookup_rowtype_tupdesc(HeapTupleHeaderGetTypeId(header),
-											  HeapTupleHeaderGetTypMod(header));
-	HeapTupleData tuple;
-
-	tuple.t_len = HeapTupleHeaderGetDatumLength(header);
-	ItemPointerSetInvalid(&tuple.t_self);
-	tuple.t_tableOid = InvalidOid;
-	tuple.t_data = header;
-	heap_deform_tuple(&tuple, desc, task->values, task->nulls);
-	ReleaseTupleDesc(desc);
-}
-
 /*
  * The function may look at the policies itself, so name must be our own copy.
  * In a node's session the time is limited, because that session must keep the
@@ -64,7 +34,7 @@ take_row(NewTask *task, Datum row)
 static Datum
 call_function(const char *name, NewTask *task, bool *isnull)
 {
-	Datum		args[] = {make_row(task)};
+	Datum		args[] = {shape_form(&new_task_shape, task->values, task->nulls)};
 	Datum		result = (Datum) 0;
 
 	is_intercepting = true;
@@ -158,7 +128,8 @@ policy_intercept(NewTask *task)
 				 errmsg("task of type \"%s\" was refused by function \"%s\"",
 						task->type, name)));
 	before = *task;
-	take_row(task, row);
+	/* The row belongs to the function, whose memory we free. */
+	shape_deform(&new_task_shape, DatumGetHeapTupleHeaderCopy(row), task->values, task->nulls);
 	if (is_own)
 		check_kept(&before, task, name);
 	MemoryContextDelete(context);

@@ -9,6 +9,8 @@
  */
 #include "base/twtasks.h"
 
+#include "catalog/pg_type.h"
+
 #include "base/new_task.h"
 #include "base/table_cache.h"
 #include "common/pattern.h"
@@ -21,6 +23,18 @@ enum
 	PAUSE_KIND = 1,
 	PAUSE_NAME
 };
+
+static const ShapeColumn bucket_columns[] = {
+	{"name", TEXTOID}
+};
+
+static const ShapeColumn pause_columns[] = {
+	{"kind", TEXTOID},
+	{"name", TEXTOID}
+};
+
+static const Shape bucket_shape = SHAPE_BY_NUMBER("bucket_policy", bucket_columns);
+static const Shape pause_shape = SHAPE_BY_NUMBER("pause", pause_columns);
 
 typedef struct Pause
 {
@@ -60,8 +74,8 @@ read_pauses(const CachedRows *rows)
 void
 policy_open_init(void)
 {
-	static const CachedTable bucket_table = {"bucket_policy", read_buckets};
-	static const CachedTable pause_table = {"pause", read_pauses};
+	static const CachedTable bucket_table = {&bucket_shape, read_buckets};
+	static const CachedTable pause_table = {&pause_shape, read_pauses};
 
 	bucket_cache = table_cache_new(&bucket_table);
 	pause_cache = table_cache_new(&pause_table);

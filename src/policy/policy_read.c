@@ -9,6 +9,7 @@
  */
 #include "base/twtasks.h"
 
+#include "catalog/pg_type.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 #include "utils/timestamp.h"
@@ -23,6 +24,13 @@ enum
 	POLICY_PATTERN = 1,
 	POLICY_OPTIONS
 };
+
+static const ShapeColumn policy_columns[] = {
+	{"pattern", TEXTOID},
+	{"options", JSONBOID}
+};
+
+const Shape policy_shape = SHAPE_BY_NUMBER("type_policy", policy_columns);
 
 const TypePolicy policy_unset = {
 	.priority = -1,

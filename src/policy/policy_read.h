@@ -21,6 +21,7 @@ typedef struct PolicyRule
 } PolicyRule;
 
 extern const TypePolicy policy_unset;
+extern const Shape policy_shape;
 
 /* One rule per row, the least special first, in the current memory context. */
 extern PolicyRule *policy_read_rules(const CachedRows *rows);

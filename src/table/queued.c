@@ -33,6 +33,7 @@ void
 queued_open(Queued *queued)
 {
 	queued->table = table_open(rows_relation("task"), AccessShareLock);
+	shape_check(&task_shape, queued->table);
 	queued->index = index_open(rows_relation("task_queued"), AccessShareLock);
 	queued->row = table_slot_create(queued->table, NULL);
 }
