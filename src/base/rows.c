@@ -102,13 +102,6 @@ rows_relation(const char *name)
 }
 
 Oid
-rows_type(const char *name)
-{
-	return GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid, CStringGetDatum(name),
-						   ObjectIdGetDatum(get_namespace_oid("twtasks", false)));
-}
-
-Oid
 rows_label(const char *type, const char *label)
 {
 	Oid			oid = GetSysCacheOid2(ENUMTYPOIDNAME, Anum_pg_enum_oid,

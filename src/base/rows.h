@@ -88,7 +88,11 @@ typedef enum RowResult
 extern Oid	rows_relation(const char *name);
 
 /* A type of schema twtasks; InvalidOid: none. */
-extern Oid	rows_type(const char *name);
+static inline Oid
+rows_type(const char *name)
+{
+	return shape_type(name);
+}
 
 /* The oid of a label of an enum type of schema twtasks. */
 extern Oid	rows_label(const char *type, const char *label);

@@ -8,21 +8,30 @@
 #include "base/twtasks.h"
 
 #include "access/htup_details.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_type.h"
 #include "funcapi.h"
 #include "nodes/execnodes.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
 #include "utils/tuplestore.h"
 #include "utils/typcache.h"
 
-#include "base/rows.h"
 #include "base/shape.h"
+
+Oid
+shape_type(const char *name)
+{
+	return GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid, CStringGetDatum(name),
+						   ObjectIdGetDatum(get_namespace_oid("twtasks", false)));
+}
 
 static Oid
 type_of(const ShapeColumn *column)
 {
-	return OidIsValid(column->type) ? column->type : rows_type(column->own_type);
+	return OidIsValid(column->type) ? column->type : shape_type(column->own_type);
 }
 
 static bool
@@ -133,7 +142,7 @@ form(const Shape *shape, TupleDesc desc, const Datum *values, const bool *nulls)
 Datum
 shape_form(const Shape *shape, const Datum *values, const bool *nulls)
 {
-	return shape_form_as(shape, rows_type(shape->name), values, nulls);
+	return shape_form_as(shape, shape_type(shape->name), values, nulls);
 }
 
 Datum

@@ -36,7 +36,7 @@ typedef struct ShapeColumn
 
 typedef struct Shape
 {
-	const char *name;			/* of the table or type, in schema twtasks */
+	const char *name;			/* the table or type, in schema twtasks */
 	int			n;
 	const ShapeColumn *columns;
 	bool		by_number;		/* column i must be column number i + 1 */
@@ -53,6 +53,9 @@ typedef struct ShapeMap
 	AttrNumber	at[SHAPE_MAX];	/* the number of each column */
 	bool		is_plain;		/* a new row needs only our columns */
 } ShapeMap;
+
+/* A type of schema twtasks; InvalidOid: none. */
+extern Oid	shape_type(const char *name);
 
 /*
  * Finds our columns in a table.

@@ -101,7 +101,7 @@ struct History
 	Relation	whole;
 	Relation	part;
 	Appender   *append;
-	Datum	   *values;			/* of a row of the part; foreign ones are null */
+	Datum	   *values;			/* one row of the part; foreign ones are null */
 	bool	   *nulls;
 };
 

@@ -14,6 +14,7 @@
 #include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/fmgrprotos.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
@@ -63,12 +64,15 @@ keeps_context(const NewTask *before, const NewTask *task)
 }
 
 static bool
-keeps_field(const NewTask *before, const NewTask *task, NewField field, Form_pg_attribute column)
+keeps_field(const NewTask *before, const NewTask *task, NewField field)
 {
+	int16		length;
+	bool		by_value;
+
 	if (before->nulls[field] || task->nulls[field])
 		return before->nulls[field] == task->nulls[field];
-	return datum_image_eq(before->values[field], task->values[field],
-						  column->attbyval, column->attlen);
+	get_typlenbyval(new_task_shape.columns[field].type, &length, &by_value);
+	return datum_image_eq(before->values[field], task->values[field], by_value, length);
 }
 
 /*
@@ -81,17 +85,11 @@ check_kept(const NewTask *before, const NewTask *task, const char *function)
 	static const NewField kept[] = {
 		NEW_TYPE, NEW_DATA, NEW_KEY, NEW_TASK_ID, NEW_RUN_AFTER, NEW_EXPIRES, NEW_PAYLOAD
 	};
-	TupleDesc	desc = lookup_rowtype_tupdesc(rows_type("new_task"), -1);
 	const char *changed = keeps_context(before, task) ? NULL : "context";
 
 	for (size_t i = 0; i < lengthof(kept) && changed == NULL; i++)
-	{
-		Form_pg_attribute column = TupleDescAttr(desc, kept[i]);
-
-		if (!keeps_field(before, task, kept[i], column))
-			changed = pstrdup(NameStr(column->attname));
-	}
-	ReleaseTupleDesc(desc);
+		if (!keeps_field(before, task, kept[i]))
+			changed = new_task_shape.columns[kept[i]].name;
 	if (changed != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

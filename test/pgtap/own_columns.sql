@@ -75,7 +75,7 @@ SELECT is((SELECT count(*) FROM twtasks.task), 5::bigint, 'dropped columns are n
 SELECT is(pg_temp.grab_all(), 5::bigint, 'nor for a grab');
 SELECT is(pg_temp.finish_all('done'), 5::bigint, 'nor for a finish');
 
--- What INSERT refuses is refused.
+-- A value that INSERT refuses is refused.
 CREATE DOMAIN app.never_null AS integer CHECK (VALUE IS NOT NULL);
 CREATE FUNCTION pg_temp.refusals(change text) RETURNS SETOF text
 LANGUAGE sql
