@@ -154,7 +154,7 @@ static void
 open_parts(Web *web)
 {
 	web->http = http_open(web->loop, web->config->listen, web->config->tokens);
-	web->results = results_open(web->loop, web->config->postgres, web->http);
+	web->results = results_open(web->loop, web->config, web->http);
 	web->to_do = to_do_open(web->loop, web->config, web->http);
 	web->drain_end = loop_timer_new(web->loop, on_drain_end, web);
 	web->watchdog = loop_timer_new(web->loop, on_watchdog, web);

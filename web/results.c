@@ -6,15 +6,12 @@
 #include "common/trigger.h"
 #include "common/version.h"
 #include "execute/worker/worker_protocol.h"
-#include "pg/pg.h"
+#include "web/pool.h"
 #include "web/results.h"
-
-/* Above this many requests at once, callers are asked to come again. */
-#define CALLS_MAX 200
 
 struct Results
 {
-	Pg		   *pg;
+	Pool	   *pool;
 };
 
 /* A result that is being sent to the database. */
@@ -25,15 +22,18 @@ typedef struct Finishing
 	int64		version;
 } Finishing;
 
+/* Parameter: any text.  finish_task() calls functions of users. */
+static const PgStatement limits = {"limits", "SELECT $1::pg_catalog.text, " POOL_LIMITS};
+
 /*
- * Parameters: id, version, result, message, delay and time, in microseconds.
- * The database's clock turns the time into a delay.
+ * Parameters: one for the limits, and then id, version, result, message, delay
+ * and time, in microseconds.  The database's clock turns the time into a delay.
  */
 static const PgStatement finish_task = {"finish_task",
 	"SELECT f.result, f.version, f.status::text FROM twtasks.finish_task("
 	"$1::text::uuid, $2::int8, $3::text, $4::text, GREATEST($5::int8 * interval '1 microsecond', "
 	"timestamptz 'epoch' + $6::int8 * interval '1 microsecond' - twtasks.clock()), "
-"$7::text::jsonb, $8::text::jsonb) f"};
+"$7::text::jsonb, $8::text::jsonb) f", .before = &limits};
 
 enum
 {
@@ -54,11 +54,16 @@ static void
 serve_health(void *arg, HttpRequest *request)
 {
 	Results    *results = arg;
-	bool		is_up = pg_is_up(results->pg);
 
-	http_answer(request, is_up ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE,
-				is_up ? "{\"status\":\"ok\",\"version\":\"" TWT_VERSION "\"}\n" :
-				"{\"status\":\"no database\",\"version\":\"" TWT_VERSION "\"}\n");
+	if (!pool_is_up(results->pool))
+		http_answer(request, MHD_HTTP_SERVICE_UNAVAILABLE,
+					"{\"status\":\"no database\",\"version\":\"" TWT_VERSION "\"}\n");
+	else if (pool_is_silent(results->pool))
+		http_answer(request, MHD_HTTP_SERVICE_UNAVAILABLE,
+					"{\"status\":\"the database does not answer\",\"version\":\"" TWT_VERSION "\"}\n");
+	else
+		http_answer(request, MHD_HTTP_OK,
+					"{\"status\":\"ok\",\"version\":\"" TWT_VERSION "\"}\n");
 }
 
 /* ---- finish ---- */
@@ -92,20 +97,23 @@ answer_result(const Finishing *finishing, const PGresult *result)
 }
 
 static void
-on_finished(void *arg, PgOutcome outcome, PGresult *result)
+on_finished(void *arg, PoolOutcome outcome, PGresult *result, const char *why)
 {
 	Finishing  *finishing = arg;
 
 	switch (outcome)
 	{
-		case PG_DONE:
+		case POOL_DONE:
 			answer_result(finishing, result);
 			break;
-		case PG_LOST:
-			refuse_busy(finishing->request,
-						"The database went away; whether the result was stored is not known.");
+		case POOL_LATER:
+			refuse_busy(finishing->request, why);
 			break;
-		case PG_FAILED:
+		case POOL_UNKNOWN:
+			refuse_busy(finishing->request,
+						"The database gave no answer; whether the result was stored is not known.");
+			break;
+		case POOL_FAILED:
 			if (strncmp(pg_sqlstate(result), "22", 2) == 0 || strcmp(pg_sqlstate(result), "42501") == 0)
 				http_refuse(finishing->request, MHD_HTTP_BAD_REQUEST, "bad_request",
 							PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY));
@@ -144,6 +152,7 @@ send_result(Results *results, Finishing *finishing, const WorkerReply *reply)
 	WireParams	params;
 
 	wire_init(&params);
+	wire_add_text(&params, "");
 	wire_add_text(&params, finishing->id);
 	wire_add_int8(&params, finishing->version);
 	wire_add_text(&params, task_result_name(reply->result));
@@ -152,7 +161,7 @@ send_result(Results *results, Finishing *finishing, const WorkerReply *reply)
 	wire_add_int8(&params, has_time ? Max(reply->at_us, 0) : 0);
 	wire_add_text(&params, reply->outcome);
 	wire_add_text(&params, reply->add);
-	pg_send(results->pg, &finish_task, &params, on_finished, finishing);
+	pool_send(results->pool, &finish_task, &params, on_finished, finishing);
 }
 
 static void
@@ -174,10 +183,6 @@ serve_finish(void *arg, HttpRequest *request)
 		error = pstrdup("the path names no task id");
 	if (error != NULL)
 		http_refuse(request, MHD_HTTP_BAD_REQUEST, "bad_request", error);
-	else if (!pg_is_up(results->pg))
-		refuse_busy(request, "The database is away.");
-	else if (pg_in_flight(results->pg) >= CALLS_MAX)
-		refuse_busy(request, "Too many results are on their way.");
 	else
 	{
 		Finishing  *finishing = palloc0(sizeof(Finishing));
@@ -197,12 +202,12 @@ static const HttpRoute routes[] = {
 };
 
 Results *
-results_open(Loop *loop, const char *postgres, Http *http)
+results_open(Loop *loop, const WebConfig *config, Http *http)
 {
 	Results    *results = palloc0(sizeof(Results));
 
-	results->pg = pg_new(loop, postgres, "results", NULL, NULL);
-	pg_start(results->pg);
+	results->pool = pool_new(loop, config->postgres, "results", config->sessions);
+	pool_keep_one(results->pool);
 	http_add_routes(http, routes, lengthof(routes), results);
 	return results;
 }
@@ -210,6 +215,6 @@ results_open(Loop *loop, const char *postgres, Http *http)
 void
 results_close(Results *results)
 {
-	pg_close(results->pg);
+	pool_close(results->pool);
 	pfree(results);
 }

@@ -5,7 +5,7 @@
  *
  *		from: http.h			to: sql/run/finish_task.sql
  *
- *	 GET /health					200, or 503 while the database is away
+ *	 GET /health					200, or 503 while the database is away or silent
  *	 POST /api/tasks/ID/finish		the result of the task
  *
  *-------------------------------------------------------------------------
@@ -15,11 +15,12 @@
 
 #include "base/loop.h"
 #include "web/http.h"
+#include "web/web_config.h"
 
 typedef struct Results Results;
 
-/* Opens a connection to the database. */
-extern Results *results_open(Loop *loop, const char *postgres, Http *http);
+/* Opens a session of the database, and more of them when they are needed. */
+extern Results *results_open(Loop *loop, const WebConfig *config, Http *http);
 
 /*
  * Call it before http_close().  It answers requests whose results are being

@@ -4,13 +4,11 @@
 #include <microhttpd.h>
 
 #include "base/log.h"
-#include "pg/pg.h"
 #include "pg/trouble.h"
 #include "web/http_access.h"
+#include "web/pool.h"
 #include "web/to_do.h"
 
-/* Above this many requests at once, callers are asked to come again. */
-#define CALLS_MAX 200
 #define NAME_MAX_BYTES 250
 #define TELL_AGAIN_US SECONDS_TO_US(60)
 
@@ -18,7 +16,7 @@ struct ToDo
 {
 	Loop	   *loop;
 	const WebConfig *config;
-	Pg		   *pg;
+	Pool	   *pool;
 	Trouble		trouble;		/* failures of calls, for the log */
 	int64		missing_us;		/* last log line about the extension; 0: none */
 };
@@ -32,14 +30,9 @@ typedef struct Asking
 	bool		has_identifier;
 } Asking;
 
-/*
- * Parameter: a role.  A function of a user may have changed the session, so this
- * statement depends on no search_path, and sets the one of the next statement.
- */
+/* Parameter: a role. */
 static const PgStatement take_role = {"take_role",
-	"SELECT pg_catalog.set_config('role', $1, true),"
-	" pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true),"
-" pg_catalog.set_config('statement_timeout', '10s', true)"};
+"SELECT pg_catalog.set_config('role', $1, true), " POOL_LIMITS};
 
 /* Parameters: the role, and then the name and the identifier, or null for all items. */
 static const PgStatement read_to_do = {"read_to_do",
@@ -77,10 +70,6 @@ static const Refusal refusals[] = {
 	{"42704", MHD_HTTP_NOT_FOUND, true, "not_found", "There is no such item."},
 	{"22023", MHD_HTTP_UNPROCESSABLE_CONTENT, true, "unprocessable", "The contract of the item, or its decide function, refuses this data."},
 	{"22", MHD_HTTP_UNPROCESSABLE_CONTENT, .word = "unprocessable", .detail = "The database cannot work with this data."},
-	{"40", MHD_HTTP_SERVICE_UNAVAILABLE, .word = "unavailable", .detail = "Another transaction was in the way; nothing has changed."},
-	{"53", MHD_HTTP_SERVICE_UNAVAILABLE, .word = "unavailable", .detail = "The database lacks resources; nothing has changed."},
-	{"55P03", MHD_HTTP_SERVICE_UNAVAILABLE, .word = "unavailable", .detail = "The item is locked; nothing has changed."},
-	{"57", MHD_HTTP_SERVICE_UNAVAILABLE, .word = "unavailable", .detail = "The database took too long, or stopped; nothing has changed."},
 	{"", MHD_HTTP_INTERNAL_SERVER_ERROR, .word = "failed", .detail = "The database refused the request; the log of twtasks-web says why."},
 };
 
@@ -179,11 +168,19 @@ refuse_without_extension(const Asking *asking)
 }
 
 static void
+note_failed(const Asking *asking, const PGresult *result)
+{
+	ToDo	   *to_do = asking->to_do;
+
+	if (result != NULL)
+		trouble_failed(&to_do->trouble, loop_now_us(to_do->loop), asking->statement->name, result);
+}
+
+static void
 refuse_failed(const Asking *asking, const PGresult *result)
 {
 	const char *state = pg_sqlstate(result);
 	const Refusal *refusal = refusals;
-	ToDo	   *to_do = asking->to_do;
 
 	/* Names a kind that has no items, since readers bring no data. */
 	if (asking->statement == &read_to_do && strcmp(state, "22023") == 0)
@@ -195,30 +192,34 @@ refuse_failed(const Asking *asking, const PGresult *result)
 	}
 	while (strncmp(refusal->state, state, strlen(refusal->state)) != 0)
 		refusal++;
-	if (result != NULL && !refusal->is_expected)
-		trouble_failed(&to_do->trouble, loop_now_us(to_do->loop), asking->statement->name, result);
+	if (!refusal->is_expected)
+		note_failed(asking, result);
 	http_refuse(asking->request, refusal->status, refusal->word, refusal->detail);
 }
 
 static void
-on_result(void *arg, PgOutcome outcome, PGresult *result)
+on_result(void *arg, PoolOutcome outcome, PGresult *result, const char *why)
 {
 	Asking	   *asking = arg;
 
 	switch (outcome)
 	{
-		case PG_DONE:
+		case POOL_DONE:
 			if (asking->statement == &read_to_do)
 				answer_items(asking, result);
 			else
 				answer_outcome(asking, result);
 			break;
-		case PG_LOST:
-			http_refuse(asking->request, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable",
-						asking->statement == &read_to_do ? "The database is away." :
-						"The database went away; whether it stored the answer is not known.");
+		case POOL_LATER:
+			note_failed(asking, result);
+			http_refuse(asking->request, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable", why);
 			break;
-		case PG_FAILED:
+		case POOL_UNKNOWN:
+			http_refuse(asking->request, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable",
+						asking->statement == &read_to_do ? "The database gave no answer." :
+						"The database gave no answer; whether it stored the answer to the item is not known.");
+			break;
+		case POOL_FAILED:
 			refuse_failed(asking, result);
 			break;
 	}
@@ -282,7 +283,7 @@ ask(ToDo *to_do, HttpRequest *request, const PgStatement *statement)
 	wire_add_text(&params, asking->has_identifier ? identifier : NULL);
 	if (statement == &answer_to_do)
 		wire_add_text(&params, http_body(request, &len));
-	pg_send(to_do->pg, statement, &params, on_result, asking);
+	pool_send(to_do->pool, statement, &params, on_result, asking);
 }
 
 static void
@@ -292,8 +293,6 @@ serve(ToDo *to_do, HttpRequest *request, const PgStatement *statement)
 
 	if (fault != NULL)
 		http_refuse(request, MHD_HTTP_BAD_REQUEST, "bad_request", fault);
-	else if (pg_in_flight(to_do->pg) >= CALLS_MAX)
-		http_refuse(request, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable", "Too many requests are under way.");
 	else
 		ask(to_do, request, statement);
 }
@@ -324,8 +323,7 @@ to_do_open(Loop *loop, const WebConfig *config, Http *http)
 
 	to_do->loop = loop;
 	to_do->config = config;
-	to_do->pg = pg_new(loop, config->postgres, "to-do", NULL, NULL);
-	pg_rest_after(to_do->pg, PG_REST_US);
+	to_do->pool = pool_new(loop, config->postgres, "to-do", config->sessions);
 	http_add_routes(http, routes, lengthof(routes), to_do);
 	return to_do;
 }
@@ -339,6 +337,6 @@ to_do_set_config(ToDo *to_do, const WebConfig *config)
 void
 to_do_close(ToDo *to_do)
 {
-	pg_close(to_do->pg);
+	pool_close(to_do->pool);
 	pfree(to_do);
 }

@@ -12,7 +12,7 @@
  *
  * The database decides who may do that.  Each token belongs to a role, and a
  * call takes on that role in its own transaction, so the end of the transaction
- * takes the role away.  The session is not that of the results: functions of
+ * takes the role away.  The sessions are not those of the results: functions of
  * users, which a call runs, cannot hold results up.
  *
  *-------------------------------------------------------------------------

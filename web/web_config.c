@@ -85,6 +85,11 @@ static const Option options[] = {
 		.help = "the database, as a libpq connection string or URI"
 	},
 	{
+		"sessions", OPTION_INTEGER, .fallback = "8", .needs_restart = true,
+		.min = 1, .max = 100, .offset = offsetof(WebConfig, sessions),
+		.help = "most sessions of the database at once, for results and as many for to-do items"
+	},
+	{
 		"listen", OPTION_TEXT, .is_required = true, .needs_restart = true,
 		.min = 1, .max = 100, .check = check_listen,
 		.offset = offsetof(WebConfig, listen),

@@ -24,6 +24,7 @@ typedef struct ToDoConfig
 typedef struct WebConfig
 {
 	char	   *postgres;		/* libpq conninfo or URI */
+	int			sessions;		/* the most for each purpose */
 	char	   *listen;
 	char	   *token_file;		/* NULL: no token is needed */
 	char	  **tokens;			/* the tokens in it, or NULL */
