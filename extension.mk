@@ -73,6 +73,7 @@ OBJS += src/base/shape.o		# ... its columns
 OBJS += src/base/fill.o			# ... those that users added
 OBJS += src/base/new_task.o		# a task on its way in
 OBJS += src/base/json_value.o		# the text of a JSON value
+OBJS += src/base/contract.o			# whether the library knows the SQL that calls it
 OBJS += src/base/call.o				# arguments and results of functions
 OBJS += src/base/arrays.o			# ... that are arrays
 OBJS += src/base/caller.o			# in whose name
@@ -91,12 +92,15 @@ OBJS += src/common/limit_pattern.o
 EXTVERSION := $(shell sed -n "s/^default_version *= *'\([^']*\)'.*/\1/p" $(EXTENSION).control)
 INSTALL_SQL = sql/$(EXTENSION)--$(EXTVERSION).sql
 VERSION_H = src/common/version.h
+CONTRACTS = src/base/contracts.inc
 
 # The install script is built of the files that order.txt names.  The upgrade
 # from the version before is built of the same files, after the part in upgrade/
 # that is written by hand.  Scripts of older versions lie in released/.
 SQL_PARTS := $(addprefix sql/,$(shell sed 's/\#.*//' sql/order.txt))
 BEFORE := $(patsubst sql/upgrade/%--$(EXTVERSION).sql,%,$(wildcard sql/upgrade/*--$(EXTVERSION).sql))
+FIRST_PART = sql/base/library.sql
+UPGRADE_AWK = scripts/upgrade.awk scripts/columns.awk scripts/comments.awk
 UPGRADE = $(BEFORE)--$(EXTVERSION)
 UPGRADE_SQL = sql/$(EXTENSION)--$(UPGRADE).sql
 
@@ -130,7 +134,7 @@ CLANG_CFLAGS = -Wno-unknown-warning-option -Wno-ignored-optimization-argument \
 SHLIB_LINK = -Wl,--version-script=src/exports.map
 SHLIB_PREREQS = src/exports.map
 
-EXTRA_CLEAN = $(OBJS:.o=.d) $(VERSION_H) $(wildcard sql/$(EXTENSION)--*.sql.tmp extensions/*/*.tmp) \
+EXTRA_CLEAN = $(OBJS:.o=.d) $(VERSION_H) $(CONTRACTS) $(wildcard sql/$(EXTENSION)--*.sql.tmp extensions/*/*.tmp) \
 	results output_iso log regression.diffs regression.out
 
 # No bitcode: installing needs no clang, and calls into a server function are
@@ -152,30 +156,42 @@ $(VERSION_H): $(EXTENSION).control
 joined = printf '%s\n' '\echo Use "CREATE EXTENSION $1" to load this file. \quit' >$@.tmp && \
 	for part in $2; do \
 		printf '\n-- %s\n' "$$part" && cat "$$part" && awk -f scripts/comments.awk "$$part" || exit 1; \
-	done >>$@.tmp && mv $@.tmp $@
+	done >>$@.tmp && $(call named_anew,$@)
 
-# $(call upgraded,EXTENSION,FOLDER,FILES) -- makes the upgrade script of the files
+# Gives functions in C the symbols of this version: see src/base/contract.h.
+named_anew = sed "/'MODULE_PATHNAME', /s/';/_needs_$(subst .,_,$(EXTVERSION))';/" $1.tmp >$1 && rm $1.tmp
+
+# $(call upgraded,EXTENSION,FOLDER,FIRST,FILES) -- makes the upgrade script of the
+# files: FIRST, which may refuse, then the part by hand, then the others
+upgrade_part = awk -v extension=$1 -f scripts/upgrade.awk $2/released/$1--$(BEFORE).sql
 upgraded = { printf '%s\n\n' '\echo Use "ALTER EXTENSION $1 UPDATE" to load this file. \quit' && \
-	cat $2/upgrade/$(UPGRADE).sql && printf '\n' && \
-	awk -v extension=$1 -f scripts/upgrade.awk $2/released/$1--$(BEFORE).sql $3 && \
-	for part in $3; do awk -f scripts/comments.awk "$$part" || exit 1; done; } >$@.tmp && mv $@.tmp $@
+	$(upgrade_part) $3 && awk -f scripts/columns.awk $2/released/$1--$(BEFORE).sql && \
+	cat $2/upgrade/$(UPGRADE).sql && printf '\n' && $(upgrade_part) $4 && \
+	for part in $3 $4; do awk -f scripts/comments.awk "$$part" || exit 1; done; } >$@.tmp && \
+	$(call named_anew,$@)
 
 $(INSTALL_SQL): $(EXTENSION).control sql/order.txt scripts/comments.awk $(SQL_PARTS) | checkver
 	@$(call joined,$(EXTENSION),$(SQL_PARTS))
 
-$(UPGRADE_SQL): $(INSTALL_SQL) scripts/upgrade.awk sql/upgrade/$(UPGRADE).sql sql/released/$(EXTENSION)--$(BEFORE).sql
-	@$(call upgraded,$(EXTENSION),sql,$(SQL_PARTS))
+$(UPGRADE_SQL): $(INSTALL_SQL) $(UPGRADE_AWK) sql/upgrade/$(UPGRADE).sql sql/released/$(EXTENSION)--$(BEFORE).sql
+	@$(call upgraded,$(EXTENSION),sql,$(FIRST_PART),$(filter-out $(FIRST_PART),$(SQL_PARTS)))
 
-# parts NAME -- the files of extensions/NAME, in order
-parts = $(addprefix extensions/$1/,$(shell sed 's/\#.*//' extensions/$1/order.txt))
+# Declarations that the library knows: see src/base/contract.h.
+$(CONTRACTS): $(INSTALL_SQL) $(TOPPINGS_SQL) $(DATA) scripts/contracts.awk
+	@awk -f scripts/contracts.awk $(filter-out %.awk,$^) >$@.tmp && mv $@.tmp $@
+
+src/base/contract.o: $(CONTRACTS)
+
+# parts NAME -- the files of the extension in extensions/NAME, in order
+parts = extensions/core.sql $(addprefix extensions/$1/,$(shell sed 's/\#.*//' extensions/$1/order.txt))
 
 define topping
 extensions/$1/$(EXTENSION)_$1--$(EXTVERSION).sql: extensions/$1/order.txt scripts/comments.awk $(call parts,$1)
 	@$$(call joined,$(EXTENSION)_$1,$(call parts,$1))
 
-extensions/$1/$(EXTENSION)_$1--$(UPGRADE).sql: extensions/$1/$(EXTENSION)_$1--$(EXTVERSION).sql scripts/upgrade.awk \
+extensions/$1/$(EXTENSION)_$1--$(UPGRADE).sql: extensions/$1/$(EXTENSION)_$1--$(EXTVERSION).sql $(UPGRADE_AWK) \
 		extensions/$1/upgrade/$(UPGRADE).sql extensions/$1/released/$(EXTENSION)_$1--$(BEFORE).sql
-	@$$(call upgraded,$(EXTENSION)_$1,extensions/$1,$(call parts,$1))
+	@$$(call upgraded,$(EXTENSION)_$1,extensions/$1,extensions/core.sql,$(filter-out extensions/core.sql,$(call parts,$1)))
 
 extensions/$1/$(EXTENSION)_$1.control: extensions/$1/$1.control $(EXTENSION).control
 	@{ grep -v '^\#' $$<; echo "default_version = '$(EXTVERSION)'"; } >$$@.tmp && mv $$@.tmp $$@

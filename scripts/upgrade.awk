@@ -66,7 +66,7 @@ function upgrade(text, sql)
 	else if (sql ~ /^COMMENT /)
 		print text
 	else if (sql ~ /^DO /)
-		upgrade_owners(text)
+		upgrade_block(text)
 	else if (sql ~ /^GRANT / && sql !~ / ON SCHEMA /)
 		grants(sql, 1)
 	else if (!(sql in known) && !(sql ~ /^CREATE / && name_of(sql) in known))
@@ -79,10 +79,13 @@ function delete_of(sql,		word)
 	return "DELETE FROM " word[3] ";\n"
 }
 
-# The block that gives all to twtasks_owner runs again, as the only one of the
-# blocks of an installation.  It passes over objects that twtasks_owner has.
-function upgrade_owners(text)
+# Two kinds of blocks run again: those that refuse a library or an order of
+# installation, and the one that gives all to twtasks_owner, which passes over
+# what twtasks_owner has.
+function upgrade_block(text)
 {
+	if (text ~ /feature_not_supported/)
+		print text
 	if (text !~ /OWNER TO twtasks_owner/)
 		return
 	print "SELECT pg_catalog.set_config('twtasks_update.made', COALESCE(pg_catalog.string_agg("

@@ -12,6 +12,7 @@
 
 #include "add/allowed.h"
 #include "add/context.h"
+#include "base/contract.h"
 #include "base/indexes.h"
 #include "base/settings.h"
 #include "commit/commit.h"
@@ -29,6 +30,7 @@ extern PGDLLEXPORT void _PG_init(void);
 void
 _PG_init(void)
 {
+	contract_init();
 	settings_init();
 	context_init();
 	queue_init();

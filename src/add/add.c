@@ -23,6 +23,7 @@
 #include "add/store.h"
 #include "base/arrays.h"
 #include "base/caller.h"
+#include "base/contract.h"
 #include "base/shape.h"
 
 static const ShapeColumn added_columns[] = {
@@ -87,14 +88,14 @@ act_add_task(FunctionCallInfo fcinfo)
 	return add_one(fcinfo, &task, caller_name());
 }
 
-PG_FUNCTION_INFO_V1(twt_add_task);
+TWT_FUNCTION(twt_add_task);
 Datum
 twt_add_task(PG_FUNCTION_ARGS)
 {
 	return caller_act_as_owner(fcinfo, act_add_task);
 }
 
-PG_FUNCTION_INFO_V1(twt_add_task_as);
+TWT_FUNCTION(twt_add_task_as);
 Datum
 twt_add_task_as(PG_FUNCTION_ARGS)
 {
@@ -154,7 +155,7 @@ act_add_tasks(FunctionCallInfo fcinfo)
 	return add_batch(fcinfo, unpack_rows, false);
 }
 
-PG_FUNCTION_INFO_V1(twt_add_tasks);
+TWT_FUNCTION(twt_add_tasks);
 Datum
 twt_add_tasks(PG_FUNCTION_ARGS)
 {
@@ -167,7 +168,7 @@ act_add_given_tasks(FunctionCallInfo fcinfo)
 	return add_batch(fcinfo, unpack_rows, true);
 }
 
-PG_FUNCTION_INFO_V1(twt_add_given_tasks);
+TWT_FUNCTION(twt_add_given_tasks);
 Datum
 twt_add_given_tasks(PG_FUNCTION_ARGS)
 {
@@ -208,7 +209,7 @@ act_add_tasks_of_type(FunctionCallInfo fcinfo)
 	return add_batch(fcinfo, unpack_data, false);
 }
 
-PG_FUNCTION_INFO_V1(twt_add_tasks_of_type);
+TWT_FUNCTION(twt_add_tasks_of_type);
 Datum
 twt_add_tasks_of_type(PG_FUNCTION_ARGS)
 {
@@ -230,7 +231,7 @@ act_add_tasks_json(FunctionCallInfo fcinfo)
 	return add_batch(fcinfo, unpack_json, false);
 }
 
-PG_FUNCTION_INFO_V1(twt_add_tasks_json);
+TWT_FUNCTION(twt_add_tasks_json);
 Datum
 twt_add_tasks_json(PG_FUNCTION_ARGS)
 {

@@ -14,6 +14,7 @@
 
 #include "add/allowed.h"
 #include "base/caller.h"
+#include "base/contract.h"
 #include "base/table_cache.h"
 #include "common/pattern.h"
 #include "policy/policy.h"
@@ -114,7 +115,7 @@ allowed_check_add(const char *type, const char *role, bool by_owner)
 				 errhint("Use the extension's function, such as twtasks.add_event() or twtasks.start().")));
 }
 
-PG_FUNCTION_INFO_V1(twt_check_allowed);
+TWT_FUNCTION(twt_check_allowed);
 Datum
 twt_check_allowed(PG_FUNCTION_ARGS)
 {

@@ -18,6 +18,7 @@
 #include "utils/syscache.h"
 
 #include "base/caller.h"
+#include "base/contract.h"
 
 /* A function with this suffix, in twtasks_internal, is the body of the function without it. */
 #define BODY_SUFFIX "_as_owner"
@@ -161,21 +162,21 @@ call_body(FunctionCallInfo fcinfo)
 	return result;
 }
 
-PG_FUNCTION_INFO_V1(twt_as_owner);
+TWT_FUNCTION(twt_as_owner);
 Datum
 twt_as_owner(PG_FUNCTION_ARGS)
 {
 	return caller_act_as_owner(fcinfo, call_body);
 }
 
-PG_FUNCTION_INFO_V1(twt_caller);
+TWT_FUNCTION(twt_caller);
 Datum
 twt_caller(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_OID(caller_role());
 }
 
-PG_FUNCTION_INFO_V1(twt_actor);
+TWT_FUNCTION(twt_actor);
 Datum
 twt_actor(PG_FUNCTION_ARGS)
 {

@@ -18,6 +18,7 @@
 #include "utils/guc.h"
 #include "utils/timestamp.h"
 
+#include "base/contract.h"
 #include "base/settings.h"
 
 bool		twt_enabled = true;
@@ -128,14 +129,14 @@ settings_init(void)
 	}
 }
 
-PG_FUNCTION_INFO_V1(twt_is_enabled);
+TWT_FUNCTION(twt_is_enabled);
 Datum
 twt_is_enabled(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_BOOL(twt_enabled);
 }
 
-PG_FUNCTION_INFO_V1(twt_keep_finished_interval);
+TWT_FUNCTION(twt_keep_finished_interval);
 Datum
 twt_keep_finished_interval(PG_FUNCTION_ARGS)
 {

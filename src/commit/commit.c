@@ -41,6 +41,7 @@
 #include "utils/timestamp.h"
 #include "utils/uuid.h"
 
+#include "base/contract.h"
 #include "base/settings.h"
 #include "base/unix_time.h"
 #include "commit/commit.h"
@@ -274,7 +275,7 @@ commit_init(void)
 }
 
 /* queue_trigger(): for tasks that other functions have stored and checked. */
-PG_FUNCTION_INFO_V1(twt_queue_trigger);
+TWT_FUNCTION(twt_queue_trigger);
 Datum
 twt_queue_trigger(PG_FUNCTION_ARGS)
 {

@@ -29,6 +29,7 @@
 #include "add/context.h"
 #include "base/call.h"
 #include "base/caller.h"
+#include "base/contract.h"
 #include "base/rows.h"
 #include "execute/confine.h"
 #include "execute/execute.h"
@@ -58,7 +59,7 @@ handler_role(NullableDatum name)
 	return role;
 }
 
-PG_FUNCTION_INFO_V1(twt_find_handler);
+TWT_FUNCTION(twt_find_handler);
 Datum
 twt_find_handler(PG_FUNCTION_ARGS)
 {

@@ -12,8 +12,10 @@
 
 #include "fmgr.h"
 
+#include "base/contract.h"
+
 /* twtasks_internal.find_handler(): checks the function of that name and returns it. */
-extern Datum twt_find_handler(PG_FUNCTION_ARGS);
+extern Datum twt_find_handler(PG_FUNCTION_ARGS) TWT_CHECKED(twt_find_handler);
 
 /*
  * Calls a function that twt_find_handler() has found, as a role that the

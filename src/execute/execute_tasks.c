@@ -36,6 +36,7 @@
 
 #include "base/arrays.h"
 #include "base/caller.h"
+#include "base/contract.h"
 #include "base/interval.h"
 #include "base/plan.h"
 #include "base/rows.h"
@@ -451,7 +452,7 @@ execute_tasks(FunctionCallInfo fcinfo)
 	return (Datum) 0;
 }
 
-PG_FUNCTION_INFO_V1(twt_execute_tasks);
+TWT_FUNCTION(twt_execute_tasks);
 Datum
 twt_execute_tasks(PG_FUNCTION_ARGS)
 {

@@ -14,6 +14,7 @@
 #include "funcapi.h"
 
 #include "base/arrays.h"
+#include "base/contract.h"
 #include "base/plan.h"
 #include "finish/on_end.h"
 
@@ -82,7 +83,7 @@ end_for_job(void *arg, int which, const char *fault, Ends *ends)
 	end_some(&call, ends);
 }
 
-PG_FUNCTION_INFO_V1(twt_end_tasks);
+TWT_FUNCTION(twt_end_tasks);
 Datum
 twt_end_tasks(PG_FUNCTION_ARGS)
 {

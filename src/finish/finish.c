@@ -25,6 +25,7 @@
 
 #include "base/arrays.h"
 #include "base/caller.h"
+#include "base/contract.h"
 #include "base/plan.h"
 #include "base/rows.h"
 #include "base/settings.h"
@@ -83,7 +84,7 @@ cut_message(text * message)
 	return cstring_to_text_with_len(cut.data, cut.len);
 }
 
-PG_FUNCTION_INFO_V1(twt_cut_message);
+TWT_FUNCTION(twt_cut_message);
 Datum
 twt_cut_message(PG_FUNCTION_ARGS)
 {
@@ -363,7 +364,7 @@ act_finish_tasks(FunctionCallInfo fcinfo)
 	return (Datum) 0;
 }
 
-PG_FUNCTION_INFO_V1(twt_finish_tasks);
+TWT_FUNCTION(twt_finish_tasks);
 Datum
 twt_finish_tasks(PG_FUNCTION_ARGS)
 {

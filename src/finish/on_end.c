@@ -20,6 +20,7 @@
 #include "utils/timestamp.h"
 
 #include "add/successors.h"
+#include "base/contract.h"
 #include "base/rows.h"
 #include "base/settings.h"
 #include "finish/ended.h"
@@ -80,7 +81,7 @@ ends_want(const Ends *ends, Datum type)
 	return ends->has_functions && policy_of_text(type)->on_end != NULL;
 }
 
-PG_FUNCTION_INFO_V1(twt_asks_on_end);
+TWT_FUNCTION(twt_asks_on_end);
 Datum
 twt_asks_on_end(PG_FUNCTION_ARGS)
 {

@@ -11,6 +11,7 @@
 #include "utils/memutils.h"
 
 #include "base/call.h"
+#include "base/contract.h"
 #include "finish/outcome.h"
 
 #define OUTCOME_MAX 8192
@@ -80,7 +81,7 @@ check_outcome(Jsonb *outcome)
 				 errmsg("an outcome must have at most %d bytes, not %d", OUTCOME_MAX, length)));
 }
 
-PG_FUNCTION_INFO_V1(twt_check_outcome);
+TWT_FUNCTION(twt_check_outcome);
 Datum
 twt_check_outcome(PG_FUNCTION_ARGS)
 {
@@ -88,7 +89,7 @@ twt_check_outcome(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-PG_FUNCTION_INFO_V1(twt_set_outcome);
+TWT_FUNCTION(twt_set_outcome);
 Datum
 twt_set_outcome(PG_FUNCTION_ARGS)
 {

@@ -21,6 +21,7 @@
 #include "utils/timestamp.h"
 
 #include "base/arrays.h"
+#include "base/contract.h"
 #include "base/rows.h"
 #include "base/settings.h"
 #include "grab/grab.h"
@@ -297,6 +298,7 @@ grab_all(FunctionCallInfo fcinfo, int first, GrabbedFn fn, void *arg)
 	GrabCall	call = {.fn = fn, .arg = arg};
 	Rows	   *rows;
 
+	contract_check_all();
 	PreventCommandIfReadOnly("twtasks_internal.grab_tasks()");
 	PreventCommandIfParallelMode("twtasks_internal.grab_tasks()");
 	read_arguments(fcinfo, first, &call);
@@ -366,7 +368,7 @@ commit_later(void)
 							 GUC_ACTION_LOCAL, true, 0, false);
 }
 
-PG_FUNCTION_INFO_V1(twt_grab_tasks);
+TWT_FUNCTION(twt_grab_tasks);
 Datum
 twt_grab_tasks(PG_FUNCTION_ARGS)
 {

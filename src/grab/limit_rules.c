@@ -13,6 +13,7 @@
 #include "fmgr.h"
 #include "utils/builtins.h"
 
+#include "base/contract.h"
 #include "base/interval.h"
 #include "base/table_cache.h"
 #include "grab/limit_rules.h"
@@ -124,7 +125,7 @@ limit_rules_cover(const char *type, const LimitCover **found)
 	return kept;
 }
 
-PG_FUNCTION_INFO_V1(twt_limit_name);
+TWT_FUNCTION(twt_limit_name);
 Datum
 twt_limit_name(PG_FUNCTION_ARGS)
 {

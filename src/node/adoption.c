@@ -20,6 +20,7 @@
 #include "access/xlog_internal.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_type.h"
+#include "base/contract.h"
 #include "common/hashfn.h"
 #include "fmgr.h"
 #include "miscadmin.h"
@@ -369,14 +370,14 @@ twt_is_adopted(void)
 	return get_fault() == NULL;
 }
 
-PG_FUNCTION_INFO_V1(twt_is_adopted_here);
+TWT_FUNCTION(twt_is_adopted_here);
 Datum
 twt_is_adopted_here(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_BOOL(twt_is_adopted());
 }
 
-PG_FUNCTION_INFO_V1(twt_adoption_fault);
+TWT_FUNCTION(twt_adoption_fault);
 Datum
 twt_adoption_fault(PG_FUNCTION_ARGS)
 {
@@ -387,7 +388,7 @@ twt_adoption_fault(PG_FUNCTION_ARGS)
 	PG_RETURN_TEXT_P(cstring_to_text(fault));
 }
 
-PG_FUNCTION_INFO_V1(twt_own_place);
+TWT_FUNCTION(twt_own_place);
 Datum
 twt_own_place(PG_FUNCTION_ARGS)
 {

@@ -17,6 +17,7 @@
 #include "utils/rel.h"
 #include "utils/timestamp.h"
 
+#include "base/contract.h"
 #include "base/settings.h"
 #include "node/clock.h"
 
@@ -78,21 +79,21 @@ twt_now(void)
 	return GetCurrentTimestamp() + get_ahead_us();
 }
 
-PG_FUNCTION_INFO_V1(twt_clock);
+TWT_FUNCTION(twt_clock);
 Datum
 twt_clock(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_TIMESTAMPTZ(twt_now());
 }
 
-PG_FUNCTION_INFO_V1(twt_clock_ahead);
+TWT_FUNCTION(twt_clock_ahead);
 Datum
 twt_clock_ahead(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_INT64(get_ahead_us());
 }
 
-PG_FUNCTION_INFO_V1(twt_is_testing);
+TWT_FUNCTION(twt_is_testing);
 Datum
 twt_is_testing(PG_FUNCTION_ARGS)
 {

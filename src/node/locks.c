@@ -11,6 +11,7 @@
 #include "miscadmin.h"
 #include "storage/lock.h"
 
+#include "base/contract.h"
 #include "node/locks.h"
 
 static LOCKTAG own;
@@ -33,14 +34,14 @@ locks_try(int64 number, LOCKMODE mode)
 	return LockAcquire(&tag, mode, false, true) != LOCKACQUIRE_NOT_AVAIL;
 }
 
-PG_FUNCTION_INFO_V1(twt_try_lock);
+TWT_FUNCTION(twt_try_lock);
 Datum
 twt_try_lock(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_BOOL(locks_try(PG_GETARG_INT64(0), PG_GETARG_BOOL(1) ? ShareLock : ExclusiveLock));
 }
 
-PG_FUNCTION_INFO_V1(twt_lock_session);
+TWT_FUNCTION(twt_lock_session);
 Datum
 twt_lock_session(PG_FUNCTION_ARGS)
 {
@@ -65,7 +66,7 @@ locks_own_restore(void)
 		(void) LockAcquire(&own, ExclusiveLock, true, true);
 }
 
-PG_FUNCTION_INFO_V1(twt_session_holds);
+TWT_FUNCTION(twt_session_holds);
 Datum
 twt_session_holds(PG_FUNCTION_ARGS)
 {
@@ -79,7 +80,7 @@ twt_session_holds(PG_FUNCTION_ARGS)
  * lock manager's answer about blockers omits the session.  Views about
  * sessions would need rights, which this does not.
  */
-PG_FUNCTION_INFO_V1(twt_session_is_idle);
+TWT_FUNCTION(twt_session_is_idle);
 Datum
 twt_session_is_idle(PG_FUNCTION_ARGS)
 {
@@ -90,7 +91,7 @@ twt_session_is_idle(PG_FUNCTION_ARGS)
 	PG_RETURN_BOOL(at_work == 0);
 }
 
-PG_FUNCTION_INFO_V1(twt_slots_lock);
+TWT_FUNCTION(twt_slots_lock);
 Datum
 twt_slots_lock(PG_FUNCTION_ARGS)
 {

@@ -18,6 +18,7 @@
 #include "utils/builtins.h"
 
 #include "base/call.h"
+#include "base/contract.h"
 #include "node/marker.h"
 
 #define PREFIX "twtasks."
@@ -146,7 +147,7 @@ make_file(const char *path)
  * The caller has locked the row, and its last marker is settled.  Other new
  * markers were left behind by transactions that failed.
  */
-PG_FUNCTION_INFO_V1(twt_make_marker);
+TWT_FUNCTION(twt_make_marker);
 Datum
 twt_make_marker(PG_FUNCTION_ARGS)
 {

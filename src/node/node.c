@@ -18,6 +18,7 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
+#include "base/contract.h"
 #include "base/rows.h"
 #include "node/node.h"
 #include "queue/queue.h"
@@ -52,7 +53,7 @@ on_session_end(int code, Datum arg)
 	queue_node_ended();
 }
 
-PG_FUNCTION_INFO_V1(twt_watch_session);
+TWT_FUNCTION(twt_watch_session);
 Datum
 twt_watch_session(PG_FUNCTION_ARGS)
 {

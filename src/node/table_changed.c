@@ -17,7 +17,9 @@
 #include "fmgr.h"
 #include "utils/inval.h"
 
-PG_FUNCTION_INFO_V1(twt_table_changed);
+#include "base/contract.h"
+
+TWT_FUNCTION(twt_table_changed);
 Datum
 twt_table_changed(PG_FUNCTION_ARGS)
 {

@@ -22,6 +22,7 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
+#include "base/contract.h"
 #include "base/rows.h"
 #include "policy/policy_call.h"
 #include "policy/time_limit.h"
@@ -89,7 +90,7 @@ hook_by_option(const char *option)
 }
 
 /* Checks a function that configure_type() or take_messages() was given. */
-PG_FUNCTION_INFO_V1(twt_check_function);
+TWT_FUNCTION(twt_check_function);
 Datum
 twt_check_function(PG_FUNCTION_ARGS)
 {
@@ -195,7 +196,7 @@ answer_row(FunctionCallInfo fcinfo, bool has_answered, Datum result, bool isnull
 	return HeapTupleGetDatum(heap_form_tuple(desc, values, nulls));
 }
 
-PG_FUNCTION_INFO_V1(twt_call_stuck);
+TWT_FUNCTION(twt_call_stuck);
 Datum
 twt_call_stuck(PG_FUNCTION_ARGS)
 {
@@ -208,7 +209,7 @@ twt_call_stuck(PG_FUNCTION_ARGS)
 	return answer_row(fcinfo, answered, result, isnull);
 }
 
-PG_FUNCTION_INFO_V1(twt_call_duty);
+TWT_FUNCTION(twt_call_duty);
 Datum
 twt_call_duty(PG_FUNCTION_ARGS)
 {
@@ -222,7 +223,7 @@ twt_call_duty(PG_FUNCTION_ARGS)
 	return next_ms;
 }
 
-PG_FUNCTION_INFO_V1(twt_call_message);
+TWT_FUNCTION(twt_call_message);
 Datum
 twt_call_message(PG_FUNCTION_ARGS)
 {
@@ -232,7 +233,7 @@ twt_call_message(PG_FUNCTION_ARGS)
 							   args, &fcinfo->isnull);
 }
 
-PG_FUNCTION_INFO_V1(twt_call_late);
+TWT_FUNCTION(twt_call_late);
 Datum
 twt_call_late(PG_FUNCTION_ARGS)
 {

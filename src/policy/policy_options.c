@@ -19,6 +19,7 @@
 #include "utils/rel.h"
 #include "utils/timestamp.h"
 
+#include "base/contract.h"
 #include "common/pattern.h"
 #include "node/clock.h"
 #include "policy/policy.h"
@@ -26,7 +27,7 @@
 
 #define CONFIG_CHANNEL "twtasks_config"
 
-PG_FUNCTION_INFO_V1(twt_is_paused);
+TWT_FUNCTION(twt_is_paused);
 Datum
 twt_is_paused(PG_FUNCTION_ARGS)
 {
@@ -35,7 +36,7 @@ twt_is_paused(PG_FUNCTION_ARGS)
 }
 
 /* How long a task of that type may be SUBMITTED. */
-PG_FUNCTION_INFO_V1(twt_queue_time);
+TWT_FUNCTION(twt_queue_time);
 Datum
 twt_queue_time(PG_FUNCTION_ARGS)
 {
@@ -46,7 +47,7 @@ twt_queue_time(PG_FUNCTION_ARGS)
 	PG_RETURN_INTERVAL_P(result);
 }
 
-PG_FUNCTION_INFO_V1(twt_fits);
+TWT_FUNCTION(twt_fits);
 Datum
 twt_fits(PG_FUNCTION_ARGS)
 {
@@ -58,7 +59,7 @@ twt_fits(PG_FUNCTION_ARGS)
 	PG_RETURN_INT32(Min(fit, PG_INT32_MAX));
 }
 
-PG_FUNCTION_INFO_V1(twt_may_still_run);
+TWT_FUNCTION(twt_may_still_run);
 Datum
 twt_may_still_run(PG_FUNCTION_ARGS)
 {
@@ -96,7 +97,7 @@ text_array(char **names)
 	return makeArrayResult(array, CurrentMemoryContext);
 }
 
-PG_FUNCTION_INFO_V1(twt_type_options);
+TWT_FUNCTION(twt_type_options);
 Datum
 twt_type_options(PG_FUNCTION_ARGS)
 {
@@ -128,7 +129,7 @@ twt_type_options(PG_FUNCTION_ARGS)
  * Other sessions get the notification and the invalidation at our commit.  Our
  * own session applies the invalidation at the end of the command.
  */
-PG_FUNCTION_INFO_V1(twt_config_changed);
+TWT_FUNCTION(twt_config_changed);
 Datum
 twt_config_changed(PG_FUNCTION_ARGS)
 {

@@ -12,6 +12,7 @@
 
 #include <math.h>
 
+#include "base/contract.h"
 #include "common/pg_prng.h"
 #include "fmgr.h"
 #include "utils/builtins.h"
@@ -176,7 +177,7 @@ retry_delay_ms(Jsonb *retry, int32 tries)
 	return -1;
 }
 
-PG_FUNCTION_INFO_V1(twt_retry_delay);
+TWT_FUNCTION(twt_retry_delay);
 Datum
 twt_retry_delay(PG_FUNCTION_ARGS)
 {

@@ -19,6 +19,7 @@
 
 #include "base/call.h"
 #include "base/caller.h"
+#include "base/contract.h"
 #include "policy/time_limit.h"
 #include "policy/try_call.h"
 
@@ -148,7 +149,7 @@ put_text(Datum *values, bool *nulls, int column, const char *value)
 		values[column] = CStringGetTextDatum(value);
 }
 
-PG_FUNCTION_INFO_V1(twt_try_call);
+TWT_FUNCTION(twt_try_call);
 Datum
 twt_try_call(PG_FUNCTION_ARGS)
 {

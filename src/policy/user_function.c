@@ -22,6 +22,7 @@
 
 #include "base/call.h"
 #include "base/caller.h"
+#include "base/contract.h"
 #include "base/path.h"
 #include "node/locks.h"
 #include "policy/time_limit.h"
@@ -313,7 +314,7 @@ given_types(FunctionCallInfo fcinfo, int i, Signature *signature)
 	signature->args = args;
 }
 
-PG_FUNCTION_INFO_V1(twt_check_function_of);
+TWT_FUNCTION(twt_check_function_of);
 Datum
 twt_check_function_of(PG_FUNCTION_ARGS)
 {
@@ -326,7 +327,7 @@ twt_check_function_of(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-PG_FUNCTION_INFO_V1(twt_call_function);
+TWT_FUNCTION(twt_call_function);
 Datum
 twt_call_function(PG_FUNCTION_ARGS)
 {

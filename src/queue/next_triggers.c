@@ -33,6 +33,7 @@
 
 #include "base/arrays.h"
 #include "base/call.h"
+#include "base/contract.h"
 #include "base/unix_time.h"
 #include "queue/queue.h"
 #include "queue/taker.h"
@@ -314,7 +315,7 @@ form_result(FunctionCallInfo fcinfo, const Taken *taken)
 	return HeapTupleGetDatum(heap_form_tuple(result_desc(fcinfo), values, nulls));
 }
 
-PG_FUNCTION_INFO_V1(twt_next_triggers);
+TWT_FUNCTION(twt_next_triggers);
 Datum
 twt_next_triggers(PG_FUNCTION_ARGS)
 {

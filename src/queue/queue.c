@@ -22,6 +22,7 @@
 #include "utils/syscache.h"
 
 #include "base/call.h"
+#include "base/contract.h"
 #include "base/settings.h"
 #include "queue/groups.h"
 #include "queue/queue.h"
@@ -401,14 +402,14 @@ queue_nodes_ended(Queue *queue)
 	return pg_atomic_read_u32(&queue->nodes_ended);
 }
 
-PG_FUNCTION_INFO_V1(twt_queue_kind);
+TWT_FUNCTION(twt_queue_kind);
 Datum
 twt_queue_kind(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_TEXT_P(cstring_to_text(queue_available() ? "ring" : "notify"));
 }
 
-PG_FUNCTION_INFO_V1(twt_lacks_queue);
+TWT_FUNCTION(twt_lacks_queue);
 Datum
 twt_lacks_queue(PG_FUNCTION_ARGS)
 {
@@ -425,7 +426,7 @@ twt_lacks_queue(PG_FUNCTION_ARGS)
 	PG_RETURN_BOOL(is_lacking);
 }
 
-PG_FUNCTION_INFO_V1(twt_queue_stats);
+TWT_FUNCTION(twt_queue_stats);
 Datum
 twt_queue_stats(PG_FUNCTION_ARGS)
 {

@@ -14,6 +14,7 @@
 #include "utils/timestamp.h"
 
 #include "base/arrays.h"
+#include "base/contract.h"
 #include "queue/groups.h"
 #include "queue/queue.h"
 #include "queue/taker.h"
@@ -168,7 +169,7 @@ taker_pass_on(Taker *taker)
 	queue_pass_on(taker->queue, taker->group);
 }
 
-PG_FUNCTION_INFO_V1(twt_take_types);
+TWT_FUNCTION(twt_take_types);
 Datum
 twt_take_types(PG_FUNCTION_ARGS)
 {

@@ -27,6 +27,7 @@
 #include "utils/timestamp.h"
 
 #include "base/call.h"
+#include "base/contract.h"
 #include "base/shown.h"
 #include "common/cron.h"
 
@@ -312,7 +313,7 @@ local_time(const Schedule *schedule, TimestampTz at)
 
 /* ---- Functions ---- */
 
-PG_FUNCTION_INFO_V1(twt_cron_next);
+TWT_FUNCTION(twt_cron_next);
 Datum
 twt_cron_next(PG_FUNCTION_ARGS)
 {
@@ -325,7 +326,7 @@ twt_cron_next(PG_FUNCTION_ARGS)
 	PG_RETURN_TIMESTAMPTZ(next);
 }
 
-PG_FUNCTION_INFO_V1(twt_cron_preview);
+TWT_FUNCTION(twt_cron_preview);
 Datum
 twt_cron_preview(PG_FUNCTION_ARGS)
 {
@@ -352,7 +353,7 @@ twt_cron_preview(PG_FUNCTION_ARGS)
  * Callers mostly want the last few of many matches.  So we look at a short
  * time before the end first, and at more only when that time has too few.
  */
-PG_FUNCTION_INFO_V1(twt_cron_last);
+TWT_FUNCTION(twt_cron_last);
 Datum
 twt_cron_last(PG_FUNCTION_ARGS)
 {

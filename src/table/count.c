@@ -30,6 +30,7 @@
 #include "utils/timestamp.h"
 #include "utils/uuid.h"
 
+#include "base/contract.h"
 #include "base/rows.h"
 #include "table/queued.h"
 
@@ -338,7 +339,7 @@ put_tally(Look *look, const TaskGroup *group, const Tally *tally)
 		tuplestore_putvalues(look->results->setResult, look->results->setDesc, values, nulls);
 }
 
-PG_FUNCTION_INFO_V1(twt_count_queued);
+TWT_FUNCTION(twt_count_queued);
 Datum
 twt_count_queued(PG_FUNCTION_ARGS)
 {
@@ -424,7 +425,7 @@ keep_share(Look *look, int64 share)
 	tuplestore_end(found);
 }
 
-PG_FUNCTION_INFO_V1(twt_late_queued);
+TWT_FUNCTION(twt_late_queued);
 Datum
 twt_late_queued(PG_FUNCTION_ARGS)
 {

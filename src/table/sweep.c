@@ -29,6 +29,7 @@
 #include "utils/timestamp.h"
 
 #include "base/arrays.h"
+#include "base/contract.h"
 #include "base/rows.h"
 #include "node/adoption.h"
 #include "node/clock.h"
@@ -415,7 +416,7 @@ sweep_on(SweepCall *call, const char *before)
 	return NULL;
 }
 
-PG_FUNCTION_INFO_V1(twt_sweep_tasks);
+TWT_FUNCTION(twt_sweep_tasks);
 Datum
 twt_sweep_tasks(PG_FUNCTION_ARGS)
 {
@@ -443,7 +444,7 @@ twt_sweep_tasks(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-PG_FUNCTION_INFO_V1(twt_queued_types);
+TWT_FUNCTION(twt_queued_types);
 Datum
 twt_queued_types(PG_FUNCTION_ARGS)
 {

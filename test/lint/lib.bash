@@ -22,7 +22,7 @@ files()
 	[ ${#directories[@]} -gt 0 ] || return 0
 	for name in "$@"; do names+=(-o -name "$name"); done
 	find "${directories[@]}" -type f '(' "${names[@]:1}" ')' \
-		! -path src/common/version.h ! -name 'twtasks--*.sql' ! -name 'twtasks_*--*.sql' ! -path 'test/lint/*' | sort
+		! -path src/common/version.h ! -path src/base/contracts.inc ! -name 'twtasks--*.sql' ! -name 'twtasks_*--*.sql' ! -path 'test/lint/*' | sort
 }
 
 # matches PATTERN -- file:line:text from the files named in its input; finding

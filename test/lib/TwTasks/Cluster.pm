@@ -29,6 +29,7 @@ $SIG{TERM} = sub {
 #	init => { more for PostgreSQL::Test::Cluster's init() }
 #	install_path => as in PostgreSQL::Test::Cluster
 #	clock => a TwTasks::Clock, by which the server goes
+#	version => of the extension; default: the current one
 sub create
 {
 	my ($class, $name, %options) = @_;
@@ -51,8 +52,9 @@ sub create
 		join('', map { "$_ = $conf{$_}\n" } sort keys %conf));
 	$self->start;
 	push @TwTasks::Wait::on_failure, sub { $self->show_sessions };
-	$self->safe_psql('postgres', <<'SQL');
-		CREATE EXTENSION twtasks;
+	my $version = $options{version} ? "VERSION '$options{version}'" : '';
+	$self->safe_psql('postgres', <<"SQL");
+		CREATE EXTENSION twtasks $version;
 		CREATE ROLE sidecar LOGIN IN ROLE twtasks_worker;
 		CREATE ROLE web LOGIN IN ROLE twtasks_web;
 		CREATE ROLE producer LOGIN IN ROLE twtasks_producer;
