@@ -4,8 +4,12 @@
 #include <math.h>
 
 #include "base/foreign_json.h"
+#include "base/json_member.h"
 
 #define DIGITS "0123456789"
+
+/* U+FFFD */
+#define REPLACEMENT "\xef\xbf\xbd"
 
 /* Some programs write a byte order mark, although JSON forbids it. */
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
@@ -95,22 +99,54 @@ quote_large_numbers(StringInfo out, const char *text, size_t len)
 	}
 }
 
-/* If a number is too large, quotes such numbers and parses again. */
+/* Replaces what jansson refuses in a string, although programs write it. */
+static void
+replace_bad_text(StringInfo out, const char *text, size_t len)
+{
+	const char *end = text + len;
+
+	while (text < end)
+	{
+		const char *flaw;
+		size_t		n = json_piece(text, end, &flaw);
+
+		if (flaw == NULL || strcmp(flaw, JSON_FLAW_NUL) == 0)
+			appendBinaryStringInfo(out, text, n);
+		else
+			appendStringInfoString(out, REPLACEMENT);
+		text += n;
+	}
+}
+
+/*
+ * Parses a text, and once more with too large numbers in quotes, and with bad
+ * characters replaced if the caller wants that.
+ */
 static json_t *
-load(const char *text, size_t len, size_t flags, json_error_t *why)
+load(const char *text, size_t len, size_t flags, bool replaces, json_error_t *why)
 {
 	json_t	   *json;
+	StringInfoData clean;
 	StringInfoData quoted;
 
 	flags |= JSON_DECODE_ANY | JSON_ALLOW_NUL;
 	json = json_loadb(text, len, flags, why);
-	if (json == NULL && json_error_code(why) == json_error_numeric_overflow)
-	{
-		initStringInfo(&quoted);
-		quote_large_numbers(&quoted, text, len);
-		json = json_loadb(quoted.data, quoted.len, flags, why);
-		pfree(quoted.data);
-	}
+	if (json != NULL || json_error_code(why) == json_error_duplicate_key ||
+		json_error_code(why) == json_error_stack_overflow)
+		return json;
+	if (json_error_code(why) != json_error_numeric_overflow &&
+		(!replaces || json_flaw(text, len) == NULL))
+		return NULL;
+	initStringInfo(&clean);
+	initStringInfo(&quoted);
+	if (replaces)
+		replace_bad_text(&clean, text, len);
+	else
+		appendBinaryStringInfo(&clean, text, len);
+	quote_large_numbers(&quoted, clean.data, clean.len);
+	json = json_loadb(quoted.data, quoted.len, flags, why);
+	pfree(clean.data);
+	pfree(quoted.data);
 	return json;
 }
 
@@ -183,14 +219,15 @@ foreign_json_load(const char *text, size_t len, const char *const *names,
 	len -= start - text;
 	text = start;
 	fault->repeated = NULL;
-	json = load(text, len, flags, &why);
+	json = load(text, len, flags, names != NULL, &why);
 	if (json == NULL && names != NULL &&
 		json_error_code(&why) == json_error_duplicate_key)
 	{
-		json = load(text, len, 0, &why);
+		json = load(text, len, 0, true, &why);
 		if (json != NULL)
 			fault->repeated = find_repeated(text, len, names);
 	}
 	fault->byte = why.position;
+	fault->is_deep = json == NULL && json_error_code(&why) == json_error_stack_overflow;
 	return json;
 }

@@ -21,6 +21,7 @@
 
 typedef struct ForeignJsonFault
 {
+	bool		is_deep;		/* the text nests deeper than jansson reads */
 	int			byte;			/* byte at which the text is not JSON */
 	const char *repeated;		/* a name that is repeated; NULL: none */
 } ForeignJsonFault;
@@ -28,12 +29,13 @@ typedef struct ForeignJsonFault
 /*
  * text[len] must be NUL.  A number that neither int64 nor double can hold
  * becomes a string of its digits, at any depth; all other numbers are exact.
+ * With names, half of a surrogate pair and a byte that is not UTF-8 become U+FFFD.
  * When several members have one name, the last one counts.  names ends in NULL;
  * repeated is the first of the names that the object has more than once.
  * Without names nothing is counted.  Returns NULL if the text is not JSON.
  *
- * The text is read once; with large numbers or repeated members, a fixed
- * number of times.
+ * The text is read once; with large numbers, bad characters or repeated
+ * members, a fixed number of times.
  */
 extern json_t *foreign_json_load(const char *text, size_t len,
 								 const char *const *names,

@@ -7,6 +7,10 @@
  */
 #include "base/port.h"
 
+#include <ctype.h>
+
+#include "mb/pg_wchar.h"
+
 #include "base/json_member.h"
 
 static const char *
@@ -76,11 +80,67 @@ json_member(const char *text, const char *name, size_t *len)
 	return found;
 }
 
-bool
-json_has_nul(const char *json, size_t len)
+/* The length of \uXXXX. */
+#define ESCAPE_LEN 6
+
+/* The code unit of an escape such as \u00e9; -1: there is none. */
+static int
+code_unit(const char *p, const char *end)
 {
-	for (const char *p = json; p < json + len; p++)
-		if (*p == '\\' && strncmp(++p, "u0000", 5) == 0)
-			return true;
-	return false;
+	int			unit = 0;
+
+	if (end - p < ESCAPE_LEN || p[0] != '\\' || p[1] != 'u')
+		return -1;
+	for (int i = 2; i < ESCAPE_LEN; i++)
+	{
+		if (!isxdigit((unsigned char) p[i]))
+			return -1;
+		unit = unit * 16 + (isdigit((unsigned char) p[i]) ? p[i] - '0' : (p[i] | 0x20) - 'a' + 10);
+	}
+	return unit;
+}
+
+/* Length of the escape at p. */
+static size_t
+escape_piece(const char *p, const char *end, const char **flaw)
+{
+	int			unit = code_unit(p, end);
+
+	if (unit < 0)
+		return Min(end - p, 2);
+	if (unit == 0)
+		*flaw = JSON_FLAW_NUL;
+	if (!is_utf16_surrogate_first(unit) && !is_utf16_surrogate_second(unit))
+		return ESCAPE_LEN;
+	if (is_utf16_surrogate_first(unit) &&
+		is_utf16_surrogate_second(Max(code_unit(p + ESCAPE_LEN, end), 0)))
+		return 2 * ESCAPE_LEN;
+	*flaw = "half of a surrogate pair";
+	return ESCAPE_LEN;
+}
+
+size_t
+json_piece(const char *json, const char *end, const char **flaw)
+{
+	const unsigned char *s = (const unsigned char *) json;
+	int			n = pg_utf_mblen(s);
+
+	*flaw = NULL;
+	if (*json == '\\')
+		return escape_piece(json, end, flaw);
+	if (n <= end - json && pg_utf8_islegal(s, n))
+		return n;
+	*flaw = "bytes that are not UTF-8";
+	return 1;
+}
+
+const char *
+json_flaw(const char *json, size_t len)
+{
+	const char *end = json + len;
+	const char *flaw = NULL;
+
+	while (json < end && flaw == NULL)
+		json += json_piece(json, end, &flaw);
+	return flaw;
 }

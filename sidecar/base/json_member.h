@@ -27,7 +27,16 @@ extern const char *json_member(const char *text, const char *name, size_t *len);
  */
 extern const char *json_value_end(const char *text, const char *end, int *deepest);
 
-/* Whether a string in the JSON has a NUL, which PostgreSQL does not store. */
-extern bool json_has_nul(const char *json, size_t len);
+/*
+ * The length of the character or escape at json.  Sets flaw if PostgreSQL cannot
+ * store it, else NULL.
+ */
+extern size_t json_piece(const char *json, const char *end, const char **flaw);
+
+/* The first flaw, as words that follow "has"; NULL: PostgreSQL can store all characters. */
+extern const char *json_flaw(const char *json, size_t len);
+
+/* The flaw that JSON itself allows in any string. */
+#define JSON_FLAW_NUL "a NUL"
 
 #endif							/* TWT_JSON_MEMBER_H */

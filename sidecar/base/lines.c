@@ -98,6 +98,7 @@ line_reader_init(LineReader *reader)
 {
 	initStringInfo(&reader->bytes);
 	reader->taken = 0;
+	reader->skips = false;
 }
 
 void
@@ -110,6 +111,7 @@ void
 line_reader_reset(LineReader *reader)
 {
 	reset(&reader->bytes, &reader->taken);
+	reader->skips = false;
 }
 
 LinesResult
@@ -127,12 +129,28 @@ lines_read(LineReader *reader, int fd)
 	return n > 0 ? LINES_OK : LINES_CLOSED;
 }
 
+/* Takes the rest of a dropped line; false: its end is still to come. */
+static bool
+end_skipping(LineReader *reader)
+{
+	char	   *rest = reader->bytes.data + reader->taken;
+	char	   *newline = memchr(rest, '\n', lines_unfinished(reader));
+
+	reader->skips = newline == NULL;
+	reader->taken = newline == NULL ? reader->bytes.len : newline + 1 - reader->bytes.data;
+	return !reader->skips;
+}
+
 char *
 lines_next(LineReader *reader, size_t *len)
 {
-	char	   *line = reader->bytes.data + reader->taken;
-	char	   *newline = memchr(line, '\n', lines_unfinished(reader));
+	char	   *line;
+	char	   *newline;
 
+	if (reader->skips && !end_skipping(reader))
+		return NULL;
+	line = reader->bytes.data + reader->taken;
+	newline = memchr(line, '\n', lines_unfinished(reader));
 	if (newline == NULL)
 		return NULL;
 	*newline = '\0';
@@ -145,4 +163,15 @@ int
 lines_unfinished(const LineReader *reader)
 {
 	return reader->bytes.len - reader->taken;
+}
+
+char *
+lines_skip(LineReader *reader)
+{
+	char	   *line = reader->bytes.data + reader->taken;
+
+	reader->bytes.data[reader->bytes.len] = '\0';
+	reader->taken = reader->bytes.len;
+	reader->skips = true;
+	return line;
 }

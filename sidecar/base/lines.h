@@ -21,6 +21,7 @@ typedef struct LineReader
 {
 	StringInfoData bytes;
 	int			taken;			/* bytes that were taken */
+	bool		skips;			/* drops bytes until the next line end */
 } LineReader;
 
 typedef enum LinesResult
@@ -58,5 +59,11 @@ extern char *lines_next(LineReader *reader, size_t *len);
 
 /* Length of the unfinished line. */
 extern int	lines_unfinished(const LineReader *reader);
+
+/*
+ * Drops the unfinished line, with the bytes of it that follow, and returns what it
+ * had so far, with a NUL behind; valid as a line is.
+ */
+extern char *lines_skip(LineReader *reader);
 
 #endif							/* TWT_LINES_H */

@@ -10,8 +10,13 @@
 #include "base/log.h"
 #include "base/policy.h"
 #include "common/trigger.h"
+#include "mb/pg_wchar.h"
 #include "finish/finish_item.h"
+#include "pg/pg.h"
 #include "slots/slots.h"
+
+/* After so many characters, all that are not ASCII are replaced. */
+#define REPLACED_ALONE 8
 
 /* Tokens of grabs are positive. */
 #define NO_GRAB (-1)
@@ -107,15 +112,62 @@ is_at_fault(const char *sqlstate)
 	return strncmp(sqlstate, "22", 2) == 0 || strcmp(sqlstate, "54001") == 0;
 }
 
-void
-finish_item_replace_bad(FinishItem *item, const char *sqlstate)
+/* A character of a message, or each one that is not ASCII, becomes a question mark. */
+static void
+replace_character(char *message, const char *character, bool replaces_all)
 {
+	char	   *to = message;
+
+	for (const char *from = message; *from != '\0'; to++)
+	{
+		int			len = pg_utf_mblen((const unsigned char *) from);
+		bool		is_bad = len > 1 && (replaces_all || strncmp(from, character, len) == 0);
+
+		*to = is_bad ? '?' : *from;
+		if (!is_bad)
+			memmove(to, from, len);
+		from += len;
+		to += is_bad ? 0 : len - 1;
+	}
+	*to = '\0';
+}
+
+/*
+ * The server names the character that the database's encoding lacks by its bytes,
+ * such as 0xe2 0x82 0xac, in any language.  It names one at a time.
+ */
+static bool
+replace_lacking(FinishItem *item, const char *error)
+{
+	char		character[8] = "";
+	int			len = 0;
+
+	if (error == NULL || item->message == NULL)
+		return false;
+	while ((error = strstr(error, "0x")) != NULL && len < 4)
+	{
+		character[len++] = (char) strtol(error, NULL, 16);
+		error += 2;
+	}
+	if (len < 2 || strstr(item->message, character) == NULL)
+		return false;
+	replace_character(item->message, character, ++item->nreplaced > REPLACED_ALONE);
+	return true;
+}
+
+bool
+finish_item_replace_bad(FinishItem *item, const PGresult *refusal)
+{
+	const char *sqlstate = pg_sqlstate(refusal);
 	const char *what = item->add != NULL ? "tasks to add" :
 		item->outcome != NULL ? "outcome" : "message";
 
+	if (strcmp(sqlstate, "22P05") == 0 &&
+		replace_lacking(item, PQresultErrorField(refusal, PG_DIAG_MESSAGE_PRIMARY)))
+		return true;
 	if (!is_at_fault(sqlstate) ||
 		(item->add == NULL && item->outcome == NULL && item->message == NULL))
-		return;
+		return false;
 	if (item->add != NULL || item->outcome != NULL)
 		item->result = TASK_ERROR;
 	pfree(item->add);
@@ -123,6 +175,7 @@ finish_item_replace_bad(FinishItem *item, const char *sqlstate)
 	pfree(item->message);
 	item->add = item->outcome = NULL;
 	item->message = psprintf("the handler's %s could not be stored", what);
+	return false;
 }
 
 void

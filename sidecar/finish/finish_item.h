@@ -46,6 +46,7 @@ typedef struct FinishItem
 								 * none */
 	Judgement  *judgement;		/* NULL: the database does not judge it */
 	int64		token;			/* 0: never sent */
+	int			nreplaced;		/* characters that its message lost */
 	bool		goes_alone;		/* sent alone: the server refused its
 								 * statement */
 	bool		is_postponed;	/* the database would not store it */
@@ -69,13 +70,15 @@ extern size_t finish_item_bytes(const FinishItem *item);
 extern void finish_items_drop_tokens(dlist_head *items);
 
 /*
- * The server refused the item alone.  If the SQLSTATE blames the content, replaces
- * what the server cannot store: the message, the outcome and the tasks to add.
+ * The server refused the item alone.  If its error blames the content, replaces
+ * what the server cannot store: in the message a character that the database's
+ * encoding lacks, else the whole message, the outcome and the tasks to add.
  * Without the last two a task may not count as done, and its handler may
  * have done its work, so the task goes to ERROR.  Nothing remains that the server
- * could not read.
+ * could not read.  Returns whether it replaced a character only, which it does a few
+ * times at most for an item.
  */
-extern void finish_item_replace_bad(FinishItem *item, const char *sqlstate);
+extern bool finish_item_replace_bad(FinishItem *item, const PGresult *refusal);
 
 /* Logs that the database refused the outcome. */
 extern void finish_item_log_refused(const FinishItem *item);

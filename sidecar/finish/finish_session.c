@@ -259,9 +259,9 @@ put_back(FinishRequest *request)
 	pfree(request);
 }
 
-/* Puts the items back to be sent one by one, or postpones a single one. */
+/* Puts the items back to be sent one by one, at once or later. */
 static void
-put_back_singly(FinishRequest *request)
+put_back_singly(FinishRequest *request, bool is_postponed)
 {
 	FinishSession *session = request->session;
 
@@ -271,12 +271,12 @@ put_back_singly(FinishRequest *request)
 		request->items[i]->goes_alone = true;
 		if (request->state == REQUEST_FIRST)
 			request->items[i]->token = 0;	/* nothing happened */
-		if (request->n == 1)
+		if (is_postponed)
 			postponed_add(session->postponed, request->items[i]);
 		else
 			dlist_push_tail(&session->waiting, &request->items[i]->node);
 	}
-	session->nwaiting += request->n == 1 ? 0 : request->n;
+	session->nwaiting += is_postponed ? 0 : request->n;
 	pfree(request);
 }
 
@@ -290,9 +290,13 @@ on_failed(FinishRequest *request, PGresult *result)
 	FinishSession *session = request->session;
 	bool		is_known = request->n == 1 && request->items[0]->is_postponed;
 
-	if (request->n == 1)
-		finish_item_replace_bad(request->items[0], pg_sqlstate(result));
-	put_back_singly(request);
+	if (request->n == 1 && finish_item_replace_bad(request->items[0], result))
+	{
+		put_back_singly(request, false);
+		loop_want_turn(session->loop);
+		return;
+	}
+	put_back_singly(request, request->n == 1);
 	if (!is_known && ++session->nfailed >= FAILED_IN_A_ROW &&
 		loop_now_us(session->loop) - session->stored_us >= AGAIN_US)
 		loop_timer_start(session->pause, AGAIN_US);

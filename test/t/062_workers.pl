@@ -148,42 +148,31 @@ check(
 	'WAITING 2', qr/^worker exited with status 0$/,
 	'half a line');
 check(
-	add_breach(
-		[
-			'write',
-			"{\"id\":\"$foreign\",\"version\":1,\"result\":\"done\"}\n"
-		]),
-	'WAITING 2',
-	qr/^worker broke the protocol: reply is for no task in flight/,
-	'a reply for a foreign id');
-check(
-	add_breach(
-		[
-			'write',
-			"{\"id\":\"$other\",\"version\":1,\"result\":\"done\"}\n"
-		]),
-	'WAITING 2',
-	qr/^worker broke the protocol: reply is for no task in flight/,
-	'a reply for a task of another worker');
-check(
-	add_breach(
-		[
-			'write',
-			"{\"id\":\"\@ID\@\",\"version\":7,\"result\":\"done\"}\n"
-		]),
-	'WAITING 2',
-	qr/^worker broke the protocol: reply is for no task in flight/,
-	'a reply for another version');
-check(
-	add_breach(reply(result => 'nonsense')),
-	'WAITING 2',
-	qr/^worker broke the protocol/,
-	'a result that is none');
-check(
 	add_breach([ 'write', 'x' x 1_100_000 ]),
 	'WAITING 2',
-	qr/^worker broke the protocol: reply is longer than 1 MB/,
+	qr/^worker broke the protocol: line is longer than 1 MB/,
 	'a line that is too long');
+
+# ---- JSON that is not a reply to a task in flight ----
+
+for ([ $foreign, 1, 'a foreign id' ], [ $other, 1, 'a task of another worker' ],
+	[ '@ID@', 7, 'another version' ])
+{
+	my ($id, $version, $what) = @$_;
+	my $line = encode_json({ id => $id, version => $version, result => 'done' }) . "\n";
+
+	check(
+		add('PUPPET', [ 'write', $line ], reply(result => 'error', message => 'next')),
+		'ERROR 2', qr/^next$/, "a reply for $what is ignored");
+}
+check(
+	add('PUPPET', [ 'write', "{\"progress\":7}\n" ], reply(result => 'done', message => 'next')),
+	'DONE 2', qr/^next$/, 'an object without an id is ignored');
+check(
+	add('PUPPET', reply(result => 'nonsense')),
+	'ERROR 2',
+	qr/^reply is not as it should be: unrecognized result "nonsense"/,
+	'a result that is none');
 check(add('PUPPET', reply(result => 'done'), reply(result => 'done')),
 	'DONE 2', qr/^$/, 'two replies, of which the first counts');
 check(

@@ -74,8 +74,8 @@ check($list, 'ERROR', 'an outcome of a worker that is no object');
 like($node->value("SELECT error FROM twtasks.error_tasks WHERE id = '$list'"), qr/member "outcome" is no object/, 'the task tells what was wrong');
 check($node->add_task('SQL', data => '[1]'), 'ERROR', 'an outcome of a SQL handler that is no object');
 my $strange = server_says($node, '{"result": "done", "outcome": [1]}');
-check($strange, 'DONE', 'an outcome of an HTTP server that is no object');
-like($node->value("SELECT message FROM twtasks.tasks WHERE id = '$strange'"), qr/member "outcome" is no object/, 'the message of that task tells it');
+check($strange, 'ERROR', 'an outcome of an HTTP server that is no object');
+like($node->value("SELECT error FROM twtasks.tasks WHERE id = '$strange'"), qr/member "outcome" is no object/, 'the error of that task tells it');
 
 # A number that jsonb cannot hold shows in the database only.
 my $huge = worker_says($node, '"result":"done","outcome":{"n":1e999999}');

@@ -51,6 +51,18 @@ take_line(WorkerOutput *output, const char *line, size_t len)
 }
 
 static void
+take_long_line(WorkerOutput *output)
+{
+	WorkerReply reply;
+
+	if (worker_protocol_decode_long(lines_skip(&output->replies), &reply))
+		output->events->on_reply(output->arg, &reply);
+	else
+		output->events->on_fault(output->arg, "line is longer than 1 MB", NULL);
+	worker_protocol_clear(&reply);
+}
+
+static void
 take_lines(WorkerOutput *output)
 {
 	char	   *line;
@@ -58,10 +70,8 @@ take_lines(WorkerOutput *output)
 
 	while ((line = lines_next(&output->replies, &len)))
 		take_line(output, line, len);
-	if (lines_unfinished(&output->replies) <= WORKER_LINE_MAX)
-		return;
-	line_reader_reset(&output->replies);
-	output->events->on_fault(output->arg, "reply is longer than 1 MB", NULL);
+	if (lines_unfinished(&output->replies) > WORKER_LINE_MAX)
+		take_long_line(output);
 }
 
 /* Reads one block; false when there is none now. */

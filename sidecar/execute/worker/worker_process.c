@@ -32,6 +32,7 @@ struct WorkerProcess
 	SpawnPipes	pipes;
 	bool		is_ready;		/* the process accepted its hello */
 	bool		is_retiring;	/* gets no more tasks, and ends when idle */
+	bool		has_ignored;	/* a line, and logged it */
 	char	   *reason;			/* why we end the process; NULL: it exits by
 								 * itself */
 	char	   *quote;			/* its faulty line, for the tasks only; or
@@ -217,13 +218,23 @@ refuse_hello(WorkerProcess *process, const char *message)
 	pfree(reason);
 }
 
+/* Such a line may stand for a task that now waits until its deadline. */
+static void
+ignore_line(WorkerProcess *process, const char *why)
+{
+	if (!process->has_ignored)
+		log_line(TWT_LOG_WARN, "worker", "%s[%d]: ignores a line that is not a reply: %s",
+				 process->setup->config->argv[0], spawn_pid(process->child), why);
+	process->has_ignored = true;
+}
+
 static void
 take_reply(WorkerProcess *process, const WorkerReply *reply)
 {
 	switch (worker_tasks_reply(&process->tasks, reply))
 	{
 		case WORKER_REPLY_STRAY:
-			on_fault(process, "reply is for no task in flight", NULL);
+			ignore_line(process, "it names a task that is not in flight");
 			break;
 		case WORKER_REPLY_BEGUN:
 			break;
@@ -246,6 +257,8 @@ on_reply(void *arg, const WorkerReply *reply)
 		process->is_ready = true;
 	else if (reply->word == WORKER_REFUSED)
 		refuse_hello(process, reply->message);
+	else if (reply->word == WORKER_STRANGE)
+		ignore_line(process, reply->message);
 	else
 		take_reply(process, reply);
 }
@@ -392,7 +405,7 @@ start_process(WorkerProcess *process)
 		.arg = process
 	};
 
-	process->is_ready = false;
+	process->is_ready = process->has_ignored = false;
 	worker_start_begin(&process->start, loop_now_us(setup->loop));
 	process->child = spawn_start(setup->loop, &request, &process->pipes, &failure);
 	if (process->child == NULL)

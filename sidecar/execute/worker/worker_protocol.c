@@ -29,8 +29,11 @@
 /* The most bytes of a message that are stored with its task. */
 #define MESSAGE_MAX (64 * 1024)
 
-/* The most bytes quoted from an unknown result. */
+/* The most bytes quoted from an unknown result, and from a reply with a fault. */
 #define QUOTE_MAX 64
+#define LINE_QUOTE_MAX 200
+
+#define BAD_REPLY "reply is not as it should be: "
 
 /* ---- to the worker ---- */
 
@@ -154,6 +157,25 @@ static const char *const members[] = {
 	"id", "version", "result", "retry_in", "retry_at", "message", "outcome", "add", NULL
 };
 
+/* No details, and an error until a result is read. */
+static void
+clear_outcome(WorkerReply *reply)
+{
+	reply->result = TASK_ERROR;
+	reply->delay_us = TASK_DELAY_BY_POLICY;
+	reply->at_us = WORKER_NO_TIME;
+	reply->message = reply->outcome = reply->add = NULL;
+}
+
+static void
+clear(WorkerReply *reply)
+{
+	reply->word = WORKER_RESULT;
+	reply->id[0] = '\0';
+	reply->version = 0;
+	clear_outcome(reply);
+}
+
 static char *
 decode_id(const json_t *object, WorkerReply *reply)
 {
@@ -275,13 +297,15 @@ keep_json(const char *json, const char *name, const char *kind, size_t most, cha
 {
 	size_t		len = 0;
 	const char *text = json_member(json, name, &len);
+	const char *flaw;
 
 	if (text == NULL)
 		return psprintf("member \"%s\" is no %s", name, kind);
 	if (len > most)
 		return psprintf("member \"%s\" has more than %zu bytes", name, most);
-	if (json_has_nul(text, len))
-		return psprintf("member \"%s\" has a NUL", name);
+	flaw = json_flaw(text, len);
+	if (flaw != NULL)
+		return psprintf("member \"%s\" has %s", name, flaw);
 	*kept = pnstrdup(text, len);
 	return NULL;
 }
@@ -300,7 +324,7 @@ decode_own(const json_t *object, const char *json, WorkerReply *reply)
 
 /* The database reads the tasks. */
 static char *
-decode_add(const json_t *object, const char *json, WorkerReply *reply)
+decode_add(const json_t *object, const char *json, TaskResult said, WorkerReply *reply)
 {
 	const json_t *add = get_optional(object, "add");
 
@@ -308,7 +332,7 @@ decode_add(const json_t *object, const char *json, WorkerReply *reply)
 		return NULL;
 	if (!json_is_array(add))
 		return pstrdup("member \"add\" is no array");
-	if (reply->result != TASK_DONE && reply->result != TASK_DELETE)
+	if (said != TASK_DONE && said != TASK_DELETE)
 		return pstrdup("member \"add\" goes with the results done and delete only");
 	return keep_json(json, "add", "array", SIZE_MAX, &reply->add);
 }
@@ -331,16 +355,25 @@ worker_protocol_has_result(const json_t *object)
 char *
 worker_protocol_decode_outcome(const json_t *object, const char *json, WorkerReply *reply)
 {
+	TaskResult	said;
 	char	   *error;
 
-	reply->delay_us = TASK_DELAY_BY_POLICY;
-	reply->at_us = WORKER_NO_TIME;
-	reply->message = reply->outcome = reply->add = NULL;
-	if ((error = decode_result(object, reply)) == NULL &&
-		(error = decode_time(object, reply)) == NULL &&
-		(error = decode_message(object, reply)) == NULL &&
-		(error = decode_own(object, json, reply)) == NULL)
-		error = decode_add(object, json, reply);
+	clear_outcome(reply);
+	error = decode_result(object, reply);
+	said = reply->result;
+	reply->result = TASK_ERROR;
+	if (error != NULL)
+		return error;
+	if ((error = decode_own(object, json, reply)) != NULL ||
+		(error = decode_add(object, json, said, reply)) != NULL)
+	{
+		pfree(reply->outcome);
+		reply->outcome = NULL;
+		return error;
+	}
+	reply->result = said;
+	if ((error = decode_time(object, reply)) == NULL)
+		error = decode_message(object, reply);
 	return error;
 }
 
@@ -362,21 +395,47 @@ decode_answer(const json_t *object, WorkerReply *reply)
 	return json_object_get(object, "ready") != NULL;
 }
 
-static char *
-decode_object(const json_t *object, const char *line, WorkerReply *reply)
+static void
+set_strange(WorkerReply *reply, char *why)
+{
+	reply->word = WORKER_STRANGE;
+	reply->message = why;
+}
+
+/* Tells the task what is wrong with its reply, in place of the message. */
+static void
+set_faulty(WorkerReply *reply, const char *line, char *fault)
+{
+	char	   *quote = text_quote_line(line, strlen(line), LINE_QUOTE_MAX);
+
+	pfree(reply->message);
+	reply->message = psprintf(BAD_REPLY "%s: \"%s\"", fault, quote);
+	pfree(quote);
+	pfree(fault);
+}
+
+static void
+decode_object(const json_t *object, const char *line, const char *repeated, WorkerReply *reply)
 {
 	char	   *error;
 
 	if (!json_is_object(object))
-		return pstrdup("reply is no JSON object");
-	if (decode_answer(object, reply))
-		return NULL;
-	reply->word = json_is_true(json_object_get(object, "started")) &&
-		json_object_get(object, "result") == NULL ? WORKER_STARTED : WORKER_RESULT;
-	error = decode_id(object, reply);
-	if (error == NULL && reply->word == WORKER_RESULT)
-		error = worker_protocol_decode_outcome(object, line, reply);
-	return error;
+		set_strange(reply, pstrdup("it is not an object"));
+	else if (decode_answer(object, reply))
+		return;
+	else if ((error = decode_id(object, reply)) != NULL)
+		set_strange(reply, error);
+	else if (get_optional(object, "result") != NULL)
+	{
+		error = repeated != NULL ? psprintf(FOREIGN_JSON_REPEATED, repeated) :
+			worker_protocol_decode_outcome(object, line, reply);
+		if (error != NULL)
+			set_faulty(reply, line, error);
+	}
+	else if (json_is_true(json_object_get(object, "started")))
+		reply->word = WORKER_STARTED;
+	else
+		set_strange(reply, pstrdup("member \"result\" is missing"));
 }
 
 void
@@ -387,26 +446,55 @@ worker_protocol_clear(WorkerReply *reply)
 	pfree(reply->add);
 }
 
+/* An error of the task that the head of a reply names. */
+static bool
+fail_by_head(const char *head, const char *fault, WorkerReply *reply)
+{
+	json_t	   *object = json_object();
+	char	   *error;
+
+	for (int i = 0; i < 2; i++)
+	{
+		size_t		len = 0;
+		const char *text = json_member(head, members[i], &len);
+
+		json_object_set_new(object, members[i], json_loadb(text ? text : "", len, JSON_DECODE_ANY, NULL));
+	}
+	error = decode_id(object, reply);
+	json_decref(object);
+	if (error != NULL)
+		pfree(error);
+	else
+		set_faulty(reply, head, pstrdup(fault));
+	return reply->message != NULL;
+}
+
+bool
+worker_protocol_decode_long(const char *head, WorkerReply *reply)
+{
+	clear(reply);
+	return fail_by_head(head, "it is longer than 1 MB", reply);
+}
+
 char *
 worker_protocol_decode(const char *line, size_t len, WorkerReply *reply)
 {
 	json_t	   *object;
 	ForeignJsonFault fault;
-	char	   *error;
 
-	reply->delay_us = TASK_DELAY_BY_POLICY;
-	reply->at_us = WORKER_NO_TIME;
-	reply->message = reply->outcome = reply->add = NULL;
-	reply->word = WORKER_RESULT;
+	clear(reply);
 	if (worker_usual_decode(line, len, reply))
 		return NULL;
+	clear(reply);
 
 	/* output_escape() handles a NUL in a message. */
 	object = foreign_json_load(line, len, members, &fault);
-	if (object == NULL)
+	if (object != NULL)
+		decode_object(object, line, fault.repeated, reply);
+	else if (!fault.is_deep)
 		return psprintf("reply is not JSON: syntax error at byte %d", fault.byte);
-	error = fault.repeated != NULL ? psprintf(FOREIGN_JSON_REPEATED, fault.repeated) :
-		decode_object(object, line, reply);
+	else if (!fail_by_head(line, "it nests too deep", reply))
+		set_strange(reply, pstrdup("it nests too deep"));
 	json_decref(object);
-	return error;
+	return NULL;
 }

@@ -55,11 +55,20 @@ extern void worker_protocol_encode_cancel(StringInfo out, const Task *task,
 										  const char *reason);
 
 /*
- * Reads a line without its end; line[len] must be NUL.  On failure returns
- * what is wrong with the line (palloc'd), else NULL.
+ * Reads a line without its end; line[len] must be NUL.  Returns what is wrong
+ * (palloc'd) with a line that is not JSON, else NULL.  JSON never breaks the
+ * protocol: without a task it is WORKER_STRANGE, and faults in a reply are for its
+ * task alone, as decode_outcome() treats them.
  */
 extern char *worker_protocol_decode(const char *line, size_t len,
 									WorkerReply *reply) MUSTCHECK;
+
+/*
+ * The reply to a line that is too long to be read, of which head is the
+ * beginning: an error of the task that the head names.  Returns false if it names
+ * none.
+ */
+extern bool worker_protocol_decode_long(const char *head, WorkerReply *reply) MUSTCHECK;
 
 /* Frees the texts of a reply that was read, whether it was right or not. */
 extern void worker_protocol_clear(WorkerReply *reply);
@@ -69,7 +78,9 @@ extern void worker_protocol_clear(WorkerReply *reply);
  * load_outcome() is foreign_json_load() with the names of our members,
  * "result" first.  has_result() tells whether "result" is a known result.
  * decode_outcome() reads the object, whose text is json: it returns the fault
- * (palloc'd) or NULL, and the caller clears the reply either way.
+ * (palloc'd) or NULL, and the caller clears the reply either way.  With a fault in
+ * what is only told or waited for, the result counts; with one in the result, the
+ * outcome or the tasks to add, the result is TASK_ERROR, since the work is done.
  */
 extern json_t *worker_protocol_load_outcome(const char *json, size_t len,
 											ForeignJsonFault *fault) MUSTCHECK;

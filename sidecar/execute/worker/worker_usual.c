@@ -83,7 +83,7 @@ take_add(const char **p, const char *end, WorkerReply *reply)
 	if (*add != '[' || (reply->result != TASK_DONE && reply->result != TASK_DELETE))
 		return false;
 	*p = json_value_end(add, end, &levels);
-	if (levels > LEVELS_MAX || json_has_nul(add, *p - add) || *p + 1 != end || **p != '}')
+	if (levels > LEVELS_MAX || json_flaw(add, *p - add) != NULL || *p + 1 != end || **p != '}')
 		return false;
 	reply->add = pnstrdup(add, *p - add);
 	return true;

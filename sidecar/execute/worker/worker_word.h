@@ -19,8 +19,9 @@ typedef enum WorkerWord
 	WORKER_RESULT,				/* a task's */
 	WORKER_STARTED,				/* no result yet: the worker took the task up */
 	WORKER_READY,				/* the worker accepted the hello */
-	WORKER_REFUSED				/* the worker refused the hello; message says
+	WORKER_REFUSED,				/* the worker refused the hello; message says
 								 * why */
+	WORKER_STRANGE				/* JSON that is not a reply; message says why */
 } WorkerWord;
 
 typedef struct WorkerReply

@@ -130,6 +130,34 @@ assert_refused(const char *line, const char *expected)
 	pfree(reply.outcome);
 }
 
+/* JSON that is not a reply. */
+static void
+assert_strange(const char *line, const char *expected)
+{
+	WorkerReply reply = decode(line);
+
+	assert_int_equal(reply.word, WORKER_STRANGE);
+	assert_string_equal(reply.message, expected);
+	worker_protocol_clear(&reply);
+}
+
+/* A reply with a fault, which is for its task alone. */
+static void
+assert_faulty(const char *line, TaskResult result, const char *expected)
+{
+	WorkerReply reply = decode(line);
+	char	   *start = psprintf("reply is not as it should be: %s: \"", expected);
+
+	assert_string_equal(reply.id, ID);
+	assert_int_equal(reply.version, 3);
+	assert_int_equal(reply.word, WORKER_RESULT);
+	assert_int_equal(reply.result, result);
+	if (strncmp(reply.message, start, strlen(start)) != 0)
+		fail_msg("%s: %s", line, reply.message);
+	pfree(start);
+	worker_protocol_clear(&reply);
+}
+
 static void
 assert_done(const char *line)
 {
@@ -179,8 +207,8 @@ test_decode_answer(void **state)
 	assert_int_equal(reply.word, WORKER_REFUSED);
 	assert_string_equal(reply.message, "no\\x00pe");
 	pfree(reply.message);
-	assert_refused("{\"error\":1}", "member \"id\" is missing");
-	assert_refused("{}", "member \"id\" is missing");
+	assert_strange("{\"error\":1}", "member \"id\" is missing or no string");
+	assert_strange("{}", "member \"id\" is missing or no string");
 }
 
 static void
@@ -193,7 +221,7 @@ test_decode_started(void **state)
 	/* Beside a result the member is the worker's own business. */
 	assert_says("{\"id\":\"" ID "\",\"version\":3,\"result\":\"done\",\"started\":true}", WORKER_RESULT);
 	assert_says("{\"id\":\"" ID "\",\"version\":3,\"started\":\"now\",\"result\":\"done\"}", WORKER_RESULT);
-	assert_refused("{\"id\":\"" ID "\",\"version\":3,\"started\":false}", "member \"result\"");
+	assert_strange("{\"id\":\"" ID "\",\"version\":3,\"started\":false}", "member \"result\" is missing");
 	assert_refused("{\"id\":\"" ID "\",\"version\":3,\"started\":true", "reply is not JSON");
 	assert_refused("{\"id\":\"" ID "\",\"version\":3,\"started\":\"result\":\"done\"}", "reply is not JSON");
 }
@@ -213,17 +241,17 @@ test_decode_times(void **state)
 					 SECONDS_TO_US(600));
 	assert_int_equal(decode(REPLY("\"retry_at\":\"1970-01-01T00:00:01Z\"")).at_us,
 					 1000000);
-	assert_refused(REPLY("\"retry_in\":-1"),
-				   "member \"retry_in\" is neither seconds nor a duration");
-	assert_refused(REPLY("\"retry_in\":1e300"),
-				   "member \"retry_in\" is neither seconds nor a duration");
-	assert_refused(REPLY("\"retry_in\":\"10\""),
-				   "member \"retry_in\" is neither seconds nor a duration");
-	assert_refused(REPLY("\"retry_at\":\"1970-01-01T00:00:01\""),
-				   "member \"retry_at\" is no ISO 8601 time with a time zone");
-	assert_refused(REPLY("\"retry_at\":\"2031-01-01T00:00:00Z\","
-						 "\"retry_in\":1"), "members \"retry_in\" and "
-				   "\"retry_at\" exclude each other");
+	assert_faulty(REPLY("\"retry_in\":-1"), TASK_RETRY,
+				  "member \"retry_in\" is neither seconds nor a duration");
+	assert_faulty(REPLY("\"retry_in\":1e300"), TASK_RETRY,
+				  "member \"retry_in\" is neither seconds nor a duration");
+	assert_faulty(REPLY("\"retry_in\":\"10\""), TASK_RETRY,
+				  "member \"retry_in\" is neither seconds nor a duration");
+	assert_faulty(REPLY("\"retry_at\":\"1970-01-01T00:00:01\""), TASK_RETRY,
+				  "member \"retry_at\" is no ISO 8601 time with a time zone");
+	assert_faulty(REPLY("\"retry_at\":\"2031-01-01T00:00:00Z\","
+						"\"retry_in\":1"), TASK_RETRY,
+				  "members \"retry_in\" and \"retry_at\" exclude each other");
 }
 
 static void
@@ -233,7 +261,10 @@ test_decode_message(void **state)
 
 	assert_string_equal(reply.message, "a\\x00\\x1b\nb");
 	pfree(reply.message);
-	assert_refused(REPLY("\"message\":7"), "member \"message\" is no string");
+	reply = decode(REPLY("\"message\":\"caf\\udce9 \\ud83d\\ude00 \\ud83d \xe9\""));
+	assert_string_equal(reply.message, "caf\xef\xbf\xbd \xf0\x9f\x98\x80 \xef\xbf\xbd \xef\xbf\xbd");
+	pfree(reply.message);
+	assert_faulty(REPLY("\"message\":7"), TASK_RETRY, "member \"message\" is no string");
 }
 
 /* The worker's own members may hold anything; members of the protocol stay exact. */
@@ -259,35 +290,33 @@ test_decode_wrong(void **state)
 
 	assert_refused("", "reply is not JSON: syntax error");
 	assert_refused("hello", "reply is not JSON: syntax error");
-	assert_refused("\"text\"", "reply is no JSON object");
-	assert_refused("[]", "reply is no JSON object");
-	assert_refused("{}", "member \"id\" is missing or no string");
-	assert_refused("{\"id\":\"" ID "x\",\"version\":3,\"result\":\"done\"}",
+	assert_strange("\"text\"", "it is not an object");
+	assert_strange("[]", "it is not an object");
+	assert_strange("{\"id\":\"" ID "x\",\"version\":3,\"result\":\"done\"}",
 				   "member \"id\" is no task id");
-	assert_refused("{\"id\":\"" ID "\",\"version\":3.0,\"result\":\"done\"}",
+	assert_strange("{\"id\":\"" ID "\",\"version\":3.0,\"result\":\"done\"}",
 				   "member \"version\" is missing or no integer");
-	assert_refused("{\"id\":\"" ID "\",\"version\":\"3\",\"result\":\"done\"}",
+	assert_strange("{\"id\":\"" ID "\",\"version\":\"3\",\"result\":\"done\"}",
 				   "member \"version\" is missing or no integer");
 	assert_refused("{\"id\":\"" ID "\",\"version\":03,\"result\":\"done\"}",
 				   "reply is not JSON: syntax error");
-	assert_refused("{\"id\":\"" ID "\",\"version\":3}",
-				   "member \"result\" is missing or no string");
+	assert_strange("{\"id\":\"" ID "\",\"version\":3}", "member \"result\" is missing");
+	assert_faulty("{\"id\":\"" ID "\",\"version\":3,\"result\":7}", TASK_ERROR,
+				  "member \"result\" is missing or no string");
 
 	/* Words that only the sidecar may say. */
-	assert_refused("{\"id\":\"" ID "\",\"version\":3,\"result\":\"failure\"}",
-				   "unrecognized result \"failure\"");
-	assert_refused("{\"id\":\"" ID "\",\"version\":3,\"result\":\"done\\u0000\"}",
-				   "unrecognized result \"done\\x00\"");
+	assert_faulty("{\"id\":\"" ID "\",\"version\":3,\"result\":\"failure\"}",
+				  TASK_ERROR, "unrecognized result \"failure\"");
+	assert_faulty("{\"id\":\"" ID "\",\"version\":3,\"result\":\"done\\u0000\"}",
+				  TASK_ERROR, "unrecognized result \"done\\x00\"");
 	assert_refused("{\"id\":\"" ID "\",\"version\":3,\"result\":\"done\"} x",
 				   "reply is not JSON: syntax error");
-	assert_refused("{\"id\":\"" ID "\",\"version\":3,\"result\":\"done\","
-				   "\"version\":4}", "member \"version\" is there twice");
-	assert_refused("{\"id\":\"" ID "\",\"version\":18446744073709551615,\"result\":\"done\"}",
+	assert_faulty("{\"id\":\"" ID "\",\"version\":4,\"result\":\"done\","
+				  "\"version\":3}", TASK_ERROR, "member \"version\" is there twice");
+	assert_strange("{\"id\":\"" ID "\",\"version\":18446744073709551615,\"result\":\"done\"}",
 				   "member \"version\" is missing or no integer");
-	assert_refused(REPLY("\"res\\u0075lt\":\"done\""), "member \"result\" is there twice");
+	assert_faulty(REPLY("\"res\\u0075lt\":\"done\""), TASK_ERROR, "member \"result\" is there twice");
 	assert_refused(REPLY("\"outcome\":[1,]"),
-				   "reply is not JSON: syntax error");
-	assert_refused(REPLY("\"message\":\"\xff\""),
 				   "reply is not JSON: syntax error");
 
 	/* A byte more than the line seems to have. */
@@ -329,11 +358,16 @@ test_decode_add(void **state)
 	worker_protocol_clear(&reply);
 	assert_refused(DONE("\"add\": [1"), "reply is not JSON: syntax error");
 	assert_refused(DONE("\"add\": [1]]"), "reply is not JSON: syntax error");
-	assert_refused(DONE("\"add\": {}"), "member \"add\" is no array");
-	assert_refused(DONE("\"add\": [\"\\u0000\"]"), "member \"add\" has a NUL");
-	assert_refused(DONE("\"add\": [], \"add\": []"), "member \"add\" is there twice");
-	assert_refused(REPLY("\"add\": []"),
-				   "member \"add\" goes with the results done and delete only");
+	assert_faulty(DONE("\"add\": {}"), TASK_ERROR, "member \"add\" is no array");
+	assert_faulty(DONE("\"add\": [\"\\ud83d\"]"), TASK_ERROR, "member \"add\" has half of a surrogate pair");
+	reply = decode(DONE("\"add\": [], \"message\": 7"));
+	assert_int_equal(reply.result, TASK_DONE);
+	assert_string_equal(reply.add, "[]");
+	worker_protocol_clear(&reply);
+	assert_faulty(DONE("\"add\": [\"\\u0000\"]"), TASK_ERROR, "member \"add\" has a NUL");
+	assert_faulty(DONE("\"add\": [], \"add\": []"), TASK_ERROR, "member \"add\" is there twice");
+	assert_faulty(REPLY("\"add\": []"), TASK_ERROR,
+				  "member \"add\" goes with the results done and delete only");
 }
 
 /* A reply whose tasks nest in so many levels; the caller frees it. */
@@ -367,12 +401,30 @@ test_decode_add_deep(void **state)
 
 		assert_int_equal(strlen(reply.add), 4000);
 		worker_protocol_clear(&reply);
-		assert_refused(deeper, "reply is not JSON: syntax error");
-		assert_refused(deepest, "reply is not JSON: syntax error");
+		assert_faulty(deeper, TASK_ERROR, "it nests too deep");
+		assert_faulty(deepest, TASK_ERROR, "it nests too deep");
 		pfree(deep);
 		pfree(deeper);
 		pfree(deepest);
 	}
+}
+
+/* A line that is too long to be read, of which the head may name its task. */
+static void
+test_decode_long(void **state)
+{
+	WorkerReply reply;
+
+	assert_true(worker_protocol_decode_long("{\"id\":\"" ID "\",\"version\":3,\"result\":\"done\",\"add\":[\"xxx", &reply));
+	assert_string_equal(reply.id, ID);
+	assert_int_equal(reply.version, 3);
+	assert_int_equal(reply.result, TASK_ERROR);
+	assert_non_null(strstr(reply.message, "it is longer than 1 MB"));
+	worker_protocol_clear(&reply);
+	assert_false(worker_protocol_decode_long("xxxx", &reply));
+	worker_protocol_clear(&reply);
+	assert_false(worker_protocol_decode_long("{\"id\":\"" ID "\",\"vers", &reply));
+	worker_protocol_clear(&reply);
 }
 
 /* An outcome keeps the digits of its numbers. */
@@ -392,14 +444,16 @@ test_decode_outcome(void **state)
 	assert_outcome(line, longest);
 	pfree(line);
 	line = psprintf(REPLY("\"outcome\":%s"), longer);
-	assert_refused(line, "member \"outcome\" has more than 8192 bytes");
+	assert_faulty(line, TASK_ERROR, "member \"outcome\" has more than 8192 bytes");
 	pfree(line);
-	assert_refused(REPLY("\"outcome\":[1]"), "member \"outcome\" is no object");
-	assert_refused(REPLY("\"outcome\":\"done\""), "member \"outcome\" is no object");
-	assert_refused(REPLY("\"\\u006futcome\":{}"), "member \"outcome\" is no object");
-	assert_refused(REPLY("\"outcome\":{},\"outcome\":{}"), "member \"outcome\" is there twice");
-	assert_refused(REPLY("\"outcome\":{\"a\":\"\\u0000\"}"), "member \"outcome\" has a NUL");
-	assert_refused(REPLY("\"outcome\":{\"a\":\"\xff\"}"), "reply is not JSON: syntax error");
+	assert_faulty(REPLY("\"outcome\":[1]"), TASK_ERROR, "member \"outcome\" is no object");
+	assert_faulty(REPLY("\"outcome\":\"done\""), TASK_ERROR, "member \"outcome\" is no object");
+	assert_faulty(REPLY("\"\\u006futcome\":{}"), TASK_ERROR, "member \"outcome\" is no object");
+	assert_faulty(REPLY("\"outcome\":{},\"outcome\":{}"), TASK_ERROR, "member \"outcome\" is there twice");
+	assert_faulty(REPLY("\"outcome\":{\"a\":\"\\u0000\"}"), TASK_ERROR, "member \"outcome\" has a NUL");
+	assert_faulty(REPLY("\"outcome\":{\"a\":\"\xff\"}"), TASK_ERROR, "member \"outcome\" has bytes that are not UTF-8");
+	assert_faulty(REPLY("\"outcome\":{\"a\":\"\\udce9\"}"), TASK_ERROR, "member \"outcome\" has half of a surrogate pair");
+	assert_outcome(REPLY("\"outcome\":{\"a\":\"\\ud83d\\ude00\"}"), "{\"a\":\"\\ud83d\\ude00\"}");
 	pfree(longest);
 	pfree(longer);
 }
@@ -497,6 +551,7 @@ main(void)
 		cmocka_unit_test(test_decode_beyond_limits),
 		cmocka_unit_test(test_decode_wrong),
 		cmocka_unit_test(test_decode_outcome),
+		cmocka_unit_test(test_decode_long),
 		cmocka_unit_test(test_decode_add),
 		cmocka_unit_test(test_decode_add_deep),
 		cmocka_unit_test(test_decode_mutations),

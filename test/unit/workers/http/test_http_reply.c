@@ -233,11 +233,15 @@ test_outcome(void **state)
 	expect_outcome("{\"result\": \"done\"}", NULL, NULL);
 	expect_outcome("{\"outcome\": {\"a\": 1}}", NULL, NULL);
 	expect_outcome("{\"result\": \"booked\", \"outcome\": {\"a\": 1}}", NULL, NULL);
-	expect_outcome("{\"result\": \"done\", \"outcome\": [1]}", NULL, NULL);
 	expect_outcome("{\"result\": \"done\", \"add\": [{\"type\": \"A\"}]}", NULL, "[{\"type\": \"A\"}]");
 	expect_outcome("\xef\xbb\xbf{\"result\": \"done\", \"add\": [1]}", NULL, "[1]");
-	expect_json("{\"result\": \"done\", \"outcome\": 7}", TASK_DONE, TASK_DELAY_BY_POLICY,
+	expect_json("{\"result\": \"done\", \"outcome\": 7}", TASK_ERROR, TASK_DELAY_BY_POLICY,
 				"answer is not as it should be: member \"outcome\" is no object");
+	expect_json("{\"result\": \"done\", \"outcome\": {\"a\": \"\\udce9\"}}", TASK_ERROR, TASK_DELAY_BY_POLICY,
+				"answer is not as it should be: member \"outcome\" has half of a surrogate pair");
+	expect_json("{\"result\": \"done\", \"outcome\": {\"a\": \"\xff\"}}", TASK_ERROR, TASK_DELAY_BY_POLICY,
+				"answer is not as it should be: member \"outcome\" has bytes that are not UTF-8");
+	expect_json("{\"result\": \"error\", \"message\": \"caf\\udce9\"}", TASK_ERROR, TASK_DELAY_BY_POLICY, "caf\xef\xbf\xbd");
 	expect_json("{\"result\": \"done\", \"add\": 7}", TASK_ERROR, TASK_DELAY_BY_POLICY,
 				"answer is not as it should be: member \"add\" is no array");
 	expect_json("{\"result\": \"retry\", \"add\": []}", TASK_ERROR, TASK_DELAY_BY_POLICY,

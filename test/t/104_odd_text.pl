@@ -1,0 +1,105 @@
+# 104_odd_text.pl -- text that PostgreSQL cannot store, in the replies of a
+# worker: it costs no other task, and its own task at most one try.
+
+use strict;
+use warnings FATAL => 'all';
+
+use JSON::PP;
+use Test::More;
+use TwTasks::Cluster;
+use TwTasks::Ledger;
+use TwTasks::Session;
+use TwTasks::Sidecar;
+use TwTasks::Wait;
+
+my $node = TwTasks::Cluster->create('main');
+my $puppet = TwTasks::Ledger::handler('puppet.py');
+
+$node->safe_psql('postgres', <<'SQL');
+	CREATE DATABASE latin1 ENCODING 'LATIN1' TEMPLATE template0;
+	GRANT twtasks_producer TO sidecar;
+SQL
+$node->safe_psql('latin1', 'CREATE EXTENSION twtasks');
+
+my %sessions =
+  map { $_ => TwTasks::Session->new($node->connstr($_)) } 'postgres', 'latin1';
+
+$_->query('SET client_encoding = UTF8') for values %sessions;
+
+sub start_sidecar
+{
+	my ($database) = @_;
+
+	return TwTasks::Sidecar->start(
+		$node, $database,
+		postgres => $node->connstr($database) . ' user=sidecar',
+		handlers => [
+			{
+				types => [ 'PUPPET', 'WAITING' ],
+				worker => [$puppet],
+				processes => 1,
+				retry => { delay => '1h', max_tries => 5 }
+			}
+		]);
+}
+
+# The members are JSON, so that Perl does not judge their characters.
+sub add_reply
+{
+	my ($database, $members) = @_;
+	my $line = "{\"id\":\"\@ID\@\",\"version\":\@VERSION\@,$members}\n";
+
+	my $steps = encode_json([ [ 'write', $line ] ]);
+
+	return $sessions{$database}->query(
+		"SELECT task_id FROM twtasks.add_task('PUPPET', \$x\$$steps\$x\$)");
+}
+
+sub task_ok
+{
+	my ($database, $members, $expected, $what) = @_;
+	my $id = add_reply($database, $members);
+	my $state = sub {
+		$sessions{$database}->query(
+			"SELECT concat_ws(' ', status, tries, coalesce(message, error))
+			FROM twtasks.tasks WHERE id = '$id' AND status IN ('DONE', 'ERROR')");
+	};
+
+	wait_for(sub { $state->() ne '' }, $what);
+	return like($state->(), $expected, $what);
+}
+
+my $sidecar = start_sidecar('postgres');
+my @waiting = map { $node->add_task('WAITING', data => '[["start"]]') } 1 .. 7;
+
+wait_for(
+	sub {
+		$node->value("SELECT count(*) FROM twtasks.tasks WHERE status = 'PROCESSING'") == 7;
+	},
+	'seven tasks in flight in the one process');
+
+task_ok('postgres', q("result":"done","message":"caf\udce9"), qr/^DONE 1 caf\xef\xbf\xbd$/, 'half of a surrogate pair in a message');
+task_ok('postgres', q("result":"done","own":"\ud83d"), qr/^DONE 1$/, 'half of a surrogate pair in a member of its own');
+task_ok('postgres', q("result":"done","message":"a\u0000b"), qr/^DONE 1 a\\x00b$/, 'a NUL in a message');
+for my $bad ('\udce9', '\u0000')
+{
+	task_ok('postgres', qq("result":"done","outcome":{"a":"$bad"}),
+		qr/^ERROR 1 reply is not as it should be: member "outcome" has /, "$bad in an outcome");
+	task_ok('postgres', qq("result":"done","add":[{"type":"A","key":"$bad"}]),
+		qr/^ERROR 1 reply is not as it should be: member "add" has /, "$bad in a task to add");
+}
+is( $node->value("SELECT count(*) FROM twtasks.tasks WHERE type = 'WAITING' AND status = 'PROCESSING' AND version = 1"),
+	7, 'the neighbours are still in flight, in their first try');
+$sidecar->stop;
+
+# ---- an encoding without the character ----
+
+$sidecar = start_sidecar('latin1');
+task_ok('latin1', q("result":"done","message":"caf\u00e9 \u20ac \u4e2d \u20ac"), qr/^DONE 1 caf\xc3\xa9 \? \? \?$/,
+	'only the characters that LATIN1 lacks are replaced');
+task_ok('latin1', q("result":"done","message":"caf\u00e9 \u4e00\u4e01\u4e02\u4e03\u4e04\u4e05\u4e06\u4e07\u4e08\u4e09\u4e0a"),
+	qr/^DONE 1 caf\? \?{11}$/, 'of many such characters all are');
+task_ok('latin1', q("result":"done","outcome":{"price":"\u20ac"}), qr/^ERROR 1 the handler's outcome could not be stored$/,
+	'an outcome that LATIN1 cannot hold');
+$sidecar->stop;
+done_testing;
