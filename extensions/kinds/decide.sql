@@ -62,11 +62,50 @@ BEGIN
 END $$;
 
 /*
+ * twtasks_internal.pause_after(state)
+ *
+ *		Returns the time until something that failed with that SQLSTATE is done again.
+ *		A function that took too long takes the time of others.
+ */
+CREATE FUNCTION twtasks_internal.pause_after(state text)
+RETURNS interval
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$ SELECT CASE WHEN state = '53400' THEN interval '30 s' ELSE interval '3 s' END $$;
+
+/*
+ * twtasks_internal.start_reaction(state, reaction)
+ *
+ *		Starts what one reaction starts.
+ *
+ * Errors
+ *		all errors of its function, and as start()
+ *
+ * Writes		as start()
+ */
+CREATE FUNCTION twtasks_internal.start_reaction(state twtasks.outcome, reaction twtasks.reaction)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	wanted CONSTANT jsonb := CASE WHEN reaction.event_function IS NULL
+		THEN jsonb_build_object('identifier', state.identifier, 'event', state.event, 'outcome', state.outcome)
+		ELSE twtasks_internal.call_function('event_function', reaction.event_function, 'jsonb', NULL,
+											state.event, state.identifier, state.outcome)::jsonb END;
+BEGIN
+	IF wanted IS NOT NULL THEN
+		PERFORM twtasks_internal.start_kind(twtasks_internal.kind_named(reaction.then_kind), wanted);
+	END IF;
+END $$;
+
+/*
  * twtasks_internal.start_reactions(state)
  *
  *		Starts what an outcome starts.  Kinds that it has started already stay as they
- *		are, so the function may be called again.  Locks are waited for only shortly,
- *		since the end of a task waits for this.
+ *		are, so the function may be called again.  A reaction that fails stops no other,
+ *		nor the outcome.  Locks are waited for only shortly, since the end of a task
+ *		waits for this.
  *
  * Writes		twtasks.outcome, and as start()
  */
@@ -78,26 +117,24 @@ SET lock_timeout = '200ms'
 AS $$
 DECLARE
 	reaction twtasks.reaction;
-	wanted jsonb;
+	done record;
+	error text;			-- by the last reaction that failed; NULL: none
+	state_of_error text;
 BEGIN
 	FOR reaction IN
 		SELECT r.* FROM twtasks.reaction r
 		WHERE r.kind = state.kind AND r.decision IN (state.decision, '*') ORDER BY r.then_kind, r.decision
 	LOOP
-		wanted := CASE WHEN reaction.event_function IS NULL
-			THEN jsonb_build_object('identifier', state.identifier, 'event', state.event, 'outcome', state.outcome)
-			ELSE twtasks_internal.call_function('event_function', reaction.event_function, 'jsonb', NULL,
-												state.event, state.identifier, state.outcome)::jsonb END;
-		IF wanted IS NOT NULL THEN
-			PERFORM twtasks_internal.start_kind(twtasks_internal.kind_named(reaction.then_kind), wanted);
+		done := twtasks_internal.try_call('twtasks_internal.start_reaction', state, reaction);
+		IF done.state IS NOT NULL THEN
+			state_of_error := done.state;
+			error := done.error;
 		END IF;
 	END LOOP;
-	UPDATE twtasks.outcome o SET reacted = true, due = NULL, problem = NULL
-	WHERE o.kind = state.kind AND o.identifier = state.identifier AND NOT o.reacted;
-EXCEPTION WHEN OTHERS OR query_canceled THEN
 	UPDATE twtasks.outcome o
-	SET reacted = false, problem = twtasks_internal.cut_message(SQLERRM), due = twtasks.clock() + interval '3 s'
-	WHERE o.kind = state.kind AND o.identifier = state.identifier;
+	SET reacted = error IS NULL, problem = twtasks_internal.cut_message(error),
+		due = CASE WHEN error IS NOT NULL THEN twtasks.clock() + twtasks_internal.pause_after(state_of_error) END
+	WHERE o.kind = state.kind AND o.identifier = state.identifier AND NOT (o.reacted AND error IS NULL);
 END $$;
 
 /*

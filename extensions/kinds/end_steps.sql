@@ -1,7 +1,7 @@
 /*
  * twtasks_internal.time_of(value)
  *
- *		Returns the time that a text names; NULL if it names none.
+ *		Returns the time that a text names; NULL if it names none, or one without end.
  */
 CREATE FUNCTION twtasks_internal.time_of(value text)
 RETURNS timestamptz
@@ -9,8 +9,8 @@ LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-	RETURN value::timestamptz;
-EXCEPTION WHEN invalid_datetime_format OR datetime_field_overflow THEN
+	RETURN CASE WHEN isfinite(value::timestamptz) THEN value::timestamptz END;
+EXCEPTION WHEN data_exception THEN
 	RETURN NULL;
 END $$;
 
@@ -25,13 +25,13 @@ RETURNS text
 LANGUAGE sql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT CASE told->>'look'
-		WHEN 'own' THEN 'own'
-		WHEN 'none' THEN 'none'
-		WHEN 'completed' THEN CASE WHEN coalesce(twtasks_internal.time_of(told->>'until') > twtasks.clock(), false)
-									THEN 'blocked' ELSE 'completed' END
-		WHEN 'blocked' THEN CASE WHEN twtasks_internal.time_of(told->>'until') IS NULL THEN 'unknown' ELSE 'blocked' END
-		ELSE 'unknown' END
+	SELECT CASE
+		WHEN told->>'look' IN ('own', 'none') THEN told->>'look'
+		WHEN told->>'look' = 'completed' AND told->>'until' IS NULL THEN 'completed'
+		WHEN (told->>'look' IN ('completed', 'blocked')) IS NOT TRUE OR u.time IS NULL THEN 'unknown'
+		WHEN told->>'look' = 'blocked' OR u.time > twtasks.clock() THEN 'blocked'
+		ELSE 'completed' END
+	FROM (SELECT twtasks_internal.time_of(told->>'until') AS time) u
 $$;
 
 /*
@@ -79,15 +79,16 @@ BEGIN
 	-- Many languages write null for what is not there.
 	told := told - ARRAY(SELECT m FROM unnest('{fault,decision}'::text[]) m WHERE told->m = 'null');
 	said := CASE
-		-- A task that expires has never run; a person fails only what has.
-		WHEN ended.status = 'FAILED' AND ended.tries = 0 THEN 'expired'
+		-- A task that expires has never run; a person fails only what has, or a search in vain.
+		WHEN ended.status = 'FAILED' AND ended.tries = 0 AND step NOT IN ('find', 'look') THEN 'expired'
 		WHEN ended.status = 'CANCELLED' AND ended.tries > 0 THEN 'cut_off'
 		WHEN ended.status IN ('FAILED', 'CANCELLED') THEN 'given_up'
 		WHEN ended.status = 'ERROR' AND NOT told ? 'fault' THEN 'unknown'
 		ELSE twtasks_internal.said_of(step, told) END;
-	-- An earlier run of this task may have acted.
+	-- An earlier run of this task may have acted, also one whose answer was lost.
 	IF said IN ('expired', 'given_up') AND EXISTS (
-		SELECT FROM twtasks.attempt a WHERE a.task = ended.id AND a.answer IN ('unknown', 'cut_off')) THEN
+		SELECT FROM twtasks.attempt a
+		WHERE a.task = ended.id AND (a.answer IN ('unknown', 'cut_off') OR a.answer IS NULL AND ended.tries > 0)) THEN
 		said := CASE said WHEN 'expired' THEN 'unknown' ELSE 'cut_off' END;
 	END IF;
 	fault := CASE said WHEN 'fault' THEN told->>'fault'
@@ -100,11 +101,32 @@ BEGIN
 END $$;
 
 /*
+ * twtasks_internal.keep_answer(state, said, fault, told, problem, pause)
+ *
+ *		Keeps an answer that could not be followed, for duty_follow_answers().
+ *
+ * Writes		twtasks.outcome
+ */
+CREATE FUNCTION twtasks_internal.keep_answer(
+	state twtasks.outcome, said text, fault text, told jsonb, problem text, pause interval)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	state.answer := jsonb_build_object('said', said, 'fault', fault, 'told', told);
+	state.problem := twtasks_internal.cut_message(problem);
+	state.due := twtasks.clock() + pause;
+	state.fault := coalesce(fault, state.fault);
+	PERFORM twtasks_internal.keep_outcome(state);
+END $$;
+
+/*
  * twtasks_internal.follow(state, said, fault, told, until)
  *
  *		Does what follows an answer.  If that fails, or the time is over, keeps the
- *		answer for duty_follow_answers(): the end of a task must not fail, or a person
- *		would have to find out what its handler has done.
+ *		answer: the end of a task must not fail, or a person would have to find out what
+ *		its handler has done.
  *
  * Writes		as go_on()
  */
@@ -114,17 +136,17 @@ RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
+DECLARE
+	done record;
 BEGIN
 	IF clock_timestamp() > until THEN
-		RAISE EXCEPTION 'functions for other identifiers took too long' USING ERRCODE = 'configuration_limit_exceeded';
+		PERFORM twtasks_internal.keep_answer(state, said, fault, told, 'functions for other identifiers took too long', '3 s');
+		RETURN;
 	END IF;
-	PERFORM twtasks_internal.go_on(state, said, fault, told);
-EXCEPTION WHEN OTHERS OR query_canceled THEN
-	state.answer := jsonb_build_object('said', said, 'fault', fault, 'told', told);
-	state.problem := twtasks_internal.cut_message(SQLERRM);
-	state.due := twtasks.clock() + interval '3 s';
-	state.fault := coalesce(fault, state.fault);
-	PERFORM twtasks_internal.keep_outcome(state);
+	done := twtasks_internal.try_call('twtasks_internal.go_on', state, said, fault, told);
+	IF done.state IS NOT NULL THEN
+		PERFORM twtasks_internal.keep_answer(state, said, fault, told, done.error, twtasks_internal.pause_after(done.state));
+	END IF;
 END $$;
 
 /*
@@ -206,6 +228,9 @@ BEGIN
 		PERFORM twtasks_internal.end_step(task, until);
 	END LOOP;
 EXCEPTION WHEN query_canceled OR lock_not_available THEN
+	IF SQLSTATE = '57014' AND NOT twtasks_internal.time_is_over() THEN
+		RAISE;
+	END IF;
 	-- With any other error the tasks would be in ERROR, and their outcomes lost.
 	RAISE EXCEPTION 'identifiers are locked, or the time is over' USING ERRCODE = 'serialization_failure',
 		DETAIL = SQLERRM, HINT = 'The results can be reported again.';
@@ -251,7 +276,9 @@ BEGIN
 		RETURN;
 	END IF;
 	SELECT t.* INTO task FROM twtasks.task t WHERE t.id = state.task FOR UPDATE SKIP LOCKED;
-	IF FOUND AND task.status <> 'ERROR' THEN
+	IF FOUND AND task.status = 'HELD' THEN
+		RETURN;
+	ELSIF FOUND AND task.status <> 'ERROR' THEN
 		-- A person has resumed the step, so its next end counts.
 		state.answer := NULL;
 		state.problem := NULL;
@@ -281,13 +308,20 @@ DECLARE
 	until CONSTANT timestamptz := clock_timestamp() + interval '200 ms';
 	has_solved boolean := false;
 	state twtasks.outcome;
+	done record;
 BEGIN
 	-- A problem that stays goes behind the others.
 	FOR state IN
 		SELECT o.* FROM twtasks.outcome o WHERE o.problem IS NOT NULL AND o.due <= twtasks.clock()
 		ORDER BY o.due LIMIT 1000 FOR UPDATE SKIP LOCKED
 	LOOP
-		PERFORM twtasks_internal.follow_again(state);
+		done := twtasks_internal.try_call('twtasks_internal.follow_again', state);
+		IF done.state IS NOT NULL THEN
+			RAISE WARNING 'identifier "%" of kind "%" cannot go on: %', state.identifier, state.kind, done.error
+				USING ERRCODE = done.state;
+		END IF;
+		UPDATE twtasks.outcome o SET due = twtasks.clock() + twtasks_internal.pause_after(coalesce(done.state, '00000'))
+		WHERE o.kind = state.kind AND o.identifier = state.identifier AND o.problem IS NOT NULL AND o.due = state.due;
 		has_solved := has_solved OR EXISTS (
 			SELECT FROM twtasks.outcome o
 			WHERE o.kind = state.kind AND o.identifier = state.identifier AND o.problem IS NULL);

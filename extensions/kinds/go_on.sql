@@ -3,14 +3,14 @@
  *
  *		The back-off before attempt n + 1: the first one doubled with each attempt, at
  *		most an hour, and up to 10 % shorter, so that attempts which failed together
- *		are not repeated together.
+ *		are not repeated together.  The first one is 10 ms at least.
  */
 CREATE FUNCTION twtasks_internal.wait_of(first interval, n integer)
 RETURNS interval
 LANGUAGE sql VOLATILE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT least(first * power(2, least(greatest(n, 1), 16) - 1), '1 h') * (1 - random() / 10)
+	SELECT least(greatest(first, '10 ms') * power(2, least(greatest(n, 1), 16) - 1), '1 h') * (1 - random() / 10)
 $$;
 
 /*
@@ -165,6 +165,69 @@ BEGIN
 END $$;
 
 /*
+ * twtasks_internal.answers_of(state, answer)
+ *
+ *		Returns how often steps "look" of an identifier have given that answer.
+ */
+CREATE FUNCTION twtasks_internal.answers_of(state twtasks.outcome, answer text)
+RETURNS integer
+LANGUAGE sql VOLATILE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT count(*)::integer FROM twtasks.attempt a
+	WHERE a.kind = state.kind AND a.identifier = state.identifier AND a.step = 'look' AND a.answer = answers_of.answer
+$$;
+
+/*
+ * twtasks_internal.look_again_at(known, state, until)
+ *
+ *		Returns when to look again at a first step that is in the way until that time:
+ *		within a day, since a handler may err, and after a pause if the time has passed.
+ */
+CREATE FUNCTION twtasks_internal.look_again_at(known twtasks.kind, state twtasks.outcome, until timestamptz)
+RETURNS timestamptz
+LANGUAGE sql VOLATILE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT CASE WHEN until > twtasks.clock() + known.delay THEN least(until, twtasks.clock() + interval '1 day')
+				ELSE twtasks.clock() + twtasks_internal.wait_of(known.delay, twtasks_internal.answers_of(state, 'blocked')) END
+$$;
+
+/*
+ * twtasks_internal.is_in_vain(known, state, said)
+ *
+ *		Whether a step that only looks or undoes has failed often enough: three times in
+ *		a row.  A search goes on even then until the action has expired, or the search
+ *		has failed as often as the action may be attempted.
+ */
+CREATE FUNCTION twtasks_internal.is_in_vain(known twtasks.kind, state twtasks.outcome, said text)
+RETURNS boolean
+LANGUAGE sql VOLATILE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT state.repeats >= 2 AND said IN ('fault', 'unknown', 'expired')
+		AND coalesce(state.step = 'undo' OR state.expires <= twtasks.clock() OR state.repeats + 1 >= known.attempts, false)
+$$;
+
+/*
+ * twtasks_internal.stop_search(state, fault)
+ *
+ *		Leaves the next search in ERROR for a person, since those before it have failed
+ *		and nobody knows what was done.
+ *
+ * Writes		twtasks.task
+ */
+CREATE FUNCTION twtasks_internal.stop_search(state twtasks.outcome, fault text)
+RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT twtasks_internal.end_now(ARRAY[o.task], '{ERROR}', ARRAY[twtasks_internal.cut_message(
+		format('step "%s" has failed %s times in a row, at last: %s', state.step, state.repeats, fault))])
+	FROM twtasks.outcome o WHERE o.kind = state.kind AND o.identifier = state.identifier
+$$;
+
+/*
  * twtasks_internal.noted(known, state, does, said, told)
  *
  *		Returns the row of an identifier with what an answer says.
@@ -177,17 +240,22 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
 	state.due := NULL;
-	state.repeats := CASE WHEN does = 'repeat' THEN state.repeats + 1 ELSE 0 END;
+	-- A person who ends a search lets it begin anew.
+	state.repeats := CASE WHEN does = 'repeat' AND said NOT IN ('given_up', 'cut_off') THEN state.repeats + 1 ELSE 0 END;
 	IF does = 'repeat' THEN
 		state.attempt := state.attempt + 1;
 		state.due := twtasks.clock() + twtasks_internal.wait_of(known.delay, state.repeats);
 	END IF;
-	state.until := CASE WHEN said = 'blocked' THEN (told->>'until')::timestamptz
+	state.until := CASE WHEN said = 'blocked'
+						THEN twtasks_internal.look_again_at(known, state, twtasks_internal.time_of(told->>'until'))
 						WHEN state.step = 'undo' THEN state.until END;
 	IF said = 'done' AND state.step = 'first' THEN
 		state.first := coalesce(told, '{}');
 	ELSIF said = 'none' THEN
 		-- Our first step has expired, or never came to be: the next one is another.
+		IF state.first IS NOT NULL AND twtasks_internal.answers_of(state, 'none') > 1 THEN
+			state.due := twtasks.clock() + twtasks_internal.wait_of(known.delay, twtasks_internal.answers_of(state, 'none') - 1);
+		END IF;
 		state.first := NULL;
 		state.attempt := state.attempt + 1;
 	ELSIF said IN ('given_up', 'cut_off') THEN
@@ -225,8 +293,14 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
 	known CONSTANT twtasks.kind := twtasks_internal.kind_named(state.kind);
+	in_vain CONSTANT boolean := twtasks_internal.is_in_vain(known, state, said);
 	rule twtasks_internal.kind_rule;
 BEGIN
+	IF in_vain AND state.step = 'undo' THEN
+		-- Not every third party lets a first step be removed.
+		PERFORM twtasks_internal.note_anomaly(state.task, 'its first step could not be removed', NULL, fault, told);
+		said := 'done';
+	END IF;
 	SELECT r.* INTO STRICT rule FROM twtasks_internal.kind_rule r
 	WHERE r.kind = known.kind AND r.step = state.step AND r.answer = said;
 	state := twtasks_internal.noted(known, state, rule.does, said, told);
@@ -239,6 +313,9 @@ BEGIN
 		PERFORM twtasks_internal.act(known, state, rule.next);
 	WHEN rule.does IN ('next', 'again', 'repeat') THEN
 		PERFORM twtasks_internal.add_step(known, state, rule.next);
+		IF in_vain AND rule.does = 'repeat' THEN
+			PERFORM twtasks_internal.stop_search(state, fault);
+		END IF;
 	WHEN rule.does IN ('decide', 'adopt') THEN
 		PERFORM twtasks_internal.leave(known, state, rule.next, told);
 	WHEN rule.does = 'expire' THEN

@@ -12,7 +12,8 @@ COMMENT ON VIEW twtasks.reactions IS 'Kinds that outcomes start; see on_outcome(
 
 CREATE VIEW twtasks.outcomes AS
 	SELECT o.kind, o.identifier, o.step, o.attempt, o.task, t.status, o.due, o.started, o.expires,
-		   o.decided, o.decision, o.decided_by, o.uncertain, o.fault, o.problem, t.error
+		   o.decided, o.decision, o.decided_by, o.uncertain, o.fault,
+		   coalesce(o.problem, CASE WHEN t.status = 'ERROR' THEN t.error END) AS problem, t.error
 	FROM twtasks.outcome o
 	LEFT JOIN twtasks.task t ON t.id = o.task AND o.decided IS NULL;
 COMMENT ON VIEW twtasks.outcomes IS 'Identifiers: the step under way with its task, or the decision';
@@ -28,18 +29,76 @@ CREATE VIEW twtasks.anomalies AS
 	FROM twtasks.anomaly a;
 COMMENT ON VIEW twtasks.anomalies IS 'Results that came after they were given up; a person should compare them with the outcome';
 
+/* Each row is a reason why an identifier does not go on, or an invariant that is broken. */
 CREATE VIEW twtasks.broken_outcomes AS
-	SELECT o.kind, o.identifier, 'it is undecided, but no step is live and no answer waits' AS broken
+	SELECT o.kind, o.identifier,
+		   CASE WHEN o.decided IS NULL THEN format('what follows step "%s" fails: %s', o.step, o.problem)
+				ELSE 'what its outcome starts fails: ' || o.problem END AS broken,
+		   'do what the problem asks for: the sidecars try again every few seconds' AS hint
+	FROM twtasks.outcome o WHERE o.problem IS NOT NULL
+	UNION ALL
+	SELECT o.kind, o.identifier, format('step "%s" is %s: %s', o.step, t.status, t.error),
+		   CASE t.status WHEN 'ERROR' THEN 'look at the third party, then resume_task() or fail_task() its task, or decide_by_hand()'
+				ELSE 'a person holds its task, and may release_task() or cancel_task() it' END
+	FROM twtasks.outcome o JOIN twtasks.task t ON t.id = o.task
+	WHERE o.decided IS NULL AND o.problem IS NULL AND t.status IN ('ERROR', 'HELD') AND NOT t.queued AND t.next_event_time = 'infinity'
+	UNION ALL
+	SELECT o.kind, o.identifier, format('step "%s" has failed %s times in a row: %s', o.step, o.repeats, o.fault),
+		   'repair its handler, or decide_by_hand()'
+	FROM twtasks.outcome o JOIN twtasks.task t ON t.id = o.task
+	WHERE o.decided IS NULL AND o.problem IS NULL AND o.repeats >= 3 AND t.status <> 'ERROR'
+	UNION ALL
+	SELECT o.kind, o.identifier, format('%s attempts have failed: %s', o.spent, o.fault),
+		   'repair its handler, or decide_by_hand(); attempts and expires of configure_kind() limit new identifiers'
+	FROM twtasks.outcome o WHERE o.decided IS NULL AND o.problem IS NULL AND o.spent >= 10
+	UNION ALL
+	SELECT o.kind, o.identifier, format('it has expired, and step "%s" is still under way', o.step),
+		   'see why its task does not end, in twtasks.stuck_tasks; or decide_by_hand()'
+	FROM twtasks.outcome o
+	WHERE o.decided IS NULL AND o.problem IS NULL AND o.expires < twtasks.clock() - interval '1 hour'
+	UNION ALL
+	SELECT o.kind, o.identifier, 'it is undecided, but no step is live and no answer waits',
+		   'somebody has changed a table by hand; look at the third party, then decide_by_hand()'
 	FROM twtasks.outcome o
 	WHERE o.decided IS NULL AND o.answer IS NULL AND NOT EXISTS (SELECT FROM twtasks.task t WHERE t.id = o.task)
 	UNION ALL
-	SELECT o.kind, o.identifier, 'it is decided, but a step is live'
+	SELECT o.kind, o.identifier, 'it is decided, but a step is live', 'somebody has changed a table by hand; cancel_task() the step'
 	FROM twtasks.outcome o
 	JOIN twtasks.attempt a ON a.kind = o.kind AND a.identifier = o.identifier
 	JOIN twtasks.task t ON t.id = a.task
 	WHERE o.decided IS NOT NULL
 	UNION ALL
-	SELECT o.kind, o.identifier, 'its kind is not configured'
+	SELECT o.kind, o.identifier, 'its step is a task of another type', 'somebody has changed a table by hand; look at the third party, then decide_by_hand()'
+	FROM twtasks.outcome o JOIN twtasks.task t ON t.id = o.task JOIN twtasks.kind k ON k.name = o.kind
+	WHERE o.decided IS NULL AND t.type <> k.type
+	UNION ALL
+	SELECT o.kind, o.identifier, 'its kind is not configured', 'configure the kind again with configure_kind()'
 	FROM twtasks.outcome o
-	WHERE o.decided IS NULL AND NOT EXISTS (SELECT FROM twtasks.kind k WHERE k.name = o.kind);
-COMMENT ON VIEW twtasks.broken_outcomes IS 'Identifiers that break an invariant; empty, unless tables were changed by hand';
+	WHERE o.decided IS NULL AND NOT EXISTS (SELECT FROM twtasks.kind k WHERE k.name = o.kind)
+	UNION ALL
+	SELECT o.kind, o.identifier, 'nobody hears of the ends of its steps', 'call configure_kind() with the options of its kind again'
+	FROM (SELECT k.name FROM twtasks.kind k
+		  WHERE (SELECT p.on_end FROM twtasks.policy_of(k.type) p) <> 'twtasks_internal.end_steps') k
+	JOIN twtasks.outcome o ON o.kind = k.name AND o.decided IS NULL;
+COMMENT ON VIEW twtasks.broken_outcomes IS 'Identifiers that stand still or break an invariant, with the reason and what to do';
+
+/*
+ * twtasks_internal.warn_of_kinds(most)
+ *
+ *		The rows of twtasks.broken_outcomes, and open anomalies, for twtasks.warnings:
+ *		one for each kind and reason.
+ */
+CREATE FUNCTION twtasks_internal.warn_of_kinds(most integer)
+RETURNS jsonb
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT jsonb_agg(w) FROM (
+		(SELECT 'outcomes stand still' AS warning, NULL::timestamptz AS since, b.hint,
+				format('kind "%s": %s of its identifiers, such as "%s": %s', b.kind, count(*), min(b.identifier), b.broken) AS detail
+		 FROM twtasks.broken_outcomes b GROUP BY b.kind, b.broken, b.hint ORDER BY count(*) DESC LIMIT most)
+		UNION ALL
+		(SELECT 'anomalies', min(a.seen), 'compare them with the outcomes, then close_anomalies(): see twtasks.anomalies',
+				format('kind "%s": %s of its identifiers, such as "%s": %s', a.kind, count(DISTINCT a.identifier), min(a.identifier), a.what)
+		 FROM twtasks.anomaly a WHERE a.closed IS NULL GROUP BY a.kind, a.what ORDER BY count(*) DESC LIMIT most)) w
+$$;

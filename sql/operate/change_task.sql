@@ -149,6 +149,7 @@ DECLARE
 	task twtasks.task;
 	target twtasks.task_status;
 	became jsonb;
+	entry bigint;
 BEGIN
 	PERFORM twtasks_internal.check_change(change_task.id, run_after);
 	SELECT t.* INTO task FROM twtasks.task t WHERE t.id = change_task.id FOR UPDATE;
@@ -172,8 +173,9 @@ BEGIN
 	ELSE
 		became := twtasks_internal.move_by_hand(task, target, run_after);
 	END IF;
-	PERFORM twtasks_internal.write_audit(change_task.action, task.id, twtasks_internal.facts(task), became, reason);
-	RETURN ('changed', task.version + 1, target)::twtasks.change_result;
+	-- Another extension may have its say when the change is written down.
+	entry := twtasks_internal.write_audit(change_task.action, task.id, twtasks_internal.facts(task), became, reason);
+	RETURN (SELECT ROW('changed', a.to_version, a.to_status)::twtasks.change_result FROM twtasks.audit a WHERE a.id = entry);
 END $$;
 
 /*

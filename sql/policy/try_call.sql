@@ -33,3 +33,14 @@ CREATE FUNCTION twtasks_internal.try_call(
 RETURNS record
 LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'twt_try_call';
+
+/*
+ * twtasks_internal.time_is_over()
+ *
+ *		Whether twtasks.function_timeout has caused the cancel that a caller has just
+ *		caught.  Any other cancel is for the whole statement.
+ */
+CREATE FUNCTION twtasks_internal.time_is_over()
+RETURNS boolean
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'twt_time_is_over';

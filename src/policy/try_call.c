@@ -175,3 +175,10 @@ twt_try_call(PG_FUNCTION_ARGS)
 	}
 	return result_row(fcinfo, values, nulls);
 }
+
+TWT_FUNCTION(twt_time_is_over);
+Datum
+twt_time_is_over(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(time_limit_is_over());
+}

@@ -25,11 +25,11 @@ LANGUAGE sql AS $$
 			CASE WHEN answer = 'unknown' THEN 'ERROR' WHEN answer = 'expired' THEN 'FAILED'
 				WHEN answer IN ('given_up', 'cut_off') THEN 'CANCELLED' ELSE 'DONE' END,
 			now(), CASE WHEN answer = 'unknown' THEN 'it broke' END, NULL, task.data, NULL,
-			CASE answer WHEN 'decided' THEN '{"decision": "paid"}'
+			CASE answer WHEN 'decided' THEN '{"decision": "paid"}'::jsonb
 				WHEN 'completed' THEN '{"look": "completed", "decision": "paid"}'
 				WHEN 'not_found' THEN '{"found": false}' WHEN 'fault' THEN '{"fault": "no"}'
 				WHEN 'own' THEN '{"look": "own"}' WHEN 'none' THEN '{"look": "none"}'
-				WHEN 'blocked' THEN '{"look": "blocked", "until": "2100-01-01"}' END::jsonb)::twtasks.ended_task
+				WHEN 'blocked' THEN jsonb_build_object('look', 'blocked', 'until', now() + interval '5 h') END::jsonb)::twtasks.ended_task
 $$;
 
 -- Starts an identifier, puts it to that step, and ends the step so.  Returns
@@ -137,11 +137,11 @@ BEGIN
 	SELECT t.* INTO task FROM twtasks.outcome o JOIN twtasks.task t ON t.id = o.task WHERE o.identifier = 'x-' || n;
 	PERFORM twtasks_internal.end_now(ARRAY[task.id], '{DONE}', '{NULL}');
 	PERFORM twtasks_internal.end_steps(ARRAY[pg_temp.end_of(task, 'done')]);
-	RETURN (SELECT coalesce('= ' || o.decision, concat(o.step, ' ', o.attempt, ' ', o.due::date)) FROM twtasks.outcome o
+	RETURN (SELECT coalesce('= ' || o.decision, concat(o.step, ' ', o.attempt, ' ', o.due - now())) FROM twtasks.outcome o
 			WHERE o.identifier = 'x-' || n);
 END $$;
 SELECT is(pg_temp.after_undo('look', 'completed', 1001), '= paid', 'the result of a completed second step is taken after the undo');
 SELECT is(pg_temp.after_undo('second', 'given_up', 1002), '= cancelled', 'the word of a person is taken after the undo');
-SELECT is(pg_temp.after_undo('look', 'blocked', 1003), 'look 2 2100-01-01', 'the next look comes when the blocking step expires');
+SELECT is(pg_temp.after_undo('look', 'blocked', 1003), 'look 2 05:00:00', 'the next look comes when the blocking step expires');
 SELECT * FROM finish();
 ROLLBACK;
