@@ -141,6 +141,13 @@ on_leader(void *arg, bool is_leader)
 		duties_begin(((Sidecar *) arg)->duties);
 }
 
+/* Looks for the tasks of the grabs that found nothing. */
+static void
+on_return(void *arg)
+{
+	sweep_want_all(((Sidecar *) arg)->sweep);
+}
+
 static void
 on_clock(void *arg)
 {
@@ -383,7 +390,7 @@ open_steps(Sidecar *sidecar)
 Sidecar *
 sidecar_open(Loop *loop, Config *config)
 {
-	static const NodeEvents node_events = {on_begin, on_gone, on_leader, on_clock,
+	static const NodeEvents node_events = {on_begin, on_gone, on_leader, on_return, on_clock,
 	on_config, on_look, on_cancel, on_triggers, on_slots};
 	Sidecar    *sidecar = palloc0(sizeof(Sidecar));
 

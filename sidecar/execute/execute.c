@@ -147,7 +147,7 @@ on_verdict(void *arg, Task *task, const Verdict *verdict)
 static int64
 may_start(void *arg)
 {
-	return node_may_start(arg);
+	return node_start_now(arg);
 }
 
 static int64

@@ -105,24 +105,6 @@ put_back_gathered(Grab *grab)
 	grab->gathered = NULL;
 }
 
-/* Errors that recur whenever this task is read. */
-static bool
-is_of_content(const char *sqlstate)
-{
-	return strncmp(sqlstate, "22", 2) == 0 ||	/* its encoding, say */
-		strncmp(sqlstate, "54", 2) == 0 ||	/* too long as text */
-		strncmp(sqlstate, "XX", 2) == 0;	/* damaged */
-}
-
-static char *
-describe_failure(const PGresult *result)
-{
-	const char *text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
-
-	return psprintf("its data cannot be read: %s (SQLSTATE %s)",
-					text == NULL ? "failed" : text, pg_sqlstate(result));
-}
-
 /*
  * The server refused the statement.  One task may be at fault, say because its
  * data cannot be read, so each task is tried alone.  A task that is refused
@@ -141,10 +123,10 @@ on_failed(GrabRequest *request, const PGresult *result)
 		batch_split(request->question.batch, add_single, grab);
 		return;
 	}
-	if (request->question.unreadable == NULL && is_of_content(pg_sqlstate(result)))
+	if (request->question.unreadable == NULL && grab_answers_blame_content(result))
 	{
 		set_state(request, REQUEST_READY);
-		request->question.unreadable = describe_failure(result);
+		request->question.unreadable = grab_answers_describe(result);
 		return;
 	}
 	loop_timer_start(grab->pause, AGAIN_US);
@@ -153,21 +135,17 @@ on_failed(GrabRequest *request, const PGresult *result)
 	remove_request(request);
 }
 
+/*
+ * A late answer does not count: other nodes may have the tasks by now, so we ask
+ * again.
+ */
 static void
-on_grabbed(void *arg, PgOutcome outcome, PGresult *result)
+on_answer(GrabRequest *request, PgOutcome outcome, PGresult *result)
 {
-	GrabRequest *request = arg;
-	Grab	   *grab = request->grab;
-
 	switch (outcome)
 	{
 		case PG_DONE:
-
-			/*
-			 * the lease has ended: other nodes may have the tasks, so ask
-			 * again
-			 */
-			if (node_is_alive(grab->parts.node))
+			if (PQntuples(result) == 0 || node_start_now(request->grab->parts.node) != 0)
 				take_answer(request, result);
 			else
 				set_state(request, REQUEST_UNKNOWN);
@@ -179,6 +157,16 @@ on_grabbed(void *arg, PgOutcome outcome, PGresult *result)
 			on_failed(request, result);
 			break;
 	}
+}
+
+static void
+on_grabbed(void *arg, PgOutcome outcome, PGresult *result)
+{
+	GrabRequest *request = arg;
+
+	if (outcome == PG_DONE && PQntuples(result) > 0)
+		node_prove(request->grab->parts.node, request->question.sent_us);
+	on_answer(request, outcome, result);
 }
 
 /* The grab session with the fewest requests; NULL: none can take more. */
@@ -230,7 +218,7 @@ on_resolved(void *arg, PgOutcome outcome, PGresult *result)
 		remove_request(request);
 	}
 	else
-		on_grabbed(arg, outcome, result);
+		on_answer(request, outcome, result);
 }
 
 static void
@@ -252,8 +240,9 @@ send_resolve(GrabRequest *request, Pg *pg)
 }
 
 /*
- * Asks for the outcome of lost grabs, over any grab session: on the server
- * that query waits briefly for the lost grab.  True: some are still unknown, so
+ * Asks for the outcome of lost and late grabs, over any grab session: on the
+ * server that query waits briefly for the lost grab.  Its answer may start
+ * tasks, so it is sent when tasks may start.  True: some are still unknown, so
  * no new grab is sent yet.
  */
 static bool
@@ -271,7 +260,7 @@ resolve_unknown(Grab *grab)
 			continue;
 		any = true;
 		pg = own_session(grab);
-		if (pg != NULL)
+		if (pg != NULL && node_start_now(grab->parts.node) != 0)
 			send_resolve(request, pg);
 	}
 	return any;
@@ -393,7 +382,7 @@ send_ready(Grab *grab)
 void
 grab_pump(Grab *grab)
 {
-	if (!node_is_alive(grab->parts.node) || loop_timer_active(grab->pause))
+	if (node_may_start(grab->parts.node) == 0 || loop_timer_active(grab->pause))
 		return;
 	send_ready(grab);
 	if (!any_is_up(grab) &&

@@ -229,6 +229,25 @@ grab_answers_take(GrabAnswers *answers, GrabQuestion question, const PGresult *r
 		log_line(TWT_LOG_DEBUG, "grab", "%d lost the race", lost);
 }
 
+bool
+grab_answers_blame_content(const PGresult *failure)
+{
+	const char *sqlstate = pg_sqlstate(failure);
+
+	return strncmp(sqlstate, "22", 2) == 0 ||	/* its encoding, say */
+		strncmp(sqlstate, "54", 2) == 0 ||	/* too long as text */
+		strncmp(sqlstate, "XX", 2) == 0;	/* damaged */
+}
+
+char *
+grab_answers_describe(const PGresult *failure)
+{
+	const char *text = PQresultErrorField(failure, PG_DIAG_MESSAGE_PRIMARY);
+
+	return psprintf("its data cannot be read: %s (SQLSTATE %s)",
+					text == NULL ? "failed" : text, pg_sqlstate(failure));
+}
+
 GrabAnswers *
 grab_answers_new(Loop *loop, Execute *execute, Offers *offers)
 {

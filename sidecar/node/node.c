@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/sdnotify.h"
+#include "node/life.h"
 #include "node/node.h"
 #include "node/task_clock.h"
 #include "pg/calls.h"
@@ -29,14 +30,6 @@
 #define HOLD_AGAIN_US SECONDS_TO_US(1)
 #define END_PATIENCE_US SECONDS_TO_US(2)
 
-typedef enum NodeState
-{
-	NODE_UNKNOWN,				/* the database has given it no incarnation */
-	NODE_UNCONFIRMED,			/* not confirmed since the connection came up */
-	NODE_CONFIRMED,
-	NODE_ENDING					/* until the end */
-} NodeState;
-
 /* A tick or a start: one at a time, since its answer confirms when we asked. */
 typedef enum NodeCall
 {
@@ -53,13 +46,11 @@ struct Node
 	void	   *arg;
 	Pg		   *pg;
 	LoopTimer  *timer;			/* next tick */
-	NodeState	state;
+	Life		life;
 	NodeCall	call;
 	QueueKind	queue;
 	int64		incarnation;
 	int64		token;
-	int64		confirmed_us;	/* when we sent the last confirmed call */
-	int64		asked_us;		/* when we sent the call under way */
 	char	   *refusal;		/* why the database refused us, as logged */
 	bool		is_leader;
 	int			place;
@@ -69,13 +60,6 @@ struct Node
 	LoopFn		end_done;
 	void	   *end_arg;
 };
-
-static void
-set_state(Node *node, NodeState state)
-{
-	if (node->state != NODE_ENDING)
-		node->state = state;
-}
 
 static void
 set_leader(Node *node, bool is_leader)
@@ -92,8 +76,7 @@ static void
 begin(Node *node, int64 incarnation)
 {
 	node->incarnation = incarnation;
-	node->confirmed_us = node->asked_us;
-	set_state(node, NODE_CONFIRMED);
+	(void) life_confirm(&node->life, true);
 	log_line(TWT_LOG_INFO, "node", "started as incarnation " INT64_FORMAT,
 			 incarnation);
 	node->events.on_begin(node->arg);
@@ -106,7 +89,7 @@ declare_gone(Node *node)
 			 " was declared gone: its tasks belong to others now",
 			 node->incarnation);
 	node->incarnation = 0;
-	set_state(node, NODE_UNKNOWN);
+	life_set_state(&node->life, LIFE_UNKNOWN);
 	set_leader(node, false);
 	node->events.on_gone(node->arg);
 }
@@ -134,7 +117,7 @@ end_call(Node *node, int64 again_us)
 	bool		again = node->call == CALL_AGAIN;
 
 	node->call = CALL_NONE;
-	if (node->state != NODE_ENDING)
+	if (node->life.state != LIFE_ENDING)
 		loop_timer_start(node->timer, again ? 0 : again_us);
 }
 
@@ -144,7 +127,7 @@ on_started(void *arg, PgOutcome outcome, PGresult *result)
 	Node	   *node = arg;
 	int64		again_us = START_AGAIN_US;
 
-	if (outcome == PG_DONE && node->state != NODE_ENDING)
+	if (outcome == PG_DONE && node->life.state != LIFE_ENDING)
 	{
 		set_refusal(node, wire_dup_text(result, 0, START_REFUSAL));
 		again_us = PQgetisnull(result, 0, START_INCARNATION) ? ASK_AGAIN_US : 0;
@@ -189,7 +172,7 @@ on_tick(void *arg, PgOutcome outcome, PGresult *result)
 	/* Tick soon after a failure: other nodes wait only for the grace. */
 	end_call(node, outcome == PG_DONE ? next_tick(node, result) :
 			 Min(START_AGAIN_US, tick_period(node)));
-	if (outcome != PG_DONE || node->state == NODE_ENDING)
+	if (outcome != PG_DONE || node->life.state == LIFE_ENDING)
 		return;
 	if (!wire_get_bool(result, 0, TICK_ALIVE))
 	{
@@ -197,10 +180,10 @@ on_tick(void *arg, PgOutcome outcome, PGresult *result)
 		loop_timer_start(node->timer, 0);
 		return;
 	}
-	if (!wire_get_bool(result, 0, TICK_IS_HELD))
+	if (life_confirm(&node->life, wire_get_bool(result, 0, TICK_IS_HELD)))
+		node->events.on_return(node->arg);
+	if (!node->life.is_held)
 		loop_timer_start(node->timer, HOLD_AGAIN_US);
-	node->confirmed_us = node->asked_us;
-	set_state(node, NODE_CONFIRMED);
 	node->place = wire_get_int(result, 0, TICK_PLACE);
 	node->nodes = wire_get_int(result, 0, TICK_NODES);
 	task_clock_warn(loop_now_us(node->loop), wire_get_int(result, 0, TICK_AHEAD_US));
@@ -267,7 +250,7 @@ tick(void *arg)
 {
 	Node	   *node = arg;
 
-	if (node->state == NODE_ENDING)
+	if (node->life.state == LIFE_ENDING)
 	{
 		ended(node);
 		return;
@@ -280,7 +263,7 @@ tick(void *arg)
 		return;
 	}
 	node->call = CALL_UNDER_WAY;
-	node->asked_us = loop_now_us(node->loop);
+	node->life.asked_us = loop_now_us(node->loop);
 	if (node->incarnation == 0)
 		send_start(node);
 	else
@@ -295,7 +278,7 @@ on_listening(void *arg, PgOutcome outcome, PGresult *result)
 
 	if (outcome == PG_FAILED)
 		pg_reset(node->pg, "could not listen for changes of the configuration");
-	if (outcome != PG_DONE || node->state == NODE_ENDING)
+	if (outcome != PG_DONE || node->life.state == LIFE_ENDING)
 		return;
 	node->events.on_config(node->arg);
 	node->events.on_cancel(node->arg);
@@ -306,7 +289,7 @@ on_notify(void *arg, const char *channel, const char *payload)
 {
 	Node	   *node = arg;
 
-	if (node->state == NODE_ENDING)
+	if (node->life.state == LIFE_ENDING)
 		return;
 	if (strcmp(channel, "twtasks_config") == 0)
 		node->events.on_config(node->arg);
@@ -323,8 +306,8 @@ on_state(void *arg, bool is_up)
 {
 	Node	   *node = arg;
 
-	if (node->state == NODE_CONFIRMED)
-		set_state(node, NODE_UNCONFIRMED);
+	if (node->life.state == LIFE_CONFIRMED)
+		life_set_state(&node->life, LIFE_UNCONFIRMED);
 	if (!is_up)
 	{
 		set_leader(node, false);
@@ -384,7 +367,7 @@ node_end(Node *node, LoopFn done, void *arg)
 {
 	WireParams	params;
 
-	set_state(node, NODE_ENDING);
+	life_set_state(&node->life, LIFE_ENDING);
 	node->end_done = done;
 	node->end_arg = arg;
 	loop_timer_start(node->timer, 0);
@@ -428,7 +411,7 @@ node_set_queue(Node *node, QueueKind queue)
 	if (queue == before)
 		return;
 	node->queue = queue;
-	if (queue == QUEUE_RING && pg_is_up(node->pg) && node->state != NODE_ENDING)
+	if (queue == QUEUE_RING && pg_is_up(node->pg) && node->life.state != LIFE_ENDING)
 		pg_send(node->pg, &call_listen, NULL, NULL, NULL);
 
 	/* Followers wait for this node's next tick: tell them the period. */
@@ -439,11 +422,8 @@ node_set_queue(Node *node, QueueKind queue)
 void
 node_look(Node *node)
 {
-	/*
-	 * A start keeps its own pace: it is under way, or the database refused
-	 * it.
-	 */
-	if (node->state != NODE_ENDING && node->incarnation != 0)
+	/* A start keeps its own pace: the database may have refused it. */
+	if (node->life.state != LIFE_ENDING && node->incarnation != 0)
 		loop_timer_start(node->timer, 0);
 }
 
@@ -456,20 +436,40 @@ node_incarnation(const Node *node)
 int64
 node_lease_end_us(const Node *node)
 {
-	return node->confirmed_us + node->config->lease_us;
+	return node->life.confirmed_us + node->config->lease_us;
 }
 
 bool
 node_is_alive(const Node *node)
 {
-	return node->incarnation != 0 && node->state != NODE_ENDING &&
+	return node->incarnation != 0 && node->life.state != LIFE_ENDING &&
 		loop_now_us(node->loop) < node_lease_end_us(node);
 }
 
 int64
 node_may_start(const Node *node)
 {
-	return node->state == NODE_CONFIRMED && node_is_alive(node) ? node->incarnation : 0;
+	return life_is_confirmed(&node->life, loop_now_us(node->loop), node->config->lease_us) ?
+		node->incarnation : 0;
+}
+
+int64
+node_start_now(Node *node)
+{
+	int64		now_us = loop_now_us(node->loop);
+
+	if (life_is_proved(&node->life, now_us))
+		return node_may_start(node);
+	if (node_may_start(node) != 0 && node->call == CALL_NONE &&
+		life_wants_tick(&node->life, now_us))
+		loop_timer_start(node->timer, 0);
+	return 0;
+}
+
+void
+node_prove(Node *node, int64 sent_us)
+{
+	life_prove(&node->life, sent_us);
 }
 
 const char *

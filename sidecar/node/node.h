@@ -31,6 +31,12 @@ typedef struct NodeEvents
 	/* This node became the leader, or is no longer. */
 	void		(*on_leader) (void *arg, bool is_leader);
 
+	/*
+	 * The incarnation goes on with a new session.  Grabs between the two
+	 * sessions may have found nothing.
+	 */
+	void		(*on_return) (void *arg);
+
 	/* The database's clock has jumped: other tasks may be due now. */
 	void		(*on_clock) (void *arg);
 
@@ -106,12 +112,20 @@ extern int64 node_incarnation(const Node *node);
 extern bool node_is_alive(const Node *node);
 
 /*
- * The incarnation under which tasks that were grabbed earlier may start now;
- * 0: none may.  It requires that the node is alive, and that the database has
- * confirmed it since the control connection came up.  Other nodes wait for a
- * node that is cut off for less than its lease.
+ * The incarnation under which tasks may be grabbed; 0: none may.  It requires
+ * that the node is alive, and that the database has confirmed it since the
+ * control connection came up.
  */
 extern int64 node_may_start(const Node *node);
+
+/*
+ * The incarnation under which a grabbed task may start at this moment; 0: none
+ * may, and the node ticks if that can help.  See life.h.
+ */
+extern int64 node_start_now(Node *node);
+
+/* A grab that was sent then has won tasks: see life_prove(). */
+extern void node_prove(Node *node, int64 sent_us);
 
 /* When the confirmed lease ends, by the loop's clock. */
 extern int64 node_lease_end_us(const Node *node);

@@ -43,7 +43,8 @@ BEGIN
 		IF node.missing_since IS NULL
 			AND NOT twtasks_internal.session_holds(twtasks_internal.node_lock(node.incarnation))
 			AND twtasks_internal.try_lock(twtasks_internal.node_lock(node.incarnation), shared => true) THEN
-			node.missing_since := moment;
+			-- The lock is held from before this time until the commit: see node_may_grab().
+			node.missing_since := clock_timestamp();
 		END IF;
 		IF node.heartbeat < moment - node.lease / 2 THEN
 			node.silent_since := coalesce(node.silent_since, moment);

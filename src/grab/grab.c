@@ -303,7 +303,7 @@ grab_all(FunctionCallInfo fcinfo, int first, GrabbedFn fn, void *arg)
 	PreventCommandIfParallelMode("twtasks_internal.grab_tasks()");
 	read_arguments(fcinfo, first, &call);
 	rows = rows_open();
-	if (twt_enabled && twt_is_adopted() && node_lives(call.incarnation, &call.node))
+	if (twt_enabled && twt_is_adopted() && node_may_grab(call.incarnation, &call.node))
 		grab_each(&call, rows);
 	rows_close(rows);
 	return call.won > 0 && call.must_last == 0;

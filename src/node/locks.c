@@ -34,6 +34,19 @@ locks_try(int64 number, LOCKMODE mode)
 	return LockAcquire(&tag, mode, false, true) != LOCKACQUIRE_NOT_AVAIL;
 }
 
+bool
+locks_held(int64 number)
+{
+	LOCKTAG		tag = tag_of(number);
+
+	if (twt_holds_lock(&tag, ExclusiveLock))
+		return true;
+	if (LockAcquire(&tag, ShareLock, false, true) == LOCKACQUIRE_NOT_AVAIL)
+		return true;
+	(void) LockRelease(&tag, ShareLock, false);
+	return false;
+}
+
 TWT_FUNCTION(twt_try_lock);
 Datum
 twt_try_lock(PG_FUNCTION_ARGS)

@@ -23,6 +23,13 @@
 /* Held while names of limits are made or dropped: 'twsl' in the upper half. */
 #define LOCKS_SLOTS (INT64CONST(0x7477736c) << 32)
 
+/* Held by the session of a node: see node_lock() in sql/base/locks.sql. */
+#define LOCKS_NODE(incarnation) \
+	((INT64CONST(0x74776e6f) << 32) | ((incarnation) & INT64CONST(0xffffffff)))
+
+/* Whether some session has the lock for itself at this moment. */
+extern bool locks_held(int64 number);
+
 /*
  * Takes the lock for the rest of the transaction.  False: another session has
  * it; we do not wait.

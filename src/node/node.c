@@ -10,6 +10,7 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
+#include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "storage/ipc.h"
@@ -20,11 +21,13 @@
 
 #include "base/contract.h"
 #include "base/rows.h"
+#include "node/locks.h"
 #include "node/node.h"
 #include "queue/queue.h"
 
 /* Columns of twtasks.node, as schema.sql declares them. */
 #define NODE_NAME 2
+#define NODE_MISSING_SINCE 6
 #define NODE_ENDED 7
 
 static const ShapeColumn node_columns[] = {
@@ -67,10 +70,18 @@ twt_watch_session(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-bool
-node_lives(Datum incarnation, Datum *name)
+typedef struct LivingNode
+{
+	bool		is_missing;		/* its session, as a look has found */
+	bool		is_own;			/* this transaction has made its row */
+} LivingNode;
+
+/* Finds a node that has not ended.  If found, name (unless NULL) gets its name. */
+static bool
+find_living(Datum incarnation, Snapshot snapshot, Datum *name, LivingNode *node)
 {
 	Relation	table = table_open(rows_relation("node"), AccessShareLock);
+	TupleDesc	desc = RelationGetDescr(table);
 	SysScanDesc scan;
 	ScanKeyData key;
 	HeapTuple	tuple;
@@ -80,15 +91,43 @@ node_lives(Datum incarnation, Datum *name)
 	shape_check(&node_shape, table);
 	RelationGetIndexList(table);
 	ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_INT8EQ, incarnation);
-	scan = systable_beginscan(table, table->rd_pkindex, true,
-							  GetActiveSnapshot(), 1, &key);
+	scan = systable_beginscan(table, table->rd_pkindex, true, snapshot, 1, &key);
 	tuple = systable_getnext(scan);
-	lives = HeapTupleIsValid(tuple) &&
-		heap_attisnull(tuple, NODE_ENDED, RelationGetDescr(table));
+	lives = HeapTupleIsValid(tuple) && heap_attisnull(tuple, NODE_ENDED, desc);
+	if (lives)
+	{
+		node->is_missing = !heap_attisnull(tuple, NODE_MISSING_SINCE, desc);
+		node->is_own = TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(tuple->t_data));
+	}
 	if (lives && name != NULL)
-		*name = datumCopy(heap_getattr(tuple, NODE_NAME, RelationGetDescr(table), &isnull),
-						  false, -1);
+		*name = datumCopy(heap_getattr(tuple, NODE_NAME, desc, &isnull), false, -1);
 	systable_endscan(scan);
 	table_close(table, AccessShareLock);
 	return lives;
+}
+
+bool
+node_lives(Datum incarnation, Datum *name)
+{
+	LivingNode	node;
+
+	return find_living(incarnation, GetActiveSnapshot(), name, &node);
+}
+
+/*
+ * A look for gone nodes holds the lock, shared, from when it finds the session
+ * missing until it has committed that.  So if a session has the lock now, a
+ * later snapshot shows what each earlier look has found.  Nobody else sees a
+ * node that this transaction has made.
+ */
+bool
+node_may_grab(Datum incarnation, Datum *name)
+{
+	bool		is_held = locks_held(LOCKS_NODE(DatumGetInt64(incarnation)));
+	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	LivingNode	node;
+	bool		lives = find_living(incarnation, snapshot, name, &node);
+
+	UnregisterSnapshot(snapshot);
+	return lives && (node.is_own || (is_held && !node.is_missing));
 }

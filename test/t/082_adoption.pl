@@ -85,6 +85,7 @@ sub check_inert
 	my $mine = $session->query(
 		'INSERT INTO twtasks.node (name, started, heartbeat, lease) VALUES (\'forced\', now(), now(), \'1 d\') RETURNING incarnation'
 	);
+	$session->query("SELECT twtasks_internal.lock_session(twtasks_internal.node_lock($mine))");
 	is( $session->query(
 			"SELECT count(*) FROM twtasks_internal.grab_tasks(ARRAY['00000000-0000-0000-0000-000000000001']::uuid[], '{0}', $mine, 1, '{60000}', '{error}')"
 		),

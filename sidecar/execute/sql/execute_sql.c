@@ -53,7 +53,7 @@ sql_pump(Runner *runner)
 {
 	int			left;
 
-	if (!node_is_alive(runner->setup.parts->node))
+	if (node_may_start(runner->setup.parts->node) == 0)
 		return;
 	for (int i = 0; i < runner->nsessions; i++)
 		sql_session_pump(runner->sessions[i]);

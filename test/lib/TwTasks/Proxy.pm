@@ -11,6 +11,13 @@
 #			has, any other when the same call has.
 #
 # The client's connection is cut in any case.
+#
+# It can also fall silent, with all connections open.  A call that is
+#
+#	blocked	does not reach the server, and nothing more passes on its connection;
+#	held	is executed by the server, and its answer waits in the proxy.
+#
+# That concerns all calls of that name, until mend().
 
 package TwTasks::Proxy;
 
@@ -34,6 +41,7 @@ sub start
 		directory => PostgreSQL::Test::Utils::tempdir_short(),
 		links => {},
 		rules => [],
+		silent => {},
 		held => []
 	}, $class;
 
@@ -68,6 +76,25 @@ sub cut
 	print { $self->{control} } "$call $how\n";
 	wait_for(sub { $self->has_noted("will cut $call $how") },
 		'the proxy to take an order');
+	return;
+}
+
+# Calls of that name are blocked or held from now on.
+sub silence
+{
+	my ($self, $call, $how) = @_;
+
+	print { $self->{control} } "$call $how\n";
+	wait_for(sub { $self->has_noted("$how: $call") }, 'the proxy to take an order');
+	return;
+}
+
+# Answers that were held go on; connections that were blocked are cut.
+sub mend
+{
+	my ($self, $call) = @_;
+
+	print { $self->{control} } "$call mended\n";
 	return;
 }
 
@@ -135,8 +162,41 @@ sub take_order
 	sysread $self->{orders}, my $text, BLOCK or POSIX::_exit(0);
 	foreach my $order (split /\n/, $text)
 	{
-		push @{ $self->{rules} }, [ split / /, $order ];
-		$self->note("will cut $order");
+		my ($call, $how) = split / /, $order;
+
+		if    ($how eq 'mended') { $self->end_silence($call) }
+		elsif ($how =~ /^(?:blocked|held)$/)
+		{
+			$self->{silent}{$call} = $how;
+			$self->note("$how: $call");
+		}
+		else
+		{
+			push @{ $self->{rules} }, [ $call, $how ];
+			$self->note("will cut $order");
+		}
+	}
+	return;
+}
+
+sub end_silence
+{
+	my ($self, $call) = @_;
+	my %links = map { $_ => $_ } values %{ $self->{links} };
+
+	delete $self->{silent}{$call};
+	foreach my $link (grep { ($_->{silent_for} // '') eq $call } values %links)
+	{
+		delete $link->{silent_for};
+		if (defined(my $kept = delete $link->{kept}))
+		{
+			write_to($link, 'client', $kept);
+			$self->close_link($link) if $link->{server_left};
+		}
+		else
+		{
+			$self->close_link($link);
+		}
 	}
 	return;
 }
@@ -205,6 +265,8 @@ sub pass_on
 
 	unless (sysread $handle, my $bytes, BLOCK)
 	{
+		return $self->lose_server($link)
+		  if $end eq 'server' && defined $link->{silent_for};
 		$self->close_link($link);
 		return;
 	}
@@ -215,6 +277,16 @@ sub pass_on
 	return $end eq 'client'
 	  ? $self->from_client($link)
 	  : $self->from_server($link);
+}
+
+# The client of a silent link does not hear that the server has gone.
+sub lose_server
+{
+	my ($self, $link) = @_;
+
+	$self->{select}->remove($link->{server});
+	$link->{server_left} = 1;
+	return;
 }
 
 # Takes a whole message, or nothing.  The first of a client has no type.
@@ -252,6 +324,7 @@ sub from_client
 
 		$link->{name} = $name if defined $name;
 		$link->{cut} ||= $self->find_rule($name) if defined $name;
+		return if defined $name && $self->falls_silent($link, $name);
 		if (!$link->{cut} || $link->{cut} eq 'after')
 		{
 			write_to($link, 'server', $message);
@@ -267,6 +340,23 @@ sub from_client
 		$self->cut_client($link) if $link->{cut};
 	}
 	return;
+}
+
+# Whether nothing more comes from the client.
+sub falls_silent
+{
+	my ($self, $link, $name) = @_;
+	my $how = $self->{silent}{$name} or return 0;
+
+	$link->{silent_for} = $name;
+	if ($how eq 'held')
+	{
+		$link->{kept} //= '';
+		return 0;
+	}
+	$self->{select}->remove($link->{client});
+	$self->note("has blocked $name");
+	return 1;
 }
 
 sub find_rule
@@ -307,8 +397,11 @@ sub from_server
 		my $type = substr $message, 0, 1;
 
 		$link->{rows}++ if $type eq 'D';
-		write_to($link, 'client', $message)
-		  unless $link->{cut} && @{ $link->{calls} } == 1;
+		if (defined $link->{kept}) { $link->{kept} .= $message }
+		elsif (!$link->{cut} || @{ $link->{calls} } != 1)
+		{
+			write_to($link, 'client', $message);
+		}
 		next unless $type eq 'Z' && @{ $link->{calls} };
 
 		my $name = shift @{ $link->{calls} };

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * test_node.c
- *		The end of a node: told to the database, and over in time.
+ *		The life of a node: when its tasks may start, and its end.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,6 +14,7 @@
 #include "pg/calls.h"
 
 static int	nended;
+static int	nreturned;
 
 static void
 ignore(void *arg)
@@ -36,8 +37,22 @@ count_end(void *arg)
 	nended++;
 }
 
-static const NodeEvents events = {ignore, ignore, ignore_leader, ignore, ignore,
-ignore_look, ignore};
+static void
+count_return(void *arg)
+{
+	nreturned++;
+}
+
+static const NodeEvents events = {
+	.on_begin = ignore,
+	.on_gone = ignore,
+	.on_leader = ignore_leader,
+	.on_return = count_return,
+	.on_clock = ignore,
+	.on_config = ignore,
+	.on_look = ignore_look,
+	.on_cancel = ignore
+};
 
 static Config config = {.node = "a", .lease_us = SECONDS_TO_US(60)};
 
@@ -64,6 +79,7 @@ ticked(void)
 	PGresult   *result = make_result(TICK_LOOK_MS + 1);
 
 	put_bool(result, 0, TICK_ALIVE, true);
+	put_bool(result, 0, TICK_IS_HELD, true);
 	return result;
 }
 
@@ -101,10 +117,110 @@ test_patience_when_asked_again(void **state)
 	node_free(node);
 }
 
+/* The grace of other nodes is 3 s. */
+#define WINDOW_US MS_TO_US(2500)
+
+/* Tasks start for a while after each tick, and then a tick is sent. */
+static void
+test_start_window(void **state)
+{
+	Node	   *node = begin_node();
+
+	answer("tick", ticked());
+	pass_us(WINDOW_US - 1);
+	assert_int_equal(node_start_now(node), 7);
+	assert_null(find_call("tick"));
+	pass_us(1);
+	assert_int_equal(node_start_now(node), 0);
+	pass_us(0);
+	answer("tick", ticked());
+	assert_int_equal(node_start_now(node), 7);
+	node_free(node);
+}
+
+/* A grab proves as much as a tick; the time of its answer does not count. */
+static void
+test_start_after_grab(void **state)
+{
+	Node	   *node = begin_node();
+	int64		sent_us;
+
+	answer("tick", ticked());
+	pass_us(WINDOW_US);
+	sent_us = loop_now_us(NULL);
+	pass_us(MS_TO_US(500));
+	assert_int_equal(node_start_now(node), 0);
+	node_prove(node, sent_us);
+	assert_int_equal(node_start_now(node), 7);
+	pass_us(WINDOW_US - MS_TO_US(500));
+	assert_int_equal(node_start_now(node), 0);
+	node_free(node);
+}
+
+/* A slow answer confirms a moment that has passed: only the next one counts. */
+static void
+test_start_after_slow_tick(void **state)
+{
+	Node	   *node = begin_node();
+
+	pass_us(WINDOW_US);
+	answer("tick", ticked());
+	assert_int_equal(node_start_now(node), 0);
+	pass_us(0);
+	answer("tick", ticked());
+	assert_int_equal(node_start_now(node), 7);
+	node_free(node);
+}
+
+/* Ticks that fail are not repeated at once, though tasks wait for one. */
+static void
+test_start_after_failed_tick(void **state)
+{
+	Node	   *node = begin_node();
+
+	answer("tick", ticked());
+	pass_us(WINDOW_US);
+	assert_int_equal(node_start_now(node), 0);
+	pass_us(0);
+	end_call(find_call("tick"), PG_FAILED, NULL);
+	assert_int_equal(node_start_now(node), 0);
+	pass_us(SECONDS_TO_US(1) - 1);
+	assert_int_equal(node_start_now(node), 0);
+	assert_null(find_call("tick"));
+	pass_us(1);
+	assert_non_null(find_call("tick"));
+	node_free(node);
+}
+
+/* With a new session, nothing starts before its first tick. */
+static void
+test_start_after_reconnect(void **state)
+{
+	Node	   *node = begin_node();
+
+	answer("tick", ticked());
+	nreturned = 0;
+	pg_reset(node_pg(node), "test");
+	assert_int_equal(node_start_now(node), 0);
+	come_up(node_pg(node));
+	assert_int_equal(node_start_now(node), 0);
+	pass_us(0);
+	assert_int_equal(nreturned, 0);
+	answer("tick", ticked());
+	assert_int_equal(node_start_now(node), 7);
+	assert_int_equal(nreturned, 1);
+	node_free(node);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_start_window),
+		cmocka_unit_test(test_start_after_grab),
+		cmocka_unit_test(test_start_after_slow_tick),
+		cmocka_unit_test(test_start_after_failed_tick),
+		cmocka_unit_test(test_start_after_reconnect),
 		cmocka_unit_test(test_patience),
 		cmocka_unit_test(test_patience_when_asked_again),
 	};
