@@ -9,7 +9,8 @@
  *		name		1 to 250 bytes, no control characters
  *		type		of the head tasks, whose handlers get {"object": ..., "events":
  *					[{"id": ..., "prev": ..., "event": ...}]}
- *		batch		most events in one head task: 1 to 10,000
+ *		batch		most events in one head task: 1 to 10,000.  A head has at most 1 MB,
+ *					unless a single event is larger
  *		bucket		of the head tasks; NULL: of the type's policy, as it is now, else
  *					'default'
  *		priority	of the head tasks, 0 (urgent) to 9; NULL: of the type's policy

@@ -73,15 +73,7 @@ BEGIN
 	IF freed.streams IS NULL THEN
 		RETURN;
 	END IF;
-	BEGIN
-		PERFORM twtasks_internal.give_events(freed.streams, freed.objects, freed.done);
-	EXCEPTION WHEN OTHERS THEN
-		UPDATE twtasks.event_object o
-		SET head = NULL, sent_id = CASE WHEN f.done THEN o.last_id ELSE o.sent_id END
-		FROM unnest(freed.streams, freed.objects, freed.done) f(stream, object, done)
-		WHERE o.stream = f.stream AND o.object = f.object;
-		PERFORM twtasks_internal.list_again(freed.streams, freed.objects, SQLERRM);
-	END;
+	PERFORM twtasks_internal.give_each(freed.streams, freed.objects, freed.done, NULL);
 EXCEPTION WHEN lock_not_available OR query_canceled THEN
 	PERFORM twtasks_internal.list_ends(ended);
 END $$;

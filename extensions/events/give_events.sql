@@ -80,23 +80,26 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	here CONSTANT record := twtasks_internal.own_place();
-	known twtasks.event_place;
+	is_behind boolean;
+	has_moved boolean;
 BEGIN
 	IF NOT twtasks.is_adopted() THEN
 		RAISE EXCEPTION 'this database sends no events: it is a copy that was not adopted'
 			USING ERRCODE = 'object_not_in_prerequisite_state',
 				HINT = 'If this database takes the place of the original, see twtasks.adopt().';
 	END IF;
-	SELECT p.* INTO known FROM twtasks.event_place p;
-	IF (known.system_identifier, known.database, known.timeline)
-		IS DISTINCT FROM (here.system_identifier, here.database, here.timeline) THEN
+	-- A copy is not adopted, so only the timeline can be another.
+	SELECT p.timeline IS DISTINCT FROM ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::bigint,
+		   s.last_value < (extract(epoch FROM clock_timestamp()) * 1000000)::bigint - 60000000
+	INTO has_moved, is_behind
+	FROM twtasks.event_id_seq s LEFT JOIN twtasks.event_place p ON true;
+	IF has_moved THEN
 		INSERT INTO twtasks.event_place AS p (system_identifier, database, timeline, looked)
-		VALUES (here.system_identifier, here.database, here.timeline, twtasks.clock())
+		SELECT here.system_identifier, here.database, here.timeline, twtasks.clock() FROM twtasks_internal.own_place() here
 		ON CONFLICT ON CONSTRAINT event_place_pkey DO UPDATE SET
 			system_identifier = EXCLUDED.system_identifier, database = EXCLUDED.database, timeline = EXCLUDED.timeline;
-		PERFORM twtasks_internal.raise_ids();
-	ELSIF (SELECT s.last_value FROM twtasks.event_id_seq s) < twtasks_internal.clock_id() - 60000000 THEN
+	END IF;
+	IF has_moved OR is_behind THEN
 		PERFORM twtasks_internal.raise_ids();
 	END IF;
 END $$;
@@ -107,7 +110,7 @@ END $$;
  *		Moves the next events of objects from the queue into new head tasks, and gives
  *		each event its id and that of the event before it.  The caller has locked the
  *		objects in an earlier statement, and none has a live head.  An object without
- *		queued events gets no head.
+ *		queued events gets no head.  Objects beyond some megabytes are listed again.
  *
  * Parameters
  *		streams, objects	the objects, each once
@@ -121,7 +124,8 @@ END $$;
  *		40001			the ids were behind those of an object, and are raised now
  *		as add_tasks()
  *
- * Writes		twtasks.event, twtasks.event_object, twtasks.task
+ * Writes		twtasks.event, twtasks.event_object, twtasks.task,
+ *				twtasks.objects_with_events
  * Wakes		after commit one sidecar per bucket
  */
 CREATE FUNCTION twtasks_internal.give_events(streams text[], objects text[], done boolean[])
@@ -134,7 +138,10 @@ SET jit = off
 SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
-	most bigint;
+	-- A head this large takes a small part of twtasks.function_timeout, and so do all of
+	-- a call.  An event that is larger goes alone.
+	most_of_all CONSTANT integer := 4194304;
+	most integer := 1048576;
 	heads record;
 	added record;
 	given integer := 0;
@@ -144,29 +151,30 @@ BEGIN
 	-- A grab may be lost in a crash.  An event that was sent must keep its id.
 	PERFORM set_config('synchronous_commit', 'on', true)
 	WHERE current_setting('synchronous_commit') IN ('off', 'local');
-	most := pg_size_bytes(current_setting('twtasks.max_payload')) - 100;
+	most := least(most, pg_size_bytes(current_setting('twtasks.max_payload')) - 100);
 	WITH wanted AS (
-		SELECT o.stream, o.object, w.done, o.last_id, CASE WHEN w.done THEN o.last_id ELSE o.sent_id END AS sent_id,
+		SELECT w.n, o.stream, o.object, w.done, o.last_id, CASE WHEN w.done THEN o.last_id ELSE o.sent_id END AS sent_id,
 			   s.type, s.batch, s.bucket, s.priority
-		FROM unnest(streams, objects, done) w(stream, object, done)
+		FROM unnest(streams, objects, done) WITH ORDINALITY w(stream, object, done, n)
 		CROSS JOIN LATERAL (
 			SELECT n.last_id, n.sent_id, n.stream, n.object FROM twtasks.event_object n
 			WHERE n.stream = w.stream AND n.object = w.object OFFSET 0) o
 		JOIN twtasks.event_stream s ON s.name = w.stream),
-	next AS (
-		SELECT n.place_in_table
-		FROM wanted w
-		CROSS JOIN LATERAL (
-			SELECT q.place_in_table, sum(q.size + 120) OVER (ORDER BY q.seq) AS total,
-				   row_number() OVER (ORDER BY q.seq) AS place
-			FROM (SELECT e.seq, e.size, e.ctid AS place_in_table FROM twtasks.event e
-				  WHERE e.stream = w.stream AND e.object = w.object
-				  ORDER BY e.seq LIMIT w.batch) q) n
-		WHERE n.total <= most - 6 * octet_length(w.object) OR n.place = 1),
+	picked AS (
+		SELECT p.n, p.place_in_table, p.all_so_far - p.total < most_of_all AS fits
+		FROM (SELECT w.n, q.place_in_table, q.total,
+					 sum(q.size) OVER (ORDER BY w.n, q.total ROWS UNBOUNDED PRECEDING) AS all_so_far
+			  FROM wanted w
+			  CROSS JOIN LATERAL (
+				SELECT c.place_in_table, c.size, sum(c.size) OVER (ORDER BY c.seq ROWS UNBOUNDED PRECEDING) AS total
+				FROM (SELECT e.seq, e.size + 120 AS size, e.ctid AS place_in_table FROM twtasks.event e
+					  WHERE e.stream = w.stream AND e.object = w.object
+					  ORDER BY e.seq LIMIT w.batch) c) q
+			  WHERE q.total <= most - 6 * octet_length(w.object) OR q.total = q.size) p),
 	taken AS (
 		-- Nobody else moves these rows, since the object is locked.
 		DELETE FROM twtasks.event e
-		WHERE e.ctid = ANY (ARRAY(SELECT n.place_in_table FROM next n))
+		WHERE e.ctid = ANY (ARRAY(SELECT p.place_in_table FROM picked p WHERE p.fits))
 		RETURNING e.stream, e.object, e.seq, e.event),
 	numbered AS (
 		SELECT t.*, nextval('twtasks.event_id_seq') AS id
@@ -189,6 +197,7 @@ BEGIN
 		   array_agg(m.done ORDER BY m.stream, m.object) AS done,
 		   array_agg(m.last_id ORDER BY m.stream, m.object) AS last_ids,
 		   max(m.before) FILTER (WHERE m.first_id <= m.before) AS above,
+		   (SELECT array_agg(DISTINCT p.n) FROM picked p WHERE NOT p.fits) AS too_many,
 		   coalesce(array_agg(m.task ORDER BY m.stream, m.object) FILTER (WHERE m.last_id IS NOT NULL), '{}') AS tasks
 	INTO heads FROM made m;
 	IF heads.above IS NOT NULL THEN
@@ -210,5 +219,10 @@ BEGIN
 			sent_id = CASE WHEN heads.done[i] THEN o.last_id ELSE o.sent_id END
 		WHERE o.stream = heads.streams[i] AND o.object = heads.objects[i];
 	END LOOP;
+	IF heads.too_many IS NOT NULL THEN
+		INSERT INTO twtasks.objects_with_events (stream, object)
+		SELECT streams[n], objects[n] FROM unnest(heads.too_many) n;
+		PERFORM twtasks_internal.ask_duties(s.bucket) FROM twtasks.event_stream s WHERE s.name = streams[heads.too_many[1]];
+	END IF;
 	RETURN given;
 END $$;

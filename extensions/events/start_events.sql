@@ -1,61 +1,103 @@
 /*
- * twtasks_internal.list_again(streams, objects, reason)
+ * twtasks_internal.list_again(streams, objects, done, problems)
  *
- *		Puts objects whose heads could not be added at the end of the list, so that
- *		they do not hold up others.
+ *		Puts objects that got no head at the end of the list, so that they do not hold
+ *		up others.
+ *
+ * Parameters
+ *		done			as for give_events()
+ *		problems		the reason for each; NULL: it was not tried, and keeps what it has
  *
  * Writes		twtasks.event_object, twtasks.objects_with_events
  */
-CREATE FUNCTION twtasks_internal.list_again(streams text[], objects text[], reason text)
+CREATE FUNCTION twtasks_internal.list_again(streams text[], objects text[], done boolean[], problems text[])
 RETURNS void
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-	UPDATE twtasks.event_object o SET problem = twtasks_internal.cut_message(reason)
-	FROM unnest(streams, objects) w(stream, object)
+	UPDATE twtasks.event_object o
+	SET head = NULL, sent_id = CASE WHEN w.done THEN o.last_id ELSE o.sent_id END,
+		problem = coalesce(twtasks_internal.cut_message(w.problem), o.problem)
+	FROM unnest(streams, objects, done, problems) w(stream, object, done, problem)
 	WHERE o.stream = w.stream AND o.object = w.object;
 	INSERT INTO twtasks.objects_with_events (stream, object)
-	SELECT w.stream, w.object FROM unnest(streams, objects) w(stream, object)
+	SELECT w.stream, w.object FROM unnest(streams, objects) WITH ORDINALITY w(stream, object, n)
+	WHERE w.object IS NOT NULL ORDER BY w.n
 $$;
 
 /*
- * twtasks_internal.give_each(streams, objects, done)
+ * twtasks_internal.give_each(streams, objects, done, problems)
  *
- *		Gives the events of all objects at once.  If that fails, gives those of each
- *		object alone, so that an object at fault does not stop the others.
+ *		Gives the events of many objects together, as long as they are few events.  If
+ *		that fails, gives those of each object alone, so that an object at fault does
+ *		not stop the others.  After half of twtasks.function_timeout the rest is
+ *		listed again.
+ *
+ * Parameters
+ *		problems		for each, why it got no head before: such objects come last, and
+ *						each is tried alone.  NULL: no object has a problem
  *
  * Returns
  *		given			number of heads
  *		failed			number of objects at fault
+ *		untried			number of objects that are left for another call
  *
  * Writes		as give_events() and list_again()
  */
 CREATE FUNCTION twtasks_internal.give_each(
-	streams text[], objects text[], done boolean[], OUT given bigint, OUT failed bigint)
+	streams text[], objects text[], done boolean[], problems text[],
+	OUT given bigint, OUT failed bigint, OUT untried bigint)
 RETURNS record
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	one record;
+	n CONSTANT integer := cardinality(objects);
+	until timestamptz;
+	together integer := 1;	-- objects of one call
+	good integer := n;		-- objects without a problem, which come first
+	alone integer := 0;		-- objects up to this one go alone
+	i integer := 1;
+	last integer;
+	tried record;
+	bad integer[] := '{}';
+	reasons text[] := '{}';
 BEGIN
-	failed := 0;
-	BEGIN
-		given := twtasks_internal.give_events(streams, objects, done);
-		RETURN;
-	EXCEPTION WHEN OTHERS THEN
-		given := 0;
-		IF cardinality(objects) = 1 THEN
-			PERFORM twtasks_internal.list_again(streams, objects, SQLERRM);
-			failed := 1;
-			RETURN;
+	PERFORM twtasks.is_adopted();	-- A session knows the setting from its first call of the library on.
+	until := clock_timestamp() + current_setting('twtasks.function_timeout')::interval / 2;
+	IF n > 1 THEN
+		together := (SELECT greatest(10000 / max(s.batch), 1) FROM twtasks.event_stream s WHERE s.name = ANY (streams));
+	END IF;
+	IF problems IS NOT NULL THEN
+		good := (SELECT count(*) FROM unnest(problems) p WHERE p IS NULL);
+	END IF;
+	given := 0;
+	WHILE i <= n LOOP
+		last := CASE WHEN i > good OR i <= alone THEN i ELSE least(i + together - 1, good) END;
+		tried := twtasks_internal.try_call('twtasks_internal.give_events', streams[i:last], objects[i:last], done[i:last]);
+		IF tried.state IS NULL THEN
+			given := given + tried.result::bigint;
+			i := last + 1;
+		ELSIF i < last AND tried.state <> '53400' THEN
+			alone := last;
+		ELSE
+			-- Nobody knows which of several took too long: another call tries each alone.
+			bad := bad || ARRAY(SELECT generate_series(i, last));
+			reasons := reasons || array_fill(tried.error, ARRAY[last - i + 1]);
+			i := last + 1;
 		END IF;
-	END;
-	FOR i IN 1 .. cardinality(objects) LOOP
-		one := twtasks_internal.give_each(streams[i:i], objects[i:i], done[i:i]);
-		given := given + one.given;
-		failed := failed + one.failed;
+		EXIT WHEN clock_timestamp() > until;
 	END LOOP;
+	failed := cardinality(bad);
+	untried := n - i + 1;
+	IF untried > 0 THEN
+		PERFORM twtasks_internal.list_again(streams[i:], objects[i:], done[i:], NULL),
+				twtasks_internal.ask_duties(s.bucket) FROM twtasks.event_stream s WHERE s.name = streams[i];
+	END IF;
+	IF failed > 0 THEN
+		PERFORM twtasks_internal.list_again(array_agg(streams[b]), array_agg(objects[b]), array_agg(done[b]), reasons)
+		FROM unnest(bad) b;
+	END IF;
 END $$;
 
 /*
@@ -93,6 +135,7 @@ DECLARE
 	locked record;
 	ready record;
 	failed bigint := 0;
+	untried bigint := 0;
 BEGIN
 	given := 0;
 	IF current_setting('transaction_isolation') <> 'read committed' THEN
@@ -112,33 +155,38 @@ BEGIN
 	ON CONFLICT ON CONSTRAINT event_object_pkey DO NOTHING;
 	SELECT array_agg(o.stream) AS streams, array_agg(o.object) AS objects INTO locked FROM (
 		SELECT k.stream, k.object
-		FROM (SELECT DISTINCT l.stream, l.object FROM unnest(listed.streams, listed.objects) l(stream, object)) d
+		FROM (SELECT l.stream, l.object FROM unnest(listed.entries, listed.streams, listed.objects) l(entry, stream, object)
+			  GROUP BY l.stream, l.object ORDER BY min(l.entry)) d
 		CROSS JOIN LATERAL (
 			SELECT n.stream, n.object FROM twtasks.event_object n
 			WHERE n.stream = d.stream AND n.object = d.object FOR UPDATE SKIP LOCKED) k) o;
 
 	-- Only a later statement sees the head and the events of who had the lock before.
-	SELECT coalesce(array_agg(o.stream), '{}') AS streams, array_agg(o.object) AS objects,
-		   array_agg(CASE WHEN o.head IS NULL THEN false
-						  ELSE (SELECT f.status FROM twtasks.finished_task f WHERE f.id = o.head LIMIT 1)
-							   IS NOT DISTINCT FROM 'DONE' END) AS done
+	-- Objects at fault come last, since one of them may take all the time.
+	SELECT coalesce(array_agg(r.stream), '{}') AS streams, array_agg(r.object) AS objects,
+		   array_agg(CASE WHEN r.head IS NULL THEN false
+						  ELSE (SELECT f.status FROM twtasks.finished_task f WHERE f.id = r.head LIMIT 1)
+							   IS NOT DISTINCT FROM 'DONE' END) AS done,
+		   array_agg(r.problem) AS problems
 	INTO ready
-	FROM unnest(locked.streams, locked.objects) l(stream, object)
-	CROSS JOIN LATERAL (
-		SELECT n.stream, n.object, n.head FROM twtasks.event_object n
-		WHERE n.stream = l.stream AND n.object = l.object OFFSET 0) o
-	WHERE (SELECT t.id FROM twtasks.task t WHERE t.id = o.head) IS NULL;
+	FROM (SELECT o.stream, o.object, o.head, o.problem
+		  FROM unnest(locked.streams, locked.objects) WITH ORDINALITY l(stream, object, n)
+		  CROSS JOIN LATERAL (
+			SELECT n.stream, n.object, n.head, n.problem FROM twtasks.event_object n
+			WHERE n.stream = l.stream AND n.object = l.object OFFSET 0) o
+		  WHERE (SELECT t.id FROM twtasks.task t WHERE t.id = o.head) IS NULL
+		  ORDER BY o.problem IS NOT NULL, l.n) r;
 	DELETE FROM twtasks.objects_with_events w
 	WHERE w.entry = ANY (ARRAY(
 		SELECT l.entry FROM unnest(listed.entries, listed.streams, listed.objects) l(entry, stream, object)
 		WHERE (l.stream, l.object) IN (SELECT k.stream, k.object FROM unnest(locked.streams, locked.objects) k(stream, object))));
 	more := FOUND AND cardinality(listed.entries) = most;
 	IF ready.streams <> '{}' THEN
-		SELECT g.given, g.failed INTO given, failed
-		FROM twtasks_internal.give_each(ready.streams, ready.objects, ready.done) g;
+		SELECT g.given, g.failed, g.untried INTO given, failed, untried
+		FROM twtasks_internal.give_each(ready.streams, ready.objects, ready.done, ready.problems) g;
 	END IF;
 	-- Objects at fault are listed again; they alone are no reason to hurry.
-	more := more AND (failed = 0 OR given > 0);
+	more := (more OR untried > 0) AND (failed = 0 OR given > 0);
 END $$;
 
 /*
@@ -201,8 +249,7 @@ END $$;
  * twtasks_internal.duty_start_events()
  *
  *		The duty of this extension: starts events, and looks at all objects.  See
- *		run_duties().  With large batches a call takes few objects, since its time is
- *		limited.
+ *		run_duties().
  *
  * Returns
  *		milliseconds until the next call
@@ -214,9 +261,7 @@ RETURNS bigint
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-DECLARE
-	most CONSTANT integer := least(1000, 1 + 10000 / (SELECT coalesce(max(s.batch), 1) FROM twtasks.event_stream s));
 BEGIN
 	PERFORM twtasks_internal.look_at_objects();
-	RETURN CASE WHEN (SELECT s.more FROM twtasks_internal.start_events(most) s) THEN 0 ELSE 3000 END;
+	RETURN CASE WHEN (SELECT s.more FROM twtasks_internal.start_events() s) THEN 0 ELSE 3000 END;
 END $$;
