@@ -237,7 +237,7 @@ pool_new(Loop *loop, const char *conninfo, const char *role, int max)
 
 		session->pool = pool;
 		session->pg = pg_new(loop, conninfo, role, on_state, session);
-		pg_give_up_after(session->pg, POOL_SILENT_US);
+		pg_give_up_within(session->pg, POOL_SILENT_US);
 		pg_rest_after(session->pg, PG_REST_US);
 	}
 	return pool;

@@ -334,7 +334,9 @@ node_open(Loop *loop, const Config *config, const NodeEvents *events, void *arg)
 	node->timer = loop_timer_new(loop, tick, node);
 	node->pg = pg_new(loop, config->postgres, "control", on_state, node);
 	pg_on_notify(node->pg, on_notify);
-	pg_give_up_after(node->pg, Min(PG_GIVE_UP_US, config->lease_us * 2 / 3));
+
+	/* Early enough to connect and tick again within the lease. */
+	pg_give_up_within(node->pg, config->lease_us / 2);
 	pg_start(node->pg);
 	return node;
 }

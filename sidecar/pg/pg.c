@@ -19,6 +19,9 @@
 #define BACKOFF_MIN_US MS_TO_US(50)
 #define BACKOFF_MAX_US SECONDS_TO_US(1)
 
+/* The longest silence, of a server that is slow. */
+#define GIVE_UP_MOST_US (16 * PG_GIVE_UP_US)
+
 static void on_timer(void *arg);
 static void on_silent(void *arg, const char *why);
 static void start_attempt(Pg *pg);
@@ -62,7 +65,7 @@ pg_new(Loop *loop, const char *conninfo, const char *role,
 	pg->backoff_us = BACKOFF_MIN_US;
 	pipeline_init(&pg->pipeline);
 	silence_init(&pg->silence, loop, &pg->pipeline, pg->role);
-	silence_limit(&pg->silence, PG_GIVE_UP_US);
+	silence_limit(&pg->silence, PG_GIVE_UP_US, GIVE_UP_MOST_US);
 	silence_on_end(&pg->silence, on_silent, pg);
 	return pg;
 }
@@ -93,9 +96,9 @@ pg_rest_after(Pg *pg, int64 us)
 }
 
 void
-pg_give_up_after(Pg *pg, int64 us)
+pg_give_up_within(Pg *pg, int64 us)
 {
-	silence_limit(&pg->silence, us);
+	silence_limit(&pg->silence, Min(PG_GIVE_UP_US, us), us);
 }
 
 void

@@ -57,8 +57,8 @@ extern void pg_start(Pg *pg);
  */
 extern void pg_rest_after(Pg *pg, int64 us);
 
-/* Gives the session up after another time than PG_GIVE_UP_US. */
-extern void pg_give_up_after(Pg *pg, int64 us);
+/* Gives the session up after this time of silence at the latest. */
+extern void pg_give_up_within(Pg *pg, int64 us);
 
 /* The next call waits so long on purpose, and may be silent meanwhile. */
 extern void pg_expect_wait(Pg *pg, int64 us);

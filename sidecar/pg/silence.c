@@ -9,13 +9,17 @@
 
 #include "pg/silence.h"
 
-#define LIMIT_MAX_US SECONDS_TO_US(320)
-
 /* Parameters may take this long on their way. */
 #define US_PER_BYTE 1
 
-/* A look that comes later than this shows that our own process stood still. */
+/*
+ * A look that is later than this shows that our own process stood still.  Answers
+ * may be on their way then, so it looks again after the same time.
+ */
 #define LATE_US SECONDS_TO_US(2)
+
+/* A session that was not given up for so long is not slow any more. */
+#define FORGET_US SECONDS_TO_US(60)
 
 /* All sessions of the process. */
 static dlist_head sessions = DLIST_STATIC_INIT(sessions);
@@ -68,7 +72,8 @@ give_up(Silence *silence, const Call *call)
 							   call->statement->name, lasts(silence, call) / 1e6);
 
 	silence->slow = call->statement;
-	silence->limit_us = Min(silence->limit_us * 2, LIMIT_MAX_US);
+	silence->slow_us = now_us(silence);
+	silence->limit_us = Min(silence->limit_us * 2, silence->most_us);
 	silence->fn(silence->arg, why);
 	pfree(why);
 }
@@ -82,10 +87,10 @@ look(void *arg)
 
 	if (call == NULL)
 		return;
-	if (now_us(silence) - silence->due_us > LATE_US)
-		silence_heard(silence);
 	left = silence->limit_us + allowed(call) - lasts(silence, call);
-	if (left > 0)
+	if (now_us(silence) - silence->due_us > LATE_US)
+		look_after(silence, Max(left, LATE_US));
+	else if (left > 0)
 		look_after(silence, left);
 	else
 		give_up(silence, call);
@@ -111,9 +116,10 @@ silence_on_end(Silence *silence, SilenceFn fn, void *arg)
 }
 
 void
-silence_limit(Silence *silence, int64 us)
+silence_limit(Silence *silence, int64 base_us, int64 most_us)
 {
-	silence->base_us = silence->limit_us = us;
+	silence->base_us = silence->limit_us = base_us;
+	silence->most_us = most_us;
 }
 
 void
@@ -160,11 +166,13 @@ silence_heard(Silence *silence)
 void
 silence_answered(Silence *silence, const Call *call)
 {
-	if (call->statement != silence->slow ||
-		now_us(silence) - call->sent_us > allowed(call) + silence->base_us / 2)
+	bool		is_quick = now_us(silence) - call->sent_us <= allowed(call) + silence->base_us / 2;
+
+	if (silence->limit_us == silence->base_us || !is_quick ||
+		(call->statement != silence->slow && now_us(silence) - silence->slow_us < FORGET_US))
 		return;
-	silence->slow = NULL;
 	silence->limit_us = silence->base_us;
+	look_after(silence, silence->limit_us);
 }
 
 /* ---- for the health of the process ---- */

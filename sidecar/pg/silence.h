@@ -17,7 +17,7 @@
  * lease.  If it hits a server that is only slow, its calls are sent again, and
  * their tokens tell whether the first ones were executed.  To get on with such
  * a server, the limit doubles each time, until the call that was given up is
- * answered quickly.
+ * answered quickly, or other calls are for a minute.
  *
  *-------------------------------------------------------------------------
  */
@@ -41,9 +41,10 @@ typedef struct Silence
 	LoopTimer  *timer;			/* the next look, while calls are under way */
 	int64		due_us;			/* the time of that look */
 	int64		base_us;		/* the shortest limit */
+	int64		most_us;		/* the longest one */
 	int64		limit_us;		/* the limit now */
-	const PgStatement *slow;	/* given up last, and not quick since; NULL:
-								 * none */
+	const PgStatement *slow;	/* the call that was given up last ... */
+	int64		slow_us;		/* ... and when */
 	int64		heard_us;		/* when the last bytes came */
 	int64		down_us;		/* wanted and not up since then; 0: up, or at
 								 * rest */
@@ -54,7 +55,7 @@ extern void silence_init(Silence *silence, Loop *loop, const Pipeline *pipeline,
 extern void silence_on_end(Silence *silence, SilenceFn fn, void *arg);
 
 /* Call it before the first call is sent. */
-extern void silence_limit(Silence *silence, int64 us);
+extern void silence_limit(Silence *silence, int64 base_us, int64 most_us);
 extern void silence_clear(Silence *silence);
 
 /* The session is wanted and not up; it is up; it rests. */

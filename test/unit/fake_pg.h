@@ -69,7 +69,7 @@ pg_rest_after(Pg *pg, int64 us)
 }
 
 void
-pg_give_up_after(Pg *pg, int64 us)
+pg_give_up_within(Pg *pg, int64 us)
 {
 }
 

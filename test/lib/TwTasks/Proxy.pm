@@ -10,9 +10,18 @@
 #			connection, has been answered: "late grab" when a resolve_grab
 #			has, any other when the same call has.
 #
-# The client's connection is cut in any case.
+# The client's connection is cut then.  Or it falls silent: what the client sends is
+# taken and nothing comes, as in a network that has lost the way.  The server does not
+# learn it when the client goes away.  The next call that falls silent is
 #
-# It can also fall silent, with all connections open.  A call that is
+#	mute	executed by the server;
+#	half	executed too, and a part of its answer is passed on;
+#	lost	not executed, since it does not reach the server;
+#	open	executed, and not committed, since only its end does not reach it.
+#
+# "silent connect" is a connection that is accepted and never answered.
+#
+# All calls of a name can also fall silent.  A call that is
 #
 #	blocked	does not reach the server, and nothing more passes on its connection;
 #	held	is executed by the server, and its answer waits in the proxy.
@@ -205,6 +214,13 @@ sub accept_client
 {
 	my ($self) = @_;
 	my $client = $self->{listener}->accept or return;
+
+	if (my $how = $self->find_rule('connect'))
+	{
+		push @{ $self->{unanswered} }, $client;
+		$self->note("cut connect $how");
+		return;
+	}
 	my $server = IO::Socket::UNIX->new(Peer => $self->{server});
 
 	# no server, no connection
@@ -267,7 +283,7 @@ sub pass_on
 	{
 		return $self->lose_server($link)
 		  if $end eq 'server' && defined $link->{silent_for};
-		$self->close_link($link);
+		$self->lose_end($link, $end);
 		return;
 	}
 	else
@@ -287,6 +303,16 @@ sub lose_server
 	$self->{select}->remove($link->{server});
 	$link->{server_left} = 1;
 	return;
+}
+
+# The server's end of a silent link stays until the server closes it.
+sub lose_end
+{
+	my ($self, $link, $end) = @_;
+
+	$self->note("ended $link->{name} $link->{cut}") if $link->{is_silent} && $end eq 'server';
+	return $self->close_end($link, $end) if $link->{is_silent} && $end eq 'client';
+	return $self->close_link($link);
 }
 
 # Takes a whole message, or nothing.  The first of a client has no type.
@@ -322,10 +348,11 @@ sub from_client
 		my $type = substr $message, 0, 1;
 		my $name = called($message);
 
+		next if $link->{is_silent};
 		$link->{name} = $name if defined $name;
 		$link->{cut} ||= $self->find_rule($name) if defined $name;
 		return if defined $name && $self->falls_silent($link, $name);
-		if (!$link->{cut} || $link->{cut} eq 'after')
+		if (!$link->{cut} || $link->{cut} =~ /^(?:after|mute|half)$/ || $link->{cut} eq 'open' && $type ne 'S')
 		{
 			write_to($link, 'server', $message);
 		}
@@ -364,8 +391,11 @@ sub find_rule
 	my ($self, $name) = @_;
 	my $rules = $self->{rules};
 
-	return unless @$rules && $rules->[0][0] eq $name;
-	return (shift @$rules)->[1];
+	foreach my $n (0 .. $#$rules)
+	{
+		return (splice @$rules, $n, 1)->[1] if $rules->[$n][0] eq $name;
+	}
+	return;
 }
 
 # The whole call is known; the client hears no more.
@@ -374,6 +404,12 @@ sub cut_client
 	my ($self, $link) = @_;
 	my $what = "$link->{name} $link->{cut}";
 
+	if ($link->{cut} =~ /^(?:mute|half|lost|open)$/)
+	{
+		$link->{is_silent} = 1;
+		$self->note("cut $what");
+		return;
+	}
 	if ($link->{cut} eq 'after')
 	{
 		# the server's answer is awaited, then the client goes too
@@ -397,8 +433,10 @@ sub from_server
 		my $type = substr $message, 0, 1;
 
 		$link->{rows}++ if $type eq 'D';
+		$message = substr $message, 0, length($message) / 2
+		  if $link->{is_silent} && $link->{cut} eq 'half' && @{ $link->{calls} } == 1;
 		if (defined $link->{kept}) { $link->{kept} .= $message }
-		elsif (!$link->{cut} || @{ $link->{calls} } != 1)
+		elsif (!$link->{cut} || @{ $link->{calls} } != 1 || ($link->{cut} eq 'half' && !$link->{halves}++))
 		{
 			write_to($link, 'client', $message);
 		}
@@ -416,6 +454,7 @@ sub after_answer
 {
 	my ($self, $link, $name) = @_;
 
+	return if $link->{is_silent};
 	if ($link->{cut} && !@{ $link->{calls} })
 	{
 		$self->note("cut $name $link->{cut}") if $link->{cut} eq 'after';
