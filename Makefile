@@ -17,7 +17,7 @@ SUDO = $(if $(DESTDIR),,$(shell test -w "$$($(PG_CONFIG) --pkglibdir)" || echo s
 .DEFAULT_GOAL = all
 .PHONY: all extension sidecar web workers version install uninstall demo demo-kafka demo-kinds check check-servers models unit \
 	installcheck isolation pgtap tap format format-check lint asan valgrind \
-	campaign-limits campaign-kafka campaign-kinds bench bench-peers bench-schedule bench-views bench-clean bench-slots bench-http bench-events bench-kafka-outbox bench-kafka-listen bench-kafka-queue docs clean help
+	campaign-limits campaign-kafka campaign-flood campaign-events campaign-kinds bench bench-peers bench-schedule bench-views bench-clean bench-slots bench-http bench-events bench-kafka-outbox bench-kafka-listen bench-kafka-queue docs clean help
 
 all: extension sidecar web workers ## builds the extension, the sidecar, twtasks-web and the workers
 
@@ -104,6 +104,12 @@ campaign-limits: install ## crashes under limits of the whole cluster, many thou
 
 campaign-kafka: install ## ten minutes of random kills of brokers and sidecars, under load
 	@scripts/campaign-kafka $(CAMPAIGN)
+
+campaign-flood: install ## ten minutes of random kills and changes of the table, under load
+	@scripts/campaign-flood $(CAMPAIGN)
+
+campaign-events: install ## ten minutes of random kills, while processes add ordered events
+	@scripts/campaign-events $(CAMPAIGN)
 
 campaign-kinds: install ## ten minutes of random kills, while a third party fails in every way
 	@scripts/campaign-kinds $(CAMPAIGN)

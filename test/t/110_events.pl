@@ -1,6 +1,8 @@
 # 110_events.pl -- each object's events come in one chain, none is missing, and a
 # resend is identical: while processes add, roll back, and prepare transactions,
-# and while sidecars, consumers and the server are killed at random.
+# and while sidecars, consumers and the server are killed and frozen at random.
+#
+# TWT_EVENT_SECONDS makes it a campaign: scripts/campaign-events.
 
 use strict;
 use warnings FATAL => 'all';
@@ -20,6 +22,7 @@ TwTasks::Seed::sow();
 
 my $node = TwTasks::Cluster->create('main', conf => { max_prepared_transactions => 20 });
 my $chain = TwTasks::Chain->new;
+my $seconds = $ENV{TWT_EVENT_SECONDS};
 my %sidecars;
 
 $node->value(<<'SQL');
@@ -62,6 +65,13 @@ my %faults = (
 
 		kill 'KILL', $heads[-1]{pid} if @heads;
 	},
+	freeze => sub {
+		my $sidecar = $sidecars{ (sort keys %sidecars)[ rand 2 ] };
+
+		$sidecar->freeze;
+		watch_for(rand 9);
+		$sidecar->signal('CONT');
+	},
 	server => sub {
 		$node->forget_session;
 		$node->stop('immediate');
@@ -75,14 +85,36 @@ start_sidecar($_) foreach qw(a b);
 
 my @producers = map { TwTasks::EventProducer->start($node, "p$_") } 1 .. 3;
 
-foreach my $round (1 .. ROUNDS)
-{
-	my $fault = $round <= 3 ? (sort keys %faults)[ $round - 1 ] : (sort keys %faults)[ rand 3 ];
+my @names = sort keys %faults;
 
-	wait_for_heads(1 + int rand 40);
-	note("round $round: $fault");
-	$faults{$fault}->();
+# Each fault comes once at least.
+sub play_rounds
+{
+	foreach my $round (1 .. ROUNDS)
+	{
+		my $fault = $names[ $round <= @names ? $round - 1 : rand @names ];
+
+		wait_for_heads(1 + int rand 40);
+		note("round $round: $fault");
+		$faults{$fault}->();
+	}
+	return;
 }
+
+# Crashes of the server are rarer than the rest.
+sub play_campaign
+{
+	my $until = time + $seconds;
+
+	while (time < $until)
+	{
+		watch_for(0.5 + rand 4);
+		$faults{ rand() < 0.05 ? 'server' : (grep { $_ ne 'server' } @names)[ rand @names - 1 ] }->();
+	}
+	return;
+}
+
+$seconds ? play_campaign() : play_rounds();
 wait_for_heads(20);
 $_->stop foreach @producers;
 
@@ -123,7 +155,9 @@ foreach my $producer (@producers)
 is_deeply(\@swapped, [], 'events are in the order in which each process added them');
 is($node->value('SELECT count(*) FROM twtasks.broken_event_objects'), '0', 'no invariant is broken');
 cmp_ok(scalar(keys %got), '>', 100, 'there were many events');
-note(scalar(keys %got) . ' events in ' . (() = $chain->heads) . ' head tasks');
+my $summary = scalar(keys %got) . ' events in ' . (() = $chain->heads) . ' head tasks';
+
+$seconds ? diag("seed " . TwTasks::Seed::seed() . ": $seconds s, $summary") : note($summary);
 
 $_->stop foreach values %sidecars;
 done_testing();
