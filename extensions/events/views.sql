@@ -3,9 +3,42 @@ CREATE VIEW twtasks.event_streams AS
 	FROM twtasks.event_stream s;
 COMMENT ON VIEW twtasks.event_streams IS 'Streams of ordered events; see configure_stream()';
 
+/*
+ * twtasks_internal.why_still(head, problem, oldest)
+ *
+ *		The reason why an object stands still, at the latest a minute after it began to.
+ *
+ * Parameters
+ *		head			the live head task; NULL: there is none
+ *		problem			why no head could be added
+ *		oldest			time of the first queued event; NULL: no event is queued
+ *
+ * Returns
+ *		text; NULL: it goes on.  For a head that is retried soon, the last error
+ */
+CREATE FUNCTION twtasks_internal.why_still(head twtasks.task, problem text, oldest timestamptz)
+RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT coalesce(problem, CASE
+		WHEN head.id IS NULL THEN
+			CASE WHEN oldest < moment.ago THEN 'no head task was added for its events' END
+		WHEN head.status = 'ERROR' THEN coalesce(head.error, 'its head task is in ERROR')
+		WHEN head.status = 'HELD' THEN 'its head task is held'
+		WHEN head.status = 'WAITING' AND head.next_event_time > moment.soon THEN
+			concat_ws('; ', head.error, format('its head task waits until %s', date_trunc('second', head.next_event_time)))
+		WHEN CASE head.status WHEN 'WAITING' THEN head.next_event_time WHEN 'SUBMITTED' THEN head.state_time END < moment.ago THEN
+			concat_ws('; ', head.error, 'no sidecar has taken its head task')
+		WHEN head.status = 'PROCESSING' AND head.deadline < moment.ago THEN 'its head task is past its deadline'
+		ELSE head.error END)
+	FROM (SELECT twtasks.clock() - interval '1 min' AS ago, twtasks.clock() + interval '1 min' AS soon) moment
+$$;
+
 CREATE VIEW twtasks.event_objects AS
 	SELECT coalesce(o.stream, q.stream) AS stream, coalesce(o.object, q.object) AS object,
-		   coalesce(q.queued, 0) AS queued, q.oldest, o.head, t.status, coalesce(o.problem, t.error) AS problem,
+		   coalesce(q.queued, 0) AS queued, q.oldest, o.head, t.status,
+		   twtasks_internal.why_still(t, o.problem, q.oldest) AS problem,
 		   coalesce(o.last_id, 0) AS last_id, coalesce(o.sent_id, 0) AS sent_id
 	FROM twtasks.event_object o
 	FULL JOIN (SELECT e.stream, e.object, count(*) AS queued, min(e.added) AS oldest
@@ -30,3 +63,63 @@ CREATE VIEW twtasks.broken_event_objects AS
 	SELECT o.stream, o.object, 'more events are sent than given' FROM twtasks.event_object o
 	WHERE o.sent_id > o.last_id;
 COMMENT ON VIEW twtasks.broken_event_objects IS 'Objects that break an invariant of ordered events; empty, unless tables were changed by hand';
+
+/*
+ * twtasks_internal.still_objects()
+ *
+ *		Objects that stand still, and since when: those with a problem, those whose
+ *		head waits for a person or a sidecar, and those whose queued events have no
+ *		head.
+ */
+CREATE FUNCTION twtasks_internal.still_objects(
+	OUT stream text, OUT object text, OUT since timestamptz, OUT problem text)
+RETURNS SETOF record
+LANGUAGE sql STABLE PARALLEL SAFE ROWS 100
+SET search_path = pg_catalog, pg_temp
+SET jit = off
+AS $$
+	-- One step from object to object, however many events each has.
+	WITH RECURSIVE queued AS (
+		(SELECT e.stream, e.object, e.added FROM twtasks.event e ORDER BY e.stream, e.object, e.seq LIMIT 1)
+		UNION ALL
+		SELECT n.stream, n.object, n.added FROM queued q
+		CROSS JOIN LATERAL (
+			SELECT e.stream, e.object, e.added FROM twtasks.event e
+			WHERE (e.stream, e.object) > (q.stream, q.object)
+			ORDER BY e.stream, e.object, e.seq LIMIT 1) n),
+	seen AS (
+		SELECT o.stream, o.object, t.state_time, twtasks_internal.why_still(t, o.problem, NULL) AS problem
+		FROM twtasks.event_object o JOIN twtasks.task t ON t.id = o.head
+		WHERE o.head IS NOT NULL
+		UNION ALL
+		SELECT q.stream, q.object, q.added, twtasks_internal.why_still(NULL, o.problem, q.added)
+		FROM queued q LEFT JOIN twtasks.event_object o ON o.stream = q.stream AND o.object = q.object
+		WHERE NOT EXISTS (SELECT FROM twtasks.task t WHERE t.id = o.head))
+	SELECT s.stream, s.object, s.state_time, s.problem FROM seen s WHERE s.problem IS NOT NULL
+$$;
+
+/*
+ * twtasks_internal.warn_events(most)
+ *
+ *		The warnings of this extension: see brought_warnings().
+ */
+CREATE FUNCTION twtasks_internal.warn_events(most integer)
+RETURNS jsonb
+LANGUAGE sql STABLE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT jsonb_agg(w) FROM (
+		(SELECT 'events stand still' AS warning, min(o.since) AS since,
+				format('stream "%s": %s objects, such as "%s": %s', o.stream, count(*), min(o.object),
+					   (array_agg(o.problem ORDER BY o.object))[1]) AS detail,
+				'do what the problem asks for; twtasks.event_objects has the problem of each object' AS hint
+		 FROM twtasks_internal.still_objects() o
+		 GROUP BY o.stream ORDER BY o.stream LIMIT most)
+		UNION ALL
+		(SELECT 'stream without its policy', s.changed_at,
+				format('type "%s" of stream "%s" has lost its on_end function', s.type, s.name),
+				'call twtasks.configure_stream() for it again; until then anybody can add tasks that pass for its heads'
+		 FROM twtasks.event_stream s
+		 WHERE (twtasks.policy_of(s.type)).on_end IS DISTINCT FROM 'twtasks_internal.end_events'
+		 ORDER BY s.name LIMIT most)) w
+$$;

@@ -23,7 +23,8 @@ SELECT is_empty($$SELECT proname FROM pg_temp.function WHERE NOT coalesce(procon
 SELECT set_eq($$SELECT f.proname::text, coalesce(r.rolname, 'PUBLIC')::text
 	FROM pg_temp.function f CROSS JOIN LATERAL aclexplode(f.proacl) a LEFT JOIN pg_roles r ON r.oid = a.grantee
 	WHERE a.grantee <> 'twtasks_owner'::regrole$$,
-	$$VALUES ('add_event', 'twtasks_producer'), ('configure_stream', 'twtasks_operator'), ('start', 'twtasks_producer'),
+	$$VALUES ('add_event', 'twtasks_producer'), ('configure_stream', 'twtasks_operator'),
+		('why_still', 'twtasks_worker'), ('why_still', 'twtasks_operator'), ('why_still', 'twtasks_viewer'), ('start', 'twtasks_producer'),
 		('configure_kind', 'twtasks_operator'), ('on_outcome', 'twtasks_operator'), ('decide_by_hand', 'twtasks_operator'), ('close_anomalies', 'twtasks_operator'),
 		('forget_outcomes', 'twtasks_operator'), ('read_to_do', 'PUBLIC'), ('answer_to_do', 'PUBLIC')$$,
 	'only these functions are granted');
