@@ -10,6 +10,10 @@ CREATE TABLE twtasks.message_offset (
 	role		text COLLATE "C" NOT NULL,	-- The role that took the first messages; its members may go on and add partitions, and those of twtasks_owner
 	moved		timestamptz NOT NULL,		-- Time of the last move
 	partitions	integer,					-- How many the topic had when the listener began here; NULL: nobody told
+	topic_id	text COLLATE "C",			-- The topic's id, which another topic of this name does not have; NULL: not known
+	problem		text,						-- Why the listener stands still until an operator sets the offset; NULL: it does not
+	problem_since	timestamptz,			-- Time at which the problem was seen
+	log_first	bigint,						-- The first message that the topic had then; NULL: not known
 	CONSTRAINT message_offset_pkey PRIMARY KEY (listener, topic, partition)
 );
 COMMENT ON TABLE twtasks.message_offset IS 'Progress of the consumers that call take_messages(), by partition';
@@ -177,6 +181,27 @@ BEGIN
 END $$;
 
 /*
+ * twtasks_internal.check_problem(listener, topic, partition, problem)
+ *
+ *		Refuses to move a listener that stands still.
+ *
+ * Errors
+ *		55000		there is a problem
+ */
+CREATE FUNCTION twtasks_internal.check_problem(listener text, topic text, partition integer, problem text)
+RETURNS void
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	IF problem IS NOT NULL THEN
+		RAISE EXCEPTION 'listener "%" stands still in partition % of topic "%"', listener, partition, topic
+			USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = problem,
+				HINT = 'An operator sets the offset: twtasks.reset_listener().';
+	END IF;
+END $$;
+
+/*
  * twtasks_internal.move_offset(listener, topic, partition, from_offset, to_offset)
  *
  *		Moves the offset that take_messages() names, unless it stands elsewhere.
@@ -186,6 +211,7 @@ END $$;
  *
  * Errors
  *		42501		the listener belongs to another role
+ *		55000		the listener stands still
  *
  * Writes		twtasks.message_offset
  * Locks		row lock of the partition; as check_newcomer()
@@ -200,6 +226,7 @@ AS $$
 #variable_conflict use_column
 DECLARE
 	keeper text;
+	problem text;
 BEGIN
 	PERFORM twtasks_internal.check_newcomer(move_offset.listener, move_offset.topic, move_offset.partition);
 	INSERT INTO twtasks.message_offset (listener, topic, partition, next_offset, role, moved)
@@ -217,11 +244,12 @@ BEGIN
 	PERFORM twtasks_internal.check_keeper(move_offset.listener, keeper);
 	UPDATE twtasks.message_offset o SET next_offset = to_offset, moved = clock_timestamp()
 	WHERE o.listener = move_offset.listener AND o.topic = move_offset.topic
-	  AND o.partition = move_offset.partition AND o.next_offset = from_offset;
+	  AND o.partition = move_offset.partition AND o.next_offset = from_offset AND o.problem IS NULL;
 	is_moved := FOUND;
-	SELECT o.next_offset INTO next_offset FROM twtasks.message_offset o
+	SELECT o.next_offset, o.problem INTO next_offset, problem FROM twtasks.message_offset o
 	WHERE o.listener = move_offset.listener AND o.topic = move_offset.topic
 	  AND o.partition = move_offset.partition;
+	PERFORM twtasks_internal.check_problem(move_offset.listener, move_offset.topic, move_offset.partition, problem);
 END $$;
 
 /*
@@ -277,7 +305,8 @@ END $$;
  *		42501		the listener belongs to another role, or the caller may not execute
  *					the function
  *		42883		there is no such function
- *		55000		this database is a copy and not adopted
+ *		55000		this database is a copy and not adopted; or the listener stands still in
+ *					the partition until an operator sets its offset
  *		as add_tasks() and the function, with the message in the detail; nothing is
  *		stored then, and the offset stays
  *
@@ -411,73 +440,4 @@ BEGIN
 											   given.state, given.error);
 	END IF;
 	RETURN moved.next_offset;
-END $$;
-
-/*
- * twtasks.begin_partition(listener, topic, partition, partitions, start, first)
- *
- *		Where a listener goes on in a partition.  A listener without an offset there
- *		begins, and its offset is stored.  It begins at start where the topic
- *		had the partition when the listener met the topic.  A partition that the topic
- *		got later begins at first, so no message there is skipped.
- *
- * Parameters
- *		listener	as take_messages()
- *		topic		as take_messages()
- *		partition	as take_messages()
- *		partitions	how many the topic has now
- *		start		where the listener begins in a topic that it meets
- *		first		offset of the first message that the topic still has
- *
- * Returns
- *		the offset to go on with
- *
- * Errors
- *		22004		a parameter is NULL
- *		22023		partitions is not above the partition
- *		as take_messages()
- *
- * Writes		twtasks.message_offset
- * Locks		row lock of the partition, until the end of the transaction
- * Example		SELECT twtasks.begin_partition('billing', 'invoices', 1, partitions => 2, start => 17, first => 0);
- */
-CREATE FUNCTION twtasks.begin_partition(
-	listener text, topic text, partition integer, partitions integer, start bigint, first bigint)
-RETURNS bigint
-LANGUAGE c VOLATILE PARALLEL UNSAFE
-AS 'MODULE_PATHNAME', 'twt_as_owner';
-
-/*
- * twtasks_internal.begin_partition_as_owner(given record)
- *
- *		The work of begin_partition(), with its caller noted.  A topic's partitions
- *		are numbered as they are added, so the least count that was stored tells which
- *		came later.  Two consumers may begin in either order.
- */
-CREATE FUNCTION twtasks_internal.begin_partition_as_owner(given record)
-RETURNS bigint
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
-AS $$
-DECLARE
-	known CONSTANT integer := (SELECT min(o.partitions) FROM twtasks.message_offset o
-							   WHERE o.listener = given.listener AND o.topic = given.topic);
-	begins CONSTANT bigint := CASE WHEN given.partition >= known THEN given.first ELSE given.start END;
-	stands bigint;
-BEGIN
-	IF given.partitions IS NULL OR given.first IS NULL OR given.start IS NULL THEN
-		RAISE EXCEPTION 'partitions, start and first must not be null'
-			USING ERRCODE = 'null_value_not_allowed';
-	ELSIF given.partitions <= given.partition THEN
-		RAISE EXCEPTION 'invalid number of partitions: %', given.partitions
-			USING ERRCODE = 'invalid_parameter_value',
-				DETAIL = format('The partition is %s.', given.partition),
-				HINT = 'Partitions are numbered from 0.';
-	END IF;
-	stands := twtasks.take_messages(given.listener, given.topic, given.partition, begins, begins,
-									'{}'::twtasks.new_task[]);
-	UPDATE twtasks.message_offset o SET partitions = given.partitions
-	WHERE o.listener = given.listener AND o.topic = given.topic AND o.partition = given.partition
-	  AND o.partitions IS NULL;
-	RETURN stands;
 END $$;

@@ -1,5 +1,5 @@
 CREATE VIEW twtasks.listeners AS
-	SELECT o.listener, o.topic, o.partition, o.next_offset, o.role, o.moved
+	SELECT o.listener, o.topic, o.partition, o.next_offset, o.role, o.moved, o.problem, o.problem_since
 	FROM twtasks.message_offset o;
 COMMENT ON VIEW twtasks.listeners IS 'Where listeners stand in the partitions of their topics; see take_messages()';
 
@@ -8,7 +8,8 @@ COMMENT ON VIEW twtasks.listeners IS 'Where listeners stand in the partitions of
  *
  *		Sets by hand where a listener goes on in a partition: further on, to skip
  *		messages, or further back, to take messages again.  A listener that runs
- *		goes there with its next messages.
+ *		goes there with its next messages.  A listener that stands still goes on, in
+ *		up to half a minute.
  *
  *		A message that is taken again gives a second task, unless its key is that of
  *		a task that is kept.
@@ -72,7 +73,8 @@ BEGIN
 		VALUES (reset_listener.listener, reset_listener.topic, reset_listener.partition,
 				reset_listener."offset", keeper, clock_timestamp())
 		ON CONFLICT (listener, topic, partition) DO UPDATE
-		SET next_offset = EXCLUDED.next_offset, role = EXCLUDED.role, moved = EXCLUDED.moved;
+		SET next_offset = EXCLUDED.next_offset, role = EXCLUDED.role, moved = EXCLUDED.moved,
+			topic_id = NULL, problem = NULL, problem_since = NULL, log_first = NULL;
 	END IF;
 	INSERT INTO twtasks.policy_audit (at, actor, kind, name, before, after)
 	SELECT clock_timestamp(), twtasks_internal.actor(), 'listener',

@@ -16,6 +16,17 @@ CREATE VIEW twtasks.warnings AS
 	UNION ALL
 	SELECT b.warning, b.since, b.detail, b.hint FROM twtasks.blockers() b
 	UNION ALL
+	SELECT 'listener stands still', o.problem_since,
+		   pg_catalog.format('listener "%s", partition %s of topic "%s", at offset %s: %s',
+							 o.listener, o.partition, o.topic, o.next_offset, o.problem) COLLATE pg_catalog."default",
+		   pg_catalog.format('no message of the partition is taken until an operator sets its offset: '
+							 'SELECT twtasks.reset_listener(%L, %L, %s, %s) %s', o.listener, o.topic, o.partition,
+							 coalesce(o.log_first::text, 'NULL'),
+							 CASE WHEN o.log_first IS NULL THEN 'forgets the partition'
+								  ELSE 'begins with the first message that the topic had' END) COLLATE pg_catalog."default"
+	FROM twtasks.message_offset o
+	WHERE o.problem IS NOT NULL
+	UNION ALL
 	SELECT 'clock shifted', c.at,
 		   pg_catalog.format('by %s, by %s', pg_catalog.make_interval(secs => c.ahead_us / 1e6), c.actor),
 		   'counts where twtasks.testing is on; SELECT twtasks.set_clock(NULL) sets it right'

@@ -11,7 +11,7 @@ AS $$ BEGIN EXECUTE statement; RETURN 'ok'; EXCEPTION WHEN OTHERS THEN RETURN SQ
 -- The grants, in words.  A new function or table needs a row here.
 CREATE TEMPORARY TABLE callers (function text PRIMARY KEY, roles text[]);
 INSERT INTO callers
-SELECT f, '{producer}'::text[] FROM unnest('{add_task,add_tasks,take_messages,take_corrupted,begin_partition,kafka_message,bytes_as_text,send_to_kafka}'::text[]) f
+SELECT f, '{producer}'::text[] FROM unnest('{add_task,add_tasks,take_messages,take_corrupted,begin_partition,place_partition,stop_partition,kafka_message,bytes_as_text,send_to_kafka}'::text[]) f
 UNION ALL
 SELECT 'clock', '{producer,worker,web,operator,viewer,tester}'::text[]
 UNION ALL
@@ -42,7 +42,7 @@ SELECT f, '{}'::text[] FROM unnest('{add_occurrence,add_task_as,add_given_tasks,
 	check_bucket,check_duration,check_may_name,check_pattern,config_changed,fits,clock_ahead,keep_finished,queue_time,finish_cancelled,honour_cancels,cancel_orphans,write_audit,
 	ask_stuck,ask_duties,pause,resume,check_library,call_stuck,call_duty,call_late,tell_late,call_function,check_allowed,check_function,check_number,check_retry,check_retry_stage,parse_duration,retry_delay,type_options,
 	count_queued,count_not_queued,count_errors,late_queued,late_not_queued,why_queued,why_limited,living_nodes,works_for,unhandled,is_known_type,lacks_queue,queued_buckets,queued_types,unhandled_types,note_types,any_lives,lonely_buckets,note_refusal,
-	check_limit,check_options,shown,count_slots,live_slots,make_slots,offer_slot,offer_types,slots_lock,lock_session,try_lock,actor,caller,configure_type_as_owner,run_inline_as_owner,take_messages_as_owner,take_corrupted_as_owner,begin_partition_as_owner,finish_task_as_owner,
+	check_limit,check_options,shown,count_slots,live_slots,make_slots,offer_slot,offer_types,slots_lock,lock_session,try_lock,actor,caller,configure_type_as_owner,run_inline_as_owner,take_messages_as_owner,take_corrupted_as_owner,begin_partition_as_owner,place_partition_as_owner,stop_partition_as_owner,find_place,note_fewer,check_problem,finish_task_as_owner,
 	check_place,check_run,check_takes,check_rule,check_keeper,check_newcomer,move_offset,call_message,missing_key,message_tasks,add_corrupted,take_singly,take_run}'::text[]) f
 UNION ALL
 SELECT f, '{}'::text[] FROM unnest('{try_call,time_is_over,run_schedule_as_json,note_duty,brought_warnings,late_work}'::text[]) f;
@@ -122,7 +122,7 @@ SELECT bag_eq($$SELECT proname::text FROM pg_proc WHERE pronamespace IN ('twtask
 	AND EXISTS (SELECT FROM aclexplode(proacl) a WHERE a.grantee <> proowner) GROUP BY proname$$,
 	'{is_enabled,is_adopted,adoption_fault,is_testing,is_paused,clock,queue_kind,queue_stats,take_types,next_triggers,cron_next,cron_preview,limit_name,find_handler,check_handlers,kafka_message,bytes_as_text,send_to_kafka}'::text[], 'functions that run with the caller''s rights need none');
 SELECT bag_eq($$SELECT proname::text FROM pg_proc WHERE pronamespace IN ('twtasks'::regnamespace, 'twtasks_internal'::regnamespace) AND prosrc IN ('twt_as_owner_needs_1_1', 'twt_execute_tasks_needs_1_1', 'twt_finish_tasks_needs_1_1', 'twt_add_task_needs_1_1', 'twt_add_tasks_needs_1_1', 'twt_add_tasks_of_type_needs_1_1', 'twt_add_tasks_json_needs_1_1')
-	AND NOT prosecdef AND provolatile = 'v' AND proparallel = 'u'$$, '{execute_tasks,finish_task,finish_tasks,configure_type,run_inline,take_messages,take_corrupted,begin_partition,add_task,add_tasks,add_tasks,add_tasks}'::text[], 'the other functions note who called, and become the owner');
+	AND NOT prosecdef AND provolatile = 'v' AND proparallel = 'u'$$, '{execute_tasks,finish_task,finish_tasks,configure_type,run_inline,take_messages,take_corrupted,begin_partition,place_partition,stop_partition,add_task,add_tasks,add_tasks,add_tasks}'::text[], 'the other functions note who called, and become the owner');
 SELECT is((SELECT count(*) FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid WHERE c.relnamespace = 'twtasks'::regnamespace
 		   AND g.tgfoid NOT IN ('twtasks_internal.config_changed'::regproc, 'twtasks_internal.table_changed'::regproc, 'twtasks_internal.audit_policy'::regproc))
 	+ (SELECT count(*) FROM pg_rewrite w JOIN pg_class c ON c.oid = w.ev_class WHERE c.relnamespace = 'twtasks'::regnamespace AND c.relkind <> 'v')

@@ -365,6 +365,7 @@ listener_start(Loop *loop, const char *postgres, const ListenerSettings *setting
 	listener->gather = loop_timer_new(loop, on_gathered, listener);
 	dlist_init(&listener->shares);
 	dlist_init(&listener->of.to_look);
+	listener->of.problems = map_new(0);
 	listener->of.pg = pg_new(loop, postgres, role, on_session, listener);
 	pfree(role);
 	if (!open_consumer(listener))

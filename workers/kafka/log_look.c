@@ -73,6 +73,56 @@ ask_partitions(LogLook *look)
 	return error;
 }
 
+/*
+ * The id tells a topic from an older one of its name.  Brokers and clients that are
+ * old do not know it.
+ */
+#if RD_KAFKA_VERSION >= 0x020300ff
+static void
+take_topic_id(LogLook *look, const rd_kafka_event_t * answer)
+{
+	const		rd_kafka_DescribeTopics_result_t *result =
+		answer == NULL ? NULL : rd_kafka_event_DescribeTopics_result((rd_kafka_event_t *) answer);
+	const		rd_kafka_TopicDescription_t **topics;
+	size_t		n = 0;
+
+	if (result == NULL)
+		return;
+	topics = rd_kafka_DescribeTopics_result_topics(result, &n);
+	if (n != 1 || rd_kafka_error_code(rd_kafka_TopicDescription_error(topics[0])) != RD_KAFKA_RESP_ERR_NO_ERROR)
+		return;
+	const		rd_kafka_Uuid_t *id = rd_kafka_TopicDescription_topic_id(topics[0]);
+
+	if (rd_kafka_Uuid_most_significant_bits(id) != 0 || rd_kafka_Uuid_least_significant_bits(id) != 0)
+		strlcpy(look->ends.topic_id, rd_kafka_Uuid_base64str(id), sizeof(look->ends.topic_id));
+}
+
+static void
+ask_topic_id(LogLook *look)
+{
+	const char *names[] = {look->topic};
+	rd_kafka_TopicCollection_t *topics = rd_kafka_TopicCollection_of_topic_names(names, 1);
+	rd_kafka_AdminOptions_t *options = rd_kafka_AdminOptions_new(look->client, RD_KAFKA_ADMIN_OP_DESCRIBETOPICS);
+	rd_kafka_queue_t *queue = rd_kafka_queue_new(look->client);
+	rd_kafka_event_t *answer;
+
+	rd_kafka_AdminOptions_set_request_timeout(options, ANSWER_MS, NULL, 0);
+	rd_kafka_DescribeTopics(look->client, topics, options, queue);
+	answer = rd_kafka_queue_poll(queue, 2 * ANSWER_MS);
+	take_topic_id(look, answer);
+	rd_kafka_event_destroy(answer);
+	rd_kafka_queue_destroy(queue);
+	rd_kafka_AdminOptions_destroy(options);
+	rd_kafka_TopicCollection_destroy(topics);
+}
+#else
+static void
+ask_topic_id(LogLook *look)
+{
+	look->ends.topic_id[0] = '\0';
+}
+#endif
+
 static void
 ask(void *what)
 {
@@ -84,6 +134,8 @@ ask(void *what)
 		look->error = ask_partitions(look);
 	if (look->error == RD_KAFKA_RESP_ERR_NO_ERROR && look->young_ms >= 0)
 		look->error = ask_young(look);
+	if (look->error == RD_KAFKA_RESP_ERR_NO_ERROR)
+		ask_topic_id(look);
 }
 
 static void

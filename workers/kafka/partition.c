@@ -19,6 +19,8 @@ struct Partition
 	PartitionState state;
 	LogEnds		ends;
 	int64		offset;
+	int64		told;			/* the offset that was told last; -1: none */
+	int64		known;			/* the one told before the look began */
 	int64		position;
 	bool		is_fetched;		/* messages come from the position on */
 	dlist_head	messages;		/* by offset, from offset to position */
@@ -55,6 +57,8 @@ partition_new(const char *topic, int number)
 	partition->topic = pstrdup(topic);
 	partition->number = number;
 	partition->state = PARTITION_LOOKING;
+	partition->known = -1;
+	partition->told = -1;
 	partition->position = PARTITION_NOWHERE;
 	partition->wait_us = WAIT_MIN_US;
 	dlist_init(&partition->messages);
@@ -127,6 +131,7 @@ void
 partition_look(Partition *partition)
 {
 	set_state(partition, PARTITION_LOOKING);
+	partition->known = partition->told;
 }
 
 int64
@@ -151,10 +156,14 @@ partition_place(Partition *partition, int64 offset, LogEnds *ends)
 
 	*ends = partition->ends;
 	partition->offset = offset;
-	if (partition->state == PARTITION_PLACING && !is_here && offset < ends->first)
-		return PARTITION_LACKS_MESSAGES;
-	if (partition->state == PARTITION_PLACING && offset > ends->end && !is_here)
-		return PARTITION_IS_BEYOND;
+	partition->told = offset;
+	if (partition->state == PARTITION_PLACING && !is_here &&
+		(offset < ends->first || offset > ends->end))
+	{
+		if (offset != partition->known)
+			return PARTITION_DOUBTS;
+		return offset < ends->first ? PARTITION_LACKS_MESSAGES : PARTITION_IS_BEYOND;
+	}
 	set_state(partition, PARTITION_READING);
 	drop_below(partition, is_here ? offset : PG_INT64_MAX);
 	if (is_here)

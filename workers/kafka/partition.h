@@ -42,6 +42,9 @@
 /* The position of a partition that is not placed yet. */
 #define PARTITION_NOWHERE (-1)
 
+/* The length of a topic's id, as base64. */
+#define TOPIC_ID_MAX 22
+
 typedef enum PartitionState
 {
 	PARTITION_LOOKING,
@@ -66,6 +69,7 @@ typedef struct LogEnds
 	int64		young;			/* the first message of the given age; below
 								 * 0: none is so young */
 	int			partitions;		/* how many the topic has */
+	char		topic_id[TOPIC_ID_MAX + 1]; /* "": not known */
 } LogEnds;
 
 typedef enum PartitionPlace
@@ -74,7 +78,9 @@ typedef enum PartitionPlace
 	PARTITION_SEEKS,			/* at the new position; partition_fetch()
 								 * follows */
 	PARTITION_LACKS_MESSAGES,	/* the log begins later */
-	PARTITION_IS_BEYOND			/* the log ends earlier */
+	PARTITION_IS_BEYOND,		/* the log ends earlier */
+	PARTITION_DOUBTS			/* the look was before somebody moved the
+								 * offset: look again */
 } PartitionPlace;
 
 typedef struct Run
@@ -112,7 +118,8 @@ extern int64 partition_found(Partition *partition, const LogEnds *ends, Partitio
 /*
  * Takes the offset that the database told; PLACING or TAKING -> READING.  The
  * state stays PLACING if the log does not have the offset, and *ends says what
- * it has.  The messages that are not below the offset stay, if it is among
+ * it has.  Only a look that began when the offset was known can tell so: another
+ * owner may have read further since.  The messages that are not below the offset stay, if it is among
  * theirs.
  */
 extern PartitionPlace partition_place(Partition *partition, int64 offset, LogEnds *ends) MUSTCHECK;

@@ -72,20 +72,53 @@ is_in(const char *state, const char *classes)
 	return false;
 }
 
-static void
-tell_lost(Share *share, int64 first)
+/* A problem outlives its share: a rebalance is no reason to tell it again. */
+typedef struct Problem
 {
-	tell(share, TWT_LOG_ERROR, psprintf("messages are lost: those from offset " INT64_FORMAT " to " INT64_FORMAT
-										" were deleted from the topic before they were read",
-										partition_offset(share->partition), first - 1));
-}
+	char	   *name;			/* the name of the share */
+	char	   *text;
+} Problem;
 
 static void
-tell_beyond(Share *share, int64 end)
+forget_problem(Share *share)
 {
-	tell(share, TWT_LOG_ERROR, psprintf("nothing is read: the next message has offset " INT64_FORMAT
-										", but the topic ends at " INT64_FORMAT
-										"; see reset_listener()", partition_offset(share->partition), end));
+	Problem    *problem = map_get(share->of->problems, share->name);
+
+	if (problem == NULL)
+		return;
+	map_remove(share->of->problems, share->name);
+	pfree(problem->name);
+	pfree(problem->text);
+	pfree(problem);
+}
+
+static bool
+is_new_problem(Share *share, const char *text)
+{
+	Problem    *problem = map_get(share->of->problems, share->name);
+
+	if (problem != NULL && strcmp(problem->text, text) == 0)
+		return false;
+	forget_problem(share);
+	problem = palloc(sizeof(Problem));
+	problem->name = pstrdup(share->name);
+	problem->text = pstrdup(text);
+	map_set(share->of->problems, problem->name, problem);
+	return true;
+}
+
+/* The database keeps the problem until a person sets the offset. */
+static void
+stand_still(Share *share, int64 offset, const char *problem)
+{
+	char	   *text = psprintf("nothing is read from offset " INT64_FORMAT " on: %s; see reset_listener()",
+								offset, problem);
+
+	if (is_new_problem(share, text))
+		tell(share, TWT_LOG_ERROR, text);
+	else
+		pfree(text);
+	fail(share);
 }
 
 /* ---- calls ---- */
@@ -123,16 +156,36 @@ send_place(Share *share, const LogEnds *ends)
 		fail(share);
 }
 
-/* Passes the messages that are gone. */
 static void
-send_skip(Share *share, int64 from_offset, int64 to_offset)
+on_stopped(void *arg, PgOutcome outcome, PGresult *result)
 {
-	TakeCall	call = make_call(share, on_place);
+	Share	   *share = arg;
 
-	if (can_call(share))
-		take_none(&call, from_offset, to_offset);
+	if (outcome != PG_DONE)
+		fail_call(share, outcome, result, "problem at");
+	else if (take_problem(result) != NULL)
+		stand_still(share, partition_offset(share->partition), take_problem(result));
 	else
 		fail(share);
+}
+
+/* Without its messages, going on would skip some of them unseen when the log grows. */
+static void
+send_stop(Share *share, PartitionPlace found, const LogEnds *ends)
+{
+	TakeCall	call = make_call(share, on_stopped);
+	int64		offset = partition_offset(share->partition);
+	char	   *problem = found == PARTITION_LACKS_MESSAGES ?
+		psprintf("messages from offset " INT64_FORMAT " to " INT64_FORMAT
+				 " were deleted from the topic before they were read", offset, ends->first - 1) :
+		psprintf("the topic ends at offset " INT64_FORMAT
+				 " now: it was deleted and made anew, or has lost messages", ends->end);
+
+	if (can_call(share))
+		take_stop(&call, offset, ends, problem);
+	else
+		fail(share);
+	pfree(problem);
 }
 
 /* Tools that show the lag read the offsets of the group. */
@@ -177,11 +230,10 @@ place(Share *share, int64 offset)
 			share->of->is_moved = true;
 			break;
 		case PARTITION_LACKS_MESSAGES:
-			tell_lost(share, ends.first);
-			send_skip(share, offset, ends.first);
-			break;
 		case PARTITION_IS_BEYOND:
-			tell_beyond(share, ends.end);
+			send_stop(share, found, &ends);
+			break;
+		case PARTITION_DOUBTS:
 			fail(share);
 			break;
 	}
@@ -191,8 +243,13 @@ place(Share *share, int64 offset)
 static void
 on_place(void *arg, PgOutcome outcome, PGresult *result)
 {
-	if (outcome == PG_DONE)
+	if (outcome == PG_DONE && take_problem(result) != NULL)
+		stand_still(arg, take_answer(result), take_problem(result));
+	else if (outcome == PG_DONE)
+	{
+		forget_problem(arg);
 		place(arg, take_answer(result));
+	}
 	else
 		fail_call(arg, outcome, result, "messages from");
 }

@@ -13,6 +13,7 @@
 #ifndef TWT_SHARE_H
 #define TWT_SHARE_H
 
+#include "base/map.h"
 #include "kafka/kafka.h"
 #include "pg/pg.h"
 #include "workers/kafka/listen_settings.h"
@@ -26,6 +27,8 @@ typedef struct ShareOf
 	Pg		   *pg;
 	int			nlooks;			/* under way */
 	dlist_head	to_look;		/* shares that wait for one of them to end */
+	Map		   *problems;		/* problems that were told, by name of the
+								 * share */
 	bool		is_moved;		/* a share has another position, so all are to
 								 * be assigned */
 	bool		is_ending;		/* no new calls */

@@ -24,8 +24,13 @@
 	" headers => $15::text[], corrupt => $16::text"
 
 static const PgStatement call_place = {"take_place",
-	"SELECT twtasks.begin_partition($1::text, $2::text, $3::int4, partitions => $4::int4,"
-	" start => $5::int8, first => $6::int8)",
+	"SELECT p.next_offset, p.problem FROM twtasks.place_partition($1::text, $2::text, $3::int4,"
+	" partitions => $4::int4, start => $5::int8, first => $6::int8, topic_id => $7::text) p",
+.caller_logs = true};
+
+static const PgStatement call_stop = {"take_stop",
+	"SELECT twtasks.stop_partition($1::text, $2::text, $3::int4, from_offset => $4::int8,"
+	" first => $5::int8, problem => $6::text)",
 .caller_logs = true};
 
 static const PgStatement call_none = {"take_none",
@@ -85,7 +90,21 @@ take_place(const TakeCall *call, const LogEnds *ends, int64 start)
 	wire_add_int4(&params, ends->partitions);
 	wire_add_int8(&params, start);
 	wire_add_int8(&params, ends->first);
+	wire_add_text(&params, ends->topic_id[0] == '\0' ? NULL : ends->topic_id);
 	pg_send(call->pg, &call_place, &params, call->fn, call->arg);
+	wire_clear(&params);
+}
+
+void
+take_stop(const TakeCall *call, int64 offset, const LogEnds *ends, const char *problem)
+{
+	WireParams	params;
+
+	add_partition(&params, call);
+	wire_add_int8(&params, offset);
+	wire_add_int8(&params, ends->first);
+	wire_add_text(&params, problem);
+	pg_send(call->pg, &call_stop, &params, call->fn, call->arg);
 	wire_clear(&params);
 }
 
@@ -184,4 +203,12 @@ int64
 take_answer(const PGresult *result)
 {
 	return wire_get_int(result, 0, 0);
+}
+
+const char *
+take_problem(const PGresult *result)
+{
+	int			last = PQnfields(result) - 1;
+
+	return PQgetisnull(result, 0, last) ? NULL : PQgetvalue(result, 0, last);
 }

@@ -37,6 +37,12 @@ extern void take_set_up(Pg *pg);
  */
 extern void take_place(const TakeCall *call, const LogEnds *ends, int64 start);
 
+/*
+ * Lets the listener stand still at the offset, since the log does not have it.  The
+ * answer is the problem that is stored.
+ */
+extern void take_stop(const TakeCall *call, int64 offset, const LogEnds *ends, const char *problem);
+
 /* Moves the offset without a task.  An offset that is not from_offset stays. */
 extern void take_none(const TakeCall *call, int64 from_offset, int64 to_offset);
 
@@ -51,5 +57,9 @@ extern void take_corrupted(const TakeCall *call, const Run *run, const PGresult 
 
 /* Returns where the listener stands, by the answer to any call. */
 extern int64 take_answer(const PGresult *result);
+
+/* Why the listener stands still, by the answer of take_place(), after the offset, or of
+ * take_stop(); NULL: it does not. */
+extern const char *take_problem(const PGresult *result);
 
 #endif							/* TWT_TAKE_H */

@@ -288,6 +288,7 @@ test_set_back(void **state)
 	partition_free(partition);
 }
 
+/* Only a look that is younger than the offset can tell that the log lacks it. */
 static void
 test_ends(void **state)
 {
@@ -295,10 +296,16 @@ test_ends(void **state)
 	LogEnds		found;
 
 	(void) partition_found(partition, &ends, PARTITION_LATEST);
+	assert_int_equal(partition_place(partition, 9, &found), PARTITION_DOUBTS);
+	place_anew(partition);
 	assert_int_equal(partition_place(partition, 9, &found), PARTITION_LACKS_MESSAGES);
 	assert_int_equal(found.first, 10);
 	assert_int_equal(partition_state(partition), PARTITION_PLACING);
-	assert_int_equal(partition_place(partition, 101, &found), PARTITION_IS_BEYOND);
+	assert_int_equal(partition_place(partition, 101, &found), PARTITION_DOUBTS);
+	place_anew(partition);
+	assert_int_equal(partition_place(partition, 102, &found), PARTITION_DOUBTS);
+	place_anew(partition);
+	assert_int_equal(partition_place(partition, 102, &found), PARTITION_IS_BEYOND);
 	assert_int_equal(partition_position(partition), PARTITION_NOWHERE);
 	assert_int_equal(partition_place(partition, 100, &found), PARTITION_SEEKS);
 	partition_forget(partition);
