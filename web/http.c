@@ -5,12 +5,8 @@
  *
  *		from: web_config.h (listen)			to: results.c (routes)
  *
- * libmicrohttpd reads and writes.  The loop watches libmicrohttpd's epoll
- * descriptor, and a timer keeps its timeout.  Either calls MHD_run(), which
- * does what can be done without waiting.  MHD_run() must not be called from
- * inside itself, so an answer only starts the timer.
- *
  *	 a request is	until						and then
+ *	 judged			its headers are there		refused, or
  *	 reading		its body is there			served
  *	 served			http_answer()				answered; meanwhile suspended
  *	 answered		libmicrohttpd asks again	queued
@@ -19,22 +15,12 @@
  */
 #include "base/port.h"
 
-#include <errno.h>
-#include <microhttpd.h>
-#include <unistd.h>
-
-#include "web/http.h"
-#include "web/http_access.h"
-#include "web/http_path.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "web/http_access.h"
+#include "web/http_private.h"
 
 #define TELL_AGAIN_US SECONDS_TO_US(60)
-#define CONNECTIONS_MAX 256
-#define CONNECTIONS_OF_ONE 64
-#define IDLE_SECONDS 30
-#define CONNECTION_BYTES (16 * 1024)
-#define BODY_MAX (256 * 1024)
 
 typedef struct Routes
 {
@@ -44,50 +30,12 @@ typedef struct Routes
 	void	   *arg;
 } Routes;
 
-struct Http
-{
-	Loop	   *loop;
-	Address		address;
-	char	   *const *tokens;
-	struct MHD_Daemon *daemon;	/* NULL: does not listen yet */
-	LoopIo	   *io;
-	LoopTimer  *timer;			/* the next MHD_run(), or attempt to listen */
-	slist_head	routes;
-	dlist_head	suspended;
-	int			nrequests;
-	bool		is_down;		/* could not listen */
-	int			nrefused;		/* tokens since the last log line about them */
-	int64		refused_us;
-};
-
-struct HttpRequest
-{
-	dlist_node	node;			/* while suspended */
-	Http	   *http;
-	struct MHD_Connection *connection;
-	StringInfoData body;
-	bool		is_long;
-	bool		is_served;
-	bool		is_suspended;
-	HttpParts	parts;
-	struct MHD_Response *response;	/* NULL: not answered yet */
-	int			status;
-	bool		is_queued;
-};
-
 /* ---- answers ---- */
 
+/* Answers for the route, or in its place. */
 static void
-run_soon(Http *http)
+answer(HttpRequest *request, int status, const char *json)
 {
-	if (http->daemon != NULL)
-		loop_timer_start(http->timer, 0);
-}
-
-void
-http_answer(HttpRequest *request, int status, const char *json)
-{
-	Assert(request->response == NULL);
 	request->status = status;
 	request->response = MHD_create_response_from_buffer(strlen(json), unconstify(char *, json),
 														MHD_RESPMEM_MUST_COPY);
@@ -103,7 +51,29 @@ http_answer(HttpRequest *request, int status, const char *json)
 	request->is_suspended = false;
 	dlist_delete(&request->node);
 	MHD_resume_connection(request->connection);
-	run_soon(request->http);
+	http_daemon_wake(request->http);
+}
+
+void
+http_release(HttpRequest *request)
+{
+	request->connection = NULL;
+	if (request->is_served)
+		return;
+	http_parts_free(&request->parts);
+	pfree(request->body.data);
+	pfree(request);
+}
+
+/* An answer that comes too late is for nobody. */
+void
+http_answer(HttpRequest *request, int status, const char *json)
+{
+	request->is_served = false;
+	if (request->connection == NULL)
+		http_release(request);
+	else if (request->response == NULL)
+		answer(request, status, json);
 }
 
 void
@@ -129,7 +99,8 @@ http_part(const HttpRequest *request, int n)
 const char *
 http_header(const HttpRequest *request, const char *name)
 {
-	return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
+	return request->connection == NULL ? NULL :
+		MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
 }
 
 const char *
@@ -155,32 +126,33 @@ note_refused(Http *http)
 	http->refused_us = now;
 }
 
-/* Whether the request has a token for the route, or needs none. */
+/* Whether the request has a token for its route, or needs none. */
 static bool
-is_admitted(const HttpRequest *request, const HttpRoute *route, void *arg)
+is_admitted(const HttpRequest *request)
 {
+	const HttpRoute *route = request->route;
 	const char *authorization = http_header(request, "Authorization");
 
 	if (route->admits != NULL)
-		return route->admits(arg, authorization);
+		return route->admits(request->arg, authorization);
 	return route->is_open || request->http->tokens == NULL ||
 		http_has_token(authorization, request->http->tokens);
 }
 
 static bool
-refuse_unauthorized(HttpRequest *request, const HttpRoute *route, void *arg)
+refuse_unauthorized(HttpRequest *request)
 {
 	Http	   *http = request->http;
 	const char *host = http_header(request, "Host");
 
 	if (!http_is_our_origin(http_header(request, "Origin"), host) ||
-		(http->tokens == NULL && route->admits == NULL && !http_is_our_host(host)))
+		(http->tokens == NULL && request->route->admits == NULL && !http_is_our_host(host)))
 	{
 		http_refuse(request, MHD_HTTP_FORBIDDEN, "forbidden",
 					"Requests of other web pages are not taken.");
 		return true;
 	}
-	if (is_admitted(request, route, arg))
+	if (is_admitted(request))
 		return false;
 	note_refused(http);
 	http_refuse(request, MHD_HTTP_UNAUTHORIZED, "unauthorized",
@@ -188,15 +160,22 @@ refuse_unauthorized(HttpRequest *request, const HttpRoute *route, void *arg)
 	return true;
 }
 
+static void
+refuse_long(HttpRequest *request)
+{
+	http_refuse(request, MHD_HTTP_CONTENT_TOO_LARGE, "too_large", "A request has at most 256 kB.");
+}
+
+/* Refuses a body by its headers. */
 static bool
 refuse_body(HttpRequest *request)
 {
 	const char *type = http_header(request, "Content-Type");
+	const char *len = http_header(request, "Content-Length");
 
-	if (request->is_long)
-		http_refuse(request, MHD_HTTP_CONTENT_TOO_LARGE, "too_large",
-					"A request has at most 256 kB.");
-	else if (request->body.len > 0 &&
+	if (len != NULL && strtoull(len, NULL, 10) > BODY_MAX)
+		refuse_long(request);
+	else if (request->has_body &&
 			 (type == NULL || pg_strncasecmp(type, "application/json", 16) != 0))
 		http_refuse(request, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type",
 					"The body must be application/json.");
@@ -208,9 +187,8 @@ refuse_body(HttpRequest *request)
 /* ---- routes ---- */
 
 /* *is_path: the path exists, but with another method. */
-static const HttpRoute *
-find_route(HttpRequest *request, const char *method, const char *path,
-		   void **arg)
+static bool
+find_route(HttpRequest *request, const char *method, const char *path)
 {
 	const char *wanted = strcmp(method, "HEAD") == 0 ? "GET" : method;
 	bool		is_path = false;
@@ -227,9 +205,10 @@ find_route(HttpRequest *request, const char *method, const char *path,
 			if (!http_path_match(route->path, path, &request->parts))
 				continue;
 			is_path = true;
-			*arg = table->arg;
+			request->route = route;
+			request->arg = table->arg;
 			if (strcmp(route->method, wanted) == 0)
-				return route;
+				return true;
 		}
 	}
 	if (is_path)
@@ -237,26 +216,39 @@ find_route(HttpRequest *request, const char *method, const char *path,
 					"This path is for another method.");
 	else
 		http_refuse(request, MHD_HTTP_NOT_FOUND, "no_such_path", "There is nothing here.");
-	return NULL;
+	return false;
 }
 
-static void
-serve(HttpRequest *request, const char *method, const char *path)
+static bool
+announces_body(const HttpRequest *request)
 {
-	void	   *arg;
-	const HttpRoute *route;
+	const char *len = http_header(request, "Content-Length");
 
-	request->is_served = true;
+	return http_header(request, "Transfer-Encoding") != NULL ||
+		(len != NULL && strspn(len, "0") < strlen(len));
+}
+
+void
+http_judge(HttpRequest *request, const char *method, const char *path)
+{
+	request->has_body = announces_body(request);
 	if (!http_path_is_encoded(path))
-	{
 		http_refuse(request, MHD_HTTP_BAD_REQUEST, "bad_request",
 					"The path has a % that encodes no character.");
+	else if (find_route(request, method, path) && !refuse_unauthorized(request))
+		(void) refuse_body(request);
+}
+
+void
+http_serve(HttpRequest *request)
+{
+	if (request->is_long)
+	{
+		refuse_long(request);
 		return;
 	}
-	route = find_route(request, method, path, &arg);
-	if (route == NULL || refuse_unauthorized(request, route, arg) || refuse_body(request))
-		return;
-	route->serve(arg, request);
+	request->is_served = true;
+	request->route->serve(request->arg, request);
 	if (request->response != NULL)
 		return;
 	request->is_suspended = true;
@@ -264,162 +256,19 @@ serve(HttpRequest *request, const char *method, const char *path)
 	MHD_suspend_connection(request->connection);
 }
 
-/* ---- libmicrohttpd ---- */
-
-static HttpRequest *
-new_request(Http *http, struct MHD_Connection *connection)
+bool
+http_is_late(void *arg)
 {
-	HttpRequest *request = palloc0(sizeof(HttpRequest));
+	HttpRequest *request = arg;
 
-	request->http = http;
-	request->connection = connection;
-	http->nrequests++;
-	initStringInfo(&request->body);
-	return request;
-}
-
-static void
-take_body(HttpRequest *request, const char *bytes, size_t len)
-{
-	if (request->body.len + len > BODY_MAX)
-		request->is_long = true;
-	if (!request->is_long)
-		appendBinaryStringInfo(&request->body, bytes, len);
-}
-
-static enum MHD_Result
-queue_answer(HttpRequest *request)
-{
-	request->is_queued = true;
-	return MHD_queue_response(request->connection, request->status, request->response);
-}
-
-/* Leaves the path as it is, since http_path.h decodes its parts. */
-static size_t
-unescape_hook(void *arg, struct MHD_Connection *connection, char *text)
-{
-	return strlen(text);
-}
-
-static enum MHD_Result
-request_hook(void *arg, struct MHD_Connection *connection, const char *path,
-			 const char *method, const char *version, const char *bytes,
-			 size_t *len, void **state)
-{
-	HttpRequest *request = *state;
-
-	if (request == NULL)
-	{
-		*state = new_request(arg, connection);
-		return MHD_YES;
-	}
-	if (*len > 0)
-	{
-		take_body(request, bytes, *len);
-		*len = 0;
-		return MHD_YES;
-	}
-	if (!request->is_served)
-		serve(request, method, path);
-	if (request->response != NULL && !request->is_queued)
-		return queue_answer(request);
-	return MHD_YES;
-}
-
-static void
-on_completed(void *arg, struct MHD_Connection *connection, void **state,
-			 enum MHD_RequestTerminationCode code)
-{
-	HttpRequest *request = *state;
-
-	if (request == NULL)
-		return;
-	request->http->nrequests--;
-	if (request->response != NULL)
-		MHD_destroy_response(request->response);
-	http_parts_free(&request->parts);
-	pfree(request->body.data);
-	pfree(request);
-	*state = NULL;
-}
-
-static void
-on_log(void *arg, const char *fmt, va_list args)
-{
-	char		line[512];
-
-	vsnprintf(line, sizeof(line), fmt, args);
-	line[strcspn(line, "\n")] = '\0';
-	log_line(TWT_LOG_DEBUG, "http", "%s", line);
-}
-
-static void
-run(Http *http)
-{
-	MHD_UNSIGNED_LONG_LONG ms;
-
-	loop_timer_stop(http->timer);
-	MHD_run(http->daemon);
-	if (!loop_timer_active(http->timer) && MHD_get_timeout(http->daemon, &ms) == MHD_YES)
-		loop_timer_start(http->timer, MS_TO_US(Min(ms, 60000)));
-}
-
-static void
-on_ready(void *arg, int ready)
-{
-	run(arg);
-}
-
-/* ---- listening ---- */
-
-static struct MHD_Daemon *
-start_daemon(Http *http, int fd)
-{
-	return MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG,
-							0, NULL, NULL, request_hook, http,
-							MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
-							MHD_OPTION_LISTEN_SOCKET, fd,
-							MHD_OPTION_NOTIFY_COMPLETED, on_completed, http,
-							MHD_OPTION_CONNECTION_LIMIT, (unsigned int) CONNECTIONS_MAX,
-							MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned int) CONNECTIONS_OF_ONE,
-							MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int) IDLE_SECONDS,
-							MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t) CONNECTION_BYTES,
-							MHD_OPTION_STRICT_FOR_CLIENT, 1,
-							MHD_OPTION_UNESCAPE_CALLBACK, unescape_hook, NULL,
-							MHD_OPTION_END);
-}
-
-static bool
-start_listening(Http *http)
-{
-	int			fd = address_listen(&http->address, &http->is_down);
-
-	if (fd < 0)
+	if (!request->is_suspended)
 		return false;
-	http->daemon = start_daemon(http, fd);
-	if (http->daemon == NULL)
-	{
-		log_line(TWT_LOG_ERROR, "http", "could not start the server: out of memory; will try again");
-		close(fd);
-		return false;
-	}
-	http->io = loop_io_new(http->loop,
-						   MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd,
-						   on_ready, http);
-	loop_io_want(http->io, LOOP_READ);
+	answer(request, MHD_HTTP_SERVICE_UNAVAILABLE,
+		   "{\"error\":\"unavailable\",\"detail\":\"The request took too long; its outcome is not known.\"}\n");
 	return true;
 }
 
-static void
-on_timer(void *arg)
-{
-	Http	   *http = arg;
-
-	if (http->daemon != NULL)
-		run(http);
-	else if (!start_listening(http))
-		loop_timer_start(http->timer, ADDRESS_AGAIN_US);
-}
+/* ---- the whole ---- */
 
 Http *
 http_open(Loop *loop, const char *listen, char *const *tokens)
@@ -435,8 +284,8 @@ http_open(Loop *loop, const char *listen, char *const *tokens)
 	http->tokens = tokens;
 	slist_init(&http->routes);
 	dlist_init(&http->suspended);
-	http->timer = loop_timer_new(loop, on_timer, http);
-	loop_timer_start(http->timer, 0);
+	http->connections = connections_new(loop, http_is_late);
+	http_daemon_start(http);
 	return http;
 }
 
@@ -444,6 +293,18 @@ void
 http_set_tokens(Http *http, char *const *tokens)
 {
 	http->tokens = tokens;
+}
+
+void
+http_limit(Http *http, int of_one, char *const *proxies)
+{
+	connections_limit(http->connections, of_one, proxies);
+}
+
+void
+http_hurry(Http *http, int64 headers_us, int64 request_us)
+{
+	connections_hurry(http->connections, headers_us, request_us);
 }
 
 void
@@ -460,10 +321,7 @@ http_add_routes(Http *http, const HttpRoute *routes, int nroutes, void *arg)
 void
 http_stop_listening(Http *http)
 {
-	if (http->daemon == NULL)
-		loop_timer_stop(http->timer);
-	else
-		close(MHD_quiesce_daemon(http->daemon));
+	http_daemon_stop_listening(http);
 }
 
 int
@@ -479,12 +337,9 @@ http_close(Http *http)
 	while (!dlist_is_empty(&http->suspended))
 		http_refuse(dlist_head_element(HttpRequest, node, &http->suspended),
 					MHD_HTTP_SERVICE_UNAVAILABLE, "stopping", "The server stops.");
-	if (http->io != NULL)
-		loop_io_free(http->io);
-	if (http->daemon != NULL)
-		MHD_stop_daemon(http->daemon);
+	http_daemon_stop(http);
 	while (!slist_is_empty(&http->routes))
 		pfree(slist_container(Routes, node, slist_pop_head_node(&http->routes)));
-	loop_timer_free(http->timer);
+	connections_free(http->connections);
 	pfree(http);
 }

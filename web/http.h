@@ -5,9 +5,10 @@
  *
  *		from: web_config.h (listen)			to: results.h (routes)
  *
- * Modules add tables of routes, which the server serves.  It reads a request
- * whole before it calls the route.  The route answers once, in the call or later;
- * until then the connection is suspended.
+ * Modules add tables of routes, which the server serves.  It judges a request by
+ * its headers, and reads it whole before it calls the route.  The route answers
+ * once, in the call or later; until then the connection is suspended.  After half
+ * a minute the server answers in its place that the outcome is not known.
  *
  * When there are tokens, every route needs a bearer token, unless it is marked
  * as open or knows tokens of its own.  Without tokens the server listens on this
@@ -51,6 +52,10 @@ typedef struct HttpRoute
  */
 extern Http *http_open(Loop *loop, const char *listen, char *const *tokens);
 extern void http_set_tokens(Http *http, char *const *tokens);
+
+/* See connections_limit() and connections_hurry(). */
+extern void http_limit(Http *http, int of_one, char *const *proxies);
+extern void http_hurry(Http *http, int64 headers_us, int64 request_us);
 
 /* The caller keeps the table; its functions get arg. */
 extern void http_add_routes(Http *http, const HttpRoute *routes, int nroutes,

@@ -126,6 +126,7 @@ take_config(Web *web, WebConfig *config)
 		return;
 	}
 	http_set_tokens(web->http, config->tokens);
+	http_limit(web->http, config->connections_of_one, config->proxies);
 	to_do_set_config(web->to_do, config);
 	start_log(&config->log);
 	web_config_free(web->config);
@@ -154,6 +155,7 @@ static void
 open_parts(Web *web)
 {
 	web->http = http_open(web->loop, web->config->listen, web->config->tokens);
+	http_limit(web->http, web->config->connections_of_one, web->config->proxies);
 	web->results = results_open(web->loop, web->config, web->http);
 	web->to_do = to_do_open(web->loop, web->config, web->http);
 	web->drain_end = loop_timer_new(web->loop, on_drain_end, web);

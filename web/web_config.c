@@ -2,6 +2,8 @@
 
 #include "base/address.h"
 #include "config/secret_file.h"
+#include "web/connections.h"
+#include "web/peer.h"
 #include "web/web_config.h"
 
 #define TOKEN_MIN_BYTES 16
@@ -19,6 +21,14 @@ static const char *
 check_path(const char *text)
 {
 	return text[0] == '/' ? NULL : "the path must be absolute";
+}
+
+static const char *
+check_network(const char *text)
+{
+	PeerNetwork network;
+
+	return peer_parse(text, &network);
 }
 
 /* set_config() takes the name "none" for the role that logged in. */
@@ -94,6 +104,17 @@ static const Option options[] = {
 		.min = 1, .max = 100, .check = check_listen,
 		.offset = offsetof(WebConfig, listen),
 		.help = "address and port of the HTTP server"
+	},
+	{
+		"connections_per_address", OPTION_INTEGER, .fallback = "64",
+		.min = 1, .max = CONNECTIONS_MAX, .offset = offsetof(WebConfig, connections_of_one),
+		.help = "most connections of one client's address"
+	},
+	{
+		"proxies", OPTION_WORDS,
+		.min = 1, .max = 100, .check = check_network,
+		.offset = offsetof(WebConfig, proxies),
+		.help = "addresses or networks of proxies, which may have any number of connections"
 	},
 	{
 		"token_file", OPTION_TEXT,

@@ -26,6 +26,8 @@ typedef struct WebConfig
 	char	   *postgres;		/* libpq conninfo or URI */
 	int			sessions;		/* the most for each purpose */
 	char	   *listen;
+	int			connections_of_one; /* the most connections of one address */
+	char	  **proxies;		/* networks without that limit, or NULL */
 	char	   *token_file;		/* NULL: no token is needed */
 	char	  **tokens;			/* the tokens in it, or NULL */
 	ToDoConfig **to_do;			/* each token is in one of all files */

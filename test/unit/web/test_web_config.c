@@ -68,6 +68,26 @@ with_tokens(const char *listen)
 }
 
 static void
+test_connections(void **state)
+{
+	WebConfig  *config = read_web("listen: 127.0.0.1:9180\n");
+
+	assert_int_equal(config->sessions, 8);
+	assert_int_equal(config->connections_of_one, 64);
+	assert_null(config->proxies);
+	web_config_free(config);
+	config = read_web("{listen: '127.0.0.1:9180', sessions: 1, connections_per_address: 256,"
+					  " proxies: [10.0.0.7, '::1/64']}\n");
+	assert_int_equal(config->sessions, 1);
+	assert_int_equal(config->connections_of_one, 256);
+	assert_string_equal(config->proxies[1], "::1/64");
+	web_config_free(config);
+	expect_error("proxies[1]: ", "{listen: '127.0.0.1:9180', proxies: [10.0.0.7, proxy.example]}\n");
+	expect_error("connections_per_address: ", "{listen: '127.0.0.1:9180', connections_per_address: 257}\n");
+	expect_error("sessions: ", "{listen: '127.0.0.1:9180', sessions: 0}\n");
+}
+
+static void
 test_every_key(void **state)
 {
 	char	   *text = with_tokens("0.0.0.0:9180");
@@ -260,6 +280,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_connections),
 		cmocka_unit_test(test_every_key),
 		cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_print),

@@ -1,0 +1,298 @@
+#include "base/port.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "lib/ilist.h"
+#include "web/connections.h"
+#include "web/peer.h"
+
+/* From this number on, a new connection ends an old one. */
+#define CROWDED (CONNECTIONS_MAX - 16)
+
+/* Connections that throw bytes away, their bytes and their time. */
+#define DRAINS_MAX 64
+#define DRAIN_BYTES (1024 * 1024)
+#define DRAIN_US SECONDS_TO_US(2)
+
+struct Connections
+{
+	Loop	   *loop;
+	ConnectionLate late;
+	dlist_head	all;			/* the longest without a request first */
+	int			n;				/* without those that are ending */
+	int			of_one;
+	PeerNetwork *proxies;
+	int			nproxies;
+	int64		headers_us;
+	int64		request_us;
+	dlist_head	drains;
+	int			ndrains;
+};
+
+struct Connection
+{
+	dlist_node	node;
+	Connections *connections;
+	int			fd;
+	Peer		peer;
+	LoopTimer  *timer;			/* its deadline */
+	void	   *request;		/* NULL: not busy */
+	bool		is_kept;		/* since its last request */
+	bool		is_early;		/* its answer came before the body */
+	bool		is_ending;
+};
+
+/* A socket whose bytes are thrown away. */
+typedef struct Drain
+{
+	dlist_node	node;
+	Connections *connections;
+	int			fd;
+	LoopIo	   *io;
+	LoopTimer  *timer;
+	int			left;			/* bytes */
+} Drain;
+
+/* ---- bytes that nobody wants ---- */
+
+static void
+drop_drain(void *arg)
+{
+	Drain	   *drain = arg;
+
+	dlist_delete(&drain->node);
+	drain->connections->ndrains--;
+	loop_io_free(drain->io);
+	loop_timer_free(drain->timer);
+	close(drain->fd);
+	loop_defer_free(drain->connections->loop, drain);
+}
+
+static void
+on_bytes(void *arg, int ready)
+{
+	Drain	   *drain = arg;
+	char		bytes[16 * 1024];
+	ssize_t		n = recv(drain->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+
+	(void) ready;
+	if (n > 0)
+		drain->left -= n;
+	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR) || drain->left <= 0)
+		drop_drain(drain);
+}
+
+/* The socket lives on in a descriptor of our own, when its owner closes it. */
+static void
+start_drain(const Connection *connection)
+{
+	Connections *connections = connection->connections;
+	Drain	   *drain;
+	int			fd = connections->ndrains < DRAINS_MAX ? fcntl(connection->fd, F_DUPFD_CLOEXEC, 0) : -1;
+
+	if (fd < 0)
+		return;
+	drain = palloc0(sizeof(Drain));
+	drain->connections = connections;
+	drain->fd = fd;
+	drain->left = DRAIN_BYTES;
+	drain->io = loop_io_new(connections->loop, fd, on_bytes, drain);
+	drain->timer = loop_timer_new(connections->loop, drop_drain, drain);
+	loop_io_want(drain->io, LOOP_READ);
+	loop_timer_start(drain->timer, DRAIN_US);
+	dlist_push_tail(&connections->drains, &drain->node);
+	connections->ndrains++;
+}
+
+/* ---- the number of connections ---- */
+
+/* Its owner reads the end of the stream, and closes it. */
+static void
+end(Connection *connection)
+{
+	if (connection->is_ending)
+		return;
+	connection->is_ending = true;
+	connection->connections->n--;
+	loop_timer_stop(connection->timer);
+	(void) shutdown(connection->fd, SHUT_RDWR);
+}
+
+/* Ends the oldest connection that is not busy, of the peer or (NULL) of any. */
+static bool
+end_oldest(Connections *connections, const Peer *peer)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &connections->all)
+	{
+		Connection *connection = dlist_container(Connection, node, iter.cur);
+
+		if (connection->is_ending || connection->request != NULL ||
+			(peer != NULL && !peer_is_same(peer, &connection->peer)))
+			continue;
+		end(connection);
+		return true;
+	}
+	return false;
+}
+
+static int
+count(Connections *connections, const Peer *peer)
+{
+	int			n = 0;
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &connections->all)
+	{
+		const Connection *connection = dlist_container(Connection, node, iter.cur);
+
+		n += !connection->is_ending && peer_is_same(peer, &connection->peer);
+	}
+	return n;
+}
+
+static bool
+is_proxy(const Connections *connections, const Peer *peer)
+{
+	for (int i = 0; i < connections->nproxies; i++)
+		if (peer_is_in(peer, &connections->proxies[i]))
+			return true;
+	return false;
+}
+
+bool
+connections_admit(Connections *connections, const struct sockaddr *address)
+{
+	Peer		peer = peer_of(address);
+
+	if (connections->n >= CROWDED)
+		(void) end_oldest(connections, NULL);
+	return is_proxy(connections, &peer) || count(connections, &peer) < connections->of_one ||
+		end_oldest(connections, &peer);
+}
+
+/* ---- one connection ---- */
+
+static void
+on_deadline(void *arg)
+{
+	Connection *connection = arg;
+	void	   *request = connection->request;
+
+	if (request != NULL && connection->connections->late(request))
+		loop_timer_start(connection->timer, connection->connections->headers_us);
+	else
+		end(connection);
+}
+
+Connection *
+connections_add(Connections *connections, int fd, const struct sockaddr *address)
+{
+	Connection *connection = palloc0(sizeof(Connection));
+
+	connection->connections = connections;
+	connection->fd = fd;
+	connection->peer = peer_of(address);
+	connection->timer = loop_timer_new(connections->loop, on_deadline, connection);
+	loop_timer_start(connection->timer, connections->headers_us);
+	dlist_push_tail(&connections->all, &connection->node);
+	connections->n++;
+	return connection;
+}
+
+void
+connection_line(Connection *connection)
+{
+	if (connection->is_kept && !connection->is_ending)
+		loop_timer_start(connection->timer, connection->connections->headers_us);
+	connection->is_kept = false;
+}
+
+void
+connection_busy(Connection *connection, void *request)
+{
+	connection->request = request;
+	if (!connection->is_ending)
+		loop_timer_start(connection->timer, connection->connections->request_us);
+}
+
+void
+connection_early(Connection *connection)
+{
+	connection->is_early = true;
+}
+
+void
+connection_kept(Connection *connection)
+{
+	connection->request = NULL;
+	connection->is_kept = true;
+	dlist_delete(&connection->node);
+	dlist_push_tail(&connection->connections->all, &connection->node);
+	if (!connection->is_ending)
+		loop_timer_start(connection->timer, CONNECTION_IDLE_US);
+}
+
+void
+connection_remove(Connection *connection)
+{
+	if (connection->is_early && !connection->is_ending)
+		start_drain(connection);
+	connection->connections->n -= !connection->is_ending;
+	dlist_delete(&connection->node);
+	loop_timer_free(connection->timer);
+	pfree(connection);
+}
+
+/* ---- all of them ---- */
+
+Connections *
+connections_new(Loop *loop, ConnectionLate late)
+{
+	Connections *connections = palloc0(sizeof(Connections));
+
+	connections->loop = loop;
+	connections->late = late;
+	connections->of_one = CONNECTIONS_MAX;
+	connections->headers_us = CONNECTION_HEADERS_US;
+	connections->request_us = CONNECTION_REQUEST_US;
+	dlist_init(&connections->all);
+	dlist_init(&connections->drains);
+	return connections;
+}
+
+/* The configuration has refused proxies that cannot be read. */
+void
+connections_limit(Connections *connections, int of_one, char *const *proxies)
+{
+	int			n = 0;
+
+	while (proxies != NULL && proxies[n] != NULL)
+		n++;
+	connections->of_one = of_one;
+	connections->nproxies = 0;
+	pfree(connections->proxies);
+	connections->proxies = palloc0((n + 1) * sizeof(PeerNetwork));
+	for (int i = 0; i < n; i++)
+		if (peer_parse(proxies[i], &connections->proxies[connections->nproxies]) == NULL)
+			connections->nproxies++;
+}
+
+void
+connections_hurry(Connections *connections, int64 headers_us, int64 request_us)
+{
+	connections->headers_us = headers_us;
+	connections->request_us = request_us;
+}
+
+void
+connections_free(Connections *connections)
+{
+	while (!dlist_is_empty(&connections->drains))
+		drop_drain(dlist_head_element(Drain, node, &connections->drains));
+	pfree(connections->proxies);
+	pfree(connections);
+}

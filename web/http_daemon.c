@@ -1,0 +1,258 @@
+/*-------------------------------------------------------------------------
+ *
+ * http_daemon.c
+ *		libmicrohttpd on our loop.
+ *
+ * libmicrohttpd reads and writes.  The loop watches libmicrohttpd's epoll
+ * descriptor, and a timer keeps its timeout.  Either calls MHD_run(), which
+ * does what can be done without waiting.  MHD_run() must not be called from
+ * inside itself, so an answer only starts the timer.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include <unistd.h>
+
+#include "base/log.h"
+#include "web/http_private.h"
+
+#define IDLE_SECONDS 30
+#define CONNECTION_BYTES (16 * 1024)
+
+/* ---- libmicrohttpd ---- */
+
+static HttpRequest *
+new_request(Http *http, struct MHD_Connection *connection)
+{
+	HttpRequest *request = palloc0(sizeof(HttpRequest));
+
+	request->http = http;
+	request->connection = connection;
+	request->held = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+	http->nrequests++;
+	initStringInfo(&request->body);
+	return request;
+}
+
+static enum MHD_Result
+queue_answer(HttpRequest *request)
+{
+	request->is_queued = true;
+	return MHD_queue_response(request->connection, request->status, request->response);
+}
+
+/* A request that is refused before its body has come ends its connection. */
+static enum MHD_Result
+begin(HttpRequest *request, const char *method, const char *path)
+{
+	http_judge(request, method, path);
+	connection_busy(request->held, request);
+	if (request->response == NULL || !request->has_body)
+		return MHD_YES;
+	connection_early(request->held);
+	return queue_answer(request);
+}
+
+/* False: the body has no end in sight, so the connection is closed. */
+static bool
+take_body(HttpRequest *request, const char *bytes, size_t len)
+{
+	request->received += len;
+	request->is_long = request->received > BODY_MAX;
+	if (!request->is_long)
+		appendBinaryStringInfo(&request->body, bytes, len);
+	return request->received <= 4 * BODY_MAX;
+}
+
+/* Leaves the path as it is, since http_path.h decodes its parts. */
+static size_t
+unescape_hook(void *arg, struct MHD_Connection *connection, char *text)
+{
+	return strlen(text);
+}
+
+static enum MHD_Result
+request_hook(void *arg, struct MHD_Connection *connection, const char *path,
+			 const char *method, const char *version, const char *bytes,
+			 size_t *len, void **state)
+{
+	HttpRequest *request = *state;
+
+	if (request == NULL)
+	{
+		*state = request = new_request(arg, connection);
+		return begin(request, method, path);
+	}
+	if (*len > 0)
+	{
+		bool		is_taken = take_body(request, bytes, *len);
+
+		*len = 0;
+		return is_taken ? MHD_YES : MHD_NO;
+	}
+	if (request->response == NULL && !request->is_served)
+		http_serve(request);
+	if (request->response != NULL && !request->is_queued)
+		return queue_answer(request);
+	return MHD_YES;
+}
+
+static void
+on_completed(void *arg, struct MHD_Connection *connection, void **state,
+			 enum MHD_RequestTerminationCode code)
+{
+	HttpRequest *request = *state;
+
+	if (request == NULL)
+		return;
+	request->http->nrequests--;
+	if (request->response != NULL)
+		MHD_destroy_response(request->response);
+	connection_kept(request->held);
+	http_release(request);
+	*state = NULL;
+}
+
+static enum MHD_Result
+on_address(void *arg, const struct sockaddr *address, socklen_t len)
+{
+	return connections_admit(((Http *) arg)->connections, address) ? MHD_YES : MHD_NO;
+}
+
+/* Its socket is still open in both cases. */
+static void
+on_connection(void *arg, struct MHD_Connection *connection, void **held,
+			  enum MHD_ConnectionNotificationCode code)
+{
+	Http	   *http = arg;
+
+	if (code == MHD_CONNECTION_NOTIFY_CLOSED)
+		connection_remove(*held);
+	else
+		*held = connections_add(http->connections,
+								MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,
+								MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr);
+}
+
+/* Returns the state of the request, which there is none of yet. */
+static void *
+on_line(void *arg, const char *line, struct MHD_Connection *connection)
+{
+	connection_line(MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context);
+	return NULL;
+}
+
+static void
+on_log(void *arg, const char *fmt, va_list args)
+{
+	char		line[512];
+
+	vsnprintf(line, sizeof(line), fmt, args);
+	line[strcspn(line, "\n")] = '\0';
+	log_line(TWT_LOG_DEBUG, "http", "%s", line);
+}
+
+static void
+run(Http *http)
+{
+	MHD_UNSIGNED_LONG_LONG ms;
+
+	loop_timer_stop(http->timer);
+	MHD_run(http->daemon);
+	if (!loop_timer_active(http->timer) && MHD_get_timeout(http->daemon, &ms) == MHD_YES)
+		loop_timer_start(http->timer, MS_TO_US(Min(ms, 60000)));
+}
+
+static void
+on_ready(void *arg, int ready)
+{
+	run(arg);
+}
+
+/* ---- listening ---- */
+
+static struct MHD_Daemon *
+start_daemon(Http *http, int fd)
+{
+	return MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG,
+							0, on_address, http, request_hook, http,
+							MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
+							MHD_OPTION_LISTEN_SOCKET, fd,
+							MHD_OPTION_NOTIFY_COMPLETED, on_completed, http,
+							MHD_OPTION_CONNECTION_LIMIT, (unsigned int) CONNECTIONS_MAX,
+							MHD_OPTION_NOTIFY_CONNECTION, on_connection, http,
+							MHD_OPTION_URI_LOG_CALLBACK, on_line, NULL,
+							MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int) IDLE_SECONDS,
+							MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t) CONNECTION_BYTES,
+							MHD_OPTION_STRICT_FOR_CLIENT, 1,
+							MHD_OPTION_UNESCAPE_CALLBACK, unescape_hook, NULL,
+							MHD_OPTION_END);
+}
+
+static bool
+start_listening(Http *http)
+{
+	int			fd = address_listen(&http->address, &http->is_down);
+
+	if (fd < 0)
+		return false;
+	http->daemon = start_daemon(http, fd);
+	if (http->daemon == NULL)
+	{
+		log_line(TWT_LOG_ERROR, "http", "could not start the server: out of memory; will try again");
+		close(fd);
+		return false;
+	}
+	http->io = loop_io_new(http->loop,
+						   MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd,
+						   on_ready, http);
+	loop_io_want(http->io, LOOP_READ);
+	return true;
+}
+
+static void
+on_timer(void *arg)
+{
+	Http	   *http = arg;
+
+	if (http->daemon != NULL)
+		run(http);
+	else if (!start_listening(http))
+		loop_timer_start(http->timer, ADDRESS_AGAIN_US);
+}
+
+/* ---- the whole ---- */
+
+void
+http_daemon_start(Http *http)
+{
+	http->timer = loop_timer_new(http->loop, on_timer, http);
+	loop_timer_start(http->timer, 0);
+}
+
+void
+http_daemon_wake(Http *http)
+{
+	if (http->daemon != NULL)
+		loop_timer_start(http->timer, 0);
+}
+
+void
+http_daemon_stop_listening(Http *http)
+{
+	if (http->daemon == NULL)
+		loop_timer_stop(http->timer);
+	else
+		close(MHD_quiesce_daemon(http->daemon));
+}
+
+void
+http_daemon_stop(Http *http)
+{
+	if (http->io != NULL)
+		loop_io_free(http->io);
+	if (http->daemon != NULL)
+		MHD_stop_daemon(http->daemon);
+	loop_timer_free(http->timer);
+}

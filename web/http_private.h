@@ -1,0 +1,86 @@
+/*-------------------------------------------------------------------------
+ *
+ * http_private.h
+ *		The server and its requests, as http.c and http_daemon.c share them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_HTTP_PRIVATE_H
+#define TWT_HTTP_PRIVATE_H
+
+#include <microhttpd.h>
+
+#include "base/address.h"
+#include "web/connections.h"
+#include "web/http.h"
+#include "web/http_path.h"
+
+#define BODY_MAX (256 * 1024)
+
+struct Http
+{
+	Loop	   *loop;
+	Address		address;
+	char	   *const *tokens;
+	struct MHD_Daemon *daemon;	/* NULL: does not listen yet */
+	LoopIo	   *io;
+	LoopTimer  *timer;			/* the next MHD_run(), or attempt to listen */
+	Connections *connections;
+	slist_head	routes;
+	dlist_head	suspended;
+	int			nrequests;
+	bool		is_down;		/* could not listen */
+	int			nrefused;		/* tokens since the last log line about them */
+	int64		refused_us;
+};
+
+struct HttpRequest
+{
+	dlist_node	node;			/* while suspended */
+	Http	   *http;
+	struct MHD_Connection *connection;	/* NULL: it is gone */
+	Connection *held;			/* the same, in the list of all */
+	const HttpRoute *route;
+	void	   *arg;			/* the route's */
+	StringInfoData body;
+	bool		has_body;		/* as its headers say */
+	size_t		received;		/* bytes of its body */
+	bool		is_long;
+	bool		is_served;		/* the route has it, and has not answered */
+	bool		is_suspended;
+	HttpParts	parts;
+	struct MHD_Response *response;	/* NULL: not answered yet */
+	int			status;
+	bool		is_queued;
+};
+
+/* ---- http.c ---- */
+
+/*
+ * Finds the route, and refuses the request for its path, method, origin, host,
+ * token, or for what its headers say about its body.
+ */
+extern void http_judge(HttpRequest *request, const char *method, const char *path);
+
+/* The body is there: gives the request to its route. */
+extern void http_serve(HttpRequest *request);
+
+/* The request is over.  Its memory stays as long as its route has it. */
+extern void http_release(HttpRequest *request);
+
+/* ---- http_daemon.c ---- */
+
+/* Starts to listen, now or later. */
+extern void http_daemon_start(Http *http);
+
+/* Lets libmicrohttpd go on, after the current event. */
+extern void http_daemon_wake(Http *http);
+extern void http_daemon_stop_listening(Http *http);
+
+/* All suspended requests must have been answered. */
+extern void http_daemon_stop(Http *http);
+
+/* The time of a request is over: see ConnectionLate. */
+extern bool http_is_late(void *request);
+
+#endif							/* TWT_HTTP_PRIVATE_H */

@@ -1,0 +1,76 @@
+#include "base/port.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include "web/peer.h"
+
+#define IPV4_BITS 96
+#define MACHINE_BITS 64
+
+/* The beginning of all addresses that stand for IPv4 addresses. */
+static const uint8 ipv4[12] = {[10] = 0xff,[11] = 0xff};
+
+Peer
+peer_of(const struct sockaddr *address)
+{
+	Peer		peer = {0};
+
+	if (address->sa_family == AF_INET)
+	{
+		memcpy(peer.bytes, ipv4, sizeof(ipv4));
+		memcpy(peer.bytes + sizeof(ipv4), &((const struct sockaddr_in *) address)->sin_addr, 4);
+	}
+	else if (address->sa_family == AF_INET6)
+		memcpy(peer.bytes, &((const struct sockaddr_in6 *) address)->sin6_addr, 16);
+	return peer;
+}
+
+static bool
+have_same_bits(const Peer *a, const Peer *b, int bits)
+{
+	int			rest = bits % 8;
+
+	return memcmp(a->bytes, b->bytes, bits / 8) == 0 &&
+		(rest == 0 || (a->bytes[bits / 8] ^ b->bytes[bits / 8]) >> (8 - rest) == 0);
+}
+
+bool
+peer_is_same(const Peer *a, const Peer *b)
+{
+	bool		is_ipv4 = memcmp(a->bytes, ipv4, sizeof(ipv4)) == 0;
+
+	return have_same_bits(a, b, is_ipv4 ? 128 : MACHINE_BITS);
+}
+
+const char *
+peer_parse(const char *text, PeerNetwork *network)
+{
+	size_t		len = strcspn(text, "/");
+	char	   *address = pnstrdup(text, len);
+	int			least = 0;
+	char	   *end;
+
+	memcpy(network->address.bytes, ipv4, sizeof(ipv4));
+	network->bits = -1;
+	if (inet_pton(AF_INET, address, network->address.bytes + sizeof(ipv4)) == 1)
+		least = IPV4_BITS;
+	else if (inet_pton(AF_INET6, address, network->address.bytes) != 1)
+		least = -1;
+	pfree(address);
+	if (least < 0)
+		return "it must be an address such as 10.0.0.7 or a network such as 10.0.0.0/24";
+	network->bits = 128;
+	if (text[len] == '\0')
+		return NULL;
+	network->bits = least + (int) Min(strtoul(text + len + 1, &end, 10), 1000);
+	if (text[len + 1] < '0' || text[len + 1] > '9' || *end != '\0' || network->bits > 128)
+		return "the number behind the slash is not one of bits of the address";
+	return NULL;
+}
+
+bool
+peer_is_in(const Peer *peer, const PeerNetwork *network)
+{
+	return have_same_bits(peer, &network->address, network->bits);
+}
