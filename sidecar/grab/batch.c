@@ -217,6 +217,16 @@ batch_take(Batch *batch, const uint8 *id, Limit **slot, Policy **policy)
 	return handler;
 }
 
+/* A library of version 1.0 tells the time alone. */
+int64
+batch_again_us(const PGresult *result, int row)
+{
+	if (PQgetisnull(result, row, GRAB_GRABBED))
+		return 0;
+	return PQgetisnull(result, row, GRAB_TRIES) ? 1 :
+		MS_TO_US(wire_get_int(result, row, GRAB_TRIES));
+}
+
 void
 batch_refuse(Batch *batch, const uint8 *id)
 {

@@ -74,6 +74,12 @@ extern Handler *batch_take(Batch *batch, const uint8 *id, Limit **slot,
 						   Policy **policy);
 
 /*
+ * How long the limit in that row of a grab refuses its task; 0: until an offer.
+ * It is a duration, since the database's clock may have been set.
+ */
+extern int64 batch_again_us(const PGresult *result, int row);
+
+/*
  * Puts the item with that id back into its table, since it was refused a slot.
  * Does nothing if the item is not in the batch.
  */

@@ -198,11 +198,8 @@ take_task(GrabAnswers *answers, GrabQuestion *question, const PGresult *result, 
 static void
 take_refusal(GrabAnswers *answers, Batch *batch, const PGresult *result, int row)
 {
-	int64		until_us = 0;
-
-	if (!PQgetisnull(result, row, GRAB_GRABBED))
-		until_us = wire_get_time(result, row, GRAB_GRABBED);
-	if (offers_refused(answers->offers, PQgetvalue(result, row, GRAB_TYPE), until_us))
+	if (offers_refused(answers->offers, PQgetvalue(result, row, GRAB_TYPE),
+					   batch_again_us(result, row)))
 		batch_refuse(batch, wire_get_uuid(result, row, GRAB_ID));
 }
 

@@ -61,7 +61,8 @@ enum
 	GRAB_SUB_TYPE,
 	GRAB_BUCKET,
 	GRAB_PRIORITY,
-	GRAB_TRIES,
+	GRAB_TRIES,					/* for a refusal: milliseconds until the next
+								 * question, or null */
 	GRAB_GRABBED,				/* a time; for a refusal: when to ask again */
 	GRAB_DATA,					/* jsonb */
 	GRAB_PAYLOAD,

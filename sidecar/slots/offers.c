@@ -11,7 +11,6 @@
 #include "common/hashfn.h"
 #include "common/limit_pattern.h"
 #include "common/logging.h"
-#include "node/task_clock.h"
 #include "pg/calls.h"
 #include "slots/offers.h"
 
@@ -151,7 +150,7 @@ offers_read(Offers *offers, const char *payload)
 }
 
 bool
-offers_refused(Offers *offers, const char *name, int64 until_us)
+offers_refused(Offers *offers, const char *name, int64 again_us)
 {
 	Limit	   *limit = type_limits_find_shared(offers->limits, name);
 
@@ -160,8 +159,7 @@ offers_refused(Offers *offers, const char *name, int64 until_us)
 		offers->on_unknown(offers->arg);
 		return false;
 	}
-	limit_refuse(limit, until_us == 0 ? 0 :
-				 Max(until_us - task_clock_us(), 1));
+	limit_refuse(limit, again_us);
 	return true;
 }
 

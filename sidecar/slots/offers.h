@@ -46,10 +46,9 @@ extern void offers_read(Offers *offers, const char *payload);
 extern void offers_pump(Offers *offers);
 
 /*
- * A limit refused a task until until_us (by the database's clock, in
- * microseconds since 1970), or without a time (0).  False: this node does not
- * know the limit, and fn was called.
+ * A limit refused a task for again_us, or without a time (0).  False: this node
+ * does not know the limit, and fn was called.
  */
-extern bool offers_refused(Offers *offers, const char *name, int64 until_us) MUSTCHECK;
+extern bool offers_refused(Offers *offers, const char *name, int64 again_us) MUSTCHECK;
 
 #endif							/* TWT_OFFERS_H */

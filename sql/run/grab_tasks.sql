@@ -35,8 +35,9 @@
  *		if this database is a copy and not adopted
  *
  *		A task that a cluster-wide limit refused comes back with a NULL version.
- *		Its type is the name of that limit, and grabbed says when to ask again;
- *		NULL: when offer_slots() tells
+ *		Its type is the name of that limit, and tries says in how many milliseconds
+ *		to ask again; NULL: when offer_slots() tells.  grabbed is that time, for
+ *		callers whose clock cannot be set
  *
  * Errors
  *		22023			the arrays differ in length, or a timeout is negative

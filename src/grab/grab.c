@@ -180,8 +180,9 @@ put_refusal(const GrabCall *call, TupleTableSlot *task, const LimitRefusal *refu
 	nulls[INPUT_ID] = nulls[INPUT_TYPE] = false;
 	if (refusal->again_ms > 0)
 	{
+		values[INPUT_TRIES] = Int32GetDatum((int32) Min(refusal->again_ms, PG_INT32_MAX));
 		values[INPUT_GRABBED] = TimestampTzGetDatum(call->started + refusal->again_ms * 1000);
-		nulls[INPUT_GRABBED] = false;
+		nulls[INPUT_TRIES] = nulls[INPUT_GRABBED] = false;
 	}
 	call->fn(call->arg, values, nulls, NULL);
 }

@@ -48,20 +48,17 @@ sql_batch_fail(Batch *batch, const RunnerParts *parts, Task *task,
  * limit yet, it drops the task and reads the limit.
  */
 static void
-refuse(Batch *batch, const RunnerParts *parts, const uint8 *id, const char *limit, int64 until_us)
+refuse(Batch *batch, const RunnerParts *parts, const uint8 *id, const char *limit, int64 again_us)
 {
-	if (offers_refused(parts->offers, limit, until_us))
+	if (offers_refused(parts->offers, limit, again_us))
 		batch_refuse(batch, id);
 }
 
 void
 sql_batch_refuse(Batch *batch, const RunnerParts *parts, const PGresult *result, int row)
 {
-	int64		until_us = PQgetisnull(result, row, GRAB_GRABBED) ? 0 :
-		wire_get_time(result, row, GRAB_GRABBED);
-
 	refuse(batch, parts, wire_get_uuid(result, row, GRAB_ID),
-		   PQgetvalue(result, row, GRAB_TYPE), until_us);
+		   PQgetvalue(result, row, GRAB_TYPE), batch_again_us(result, row));
 }
 
 void
