@@ -196,17 +196,19 @@ $$;
 /*
  * twtasks_internal.is_in_vain(known, state, said)
  *
- *		Whether a step that only looks or undoes has failed often enough: three times in
- *		a row.  A search goes on even then until the action has expired, or the search
- *		has failed as often as the action may be attempted.
+ *		Whether a step that only looks or undoes has failed often enough: an undo five
+ *		times in a row, since what was decided waits for it, a search ten times.  A search
+ *		goes on even then until the action has expired, or the search has failed as often
+ *		as the action may be attempted.
  */
 CREATE FUNCTION twtasks_internal.is_in_vain(known twtasks.kind, state twtasks.outcome, said text)
 RETURNS boolean
 LANGUAGE sql VOLATILE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT state.repeats >= 2 AND said IN ('fault', 'unknown', 'expired')
-		AND coalesce(state.step = 'undo' OR state.expires <= twtasks.clock() OR state.repeats + 1 >= known.attempts, false)
+	SELECT said IN ('fault', 'unknown', 'expired') AND CASE state.step
+		WHEN 'undo' THEN state.repeats >= 4
+		ELSE state.repeats >= 9 AND coalesce(state.expires <= twtasks.clock() OR state.repeats + 1 >= known.attempts, false) END
 $$;
 
 /*

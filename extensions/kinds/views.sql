@@ -78,7 +78,7 @@ CREATE VIEW twtasks.broken_outcomes AS
 	UNION ALL
 	SELECT o.kind, o.identifier, 'nobody hears of the ends of its steps', 'call configure_kind() with the options of its kind again'
 	FROM (SELECT k.name FROM twtasks.kind k
-		  WHERE (SELECT p.on_end FROM twtasks.policy_of(k.type) p) <> 'twtasks_internal.end_steps') k
+		  WHERE (SELECT p.on_end FROM twtasks.policy_of(k.type) p) IS DISTINCT FROM 'twtasks_internal.end_steps') k
 	JOIN twtasks.outcome o ON o.kind = k.name AND o.decided IS NULL;
 COMMENT ON VIEW twtasks.broken_outcomes IS 'Identifiers that stand still or break an invariant, with the reason and what to do';
 
