@@ -35,6 +35,7 @@ CREATE TABLE twtasks.event_object (
 	CONSTRAINT event_object_pkey PRIMARY KEY (stream, object)
 ) WITH (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
 CREATE INDEX event_object_head ON twtasks.event_object (head) WHERE head IS NOT NULL;
+CREATE INDEX event_object_problem ON twtasks.event_object (stream, object) WHERE problem IS NOT NULL;
 COMMENT ON TABLE twtasks.event_object IS 'Objects that had events: their chains of ids, and their live head tasks';
 
 CREATE TABLE twtasks.event (

@@ -4,41 +4,44 @@ CREATE VIEW twtasks.event_streams AS
 COMMENT ON VIEW twtasks.event_streams IS 'Streams of ordered events; see configure_stream()';
 
 /*
- * twtasks_internal.why_still(head, problem, oldest)
+ * twtasks_internal.why_still(problem, oldest, status, error, since, due, deadline)
  *
  *		The reason why an object stands still, at the latest a minute after it began to.
  *
  * Parameters
- *		head			the live head task; NULL: there is none
  *		problem			why no head could be added
  *		oldest			time of the first queued event; NULL: no event is queued
+ *		status, error, since, due, deadline		of the live head task, its state_time and
+ *						next_event_time; status NULL: there is none
  *
  * Returns
  *		text; NULL: it goes on.  For a head that is retried soon, the last error
  */
-CREATE FUNCTION twtasks_internal.why_still(head twtasks.task, problem text, oldest timestamptz)
+CREATE FUNCTION twtasks_internal.why_still(
+	problem text, oldest timestamptz,
+	status twtasks.task_status, error text, since timestamptz, due timestamptz, deadline timestamptz)
 RETURNS text
 LANGUAGE sql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT coalesce(problem, CASE
-		WHEN head.id IS NULL THEN
+		WHEN status IS NULL THEN
 			CASE WHEN oldest < moment.ago THEN 'no head task was added for its events' END
-		WHEN head.status = 'ERROR' THEN coalesce(head.error, 'its head task is in ERROR')
-		WHEN head.status = 'HELD' THEN 'its head task is held'
-		WHEN head.status = 'WAITING' AND head.next_event_time > moment.soon THEN
-			concat_ws('; ', head.error, format('its head task waits until %s', date_trunc('second', head.next_event_time)))
-		WHEN CASE head.status WHEN 'WAITING' THEN head.next_event_time WHEN 'SUBMITTED' THEN head.state_time END < moment.ago THEN
-			concat_ws('; ', head.error, 'no sidecar has taken its head task')
-		WHEN head.status = 'PROCESSING' AND head.deadline < moment.ago THEN 'its head task is past its deadline'
-		ELSE head.error END)
+		WHEN status = 'ERROR' THEN coalesce(error, 'its head task is in ERROR')
+		WHEN status = 'HELD' THEN 'its head task is held'
+		WHEN status = 'WAITING' AND due > moment.soon THEN
+			concat_ws('; ', error, format('its head task waits until %s', date_trunc('second', due)))
+		WHEN CASE status WHEN 'WAITING' THEN due WHEN 'SUBMITTED' THEN since END < moment.ago THEN
+			concat_ws('; ', error, 'no sidecar has taken its head task')
+		WHEN status = 'PROCESSING' AND deadline < moment.ago THEN 'its head task is past its deadline'
+		ELSE error END)
 	FROM (SELECT twtasks.clock() - interval '1 min' AS ago, twtasks.clock() + interval '1 min' AS soon) moment
 $$;
 
 CREATE VIEW twtasks.event_objects AS
 	SELECT coalesce(o.stream, q.stream) AS stream, coalesce(o.object, q.object) AS object,
 		   coalesce(q.queued, 0) AS queued, q.oldest, o.head, t.status,
-		   twtasks_internal.why_still(t, o.problem, q.oldest) AS problem,
+		   twtasks_internal.why_still(o.problem, q.oldest, t.status, t.error, t.state_time, t.next_event_time, t.deadline) AS problem,
 		   coalesce(o.last_id, 0) AS last_id, coalesce(o.sent_id, 0) AS sent_id
 	FROM twtasks.event_object o
 	FULL JOIN (SELECT e.stream, e.object, count(*) AS queued, min(e.added) AS oldest
@@ -65,37 +68,50 @@ CREATE VIEW twtasks.broken_event_objects AS
 COMMENT ON VIEW twtasks.broken_event_objects IS 'Objects that break an invariant of ordered events; empty, unless tables were changed by hand';
 
 /*
- * twtasks_internal.still_objects()
+ * twtasks_internal.still_objects(most)
  *
  *		Objects that stand still, and since when: those with a problem, those whose
  *		head waits for a person or a sidecar, and those whose queued events have no
  *		head.
+ *
+ * Parameters
+ *		most			about so many objects at most
  */
 CREATE FUNCTION twtasks_internal.still_objects(
-	OUT stream text, OUT object text, OUT since timestamptz, OUT problem text)
+	most integer, OUT stream text, OUT object text, OUT since timestamptz, OUT problem text)
 RETURNS SETOF record
 LANGUAGE sql STABLE PARALLEL SAFE ROWS 100
 SET search_path = pg_catalog, pg_temp
 SET jit = off
 AS $$
-	-- One step from object to object, however many events each has.
-	WITH RECURSIVE queued AS (
-		(SELECT e.stream, e.object, e.added FROM twtasks.event e ORDER BY e.stream, e.object, e.seq LIMIT 1)
-		UNION ALL
-		SELECT n.stream, n.object, n.added FROM queued q
-		CROSS JOIN LATERAL (
-			SELECT e.stream, e.object, e.added FROM twtasks.event e
-			WHERE (e.stream, e.object) > (q.stream, q.object)
-			ORDER BY e.stream, e.object, e.seq LIMIT 1) n),
-	seen AS (
-		SELECT o.stream, o.object, t.state_time, twtasks_internal.why_still(t, o.problem, NULL) AS problem
-		FROM twtasks.event_object o JOIN twtasks.task t ON t.id = o.head
+	WITH moment AS (SELECT twtasks.clock() - interval '1 min' AS ago),
+	-- Some of these heads go on.
+	heads AS (
+		SELECT o.stream, o.object, o.problem, t.status, t.error, t.state_time, t.next_event_time, t.deadline
+		FROM twtasks.event_object o JOIN twtasks.task t ON t.id = o.head, moment m
 		WHERE o.head IS NOT NULL
+		  AND (t.status IN ('ERROR', 'HELD', 'WAITING') OR t.error IS NOT NULL OR t.deadline < m.ago
+			   OR t.status = 'SUBMITTED' AND t.state_time < m.ago)
+		LIMIT most),
+	old AS (
+		SELECT q.stream, q.object, q.oldest, o.problem
+		FROM (SELECT e.stream, e.object, min(e.added) AS oldest FROM twtasks.event e, moment m
+			  WHERE e.added < m.ago GROUP BY e.stream, e.object) q
+		LEFT JOIN twtasks.event_object o ON o.stream = q.stream AND o.object = q.object
+		WHERE NOT EXISTS (SELECT FROM twtasks.task t WHERE t.id = o.head)
+		LIMIT most),
+	faulty AS (
+		SELECT o.stream, o.object, o.problem FROM twtasks.event_object o WHERE o.problem IS NOT NULL LIMIT most),
+	found AS (
+		SELECT h.stream, h.object, h.state_time AS since,
+			   twtasks_internal.why_still(h.problem, NULL, h.status, h.error, h.state_time, h.next_event_time, h.deadline) AS problem
+		FROM heads h
 		UNION ALL
-		SELECT q.stream, q.object, q.added, twtasks_internal.why_still(NULL, o.problem, q.added)
-		FROM queued q LEFT JOIN twtasks.event_object o ON o.stream = q.stream AND o.object = q.object
-		WHERE NOT EXISTS (SELECT FROM twtasks.task t WHERE t.id = o.head))
-	SELECT s.stream, s.object, s.state_time, s.problem FROM seen s WHERE s.problem IS NOT NULL
+		SELECT o.stream, o.object, o.oldest, twtasks_internal.why_still(o.problem, o.oldest, NULL, NULL, NULL, NULL, NULL) FROM old o
+		UNION ALL
+		SELECT f.stream, f.object, NULL, f.problem FROM faulty f)
+	SELECT DISTINCT ON (f.stream, f.object) f.stream, f.object, f.since, f.problem
+	FROM found f WHERE f.problem IS NOT NULL ORDER BY f.stream, f.object, f.since
 $$;
 
 /*
@@ -110,10 +126,11 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT jsonb_agg(w) FROM (
 		(SELECT 'events stand still' AS warning, min(o.since) AS since,
-				format('stream "%s": %s objects, such as "%s": %s', o.stream, count(*), min(o.object),
-					   (array_agg(o.problem ORDER BY o.object))[1]) AS detail,
+				format('stream "%s": %s objects, such as "%s": %s', o.stream,
+					   count(*) || CASE WHEN count(*) < 5000 THEN '' ELSE ' or more' END,
+					   min(o.object), (array_agg(o.problem ORDER BY o.object))[1]) AS detail,
 				'do what the problem asks for; twtasks.event_objects has the problem of each object' AS hint
-		 FROM twtasks_internal.still_objects() o
+		 FROM twtasks_internal.still_objects(5000) o
 		 GROUP BY o.stream ORDER BY o.stream LIMIT most)
 		UNION ALL
 		(SELECT 'stream without its policy', s.changed_at,
