@@ -22,8 +22,10 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
+#include "base/call.h"
 #include "base/contract.h"
 #include "base/rows.h"
+#include "base/shown.h"
 #include "policy/policy_call.h"
 #include "policy/time_limit.h"
 #include "policy/try_call.h"
@@ -86,7 +88,9 @@ hook_by_option(const char *option)
 	for (int i = 0; i < HOOK_COUNT; i++)
 		if (strcmp(hooks[i].option, option) == 0)
 			return (PolicyHook) i;
-	elog(ERROR, "unrecognized option: \"%s\"", option);
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("no function is named for \"%s\"", shown_value(option))));
 }
 
 /* Checks a function that configure_type() or take_messages() was given. */
@@ -94,11 +98,14 @@ TWT_FUNCTION(twt_check_function);
 Datum
 twt_check_function(PG_FUNCTION_ARGS)
 {
-	const Hook *hook = &hooks[hook_by_option(text_to_cstring(PG_GETARG_TEXT_PP(0)))];
 	Oid			args[HOOK_MAX_ARGS];
-	Signature	signature = signature_of(hook, args);
+	PolicyHook	hook;
+	Signature	signature;
 	char	   *name;
 
+	require_argument(fcinfo, 0, "option");
+	hook = hook_by_option(text_to_cstring(PG_GETARG_TEXT_PP(0)));
+	signature = signature_of(&hooks[hook], args);
 	if (PG_ARGISNULL(1))
 		PG_RETURN_VOID();
 	name = text_to_cstring(PG_GETARG_TEXT_PP(1));

@@ -59,7 +59,8 @@ has_right_result(const Signature *signature, HeapTuple tuple)
 static char *
 type_text(Oid type)
 {
-	return type < FirstNormalObjectId ? format_type_be(type) : format_type_be_qualified(type);
+	return format_type_extended(type, -1, FORMAT_TYPE_ALLOW_INVALID |
+								(type < FirstNormalObjectId ? 0 : FORMAT_TYPE_FORCE_QUALIFY));
 }
 
 static char *
@@ -308,6 +309,10 @@ given_types(FunctionCallInfo fcinfo, int i, Signature *signature)
 	require_given(fcinfo, i);
 	deconstruct_array(PG_GETARG_ARRAYTYPE_P(i), REGTYPEOID, sizeof(Oid), true, TYPALIGN_INT,
 					  &types, NULL, &signature->nargs);
+	if (signature->nargs > FUNC_MAX_ARGS)
+		ereport(ERROR,
+				(errcode(ERRCODE_TOO_MANY_ARGUMENTS),
+				 errmsg("a function has at most %d arguments, not %d", FUNC_MAX_ARGS, signature->nargs)));
 	args = palloc(signature->nargs * sizeof(Oid));
 	for (int j = 0; j < signature->nargs; j++)
 		args[j] = DatumGetObjectId(types[j]);
@@ -339,6 +344,8 @@ twt_call_function(PG_FUNCTION_ARGS)
 	Datum		result;
 	bool		isnull;
 
+	if (OidIsValid(role))
+		(void) GetUserNameFromId(role, false);	/* raises 42704 */
 	for (int i = 0; i < signature.nargs; i++)
 		types[i] = get_fn_expr_argtype(fcinfo->flinfo, CALL_FIXED_ARGS + i);
 	result = user_function_call(&signature, given_text(fcinfo, 1), role,
