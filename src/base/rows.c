@@ -23,6 +23,7 @@
 #include "storage/bufmgr.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -264,6 +265,37 @@ refuse_stale_snapshot(void)
 				 errmsg("could not serialize access due to concurrent update")));
 }
 
+/*
+ * An update that does not wait is part of the interface of table access
+ * methods, and heap_update() returns TM_BeingModified as that says.  A server
+ * with assertions refuses it all the same: nothing in PostgreSQL asks for it.
+ * There the row is locked first, by a lock that does not wait either.  Other
+ * servers are spared that lock, which is a WAL record per task.
+ */
+static bool
+must_lock(void)
+{
+	static int	asserts = -1;
+
+	if (asserts < 0)
+		asserts = strcmp(GetConfigOption("debug_assertions", false, false), "on") == 0;
+	return asserts > 0;
+}
+
+/* A second slot keeps what the edited row points to. */
+static TM_Result
+lock_row(Rows *rows, TupleTableSlot *row, TM_FailureData *failure)
+{
+	TupleTableSlot *locked = table_slot_create(rows->table, NULL);
+	ItemPointerData at = row->tts_tid;
+	TM_Result	result = table_tuple_lock(rows->table, &at, GetActiveSnapshot(), locked,
+										  GetCurrentCommandId(true), LockTupleExclusive,
+										  LockWaitSkip, 0, failure);
+
+	ExecDropSingleTupleTableSlot(locked);
+	return result;
+}
+
 static TM_Result
 try_update(Rows *rows, TupleTableSlot *row, bool wait, TM_FailureData *failure)
 {
@@ -271,7 +303,13 @@ try_update(Rows *rows, TupleTableSlot *row, bool wait, TM_FailureData *failure)
 	TwtUpdateIndexes indexes;
 	TM_Result	result;
 
-	target_will_update(rows->target, rows->edited);
+	if (!wait && must_lock())
+	{
+		result = lock_row(rows, row, failure);
+		if (result != TM_Ok)
+			return result;
+		wait = true;
+	}
 	result = table_tuple_update(rows->table, &row->tts_tid, rows->edited,
 								GetCurrentCommandId(true), GetActiveSnapshot(),
 								InvalidSnapshot, wait, failure, &mode, &indexes);
@@ -286,8 +324,10 @@ bool
 rows_update(Rows *rows, TupleTableSlot *row)
 {
 	TM_FailureData failure;
-	TM_Result	result = try_update(rows, row, false, &failure);
+	TM_Result	result;
 
+	target_will_update(rows->target, rows->edited);
+	result = try_update(rows, row, false, &failure);
 	/* A lock of our own transaction is no reason to wait. */
 	if (result == TM_BeingModified &&
 		TransactionIdIsCurrentTransactionId(failure.xmax))
