@@ -165,7 +165,7 @@ named_anew = sed "/'MODULE_PATHNAME', /s/';/_needs_$(subst .,_,$(EXTVERSION))';/
 # files: FIRST, which may refuse, then the part by hand, then the others
 upgrade_part = awk -v extension=$1 -f scripts/upgrade.awk $2/released/$1--$(BEFORE).sql
 upgraded = { printf '%s\n\n' '\echo Use "ALTER EXTENSION $1 UPDATE" to load this file. \quit' && \
-	$(upgrade_part) $3 && awk -f scripts/columns.awk $2/released/$1--$(BEFORE).sql && \
+	awk -f scripts/columns.awk $2/released/$1--$(BEFORE).sql && $(upgrade_part) $3 && \
 	cat $2/upgrade/$(UPGRADE).sql && printf '\n' && $(upgrade_part) $4 && \
 	for part in $3 $4; do awk -f scripts/comments.awk "$$part" || exit 1; done; } >$@.tmp && \
 	$(call named_anew,$@)

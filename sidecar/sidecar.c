@@ -243,6 +243,8 @@ trouble(Sidecar *sidecar)
 		return node_refusal(sidecar->node);
 	if (sidecar->silent != NULL)
 		return sidecar->silent;
+	if (pg_misfit(loop_now_us(sidecar->loop)) != NULL)
+		return pg_misfit(loop_now_us(sidecar->loop));
 	return node_may_start(sidecar->node) == 0 ? "no word from the database" : NULL;
 }
 

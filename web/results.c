@@ -6,6 +6,7 @@
 #include "common/trigger.h"
 #include "common/version.h"
 #include "execute/worker/worker_protocol.h"
+#include "pg/misfit.h"
 #include "web/pool.h"
 #include "web/results.h"
 
@@ -117,6 +118,9 @@ on_finished(void *arg, PoolOutcome outcome, PGresult *result, const char *why)
 			if (strncmp(pg_sqlstate(result), "22", 2) == 0 || strcmp(pg_sqlstate(result), "42501") == 0)
 				http_refuse(finishing->request, MHD_HTTP_BAD_REQUEST, "bad_request",
 							PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY));
+			else if (misfit_is(result))
+				refuse_busy(finishing->request,
+							"The extension does not fit this program; the log of twtasks-web says why.");
 			else
 				http_refuse(finishing->request, MHD_HTTP_INTERNAL_SERVER_ERROR, "failed",
 							"The database refused the result; the log of twtasks-web says why.");

@@ -13,6 +13,7 @@
 #include "base/chance.h"
 #include "base/log.h"
 #include "pg/hosts.h"
+#include "pg/misfit.h"
 #include "pg/pg.h"
 #include "pg/pg_private.h"
 
@@ -21,6 +22,9 @@
 
 /* The longest silence, of a server that is slow. */
 #define GIVE_UP_MOST_US (16 * PG_GIVE_UP_US)
+
+/* A session with an older library than the SQL needs is renewed so often. */
+#define RENEW_US SECONDS_TO_US(10)
 
 static void on_timer(void *arg);
 static void on_silent(void *arg, const char *why);
@@ -75,6 +79,12 @@ pg_start(Pg *pg)
 {
 	if (pg->state == STATE_NEW)
 		start_attempt(pg);
+}
+
+const char *
+pg_misfit(int64 now_us)
+{
+	return misfit_text(now_us);
 }
 
 bool
@@ -331,6 +341,7 @@ settle_call(Pg *pg, const Call *call)
 	}
 	if (has_succeeded(call))
 	{
+		misfit_succeeded(call->statement);
 		silence_answered(&pg->silence, call);
 		if (pg->state == STATE_UP && pg->in_trouble && is_of_use(pg, call))
 			pg_out_of_trouble(pg);
@@ -339,7 +350,16 @@ settle_call(Pg *pg, const Call *call)
 	}
 	if (pg->state == STATE_UP && !pg->in_trouble)
 		pg->failed = call->statement;
-	if (call->failed_before || !call->statement->caller_logs)
+	if (misfit_failed(loop_now_us(pg->loop), call->statement, call->result))
+	{
+		if (misfit_is_of_session(call->result) &&
+			loop_now_us(pg->loop) - pg->up_us > RENEW_US)
+		{
+			pg_reset(pg, "the session has an older library of twtasks");
+			return;
+		}
+	}
+	else if (call->failed_before || !call->statement->caller_logs)
 		trouble_failed(&pg->trouble, loop_now_us(pg->loop),
 					   (call->failed_before ? call->statement->before : call->statement)->name,
 					   call->result);

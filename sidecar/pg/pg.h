@@ -71,6 +71,12 @@ extern void pg_expect_wait(Pg *pg, int64 us);
  */
 extern char *pg_silent(void);
 
+/*
+ * Says why the extension in the database does not fit this program, if calls
+ * failed for that lately; NULL: it fits.
+ */
+extern const char *pg_misfit(int64 now_us);
+
 /* Ends the connection; pending calls get PG_LOST first. */
 extern void pg_close(Pg *pg);
 

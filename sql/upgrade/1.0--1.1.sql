@@ -1,5 +1,46 @@
 /* Changes of tables, types and signatures since 1.0: see CONTRIBUTING.md. */
 
+/* Sources called 1.0 before its release had these declarations. */
+DROP FUNCTION IF EXISTS twtasks.finish_task(uuid, bigint, text, text, interval, jsonb);
+DROP FUNCTION IF EXISTS twtasks_internal.finish_tasks(
+	uuid[], bigint[], text[], bigint[], text[], bigint, bigint, bigint[], tid[], jsonb[], boolean, boolean, jsonb[]);
+
+/*
+ * Without preload a session keeps the library that it has loaded, and the library
+ * of 1.0 cannot run this SQL.  Sidecars open new sessions when theirs are ended,
+ * and ask for the outcome of what was under way.  Other sessions may be at work
+ * that is lost then, so an administrator decides.
+ */
+DO $$
+DECLARE
+	installed CONSTANT timestamptz := (
+		SELECT f.change OPERATOR(pg_catalog.+) '1s'::pg_catalog.interval FROM pg_catalog.pg_config c
+		CROSS JOIN LATERAL pg_catalog.pg_stat_file(pg_catalog.concat(c.setting, '/twtasks.so'), true) f
+		WHERE c.name OPERATOR(pg_catalog.=) 'PKGLIBDIR');
+	others text;
+BEGIN
+	IF pg_catalog.current_setting('shared_preload_libraries') OPERATOR(pg_catalog.~) 'twtasks' THEN
+		RETURN;
+	END IF;
+	PERFORM pg_catalog.pg_terminate_backend(a.pid)
+	FROM pg_catalog.pg_stat_activity a
+	WHERE a.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()
+	  AND a.backend_start OPERATOR(pg_catalog.<) installed
+	  AND a.application_name OPERATOR(pg_catalog.~~) 'twtasksd %';
+	SELECT pg_catalog.string_agg(a.pid::text, ', ') INTO others
+	FROM pg_catalog.pg_stat_activity a
+	WHERE a.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()
+	  AND a.backend_start OPERATOR(pg_catalog.<) installed
+	  AND a.backend_type OPERATOR(pg_catalog.=) 'client backend'
+	  AND a.pid OPERATOR(pg_catalog.<>) pg_catalog.pg_backend_pid()
+	  AND a.application_name OPERATOR(pg_catalog.!~~) 'twtasksd %';
+	IF others IS NOT NULL THEN
+		RAISE WARNING 'sessions may have an older library of twtasks in memory'
+			USING DETAIL = pg_catalog.format('They began before the library was installed, and cannot call twtasks any more if they did before: %s.', others),
+				HINT = 'Let them connect anew, or end them by pg_terminate_backend().';
+	END IF;
+END $$;
+
 ALTER TABLE twtasks.message_offset
 	ADD COLUMN topic_id text COLLATE "C",
 	ADD COLUMN problem text,

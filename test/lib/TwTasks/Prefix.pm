@@ -74,6 +74,7 @@ sub new
 		chmod oct 755, $copy;
 	}
 	link_all($lib, $own_lib);
+	$self->{libraries} = $own_lib;
 	link_all($share, $own_share, 'extension');
 	$self->{extensions} = "$own_share/extension";
 	link_all("$share/extension", $self->{extensions},
@@ -89,6 +90,12 @@ sub new
 sub install_path
 {
 	return $_[0]->{install_path};
+}
+
+# Where libraries are, as links to the installed ones.
+sub libraries
+{
+	return $_[0]->{libraries};
 }
 
 # Where extension files are.

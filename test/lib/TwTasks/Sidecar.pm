@@ -19,9 +19,12 @@ my $number = 0;
 my $program = $ENV{TWTASKSD}
   || die "TWTASKSD must name the program twtasksd\n";
 
+# The program of today, unless a test gave the sidecar another one.
 sub program
 {
-	return $program;
+	my ($self) = @_;
+
+	return ref $self && $self->{program} || $program;
 }
 
 # YAML is a superset of JSON.
@@ -63,16 +66,18 @@ sub start
 }
 
 # The same, not started yet.  After the name comes the configuration; with
-# "env", a hash, more is put into its environment.
+# "env", a hash, more is put into its environment; "program" is another program.
 sub prepare
 {
 	my ($class, $node, $name, %config) = @_;
 	my $env = delete $config{env} || {};
+	my $other = delete $config{program};
 	my $directory = PostgreSQL::Test::Utils::tempdir();
 	my $self = bless {
 		node => $node,
 		name => $name,
 		env => $env,
+		program => $other,
 		config_path => "$directory/twtasks.yaml",
 		log_offset => 0,
 		log_path => "$PostgreSQL::Test::Utils::log_path/"

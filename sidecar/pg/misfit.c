@@ -1,0 +1,108 @@
+/*-------------------------------------------------------------------------
+ *
+ * misfit.c
+ *		Whether the extension in the database fits this program.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include "base/log.h"
+#include "common/version.h"
+#include "pg/misfit.h"
+
+#define TELL_AGAIN_US SECONDS_TO_US(60)
+
+/* Calls are tried again within this time. */
+#define FORGET_US SECONDS_TO_US(90)
+
+typedef struct Misfit
+{
+	const PgStatement *statement;	/* the call that failed last; NULL: none */
+	char	   *text;
+	int64		seen_us;
+	int64		told_us;
+} Misfit;
+
+static Misfit last;
+
+static bool
+has_field(const PGresult *result, int code, const char *value)
+{
+	const char *field = PQresultErrorField(result, code);
+
+	return field != NULL && strcmp(field, value) == 0;
+}
+
+bool
+misfit_is_of_session(const PGresult *result)
+{
+	return result != NULL && has_field(result, PG_DIAG_SOURCE_FUNCTION, "load_external_function");
+}
+
+/*
+ * Our own statement names something that is not there, and no function does that
+ * the statement calls; or a function of the library does not know its
+ * declaration.
+ */
+bool
+misfit_is(const PGresult *result)
+{
+	const char *state = pg_sqlstate(result);
+
+	if (result == NULL)
+		return false;
+	if (strncmp(state, "42", 2) == 0 || strncmp(state, "3F", 2) == 0)
+		return misfit_is_of_session(result) ||
+			(PQresultErrorField(result, PG_DIAG_STATEMENT_POSITION) != NULL &&
+			 PQresultErrorField(result, PG_DIAG_CONTEXT) == NULL);
+	return has_field(result, PG_DIAG_SOURCE_FILE, "contract.c");
+}
+
+static const char *
+advice(const PGresult *result)
+{
+	const char *hint = PQresultErrorField(result, PG_DIAG_MESSAGE_HINT);
+
+	if (misfit_is_of_session(result))
+		return "Restart the server if shared_preload_libraries has twtasks.";
+	return hint != NULL && has_field(result, PG_DIAG_SOURCE_FILE, "contract.c") ? hint :
+		"Run ALTER EXTENSION twtasks UPDATE.";
+}
+
+bool
+misfit_failed(int64 now_us, const PgStatement *statement, const PGresult *result)
+{
+	const char *text;
+
+	if (!misfit_is(result))
+		return false;
+	text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+	pfree(last.text);
+	last.text = psprintf("the extension in this database does not fit version %s of this program: %s: %s; %s",
+						 TWT_VERSION, statement->name, text == NULL ? "failed" : text, advice(result));
+	last.statement = statement;
+	last.seen_us = now_us;
+	if (last.told_us == 0 || now_us - last.told_us >= TELL_AGAIN_US)
+	{
+		log_line(TWT_LOG_ERROR, "postgres", "%s", last.text);
+		last.told_us = now_us;
+	}
+	return true;
+}
+
+void
+misfit_succeeded(const PgStatement *statement)
+{
+	if (last.statement != statement)
+		return;
+	log_line(TWT_LOG_INFO, "postgres", "%s: the extension fits now", statement->name);
+	last.statement = NULL;
+	last.told_us = 0;
+}
+
+const char *
+misfit_text(int64 now_us)
+{
+	return last.statement != NULL && now_us - last.seen_us < FORGET_US ? last.text : NULL;
+}

@@ -1,0 +1,36 @@
+/*-------------------------------------------------------------------------
+ *
+ * misfit.h
+ *		Whether the extension in the database fits this program.
+ *
+ * Library, SQL of the extension, and programs are replaced one by one, in any
+ * order.  A misfit is a call that the server does not know, or that its library
+ * refuses.  A person must update the extension, or restart the server; then the
+ * next calls succeed.
+ *
+ * A session may also hold an older library than new sessions load.  It must be
+ * replaced by another one.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_MISFIT_H
+#define TWT_MISFIT_H
+
+#include "pg/statement.h"
+
+/* Whether a call failed for this reason. */
+extern bool misfit_is(const PGresult *result);
+
+/* The same of a call that has just failed; logs it, once a minute in all sessions. */
+extern bool misfit_failed(int64 now_us, const PgStatement *statement, const PGresult *result);
+
+/* Whether the session has an older library than the SQL needs. */
+extern bool misfit_is_of_session(const PGresult *result);
+
+/* The call succeeded: if it was the misfit, that is over. */
+extern void misfit_succeeded(const PgStatement *statement);
+
+/* As pg_misfit(). */
+extern const char *misfit_text(int64 now_us);
+
+#endif							/* TWT_MISFIT_H */
