@@ -277,7 +277,8 @@ BEGIN
 	END IF;
 	SELECT t.* INTO task FROM twtasks.task t WHERE t.id = state.task FOR UPDATE SKIP LOCKED;
 	IF FOUND AND task.status = 'HELD' THEN
-		RETURN;
+		UPDATE twtasks.outcome o SET due = twtasks.clock() + interval '3 s'
+		WHERE o.kind = state.kind AND o.identifier = state.identifier;
 	ELSIF FOUND AND task.status <> 'ERROR' THEN
 		-- A person has resumed the step, so its next end counts.
 		state.answer := NULL;
@@ -320,8 +321,6 @@ BEGIN
 			RAISE WARNING 'identifier "%" of kind "%" cannot go on: %', state.identifier, state.kind, done.error
 				USING ERRCODE = done.state;
 		END IF;
-		UPDATE twtasks.outcome o SET due = twtasks.clock() + twtasks_internal.pause_after(coalesce(done.state, '00000'))
-		WHERE o.kind = state.kind AND o.identifier = state.identifier AND o.problem IS NOT NULL AND o.due = state.due;
 		has_solved := has_solved OR EXISTS (
 			SELECT FROM twtasks.outcome o
 			WHERE o.kind = state.kind AND o.identifier = state.identifier AND o.problem IS NULL);
