@@ -11,7 +11,7 @@ import json
 import sys
 
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, NewTopic
 
 BROKERS = {"bootstrap.servers": sys.argv[1], "log_level": 0}
 PATIENCE = 60
@@ -31,6 +31,11 @@ def create(topic, partitions, config):
     admin = AdminClient(BROKERS)
     new = NewTopic(topic, num_partitions=partitions, replication_factor=-1, config=config)
     wait(admin.create_topics([new]))
+
+
+def configure(topic, config):
+    admin = AdminClient(BROKERS)
+    wait(admin.alter_configs([ConfigResource(ConfigResource.Type.TOPIC, topic, set_config=config)]))
 
 
 def delete(topic):
@@ -147,6 +152,7 @@ def write(topic, path):
 
 COMMANDS = {
     "brokers": brokers,
+    "configure": configure,
     "create": create,
     "delete": delete,
     "grow": grow,

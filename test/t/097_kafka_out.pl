@@ -153,6 +153,35 @@ wait_ok(sub { $node->status_of($id) eq 'ERROR' }, 'a message that is too large f
 like(error_of($id), qr/^could not send to topic "small": Broker: Message size too large$/,
 	'the error of a too large message says so');
 
+# ---- a topic that takes less than a batch ----
+
+# The messages of each key, in the order in which they arrived last.
+sub last_of_keys
+{
+	my %last;
+	my $n = 0;
+
+	foreach my $message ($kafka->messages('narrow'))
+	{
+		$last{ $message->{key} }{ $message->{headers}[-1][1] } = [ $n++, $message->{value} =~ /^(\d+)/ ];
+	}
+	return map { join ' ', map { $_->[1] } sort { $a->[0] <=> $b->[0] } values %$_ } map { $last{$_} } sort keys %last;
+}
+
+$kafka->create_topic('narrow', 1, 'max.message.bytes' => 2000);
+@ids = send_to('narrow', q{ARRAY(SELECT twtasks.kafka_message('k' || n % 4, n || repeat('x', 300)) FROM generate_series(1, 1000) n)});
+done_ok('1,000 messages, of which the topic takes a few at once', @ids);
+is_deeply([last_of_keys()], [ map { my $k = $_; join ' ', grep { $_ % 4 == $k } 1 .. 1000 } 0 .. 3 ],
+	'all of them arrive, those of a key in their order');
+@ids = $node->value(q(SELECT task_id FROM generate_series(1, 1000) n,
+	twtasks.send_to_kafka('narrow', ARRAY[twtasks.kafka_message('s', n || repeat('y', 300))]))) =~ /(\S+)/g;
+done_ok('1,000 tasks of a message each', @ids);
+($id) = send_to('narrow', q{ARRAY[twtasks.kafka_message('l', repeat('z', 3000))]});
+wait_ok(sub { $node->status_of($id) eq 'ERROR' }, 'a message that is too large alone is an error');
+$kafka->configure_topic('narrow', 'max.message.bytes' => 4000);
+$node->value("SELECT twtasks.resume_task('$id')");
+done_ok('a message that a wider topic takes', $id);
+
 # ---- topics ----
 
 ($id) = send_to('missing', "ARRAY[twtasks.kafka_message('k', 'early')]");

@@ -57,3 +57,19 @@ kafka_headers_make(const KafkaMessage *message, const Task *task, int number, co
 	add_trace(headers, trace);
 	return headers;
 }
+
+/* The header's value, as librdkafka keeps it, ends in a NUL. */
+int
+kafka_headers_number(const rd_kafka_message_t * message)
+{
+	rd_kafka_headers_t *headers;
+	const void *id;
+	const char *colon;
+	size_t		len;
+
+	if (rd_kafka_message_headers(message, &headers) != RD_KAFKA_RESP_ERR_NO_ERROR ||
+		rd_kafka_header_get_last(headers, "twtasks-id", &id, &len) != RD_KAFKA_RESP_ERR_NO_ERROR)
+		return 0;
+	colon = strchr(id, ':');
+	return colon == NULL ? 0 : (int) strtol(colon + 1, NULL, 10);
+}

@@ -27,4 +27,7 @@
 extern rd_kafka_headers_t * kafka_headers_make(const KafkaMessage *message, const Task *task,
 											   int number, const Trace *trace);
 
+/* Returns the number in the task of a message that was sent, by its header. */
+extern int	kafka_headers_number(const rd_kafka_message_t * message);
+
 #endif							/* TWT_KAFKA_HEADERS_H */

@@ -13,10 +13,9 @@
 
 #include "base/chance.h"
 #include "kafka/kafka.h"
-#include "workers/kafka/kafka_headers.h"
+#include "workers/kafka/batch_limit.h"
+#include "workers/kafka/send.h"
 #include "workers/kafka/sends.h"
-#include "workers/kafka/task_messages.h"
-#include "workers/lib/task_line.h"
 #include "workers/lib/worker_reply.h"
 
 /* Delays before a client that follows others which all failed. */
@@ -33,6 +32,7 @@ struct Sends
 	LoopTimer  *timer;			/* when the next client is made */
 	int64		backoff_us;		/* 0: at once, since the last one worked */
 	bool		is_renewing;	/* until the old client has its answers */
+	BatchLimit	limit;			/* the client has it */
 	bool		is_down;		/* no broker lets us in, as the log says */
 	char	   *refusal;		/* why a broker does not; NULL: it does */
 	dlist_head	waiting;		/* tasks until the client takes more, oldest
@@ -41,37 +41,13 @@ struct Sends
 								 * cancelled ones too */
 };
 
-typedef struct Send
-{
-	dlist_node	node;
-	Sends	   *sends;
-	Task	   *task;
-	int64		start_by_us;
-	Trace		trace;			/* from the task's context */
-	char	   *topic;			/* its own: a reload frees the settings */
-	TaskMessages messages;		/* that the client has not taken */
-	int			ntaken;
-	int			nunanswered;	/* taken and not answered */
-	bool		is_cancelled;	/* and its reply is given */
-	rd_kafka_resp_err_t error;	/* the first error */
-} Send;
-
 /* ---- replies ---- */
-
-static void
-free_send(Send *send)
-{
-	trace_clear(&send->trace);
-	task_line_free(send->task);
-	pfree(send->topic);
-	pfree(send);
-}
 
 static void
 end_send(Send *send)
 {
 	dlist_delete(&send->node);
-	free_send(send);
+	send_free(send);
 }
 
 static void
@@ -88,15 +64,6 @@ report_text(Send *send, TaskResult result, const char *message)
 {
 	reply(send, result, message);
 	end_send(send);
-}
-
-/* Whether another attempt would get the same answer. */
-static bool
-is_final(rd_kafka_resp_err_t error)
-{
-	return error == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE ||
-		error == RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE ||
-		error == RD_KAFKA_RESP_ERR_INVALID_RECORD;
 }
 
 /* A client that failed, or that no broker lets in, gets no answer to its messages. */
@@ -122,31 +89,11 @@ report_answer(Send *send)
 		return;
 	}
 	message = psprintf("could not send to topic \"%s\": %s", send->topic, reason_of(send));
-	report_text(send, is_final(send->error) ? TASK_ERROR : TASK_FAILURE, message);
+	report_text(send, send_is_final(send) ? TASK_ERROR : TASK_FAILURE, message);
 	pfree(message);
 }
 
 /* ---- messages ---- */
-
-static rd_kafka_resp_err_t
-send_message(Send *send)
-{
-	const KafkaMessage *message = &send->messages.next;
-	rd_kafka_headers_t *headers = kafka_headers_make(message, send->task, send->ntaken, &send->trace);
-	rd_kafka_resp_err_t error =
-		rd_kafka_producev(kafka_handle(send->sends->client),
-						  RD_KAFKA_V_TOPIC(send->topic),
-						  RD_KAFKA_V_KEY(message->key.bytes, message->key.len),
-						  RD_KAFKA_V_VALUE(unconstify(char *, message->value.bytes),
-										   message->value.len),
-						  RD_KAFKA_V_HEADERS(headers),
-						  RD_KAFKA_V_OPAQUE(send),
-						  RD_KAFKA_V_END);
-
-	if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
-		rd_kafka_headers_destroy(headers);
-	return error;
-}
 
 static void
 set_trouble(Sends *sends, char *trouble)
@@ -181,7 +128,7 @@ send_rest(Send *send)
 {
 	while (send->messages.nleft > 0 && send->error == RD_KAFKA_RESP_ERR_NO_ERROR)
 	{
-		rd_kafka_resp_err_t error = send_message(send);
+		rd_kafka_resp_err_t error = send_produce(send, kafka_handle(send->sends->client));
 
 		if (error == RD_KAFKA_RESP_ERR__QUEUE_FULL)
 			return false;
@@ -193,9 +140,6 @@ send_rest(Send *send)
 		send->error = error;
 		if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
 			break;
-		send->ntaken++;
-		send->nunanswered++;
-		task_messages_skip(&send->messages);
 	}
 	return true;
 }
@@ -206,7 +150,7 @@ give_back(Send *send)
 {
 	bool		is_late = loop_now_us(send->sends->loop) >= send->start_by_us;
 
-	if (is_late && send->ntaken == 0)
+	if (is_late && !send_has_begun(send))
 		report_text(send, TASK_RELEASE, NULL);
 	else if (send->sends->client == NULL)
 		report_text(send, TASK_FAILURE, send->sends->trouble);
@@ -254,6 +198,40 @@ forget_refusal(Sends *sends)
 	sends->refusal = NULL;
 }
 
+/* All messages of the task that the client had are answered. */
+static void
+end_round(Send *send)
+{
+	if (send->is_cancelled)
+		end_send(send);
+	else if (send->error == RD_KAFKA_RESP_ERR_NO_ERROR && send_rewind(send))
+	{
+		dlist_delete(&send->node);
+		dlist_push_tail(&send->sends->waiting, &send->node);
+	}
+	else if (send->messages.nleft == 0 || send->error != RD_KAFKA_RESP_ERR_NO_ERROR)
+		report_answer(send);
+}
+
+/*
+ * The broker refused the batch, not the message.  A client with smaller batches
+ * follows, and sends the task again from the first refused message on.
+ */
+static void
+send_smaller(Send *send, const rd_kafka_message_t * message)
+{
+	Sends	   *sends = send->sends;
+
+	send_note_refused(send, message);
+	sends->backoff_us = 0;
+	if (sends->is_renewing)
+		return;
+	batch_limit_halve(&sends->limit);
+	fprintf(stderr, "topic \"%s\" refused a batch for its size: batches have up to %d bytes now\n",
+			send->topic, sends->limit.bytes);
+	sends->is_renewing = true;
+}
+
 static void
 on_delivery(Sends *sends, rd_kafka_event_t * event)
 {
@@ -268,14 +246,12 @@ on_delivery(Sends *sends, rd_kafka_event_t * event)
 			sends->backoff_us = 0;
 			forget_refusal(sends);
 		}
+		else if (batch_limit_blames_others(&sends->limit, message))
+			send_smaller(send, message);
 		else if (send->error == RD_KAFKA_RESP_ERR_NO_ERROR)
 			send->error = message->err;
-		if (--send->nunanswered > 0)
-			continue;
-		if (send->is_cancelled)
-			end_send(send);
-		else if (send->messages.nleft == 0 || send->error != RD_KAFKA_RESP_ERR_NO_ERROR)
-			report_answer(send);
+		if (--send->nunanswered == 0)
+			end_round(send);
 	}
 	loop_want_turn(sends->loop);
 }
@@ -329,7 +305,7 @@ make_client(Sends *sends)
 {
 	loop_timer_stop(sends->timer);
 	set_trouble(sends, NULL);
-	sends->client = kafka_producer_new(sends->loop, rd_kafka_conf_dup(sends->settings->conf),
+	sends->client = kafka_producer_new(sends->loop, batch_limit_apply(&sends->limit, sends->settings->conf),
 									   &sends->trouble);
 	if (sends->client != NULL)
 		kafka_on_event(sends->client, on_event, sends);
@@ -378,13 +354,9 @@ on_turn(void *arg)
 void
 sends_start(Sends *sends, Task *task, int64 start_by_us)
 {
-	Send	   *send = palloc0(sizeof(Send));
+	Send	   *send = send_new(sends, task, start_by_us);
 	const char *fault;
 
-	send->sends = sends;
-	send->task = task;
-	send->start_by_us = start_by_us;
-	trace_init(&send->trace, task->context);
 	dlist_push_tail(&sends->waiting, &send->node);
 	fault = kafka_settings_topic(sends->settings, task->sub_type, &send->topic);
 	if (fault == NULL)
@@ -440,7 +412,7 @@ sends_cancel(Sends *sends, const char *id, int64 version, const char *why)
 		send = find_send(&sends->sent, id, version);
 	if (send == NULL)
 		return;
-	if (send->ntaken > 0)
+	if (send_has_begun(send))
 		cancel_taken(send, why);
 	else
 		report_text(send, TASK_CANCELLED, why);
@@ -467,6 +439,7 @@ sends_set(Sends *sends, KafkaSettings *settings)
 {
 	kafka_settings_free(sends->settings);
 	sends->settings = settings;
+	batch_limit_read(&sends->limit, settings->conf);
 	sends->backoff_us = 0;
 	sends->is_renewing = true;
 	loop_want_turn(sends->loop);
@@ -476,7 +449,7 @@ static void
 forget_all(dlist_head *list)
 {
 	while (!dlist_is_empty(list))
-		free_send(dlist_container(Send, node, dlist_pop_head_node(list)));
+		send_free(dlist_container(Send, node, dlist_pop_head_node(list)));
 }
 
 void

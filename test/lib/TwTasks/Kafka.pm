@@ -196,6 +196,13 @@ sub create_topic
 		config => \%config);
 }
 
+sub configure_topic
+{
+	my ($self, $topic, %config) = @_;
+
+	return $self->ask(do => 'configure', topic => $topic, config => \%config);
+}
+
 sub delete_topic
 {
 	my ($self, $topic) = @_;

@@ -182,6 +182,7 @@ test_answers(void **state)
 	rd_kafka_mock_push_request_errors(cluster, PRODUCE, 1, RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS);
 	start(LATER);
 	expect_reply("\"result\":\"done\"");
+	set_to("\"settings\":{\"linger.ms\":0,\"batch.size\":1}");
 	rd_kafka_mock_push_request_errors(cluster, PRODUCE, 1, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE);
 	start(LATER);
 	expect_reply("\"result\":\"error\",\"message\":\"could not send to topic \\\"out\\\": ");
@@ -190,6 +191,20 @@ test_answers(void **state)
 	expect_reply("\"result\":\"retry\",\"message\":\"could not send to topic \\\"out\\\": ");
 	set();						/* the old client knows of no right until it
 								 * asks again */
+	start(LATER);
+	expect_reply("\"result\":\"done\"");
+}
+
+/* The broker refuses a batch of 1 MB, and then one of 500 kB. */
+static void
+test_refused_batch(void **state)
+{
+	rd_kafka_mock_push_request_errors(cluster, PRODUCE, 2, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE,
+									  RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE);
+	start_with("SendToKafka", "\"payload_base64\":\"" EMPTY_MESSAGE EMPTY_MESSAGE EMPTY_MESSAGE "\"", LATER);
+	expect_reply("\"result\":\"done\"");
+	assert_int_equal(count_messages(), 3);
+	assert_int_equal(ndelays, 0);
 	start(LATER);
 	expect_reply("\"result\":\"done\"");
 }
@@ -425,6 +440,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_acknowledged, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_answers, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_refused_batch, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_lost_answer, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_fatal, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_fatal_and_reload, set_up, tear_down),
