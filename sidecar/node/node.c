@@ -53,6 +53,7 @@ struct Node
 	int64		token;
 	char	   *refusal;		/* why the database refused us, as logged */
 	bool		is_leader;
+	bool		sees_leader;	/* another one */
 	int			place;
 	int			nodes;
 	NodeClaimFn claim;
@@ -67,8 +68,7 @@ set_leader(Node *node, bool is_leader)
 	if (is_leader == node->is_leader)
 		return;
 	node->is_leader = is_leader;
-	log_line(TWT_LOG_INFO, "leader", is_leader ? "this node leads" :
-			 "this node no longer leads");
+	log_line(TWT_LOG_INFO, "leader", is_leader ? "this node leads" : "this node no longer leads");
 	node->events.on_leader(node->arg, is_leader);
 }
 
@@ -158,8 +158,7 @@ next_tick(const Node *node, const PGresult *result)
 		return period_us;
 	look_us = MS_TO_US(wire_get_int(result, 0, TICK_LOOK_MS));
 	if (look_us < 0)
-		return Min(period_us, START_AGAIN_US);	/* the leader is late, but
-												 * still leads */
+		return Min(period_us, START_AGAIN_US);	/* the leader is late */
 	return Min(look_us, period_us + period_us / 4);
 }
 
@@ -170,8 +169,7 @@ on_tick(void *arg, PgOutcome outcome, PGresult *result)
 	int64		step_us;
 
 	/* Tick soon after a failure: other nodes wait only for the grace. */
-	end_call(node, outcome == PG_DONE ? next_tick(node, result) :
-			 Min(START_AGAIN_US, tick_period(node)));
+	end_call(node, outcome == PG_DONE ? next_tick(node, result) : Min(START_AGAIN_US, tick_period(node)));
 	if (outcome != PG_DONE || node->life.state == LIFE_ENDING)
 		return;
 	if (!wire_get_bool(result, 0, TICK_ALIVE))
@@ -190,6 +188,7 @@ on_tick(void *arg, PgOutcome outcome, PGresult *result)
 	step_us = task_clock_tell(wire_get_time(result, 0, TICK_CLOCK));
 	if (step_us > JUMP_US || step_us < -JUMP_US)
 		node->events.on_clock(node->arg);
+	node->sees_leader = wire_get_int(result, 0, TICK_LOOK_MS) > 0;
 	set_leader(node, wire_get_bool(result, 0, TICK_IS_LEADER));
 	node->events.on_look(node->arg, wire_get_bool(result, 0, TICK_HAS_WORK),
 						 PQgetisnull(result, 0, TICK_NEXT_MS) ? -1 :
@@ -199,7 +198,8 @@ on_tick(void *arg, PgOutcome outcome, PGresult *result)
 static void
 add_claim(const Node *node, WireParams *params)
 {
-	NodeClaim	claim = node->claim == NULL ? CLAIM_NONE : node->claim(node->claim_arg);
+	NodeClaim	claim = node->claim == NULL ? CLAIM_NONE :
+		node->claim(node->claim_arg, node->sees_leader);
 
 	if (claim == CLAIM_NONE)
 		wire_add_text(params, NULL);

@@ -72,7 +72,8 @@ typedef enum NodeClaim
 	CLAIM_FOLLOW
 } NodeClaim;
 
-typedef NodeClaim (*NodeClaimFn) (void *arg);
+/* sees_leader: by the last tick another node leads, and ticks in time. */
+typedef NodeClaim (*NodeClaimFn) (void *arg, bool sees_leader);
 
 extern Node *node_open(Loop *loop, const Config *config,
 					   const NodeEvents *events, void *arg);

@@ -14,14 +14,16 @@
 
 #include "base/log.h"
 #include "config/secret_file.h"
+#include "zookeeper/candidates.h"
 #include "zookeeper/election.h"
 #include "zookeeper/zk_servers.h"
 #include "zookeeper/zk_session.h"
 
 /* The longest time between two checks that our node still exists. */
 #define LOOK_US SECONDS_TO_US(2)
-#define SEQUENCE_DIGITS 10
-#define GUID_BYTES 16
+
+/* A path that vanishes again and again costs no more requests between two checks. */
+#define ASKS_MAX 16
 #define PATHS 3
 
 /* The purpose of the current request, or of the next one. */
@@ -45,15 +47,18 @@ struct Election
 	ZkSession  *session;		/* NULL: none */
 	Step		step;
 	int			npaths;			/* paths known to exist */
-	char		guid[2 * GUID_BYTES + 1];
+	char		guid[GUID_LEN + 1];
 	char	   *own;			/* path of our node; NULL: not known */
 	char	   *before;			/* path of the one before; NULL: we are first */
 	bool		is_asking;
+	int			nasked;			/* requests since the last check */
 	int			rc;				/* result of the last answer */
 	int64		asked_us;		/* when the current request was sent */
 	int64		contact_us;		/* when the last answered one was sent */
-	int64		opened_us;		/* when we began to try */
+	int64		led_us;			/* when we began to try, or last knew that the
+								 * election has a leader */
 	bool		is_ranked;		/* "before" was read in this session */
+	bool		sees_leader;	/* in PostgreSQL another node leads */
 	NodeClaim	last_claim;
 	bool		is_down_logged;
 };
@@ -70,29 +75,43 @@ is_sure(const Election *election)
 		zk_timeout_us(election->session) * 2 / 3;
 }
 
+/*
+ * The node before ours may be foreign, or left over: then no node leads in
+ * PostgreSQL, or only this one, which PostgreSQL chose.
+ */
 static NodeClaim
-current_claim(void *arg)
+judge(Election *election)
 {
-	const Election *election = arg;
-	int64		since = Max(election->contact_us, election->opened_us);
+	int64		now = loop_now_us(election->loop);
+	bool		leads = is_sure(election) && election->before == NULL;
 
-	if (is_sure(election))
-		return election->before == NULL ? CLAIM_LEAD : CLAIM_FOLLOW;
-	if (loop_now_us(election->loop) - since < election->config->fallback_us)
-		return CLAIM_FOLLOW;
-	return CLAIM_NONE;
+	if (leads || (is_sure(election) && election->sees_leader))
+		election->led_us = now;
+	if (leads)
+		return CLAIM_LEAD;
+	return now - election->led_us < election->config->fallback_us ? CLAIM_FOLLOW : CLAIM_NONE;
+}
+
+static NodeClaim
+current_claim(void *arg, bool sees_leader)
+{
+	Election   *election = arg;
+
+	election->sees_leader = sees_leader;
+	return judge(election);
 }
 
 static void
 tell_change(Election *election)
 {
-	NodeClaim	claim = current_claim(election);
+	NodeClaim	claim = judge(election);
 
 	if (claim == election->last_claim)
 		return;
 	if (claim == CLAIM_NONE)
-		log_line(TWT_LOG_WARN, "zookeeper", "no answer for " INT64_FORMAT
-				 " s, so PostgreSQL chooses the leader", election->config->fallback_us / 1000000);
+		log_line(TWT_LOG_WARN, "zookeeper", "%s for " INT64_FORMAT " s, so PostgreSQL chooses the leader",
+				 is_sure(election) ? "the first of the group's nodes does not lead" : "no answer that says who leads",
+				 election->config->fallback_us / 1000000);
 	else if (election->last_claim == CLAIM_NONE)
 		log_line(TWT_LOG_INFO, "zookeeper", "answers again and chooses the leader");
 	election->last_claim = claim;
@@ -117,40 +136,6 @@ set_path(const Election *election, char **path, const char *name)
 		psprintf("/twtasks/%s/leader/%s", election->config->group, name);
 }
 
-/* ZooKeeper ends each name with its sequence number. */
-static const char *
-sequence(const char *name)
-{
-	return strlen(name) < SEQUENCE_DIGITS ? NULL : name + strlen(name) - SEQUENCE_DIGITS;
-}
-
-static const char *
-find_own(const Election *election, const struct String_vector *names)
-{
-	for (int i = 0; i < names->count; i++)
-		if (strstr(names->data[i], election->guid) != NULL)
-			return names->data[i];
-	return NULL;
-}
-
-/* The last candidate before ours; NULL: there is none. */
-static const char *
-find_before(const struct String_vector *names, const char *own)
-{
-	const char *found = NULL;
-
-	for (int i = 0; i < names->count; i++)
-	{
-		const char *name = names->data[i];
-
-		if (sequence(name) == NULL || strcmp(sequence(name), sequence(own)) >= 0)
-			continue;
-		if (found == NULL || strcmp(sequence(name), sequence(found)) > 0)
-			found = name;
-	}
-	return found;
-}
-
 /* ---- Answers: completions only store results ---- */
 
 static bool
@@ -168,6 +153,15 @@ note(Election *election, int rc)
 		election->contact_us = election->asked_us;
 }
 
+/* The paths may be deleted while the sidecar runs. */
+static void
+make_paths(Election *election)
+{
+	election->is_ranked = false;
+	election->npaths = 0;
+	election->step = STEP_PATHS;
+}
+
 static void
 on_path(int rc, const char *value, const void *data)
 {
@@ -176,6 +170,8 @@ on_path(int rc, const char *value, const void *data)
 	note(election, rc);
 	if (rc == ZOK || rc == ZNODEEXISTS)
 		election->npaths++;
+	else if (rc == ZNONODE)
+		make_paths(election);
 }
 
 static void
@@ -186,10 +182,12 @@ on_list(int rc, const struct String_vector *names, const void *data)
 	const char *before;
 
 	note(election, rc);
+	if (rc == ZNONODE)
+		make_paths(election);
 	if (rc != ZOK)
 		return;
-	own = find_own(election, names);
-	before = own == NULL ? NULL : find_before(names, own);
+	own = candidates_own(names, election->guid);
+	before = own == NULL ? NULL : candidates_before(names, own);
 	set_path(election, &election->own, own);
 	set_path(election, &election->before, before);
 	election->is_ranked = own != NULL;
@@ -313,6 +311,7 @@ ask(Election *election)
 	int			rc;
 
 	election->is_asking = true;
+	election->nasked++;
 	election->asked_us = loop_now_us(election->loop);
 	rc = send_request(election);
 	if (rc != ZOK)
@@ -371,11 +370,11 @@ give_credentials(Election *election)
 static void
 make_guid(Election *election)
 {
-	unsigned char bytes[GUID_BYTES];
+	unsigned char bytes[GUID_LEN / 2];
 
 	if (!pg_strong_random(bytes, sizeof(bytes)))
 		memset(bytes, 0, sizeof(bytes));
-	for (int i = 0; i < GUID_BYTES; i++)
+	for (int i = 0; i < GUID_LEN / 2; i++)
 		snprintf(election->guid + 2 * i, 3, "%02x", bytes[i]);
 }
 
@@ -419,7 +418,7 @@ is_refused(Election *election)
 	if (!is_answer(rc))
 		log_down(election, rc == ZCONNECTIONLOSS || rc == ZOPERATIONTIMEOUT ?
 				 "the connection was lost: it is opened again" : zerror(rc));
-	else
+	else if (election->is_ranked)
 		election->is_down_logged = false;
 	return !is_answer(rc);
 }
@@ -434,7 +433,7 @@ advance(void *arg)
 		log_down(election, "its session is over: another one is opened");
 		end_session(election);
 	}
-	while (election->session != NULL && !election->is_asking &&
+	while (election->session != NULL && !election->is_asking && election->nasked < ASKS_MAX &&
 		   zk_state(election->session) == ZK_CONNECTED && !is_refused(election) &&
 		   election->step != STEP_STAND)
 	{
@@ -452,7 +451,7 @@ withdraw(Election *election)
 		zk_servers_cancel(election->servers);
 	election->servers = NULL;
 	end_session(election);
-	election->opened_us = loop_now_us(election->loop);
+	election->led_us = loop_now_us(election->loop);
 }
 
 static void
@@ -461,6 +460,7 @@ on_look(void *arg)
 	Election   *election = arg;
 
 	election->rc = ZOK;
+	election->nasked = 0;
 	if (!node_is_alive(election->node))
 		withdraw(election);
 	else if (election->session == NULL && election->servers == NULL)
@@ -481,7 +481,7 @@ election_open(Loop *loop, const ZooKeeperConfig *config, Node *node)
 	election->loop = loop;
 	election->config = config;
 	election->node = node;
-	election->opened_us = loop_now_us(loop);
+	election->led_us = loop_now_us(loop);
 	election->last_claim = CLAIM_FOLLOW;
 	election->timer = loop_timer_new(loop, on_look, election);
 	loop_timer_start(election->timer, 0);

@@ -12,8 +12,8 @@
  *
  * A result of the election holds only while the session certainly lives.  So a
  * claim ends two thirds of the session's timeout after the last answered
- * request was sent.  After `fallback` without an answer PostgreSQL chooses the
- * leader, as it does without ZooKeeper.
+ * request was sent.  After `fallback` without a leader of the election, whatever
+ * ZooKeeper answers, PostgreSQL chooses the leader, as it does without ZooKeeper.
  *
  *-------------------------------------------------------------------------
  */

@@ -27,6 +27,14 @@ CREATE VIEW twtasks.warnings AS
 	FROM twtasks.message_offset o
 	WHERE o.problem IS NOT NULL
 	UNION ALL
+	SELECT 'nobody leads', NULL, pg_catalog.format('%s sidecars live, and none of them leads', count(*)),
+		   'due tasks and schedules wait; with leader: zookeeper, PostgreSQL chooses after fallback, '
+		   'and the logs of the sidecars say why'
+	FROM twtasks.node n
+	WHERE n.ended IS NULL AND n.heartbeat > pg_catalog.clock_timestamp() - n.lease
+	HAVING pg_catalog.bool_or(n.leads) = false
+	   AND min(n.started) < pg_catalog.clock_timestamp() - interval '10 seconds'
+	UNION ALL
 	SELECT 'clock shifted', c.at,
 		   pg_catalog.format('by %s, by %s', pg_catalog.make_interval(secs => c.ahead_us / 1e6), c.actor),
 		   'counts where twtasks.testing is on; SELECT twtasks.set_clock(NULL) sets it right'

@@ -9,6 +9,7 @@ use parent 'TwTasks::Jvm';
 
 use IO::Poll qw(POLLIN);
 use IO::Socket::INET;
+use IPC::Run;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -75,6 +76,19 @@ sub ask
 		last if !sysread $socket, $answer, 65536, length $answer;
 	}
 	return $answer;
+}
+
+# Runs a command of ZooKeeper's own client; returns its output.
+sub command
+{
+	my ($self, @command) = @_;
+	my $out = '';
+
+	IPC::Run::run(
+		[ 'java', '-Xmx64m', '-XX:TieredStopAtLevel=1', '-cp', JAR, 'org.apache.zookeeper.ZooKeeperMain',
+			'-server', $self->servers, @command ], '&>', \$out, IPC::Run::timeout(60))
+	  or die "@command: $out";
+	return $out;
 }
 
 1;

@@ -1,0 +1,132 @@
+# 097_zookeeper_nobody.pl -- whatever ZooKeeper answers, some node leads after
+# "fallback": also when the election's path is deleted and cannot be made anew, and when
+# a foreign node stands first.  The sidecars say so once, and ask seldom.
+
+use strict;
+use warnings FATAL => 'all';
+
+use Test::More;
+use TwTasks::Cluster;
+use TwTasks::Sidecar;
+use TwTasks::Wait;
+use TwTasks::ZooKeeper;
+
+use constant FALLBACK => 5;
+
+my $zookeeper = TwTasks::ZooKeeper->create;
+my $node = TwTasks::Cluster->create('zk', queue => 'ring');
+my $path = '/twtasks/payments/leader';
+
+sub start
+{
+	my ($name) = @_;
+
+	return TwTasks::Sidecar->start(
+		$node, $name,
+		lease => '4s',
+		leader => 'zookeeper',
+		zookeeper => {
+			servers => [ $zookeeper->servers ],
+			group => 'payments',
+			session => '4s',
+			fallback => FALLBACK . 's'
+		},
+		handlers => [ { types => ['*'], noop => 'true' } ]);
+}
+
+sub leaders
+{
+	return $node->value(
+		q(SELECT coalesce(string_agg(name, ',' ORDER BY name), '') FROM twtasks.node
+		WHERE leads AND ended IS NULL));
+}
+
+sub standing
+{
+	return scalar(() = $zookeeper->ask('dump') =~ m{$path/[0-9a-f]{32}-}g);
+}
+
+# Requests that the server has got.
+sub requests
+{
+	my ($n) = $zookeeper->ask('srvr') =~ /^Received: (\d+)/m;
+
+	return $n;
+}
+
+sub due_task_ok
+{
+	my ($name) = @_;
+	my $due = $node->add_task('DUE',
+		run_after => $node->value(q(SELECT clock_timestamp() + interval '100 ms')));
+
+	wait_ok(sub { $node->status_of($due) eq 'DONE' }, $name);
+	return;
+}
+
+sub told
+{
+	my ($pattern, @sidecars) = @_;
+
+	return join ' ', map { scalar(() = $_->log =~ /$pattern/g) } @sidecars;
+}
+
+# ---- foreign nodes, and nodes that are no candidates ----
+
+$zookeeper->command('create', $_) foreach '/twtasks', '/twtasks/payments', $path, "$path/odd", "$path/0000000000";
+$zookeeper->command('create', '-s', "$path/" . 'f' x 32 . '-');
+my ($a, $b) = map { start($_) } qw(a b);
+
+wait_ok(sub { standing() == 2 }, 'two nodes stand behind a foreign one');
+is(leaders(), '', 'nobody leads at first');
+wait_ok(sub { leaders() =~ /^[ab]$/ }, 'PostgreSQL chooses a leader when the first node does not lead');
+due_task_ok('the chosen leader does its work');
+my $leader = leaders();
+my $before = requests();
+
+watch_for(2 * FALLBACK);
+is(leaders(), $leader, 'that leader stays');
+cmp_ok(requests() - $before, '<', 20 * FALLBACK, 'the nodes ask seldom');
+is(told(qr/WARN .*zookeeper: the first of the group's nodes does not lead for 5 s, so PostgreSQL/, $leader eq 'a' ? $a : $b), '1',
+	'the log says once why PostgreSQL chooses');
+is(told('no longer leads', $a, $b), '0 0', 'no leader gave way');
+my ($foreign) = $zookeeper->command('ls', $path) =~ /(f{32}-\d+)/;
+
+$zookeeper->command('delete', "$path/$foreign");
+wait_ok(sub { told('answers again and chooses the leader', $leader eq 'a' ? $a : $b) eq '1' },
+	'ZooKeeper chooses again when the foreign node is gone');
+wait_ok(sub { leaders() =~ /^[ab]$/ }, 'one node leads');
+
+# ---- a path that is deleted ----
+
+$zookeeper->command('deleteall', '/twtasks/payments');
+wait_ok(sub { standing() == 2 && leaders() =~ /^[ab]$/ }, 'a path that was deleted is made anew, and one node leads');
+
+# ---- a path that cannot be made anew ----
+
+my @positions = map { $_->log_position } $a, $b;
+
+$zookeeper->command('setAcl', '/twtasks', 'world:anyone:drwa');
+$zookeeper->command('deleteall', '/twtasks/payments');
+wait_ok(sub { leaders() eq '' }, 'without its path the election has no leader');
+wait_ok(sub { $node->value(q(SELECT count(*) FROM twtasks.warnings WHERE warning = 'nobody leads')) == 1 || leaders() ne '' },
+	'a warning says so');
+wait_ok(sub { leaders() =~ /^[ab]$/ }, 'PostgreSQL chooses a leader then');
+due_task_ok('that leader does its work');
+$before = requests();
+watch_for(4);
+cmp_ok(requests() - $before, '<', 100, 'the nodes ask seldom without a path');
+foreach my $case ([ $a, $positions[0] ], [ $b, $positions[1] ])
+{
+	my ($sidecar, $position) = @$case;
+
+	$sidecar->wait_for_log(qr/so PostgreSQL chooses the leader/, 'fallback', $position);
+	my $new = substr $sidecar->log, $position;
+
+	is(scalar(() = $new =~ /WARN .*zookeeper: (?:not authenticated|no answer)/g), 2, "$sidecar->{name}: the log says once what is wrong");
+}
+$zookeeper->command('setAcl', '/twtasks', 'world:anyone:cdrwa');
+wait_ok(sub { standing() == 2 && leaders() =~ /^[ab]$/ }, 'the election goes on when its path can be made');
+is($_->stop, 0, "$_->{name} stops in order") foreach $a, $b;
+$node->stop;
+done_testing();
