@@ -66,7 +66,7 @@ sub last_listener
 # ---- rights ----
 
 my $without = start('without', 'sidecar', { topics => ['many'], type => 'MANY' });
-ok($without->wait_for_log(qr/listener: .*permission denied for function (?:take_messages|begin_partition)/),
+ok($without->wait_for_log(qr/listener: .*permission denied for function (?:take_messages|begin_partition|place_partition)/),
 	'the role of the sidecar adds no tasks of messages');
 $without->stop;
 is($node->tasks('true'), 0, 'messages wait for a role that may take them');
@@ -100,7 +100,7 @@ is($node->value('SELECT string_agg(DISTINCT added_by, \' \') FROM twtasks.tasks'
 
 $kafka->produce('few', { value => 'junk', partition => 0 }, { value => 3001, partition => 0 }, { value => 3002, partition => 1 });
 wait_ok(sub { $node->tasks("type = 'MADE'") == 101 }, 'the other partitions go on');
-my $broken = $sidecars[0]->wait_for_log(qr/ERROR listener: few: "few" \[0\]: .* from offset (\d+): invalid input syntax/,
+my $broken = $sidecars[0]->wait_for_log(qr/ERROR listener: few: "few" \[0\]: .* at offset (\d+): invalid input syntax/,
 	'the broken message');
 is(count('app.seen WHERE no = 3001'), 0, 'the partition of a broken message waits');
 is($node->value("SELECT twtasks.reset_listener('few', 'few', 0, $broken + 1, reason => 'junk')"), $broken,
