@@ -129,14 +129,16 @@ on_finished(void *arg, PoolOutcome outcome, PGresult *result, const char *why)
 	pfree(finishing);
 }
 
-/* Reads the request.  Returns its fault, palloc'd; NULL: none. */
+/*
+ * Reads the object of a request.  Returns its fault, palloc'd; NULL: none.  The
+ * client hears of what cannot be stored, and can report another result.
+ */
 static char *
-read_result(const json_t *object, const char *json, int64 *version, WorkerReply *reply)
+read_object(const json_t *object, const char *json, int64 *version, WorkerReply *reply)
 {
 	const json_t *number = json_object_get(object, "version");
 	char	   *error;
 
-	reply->message = reply->outcome = reply->add = NULL;
 	if (!json_is_object(object))
 		return pstrdup("the body is no JSON object");
 	if (!json_is_integer(number))
@@ -146,6 +148,25 @@ read_result(const json_t *object, const char *json, int64 *version, WorkerReply 
 	if (error == NULL &&
 		(reply->result == TASK_ACCEPTED || reply->result == TASK_CANCELLED))
 		error = psprintf("result \"%s\" does not finish a task", task_result_name(reply->result));
+	return error;
+}
+
+/* The members of a report, each of which may be there once. */
+static const char *const members[] = {
+	"version", "result", "message", "retry_in", "retry_at", "outcome", "add", NULL
+};
+
+static char *
+read_result(const char *body, size_t len, int64 *version, WorkerReply *reply)
+{
+	ForeignJsonFault fault;
+	json_t	   *object = foreign_json_load(body, len, members, &fault);
+	char	   *error;
+
+	reply->message = reply->outcome = reply->add = NULL;
+	error = fault.repeated != NULL ? psprintf(FOREIGN_JSON_REPEATED, fault.repeated) :
+		read_object(object, foreign_json_start(body), version, reply);
+	json_decref(object);
 	return error;
 }
 
@@ -178,10 +199,8 @@ serve_finish(void *arg, HttpRequest *request)
 	size_t		len;
 	const char *body = http_body(request, &len);
 	const char *part = http_part(request, 0);
-	json_t	   *object = json_loadb(body, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
-	char	   *error = read_result(object, body, &version, &reply);
+	char	   *error = read_result(body, len, &version, &reply);
 
-	json_decref(object);
 	if (error == NULL &&
 		(strlen(part) != TASK_ID_TEXT || !trigger_id_parse(part, id)))
 		error = pstrdup("the path names no task id");

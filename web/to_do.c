@@ -3,6 +3,7 @@
 #include <jansson.h>
 #include <microhttpd.h>
 
+#include "base/json_member.h"
 #include "base/log.h"
 #include "pg/trouble.h"
 #include "web/http_access.h"
@@ -260,6 +261,8 @@ find_fault(const HttpRequest *request, const PgStatement *statement)
 
 	if (!is_text(http_part(request, 0)) || !is_text(http_part(request, 1)))
 		return "A name and an identifier have 1 to 250 bytes, and no control characters.";
+	if (statement == &answer_to_do && json_flaw(body, len) != NULL)
+		return "The body has a character that the database cannot store.";
 	if (statement == &answer_to_do && !is_json(body, len))
 		return "The body must be JSON, without repeated members.";
 	return NULL;

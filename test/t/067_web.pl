@@ -4,6 +4,7 @@
 use strict;
 use warnings FATAL => 'all';
 
+use Encode ();
 use HTTP::Tiny;
 use IO::Socket::INET;
 use JSON::PP;
@@ -258,6 +259,31 @@ is($node->state_of($id), 'PROCESSING 1', 'no refused request changed the task');
 ($status) = finish($id, \%right,
 	headers => { Authorization => "Bearer $other_token", Origin => "http://127.0.0.1:$port" });
 is($status, 200, 'the right request works with the other token');
+
+# ---- characters that the database cannot store ----
+
+foreach my $case (
+	[ 'half of a pair', 'a\\ud83d', "a\x{fffd}" ],
+	[ 'half of another', 'a\\udce9b', "a\x{fffd}b" ],
+	[ 'a byte that is no UTF-8', "a\xe9b", "a\x{fffd}b" ],
+	[ 'a NUL', 'a\\u0000b', 'a\x00b' ])
+{
+	my ($name, $text, $stored) = @$case;
+	my $told = accepted();
+	my $kept = accepted();
+
+	is((finish($told, qq({"version": 1, "result": "error", "message": "$text"})))[0],
+		200, "$name in a message harms nothing");
+	is($node->value("SELECT error FROM twtasks.tasks WHERE id = '$told'"),
+		Encode::encode_utf8($stored), "$name in a message is replaced");
+	foreach my $data (qq("outcome": {"x": "$text"}), qq("add": [{"type": "$text"}]))
+	{
+		($status, $body) = finish($kept, qq({"version": 1, "result": "done", $data}));
+		is($status, 400, "$name in data is refused: $data");
+		like($body->{detail}, qr/^member "(outcome|add)" has /, "$name in data: the refusal says why");
+	}
+	is($node->state_of($kept), 'PROCESSING 1', "$name in data changes nothing");
+}
 
 # ---- a database that is away ----
 
