@@ -99,7 +99,7 @@ CREATE TABLE twtasks.unique_key (
 COMMENT ON TABLE twtasks.unique_key IS 'Ids and keys given by callers, for as long as the task is kept: a second add finds the first here';
 
 CREATE TABLE twtasks.node (
-	incarnation		bigint GENERATED ALWAYS AS IDENTITY,	-- Never reused; each start of a sidecar gets a new one
+	incarnation		bigint GENERATED ALWAYS AS IDENTITY,	-- Never reused, nor given by another database: see new_incarnation()
 	name			text NOT NULL,							-- For people; decides nothing
 	started			timestamptz NOT NULL,					-- Time of start_node()
 	heartbeat		timestamptz NOT NULL,					-- Time of the last heartbeat

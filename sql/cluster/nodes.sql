@@ -1,4 +1,25 @@
 /*
+ * twtasks_internal.new_incarnation()
+ *
+ *		A number for a start of a sidecar that no other start has, in this
+ *		database or another.  The connection of a sidecar may lead to another
+ *		database: this one made anew, a copy, or a standby that was promoted.
+ *		There the number means nothing, or the same start.  So the sidecar
+ *		cannot be taken for another one.
+ *
+ *		The upper part is a sequence, so later starts have higher numbers.  The
+ *		lower 31 bits are random.
+ */
+CREATE FUNCTION twtasks_internal.new_incarnation()
+RETURNS bigint
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT (nextval(pg_get_serial_sequence('twtasks.node', 'incarnation')) << 31)
+		   | greatest(('x' || left(gen_random_uuid()::text, 8))::bit(32)::bigint >> 1, 1)
+$$;
+
+/*
  * twtasks_internal.start_node(name, lease, environment, buckets, types)
  *
  *		A sidecar starts: gives it an incarnation, and ties the incarnation's
@@ -40,9 +61,10 @@ BEGIN
 	END IF;
 	DELETE FROM twtasks.refused_node r WHERE r.name = start_node.name;
 	PERFORM twtasks_internal.renew_marker();
-	INSERT INTO twtasks.node (name, started, heartbeat, lease, buckets, types)
-	VALUES (start_node.name, clock_timestamp(), clock_timestamp(), start_node.lease,
-			start_node.buckets, start_node.types)
+	INSERT INTO twtasks.node (incarnation, name, started, heartbeat, lease, buckets, types)
+	OVERRIDING SYSTEM VALUE
+	VALUES (twtasks_internal.new_incarnation(), start_node.name, clock_timestamp(), clock_timestamp(),
+			start_node.lease, start_node.buckets, start_node.types)
 	RETURNING incarnation INTO started;
 	PERFORM twtasks_internal.note_types(types);
 	PERFORM twtasks_internal.heartbeat(started);

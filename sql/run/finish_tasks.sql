@@ -241,7 +241,8 @@ END $$;
  *		as they were given to finish_tasks()
  *
  * Returns
- *		ids, also of tasks that left no trace
+ *		ids, also of tasks that left no trace; none of those if this database does not
+ *		know the incarnation
  *
  * Locks		none
  */
@@ -258,7 +259,8 @@ AS $$
 	FROM unnest(ids, versions) w(id, version)
 	LEFT JOIN twtasks.task t ON t.id = w.id
 	LEFT JOIN twtasks.finished_task f ON f.id = w.id
-	WHERE (t.id IS NULL AND f.id IS NULL)
+	WHERE (t.id IS NULL AND f.id IS NULL
+		   AND EXISTS (SELECT FROM twtasks.node n WHERE n.incarnation = resolve_finish.incarnation))
 	   OR (t.version >= w.version AND t.token = resolve_finish.token
 		   AND (t.incarnation = resolve_finish.incarnation OR t.status = 'PROCESSING'))
 	   OR (f.version = w.version + 1 AND f.token = resolve_finish.token

@@ -39,6 +39,7 @@ BEGIN
 			  CROSS JOIN LATERAL (SELECT s.ctid AS place FROM twtasks.task s
 								  WHERE s.id = u.id OFFSET 0) l) w
 		WHERE t.ctid = w.place AND t.version = w.version AND t.status = 'SUBMITTED'
+		  AND EXISTS (SELECT FROM twtasks.node n WHERE n.incarnation = resolve_grab.incarnation)
 		RETURNING t.*)
 	SELECT count(twtasks_internal.queue_trigger(f.id, f.version, f.bucket, f.type,
 									   f.priority, f.size, NULL::timestamptz))
