@@ -14,6 +14,7 @@
  * publication needs one.  We refuse everything else that a statement would
  * obey: other triggers, rules, check constraints, deferrable unique and
  * exclusion constraints, row security that binds the owner.
+ * docs/decisions/without-statements.md has the whole list.
  *
  * Targets are closed in the reverse order of their opening.
  *
