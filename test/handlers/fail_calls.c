@@ -1,0 +1,119 @@
+/*
+ * fail_calls.c -- lets the n-th send() or recv() of a process to a PostgreSQL server
+ * fail; built by a test, and put before the process by LD_PRELOAD.
+ *
+ *	FAIL_CALL	"send" or "recv"
+ *	FAIL_NTH	which of these calls, from 1
+ *	FAIL_HOW	"error": this call fails, and the socket stays as it is; "lost": what it
+ *				sends or receives is lost, and all that follows on this socket
+ *
+ * Without FAIL_NTH, or once it has failed, all calls are left alone.  FAIL_RECORD is a
+ * file that gets a line when a call has failed.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+typedef ssize_t (*SendFn) (int fd, const void *bytes, size_t len, int flags);
+typedef ssize_t (*RecvFn) (int fd, void *bytes, size_t len, int flags);
+
+static int	ncalls;
+static int	lost_fd = -1;
+static ino_t lost_socket;
+
+static int
+is_of_server(int fd)
+{
+	struct sockaddr_un peer;
+	socklen_t	len = sizeof(peer);
+
+	memset(&peer, 0, sizeof(peer));
+	return getpeername(fd, (struct sockaddr *) &peer, &len) == 0 &&
+		peer.sun_family == AF_UNIX && strstr(peer.sun_path, ".s.PGSQL") != NULL;
+}
+
+static ino_t
+socket_of(int fd)
+{
+	char		path[64];
+	char		target[64] = "";
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (readlink(path, target, sizeof(target) - 1) < 0)
+		return 0;
+	return (ino_t) strtoull(target + strcspn(target, "0123456789"), NULL, 10);
+}
+
+static int
+is_lost(int fd)
+{
+	return fd == lost_fd && socket_of(fd) == lost_socket;
+}
+
+static void
+record(void)
+{
+	int			fd = open(getenv("FAIL_RECORD"), O_WRONLY | O_APPEND | O_CREAT, 0600);
+
+	if (fd >= 0)
+	{
+		(void) !write(fd, "failed\n", 7);
+		close(fd);
+	}
+}
+
+/* Whether this call is the one that fails. */
+static int
+fails_now(const char *call, int fd)
+{
+	const char *nth = getenv("FAIL_NTH");
+
+	if (nth == NULL || strcmp(getenv("FAIL_CALL"), call) != 0 || !is_of_server(fd) ||
+		++ncalls != atoi(nth))
+		return 0;
+	record();
+	if (strcmp(getenv("FAIL_HOW"), "lost") == 0)
+	{
+		lost_fd = fd;
+		lost_socket = socket_of(fd);
+		return 0;
+	}
+	return 1;
+}
+
+ssize_t
+send(int fd, const void *bytes, size_t len, int flags)
+{
+	if (fails_now("send", fd))
+	{
+		errno = EHOSTUNREACH;
+		return -1;
+	}
+	if (is_lost(fd))
+		return (ssize_t) len;
+	return ((SendFn) dlsym(RTLD_NEXT, "send")) (fd, bytes, len, flags);
+}
+
+ssize_t
+recv(int fd, void *bytes, size_t len, int flags)
+{
+	ssize_t		n;
+
+	if (fails_now("recv", fd))
+	{
+		errno = ETIMEDOUT;
+		return -1;
+	}
+	n = ((RecvFn) dlsym(RTLD_NEXT, "recv")) (fd, bytes, len, flags);
+	if (n <= 0 || !is_lost(fd))
+		return n;
+	errno = EAGAIN;
+	return -1;
+}
