@@ -225,15 +225,21 @@ loop_io_new(Loop *loop, int fd, LoopIoFn fn, void *arg)
 	return io;
 }
 
-/* Adds or removes the event of one direction. */
+/*
+ * Adds or removes the event of one direction.  The kernel may be out of memory for
+ * it; then it is tried again at the next call that wants it.
+ */
 static void
 change_want(LoopIo *io, struct event *event, int direction)
 {
 	io->want ^= direction;
-	if (io->want & direction)
-		event_add(event, NULL);
-	else
+	if (!(io->want & direction))
 		event_del(event);
+	else if (event_add(event, NULL) != 0)
+	{
+		io->want ^= direction;
+		log_line(TWT_LOG_ERROR, "loop", "could not watch a descriptor: %m");
+	}
 }
 
 void
