@@ -167,6 +167,7 @@ on_look(void *arg, bool has_work, int64 next_us)
 
 	sweep_set_idle(sidecar->sweep, !has_work);
 	duties_look(sidecar->duties, has_work, next_us);
+	faults_note_session(sidecar->faults, pg_silent());
 }
 
 /* ---- the end of a turn ---- */

@@ -15,6 +15,7 @@ struct Faults
 	Node	   *node;
 	LoopTimer  *timer;			/* the next check */
 	char	  **list;			/* faults that are logged; NULL: none */
+	char	   *session;		/* what pg_silent() said last */
 	bool		is_wanted;
 	bool		is_under_way;
 };
@@ -104,8 +105,11 @@ publish(const Faults *faults)
 
 	wire_init(&params);
 	wire_add_int8(&params, node_incarnation(faults->node));
-	wire_add_array(&params, WIRE_TEXT, count(faults->list, faults->config));
-	for (int i = 0; i < faults->config->nhandlers; i++)
+	wire_add_array(&params, WIRE_TEXT,
+				   count(faults->list, faults->config) + (faults->session != NULL));
+	if (faults->session != NULL)
+		wire_text(&params, faults->session);
+	for (int i = 0; faults->list != NULL && i < faults->config->nhandlers; i++)
 		if (faults->list[i] != NULL)
 		{
 			char	   *text = psprintf("handlers[%d]: %s", i, faults->list[i]);
@@ -165,6 +169,17 @@ faults_pump(Faults *faults)
 	pg_send(pg, &call_check_handlers, &params, on_checked, faults);
 }
 
+void
+faults_note_session(Faults *faults, char *session)
+{
+	bool		is_news = !is_same(faults->session, session);
+
+	pfree(faults->session);
+	faults->session = session;
+	if (is_news && pg_is_up(node_pg(faults->node)))
+		publish(faults);
+}
+
 static void
 look_again(void *arg)
 {
@@ -198,6 +213,7 @@ void
 faults_free(Faults *faults)
 {
 	loop_timer_free(faults->timer);
+	pfree(faults->session);
 	faults_free_list(faults->list, faults->config);
 	pfree(faults);
 }

@@ -35,6 +35,12 @@ extern void faults_look(Faults *faults);
 extern void faults_pump(Faults *faults);
 
 /*
+ * Keeps this answer of pg_silent() as a row of twtasks.warnings; NULL: none.  Takes
+ * over the text.
+ */
+extern void faults_note_session(Faults *faults, char *session);
+
+/*
  * Returns the faults of handlers that are programs; the list and its texts are
  * palloc'd.
  */

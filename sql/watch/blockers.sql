@@ -371,9 +371,18 @@ AS $$
 		   'correct the type where tasks are added, or start a sidecar with a handler for it'
 	FROM twtasks_internal.unhandled_types(20) u
 	UNION ALL
-	SELECT 'broken handler', NULL, format('node "%s": %s', n.name, f.fault),
-		   'do what it says; its tasks wait meanwhile, and no try is counted'
-	FROM twtasks_internal.living_nodes() n CROSS JOIN LATERAL unnest(n.faults) f(fault)
+	SELECT CASE WHEN s.is_session THEN 'silent session' ELSE 'broken handler' END, NULL,
+		   format('node "%s": %s', n.name, f.fault),
+		   CASE WHEN s.is_session THEN 'find out what holds up its backend, or the network to its node'
+				ELSE 'do what it says; its tasks wait meanwhile, and no try is counted' END
+	FROM twtasks_internal.living_nodes() n
+	CROSS JOIN LATERAL unnest(n.faults) f(fault)
+	CROSS JOIN LATERAL (SELECT starts_with(f.fault, 'session "') AS is_session) s
+	UNION ALL
+	SELECT 'silent node', n.next_tick, format('node "%s" should have ticked at %s', n.name, n.next_tick),
+		   'look at its log and its /health: it stands still, or its session "control" does'
+	FROM twtasks.node n
+	WHERE n.ended IS NULL AND n.next_tick < clock_timestamp() - interval '10 seconds'
 	UNION ALL
 	SELECT 'no queue', NULL,
 		   format('%s of the buckets that sidecars work for, such as "%s", have no queue in shared memory: all are in use',

@@ -8,7 +8,7 @@ TRUNCATE twtasks.node, twtasks.refused_node;
 DELETE FROM twtasks.type_policy;
 DELETE FROM twtasks.limit_rule;
 DELETE FROM twtasks.pause;
-SELECT plan(65);
+SELECT plan(67);
 SELECT twtasks.is_enabled() \g /dev/null
 
 CREATE FUNCTION pg_temp.warned() RETURNS text
@@ -66,6 +66,13 @@ UPDATE twtasks.task SET next_event_time = clock_timestamp() - interval '2 minute
 SELECT matches(pg_temp.warned(), 'bucket "b" has tasks', 'a task that is due needs a node');
 DELETE FROM twtasks.task WHERE id = pg_temp.id(2);
 UPDATE twtasks.node SET ended = NULL WHERE incarnation = pg_temp.node();
+
+-- Sessions that their node reports, and a node that reports nothing.
+UPDATE twtasks.node SET faults = '{"session \"grab\" has not answered \"grab\" for 12 s"}' WHERE incarnation = pg_temp.node();
+SELECT matches(pg_temp.warned(), '^silent session: node ".*": session "grab" has not answered "grab" for 12 s$', 'a silent session');
+UPDATE twtasks.node SET faults = '{}', next_tick = clock_timestamp() - interval '11 seconds' WHERE incarnation = pg_temp.node();
+SELECT matches(pg_temp.warned(), '^silent node: node ".*" should have ticked at ', 'a silent node');
+UPDATE twtasks.node SET next_tick = clock_timestamp() + interval '1 hour' WHERE incarnation = pg_temp.node();
 
 -- Pauses.
 SELECT twtasks.pause_type('PAY|*', 'the bank is down') \g /dev/null

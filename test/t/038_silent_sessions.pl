@@ -77,17 +77,23 @@ sub both_go_on
 	return done('WORKER') > $worker + 20 && done('SQL') > $sql + 20;
 }
 
+sub warned
+{
+	return $node->value('SELECT string_agg(warning || \': \' || detail, E\'\n\') FROM twtasks.warnings');
+}
+
 my @frozen;
 
 foreach my $role (qw(control grab finish queue sql))
 {
 	my $from = $sidecar->log_position;
 	my $pid = freeze($role);
-	my $told;
+	my ($told, $warned);
 
 	push @frozen, $pid;
 	wait_ok(
 		sub {
+			$warned ||= warned() =~ /silent session: node "a": session "$role" has not answered/ ? 1 : 0;
 			$told ||= health() =~ /session \\"$role\\" has not answered|session \\"$role\\" is not there/ ? 1 : 0;
 			$sidecar->log($from) =~ /postgres: $role: no answer to "\w+" for [\d.]+ s, its session is given up \(backend $pid\)/;
 		},
@@ -95,6 +101,9 @@ foreach my $role (qw(control grab finish queue sql))
 		PATIENCE);
 	note(sprintf '%s: after %.1f s', $role, took());
 	ok($told, "the health names the silent session of $role");
+
+	# A control session that is silent can say nothing.
+	ok($warned, "twtasks.warnings names the silent session of $role") if $role ne 'control';
 	my @before = (done('WORKER'), done('SQL'));
 
 	wait_ok(sub { both_go_on(@before) }, "tasks go on without the session of $role", PATIENCE);
@@ -120,6 +129,11 @@ is($node->value('SELECT count(*) = count(DISTINCT id) FROM app.effect'),
 	't', 'each SQL function had its effect once');
 is($node->tasks('incarnation <> ' . $sidecar->incarnation), 0, 'the incarnation is the same');
 unlike($sidecar->log, qr/declared gone/, 'the node was never declared gone');
+unlike(warned(), qr/silent/, 'no warning of silence stays');
+$sidecar->freeze;
+wait_ok(sub { warned() =~ /silent node: node "a" should have ticked/ }, 'a node that stands still is in twtasks.warnings');
+$sidecar->signal('CONT');
+wait_ok(sub { warned() !~ /silent/ }, 'the warning ends when the node ticks again');
 is($sidecar->stop, 0, 'the sidecar stops in order');
 
 done_testing();
