@@ -15,7 +15,7 @@ struct Faults
 	Node	   *node;
 	LoopTimer  *timer;			/* the next check */
 	char	  **list;			/* faults that are logged; NULL: none */
-	char	   *session;		/* what pg_silent() said last */
+	char	   *session;		/* the last answer of pg_silent() */
 	bool		is_wanted;
 	bool		is_under_way;
 };

@@ -15,7 +15,7 @@ use TwTasks::Seed;
 use TwTasks::Sidecar;
 use TwTasks::Wait;
 
-# So many sidecars at once, each with a call of its own that fails; and how often.
+# The number of sidecars at once, each with a call of its own that fails, and of rounds.
 # TWT_TEST_CALLS: all calls up to that one instead.
 use constant AT_ONCE => 16;
 use constant ROUNDS => 2;
