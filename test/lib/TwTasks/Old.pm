@@ -27,6 +27,12 @@ sub builds
 	return defined $place && -d "$place/" . FIRST ? $place : undef;
 }
 
+# The directory of the tests of the release.
+sub tests
+{
+	return builds() . '/' . RELEASE . '/test';
+}
+
 sub sidecar
 {
 	return builds() . '/' . RELEASE . '/twtasksd';
