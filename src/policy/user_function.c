@@ -18,6 +18,7 @@
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/syscache.h"
 
 #include "base/call.h"
@@ -152,6 +153,25 @@ user_function_check(const Signature *signature, const char *name)
 }
 
 /*
+ * Raises the current error.  A function that raises a cancel itself, as after the
+ * cancel of a remote statement, raises another SQLSTATE: nobody wishes our
+ * statement to end.
+ */
+static void
+raise_as_own(void)
+{
+	MemoryContext context = MemoryContextSwitchTo(CurTransactionContext);
+	ErrorData  *error = CopyErrorData();
+
+	MemoryContextSwitchTo(context);
+	if (error->sqlerrcode != ERRCODE_QUERY_CANCELED || error_is_cancel(error))
+		PG_RE_THROW();
+	FlushErrorState();
+	error->sqlerrcode = ERRCODE_EXTERNAL_ROUTINE_EXCEPTION;
+	ReThrowError(error);
+}
+
+/*
  * The function may release all advisory locks of the session, which takes no
  * rights.  The lock of a node must be held afterwards, or the node would be taken
  * for dead.
@@ -172,7 +192,7 @@ invoke(const char *name, FunctionCallInfo call)
 			locks_own_restore();
 		if (time_limit_caused())
 			time_limit_blame(name);
-		PG_RE_THROW();
+		raise_as_own();
 	}
 	PG_END_TRY();
 	if (is_node)

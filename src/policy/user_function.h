@@ -32,8 +32,9 @@ extern void user_function_check(const Signature *signature, const char *name);
 /*
  * Calls the function as its owner.  Calls it as the role if that is valid, and
  * then refuses one that is SECURITY DEFINER with 22023.  A strict function with
- * a NULL is not called and returns NULL.  Raises the function's errors, and
- * 42883 when there is none.
+ * a NULL is not called and returns NULL.  Raises the function's errors, 38000 in
+ * place of a cancel that the function itself has raised, and 42883 when there is
+ * no such function.
  */
 extern Datum user_function_call(const Signature *signature, const char *name, Oid role,
 								const NullableDatum *args, bool *isnull);

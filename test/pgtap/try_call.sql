@@ -5,7 +5,7 @@
 BEGIN;
 \ir ../lib/tasks.sql
 SET twtasks.testing = on;
-SELECT plan(27);
+SELECT plan(30);
 CREATE SCHEMA app;
 CREATE TABLE app.done (what text);
 
@@ -132,5 +132,13 @@ SELECT is((SELECT string_agg(concat_ws(' ', result, substring(message FROM 'SQLS
 		   FROM twtasks_internal.execute_tasks('app.handler', NULL, ARRAY(SELECT pg_temp.id(n) FROM generate_series(1, 4) n),
 			'{0,0,0,0}', pg_temp.node(), pg_temp.token(), '{60000,60000,60000,60000}', '{error,error,error,error}') e),
 	'finished, failed SQLSTATE P0004, failed SQLSTATE 57014, finished', 'SQL handlers that assert or cancel stop no other task');
+-- ---- messages ----
+CREATE FUNCTION app.to_task(m twtasks.message) RETURNS twtasks.new_task LANGUAGE plpgsql SET search_path = app, pg_temp
+AS $$ BEGIN PERFORM fail(m.headers->>'how'); RETURN ROW('MADE', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)::twtasks.new_task; END $$;
+CREATE FUNCTION pg_temp.taken(partition integer, how text) RETURNS bigint LANGUAGE sql AS $$
+	SELECT twtasks.take_messages('f', 'invoices', partition, 0, 3, function => 'app.to_task', messages => (
+		SELECT array_agg(('invoices', partition, n, now(), NULL, NULL, jsonb_build_object('how', CASE n WHEN 1 THEN how ELSE 'fine' END))::twtasks.message)
+		FROM generate_series(0, 2) n)) $$;
+SELECT is(pg_temp.taken(n, how), 1::bigint, format('a message does not stop those before it: %s', how)) FROM (VALUES (0, 'assert'), (1, 'cancel'), (2, 'shutdown')) u(n, how);
 SELECT * FROM finish();
 ROLLBACK;
