@@ -54,6 +54,8 @@ sub problems
 
 # ---- the log ends before the offset, and grows beyond it ----
 
+# A librdkafka that tells ids of topics needs no offset to see that one is new.
+
 $kafka->create_topic('shrunk', 1);
 produce('shrunk', 0, 1 .. 100);
 my $first = start('first', 'shrunk', 'shrunk');
@@ -61,11 +63,11 @@ my $first = start('first', 'shrunk', 'shrunk');
 wait_for(sub { number_of('SHRUNK') == 100 }, 'the messages of the old topic');
 make_anew('shrunk', 1);
 produce('shrunk', 0, 201 .. 220);
-$first->wait_for_log(qr/ERROR .*"shrunk" \[0\]: nothing is read from offset 100 on: the topic ends at offset \d+ now/,
+$first->wait_for_log(qr/ERROR .*"shrunk" \[0\]: nothing is read from offset 100 on: the topic (?:ends at offset \d+ now|was deleted and made anew)/,
 	'the end of the log');
 wait_ok(sub { problems('shrunk') eq '0 at 100' }, 'the database keeps the problem, and twtasks.listeners shows it');
 is($node->value(q(SELECT count(*) FROM twtasks.warnings WHERE warning = 'listener stands still'
-		AND detail ~ 'listener "shrunk", partition 0 of topic "shrunk", at offset 100: the topic ends' AND since IS NOT NULL)), 1,
+		AND detail ~ 'listener "shrunk", partition 0 of topic "shrunk", at offset 100: the topic (ends|was deleted)' AND since IS NOT NULL)), 1,
 	'a warning says so');
 my ($hint) = $node->value(q(SELECT hint FROM twtasks.warnings WHERE warning = 'listener stands still'))
   =~ /(SELECT twtasks.reset_listener\('shrunk', 'shrunk', 0, 0\))/;
@@ -77,11 +79,11 @@ is(number_of('SHRUNK'), 100, 'no message of the grown log is taken');
 my $second = start('second', 'shrunk', 'shrunk');
 
 is($first->stop, 0, 'the first process stops');
-$second->wait_for_log(qr/nothing is read from offset 100 on: the topic ends/, 'a look of the other process');
+$second->wait_for_log(qr/nothing is read from offset 100 on: the topic/, 'a look of the other process');
 is(scalar(() = $first->log =~ /nothing is read/g), 1, 'a process says so once, also after a rebalance');
 $second->stop;
 $first = start('third', 'shrunk', 'shrunk');
-$first->wait_for_log(qr/nothing is read from offset 100 on: the topic ends/, 'a look after a restart');
+$first->wait_for_log(qr/nothing is read from offset 100 on: the topic/, 'a look after a restart');
 watch_for(1);
 is(number_of('SHRUNK') . ' ' . problems('shrunk'), '100 0 at 100', 'nor on another node or after a restart');
 $node->value($hint);
@@ -89,6 +91,27 @@ wait_ok(sub { number_of('SHRUNK') == 220 }, 'an operator sets the offset, and ea
 is(problems('shrunk'), '', 'the problem is gone then');
 is($node->value(q(SELECT count(*) FROM twtasks.warnings WHERE warning = 'listener stands still')), 0, 'so is the warning');
 is($first->stop, 0, 'the process ends in order');
+
+# ---- a topic that was made anew and has grown before anybody looks ----
+
+SKIP:
+{
+	$kafka->create_topic('renewed', 1);
+	produce('renewed', 0, 1 .. 10);
+	$first = start('renewed', 'renewed', 'renewed');
+	wait_for(sub { number_of('RENEWED') == 10 }, 'the messages of the old topic');
+	$first->stop;
+	skip('this librdkafka does not tell ids of topics', 2)
+	  if $node->value(q(SELECT count(*) FROM twtasks.message_offset WHERE listener = 'renewed' AND topic_id IS NOT NULL)) == 0;
+	make_anew('renewed', 1);
+	produce('renewed', 0, 11 .. 40);
+	$first = start('renewed', 'renewed', 'renewed');
+	$first->wait_for_log(qr/nothing is read from offset 10 on: the topic was deleted and made anew/, 'another id');
+	is(number_of('RENEWED'), 10, 'a topic with another id is not read');
+	$node->value(q(SELECT twtasks.reset_listener('renewed', 'renewed', 0, 0)));
+	wait_ok(sub { number_of('RENEWED') == 40 }, 'each of its messages becomes a task when the offset is set');
+	$first->stop;
+}
 
 # ---- fewer partitions ----
 

@@ -84,6 +84,7 @@ take_topic_id(LogLook *look, const rd_kafka_event_t * answer)
 	const		rd_kafka_DescribeTopics_result_t *result =
 		answer == NULL ? NULL : rd_kafka_event_DescribeTopics_result((rd_kafka_event_t *) answer);
 	const		rd_kafka_TopicDescription_t **topics;
+	const		rd_kafka_Uuid_t *id;
 	size_t		n = 0;
 
 	if (result == NULL)
@@ -91,8 +92,7 @@ take_topic_id(LogLook *look, const rd_kafka_event_t * answer)
 	topics = rd_kafka_DescribeTopics_result_topics(result, &n);
 	if (n != 1 || rd_kafka_error_code(rd_kafka_TopicDescription_error(topics[0])) != RD_KAFKA_RESP_ERR_NO_ERROR)
 		return;
-	const		rd_kafka_Uuid_t *id = rd_kafka_TopicDescription_topic_id(topics[0]);
-
+	id = rd_kafka_TopicDescription_topic_id(topics[0]);
 	if (rd_kafka_Uuid_most_significant_bits(id) != 0 || rd_kafka_Uuid_least_significant_bits(id) != 0)
 		strlcpy(look->ends.topic_id, rd_kafka_Uuid_base64str(id), sizeof(look->ends.topic_id));
 }
