@@ -190,16 +190,35 @@ finish_item_log_refused(const FinishItem *item)
 			 task_result_name(item->result), id, item->version);
 }
 
+/* The older grab of a task comes first. */
 static int
 compare_items(const void *a, const void *b)
 {
-	return memcmp((*(FinishItem *const *) a)->id, (*(FinishItem *const *) b)->id, TASK_ID_BYTES);
+	const FinishItem *x = *(FinishItem *const *) a;
+	const FinishItem *y = *(FinishItem *const *) b;
+	int			order = memcmp(x->id, y->id, TASK_ID_BYTES);
+
+	return order != 0 ? order : x->grab < y->grab ? -1 : x->grab > y->grab;
 }
 
-void
+int
 finish_items_sort(FinishItem **items, int n)
 {
+	FinishItem **again = palloc(n * sizeof(FinishItem *));
+	int			nagain = 0;
+	int			kept = 0;
+
 	qsort(items, n, sizeof(FinishItem *), compare_items);
+	for (int i = 0; i < n; i++)
+	{
+		if (kept > 0 && memcmp(items[i]->id, items[kept - 1]->id, TASK_ID_BYTES) == 0)
+			again[nagain++] = items[i];
+		else
+			items[kept++] = items[i];
+	}
+	memcpy(items + kept, again, nagain * sizeof(FinishItem *));
+	pfree(again);
+	return kept;
 }
 
 static int

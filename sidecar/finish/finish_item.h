@@ -83,8 +83,15 @@ extern bool finish_item_replace_bad(FinishItem *item, const PGresult *refusal);
 /* Logs that the database refused the outcome. */
 extern void finish_item_log_refused(const FinishItem *item);
 
-/* Sorts by id, the order in which the database locks them; finds by id. */
-extern void finish_items_sort(FinishItem **items, int n);
+/*
+ * Sorts by id, the order in which the database locks them.  A crash of the server
+ * may undo a grab, and the next grab of the task gives the same version.  So a
+ * task may have several items, and answers name it by its id.  Returns how many
+ * items come first, each of another task; the rest needs another call.
+ */
+extern int	finish_items_sort(FinishItem **items, int n);
+
+/* Finds by id among such items. */
 extern FinishItem *finish_items_find(FinishItem *const *items, int n, const uint8 *id);
 
 /* Add the parameters of finish_tasks() for n items. */

@@ -86,13 +86,14 @@ finish_session_add(FinishSession *session, FinishItem *item)
 
 /*
  * Items that were sent before keep the token of their statement.  So a request
- * has only items of one old statement, or only new items.
+ * has only items of one old statement, or only new items, each of another task.
  */
 static FinishRequest *
 collect(FinishSession *session)
 {
 	FinishRequest *request = palloc(sizeof(FinishRequest));
 	int64		bytes = 0;
+	int			n;
 	dlist_mutable_iter iter;
 
 	request->session = session;
@@ -110,8 +111,11 @@ collect(FinishSession *session)
 		if (request->n == (session->kind == FINISH_ASKING ? ASKED_MAX : FINISH_MAX) || bytes > FINISH_MAX_BYTES || item->goes_alone)
 			break;
 	}
+	n = request->n;
+	request->n = finish_items_sort(request->items, n);
 	session->nwaiting -= request->n;
-	finish_items_sort(request->items, request->n);
+	while (n > request->n)
+		dlist_push_head(&session->waiting, &request->items[--n]->node);
 	return request;
 }
 
@@ -124,18 +128,17 @@ take_answer(FinishSession *session, FinishItem *item, const PGresult *result, in
 
 	if (status != NULL && strcmp(status, "PROCESSING") == 0 && item->result != TASK_ACCEPTED)
 		item->answer = FINISH_LATER;
-	else if (item->judgement == NULL)
-		item->answer = FINISH_ACCEPTED;
 	else
 	{
 		item->answer = FINISH_ACCEPTED;
+		if (item->judgement == NULL)
+			return;
 		session->events->on_judged(session->arg, item, status,
 								   is_resolved || PQgetisnull(result, row, FINISH_DELAY_MS) ? 0 :
 								   wire_get_int(result, row, FINISH_DELAY_MS));
 	}
 }
 
-/* Takes each row for the item with its id. */
 static void
 take_answers(FinishRequest *request, const PGresult *result)
 {
@@ -229,14 +232,12 @@ end_request(FinishRequest *request)
 	{
 		FinishItem *item = request->items[i];
 
-		if (item->answer == FINISH_LATER)
-		{
-			try_later(session, item);
-			continue;
-		}
 		if (item->answer == FINISH_REFUSED)
 			finish_item_log_refused(item);
-		free_item(session, item);
+		if (item->answer == FINISH_LATER)
+			try_later(session, item);
+		else
+			free_item(session, item);
 	}
 	pfree(request);
 	if (session->kind == FINISH_ASKING)

@@ -273,9 +273,9 @@ judge_all(FinishCall *call)
 }
 
 static void
-add_ended(const FinishCall *call, Datum id, Datum task, Ends *ends)
+add_ended(const FinishCall *call, Datum id, Datum version, Datum task, Ends *ends)
 {
-	Jsonb	   *outcome = finish_call_outcome_of(call, DatumGetUUIDP(id));
+	Jsonb	   *outcome = finish_call_outcome_of(call, DatumGetUUIDP(id), DatumGetInt64(version) - 1);
 
 	ends_add(ends, outcome == NULL ? task : ended_with_outcome(task, outcome));
 }
@@ -309,7 +309,7 @@ finish_others(const FinishCall *call, Ends *ends)
 		heap_deform_tuple(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, columns, are_null);
 		ends_report(ends, columns, are_null);
 		if (!are_null[OTHERS_ENDED])
-			add_ended(call, columns[RESULT_ID], columns[OTHERS_ENDED], ends);
+			add_ended(call, columns[RESULT_ID], columns[RESULT_VERSION], columns[OTHERS_ENDED], ends);
 	}
 	plan_end(pinned);
 }

@@ -179,10 +179,12 @@ finish_call_adds(const FinishCall *call, int i)
 }
 
 Jsonb *
-finish_call_outcome_of(const FinishCall *call, const pg_uuid_t *id)
+finish_call_outcome_of(const FinishCall *call, const pg_uuid_t *id, int64 version)
 {
 	for (int i = 0; i < call->ids.n && call->outcomes.n > 0; i++)
-		if (!call->ids.nulls[i] && memcmp(DatumGetUUIDP(call->ids.values[i]), id, UUID_LEN) == 0)
+		if (!call->ids.nulls[i] && !element_null(&call->versions, i) &&
+			DatumGetInt64(element(&call->versions, i)) == version &&
+			memcmp(DatumGetUUIDP(call->ids.values[i]), id, UUID_LEN) == 0)
 			return finish_call_outcome(call, i);
 	return NULL;
 }

@@ -89,7 +89,7 @@ extern Jsonb *finish_call_outcome(const FinishCall *call, int i);
 extern Jsonb *finish_call_adds(const FinishCall *call, int i);
 
 /* The outcome of a task that is named by its id. */
-extern Jsonb *finish_call_outcome_of(const FinishCall *call, const pg_uuid_t *id);
+extern Jsonb *finish_call_outcome_of(const FinishCall *call, const pg_uuid_t *id, int64 version);
 
 /* Whether the result of a task is done or delete. */
 extern bool finish_call_is_done(const FinishCall *call, int i);

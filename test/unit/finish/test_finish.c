@@ -427,6 +427,38 @@ test_refused_after_it_was_left(void **state)
 }
 
 static void
+add_grabbed(uint8 number, int64 token)
+{
+	Task		task = {.id = {number}, .version = 1, .token = token};
+	Verdict		verdict = {.result = TASK_DONE};
+
+	finish_add(finish, &task, &verdict);
+}
+
+/*
+ * A crash of the server has undone a grab of a task, and the next grab gave it
+ * the same version.  Only the second outcome counts, and it may be left for later.
+ */
+static void
+test_two_grabs_of_one_task(void **state)
+{
+	add(9);
+	add_grabbed(1, 5);
+	add_grabbed(2, 6);
+	add_grabbed(1, 7);
+	judge(plain, 9, "DONE");
+	assert_int_equal(tasks_sent(), 2);
+	judge(plain, 2, "DONE");
+	assert_int_equal(finish_pending(finish), 1);
+	assert_int_equal(tasks_sent(), 1);
+	judge(plain, 1, "PROCESSING");
+	assert_int_equal(finish_pending(finish), 1);
+	pass_us(SECONDS_TO_US(1));
+	judge(plain, 1, "DONE");
+	assert_int_equal(finish_pending(finish), 0);
+}
+
+static void
 test_accepted_task_stays_processing(void **state)
 {
 	add_result(1, TASK_ACCEPTED);
@@ -548,6 +580,7 @@ main(void)
 		UNIT(test_asked_again_when_there_was_no_time),
 		UNIT(test_sent_again_a_second_later),
 		UNIT(test_refused_after_it_was_left),
+		UNIT(test_two_grabs_of_one_task),
 		UNIT(test_accepted_task_stays_processing),
 		UNIT(test_lost_do_not_hold_back_others),
 		UNIT(test_not_asked_after_two_losses),
