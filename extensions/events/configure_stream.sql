@@ -151,5 +151,6 @@ BEGIN
 	RETURN NEW;
 END $$;
 CREATE TRIGGER keep_head_ended BEFORE INSERT ON twtasks.audit
-	FOR EACH ROW WHEN (NEW.action = 'reopen') EXECUTE FUNCTION twtasks_internal.keep_head_ended();
+	FOR EACH ROW WHEN (NEW.action = 'reopen' AND twtasks_internal.is_new_entry(NEW.id))
+	EXECUTE FUNCTION twtasks_internal.keep_head_ended();
 ALTER TRIGGER keep_head_ended ON twtasks.audit DEPENDS ON EXTENSION twtasks_events;

@@ -357,7 +357,8 @@ BEGIN
 	RETURN NEW;
 END $$;
 CREATE TRIGGER keep_step_once BEFORE INSERT ON twtasks.audit
-	FOR EACH ROW WHEN (NEW.action IN ('resume', 'release') AND NEW.to_status <> 'ERROR') EXECUTE FUNCTION twtasks_internal.keep_step_once();
+	FOR EACH ROW WHEN (NEW.action IN ('resume', 'release') AND NEW.to_status <> 'ERROR' AND twtasks_internal.is_new_entry(NEW.id))
+	EXECUTE FUNCTION twtasks_internal.keep_step_once();
 ALTER TRIGGER keep_step_once ON twtasks.audit DEPENDS ON EXTENSION twtasks_kinds;
 
 /*

@@ -72,6 +72,23 @@ AS $$
 $$;
 
 /*
+ * twtasks_internal.is_new_entry(id)
+ *
+ *		Whether this session makes an entry of the audit now.  A restore copies entries
+ *		with their ids, and extensions must not act on them again.
+ */
+CREATE FUNCTION twtasks_internal.is_new_entry(id bigint)
+RETURNS boolean
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	RETURN id = currval('twtasks.audit_id_seq');
+EXCEPTION WHEN object_not_in_prerequisite_state THEN
+	RETURN false;	-- the session has made none
+END $$;
+
+/*
  * twtasks_internal.write_audit(action, task_id, was, became, reason)
  *
  *		Records a change of a task by hand, in the caller's transaction.

@@ -19,7 +19,7 @@ sub contents
 	my ($session) = @_;
 
 	return join "\n---\n", map { $session->query("SELECT * FROM twtasks.$_ x ORDER BY x::text") }
-	  qw(kind reaction outcome attempt anomaly kinds reactions outcomes attempts anomalies);
+	  qw(kind reaction outcome attempt anomaly audit kinds reactions outcomes attempts anomalies);
 }
 
 $node->value(<<'SQL');
@@ -44,6 +44,8 @@ my $main = $node->session;
 
 $main->query("SELECT twtasks.start(k, '{\"n\": 1}') FROM unnest('{pay,box,item}'::text[]) k");
 $main->query("SELECT twtasks.start('item', '{\"n\": 2}')");
+# A restore writes the audit again, but nobody lets these steps run again.
+$main->query("SELECT twtasks.hold_task(task, NULL, 'x'), twtasks.release_task(task, NULL, NULL, 'x') FROM twtasks.outcomes");
 $main->query("SELECT twtasks.answer_to_do('item', 'item-2', '{\"decision\": \"no\"}')");
 $main->query("SELECT twtasks_internal.note_anomaly(task, 'a test', 'done', NULL, NULL) FROM twtasks.attempt WHERE kind = 'box'");
 
@@ -55,7 +57,7 @@ $node->command_ok([ 'pg_restore', '--exit-on-error', '-d', 'restored', $file ], 
 
 my $restored = TwTasks::Session->new($node->connstr('restored'));
 
-is(contents($restored), $before, 'kinds, reactions, outcomes, attempts and anomalies are as before');
+is(contents($restored), $before, 'kinds, reactions, outcomes, attempts, anomalies and the audit are as before');
 is($restored->query("SELECT twtasks.start('item', '{\"n\": 2}')"), 'already_decided', 'an outcome stays');
 is($restored->query("SELECT twtasks.start('pay', '{\"n\": 1}')"), 'already_started', 'what is under way starts no second time');
 is($restored->query("SELECT count(*) FROM pg_trigger WHERE tgname = 'keep_step_policy'"), '1', 'the policies of steps are guarded');
