@@ -39,6 +39,7 @@ struct Connection
 	Peer		peer;
 	LoopTimer  *timer;			/* its deadline */
 	void	   *request;		/* NULL: not busy */
+	bool		has_token;		/* its request, which is not ended for others */
 	bool		is_kept;		/* since its last request */
 	bool		is_early;		/* its answer came before the body */
 	bool		is_ending;
@@ -120,7 +121,7 @@ end(Connection *connection)
 	(void) shutdown(connection->fd, SHUT_RDWR);
 }
 
-/* Ends the oldest connection that is not busy, of the peer or (NULL) of any. */
+/* Ends the oldest connection without a token, of the peer or (NULL) of any. */
 static bool
 end_oldest(Connections *connections, const Peer *peer)
 {
@@ -130,7 +131,7 @@ end_oldest(Connections *connections, const Peer *peer)
 	{
 		Connection *connection = dlist_container(Connection, node, iter.cur);
 
-		if (connection->is_ending || connection->request != NULL ||
+		if (connection->is_ending || connection->has_token ||
 			(peer != NULL && !peer_is_same(peer, &connection->peer)))
 			continue;
 		end(connection);
@@ -212,9 +213,10 @@ connection_line(Connection *connection)
 }
 
 void
-connection_busy(Connection *connection, void *request)
+connection_busy(Connection *connection, void *request, bool has_token)
 {
 	connection->request = request;
+	connection->has_token = has_token;
 	if (!connection->is_ending)
 		loop_timer_start(connection->timer, connection->connections->request_us);
 }
@@ -229,6 +231,7 @@ void
 connection_kept(Connection *connection)
 {
 	connection->request = NULL;
+	connection->has_token = false;
 	connection->is_kept = true;
 	dlist_delete(&connection->node);
 	dlist_push_tail(&connection->connections->all, &connection->node);

@@ -13,9 +13,9 @@
  *	 busy				the request is answered			CONNECTION_REQUEST_US
  *	 kept				the next request begins			CONNECTION_IDLE_US
  *
- * A busy connection has a request that was judged: it has a token, or needs
- * none.  When there are too many connections, in all or of one address, the
- * oldest one that is not busy is ended for a new one.
+ * When there are too many connections, in all or of one address, the oldest one
+ * is ended for a new one, unless it has a request with a token.  A request that
+ * needs no token protects nothing: it could have a slow body.
  *
  * An answer that comes before the body of its request could be destroyed by
  * bytes that nobody reads.  So after such an answer a connection goes on to throw
@@ -70,7 +70,7 @@ extern void connection_remove(Connection *connection);
 extern void connection_line(Connection *connection);
 
 /* The headers have come, and the request was judged; late gets it. */
-extern void connection_busy(Connection *connection, void *request);
+extern void connection_busy(Connection *connection, void *request, bool has_token);
 
 /* The request was answered before its body has come. */
 extern void connection_early(Connection *connection);

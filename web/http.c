@@ -239,14 +239,9 @@ http_judge(HttpRequest *request, const char *method, const char *path)
 		(void) refuse_body(request);
 }
 
-void
-http_serve(HttpRequest *request)
+static void
+serve(HttpRequest *request)
 {
-	if (request->is_long)
-	{
-		refuse_long(request);
-		return;
-	}
 	request->is_served = true;
 	request->route->serve(request->arg, request);
 	if (request->response != NULL)
@@ -254,6 +249,16 @@ http_serve(HttpRequest *request)
 	request->is_suspended = true;
 	dlist_push_tail(&request->http->suspended, &request->node);
 	MHD_suspend_connection(request->connection);
+}
+
+/* A reload may have taken the token away while the body came. */
+void
+http_serve(HttpRequest *request)
+{
+	if (request->is_long)
+		refuse_long(request);
+	else if (!refuse_unauthorized(request))
+		serve(request);
 }
 
 bool

@@ -47,7 +47,7 @@ static enum MHD_Result
 begin(HttpRequest *request, const char *method, const char *path)
 {
 	http_judge(request, method, path);
-	connection_busy(request->held, request);
+	connection_busy(request->held, request, request->response == NULL && !request->route->is_open);
 	if (request->response == NULL || !request->has_body)
 		return MHD_YES;
 	connection_early(request->held);

@@ -62,7 +62,7 @@ struct HttpRequest
  */
 extern void http_judge(HttpRequest *request, const char *method, const char *path);
 
-/* The body is there: gives the request to its route. */
+/* The body is there: judges the token again, and gives the request to its route. */
 extern void http_serve(HttpRequest *request);
 
 /* The request is over.  Its memory stays as long as its route has it. */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * test_http.c
- *		Deadlines of the HTTP server, over real sockets.
+ *		Deadlines and tokens of the HTTP server, over real sockets.
  *
  *-------------------------------------------------------------------------
  */
@@ -32,6 +32,7 @@ serve_never(void *arg, HttpRequest *request)
 
 static const HttpRoute routes[] = {
 	{"POST", "/never", .serve = serve_never},
+	{"POST", "/open", .is_open = true, .serve = serve_never},
 };
 
 static int
@@ -131,6 +132,23 @@ expect_end(int fd, const char *drips, const char *expected)
 	close(fd);
 }
 
+static bool
+has_line(void *arg)
+{
+	return has_ended(arg) || strchr(((Heard *) arg)->bytes, '\n') != NULL;
+}
+
+/* A client whose request was judged, and whose body is awaited. */
+static int
+busy_client(const char *head)
+{
+	Heard		heard = {.fd = client(psprintf("%sContent-Length: 2\r\nExpect: 100-continue\r\n\r\n", head))};
+
+	run_until(has_line, &heard);
+	assert_non_null(strstr(heard.bytes, " 100 "));
+	return heard.fd;
+}
+
 #define HEAD "POST /never HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer a token that is right\r\n" \
 	"Content-Type: application/json\r\nConnection: close\r\n"
 
@@ -166,6 +184,39 @@ test_suspended(void **state)
 	http_close(http);
 }
 
+/* A reload while the body comes may take the token away. */
+static void
+test_token_taken_away(void **state)
+{
+	char	   *others[] = {"another token", NULL};
+	int			fd;
+
+	open_http(LONG_US, LONG_US);
+	fd = busy_client(HEAD);
+	http_set_tokens(http, others);
+	assert_int_equal(send(fd, "{}", 2, MSG_NOSIGNAL), 2);
+	expect_end(fd, NULL, " 401 ");
+	assert_null(served);
+	http_close(http);
+}
+
+/* The body of a request that needs no token holds no place. */
+static void
+test_places(void **state)
+{
+	int			fd;
+	int			next;
+
+	open_http(LONG_US, LONG_US);
+	http_limit(http, 1, NULL);
+	fd = busy_client("POST /open HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n");
+	next = busy_client(HEAD);
+	expect_end(fd, NULL, "");
+	expect_end(client("GET /never HTTP/1.1\r\n"), NULL, "");
+	close(next);
+	http_close(http);
+}
+
 #define TEST(name) \
 	cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
@@ -176,6 +227,8 @@ main(void)
 		TEST(test_headers),
 		TEST(test_body),
 		TEST(test_suspended),
+		TEST(test_token_taken_away),
+		TEST(test_places),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
