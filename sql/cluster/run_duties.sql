@@ -27,26 +27,37 @@ AS 'MODULE_PATHNAME', 'twt_call_duty';
 /*
  * twtasks_internal.note_duty(name, problem)
  *
- *		Notes that a duty was called, for twtasks.warnings.
+ *		Notes that a duty was called, for twtasks.warnings.  Does nothing while another
+ *		open transaction has noted the same duty: its backend may stand still, and the
+ *		duties of all nodes would wait for it.
  *
  * Parameters
  *		problem			the reason why the call failed; NULL: it succeeded
  *
  * Writes		twtasks.duty
+ * Locks		an advisory lock, if it is free
  */
 CREATE FUNCTION twtasks_internal.note_duty(name text, problem text)
 RETURNS void
-LANGUAGE sql VOLATILE PARALLEL UNSAFE
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
+DECLARE
+	now CONSTANT timestamptz := clock_timestamp();
+	fault CONSTANT text := twtasks_internal.cut_message(problem);
+BEGIN
+	IF EXISTS (SELECT FROM twtasks.duty d
+			   WHERE d.name = note_duty.name AND d.called >= now - interval '10 seconds'
+				 AND d.problem IS NOT DISTINCT FROM fault)
+		OR NOT pg_try_advisory_xact_lock(hashtextextended('twtasks.duty/' || name, 0)) THEN
+		RETURN;
+	END IF;
 	INSERT INTO twtasks.duty AS d (name, called, failed_since, problem)
-	VALUES (note_duty.name, clock_timestamp(), CASE WHEN note_duty.problem IS NOT NULL THEN clock_timestamp() END,
-			twtasks_internal.cut_message(note_duty.problem))
+	VALUES (note_duty.name, now, CASE WHEN fault IS NOT NULL THEN now END, fault)
 	ON CONFLICT ON CONSTRAINT duty_pkey DO UPDATE SET
 		called = EXCLUDED.called, problem = EXCLUDED.problem,
-		failed_since = CASE WHEN EXCLUDED.problem IS NOT NULL THEN coalesce(d.failed_since, EXCLUDED.failed_since) END
-	WHERE d.called < EXCLUDED.called - interval '10 seconds' OR d.problem IS DISTINCT FROM EXCLUDED.problem
-$$;
+		failed_since = CASE WHEN EXCLUDED.problem IS NOT NULL THEN coalesce(d.failed_since, EXCLUDED.failed_since) END;
+END $$;
 
 /*
  * twtasks_internal.run_duties()
