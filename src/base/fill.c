@@ -85,6 +85,8 @@ fill_open(ResultRelInfo *info, EState *estate, Relation whole, const ShapeMap *m
 static void
 compute_and_check(Fill *fill, TupleTableSlot *row)
 {
+	/* Expressions may ask for it; the row has none until it is stored. */
+	row->tts_tableOid = RelationGetRelid(fill->info->ri_RelationDesc);
 	/* For an update the server would skip columns, by a list that we lack. */
 	if (fill->desc->constr->has_generated_stored)
 		ExecComputeStoredGenerated(fill->info, fill->estate, row, CMD_INSERT);
