@@ -138,12 +138,13 @@ END $$;
  *		Lets twtasks.warnings show the handlers that a node cannot start.
  *
  * Writes		twtasks.node, if the faults have changed
- * Locks		row lock
+ * Locks		row lock; waits briefly (200 ms)
  */
 CREATE FUNCTION twtasks_internal.note_faults(incarnation bigint, faults text[])
 RETURNS void
 LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET lock_timeout = '200ms'
 AS $$
 	UPDATE twtasks.node n SET faults = note_faults.faults
 	WHERE n.incarnation = note_faults.incarnation AND n.ended IS NULL
@@ -251,7 +252,7 @@ AS $$ SELECT next_tick + interval '1.5 seconds' $$;
  *		whether it leads now
  *
  * Writes		twtasks.node
- * Locks		node_lock(0) for the rest of the transaction; does not wait
+ * Locks		node_lock(0) for the rest of the transaction, rows; does not wait
  */
 CREATE FUNCTION twtasks_internal.try_to_lead(incarnation bigint, claim boolean DEFAULT NULL)
 RETURNS boolean
@@ -265,6 +266,14 @@ BEGIN
 	SELECT n.leads INTO leads FROM twtasks.node n
 	WHERE n.incarnation = try_to_lead.incarnation;
 	IF leads AND NOT claim THEN
+		UPDATE twtasks.node n SET leads = false WHERE n.incarnation = try_to_lead.incarnation;
+		RETURN false;
+	END IF;
+	IF leads AND claim IS NULL
+		AND EXISTS (SELECT FROM twtasks.node n
+					WHERE n.leads AND n.ended IS NULL AND n.incarnation < try_to_lead.incarnation
+					  AND n.heartbeat BETWEEN clock_timestamp() - n.lease AND clock_timestamp() + n.lease / 2) THEN
+		-- That one's mark could not be taken: see below.
 		UPDATE twtasks.node n SET leads = false WHERE n.incarnation = try_to_lead.incarnation;
 		RETURN false;
 	END IF;
@@ -286,8 +295,12 @@ BEGIN
 			RETURN false;
 		END IF;
 	END LOOP;
+	-- A backend that stands still in a tick locks the row of its node for as long.
+	-- Then two nodes have the mark, until one of them yields.
 	UPDATE twtasks.node n SET leads = n.incarnation = try_to_lead.incarnation
-	WHERE n.leads OR n.incarnation = try_to_lead.incarnation;
+	WHERE n.incarnation IN (SELECT m.incarnation FROM twtasks.node m
+							WHERE m.leads OR m.incarnation = try_to_lead.incarnation
+							FOR UPDATE SKIP LOCKED);
 	RETURN true;
 END $$;
 

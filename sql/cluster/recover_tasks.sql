@@ -277,8 +277,11 @@ BEGIN
 			OFFSET 0) l;
 		next_ms := least(next_ms, wait_ms);
 		DELETE FROM twtasks.node n
-		WHERE n.incarnation = ANY (gone) AND n.ended < clock_timestamp() - interval '1 minute'
-		  AND n.incarnation <> ALL (coalesce(holders, '{}'));
+		WHERE n.incarnation IN (
+			SELECT m.incarnation FROM twtasks.node m
+			WHERE m.incarnation = ANY (gone) AND m.ended < clock_timestamp() - interval '1 minute'
+			  AND m.incarnation <> ALL (coalesce(holders, '{}'))
+			FOR UPDATE SKIP LOCKED);
 		orphans := ARRAY(
 			SELECT t.id FROM twtasks.task t
 			WHERE t.id = ANY (orphans) AND t.queued AND t.status = 'PROCESSING'
