@@ -33,6 +33,7 @@ struct Sends
 	int64		backoff_us;		/* 0: at once, since the last one worked */
 	bool		is_renewing;	/* until the old client has its answers */
 	BatchLimit	limit;			/* the client has it */
+	BatchLimit	next_limit;		/* the next client gets it */
 	bool		is_down;		/* no broker lets us in, as the log says */
 	char	   *refusal;		/* why a broker does not; NULL: it does */
 	dlist_head	waiting;		/* tasks until the client takes more, oldest
@@ -215,7 +216,8 @@ end_round(Send *send)
 
 /*
  * The broker refused the batch, not the message.  A client with smaller batches
- * follows, and sends the task again from the first refused message on.
+ * follows, and sends the task again from the first refused message on.  Messages that
+ * were not sent yet wait for it: they would overtake that one.
  */
 static void
 send_smaller(Send *send, const rd_kafka_message_t * message)
@@ -226,10 +228,19 @@ send_smaller(Send *send, const rd_kafka_message_t * message)
 	sends->backoff_us = 0;
 	if (sends->is_renewing)
 		return;
-	batch_limit_halve(&sends->limit);
+	batch_limit_halve(&sends->next_limit);
 	fprintf(stderr, "topic \"%s\" refused a batch for its size: batches have up to %d bytes now\n",
-			send->topic, sends->limit.bytes);
+			send->topic, sends->next_limit.bytes);
+	rd_kafka_purge(kafka_handle(sends->client), RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_NON_BLOCKING);
 	sends->is_renewing = true;
+}
+
+/* A client that failed has a trouble, and its tasks fail. */
+static bool
+is_to_wait(const Sends *sends, const rd_kafka_message_t * message)
+{
+	return sends->is_renewing && sends->trouble == NULL &&
+		message->err == RD_KAFKA_RESP_ERR__PURGE_QUEUE;
 }
 
 static void
@@ -246,7 +257,7 @@ on_delivery(Sends *sends, rd_kafka_event_t * event)
 			sends->backoff_us = 0;
 			forget_refusal(sends);
 		}
-		else if (batch_limit_blames_others(&sends->limit, message))
+		else if (is_to_wait(sends, message) || batch_limit_blames_others(&sends->limit, message))
 			send_smaller(send, message);
 		else if (send->error == RD_KAFKA_RESP_ERR_NO_ERROR)
 			send->error = message->err;
@@ -329,6 +340,7 @@ static void
 renew(Sends *sends)
 {
 	sends->is_renewing = false;
+	sends->limit = sends->next_limit;
 	drop_client(sends);
 	forget_refusal(sends);
 	if (sends->backoff_us == 0)
@@ -439,7 +451,7 @@ sends_set(Sends *sends, KafkaSettings *settings)
 {
 	kafka_settings_free(sends->settings);
 	sends->settings = settings;
-	batch_limit_read(&sends->limit, settings->conf);
+	batch_limit_read(&sends->next_limit, settings->conf);
 	sends->backoff_us = 0;
 	sends->is_renewing = true;
 	loop_want_turn(sends->loop);

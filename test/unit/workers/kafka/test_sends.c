@@ -25,6 +25,8 @@
 #define BROKER 1
 #define NDELAYS 8
 #define EMPTY_MESSAGE "/////wAAAAAAAAAA"	/* one of a batch, in base64 */
+#define LONG_MESSAGE_HEAD "/////wAABLAA"	/* one whose value has 1200 bytes */
+#define LONG_MESSAGE_REST (401 * 4)
 
 static StringInfoData replies;
 static Sends *sends;
@@ -207,6 +209,46 @@ test_refused_batch(void **state)
 	assert_int_equal(ndelays, 0);
 	start(LATER);
 	expect_reply("\"result\":\"done\"");
+}
+
+/* The next client's batches hold less than the long message, but it was not alone. */
+static void
+test_long_message_of_refused_batch(void **state)
+{
+	char		rest[LONG_MESSAGE_REST + 1];
+	char	   *data;
+
+	memset(rest, 'A', LONG_MESSAGE_REST);
+	rest[LONG_MESSAGE_REST] = '\0';
+	data = psprintf("\"payload_base64\":\"" EMPTY_MESSAGE LONG_MESSAGE_HEAD "%s\"", rest);
+	set_to("\"settings\":{\"linger.ms\":0,\"batch.size\":2000}");
+	rd_kafka_mock_push_request_errors(cluster, PRODUCE, 1, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE);
+	start_with("SendToKafka", data, LATER);
+	expect_reply("\"result\":\"done\"");
+	assert_int_equal(count_messages(), 2);
+	set_to("\"settings\":{\"linger.ms\":0,\"batch.size\":2000}");
+	run_turn();
+	rd_kafka_mock_push_request_errors(cluster, PRODUCE, 1, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE);
+	start_with("SendToKafka", data, LATER);
+	run_turn();
+	set_to("\"settings\":{\"linger.ms\":0,\"batch.size\":1}");
+	expect_reply("\"result\":\"done\"");
+	pfree(data);
+}
+
+/* The second message is on its way when the first is refused; the third is not sent yet. */
+static void
+test_order_after_refused_batch(void **state)
+{
+	set_to("\"settings\":{\"linger.ms\":0,\"max.in.flight.requests.per.connection\":1,"
+		   "\"batch.num.messages\":1}");
+	rd_kafka_mock_broker_push_request_error_rtts(cluster, BROKER, PRODUCE, 2,
+												 RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE, 200,
+												 RD_KAFKA_RESP_ERR_NO_ERROR, 1000);
+	start_with("SendToKafka", "\"payload_base64\":\"" EMPTY_MESSAGE EMPTY_MESSAGE EMPTY_MESSAGE
+			   EMPTY_MESSAGE EMPTY_MESSAGE "\"", LATER);
+	expect_reply("\"result\":\"done\"");
+	assert_int_equal(count_messages(), 6);
 }
 
 /*
@@ -441,6 +483,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_acknowledged, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_answers, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_refused_batch, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_long_message_of_refused_batch, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_order_after_refused_batch, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_lost_answer, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_fatal, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_fatal_and_reload, set_up, tear_down),
