@@ -56,7 +56,7 @@ END $$;
  *
  *		As begin_partition(), for a consumer that asks for the problems of its
  *		partition.  A topic that was made anew stands still: its id has changed, or it
- *		has fewer partitions than a minute ago.
+ *		has fewer partitions than a minute ago and no known id.
  *
  * Parameters
  *		listener	as begin_partition()
@@ -145,7 +145,8 @@ BEGIN
 		PERFORM twtasks.take_messages(find_place.listener, find_place.topic, find_place.partition,
 									  begins, begins, '{}'::twtasks.new_task[]);
 	END IF;
-	PERFORM twtasks_internal.note_fewer(find_place.listener, find_place.topic, find_place.partitions);
+	PERFORM twtasks_internal.note_fewer(find_place.listener, find_place.topic, find_place.partitions,
+										find_place.topic_id);
 	SELECT o.* INTO STRICT stands FROM twtasks.message_offset o
 	WHERE o.listener = find_place.listener AND o.topic = find_place.topic
 	  AND o.partition = find_place.partition
@@ -160,22 +161,24 @@ BEGIN
 		topic_id = coalesce(stands.topic_id, find_place.topic_id),
 		problem = stands.problem,
 		problem_since = stands.problem_since,
-		log_first = CASE WHEN stands.problem IS NOT NULL THEN coalesce(stands.log_first, first) END
+		log_first = CASE WHEN stands.problem IS NOT NULL THEN first END
 	WHERE o.listener = find_place.listener AND o.topic = find_place.topic
 	  AND o.partition = find_place.partition
 	  AND (o.partitions IS NULL OR o.topic_id IS NULL AND find_place.topic_id IS NOT NULL
-		   OR stands.problem IS NOT NULL AND (o.problem IS NULL OR o.log_first IS NULL));
+		   OR stands.problem IS NOT NULL AND (o.problem IS NULL OR o.log_first IS DISTINCT FROM first));
 	next_offset := stands.next_offset;
 	problem := stands.problem;
 END $$;
 
 /*
- * twtasks_internal.note_fewer(listener, topic, partitions)
+ * twtasks_internal.note_fewer(listener, topic, partitions, topic_id)
  *
  *		A topic never loses partitions, so one that has fewer was made anew.  A broker
- *		may not have heard yet of partitions that were added a moment ago.
+ *		may not have heard yet of partitions that were added a moment ago.  A broker
+ *		that is cut off from the others never hears of them; the topic has its old id
+ *		there.
  */
-CREATE FUNCTION twtasks_internal.note_fewer(listener text, topic text, partitions integer)
+CREATE FUNCTION twtasks_internal.note_fewer(listener text, topic text, partitions integer, topic_id text)
 RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -184,7 +187,8 @@ BEGIN
 	IF NOT EXISTS (SELECT FROM twtasks.message_offset o
 				   WHERE o.listener = note_fewer.listener AND o.topic = note_fewer.topic
 					 AND o.partition >= note_fewer.partitions AND o.problem IS NULL
-					 AND o.moved < clock_timestamp() - interval '1 minute') THEN
+					 AND o.moved < clock_timestamp() - interval '1 minute'
+					 AND (o.topic_id = note_fewer.topic_id) IS NOT TRUE) THEN
 		RETURN;
 	END IF;
 	PERFORM FROM twtasks.message_offset o

@@ -13,7 +13,7 @@ CREATE TABLE twtasks.message_offset (
 	topic_id	text COLLATE "C",			-- The topic's id, which another topic of this name does not have; NULL: not known
 	problem		text,						-- Why the listener stands still until an operator sets the offset; NULL: it does not
 	problem_since	timestamptz,			-- Time at which the problem was seen
-	log_first	bigint,						-- The first message that the topic had then; NULL: not known
+	log_first	bigint,						-- The first message that the topic has, as seen last since then; NULL: not known
 	CONSTRAINT message_offset_pkey PRIMARY KEY (listener, topic, partition)
 );
 COMMENT ON TABLE twtasks.message_offset IS 'Progress of the consumers that call take_messages(), by partition';

@@ -23,7 +23,9 @@ CREATE VIEW twtasks.warnings AS
 							 'SELECT twtasks.reset_listener(%L, %L, %s, %s) %s', o.listener, o.topic, o.partition,
 							 coalesce(o.log_first::text, 'NULL'),
 							 CASE WHEN o.log_first IS NULL THEN 'forgets the partition'
-								  ELSE 'begins with the first message that the topic had' END) COLLATE pg_catalog."default"
+								  WHEN o.log_first > o.next_offset THEN 'begins with the first message that the topic has'
+								  ELSE 'begins with the first message of a topic that was made anew; in the old topic, '
+									   'this takes messages again: set ' || o.next_offset || ' there, or its end' END) COLLATE pg_catalog."default"
 	FROM twtasks.message_offset o
 	WHERE o.problem IS NOT NULL
 	UNION ALL

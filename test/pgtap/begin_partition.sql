@@ -2,7 +2,7 @@
 -- the topic gets later at the first message.
 
 BEGIN;
-SELECT plan(36);
+SELECT plan(39);
 
 CREATE FUNCTION begin_in(partition integer, partitions integer, start bigint DEFAULT 50, first bigint DEFAULT 7,
 						 listener text DEFAULT 'billing', topic text DEFAULT 'invoices') RETURNS bigint
@@ -30,8 +30,8 @@ SELECT throws_ok($$SELECT begin_in(4, NULL)$$, '22004', 'partitions, start and f
 SELECT throws_ok($$SELECT begin_in(0, 1, listener => 'a', topic => 'b c')$$, '22023', NULL, 'names are checked');
 
 -- A listener that stands still until an operator sets its offset.
-CREATE FUNCTION place_in(partition integer, partitions integer DEFAULT 3, topic_id text DEFAULT NULL) RETURNS SETOF record
-LANGUAGE sql AS $$ SELECT * FROM twtasks.place_partition('still', 'orders', partition, partitions, 50, 7, topic_id) $$;
+CREATE FUNCTION place_in(partition integer, partitions integer DEFAULT 3, topic_id text DEFAULT NULL, first bigint DEFAULT 7) RETURNS SETOF record
+LANGUAGE sql AS $$ SELECT * FROM twtasks.place_partition('still', 'orders', partition, partitions, 50, first, topic_id) $$;
 CREATE FUNCTION stop_in(partition integer, from_offset bigint, problem text DEFAULT 'gone') RETURNS text
 LANGUAGE sql AS $$ SELECT twtasks.stop_partition('still', 'orders', partition, from_offset, 8, problem) $$;
 CREATE FUNCTION problems() RETURNS text
@@ -59,7 +59,12 @@ SELECT throws_ok($$SELECT stop_in(0, 50)$$, '42501', NULL, 'another role cannot 
 SELECT throws_ok($$SELECT * FROM place_in(0) AS (o bigint, p text)$$, '42501', NULL, 'or place it');
 RESET ROLE;
 SELECT is(problems(), '0 50 gone', 'twtasks.listeners shows the problem');
-SELECT is(typed(), $$SELECT twtasks.reset_listener('still', 'orders', 0, 8)$$, 'a warning says what to type');
+SELECT is(typed(), $$SELECT twtasks.reset_listener('still', 'orders', 0, 7)$$, 'a warning says what to type');
+SELECT matches((SELECT hint FROM twtasks.warnings WHERE warning = 'listener stands still'),
+	'of a topic that was made anew; in the old topic, this takes messages again: set 50 there', '... and when not to');
+SELECT count(*) FROM place_in(0, first => 60) AS (o bigint, p text);
+SELECT matches((SELECT hint FROM twtasks.warnings WHERE warning = 'listener stands still'),
+	$$'orders', 0, 60\) begins with the first message that the topic has$$, '... the first message of now, since old ones are deleted meanwhile');
 SELECT is(twtasks.reset_listener('still', 'orders', 0, 8), 50::bigint, 'an operator sets the offset');
 SELECT is(problems(), NULL, 'that ends the problem');
 SELECT results_eq('SELECT * FROM place_in(0, topic_id => $$B$$) AS (o bigint, p text)', 'VALUES (8::bigint, NULL::text)', 'the new id is noted then');
@@ -68,7 +73,8 @@ SELECT is(twtasks.reset_listener('still', 'orders', 0, 9), 8::bigint, 'an operat
 
 SELECT count(*) FROM place_in(2) AS (o bigint, p text);
 SELECT results_eq('SELECT * FROM place_in(0, 2) AS (o bigint, p text)', 'VALUES (9::bigint, NULL::text)', 'partitions of a moment ago may be unknown to a broker');
-UPDATE twtasks.message_offset SET moved = moved - interval '2 minutes' WHERE partition = 2;
+UPDATE twtasks.message_offset SET moved = moved - interval '2 minutes', topic_id = 'C' WHERE partition = 2;
+SELECT results_eq('SELECT * FROM place_in(0, 2, $$C$$) AS (o bigint, p text)', 'VALUES (9::bigint, NULL::text)', 'nor may old ones, if the topic has its id');
 SELECT count(*) FROM place_in(0, 2) AS (o bigint, p text);
 SELECT is(problems() || ' / ' || typed(), '0 9 the topic has 2 partitions, fewer than before: it was deleted and made anew; '
 	'2 50 the topic has 2 partitions, fewer than before: it was deleted and made anew / ' ||
