@@ -194,7 +194,9 @@ END $$;
  *
  *		Lists objects with queued events that have no live head, in case they are not
  *		listed.  There are none, unless somebody has changed a table by hand.  A look
- *		at all objects begins once a minute, and goes on where the last call ended.
+ *		at all objects begins once a minute, and goes on where the last call ended.  An
+ *		object with a problem is listed until it gets a head: another entry with each
+ *		look would make the list longer and longer, and others wait there.
  *
  * Parameters
  *		most			at most this many objects in one call
@@ -234,7 +236,9 @@ BEGIN
 		INSERT INTO twtasks.objects_with_events (stream, object)
 		SELECT p.stream, p.object FROM part p
 		WHERE (SELECT t.id FROM twtasks.event_object o JOIN twtasks.task t ON t.id = o.head
-			   WHERE o.stream = p.stream AND o.object = p.object) IS NULL)
+			   WHERE o.stream = p.stream AND o.object = p.object) IS NULL
+		  AND ((SELECT o.problem FROM twtasks.event_object o WHERE o.stream = p.stream AND o.object = p.object) IS NULL
+			   OR NOT EXISTS (SELECT FROM twtasks.objects_with_events)))
 	SELECT count(*) AS objects,
 		   (array_agg(p.stream ORDER BY p.stream DESC, p.object DESC))[1] AS stream,
 		   (array_agg(p.object ORDER BY p.stream DESC, p.object DESC))[1] AS object

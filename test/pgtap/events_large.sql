@@ -5,7 +5,7 @@
 BEGIN;
 \ir ../lib/tasks.sql
 CREATE EXTENSION twtasks_events;
-SELECT plan(29);
+SELECT plan(32);
 SELECT twtasks.configure_stream('many', 'MANY', batch => 10000), twtasks.configure_stream('large', 'LARGE', batch => 100), twtasks.configure_stream('small', 'SMALL') \g /dev/null
 
 -- Events of that size.  The text does not matter.
@@ -109,5 +109,22 @@ SELECT is((SELECT h.data -> 'events' -> 0 ? 'skipped' FROM pg_temp.heads('large'
 SELECT is((SELECT count(*) FROM twtasks.event_objects WHERE problem IS NOT NULL), 0::bigint, 'no problem is left');
 SELECT is_empty('SELECT FROM twtasks.broken_event_objects', 'no invariant is broken');
 SELECT is_empty($$SELECT FROM twtasks.task WHERE status = 'ERROR'$$, 'and no task is in ERROR');
+
+-- ---- looks at all objects ----
+CREATE FUNCTION pg_temp.look() RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+	UPDATE twtasks.event_place SET looked = looked - interval '2 min';
+	PERFORM twtasks_internal.look_at_objects();
+	RETURN (SELECT count(*) FROM twtasks.objects_with_events);
+END $$;
+SET test.broken = 'p15';
+SELECT pg_temp.add('large', 'p15', 10, 1) \g /dev/null
+SELECT twtasks_internal.start_events() \g /dev/null
+SELECT is(pg_temp.look(), 1::bigint, 'a look does not list an object with a problem again');
+TRUNCATE twtasks.objects_with_events;
+SELECT is(pg_temp.look(), 1::bigint, 'unless somebody has emptied the list');
+SET test.broken = '';
+SELECT twtasks_internal.start_events() \g /dev/null
+SELECT isnt((SELECT head FROM twtasks.event_object WHERE object = 'p15'), NULL, 'the object goes on when the function is mended');
 SELECT * FROM finish();
 ROLLBACK;
