@@ -6,6 +6,7 @@
 #include "common/trigger.h"
 #include "common/version.h"
 #include "execute/worker/worker_protocol.h"
+#include "pg/lacking.h"
 #include "pg/misfit.h"
 #include "web/pool.h"
 #include "web/results.h"
@@ -18,7 +19,10 @@ struct Results
 /* A result that is being sent to the database. */
 typedef struct Finishing
 {
+	Results    *results;
 	HttpRequest *request;
+	WorkerReply reply;
+	int			nreplaced;		/* calls of lacking_replace() */
 	char		id[TASK_ID_TEXT + 1];
 	int64		version;
 } Finishing;
@@ -97,11 +101,19 @@ answer_result(const Finishing *finishing, const PGresult *result)
 	pfree(json.data);
 }
 
+static void send_result(Finishing *finishing);
+
 static void
 on_finished(void *arg, PoolOutcome outcome, PGresult *result, const char *why)
 {
 	Finishing  *finishing = arg;
 
+	if (outcome == POOL_FAILED &&
+		lacking_replace(finishing->reply.message, result, &finishing->nreplaced))
+	{
+		send_result(finishing);
+		return;
+	}
 	switch (outcome)
 	{
 		case POOL_DONE:
@@ -126,6 +138,7 @@ on_finished(void *arg, PoolOutcome outcome, PGresult *result, const char *why)
 							"The database refused the result; the log of twtasks-web says why.");
 			break;
 	}
+	worker_protocol_clear(&finishing->reply);
 	pfree(finishing);
 }
 
@@ -171,8 +184,9 @@ read_result(const char *body, size_t len, int64 *version, WorkerReply *reply)
 }
 
 static void
-send_result(Results *results, Finishing *finishing, const WorkerReply *reply)
+send_result(Finishing *finishing)
 {
+	const WorkerReply *reply = &finishing->reply;
 	bool		has_time = reply->at_us != WORKER_NO_TIME;
 	WireParams	params;
 
@@ -186,7 +200,7 @@ send_result(Results *results, Finishing *finishing, const WorkerReply *reply)
 	wire_add_int8(&params, has_time ? Max(reply->at_us, 0) : 0);
 	wire_add_text(&params, reply->outcome);
 	wire_add_text(&params, reply->add);
-	pool_send(results->pool, &finish_task, &params, on_finished, finishing);
+	pool_send(finishing->results->pool, &finish_task, &params, on_finished, finishing);
 }
 
 static void
@@ -205,18 +219,22 @@ serve_finish(void *arg, HttpRequest *request)
 		(strlen(part) != TASK_ID_TEXT || !trigger_id_parse(part, id)))
 		error = pstrdup("the path names no task id");
 	if (error != NULL)
+	{
 		http_refuse(request, MHD_HTTP_BAD_REQUEST, "bad_request", error);
+		worker_protocol_clear(&reply);
+	}
 	else
 	{
 		Finishing  *finishing = palloc0(sizeof(Finishing));
 
+		finishing->results = results;
 		finishing->request = request;
+		finishing->reply = reply;
 		finishing->version = version;
 		strlcpy(finishing->id, part, sizeof(finishing->id));
-		send_result(results, finishing, &reply);
+		send_result(finishing);
 	}
 	pfree(error);
-	worker_protocol_clear(&reply);
 }
 
 static const HttpRoute routes[] = {

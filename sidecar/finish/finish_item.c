@@ -10,13 +10,10 @@
 #include "base/log.h"
 #include "base/policy.h"
 #include "common/trigger.h"
-#include "mb/pg_wchar.h"
 #include "finish/finish_item.h"
+#include "pg/lacking.h"
 #include "pg/pg.h"
 #include "slots/slots.h"
-
-/* After so many characters, all that are not ASCII are replaced. */
-#define REPLACED_ALONE 8
 
 /* Tokens of grabs are positive. */
 #define NO_GRAB (-1)
@@ -112,49 +109,6 @@ is_at_fault(const char *sqlstate)
 	return strncmp(sqlstate, "22", 2) == 0 || strcmp(sqlstate, "54001") == 0;
 }
 
-/* A character of a message, or each one that is not ASCII, becomes a question mark. */
-static void
-replace_character(char *message, const char *character, bool replaces_all)
-{
-	char	   *to = message;
-
-	for (const char *from = message; *from != '\0'; to++)
-	{
-		int			len = pg_utf_mblen((const unsigned char *) from);
-		bool		is_bad = len > 1 && (replaces_all || strncmp(from, character, len) == 0);
-
-		*to = is_bad ? '?' : *from;
-		if (!is_bad)
-			memmove(to, from, len);
-		from += len;
-		to += is_bad ? 0 : len - 1;
-	}
-	*to = '\0';
-}
-
-/*
- * The server names the character that the database's encoding lacks by its bytes,
- * such as 0xe2 0x82 0xac, in any language.  It names one at a time.
- */
-static bool
-replace_lacking(FinishItem *item, const char *error)
-{
-	char		character[8] = "";
-	int			len = 0;
-
-	if (error == NULL || item->message == NULL)
-		return false;
-	while ((error = strstr(error, "0x")) != NULL && len < 4)
-	{
-		character[len++] = (char) strtol(error, NULL, 16);
-		error += 2;
-	}
-	if (len < 2 || strstr(item->message, character) == NULL)
-		return false;
-	replace_character(item->message, character, ++item->nreplaced > REPLACED_ALONE);
-	return true;
-}
-
 bool
 finish_item_replace_bad(FinishItem *item, const PGresult *refusal)
 {
@@ -162,8 +116,7 @@ finish_item_replace_bad(FinishItem *item, const PGresult *refusal)
 	const char *what = item->add != NULL ? "tasks to add" :
 		item->outcome != NULL ? "outcome" : "message";
 
-	if (strcmp(sqlstate, "22P05") == 0 &&
-		replace_lacking(item, PQresultErrorField(refusal, PG_DIAG_MESSAGE_PRIMARY)))
+	if (lacking_replace(item->message, refusal, &item->nreplaced))
 		return true;
 	if (!is_at_fault(sqlstate) ||
 		(item->add == NULL && item->outcome == NULL && item->message == NULL))

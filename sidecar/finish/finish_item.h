@@ -46,7 +46,7 @@ typedef struct FinishItem
 								 * none */
 	Judgement  *judgement;		/* NULL: the database does not judge it */
 	int64		token;			/* 0: never sent */
-	int			nreplaced;		/* characters that its message lost */
+	int			nreplaced;		/* calls of lacking_replace() */
 	bool		goes_alone;		/* sent alone: the server refused its
 								 * statement */
 	bool		is_postponed;	/* the database would not store it */

@@ -1,16 +1,18 @@
-# 104_odd_text.pl -- text that PostgreSQL cannot store, in the replies of a
-# worker: it costs no other task, and its own task at most one try.
+# 104_odd_text.pl -- text that PostgreSQL cannot store, in the replies of a worker
+# and in reports by HTTP: it costs no other task, and its own task at most one try.
 
 use strict;
 use warnings FATAL => 'all';
 
 use JSON::PP;
+use PostgreSQL::Test::Cluster;
 use Test::More;
 use TwTasks::Cluster;
 use TwTasks::Ledger;
 use TwTasks::Session;
 use TwTasks::Sidecar;
 use TwTasks::Wait;
+use TwTasks::Web;
 
 my $node = TwTasks::Cluster->create('main');
 my $puppet = TwTasks::Ledger::handler('puppet.py');
@@ -101,5 +103,50 @@ task_ok('latin1', q("result":"done","message":"caf\u00e9 \u4e00\u4e01\u4e02\u4e0
 	qr/^DONE 1 caf\? \?{11}$/, 'of many such characters all are');
 task_ok('latin1', q("result":"done","outcome":{"price":"\u20ac"}), qr/^ERROR 1 the handler's outcome could not be stored$/,
 	'an outcome that LATIN1 cannot hold');
+
+my $web = TwTasks::Web->start($node, 'web',
+	postgres => $node->connstr('latin1') . ' user=sidecar',
+	listen => '127.0.0.1:' . PostgreSQL::Test::Cluster::get_free_port());
+
+# Reports the message for an accepted task, and returns the status and the state of the task.
+sub report
+{
+	my ($message) = @_;
+	my $id = add_reply('latin1', q("result":"accepted"));
+
+	wait_for(
+		sub {
+			$sessions{latin1}->query(
+				"SELECT count(*) FROM twtasks.tasks WHERE id = '$id' AND status = 'PROCESSING' AND incarnation IS NULL") == 1;
+		},
+		'a task that is accepted');
+	my ($status) = $web->ask('POST', "/api/tasks/$id/finish", body => { version => 1, result => 'done', message => $message });
+
+	return "$status " . $sessions{latin1}->query("SELECT concat_ws(' ', status, message) FROM twtasks.tasks WHERE id = '$id'");
+}
+
+is(report("caf\x{e9} \x{20ac}"), "200 DONE caf\xc3\xa9 ?", 'the same by HTTP');
+is(report("caf\x{e9} " . join '', map { chr } 0x4e00 .. 0x4e0a), '200 DONE caf? ' . '?' x 11, 'many such characters by HTTP');
+
+# ---- an error that names no such character ----
+
+$sessions{latin1}->query(<<'SQL');
+	CREATE SEQUENCE public.refused;
+	GRANT USAGE ON SEQUENCE public.refused TO PUBLIC;
+	CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+	BEGIN
+		IF NEW.message LIKE 'AB%' THEN
+			PERFORM nextval('public.refused');
+			RAISE 'refused: 0x41 0x42' USING ERRCODE = '22P05';
+		END IF;
+		RETURN NULL;
+	END $$;
+	CREATE TRIGGER refuse AFTER INSERT ON twtasks.finished_task
+	FOR EACH ROW EXECUTE FUNCTION public.refuse();
+SQL
+like(report('AB'), qr/^400 PROCESSING/, 'a report that a trigger refuses is answered');
+cmp_ok($sessions{latin1}->query('SELECT last_value FROM public.refused'), '<', 10, 'it is not sent again');
+task_ok('latin1', q("result":"done","message":"AB"), qr/^DONE 1 the handler's message could not be stored$/, 'nor an outcome of a worker');
+$web->stop;
 $sidecar->stop;
 done_testing;
