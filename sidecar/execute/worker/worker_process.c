@@ -31,6 +31,7 @@ struct WorkerProcess
 	Child	   *child;			/* NULL when down */
 	SpawnPipes	pipes;
 	bool		is_ready;		/* the process accepted its hello */
+	bool		has_replied;	/* with a word on a task: it works */
 	bool		is_retiring;	/* gets no more tasks, and ends when idle */
 	bool		has_ignored;	/* a line, and logged it */
 	char	   *reason;			/* why we end the process; NULL: it exits by
@@ -231,7 +232,10 @@ ignore_line(WorkerProcess *process, const char *why)
 static void
 take_reply(WorkerProcess *process, const WorkerReply *reply)
 {
-	switch (worker_tasks_reply(&process->tasks, reply))
+	WorkerTasksReply what = worker_tasks_reply(&process->tasks, reply);
+
+	process->has_replied |= what != WORKER_REPLY_STRAY;
+	switch (what)
 	{
 		case WORKER_REPLY_STRAY:
 			ignore_line(process, "it names a task that is not in flight");
@@ -255,10 +259,10 @@ on_reply(void *arg, const WorkerReply *reply)
 		worker_tasks_last_reply(&process->tasks, reply);
 	else if (reply->word == WORKER_READY)
 		process->is_ready = true;
-	else if (reply->word == WORKER_REFUSED)
+	else if (reply->word == WORKER_REFUSED && (process->is_ready || !process->has_replied))
 		refuse_hello(process, reply->message);
-	else if (reply->word == WORKER_STRANGE)
-		ignore_line(process, reply->message);
+	else if (reply->word == WORKER_REFUSED || reply->word == WORKER_STRANGE)
+		ignore_line(process, reply->word == WORKER_STRANGE ? reply->message : "it has an error but no task");
 	else
 		take_reply(process, reply);
 }
@@ -405,7 +409,7 @@ start_process(WorkerProcess *process)
 		.arg = process
 	};
 
-	process->is_ready = process->has_ignored = false;
+	process->is_ready = process->has_replied = process->has_ignored = false;
 	worker_start_begin(&process->start, loop_now_us(setup->loop));
 	process->child = spawn_start(setup->loop, &request, &process->pipes, &failure);
 	if (process->child == NULL)

@@ -52,6 +52,15 @@ test_settings_are_refused(void **state)
 	assert_int_equal(task->delay_us, TASK_DELAY_UNFIT);
 }
 
+/* Its tasks have begun, so they must not go back. */
+static void
+test_error_of_a_working_worker(void **state)
+{
+	open_worker(PUPPET);
+	assert_verdict(run_task("[[\"start\"], [\"write\", \"{\\\"error\\\": \\\"disk full\\\"}\\n\"],"
+							" [\"reply\", {\"result\": \"done\"}]]"), TASK_DONE, NULL);
+}
+
 static void
 test_given_back(void **state)
 {
@@ -73,6 +82,7 @@ main(void)
 		TEST(test_settings_are_told),
 		TEST(test_settings_are_reloaded),
 		TEST(test_settings_are_refused),
+		TEST(test_error_of_a_working_worker),
 		TEST(test_given_back),
 	};
 
