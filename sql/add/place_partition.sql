@@ -176,7 +176,7 @@ END $$;
  *		A topic never loses partitions, so one that has fewer was made anew.  A broker
  *		may not have heard yet of partitions that were added a moment ago.  A broker
  *		that is cut off from the others never hears of them; the topic has its old id
- *		there.
+ *		there.  The new count tells which partitions the new topic gets later.
  */
 CREATE FUNCTION twtasks_internal.note_fewer(listener text, topic text, partitions integer, topic_id text)
 RETURNS void
@@ -198,7 +198,8 @@ BEGIN
 	UPDATE twtasks.message_offset o
 	SET problem = format('the topic has %s partitions, fewer than before: it was deleted and made anew',
 						 note_fewer.partitions),
-		problem_since = clock_timestamp()
+		problem_since = clock_timestamp(),
+		partitions = least(o.partitions, note_fewer.partitions)
 	WHERE o.listener = note_fewer.listener AND o.topic = note_fewer.topic AND o.problem IS NULL;
 END $$;
 

@@ -2,7 +2,7 @@
 -- the topic gets later at the first message.
 
 BEGIN;
-SELECT plan(39);
+SELECT plan(40);
 
 CREATE FUNCTION begin_in(partition integer, partitions integer, start bigint DEFAULT 50, first bigint DEFAULT 7,
 						 listener text DEFAULT 'billing', topic text DEFAULT 'invoices') RETURNS bigint
@@ -79,5 +79,7 @@ SELECT count(*) FROM place_in(0, 2) AS (o bigint, p text);
 SELECT is(problems() || ' / ' || typed(), '0 9 the topic has 2 partitions, fewer than before: it was deleted and made anew; '
 	'2 50 the topic has 2 partitions, fewer than before: it was deleted and made anew / ' ||
 	$$SELECT twtasks.reset_listener('still', 'orders', 0, 7); SELECT twtasks.reset_listener('still', 'orders', 2, NULL)$$, 'fewer partitions stop all of them');
+SELECT twtasks.reset_listener('still', 'orders', 0, 7), twtasks.reset_listener('still', 'orders', 2, NULL) \g /dev/null
+SELECT results_eq('SELECT * FROM place_in(2) AS (o bigint, p text)', 'VALUES (7::bigint, NULL::text)', 'a partition that the new topic gets later begins at its first message');
 SELECT * FROM finish();
 ROLLBACK;
