@@ -141,5 +141,23 @@ my $broken = start('busy2', type => 'B', topics => ['busy'], value => 'bytes', k
 $broken->wait_for_log(qr/could not store the message at offset 0: .* \(22023\)/, 'the rule');
 is($node->tasks($corrupted), 3, 'an error of the rule is not taken for one of the message');
 $_->stop foreach $process, $broken;
+
+# ---- a header with a character that the encoding of the database lacks ----
+
+$node->safe_psql('postgres', q(CREATE DATABASE latin1 ENCODING 'LATIN1' TEMPLATE template0));
+$node->safe_psql('latin1', 'CREATE EXTENSION twtasks');
+$kafka->create_topic('latin');
+$kafka->produce('latin', map { { value => 100 + $_, headers => [ [ name => $_ == 400 ? "\xe2\x82\xac" : "\xc3\xa9" ] ] } } 0 .. 499);
+my %settings = TwTasks::Listener::settings_for($node, $kafka,
+	{ name => 'latin', topics => ['latin'], start => 'earliest', type => 'LATIN', value => 'bytes', corrupt => 'task' });
+
+$settings{postgres} =~ s/dbname=\S+/dbname=latin1/;
+$process = TwTasks::Listener->start($node, 'latin', %settings);
+wait_ok(sub { $node->safe_psql('latin1', 'SELECT next_offset FROM twtasks.message_offset') eq '500' },
+	'a header that the database cannot hold does not stop the partition');
+is($node->safe_psql('latin1', q(SELECT string_agg(format('%s %s %s', type, n, headers), ';' ORDER BY type) FROM (
+		SELECT type, count(*) AS n, min(context ->> 'headers') AS headers FROM twtasks.task GROUP BY type) t)),
+	'CORRUPTED_KAFKA_MESSAGE 1 ;LATIN 499 ', 'its task lacks the headers, and its neighbours are stored');
+$process->stop;
 $node->stop;
 done_testing();

@@ -9,6 +9,8 @@
 
 #include "workers/kafka/take.h"
 
+#define ERRCODE_UNTRANSLATABLE "22P05"
+
 /* Shortly before the end of timestamptz, in milliseconds since 1970. */
 #define TIME_MS_END INT64CONST(9224318000000000)
 
@@ -134,7 +136,7 @@ has_time(const Message *message)
 }
 
 static void
-add_messages(WireParams *params, const Run *run)
+add_messages(WireParams *params, const Run *run, bool with_headers)
 {
 	wire_add_array(params, WIRE_INT8, run->n);
 	for (int i = 0; i < run->n; i++)
@@ -153,7 +155,7 @@ add_messages(WireParams *params, const Run *run)
 		wire_bytes(params, run->messages[i]->value.bytes, run->messages[i]->value.len);
 	wire_add_array(params, WIRE_TEXT, run->n);
 	for (int i = 0; i < run->n; i++)
-		wire_text(params, run->messages[i]->headers);
+		wire_text(params, with_headers ? run->messages[i]->headers : NULL);
 }
 
 static void
@@ -179,19 +181,20 @@ take_run(const TakeCall *call, const Run *run)
 	WireParams	params;
 
 	add_range(&params, call, run->from_offset, run->to_offset);
-	add_messages(&params, run);
+	add_messages(&params, run, true);
 	add_rules(&params, call->listener);
 	pg_send(call->pg, &call_run, &params, call->fn, call->arg);
 	wire_clear(&params);
 }
 
+/* Only the headers are text, which the encoding of the database may lack. */
 void
 take_corrupted(const TakeCall *call, const Run *run, const PGresult *refusal)
 {
 	WireParams	params;
 
 	add_range(&params, call, run->from_offset, run->to_offset);
-	add_messages(&params, run);
+	add_messages(&params, run, strcmp(pg_sqlstate(refusal), ERRCODE_UNTRANSLATABLE) != 0);
 	add_rules(&params, call->listener);
 	wire_add_text(&params, pg_sqlstate(refusal));
 	wire_add_text(&params, PQresultErrorField(refusal, PG_DIAG_MESSAGE_PRIMARY));

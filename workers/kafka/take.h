@@ -51,7 +51,8 @@ extern void take_run(const TakeCall *call, const Run *run);
 
 /*
  * Stores a task CORRUPTED_KAFKA_MESSAGE in place of the task of the one message of
- * the run, which the database refused with this error.
+ * the run, which the database refused with this error.  It lacks headers with
+ * characters that the encoding of the database lacks.
  */
 extern void take_corrupted(const TakeCall *call, const Run *run, const PGresult *refusal);
 
