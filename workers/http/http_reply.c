@@ -92,9 +92,20 @@ is_object_text(const char *text)
 	return text[strspn(text, " \t\r\n")] == '{';
 }
 
+/* Nobody knows which of several values the receiver meant. */
+static void
+drop_data(const json_t *object, WorkerReply *said)
+{
+	if (json_object_get(object, "outcome") != NULL || json_object_get(object, "add") != NULL)
+		said->result = TASK_ERROR;
+	pfree(said->outcome);
+	pfree(said->add);
+	said->outcome = said->add = NULL;
+}
+
 /*
  * A fault in the details must not make a task run again.  But a task is not done
- * if the tasks are missing that were to follow it.
+ * without its outcome, or the tasks that were to follow it.
  */
 static void
 read_outcome(const HttpReply *reply, const json_t *object, const char *repeated, Verdict *verdict)
@@ -102,22 +113,20 @@ read_outcome(const HttpReply *reply, const json_t *object, const char *repeated,
 	WorkerReply said;
 	char	   *error = worker_protocol_decode_outcome(object, foreign_json_start(reply->json), &said);
 
+	if (repeated != NULL)
+		drop_data(object, &said);
+	if (error == NULL && repeated != NULL)
+		error = psprintf(FOREIGN_JSON_REPEATED, repeated);
 	verdict->result = said.result;
 	verdict->delay_us = said.delay_us;
 	if (said.at_us != WORKER_NO_TIME)
 		verdict->delay_us = Max(said.at_us - reply->now_us, 0);
-	if (error == NULL && repeated != NULL)
-		error = psprintf(FOREIGN_JSON_REPEATED, repeated);
+	verdict->message = said.message;
+	verdict->outcome = said.outcome;
+	verdict->add = said.add;
 	if (error == NULL)
-	{
-		verdict->message = said.message;
-		verdict->outcome = said.outcome;
-		verdict->add = said.add;
 		return;
-	}
-	worker_protocol_clear(&said);
-	if (json_object_get(object, "add") != NULL)
-		verdict->result = TASK_ERROR;
+	pfree(said.message);
 	verdict->message = psprintf(BAD_ANSWER "%s", error);
 	pfree(error);
 }

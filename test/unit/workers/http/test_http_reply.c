@@ -378,6 +378,12 @@ test_json_with_faults(void **state)
 				"answer is not as it should be: member \"message\" is no string");
 	expect_json("{\"result\": \"retry\", \"retry_in\": \"soon\"}", TASK_RETRY, TASK_DELAY_BY_POLICY,
 				"answer is not as it should be: member \"retry_in\" is neither seconds nor a duration");
+	expect_outcome("{\"result\": \"done\", \"message\": 7, \"outcome\": {\"a\": 1}}", "{\"a\": 1}", NULL);
+	expect_outcome("{\"result\": \"done\", \"retry_in\": \"soon\", \"add\": [1]}", NULL, "[1]");
+	expect_json("{\"result\": \"done\", \"message\": \"a\", \"message\": \"b\", \"outcome\": {}}", TASK_ERROR, TASK_DELAY_BY_POLICY,
+				"answer is not as it should be: member \"message\" is there twice");
+	expect_json("{\"result\": \"done\", \"outcome\": {}, \"outcome\": null}", TASK_ERROR, TASK_DELAY_BY_POLICY,
+				"answer is not as it should be: member \"outcome\" is there twice");
 }
 
 static void
