@@ -43,38 +43,35 @@ CREATE VIEW twtasks.broken_outcomes AS
 	FROM twtasks.outcome o JOIN twtasks.task t ON t.id = o.task
 	WHERE o.decided IS NULL AND o.problem IS NULL AND t.status IN ('ERROR', 'HELD') AND NOT t.queued AND t.next_event_time = 'infinity'
 	UNION ALL
-	SELECT o.kind, o.identifier, format('step "%s" has failed %s times in a row: %s', o.step, o.repeats, o.fault),
-		   'repair its handler, or decide_by_hand()'
-	FROM twtasks.outcome o JOIN twtasks.task t ON t.id = o.task
-	WHERE o.decided IS NULL AND o.problem IS NULL AND o.repeats >= 3 AND t.status <> 'ERROR'
-	UNION ALL
-	SELECT o.kind, o.identifier, format('%s attempts have failed: %s', o.spent, o.fault),
-		   'repair its handler, or decide_by_hand(); attempts and expires of configure_kind() limit new identifiers'
-	FROM twtasks.outcome o WHERE o.decided IS NULL AND o.problem IS NULL AND o.spent >= 10
-	UNION ALL
-	SELECT o.kind, o.identifier, format('it has expired, and step "%s" is still under way', o.step),
-		   'see why its task does not end, in twtasks.stuck_tasks; or decide_by_hand()'
+	-- All undecided ones in one pass: there may be very many.
+	SELECT o.kind, o.identifier, r.broken, r.hint
 	FROM twtasks.outcome o
-	WHERE o.decided IS NULL AND o.problem IS NULL AND o.expires < twtasks.clock() - interval '1 hour'
-	UNION ALL
-	SELECT o.kind, o.identifier, 'it is undecided, but no step is live and no answer waits',
-		   'somebody has changed a table by hand; look at the third party, then decide_by_hand()'
-	FROM twtasks.outcome o
-	WHERE o.decided IS NULL AND o.answer IS NULL AND NOT EXISTS (SELECT FROM twtasks.task t WHERE t.id = o.task)
+	LEFT JOIN twtasks.task t ON t.id = o.task
+	LEFT JOIN twtasks.kind k ON k.name = o.kind
+	CROSS JOIN LATERAL (VALUES
+		(o.problem IS NULL AND o.repeats >= 3 AND t.status <> 'ERROR',
+		 format('step "%s" has failed %s times in a row: %s', o.step, o.repeats, o.fault), 'repair its handler, or decide_by_hand()'),
+		(o.problem IS NULL AND o.spent >= 10, format('%s attempts have failed: %s', o.spent, o.fault),
+		 'repair its handler, or decide_by_hand(); attempts and expires of configure_kind() limit new identifiers'),
+		(o.problem IS NULL AND o.expires < twtasks.clock() - interval '1 hour',
+		 format('it has expired, and step "%s" is still under way', o.step),
+		 'see why its task does not end, in twtasks.stuck_tasks; or decide_by_hand()'),
+		(o.answer IS NULL AND t.id IS NULL, 'it is undecided, but no step is live and no answer waits',
+		 'somebody has changed a table by hand; look at the third party, then decide_by_hand()'),
+		(t.type <> k.type, 'its step is a task of another type',
+		 'somebody has changed a table by hand; look at the third party, then decide_by_hand()'),
+		(k.name IS NULL, 'its kind is not configured', 'configure the kind again with configure_kind()')) r(is_so, broken, hint)
+	WHERE o.decided IS NULL AND r.is_so
+	  AND (o.repeats >= 3 OR o.spent >= 10 OR t.id IS NULL OR t.type <> k.type OR k.name IS NULL
+		   OR o.expires < twtasks.clock() - interval '1 hour')
 	UNION ALL
 	SELECT o.kind, o.identifier, 'it is decided, but a step is live', 'somebody has changed a table by hand; cancel_task() the step'
-	FROM twtasks.outcome o
-	JOIN twtasks.attempt a ON a.kind = o.kind AND a.identifier = o.identifier
-	JOIN twtasks.task t ON t.id = a.task
+	FROM (SELECT t.id FROM twtasks.task t
+		  WHERE t.type IN (SELECT k.type FROM twtasks.kind k)
+			AND NOT EXISTS (SELECT FROM twtasks.outcome u WHERE u.task = t.id AND u.decided IS NULL) OFFSET 0) t
+	JOIN twtasks.attempt a ON a.task = t.id
+	JOIN twtasks.outcome o ON o.kind = a.kind AND o.identifier = a.identifier
 	WHERE o.decided IS NOT NULL
-	UNION ALL
-	SELECT o.kind, o.identifier, 'its step is a task of another type', 'somebody has changed a table by hand; look at the third party, then decide_by_hand()'
-	FROM twtasks.outcome o JOIN twtasks.task t ON t.id = o.task JOIN twtasks.kind k ON k.name = o.kind
-	WHERE o.decided IS NULL AND t.type <> k.type
-	UNION ALL
-	SELECT o.kind, o.identifier, 'its kind is not configured', 'configure the kind again with configure_kind()'
-	FROM twtasks.outcome o
-	WHERE o.decided IS NULL AND NOT EXISTS (SELECT FROM twtasks.kind k WHERE k.name = o.kind)
 	UNION ALL
 	SELECT o.kind, o.identifier, 'nobody hears of the ends of its steps', 'call configure_kind() with the options of its kind again'
 	FROM (SELECT k.name FROM twtasks.kind k
