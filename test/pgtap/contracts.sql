@@ -2,7 +2,7 @@
 -- reads no argument that is not there.
 
 BEGIN;
-SELECT plan(16);
+SELECT plan(17);
 
 CREATE FUNCTION pg_temp.answer(statement text) RETURNS text
 LANGUAGE plpgsql AS $$
@@ -90,6 +90,10 @@ ALTER EXTENSION twtasks ADD FUNCTION twtasks.is_enabled();
 SELECT lives_ok($$SELECT twtasks_internal.check_library('1.0')$$, 'SQL of the released version is known');
 SELECT throws_ok($$SELECT twtasks_internal.check_library('99.1')$$, '0A000', NULL, 'SQL of a later version is refused');
 SELECT throws_ok($$SELECT twtasks_internal.check_library('0.9')$$, '0A000', NULL, 'SQL of an older version is refused');
+
+-- A session forgets what it found right.
+ALTER FUNCTION twtasks_internal.check_library(text) CALLED ON NULL INPUT;
+SELECT throws_ok($$SELECT twtasks_internal.check_library('1.0')$$, '0A000', NULL, 'a declaration that was served is refused after a change');
 
 SELECT * FROM finish();
 ROLLBACK;

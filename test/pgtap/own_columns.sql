@@ -5,7 +5,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(41);
+SELECT plan(43);
 SELECT twtasks.unset_type_options(pattern, 'when_done') FROM twtasks.type_policies \g /dev/null
 CREATE SCHEMA app;
 
@@ -139,6 +139,10 @@ END $$;
 SELECT lives_ok('SELECT pg_temp.finish_one()', 'a part may have another order');
 SELECT is((SELECT (type, status, grade, tries, turn IS NOT NULL)::text FROM app.part), '(TEST,DONE,7,1,t)', 'each value is in its column, with the defaults of the whole');
 TRUNCATE twtasks.finished_task;
+ALTER TABLE twtasks.finished_task DROP grade;
+SELECT pg_temp.finish_one() \g /dev/null
+SELECT is((SELECT turn IS NOT NULL FROM app.part), true, '... also where the part itself wants nothing');
+TRUNCATE twtasks.finished_task;
 ALTER TABLE twtasks.finished_task ALTER message SET NOT NULL;
 SELECT throws_ok('SELECT pg_temp.finish_one()', '23502', NULL, 'NOT NULL is obeyed');
 ALTER TABLE twtasks.finished_task ALTER message DROP NOT NULL;
@@ -154,6 +158,8 @@ SELECT is(pg_temp.said('ALTER TABLE twtasks.task RENAME planned TO plan; ALTER T
 	'42804 column "planned" of "twtasks.task" is not at its place', 'a column at another place is refused');
 SELECT is(pg_temp.said('SELECT twtasks.add_task($$TEST$$), pg_temp.grab_all(); ALTER TABLE twtasks.finished_task RENAME message TO told; SELECT pg_temp.finish_all($$done$$)'),
 	'42804 column "message" of "twtasks.finished_task" does not exist', 'so is one of the history');
+SELECT is(pg_temp.said('SELECT twtasks.add_task($$TEST$$), pg_temp.grab_all(); ALTER TABLE twtasks.finished_task RENAME created TO made; ALTER TABLE twtasks.finished_task ADD created timestamptz(0); SELECT pg_temp.finish_all($$done$$)'),
+	'42804 column "created" of "twtasks.finished_task" has another type', 'so is one with another precision');
 SELECT is(pg_temp.said('SELECT twtasks.add_task($$A$$); ALTER TABLE twtasks.pause RENAME kind TO sort; SELECT pg_temp.grab_all()'),
 	'42804 column "kind" of "twtasks.pause" does not exist', 'so is one of the configuration');
 SELECT is(pg_temp.said('ALTER TABLE twtasks.node RENAME lease TO let; SELECT pg_temp.grab_all()'),
