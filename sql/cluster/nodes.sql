@@ -272,7 +272,9 @@ BEGIN
 	IF leads AND claim IS NULL
 		AND EXISTS (SELECT FROM twtasks.node n
 					WHERE n.leads AND n.ended IS NULL AND n.incarnation < try_to_lead.incarnation
-					  AND n.heartbeat BETWEEN clock_timestamp() - n.lease AND clock_timestamp() + n.lease / 2) THEN
+					  AND n.heartbeat BETWEEN clock_timestamp() - n.lease AND clock_timestamp() + n.lease / 2
+					  AND (twtasks_internal.session_holds(twtasks_internal.node_lock(n.incarnation))
+						   OR NOT twtasks_internal.try_lock(twtasks_internal.node_lock(n.incarnation), shared => true))) THEN
 		-- That one's mark could not be taken: see below.
 		UPDATE twtasks.node n SET leads = false WHERE n.incarnation = try_to_lead.incarnation;
 		RETURN false;
