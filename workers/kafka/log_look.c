@@ -75,7 +75,8 @@ ask_partitions(LogLook *look)
 
 /*
  * The id tells a topic from an older one of its name.  Brokers and clients that are
- * old do not know it.
+ * old do not know it.  The library's own text of it may be NULL, and its alphabet is
+ * not promised: another text would stop each partition.
  */
 #if RD_KAFKA_VERSION >= 0x020300ff
 static void
@@ -85,6 +86,8 @@ take_topic_id(LogLook *look, const rd_kafka_event_t * answer)
 		answer == NULL ? NULL : rd_kafka_event_DescribeTopics_result((rd_kafka_event_t *) answer);
 	const		rd_kafka_TopicDescription_t **topics;
 	const		rd_kafka_Uuid_t *id;
+	uint64		high;
+	uint64		low;
 	size_t		n = 0;
 
 	if (result == NULL)
@@ -93,8 +96,11 @@ take_topic_id(LogLook *look, const rd_kafka_event_t * answer)
 	if (n != 1 || rd_kafka_error_code(rd_kafka_TopicDescription_error(topics[0])) != RD_KAFKA_RESP_ERR_NO_ERROR)
 		return;
 	id = rd_kafka_TopicDescription_topic_id(topics[0]);
-	if (rd_kafka_Uuid_most_significant_bits(id) != 0 || rd_kafka_Uuid_least_significant_bits(id) != 0)
-		strlcpy(look->ends.topic_id, rd_kafka_Uuid_base64str(id), sizeof(look->ends.topic_id));
+	high = (uint64) rd_kafka_Uuid_most_significant_bits(id);
+	low = (uint64) rd_kafka_Uuid_least_significant_bits(id);
+	if (high != 0 || low != 0)
+		snprintf(look->ends.topic_id, sizeof(look->ends.topic_id), "%016llx%016llx",
+				 (unsigned long long) high, (unsigned long long) low);
 }
 
 static void

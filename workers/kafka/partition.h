@@ -42,8 +42,8 @@
 /* The position of a partition that is not placed yet. */
 #define PARTITION_NOWHERE (-1)
 
-/* The length of a topic's id, as base64. */
-#define TOPIC_ID_MAX 22
+/* The length of a topic's id, in hexadecimal. */
+#define TOPIC_ID_MAX 32
 
 typedef enum PartitionState
 {
