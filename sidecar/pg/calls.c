@@ -54,11 +54,15 @@ const PgStatement call_whose_session = {"",
 	" FROM pg_catalog.pg_stat_get_activity(pg_catalog.pg_backend_pid()) a)",
 .caller_logs = true};
 
-/* Takes the search_path of call_set_up for granted. */
+/*
+ * Takes the search_path of call_set_up for granted.  The end of a backend would
+ * also end its wait for a standby, and show a commit that the standby lacks.
+ */
 const PgStatement call_end_former = {"end_former",
 	"SELECT pg_catalog.pg_terminate_backend(a.pid)"
 	" FROM pg_catalog.pg_stat_get_activity($1::int4) a"
-" WHERE a.backend_start = timestamptz 'epoch' + $2::int8 * interval '1 microsecond'"};
+	" WHERE a.backend_start = timestamptz 'epoch' + $2::int8 * interval '1 microsecond'"
+" AND a.wait_event IS DISTINCT FROM 'SyncRep'"};
 
 const PgStatement call_next_triggers = {"next_triggers",
 "CALL twtasks_internal.next_triggers($1::text[], $2::int4, $3::int4, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)"};
