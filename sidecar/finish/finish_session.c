@@ -160,7 +160,7 @@ give_up(FinishSession *session, FinishItem *item)
 	session->events->on_given_up(session->arg, item);
 }
 
-/* A lost outcome goes last: its rows may stay locked. */
+/* A lost outcome goes last and alone: its row may stay locked. */
 static void
 wait_again(FinishSession *session, FinishItem *item)
 {
@@ -172,7 +172,10 @@ wait_again(FinishSession *session, FinishItem *item)
 		return;
 	}
 	if (session->kind == FINISH_LOST)
+	{
+		item->goes_alone = true;
 		dlist_push_tail(&session->waiting, &item->node);
+	}
 	else
 		dlist_push_head(&session->waiting, &item->node);
 	session->nwaiting++;

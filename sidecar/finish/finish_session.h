@@ -20,7 +20,8 @@
  *
  * The backend of a lost session may stand still and hold its rows for as long as
  * it likes.  So a plain session gives up the outcomes whose answer was lost, and a
- * session of their own sends them again.
+ * session of their own sends them again: together, and after a second loss each
+ * alone, so that one locked row holds up no other outcome for long.
  *
  *-------------------------------------------------------------------------
  */
