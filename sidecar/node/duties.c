@@ -47,6 +47,8 @@ typedef struct Duty
 	int64		next_us;		/* loop time of the timer */
 	int64		asked_us;
 	bool		has_reason;		/* due by a reason, not by its period */
+	bool		is_slow;		/* lost its last session, perhaps by its own
+								 * fault */
 } Duty;
 
 typedef enum DutyTrait
@@ -101,6 +103,9 @@ struct Duties
 
 /* They may read tables of any size, and nobody waits for them. */
 #define READS_US SECONDS_TO_US(60)
+
+/* A duty that takes no longer is not slow any more. */
+#define QUICK_US SECONDS_TO_US(1)
 #define WATCHFUL_PERIOD_US SECONDS_TO_US(3)
 
 static void arm_with_reason(Duty *duty, int64 delay_us);
@@ -286,6 +291,7 @@ on_answer(void *arg, PgOutcome outcome, PGresult *result)
 	int64		next = -1;
 
 	duty->state = DUTY_IDLE;
+	duty->is_slow = outcome == PG_LOST || (duty->is_slow && took > QUICK_US);
 	if (duties->is_stopped)
 		return;
 	if (outcome == PG_LOST)
@@ -298,6 +304,19 @@ on_answer(void *arg, PgOutcome outcome, PGresult *result)
 		arm_with_reason(duty, next);
 	if (node_is_leader(duties->node))
 		arm(duty, rest_after(duty, took));
+}
+
+/*
+ * The control session is given up before its lease is over.  A duty that takes
+ * longer, say since it calls slow functions, would never end there.
+ */
+static Pg *
+session_of(const Duty *duty)
+{
+	if (!has_trait(duty, READS_MUCH) && !duty->is_slow)
+		return node_pg(duty->duties->node);
+	pg_expect_wait(duty->duties->pg, READS_US);
+	return duty->duties->pg;
 }
 
 static void
@@ -325,10 +344,7 @@ do_duty(void *arg)
 	wire_init(&params);
 	if (kinds[duty->id].statement == &call_recover)
 		wire_add_bool(&params, duty->id == DUTY_RECOVER_ALL);
-	if (has_trait(duty, READS_MUCH))
-		pg_expect_wait(duties->pg, READS_US);
-	pg_send(has_trait(duty, READS_MUCH) ? duties->pg : node_pg(duties->node),
-			kinds[duty->id].statement, &params, on_answer, duty);
+	pg_send(session_of(duty), kinds[duty->id].statement, &params, on_answer, duty);
 }
 
 Duties *
