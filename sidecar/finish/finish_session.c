@@ -126,17 +126,13 @@ take_answer(FinishSession *session, FinishItem *item, const PGresult *result, in
 	bool		is_resolved = PQnfields(result) <= FINISH_STATUS;
 	const char *status = is_resolved ? NULL : PQgetvalue(result, row, FINISH_STATUS);
 
+	item->answer = FINISH_ACCEPTED;
 	if (status != NULL && strcmp(status, "PROCESSING") == 0 && item->result != TASK_ACCEPTED)
 		item->answer = FINISH_LATER;
-	else
-	{
-		item->answer = FINISH_ACCEPTED;
-		if (item->judgement == NULL)
-			return;
+	else if (item->judgement != NULL)
 		session->events->on_judged(session->arg, item, status,
 								   is_resolved || PQgetisnull(result, row, FINISH_DELAY_MS) ? 0 :
 								   wire_get_int(result, row, FINISH_DELAY_MS));
-	}
 }
 
 static void
@@ -171,11 +167,9 @@ wait_again(FinishSession *session, FinishItem *item)
 		give_up(session, item);
 		return;
 	}
+	item->goes_alone |= session->kind == FINISH_LOST;
 	if (session->kind == FINISH_LOST)
-	{
-		item->goes_alone = true;
 		dlist_push_tail(&session->waiting, &item->node);
-	}
 	else
 		dlist_push_head(&session->waiting, &item->node);
 	session->nwaiting++;

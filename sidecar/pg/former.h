@@ -9,7 +9,7 @@
  * wait for the rest of a call.  The next session of the connection ends it.  The
  * time at which the backend started tells it from a later one with the same
  * process id.  A frozen backend ends when it goes on, at the latest before its
- * next call.  One that waits for a standby is left to its wait.
+ * next call.  A backend that waits for a standby goes on waiting.
  *
  * The old socket stays open until then: other nodes wait for a node whose
  * session has ended for a few seconds only, and a server that is slow may take
