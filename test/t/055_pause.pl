@@ -157,7 +157,7 @@ $node->value('ALTER FUNCTION twtasks_internal.read_policies RENAME TO unreadable
 my $position = $sidecar->log_position;
 
 $node->value('SELECT twtasks.pause_type(\'BULK\')');
-$sidecar->wait_for_log(qr/ERROR postgres: policies:/,
+$sidecar->wait_for_log(qr/ERROR postgres: .*policies:/,
 	'a failure to read policies', $position);
 my $early = $node->add_task('BULK');
 
