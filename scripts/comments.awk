@@ -5,13 +5,20 @@
 # heading of a block names the types of the parameters where several functions
 # have that name.  The comment of a column stands behind it in CREATE TABLE.
 
+# literal(TEXT) -- means the same whatever standard_conforming_strings says
+function literal(text,		escaped)
+{
+	gsub(/\047/, "&&", text)
+	escaped = gsub(/\\/, "&&", text)
+	return (escaped ? "E" : "") "\047" text "\047"
+}
+
 /^CREATE TABLE twtasks\.[a-z_]+ \($/ { table = $3; next }
 /^\)/ { table = "" }
 table != "" && /^\t[a-z_]+[\t ]/ { column = $1 }
 table != "" && / ?-- / {
 	text = substr($0, index($0, "-- ") + 3)
-	gsub(/\047/, "\047\047", text)
-	comments = comments sprintf("COMMENT ON COLUMN %s.%s IS \047%s\047;\n", table, column, text)
+	comments = comments sprintf("COMMENT ON COLUMN %s.%s IS %s;\n", table, column, literal(text))
 	text = ""
 }
 
@@ -25,8 +32,7 @@ state == 2 { sub(/^ \*[\t ]*/, ""); text = text (text == "" ? "" : " ") $0 }
 	name = heading
 	sub(/\(.*/, "", name)
 	types = heading ~ /\([a-z_]+ [a-z_.\[\]]+[,)]/ ? heading : name
-	gsub(/\047/, "\047\047", text)
-	comments = comments sprintf("COMMENT ON %s %s IS \047%s\047;\n", kind, types, text)
+	comments = comments sprintf("COMMENT ON %s %s IS %s;\n", kind, types, literal(text))
 	text = ""
 }
 

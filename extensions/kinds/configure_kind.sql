@@ -108,7 +108,7 @@ BEGIN
 			USING ERRCODE = 'invalid_parameter_value',
 				HINT = 'A type has 1 to 120 letters (A to Z), digits and characters of "_.:|/-".';
 	END IF;
-	IF given.identifier ~ '[{}]' AND given.identifier !~ '^([^{}]*\{/[^{}]+\})+[^{}]*$' THEN
+	IF given.identifier ~ '[{}]' AND given.identifier !~ '^([^{}]*[{]/[^{}]+[}])+[^{}]*$' THEN
 		RAISE EXCEPTION 'invalid template of an identifier: "%"', twtasks_internal.shown(given.identifier)
 			USING ERRCODE = 'invalid_parameter_value', HINT = 'Write JSON pointers in braces, such as ''refund-{/payment/id}''.';
 	END IF;
@@ -171,7 +171,7 @@ LANGUAGE plpgsql STABLE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	identifier CONSTANT text := CASE WHEN given.identifier !~ '\{' THEN given.identifier END;
+	identifier CONSTANT text := CASE WHEN given.identifier !~ '[{]' THEN given.identifier END;
 	about CONSTANT regtype[] := '{jsonb,text}';
 BEGIN
 	PERFORM twtasks_internal.check_may_name(identifier, given.still_needed, given.on_expiry, given.retry_function,

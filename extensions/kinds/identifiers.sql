@@ -40,7 +40,7 @@ DECLARE
 	value jsonb;
 	filled text := '';
 BEGIN
-	FOR piece IN SELECT regexp_matches(template, '([^{}]*)(?:\{/([^{}]*)\})?', 'g') LOOP
+	FOR piece IN SELECT regexp_matches(template, '([^{}]*)(?:[{]/([^{}]*)[}])?', 'g') LOOP
 		filled := filled || piece[1];
 		CONTINUE WHEN piece[2] IS NULL;
 		value := event #> ARRAY(SELECT replace(replace(p.name, '~1', '/'), '~0', '~')
@@ -70,7 +70,7 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	made CONSTANT text := CASE WHEN known.identifier ~ '\{'
+	made CONSTANT text := CASE WHEN known.identifier ~ '[{]'
 		THEN twtasks_internal.fill_template(known.identifier, event)
 		ELSE twtasks_internal.call_function('identifier', known.identifier, 'text', NULL, event) END;
 BEGIN

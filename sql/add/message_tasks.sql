@@ -19,15 +19,16 @@ LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
+	mark CONSTANT text := chr(92) || 'x';
 	found text;
 BEGIN
 	found := convert_from(bytes, 'UTF8');
-	IF found !~ '^\\x([0-9a-f]{2})+$' THEN
+	IF NOT starts_with(found, mark) OR substr(found, 3) !~ '^([0-9a-f]{2})+$' THEN
 		RETURN found;
 	END IF;
-	RETURN '\x' || encode(bytes, 'hex');
+	RETURN mark || encode(bytes, 'hex');
 EXCEPTION WHEN character_not_in_repertoire OR untranslatable_character THEN
-	RETURN '\x' || encode(bytes, 'hex');
+	RETURN mark || encode(bytes, 'hex');
 END $$;
 
 /*
@@ -192,7 +193,7 @@ DECLARE
 BEGIN
 	BEGIN
 		SELECT t.* INTO added FROM twtasks.add_task('CORRUPTED_KAFKA_MESSAGE', payload => message.value,
-			context => origin || jsonb_build_object('key', '\x' || encode(message.key, 'hex'),
+			context => origin || jsonb_build_object('key', chr(92) || 'x' || encode(message.key, 'hex'),
 													'headers', message.headers)) t;
 	EXCEPTION WHEN program_limit_exceeded THEN
 		SELECT t.* INTO added FROM twtasks.add_task('CORRUPTED_KAFKA_MESSAGE', context => origin) t;

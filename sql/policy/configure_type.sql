@@ -19,7 +19,7 @@ BEGIN
 			USING ERRCODE = 'null_value_not_allowed',
 				HINT = 'Name a type, such as SEND_EMAIL, the beginning of types, such as EMAIL|*, or * for all.';
 	END IF;
-	IF pattern !~ '^([A-Za-z0-9_.:|/-]{1,120}|[A-Za-z0-9_.:|/-]{0,120}\*)$' THEN
+	IF pattern !~ '^([A-Za-z0-9_.:|/-]{1,120}|[A-Za-z0-9_.:|/-]{0,120}[*])$' THEN
 		RAISE EXCEPTION 'invalid pattern: "%"', twtasks_internal.shown(pattern)
 			USING ERRCODE = 'invalid_parameter_value',
 				DETAIL = 'A pattern is a type, or the beginning of types and a *; a type has 1 to 120 letters (A to Z), digits and characters of "_.:|/-".',

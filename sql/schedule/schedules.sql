@@ -190,7 +190,7 @@ BEGIN
 	IF missing IS NOT NULL THEN
 		RAISE EXCEPTION '% must not be null', missing
 			USING ERRCODE = 'null_value_not_allowed';
-	ELSIF schedule.name !~ '^\S' OR schedule.name ~ '[[:cntrl:]]' OR length(schedule.name) > 200 THEN
+	ELSIF schedule.name !~ '^[^[:space:]]' OR schedule.name ~ '[[:cntrl:]]' OR length(schedule.name) > 200 THEN
 		RAISE EXCEPTION 'invalid name of a schedule'
 			USING ERRCODE = 'invalid_parameter_value',
 				DETAIL = 'A name has 1 to 200 characters, does not begin with a space, and has no control characters.';

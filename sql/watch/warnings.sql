@@ -54,5 +54,5 @@ CREATE VIEW twtasks.warnings AS
 	CROSS JOIN LATERAL unnest(s.setconfig) c(setting)
 	WHERE s.setdatabase IN (0, (SELECT d.oid FROM pg_catalog.pg_database d
 								WHERE d.datname = pg_catalog.current_database()))
-	  AND c.setting ~* '^twtasks\.testing=';
+	  AND c.setting ~* '^twtasks[.]testing=';
 COMMENT ON VIEW twtasks.warnings IS 'Reasons why tasks do not run, and settings that must not be on in production; empty when all is well';

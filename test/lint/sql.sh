@@ -2,8 +2,9 @@
 #
 # The install script can be trusted where others may have made objects before:
 # it replaces nothing and skips nothing that exists, and a function that runs
-# with its owner's rights fixes its search_path.  order.txt names every file, but
-# those in upgrade/.
+# with its owner's rights fixes its search_path.  No literal has a backslash, which
+# means something else while standard_conforming_strings is off.  order.txt names every
+# file, but those in upgrade/.
 
 . "$(dirname "$0")/lib.bash"
 
@@ -26,6 +27,14 @@ statements()
 		}'
 }
 
+backslashes()
+{
+	xargs -r perl -0777 -ne '
+		s{/\*.*?\*/|--[^\n]*}{$& =~ tr/\n//cdr}gse;
+		printf "%s:%d: a backslash: write [*] for \\* in an expression, chr(92) for the character\n",
+			$ARGV, 1 + (substr($_, 0, $-[0]) =~ tr/\n//) while /^[^\\\n]*\\/mg;'
+}
+
 # unlisted DIRECTORY
 unlisted()
 {
@@ -36,5 +45,6 @@ unlisted()
 
 {
 	files sql extensions -- '*.sql' | statements
+	files sql extensions examples -- '*.sql' | backslashes
 	for order in sql/order.txt extensions/*/order.txt; do unlisted "${order%/order.txt}"; done
 } | breaches
