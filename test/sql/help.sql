@@ -1,8 +1,12 @@
 --
 -- The first commands of a new user show names, parameters and comments.
 --
-\dx twtasks
+-- \dx has other columns in later versions of psql, and \dv another title.
+SELECT e.extname, e.extversion, e.extnamespace::regnamespace, obj_description(e.oid, 'pg_extension')
+FROM pg_extension e WHERE e.extname = 'twtasks';
+\t on
 \dv twtasks.*
+\t off
 \x on
 \df twtasks.add_task
 \df twtasks.resume_task
