@@ -11,12 +11,17 @@ BEGIN
 								  'twtasks_worker', 'twtasks_web', 'twtasks_operator',
 								  'twtasks_viewer', 'twtasks_tester']
 	LOOP
-		IF NOT EXISTS (SELECT FROM pg_catalog.pg_roles r
-					   WHERE r.rolname OPERATOR(pg_catalog.=) needed) THEN
-			EXECUTE pg_catalog.format('CREATE ROLE %I NOLOGIN NOINHERIT', needed);
-		ELSIF EXISTS (SELECT FROM pg_catalog.pg_roles r
-					  WHERE r.rolname OPERATOR(pg_catalog.=) needed
-						AND (r.rolsuper OR r.rolcreaterole OR r.rolcanlogin)) THEN
+		BEGIN
+			IF NOT EXISTS (SELECT FROM pg_catalog.pg_roles r
+						   WHERE r.rolname OPERATOR(pg_catalog.=) needed) THEN
+				EXECUTE pg_catalog.format('CREATE ROLE %I NOLOGIN NOINHERIT', needed);
+			END IF;
+		EXCEPTION WHEN unique_violation OR duplicate_object THEN
+			-- Another database made it at the same time, and we waited for its commit.
+		END;
+		IF EXISTS (SELECT FROM pg_catalog.pg_roles r
+				   WHERE r.rolname OPERATOR(pg_catalog.=) needed
+					 AND (r.rolsuper OR r.rolcreaterole OR r.rolcanlogin)) THEN
 			RAISE EXCEPTION 'role "%" exists and can do more than it should', needed
 				USING ERRCODE = 'object_not_in_prerequisite_state',
 					DETAIL = 'It is a superuser, can create roles or can log in.',
