@@ -112,7 +112,7 @@ BEGIN
 	END IF;
 	WITH old AS (
 		DELETE FROM twtasks.outcome o
-		WHERE o.kind = known.name AND o.decided < twtasks.clock() - older_than
+		WHERE o.kind = known.name AND o.decided < (SELECT twtasks.clock()) - older_than
 		  AND NOT EXISTS (SELECT FROM twtasks.attempt a JOIN twtasks.finished_task f ON f.id = a.task
 						  WHERE a.kind = o.kind AND a.identifier = o.identifier)
 		RETURNING o.kind, o.identifier),

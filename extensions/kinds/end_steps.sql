@@ -29,7 +29,7 @@ AS $$
 		WHEN told->>'look' IN ('own', 'none') THEN told->>'look'
 		WHEN told->>'look' = 'completed' AND told->>'until' IS NULL THEN 'completed'
 		WHEN (told->>'look' IN ('completed', 'blocked')) IS NOT TRUE OR u.time IS NULL THEN 'unknown'
-		WHEN told->>'look' = 'blocked' OR u.time > twtasks.clock() THEN 'blocked'
+		WHEN told->>'look' = 'blocked' OR u.time > (SELECT twtasks.clock()) THEN 'blocked'
 		ELSE 'completed' END
 	FROM (SELECT twtasks_internal.time_of(told->>'until') AS time) u
 $$;
@@ -313,7 +313,7 @@ DECLARE
 BEGIN
 	-- A problem that stays goes behind the others.
 	FOR state IN
-		SELECT o.* FROM twtasks.outcome o WHERE o.problem IS NOT NULL AND o.due <= twtasks.clock()
+		SELECT o.* FROM twtasks.outcome o WHERE o.problem IS NOT NULL AND o.due <= (SELECT twtasks.clock())
 		ORDER BY o.due LIMIT 1000 FOR UPDATE SKIP LOCKED
 	LOOP
 		done := twtasks_internal.try_call('twtasks_internal.follow_again', state);

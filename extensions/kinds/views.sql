@@ -53,7 +53,7 @@ CREATE VIEW twtasks.broken_outcomes AS
 		 format('step "%s" has failed %s times in a row: %s', o.step, o.repeats, o.fault), 'repair its handler, or decide_by_hand()'),
 		(o.problem IS NULL AND o.spent >= 10, format('%s attempts have failed: %s', o.spent, o.fault),
 		 'repair its handler, or decide_by_hand(); attempts and expires of configure_kind() limit new identifiers'),
-		(o.problem IS NULL AND o.expires < twtasks.clock() - interval '1 hour',
+		(o.problem IS NULL AND o.expires < (SELECT twtasks.clock()) - interval '1 hour',
 		 format('it has expired, and step "%s" is still under way', o.step),
 		 'see why its task does not end, in twtasks.stuck_tasks; or decide_by_hand()'),
 		(o.answer IS NULL AND t.id IS NULL, 'it is undecided, but no step is live and no answer waits',
@@ -63,7 +63,7 @@ CREATE VIEW twtasks.broken_outcomes AS
 		(k.name IS NULL, 'its kind is not configured', 'configure the kind again with configure_kind()')) r(is_so, broken, hint)
 	WHERE o.decided IS NULL AND r.is_so
 	  AND (o.repeats >= 3 OR o.spent >= 10 OR t.id IS NULL OR t.type <> k.type OR k.name IS NULL
-		   OR o.expires < twtasks.clock() - interval '1 hour')
+		   OR o.expires < (SELECT twtasks.clock()) - interval '1 hour')
 	UNION ALL
 	SELECT o.kind, o.identifier, 'it is decided, but a step is live', 'somebody has changed a table by hand; cancel_task() the step'
 	FROM (SELECT t.id FROM twtasks.task t

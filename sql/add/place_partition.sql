@@ -187,7 +187,7 @@ BEGIN
 	IF NOT EXISTS (SELECT FROM twtasks.message_offset o
 				   WHERE o.listener = note_fewer.listener AND o.topic = note_fewer.topic
 					 AND o.partition >= note_fewer.partitions AND o.problem IS NULL
-					 AND o.moved < clock_timestamp() - interval '1 minute'
+					 AND o.moved < (SELECT clock_timestamp()) - interval '1 minute'
 					 AND (o.topic_id = note_fewer.topic_id) IS NOT TRUE) THEN
 		RETURN;
 	END IF;

@@ -172,7 +172,7 @@ BEGIN
 	SELECT a.* INTO old FROM twtasks.adoption a
 	WHERE a.ended IS NULL AND twtasks.is_adopted()
 	  AND (a.timeline <> place.timeline OR a.started <> pg_postmaster_start_time()
-		   OR a.marked < clock_timestamp() - interval '1 hour')
+		   OR a.marked < (SELECT clock_timestamp()) - interval '1 hour')
 	FOR UPDATE;
 	IF NOT FOUND THEN
 		RETURN;

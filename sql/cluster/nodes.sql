@@ -272,7 +272,7 @@ BEGIN
 	IF leads AND claim IS NULL
 		AND EXISTS (SELECT FROM twtasks.node n
 					WHERE n.leads AND n.ended IS NULL AND n.incarnation < try_to_lead.incarnation
-					  AND n.heartbeat BETWEEN clock_timestamp() - n.lease AND clock_timestamp() + n.lease / 2
+					  AND n.heartbeat BETWEEN (SELECT clock_timestamp()) - n.lease AND (SELECT clock_timestamp()) + n.lease / 2
 					  AND (twtasks_internal.session_holds(twtasks_internal.node_lock(n.incarnation))
 						   OR NOT twtasks_internal.try_lock(twtasks_internal.node_lock(n.incarnation), shared => true))) THEN
 		-- That one's mark could not be taken: see below.
@@ -286,7 +286,7 @@ BEGIN
 		SELECT n.incarnation, n.next_tick FROM twtasks.node n
 		WHERE n.leads AND n.ended IS NULL AND claim IS NULL
 		  -- a heartbeat in the future is from before the clock was put back
-		  AND n.heartbeat BETWEEN clock_timestamp() - n.lease AND clock_timestamp() + n.lease / 2
+		  AND n.heartbeat BETWEEN (SELECT clock_timestamp()) - n.lease AND (SELECT clock_timestamp()) + n.lease / 2
 	LOOP
 		-- shared: others may be asking the same at this moment
 		IF twtasks_internal.session_holds(twtasks_internal.node_lock(other.incarnation))

@@ -279,7 +279,7 @@ BEGIN
 		DELETE FROM twtasks.node n
 		WHERE n.incarnation IN (
 			SELECT m.incarnation FROM twtasks.node m
-			WHERE m.incarnation = ANY (gone) AND m.ended < clock_timestamp() - interval '1 minute'
+			WHERE m.incarnation = ANY (gone) AND m.ended < (SELECT clock_timestamp()) - interval '1 minute'
 			  AND m.incarnation <> ALL (coalesce(holders, '{}'))
 			FOR UPDATE SKIP LOCKED);
 		orphans := ARRAY(

@@ -78,7 +78,7 @@ BEGIN
 	PERFORM twtasks_internal.write_audit('request_cancel', task.id, twtasks_internal.facts(task),
 								twtasks_internal.facts(task), request_cancel.reason);
 	DELETE FROM twtasks.cancel_request c
-	WHERE c.requested < clock_timestamp() - interval '1 minute'
+	WHERE c.requested < (SELECT clock_timestamp()) - interval '1 minute'
 	  AND NOT EXISTS (SELECT FROM twtasks.cancel_requests r WHERE r.id = c.task_id);
 	PERFORM pg_notify('twtasks_cancel', task.id::text);
 	RETURN ('requested', task.version, task.status)::twtasks.change_result;

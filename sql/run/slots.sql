@@ -295,7 +295,7 @@ BEGIN
 			WHERE r.scope = 'cluster' AND twtasks.limit_name(r.pattern, u.name) = u.name) r ON true
 		WHERE u.epoch > 0
 		  AND (r.rules = 0
-			   OR u.used_at < twtasks.clock() - greatest(unused, r.rest)
+			   OR u.used_at < (SELECT twtasks.clock()) - greatest(unused, r.rest)
 			   AND twtasks_internal.live_slots(u.ids, u.versions, u.incarnations) = 0)),
 	unchanged AS (
 		SELECT u.name, u.epoch

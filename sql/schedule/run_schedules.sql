@@ -148,7 +148,7 @@ AS $$
 	DELETE FROM twtasks.schedule_run r
 	WHERE (r.name, r.occurrence) IN (
 		SELECT o.name, o.occurrence FROM twtasks.schedule_run o
-		WHERE o.added < twtasks.clock() - twtasks_internal.keep_finished()
+		WHERE o.added < (SELECT twtasks.clock()) - twtasks_internal.keep_finished()
 		ORDER BY o.added LIMIT 1000 FOR UPDATE SKIP LOCKED)
 $$;
 

@@ -106,7 +106,7 @@ BEGIN
 			  FROM twtasks.task t
 			  WHERE twtasks_internal.fits(pattern, t.type) IS NOT NULL
 				AND (t.status IN ('SUBMITTED', 'PROCESSING')
-					 OR (t.status = 'WAITING' AND t.next_event_time <= twtasks.clock()))
+					 OR (t.status = 'WAITING' AND t.next_event_time <= (SELECT twtasks.clock())))
 			  GROUP BY 1, 2 ORDER BY 1, 2 LIMIT 10) x;
 		IF busy IS NULL THEN
 			RETURN;

@@ -10,7 +10,7 @@ LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 10
 SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT n.name, n.buckets, n.types, n.faults FROM twtasks.node n
-	WHERE n.ended IS NULL AND n.heartbeat > clock_timestamp() - n.lease
+	WHERE n.ended IS NULL AND n.heartbeat > (SELECT clock_timestamp()) - n.lease
 $$;
 
 /*
@@ -226,10 +226,11 @@ CREATE FUNCTION twtasks_internal.lonely_buckets()
 RETURNS SETOF text
 LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 10
 SET search_path = pg_catalog, pg_temp
+SET enable_sort = off
 AS $$
 	WITH late AS (
 		SELECT t.bucket, t.status FROM twtasks.task t
-		WHERE NOT t.queued AND t.next_event_time < twtasks.clock() - interval '1 minute'
+		WHERE NOT t.queued AND t.next_event_time < (SELECT twtasks.clock()) - interval '1 minute'
 		ORDER BY t.next_event_time LIMIT 100)
 	SELECT b.bucket
 	FROM (SELECT q.bucket FROM twtasks_internal.queued_buckets() q(bucket)
@@ -310,6 +311,27 @@ BEGIN
 END $$;
 
 /*
+ * twtasks_internal.count_held(most)
+ *
+ *		Counts tasks that adopt() held and nobody has changed since, up to most.
+ */
+CREATE FUNCTION twtasks_internal.count_held(most integer)
+RETURNS bigint
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+SET enable_sort = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+AS $$
+	SELECT count(*)
+	FROM (SELECT FROM twtasks.task t
+		  WHERE NOT t.queued AND t.next_event_time >= 'infinity' AND t.status = 'HELD'
+			AND EXISTS (SELECT FROM twtasks.audit d
+						WHERE d.task_id = t.id AND d.action = 'adopt' AND d.to_version = t.version)
+		  ORDER BY t.next_event_time LIMIT most) r
+$$;
+
+/*
  * twtasks_internal.late_work()
  *
  *		Schedules and duties that stand still.
@@ -330,7 +352,7 @@ AS $$
 	SELECT 'schedule late', s.next_run, format('schedule "%s" is due, and nobody has added its task', s.name),
 		   'start a sidecar; the leading one runs schedules, and its log says what keeps it from that'
 	FROM twtasks.schedule s
-	WHERE s.look_at < twtasks.clock() - interval '1 minute' AND s.problem IS NULL AND NOT s.is_paused
+	WHERE s.look_at < (SELECT twtasks.clock()) - interval '1 minute' AND s.problem IS NULL AND NOT s.is_paused
 	  AND twtasks.is_enabled() AND twtasks.is_adopted()
 	UNION ALL
 	SELECT 'duty fails', d.failed_since, format('%s: %s', d.name, d.problem),
@@ -340,7 +362,7 @@ AS $$
 	SELECT 'duty late', d.called, format('nobody calls %s any more', d.name),
 		   'start a sidecar; the leading one calls duties, and its log says what keeps it from that'
 	FROM twtasks.duty d
-	WHERE d.called < clock_timestamp() - interval '90 seconds' AND to_regprocedure(d.name || '()') IS NOT NULL
+	WHERE d.called < (SELECT clock_timestamp()) - interval '90 seconds' AND to_regprocedure(d.name || '()') IS NOT NULL
 	  AND twtasks.is_adopted()
 $$;
 
@@ -382,7 +404,7 @@ AS $$
 	SELECT 'silent node', n.next_tick, format('node "%s" should have ticked at %s', n.name, n.next_tick),
 		   'look at its log and its /health: it stands still, or its session "control" does'
 	FROM twtasks.node n
-	WHERE n.ended IS NULL AND n.next_tick < clock_timestamp() - interval '10 seconds'
+	WHERE n.ended IS NULL AND n.next_tick < (SELECT clock_timestamp()) - interval '10 seconds'
 	UNION ALL
 	SELECT 'no queue', NULL,
 		   format('%s of the buckets that sidecars work for, such as "%s", have no queue in shared memory: all are in use',
@@ -393,22 +415,19 @@ AS $$
 	UNION ALL
 	SELECT 'node refused', r.since, format('node "%s": %s', r.name, r.refusal),
 		   'correct environment in the sidecar''s configuration, or see twtasks.adopt()'
-	FROM twtasks.refused_node r WHERE r.at > clock_timestamp() - interval '1 minute'
+	FROM twtasks.refused_node r WHERE r.at > (SELECT clock_timestamp()) - interval '1 minute'
 	UNION ALL
 	SELECT 'paused', p.since,
 		   format('%s "%s", by %s%s', p.kind, p.name, p.paused_by, ': ' || p.reason),
 		   format('SELECT twtasks.resume_%s(%L) lets it go on', p.kind, p.name)
 	FROM twtasks.pause p
 	UNION ALL
-	SELECT 'held', a.at, format('%s of %s tasks that adopt() held wait for a person', h.n, a.held),
+	SELECT 'held', a.at, format('%s%s of %s tasks that adopt() held wait for a person',
+							  CASE WHEN h.n > 1000 THEN 'over ' END, least(h.n, 1000), a.held),
 		   'look at them, then call twtasks.change_tasks() to release or cancel them'
 	FROM twtasks.adoption a
-	CROSS JOIN LATERAL (
-		SELECT count(*) AS n FROM twtasks.task t
-		WHERE NOT t.queued AND t.next_event_time = 'infinity' AND t.status = 'HELD'
-		  AND EXISTS (SELECT FROM twtasks.audit d
-					  WHERE d.task_id = t.id AND d.action = 'adopt' AND d.to_version = t.version)) h
-	WHERE a.ended IS NULL AND a.held > 0 AND h.n > 0
+	CROSS JOIN LATERAL (SELECT CASE WHEN a.held > 0 THEN twtasks_internal.count_held(1001) END AS n OFFSET 0) h
+	WHERE a.ended IS NULL AND h.n > 0
 	UNION ALL
 	SELECT 'schedule paused', p.at, format('schedule "%s", by %s%s', s.name, p.actor, ': ' || p.reason),
 		   format('SELECT twtasks.resume_schedule(%L) lets it go on', s.name)

@@ -5,17 +5,19 @@
  *		tasks, so that it is quick however many there are.
  *
  * Parameters
- *		cap				the most tasks that are counted of each bucket, type and priority
- *						in the queue; also of tasks that wait for a time, and of
- *						tasks in ERROR or HELD.  Three times cap is the limit for
- *						the whole queue, and cap the limit for groups of bucket,
- *						type and priority.  NULL: count all, which reads the whole
- *						live table
+ *		cap				the most tasks that are counted of each group of bucket,
+ *						type and priority in the queue; also of tasks that wait for
+ *						a time, and of tasks in ERROR or HELD.  Three times cap is
+ *						the limit for the whole queue, but three tasks of each
+ *						group are counted in any case.  The limit for groups is
+ *						10,000, or cap if it is larger.  NULL: count all, which
+ *						reads the whole live table
  *
  * Returns
  *		bucket, type, status
  *		tasks			their number
- *		capped			true: there may be more, also in other statuses
+ *		capped			true: there may be more, also in other statuses, and also
+ *						groups that follow the last one
  *		oldest			state_time of the oldest counted task.  The queue is counted
  *						from small ids, which are the oldest unless callers gave
  *						the ids

@@ -85,7 +85,7 @@ BEGIN
 	FROM twtasks_internal.late_not_queued(cap, moment) l;
 	SELECT coalesce(sum(q.dropped), 0) INTO look.dropped FROM twtasks.queue_stats() q;
 	SELECT count(*) INTO look.nodes FROM twtasks.node n
-	WHERE n.ended IS NULL AND n.heartbeat > clock_timestamp() - n.lease;
+	WHERE n.ended IS NULL AND n.heartbeat > (SELECT clock_timestamp()) - n.lease;
 	SELECT coalesce(sum(CASE WHEN c.reltuples < 0 THEN pg_stat_get_live_tuples(c.oid)
 							 ELSE c.reltuples END), 0)
 	INTO look.finished_estimate

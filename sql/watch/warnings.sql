@@ -33,9 +33,9 @@ CREATE VIEW twtasks.warnings AS
 		   'due tasks and schedules wait; with leader: zookeeper, PostgreSQL chooses after fallback, '
 		   'and the logs of the sidecars say why'
 	FROM twtasks.node n
-	WHERE n.ended IS NULL AND n.heartbeat > pg_catalog.clock_timestamp() - n.lease
+	WHERE n.ended IS NULL AND n.heartbeat > (SELECT pg_catalog.clock_timestamp()) - n.lease
 	HAVING pg_catalog.bool_or(n.leads) = false
-	   AND min(n.started) < pg_catalog.clock_timestamp() - interval '10 seconds'
+	   AND min(n.started) < (SELECT pg_catalog.clock_timestamp()) - interval '10 seconds'
 	UNION ALL
 	SELECT 'clock shifted', c.at,
 		   pg_catalog.format('by %s, by %s', pg_catalog.make_interval(secs => c.ahead_us / 1e6), c.actor),

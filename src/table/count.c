@@ -9,9 +9,9 @@
  * index skips the rest of a group, however large it is.
  *
  * Invariants
- *	- at most cap groups are seen, and at most cap tasks of each are read;
- *	- at most SHARES * cap tasks are read in all: each group has SHARES of them
- *	  for certain, and what small groups leave goes to the large ones;
+ *	- at most most_groups groups are seen, and at most cap tasks of each are read;
+ *	- each group has SHARES tasks for certain; up to SHARES * cap tasks in all,
+ *	  what small groups leave goes to the large ones;
  *	- late_queued() returns at most cap tasks, or one of each group.
  *
  *-------------------------------------------------------------------------
@@ -36,6 +36,9 @@
 
 /* The total in units of cap, and the tasks of each group that are certain. */
 #define SHARES 3
+
+/* A small cap does not hide groups: each costs one descent. */
+#define LEAST_GROUPS 10000
 
 /* We read no column of the task beyond this one. */
 #define LAST_READ TASK_SUB_TYPE
@@ -77,6 +80,8 @@ struct Look
 	TupleTableSlot *row;
 	Visit		visit;
 	int64		cap;
+	int64		most_groups;	/* 0: as many as cap */
+	bool		lacks_groups;	/* there may be more of them */
 	TimestampTz moment;
 	Oid			submitted;
 	TaskGroup  *groups;
@@ -179,7 +184,7 @@ add_group(Look *look)
 
 	if (look->ngroups == look->room)
 	{
-		look->room = Min(look->cap, Max(64, look->room * 2));
+		look->room = Min(look->most_groups, Max(64, look->room * 2));
 		look->groups = repalloc_huge(look->groups, look->room * sizeof(TaskGroup));
 	}
 	group = &look->groups[look->ngroups++];
@@ -204,7 +209,7 @@ visit_groups(Look *look)
 	memset(&beyond, 0xff, UUID_LEN);
 	scan_after(look, &before, &beyond);
 	next_row(look);
-	while (!TTS_EMPTY(look->row) && look->ngroups < look->cap)
+	while (!TTS_EMPTY(look->row) && look->ngroups < look->most_groups)
 	{
 		group = add_group(look);
 		read_group(look, group, Min(SHARES, look->cap));
@@ -213,6 +218,7 @@ visit_groups(Look *look)
 		scan_after(look, group, &beyond);
 		next_row(look);
 	}
+	look->lacks_groups = !TTS_EMPTY(look->row);
 }
 
 static bool
@@ -267,6 +273,7 @@ look_at_queue(FunctionCallInfo fcinfo, Look *look)
 	InitMaterializedSRF(fcinfo, 0);
 	look->results = (ReturnSetInfo *) fcinfo->resultinfo;
 	look->cap = PG_GETARG_INT32(0);
+	look->most_groups = Max(look->cap, look->most_groups);
 	look->submitted = rows_label("task_status", "SUBMITTED");
 	queued_open(&look->queued);
 	look->row = look->queued.row;
@@ -326,9 +333,11 @@ count_row(Look *look, TaskGroup *group)
 static void
 put_tally(Look *look, const TaskGroup *group, const Tally *tally)
 {
+	bool		is_last = group == &look->groups[look->ngroups - 1];
+	bool		capped = !group->has_ended || (is_last && look->lacks_groups);
 	Datum		values[] = {
 		PointerGetDatum(group->bucket), PointerGetDatum(group->type), tally->status, Int64GetDatum(tally->tasks),
-		BoolGetDatum(!group->has_ended), TimestampTzGetDatum(tally->oldest),
+		BoolGetDatum(capped), TimestampTzGetDatum(tally->oldest),
 		Int32GetDatum(tally->most_tries), TimestampTzGetDatum(tally->newest),
 		Int64GetDatum(tally->late), TimestampTzGetDatum(tally->newest_late)
 	};
@@ -343,7 +352,7 @@ TWT_FUNCTION(twt_count_queued);
 Datum
 twt_count_queued(PG_FUNCTION_ARGS)
 {
-	Look		look = {.visit = count_row, .moment = PG_GETARG_TIMESTAMPTZ(1)};
+	Look		look = {.visit = count_row, .most_groups = LEAST_GROUPS, .moment = PG_GETARG_TIMESTAMPTZ(1)};
 
 	look_at_queue(fcinfo, &look);
 	for (int64 i = 0; i < look.ngroups; i++)

@@ -2,7 +2,8 @@
 #
 # The install script can be trusted where others may have made objects before:
 # it replaces nothing and skips nothing that exists, and a function that runs
-# with its owner's rights fixes its search_path.  No literal has a backslash, which
+# with its owner's rights fixes its search_path.  A condition compares a column
+# with a constant time, or no index serves it.  No literal has a backslash, which
 # means something else while standard_conforming_strings is off.  order.txt names every
 # file, but those in upgrade/.
 
@@ -13,6 +14,9 @@ statements()
 {
 	xargs -r perl -0777 -ne '
 		s{/\*.*?\*/|--[^\n]*}{$& =~ tr/\n//cdr}gse;
+		while (/\b([a-z]\.\w+)\s*(?:[<>]=?|=|BETWEEN)\s*((?:pg_catalog\.|twtasks\.)?clock(?:_timestamp)?\(\))/g) {
+			printf "%s:%d: %s: write (SELECT %s)\n", $ARGV, 1 + (substr($_, 0, $-[0]) =~ tr/\n//), $1, $2;
+		}
 		s{(\bAS\s+\$(\w*)\$).*?\$\2\$}{$1 . ($& =~ tr/\n//cdr) . "\$\$"}gsei;
 		while (/\b(CREATE\s+OR\s+REPLACE|(?:CREATE|ADD)\b[^;(\x27]*\bIF\s+NOT\s+EXISTS)\b/gi) {
 			printf "%s:%d: %s: fail if it exists\n", $ARGV, 1 + (substr($_, 0, $-[0]) =~ tr/\n//),
