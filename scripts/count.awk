@@ -3,6 +3,8 @@
 # Reads the output of prove -v, or of pg_regress of any version.  Prints
 # "passed failed skipped"; to the file named by skips, one line per skip: the
 # test file, or the test's name where no file was announced, a tab, the reason.
+# To the file named by failures, one line per failure: the file, if one was
+# announced, and the test's name, or the last words of a file that broke off.
 #
 # A file that broke off before or after its tests is one failure more.
 
@@ -10,21 +12,32 @@
 /^#/ { next }
 
 # prove -v announces a file: "t/010_end_to_end.pl .. "
-/^[^ ]+ \.\.+ *$/ { file = $1 }
+/^[^ ]+ \.\.+ *$/ { file = $1; next }
 
 /^ok [0-9]/ && /# *[Ss][Kk][Ii][Pp]/ { skip($0); next }
 /^1\.\.0 *# *[Ss][Kk][Ii][Pp]/ { skip($0); next }
 /^not ok [0-9].*# *TOD[O]/ { passed++; next }
 /^ok [0-9]/ { passed++; next }
-/^not ok [0-9]/ { failed++; next }
+/^not ok [0-9]/ { fail(file, $0); next }
 
 # pg_regress before version 16
-/ \.\.\. +ok( |$)/ { passed++ }
-/ \.\.\. +FAILED/ { failed++ }
+/ \.\.\. +ok( |$)/ { passed++; next }
+/ \.\.\. +FAILED/ { fail(file, $0); next }
 
 # prove's report on files
-/ \(Wstat: .*Failed: [0-9]+\)/ { intact = / Failed: 0\)/ }
-intact && /^  (Parse errors|Non-zero (exit|wait) status):/ { failed++; intact = 0 }
+/^Dubious, |^Test Summary Report/ { file = ""; next }
+/ \(Wstat: .*Failed: [0-9]+\)/ { name = $1; intact = / Failed: 0\)/; next }
+intact && /^  (Parse errors|Non-zero (exit|wait) status):/ { fail(name, "broke off: " last[name]); intact = 0 }
+
+/[^ ]/ { last[file] = $0 }
+
+function fail(where, what)
+{
+	failed++
+	sub(/^not ok [0-9]+ *-? */, "", what)
+	if (failures != "")
+		print (where != "" ? where ": " : "") what >failures
+}
 
 function skip(line,   name)
 {
