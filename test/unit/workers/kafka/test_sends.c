@@ -24,9 +24,17 @@
 #define INIT_PRODUCER_ID 22
 #define BROKER 1
 #define NDELAYS 8
+#define NLOGGED 16
+#define HOLD_MS 3600000
 #define EMPTY_MESSAGE "/////wAAAAAAAAAA"	/* one of a batch, in base64 */
 #define LONG_MESSAGE_HEAD "/////wAABLAA"	/* one whose value has 1200 bytes */
 #define LONG_MESSAGE_REST (401 * 4)
+
+/*
+ * A client with these settings waits until a batch has as many messages as the
+ * setting behind them says, or as many bytes as batch.size.
+ */
+#define FULL_BATCHES "\"linger.ms\":100000,\"message.timeout.ms\":300000,\"batch.num.messages\":"
 
 static StringInfoData replies;
 static Sends *sends;
@@ -34,6 +42,8 @@ static rd_kafka_t * handle;
 static rd_kafka_mock_cluster_t * cluster;
 static int64 delays[NDELAYS];	/* between clients */
 static int	ndelays;
+static int	logged[NLOGGED];	/* the log: numbers of messages in their task */
+static int	nlogged;
 
 /* Takes the place of the one in the base: no test waits for seconds. */
 int64
@@ -121,15 +131,43 @@ has_reply(void *arg)
 	return replies.len > 0;
 }
 
-/* Messages of the task that the brokers have, by their header. */
-static int
-count_messages(void)
+/* The brokers handle requests, and keep their answers back until the release. */
+static void
+hold_answers(void)
+{
+	rd_kafka_mock_broker_set_rtt(cluster, BROKER, HOLD_MS);
+}
+
+static void
+release_answers(void)
+{
+	rd_kafka_mock_broker_set_rtt(cluster, BROKER, 0);
+}
+
+/* Notes a message of the task by its header. */
+static void
+note_logged(const rd_kafka_message_t * message)
+{
+	rd_kafka_headers_t *headers;
+	const void *id;
+	size_t		len;
+
+	assert_int_equal(rd_kafka_message_headers(message, &headers), 0);
+	assert_int_equal(rd_kafka_header_get_last(headers, "twtasks-id", &id, &len), 0);
+	assert_memory_equal(id, ID ":", sizeof(ID ":") - 1);
+	assert_true(nlogged < NLOGGED);
+	logged[nlogged++] = (int) strtol((const char *) id + sizeof(ID ":") - 1, NULL, 10);
+}
+
+/* Reads all messages that the brokers have. */
+static void
+read_log(void)
 {
 	rd_kafka_conf_t *conf = rd_kafka_conf_new();
 	rd_kafka_topic_partition_list_t *places = rd_kafka_topic_partition_list_new(1);
 	rd_kafka_t *consumer;
-	int			n = 0;
 
+	nlogged = 0;
 	rd_kafka_conf_set(conf, "bootstrap.servers", rd_kafka_mock_cluster_bootstraps(cluster), NULL, 0);
 	rd_kafka_conf_set(conf, "group.id", "test", NULL, 0);
 	rd_kafka_conf_set(conf, "enable.partition.eof", "true", NULL, 0);
@@ -139,26 +177,40 @@ count_messages(void)
 	for (bool is_end = false; !is_end;)
 	{
 		rd_kafka_message_t *message = rd_kafka_consumer_poll(consumer, 1000);
-		rd_kafka_headers_t *headers;
-		const void *id;
-		size_t		len;
 
 		if (message == NULL)
 			continue;
 		is_end = message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF;
 		if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR)
-		{
-			assert_int_equal(rd_kafka_message_headers(message, &headers), 0);
-			assert_int_equal(rd_kafka_header_get_last(headers, "twtasks-id", &id, &len), 0);
-			assert_memory_equal(id, ID ":", sizeof(ID ":") - 1);
-			n++;
-		}
+			note_logged(message);
 		rd_kafka_message_destroy(message);
 	}
 	rd_kafka_topic_partition_list_destroy(places);
 	rd_kafka_consumer_close(consumer);
 	rd_kafka_destroy(consumer);
-	return n;
+}
+
+static int
+count_messages(void)
+{
+	read_log();
+	return nlogged;
+}
+
+/*
+ * From its place "from" on, the log ends in all messages of the task, in their order.
+ * Messages before them were on their way when the first one was refused.
+ */
+static void
+expect_order(int from, int nmessages)
+{
+	int			nbefore = count_messages() - from - nmessages;
+
+	assert_true(nbefore >= 0);
+	for (int i = 0; i < nbefore; i++)
+		assert_int_equal(logged[from + i], i + 1);
+	for (int i = 0; i < nmessages; i++)
+		assert_int_equal(logged[from + nbefore + i], i);
 }
 
 static void
@@ -201,27 +253,36 @@ test_answers(void **state)
 static void
 test_refused_batch(void **state)
 {
+	set_to("\"settings\":{" FULL_BATCHES "3}");
 	rd_kafka_mock_push_request_errors(cluster, PRODUCE, 2, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE,
 									  RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE);
 	start_with("SendToKafka", "\"payload_base64\":\"" EMPTY_MESSAGE EMPTY_MESSAGE EMPTY_MESSAGE "\"", LATER);
 	expect_reply("\"result\":\"done\"");
 	assert_int_equal(count_messages(), 3);
 	assert_int_equal(ndelays, 0);
+	set();
 	start(LATER);
 	expect_reply("\"result\":\"done\"");
+}
+
+/* Returns the data of a task whose last message has 1200 bytes. */
+static char *
+with_long_message(const char *before)
+{
+	char		rest[LONG_MESSAGE_REST + 1];
+
+	memset(rest, 'A', LONG_MESSAGE_REST);
+	rest[LONG_MESSAGE_REST] = '\0';
+	return psprintf("\"payload_base64\":\"%s" LONG_MESSAGE_HEAD "%s\"", before, rest);
 }
 
 /* The next client's batches hold less than the long message, but it was not alone. */
 static void
 test_long_message_of_refused_batch(void **state)
 {
-	char		rest[LONG_MESSAGE_REST + 1];
-	char	   *data;
+	char	   *data = with_long_message(EMPTY_MESSAGE);
 
-	memset(rest, 'A', LONG_MESSAGE_REST);
-	rest[LONG_MESSAGE_REST] = '\0';
-	data = psprintf("\"payload_base64\":\"" EMPTY_MESSAGE LONG_MESSAGE_HEAD "%s\"", rest);
-	set_to("\"settings\":{\"linger.ms\":0,\"batch.size\":2000}");
+	set_to("\"settings\":{\"batch.size\":2000," FULL_BATCHES "2}");
 	rd_kafka_mock_push_request_errors(cluster, PRODUCE, 1, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE);
 	start_with("SendToKafka", data, LATER);
 	expect_reply("\"result\":\"done\"");
@@ -236,19 +297,42 @@ test_long_message_of_refused_batch(void **state)
 	pfree(data);
 }
 
-/* The second message is on its way when the first is refused; the third is not sent yet. */
+/*
+ * The client has the third message when it learns of the refusal, and has not sent it.
+ * It must not: that message would stand before the first two.  The next client's
+ * batches are so small that it fills one.
+ */
+static void
+test_rest_of_refused_batch(void **state)
+{
+	char	   *data = with_long_message(EMPTY_MESSAGE EMPTY_MESSAGE);
+
+	set_to("\"settings\":{\"batch.size\":2000," FULL_BATCHES "2}");
+	rd_kafka_mock_push_request_errors(cluster, PRODUCE, 1, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE);
+	start_with("SendToKafka", data, LATER);
+	expect_reply("\"result\":\"done\"");
+	expect_order(0, 3);
+	assert_int_equal(nlogged, 3);
+	pfree(data);
+}
+
+/* The first message is refused while the second may be on its way. */
 static void
 test_order_after_refused_batch(void **state)
 {
-	set_to("\"settings\":{\"linger.ms\":0,\"max.in.flight.requests.per.connection\":1,"
+	set_to("\"settings\":{\"linger.ms\":0,\"max.in.flight.requests.per.connection\":2,"
 		   "\"batch.num.messages\":1}");
-	rd_kafka_mock_broker_push_request_error_rtts(cluster, BROKER, PRODUCE, 2,
-												 RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE, 200,
-												 RD_KAFKA_RESP_ERR_NO_ERROR, 1000);
+	start(LATER);
+	expect_reply("\"result\":\"done\"");
+	assert_int_equal(count_messages(), 1);
+	hold_answers();
+	rd_kafka_mock_push_request_errors(cluster, PRODUCE, 1, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE);
 	start_with("SendToKafka", "\"payload_base64\":\"" EMPTY_MESSAGE EMPTY_MESSAGE EMPTY_MESSAGE
 			   EMPTY_MESSAGE EMPTY_MESSAGE "\"", LATER);
+	run_turn();
+	release_answers();
 	expect_reply("\"result\":\"done\"");
-	assert_int_equal(count_messages(), 6);
+	expect_order(1, 5);
 }
 
 /*
@@ -259,14 +343,16 @@ static void
 test_lost_answer(void **state)
 {
 	set_to("\"settings\":{\"linger.ms\":0,\"message.timeout.ms\":3000}");
+	start(LATER);
+	expect_reply("\"result\":\"done\"");
 	rd_kafka_mock_broker_push_request_error_rtts(cluster, BROKER, PRODUCE, 1,
-												 RD_KAFKA_RESP_ERR_NO_ERROR, 10000);
+												 RD_KAFKA_RESP_ERR_NO_ERROR, HOLD_MS);
 	start(LATER);
 	expect_reply("\"result\":\"retry\",\"message\":\"could not send to topic \\\"out\\\": Local: Message timed out\"");
 	set();
 	start(LATER);
 	expect_reply("\"result\":\"done\"");
-	assert_int_equal(count_messages(), 2);
+	assert_int_equal(count_messages(), 3);
 }
 
 static bool
@@ -296,10 +382,12 @@ test_fatal(void **state)
 		   "\"batch.num.messages\":1}");
 	start(LATER);
 	expect_reply("\"result\":\"done\"");
-	rd_kafka_mock_broker_push_request_error_rtts(cluster, BROKER, PRODUCE, 1,
-												 RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER, 200);
+	hold_answers();
+	rd_kafka_mock_push_request_errors(cluster, PRODUCE, 1, RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER);
 	for (int i = 0; i < n; i++)
 		start(LATER);
+	run_turn();
+	release_answers();
 	run_until(has_replies, &n);
 	expect_reply("\"result\":\"retry\",\"message\":\"could not send to topic \\\"out\\\": the Kafka client failed: ");
 	start(LATER);
@@ -312,11 +400,12 @@ test_fatal_and_reload(void **state)
 {
 	int			n = 10;
 
-	rd_kafka_mock_broker_push_request_error_rtts(cluster, BROKER, PRODUCE, 1,
-												 RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER, 200);
+	hold_answers();
+	rd_kafka_mock_push_request_errors(cluster, PRODUCE, 1, RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER);
 	for (int i = 0; i < n; i++)
 		start(LATER);
 	run_turn();
+	release_answers();
 	set();
 	run_until(has_replies, &n);
 	resetStringInfo(&replies);
@@ -389,8 +478,7 @@ test_cancelled(void **state)
 static void
 test_cancelled_too_late(void **state)
 {
-	rd_kafka_mock_broker_push_request_error_rtts(cluster, BROKER, PRODUCE, 1,
-												 RD_KAFKA_RESP_ERR_NO_ERROR, 300);
+	hold_answers();
 	start(LATER);
 	run_turn();
 	sends_cancel(sends, ID, 8, "another version");
@@ -400,6 +488,7 @@ test_cancelled_too_late(void **state)
 	assert_string_equal(replies.data, "{\"id\":\"" ID "\",\"version\":7,\"result\":\"cancelled\","
 						"\"message\":\"told so; its messages may have been sent\"}\n");
 	resetStringInfo(&replies);
+	release_answers();
 	start(LATER);
 	run_until(has_reply, NULL);
 	assert_string_equal(replies.data, "{\"id\":\"" ID "\",\"version\":7,\"result\":\"done\"}\n");
@@ -412,14 +501,13 @@ test_cancelled_half_sent(void **state)
 {
 	set_to("\"settings\":{\"linger.ms\":0,\"queue.buffering.max.messages\":2,"
 		   "\"max.in.flight.requests.per.connection\":1,\"batch.num.messages\":1}");
-	rd_kafka_mock_broker_push_request_error_rtts(cluster, BROKER, PRODUCE, 2,
-												 RD_KAFKA_RESP_ERR_NO_ERROR, 200,
-												 RD_KAFKA_RESP_ERR_NO_ERROR, 200);
+	hold_answers();
 	start_with("SendToKafka", "\"payload_base64\":\"" EMPTY_MESSAGE EMPTY_MESSAGE EMPTY_MESSAGE
 			   EMPTY_MESSAGE EMPTY_MESSAGE "\"", LATER);
 	run_turn();
 	sends_cancel(sends, ID, 7, "told so");
 	expect_reply("\"result\":\"cancelled\",\"message\":\"told so; its messages may have been sent\"");
+	release_answers();
 	start(LATER);
 	expect_reply("\"result\":\"done\"");
 	assert_int_equal(count_messages(), 3);
@@ -429,15 +517,17 @@ test_cancelled_half_sent(void **state)
 static void
 test_cancelled_before_the_end(void **state)
 {
+	hold_answers();
 	start(LATER);
 	run_turn();
 	sends_cancel(sends, ID, 7, "told so");
 	expect_reply("\"result\":\"cancelled\"");
 	set();
+	release_answers();
 	start(LATER);
 	expect_reply("\"result\":\"done\"");
 	assert_int_equal(count_messages(), 2);
-	rd_kafka_mock_broker_set_rtt(cluster, BROKER, 10000);
+	hold_answers();
 	start(LATER);
 	run_turn();
 	sends_cancel(sends, ID, 7, "told so");
@@ -484,6 +574,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_answers, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_refused_batch, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_long_message_of_refused_batch, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_rest_of_refused_batch, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_order_after_refused_batch, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_lost_answer, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_fatal, set_up, tear_down),
