@@ -330,13 +330,28 @@ has_succeeded(const Call *call)
 		PQresultStatus(call->result) == PGRES_COMMAND_OK;
 }
 
-/* The Sync of the call was answered: its outcome is certain. */
+/*
+ * An error without a SQLSTATE is libpq's own, such as for want of memory: the
+ * server may have committed.
+ */
+static bool
+is_of_server(const Call *call)
+{
+	return has_succeeded(call) || pg_sqlstate(call->result)[0] != '\0';
+}
+
+/* The Sync of the call was answered: its outcome is certain, if we have the answer. */
 static void
 settle_call(Pg *pg, const Call *call)
 {
 	if (pg->in_doubt)
 	{
 		pg_go_down(pg, "a commit was not confirmed by a standby");
+		return;
+	}
+	if (!is_of_server(call))
+	{
+		pg_reset(pg, "an answer could not be read");
 		return;
 	}
 	if (has_succeeded(call))

@@ -10,7 +10,8 @@
  *	 PG_FAILED	the server refused it, nothing happened; logged, if not lately
  *	 PG_LOST	the connection broke: nobody knows whether it happened
  *
- * A commit whose wait for a standby was cancelled counts as PG_LOST.
+ * A commit whose wait for a standby was cancelled counts as PG_LOST, and so does an
+ * error without a SQLSTATE, which is not the server's.
  *
  * A session that stays silent while calls are under way is given up, its calls
  * are lost, and the next session ends its backend: see silence.h.

@@ -1,11 +1,13 @@
 /*
  * fail_calls.c -- lets the n-th send() or recv() of a process to a PostgreSQL server
- * fail; built by a test, and put before the process by LD_PRELOAD.
+ * fail, or libpq lose its n-th result; built by a test, and put before the process by
+ * LD_PRELOAD.
  *
- *	FAIL_CALL	"send" or "recv"
+ *	FAIL_CALL	"send", "recv" or "result"
  *	FAIL_NTH	which of these calls, from 1
  *	FAIL_HOW	"error": this call fails, and the socket stays as it is; "lost": what it
- *				sends or receives is lost, and all that follows on this socket
+ *				sends or receives is lost, and all that follows on this socket.  A result
+ *				is replaced by an error of libpq, as if memory was out
  *
  * Without FAIL_NTH, or once it has failed, all calls are left alone.  FAIL_RECORD is a
  * file that gets a line when a call has failed.
@@ -69,14 +71,14 @@ record(void)
 	}
 }
 
-/* Whether this call is the one that fails. */
+/* Whether this call is the one that fails; fd -1: it is no call on a socket. */
 static int
 fails_now(const char *call, int fd)
 {
 	const char *nth = getenv("FAIL_NTH");
 
-	if (nth == NULL || strcmp(getenv("FAIL_CALL"), call) != 0 || !is_of_server(fd) ||
-		++ncalls != atoi(nth))
+	if (nth == NULL || strcmp(getenv("FAIL_CALL"), call) != 0 ||
+		(fd >= 0 && !is_of_server(fd)) || ++ncalls != atoi(nth))
 		return 0;
 	record();
 	if (strcmp(getenv("FAIL_HOW"), "lost") == 0)
@@ -116,4 +118,24 @@ recv(int fd, void *bytes, size_t len, int flags)
 		return n;
 	errno = EAGAIN;
 	return -1;
+}
+
+/* As in libpq-fe.h. */
+#define TUPLES_OK 2
+#define FATAL_ERROR 7
+typedef void *(*GetFn) (void *conn);
+typedef void *(*MakeFn) (void *conn, int status);
+typedef int (*StatusFn) (const void *result);
+typedef void (*ClearFn) (void *result);
+
+void *
+PQgetResult(void *conn)
+{
+	void	   *result = ((GetFn) dlsym(RTLD_NEXT, "PQgetResult")) (conn);
+
+	if (result == NULL || ((StatusFn) dlsym(RTLD_NEXT, "PQresultStatus")) (result) != TUPLES_OK ||
+		!fails_now("result", -1))
+		return result;
+	((ClearFn) dlsym(RTLD_NEXT, "PQclear")) (result);
+	return ((MakeFn) dlsym(RTLD_NEXT, "PQmakeEmptyPGresult")) (NULL, FATAL_ERROR);
 }

@@ -1,5 +1,5 @@
 # 038_failing_calls.pl -- one call of a sidecar to its server fails, or is lost without a
-# word: whichever it is, from the first byte of a session on, tasks go on after a
+# word, or libpq cannot keep its result: whichever it is, from the first byte of a session on, tasks go on after a
 # while, and none is lost or run twice.
 
 use strict;
@@ -125,7 +125,7 @@ sub round
 	return scalar grep { has_failed($_) } keys %case;
 }
 
-my @ways = ([qw(send error)], [qw(send lost)], [qw(recv error)], [qw(recv lost)]);
+my @ways = ([qw(send error)], [qw(send lost)], [qw(recv error)], [qw(recv lost)], [qw(result error)]);
 my @cases;
 
 if (my $most = $ENV{TWT_TEST_CALLS})
