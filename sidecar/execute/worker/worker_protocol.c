@@ -3,8 +3,7 @@
  * worker_protocol.c
  *		The lines that a worker process reads and writes.
  *
- * Nearly all replies have the shortest form, which is parsed by hand here.
- * jansson parses all other replies.
+ * Nearly all replies have a short form, which worker_usual.c reads; jansson reads others.
  *
  *-------------------------------------------------------------------------
  */
@@ -481,13 +480,14 @@ worker_protocol_decode(const char *line, size_t len, WorkerReply *reply)
 {
 	json_t	   *object;
 	ForeignJsonFault fault;
+	const char *nul = memchr(line, '\0', len);
 
 	clear(reply);
+	if (nul != NULL)
+		return psprintf("reply is not JSON: byte %d is a NUL", (int) (nul - line) + 1);
 	if (worker_usual_decode(line, len, reply))
 		return NULL;
 	clear(reply);
-
-	/* output_escape() handles a NUL in a message. */
 	object = foreign_json_load(line, len, members, &fault);
 	if (object != NULL)
 		decode_object(object, line, fault.repeated, reply);

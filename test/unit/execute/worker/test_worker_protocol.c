@@ -370,6 +370,34 @@ test_decode_add(void **state)
 				  "member \"add\" goes with the results done and delete only");
 }
 
+/* A raw NUL is not JSON, and the texts that we keep would end there. */
+static void
+test_raw_nul(void **state)
+{
+	static const char *const lines[] = {
+		DONE("\"add\": [{\"type\":\"A@\"}]"), DONE("\"message\":\"a@b\""), DONE("\"own\":@"), "@"
+	};
+
+	for (size_t i = 0; i < lengthof(lines); i++)
+	{
+		char	   *line = pstrdup(lines[i]);
+		size_t		len = strlen(line);
+		char	   *nul = strchr(line, '@');
+		char	   *expected = psprintf("reply is not JSON: byte %d is a NUL", (int) (nul - line) + 1);
+		WorkerReply reply;
+		char	   *error;
+
+		*nul = '\0';
+		error = worker_protocol_decode(line, len, &reply);
+		assert_non_null(error);
+		assert_string_equal(error, expected);
+		worker_protocol_clear(&reply);
+		pfree(error);
+		pfree(expected);
+		pfree(line);
+	}
+}
+
 /* A reply whose tasks nest in so many levels; the caller frees it. */
 static char *
 nested(int levels, const char *members)
@@ -540,6 +568,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_raw_nul),
 		cmocka_unit_test(test_encode),
 		cmocka_unit_test(test_encode_payload),
 		cmocka_unit_test(test_encode_cancel),
