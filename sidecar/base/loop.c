@@ -23,6 +23,9 @@
 #include "base/log.h"
 #include "base/loop.h"
 
+/* Pause before a descriptor is tried again that could not be watched. */
+#define AGAIN_US SECONDS_TO_US(1)
+
 typedef struct TurnFn
 {
 	dlist_node	node;
@@ -60,6 +63,8 @@ struct LoopIo
 	LoopIoFn	fn;
 	void	   *arg;
 	int			want;
+	int			has;			/* the part that the kernel watches */
+	LoopTimer  *again;			/* NULL: it has always watched all */
 	struct event readable;
 	struct event writable;
 };
@@ -225,42 +230,61 @@ loop_io_new(Loop *loop, int fd, LoopIoFn fn, void *arg)
 	return io;
 }
 
-/*
- * Adds or removes the event of one direction.  The kernel may be out of memory for
- * it; then it is tried again at the next call that wants it.
- */
-static void
-change_want(LoopIo *io, struct event *event, int direction)
+static bool
+change(LoopIo *io, struct event *event, int direction)
 {
-	io->want ^= direction;
+	if (((io->want ^ io->has) & direction) == 0)
+		return true;
 	if (!(io->want & direction))
 		event_del(event);
 	else if (event_add(event, NULL) != 0)
-	{
-		io->want ^= direction;
-		log_line(TWT_LOG_ERROR, "loop", "could not watch a descriptor: %m");
-	}
+		return false;
+	io->has ^= direction;
+	return true;
+}
+
+/* The kernel may be out of memory for it: then it is tried again. */
+static void
+watch(void *arg)
+{
+	LoopIo	   *io = arg;
+	bool		is_watched = change(io, &io->readable, LOOP_READ);
+
+	is_watched &= change(io, &io->writable, LOOP_WRITE);
+	if (is_watched)
+		return;
+	log_line(TWT_LOG_ERROR, "loop", "could not watch a descriptor, will try again: %m");
+	if (io->again == NULL)
+		io->again = loop_timer_new(io->loop, watch, io);
+	loop_timer_start(io->again, AGAIN_US);
 }
 
 void
 loop_io_want(LoopIo *io, int want)
 {
-	int			changed = io->want ^ want;
-
-	if (changed & LOOP_READ)
-		change_want(io, &io->readable, LOOP_READ);
-	if (changed & LOOP_WRITE)
-		change_want(io, &io->writable, LOOP_WRITE);
+	io->want = want;
+	if (io->has != want)
+		watch(io);
 }
 
 void
 loop_io_free(LoopIo *io)
 {
 	loop_io_want(io, 0);
+	if (io->again != NULL)
+		loop_timer_free(io->again);
 	loop_defer_free(io->loop, io);
 }
 
 /* ---- signals, end of turn ---- */
+
+/* The loop cannot go on. */
+static void
+fail(const char *what)
+{
+	log_line(TWT_LOG_FATAL, "loop", "%s: %m", what);
+	exit(EXIT_FAILURE);
+}
 
 static void
 on_signal(evutil_socket_t signo, short what, void *arg)
@@ -281,7 +305,8 @@ loop_on_signal(Loop *loop, int signo, LoopFn fn, void *arg)
 	handler->arg = arg;
 	event_assign(&handler->event, loop->base, signo, EV_SIGNAL | EV_PERSIST,
 				 on_signal, handler);
-	event_add(&handler->event, NULL);
+	if (event_add(&handler->event, NULL) != 0)
+		fail("could not watch a signal");
 	slist_push_head(&loop->signals, &handler->node);
 }
 
@@ -416,7 +441,8 @@ loop_new(void)
 	heap_init(&loop->timers, timer_is_earlier, set_timer_place);
 	event_assign(&loop->timer_event, loop->base, loop->timerfd,
 				 EV_READ | EV_PERSIST, on_timerfd, loop);
-	event_add(&loop->timer_event, NULL);
+	if (event_add(&loop->timer_event, NULL) != 0)
+		fail("could not watch the timer");
 	return loop;
 }
 
@@ -450,7 +476,8 @@ run_turn(Loop *loop)
 
 	if (loop->again || arm_timerfd(loop))
 		flags |= EVLOOP_NONBLOCK;
-	event_base_loop(loop->base, flags);
+	if (event_base_loop(loop->base, flags) < 0)
+		fail("could not wait for events");
 	run_timers(loop);
 	run_turn_fns(loop);
 	free_garbage(loop);
