@@ -133,7 +133,7 @@ main(int argc, char **argv)
 	int			status;
 	Config	   *config;
 
-	program_open_standard_files();
+	program_begin();
 	if (!program_read_arguments(argc, argv, usage, &arguments, &status))
 		return status;
 	config = read_config(arguments.config_path);

@@ -221,7 +221,7 @@ main(int argc, char **argv)
 	int			status;
 	char	   *error;
 
-	program_open_standard_files();
+	program_begin();
 	if (!program_read_arguments(argc, argv, usage, &arguments, &status))
 		return status;
 	web.config_path = arguments.config_path;

@@ -1,12 +1,15 @@
 #include "base/port.h"
 
 #include <errno.h>
+#include <event2/event.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <jansson.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/program.h"
 #include "common/version.h"
 
@@ -54,8 +57,8 @@ program_read_arguments(int argc, char **argv, const char *usage,
 	return false;
 }
 
-void
-program_open_standard_files(void)
+static void
+open_standard_files(void)
 {
 	int			fd;
 
@@ -64,6 +67,21 @@ program_open_standard_files(void)
 	while (fd >= 0 && fd <= STDERR_FILENO);
 	if (fd > STDERR_FILENO)
 		close(fd);
+}
+
+void
+program_begin(void)
+{
+	open_standard_files();
+	json_set_alloc_funcs(pg_malloc, free);
+	event_set_mem_functions(pg_malloc, pg_realloc, free);
+}
+
+void
+program_out_of_memory(const char *subject)
+{
+	log_line(TWT_LOG_FATAL, subject, "out of memory");
+	exit(EXIT_FAILURE);
 }
 
 void

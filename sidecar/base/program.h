@@ -38,10 +38,14 @@ extern bool program_read_arguments(int argc, char **argv, const char *usage,
 								   Arguments *arguments, int *status) MUSTCHECK;
 
 /*
- * Opens closed standard descriptors; call it first.  Otherwise the first file
- * that the program opens would become its stderr and receive the log.
+ * Call it first.  Opens closed standard descriptors: otherwise the first file
+ * that the program opens would become its stderr and receive the log.  Lets
+ * libraries end the process when memory is out, as palloc() does.
  */
-extern void program_open_standard_files(void);
+extern void program_begin(void);
+
+/* For libraries that return failures instead: logs the reason, and exits. */
+extern void program_out_of_memory(const char *subject) pg_attribute_noreturn();
 
 /* Prevents core files, since memory may hold secrets, and death by SIGPIPE. */
 extern void program_prepare(void);

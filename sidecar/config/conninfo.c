@@ -1,10 +1,27 @@
 #include "base/port.h"
 
-#include "libpq-fe.h"
-
+#include "base/program.h"
 #include "config/conninfo.h"
 
 #define HIDDEN_SECRET "********"
+
+/* libpq says so in the C locale, if it has the memory. */
+#define OUT_OF_MEMORY "out of memory\n"
+
+PQconninfoOption *
+conninfo_parse(const char *conninfo, char **fault)
+{
+	char	   *why = NULL;
+	PQconninfoOption *parts = PQconninfoParse(conninfo, &why);
+
+	if (parts == NULL && (why == NULL || strcmp(why, OUT_OF_MEMORY) == 0))
+		program_out_of_memory("postgres");
+	if (fault != NULL)
+		*fault = why;
+	else
+		PQfreemem(why);
+	return parts;
+}
 
 /*
  * libpq's own words quote pieces of the string, so they are kept only when
@@ -13,8 +30,8 @@
 bool
 conninfo_check(const char *conninfo, char **reason)
 {
-	char	   *fault = NULL;
-	PQconninfoOption *parts = PQconninfoParse(conninfo, &fault);
+	char	   *fault;
+	PQconninfoOption *parts = conninfo_parse(conninfo, &fault);
 	bool		may_quote = fault != NULL &&
 		strstr(conninfo, "pass") == NULL && strstr(conninfo, "://") == NULL;
 
@@ -59,7 +76,7 @@ is_secret(const PQconninfoOption *part)
 char *
 conninfo_redact(const char *conninfo)
 {
-	PQconninfoOption *parts = PQconninfoParse(conninfo, NULL);
+	PQconninfoOption *parts = conninfo_parse(conninfo, NULL);
 	PQconninfoOption *part;
 	StringInfoData shown;
 	bool		has_secret = parts == NULL;

@@ -8,6 +8,15 @@
 #ifndef TWT_CONNINFO_H
 #define TWT_CONNINFO_H
 
+#include "libpq-fe.h"
+
+/*
+ * PQconninfoParse(), which cannot tell want of memory from a bad string: ends the
+ * process when memory is out.  The caller frees the fault, which may be NULL if it
+ * is not wanted.
+ */
+extern PQconninfoOption *conninfo_parse(const char *conninfo, char **fault);
+
 /*
  * Whether libpq can read the string.  If not, *reason is a palloc'd text that
  * contains no part of a password.

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/program.h"
 #include "base/text.h"
 #include "config/source.h"
 
@@ -173,23 +174,23 @@ syntax_error(const char *path, StringInfo text, const yaml_parser_t *parser)
 	Position	position = parser->error == YAML_READER_ERROR ?
 	position_at_offset(text, parser->problem_offset) :
 	position_of(&parser->problem_mark);
-	char	   *what = psprintf("invalid YAML: %s", parser->problem);
-	char	   *message = make_message(path, position, "", what);
+	char	   *what;
+	char	   *message;
 
+	if (parser->error == YAML_MEMORY_ERROR)
+		program_out_of_memory("config");
+	what = psprintf("invalid YAML: %s", parser->problem);
+	message = make_message(path, position, "", what);
 	pfree(what);
 	return message;
 }
 
-static bool
-start_parser(yaml_parser_t *parser, const StringInfoData *text, char **error)
+static void
+start_parser(yaml_parser_t *parser, const StringInfoData *text)
 {
 	if (!yaml_parser_initialize(parser))
-	{
-		*error = pstrdup("out of memory");
-		return false;
-	}
+		program_out_of_memory("config");
 	yaml_parser_set_input_string(parser, (const unsigned char *) text->data, text->len);
-	return true;
 }
 
 /* Returns why the event must not be in the file; NULL if it may. */
@@ -214,8 +215,7 @@ check_events(const char *path, StringInfo text, char **error)
 	yaml_event_type_t type;
 	int			ndocuments = 0;
 
-	if (!start_parser(&parser, text, error))
-		return false;
+	start_parser(&parser, text);
 	do
 	{
 		yaml_event_t event;
@@ -237,8 +237,9 @@ load(Source *source, StringInfo text, char **error)
 {
 	yaml_parser_t parser;
 
-	if (!check_events(source->path, text, error) || !start_parser(&parser, text, error))
+	if (!check_events(source->path, text, error))
 		return false;
+	start_parser(&parser, text);
 	if (!yaml_parser_load(&parser, &source->document))
 		*error = syntax_error(source->path, text, &parser);
 	yaml_parser_delete(&parser);

@@ -9,6 +9,7 @@
 
 #include <arpa/inet.h>
 
+#include "config/conninfo.h"
 #include "pg/hosts.h"
 
 #define TIMEOUT_US SECONDS_TO_US(10)
@@ -109,7 +110,7 @@ hosts_new(const char *conninfo)
 	Hosts	   *hosts = palloc0(sizeof(Hosts));
 	List	   *lists = hosts->lists;
 
-	hosts->options = PQconninfoParse(conninfo, NULL);
+	hosts->options = conninfo_parse(conninfo, NULL);
 	for (int i = 0; i < NLISTS; i++)
 		split(&lists[i], keywords[i], option(hosts, keywords[i]));
 	hosts->n = Max(1, Max(lists[HOST].n, lists[HOSTADDR].n));

@@ -13,7 +13,7 @@
 
 #include "port/pg_bswap.h"
 
-#include "base/log.h"
+#include "base/program.h"
 #include "pg/wire.h"
 
 void
@@ -294,9 +294,6 @@ wire_is_news(PGresult **last, const PGresult *result)
 	PQclear(*last);
 	*last = PQcopyResult(result, PG_COPYRES_ATTRS | PG_COPYRES_TUPLES);
 	if (*last == NULL)
-	{
-		log_line(TWT_LOG_FATAL, "postgres", "out of memory");
-		exit(EXIT_FAILURE);
-	}
+		program_out_of_memory("postgres");
 	return true;
 }

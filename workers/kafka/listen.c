@@ -171,6 +171,7 @@ check(void)
 int
 listen_main(int argc, char **argv)
 {
+	program_begin();
 	if (argc == 1)
 		return run();
 	if (argc == 2 && strcmp(argv[1], "--check") == 0)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/lines.h"
+#include "base/program.h"
 #include "common/version.h"
 #include "workers/lib/task_line.h"
 #include "workers/lib/worker_main.h"
@@ -207,6 +208,7 @@ worker_main(const WorkerProgram *program, int argc, char **argv)
 {
 	const char *option = argc == 2 ? argv[1] : "";
 
+	program_begin();
 	signal(SIGPIPE, SIG_IGN);
 	if (argc == 1)
 		return run(program);
