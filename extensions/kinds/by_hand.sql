@@ -86,7 +86,8 @@ END $$;
  *
  *		Removes decided identifiers whose decision is older, with their attempts and
  *		anomalies.  A forgotten identifier can be started again, and its action would
- *		happen again.  An identifier stays while the history has one of its tasks.
+ *		happen again.  An identifier stays while the history has one of its tasks, a
+ *		reaction to its outcome has not succeeded, or an anomaly of it is open.
  *
  * Returns
  *		number of identifiers
@@ -112,7 +113,9 @@ BEGIN
 	END IF;
 	WITH old AS (
 		DELETE FROM twtasks.outcome o
-		WHERE o.kind = known.name AND o.decided < (SELECT twtasks.clock()) - older_than
+		WHERE o.kind = known.name AND o.decided < (SELECT twtasks.clock()) - older_than AND o.reacted
+		  AND NOT EXISTS (SELECT FROM twtasks.anomaly a
+						  WHERE a.kind = o.kind AND a.identifier = o.identifier AND a.closed IS NULL)
 		  AND NOT EXISTS (SELECT FROM twtasks.attempt a JOIN twtasks.finished_task f ON f.id = a.task
 						  WHERE a.kind = o.kind AND a.identifier = o.identifier)
 		RETURNING o.kind, o.identifier),
