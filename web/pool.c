@@ -50,6 +50,7 @@ static const struct
 
 {
 	{"40", "Another transaction was in the way; nothing has changed."},
+	{"53400", "A function in the database took too long; nothing has changed."},
 	{"53", "The database lacks resources; nothing has changed."},
 	{"55P03", "Another transaction holds a lock for long; nothing has changed."},
 	{"57", "The database took too long, or stopped; nothing has changed."},

@@ -121,8 +121,10 @@ END $$;
  *						makes no decision of it; the item stays open
  *		42501			the caller is a member of none of the kind's answerers
  *		42704			the kind is not configured, or there is no such item
+ *		53400			the kind's functions took longer than twtasks.function_timeout
  *
- *		Errors of the kind's functions pass to the caller.
+ *		Errors of the kind's functions pass to the caller; 42501 and 42704 of theirs
+ *		become 38000.
  *
  * Writes		twtasks.outcome, twtasks.task, twtasks.finished_task, and as start()
  * Locks		rows of the item and its task
@@ -217,6 +219,55 @@ BEGIN
 END $$;
 
 /*
+ * twtasks_internal.verdict_of(known, state, data)
+ *
+ *		Asks the functions of a kind about an answer.
+ *
+ * Returns
+ *		an object with the decision, and whether the item was not needed any more
+ *
+ * Errors
+ *		all errors of the functions, and as decide_alone()
+ */
+CREATE FUNCTION twtasks_internal.verdict_of(known twtasks.kind, state twtasks.outcome, data jsonb)
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	is_over CONSTANT boolean := twtasks_internal.is_over(known, state);
+BEGIN
+	RETURN jsonb_build_object('is_over', is_over, 'verdict',
+		CASE WHEN is_over THEN twtasks_internal.expiry_of(known, state)
+			 ELSE twtasks_internal.decide_alone(known, state.read_model, data) END);
+END $$;
+
+/*
+ * twtasks_internal.told_in_time(known, done)
+ *
+ *		Returns what functions of a kind have told by try_call(), which gives them
+ *		twtasks.function_timeout: the item is locked, and others wait for the session.
+ *
+ * Errors
+ *		38000			a function raised an error with an SQLSTATE by which answer_to_do()
+ *						speaks of its caller or of the item
+ *		53400			the functions took too long; all other errors of theirs
+ */
+CREATE FUNCTION twtasks_internal.told_in_time(known twtasks.kind, done record)
+RETURNS text
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	IF done.state IS NOT NULL THEN
+		RAISE EXCEPTION '%', done.error
+			USING ERRCODE = CASE WHEN done.state IN ('42501', '42704') THEN '38000' ELSE done.state END,
+				DETAIL = concat_ws(' ', done.detail, done.hint, format('A function of kind "%s" ended with SQLSTATE %s.', known.name, done.state));
+	END IF;
+	RETURN done.result;
+END $$;
+
+/*
  * twtasks_internal.answer_to_do_as_owner(given)
  *
  *		Does the work of answer_to_do(), whose parameters are the columns of the row.
@@ -232,25 +283,29 @@ DECLARE
 	known CONSTANT twtasks.kind := twtasks_internal.kind_named(given.name);
 	person CONSTANT text := (SELECT r.rolname FROM pg_roles r WHERE r.oid = twtasks_internal.caller());
 	state twtasks.outcome;
+	made jsonb;
 	is_over boolean;
-	verdict jsonb;
 BEGIN
 	PERFORM twtasks_internal.check_may_see(known, known.answerers, 'answer');
 	IF given.data IS NULL THEN
 		RAISE EXCEPTION 'data must not be null' USING ERRCODE = 'null_value_not_allowed';
 	END IF;
-	state := twtasks_internal.lock_item(known.name, coalesce(given.identifier, twtasks_internal.identifier_of(known, given.data)));
+	state := twtasks_internal.lock_item(known.name, coalesce(given.identifier,
+		twtasks_internal.told_in_time(known, twtasks_internal.try_call('twtasks_internal.identifier_of', known, given.data))));
+	IF state.decided IS NULL THEN
+		made := twtasks_internal.told_in_time(known, twtasks_internal.try_call('twtasks_internal.verdict_of', known, state, given.data))::jsonb;
+		-- A function may have decided the item itself.
+		state := twtasks_internal.lock_item(known.name, state.identifier);
+	END IF;
 	IF state.decided IS NOT NULL THEN
 		result := 'already_decided';
 		outcome := state.outcome;
 		RETURN;
 	END IF;
-	is_over := twtasks_internal.is_over(known, state);
-	verdict := CASE WHEN is_over THEN twtasks_internal.expiry_of(known, state)
-					ELSE twtasks_internal.decide_alone(known, state.read_model, given.data) END;
+	is_over := (made->'is_over')::boolean;
 	PERFORM twtasks_internal.end_item(state, CASE WHEN is_over THEN 'FAILED' ELSE 'DONE' END::twtasks.task_status,
 									  CASE WHEN is_over THEN 'it was not needed any more' END,
-									  verdict, CASE WHEN NOT is_over THEN person END);
+									  made->'verdict', CASE WHEN NOT is_over THEN person END);
 	result := CASE WHEN is_over THEN 'expired' ELSE 'decided' END;
-	outcome := verdict;
+	outcome := made->'verdict';
 END $$;
