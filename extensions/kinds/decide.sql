@@ -154,7 +154,8 @@ $$;
 /*
  * twtasks_internal.decide(state, verdict, by)
  *
- *		Gives an identifier its outcome, and starts what that starts.
+ *		Gives an identifier its outcome, and starts what that starts.  Nothing changes if
+ *		the identifier is no longer under way.
  *
  * Parameters
  *		verdict			an object with the text "decision"
@@ -171,6 +172,9 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
+	IF NOT twtasks_internal.is_under_way(state) THEN
+		RETURN;
+	END IF;
 	IF NOT twtasks_internal.is_decision(verdict) THEN
 		RAISE EXCEPTION 'a decision must be an object with the text "decision"'
 			USING ERRCODE = 'invalid_parameter_value', DETAIL = format('It is %s.', coalesce(left(verdict::text, 200), 'null'));

@@ -36,10 +36,29 @@ AS $$
 $$;
 
 /*
+ * twtasks_internal.is_under_way(state)
+ *
+ *		Whether an identifier still waits for what follows the step of its row.  A
+ *		function of its kind may have decided it meanwhile, or may have let the step run
+ *		again: that stays.
+ */
+CREATE FUNCTION twtasks_internal.is_under_way(state twtasks.outcome)
+RETURNS boolean
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT EXISTS (SELECT FROM twtasks.outcome o
+				   WHERE o.kind = state.kind AND o.identifier = state.identifier
+					 AND o.decided IS NULL AND o.task IS NOT DISTINCT FROM state.task)
+	   AND NOT EXISTS (SELECT FROM twtasks.task t WHERE t.id = state.task AND t.status <> 'ERROR')
+$$;
+
+/*
  * twtasks_internal.add_step(known, state, wanted)
  *
- *		Makes a step the next one of an identifier, as a task.  A step that acts
- *		expires with its identifier; one that only looks or undoes never does.
+ *		Makes a step the next one of an identifier, as a task, if the identifier is still
+ *		under way.  A step that acts expires with its identifier; one that only looks or
+ *		undoes never does.
  *
  * Errors
  *		23505			somebody has added a task with the key of the step
@@ -60,6 +79,9 @@ DECLARE
 	expires CONSTANT timestamptz := CASE WHEN wanted IN ('attempt', 'first', 'second', 'answer') THEN state.expires END;
 	added twtasks.added_task;
 BEGIN
+	IF NOT twtasks_internal.is_under_way(state) THEN
+		RETURN;
+	END IF;
 	PERFORM twtasks_internal.retire_step(state);
 	SELECT t.* INTO added FROM twtasks.add_task(
 		known.type,
