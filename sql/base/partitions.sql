@@ -1,42 +1,51 @@
 /*
- * twtasks_internal.make_partitions(days_ahead)
+ * twtasks_internal.note_history(name, fault, context)
  *
- *		Makes the day partitions of the history, from today on.  The leader
- *		calls this every hour, so it also renews the marker that tells copies
- *		apart (renew_marker()).
+ *		Notes how a change of the history's partitions ended, for twtasks.warnings.  An
+ *		event trigger of a user can make each such change fail.
  *
  * Parameters
- *		days_ahead		how many days after today, 0 to 366
+ *		name			of the function that makes the change
+ *		fault			the reason why it failed; NULL: it succeeded
+ *		context			of the error, whose first line names a user's function
  *
- * Returns
- *		how many were made
- *
- * Errors
- *		22023			days_ahead out of range
- *
- * Writes		twtasks.adoption, a file
- * Locks		twtasks.finished_task exclusively, for a moment and only when a
- *				partition is made; gives up after lock_timeout (1 s); call again
+ * Writes		as note_duty()
  */
-CREATE FUNCTION twtasks_internal.make_partitions(days_ahead integer DEFAULT 7)
-RETURNS integer
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
+CREATE FUNCTION twtasks_internal.note_history(name text, fault text, context text)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
-SET lock_timeout = '1s'
-SET timezone = 'UTC'
 AS $$
 DECLARE
-	first CONSTANT date := clock_timestamp()::date;
+	told CONSTANT text := fault || coalesce(' (' || nullif(split_part(context, chr(10), 1), '') || ')', '');
+BEGIN
+	IF told IS NOT NULL THEN
+		RAISE WARNING 'partitions of the history could not be changed: %', told;
+	END IF;
+	PERFORM twtasks_internal.note_duty(name, told);
+END $$;
+
+/*
+ * twtasks_internal.make_days(days)
+ *
+ *		Makes the partitions of these days that are missing.
+ *
+ * Returns
+ *		how many were made; 0 if a lock cannot be had soon
+ *
+ * Locks		as make_partitions()
+ */
+CREATE FUNCTION twtasks_internal.make_days(days date[])
+RETURNS integer
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
 	day date;
 	name text;
 	made integer := 0;
 BEGIN
-	IF days_ahead NOT BETWEEN 0 AND 366 THEN
-		RAISE EXCEPTION 'days_ahead must be between 0 and 366, not %', days_ahead
-			USING ERRCODE = 'invalid_parameter_value';
-	END IF;
-	PERFORM twtasks_internal.renew_marker();
-	FOR day IN SELECT first + n FROM generate_series(0, days_ahead) n LOOP
+	FOREACH day IN ARRAY days LOOP
 		name := 'finished_task_' || to_char(day, 'YYYYMMDD');
 		CONTINUE WHEN to_regclass('twtasks.' || name) IS NOT NULL;
 		-- In the order of a finish, which locks the whole and then its part.  So no
@@ -55,6 +64,55 @@ BEGIN
 	RETURN made;
 EXCEPTION WHEN lock_not_available OR duplicate_table THEN
 	RETURN 0;
+END $$;
+
+/*
+ * twtasks_internal.make_partitions(days_ahead)
+ *
+ *		Makes the day partitions of the history, from today on.  The leader
+ *		calls this every hour, so it also renews the marker that tells copies
+ *		apart (renew_marker()).
+ *
+ * Parameters
+ *		days_ahead		how many days after today, 0 to 366
+ *
+ * Returns
+ *		how many were made
+ *
+ * Errors
+ *		22023			days_ahead out of range
+ *
+ *		An error of a user's event trigger is a warning, also in twtasks.warnings.
+ *
+ * Writes		twtasks.adoption, twtasks.duty, a file
+ * Locks		twtasks.finished_task exclusively, for a moment and only when a
+ *				partition is made; gives up after lock_timeout (1 s); call again
+ */
+CREATE FUNCTION twtasks_internal.make_partitions(days_ahead integer DEFAULT 7)
+RETURNS integer
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET lock_timeout = '1s'
+SET timezone = 'UTC'
+AS $$
+DECLARE
+	first CONSTANT date := clock_timestamp()::date;
+	made integer := 0;
+	fault text;
+	context text;
+BEGIN
+	IF days_ahead NOT BETWEEN 0 AND 366 THEN
+		RAISE EXCEPTION 'days_ahead must be between 0 and 366, not %', days_ahead
+			USING ERRCODE = 'invalid_parameter_value';
+	END IF;
+	PERFORM twtasks_internal.renew_marker();
+	BEGIN
+		made := twtasks_internal.make_days(ARRAY(SELECT first + n FROM generate_series(0, days_ahead) n));
+	EXCEPTION WHEN OTHERS OR assert_failure THEN
+		GET STACKED DIAGNOSTICS fault = MESSAGE_TEXT, context = PG_EXCEPTION_CONTEXT;
+	END;
+	PERFORM twtasks_internal.note_history('make_partitions', fault, context);
+	RETURN made;
 END $$;
 
 /* How far the keys of a day have been freed.  Not in dumps, since it only saves work. */
@@ -214,13 +272,27 @@ END $$;
  *
  * Returns
  *		the name of the partition that was dropped, or cleaned in part.  Call again
- *		until NULL: nothing is due, or this database is a copy and not adopted
+ *		until NULL: nothing is due, this database is a copy and not adopted, or an error
+ *		keeps it from that, which is a warning and in twtasks.warnings
  *
- * Writes		twtasks.finished_task, twtasks.unique_key, twtasks.cleaning
+ * Writes		twtasks.finished_task, twtasks.unique_key, twtasks.cleaning, twtasks.duty
  * Locks		as clean_older()
  */
 CREATE FUNCTION twtasks_internal.clean_tasks()
 RETURNS text
-LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
-AS $$ SELECT twtasks_internal.clean_older(NULL::interval) $$;
+AS $$
+DECLARE
+	name text;
+	fault text;
+	context text;
+BEGIN
+	BEGIN
+		name := twtasks_internal.clean_older(NULL);
+	EXCEPTION WHEN OTHERS OR assert_failure THEN
+		GET STACKED DIAGNOSTICS fault = MESSAGE_TEXT, context = PG_EXCEPTION_CONTEXT;
+	END;
+	PERFORM twtasks_internal.note_history('clean_tasks', fault, context);
+	RETURN name;
+END $$;

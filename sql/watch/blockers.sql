@@ -359,6 +359,11 @@ AS $$
 		   'do what the problem asks for; the duty is called again every three seconds'
 	FROM twtasks.duty d WHERE d.problem IS NOT NULL AND to_regprocedure(d.name || '()') IS NOT NULL
 	UNION ALL
+	SELECT 'history fails', d.failed_since, format('%s: %s', d.name, d.problem),
+		   'do what the problem asks for, such as an event trigger; until then old days are not dropped, '
+		   'or tasks finish in finished_task_default'
+	FROM twtasks.duty d WHERE d.problem IS NOT NULL AND d.name IN ('make_partitions', 'clean_tasks')
+	UNION ALL
 	SELECT 'duty late', d.called, format('nobody calls %s any more', d.name),
 		   'start a sidecar; the leading one calls duties, and its log says what keeps it from that'
 	FROM twtasks.duty d

@@ -8,7 +8,7 @@ TRUNCATE twtasks.node, twtasks.refused_node;
 DELETE FROM twtasks.type_policy;
 DELETE FROM twtasks.limit_rule;
 DELETE FROM twtasks.pause;
-SELECT plan(67);
+SELECT plan(74);
 SELECT twtasks.is_enabled() \g /dev/null
 
 CREATE FUNCTION pg_temp.warned() RETURNS text
@@ -144,6 +144,25 @@ UPDATE twtasks.duty SET called = called - interval '91 s';
 SELECT is(pg_temp.warned(), 'duty late: nobody calls twtasks_internal.duty_a any more', 'a duty that nobody calls is a warning');
 DROP FUNCTION twtasks_internal.duty_a;
 SELECT is(pg_temp.warned(), NULL, 'a duty whose extension is dropped is none');
+
+-- An event trigger of a user keeps the partitions of the history from being made and dropped.
+SAVEPOINT history;
+CREATE FUNCTION public.refuse_ddl() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN ASSERT false, 'frozen'; END $$;
+SELECT twtasks_internal.make_partitions(1) \g /dev/null
+CREATE TABLE twtasks.finished_task_20200101 PARTITION OF twtasks.finished_task FOR VALUES FROM ('2020-01-01 00:00+00') TO ('2020-01-02 00:00+00');
+ALTER TABLE twtasks.finished_task_20200101 OWNER TO twtasks_owner;
+UPDATE twtasks.adoption SET marked = '2000-01-01' WHERE ended IS NULL;
+CREATE EVENT TRIGGER refuse_ddl ON ddl_command_start EXECUTE FUNCTION public.refuse_ddl();
+SELECT is(twtasks_internal.make_partitions(2), 0, 'no partition is made while an event trigger fails');
+SELECT ok((SELECT marked > '2000-01-01' FROM twtasks.adoption WHERE ended IS NULL), 'the marker that tells copies is renewed all the same');
+SELECT is(twtasks_internal.clean_tasks(), NULL, 'none is dropped either');
+SELECT is(replace(pg_temp.warned(), 'public.', ''), 'history fails: clean_tasks: frozen (PL/pgSQL function refuse_ddl() line 1 at ASSERT); '
+	'history fails: make_partitions: frozen (PL/pgSQL function refuse_ddl() line 1 at ASSERT)', 'both are warnings that name the function of the event trigger');
+ALTER EVENT TRIGGER refuse_ddl DISABLE;
+SELECT is(twtasks_internal.make_partitions(2), 1, 'the partition is made when the event trigger is gone');
+SELECT is(twtasks_internal.clean_tasks(), 'finished_task_20200101', 'the old one is dropped then');
+SELECT is(pg_temp.warned(), NULL, 'the warnings end with their cause');
+ROLLBACK TO history;
 
 -- Warnings of other extensions.
 CREATE FUNCTION twtasks_internal.warn_a(most integer) RETURNS jsonb LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$ BEGIN ASSERT false, 'out of order'; END $$;
