@@ -16,6 +16,7 @@
 #include "common/version.h"
 #include "config/config.h"
 #include "check/config_check.h"
+#include "execute/process/reaper.h"
 #include "execute/runner.h"
 #include "sidecar.h"
 
@@ -118,6 +119,7 @@ run(const char *config_path, Config *config)
 	loop_on_signal(program.loop, SIGTERM, on_stop, &program);
 	loop_on_signal(program.loop, SIGINT, on_stop, &program);
 	loop_on_signal(program.loop, SIGHUP, on_reload, &program);
+	reaper_open(program.loop);
 	program.sidecar = sidecar_open(program.loop, config);
 	loop_run(program.loop);
 	sidecar_free(program.sidecar);

@@ -6,6 +6,7 @@
 #include <getopt.h>
 #include <jansson.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -91,4 +92,15 @@ program_prepare(void)
 
 	(void) setrlimit(RLIMIT_CORE, &no_core);
 	signal(SIGPIPE, SIG_IGN);
+	if (program_gets_orphans())
+		signal(SIGCHLD, SIG_IGN);
+}
+
+bool
+program_gets_orphans(void)
+{
+	int			is_subreaper = 0;
+
+	return getpid() == 1 ||
+		(prctl(PR_GET_CHILD_SUBREAPER, &is_subreaper) == 0 && is_subreaper != 0);
 }

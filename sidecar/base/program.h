@@ -47,7 +47,16 @@ extern void program_begin(void);
 /* For libraries that return failures instead: logs the reason, and exits. */
 extern void program_out_of_memory(const char *subject) pg_attribute_noreturn();
 
-/* Prevents core files, since memory may hold secrets, and death by SIGPIPE. */
+/*
+ * Prevents core files, since memory may hold secrets, and death by SIGPIPE.  Lets
+ * the kernel reap orphans, for programs without children.
+ */
 extern void program_prepare(void);
+
+/*
+ * Whether the kernel gives this process the orphans below it, as it does to the
+ * first process of a container.
+ */
+extern bool program_gets_orphans(void);
 
 #endif							/* TWT_PROGRAM_H */

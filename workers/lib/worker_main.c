@@ -9,7 +9,6 @@
 
 #include <fcntl.h>
 #include <jansson.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include "base/lines.h"
@@ -209,7 +208,7 @@ worker_main(const WorkerProgram *program, int argc, char **argv)
 	const char *option = argc == 2 ? argv[1] : "";
 
 	program_begin();
-	signal(SIGPIPE, SIG_IGN);
+	program_prepare();
 	if (argc == 1)
 		return run(program);
 	if (strcmp(option, "--check") == 0)

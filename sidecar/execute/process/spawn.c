@@ -27,6 +27,7 @@
 
 struct Child
 {
+	dlist_node	node;			/* in children, until it is reaped */
 	Loop	   *loop;
 	LoopFn		exited;
 	void	   *arg;
@@ -180,6 +181,9 @@ free_environment(char **environment)
 
 /* ---- exit ---- */
 
+/* All that run: waiting for any process concerns the whole of ours. */
+static dlist_head children = DLIST_STATIC_INIT(children);
+
 static void
 kill_group(const Child *child, int signo)
 {
@@ -204,6 +208,7 @@ reap(Child *child)
 	kill_group(child, SIGKILL);
 	waitid(P_PIDFD, child->pidfd, &info, WEXITED);
 
+	dlist_delete(&child->node);
 	loop_io_free(child->io);
 	close(child->pidfd);
 	child->pidfd = -1;
@@ -219,6 +224,23 @@ on_pidfd(void *arg, int ready)
 	(void) ready;
 	if (reap(child))
 		child->exited(child->arg);
+}
+
+bool
+spawn_note_exit(pid_t pid)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &children)
+	{
+		Child	   *child = dlist_container(Child, node, iter.cur);
+
+		if (child->pid != pid)
+			continue;
+		on_pidfd(child, LOOP_READ);
+		return true;
+	}
+	return false;
 }
 
 static void
@@ -292,10 +314,12 @@ static void
 prepare_signals(void)
 {
 	static bool done = false;
+	struct sigaction action;
 
 	if (done)
 		return;
-	signal(SIGCHLD, SIG_DFL);
+	if (sigaction(SIGCHLD, NULL, &action) == 0 && action.sa_handler == SIG_IGN)
+		signal(SIGCHLD, SIG_DFL);
 	signal(SIGPIPE, SIG_IGN);
 	done = true;
 }
@@ -388,6 +412,7 @@ spawn_start(Loop *loop, const SpawnRequest *request, SpawnPipes *pipes,
 		pfree(child);
 		return NULL;
 	}
+	dlist_push_tail(&children, &child->node);
 	child->kill_timer = loop_timer_new(loop, on_kill_timer, child);
 	child->io = loop_io_new(loop, child->pidfd, on_pidfd, child);
 	loop_io_want(child->io, LOOP_READ);
@@ -403,6 +428,7 @@ spawn_free(Child *child)
 		spawn_wait(child, REAP_MS);
 		if (!reap(child))
 		{
+			dlist_delete(&child->node);
 			loop_io_free(child->io);	/* init will reap the child */
 			close(child->pidfd);
 		}

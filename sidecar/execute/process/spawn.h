@@ -59,10 +59,16 @@ typedef struct SpawnFailure
 
 /*
  * Returns NULL and sets *failure if the program never ran.  Sets the signal
- * handling of this process: SIGPIPE is ignored, SIGCHLD is at its default.
+ * handling of this process: SIGPIPE is ignored, SIGCHLD is not.
  */
 extern Child *spawn_start(Loop *loop, const SpawnRequest *request,
 						  SpawnPipes *pipes, SpawnFailure *failure) MUSTCHECK;
+
+/*
+ * If the process is a child of ours, reports its exit before the loop does.  False:
+ * it is not.
+ */
+extern bool spawn_note_exit(pid_t pid) MUSTCHECK;
 
 /* Sends TERM to the whole group now, and KILL after the grace. */
 extern void spawn_stop(Child *child, int64 grace_us);

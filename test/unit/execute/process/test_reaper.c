@@ -1,0 +1,91 @@
+/*-------------------------------------------------------------------------
+ *
+ * test_reaper.c
+ *		A process that gets orphans reaps them all, and its own children end as
+ *		they should.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/program.h"
+#include "execute/process/reaper.h"
+#include "execute_fixture.h"
+
+#define NTASKS 20
+
+/* Leaves two orphans: in a session of its own, and one that outlives the handler. */
+#define LEAVES "setsid true & (exec setsid sh -c 'read go' <$0) & exit $(cat)"
+
+static int
+be_subreaper(void **state)
+{
+	return prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 ? fixture_setup(state) : -1;
+}
+
+static bool
+has_no_child(void *arg)
+{
+	siginfo_t	info;
+
+	(void) arg;
+	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0;
+}
+
+static void
+test_orphans_are_reaped(void **state)
+{
+	TestTask   *tasks[NTASKS];
+
+	reaper_open(fixture.loop);
+	open_command("sh", "-c", LEAVES, fixture.go_path);
+	for (int i = 0; i < NTASKS; i++)
+		tasks[i] = start_task(i % 2 == 0 ? "0" : "65");
+	wait_for_all();
+	for (int i = 0; i < NTASKS; i++)
+		assert_int_equal(tasks[i]->result, i % 2 == 0 ? TASK_DONE : TASK_ERROR);
+	for (int i = 0; i < NTASKS; i++)
+		send_go();
+	run_until(has_no_child, NULL);
+}
+
+/* The kernel reaps what a program without children gets: nothing is left to wait for. */
+static void
+test_without_children(void **state)
+{
+	int			status;
+	pid_t		pid = fork();
+
+	if (pid == 0)
+	{
+		prctl(PR_SET_CHILD_SUBREAPER, 1);
+		program_prepare();
+		if (fork() == 0)
+		{
+			if (fork() == 0)
+				_exit(0);
+			_exit(0);
+		}
+		_exit(waitpid(-1, NULL, 0) == -1 && errno == ECHILD ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+#define TEST(name) \
+	cmocka_unit_test_setup_teardown(name, be_subreaper, fixture_teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_orphans_are_reaped),
+		TEST(test_without_children),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
