@@ -212,10 +212,19 @@ SELECT hostile, pg_temp.reached(hostile) FROM unnest(ARRAY[
 CREATE FUNCTION effects(task twtasks.task_input) RETURNS twtasks.task_result LANGUAGE sql
 AS $$ SELECT ('done', NULL, task.type)::twtasks.task_result $$;
 CREATE FUNCTION look(task twtasks.new_task) RETURNS twtasks.new_task LANGUAGE sql SET search_path = pg_catalog, pg_temp AS 'SELECT task';
+CREATE FUNCTION stuck(task twtasks.task_input) RETURNS twtasks.stuck_rule LANGUAGE sql AS 'SELECT ''retry''::twtasks.stuck_rule';
+CREATE FUNCTION take(message twtasks.message) RETURNS twtasks.new_task LANGUAGE sql AS 'SELECT NULL::twtasks.new_task';
+CREATE FUNCTION ended(tasks twtasks.ended_task[]) RETURNS void LANGUAGE sql AS '';
+CREATE FUNCTION late(results twtasks.late_result[]) RETURNS void LANGUAGE sql AS '';
 DROP EXTENSION twtasks;
 ALTER EXTENSION twtasks DROP TYPE twtasks.task_input;
 ALTER EXTENSION twtasks DROP TYPE twtasks.task_result;
 ALTER EXTENSION twtasks DROP TYPE twtasks.new_task;
+ALTER EXTENSION twtasks DROP TYPE twtasks.message;
+ALTER EXTENSION twtasks DROP TYPE twtasks.stuck_rule;
+ALTER EXTENSION twtasks DROP TYPE twtasks.ended_task;
+ALTER EXTENSION twtasks DROP TYPE twtasks.task_status;
+ALTER EXTENSION twtasks DROP TYPE twtasks.late_result;
 DROP EXTENSION twtasks;
 SELECT (effects(jsonb_populate_record(NULL::twtasks.task_input, '{"type": "T"}'))).*;
 SELECT (look(jsonb_populate_record(NULL::twtasks.new_task, '{"type": "T"}'))).type;
