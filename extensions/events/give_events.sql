@@ -86,7 +86,7 @@ BEGIN
 	IF NOT twtasks.is_adopted() THEN
 		RAISE EXCEPTION 'this database sends no events: it is a copy that was not adopted'
 			USING ERRCODE = 'object_not_in_prerequisite_state',
-				HINT = 'If this database takes the place of the original, see twtasks.adopt().';
+				HINT = 'If this database takes the place of the original, see twtasks.adopt(environment).';
 	END IF;
 	-- A copy is not adopted, so only the timeline can be another.
 	SELECT p.timeline IS DISTINCT FROM ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::bigint,

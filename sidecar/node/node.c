@@ -101,7 +101,7 @@ set_refusal(Node *node, char *refusal)
 		(node->refusal == NULL || strcmp(refusal, node->refusal) != 0))
 	{
 		log_line(TWT_LOG_ERROR, "adoption", "executes nothing in this database: %s; "
-				 "see twtasks.adopt()", refusal);
+				 "see twtasks.adopt(environment)", refusal);
 		/* A sidecar that waits for an administrator counts as started. */
 		sdnotify_ready();
 	}

@@ -209,8 +209,8 @@ take_buckets(Policies *policies)
 		policies->buckets[i] = bucket_policy(policies->rows, name);
 		if (policies->buckets[i].is_missing && !was_missing)
 			log_line(TWT_LOG_WARN, "policy",
-					 "bucket \"%s\" is not configured in the database: see twtasks.configure_bucket()",
-					 name);
+					 "bucket \"%s\" is not configured in the database: "
+					 "SELECT twtasks.configure_bucket('%s') does it", name, name);
 	}
 }
 

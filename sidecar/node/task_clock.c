@@ -51,7 +51,7 @@ task_clock_warn(int64 now_us, int64 shift_us)
 	if (shift_us != 0 && (shift_us != warned_of_us || now_us - warned_us >= WARN_AGAIN_US))
 	{
 		log_line(TWT_LOG_WARN, "clock", "shifted by " INT64_FORMAT
-				 " ms for a test; see twtasks.set_clock()", shift_us / 1000);
+				 " ms for a test; SELECT twtasks.set_clock(NULL) sets it right", shift_us / 1000);
 		warned_us = now_us;
 	}
 	warned_of_us = shift_us;

@@ -71,7 +71,7 @@ BEGIN
 		RAISE EXCEPTION 'this database takes no messages: it is a copy that was not adopted'
 			USING ERRCODE = 'object_not_in_prerequisite_state',
 				DETAIL = 'The messages are for the original.',
-				HINT = 'If this database takes its place, see twtasks.adopt().';
+				HINT = 'If this database takes its place, see twtasks.adopt(environment).';
 	END IF;
 END $$;
 

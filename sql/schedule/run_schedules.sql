@@ -45,7 +45,7 @@ BEGIN
 		-- Else the occurrence would pass for one that has run.
 		RAISE EXCEPTION 'task of schedule "%" was not added, since another task has its key', schedule.name
 			USING ERRCODE = 'unique_violation', DETAIL = format('The other task is "%s".', added.task_id),
-				HINT = 'An intercept function has set the key: see twtasks.policy_of().';
+				HINT = format('An intercept function has set the key: SELECT intercept FROM twtasks.policy_of(%L) names it.', schedule.type);
 	ELSIF occurrence IS NOT NULL THEN
 		INSERT INTO twtasks.schedule_run (name, occurrence, added, task_id)
 		VALUES (schedule.name, occurrence, twtasks.clock(), added.task_id);

@@ -164,7 +164,7 @@ AS $$
 		SELECT b.bucket,
 			   CASE WHEN b.bucket <> 'default'
 						AND NOT EXISTS (SELECT FROM twtasks.bucket_policy p WHERE p.name = b.bucket)
-						THEN 'its bucket was dropped: see twtasks.configure_bucket()'
+						THEN format('its bucket was dropped: SELECT twtasks.configure_bucket(%L) makes it again', b.bucket)
 					WHEN NOT twtasks_internal.works_for(b.bucket)
 						THEN 'no node lives that works for its bucket: see twtasks.nodes' END AS why
 		FROM (SELECT DISTINCT p.bucket FROM pair p) b),
@@ -419,7 +419,7 @@ AS $$
 	WHERE twtasks_internal.lacks_queue(b.bucket) HAVING count(*) > 0
 	UNION ALL
 	SELECT 'node refused', r.since, format('node "%s": %s', r.name, r.refusal),
-		   'correct environment in the sidecar''s configuration, or see twtasks.adopt()'
+		   'correct environment in the sidecar''s configuration, or that of the database: see twtasks.adopt(environment)'
 	FROM twtasks.refused_node r WHERE r.at > (SELECT clock_timestamp()) - interval '1 minute'
 	UNION ALL
 	SELECT 'paused', p.since,
@@ -445,7 +445,7 @@ AS $$
 	SELECT 'limit of 0', l.changed_at,
 		   format('limit "%s" of scope %s lets %s start', l.pattern, l.scope,
 				  CASE l.stretch WHEN 0 THEN 'no task' ELSE 'only urgent tasks' END),
-		   'see twtasks.configure_limit() and drop_limit()'
+		   format('SELECT twtasks.drop_limit(%L, %L) removes it; configure_limit() gives it another number', l.pattern, l.scope)
 	FROM twtasks.limit_rule l WHERE l.concurrency = 0
 	UNION ALL
 	SELECT 'nodes missing', p.changed_at,

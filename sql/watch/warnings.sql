@@ -2,7 +2,10 @@
 CREATE VIEW twtasks.warnings AS
 	SELECT 'not adopted' AS warning, NULL::timestamptz AS since,
 		   twtasks_internal.adoption_fault() AS detail,
-		   'nothing is executed until SELECT twtasks.adopt(...)' AS hint
+		   CASE WHEN pg_catalog.pg_is_in_recovery()
+				THEN 'tasks run on the primary, which has warnings of its own; a standby that is promoted goes on by itself'
+				ELSE 'nothing is executed until an operator names its environment, such as SELECT twtasks.adopt(''staging'')'
+		   END AS hint
 	WHERE NOT twtasks.is_adopted()
 	UNION ALL
 	SELECT 'no environment', s.at, 'this database was adopted for no environment',

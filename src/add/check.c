@@ -51,7 +51,8 @@ check_type(NewTask *task)
 				 errmsg("invalid type: \"%s\"", shown_value(type)),
 				 errdetail("A type has 1 to %d letters (A to Z), digits and characters of \"_.:|/-\".",
 						   TRIGGER_TYPE_MAX),
-				 errhint("Put what varies from task to task into sub_type or data.")));
+				 errhint("Put what varies from task to task into sub_type or data, but the key of a limit into the type, "
+						 "in these characters: a number, or a hash.")));
 	task->type = type;
 }
 

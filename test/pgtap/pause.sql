@@ -141,7 +141,7 @@ SELECT is((SELECT why FROM twtasks.stuck_tasks WHERE bucket = 'a'), format('buck
 RESET ROLE;
 SELECT twtasks.resume_bucket('a') \g /dev/null
 DELETE FROM twtasks.bucket_policy WHERE name = 'a';
-SELECT is((SELECT why FROM twtasks.stuck_tasks WHERE bucket = 'a'), 'its bucket was dropped: see twtasks.configure_bucket()', 'the reason of a stuck task names the dropped bucket');
+SELECT is((SELECT why FROM twtasks.stuck_tasks WHERE bucket = 'a'), 'its bucket was dropped: SELECT twtasks.configure_bucket(''a'') makes it again', 'the reason of a stuck task names the dropped bucket');
 
 SELECT * FROM finish();
 ROLLBACK;

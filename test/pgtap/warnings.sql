@@ -8,7 +8,7 @@ TRUNCATE twtasks.node, twtasks.refused_node;
 DELETE FROM twtasks.type_policy;
 DELETE FROM twtasks.limit_rule;
 DELETE FROM twtasks.pause;
-SELECT plan(74);
+SELECT plan(77);
 SELECT twtasks.is_enabled() \g /dev/null
 
 CREATE FUNCTION pg_temp.warned() RETURNS text
@@ -144,6 +144,22 @@ UPDATE twtasks.duty SET called = called - interval '91 s';
 SELECT is(pg_temp.warned(), 'duty late: nobody calls twtasks_internal.duty_a any more', 'a duty that nobody calls is a warning');
 DROP FUNCTION twtasks_internal.duty_a;
 SELECT is(pg_temp.warned(), NULL, 'a duty whose extension is dropped is none');
+
+-- Hints can be called as they stand.
+SAVEPOINT hints;
+CREATE FUNCTION pg_temp.call_hint(about text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+	EXECUTE (SELECT substring(hint FROM 'SELECT twtasks[.][a-z_]+[(][^)]*[)]') FROM twtasks.warnings WHERE warning = about);
+	RETURN 'called';
+EXCEPTION WHEN OTHERS THEN
+	RETURN SQLERRM;
+END $$;
+SELECT twtasks.configure_limit('NONE', 0, 'cluster'), twtasks.pause_type('NONE') \g /dev/null
+SELECT is(pg_temp.call_hint('limit of 0'), 'called', 'the hint of a limit of 0 can be called');
+SELECT is(pg_temp.call_hint('paused'), 'called', 'the hint of a pause can be called');
+UPDATE twtasks.adoption SET ended = clock_timestamp() WHERE ended IS NULL;
+SELECT ok((SELECT hint ~ 'SELECT twtasks[.]adopt[(]''' FROM twtasks.warnings WHERE warning = 'not adopted'), 'the hint to adopt has an argument');
+ROLLBACK TO hints;
 
 -- An event trigger of a user keeps the partitions of the history from being made and dropped.
 SAVEPOINT history;

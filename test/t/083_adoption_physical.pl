@@ -172,6 +172,11 @@ $main->wait_for_catchup($standby, 'replay', $main->lsn('insert'));
 is( state_of($standby),
 	'f|the server is a standby|',
 	'standby: the standby is not adopted');
+like(
+	$standby->value(
+		q{SELECT hint FROM twtasks.warnings WHERE warning = 'not adopted'}),
+	qr/^tasks run on the primary/,
+	'standby: the warning does not ask for what a standby refuses');
 my $before = $standby->session;
 is($before->query('SELECT twtasks.is_adopted()'),
 	'f', 'standby: an open session sees that it is not adopted');
