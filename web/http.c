@@ -46,6 +46,8 @@ answer(HttpRequest *request, int status, const char *json)
 		MHD_add_response_header(request->response, "WWW-Authenticate", "Bearer");
 	if (status == MHD_HTTP_SERVICE_UNAVAILABLE)
 		MHD_add_response_header(request->response, "Retry-After", "1");
+	if (request->is_last)
+		MHD_add_response_header(request->response, "Connection", "close");
 	if (!request->is_suspended)
 		return;
 	request->is_suspended = false;
@@ -229,10 +231,13 @@ announces_body(const HttpRequest *request)
 }
 
 void
-http_judge(HttpRequest *request, const char *method, const char *path)
+http_judge(HttpRequest *request, const char *method, const char *path, const char *fault)
 {
 	request->has_body = announces_body(request);
-	if (!http_path_is_encoded(path))
+	request->is_last = fault != NULL || http_header(request, "Transfer-Encoding") != NULL;
+	if (fault != NULL)
+		http_refuse(request, MHD_HTTP_BAD_REQUEST, "bad_request", fault);
+	else if (!http_path_is_encoded(path))
 		http_refuse(request, MHD_HTTP_BAD_REQUEST, "bad_request",
 					"The path has a % that encodes no character.");
 	else if (find_route(request, method, path) && !refuse_unauthorized(request))

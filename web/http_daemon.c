@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "web/http_framing.h"
 #include "web/http_private.h"
 
 #define IDLE_SECONDS 30
@@ -44,11 +45,11 @@ queue_answer(HttpRequest *request)
 
 /* A request that is refused before its body has come ends its connection. */
 static enum MHD_Result
-begin(HttpRequest *request, const char *method, const char *path)
+begin(HttpRequest *request, const char *method, const char *path, const char *version)
 {
-	http_judge(request, method, path);
+	http_judge(request, method, path, http_framing_fault(request->connection, method, version));
 	connection_busy(request->held, request, request->response == NULL && !request->route->is_open);
-	if (request->response == NULL || !request->has_body)
+	if (request->response == NULL || !(request->has_body || request->is_last))
 		return MHD_YES;
 	connection_early(request->held);
 	return queue_answer(request);
@@ -82,7 +83,7 @@ request_hook(void *arg, struct MHD_Connection *connection, const char *path,
 	if (request == NULL)
 	{
 		*state = request = new_request(arg, connection);
-		return begin(request, method, path);
+		return begin(request, method, path, version);
 	}
 	if (*len > 0)
 	{

@@ -46,6 +46,7 @@ struct HttpRequest
 	bool		has_body;		/* as its headers say */
 	size_t		received;		/* bytes of its body */
 	bool		is_long;
+	bool		is_last;		/* its connection ends with it */
 	bool		is_served;		/* the route has it, and has not answered */
 	bool		is_suspended;
 	HttpParts	parts;
@@ -57,10 +58,12 @@ struct HttpRequest
 /* ---- http.c ---- */
 
 /*
- * Finds the route, and refuses the request for its path, method, origin, host,
- * token, or for what its headers say about its body.
+ * Finds the route, and refuses the request for a fault of its framing (NULL: it
+ * has none), its path, method, origin, host, token, or for what its headers say
+ * about its body.
  */
-extern void http_judge(HttpRequest *request, const char *method, const char *path);
+extern void http_judge(HttpRequest *request, const char *method, const char *path,
+					   const char *fault);
 
 /* The body is there: judges the token again, and gives the request to its route. */
 extern void http_serve(HttpRequest *request);

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * test_http.c
- *		Deadlines and tokens of the HTTP server, over real sockets.
+ *		Deadlines, tokens and framing of the HTTP server, over real sockets.
  *
  *-------------------------------------------------------------------------
  */
@@ -30,7 +30,14 @@ serve_never(void *arg, HttpRequest *request)
 	served = request;
 }
 
+static void
+serve_ok(void *arg, HttpRequest *request)
+{
+	http_answer(request, 200, "{}");
+}
+
 static const HttpRoute routes[] = {
+	{"POST", "/ok", .is_open = true, .serve = serve_ok},
 	{"POST", "/never", .serve = serve_never},
 	{"POST", "/open", .is_open = true, .serve = serve_never},
 };
@@ -217,6 +224,106 @@ test_places(void **state)
 	http_close(http);
 }
 
+/* A request that a proxy could read in two ways is refused, and ends its connection. */
+static void
+expect_refused(const char *text)
+{
+	expect_end(client(text), NULL, " 400 ");
+}
+
+#define OK "POST /ok HTTP/1.1\r\n"
+#define HOST "Host: a\r\n"
+#define JSON "Content-Type: application/json\r\n"
+#define TWO "Content-Length: 2\r\n"
+#define CHUNKED "Transfer-Encoding: chunked\r\n"
+
+static void
+test_two_lengths(void **state)
+{
+	open_http(LONG_US, LONG_US);
+	expect_refused(OK HOST JSON TWO TWO "\r\n{}");
+	expect_refused(OK HOST JSON TWO "content-length: 3\r\n\r\n{}");
+	expect_refused(OK HOST JSON "Content-Length: 2, 2\r\n\r\n{}");
+	expect_refused(OK HOST JSON "Content-Length: +2\r\n\r\n{}");
+	expect_refused(OK HOST JSON TWO CHUNKED "\r\n2\r\n{}\r\n0\r\n\r\n");
+	expect_refused(OK HOST JSON CHUNKED TWO "\r\n2\r\n{}\r\n0\r\n\r\n");
+	http_close(http);
+}
+
+static void
+test_transfer_encoding(void **state)
+{
+	open_http(LONG_US, LONG_US);
+	expect_refused(OK HOST JSON CHUNKED CHUNKED "\r\n2\r\n{}\r\n0\r\n\r\n");
+	expect_refused(OK HOST JSON "Transfer-Encoding: xchunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n");
+	expect_refused(OK HOST JSON "Transfer-Encoding: gzip, chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n");
+	expect_refused(OK HOST JSON "Transfer-Encoding : chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n");
+	http_close(http);
+}
+
+static void
+test_lines(void **state)
+{
+	open_http(LONG_US, LONG_US);
+	expect_refused(OK HOST JSON "Content-Length : 2\r\n\r\n{}");
+	expect_refused(OK HOST JSON "Content-Length\t: 2\r\n\r\n{}");
+	expect_refused(OK HOST JSON " Content-Length: 2\r\n\r\n{}");
+	expect_refused(OK HOST JSON TWO "A@B: c\r\n\r\n{}");
+	expect_refused(OK HOST JSON TWO ": c\r\n\r\n{}");
+	expect_refused(OK HOST JSON TWO "X: a\r\n b\r\n\r\n{}");
+	expect_refused(OK HOST JSON TWO "X: a\rY: b\r\n\r\n{}");
+	expect_refused(OK HOST JSON TWO "X: a\vb\r\n\r\n{}");
+	http_close(http);
+}
+
+static void
+test_bare_line_ends(void **state)
+{
+	open_http(LONG_US, LONG_US);
+	expect_refused("POST /ok HTTP/1.1\n" HOST "\r\n");
+	expect_refused(OK "Host: a\n\r\n");
+	expect_refused(OK HOST "\n");
+	expect_refused(OK "X: y\n" HOST "\r\n");
+	expect_refused(OK HOST JSON "X:  y\nContent-Length: 2\r\n\r\n{}");
+	expect_refused(OK HOST JSON TWO "X: y \nZ: z\r\n\r\n{}");
+	expect_refused("POST /ok HTTP/1.1\nHost: a\n\n");
+	http_close(http);
+}
+
+static void
+test_two_authorizations(void **state)
+{
+	open_http(LONG_US, LONG_US);
+	expect_refused(HEAD "Authorization: Bearer another\r\nContent-Length: 2\r\n\r\n{}");
+	expect_refused(HEAD "Host: b\r\nContent-Length: 2\r\n\r\n{}");
+	expect_refused(HEAD JSON "Content-Length: 2\r\n\r\n{}");
+	expect_refused(OK HOST "Origin: http://a\r\norigin: http://b\r\n\r\n");
+	assert_null(served);
+	http_close(http);
+}
+
+/* Two requests on one connection, the second a long one; then one with chunks. */
+static void
+test_right_framing(void **state)
+{
+	char	   *pad = psprintf("X-Long: %0*d\r\nX-Space:  \t y\r\n", 9000, 7);
+	Heard		heard = {.fd = -1};
+
+	open_http(LONG_US, LONG_US);
+	heard.fd = client(OK HOST JSON TWO "\r\n{}" OK HOST "Accept: a\r\nAccept: b\r\nX-Empty:\r\n");
+	run_until(has_line, &heard);
+	assert_int_equal(send(heard.fd, pad, strlen(pad), MSG_NOSIGNAL), strlen(pad));
+	assert_int_equal(send(heard.fd, "\r\n", 2, MSG_NOSIGNAL), 2);
+	expect_end(client(OK HOST JSON CHUNKED "\r\n2\r\n{}\r\n0\r\n\r\n" OK HOST "\r\n"), NULL,
+			   "Connection: close\r\n");
+	shutdown(heard.fd, SHUT_WR);
+	run_until(has_ended, &heard);
+	assert_int_equal(strncmp(heard.bytes, "HTTP/1.1 200 ", 13), 0);
+	assert_non_null(strstr(heard.bytes + 13, "HTTP/1.1 200 "));
+	close(heard.fd);
+	http_close(http);
+}
+
 #define TEST(name) \
 	cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
@@ -229,6 +336,12 @@ main(void)
 		TEST(test_suspended),
 		TEST(test_token_taken_away),
 		TEST(test_places),
+		TEST(test_two_lengths),
+		TEST(test_transfer_encoding),
+		TEST(test_lines),
+		TEST(test_bare_line_ends),
+		TEST(test_two_authorizations),
+		TEST(test_right_framing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
