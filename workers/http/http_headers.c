@@ -137,13 +137,16 @@ add_signature(struct curl_slist **list, const HttpHeaders *headers,
 	pfree(signature.data);
 }
 
-static bool
-has_content_type(const HttpHeaders *headers)
+/* Adds a header, unless the handler has one of that name. */
+static void
+add_default(struct curl_slist **list, const HttpHeaders *headers, const char *line)
 {
-	for (char **line = headers->more; line != NULL && *line != NULL; line++)
-		if (pg_strncasecmp(*line, "Content-Type:", 13) == 0)
-			return true;
-	return false;
+	size_t		len = strcspn(line, ":") + 1;
+
+	for (char **own = headers->more; own != NULL && *own != NULL; own++)
+		if (pg_strncasecmp(*own, line, len) == 0)
+			return;
+	*list = curl_slist_append(*list, line);
 }
 
 struct curl_slist *
@@ -151,9 +154,9 @@ http_headers_make(const HttpHeaders *headers, const Task *task)
 {
 	struct curl_slist *list = NULL;
 
-	if (!has_content_type(headers))
-		add(&list, "Content-Type",
-			task->is_binary ? "application/octet-stream" : "application/json");
+	add_default(&list, headers, task->is_binary ? "Content-Type: application/octet-stream" :
+				"Content-Type: application/json");
+	add_default(&list, headers, "Accept-Encoding: identity");
 	add_idempotency_key(&list, headers, task);
 	add(&list, "Twtasks-Id", task->id_text);
 	add_number(&list, "Twtasks-Version", task->version);

@@ -8,8 +8,7 @@
 #include "workers/http/http_post.h"
 #include "workers/http/http_reply.h"
 
-/* Bytes of an answer, and of its headers, that are read. */
-#define ANSWER_MAX (1024 * 1024)
+/* Bytes of the headers of an answer that are read. */
 #define HEADERS_MAX (64 * 1024)
 
 /*
@@ -57,13 +56,13 @@ on_body(char *bytes, size_t size, size_t n, void *arg)
 	HttpPost   *post = arg;
 
 	n *= size;
-	if (post->received + n > ANSWER_MAX)
+	if (post->received + n > HTTP_ANSWER_MAX)
 	{
 		post->stopped = STOPPED_LONG;
 		return 0;
 	}
 	post->received += n;
-	if (post->json.len <= HTTP_JSON_MAX && is_wanted_json(post))
+	if (is_wanted_json(post))
 		take_json(post, bytes, n);
 	output_add(&post->body, bytes, n);
 	return n;

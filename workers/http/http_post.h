@@ -66,8 +66,7 @@ typedef struct HttpPost
 		STOPPED_LONG			/* no more of the answer is read */
 	}			stopped;		/* by us */
 	Output		body;			/* the end of the answer */
-	StringInfoData json;		/* the answer if it is JSON, up to somewhat
-								 * beyond HTTP_JSON_MAX; no data: none */
+	StringInfoData json;		/* the answer if it is JSON; no data: none */
 	size_t		received;
 	size_t		header_bytes;
 	char		error[CURL_ERROR_SIZE];

@@ -117,6 +117,12 @@ read_outcome(const HttpReply *reply, const json_t *object, const char *repeated,
 		drop_data(object, &said);
 	if (error == NULL && repeated != NULL)
 		error = psprintf(FOREIGN_JSON_REPEATED, repeated);
+	if (said.add != NULL && strlen(said.add) > HTTP_ADD_MAX)
+	{
+		drop_data(object, &said);
+		pfree(error);
+		error = psprintf("member \"add\" has more than %d kB", HTTP_ADD_MAX / 1024);
+	}
 	verdict->result = said.result;
 	verdict->delay_us = said.delay_us;
 	if (said.at_us != WORKER_NO_TIME)
@@ -145,23 +151,19 @@ is_word(const char *value, size_t len)
 }
 
 /*
- * The end of a long answer is not read, and tasks to add may stand there.  So the
- * task is not done if the beginning has a result, or tasks that one may follow.
- * Other objects are the receiver's own business, however long.
+ * A result, or tasks to add, may stand in the end that is not read.  An object
+ * with a result of its own, or anything but an object, is the receiver's business.
  */
 static bool
-judge_long_json(const char *json, Verdict *verdict)
+judge_cut_json(const char *json, Verdict *verdict)
 {
 	size_t		len;
-	const char *result = json_member(json, "result", &len);
-	const char *add;
+	const char *result = json_member(foreign_json_start(json), "result", &len);
 
-	if (result != NULL && !is_word(result, len))
+	if (!is_object_text(json) ||
+		(result != NULL && result[len] != '\0' && !is_word(result, len)))
 		return false;
-	add = json_member(json, "add", &len);
-	if (result == NULL && (add == NULL || *add != '['))
-		return false;
-	refuse(verdict, psprintf("its JSON has more than %d kB", HTTP_JSON_MAX / 1024));
+	refuse(verdict, psprintf("its JSON has more than %d MB", HTTP_ANSWER_MAX / 1024 / 1024));
 	return true;
 }
 
@@ -178,8 +180,13 @@ judge_json(const HttpReply *reply, Verdict *verdict)
 
 	if (reply->json == NULL)
 		return false;
-	if (reply->json_len > HTTP_JSON_MAX)
-		return judge_long_json(foreign_json_start(reply->json), verdict);
+	if (reply->coding != NULL)
+	{
+		refuse(verdict, psprintf("its JSON is encoded as %s, which was not asked for", reply->coding));
+		return true;
+	}
+	if (reply->is_cut)
+		return judge_cut_json(reply->json, verdict);
 	object = worker_protocol_load_outcome(reply->json, reply->json_len, &fault);
 	if (object == NULL && is_object_text(reply->json))
 		refuse(verdict, psprintf("syntax error in its JSON at byte %d", fault.byte));

@@ -23,19 +23,22 @@
 #include "base/task.h"
 
 /*
- * The most JSON that is read, since reading holds up the loop.  A worker's line
- * has 1 MB, with room for all that such an answer may say.
+ * The most of an answer that is read, since reading JSON holds up the loop, and of
+ * the tasks that it adds, which the worker's line of 1 MB must have room for.
  */
-#define HTTP_JSON_MAX (512 * 1024)
+#define HTTP_ANSWER_MAX (1024 * 1024)
+#define HTTP_ADD_MAX (512 * 1024)
 
 typedef struct HttpReply
 {
 	int			status;
 	const char *retry_after;	/* the header; NULL: none */
+	const char *coding;			/* the body's, such as gzip; NULL: none */
 	const char *json;			/* the body if it is JSON, NUL at json[len];
-								 * NULL: it is not.  If it is longer than
-								 * HTTP_JSON_MAX, its end may be missing */
+								 * NULL: it is not */
 	size_t		json_len;
+	bool		is_cut;			/* longer than HTTP_ANSWER_MAX: its end is
+								 * missing */
 	const char *body;			/* the part that is kept: text, maybe empty */
 	int64		now_us;			/* since 1970 */
 } HttpReply;

@@ -101,6 +101,27 @@ get_header(CURL * easy, const char *name)
 	return header->value;
 }
 
+static bool
+is_coding(const char *value)
+{
+	return value[strspn(value, " \t\r\n")] != '\0' && pg_strcasecmp(value, "identity") != 0 &&
+		pg_strcasecmp(value, "chunked") != 0;
+}
+
+/* A coding that we did not ask for; a body without bytes has none that matters. */
+static const char *
+get_coding(const HttpPost *post)
+{
+	static const char *const names[] = {"Content-Encoding", "Transfer-Encoding"};
+	struct curl_header *header;
+
+	for (size_t i = 0; i < lengthof(names) && post->received > 0; i++)
+		for (size_t n = 0; curl_easy_header(post->easy, names[i], n, CURLH_HEADER, -1, &header) == CURLHE_OK; n++)
+			if (is_coding(header->value))
+				return header->value;
+	return NULL;
+}
+
 static void
 report_answer(Request *request)
 {
@@ -110,8 +131,10 @@ report_answer(Request *request)
 	long		status = 0;
 	HttpReply	reply = {
 		.retry_after = get_header(post->easy, "Retry-After"),
+		.coding = get_coding(post),
 		.json = post->json.data,
 		.json_len = post->json.len,
+		.is_cut = post->stopped == STOPPED_LONG,
 		.now_us = http_post_now_us()
 	};
 

@@ -77,6 +77,7 @@ test_plain(void **state)
 
 	assert_string_equal(text,
 						"Content-Type: application/json\n"
+						"Accept-Encoding: identity\n"
 						"Idempotency-Key: " ID ":7\n"
 						"Twtasks-Id: " ID "\n"
 						"Twtasks-Version: 7\n"

@@ -312,61 +312,94 @@ test_json_unreadable(void **state)
 				"answer is not as it should be: member \"result\" is there twice");
 }
 
-/* Begins so, and then has a string without an end, up to a length. */
+/* Begins so, and its end is not read. */
 static void
-expect_cut_json(const char *beginning, size_t len, TaskResult result, const char *message)
+expect_cut_json(const char *beginning, TaskResult result)
 {
-	StringInfoData json;
+	char	   *json = psprintf("%s%*s", beginning, 1000, "");
+	HttpReply	reply = {.status = 200, .json = json, .json_len = strlen(json), .is_cut = true, .body = ""};
+	Verdict		verdict;
 
-	initStringInfo(&json);
-	appendStringInfoString(&json, beginning);
-	appendStringInfoSpaces(&json, len - json.len);
-	expect_json(json.data, result, TASK_DELAY_BY_POLICY, message);
-	pfree(json.data);
+	http_reply_judge(&reply, no_statuses, &verdict);
+	assert_int_equal(verdict.result, result);
+	if (result == TASK_ERROR)
+		assert_string_equal(verdict.message, "answer is not as it should be: its JSON has more than 1 MB");
+	verdict_clear(&verdict);
+	pfree(json);
 }
 
-#define TOO_LONG "answer is not as it should be: its JSON has more than 512 kB"
-
-/* Tasks to add may stand behind the end that is read. */
+/* A result or tasks to add may stand behind the end that is read. */
 static void
 test_json_too_long(void **state)
 {
 	static const char *const beginnings[] = {
 		"{\"result\": \"done\", \"add\": [\"", "{\"result\": \"done\", \"more\": \"", "{\"add\": [{\"type\": \"A\"}], \"more\": \"",
 		" {\"a\": {\"result\": \"ok\"}, \"result\":\"retry\"", "{\"more\": [{}], \"add\" : [", "{\"add\": 1, \"result\": \"error\"",
-		"\xef\xbb\xbf{\"result\": \"done\", \"add\": [\""
+		"\xef\xbb\xbf{\"result\": \"done\", \"add\": [\"", "{\"more\": \"", "{\"", "{\"more\": {\"result\": \"ok\"}, \"even\": [",
+		"{\"result\": \"", "{\"result\": \"ok", "{"
 	};
 
 	for (int i = 0; i < (int) lengthof(beginnings); i++)
-		expect_cut_json(beginnings[i], HTTP_JSON_MAX + 1, TASK_ERROR, TOO_LONG);
+		expect_cut_json(beginnings[i], TASK_ERROR);
 }
 
 static void
 test_json_of_others_too_long(void **state)
 {
 	static const char *const beginnings[] = {
-		"{\"more\": \"", "{\"", "{\"result\": {\"add\": [1], \"result\": \"done\"}, \"more\": \"", "{\"result\": \"ok\", \"add\": [",
-		"[{\"result\": \"done\", \"add\": [", "{\"more\": {\"result\": \"done\", \"add\": [", "{\"add\": 7, \"more\": \"",
-		"nonsense", "{\"add\": ", "{\"result\": \"", "{\"result\": \"done", "{\"result\"", "{", ""
+		"{\"result\": {\"add\": [1], \"result\": \"done\"}, \"more\": \"", "{\"result\": \"ok\", \"add\": [",
+		"[{\"result\": \"done\", \"add\": [", "nonsense", ""
 	};
 
 	for (int i = 0; i < (int) lengthof(beginnings); i++)
-		expect_cut_json(beginnings[i], HTTP_JSON_MAX + 1, TASK_DONE, NULL);
+		expect_cut_json(beginnings[i], TASK_DONE);
 }
 
+/* Members of the protocol may stand behind any others. */
 static void
 test_longest_json(void **state)
 {
 	StringInfoData json;
 
 	initStringInfo(&json);
-	appendStringInfoString(&json, "{\"result\": \"delete\", \"more\": \"");
-	appendStringInfoSpaces(&json, HTTP_JSON_MAX - json.len - 2);
-	appendStringInfoString(&json, "\"}");
-	expect_json(json.data, TASK_DELETE, TASK_DELAY_BY_POLICY, NULL);
-	appendStringInfoChar(&json, ' ');
-	expect_json(json.data, TASK_ERROR, TASK_DELAY_BY_POLICY, TOO_LONG);
+	appendStringInfoString(&json, "{\"more\": \"");
+	appendStringInfoSpaces(&json, HTTP_ANSWER_MAX - 100);
+	appendStringInfoString(&json, "\", \"result\": \"done\", \"add\": [{\"type\": \"A\"}]}");
+	expect_outcome(json.data, NULL, "[{\"type\": \"A\"}]");
 	pfree(json.data);
+}
+
+/* The line of the reply has 1 MB. */
+static void
+test_longest_add(void **state)
+{
+	StringInfoData json;
+
+	initStringInfo(&json);
+	appendStringInfoString(&json, "{\"result\": \"done\", \"outcome\": {}, \"add\": [");
+	appendStringInfoSpaces(&json, HTTP_ADD_MAX - 1);
+	appendStringInfoString(&json, "]}");
+	expect_json(json.data, TASK_ERROR, TASK_DELAY_BY_POLICY,
+				"answer is not as it should be: member \"add\" has more than 512 kB");
+	pfree(json.data);
+}
+
+/* We asked for no coding, and cannot read one. */
+static void
+test_coded_json(void **state)
+{
+	HttpReply	reply = {.status = 200, .coding = "gzip", .json = "\x1f\x8b", .json_len = 2, .body = ""};
+	Verdict		verdict;
+
+	http_reply_judge(&reply, no_statuses, &verdict);
+	assert_int_equal(verdict.result, TASK_ERROR);
+	assert_string_equal(verdict.message,
+						"answer is not as it should be: its JSON is encoded as gzip, which was not asked for");
+	verdict_clear(&verdict);
+	reply.json = NULL;
+	http_reply_judge(&reply, no_statuses, &verdict);
+	assert_int_equal(verdict.result, TASK_DONE);
+	verdict_clear(&verdict);
 }
 
 static void
@@ -419,6 +452,8 @@ main(void)
 		cmocka_unit_test(test_json_too_long),
 		cmocka_unit_test(test_json_of_others_too_long),
 		cmocka_unit_test(test_longest_json),
+		cmocka_unit_test(test_longest_add),
+		cmocka_unit_test(test_coded_json),
 		cmocka_unit_test(test_json_with_faults),
 		cmocka_unit_test(test_content_types),
 	};

@@ -67,7 +67,9 @@ test_line_is_read_once(void **state)
 static TaskResult
 judge(const char *json)
 {
-	HttpReply	reply = {.status = 200, .json = json, .json_len = strlen(json), .body = ""};
+	HttpReply	reply = {
+		.status = 200, .json = json, .json_len = strlen(json), .is_cut = strlen(json) > HTTP_ANSWER_MAX, .body = ""
+	};
 	Verdict		verdict;
 	TaskResult	result;
 
@@ -81,13 +83,13 @@ judge(const char *json)
 static void
 test_answer_is_read_once_or_not_at_all(void **state)
 {
-	char	   *json = long_object(HTTP_JSON_MAX);
+	char	   *json = long_object(HTTP_ANSWER_MAX);
 
 	assert_int_equal(judge(json), TASK_RETRY);
 	assert_int_equal(bytes_read, strlen(json));
 	pfree(json);
 
-	json = long_object(HTTP_JSON_MAX + 1000);
+	json = long_object(HTTP_ANSWER_MAX + 1000);
 	assert_int_equal(judge(json), TASK_ERROR);
 	assert_int_equal(bytes_read, 0);
 	pfree(json);
