@@ -185,6 +185,7 @@ static int
 run(Web *web)
 {
 	program_prepare();
+	program_raise_descriptors();
 	sdnotify_init();
 	start_log(&web->config->log);
 	log_line(TWT_LOG_INFO, "main", "twtasks-web %s starting", TWT_VERSION);

@@ -59,4 +59,7 @@ extern void program_prepare(void);
  */
 extern bool program_gets_orphans(void);
 
+/* Raises the limit of open descriptors as far as we may. */
+extern void program_raise_descriptors(void);
+
 #endif							/* TWT_PROGRAM_H */

@@ -1,5 +1,6 @@
 #include "base/port.h"
 
+#include <errno.h>
 #include <sys/socket.h>
 #include <time.h>
 
@@ -80,8 +81,9 @@ on_header(char *bytes, size_t size, size_t n, void *arg)
 static const char *
 describe_failure(const HttpPost *post, CURLcode code)
 {
-	return post->stopped == STOPPED_TWICE ? "the kept connection was closed without an answer" :
-		curl_easy_strerror(code);
+	if (post->stopped == STOPPED_TWICE)
+		return "the kept connection was closed without an answer";
+	return post->is_short ? "too few descriptors, or too little memory" : curl_easy_strerror(code);
 }
 
 /* An answer that we stopped reading still has its status. */
@@ -94,10 +96,12 @@ http_post_end(HttpPost *post, CURLcode code)
 		return HTTP_POST_LATE;
 	if (code == CURLE_OK || (code == CURLE_WRITE_ERROR && post->stopped == STOPPED_LONG))
 		return HTTP_POST_ANSWERED;
-	if (post->error[0] == '\0' || post->stopped == STOPPED_TWICE)
+	if (post->error[0] == '\0' || post->stopped == STOPPED_TWICE || post->is_short)
 		strlcpy(post->error, describe_failure(post, code), sizeof(post->error));
 	if (post->is_sent)
 		return HTTP_POST_NO_ANSWER;
+	if (post->is_short)
+		return HTTP_POST_SHORT;
 	return post->address == ADDRESS_REFUSED ? HTTP_POST_REFUSED : HTTP_POST_NOT_SENT;
 }
 
@@ -108,6 +112,7 @@ static curl_socket_t
 on_open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 {
 	HttpPost   *post = arg;
+	int			fd;
 
 	if (post->must_be_public && !http_address_is_public(&address->addr))
 	{
@@ -115,8 +120,9 @@ on_open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 		return CURL_SOCKET_BAD;
 	}
 	post->address = ADDRESS_ALLOWED;
-	return socket(address->family, address->socktype | SOCK_CLOEXEC,
-				  address->protocol);
+	fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+	post->is_short |= fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM);
+	return fd;
 }
 
 /*
@@ -252,6 +258,16 @@ http_post_init(HttpPost *post, const HttpSettings *settings, const Task *task)
 	return NULL;
 }
 
+/* libcurl keeps them among its own answers, and looks up no name that it has. */
+void
+http_post_set_addresses(HttpPost *post, const char *addresses)
+{
+	char	   *line = psprintf("+%s:%d:%s", post->url.host, post->url.port, addresses);
+
+	post->addresses = curl_slist_append(NULL, line);
+	pfree(line);
+}
+
 bool
 http_post_start(HttpPost *post, HttpClient *client, const HttpSettings *settings,
 				const Task *task, void *arg)
@@ -262,6 +278,7 @@ http_post_start(HttpPost *post, HttpClient *client, const HttpSettings *settings
 	set_task(post, settings, task);
 	set_callbacks(post);
 	set_limits(post, settings);
+	curl_easy_setopt(post->easy, CURLOPT_RESOLVE, post->addresses);
 	curl_easy_setopt(post->easy, CURLOPT_PRIVATE, arg);
 	http_client_start(client, post->easy);
 	return true;
@@ -273,6 +290,7 @@ http_post_restart(HttpPost *post, HttpClient *client)
 	post->stopped = STOPPED_NOT;
 	post->is_fresh = true;
 	curl_easy_setopt(post->easy, CURLOPT_FRESH_CONNECT, 1L);
+	curl_easy_setopt(post->easy, CURLOPT_RESOLVE, post->addresses);
 	http_client_start(client, post->easy);
 }
 
@@ -282,6 +300,7 @@ http_post_clear(HttpPost *post, HttpClient *client)
 	if (post->easy != NULL)
 		http_client_put(client, post->easy);
 	curl_slist_free_all(post->headers);
+	curl_slist_free_all(post->addresses);
 	http_url_clear(&post->url);
 	pfree(post->key);
 	output_clear(&post->body);

@@ -33,6 +33,7 @@ typedef enum HttpPostEnd
 	HTTP_POST_AGAIN,			/* not sent: begin again */
 	HTTP_POST_LATE,				/* not sent: its time is over */
 	HTTP_POST_REFUSED,			/* not sent: no address is public */
+	HTTP_POST_SHORT,			/* not sent: we lack descriptors or memory */
 	HTTP_POST_NOT_SENT,			/* no connection */
 	HTTP_POST_NO_ANSWER			/* it may have been received */
 } HttpPostEnd;
@@ -43,6 +44,7 @@ typedef struct HttpPost
 	int64		start_by_us;
 	CURL	   *easy;			/* NULL: not made */
 	struct curl_slist *headers;
+	struct curl_slist *addresses;	/* the host's; NULL: it has no name */
 	HttpUrl		url;
 	char	   *key;			/* as in HttpHeaders */
 	bool		is_own_host;	/* the handler's own host, not one that the
@@ -51,6 +53,7 @@ typedef struct HttpPost
 	bool		is_fresh;		/* uses a connection of its own */
 	bool		may_resend;		/* its receiver takes it more than once */
 	bool		is_sent;		/* it may have been received */
+	bool		is_short;		/* a socket could not be made */
 	enum
 	{
 		ADDRESS_NONE,			/* no connection was opened for it */
@@ -79,6 +82,9 @@ typedef struct HttpPost
 extern const char *http_post_init(HttpPost *post, const HttpSettings *settings,
 								  const Task *task) MUSTCHECK;
 extern void http_post_clear(HttpPost *post, HttpClient *client);
+
+/* Sets the addresses of the host, before the start: numeric, separated by commas. */
+extern void http_post_set_addresses(HttpPost *post, const char *addresses);
 
 /* Starts the request; the client's function gets arg.  False: out of memory. */
 extern bool http_post_start(HttpPost *post, HttpClient *client,

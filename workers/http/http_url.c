@@ -167,6 +167,14 @@ http_url_clear(HttpUrl *url)
 }
 
 bool
+http_url_has_name(const HttpUrl *url)
+{
+	struct in_addr address;
+
+	return url->host[0] != '[' && inet_pton(AF_INET, url->host, &address) != 1;
+}
+
+bool
 http_url_is_same_host(const HttpUrl *a, const HttpUrl *b)
 {
 	return a->is_https == b->is_https && a->port == b->port && strcmp(a->host, b->host) == 0;

@@ -32,6 +32,9 @@ extern const char *http_url_parse(const char *text, HttpUrl *url) MUSTCHECK;
 extern const char *http_url_copy(const HttpUrl *from, HttpUrl *to) MUSTCHECK;
 extern void http_url_clear(HttpUrl *url);
 
+/* Whether the host is a name, and not an address. */
+extern bool http_url_has_name(const HttpUrl *url);
+
 /* The same scheme, host and port. */
 extern bool http_url_is_same_host(const HttpUrl *a, const HttpUrl *b);
 

@@ -4,6 +4,7 @@
  *		A POST for each task.
  *
  *	 a request is	until							and then
+ *	 looked up		its host's addresses are known	running
  *	 running		libcurl has an end of it		the verdict
  *	 held			the end of the turn				running, once more
  *	 ended			the end of the turn				the verdict
@@ -16,11 +17,15 @@
  */
 #include "base/port.h"
 
+#include "workers/http/http_lookup.h"
 #include "workers/http/http_post.h"
 #include "workers/http/http_reply.h"
 #include "workers/http/requests.h"
 #include "workers/lib/task_line.h"
 #include "workers/lib/worker_reply.h"
+
+/* The wait of a task that goes back. */
+#define AGAIN_US SECONDS_TO_US(1)
 
 struct Requests
 {
@@ -28,8 +33,9 @@ struct Requests
 	HttpSettings *settings;
 	StringInfo	replies;
 	HttpClient *client;
+	HttpLookups *lookups;
 	dlist_head	held;
-	dlist_head	running;
+	dlist_head	running;		/* and looked up */
 	dlist_head	ended;
 };
 
@@ -38,6 +44,8 @@ typedef struct Request
 	dlist_node	node;
 	Requests   *requests;
 	Task	   *task;
+	HttpLookup	lookup;
+	LoopTimer  *patience;		/* with the lookup; NULL: none was needed */
 	HttpPost	post;
 	Verdict		verdict;		/* set if it ended early */
 } Request;
@@ -48,6 +56,9 @@ static void
 free_request(Request *request)
 {
 	dlist_delete(&request->node);
+	http_lookup_cancel(&request->lookup);
+	if (request->patience != NULL)
+		loop_timer_free(request->patience);
 	http_post_clear(&request->post, request->requests->client);
 	task_line_free(request->task);
 	pfree(request);
@@ -71,7 +82,7 @@ end_early(Request *request, TaskResult result, char *message)
 	Requests   *requests = request->requests;
 
 	request->verdict.result = result;
-	request->verdict.delay_us = TASK_DELAY_BY_POLICY;
+	request->verdict.delay_us = result == TASK_RELEASE ? AGAIN_US : TASK_DELAY_BY_POLICY;
 	request->verdict.message = message;
 	dlist_delete(&request->node);
 	dlist_push_tail(&requests->ended, &request->node);
@@ -154,7 +165,7 @@ report_failure(Request *request, TaskResult result, const char *what)
 {
 	const HttpPost *post = &request->post;
 	char	   *message = psprintf("%s %s port %d: %s", what, post->url.host, post->url.port, post->error);
-	Verdict		verdict = {result, TASK_DELAY_BY_POLICY, message};
+	Verdict		verdict = {result, result == TASK_RELEASE ? AGAIN_US : TASK_DELAY_BY_POLICY, message};
 
 	report(request, &verdict);
 	pfree(message);
@@ -198,6 +209,9 @@ on_done(void *arg, CURL * easy, CURLcode code)
 		case HTTP_POST_REFUSED:
 			report_refusal(request);
 			break;
+		case HTTP_POST_SHORT:
+			report_failure(request, TASK_RELEASE, "could not connect to");
+			break;
 		case HTTP_POST_NOT_SENT:
 			report_failure(request, TASK_RETRY, "could not connect to");
 			break;
@@ -225,6 +239,60 @@ on_turn(void *arg)
 	}
 }
 
+static void
+send_request(Request *request)
+{
+	Requests   *requests = request->requests;
+
+	if (!http_post_start(&request->post, requests->client, requests->settings, request->task, request))
+		end_early(request, TASK_RETRY, pstrdup("out of memory"));
+}
+
+static void
+on_addresses(void *arg, const char *addresses, const char *error)
+{
+	Request    *request = arg;
+
+	loop_timer_stop(request->patience);
+	if (addresses == NULL)
+	{
+		strlcpy(request->post.error, error, sizeof(request->post.error));
+		report_failure(request, TASK_RETRY, "could not connect to");
+		return;
+	}
+	http_post_set_addresses(&request->post, addresses);
+	send_request(request);
+}
+
+/* Nobody has the request, so its task goes back without a try. */
+static void
+on_no_addresses(void *arg)
+{
+	Request    *request = arg;
+
+	strlcpy(request->post.error, "its name was not looked up in time", sizeof(request->post.error));
+	report_failure(request, TASK_RELEASE, "could not connect to");
+}
+
+static void
+look_up(Request *request)
+{
+	Requests   *requests = request->requests;
+	const char *addresses;
+
+	request->lookup.fn = on_addresses;
+	request->lookup.arg = request;
+	addresses = http_lookup_start(requests->lookups, request->post.url.host, &request->lookup);
+	if (addresses == NULL)
+	{
+		request->patience = loop_timer_new(requests->loop, on_no_addresses, request);
+		loop_timer_start(request->patience, requests->settings->connect_timeout_us);
+		return;
+	}
+	http_post_set_addresses(&request->post, addresses);
+	send_request(request);
+}
+
 void
 requests_start(Requests *requests, Task *task, int64 start_by_us)
 {
@@ -241,8 +309,10 @@ requests_start(Requests *requests, Task *task, int64 start_by_us)
 	error = http_post_init(post, requests->settings, task);
 	if (error != NULL)
 		end_early(request, TASK_ERROR, pstrdup(error));
-	else if (!http_post_start(post, requests->client, requests->settings, task, request))
-		end_early(request, TASK_RETRY, pstrdup("out of memory"));
+	else if (http_url_has_name(&post->url))
+		look_up(request);
+	else
+		send_request(request);
 }
 
 static Request *
@@ -267,8 +337,16 @@ requests_cancel(Requests *requests, const char *id, int64 version, const char *w
 
 	if (request == NULL)
 		return;
-	http_client_cancel(requests->client, request->post.easy);
-	end_early(request, TASK_CANCELLED, pstrdup(why));
+	if (request->post.easy != NULL)
+	{
+		http_client_cancel(requests->client, request->post.easy);
+		end_early(request, TASK_CANCELLED, pstrdup(why));
+		return;
+	}
+	http_lookup_cancel(&request->lookup);
+	loop_timer_stop(request->patience);
+	end_early(request, TASK_RELEASE,
+			  psprintf("%s, while the name %s was looked up", why, request->post.url.host));
 }
 
 /* ---- the whole ---- */
@@ -281,6 +359,7 @@ requests_new(Loop *loop, StringInfo replies)
 	requests->loop = loop;
 	requests->replies = replies;
 	requests->client = http_client_new(loop, on_done);
+	requests->lookups = http_lookups_new(loop);
 	dlist_init(&requests->held);
 	dlist_init(&requests->running);
 	dlist_init(&requests->ended);
@@ -304,12 +383,14 @@ requests_free(Requests *requests)
 	{
 		Request    *request = dlist_head_element(Request, node, &requests->running);
 
-		http_client_cancel(requests->client, request->post.easy);
+		if (request->post.easy != NULL)
+			http_client_cancel(requests->client, request->post.easy);
 		free_request(request);
 	}
 	while (!dlist_is_empty(&requests->held))
 		free_request(dlist_head_element(Request, node, &requests->held));
 	report_ended(requests);
+	http_lookups_free(requests->lookups);
 	http_client_free(requests->client);
 	http_settings_free(requests->settings);
 	loop_defer_free(requests->loop, requests);

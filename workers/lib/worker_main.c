@@ -209,6 +209,7 @@ worker_main(const WorkerProgram *program, int argc, char **argv)
 
 	program_begin();
 	program_prepare();
+	program_raise_descriptors();
 	if (argc == 1)
 		return run(program);
 	if (strcmp(option, "--check") == 0)

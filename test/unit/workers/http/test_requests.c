@@ -15,6 +15,9 @@
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include "execute_fixture.h"
@@ -26,6 +29,10 @@
 
 /* The addresses of every name. */
 static const char *addresses[2];
+
+static atomic_int nlookups;
+static atomic_bool has_gate;
+static sem_t gate;				/* lets one lookup end */
 
 /* ---- in the place of the C library's ---- */
 
@@ -51,8 +58,14 @@ int
 getaddrinfo(const char *name, const char *service,
 			const struct addrinfo *hints, struct addrinfo **found)
 {
+	bool		is_gated;
+
 	(void) name;
 	(void) hints;
+	is_gated = has_gate;
+	atomic_fetch_add(&nlookups, 1);
+	if (is_gated)
+		sem_wait(&gate);
 	*found = NULL;
 	for (int i = lengthof(addresses) - 1; i >= 0; i--)
 		if (addresses[i] != NULL)
@@ -168,20 +181,101 @@ test_public_too(void **state)
 	send_to(PUBLIC, PRIVATE, "\"result\":\"retry\"");
 }
 
+#define ID "0190d1a2-0000-7000-8000-000000000001"
+
+static void
+cancel_started(const char *expected)
+{
+	requests_cancel(requests, ID, 8, "another");
+	requests_cancel(requests, ID, 7, "told \"so\"");
+	requests_cancel(requests, ID, 7, "twice");
+	run_until(has_reply, NULL);
+	assert_string_equal(replies.data, expected);
+	close_requests();
+}
+
 /* Its reply says why, and comes once; of another version there is none. */
 static void
 test_cancelled(void **state)
 {
+	open_requests("\"hosts\":[\"http://" PUBLIC "\"]");
+	start("{\"http_url\": \"http://" PUBLIC "/\"}", LATER);
+	cancel_started("{\"id\":\"" ID "\",\"version\":7,"
+				   "\"result\":\"cancelled\",\"message\":\"told \\\"so\\\"\"}\n");
+}
+
+static bool
+has_lookup(void *arg)
+{
+	return atomic_load(&nlookups) > 0;
+}
+
+/* Starts a request whose lookup does not end. */
+static void
+start_lookup(const char *settings)
+{
+	atomic_store(&nlookups, 0);
+	has_gate = true;
+	open_requests(settings);
+	start("null", LATER);
+	run_until(has_lookup, NULL);
+	has_gate = false;
+}
+
+/* Nobody has the request, so no try is counted. */
+static void
+test_cancelled_lookup(void **state)
+{
+	start_lookup("\"max_output\":0");
+	cancel_started("{\"id\":\"" ID "\",\"version\":7,\"result\":\"release\",\"retry_in\":1.000000,"
+				   "\"message\":\"told \\\"so\\\", while the name own.example was looked up\"}\n");
+	sem_post(&gate);
+}
+
+static void
+test_late_lookup(void **state)
+{
+	start_lookup("\"connect_timeout\":0.01");
+	expect_reply("\"result\":\"release\",\"retry_in\":1.000000,"
+				 "\"message\":\"could not connect to own.example port 80: its name was not looked up in time\"");
+	close_requests();
+	sem_post(&gate);
+}
+
+/* Libcurl would start a thread for each. */
+static void
+test_one_lookup(void **state)
+{
 	addresses[0] = PUBLIC;
 	addresses[1] = NULL;
-	open_requests("\"max_output\":0");
-	start("null", LATER);
-	requests_cancel(requests, "0190d1a2-0000-7000-8000-000000000001", 8, "another");
-	requests_cancel(requests, "0190d1a2-0000-7000-8000-000000000001", 7, "told \"so\"");
-	requests_cancel(requests, "0190d1a2-0000-7000-8000-000000000001", 7, "twice");
+	atomic_store(&nlookups, 0);
+	open_requests("\"concurrency\":100");
+	for (int i = 0; i < 100; i++)
+		start("null", LATER);
+	expect_reply("could not connect to own.example port 80");
+	assert_int_equal(atomic_load(&nlookups), 1);
+	close_requests();
+}
+
+/* Without descriptors nothing is sent, and no try is counted. */
+static void
+test_no_descriptors(void **state)
+{
+	struct rlimit before;
+	struct rlimit none;
+
+	addresses[0] = PUBLIC;
+	addresses[1] = NULL;
+	open_requests("\"hosts\":[\"http://" PUBLIC "\"]");
+	start("{\"http_url\": \"http://" PUBLIC "/\"}", LATER);
+	getrlimit(RLIMIT_NOFILE, &before);
+	none = before;
+	none.rlim_cur = 3;
+	setrlimit(RLIMIT_NOFILE, &none);
 	run_until(has_reply, NULL);
-	assert_string_equal(replies.data, "{\"id\":\"0190d1a2-0000-7000-8000-000000000001\",\"version\":7,"
-						"\"result\":\"cancelled\",\"message\":\"told \\\"so\\\"\"}\n");
+	setrlimit(RLIMIT_NOFILE, &before);
+	expect_reply("\"result\":\"release\",\"retry_in\":1.000000,"
+				 "\"message\":\"could not connect to " PUBLIC " port 80: too few descriptors");
 	close_requests();
 }
 
@@ -228,8 +322,13 @@ main(void)
 		TEST(test_private_only),
 		TEST(test_public_too),
 		TEST(test_cancelled),
+		TEST(test_cancelled_lookup),
+		TEST(test_late_lookup),
+		TEST(test_one_lookup),
+		TEST(test_no_descriptors),
 		TEST(test_answers_of_a_turn),
 	};
 
+	sem_init(&gate, 0, 0);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
