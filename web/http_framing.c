@@ -28,7 +28,7 @@ static const char *const single[] = {
 
 typedef struct Scan
 {
-	const char *end;			/* of the line before; NULL: nobody knows */
+	const char *end;			/* end of the line before; NULL: not known */
 	bool		has[lengthof(single)];
 	const char *fault;
 } Scan;

@@ -118,23 +118,62 @@ add_idempotency_key(struct curl_slist **list, const HttpHeaders *headers, const 
 }
 
 static void
-add_signature(struct curl_slist **list, const HttpHeaders *headers,
-			  const Task *task)
+add_signature(struct curl_slist **list, const HttpHeaders *headers, const char *name,
+			  const HttpSigned *what)
 {
 	StringInfoData signature;
-	HttpSigned	what = {
-		.id = task->id_text,
-		.timestamp = headers->timestamp,
-		.body = task->data,
-		.len = task->data_len
-	};
 
 	initStringInfo(&signature);
-	http_sign(headers->keys, &what, &signature);
+	http_sign(headers->keys, what, &signature);
+	add(list, name, signature.data);
+	pfree(signature.data);
+}
+
+/* Empty: the list has no such header. */
+static const char *
+value_of(const struct curl_slist *list, const char *name)
+{
+	size_t		len = strlen(name);
+
+	for (; list != NULL; list = list->next)
+		if (strncmp(list->data, name, len) == 0 && list->data[len] == ':')
+			return list->data + len + 2;
+	return "";
+}
+
+/* Version v2 signs these before the body. */
+static char *
+signed_lines(const struct curl_slist *list, const HttpHeaders *headers)
+{
+	static const char *const names[] = {
+		"Twtasks-Id", "Twtasks-Version", "Twtasks-Type", "Twtasks-Sub-Type", "Twtasks-Tries", "Twtasks-Deadline",
+		"Idempotency-Key"
+	};
+	StringInfoData lines;
+
+	initStringInfo(&lines);
+	appendStringInfo(&lines, "v2\n%s\n" INT64_FORMAT "\n", headers->url, headers->timestamp);
+	for (int i = 0; i < (int) lengthof(names); i++)
+		appendStringInfo(&lines, "%s\n", value_of(list, names[i]));
+	return lines.data;
+}
+
+static void
+add_signatures(struct curl_slist **list, const HttpHeaders *headers, const Task *task)
+{
+	HttpSigned	standard = {"v1", NULL, task->data, task->data_len};
+	HttpSigned	whole = {"v2", NULL, task->data, task->data_len};
+	char	   *head = psprintf("%s." INT64_FORMAT ".", task->id_text, headers->timestamp);
+	char	   *lines = signed_lines(*list, headers);
+
+	standard.head = head;
+	whole.head = lines;
 	add(list, "webhook-id", task->id_text);
 	add_number(list, "webhook-timestamp", headers->timestamp);
-	add(list, "webhook-signature", signature.data);
-	pfree(signature.data);
+	add_signature(list, headers, "webhook-signature", &standard);
+	add_signature(list, headers, "Twtasks-Signature", &whole);
+	pfree(head);
+	pfree(lines);
 }
 
 /* Adds a header, unless the handler has one of that name. */
@@ -167,7 +206,7 @@ http_headers_make(const HttpHeaders *headers, const Task *task)
 	add(&list, "Twtasks-Deadline", task->deadline_text);
 	add_context(&list, task);
 	if (headers->keys != NULL)
-		add_signature(&list, headers, task);
+		add_signatures(&list, headers, task);
 	for (char **line = headers->more; line != NULL && *line != NULL; line++)
 		list = curl_slist_append(list, *line);
 

@@ -10,11 +10,16 @@
  *	 Idempotency-Key		the one that the task's context names, else
  *							ID:VERSION, another one in each try
  *	 Twtasks-Id, -Version, -Type, -Sub-Type, -Tries, -Deadline
- *	 webhook-id, webhook-timestamp, webhook-signature
+ *	 webhook-id, webhook-timestamp, webhook-signature, Twtasks-Signature
  *							when there are keys; the id is the task's
  *	 traceparent, tracestate, X-Request-Id
  *							from the task's context, where they are there and
  *							fit
+ *
+ * Twtasks-Signature is of version v2.  Before the body it signs these lines, each
+ * ended by a line feed: "v2", the URL, the timestamp, and the values of Twtasks-Id,
+ * -Version, -Type, -Sub-Type, -Tries, -Deadline and Idempotency-Key as they are in
+ * the request; an empty line for a header that is not there.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,6 +34,7 @@ struct curl_slist;
 typedef struct HttpHeaders
 {
 	const HttpKeys *keys;		/* NULL: not signed */
+	const char *url;			/* for the signature */
 	const char *idempotency_key;	/* NULL: ID:VERSION */
 	char	  **more;			/* lines of the handler's own; NULL: none */
 	int64		timestamp;		/* seconds since 1970 */

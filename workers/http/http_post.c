@@ -162,14 +162,17 @@ static void
 set_task(HttpPost *post, const HttpSettings *settings, const Task *task)
 {
 	CURL	   *easy = post->easy;
+	char	   *url = http_url_text(&post->url);
 	HttpHeaders headers = {
-		.keys = settings->keys,
+		.keys = http_settings_keys(settings, &post->url),
+		.url = url,
 		.idempotency_key = post->key,
 		.more = post->is_own_host ? settings->headers : NULL,
 		.timestamp = http_post_now_us() / 1000000
 	};
 
 	post->headers = http_headers_make(&headers, task);
+	pfree(url);
 	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, post->headers);
 	curl_easy_setopt(easy, CURLOPT_POST, 1L);
 	curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t) task->data_len);

@@ -90,16 +90,14 @@ static bool
 sign(const Key *key, const HttpSigned *what, uint8 *digest)
 {
 	pg_hmac_ctx *hmac = pg_hmac_create(PG_SHA256);
-	char	   *head = psprintf("%s." INT64_FORMAT ".", what->id, what->timestamp);
 	bool		is_fine = hmac != NULL &&
 		pg_hmac_init(hmac, key->bytes, key->len) >= 0 &&
-		pg_hmac_update(hmac, (const uint8 *) head, strlen(head)) >= 0 &&
+		pg_hmac_update(hmac, (const uint8 *) what->head, strlen(what->head)) >= 0 &&
 		(what->len == 0 ||
 		 pg_hmac_update(hmac, (const uint8 *) what->body, what->len) >= 0) &&
 		pg_hmac_final(hmac, digest, PG_SHA256_DIGEST_LENGTH) >= 0;
 
 	pg_hmac_free(hmac);
-	pfree(head);
 	return is_fine;
 }
 
@@ -117,6 +115,6 @@ http_sign(const HttpKeys *keys, const HttpSigned *what, StringInfo out)
 		if (!sign(&keys->keys[i], what, digest))
 			continue;
 		len = pg_b64_encode((const void *) digest, sizeof(digest), text, sizeof(text));
-		appendStringInfo(out, "%sv1,%.*s", out->len > 0 ? " " : "", Max(len, 0), text);
+		appendStringInfo(out, "%s%s,%.*s", out->len > 0 ? " " : "", what->version, Max(len, 0), text);
 	}
 }

@@ -1,11 +1,16 @@
 /*-------------------------------------------------------------------------
  *
  * http_sign.h
- *		Signatures of HTTP requests, as standardwebhooks.com has them.
+ *		Signatures of HTTP requests.
  *
- * HMAC-SHA256 signs ID.TIMESTAMP.BODY.  The header holds one signature for
- * each secret.  While a secret is being replaced, the file has both, until the
- * receiver knows the new one.
+ * HMAC-SHA256 signs a head and the body.  Two versions have heads of their own:
+ *
+ *	 v1		ID.TIMESTAMP. as standardwebhooks.com has it
+ *	 v2		lines that also say where the request goes, and for which try; see
+ *			http_headers.h
+ *
+ * A header holds one signature for each secret.  While a secret is being replaced,
+ * the file has both, until the receiver knows the new one.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,13 +30,13 @@ extern void http_keys_free(HttpKeys *keys);
 /* The signed parts of a request. */
 typedef struct HttpSigned
 {
-	const char *id;
-	int64		timestamp;		/* seconds since 1970 */
+	const char *version;
+	const char *head;
 	const char *body;
 	size_t		len;
 } HttpSigned;
 
-/* Appends "v1,SIGNATURE" for each secret, separated by spaces. */
+/* Appends "VERSION,SIGNATURE" for each secret, separated by spaces. */
 extern void http_sign(const HttpKeys *keys, const HttpSigned *what,
 					  StringInfo out);
 

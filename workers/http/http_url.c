@@ -113,8 +113,10 @@ read_parts(HttpUrl *url)
 		url->is_https = strcmp(scheme, "https") == 0;
 		url->port = (int) strtol(port, NULL, 10);
 		lower(url->host);
-		if (!is_host(url->host))
+		if (!is_host(url->host) || curl_url_set(url->handle, CURLUPART_HOST, url->host, 0) != CURLUE_OK)
 			error = "its host must be an ASCII name or an address";
+		else
+			(void) curl_url_set(url->handle, CURLUPART_FRAGMENT, NULL, 0);
 	}
 	pfree(scheme);
 	pfree(port);
@@ -164,6 +166,15 @@ http_url_clear(HttpUrl *url)
 		curl_url_cleanup(url->handle);
 	pfree(url->host);
 	memset(url, 0, sizeof(*url));
+}
+
+char *
+http_url_text(const HttpUrl *url)
+{
+	char	   *text = NULL;
+
+	(void) get_part(url->handle, CURLUPART_URL, CURLU_NO_DEFAULT_PORT, &text);
+	return text != NULL ? text : pstrdup("");
 }
 
 bool

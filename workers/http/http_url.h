@@ -32,6 +32,12 @@ extern const char *http_url_parse(const char *text, HttpUrl *url) MUSTCHECK;
 extern const char *http_url_copy(const HttpUrl *from, HttpUrl *to) MUSTCHECK;
 extern void http_url_clear(HttpUrl *url);
 
+/*
+ * The text of the URL, palloc'd: the scheme, the header Host and the target of its
+ * requests.
+ */
+extern char *http_url_text(const HttpUrl *url);
+
 /* Whether the host is a name, and not an address. */
 extern bool http_url_has_name(const HttpUrl *url);
 

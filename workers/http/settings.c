@@ -89,6 +89,41 @@ read_keys(HttpSettings *settings, WorkerFault *fault)
 }
 
 static bool
+is_entry(const HttpSettings *settings, const char *pattern)
+{
+	for (int i = 0; settings->hosts[i] != NULL; i++)
+		if (strcmp(settings->hosts[i], pattern) == 0)
+			return true;
+	return false;
+}
+
+static bool
+read_host_keys(HttpSettings *settings, WorkerFault *fault)
+{
+	json_t	   *files = json_object_get(settings->json, "secret_files");
+	const char *pattern;
+	const json_t *path;
+
+	settings->host_keys = palloc0((json_object_size(files) + 1) * sizeof(HttpHostKeys));
+	json_object_foreach(files, pattern, path)
+	{
+		HttpHostKeys *own = &settings->host_keys[settings->nhost_keys];
+		char	   *reason;
+
+		if (!is_entry(settings, pattern))
+			return worker_fail_value(fault, "secret_files", pattern, "it is no entry of \"hosts\"");
+		if (!json_is_string(path))
+			return worker_fail_value(fault, "secret_files", pattern, "its value must be the path of a file");
+		own->pattern = pattern;
+		own->keys = http_keys_read(json_string_value(path), &reason);
+		if (own->keys == NULL)
+			return worker_fail(fault, "secret_files", reason);
+		settings->nhost_keys++;
+	}
+	return true;
+}
+
+static bool
 read_headers(HttpSettings *settings, WorkerFault *fault)
 {
 	const char *path = get_text(settings, "headers_file");
@@ -142,7 +177,7 @@ http_settings_new(const char *hello, WorkerFault *fault)
 	settings->json = json_incref(json_object_get(object, "settings"));
 	json_decref(object);
 	if (read_url(settings, fault) && read_hosts(settings, fault) &&
-		read_keys(settings, fault) && read_headers(settings, fault) &&
+		read_keys(settings, fault) && read_host_keys(settings, fault) && read_headers(settings, fault) &&
 		read_authorities(settings, fault))
 	{
 		read_rest(settings);
@@ -159,6 +194,9 @@ http_settings_free(HttpSettings *settings)
 		return;
 	http_url_clear(&settings->url);
 	http_keys_free(settings->keys);
+	for (int i = 0; i < settings->nhost_keys; i++)
+		http_keys_free(settings->host_keys[i].keys);
+	pfree(settings->host_keys);
 	secret_file_forget(settings->headers);
 	pfree(settings->hosts);
 	pfree(settings->statuses);
@@ -181,4 +219,29 @@ http_settings_choose(const HttpSettings *settings, const char *named, HttpUrl *u
 			return NULL;
 	http_url_clear(url);
 	return "its host is not one that tasks may choose";
+}
+
+/* Whether a pattern is nearer to a host that both fit. */
+static bool
+is_nearer(const char *pattern, const char *other)
+{
+	bool		is_wild = strstr(pattern, "*.") != NULL;
+	bool		is_other_wild = strstr(other, "*.") != NULL;
+
+	return is_wild == is_other_wild ? strlen(pattern) > strlen(other) : is_other_wild;
+}
+
+const HttpKeys *
+http_settings_keys(const HttpSettings *settings, const HttpUrl *url)
+{
+	const HttpHostKeys *best = NULL;
+
+	for (int i = 0; i < settings->nhost_keys; i++)
+	{
+		const HttpHostKeys *own = &settings->host_keys[i];
+
+		if (http_url_fits(url, own->pattern) && (best == NULL || is_nearer(own->pattern, best->pattern)))
+			best = own;
+	}
+	return best != NULL ? best->keys : settings->keys;
 }

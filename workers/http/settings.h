@@ -18,6 +18,13 @@
 #include "workers/http/http_url.h"
 #include "workers/lib/worker_fault.h"
 
+/* Secrets of the hosts that fit a pattern, which is one of the option "hosts". */
+typedef struct HttpHostKeys
+{
+	const char *pattern;
+	HttpKeys   *keys;
+} HttpHostKeys;
+
 typedef struct HttpSettings
 {
 	struct json_t *json;		/* holds the texts */
@@ -25,6 +32,8 @@ typedef struct HttpSettings
 	char	  **hosts;			/* hosts that a task may choose; ends in NULL */
 	bool		is_public_only; /* a chosen host needs a public address */
 	HttpKeys   *keys;			/* NULL: requests are not signed */
+	HttpHostKeys *host_keys;	/* for hosts with secrets of their own */
+	int			nhost_keys;
 	char	  **headers;		/* for its own host only; NULL: none */
 	const char *ca_file;		/* NULL: the system's */
 	char	  **statuses;		/* meanings of statuses; ends in NULL */
@@ -44,5 +53,11 @@ extern void http_settings_free(HttpSettings *settings);
  */
 extern const char *http_settings_choose(const HttpSettings *settings,
 										const char *named, HttpUrl *url) MUSTCHECK;
+
+/*
+ * The secrets of the host: of the pattern that fits it best, which is the host
+ * itself or else the longest; otherwise those of the handler.  NULL: none.
+ */
+extern const HttpKeys *http_settings_keys(const HttpSettings *settings, const HttpUrl *url);
 
 #endif							/* TWT_HTTP_SETTINGS_H */

@@ -84,6 +84,11 @@ static const Option http_options[] = {
 		.help = "addresses that a host of a task's choice may have"
 	},
 	HTTP_FILE("secret_file", secret_file, "file with the secrets that sign requests, one per line"),
+	{
+		"secret_files", OPTION_SETTINGS,
+		.offset = offsetof(HttpConfig, secret_files),
+		.help = "files with secrets of their own for entries of hosts: the path of each, such as that of \"hooks.example\""
+	},
 	HTTP_FILE("headers_file", headers_file,
 			  "file with more headers for the handler's own host, one per line"),
 	HTTP_FILE("ca_file", ca_file,

@@ -34,6 +34,8 @@ typedef struct HttpConfig
 	char	  **hosts;			/* hosts that a task may choose, or NULL */
 	Networks	networks;		/* addresses of these hosts */
 	char	   *secret_file;	/* keys for signatures; NULL: no signature */
+	char	   *secret_files;	/* paths of files with keys, by host, as a
+								 * JSON object; NULL: none */
 	char	   *headers_file;	/* more headers, or NULL */
 	char	   *ca_file;		/* trusted certificates; NULL: the system's */
 	int64		connect_timeout_us;

@@ -65,8 +65,8 @@ expect_signature(const char *secrets, const HttpSigned *what, const char *expect
 static void
 test_signatures(void **state)
 {
-	HttpSigned	example = {"msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, BODY, sizeof(BODY) - 1};
-	HttpSigned	empty = {"id", 1, NULL, 0};
+	HttpSigned	example = {"v1", "msg_p5jXN8AQM9LWM0D4loKWxJek.1614265330.", BODY, sizeof(BODY) - 1};
+	HttpSigned	empty = {"v1", "id.1.", NULL, 0};
 
 	expect_signature("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", &example, FIRST);
 	expect_signature("0123456789abcdef\n", &empty, SECOND);
@@ -76,7 +76,7 @@ test_signatures(void **state)
 static void
 test_rotation(void **state)
 {
-	HttpSigned	empty = {"id", 1, NULL, 0};
+	HttpSigned	empty = {"v1", "id.1.", NULL, 0};
 
 	expect_signature("# the new one\n0123456789abcdef\n\n  0123456789abcdef  \r\n",
 					 &empty, SECOND " " SECOND);
