@@ -31,7 +31,7 @@ END $$;
 
 
 GRANT EXECUTE ON FUNCTION twtasks.start TO twtasks_producer;
-GRANT EXECUTE ON FUNCTION twtasks.configure_kind, twtasks.on_outcome, twtasks.decide_by_hand, twtasks.close_anomalies,
+GRANT EXECUTE ON FUNCTION twtasks.configure_kind, twtasks.unset_kind_options, twtasks.on_outcome, twtasks.decide_by_hand, twtasks.close_anomalies,
 	twtasks.forget_outcomes
 	TO twtasks_operator;
 /* Each kind names the roles that may. */

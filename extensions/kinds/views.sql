@@ -73,7 +73,7 @@ CREATE VIEW twtasks.broken_outcomes AS
 	JOIN twtasks.outcome o ON o.kind = a.kind AND o.identifier = a.identifier
 	WHERE o.decided IS NOT NULL
 	UNION ALL
-	SELECT o.kind, o.identifier, 'nobody hears of the ends of its steps', 'call configure_kind() with the options of its kind again'
+	SELECT o.kind, o.identifier, 'nobody hears of the ends of its steps', 'call configure_kind() with the name of its kind'
 	FROM (SELECT k.name FROM twtasks.kind k
 		  WHERE (SELECT p.on_end FROM twtasks.policy_of(k.type) p) IS DISTINCT FROM 'twtasks_internal.end_steps') k
 	JOIN twtasks.outcome o ON o.kind = k.name AND o.decided IS NULL;

@@ -5,7 +5,7 @@ BEGIN;
 \ir ../lib/tasks.sql
 CREATE EXTENSION twtasks_kinds;
 SET twtasks.testing = on;
-SELECT plan(110);
+SELECT plan(109);
 
 CREATE FUNCTION public.regress_of(event jsonb) RETURNS text LANGUAGE sql SET search_path = pg_catalog, pg_temp
 AS $$ SELECT 'of-' || (event->>'n') $$;
@@ -31,7 +31,6 @@ SELECT throws_ok($$SELECT twtasks.configure_kind(NULL, 'pessimistic', 'T', 'a{/n
 SELECT throws_ok($$SELECT twtasks.configure_kind('k', NULL, 'T', 'a{/n}')$$, '22004', NULL, 'a kind is of a kind');
 SELECT throws_ok($$SELECT twtasks.configure_kind('k', 'pessimistic', NULL, 'a{/n}')$$, '22004', NULL, 'a kind has a type');
 SELECT throws_ok($$SELECT twtasks.configure_kind('k', 'pessimistic', 'T', NULL)$$, '22004', NULL, 'a kind has identifiers');
-SELECT throws_ok($$SELECT twtasks.configure_kind('k', 'pessimistic', 'T', 'a{/n}', delay => NULL)$$, '22004', NULL, 'a kind has a delay');
 SELECT throws_ok($$SELECT twtasks.configure_kind('', 'pessimistic', 'T', 'a{/n}')$$, '22023', NULL, 'an empty name is refused');
 SELECT throws_ok($$SELECT twtasks.configure_kind(repeat('k', 251), 'pessimistic', 'T', 'a{/n}')$$, '22023', NULL, 'a name of 251 bytes is refused');
 SELECT throws_ok($$SELECT twtasks.configure_kind('k', 'pessimistic', 'T*', 'a{/n}')$$, '22023', NULL, 'a pattern is no type');

@@ -25,7 +25,7 @@ SELECT set_eq($$SELECT f.proname::text, coalesce(r.rolname, 'PUBLIC')::text
 	WHERE a.grantee <> 'twtasks_owner'::regrole$$,
 	$$VALUES ('add_event', 'twtasks_producer'), ('configure_stream', 'twtasks_operator'),
 		('why_still', 'twtasks_worker'), ('why_still', 'twtasks_operator'), ('why_still', 'twtasks_viewer'), ('start', 'twtasks_producer'),
-		('configure_kind', 'twtasks_operator'), ('on_outcome', 'twtasks_operator'), ('decide_by_hand', 'twtasks_operator'), ('close_anomalies', 'twtasks_operator'),
+		('configure_kind', 'twtasks_operator'), ('unset_kind_options', 'twtasks_operator'), ('on_outcome', 'twtasks_operator'), ('decide_by_hand', 'twtasks_operator'), ('close_anomalies', 'twtasks_operator'),
 		('forget_outcomes', 'twtasks_operator'), ('read_to_do', 'PUBLIC'), ('answer_to_do', 'PUBLIC')$$,
 	'only these functions are granted');
 SELECT is_empty($$SELECT proname FROM pg_temp.function WHERE proacl IS NULL$$, 'no function has the grants of a new one');

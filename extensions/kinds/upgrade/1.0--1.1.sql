@@ -1,1 +1,3 @@
 /* Changes of tables, types and signatures since 1.0: see CONTRIBUTING.md. */
+DROP FUNCTION twtasks_internal.check_kind_names(record);
+DROP FUNCTION twtasks_internal.check_kind_options(record);
