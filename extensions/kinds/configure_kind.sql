@@ -14,8 +14,9 @@
  *						kind removes the options that it does not have
  *		type			of the step tasks; of this kind only
  *		identifier		a template such as 'refund-{/payment}', with JSON pointers into the
- *						event, or a function (event jsonb) returns text.  A new kind needs
- *						this, kind and type
+ *						event, or a function (event jsonb) returns text.  A template of
+ *						several values is warned of, since {/a}-{/b} makes the same of x-y
+ *						and z as of x and y-z.  A new kind needs this, kind and type
  *		expires			no action begins later than this after start(); unset: no limit
  *		still_needed	a function (event jsonb, identifier text) returns boolean, asked
  *						when an action is planned, which is before its back-off; unset:
@@ -272,6 +273,25 @@ BEGIN
 END $$;
 
 /*
+ * twtasks_internal.warn_of_template(known)
+ *
+ *		Warns of a template that joins several values of an event, since other values
+ *		may make the same identifier.
+ */
+CREATE FUNCTION twtasks_internal.warn_of_template(known twtasks.kind)
+RETURNS void
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	IF (SELECT count(DISTINCT m) > 1 FROM regexp_matches(known.identifier, '[{][^{}]*[}]', 'g') m) THEN
+		RAISE WARNING 'events with different values may get the same identifier of kind "%"', known.name
+			USING DETAIL = format('By the template "%s" the end of one value may be the beginning of the next one. start() refuses the second of such events.', known.identifier),
+				HINT = 'Let only the last value contain the text that stands between the values, or name a function that makes identifiers.';
+	END IF;
+END $$;
+
+/*
  * twtasks_internal.keep_kind(known)
  *
  *		Writes the row of a kind, as changed now.
@@ -329,6 +349,7 @@ BEGIN
 			USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = 'Actions were started under the old ones, and would be done again.',
 				HINT = 'Give the new identifiers a kind of their own.';
 	END IF;
+	PERFORM twtasks_internal.warn_of_template(wanted) WHERE before.identifier IS DISTINCT FROM wanted.identifier;
 	DELETE FROM twtasks.kind k WHERE k.name = wanted.name;
 	PERFORM twtasks.configure_type(wanted.type, on_end => hook, retry => '"none"', retry_function => 'none',
 		reset_tries => false, stuck => 'error', stuck_function => 'none',

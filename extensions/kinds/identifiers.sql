@@ -23,12 +23,44 @@ BEGIN
 END $$;
 
 /*
- * twtasks_internal.fill_template(template, event)
+ * twtasks_internal.template_values(template, event)
  *
- *		Replaces each JSON pointer (RFC 6901) in braces by the value to which it points.
+ *		Returns the values to which the JSON pointers (RFC 6901) of a template lead, in
+ *		their order.
  *
  * Errors
  *		22023			the event has no text, number or boolean there
+ */
+CREATE FUNCTION twtasks_internal.template_values(template text, event jsonb)
+RETURNS text[]
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	pointer text[];
+	value jsonb;
+	values text[] := '{}';
+BEGIN
+	FOR pointer IN SELECT regexp_matches(template, '[{]/([^{}]*)[}]', 'g') LOOP
+		value := event #> ARRAY(SELECT replace(replace(p.name, '~1', '/'), '~0', '~')
+								FROM unnest(string_to_array(pointer[1], '/')) WITH ORDINALITY p(name, n) ORDER BY p.n);
+		IF value IS NULL OR jsonb_typeof(value) NOT IN ('string', 'number', 'boolean') THEN
+			RAISE EXCEPTION 'path "/%" names no value', pointer[1]
+				USING ERRCODE = 'invalid_parameter_value',
+					DETAIL = format('The identifier "%s" needs a text, a number or a boolean there.', template);
+		END IF;
+		values := values || (value #>> '{}');
+	END LOOP;
+	RETURN values;
+END $$;
+
+/*
+ * twtasks_internal.fill_template(template, event)
+ *
+ *		Replaces each JSON pointer in braces by the value to which it points.
+ *
+ * Errors
+ *		22023			as template_values()
  */
 CREATE FUNCTION twtasks_internal.fill_template(template text, event jsonb)
 RETURNS text
@@ -36,24 +68,26 @@ LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	piece text[];
-	value jsonb;
-	filled text := '';
+	values CONSTANT text[] := twtasks_internal.template_values(template, event);
 BEGIN
-	FOR piece IN SELECT regexp_matches(template, '([^{}]*)(?:[{]/([^{}]*)[}])?', 'g') LOOP
-		filled := filled || piece[1];
-		CONTINUE WHEN piece[2] IS NULL;
-		value := event #> ARRAY(SELECT replace(replace(p.name, '~1', '/'), '~0', '~')
-								FROM unnest(string_to_array(piece[2], '/')) WITH ORDINALITY p(name, n) ORDER BY p.n);
-		IF value IS NULL OR jsonb_typeof(value) NOT IN ('string', 'number', 'boolean') THEN
-			RAISE EXCEPTION 'path "/%" names no value', piece[2]
-				USING ERRCODE = 'invalid_parameter_value',
-					DETAIL = format('The identifier "%s" needs a text, a number or a boolean there.', template);
-		END IF;
-		filled := filled || (value #>> '{}');
-	END LOOP;
-	RETURN filled;
+	RETURN (SELECT string_agg(concat(p.piece[1], values[p.n]), '' ORDER BY p.n)
+			FROM regexp_matches(template, '([^{}]*)(?:[{]/[^{}]*[}])?', 'g') WITH ORDINALITY p(piece, n));
 END $$;
+
+/*
+ * twtasks_internal.is_same_action(known, event, started)
+ *
+ *		Whether two events of one identifier have the same values where its template
+ *		looks.  By {/a}-{/b} the values x-y and z make the same identifier as x and y-z.
+ */
+CREATE FUNCTION twtasks_internal.is_same_action(known twtasks.kind, event jsonb, started jsonb)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT known.identifier !~ '[{]' OR event = started
+		OR twtasks_internal.template_values(known.identifier, event) = twtasks_internal.template_values(known.identifier, started)
+$$;
 
 /*
  * twtasks_internal.identifier_of(known, event)

@@ -18,6 +18,8 @@
  *		22004		name or event is NULL
  *		22023		the event lacks a value that the identifier needs, or the identifier
  *					is not valid
+ *		23505		an event with other values where the template looks has got the same
+ *					identifier, so this one would be lost
  *		25006		read-only transaction, or a standby
  *		42501		the calling role may not add tasks of the kind's type
  *		42704		the kind is not configured
@@ -103,7 +105,6 @@ DECLARE
 	moment CONSTANT timestamptz := twtasks.clock();
 	wanted text;
 	state twtasks.outcome;
-	is_decided boolean;
 BEGIN
 	-- configure_kind() waits for this before it gives the name another machine.
 	LOCK TABLE twtasks.kind IN ROW SHARE MODE;
@@ -116,10 +117,14 @@ BEGIN
 		ON CONFLICT ON CONSTRAINT outcome_pkey DO NOTHING
 		RETURNING o.* INTO state;
 		EXIT WHEN FOUND;
-		SELECT o.decided IS NOT NULL INTO is_decided FROM twtasks.outcome o
-		WHERE o.kind = known.name AND o.identifier = wanted;
-		IF FOUND THEN
-			RETURN CASE WHEN is_decided THEN 'already_decided' ELSE 'already_started' END;
+		SELECT o.* INTO state FROM twtasks.outcome o WHERE o.kind = known.name AND o.identifier = wanted;
+		IF FOUND AND NOT twtasks_internal.is_same_action(known, event, state.event) THEN
+			RAISE EXCEPTION 'identifier "%" of kind "%" stands for another event', wanted, known.name
+				USING ERRCODE = 'unique_violation',
+					DETAIL = format('Events with other values make the same identifier by the template "%s".', known.identifier),
+					HINT = 'Start the event under a kind whose function or template keeps such values apart.';
+		ELSIF FOUND THEN
+			RETURN CASE WHEN state.decided IS NOT NULL THEN 'already_decided' ELSE 'already_started' END;
 		END IF;
 	END LOOP;
 	IF known.kind = 'to_do' THEN

@@ -292,6 +292,10 @@ BEGIN
 	END IF;
 	state := twtasks_internal.lock_item(known.name, coalesce(given.identifier,
 		twtasks_internal.told_in_time(known, twtasks_internal.try_call('twtasks_internal.identifier_of', known, given.data))));
+	IF given.identifier IS NULL AND NOT twtasks_internal.is_same_action(known, given.data, state.event) THEN
+		RAISE EXCEPTION 'identifier "%" of kind "%" stands for another event', state.identifier, known.name
+			USING ERRCODE = 'undefined_object', HINT = 'Name the item by its identifier.';
+	END IF;
 	IF state.decided IS NULL THEN
 		made := twtasks_internal.told_in_time(known, twtasks_internal.try_call('twtasks_internal.verdict_of', known, state, given.data))::jsonb;
 		-- A function may have decided the item itself.
