@@ -4,7 +4,9 @@
 # Variables: PG_CONFIG, CC, CFLAGS, WERROR=1, DESTDIR, PREFIX (of the sidecar),
 # WITH_KAFKA=no (no librdkafka)
 
-PG_CONFIG ?= pg_config
+ifeq ($(origin PG_CONFIG),undefined)
+PG_CONFIG := $(shell scripts/pg-config)
+endif
 export PG_CONFIG
 
 WORKERS = workers/http $(if $(filter no,$(WITH_KAFKA)),,workers/kafka)

@@ -8,7 +8,8 @@
 # copied to directories made by new_directory.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-PG_CONFIG=${PG_CONFIG:-pg_config}
+PG_CONFIG=$("$root/scripts/pg-config")
+export PG_CONFIG
 
 die()
 {

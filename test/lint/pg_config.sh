@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+#
+# Beside several servers, scripts build for the one that runs, and setup installs
+# what that one needs.
+
+. "$(dirname "$0")/lib.bash"
+
+place=$(mktemp -d)
+trap 'rm -rf "$place"' EXIT
+
+# server VERSION STATUS
+server()
+{
+	mkdir -p "$place/$1/bin"
+	printf '#!/bin/sh\n' >"$place/$1/bin/postgres"
+	chmod +x "$place/$1/bin/postgres"
+	echo "echo $1 main 5432 $2 postgres" >>"$place/pg_lsclusters"
+	chmod +x "$place/pg_lsclusters"
+}
+
+# expect WHAT PATTERN [NAME=VALUE]... -- what pg-config answers and says
+expect()
+{
+	local said
+
+	said=$(env -u PG_CONFIG TWT_SERVERS="$place" PATH="$place:/usr/bin:/bin" "${@:3}" scripts/pg-config 2>&1 | paste -sd ' ')
+	# shellcheck disable=SC2053 # a pattern
+	[[ $said == $2 ]] || echo "scripts/pg-config:1: $1: \"$said\""
+}
+
+{
+	expect 'no server is there' pg_config
+	printf '#!/bin/sh\n' >"$place/pg_lsclusters"
+	server 17 down
+	expect 'one server is there' "$place/17/bin/pg_config"
+	server 14 online
+	expect 'an unsupported server runs' "$place/17/bin/pg_config"
+	server 15 down
+	expect 'the newest is taken, and named' "*PostgreSQL 17*installed*$place/17/bin/pg_config"
+	server 15 online,recovery
+	expect 'the one that runs is taken, and named' "*PostgreSQL 15, which runs*$place/15/bin/pg_config"
+	mkdir "$place/own"
+	cp "$place/15/bin/postgres" "$place/own/pg_config"
+	expect 'one in the PATH is taken' pg_config PATH="$place/own:$place:/usr/bin:/bin"
+	expect 'PG_CONFIG decides' /else/pg_config PG_CONFIG=/else/pg_config
+	packages=$(PG_CONFIG=/usr/lib/postgresql/16/bin/pg_config scripts/setup --list demo)
+	[[ $packages == *postgresql-server-dev-16* ]] || echo 'scripts/setup:1: installs for another server than PG_CONFIG names'
+	packages=$(PG_CONFIG=/else/pg_config scripts/setup --list demo)
+	[[ $packages != *postgresql-server-dev* ]] || echo 'scripts/setup:1: installs a server beside the one that PG_CONFIG names'
+} | breaches
