@@ -72,6 +72,7 @@ OBJS += src/base/indexes.o		# ... its indexes
 OBJS += src/base/shape.o		# ... its columns
 OBJS += src/base/fill.o			# ... those that users added
 OBJS += src/base/new_task.o		# a task on its way in
+OBJS += src/base/constructors.o	# values of our types that SQL makes
 OBJS += src/base/json_value.o		# the text of a JSON value
 OBJS += src/base/contract.o			# whether the library knows the SQL that calls it
 OBJS += src/base/call.o				# arguments and results of functions

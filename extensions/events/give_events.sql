@@ -184,12 +184,12 @@ BEGIN
 		FROM numbered n),
 	made AS (
 		SELECT w.stream, w.object, w.done, w.last_id AS before, min(c.id) AS first_id, max(c.id) AS last_id,
-			   (w.type, jsonb_build_object('object', w.object, 'events', jsonb_agg(
+			   twtasks.new_task(w.type, jsonb_build_object('object', w.object, 'events', jsonb_agg(
 					jsonb_build_object('id', c.id, 'prev', coalesce(c.prev, w.last_id), 'event', c.event)
 					|| CASE WHEN c.prev IS NULL AND w.sent_id < w.last_id
 							THEN jsonb_build_object('skipped', w.sent_id) ELSE '{}' END
 					ORDER BY c.id)),
-				w.object, NULL, NULL, w.priority, NULL, w.bucket, NULL, NULL, NULL)::twtasks.new_task AS task
+				w.object, priority => w.priority, bucket => w.bucket) AS task
 		FROM wanted w LEFT JOIN chained c ON c.stream = w.stream AND c.object = w.object
 		GROUP BY w.stream, w.object, w.done, w.last_id, w.sent_id, w.type, w.bucket, w.priority)
 	SELECT array_agg(m.stream ORDER BY m.stream, m.object) AS streams,
@@ -204,8 +204,8 @@ BEGIN
 		PERFORM twtasks_internal.raise_ids(heads.above);
 		RAISE EXCEPTION 'ids of events were behind those that objects have' USING ERRCODE = 'serialization_failure';
 	END IF;
-	SELECT array_agg(a.task_id ORDER BY a.n) AS ids, count(*) FILTER (WHERE a.result = 'added') AS n INTO added
-	FROM twtasks.add_tasks(heads.tasks) WITH ORDINALITY a(task_id, version, result, n);
+	SELECT array_agg(a.task_id ORDER BY a.ordinality) AS ids, count(*) FILTER (WHERE a.result = 'added') AS n INTO added
+	FROM twtasks.add_tasks(heads.tasks) WITH ORDINALITY a;
 	IF added.n <> cardinality(heads.tasks) THEN
 		RAISE EXCEPTION 'a head task was not added' USING ERRCODE = 'object_not_in_prerequisite_state',
 			HINT = 'Look at the intercept functions of its type: twtasks.policy_of().';

@@ -148,17 +148,16 @@ BEGIN
 					 WHERE NOT c.task IS NULL);
 	END IF;
 	RETURN ARRAY(
-		SELECT ROW(type, v.data, NULL,
-				   CASE WHEN wanted IS NOT NULL THEN coalesce(
+		SELECT twtasks.new_task(type, v.data,
+			key => CASE WHEN wanted IS NOT NULL THEN coalesce(
 						CASE WHEN wanted = 'position' THEN place || m."offset"
 							 WHEN header IS NOT NULL THEN m.headers ->> header
 							 WHEN jsonb_typeof(v.data #> pointer) NOT IN ('object', 'array') THEN v.data #>> pointer
 						END, twtasks_internal.missing_key(wanted)) END,
-				   NULL, NULL, NULL, NULL, NULL,
-				   CASE WHEN wants_all THEN nullif(m.headers, '{}')
-						WHEN m.headers ?| names THEN (SELECT jsonb_object_agg(n, m.headers -> n)
-													  FROM unnest(names) n WHERE m.headers ? n) END,
-				   CASE WHEN NOT is_json THEN m.value END)::twtasks.new_task
+			context => CASE WHEN wants_all THEN nullif(m.headers, '{}')
+							WHEN m.headers ?| names THEN (SELECT jsonb_object_agg(n, m.headers -> n)
+														  FROM unnest(names) n WHERE m.headers ? n) END,
+			payload => CASE WHEN NOT is_json THEN m.value END)
 		FROM unnest(messages) m
 		-- OFFSET 0: parsed once
 		CROSS JOIN LATERAL (SELECT CASE WHEN is_json THEN convert_from(m.value, 'UTF8')::jsonb END AS data OFFSET 0) v);

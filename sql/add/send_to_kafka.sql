@@ -14,11 +14,17 @@
  */
 CREATE FUNCTION twtasks.kafka_message(key text, value text, headers jsonb DEFAULT NULL)
 RETURNS twtasks.kafka_message
-LANGUAGE sql STABLE PARALLEL SAFE
+LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT convert_to(key, 'UTF8'), convert_to(value, 'UTF8'), headers
-$$;
+DECLARE
+	made twtasks.kafka_message;
+BEGIN
+	made.key := convert_to(key, 'UTF8');
+	made.value := convert_to(value, 'UTF8');
+	made.headers := headers;
+	RETURN made;
+END $$;
 
 /*
  * twtasks.send_to_kafka(topic text, messages twtasks.kafka_message[])
@@ -78,7 +84,7 @@ BEGIN
 		SELECT int4send(coalesce(octet_length(m.key), -1)) || coalesce(m.key, '') ||
 			int4send(coalesce(octet_length(m.value), -1)) || coalesce(m.value, '') ||
 			coalesce(h.bytes, int4send(0))
-		FROM unnest(messages) WITH ORDINALITY m (key, value, headers, n)
+		FROM unnest(messages) WITH ORDINALITY m
 		CROSS JOIN LATERAL (
 			SELECT int4send(count(*)::integer) || string_agg(
 				int4send(octet_length(b.name)) || b.name ||
@@ -86,7 +92,7 @@ BEGIN
 			FROM jsonb_each_text(m.headers) e,
 				LATERAL (SELECT convert_to(e.key, 'UTF8') AS name, convert_to(e.value, 'UTF8') AS value) b
 		) h
-		ORDER BY m.n
+		ORDER BY m.ordinality
 	LOOP
 		IF size > 0 AND size + octet_length(part) > most THEN
 			RETURN NEXT twtasks.add_task('SendToKafka', sub_type => topic,

@@ -314,7 +314,7 @@ END $$;
  * Locks		row lock of the partition, until the end of the transaction; for a new
  *				partition, an advisory lock of the listener too
  * Wakes		as add_tasks(twtasks.new_task[])
- * Example		SELECT twtasks.take_messages('billing', 'invoices', 0, 17, 18, ARRAY[ROW('BILL', '{"no": 4}', NULL, 'invoices-0-17', NULL, NULL, NULL, NULL, NULL, NULL, NULL)::twtasks.new_task]);
+ * Example		SELECT twtasks.take_messages('billing', 'invoices', 0, 17, 18, ARRAY[twtasks.new_task('BILL', '{"no": 4}', key => 'invoices-0-17')]);
  */
 CREATE FUNCTION twtasks.take_messages(
 	listener text,
@@ -405,7 +405,7 @@ END $$;
  * Writes		twtasks.message_offset, twtasks.task
  * Locks		as take_messages()
  * Wakes		as add_task()
- * Example		SELECT twtasks.take_corrupted('billing', 'invoices', 0, ROW('invoices', 0, 17, NULL, NULL, '{}', NULL), '23514', 'no account');
+ * Example		SELECT twtasks.take_corrupted('billing', 'invoices', 0, twtasks.message('invoices', 0, 17, value => '{}'), '23514', 'no account');
  */
 CREATE FUNCTION twtasks.take_corrupted(
 	listener text, topic text, partition integer, message twtasks.message, state text, error text)

@@ -59,7 +59,7 @@ GRANT EXECUTE ON FUNCTION
 	twtasks.add_task, twtasks.add_tasks(twtasks.new_task[]), twtasks.add_tasks(jsonb),
 	twtasks.add_tasks(text, jsonb[], integer, timestamptz, text, timestamptz, jsonb),
 	twtasks.take_messages, twtasks.take_corrupted, twtasks.begin_partition, twtasks.place_partition,
-	twtasks.stop_partition, twtasks.kafka_message,
+	twtasks.stop_partition, twtasks.new_task, twtasks.message, twtasks.kafka_message,
 	twtasks.bytes_as_text, twtasks.send_to_kafka
 	TO twtasks_producer;
 

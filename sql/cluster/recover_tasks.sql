@@ -115,8 +115,9 @@ BEGIN
 		RETURN left_out;
 	END IF;
 	FOR asked IN
-		SELECT (t.id, t.version, t.type, t.sub_type, t.bucket, t.priority, t.tries,
-				t.state_time, t.data, t.payload, t.context, t.key)::twtasks.task_input AS task,
+		SELECT twtasks_internal.task_input(
+					t.id, t.version, t.type, t.sub_type, t.bucket, t.priority, t.tries,
+					t.state_time, t.data, t.payload, t.context, t.key) AS task,
 			   (twtasks.policy_of(t.type)).stuck_function AS function
 		FROM twtasks.task t
 		WHERE t.id = ANY (ids) AND t.status = 'PROCESSING'

@@ -157,7 +157,7 @@ BEGIN
 		RETURN twtasks_internal.change_finished(change_task.action, change_task.id, change_task.version,
 									   run_after, reason);
 	ELSIF task.version <> change_task.version THEN
-		RETURN ('wrong_version', task.version, task.status)::twtasks.change_result;
+		RETURN twtasks_internal.change_result('wrong_version', task.version, task.status);
 	ELSIF change_task.action = 'cancel' AND task.status = 'PROCESSING' THEN
 		RETURN twtasks.request_cancel(task.id, task.version, reason);
 	END IF;
@@ -166,7 +166,7 @@ BEGIN
 	  AND (x.action <> 'release' OR (x.to_status = 'ERROR')
 			= (run_after IS NULL AND task.planned IS NOT DISTINCT FROM 'infinity'));
 	IF NOT FOUND THEN
-		RETURN ('wrong_status', task.version, task.status)::twtasks.change_result;
+		RETURN twtasks_internal.change_result('wrong_status', task.version, task.status);
 	END IF;
 	IF target IN ('FAILED', 'CANCELLED') THEN
 		SELECT e.status, e.became INTO target, became FROM twtasks_internal.end_by_hand(task, target, reason) e;
@@ -175,7 +175,7 @@ BEGIN
 	END IF;
 	-- Another extension may have its say when the change is written down.
 	entry := twtasks_internal.write_audit(change_task.action, task.id, twtasks_internal.facts(task), became, reason);
-	RETURN (SELECT ROW('changed', a.to_version, a.to_status)::twtasks.change_result FROM twtasks.audit a WHERE a.id = entry);
+	RETURN (SELECT twtasks_internal.change_result('changed', a.to_version, a.to_status) FROM twtasks.audit a WHERE a.id = entry);
 END $$;
 
 /*

@@ -100,18 +100,18 @@ BEGIN
 		SELECT 'wrong_version', t.version, t.status INTO answer
 		FROM twtasks.task t WHERE t.id = change_finished.id;
 		RETURN CASE WHEN FOUND THEN answer
-					ELSE ('not_found', NULL, NULL)::twtasks.change_result END;
+					ELSE twtasks_internal.change_result('not_found') END;
 	ELSIF task.version <> change_finished.version THEN
-		RETURN ('wrong_version', task.version, task.status)::twtasks.change_result;
+		RETURN twtasks_internal.change_result('wrong_version', task.version, task.status);
 	ELSIF NOT EXISTS (
 		SELECT FROM twtasks.transition x
 		WHERE x.action = change_finished.action AND x.actor = 'operator'
 		  AND x.from_status = task.status) THEN
-		RETURN ('wrong_status', task.version, task.status)::twtasks.change_result;
+		RETURN twtasks_internal.change_result('wrong_status', task.version, task.status);
 	END IF;
 	PERFORM twtasks_internal.write_audit(change_finished.action, task.id, twtasks_internal.finished_facts(task),
 								twtasks_internal.make_live_again(task, run_after), reason);
-	RETURN ('changed', task.version + 1, 'WAITING')::twtasks.change_result;
+	RETURN twtasks_internal.change_result('changed', task.version + 1, 'WAITING');
 END $$;
 
 /*

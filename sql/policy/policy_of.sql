@@ -51,7 +51,9 @@ AS $$
 	WITH fitting AS (
 		SELECT p.pattern, p.options, twtasks_internal.fits(p.pattern, policy_of.type) AS fit FROM twtasks.type_policy p
 		WHERE twtasks_internal.fits(p.pattern, policy_of.type) IS NOT NULL)
-	SELECT ARRAY(SELECT f.pattern FROM fitting f ORDER BY f.fit DESC), o.*
+	SELECT ARRAY(SELECT f.pattern FROM fitting f ORDER BY f.fit DESC),
+		   o.bucket, o.priority, o.timeout, o.queue_time, o.expires_after, o.stuck, o.stuck_function, o.when_done,
+		   o.nodes, o.intercept, o.retry, o.retry_function, o.reset_tries, o.aging, o.on_end, o.takeover
 	-- the last of several values for a name stays
 	FROM jsonb_populate_record(NULL::twtasks.policy, (
 			SELECT jsonb_object_agg(e.key, e.value ORDER BY f.fit)

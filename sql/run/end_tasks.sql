@@ -18,8 +18,9 @@ RETURNS twtasks.ended_task
 LANGUAGE sql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT (task.id, task.version, task.type, task.sub_type, task.bucket, task.key, task.tries, task.status,
-			task.state_time, task.error, NULL, task.data, task.context, NULL)::twtasks.ended_task
+	SELECT twtasks_internal.ended_task(
+		task.id, task.version, task.type, task.sub_type, task.bucket, task.key, task.tries, task.status,
+		task.state_time, task.error, NULL, task.data, task.context)
 $$;
 
 /*
@@ -32,8 +33,9 @@ RETURNS twtasks.ended_task
 LANGUAGE sql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT (task.id, task.version, task.type, task.sub_type, task.bucket, task.key, task.tries, task.status,
-			task.state_time, task.error, task.message, task.data, task.context, NULL)::twtasks.ended_task
+	SELECT twtasks_internal.ended_task(
+		task.id, task.version, task.type, task.sub_type, task.bucket, task.key, task.tries, task.status,
+		task.state_time, task.error, task.message, task.data, task.context)
 $$;
 
 /*

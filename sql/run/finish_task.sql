@@ -100,10 +100,10 @@ BEGIN
 	IF FOUND THEN
 		RETURN finished;
 	END IF;
-	RETURN (SELECT (CASE WHEN x.version = given.version
-						 THEN 'wrong_status' ELSE 'wrong_version' END,
-					x.version, x.status)::twtasks.change_result
+	RETURN (SELECT twtasks_internal.change_result(
+				CASE WHEN x.version = given.version THEN 'wrong_status' ELSE 'wrong_version' END,
+				x.version, x.status)
 			FROM twtasks.tasks x WHERE x.id = given.id
-			UNION ALL SELECT ('not_found', NULL, NULL)::twtasks.change_result
+			UNION ALL SELECT twtasks_internal.change_result('not_found')
 			LIMIT 1);
 END $$;

@@ -72,7 +72,7 @@ BEGIN
 			SELECT FROM twtasks.node n
 			WHERE n.incarnation = task.incarnation AND n.ended IS NULL)
 		   AND twtasks_internal.may_still_run(task.type, task.deadline) IS NOT TRUE THEN
-		RETURN (SELECT ('changed', f.version, f.status)::twtasks.change_result
+		RETURN (SELECT twtasks_internal.change_result('changed', f.version, f.status)
 				FROM twtasks_internal.cancel_now(ARRAY[task.id], ARRAY[task.version]) f);
 	END IF;
 	PERFORM twtasks_internal.write_audit('request_cancel', task.id, twtasks_internal.facts(task),
@@ -81,7 +81,7 @@ BEGIN
 	WHERE c.requested < (SELECT clock_timestamp()) - interval '1 minute'
 	  AND NOT EXISTS (SELECT FROM twtasks.cancel_requests r WHERE r.id = c.task_id);
 	PERFORM pg_notify('twtasks_cancel', task.id::text);
-	RETURN ('requested', task.version, task.status)::twtasks.change_result;
+	RETURN twtasks_internal.change_result('requested', task.version, task.status);
 END $$;
 
 /*

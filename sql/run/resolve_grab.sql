@@ -45,12 +45,15 @@ BEGIN
 									   f.priority, f.size, NULL::timestamptz))
 	INTO fenced FROM f;
 	RETURN QUERY
-	SELECT t.id, t.version, t.type, t.sub_type, t.bucket, t.priority, t.tries,
-		   t.state_time, t.data, t.payload, t.context, t.key
-	FROM unnest(ids, versions) w(id, version)
-	JOIN twtasks.task t ON t.id = w.id
-	WHERE t.version = w.version + 1
-	  AND t.status = 'PROCESSING'
-	  AND t.incarnation = resolve_grab.incarnation
-	  AND t.token = resolve_grab.token;
+	SELECT (g.task).*
+	FROM (SELECT twtasks_internal.task_input(
+				t.id, t.version, t.type, t.sub_type, t.bucket, t.priority, t.tries,
+				t.state_time, t.data, t.payload, t.context, t.key) AS task
+		  FROM unnest(ids, versions) w(id, version)
+		  JOIN twtasks.task t ON t.id = w.id
+		  WHERE t.version = w.version + 1
+			AND t.status = 'PROCESSING'
+			AND t.incarnation = resolve_grab.incarnation
+			AND t.token = resolve_grab.token
+		  OFFSET 0) g;
 END $$;

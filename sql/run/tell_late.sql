@@ -48,7 +48,7 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
 	late CONSTANT twtasks.late_result[] := ARRAY(
-		SELECT (u.id, u.version, u.result, twtasks_internal.cut_message(u.message), u.outcome)::twtasks.late_result
+		SELECT twtasks_internal.late_result(u.id, u.version, u.result, twtasks_internal.cut_message(u.message), u.outcome)
 		FROM unnest(ids, versions, results, messages, outcomes)
 			 WITH ORDINALITY u(id, version, result, message, outcome, place)
 		WHERE u.result IN ('done', 'delete', 'retry', 'repeat', 'error')

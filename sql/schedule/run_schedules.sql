@@ -29,15 +29,16 @@ DECLARE
 BEGIN
 	IF EXISTS (SELECT FROM twtasks.schedule_run r
 			   WHERE r.name = schedule.name AND r.occurrence = add_occurrence.occurrence) THEN
-		RETURN (NULL, NULL, 'already_exists')::twtasks.added_task;
+		added.result := 'already_exists';
+		RETURN added;
 	END IF;
-	added := twtasks_internal.add_task_as(schedule.role, (
-		schedule.type, schedule.data, schedule.sub_type, NULL, NULL, schedule.priority,
-		NULL, schedule.bucket, run + schedule.expires_after,
-		coalesce(schedule.context, '{}')
+	added := twtasks_internal.add_task_as(schedule.role, twtasks.new_task(
+		schedule.type, schedule.data, schedule.sub_type, priority => schedule.priority,
+		bucket => schedule.bucket, expires => run + schedule.expires_after,
+		context => coalesce(schedule.context, '{}')
 			|| jsonb_build_object('schedule', schedule.name, 'scheduled_for',
 								  to_char(run AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')),
-		schedule.payload)::twtasks.new_task);
+		payload => schedule.payload));
 	IF added.result <> 'added' THEN
 		IF occurrence IS NULL THEN
 			RETURN added;

@@ -213,10 +213,10 @@ BEGIN
 				HINT = 'Its month has no such day.';
 	END IF;
 	BEGIN
-		PERFORM twtasks_internal.add_task_as(schedule.role, (
-			schedule.type, schedule.data, schedule.sub_type, NULL, NULL, check_schedule.priority,
-			NULL, schedule.bucket, twtasks.clock() + schedule.expires_after,
-			schedule.context, schedule.payload)::twtasks.new_task);
+		PERFORM twtasks_internal.add_task_as(schedule.role, twtasks.new_task(
+			schedule.type, schedule.data, schedule.sub_type, priority => check_schedule.priority,
+			bucket => schedule.bucket, expires => twtasks.clock() + schedule.expires_after,
+			context => schedule.context, payload => schedule.payload));
 		RAISE EXCEPTION 'this task was for a test' USING ERRCODE = 'TWT00';
 	EXCEPTION WHEN SQLSTATE 'TWT00' THEN
 		NULL;
@@ -312,7 +312,13 @@ BEGIN
 	wanted.look_at := 'infinity';
 
 	LOOP
-		INSERT INTO twtasks.schedule SELECT wanted.* ON CONFLICT (name) DO NOTHING;
+		INSERT INTO twtasks.schedule
+			(name, cron, time_zone, missed, missed_limit, is_paused, look_at, type, sub_type, bucket,
+			 priority, expires_after, data, payload, context, role)
+		SELECT wanted.name, wanted.cron, wanted.time_zone, wanted.missed, wanted.missed_limit, wanted.is_paused,
+			   wanted.look_at, wanted.type, wanted.sub_type, wanted.bucket, wanted.priority,
+			   wanted.expires_after, wanted.data, wanted.payload, wanted.context, wanted.role
+		ON CONFLICT (name) DO NOTHING;
 		IF FOUND THEN
 			result := 'added';
 			next_run := twtasks_internal.start_schedule(wanted.name, true);
@@ -460,7 +466,8 @@ BEGIN
 	SELECT s.* INTO schedule FROM twtasks.schedule s
 	WHERE s.name = run_schedule_now.name FOR UPDATE;
 	IF NOT FOUND THEN
-		RETURN (NULL, NULL, 'not_found')::twtasks.added_task;
+		added.result := 'not_found';
+		RETURN added;
 	END IF;
 	added := twtasks_internal.add_occurrence(schedule, NULL::timestamptz);
 	PERFORM twtasks_internal.audit_schedule('run now', schedule.name, NULL::jsonb,

@@ -94,7 +94,13 @@ BEGIN
 	look.one := true;
 	look.at := moment;
 	DELETE FROM twtasks.monitor_look;
-	INSERT INTO twtasks.monitor_look SELECT look.* ON CONFLICT DO NOTHING;
+	INSERT INTO twtasks.monitor_look
+		(one, at, waiting, submitted, processing, errors, held, capped, oldest_submitted, newest_error,
+		 stuck, newest_stuck, finished_estimate, dropped, nodes)
+	SELECT look.one, look.at, look.waiting, look.submitted, look.processing, look.errors, look.held, look.capped,
+		   look.oldest_submitted, look.newest_error, look.stuck, look.newest_stuck, look.finished_estimate,
+		   look.dropped, look.nodes
+	ON CONFLICT DO NOTHING;
 
 	errors := look.errors;
 	stuck := look.stuck;

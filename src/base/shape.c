@@ -155,6 +155,20 @@ shape_form_as(const Shape *shape, Oid type, const Datum *values, const bool *nul
 	return value;
 }
 
+Datum
+shape_form_args(const Shape *shape, FunctionCallInfo fcinfo)
+{
+	Datum		values[SHAPE_MAX];
+	bool		nulls[SHAPE_MAX];
+
+	for (int i = 0; i < shape->n; i++)
+	{
+		values[i] = PG_GETARG_DATUM(i);
+		nulls[i] = PG_ARGISNULL(i);
+	}
+	return shape_form_as(shape, get_func_rettype(fcinfo->flinfo->fn_oid), values, nulls);
+}
+
 void
 shape_put(const Shape *shape, FunctionCallInfo fcinfo, const Datum *values, const bool *nulls)
 {

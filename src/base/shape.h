@@ -75,6 +75,12 @@ extern void shape_check(const Shape *shape, Relation relation);
 extern Datum shape_form(const Shape *shape, const Datum *values, const bool *nulls);
 extern Datum shape_form_as(const Shape *shape, Oid type, const Datum *values, const bool *nulls);
 
+/*
+ * The same of the arguments, in the shape's order, of a function that returns the
+ * type.
+ */
+extern Datum shape_form_args(const Shape *shape, FunctionCallInfo fcinfo);
+
 /* Puts such a value into the result of a function that returns a set of them. */
 extern void shape_put(const Shape *shape, FunctionCallInfo fcinfo, const Datum *values,
 					  const bool *nulls);

@@ -13,6 +13,7 @@
 #include "funcapi.h"
 #include "utils/timestamp.h"
 
+#include "base/contract.h"
 #include "base/rows.h"
 #include "finish/ended.h"
 #include "node/clock.h"
@@ -71,6 +72,13 @@ ended_done(TupleTableSlot *row, const Ending *ending, Jsonb *outcome)
 	values[ENDED_OUTCOME] = PointerGetDatum(outcome);
 	nulls[ENDED_OUTCOME] = outcome == NULL;
 	return shape_form(&ended_shape, values, nulls);
+}
+
+TWT_FUNCTION(twt_ended_task);
+Datum
+twt_ended_task(PG_FUNCTION_ARGS)
+{
+	return shape_form_args(&ended_shape, fcinfo);
 }
 
 Datum

@@ -80,6 +80,8 @@ INSERT INTO call (function, call, answer) VALUES
 	('bytes_as_text', $$twtasks.bytes_as_text(convert_to(chr(92) || 'xff', 'UTF8')) = chr(92) || 'x5c786666'$$, 'true'),
 	('bytes_as_text', $$twtasks.bytes_as_text(convert_to('.xff', 'UTF8'))$$, '.xff'),
 	('kafka_message', $$(twtasks.kafka_message('k', '\\')).value = convert_to(chr(92), 'UTF8')$$, 'true'),
+	('new_task', $$(twtasks.new_task('T', key => '\\')).key = chr(92)$$, 'true'),
+	('message', $$(twtasks.message('\\', 0, 1)).topic = chr(92)$$, 'true'),
 	('send_to_kafka', $$(SELECT count(*) FROM twtasks.send_to_kafka('out', ARRAY[twtasks.kafka_message('k', 'v')]))$$, '1'),
 	('begin_partition', $$twtasks.begin_partition('l', 'topic', 0, 1, 5, 0)$$, '5'),
 	('place_partition', $$(SELECT next_offset FROM twtasks.place_partition('l', 'topic', 0, 1, 5, 0, 'AAAA'))$$, '5'),

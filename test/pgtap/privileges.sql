@@ -45,6 +45,10 @@ SELECT f, '{}'::text[] FROM unnest('{add_occurrence,add_task_as,add_given_tasks,
 	check_limit,check_options,shown,count_slots,live_slots,make_slots,offer_slot,offer_types,slots_lock,lock_session,try_lock,actor,caller,configure_type_as_owner,run_inline_as_owner,take_messages_as_owner,take_corrupted_as_owner,begin_partition_as_owner,place_partition_as_owner,stop_partition_as_owner,find_place,note_fewer,check_problem,finish_task_as_owner,
 	check_place,check_run,check_takes,check_rule,check_keeper,check_newcomer,move_offset,call_message,missing_key,message_tasks,add_corrupted,take_singly,take_run}'::text[]) f
 UNION ALL
+SELECT f, '{producer}'::text[] FROM unnest('{new_task,message}'::text[]) f
+UNION ALL
+SELECT f, '{}'::text[] FROM unnest('{task_input,change_result,late_result,ended_task}'::text[]) f
+UNION ALL
 SELECT f, '{}'::text[] FROM unnest('{try_call,time_is_over,run_schedule_as_json,note_duty,note_history,make_days,brought_warnings,late_work,is_new_entry}'::text[]) f;
 CREATE TEMPORARY TABLE readers (relation text PRIMARY KEY, roles text[]);
 INSERT INTO readers

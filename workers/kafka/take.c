@@ -16,8 +16,8 @@
 
 /* The messages of a run, in the parameters from $6 on. */
 #define MESSAGES \
-	"ARRAY(SELECT ROW($2::text, $3::int4, m.at, pg_catalog.to_timestamp(m.ms / 1000.0)," \
-	" m.key, m.value, m.headers::jsonb)::twtasks.message" \
+	"ARRAY(SELECT twtasks.message($2::text, $3::int4, m.at, pg_catalog.to_timestamp(m.ms / 1000.0)," \
+	" m.key, m.value, m.headers::jsonb)" \
 	" FROM ROWS FROM (pg_catalog.unnest($6::int8[]), pg_catalog.unnest($7::int8[])," \
 	" pg_catalog.unnest($8::bytea[]), pg_catalog.unnest($9::bytea[]), pg_catalog.unnest($10::text[]))" \
 	" WITH ORDINALITY m(at, ms, key, value, headers, n) ORDER BY m.n)"
