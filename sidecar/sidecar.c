@@ -134,6 +134,14 @@ on_gone(void *arg)
 	listeners_gone(sidecar->listeners);
 }
 
+static bool
+is_idle(void *arg)
+{
+	Sidecar    *sidecar = arg;
+
+	return running(sidecar) == 0 && finish_pending(sidecar->finish) == 0;
+}
+
 static void
 on_leader(void *arg, bool is_leader)
 {
@@ -192,8 +200,7 @@ end(Sidecar *sidecar)
 static void
 look_at_drain(Sidecar *sidecar)
 {
-	if (sidecar->state == SIDECAR_DRAINING && running(sidecar) == 0 &&
-		finish_pending(sidecar->finish) == 0 && listeners_are_down(sidecar->listeners) &&
+	if (sidecar->state == SIDECAR_DRAINING && is_idle(sidecar) && listeners_are_down(sidecar->listeners) &&
 		feed_is_idle(sidecar->feed))
 		end(sidecar);
 }
@@ -246,7 +253,10 @@ trouble(Sidecar *sidecar)
 		return sidecar->silent;
 	if (pg_misfit(loop_now_us(sidecar->loop)) != NULL)
 		return pg_misfit(loop_now_us(sidecar->loop));
-	return node_may_start(sidecar->node) == 0 ? "no word from the database" : NULL;
+	if (node_may_start(sidecar->node) != 0)
+		return NULL;
+	return node_is_locked(sidecar->node) ? "another transaction locks the row of this node in twtasks.node" :
+		"no word from the database";
 }
 
 static void
@@ -393,7 +403,7 @@ open_steps(Sidecar *sidecar)
 Sidecar *
 sidecar_open(Loop *loop, Config *config)
 {
-	static const NodeEvents node_events = {on_begin, on_gone, on_leader, on_return, on_clock,
+	static const NodeEvents node_events = {on_begin, on_gone, is_idle, on_leader, on_return, on_clock,
 	on_config, on_look, on_cancel, on_triggers, on_slots};
 	Sidecar    *sidecar = palloc0(sizeof(Sidecar));
 

@@ -8,18 +8,13 @@
 #include "base/port.h"
 
 #include "base/log.h"
-#include "base/sdnotify.h"
 #include "node/life.h"
 #include "node/node.h"
+#include "node/pace.h"
+#include "node/refusal.h"
 #include "node/task_clock.h"
 #include "pg/calls.h"
 
-/*
- * Without shared memory the end of a node's session is not reported, so nodes
- * tick more often.
- */
-#define TICK_US SECONDS_TO_US(6)
-#define WATCHFUL_TICK_US SECONDS_TO_US(3)
 #define START_AGAIN_US SECONDS_TO_US(1)
 #define ASK_AGAIN_US SECONDS_TO_US(2)
 
@@ -29,6 +24,7 @@
 /* Less than the grace that other nodes give a node whose session is gone. */
 #define HOLD_AGAIN_US SECONDS_TO_US(1)
 #define END_PATIENCE_US SECONDS_TO_US(2)
+#define ERRCODE_LOCKED "55P03"
 
 /* A tick or a start: one at a time, since its answer confirms when we asked. */
 typedef enum NodeCall
@@ -51,6 +47,7 @@ struct Node
 	QueueKind	queue;
 	int64		incarnation;
 	int64		token;
+	bool		is_locked;		/* the last tick found its row locked */
 	char	   *refusal;		/* why the database refused us, as logged */
 	bool		is_leader;
 	bool		sees_leader;	/* another one */
@@ -83,11 +80,8 @@ begin(Node *node, int64 incarnation)
 }
 
 static void
-declare_gone(Node *node)
+lose(Node *node)
 {
-	log_line(TWT_LOG_ERROR, "node", "incarnation " INT64_FORMAT
-			 " was declared gone: its tasks belong to others now",
-			 node->incarnation);
 	node->incarnation = 0;
 	life_set_state(&node->life, LIFE_UNKNOWN);
 	set_leader(node, false);
@@ -95,19 +89,12 @@ declare_gone(Node *node)
 }
 
 static void
-set_refusal(Node *node, char *refusal)
+declare_gone(Node *node)
 {
-	if (refusal != NULL &&
-		(node->refusal == NULL || strcmp(refusal, node->refusal) != 0))
-	{
-		log_line(TWT_LOG_ERROR, "adoption", "executes nothing in this database: %s; "
-				 "see twtasks.adopt(environment)", refusal);
-		/* A sidecar that waits for an administrator counts as started. */
-		sdnotify_ready();
-	}
-	if (node->refusal != NULL)
-		pfree(node->refusal);
-	node->refusal = refusal;
+	log_line(TWT_LOG_ERROR, "node", "incarnation " INT64_FORMAT
+			 " was declared gone: its tasks belong to others now",
+			 node->incarnation);
+	lose(node);
 }
 
 /* Schedules the next call.  An ending node keeps the timer for its own wait. */
@@ -129,7 +116,7 @@ on_started(void *arg, PgOutcome outcome, PGresult *result)
 
 	if (outcome == PG_DONE && node->life.state != LIFE_ENDING)
 	{
-		set_refusal(node, wire_dup_text(result, 0, START_REFUSAL));
+		refusal_set(&node->refusal, wire_dup_text(result, 0, START_REFUSAL));
 		again_us = PQgetisnull(result, 0, START_INCARNATION) ? ASK_AGAIN_US : 0;
 		if (again_us == 0)
 			begin(node, wire_get_int(result, 0, START_INCARNATION));
@@ -140,26 +127,27 @@ on_started(void *arg, PgOutcome outcome, PGresult *result)
 static int64
 tick_period(const Node *node)
 {
-	return Min(node->queue == QUEUE_NOTIFY ? WATCHFUL_TICK_US : TICK_US,
-			   node->config->lease_us / 4);
+	return pace_period(node->queue, node->config->lease_us);
 }
 
 /*
- * A follower ticks a moment after the leader must have ticked.  So it soon
- * notices a leader that hangs, without more ticks.
+ * The row is locked, perhaps by a backend that stands still in a tick.  An
+ * incarnation of which nothing runs can be left at any time.
  */
-static int64
-next_tick(const Node *node, const PGresult *result)
+static void
+look_at_lock(Node *node)
 {
-	int64		period_us = tick_period(node);
-	int64		look_us;
+	int64		since_us = loop_now_us(node->loop) - node->life.confirmed_us;
 
-	if (PQgetisnull(result, 0, TICK_LOOK_MS))
-		return period_us;
-	look_us = MS_TO_US(wire_get_int(result, 0, TICK_LOOK_MS));
-	if (look_us < 0)
-		return Min(period_us, START_AGAIN_US);	/* the leader is late */
-	return Min(look_us, period_us + period_us / 4);
+	node->is_locked = true;
+	if (node->life.state == LIFE_ENDING || since_us < node->config->lease_us / 2 ||
+		!node->events.is_idle(node->arg))
+		return;
+	log_line(TWT_LOG_WARN, "node", "incarnation " INT64_FORMAT " is left, and a new one begins: "
+			 "another transaction locks its row of twtasks.node for %.1f s",
+			 node->incarnation, since_us / 1e6);
+	lose(node);
+	loop_timer_start(node->timer, 0);
 }
 
 static void
@@ -169,7 +157,10 @@ on_tick(void *arg, PgOutcome outcome, PGresult *result)
 	int64		step_us;
 
 	/* Tick soon after a failure: other nodes wait only for the grace. */
-	end_call(node, outcome == PG_DONE ? next_tick(node, result) : Min(START_AGAIN_US, tick_period(node)));
+	end_call(node, outcome == PG_DONE ? pace_next(tick_period(node), result) : Min(START_AGAIN_US, tick_period(node)));
+	node->is_locked = false;
+	if (outcome == PG_FAILED && strcmp(pg_sqlstate(result), ERRCODE_LOCKED) == 0)
+		look_at_lock(node);
 	if (outcome != PG_DONE || node->life.state == LIFE_ENDING)
 		return;
 	if (!wire_get_bool(result, 0, TICK_ALIVE))
@@ -387,8 +378,7 @@ node_free(Node *node)
 	node->end_done = NULL;
 	pg_close(node->pg);
 	loop_timer_free(node->timer);
-	if (node->refusal != NULL)
-		pfree(node->refusal);
+	refusal_set(&node->refusal, NULL);
 	pfree(node);
 }
 
@@ -478,6 +468,12 @@ const char *
 node_refusal(const Node *node)
 {
 	return node->refusal;
+}
+
+bool
+node_is_locked(const Node *node)
+{
+	return node->is_locked;
 }
 
 int64

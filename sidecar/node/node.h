@@ -9,6 +9,10 @@
  * tasks belong to other nodes.  Then all running tasks here must end, and a
  * new incarnation begins.
  *
+ * While another transaction locks the incarnation's row in the database, no tick
+ * can confirm it, and no node can declare it gone.  So an incarnation of which
+ * nothing runs is left after half a lease, and a new one begins.
+ *
  *-------------------------------------------------------------------------
  */
 #ifndef TWT_NODE_H
@@ -25,8 +29,11 @@ typedef struct NodeEvents
 	/* A new incarnation began: look at everything. */
 	void		(*on_begin) (void *arg);
 
-	/* The incarnation was declared gone. */
+	/* The incarnation was declared gone, or was left. */
 	void		(*on_gone) (void *arg);
+
+	/* Whether nothing of the incarnation runs, and no outcome is under way. */
+	bool		(*is_idle) (void *arg);
 
 	/* This node became the leader, or is no longer. */
 	void		(*on_leader) (void *arg, bool is_leader);
@@ -133,6 +140,9 @@ extern int64 node_lease_end_us(const Node *node);
 
 /* Why the database does not let this node execute tasks; NULL: it does. */
 extern const char *node_refusal(const Node *node);
+
+/* Whether another transaction locked the row of the incarnation at the last tick. */
+extern bool node_is_locked(const Node *node);
 
 /* A number never used before with this incarnation. */
 extern int64 node_next_token(Node *node);

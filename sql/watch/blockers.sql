@@ -407,7 +407,7 @@ AS $$
 	CROSS JOIN LATERAL (SELECT starts_with(f.fault, 'session "') AS is_session) s
 	UNION ALL
 	SELECT 'silent node', n.next_tick, format('node "%s" should have ticked at %s', n.name, n.next_tick),
-		   'look at its log and its /health: it stands still, or its session "control" does'
+		   'look at its log and its /health: it stands still, or its session "control" does, or another transaction locks its row'
 	FROM twtasks.node n
 	WHERE n.ended IS NULL AND n.next_tick < (SELECT clock_timestamp()) - interval '10 seconds'
 	UNION ALL

@@ -15,6 +15,8 @@
 
 static int	nended;
 static int	nreturned;
+static int	nlost;
+static bool is_idle;
 
 static void
 ignore(void *arg)
@@ -43,9 +45,22 @@ count_return(void *arg)
 	nreturned++;
 }
 
+static void
+count_lost(void *arg)
+{
+	nlost++;
+}
+
+static bool
+tell_idle(void *arg)
+{
+	return is_idle;
+}
+
 static const NodeEvents events = {
 	.on_begin = ignore,
-	.on_gone = ignore,
+	.on_gone = count_lost,
+	.is_idle = tell_idle,
 	.on_leader = ignore_leader,
 	.on_return = count_return,
 	.on_clock = ignore,
@@ -212,6 +227,69 @@ test_start_after_reconnect(void **state)
 	node_free(node);
 }
 
+/* The next tick, a second later, finds the row locked. */
+static void
+tick_locked(void)
+{
+	pass_us(SECONDS_TO_US(1));
+	end_call(find_call("tick"), PG_FAILED, NULL);
+}
+
+/*
+ * While its row is locked, the incarnation is left once half the lease is over and
+ * nothing of it runs.
+ */
+static void
+test_leave_locked(void **state)
+{
+	Node	   *node = begin_node();
+
+	answer("tick", ticked());
+	nlost = 0;
+	is_idle = true;
+	failure_state = "55P03";
+	pass_us(SECONDS_TO_US(6));
+	end_call(find_call("tick"), PG_FAILED, NULL);
+	assert_true(node_is_locked(node));
+	for (int i = 0; i < 23; i++)
+		tick_locked();
+	assert_int_equal(node_incarnation(node), 7);
+	is_idle = false;
+	tick_locked();
+	tick_locked();
+	assert_int_equal(nlost, 0);
+	is_idle = true;
+	tick_locked();
+	assert_int_equal(nlost, 1);
+	assert_int_equal(node_incarnation(node), 0);
+	assert_null(find_call("start_node"));
+	pass_us(0);
+	assert_non_null(find_call("start_node"));
+	node_free(node);
+}
+
+/* Another failure of its ticks leaves the incarnation as it is. */
+static void
+test_stay_failing(void **state)
+{
+	Node	   *node = begin_node();
+
+	answer("tick", ticked());
+	nlost = 0;
+	is_idle = true;
+	failure_state = "57014";
+	pass_us(SECONDS_TO_US(6));
+	for (int i = 0; i < 70; i++)
+	{
+		end_call(find_call("tick"), PG_FAILED, NULL);
+		pass_us(SECONDS_TO_US(1));
+	}
+	assert_int_equal(nlost, 0);
+	assert_int_equal(node_incarnation(node), 7);
+	assert_false(node_is_locked(node));
+	node_free(node);
+}
+
 int
 main(void)
 {
@@ -221,6 +299,8 @@ main(void)
 		cmocka_unit_test(test_start_after_slow_tick),
 		cmocka_unit_test(test_start_after_failed_tick),
 		cmocka_unit_test(test_start_after_reconnect),
+		cmocka_unit_test(test_leave_locked),
+		cmocka_unit_test(test_stay_failing),
 		cmocka_unit_test(test_patience),
 		cmocka_unit_test(test_patience_when_asked_again),
 	};
