@@ -204,6 +204,22 @@ BEGIN
 END $$;
 
 /*
+ * twtasks_internal.take_all(messages, rule)
+ *
+ *		Adds the tasks that messages give.
+ *
+ * Errors, writes, wakes: as message_tasks() and add_tasks()
+ */
+CREATE FUNCTION twtasks_internal.take_all(messages twtasks.message[], rule jsonb)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	PERFORM twtasks_internal.add_given_tasks(twtasks_internal.message_tasks(messages, rule));
+END $$;
+
+/*
  * twtasks_internal.take_singly(messages, rule)
  *
  *		Adds the tasks of each message in a subtransaction of its own, after one of
@@ -227,36 +243,29 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
 	message twtasks.message;
-	state text;
-	error text;
-	detail text;
-	hint text;
+	taken record;
+	kept record;
+	refusal text;
 BEGIN
 	FOREACH message IN ARRAY messages LOOP
-		BEGIN
-			PERFORM twtasks_internal.add_given_tasks(twtasks_internal.message_tasks(ARRAY[message], rule));
-			CONTINUE;
-		EXCEPTION WHEN OTHERS OR assert_failure THEN
-			GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, error = MESSAGE_TEXT,
-				detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-		END;
+		taken := twtasks_internal.try_call_without_limit('twtasks_internal.take_all', ARRAY[message], rule);
+		CONTINUE WHEN taken.state IS NULL;
+		refusal := NULL;
 		-- the classes of data, of constraints, of limits, and of RAISE
-		IF rule ->> 'corrupt' = 'task' AND state ~ '^(22|23|54|P0)' THEN
-			BEGIN
-				PERFORM twtasks_internal.add_corrupted(message, rule, state, error);
-				CONTINUE;
-			EXCEPTION WHEN OTHERS OR assert_failure THEN
-				hint := concat_ws(' ', nullif(hint, ''),
-								  format('A task CORRUPTED_KAFKA_MESSAGE cannot be added: %s.', SQLERRM));
-			END;
+		IF rule ->> 'corrupt' = 'task' AND taken.state ~ '^(22|23|54|P0)' THEN
+			kept := twtasks_internal.try_call_without_limit('twtasks_internal.add_corrupted', message, rule, taken.state, taken.error);
+			CONTINUE WHEN kept.state IS NULL;
+			refusal := kept.error;
 		END IF;
 		IF message."offset" > messages[1]."offset" THEN
 			RETURN message."offset";
 		END IF;
-		RAISE EXCEPTION USING ERRCODE = state, MESSAGE = error,
+		-- A trigger of a user that raises a cancel ends no session.
+		RAISE EXCEPTION USING ERRCODE = CASE taken.state WHEN '57014' THEN '38000' ELSE taken.state END, MESSAGE = taken.error,
 			DETAIL = concat_ws(' ', format('The message is at offset %s of partition %s of topic "%s".',
 										   message."offset", message.partition, message.topic),
-							   nullif(detail, ''), nullif(hint, ''));
+							   taken.detail, taken.hint,
+							   'A task CORRUPTED_KAFKA_MESSAGE cannot be added: ' || refusal || '.');
 	END LOOP;
 	RETURN NULL;
 END $$;
@@ -273,12 +282,8 @@ RETURNS bigint
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
+DECLARE
+	taken CONSTANT record := twtasks_internal.try_call_without_limit('twtasks_internal.take_all', messages, rule);
 BEGIN
-	BEGIN
-		PERFORM twtasks_internal.add_given_tasks(twtasks_internal.message_tasks(messages, rule));
-		RETURN NULL;
-	EXCEPTION WHEN OTHERS OR assert_failure THEN
-		-- One of them failed, which take_singly() finds.
-	END;
-	RETURN twtasks_internal.take_singly(messages, rule);
+	RETURN CASE WHEN taken.state IS NOT NULL THEN twtasks_internal.take_singly(messages, rule) END;
 END $$;

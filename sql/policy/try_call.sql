@@ -35,6 +35,25 @@ LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'twt_try_call';
 
 /*
+ * twtasks_internal.try_call_without_limit(function, args)
+ *
+ *		The same without a time limit of its own.
+ *
+ * Parameters, returns, errors: as try_call()
+ */
+CREATE FUNCTION twtasks_internal.try_call_without_limit(
+	function text,
+	VARIADIC args "any",
+	OUT result text,
+	OUT state text,
+	OUT error text,
+	OUT detail text,
+	OUT hint text)
+RETURNS record
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'twt_try_call_without_limit';
+
+/*
  * twtasks_internal.time_is_over()
  *
  *		Whether twtasks.function_timeout has caused the cancel that a caller has just

@@ -11,6 +11,7 @@
 #include "funcapi.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 
 #include "base/call.h"
 
@@ -35,6 +36,16 @@ int_argument(FunctionCallInfo fcinfo, int number, const char *name, int min, int
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("%s must be between %d and %d, not %d", name, min, max, value)));
 	return value;
+}
+
+HeapTuple
+fetch_function(Oid function)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for function %u", function);
+	return tuple;
 }
 
 Datum

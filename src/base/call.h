@@ -8,6 +8,7 @@
 #ifndef TWT_CALL_H
 #define TWT_CALL_H
 
+#include "access/htup.h"
 #include "fmgr.h"
 
 /* Raises 22004 if the argument is null. */
@@ -18,6 +19,9 @@ extern void require_argument(FunctionCallInfo fcinfo, int number, const char *na
  * range.
  */
 extern int	int_argument(FunctionCallInfo fcinfo, int number, const char *name, int min, int max);
+
+/* The row of a function in the catalog, for ReleaseSysCache(). */
+extern HeapTuple fetch_function(Oid function);
 
 /* Forms the result of a function that returns one row. */
 extern Datum result_row(FunctionCallInfo fcinfo, Datum *values, bool *nulls);

@@ -17,6 +17,7 @@
 #include "utils/builtins.h"
 #include "utils/syscache.h"
 
+#include "base/call.h"
 #include "base/caller.h"
 #include "base/contract.h"
 
@@ -59,16 +60,6 @@ refuse_restricted(void)
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("permission denied to work on tasks within a security-restricted operation"),
 				 errdetail("ANALYZE, REINDEX and REFRESH MATERIALIZED VIEW are such operations.")));
-}
-
-static HeapTuple
-fetch_function(Oid function)
-{
-	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
-
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for function %u", function);
-	return tuple;
 }
 
 static Oid

@@ -26,6 +26,7 @@
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
+#include "base/call.h"
 #include "base/contract.h"
 #include "common/version.h"
 
@@ -230,16 +231,6 @@ check_declaration(HeapTuple function, const char *symbol)
 				 errdetail("The SQL of the extension says that it is version %s, but the function is declared as \"%s\" and not as \"%s\".",
 						   sql_version(), declared, right == NULL ? "" : right->declaration),
 				 errhint("Run ALTER EXTENSION twtasks UPDATE.")));
-}
-
-static HeapTuple
-fetch_function(Oid function)
-{
-	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
-
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for function %u", function);
-	return tuple;
 }
 
 /* A change that arrives meanwhile leads to another check at the next call. */

@@ -15,7 +15,6 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/resowner.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
@@ -27,7 +26,7 @@
 #include "finish/on_end.h"
 #include "policy/policy.h"
 #include "policy/policy_call.h"
-#include "policy/time_limit.h"
+#include "policy/try_call.h"
 
 /*
  * How long the tasks of replies wait for a key that an open transaction claims:
@@ -259,34 +258,31 @@ is_nobodys_fault(const Ends *ends, const ErrorData *error)
 		is_servers(error) || waits_for_key(ends, error);
 }
 
+typedef struct Attempt
+{
+	const EndJob *job;
+	int			which;
+	Ends	   *ends;
+} Attempt;
+
+static void
+attempt(void *arg)
+{
+	Attempt    *it = arg;
+
+	end_and_call(it->job, it->which, it->ends);
+}
+
 /* Returns the error of a function; raises every other error. */
 static ErrorData *
 try_ends(const EndJob *job, int which, Ends *ends)
 {
-	MemoryContext context = CurrentMemoryContext;
-	ResourceOwner owner = CurrentResourceOwner;
-	ErrorData  *volatile error = NULL;
+	Attempt		it = {job, which, ends};
+	ErrorData  *error = try_work(attempt, &it);
 
-	BeginInternalSubTransaction(NULL);
-	MemoryContextSwitchTo(context);
-	PG_TRY();
-	{
-		end_and_call(job, which, ends);
-		ReleaseCurrentSubTransaction();
-	}
-	PG_CATCH();
-	{
-		MemoryContextSwitchTo(context);
-		error = CopyErrorData();
-		FlushErrorState();
-		RollbackAndReleaseCurrentSubTransaction();
-	}
-	PG_END_TRY();
-	MemoryContextSwitchTo(context);
-	CurrentResourceOwner = owner;
 	if (error == NULL)
 		put_rows(ends);
-	else if (ends->doing == NULL || error_is_cancel(error))
+	else if (ends->doing == NULL)
 		ReThrowError(error);
 	return error;
 }

@@ -11,20 +11,26 @@
 #include "storage/latch.h"
 #include "utils/memutils.h"
 #include "utils/timeout.h"
+#include "utils/timestamp.h"
 
 #include "base/settings.h"
 #include "policy/time_limit.h"
+
+/* A cancel of the same SQLSTATE, from the same place in the server. */
+#define STATEMENT_TIMEOUT_TEXT "canceling statement due to statement timeout"
 
 static TimeoutId time_limit;
 static bool has_time_limit = false;
 static bool is_timed = false;
 static volatile sig_atomic_t is_over;
+static volatile sig_atomic_t is_cutting;	/* its cancel may not be spent yet */
 static char blamed[8 * NAMEDATALEN];	/* "": none yet */
 
+/* Again after each further period, for calls that go on. */
 static void
 on_time_over(void)
 {
-	is_over = true;
+	is_over = is_cutting = true;
 	QueryCancelPending = true;
 	InterruptPending = true;
 	SetLatch(MyLatch);
@@ -38,10 +44,19 @@ time_limit_start(void)
 	if (!has_time_limit)
 		time_limit = RegisterTimeout(USER_TIMEOUT, on_time_over);
 	has_time_limit = is_timed = true;
-	is_over = false;
+	is_over = is_cutting = false;
 	blamed[0] = '\0';
-	enable_timeout_after(time_limit, twt_function_timeout);
+	enable_timeout_every(time_limit, TimestampTzPlusMilliseconds(GetCurrentTimestamp(), twt_function_timeout),
+						 twt_function_timeout);
 	return true;
+}
+
+void
+time_limit_spend(void)
+{
+	if (is_cutting)
+		QueryCancelPending = false;
+	is_cutting = false;
 }
 
 bool
@@ -49,8 +64,7 @@ time_limit_stop(void)
 {
 	disable_timeout(time_limit, false);
 	is_timed = false;
-	if (is_over)
-		QueryCancelPending = false;
+	time_limit_spend();
 	return is_over;
 }
 
@@ -67,11 +81,12 @@ time_limit_caused(void)
 	ErrorData  *error;
 	bool		caused;
 
-	if (!time_limit_is_over())
+	if (!is_timed || !is_cutting)
 		return false;
 	context = MemoryContextSwitchTo(CurTransactionContext);
 	error = CopyErrorData();
-	caused = error_is_cancel(error);
+	caused = error_is_cancel(error) && (error->message_id == NULL ||
+										strcmp(error->message_id, STATEMENT_TIMEOUT_TEXT) != 0);
 	FreeErrorData(error);
 	MemoryContextSwitchTo(context);
 	return caused;

@@ -6,7 +6,9 @@
  *		from: policy_call.c, try_call.c, user_function.c
  *
  * A session has one limit at a time.  A call within a call that is limited shares
- * the time of the outer one.
+ * the time of the outer one.  If the inner call ends by the limit, or the function
+ * catches the cancel, the outer call goes on, and is cut off itself when the same
+ * time has passed again.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,6 +23,12 @@ extern bool time_limit_start(void);
  * was over.  Discards a cancel that was meant for the function alone.
  */
 extern bool time_limit_stop(void);
+
+/*
+ * An inner call has ended by the limit, or has not heard of it: a cancel that comes
+ * from now on, until the limit is over once more, is for the statement.
+ */
+extern void time_limit_spend(void);
 
 /* Whether a limit runs, and its time is over. */
 extern bool time_limit_is_over(void);

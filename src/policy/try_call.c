@@ -42,14 +42,14 @@ leave_time(bool is_first)
 {
 	if (is_first)
 		(void) time_limit_stop();
-	else if (time_limit_is_over())
-		QueryCancelPending = false;
+	else
+		time_limit_spend();
 }
 
 /*
  * Work that the limit has cut off has failed.  If an outer call has begun the
- * limit, its time is used up: the items that follow find none, and the caller's
- * own work goes on.
+ * limit, the items that follow find no time, and the outer call's own work goes on
+ * until the limit is over once more.
  */
 static void
 work_in_time(const char *name, void (*work) (void *arg), void *arg)
@@ -77,7 +77,7 @@ work_in_time(const char *name, void (*work) (void *arg), void *arg)
 }
 
 ErrorData *
-try_call(const char *name, void (*work) (void *arg), void *arg)
+try_work(void (*work) (void *arg), void *arg)
 {
 	MemoryContext context = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
@@ -87,7 +87,7 @@ try_call(const char *name, void (*work) (void *arg), void *arg)
 	MemoryContextSwitchTo(context);
 	PG_TRY();
 	{
-		work_in_time(name, work, arg);
+		work(arg);
 		ReleaseCurrentSubTransaction();
 	}
 	PG_CATCH();
@@ -103,6 +103,29 @@ try_call(const char *name, void (*work) (void *arg), void *arg)
 	if (error != NULL && error_is_cancel(error))
 		ReThrowError(error);
 	return error;
+}
+
+typedef struct TimedWork
+{
+	const char *name;
+	void		(*work) (void *arg);
+	void	   *arg;
+} TimedWork;
+
+static void
+do_timed(void *arg)
+{
+	TimedWork  *timed = arg;
+
+	work_in_time(timed->name, timed->work, timed->arg);
+}
+
+ErrorData *
+try_call(const char *name, void (*work) (void *arg), void *arg)
+{
+	TimedWork	timed = {name, work, arg};
+
+	return try_work(do_timed, &timed);
 }
 
 /* ---- for SQL ---- */
@@ -149,9 +172,8 @@ put_text(Datum *values, bool *nulls, int column, const char *value)
 		values[column] = CStringGetTextDatum(value);
 }
 
-TWT_FUNCTION(twt_try_call);
-Datum
-twt_try_call(PG_FUNCTION_ARGS)
+static Datum
+tried_row(FunctionCallInfo fcinfo, bool has_limit)
 {
 	Tried		tried = {.fcinfo = fcinfo, .isnull = true};
 	Datum		values[TRIED_COLUMNS];
@@ -160,7 +182,7 @@ twt_try_call(PG_FUNCTION_ARGS)
 
 	require_argument(fcinfo, 0, "function");
 	tried.name = text_to_cstring(PG_GETARG_TEXT_PP(0));
-	error = try_call(tried.name, call_tried, &tried);
+	error = has_limit ? try_call(tried.name, call_tried, &tried) : try_work(call_tried, &tried);
 	if (error != NULL)
 	{
 		put_text(values, nulls, TRIED_STATE, unpack_sql_state(error->sqlerrcode));
@@ -174,6 +196,20 @@ twt_try_call(PG_FUNCTION_ARGS)
 		values[TRIED_RESULT] = tried.result;
 	}
 	return result_row(fcinfo, values, nulls);
+}
+
+TWT_FUNCTION(twt_try_call);
+Datum
+twt_try_call(PG_FUNCTION_ARGS)
+{
+	return tried_row(fcinfo, true);
+}
+
+TWT_FUNCTION(twt_try_call_without_limit);
+Datum
+twt_try_call_without_limit(PG_FUNCTION_ARGS)
+{
+	return tried_row(fcinfo, false);
 }
 
 TWT_FUNCTION(twt_time_is_over);

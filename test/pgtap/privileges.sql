@@ -49,7 +49,7 @@ SELECT f, '{producer}'::text[] FROM unnest('{new_task,message}'::text[]) f
 UNION ALL
 SELECT f, '{}'::text[] FROM unnest('{task_input,change_result,late_result,ended_task}'::text[]) f
 UNION ALL
-SELECT f, '{}'::text[] FROM unnest('{try_call,time_is_over,run_schedule_as_json,note_duty,note_history,make_days,brought_warnings,late_work,is_new_entry}'::text[]) f;
+SELECT f, '{}'::text[] FROM unnest('{try_call,try_call_without_limit,take_all,time_is_over,run_schedule_as_json,note_duty,note_history,make_days,brought_warnings,late_work,is_new_entry}'::text[]) f;
 CREATE TEMPORARY TABLE readers (relation text PRIMARY KEY, roles text[]);
 INSERT INTO readers
 SELECT r, '{worker,operator,viewer}'::text[] FROM unnest('{allowed_types,tasks,error_tasks,stuck_tasks,stats,nodes,transition,type_policies,buckets,paused,schedules,schedule_runs,cancel_requests,
@@ -124,7 +124,7 @@ SELECT is((SELECT count(*) FROM pg_proc p WHERE pronamespace IN ('twtasks'::regn
 		   AND (prorettype = 'internal'::regtype OR 'internal'::regtype::oid = ANY (proargtypes))), 0::bigint, 'no function takes or gives "internal"');
 SELECT bag_eq($$SELECT proname::text FROM pg_proc WHERE pronamespace IN ('twtasks'::regnamespace, 'twtasks_internal'::regnamespace) AND NOT prosecdef AND prosrc NOT IN ('twt_as_owner_needs_1_1', 'twt_execute_tasks_needs_1_1', 'twt_finish_tasks_needs_1_1', 'twt_add_task_needs_1_1', 'twt_add_tasks_needs_1_1', 'twt_add_tasks_of_type_needs_1_1', 'twt_add_tasks_json_needs_1_1')
 	AND EXISTS (SELECT FROM aclexplode(proacl) a WHERE a.grantee <> proowner) GROUP BY proname$$,
-	'{is_enabled,is_adopted,adoption_fault,is_testing,is_paused,clock,queue_kind,queue_stats,take_types,next_triggers,cron_next,cron_preview,limit_name,find_handler,check_handlers,kafka_message,bytes_as_text,send_to_kafka}'::text[], 'functions that run with the caller''s rights need none');
+	'{is_enabled,is_adopted,adoption_fault,is_testing,is_paused,clock,queue_kind,queue_stats,take_types,next_triggers,cron_next,cron_preview,limit_name,find_handler,check_handlers,new_task,message,kafka_message,bytes_as_text,send_to_kafka}'::text[], 'functions that run with the caller''s rights need none');
 SELECT bag_eq($$SELECT proname::text FROM pg_proc WHERE pronamespace IN ('twtasks'::regnamespace, 'twtasks_internal'::regnamespace) AND prosrc IN ('twt_as_owner_needs_1_1', 'twt_execute_tasks_needs_1_1', 'twt_finish_tasks_needs_1_1', 'twt_add_task_needs_1_1', 'twt_add_tasks_needs_1_1', 'twt_add_tasks_of_type_needs_1_1', 'twt_add_tasks_json_needs_1_1')
 	AND NOT prosecdef AND provolatile = 'v' AND proparallel = 'u'$$, '{execute_tasks,finish_task,finish_tasks,configure_type,run_inline,take_messages,take_corrupted,begin_partition,place_partition,stop_partition,add_task,add_tasks,add_tasks,add_tasks}'::text[], 'the other functions note who called, and become the owner');
 SELECT is((SELECT count(*) FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid WHERE c.relnamespace = 'twtasks'::regnamespace

@@ -5,7 +5,7 @@
 BEGIN;
 \ir ../lib/tasks.sql
 SET twtasks.testing = on;
-SELECT plan(30);
+SELECT plan(39);
 CREATE SCHEMA app;
 CREATE TABLE app.done (what text);
 
@@ -28,6 +28,18 @@ BEGIN
 			LOOP PERFORM 1; END LOOP;
 		EXCEPTION WHEN OTHERS THEN NULL;
 		END;
+	WHEN 'stubborn' THEN
+		BEGIN
+			LOOP PERFORM 1; END LOOP;
+		EXCEPTION WHEN query_canceled THEN
+			LOOP PERFORM 1; END LOOP;
+		END;
+	WHEN 'renames' THEN
+		BEGIN
+			LOOP PERFORM 1; END LOOP;
+		EXCEPTION WHEN query_canceled THEN
+			RAISE EXCEPTION 'the remote statement was cancelled' USING ERRCODE = 'query_canceled';
+		END;
 	ELSE NULL;
 	END CASE;
 	RETURN 'did ' || how;
@@ -37,6 +49,7 @@ CREATE FUNCTION pg_temp.tried(how text) RETURNS text LANGUAGE sql
 AS $$ SELECT concat_ws(': ', t.result, t.state, t.error) FROM twtasks_internal.try_call('app.fail', how) t $$;
 SET twtasks.function_timeout = '100ms';
 
+SET statement_timeout = '1 min';
 SELECT is(pg_temp.tried(how), answer, format('%s: %s', how, answer)) FROM (VALUES
 	('fine',	'did fine'),
 	('assert',	'P0004: no account'),
@@ -47,7 +60,12 @@ SELECT is(pg_temp.tried(how), answer, format('%s: %s', how, answer)) FROM (VALUE
 	('deadlock', '40P01: somebody waits'),
 	('internal', 'XX000: broken'),
 	('slow',	'53400: function "app.fail" took too long'),
-	('swallows', '53400: function "app.fail" took too long')) e(how, answer);
+	('swallows', '53400: function "app.fail" took too long'),
+	('stubborn', '53400: function "app.fail" took too long'),
+	('renames', '57014: the remote statement was cancelled')) e(how, answer);
+SELECT is((SELECT string_agg((twtasks_internal.try_call('app.fail', how)).state, ' ') FROM unnest('{slow,slow,stubborn,slow}'::text[]) how),
+	'53400 53400 53400 53400', 'each call of a statement has a limit');
+RESET statement_timeout;
 SELECT is((SELECT array_agg(what) FROM app.done), '{fine}', 'a call that fails leaves nothing behind');
 SELECT is((SELECT concat_ws(', ', t.detail, t.hint) FROM twtasks_internal.try_call('app.fail', 'raise'::text) t), 'why, what to do', 'the error has its detail and hint');
 SELECT is((SELECT t::text FROM twtasks_internal.try_call('app.nothing', 'x'::text) t), '(,,,,)', 'a function without result has none');
@@ -75,12 +93,46 @@ BEGIN
 	RETURN 7;
 END $$;
 TRUNCATE app.done;
-SET twtasks.function_timeout = '100ms';
+SET twtasks.function_timeout = '1s';
 SELECT is(twtasks_internal.run_duties(), 7::bigint, 'a duty one of whose items takes too long ends well');
 SELECT is((SELECT array_agg(what) FROM app.done), '{first,first,"assert P0004","slow 53400","last 53400"}', 'items before the slow one are done; later ones find no time');
 SELECT is(pg_temp.tried('fine'), 'did fine', 'the next call has its own time');
-RESET twtasks.function_timeout;
 DROP FUNCTION twtasks_internal.duty_try;
+
+-- Once the time of a call within a call was over, the outer one still has a limit.
+CREATE FUNCTION twtasks_internal.duty_a() RETURNS bigint LANGUAGE plpgsql SET search_path = public, pg_temp
+AS $$ BEGIN PERFORM twtasks_internal.try_call('app.fail', 'slow'::text); LOOP PERFORM 1; END LOOP; END $$;
+CREATE FUNCTION twtasks_internal.duty_b() RETURNS bigint LANGUAGE plpgsql SET search_path = public, pg_temp
+AS $$ BEGIN INSERT INTO app.done VALUES ('after'); RETURN 8; END $$;
+TRUNCATE app.done;
+SET twtasks.function_timeout = '100ms';
+SET statement_timeout = '1 min';
+SET client_min_messages = error;
+SELECT is(twtasks_internal.run_duties(), 8::bigint, 'a duty that goes on for ever after such a call is cut off');
+RESET client_min_messages;
+RESET statement_timeout;
+RESET twtasks.function_timeout;
+SELECT is((SELECT array_agg(what) FROM app.done), '{after}', '... and stops no other duty');
+DROP FUNCTION twtasks_internal.duty_a, twtasks_internal.duty_b;
+
+-- A cancel that comes later is for the statement.
+CREATE FUNCTION twtasks_internal.duty_a() RETURNS bigint LANGUAGE plpgsql SET search_path = public, pg_temp
+AS $$
+BEGIN
+	PERFORM twtasks_internal.try_call('app.fail', 'slow'::text);
+	PERFORM pg_cancel_backend(pg_backend_pid());
+	LOOP PERFORM 1; END LOOP;
+END $$;
+CREATE FUNCTION pg_temp.cancelled_duty() RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+	RETURN twtasks_internal.run_duties();
+EXCEPTION WHEN query_canceled THEN
+	RETURN 'cancelled';
+END $$;
+SET twtasks.function_timeout = '2s';
+SELECT is(pg_temp.cancelled_duty(), 'cancelled', 'a cancel after a call whose time was over ends the statement');
+RESET twtasks.function_timeout;
+DROP FUNCTION twtasks_internal.duty_a;
 
 -- ---- duties ----
 CREATE FUNCTION twtasks_internal.duty_a() RETURNS bigint LANGUAGE plpgsql SET search_path = public, pg_temp AS $$ BEGIN ASSERT false; END $$;
@@ -140,5 +192,18 @@ CREATE FUNCTION pg_temp.taken(partition integer, how text) RETURNS bigint LANGUA
 		SELECT array_agg(('invoices', partition, n, now(), NULL, NULL, jsonb_build_object('how', CASE n WHEN 1 THEN how ELSE 'fine' END))::twtasks.message)
 		FROM generate_series(0, 2) n)) $$;
 SELECT is(pg_temp.taken(n, how), 1::bigint, format('a message does not stop those before it: %s', how)) FROM (VALUES (0, 'assert'), (1, 'cancel'), (2, 'shutdown')) u(n, how);
+
+-- A trigger of the user, whose error no call of ours sees.
+CREATE FUNCTION app.refuse() RETURNS trigger LANGUAGE plpgsql SET search_path = app, pg_temp AS $$ BEGIN PERFORM fail('cancel'); RETURN NULL; END $$;
+CREATE TRIGGER refuse AFTER INSERT ON twtasks.task FOR EACH ROW WHEN (NEW.data->>'how' = 'bad') EXECUTE FUNCTION app.refuse();
+GRANT USAGE ON SCHEMA app TO twtasks_owner;
+GRANT INSERT ON app.done TO twtasks_owner;
+CREATE FUNCTION pg_temp.typed(partition integer, bad integer) RETURNS bigint LANGUAGE sql AS $$
+	SELECT twtasks.take_messages('t', 'invoices', partition, 0, 3, type => 'MADE', messages => (
+		SELECT array_agg(twtasks.message('invoices', partition, n, value => convert_to(jsonb_build_object('how', CASE n WHEN bad THEN 'bad' END)::text, 'UTF8')))
+		FROM generate_series(0, 2) n)) $$;
+SELECT is(pg_temp.typed(0, 2), 2::bigint, 'a trigger that raises a cancel does not stop the messages before');
+SELECT throws_ok('SELECT pg_temp.typed(1, 0)', '38000', 'the remote statement was cancelled', 'its message fails by name');
+SELECT is(pg_temp.typed(2, NULL), 3::bigint, 'other messages are taken');
 SELECT * FROM finish();
 ROLLBACK;
