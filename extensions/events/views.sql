@@ -41,7 +41,10 @@ $$;
 CREATE VIEW twtasks.event_objects AS
 	SELECT coalesce(o.stream, q.stream) AS stream, coalesce(o.object, q.object) AS object,
 		   coalesce(q.queued, 0) AS queued, q.oldest, o.head, t.status,
-		   twtasks_internal.why_still(o.problem, q.oldest, t.status, t.error, t.state_time, t.next_event_time, t.deadline) AS problem,
+		   -- Most objects rest: for them the call would take longer than all the rest.
+		   CASE WHEN coalesce(o.problem, t.status::text) IS NOT NULL OR q.oldest IS NOT NULL
+				THEN twtasks_internal.why_still(o.problem, q.oldest, t.status, t.error, t.state_time, t.next_event_time, t.deadline)
+		   END AS problem,
 		   coalesce(o.last_id, 0) AS last_id, coalesce(o.sent_id, 0) AS sent_id
 	FROM twtasks.event_object o
 	FULL JOIN (SELECT e.stream, e.object, count(*) AS queued, min(e.added) AS oldest
