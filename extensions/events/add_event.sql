@@ -52,8 +52,9 @@ LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	-- The head task's own text, where a character of the name may take six bytes.
-	room CONSTANT bigint := pg_size_bytes(current_setting('twtasks.max_payload')) - 300 - 6 * octet_length(object);
+	-- The head task's own text, where a character of a name may take six bytes.
+	room CONSTANT bigint := pg_size_bytes(current_setting('twtasks.max_payload'))
+		- 300 - 6 * (least(octet_length(stream), 250) + octet_length(object));
 BEGIN
 	IF stream IS NULL OR object IS NULL OR array_position(coalesce(events, ARRAY[NULL::jsonb]), NULL) IS NOT NULL THEN
 		RAISE EXCEPTION 'stream, object and events must not be null'

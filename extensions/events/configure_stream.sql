@@ -7,8 +7,8 @@
  *
  * Parameters
  *		name		1 to 250 bytes, no control characters
- *		type		of the head tasks, whose handlers get {"object": ..., "events":
- *					[{"id": ..., "prev": ..., "event": ...}]}
+ *		type		of the head tasks, whose handlers get {"stream": ..., "object": ...,
+ *					"events": [{"id": ..., "prev": ..., "event": ...}]}
  *		batch		most events in one head task: 1 to 10,000.  A head has at most 1 MB,
  *					unless a single event is larger
  *		bucket		of the head tasks; NULL: of the type's policy, as it is now, else

@@ -170,7 +170,7 @@ BEGIN
 				FROM (SELECT e.seq, e.size + 120 AS size, e.ctid AS place_in_table FROM twtasks.event e
 					  WHERE e.stream = w.stream AND e.object = w.object
 					  ORDER BY e.seq LIMIT w.batch) c) q
-			  WHERE q.total <= most - 6 * octet_length(w.object) OR q.total = q.size) p),
+			  WHERE q.total <= most - 6 * octet_length(w.stream || w.object) OR q.total = q.size) p),
 	taken AS (
 		-- Nobody else moves these rows, since the object is locked.
 		DELETE FROM twtasks.event e
@@ -184,7 +184,7 @@ BEGIN
 		FROM numbered n),
 	made AS (
 		SELECT w.stream, w.object, w.done, w.last_id AS before, min(c.id) AS first_id, max(c.id) AS last_id,
-			   twtasks.new_task(w.type, jsonb_build_object('object', w.object, 'events', jsonb_agg(
+			   twtasks.new_task(w.type, jsonb_build_object('stream', w.stream, 'object', w.object, 'events', jsonb_agg(
 					jsonb_build_object('id', c.id, 'prev', coalesce(c.prev, w.last_id), 'event', c.event)
 					|| CASE WHEN c.prev IS NULL AND w.sent_id < w.last_id
 							THEN jsonb_build_object('skipped', w.sent_id) ELSE '{}' END
