@@ -8,6 +8,9 @@
  * resend is identical.
  *
  *		invariant	an object with queued events is listed, or has a live head
+ *		list		whoever looks at an object removes all entries that committed before, and
+ *					looks at the queue after it has read them.  Adds do not look at the list,
+ *					so they wait for nobody
  *		lock		whoever changes the chain of an object holds the lock of its row, and
  *					looks at head and queue in a later statement
  *
@@ -50,12 +53,12 @@ CREATE TABLE twtasks.event (
 COMMENT ON TABLE twtasks.event IS 'The queue: events that no head task carries yet';
 
 CREATE TABLE twtasks.objects_with_events (
-	entry		bigint GENERATED ALWAYS AS IDENTITY,	-- Order in the list
+	entry		bigint GENERATED ALWAYS AS IDENTITY,	-- Tells apart the entries of an object
 	stream		text COLLATE "C" NOT NULL,				-- The stream
 	object		text COLLATE "C" NOT NULL,				-- The object
-	CONSTRAINT objects_with_events_pkey PRIMARY KEY (entry)
+	CONSTRAINT objects_with_events_pkey PRIMARY KEY (stream, object, entry)
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
-COMMENT ON TABLE twtasks.objects_with_events IS 'Objects that start_events() must look at, one entry for each add_event()';
+COMMENT ON TABLE twtasks.objects_with_events IS 'Objects that start_events() must look at, with an entry for each add_event()';
 
 /* Ids of events of all streams.  They are given in the order of sending. */
 CREATE SEQUENCE twtasks.event_id_seq;

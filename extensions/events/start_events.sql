@@ -101,13 +101,102 @@ BEGIN
 END $$;
 
 /*
+ * twtasks_internal.listed_objects(most)
+ *
+ *		The next objects of the list, each once, however many entries it has.
+ *
+ *		They come in the order of their names, round and round.  A session begins after
+ *		the last object of its last call, or, if that call saw all, after its first one.
+ *		So each object is the first at some time, and none that stays on the list holds
+ *		up others for ever.
+ */
+CREATE FUNCTION twtasks_internal.listed_objects(most integer, OUT streams text[], OUT objects text[])
+RETURNS record
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET jit = off
+SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE
+	-- Names have no line ends.
+	seen CONSTANT text := coalesce(current_setting('twtasks_events.listed', true), '');
+	at_stream CONSTANT text := split_part(seen, chr(10), 1);
+	at_object CONSTANT text := split_part(seen, chr(10), 2);
+	have integer;
+	last integer;
+BEGIN
+	WITH RECURSIVE listed AS (
+		(SELECT w.stream, w.object FROM twtasks.objects_with_events w
+		 WHERE (w.stream, w.object) > (at_stream, at_object) ORDER BY w.stream, w.object LIMIT 1)
+		UNION ALL
+		SELECT n.stream, n.object FROM listed l CROSS JOIN LATERAL (
+			SELECT w.stream, w.object FROM twtasks.objects_with_events w
+			WHERE (w.stream, w.object) > (l.stream, l.object) ORDER BY w.stream, w.object LIMIT 1) n)
+	SELECT coalesce(array_agg(p.stream), '{}'), coalesce(array_agg(p.object), '{}') INTO streams, objects
+	FROM (SELECT l.stream, l.object FROM listed l LIMIT most) p;
+	have := cardinality(objects);
+	IF have < most AND seen <> '' THEN
+		WITH RECURSIVE listed AS (
+			(SELECT w.stream, w.object FROM twtasks.objects_with_events w ORDER BY w.stream, w.object LIMIT 1)
+			UNION ALL
+			SELECT n.stream, n.object FROM listed l CROSS JOIN LATERAL (
+				SELECT w.stream, w.object FROM twtasks.objects_with_events w
+				WHERE (w.stream, w.object) > (l.stream, l.object) ORDER BY w.stream, w.object LIMIT 1) n
+			WHERE (l.stream, l.object) < (at_stream, at_object))
+		SELECT streams || array_agg(p.stream), objects || array_agg(p.object) INTO streams, objects
+		FROM (SELECT l.stream, l.object FROM listed l LIMIT most - have) p
+		WHERE (p.stream, p.object) <= (at_stream, at_object);
+		have := cardinality(objects);
+	END IF;
+	last := CASE WHEN have < most THEN least(have, 1) ELSE most END;
+	PERFORM set_config('twtasks_events.listed', coalesce(streams[last] || chr(10) || objects[last], ''), false);
+END $$;
+
+/*
+ * twtasks_internal.lock_objects(streams, objects)
+ *
+ *		Locks objects, in that order, and makes the rows of new ones.
+ *
+ * Returns
+ *		the objects that nobody else has locked
+ *
+ * Writes		twtasks.event_object
+ * Locks		rows of objects; skips those that others have locked
+ */
+CREATE FUNCTION twtasks_internal.lock_objects(INOUT streams text[], INOUT objects text[])
+RETURNS record
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET jit = off
+SET plan_cache_mode = force_generic_plan
+AS $$
+BEGIN
+	-- Planning takes longer than these statements do.  Their plans are kept, and subqueries
+	-- look up single rows, so that a plan of an empty table suits a large one.
+	INSERT INTO twtasks.event_object (stream, object)
+	SELECT l.stream, l.object FROM unnest(streams, objects) l(stream, object)
+	WHERE (SELECT o.stream FROM twtasks.event_object o WHERE o.stream = l.stream AND o.object = l.object) IS NULL
+	ORDER BY l.stream, l.object
+	ON CONFLICT ON CONSTRAINT event_object_pkey DO NOTHING;
+	SELECT array_agg(k.stream), array_agg(k.object) INTO streams, objects
+	FROM unnest(streams, objects) l(stream, object)
+	CROSS JOIN LATERAL (
+		SELECT n.stream, n.object FROM twtasks.event_object n
+		WHERE n.stream = l.stream AND n.object = l.object FOR UPDATE SKIP LOCKED) k;
+END $$;
+
+/*
  * twtasks_internal.start_events(most)
  *
- *		Starts heads for listed objects that have none.  The entry of an object that
- *		somebody else has locked stays.
+ *		Starts heads for listed objects that have none.  The entries of an object that
+ *		somebody else has locked stay.
  *
  * Parameters
- *		most			at most this many entries of the list in one call
+ *		most			at most this many objects in one call, and ten times as many entries
  *
  * Returns
  *		given			number of heads
@@ -133,6 +222,7 @@ AS $$
 DECLARE
 	listed record;
 	locked record;
+	entries tid[];
 	ready record;
 	failed bigint := 0;
 	untried bigint := 0;
@@ -143,23 +233,15 @@ BEGIN
 			USING ERRCODE = 'active_sql_transaction',
 				DETAIL = 'Each statement must see what others have committed before it.';
 	END IF;
-	SELECT array_agg(l.entry) AS entries, array_agg(l.stream) AS streams, array_agg(l.object) AS objects
-	INTO listed FROM (
-		SELECT w.entry, w.stream, w.object FROM twtasks.objects_with_events w ORDER BY w.entry LIMIT most) l;
-	-- Planning takes longer than these statements do.  Their plans are kept, and subqueries
-	-- look up single rows, so that a plan of an empty table suits a large one.
-	INSERT INTO twtasks.event_object (stream, object)
-	SELECT DISTINCT l.stream, l.object FROM unnest(listed.streams, listed.objects) l(stream, object)
-	WHERE (SELECT o.stream FROM twtasks.event_object o WHERE o.stream = l.stream AND o.object = l.object) IS NULL
-	ORDER BY l.stream, l.object
-	ON CONFLICT ON CONSTRAINT event_object_pkey DO NOTHING;
-	SELECT array_agg(o.stream) AS streams, array_agg(o.object) AS objects INTO locked FROM (
-		SELECT k.stream, k.object
-		FROM (SELECT l.stream, l.object FROM unnest(listed.entries, listed.streams, listed.objects) l(entry, stream, object)
-			  GROUP BY l.stream, l.object ORDER BY min(l.entry)) d
+	SELECT l.streams, l.objects INTO listed FROM twtasks_internal.listed_objects(most) l;
+	SELECT l.streams, l.objects INTO locked FROM twtasks_internal.lock_objects(listed.streams, listed.objects) l;
+	-- The events of these entries are seen below: each statement sees what those before it saw.
+	entries := ARRAY(
+		SELECT w.place_in_table FROM unnest(locked.streams, locked.objects) k(stream, object)
 		CROSS JOIN LATERAL (
-			SELECT n.stream, n.object FROM twtasks.event_object n
-			WHERE n.stream = d.stream AND n.object = d.object FOR UPDATE SKIP LOCKED) k) o;
+			SELECT n.ctid AS place_in_table FROM twtasks.objects_with_events n
+			WHERE n.stream = k.stream AND n.object = k.object OFFSET 0) w
+		LIMIT 10 * most);
 
 	-- Only a later statement sees the head and the events of who had the lock before.
 	-- Objects at fault come last, since one of them may take all the time.
@@ -176,11 +258,9 @@ BEGIN
 			WHERE n.stream = l.stream AND n.object = l.object OFFSET 0) o
 		  WHERE (SELECT t.id FROM twtasks.task t WHERE t.id = o.head) IS NULL
 		  ORDER BY o.problem IS NOT NULL, l.n) r;
-	DELETE FROM twtasks.objects_with_events w
-	WHERE w.entry = ANY (ARRAY(
-		SELECT l.entry FROM unnest(listed.entries, listed.streams, listed.objects) l(entry, stream, object)
-		WHERE (l.stream, l.object) IN (SELECT k.stream, k.object FROM unnest(locked.streams, locked.objects) k(stream, object))));
-	more := FOUND AND cardinality(listed.entries) = most;
+	-- Nobody else removes these rows, since the objects are locked.
+	DELETE FROM twtasks.objects_with_events w WHERE w.ctid = ANY (entries);
+	more := FOUND AND (cardinality(listed.objects) = most OR cardinality(entries) = 10 * most);
 	IF ready.streams <> '{}' THEN
 		SELECT g.given, g.failed, g.untried INTO given, failed, untried
 		FROM twtasks_internal.give_each(ready.streams, ready.objects, ready.done, ready.problems) g;
@@ -194,9 +274,7 @@ END $$;
  *
  *		Lists objects with queued events that have no live head, in case they are not
  *		listed.  There are none, unless somebody has changed a table by hand.  A look
- *		at all objects begins once a minute, and goes on where the last call ended.  An
- *		object with a problem is listed until it gets a head: another entry with each
- *		look would make the list longer and longer, and others wait there.
+ *		at all objects begins once a minute, and goes on where the last call ended.
  *
  * Parameters
  *		most			at most this many objects in one call
@@ -237,8 +315,8 @@ BEGIN
 		SELECT p.stream, p.object FROM part p
 		WHERE (SELECT t.id FROM twtasks.event_object o JOIN twtasks.task t ON t.id = o.head
 			   WHERE o.stream = p.stream AND o.object = p.object) IS NULL
-		  AND ((SELECT o.problem FROM twtasks.event_object o WHERE o.stream = p.stream AND o.object = p.object) IS NULL
-			   OR NOT EXISTS (SELECT FROM twtasks.objects_with_events)))
+		  AND (SELECT w.stream FROM twtasks.objects_with_events w
+			   WHERE w.stream = p.stream AND w.object = p.object LIMIT 1) IS NULL)
 	SELECT count(*) AS objects,
 		   (array_agg(p.stream ORDER BY p.stream DESC, p.object DESC))[1] AS stream,
 		   (array_agg(p.object ORDER BY p.stream DESC, p.object DESC))[1] AS object

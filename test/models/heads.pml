@@ -4,15 +4,17 @@
  * statement sees what had committed when it began.
  *
  *	add		an event and an entry of the list, in one commit
- *	start	reads the entries and locks the object; entries of a locked object stay.  In a
- *			later statement it looks whether the head lives.  If none does, it makes the
- *			next event a head, with id and prev, and removes the entries that it read
+ *	start	locks a listed object, and then reads its entries; those of a locked object
+ *			stay.  In a later statement it looks whether the head lives.  If none does, it
+ *			makes the next event a head, with id and prev.  It removes the entries that it
+ *			read
  *	head	is grabbed by version, sends, is finished by version.  The finish waits for the
  *			object's lock; in a later statement it makes the next event a head
  *
  *	LOOK_ALL		starts also come without an entry, as once a minute
  *	DROP_BUSY		mutant: an entry whose object is locked is removed
  *	EARLY_START		mutant: a start looks at head and queue in the statement that locks
+ *	LATE_ENTRIES	mutant: a start reads the entries after head and queue
  *	EARLY_FINISH	mutant: a finish looks at the queue before it has the lock
  *	NO_LOCK			mutant: a start takes no lock
  *	NO_FENCE		mutant: a finish names no version
@@ -79,7 +81,7 @@ inline remove()
 	removed = (removed < entries -> entries : removed)
 }
 
-#if defined(EARLY_FINISH) || defined(DROP_BUSY) || defined(EARLY_START)
+#if defined(EARLY_FINISH) || defined(DROP_BUSY) || defined(EARLY_START) || defined(LATE_ENTRIES)
 #define check()		skip		/* the watcher shows what the loss does */
 #else
 #define check()		assert(queued == 0 || removed < added || lives || lock != 0)
@@ -102,13 +104,9 @@ inline start()
 	byte entries, seen;
 	bool lived;
 
-	atomic {
-		entries = added;
 #ifdef EARLY_START
-		lived = lives;
-		seen = queued
+	atomic { lived = lives; seen = queued }
 #endif
-	}
 	atomic {
 		if
 		:: FREE ->
@@ -117,14 +115,21 @@ inline start()
 #endif
 		:: !(FREE) ->
 #ifdef DROP_BUSY
+			entries = added;
 			remove();
 #endif
 			under_way--;
 			goto next
 		fi
 	}
+#ifndef LATE_ENTRIES
+	entries = added;
+#endif
 #ifndef EARLY_START
 	atomic { lived = lives; seen = queued }
+#endif
+#ifdef LATE_ENTRIES
+	entries = added;
 #endif
 	if
 	:: atomic { crashes < CRASHES -> crashes++; unlock(); under_way--; goto next }
