@@ -1,8 +1,8 @@
 /*
  * twtasks_internal.list_ends(ended)
  *
- *		Lists the objects of heads that end, so that start_events() finds the ends in
- *		the history.
+ *		Lists the objects of heads that end, so that start_events() goes on with them.
+ *		The entry says which head is DONE: the history may lack it.
  *
  * Errors
  *		40001			another session has locked a table for long; the end is repeated
@@ -15,8 +15,9 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-	INSERT INTO twtasks.objects_with_events (stream, object)
-	SELECT o.stream, o.object FROM unnest(ended) e JOIN twtasks.event_object o ON o.head = e.id
+	INSERT INTO twtasks.objects_with_events (stream, object, done)
+	SELECT o.stream, o.object, CASE WHEN e.status = 'DONE' THEN e.id END
+	FROM unnest(ended) e JOIN twtasks.event_object o ON o.head = e.id
 	WHERE e.status <> 'ERROR';
 EXCEPTION WHEN lock_not_available OR query_canceled THEN
 	RAISE EXCEPTION 'the objects of heads that end could not be listed'
@@ -32,8 +33,7 @@ END $$;
  *
  *		The end of a task must neither wait long nor fail, or it would need a person.
  *		So if a lock is not free soon, or if twtasks.function_timeout is over, the
- *		objects are listed, and start_events() finds the ends of their heads in the
- *		history.
+ *		objects are listed, and start_events() goes on with them.
  *
  *		A head in ERROR still blocks its object.  If a person fails or cancels the
  *		head, the next event says with "skipped" what may never have arrived.

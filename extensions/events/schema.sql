@@ -56,6 +56,7 @@ CREATE TABLE twtasks.objects_with_events (
 	entry		bigint GENERATED ALWAYS AS IDENTITY,	-- Tells apart the entries of an object
 	stream		text COLLATE "C" NOT NULL,				-- The stream
 	object		text COLLATE "C" NOT NULL,				-- The object
+	done		uuid,									-- Head that is DONE, and whose end is not noted in event_object; NULL: none
 	CONSTRAINT objects_with_events_pkey PRIMARY KEY (stream, object, entry)
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
 COMMENT ON TABLE twtasks.objects_with_events IS 'Objects that start_events() must look at, with an entry for each add_event()';

@@ -190,6 +190,22 @@ BEGIN
 END $$;
 
 /*
+ * twtasks_internal.head_is_done(stream, object, head)
+ *
+ *		Whether a head that lives no more is DONE.  Its row in the history may have been
+ *		deleted, or was never written; then an entry of the list says so.
+ */
+CREATE FUNCTION twtasks_internal.head_is_done(stream text, object text, head uuid)
+RETURNS boolean
+LANGUAGE sql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT coalesce((SELECT f.status = 'DONE' FROM twtasks.finished_task f WHERE f.id = head_is_done.head LIMIT 1), false)
+		OR EXISTS (SELECT FROM twtasks.objects_with_events w
+				   WHERE w.stream = head_is_done.stream AND w.object = head_is_done.object AND w.done = head_is_done.head)
+$$;
+
+/*
  * twtasks_internal.start_events(most)
  *
  *		Starts heads for listed objects that have none.  The entries of an object that
@@ -246,9 +262,7 @@ BEGIN
 	-- Only a later statement sees the head and the events of who had the lock before.
 	-- Objects at fault come last, since one of them may take all the time.
 	SELECT coalesce(array_agg(r.stream), '{}') AS streams, array_agg(r.object) AS objects,
-		   array_agg(CASE WHEN r.head IS NULL THEN false
-						  ELSE (SELECT f.status FROM twtasks.finished_task f WHERE f.id = r.head LIMIT 1)
-							   IS NOT DISTINCT FROM 'DONE' END) AS done,
+		   array_agg(r.head IS NOT NULL AND twtasks_internal.head_is_done(r.stream, r.object, r.head)) AS done,
 		   array_agg(r.problem) AS problems
 	INTO ready
 	FROM (SELECT o.stream, o.object, o.head, o.problem

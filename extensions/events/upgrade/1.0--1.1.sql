@@ -3,5 +3,6 @@ DROP FUNCTION twtasks_internal.list_again(text[], text[], text);
 DROP FUNCTION twtasks_internal.give_each(text[], text[], boolean[]);
 
 ALTER TABLE twtasks.objects_with_events
+	ADD COLUMN done uuid,
 	DROP CONSTRAINT objects_with_events_pkey,
 	ADD CONSTRAINT objects_with_events_pkey PRIMARY KEY (stream, object, entry);
