@@ -59,11 +59,38 @@ misfit_is(const PGresult *result)
 	return has_field(result, PG_DIAG_SOURCE_FILE, "contract.c");
 }
 
+/* A new user meets these two: no version is to blame. */
+static bool
+lacks_extension(const PGresult *result)
+{
+	return strcmp(pg_sqlstate(result), "3F000") == 0;
+}
+
+static bool
+lacks_rights(const PGresult *result)
+{
+	return strcmp(pg_sqlstate(result), "42501") == 0;
+}
+
+static const char *
+fault(const PGresult *result)
+{
+	if (lacks_extension(result))
+		return "there is no extension twtasks in this database";
+	if (lacks_rights(result))
+		return "this program's role may not call the extension";
+	return "the extension in this database does not fit version " TWT_VERSION " of this program";
+}
+
 static const char *
 advice(const PGresult *result)
 {
 	const char *hint = PQresultErrorField(result, PG_DIAG_MESSAGE_HINT);
 
+	if (lacks_extension(result))
+		return "Run CREATE EXTENSION twtasks there, or correct dbname.";
+	if (lacks_rights(result))
+		return "GRANT it twtasks_worker for a sidecar, twtasks_web for twtasks-web, or twtasks_producer for listeners.";
 	if (misfit_is_of_session(result))
 		return "Restart the server if shared_preload_libraries has twtasks.";
 	return hint != NULL && has_field(result, PG_DIAG_SOURCE_FILE, "contract.c") ? hint :
@@ -79,8 +106,8 @@ misfit_failed(int64 now_us, const PgStatement *statement, const PGresult *result
 		return false;
 	text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
 	pfree(last.text);
-	last.text = psprintf("the extension in this database does not fit version %s of this program: %s: %s; %s",
-						 TWT_VERSION, statement->name, text == NULL ? "failed" : text, advice(result));
+	last.text = psprintf("%s: %s: %s; %s", fault(result), statement->name, text == NULL ? "failed" : text,
+						 advice(result));
 	last.statement = statement;
 	last.seen_us = now_us;
 	if (last.told_us == 0 || now_us - last.told_us >= TELL_AGAIN_US)
@@ -96,7 +123,7 @@ misfit_succeeded(const PgStatement *statement)
 {
 	if (last.statement != statement)
 		return;
-	log_line(TWT_LOG_INFO, "postgres", "%s: the extension fits now", statement->name);
+	log_line(TWT_LOG_INFO, "postgres", "%s: the extension can be called now", statement->name);
 	last.statement = NULL;
 	last.told_us = 0;
 }

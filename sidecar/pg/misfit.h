@@ -4,9 +4,9 @@
  *		Whether the extension in the database fits this program.
  *
  * Library, SQL of the extension, and programs are replaced one by one, in any
- * order.  A misfit is a call that the server does not know, or that its library
- * refuses.  A person must update the extension, or restart the server; then the
- * next calls succeed.
+ * order.  A misfit is a call that the server does not know or does not allow, or
+ * that its library refuses.  A person must create or update the extension, grant
+ * rights, or restart the server; then the next calls succeed.
  *
  * A session may also hold an older library than new sessions load.  It must be
  * replaced by another one.

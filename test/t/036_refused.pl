@@ -9,6 +9,7 @@ use PostgreSQL::Test::Utils;
 use Socket qw(SOCK_DGRAM);
 use Test::More;
 use TwTasks::Cluster;
+use TwTasks::Session;
 use TwTasks::Sidecar;
 use TwTasks::Wait;
 
@@ -64,5 +65,25 @@ $sidecar->wait_for_log(
 	qr/ERROR postgres: control: .*3D000: database "nowhere" does not exist; somebody/,
 	'a database that is not there');
 $sidecar->kill9;
+
+# Not every misfit is one of versions.
+$node->value('CREATE DATABASE empty');
+$sidecar->{config}{postgres} =~ s/dbname=\S+/dbname=empty/;
+$sidecar->launch;
+$sidecar->wait_for_log(
+	qr/ERROR postgres: there is no extension twtasks in this database: .*; Run CREATE EXTENSION twtasks/,
+	'a database without the extension');
+my $empty = TwTasks::Session->new($node->connstr('empty'));
+$empty->query('CREATE EXTENSION twtasks');
+$sidecar->wait_for_log(qr/started as incarnation/, 'its start');
+is($sidecar->stop, 0, 'the sidecar works once the extension is there');
+$node->value('REVOKE twtasks_worker FROM sidecar');
+$sidecar->launch;
+$sidecar->wait_for_log(
+	qr/ERROR postgres: this program's role may not call the extension: .*; GRANT it twtasks_worker/,
+	'a role without rights');
+$node->value('GRANT twtasks_worker TO sidecar');
+$sidecar->wait_for_log(qr/started as incarnation/, 'its start');
+is($sidecar->stop, 0, 'the sidecar works once its role may call');
 
 done_testing();
