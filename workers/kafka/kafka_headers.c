@@ -53,6 +53,7 @@ kafka_headers_make(const KafkaMessage *message, const Task *task, int number, co
 	while (kafka_batch_header(&rest, &name, &value))
 		rd_kafka_header_add(headers, name.bytes, name.len, value.bytes, value.len);
 	snprintf(id, sizeof(id), "%s:%d", task->id_text, number);
+	(void) rd_kafka_header_remove(headers, "twtasks-id");
 	add(headers, "twtasks-id", id);
 	add_trace(headers, trace);
 	return headers;

@@ -7,7 +7,7 @@
  *
  *	 the message's own		as send_to_kafka() got them
  *	 twtasks-id				the task's id, a colon, and the message's number in
- *							the task, from 0
+ *							the task, from 0; the message's own one is dropped
  *	 traceparent, tracestate, X-Request-Id
  *							from the task's context, where they are there and
  *							fit; a message's own traceparent or X-Request-Id wins

@@ -27,6 +27,8 @@
 #define NLOGGED 16
 #define HOLD_MS 3600000
 #define EMPTY_MESSAGE "/////wAAAAAAAAAA"	/* one of a batch, in base64 */
+#define MESSAGE_WITH_ID "/////wAAAAAAAAABAAAACnR3dGFza3MtaWQAAAABeA=="	/* ... with a header
+																		 * twtasks-id */
 #define LONG_MESSAGE_HEAD "/////wAABLAA"	/* one whose value has 1200 bytes */
 #define LONG_MESSAGE_REST (401 * 4)
 
@@ -155,6 +157,8 @@ note_logged(const rd_kafka_message_t * message)
 	assert_int_equal(rd_kafka_message_headers(message, &headers), 0);
 	assert_int_equal(rd_kafka_header_get_last(headers, "twtasks-id", &id, &len), 0);
 	assert_memory_equal(id, ID ":", sizeof(ID ":") - 1);
+	assert_int_not_equal(rd_kafka_header_get(headers, 1, "twtasks-id", &id, &len), 0);
+	assert_int_equal(rd_kafka_header_get_last(headers, "twtasks-id", &id, &len), 0);
 	assert_true(nlogged < NLOGGED);
 	logged[nlogged++] = (int) strtol((const char *) id + sizeof(ID ":") - 1, NULL, 10);
 }
@@ -227,6 +231,15 @@ test_acknowledged(void **state)
 {
 	start(LATER);
 	expect_reply("{\"id\":\"" ID "\",\"version\":7,\"result\":\"done\"}\n");
+}
+
+/* Consumers tell repeated messages by the header. */
+static void
+test_own_id(void **state)
+{
+	start_with("SendToKafka", "\"payload_base64\":\"" MESSAGE_WITH_ID "\"", LATER);
+	expect_reply("\"result\":\"done\"");
+	assert_int_equal(count_messages(), 1);
 }
 
 /* The client itself sends again what the brokers may take then. */
@@ -571,6 +584,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_acknowledged, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_own_id, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_answers, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_refused_batch, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_long_message_of_refused_batch, set_up, tear_down),
