@@ -73,13 +73,26 @@ check_function(const char *text)
 	return "the function must have its schema in the name";
 }
 
+static bool
+is_key(const char *text, size_t len)
+{
+	return (len == 7 && strncmp(text, "message", len) == 0) ||
+		(len == 8 && strncmp(text, "position", len) == 0) ||
+		(len >= 6 && strncmp(text, "json:/", 6) == 0) ||
+		(len > 7 && strncmp(text, "header:", 7) == 0);
+}
+
+/* As the database reads it: twtasks_internal.split_key(). */
 static const char *
 check_key(const char *text)
 {
-	if (strcmp(text, "position") == 0 || strncmp(text, "json:/", 6) == 0 ||
-		(strncmp(text, "header:", 7) == 0 && text[7] != '\0'))
+	size_t		prefix = strcspn(text, "{}");
+	size_t		len = strlen(text);
+
+	if (is_key(text, len) || (prefix > 0 && text[prefix] == '{' && text[len - 1] == '}' &&
+							  is_key(text + prefix + 1, len - prefix - 2)))
 		return NULL;
-	return "a key is \"position\", \"header:NAME\" or \"json:/path\"";
+	return "a key is \"message\", \"position\", \"header:NAME\" or \"json:/path\", or one of these in braces behind a prefix";
 }
 
 static const char *
@@ -128,7 +141,7 @@ static const Option listener_options[] = {
 		"key", OPTION_TEXT,
 		.min = 1, .max = 1000, .check = check_key,
 		.offset = offsetof(ListenerConfig, key),
-		.help = "with type: where the task's key is, \"header:NAME\", \"json:/path\" or \"position\"; default: no key"
+		.help = "with type: where the task's key is, \"message\", \"header:NAME\", \"json:/path\" or \"position\"; \"PREFIX{message}\" puts a prefix before it; default: no key"
 	},
 	{
 		"headers", OPTION_WORDS,
@@ -168,13 +181,20 @@ check_effect(const ListenerConfig *listener, const Place *place)
 }
 
 static bool
+has_path(const char *key)
+{
+	return strncmp(key, "json:", 5) == 0 ||
+		(key[strlen(key) - 1] == '}' && strstr(key, "{json:/") != NULL);
+}
+
+static bool
 settle_listener(void *target, const Place *place)
 {
 	ListenerConfig *listener = target;
 
 	if ((listener->type == NULL) == (listener->function == NULL))
 		return options_fail(place, "", "a listener must have exactly one of type and function");
-	if (listener->value != 0 && listener->key != NULL && strncmp(listener->key, "json:", 5) == 0)
+	if (listener->value != 0 && listener->key != NULL && has_path(listener->key))
 		return options_fail(place, "key", "only a value that is JSON has a path");
 	if (listener->name == NULL)
 		listener->name = pstrdup(listener->topics[0]);

@@ -51,6 +51,25 @@ LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'twt_call_message';
 
 /*
+ * twtasks_internal.split_key(key)
+ *
+ *		The prefix of a listener's keys, and where the rest of a key is.
+ *
+ * Parameters
+ *		key			of take_messages(), as bills/{message}
+ *
+ * Returns
+ *		{bills/,message}; NULL: the key has no prefix
+ */
+CREATE FUNCTION twtasks_internal.split_key(key text)
+RETURNS text[]
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT regexp_match(split_key.key, '^([^{}]+)[{](message|position|header:.+|json:/.*)[}]$')
+$$;
+
+/*
  * twtasks_internal.check_rule(rule)
  *
  *		Refuses a rule that makes no tasks of messages.
@@ -70,6 +89,7 @@ AS $$
 DECLARE
 	type CONSTANT text := rule ->> 'type';
 	key CONSTANT text := rule ->> 'key';
+	wanted CONSTANT text := coalesce((twtasks_internal.split_key(key))[2], key);
 BEGIN
 	IF num_nulls(type, rule ->> 'function') <> 1 THEN
 		RAISE EXCEPTION 'either type or function must be given'
@@ -82,10 +102,11 @@ BEGIN
 		RAISE EXCEPTION 'value must be "json" or "bytes"' USING ERRCODE = 'invalid_parameter_value';
 	ELSIF (rule ->> 'corrupt' IN ('retry', 'task')) IS NOT TRUE THEN
 		RAISE EXCEPTION 'corrupt must be "retry" or "task"' USING ERRCODE = 'invalid_parameter_value';
-	ELSIF key !~ '^(position|header:.+|json:/.*)$' OR key ~ '^json:' AND rule ->> 'value' = 'bytes' THEN
+	ELSIF wanted !~ '^(message|position|header:.+|json:/.*)$' OR wanted ~ '^json:' AND rule ->> 'value' = 'bytes' THEN
 		RAISE EXCEPTION 'invalid key: "%"', twtasks_internal.shown(key)
 			USING ERRCODE = 'invalid_parameter_value',
-				HINT = 'Write "position", "header:NAME", or "json:/path" if the values are JSON.';
+				HINT = 'Write "message", "position", "header:NAME", or "json:/path" if the values are JSON; '
+					   'or such a word in braces behind a prefix: "bills/{message}".';
 	END IF;
 	PERFORM twtasks_internal.check_function('take_messages', rule ->> 'function');
 END $$;
@@ -135,7 +156,9 @@ DECLARE
 	names CONSTANT text[] := ARRAY(SELECT jsonb_array_elements_text(nullif(rule -> 'headers', 'null')))
 		|| '{traceparent,tracestate}'::text[];
 	wants_all CONSTANT boolean := '*' = ANY (names);
-	wanted CONSTANT text := rule ->> 'key';
+	parts CONSTANT text[] := twtasks_internal.split_key(rule ->> 'key');
+	wanted CONSTANT text := coalesce(parts[2], rule ->> 'key');
+	prefix CONSTANT text := coalesce(parts[1], '');
 	place CONSTANT text := concat_ws('/', rule ->> 'listener', messages[1].topic, messages[1].partition, '');
 	header CONSTANT text := substring(wanted FROM '^header:(.*)$');
 	pointer CONSTANT text[] := (ARRAY(SELECT replace(replace(p, '~1', '/'), '~0', '~')
@@ -149,8 +172,9 @@ BEGIN
 	END IF;
 	RETURN ARRAY(
 		SELECT twtasks.new_task(type, v.data,
-			key => CASE WHEN wanted IS NOT NULL THEN coalesce(
+			key => CASE WHEN wanted IS NOT NULL THEN prefix || coalesce(
 						CASE WHEN wanted = 'position' THEN place || m."offset"
+							 WHEN wanted = 'message' THEN twtasks.bytes_as_text(m.key)
 							 WHEN header IS NOT NULL THEN m.headers ->> header
 							 WHEN jsonb_typeof(v.data #> pointer) NOT IN ('object', 'array') THEN v.data #>> pointer
 						END, twtasks_internal.missing_key(wanted)) END,

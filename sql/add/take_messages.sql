@@ -283,9 +283,10 @@ END $$;
  *					twtasks.function_timeout for each message
  *		value		with type: json, the value is the task's data; bytes, its payload
  *		key			with type: the task's key is that of the header, header:NAME; or in
- *					the value, json:/path (a JSON pointer); or position, the listener,
- *					topic, partition and offset with slashes between them.  NULL: the
- *					task has no key
+ *					the value, json:/path (a JSON pointer); or the message's own, message;
+ *					or position, the listener, topic, partition and offset with slashes
+ *					between them.  A prefix may stand before it, as bills/{message}.
+ *					NULL: the task has no key
  *		headers		with type: names of headers that go to the task's context, besides
  *					traceparent and tracestate; *: all
  *		corrupt		when a message gives no task because of its content (SQLSTATE 22xxx,

@@ -1,7 +1,7 @@
 -- take_messages() makes tasks of messages: by a type, or by a function of the user's.
 
 BEGIN;
-SELECT plan(75);
+SELECT plan(88);
 
 CREATE FUNCTION message(no bigint, value text, key text DEFAULT NULL, headers jsonb DEFAULT NULL) RETURNS twtasks.message
 LANGUAGE sql AS $$ SELECT 'invoices', 0, no, '2026-01-02 03:04:05+00'::timestamptz, convert_to(key, 'UTF8'), convert_to(value, 'UTF8'), headers $$;
@@ -63,6 +63,19 @@ SELECT is(take(10, ARRAY[message(10, '{"id": "a"}'), message(11, '{"no": 1}'), m
 	'messages before one without a key are taken');
 SELECT is(twtasks.reset_listener('billing', 'invoices', 0, 10), 11::bigint, 'back to the messages before');
 DELETE FROM twtasks.task WHERE key = 'a';
+
+SELECT is(take(10, ARRAY[message(10, '10', 'k10')], key => 'message'), 11::bigint, 'the key of the message may be the key');
+SELECT is(take(11, ARRAY[('invoices', 0, 11, NULL, '\xff00', '11', NULL)::twtasks.message], key => 'bills/{message}'), 12::bigint, 'a prefix may stand before it');
+SELECT is(take(12, ARRAY[message(12, '{"id": "x{y}"}')], key => 'a b/{json:/id}'), 13::bigint, 'or before a path');
+SELECT is(take(13, ARRAY[message(13, '13', headers => '{"id": "h"}')], 'bytes', key => 'c/{header:id}'), 14::bigint, 'or before a header');
+SELECT is(take(14, ARRAY[message(14, '14')], key => 'd/{position}'), 15::bigint, 'or before the position');
+SELECT is(ARRAY(SELECT key FROM bills OFFSET 9), '{k10,"bills/\\xff00","a b/x{y}",c/h,d/billing/invoices/0/14}'::text[], 'the tasks have these keys');
+SELECT is(refused('22004', $$SELECT take(15, ARRAY[message(15, '1')], key => 'bills/{message}')$$),
+	'message has no key at "message"|The message is at offset 15 of partition 0 of topic "invoices".', 'a prefix alone is no key');
+SELECT is(refused('22023', $$SELECT take(15, ARRAY[message(15, '1')], 'bytes', key => 'bills/{json:/id}')$$), 'invalid key: "bills/{json:/id}"', 'bytes have no path behind a prefix either');
+SELECT is(refused('22023', $$SELECT take(15, ARRAY[message(15, '1')], key => 'bills/{id}')$$), 'invalid key: "bills/{id}"', 'braces have a word of ours');
+SELECT is(twtasks.reset_listener('billing', 'invoices', 0, 10), 15::bigint, 'back to the messages before');
+DELETE FROM twtasks.task WHERE id IN (SELECT id FROM bills OFFSET 9);
 
 -- Bytes as texts: the unit test of messages has the same cases.
 SELECT results_eq($$SELECT twtasks.bytes_as_text(b) FROM unnest(ARRAY['key-4', '\xc3a9', '\xefbfbd', '\xff', '\xfe', '\x00', '\xeda080', '\xc3', '\xc080', '\xf4908080', '\x5c786666',
@@ -152,6 +165,22 @@ CREATE ROLE twt_function_owner;
 GRANT USAGE ON SCHEMA twtasks, app TO twt_function_owner;
 GRANT ALL ON app.seen TO twt_function_owner;
 ALTER FUNCTION app.to_task OWNER TO twt_function_owner;
+CREATE FUNCTION app.sets(m twtasks.message) RETURNS twtasks.new_task
+LANGUAGE plpgsql SET search_path = app, pg_temp AS $$
+BEGIN
+	SET statement_timeout = '1234ms';
+	SET LOCAL work_mem = '1234kB';
+	PERFORM pg_catalog.set_config('search_path', 'app', false), pg_catalog.set_config('app.customer', '7', false);
+	RETURN NULL;
+END $$;
+CREATE FUNCTION settings() RETURNS text[]
+LANGUAGE sql AS $$ SELECT ARRAY[current_setting('statement_timeout'), current_setting('work_mem'), current_setting('search_path'),
+	nullif(current_setting('app.customer', true), '')] $$;
+SET LOCAL statement_timeout = '1h';
+SELECT settings() AS before \gset
+SELECT is(twtasks.take_messages('sets', 'invoices', 0, 1, 2, messages => ARRAY[message(1, '1')], function => 'app.sets'), 2::bigint, 'a function may change settings');
+SELECT is(settings(), :'before'::text[], 'the session has its settings back afterwards');
+SELECT throws_ok($$SELECT settings(), 1 / (twtasks.take_messages('sets', 'invoices', 0, 2, 3, messages => ARRAY[message(2, '1')], function => 'app.sets') - 3)$$, '22012', NULL, 'and after an error');
 CREATE ROLE twt_listener IN ROLE twtasks_producer;
 GRANT USAGE ON SCHEMA twtasks TO twt_listener;
 GRANT EXECUTE ON FUNCTION twtasks.take_messages TO twt_listener;

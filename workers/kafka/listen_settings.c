@@ -132,14 +132,6 @@ read_start(ListenerSettings *to, const json_t *start)
 		json_is_number(start) && to->age_ms >= 0;
 }
 
-static bool
-is_key(const char *key)
-{
-	return key == NULL || strcmp(key, "position") == 0 ||
-		(strncmp(key, "header:", 7) == 0 && key[7] != '\0') ||
-		strncmp(key, "json:/", 6) == 0;
-}
-
 /* Returns the fault of the settings that the database gets; NULL: none. */
 static const char *
 find_fault(ListenerSettings *to, const json_t *object, const char **setting)
@@ -154,8 +146,6 @@ find_fault(ListenerSettings *to, const json_t *object, const char **setting)
 	if (!is_one_of(to->value, "json", "bytes"))
 		return "must be json or bytes";
 	*setting = "key";
-	if (!is_key(to->key))
-		return "must be header:NAME, json:/path or position";
 	if (to->key != NULL && to->function != NULL)
 		return "the function of the listener decides the key";
 	*setting = "headers";

@@ -11,7 +11,7 @@
  *			   "prefixes": [...], "settings": {...}, "secrets": {...}},
  *	 "listeners": [{"name": NAME, "topics": [...], "type": TYPE or null,
  *		"function": NAME or null, "value": "json" or "bytes",
- *		"key": "header:NAME", "json:/path", "position" or null,
+ *		"key": as take_messages() has it, or null,
  *		"headers": [...] or true, "corrupt": "retry" or "task",
  *		"start": "latest", "earliest" or SECONDS}]}
  *

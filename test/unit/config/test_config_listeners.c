@@ -94,6 +94,14 @@ test_errors(void **state)
 	expect_error_part(LISTENERS("{topics: [a], function: f}"), "listeners[0].function: invalid value \"f\": the function must have its schema");
 	expect_error_part(LISTENERS("{topics: [a], function: s.f, key: position}"), ":2:47: listeners[0].key: a listener with a function cannot");
 	expect_error_part(LISTENERS("{topics: [a], function: s.f, value: bytes}"), "listeners[0].value: a listener with a function cannot");
+	expect_line(LISTENERS("{topics: [a], type: A, key: message}"), "\"key\":\"message\"");
+	expect_line(LISTENERS("{topics: [a], type: A, key: 'bills/{message}'}"), "\"key\":\"bills/{message}\"");
+	expect_line(LISTENERS("{topics: [a], type: A, key: 'bills/{json:/a}'}"), "\"key\":\"bills/{json:/a}\"");
+	expect_error_part(LISTENERS("{topics: [a], type: A, key: '{message}'}"), "listeners[0].key: invalid value");
+	expect_error_part(LISTENERS("{topics: [a], type: A, key: 'bills/{id}'}"), "listeners[0].key: invalid value");
+	expect_error_part(LISTENERS("{topics: [a], type: A, key: 'bills/{header:}'}"), "listeners[0].key: invalid value");
+	expect_error_part(LISTENERS("{topics: [a], type: A, key: 'bills/{message} '}"), "listeners[0].key: invalid value");
+	expect_error_part(LISTENERS("{topics: [a], type: A, key: 'b/{json:/id}', value: bytes}"), "listeners[0].key: only a value that is JSON has a path");
 	expect_error_part(LISTENERS("{topics: [a], type: A, key: id}"), "listeners[0].key: invalid value \"id\"");
 	expect_error_part(LISTENERS("{topics: [a], type: A, key: 'json:/id', value: bytes}"), "listeners[0].key: only a value that is JSON has a path");
 	expect_error_part(LISTENERS("{topics: [a], type: A, start: 5}"), "listeners[0].start: invalid value \"5\"");

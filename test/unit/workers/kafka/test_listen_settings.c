@@ -89,8 +89,6 @@ test_faults(void **state)
 		{"", ",\"function\":\"f\"", "listeners[0].type"},
 		{"", ",\"type\":null", "listeners[0].type"},
 		{"", ",\"value\":\"xml\"", "listeners[0].value"},
-		{"", ",\"key\":\"header:\"", "listeners[0].key"},
-		{"", ",\"key\":\"offset\"", "listeners[0].key"},
 		{"", ",\"type\":null,\"function\":\"f\",\"key\":\"position\"", "listeners[0].key"},
 		{"", ",\"headers\":7", "listeners[0].headers"},
 		{"", ",\"corrupt\":\"skip\"", "listeners[0].corrupt"},
