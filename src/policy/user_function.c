@@ -219,36 +219,26 @@ role_of(HeapTuple tuple, const char *name, Oid wish)
 }
 
 /*
- * A plain SET in a function lasts longer than the function.  Names in later
- * statements of the session must not find objects of the function's owner.
- */
-static void
-restore_search_path(const char *path)
-{
-	if (strcmp(namespace_search_path, path) != 0)
-		SetConfigOption("search_path", path, PGC_USERSET, PGC_S_SESSION);
-}
-
-/*
  * The path is pinned because the function may have lost its own setting since
- * its check.  After an error the end of the (sub)transaction restores the user
- * and the path.
+ * its check.  A plain SET would last longer than the function, so all that it sets is
+ * undone: later statements of the session must not find objects of its owner, nor run
+ * under its time limits.  After an error the end of the (sub)transaction restores the
+ * user and the settings.
  */
 static Datum
 invoke_as(Oid role, const char *name, FunctionCallInfo call)
 {
-	char	   *path = pstrdup(namespace_search_path);
-	int			pinned = path_pin();
+	int			nest = NewGUCNestLevel();
 	Oid			save_user;
 	int			save_context;
 	Datum		result;
 
+	(void) path_pin();
 	GetUserIdAndSecContext(&save_user, &save_context);
 	SetUserIdAndSecContext(role, save_context | SECURITY_LOCAL_USERID_CHANGE);
 	result = invoke(name, call);
 	SetUserIdAndSecContext(save_user, save_context);
-	path_unpin(pinned);
-	restore_search_path(path);
+	AtEOXact_GUC(false, nest);
 	return result;
 }
 
