@@ -8,8 +8,9 @@ COMMENT ON VIEW twtasks.listeners IS 'Where listeners stand in the partitions of
  *
  *		Sets by hand where a listener goes on in a partition: further on, to skip
  *		messages, or further back, to take messages again.  A listener that runs
- *		goes there with its next messages.  A listener that stands still goes on, in
- *		up to half a minute.
+ *		goes there at once.  Behind a pooler of transactions it hears nothing of the
+ *		offset: it goes there with its next messages, and from a standstill in up to half
+ *		a minute.
  *
  *		A message that is taken again gives a second task, unless its key is that of
  *		a task that is kept.
@@ -31,6 +32,7 @@ COMMENT ON VIEW twtasks.listeners IS 'Where listeners stand in the partitions of
  *
  * Writes		twtasks.message_offset, twtasks.policy_audit
  * Locks		row lock; waits for take_messages() of this partition
+ * Wakes		the listener, by NOTIFY twtasks_listener
  * Example		SELECT twtasks.reset_listener('billing', 'invoices', 0, 18, reason => '17 is broken');
  */
 CREATE FUNCTION twtasks.reset_listener(
@@ -85,5 +87,7 @@ BEGIN
 				THEN jsonb_strip_nulls(jsonb_build_object('next_offset', reset_listener."offset",
 														  'role', keeper, 'reason', reason)) END
 	WHERE num_nulls(old.next_offset, reset_listener."offset") < 2;
+	PERFORM pg_notify('twtasks_listener',
+					  concat_ws('/', reset_listener.listener, reset_listener.topic, reset_listener.partition));
 	RETURN old.next_offset;
 END $$;

@@ -213,6 +213,20 @@ is($node->value("SELECT max(length(payload)) || ' ' || sum(length(payload)) FROM
 	'10000000 34000005', 'large messages arrive whole');
 $large->stop;
 
+# ---- an offset that is set by hand ----
+
+$kafka->create_topic('idle');
+$kafka->produce('idle', map { { value => $_, key => "k$_" } } 1 .. 3);
+my $idle = listen_to('idle', 'idle', key => 'idle/{message}');
+
+tasks_ok('IDLE', 3, 'messages of a topic that is idle then');
+is(all_of('IDLE', 'key'), 'idle/k1 idle/k2 idle/k3', 'a key may be that of the message, behind a prefix');
+$node->value("SELECT twtasks.reset_listener('idle', 'idle', 0, 1)");
+wait_ok(sub { $node->value("SELECT next_offset FROM twtasks.message_offset WHERE listener = 'idle'") == 3 },
+	'a listener goes to an offset that is set by hand, also in an idle topic');
+is($node->tasks("type = 'IDLE'"), 3, 'messages that are taken again give no second task if they have keys');
+$idle->stop;
+
 # ---- settings ----
 
 my $checked = do

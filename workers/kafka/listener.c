@@ -243,6 +243,26 @@ on_event(void *arg, rd_kafka_event_t * event)
 	loop_want_turn(listener->of.loop);
 }
 
+/* An operator has set the offset of LISTENER/TOPIC/PARTITION. */
+static void
+on_notify(void *arg, const char *channel, const char *payload)
+{
+	Listener   *listener = arg;
+	dlist_mutable_iter iter;
+
+	(void) channel;
+	foreach_share(iter, listener)
+	{
+		Partition  *partition = share_of(iter)->partition;
+		char	   *place = psprintf("%s/%s/%d", listener->of.settings->name,
+									 partition_topic(partition), partition_number(partition));
+
+		if (!listener->of.is_ending && strcmp(place, payload) == 0)
+			share_reset(share_of(iter));
+		pfree(place);
+	}
+}
+
 static void
 on_session(void *arg, bool is_up)
 {
@@ -367,6 +387,7 @@ listener_start(Loop *loop, const char *postgres, const ListenerSettings *setting
 	dlist_init(&listener->of.to_look);
 	listener->of.problems = map_new(0);
 	listener->of.pg = pg_new(loop, postgres, role, on_session, listener);
+	pg_on_notify(listener->of.pg, on_notify);
 	pfree(role);
 	if (!open_consumer(listener))
 		return NULL;

@@ -23,6 +23,7 @@ struct Partition
 	int64		known;			/* the one told before the look began */
 	int64		position;
 	bool		is_fetched;		/* messages come from the position on */
+	bool		is_lost;		/* ... and came, until it is placed anew */
 	dlist_head	messages;		/* by offset, from offset to position */
 	int64		bytes;			/* the sum of their memory */
 	int			taking;			/* messages of the run under way */
@@ -124,7 +125,7 @@ partition_offset(const Partition *partition)
 int64
 partition_position(const Partition *partition)
 {
-	return partition->position;
+	return partition->is_lost ? PARTITION_NOWHERE : partition->position;
 }
 
 void
@@ -166,10 +167,12 @@ partition_place(Partition *partition, int64 offset, LogEnds *ends)
 	}
 	set_state(partition, PARTITION_READING);
 	drop_below(partition, is_here ? offset : PG_INT64_MAX);
-	if (is_here)
+	if (is_here && !partition->is_lost)
 		return PARTITION_GOES_ON;
-	partition->position = offset;
+	if (!is_here)
+		partition->position = offset;
 	partition->is_fetched = false;
+	partition->is_lost = false;
 	return PARTITION_SEEKS;
 }
 
@@ -195,6 +198,16 @@ partition_forget(Partition *partition)
 	drop_below(partition, PG_INT64_MAX);
 	partition->position = PARTITION_NOWHERE;
 	partition->is_fetched = false;
+	partition->is_lost = false;
+}
+
+void
+partition_lose(Partition *partition)
+{
+	if (dlist_is_empty(&partition->messages))
+		partition_forget(partition);
+	partition->is_fetched = false;
+	partition->is_lost = partition->position != PARTITION_NOWHERE;
 }
 
 void

@@ -103,7 +103,7 @@ extern PartitionState partition_state(const Partition *partition);
 /* The offset in the database, as far as known. */
 extern int64 partition_offset(const Partition *partition);
 
-/* The next message to fetch; PARTITION_NOWHERE. */
+/* The next message to fetch; PARTITION_NOWHERE, also while its fetches are lost. */
 extern int64 partition_position(const Partition *partition);
 
 /* WAITING -> LOOKING */
@@ -135,6 +135,12 @@ extern int64 partition_fail(Partition *partition);
 
 /* Forgets the messages in memory: they must be fetched anew. */
 extern void partition_forget(Partition *partition);
+
+/*
+ * The fetches failed.  Messages in memory stay, since the log may not have them any
+ * more; the next ones are fetched when the partition is placed anew.
+ */
+extern void partition_lose(Partition *partition);
 
 /* Takes the message, or frees it if it is not one that we wait for. */
 extern void partition_push(Partition *partition, Message *message);

@@ -118,6 +118,7 @@ stand_still(Share *share, int64 offset, const char *problem)
 		tell(share, TWT_LOG_ERROR, text);
 	else
 		pfree(text);
+	partition_forget(share->partition);
 	fail(share);
 }
 
@@ -413,9 +414,17 @@ share_lose_place(Share *share)
 {
 	forget_look(share);
 	pg_forget(share->of->pg, share);
-	partition_forget(share->partition);
+	partition_lose(share->partition);
 	share->of->is_moved = true;
 	fail(share);
+}
+
+void
+share_reset(Share *share)
+{
+	partition_forget(share->partition);
+	share_lose_place(share);
+	loop_timer_start(share->timer, 0);
 }
 
 /* ---- the messages ---- */

@@ -71,4 +71,7 @@ extern void share_hurry(Share *share);
 /* Looks anew, after the fetches failed. */
 extern void share_lose_place(Share *share);
 
+/* Looks at once, since an operator has set the offset. */
+extern void share_reset(Share *share);
+
 #endif							/* TWT_SHARE_H */

@@ -61,6 +61,8 @@ static const PgStatement call_corrupted = {"take_corrupted",
 static const PgStatement call_set_lock_timeout = {"set_lock_timeout",
 "SELECT pg_catalog.set_config('lock_timeout', '3s', false)"};
 
+static const PgStatement call_listen = {"listen_reset", "LISTEN twtasks_listener"};
+
 static void
 on_lock_timeout_set(void *arg, PgOutcome outcome, PGresult *result)
 {
@@ -72,6 +74,7 @@ void
 take_set_up(Pg *pg)
 {
 	pg_send(pg, &call_set_lock_timeout, NULL, on_lock_timeout_set, pg);
+	pg_send(pg, &call_listen, NULL, NULL, NULL);
 }
 
 static void

@@ -27,7 +27,8 @@ typedef struct TakeCall
 
 /*
  * Belongs before the first call of each session.  A call that waits for a lock fails
- * after 3 seconds, since the calls of other partitions wait behind it.
+ * after 3 seconds, since the calls of other partitions wait behind it.  The session
+ * hears of offsets that are set by hand: see reset_listener().
  */
 extern void take_set_up(Pg *pg);
 

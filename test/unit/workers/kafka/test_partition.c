@@ -128,6 +128,40 @@ test_marks(void **state)
 	partition_free(partition);
 }
 
+/* The log does not have the messages in memory any more: they are taken from there. */
+static void
+test_lost_fetches(void **state)
+{
+	Partition  *partition = partition_at(20);
+	static const LogEnds late = {60, 100, -1};
+	LogEnds		found;
+	Run			run;
+
+	partition_push(partition, message_at(20, 1));
+	partition_push(partition, message_at(24, 1));
+	partition_lose(partition);
+	assert_int_equal(partition_position(partition), PARTITION_NOWHERE);
+	partition_push(partition, message_at(25, 1));
+	(void) partition_fail(partition);
+	partition_look(partition);
+	(void) partition_found(partition, &late, PARTITION_LATEST);
+	assert_int_equal(place(partition, 20), PARTITION_SEEKS);
+	assert_int_equal(partition_position(partition), 25);
+	assert_true(partition_take(partition, &run));
+	assert_int_equal(run.n, 2);
+	assert_int_equal(run.to_offset, 25);
+	assert_int_equal(place(partition, 25), PARTITION_GOES_ON);
+
+	/* None is left. */
+	partition_lose(partition);
+	(void) partition_fail(partition);
+	partition_look(partition);
+	(void) partition_found(partition, &late, PARTITION_LATEST);
+	assert_int_equal(partition_place(partition, 25, &found), PARTITION_LACKS_MESSAGES);
+	assert_int_equal(found.first, 60);
+	partition_free(partition);
+}
+
 static void
 test_limits(void **state)
 {
@@ -366,7 +400,7 @@ answer(World *world)
 {
 	if (place(world->partition, world->stored) != PARTITION_SEEKS)
 		return;
-	world->fetched = world->stored;
+	world->fetched = partition_position(world->partition);
 	partition_fetch(world->partition);
 }
 
@@ -407,7 +441,10 @@ step(World *world)
 			take_all(world, world->stored, Min(world->stored + 3, 200));
 			break;
 		case 1:
-			partition_forget(world->partition);
+			if (chance_percent(&world->chance, 50))
+				partition_forget(world->partition);
+			else
+				partition_lose(world->partition);
 			place_anew(world->partition);
 			answer(world);
 			break;
@@ -448,6 +485,7 @@ main(void)
 		cmocka_unit_test(test_start),
 		cmocka_unit_test(test_run),
 		cmocka_unit_test(test_marks),
+		cmocka_unit_test(test_lost_fetches),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_messages_without_bytes_fill),
 		cmocka_unit_test(test_partly_taken),
