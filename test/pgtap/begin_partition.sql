@@ -2,7 +2,7 @@
 -- the topic gets later at the first message.
 
 BEGIN;
-SELECT plan(40);
+SELECT plan(44);
 
 CREATE FUNCTION begin_in(partition integer, partitions integer, start bigint DEFAULT 50, first bigint DEFAULT 7,
 						 listener text DEFAULT 'billing', topic text DEFAULT 'invoices') RETURNS bigint
@@ -20,6 +20,10 @@ SELECT is(begin_in(2, 3, topic => 'refunds'), 50::bigint, 'another topic begins 
 SELECT is(begin_in(2, 3, listener => 'audit'), 50::bigint, 'another listener begins at start');
 SET LOCAL ROLE twt_other;
 SELECT throws_ok($$SELECT begin_in(0, 1)$$, '42501', 'listener "billing" belongs to role "twt_listener"', 'another role cannot begin there');
+SELECT throws_ok($$SELECT begin_in(5, 6)$$, '42501', 'listener "billing" belongs to role "twt_listener"', 'nor in another partition of that topic');
+SELECT throws_ok($$SELECT begin_in(0, 1, topic => 'orders')$$, '42501', 'listener "billing" belongs to role "twt_listener"', 'nor in another topic');
+SELECT throws_ok($$SELECT twtasks.place_partition('billing', 'orders', 0, 1, 5, 5, NULL)$$, '42501', NULL, 'nor by place_partition()');
+SELECT is(begin_in(0, 1, listener => 'own'), 50::bigint, 'it has listeners of its own');
 RESET ROLE;
 
 SELECT is(twtasks.reset_listener('hand', 'invoices', 2, 5, 'twt_listener'), NULL, 'an operator sets an offset by hand');
