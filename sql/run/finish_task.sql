@@ -29,12 +29,15 @@
  *		22023			result is not one of the above, delay is negative, outcome is
  *						no object or too long, or add is no array or comes with another
  *						result
+ *		55P03			lock_timeout is set, and another transaction has kept the task
+ *						locked for that time, or for a second
  *		42501			the caller may not add the tasks, or the call is within a
  *						security-restricted operation, such as ANALYZE
  *		others			as add_tasks(), for the tasks to add
  *
  * Writes		twtasks.task, twtasks.finished_task, twtasks.unique_key
- * Locks		row lock; waits for the handler's own finish
+ * Locks		row lock; waits for the handler's own finish.  Where lock_timeout is set,
+ *				it waits at most a second for the task, and as long as that for all else
  * Wakes		a sidecar of the bucket at the task's next time
  * Example		SELECT * FROM twtasks.finish_task('...', 1, 'done', add => '[{"type": "SEND_RECEIPT"}]');
  */
@@ -69,6 +72,7 @@ DECLARE
 	-- longer delays become this one
 	longest CONSTANT interval := interval '100 years';
 	result text := given.result;
+	lock_timeout CONSTANT text := current_setting('lock_timeout');
 	finished twtasks.change_result;
 BEGIN
 	IF given.id IS NULL OR given.version IS NULL THEN
@@ -85,7 +89,12 @@ BEGIN
 			USING ERRCODE = 'invalid_parameter_value';
 	END IF;
 	PERFORM twtasks_internal.check_outcome(given.outcome);
+	-- A caller that must not wait loses little time for a task that somebody has locked.
+	IF lock_timeout::interval > interval '1 second' THEN
+		PERFORM set_config('lock_timeout', '1s', true);
+	END IF;
 	PERFORM FROM twtasks.task t WHERE t.id = given.id FOR UPDATE;
+	PERFORM set_config('lock_timeout', lock_timeout, true);
 	-- Types that must not be tried twice say so in their policy.
 	IF result IN ('retry', 'repeat')
 		AND (SELECT (twtasks.policy_of(t.type)).retry = '"none"' FROM twtasks.task t WHERE t.id = given.id) THEN

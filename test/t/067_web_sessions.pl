@@ -16,7 +16,8 @@ use TwTasks::Sidecar;
 use TwTasks::Wait;
 use TwTasks::Web;
 
-my $node = TwTasks::Cluster->create('main');
+# A report waits much less for its task than functions of users may take.
+my $node = TwTasks::Cluster->create('main', conf => { 'twtasks.function_timeout' => '60s' });
 my $port = PostgreSQL::Test::Cluster::get_free_port();
 my $sidecar = TwTasks::Sidecar->start(
 	$node, 'a',
