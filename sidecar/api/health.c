@@ -3,7 +3,8 @@
  * health.c
  *		Reports the health of this node over HTTP.
  *
- * A client passes through these stages, unless its time ends first:
+ * A client passes through these stages, unless its time ends first: HEADERS_US for
+ * the first, and ANSWER_US for the others together.
  *
  *	 reading	until the empty line that ends the headers
  *	 writing	until the answer is gone
@@ -24,7 +25,8 @@
 #include "common/version.h"
 
 #define CLIENTS_MAX 64
-#define CLIENT_US SECONDS_TO_US(30)
+#define HEADERS_US SECONDS_TO_US(5)
+#define ANSWER_US SECONDS_TO_US(25)
 #define REQUEST_BYTES 8192
 
 typedef struct Client
@@ -82,6 +84,7 @@ answer(Client *client, const char *status, const char *json)
 					 "Content-Length: %zu\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n%s",
 					 status, strlen(json), is_head ? "" : json);
 	loop_io_want(client->io, LOOP_WRITE);
+	loop_timer_start(client->timer, ANSWER_US);
 }
 
 static void
@@ -210,7 +213,7 @@ add_client(Health *health, int fd)
 	client->io = loop_io_new(health->loop, fd, on_client, client);
 	client->timer = loop_timer_new(health->loop, on_client_time, client);
 	loop_io_want(client->io, LOOP_READ);
-	loop_timer_start(client->timer, CLIENT_US);
+	loop_timer_start(client->timer, HEADERS_US);
 	dlist_push_tail(&health->clients, &client->node);
 	health->nclients++;
 }

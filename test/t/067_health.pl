@@ -6,11 +6,13 @@ use strict;
 use warnings FATAL => 'all';
 
 use HTTP::Tiny;
+use IO::Select;
 use IO::Socket::INET;
 use JSON::PP;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use Time::HiRes;
 use TwTasks::Cluster;
 use TwTasks::Sidecar;
 use TwTasks::Wait;
@@ -138,6 +140,18 @@ done_ok('many silent connections do not stop the work');
 is((ask('GET', '/health'))[0], 200, 'many silent connections do not stop other requests');
 ok($sidecar->descriptors < 200, 'only some of the silent connections are kept');
 close $_ foreach @holders;
+
+my $slow = connected();
+my $began = Time::HiRes::time();
+
+wait_for(
+	sub {
+		syswrite $slow, "X: y\r\n";
+		IO::Select->new($slow)->can_read(0.1) && !sysread $slow, my $bytes, 1000;
+	},
+	'the end of a slow connection');
+cmp_ok(Time::HiRes::time() - $began, '>', 4, 'a client has time for its headers');
+cmp_ok(Time::HiRes::time() - $began, '<', 25, 'a client has no longer for its headers');
 
 # ---- a database that is away ----
 
