@@ -101,6 +101,28 @@ answer_result(const Finishing *finishing, const PGresult *result)
 	pfree(json.data);
 }
 
+/*
+ * A message of the database may quote data of others, so clients never see it.
+ * The log has it.
+ */
+static void
+refuse_failed(HttpRequest *request, const PGresult *result)
+{
+	const char *state = pg_sqlstate(result);
+
+	if (strncmp(state, "22", 2) == 0)
+		http_refuse(request, MHD_HTTP_BAD_REQUEST, "bad_request",
+					"The database cannot store this result, or add its tasks; the log of twtasks-web says why.");
+	else if (strcmp(state, "42501") == 0)
+		http_refuse(request, MHD_HTTP_BAD_REQUEST, "bad_request",
+					"The role of twtasks-web may not add these tasks; the log of twtasks-web says why.");
+	else if (misfit_is(result))
+		refuse_busy(request, "The extension does not fit this program; the log of twtasks-web says why.");
+	else
+		http_refuse(request, MHD_HTTP_INTERNAL_SERVER_ERROR, "failed",
+					"The database refused the result; the log of twtasks-web says why.");
+}
+
 static void send_result(Finishing *finishing);
 
 static void
@@ -127,15 +149,7 @@ on_finished(void *arg, PoolOutcome outcome, PGresult *result, const char *why)
 						"The database gave no answer; whether the result was stored is not known.");
 			break;
 		case POOL_FAILED:
-			if (strncmp(pg_sqlstate(result), "22", 2) == 0 || strcmp(pg_sqlstate(result), "42501") == 0)
-				http_refuse(finishing->request, MHD_HTTP_BAD_REQUEST, "bad_request",
-							PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY));
-			else if (misfit_is(result))
-				refuse_busy(finishing->request,
-							"The extension does not fit this program; the log of twtasks-web says why.");
-			else
-				http_refuse(finishing->request, MHD_HTTP_INTERNAL_SERVER_ERROR, "failed",
-							"The database refused the result; the log of twtasks-web says why.");
+			refuse_failed(finishing->request, result);
 			break;
 	}
 	worker_protocol_clear(&finishing->reply);

@@ -161,11 +161,15 @@ my $payment = accepted();
 my $next = { version => 1, result => 'done', add => [ { type => 'NEXT', key => 'next' } ] };
 
 ($status, $body) = finish($payment, $next);
-is("$status $body->{detail}", '400 permission denied for role "web" to add tasks', 'tasks to add need a right');
+is("$status $body->{detail}", '400 The role of twtasks-web may not add these tasks; the log of twtasks-web says why.',
+	'tasks to add need a right');
+$web->wait_for_log(qr/permission denied for role "web" to add tasks/);
 is($node->state_of($payment), 'PROCESSING 1', '... and without it the task stays as it was');
 $node->value('GRANT twtasks_producer TO web');
 ($status, $body) = finish($payment, { %$next, add => [ { type => 'no good' } ] });
-is("$status $body->{detail}", '400 invalid type: "no good"', 'a task that cannot be added is refused');
+is("$status $body->{detail}", '400 The database cannot store this result, or add its tasks; the log of twtasks-web says why.',
+	'a task that cannot be added is refused, and no text of the database is in the refusal');
+$web->wait_for_log(qr/invalid type: "no good"/);
 ($status, $body) = finish($payment, $next);
 is("$status $body->{status}", '200 DONE', 'a result with tasks to add is accepted');
 is($node->tasks(q(type = 'NEXT' AND key = 'next')), 1, '... and the task is there');
