@@ -22,6 +22,7 @@
 #include "web/results.h"
 #include "web/to_do.h"
 #include "web/web_config.h"
+#include "web/web_health.h"
 
 /* Time limit for requests that have begun, when the program stops. */
 #define DRAIN_US SECONDS_TO_US(10)
@@ -34,6 +35,7 @@ typedef struct Web
 	Http	   *http;
 	Results    *results;
 	ToDo	   *to_do;
+	WebHealth  *health;
 	LoopTimer  *watchdog;
 	LoopTimer  *drain_end;
 	bool		is_stopping;
@@ -158,6 +160,7 @@ open_parts(Web *web)
 	http_limit(web->http, web->config->connections_of_one, web->config->proxies);
 	web->results = results_open(web->loop, web->config, web->http);
 	web->to_do = to_do_open(web->loop, web->config, web->http);
+	web->health = web_health_open(web->http, web->results, web->to_do);
 	web->drain_end = loop_timer_new(web->loop, on_drain_end, web);
 	web->watchdog = loop_timer_new(web->loop, on_watchdog, web);
 	if (sdnotify_watchdog_us() > 0)
@@ -175,6 +178,7 @@ close_parts(Web *web)
 	to_do_close(web->to_do);
 	results_close(web->results);
 	http_close(web->http);
+	web_health_close(web->health);
 	loop_timer_free(web->watchdog);
 	loop_timer_free(web->drain_end);
 	loop_free(web->loop);

@@ -272,8 +272,8 @@ pool_is_up(const Pool *pool)
 	return false;
 }
 
-bool
-pool_is_silent(const Pool *pool)
+static bool
+is_silent(const Pool *pool)
 {
 	int64		late_us = loop_now_us(pool->loop) - POOL_STATEMENT_US - POOL_SILENT_US / 2;
 
@@ -281,4 +281,12 @@ pool_is_silent(const Pool *pool)
 		if (pool->sessions[i].call != NULL && pool->sessions[i].call->since_us < late_us)
 			return true;
 	return false;
+}
+
+const char *
+pool_trouble(const Pool *pool)
+{
+	if (is_away(pool))
+		return "no database";
+	return is_silent(pool) ? "the database does not answer" : NULL;
 }

@@ -78,8 +78,11 @@ extern void pool_close(Pool *pool);
 /* Whether a session is open. */
 extern bool pool_is_up(const Pool *pool);
 
-/* The oldest call has had no answer for longer than a statement may take. */
-extern bool pool_is_silent(const Pool *pool);
+/*
+ * Why calls get no answer: the database cannot be reached, or a call has had no
+ * answer for longer than a statement may take.  NULL: they do, or there are none.
+ */
+extern const char *pool_trouble(const Pool *pool);
 
 /*
  * Sends a call, now or when a session is free.  Takes the params, of which the

@@ -4,7 +4,6 @@
 #include <microhttpd.h>
 
 #include "common/trigger.h"
-#include "common/version.h"
 #include "execute/worker/worker_protocol.h"
 #include "pg/lacking.h"
 #include "pg/misfit.h"
@@ -47,31 +46,19 @@ enum
 	FINISHED_STATUS
 };
 
-/* ---- health ---- */
+const char *
+results_trouble(const Results *results)
+{
+	return pool_is_up(results->pool) ? pool_trouble(results->pool) : "no database";
+}
+
+/* ---- finish ---- */
 
 static void
 refuse_busy(HttpRequest *request, const char *detail)
 {
 	http_refuse(request, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable", detail);
 }
-
-static void
-serve_health(void *arg, HttpRequest *request)
-{
-	Results    *results = arg;
-
-	if (!pool_is_up(results->pool))
-		http_answer(request, MHD_HTTP_SERVICE_UNAVAILABLE,
-					"{\"status\":\"no database\",\"version\":\"" TWT_VERSION "\"}\n");
-	else if (pool_is_silent(results->pool))
-		http_answer(request, MHD_HTTP_SERVICE_UNAVAILABLE,
-					"{\"status\":\"the database does not answer\",\"version\":\"" TWT_VERSION "\"}\n");
-	else
-		http_answer(request, MHD_HTTP_OK,
-					"{\"status\":\"ok\",\"version\":\"" TWT_VERSION "\"}\n");
-}
-
-/* ---- finish ---- */
 
 /* Answers with the result of finish_task() and the status of the task. */
 static void
@@ -252,7 +239,6 @@ serve_finish(void *arg, HttpRequest *request)
 }
 
 static const HttpRoute routes[] = {
-	{"GET", "/health", .is_open = true, .serve = serve_health},
 	{"POST", "/api/tasks/*/finish", .serve = serve_finish},
 };
 

@@ -5,7 +5,6 @@
  *
  *		from: http.h			to: sql/run/finish_task.sql
  *
- *	 GET /health					200, or 503 while the database is away or silent
  *	 POST /api/tasks/ID/finish		the result of the task
  *
  *-------------------------------------------------------------------------
@@ -21,6 +20,9 @@ typedef struct Results Results;
 
 /* Opens a session of the database, and more of them when they are needed. */
 extern Results *results_open(Loop *loop, const WebConfig *config, Http *http);
+
+/* Why results cannot be stored now; NULL: they can. */
+extern const char *results_trouble(const Results *results);
 
 /*
  * Call it before http_close().  It answers requests whose results are being

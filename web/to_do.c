@@ -13,11 +13,19 @@
 #define NAME_MAX_BYTES 250
 #define TELL_AGAIN_US SECONDS_TO_US(60)
 
+/* The sessions of a role, which stay when a reload takes its tokens away. */
+typedef struct RolePool
+{
+	slist_node	node;
+	char	   *role;
+	Pool	   *pool;
+} RolePool;
+
 struct ToDo
 {
 	Loop	   *loop;
 	const WebConfig *config;
-	Pool	   *pool;
+	slist_head	pools;
 	Trouble		trouble;		/* failures of calls, for the log */
 	int64		missing_us;		/* last log line about the extension; 0: none */
 };
@@ -35,11 +43,18 @@ typedef struct Asking
 static const PgStatement take_role = {"take_role",
 "SELECT pg_catalog.set_config('role', $1, true), " POOL_LIMITS};
 
-/* Parameters: the role, and then the name and the identifier, or null for all items. */
+/*
+ * Parameters: the role, and then the name and the identifier, or null for all items.
+ * A list has at most 1,000 items, and 1 MB unless the first one is larger.
+ */
 static const PgStatement read_to_do = {"read_to_do",
-	"SELECT pg_catalog.json_build_object('identifier', i.identifier, 'read_model', i.read_model,"
-	" 'started', i.started, 'expires', i.expires)::text"
-	" FROM twtasks.read_to_do($1::text, $2::text) i ORDER BY i.started, i.identifier LIMIT 1000",
+	"SELECT l.item FROM (SELECT j.item, pg_catalog.row_number() OVER w AS n,"
+	" pg_catalog.sum(pg_catalog.octet_length(j.item)) OVER w AS bytes"
+	" FROM (SELECT i.started, i.identifier, pg_catalog.json_build_object('identifier', i.identifier,"
+	" 'read_model', i.read_model, 'started', i.started, 'expires', i.expires)::text AS item"
+	" FROM twtasks.read_to_do($1::text, $2::text) i) j"
+	" WINDOW w AS (ORDER BY j.started, j.identifier ROWS UNBOUNDED PRECEDING)) l"
+	" WHERE l.n = 1 OR (l.n <= 1000 AND l.bytes <= 1048576) ORDER BY l.n",
 .caller_logs = true, .before = &take_role};
 
 /* Parameters: the role, and then the name, the identifier or null, and the data. */
@@ -268,11 +283,31 @@ find_fault(const HttpRequest *request, const PgStatement *statement)
 	return NULL;
 }
 
+static Pool *
+pool_of(ToDo *to_do, const char *role)
+{
+	RolePool   *own;
+	slist_iter	iter;
+
+	slist_foreach(iter, &to_do->pools)
+	{
+		own = slist_container(RolePool, node, iter.cur);
+		if (strcmp(own->role, role) == 0)
+			return own->pool;
+	}
+	own = palloc0(sizeof(RolePool));
+	own->role = pstrdup(role);
+	own->pool = pool_new(to_do->loop, to_do->config->postgres, "to-do", to_do->config->sessions);
+	slist_push_head(&to_do->pools, &own->node);
+	return own->pool;
+}
+
 static void
 ask(ToDo *to_do, HttpRequest *request, const PgStatement *statement)
 {
 	Asking	   *asking = palloc0(sizeof(Asking));
 	const char *identifier = http_part(request, 1);
+	const char *role = role_of(to_do, http_header(request, "Authorization"));
 	WireParams	params;
 	size_t		len;
 
@@ -281,12 +316,12 @@ ask(ToDo *to_do, HttpRequest *request, const PgStatement *statement)
 	asking->statement = statement;
 	asking->has_identifier = identifier[0] != '\0';
 	wire_init(&params);
-	wire_add_text(&params, role_of(to_do, http_header(request, "Authorization")));
+	wire_add_text(&params, role);
 	wire_add_text(&params, http_part(request, 0));
 	wire_add_text(&params, asking->has_identifier ? identifier : NULL);
 	if (statement == &answer_to_do)
 		wire_add_text(&params, http_body(request, &len));
-	pool_send(to_do->pool, statement, &params, on_result, asking);
+	pool_send(pool_of(to_do, role), statement, &params, on_result, asking);
 }
 
 static void
@@ -326,7 +361,7 @@ to_do_open(Loop *loop, const WebConfig *config, Http *http)
 
 	to_do->loop = loop;
 	to_do->config = config;
-	to_do->pool = pool_new(loop, config->postgres, "to-do", config->sessions);
+	slist_init(&to_do->pools);
 	http_add_routes(http, routes, lengthof(routes), to_do);
 	return to_do;
 }
@@ -337,9 +372,31 @@ to_do_set_config(ToDo *to_do, const WebConfig *config)
 	to_do->config = config;
 }
 
+const char *
+to_do_trouble(const ToDo *to_do)
+{
+	slist_iter	iter;
+
+	slist_foreach(iter, unconstify(slist_head *, &to_do->pools))
+	{
+		const char *trouble = pool_trouble(slist_container(RolePool, node, iter.cur)->pool);
+
+		if (trouble != NULL)
+			return trouble;
+	}
+	return NULL;
+}
+
 void
 to_do_close(ToDo *to_do)
 {
-	pool_close(to_do->pool);
+	while (!slist_is_empty(&to_do->pools))
+	{
+		RolePool   *own = slist_container(RolePool, node, slist_pop_head_node(&to_do->pools));
+
+		pool_close(own->pool);
+		pfree(own->role);
+		pfree(own);
+	}
 	pfree(to_do);
 }

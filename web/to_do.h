@@ -12,8 +12,8 @@
  *
  * The database decides who may do that.  Each token belongs to a role, and a
  * call takes on that role in its own transaction, so the end of the transaction
- * takes the role away.  The sessions are not those of the results: functions of
- * users, which a call runs, cannot hold results up.
+ * takes the role away.  Each role has sessions of its own, and so have the results:
+ * functions of users, which a call runs, hold up no other role and no results.
  *
  *-------------------------------------------------------------------------
  */
@@ -32,6 +32,9 @@ typedef struct ToDo ToDo;
  */
 extern ToDo *to_do_open(Loop *loop, const WebConfig *config, Http *http);
 extern void to_do_set_config(ToDo *to_do, const WebConfig *config);
+
+/* Why requests of a role get no answer now; NULL: all do. */
+extern const char *to_do_trouble(const ToDo *to_do);
 
 /* Call it before http_close().  It answers requests that are under way. */
 extern void to_do_close(ToDo *to_do);

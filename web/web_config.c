@@ -97,7 +97,7 @@ static const Option options[] = {
 	{
 		"sessions", OPTION_INTEGER, .fallback = "8", .needs_restart = true,
 		.min = 1, .max = 100, .offset = offsetof(WebConfig, sessions),
-		.help = "most sessions of the database at once, for results and as many for to-do items"
+		.help = "most sessions of the database at once: for results, and as many for the to-do items of each role"
 	},
 	{
 		"listen", OPTION_TEXT, .is_required = true, .needs_restart = true,

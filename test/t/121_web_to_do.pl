@@ -325,6 +325,21 @@ open_items('refunds', map { sprintf 'n%04d', $_ } 1 .. 1001);
 is(scalar @$body, 1000, 'a list has at most 1,000 items');
 isnt($body->[-1]{identifier}, 'n1001', 'the newest items are left out');
 
+# A list has 1 MB at most, but its first item.
+sub open_large
+{
+	my ($identifier, $length) = @_;
+
+	return $node->value("SELECT twtasks.start('large', jsonb_build_object('refund', '$identifier', 'pad', repeat('x', $length)))");
+}
+
+$node->value("SELECT twtasks.configure_kind('large', 'to_do', 'LARGE', '{/refund}',
+	read_model => 'app.read_model', decide => 'app.decide', readers => '{clerks}', answerers => '{clerks}')");
+open_large($_, 400_000) foreach 'a' .. 'e';
+($status, $body) = ask('GET', 'large');
+is(join(' ', map { $_->{identifier} } @$body), 'a b', 'a list has as many items as have room');
+is((ask('POST', "large/$_", body => {}))[0], 200, "item $_ is answered") foreach 'a' .. 'e';
+
 # ---- tokens and roles are changed ----
 
 token_file('clerks', 'a new token for clerks');
