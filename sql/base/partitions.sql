@@ -1,4 +1,115 @@
 /*
+ * twtasks_internal.make_partition(name, bounds)
+ *
+ *		Makes a partition of the history.
+ *
+ *		Only the partitions have an index.  If the whole had one, a restored
+ *		partition would get a second index when it is attached.
+ *
+ * Locks		twtasks.finished_task exclusively
+ */
+CREATE FUNCTION twtasks_internal.make_partition(name text, bounds text)
+RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	EXECUTE format('CREATE TABLE twtasks.%I PARTITION OF twtasks.finished_task %s', name, bounds);
+	EXECUTE format('ALTER TABLE twtasks.%I REPLICA IDENTITY FULL', name);
+	EXECUTE format('CREATE INDEX %I ON twtasks.%I (id)', name || '_id', name);
+END $$;
+
+/*
+ * twtasks_internal.make_day(day)
+ *
+ *		Makes the partition of a day, in UTC.
+ *
+ * Locks		twtasks.finished_task exclusively
+ */
+CREATE FUNCTION twtasks_internal.make_day(day date)
+RETURNS void
+LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+SET timezone = 'UTC'
+AS $$
+	SELECT twtasks_internal.make_partition('finished_task_' || to_char(day, 'YYYYMMDD'),
+		format('FOR VALUES FROM (%L) TO (%L)', day::timestamptz, (day + 1)::timestamptz))
+$$;
+
+/*
+ * twtasks_internal.begin_history()
+ *
+ *		Makes the default partition of the history and the one of today, unless the
+ *		default partition is there.
+ *
+ *		Partitions do not belong to the extension: pg_dump -n of PostgreSQL 15
+ *		crashes when it meets the data of one that does.  So a dump has them as
+ *		tables, and would meet those that CREATE EXTENSION makes.  That is why
+ *		they are made later: when a node starts, or a task finishes before that.
+ *
+ * Returns
+ *		whether they were made
+ *
+ * Errors
+ *		55P03			others read the history for longer than lock_timeout (1 s)
+ *
+ * Locks		twtasks.finished_task exclusively, only when the partition is made
+ */
+CREATE FUNCTION twtasks_internal.begin_history()
+RETURNS boolean
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET lock_timeout = '1s'
+SET timezone = 'UTC'
+AS $$
+BEGIN
+	IF to_regclass('twtasks.finished_task_other') IS NOT NULL THEN
+		RETURN false;
+	END IF;
+	LOCK TABLE ONLY twtasks.finished_task IN ACCESS EXCLUSIVE MODE;
+	-- Another session may have made it while we waited.
+	IF to_regclass('twtasks.finished_task_other') IS NOT NULL THEN
+		RETURN false;
+	END IF;
+	PERFORM twtasks_internal.make_partition('finished_task_other', 'DEFAULT');
+	IF to_regclass('twtasks.finished_task_' || to_char(clock_timestamp(), 'YYYYMMDD')) IS NULL THEN
+		PERFORM twtasks_internal.make_day(clock_timestamp()::date);
+	END IF;
+	RETURN true;
+END $$;
+
+/*
+ * Dumps of version 1.0 name this relation, which was the default partition and
+ * came with CREATE EXTENSION.  A restore adds its rows to the history.
+ */
+CREATE VIEW twtasks.finished_task_default AS
+	SELECT f.* FROM twtasks.finished_task f;
+COMMENT ON VIEW twtasks.finished_task_default IS 'Takes the history of dumps of version 1.0';
+
+/*
+ * twtasks_internal.add_to_history()
+ *
+ *		Adds a row of a dump of version 1.0 to the history.
+ *
+ * Writes		twtasks.finished_task
+ * Locks		as begin_history()
+ */
+CREATE FUNCTION twtasks_internal.add_to_history()
+RETURNS trigger
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	PERFORM twtasks_internal.begin_history();
+	INSERT INTO twtasks.finished_task SELECT NEW.*;
+	RETURN NEW;
+END $$;
+
+CREATE TRIGGER add_to_history
+	INSTEAD OF INSERT ON twtasks.finished_task_default
+	FOR EACH ROW EXECUTE FUNCTION twtasks_internal.add_to_history();
+
+/*
  * twtasks_internal.note_history(name, fault, context)
  *
  *		Notes how a change of the history's partitions ended, for twtasks.warnings.  An
@@ -45,20 +156,18 @@ DECLARE
 	name text;
 	made integer := 0;
 BEGIN
+	made := twtasks_internal.begin_history()::integer;
 	FOREACH day IN ARRAY days LOOP
 		name := 'finished_task_' || to_char(day, 'YYYYMMDD');
 		CONTINUE WHEN to_regclass('twtasks.' || name) IS NOT NULL;
 		-- In the order of a finish, which locks the whole and then its part.  So no
 		-- finish is on its way to a part that is no longer the right one.
 		LOCK TABLE ONLY twtasks.finished_task IN ACCESS EXCLUSIVE MODE;
-		LOCK TABLE twtasks.finished_task_default IN ACCESS EXCLUSIVE MODE;
+		LOCK TABLE twtasks.finished_task_other IN ACCESS EXCLUSIVE MODE;
 		-- Rows in the default partition stay there until they are cleaned.
-		CONTINUE WHEN EXISTS (SELECT FROM twtasks.finished_task_default f
+		CONTINUE WHEN EXISTS (SELECT FROM twtasks.finished_task_other f
 							  WHERE f.state_time >= day AND f.state_time < day + 1);
-		EXECUTE format('CREATE TABLE twtasks.%I PARTITION OF twtasks.finished_task '
-					   'FOR VALUES FROM (%L) TO (%L)', name, day, day + 1);
-		EXECUTE format('ALTER TABLE twtasks.%I REPLICA IDENTITY FULL', name);
-		EXECUTE format('CREATE INDEX %I ON twtasks.%I (id)', name || '_id', name);
+		PERFORM twtasks_internal.make_day(day);
 		made := made + 1;
 	END LOOP;
 	RETURN made;
@@ -192,9 +301,12 @@ DECLARE
 	batch CONSTANT integer := 20000;
 	deleted bigint;
 BEGIN
+	IF to_regclass('twtasks.finished_task_other') IS NULL THEN
+		RETURN false;
+	END IF;
 	WITH gone AS (
-		DELETE FROM twtasks.finished_task_default f
-		WHERE f.ctid = ANY (ARRAY(SELECT d.ctid FROM twtasks.finished_task_default d
+		DELETE FROM twtasks.finished_task_other f
+		WHERE f.ctid = ANY (ARRAY(SELECT d.ctid FROM twtasks.finished_task_other d
 								  WHERE d.state_time < old LIMIT batch))
 		RETURNING f.id),
 	freed AS (
@@ -250,7 +362,7 @@ BEGIN
 	IF NOT twtasks.is_adopted() THEN
 		RETURN NULL;
 	ELSIF name IS NULL THEN
-		RETURN CASE WHEN twtasks_internal.clean_default(old) THEN 'finished_task_default' END;
+		RETURN CASE WHEN twtasks_internal.clean_default(old) THEN 'finished_task_other' END;
 	ELSIF twtasks_internal.free_old_keys(to_date(right(name, 8), 'YYYYMMDD')) THEN
 		RETURN name;
 	END IF;

@@ -49,7 +49,8 @@ COMMENT ON TABLE twtasks.task IS 'Tasks that may still run: WAITING, SUBMITTED, 
 
 /*
  * History, by day of finish.  make_partitions() makes day partitions ahead.
- * Without one, a finish uses the default partition.
+ * Without one, a finish uses the default partition.  CREATE EXTENSION makes no
+ * partition: see begin_history().
  */
 CREATE TABLE twtasks.finished_task (
 	id				uuid NOT NULL,					-- As in twtasks.task
@@ -78,15 +79,6 @@ CREATE TABLE twtasks.finished_task (
  * index would slow down each finish, and whole days are deleted at once.
  */
 ALTER TABLE twtasks.finished_task REPLICA IDENTITY FULL;
-
-/*
- * Only the partitions have an index.  If the whole had one, a restored
- * partition would get a second index when it is attached.
- */
-CREATE TABLE twtasks.finished_task_default
-	PARTITION OF twtasks.finished_task DEFAULT;
-ALTER TABLE twtasks.finished_task_default REPLICA IDENTITY FULL;
-CREATE INDEX finished_task_default_id ON twtasks.finished_task_default (id);
 
 COMMENT ON TABLE twtasks.finished_task IS 'History: DONE, FAILED and CANCELLED tasks, one partition per day (UTC) of finish';
 
@@ -154,7 +146,6 @@ COMMENT ON TABLE twtasks.cancel_request IS 'Requests to cancel a running task, b
 /* Without these marks a dump would hold the extension but no task. */
 SELECT pg_catalog.pg_extension_config_dump('twtasks.task', '');
 SELECT pg_catalog.pg_extension_config_dump('twtasks.finished_task', '');
-SELECT pg_catalog.pg_extension_config_dump('twtasks.finished_task_default', '');
 SELECT pg_catalog.pg_extension_config_dump('twtasks.unique_key', '');
 SELECT pg_catalog.pg_extension_config_dump('twtasks.node', '');
 SELECT pg_catalog.pg_extension_config_dump('twtasks.handled_type', '');

@@ -40,7 +40,7 @@ $$;
  *
  * Writes		twtasks.node, twtasks.handled_type, twtasks.refused_node,
  *				twtasks.adoption, a file (see renew_marker())
- * Locks		the node's lock, until the session ends
+ * Locks		the node's lock, until the session ends; as make_partitions()
  */
 CREATE FUNCTION twtasks_internal.start_node(
 	name text, lease interval DEFAULT '30 seconds', environment text DEFAULT NULL,
@@ -68,6 +68,8 @@ BEGIN
 	RETURNING incarnation INTO started;
 	PERFORM twtasks_internal.note_types(types);
 	PERFORM twtasks_internal.heartbeat(started);
+	-- Its tasks may finish before the leader's first look at the partitions.
+	PERFORM twtasks_internal.make_partitions(1);
 	RETURN started;
 END $$;
 

@@ -86,6 +86,7 @@ BEGIN
 		   CASE WHEN twtasks_internal.asks_on_end(s.type) THEN twtasks_internal.ended_live(s) END
 	FROM stopped s;
 
+	PERFORM twtasks_internal.begin_history();
 	RETURN QUERY
 	WITH gone AS (
 		DELETE FROM twtasks.task t

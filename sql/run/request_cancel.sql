@@ -169,6 +169,7 @@ LANGUAGE sql VOLATILE PARALLEL UNSAFE ROWS 10
 SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = off
 AS $$
+	SELECT twtasks_internal.begin_history();
 	WITH gone AS (
 		DELETE FROM twtasks.task t
 		USING unnest(ids, versions, messages, grabs) u(id, version, message, "grab")

@@ -46,3 +46,8 @@ ALTER TABLE twtasks.message_offset
 	ADD COLUMN problem text,
 	ADD COLUMN problem_since timestamptz,
 	ADD COLUMN log_first bigint;
+
+/* Partitions do not belong to the extension: see begin_history(). */
+ALTER EXTENSION twtasks DROP TABLE twtasks.finished_task_default;
+ALTER TABLE twtasks.finished_task_default RENAME TO finished_task_other;
+ALTER INDEX twtasks.finished_task_default_id RENAME TO finished_task_other_id;

@@ -361,7 +361,7 @@ AS $$
 	UNION ALL
 	SELECT 'history fails', d.failed_since, format('%s: %s', d.name, d.problem),
 		   'do what the problem asks for, such as an event trigger; until then old days are not dropped, '
-		   'or tasks finish in finished_task_default'
+		   'or tasks finish in finished_task_other'
 	FROM twtasks.duty d WHERE d.problem IS NOT NULL AND d.name IN ('make_partitions', 'clean_tasks')
 	UNION ALL
 	SELECT 'duty late', d.called, format('nobody calls %s any more', d.name),

@@ -22,6 +22,7 @@
 #include "base/unix_time.h"
 #include "commit/commit.h"
 #include "common/task_id.h"
+#include "node/adoption.h"
 #include "node/clock.h"
 
 /*
@@ -223,23 +224,40 @@ take_back_finished(AddedTask *result)
 	return true;
 }
 
-/* Inserts the key; false: it is there. */
+/* Whether a statement that may wait for a key's row changes it. */
 static bool
-insert_key(const Store *store, Datum *values, char *nulls)
+change_key(const Store *store, PlanId plan, Datum *values, char *nulls)
 {
 	char		limit[16];
-	bool		is_new;
+	bool		is_changed;
 	int			level;
 
 	if (store->patience_ms == 0)
-		return plan_execute(PLAN_CLAIM_KEY, values, nulls) == 1;
+		return plan_execute(plan, values, nulls) == 1;
 	snprintf(limit, sizeof(limit), "%d", store->patience_ms);
 	level = NewGUCNestLevel();
 	(void) set_config_option("lock_timeout", limit, PGC_USERSET, PGC_S_SESSION,
 							 GUC_ACTION_SAVE, true, 0, false);
-	is_new = plan_execute(PLAN_CLAIM_KEY, values, nulls) == 1;
+	is_changed = plan_execute(plan, values, nulls) == 1;
 	AtEOXact_GUC(true, level);
-	return is_new;
+	return is_changed;
+}
+
+/*
+ * Whether the holder of a key still holds it.  A key whose task is neither live
+ * nor in the history is free: somebody has emptied a table, or restored a part
+ * of a dump.  In a copy that is not adopted, the rest may still come.
+ */
+static bool
+still_holds(Store *store, AddedTask *holder)
+{
+	Datum		values[1] = {UUIDPGetDatum(&holder->id)};
+
+	find_version(store, holder);
+	if (holder->version_known || !twt_is_adopted())
+		return true;
+	(void) change_key(store, PLAN_FREE_ORPHAN, values, NULL);
+	return false;
 }
 
 /*
@@ -251,17 +269,16 @@ claim_key(Store *store, const NewTask *task, AddedTask *result)
 {
 	Datum		values[2] = {UUIDPGetDatum(&result->id), task->values[NEW_KEY]};
 	char		nulls[2] = {' ', task->nulls[NEW_KEY] ? 'n' : ' '};
+	pg_uuid_t	own = result->id;
 
 	begin_statements(store);
 	for (int i = 0; i < CLAIM_ATTEMPTS; i++)
 	{
-		if (insert_key(store, values, nulls))
+		if (change_key(store, PLAN_CLAIM_KEY, values, nulls))
 			return true;
-		if (find_first(task, result))
-		{
-			find_version(store, result);
+		if (find_first(task, result) && still_holds(store, result))
 			return false;
-		}
+		result->id = own;
 	}
 	ereport(ERROR,
 			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),

@@ -92,6 +92,15 @@ static const Statement statements[PLAN_COUNT] = {
 		"DELETE FROM twtasks.unique_key k WHERE k.task_id OPERATOR(pg_catalog.=) ANY ($1)",
 		1, {UUIDARRAYOID}
 	},
+	[PLAN_FREE_ORPHAN] = {
+		"DELETE FROM twtasks.unique_key k WHERE k.task_id OPERATOR(pg_catalog.=) $1 "
+		"AND NOT EXISTS (SELECT FROM twtasks.task t WHERE t.id OPERATOR(pg_catalog.=) $1) "
+		"AND NOT EXISTS (SELECT FROM twtasks.finished_task f WHERE f.id OPERATOR(pg_catalog.=) $1)",
+		1, {UUIDOID}
+	},
+	[PLAN_BEGIN_HISTORY] = {
+		"SELECT twtasks_internal.begin_history()"
+	},
 	[PLAN_IS_KNOWN_TYPE] = {
 		"SELECT 1 WHERE twtasks_internal.is_known_type($1)",
 		1, {TEXTOID}

@@ -30,6 +30,9 @@ typedef enum PlanId
 	PLAN_FIND_CANCEL,			/* task_id uuid -> a row if it is to be
 								 * cancelled */
 	PLAN_FREE_KEYS,				/* task_ids uuid[] */
+	PLAN_FREE_ORPHAN,			/* task_id uuid; one statement, so it sees a
+								 * task on its way into the history */
+	PLAN_BEGIN_HISTORY,
 	PLAN_IS_KNOWN_TYPE,			/* type text -> a row if it is known */
 	PLAN_KNOWN_TYPES,			/* -> pattern */
 	PLAN_LOCK_SLOTS,			/* name text -> see slots.c */

@@ -22,6 +22,7 @@
 #include "utils/partcache.h"
 #include "utils/rel.h"
 
+#include "base/plan.h"
 #include "base/rows.h"
 #include "base/target.h"
 #include "finish/history.h"
@@ -143,7 +144,7 @@ open_part(Relation whole, TimestampTz at)
 					(errcode(ERRCODE_CHECK_VIOLATION),
 					 errmsg("no partition of relation \"%s\" found for row",
 							RelationGetRelationName(whole)),
-					 errhint("Attach twtasks.finished_task_default again.")));
+					 errhint("Attach twtasks.finished_task_other again.")));
 		part = table_open(oid, RowExclusiveLock);
 		if (part->rd_rel->relkind != RELKIND_RELATION)
 			ereport(ERROR,
@@ -156,6 +157,25 @@ open_part(Relation whole, TimestampTz at)
 	}
 }
 
+/*
+ * Opens the whole.  A new database has no partition yet: see begin_history().
+ * No lock of ours may be in the way of the one that making it needs.
+ */
+static Relation
+open_whole(void)
+{
+	Relation	whole = table_open(rows_relation("finished_task"), RowExclusiveLock);
+	int			pinned;
+
+	if (RelationGetPartitionDesc(whole, true)->nparts > 0)
+		return whole;
+	table_close(whole, RowExclusiveLock);
+	pinned = plan_begin();
+	plan_execute(PLAN_BEGIN_HISTORY, NULL, NULL);
+	plan_end(pinned);
+	return table_open(rows_relation("finished_task"), RowExclusiveLock);
+}
+
 History *
 history_open(TimestampTz at)
 {
@@ -163,7 +183,7 @@ history_open(TimestampTz at)
 	int			n;
 
 	history->at = at;
-	history->whole = table_open(rows_relation("finished_task"), RowExclusiveLock);
+	history->whole = open_whole();
 	target_check(history->whole);
 	history->part = open_part(history->whole, at);
 	history->append = append_open(history->part, history->whole, &finished_shape);

@@ -80,7 +80,7 @@ SELECT is(pg_temp.said('ALTER TABLE twtasks.task SET UNLOGGED; SELECT pg_temp.ta
 SELECT is(pg_temp.said('CREATE TABLE pg_temp.child () INHERITS (twtasks.task); SELECT pg_temp.task_in(''DONE'')'), 'ok', 'a child of the table is not written');
 SELECT is(pg_temp.said('SET LOCAL transaction_read_only = on; SELECT twtasks.add_task(''A'')'), '25006 cannot execute twtasks.add_task() in a read-only transaction', 'a read-only transaction adds nothing');
 SELECT is(pg_temp.said('SELECT pg_temp.node(); SET LOCAL transaction_read_only = on; SELECT pg_temp.grab(pg_temp.id(1), 0)'), '25006 cannot execute twtasks_internal.grab_tasks() in a read-only transaction', 'it grabs nothing');
-SELECT is(pg_temp.said('ALTER TABLE twtasks.finished_task DETACH PARTITION twtasks.finished_task_default;
+SELECT is(pg_temp.said('ALTER TABLE twtasks.finished_task DETACH PARTITION twtasks.finished_task_other;
 	DO $d$ DECLARE p text; BEGIN FOR p IN SELECT inhrelid::regclass FROM pg_inherits WHERE inhparent = ''twtasks.finished_task''::regclass LOOP
 	EXECUTE ''ALTER TABLE twtasks.finished_task DETACH PARTITION '' || p; END LOOP; END $d$; SELECT pg_temp.task_in(''DONE'')'),
 	'23514 no partition of relation "finished_task" found for row', 'a row without a part is refused');

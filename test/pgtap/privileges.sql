@@ -35,7 +35,7 @@ SELECT f, '{tester}'::text[] FROM unnest('{run_inline,set_clock,advance_clock,re
 UNION ALL
 SELECT f, '{worker,operator,viewer}'::text[] FROM unnest('{policy_of,limit_name,count_tasks,find_stuck,blockers,id_of,adoption_fault,is_testing}'::text[]) f
 UNION ALL
-SELECT f, '{}'::text[] FROM unnest('{add_occurrence,add_task_as,add_given_tasks,allow_type,disallow_type,apply_stuck_rule,audit_policy,audit_schedule,change_finished,change_task,check_schedule,clean_default,clean_older,asks_on_end,check_outcome,may_still_run,cancel_now,end_now,end_tasks,ended_live,ended_final,free_old_keys,cron_last,changeable,check_change,check_filter,
+SELECT f, '{}'::text[] FROM unnest('{begin_history,make_partition,make_day,add_to_history,add_occurrence,add_task_as,add_given_tasks,allow_type,disallow_type,apply_stuck_rule,audit_policy,audit_schedule,change_finished,change_task,check_schedule,clean_default,clean_older,asks_on_end,check_outcome,may_still_run,cancel_now,end_now,end_tasks,ended_live,ended_final,free_old_keys,cron_last,changeable,check_change,check_filter,
 	check_testing,check_waiting,claim_again,cut_message,describe_schedule,do_duties,end_by_hand,facts,find_gone_nodes,find_tasks,finish_others,
 	finished_facts,renew_marker,make_marker,write_adoption,hold_copied,lock_unless_busy,make_live_again,may_change,move_by_hand,next_inline,new_incarnation,forget_runs,node_lock,only_in,overdue_at,own_place,
 	queue_trigger,run_schedule,retry_inline,session_holds,session_is_idle,set_schedule_paused,start_schedule,table_changed,try_to_lead,watch_session,
@@ -128,7 +128,7 @@ SELECT bag_eq($$SELECT proname::text FROM pg_proc WHERE pronamespace IN ('twtask
 SELECT bag_eq($$SELECT proname::text FROM pg_proc WHERE pronamespace IN ('twtasks'::regnamespace, 'twtasks_internal'::regnamespace) AND prosrc IN ('twt_as_owner_needs_1_1', 'twt_execute_tasks_needs_1_1', 'twt_finish_tasks_needs_1_1', 'twt_add_task_needs_1_1', 'twt_add_tasks_needs_1_1', 'twt_add_tasks_of_type_needs_1_1', 'twt_add_tasks_json_needs_1_1')
 	AND NOT prosecdef AND provolatile = 'v' AND proparallel = 'u'$$, '{execute_tasks,finish_task,finish_tasks,configure_type,run_inline,take_messages,take_corrupted,begin_partition,place_partition,stop_partition,add_task,add_tasks,add_tasks,add_tasks}'::text[], 'the other functions note who called, and become the owner');
 SELECT is((SELECT count(*) FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid WHERE c.relnamespace = 'twtasks'::regnamespace
-		   AND g.tgfoid NOT IN ('twtasks_internal.config_changed'::regproc, 'twtasks_internal.table_changed'::regproc, 'twtasks_internal.audit_policy'::regproc))
+		   AND g.tgfoid NOT IN ('twtasks_internal.config_changed'::regproc, 'twtasks_internal.table_changed'::regproc, 'twtasks_internal.audit_policy'::regproc, 'twtasks_internal.add_to_history'::regproc))
 	+ (SELECT count(*) FROM pg_rewrite w JOIN pg_class c ON c.oid = w.ev_class WHERE c.relnamespace = 'twtasks'::regnamespace AND c.relkind <> 'v')
 	+ (SELECT count(*) FROM pg_policy p JOIN pg_class c ON c.oid = p.polrelid WHERE c.relnamespace = 'twtasks'::regnamespace)
 	+ (SELECT count(*) FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid WHERE c.relnamespace = 'twtasks'::regnamespace AND i.indexprs IS NOT NULL), 0::bigint,

@@ -18,17 +18,17 @@ ORDER BY c.relname;
 SELECT c.oid::regclass AS forgotten
 FROM pg_class c
 WHERE c.relnamespace = 'twtasks'::regnamespace AND c.relkind IN ('r', 'p', 'S', 'v')
-  AND NOT c.relname ~ '^finished_task_[0-9]{8}$'
+  AND NOT c.relispartition
   AND NOT EXISTS (SELECT FROM pg_depend d
 				  WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid
 					AND d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e')
 ORDER BY 1;
 
--- A day partition is no member: a dump holds it as it is, with what is in it.
+-- Partitions do not belong to the extension: a dump holds them as they are, with what is in them.
 SELECT twtasks_internal.make_partitions(1) >= 0 AS made;
 SELECT count(*) > 0 AS some, bool_or(EXISTS (
 	SELECT FROM pg_depend d
 	WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid
 	  AND d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e')) AS any_is_member
 FROM pg_class c
-WHERE c.relnamespace = 'twtasks'::regnamespace AND c.relname ~ '^finished_task_[0-9]{8}$';
+WHERE c.relnamespace = 'twtasks'::regnamespace AND c.relispartition;

@@ -7,11 +7,12 @@
 \i :directory/lib/tasks.sql
 \set ECHO all
 
--- No partitions of other tests.
+-- No partitions of other tests, nor those that the start of a node makes.
 DO $$
 DECLARE
 	name regclass;
 BEGIN
+	PERFORM pg_temp.node();
 	FOR name IN SELECT c.oid FROM pg_class c
 		WHERE c.relnamespace = 'twtasks'::regnamespace AND c.relname ~ '^finished_task_[0-9]{8}$'
 	LOOP
@@ -21,7 +22,7 @@ END $$;
 
 -- Days are told from today on, so that every run prints the same.
 CREATE VIEW pg_temp.partitions AS
-	SELECT CASE WHEN c.relname = 'finished_task_default' THEN 'default'
+	SELECT CASE WHEN c.relname = 'finished_task_other' THEN 'default'
 				ELSE 'today ' || to_char(to_date(right(c.relname, 8), 'YYYYMMDD')
 										 - (clock_timestamp() AT TIME ZONE 'UTC')::date, 'SG00')
 		   END AS partition,

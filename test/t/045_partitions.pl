@@ -64,7 +64,7 @@ my $sidecar = TwTasks::Sidecar->prepare(
 foreach my $round (1 .. 5)
 {
 	$node->value(<<'SQL');
-		DELETE FROM twtasks.finished_task_default;
+		DELETE FROM twtasks.finished_task_other;
 		DO $$
 		DECLARE
 			partition regclass;
@@ -72,7 +72,7 @@ foreach my $round (1 .. 5)
 			FOR partition IN
 				SELECT inhrelid FROM pg_inherits
 				WHERE inhparent = 'twtasks.finished_task'::regclass
-				  AND inhrelid <> 'twtasks.finished_task_default'::regclass
+				  AND inhrelid <> 'twtasks.finished_task_other'::regclass
 			LOOP
 				EXECUTE format('DROP TABLE %s', partition);
 			END LOOP;

@@ -110,7 +110,7 @@ cmp_ok(
 	'>',
 	5,
 	'partitions exist');
-is($node->value('SELECT count(*) FROM twtasks.finished_task_default'),
+is($node->value('SELECT count(*) FROM twtasks.finished_task_other'),
 	'0', 'the partitions hold history');
 
 # ---- kept ----

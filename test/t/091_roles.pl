@@ -119,7 +119,7 @@ unlike(
 # ---- what is not theirs ----
 
 my @tables = map { "twtasks.$_" }
-  qw(task finished_task finished_task_default unique_key node transition);
+  qw(task finished_task finished_task_other unique_key node transition);
 
 foreach my $who (qw(producer sidecar operator viewer stranger))
 {
