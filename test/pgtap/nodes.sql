@@ -101,7 +101,8 @@ SELECT is((SELECT count(*) FROM twtasks.node WHERE ended IS NULL AND missing_sin
 
 -- Its session ends: missing at first, gone after the grace.
 SELECT pg_temp.session_ends(:one) \g /dev/null
-SELECT is((SELECT to_jsonb(r) FROM twtasks_internal.recover_tasks(true, 10, '5 minutes') r), '{"retried": 0, "errors": 0, "failed": 0, "next_ms": 300010}'::jsonb,
+SELECT is((SELECT to_jsonb(r) || jsonb_build_object('next_ms', r.next_ms BETWEEN 300010 AND 320000) FROM twtasks_internal.recover_tasks(true, 10, '5 minutes') r),
+	'{"retried": 0, "errors": 0, "failed": 0, "next_ms": true}'::jsonb,
 	'a node first seen without a session is looked at again after the grace');
 SELECT ok((SELECT missing_since IS NOT NULL AND ended IS NULL FROM twtasks.node WHERE incarnation = :one), 'the node without a session is missing');
 SELECT ok((SELECT next_ms BETWEEN 1 AND 300010 FROM twtasks_internal.recover_tasks(true, 10, '5 minutes')), 'a missing node is looked at again when the grace is over');
