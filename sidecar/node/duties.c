@@ -96,6 +96,10 @@ struct Duties
 #define MINUTE_US SECONDS_TO_US(60)
 #define LONGEST_US SECONDS_TO_US(86400)
 #define CLEAN_PAUSE_US MS_TO_US(50)
+
+/* A wait for the history's lock holds up finishes: at most so rare a part of the time. */
+#define SHARE_OF_LOCK 20
+#define LOCK_PAUSE_US SECONDS_TO_US(5)
 #define LOST_AGAIN_US SECONDS_TO_US(1)
 
 /* Duties that read much are rare, and only one node does each of them. */
@@ -190,6 +194,15 @@ on_expired(Duty *duty, const PGresult *result)
 	return expired > 0 ? 0 : -1;
 }
 
+/* NULL: others hold locks on the history.  The database has said whom it waits for. */
+static int64
+on_partitions(Duty *duty, const PGresult *result)
+{
+	if (!PQgetisnull(result, 0, 0))
+		return -1;
+	return Max((loop_now_us(duty->duties->loop) - duty->asked_us) * SHARE_OF_LOCK, LOCK_PAUSE_US);
+}
+
 static int64
 on_cleaned(Duty *duty, const PGresult *result)
 {
@@ -223,7 +236,7 @@ static const DutyKind kinds[DUTY_COUNT] = {
 	[DUTY_RECOVER_ALL] = {&call_recover, SECONDS_TO_US(10), WHEN_WORK | READS_MUCH, on_recovered_all},
 	[DUTY_OTHERS] = {&call_duties, SECONDS_TO_US(60), BY_ANYONE, on_others_done},
 	[DUTY_EXPIRE] = {&call_expire, SECONDS_TO_US(30), WHEN_WORK | WHEN_DUE | READS_MUCH, on_expired},
-	[DUTY_PARTITIONS] = {&call_partitions, SECONDS_TO_US(3600), READS_MUCH, NULL},
+	[DUTY_PARTITIONS] = {&call_partitions, SECONDS_TO_US(3600), READS_MUCH, on_partitions},
 	[DUTY_CLEAN] = {&call_clean, SECONDS_TO_US(600), READS_MUCH, on_cleaned},
 	[DUTY_SLOTS] = {&call_clean_slots, SECONDS_TO_US(600), WHEN_WORK | READS_MUCH, NULL},
 	[DUTY_MONITOR] = {&call_monitor, SECONDS_TO_US(60), READS_MUCH, on_monitored},

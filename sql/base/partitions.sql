@@ -120,7 +120,7 @@ CREATE TRIGGER add_to_history
  *		fault			the reason why it failed; NULL: it succeeded
  *		context			of the error, whose first line names a user's function
  *
- * Writes		as note_duty()
+ * Writes		as note_duty(), unless this call and the one before succeeded
  */
 CREATE FUNCTION twtasks_internal.note_history(name text, fault text, context text)
 RETURNS void
@@ -129,11 +129,15 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
 	told CONSTANT text := fault || coalesce(' (' || nullif(split_part(context, chr(10), 1), '') || ')', '');
+	before CONSTANT timestamptz := (SELECT d.called FROM twtasks.duty d WHERE d.name = note_history.name AND d.problem IS NOT NULL);
 BEGIN
-	IF told IS NOT NULL THEN
+	-- While calls fail in short order, the first one says so.
+	IF told IS NOT NULL AND (before > clock_timestamp() - interval '2 minutes') IS NOT TRUE THEN
 		RAISE WARNING 'partitions of the history could not be changed: %', told;
 	END IF;
-	PERFORM twtasks_internal.note_duty(name, told);
+	IF told IS NOT NULL OR before IS NOT NULL THEN
+		PERFORM twtasks_internal.note_duty(name, told);
+	END IF;
 END $$;
 
 /*
@@ -142,7 +146,10 @@ END $$;
  *		Makes the partitions of these days that are missing.
  *
  * Returns
- *		how many were made; 0 if a lock cannot be had soon
+ *		how many were made
+ *
+ * Errors
+ *		55P03			others hold locks on the history for longer than lock_timeout
  *
  * Locks		as make_partitions()
  */
@@ -164,6 +171,8 @@ BEGIN
 		-- finish is on its way to a part that is no longer the right one.
 		LOCK TABLE ONLY twtasks.finished_task IN ACCESS EXCLUSIVE MODE;
 		LOCK TABLE twtasks.finished_task_other IN ACCESS EXCLUSIVE MODE;
+		-- Another session may have made it while we waited.
+		CONTINUE WHEN to_regclass('twtasks.' || name) IS NOT NULL;
 		-- Rows in the default partition stay there until they are cleaned.
 		CONTINUE WHEN EXISTS (SELECT FROM twtasks.finished_task_other f
 							  WHERE f.state_time >= day AND f.state_time < day + 1);
@@ -171,9 +180,24 @@ BEGIN
 		made := made + 1;
 	END LOOP;
 	RETURN made;
-EXCEPTION WHEN lock_not_available OR duplicate_table THEN
-	RETURN 0;
 END $$;
+
+/*
+ * twtasks_internal.history_users()
+ *
+ *		Other sessions with locks on the history, for messages.
+ */
+CREATE FUNCTION twtasks_internal.history_users()
+RETURNS text
+LANGUAGE sql STABLE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT coalesce(string_agg(DISTINCT l.pid::text, ', '), 'which have ended')
+	FROM pg_locks l
+	WHERE l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
+	  AND l.relation = ANY (ARRAY['twtasks.finished_task', 'twtasks.finished_task_other']::regclass[])
+	  AND l.granted AND l.pid <> pg_backend_pid()
+$$;
 
 /*
  * twtasks_internal.make_partitions(days_ahead)
@@ -186,7 +210,8 @@ END $$;
  *		days_ahead		how many days after today, 0 to 366
  *
  * Returns
- *		how many were made
+ *		how many were made; NULL: others hold locks on the history, which is a warning
+ *		and in twtasks.warnings: call again soon
  *
  * Errors
  *		22023			days_ahead out of range
@@ -217,8 +242,12 @@ BEGIN
 	PERFORM twtasks_internal.renew_marker();
 	BEGIN
 		made := twtasks_internal.make_days(ARRAY(SELECT first + n FROM generate_series(0, days_ahead) n));
-	EXCEPTION WHEN OTHERS OR assert_failure THEN
-		GET STACKED DIAGNOSTICS fault = MESSAGE_TEXT, context = PG_EXCEPTION_CONTEXT;
+	EXCEPTION
+		WHEN lock_not_available THEN
+			made := NULL;
+			fault := 'other sessions hold locks on twtasks.finished_task: ' || twtasks_internal.history_users();
+		WHEN OTHERS OR assert_failure THEN
+			GET STACKED DIAGNOSTICS fault = MESSAGE_TEXT, context = PG_EXCEPTION_CONTEXT;
 	END;
 	PERFORM twtasks_internal.note_history('make_partitions', fault, context);
 	RETURN made;

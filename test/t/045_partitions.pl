@@ -7,6 +7,7 @@ use warnings FATAL => 'all';
 use PostgreSQL::Test::Utils;
 use Test::More;
 use TwTasks::Cluster;
+use TwTasks::Session;
 use TwTasks::Sidecar;
 use TwTasks::Wait;
 
@@ -85,6 +86,47 @@ SQL
 	is($node->tasks('tries <> 1'), 0, "round $round: no try failed");
 	is($sidecar->stop, 0, 'the sidecar stops in order');
 }
+# ---- a reader is in the way ----
+
+# The leader does not wait for its next hour, and says so meanwhile.
+sub warned
+{
+	return $node->value(q{SELECT detail FROM twtasks.warnings WHERE warning = 'history fails'});
+}
+
+my $day = $node->value(q{SELECT max(c.relname) FROM pg_class c WHERE c.relname ~ '^finished_task_[0-9]{8}$'});
+my $reader = $node->session;
+
+$node->value("DROP TABLE twtasks.$day");
+$reader->query('BEGIN; SELECT count(*) FROM twtasks.finished_task');
+$sidecar->run;
+wait_ok(sub { warned() }, 'a leader that cannot make a partition says so');
+my $pid = $reader->backend_pid;
+wait_ok(sub { warned() =~ /^make_partitions: other sessions hold locks on twtasks\.finished_task: (?:.*\D)?$pid\b/ },
+	'the warning names the reader');
+$reader->query('COMMIT');
+wait_ok(sub { $node->value("SELECT to_regclass('twtasks.$day') IS NOT NULL") eq 't' },
+	'it makes the partition soon after the reader has gone');
+wait_ok(sub { warned() eq '' }, 'the warning ends');
+is($sidecar->stop, 0, 'the sidecar stops in order');
+
+# ---- a new database ----
+
+# Its first start finds tasks that wait.
+$node->safe_psql('postgres', 'CREATE DATABASE new');
+$node->safe_psql('new', q{CREATE EXTENSION twtasks;
+	SELECT twtasks.add_task('NOOP') FROM generate_series(1, 500)});
+my $new = TwTasks::Session->new($node->connstr('new'));
+my $first = TwTasks::Sidecar->start(
+	$node, 'first',
+	postgres => $node->connstr('new') . ' user=sidecar',
+	handlers => [ { types => ['NOOP'], noop => JSON::PP::true } ]);
+
+wait_ok(sub { $new->query('SELECT count(*) FROM twtasks.finished_task') == 500 }, 'tasks of a new database run');
+is($new->query('SELECT count(*) FROM twtasks.finished_task_other'), 0, 'all of them finish in the partition of their day');
+is($first->stop, 0, 'its sidecar stops in order');
+$new->close;
+
 is(scalar(() = slurp_file($node->logfile) =~ /deadlock detected/g),
 	0, 'no deadlock was detected');
 

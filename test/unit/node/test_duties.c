@@ -77,6 +77,8 @@ nothing(const char *statement)
 		result = zeros(MONITOR_IS_NEWS + 1);
 		put_bool(result, 0, MONITOR_IS_NEWS, false);
 	}
+	else if (strcmp(statement, "make_partitions") == 0)
+		result = zeros(1);
 	else
 		result = make_result(1);
 	return result;
@@ -231,6 +233,30 @@ test_lost_answer(void **state)
 	close_duties(duties);
 }
 
+/* Others hold locks on the history. */
+static void
+refuse_partitions(void)
+{
+	PGresult   *result = make_result(1);
+
+	put_bytes(result, 0, 0, NULL, -1);
+	end_call(call_of("make_partitions", last_pg), PG_DONE, result);
+}
+
+/* Each call waits for a second, and so do finishes behind it. */
+static void
+test_blocked_partitions(void **state)
+{
+	Duties	   *duties = open_duties();
+
+	pass_us(SECONDS_TO_US(1));
+	refuse_partitions();
+	assert_int_equal(seconds_to("make_partitions", last_pg), 20);
+	refuse_partitions();
+	assert_int_equal(seconds_to("make_partitions", last_pg), 5);
+	close_duties(duties);
+}
+
 /* Ends the call of the duties of others; one of them wants the next so late. */
 static void
 answer_duties(int64 next_ms)
@@ -287,6 +313,7 @@ main(void)
 		cmocka_unit_test(test_question),
 		cmocka_unit_test(test_next_call),
 		cmocka_unit_test(test_lost_answer),
+		cmocka_unit_test(test_blocked_partitions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
