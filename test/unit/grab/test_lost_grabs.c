@@ -118,6 +118,16 @@ grabbed(uint8 number)
 	return result;
 }
 
+/* Bytes of an array on the wire before its elements, each of which has a length. */
+#define ARRAY_HEADER (5 * (int) sizeof(int32))
+
+/* The number of tasks that the question under way asks about. */
+static int
+asked_about(void)
+{
+	return (find_call("resolve_grab_bare")->sizes[0] - ARRAY_HEADER) / (int) (sizeof(int32) + TASK_ID_BYTES);
+}
+
 static void
 test_late_grab_is_given_back(void **state)
 {
@@ -152,8 +162,10 @@ test_each_in_turn(void **state)
 	lose_grab(1);
 	lose_grab(2);
 	pass_us(SECONDS_TO_US(1));
+	assert_int_equal(asked_about(), 1);
 	end_call(find_call("resolve_grab_bare"), PG_FAILED, NULL);
 	pass_us(SECONDS_TO_US(1));
+	assert_int_equal(asked_about(), 2);
 	answer("resolve_grab_bare", grabbed(2));
 	assert_int_equal(ngiven_back, 1);
 	assert_int_equal(lost_grabs_count(lost), 1);
@@ -168,6 +180,8 @@ test_forgotten(void **state)
 	lost_grabs_forget(lost);
 	assert_int_equal(lost_grabs_count(lost), 0);
 	lose_grab(2);
+	pass_us(SECONDS_TO_US(1));
+	assert_int_equal(pg_in_flight(last_pg), 1);
 	answer("resolve_grab_bare", grabbed(1));
 	assert_int_equal(ngiven_back, 0);
 	assert_int_equal(lost_grabs_count(lost), 1);

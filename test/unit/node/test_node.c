@@ -10,6 +10,7 @@
 #include "fake_loop.h"
 #include "fake_pg.h"
 
+#include "node/life.h"
 #include "node/node.h"
 #include "pg/calls.h"
 
@@ -130,6 +131,31 @@ test_patience_when_asked_again(void **state)
 	answer("recover", NULL);
 	assert_int_equal(nended, 1);
 	node_free(node);
+}
+
+/* One tick is under way at a time, since its answer confirms when it was sent. */
+static void
+test_one_tick(void **state)
+{
+	Node	   *node = begin_node();
+
+	node_look(node);
+	pass_us(0);
+	answer("tick", ticked());
+	assert_null(find_call("tick"));
+	pass_us(0);
+	assert_non_null(find_call("tick"));
+	node_free(node);
+}
+
+static void
+test_ending_is_final(void **state)
+{
+	Life		life = {.state = LIFE_ENDING};
+
+	life_set_state(&life, LIFE_UNKNOWN);
+	(void) life_confirm(&life, true);
+	assert_int_equal(life.state, LIFE_ENDING);
 }
 
 /* The grace of other nodes is 3 s. */
@@ -268,6 +294,25 @@ test_leave_locked(void **state)
 	node_free(node);
 }
 
+/* A node that ends begins no new incarnation. */
+static void
+test_end_locked(void **state)
+{
+	Node	   *node = begin_node();
+
+	answer("tick", ticked());
+	nlost = 0;
+	is_idle = true;
+	failure_state = "55P03";
+	pass_us(SECONDS_TO_US(40));
+	node_end(node, count_end, NULL);
+	end_call(find_call("tick"), PG_FAILED, NULL);
+	assert_int_equal(nlost, 0);
+	pass_us(SECONDS_TO_US(2));
+	assert_int_equal(nended, 1);
+	node_free(node);
+}
+
 /* Another failure of its ticks leaves the incarnation as it is. */
 static void
 test_stay_failing(void **state)
@@ -300,7 +345,10 @@ main(void)
 		cmocka_unit_test(test_start_after_failed_tick),
 		cmocka_unit_test(test_start_after_reconnect),
 		cmocka_unit_test(test_leave_locked),
+		cmocka_unit_test(test_end_locked),
 		cmocka_unit_test(test_stay_failing),
+		cmocka_unit_test(test_one_tick),
+		cmocka_unit_test(test_ending_is_final),
 		cmocka_unit_test(test_patience),
 		cmocka_unit_test(test_patience_when_asked_again),
 	};
