@@ -34,15 +34,34 @@ locks_try(int64 number, LOCKMODE mode)
 	return LockAcquire(&tag, mode, false, true) != LOCKACQUIRE_NOT_AVAIL;
 }
 
+/* Reads all locks of the server. */
+static bool
+any_holds(const LOCKTAG *tag)
+{
+	LockData   *all = GetLockStatusData();
+	bool		holds = false;
+
+	for (int i = 0; i < all->nelements; i++)
+		holds |= memcmp(&all->locks[i].locktag, tag, sizeof(LOCKTAG)) == 0 &&
+			(all->locks[i].holdMask & LOCKBIT_ON(ExclusiveLock)) != 0;
+	return holds;
+}
+
+/*
+ * A lock that is not available may have a session that waits for it, behind a
+ * shared one.  A sole session does not wait.
+ */
 bool
 locks_held(int64 number)
 {
 	LOCKTAG		tag = tag_of(number);
+	bool		is_sole;
 
 	if (twt_holds_lock(&tag, ExclusiveLock))
 		return true;
+	is_sole = LockWaiterCount(&tag) <= 1;
 	if (LockAcquire(&tag, ShareLock, false, true) == LOCKACQUIRE_NOT_AVAIL)
-		return true;
+		return (is_sole && LockWaiterCount(&tag) == 1) || any_holds(&tag);
 	(void) LockRelease(&tag, ShareLock, false);
 	return false;
 }
