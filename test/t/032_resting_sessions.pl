@@ -41,11 +41,14 @@ sub sessions
 		FROM pg_stat_activity WHERE application_name LIKE 'twtasksd %'");
 }
 
+sub are_at_rest
+{
+	return sessions() eq 'control control queue queue';
+}
+
 sub rest_ok
 {
-	my ($name) = @_;
-
-	return wait_ok(sub { sessions() eq 'control control queue queue' }, $name);
+	return wait_ok(\&are_at_rest, $_[0]);
 }
 
 sub add_many
@@ -64,10 +67,32 @@ rest_ok('each idle sidecar has two sessions');
 
 # ---- the start does not wait for a session ----
 
-$node->value('ALTER ROLE sidecar CONNECTION LIMIT 4');
-my $first = $node->add_task('WORKER');
+my ($first, @refused_from);
 
-wait_ok(sub { $ledger->starts($first) == 1 }, 'a task is started over the resting sessions');
+# Not if the control session of the sidecar that gets the task has something to do
+# just then: the grab session is refused before.
+sub is_started
+{
+	@refused_from = map { $_->log_position } @sidecars;
+	$node->value('ALTER ROLE sidecar CONNECTION LIMIT 4');
+	$first = $node->add_task('WORKER');
+	wait_for(sub { $ledger->starts($first) == 1 || refused() > 0 }, 'the task to start, or a session to be refused');
+	return 1 if $ledger->starts($first) == 1;
+	$node->value('ALTER ROLE sidecar CONNECTION LIMIT -1');
+	wait_for(sub { $ledger->starts($first) == 1 }, 'the task to start');
+	$ledger->release('gate', 1);
+	wait_for(sub { $node->tasks('status <> \'DONE\'') == 0 }, 'the task to be done');
+	wait_for(\&are_at_rest, 'the sessions to rest');
+	return 0;
+}
+
+# How many sidecars know that they get no session to grab.
+sub refused
+{
+	return scalar grep { $sidecars[$_]->log($refused_from[$_]) =~ /grab: .*; will connect again/ } 0 .. 1;
+}
+
+once_ok(\&is_started, 'a task is started over the resting sessions');
 $ledger->release('gate', 1000);
 is($node->status_of($first), 'PROCESSING', 'the finish of that task waits for a session');
 
@@ -75,7 +100,7 @@ is($node->status_of($first), 'PROCESSING', 'the finish of that task waits for a 
 wait_for(
 	sub {
 		$node->add_task('WORKER');
-		return 2 == grep { $_->log(0) =~ /grab: .*; will connect again/ } @sidecars;
+		return refused() == 2;
 	},
 	'both to find that they get none');
 my $grabbed = $node->tasks('status = \'PROCESSING\'');
