@@ -20,20 +20,72 @@ BEGIN
 END $$;
 
 /*
- * twtasks_internal.make_day(day)
+ * twtasks_internal.history_parts()
  *
- *		Makes the partition of a day, in UTC.
+ *		The partitions of the history, without the default one.  Their names say which
+ *		days they have, in UTC: finished_task_20240131 has one, finished_task_20240131_7
+ *		seven.
+ *
+ * Returns
+ *		name
+ *		first			its first day
+ *		past			the day after its last one
+ */
+CREATE FUNCTION twtasks_internal.history_parts(OUT name text, OUT first date, OUT past date)
+RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 100
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT c.relname, d.day, d.day + coalesce(nullif(split_part(c.relname, '_', 4), ''), '1')::integer
+	FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+	CROSS JOIN LATERAL to_date(split_part(c.relname, '_', 3), 'YYYYMMDD') d(day)
+	WHERE i.inhparent = 'twtasks.finished_task'::regclass AND c.relname ~ '^finished_task_[0-9]{8}(_[0-9]{1,3})?$'
+$$;
+
+/*
+ * twtasks_internal.end_of_part(day)
+ *
+ *		Where a partition that begins at this day would end.
+ *
+ *		Each partition costs every look-up by id a little, and DROP EXTENSION a few
+ *		locks.  So there are at most about 400, for decades: history that is kept
+ *		for long has partitions of several days.
+ *
+ * Returns
+ *		the day after its last one; NULL: a partition has the day
+ */
+CREATE FUNCTION twtasks_internal.end_of_part(day date)
+RETURNS date
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT CASE WHEN coalesce(bool_or(p.first <= day AND p.past > day), false) THEN NULL
+			ELSE least(min(p.first) FILTER (WHERE p.first > day),
+					   day + CASE WHEN twtasks_internal.keep_finished() <= interval '400 days' THEN 1
+								  WHEN twtasks_internal.keep_finished() <= interval '2800 days' THEN 7
+								  ELSE 28 END) END
+	FROM twtasks_internal.history_parts() p
+$$;
+
+/*
+ * twtasks_internal.make_part(first, past)
+ *
+ *		Makes the partition of some days, in UTC.
+ *
+ * Parameters
+ *		past			the day after the last one
  *
  * Locks		twtasks.finished_task exclusively
  */
-CREATE FUNCTION twtasks_internal.make_day(day date)
+CREATE FUNCTION twtasks_internal.make_part(first date, past date)
 RETURNS void
 LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 SET timezone = 'UTC'
 AS $$
-	SELECT twtasks_internal.make_partition('finished_task_' || to_char(day, 'YYYYMMDD'),
-		format('FOR VALUES FROM (%L) TO (%L)', day::timestamptz, (day + 1)::timestamptz))
+	SELECT twtasks_internal.make_partition(
+		'finished_task_' || to_char(first, 'YYYYMMDD') || CASE WHEN past - first > 1 THEN '_' || past - first ELSE '' END,
+		format('FOR VALUES FROM (%L) TO (%L)', first::timestamptz, past::timestamptz))
 $$;
 
 /*
@@ -62,6 +114,8 @@ SET search_path = pg_catalog, pg_temp
 SET lock_timeout = '1s'
 SET timezone = 'UTC'
 AS $$
+DECLARE
+	today CONSTANT date := clock_timestamp()::date;
 BEGIN
 	IF to_regclass('twtasks.finished_task_other') IS NOT NULL THEN
 		RETURN false;
@@ -72,9 +126,7 @@ BEGIN
 		RETURN false;
 	END IF;
 	PERFORM twtasks_internal.make_partition('finished_task_other', 'DEFAULT');
-	IF to_regclass('twtasks.finished_task_' || to_char(clock_timestamp(), 'YYYYMMDD')) IS NULL THEN
-		PERFORM twtasks_internal.make_day(clock_timestamp()::date);
-	END IF;
+	PERFORM twtasks_internal.make_part(today, e) FROM twtasks_internal.end_of_part(today) e WHERE e IS NOT NULL;
 	RETURN true;
 END $$;
 
@@ -160,23 +212,23 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
 	day date;
-	name text;
+	past date;
 	made integer := 0;
 BEGIN
 	made := twtasks_internal.begin_history()::integer;
 	FOREACH day IN ARRAY days LOOP
-		name := 'finished_task_' || to_char(day, 'YYYYMMDD');
-		CONTINUE WHEN to_regclass('twtasks.' || name) IS NOT NULL;
+		CONTINUE WHEN twtasks_internal.end_of_part(day) IS NULL;
 		-- In the order of a finish, which locks the whole and then its part.  So no
 		-- finish is on its way to a part that is no longer the right one.
 		LOCK TABLE ONLY twtasks.finished_task IN ACCESS EXCLUSIVE MODE;
 		LOCK TABLE twtasks.finished_task_other IN ACCESS EXCLUSIVE MODE;
 		-- Another session may have made it while we waited.
-		CONTINUE WHEN to_regclass('twtasks.' || name) IS NOT NULL;
+		past := twtasks_internal.end_of_part(day);
+		CONTINUE WHEN past IS NULL;
 		-- Rows in the default partition stay there until they are cleaned.
 		CONTINUE WHEN EXISTS (SELECT FROM twtasks.finished_task_other f
-							  WHERE f.state_time >= day AND f.state_time < day + 1);
-		PERFORM twtasks_internal.make_day(day);
+							  WHERE f.state_time >= day AND f.state_time < past);
+		PERFORM twtasks_internal.make_part(day, past);
 		made := made + 1;
 	END LOOP;
 	RETURN made;
@@ -202,7 +254,7 @@ $$;
 /*
  * twtasks_internal.make_partitions(days_ahead)
  *
- *		Makes the day partitions of the history, from today on.  The leader
+ *		Makes the partitions of the history, from today on.  The leader
  *		calls this every hour, so it also renews the marker that tells copies
  *		apart (renew_marker()).
  *
@@ -255,7 +307,7 @@ END $$;
 
 /* How far the keys of a day have been freed.  Not in dumps, since it only saves work. */
 CREATE TABLE twtasks.cleaning (
-	day				date NOT NULL,	-- Day of the partition
+	day				date NOT NULL,	-- First day of the partition
 	past			uuid NOT NULL,	-- Keys of tasks with smaller ids are free
 	CONSTRAINT cleaning_pkey PRIMARY KEY (day)
 );
@@ -264,8 +316,8 @@ COMMENT ON TABLE twtasks.cleaning IS 'How far the unique keys of days to be drop
 /*
  * twtasks_internal.free_old_keys(day)
  *
- *		Frees the unique keys of the tasks of one partition, a batch in each
- *		call.  Dropping a partition blocks every finish, so the keys go first.
+ *		Frees the unique keys of the tasks of one partition, by its first day, a batch
+ *		in each call.  Dropping a partition blocks every finish, so the keys go first.
  *		No call takes longer than a node may be silent.
  *
  * Returns
@@ -285,7 +337,7 @@ AS $$
 DECLARE
 	batch CONSTANT integer := 20000;
 	begins CONSTANT timestamptz := free_old_keys.day;
-	ends CONSTANT timestamptz := free_old_keys.day + 1;
+	ends CONSTANT timestamptz := (SELECT p.past FROM twtasks_internal.history_parts() p WHERE p.first = free_old_keys.day);
 	freed_to uuid;
 	ids uuid[];
 BEGIN
@@ -347,7 +399,7 @@ END $$;
 /*
  * twtasks_internal.clean_older(keep)
  *
- *		Drops history older than keep with its unique keys, one day partition in
+ *		Drops history older than keep with its unique keys, one partition in
  *		each call, the oldest first.
  *
  *		Only members of twtasks_owner may call this: a sidecar must not drop
@@ -377,22 +429,19 @@ AS $$
 DECLARE
 	old CONSTANT timestamptz := twtasks.clock() - coalesce(keep, twtasks_internal.keep_finished());
 	name text;
+	day date;
 BEGIN
 	IF keep < interval '0' THEN
 		RAISE EXCEPTION 'keep must not be negative'
 			USING ERRCODE = 'invalid_parameter_value';
 	END IF;
-	SELECT c.relname INTO name
-	FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
-	WHERE i.inhparent = 'twtasks.finished_task'::regclass
-	  AND c.relname ~ '^finished_task_[0-9]{8}$'
-	  AND to_date(right(c.relname, 8), 'YYYYMMDD') + 1 <= old
-	ORDER BY c.relname LIMIT 1;
+	SELECT p.name, p.first INTO name, day FROM twtasks_internal.history_parts() p
+	WHERE p.past <= old ORDER BY p.first LIMIT 1;
 	IF NOT twtasks.is_adopted() THEN
 		RETURN NULL;
 	ELSIF name IS NULL THEN
 		RETURN CASE WHEN twtasks_internal.clean_default(old) THEN 'finished_task_other' END;
-	ELSIF twtasks_internal.free_old_keys(to_date(right(name, 8), 'YYYYMMDD')) THEN
+	ELSIF twtasks_internal.free_old_keys(day) THEN
 		RETURN name;
 	END IF;
 	LOCK TABLE ONLY twtasks.finished_task IN ACCESS EXCLUSIVE MODE;
@@ -409,7 +458,7 @@ END $$;
  * twtasks_internal.clean_tasks()
  *
  *		Drops history older than the setting twtasks.keep_finished, with its
- *		unique keys, one day partition in each call, the oldest first.
+ *		unique keys, one partition in each call, the oldest first.
  *
  * Returns
  *		the name of the partition that was dropped, or cleaned in part.  Call again

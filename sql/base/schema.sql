@@ -48,7 +48,7 @@ CREATE INDEX task_expires ON twtasks.task (expires) WHERE expires IS NOT NULL;
 COMMENT ON TABLE twtasks.task IS 'Tasks that may still run: WAITING, SUBMITTED, PROCESSING, ERROR, HELD';
 
 /*
- * History, by day of finish.  make_partitions() makes day partitions ahead.
+ * History, by day of finish.  make_partitions() makes partitions ahead.
  * Without one, a finish uses the default partition.  CREATE EXTENSION makes no
  * partition: see begin_history().
  */
@@ -80,7 +80,7 @@ CREATE TABLE twtasks.finished_task (
  */
 ALTER TABLE twtasks.finished_task REPLICA IDENTITY FULL;
 
-COMMENT ON TABLE twtasks.finished_task IS 'History: DONE, FAILED and CANCELLED tasks, one partition per day (UTC) of finish';
+COMMENT ON TABLE twtasks.finished_task IS 'History: DONE, FAILED and CANCELLED tasks, partitions by day (UTC) of finish';
 
 CREATE TABLE twtasks.unique_key (
 	task_id			uuid NOT NULL,		-- The task

@@ -1,0 +1,61 @@
+--
+-- Partitions of the history: how many days each of them has, so that there are never
+-- too many, and when one of several days is dropped.
+--
+BEGIN;
+\ir ../lib/tasks.sql
+SELECT plan(18);
+SET LOCAL timezone = 'Asia/Tokyo';
+SET LOCAL datestyle = 'SQL, DMY';
+
+CREATE FUNCTION pg_temp.keep(days integer) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+	EXECUTE format('CREATE OR REPLACE FUNCTION twtasks_internal.keep_finished() RETURNS interval
+		LANGUAGE sql STABLE STRICT PARALLEL SAFE AS ''SELECT make_interval(hours => %s)''', days * 24);
+END $$;
+CREATE FUNCTION pg_temp.today() RETURNS date LANGUAGE sql AS $$ SELECT (clock_timestamp() AT TIME ZONE 'UTC')::date $$;
+-- Days from today on, and how many each partition has.
+CREATE FUNCTION pg_temp.parts() RETURNS text LANGUAGE sql
+AS $$ SELECT string_agg(p.first - pg_temp.today() || '+' || p.past - p.first, ' ' ORDER BY p.first) FROM twtasks_internal.history_parts() p $$;
+SELECT format('DROP TABLE twtasks.%I', name) FROM twtasks_internal.history_parts() \gexec
+
+-- For how long one is made.
+SAVEPOINT kept;
+CREATE FUNCTION pg_temp.days_kept(days integer) RETURNS integer LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM pg_temp.keep(days);
+	EXECUTE 'SELECT twtasks_internal.end_of_part(''2000-01-01'') - date ''2000-01-01''' INTO days;
+	RETURN days;
+END $$;
+SELECT is(pg_temp.days_kept(x.kept), x.days, format('history that is kept for %s days has partitions of %s', x.kept, x.days))
+FROM (VALUES (30, 1), (400, 1), (401, 7), (2800, 7), (2801, 28)) x(kept, days);
+SELECT cmp_ok(x.kept / pg_temp.days_kept(x.kept), '<=', 400, format('so there are at most 400 for %s days', x.kept))
+FROM unnest('{400,2800,11000}'::integer[]) x(kept);
+
+-- Weeks follow the days that are there, and fill gaps.
+SELECT pg_temp.keep(30);
+SELECT is(twtasks_internal.make_partitions(3), 4, 'days are made');
+SELECT pg_temp.keep(1000);
+SELECT is(twtasks_internal.make_partitions(3), 0, 'none is missing when history is kept for longer');
+SELECT is(twtasks_internal.make_partitions(13), 2, 'weeks follow');
+SELECT is(pg_temp.parts(), '0+1 1+1 2+1 3+1 4+7 11+7', 'one after the other');
+SELECT format('DROP TABLE twtasks.%I, twtasks.%I', max(name) FILTER (WHERE first = pg_temp.today() + 1), max(name) FILTER (WHERE first = pg_temp.today() + 2))
+FROM twtasks_internal.history_parts() \gexec
+SELECT is(twtasks_internal.make_partitions(13), 1, 'a gap is filled');
+SELECT is(pg_temp.parts(), '0+1 1+2 3+1 4+7 11+7', 'up to the next partition');
+
+ROLLBACK TO kept;
+
+-- A week is dropped when its last day is old, with the keys of all of its days.
+SELECT twtasks_internal.make_part('2020-01-01', '2020-01-08') \g /dev/null
+SELECT pg_temp.task_in('DONE', pg_temp.id(1)) \g /dev/null
+UPDATE twtasks.finished_task SET state_time = '2020-01-07 23:59:59+00' WHERE id = pg_temp.id(1);
+INSERT INTO twtasks.unique_key (task_id) VALUES (pg_temp.id(1)) ON CONFLICT DO NOTHING;
+CREATE FUNCTION pg_temp.clean(at timestamptz) RETURNS text LANGUAGE sql
+AS $$ SELECT twtasks_internal.clean_older(twtasks.clock() - at) $$;
+SELECT is(pg_temp.clean('2020-01-07 23:00+00'), NULL, 'a week stays until its last day is old');
+SELECT is(pg_temp.clean('2020-01-08 00:01+00'), 'finished_task_20200101_7', 'then it is dropped');
+SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE task_id = pg_temp.id(1)), 0::bigint, 'with the keys of its last day');
+SELECT is((SELECT count(*) FROM twtasks_internal.history_parts() WHERE first = '2020-01-01'), 0::bigint, 'and is gone');
+SELECT * FROM finish();
+ROLLBACK;
