@@ -6,6 +6,7 @@
 BEGIN;
 SET LOCAL standard_conforming_strings = off;
 SET LOCAL escape_string_warning = off;
+SET LOCAL client_min_messages = error;
 \ir ../lib/tasks.sql
 CREATE EXTENSION twtasks_events;
 CREATE EXTENSION twtasks_kinds;
@@ -97,6 +98,7 @@ INSERT INTO call (function, call, answer) VALUES
 	('configure_kind', $$twtasks.configure_kind('pay', 'pessimistic', 'PAY', 'p-{/a}-{/b~1c}', delay => '1 ms')$$, ''),
 	('configure_kind', $$twtasks.configure_kind('pay', 'pessimistic', 'PAY', 'p-{a')$$, '22023'),
 	('configure_kind', $$twtasks.configure_kind('item', 'to_do', 'ITEM', 'i-{/a}', decide => 'app.decide')$$, ''),
+	('unset_kind_options', $$twtasks.unset_kind_options('item', 'expires')$$, 'true'),
 	('on_outcome', $$twtasks.on_outcome('pay', 'paid', 'item')$$, ''),
 	('start', $$twtasks.start('pay', '{"a": 1, "b/c": 2}')$$, 'started'),
 	('start', $$(SELECT identifier FROM twtasks.outcomes)$$, 'p-1-2'),
