@@ -247,7 +247,7 @@ AS $$
 	SELECT coalesce(string_agg(DISTINCT l.pid::text, ', '), 'which have ended')
 	FROM pg_locks l
 	WHERE l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
-	  AND l.relation = ANY (ARRAY['twtasks.finished_task', 'twtasks.finished_task_other']::regclass[])
+	  AND l.relation = ANY (ARRAY['twtasks.finished_task'::regclass, to_regclass('twtasks.finished_task_other')])
 	  AND l.granted AND l.pid <> pg_backend_pid()
 $$;
 

@@ -117,11 +117,18 @@ $node->safe_psql('postgres', 'CREATE DATABASE new');
 $node->safe_psql('new', q{CREATE EXTENSION twtasks;
 	SELECT twtasks.add_task('NOOP') FROM generate_series(1, 500)});
 my $new = TwTasks::Session->new($node->connstr('new'));
+my $first_reader = TwTasks::Session->new($node->connstr('new'));
+
+$first_reader->query('BEGIN; SELECT count(*) FROM twtasks.finished_task');
 my $first = TwTasks::Sidecar->start(
 	$node, 'first',
 	postgres => $node->connstr('new') . ' user=sidecar',
 	handlers => [ { types => ['NOOP'], noop => JSON::PP::true } ]);
 
+wait_ok(sub { $new->query(q{SELECT count(*) FROM twtasks.warnings WHERE warning = 'history fails'}) == 1 },
+	'a sidecar starts although a reader keeps it from making the first partitions, and says so');
+$first_reader->query('COMMIT');
+$first_reader->close;
 wait_ok(sub { $new->query('SELECT count(*) FROM twtasks.finished_task') == 500 }, 'tasks of a new database run');
 is($new->query('SELECT count(*) FROM twtasks.finished_task_other'), 0, 'all of them finish in the partition of their day');
 is($first->stop, 0, 'its sidecar stops in order');

@@ -173,11 +173,21 @@ my $old = TwTasks::Session->new($node->connstr('old'));
 fill($old);
 is($old->query(q{SELECT tableoid::regclass FROM twtasks.finished_task WHERE key = 'old'}),
 	'twtasks.finished_task_default', 'a database of version 1.0 has another default partition');
-$old->close;
 $node->command_ok([ qw(pg_dump -Fc -f), "$directory/old.dump", 'old' ], 'pg_dump of version 1.0');
 make_database('from_old');
 $node->command_ok([ qw(pg_restore --exit-on-error -d from_old), "$directory/old.dump" ], 'restore of version 1.0');
 works('from_old');
+
+# ---- a database that was updated ----
+
+$old->query('ALTER EXTENSION twtasks UPDATE');
+$node->command_ok([ qw(pg_dump -Fc -n twtasks -f), "$directory/updated.dump", 'old' ], 'pg_dump -n after the update');
+make_database('updated', $extension);
+restore_listed('updated', 'updated.dump');
+works('updated');
+$old->query('DROP EXTENSION twtasks');
+is($old->query(q{SELECT count(*) FROM pg_class WHERE relnamespace = to_regnamespace('twtasks')}), 0, 'DROP EXTENSION removes the partitions');
+$old->close;
 
 # ---- a whole server ----
 
