@@ -85,9 +85,12 @@ client(const char *text)
 static void
 open_http(int64 headers_us, int64 request_us)
 {
+	char		address[32];
+
 	port = free_port();
+	snprintf(address, sizeof(address), "127.0.0.1:%d", port);
 	served = NULL;
-	http = http_open(fixture.loop, psprintf("127.0.0.1:%d", port), tokens);
+	http = http_open(fixture.loop, address, tokens);
 	http_hurry(http, headers_us, request_us);
 	http_add_routes(http, routes, lengthof(routes), NULL);
 }
@@ -149,8 +152,10 @@ has_line(void *arg)
 static int
 busy_client(const char *head)
 {
-	Heard		heard = {.fd = client(psprintf("%sContent-Length: 2\r\nExpect: 100-continue\r\n\r\n", head))};
+	char	   *text = psprintf("%sContent-Length: 2\r\nExpect: 100-continue\r\n\r\n", head);
+	Heard		heard = {.fd = client(text)};
 
+	pfree(text);
 	run_until(has_line, &heard);
 	assert_non_null(strstr(heard.bytes, " 100 "));
 	return heard.fd;
@@ -322,6 +327,7 @@ test_right_framing(void **state)
 	heard.fd = client(OK HOST JSON TWO "\r\n{}" OK HOST "Accept: a\r\nAccept: b\r\nX-Empty:\r\n");
 	run_until(has_line, &heard);
 	assert_int_equal(send(heard.fd, pad, strlen(pad), MSG_NOSIGNAL), strlen(pad));
+	pfree(pad);
 	assert_int_equal(send(heard.fd, "\r\n", 2, MSG_NOSIGNAL), 2);
 	expect_end(client(OK HOST JSON CHUNKED "\r\n2\r\n{}\r\n0\r\n\r\n" OK HOST "\r\n"), NULL,
 			   "Connection: close\r\n");

@@ -134,7 +134,12 @@ test_few_at_once(void **state)
 	int			all = NAMES;
 
 	for (int i = 0; i < NAMES; i++)
-		assert_null(look_up(i, psprintf("%d.test", i)));
+	{
+		char	   *host = psprintf("%d.test", i);
+
+		assert_null(look_up(i, host));
+		pfree(host);
+	}
 	run_until(have_begun, &most);
 	for (int i = 0; i < NAMES; i++)
 	{

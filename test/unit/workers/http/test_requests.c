@@ -33,6 +33,7 @@ static const char *addresses[2];
 static atomic_int nlookups;
 static atomic_bool has_gate;
 static sem_t gate;				/* lets one lookup end */
+static atomic_bool has_passed;
 
 /* ---- in the place of the C library's ---- */
 
@@ -65,7 +66,10 @@ getaddrinfo(const char *name, const char *service,
 	is_gated = has_gate;
 	atomic_fetch_add(&nlookups, 1);
 	if (is_gated)
+	{
 		sem_wait(&gate);
+		has_passed = true;
+	}
 	*found = NULL;
 	for (int i = lengthof(addresses) - 1; i >= 0; i--)
 		if (addresses[i] != NULL)
@@ -222,6 +226,21 @@ start_lookup(const char *settings)
 	has_gate = false;
 }
 
+static bool
+has_ended(void *arg)
+{
+	return has_passed;
+}
+
+/* Its thread must not pass the gate of a later test. */
+static void
+end_lookup(void)
+{
+	has_passed = false;
+	sem_post(&gate);
+	run_until(has_ended, NULL);
+}
+
 /* Nobody has the request, so no try is counted. */
 static void
 test_cancelled_lookup(void **state)
@@ -229,7 +248,7 @@ test_cancelled_lookup(void **state)
 	start_lookup("\"max_output\":0");
 	cancel_started("{\"id\":\"" ID "\",\"version\":7,\"result\":\"release\",\"retry_in\":1.000000,"
 				   "\"message\":\"told \\\"so\\\", while the name own.example was looked up\"}\n");
-	sem_post(&gate);
+	end_lookup();
 }
 
 static void
@@ -239,7 +258,7 @@ test_late_lookup(void **state)
 	expect_reply("\"result\":\"release\",\"retry_in\":1.000000,"
 				 "\"message\":\"could not connect to own.example port 80: its name was not looked up in time\"");
 	close_requests();
-	sem_post(&gate);
+	end_lookup();
 }
 
 /* Libcurl would start a thread for each. */

@@ -48,9 +48,11 @@ expect_keys(const HttpSettings *settings, const char *text, const char *pattern)
 static void
 test_nearest_pattern(void **state)
 {
-	HttpSettings *settings = read_settings(psprintf("{\"b.a.example\":\"%s\",\"*.a.example\":\"%s\",\"*.c.a.example\":\"%s\"}",
-													path, path, path));
+	char	   *files = psprintf("{\"b.a.example\":\"%s\",\"*.a.example\":\"%s\",\"*.c.a.example\":\"%s\"}",
+								 path, path, path);
+	HttpSettings *settings = read_settings(files);
 
+	pfree(files);
 	assert_non_null(settings);
 	assert_int_equal(settings->nhost_keys, 3);
 	expect_keys(settings, "https://b.a.example/", "b.a.example");
