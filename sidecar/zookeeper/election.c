@@ -3,8 +3,7 @@
  * election.c
  *		The election of a group's leader by ZooKeeper.
  *
- * One request runs at a time.  Its completion stores the result.  When the
- * library has returned, advance() takes the next step.
+ * One request runs at a time.  advance() takes the next step outside of the library.
  *
  *-------------------------------------------------------------------------
  */
@@ -55,12 +54,11 @@ struct Election
 	int			rc;				/* result of the last answer */
 	int64		asked_us;		/* when the current request was sent */
 	int64		contact_us;		/* when the last answered one was sent */
-	int64		led_us;			/* when we began to try, or last knew that the
-								 * election has a leader */
+	int64		led_us;			/* when a leader was known last, or we began */
 	bool		is_ranked;		/* "before" was read in this session */
 	bool		sees_leader;	/* in PostgreSQL another node leads */
 	NodeClaim	last_claim;
-	bool		is_down_logged;
+	int64		down_logged_us; /* 0: ZooKeeper works, as far as logged */
 };
 
 static void advance(void *arg);
@@ -335,13 +333,15 @@ end_session(Election *election)
 	election->is_asking = false;
 }
 
-/* Logs one line each time that ZooKeeper becomes unavailable. */
+/* Logs one line when ZooKeeper becomes unavailable, and then one a minute. */
 static void
 log_down(Election *election, const char *reason)
 {
-	if (!election->is_down_logged)
-		log_line(TWT_LOG_WARN, "zookeeper", "%s", reason);
-	election->is_down_logged = true;
+	if (election->down_logged_us != 0 &&
+		loop_now_us(election->loop) < election->down_logged_us + SECONDS_TO_US(60))
+		return;
+	log_line(TWT_LOG_WARN, "zookeeper", "%s", reason);
+	election->down_logged_us = loop_now_us(election->loop);
 }
 
 static void
@@ -394,8 +394,7 @@ on_found(void *arg, const char *addresses, const char *error)
 		return;
 	}
 	make_guid(election);
-	election->step = STEP_PATHS;
-	election->npaths = 0;
+	make_paths(election);
 	election->asked_us = loop_now_us(election->loop);
 	give_credentials(election);
 }
@@ -417,9 +416,10 @@ is_refused(Election *election)
 
 	if (!is_answer(rc))
 		log_down(election, rc == ZCONNECTIONLOSS || rc == ZOPERATIONTIMEOUT ?
-				 "the connection was lost: it is opened again" : zerror(rc));
+				 "the connection was lost: it is opened again" :
+				 rc == ZNOAUTH ? "the nodes of the group have another digest_file" : zerror(rc));
 	else if (election->is_ranked)
-		election->is_down_logged = false;
+		election->down_logged_us = 0;
 	return !is_answer(rc);
 }
 
