@@ -65,6 +65,57 @@ check_functions(const Config *config, char **faults)
 	return why;
 }
 
+/* A call that takes no messages checks the rule, and the rights to use it. */
+#define TAKE_NOTHING \
+	"SELECT twtasks.take_messages($1::text, $2::text, 2147483647, 0, 0, messages => '{}'::twtasks.message[]," \
+	" type => $3::text, function => $4::text, key => $5::text)"
+
+/* The fault of a listener, palloc'd; NULL: none. */
+static char *
+find_listener_fault(PGconn *conn, const ListenerConfig *listener)
+{
+	const char *values[] = {
+		listener->name, listener->topics[0], listener->type, listener->function,
+		listener->value == 0 ? listener->key : NULL
+	};
+	PGresult   *result;
+	const char *hint;
+	char	   *fault = NULL;
+
+	PQclear(PQexec(conn, "BEGIN; SET LOCAL lock_timeout = '3s'"));
+	result = PQexecParams(conn, TAKE_NOTHING, lengthof(values), NULL, values, NULL, NULL, 0);
+	hint = PQresultErrorField(result, PG_DIAG_MESSAGE_HINT);
+	if (PQresultStatus(result) != PGRES_TUPLES_OK)
+		fault = psprintf("%s%s%s", PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY) == NULL ?
+						 PQerrorMessage(conn) : PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY),
+						 hint == NULL ? "" : ": ", hint == NULL ? "" : hint);
+	PQclear(result);
+	PQclear(PQexec(conn, "ROLLBACK"));
+	return fault;
+}
+
+static void
+check_listeners(const Config *config, const char *path)
+{
+	PGconn	   *conn;
+
+	if (config->nlisteners == 0)
+		return;
+	conn = connect_to(config->listeners_postgres != NULL ? config->listeners_postgres : config->postgres);
+	if (PQstatus(conn) != CONNECTION_OK)
+		fprintf(stderr, "%s: notice: did not look at the listeners: %.*s\n", path,
+				(int) strcspn(PQerrorMessage(conn), "\n"), PQerrorMessage(conn));
+	for (int i = 0; i < config->nlisteners && PQstatus(conn) == CONNECTION_OK; i++)
+	{
+		char	   *fault = find_listener_fault(conn, config->listeners[i]);
+
+		if (fault != NULL)
+			fprintf(stderr, "%s: warning: listeners[%d]: %s\n", path, i, fault);
+		pfree(fault);
+	}
+	PQfinish(conn);
+}
+
 void
 config_check(const Config *config, const char *path)
 {
@@ -79,6 +130,7 @@ config_check(const Config *config, const char *path)
 			fprintf(stderr, "%s: warning: handlers[%d]: %s\n", path, i, faults[i]);
 	if (why != NULL)
 		fprintf(stderr, "%s: notice: did not look at the functions of handlers: %s\n", path, why);
+	check_listeners(config, path);
 	faults_free_list(faults, config);
 	pfree(why);
 }
