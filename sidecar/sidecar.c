@@ -176,6 +176,7 @@ on_look(void *arg, bool has_work, int64 next_us)
 	sweep_set_idle(sidecar->sweep, !has_work);
 	duties_look(sidecar->duties, has_work, next_us);
 	faults_note_session(sidecar->faults, pg_silent());
+	faults_note_listeners(sidecar->faults, listeners_troubles(sidecar->listeners));
 }
 
 /* ---- the end of a turn ---- */
@@ -265,6 +266,7 @@ on_health(void *arg, HealthState *state)
 	Sidecar    *sidecar = arg;
 
 	state->trouble = trouble(sidecar);
+	state->listeners = json_string_value(json_array_get(listeners_troubles(sidecar->listeners), 0));
 	state->incarnation = node_incarnation(sidecar->node);
 	state->is_leader = node_is_leader(sidecar->node);
 	state->running = running(sidecar);

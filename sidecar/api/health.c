@@ -103,6 +103,11 @@ answer_health(Client *client)
 		text_escape_json(&json, state.trouble, strlen(state.trouble), SIZE_MAX);
 	appendStringInfoString(&json, "\",\"node\":\"");
 	text_escape_json(&json, health->node, strlen(health->node), SIZE_MAX);
+	appendStringInfoString(&json, "\",\"listeners\":\"");
+	if (state.listeners == NULL)
+		appendStringInfoString(&json, "ok");
+	else
+		text_escape_json(&json, state.listeners, strlen(state.listeners), SIZE_MAX);
 	appendStringInfo(&json, "\",\"version\":\"%s\",\"incarnation\":" INT64_FORMAT
 					 ",\"leader\":%s,\"running\":%d}\n", TWT_VERSION, state.incarnation,
 					 state.is_leader ? "true" : "false", state.running);

@@ -24,6 +24,8 @@ typedef struct HealthState
 {
 	const char *trouble;		/* why the node runs no tasks; NULL: all is
 								 * well */
+	const char *listeners;		/* why a listener takes no messages; NULL: all
+								 * do, or there is none */
 	int64		incarnation;
 	bool		is_leader;
 	int			running;

@@ -16,6 +16,7 @@ struct Faults
 	LoopTimer  *timer;			/* the next check */
 	char	  **list;			/* faults that are logged; NULL: none */
 	char	   *session;		/* the last answer of pg_silent() */
+	json_t	   *listeners;		/* the last troubles of listeners */
 	bool		is_wanted;
 	bool		is_under_way;
 };
@@ -102,13 +103,16 @@ static void
 publish(const Faults *faults)
 {
 	WireParams	params;
+	int			nlisteners = (int) json_array_size(faults->listeners);
 
 	wire_init(&params);
 	wire_add_int8(&params, node_incarnation(faults->node));
 	wire_add_array(&params, WIRE_TEXT,
-				   count(faults->list, faults->config) + (faults->session != NULL));
+				   count(faults->list, faults->config) + (faults->session != NULL) + nlisteners);
 	if (faults->session != NULL)
 		wire_text(&params, faults->session);
+	for (int i = 0; i < nlisteners; i++)
+		wire_text(&params, json_string_value(json_array_get(faults->listeners, i)));
 	for (int i = 0; faults->list != NULL && i < faults->config->nhandlers; i++)
 		if (faults->list[i] != NULL)
 		{
@@ -180,6 +184,17 @@ faults_note_session(Faults *faults, char *session)
 		publish(faults);
 }
 
+void
+faults_note_listeners(Faults *faults, const json_t *troubles)
+{
+	if (json_equal(faults->listeners, troubles))
+		return;
+	json_decref(faults->listeners);
+	faults->listeners = json_deep_copy(troubles);
+	if (pg_is_up(node_pg(faults->node)))
+		publish(faults);
+}
+
 static void
 look_again(void *arg)
 {
@@ -205,6 +220,7 @@ faults_open(Loop *loop, const Config *config, Node *node)
 	faults->loop = loop;
 	faults->config = config;
 	faults->node = node;
+	faults->listeners = json_array();
 	faults->timer = loop_timer_new(loop, look_again, faults);
 	return faults;
 }
@@ -214,6 +230,7 @@ faults_free(Faults *faults)
 {
 	loop_timer_free(faults->timer);
 	pfree(faults->session);
+	json_decref(faults->listeners);
 	faults_free_list(faults->list, faults->config);
 	pfree(faults);
 }

@@ -17,6 +17,8 @@
 #ifndef TWT_FAULTS_H
 #define TWT_FAULTS_H
 
+#include <jansson.h>
+
 #include "libpq-fe.h"
 
 #include "base/loop.h"
@@ -39,6 +41,9 @@ extern void faults_pump(Faults *faults);
  * over the text.
  */
 extern void faults_note_session(Faults *faults, char *session);
+
+/* Keeps these texts of listeners_troubles() as rows of twtasks.warnings. */
+extern void faults_note_listeners(Faults *faults, const json_t *troubles);
 
 /*
  * Returns the faults of handlers that are programs; the list and its texts are

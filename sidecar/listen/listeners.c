@@ -45,12 +45,62 @@ struct Listeners
 	Child	   *child;			/* NULL: down */
 	SpawnPipes	pipes;
 	LineWriter	input;
+	LineReader	reports;
+	json_t	   *troubles;		/* as reported last, or that there is no
+								 * process */
 	char	   *told;			/* the line of this process; NULL: down */
 	const char *reason;			/* why we end it */
 	int64		started_us;
 	int64		backoff_us;
 	LoopTimer  *timer;			/* down: the next start; leaving: TERM */
 };
+
+/* ---- troubles ---- */
+
+static void
+set_troubles(Listeners *listeners, json_t *troubles)
+{
+	json_decref(listeners->troubles);
+	listeners->troubles = troubles;
+}
+
+static void
+set_trouble(Listeners *listeners, const char *text)
+{
+	char	   *trouble = psprintf("listeners: %s", text);
+
+	set_troubles(listeners, json_array());
+	json_array_append_new(listeners->troubles, json_string(trouble));
+	pfree(trouble);
+}
+
+static void
+on_report(void *arg, int ready)
+{
+	Listeners  *listeners = arg;
+	LinesResult result = lines_read(&listeners->reports, listeners->pipes.out.fd);
+	char	   *line;
+	size_t		len;
+
+	(void) ready;
+	while ((line = lines_next(&listeners->reports, &len)) != NULL)
+	{
+		json_t	   *troubles = json_loadb(line, len, 0, NULL);
+
+		if (json_is_array(troubles))
+			set_troubles(listeners, troubles);
+		else
+			json_decref(troubles);
+	}
+	if (result == LINES_CLOSED)
+		spawn_pipe_close(&listeners->pipes.out);
+}
+
+const json_t *
+listeners_troubles(const Listeners *listeners)
+{
+	return listeners->troubles;
+}
 
 /* ---- end ---- */
 
@@ -76,15 +126,18 @@ next_delay(Listeners *listeners)
 }
 
 static void
-log_end(const Listeners *listeners, int64 delay_us)
+log_end(Listeners *listeners, int64 delay_us)
 {
 	StringInfoData how;
 
 	initStringInfo(&how);
 	spawn_describe_exit(listeners->child, &how);
 	if (listeners->state == LISTENERS_RUNNING)
+	{
 		log_line(TWT_LOG_WARN, "listen", "%s[%d] %s, and starts again in %.1f s",
 				 listeners->program, spawn_pid(listeners->child), how.data, delay_us / 1e6);
+		set_trouble(listeners, how.data);
+	}
 	else
 		log_line(TWT_LOG_INFO, "listen", "%s[%d] %s: %s", listeners->program,
 				 spawn_pid(listeners->child), how.data, listeners->reason);
@@ -95,6 +148,8 @@ static void
 forget_process(Listeners *listeners)
 {
 	spawn_pipe_close(&listeners->pipes.in);
+	spawn_pipe_close(&listeners->pipes.out);
+	line_reader_reset(&listeners->reports);
 	spawn_free(listeners->child);
 	listeners->child = NULL;
 	line_writer_reset(&listeners->input);
@@ -109,6 +164,8 @@ on_exited(void *arg)
 	bool		has_died = listeners->state == LISTENERS_RUNNING;
 	int64		delay_us = has_died ? next_delay(listeners) : 0;
 
+	if (!has_died)
+		set_troubles(listeners, json_array());
 	log_end(listeners, delay_us);
 	forget_process(listeners);
 	listeners->state = LISTENERS_DOWN;
@@ -189,6 +246,7 @@ start(Listeners *listeners)
 	SpawnRequest request = {
 		.argv = argv,
 		.environment = environment,
+		.wants_stdout = true,
 		.shares_stderr = true,
 		.exited = on_exited,
 		.arg = listeners
@@ -201,6 +259,7 @@ start(Listeners *listeners)
 	if (listeners->child == NULL)
 	{
 		log_line(TWT_LOG_WARN, "listen", "%s", failure.message);
+		set_trouble(listeners, failure.message);
 		pfree(failure.message);
 		loop_timer_start(listeners->timer, next_delay(listeners));
 		return;
@@ -208,6 +267,7 @@ start(Listeners *listeners)
 	listeners->state = LISTENERS_RUNNING;
 	log_line(TWT_LOG_INFO, "listen", "%s[%d] started for listeners: %d", listeners->program,
 			 spawn_pid(listeners->child), listeners->config->nlisteners);
+	spawn_pipe_watch(&listeners->pipes.out, listeners->loop, LOOP_READ, on_report, listeners);
 	greet(listeners);
 }
 
@@ -257,6 +317,8 @@ listeners_open(Loop *loop, const Config *config, Node *node)
 	listeners->backoff_us = BACKOFF_MIN_US;
 	listeners->timer = loop_timer_new(loop, on_timer, listeners);
 	line_writer_init(&listeners->input);
+	line_reader_init(&listeners->reports);
+	listeners->troubles = json_array();
 	return listeners;
 }
 
@@ -294,6 +356,8 @@ listeners_free(Listeners *listeners)
 		forget_process(listeners);
 	loop_timer_free(listeners->timer);
 	line_writer_clear(&listeners->input);
+	line_reader_clear(&listeners->reports);
+	json_decref(listeners->troubles);
 	pfree(listeners->program);
 	loop_defer_free(listeners->loop, listeners);
 }

@@ -14,12 +14,14 @@
  * The process ends in order when its input ends.  If not, it gets TERM, then
  * KILL.  It starts again with growing delays when it dies, and at once when a
  * reload has changed what it was told.  The kernel kills it when this sidecar
- * dies.  It writes its log lines to our stderr itself.
+ * dies.  It writes its log lines to our stderr itself, and its troubles to a pipe.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef TWT_LISTENERS_H
 #define TWT_LISTENERS_H
+
+#include <jansson.h>
 
 #include "node/node.h"
 
@@ -38,6 +40,12 @@ extern void listeners_gone(Listeners *listeners);
 
 /* The process ends, and none starts any more. */
 extern void listeners_stop(Listeners *listeners);
+
+/*
+ * Texts that say where no messages are taken, and why; empty: all is well.  Valid until
+ * the next turn.
+ */
+extern const json_t *listeners_troubles(const Listeners *listeners);
 
 /* Whether there is no process. */
 extern bool listeners_are_down(const Listeners *listeners);

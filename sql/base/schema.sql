@@ -103,7 +103,7 @@ CREATE TABLE twtasks.node (
 	buckets			text[],									-- Buckets that it works for; NULL: not known
 	types			text[],									-- Types that it handles, or beginnings of types and a *; NULL: not known
 	next_tick		timestamptz,							-- Announced time of its next tick; another node replaces a leader that misses it
-	faults			text[] NOT NULL DEFAULT '{}',			-- Handlers that it cannot start, each with advice
+	faults			text[] NOT NULL DEFAULT '{}',			-- Handlers that it cannot start, each with advice; silent sessions; listeners in trouble
 	CONSTRAINT node_pkey PRIMARY KEY (incarnation)
 );
 COMMENT ON TABLE twtasks.node IS 'Starts of sidecars; tasks of an ended one follow their stuck rules';

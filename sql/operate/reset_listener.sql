@@ -1,6 +1,16 @@
 CREATE VIEW twtasks.listeners AS
-	SELECT o.listener, o.topic, o.partition, o.next_offset, o.role, o.moved, o.problem, o.problem_since
-	FROM twtasks.message_offset o;
+	SELECT o.listener, o.topic, o.partition, o.next_offset, o.role, o.moved,
+		   coalesce(o.problem, t.trouble) AS problem, o.problem_since
+	FROM twtasks.message_offset o
+	-- the text of a sidecar that lives, for the partition or for the whole listener
+	LEFT JOIN LATERAL (
+		SELECT min(pg_catalog.substr(f.fault, pg_catalog.length(p.prefix) + 1)) AS trouble
+		FROM twtasks.node n
+		CROSS JOIN LATERAL pg_catalog.unnest(n.faults) f(fault)
+		JOIN LATERAL (VALUES (pg_catalog.format('listener "%s", partition %s of topic "%s": ', o.listener, o.partition, o.topic)),
+							 (pg_catalog.format('listener "%s": ', o.listener))) p(prefix)
+			ON pg_catalog.starts_with(f.fault, p.prefix)
+		WHERE n.ended IS NULL AND n.heartbeat > (SELECT pg_catalog.clock_timestamp()) - n.lease) t ON true;
 COMMENT ON VIEW twtasks.listeners IS 'Where listeners stand in the partitions of their topics; see take_messages()';
 
 /*

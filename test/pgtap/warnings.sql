@@ -8,7 +8,7 @@ TRUNCATE twtasks.node, twtasks.refused_node;
 DELETE FROM twtasks.type_policy;
 DELETE FROM twtasks.limit_rule;
 DELETE FROM twtasks.pause;
-SELECT plan(77);
+SELECT plan(80);
 SELECT twtasks.is_enabled() \g /dev/null
 
 CREATE FUNCTION pg_temp.warned() RETURNS text
@@ -70,6 +70,15 @@ UPDATE twtasks.node SET ended = NULL WHERE incarnation = pg_temp.node();
 -- Sessions that their node reports, and a node that reports nothing.
 UPDATE twtasks.node SET faults = '{"session \"grab\" has not answered \"grab\" for 12 s"}' WHERE incarnation = pg_temp.node();
 SELECT matches(pg_temp.warned(), '^silent session: node ".*": session "grab" has not answered "grab" for 12 s$', 'a silent session');
+UPDATE twtasks.node SET faults = '{"listener \"a\", partition 0 of topic \"t\": no right"}' WHERE incarnation = pg_temp.node();
+SELECT matches(pg_temp.warned(), '^listener in trouble: node ".*": listener "a", partition 0 of topic "t": no right$', 'a listener in trouble');
+SELECT twtasks.reset_listener(l, 't', p, 5, session_user) FROM (VALUES ('a', 0), ('a', 1), ('ab', 0)) v(l, p) \g /dev/null
+SELECT is((SELECT string_agg(concat_ws(' ', listener, partition, problem), ', ' ORDER BY listener, partition) FROM twtasks.listeners), 'a 0 no right, a 1, ab 0',
+	'its partition has the trouble');
+UPDATE twtasks.node SET faults = '{"listener \"a\": no broker"}' WHERE incarnation = pg_temp.node();
+SELECT is((SELECT string_agg(concat_ws(' ', listener, partition, problem), ', ' ORDER BY listener, partition) FROM twtasks.listeners), 'a 0 no broker, a 1 no broker, ab 0',
+	'or all of its partitions have it');
+DELETE FROM twtasks.message_offset;
 UPDATE twtasks.node SET faults = '{}', next_tick = clock_timestamp() - interval '11 seconds' WHERE incarnation = pg_temp.node();
 SELECT matches(pg_temp.warned(), '^silent node: node ".*" should have ticked at ', 'a silent node');
 UPDATE twtasks.node SET next_tick = clock_timestamp() + interval '1 hour' WHERE incarnation = pg_temp.node();

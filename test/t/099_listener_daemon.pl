@@ -103,9 +103,19 @@ wait_ok(sub { $node->tasks("type = 'MADE'") == 101 }, 'the other partitions go o
 my $broken = $sidecars[0]->wait_for_log(qr/ERROR listener: few: "few" \[0\]: .* at offset (\d+): invalid input syntax/,
 	'the broken message');
 is(count('app.seen WHERE no = 3001'), 0, 'the partition of a broken message waits');
+wait_ok(
+	sub {
+		$node->value(q(SELECT string_agg(partition || ': ' || problem, '; ') FROM twtasks.listeners WHERE listener = 'few' AND problem IS NOT NULL)) =~
+		  /^0: could not store the message at offset $broken: invalid input syntax/;
+	},
+	'twtasks.listeners names the partition and the reason');
+is($node->value(q(SELECT count(*) FROM twtasks.warnings WHERE warning = 'listener in trouble' AND detail ~ 'partition 0 of topic "few": ')),
+	1, 'twtasks.warnings has a row for the partition');
 is($node->value("SELECT twtasks.reset_listener('few', 'few', 0, $broken + 1, reason => 'junk')"), $broken,
 	'the listener stands at the message that the log names');
 wait_ok(sub { count('app.seen WHERE no = 3001') == 1 }, 'an operator skips the message, and the partition goes on');
+wait_ok(sub { count(q(twtasks.listeners WHERE problem IS NOT NULL)) + count(q(twtasks.warnings WHERE warning ~ 'listener')) == 0 },
+	'views no longer name a trouble that is over');
 is($sidecars[0]->stop, 0, 'the sidecar stops in order');
 
 done_testing();

@@ -5,6 +5,9 @@
 use strict;
 use warnings FATAL => 'all';
 
+use HTTP::Tiny;
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use TwTasks::Cluster;
@@ -14,6 +17,7 @@ use TwTasks::Wait;
 plan skip_all => 'built without Kafka' if ($ENV{WITH_KAFKA} // '') eq 'no';
 
 my $node = TwTasks::Cluster->create('main');
+my $listen = '127.0.0.1:' . PostgreSQL::Test::Cluster::get_free_port();
 my %listener = (topics => ['invoices'], type => 'BILL');
 
 # A configuration with these listeners, on a broker that is not there.
@@ -22,6 +26,7 @@ sub config
 	my (%changes) = @_;
 
 	return (
+		listen => $listen,
 		handlers => [ { types => ['BILL'], noop => JSON::PP::true } ],
 		kafka => { brokers => ['127.0.0.1:1'], group => 'test' },
 		listeners => [ \%listener ],
@@ -55,6 +60,27 @@ sub reload
 	return $position;
 }
 
+# ---- what --check-config says ----
+
+sub checked
+{
+	my ($name, %changes) = @_;
+	my $path = TwTasks::Sidecar::write_config(PostgreSQL::Test::Utils::tempdir() . "/$name.yaml",
+		TwTasks::Sidecar::config_for($node, $name, config(%changes)));
+	my ($out, $err);
+
+	IPC::Run::run([ TwTasks::Sidecar::program(), '--config', $path, '--check-config' ], '>', \$out, '2>', \$err);
+	return $err;
+}
+
+unlike(checked('right'), qr/listeners/, '--check-config finds no fault in a listener that has its rights');
+like(checked('missing', listeners => [ \%listener, { topics => ['orders'], function => 'app.to_task' } ]),
+	qr/: warning: listeners\[1\]: function "app.to_task" for take_messages does not exist: It must be app.to_task\(twtasks.message\)/,
+	'--check-config names a function that is missing');
+like(checked('refused', listeners_postgres => $node->connstr('postgres') . ' user=sidecar'),
+	qr/: warning: listeners\[0\]: permission denied for function take_messages/, '--check-config names a right that is missing');
+is($node->value('SELECT count(*) FROM twtasks.listeners'), 0, '--check-config leaves nothing in the database');
+
 # ---- it runs, and comes back ----
 
 my $sidecar = TwTasks::Sidecar->start($node, 'a', config());
@@ -71,6 +97,18 @@ ok( $sidecar->wait_for_log(
 	'the log tells of a process that died');
 my $second = listener_of($sidecar, $position);
 isnt($second, $pid, 'another process follows it');
+
+# ---- no broker is there ----
+
+wait_ok(
+	sub {
+		$node->value(q(SELECT detail FROM twtasks.warnings WHERE warning = 'listener in trouble')) =~
+		  /^node "a": listener "invoices": .*brokers are down/;
+	},
+	'twtasks.warnings says that no broker is there');
+my $health = HTTP::Tiny->new->get("http://$listen/health");
+is($health->{status}, 200, '/health tells of the tasks by its status');
+like($health->{content}, qr/"listeners":"listener \\"invoices\\": [^"]*brokers are down"/, '/health says that no broker is there');
 
 # ---- reloads ----
 

@@ -20,11 +20,17 @@
 	"It is started by twtasksd, for \"listeners\" in its configuration.\n\n" \
 	"Usage: twtasks-kafka listen [--check]\n"
 
+/* The time between two looks for troubles. */
+#define REPORT_US SECONDS_TO_US(1)
+
 typedef struct Listen
 {
 	Loop	   *loop;
 	LoopIo	   *in;
 	LineReader	from_sidecar;
+	LineWriter	to_sidecar;
+	char	   *reported;		/* the last line; NULL: none */
+	LoopTimer  *report;			/* the next look */
 	ListenSettings *settings;	/* NULL: not read yet */
 	Listener  **listeners;
 	int			nopen;			/* listeners that are not closed */
@@ -66,6 +72,45 @@ on_broken(void *arg)
 	end_with(arg, EXIT_NO_RESOURCES);
 }
 
+/* ---- reports ---- */
+
+/* The troubles of all listeners as a line of JSON; malloc'd. */
+static char *
+troubles(Listen *listen)
+{
+	json_t	   *list = json_array();
+	char	   *text;
+
+	for (int i = 0; i < listen->nopen; i++)
+		listener_add_troubles(listen->listeners[i], list);
+	text = json_dumps(list, JSON_COMPACT);
+	json_decref(list);
+	return text;
+}
+
+/* A line that the pipe does not take is written later. */
+static void
+on_report(void *arg)
+{
+	Listen	   *listen = arg;
+	char	   *text;
+
+	if (listen->is_closing)
+		return;
+	loop_timer_start(listen->report, REPORT_US);
+	text = troubles(listen);
+	if (lines_unwritten(&listen->to_sidecar) == 0 && text != NULL &&
+		(listen->reported == NULL || strcmp(listen->reported, text) != 0))
+	{
+		free(listen->reported);
+		listen->reported = text;
+		appendStringInfo(&listen->to_sidecar.bytes, "%s\n", text);
+	}
+	else
+		free(text);
+	(void) lines_write(&listen->to_sidecar, STDOUT_FILENO);
+}
+
 /* ---- the settings ---- */
 
 static void
@@ -88,6 +133,7 @@ start_listeners(Listen *listen)
 		}
 		listen->listeners[listen->nopen] = listener;
 	}
+	loop_timer_start(listen->report, REPORT_US);
 }
 
 static void
@@ -134,12 +180,15 @@ run(void)
 
 	program_prepare();
 	log_init(LOG_FORMAT_TEXT, TWT_LOG_INFO, "");
-	if (listen.loop == NULL || fcntl(STDIN_FILENO, F_SETFL, O_NONBLOCK) != 0)
+	if (listen.loop == NULL || fcntl(STDIN_FILENO, F_SETFL, O_NONBLOCK) != 0 ||
+		fcntl(STDOUT_FILENO, F_SETFL, O_NONBLOCK) != 0)
 	{
 		log_line(TWT_LOG_FATAL, "listen", "could not watch the input: %m");
 		return EXIT_NO_RESOURCES;
 	}
 	line_reader_init(&listen.from_sidecar);
+	line_writer_init(&listen.to_sidecar);
+	listen.report = loop_timer_new(listen.loop, on_report, &listen);
 	listen.in = loop_io_new(listen.loop, STDIN_FILENO, on_readable, &listen);
 	loop_io_want(listen.in, LOOP_READ);
 	loop_run(listen.loop);

@@ -6,8 +6,8 @@
  *		from: the sidecar			to: listener.h
  *
  * The process gets its settings as the first line of its input, and runs until
- * the input ends.  It writes only its log.  The sidecar starts it again
- * when it ends otherwise.
+ * the input ends.  It writes its log, and on stdout a line of JSON whenever its troubles
+ * change: a list of texts.  The sidecar starts it again when it ends otherwise.
  *
  *-------------------------------------------------------------------------
  */

@@ -19,6 +19,11 @@
 /* The same trouble of the brokers is logged again after this time. */
 #define TELL_AGAIN_US SECONDS_TO_US(60)
 
+/* librdkafka repeats a trouble within this time while it lasts. */
+#define TROUBLE_US SECONDS_TO_US(90)
+
+#define TROUBLES_MAX 50
+
 /* Places that come within this time cost one assignment, which stops all fetches. */
 #define GATHER_US MS_TO_US(50)
 
@@ -29,6 +34,8 @@ struct Listener
 	Map		   *by_name;
 	rd_kafka_resp_err_t told;	/* the last trouble that is logged */
 	int64		told_us;
+	char	   *trouble;		/* its text; NULL: none */
+	int64		trouble_us;		/* when it came last */
 	LoopTimer  *gather;			/* runs while places may come */
 	LoopFn		on_broken;
 	void	   *broken_arg;
@@ -55,11 +62,55 @@ tell(Listener *listener, rd_kafka_resp_err_t error, const char *why)
 {
 	int64		now = loop_now_us(listener->of.loop);
 
-	if (error == listener->told && now < listener->told_us + TELL_AGAIN_US)
+	listener->trouble_us = now;
+	if (listener->trouble != NULL && error == listener->told && now < listener->told_us + TELL_AGAIN_US)
 		return;
 	log_line(TWT_LOG_WARN, "listener", "%s: %s", listener->of.settings->name, why);
 	listener->told = error;
 	listener->told_us = now;
+	pfree(listener->trouble);
+	listener->trouble = pstrdup(why);
+}
+
+/* A message proves that brokers are there, and no more. */
+static void
+forget_outage(Listener *listener)
+{
+	if (listener->trouble == NULL || listener->told != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN)
+		return;
+	pfree(listener->trouble);
+	listener->trouble = NULL;
+}
+
+/* Takes the palloc'd text. */
+static void
+add_trouble(json_t *list, char *text)
+{
+	if (json_array_size(list) < TROUBLES_MAX)
+		json_array_append_new(list, json_string(text));
+	pfree(text);
+}
+
+void
+listener_add_troubles(Listener *listener, json_t *list)
+{
+	const char *name = listener->of.settings->name;
+	dlist_mutable_iter iter;
+
+	if (pg_is_failing(listener->of.pg))
+		add_trouble(list, psprintf("listener \"%s\": no connection to the database", name));
+	if (listener->trouble != NULL &&
+		loop_now_us(listener->of.loop) < listener->trouble_us + TROUBLE_US)
+		add_trouble(list, psprintf("listener \"%s\": %s", name, listener->trouble));
+	foreach_share(iter, listener)
+	{
+		Partition  *partition = share_of(iter)->partition;
+		const char *trouble = partition_trouble(partition);
+
+		if (trouble != NULL && map_get(listener->of.problems, share_of(iter)->name) == NULL)
+			add_trouble(list, psprintf("listener \"%s\", partition %d of topic \"%s\": %s", name,
+									   partition_number(partition), partition_topic(partition), trouble));
+	}
 }
 
 /* Whether the error of a client is none of a person's business. */
@@ -191,7 +242,10 @@ on_message(Listener *listener, rd_kafka_event_t * event)
 	if (share == NULL)
 		return;
 	if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR)
+	{
+		forget_outage(listener);
 		partition_push(share->partition, message_new(message));
+	}
 	else
 		share_lose_place(share);
 }

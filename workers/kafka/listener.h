@@ -18,6 +18,8 @@
 #ifndef TWT_LISTENER_H
 #define TWT_LISTENER_H
 
+#include <jansson.h>
+
 #include "base/loop.h"
 #include "workers/kafka/listen_settings.h"
 
@@ -30,6 +32,13 @@ typedef struct Listener Listener;
 extern Listener *listener_start(Loop *loop, const char *postgres,
 								const ListenerSettings *settings, LoopFn on_broken,
 								void *arg) MUSTCHECK;
+
+/*
+ * Adds a text to the list for the listener, and for each of its partitions, if no
+ * message is taken there and the database does not know why.  The list ends at some
+ * length.
+ */
+extern void listener_add_troubles(Listener *listener, json_t *list);
 
 /*
  * Lets the calls under way end, leaves the group, and calls fn once, with arg,

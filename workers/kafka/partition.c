@@ -306,6 +306,12 @@ partition_is_full(const Partition *partition, bool is_paused)
 	return partition->bytes > (is_paused ? WAITING_BYTES_MAX / 2 : WAITING_BYTES_MAX);
 }
 
+const char *
+partition_trouble(const Partition *partition)
+{
+	return partition->trouble;
+}
+
 bool
 partition_is_news(Partition *partition, const char *trouble)
 {

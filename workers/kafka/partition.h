@@ -167,6 +167,9 @@ extern void partition_again(Partition *partition);
 /* Whether fetching should pause. */
 extern bool partition_is_full(const Partition *partition, bool is_paused);
 
+/* The trouble that was told last; NULL: it is over. */
+extern const char *partition_trouble(const Partition *partition);
+
 /* Whether this trouble is another one than before. */
 extern bool partition_is_news(Partition *partition, const char *trouble);
 

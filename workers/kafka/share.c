@@ -75,7 +75,7 @@ is_in(const char *state, const char *classes)
 /* A problem outlives its share: a rebalance is no reason to tell it again. */
 typedef struct Problem
 {
-	char	   *name;			/* the name of the share */
+	char	   *name;			/* name of the share */
 	char	   *text;
 } Problem;
 
@@ -115,9 +115,8 @@ stand_still(Share *share, int64 offset, const char *problem)
 								offset, problem);
 
 	if (is_new_problem(share, text))
-		tell(share, TWT_LOG_ERROR, text);
-	else
-		pfree(text);
+		tell(share, TWT_LOG_ERROR, pstrdup(text));
+	pfree(text);
 	partition_forget(share->partition);
 	fail(share);
 }

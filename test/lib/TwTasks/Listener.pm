@@ -76,6 +76,7 @@ sub launch
 		close $in;
 		delete $ENV{PGAPPNAME};
 		open STDIN, '<&', $out or POSIX::_exit(126);
+		open STDOUT, '>', '/dev/null' or POSIX::_exit(126);
 		open STDERR, '>>', $self->{log_path} or POSIX::_exit(126);
 		exec { $self->program } $self->program, 'listen' or POSIX::_exit(127);
 	}
