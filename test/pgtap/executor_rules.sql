@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(35);
+SELECT plan(41);
 SELECT twtasks.unset_type_options(pattern, 'when_done') FROM twtasks.type_policies \g /dev/null
 SELECT twtasks_internal.make_partitions(1) \g /dev/null
 SET LOCAL client_min_messages = error;	-- wal_level
@@ -101,6 +101,27 @@ DROP TABLE public.regress_kind;
 SELECT is(pg_temp.finish_after(format('DROP TABLE twtasks.finished_task_%s; CREATE TABLE twtasks.deep PARTITION OF twtasks.finished_task FOR VALUES FROM (%L) TO (%L) PARTITION BY LIST (type)',
 		to_char(now() AT TIME ZONE 'UTC', 'YYYYMMDD'), date_trunc('day', now(), 'UTC'), date_trunc('day', now(), 'UTC') + interval '24 hours')),
 	'0A000 partition "deep" of the history is not a plain table', 'a part that has parts stops a finish');
+
+-- ---- What needs no care ----
+CREATE FUNCTION pg_temp.whole_life(after text) RETURNS text LANGUAGE sql
+AS $$ SELECT pg_temp.said(after || '; SELECT pg_temp.task_in(''DONE''), pg_temp.task_in(''ERROR''), twtasks.reopen_task(pg_temp.task_in(''FAILED''))') $$;
+SELECT is(pg_temp.whole_life(format('CREATE TYPE public.regress_row AS (%s); ALTER TABLE twtasks.task OF public.regress_row', (
+		SELECT string_agg(format('%I %s %s', attname, format_type(atttypid, atttypmod), CASE WHEN attcollation = '"C"'::regcollation THEN 'COLLATE "C"' END), ', ' ORDER BY attnum)
+		FROM pg_attribute WHERE attrelid = 'twtasks.task'::regclass AND attnum > 0 AND NOT attisdropped))),
+	'ok', 'a typed table is a table');
+CREATE FUNCTION public.regress_refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'refused'; END $$;
+CREATE FUNCTION public.regress_refuse_ddl() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'refused'; END $$;
+SELECT is(pg_temp.whole_life('CREATE TRIGGER refuse AFTER UPDATE ON twtasks.finished_task FOR EACH ROW EXECUTE FUNCTION public.regress_refuse()'),
+	'ok', 'no row of the history is updated, so none moves to another part');
+SELECT is(pg_temp.whole_life('SET LOCAL allow_system_table_mods = on; UPDATE pg_index SET indcheckxmin = true WHERE indrelid = ''twtasks.task''::regclass'),
+	'ok', 'an index that older plans must not use has all rows');
+SELECT is(pg_temp.whole_life('CREATE EVENT TRIGGER refuse ON ddl_command_start EXECUTE FUNCTION public.regress_refuse_ddl()'),
+	'ok', 'no event trigger fires');
+CREATE TEMPORARY TABLE counted AS SELECT * FROM pg_stat_xact_all_tables WHERE schemaname = 'twtasks';
+SELECT pg_temp.task_in('DONE') \g /dev/null
+SELECT is((SELECT concat_ws(' ', s.n_tup_ins - c.n_tup_ins, s.n_tup_upd - c.n_tup_upd, s.n_tup_del - c.n_tup_del)
+		   FROM pg_stat_xact_all_tables s JOIN counted c USING (relid) WHERE s.relid = 'twtasks.task'::regclass), '1 1 1', 'the counters of a table have an add, a grab and a finish');
+SELECT is((SELECT sum(s.n_tup_ins - c.n_tup_ins) FROM pg_stat_xact_all_tables s JOIN counted c USING (relid) WHERE s.relname ~ '^finished_task_'), 1::numeric, 'the counters of its part of the history too');
 
 SELECT * FROM finish();
 ROLLBACK;
