@@ -16,6 +16,7 @@
 #include "base/indexes.h"
 #include "base/settings.h"
 #include "commit/commit.h"
+#include "commit/prepared.h"
 #include "common/version.h"
 #include "grab/limit_rules.h"
 #include "node/adoption.h"
@@ -35,6 +36,7 @@ _PG_init(void)
 	context_init();
 	queue_init();
 	commit_init();
+	prepared_init();
 	policy_init();
 	adoption_init();
 	allowed_init();

@@ -10,7 +10,7 @@
  *	 pre-commit		buckets without a ring: one notification	yes, rolls back
  *	 commit			push to the rings, wake sidecars, forget	never
  *	 abort			forget										never
- *	 prepare		forget (the sweep finds the tasks)			never
+ *	 prepare		forget (see prepared.h)						never
  *	 subabort		forget what came since it began				never
  *
  * A serialization failure can still abort a transaction after pre-commit.  So
@@ -148,6 +148,12 @@ commit_remember(const char *bucket_name, const TaskTrigger *trigger)
 	entry->subid = GetCurrentSubTransactionId();
 	entry->bucket = bucket;
 	entry->trigger = *trigger;
+}
+
+bool
+commit_has_triggers(void)
+{
+	return pending != NULL && pending->nentries > 0;
 }
 
 /* "<bucket>\n<trigger>\n<trigger>...", or "<bucket>\nsweep" */

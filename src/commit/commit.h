@@ -28,4 +28,7 @@ extern void commit_init(void);
  */
 extern void commit_remember(const char *bucket, const TaskTrigger *trigger);
 
+/* Whether this transaction has triggers. */
+extern bool commit_has_triggers(void);
+
 #endif							/* TWT_COMMIT_H */

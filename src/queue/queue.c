@@ -29,6 +29,7 @@
 #include "queue/ring.h"
 
 #define QUEUE_WAITERS 64
+#define PREPARED_WORDS 32		/* each note is a bit */
 
 /* A waiter is its process number + 1; its group stands in the higher bits. */
 #define GROUP_SHIFT 24
@@ -52,6 +53,7 @@ typedef struct QueueShared
 {
 	LWLock	   *lock;			/* to find and make queues */
 	int			nqueues;
+	pg_atomic_uint32 prepared[PREPARED_WORDS];
 	Queue		queues[FLEXIBLE_ARRAY_MEMBER];
 } QueueShared;
 
@@ -115,6 +117,8 @@ startup_shmem(void)
 	{
 		shared->lock = &GetNamedLWLockTranche("twtasks")->lock;
 		shared->nqueues = twt_queues;
+		for (int i = 0; i < PREPARED_WORDS; i++)
+			pg_atomic_init_u32(&shared->prepared[i], PG_UINT32_MAX);
 		for (int i = 0; i < twt_queues; i++)
 		{
 			Queue	   *queue = &shared->queues[i];
@@ -319,6 +323,44 @@ void
 queue_ask(Queue *queue)
 {
 	wake_each(queue, groups_ask(&queue->groups));
+}
+
+void
+queue_note_prepared(uint32 hash)
+{
+	pg_atomic_fetch_or_u32(&shared->prepared[hash % PREPARED_WORDS], UINT32_C(1) << hash / PREPARED_WORDS % 32);
+}
+
+bool
+queue_take_prepared(uint32 hash)
+{
+	uint32		bit = UINT32_C(1) << hash / PREPARED_WORDS % 32;
+
+	return (pg_atomic_fetch_and_u32(&shared->prepared[hash % PREPARED_WORDS], ~bit) & bit) != 0;
+}
+
+/* As ask_duties() does: a time that has passed names no task. */
+static void
+push_duty(Queue *queue)
+{
+	static const TaskTrigger duty = {.due_us = INT64CONST(946684801000000), .type = "DUTY", .type_len = sizeof("DUTY") - 1};
+
+	queue_push(queue, &duty);
+}
+
+void
+queue_ask_all(void)
+{
+	for (int i = 0; i < shared->nqueues; i++)
+	{
+		Queue	   *queue = &shared->queues[i];
+
+		if (queue->database != MyDatabaseId)
+			continue;
+		push_duty(queue);
+		queue_ask(queue);
+		queue_wake(queue);
+	}
 }
 
 bool

@@ -14,7 +14,7 @@
  * it does not handle hands the trigger on.
  *
  * These may be called at commit (no allocation, no error, no lock that can
- * wait): queue_push, queue_ask, queue_wake.  A queue, once attached, stays
+ * wait): queue_push, queue_ask, queue_ask_all, queue_wake.  A queue, once attached, stays
  * valid for the life of the server.
  *
  *-------------------------------------------------------------------------
@@ -53,6 +53,20 @@ extern void queue_ask(Queue *queue);
 
 /* Wakes one waiting sidecar, if there is one. */
 extern void queue_wake(Queue *queue);
+
+/*
+ * Notes that a prepared transaction has triggers, by the hash of its name; and
+ * takes the note back.  After a start of the server all are noted once.  Two
+ * names may share a note, so both functions are hints.
+ */
+extern void queue_note_prepared(uint32 hash);
+extern bool queue_take_prepared(uint32 hash);
+
+/*
+ * Asks the sessions of all queues of this database for a sweep and for the
+ * duties of other extensions, and wakes them.
+ */
+extern void queue_ask_all(void);
 
 /*
  * Lets this session take triggers, by default of all types; returns its group.

@@ -232,8 +232,9 @@ SELECT pg_temp.state(:'task');
 SELECT result FROM twtasks.hold_task(:'task', 11);
 :take
 
--- PREPARE TRANSACTION takes the triggers with it: the sweep finds the task of
--- the one that commits, nobody that of the other.
+-- PREPARE TRANSACTION takes the triggers with it.  COMMIT PREPARED asks for a
+-- sweep, which finds the task, and for duties.  Nobody finds the task of the
+-- transaction that rolls back, and no other transaction asks.
 BEGIN;
 CALL pg_temp.add('PREPARED', 'b');
 PREPARE TRANSACTION 'twtasks committed';
@@ -241,7 +242,12 @@ BEGIN;
 CALL pg_temp.add('LOST_1', 'b');
 PREPARE TRANSACTION 'twtasks rolled back';
 SELECT type FROM twtasks_internal.sweep_tasks('b', 10) WHERE type IN ('PREPARED', 'LOST_1');
-COMMIT PREPARED 'twtasks committed';
 ROLLBACK PREPARED 'twtasks rolled back';
 CALL pg_temp.take('b', NULL, NULL, NULL);
+COMMIT PREPARED 'twtasks committed';
+CALL pg_temp.take('b', NULL, NULL, NULL);
 SELECT type FROM twtasks_internal.sweep_tasks('b', 10) WHERE type IN ('PREPARED', 'LOST_1');
+BEGIN;
+PREPARE TRANSACTION 'twtasks committed';
+COMMIT PREPARED 'twtasks committed';
+CALL pg_temp.take('b', NULL, NULL, NULL);
