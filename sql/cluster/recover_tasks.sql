@@ -106,6 +106,8 @@ SET jit = off
 AS $$
 DECLARE
 	until CONSTANT timestamptz := clock_timestamp() + current_setting('twtasks.function_timeout')::interval;
+	types text[];
+	functions text[];
 	asked record;
 	said record;
 	left_out uuid[] := '{}';
@@ -114,15 +116,19 @@ BEGIN
 	IF NOT EXISTS (SELECT FROM twtasks.type_policies p WHERE p.stuck_function <> 'none') THEN
 		RETURN left_out;
 	END IF;
+	-- The policy of a type is looked up once for all its tasks.
+	SELECT array_agg(f.type), array_agg(f.function) INTO types, functions
+	FROM (SELECT d.type, (twtasks.policy_of(d.type)).stuck_function AS function
+		  FROM (SELECT DISTINCT t.type FROM twtasks.task t WHERE t.id = ANY (ids) AND t.status = 'PROCESSING') d OFFSET 0) f
+	WHERE f.function <> 'none';
 	FOR asked IN
 		SELECT twtasks_internal.task_input(
 					t.id, t.version, t.type, t.sub_type, t.bucket, t.priority, t.tries,
 					t.state_time, t.data, t.payload, t.context, t.key) AS task,
-			   (twtasks.policy_of(t.type)).stuck_function AS function
+			   functions[array_position(types, t.type)] AS function
 		FROM twtasks.task t
-		WHERE t.id = ANY (ids) AND t.status = 'PROCESSING'
+		WHERE t.id = ANY (ids) AND t.status = 'PROCESSING' AND t.type = ANY (types)
 	LOOP
-		CONTINUE WHEN coalesce(asked.function, 'none') = 'none';
 		IF any_asked AND clock_timestamp() >= until THEN
 			left_out := left_out || (asked.task).id;
 			CONTINUE;
