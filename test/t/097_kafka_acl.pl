@@ -4,6 +4,7 @@
 use strict;
 use warnings FATAL => 'all';
 
+use JSON::PP;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use TwTasks::Cluster;
@@ -152,5 +153,44 @@ write_password($password);
 reload();
 done_ok('tasks go on with the right password', @late);
 unlike($sidecar->log(0), qr/\Q$password\E/, 'the log has no password');
+$sidecar->stop;
+
+# ---- The right to read ----
+
+sub read_count
+{
+	my ($n, $what) = @_;
+
+	return wait_ok(sub { $node->tasks("type = 'READ'") == $n }, $what);
+}
+
+my (undef, $handlers) = config();
+my %client = %{ $handlers->[0]{settings} };
+
+delete $client{'message.timeout.ms'};
+$kafka->create_topic('inbox');
+$kafka->produce('inbox', map { { value => $_ } } 1 .. 3);
+$kafka->change_rights('add', 'twtasks', 'inbox', 'Read', 'Describe');
+$kafka->change_rights_on('add', 'twtasks', group => 'test.inbox', 'Read');
+$sidecar = TwTasks::Sidecar->start($node, 'reader',
+	handlers => [ { types => ['READ'], noop => JSON::PP::true } ],
+	kafka => {
+		brokers => [ $kafka->address('SASL') ],
+		group => 'test',
+		settings => { %client, 'fetch.wait.max.ms' => 50 },
+		secrets => { 'sasl.password' => $secret }
+	},
+	listeners_postgres => $node->connstr('postgres') . ' user=producer',
+	listeners => [ { topics => ['inbox'], type => 'READ', start => 'earliest' } ]);
+read_count(3, 'the documented rights are enough to read');
+$kafka->change_rights('remove', 'twtasks', 'inbox', 'Read', 'Describe');
+wait_ok(
+	sub {
+		$node->value(q(SELECT problem FROM twtasks.listeners WHERE listener = 'inbox')) =~ /authorization|unknown topic/i;
+	},
+	'twtasks.listeners says that a right to read is missing');
+$kafka->produce('inbox', map { { value => $_ } } 4 .. 6);
+$kafka->change_rights('add', 'twtasks', 'inbox', 'Read', 'Describe');
+read_count(6, 'the messages of that time are read when the right is back');
 
 done_testing();

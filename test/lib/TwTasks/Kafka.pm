@@ -178,9 +178,17 @@ sub change_rights
 {
 	my ($self, $change, $user, $topic, @operations) = @_;
 
+	return $self->change_rights_on($change, $user, topic => $topic, @operations);
+}
+
+# The same for another kind of resource, such as a group.
+sub change_rights_on
+{
+	my ($self, $change, $user, $kind, $name, @operations) = @_;
+
 	PostgreSQL::Test::Utils::system_log('java', '-Xmx128m', '-XX:TieredStopAtLevel=1', '-cp', $self->{classes},
 		'kafka.admin.AclCommand', '--bootstrap-server', scalar $self->brokers, "--$change", '--force',
-		'--topic', $topic, '--allow-principal', "User:$user", map { ('--operation', $_) } @operations) == 0
+		"--$kind", $name, '--allow-principal', "User:$user", map { ('--operation', $_) } @operations) == 0
 	  or die "could not $change rights\n";
 	return;
 }
