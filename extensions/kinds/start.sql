@@ -21,6 +21,8 @@
  *		23505		an event with other values where the template looks has got the same
  *					identifier, so this one would be lost
  *		25006		read-only transaction, or a standby
+ *		40001		REPEATABLE READ, and another transaction has started the identifier
+ *					since this one began: start the whole transaction again
  *		42501		the calling role may not add tasks of the kind's type
  *		42704		the kind is not configured
  *		54000		the event is too large

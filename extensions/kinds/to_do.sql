@@ -119,6 +119,8 @@ END $$;
  *		22004			name or data is NULL
  *		22023			the kind is not to_do, data does not fulfil the contract, or decide
  *						makes no decision of it; the item stays open
+ *		40001			REPEATABLE READ, and another transaction has changed the item since
+ *						this one began: start the whole transaction again
  *		42501			the caller is a member of none of the kind's answerers
  *		42704			the kind is not configured, or there is no such item
  *		53400			the kind's functions took longer than twtasks.function_timeout
