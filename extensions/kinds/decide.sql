@@ -3,6 +3,8 @@
  *
  *		Lets the outcomes of a kind start another kind, in the same transaction.  If
  *		that fails, the outcome stays, and the sidecars try again every few seconds.
+ *		After 100 reactions in a row the next one fails, since kinds may start each other
+ *		in a circle.
  *
  * Parameters
  *		kind			name of the kind whose outcomes count
@@ -95,7 +97,7 @@ DECLARE
 											state.event, state.identifier, state.outcome)::jsonb END;
 BEGIN
 	IF wanted IS NOT NULL THEN
-		PERFORM twtasks_internal.start_kind(twtasks_internal.kind_named(reaction.then_kind), wanted);
+		PERFORM twtasks_internal.start_kind(twtasks_internal.kind_named(reaction.then_kind), wanted, state.chain + 1);
 	END IF;
 END $$;
 

@@ -98,6 +98,7 @@ CREATE TABLE twtasks.outcome (
 	decision		text,						-- The decision; NULL: undecided
 	outcome			jsonb,						-- ... and all that was decided
 	decided_by		text,						-- Role of the person who decided; NULL: no person
+	chain			integer NOT NULL DEFAULT 0,	-- Reactions in a row that led to it; 0: somebody called start()
 	CONSTRAINT outcome_pkey PRIMARY KEY (identifier, kind)
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
 CREATE INDEX outcome_task ON twtasks.outcome (task) WHERE task IS NOT NULL;

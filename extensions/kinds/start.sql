@@ -55,7 +55,7 @@ DECLARE
 	known CONSTANT twtasks.kind := twtasks_internal.kind_named(given.name);
 BEGIN
 	PERFORM twtasks_internal.check_allowed(known.type);
-	RETURN twtasks_internal.start_kind(known, given.event);
+	RETURN twtasks_internal.start_kind(known, given.event, 0);
 END $$;
 
 /*
@@ -89,16 +89,22 @@ BEGIN
 END $$;
 
 /*
- * twtasks_internal.start_kind(known, event)
+ * twtasks_internal.start_kind(known, event, chain)
  *
  *		Does the work of start() for a kind; asks for no rights.
+ *
+ * Parameters
+ *		chain			reactions in a row that lead here
  *
  * Returns
  *		as start()
  *
+ * Errors
+ *		54000			too many reactions lead here; all errors of start()
+ *
  * Writes		as start()
  */
-CREATE FUNCTION twtasks_internal.start_kind(known twtasks.kind, event jsonb)
+CREATE FUNCTION twtasks_internal.start_kind(known twtasks.kind, event jsonb, chain integer)
 RETURNS text
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -114,8 +120,8 @@ BEGIN
 	PERFORM twtasks_internal.check_started_event(known, event);
 	wanted := twtasks_internal.identifier_of(known, event);
 	LOOP
-		INSERT INTO twtasks.outcome AS o (started, expires, kind, identifier, step, attempt, event)
-		VALUES (moment, moment + known.expires, known.name, wanted, 'start', 1, start_kind.event)
+		INSERT INTO twtasks.outcome AS o (started, expires, kind, identifier, step, attempt, event, chain)
+		VALUES (moment, moment + known.expires, known.name, wanted, 'start', 1, start_kind.event, start_kind.chain)
 		ON CONFLICT ON CONSTRAINT outcome_pkey DO NOTHING
 		RETURNING o.* INTO state;
 		EXIT WHEN FOUND;
@@ -129,6 +135,12 @@ BEGIN
 			RETURN CASE WHEN state.decided IS NOT NULL THEN 'already_decided' ELSE 'already_started' END;
 		END IF;
 	END LOOP;
+	-- Kinds that start each other in a circle would never end.
+	IF chain > 100 THEN
+		RAISE EXCEPTION 'outcomes have started each other 100 times in a row'
+			USING ERRCODE = 'program_limit_exceeded', DETAIL = format('The next one is "%s" of kind "%s".', wanted, known.name),
+				HINT = 'Remove a reaction with on_outcome(..., ''none''), or let its function return NULL; start() begins a new row.';
+	END IF;
 	IF known.kind = 'to_do' THEN
 		UPDATE twtasks.outcome o SET read_model = twtasks_internal.read_model_of(known, start_kind.event)
 		WHERE o.kind = known.name AND o.identifier = wanted;
