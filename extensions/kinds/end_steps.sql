@@ -191,7 +191,8 @@ BEGIN
 		RETURN;
 	END IF;
 	SELECT * INTO end_of FROM twtasks_internal.answer_of(state.step, ended);
-	UPDATE twtasks.attempt a SET ended = end_step.ended.state_time, answer = end_of.said, fault = end_of.fault
+	UPDATE twtasks.attempt a
+	SET started = coalesce(end_step.ended.started, a.started), ended = end_step.ended.state_time, answer = end_of.said, fault = end_of.fault
 	WHERE a.task = ended.id;
 	PERFORM twtasks_internal.follow(state, end_of.said, end_of.fault, end_of.told, until);
 END $$;

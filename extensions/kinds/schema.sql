@@ -107,7 +107,7 @@ CREATE INDEX outcome_undecided ON twtasks.outcome (kind, started) WHERE decided 
 COMMENT ON TABLE twtasks.outcome IS 'Identifiers that were started, one row each: how far they are, and their outcome';
 
 CREATE TABLE twtasks.attempt (
-	started			timestamptz NOT NULL,		-- Time from which the step may run
+	started			timestamptz NOT NULL,		-- Time at which the step was started; before its end, from which it may run
 	expires			timestamptz,				-- The step begins before it, or not at all; NULL: at any time
 	ended			timestamptz,				-- Time of its end; NULL: it has not ended
 	task			uuid NOT NULL,				-- The task

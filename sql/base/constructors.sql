@@ -127,7 +127,8 @@ CREATE FUNCTION twtasks_internal.ended_task(
 	message text,
 	data jsonb,
 	context jsonb,
-	outcome jsonb DEFAULT NULL)
+	outcome jsonb DEFAULT NULL,
+	started timestamptz DEFAULT NULL)
 RETURNS twtasks.ended_task
 LANGUAGE c STABLE PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'twt_ended_task';

@@ -80,8 +80,9 @@ CREATE TYPE twtasks.task_input AS (
 );
 
 /* A task that has ended: the argument of on_end functions.  Each attribute is the
- * column of that name in twtasks.tasks, data and context as they were added, and
- * outcome what its handler gave besides the result. */
+ * column of that name in twtasks.tasks, data and context as they were added,
+ * outcome what its handler gave besides the result, and started the time of its
+ * last grab, if it ended as it ran. */
 CREATE TYPE twtasks.ended_task AS (
 	id			uuid,
 	version		bigint,
@@ -96,7 +97,8 @@ CREATE TYPE twtasks.ended_task AS (
 	message		text,
 	data		jsonb,
 	context		jsonb,
-	outcome		jsonb
+	outcome		jsonb,
+	started		timestamptz
 );
 
 /* A result that came too late: what the worker gave to finish_tasks().  See

@@ -9,6 +9,23 @@ LANGUAGE c STABLE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'twt_asks_on_end';
 
 /*
+ * twtasks_internal.grabbed_at(task_id)
+ *
+ *		Returns the time at which a running task was grabbed.  STABLE: it sees the task
+ *		as it was before the statement that ends it.
+ *
+ * Returns
+ *		NULL if the task did not run
+ */
+CREATE FUNCTION twtasks_internal.grabbed_at(task_id uuid)
+RETURNS timestamptz
+LANGUAGE sql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT t.state_time FROM twtasks.task t WHERE t.id = task_id AND t.status = 'PROCESSING'
+$$;
+
+/*
  * twtasks_internal.ended_live(task)
  *
  *		A task in ERROR, as functions of on_end get it.
@@ -20,7 +37,7 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT twtasks_internal.ended_task(
 		task.id, task.version, task.type, task.sub_type, task.bucket, task.key, task.tries, task.status,
-		task.state_time, task.error, NULL, task.data, task.context)
+		task.state_time, task.error, NULL, task.data, task.context, NULL, twtasks_internal.grabbed_at(task.id))
 $$;
 
 /*
@@ -35,7 +52,7 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT twtasks_internal.ended_task(
 		task.id, task.version, task.type, task.sub_type, task.bucket, task.key, task.tries, task.status,
-		task.state_time, task.error, task.message, task.data, task.context)
+		task.state_time, task.error, task.message, task.data, task.context, NULL, twtasks_internal.grabbed_at(task.id))
 $$;
 
 /*

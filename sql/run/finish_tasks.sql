@@ -195,7 +195,7 @@ BEGIN
 								   ELSE 'WAITING' END::twtasks.task_status,
 			version = t.version + CASE w.result WHEN 'accepted' THEN 0 ELSE 1 END,
 			queued = w.result = 'release' AND w.until IS NULL,
-			state_time = started,
+			state_time = CASE w.result WHEN 'accepted' THEN t.state_time ELSE started END,
 			next_event_time = CASE w.result
 				WHEN 'error' THEN 'infinity'
 				WHEN 'fault' THEN 'infinity'

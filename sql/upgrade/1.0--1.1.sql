@@ -51,3 +51,5 @@ ALTER TABLE twtasks.message_offset
 ALTER EXTENSION twtasks DROP TABLE twtasks.finished_task_default;
 ALTER TABLE twtasks.finished_task_default RENAME TO finished_task_other;
 ALTER INDEX twtasks.finished_task_default_id RENAME TO finished_task_other_id;
+
+ALTER TYPE twtasks.ended_task ADD ATTRIBUTE started timestamptz;

@@ -53,7 +53,10 @@ refuse(const Shape *shape, const ShapeColumn *column, const char *problem)
 			 errhint("Restore the column. If the library is newer than the extension, run ALTER EXTENSION twtasks UPDATE.")));
 }
 
-/* The number of our column i, which mostly stands where it was declared. */
+/*
+ * The number of our column i, which mostly stands where it was declared; 0 if it
+ * may lack.
+ */
 static AttrNumber
 find_column(const Shape *shape, TupleDesc desc, int i)
 {
@@ -64,6 +67,8 @@ find_column(const Shape *shape, TupleDesc desc, int i)
 		for (at = 0; at < desc->natts; at++)
 			if (is_column(column, desc, at))
 				break;
+	if (at == desc->natts && column->may_lack)
+		return InvalidAttrNumber;
 	if (at == desc->natts)
 		refuse(shape, column, "does not exist");
 	if (TupleDescAttr(desc, at)->atttypid != type_of(column) ||
@@ -130,6 +135,8 @@ form(const Shape *shape, TupleDesc desc, const Datum *values, const bool *nulls)
 	{
 		int			at = find_column(shape, desc, i) - 1;
 
+		if (at < 0)
+			continue;
 		to[at] = values[i];
 		to_nulls[at] = nulls[i];
 	}
@@ -194,8 +201,8 @@ shape_deform(const Shape *shape, HeapTupleHeader row, Datum *values, bool *nulls
 	{
 		int			at = find_column(shape, desc, i) - 1;
 
-		values[i] = from[at];
-		nulls[i] = from_nulls[at];
+		values[i] = at < 0 ? (Datum) 0 : from[at];
+		nulls[i] = at < 0 || from_nulls[at];
 	}
 	pfree(from);
 	pfree(from_nulls);

@@ -32,6 +32,7 @@ typedef struct ShapeColumn
 	Oid			type;			/* InvalidOid: a type of schema twtasks */
 	const char *own_type;		/* ... with this name */
 	bool		is_optional;	/* a new row may have no value */
+	bool		may_lack;		/* SQL of an older version lacks it; for types */
 } ShapeColumn;
 
 typedef struct Shape

@@ -31,7 +31,8 @@ static const struct
 	{ENDED_KEY, TASK_KEY},
 	{ENDED_TRIES, TASK_TRIES},
 	{ENDED_DATA, TASK_DATA},
-	{ENDED_CONTEXT, TASK_CONTEXT}
+	{ENDED_CONTEXT, TASK_CONTEXT},
+	{ENDED_STARTED, TASK_STATE_TIME}
 };
 
 static const ShapeColumn ended_columns[ENDED_COLUMNS] = {
@@ -48,7 +49,8 @@ static const ShapeColumn ended_columns[ENDED_COLUMNS] = {
 	{"message", TEXTOID},
 	{"data", JSONBOID},
 	{"context", JSONBOID},
-	{"outcome", JSONBOID}
+	{"outcome", JSONBOID},
+	{"started", TIMESTAMPTZOID, .may_lack = true}
 };
 
 const Shape ended_shape = SHAPE("ended_task", ended_columns);

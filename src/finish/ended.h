@@ -33,6 +33,7 @@ typedef enum EndedColumn
 	ENDED_DATA,
 	ENDED_CONTEXT,
 	ENDED_OUTCOME,
+	ENDED_STARTED,
 	ENDED_COLUMNS
 } EndedColumn;
 

@@ -51,7 +51,7 @@ SELECT is((SELECT jsonb_build_array(version, status) FROM twtasks_internal.finis
 SELECT is(pg_temp.live(pg_temp.id(7)), '["PROCESSING", 1, 1, false, "deadline", "sent", false, null]'::jsonb, 'accepted: the task belongs to no node until its deadline');
 SELECT is(pg_temp.finish(pg_temp.id(7), 'accepted'), 'PROCESSING', 'accepted: the answer may come twice');
 SELECT pg_temp.finish(pg_temp.id(7), 'accepted', delay_ms => 1000) \g /dev/null
-SELECT is((SELECT deadline - state_time FROM twtasks.task WHERE id = pg_temp.id(7)), '1 s', 'accepted: the deadline may become earlier than that of the grab');
+SELECT ok((SELECT deadline - state_time < '59 s' FROM twtasks.task WHERE id = pg_temp.id(7)), 'accepted: the deadline may become earlier than that of the grab');
 SELECT pg_temp.finish(pg_temp.id(7), 'accepted', delay_ms => 100000000) \g /dev/null
 SELECT is((SELECT deadline < clock_timestamp() + interval '1 s' FROM twtasks.task WHERE id = pg_temp.id(7)), true, 'accepted: the deadline never becomes later');
 SELECT is((SELECT jsonb_build_array(version, status) FROM twtasks_internal.finish_tasks(ARRAY[pg_temp.id(7)], '{1}', '{done}', '{0}', '{confirmed}', NULL, NULL)),

@@ -29,7 +29,7 @@ LANGUAGE sql AS $$
 				WHEN 'completed' THEN '{"look": "completed", "decision": "paid"}'
 				WHEN 'not_found' THEN '{"found": false}' WHEN 'fault' THEN '{"fault": "no"}'
 				WHEN 'own' THEN '{"look": "own"}' WHEN 'none' THEN '{"look": "none"}'
-				WHEN 'blocked' THEN jsonb_build_object('look', 'blocked', 'until', now() + interval '5 h') END::jsonb)::twtasks.ended_task
+				WHEN 'blocked' THEN jsonb_build_object('look', 'blocked', 'until', now() + interval '5 h') END::jsonb, NULL)::twtasks.ended_task
 $$;
 
 -- Starts an identifier, puts it to that step, and ends the step so.  Returns

@@ -47,7 +47,7 @@ CREATE FUNCTION pg_temp.end_of(task twtasks.task, answer text) RETURNS twtasks.e
 			now(), CASE WHEN answer = 'unknown' THEN 'it broke' END, NULL, task.data, NULL,
 			CASE answer WHEN 'decided' THEN '{"decision": "paid"}' WHEN 'completed' THEN '{"look": "completed", "decision": "paid"}'
 				WHEN 'not_found' THEN '{"found": false}' WHEN 'fault' THEN '{"fault": "no"}' WHEN 'own' THEN '{"look": "own"}'
-				WHEN 'none' THEN '{"look": "none"}' WHEN 'blocked' THEN '{"look": "blocked", "until": "9999-01-01"}' END::jsonb)::twtasks.ended_task $$;
+				WHEN 'none' THEN '{"look": "none"}' WHEN 'blocked' THEN '{"look": "blocked", "until": "9999-01-01"}' END::jsonb, NULL)::twtasks.ended_task $$;
 
 -- An identifier at that step; its task has a row in attempts.
 CREATE FUNCTION pg_temp.at(kind text, step text, n integer) RETURNS twtasks.task LANGUAGE plpgsql AS $$

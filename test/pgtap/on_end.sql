@@ -17,7 +17,7 @@ DECLARE
 	call integer := nextval('calls');
 BEGIN
 	INSERT INTO heard SELECT call, u.n, concat_ws(' ', u.type, u.status, u.version, u.tries, u.key, u.data->>'x', u.error, u.message, u.outcome)
-	FROM unnest(tasks) WITH ORDINALITY u(id, version, type, sub_type, bucket, key, tries, status, state_time, error, message, data, context, outcome, n);
+	FROM unnest(tasks) WITH ORDINALITY u(id, version, type, sub_type, bucket, key, tries, status, state_time, error, message, data, context, outcome, started, n);
 	WHILE EXISTS (SELECT FROM unnest(tasks) t WHERE t.key = 'slow') LOOP END LOOP;
 	IF EXISTS (SELECT FROM unnest(tasks) t WHERE t.key = 'bad') THEN
 		RAISE EXCEPTION 'no such account' USING ERRCODE = 'P0404';
