@@ -165,7 +165,7 @@ named_anew = sed "/'MODULE_PATHNAME', /s/';/_needs_$(subst .,_,$(EXTVERSION))';/
 
 # $(call upgraded,EXTENSION,FOLDER,FIRST,FILES) -- makes the upgrade script of the
 # files: FIRST, which may refuse, then the part by hand, then the others
-upgrade_part = awk -v extension=$1 -f scripts/upgrade.awk $2/released/$1--$(BEFORE).sql
+upgrade_part = awk -v extension=$1 -f scripts/upgrade.awk $2/released/$1--$(BEFORE).sql $2/upgrade/$(UPGRADE).sql
 upgraded = { printf '%s\n\n' '\echo Use "ALTER EXTENSION $1 UPDATE" to load this file. \quit' && \
 	awk -f scripts/columns.awk $2/released/$1--$(BEFORE).sql && $(upgrade_part) $3 && \
 	cat $2/upgrade/$(UPGRADE).sql && printf '\n' && $(upgrade_part) $4 && \

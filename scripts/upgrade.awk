@@ -1,13 +1,14 @@
 # upgrade.awk -- the part of an upgrade script that follows from the sources:
 #
-#	awk -v extension=NAME -f upgrade.awk RELEASED FILE...
+#	awk -v extension=NAME -f upgrade.awk RELEASED BY-HAND FILE...
 #
-# RELEASED is the install script of the version before.  The FILEs are the parts
-# of the install script of today.
+# RELEASED is the install script of the version before, BY-HAND the part of the
+# upgrade that is written by hand.  The FILEs are the parts of the install script of
+# today.
 #
 #		functions, procedures, views		are written anew, with their comments
-#		tables, types, sequences,			are made if RELEASED makes none of that name;
-#		indexes, triggers					a change of one is written by hand
+#		tables, types, sequences,			are made if RELEASED makes none of that name,
+#		indexes, triggers					or BY-HAND makes none; a change is written by hand
 #		rows of constant tables				are written anew if they differ
 #		rights								are given where RELEASED did not give them
 #
@@ -26,7 +27,7 @@ statement == "" && /^([ \t]*$|--|\\)/ { next }
 	sub(/[ \t]*--.*/, "", code)
 	if (quoted || code !~ /;[ \t]*$/)
 		next
-	if (file == 1)
+	if (file <= 2)
 		remember(plain(statement))
 	else
 		upgrade(statement, plain(statement))

@@ -41,7 +41,8 @@
  *		decide			to_do only, and needed there: an IMMUTABLE function (read_model
  *						jsonb, data jsonb) returns jsonb, the decision.  It runs as a role
  *						without rights, and cannot write
- *		readers, answerers	to_do only: roles that may read and answer; unset: none
+ *		readers, answerers	to_do only: roles that may read and answer, also by another name
+ *						later; unset: none
  *
  *		Functions are named with their schema, fix their search_path, and run with the
  *		rights of their owners.  A decision is an object with the text "decision".
@@ -57,7 +58,7 @@
  *						and type cannot change while identifiers are undecided, or identifier
  *						cannot change once there are some
  *
- * Writes		twtasks.kind, twtasks.type_policy, twtasks.policy_audit
+ * Writes		twtasks.kind, twtasks.item_role, twtasks.type_policy, twtasks.policy_audit
  * Locks		twtasks.kind in SHARE ROW EXCLUSIVE mode, which lets others read; if kind or
  *				type change, in EXCLUSIVE mode, for which start() waits
  * Wakes		every sidecar, to read the configuration again
@@ -91,15 +92,13 @@ AS 'MODULE_PATHNAME', 'twt_as_owner';
  *		Checks the names and figures of a kind.
  *
  * Errors
- *		22004, 22023, 42704		as configure_kind()
+ *		22004, 22023	as configure_kind()
  */
 CREATE FUNCTION twtasks_internal.check_kind_names(given twtasks.kind)
 RETURNS void
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-DECLARE
-	stray text;
 BEGIN
 	IF given.name IS NULL OR given.kind IS NULL OR given.type IS NULL OR given.identifier IS NULL THEN
 		RAISE EXCEPTION 'name, kind, type and identifier of a new kind must not be null' USING ERRCODE = 'null_value_not_allowed';
@@ -123,10 +122,31 @@ BEGIN
 	END IF;
 	PERFORM twtasks_internal.check_duration('expires', given.expires, '1 ms'::interval, '100 years'::interval),
 			twtasks_internal.check_duration('delay', given.delay, '0'::interval, '1 h'::interval);
-	SELECT r INTO stray FROM unnest(given.readers || given.answerers) r WHERE to_regrole(quote_ident(r)) IS NULL LIMIT 1;
-	IF FOUND THEN
+END $$;
+
+/*
+ * twtasks_internal.let_see(name, what, roles)
+ *
+ *		Lets just these roles read or answer items of a kind; NULL leaves all as it is.
+ *
+ * Errors
+ *		42704			a role does not exist
+ *
+ * Writes		twtasks.item_role
+ */
+CREATE FUNCTION twtasks_internal.let_see(name text, what text, roles text[])
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	stray CONSTANT text := (SELECT r FROM unnest(roles) r WHERE to_regrole(quote_ident(r)) IS NULL LIMIT 1);
+BEGIN
+	IF stray IS NOT NULL THEN
 		RAISE EXCEPTION 'role "%" does not exist', twtasks_internal.shown(stray) USING ERRCODE = 'undefined_object';
 	END IF;
+	DELETE FROM twtasks.item_role i WHERE i.kind = name AND i.may = what AND roles IS NOT NULL;
+	INSERT INTO twtasks.item_role SELECT DISTINCT name, what, to_regrole(quote_ident(r)) FROM unnest(roles) r WHERE r IS NOT NULL;
 END $$;
 
 /*
@@ -146,21 +166,22 @@ AS $$
 $$;
 
 /*
- * twtasks_internal.check_kind_options(given)
+ * twtasks_internal.check_kind_options(known, roles)
  *
  *		Checks that a kind has the options that it needs, and none that it does not know.
+ *		Roles are options that are kept apart.
  *
  * Errors
  *		22023			as configure_kind()
  */
-CREATE FUNCTION twtasks_internal.check_kind_options(given twtasks.kind)
+CREATE FUNCTION twtasks_internal.check_kind_options(given twtasks.kind, roles jsonb DEFAULT '{}')
 RETURNS void
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
 	known CONSTANT text[] := twtasks_internal.options_of(given.kind);
-	options CONSTANT jsonb := jsonb_strip_nulls(to_jsonb(given)) -
+	options CONSTANT jsonb := jsonb_strip_nulls(to_jsonb(given) || roles) -
 		'{name,kind,type,identifier,expires,still_needed,on_expiry,delay,changed_at,changed_by}'::text[];
 	needed CONSTANT text := CASE given.kind WHEN 'to_do' THEN 'decide' WHEN 'black_boxed' THEN 'on_uncertain' END;
 	stray CONSTANT text := (SELECT min(o) FROM jsonb_object_keys(options) o WHERE o <> ALL (known));
@@ -207,7 +228,7 @@ DECLARE
 	-- Another kind may not have them.
 	lost CONSTANT text[] := ARRAY(
 		SELECT o FROM unnest(twtasks_internal.options_of(before.kind)) o
-		WHERE o <> ALL (twtasks_internal.options_of(coalesce(given.kind, before.kind))) AND to_jsonb(before)->o <> 'null' ORDER BY o);
+		WHERE o <> ALL (twtasks_internal.options_of(coalesce(given.kind, before.kind))) AND (SELECT to_jsonb(k)->o FROM twtasks.kinds k WHERE k.name = before.name) <> 'null' ORDER BY o);
 BEGIN
 	IF lost <> '{}' THEN
 		RAISE NOTICE 'kind "%" becomes %, and loses %', given.name, given.kind, array_to_string(lost, ', ');
@@ -331,7 +352,10 @@ BEGIN
 	LOCK TABLE twtasks.kind IN SHARE ROW EXCLUSIVE MODE;
 	SELECT k.* INTO before FROM twtasks.kind k WHERE k.name = given.name;
 	wanted := twtasks_internal.with_options(before, given);
-	PERFORM twtasks_internal.check_kind_names(wanted), twtasks_internal.check_kind_options(wanted);
+	PERFORM twtasks_internal.check_kind_names(wanted),
+			twtasks_internal.check_kind_options(wanted, jsonb_build_object('readers', given.readers, 'answerers', given.answerers)),
+			twtasks_internal.let_see(wanted.name, 'read', CASE wanted.kind WHEN 'to_do' THEN given.readers ELSE '{}' END),
+			twtasks_internal.let_see(wanted.name, 'answer', CASE wanted.kind WHEN 'to_do' THEN given.answerers ELSE '{}' END);
 	SELECT p.on_end INTO on_end FROM twtasks.policy_of(wanted.type) p;
 	IF on_end <> ALL (ARRAY[hook, 'none'])
 		OR EXISTS (SELECT FROM twtasks.kind k WHERE k.type = wanted.type AND k.name <> wanted.name) THEN
@@ -375,7 +399,7 @@ END $$;
  *		22004			a parameter is NULL
  *		22023			a name is not an option of this kind, or one that the kind needs
  *
- * Writes		twtasks.kind
+ * Writes		twtasks.kind, twtasks.item_role
  * Locks		twtasks.kind in SHARE ROW EXCLUSIVE mode, which lets others read
  * Example		SELECT twtasks.unset_kind_options('refund', 'attempts', 'on_fault');
  */
@@ -397,7 +421,9 @@ BEGIN
 	END IF;
 	PERFORM twtasks_internal.check_options(options, '{expires,still_needed,on_expiry,delay}' || twtasks_internal.options_of(known.kind));
 	known := twtasks_internal.without_options(known, options);
-	PERFORM twtasks_internal.check_kind_options(known);
+	PERFORM twtasks_internal.check_kind_options(known),
+			twtasks_internal.let_see(known.name, 'read', CASE WHEN 'readers' = ANY (options) THEN '{}'::text[] END),
+			twtasks_internal.let_see(known.name, 'answer', CASE WHEN 'answerers' = ANY (options) THEN '{}'::text[] END);
 	DELETE FROM twtasks.kind k WHERE k.name = known.name;
 	PERFORM twtasks_internal.keep_kind(known);
 	RETURN true;

@@ -51,14 +51,21 @@ CREATE TABLE twtasks.kind (
 	read_model		text,						-- Function that makes what people read
 	contract		text,						-- Function that says whether an answer is well-formed; NULL: any is
 	decide			text,						-- Function that decides by read model and answer
-	readers			text[],						-- Roles that may read the items
-	answerers		text[],						-- Roles that may answer them
 	changed_at		timestamptz NOT NULL,		-- Time of the last change
 	changed_by		text NOT NULL,				-- Role that logged in and made the last change
 	CONSTRAINT kind_pkey PRIMARY KEY (name),
 	CONSTRAINT kind_type_key UNIQUE (type)
 );
 COMMENT ON TABLE twtasks.kind IS 'Kinds of task, as configure_kind() set them';
+
+/* A right follows its role to another name, and ends with it. */
+CREATE TABLE twtasks.item_role (
+	kind			text COLLATE "C" NOT NULL,	-- Name of the kind
+	may				text NOT NULL,				-- The right: read or answer
+	role			regrole NOT NULL,			-- The role
+	CONSTRAINT item_role_pkey PRIMARY KEY (kind, may, role)
+);
+COMMENT ON TABLE twtasks.item_role IS 'Roles that may read and answer to-do items, as configure_kind() set them';
 
 CREATE TABLE twtasks.reaction (
 	kind			text COLLATE "C" NOT NULL,	-- Name of the kind whose outcomes start another
@@ -143,6 +150,9 @@ CREATE INDEX anomaly_identifier ON twtasks.anomaly (kind, identifier);
 COMMENT ON TABLE twtasks.anomaly IS 'Results that came after they were given up; a person should compare them with the outcome';
 
 SELECT pg_catalog.pg_extension_config_dump('twtasks.kind', '');
+-- The number of a role that is gone may be another role's elsewhere.
+SELECT pg_catalog.pg_extension_config_dump('twtasks.item_role',
+	'WHERE EXISTS (SELECT FROM pg_catalog.pg_roles r WHERE r.oid OPERATOR(pg_catalog.=) role)');
 SELECT pg_catalog.pg_extension_config_dump('twtasks.reaction', '');
 SELECT pg_catalog.pg_extension_config_dump('twtasks.outcome', '');
 SELECT pg_catalog.pg_extension_config_dump('twtasks.attempt', '');

@@ -1,13 +1,14 @@
 /*
- * twtasks_internal.check_may_see(known, roles, what)
+ * twtasks_internal.check_may_see(known, what)
  *
- *		Raises an error unless the caller is a member of one of the roles.
+ *		Raises an error unless the caller is a member of a role that may read or answer
+ *		the items of a kind.
  *
  * Errors
  *		22023			the kind is not to_do
  *		42501			the caller is a member of none
  */
-CREATE FUNCTION twtasks_internal.check_may_see(known twtasks.kind, roles text[], what text)
+CREATE FUNCTION twtasks_internal.check_may_see(known twtasks.kind, what text)
 RETURNS void
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
 SET search_path = pg_catalog, pg_temp
@@ -17,9 +18,9 @@ BEGIN
 		RAISE EXCEPTION 'kind "%" has no to-do items', known.name
 			USING ERRCODE = 'invalid_parameter_value', DETAIL = format('It is %s.', known.kind);
 	END IF;
-	IF NOT EXISTS (SELECT FROM unnest(roles || 'twtasks_owner'::text) r
-				   WHERE to_regrole(quote_ident(r)) IS NOT NULL
-					 AND pg_has_role(twtasks_internal.caller(), r::name, 'USAGE')) THEN
+	IF NOT pg_has_role(twtasks_internal.caller(), 'twtasks_owner', 'USAGE')
+		AND NOT EXISTS (SELECT FROM twtasks.item_role i JOIN pg_roles r ON r.oid = i.role
+						WHERE i.kind = known.name AND i.may = what AND pg_has_role(twtasks_internal.caller(), r.oid, 'USAGE')) THEN
 		RAISE EXCEPTION 'permission denied to % to-do items of kind "%"', what, known.name
 			USING ERRCODE = 'insufficient_privilege', HINT = 'configure_kind() names the roles that may.';
 	END IF;
@@ -91,7 +92,7 @@ AS $$
 DECLARE
 	known CONSTANT twtasks.kind := twtasks_internal.kind_named(given.name);
 BEGIN
-	PERFORM twtasks_internal.check_may_see(known, known.readers, 'read');
+	PERFORM twtasks_internal.check_may_see(known, 'read');
 	RETURN QUERY
 	SELECT o.identifier::text, o.read_model, o.started, o.expires FROM twtasks.outcome o
 	WHERE o.kind = known.name AND o.decided IS NULL
@@ -288,7 +289,7 @@ DECLARE
 	made jsonb;
 	is_over boolean;
 BEGIN
-	PERFORM twtasks_internal.check_may_see(known, known.answerers, 'answer');
+	PERFORM twtasks_internal.check_may_see(known, 'answer');
 	IF given.data IS NULL THEN
 		RAISE EXCEPTION 'data must not be null' USING ERRCODE = 'null_value_not_allowed';
 	END IF;

@@ -1,6 +1,10 @@
 CREATE VIEW twtasks.kinds AS
 	SELECT k.name, k.kind, k.type, k.identifier, k.expires, k.still_needed, k.on_expiry, k.attempts, k.delay,
-		   k.retry_function, k.on_fault, k.on_uncertain, k.read_model, k.contract, k.decide, k.readers, k.answerers,
+		   k.retry_function, k.on_fault, k.on_uncertain, k.read_model, k.contract, k.decide,
+		   (SELECT array_agg(pg_get_userbyid(i.role)::text COLLATE pg_catalog."default" ORDER BY i.role::text)
+			FROM twtasks.item_role i WHERE i.kind = k.name AND i.may = 'read') AS readers,
+		   (SELECT array_agg(pg_get_userbyid(i.role)::text COLLATE pg_catalog."default" ORDER BY i.role::text)
+			FROM twtasks.item_role i WHERE i.kind = k.name AND i.may = 'answer') AS answerers,
 		   k.changed_at, k.changed_by
 	FROM twtasks.kind k;
 COMMENT ON VIEW twtasks.kinds IS 'Kinds of task; see configure_kind()';

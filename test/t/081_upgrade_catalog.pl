@@ -71,6 +71,11 @@ my $kept = in_database('kept',
 	'REVOKE EXECUTE ON FUNCTION twtasks.read_to_do FROM PUBLIC',
 	'REVOKE SELECT ON twtasks.audit FROM twtasks_viewer',
 	'ALTER TABLE twtasks.task SET (autovacuum_vacuum_threshold = 77)',
+	'CREATE ROLE clerk',
+	q{CREATE FUNCTION public.decide(read_model jsonb, data jsonb) RETURNS jsonb LANGUAGE sql IMMUTABLE
+		SET search_path = pg_catalog, pg_temp AS 'SELECT data'},
+	q{SELECT twtasks.configure_kind('item', 'to_do', 'ITEM', '{/n}', decide => 'public.decide',
+		readers => '{clerk,app}', answerers => '{clerk}')},
 	map({ "ALTER EXTENSION $_ UPDATE" } @extensions));
 
 is( $kept->query(q{SELECT has_function_privilege('app', 'twtasks.add_task'::regproc, 'EXECUTE'),
@@ -81,6 +86,8 @@ is( $kept->query(q{SELECT has_function_privilege('app', 'twtasks.add_task'::regp
 		FROM pg_class WHERE oid = 'twtasks.task'::regclass}),
 	't|f|f|f|t',
 	'an update keeps the rights and the options that were set');
+
+is($kept->query('SELECT readers, answerers FROM twtasks.kinds'), '{app,clerk}|{clerk}', 'an update keeps who may read and answer items');
 
 my ($dump, $errors) = run_command([ 'pg_dump', '-s', '-d', $node->connstr('kept') ]);
 my @rights = sort grep { /^(GRANT|REVOKE) .*(?:_task\(|read_to_do|audit)/ } split /\n/, $dump;
