@@ -37,7 +37,7 @@ sub refused
 		%config)->launch;
 
 	ok( $sidecar->wait_for_log(
-			qr/ERROR adoption: executes nothing in this database: $why; see twtasks\.adopt\(\)$/m
+			qr/ERROR adoption: executes nothing in this database: $why; see twtasks\.adopt\(environment\)$/m
 		),
 		"$name: the sidecar says why no task is executed");
 	return $sidecar;
@@ -162,14 +162,15 @@ $other->safe_psql(
 	'data_only',
 	'CREATE EXTENSION twtasks; TRUNCATE twtasks.transition; CREATE SCHEMA app;
 	CREATE FUNCTION app.note(task twtasks.task_input) RETURNS void LANGUAGE sql AS $$$$;
-	CREATE TABLE twtasks.finished_task_20200101 PARTITION OF twtasks.finished_task
-		FOR VALUES FROM (\'2020-01-01 00:00+00\') TO (\'2020-01-02 00:00+00\');');
+	SELECT twtasks_internal.make_partitions();');
+$node->command_ok([ 'pg_dump', '-Fc', '--load-via-partition-root', '-f', "$dump.by_root", 'postgres' ],
+	'the database is dumped by its root');
 is(session_of($other, 'data_only')->query('SELECT twtasks.is_adopted()'),
 	't', 'data only: the database is adopted before the restore');
 $other->command_ok(
 	[
 		'pg_restore', '--data-only', '--exit-on-error', '-d',
-		'data_only',  $dump
+		'data_only',  "$dump.by_root"
 	],
 	'data only: the dump is restored');
 check_inert(session_of($other, 'data_only'),
