@@ -9,10 +9,11 @@
 # A file that broke off before or after its tests is one failure more.
 
 # Comments, such as the output of other runners
+/^# died: / { last[file] = died = $0 }
 /^#/ { next }
 
-# prove -v announces a file: "t/010_end_to_end.pl .. "
-/^[^ ]+ \.\.+ *$/ { file = $1; next }
+# prove -v announces a file: "t/010_end_to_end.pl .. ".  Its comments may come before.
+/^[^ ]+ \.\.+ *$/ { file = $1; last[file] = died; died = ""; next }
 
 /^ok [0-9]/ && /# *[Ss][Kk][Ii][Pp]/ { skip($0); next }
 /^1\.\.0 *# *[Ss][Kk][Ii][Pp]/ { skip($0); next }

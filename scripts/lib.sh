@@ -108,7 +108,8 @@ run_make()
 }
 
 # prove_alone FILE [NAME=VALUE...] -- a TAP test with these variables, as the
-# server's user, on a copy of the tests that goes away with the script
+# server's user, on a copy of the tests that goes away with the script; after a
+# failure the logs are in check-output/alone/
 prove_alone()
 {
 	local pgxs_test
@@ -124,7 +125,12 @@ prove_alone()
 		PATH="$("$PG_CONFIG" --bindir):$PATH" TWTASKSD="$work/bin/twtasksd" \
 		PERL5LIB="$pgxs_test/perl:$work/test/lib" PG_REGRESS="$pgxs_test/regress/pg_regress" \
 		PG_TEST_PORT_DIR="$work/ports" TESTDIR="$work" TESTDATADIR="$work/tmp_check" \
-		TESTLOGDIR="$work/tmp_check/log" "${@:2}" prove "$1")
+		TESTLOGDIR="$work/tmp_check/log" "${@:2}" prove "$1") && return
+	rm -rf "$root/check-output/alone"
+	mkdir -p "$root/check-output/alone"
+	cp -R "$work/tmp_check/log/." "$root/check-output/alone/"
+	echo 'logs of servers and the test: check-output/alone/'
+	return 1
 }
 
 # free_ports NUMBER -- prints so many, in one line

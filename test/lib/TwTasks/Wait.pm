@@ -16,6 +16,9 @@ use Time::HiRes qw(time);
 
 our @EXPORT = qw(wait_for wait_ok watch_for took once_ok);
 
+# PostgreSQL::Test::Utils sends the last words of a file to its log alone.
+$SIG{__DIE__} = sub { diag("died: $_[0]") if defined $^S && !$^S };
+
 # Called when a wait has failed, for what may say why.
 our @on_failure;
 
