@@ -472,5 +472,18 @@ execute_drain(Execute *execute)
 
 		if (lane->kind->grabs != NULL)
 			lane->kind->grabs->give_back(lane->runner);
+		else if (lane->kind->give_back != NULL)
+			lane->kind->give_back(lane->runner);
 	}
+}
+
+const char *
+execute_trouble(void *arg, int handler)
+{
+	const Execute *execute = arg;
+	const Lane *lane = execute->lanes[handler];
+
+	if (lane->runner == NULL || lane->kind->trouble == NULL)
+		return NULL;
+	return lane->kind->trouble(lane->runner);
 }

@@ -65,12 +65,19 @@ extern bool execute_cancel(void *execute, const CancelRequest *request);
 /* The incarnation is gone: ends all running tasks.  Their verdicts still come. */
 extern void execute_gone(Execute *execute);
 
-/* A drain begins: gives back tasks that have not begun. */
+/* A drain begins: gives back tasks that wait. */
 extern void execute_drain(Execute *execute);
 
 /*
+ * Why the program of that handler cannot be started now; NULL: no such trouble.
+ * The argument is an Execute.
+ */
+extern const char *execute_trouble(void *execute, int handler);
+
+/*
  * The drain took too long: ends all running tasks without verdicts, and drops
- * tasks that still arrive.  Their stuck rule applies.
+ * tasks that still arrive.  Their stuck rule applies.  Tasks that cannot have
+ * begun are released.
  */
 extern void execute_end(Execute *execute);
 extern void execute_free(Execute *execute);

@@ -128,9 +128,21 @@ typedef struct HandlerKind
 	void		(*cancel_task) (Runner *runner, Task *task, const char *why);
 
 	/*
+	 * Why the runner cannot start its program now; NULL: it can, or has not
+	 * tried.  NULL in place of the function: no program of its own.
+	 */
+	const char *(*trouble) (const Runner *runner);
+
+	/*
+	 * A drain begins: from now on, tasks that wait for a process are released
+	 * at once.  NULL: none wait.
+	 */
+	void		(*give_back) (Runner *runner);
+
+	/*
 	 * Ends all running tasks at once, without verdicts, and frees the runner.
-	 * Tasks that it still has go back to the caller.  May wait until killed
-	 * processes are gone.
+	 * Tasks that cannot have begun are released; the others go back to the
+	 * caller.  May wait until killed processes are gone.
 	 */
 	void		(*close) (Runner *runner);
 } HandlerKind;

@@ -352,3 +352,15 @@ assert_verdict(const TestTask *task, TaskResult result, const char *message)
 				 task->message ? task->message : "no message",
 				 task_result_name(result), message ? message : "no message");
 }
+
+static bool
+is_given(void *task)
+{
+	return ((TestTask *) task)->task.run != NULL;
+}
+
+void
+wait_until_given(TestTask *task)
+{
+	run_until(is_given, task);
+}

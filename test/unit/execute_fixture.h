@@ -78,6 +78,9 @@ extern void run_turn(void);
 extern void wait_for(TestTask *task);
 extern void wait_for_all(void);
 
+/* Until a worker's process has the task. */
+extern void wait_until_given(TestTask *task);
+
 /* Starts a task and waits for it. */
 extern TestTask *run_task(const char *data);
 

@@ -52,6 +52,8 @@ struct Runner
 	void	   *done_arg;
 	Leftovers  *leftovers;
 	dlist_head	runs;
+	char	   *trouble;		/* why the last start failed; NULL: it did not */
+	bool		is_draining;
 };
 
 typedef enum RunState
@@ -300,13 +302,23 @@ spawn_run(Run *run, char **environment, SpawnFailure *failure)
 }
 
 static void
+set_trouble(Runner *runner, char *trouble)
+{
+	pfree(runner->trouble);
+	runner->trouble = trouble;
+}
+
+static void
 not_started(Run *run, const SpawnFailure *failure)
 {
+	if (failure->is_temporary || failure->is_unfit)
+		set_trouble(run->runner, pstrdup(failure->message));
 	run->state = RUN_PENDING;
 	run->result = failure->is_temporary || failure->is_unfit ? TASK_RELEASE : TASK_RETRY;
 	run->delay_us = failure->is_unfit ? TASK_DELAY_UNFIT : TASK_DELAY_BY_POLICY;
 	run->reason = failure->message;
-	loop_timer_start(run->timer, failure->is_temporary ? SHORTAGE_US : 0);
+	loop_timer_start(run->timer, failure->is_temporary && !run->runner->is_draining ?
+					 SHORTAGE_US : 0);
 }
 
 static void
@@ -314,6 +326,7 @@ started(Run *run)
 {
 	Loop	   *loop = run->runner->loop;
 
+	set_trouble(run->runner, NULL);
 	run->state = RUN_RUNNING;
 	spawn_pipe_watch(&run->pipes.err, loop, LOOP_READ, on_stderr, run);
 	send_data(run);
@@ -405,6 +418,27 @@ command_stop_task(Runner *runner, Task *task, const char *why)
 	spawn_stop(run->child, runner->config->grace_us);
 }
 
+static const char *
+command_trouble(const Runner *runner)
+{
+	return runner->trouble;
+}
+
+static void
+command_give_back(Runner *runner)
+{
+	dlist_iter	iter;
+
+	runner->is_draining = true;
+	dlist_foreach(iter, &runner->runs)
+	{
+		const Run  *run = dlist_container(Run, node, iter.cur);
+
+		if (run->state == RUN_PENDING)
+			loop_timer_start(run->timer, 0);
+	}
+}
+
 static void
 command_close(Runner *runner)
 {
@@ -418,6 +452,7 @@ command_close(Runner *runner)
 		free_run(run);
 	}
 	leftovers_free(runner->leftovers);
+	pfree(runner->trouble);
 	loop_defer_free(runner->loop, runner);
 }
 
@@ -442,5 +477,7 @@ const HandlerKind handler_command = {
 	.open = command_open,
 	.start = command_start,
 	.stop_task = command_stop_task,
+	.trouble = command_trouble,
+	.give_back = command_give_back,
 	.close = command_close
 };

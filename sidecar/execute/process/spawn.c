@@ -340,9 +340,8 @@ fail(SpawnFailure *failure, const SpawnRequest *request,
 		doing = "could not start a process for";
 
 	failure->is_temporary = why->error == EAGAIN || why->error == ENOMEM ||
-		why->error == EMFILE || why->error == ENFILE;
-	failure->is_unfit = why->error == ENOENT || why->error == EACCES ||
-		why->error == ENOTDIR || why->error == ENOEXEC;
+		why->error == EMFILE || why->error == ENFILE || why->error == ETXTBSY;
+	failure->is_unfit = !failure->is_temporary && why->error != E2BIG;
 	failure->message = psprintf("%s \"%s\": %s", doing, what,
 								strerror(why->error));
 }

@@ -52,8 +52,9 @@ typedef struct SpawnPipes
 /* Why the program was not started. */
 typedef struct SpawnFailure
 {
-	bool		is_temporary;	/* short of memory, processes or descriptors */
-	bool		is_unfit;		/* the program is missing or may not be run */
+	bool		is_temporary;	/* short of memory, processes or descriptors,
+								 * or the program is being replaced */
+	bool		is_unfit;		/* also with less data and arguments */
 	char	   *message;		/* palloc'd */
 } SpawnFailure;
 

@@ -117,6 +117,8 @@ static const Option http_options[] = {
 	.start = worker_start, \
 	.stop_task = worker_stop_task, \
 	.cancel_task = worker_cancel_task, \
+	.trouble = worker_trouble, \
+	.give_back = worker_give_back, \
 	.close = worker_close
 
 const HandlerKind handler_http = {

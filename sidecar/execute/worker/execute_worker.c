@@ -39,6 +39,7 @@ struct Runner
 	int			starts;			/* starts of that process before its
 								 * replacement; -1: no replacement */
 	LoopTimer  *trial;			/* until the new process has proved itself */
+	bool		is_draining;	/* no task may wait for a process */
 };
 
 static WorkerProcess *
@@ -59,21 +60,24 @@ choose_process(Runner *runner)
 	return best;
 }
 
-/* Why no process can be executed; NULL if at least one can. */
+/* Why none of the processes can be started; NULL: at least one can. */
 static const char *
-find_trouble(Runner *runner)
+find_trouble(const Runner *runner, bool is_unfit)
 {
 	const char *trouble = NULL;
-	int			i;
 
-	for (i = 0; i < runner->nprocesses; i++)
+	for (int i = 0; i < runner->nprocesses; i++)
 	{
-		trouble = worker_process_trouble(runner->processes[i]);
-		if (trouble == NULL)
-			break;
+		const WorkerProcess *process = runner->processes[i];
+
+		trouble = worker_process_trouble(process);
+		if (trouble == NULL || (is_unfit && !worker_process_is_unfit(process)))
+			return NULL;
 	}
 	return trouble;
 }
+
+static const Verdict released = {TASK_RELEASE, 0, NULL};
 
 /* Reports all tasks of a list; tasks added meanwhile stay in the list. */
 static void
@@ -174,21 +178,17 @@ worker_reload(Runner *runner, const HandlerConfig *config)
 static void
 on_turn(void *arg)
 {
-	static const Verdict released = {TASK_RELEASE, 0, NULL};
 	Runner	   *runner = arg;
-	Verdict		not_started = {TASK_RETRY, TASK_DELAY_BY_POLICY, NULL};
+	Verdict		unfit = {TASK_RELEASE, TASK_DELAY_UNFIT, NULL};
 	int			i;
 
 	report_all(runner, &runner->stopped, &released);
 	hand_out(runner);
-	not_started.message = find_trouble(runner);
-	if (not_started.message && worker_process_is_unfit(runner->processes[0]))
-	{
-		not_started.result = TASK_RELEASE;
-		not_started.delay_us = TASK_DELAY_UNFIT;
-	}
-	if (not_started.message)
-		report_all(runner, &runner->waiting, &not_started);
+	unfit.message = find_trouble(runner, true);
+	if (unfit.message != NULL)
+		report_all(runner, &runner->waiting, &unfit);
+	else if (runner->is_draining)
+		report_all(runner, &runner->waiting, &released);
 	for (i = 0; i < runner->nprocesses; i++)
 		worker_process_flush(runner->processes[i]);
 	watch_replacement(runner);
@@ -264,6 +264,19 @@ worker_cancel_task(Runner *runner, Task *task, const char *why)
 		worker_process_ask(task->run, task, why);
 }
 
+const char *
+worker_trouble(const Runner *runner)
+{
+	return find_trouble(runner, false);
+}
+
+void
+worker_give_back(Runner *runner)
+{
+	runner->is_draining = true;
+	loop_want_turn(runner->setup.loop);
+}
+
 void
 worker_close(Runner *runner)
 {
@@ -272,6 +285,8 @@ worker_close(Runner *runner)
 	int			i;
 
 	loop_off_turn(loop, on_turn, runner);
+	report_all(runner, &runner->stopped, &released);
+	report_all(runner, &runner->waiting, &released);
 	for (i = 0; i < runner->nprocesses; i++)
 		worker_process_dismiss(runner->processes[i]);
 	for (i = 0; i < runner->nprocesses; i++)
@@ -286,7 +301,6 @@ worker_close(Runner *runner)
 	loop_timer_free(runner->trial);
 	leftovers_free(runner->setup.leftovers);
 	pfree(runner->processes);
-	pfree(runner->setup.said);
 	loop_defer_free(loop, runner);
 }
 
@@ -328,5 +342,7 @@ const HandlerKind handler_worker = {
 	.start = worker_start,
 	.stop_task = worker_stop_task,
 	.cancel_task = worker_cancel_task,
+	.trouble = worker_trouble,
+	.give_back = worker_give_back,
 	.close = worker_close
 };

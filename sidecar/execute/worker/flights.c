@@ -201,10 +201,15 @@ flights_forget_worker(Flights *flights)
 }
 
 bool
+flights_was_sent(const Flights *flights, const Task *task, int64 sent)
+{
+	return table_lookup(flights->by_key, key_of(task))->begins < sent;
+}
+
+bool
 flights_may_have_run(const Flights *flights, const Task *task, int64 sent)
 {
-	return !task->is_ahead &&
-		table_lookup(flights->by_key, key_of(task))->begins < sent;
+	return !task->is_ahead && flights_was_sent(flights, task, sent);
 }
 
 int
@@ -228,6 +233,14 @@ flights_first(Flights *flights)
 	if (dlist_is_empty(&flights->tasks))
 		return NULL;
 	return dlist_head_element(Task, node, &flights->tasks);
+}
+
+Task *
+flights_last(Flights *flights)
+{
+	if (dlist_is_empty(&flights->tasks))
+		return NULL;
+	return dlist_tail_element(Task, node, &flights->tasks);
 }
 
 char *

@@ -45,12 +45,16 @@ extern void flights_go_on(Flights *flights, int64 now_us);
 /* Forgets whether the worker reports tasks: its next program may differ. */
 extern void flights_forget_worker(Flights *flights);
 
-/* Whether the task may have run, after that number of bytes was written. */
+/* Whether the process may have seen the task, after that number of bytes was written. */
+extern bool flights_was_sent(const Flights *flights, const Task *task, int64 sent);
+
+/* Whether the task may have run: it was sent, and is not ahead of the worker. */
 extern bool flights_may_have_run(const Flights *flights, const Task *task,
 								 int64 sent);
 
-/* The task that is in flight the longest; NULL: none. */
+/* The tasks that are in flight the longest, and the shortest; NULL: none. */
 extern Task *flights_first(Flights *flights);
+extern Task *flights_last(Flights *flights);
 
 /*
  * Removes the task.  Returns the reason of a stop, which the caller frees;

@@ -5,9 +5,12 @@
  *
  *		from: worker_process.c		to: the pipe
  *
- * A task starts when the end of its line is written.  No task line is written
- * while the gate is closed, or under a later incarnation than the task was
- * given under.
+ * A task may start when its line is written.  No task line is written while the
+ * gate is closed, or under a later incarnation than the task was given under.
+ *
+ * The pipe keeps a line until the process reads it, so a process that has ended
+ * leaves the lines that it never saw.  worker_input_close() takes them out of the
+ * pipe, where no descendant can read them any more.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,6 +27,7 @@ typedef struct WorkerInput
 	SpawnPipe  *pipe;
 	const RunnerGate *gate;
 	int64		given_under;	/* incarnation of the unwritten tasks; 0: none */
+	int64		taken_back;		/* bytes that were written but not read */
 } WorkerInput;
 
 /* Whether unwritten tasks belong to another incarnation than this one. */
@@ -35,6 +39,12 @@ extern bool worker_input_is_of_another(const WorkerInput *input, int64 incarnati
  */
 extern LinesResult worker_input_flush(WorkerInput *input, Loop *loop,
 									  LoopIoFn on_writable, void *arg);
+
+/* Whether the process has read all lines, as far as the kernel can tell. */
+extern bool worker_input_is_read(const WorkerInput *input);
+
+/* Closes the pipe.  Bytes that the process has not read count as never sent. */
+extern void worker_input_close(WorkerInput *input);
 
 /* Stops watching the pipe until the next flush. */
 extern void worker_input_hold(WorkerInput *input);

@@ -22,6 +22,8 @@ struct WorkerLog
 	const char *name;
 	char		line[LINE_MAX_BYTES];
 	int			len;			/* length of the unfinished line */
+	int			last_len;		/* length of the last line, if none is
+								 * unfinished */
 	int64		paid_until_us;	/* the state of the bucket: see may_log() */
 	int64		left_out;		/* lines dropped since the last logged one */
 };
@@ -74,6 +76,7 @@ end_line(WorkerLog *log, int pid)
 				 log->len, log->line);
 		log->left_out = 0;
 	}
+	log->last_len = log->len;
 	log->len = 0;
 }
 
@@ -102,4 +105,17 @@ worker_log_end(WorkerLog *log, int pid)
 {
 	if (log->len > 0)
 		end_line(log, pid);
+}
+
+const char *
+worker_log_last(const WorkerLog *log, int *len)
+{
+	*len = log->len > 0 ? log->len : log->last_len;
+	return log->line;
+}
+
+void
+worker_log_begin(WorkerLog *log)
+{
+	log->len = log->last_len = 0;
 }

@@ -26,4 +26,10 @@ extern void worker_log_add(WorkerLog *log, int pid, const char *bytes,
 /* The process is gone: logs its unfinished line. */
 extern void worker_log_end(WorkerLog *log, int pid);
 
+/* The last line of the process, without an end; *len is 0 if it wrote none. */
+extern const char *worker_log_last(const WorkerLog *log, int *len);
+
+/* Another process begins. */
+extern void worker_log_begin(WorkerLog *log);
+
 #endif							/* TWT_WORKER_LOG_H */

@@ -116,6 +116,7 @@ void
 worker_output_begin(WorkerOutput *output, int pid)
 {
 	output->pid = pid;
+	worker_log_begin(output->log);
 	line_reader_reset(&output->replies);
 	spawn_pipe_watch(&output->pipes->out, output->loop, LOOP_READ, on_stdout, output);
 	spawn_pipe_watch(&output->pipes->err, output->loop, LOOP_READ, on_stderr, output);

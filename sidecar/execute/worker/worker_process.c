@@ -8,43 +8,18 @@
 #include "base/port.h"
 
 #include "base/log.h"
-#include "execute/worker/worker_output.h"
+#include "base/output.h"
 #include "execute/worker/worker_process.h"
-#include "execute/worker/worker_start.h"
+#include "execute/worker/worker_process_private.h"
 
 #define NODE_GONE "worker was stopped because its node was declared gone"
 #define OTHERS_DEADLINE "worker was stopped because another task passed its deadline"
 
-/* A leaving process has closed a pipe: it gets no more tasks and should exit. */
-typedef enum WorkerState
-{
-	WORKER_DOWN,
-	WORKER_RUNNING,
-	WORKER_LEAVING,
-	WORKER_ENDING
-} WorkerState;
-
-struct WorkerProcess
-{
-	WorkerSetup *setup;
-	WorkerState state;
-	Child	   *child;			/* NULL when down */
-	SpawnPipes	pipes;
-	bool		is_ready;		/* the process accepted its hello */
-	bool		has_replied;	/* with a word on a task: it works */
-	bool		is_retiring;	/* gets no more tasks, and ends when idle */
-	bool		has_ignored;	/* a line, and logged it */
-	char	   *reason;			/* why we end the process; NULL: it exits by
-								 * itself */
-	char	   *quote;			/* its faulty line, for the tasks only; or
-								 * NULL */
-	WorkerStart start;
-	WorkerTasks tasks;
-	WorkerOutput output;
-	LoopTimer  *timer;			/* down: the restart; running: the first task
-								 * that must have stopped; leaving: the time
-								 * limit for its exit */
-};
+/* Limits for the reading of the hello. */
+#define LOOK_MIN_US MS_TO_US(1)
+#define LOOK_MAX_US MS_TO_US(100)
+#define SLOW_US SECONDS_TO_US(60)
+#define GIVE_UP_US SECONDS_TO_US(600)
 
 /* Stops the timer, which belongs to the old state. */
 static void
@@ -55,35 +30,35 @@ set_state(WorkerProcess *process, WorkerState state)
 }
 
 /* Whether the process can take input. */
-static bool
-is_up(const WorkerProcess *process)
+bool
+worker_process_is_up(const WorkerProcess *process)
 {
-	return process->state == WORKER_RUNNING || process->state == WORKER_LEAVING;
+	return process->state != WORKER_DOWN && process->state != WORKER_ENDING;
 }
 
-/* Ends the process.  The reason becomes the message of its tasks. */
-static void
-end_process(WorkerProcess *process, const char *reason)
+/* Ends the process, which begins no further task.  The reason is for its tasks. */
+void
+worker_process_end(WorkerProcess *process, const char *reason)
 {
 	set_state(process, WORKER_ENDING);
+	worker_input_close(&process->tasks.input);
 	process->reason = pstrdup(reason);
 	spawn_stop(process->child, process->setup->config->grace_us);
 }
 
-static void
-retire_when_idle(WorkerProcess *process)
+void
+worker_process_retire_idle(WorkerProcess *process)
 {
-	if (!process->is_retiring || !is_up(process) || worker_process_load(process) > 0)
+	if (!process->is_retiring || !worker_process_is_up(process) || worker_process_load(process) > 0)
 		return;
 	flights_forget_worker(process->tasks.flights);
-	spawn_pipe_close(&process->pipes.in);
-	end_process(process, "worker is being replaced");
+	worker_process_end(process, "worker is being replaced");
 }
 
 /* ---- tasks ---- */
 
-static void
-watch_stops(WorkerProcess *process)
+void
+worker_process_watch_stops(WorkerProcess *process)
 {
 	int64		until_us;
 
@@ -118,7 +93,7 @@ worker_process_give(WorkerProcess *process, Task *task, int64 incarnation)
 void
 worker_process_greet(WorkerProcess *process)
 {
-	if (!is_up(process))
+	if (!worker_process_is_up(process))
 		return;
 	appendStringInfo(&process->tasks.input.lines.bytes, "%s\n", process->setup->config->hello);
 	loop_want_turn(process->setup->loop);
@@ -127,26 +102,26 @@ worker_process_greet(WorkerProcess *process)
 void
 worker_process_ask(WorkerProcess *process, Task *task, const char *why)
 {
-	if (is_up(process))
+	if (worker_process_is_up(process))
 		worker_tasks_ask(&process->tasks, task, why);
 }
 
 void
 worker_process_stop(WorkerProcess *process, Task *task, const char *why)
 {
-	if (is_up(process) && worker_tasks_stop(&process->tasks, task, why))
-		watch_stops(process);
+	if (worker_process_is_up(process) && worker_tasks_stop(&process->tasks, task, why))
+		worker_process_watch_stops(process);
 }
 
 /* ---- pipes ---- */
 
 /* The process closed a pipe, so it should exit; the timer ends it otherwise. */
-static void
-expect_exit(void *arg)
+void
+worker_process_expect_exit(void *arg)
 {
 	WorkerProcess *process = arg;
 
-	if (process->state != WORKER_RUNNING)
+	if (process->state != WORKER_STARTING && process->state != WORKER_RUNNING)
 		return;
 	set_state(process, WORKER_LEAVING);
 	loop_timer_start(process->timer, process->setup->config->grace_us);
@@ -156,8 +131,8 @@ expect_exit(void *arg)
 void
 worker_process_begin(WorkerProcess *process, int64 incarnation)
 {
-	if (is_up(process) && worker_input_is_of_another(&process->tasks.input, incarnation))
-		end_process(process, NODE_GONE);
+	if (worker_process_is_up(process) && worker_input_is_of_another(&process->tasks.input, incarnation))
+		worker_process_end(process, NODE_GONE);
 }
 
 static void
@@ -172,102 +147,20 @@ worker_process_flush(WorkerProcess *process)
 {
 	WorkerInput *input = &process->tasks.input;
 
-	if (!is_up(process))
+	if (!worker_process_is_up(process))
 		worker_input_hold(input);
 	else if (worker_input_flush(input, process->setup->loop, on_writable, process) == LINES_CLOSED)
-		expect_exit(process);
+		worker_process_expect_exit(process);
 }
 
-/* ---- replies ---- */
-
-/*
- * The quote may have data of a task, so it goes to the tasks but not to the
- * log.
- */
-static void
-on_fault(void *arg, const char *what, char *quote)
+/* The program works, as far as we can tell: it may have tasks. */
+void
+worker_process_begin_tasks(WorkerProcess *process)
 {
-	WorkerProcess *process = arg;
-	char	   *reason;
-
-	if (!is_up(process))
-	{
-		pfree(quote);
-		return;
-	}
-	reason = psprintf("worker broke the protocol: %s", what);
-	log_line(TWT_LOG_WARN, "worker", "%s[%d]: %s",
-			 process->setup->config->argv[0], spawn_pid(process->child), reason);
-	process->quote = quote;
-	end_process(process, reason);
-	pfree(reason);
+	set_state(process, WORKER_RUNNING);
+	worker_start_set_trouble(&process->start, TROUBLE_NONE, NULL);
+	loop_want_turn(process->setup->loop);
 }
-
-/* A worker may refuse reloaded settings.  Then its old settings stay. */
-static void
-refuse_hello(WorkerProcess *process, const char *message)
-{
-	char	   *reason = psprintf("worker refused its settings: %s", message);
-
-	log_line(TWT_LOG_ERROR, "worker", "%s[%d]: %s", process->setup->config->argv[0],
-			 spawn_pid(process->child), reason);
-	if (!process->is_ready)
-	{
-		worker_start_set_trouble(&process->start, TROUBLE_UNFIT, pstrdup(reason));
-		end_process(process, reason);
-	}
-	pfree(reason);
-}
-
-/* Such a line may stand for a task that now waits until its deadline. */
-static void
-ignore_line(WorkerProcess *process, const char *why)
-{
-	if (!process->has_ignored)
-		log_line(TWT_LOG_WARN, "worker", "%s[%d]: ignores a line that is not a reply: %s",
-				 process->setup->config->argv[0], spawn_pid(process->child), why);
-	process->has_ignored = true;
-}
-
-static void
-take_reply(WorkerProcess *process, const WorkerReply *reply)
-{
-	WorkerTasksReply what = worker_tasks_reply(&process->tasks, reply);
-
-	process->has_replied |= what != WORKER_REPLY_STRAY;
-	switch (what)
-	{
-		case WORKER_REPLY_STRAY:
-			ignore_line(process, "it names a task that is not in flight");
-			break;
-		case WORKER_REPLY_BEGUN:
-			break;
-		case WORKER_REPLY_FINISHED:
-			process->start.is_useful = true;
-			watch_stops(process);
-			retire_when_idle(process);
-			break;
-	}
-}
-
-static void
-on_reply(void *arg, const WorkerReply *reply)
-{
-	WorkerProcess *process = arg;
-
-	if (!is_up(process))
-		worker_tasks_last_reply(&process->tasks, reply);
-	else if (reply->word == WORKER_READY)
-		process->is_ready = true;
-	else if (reply->word == WORKER_REFUSED && (process->is_ready || !process->has_replied))
-		refuse_hello(process, reply->message);
-	else if (reply->word == WORKER_REFUSED || reply->word == WORKER_STRANGE)
-		ignore_line(process, reply->word == WORKER_STRANGE ? reply->message : "it has an error but no task");
-	else
-		take_reply(process, reply);
-}
-
-static const WorkerOutputEvents output_events = {on_reply, on_fault, expect_exit};
 
 /* ---- end ---- */
 
@@ -297,19 +190,41 @@ schedule_restart(WorkerProcess *process)
 	loop_want_turn(process->setup->loop);
 }
 
-/* Tasks without a reply fail; those that have not begun are given back. */
-static void
+/*
+ * Tasks without a reply fail; those that have not begun are given back.  Returns
+ * whether any may have begun.
+ */
+static bool
 fail_tasks(WorkerProcess *process, const char *message, int nlogged)
 {
-	int			nreleased = process->start.trouble == TROUBLE_UNFIT ?
-		worker_tasks_give_back(&process->tasks) :
-		worker_tasks_fail(&process->tasks, message, nlogged);
+	int			n = worker_process_load(process);
+	int			nreleased = worker_tasks_fail(&process->tasks, message, nlogged);
 
 	if (nreleased > 0)
 		log_line(TWT_LOG_WARN, "worker",
 				 "%s[%d]: %.*s; tasks given back that had not begun: %d",
 				 process->setup->config->argv[0], spawn_pid(process->child),
 				 nlogged, message, nreleased);
+	return nreleased < n;
+}
+
+/* A program that ends at once has seen no task, so its words may be told. */
+static void
+judge_start(WorkerProcess *process, StringInfo message)
+{
+	int			len;
+	const char *last = worker_log_last(process->output.log, &len);
+
+	if (process->is_retiring || process->is_ready || process->has_replied ||
+		process->has_refused ||
+		!worker_start_is_young(&process->start, loop_now_us(process->setup->loop)))
+		return;
+	if (len > 0)
+	{
+		appendStringInfoString(message, ": ");
+		output_escape(message, last, len, SIZE_MAX);
+	}
+	worker_start_set_trouble(&process->start, TROUBLE_UNFIT, pstrdup(message->data));
 }
 
 /* The process and all its descendants are gone. */
@@ -331,7 +246,8 @@ on_gone(void *arg)
 	nlogged = message.len;
 	if (process->quote)
 		appendStringInfo(&message, ": \"%s\"", process->quote);
-	fail_tasks(process, message.data, nlogged);
+	if (!fail_tasks(process, message.data, nlogged))
+		judge_start(process, &message);
 	pfree(message.data);
 	reset_process(process);
 	schedule_restart(process);
@@ -340,7 +256,7 @@ on_gone(void *arg)
 static void
 close_pipes(WorkerProcess *process)
 {
-	spawn_pipe_close(&process->pipes.in);
+	worker_input_close(&process->tasks.input);
 	spawn_pipe_close(&process->pipes.out);
 	spawn_pipe_close(&process->pipes.err);
 }
@@ -369,7 +285,7 @@ worker_process_retire(WorkerProcess *process)
 	process->is_retiring = true;
 	if (process->state == WORKER_DOWN)
 		schedule_restart(process);
-	retire_when_idle(process);
+	worker_process_retire_idle(process);
 }
 
 int
@@ -381,20 +297,10 @@ worker_process_starts(const WorkerProcess *process)
 bool
 worker_process_runs(const WorkerProcess *process)
 {
-	return is_up(process);
+	return worker_process_is_up(process);
 }
 
 /* ---- start ---- */
-
-/* Logs a failure once for all processes of the handler; NULL: no failure. */
-static void
-say_once(WorkerSetup *setup, const char *message)
-{
-	if (message && (setup->said == NULL || strcmp(setup->said, message) != 0))
-		log_line(TWT_LOG_WARN, "worker", "%s", message);
-	pfree(setup->said);
-	setup->said = message ? pstrdup(message) : NULL;
-}
 
 static void
 start_process(WorkerProcess *process)
@@ -409,21 +315,39 @@ start_process(WorkerProcess *process)
 		.arg = process
 	};
 
-	process->is_ready = process->has_replied = process->has_ignored = false;
+	process->is_ready = process->has_replied = process->has_ignored = process->has_refused = false;
 	worker_start_begin(&process->start, loop_now_us(setup->loop));
 	process->child = spawn_start(setup->loop, &request, &process->pipes, &failure);
 	if (process->child == NULL)
 	{
-		say_once(setup, failure.message);
 		worker_start_fail(&process->start, &failure);
 		schedule_restart(process);
 		return;
 	}
-	say_once(setup, NULL);
-	worker_start_set_trouble(&process->start, TROUBLE_NONE, NULL);
-	set_state(process, WORKER_RUNNING);
+	set_state(process, WORKER_STARTING);
 	worker_output_begin(&process->output, spawn_pid(process->child));
 	worker_process_greet(process);
+	loop_timer_start(process->timer, LOOK_MIN_US);
+}
+
+/* No event tells that a pipe is read.  The pause grows with the age of the process. */
+static void
+look_at_start(WorkerProcess *process)
+{
+	WorkerStart *start = &process->start;
+	int64		age_us = loop_now_us(process->setup->loop) - start->last_us;
+
+	if (worker_input_is_read(&process->tasks.input))
+		worker_process_begin_tasks(process);
+	else if (age_us >= GIVE_UP_US)
+		worker_process_end(process, "worker did not read its first line");
+	else
+	{
+		if (age_us >= SLOW_US && start->trouble == TROUBLE_NONE)
+			worker_start_set_trouble(start, TROUBLE_UNFIT,
+									 pstrdup("worker has not read its first line yet"));
+		loop_timer_start(process->timer, Min(Max(age_us, LOOK_MIN_US), LOOK_MAX_US));
+	}
 }
 
 static void
@@ -433,10 +357,12 @@ on_timer(void *arg)
 
 	if (process->state == WORKER_DOWN)
 		start_process(process);
+	else if (process->state == WORKER_STARTING)
+		look_at_start(process);
 	else if (process->state == WORKER_LEAVING)
-		end_process(process, "worker closed its pipes");
+		worker_process_end(process, "worker closed its pipes");
 	else
-		end_process(process, OTHERS_DEADLINE);
+		worker_process_end(process, OTHERS_DEADLINE);
 }
 
 WorkerProcess *
@@ -449,7 +375,7 @@ worker_process_new(WorkerSetup *setup)
 	worker_tasks_init(&process->tasks, setup, &process->pipes.in);
 	process->output.loop = setup->loop;
 	process->output.pipes = &process->pipes;
-	process->output.events = &output_events;
+	process->output.events = &worker_replies;
 	process->output.arg = process;
 	worker_output_init(&process->output, setup->config->argv[0]);
 	process->timer = loop_timer_new(setup->loop, on_timer, process);
@@ -460,7 +386,7 @@ worker_process_new(WorkerSetup *setup)
 const char *
 worker_process_trouble(const WorkerProcess *process)
 {
-	return process->start.trouble == TROUBLE_SHORTAGE ? NULL : process->start.message;
+	return process->start.message;
 }
 
 bool
@@ -474,7 +400,8 @@ worker_process_dismiss(WorkerProcess *process)
 {
 	if (process->child == NULL)
 		return;
-	spawn_pipe_close(&process->pipes.in);
+	worker_input_close(&process->tasks.input);
+	worker_tasks_give_back(&process->tasks);
 	spawn_stop(process->child, process->setup->config->grace_us);
 }
 

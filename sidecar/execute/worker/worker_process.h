@@ -9,15 +9,20 @@
  * Tasks are collected and written at the end of the turn.  Replies may come in
  * any order.
  *
+ * A new process gets its hello alone.  Tasks follow when it has read or answered the
+ * hello: a program that is missing or ends at once never has a task.
+ *
  * We end a process that breaks the protocol, keeps a stopped task longer than
  * the grace, or closes a pipe and does not exit.  When a process is gone, its
- * tasks in flight fail; tasks that cannot have begun are given back.  Complete
+ * tasks in flight fail; tasks that it cannot have begun are given back.  Complete
  * replies that came before an exit count.  If we ended the process, its
  * verdicts come when its whole tree is gone.
  *
  *	 state		tasks in flight		takes tasks		what ends it
  *	 down		none				no				its restart timer
+ *	 starting	none				no				its hello is read: running
  *	 running	yes					yes				exit, or a fault: ending
+ *	 leaving	yes					no				it has closed a pipe; exit, or grace: ending
  *	 ending		yes					no				exit and the tree gone: down
  *
  *-------------------------------------------------------------------------
@@ -40,7 +45,10 @@ extern void worker_process_retire(WorkerProcess *process);
 extern int	worker_process_starts(const WorkerProcess *process);
 extern bool worker_process_runs(const WorkerProcess *process);
 
-/* Asks the process to exit, by TERM and the end of its input. */
+/*
+ * Asks the process to exit, by TERM and the end of its input.  Gives back the tasks
+ * that it has not read.
+ */
 extern void worker_process_dismiss(WorkerProcess *process);
 
 /*
@@ -84,12 +92,10 @@ extern void worker_process_greet(WorkerProcess *process);
 extern void worker_process_flush(WorkerProcess *process);
 
 /*
- * Why the last start of the program failed; NULL: it did not, or only for a
- * shortage.
+ * Why the program cannot be started; NULL: it can.  Unless that is for a shortage,
+ * the program is unfit.
  */
 extern const char *worker_process_trouble(const WorkerProcess *process);
-
-/* Whether the program is missing or refused its hello. */
 extern bool worker_process_is_unfit(const WorkerProcess *process);
 
 #endif							/* TWT_WORKER_PROCESS_H */

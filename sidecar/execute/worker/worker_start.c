@@ -31,13 +31,14 @@ worker_start_set_trouble(WorkerStart *start, WorkerTrouble trouble, char *messag
 void
 worker_start_fail(WorkerStart *start, const SpawnFailure *failure)
 {
-	WorkerTrouble trouble = TROUBLE_START;
+	worker_start_set_trouble(start, failure->is_temporary ? TROUBLE_SHORTAGE : TROUBLE_UNFIT,
+							 failure->message);
+}
 
-	if (failure->is_unfit)
-		trouble = TROUBLE_UNFIT;
-	if (failure->is_temporary)
-		trouble = TROUBLE_SHORTAGE;
-	worker_start_set_trouble(start, trouble, failure->message);
+bool
+worker_start_is_young(const WorkerStart *start, int64 now_us)
+{
+	return now_us - start->last_us < BACKOFF_MAX_US;
 }
 
 int64

@@ -6,6 +6,8 @@
  * A process that has finished a task starts again without delay, but at most
  * once in 100 ms.  Otherwise the delay doubles, from 100 ms to 30 s.
  *
+ * A trouble lasts until a process has read its hello, or answered it.
+ *
  *-------------------------------------------------------------------------
  */
 #ifndef TWT_WORKER_START_H
@@ -18,9 +20,8 @@ typedef enum WorkerTrouble
 {
 	TROUBLE_NONE,
 	TROUBLE_SHORTAGE,			/* short of memory, processes or descriptors */
-	TROUBLE_START,
-	TROUBLE_UNFIT				/* the program is missing, or refused its
-								 * hello */
+	TROUBLE_UNFIT				/* the program is missing, ends at once, or
+								 * refused its hello */
 } WorkerTrouble;
 
 typedef struct WorkerStart
@@ -41,6 +42,9 @@ extern void worker_start_set_trouble(WorkerStart *start, WorkerTrouble trouble, 
 
 /* The start has failed; takes over the message of the failure. */
 extern void worker_start_fail(WorkerStart *start, const SpawnFailure *failure);
+
+/* Whether the process is so young that its end is a failed start, unless it worked. */
+extern bool worker_start_is_young(const WorkerStart *start, int64 now_us);
 
 /* The process is gone: returns the delay before its next start. */
 extern int64 worker_start_delay(WorkerStart *start, int64 now_us);

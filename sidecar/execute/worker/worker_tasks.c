@@ -126,6 +126,13 @@ worker_tasks_last_reply(WorkerTasks *tasks, const WorkerReply *reply)
 		flights_take_up(tasks->flights, task, now(tasks));
 }
 
+/* Bytes that were written, whether the process has read them or not. */
+static int64
+written(const WorkerTasks *tasks)
+{
+	return tasks->input.lines.sent + tasks->input.taken_back;
+}
+
 int
 worker_tasks_fail(WorkerTasks *tasks, const char *message, int nlogged)
 {
@@ -134,8 +141,10 @@ worker_tasks_fail(WorkerTasks *tasks, const char *message, int nlogged)
 
 	while ((task = flights_first(tasks->flights)) != NULL)
 	{
-		bool		has_run = flights_may_have_run(tasks->flights, task, tasks->input.lines.sent);
+		bool		is_read = flights_may_have_run(tasks->flights, task, tasks->input.lines.sent);
+		bool		is_written = flights_may_have_run(tasks->flights, task, written(tasks));
 		char	   *why = flights_remove(tasks->flights, task);
+		bool		has_run = why != NULL ? is_written : is_read;
 		Verdict		failed = {
 			TASK_FAILURE, 0, why != NULL ? why : message, .nlogged = why != NULL ? 0 : nlogged
 		};
@@ -147,16 +156,15 @@ worker_tasks_fail(WorkerTasks *tasks, const char *message, int nlogged)
 	return nreleased;
 }
 
-int
+void
 worker_tasks_give_back(WorkerTasks *tasks)
 {
-	int			n = worker_tasks_count(tasks);
 	Task	   *task;
 
-	while ((task = flights_first(tasks->flights)) != NULL)
+	while ((task = flights_last(tasks->flights)) != NULL &&
+		   !flights_was_sent(tasks->flights, task, tasks->input.lines.sent))
 	{
 		pfree(flights_remove(tasks->flights, task));
 		report(tasks, task, &released);
 	}
-	return n;
 }

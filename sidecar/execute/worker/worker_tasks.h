@@ -24,7 +24,6 @@ typedef struct WorkerSetup
 	Leftovers  *leftovers;
 	RunnerDone	done;
 	void	   *done_arg;
-	char	   *said;			/* the last failure to start that was logged */
 } WorkerSetup;
 
 typedef struct WorkerTasks
@@ -69,13 +68,13 @@ extern void worker_tasks_last_reply(WorkerTasks *tasks, const WorkerReply *reply
 
 /*
  * No more replies will come.  A task that was asked to stop fails with the
- * reason of the stop.  Other tasks fail with the message, whose first nlogged
- * bytes may be logged.  Tasks that have not run are given back; returns their
- * number.
+ * reason of the stop, also if the process left it in the pipe until then.  Other
+ * tasks fail with the message, whose first nlogged bytes may be logged.  Tasks that
+ * have not run are given back; returns their number.
  */
 extern int	worker_tasks_fail(WorkerTasks *tasks, const char *message, int nlogged);
 
-/* Gives all tasks back, for a process that has run none; returns their number. */
-extern int	worker_tasks_give_back(WorkerTasks *tasks);
+/* Gives back the tasks that the process cannot have seen, and keeps the others. */
+extern void worker_tasks_give_back(WorkerTasks *tasks);
 
 #endif							/* TWT_WORKER_TASKS_H */

@@ -103,7 +103,7 @@ test_replacement_loses_no_task(void **state)
 	open_worker(PUPPET);
 	data = psprintf("[[\"wait\", \"%s\"], [\"reply\", {\"result\": \"done\"}]]", fixture.go_path);
 	running = start_task(data);
-	run_turn();
+	wait_until_given(running);
 	fixture.kind->reload(fixture.runner, &fixture.config);
 	waiting = start_task(NULL);
 	run_turn();

@@ -168,9 +168,9 @@ test_unwritten_tasks_are_given_back(void **state)
 	appendStringInfoSpaces(&data, 2 * 1024 * 1024);
 	appendStringInfoChar(&data, '"');
 	fixture.config.grace_us = MS_TO_US(100);
-	open_worker("sleep", "100000");
+	open_worker("sh", "-c", "read -r hello; exec tail -f /dev/null");
 	late = start_task(data.data);
-	run_turn();
+	wait_until_given(late);
 	unwritten = start_task("{}");
 	fixture.kind->stop_task(fixture.runner, &late->task, why);
 	wait_for(late);
