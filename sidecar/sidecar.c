@@ -31,10 +31,15 @@
 #include "table/tables.h"
 #include "zookeeper/election.h"
 
+/* Time for the outcomes of tasks that the end of the drain gives back. */
+#define REPORT_US SECONDS_TO_US(2)
+
 typedef enum SidecarState
 {
 	SIDECAR_RUNNING,
 	SIDECAR_DRAINING,			/* starts nothing new */
+	SIDECAR_REPORTING,			/* the drain is over, its last outcomes are on
+								 * their way */
 	SIDECAR_ENDING				/* waits until the database knows that the
 								 * node ends */
 } SidecarState;
@@ -175,8 +180,8 @@ on_look(void *arg, bool has_work, int64 next_us)
 
 	sweep_set_idle(sidecar->sweep, !has_work);
 	duties_look(sidecar->duties, has_work, next_us);
-	faults_note_session(sidecar->faults, pg_silent());
 	faults_note_listeners(sidecar->faults, listeners_troubles(sidecar->listeners));
+	faults_tick(sidecar->faults, pg_silent());
 }
 
 /* ---- the end of a turn ---- */
@@ -201,7 +206,8 @@ end(Sidecar *sidecar)
 static void
 look_at_drain(Sidecar *sidecar)
 {
-	if (sidecar->state == SIDECAR_DRAINING && is_idle(sidecar) && listeners_are_down(sidecar->listeners) &&
+	if ((sidecar->state == SIDECAR_DRAINING || sidecar->state == SIDECAR_REPORTING) &&
+		is_idle(sidecar) && listeners_are_down(sidecar->listeners) &&
 		feed_is_idle(sidecar->feed))
 		end(sidecar);
 }
@@ -265,8 +271,11 @@ on_health(void *arg, HealthState *state)
 {
 	Sidecar    *sidecar = arg;
 
+	state->broken = faults_text(sidecar->faults);
 	state->trouble = trouble(sidecar);
 	state->listeners = json_string_value(json_array_get(listeners_troubles(sidecar->listeners), 0));
+	if (state->trouble == NULL && faults_are_all(sidecar->faults))
+		state->trouble = state->broken;
 	state->incarnation = node_incarnation(sidecar->node);
 	state->is_leader = node_is_leader(sidecar->node);
 	state->running = running(sidecar);
@@ -288,13 +297,16 @@ on_drain_end(void *arg)
 {
 	Sidecar    *sidecar = arg;
 
+	if (sidecar->state == SIDECAR_REPORTING)
+		end(sidecar);
 	if (sidecar->state == SIDECAR_ENDING)
 		return;
 	log_line(TWT_LOG_WARN, "drain",
 			 "%d tasks are still running: they are ended and follow their stuck rule",
 			 running(sidecar));
 	execute_end(sidecar->execute);
-	end(sidecar);
+	sidecar->state = SIDECAR_REPORTING;
+	loop_timer_start(sidecar->drain_end, finish_pending(sidecar->finish) > 0 ? REPORT_US : 0);
 }
 
 void
@@ -398,7 +410,7 @@ open_steps(Sidecar *sidecar)
 	open_grab(sidecar);
 	policies_on(sidecar->policies, POLICIES_CHANGED, sweep_want_all, sidecar->sweep);
 	sidecar->duties = duties_open(loop, config, sidecar->node, sweep_want_all, sidecar->sweep);
-	sidecar->faults = faults_open(loop, config, sidecar->node);
+	sidecar->faults = faults_open(loop, config, sidecar->node, execute_trouble, sidecar->execute);
 	open_feed(sidecar);
 }
 

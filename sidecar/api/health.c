@@ -16,6 +16,7 @@
 #include "base/port.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -55,7 +56,25 @@ struct Health
 	LoopTimer  *timer;			/* the next attempt to listen, or to accept */
 	dlist_head	clients;		/* the oldest first */
 	int			nclients;
+	int			spare;			/* a descriptor that is kept for a client; -1:
+								 * a client has it */
 };
+
+/* Handlers may have taken all descriptors, and health is to say so. */
+static void
+keep_spare(Health *health)
+{
+	if (health->spare < 0)
+		health->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+static void
+give_spare(Health *health)
+{
+	if (health->spare >= 0)
+		close(health->spare);
+	health->spare = -1;
+}
 
 static void
 drop_client(Client *client)
@@ -67,6 +86,7 @@ drop_client(Client *client)
 	loop_io_free(client->io);
 	loop_timer_free(client->timer);
 	close(client->fd);
+	keep_spare(health);
 	if (client->answer.data != NULL)
 		pfree(client->answer.data);
 	loop_defer_free(health->loop, client);
@@ -109,8 +129,15 @@ answer_health(Client *client)
 	else
 		text_escape_json(&json, state.listeners, strlen(state.listeners), SIZE_MAX);
 	appendStringInfo(&json, "\",\"version\":\"%s\",\"incarnation\":" INT64_FORMAT
-					 ",\"leader\":%s,\"running\":%d}\n", TWT_VERSION, state.incarnation,
+					 ",\"leader\":%s,\"running\":%d", TWT_VERSION, state.incarnation,
 					 state.is_leader ? "true" : "false", state.running);
+	if (state.broken != NULL)
+	{
+		appendStringInfoString(&json, ",\"broken\":\"");
+		text_escape_json(&json, state.broken, strlen(state.broken), SIZE_MAX);
+		appendStringInfoChar(&json, '"');
+	}
+	appendStringInfoString(&json, "}\n");
 	answer(client, state.trouble ? "503 Service Unavailable" : "200 OK", json.data);
 	pfree(json.data);
 }
@@ -223,16 +250,27 @@ add_client(Health *health, int fd)
 	health->nclients++;
 }
 
+static int
+accept_client(Health *health)
+{
+	return accept4(health->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+}
+
 /*
- * When the process is out of descriptors, the connection stays in the kernel's
- * queue, and we stop accepting for a while.
+ * When the process is out of descriptors, a client gets the spare one.  The next
+ * connection stays in the kernel's queue, and we stop accepting for a while.
  */
 static void
 on_connection(void *arg, int ready)
 {
 	Health	   *health = arg;
-	int			fd = accept4(health->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int			fd = accept_client(health);
 
+	if (fd < 0 && errno == EMFILE && health->spare >= 0)
+	{
+		give_spare(health);
+		fd = accept_client(health);
+	}
 	if (fd >= 0)
 		add_client(health, fd);
 	else if (!would_block() && errno != ECONNABORTED)
@@ -275,7 +313,8 @@ health_open(Loop *loop, const char *listen, const char *node, HealthAsk ask,
 	health->node = node;
 	health->ask = ask;
 	health->arg = arg;
-	health->fd = -1;
+	health->fd = health->spare = -1;
+	keep_spare(health);
 	dlist_init(&health->clients);
 	health->timer = loop_timer_new(loop, on_timer, health);
 	loop_timer_start(health->timer, 0);
@@ -301,6 +340,7 @@ health_close(Health *health)
 	health_stop_listening(health);
 	while (!dlist_is_empty(&health->clients))
 		drop_client(dlist_head_element(Client, node, &health->clients));
+	give_spare(health);
 	loop_timer_free(health->timer);
 	pfree(health);
 }

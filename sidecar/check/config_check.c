@@ -1,5 +1,7 @@
 #include "base/port.h"
 
+#include <unistd.h>
+
 #include "check/config_check.h"
 #include "check/faults.h"
 #include "pg/calls.h"
@@ -116,6 +118,26 @@ check_listeners(const Config *config, const char *path)
 	PQfinish(conn);
 }
 
+/*
+ * An interpreter starts although its program is missing.  So the first argument of a
+ * worker, if it looks like a path, must be there.  Returns the path, palloc'd, or NULL.
+ */
+static char *
+missing_program(const HandlerConfig *config)
+{
+	bool		is_worker = strcmp(config->kind->options[0].name, "worker") == 0;
+	const char *first = is_worker ? config->argv[1] : NULL;
+	char	   *path;
+
+	if (first == NULL || first[0] == '-' || strpbrk(first, "/.") == NULL || strchr(first, ' ') != NULL)
+		return NULL;
+	path = first[0] == '/' ? pstrdup(first) : psprintf("%s/%s", config->directory, first);
+	if (access(path, F_OK) != 0)
+		return path;
+	pfree(path);
+	return NULL;
+}
+
 void
 config_check(const Config *config, const char *path)
 {
@@ -126,8 +148,16 @@ config_check(const Config *config, const char *path)
 		fprintf(stderr, "%s: warning: no environment: this sidecar would also take "
 				"tasks of copies that cannot be told from their original\n", path);
 	for (int i = 0; i < config->nhandlers; i++)
+	{
+		char	   *missing = missing_program(config->handlers[i]);
+
+		if (missing != NULL)
+			fprintf(stderr, "%s: warning: handlers[%d]: no file \"%s\", the first argument of its worker\n",
+					path, i, missing);
+		pfree(missing);
 		if (faults[i] != NULL)
 			fprintf(stderr, "%s: warning: handlers[%d]: %s\n", path, i, faults[i]);
+	}
 	if (why != NULL)
 		fprintf(stderr, "%s: notice: did not look at the functions of handlers: %s\n", path, why);
 	check_listeners(config, path);

@@ -13,8 +13,12 @@ struct Faults
 	Loop	   *loop;
 	const Config *config;
 	Node	   *node;
+	FaultsAsk	ask;
+	void	   *arg;
 	LoopTimer  *timer;			/* the next check */
+	char	  **checked;		/* faults of the last check; NULL: none */
 	char	  **list;			/* faults that are logged; NULL: none */
+	char	   *text;			/* the last answer of faults_text() */
 	char	   *session;		/* the last answer of pg_silent() */
 	json_t	   *listeners;		/* the last troubles of listeners */
 	bool		is_wanted;
@@ -124,12 +128,40 @@ publish(const Faults *faults)
 	pg_send(node_pg(faults->node), &call_note_faults, &params, NULL, NULL);
 }
 
-static void
-take(Faults *faults, char **list)
+static const char *
+fault_of(const Faults *faults, int handler)
 {
+	if (faults->checked != NULL && faults->checked[handler] != NULL)
+		return faults->checked[handler];
+	return faults->ask(faults->arg, handler);
+}
+
+/* Logs news; returns whether there are any. */
+static bool
+tell_news(Faults *faults)
+{
+	char	  **list = palloc0(faults->config->nhandlers * sizeof(char *));
+	bool		is_news = false;
+
+	for (int i = 0; i < faults->config->nhandlers; i++)
+	{
+		const char *fault = fault_of(faults, i);
+
+		list[i] = fault != NULL ? pstrdup(fault) : NULL;
+		is_news |= !is_same(faults->list == NULL ? NULL : faults->list[i], fault);
+	}
 	tell_log(faults, list);
 	faults_free_list(faults->list, faults->config);
 	faults->list = list;
+	return is_news;
+}
+
+static void
+take(Faults *faults, char **list)
+{
+	faults_free_list(faults->checked, faults->config);
+	faults->checked = list;
+	(void) tell_news(faults);
 	publish(faults);
 	if (count(list, faults->config) > 0)
 		loop_timer_start(faults->timer, AGAIN_US);
@@ -174,12 +206,14 @@ faults_pump(Faults *faults)
 }
 
 void
-faults_note_session(Faults *faults, char *session)
+faults_tick(Faults *faults, char *session)
 {
 	bool		is_news = !is_same(faults->session, session);
 
 	pfree(faults->session);
 	faults->session = session;
+	if (faults->checked != NULL)
+		is_news |= tell_news(faults);
 	if (is_news && pg_is_up(node_pg(faults->node)))
 		publish(faults);
 }
@@ -195,6 +229,30 @@ faults_note_listeners(Faults *faults, const json_t *troubles)
 		publish(faults);
 }
 
+const char *
+faults_text(Faults *faults)
+{
+	StringInfoData text;
+
+	pfree(faults->text);
+	initStringInfo(&text);
+	for (int i = 0; i < faults->config->nhandlers; i++)
+		if (fault_of(faults, i) != NULL)
+			appendStringInfo(&text, "%shandlers[%d]: %s", text.len > 0 ? "; " : "", i,
+							 fault_of(faults, i));
+	faults->text = text.data;
+	return text.len > 0 ? text.data : NULL;
+}
+
+bool
+faults_are_all(const Faults *faults)
+{
+	for (int i = 0; i < faults->config->nhandlers; i++)
+		if (fault_of(faults, i) == NULL)
+			return false;
+	return faults->config->nhandlers > 0;
+}
+
 static void
 look_again(void *arg)
 {
@@ -207,13 +265,14 @@ look_again(void *arg)
 void
 faults_look(Faults *faults)
 {
+	faults_free_list(faults->checked, faults->config);
 	faults_free_list(faults->list, faults->config);
-	faults->list = NULL;
+	faults->checked = faults->list = NULL;
 	look_again(faults);
 }
 
 Faults *
-faults_open(Loop *loop, const Config *config, Node *node)
+faults_open(Loop *loop, const Config *config, Node *node, FaultsAsk ask, void *arg)
 {
 	Faults	   *faults = palloc0(sizeof(Faults));
 
@@ -221,6 +280,8 @@ faults_open(Loop *loop, const Config *config, Node *node)
 	faults->config = config;
 	faults->node = node;
 	faults->listeners = json_array();
+	faults->ask = ask;
+	faults->arg = arg;
 	faults->timer = loop_timer_new(loop, look_again, faults);
 	return faults;
 }
@@ -231,6 +292,8 @@ faults_free(Faults *faults)
 	loop_timer_free(faults->timer);
 	pfree(faults->session);
 	json_decref(faults->listeners);
+	pfree(faults->text);
+	faults_free_list(faults->checked, faults->config);
 	faults_free_list(faults->list, faults->config);
 	pfree(faults);
 }

@@ -5,9 +5,10 @@
  *
  * A program, a function or a grant may be missing.  The sidecar checks all
  * handlers when its node begins and after each reload; while a handler has a
- * fault, it checks again every 30 seconds.  It logs each new fault, and keeps
+ * fault, it checks again every 30 seconds.  At each tick it also asks for programs
+ * that could not be started, or ended at once.  It logs each new fault, and keeps
  * each one as a row of twtasks.warnings while it lasts.  Handlers without a
- * fault work meanwhile. --check-config makes the same lists.
+ * fault work meanwhile. --check-config makes the same lists, but starts no program.
  *
  * A list of faults has one text for each handler of the configuration; NULL:
  * that handler can be started.
@@ -27,7 +28,10 @@
 
 typedef struct Faults Faults;
 
-extern Faults *faults_open(Loop *loop, const Config *config, Node *node);
+/* Why the program of a handler could not be started lately; NULL: it could. */
+typedef const char *(*FaultsAsk) (void *arg, int handler);
+
+extern Faults *faults_open(Loop *loop, const Config *config, Node *node, FaultsAsk ask, void *arg);
 extern void faults_free(Faults *faults);
 
 /* Checks soon, and logs all faults that it finds. */
@@ -37,10 +41,16 @@ extern void faults_look(Faults *faults);
 extern void faults_pump(Faults *faults);
 
 /*
- * Keeps this answer of pg_silent() as a row of twtasks.warnings; NULL: none.  Takes
- * over the text.
+ * Call it at each tick, with the answer of pg_silent(): it becomes a row of
+ * twtasks.warnings; NULL: none.  Takes over the text.
  */
-extern void faults_note_session(Faults *faults, char *session);
+extern void faults_tick(Faults *faults, char *session);
+
+/* All faults in one text, valid until the next call; NULL: there are none. */
+extern const char *faults_text(Faults *faults);
+
+/* Whether each handler has one. */
+extern bool faults_are_all(const Faults *faults);
 
 /* Keeps these texts of listeners_troubles() as rows of twtasks.warnings. */
 extern void faults_note_listeners(Faults *faults, const json_t *troubles);
