@@ -2,7 +2,12 @@
 // A worker in Node: one JSON object per line, on stdin and on stdout.
 // Up to "prefetch" tasks run at once; replies may come in any order.
 
+const { inspect } = require("util");
 const running = new Map();
+
+// Only replies go to stdout.  console.log() goes to stderr, and so to the log.
+const writeReply = process.stdout.write.bind(process.stdout);
+process.stdout.write = process.stderr.write.bind(process.stderr);
 
 async function doTask(task, signal) {
   // Put your work here.  It returns the members of the reply.
@@ -15,14 +20,14 @@ async function onTask(task) {
   answer(task, { started: true });
   const reply = await doTask(task, stop.signal).catch((error) => ({
     result: "retry",
-    message: error.message,
+    message: inspect(error).slice(0, 4000), // with the stack
   }));
   running.delete(task.id);
   answer(task, reply);
 }
 
 function answer(task, members) {
-  console.log(JSON.stringify({ id: task.id, version: task.version, ...members }));
+  writeReply(JSON.stringify({ id: task.id, version: task.version, ...members }) + "\n");
 }
 
 require("readline").createInterface({ input: process.stdin }).on("line", (line) => {

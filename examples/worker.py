@@ -4,11 +4,17 @@
 import json
 import os
 import sys
+import traceback
 
 
 def do_task(task):
     """Put your work here.  Returns the members of the reply."""
     return {"result": "done"}
+
+
+def describe(error):
+    """The kind of error and its text, and the end of the traceback."""
+    return f"{type(error).__name__}: {error}"[:1000] + "\n" + traceback.format_exc()[-3000:]
 
 
 def answer(task, members):
@@ -20,6 +26,7 @@ def answer(task, members):
 # Only replies go to stdout.  print() goes to stderr, and so to the log.
 replies = os.fdopen(os.dup(1), "w")
 os.dup2(2, 1)
+sys.stdout.reconfigure(line_buffering=True)
 
 for line in sys.stdin:
     task = json.loads(line)
@@ -29,5 +36,5 @@ for line in sys.stdin:
     try:
         reply = do_task(task)
     except Exception as error:
-        reply = {"result": "retry", "message": str(error)}
+        reply = {"result": "retry", "message": describe(error)}
     answer(task, reply)

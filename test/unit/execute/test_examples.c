@@ -69,6 +69,61 @@ test_node(void **state)
 	assert_works();
 }
 
+/*
+ * Opens the example with other work in it, which prints and then fails.  Returns its
+ * path for close_changed().
+ */
+static char *
+open_changed(const char *example, const char *from, const char *to)
+{
+	char	   *path = psprintf("%s/changed", fixture.directory);
+	char	   *script = psprintf("sed 's/%s/%s/' '%s' >'%s' && chmod 700 '%s'", from, to,
+								  project_file(example), path, path);
+
+	assert_int_equal(system(script), 0);
+	pfree(script);
+	open_worker(path);
+	return path;
+}
+
+static void
+close_changed(char *path)
+{
+	unlink(path);
+	pfree(path);
+}
+
+/* Prints of the work end no process, and its error is told with its place. */
+static void
+test_python_that_fails(void **state)
+{
+	char	   *path = open_changed("examples/worker.py", "return {\"result\": \"done\"}",
+									"print(\"hi\"); return task[\"adress\"]");
+	const TestTask *task = run_task(NULL);
+
+	assert_int_equal(task->result, TASK_RETRY);
+	assert_ptr_equal(strstr(task->message, "KeyError: 'adress'\nTraceback "), task->message);
+	assert_non_null(strstr(task->message, "in do_task"));
+	close_changed(path);
+}
+
+static void
+test_node_that_fails(void **state)
+{
+	const TestTask *task;
+	char	   *path;
+
+	if (system("node --version >/dev/null 2>&1") != 0)
+		skip();
+	path = open_changed("examples/worker.js", "return { result: \"done\" };",
+						"console.log(\"hi\"); console.error(\"ho\"); return task.adress.city;");
+	task = run_task(NULL);
+	assert_int_equal(task->result, TASK_RETRY);
+	assert_ptr_equal(strstr(task->message, "TypeError: "), task->message);
+	assert_non_null(strstr(task->message, "at doTask"));
+	close_changed(path);
+}
+
 static void
 test_c(void **state)
 {
@@ -106,6 +161,8 @@ main(void)
 		TEST(test_shell),
 		TEST(test_python),
 		TEST(test_node),
+		TEST(test_python_that_fails),
+		TEST(test_node_that_fails),
 		TEST(test_c),
 		TEST(test_command),
 	};
