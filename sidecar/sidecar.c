@@ -84,7 +84,6 @@ struct Sidecar
 	Duties	   *duties;
 	Health	   *health;			/* NULL: not configured */
 	char	   *silent;			/* the last answer of pg_silent() */
-	LoopTimer  *watchdog;
 	LoopTimer  *drain_end;
 };
 
@@ -281,15 +280,6 @@ on_health(void *arg, HealthState *state)
 	state->running = running(sidecar);
 }
 
-static void
-on_watchdog(void *arg)
-{
-	Sidecar    *sidecar = arg;
-
-	sdnotify_watchdog();
-	loop_timer_start(sidecar->watchdog, sdnotify_watchdog_us());
-}
-
 /* ---- open, reload, drain, free ---- */
 
 static void
@@ -434,9 +424,7 @@ sidecar_open(Loop *loop, Config *config)
 	sidecar->listeners = listeners_open(loop, config, sidecar->node);
 	sidecar->health = health_open(loop, config->listen, config->node, on_health, sidecar);
 	sidecar->drain_end = loop_timer_new(loop, on_drain_end, sidecar);
-	sidecar->watchdog = loop_timer_new(loop, on_watchdog, sidecar);
-	if (sdnotify_watchdog_us() > 0)
-		loop_timer_start(sidecar->watchdog, 0);
+	sdnotify_watch_open(loop);
 	loop_on_turn(loop, on_turn, sidecar);
 	return sidecar;
 }
@@ -505,7 +493,7 @@ sidecar_free(Sidecar *sidecar)
 	faults_free(sidecar->faults);
 	served_free(sidecar->served);
 	loop_timer_free(sidecar->drain_end);
-	loop_timer_free(sidecar->watchdog);
+	sdnotify_watch_close();
 	free_configs(sidecar);
 	pfree(sidecar->silent);
 	pfree(sidecar);

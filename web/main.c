@@ -36,7 +36,6 @@ typedef struct Web
 	Results    *results;
 	ToDo	   *to_do;
 	WebHealth  *health;
-	LoopTimer  *watchdog;
 	LoopTimer  *drain_end;
 	bool		is_stopping;
 } Web;
@@ -105,15 +104,6 @@ on_turn(void *arg)
 		loop_stop(web->loop);
 }
 
-static void
-on_watchdog(void *arg)
-{
-	Web		   *web = arg;
-
-	sdnotify_watchdog();
-	loop_timer_start(web->watchdog, sdnotify_watchdog_us());
-}
-
 /* Applies the new configuration, or frees it if it needs a restart. */
 static void
 take_config(Web *web, WebConfig *config)
@@ -162,9 +152,7 @@ open_parts(Web *web)
 	web->to_do = to_do_open(web->loop, web->config, web->http);
 	web->health = web_health_open(web->http, web->results, web->to_do);
 	web->drain_end = loop_timer_new(web->loop, on_drain_end, web);
-	web->watchdog = loop_timer_new(web->loop, on_watchdog, web);
-	if (sdnotify_watchdog_us() > 0)
-		loop_timer_start(web->watchdog, 0);
+	sdnotify_watch_open(web->loop);
 	loop_on_turn(web->loop, on_turn, web);
 	loop_on_signal(web->loop, SIGTERM, on_stop, web);
 	loop_on_signal(web->loop, SIGINT, on_stop, web);
@@ -179,7 +167,7 @@ close_parts(Web *web)
 	results_close(web->results);
 	http_close(web->http);
 	web_health_close(web->health);
-	loop_timer_free(web->watchdog);
+	sdnotify_watch_close();
 	loop_timer_free(web->drain_end);
 	loop_free(web->loop);
 	web_config_free(web->config);

@@ -14,6 +14,7 @@ static int	notify_fd = -1;
 static struct sockaddr_un notify_addr;
 static socklen_t notify_addr_len;
 static int64 watchdog_us;
+static LoopTimer *watchdog;
 
 static void
 send_state(const char *state)
@@ -147,4 +148,26 @@ int64
 sdnotify_watchdog_us(void)
 {
 	return notify_fd >= 0 ? watchdog_us : 0;
+}
+
+static void
+on_watchdog(void *arg)
+{
+	(void) arg;
+	sdnotify_watchdog();
+	loop_timer_start(watchdog, sdnotify_watchdog_us());
+}
+
+void
+sdnotify_watch_open(Loop *loop)
+{
+	watchdog = loop_timer_new(loop, on_watchdog, NULL);
+	if (sdnotify_watchdog_us() > 0)
+		loop_timer_start(watchdog, 0);
+}
+
+void
+sdnotify_watch_close(void)
+{
+	loop_timer_free(watchdog);
 }

@@ -13,6 +13,8 @@
 #ifndef TWT_SDNOTIFY_H
 #define TWT_SDNOTIFY_H
 
+#include "base/loop.h"
+
 /*
  * Reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID and removes them from
  * the environment, so that no child can send reports for us.  Call it before
@@ -28,5 +30,9 @@ extern void sdnotify_watchdog(void);
 
 /* Interval for calls of sdnotify_watchdog(), in microseconds; 0: never. */
 extern int64 sdnotify_watchdog_us(void);
+
+/* Calls it in this interval, until the loop ends. */
+extern void sdnotify_watch_open(Loop *loop);
+extern void sdnotify_watch_close(void);
 
 #endif							/* TWT_SDNOTIFY_H */
