@@ -14,6 +14,7 @@
 #include "base/twtasks.h"
 
 #include "access/htup_details.h"
+#include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "funcapi.h"
@@ -329,7 +330,12 @@ twt_next_triggers(PG_FUNCTION_ARGS)
 	make_room(taken);
 	check_client();
 	if (!take_all(taken) && wait_ms > 0)
+	{
 		wait_outside(taken, wait_ms);
+
+		/* The log of slow statements counts from here, and not the wait. */
+		SetCurrentStatementStartTimestamp();
+	}
 	for (int i = 0; i < taken->nsources; i++)
 		taker_pass_on(taken->sources[i].taker);
 	PG_RETURN_DATUM(form_result(fcinfo, taken));
