@@ -10,6 +10,7 @@
 #include "base/port.h"
 
 #include "base/log.h"
+#include "finish/failures.h"
 #include "finish/finish.h"
 #include "finish/finish_session.h"
 #include "base/policy.h"
@@ -24,6 +25,7 @@ struct Finish
 	FinishSession *plain;
 	FinishSession *asking;		/* for outcomes that a policy function judges */
 	FinishSession *lost;		/* for outcomes whose answer was lost */
+	Failures   *failures;
 	char	   *said;			/* the last message about a missing handler */
 	int64		said_us;
 	bool		said_full;		/* said that the postponed outcomes are too
@@ -73,7 +75,7 @@ log_unfit(Finish *finish, const Task *task, const char *message)
 
 /* status NULL: the answer with the database's decision was lost. */
 static void
-log_judged(const FinishItem *item, const char *status, int64 delay_ms, const char *message)
+log_judged(const Finish *finish, const FinishItem *item, const char *status, int64 delay_ms, const char *message)
 {
 	const Task *task = &item->judgement->task;
 
@@ -87,8 +89,7 @@ log_judged(const FinishItem *item, const char *status, int64 delay_ms, const cha
 	else if (item->result == TASK_REPEAT)
 		log_task(TWT_LOG_DEBUG, "finish", task, "repeat");
 	else
-		log_task(TWT_LOG_WARN, "finish", task, "try %d failed, next one in %.3f s: %s",
-				 task->tries, delay_ms / 1000.0, message);
+		failures_note(finish->failures, task, delay_ms, message);
 }
 
 static void
@@ -96,7 +97,7 @@ on_judged(void *arg, const FinishItem *item, const char *status, int64 delay_ms)
 {
 	char	   *message = loggable(item->message, item->judgement->nlogged);
 
-	log_judged(item, status, delay_ms, message);
+	log_judged(arg, item, status, delay_ms, message);
 	pfree(message);
 }
 
@@ -137,6 +138,7 @@ finish_open(Loop *loop, const Config *config, Node *node)
 	Finish	   *finish = palloc0(sizeof(Finish));
 
 	finish->loop = loop;
+	finish->failures = failures_open(loop);
 	finish->lost = finish_session_open(loop, config, node, FINISH_LOST, "lost finish");
 	finish->asking = finish_session_open(loop, config, node, FINISH_ASKING, "policy");
 	finish->plain = finish_session_open(loop, config, node, FINISH_PLAIN, "finish");
@@ -219,6 +221,7 @@ finish_free(Finish *finish)
 	finish_session_free(finish->asking);
 	finish_session_free(finish->plain);
 	finish_session_free(finish->lost);
+	failures_free(finish->failures);
 	pfree(finish->said);
 	pfree(finish);
 }

@@ -1,0 +1,29 @@
+/*-------------------------------------------------------------------------
+ *
+ * failures.h
+ *		The log of tries that failed and run again.
+ *
+ *		from: finish.c
+ *
+ * Thousands of tasks may fail at once, for one reason.  The first failure of a type
+ * has a line of its own; those of the second that follows are counted, in one line.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_FAILURES_H
+#define TWT_FAILURES_H
+
+#include "base/loop.h"
+#include "base/task.h"
+
+typedef struct Failures Failures;
+
+extern Failures *failures_open(Loop *loop);
+
+/* Logs what was counted. */
+extern void failures_free(Failures *failures);
+
+/* A try of the task has failed; the next one comes after the delay. */
+extern void failures_note(Failures *failures, const Task *task, int64 delay_ms, const char *message);
+
+#endif							/* TWT_FAILURES_H */
