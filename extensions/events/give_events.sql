@@ -105,6 +105,25 @@ BEGIN
 END $$;
 
 /*
+ * twtasks_internal.go_on_after(stream, object)
+ *
+ *		Lets the next look at the list begin after an object.  Does nothing while
+ *		another open transaction does the same.
+ *
+ * Writes		twtasks.event_place
+ */
+CREATE FUNCTION twtasks_internal.go_on_after(stream text, object text)
+RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	UPDATE twtasks.event_place p SET listed_stream = go_on_after.stream, listed_object = go_on_after.object
+	WHERE p.only_row = (
+		SELECT e.only_row FROM twtasks.event_place e
+		WHERE (e.listed_stream, e.listed_object) IS DISTINCT FROM (go_on_after.stream, go_on_after.object) FOR UPDATE SKIP LOCKED)
+$$;
+
+/*
  * twtasks_internal.give_events(streams, objects, done)
  *
  *		Moves the next events of objects from the queue into new head tasks, and gives
@@ -222,6 +241,8 @@ BEGIN
 	IF heads.too_many IS NOT NULL THEN
 		INSERT INTO twtasks.objects_with_events (stream, object)
 		SELECT streams[n], objects[n] FROM unnest(heads.too_many) n;
+		-- The first of them is never the first of the call.
+		PERFORM twtasks_internal.go_on_after(streams[heads.too_many[1] - 1], objects[heads.too_many[1] - 1]);
 		PERFORM twtasks_internal.ask_duties(s.bucket) FROM twtasks.event_stream s WHERE s.name = streams[heads.too_many[1]];
 	END IF;
 	RETURN given;

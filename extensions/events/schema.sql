@@ -73,6 +73,8 @@ CREATE TABLE twtasks.event_place (
 	looked				timestamptz NOT NULL,				-- Time at which the last look at all objects began
 	at_stream			text COLLATE "C",					-- Stream of the last object that this look has seen; NULL: the look is over
 	at_object			text COLLATE "C",					-- ... and that object
+	listed_stream		text COLLATE "C",					-- Stream of the object after which the next look at the list begins; NULL: at the first
+	listed_object		text COLLATE "C",					-- ... and that object
 	CONSTRAINT event_place_pkey PRIMARY KEY (only_row),
 	CONSTRAINT event_place_only_row CHECK (only_row)
 );

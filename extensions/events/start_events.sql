@@ -105,10 +105,9 @@ END $$;
  *
  *		The next objects of the list, each once, however many entries it has.
  *
- *		They come in the order of their names, round and round.  A session begins after
- *		the last object of its last call, or, if that call saw all, after its first one.
- *		So each object is the first at some time, and none that stays on the list holds
- *		up others for ever.
+ *		They come in the order of their names, round and round.  A look begins after the
+ *		last object for which the one before it had room or time, so none that stays on
+ *		the list holds up others for ever.
  */
 CREATE FUNCTION twtasks_internal.listed_objects(most integer, OUT streams text[], OUT objects text[])
 RETURNS record
@@ -120,16 +119,14 @@ SET jit = off
 SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
-	-- Names have no line ends.
-	seen CONSTANT text := coalesce(current_setting('twtasks_events.listed', true), '');
-	at_stream CONSTANT text := split_part(seen, chr(10), 1);
-	at_object CONSTANT text := split_part(seen, chr(10), 2);
+	at_stream text;
+	at_object text;
 	have integer;
-	last integer;
 BEGIN
+	SELECT p.listed_stream, p.listed_object INTO at_stream, at_object FROM twtasks.event_place p;
 	WITH RECURSIVE listed AS (
 		(SELECT w.stream, w.object FROM twtasks.objects_with_events w
-		 WHERE (w.stream, w.object) > (at_stream, at_object) ORDER BY w.stream, w.object LIMIT 1)
+		 WHERE (w.stream, w.object) > (coalesce(at_stream, ''), coalesce(at_object, '')) ORDER BY w.stream, w.object LIMIT 1)
 		UNION ALL
 		SELECT n.stream, n.object FROM listed l CROSS JOIN LATERAL (
 			SELECT w.stream, w.object FROM twtasks.objects_with_events w
@@ -137,7 +134,7 @@ BEGIN
 	SELECT coalesce(array_agg(p.stream), '{}'), coalesce(array_agg(p.object), '{}') INTO streams, objects
 	FROM (SELECT l.stream, l.object FROM listed l LIMIT most) p;
 	have := cardinality(objects);
-	IF have < most AND seen <> '' THEN
+	IF have < most AND at_object IS NOT NULL THEN
 		WITH RECURSIVE listed AS (
 			(SELECT w.stream, w.object FROM twtasks.objects_with_events w ORDER BY w.stream, w.object LIMIT 1)
 			UNION ALL
@@ -148,10 +145,7 @@ BEGIN
 		SELECT streams || array_agg(p.stream), objects || array_agg(p.object) INTO streams, objects
 		FROM (SELECT l.stream, l.object FROM listed l LIMIT most - have) p
 		WHERE (p.stream, p.object) <= (at_stream, at_object);
-		have := cardinality(objects);
 	END IF;
-	last := CASE WHEN have < most THEN least(have, 1) ELSE most END;
-	PERFORM set_config('twtasks_events.listed', coalesce(streams[last] || chr(10) || objects[last], ''), false);
 END $$;
 
 /*
@@ -279,6 +273,11 @@ BEGIN
 		SELECT g.given, g.failed, g.untried INTO given, failed, untried
 		FROM twtasks_internal.give_each(ready.streams, ready.objects, ready.done, ready.problems) g;
 	END IF;
+	PERFORM CASE
+		WHEN untried > 0 THEN twtasks_internal.go_on_after(ready.streams[tried], ready.objects[tried])
+		WHEN cardinality(entries) = 10 * most THEN twtasks_internal.go_on_after(listed.streams[1], listed.objects[1])
+		WHEN cardinality(listed.objects) = most THEN twtasks_internal.go_on_after(listed.streams[most], listed.objects[most]) END
+	FROM (SELECT cardinality(ready.objects) - untried AS tried) t;
 	-- Objects at fault are listed again; they alone are no reason to hurry.
 	more := (more OR untried > 0) AND (failed = 0 OR given > 0);
 END $$;

@@ -81,6 +81,8 @@ SET test.broken = 'p12';
 SET twtasks.function_timeout = '1s';
 SET client_min_messages = error;
 SELECT pg_temp.add('large', 'p' || n, 10, 1), pg_temp.add('small', 'q' || n, 10, 1) FROM generate_series(10, 13) n \g /dev/null
+-- The worst place to begin: the object that takes too long comes early in the next call.
+UPDATE twtasks.event_place SET listed_stream = 'small', listed_object = 'q12';
 SELECT is(twtasks_internal.run_duties(), 3000::bigint, 'the duty does not fail');
 SELECT twtasks_internal.run_duties() \g /dev/null
 SELECT twtasks_internal.run_duties() \g /dev/null

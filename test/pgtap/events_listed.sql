@@ -32,7 +32,7 @@ END $$;
 SELECT twtasks.configure_stream('bad', 'BAD'), twtasks.configure_type('BAD', intercept => 'public.regress_broken') \g /dev/null
 SELECT twtasks.add_event('bad', 'b' || n, '1'), twtasks.add_event('bad', 'b' || n, '2') FROM generate_series(1, 5) n \g /dev/null
 SELECT twtasks.add_event('other', 'q', '1') \g /dev/null
-SET twtasks_events.listed = '';
+UPDATE twtasks.event_place SET listed_stream = NULL, listed_object = NULL;
 SELECT is((SELECT string_agg((given, more)::text, ' ' ORDER BY n) FROM generate_series(1, 3) n,
 	LATERAL (SELECT s.given, s.more FROM twtasks_internal.start_events(n * 0 + 2) s) s), '(0,f) (0,f) (1,t)', 'objects at fault hold up another for a while');
 SELECT is(pg_temp.heads(), 'o p q', 'but not for ever');
