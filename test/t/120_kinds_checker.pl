@@ -6,6 +6,7 @@ use strict;
 use warnings FATAL => 'all';
 
 use Test::More;
+use TwTasks::KindCheck;
 use TwTasks::KindRun;
 use TwTasks::Seed;
 
@@ -85,6 +86,22 @@ cmp_ok(scalar(grep { /^pess-.*the outcome is lost, which the third party does no
 like(join("\n", $run->check->faults), qr/^idem-.*it is no identifier$/m, 'the checker sees an action without an outcome');
 like(join("\n", $run->start_faults), qr/^idem \d+: it was started in \d transactions, and has no row/, 'the checker sees a start that is lost');
 isnt(join("\n", $run->reaction_faults), '', 'the checker sees a reaction without its outcome');
+
+# ---- anomalies ----
+
+# Strange ones of these steps, by their answers; none has a result.
+sub strange
+{
+	my (@steps) = @_;
+	my @anomalies = map { { identifier => 'opt-1', number => 1, result => undef, outcome => {}, task => $_->[0], step => $_->[1] } } @steps;
+	my $check = TwTasks::KindCheck->new(anomalies => \@anomalies, attempts => [ map { { task => $_->[0], answer => $_->[2] } } @steps ]);
+
+	return join ' ', $check->strange_anomalies;
+}
+
+is(strange([ 'a', 'undo', 'fault' ], [ 'b', 'undo', 'unknown' ]), '', 'an undo that has failed too often is no strange anomaly');
+is(strange([ 'a', 'undo', 'done' ], [ 'b', 'first', 'fault' ]), 'opt-1#1.undo: no result opt-1#1.first: no result',
+	'the checker sees other anomalies without a result');
 
 $run->stop;
 done_testing();

@@ -206,18 +206,21 @@ sub lost_results
 
 # An anomaly did not count: the end of its step was unknown, or the step ended by hand.
 # An outcome in it is what a worker said.  An error without one may be the sidecar's.
+# One without a result is an undo that has failed too often.
 sub strange_anomalies
 {
 	my ($self) = @_;
+	my %failed = map { ($_->{task} => 1) } grep { ($_->{answer} // '') =~ /^(fault|unknown|expired)$/ } @{ $self->{attempts} };
 	my %counted = map { ($_->{task} => 1) } grep { ($_->{answer} // '') =~ /^(decided|done|fault|found|own|none)$/ } @{ $self->{attempts} };
 	my @strange;
 
 	foreach my $anomaly (@{ $self->{anomalies} })
 	{
+		next if !defined $anomaly->{result} && $anomaly->{step} eq 'undo' && $failed{ $anomaly->{task} };
 		my @said = grep { $_->{task} eq $anomaly->{task} && $_->{outcome} } $self->of($anomaly->{identifier}, 'worker answer');
 
-		push @strange, "$anomaly->{identifier}#$anomaly->{number}.$anomaly->{step}: $anomaly->{result}"
-		  if $counted{ $anomaly->{task} } || $anomaly->{outcome} && !@said;
+		push @strange, "$anomaly->{identifier}#$anomaly->{number}.$anomaly->{step}: " . ($anomaly->{result} // 'no result')
+		  if !defined $anomaly->{result} || $counted{ $anomaly->{task} } || $anomaly->{outcome} && !@said;
 	}
 	return @strange;
 }
