@@ -288,11 +288,13 @@ END $$;
  *		Lists objects with queued events that have no live head, in case they are not
  *		listed.  There are none, unless somebody has changed a table by hand.  A look
  *		at all objects begins once a minute, and goes on where the last call ended.
+ *		Does nothing while another open transaction looks, or calls go_on_after().
  *
  * Parameters
  *		most			at most this many objects in one call
  *
  * Writes		twtasks.objects_with_events, twtasks.event_place
+ * Locks		row of twtasks.event_place; skips it if others have locked it
  */
 CREATE FUNCTION twtasks_internal.look_at_objects(most integer DEFAULT 1000)
 RETURNS void
@@ -309,6 +311,11 @@ DECLARE
 BEGIN
 	SELECT p.* INTO here FROM twtasks.event_place p;
 	IF here.at_stream IS NULL AND here.looked BETWEEN moment - interval '1 minute' AND moment OR here.only_row IS NULL THEN
+		RETURN;
+	END IF;
+	-- An open transaction may hold the row, and no object should wait for it.
+	SELECT p.* INTO here FROM twtasks.event_place p FOR UPDATE SKIP LOCKED;
+	IF NOT FOUND THEN
 		RETURN;
 	END IF;
 	-- One step from object to object, however many events each has.
