@@ -140,9 +140,9 @@ typedef struct HandlerKind
 	void		(*give_back) (Runner *runner);
 
 	/*
-	 * Ends all running tasks at once, without verdicts, and frees the runner.
-	 * Tasks that cannot have begun are released; the others go back to the
-	 * caller.  May wait until killed processes are gone.
+	 * Ends all running tasks at once, and frees the runner.  Reports verdicts
+	 * that are known, and releases tasks that cannot have begun; the others
+	 * go back to the caller.  May wait until killed processes are gone.
 	 */
 	void		(*close) (Runner *runner);
 } HandlerKind;

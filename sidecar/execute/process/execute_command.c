@@ -446,9 +446,12 @@ command_close(Runner *runner)
 	{
 		Run		   *run = dlist_head_element(Run, node, &runner->runs);
 
-		if (run->child && run->state != RUN_LINGERING)
-			leftovers_kill(runner->leftovers, spawn_token(run->child), NULL,
-						   NULL);
+		if (run->state == RUN_PENDING || run->state == RUN_LINGERING)
+		{
+			report(run);
+			continue;
+		}
+		leftovers_kill(runner->leftovers, spawn_token(run->child), NULL, NULL);
 		free_run(run);
 	}
 	leftovers_free(runner->leftovers);

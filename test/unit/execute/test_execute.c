@@ -9,6 +9,7 @@
  */
 #include "base/port.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -303,6 +304,37 @@ test_close_kills(void **state)
 	close_runner();
 	assert_true(is_fifo_free(NULL));
 	assert_int_equal(fixture.reported, 0);
+}
+
+/* Its exit was seen. */
+static bool
+is_reaped(void *arg)
+{
+	siginfo_t	info;
+
+	return waitid(P_ALL, 0, &info, WEXITED | WNOWAIT | WNOHANG) != 0 && errno == ECHILD;
+}
+
+/* One was not started, and the other has exited, though a daemon holds its pipe. */
+static void
+test_close_reports_known_verdicts(void **state)
+{
+	TestTask   *task;
+
+	open_command("/nonexistent/handler");
+	task = start_task(NULL);
+	close_runner();
+	assert_int_equal(task->reports, 1);
+	assert_int_equal(task->result, TASK_RELEASE);
+
+	open_command(HANDLER, "leave", fixture.path, "session");
+	task = start_task(NULL);
+	wait_for_holder();
+	run_until(is_reaped, NULL);
+	close_runner();
+	assert_verdict(task, TASK_DONE, NULL);
+	send_go();
+	run_until(is_fifo_free, NULL);
 }
 
 /* The death of the sidecar kills its handlers. */
@@ -616,6 +648,7 @@ main(void)
 		TEST(test_leader_exits_first),
 		TEST(test_daemon_keeps_pipe_open),
 		TEST(test_close_kills),
+		TEST(test_close_reports_known_verdicts),
 		TEST(test_death_of_sidecar),
 		TEST(test_flood),
 		TEST(test_kept_output),
