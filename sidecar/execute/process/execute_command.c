@@ -41,6 +41,9 @@
  */
 #define SHORTAGE_US SECONDS_TO_US(1)
 
+/* Without another failure within this time, a shortage counts as over. */
+#define SHORTAGE_OVER_US SECONDS_TO_US(5)
+
 /* Variables for the facts of a task, plus the NULL. */
 #define ENVIRONMENT_SIZE 10
 
@@ -53,6 +56,7 @@ struct Runner
 	Leftovers  *leftovers;
 	dlist_head	runs;
 	char	   *trouble;		/* why the last start failed; NULL: it did not */
+	int64		trouble_until_us;
 	bool		is_draining;
 };
 
@@ -302,17 +306,19 @@ spawn_run(Run *run, char **environment, SpawnFailure *failure)
 }
 
 static void
-set_trouble(Runner *runner, char *trouble)
+set_trouble(Runner *runner, char *trouble, int64 until_us)
 {
 	pfree(runner->trouble);
 	runner->trouble = trouble;
+	runner->trouble_until_us = until_us;
 }
 
 static void
 not_started(Run *run, const SpawnFailure *failure)
 {
 	if (failure->is_temporary || failure->is_unfit)
-		set_trouble(run->runner, pstrdup(failure->message));
+		set_trouble(run->runner, pstrdup(failure->message), failure->is_unfit ? PG_INT64_MAX :
+					loop_now_us(run->runner->loop) + SHORTAGE_OVER_US);
 	run->state = RUN_PENDING;
 	run->result = failure->is_temporary || failure->is_unfit ? TASK_RELEASE : TASK_RETRY;
 	run->delay_us = failure->is_unfit ? TASK_DELAY_UNFIT : TASK_DELAY_BY_POLICY;
@@ -326,7 +332,7 @@ started(Run *run)
 {
 	Loop	   *loop = run->runner->loop;
 
-	set_trouble(run->runner, NULL);
+	set_trouble(run->runner, NULL, 0);
 	run->state = RUN_RUNNING;
 	spawn_pipe_watch(&run->pipes.err, loop, LOOP_READ, on_stderr, run);
 	send_data(run);
@@ -421,7 +427,7 @@ command_stop_task(Runner *runner, Task *task, const char *why)
 static const char *
 command_trouble(const Runner *runner)
 {
-	return runner->trouble;
+	return loop_now_us(runner->loop) < runner->trouble_until_us ? runner->trouble : NULL;
 }
 
 static void

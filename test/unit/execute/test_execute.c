@@ -123,7 +123,13 @@ test_missing_directory(void **state)
 				   "\"/nonexistent\": No such file or directory");
 }
 
-/* With no descriptor left the task goes back as it was. */
+static bool
+has_no_trouble(void *arg)
+{
+	return fixture.kind->trouble(fixture.runner) == NULL;
+}
+
+/* With no descriptor left the task goes back as it was, and the shortage passes. */
 static void
 test_shortage(void **state)
 {
@@ -139,6 +145,9 @@ test_shortage(void **state)
 	assert_verdict(run_task(NULL), TASK_RELEASE, "could not start a process "
 				   "for \"true\": Too many open files");
 	setrlimit(RLIMIT_NOFILE, &before);
+	assert_string_equal(fixture.kind->trouble(fixture.runner),
+						"could not start a process for \"true\": Too many open files");
+	run_until(has_no_trouble, NULL);
 	assert_verdict(run_task(NULL), TASK_DONE, NULL);
 	close(unused);
 }
