@@ -344,7 +344,7 @@ next_request(Grab *grab)
 
 /* Drops split-off requests that were not sent: a drain need not wait for them. */
 static void
-drop_held(Grab *grab)
+drop_held(Grab *grab, bool with_unknown)
 {
 	dlist_mutable_iter iter;
 
@@ -352,9 +352,12 @@ drop_held(Grab *grab)
 	{
 		GrabRequest *request = dlist_container(GrabRequest, node, iter.cur);
 
-		if (request->state != REQUEST_READY)
+		if (request->state == REQUEST_UNKNOWN && with_unknown)
+			lost_grabs_add(grab->parts.lost, request->question.batch);
+		else if (request->state == REQUEST_READY)
+			batch_drop(request->question.batch);
+		else
 			continue;
-		batch_drop(request->question.batch);
 		remove_request(request);
 	}
 }
@@ -369,7 +372,7 @@ send_ready(Grab *grab)
 		return;
 	if (grab->is_stopped)
 	{
-		drop_held(grab);
+		drop_held(grab, false);
 		drop_gathered(grab);
 		return;
 	}
@@ -378,10 +381,15 @@ send_ready(Grab *grab)
 		send_grab(request, pg);
 }
 
-/* Sends what is ready, and keeps a grab session open while there is work. */
+/*
+ * Sends what is ready, and keeps a grab session open while there is work.  A node
+ * that can be confirmed only by a new incarnation gives back what nobody can start.
+ */
 void
 grab_pump(Grab *grab)
 {
+	if (node_may_start(grab->parts.node) == 0 && node_is_locked(grab->parts.node))
+		drop_held(grab, true);
 	if (node_may_start(grab->parts.node) == 0 || loop_timer_active(grab->pause))
 		return;
 	send_ready(grab);

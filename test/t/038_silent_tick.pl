@@ -64,12 +64,18 @@ my $from = $sidecar->log_position;
 my $told;
 
 kill STOP => $pid;
-wait_ok(sub { $sidecar->log($from) =~ /no answer to "tick" .*given up \(backend $pid\)/ },
+sub ask_health
+{
+	$told ||= health() =~ /another transaction locks the row of this node|session \\"control\\"/;
+	return 1;
+}
+
+# The health tells of a silent session after half of its limit.
+wait_ok(sub { ask_health() && $sidecar->log($from) =~ /no answer to "tick" .*given up \(backend $pid\)/ },
 	'the session is given up', PATIENCE);
 wait_ok(
 	sub {
-		$told ||= health() =~ /another transaction locks the row of this node|session \\"control\\"/;
-		$sidecar->log($from) =~ /incarnation $old is left, and a new one begins: another transaction locks its row/;
+		ask_health() && $sidecar->log($from) =~ /incarnation $old is left, and a new one begins: another transaction locks its row/;
 	},
 	'the incarnation is left',
 	PATIENCE);

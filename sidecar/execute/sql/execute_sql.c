@@ -47,14 +47,28 @@ sql_take(Runner *runner, Table *table, TableEntry *entry)
 	sql_waiting_add(runner->setup.waiting, table, entry);
 }
 
-/* Opens one more session for each task that still waits. */
+static void
+sql_give_back(Runner *runner)
+{
+	sql_waiting_give_back(runner->setup.waiting);
+}
+
+/*
+ * Opens one more session for each task that still waits.  None waits in a node that
+ * can be confirmed only by a new incarnation.
+ */
 static void
 sql_pump(Runner *runner)
 {
+	const Node *node = runner->setup.parts->node;
 	int			left;
 
-	if (node_may_start(runner->setup.parts->node) == 0)
+	if (node_may_start(node) == 0)
+	{
+		if (node_is_locked(node))
+			sql_give_back(runner);
 		return;
+	}
 	for (int i = 0; i < runner->nsessions; i++)
 		sql_session_pump(runner->sessions[i]);
 	left = sql_waiting_count(runner->setup.waiting);
@@ -79,12 +93,6 @@ sql_running(const Runner *runner)
 	for (int i = 0; i < runner->nsessions; i++)
 		n += sql_session_running(runner->sessions[i]);
 	return n;
-}
-
-static void
-sql_give_back(Runner *runner)
-{
-	sql_waiting_give_back(runner->setup.waiting);
 }
 
 static void

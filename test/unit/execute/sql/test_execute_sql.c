@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * test_execute_sql.c
- *		SQL handlers: the end, with a statement under way.
+ *		SQL handlers: tasks that wait, and the end with a statement under way.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,10 +24,18 @@ node_pg(const Node *node)
 	return &control;
 }
 
+static bool is_locked;
+
 int64
 node_may_start(const Node *node)
 {
-	return 7;
+	return is_locked ? 0 : 7;
+}
+
+bool
+node_is_locked(const Node *node)
+{
+	return is_locked;
 }
 
 int64
@@ -73,7 +81,7 @@ resolve(void *arg, const char *type, Limit **limit, void **tag)
 }
 
 static void
-test_end_of_a_statement(void **state)
+test_wait_and_end(void **state)
 {
 	char	   *types[] = {"A"};
 	char	   *buckets[] = {"default"};
@@ -95,6 +103,14 @@ test_end_of_a_statement(void **state)
 
 	come_up(last_pg);
 	assert_int_equal(table_push(table, &trigger, NULL), TABLE_ADDED);
+
+	/* No task waits for a tick that cannot succeed. */
+	is_locked = true;
+	handler_sql.grabs->take(sql, table, table_pop(table));
+	handler_sql.grabs->pump(sql);
+	assert_int_equal(handler_sql.grabs->running(sql), 0);
+
+	is_locked = false;
 	handler_sql.grabs->take(sql, table, table_pop(table));
 	handler_sql.grabs->pump(sql);
 	assert_non_null(find_call("execute"));
@@ -110,7 +126,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_end_of_a_statement),
+		cmocka_unit_test(test_wait_and_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
