@@ -99,9 +99,24 @@ sub strange
 	return join ' ', $check->strange_anomalies;
 }
 
+# Faults of an identifier whose first step stands when it is decided.
+sub left_over
+{
+	my (@anomalies) = @_;
+
+	return join ' ',
+	  TwTasks::KindCheck->new(
+		kinds => { opt => 'optimistic' },
+		lines => [ { identifier => 'opt-1', what => 'first', serial => 7, owner => 'us', expires => 9 } ],
+		outcomes => [ { identifier => 'opt-1', kind => 'opt', decision => 'expired', decided => 1 } ],
+		anomalies => \@anomalies)->faults;
+}
+
 is(strange([ 'a', 'undo', 'fault' ], [ 'b', 'undo', 'unknown' ]), '', 'an undo that has failed too often is no strange anomaly');
 is(strange([ 'a', 'undo', 'done' ], [ 'b', 'first', 'fault' ]), 'opt-1#1.undo: no result opt-1#1.first: no result',
 	'the checker sees other anomalies without a result');
+is(left_over(), 'opt-1: first step 7 is left over', 'the checker sees a first step that is left over');
+is(left_over({ identifier => 'opt-1', step => 'undo', result => undef }), '', 'and lets one pass that could not be removed');
 
 $run->stop;
 done_testing();

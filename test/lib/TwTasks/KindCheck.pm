@@ -165,7 +165,16 @@ sub check_black_boxed
 	return;
 }
 
-# A second step comes after a look that has found our first step to be the oldest.
+# Whether it is of an undo that has failed too often, which is no result of a worker.
+sub is_in_vain
+{
+	my ($anomaly) = @_;
+
+	return !defined $anomaly->{result} && $anomaly->{step} eq 'undo';
+}
+
+# A second step comes after a look that has found our first step to be the oldest.  A
+# first step is left over only with an anomaly, which tells a person of it.
 sub check_optimistic
 {
 	my ($self, $identifier, $outcome) = @_;
@@ -177,6 +186,7 @@ sub check_optimistic
 		$self->fault($identifier, "attempt $call->{attempt} completes without a look before it")
 		  if $call->{op} eq 'second' && !$looked{ $call->{attempt} };
 	}
+	return if grep { is_in_vain($_) } $self->of($identifier, 'anomaly');
 	my %gone = map { ($_->{step} => 1) } $self->of($identifier, 'undone'), grep { $_->{step} } $self->of($identifier, 'effect');
 	foreach my $step ($self->of($identifier, 'first'))
 	{
@@ -206,7 +216,6 @@ sub lost_results
 
 # An anomaly did not count: the end of its step was unknown, or the step ended by hand.
 # An outcome in it is what a worker said.  An error without one may be the sidecar's.
-# One without a result is an undo that has failed too often.
 sub strange_anomalies
 {
 	my ($self) = @_;
@@ -216,7 +225,7 @@ sub strange_anomalies
 
 	foreach my $anomaly (@{ $self->{anomalies} })
 	{
-		next if !defined $anomaly->{result} && $anomaly->{step} eq 'undo' && $failed{ $anomaly->{task} };
+		next if is_in_vain($anomaly) && $failed{ $anomaly->{task} };
 		my @said = grep { $_->{task} eq $anomaly->{task} && $_->{outcome} } $self->of($anomaly->{identifier}, 'worker answer');
 
 		push @strange, "$anomaly->{identifier}#$anomaly->{number}.$anomaly->{step}: " . ($anomaly->{result} // 'no result')
