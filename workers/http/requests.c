@@ -330,6 +330,16 @@ find_running(Requests *requests, const char *id, int64 version)
 	return NULL;
 }
 
+/* Nobody has the request, so its task goes back without a try. */
+static void
+stop_lookup(Request *request, const char *why)
+{
+	http_lookup_cancel(&request->lookup);
+	loop_timer_stop(request->patience);
+	end_early(request, TASK_RELEASE,
+			  psprintf("%s, while the name %s was looked up", why, request->post.url.host));
+}
+
 void
 requests_cancel(Requests *requests, const char *id, int64 version, const char *why)
 {
@@ -343,10 +353,7 @@ requests_cancel(Requests *requests, const char *id, int64 version, const char *w
 		end_early(request, TASK_CANCELLED, pstrdup(why));
 		return;
 	}
-	http_lookup_cancel(&request->lookup);
-	loop_timer_stop(request->patience);
-	end_early(request, TASK_RELEASE,
-			  psprintf("%s, while the name %s was looked up", why, request->post.url.host));
+	stop_lookup(request, why);
 }
 
 /* ---- the whole ---- */
@@ -367,9 +374,25 @@ requests_new(Loop *loop, StringInfo replies)
 	return requests;
 }
 
+/* Their hosts come from the settings before, and must get no secret of the new ones. */
+static void
+give_back_looked_up(Requests *requests)
+{
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify(iter, &requests->running)
+	{
+		Request    *request = dlist_container(Request, node, iter.cur);
+
+		if (request->post.easy == NULL)
+			stop_lookup(request, "the configuration has changed");
+	}
+}
+
 void
 requests_set(Requests *requests, HttpSettings *settings)
 {
+	give_back_looked_up(requests);
 	http_settings_free(requests->settings);
 	requests->settings = settings;
 	http_client_keep(requests->client, settings->concurrency);

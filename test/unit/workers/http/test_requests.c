@@ -251,6 +251,20 @@ test_cancelled_lookup(void **state)
 	end_lookup();
 }
 
+/* A secret of the new settings must not go to a host of the old ones. */
+static void
+test_reload_in_lookup(void **state)
+{
+	WorkerFault fault = {NULL, NULL};
+
+	start_lookup("\"max_output\":0");
+	requests_set(requests, http_settings_new("{\"hello\":1,\"settings\":{\"http\":\"http://new.example/\"}}", &fault));
+	expect_reply("\"result\":\"release\",\"retry_in\":1.000000,\"message\":\"the configuration has changed, "
+				 "while the name own.example was looked up\"");
+	close_requests();
+	end_lookup();
+}
+
 static void
 test_late_lookup(void **state)
 {
@@ -342,6 +356,7 @@ main(void)
 		TEST(test_public_too),
 		TEST(test_cancelled),
 		TEST(test_cancelled_lookup),
+		TEST(test_reload_in_lookup),
 		TEST(test_late_lookup),
 		TEST(test_one_lookup),
 		TEST(test_no_descriptors),
