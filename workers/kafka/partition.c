@@ -146,15 +146,28 @@ partition_found(Partition *partition, const LogEnds *ends, PartitionStart start)
 }
 
 /*
- * The ends are those of the last look.  They do not matter for an offset that is
- * among the messages in memory.
+ * A log that ends before the messages in memory has lost them, as with a leader that
+ * lacked them.  Other messages will have their offsets.
+ */
+static void
+forget_if_undone(Partition *partition)
+{
+	if (partition->is_lost && partition->position > partition->ends.end)
+		partition_forget(partition);
+}
+
+/*
+ * The ends are those of the last look.  Otherwise they do not matter for an offset that
+ * is among the messages in memory.
  */
 PartitionPlace
 partition_place(Partition *partition, int64 offset, LogEnds *ends)
 {
-	bool		is_here = partition->position != PARTITION_NOWHERE &&
-		offset >= partition->offset && offset <= partition->position;
+	bool		is_here;
 
+	forget_if_undone(partition);
+	is_here = partition->position != PARTITION_NOWHERE &&
+		offset >= partition->offset && offset <= partition->position;
 	*ends = partition->ends;
 	partition->offset = offset;
 	partition->told = offset;

@@ -137,8 +137,9 @@ extern int64 partition_fail(Partition *partition);
 extern void partition_forget(Partition *partition);
 
 /*
- * The fetches failed.  Messages in memory stay, since the log may not have them any
- * more; the next ones are fetched when the partition is placed anew.
+ * The fetches failed.  Messages in memory stay, since the log may have deleted them;
+ * the next ones are fetched when the partition is placed anew.  They go if the log
+ * turns out to end before them.
  */
 extern void partition_lose(Partition *partition);
 

@@ -162,6 +162,25 @@ test_lost_fetches(void **state)
 	partition_free(partition);
 }
 
+/* The log has lost its end, and will have other messages there. */
+static void
+test_undone_messages(void **state)
+{
+	Partition  *partition = partition_at(20);
+	static const LogEnds shorter = {10, 22, -1};
+	LogEnds		found;
+
+	partition_push(partition, message_at(20, 1));
+	partition_push(partition, message_at(24, 1));
+	partition_lose(partition);
+	(void) partition_fail(partition);
+	partition_look(partition);
+	(void) partition_found(partition, &shorter, PARTITION_LATEST);
+	assert_int_equal(partition_place(partition, 20, &found), PARTITION_SEEKS);
+	assert_int_equal(partition_position(partition), 20);
+	partition_free(partition);
+}
+
 static void
 test_limits(void **state)
 {
@@ -486,6 +505,7 @@ main(void)
 		cmocka_unit_test(test_run),
 		cmocka_unit_test(test_marks),
 		cmocka_unit_test(test_lost_fetches),
+		cmocka_unit_test(test_undone_messages),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_messages_without_bytes_fill),
 		cmocka_unit_test(test_partly_taken),
