@@ -77,6 +77,25 @@ is_one_of(const char *text, const char *first, const char *second)
 
 /* ---- one listener ---- */
 
+/*
+ * Adds a topic, unless it is there: librdkafka refuses a list with a topic twice, and
+ * all listeners would stand still.
+ */
+static bool
+add_topic(ListenerSettings *to, char *topic)
+{
+	int			n = 0;
+
+	for (; to->topics[n] != NULL; n++)
+		if (strcmp(to->topics[n], topic) == 0)
+		{
+			pfree(topic);
+			return true;
+		}
+	to->topics[n] = topic;
+	return kafka_topic_check(topic) == NULL;
+}
+
 /* Reads [NAMESPACE.]TOPIC, with each of the prefixes. */
 static bool
 read_topics(ListenerSettings *to, const json_t *kafka, const json_t *object)
@@ -84,8 +103,8 @@ read_topics(ListenerSettings *to, const json_t *kafka, const json_t *object)
 	const json_t *topics = json_object_get(object, "topics");
 	const json_t *prefixes = json_object_get(kafka, "prefixes");
 	const char *space = json_string_value(json_object_get(kafka, "namespace"));
+	bool		has_space = space != NULL && space[0] != '\0';
 	size_t		nprefixes = json_array_size(prefixes);
-	size_t		n = 0;
 	bool		is_fine = json_array_size(topics) > 0;
 
 	to->topics = palloc0((json_array_size(topics) * (nprefixes + 1) + 1) * sizeof(char *));
@@ -94,14 +113,11 @@ read_topics(ListenerSettings *to, const json_t *kafka, const json_t *object)
 		{
 			const char *topic = json_string_value(json_array_get(topics, i));
 			const char *prefix = j == 0 ? "" : json_string_value(json_array_get(prefixes, j - 1));
-			bool		has_space = space != NULL && space[0] != '\0';
+			char	   *whole = psprintf("%s%s%s%s", prefix == NULL ? "" : prefix,
+										 has_space ? space : "", has_space ? "." : "",
+										 topic == NULL ? "" : topic);
 
-			to->topics[n] = psprintf("%s%s%s%s", prefix == NULL ? "" : prefix,
-									 has_space ? space : "", has_space ? "." : "",
-									 topic == NULL ? "" : topic);
-			is_fine = is_fine && topic != NULL && topic[0] != '\0' &&
-				kafka_topic_check(to->topics[n]) == NULL;
-			n++;
+			is_fine = add_topic(to, whole) && is_fine && topic != NULL && topic[0] != '\0';
 		}
 	return is_fine;
 }

@@ -76,6 +76,22 @@ test_topics(void **state)
 	listen_settings_free(settings);
 }
 
+/* The client would refuse a list that has a topic twice. */
+static void
+test_topic_twice(void **state)
+{
+	WorkerFault fault = {NULL, NULL};
+	ListenSettings *settings = read_line(",\"prefixes\":[\"eu.\"]",
+										 ",\"topics\":[\"bills\",\"eu.bills\",\"bills\"]", &fault);
+	const ListenerSettings *listener = &settings->listeners[0];
+
+	assert_string_equal(listener->topics[0], "bills");
+	assert_string_equal(listener->topics[1], "eu.bills");
+	assert_string_equal(listener->topics[2], "eu.eu.bills");
+	assert_null(listener->topics[3]);
+	listen_settings_free(settings);
+}
+
 static void
 test_faults(void **state)
 {
@@ -142,6 +158,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_topics),
+		cmocka_unit_test(test_topic_twice),
 		cmocka_unit_test(test_faults),
 		cmocka_unit_test(test_junk),
 	};
