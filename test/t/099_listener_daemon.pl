@@ -98,7 +98,7 @@ is($node->value('SELECT string_agg(DISTINCT added_by, \' \') FROM twtasks.tasks'
 
 # ---- a message that holds up its partition ----
 
-$kafka->produce('few', { value => 'junk', partition => 0 }, { value => 3001, partition => 0 }, { value => 3002, partition => 1 });
+$kafka->produce('few', { value => 'junk' x 1000, partition => 0 }, { value => 3001, partition => 0 }, { value => 3002, partition => 1 });
 wait_ok(sub { $node->tasks("type = 'MADE'") == 101 }, 'the other partitions go on');
 my $broken = $sidecars[0]->wait_for_log(qr/ERROR listener: few: "few" \[0\]: .* at offset (\d+): invalid input syntax/,
 	'the broken message');
@@ -111,6 +111,7 @@ wait_ok(
 	'twtasks.listeners names the partition and the reason');
 is($node->value(q(SELECT count(*) FROM twtasks.warnings WHERE warning = 'listener in trouble' AND detail ~ 'partition 0 of topic "few": ')),
 	1, 'twtasks.warnings has a row for the partition');
+is(count("twtasks.listeners WHERE octet_length(problem) > 1000"), 0, 'the reason quotes no whole message');
 is($node->value("SELECT twtasks.reset_listener('few', 'few', 0, $broken + 1, reason => 'junk')"), $broken,
 	'the listener stands at the message that the log names');
 wait_ok(sub { count('app.seen WHERE no = 3001') == 1 }, 'an operator skips the message, and the partition goes on');

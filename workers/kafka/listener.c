@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/map.h"
+#include "base/text.h"
 #include "workers/kafka/listener.h"
 #include "workers/kafka/share.h"
 #include "workers/kafka/take.h"
@@ -22,7 +23,9 @@
 /* librdkafka repeats a trouble within this time while it lasts. */
 #define TROUBLE_US SECONDS_TO_US(90)
 
+/* A function may quote a whole message, and each living node keeps its troubles. */
 #define TROUBLES_MAX 50
+#define TROUBLE_BYTES 1000
 
 /* Places that come within this time cost one assignment, which stops all fetches. */
 #define GATHER_US MS_TO_US(50)
@@ -87,7 +90,12 @@ static void
 add_trouble(json_t *list, char *text)
 {
 	if (json_array_size(list) < TROUBLES_MAX)
-		json_array_append_new(list, json_string(text));
+	{
+		char	   *shown = text_quote_line(text, strlen(text), TROUBLE_BYTES);
+
+		json_array_append_new(list, json_string(shown));
+		pfree(shown);
+	}
 	pfree(text);
 }
 
