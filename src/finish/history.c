@@ -158,16 +158,17 @@ open_part(Relation whole, TimestampTz at)
 }
 
 /*
- * Opens the whole.  A new database has no partition yet: see begin_history().
- * No lock of ours may be in the way of the one that making it needs.
+ * Opens the whole.  A new database has no partition yet, and one restored from a
+ * dump of 1.0 may lack the default partition: see begin_history().  No lock of ours
+ * may be in the way of the one that making it needs.
  */
 static Relation
-open_whole(void)
+open_whole(TimestampTz at)
 {
 	Relation	whole = table_open(rows_relation("finished_task"), RowExclusiveLock);
 	int			pinned;
 
-	if (RelationGetPartitionDesc(whole, true)->nparts > 0)
+	if (OidIsValid(find_part(whole, at)))
 		return whole;
 	table_close(whole, RowExclusiveLock);
 	pinned = plan_begin();
@@ -183,7 +184,7 @@ history_open(TimestampTz at)
 	int			n;
 
 	history->at = at;
-	history->whole = open_whole();
+	history->whole = open_whole(at);
 	target_check(history->whole);
 	history->part = open_part(history->whole, at);
 	history->append = append_open(history->part, history->whole, &finished_shape);

@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(18);
+SELECT plan(20);
 SET LOCAL timezone = 'Asia/Tokyo';
 SET LOCAL datestyle = 'SQL, DMY';
 
@@ -57,5 +57,12 @@ SELECT is(pg_temp.clean('2020-01-07 23:00+00'), NULL, 'a week stays until its la
 SELECT is(pg_temp.clean('2020-01-08 00:01+00'), 'finished_task_20200101_7', 'then it is dropped');
 SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE task_id = pg_temp.id(1)), 0::bigint, 'with the keys of its last day');
 SELECT is((SELECT count(*) FROM twtasks_internal.history_parts() WHERE first = '2020-01-01'), 0::bigint, 'and is gone');
+
+-- A dump of version 1.0 brings days, and perhaps neither today nor a default partition.
+SELECT format('DROP TABLE %s', inhrelid::regclass) FROM pg_inherits WHERE inhparent = 'twtasks.finished_task'::regclass \gexec
+SELECT twtasks_internal.make_part('2020-01-01', '2020-01-02') \g /dev/null
+SELECT pg_temp.task_in('PROCESSING', pg_temp.id(2)) \g /dev/null
+SELECT is((twtasks.finish_task(pg_temp.id(2), pg_temp.version_of(pg_temp.id(2)))).result, 'changed', 'a task finishes without a partition for it');
+SELECT is((SELECT tableoid::regclass::text ~ '_other$' FROM twtasks.finished_task WHERE id = pg_temp.id(2)), false, 'in the partition of its day');
 SELECT * FROM finish();
 ROLLBACK;
