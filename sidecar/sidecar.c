@@ -296,7 +296,7 @@ on_drain_end(void *arg)
 			 running(sidecar));
 	execute_end(sidecar->execute);
 	sidecar->state = SIDECAR_REPORTING;
-	loop_timer_start(sidecar->drain_end, finish_pending(sidecar->finish) > 0 ? REPORT_US : 0);
+	loop_timer_start(sidecar->drain_end, finish_pending(sidecar->finish) + grab_under_way(sidecar->grab) > 0 ? REPORT_US : 0);
 }
 
 void

@@ -293,7 +293,8 @@ execute_doubt_all(Execute *execute)
 	for (int i = 0; i < execute->nlanes; i++)
 		dlist_foreach(iter, &execute->lanes[i]->running)
 			dlist_container(Task, run_node, iter.cur)->is_doubtful = true;
-	execute->ndoubtful = execute->nrunning;
+	if (!execute->has_ended)
+		execute->ndoubtful = execute->nrunning;
 }
 
 /*
@@ -330,12 +331,18 @@ execute_task(Execute *execute, Task *task)
 {
 	Lane	   *lane = handler_data(task->handler);
 
-	if (execute->has_ended)
+	if (execute->has_ended && execute->ndoubtful > 0)
 	{
+		/* It may have run, under a grab that the server lost. */
 		drop_task(task);
 		return;
 	}
 	finish_expect(execute->parts.finish);
+	if (execute->has_ended)
+	{
+		end_unstarted(execute, task, TASK_RELEASE, NULL);
+		return;
+	}
 	if (execute->ndoubtful > 0 && is_running_already(lane, task))
 		return;
 	if (task->unreadable != NULL)

@@ -75,9 +75,9 @@ extern void execute_drain(Execute *execute);
 extern const char *execute_trouble(void *execute, int handler);
 
 /*
- * The drain took too long: ends all running tasks without verdicts, and drops
- * tasks that still arrive.  Their stuck rule applies.  Tasks that cannot have
- * begun are released.
+ * The drain took too long: ends all running tasks without verdicts, so their stuck
+ * rule applies.  Tasks that cannot have begun are released, also those that still
+ * arrive.
  */
 extern void execute_end(Execute *execute);
 extern void execute_free(Execute *execute);
