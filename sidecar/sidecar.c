@@ -272,7 +272,7 @@ on_health(void *arg, HealthState *state)
 
 	state->broken = faults_text(sidecar->faults);
 	state->trouble = trouble(sidecar);
-	state->listeners = json_string_value(json_array_get(listeners_troubles(sidecar->listeners), 0));
+	state->listeners = listeners_first_trouble(sidecar->listeners);
 	if (state->trouble == NULL && faults_are_all(sidecar->faults))
 		state->trouble = state->broken;
 	state->incarnation = node_incarnation(sidecar->node);

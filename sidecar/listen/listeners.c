@@ -48,6 +48,8 @@ struct Listeners
 	LineReader	reports;
 	json_t	   *troubles;		/* as reported last, or that there is no
 								 * process */
+	char	   *shown;			/* the last answer of
+								 * listeners_first_trouble() */
 	char	   *told;			/* the line of this process; NULL: down */
 	const char *reason;			/* why we end it */
 	int64		started_us;
@@ -94,6 +96,23 @@ on_report(void *arg, int ready)
 	}
 	if (result == LINES_CLOSED)
 		spawn_pipe_close(&listeners->pipes.out);
+}
+
+/* The reason of a partition may quote a message, and /health is for anybody. */
+const char *
+listeners_first_trouble(Listeners *listeners)
+{
+	static const char begin[] = "listener \"";
+	const char *first = json_string_value(json_array_get(listeners->troubles, 0));
+	const char *name_end = first == NULL || strncmp(first, begin, strlen(begin)) != 0 ? NULL :
+		strchr(first + strlen(begin), '"');
+	const char *reason = name_end == NULL || name_end[1] != ',' ? NULL : strstr(name_end, "\": ");
+
+	if (reason == NULL)
+		return first;
+	pfree(listeners->shown);
+	listeners->shown = psprintf("%.*s: see twtasks.listeners", (int) (reason + 1 - first), first);
+	return listeners->shown;
 }
 
 const json_t *
@@ -358,6 +377,7 @@ listeners_free(Listeners *listeners)
 	line_writer_clear(&listeners->input);
 	line_reader_clear(&listeners->reports);
 	json_decref(listeners->troubles);
+	pfree(listeners->shown);
 	pfree(listeners->program);
 	loop_defer_free(listeners->loop, listeners);
 }

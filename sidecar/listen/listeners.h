@@ -47,6 +47,9 @@ extern void listeners_stop(Listeners *listeners);
  */
 extern const json_t *listeners_troubles(const Listeners *listeners);
 
+/* The first of these texts without what a message may have said; NULL: all is well. */
+extern const char *listeners_first_trouble(Listeners *listeners);
+
 /* Whether there is no process. */
 extern bool listeners_are_down(const Listeners *listeners);
 

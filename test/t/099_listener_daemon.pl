@@ -5,7 +5,9 @@
 use strict;
 use warnings FATAL => 'all';
 
+use HTTP::Tiny;
 use JSON::PP;
+use PostgreSQL::Test::Cluster;
 use Test::More;
 use TwTasks::Cluster;
 use TwTasks::Kafka;
@@ -14,6 +16,7 @@ use TwTasks::Wait;
 
 my $kafka = TwTasks::Kafka->create;
 my $node = TwTasks::Cluster->create('main');
+my %address;
 
 $kafka->create_topic($_, 3) foreach qw(many few);
 $node->value(<<'SQL');
@@ -38,8 +41,10 @@ sub start
 {
 	my ($name, $role, @listeners) = @_;
 
+	$address{$name} = '127.0.0.1:' . PostgreSQL::Test::Cluster::get_free_port();
 	return TwTasks::Sidecar->start(
 		$node, $name,
+		listen => $address{$name},
 		handlers => [ { types => [qw(MANY MADE)], noop => JSON::PP::true } ],
 		kafka => {
 			brokers => [ split /,/, $kafka->brokers ],
@@ -112,6 +117,9 @@ wait_ok(
 is($node->value(q(SELECT count(*) FROM twtasks.warnings WHERE warning = 'listener in trouble' AND detail ~ 'partition 0 of topic "few": ')),
 	1, 'twtasks.warnings has a row for the partition');
 is(count("twtasks.listeners WHERE octet_length(problem) > 1000"), 0, 'the reason quotes no whole message');
+my $health = HTTP::Tiny->new->get("http://$address{a}/health")->{content};
+like($health, qr/"listeners":"listener \\"/, '/health names a listener in trouble');
+unlike($health, qr/junk/, '/health quotes no message');
 is($node->value("SELECT twtasks.reset_listener('few', 'few', 0, $broken + 1, reason => 'junk')"), $broken,
 	'the listener stands at the message that the log names');
 wait_ok(sub { count('app.seen WHERE no = 3001') == 1 }, 'an operator skips the message, and the partition goes on');
