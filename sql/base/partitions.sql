@@ -4,9 +4,11 @@
  *		Makes a partition of the history.
  *
  *		Only the partitions have an index.  If the whole had one, a restored
- *		partition would get a second index when it is attached.
+ *		partition would get a second index when it is attached.  It is attached here
+ *		too, because CREATE TABLE ... PARTITION OF would wait for readers.
  *
- * Locks		twtasks.finished_task exclusively
+ * Locks		twtasks.finished_task in SHARE UPDATE EXCLUSIVE mode, and
+ *				twtasks.finished_task_other, if there is one, in ACCESS EXCLUSIVE mode
  */
 CREATE FUNCTION twtasks_internal.make_partition(name text, bounds text)
 RETURNS void
@@ -14,9 +16,11 @@ LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-	EXECUTE format('CREATE TABLE twtasks.%I PARTITION OF twtasks.finished_task %s', name, bounds);
+	EXECUTE format('CREATE TABLE twtasks.%I (LIKE twtasks.finished_task
+						INCLUDING ALL EXCLUDING COMMENTS EXCLUDING STATISTICS)', name);
 	EXECUTE format('ALTER TABLE twtasks.%I REPLICA IDENTITY FULL', name);
 	EXECUTE format('CREATE INDEX %I ON twtasks.%I (id)', name || '_id', name);
+	EXECUTE format('ALTER TABLE twtasks.finished_task ATTACH PARTITION twtasks.%I %s', name, bounds);
 END $$;
 
 /*
@@ -103,9 +107,10 @@ $$;
  *		whether they were made
  *
  * Errors
- *		55P03			others read the history for longer than lock_timeout (1 s)
+ *		55P03			others change or vacuum the history for longer than lock_timeout (1 s)
  *
- * Locks		twtasks.finished_task exclusively, only when the partition is made
+ * Locks		twtasks.finished_task in SHARE UPDATE EXCLUSIVE mode, which lets others
+ *				read and write, only when the partitions are made
  */
 CREATE FUNCTION twtasks_internal.begin_history()
 RETURNS boolean
@@ -120,7 +125,7 @@ BEGIN
 	IF to_regclass('twtasks.finished_task_other') IS NOT NULL THEN
 		RETURN false;
 	END IF;
-	LOCK TABLE ONLY twtasks.finished_task IN ACCESS EXCLUSIVE MODE;
+	LOCK TABLE ONLY twtasks.finished_task IN SHARE UPDATE EXCLUSIVE MODE;
 	-- Another session may have made it while we waited.
 	IF to_regclass('twtasks.finished_task_other') IS NOT NULL THEN
 		RETURN false;
