@@ -223,16 +223,17 @@ BEGIN
 	made := twtasks_internal.begin_history()::integer;
 	FOREACH day IN ARRAY days LOOP
 		CONTINUE WHEN twtasks_internal.end_of_part(day) IS NULL;
-		-- In the order of a finish, which locks the whole and then its part.  So no
-		-- finish is on its way to a part that is no longer the right one.
+		-- A finish locks the whole and then its part.  So no finish is on its way to
+		-- a part that is no longer the right one.
 		LOCK TABLE ONLY twtasks.finished_task IN ACCESS EXCLUSIVE MODE;
-		LOCK TABLE twtasks.finished_task_other IN ACCESS EXCLUSIVE MODE;
 		-- Another session may have made it while we waited.
 		past := twtasks_internal.end_of_part(day);
 		CONTINUE WHEN past IS NULL;
-		-- Rows in the default partition stay there until they are cleaned.
-		CONTINUE WHEN EXISTS (SELECT FROM twtasks.finished_task_other f
-							  WHERE f.state_time >= day AND f.state_time < past);
+		-- Rows in the default partition stay there until they are cleaned.  No other
+		-- part has these days.  A restore without owners gives parts to others, so the
+		-- rights are those on the whole.
+		CONTINUE WHEN EXISTS (SELECT FROM twtasks.finished_task f
+							  WHERE f.state_time >= day::timestamptz AND f.state_time < past::timestamptz);
 		PERFORM twtasks_internal.make_part(day, past);
 		made := made + 1;
 	END LOOP;
@@ -382,18 +383,21 @@ CREATE FUNCTION twtasks_internal.clean_default(old timestamptz)
 RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
+SET timezone = 'UTC'
 AS $$
 DECLARE
 	batch CONSTANT integer := 20000;
+	part CONSTANT oid := to_regclass('twtasks.finished_task_other');
+	-- Before all other parts, so these are not read.
+	before CONSTANT timestamptz := least(old, (SELECT min(p.first)::timestamptz FROM twtasks_internal.history_parts() p));
 	deleted bigint;
 BEGIN
-	IF to_regclass('twtasks.finished_task_other') IS NULL THEN
-		RETURN false;
-	END IF;
+	-- By the rights on the whole, as in make_days().
 	WITH gone AS (
-		DELETE FROM twtasks.finished_task_other f
-		WHERE f.ctid = ANY (ARRAY(SELECT d.ctid FROM twtasks.finished_task_other d
-								  WHERE d.state_time < old LIMIT batch))
+		DELETE FROM twtasks.finished_task f
+		WHERE f.tableoid = part AND f.state_time < before
+		  AND f.ctid = ANY (ARRAY(SELECT d.ctid FROM twtasks.finished_task d
+								  WHERE d.tableoid = part AND d.state_time < before LIMIT batch))
 		RETURNING f.id),
 	freed AS (
 		DELETE FROM twtasks.unique_key k USING gone g WHERE k.task_id = g.id)

@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(20);
+SELECT plan(24);
 SET LOCAL timezone = 'Asia/Tokyo';
 SET LOCAL datestyle = 'SQL, DMY';
 
@@ -57,6 +57,20 @@ SELECT is(pg_temp.clean('2020-01-07 23:00+00'), NULL, 'a week stays until its la
 SELECT is(pg_temp.clean('2020-01-08 00:01+00'), 'finished_task_20200101_7', 'then it is dropped');
 SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE task_id = pg_temp.id(1)), 0::bigint, 'with the keys of its last day');
 SELECT is((SELECT count(*) FROM twtasks_internal.history_parts() WHERE first = '2020-01-01'), 0::bigint, 'and is gone');
+
+-- A restore without owners gives the parts to the role that restores.
+CREATE ROLE regress_restorer;
+GRANT CREATE ON SCHEMA twtasks TO regress_restorer;
+SELECT twtasks_internal.make_partitions(0) \g /dev/null
+SELECT format('ALTER TABLE %s OWNER TO regress_restorer', inhrelid::regclass) FROM pg_inherits WHERE inhparent = 'twtasks.finished_task'::regclass \gexec
+SELECT cmp_ok(twtasks_internal.make_partitions(30), '>', 0, 'partitions are made beside those of another owner');
+SELECT twtasks_internal.make_part('2020-01-01', '2020-01-08') \g /dev/null
+SELECT format('ALTER TABLE %s OWNER TO regress_restorer', 'twtasks.finished_task_20200101_7') \gexec
+SELECT pg_temp.task_in('DONE', pg_temp.id(3)) \g /dev/null
+UPDATE twtasks.finished_task SET state_time = '2019-01-01 00:00+00' WHERE id = pg_temp.id(3);
+SELECT is(pg_temp.clean('2020-01-08 00:01+00'), 'finished_task_20200101_7', 'their days are dropped');
+SELECT is(pg_temp.clean('2020-01-08 00:01+00'), NULL, 'and no more days are old');
+SELECT is((SELECT count(*) FROM twtasks.finished_task WHERE id = pg_temp.id(3)), 0::bigint, 'so is what has no day');
 
 -- A dump of version 1.0 brings days, and perhaps neither today nor a default partition.
 SELECT format('DROP TABLE %s', inhrelid::regclass) FROM pg_inherits WHERE inhparent = 'twtasks.finished_task'::regclass \gexec
