@@ -417,7 +417,7 @@ is_refused(Election *election)
 	if (!is_answer(rc))
 		log_down(election, rc == ZCONNECTIONLOSS || rc == ZOPERATIONTIMEOUT ?
 				 "the connection was lost: it is opened again" :
-				 rc == ZNOAUTH ? "the nodes of the group have another digest_file" : zerror(rc));
+				 rc == ZNOAUTH ? "no right to the group's nodes: they may have another digest_file" : zerror(rc));
 	else if (election->is_ranked)
 		election->down_logged_us = 0;
 	return !is_answer(rc);
