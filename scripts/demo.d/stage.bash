@@ -88,16 +88,16 @@ ms()
 	echo "round(extract(epoch FROM $1) * 1000) || ' ms'"
 }
 
-# wait_for CONDITION -- prints t, or f after three minutes: a machine may be busy
+# wait_for CONDITION -- prints t, or f after three minutes: a machine may be busy.  Each
+# look is a transaction of its own, which sees new partitions.
 wait_for()
 {
-	see "DO \$\$ BEGIN
-		FOR i IN 1..18000 LOOP
-			IF ($1) THEN RETURN; END IF;
-			PERFORM pg_sleep(0.01);
-		END LOOP;
-		RAISE 'not in time';
-	END \$\$" 2>/dev/null && echo t || echo f
+	local deadline=$((SECONDS + 180))
+
+	until [ "$(see "SELECT ($1) FROM pg_sleep(0.01)" 2>/dev/null)" = t ]; do
+		[ $SECONDS -lt $deadline ] || { echo f && return; }
+	done
+	echo t
 }
 
 # ---- Processes ----

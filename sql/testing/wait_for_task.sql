@@ -51,13 +51,20 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
 	until CONSTANT timestamptz := clock_timestamp() + timeout;
+	is_last_look boolean := false;
 	task record;
 BEGIN
 	PERFORM twtasks_internal.check_waiting();
 	LOOP
 		SELECT t.status, t.version, t.error INTO task
 		FROM twtasks.tasks t WHERE t.id = wait_for_task.id;
-		IF NOT FOUND THEN
+		IF NOT FOUND AND NOT is_last_look THEN
+			-- It may have finished in the first partition of the history, which another
+			-- session made meanwhile.  This session learns of that at its next new lock.
+			PERFORM FROM twtasks.cleaning;
+			is_last_look := true;
+			CONTINUE;
+		ELSIF NOT FOUND THEN
 			RAISE EXCEPTION 'task "%" does not exist', wait_for_task.id
 				USING ERRCODE = 'no_data_found';
 		ELSIF task.status = ANY (statuses) THEN

@@ -119,7 +119,11 @@ $node->safe_psql('new', q{CREATE EXTENSION twtasks;
 my $new = TwTasks::Session->new($node->connstr('new'));
 my $first_reader = TwTasks::Session->new($node->connstr('new'));
 
+my $some = $new->query('SELECT id FROM twtasks.task LIMIT 1');
+
+$first_reader->query('SET twtasks.testing = on');
 $first_reader->query('BEGIN; SELECT count(*) FROM twtasks.finished_task');
+$first_reader->send("SELECT twtasks.wait_for_task('$some', timeout => '180 s')");
 my $first = TwTasks::Sidecar->start(
 	$node, 'first',
 	postgres => $node->connstr('new') . ' user=sidecar',
@@ -127,6 +131,7 @@ my $first = TwTasks::Sidecar->start(
 
 wait_ok(sub { $new->query('SELECT count(*) FROM twtasks.finished_task') == 500 },
 	'tasks of a new database run although a reader is there');
+is($first_reader->receive, 'DONE', 'the reader finds a task in the new partition');
 wait_ok(sub { $new->query(q{SELECT count(*) FROM twtasks.warnings WHERE warning = 'history fails'}) == 1 },
 	'it says that the reader keeps it from making the next partition');
 $first_reader->query('COMMIT');
