@@ -27,15 +27,17 @@
 
 # prove's report on files
 /^Dubious, |^Test Summary Report/ { file = ""; next }
-/ \(Wstat: .*Failed: [0-9]+\)/ { name = $1; intact = / Failed: 0\)/; next }
-intact && /^  (Parse errors|Non-zero (exit|wait) status):/ { fail(name, "broke off: " last[name]); intact = 0 }
+/ \(Wstat: .*Failed: [0-9]+\)/ { name = $1; next }
+/^  Parse errors: Bad plan/ && !bad[name] { fail(name, $0) }
+/^  (Parse errors|Non-zero (exit|wait) status):/ && !bad[name] { fail(name, "broke off: " last[name]) }
 
 /[^ ]/ { last[file] = $0 }
 
 function fail(where, what)
 {
 	failed++
-	sub(/^not ok [0-9]+ *-? */, "", what)
+	bad[where] = 1
+	sub(/^(not ok [0-9]+ *-?)? */, "", what)
 	if (failures != "")
 		print (where != "" ? where ": " : "") what >failures
 }
