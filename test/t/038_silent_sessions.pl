@@ -127,7 +127,10 @@ is(scalar(grep { !$exists{$_} } $producer->ids('committed')), 0, 'no committed t
 is(scalar($ledger->repeated), 0, 'no task was started twice');
 is($node->value('SELECT count(*) = count(DISTINCT id) FROM app.effect'),
 	't', 'each SQL function had its effect once');
-is($node->tasks('incarnation <> ' . $sidecar->incarnation), 0, 'the incarnation is the same');
+# A control session that is frozen in its tick holds the row of its node.
+my $left = () = $sidecar->log =~ /incarnation \d+ is left/g;
+cmp_ok($node->value('SELECT count(DISTINCT incarnation) FROM twtasks.tasks'), '<=', 1 + $left,
+	'the incarnation is the same, unless its row stayed locked');
 unlike($sidecar->log, qr/declared gone/, 'the node was never declared gone');
 unlike(warned(), qr/silent/, 'no warning of silence stays');
 $sidecar->freeze;
