@@ -19,15 +19,10 @@ my $node = TwTasks::Cluster->create('main');
 my $ledger = TwTasks::Ledger->new;
 my $proxy = TwTasks::Proxy->start($node);
 
+$node->create_effect;
 $node->value(<<'SQL');
-	CREATE SCHEMA app;
-	CREATE TABLE app.effect (id uuid);
-	CREATE FUNCTION app.effect(task twtasks.task_input) RETURNS void
-	LANGUAGE sql AS $$ INSERT INTO app.effect VALUES (task.id) $$;
 	CREATE FUNCTION app.fail(task twtasks.task_input) RETURNS void
 	LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'failed'; END $$;
-	GRANT USAGE ON SCHEMA app TO sidecar;
-	GRANT INSERT ON app.effect TO sidecar;
 SQL
 
 my $sidecar = TwTasks::Sidecar->start(

@@ -16,14 +16,7 @@ use TwTasks::Wait;
 my $node = TwTasks::Cluster->create('main');
 my $ledger = TwTasks::Ledger->new;
 
-$node->value(<<'SQL');
-	CREATE SCHEMA app;
-	CREATE TABLE app.effect (id uuid);
-	CREATE FUNCTION app.effect(task twtasks.task_input) RETURNS void
-	LANGUAGE sql AS $$ INSERT INTO app.effect VALUES (task.id) $$;
-	GRANT USAGE ON SCHEMA app TO sidecar;
-	GRANT INSERT ON app.effect TO sidecar;
-SQL
+$node->create_effect;
 
 my $sidecar = TwTasks::Sidecar->start(
 	$node, 'a',
@@ -88,8 +81,7 @@ is( $ledger->starts +
 	  $node->value('SELECT count(DISTINCT id) FROM app.effect'),
 	keys %exists,
 	'all tasks were executed');
-is($node->value('SELECT count(*) = count(DISTINCT id) FROM app.effect'),
-	't', 'each SQL function had its effect once');
+$node->effects_once_ok;
 
 # A function whose session ended while it ran may have been the cause: that
 # try counts.

@@ -37,15 +37,8 @@ is(system('cc', '-shared', '-fPIC', '-o', $shim, $source, '-ldl'), 0, 'the shim 
 my $node = TwTasks::Cluster->create('main', conf => { max_connections => 300, 'twtasks.queues' => 2 * AT_ONCE });
 my $ledger = TwTasks::Ledger->new;
 
-$node->value(<<'SQL');
-	CREATE SCHEMA app;
-	CREATE TABLE app.effect (id uuid);
-	CREATE FUNCTION app.effect(task twtasks.task_input) RETURNS void
-	LANGUAGE sql AS $$ INSERT INTO app.effect VALUES (task.id) $$;
-	GRANT USAGE ON SCHEMA app TO sidecar;
-	GRANT INSERT ON app.effect TO sidecar;
-	SELECT twtasks.configure_type('SQL', timeout => '2 seconds');
-SQL
+$node->create_effect;
+$node->value("SELECT twtasks.configure_type('SQL', timeout => '2 seconds')");
 
 sub bucket
 {
@@ -145,8 +138,7 @@ for (my $round = 1; @cases; $round++)
 }
 cmp_ok($failed, '>', 0, "calls failed ($failed)");
 is(scalar($ledger->repeated), 0, 'no task was started twice');
-is($node->value('SELECT count(*) = count(DISTINCT id) FROM app.effect'),
-	't', 'each SQL function had its effect once');
+$node->effects_once_ok;
 is( $ledger->starts + $node->value('SELECT count(*) FROM app.effect'),
 	$node->tasks("status = 'DONE'"), 'all tasks were executed');
 

@@ -20,15 +20,8 @@ my $node = TwTasks::Cluster->create('main');
 my $ledger = TwTasks::Ledger->new;
 my $proxy = TwTasks::Proxy->start($node);
 
-$node->value(<<'SQL');
-	CREATE SCHEMA app;
-	CREATE TABLE app.effect (id uuid);
-	CREATE FUNCTION app.effect(task twtasks.task_input) RETURNS void
-	LANGUAGE sql AS $$ INSERT INTO app.effect VALUES (task.id) $$;
-	GRANT USAGE ON SCHEMA app TO sidecar;
-	GRANT INSERT ON app.effect TO sidecar;
-	SELECT twtasks.configure_type('SQL', timeout => '2 seconds');
-SQL
+$node->create_effect;
+$node->value("SELECT twtasks.configure_type('SQL', timeout => '2 seconds')");
 
 sub start
 {
@@ -108,8 +101,7 @@ is(scalar($ledger->repeated), 0, 'no task was started twice');
 is( $ledger->starts + $node->value('SELECT count(DISTINCT id) FROM app.effect'),
 	keys %exists,
 	'all tasks were executed');
-is($node->value('SELECT count(*) = count(DISTINCT id) FROM app.effect'),
-	't', 'each SQL function had its effect once');
+$node->effects_once_ok;
 
 # A retry that was stored may be refused when it is sent again: the task has gone on.
 unlike(join('', map { $_->log } @sidecars),

@@ -23,15 +23,8 @@ my $node = TwTasks::Cluster->create('main');
 my $ledger = TwTasks::Ledger->new;
 my $port = PostgreSQL::Test::Cluster::get_free_port();
 
-$node->value(<<'SQL');
-	CREATE SCHEMA app;
-	CREATE TABLE app.effect (id uuid);
-	CREATE FUNCTION app.effect(task twtasks.task_input) RETURNS void
-	LANGUAGE sql AS $$ INSERT INTO app.effect VALUES (task.id) $$;
-	GRANT USAGE ON SCHEMA app TO sidecar;
-	GRANT INSERT ON app.effect TO sidecar;
-	SELECT twtasks.configure_type('SQL', timeout => '2 seconds');
-SQL
+$node->create_effect;
+$node->value("SELECT twtasks.configure_type('SQL', timeout => '2 seconds')");
 
 my $sidecar = TwTasks::Sidecar->start(
 	$node, 'a',
@@ -125,8 +118,7 @@ my %exists = map { $_ => 1 }
 
 is(scalar(grep { !$exists{$_} } $producer->ids('committed')), 0, 'no committed task is lost');
 is(scalar($ledger->repeated), 0, 'no task was started twice');
-is($node->value('SELECT count(*) = count(DISTINCT id) FROM app.effect'),
-	't', 'each SQL function had its effect once');
+$node->effects_once_ok;
 # A control session that is frozen in its tick holds the row of its node.
 my $left = () = $sidecar->log =~ /incarnation \d+ is left/g;
 cmp_ok($node->value('SELECT count(DISTINCT incarnation) FROM twtasks.tasks'), '<=', 1 + $left,

@@ -178,6 +178,30 @@ sub add_many
 	return;
 }
 
+# An SQL handler, app.effect, that leaves a row each time that it has run.
+sub create_effect
+{
+	my ($self) = @_;
+
+	$self->value(<<'SQL');
+	CREATE SCHEMA app;
+	CREATE TABLE app.effect (id uuid);
+	CREATE FUNCTION app.effect(task twtasks.task_input) RETURNS void
+	LANGUAGE sql AS $$ INSERT INTO app.effect VALUES (task.id) $$;
+	GRANT USAGE ON SCHEMA app TO sidecar;
+	GRANT INSERT ON app.effect TO sidecar;
+SQL
+	return;
+}
+
+sub effects_once_ok
+{
+	my ($self) = @_;
+
+	return is($self->value('SELECT count(*) = count(DISTINCT id) FROM app.effect'),
+		't', 'each SQL function had its effect once');
+}
+
 # 'DONE 2': status and version; '' when there is no such task.
 sub state_of
 {
