@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 #
-# Every setting of the extension, every key of the configuration file and every
-# option of the sidecar is named in the README or in docs/.
+# Every setting of the extension, every key of the configuration file, every
+# option of the sidecar and every warning is named in the README or in docs/.
 
 . "$(dirname "$0")/lib.bash"
 
@@ -26,6 +26,13 @@ options()
 		close ARGV if eof'
 }
 
+# The rows of twtasks.warnings
+warnings()
+{
+	perl -ne "print qq{\$ARGV:\$.: \$1\n} if /SELECT '([a-z ]+)'(?: AS warning)?,/; close ARGV if eof" \
+		sql/watch/blockers.sql sql/watch/warnings.sql extensions/*/views.sql
+}
+
 # Generated pages do not count: they are not written for readers to learn from.
 pages=$(files README.md docs -- '*.md' | sed '/^docs\/reference\.md$/d')
 
@@ -33,6 +40,7 @@ pages=$(files README.md docs -- '*.md' | sed '/^docs\/reference\.md$/d')
 	settings
 	keys
 	options
+	warnings
 } | while read -r place name; do
 	# shellcheck disable=SC2086 # the pages' names have no spaces
 	grep -qE -- "(^|[^a-z_-])$name([^a-z_-]|\$)" $pages /dev/null || echo "$place $name is in no page of the documentation"
