@@ -71,15 +71,11 @@ $producer->stop;
 wait_ok(sub { $node->tasks('status <> \'DONE\'') == 0 },
 	'all tasks are done');
 
-my %exists = map { $_ => 1 }
-  split /\n/, $node->value('SELECT id FROM twtasks.finished_task');
-
-is(scalar(grep { !$exists{$_} } $producer->ids('committed')),
-	0, 'no committed task is lost');
+$producer->none_lost_ok($node);
 is(scalar($ledger->repeated), 0, 'no task was started twice');
 is( $ledger->starts +
 	  $node->value('SELECT count(DISTINCT id) FROM app.effect'),
-	keys %exists,
+	$node->tasks('true'),
 	'all tasks were executed');
 $node->effects_once_ok;
 

@@ -11,6 +11,7 @@ use warnings FATAL => 'all';
 
 use POSIX ();
 use PostgreSQL::Test::Utils;
+use Test::More import => ['is'];
 use TwTasks::Session;
 use TwTasks::Wait;
 
@@ -111,6 +112,15 @@ sub ids
 		$fates{$id} = $what eq 'intended' ? 'left open' : $what;
 	}
 	return grep { $fates{$_} eq $fate } sort keys %fates;
+}
+
+# When all tasks have ended.
+sub none_lost_ok
+{
+	my ($self, $node) = @_;
+	my %exists = map { $_ => 1 } split /\n/, $node->value('SELECT id FROM twtasks.finished_task');
+
+	return is(scalar(grep { !$exists{$_} } $self->ids('committed')), 0, $node->name . ': no committed task is lost');
 }
 
 1;
