@@ -22,32 +22,12 @@ my $sidecar = TwTasks::Sidecar->start(
 	handlers => [ { types => ['TASK'], worker => $ledger->worker } ]);
 my $old = $sidecar->incarnation;
 
-sub backends
-{
-	my ($name, $condition) = @_;
-
-	my @pids = split /\n/, $node->value("SELECT pid FROM pg_stat_activity WHERE application_name = 'twtasksd $name' AND $condition");
-
-	return @pids;
-}
-
 # A session for grabs is there, and idle.
 $node->value('SELECT count(twtasks.add_task(\'TASK\')) FROM generate_series(1, 20)');
 wait_for(sub { $node->tasks('status <> \'DONE\'') == 0 }, 'tasks to run');
 
-# The next tick stands still with the row locked.
-my $holder = $node->session;
-
-$holder->query('SELECT pg_advisory_lock(1)');
-$node->value(<<"SQL");
-	CREATE FUNCTION public.hold() RETURNS trigger LANGUAGE plpgsql AS
-	\$\$ BEGIN PERFORM pg_catalog.pg_advisory_xact_lock_shared(1); RETURN NULL; END \$\$;
-	CREATE TRIGGER hold AFTER UPDATE ON twtasks.node FOR EACH ROW
-	WHEN (NEW.incarnation = $old) EXECUTE FUNCTION public.hold();
-SQL
-wait_for(sub { backends('control', 'wait_event = \'advisory\'') == 1 }, 'a tick to be under way');
-my ($control) = backends('control', 'wait_event = \'advisory\'');
-my @grabs = backends('grab', 'true');
+my ($holder, $control) = $node->hold_tick($old);
+my @grabs = split /\n/, $node->value('SELECT pid FROM pg_stat_activity WHERE application_name = \'twtasksd grab\'');
 my $from = $sidecar->log_position;
 
 note(scalar(@grabs) . ' sessions for grabs');

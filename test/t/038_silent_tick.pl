@@ -43,23 +43,8 @@ sub warned
 	return $node->value('SELECT coalesce(string_agg(warning || \': \' || detail, E\'\n\'), \'\') FROM twtasks.warnings');
 }
 
-# Only ticks of this incarnation wait.
-my $holder = $node->session;
-
 wait_for(sub { done() > 20 }, 'tasks to run');
-$holder->query('SELECT pg_advisory_lock(1)');
-$node->value(<<"SQL");
-	CREATE FUNCTION public.hold() RETURNS trigger LANGUAGE plpgsql AS
-	\$\$ BEGIN PERFORM pg_catalog.pg_advisory_xact_lock_shared(1); RETURN NULL; END \$\$;
-	CREATE TRIGGER hold AFTER UPDATE ON twtasks.node FOR EACH ROW
-	WHEN (NEW.incarnation = $old) EXECUTE FUNCTION public.hold();
-SQL
-my $pid = wait_for(
-	sub {
-		$node->value('SELECT pid FROM pg_stat_activity
-			WHERE application_name = \'twtasksd control\' AND wait_event = \'advisory\'');
-	},
-	'a tick to be under way');
+my ($holder, $pid) = $node->hold_tick($old);
 my $from = $sidecar->log_position;
 my $told;
 

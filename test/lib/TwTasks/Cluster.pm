@@ -259,6 +259,30 @@ sub lock_task
 	return $session;
 }
 
+# Holds up the next tick of an incarnation, with the row of its node locked; returns
+# the session that does, and the process id of the backend.
+sub hold_tick
+{
+	my ($self, $incarnation) = @_;
+	my $holder = $self->session;
+	my $pid;
+
+	$holder->query('SELECT pg_advisory_lock(1)');
+	$self->value(<<"SQL");
+	CREATE FUNCTION public.hold() RETURNS trigger LANGUAGE plpgsql AS
+	\$\$ BEGIN PERFORM pg_catalog.pg_advisory_xact_lock_shared(1); RETURN NULL; END \$\$;
+	CREATE TRIGGER hold AFTER UPDATE ON twtasks.node FOR EACH ROW
+	WHEN (NEW.incarnation = $incarnation) EXECUTE FUNCTION public.hold();
+SQL
+	wait_for(
+		sub {
+			$pid = $self->value('SELECT pid FROM pg_stat_activity
+				WHERE application_name = \'twtasksd control\' AND wait_event = \'advisory\'');
+		},
+		'a tick to be under way');
+	return ($holder, $pid);
+}
+
 # Does some session of the sidecars with this role wait for a lock?
 sub waits_for_lock
 {
