@@ -13,6 +13,7 @@
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
+#include "utils/inval.h"
 #include "utils/rel.h"
 #include "utils/timestamp.h"
 
@@ -191,6 +192,8 @@ find_finished(AddedTask *result)
 	int64		ms = task_id_ms(result->id.data);
 	Datum		values[2];
 
+	/* Else a reader of the history may miss its first partition. */
+	AcceptInvalidationMessages();
 	if (ms < 0)
 		return false;
 	values[0] = UUIDPGetDatum(&result->id);

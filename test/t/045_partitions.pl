@@ -110,6 +110,35 @@ wait_ok(sub { $node->value("SELECT to_regclass('twtasks.$day') IS NOT NULL") eq 
 wait_ok(sub { warned() eq '' }, 'the warning ends');
 is($sidecar->stop, 0, 'the sidecar stops in order');
 
+# ---- the first partition of a database ----
+
+# A transaction that has read the history without partitions has its lock.
+$node->safe_psql('postgres', 'CREATE DATABASE keys');
+$node->safe_psql('keys', q{CREATE EXTENSION twtasks;
+	SELECT twtasks.add_task('A', key => key) FROM unnest('{orphan,kept}'::text[]) key;
+	TRUNCATE twtasks.task;
+	DELETE FROM twtasks.unique_key WHERE key = 'kept'});
+my $adder = TwTasks::Session->new($node->connstr('keys'));
+my $other = TwTasks::Session->new($node->connstr('keys'));
+my $first_id = $other->query(q{SELECT task_id FROM twtasks.add_task('A')});
+my $second_id = $other->query(q{SELECT task_id FROM twtasks.add_task('A')});
+
+sub add_again
+{
+	return $adder->query("SELECT result FROM twtasks.add_task('A', $_[0])");
+}
+
+$adder->query('BEGIN; SELECT count(*) FROM twtasks.finished_task');
+is(add_again("task_id => '$first_id'"), 'already_exists', 'a live task is not added again');
+is(add_again(q{key => 'orphan'}), 'added', 'a key without a task is free');
+$other->query(q{SELECT twtasks.add_task('A', key => 'kept')});
+$other->query('SELECT twtasks.cancel_task(t.id) FROM twtasks.task t');
+is(add_again("task_id => '$second_id'"), 'already_exists', 'nor one that has just begun the history');
+is(add_again(q{key => 'kept'}), 'already_exists', '... nor one with its key');
+$adder->query('COMMIT');
+$adder->close;
+$other->close;
+
 # ---- a new database ----
 
 # Its first start finds tasks that wait.
