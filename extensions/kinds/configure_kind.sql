@@ -221,7 +221,6 @@ CREATE FUNCTION twtasks_internal.with_options(before twtasks.kind, given record)
 RETURNS twtasks.kind
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
-SET intervalstyle = 'postgres'
 AS $$
 DECLARE
 	options CONSTANT jsonb := jsonb_strip_nulls(to_jsonb(given));

@@ -5,7 +5,7 @@
 BEGIN;
 \ir ../lib/tasks.sql
 CREATE EXTENSION twtasks_kinds;
-SELECT plan(31);
+SELECT plan(30);
 
 CREATE FUNCTION public.regress_fault(event jsonb, identifier text, fault text) RETURNS jsonb LANGUAGE sql SET search_path = pg_catalog, pg_temp
 AS $$ SELECT '{"decision": "failed"}'::jsonb $$;
@@ -15,7 +15,7 @@ CREATE FUNCTION public.regress_decide(read_model jsonb, data jsonb) RETURNS json
 AS $$ SELECT data $$;
 CREATE ROLE regress_clerk;
 -- All that is set for a kind.
-CREATE FUNCTION pg_temp.options(wanted text) RETURNS jsonb LANGUAGE sql SET intervalstyle = 'postgres' AS $$
+CREATE FUNCTION pg_temp.options(wanted text) RETURNS jsonb LANGUAGE sql AS $$
 	SELECT jsonb_strip_nulls(to_jsonb(k)) - '{name,kind,type,identifier,changed_at,changed_by}'::text[] FROM twtasks.kinds k WHERE k.name = wanted $$;
 
 -- ---- a new kind ----
@@ -34,10 +34,7 @@ SELECT lives_ok($$SELECT twtasks.configure_kind('box', attempts => 4)$$, 'one op
 SELECT is(pg_temp.options('box'), options || '{"attempts": 4}', 'the others stay') FROM whole;
 SELECT lives_ok($$SELECT twtasks.configure_kind('box', 'black_boxed', 'BOX', 'box-{/n}')$$, 'no option is given');
 SELECT is(pg_temp.options('box'), options || '{"attempts": 4}', 'all stay') FROM whole;
-SET intervalstyle = 'sql_standard';
 SELECT twtasks.configure_kind('box', attempts => 3) \g /dev/null
-RESET intervalstyle;
-SELECT is(pg_temp.options('box'), options, 'durations stay in any style of intervals') FROM whole;
 SELECT throws_ok($$SELECT twtasks.configure_kind('box', attempts => 0)$$, '22023', NULL, 'a wrong value is refused');
 SELECT throws_ok($$SELECT twtasks.configure_kind('box', decide => 'public.regress_decide')$$, '22023', NULL, 'an option of another kind is refused');
 
