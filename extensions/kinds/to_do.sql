@@ -19,8 +19,8 @@ BEGIN
 			USING ERRCODE = 'invalid_parameter_value', DETAIL = format('It is %s.', known.kind);
 	END IF;
 	IF NOT pg_has_role(twtasks_internal.caller(), 'twtasks_owner', 'USAGE')
-		AND NOT EXISTS (SELECT FROM twtasks.item_role i JOIN pg_roles r ON r.oid = i.role
-						WHERE i.kind = known.name AND i.may = what AND pg_has_role(twtasks_internal.caller(), r.oid, 'USAGE')) THEN
+		AND NOT EXISTS (SELECT FROM twtasks.item_role i
+						WHERE i.kind = known.name AND i.may = what AND pg_has_role(twtasks_internal.caller(), i.role, 'USAGE')) THEN
 		RAISE EXCEPTION 'permission denied to % to-do items of kind "%"', what, known.name
 			USING ERRCODE = 'insufficient_privilege', HINT = 'configure_kind() names the roles that may.';
 	END IF;
