@@ -5,7 +5,7 @@
 BEGIN;
 \ir ../lib/tasks.sql
 CREATE EXTENSION twtasks_kinds;
-SELECT plan(30);
+SELECT plan(33);
 
 CREATE FUNCTION public.regress_fault(event jsonb, identifier text, fault text) RETURNS jsonb LANGUAGE sql SET search_path = pg_catalog, pg_temp
 AS $$ SELECT '{"decision": "failed"}'::jsonb $$;
@@ -37,6 +37,7 @@ SELECT is(pg_temp.options('box'), options || '{"attempts": 4}', 'all stay') FROM
 SELECT twtasks.configure_kind('box', attempts => 3) \g /dev/null
 SELECT throws_ok($$SELECT twtasks.configure_kind('box', attempts => 0)$$, '22023', NULL, 'a wrong value is refused');
 SELECT throws_ok($$SELECT twtasks.configure_kind('box', decide => 'public.regress_decide')$$, '22023', NULL, 'an option of another kind is refused');
+SELECT throws_ok($$SELECT twtasks.configure_kind('box', readers => '{regress_clerk}')$$, '22023', 'kind black_boxed has no option readers', 'so are roles');
 
 -- An operator need not be allowed to name the functions that stay.
 CREATE ROLE regress_operator;
@@ -64,5 +65,7 @@ SELECT lives_ok($$SELECT twtasks.configure_kind('box', 'idempotent', attempts =>
 SELECT is(pg_temp.options('box'), '{"delay": "00:00:05", "attempts": 2}', '... and loses the options that it does not have');
 SELECT lives_ok($$SELECT twtasks.configure_kind('box', 'to_do', decide => 'public.regress_decide', readers => '{regress_clerk}')$$, 'and another');
 SELECT is(pg_temp.options('box'), '{"delay": "00:00:05", "decide": "public.regress_decide", "readers": ["regress_clerk"]}', '... which keeps none of them');
+SELECT lives_ok($$SELECT twtasks.configure_kind('box', 'idempotent')$$, 'and the one before');
+SELECT is(pg_temp.options('box'), '{"delay": "00:00:05"}', '... whose items nobody may read');
 SELECT * FROM finish();
 ROLLBACK;
