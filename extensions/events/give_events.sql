@@ -166,7 +166,6 @@ DECLARE
 	given integer := 0;
 BEGIN
 	PERFORM twtasks_internal.keep_ids_new();
-	-- A session that has not preloaded twtasks knows the setting from its first call on.
 	-- A grab may be lost in a crash.  An event that was sent must keep its id.
 	PERFORM set_config('synchronous_commit', 'on', true)
 	WHERE current_setting('synchronous_commit') IN ('off', 'local');

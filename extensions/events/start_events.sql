@@ -1,8 +1,7 @@
 /*
  * twtasks_internal.list_again(streams, objects, done, problems)
  *
- *		Puts objects that got no head at the end of the list, so that they do not hold
- *		up others.
+ *		Lists objects again that got no head.
  *
  * Parameters
  *		done			as for give_events()
@@ -21,8 +20,7 @@ AS $$
 	FROM unnest(streams, objects, done, problems) w(stream, object, done, problem)
 	WHERE o.stream = w.stream AND o.object = w.object;
 	INSERT INTO twtasks.objects_with_events (stream, object)
-	SELECT w.stream, w.object FROM unnest(streams, objects) WITH ORDINALITY w(stream, object, n)
-	WHERE w.object IS NOT NULL ORDER BY w.n
+	SELECT w.stream, w.object FROM unnest(streams, objects) w(stream, object)
 $$;
 
 /*
