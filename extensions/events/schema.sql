@@ -8,9 +8,8 @@
  * resend is identical.
  *
  *		invariant	an object with queued events is listed, or has a live head
- *		list		whoever looks at an object removes all entries that committed before, and
- *					looks at the queue after it has read them.  Adds do not look at the list,
- *					so they wait for nobody
+ *		list		whoever looks at an object removes entries that it has read, and looks at the
+ *					queue after that.  Adds do not look at the list, so they wait for nobody
  *		lock		whoever changes the chain of an object holds the lock of its row, and
  *					looks at head and queue in a later statement
  *

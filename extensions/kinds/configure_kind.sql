@@ -166,7 +166,7 @@ AS $$
 $$;
 
 /*
- * twtasks_internal.check_kind_options(known, roles)
+ * twtasks_internal.check_kind_options(given, roles)
  *
  *		Checks that a kind has the options that it needs, and none that it does not know.
  *		Roles are options that are kept apart.
