@@ -8,7 +8,7 @@ TRUNCATE twtasks.node, twtasks.refused_node;
 DELETE FROM twtasks.type_policy;
 DELETE FROM twtasks.limit_rule;
 DELETE FROM twtasks.pause;
-SELECT plan(80);
+SELECT plan(82);
 SELECT twtasks.is_enabled() \g /dev/null
 
 CREATE FUNCTION pg_temp.warned() RETURNS text
@@ -82,6 +82,12 @@ DELETE FROM twtasks.message_offset;
 UPDATE twtasks.node SET faults = '{}', next_tick = clock_timestamp() - interval '11 seconds' WHERE incarnation = pg_temp.node();
 SELECT matches(pg_temp.warned(), '^silent node: node ".*" should have ticked at ', 'a silent node');
 UPDATE twtasks.node SET next_tick = clock_timestamp() + interval '1 hour' WHERE incarnation = pg_temp.node();
+
+-- Nodes of which none leads.
+UPDATE twtasks.node SET started = clock_timestamp() - interval '11 seconds' WHERE incarnation = pg_temp.node();
+SELECT is(pg_temp.warned(), 'nobody leads: 1 sidecars live, and none of them leads', 'no leader');
+UPDATE twtasks.node SET leads = true WHERE incarnation = pg_temp.node();
+SELECT is(pg_temp.warned(), NULL, 'a leader');
 
 -- Pauses.
 SELECT twtasks.pause_type('PAY|*', 'the bank is down') \g /dev/null

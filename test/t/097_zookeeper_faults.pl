@@ -31,12 +31,6 @@ sub start
 		handlers => [ { types => ['*'], noop => 'true' } ]);
 }
 
-sub leader
-{
-	return $node->value(
-		q(SELECT coalesce(string_agg(name, ','), '') FROM twtasks.node WHERE leads AND ended IS NULL));
-}
-
 # The sequence numbers of the candidates' nodes.
 sub standing
 {
@@ -48,7 +42,7 @@ sub standing
 my $a = start('a', $faults->address);
 
 wait_for(sub { $faults->has_withheld }, 'a lost answer');
-wait_ok(sub { leader() eq 'a' }, 'a candidate whose answer was lost leads');
+wait_ok(sub { $node->leaders eq 'a' }, 'a candidate whose answer was lost leads');
 is(standing(), '0', 'a candidate whose answer was lost has the one node that it asked for');
 
 # ---- An expired session ----
@@ -60,10 +54,10 @@ my $position = $a->log_position;
 
 $faults->expire;
 $a->wait_for_log(qr/zookeeper: its session is over: another one is opened/, 'an expired session', $position);
-wait_ok(sub { leader() eq 'b' }, 'the second node leads when the session of the first expires');
+wait_ok(sub { $node->leaders eq 'b' }, 'the second node leads when the session of the first expires');
 wait_ok(sub { standing() eq '1 2' }, 'the first node stands again, behind the second');
-is(leader(), 'b', 'the second node still leads');
+is($node->leaders, 'b', 'the second node still leads');
 is($b->stop, 0, 'the second node stops in order');
-wait_ok(sub { leader() eq 'a' }, 'the first node leads again');
+wait_ok(sub { $node->leaders eq 'a' }, 'the first node leads again');
 $node->stop;
 done_testing();

@@ -43,49 +43,31 @@ sub prepare
 		%config);
 }
 
-sub leaders
-{
-	return $node->value(
-		q(SELECT coalesce(string_agg(name, ',' ORDER BY name), '') FROM twtasks.node
-		WHERE leads AND ended IS NULL));
-}
-
 # The nodes that ZooKeeper still counts.
 sub standing
 {
 	return scalar(() = $zookeeper->ask('dump') =~ m{/leader/}g);
 }
 
-# A task that is due later needs a leader.
-sub due_task_ok
-{
-	my ($name) = @_;
-	my $due = $node->add_task('DUE',
-		run_after => $node->value(q(SELECT clock_timestamp() + interval '100 ms')));
-
-	wait_ok(sub { $node->status_of($due) eq 'DONE' }, $name);
-	return;
-}
-
 my $a = prepare('a', postgres => $node->connstr('postgres') . ' user=sidecar_a')->run;
 
-wait_ok(sub { leaders() eq 'a' }, 'a node that stands alone leads');
+wait_ok(sub { $node->leaders eq 'a' }, 'a node that stands alone leads');
 like($zookeeper->ask('dump'), qr{/twtasks/payments/leader/\w+-\d{10}},
 	'the leader has an ephemeral node of its group');
 
 my $b = prepare('b')->run;
 
 wait_ok(sub { standing() == 2 }, 'a second node stands');
-is(leaders(), 'a', 'the second node does not lead');
+is($node->leaders, 'a', 'the second node does not lead');
 
 # ---- A leader that stands still ----
 
 $a->freeze;
-wait_ok(sub { leaders() eq 'b' }, 'the second node leads when the first stands still');
-due_task_ok('the second node does what a leader does');
+wait_ok(sub { $node->leaders eq 'b' }, 'the second node leads when the first stands still');
+$node->due_task_ok('the second node does what a leader does');
 $a->signal('CONT');
 wait_ok(sub { standing() == 2 }, 'the first node stands again');
-is(leaders(), 'b', 'the first node stands behind the second');
+is($node->leaders, 'b', 'the first node stands behind the second');
 
 # ---- Cut from ZooKeeper, but not from PostgreSQL ----
 
@@ -94,9 +76,9 @@ my $position = $b->log_position;
 $tunnels{b}->cut;
 $b->wait_for_log(qr/this node no longer leads/, 'end of the claim', $position);
 is(standing(), 2, 'a leader that is cut gives the mark up before ZooKeeper forgets it');
-wait_ok(sub { leaders() eq 'a' }, 'the other node leads');
+wait_ok(sub { $node->leaders eq 'a' }, 'the other node leads');
 $b->wait_for_log(qr/so PostgreSQL chooses the leader/, 'fallback', $position);
-is(leaders(), 'a', 'the leader stays while the cut node asks PostgreSQL');
+is($node->leaders, 'a', 'the leader stays while the cut node asks PostgreSQL');
 $tunnels{b}->mend;
 wait_ok(sub { standing() == 2 }, 'the cut node stands again');
 
@@ -104,8 +86,8 @@ wait_ok(sub { standing() == 2 }, 'the cut node stands again');
 
 $node->value('ALTER ROLE sidecar_a NOLOGIN');
 $node->value(q(SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE usename = 'sidecar_a'));
-wait_ok(sub { leaders() eq 'b' }, 'a leader that is cut from PostgreSQL gives way');
-due_task_ok('the other node does the leader\'s work');
+wait_ok(sub { $node->leaders eq 'b' }, 'a leader that is cut from PostgreSQL gives way');
+$node->due_task_ok('the other node does the leader\'s work');
 $node->value('ALTER ROLE sidecar_a LOGIN');
 wait_ok(sub { standing() == 2 }, 'the cut node stands again when PostgreSQL lets it in');
 
@@ -114,19 +96,19 @@ wait_ok(sub { standing() == 2 }, 'the cut node stands again when PostgreSQL lets
 $position = $a->log_position;
 $zookeeper->crash;
 $a->wait_for_log(qr/so PostgreSQL chooses the leader/, 'fallback', $position);
-wait_ok(sub { leaders() =~ /^[ab]$/ }, 'PostgreSQL chooses one leader while ZooKeeper is away');
-due_task_ok('the chosen leader does its work');
+wait_ok(sub { $node->leaders =~ /^[ab]$/ }, 'PostgreSQL chooses one leader while ZooKeeper is away');
+$node->due_task_ok('the chosen leader does its work');
 $zookeeper->start;
 $a->wait_for_log(qr/answers again and chooses the leader/, 'return of ZooKeeper', $position);
-wait_ok(sub { standing() == 2 && leaders() =~ /^[ab]$/ },
+wait_ok(sub { standing() == 2 && $node->leaders =~ /^[ab]$/ },
 	'ZooKeeper chooses the leader when it is back');
 
 # ---- The end ----
 
-my ($leader, $other) = leaders() eq 'a' ? ($a, $b) : ($b, $a);
+my ($leader, $other) = $node->leaders eq 'a' ? ($a, $b) : ($b, $a);
 
 is($leader->stop, 0, 'the leader stops in order');
-wait_ok(sub { leaders() eq $other->{name} }, 'the other node leads then');
+wait_ok(sub { $node->leaders eq $other->{name} }, 'the other node leads then');
 is($other->stop, 0, 'the other node stops in order');
 is(standing(), 0, 'no node is left in ZooKeeper');
 
@@ -140,7 +122,7 @@ $a = prepare('a', postgres => $node->connstr('postgres') . ' user=sidecar_a',
 	zookeeper => { servers => [ $zookeeper->servers ], group => 'payments', digest_file => $wrong, session => SESSION . 's', fallback => FALLBACK . 's' })->run;
 ok($a->wait_for_log(qr/WARN  zookeeper: no right to the group.s nodes: they may have another digest_file$/m),
 	'the log says that the digest is wrong');
-wait_ok(sub { leaders() eq 'a' }, 'PostgreSQL chooses the leader then');
+wait_ok(sub { $node->leaders eq 'a' }, 'PostgreSQL chooses the leader then');
 cmp_ok(scalar(() = $a->log =~ /another digest_file/g), '<', 1 + FALLBACK, 'the log does not say it at each try');
 $a->stop;
 $node->stop;

@@ -34,13 +34,6 @@ sub start
 		handlers => [ { types => ['*'], noop => 'true' } ]);
 }
 
-sub leaders
-{
-	return $node->value(
-		q(SELECT coalesce(string_agg(name, ',' ORDER BY name), '') FROM twtasks.node
-		WHERE leads AND ended IS NULL));
-}
-
 sub standing
 {
 	return scalar(() = $zookeeper->ask('dump') =~ m{$path/[0-9a-f]{32}-}g);
@@ -52,16 +45,6 @@ sub requests
 	my ($n) = $zookeeper->ask('srvr') =~ /^Received: (\d+)/m;
 
 	return $n;
-}
-
-sub due_task_ok
-{
-	my ($name) = @_;
-	my $due = $node->add_task('DUE',
-		run_after => $node->value(q(SELECT clock_timestamp() + interval '100 ms')));
-
-	wait_ok(sub { $node->status_of($due) eq 'DONE' }, $name);
-	return;
 }
 
 sub told
@@ -78,14 +61,14 @@ $zookeeper->command('create', '-s', "$path/" . 'f' x 32 . '-');
 my ($a, $b) = map { start($_) } qw(a b);
 
 wait_ok(sub { standing() == 2 }, 'two nodes stand behind a foreign one');
-is(leaders(), '', 'nobody leads at first');
-wait_ok(sub { leaders() =~ /^[ab]$/ }, 'PostgreSQL chooses a leader when the first node does not lead');
-due_task_ok('the chosen leader does its work');
-my $leader = leaders();
+is($node->leaders, '', 'nobody leads at first');
+wait_ok(sub { $node->leaders =~ /^[ab]$/ }, 'PostgreSQL chooses a leader when the first node does not lead');
+$node->due_task_ok('the chosen leader does its work');
+my $leader = $node->leaders;
 my $before = requests();
 
 watch_for(2 * FALLBACK);
-is(leaders(), $leader, 'that leader stays');
+is($node->leaders, $leader, 'that leader stays');
 cmp_ok(requests() - $before, '<', 20 * FALLBACK, 'the nodes ask seldom');
 is(told(qr/WARN .*zookeeper: the first of the group's nodes does not lead for 5 s, so PostgreSQL/, $leader eq 'a' ? $a : $b), '1',
 	'the log says once why PostgreSQL chooses');
@@ -95,12 +78,12 @@ my ($foreign) = $zookeeper->command('ls', $path) =~ /(f{32}-\d+)/;
 $zookeeper->command('delete', "$path/$foreign");
 wait_ok(sub { told('answers again and chooses the leader', $leader eq 'a' ? $a : $b) eq '1' },
 	'ZooKeeper chooses again when the foreign node is gone');
-wait_ok(sub { leaders() =~ /^[ab]$/ }, 'one node leads');
+wait_ok(sub { $node->leaders =~ /^[ab]$/ }, 'one node leads');
 
 # ---- a path that is deleted ----
 
 $zookeeper->command('deleteall', '/twtasks/payments');
-wait_ok(sub { standing() == 2 && leaders() =~ /^[ab]$/ }, 'a path that was deleted is made anew, and one node leads');
+wait_ok(sub { standing() == 2 && $node->leaders =~ /^[ab]$/ }, 'a path that was deleted is made anew, and one node leads');
 
 # ---- a path that cannot be made anew ----
 
@@ -108,11 +91,9 @@ my @positions = map { $_->log_position } $a, $b;
 
 $zookeeper->command('setAcl', '/twtasks', 'world:anyone:drwa');
 $zookeeper->command('deleteall', '/twtasks/payments');
-wait_ok(sub { leaders() eq '' }, 'without its path the election has no leader');
-wait_ok(sub { $node->value(q(SELECT count(*) FROM twtasks.warnings WHERE warning = 'nobody leads')) == 1 || leaders() ne '' },
-	'a warning says so');
-wait_ok(sub { leaders() =~ /^[ab]$/ }, 'PostgreSQL chooses a leader then');
-due_task_ok('that leader does its work');
+wait_ok(sub { $node->leaders eq '' }, 'without its path the election has no leader');
+wait_ok(sub { $node->leaders =~ /^[ab]$/ }, 'PostgreSQL chooses a leader then');
+$node->due_task_ok('that leader does its work');
 $before = requests();
 watch_for(4);
 cmp_ok(requests() - $before, '<', 100, 'the nodes ask seldom without a path');
@@ -126,7 +107,7 @@ foreach my $case ([ $a, $positions[0] ], [ $b, $positions[1] ])
 	is(scalar(() = $new =~ /WARN .*zookeeper: (?:no right|no answer)/g), 2, "$sidecar->{name}: the log says once what is wrong");
 }
 $zookeeper->command('setAcl', '/twtasks', 'world:anyone:cdrwa');
-wait_ok(sub { standing() == 2 && leaders() =~ /^[ab]$/ }, 'the election goes on when its path can be made');
+wait_ok(sub { standing() == 2 && $node->leaders =~ /^[ab]$/ }, 'the election goes on when its path can be made');
 is($_->stop, 0, "$_->{name} stops in order") foreach $a, $b;
 $node->stop;
 done_testing();

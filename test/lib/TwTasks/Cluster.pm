@@ -305,6 +305,26 @@ sub wait_in_call
 		  AND query LIKE '%.$function(%'");
 }
 
+# The names of the nodes that lead.
+sub leaders
+{
+	my ($self) = @_;
+
+	return $self->value(
+		q(SELECT coalesce(string_agg(name, ',' ORDER BY name), '') FROM twtasks.node
+		WHERE leads AND ended IS NULL));
+}
+
+# A task that is due later needs a leader.
+sub due_task_ok
+{
+	my ($self, $name) = @_;
+	my $due = $self->add_task('DUE',
+		run_after => $self->value(q(SELECT clock_timestamp() + interval '100 ms')));
+
+	return wait_ok(sub { $self->status_of($due) eq 'DONE' }, $name);
+}
+
 # Waits until so many sidecars know of each other: each has ticked since the
 # last one started.
 sub wait_for_company
