@@ -144,7 +144,7 @@ on_trial(void *arg)
 	Runner	   *runner = arg;
 	const WorkerProcess *process = runner->processes[runner->replaced];
 
-	if (worker_process_runs(process) &&
+	if (worker_process_is_up(process) &&
 		worker_process_starts(process) == runner->starts + 1)
 	{
 		replace_next(runner);

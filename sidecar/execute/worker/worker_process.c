@@ -29,7 +29,6 @@ set_state(WorkerProcess *process, WorkerState state)
 	loop_timer_stop(process->timer);
 }
 
-/* Whether the process can take input. */
 bool
 worker_process_is_up(const WorkerProcess *process)
 {
@@ -292,12 +291,6 @@ int
 worker_process_starts(const WorkerProcess *process)
 {
 	return process->start.count;
-}
-
-bool
-worker_process_runs(const WorkerProcess *process)
-{
-	return worker_process_is_up(process);
 }
 
 /* ---- start ---- */

@@ -43,7 +43,9 @@ extern WorkerProcess *worker_process_new(WorkerSetup *setup);
  */
 extern void worker_process_retire(WorkerProcess *process);
 extern int	worker_process_starts(const WorkerProcess *process);
-extern bool worker_process_runs(const WorkerProcess *process);
+
+/* Whether the process can take input. */
+extern bool worker_process_is_up(const WorkerProcess *process);
 
 /*
  * Asks the process to exit, by TERM and the end of its input.  Gives back the tasks

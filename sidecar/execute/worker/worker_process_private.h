@@ -50,9 +50,6 @@ struct WorkerProcess
 
 /* ---- worker_process.c ---- */
 
-/* Whether the process can take input. */
-extern bool worker_process_is_up(const struct WorkerProcess *process);
-
 /* The process works, as far as we can tell: it may have tasks. */
 extern void worker_process_begin_tasks(struct WorkerProcess *process);
 
