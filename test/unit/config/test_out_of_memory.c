@@ -8,6 +8,7 @@
  */
 #include "base/port.h"
 
+#include <event2/event.h>
 #include <jansson.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,6 +24,7 @@
 static const char *libpq_says;
 static bool can_initialize;
 static bool can_parse;
+static bool event_ends_the_process;
 
 PQconninfoOption *
 PQconninfoParse(const char *conninfo, char **fault)
@@ -48,6 +50,8 @@ yaml_parser_initialize(yaml_parser_t *parser)
 void
 yaml_parser_set_input_string(yaml_parser_t *parser, const unsigned char *input, size_t size)
 {
+	if (!can_initialize)
+		_exit(EXIT_FINE);
 }
 
 void
@@ -67,6 +71,13 @@ int
 yaml_parser_load(yaml_parser_t *parser, yaml_document_t *document)
 {
 	return no_memory(parser);
+}
+
+void
+event_set_mem_functions(void *(*allocate) (size_t), void *(*enlarge) (void *, size_t),
+						void (*release) (void *))
+{
+	event_ends_the_process = allocate == pg_malloc && enlarge == pg_realloc;
 }
 
 /* Runs it in a child, which must end and say why. */
@@ -108,6 +119,12 @@ check_conninfo(void)
 }
 
 static void
+redact_conninfo(void)
+{
+	pfree(conninfo_redact("dbname=app"));
+}
+
+static void
 open_hosts(void)
 {
 	hosts_free(hosts_new("dbname=app"));
@@ -122,6 +139,7 @@ test_libpq(void **state)
 	{
 		libpq_says = words[i];
 		assert_ends(check_conninfo, "FATAL postgres: out of memory");
+		assert_ends(redact_conninfo, "FATAL postgres: out of memory");
 		assert_ends(open_hosts, "FATAL postgres: out of memory");
 	}
 }
@@ -157,7 +175,7 @@ test_libyaml(void **state)
 }
 
 static void
-test_jansson(void **state)
+test_jansson_and_libevent(void **state)
 {
 	json_malloc_t allocate;
 	json_free_t release;
@@ -165,6 +183,7 @@ test_jansson(void **state)
 	program_begin();
 	json_get_alloc_funcs(&allocate, &release);
 	assert_ptr_equal(allocate, pg_malloc);
+	assert_true(event_ends_the_process);
 }
 
 int
@@ -174,7 +193,7 @@ main(void)
 		cmocka_unit_test(test_libpq),
 		cmocka_unit_test(test_a_bad_string_is_none),
 		cmocka_unit_test(test_libyaml),
-		cmocka_unit_test(test_jansson),
+		cmocka_unit_test(test_jansson_and_libevent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
