@@ -7,6 +7,7 @@
  */
 #include "base/port.h"
 
+#include "common/trigger.h"
 #include "grab/batch.h"
 #include "pg/calls.h"
 
@@ -215,6 +216,21 @@ batch_take(Batch *batch, const uint8 *id, Limit **slot, Policy **policy)
 	table_forget(item->table, item->entry);
 	item->entry = NULL;
 	return handler;
+}
+
+Task
+batch_read_grab(int64 token, const PGresult *result, int row)
+{
+	Task		task = {
+		.version = wire_get_int(result, row, GRAB_VERSION),
+		.token = token,
+		.tries = wire_get_int(result, row, GRAB_TRIES),
+		.type = PQgetvalue(result, row, GRAB_TYPE)
+	};
+
+	memcpy(task.id, wire_get_uuid(result, row, GRAB_ID), TASK_ID_BYTES);
+	trigger_id_text(task.id, task.id_text);
+	return task;
 }
 
 /* A library of version 1.0 tells the time alone. */

@@ -73,6 +73,9 @@ extern void batch_start(Batch *batch, const uint8 *id);
 extern Handler *batch_take(Batch *batch, const uint8 *id, Limit **slot,
 						   Policy **policy);
 
+/* Reads the task in that row of a grab.  task.type points into the result. */
+extern Task batch_read_grab(int64 token, const PGresult *result, int row);
+
 /*
  * How long the limit in that row of a grab refuses its task; 0: until an offer.
  * It is a duration, since the database's clock may have been set.

@@ -9,7 +9,6 @@
 #include "base/port.h"
 
 #include "base/log.h"
-#include "common/trigger.h"
 #include "grab/lost_grabs.h"
 #include "pg/calls.h"
 
@@ -57,15 +56,8 @@ static void
 give_back(const LostGrab *grab, const PGresult *result, int row)
 {
 	Verdict		verdict = {.result = TASK_RELEASE};
-	Task		task = {
-		.version = wire_get_int(result, row, GRAB_VERSION),
-		.token = grab->token,
-		.tries = wire_get_int(result, row, GRAB_TRIES),
-		.type = PQgetvalue(result, row, GRAB_TYPE)
-	};
+	Task		task = batch_read_grab(grab->token, result, row);
 
-	memcpy(task.id, wire_get_uuid(result, row, GRAB_ID), TASK_ID_BYTES);
-	trigger_id_text(task.id, task.id_text);
 	log_task(TWT_LOG_INFO, "grab", &task, "grabbed long after its session was given up: given back");
 	finish_add(grab->lost->finish, &task, &verdict);
 }

@@ -61,18 +61,6 @@ sql_batch_refuse(Batch *batch, const RunnerParts *parts, const PGresult *result,
 		   PQgetvalue(result, row, GRAB_TYPE), batch_again_us(result, row));
 }
 
-void
-sql_batch_read_grab(const Batch *batch, const PGresult *result, int row, Task *task)
-{
-	memset(task, 0, sizeof(*task));
-	memcpy(task->id, wire_get_uuid(result, row, GRAB_ID), TASK_ID_BYTES);
-	trigger_id_text(task->id, task->id_text);
-	task->version = wire_get_int(result, row, GRAB_VERSION);
-	task->token = batch->token;
-	task->tries = wire_get_int(result, row, GRAB_TRIES);
-	task->type = PQgetvalue(result, row, GRAB_TYPE);
-}
-
 static void
 fail_row(Batch *batch, const RunnerParts *parts, const PGresult *result, int row)
 {

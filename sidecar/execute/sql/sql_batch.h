@@ -14,9 +14,6 @@
 #include "execute/sql/sql_waiting.h"
 #include "libpq-fe.h"
 
-/* Reads a grabbed task.  task->type points into the result. */
-extern void sql_batch_read_grab(const Batch *batch, const PGresult *result, int row, Task *task);
-
 /* Handles a row of a grab whose task a cluster-wide limit refused. */
 extern void sql_batch_refuse(Batch *batch, const RunnerParts *parts,
 							 const PGresult *result, int row);

@@ -125,7 +125,7 @@ fail_grabbed(SqlSession *session, const PGresult *result)
 			sql_batch_refuse(session->batch, parts, result, i);
 			continue;
 		}
-		sql_batch_read_grab(session->batch, result, i, &task);
+		task = batch_read_grab(session->batch->token, result, i);
 		sql_batch_fail(session->batch, parts, &task, session->failure, session->error);
 	}
 }
@@ -339,7 +339,7 @@ on_granted(void *arg, PgOutcome outcome, PGresult *result)
 	else
 	{
 		slots_grant(table_entry_limit(session->batch->items[0].entry));
-		sql_batch_read_grab(session->batch, result, 0, &session->granted);
+		session->granted = batch_read_grab(session->batch->token, result, 0);
 		batch_start(session->batch, session->granted.id);
 		session->is_granted = true;
 		send_execute(session);
