@@ -8,6 +8,7 @@
  */
 #include "base/port.h"
 
+#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -53,6 +54,41 @@ test_orphans_are_reaped(void **state)
 	run_until(has_no_child, NULL);
 }
 
+/* The child exits within the turn in which the reaper hears of an exit. */
+static void
+let_child_exit(void *arg, int ready)
+{
+	siginfo_t	info;
+
+	(void) ready;
+	send_go();
+	assert_int_equal(waitid(P_ALL, 0, &info, WEXITED | WNOWAIT), 0);
+	loop_io_want(*(LoopIo **) arg, 0);
+}
+
+static void
+test_own_child_is_reported(void **state)
+{
+	int			fds[2];
+	LoopIo	   *io;
+	TestTask   *task;
+
+	reaper_open(fixture.loop);
+	open_command("sh", "-c", "echo >$0; read -r go <$1; exit 65", fixture.path, fixture.go_path);
+	task = start_task(NULL);
+	wait_for_holder();
+	assert_int_equal(pipe(fds), 0);
+	assert_int_equal(write(fds[1], "x", 1), 1);
+	io = loop_io_new(fixture.loop, fds[0], let_child_exit, &io);
+	loop_io_want(io, LOOP_READ);
+	raise(SIGCHLD);
+	wait_for(task);
+	assert_int_equal(task->result, TASK_ERROR);
+	loop_io_free(io);
+	close(fds[0]);
+	close(fds[1]);
+}
+
 /* The kernel reaps what a program without children gets: nothing is left to wait for. */
 static void
 test_without_children(void **state)
@@ -84,6 +120,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_orphans_are_reaped),
+		TEST(test_own_child_is_reported),
 		TEST(test_without_children),
 	};
 

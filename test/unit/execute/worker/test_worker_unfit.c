@@ -23,6 +23,16 @@ trouble(void)
 	return fixture.kind->trouble(fixture.runner);
 }
 
+/* A file with a line for each start. */
+static const char *
+starts_path(void)
+{
+	static char path[1024];
+
+	snprintf(path, sizeof(path), "%s/starts", fixture.directory);
+	return path;
+}
+
 /* No try is counted for a task of this program, and the words say why. */
 static void
 assert_unfit(const char *script, const char *message)
@@ -131,12 +141,25 @@ test_trouble_ends(void **state)
 	pfree(path);
 }
 
+/* Each start writes a line. */
 static bool
-has_started_four_times(void *path)
+has_started(int n)
 {
 	struct stat st;
 
-	return stat(path, &st) == 0 && st.st_size >= 4 * 2;
+	return stat(starts_path(), &st) == 0 && st.st_size >= 2 * n;
+}
+
+static bool
+has_started_twice(void *arg)
+{
+	return has_started(2);
+}
+
+static bool
+has_started_four_times(void *arg)
+{
+	return has_started(4);
 }
 
 /* Pauses grow: 100, 200, 400 ms. */
@@ -144,13 +167,47 @@ static void
 test_backoff(void **state)
 {
 	int64		start_us = loop_now_us(fixture.loop);
-	char	   *path = psprintf("%s/starts", fixture.directory);
 
-	open_worker("sh", "-c", "echo . >>$0", path);
-	run_until(has_started_four_times, path);
+	open_worker("sh", "-c", "echo . >>$0", starts_path());
+	run_until(has_started_four_times, NULL);
 	assert_true(loop_now_us(fixture.loop) - start_us >= MS_TO_US(700));
-	unlink(path);
-	pfree(path);
+	unlink(starts_path());
+}
+
+/* The second process does not read its hello, so that a trouble of the first one lasts. */
+#define ONCE "echo . >>$0; [ $(wc -c <$0) -gt 2 ] && exec tail -f /dev/null; "
+
+static void
+assert_no_trouble(void)
+{
+	run_until(has_started_twice, NULL);
+	assert_null(trouble());
+	close_runner();
+	unlink(starts_path());
+}
+
+/* A program that has worked, or that we have ended, is fit, however soon it ends. */
+static void
+test_ends_soon_and_is_fit(void **state)
+{
+	open_worker("sh", "-c", ONCE HELLO "echo '{\"ready\": true}'; exit 1", starts_path());
+	assert_no_trouble();
+
+	open_worker("sh", "-c", ONCE "exec $1", starts_path(), PUPPET);
+	assert_verdict(run_task("[[\"reply\", {\"result\": \"done\"}], [\"exit\", 1]]"), TASK_DONE, NULL);
+	assert_no_trouble();
+
+	open_worker("sh", "-c", ONCE "exec $1", starts_path(), PUPPET);
+	fixture.kind->reload(fixture.runner, &fixture.config);
+	assert_no_trouble();
+}
+
+/* An answer to the hello is as good as its reading. */
+static void
+test_answers_without_reading(void **state)
+{
+	open_worker("sh", "-c", "echo '{\"ready\": true}'; exec tail -f /dev/null");
+	wait_until_given(start_task(NULL));
 }
 
 /* It skipped the hello: the error belongs to the task that it has read. */
@@ -179,7 +236,10 @@ test_drain_gives_back(void **state)
 	assert_int_equal(given->reports, 0);
 }
 
-/* The first has been read; the second fills the pipe, and the third is unwritten. */
+/*
+ * The first has been read; the second fills the pipe, and the third is unwritten.  No
+ * process has room for the others, of which one was asked to stop.
+ */
 static void
 test_close_gives_back(void **state)
 {
@@ -187,11 +247,14 @@ test_close_gives_back(void **state)
 	TestTask   *read;
 	TestTask   *large;
 	TestTask   *unwritten;
+	TestTask   *waiting;
+	TestTask   *stopped;
 
 	initStringInfo(&data);
 	appendStringInfoChar(&data, '"');
 	appendStringInfoSpaces(&data, 200 * 1024);
 	appendStringInfoChar(&data, '"');
+	fixture.config.prefetch = 3;
 	open_worker("sh", "-c", HELLO "read -r task; echo >$0; exec tail -f /dev/null", fixture.path);
 	read = start_task(NULL);
 	wait_for_holder();
@@ -199,10 +262,15 @@ test_close_gives_back(void **state)
 	unwritten = start_task(NULL);
 	wait_until_given(unwritten);
 	run_turn();
+	waiting = start_task(NULL);
+	stopped = start_task(NULL);
+	fixture.kind->stop_task(fixture.runner, &stopped->task, "over");
 	close_runner();
 	assert_int_equal(read->reports, 0);
 	assert_verdict(large, TASK_RELEASE, NULL);
 	assert_verdict(unwritten, TASK_RELEASE, NULL);
+	assert_verdict(waiting, TASK_RELEASE, NULL);
+	assert_verdict(stopped, TASK_RELEASE, NULL);
 	pfree(data.data);
 }
 
@@ -219,6 +287,8 @@ main(void)
 		TEST(test_no_descendant_reads_on),
 		TEST(test_trouble_ends),
 		TEST(test_backoff),
+		TEST(test_ends_soon_and_is_fit),
+		TEST(test_answers_without_reading),
 		TEST(test_error_during_the_first_task),
 		TEST(test_drain_gives_back),
 		TEST(test_close_gives_back),
