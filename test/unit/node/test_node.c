@@ -80,6 +80,7 @@ begin_node(void)
 	PGresult   *started = make_result(START_REFUSAL + 1);
 
 	nended = 0;
+	failure_state = "";
 	put_int8(started, 0, START_INCARNATION, 7);
 	come_up(node_pg(node));
 	pass_us(0);
@@ -97,6 +98,27 @@ ticked(void)
 	put_bool(result, 0, TICK_ALIVE, true);
 	put_bool(result, 0, TICK_IS_HELD, true);
 	return result;
+}
+
+static Node *
+begin_ticked(void)
+{
+	Node	   *node = begin_node();
+
+	answer("tick", ticked());
+	return node;
+}
+
+/* Ticks that fail will do so with this SQLSTATE. */
+static Node *
+begin_failing(const char *state)
+{
+	Node	   *node = begin_ticked();
+
+	nlost = 0;
+	is_idle = true;
+	failure_state = state;
+	return node;
 }
 
 /* It waits for its end as long as it said, whatever else is answered. */
@@ -165,9 +187,8 @@ test_ending_is_final(void **state)
 static void
 test_start_window(void **state)
 {
-	Node	   *node = begin_node();
+	Node	   *node = begin_ticked();
 
-	answer("tick", ticked());
 	pass_us(WINDOW_US - 1);
 	assert_int_equal(node_start_now(node), 7);
 	assert_null(find_call("tick"));
@@ -183,15 +204,15 @@ test_start_window(void **state)
 static void
 test_start_after_grab(void **state)
 {
-	Node	   *node = begin_node();
+	Node	   *node = begin_ticked();
 	int64		sent_us;
 
-	answer("tick", ticked());
 	pass_us(WINDOW_US);
 	sent_us = loop_now_us(NULL);
 	pass_us(MS_TO_US(500));
 	assert_int_equal(node_start_now(node), 0);
 	node_prove(node, sent_us);
+	node_prove(node, 0);
 	assert_int_equal(node_start_now(node), 7);
 	pass_us(WINDOW_US - MS_TO_US(500));
 	assert_int_equal(node_start_now(node), 0);
@@ -205,7 +226,11 @@ test_start_after_slow_tick(void **state)
 	Node	   *node = begin_node();
 
 	pass_us(WINDOW_US);
+	assert_int_equal(node_start_now(node), 0);
+	pass_us(0);
 	answer("tick", ticked());
+	pass_us(0);
+	assert_null(find_call("tick"));
 	assert_int_equal(node_start_now(node), 0);
 	pass_us(0);
 	answer("tick", ticked());
@@ -217,9 +242,8 @@ test_start_after_slow_tick(void **state)
 static void
 test_start_after_failed_tick(void **state)
 {
-	Node	   *node = begin_node();
+	Node	   *node = begin_ticked();
 
-	answer("tick", ticked());
 	pass_us(WINDOW_US);
 	assert_int_equal(node_start_now(node), 0);
 	pass_us(0);
@@ -237,9 +261,8 @@ test_start_after_failed_tick(void **state)
 static void
 test_start_after_reconnect(void **state)
 {
-	Node	   *node = begin_node();
+	Node	   *node = begin_ticked();
 
-	answer("tick", ticked());
 	nreturned = 0;
 	pg_reset(node_pg(node), "test");
 	assert_int_equal(node_start_now(node), 0);
@@ -249,6 +272,27 @@ test_start_after_reconnect(void **state)
 	assert_int_equal(nreturned, 0);
 	answer("tick", ticked());
 	assert_int_equal(node_start_now(node), 7);
+	assert_int_equal(nreturned, 1);
+	node_free(node);
+}
+
+/* The session that holds the incarnation is not in place until a later tick finds it. */
+static void
+test_return_once_held(void **state)
+{
+	Node	   *node = begin_ticked();
+	PGresult   *not_held = make_result(TICK_LOOK_MS + 1);
+
+	nreturned = 0;
+	put_bool(not_held, 0, TICK_ALIVE, true);
+	put_bool(not_held, 0, TICK_IS_HELD, false);
+	pg_reset(node_pg(node), "test");
+	come_up(node_pg(node));
+	pass_us(0);
+	answer("tick", not_held);
+	assert_int_equal(nreturned, 0);
+	pass_us(SECONDS_TO_US(1));
+	answer("tick", ticked());
 	assert_int_equal(nreturned, 1);
 	node_free(node);
 }
@@ -268,15 +312,15 @@ tick_locked(void)
 static void
 test_leave_locked(void **state)
 {
-	Node	   *node = begin_node();
+	Node	   *node = begin_failing("55P03");
 
-	answer("tick", ticked());
-	nlost = 0;
-	is_idle = true;
-	failure_state = "55P03";
 	pass_us(SECONDS_TO_US(6));
 	end_call(find_call("tick"), PG_FAILED, NULL);
 	assert_true(node_is_locked(node));
+	pass_us(SECONDS_TO_US(1));
+	answer("tick", ticked());
+	assert_false(node_is_locked(node));
+	pass_us(SECONDS_TO_US(5));
 	for (int i = 0; i < 23; i++)
 		tick_locked();
 	assert_int_equal(node_incarnation(node), 7);
@@ -298,12 +342,8 @@ test_leave_locked(void **state)
 static void
 test_end_locked(void **state)
 {
-	Node	   *node = begin_node();
+	Node	   *node = begin_failing("55P03");
 
-	answer("tick", ticked());
-	nlost = 0;
-	is_idle = true;
-	failure_state = "55P03";
 	pass_us(SECONDS_TO_US(40));
 	node_end(node, count_end, NULL);
 	end_call(find_call("tick"), PG_FAILED, NULL);
@@ -317,12 +357,8 @@ test_end_locked(void **state)
 static void
 test_stay_failing(void **state)
 {
-	Node	   *node = begin_node();
+	Node	   *node = begin_failing("57014");
 
-	answer("tick", ticked());
-	nlost = 0;
-	is_idle = true;
-	failure_state = "57014";
 	pass_us(SECONDS_TO_US(6));
 	for (int i = 0; i < 70; i++)
 	{
@@ -344,6 +380,7 @@ main(void)
 		cmocka_unit_test(test_start_after_slow_tick),
 		cmocka_unit_test(test_start_after_failed_tick),
 		cmocka_unit_test(test_start_after_reconnect),
+		cmocka_unit_test(test_return_once_held),
 		cmocka_unit_test(test_leave_locked),
 		cmocka_unit_test(test_end_locked),
 		cmocka_unit_test(test_stay_failing),
