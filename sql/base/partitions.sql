@@ -79,7 +79,7 @@ $$;
  * Parameters
  *		past			the day after the last one
  *
- * Locks		twtasks.finished_task exclusively
+ * Locks		as make_partition()
  */
 CREATE FUNCTION twtasks_internal.make_part(first date, past date)
 RETURNS void
@@ -224,7 +224,8 @@ BEGIN
 	FOREACH day IN ARRAY days LOOP
 		CONTINUE WHEN twtasks_internal.end_of_part(day) IS NULL;
 		-- A finish locks the whole and then its part.  So no finish is on its way to
-		-- a part that is no longer the right one.
+		-- a part that is no longer the right one, and nobody who has read the history
+		-- goes on with an old list of parts.
 		LOCK TABLE ONLY twtasks.finished_task IN ACCESS EXCLUSIVE MODE;
 		-- Another session may have made it while we waited.
 		past := twtasks_internal.end_of_part(day);
