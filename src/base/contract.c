@@ -125,11 +125,10 @@ is_later(const char *version, const char *than)
 	}
 }
 
-/* NULL, an unknown version, is let pass. */
 static void
 check_version(const char *version)
 {
-	if (version == NULL || is_known_version(version))
+	if (is_known_version(version))
 		return;
 	ereport(ERROR,
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -333,8 +332,6 @@ TWT_FUNCTION(twt_check_library);
 Datum
 twt_check_library(PG_FUNCTION_ARGS)
 {
-	char	   *version = text_to_cstring(PG_GETARG_TEXT_PP(0));
-
-	check_version(version);
+	check_version(text_to_cstring(PG_GETARG_TEXT_PP(0)));
 	PG_RETURN_VOID();
 }
