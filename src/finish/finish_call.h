@@ -88,7 +88,7 @@ extern Jsonb *finish_call_outcome(const FinishCall *call, int i);
 /* The tasks to add when a task is finished; NULL: none. */
 extern Jsonb *finish_call_adds(const FinishCall *call, int i);
 
-/* The outcome of a task that is named by its id. */
+/* The outcome of a task that is named by its id and version. */
 extern Jsonb *finish_call_outcome_of(const FinishCall *call, const pg_uuid_t *id, int64 version);
 
 /* Whether the result of a task is done or delete. */
