@@ -20,7 +20,6 @@
 #include "access/xlog_internal.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_type.h"
-#include "base/contract.h"
 #include "common/hashfn.h"
 #include "fmgr.h"
 #include "miscadmin.h"
@@ -32,6 +31,7 @@
 #include "utils/rel.h"
 
 #include "base/call.h"
+#include "base/contract.h"
 #include "base/shape.h"
 #include "node/adoption.h"
 #include "node/marker.h"

@@ -12,13 +12,13 @@
 
 #include <math.h>
 
-#include "base/contract.h"
 #include "common/pg_prng.h"
 #include "fmgr.h"
 #include "utils/builtins.h"
 #include "utils/numeric.h"
 #include "utils/timestamp.h"
 
+#include "base/contract.h"
 #include "base/interval.h"
 #include "policy/retry.h"
 
