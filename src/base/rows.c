@@ -106,7 +106,7 @@ Oid
 rows_label(const char *type, const char *label)
 {
 	Oid			oid = GetSysCacheOid2(ENUMTYPOIDNAME, Anum_pg_enum_oid,
-									  ObjectIdGetDatum(rows_type(type)),
+									  ObjectIdGetDatum(shape_type(type)),
 									  CStringGetDatum(label));
 
 	if (!OidIsValid(oid))

@@ -87,13 +87,6 @@ typedef enum RowResult
 /* A relation of schema twtasks; raises an error if it does not exist. */
 extern Oid	rows_relation(const char *name);
 
-/* A type of schema twtasks; InvalidOid: none. */
-static inline Oid
-rows_type(const char *name)
-{
-	return shape_type(name);
-}
-
 /* The oid of a label of an enum type of schema twtasks. */
 extern Oid	rows_label(const char *type, const char *label);
 

@@ -63,7 +63,7 @@ TWT_FUNCTION(twt_find_handler);
 Datum
 twt_find_handler(PG_FUNCTION_ARGS)
 {
-	Oid			input = rows_type("task_input");
+	Oid			input = shape_type("task_input");
 	List	   *names;
 	Oid			schema;
 	Oid			function;
@@ -94,7 +94,7 @@ twt_find_handler(PG_FUNCTION_ARGS)
 				 errmsg("handler function \"%s\" does not exist", name),
 				 errhint("Create it as %s(task twtasks.task_input), with its schema in the name.", name)));
 	result = get_func_rettype(function);
-	if ((result != VOIDOID && result != rows_type("task_result")) ||
+	if ((result != VOIDOID && result != shape_type("task_result")) ||
 		get_func_retset(function))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_FUNCTION),

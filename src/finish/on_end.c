@@ -20,8 +20,8 @@
 
 #include "add/successors.h"
 #include "base/contract.h"
-#include "base/rows.h"
 #include "base/settings.h"
+#include "base/shape.h"
 #include "finish/ended.h"
 #include "finish/on_end.h"
 #include "policy/policy.h"
@@ -101,7 +101,7 @@ call_of(Ends *ends, const char *function)
 	}
 	call = palloc(sizeof(Called));
 	call->function = pstrdup(function);
-	call->tasks = initArrayResult(rows_type("ended_task"), CurrentMemoryContext, false);
+	call->tasks = initArrayResult(shape_type("ended_task"), CurrentMemoryContext, false);
 	ends->calls = lappend(ends->calls, call);
 	return call;
 }
@@ -112,7 +112,7 @@ status_name(Datum status)
 	Oid			output;
 	bool		is_varlena;
 
-	getTypeOutputInfo(rows_type("task_status"), &output, &is_varlena);
+	getTypeOutputInfo(shape_type("task_status"), &output, &is_varlena);
 	return OidOutputFunctionCall(output, status);
 }
 
@@ -131,7 +131,7 @@ ends_add(Ends *ends, Datum task)
 	if (function == NULL)
 		return;
 	caller = MemoryContextSwitchTo(ends->context);
-	accumArrayResult(call_of(ends, function)->tasks, task, false, rows_type("ended_task"),
+	accumArrayResult(call_of(ends, function)->tasks, task, false, shape_type("ended_task"),
 					 ends->context);
 	ends->status = status_name(values[ENDED_STATUS]);
 	MemoryContextSwitchTo(caller);

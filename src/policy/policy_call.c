@@ -24,7 +24,7 @@
 
 #include "base/call.h"
 #include "base/contract.h"
-#include "base/rows.h"
+#include "base/shape.h"
 #include "base/shown.h"
 #include "policy/policy_call.h"
 #include "policy/time_limit.h"
@@ -62,10 +62,10 @@ type_by_name(const char *name)
 	if (strcmp(name, "void") == 0)
 		return VOIDOID;
 	if (strcmp(name, "ended_task[]") == 0)
-		return get_array_type(rows_type("ended_task"));
+		return get_array_type(shape_type("ended_task"));
 	if (strcmp(name, "late_result[]") == 0)
-		return get_array_type(rows_type("late_result"));
-	return rows_type(name);
+		return get_array_type(shape_type("late_result"));
+	return shape_type(name);
 }
 
 /* Types by name, because those of our schema have no fixed oid. */
