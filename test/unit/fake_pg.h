@@ -24,6 +24,8 @@ typedef struct FakeCall
 	void	   *arg;
 	int			sizes[WIRE_MAX_PARAMS]; /* sizes of its parameters, in bytes */
 	uint32		int4s[WIRE_MAX_PARAMS]; /* values of those that are int4 */
+	uint64		int8s[WIRE_MAX_PARAMS]; /* and of int8, or the last of an
+										 * array */
 } FakeCall;
 
 struct Pg
@@ -128,6 +130,9 @@ pg_send(Pg *pg, const PgStatement *statement, WireParams *params, PgResultFn fn,
 	for (int i = 0; i < params->n; i++)
 	{
 		call->sizes[i] = params->values[i].len;
+		if (params->values[i].len >= (int) sizeof(uint64))
+			memcpy(&call->int8s[i], params->values[i].data + params->values[i].len - sizeof(uint64), sizeof(uint64));
+		call->int8s[i] = pg_ntoh64(call->int8s[i]);
 		if (params->values[i].len != sizeof(uint32))
 			continue;
 		memcpy(&call->int4s[i], params->values[i].data, sizeof(uint32));

@@ -101,6 +101,7 @@ lose_grab(int n)
 	}
 	batch_sort(batch);
 	batch->token = 7;
+	batch->version_shift = 4;
 	lost_grabs_add(lost, batch);
 	assert_int_equal(limit_used(node), 0);
 }
@@ -133,6 +134,7 @@ test_late_grab_is_given_back(void **state)
 {
 	lose_grab(2);
 	pass_us(SECONDS_TO_US(1));
+	assert_int_equal(find_call("resolve_grab_bare")->int8s[1], 1 + 4);
 	answer("resolve_grab_bare", grabbed(2));
 	assert_int_equal(ngiven_back, 1);
 	assert_int_equal(lost_grabs_count(lost), 0);
