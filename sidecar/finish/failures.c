@@ -34,11 +34,10 @@ end_window(void *arg)
 	Failed	   *failed;
 
 	while ((failed = map_next(failures->by_type, &place)) != NULL)
+	{
 		if (failed->more > 0)
 			log_line(TWT_LOG_WARN, "finish", "%d more tries of type \"%s\" failed within a second",
 					 failed->more, failed->type);
-	for (place = 0; (failed = map_next(failures->by_type, &place)) != NULL;)
-	{
 		pfree(failed->type);
 		pfree(failed);
 	}
