@@ -119,31 +119,24 @@ AS $$
 DECLARE
 	at_stream text;
 	at_object text;
-	have integer;
 BEGIN
 	SELECT p.listed_stream, p.listed_object INTO at_stream, at_object FROM twtasks.event_place p;
-	WITH RECURSIVE listed AS (
-		(SELECT w.stream, w.object FROM twtasks.objects_with_events w
-		 WHERE (w.stream, w.object) > (coalesce(at_stream, ''), coalesce(at_object, '')) ORDER BY w.stream, w.object LIMIT 1)
-		UNION ALL
-		SELECT n.stream, n.object FROM listed l CROSS JOIN LATERAL (
-			SELECT w.stream, w.object FROM twtasks.objects_with_events w
-			WHERE (w.stream, w.object) > (l.stream, l.object) ORDER BY w.stream, w.object LIMIT 1) n)
-	SELECT coalesce(array_agg(p.stream), '{}'), coalesce(array_agg(p.object), '{}') INTO streams, objects
-	FROM (SELECT l.stream, l.object FROM listed l LIMIT most) p;
-	have := cardinality(objects);
-	IF have < most AND at_object IS NOT NULL THEN
-		WITH RECURSIVE listed AS (
-			(SELECT w.stream, w.object FROM twtasks.objects_with_events w ORDER BY w.stream, w.object LIMIT 1)
-			UNION ALL
-			SELECT n.stream, n.object FROM listed l CROSS JOIN LATERAL (
-				SELECT w.stream, w.object FROM twtasks.objects_with_events w
-				WHERE (w.stream, w.object) > (l.stream, l.object) ORDER BY w.stream, w.object LIMIT 1) n
-			WHERE (l.stream, l.object) < (at_stream, at_object))
-		SELECT streams || array_agg(p.stream), objects || array_agg(p.object) INTO streams, objects
-		FROM (SELECT l.stream, l.object FROM listed l LIMIT most - have) p
-		WHERE (p.stream, p.object) <= (at_stream, at_object);
-	END IF;
+	SELECT coalesce(array_agg(f.stream), '{}'), coalesce(array_agg(f.object), '{}') INTO streams, objects
+	FROM (
+		SELECT o.stream, o.object
+		FROM (VALUES (1, coalesce(at_stream, ''), coalesce(at_object, '')), (2, '', '')) r(round, stream, object)
+		CROSS JOIN LATERAL (
+			WITH RECURSIVE listed AS (
+				(SELECT w.stream, w.object FROM twtasks.objects_with_events w
+				 WHERE (w.stream, w.object) > (r.stream, r.object) ORDER BY w.stream, w.object LIMIT 1)
+				UNION ALL
+				SELECT n.stream, n.object FROM listed l CROSS JOIN LATERAL (
+					SELECT w.stream, w.object FROM twtasks.objects_with_events w
+					WHERE (w.stream, w.object) > (l.stream, l.object) ORDER BY w.stream, w.object LIMIT 1) n
+				WHERE r.round = 1 OR (l.stream, l.object) < (at_stream, at_object))
+			SELECT l.stream, l.object FROM listed l) o
+		WHERE r.round = 1 OR (o.stream, o.object) <= (at_stream, at_object)
+		LIMIT most) f;
 END $$;
 
 /*
