@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 #
-# Functions that have no place in what we ship.  TWT_FUNCTION stands in for PG_FUNCTION_INFO_V1.  Processes are started in
-# spawn.c only, without a shell, but for the check of a configuration in hello.c.  SQL is constants and parameters: a statement put together
-# by printf says, in a comment within the three lines above, "lint: sql" and
-# why its parts are safe.
+# Functions that have no place in what we ship.  TWT_FUNCTION stands in for
+# PG_FUNCTION_INFO_V1.  Processes are started in spawn.c only, without a shell, but
+# for the check of a configuration in hello.c.  SQL is constants and parameters: a
+# statement put together by printf says, in a comment within the three lines above,
+# "lint: sql" and why its parts are safe.
 
 . "$(dirname "$0")/lib.bash"
 

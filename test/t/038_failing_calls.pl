@@ -1,6 +1,6 @@
 # 038_failing_calls.pl -- one call of a sidecar to its server fails, or is lost without a
-# word, or libpq cannot keep its result: whichever it is, from the first byte of a session on, tasks go on after a
-# while, and none is lost or run twice.
+# word, or libpq cannot keep its result: whichever it is, from the first byte of a
+# session on, tasks go on after a while, and none is lost or run twice.
 
 use strict;
 use warnings FATAL => 'all';
@@ -31,7 +31,6 @@ my $source = abs_path(dirname(__FILE__) . '/../handlers/fail_calls.c');
 
 is(system('cc', '-shared', '-fPIC', '-o', $shim, $source, '-ldl'), 0, 'the shim is built');
 
-
 # Each sidecar has a bucket of its own with a queue.  So no trigger comes by NOTIFY,
 # which would wake a session that the shim has made deaf.
 my $node = TwTasks::Cluster->create('main', conf => { max_connections => 300, 'twtasks.queues' => 2 * AT_ONCE });
@@ -48,7 +47,8 @@ sub bucket
 sub prepare
 {
 	my ($name, $call, $n, $how) = @_;
-	my $sidecar = TwTasks::Sidecar->prepare(
+
+	return TwTasks::Sidecar->prepare(
 		$node, $name,
 		buckets => [ bucket($name) ],
 		env => {
@@ -62,8 +62,6 @@ sub prepare
 			{ types => ['COMMAND'], command => $ledger->command },
 			{ types => ['SQL'], sql => 'app.effect', processes => 1, grace => '1s' }
 		]);
-
-	return $sidecar;
 }
 
 sub has_failed
