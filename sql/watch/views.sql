@@ -2,28 +2,33 @@
  * Payloads are not in these views, since a role that may see tasks may not
  * see their data.
  *
- * The conditions in twtasks.tasks help the planner: a query for SUBMITTED tasks
- * does not read the history, and one for a bucket and a type uses the index of
- * the queue.
+ * In twtasks.tasks the conditions stand outside of the union and ask for the
+ * part by a constant.  The planner leaves one condition of each part, and then
+ * drops parts that cannot have a status, and joins by id with an index.  It can
+ * do neither when a part has a condition of its own.
  */
 CREATE VIEW twtasks.tasks AS
-	SELECT t.id, t.version, t.type, t.sub_type, t.bucket, t.priority, t.status,
-		   t.created, t.state_time, t.next_event_time, t.deadline, t.expires,
-		   t.tries, t.key, t.error, t.incarnation, t.planned, t.added_by, NULL::text AS message
-	FROM twtasks.task t
-	WHERE t.queued
-	UNION ALL
-	SELECT t.id, t.version, t.type, t.sub_type, t.bucket, t.priority, t.status,
-		   t.created, t.state_time, t.next_event_time, t.deadline, t.expires,
-		   t.tries, t.key, t.error, t.incarnation, t.planned, t.added_by, NULL::text
-	FROM twtasks.task t
-	WHERE NOT t.queued
-	UNION ALL
-	SELECT f.id, f.version, f.type, f.sub_type, f.bucket, f.priority, f.status,
-		   f.created, f.state_time, NULL, NULL, NULL,
-		   f.tries, f.key, f.error, f.incarnation, NULL, f.added_by, f.message
-	FROM twtasks.finished_task f
-	WHERE f.status IN ('DONE', 'FAILED', 'CANCELLED');
+	SELECT a.id, a.version, a.type, a.sub_type, a.bucket, a.priority, a.status,
+		   a.created, a.state_time, a.next_event_time, a.deadline, a.expires,
+		   a.tries, a.key, a.error, a.incarnation, a.planned, a.added_by, a.message
+	FROM (SELECT 'queue' AS part, t.queued, t.id, t.version, t.type, t.sub_type, t.bucket, t.priority, t.status,
+				 t.created, t.state_time, t.next_event_time, t.deadline, t.expires,
+				 t.tries, t.key, t.error, t.incarnation, t.planned, t.added_by, NULL::text AS message
+		  FROM twtasks.task t
+		  UNION ALL
+		  SELECT 'timed', t.queued, t.id, t.version, t.type, t.sub_type, t.bucket, t.priority, t.status,
+				 t.created, t.state_time, t.next_event_time, t.deadline, t.expires,
+				 t.tries, t.key, t.error, t.incarnation, t.planned, t.added_by, NULL::text
+		  FROM twtasks.task t
+		  UNION ALL
+		  SELECT 'history', false, f.id, f.version, f.type, f.sub_type, f.bucket, f.priority, f.status,
+				 f.created, f.state_time, NULL, NULL, NULL,
+				 f.tries, f.key, f.error, f.incarnation, NULL, f.added_by, f.message
+		  FROM twtasks.finished_task f) a
+	WHERE CASE a.part
+			WHEN 'queue' THEN a.queued AND a.status IN ('SUBMITTED', 'PROCESSING')
+			WHEN 'timed' THEN NOT a.queued AND a.status IN ('WAITING', 'PROCESSING', 'ERROR', 'HELD')
+			ELSE a.status IN ('DONE', 'FAILED', 'CANCELLED') END;
 COMMENT ON VIEW twtasks.tasks IS 'All tasks, live and finished, without their data';
 
 /* A view does not change the current user, so these are the caller's roles. */
