@@ -17,7 +17,7 @@ EXTENSION_MK = -f extension.mk PG_CONFIG='$(PG_CONFIG)'
 SUDO = $(if $(DESTDIR),,$(shell test -w "$$($(PG_CONFIG) --pkglibdir)" || echo sudo))
 
 .DEFAULT_GOAL = all
-.PHONY: all extension sidecar web workers version install uninstall demo demo-kafka demo-kinds check check-servers check-cassert models unit \
+.PHONY: all extension lib sidecar web workers version install uninstall demo demo-kafka demo-kinds check check-servers check-cassert models unit \
 	installcheck isolation pgtap tap format format-check lint asan valgrind \
 	campaign-limits campaign-kafka campaign-flood campaign-events campaign-kinds bench bench-peers bench-schedule bench-views bench-clean bench-slots bench-http bench-events bench-kafka-outbox bench-kafka-listen bench-kafka-queue docs clean help
 
@@ -26,14 +26,16 @@ all: extension sidecar web workers ## builds the extension, the sidecar, twtasks
 extension: version
 	$(MAKE) $(EXTENSION_MK) all
 
-sidecar: version
+lib: version
+	$(MAKE) -C lib all
+
+sidecar: lib
 	$(MAKE) -C sidecar all
 
-web: sidecar
+web: lib
 	$(MAKE) -C web all
 
-# Both take the sidecar's parts: one after the other, whatever -j says.
-workers: web
+workers: lib
 	set -e; for worker in $(WORKERS); do $(MAKE) -C $$worker all; done
 
 # Both halves include it; made first, so that -j does not make it twice.
@@ -163,6 +165,7 @@ docs: sidecar web ## writes the pages of docs/ that come from the sources
 
 clean: ## removes what was built
 	@$(MAKE) --no-print-directory -s $(EXTENSION_MK) clean
+	@$(MAKE) --no-print-directory -s -C lib clean
 	@$(MAKE) --no-print-directory -s -C sidecar clean
 	@$(MAKE) --no-print-directory -s -C web clean
 	@set -e; for worker in $(WORKERS); do $(MAKE) --no-print-directory -s -C $$worker clean; done

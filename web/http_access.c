@@ -1,7 +1,7 @@
 #include "base/port.h"
 
 #include "web/http_access.h"
-#include "config/secret_file.h"
+#include "options/secret_file.h"
 
 /* Compares every token, so that the time does not tell which one matches. */
 bool

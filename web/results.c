@@ -4,7 +4,7 @@
 #include <microhttpd.h>
 
 #include "common/trigger.h"
-#include "execute/worker/worker_protocol.h"
+#include "protocol/worker_protocol.h"
 #include "pg/lacking.h"
 #include "pg/misfit.h"
 #include "web/pool.h"

@@ -1,7 +1,7 @@
 #include "base/port.h"
 
 #include "base/address.h"
-#include "config/secret_file.h"
+#include "options/secret_file.h"
 #include "web/connections.h"
 #include "web/peer.h"
 #include "web/web_config.h"

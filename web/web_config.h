@@ -4,14 +4,14 @@
  *		The configuration file of twtasks-web.
  *
  * The file is read, checked and printed like the sidecar's: see
- * config/options.h.
+ * options/options.h.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef TWT_WEB_CONFIG_H
 #define TWT_WEB_CONFIG_H
 
-#include "config/log_options.h"
+#include "options/log_options.h"
 
 /* Tokens that read and answer to-do items as a role of the database. */
 typedef struct ToDoConfig

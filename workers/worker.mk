@@ -4,7 +4,8 @@
 .DEFAULT_GOAL = all
 PREFIX ?= /usr/local
 TOP = ../..
-include $(TOP)/sidecar/flags.mk
+include $(TOP)/lib/flags.mk
+include $(TOP)/lib/parts.mk
 
 OBJS += main.o
 OBJS += worker_main.o				# lines in and out (workers/lib)
@@ -12,21 +13,15 @@ OBJS += worker_fault.o				# ... and what is wrong with a hello
 OBJS += task_line.o					# ... and a task
 OBJS += worker_reply.o				# ... and what became of it
 
-# The linker takes the parts of the sidecar that are needed.
-PARTS = $(TOP)/sidecar/libparts.a
-
 # The build takes also the files that the list lacks; a lint reports them.
 UNLISTED := $(sort $(filter-out $(OBJS),$(patsubst %.c,%.o,$(wildcard *.c))))
 OBJS += $(UNLISTED)
 
-.PHONY: all install uninstall clean unlisted force
+.PHONY: all install uninstall clean unlisted
 all: $(NAME)
 
 $(NAME): $(OBJS) $(PARTS)
 	$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
-
-$(PARTS): force
-	@$(MAKE) --no-print-directory -C $(TOP)/sidecar libparts.a
 
 vpath %.c ../lib
 

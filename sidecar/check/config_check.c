@@ -4,7 +4,7 @@
 
 #include "check/config_check.h"
 #include "check/faults.h"
-#include "pg/calls.h"
+#include "calls/calls.h"
 
 /* Seconds for each server, unless the connection string says otherwise. */
 #define CONNECT_TIMEOUT "5"

@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "execute/process/spawn.h"
 #include "check/faults.h"
-#include "pg/calls.h"
+#include "calls/calls.h"
 
 /* Equals the delay of a task whose handler cannot be started. */
 #define AGAIN_US SECONDS_TO_US(30)

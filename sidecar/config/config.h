@@ -17,8 +17,8 @@
 #include "base/policy.h"
 #include "config/kafka_options.h"
 #include "config/listener_options.h"
-#include "config/log_options.h"
-#include "config/options.h"
+#include "options/log_options.h"
+#include "options/options.h"
 #include "config/zookeeper_options.h"
 
 typedef enum QueueKind

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "config/hello.h"
-#include "config/options.h"
+#include "options/options.h"
 
 static json_t *
 words_json(char *const *words)

@@ -10,7 +10,7 @@
 #ifndef TWT_HELLO_H
 #define TWT_HELLO_H
 
-#include "config/option.h"
+#include "options/option.h"
 
 /*
  * Returns the text of a JSON object, palloc'd: the members of given, if not

@@ -13,7 +13,7 @@
 #ifndef TWT_JUDGED_H
 #define TWT_JUDGED_H
 
-#include "config/option.h"
+#include "options/option.h"
 
 typedef struct Judged
 {

@@ -12,7 +12,7 @@
 #ifndef TWT_KAFKA_OPTIONS_H
 #define TWT_KAFKA_OPTIONS_H
 
-#include "config/options.h"
+#include "options/options.h"
 
 typedef struct KafkaOptions
 {

@@ -11,7 +11,7 @@
 #define TWT_LISTENER_OPTIONS_H
 
 #include "config/kafka_options.h"
-#include "config/log_options.h"
+#include "options/log_options.h"
 
 typedef struct ListenerConfig
 {

@@ -8,7 +8,7 @@
 #include "base/port.h"
 
 #include "base/address.h"
-#include "config/secret_file.h"
+#include "options/secret_file.h"
 #include "config/zookeeper_options.h"
 
 static const char *

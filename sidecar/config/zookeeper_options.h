@@ -8,7 +8,7 @@
 #ifndef TWT_ZOOKEEPER_OPTIONS_H
 #define TWT_ZOOKEEPER_OPTIONS_H
 
-#include "config/options.h"
+#include "options/options.h"
 
 typedef struct ZooKeeperConfig
 {

@@ -11,7 +11,7 @@
  */
 #include "base/port.h"
 
-#include "config/statuses.h"
+#include "options/statuses.h"
 #include "execute/runner.h"
 
 struct Runner

@@ -7,7 +7,7 @@
  */
 #include "base/port.h"
 
-#include "config/statuses.h"
+#include "options/statuses.h"
 #include "execute/runner.h"
 
 #define OPTIONS_OF(kind) &kind.options,

@@ -21,7 +21,7 @@
 #include "base/loop.h"
 #include "base/task.h"
 #include "config/config.h"
-#include "config/statuses.h"
+#include "options/statuses.h"
 #include "finish/finish.h"
 #include "node/cancels.h"
 #include "slots/offers.h"

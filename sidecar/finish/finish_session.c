@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "finish/finish_session.h"
 #include "finish/postponed.h"
-#include "pg/calls.h"
+#include "calls/calls.h"
 
 /* A second request goes ahead only if it is full; else it waits for the first answer. */
 #define FINISHES_AHEAD 2

@@ -9,7 +9,7 @@
 
 #include "common/trigger.h"
 #include "grab/batch.h"
-#include "pg/calls.h"
+#include "calls/calls.h"
 
 /* A single larger task makes a batch of its own. */
 #define BATCH_MAX_BYTES (4 * 1024 * 1024)

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "grab/grab.h"
 #include "grab/grab_answers.h"
-#include "pg/calls.h"
+#include "calls/calls.h"
 
 /*
  * A batch that is not full gathers more triggers until the last one is

@@ -13,7 +13,7 @@
 #include "common/trigger.h"
 #include "grab/grab_answers.h"
 #include "node/task_clock.h"
-#include "pg/calls.h"
+#include "calls/calls.h"
 
 struct GrabAnswers
 {

@@ -10,7 +10,7 @@
 
 #include "base/log.h"
 #include "grab/lost_grabs.h"
-#include "pg/calls.h"
+#include "calls/calls.h"
 
 #define AGAIN_US SECONDS_TO_US(1)
 

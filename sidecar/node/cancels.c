@@ -8,7 +8,7 @@
 #include "base/port.h"
 
 #include "node/cancels.h"
-#include "pg/calls.h"
+#include "calls/calls.h"
 
 #define AGAIN_US MS_TO_US(200)
 

@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "node/duties.h"
 #include "node/task_clock.h"
-#include "pg/calls.h"
+#include "calls/calls.h"
 
 typedef enum DutyId
 {

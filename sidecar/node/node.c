@@ -13,7 +13,7 @@
 #include "node/pace.h"
 #include "node/refusal.h"
 #include "node/task_clock.h"
-#include "pg/calls.h"
+#include "calls/calls.h"
 
 #define START_AGAIN_US SECONDS_TO_US(1)
 #define ASK_AGAIN_US SECONDS_TO_US(2)

@@ -8,7 +8,7 @@
 #include "base/port.h"
 
 #include "node/pace.h"
-#include "pg/calls.h"
+#include "calls/calls.h"
 
 #define TICK_US SECONDS_TO_US(6)
 #define WATCHFUL_TICK_US SECONDS_TO_US(3)

@@ -11,7 +11,7 @@
 #include "base/map.h"
 #include "common/pattern.h"
 #include "node/policies.h"
-#include "pg/calls.h"
+#include "calls/calls.h"
 
 #define AGAIN_US SECONDS_TO_US(1)
 

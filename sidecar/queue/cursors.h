@@ -12,7 +12,7 @@
 #ifndef TWT_CURSORS_H
 #define TWT_CURSORS_H
 
-#include "base/names.h"
+#include "table/names.h"
 #include "pg/wire.h"
 
 typedef struct Cursors Cursors;

@@ -13,7 +13,7 @@
  */
 #include "base/port.h"
 
-#include "pg/calls.h"
+#include "calls/calls.h"
 #include "queue/feed.h"
 #include "queue/feed_kind.h"
 

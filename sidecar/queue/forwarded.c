@@ -10,7 +10,7 @@
 #include "base/chance.h"
 #include "base/log.h"
 #include "base/map.h"
-#include "base/names.h"
+#include "table/names.h"
 #include "kafka/kafka.h"
 #include "queue/forward_conf.h"
 #include "queue/forwarded.h"

@@ -7,7 +7,7 @@
  */
 #include "base/port.h"
 
-#include "pg/calls.h"
+#include "calls/calls.h"
 #include "queue/look.h"
 
 /*

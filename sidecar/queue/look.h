@@ -16,7 +16,7 @@
 #ifndef TWT_LOOK_H
 #define TWT_LOOK_H
 
-#include "base/names.h"
+#include "table/names.h"
 #include "node/node.h"
 #include "node/policies.h"
 #include "queue/cursors.h"

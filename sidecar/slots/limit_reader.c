@@ -11,7 +11,7 @@
 
 #include "base/log.h"
 #include "common/limit_pattern.h"
-#include "pg/calls.h"
+#include "calls/calls.h"
 #include "slots/limit_reader.h"
 
 struct LimitReader

@@ -11,7 +11,7 @@
 #include "common/hashfn.h"
 #include "common/limit_pattern.h"
 #include "common/logging.h"
-#include "pg/calls.h"
+#include "calls/calls.h"
 #include "slots/offers.h"
 
 /* The delay when another session had the limit locked. */

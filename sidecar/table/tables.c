@@ -8,7 +8,7 @@
 #include "base/port.h"
 
 #include "base/log.h"
-#include "base/names.h"
+#include "table/names.h"
 #include "table/tables.h"
 
 /* We log this many types without a handler, each once. */

@@ -12,7 +12,7 @@
 #include <errno.h>
 
 #include "base/log.h"
-#include "config/secret_file.h"
+#include "options/secret_file.h"
 #include "zookeeper/candidates.h"
 #include "zookeeper/election.h"
 #include "zookeeper/zk_servers.h"

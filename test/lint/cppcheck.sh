@@ -9,12 +9,12 @@ need cppcheck
 
 findings()
 {
-	files src sidecar web workers -- '*.c' | xargs -r cppcheck -q -j "$(nproc)" --std=c11 \
+	files src lib sidecar web workers -- '*.c' | xargs -r cppcheck -q -j "$(nproc)" --std=c11 \
 		--enable=warning,performance,portability --inline-suppr \
 		--suppress=missingInclude --suppress=unknownMacro --suppress=nullPointerArithmetic \
 		--suppress=normalCheckLevelMaxBranches \
 		--suppress="nullPointerRedundantCheck:src/*" \
-		--template='{file}:{line}: {id}: {message}' -Isrc -Isidecar -I. -D__GNUC__ '-Dpg_attribute_aligned(n)=' -DPG_VERSION_NUM=150000 2>&1
+		--template='{file}:{line}: {id}: {message}' -Isrc -Ilib -Isidecar -I. -D__GNUC__ '-Dpg_attribute_aligned(n)=' -DPG_VERSION_NUM=150000 2>&1
 }
 
 findings | breaches

@@ -35,7 +35,7 @@ matches()
 # Every C file of ours.
 c_files()
 {
-	files src sidecar web workers test/unit test/campaign bench examples -- '*.c' '*.h'
+	files src lib sidecar web workers test/unit test/campaign bench examples -- '*.c' '*.h'
 }
 
 # breaches -- passes its input on, and is true when there was none

@@ -6,12 +6,9 @@
 . "$(dirname "$0")/lib.bash"
 
 {
-	for object in $(make -s -C sidecar unlisted); do
-		echo "sidecar/Makefile:1: $object has no place in the list of objects"
-	done
-	for worker in workers/*/Makefile; do
-		for object in $(make -s -C "${worker%/Makefile}" unlisted); do
-			echo "$worker:1: $object has no place in the list of objects"
+	for makefile in lib/Makefile sidecar/Makefile workers/*/Makefile; do
+		for object in $(make -s -C "${makefile%/Makefile}" unlisted); do
+			echo "$makefile:1: $object has no place in the list of objects"
 		done
 	done
 	for file in $(files src -- '*.c'); do

@@ -4,7 +4,9 @@
 #
 #	rooms.pl TABLE FILE...		all FILEs of one top folder see each other
 #
-# A file and its header count as one.
+# A name between quotes is that of a file of the same folder, of the same top folder,
+# of another top folder, or with its top folder.
+# A file and its headers count as one.
 
 use strict;
 use warnings;
@@ -12,9 +14,9 @@ use warnings;
 my ($table, @files) = @ARGV;
 my (%place, %allowed, %unused);		# by folder, by folder and folder
 my %includes;						# by module: the modules that it includes
-my %top;							# that have rows in the table
+my %over;							# by top folder: others that it may include
 
-sub module { return $_[0] =~ s/\.[ch]$//r }
+sub module { return $_[0] =~ s/(_private)?\.[ch]$//r }
 sub folder { return $_[0] =~ s{/[^/]*$}{}r }
 
 sub read_table
@@ -22,12 +24,28 @@ sub read_table
 	open my $in, '<', $table or die "$table: $!\n";
 	while (<$in>)
 	{
-		next unless /^([\w\/]+):\s*(.*)/;
-		my ($room, @others) = ($1, split ' ', $2);
+		next unless /^([\w\/]+)(:| <)\s*(.*)/;
+		my ($room, @others) = ($1, split ' ', $3);
+		if ($2 eq ' <')
+		{
+			$over{$room} = [ map { { name => $_, line => $. } } @others ];
+			next;
+		}
 		$place{$room} = $.;
-		$top{$room =~ s{/.*}{}r} = 1;
 		$allowed{$room}{$_} = $unused{$room}{$_} = $. for map { ($room =~ s{/.*}{}r) . "/$_" } @others;
 	}
+}
+
+sub top_of { return $_[0] =~ s{/.*}{}r }
+
+# The file of ours that a FILE includes by a NAME, if it is one.
+sub included
+{
+	my ($file, $name) = @_;
+	my $own = top_of($file);
+	my %seen;
+
+	return grep { -f } folder($file) . "/$name", (map { "$_/$name" } grep { !$seen{$_}++ } $own, sort map { top_of($_) } keys %place), $name;
 }
 
 sub check_include
@@ -37,28 +55,42 @@ sub check_include
 
 	print "$where: $room is not in $table\n" unless $place{$room};
 	return if $room eq $other;
+	return check_over($from, $to, $where) if top_of($from) ne top_of($to);
 	delete $unused{$room}{$other};
 	print "$where: $table does not let $room include $other\n" unless $allowed{$room}{$other};
+}
+
+sub check_over
+{
+	my ($from, $to, $where) = @_;
+	my $top = top_of($from);
+	my ($way) = grep { $to =~ m{^$_->{name}/} } @{ $over{$top} };
+
+	$way->{used} = 1 if $way;
+	print "$where: $table does not let $top include ${\ folder($to)}\n" unless $way;
 }
 
 sub read_file
 {
 	my ($file) = @_;
-	my ($top) = $file =~ m{^(\w+)};
 
-	return unless $top{$top};
 	open my $in, '<', $file or die "$file: $!\n";
 	while (<$in>)
 	{
-		next unless /^#include "([^"]+)"/ && -e "$top/$1";
-		check_include($file, "$top/$1", "$file:$.");
-		$includes{module($file)}{module("$top/$1")} = 1 unless module($file) eq module("$top/$1");
+		next unless /^#include "([^"]+)"/;
+		my ($other) = included($file, $1) or next;
+		check_include($file, $other, "$file:$.");
+		$includes{module($file)}{module($other)} = 1 unless module($file) eq module($other);
 	}
 }
 
 # Rows that allow what nobody does, or what a circle needs.
 sub check_table
 {
+	for my $top (sort keys %over)
+	{
+		print "$table:$_->{line}: $top does not include $_->{name}\n" for grep { !$_->{used} } @{ $over{$top} };
+	}
 	for my $room (sort keys %allowed)
 	{
 		for my $other (sort keys %{ $allowed{$room} })

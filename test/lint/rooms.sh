@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 #
-# Includes point one way: from folder to folder as rooms.txt allows, and never
-# in a circle of files.  CONTRIBUTING.md names each folder of code.
+# Includes point one way: from folder to folder as rooms.txt allows, and never in a
+# circle of files or from a program into another.  CONTRIBUTING.md names each folder of code.
 
 . "$(dirname "$0")/lib.bash"
 
@@ -9,7 +9,7 @@
 # stand there without their path.
 unmapped()
 {
-	files src sidecar sql web workers -- '*.c' '*.sql' | sed -n 's,/[^/]*$,,p' | sort -u |
+	files src lib sidecar sql web workers -- '*.c' '*.sql' | sed -n 's,/[^/]*$,,p' | sort -u |
 		grep -vx 'src\|sidecar\|sql' |
 		while read -r folder; do
 			grep -q "\`${folder#sidecar/execute/}\`" CONTRIBUTING.md ||
@@ -18,6 +18,6 @@ unmapped()
 }
 
 {
-	files src sidecar -- '*.c' '*.h' | xargs -r perl test/lint/rooms.pl test/lint/rooms.txt
+	files src lib sidecar web workers -- '*.c' '*.h' | xargs -r perl test/lint/rooms.pl test/lint/rooms.txt
 	unmapped
 } | breaches

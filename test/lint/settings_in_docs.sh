@@ -14,14 +14,14 @@ settings()
 
 keys()
 {
-	files sidecar web workers -- '*.c' | xargs -r perl -ne '
+	files lib sidecar web workers -- '*.c' | xargs -r perl -ne '
 		print "$ARGV:$.: $1\n" if /^\s*\{?\s*"([a-z_]+)",\s*OPTION_/;
 		close ARGV if eof'
 }
 
 options()
 {
-	files sidecar web workers -- '*.c' | xargs -r perl -ne '
+	files lib sidecar web workers -- '*.c' | xargs -r perl -ne '
 		print "$ARGV:$.: --$1\n" if /\{\s*"([a-z-]+)"\s*,\s*(no|required|optional)_argument/;
 		close ARGV if eof'
 }

@@ -37,7 +37,7 @@ long_files()
 
 statistics()
 {
-	for part in src sidecar web workers; do
+	for part in src lib sidecar web workers; do
 		functions | grep "^$part/" | cut -f 4 | sort -n | awk -v part=$part '
 			{ n[NR] = $1 }
 			END { if (NR) printf "%s: %d functions, median %d lines, p90 %d, longest %d\n",
@@ -50,6 +50,6 @@ statistics()
 	functions | awk -F '\t' '
 		$4 > 60 { printf "%s:%d: %s() has %d lines, more than 60\n", $1, $2, $3, $4 }
 		$5 > 5 && $3 !~ /_hook$/ { printf "%s:%d: %s() has %d parameters, more than 5\n", $1, $2, $3, $5 }'
-	long_files 500 src sidecar web workers sql extensions
+	long_files 500 src lib sidecar web workers sql extensions
 	long_files 700 test bench scripts examples
 } | breaches

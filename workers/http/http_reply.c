@@ -4,8 +4,8 @@
 
 #include "workers/http/http_reply.h"
 #include "base/json_member.h"
-#include "config/statuses.h"
-#include "execute/worker/worker_protocol.h"
+#include "options/statuses.h"
+#include "protocol/worker_protocol.h"
 
 #define WAIT_MIN_US SECONDS_TO_US(1)
 #define WAIT_MAX_US SECONDS_TO_US(86400)

@@ -4,7 +4,7 @@
 #include "common/hmac.h"
 #include "common/sha2.h"
 
-#include "config/secret_file.h"
+#include "options/secret_file.h"
 #include "workers/http/http_sign.h"
 
 #define PREFIX "whsec_"

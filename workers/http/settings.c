@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "config/secret_file.h"
+#include "options/secret_file.h"
 #include "workers/http/http_headers.h"
 #include "workers/http/settings.h"
 

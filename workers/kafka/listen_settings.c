@@ -7,8 +7,8 @@
  */
 #include "base/port.h"
 
-#include "config/conninfo.h"
-#include "config/log_options.h"
+#include "options/conninfo.h"
+#include "options/log_options.h"
 #include "kafka/kafka_conf.h"
 #include "workers/kafka/listen_settings.h"
 

@@ -23,7 +23,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "config/statuses.h"
+#include "options/statuses.h"
 #include "execute/process/leftovers.h"
 #include "base/output.h"
 #include "execute/process/spawn.h"

@@ -9,7 +9,7 @@
 
 #include "execute/sql/sql_batch.h"
 #include "finish/finish.h"
-#include "pg/calls.h"
+#include "calls/calls.h"
 #include "slots/offers.h"
 
 void

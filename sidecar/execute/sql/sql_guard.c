@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "execute/sql/sql_guard.h"
-#include "pg/calls.h"
+#include "calls/calls.h"
 
 #define AGAIN_US SECONDS_TO_US(1)
 

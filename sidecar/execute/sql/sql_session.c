@@ -13,7 +13,7 @@
 #include "execute/sql/sql_guard.h"
 #include "execute/sql/sql_session.h"
 #include "grab/lost_grabs.h"
-#include "pg/calls.h"
+#include "calls/calls.h"
 
 /* SQLSTATE when a function has deallocated our prepared statements. */
 #define STATEMENTS_GONE "26000"

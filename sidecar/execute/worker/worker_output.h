@@ -14,7 +14,7 @@
 #include "base/lines.h"
 #include "execute/process/spawn.h"
 #include "execute/worker/worker_log.h"
-#include "execute/worker/worker_protocol.h"
+#include "protocol/worker_protocol.h"
 
 typedef struct WorkerOutputEvents
 {

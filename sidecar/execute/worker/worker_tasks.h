@@ -13,7 +13,7 @@
 #include "execute/process/leftovers.h"
 #include "execute/worker/flights.h"
 #include "execute/worker/worker_input.h"
-#include "execute/worker/worker_protocol.h"
+#include "protocol/worker_protocol.h"
 
 /* The processes of one handler share it; it outlives them. */
 typedef struct WorkerSetup

@@ -15,8 +15,8 @@
 
 #include "base/program.h"
 #include "check.h"
-#include "config/conninfo.h"
-#include "config/source.h"
+#include "options/conninfo.h"
+#include "options/source.h"
 #include "pg/hosts.h"
 
 /* These take the places of the libraries' functions, and are out of memory. */

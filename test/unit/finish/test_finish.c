@@ -13,7 +13,7 @@
 
 #include "finish/finish.h"
 #include "base/policy.h"
-#include "pg/calls.h"
+#include "calls/calls.h"
 
 static Config config;
 static Finish *finish;

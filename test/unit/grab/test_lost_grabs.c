@@ -11,7 +11,7 @@
 #include "fake_pg.h"
 
 #include "grab/lost_grabs.h"
-#include "pg/calls.h"
+#include "calls/calls.h"
 
 static Policy policy = {.refs = 1, .timeout_us = SECONDS_TO_US(10)};
 static HandlerConfig about;

@@ -12,7 +12,7 @@
 
 #include "node/duties.h"
 #include "node/task_clock.h"
-#include "pg/calls.h"
+#include "calls/calls.h"
 
 static Pg	control = {.is_up = true};
 

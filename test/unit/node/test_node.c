@@ -12,7 +12,7 @@
 
 #include "node/life.h"
 #include "node/node.h"
-#include "pg/calls.h"
+#include "calls/calls.h"
 
 static int	nended;
 static int	nreturned;

@@ -11,7 +11,7 @@
 #include "fake_pg.h"
 
 #include "node/policies.h"
-#include "pg/calls.h"
+#include "calls/calls.h"
 #include "slots/limit_reader.h"
 #include "slots/slots.h"
 

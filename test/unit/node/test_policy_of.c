@@ -12,7 +12,7 @@
 
 #include "common/pattern.h"
 #include "node/policies.h"
-#include "pg/calls.h"
+#include "calls/calls.h"
 
 /* However long the last reading took. */
 #define READ_PAUSE_US SECONDS_TO_US(6)

@@ -10,7 +10,7 @@
 #include "fake_loop.h"
 #include "fake_pg.h"
 
-#include "pg/calls.h"
+#include "calls/calls.h"
 #include "queue/sweep.h"
 #include "slots/slots.h"
 

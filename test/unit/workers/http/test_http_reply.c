@@ -9,7 +9,7 @@
 
 #include "check.h"
 #include "workers/http/http_reply.h"
-#include "config/statuses.h"
+#include "options/statuses.h"
 
 /* Sat, 31 Jan 2026 12:00:00 GMT */
 #define NOW_US (INT64CONST(1769860800) * 1000000)

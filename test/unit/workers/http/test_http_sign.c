@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "config/secret_file.h"
+#include "options/secret_file.h"
 #include "workers/http/http_sign.h"
 
 static char path[] = "/tmp/twtasks_test_sign.XXXXXX";

@@ -13,7 +13,7 @@
 #include "check.h"
 #include "base/foreign_json.h"
 #include "workers/http/http_reply.h"
-#include "execute/worker/worker_protocol.h"
+#include "protocol/worker_protocol.h"
 
 #define ID "0190d1a2-0000-7000-8000-000000000001"
 

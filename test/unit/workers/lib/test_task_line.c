@@ -8,7 +8,7 @@
 #include "base/port.h"
 
 #include "check.h"
-#include "execute/worker/worker_protocol.h"
+#include "protocol/worker_protocol.h"
 #include "workers/lib/task_line.h"
 
 #define ID "0190d1a2-0000-7000-8000-000000000001"

@@ -1,0 +1,146 @@
+#include "base/port.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "options/secret_file.h"
+
+#define FILE_MAX_BYTES (64 * 1024)
+
+/* The mode may have only the bits that the server allows for its own keys. */
+static bool
+is_safe(const struct stat *status)
+{
+	mode_t		forbidden = status->st_uid == 0 ? S_IWGRP | S_IXGRP | S_IRWXO :
+		S_IRWXG | S_IRWXO;
+
+	return (status->st_uid == 0 || status->st_uid == geteuid()) &&
+		(status->st_mode & forbidden) == 0;
+}
+
+/* Returns the fault of the file; NULL if there is none. */
+static char *
+judge_file(int fd)
+{
+	struct stat status;
+
+	if (fstat(fd, &status) != 0)
+		return psprintf("could not look at the file: %s", strerror(errno));
+	if (!S_ISREG(status.st_mode))
+		return pstrdup("it is not a regular file");
+	if (!is_safe(&status))
+		return pstrdup("the file must be root's or the daemon's own, and nobody else may read it");
+	if (status.st_size > FILE_MAX_BYTES)
+		return pstrdup("the file is too large");
+	return NULL;
+}
+
+static char *
+read_text(int fd, char **reason)
+{
+	char	   *text = palloc0(FILE_MAX_BYTES + 1);
+	size_t		len = 0;
+	ssize_t		n;
+
+	while (len < FILE_MAX_BYTES &&
+		   (n = read(fd, text + len, FILE_MAX_BYTES - len)) != 0)
+	{
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+		{
+			*reason = psprintf("could not read the file: %s", strerror(errno));
+			break;
+		}
+		len += n;
+	}
+	if (*reason == NULL && strlen(text) != len)
+		*reason = pstrdup("the file holds a NUL character");
+	return text;
+}
+
+static int
+count_lines(const char *text)
+{
+	int			n = 1;
+
+	for (; *text; text++)
+		n += *text == '\n' || *text == '\r';
+	return n;
+}
+
+static char **
+split_lines(char *text)
+{
+	char	  **lines = palloc0((count_lines(text) + 1) * sizeof(char *));
+	int			n = 0;
+	char	   *line;
+
+	while ((line = strsep(&text, "\r\n")) != NULL)
+	{
+		size_t		len;
+
+		line += strspn(line, " \t");
+		len = strlen(line);
+		while (len > 0 && (line[len - 1] == ' ' || line[len - 1] == '\t'))
+			line[--len] = '\0';
+		if (len > 0 && line[0] != '#')
+			lines[n++] = pstrdup(line);
+	}
+	return lines;
+}
+
+char	  **
+secret_file_read(const char *path, char **reason)
+{
+	int			fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	char	   *text;
+	char	  **lines = NULL;
+
+	if (fd < 0)
+	{
+		*reason = psprintf("could not open the file: %s", strerror(errno));
+		return NULL;
+	}
+	*reason = judge_file(fd);
+	if (*reason == NULL)
+	{
+		text = read_text(fd, reason);
+		if (*reason == NULL)
+			lines = split_lines(text);
+		explicit_bzero(text, FILE_MAX_BYTES);
+		pfree(text);
+	}
+	close(fd);
+	if (lines != NULL && lines[0] == NULL)
+	{
+		pfree(lines);
+		lines = NULL;
+		*reason = pstrdup("the file is empty");
+	}
+	return lines;
+}
+
+void
+secret_file_forget(char **lines)
+{
+	for (int i = 0; lines != NULL && lines[i] != NULL; i++)
+	{
+		explicit_bzero(lines[i], strlen(lines[i]));
+		pfree(lines[i]);
+	}
+	pfree(lines);
+}
+
+bool
+secret_is_same(const char *a, const char *b)
+{
+	size_t		len = strlen(a);
+	unsigned char differs = len != strlen(b);
+
+	for (size_t i = 0; i < strlen(b); i++)
+		differs |= a[len == 0 ? 0 : i % len] ^ b[i];
+	return differs == 0;
+}

@@ -1,0 +1,168 @@
+/*-------------------------------------------------------------------------
+ *
+ * calls.c
+ *		All SQL that the sidecar sends.
+ *
+ * Results are in the binary formats of the types; see wire.h.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include "calls/calls.h"
+
+#define GRABBED_COLUMNS(content) \
+	"g.id, g.version, g.type, g.sub_type, g.bucket, g.priority, g.tries, " \
+	"g.grabbed, " content ", "
+#define CONTENT "g.data, g.payload, g.context, g.key"
+#define NO_CONTENT "NULL::jsonb, NULL::bytea, NULL::jsonb, NULL::text"
+
+const PgStatement call_next_triggers = {"next_triggers",
+"CALL twtasks_internal.next_triggers($1::text[], $2::int4, $3::int4, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)"};
+
+const PgStatement call_take_types = {"take_types", "SELECT twtasks_internal.take_types($1::text[])"};
+
+const PgStatement call_queue_kind = {"queue_kind", "SELECT twtasks.queue_kind()"};
+
+const PgStatement call_listen = {"listen", "LISTEN twtasks"};
+
+const PgStatement call_listen_cancels = {"listen_cancels", "LISTEN twtasks_cancel"};
+const PgStatement call_listen_config = {"listen_config", "LISTEN twtasks_config"};
+
+#define FROM_GRAB \
+	"g.place FROM twtasks_internal.grab_tasks($1::uuid[], $2::int8[], $3::int8, $4::int8, " \
+	"$5::int8[], ($6::text[])::twtasks.stuck_rule[], $7::text[], $8::text[], false, $9::tid[]) g"
+#define FROM_RESOLVE_GRAB \
+	"NULL::tid FROM twtasks_internal.resolve_grab($1::uuid[], $2::int8[], $3::int8, $4::int8) g"
+
+const PgStatement call_grab = {"grab",
+"SELECT " GRABBED_COLUMNS(CONTENT) FROM_GRAB};
+const PgStatement call_grab_bare = {"grab_bare",
+"SELECT " GRABBED_COLUMNS(NO_CONTENT) FROM_GRAB};
+
+const PgStatement call_resolve_grab = {"resolve_grab",
+"SELECT " GRABBED_COLUMNS(CONTENT) FROM_RESOLVE_GRAB};
+const PgStatement call_resolve_grab_bare = {"resolve_grab_bare",
+"SELECT " GRABBED_COLUMNS(NO_CONTENT) FROM_RESOLVE_GRAB};
+
+const PgStatement call_listen_slots = {"listen_slots", "LISTEN twtasks_slots"};
+
+const PgStatement call_read_limits = {"read_limits",
+	"SELECT l.pattern, l.is_shared, l.concurrency, l.stretch, l.stretch_priority, l.rate, "
+"l.per_us, l.burst FROM twtasks_internal.read_limits() l"};
+
+/* A crash that loses a turn costs time, but no slot. */
+const PgStatement call_offer_slots = {"offer_slots",
+	"SELECT o.name, o.turns, pg_catalog.set_config('synchronous_commit', 'off', true) "
+	"FROM twtasks_internal.offer_slots($1::text[], $2::int8[]::int4[], "
+"$3::text[]::bool[], $4::int8) o"};
+
+const PgStatement call_clean_slots = {"clean_slots", "SELECT twtasks_internal.clean_slots()"};
+
+const PgStatement call_execute = {"execute",
+	"SELECT e.id, e.version, e.result, e.message, e.tries, e.type FROM twtasks_internal.execute_tasks("
+	"$1::text, $2::name, $3::uuid[], $4::int8[], $5::int8, $6::int8, $7::int8[], "
+	"($8::text[])::twtasks.stuck_rule[], $9::text[], $10::text[], ($11::text)::jsonb, "
+"$12::tid[], $13::bool) e", .caller_logs = true};
+
+const PgStatement call_set_timeout = {"set_timeout",
+"SELECT pg_catalog.set_config('statement_timeout', $1::text, false)"};
+
+const PgStatement call_take_cancels = {"take_cancels",
+"SELECT c.id, c.version, c.is_ours, c.why FROM twtasks_internal.take_cancels($1::int8) c"};
+
+const PgStatement call_cancel_backend = {"cancel_backend",
+"SELECT pg_catalog.pg_cancel_backend($1::int4)"};
+
+const PgStatement call_terminate_backend = {"terminate_backend",
+"SELECT pg_catalog.pg_terminate_backend($1::int4)"};
+
+const PgStatement call_finish = {"finish",
+	"SELECT f.id, nullif(f.status, 'DONE'), f.delay_ms "
+	"FROM twtasks_internal.finish_tasks($1::uuid[], $2::int8[], $3::text[], $4::int8[], "
+	"$5::text[], $6::int8, $7::int8, $8::int8[], $9::tid[], ($10::text[])::jsonb[], "
+"$11::bool, false, ($12::text[])::jsonb[], ($13::text[])::jsonb[]) f"};
+
+const PgStatement call_resolve_finish = {"resolve_finish",
+"SELECT f.id FROM twtasks_internal.resolve_finish($1::uuid[], $2::int8[], $3::int8, $4::int8) f"};
+
+const PgStatement call_sweep = {"sweep",
+	"SELECT s.id, s.version, s.type, s.priority, s.size, s.place "
+"FROM twtasks_internal.sweep_tasks($1::text, $2::int4, $3::text[], $4::int4, $5::int4, $6::int4, $7::uuid[]) s"};
+
+const PgStatement call_policies = {"policies",
+	"SELECT p.kind, p.name, p.timeout_ms, p.stuck, p.asks_stuck, p.aging_ms, p.max_tries, "
+"p.runs_here, p.concurrency FROM twtasks_internal.read_policies($1::text) p"};
+
+const PgStatement call_start_node = {"start_node",
+	"SELECT twtasks_internal.start_node($1::text, $2::int8 * interval '1 millisecond', $3::text, "
+"$4::text[], $5::text[]), twtasks_internal.refusal($3::text)"};
+
+const PgStatement call_check_handlers = {"check_handlers",
+"SELECT c.place, c.fault FROM twtasks_internal.check_handlers($1::text[], $2::text[]) c"};
+
+const PgStatement call_note_faults = {"note_faults",
+"SELECT twtasks_internal.note_faults($1::int8, $2::text[])"};
+
+const PgStatement call_tick = {"tick",
+	"SELECT t.alive, t.is_held, t.is_leader, t.place, t.nodes, t.clock, t.ahead_us, "
+"t.has_work, t.next_ms, t.look_ms FROM twtasks_internal.tick($1::int8, $2::int8, $3::bool) t"};
+
+const PgStatement call_end_node = {"end_node", "SELECT twtasks_internal.end_node($1::int8)"};
+
+/*
+ * A promotion that is lost in a crash happens again, and a durable grab makes
+ * everything before it durable.  So a promotion need not wait for the disk.
+ */
+const PgStatement call_promote = {"promote",
+	"SELECT p.promoted, p.next_ms, pg_catalog.set_config('synchronous_commit', 'off', true) "
+"FROM twtasks_internal.promote_tasks() p"};
+
+const PgStatement call_recover = {"recover",
+"SELECT r.retried, r.errors, r.failed, r.next_ms FROM twtasks_internal.recover_tasks($1::bool) r"};
+
+const PgStatement call_duties = {"duties", "SELECT twtasks_internal.run_duties()"};
+
+const PgStatement call_schedules = {"run_schedules",
+"SELECT r.added, r.missed, r.failed, r.next_ms FROM twtasks_internal.run_schedules() r"};
+
+const PgStatement call_expire = {"expire", "SELECT twtasks_internal.expire_tasks()"};
+
+const PgStatement call_partitions = {"make_partitions", "SELECT twtasks_internal.make_partitions()"};
+
+const PgStatement call_clean = {"clean", "SELECT twtasks_internal.clean_tasks()"};
+
+const PgStatement call_monitor = {"monitor",
+"SELECT m.errors, m.stuck, m.is_news FROM twtasks_internal.monitor_tasks() m"};
+
+void
+calls_add_buckets(WireParams *params, const Config *config)
+{
+	wire_add_array(params, WIRE_TEXT, config->nbuckets);
+	for (int i = 0; i < config->nbuckets; i++)
+		wire_text(params, config->buckets[i]);
+}
+
+void
+calls_add_types(WireParams *params, const Config *config)
+{
+	int			n = 0;
+
+	for (int i = 0; i < config->nhandlers; i++)
+		n += config->handlers[i]->ntypes;
+	wire_add_array(params, WIRE_TEXT, n);
+	for (int i = 0; i < config->nhandlers; i++)
+		for (int j = 0; j < config->handlers[i]->ntypes; j++)
+			wire_text(params, config->handlers[i]->types[j]);
+}
+
+void
+calls_add_functions(WireParams *params, const Config *config)
+{
+	wire_add_array(params, WIRE_TEXT, config->nhandlers);
+	for (int i = 0; i < config->nhandlers; i++)
+		wire_text(params, config->handlers[i]->function);
+	wire_add_array(params, WIRE_TEXT, config->nhandlers);
+	for (int i = 0; i < config->nhandlers; i++)
+		wire_text(params, config->handlers[i]->role);
+}
