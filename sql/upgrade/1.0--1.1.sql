@@ -47,9 +47,31 @@ ALTER TABLE twtasks.message_offset
 	ADD COLUMN problem_since timestamptz,
 	ADD COLUMN log_first bigint;
 
-/* Partitions do not belong to the extension: see begin_history(). */
-ALTER EXTENSION twtasks DROP TABLE twtasks.finished_task_default;
-ALTER TABLE twtasks.finished_task_default RENAME TO finished_task_other;
-ALTER INDEX twtasks.finished_task_default_id RENAME TO finished_task_other_id;
+/*
+ * Partitions do not belong to the extension: see begin_history().  An administrator
+ * may have taken the default one out of it already, for pg_dump, and have dropped it.
+ */
+DO $$
+DECLARE
+	part CONSTANT regclass := (SELECT nullif(p.partdefid, 0::oid) FROM pg_catalog.pg_partitioned_table p
+							   WHERE p.partrelid OPERATOR(pg_catalog.=) 'twtasks.finished_task'::regclass);
+BEGIN
+	IF part IS DISTINCT FROM pg_catalog.to_regclass('twtasks.finished_task_default') THEN
+		RAISE EXCEPTION 'twtasks.finished_task_default is not the default partition of the history'
+			USING ERRCODE = 'object_not_in_prerequisite_state',
+				DETAIL = pg_catalog.format('The default partition is %s.', coalesce(part::text, 'missing')),
+				HINT = 'Attach the table again, or rename it and detach the other default partition; then update again.';
+	ELSIF part IS NULL THEN
+		RETURN;
+	END IF;
+	IF EXISTS (SELECT FROM pg_catalog.pg_depend d
+			   WHERE d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::regclass
+				 AND d.objid OPERATOR(pg_catalog.=) part AND d.deptype OPERATOR(pg_catalog.=) 'e') THEN
+		ALTER EXTENSION twtasks DROP TABLE twtasks.finished_task_default;
+	END IF;
+	ALTER TABLE twtasks.finished_task_default RENAME TO finished_task_other;
+	ALTER INDEX IF EXISTS twtasks.finished_task_default_id RENAME TO finished_task_other_id;
+END $$;
 
-ALTER TYPE twtasks.ended_task ADD ATTRIBUTE started timestamptz;
+/* Tables of the type get the attribute, too. */
+ALTER TYPE twtasks.ended_task ADD ATTRIBUTE started timestamptz CASCADE;

@@ -103,5 +103,51 @@ is_deeply(
 	],
 	'a dump has these rights, too');
 
-$_->close foreach $kept, $fresh;
+# ---- what an administrator has changed ----
+
+# changed NAME, STATEMENT... -- the session of a database of the oldest version
+sub changed
+{
+	my ($name, @statements) = @_;
+
+	return in_database($name, map({ "CREATE EXTENSION $_ VERSION '$older[0]'" } @extensions), @statements);
+}
+
+my $update = join '; ', map { "ALTER EXTENSION $_ UPDATE" } @extensions;
+my $default = 'twtasks.finished_task_default';
+my $of_types = changed('of_types',
+	'CREATE TABLE public.ended (t twtasks.ended_task, a twtasks.ended_task[])',
+	'CREATE TABLE public.typed OF twtasks.ended_task',
+	'CREATE TABLE public.followed (o twtasks.outcome)',
+	q{INSERT INTO twtasks.outcome (kind, identifier, started, step, event)
+		VALUES ('k', 'i', now(), 'first', '{}')},
+	'INSERT INTO public.followed SELECT o FROM twtasks.outcome o');
+
+is($of_types->try($update), '', 'tables of the types of twtasks do not keep it from an update');
+is($of_types->query('SELECT (o).identifier, (o).chain FROM public.followed'), 'i|', '... and keep their rows');
+is($of_types->query('SELECT chain FROM twtasks.outcome'), '0', '... as twtasks does');
+$of_types->query($_) foreach 'DROP TABLE public.ended, public.typed, public.followed', 'DELETE FROM twtasks.outcome';
+same_catalog(catalog_of($of_types), $expected, 'the catalog then is a fresh one');
+
+my $taken = changed('taken', "ALTER EXTENSION twtasks DROP TABLE $default");
+
+is($taken->try($update), '', 'a default partition that the extension does not have is no obstacle');
+same_catalog(catalog_of($taken), $expected, '... and becomes the one of today');
+
+my $dropped = changed('dropped', "ALTER EXTENSION twtasks DROP TABLE $default", "DROP TABLE $default");
+
+is($dropped->try($update), '', 'nor is one that was dropped');
+is($dropped->query('SELECT twtasks_internal.begin_history()'), 't', '... which is made again');
+
+my $detached = changed('detached',
+	"ALTER EXTENSION twtasks DROP TABLE $default",
+	"ALTER TABLE twtasks.finished_task DETACH PARTITION $default");
+
+like($detached->try($update),
+	qr/55000: .*finished_task_default is not the default partition.*is missing.*Attach the table again/s,
+	'one that was detached is refused by name');
+$detached->query("ALTER TABLE twtasks.finished_task ATTACH PARTITION $default DEFAULT");
+is($detached->try($update), '', '... until it is attached again');
+
+$_->close foreach $kept, $fresh, $of_types, $taken, $dropped, $detached;
 done_testing();

@@ -2,7 +2,16 @@
 DROP FUNCTION twtasks_internal.check_kind_names(record);
 DROP FUNCTION twtasks_internal.check_kind_options(record);
 DROP FUNCTION twtasks_internal.start_kind(twtasks.kind, jsonb);
-ALTER TABLE twtasks.outcome ADD COLUMN chain integer NOT NULL DEFAULT 0;
+
+/* A column of the row's type in a user's table refuses a default, but not the slow way. */
+DO $$
+BEGIN
+	ALTER TABLE twtasks.outcome ADD COLUMN chain integer NOT NULL DEFAULT 0;
+EXCEPTION WHEN feature_not_supported THEN
+	ALTER TABLE twtasks.outcome ADD COLUMN chain integer;
+	UPDATE twtasks.outcome SET chain = 0;
+	ALTER TABLE twtasks.outcome ALTER COLUMN chain SET NOT NULL, ALTER COLUMN chain SET DEFAULT 0;
+END $$;
 
 /* Rights by name become rights of the roles. */
 CREATE TABLE twtasks.item_role (
