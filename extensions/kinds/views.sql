@@ -86,8 +86,8 @@ COMMENT ON VIEW twtasks.broken_outcomes IS 'Identifiers that stand still or brea
 /*
  * twtasks_internal.warn_of_kinds(most)
  *
- *		The rows of twtasks.broken_outcomes, and open anomalies, for twtasks.warnings:
- *		one for each kind and reason.
+ *		The rows of twtasks.broken_outcomes, open anomalies, and rights of roles that
+ *		were dropped, for twtasks.warnings: one for each kind and reason.
  */
 CREATE FUNCTION twtasks_internal.warn_of_kinds(most integer)
 RETURNS jsonb
@@ -101,5 +101,13 @@ AS $$
 		UNION ALL
 		(SELECT 'anomalies', min(a.seen), 'compare them with the outcomes, then close_anomalies(): see twtasks.anomalies',
 				format('kind "%s": %s of its identifiers, such as "%s": %s', a.kind, count(DISTINCT a.identifier), min(a.identifier), a.what)
-		 FROM twtasks.anomaly a WHERE a.closed IS NULL GROUP BY a.kind, a.what ORDER BY count(*) DESC LIMIT most)) w
+		 FROM twtasks.anomaly a WHERE a.closed IS NULL GROUP BY a.kind, a.what ORDER BY count(*) DESC LIMIT most)
+		UNION ALL
+		(SELECT 'role is gone', NULL, format('name all %s by configure_kind(%L, %1$s => ''{...}''), or none: unset_kind_options(%2$L, %1$L)', r.who, r.kind),
+				format('kind "%s": %s roles that may %s its items were dropped: OID %s', r.kind, r.n, r.may, r.oids)
+		 FROM (SELECT i.kind, i.may, CASE i.may WHEN 'read' THEN 'readers' ELSE 'answerers' END AS who, count(*) AS n,
+					  string_agg(i.role::oid::text, ', ' ORDER BY i.role::oid) AS oids
+			   FROM twtasks.item_role i
+			   WHERE NOT EXISTS (SELECT FROM pg_roles g WHERE g.oid = i.role) GROUP BY i.kind, i.may) r
+		 ORDER BY r.kind, r.may LIMIT most)) w
 $$;

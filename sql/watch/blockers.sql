@@ -372,6 +372,40 @@ AS $$
 $$;
 
 /*
+ * twtasks_internal.lost_roles()
+ *
+ *		Roles that rights, schedules and listeners name, and that do not exist, as
+ *		after DROP ROLE, a new name, or a restore into a cluster without them.
+ *
+ * Returns
+ *		as blockers()
+ */
+CREATE FUNCTION twtasks_internal.lost_roles(
+	OUT warning text, OUT since timestamptz, OUT detail text, OUT hint text)
+RETURNS SETOF record
+LANGUAGE sql STABLE PARALLEL SAFE ROWS 10
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT 'role is gone', NULL::timestamptz, format('role "%s" does not exist: %s', w.role, w.why), w.hint
+	FROM (
+		SELECT a.role, format('types "%s" are allowed to it', a.pattern) AS why,
+			   format('create the role, or allow another one by twtasks.allow_type(), then SELECT twtasks.disallow_type(%L, %L)',
+					  a.pattern, a.role) AS hint
+		FROM twtasks.allowed_type a
+		UNION ALL
+		SELECT s.role, format('schedule "%s" adds its tasks as this role', s.name),
+			   'create the role, or call twtasks.schedule() for the schedule as another one'
+		FROM twtasks.schedule s WHERE s.problem IS NULL
+		UNION ALL
+		(SELECT DISTINCT ON (o.role, o.listener) o.role,
+			   format('listener "%s" belongs to it, say in partition %s of topic "%s"', o.listener, o.partition, o.topic),
+			   format('create the role; or stop the listener, and give it to another one by twtasks.reset_listener(%L, %L, %s, %s, ROLE)',
+					  o.listener, o.topic, o.partition, o.next_offset)
+		 FROM twtasks.message_offset o ORDER BY o.role, o.listener, o.topic, o.partition)) w
+	WHERE to_regrole(quote_ident(w.role)) IS NULL
+$$;
+
+/*
  * twtasks.blockers()
  *
  *		Reasons why tasks do not run, and what else stands still, from the
@@ -458,6 +492,8 @@ AS $$
 	FROM twtasks.type_policies p WHERE NOT twtasks_internal.any_lives(p.nodes)
 	UNION ALL
 	SELECT l.warning, l.since, l.detail, l.hint FROM twtasks_internal.late_work() l
+	UNION ALL
+	SELECT r.warning, r.since, r.detail, r.hint FROM twtasks_internal.lost_roles() r
 	UNION ALL
 	SELECT b.warning, b.since, b.detail, b.hint FROM twtasks_internal.brought_warnings() b
 $$;

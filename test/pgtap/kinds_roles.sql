@@ -5,7 +5,7 @@
 BEGIN;
 \ir ../lib/tasks.sql
 CREATE EXTENSION twtasks_kinds;
-SELECT plan(19);
+SELECT plan(21);
 
 CREATE FUNCTION public.regress_decide(read_model jsonb, data jsonb) RETURNS jsonb LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp
 AS $$ SELECT '{"decision": "yes"}'::jsonb $$;
@@ -55,6 +55,8 @@ DROP ROLE regress_clerk;
 CREATE ROLE regress_clerk;
 SELECT is(pg_temp.may('regress_clerk', '3'), '42501 42501', 'a role made anew has no right');
 SELECT matches(pg_temp.roles('item'), '^{"unknown [(]OID=[0-9]+[)]",regress_chief} {regress_chief}$', 'the kind shows that a role is gone');
+CREATE FUNCTION pg_temp.gone() RETURNS SETOF text LANGUAGE sql AS $$ SELECT w.detail || '; ' || w.hint FROM twtasks.warnings w WHERE w.warning = 'role is gone' $$;
+SELECT matches((SELECT string_agg(g, '|') FROM pg_temp.gone() g), '^kind "item": 1 roles that may read its items were dropped: OID [0-9]+; name all readers by configure_kind[(]''item'', readers => ''{...}''[)], or none: unset_kind_options[(]''item'', ''readers''[)]$', 'the warnings say so, with what to do');
 CREATE FUNCTION pg_temp.dumped() RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
 	condition CONSTANT text := (SELECT c.condition FROM pg_extension e, unnest(e.extconfig, e.extcondition) c(id, condition)
@@ -71,6 +73,7 @@ SELECT lives_ok($$SELECT twtasks.configure_kind('item', expires => '1 day')$$, '
 SELECT is(pg_temp.dumped(), 3::bigint, '... and the roles stay');
 SELECT lives_ok($$SELECT twtasks.configure_kind('item', readers => '{regress_clerk}')$$, 'readers are given anew');
 SELECT is(pg_temp.roles('item'), '{regress_clerk} {regress_chief}', '... in place of those before');
+SELECT is_empty('SELECT pg_temp.gone()', '... and the warning is gone');
 SELECT ok(twtasks.unset_kind_options('item', 'answerers'), 'answerers are removed');
 SELECT is(pg_temp.may('regress_chief', '3') || ', ' || pg_temp.may('regress_clerk', '3'), '42501 42501, yes 42501', '... and nobody answers');
 SELECT throws_ok($$SELECT twtasks.configure_kind('item', answerers => '{regress_none}')$$, '42704', NULL, 'roles exist');
