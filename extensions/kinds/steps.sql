@@ -96,6 +96,10 @@ BEGIN
 						THEN jsonb_build_object('idempotency_key', state.identifier) END) t;
 	IF added.result <> 'added' THEN
 		RAISE EXCEPTION 'another task has the key "%"', key USING ERRCODE = 'unique_violation';
+	ELSIF NOT twtasks_internal.is_under_way(state) THEN
+		-- An intercept function or a trigger of a user has decided it.
+		PERFORM twtasks_internal.end_now(ARRAY[added.task_id], '{CANCELLED}', '{its identifier was decided while the step was added}');
+		RETURN;
 	END IF;
 	state.task := added.task_id;
 	INSERT INTO twtasks.attempt (started, expires, task, number, kind, identifier, step)

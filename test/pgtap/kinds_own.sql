@@ -6,7 +6,7 @@ BEGIN;
 \ir ../lib/tasks.sql
 CREATE EXTENSION twtasks_kinds;
 SET twtasks.testing = on;
-SELECT plan(16);
+SELECT plan(19);
 
 -- Decides by hand if the event names the function, and then says something else.
 CREATE FUNCTION public.regress_by_hand(event jsonb, identifier text, function text) RETURNS boolean LANGUAGE sql SET search_path = pg_catalog, pg_temp
@@ -34,6 +34,13 @@ SELECT twtasks.configure_kind('act', 'idempotent', 'ACT', 'act-{/n}', still_need
 		retry_function => 'public.regress_retry', on_fault => 'public.regress_fault', attempts => 2),
 	twtasks.configure_kind('box', 'black_boxed', 'BOX', 'box-{/n}', on_uncertain => 'public.regress_unsure'),
 	twtasks.configure_kind('item', 'to_do', 'ITEM', 'item-{/n}', contract => 'public.regress_contract', decide => 'public.regress_decide') \g /dev/null
+-- Decides before the first step, or before the second one.
+CREATE FUNCTION public.regress_intercept(task twtasks.new_task) RETURNS twtasks.new_task LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+AS $$ BEGIN
+	PERFORM public.regress_by_hand(task.data->'event', task.data->>'identifier', concat('intercept ', task.data->>'attempt'));
+	RETURN task;
+END $$;
+SELECT twtasks.configure_type('ACT', intercept => 'public.regress_intercept') \g /dev/null
 -- The decision and the steps that live.
 CREATE FUNCTION pg_temp.becomes(event jsonb) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -55,6 +62,8 @@ FROM (VALUES
 	('on_fault',		'{"n": 6, "kind": "act", "last": 1, "say": {"fault": "no"}}',						'failed, 0'),
 	('on_fault',		'{"n": 7, "kind": "act", "last": 1, "by": ["fault"], "say": {"fault": "no"}}',		'by hand, t, 0'),
 	('on_fault of an error',	'{"n": 8, "kind": "act", "last": 1, "by": ["fault"], "say": {}, "result": "error"}',	'by hand, t, 0'),
+	('intercept',		'{"n": 12, "kind": "act", "by": ["intercept 1"], "say": {}}',						'by hand, t, 0'),
+	('intercept of a later step',	'{"n": 13, "kind": "act", "by": ["intercept 2"], "say": {"fault": "no"}}',	'by hand, t, 0'),
 	('on_uncertain',	'{"n": 9, "kind": "box", "say": {}, "result": "error"}',							'unsure, 0'),
 	('on_uncertain',	'{"n": 10, "kind": "box", "by": ["unsure"], "say": {}, "result": "error"}',			'by hand, t, 0')) e(function, event, becomes);
 
@@ -68,6 +77,8 @@ CREATE OR REPLACE FUNCTION public.regress_fault(event jsonb, identifier text, fa
 AS $$ SELECT twtasks.resume_task(o.task, NULL, 'x') FROM twtasks.outcomes o WHERE o.identifier = regress_fault.identifier; SELECT '{"decision": "failed"}'::jsonb $$;
 SELECT is(pg_temp.becomes('{"n": 11, "kind": "act", "last": 1, "say": {}, "result": "error"}'), '1', 'a step that on_fault resumes lives alone');
 SELECT is((SELECT count(*) FROM twtasks.attempts WHERE identifier = 'act-11'), 1::bigint, '... and is the same attempt');
+SELECT is((SELECT string_agg(DISTINCT f.status || ' ' || f.error, ', ') FROM twtasks.finished_task f WHERE f.data->>'identifier' IN ('act-12', 'act-13') AND f.status <> 'DONE'),
+	'CANCELLED its identifier was decided while the step was added', 'a step that is not wanted any more says why');
 SELECT is_empty('SELECT * FROM twtasks.broken_outcomes', 'no invariant is broken');
 SELECT is_empty($$SELECT * FROM twtasks.outcomes o WHERE o.decision = 'by hand' AND o.decided_by IS NULL$$, 'each decision by hand has its person');
 SELECT * FROM finish();
