@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * failures.c
- *		The log of tries that failed and run again.
+ *		The log of tries that failed and after which the task goes on.
  *
  *-------------------------------------------------------------------------
  */
@@ -64,7 +64,7 @@ failures_free(Failures *failures)
 }
 
 void
-failures_note(Failures *failures, const Task *task, int64 delay_ms, const char *message)
+failures_note(Failures *failures, const Task *task, const char *next, const char *message)
 {
 	Failed	   *failed = map_get(failures->by_type, task->type);
 
@@ -73,8 +73,7 @@ failures_note(Failures *failures, const Task *task, int64 delay_ms, const char *
 		failed->more++;
 		return;
 	}
-	log_task(TWT_LOG_WARN, "finish", task, "try %d failed, next one in %.3f s: %s",
-			 task->tries, delay_ms / 1000.0, message);
+	log_task(TWT_LOG_WARN, "finish", task, "try %d failed, %s: %s", task->tries, next, message);
 	failed = palloc0(sizeof(Failed));
 	failed->type = pstrdup(task->type);
 	map_set(failures->by_type, failed->type, failed);

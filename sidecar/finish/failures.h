@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * failures.h
- *		The log of tries that failed and run again.
+ *		The log of tries that failed and after which the task goes on.
  *
  *		from: finish.c
  *
@@ -23,7 +23,7 @@ extern Failures *failures_open(Loop *loop);
 /* Logs what was counted. */
 extern void failures_free(Failures *failures);
 
-/* A try of the task has failed; the next one comes after the delay. */
-extern void failures_note(Failures *failures, const Task *task, int64 delay_ms, const char *message);
+/* A try of the task has failed; next is a text that says what follows. */
+extern void failures_note(Failures *failures, const Task *task, const char *next, const char *message);
 
 #endif							/* TWT_FAILURES_H */

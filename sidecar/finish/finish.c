@@ -73,6 +73,21 @@ log_unfit(Finish *finish, const Task *task, const char *message)
 	finish->said_us = now_us;
 }
 
+/*
+ * The task runs again, or a function of on_end has moved it on: those of kinds do
+ * so with each attempt that fails.
+ */
+static void
+log_moved(const Finish *finish, const Task *task, const char *status, int64 delay_ms, const char *message)
+{
+	bool		runs = strcmp(status, "WAITING") == 0 || strcmp(status, "SUBMITTED") == 0;
+	char	   *next = runs ? psprintf("next one in %.3f s", delay_ms / 1000.0) :
+		psprintf("its function for on_end made it %s", status);
+
+	failures_note(finish->failures, task, next, message);
+	pfree(next);
+}
+
 /* status NULL: the answer with the database's decision was lost. */
 static void
 log_judged(const Finish *finish, const FinishItem *item, const char *status, int64 delay_ms, const char *message)
@@ -89,7 +104,7 @@ log_judged(const Finish *finish, const FinishItem *item, const char *status, int
 	else if (item->result == TASK_REPEAT)
 		log_task(TWT_LOG_DEBUG, "finish", task, "repeat");
 	else
-		failures_note(finish->failures, task, delay_ms, message);
+		log_moved(finish, task, status, delay_ms, message);
 }
 
 static void
@@ -101,7 +116,7 @@ on_judged(void *arg, const FinishItem *item, const char *status, int64 delay_ms)
 	pfree(message);
 }
 
-/* Logs an outcome that the database does not judge. */
+/* Logs an outcome that leaves nothing to decide. */
 static void
 log_outcome(Finish *finish, const Task *task, const Verdict *verdict)
 {
@@ -110,9 +125,7 @@ log_outcome(Finish *finish, const Task *task, const Verdict *verdict)
 	if (verdict->result == TASK_DONE && !log_wants(TWT_LOG_DEBUG))
 		return;
 	message = loggable(verdict->message, verdict->nlogged);
-	if (verdict->result == TASK_ERROR)
-		log_error(task, message);
-	else if (verdict->result == TASK_CANCELLED)
+	if (verdict->result == TASK_CANCELLED)
 		log_cancelled(task, message);
 	else if (verdict->result == TASK_RELEASE && verdict->delay_us > 0 && verdict->message != NULL)
 		log_unfit(finish, task, message);

@@ -30,8 +30,8 @@ extern void finish_free(Finish *finish);
 
 /*
  * Copies what it needs of task and verdict, and takes over the shared part of
- * the task's slot.  Logs the outcome; an outcome that the database judges is
- * logged when its answer comes.
+ * the task's slot.  Logs the outcome; a failure or an error is logged when the
+ * answer of the database comes, at the level of what became of the task.
  */
 extern void finish_add(Finish *finish, const Task *task, const Verdict *verdict);
 

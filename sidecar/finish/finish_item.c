@@ -50,7 +50,7 @@ finish_item_new(const Task *task, const Verdict *verdict, int64 now_us)
 	item->outcome = verdict->outcome == NULL ? NULL : pstrdup(verdict->outcome);
 	item->add = verdict->add == NULL ? NULL : pstrdup(verdict->add);
 	item->slot = task->has_shared_slot ? task->slot : NULL;
-	if (item->result == TASK_RETRY || item->result == TASK_REPEAT)
+	if (item->result == TASK_RETRY || item->result == TASK_REPEAT || item->result == TASK_ERROR)
 		item->judgement = make_judgement(task, verdict, now_us);
 	return item;
 }
@@ -231,26 +231,10 @@ finish_items_add_outcomes(FinishItem *const *items, int n, WireParams *params)
 		wire_text(params, items[i]->message);
 }
 
-/* Adds the retry options of the handlers, for types without a retry policy. */
-void
-finish_items_add_retries(FinishItem *const *items, int n, WireParams *params)
+static const char *
+retry_of(const FinishItem *item)
 {
-	bool		any = false;
-
-	for (int i = 0; i < n && !any; i++)
-		any = items[i]->judgement != NULL;
-	if (!any)
-	{
-		wire_add_text(params, NULL);
-		return;
-	}
-	wire_add_array(params, WIRE_TEXT, n);
-	for (int i = 0; i < n; i++)
-	{
-		const Judgement *judgement = items[i]->judgement;
-
-		wire_text(params, judgement == NULL ? NULL : judgement->task.policy->retry);
-	}
+	return item->judgement == NULL || item->result == TASK_ERROR ? NULL : item->judgement->task.policy->retry;
 }
 
 static const char *
@@ -282,6 +266,13 @@ add_json(FinishItem *const *items, int n, const char *(*json_of) (const FinishIt
 	wire_add_array(params, WIRE_TEXT, n);
 	for (int i = 0; i < n; i++)
 		wire_text(params, json_of(items[i]));
+}
+
+/* Adds the retry options of the handlers, for types without a retry policy. */
+void
+finish_items_add_retries(FinishItem *const *items, int n, WireParams *params)
+{
+	add_json(items, n, retry_of, params);
 }
 
 /* Adds the outcomes for functions of on_end, and the tasks that handlers add. */

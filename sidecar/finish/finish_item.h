@@ -13,7 +13,7 @@
 #include "base/task.h"
 #include "pg/wire.h"
 
-/* For an outcome that the database judges. */
+/* For an outcome that the database judges, or after which a function may move its task on. */
 typedef struct Judgement
 {
 	Task		task;			/* for the log; holds a reference to its
@@ -44,7 +44,7 @@ typedef struct FinishItem
 	char	   *add;			/* a JSON array of tasks to add; NULL: none */
 	struct Limit *slot;			/* the slot whose shared part is booked; NULL:
 								 * none */
-	Judgement  *judgement;		/* NULL: the database does not judge it */
+	Judgement  *judgement;		/* NULL: it is logged at once */
 	int64		token;			/* 0: never sent */
 	int			nreplaced;		/* calls of lacking_replace() */
 	bool		goes_alone;		/* sent alone: the server refused its

@@ -45,8 +45,8 @@ typedef enum FinishKind
 typedef struct FinishEvents
 {
 	/*
-	 * A judged outcome is stored.  status is NULL when the answer was lost;
-	 * delay_ms is the delay of the next attempt.
+	 * An outcome with a judgement is stored.  status is NULL when the answer
+	 * was lost; delay_ms is the delay of the next attempt.
 	 */
 	void		(*on_judged) (void *arg, const FinishItem *item,
 							  const char *status, int64 delay_ms);

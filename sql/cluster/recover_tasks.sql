@@ -175,6 +175,7 @@ DECLARE
 	left_out uuid[];
 	ends uuid[];
 	statuses text[];
+	ended bigint;
 	held uuid[];
 	types text[];
 BEGIN
@@ -202,10 +203,11 @@ BEGIN
 	FROM twtasks.task t
 	WHERE t.id = ANY (ids) AND t.id <> ALL (left_out)
 	  AND t.status = 'PROCESSING' AND t.stuck IN ('error', 'fail');
-	SELECT count(*) FILTER (WHERE e.status = 'ERROR'), count(*) FILTER (WHERE e.status = 'FAILED')
-	INTO errors, failed
+	-- A function of on_end may have moved a task on.
+	SELECT count(*) FILTER (WHERE e.status = 'ERROR'), count(*) FILTER (WHERE e.status = 'FAILED'), count(*)
+	INTO errors, failed, ended
 	FROM twtasks_internal.end_tasks(coalesce(ends, '{}'), coalesce(statuses, '{}'), ARRAY[reason]) e;
-	later := later + coalesce(cardinality(ends), 0) - errors - failed;
+	later := later + coalesce(cardinality(ends), 0) - ended;
 END $$;
 
 /*

@@ -136,7 +136,8 @@ END $$;
  *		An array with one element gives it to all tasks, except ids.
  *
  * Returns
- *		id, version, status of the ended tasks; ERROR also when a function failed.  A
+ *		id, version, status of the ended tasks; ERROR also when a function failed, and
+ *		another status if a function has moved a task on that became ERROR.  A
  *		missing task is unchanged, because functions took too long before it or
  *		could not get their locks: end it again
  *

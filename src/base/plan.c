@@ -45,7 +45,7 @@ static const Statement statements[PLAN_COUNT] = {
 		1, {UUIDOID}
 	},
 	[PLAN_FIND_FINISHED] = {
-		"SELECT f.version FROM twtasks.finished_task f "
+		"SELECT f.version, f.status FROM twtasks.finished_task f "
 		"WHERE f.id OPERATOR(pg_catalog.=) $1 "
 		"AND f.state_time OPERATOR(pg_catalog.>=) $2 LIMIT 1",
 		2, {UUIDOID, TIMESTAMPTZOID}

@@ -16,7 +16,8 @@ typedef enum PlanId
 	PLAN_FIND_KEY,				/* task_id uuid, key text -> task_id, key */
 	PLAN_FIND_VERSION,			/* task_id uuid -> version of a live task */
 	PLAN_FIND_ANYWHERE,			/* task_id uuid -> version of a finished one */
-	PLAN_FIND_FINISHED,			/* task_id uuid, since timestamptz -> version */
+	PLAN_FIND_FINISHED,			/* task_id uuid, since timestamptz -> version,
+								 * status */
 	PLAN_DELETE_TASK,			/* task_id uuid */
 	PLAN_INSERT_NAMED_TASK,		/* see plan.c; an id that exists inserts
 								 * nothing */

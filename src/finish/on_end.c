@@ -20,10 +20,14 @@
 
 #include "add/successors.h"
 #include "base/contract.h"
+#include "base/plan.h"
+#include "base/rows.h"
 #include "base/settings.h"
 #include "base/shape.h"
 #include "finish/ended.h"
+#include "finish/finish_call.h"
 #include "finish/on_end.h"
+#include "node/clock.h"
 #include "policy/policy.h"
 #include "policy/policy_call.h"
 #include "policy/try_call.h"
@@ -57,6 +61,8 @@ struct Ends
 	bool		is_storing;		/* the tasks of replies */
 	char	   *doing;			/* work of users that may fail; NULL: none */
 	char	   *status;			/* the last task for a function became so */
+	bool		has_errors;		/* a task for a function became ERROR */
+	TimestampTz since;			/* when the attempt began */
 };
 
 void
@@ -134,6 +140,7 @@ ends_add(Ends *ends, Datum task)
 	accumArrayResult(call_of(ends, function)->tasks, task, false, shape_type("ended_task"),
 					 ends->context);
 	ends->status = status_name(values[ENDED_STATUS]);
+	ends->has_errors |= strcmp(ends->status, "ERROR") == 0;
 	MemoryContextSwitchTo(caller);
 }
 
@@ -189,6 +196,68 @@ call_function(Ends *ends, const Called *call)
 	ends->doing = NULL;
 }
 
+/* The history has the task since the attempt began; else its status stays as it is. */
+static Datum
+final_status(const Ends *ends, Datum id, Datum status)
+{
+	Datum		values[] = {id, TimestampTzGetDatum(ends->since)};
+	int			pinned = plan_begin();
+	bool		isnull;
+
+	if (plan_execute(PLAN_FIND_FINISHED, values, NULL) > 0)
+		status = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 2, &isnull);
+	plan_end(pinned);
+	return status;
+}
+
+static int64
+ms_until(TimestampTz at)
+{
+	return Max(at - twt_now(), 0) / 1000;
+}
+
+static HeapTuple
+with_status_now(const Ends *ends, Rows *rows, HeapTuple row)
+{
+	TupleDesc	desc = ends->results->setDesc;
+	int			columns[] = {RESULT_STATUS + 1, RESULT_DELAY_MS + 1};
+	Datum		values[lengthof(columns)];
+	bool		nulls[] = {false, true};
+	Datum		id = heap_getattr(row, RESULT_ID + 1, desc, &nulls[0]);
+	TupleTableSlot *live = rows_find(rows, DatumGetUUIDP(id));
+
+	if (live == NULL)
+		values[0] = final_status(ends, id, heap_getattr(row, columns[0], desc, &nulls[0]));
+	else
+	{
+		values[0] = row_value(live, TASK_STATUS);
+		values[1] = Int64GetDatum(ms_until(DatumGetTimestampTz(row_value(live, TASK_NEXT_EVENT_TIME))));
+		nulls[1] = DatumGetObjectId(values[0]) != rows_label("task_status", "WAITING");
+	}
+	return heap_modify_tuple_by_cols(row, desc, Min((int) lengthof(columns), desc->natts - RESULT_STATUS),
+									 columns, values, nulls);
+}
+
+/*
+ * A function may move on a task that became ERROR, so the rows of these tasks tell
+ * their status after all functions.  They keep the version that the end has given.
+ */
+static void
+look_at_errors(Ends *ends)
+{
+	Datum		error = ObjectIdGetDatum(rows_label("task_status", "ERROR"));
+	MemoryContext caller = MemoryContextSwitchTo(ends->context);
+	Rows	   *rows = rows_open_to_read();
+	ListCell   *lc;
+	bool		isnull;
+
+	foreach(lc, ends->rows)
+		if (heap_getattr(lfirst(lc), RESULT_STATUS + 1, ends->results->setDesc, &isnull) == error)
+			lfirst(lc) = with_status_now(ends, rows, lfirst(lc));
+	rows_close(rows);
+	MemoryContextSwitchTo(caller);
+}
+
 static void
 end_and_call(const EndJob *job, int which, Ends *ends)
 {
@@ -208,6 +277,8 @@ end_and_call(const EndJob *job, int which, Ends *ends)
 	}
 	foreach(lc, ends->calls)
 		call_function(ends, lfirst(lc));
+	if (ends->has_errors)
+		look_at_errors(ends);
 }
 
 static Ends *
@@ -220,6 +291,7 @@ new_ends(ReturnSetInfo *results, bool has_functions, bool is_attempt)
 	ends->has_functions = has_functions;
 	ends->is_attempt = is_attempt;
 	ends->patience_ms = KEY_PATIENCE_MS;
+	ends->since = is_attempt ? twt_now() : 0;
 	return ends;
 }
 

@@ -49,7 +49,11 @@ typedef struct EndJob
 	bool		adds;			/* replies add tasks */
 } EndJob;
 
-/* A row of the statement's result. */
+/*
+ * A row of the statement's result: id, version, status, and delay_ms if it has four
+ * columns.  If a function moves on a task that became ERROR, its row gets the status
+ * that follows, and the delay of a WAITING task.
+ */
 extern void ends_report(Ends *ends, Datum *values, bool *nulls);
 
 /* Whether a function wants to hear of tasks of that type, a text. */

@@ -34,11 +34,11 @@ CREATE FUNCTION pg_temp.finish_with(task uuid, result text, outcome jsonb) RETUR
 	SELECT f.status::text FROM twtasks_internal.finish_tasks(ARRAY[task], ARRAY[pg_temp.version_of(task)], ARRAY[result], '{0}', '{x}',
 		pg_temp.node(), pg_temp.token(), outcomes => ARRAY[outcome]) f $$;
 
-SELECT is(pg_temp.finish(pg_temp.run(1), 'error'), 'ERROR', 'a handler fails');
+SELECT is(pg_temp.finish(pg_temp.run(1), 'error'), 'FAILED', 'a handler fails');
 SELECT is(pg_temp.told(1), 'as grabbed, and shown', '... the function gets the time of the grab');
-SELECT is(pg_temp.finish_with(pg_temp.run(2), 'error', '{"more": 1}'), 'ERROR', 'a handler fails with an outcome');
+SELECT is(pg_temp.finish_with(pg_temp.run(2), 'error', '{"more": 1}'), 'FAILED', 'a handler fails with an outcome');
 SELECT is(pg_temp.told(2), 'as grabbed, and shown', '... the same');
-SELECT is((SELECT status FROM twtasks_internal.end_tasks(ARRAY[pg_temp.run(3)], '{ERROR}', '{"the node is gone"}')), 'ERROR', 'a node is lost');
+SELECT is((SELECT status FROM twtasks_internal.end_tasks(ARRAY[pg_temp.run(3)], '{ERROR}', '{"the node is gone"}')), 'FAILED', 'a node is lost');
 SELECT is(pg_temp.told(3), 'as grabbed, and shown', '... the same');
 SELECT pg_temp.run(4) \g /dev/null
 SELECT twtasks.request_cancel(r.task, NULL, 'x') FROM run r WHERE r.n = 4 \g /dev/null

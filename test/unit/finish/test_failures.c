@@ -62,8 +62,8 @@ test_one_line_per_type_and_second(void **state)
 	failures = failures_open(loop);
 	dup2(fds[1], STDERR_FILENO);
 	for (int i = 0; i < 1000; i++)
-		failures_note(failures, &tasks[0], 5000, "no luck");
-	failures_note(failures, &tasks[1], 5000, "no money");
+		failures_note(failures, &tasks[0], "next one in 5.000 s", "no luck");
+	failures_note(failures, &tasks[1], "next one in 5.000 s", "no money");
 	read_log(fds[0]);
 	dup2(before, STDERR_FILENO);
 	assert_int_equal(lines_with("\n"), 3);
@@ -72,8 +72,8 @@ test_one_line_per_type_and_second(void **state)
 	assert_int_equal(lines_with("999 more tries of type \"A\" failed within a second"), 1);
 
 	dup2(fds[1], STDERR_FILENO);
-	failures_note(failures, &tasks[0], 5000, "no luck");
-	failures_note(failures, &tasks[0], 5000, "no luck");
+	failures_note(failures, &tasks[0], "next one in 5.000 s", "no luck");
+	failures_note(failures, &tasks[0], "next one in 5.000 s", "no luck");
 	failures_free(failures);
 	read_log(fds[0]);
 	dup2(before, STDERR_FILENO);
