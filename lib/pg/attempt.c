@@ -1,168 +1,220 @@
 /*-------------------------------------------------------------------------
  *
  * attempt.c
- *		One attempt to connect: look up the name, then let libpq connect.
+ *		One attempt to connect, to any of the servers, on a thread of its own.
  *
  *-------------------------------------------------------------------------
  */
 #include "base/port.h"
 
 #include <errno.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <time.h>
 
+#include "base/blocking.h"
 #include "pg/attempt.h"
+#include "pg/hosts.h"
 #include "pg/lookup.h"
+
+/* For what hangs before the clock of an address runs. */
+#define STEP_MORE_US SECONDS_TO_US(1)
 
 struct Attempt
 {
-	Loop	   *loop;
+	Blocking   *blocking;
 	Hosts	   *hosts;
 	char	   *application;
-	Lookup	   *lookup;			/* NULL: done, or not needed */
-	PGconn	   *conn;
-	LoopIo	   *io;
-	PQnoticeReceiver on_notice;
+	int			server;
+	atomic_int	step;
+	PGconn	   *conn;			/* NULL: not yet, or handed over */
+	char	   *error;			/* NULL: connected */
+	StringInfoData warnings;
 	AttemptFn	fn;
 	void	   *arg;
 };
 
-Attempt *
-attempt_new(Loop *loop, Hosts *hosts, const char *application,
-			AttemptFn fn, void *arg)
+static void
+on_notice(void *arg, const PGresult *notice)
 {
-	Attempt    *attempt = palloc0(sizeof(Attempt));
+	Attempt    *attempt = arg;
+	const char *severity = PQresultErrorField(notice, PG_DIAG_SEVERITY_NONLOCALIZED);
+	const char *text = PQresultErrorField(notice, PG_DIAG_MESSAGE_PRIMARY);
 
-	attempt->loop = loop;
-	attempt->hosts = hosts;
-	attempt->application = pstrdup(application);
-	attempt->fn = fn;
-	attempt->arg = arg;
-	return attempt;
+	if (severity != NULL && text != NULL && strcmp(severity, "WARNING") == 0)
+		appendStringInfo(&attempt->warnings, "%s%s", attempt->warnings.len > 0 ? "; " : "", text);
+}
+
+static int64
+now_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return SECONDS_TO_US(now.tv_sec) + now.tv_nsec / 1000;
+}
+
+/* Waits until libpq can go on.  Returns false when the time is over. */
+static bool
+wait_for(PGconn *conn, PostgresPollingStatusType what, int64 until_us)
+{
+	struct pollfd socket = {
+		.fd = PQsocket(conn),
+		.events = what == PGRES_POLLING_READING ? POLLIN : POLLOUT
+	};
+	int64		left_us = until_us - now_us();
+
+	/* All signals are blocked. */
+	return left_us > 0 && poll(&socket, 1, (left_us + 999) / 1000) != 0;
+}
+
+/* Returns NULL if the server was reached, else why not. */
+static char *
+finish_connecting(PGconn *conn, int64 until_us)
+{
+	PostgresPollingStatusType what = PGRES_POLLING_WRITING;
+
+	while (PQstatus(conn) != CONNECTION_BAD)
+	{
+		if (!wait_for(conn, what, until_us))
+			return pstrdup("could not connect in time");
+		what = PQconnectPoll(conn);
+		if (what == PGRES_POLLING_OK)
+			return NULL;
+		if (what == PGRES_POLLING_FAILED)
+			break;
+	}
+	return pstrdup(PQerrorMessage(conn));
+}
+
+/* Returns whether the address was reached; else the error is noted. */
+static bool
+try_address(Attempt *attempt, const char *address)
+{
+	int64		until_us = now_us() + hosts_timeout_us(attempt->hosts);
+
+	atomic_fetch_add(&attempt->step, 1);
+	PQfinish(attempt->conn);
+	pg_free(attempt->error);
+	attempt->conn = hosts_connect(attempt->hosts, attempt->server, address, attempt->application);
+	if (attempt->conn == NULL)
+	{
+		attempt->error = pstrdup("out of memory");
+		return false;
+	}
+	resetStringInfo(&attempt->warnings);
+	PQsetNoticeReceiver(attempt->conn, on_notice, attempt);
+	(void) PQsetErrorVerbosity(attempt->conn, PQERRORS_VERBOSE);	/* for the SQLSTATE */
+	attempt->error = finish_connecting(attempt->conn, until_us);
+	return attempt->error == NULL;
+}
+
+static bool
+try_server(Attempt *attempt)
+{
+	const char *name = hosts_name(attempt->hosts, attempt->server);
+	char	   *addresses;
+	char	   *state = NULL;
+	bool		is_reached = false;
+
+	if (name == NULL)
+		return try_address(attempt, NULL);
+	atomic_fetch_add(&attempt->step, 1);
+	PQfinish(attempt->conn);
+	attempt->conn = NULL;
+	pg_free(attempt->error);
+	attempt->error = NULL;
+	addresses = lookup_now(name, &attempt->error);
+	if (addresses == NULL)
+		return false;
+	for (char *address = strtok_r(addresses, ",", &state); address != NULL && !is_reached;
+		 address = strtok_r(NULL, ",", &state))
+		is_reached = try_address(attempt, address);
+	pfree(addresses);
+	return is_reached;
 }
 
 static void
-unwatch(Attempt *attempt)
+try_all(void *what)
 {
-	if (attempt->io != NULL)
-		loop_io_free(attempt->io);
-	attempt->io = NULL;
+	Attempt    *attempt = what;
+	int			n = hosts_count(attempt->hosts);
+
+	for (int i = 0; i < n && !try_server(attempt); i++)
+		attempt->server = (attempt->server + 1) % n;
+}
+
+static void
+answered(void *what)
+{
+	Attempt    *attempt = what;
+	PGconn	   *conn = attempt->conn;
+
+	if (attempt->error == NULL)
+		attempt->conn = NULL;
+	attempt->fn(attempt->arg, attempt, conn, attempt->error);
+}
+
+static void
+release(void *what)
+{
+	Attempt    *attempt = what;
+
+	PQfinish(attempt->conn);
+	hosts_free(attempt->hosts);
+	pfree(attempt->application);
+	pg_free(attempt->error);
+	pfree(attempt->warnings.data);
+	pfree(attempt);
+}
+
+Attempt *
+attempt_start(Loop *loop, const AttemptPlan *plan, AttemptFn fn, void *arg)
+{
+	static const BlockingCall call = {try_all, answered, release};
+	Attempt    *attempt = palloc0(sizeof(Attempt));
+	Blocking   *blocking;
+
+	attempt->hosts = hosts_new(plan->conninfo);
+	attempt->application = pstrdup(plan->application);
+	attempt->server = plan->server % hosts_count(attempt->hosts);
+	attempt->fn = fn;
+	attempt->arg = arg;
+	atomic_init(&attempt->step, 0);
+	initStringInfo(&attempt->warnings);
+	blocking = blocking_start(loop, &call, attempt);
+	if (blocking == NULL)
+		return NULL;
+	attempt->blocking = blocking;
+	return attempt;
 }
 
 void
 attempt_cancel(Attempt *attempt)
 {
-	unwatch(attempt);
-	if (attempt->lookup != NULL)
-		lookup_cancel(attempt->lookup);
-	if (attempt->conn != NULL)
-		PQfinish(attempt->conn);
-	pfree(attempt->application);
-	pfree(attempt);
+	blocking_cancel(attempt->blocking);
 }
 
-static void
-fail(Attempt *attempt, const char *error)
+int
+attempt_step(const Attempt *attempt)
 {
-	attempt->fn(attempt->arg, attempt->conn, error);
-	attempt_cancel(attempt);
+	return atomic_load(&attempt->step);
 }
 
-static void
-succeed(Attempt *attempt)
+int64
+attempt_step_us(const Attempt *attempt)
 {
-	PGconn	   *conn = attempt->conn;
-	AttemptFn	fn = attempt->fn;
-	void	   *arg = attempt->arg;
-
-	attempt->conn = NULL;
-	attempt_cancel(attempt);
-	fn(arg, conn, NULL);
+	return hosts_timeout_us(attempt->hosts) + STEP_MORE_US;
 }
 
-static void on_ready(void *arg, int ready);
-
-static void
-watch(Attempt *attempt, int want)
+int
+attempt_server(const Attempt *attempt)
 {
-	if (PQsocket(attempt->conn) < 0)
-	{
-		fail(attempt, PQerrorMessage(attempt->conn));
-		return;
-	}
-	attempt->io = loop_io_new(attempt->loop, PQsocket(attempt->conn), on_ready, attempt);
-	loop_io_want(attempt->io, want);
+	return attempt->server;
 }
 
-/*
- * libpq may close its socket and open another one with the same number, so we
- * register the socket anew each time.
- */
-static void
-on_ready(void *arg, int ready)
+const char *
+attempt_warnings(const Attempt *attempt)
 {
-	Attempt    *attempt = arg;
-
-	unwatch(attempt);
-	switch (PQconnectPoll(attempt->conn))
-	{
-		case PGRES_POLLING_READING:
-			watch(attempt, LOOP_READ);
-			break;
-		case PGRES_POLLING_WRITING:
-			watch(attempt, LOOP_WRITE);
-			break;
-		case PGRES_POLLING_OK:
-			succeed(attempt);
-			break;
-		default:
-			fail(attempt, PQerrorMessage(attempt->conn));
-			break;
-	}
-}
-
-static void
-connect_now(Attempt *attempt)
-{
-	attempt->conn = hosts_connect(attempt->hosts, attempt->application);
-	if (attempt->conn == NULL)
-	{
-		fail(attempt, "out of memory");
-		return;
-	}
-	PQsetNoticeReceiver(attempt->conn, attempt->on_notice, attempt->arg);
-	(void) PQsetErrorVerbosity(attempt->conn, PQERRORS_VERBOSE);	/* for the SQLSTATE */
-	if (PQstatus(attempt->conn) == CONNECTION_BAD)
-		fail(attempt, PQerrorMessage(attempt->conn));
-	else
-		watch(attempt, LOOP_WRITE);
-}
-
-static void
-on_lookup(void *arg, const char *addresses, const char *error)
-{
-	Attempt    *attempt = arg;
-
-	attempt->lookup = NULL;
-	if (error != NULL)
-	{
-		fail(attempt, error);
-		return;
-	}
-	hosts_found(attempt->hosts, addresses);
-	connect_now(attempt);
-}
-
-void
-attempt_start(Attempt *attempt, PQnoticeReceiver on_notice)
-{
-	const char *unknown = hosts_unknown(attempt->hosts);
-
-	attempt->on_notice = on_notice;
-	if (unknown == NULL)
-	{
-		connect_now(attempt);
-		return;
-	}
-	attempt->lookup = lookup_start(attempt->loop, unknown, on_lookup, attempt);
-	if (attempt->lookup == NULL)
-		fail(attempt, strerror(errno));
+	return attempt->warnings.data;
 }

@@ -1,11 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * attempt.h
- *		One attempt to connect: look up the name, then let libpq connect.
+ *		One attempt to connect, to any of the servers, on a thread of its own.
  *
  *		from: pg.h			to: hosts.h, lookup.h
  *
- * Private to pg.c.
+ * Private to pg.c.  libpq can block while it looks up names, reads files of
+ * passwords and certificates, or asks Kerberos.  With a thread for itself it may.
+ * In one attempt of its own it would spend all of the time on the first server that
+ * does not answer, so each address of each server has its time.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,31 +18,41 @@
 #include "libpq-fe.h"
 
 #include "base/loop.h"
-#include "pg/hosts.h"
 
 typedef struct Attempt Attempt;
 
-/*
- * The attempt has ended.  Without an error the callee owns the connection.
- * With an error the connection may be NULL, and is valid only during the call.
- */
-typedef void (*AttemptFn) (void *arg, PGconn *conn, const char *error);
+typedef struct AttemptPlan
+{
+	const char *conninfo;		/* conninfo_check() accepts it */
+	int			server;			/* the one in it to begin with, as in a circle */
+	const char *application;	/* name of the session */
+} AttemptPlan;
 
 /*
- * Makes an attempt to connect to the current server of hosts, under this
- * application name.
+ * The attempt has ended.  Without an error the callee owns the connection.  With
+ * an error, of the address that was tried last, the connection may be NULL, and is
+ * valid only during the call, as the attempt always is.
  */
-extern Attempt *attempt_new(Loop *loop, Hosts *hosts, const char *application,
-							AttemptFn fn, void *arg);
+typedef void (*AttemptFn) (void *arg, Attempt *attempt, PGconn *conn, const char *error);
 
 /*
- * Calls fn once, perhaps before it returns, and then frees the attempt.  From
- * the beginning, the connection gives its notices to on_notice, with the same
- * arg.
+ * Tries the servers one after the other.  Calls fn once, later.  Returns NULL, with
+ * errno, if no thread can be started.
  */
-extern void attempt_start(Attempt *attempt, PQnoticeReceiver on_notice);
+extern Attempt *attempt_start(Loop *loop, const AttemptPlan *plan, AttemptFn fn, void *arg) MUSTCHECK;
 
-/* Frees the attempt, and does not call fn. */
+/* Gives the attempt up, and does not call fn.  Its thread ends by itself. */
 extern void attempt_cancel(Attempt *attempt);
+
+/*
+ * A figure that changes with each address, and the time after which it must have
+ * changed unless the resolver or another call hangs.
+ */
+extern int	attempt_step(const Attempt *attempt);
+extern int64 attempt_step_us(const Attempt *attempt);
+
+/* In fn: the server that was tried last, and its warnings or "". */
+extern int	attempt_server(const Attempt *attempt);
+extern const char *attempt_warnings(const Attempt *attempt);
 
 #endif							/* TWT_ATTEMPT_H */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * hosts.c
- *		The servers that a connection string names, one after the other.
+ *		The servers that a connection string names.
  *
  *-------------------------------------------------------------------------
  */
@@ -38,10 +38,6 @@ struct Hosts
 	PQconninfoOption *options;
 	List		lists[NLISTS];
 	int			n;				/* 1 also when libpq will reject the lists */
-	int			current;
-	List		addresses;		/* the current server's, if it is a name */
-	int			address;
-	int			tried;			/* servers tried since one worked */
 };
 
 static const PQconninfoOption *
@@ -129,9 +125,14 @@ hosts_free(Hosts *hosts)
 {
 	for (int i = 0; i < NLISTS; i++)
 		clear(&hosts->lists[i]);
-	clear(&hosts->addresses);
 	PQconninfoFree(hosts->options);
 	pfree(hosts);
+}
+
+int
+hosts_count(const Hosts *hosts)
+{
+	return hosts->n;
 }
 
 int64
@@ -146,13 +147,13 @@ hosts_timeout_us(const Hosts *hosts)
 	return Max(SECONDS_TO_US(seconds), TIMEOUT_MIN_US);
 }
 
-/* The current server's item; NULL or "" stands for the default. */
+/* The server's item; NULL or "" stands for the default. */
 static const char *
-item_now(const Hosts *hosts, int which)
+item_of(const Hosts *hosts, int which, int server)
 {
 	const List *list = &hosts->lists[which];
 
-	return list->n == 0 ? NULL : list->items[list->n == 1 ? 0 : hosts->current];
+	return list->n == 0 ? NULL : list->items[list->n == 1 ? 0 : server];
 }
 
 /*
@@ -170,48 +171,32 @@ is_name(const char *host)
 }
 
 const char *
-hosts_unknown(const Hosts *hosts)
+hosts_name(const Hosts *hosts, int server)
 {
-	const char *host = item_now(hosts, HOST);
-	const char *address = item_now(hosts, HOSTADDR);
+	const char *host = item_of(hosts, HOST, server);
+	const char *address = item_of(hosts, HOSTADDR, server);
 
-	if (hosts->addresses.n > 0 || (address != NULL && address[0] != '\0'))
+	if (address != NULL && address[0] != '\0')
 		return NULL;
 	return is_name(host) ? host : NULL;
 }
 
-void
-hosts_found(Hosts *hosts, const char *addresses)
-{
-	split(&hosts->addresses, "hostaddr", addresses);
-}
-
-/* Forgets the addresses, which may differ the next time. */
-static void
-forget_addresses(Hosts *hosts)
-{
-	clear(&hosts->addresses);
-	hosts->address = 0;
-}
-
-/* An option's value for the current server. */
+/* An option's value for the server. */
 static const char *
-value_now(const Hosts *hosts, const PQconninfoOption *part)
+value_of(const Hosts *hosts, const PQconninfoOption *part, int server)
 {
-	if (hosts->addresses.n > 0 && strcmp(part->keyword, "hostaddr") == 0)
-		return hosts->addresses.items[hosts->address];
 	for (int i = 0; i < NLISTS; i++)
 	{
 		const List *list = &hosts->lists[i];
 
 		if (list->n > 0 && strcmp(list->keyword, part->keyword) == 0)
-			return item_now(hosts, i);
+			return item_of(hosts, i, server);
 	}
 	return part->val;
 }
 
 PGconn *
-hosts_connect(const Hosts *hosts, const char *application)
+hosts_connect(const Hosts *hosts, int server, const char *address, const char *application)
 {
 	/* Later values override; libpq ignores empty ones. */
 	static const char *const defaults[][2] = {
@@ -222,7 +207,7 @@ hosts_connect(const Hosts *hosts, const char *application)
 	const char **keywords;
 	const char **values;
 	int			n = 0;
-	int			size = lengthof(defaults) + 2;
+	int			size = lengthof(defaults) + 3;
 	PGconn	   *conn;
 
 	if (hosts->options == NULL)
@@ -241,31 +226,12 @@ hosts_connect(const Hosts *hosts, const char *application)
 	for (PQconninfoOption *part = hosts->options; part->keyword != NULL; part++)
 	{
 		keywords[n] = part->keyword;
-		values[n++] = value_now(hosts, part);
+		values[n++] = value_of(hosts, part, server);
 	}
+	keywords[n] = "hostaddr";
+	values[n++] = address;
 	conn = PQconnectStartParams(keywords, values, 0);
 	pfree(keywords);
 	pfree(values);
 	return conn;
-}
-
-bool
-hosts_next(Hosts *hosts)
-{
-	if (hosts->address + 1 < hosts->addresses.n)
-	{
-		hosts->address++;
-		return true;
-	}
-	forget_addresses(hosts);
-	hosts->current = (hosts->current + 1) % hosts->n;
-	hosts->tried = (hosts->tried + 1) % hosts->n;
-	return hosts->tried != 0;
-}
-
-void
-hosts_keep(Hosts *hosts)
-{
-	hosts->tried = 0;
-	forget_addresses(hosts);
 }

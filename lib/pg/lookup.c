@@ -18,35 +18,11 @@ struct Lookup
 {
 	Blocking   *blocking;
 	char	   *host;
-	int			code;			/* the answer of getaddrinfo() */
-	int			code_errno;
-	struct addrinfo *found;
+	char	   *addresses;
+	char	   *error;
 	LookupFn	fn;
 	void	   *arg;
 };
-
-static void
-release(void *what)
-{
-	Lookup	   *lookup = what;
-
-	if (lookup->found != NULL)
-		freeaddrinfo(lookup->found);
-	pfree(lookup->host);
-	pfree(lookup);
-}
-
-static void
-look_up(void *what)
-{
-	Lookup	   *lookup = what;
-	struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
-
-	lookup->code = getaddrinfo(lookup->host, NULL, &hints, &lookup->found);
-	lookup->code_errno = errno;
-	if (lookup->code != 0)
-		lookup->found = NULL;
-}
 
 static void
 append_addresses(StringInfo out, const struct addrinfo *found)
@@ -62,23 +38,55 @@ append_addresses(StringInfo out, const struct addrinfo *found)
 	}
 }
 
+char *
+lookup_now(const char *host, char **error)
+{
+	struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+	struct addrinfo *found = NULL;
+	int			code = getaddrinfo(host, NULL, &hints, &found);
+	int			code_errno = errno;
+	StringInfoData addresses;
+
+	initStringInfo(&addresses);
+	if (code == 0)
+	{
+		append_addresses(&addresses, found);
+		freeaddrinfo(found);
+	}
+	if (addresses.len > 0)
+		return addresses.data;
+	pfree(addresses.data);
+	*error = psprintf("could not translate host name \"%s\" to address: %s", host,
+					  code == EAI_SYSTEM ? strerror(code_errno) :
+					  code != 0 ? gai_strerror(code) : "it has none");
+	return NULL;
+}
+
+static void
+release(void *what)
+{
+	Lookup	   *lookup = what;
+
+	pfree(lookup->host);
+	pg_free(lookup->addresses);
+	pg_free(lookup->error);
+	pfree(lookup);
+}
+
+static void
+look_up(void *what)
+{
+	Lookup	   *lookup = what;
+
+	lookup->addresses = lookup_now(lookup->host, &lookup->error);
+}
+
 static void
 answered(void *what)
 {
 	Lookup	   *lookup = what;
-	StringInfoData addresses;
-	char	   *error = NULL;
 
-	initStringInfo(&addresses);
-	append_addresses(&addresses, lookup->found);
-	if (addresses.len == 0)
-		error = psprintf("could not translate host name \"%s\" to address: %s", lookup->host,
-						 lookup->code == EAI_SYSTEM ? strerror(lookup->code_errno) :
-						 lookup->code != 0 ? gai_strerror(lookup->code) : "it has none");
-	lookup->fn(lookup->arg, error == NULL ? addresses.data : NULL, error);
-	pfree(addresses.data);
-	if (error != NULL)
-		pfree(error);
+	lookup->fn(lookup->arg, lookup->addresses, lookup->error);
 }
 
 Lookup *

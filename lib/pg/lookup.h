@@ -3,7 +3,8 @@
  * lookup.h
  *		The addresses of a host name, without waiting for them.
  *
- * The system's resolver blocks, so a thread of its own calls it: blocking.h.
+ * The system's resolver blocks, so a thread of its own calls it: blocking.h.  On
+ * such a thread, lookup_now() may be called.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,7 +15,13 @@
 
 typedef struct Lookup Lookup;
 
-/* addresses: numeric, separated by commas; NULL: error says why. */
+/*
+ * The addresses of a name, palloc'd, numeric and separated by commas.  Blocks.
+ * Returns NULL, with a palloc'd error, if there are none.
+ */
+extern char *lookup_now(const char *host, char **error) MUSTCHECK;
+
+/* addresses: as lookup_now() returns them; NULL: error says why. */
 typedef void (*LookupFn) (void *arg, const char *addresses, const char *error);
 
 /*

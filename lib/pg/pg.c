@@ -10,9 +10,10 @@
  */
 #include "base/port.h"
 
+#include <errno.h>
+
 #include "base/chance.h"
 #include "base/log.h"
-#include "pg/hosts.h"
 #include "pg/misfit.h"
 #include "pg/pg.h"
 #include "pg/pg_private.h"
@@ -60,7 +61,7 @@ pg_new(Loop *loop, const char *conninfo, const char *role,
 	Pg		   *pg = palloc0(sizeof(Pg));
 
 	pg->loop = loop;
-	pg->hosts = hosts_new(conninfo);
+	pg->conninfo = pstrdup(conninfo);
 	pg->role = pstrdup(role);
 	pg->trouble.role = pg->role;
 	pg->on_state = on_state;
@@ -168,31 +169,25 @@ drop_connection(Pg *pg)
 	pg->in_doubt = false;
 }
 
-/*
- * Do not log an unreachable server until all hosts were tried.  A standby in
- * the list, for example, fails each time.
- */
 void
 pg_go_down_because(Pg *pg, const char *why, TroubleState trouble)
 {
 	bool		was_up = pg->state == STATE_UP;
-	bool		has_next = !was_up && hosts_next(pg->hosts);
 
-	if (!has_next)
-		trouble_down(&pg->trouble, loop_now_us(pg->loop), why, trouble);
+	/* it may be of no use, and another one of use */
+	if (pg->state == STATE_SETTING_UP)
+		pg->server++;
+	trouble_down(&pg->trouble, loop_now_us(pg->loop), why, trouble);
 	if (!was_up)
 		former_close(&pg->former);
 	drop_connection(pg);
 	pg_set_state(pg, STATE_WAITING);
 	silence_down(&pg->silence);
-
 	/* Random: many clients lose a server at once. */
-	loop_timer_start(pg->timer, has_next ? 0 : chance_delay(pg->backoff_us));
-	if (!has_next)
-		pg->backoff_us = Min(pg->backoff_us * 2, BACKOFF_MAX_US);
+	loop_timer_start(pg->timer, chance_delay(pg->backoff_us));
+	pg->backoff_us = Min(pg->backoff_us * 2, BACKOFF_MAX_US);
 	pipeline_lose_sent(&pg->pipeline);
-	if (!has_next)
-		pipeline_lose_held(&pg->pipeline);
+	pipeline_lose_held(&pg->pipeline);
 	if (was_up && pg->on_state != NULL)
 		pg->on_state(pg->arg, false);
 }
@@ -231,7 +226,6 @@ on_silent(void *arg, const char *why)
 	pfree(text);
 }
 
-/* The session works again, which is more than being connected. */
 void
 pg_out_of_trouble(Pg *pg)
 {
@@ -250,7 +244,7 @@ pg_close(Pg *pg)
 	pipeline_lose_held(&pg->pipeline);
 	silence_clear(&pg->silence);
 	loop_timer_free(pg->timer);
-	hosts_free(pg->hosts);
+	pfree(pg->conninfo);
 	pfree(pg->role);
 	pfree(pg);
 }
@@ -425,7 +419,7 @@ on_ready(void *arg, int ready)
 }
 
 static void
-on_attempt(void *arg, PGconn *conn, const char *error)
+on_attempt(void *arg, Attempt *attempt, PGconn *conn, const char *error)
 {
 	Pg		   *pg = arg;
 
@@ -437,20 +431,37 @@ on_attempt(void *arg, PGconn *conn, const char *error)
 		return;
 	}
 	pg->conn = conn;
+	pg->server = attempt_server(attempt);
+	PQsetNoticeReceiver(conn, on_notice, pg);
+	if (attempt_warnings(attempt)[0] != '\0')
+		log_line(TWT_LOG_WARN, "postgres", "%s: %s", pg->role, attempt_warnings(attempt));
+	loop_timer_start(pg->timer, pg->step_us);
 	pg_set_up(pg);
+}
+
+/* A new address has its own time. */
+static void
+watch_attempt(Pg *pg)
+{
+	pg->step = attempt_step(pg->attempt);
+	pg->step_us = attempt_step_us(pg->attempt);
+	loop_timer_start(pg->timer, pg->step_us);
 }
 
 static void
 start_attempt(Pg *pg)
 {
 	char	   *name = psprintf("%s %s", program_invocation_short_name, pg->role);
+	AttemptPlan plan = {pg->conninfo, pg->server, name};
 
 	pg_set_state(pg, STATE_CONNECTING);
 	silence_down(&pg->silence);
-	loop_timer_start(pg->timer, hosts_timeout_us(pg->hosts));
-	pg->attempt = attempt_new(pg->loop, pg->hosts, name, on_attempt, pg);
-	attempt_start(pg->attempt, on_notice);
+	pg->attempt = attempt_start(pg->loop, &plan, on_attempt, pg);
 	pfree(name);
+	if (pg->attempt == NULL)
+		pg_go_down(pg, strerror(errno));
+	else
+		watch_attempt(pg);
 }
 
 /* Closes a session that has had no call for a while.  That is not a failure. */
@@ -480,6 +491,8 @@ on_timer(void *arg)
 
 	if (pg->state == STATE_NEW || pg->state == STATE_WAITING)
 		start_attempt(pg);
+	else if (pg->attempt != NULL && attempt_step(pg->attempt) != pg->step)
+		watch_attempt(pg);
 	else if (pg->state == STATE_UP && pg->rest_us > 0 && !is_closed)
 		look_for_rest(pg);
 	else

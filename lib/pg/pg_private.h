@@ -28,8 +28,11 @@ typedef enum PgState
 struct Pg
 {
 	Loop	   *loop;
-	Hosts	   *hosts;
+	char	   *conninfo;
+	int			server;			/* the one in it that worked last */
 	Attempt    *attempt;		/* NULL: none is running */
+	int			step;			/* the attempt's, when the timer was started */
+	int64		step_us;		/* the most time for an address */
 	char	   *role;
 	void		(*on_state) (void *arg, bool is_up);
 	void		(*on_notify) (void *arg, const char *channel, const char *payload);
@@ -58,10 +61,7 @@ struct Pg
 /* A connection comes up step by step, and may go down at any step. */
 extern void pg_set_state(struct Pg *pg, PgState state);
 
-/*
- * Loses the calls under way, and connects again soon.  Logs the reason when all
- * hosts were tried: a standby in the list, for example, fails each time.
- */
+/* Loses the calls, logs the reason, and connects again soon. */
 extern void pg_go_down(struct Pg *pg, const char *why);
 extern void pg_go_down_because(struct Pg *pg, const char *why, TroubleState trouble);
 

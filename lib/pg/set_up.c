@@ -86,7 +86,6 @@ on_set_up(void *arg, PgOutcome outcome, PGresult *result)
 	pg_set_state(pg, STATE_UP);
 	silence_up(&pg->silence);
 	pg->up_us = loop_now_us(pg->loop);
-	hosts_keep(pg->hosts);
 	if (!pg->in_trouble)
 		pg_out_of_trouble(pg);
 	loop_timer_stop(pg->timer);
