@@ -48,20 +48,22 @@ any_holds(const LOCKTAG *tag)
 }
 
 /*
- * A lock that is not available may have a session that waits for it, behind a
- * shared one.  A sole session does not wait.
+ * A holder has AccessExclusiveLock too, and nobody waits for that mode who does not
+ * hold the lock.  So an AccessShareLock that is not available proves a holder.  A
+ * ShareLock does not: it is not available either when a session waits for the
+ * lock, behind a shared one.  Only a holder's first moment needs to read all locks.
  */
 bool
 locks_held(int64 number)
 {
 	LOCKTAG		tag = tag_of(number);
-	bool		is_sole;
 
-	if (twt_holds_lock(&tag, ExclusiveLock))
+	if (twt_holds_lock(&tag, ExclusiveLock) ||
+		LockAcquire(&tag, AccessShareLock, false, true) == LOCKACQUIRE_NOT_AVAIL)
 		return true;
-	is_sole = LockWaiterCount(&tag) <= 1;
+	(void) LockRelease(&tag, AccessShareLock, false);
 	if (LockAcquire(&tag, ShareLock, false, true) == LOCKACQUIRE_NOT_AVAIL)
-		return (is_sole && LockWaiterCount(&tag) == 1) || any_holds(&tag);
+		return any_holds(&tag);
 	(void) LockRelease(&tag, ShareLock, false);
 	return false;
 }
@@ -82,6 +84,7 @@ twt_lock_session(PG_FUNCTION_ARGS)
 	(void) LockAcquire(&tag, ExclusiveLock, true, false);
 	own = tag;
 	has_own = true;
+	(void) LockAcquire(&tag, AccessExclusiveLock, true, false);
 	PG_RETURN_VOID();
 }
 
@@ -94,8 +97,8 @@ locks_own_held(void)
 void
 locks_own_restore(void)
 {
-	if (!locks_own_held())
-		(void) LockAcquire(&own, ExclusiveLock, true, true);
+	if (!locks_own_held() && LockAcquire(&own, ExclusiveLock, true, true) != LOCKACQUIRE_NOT_AVAIL)
+		(void) LockAcquire(&own, AccessExclusiveLock, true, true);
 }
 
 TWT_FUNCTION(twt_session_holds);

@@ -383,7 +383,7 @@ my %keeper = execute([ 'ATTACK', 'SELECT pg_advisory_lock(17)' ]);
 is($keeper{results}[0], 'finished', 'a handler in a node\'s own session succeeds');
 is( $session->query(
 		'SELECT count(*) FROM pg_locks WHERE locktype = \'advisory\'
-		AND pid = pg_backend_pid() AND classid = x\'74776e6f\'::int'
+		AND mode = \'ExclusiveLock\' AND pid = pg_backend_pid() AND classid = x\'74776e6f\'::int'
 	),
 	1,
 	'a handler in a node\'s own session does not end the node');
