@@ -401,6 +401,7 @@ open_steps(Sidecar *sidecar)
 	policies_on(sidecar->policies, POLICIES_CHANGED, sweep_want_all, sidecar->sweep);
 	sidecar->duties = duties_open(loop, config, sidecar->node, sweep_want_all, sidecar->sweep);
 	sidecar->faults = faults_open(loop, config, sidecar->node, execute_trouble, sidecar->execute);
+	finish_on_unfit(sidecar->finish, faults_note, sidecar->faults);
 	open_feed(sidecar);
 }
 
@@ -442,7 +443,6 @@ sidecar_reload(Sidecar *sidecar, Config *config)
 		config_free(config);
 		return;
 	}
-
 	sidecar->config = config;
 	served_reload(sidecar->served, config);
 	execute_reload(sidecar->execute);

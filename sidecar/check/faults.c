@@ -1,12 +1,24 @@
 #include "base/port.h"
 
 #include "base/log.h"
+#include "base/text.h"
 #include "execute/process/spawn.h"
 #include "check/faults.h"
 #include "calls/calls.h"
 
 /* Equals the delay of a task whose handler cannot be started. */
 #define AGAIN_US SECONDS_TO_US(30)
+
+/* A handler whose tasks do not come back for this time works again. */
+#define NOTED_US (2 * AGAIN_US)
+#define NOTED_MAX 1000
+
+/* The last fault with which a task of a handler came back. */
+typedef struct Noted
+{
+	char	   *text;
+	int64		until_us;
+} Noted;
 
 struct Faults
 {
@@ -17,6 +29,7 @@ struct Faults
 	void	   *arg;
 	LoopTimer  *timer;			/* the next check */
 	char	  **checked;		/* faults of the last check; NULL: none */
+	Noted	   *noted;			/* one for each handler */
 	char	  **list;			/* faults that are logged; NULL: none */
 	char	   *text;			/* the last answer of faults_text() */
 	char	   *session;		/* the last answer of pg_silent() */
@@ -128,12 +141,22 @@ publish(const Faults *faults)
 	pg_send(node_pg(faults->node), &call_note_faults, &params, NULL, NULL);
 }
 
+/* No task of the handler can start. */
 static const char *
-fault_of(const Faults *faults, int handler)
+fault_of_all(const Faults *faults, int handler)
 {
 	if (faults->checked != NULL && faults->checked[handler] != NULL)
 		return faults->checked[handler];
 	return faults->ask(faults->arg, handler);
+}
+
+static const char *
+fault_of(const Faults *faults, int handler)
+{
+	const Noted *noted = &faults->noted[handler];
+	const char *fault = fault_of_all(faults, handler);
+
+	return fault == NULL && loop_now_us(faults->loop) < noted->until_us ? noted->text : fault;
 }
 
 /* Logs news; returns whether there are any. */
@@ -156,9 +179,19 @@ tell_news(Faults *faults)
 	return is_news;
 }
 
+/* The check knows more than a task that came back before it. */
+static void
+forget_functions(Faults *faults)
+{
+	for (int i = 0; i < faults->config->nhandlers; i++)
+		if (faults->config->handlers[i]->function != NULL)
+			faults->noted[i].until_us = 0;
+}
+
 static void
 take(Faults *faults, char **list)
 {
+	forget_functions(faults);
 	faults_free_list(faults->checked, faults->config);
 	faults->checked = list;
 	(void) tell_news(faults);
@@ -248,7 +281,7 @@ bool
 faults_are_all(const Faults *faults)
 {
 	for (int i = 0; i < faults->config->nhandlers; i++)
-		if (fault_of(faults, i) == NULL)
+		if (fault_of_all(faults, i) == NULL)
 			return false;
 	return faults->config->nhandlers > 0;
 }
@@ -271,6 +304,28 @@ faults_look(Faults *faults)
 	look_again(faults);
 }
 
+void
+faults_note(void *arg, const Task *task, const char *why)
+{
+	Faults	   *faults = arg;
+	const HandlerConfig *handler = config_handler(faults->config, task->type);
+	int64		now_us = loop_now_us(faults->loop);
+	Noted	   *noted;
+	bool		is_known;
+
+	if (handler == NULL || fault_of_all(faults, handler->index) != NULL)
+		return;
+	noted = &faults->noted[handler->index];
+	is_known = now_us < noted->until_us;
+	noted->until_us = now_us + NOTED_US;
+	if (is_known)
+		return;
+	pfree(noted->text);
+	noted->text = text_quote_line(why, strlen(why), NOTED_MAX);
+	if (handler->function != NULL)
+		look_again(faults);
+}
+
 Faults *
 faults_open(Loop *loop, const Config *config, Node *node, FaultsAsk ask, void *arg)
 {
@@ -279,6 +334,7 @@ faults_open(Loop *loop, const Config *config, Node *node, FaultsAsk ask, void *a
 	faults->loop = loop;
 	faults->config = config;
 	faults->node = node;
+	faults->noted = palloc0(config->nhandlers * sizeof(Noted));
 	faults->listeners = json_array();
 	faults->ask = ask;
 	faults->arg = arg;
@@ -295,5 +351,8 @@ faults_free(Faults *faults)
 	pfree(faults->text);
 	faults_free_list(faults->checked, faults->config);
 	faults_free_list(faults->list, faults->config);
+	for (int i = 0; i < faults->config->nhandlers; i++)
+		pfree(faults->noted[i].text);
+	pfree(faults->noted);
 	pfree(faults);
 }

@@ -6,7 +6,8 @@
  * A program, a function or a grant may be missing.  The sidecar checks all
  * handlers when its node begins and after each reload; while a handler has a
  * fault, it checks again every 30 seconds.  At each tick it also asks for programs
- * that could not be started, or ended at once.  It logs each new fault, and keeps
+ * that could not be started, or ended at once.  A task that comes back without a
+ * try tells of a fault too, for a minute.  The sidecar logs each new fault, and keeps
  * each one as a row of twtasks.warnings while it lasts.  Handlers without a
  * fault work meanwhile. --check-config makes the same lists, but starts no program.
  *
@@ -23,6 +24,7 @@
 #include "libpq-fe.h"
 
 #include "base/loop.h"
+#include "base/task.h"
 #include "config/config.h"
 #include "node/node.h"
 
@@ -37,6 +39,13 @@ extern void faults_free(Faults *faults);
 /* Checks soon, and logs all faults that it finds. */
 extern void faults_look(Faults *faults);
 
+/*
+ * A FinishUnfit whose argument is a Faults.  The first fault that is noted of a
+ * handler stays until its tasks have not come back for a minute: other tasks of the
+ * handler may work meanwhile.
+ */
+extern void faults_note(void *faults, const Task *task, const char *why);
+
 /* Call it at the end of a turn. */
 extern void faults_pump(Faults *faults);
 
@@ -49,7 +58,7 @@ extern void faults_tick(Faults *faults, char *session);
 /* All faults in one text, valid until the next call; NULL: there are none. */
 extern const char *faults_text(Faults *faults);
 
-/* Whether each handler has one. */
+/* Whether no handler can start a task. */
 extern bool faults_are_all(const Faults *faults);
 
 /* Keeps these texts of listeners_troubles() as rows of twtasks.warnings. */

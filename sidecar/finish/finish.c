@@ -26,8 +26,8 @@ struct Finish
 	FinishSession *asking;		/* for outcomes that a policy function judges */
 	FinishSession *lost;		/* for outcomes whose answer was lost */
 	Failures   *failures;
-	char	   *said;			/* the last message about a missing handler */
-	int64		said_us;
+	FinishUnfit unfit;
+	void	   *unfit_arg;
 	bool		said_full;		/* said that the postponed outcomes are too
 								 * many */
 };
@@ -52,25 +52,6 @@ static void
 log_cancelled(const Task *task, const char *message)
 {
 	log_task(TWT_LOG_INFO, "finish", task, "cancelled: %s", message);
-}
-
-/*
- * Logs a handler that cannot start once a minute, however many tasks wait for
- * it.
- */
-static void
-log_unfit(Finish *finish, const Task *task, const char *message)
-{
-	int64		now_us = loop_now_us(finish->loop);
-
-	if (finish->said != NULL && strcmp(finish->said, message) == 0 &&
-		now_us - finish->said_us < SECONDS_TO_US(60))
-		return;
-	log_task(TWT_LOG_ERROR, "handler", task,
-			 "cannot be started, its tasks wait and no try is counted: %s", message);
-	pfree(finish->said);
-	finish->said = pstrdup(message);
-	finish->said_us = now_us;
 }
 
 /*
@@ -128,7 +109,7 @@ log_outcome(Finish *finish, const Task *task, const Verdict *verdict)
 	if (verdict->result == TASK_CANCELLED)
 		log_cancelled(task, message);
 	else if (verdict->result == TASK_RELEASE && verdict->delay_us > 0 && verdict->message != NULL)
-		log_unfit(finish, task, message);
+		finish->unfit(finish->unfit_arg, task, message);
 	else
 		log_task(TWT_LOG_DEBUG, "finish", task, "%s", task_result_name(verdict->result));
 	pfree(message);
@@ -159,6 +140,13 @@ finish_open(Loop *loop, const Config *config, Node *node)
 	finish_session_listen(finish->plain, &events, finish);
 	finish_session_listen(finish->lost, &events, finish);
 	return finish;
+}
+
+void
+finish_on_unfit(Finish *finish, FinishUnfit unfit, void *arg)
+{
+	finish->unfit = unfit;
+	finish->unfit_arg = arg;
 }
 
 void
@@ -235,6 +223,5 @@ finish_free(Finish *finish)
 	finish_session_free(finish->plain);
 	finish_session_free(finish->lost);
 	failures_free(finish->failures);
-	pfree(finish->said);
 	pfree(finish);
 }

@@ -25,7 +25,14 @@
 
 typedef struct Finish Finish;
 
+/*
+ * Tasks of a handler come back without a try, for a reason that somebody must mend.
+ * The callee logs it.
+ */
+typedef void (*FinishUnfit) (void *arg, const Task *task, const char *why);
+
 extern Finish *finish_open(Loop *loop, const Config *config, Node *node);
+extern void finish_on_unfit(Finish *finish, FinishUnfit unfit, void *arg);
 extern void finish_free(Finish *finish);
 
 /*

@@ -193,4 +193,20 @@ my $well = TwTasks::Sidecar->start($node, 'well', handlers => [ @handlers[ 0, 10
 is($well->stop, 0, 'a sidecar whose handlers are there starts, and stops in order');
 unlike($well->log, qr/cannot be started/, 'a sidecar with good handlers complains of none');
 
+# ---- a function that is dropped later ----
+
+my $fault = 'handlers[0]: handler function "app.fine" does not exist (SQLSTATE 42883): Create it as app.fine(task twtasks.task_input), with its schema in the name.';
+
+$well = TwTasks::Sidecar->start($node, 'later', handlers => [ @handlers[ 0, 10 ] ]);
+$node->value('DROP FUNCTION app.fine(twtasks.task_input)');
+$node->add_task('FINE') foreach 1 .. 3;
+wait_ok(sub { $node->tasks('type = \'FINE\' AND status = \'WAITING\' AND tries = 0') == 3 },
+	'tasks of a function that was dropped wait');
+wait_ok(
+	sub { $node->value('SELECT string_agg(detail, chr(10)) FROM twtasks.warnings WHERE warning = \'broken handler\'') eq "node \"later\": $fault" },
+	'the view has the function');
+is(join("\n", $well->log =~ /ERROR handler: (.*)/g),
+	"cannot be started, its tasks wait: $fault", 'the log names it once');
+is($well->stop, 0, 'the sidecar stops in order');
+
 done_testing();

@@ -55,6 +55,7 @@ wait_ok(
 	'/health says so');
 wait_ok(sub { $node->tasks('status <> \'PROCESSING\'') == 4 }, 'its tasks go back');
 is($node->tasks('tries = 0'), 4, 'no try was counted');
+is(scalar(() = $sidecar->log =~ / ERROR handler: /g), 1, 'the log says it once');
 
 my ($out, $err);
 

@@ -203,14 +203,13 @@ foreach my $type (qw(MISSING FORBIDDEN))
 
 	wait_ok(sub { $node->value($state) ne '' },
 		"$type: the task waits");
-	like(
-		$node->value($state),
-		$type eq 'MISSING'
-		? qr/^0 handler function "app.missing" does not exist \(SQLSTATE 42883\): Create it as /
-		: qr/^0 permission denied .* \(SQLSTATE 42501\): GRANT /,
-		"$type: no try is counted, and the error says what to type");
-	like($sidecar->log, qr/ERROR handler: cannot be started, its tasks wait and no try is counted: /,
-		"$type: the log says that the handler cannot be started");
+	my $why = $type eq 'MISSING'
+	  ? qr/handler function "app.missing" does not exist \(SQLSTATE 42883\): Create it as /
+	  : qr/permission denied .* \(SQLSTATE 42501\): GRANT /;
+
+	like($node->value($state), qr/^0 $why/, "$type: no try is counted, and the error says what to type");
+	$sidecar->wait_for_log(qr/ERROR handler: cannot be started, its tasks wait: handlers\[\d+\]: $why/, $type);
+	is(scalar(() = $sidecar->log =~ /ERROR handler: .*$why/g), 1, "$type: the log says once that the handler cannot be started");
 }
 foreach my $sql (
 	'SET ROLE postgres',

@@ -108,10 +108,14 @@ sub limit
 limit(3);
 my $short = add('ONCE');
 
-$sidecar->wait_for_log(qr/cannot be started, its tasks wait and no try is counted: could not connect to .*too few descriptors/);
+$sidecar->wait_for_log(qr/cannot be started, its tasks wait: handlers\[\d\]: could not connect to .*too few descriptors/);
+wait_ok(
+	sub { $node->value('SELECT coalesce(max(detail), \'\') FROM twtasks.warnings WHERE warning = \'broken handler\'') =~ /handlers\[1\]: .*too few descriptors/ },
+	'the view of warnings says so');
 limit($hard);
 wait_ok(sub { $node->status_of($short) eq 'DONE' }, 'a task whose request could not be sent is done later');
 is(($server->requests($short))[0]{headers}{'twtasks-tries'}, 1, 'it was the first try');
+is(scalar(() = $sidecar->log =~ /too few descriptors/g), 1, 'the log has it once');
 is($sidecar->stop, 0, 'the sidecar stops in order');
 
 done_testing();
