@@ -3,8 +3,7 @@
  * pg.c
  *		One asynchronous connection to PostgreSQL that comes back by itself.
  *
- * This file opens, watches and closes the connection; set_up.c makes a session of
- * it, and pipeline.c has its calls.
+ * attempt.c connects, silence.c tells when it hangs, and pipeline.c has its calls.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,9 +13,13 @@
 
 #include "base/chance.h"
 #include "base/log.h"
+#include "pg/attempt.h"
+#include "pg/former.h"
 #include "pg/misfit.h"
 #include "pg/pg.h"
-#include "pg/pg_private.h"
+#include "pg/pipeline.h"
+#include "pg/silence.h"
+#include "pg/trouble.h"
 
 #define BACKOFF_MIN_US MS_TO_US(50)
 #define BACKOFF_MAX_US SECONDS_TO_US(1)
@@ -27,13 +30,100 @@
 /* A session with an older library than the SQL needs is renewed so often. */
 #define RENEW_US SECONDS_TO_US(10)
 
+/*
+ * Settings that our sessions must not inherit from the defaults of the
+ * database or the role, and settings by which the server soon notices that we
+ * are gone.  A grab must be durable before its handler starts, hence
+ * synchronous_commit; we leave a stronger setting alone.
+ */
+static const PgStatement set_up = {"setup",
+	"SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', false),"
+	" pg_catalog.set_config('default_transaction_isolation', 'read committed', false),"
+	" pg_catalog.set_config('default_transaction_read_only', 'off', false),"
+	" pg_catalog.set_config('default_transaction_deferrable', 'off', false),"
+	" pg_catalog.set_config('statement_timeout', '0', false),"
+	" pg_catalog.set_config('lock_timeout', '0', false),"
+	" pg_catalog.set_config('idle_in_transaction_session_timeout', '0', false),"
+	" pg_catalog.set_config('idle_session_timeout', '0', false),"
+	" CASE WHEN pg_catalog.current_setting('transaction_timeout', true) IS NOT NULL"	/* since 17 */
+	" THEN pg_catalog.set_config('transaction_timeout', '0', false) END,"
+	" pg_catalog.set_config('jit', 'off', false),"
+	" pg_catalog.set_config('client_min_messages', 'warning', false),"
+	" pg_catalog.set_config('tcp_keepalives_idle', '10', false),"
+	" pg_catalog.set_config('tcp_keepalives_interval', '3', false),"
+	" pg_catalog.set_config('tcp_keepalives_count', '3', false),"
+	" pg_catalog.set_config('client_connection_check_interval', '5s', false),"
+	" pg_catalog.set_config('synchronous_commit', CASE WHEN"
+	" pg_catalog.current_setting('synchronous_commit') IN ('off', 'local')"
+	" THEN 'on' ELSE pg_catalog.current_setting('synchronous_commit') END, false)"
+};
+
+/*
+ * We send this before we set anything.  It has no name, so it leaves nothing
+ * behind in a session that belongs to another client.
+ */
+static const PgStatement whose_session = {"",
+	"SELECT pg_catalog.pg_backend_pid(), (SELECT a.backend_start"
+	" FROM pg_catalog.pg_stat_get_activity(pg_catalog.pg_backend_pid()) a)",
+.caller_logs = true};
+
+/*
+ * Takes the search_path of set_up for granted.  The end of a backend would
+ * also end its wait for a standby, and show a commit that the standby lacks.
+ */
+static const PgStatement end_former = {"end_former",
+	"SELECT pg_catalog.pg_terminate_backend(a.pid)"
+	" FROM pg_catalog.pg_stat_get_activity($1::int4) a"
+	" WHERE a.backend_start = timestamptz 'epoch' + $2::int8 * interval '1 microsecond'"
+" AND a.wait_event IS DISTINCT FROM 'SyncRep'"};
+
+typedef enum PgState
+{
+	STATE_NEW,					/* or at rest */
+	STATE_WAITING,				/* for the next attempt to connect */
+	STATE_CONNECTING,
+	STATE_SETTING_UP,
+	STATE_UP
+} PgState;
+
+struct Pg
+{
+	Loop	   *loop;
+	char	   *conninfo;
+	int			server;			/* the one in it that worked last */
+	Attempt    *attempt;		/* NULL: none is running */
+	int			step;			/* the attempt's, when the timer was started */
+	int64		step_us;		/* the most time for an address */
+	char	   *role;
+	void		(*on_state) (void *arg, bool is_up);
+	void		(*on_notify) (void *arg, const char *channel, const char *payload);
+	void	   *arg;
+	PGconn	   *conn;
+	LoopIo	   *io;
+	LoopTimer  *timer;			/* next attempt, end of this one, or rest */
+	PgState		state;
+	int64		backoff_us;
+	bool		in_trouble;		/* connects, but its last session failed */
+	const PgStatement *failed;	/* the statement that caused the trouble */
+	int64		up_us;			/* when the session was set up */
+	int64		rest_us;		/* rests after this time; 0: never */
+	int64		used_us;		/* when the last call was sent */
+	Trouble		trouble;
+	bool		in_doubt;		/* a commit was not confirmed by a standby */
+	int64		waits_us;		/* the next call waits so long on purpose */
+	int64		started_us;		/* when the backend started */
+	Former		former;			/* the session before, if we gave it up */
+	Silence		silence;
+	Pipeline	pipeline;
+};
+
 static void on_timer(void *arg);
 static void on_silent(void *arg, const char *why);
 static void start_attempt(Pg *pg);
 static void on_ready(void *arg, int ready);
 
-void
-pg_set_state(Pg *pg, PgState state)
+static void
+set_state(Pg *pg, PgState state)
 {
 	Assert(state <= STATE_CONNECTING || state == pg->state + 1);
 	pg->state = state;
@@ -148,6 +238,8 @@ pg_forget(Pg *pg, const void *arg)
 	pipeline_forget(&pg->pipeline, arg);
 }
 
+/* ---- down and up ---- */
+
 static void
 unwatch(Pg *pg)
 {
@@ -169,8 +261,8 @@ drop_connection(Pg *pg)
 	pg->in_doubt = false;
 }
 
-void
-pg_go_down_because(Pg *pg, const char *why, TroubleState trouble)
+static void
+go_down_because(Pg *pg, const char *why, TroubleState trouble)
 {
 	bool		was_up = pg->state == STATE_UP;
 
@@ -181,7 +273,7 @@ pg_go_down_because(Pg *pg, const char *why, TroubleState trouble)
 	if (!was_up)
 		former_close(&pg->former);
 	drop_connection(pg);
-	pg_set_state(pg, STATE_WAITING);
+	set_state(pg, STATE_WAITING);
 	silence_down(&pg->silence);
 	/* Random: many clients lose a server at once. */
 	loop_timer_start(pg->timer, chance_delay(pg->backoff_us));
@@ -192,10 +284,10 @@ pg_go_down_because(Pg *pg, const char *why, TroubleState trouble)
 		pg->on_state(pg->arg, false);
 }
 
-void
-pg_go_down(Pg *pg, const char *why)
+static void
+go_down(Pg *pg, const char *why)
 {
-	pg_go_down_because(pg, why, TROUBLE_HEALS);
+	go_down_because(pg, why, TROUBLE_HEALS);
 }
 
 void
@@ -204,7 +296,7 @@ pg_reset(Pg *pg, const char *why)
 	if (pg->state == STATE_NEW || pg->state == STATE_WAITING)
 		return;
 	pg->in_trouble = true;
-	pg_go_down(pg, why);
+	go_down(pg, why);
 }
 
 /*
@@ -222,12 +314,12 @@ on_silent(void *arg, const char *why)
 	pg->conn = NULL;
 	pg->in_trouble = true;
 	pg->trouble.state = TROUBLE_NONE;	/* each one is logged */
-	pg_go_down(pg, text);
+	go_down(pg, text);
 	pfree(text);
 }
 
-void
-pg_out_of_trouble(Pg *pg)
+static void
+out_of_trouble(Pg *pg)
 {
 	pg->backoff_us = BACKOFF_MIN_US;
 	pg->in_trouble = false;
@@ -237,7 +329,7 @@ pg_out_of_trouble(Pg *pg)
 void
 pg_close(Pg *pg)
 {
-	pg_set_state(pg, STATE_NEW);
+	set_state(pg, STATE_NEW);
 	drop_connection(pg);
 	former_close(&pg->former);
 	pipeline_lose_sent(&pg->pipeline);
@@ -254,8 +346,8 @@ pg_close(Pg *pg)
  * event.  Our caller may not expect an answer yet, so the timer reports the
  * failure.
  */
-void
-pg_watch(Pg *pg, int want)
+static void
+watch(Pg *pg, int want)
 {
 	int			fd = PQsocket(pg->conn);
 
@@ -275,18 +367,18 @@ flush(Pg *pg)
 	int			left = PQflush(pg->conn);
 
 	if (left < 0)
-		pg_go_down(pg, PQerrorMessage(pg->conn));
+		go_down(pg, PQerrorMessage(pg->conn));
 	else
-		pg_watch(pg, left > 0 ? LOOP_READ | LOOP_WRITE : LOOP_READ);
+		watch(pg, left > 0 ? LOOP_READ | LOOP_WRITE : LOOP_READ);
 }
 
 /* A failure shows when we read the socket, and the calls are lost then. */
-void
-pg_send_held(Pg *pg)
+static void
+send_held(Pg *pg)
 {
 	pipeline_send_held(&pg->pipeline, pg->conn, loop_now_us(pg->loop));
 	silence_sent(&pg->silence);
-	pg_watch(pg, pipeline_is_sent(pg->conn) ? LOOP_READ : LOOP_READ | LOOP_WRITE);
+	watch(pg, pipeline_is_sent(pg->conn) ? LOOP_READ : LOOP_READ | LOOP_WRITE);
 }
 
 void
@@ -301,7 +393,7 @@ pg_send(Pg *pg, const PgStatement *statement, WireParams *params,
 	pg->waits_us = 0;
 	pipeline_hold(&pg->pipeline, call);
 	if (pg->state == STATE_UP)
-		pg_send_held(pg);
+		send_held(pg);
 	else
 		pg_start(pg);
 }
@@ -340,7 +432,7 @@ settle_call(Pg *pg, const Call *call)
 {
 	if (pg->in_doubt)
 	{
-		pg_go_down(pg, "a commit was not confirmed by a standby");
+		go_down(pg, "a commit was not confirmed by a standby");
 		return;
 	}
 	if (!is_of_server(call))
@@ -353,7 +445,7 @@ settle_call(Pg *pg, const Call *call)
 		misfit_succeeded(call->statement);
 		silence_answered(&pg->silence, call);
 		if (pg->state == STATE_UP && pg->in_trouble && is_of_use(pg, call))
-			pg_out_of_trouble(pg);
+			out_of_trouble(pg);
 		pipeline_end(&pg->pipeline, PG_DONE);
 		return;
 	}
@@ -409,13 +501,91 @@ on_ready(void *arg, int ready)
 		/* data that arrived before the end still counts */
 		read_results(pg);
 		if (pg->conn != NULL)
-			pg_go_down(pg, PQerrorMessage(pg->conn));
+			go_down(pg, PQerrorMessage(pg->conn));
 		return;
 	}
 	read_results(pg);
 	read_notifications(pg);
 	if (pg->conn != NULL)
 		flush(pg);
+}
+
+/* ---- connecting ---- */
+
+/* Sends a call of our own, before those that wait for the session. */
+static void
+send_first(Pg *pg, const PgStatement *statement, WireParams *params, PgResultFn fn)
+{
+	Call	   *call = pipeline_add(&pg->pipeline, statement, params, fn, pg);
+
+	call->sent_us = loop_now_us(pg->loop);
+	pipeline_send(&pg->pipeline, pg->conn, call);
+	watch(pg, LOOP_READ | LOOP_WRITE);
+}
+
+static void
+on_set_up(void *arg, PgOutcome outcome, PGresult *result)
+{
+	Pg		   *pg = arg;
+	WireParams	former;
+
+	if (outcome == PG_LOST)
+		return;
+	if (outcome == PG_FAILED)
+	{
+		go_down(pg, "could not set the session up");
+		return;
+	}
+	set_state(pg, STATE_UP);
+	silence_up(&pg->silence);
+	pg->up_us = loop_now_us(pg->loop);
+	if (!pg->in_trouble)
+		out_of_trouble(pg);
+	loop_timer_stop(pg->timer);
+	if (pg->rest_us > 0)
+		loop_timer_start(pg->timer, pg->rest_us);
+	if (former_take(&pg->former, &former))
+		send_first(pg, &end_former, &former, NULL);
+	send_held(pg);
+	if (pg->on_state != NULL)
+		pg->on_state(pg->arg, true);
+}
+
+/*
+ * A pooler invents the process id that it reports.  Our settings would spoil
+ * its other clients' sessions, and a cancel would hit another client's
+ * backend.
+ */
+static void
+on_session_known(void *arg, PgOutcome outcome, PGresult *result)
+{
+	Pg		   *pg = arg;
+
+	if (outcome == PG_LOST)
+		return;
+	if (outcome == PG_FAILED)
+		go_down(pg, PQresultErrorMessage(result));
+	else if (wire_get_int(result, 0, 0) != PQbackendPID(pg->conn))
+		go_down_because(pg, "a pooler answers: name the server itself in \"postgres\"",
+						TROUBLE_NEEDS_PERSON);
+	else
+	{
+		pg->started_us = PQgetisnull(result, 0, 1) ? 0 : wire_get_time(result, 0, 1);
+		send_first(pg, &set_up, NULL, on_set_up);
+	}
+}
+
+static void
+begin_session(Pg *pg)
+{
+	if (PQsetnonblocking(pg->conn, 1) != 0 || !PQenterPipelineMode(pg->conn))
+	{
+		go_down(pg, PQerrorMessage(pg->conn));
+		return;
+	}
+	set_state(pg, STATE_SETTING_UP);
+	pipeline_begin(&pg->pipeline);
+	send_first(pg, &whose_session, NULL, on_session_known);
 }
 
 static void
@@ -426,8 +596,8 @@ on_attempt(void *arg, Attempt *attempt, PGconn *conn, const char *error)
 	pg->attempt = NULL;
 	if (error != NULL)
 	{
-		pg_go_down_because(pg, error, conn != NULL && PQconnectionNeedsPassword(conn) ?
-						   TROUBLE_NEEDS_PERSON : TROUBLE_HEALS);
+		go_down_because(pg, error, conn != NULL && PQconnectionNeedsPassword(conn) ?
+						TROUBLE_NEEDS_PERSON : TROUBLE_HEALS);
 		return;
 	}
 	pg->conn = conn;
@@ -436,7 +606,7 @@ on_attempt(void *arg, Attempt *attempt, PGconn *conn, const char *error)
 	if (attempt_warnings(attempt)[0] != '\0')
 		log_line(TWT_LOG_WARN, "postgres", "%s: %s", pg->role, attempt_warnings(attempt));
 	loop_timer_start(pg->timer, pg->step_us);
-	pg_set_up(pg);
+	begin_session(pg);
 }
 
 /* A new address has its own time. */
@@ -454,12 +624,12 @@ start_attempt(Pg *pg)
 	char	   *name = psprintf("%s %s", program_invocation_short_name, pg->role);
 	AttemptPlan plan = {pg->conninfo, pg->server, name};
 
-	pg_set_state(pg, STATE_CONNECTING);
+	set_state(pg, STATE_CONNECTING);
 	silence_down(&pg->silence);
 	pg->attempt = attempt_start(pg->loop, &plan, on_attempt, pg);
 	pfree(name);
 	if (pg->attempt == NULL)
-		pg_go_down(pg, strerror(errno));
+		go_down(pg, strerror(errno));
 	else
 		watch_attempt(pg);
 }
@@ -475,9 +645,9 @@ look_for_rest(Pg *pg)
 		loop_timer_start(pg->timer, pg->pipeline.ncalls > 0 ? pg->rest_us : left);
 		return;
 	}
-	pg_out_of_trouble(pg);
+	out_of_trouble(pg);
 	drop_connection(pg);
-	pg_set_state(pg, STATE_NEW);
+	set_state(pg, STATE_NEW);
 	silence_rest(&pg->silence);
 }
 
@@ -496,5 +666,5 @@ on_timer(void *arg)
 	else if (pg->state == STATE_UP && pg->rest_us > 0 && !is_closed)
 		look_for_rest(pg);
 	else
-		pg_go_down(pg, why);
+		go_down(pg, why);
 }

@@ -74,6 +74,23 @@ limit_is_rested(const Limit *limit)
 
 /* ---- waiting ---- */
 
+static bool
+waits_before(const void *a, const void *b)
+{
+	const SlotWaiter *left = a;
+	const SlotWaiter *right = b;
+
+	if (left->priority != right->priority)
+		return left->priority < right->priority;
+	return left->sequence < right->sequence;
+}
+
+static void
+set_waiter_place(void *item, int place)
+{
+	((SlotWaiter *) item)->place = place;
+}
+
 static int
 room_at(const Limit *limit, int priority, int64 now)
 {
@@ -146,6 +163,17 @@ set_timer(Limit *limit)
 	set_timer_at(limit, rate_now_us(limit));
 }
 
+/* Removes the waiter before it calls wake(), which may wait again. */
+static void
+wake_first(Limit *limit)
+{
+	SlotWaiter *waiter = heap_first(&limit->waiters);
+
+	heap_remove(&limit->waiters, waiter->place);
+	waiter->limit = NULL;
+	waiter->wake(waiter);
+}
+
 /*
  * A woken waiter that books a slot wakes the next one while there is room.
  * Both checks below use the same time: a start that came due between them
@@ -161,7 +189,7 @@ limit_yield(Limit *limit)
 		return;
 	now = rate_now_us(limit);
 	if (room_at(limit, first->priority, now) > 0)
-		waiters_wake_first(&limit->waiters);
+		wake_first(limit);
 	set_timer_at(limit, now);
 }
 
@@ -171,7 +199,7 @@ limit_wake(Limit *limit)
 	int			n = limit->waiters.count;
 
 	while (n-- > 0 && limit->waiters.count > 0)
-		waiters_wake_first(&limit->waiters);
+		wake_first(limit);
 	set_timer(limit);
 }
 
@@ -213,7 +241,7 @@ limit_new(const char *name, int max, Limit *parent)
 	limit->next_us = NEVER;
 	limit->place = HEAP_NOWHERE;
 	turns_init(&limit->turns);
-	waiters_init(&limit->waiters);
+	heap_init(&limit->waiters, waits_before, set_waiter_place);
 	return limit;
 }
 
@@ -433,7 +461,9 @@ void
 limit_add_waiter(Limit *limit, SlotWaiter *waiter)
 {
 	Assert(limit->rate.step_ns > 0 || limit_room(limit, waiter->priority) == 0);
-	waiters_add(&limit->waiters, waiter, limit);
+	Assert(waiter->limit == NULL);
+	waiter->limit = limit;
+	heap_push(&limit->waiters, waiter);
 }
 
 void
@@ -441,7 +471,8 @@ limit_remove_waiter(SlotWaiter *waiter)
 {
 	Limit	   *limit = waiter->limit;
 
-	waiters_remove(&limit->waiters, waiter);
+	heap_remove(&limit->waiters, waiter->place);
+	waiter->limit = NULL;
 	set_timer(limit);
 }
 

@@ -24,8 +24,27 @@
 #ifndef TWT_LIMIT_H
 #define TWT_LIMIT_H
 
+#include "base/heap.h"
 #include "slots/turns.h"
-#include "slots/waiters.h"
+
+typedef struct Limit Limit;
+typedef struct SlotWaiter SlotWaiter;
+
+/*
+ * Embedded in the struct that waits.  limit starts as NULL; limit.c sets
+ * place.
+ */
+struct SlotWaiter
+{
+	Limit	   *limit;			/* the limit at which it waits; NULL: none */
+	Limit	   *wants;			/* the limit to book */
+	int			place;			/* position in the heap of waiters */
+	int			priority;		/* lower values wake first */
+	uint64		sequence;		/* then lower values, that is older waiters */
+
+	/* Called after the waiter stopped waiting.  It may book, free and wait. */
+	void		(*wake) (SlotWaiter *waiter);
+};
 
 /* The numbers that define a limit. */
 typedef struct LimitTerms

@@ -498,3 +498,45 @@ table_types(const Table *table,
 	while ((column = map_next(table->types, &place)) != NULL)
 		fn(arg, column->type, column->waiting);
 }
+
+const uint8 *
+table_entry_id(const TableEntry *entry)
+{
+	return entry->id;
+}
+
+int64
+table_entry_version(const TableEntry *entry)
+{
+	return entry->version;
+}
+
+const RowPlace *
+table_entry_place(const TableEntry *entry)
+{
+	return &entry->place;
+}
+
+int
+table_entry_size(const TableEntry *entry)
+{
+	return entry->size;
+}
+
+const char *
+table_entry_type(const TableEntry *entry)
+{
+	return entry->column->type;
+}
+
+Limit *
+table_entry_limit(const TableEntry *entry)
+{
+	return entry->column->limit;
+}
+
+void *
+table_entry_tag(const TableEntry *entry)
+{
+	return entry->column->tag;
+}
