@@ -50,6 +50,7 @@ typedef struct Task
 	char	   *context;		/* JSON text, NULL: none */
 	char	   *data;			/* NULL: none; else data_len bytes and a NUL */
 	size_t		data_len;
+	int64		size;			/* bytes of its texts, these included */
 	bool		is_binary;		/* data is the raw payload, not JSON */
 	char	   *unreadable;		/* why its data is missing; NULL: it is not */
 	struct Handler *handler;	/* the handler that runs it */

@@ -127,6 +127,13 @@ static const Option handler_options[] = {
 		.help = "a handler"
 	},
 	{
+		"memory", OPTION_SIZE, .fallback = "64MB",
+		.min = 1, .max = INT64CONST(1) << 40,
+		.offset = offsetof(HandlerConfig, memory),
+		.help = "bytes of its tasks in the sidecar's memory above which it gets no more; "
+		"without effect for sql, whose tasks stay in the database"
+	},
+	{
 		"timeout", OPTION_DURATION, .fallback = "10min",
 		.min = MILLISECONDS(10), .max = DAYS(30),
 		.offset = offsetof(HandlerConfig, timeout_us),

@@ -72,6 +72,8 @@ typedef struct HandlerConfig
 	int			waits_for;		/* tasks that may be ahead of one in its
 								 * process */
 	int			concurrency;	/* slots on this node */
+	int64		memory;			/* bytes of its tasks, above which it gets no
+								 * more */
 	int64		timeout_us;		/* deadline after the grab */
 	int64		grace_us;		/* between TERM and KILL */
 	int64		max_output;		/* bytes of stderr kept with the task */

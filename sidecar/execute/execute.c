@@ -135,6 +135,7 @@ on_verdict(void *arg, Task *task, const Verdict *verdict)
 
 	dlist_delete(&task->run_node);
 	deadlines_remove(&lane->deadlines, task);
+	handler_count_bytes(lane->handler, -task->size);
 	lane->execute->nrunning--;
 	lane->execute->ndoubtful -= task->is_doubtful;
 	if (judged.result == TASK_ACCEPTED)
@@ -218,6 +219,7 @@ close_lane(Lane *lane)
 		Task	   *task = dlist_container(Task, run_node, iter.cur);
 
 		dlist_delete(&task->run_node);
+		handler_count_bytes(lane->handler, -task->size);
 		drop_task(task);
 		lane->execute->nrunning--;
 	}
@@ -369,6 +371,7 @@ execute_task(Execute *execute, Task *task)
 	}
 	dlist_push_tail(&lane->running, &task->run_node);
 	deadlines_add(&lane->deadlines, task);
+	handler_count_bytes(lane->handler, task->size);
 	execute->nrunning++;
 	lane->kind->start(lane->runner, task);
 }

@@ -18,6 +18,8 @@ struct Handler
 	Policies   *policies;
 	Limit	   *limit;
 	char	   *name;
+	int64		bytes;			/* texts of its tasks in memory */
+	bool		is_laden;		/* has more bytes than it may have */
 	void	   *data;
 };
 
@@ -75,11 +77,27 @@ handler_stuck_after_grab_us(const Handler *handler, int64 timeout_us)
 		handler_stuck_us(handler, timeout_us);
 }
 
+/* A task in memory has a slot, so a handler with one slot has none to give. */
+static void
+set_slots(Handler *handler)
+{
+	handler->is_laden = handler->bytes > handler->config->memory;
+	limit_set_max(handler->limit, handler->is_laden ? 1 : handler->config->concurrency);
+}
+
+void
+handler_count_bytes(Handler *handler, int64 bytes)
+{
+	handler->bytes += bytes;
+	if (handler->is_laden != (handler->bytes > handler->config->memory))
+		set_slots(handler);
+}
+
 void
 handler_reload(Handler *handler, const HandlerConfig *config)
 {
 	handler->config = config;
-	limit_set_max(handler->limit, config->concurrency);
+	set_slots(handler);
 }
 
 void *

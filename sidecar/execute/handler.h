@@ -36,6 +36,13 @@ extern int64 handler_stuck_us(const Handler *handler, int64 timeout_us);
 extern int64 handler_stuck_after_grab_us(const Handler *handler,
 										 int64 timeout_us);
 
+/*
+ * Counts bytes of a task that came into memory, or left it (below 0).  Above
+ * config->memory the handler has no free slot.  Call it before the slot is freed,
+ * which wakes whatever waits for it.
+ */
+extern void handler_count_bytes(Handler *handler, int64 bytes);
+
 /* Gives the handler new settings at a reload. */
 extern void handler_reload(Handler *handler, const HandlerConfig *config);
 

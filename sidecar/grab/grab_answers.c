@@ -97,6 +97,7 @@ allocate_task(const PGresult *result, int row, const char *deadline)
 		size += PQgetlength(result, row, columns[i]) + 1;
 	task = palloc(sizeof(Task) + size);
 	memset(task, 0, sizeof(Task));
+	task->size = size;
 	texts.free = (char *) (task + 1);
 	task->type = keep_text(&texts, GRAB_TYPE);
 	task->sub_type = keep_text(&texts, GRAB_SUB_TYPE);

@@ -76,6 +76,7 @@ test_defaults(void **state)
 	assert_int_equal(handler->ntypes, 1);
 	assert_null(handler->argv);
 	assert_int_equal(handler->concurrency, 1000);
+	assert_int_equal(handler->memory, 64 * 1024 * 1024);
 	assert_int_equal(handler->timeout_us, SECONDS_TO_US(600));
 	assert_int_equal(handler->stuck, STUCK_ERROR);
 	assert_int_equal(handler->retry.delay_us, SECONDS_TO_US(5));
