@@ -151,6 +151,12 @@ has_started(int n)
 }
 
 static bool
+has_started_once(void *arg)
+{
+	return has_started(1);
+}
+
+static bool
 has_started_twice(void *arg)
 {
 	return has_started(2);
@@ -198,6 +204,7 @@ test_ends_soon_and_is_fit(void **state)
 	assert_no_trouble();
 
 	open_worker("sh", "-c", ONCE "exec $1", starts_path(), PUPPET);
+	run_until(has_started_once, NULL);
 	fixture.kind->reload(fixture.runner, &fixture.config);
 	assert_no_trouble();
 }
