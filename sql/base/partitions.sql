@@ -136,6 +136,74 @@ BEGIN
 END $$;
 
 /*
+ * twtasks_internal.size_of_default()
+ *
+ *		The size of the default partition in bytes, as VACUUM or ANALYZE saw it last, if
+ *		reading it would take long: over 100 MB.  Each new partition reads it whole under
+ *		a lock that stops finishes.
+ *
+ * Returns
+ *		NULL: small
+ */
+CREATE FUNCTION twtasks_internal.size_of_default()
+RETURNS bigint
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT c.relpages::bigint * 8192 FROM pg_class c
+	WHERE c.oid = to_regclass('twtasks.finished_task_other') AND c.relpages > 12800
+$$;
+
+/*
+ * twtasks_internal.name_default_days()
+ *
+ *		Makes the default partition the partition of the days that it has, if they are
+ *		past, at most 28, and have no other.  An empty default partition takes its
+ *		place.  So its rows are read under a lock once, and not for each day to come.
+ *
+ *		It stays if it belongs to another role, as after a restore without owners.
+ *
+ * Errors
+ *		55P03			others hold locks on the history for longer than lock_timeout
+ *
+ * Locks		twtasks.finished_task and the partition in ACCESS EXCLUSIVE mode, only when
+ *				it gets its days
+ */
+CREATE FUNCTION twtasks_internal.name_default_days()
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+SET timezone = 'UTC'
+AS $$
+DECLARE
+	part CONSTANT oid := 'twtasks.finished_task_other'::regclass;
+	begins date;
+	ends date;
+	name text;
+BEGIN
+	IF NOT pg_has_role((SELECT c.relowner FROM pg_class c WHERE c.oid = part), 'USAGE') THEN
+		RETURN;
+	END IF;
+	SELECT min(f.state_time)::date, max(f.state_time)::date + 1 INTO begins, ends FROM twtasks.finished_task_other f;
+	IF ends IS NULL OR ends > clock_timestamp()::date OR ends - begins > 28
+		OR EXISTS (SELECT FROM twtasks_internal.history_parts() p WHERE p.first < ends AND p.past > begins) THEN
+		RETURN;
+	END IF;
+	LOCK TABLE ONLY twtasks.finished_task IN ACCESS EXCLUSIVE MODE;
+	-- Another session may have named it while we waited.
+	IF part IS DISTINCT FROM to_regclass('twtasks.finished_task_other') THEN
+		RETURN;
+	END IF;
+	name := 'finished_task_' || to_char(begins, 'YYYYMMDD') || '_' || ends - begins;
+	ALTER TABLE twtasks.finished_task DETACH PARTITION twtasks.finished_task_other;
+	EXECUTE format('ALTER TABLE twtasks.finished_task_other RENAME TO %I', name);
+	EXECUTE format('ALTER INDEX IF EXISTS twtasks.finished_task_other_id RENAME TO %I', name || '_id');
+	EXECUTE format('ALTER TABLE twtasks.finished_task ATTACH PARTITION twtasks.%I FOR VALUES FROM (%L) TO (%L)',
+				   name, begins::timestamptz, ends::timestamptz);
+	PERFORM twtasks_internal.make_partition('finished_task_other', 'DEFAULT');
+END $$;
+
+/*
  * Dumps of version 1.0 name this relation, which was the default partition and
  * came with CREATE EXTENSION.  A restore adds its rows to the history.
  */
@@ -200,7 +268,8 @@ END $$;
 /*
  * twtasks_internal.make_days(days)
  *
- *		Makes the partitions of these days that are missing.
+ *		Makes the partitions of these days that are missing.  Beside a large default
+ *		partition it makes one in each call, so that finishes wait for one look at it.
  *
  * Returns
  *		how many were made
@@ -221,7 +290,11 @@ DECLARE
 	made integer := 0;
 BEGIN
 	made := twtasks_internal.begin_history()::integer;
+	IF twtasks_internal.size_of_default() > 0 THEN
+		PERFORM twtasks_internal.name_default_days();
+	END IF;
 	FOREACH day IN ARRAY days LOOP
+		EXIT WHEN made > 0 AND twtasks_internal.size_of_default() > 0;
 		CONTINUE WHEN twtasks_internal.end_of_part(day) IS NULL;
 		-- A finish locks the whole and then its part.  So no finish is on its way to
 		-- a part that is no longer the right one, and nobody who has read the history
@@ -310,189 +383,4 @@ BEGIN
 	END;
 	PERFORM twtasks_internal.note_history('make_partitions', fault, context);
 	RETURN made;
-END $$;
-
-/* How far the keys of a day have been freed.  Not in dumps, since it only saves work. */
-CREATE TABLE twtasks.cleaning (
-	day				date NOT NULL,	-- First day of the partition
-	past			uuid NOT NULL,	-- Keys of tasks with smaller ids are free
-	CONSTRAINT cleaning_pkey PRIMARY KEY (day)
-);
-COMMENT ON TABLE twtasks.cleaning IS 'How far the unique keys of days to be dropped have been freed';
-
-/*
- * twtasks_internal.free_old_keys(day)
- *
- *		Frees the unique keys of the tasks of one partition, by its first day, a batch
- *		in each call.  Dropping a partition blocks every finish, so the keys go first.
- *		No call takes longer than a node may be silent.
- *
- * Returns
- *		whether there is more to do
- *
- * Writes		twtasks.unique_key, twtasks.cleaning
- * Locks		rows
- */
-CREATE FUNCTION twtasks_internal.free_old_keys(day date)
-RETURNS boolean
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
-SET timezone = 'UTC'
-SET enable_seqscan = off
-AS $$
-#variable_conflict use_column
-DECLARE
-	batch CONSTANT integer := 20000;
-	begins CONSTANT timestamptz := free_old_keys.day;
-	ends CONSTANT timestamptz := (SELECT p.past FROM twtasks_internal.history_parts() p WHERE p.first = free_old_keys.day);
-	freed_to uuid;
-	ids uuid[];
-BEGIN
-	SELECT c.past INTO freed_to FROM twtasks.cleaning c WHERE c.day = free_old_keys.day;
-	IF EXISTS (SELECT FROM twtasks.unique_key) THEN
-		ids := ARRAY(SELECT f.id FROM twtasks.finished_task f
-					 WHERE f.state_time >= begins AND f.state_time < ends
-					   AND f.id >= coalesce(freed_to, '00000000-0000-0000-0000-000000000000')
-					 ORDER BY f.id LIMIT batch);
-		DELETE FROM twtasks.unique_key k WHERE k.task_id = ANY (ids);
-	END IF;
-	IF coalesce(cardinality(ids), 0) < batch THEN
-		DELETE FROM twtasks.cleaning c WHERE c.day = free_old_keys.day;
-		RETURN false;
-	END IF;
-	INSERT INTO twtasks.cleaning (day, past) VALUES (free_old_keys.day, ids[batch])
-	ON CONFLICT (day) DO UPDATE SET past = excluded.past;
-	RETURN true;
-END $$;
-
-/*
- * twtasks_internal.clean_default(old)
- *
- *		Deletes old tasks of the default partition and their keys, a batch in
- *		each call.
- *
- * Parameters
- *		old				delete tasks that finished before this time
- *
- * Returns
- *		whether there is more to do
- *
- * Writes		twtasks.finished_task, twtasks.unique_key
- * Locks		rows
- */
-CREATE FUNCTION twtasks_internal.clean_default(old timestamptz)
-RETURNS boolean
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
-SET timezone = 'UTC'
-AS $$
-DECLARE
-	batch CONSTANT integer := 20000;
-	part CONSTANT oid := to_regclass('twtasks.finished_task_other');
-	-- Before all other parts, so these are not read.
-	before CONSTANT timestamptz := least(old, (SELECT min(p.first)::timestamptz FROM twtasks_internal.history_parts() p));
-	deleted bigint;
-BEGIN
-	-- By the rights on the whole, as in make_days().
-	WITH gone AS (
-		DELETE FROM twtasks.finished_task f
-		WHERE f.tableoid = part AND f.state_time < before
-		  AND f.ctid = ANY (ARRAY(SELECT d.ctid FROM twtasks.finished_task d
-								  WHERE d.tableoid = part AND d.state_time < before LIMIT batch))
-		RETURNING f.id),
-	freed AS (
-		DELETE FROM twtasks.unique_key k USING gone g WHERE k.task_id = g.id)
-	SELECT count(*) INTO deleted FROM gone;
-	RETURN deleted = batch;
-END $$;
-
-/*
- * twtasks_internal.clean_older(keep)
- *
- *		Drops history older than keep with its unique keys, one partition in
- *		each call, the oldest first.
- *
- *		Only members of twtasks_owner may call this: a sidecar must not drop
- *		history younger than twtasks.keep_finished.
- *
- * Parameters
- *		keep			NULL: as clean_tasks()
- *
- * Returns
- *		the name of the partition that was dropped, or cleaned in part.  Call again
- *		until NULL: nothing is due, or this database is a copy and not adopted
- *
- * Errors
- *		22023			keep is negative
- *
- * Writes		twtasks.finished_task, twtasks.unique_key, twtasks.cleaning
- * Locks		twtasks.finished_task exclusively, for the moment of the drop; gives
- *				up after lock_timeout (1 s); call again
- */
-CREATE FUNCTION twtasks_internal.clean_older(keep interval)
-RETURNS text
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET lock_timeout = '1s'
-SET timezone = 'UTC'
-AS $$
-DECLARE
-	old CONSTANT timestamptz := twtasks.clock() - coalesce(keep, twtasks_internal.keep_finished());
-	name text;
-	day date;
-BEGIN
-	IF keep < interval '0' THEN
-		RAISE EXCEPTION 'keep must not be negative'
-			USING ERRCODE = 'invalid_parameter_value';
-	END IF;
-	SELECT p.name, p.first INTO name, day FROM twtasks_internal.history_parts() p
-	WHERE p.past <= old ORDER BY p.first LIMIT 1;
-	IF NOT twtasks.is_adopted() THEN
-		RETURN NULL;
-	ELSIF name IS NULL THEN
-		RETURN CASE WHEN twtasks_internal.clean_default(old) THEN 'finished_task_other' END;
-	ELSIF twtasks_internal.free_old_keys(day) THEN
-		RETURN name;
-	END IF;
-	LOCK TABLE ONLY twtasks.finished_task IN ACCESS EXCLUSIVE MODE;
-	-- Another leader may have dropped it while we waited.
-	IF to_regclass('twtasks.' || name) IS NOT NULL THEN
-		EXECUTE format('DROP TABLE twtasks.%I', name);
-	END IF;
-	RETURN name;
-EXCEPTION WHEN lock_not_available THEN
-	RETURN NULL;
-END $$;
-
-/*
- * twtasks_internal.clean_tasks()
- *
- *		Drops history older than the setting twtasks.keep_finished, with its
- *		unique keys, one partition in each call, the oldest first.
- *
- * Returns
- *		the name of the partition that was dropped, or cleaned in part.  Call again
- *		until NULL: nothing is due, this database is a copy and not adopted, or an error
- *		keeps it from that, which is a warning and in twtasks.warnings
- *
- * Writes		twtasks.finished_task, twtasks.unique_key, twtasks.cleaning, twtasks.duty
- * Locks		as clean_older()
- */
-CREATE FUNCTION twtasks_internal.clean_tasks()
-RETURNS text
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-AS $$
-DECLARE
-	name text;
-	fault text;
-	context text;
-BEGIN
-	BEGIN
-		name := twtasks_internal.clean_older(NULL);
-	EXCEPTION WHEN OTHERS OR assert_failure THEN
-		GET STACKED DIAGNOSTICS fault = MESSAGE_TEXT, context = PG_EXCEPTION_CONTEXT;
-	END;
-	PERFORM twtasks_internal.note_history('clean_tasks', fault, context);
-	RETURN name;
 END $$;

@@ -30,7 +30,7 @@ options()
 warnings()
 {
 	perl -ne "print qq{\$ARGV:\$.: \$1\n} if /SELECT '([a-z ]+)'(?: AS warning)?,/; close ARGV if eof" \
-		sql/watch/blockers.sql sql/watch/warnings.sql extensions/*/views.sql
+		sql/watch/blockers.sql sql/watch/standstill.sql sql/watch/warnings.sql extensions/*/views.sql
 }
 
 # Generated pages do not count: they are not written for readers to learn from.

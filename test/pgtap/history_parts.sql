@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(24);
+SELECT plan(37);
 SET LOCAL timezone = 'Asia/Tokyo';
 SET LOCAL datestyle = 'SQL, DMY';
 
@@ -58,12 +58,46 @@ SELECT is(pg_temp.clean('2020-01-08 00:01+00'), 'finished_task_20200101_7', 'the
 SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE task_id = pg_temp.id(1)), 0::bigint, 'with the keys of its last day');
 SELECT is((SELECT count(*) FROM twtasks_internal.history_parts() WHERE first = '2020-01-01'), 0::bigint, 'and is gone');
 
+-- A large default partition becomes the partition of its days, once they are past.
+SAVEPOINT small;
+SELECT format('DROP TABLE twtasks.%I', name) FROM twtasks_internal.history_parts() \gexec
+CREATE FUNCTION pg_temp.finish_in_default(n integer, days_ago integer) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM pg_temp.task_in('DONE', pg_temp.id(n));
+	UPDATE twtasks.finished_task SET state_time = (pg_temp.today()::timestamp + interval '12 h') AT TIME ZONE 'UTC' - make_interval(days => days_ago) WHERE id = pg_temp.id(n);
+END $$;
+CREATE FUNCTION pg_temp.make_large() RETURNS void LANGUAGE sql AS $$ UPDATE pg_class SET relpages = 12801 WHERE oid = 'twtasks.finished_task_other'::regclass $$;
+CREATE FUNCTION pg_temp.place_of(n integer) RETURNS text LANGUAGE sql
+AS $$ SELECT regexp_replace(f.tableoid::regclass::text, '[0-9]{8}', 'DAY') FROM twtasks.finished_task f WHERE f.id = pg_temp.id(n) $$;
+CREATE FUNCTION pg_temp.large() RETURNS SETOF text LANGUAGE sql AS $$ SELECT w.detail FROM twtasks.warnings w WHERE w.warning = 'large default partition' $$;
+SELECT pg_temp.finish_in_default(11, 5), pg_temp.finish_in_default(12, 2) \g /dev/null
+SELECT is(twtasks_internal.make_partitions(3), 4, 'beside a small one all days are made');
+SELECT is(pg_temp.place_of(11), 'twtasks.finished_task_other', '... and its rows stay in it');
+SELECT is_empty('SELECT pg_temp.large()', '... and nobody warns');
+SELECT format('DROP TABLE twtasks.%I', name) FROM twtasks_internal.history_parts() \gexec
+SELECT pg_temp.make_large();
+SELECT matches(pg_temp.large(), '^twtasks.finished_task_other has 100 MB, ', 'a large one is in the warnings');
+SELECT pg_temp.finish_in_default(13, 0) \g /dev/null
+SELECT is(twtasks_internal.make_partitions(3), 1, 'beside a large one with a row of today, one call makes one');
+SELECT is(pg_temp.parts(), '1+1', '... of the next day');
+DELETE FROM twtasks.finished_task WHERE id = pg_temp.id(13);
+SELECT is(twtasks_internal.make_partitions(3), 3, 'when its days are past, all that are missing are made');
+SELECT is(pg_temp.parts(), '-5+4 0+1 1+1 2+1 3+1', '... and it has its days');
+SELECT is(pg_temp.place_of(11) || ' ' || pg_temp.place_of(12), 'twtasks.finished_task_DAY_4 twtasks.finished_task_DAY_4', '... with its rows');
+SELECT is_empty('SELECT pg_temp.large()', '... and the warning is gone');
+SELECT pg_temp.finish_in_default(14, 30), pg_temp.finish_in_default(15, -30), pg_temp.make_large() \g /dev/null
+SELECT is(twtasks_internal.make_partitions(3), 0, 'days to come keep it as it is');
+SELECT is(pg_temp.place_of(14), 'twtasks.finished_task_other', '... with its rows');
+ROLLBACK TO small;
+
 -- A restore without owners gives the parts to the role that restores.
 CREATE ROLE regress_restorer;
 GRANT CREATE ON SCHEMA twtasks TO regress_restorer;
 SELECT twtasks_internal.make_partitions(0) \g /dev/null
 SELECT format('ALTER TABLE %s OWNER TO regress_restorer', inhrelid::regclass) FROM pg_inherits WHERE inhparent = 'twtasks.finished_task'::regclass \gexec
 SELECT cmp_ok(twtasks_internal.make_partitions(30), '>', 0, 'partitions are made beside those of another owner');
+UPDATE pg_class SET relpages = 12801 WHERE oid = 'twtasks.finished_task_other'::regclass;
+SELECT cmp_ok(twtasks_internal.make_partitions(31), '>', 0, '... also beside a large default one');
 SELECT twtasks_internal.make_part('2020-01-01', '2020-01-08') \g /dev/null
 SELECT format('ALTER TABLE %s OWNER TO regress_restorer', 'twtasks.finished_task_20200101_7') \gexec
 SELECT pg_temp.task_in('DONE', pg_temp.id(3)) \g /dev/null
