@@ -147,7 +147,8 @@ END $$;
  *		others			as in finish_tasks()
  *
  * Returns
- *		id, version, status of the ended tasks; ended as in finish_others()
+ *		id, version, status of the ended tasks
+ *		ended			for functions of on_end; NULL: none wants it
  *
  * Writes		twtasks.task, twtasks.finished_task, twtasks.cancel_request,
  *				twtasks.audit
@@ -165,11 +166,14 @@ CREATE FUNCTION twtasks_internal.finish_cancelled(
 	OUT status twtasks.task_status,
 	OUT ended twtasks.ended_task)
 RETURNS SETOF record
-LANGUAGE sql VOLATILE PARALLEL UNSAFE ROWS 10
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 10
 SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = off
 AS $$
-	SELECT twtasks_internal.begin_history();
+#variable_conflict use_column
+BEGIN
+	PERFORM twtasks_internal.begin_history();
+	RETURN QUERY
 	WITH gone AS (
 		DELETE FROM twtasks.task t
 		USING unnest(ids, versions, messages, grabs) u(id, version, message, "grab")
@@ -203,8 +207,8 @@ AS $$
 			   twtasks_internal.only_in(twtasks_internal.facts(g.task), e.facts),
 			   twtasks_internal.only_in(e.facts, twtasks_internal.facts(g.task))
 		FROM gone g JOIN ended e ON e.id = (g.task).id)
-	SELECT e.id, e.version, e.status, e.ended FROM ended e
-$$;
+	SELECT e.id, e.version, e.status, e.ended FROM ended e;
+END $$;
 
 /*
  * twtasks_internal.cancel_now(ids, versions)
@@ -228,33 +232,6 @@ BEGIN
 	RETURN QUERY
 	SELECT f.id, f.version, f.status FROM twtasks_internal.finish_tasks(
 		ids, versions, '{cancelled}'::text[], '{NULL}'::bigint[], '{NULL}'::text[], NULL::bigint, NULL::bigint) f;
-END $$;
-
-/*
- * twtasks_internal.honour_cancels(ids, versions, results)
- *
- *		The results of a finish, after requests to cancel: a result that does
- *		not end its task becomes 'cancelled'.
- *
- * Returns
- *		the results; 'done', 'delete', 'later' and 'fault' stay as they are
- */
-CREATE FUNCTION twtasks_internal.honour_cancels(ids uuid[], versions bigint[], results text[])
-RETURNS text[]
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
-SET enable_seqscan = off
-AS $$
-BEGIN
-	IF NOT EXISTS (SELECT FROM twtasks.cancel_request) THEN
-		RETURN results;
-	END IF;
-	RETURN ARRAY(
-		SELECT CASE WHEN u.result NOT IN ('done', 'delete', 'later', 'fault') AND c.id IS NOT NULL
-					THEN 'cancelled' ELSE u.result END
-		FROM unnest(ids, versions, results) WITH ORDINALITY u(id, version, result, place)
-		LEFT JOIN twtasks.cancel_requests c ON c.id = u.id AND c.version = u.version
-		ORDER BY u.place);
 END $$;
 
 /*

@@ -5,6 +5,11 @@ DROP FUNCTION IF EXISTS twtasks.finish_task(uuid, bigint, text, text, interval, 
 DROP FUNCTION IF EXISTS twtasks_internal.finish_tasks(
 	uuid[], bigint[], text[], bigint[], text[], bigint, bigint, bigint[], tid[], jsonb[], boolean, boolean, jsonb[]);
 
+/* The library does this now. */
+DROP FUNCTION twtasks_internal.finish_others(
+	uuid[], bigint[], text[], bigint[], text[], bigint, bigint, bigint[]);
+DROP FUNCTION twtasks_internal.honour_cancels(uuid[], bigint[], text[]);
+
 /*
  * Without preload a session keeps the library that it has loaded, and the library
  * of 1.0 cannot run this SQL.  Sidecars open new sessions when theirs are ended,

@@ -93,6 +93,19 @@ elements_array(const Elements *elements, Oid type)
 											  type, len, byval, align));
 }
 
+Datum
+chosen_array(const Elements *elements, const int *which, int n, Oid type)
+{
+	Elements	chosen = {palloc(n * sizeof(Datum)), palloc(n * sizeof(bool)), n};
+
+	for (int i = 0; i < n; i++)
+	{
+		chosen.nulls[i] = elements->n == 0 || element_null(elements, which[i]);
+		chosen.values[i] = chosen.nulls[i] ? (Datum) 0 : element(elements, which[i]);
+	}
+	return elements_array(&chosen, type);
+}
+
 bool
 element_is(const Elements *elements, int i, const char *word)
 {

@@ -64,6 +64,9 @@ extern Elements elements_text(const char *value);
 /* An array of a type, as the argument of a statement. */
 extern Datum elements_array(const Elements *elements, Oid type);
 
+/* The same of n tasks only; null for each if there are no elements. */
+extern Datum chosen_array(const Elements *elements, const int *which, int n, Oid type);
+
 /* Whether the element for a task is not null and equals word. */
 extern bool element_is(const Elements *elements, int i, const char *word);
 

@@ -54,17 +54,10 @@ static const Statement statements[PLAN_COUNT] = {
 		"DELETE FROM twtasks.task t WHERE t.id OPERATOR(pg_catalog.=) $1",
 		1, {UUIDOID}
 	},
-	[PLAN_FINISH_TASKS] = {
-		"SELECT f.id FROM twtasks_internal.finish_tasks($1, $2, $3, $4, $5, $7, $8, NULL::bigint[], $6, "
-		"NULL::jsonb[], false, true, $9) f",
-		9, {UUIDARRAYOID, INT8ARRAYOID, TEXTARRAYOID, INT8ARRAYOID, TEXTARRAYOID,
-		TIDARRAYOID, INT8OID, INT8OID, JSONBARRAYOID}
-	},
-	[PLAN_FINISH_OTHERS] = {
-		"SELECT o.id, o.version, o.status, o.delay_ms, o.ended "
-		"FROM twtasks_internal.finish_others($1, $2, $3, $4, $5, $6, $7, $8) o",
-		8, {UUIDARRAYOID, INT8ARRAYOID, TEXTARRAYOID, INT8ARRAYOID, TEXTARRAYOID,
-		INT8OID, INT8OID, INT8ARRAYOID}
+	[PLAN_FINISH_CANCELLED] = {
+		"SELECT f.id, f.version, f.status, NULL::bigint, f.ended "
+		"FROM twtasks_internal.finish_cancelled(ARRAY[$1], ARRAY[$2], ARRAY[$3], ARRAY[$4], $5, $6) f",
+		6, {UUIDOID, INT8OID, TEXTOID, INT8OID, INT8OID, INT8OID}
 	},
 	[PLAN_TELL_LATE] = {
 		"SELECT twtasks_internal.tell_late($1, $2, $3, $4, $5)",
@@ -83,6 +76,9 @@ static const Statement statements[PLAN_COUNT] = {
 		"$4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) ON CONFLICT (id) DO NOTHING",
 		15, {UUIDOID, TIMESTAMPTZOID, TIMESTAMPTZOID, BOOLOID, INT4OID, INT2OID, TEXTOID,
 		TEXTOID, TEXTOID, TEXTOID, TEXTOID, JSONBOID, BYTEAOID, JSONBOID, TIMESTAMPTZOID}
+	},
+	[PLAN_ANY_CANCEL] = {
+		"SELECT FROM twtasks.cancel_request LIMIT 1"
 	},
 	[PLAN_FIND_CANCEL] = {
 		"SELECT FROM twtasks.cancel_requests c WHERE c.id OPERATOR(pg_catalog.=) $1",

@@ -21,13 +21,13 @@ typedef enum PlanId
 	PLAN_DELETE_TASK,			/* task_id uuid */
 	PLAN_INSERT_NAMED_TASK,		/* see plan.c; an id that exists inserts
 								 * nothing */
-	PLAN_FINISH_TASKS,			/* the arguments of finish_tasks() */
-	PLAN_FINISH_OTHERS,			/* the arguments of finish_others() -> id,
-								 * version, status, delay_ms, ended */
+	PLAN_FINISH_CANCELLED,		/* finish_cancelled() for one task -> id,
+								 * version, status, null, ended */
 	PLAN_TELL_LATE,				/* ids uuid[], versions int8[], results
 								 * text[], messages text[], outcomes jsonb[] */
 	PLAN_END_NOW,				/* ids uuid[], statuses text[], reasons text[]
 								 * -> id, version, status, ended */
+	PLAN_ANY_CANCEL,			/* -> a row if any task is to be cancelled */
 	PLAN_FIND_CANCEL,			/* task_id uuid -> a row if it is to be
 								 * cancelled */
 	PLAN_FREE_KEYS,				/* task_ids uuid[] */

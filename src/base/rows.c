@@ -197,7 +197,7 @@ rows_find(Rows *rows, const pg_uuid_t *id)
 
 /* A rewritten table may end before the place, which then cannot be read. */
 static bool
-is_place(Rows *rows, ItemPointer at)
+is_place(Rows *rows, const ItemPointerData * at)
 {
 	if (at == NULL || !ItemPointerIsValid(at))
 		return false;
@@ -207,10 +207,11 @@ is_place(Rows *rows, ItemPointer at)
 }
 
 TupleTableSlot *
-rows_find_at(Rows *rows, const pg_uuid_t *id, ItemPointer at)
+rows_find_at(Rows *rows, const pg_uuid_t *id, const ItemPointerData * at)
 {
 	if (!is_place(rows, at) ||
-		!table_tuple_fetch_row_version(rows->table, at, GetActiveSnapshot(), rows->found))
+		!table_tuple_fetch_row_version(rows->table, unconstify(ItemPointerData *, at), GetActiveSnapshot(),
+									   rows->found))
 		return rows_find(rows, id);
 	slot_getallattrs(rows->found);
 	if (memcmp(DatumGetUUIDP(row_value(rows->found, TASK_ID)), id, UUID_LEN) != 0)
@@ -337,22 +338,30 @@ rows_update(Rows *rows, TupleTableSlot *row)
 	return result == TM_Ok;
 }
 
-/*
- * Another session changed the row first: locks it and shows its new content.
- */
-static RowResult
-look_again(Rows *rows, TupleTableSlot *row)
+bool
+rows_update_locked(Rows *rows, TupleTableSlot *row)
 {
 	TM_FailureData failure;
 
-	refuse_stale_snapshot();
-	if (table_tuple_lock(rows->table, &row->tts_tid, GetActiveSnapshot(), row,
-						 GetCurrentCommandId(false), LockTupleExclusive,
-						 LockWaitBlock, TUPLE_LOCK_FLAG_FIND_LAST_VERSION,
-						 &failure) != TM_Ok)
-		return ROW_GONE;
-	slot_getallattrs(row);
-	return ROW_CHANGED;
+	target_will_update(rows->target, rows->edited);
+	return try_update(rows, row, true, &failure) == TM_Ok;
+}
+
+bool
+rows_lock(Rows *rows, TupleTableSlot *row)
+{
+	int			flags = IsolationUsesXactSnapshot() ? 0 : TUPLE_LOCK_FLAG_FIND_LAST_VERSION;
+	ItemPointerData at = row->tts_tid;
+	TM_FailureData failure;
+	TM_Result	result = table_tuple_lock(rows->table, &at, GetActiveSnapshot(), row,
+										  GetCurrentCommandId(false), LockTupleExclusive,
+										  LockWaitBlock, flags, &failure);
+
+	if (result == TM_Updated || result == TM_Deleted)
+		refuse_stale_snapshot();
+	if (result == TM_Ok)
+		slot_getallattrs(row);
+	return result == TM_Ok;
 }
 
 RowResult
@@ -369,7 +378,8 @@ rows_delete(Rows *rows, TupleTableSlot *row)
 			target_deleted(rows->target, &row->tts_tid);
 			return ROW_OK;
 		case TM_Updated:
-			return look_again(rows, row);
+			refuse_stale_snapshot();
+			return rows_lock(rows, row) ? ROW_CHANGED : ROW_GONE;
 		case TM_Deleted:
 			refuse_stale_snapshot();
 			return ROW_GONE;

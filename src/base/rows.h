@@ -110,7 +110,7 @@ extern void rows_close(Rows *rows);
  * attempt prunes no page.
  */
 extern TupleTableSlot *rows_find(Rows *rows, const pg_uuid_t *id);
-extern TupleTableSlot *rows_find_at(Rows *rows, const pg_uuid_t *id, ItemPointer at);
+extern TupleTableSlot *rows_find_at(Rows *rows, const pg_uuid_t *id, const ItemPointerData * at);
 
 /* A column of a found row. */
 static inline Datum
@@ -138,18 +138,35 @@ extern bool row_is_outdated(TupleTableSlot *row);
  * Makes the next version of a found row: rows_edit() gives a copy, row_set()
  * changes its columns, rows_update() writes it.  rows_update() waits for
  * nobody, and returns false when another session has locked, changed or
- * deleted the row.
+ * deleted the row.  rows_update_locked() is for a row of rows_lock(), and
+ * returns false when our transaction has changed it since.
  *
  * Errors: 40001 when the transaction must not see that change.
  */
 extern TupleTableSlot *rows_edit(Rows *rows, TupleTableSlot *row);
 extern pg_nodiscard bool rows_update(Rows *rows, TupleTableSlot *row);
+extern pg_nodiscard bool rows_update_locked(Rows *rows, TupleTableSlot *row);
+
+/*
+ * Locks a found row until the end of the transaction, and waits for a session
+ * that has locked it.  The row then holds its newest version.  False: it is
+ * gone.
+ *
+ * Errors: 40001 when the transaction must not see that version.
+ */
+extern pg_nodiscard bool rows_lock(Rows *rows, TupleTableSlot *row);
 
 static inline void
 row_set(TupleTableSlot *row, TaskColumn column, Datum value)
 {
 	row->tts_values[column - 1] = value;
 	row->tts_isnull[column - 1] = false;
+}
+
+static inline void
+row_clear(TupleTableSlot *row, TaskColumn column)
+{
+	row->tts_isnull[column - 1] = true;
 }
 
 /*

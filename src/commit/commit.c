@@ -150,6 +150,18 @@ commit_remember(const char *bucket_name, const TaskTrigger *trigger)
 	entry->trigger = *trigger;
 }
 
+void
+commit_remember_task(const char *bucket, const char *type, TaskTrigger *trigger)
+{
+	size_t		length = strlen(type);
+
+	if (!trigger_bucket_valid(bucket, strlen(bucket)) || !trigger_type_valid(type, length))
+		return;
+	trigger->type_len = length;
+	memcpy(trigger->type, type, length);
+	commit_remember(bucket, trigger);
+}
+
 bool
 commit_has_triggers(void)
 {
@@ -286,24 +298,16 @@ Datum
 twt_queue_trigger(PG_FUNCTION_ARGS)
 {
 	TaskTrigger trigger = {0};
-	char	   *bucket;
-	char	   *type;
 
 	for (int i = 0; i < 6; i++)
 		if (PG_ARGISNULL(i))
 			PG_RETURN_VOID();
-	bucket = text_to_cstring(PG_GETARG_TEXT_PP(2));
-	type = text_to_cstring(PG_GETARG_TEXT_PP(3));
-	if (!trigger_bucket_valid(bucket, strlen(bucket)) ||
-		!trigger_type_valid(type, strlen(type)))
-		PG_RETURN_VOID();
 	memcpy(trigger.id, PG_GETARG_UUID_P(0), sizeof(trigger.id));
 	trigger.version = PG_GETARG_INT64(1);
 	trigger.priority = PG_GETARG_INT16(4);
 	trigger.size = PG_GETARG_INT32(5);
 	trigger.due_us = PG_ARGISNULL(6) ? 0 : unix_us(PG_GETARG_TIMESTAMPTZ(6));
-	trigger.type_len = strlen(type);
-	memcpy(trigger.type, type, trigger.type_len);
-	commit_remember(bucket, &trigger);
+	commit_remember_task(text_to_cstring(PG_GETARG_TEXT_PP(2)), text_to_cstring(PG_GETARG_TEXT_PP(3)),
+						 &trigger);
 	PG_RETURN_VOID();
 }

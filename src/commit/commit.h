@@ -28,6 +28,12 @@ extern void commit_init(void);
  */
 extern void commit_remember(const char *bucket, const TaskTrigger *trigger);
 
+/*
+ * The same for a stored task; adds its type to the trigger.  Ignores a bucket or
+ * type that no trigger can name.
+ */
+extern void commit_remember_task(const char *bucket, const char *type, TaskTrigger *trigger);
+
 /* Whether this transaction has triggers. */
 extern bool commit_has_triggers(void);
 

@@ -22,7 +22,6 @@
 #include "executor/tuptable.h"
 #include "funcapi.h"
 #include "miscadmin.h"
-#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
@@ -34,7 +33,6 @@
 #include "utils/typcache.h"
 #include "utils/uuid.h"
 
-#include "base/arrays.h"
 #include "base/caller.h"
 #include "base/contract.h"
 #include "base/interval.h"
@@ -65,20 +63,11 @@
 typedef struct Execution
 {
 	Datum		input;			/* a twtasks.task_input */
-	Datum		id;
-	Datum		version;
 	Datum		tries;
 	Datum		type;
-	ItemPointerData at;			/* its row, as grabbed */
-
-	/* the outcome */
+	Try			try;
 	bool		is_finished;	/* with its handler */
 	char	   *failure;		/* NULL: it succeeded */
-	Datum		result;
-	int64		delay_ms;
-	bool		has_delay;
-	text	   *message;		/* NULL: none */
-	Jsonb	   *outcome;		/* NULL: none */
 } Execution;
 
 typedef struct ExecuteCall
@@ -128,11 +117,12 @@ keep_task(void *arg, Datum *values, bool *nulls, ItemPointer at)
 	execution = &call->executions[call->n++];
 	memset(execution, 0, sizeof(*execution));
 	execution->input = shape_form(&input_shape, values, nulls);
-	execution->id = datumCopy(values[INPUT_ID], false, UUID_LEN);
-	execution->version = values[INPUT_VERSION];
+	execution->try.id = DatumGetUUIDP(datumCopy(values[INPUT_ID], false, UUID_LEN));
+	execution->try.version = DatumGetInt64(values[INPUT_VERSION]);
+	execution->try.grab.isnull = true;
 	execution->tries = values[INPUT_TRIES];
 	execution->type = datumCopy(values[INPUT_TYPE], false, -1);
-	execution->at = *at;
+	execution->try.place = *at;
 }
 
 static Oid
@@ -182,52 +172,41 @@ static const Shape answer_shape = SHAPE("task_result", answer_columns);
 
 /* Reads the handler's answer; NULL, or a void function, means done. */
 static void
-read_answer(Execution *execution, Datum answer, bool is_null)
+read_answer(Try *try, Datum answer, bool is_null)
 {
 	Datum		values[lengthof(answer_columns)];
 	bool		nulls[lengthof(answer_columns)];
 
-	execution->result = CStringGetTextDatum("done");
+	try->result = TRY_DONE;
 	if (is_null)
 		return;
 	shape_deform(&answer_shape, DatumGetHeapTupleHeader(answer), values, nulls);
 	if (!nulls[0])
-		execution->result = datumCopy(values[0], false, -1);
+		try->result = finish_result(TextDatumGetCString(values[0]));
 	if (!nulls[1])
-		execution->delay_ms = (int64) interval_ms(DatumGetIntervalP(values[1]));
-	execution->has_delay = !nulls[1];
+		try->delay_ms = (int64) interval_ms(DatumGetIntervalP(values[1]));
+	try->has_delay = !nulls[1];
 	if (!nulls[2])
-		execution->message = DatumGetTextPCopy(values[2]);
+		try->message = DatumGetTextPCopy(values[2]);
 }
 
 /* The policies of the type decide whether the handler gets what it asks for. */
 static void
-judge(ExecuteCall *call, Execution *execution, bool is_repeat, MemoryContext outer)
+judge(ExecuteCall *call, Execution *execution)
 {
-	Answer		answer = {
-		.is_repeat = is_repeat,
-		.has_delay = execution->has_delay,
-		.delay_ms = execution->delay_ms,
-		.message = execution->message,
-		.retry = call->retry.isnull ? NULL : DatumGetJsonbP(call->retry.value),
-		.ask_until = DT_NOEND
-	};
-	char	   *function = judge_by_figures(execution->type, DatumGetInt32(execution->tries), &answer);
-	MemoryContext inner;
+	char	   *function;
 
+	execution->try.retry = call->retry.isnull ? NULL : DatumGetJsonbP(call->retry.value);
+	function = judge_by_figures(execution->type, DatumGetInt32(execution->tries), &execution->try);
 	if (function != NULL)
-		judge_by_function(function, execution->input, &answer);
-	inner = MemoryContextSwitchTo(outer);
-	execution->result = CStringGetTextDatum(answer.result);
-	MemoryContextSwitchTo(inner);
-	execution->delay_ms = answer.delay_ms;
+		judge_by_function(function, execution->input, DT_NOEND, &execution->try);
 }
 
 /* The task ends as cancelled only after a request to cancel it. */
 static void
 check_cancelled(const Execution *execution)
 {
-	Datum		values[] = {execution->id};
+	Datum		values[] = {UUIDPGetDatum(execution->try.id)};
 	int			pinned;
 
 	pinned = plan_begin();
@@ -238,62 +217,29 @@ check_cancelled(const Execution *execution)
 	plan_end(pinned);
 }
 
-static Datum
-make_array(Datum *values, bool *nulls, int n, Oid type)
-{
-	const Elements elements = {values, nulls, n};
-
-	return elements_array(&elements, type);
-}
-
 /* Finishes those of n tasks that succeeded and are not finished yet. */
 static void
 finish_tasks(const ExecuteCall *call, const Execution *executions, int count)
 {
-	static const Oid types[] = {UUIDOID, INT8OID, TEXTOID, INT8OID, TEXTOID, TIDOID, JSONBOID};
-	Datum	   *columns[lengthof(types)];
-	bool	   *no_message = palloc0(count * sizeof(bool));
-	bool	   *no_outcome = palloc0(count * sizeof(bool));
-	bool	   *none = palloc0(count * sizeof(bool));
-	Datum		values[lengthof(types) + 2];
-	uint64		n = 0;
-	enum
-	{
-		MESSAGES = 4, OUTCOMES = 6
-	};
-	int			pinned;
+	FinishCall	finish;
 
-	for (size_t i = 0; i < lengthof(types); i++)
-		columns[i] = palloc(count * sizeof(Datum));
+	finish_call_begin(&finish, (NullableDatum)
+/**INDENT** Error@227: Unbalanced parens */
+					  {
+		call->incarnation
+	}, (NullableDatum)
+	{
+		call->token
+/**INDENT** Warning@232: Extra ) */
+	});
+	finish.tries = palloc(count * sizeof(Try));
 	for (int i = 0; i < count; i++)
-	{
-		const Execution *execution = &executions[i];
-
-		if (execution->failure != NULL || execution->is_finished)
-			continue;
-		columns[0][n] = execution->id;
-		columns[1][n] = execution->version;
-		columns[2][n] = execution->result;
-		columns[3][n] = Int64GetDatum(execution->delay_ms);
-		columns[4][n] = PointerGetDatum(execution->message);
-		columns[5][n] = PointerGetDatum(&execution->at);
-		columns[6][n] = PointerGetDatum(execution->outcome);
-		no_message[n] = execution->message == NULL;
-		no_outcome[n++] = execution->outcome == NULL;
-	}
-	if (n == 0)
-		return;
-	for (size_t i = 0; i < OUTCOMES; i++)
-		values[i] = make_array(columns[i], i == MESSAGES ? no_message : none, n, types[i]);
-	values[OUTCOMES] = call->incarnation;
-	values[OUTCOMES + 1] = call->token;
-	values[OUTCOMES + 2] = make_array(columns[OUTCOMES], no_outcome, n, JSONBOID);
-	pinned = plan_begin();
-	if (plan_execute(PLAN_FINISH_TASKS, values, NULL) != n)
+		if (executions[i].failure == NULL && !executions[i].is_finished)
+			finish.tries[finish.n++] = executions[i].try;
+	if (finish.n > 0 && finish_tries(&finish) != finish.n)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("task was changed by the handler of another task")));
-	plan_end(pinned);
 }
 
 /*
@@ -322,7 +268,7 @@ call_handler(ExecuteCall *call, Execution *execution, MemoryContext outer)
 {
 	Datum		answer;
 	bool		isnull;
-	char	   *result;
+	Try		   *try = &execution->try;
 	MemoryContext inner;
 
 	CommandCounterIncrement();
@@ -331,19 +277,17 @@ call_handler(ExecuteCall *call, Execution *execution, MemoryContext outer)
 	answer = execute_call(call->function, call->role, execution->input, &isnull);
 	PopActiveSnapshot();
 	inner = MemoryContextSwitchTo(outer);
-	read_answer(execution, answer, isnull);
-	execution->outcome = copy_outcome(outcome_end());
+	read_answer(try, answer, isnull);
+	try->outcome = copy_outcome(outcome_end());
 	MemoryContextSwitchTo(inner);
-	result = TextDatumGetCString(execution->result);
-	finish_check_result(result);
-	if (!table_tuple_fetch_row_version(call->table, &execution->at, SnapshotSelf, call->slot))
+	if (!table_tuple_fetch_row_version(call->table, &try->place, SnapshotSelf, call->slot))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("task was changed by its own handler")));
 	ExecClearTuple(call->slot);
-	if (strcmp(result, "retry") == 0 || strcmp(result, "repeat") == 0)
-		judge(call, execution, strcmp(result, "repeat") == 0, outer);
-	else if (strcmp(result, "cancelled") == 0)
+	if (try->result == TRY_RETRY || try->result == TRY_REPEAT)
+		judge(call, execution);
+	else if (try->result == TRY_CANCELLED)
 		check_cancelled(execution);
 	finish_with_handler(call, execution);
 }
@@ -415,7 +359,7 @@ put_results(const ExecuteCall *call)
 		const Execution *execution = &call->executions[i];
 		bool		failed = execution->failure != NULL;
 		Datum		values[] = {
-			execution->id, execution->version,
+			UUIDPGetDatum(execution->try.id), Int64GetDatum(execution->try.version),
 			CStringGetTextDatum(failed ? "failed" : "finished"),
 			failed ? CStringGetTextDatum(execution->failure) : (Datum) 0,
 			execution->tries, execution->type

@@ -56,10 +56,10 @@ static const ShapeColumn ended_columns[ENDED_COLUMNS] = {
 const Shape ended_shape = SHAPE("ended_task", ended_columns);
 
 Datum
-ended_done(TupleTableSlot *row, const Ending *ending, Jsonb *outcome)
+ended_row(TupleTableSlot *row, const Ending *ending, Jsonb *outcome)
 {
 	Datum		values[ENDED_COLUMNS];
-	bool		nulls[ENDED_COLUMNS] = {[ENDED_ERROR] = true};
+	bool		nulls[ENDED_COLUMNS] = {false};
 
 	for (size_t i = 0; i < lengthof(carried); i++)
 	{
@@ -69,6 +69,8 @@ ended_done(TupleTableSlot *row, const Ending *ending, Jsonb *outcome)
 	values[ENDED_VERSION] = Int64GetDatum(DatumGetInt64(row_value(row, TASK_VERSION)) + 1);
 	values[ENDED_STATUS] = ObjectIdGetDatum(ending->status);
 	values[ENDED_STATE_TIME] = TimestampTzGetDatum(twt_now());
+	values[ENDED_ERROR] = PointerGetDatum(ending->error);
+	nulls[ENDED_ERROR] = ending->error == NULL;
 	values[ENDED_MESSAGE] = PointerGetDatum(ending->message);
 	nulls[ENDED_MESSAGE] = ending->message == NULL;
 	values[ENDED_OUTCOME] = PointerGetDatum(outcome);

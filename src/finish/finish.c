@@ -5,9 +5,10 @@
  *
  *		from: sidecar/finish/finish.c
  *
- * Nearly all tasks become DONE.  C code moves these row by row from the live
- * table to the history.  finish_others(), in SQL, applies the other results,
- * after failures were judged here.
+ * One loop moves the tasks that are DONE from the live table to the history,
+ * and changes the others in place.  Failures are judged before.  A request to
+ * cancel comes under a lock on the row, so the rows of all results that such a
+ * request would change are locked first, and then their requests are read.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,12 +21,12 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
-#include "utils/typcache.h"
 #include "utils/uuid.h"
 
 #include "base/arrays.h"
 #include "base/caller.h"
 #include "base/contract.h"
+#include "base/path.h"
 #include "base/plan.h"
 #include "base/rows.h"
 #include "base/settings.h"
@@ -33,27 +34,32 @@
 #include "finish/ended.h"
 #include "finish/history.h"
 #include "finish/judge.h"
-#include "finish/late.h"
+#include "finish/live.h"
 #include "finish/on_end.h"
 #include "node/clock.h"
 #include "policy/policy.h"
 
-/* A longer message of a handler keeps its beginning and its end. */
-#define MESSAGE_MAX 8192
-#define MESSAGE_HEAD 1000
-#define MESSAGE_TAIL 7185
+/* The column of finish_cancelled() after those of the result. */
+#define CANCELLED_ENDED RESULT_COLUMNS
 
-/* The column of finish_others() after those of the result. */
-#define OTHERS_ENDED RESULT_COLUMNS
+/* Tasks that are under way out of PROCESSING. */
+typedef struct Finish
+{
+	FinishCall *call;
+	Ends	   *ends;
+	Rows	   *rows;
+	History    *history;		/* NULL until a row needs it */
+	Datum	   *deleted;		/* ids of tasks that leave no trace */
+	int			ndeleted;
+} Finish;
 
 /* Deletes the row and returns it; NULL if the caller may not finish the task. */
 static TupleTableSlot *
-take_row(const FinishCall *call, int i, Rows *rows)
+take_row(const FinishCall *call, const Try *try, Rows *rows)
 {
-	TupleTableSlot *row = rows_find_at(rows, DatumGetUUIDP(call->ids.values[i]),
-									   element_place(&call->places, i));
+	TupleTableSlot *row = rows_find_at(rows, try->id, &try->place);
 
-	while (row != NULL && finish_call_may(call, i, row))
+	while (row != NULL && finish_call_may(call, try, row))
 		switch (rows_delete(rows, row))
 		{
 			case ROW_OK:
@@ -66,54 +72,20 @@ take_row(const FinishCall *call, int i, Rows *rows)
 	return NULL;
 }
 
-static text *
-cut_message(text * message)
-{
-	Datum		whole = PointerGetDatum(message);
-	int			length = DatumGetInt32(DirectFunctionCall1(textlen, whole));
-	StringInfoData cut;
-
-	if (length <= MESSAGE_MAX)
-		return message;
-	initStringInfo(&cut);
-	appendStringInfo(&cut, "%s [...] %s",
-					 TextDatumGetCString(DirectFunctionCall2(text_left, whole,
-															 Int32GetDatum(MESSAGE_HEAD))),
-					 TextDatumGetCString(DirectFunctionCall2(text_right, whole,
-															 Int32GetDatum(MESSAGE_TAIL))));
-	return cstring_to_text_with_len(cut.data, cut.len);
-}
-
-TWT_FUNCTION(twt_cut_message);
-Datum
-twt_cut_message(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_TEXT_P(cut_message(PG_GETARG_TEXT_PP(0)));
-}
-
-static text *
-message_of(const FinishCall *call, int i)
-{
-	return element_null(&call->messages, i) ? NULL :
-		cut_message(DatumGetTextPP(element(&call->messages, i)));
-}
-
 /* Reports a task that is DONE, and tells its function. */
 static void
-put_done(const FinishCall *call, int i, TupleTableSlot *row, Ends *ends)
+put_done(const FinishCall *call, const Try *try, TupleTableSlot *row, Ends *ends)
 {
-	int64		version = DatumGetInt64(row_value(row, TASK_VERSION)) + 1;
 	Datum		values[RESULT_COLUMNS] = {
-		row_value(row, TASK_ID), Int64GetDatum(version), ObjectIdGetDatum(call->ending.status)
+		row_value(row, TASK_ID), Int64GetDatum(try->version + 1), ObjectIdGetDatum(call->ending.status)
 	};
 	bool		nulls[RESULT_COLUMNS] = {[RESULT_DELAY_MS] = true};
-	Jsonb	   *adds = finish_call_adds(call, i);
 
 	ends_report(ends, values, nulls);
-	if (adds != NULL)
-		ends_add_successors(ends, adds, row_value(row, TASK_CONTEXT), !row_null(row, TASK_CONTEXT));
+	if (try->adds != NULL)
+		ends_add_successors(ends, try->adds, row_value(row, TASK_CONTEXT), !row_null(row, TASK_CONTEXT));
 	if (ends_want(ends, row_value(row, TASK_TYPE)))
-		ends_add(ends, ended_done(row, &call->ending, finish_call_outcome(call, i)));
+		ends_add(ends, ended_row(row, &call->ending, try->outcome));
 }
 
 /* Lets the keys of tasks that left no trace be used again. */
@@ -123,91 +95,72 @@ free_keys(Datum *ids, int n)
 	Datum		values[1] = {
 		PointerGetDatum(construct_array(ids, n, UUIDOID, UUID_LEN, false, TYPALIGN_CHAR))
 	};
-	int			pinned;
+	int			pinned = plan_begin();
 
-	pinned = plan_begin();
 	plan_execute(PLAN_FREE_KEYS, values, NULL);
 	plan_end(pinned);
 }
 
-/* Appends the row to the history; false if nothing of it is kept. */
-static bool
-keep_row(FinishCall *call, int i, History **history, TupleTableSlot *row)
+/* Appends the row to the history, unless nothing of it is kept. */
+static void
+keep_row(Finish *finish, const Try *try, TupleTableSlot *row)
 {
-	int			rule = element_is(&call->results, i, "delete") ? DONE_DELETE :
+	int			rule = try->result == TRY_DELETE ? DONE_DELETE :
 		policy_of_text(row_value(row, TASK_TYPE))->when_done;
 
 	if (rule == DONE_DELETE)
-		return false;
+	{
+		if (finish->deleted == NULL)
+			finish->deleted = palloc(finish->call->n * sizeof(Datum));
+		finish->deleted[finish->ndeleted++] = UUIDPGetDatum(try->id);
+		return;
+	}
 	if (rule == DONE_CLEAR)
 		row->tts_isnull[TASK_DATA - 1] = row->tts_isnull[TASK_PAYLOAD - 1] = true;
-	if (*history == NULL)
-		*history = history_open(twt_now());
-	history_add(*history, row, &call->ending);
-	return true;
+	if (finish->history == NULL)
+		finish->history = history_open(twt_now());
+	history_add(finish->history, row, &finish->call->ending);
 }
 
 static void
-finish_done(FinishCall *call, Ends *ends)
+finish_done(Finish *finish, Try *try)
 {
-	Rows	   *rows = rows_open();
-	History    *history = NULL;
-	Datum	   *deleted = NULL;
-	int			ndeleted = 0;
+	TupleTableSlot *row = take_row(finish->call, try, finish->rows);
 
-	for (int i = 0; i < call->ids.n; i++)
+	try->is_finished = row != NULL;
+	if (row == NULL)
+		return;
+	finish->call->ending.message = try_message(try);
+	put_done(finish->call, try, row, finish->ends);
+	keep_row(finish, try, row);
+}
+
+/* A task that is neither done nor locked is not for the caller to finish. */
+static void
+finish_each(FinishCall *call, Ends *ends)
+{
+	Finish		finish = {.call = call, .ends = ends, .rows = rows_open()};
+
+	for (int i = 0; i < call->n; i++)
 	{
-		TupleTableSlot *row;
+		Try		   *try = &call->tries[i];
 
 		CHECK_FOR_INTERRUPTS();
-		if (!finish_call_is_done(call, i))
-			continue;
-		row = take_row(call, i, rows);
-		if (row == NULL)
-			continue;
-		call->ending.message = message_of(call, i);
-		put_done(call, i, row, ends);
-		if (!keep_row(call, i, &history, row))
-		{
-			if (deleted == NULL)
-				deleted = palloc(call->ids.n * sizeof(Datum));
-			deleted[ndeleted++] = call->ids.values[i];
-		}
+		if (try_is_done(try))
+			finish_done(&finish, try);
+		else if (try->is_locked)
+			live_change(call, try, finish.rows, ends);
 	}
-	if (history != NULL)
-		history_close(history);
-	rows_close(rows);
-	if (ndeleted > 0)
-		free_keys(deleted, ndeleted);
-}
-
-static bool
-is_judged(const FinishCall *call, int i)
-{
-	return !element_null(&call->retries, i) && !call->ids.nulls[i] &&
-		(element_is(&call->results, i, "retry") || element_is(&call->results, i, "repeat"));
-}
-
-static Answer
-answer_of(const FinishCall *call, int i)
-{
-	Answer		answer = {
-		.is_repeat = element_is(&call->results, i, "repeat"),
-		.has_delay = !element_null(&call->delays_ms, i),
-		.retry = DatumGetJsonbP(element(&call->retries, i)),
-		.ask_until = call->ask_until
-	};
-
-	if (answer.has_delay)
-		answer.delay_ms = DatumGetInt64(element(&call->delays_ms, i));
-	if (!element_null(&call->messages, i))
-		answer.message = DatumGetTextPP(element(&call->messages, i));
-	return answer;
+	if (finish.history != NULL)
+		history_close(finish.history);
+	rows_close(finish.rows);
+	if (finish.ndeleted > 0)
+		free_keys(finish.deleted, finish.ndeleted);
 }
 
 /* The function may change rows, so we take a new snapshot afterwards. */
 static Rows *
-ask_function(const char *function, TupleTableSlot *row, Rows *rows, Answer *answer)
+ask_function(const char *function, TupleTableSlot *row, Rows *rows, TimestampTz until, Try *try)
 {
 	Datum		values[INPUT_COLUMNS];
 	bool		nulls[INPUT_COLUMNS];
@@ -216,151 +169,237 @@ ask_function(const char *function, TupleTableSlot *row, Rows *rows, Answer *answ
 	row_input(row, values, nulls);
 	task = shape_form(&input_shape, values, nulls);
 	rows_close(rows);
-	judge_by_function(function, task, answer);
+	judge_by_function(function, task, until, try);
 	return rows_open_to_read();
 }
 
-/* Returns false if the caller may no longer finish the task. */
-static bool
-judge_one(const FinishCall *call, int i, Rows **rows, Answer *answer)
-{
-	TupleTableSlot *row = rows_find_at(*rows, DatumGetUUIDP(call->ids.values[i]),
-									   element_place(&call->places, i));
-	char	   *function;
-
-	if (row == NULL || !finish_call_may(call, i, row))
-		return false;
-	function = judge_by_figures(row_value(row, TASK_TYPE),
-								DatumGetInt32(row_value(row, TASK_TRIES)), answer);
-	if (function != NULL)
-		*rows = ask_function(function, row, *rows, answer);
-	return true;
-}
-
 /*
- * Writes the judgements into results and delays_ms.  No row is locked yet,
- * because functions of policies may take long.
+ * Puts the judgements into the call; ask: also those of functions.  These may
+ * take long, so no row is locked yet.  A task that the caller may no longer finish
+ * keeps its result.
  */
 static void
-judge_all(FinishCall *call)
+judge_all(FinishCall *call, bool ask)
 {
-	Rows	   *rows = rows_open_to_read();
-	Elements	results = {.n = call->ids.n};
-	Elements	delays_ms = {.n = call->ids.n};
+	TimestampTz until = ask ? TimestampTzPlusMilliseconds(GetCurrentTimestamp(), Max(twt_function_timeout, 100)) : 0;
+	Rows	   *rows = NULL;
 
-	results.values = palloc(results.n * sizeof(Datum));
-	results.nulls = delays_ms.nulls = palloc0(results.n * sizeof(bool));
-	delays_ms.values = palloc(results.n * sizeof(Datum));
-	for (int i = 0; i < call->ids.n; i++)
+	for (int i = 0; i < call->n; i++)
 	{
-		Answer		answer;
+		Try		   *try = &call->tries[i];
+		TupleTableSlot *row;
+		char	   *function;
 
 		CHECK_FOR_INTERRUPTS();
-		results.values[i] = element(&call->results, i);
-		delays_ms.values[i] = element_null(&call->delays_ms, i) ? Int64GetDatum(0) :
-			element(&call->delays_ms, i);
-		if (!is_judged(call, i))
+		if (try->retry == NULL)
 			continue;
-		answer = answer_of(call, i);
-		if (!judge_one(call, i, &rows, &answer))
+		if (rows == NULL)
+			rows = rows_open_to_read();
+		row = rows_find_at(rows, try->id, &try->place);
+		if (row == NULL || !finish_call_may(call, try, row))
 			continue;
-		results.values[i] = CStringGetTextDatum(answer.result);
-		delays_ms.values[i] = Int64GetDatum(answer.delay_ms);
+		function = judge_by_figures(row_value(row, TASK_TYPE),
+									DatumGetInt32(row_value(row, TASK_TRIES)), try);
+		if (function != NULL && ask)
+			rows = ask_function(function, row, rows, until, try);
 	}
-	rows_close(rows);
-	call->results = results;
-	call->delays_ms = delays_ms;
+	if (rows != NULL)
+		rows_close(rows);
 }
 
 static void
-add_ended(const FinishCall *call, Datum id, Datum version, Datum task, Ends *ends)
+lock_row(const FinishCall *call, Try *try, Rows *rows)
 {
-	Jsonb	   *outcome = finish_call_outcome_of(call, DatumGetUUIDP(id), DatumGetInt64(version) - 1);
+	TupleTableSlot *row = rows_find_at(rows, try->id, &try->place);
 
-	ends_add(ends, outcome == NULL ? task : ended_with_outcome(task, outcome));
+	try->is_locked = row != NULL && finish_call_may(call, try, row) &&
+		rows_lock(rows, row) && finish_call_may(call, try, row);
+	if (try->is_locked)
+		try->place = row->tts_tid;
+}
+
+static bool
+is_cancelled(const Try *try, bool any_request)
+{
+	Datum		id = UUIDPGetDatum(try->id);
+
+	if (try_is_done(try) || try->result == TRY_LATER || try->result == TRY_FAULT)
+		return false;
+	return try->result == TRY_CANCELLED || (any_request && plan_execute(PLAN_FIND_CANCEL, &id, NULL) > 0);
 }
 
 static void
-finish_others(const FinishCall *call, Ends *ends)
+finish_cancelled(const FinishCall *call, Try *try, Ends *ends)
 {
-	Datum		values[OTHERS_ARGS] = {
-		elements_array(&call->ids, UUIDOID), elements_array(&call->versions, INT8OID),
-		elements_array(&call->results, TEXTOID), elements_array(&call->delays_ms, INT8OID),
-		elements_array(&call->messages, TEXTOID), call->incarnation.value, call->token.value
+	const NullableDatum args[] = {
+		{UUIDPGetDatum(try->id)}, {Int64GetDatum(try->version)},
+		{PointerGetDatum(try->message), try->message == NULL}, try->grab, call->incarnation, call->token
 	};
-	char		nulls[OTHERS_ARGS] = "       n";
-	uint64		n;
-	int			pinned;
+	Datum		values[lengthof(args)];
+	char		nulls[lengthof(args)];
+	Datum		columns[RESULT_COLUMNS + 1];
+	bool		are_null[RESULT_COLUMNS + 1];
 
-	nulls[ARG_INCARNATION] = call->incarnation.isnull ? 'n' : ' ';
-	nulls[ARG_TOKEN] = call->token.isnull ? 'n' : ' ';
-	if (call->grabs.n > 0)
+	for (size_t i = 0; i < lengthof(args); i++)
 	{
-		values[ARG_GRABS] = elements_array(&call->grabs, INT8OID);
-		nulls[ARG_GRABS] = ' ';
+		values[i] = args[i].value;
+		nulls[i] = args[i].isnull ? 'n' : ' ';
 	}
-	pinned = plan_begin();
-	n = plan_execute(PLAN_FINISH_OTHERS, values, nulls);
-	for (uint64 i = 0; i < n; i++)
-	{
-		Datum		columns[RESULT_COLUMNS + 1];
-		bool		are_null[RESULT_COLUMNS + 1];
+	try->is_locked = false;
+	try->is_finished = plan_execute(PLAN_FINISH_CANCELLED, values, nulls) > 0;
+	if (!try->is_finished)
+		return;
+	heap_deform_tuple(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, columns, are_null);
+	ends_report(ends, columns, are_null);
+	if (!are_null[CANCELLED_ENDED])
+		ends_add(ends, try->outcome == NULL ? columns[CANCELLED_ENDED] :
+				 ended_with_outcome(columns[CANCELLED_ENDED], try->outcome));
+}
 
-		heap_deform_tuple(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, columns, are_null);
-		ends_report(ends, columns, are_null);
-		if (!are_null[OTHERS_ENDED])
-			add_ended(call, columns[RESULT_ID], columns[RESULT_VERSION], columns[OTHERS_ENDED], ends);
-	}
+/* Only done and delete win over a request to cancel. */
+static void
+honour_cancels(FinishCall *call, Ends *ends)
+{
+	int			pinned = plan_begin();
+	bool		any_request = plan_execute(PLAN_ANY_CANCEL, NULL, NULL) > 0;
+
+	for (int i = 0; i < call->n; i++)
+		if (is_cancelled(&call->tries[i], any_request))
+			finish_cancelled(call, &call->tries[i], ends);
 	plan_end(pinned);
+}
+
+/* Locks the rows of results other than done and delete; false: there are none. */
+static bool
+lock_others(FinishCall *call)
+{
+	Rows	   *rows = NULL;
+
+	for (int i = 0; i < call->n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		call->tries[i].is_finished = false;
+		if (try_is_done(&call->tries[i]))
+			continue;
+		if (rows == NULL)
+			rows = rows_open();
+		lock_row(call, &call->tries[i], rows);
+	}
+	if (rows != NULL)
+		rows_close(rows);
+	return rows != NULL;
 }
 
 static void
 finish_some(FinishCall *call, Ends *ends)
 {
-	if (call->has_others)
-		finish_others(call, ends);
-	finish_done(call, ends);
+	call->now = twt_now();
+	if (lock_others(call))
+		honour_cancels(call, ends);
+	finish_each(call, ends);
+}
+
+/* With a result other than TRY_DONE in place of the caller's. */
+static void
+finish_which(const FinishCall *call, int which, TryResult result, const char *message, Ends *ends)
+{
+	FinishCall	some = *call;
+
+	if (which != EVERY_TASK)
+	{
+		some.tries += which;
+		some.n = 1;
+	}
+	for (int i = 0; i < some.n && result != TRY_DONE; i++)
+	{
+		some.tries[i].result = result;
+		some.tries[i].message = message == NULL ? NULL : cstring_to_text(message);
+	}
+	finish_some(&some, ends);
 }
 
 static void
 finish_for_job(void *arg, int which, const char *fault, Ends *ends)
 {
-	FinishCall	call = which == EVERY_TASK ? *(FinishCall *) arg : finish_call_one(arg, which);
-
-	if (fault != NULL)
-		finish_call_change(&call, "fault", fault);
-	finish_some(&call, ends);
+	finish_which(arg, which, fault == NULL ? TRY_DONE : TRY_FAULT, fault, ends);
 }
 
 /* The caller finishes the task again. */
 static void
 leave_for_job(void *arg, int which, Ends *ends)
 {
-	FinishCall	call = finish_call_one(arg, which);
+	finish_which(arg, which, TRY_LATER, NULL, ends);
+}
 
-	finish_call_change(&call, "later", NULL);
-	finish_some(&call, ends);
+static void
+finish_call(FinishCall *call, ReturnSetInfo *results, bool raises)
+{
+	EndJob		job = {call, call->n, finish_for_job, leave_for_job, call->args[ARG_ADDS].n > 0};
+
+	on_end_run(&job, results, raises);
+}
+
+int
+finish_tries(FinishCall *call)
+{
+	int			finished = 0;
+	int			pinned = path_pin();
+
+	finish_call(call, NULL, true);
+	for (int i = 0; i < call->n; i++)
+		finished += call->tries[i].is_finished;
+	path_unpin(pinned);
+	return finished;
+}
+
+static void
+tell_late(const FinishCall *call, const int *which, int n)
+{
+	Datum		values[] = {
+		chosen_array(&call->args[ARG_IDS], which, n, UUIDOID),
+		chosen_array(&call->args[ARG_VERSIONS], which, n, INT8OID),
+		chosen_array(&call->args[ARG_RESULTS], which, n, TEXTOID),
+		chosen_array(&call->args[ARG_MESSAGES], which, n, TEXTOID),
+		chosen_array(&call->args[ARG_OUTCOMES], which, n, JSONBOID)
+	};
+	int			pinned = plan_begin();
+
+	plan_execute(PLAN_TELL_LATE, values, NULL);
+	plan_end(pinned);
+}
+
+/*
+ * A worker may report a result after its task was taken over, finished or
+ * changed by another.  Its handler may have done its work, so functions of other
+ * extensions hear of that: see sql/run/tell_late.sql.
+ */
+static void
+tell_refused(const FinishCall *call)
+{
+	int		   *which = palloc(call->n * sizeof(int));
+	int			n = 0;
+
+	for (int i = 0; i < call->n; i++)
+		if (!call->tries[i].is_finished)
+			which[n++] = call->tries[i].number;
+	if (n > 0)
+		tell_late(call, which, n);
 }
 
 static Datum
 act_finish_tasks(FunctionCallInfo fcinfo)
 {
 	FinishCall	call;
-	FinishCall	given;
-	EndJob		job = {&call, 0, finish_for_job, leave_for_job};
+	bool		raises = !PG_ARGISNULL(ARG_RAISES) && PG_GETARG_BOOL(ARG_RAISES);
 
 	PreventCommandIfReadOnly("twtasks_internal.finish_tasks()");
 	PreventCommandIfParallelMode("twtasks_internal.finish_tasks()");
 	finish_call_read(fcinfo, &call);
-	given = call;
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
-	if (call.has_others && call.retries.n > 0)
-		judge_all(&call);
-	job.ntasks = call.ids.n;
-	job.adds = call.adds.n > 0;
-	on_end_run(&job, (ReturnSetInfo *) fcinfo->resultinfo, call.raises);
-	if (!call.raises)
-		late_tell(&given, (ReturnSetInfo *) fcinfo->resultinfo);
+	judge_all(&call, !PG_ARGISNULL(ARG_ASK) && PG_GETARG_BOOL(ARG_ASK));
+	finish_call(&call, (ReturnSetInfo *) fcinfo->resultinfo, raises);
+	if (!raises)
+		tell_refused(&call);
 	return (Datum) 0;
 }
 

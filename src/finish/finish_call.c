@@ -8,141 +8,179 @@
 #include "base/twtasks.h"
 
 #include "utils/builtins.h"
-#include "utils/timestamp.h"
 
+#include "base/contract.h"
 #include "base/rows.h"
-#include "base/settings.h"
 #include "finish/finish_call.h"
 
-void
-finish_check_result(const char *result)
-{
-	static const char *const known[] = {
-		"done", "delete", "retry", "repeat", "error", "accepted", "release", "cancelled"
-	};
+/* A longer message of a handler keeps its beginning and its end. */
+#define MESSAGE_MAX 8192
+#define MESSAGE_HEAD 1000
+#define MESSAGE_TAIL 7185
 
-	for (size_t i = 0; i < lengthof(known) && result != NULL; i++)
-		if (strcmp(result, known[i]) == 0)
-			return;
+static const char *const result_names[TRY_LATER] = {
+	"done", "delete", "retry", "repeat", "error", "accepted", "release", "cancelled"
+};
+
+TryResult
+finish_result(const char *name)
+{
+	for (TryResult result = TRY_DONE; result < TRY_LATER && name != NULL; result++)
+		if (strcmp(name, result_names[result]) == 0)
+			return result;
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 result == NULL ? errmsg("unrecognized result: NULL") :
-			 errmsg("unrecognized result: \"%s\"", result),
+			 name == NULL ? errmsg("unrecognized result: NULL") :
+			 errmsg("unrecognized result: \"%s\"", name),
 			 errhint("Results are done, delete, retry, repeat, error, accepted, release and cancelled.")));
 }
 
-static bool
-is_done(const Elements *results, int i)
+/* Nearly all tasks become done. */
+static TryResult
+result_of(const Elements *results, int i)
 {
-	return element_is(results, i, "done") || element_is(results, i, "delete");
+	if (element_is(results, i, "done"))
+		return TRY_DONE;
+	return finish_result(element_null(results, i) ? NULL : TextDatumGetCString(element(results, i)));
+}
+
+static NullableDatum
+datum_of(const Elements *elements, int i)
+{
+	NullableDatum none = {.isnull = true};
+
+	if (elements->n == 0 || element_null(elements, i))
+		return none;
+	return (NullableDatum)
+	{
+		element(elements, i), false
+	};
+}
+
+static Jsonb *
+json_of(const Elements *elements, int i)
+{
+	NullableDatum json = datum_of(elements, i);
+
+	return json.isnull ? NULL : DatumGetJsonbP(json.value);
 }
 
 static void
-check_results(FinishCall *call)
+check_try(const Try *try)
 {
-	for (int i = 0; i < call->results.n; i++)
+	const char *fault = NULL;
+
+	if (try->outcome != NULL && !JB_ROOT_IS_OBJECT(try->outcome))
+		fault = "an outcome must be a JSON object";
+	else if (try->adds != NULL && (!JB_ROOT_IS_ARRAY(try->adds) || JB_ROOT_IS_SCALAR(try->adds)))
+		fault = "tasks to add must be a JSON array";
+	else if (try->adds != NULL && !try_is_done(try))
+		fault = "tasks can be added only with the results done and delete";
+	if (fault != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg_internal("%s", fault)));
+}
+
+static Try
+try_of(const Elements *args, int i)
+{
+	NullableDatum message = datum_of(&args[ARG_MESSAGES], i);
+	NullableDatum delay_ms = datum_of(&args[ARG_DELAYS_MS], i);
+	ItemPointer place = element_place(&args[ARG_PLACES], i);
+	Try			try = {
+		.number = i,
+		.grab = datum_of(&args[ARG_GRABS], i),
+		.result = result_of(&args[ARG_RESULTS], i),
+		.has_delay = !delay_ms.isnull,
+		.delay_ms = delay_ms.isnull ? 0 : DatumGetInt64(delay_ms.value),
+		.message = message.isnull ? NULL : DatumGetTextPP(message.value),
+		.outcome = json_of(&args[ARG_OUTCOMES], i),
+		.adds = json_of(&args[ARG_ADDS], i)
+	};
+
+	if (try.result == TRY_RETRY || try.result == TRY_REPEAT)
+		try.retry = json_of(&args[ARG_RETRIES], i);
+	if (place != NULL)
+		try.place = *place;
+	check_try(&try);
+	return try;
+}
+
+static void
+read_tries(FinishCall *call)
+{
+	const Elements *args = call->args;
+
+	call->tries = palloc(args[ARG_IDS].n * sizeof(Try));
+	for (int i = 0; i < args[ARG_IDS].n; i++)
 	{
-		if (is_done(&call->results, i))
+		Try		   *try = &call->tries[call->n];
+
+		*try = try_of(args, i);
+		if (args[ARG_IDS].nulls[i] || element_null(&args[ARG_VERSIONS], i))
 			continue;
-		call->has_others = true;
-		finish_check_result(call->results.nulls[i] ? NULL :
-							TextDatumGetCString(call->results.values[i]));
+		try->id = DatumGetUUIDP(args[ARG_IDS].values[i]);
+		try->version = DatumGetInt64(element(&args[ARG_VERSIONS], i));
+		call->n++;
 	}
 }
 
-static void
-check_outcomes(const FinishCall *call)
+void
+finish_call_begin(FinishCall *call, NullableDatum incarnation, NullableDatum token)
 {
-	for (int i = 0; i < call->outcomes.n; i++)
-		if (!call->outcomes.nulls[i] && !JB_ROOT_IS_OBJECT(DatumGetJsonbP(call->outcomes.values[i])))
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("an outcome must be a JSON object")));
-}
-
-static void
-check_adds(const FinishCall *call)
-{
-	for (int i = 0; i < call->ids.n; i++)
+	memset(call, 0, sizeof(*call));
+	call->processing = rows_label("task_status", "PROCESSING");
+	call->ending.status = rows_label("task_status", "DONE");
+	call->incarnation = incarnation;
+	call->token = token;
+	call->ending.has_incarnation = !incarnation.isnull && !token.isnull;
+	if (call->ending.has_incarnation)
 	{
-		Jsonb	   *tasks = finish_call_adds(call, i);
-
-		if (tasks == NULL)
-			continue;
-		if (!JB_ROOT_IS_ARRAY(tasks) || JB_ROOT_IS_SCALAR(tasks))
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("tasks to add must be a JSON array")));
-		if (!is_done(&call->results, i))
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("tasks can be added only with the results done and delete")));
+		call->ending.incarnation = DatumGetInt64(incarnation.value);
+		call->ending.token = DatumGetInt64(token.value);
 	}
 }
 
 void
 finish_call_read(FunctionCallInfo fcinfo, FinishCall *call)
 {
-	memset(call, 0, sizeof(*call));
-	call->ids = elements_of(fcinfo, ARG_IDS, "ids");
-	call->versions = elements_of(fcinfo, ARG_VERSIONS, "versions");
-	call->results = elements_of(fcinfo, ARG_RESULTS, "results");
-	call->delays_ms = elements_of(fcinfo, ARG_DELAYS_MS, "delays_ms");
-	call->messages = elements_of(fcinfo, ARG_MESSAGES, "messages");
-	check_length(&call->versions, call->ids.n);
-	check_length(&call->results, call->ids.n);
-	check_length(&call->delays_ms, call->ids.n);
-	check_length(&call->messages, call->ids.n);
-	if (!PG_ARGISNULL(ARG_GRABS))
-	{
-		call->grabs = elements_of(fcinfo, ARG_GRABS, "grabs");
-		check_length(&call->grabs, call->ids.n);
-	}
-	if (!PG_ARGISNULL(ARG_RETRIES))
-	{
-		call->retries = elements_of(fcinfo, ARG_RETRIES, "retries");
-		check_length(&call->retries, call->ids.n);
-	}
-	call->ask_until = PG_ARGISNULL(ARG_ASK) || !PG_GETARG_BOOL(ARG_ASK) ? DT_NOBEGIN :
-		TimestampTzPlusMilliseconds(GetCurrentTimestamp(), Max(twt_function_timeout, 100));
-	call->places = places_of(fcinfo, ARG_PLACES, call->ids.n);
-	if (!PG_ARGISNULL(ARG_OUTCOMES))
-	{
-		call->outcomes = elements_of(fcinfo, ARG_OUTCOMES, "outcomes");
-		check_length(&call->outcomes, call->ids.n);
-		check_outcomes(call);
-	}
-	if (!PG_ARGISNULL(ARG_ADDS))
-	{
-		call->adds = elements_of(fcinfo, ARG_ADDS, "adds");
-		check_length(&call->adds, call->ids.n);
-		check_adds(call);
-	}
-	call->raises = !PG_ARGISNULL(ARG_RAISES) && PG_GETARG_BOOL(ARG_RAISES);
-	check_results(call);
-	call->processing = rows_label("task_status", "PROCESSING");
-	call->ending.status = rows_label("task_status", "DONE");
-	call->incarnation = fcinfo->args[ARG_INCARNATION];
-	call->token = fcinfo->args[ARG_TOKEN];
-	call->ending.has_incarnation = !call->incarnation.isnull && !call->token.isnull;
-	if (call->ending.has_incarnation)
-	{
-		call->ending.incarnation = PG_GETARG_INT64(ARG_INCARNATION);
-		call->ending.token = PG_GETARG_INT64(ARG_TOKEN);
-	}
+	static const char *const names[] = {
+		[ARG_IDS] = "ids",[ARG_VERSIONS] = "versions",[ARG_RESULTS] = "results",
+		[ARG_DELAYS_MS] = "delays_ms",[ARG_MESSAGES] = "messages",[ARG_GRABS] = "grabs",
+		[ARG_RETRIES] = "retries",[ARG_OUTCOMES] = "outcomes",[ARG_ADDS] = "adds"
+	};
+
+	finish_call_begin(call, fcinfo->args[ARG_INCARNATION], fcinfo->args[ARG_TOKEN]);
+	for (int i = 0; i < (int) lengthof(names); i++)
+		if (names[i] != NULL && (i < ARG_INCARNATION || !PG_ARGISNULL(i)))
+		{
+			call->args[i] = elements_of(fcinfo, i, names[i]);
+			check_length(&call->args[i], call->args[ARG_IDS].n);
+		}
+	call->args[ARG_PLACES] = places_of(fcinfo, ARG_PLACES, call->args[ARG_IDS].n);
+	read_tries(call);
 }
 
 /* A token is unique within its incarnation only.  An accepted task has neither. */
 static bool
-is_grab(const FinishCall *call, int i, TupleTableSlot *row)
+is_grab(const FinishCall *call, const Try *try, TupleTableSlot *row)
 {
-	if (call->grabs.n == 0 || element_null(&call->grabs, i))
+	if (try->grab.isnull)
 		return true;
 	if (call->ending.has_incarnation && !row_null(row, TASK_INCARNATION) &&
 		DatumGetInt64(row_value(row, TASK_INCARNATION)) != call->ending.incarnation)
 		return false;
 	return row_null(row, TASK_TOKEN) ||
-		DatumGetInt64(row_value(row, TASK_TOKEN)) == DatumGetInt64(element(&call->grabs, i));
+		DatumGetInt64(row_value(row, TASK_TOKEN)) == DatumGetInt64(try->grab.value);
+}
+
+/* A task may be cancelled before its grab, and a function of on_end fail then. */
+static bool
+may_have_status(const FinishCall *call, const Try *try, Oid status)
+{
+	return status == call->processing ||
+		(try->result == TRY_FAULT && status == rows_label("task_status", "SUBMITTED"));
 }
 
 /*
@@ -150,74 +188,40 @@ is_grab(const FinishCall *call, int i, TupleTableSlot *row)
  * version again.  The token of the grab tells these two apart.
  */
 bool
-finish_call_may(const FinishCall *call, int i, TupleTableSlot *row)
+finish_call_may(const FinishCall *call, const Try *try, TupleTableSlot *row)
 {
-	if (DatumGetObjectId(row_value(row, TASK_STATUS)) != call->processing ||
-		DatumGetInt64(row_value(row, TASK_VERSION)) != DatumGetInt64(element(&call->versions, i)))
-		return false;
-	return is_grab(call, i, row);
+	return DatumGetInt64(row_value(row, TASK_VERSION)) == try->version &&
+		may_have_status(call, try, DatumGetObjectId(row_value(row, TASK_STATUS))) &&
+		is_grab(call, try, row);
 }
 
-static Jsonb *
-json_of(const Elements *elements, int i)
+static text *
+cut_message(text * message)
 {
-	if (elements->n == 0 || element_null(elements, i))
-		return NULL;
-	return DatumGetJsonbP(element(elements, i));
+	Datum		whole = PointerGetDatum(message);
+	int			length = DatumGetInt32(DirectFunctionCall1(textlen, whole));
+	StringInfoData cut;
+
+	if (length <= MESSAGE_MAX)
+		return message;
+	initStringInfo(&cut);
+	appendStringInfo(&cut, "%s [...] %s",
+					 TextDatumGetCString(DirectFunctionCall2(text_left, whole,
+															 Int32GetDatum(MESSAGE_HEAD))),
+					 TextDatumGetCString(DirectFunctionCall2(text_right, whole,
+															 Int32GetDatum(MESSAGE_TAIL))));
+	return cstring_to_text_with_len(cut.data, cut.len);
 }
 
-Jsonb *
-finish_call_outcome(const FinishCall *call, int i)
+TWT_FUNCTION(twt_cut_message);
+Datum
+twt_cut_message(PG_FUNCTION_ARGS)
 {
-	return json_of(&call->outcomes, i);
+	PG_RETURN_TEXT_P(cut_message(PG_GETARG_TEXT_PP(0)));
 }
 
-Jsonb *
-finish_call_adds(const FinishCall *call, int i)
+text *
+try_message(const Try *try)
 {
-	return json_of(&call->adds, i);
-}
-
-Jsonb *
-finish_call_outcome_of(const FinishCall *call, const pg_uuid_t *id, int64 version)
-{
-	for (int i = 0; i < call->ids.n && call->outcomes.n > 0; i++)
-		if (!call->ids.nulls[i] && !element_null(&call->versions, i) &&
-			DatumGetInt64(element(&call->versions, i)) == version &&
-			memcmp(DatumGetUUIDP(call->ids.values[i]), id, UUID_LEN) == 0)
-			return finish_call_outcome(call, i);
-	return NULL;
-}
-
-bool
-finish_call_is_done(const FinishCall *call, int i)
-{
-	return !call->ids.nulls[i] && !element_null(&call->versions, i) &&
-		is_done(&call->results, i);
-}
-
-FinishCall
-finish_call_one(const FinishCall *call, int i)
-{
-	FinishCall	one = *call;
-
-	one.ids = elements_of_one(&call->ids, i);
-	one.versions = elements_of_one(&call->versions, i);
-	one.results = elements_of_one(&call->results, i);
-	one.delays_ms = elements_of_one(&call->delays_ms, i);
-	one.messages = elements_of_one(&call->messages, i);
-	one.grabs = elements_of_one(&call->grabs, i);
-	one.outcomes = elements_of_one(&call->outcomes, i);
-	one.adds = elements_of_one(&call->adds, i);
-	one.places = elements_of_one(&call->places, i);
-	one.has_others = !is_done(&one.results, 0);
-	return one;
-}
-
-void
-finish_call_change(FinishCall *call, const char *result, const char *message)
-{
-	call->results = elements_text(result);
-	call->messages = elements_text(message);
-	call->has_others = !is_done(&call->results, 0);
+	return try->message == NULL ? NULL : cut_message(try->message);
 }

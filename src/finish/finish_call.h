@@ -46,55 +46,81 @@ enum
 	RESULT_COLUMNS
 };
 
-/* finish_others() has the first of the arguments. */
-#define OTHERS_ARGS (ARG_GRABS + 1)
+/* The end of a try. */
+typedef enum TryResult
+{
+	TRY_DONE,
+	TRY_DELETE,
+	TRY_RETRY,
+	TRY_REPEAT,
+	TRY_ERROR,
+	TRY_ACCEPTED,
+	TRY_RELEASE,
+	TRY_CANCELLED,
+	/* no caller may give these: */
+	TRY_LATER,					/* the caller finishes the task again */
+	TRY_FAULT					/* an error that no request to cancel stops */
+} TryResult;
+
+/* One try of a task, and its end. */
+typedef struct Try
+{
+	int			number;			/* its elements in the arguments */
+	const pg_uuid_t *id;
+	int64		version;
+	NullableDatum grab;			/* null: any */
+	ItemPointerData place;		/* its row; invalid: not known */
+	TryResult	result;
+	bool		has_delay;		/* the caller gave delay_ms */
+	int64		delay_ms;		/* negative: as 0 */
+	text	   *message;		/* NULL: none */
+	Jsonb	   *retry;			/* NULL: finish_tasks() does not judge it */
+	Jsonb	   *outcome;		/* NULL: none */
+	Jsonb	   *adds;			/* tasks to add; NULL: none */
+	bool		is_locked;		/* see finish.c */
+	bool		is_finished;	/* else the result came too late */
+} Try;
 
 typedef struct FinishCall
 {
-	Elements	ids;
-	Elements	versions;
-	Elements	results;
-	Elements	delays_ms;
-	Elements	messages;
-	Elements	grabs;			/* n 0: any */
-	Elements	places;			/* n 0: not known */
-	Elements	retries;		/* n 0: nothing is judged */
-	Elements	outcomes;		/* n 0: none */
-	Elements	adds;			/* n 0: none */
-	TimestampTz ask_until;		/* see judge.h */
+	Elements	args[ARG_ADDS + 1]; /* as given; n 0: not given */
+	Try		   *tries;
+	int			n;
 	NullableDatum incarnation;
 	NullableDatum token;
+	TimestampTz now;			/* for tasks that stay in the live table */
 	Oid			processing;
 	Ending		ending;
-	bool		has_others;		/* results that are neither done nor delete */
-	bool		raises;			/* see on_end.h */
 } FinishCall;
 
-/* Raises 22023 unless finish_tasks() knows the result. */
-extern void finish_check_result(const char *result);
+/* Raises 22023 unless callers may give the result. */
+extern TryResult finish_result(const char *name);
 
-/* Reads and checks the arguments, and raises their errors. */
+/*
+ * Reads and checks the arguments, and raises their errors.  Tries whose id or
+ * version is null are left out.
+ */
 extern void finish_call_read(FunctionCallInfo fcinfo, FinishCall *call);
 
-/* The call for one of its tasks. */
-extern FinishCall finish_call_one(const FinishCall *call, int i);
+/* A call without tries yet. */
+extern void finish_call_begin(FinishCall *call, NullableDatum incarnation, NullableDatum token);
 
-/* Gives the one task of the call another result; message NULL: none. */
-extern void finish_call_change(FinishCall *call, const char *result, const char *message);
+/*
+ * Finishes the tries of another step, and raises the errors of functions of
+ * on_end.  Returns how many it has finished.
+ */
+extern int	finish_tries(FinishCall *call);
 
-/* The outcome of a task; NULL: none. */
-extern Jsonb *finish_call_outcome(const FinishCall *call, int i);
+static inline bool
+try_is_done(const Try *try)
+{
+	return try->result <= TRY_DELETE;
+}
 
-/* The tasks to add when a task is finished; NULL: none. */
-extern Jsonb *finish_call_adds(const FinishCall *call, int i);
-
-/* The outcome of a task that is named by its id and version. */
-extern Jsonb *finish_call_outcome_of(const FinishCall *call, const pg_uuid_t *id, int64 version);
-
-/* Whether the result of a task is done or delete. */
-extern bool finish_call_is_done(const FinishCall *call, int i);
+/* The message; a long one is cut.  NULL: none. */
+extern text * try_message(const Try *try);
 
 /* Whether the caller may finish the task, of which this is the row. */
-extern bool finish_call_may(const FinishCall *call, int i, TupleTableSlot *row);
+extern bool finish_call_may(const FinishCall *call, const Try *try, TupleTableSlot *row);
 
 #endif							/* TWT_FINISH_CALL_H */

@@ -15,7 +15,7 @@
 
 typedef struct History History;
 
-/* The end of a task that is DONE; statements of SQL write the other ends. */
+/* The end of a try. */
 typedef struct Ending
 {
 	Oid			status;			/* a twtasks.task_status */
@@ -23,7 +23,8 @@ typedef struct Ending
 									 * it */
 	int64		incarnation;
 	int64		token;
-	text	   *message;		/* NULL: none */
+	text	   *message;		/* if it is DONE; NULL: none */
+	text	   *error;			/* if it is in ERROR; NULL: none */
 } Ending;
 
 /*
@@ -32,7 +33,7 @@ typedef struct Ending
  */
 extern History *history_open(TimestampTz at);
 
-/* Adds a row of twtasks.task; all its columns must be deformed. */
+/* Adds a row of twtasks.task that became DONE; all its columns must be deformed. */
 extern void history_add(History *history, TupleTableSlot *task, const Ending *ending);
 
 extern void history_close(History *history);

@@ -19,18 +19,18 @@
 
 /* The handler's own delay, if there is one, stays. */
 static void
-set_judgement(Answer *answer, const char *result, int64 delay_ms)
+set_judgement(Try *try, TryResult result, int64 delay_ms)
 {
-	answer->result = result;
-	if (!answer->has_delay)
-		answer->delay_ms = delay_ms;
+	try->result = result;
+	if (!try->has_delay)
+		try->delay_ms = delay_ms;
 }
 
 /* The database's policy comes first, then the caller's, then the defaults. */
 static int64
-delay_of(const TypePolicy *policy, const Answer *answer, int32 tries)
+delay_of(const TypePolicy *policy, const Try *try, int32 tries)
 {
-	Jsonb	   *retry = policy->retry != NULL ? policy->retry : answer->retry;
+	Jsonb	   *retry = policy->retry != NULL ? policy->retry : try->retry;
 
 	if (retry == NULL)
 		retry = DatumGetJsonbP(DirectFunctionCall1(jsonb_in, CStringGetDatum("{}")));
@@ -38,19 +38,20 @@ delay_of(const TypePolicy *policy, const Answer *answer, int32 tries)
 }
 
 char *
-judge_by_figures(Datum type, int32 tries, Answer *answer)
+judge_by_figures(Datum type, int32 tries, Try *try)
 {
 	const TypePolicy *policy = policy_of_text(type);
+	bool		is_repeat = try->result == TRY_REPEAT;
 	int64		delay_ms;
 
-	if (answer->is_repeat && policy->resets_tries)
+	if (is_repeat && policy->resets_tries)
 	{
-		set_judgement(answer, "repeat", delay_of(policy, answer, 1));
+		set_judgement(try, TRY_REPEAT, delay_of(policy, try, 1));
 		return NULL;
 	}
-	delay_ms = delay_of(policy, answer, tries);
-	set_judgement(answer, delay_ms < 0 ? "error" : "retry", delay_ms);
-	if (answer->is_repeat || policy->retry_function == NULL || TIMESTAMP_IS_NOBEGIN(answer->ask_until))
+	delay_ms = delay_of(policy, try, tries);
+	set_judgement(try, delay_ms < 0 ? TRY_ERROR : TRY_RETRY, delay_ms);
+	if (is_repeat || policy->retry_function == NULL)
 		return NULL;
 	return pstrdup(policy->retry_function);
 }
@@ -75,28 +76,28 @@ ask(const char *function, Datum *args, TimestampTz *at, bool *isnull)
 }
 
 void
-judge_by_function(const char *function, Datum task, Answer *answer)
+judge_by_function(const char *function, Datum task, TimestampTz until, Try *try)
 {
 	Datum		args[] = {
-		task, answer->message == NULL ? CStringGetTextDatum("") : PointerGetDatum(answer->message)
+		task, try->message == NULL ? CStringGetTextDatum("") : PointerGetDatum(try->message)
 	};
 	TimestampTz at;
 	TimestampTz now;
 	bool		isnull;
 
-	if (GetCurrentTimestamp() > answer->ask_until)
+	if (GetCurrentTimestamp() > until)
 	{
-		answer->result = "later";
+		try->result = TRY_LATER;
 		return;
 	}
 	if (!ask(function, args, &at, &isnull))
 		return;
 	now = GetCurrentTimestamp();
 	if (isnull)
-		set_judgement(answer, "error", 0);
+		set_judgement(try, TRY_ERROR, 0);
 	else if (TIMESTAMP_IS_NOEND(at))
 		ereport(WARNING,
 				(errmsg("function \"%s\" of a policy failed: it returned an infinite time", function)));
 	else
-		set_judgement(answer, "retry", at <= now ? 0 : (at - now + 500) / 1000);
+		set_judgement(try, TRY_RETRY, at <= now ? 0 : (at - now + 500) / 1000);
 }

@@ -14,36 +14,23 @@
 #define TWT_JUDGE_H
 
 #include "datatype/timestamp.h"
-#include "utils/jsonb.h"
 
-/* A handler's answer and, once judged, what follows from it. */
-typedef struct Answer
-{
-	bool		is_repeat;		/* else a retry, also after a failure */
-	bool		has_delay;		/* delay_ms is the handler's own */
-	int64		delay_ms;		/* negative: as 0 */
-	text	   *message;		/* NULL: none */
-	Jsonb	   *retry;			/* for a type without a retry policy; NULL:
-								 * the default figures */
-	TimestampTz ask_until;		/* when it is too late to ask a function;
-								 * DT_NOBEGIN: none is asked */
-	const char *result;			/* judged: "retry", "repeat", "error", or
-								 * "later" when it was too late */
-} Answer;
+#include "finish/finish_call.h"
 
 /*
  * Judges by the figures of the policy: sets result, and delay_ms unless the
  * handler did.  Returns the function that the policy names instead, for
- * judge_by_function(); NULL if there is none.  The type is a text; tries includes
- * the try that has just ended.
+ * judge_by_function(); NULL if there is none, or this is a repeat.  The type is a
+ * text; tries includes the try that has just ended.
  */
-extern char *judge_by_figures(Datum type, int32 tries, Answer *answer);
+extern char *judge_by_figures(Datum type, int32 tries, Try *try);
 
 /*
- * Asks that function about a value of twtasks.task_input.  The figures stand
- * if the function fails, which raises a warning only.  The function may change
- * any row, so rows that the caller has found before are outdated.
+ * Asks that function about a value of twtasks.task_input, until that time; then
+ * the result is TRY_LATER.  The figures stand if the function fails, which raises
+ * a warning only.  The function may change any row, so rows that the caller has
+ * found before are outdated.
  */
-extern void judge_by_function(const char *function, Datum task, Answer *answer);
+extern void judge_by_function(const char *function, Datum task, TimestampTz until, Try *try);
 
 #endif							/* TWT_JUDGE_H */

@@ -70,6 +70,8 @@ ends_report(Ends *ends, Datum *values, bool *nulls)
 {
 	MemoryContext caller;
 
+	if (ends->results == NULL)
+		return;
 	if (!ends->is_attempt)
 	{
 		tuplestore_putvalues(ends->results->setResult, ends->results->setDesc, values, nulls);

@@ -69,8 +69,8 @@ extern void ends_add(Ends *ends, Datum task);
 extern void ends_add_successors(Ends *ends, Jsonb *tasks, Datum context, bool has_context);
 
 /*
- * Ends the tasks, and writes the reported rows to the result of the statement.
- * With raises, a function that fails raises its error, for a caller that undoes
+ * Ends the tasks, and writes the reported rows to the result of the statement,
+ * if there is one.  With raises, a function that fails raises its error, for a caller that undoes
  * more than this.
  *
  * Errors: 25001 when a function is to be called outside READ COMMITTED.

@@ -31,9 +31,6 @@
 #include "node/node.h"
 #include "policy/policy.h"
 
-/* A longer timeout could take a deadline out of the range of timestamps. */
-#define LONGEST_MS (INT64CONST(100) * 365 * 86400 * 1000)
-
 typedef struct GrabCall
 {
 	GrabbedFn	fn;

@@ -13,6 +13,9 @@
 
 #include "datatype/timestamp.h"
 
+/* A longer time from now on could leave the range of timestamps. */
+#define LONGEST_MS (INT64CONST(100) * 365 * 86400 * 1000)
+
 /*
  * The server's clock.  While twtasks.testing is on, twtasks.test_clock shifts
  * it.  That costs a look at the table once per session and after every change,

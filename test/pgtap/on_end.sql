@@ -214,7 +214,7 @@ SELECT throws_ok(format('SELECT twtasks.finish_task(%L, 1, outcome => %L)', :'id
 SELECT throws_ok(format('SELECT twtasks.finish_task(%L, 1, outcome => %L)', :'id', jsonb_build_object('a', repeat('x', 8185))), '22023', 'an outcome must have at most 8192 bytes, not 8194', 'an outcome is short');
 SELECT is((twtasks.finish_task(:'id', 1, outcome => jsonb_build_object('a', repeat('x', 8183)))).result, 'changed', 'an outcome may have 8,192 bytes');
 SELECT is((SELECT array_agg(length(h)) FROM unnest(pg_temp.heard()) h), '{8208}', 'the function gets that outcome');
-SELECT throws_ok($$SELECT twtasks_internal.finish_tasks('{}', '{1}', '{done}', '{0}', '{NULL}', 1, 9, outcomes => '{"7"}')$$, '22023', 'an outcome must be a JSON object', 'a sidecar cannot store another outcome');
+SELECT throws_ok($$SELECT twtasks_internal.finish_tasks('{00000000-0000-0000-0000-000000000001}', '{1}', '{done}', '{0}', '{NULL}', 1, 9, outcomes => '{"7"}')$$, '22023', 'an outcome must be a JSON object', 'a sidecar cannot store another outcome');
 SELECT throws_ok($$SELECT twtasks.set_outcome('{}')$$, '55000', NULL, 'only a SQL handler sets an outcome');
 CREATE FUNCTION app.tells(task twtasks.task_input) RETURNS twtasks.task_result
 LANGUAGE plpgsql

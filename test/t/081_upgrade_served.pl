@@ -27,6 +27,19 @@ sub files_pass
 	return;
 }
 
+# All but finish make the extensions themselves.  One casts a row to ended_task, which
+# has an attribute more now.  An accepted task keeps its state_time now.
+foreach my $file (map { "$tests/pgtap/$_.sql" } qw(finish events kinds kinds_machines))
+{
+	my $sql = slurp_file($file) =~ s/(CREATE EXTENSION twtasks_\w+)/$1 VERSION '1.0'/gr
+	  =~ s/\)::twtasks\.ended_task/, NULL)::twtasks.ended_task/gr
+	  =~ s/is(\(\(SELECT deadline - state_time)( FROM .*?\)), '1 s',/ok$1 < '59 s'$2,/r;
+
+	open my $out, '>', $file or die "could not write \"$file\": $!";
+	print $out $sql;
+	close $out;
+}
+
 # Left out: counts, which wants fewer types than are counted now; on_end, whose
 # answer to a full disk is another one now.
 files_pass('released', q{VERSION '1.0'},
@@ -34,17 +47,6 @@ files_pass('released', q{VERSION '1.0'},
 	  limits monitor nodes policies processing request_cancel reset_listener send_to_kafka successors sweep
 	  take_function take_messages testing warnings));
 
-# These make the extensions themselves.  One casts a row to ended_task, which has an
-# attribute more now.
-foreach my $file (map { "$tests/pgtap/$_.sql" } qw(events kinds kinds_machines))
-{
-	my $sql = slurp_file($file) =~ s/(CREATE EXTENSION twtasks_\w+)/$1 VERSION '1.0'/gr
-	  =~ s/\)::twtasks\.ended_task/, NULL)::twtasks.ended_task/gr;
-
-	open my $out, '>', $file or die "could not write \"$file\": $!";
-	print $out $sql;
-	close $out;
-}
 files_pass('extensions', '', qw(events kinds kinds_machines));
 
 done_testing();
