@@ -173,13 +173,22 @@ on_config(void *arg)
 }
 
 static void
+note_helpers(Sidecar *sidecar)
+{
+	json_t	   *troubles = json_array();
+
+	listeners_add_troubles(sidecar->listeners, troubles);
+	faults_note_helpers(sidecar->faults, troubles);
+}
+
+static void
 on_look(void *arg, bool has_work, int64 next_us)
 {
 	Sidecar    *sidecar = arg;
 
 	sweep_set_idle(sidecar->sweep, !has_work);
 	duties_look(sidecar->duties, has_work, next_us);
-	faults_note_listeners(sidecar->faults, listeners_troubles(sidecar->listeners));
+	note_helpers(sidecar);
 	faults_tick(sidecar->faults, pg_silent());
 }
 

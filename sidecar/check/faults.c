@@ -33,7 +33,7 @@ struct Faults
 	char	  **list;			/* faults that are logged; NULL: none */
 	char	   *text;			/* the last answer of faults_text() */
 	char	   *session;		/* the last answer of pg_silent() */
-	json_t	   *listeners;		/* the last troubles of listeners */
+	json_t	   *helpers;		/* the last troubles of helpers */
 	bool		is_wanted;
 	bool		is_under_way;
 };
@@ -120,16 +120,16 @@ static void
 publish(const Faults *faults)
 {
 	WireParams	params;
-	int			nlisteners = (int) json_array_size(faults->listeners);
+	int			nhelpers = (int) json_array_size(faults->helpers);
 
 	wire_init(&params);
 	wire_add_int8(&params, node_incarnation(faults->node));
 	wire_add_array(&params, WIRE_TEXT,
-				   count(faults->list, faults->config) + (faults->session != NULL) + nlisteners);
+				   count(faults->list, faults->config) + (faults->session != NULL) + nhelpers);
 	if (faults->session != NULL)
 		wire_text(&params, faults->session);
-	for (int i = 0; i < nlisteners; i++)
-		wire_text(&params, json_string_value(json_array_get(faults->listeners, i)));
+	for (int i = 0; i < nhelpers; i++)
+		wire_text(&params, json_string_value(json_array_get(faults->helpers, i)));
 	for (int i = 0; faults->list != NULL && i < faults->config->nhandlers; i++)
 		if (faults->list[i] != NULL)
 		{
@@ -252,13 +252,13 @@ faults_tick(Faults *faults, char *session)
 }
 
 void
-faults_note_listeners(Faults *faults, const json_t *troubles)
+faults_note_helpers(Faults *faults, json_t *troubles)
 {
-	if (json_equal(faults->listeners, troubles))
-		return;
-	json_decref(faults->listeners);
-	faults->listeners = json_deep_copy(troubles);
-	if (pg_is_up(node_pg(faults->node)))
+	bool		is_news = !json_equal(faults->helpers, troubles);
+
+	json_decref(faults->helpers);
+	faults->helpers = troubles;
+	if (is_news && pg_is_up(node_pg(faults->node)))
 		publish(faults);
 }
 
@@ -335,7 +335,7 @@ faults_open(Loop *loop, const Config *config, Node *node, FaultsAsk ask, void *a
 	faults->config = config;
 	faults->node = node;
 	faults->noted = palloc0(config->nhandlers * sizeof(Noted));
-	faults->listeners = json_array();
+	faults->helpers = json_array();
 	faults->ask = ask;
 	faults->arg = arg;
 	faults->timer = loop_timer_new(loop, look_again, faults);
@@ -347,7 +347,7 @@ faults_free(Faults *faults)
 {
 	loop_timer_free(faults->timer);
 	pfree(faults->session);
-	json_decref(faults->listeners);
+	json_decref(faults->helpers);
 	pfree(faults->text);
 	faults_free_list(faults->checked, faults->config);
 	faults_free_list(faults->list, faults->config);

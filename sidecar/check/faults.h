@@ -61,8 +61,11 @@ extern const char *faults_text(Faults *faults);
 /* Whether no handler can start a task. */
 extern bool faults_are_all(const Faults *faults);
 
-/* Keeps these texts of listeners_troubles() as rows of twtasks.warnings. */
-extern void faults_note_listeners(Faults *faults, const json_t *troubles);
+/*
+ * Keeps these texts of helpers (helper.h) as rows of twtasks.warnings.  Takes over
+ * the list.
+ */
+extern void faults_note_helpers(Faults *faults, json_t *troubles);
 
 /*
  * Returns the faults of handlers that are programs; the list and its texts are

@@ -5,16 +5,14 @@
  *
  *		from: sidecar.c			to: workers/kafka/listen.c
  *
- * One process runs all listeners of the configuration, with connections of its
- * own.  It runs while this node may start tasks, from the first word of
- * the database on: a node that the database refuses, as in a copy, must not
+ * One helper (helper.h) runs all listeners of the configuration, with connections of its
+ * own.  It starts when this node may start tasks, after the first word of
+ * the database: a node that the database refuses, as in a copy, must not
  * take partitions from the nodes of the original.  A lost connection to the
  * database does not end the process, which waits for the database itself.
  *
- * The process ends in order when its input ends.  If not, it gets TERM, then
- * KILL.  It starts again with growing delays when it dies, and at once when a
- * reload has changed what it was told.  The kernel kills it when this sidecar
- * dies.  It writes its log lines to our stderr itself, and its troubles to a pipe.
+ * A reload that changes what the process was told replaces it.  It reports its
+ * troubles as lines, each the whole list.
  *
  *-------------------------------------------------------------------------
  */
@@ -41,13 +39,13 @@ extern void listeners_gone(Listeners *listeners);
 /* The process ends, and none starts any more. */
 extern void listeners_stop(Listeners *listeners);
 
-/*
- * Texts that say where no messages are taken, and why; empty: all is well.  Valid until
- * the next turn.
- */
-extern const json_t *listeners_troubles(const Listeners *listeners);
+/* Adds texts that say where no messages are taken, and why. */
+extern void listeners_add_troubles(const Listeners *listeners, json_t *list);
 
-/* The first of these texts without what a message may have said; NULL: all is well. */
+/*
+ * The first of these texts without what a message may have said; NULL: all is well.
+ * Valid until the next turn.
+ */
 extern const char *listeners_first_trouble(Listeners *listeners);
 
 /* Whether there is no process. */

@@ -39,7 +39,7 @@ sub listener_of
 {
 	my ($sidecar, $offset) = @_;
 
-	return $sidecar->wait_for_log(qr/listen: \S+twtasks-kafka\[(\d+)\] started for listeners: /,
+	return $sidecar->wait_for_log(qr/listen: \S+twtasks-kafka\[(\d+)\] started for listeners$/m,
 		'start of the listeners', $offset);
 }
 

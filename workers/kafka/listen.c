@@ -142,16 +142,14 @@ take_settings(Listen *listen, const char *line)
 	WorkerFault fault = {NULL, NULL};
 
 	listen->settings = listen_settings_new(line, &fault);
+	worker_answer(&listen->to_sidecar.bytes, &fault);
+	(void) lines_write(&listen->to_sidecar, STDOUT_FILENO);
 	if (listen->settings != NULL)
-	{
 		start_listeners(listen);
-		return;
-	}
-	log_line(TWT_LOG_FATAL, "config", "%s%s%s", fault.setting == NULL ? "" : fault.setting,
-			 fault.setting == NULL ? "" : ": ", fault.reason);
+	else
+		end_with(listen, EXIT_BAD_CONFIG);
 	pfree(fault.setting);
 	pfree(fault.reason);
-	end_with(listen, EXIT_BAD_CONFIG);
 }
 
 static void

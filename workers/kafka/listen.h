@@ -5,9 +5,9 @@
  *
  *		from: the sidecar			to: listener.h
  *
- * The process gets its settings as the first line of its input, and runs until
- * the input ends.  It writes its log, and on stdout a line of JSON whenever its troubles
- * change: a list of texts.  The sidecar starts it again when it ends otherwise.
+ * The process is a helper (sidecar/helper/helper.h): its first line has its settings,
+ * which it accepts or refuses.  It runs until its input ends.  It writes its log to
+ * stderr, and on stdout a line of JSON whenever its troubles change: a list of texts.
  *
  *-------------------------------------------------------------------------
  */

@@ -157,7 +157,7 @@ void
 worker_process_begin_tasks(WorkerProcess *process)
 {
 	set_state(process, WORKER_RUNNING);
-	worker_start_set_trouble(&process->start, TROUBLE_NONE, NULL);
+	helper_start_set_trouble(&process->start, TROUBLE_NONE, NULL);
 	loop_want_turn(process->setup->loop);
 }
 
@@ -180,7 +180,7 @@ static void
 schedule_restart(WorkerProcess *process)
 {
 	int64		now_us = loop_now_us(process->setup->loop);
-	int64		delay_us = worker_start_delay(&process->start, now_us);
+	int64		delay_us = helper_start_delay(&process->start, now_us);
 
 	if (process->is_retiring)
 		delay_us = process->start.backoff_us = 0;
@@ -212,18 +212,18 @@ static void
 judge_start(WorkerProcess *process, StringInfo message)
 {
 	int			len;
-	const char *last = worker_log_last(process->output.log, &len);
+	const char *last = helper_log_last(process->output.log, &len);
 
 	if (process->is_retiring || process->is_ready || process->has_replied ||
 		process->has_refused ||
-		!worker_start_is_young(&process->start, loop_now_us(process->setup->loop)))
+		!helper_start_is_young(&process->start, loop_now_us(process->setup->loop)))
 		return;
 	if (len > 0)
 	{
 		appendStringInfoString(message, ": ");
 		output_escape(message, last, len, SIZE_MAX);
 	}
-	worker_start_set_trouble(&process->start, TROUBLE_UNFIT, pstrdup(message->data));
+	helper_start_set_trouble(&process->start, TROUBLE_UNFIT, pstrdup(message->data));
 }
 
 /* The process and all its descendants are gone. */
@@ -266,7 +266,7 @@ on_exited(void *arg)
 	WorkerProcess *process = arg;
 	bool		was_ended;
 
-	worker_output_end(&process->output);
+	helper_output_end(&process->output);
 	was_ended = process->state == WORKER_ENDING;
 	set_state(process, WORKER_ENDING);
 	close_pipes(process);
@@ -309,16 +309,16 @@ start_process(WorkerProcess *process)
 	};
 
 	process->is_ready = process->has_replied = process->has_ignored = process->has_refused = false;
-	worker_start_begin(&process->start, loop_now_us(setup->loop));
+	helper_start_begin(&process->start, loop_now_us(setup->loop));
 	process->child = spawn_start(setup->loop, &request, &process->pipes, &failure);
 	if (process->child == NULL)
 	{
-		worker_start_fail(&process->start, &failure);
+		helper_start_fail(&process->start, &failure);
 		schedule_restart(process);
 		return;
 	}
 	set_state(process, WORKER_STARTING);
-	worker_output_begin(&process->output, spawn_pid(process->child));
+	helper_output_begin(&process->output, spawn_pid(process->child));
 	worker_process_greet(process);
 	loop_timer_start(process->timer, LOOK_MIN_US);
 }
@@ -327,7 +327,7 @@ start_process(WorkerProcess *process)
 static void
 look_at_start(WorkerProcess *process)
 {
-	WorkerStart *start = &process->start;
+	HelperStart *start = &process->start;
 	int64		age_us = loop_now_us(process->setup->loop) - start->last_us;
 
 	if (worker_input_is_read(&process->tasks.input))
@@ -337,7 +337,7 @@ look_at_start(WorkerProcess *process)
 	else
 	{
 		if (age_us >= SLOW_US && start->trouble == TROUBLE_NONE)
-			worker_start_set_trouble(start, TROUBLE_UNFIT,
+			helper_start_set_trouble(start, TROUBLE_UNFIT,
 									 pstrdup("worker has not read its first line yet"));
 		loop_timer_start(process->timer, Min(Max(age_us, LOOK_MIN_US), LOOK_MAX_US));
 	}
@@ -370,7 +370,7 @@ worker_process_new(WorkerSetup *setup)
 	process->output.pipes = &process->pipes;
 	process->output.events = &worker_replies;
 	process->output.arg = process;
-	worker_output_init(&process->output, setup->config->argv[0]);
+	helper_output_init(&process->output, setup->config->argv[0]);
 	process->timer = loop_timer_new(setup->loop, on_timer, process);
 	start_process(process);
 	return process;
@@ -412,7 +412,7 @@ worker_process_free(WorkerProcess *process, int patience_ms)
 	}
 	loop_timer_free(process->timer);
 	worker_tasks_clear(&process->tasks);
-	worker_output_clear(&process->output);
+	helper_output_clear(&process->output);
 	pfree(process->reason);
 	pfree(process->quote);
 	pfree(process->start.message);

@@ -5,7 +5,7 @@
  *
  *		from: execute_worker.c		to: spawn.h, worker_protocol.h
  *
- * The process starts at once, and again whenever it is gone (worker_start.h).
+ * The process starts at once, and again whenever it is gone (helper_start.h).
  * Tasks are collected and written at the end of the turn.  Replies may come in
  * any order.
  *

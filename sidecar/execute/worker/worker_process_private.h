@@ -10,8 +10,8 @@
 #ifndef TWT_WORKER_PROCESS_PRIVATE_H
 #define TWT_WORKER_PROCESS_PRIVATE_H
 
-#include "execute/worker/worker_output.h"
-#include "execute/worker/worker_start.h"
+#include "helper/helper_output.h"
+#include "helper/helper_start.h"
 #include "execute/worker/worker_tasks.h"
 
 /* A leaving process has closed a pipe: it gets no more tasks and should exit. */
@@ -39,9 +39,9 @@ struct WorkerProcess
 								 * itself */
 	char	   *quote;			/* its faulty line, for the tasks only; or
 								 * NULL */
-	WorkerStart start;
+	HelperStart start;
 	WorkerTasks tasks;
-	WorkerOutput output;
+	HelperOutput output;
 	LoopTimer  *timer;			/* down: the restart; starting: the next look
 								 * at its input; running: the first task that
 								 * must have stopped; leaving: the time limit
@@ -66,6 +66,6 @@ extern void worker_process_expect_exit(void *process);
 /* ---- worker_replies.c ---- */
 
 /* Their argument is the process. */
-extern const WorkerOutputEvents worker_replies;
+extern const HelperOutputEvents worker_replies;
 
 #endif							/* TWT_WORKER_PROCESS_PRIVATE_H */

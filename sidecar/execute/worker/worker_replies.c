@@ -3,24 +3,27 @@
  * worker_replies.c
  *		The lines of a worker process, and the conclusions from them.
  *
- *		from: worker_output.c		to: worker_tasks.h, worker_process_private.h
+ *		from: helper_output.h		to: worker_tasks.h, worker_process_private.h
  *
  *-------------------------------------------------------------------------
  */
 #include "base/port.h"
 
 #include "base/log.h"
+#include "base/text.h"
 #include "execute/worker/worker_process.h"
 #include "execute/worker/worker_process_private.h"
 
+/* The most bytes quoted from a line that is no reply. */
+#define QUOTE_MAX 200
+
 /*
- * The quote may have data of a task, so it goes to the tasks but not to the
- * log.
+ * Takes the quote, which may be NULL.  It may have data of a task, so it goes to the
+ * tasks but not to the log.
  */
 static void
-on_fault(void *arg, const char *what, char *quote)
+take_fault(WorkerProcess *process, const char *what, char *quote)
 {
-	WorkerProcess *process = arg;
 	char	   *reason;
 
 	if (!worker_process_is_up(process))
@@ -50,7 +53,7 @@ refuse_hello(WorkerProcess *process, const char *message)
 	if (!process->is_ready)
 	{
 		process->has_refused = true;
-		worker_start_set_trouble(&process->start, TROUBLE_UNFIT, pstrdup(reason));
+		helper_start_set_trouble(&process->start, TROUBLE_UNFIT, pstrdup(reason));
 		worker_process_end(process, reason);
 	}
 	pfree(reason);
@@ -96,10 +99,8 @@ take_reply(WorkerProcess *process, const WorkerReply *reply)
 }
 
 static void
-on_reply(void *arg, const WorkerReply *reply)
+take_word(WorkerProcess *process, const WorkerReply *reply)
 {
-	WorkerProcess *process = arg;
-
 	if (!worker_process_is_up(process))
 		worker_tasks_last_reply(&process->tasks, reply);
 	else if (reply->word == WORKER_READY)
@@ -112,4 +113,30 @@ on_reply(void *arg, const WorkerReply *reply)
 		take_reply(process, reply);
 }
 
-const WorkerOutputEvents worker_replies = {on_reply, on_fault, worker_process_expect_exit};
+static void
+on_line(void *arg, const char *line, size_t len)
+{
+	WorkerReply reply;
+	char	   *error = worker_protocol_decode(line, len, &reply);
+
+	if (error == NULL)
+		take_word(arg, &reply);
+	else
+		take_fault(arg, error, text_quote_line(line, len, QUOTE_MAX));
+	pfree(error);
+	worker_protocol_clear(&reply);
+}
+
+static void
+on_long_line(void *arg, const char *head)
+{
+	WorkerReply reply;
+
+	if (worker_protocol_decode_long(head, &reply))
+		take_word(arg, &reply);
+	else
+		take_fault(arg, "line is longer than 1 MB", NULL);
+	worker_protocol_clear(&reply);
+}
+
+const HelperOutputEvents worker_replies = {on_line, on_long_line, worker_process_expect_exit};

@@ -1,14 +1,14 @@
 /*-------------------------------------------------------------------------
  *
- * worker_log.c
- *		Copies the stderr of a worker process to our log, line by line.
+ * helper_log.c
+ *		Copies the stderr of a process that stays to our log, line by line.
  *
  *-------------------------------------------------------------------------
  */
 #include "base/port.h"
 
 #include "base/log.h"
-#include "execute/worker/worker_log.h"
+#include "helper/helper_log.h"
 
 #define LINE_MAX_BYTES 1024
 
@@ -16,7 +16,7 @@
 #define BURST 100
 #define PERIOD_US MS_TO_US(100)
 
-struct WorkerLog
+struct HelperLog
 {
 	Loop	   *loop;
 	const char *name;
@@ -28,10 +28,10 @@ struct WorkerLog
 	int64		left_out;		/* lines dropped since the last logged one */
 };
 
-WorkerLog *
-worker_log_new(Loop *loop, const char *name)
+HelperLog *
+helper_log_new(Loop *loop, const char *name)
 {
-	WorkerLog  *log = palloc0(sizeof(WorkerLog));
+	HelperLog  *log = palloc0(sizeof(HelperLog));
 
 	log->loop = loop;
 	log->name = name;
@@ -39,7 +39,7 @@ worker_log_new(Loop *loop, const char *name)
 }
 
 void
-worker_log_free(WorkerLog *log)
+helper_log_free(HelperLog *log)
 {
 	pfree(log);
 }
@@ -49,7 +49,7 @@ worker_log_free(WorkerLog *log)
  * time is BURST periods in the past.
  */
 static bool
-may_log(WorkerLog *log)
+may_log(HelperLog *log)
 {
 	int64		now_us = loop_now_us(log->loop);
 	int64		full_us = now_us - BURST * PERIOD_US;
@@ -62,7 +62,7 @@ may_log(WorkerLog *log)
 }
 
 static void
-end_line(WorkerLog *log, int pid)
+end_line(HelperLog *log, int pid)
 {
 	if (!may_log(log))
 		log->left_out++;
@@ -81,7 +81,7 @@ end_line(WorkerLog *log, int pid)
 }
 
 void
-worker_log_add(WorkerLog *log, int pid, const char *bytes, size_t len)
+helper_log_add(HelperLog *log, int pid, const char *bytes, size_t len)
 {
 	const char *end = bytes + len;
 
@@ -101,21 +101,21 @@ worker_log_add(WorkerLog *log, int pid, const char *bytes, size_t len)
 }
 
 void
-worker_log_end(WorkerLog *log, int pid)
+helper_log_end(HelperLog *log, int pid)
 {
 	if (log->len > 0)
 		end_line(log, pid);
 }
 
 const char *
-worker_log_last(const WorkerLog *log, int *len)
+helper_log_last(const HelperLog *log, int *len)
 {
 	*len = log->len > 0 ? log->len : log->last_len;
 	return log->line;
 }
 
 void
-worker_log_begin(WorkerLog *log)
+helper_log_begin(HelperLog *log)
 {
 	log->len = log->last_len = 0;
 }

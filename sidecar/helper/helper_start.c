@@ -1,19 +1,19 @@
 /*-------------------------------------------------------------------------
  *
- * worker_start.c
- *		When a worker process starts again, or why it cannot start.
+ * helper_start.c
+ *		When a process that stays starts again, or why it cannot start.
  *
  *-------------------------------------------------------------------------
  */
 #include "base/port.h"
 
-#include "execute/worker/worker_start.h"
+#include "helper/helper_start.h"
 
 #define BACKOFF_MIN_US MS_TO_US(100)
 #define BACKOFF_MAX_US SECONDS_TO_US(30)
 
 void
-worker_start_begin(WorkerStart *start, int64 now_us)
+helper_start_begin(HelperStart *start, int64 now_us)
 {
 	start->count++;
 	start->is_useful = false;
@@ -21,7 +21,7 @@ worker_start_begin(WorkerStart *start, int64 now_us)
 }
 
 void
-worker_start_set_trouble(WorkerStart *start, WorkerTrouble trouble, char *message)
+helper_start_set_trouble(HelperStart *start, HelperTrouble trouble, char *message)
 {
 	pfree(start->message);
 	start->message = message;
@@ -29,20 +29,20 @@ worker_start_set_trouble(WorkerStart *start, WorkerTrouble trouble, char *messag
 }
 
 void
-worker_start_fail(WorkerStart *start, const SpawnFailure *failure)
+helper_start_fail(HelperStart *start, const SpawnFailure *failure)
 {
-	worker_start_set_trouble(start, failure->is_temporary ? TROUBLE_SHORTAGE : TROUBLE_UNFIT,
+	helper_start_set_trouble(start, failure->is_temporary ? TROUBLE_SHORTAGE : TROUBLE_UNFIT,
 							 failure->message);
 }
 
 bool
-worker_start_is_young(const WorkerStart *start, int64 now_us)
+helper_start_is_young(const HelperStart *start, int64 now_us)
 {
-	return now_us - start->last_us < BACKOFF_MAX_US;
+	return now_us - start->last_us < HELPER_YOUNG_US;
 }
 
 int64
-worker_start_delay(WorkerStart *start, int64 now_us)
+helper_start_delay(HelperStart *start, int64 now_us)
 {
 	int64		delay_us = Max(start->backoff_us, BACKOFF_MIN_US);
 

@@ -1,35 +1,35 @@
 /*-------------------------------------------------------------------------
  *
- * worker_log.h
- *		Copies the stderr of a worker process to our log, line by line.
+ * helper_log.h
+ *		Copies the stderr of a process that stays to our log, line by line.
  *
  * A line is cut at 1 kB.  If a process keeps writing more than ten lines a
  * second, the rest is dropped.  The next logged line says how many.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef TWT_WORKER_LOG_H
-#define TWT_WORKER_LOG_H
+#ifndef TWT_HELPER_LOG_H
+#define TWT_HELPER_LOG_H
 
 #include "base/loop.h"
 
-typedef struct WorkerLog WorkerLog;
+typedef struct HelperLog HelperLog;
 
 /* name is the source of the lines.  The caller keeps it. */
-extern WorkerLog *worker_log_new(Loop *loop, const char *name);
-extern void worker_log_free(WorkerLog *log);
+extern HelperLog *helper_log_new(Loop *loop, const char *name);
+extern void helper_log_free(HelperLog *log);
 
 /* Logs each complete line of these bytes, and keeps an unfinished last line. */
-extern void worker_log_add(WorkerLog *log, int pid, const char *bytes,
+extern void helper_log_add(HelperLog *log, int pid, const char *bytes,
 						   size_t len);
 
 /* The process is gone: logs its unfinished line. */
-extern void worker_log_end(WorkerLog *log, int pid);
+extern void helper_log_end(HelperLog *log, int pid);
 
 /* The last line of the process, without an end; *len is 0 if it wrote none. */
-extern const char *worker_log_last(const WorkerLog *log, int *len);
+extern const char *helper_log_last(const HelperLog *log, int *len);
 
 /* Another process begins. */
-extern void worker_log_begin(WorkerLog *log);
+extern void helper_log_begin(HelperLog *log);
 
-#endif							/* TWT_WORKER_LOG_H */
+#endif							/* TWT_HELPER_LOG_H */
