@@ -173,22 +173,12 @@ on_config(void *arg)
 }
 
 static void
-note_helpers(Sidecar *sidecar)
-{
-	json_t	   *troubles = json_array();
-
-	listeners_add_troubles(sidecar->listeners, troubles);
-	faults_note_helpers(sidecar->faults, troubles);
-}
-
-static void
 on_look(void *arg, bool has_work, int64 next_us)
 {
 	Sidecar    *sidecar = arg;
 
 	sweep_set_idle(sidecar->sweep, !has_work);
 	duties_look(sidecar->duties, has_work, next_us);
-	note_helpers(sidecar);
 	faults_tick(sidecar->faults, pg_silent());
 }
 
@@ -282,6 +272,7 @@ on_health(void *arg, HealthState *state)
 	state->broken = faults_text(sidecar->faults);
 	state->trouble = trouble(sidecar);
 	state->listeners = listeners_first_trouble(sidecar->listeners);
+	state->helpers = faults_of_helpers(sidecar->faults);
 	if (state->trouble == NULL && faults_are_all(sidecar->faults))
 		state->trouble = state->broken;
 	state->incarnation = node_incarnation(sidecar->node);
@@ -423,8 +414,7 @@ sidecar_open(Loop *loop, Config *config)
 
 	leftovers_kill_orphans(loop);
 	sidecar->loop = loop;
-	sidecar->config = config;
-	sidecar->first_config = config;
+	sidecar->config = sidecar->first_config = config;
 	sidecar->served = served_open(loop, config);
 	sidecar->node = node_open(loop, config, &node_events, sidecar);
 	if (config->leader == LEADER_ZOOKEEPER)
@@ -432,6 +422,7 @@ sidecar_open(Loop *loop, Config *config)
 	sidecar->policies = policies_open(loop, config, sidecar->node);
 	open_steps(sidecar);
 	sidecar->listeners = listeners_open(loop, config, sidecar->node);
+	faults_watch(sidecar->faults, listeners_add_troubles, sidecar->listeners);
 	sidecar->health = health_open(loop, config->listen, config->node, on_health, sidecar);
 	sidecar->drain_end = loop_timer_new(loop, on_drain_end, sidecar);
 	sdnotify_watch_open(loop);

@@ -107,6 +107,17 @@ answer(Client *client, const char *status, const char *json)
 	loop_timer_start(client->timer, ANSWER_US);
 }
 
+/* Adds the member unless there is no trouble. */
+static void
+add_trouble(StringInfo json, const char *name, const char *trouble)
+{
+	if (trouble == NULL)
+		return;
+	appendStringInfo(json, ",\"%s\":\"", name);
+	text_escape_json(json, trouble, strlen(trouble), SIZE_MAX);
+	appendStringInfoChar(json, '"');
+}
+
 static void
 answer_health(Client *client)
 {
@@ -131,12 +142,8 @@ answer_health(Client *client)
 	appendStringInfo(&json, "\",\"version\":\"%s\",\"incarnation\":" INT64_FORMAT
 					 ",\"leader\":%s,\"running\":%d", TWT_VERSION, state.incarnation,
 					 state.is_leader ? "true" : "false", state.running);
-	if (state.broken != NULL)
-	{
-		appendStringInfoString(&json, ",\"broken\":\"");
-		text_escape_json(&json, state.broken, strlen(state.broken), SIZE_MAX);
-		appendStringInfoChar(&json, '"');
-	}
+	add_trouble(&json, "helpers", state.helpers);
+	add_trouble(&json, "broken", state.broken);
 	appendStringInfoString(&json, "}\n");
 	answer(client, state.trouble ? "503 Service Unavailable" : "200 OK", json.data);
 	pfree(json.data);

@@ -26,6 +26,8 @@ typedef struct HealthState
 								 * well */
 	const char *listeners;		/* why a listener takes no messages; NULL: all
 								 * do, or there is none */
+	const char *helpers;		/* a helper that ends again and again, or
+								 * cannot start; NULL: none */
 	const char *broken;			/* handlers that cannot be started; NULL: none */
 	int64		incarnation;
 	bool		is_leader;

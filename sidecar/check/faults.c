@@ -20,6 +20,15 @@ typedef struct Noted
 	int64		until_us;
 } Noted;
 
+/* Kinds of helpers, at most. */
+#define SOURCES_MAX 4
+
+typedef struct Source
+{
+	FaultsAdd	add;
+	void	   *arg;
+} Source;
+
 struct Faults
 {
 	Loop	   *loop;
@@ -33,7 +42,9 @@ struct Faults
 	char	  **list;			/* faults that are logged; NULL: none */
 	char	   *text;			/* the last answer of faults_text() */
 	char	   *session;		/* the last answer of pg_silent() */
-	json_t	   *helpers;		/* the last troubles of helpers */
+	Source		sources[SOURCES_MAX];	/* helpers */
+	int			nsources;
+	json_t	   *helpers;		/* their last troubles */
 	bool		is_wanted;
 	bool		is_under_way;
 };
@@ -238,10 +249,25 @@ faults_pump(Faults *faults)
 	pg_send(pg, &call_check_handlers, &params, on_checked, faults);
 }
 
+/* Returns whether their troubles are others than before. */
+static bool
+ask_helpers(Faults *faults)
+{
+	json_t	   *before = faults->helpers;
+	bool		is_news;
+
+	faults->helpers = json_array();
+	for (int i = 0; i < faults->nsources; i++)
+		faults->sources[i].add(faults->sources[i].arg, faults->helpers);
+	is_news = !json_equal(before, faults->helpers);
+	json_decref(before);
+	return is_news;
+}
+
 void
 faults_tick(Faults *faults, char *session)
 {
-	bool		is_news = !is_same(faults->session, session);
+	bool		is_news = ask_helpers(faults) || !is_same(faults->session, session);
 
 	pfree(faults->session);
 	faults->session = session;
@@ -252,14 +278,24 @@ faults_tick(Faults *faults, char *session)
 }
 
 void
-faults_note_helpers(Faults *faults, json_t *troubles)
+faults_watch(Faults *faults, FaultsAdd add, void *arg)
 {
-	bool		is_news = !json_equal(faults->helpers, troubles);
+	Assert(faults->nsources < SOURCES_MAX);
+	faults->sources[faults->nsources].add = add;
+	faults->sources[faults->nsources++].arg = arg;
+}
 
-	json_decref(faults->helpers);
-	faults->helpers = troubles;
-	if (is_news && pg_is_up(node_pg(faults->node)))
-		publish(faults);
+const char *
+faults_of_helpers(const Faults *faults)
+{
+	for (size_t i = 0; i < json_array_size(faults->helpers); i++)
+	{
+		const char *trouble = json_string_value(json_array_get(faults->helpers, i));
+
+		if (strncmp(trouble, "helper ", strlen("helper ")) == 0)
+			return trouble;
+	}
+	return NULL;
 }
 
 const char *

@@ -61,11 +61,17 @@ extern const char *faults_text(Faults *faults);
 /* Whether no handler can start a task. */
 extern bool faults_are_all(const Faults *faults);
 
+/* Adds the troubles of helpers (helper.h) to the list. */
+typedef void (*FaultsAdd) (void *arg, json_t *list);
+
+/* Keeps their troubles, asked for at each tick, as rows of twtasks.warnings. */
+extern void faults_watch(Faults *faults, FaultsAdd add, void *arg);
+
 /*
- * Keeps these texts of helpers (helper.h) as rows of twtasks.warnings.  Takes over
- * the list.
+ * The first trouble at the last tick that is not about listeners, valid until the
+ * next tick; NULL: none.
  */
-extern void faults_note_helpers(Faults *faults, json_t *troubles);
+extern const char *faults_of_helpers(const Faults *faults);
 
 /*
  * Returns the faults of handlers that are programs; the list and its texts are

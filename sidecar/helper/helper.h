@@ -38,8 +38,8 @@ typedef struct Helper Helper;
 /* One kind of helper.  No callback may free the helper. */
 typedef struct HelperProgram
 {
-	const char *component;		/* of our lines in the log */
-	const char *subject;		/* begins its troubles */
+	const char *component;		/* names our lines in the log */
+	const char *subject;		/* begins its troubles: helper "NAME" */
 	const char *bundled;		/* twtasks-NAME */
 	const char *use;			/* its argument; NULL: none */
 	const char *const *variables;	/* beginnings of names of variables that

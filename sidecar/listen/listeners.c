@@ -68,8 +68,10 @@ listeners_first_trouble(Listeners *listeners)
 }
 
 void
-listeners_add_troubles(const Listeners *listeners, json_t *list)
+listeners_add_troubles(void *arg, json_t *list)
 {
+	const Listeners *listeners = arg;
+
 	json_array_extend(list, listeners->reported);
 	helper_add_trouble(listeners->helper, list);
 }

@@ -40,7 +40,7 @@ extern void listeners_gone(Listeners *listeners);
 extern void listeners_stop(Listeners *listeners);
 
 /* Adds texts that say where no messages are taken, and why. */
-extern void listeners_add_troubles(const Listeners *listeners, json_t *list);
+extern void listeners_add_troubles(void *listeners, json_t *list);
 
 /*
  * The first of these texts without what a message may have said; NULL: all is well.

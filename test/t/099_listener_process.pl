@@ -95,6 +95,12 @@ ok( $sidecar->wait_for_log(
 		qr/WARN  listen: \S+twtasks-kafka\[$pid\] was ended by signal 9 \(Killed\), and starts again in [0-9.]+ s$/m,
 		undef, $position),
 	'the log tells of a process that died');
+wait_ok(
+	sub {
+		$node->value(q(SELECT string_agg(detail, ' ') FROM twtasks.warnings WHERE warning = 'listener in trouble')) =~
+		  /listeners: was ended by signal 9 \(Killed\)/;
+	},
+	'twtasks.warnings has a row for it');
 my $second = listener_of($sidecar, $position);
 isnt($second, $pid, 'another process follows it');
 
