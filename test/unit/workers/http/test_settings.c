@@ -67,7 +67,10 @@ test_nearest_pattern(void **state)
 static void
 test_refused(void **state)
 {
-	assert_null(read_settings("{\"other.example\":\"/nonexistent\"}"));
+	char	   *files = psprintf("{\"other.example\":\"%s\"}", path);
+
+	assert_null(read_settings(files));
+	pfree(files);
 	assert_null(read_settings("{\"d.example\":\"/nonexistent\"}"));
 	assert_null(read_settings("{\"d.example\":7}"));
 }
