@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "common/version.h"
 #include "workers/http/http_headers.h"
@@ -20,6 +21,8 @@
 
 /* A sidecar takes messages of 64 kB, of which the database keeps less. */
 #define MESSAGE_MAX (48 * 1024)
+
+#define SHORT "too few descriptors, or too little memory"
 
 int64
 http_post_now_us(void)
@@ -83,7 +86,7 @@ describe_failure(const HttpPost *post, CURLcode code)
 {
 	if (post->stopped == STOPPED_TWICE)
 		return "the kept connection was closed without an answer";
-	return post->is_short ? "too few descriptors, or too little memory" : curl_easy_strerror(code);
+	return post->is_short ? SHORT : curl_easy_strerror(code);
 }
 
 /* An answer that we stopped reading still has its status. */
@@ -107,12 +110,20 @@ http_post_end(HttpPost *post, CURLcode code)
 
 /* ---- the conditions ---- */
 
+static int
+make_socket(HttpPost *post, int family, int type, int protocol)
+{
+	int			fd = socket(family, type | SOCK_CLOEXEC, protocol);
+
+	post->is_short |= fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM);
+	return fd;
+}
+
 /* Checks the very address to which libcurl connects. */
 static curl_socket_t
 on_open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 {
 	HttpPost   *post = arg;
-	int			fd;
 
 	if (post->must_be_public && !http_address_is_public(&address->addr))
 	{
@@ -120,9 +131,7 @@ on_open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 		return CURL_SOCKET_BAD;
 	}
 	post->address = ADDRESS_ALLOWED;
-	fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
-	post->is_short |= fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM);
-	return fd;
+	return make_socket(post, address->family, address->socktype, address->protocol);
 }
 
 /*
@@ -269,6 +278,18 @@ http_post_set_addresses(HttpPost *post, const char *addresses)
 
 	post->addresses = curl_slist_append(NULL, line);
 	pfree(line);
+}
+
+/* A resolver that lacks descriptors may say that there is no such name. */
+bool
+http_post_not_found(HttpPost *post, const char *error)
+{
+	int			fd = make_socket(post, AF_INET, SOCK_DGRAM, 0);
+
+	if (fd >= 0)
+		close(fd);
+	strlcpy(post->error, post->is_short ? SHORT : error, sizeof(post->error));
+	return post->is_short;
 }
 
 bool

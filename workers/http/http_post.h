@@ -86,6 +86,12 @@ extern void http_post_clear(HttpPost *post, HttpClient *client);
 /* Sets the addresses of the host, before the start: numeric, separated by commas. */
 extern void http_post_set_addresses(HttpPost *post, const char *addresses);
 
+/*
+ * Notes why there are no addresses.  Returns whether descriptors or memory were too few
+ * to look them up.
+ */
+extern bool http_post_not_found(HttpPost *post, const char *error) MUSTCHECK;
+
 /* Starts the request; the client's function gets arg.  False: out of memory. */
 extern bool http_post_start(HttpPost *post, HttpClient *client,
 							const HttpSettings *settings, const Task *task,

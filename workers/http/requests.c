@@ -256,8 +256,8 @@ on_addresses(void *arg, const char *addresses, const char *error)
 	loop_timer_stop(request->patience);
 	if (addresses == NULL)
 	{
-		strlcpy(request->post.error, error, sizeof(request->post.error));
-		report_failure(request, TASK_RETRY, "could not connect to");
+		report_failure(request, http_post_not_found(&request->post, error) ? TASK_RELEASE : TASK_RETRY,
+					   "could not connect to");
 		return;
 	}
 	http_post_set_addresses(&request->post, addresses);
