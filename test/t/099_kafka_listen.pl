@@ -225,6 +225,15 @@ $node->value("SELECT twtasks.reset_listener('idle', 'idle', 0, 1)");
 wait_ok(sub { $node->value("SELECT next_offset FROM twtasks.message_offset WHERE listener = 'idle'") == 3 },
 	'a listener goes to an offset that is set by hand, also in an idle topic');
 is($node->tasks("type = 'IDLE'"), 3, 'messages that are taken again give no second task if they have keys');
+$node->value('CREATE SEQUENCE told');
+my $stranger = $node->session;
+my $backend = $stranger->backend_pid;
+
+$stranger->send(q(DO $$ BEGIN LOOP NOTIFY twtasks_listener, 'idle/idle/0'; COMMIT; PERFORM nextval('told'); END LOOP; END $$));
+wait_for(sub { $node->value('SELECT last_value FROM told') > 100 }, 'a session that notifies without end');
+$kafka->produce('idle', map { { value => $_, key => "k$_" } } 4 .. 6);
+tasks_ok('IDLE', 6, 'a listener takes messages though somebody notifies it without end');
+$node->value("SELECT pg_terminate_backend($backend)");
 $idle->stop;
 
 # ---- settings ----

@@ -30,6 +30,9 @@
 /* Places that come within this time cost one assignment, which stops all fetches. */
 #define GATHER_US MS_TO_US(50)
 
+/* Anybody may notify, so the shares look anew at most once in this time. */
+#define RESET_US SECONDS_TO_US(1)
+
 struct Listener
 {
 	ShareOf		of;
@@ -40,6 +43,8 @@ struct Listener
 	char	   *trouble;		/* its text; NULL: none */
 	int64		trouble_us;		/* when it came last */
 	LoopTimer  *gather;			/* runs while places may come */
+	LoopTimer  *reset;			/* runs while shares are to be reset */
+	int64		reset_us;		/* when some were reset last */
 	LoopFn		on_broken;
 	void	   *broken_arg;
 	LoopTimer  *timer;			/* runs while it closes */
@@ -305,6 +310,32 @@ on_event(void *arg, rd_kafka_event_t * event)
 	loop_want_turn(listener->of.loop);
 }
 
+static void
+on_reset(void *arg)
+{
+	Listener   *listener = arg;
+	dlist_mutable_iter iter;
+
+	listener->reset_us = loop_now_us(listener->of.loop);
+	foreach_share(iter, listener)
+	{
+		Share	   *share = share_of(iter);
+
+		if (share->is_to_reset && !listener->of.is_ending)
+			share_reset(share);
+		share->is_to_reset = false;
+	}
+}
+
+static void
+want_reset(Listener *listener, Share *share)
+{
+	share->is_to_reset = true;
+	if (!loop_timer_active(listener->reset))
+		loop_timer_start(listener->reset,
+						 Max(listener->reset_us + RESET_US - loop_now_us(listener->of.loop), 0));
+}
+
 /* An operator has set the offset of LISTENER/TOPIC/PARTITION. */
 static void
 on_notify(void *arg, const char *channel, const char *payload)
@@ -319,8 +350,8 @@ on_notify(void *arg, const char *channel, const char *payload)
 		char	   *place = psprintf("%s/%s/%d", listener->of.settings->name,
 									 partition_topic(partition), partition_number(partition));
 
-		if (!listener->of.is_ending && strcmp(place, payload) == 0)
-			share_reset(share_of(iter));
+		if (strcmp(place, payload) == 0)
+			want_reset(listener, share_of(iter));
 		pfree(place);
 	}
 }
@@ -445,6 +476,7 @@ listener_start(Loop *loop, const char *postgres, const ListenerSettings *setting
 	listener->broken_arg = arg;
 	listener->by_name = map_new(0);
 	listener->gather = loop_timer_new(loop, on_gathered, listener);
+	listener->reset = loop_timer_new(loop, on_reset, listener);
 	dlist_init(&listener->shares);
 	dlist_init(&listener->of.to_look);
 	listener->of.problems = map_new(0);

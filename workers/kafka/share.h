@@ -43,6 +43,7 @@ typedef struct Share
 	struct LogLook *look;		/* NULL: none is under way */
 	dlist_node	look_node;
 	bool		is_to_look;		/* in to_look */
+	bool		is_to_reset;	/* share_reset() follows */
 	LoopTimer  *timer;			/* until the next look */
 	bool		is_paused;
 } Share;
