@@ -28,6 +28,21 @@ LANGUAGE c VOLATILE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'twt_clock';
 
 /*
+ * twtasks_internal.boot_time()
+ *
+ *		When the server's machine was started, by its clock of now.  Another answer than
+ *		before means that somebody has set the clock, that the machine was started again
+ *		or stood still, or that this is another machine.
+ *
+ * Returns
+ *		timestamptz
+ */
+CREATE FUNCTION twtasks_internal.boot_time()
+RETURNS timestamptz
+LANGUAGE c VOLATILE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'twt_boot_time';
+
+/*
  * twtasks_internal.clock_ahead()
  *
  *		How far twtasks.clock() is ahead of the server's clock.

@@ -191,7 +191,7 @@ DECLARE
 	lock_id CONSTANT bigint := twtasks_internal.node_lock(heartbeat.incarnation);
 BEGIN
 	UPDATE twtasks.node n
-	SET heartbeat = clock_timestamp(), missing_since = NULL, silent_since = NULL,
+	SET heartbeat = clock_timestamp(), missing_since = NULL, silent_since = NULL, boot_time = twtasks_internal.boot_time(),
 		next_tick = clock_timestamp() + again_ms * interval '1 millisecond'
 	WHERE n.incarnation = heartbeat.incarnation AND n.ended IS NULL AND twtasks.is_adopted();
 	IF NOT FOUND THEN

@@ -5,9 +5,10 @@
  *		ended and no other one replaced it within the grace period, or they were
  *		silent for longer than their lease.
  *
- *		If the clock is put forward or the server stops for a while, all nodes
- *		look silent.  So a silent node has another half of its lease, from when
- *		its silence was first seen: a living node ticks twice in that time.
+ *		If the server stops for a while, all nodes look silent.  So a silent node has
+ *		another half of its lease, from when its silence was first seen: a living node
+ *		ticks twice in that time.  If the clock was set, what was seen before tells no
+ *		duration: the silence and the grace count from now on.
  *
  * Returns
  *		milliseconds until the next look, if a session is missing or a heartbeat
@@ -24,7 +25,9 @@ LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
+	-- In this order: a clock that is set in between is seen now or by the next look.
 	moment CONSTANT timestamptz := clock_timestamp();
+	boot_time CONSTANT timestamptz := twtasks_internal.boot_time();
 	node twtasks.node;
 	seen timestamptz;
 	gone_at timestamptz;
@@ -35,10 +38,13 @@ BEGIN
 	LOOP
 		seen := node.heartbeat;
 		gone_at := NULL;
-		IF node.heartbeat > moment + node.lease / 2 THEN
-			-- The clock was put back: the silence counts from now on.
+		-- A clock that runs slower or faster makes no difference of 0.1 s.
+		IF node.heartbeat > moment + node.lease / 2
+			OR node.boot_time NOT BETWEEN boot_time - interval '0.1 s' AND boot_time + interval '0.1 s' THEN
 			node.heartbeat := moment;
 			node.missing_since := NULL;
+			node.silent_since := NULL;
+			node.boot_time := boot_time;
 		END IF;
 		IF node.missing_since IS NULL
 			AND NOT twtasks_internal.session_holds(twtasks_internal.node_lock(node.incarnation))
@@ -58,7 +64,7 @@ BEGIN
 		END IF;
 		UPDATE twtasks.node n
 		SET heartbeat = node.heartbeat, missing_since = node.missing_since,
-			silent_since = node.silent_since, ended = node.ended
+			silent_since = node.silent_since, ended = node.ended, boot_time = node.boot_time
 		WHERE n.incarnation = (
 			SELECT m.incarnation FROM twtasks.node m
 			WHERE m.incarnation = node.incarnation AND m.heartbeat = seen AND m.ended IS NULL

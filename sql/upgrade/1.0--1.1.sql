@@ -52,6 +52,8 @@ ALTER TABLE twtasks.message_offset
 	ADD COLUMN problem_since timestamptz,
 	ADD COLUMN log_first bigint;
 
+ALTER TABLE twtasks.node ADD COLUMN boot_time timestamptz;
+
 /*
  * Partitions do not belong to the extension: see begin_history().  An administrator
  * may have taken the default one out of it already, for pg_dump, and have dropped it.

@@ -7,6 +7,8 @@
  */
 #include "base/twtasks.h"
 
+#include <time.h>
+
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
@@ -84,6 +86,17 @@ Datum
 twt_clock(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_TIMESTAMPTZ(twt_now());
+}
+
+/* Nobody sets CLOCK_MONOTONIC, which begins with the boot of the machine. */
+TWT_FUNCTION(twt_boot_time);
+Datum
+twt_boot_time(PG_FUNCTION_ARGS)
+{
+	struct timespec up;
+
+	(void) clock_gettime(CLOCK_MONOTONIC, &up);
+	PG_RETURN_TIMESTAMPTZ(GetCurrentTimestamp() - (up.tv_sec * USECS_PER_SEC + up.tv_nsec / 1000));
 }
 
 TWT_FUNCTION(twt_clock_ahead);

@@ -49,7 +49,7 @@ SELECT f, '{producer}'::text[] FROM unnest('{new_task,message}'::text[]) f
 UNION ALL
 SELECT f, '{}'::text[] FROM unnest('{task_input,change_result,late_result,ended_task}'::text[]) f
 UNION ALL
-SELECT f, '{}'::text[] FROM unnest('{try_call,try_call_without_limit,take_all,time_is_over,run_schedule_as_json,note_duty,note_history,history_users,make_days,brought_warnings,late_work,lost_roles,name_default_days,size_of_default,is_new_entry}'::text[]) f;
+SELECT f, '{}'::text[] FROM unnest('{try_call,try_call_without_limit,take_all,time_is_over,run_schedule_as_json,note_duty,note_history,history_users,make_days,brought_warnings,late_work,boot_time,lost_roles,name_default_days,size_of_default,is_new_entry}'::text[]) f;
 CREATE TEMPORARY TABLE readers (relation text PRIMARY KEY, roles text[]);
 INSERT INTO readers
 SELECT r, '{worker,operator,viewer}'::text[] FROM unnest('{allowed_types,tasks,error_tasks,stuck_tasks,stats,nodes,transition,type_policies,buckets,paused,schedules,schedule_runs,cancel_requests,

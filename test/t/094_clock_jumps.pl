@@ -207,7 +207,11 @@ my $beyond = due_in(2 * HOUR);
 my $error = (running('SHORT|error'))[0];
 my $retry = (running('SHORT|retry'))[0];
 
+my $booted = $node->value('SELECT twtasks_internal.boot_time()');
+
 $server_clock->jump(HOUR);
+wait_ok(sub { $node->value("SELECT abs(extract(epoch FROM twtasks_internal.boot_time() - interval '1 h' - '$booted')) < 0.1") eq 't' },
+	'forward: the machine seems to have been started later by that');
 wait_ok(sub { has_ended($within) },
 	'forward: a task due within the jump runs');
 wait_ok(
