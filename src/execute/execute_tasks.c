@@ -221,17 +221,11 @@ check_cancelled(const Execution *execution)
 static void
 finish_tasks(const ExecuteCall *call, const Execution *executions, int count)
 {
+	NullableDatum incarnation = {call->incarnation};
+	NullableDatum token = {call->token};
 	FinishCall	finish;
 
-	finish_call_begin(&finish, (NullableDatum)
-/**INDENT** Error@227: Unbalanced parens */
-					  {
-		call->incarnation
-	}, (NullableDatum)
-	{
-		call->token
-/**INDENT** Warning@232: Extra ) */
-	});
+	finish_call_begin(&finish, incarnation, token);
 	finish.tries = palloc(count * sizeof(Try));
 	for (int i = 0; i < count; i++)
 		if (executions[i].failure == NULL && !executions[i].is_finished)
