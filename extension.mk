@@ -89,6 +89,7 @@ OBJS += src/common/pattern.o
 OBJS += src/common/task_id.o
 OBJS += src/common/cron.o
 OBJS += src/common/limit_pattern.o
+OBJS += src/common/places.o
 
 # The version stands in the control file and nowhere else.
 EXTVERSION := $(shell sed -n "s/^default_version *= *'\([^']*\)'.*/\1/p" $(EXTENSION).control)

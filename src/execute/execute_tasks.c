@@ -38,6 +38,7 @@
 #include "base/interval.h"
 #include "base/plan.h"
 #include "base/rows.h"
+#include "common/places.h"
 #include "execute/execute.h"
 #include "finish/finish_call.h"
 #include "finish/judge.h"
@@ -312,6 +313,7 @@ execute_one(ExecuteCall *call, Execution *execution)
 {
 	MemoryContext outer = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
+	ErrorContextCallback *callers = error_context_stack;
 
 	BeginInternalSubTransaction(NULL);
 
@@ -319,7 +321,9 @@ execute_one(ExecuteCall *call, Execution *execution)
 	MemoryContextSwitchTo(call->scratch);
 	PG_TRY();
 	{
+		error_context_stack = NULL; /* only the handler's own functions count */
 		call_handler(call, execution, outer);
+		error_context_stack = callers;
 		ReleaseCurrentSubTransaction();
 		MemoryContextSwitchTo(outer);
 		CurrentResourceOwner = owner;
@@ -327,6 +331,7 @@ execute_one(ExecuteCall *call, Execution *execution)
 	PG_CATCH();
 	{
 		ErrorData  *error;
+		char		places[PLACES_BYTES];
 
 		MemoryContextSwitchTo(outer);
 		error = CopyErrorData();
@@ -337,7 +342,8 @@ execute_one(ExecuteCall *call, Execution *execution)
 		CurrentResourceOwner = owner;
 		if (!is_own_failure(call, error))
 			ReThrowError(error);
-		execution->failure = psprintf("%s (SQLSTATE %s)", error->message,
+		places_name(error->context, places);
+		execution->failure = psprintf("%s%s (SQLSTATE %s)", error->message, places,
 									  unpack_sql_state(error->sqlerrcode));
 		FreeErrorData(error);
 	}

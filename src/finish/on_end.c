@@ -24,6 +24,7 @@
 #include "base/rows.h"
 #include "base/settings.h"
 #include "base/shape.h"
+#include "common/places.h"
 #include "finish/ended.h"
 #include "finish/finish_call.h"
 #include "finish/on_end.h"
@@ -343,8 +344,11 @@ static void
 attempt(void *arg)
 {
 	Attempt    *it = arg;
+	ErrorContextCallback *callers = error_context_stack;
 
+	error_context_stack = NULL; /* no place in our callers counts */
 	end_and_call(it->job, it->which, it->ends);
+	error_context_stack = callers;
 }
 
 /* Returns the error of a function; raises every other error. */
@@ -366,10 +370,13 @@ static void
 end_in_error(const EndJob *job, int which, const Ends *failed, const ErrorData *error)
 {
 	Ends	   *ends = new_ends(failed->results, false, false);
-	char	   *fault = psprintf("it became %s, but %s failed: %s (SQLSTATE %s)",
-								 failed->status, failed->doing, error->message,
-								 unpack_sql_state(error->sqlerrcode));
+	char		places[PLACES_BYTES];
+	char	   *fault;
 
+	places_name(error->context, places);
+	fault = psprintf("it became %s, but %s failed: %s%s (SQLSTATE %s)",
+					 failed->status, failed->doing, error->message, places,
+					 unpack_sql_state(error->sqlerrcode));
 	job->end(job->arg, which, fault, ends);
 	ereport(WARNING,
 			(errcode(error->sqlerrcode),

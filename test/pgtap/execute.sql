@@ -124,7 +124,7 @@ SELECT pg_temp.id(n) AS id FROM generate_series(20, 24) n, LATERAL twtasks.add_t
 CREATE TEMPORARY TABLE batch AS SELECT * FROM twtasks_internal.execute_tasks('app.obey', 'regress_app', ARRAY(SELECT pg_temp.id(n) FROM generate_series(20, 25) n), '{0,0,0,0,7,0}',
 	pg_temp.node(), 900, array_fill(60000, '{6}'), array_fill('error'::twtasks.stuck_rule, '{6}'));
 SELECT bag_eq('SELECT right(id::text, 2) || '' '' || concat_ws('' '', version, result, message, tries, type) FROM batch',
-	ARRAY['20 1 finished 1 SQL', '21 1 failed division by zero (SQLSTATE 22012) 1 SQL', '22 1 finished 1 SQL', '23 1 failed division by zero (SQLSTATE 22012) 1 SQL'],
+	ARRAY['20 1 finished 1 SQL', '21 1 failed division by zero, in PL/pgSQL function app.obey(twtasks.task_input) line 6 at EXECUTE (SQLSTATE 22012) 1 SQL', '22 1 finished 1 SQL', '23 1 failed division by zero, in PL/pgSQL function app.obey(twtasks.task_input) line 6 at EXECUTE (SQLSTATE 22012) 1 SQL'],
 	'a batch returns the tasks that were grabbed, each with its result');
 SELECT is(ARRAY(SELECT pg_temp.state(pg_temp.id(n)) FROM generate_series(20, 24) n), '{DONE 2,PROCESSING 1,DONE 2,PROCESSING 1,SUBMITTED 0}'::text[],
 	'failed tasks wait for the caller''s finish, and tasks not grabbed stay as they are');
@@ -143,7 +143,7 @@ SELECT is(pg_temp.notes(27), 'regress_app', 'a function runs as its role');
 SELECT is(pg_temp.try(30, NULL, role => NULL) || ' ' || pg_temp.notes(30), 'finished ' || session_user, 'a function without a role runs as the user of the session');
 SELECT is((SELECT array_agg(pg_temp.try(40 + n::integer, jsonb_build_object('sql', s)) ORDER BY n) FROM unnest(ARRAY['SET ROLE regress_other', 'SET LOCAL ROLE regress_other',
 	'RESET ROLE', 'SELECT set_config(''role'', ''regress_other'', false)']) WITH ORDINALITY x(s, n)),
-	array_fill('failed: cannot set parameter "role" within security-definer function (SQLSTATE 42501)'::text, '{4}'), 'a function cannot change its role');
+	array_fill('failed: cannot set parameter "role" within security-definer function, in PL/pgSQL function app.obey(twtasks.task_input) line 6 at EXECUTE (SQLSTATE 42501)'::text, '{4}'), 'a function cannot change its role');
 SELECT ok((SELECT bool_and(pg_temp.try(50 + n::integer, jsonb_build_object('sql', s)) ~ '^failed: cannot set parameter "session_authorization" .*42501') FROM unnest(ARRAY['SET SESSION AUTHORIZATION regress_other',
 	'RESET SESSION AUTHORIZATION', 'SET SESSION AUTHORIZATION DEFAULT']) WITH ORDINALITY x(s, n)), 'a function cannot change the user of the session');
 SELECT ok((SELECT bool_and(pg_temp.try(60 + n::integer, jsonb_build_object('sql', s)) ~ '^failed') FROM unnest(ARRAY['COMMIT', 'ROLLBACK', 'DISCARD ALL', 'LOAD ''twtasks''', 'COPY app.effect TO PROGRAM ''true''',

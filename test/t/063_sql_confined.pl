@@ -168,7 +168,7 @@ sub after_commit
 
 # Each is tried alone and followed by an error; in a session that has run
 # others, and in a new one; twice in one transaction, a witness between.
-my $refused = qr/^failed: cannot execute .* in a SQL handler .*0A000/;
+my $refused = qr/^failed: cannot execute .* in a SQL handler\b.*0A000/;
 my @attacks = (
 	[ 'SET', 'SET work_mem = \'1MB\'; SET search_path = app' ],
 	[ 'SET LOCAL', 'SET LOCAL enable_seqscan = off' ],

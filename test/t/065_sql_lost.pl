@@ -93,7 +93,7 @@ foreach my $type (qw(ONE TWO))
 		ends_well(
 			$type, $n,
 			add_around($type, $n, $cancel),
-			'canceling statement due to user request (SQLSTATE 57014)',
+			'canceling statement due to user request, in PL/pgSQL function app.work(twtasks.task_input) line 4 at EXECUTE (SQLSTATE 57014)',
 			"$type, $n: the function cancels its statement");
 	}
 }

@@ -7,6 +7,7 @@
  */
 #include "base/port.h"
 
+#include "common/places.h"
 #include "execute/sql/sql_failure.h"
 #include "pg/pg.h"
 
@@ -15,8 +16,10 @@ sql_failure_text(const PGresult *result)
 {
 	const char *text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
 	const char *hint = PQresultErrorField(result, PG_DIAG_MESSAGE_HINT);
+	char		places[PLACES_BYTES];
 
-	return psprintf("%s (SQLSTATE %s)%s%s", text == NULL ? "failed" : text, pg_sqlstate(result),
+	places_name(PQresultErrorField(result, PG_DIAG_CONTEXT), places);
+	return psprintf("%s%s (SQLSTATE %s)%s%s", text == NULL ? "failed" : text, places, pg_sqlstate(result),
 					hint == NULL ? "" : ": ", hint == NULL ? "" : hint);
 }
 

@@ -10,7 +10,7 @@
 
 #include "libpq-fe.h"
 
-/* Message, SQLSTATE and hint; palloc'd. */
+/* Message, places in functions, SQLSTATE and hint; palloc'd. */
 extern char *sql_failure_text(const PGresult *result);
 
 /* Whether our extension refused the handler function before it was called. */
