@@ -2,14 +2,16 @@
 # (PGXS), sidecar/Makefile and scripts/.
 #
 # Variables: PG_CONFIG, CC, CFLAGS, WERROR=1, DESTDIR, PREFIX (of the sidecar),
-# WITH_KAFKA=no (no librdkafka)
+# WITH_KAFKA=no (no librdkafka), and
+# WITH_ZOOKEEPER=no (no twtasks-zookeeper)
 
 ifeq ($(origin PG_CONFIG),undefined)
 PG_CONFIG := $(shell scripts/pg-config)
 endif
 export PG_CONFIG
 
-WORKERS = workers/http $(if $(filter no,$(WITH_KAFKA)),,workers/kafka)
+WORKERS = workers/http $(if $(filter no,$(WITH_KAFKA)),,workers/kafka) \
+	$(if $(filter no,$(WITH_ZOOKEEPER)),,workers/zookeeper)
 
 EXTENSION_MK = -f extension.mk PG_CONFIG='$(PG_CONFIG)'
 

@@ -31,8 +31,7 @@ override CPPFLAGS += -iquote $(TOP)/lib -iquote $(TOP)/src -iquote $(TOP)/ \
 	$(patsubst -I%,-isystem %,$(shell $(PKG_CONFIG) --cflags $(PACKAGES))) \
 	-D_GNU_SOURCE $(if $(SANITIZE),,-D_FORTIFY_SOURCE=2) \
 	$(if $(ASSERTS),-DUSE_ASSERT_CHECKING) \
-	$(if $(filter no,$(WITH_KAFKA)),,-DWITH_KAFKA) \
-	$(if $(filter no,$(WITH_ZOOKEEPER)),,-DWITH_ZOOKEEPER)
+	$(if $(filter no,$(WITH_KAFKA)),,-DWITH_KAFKA)
 
 # The last two are what the server's headers are written for.
 override CFLAGS += -std=gnu11 $(WARNINGS) $(HARDENING) \
@@ -41,8 +40,7 @@ override CFLAGS += -std=gnu11 $(WARNINGS) $(HARDENING) \
 	-fno-strict-aliasing -fwrapv
 override LDFLAGS += -pie -Wl,--as-needed -Wl,-z,relro,-z,now,-z,noexecstack \
 	$(if $(SANITIZE),-fsanitize=$(SANITIZE))
-LIBS := $(PG_LIBS) $(shell $(PKG_CONFIG) --libs $(PACKAGES)) \
-	$(if $(filter no,$(WITH_ZOOKEEPER)),,-lzookeeper_st) -lcrypto -lm
+LIBS := $(PG_LIBS) $(shell $(PKG_CONFIG) --libs $(PACKAGES)) -lcrypto -lm
 
 .PHONY: flags
 flags:

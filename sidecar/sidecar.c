@@ -40,8 +40,8 @@ typedef enum SidecarState
 	SIDECAR_DRAINING,			/* starts nothing new */
 	SIDECAR_REPORTING,			/* the drain is over, its last outcomes are on
 								 * their way */
-	SIDECAR_ENDING				/* waits until the database knows that the
-								 * node ends */
+	SIDECAR_ENDING				/* waits until the database and the election
+								 * know that the node ends */
 } SidecarState;
 
 struct Sidecar
@@ -185,9 +185,15 @@ on_look(void *arg, bool has_work, int64 next_us)
 /* ---- the end of a turn ---- */
 
 static void
-on_ended(void *arg)
+on_left(void *arg)
 {
 	loop_stop(((Sidecar *) arg)->loop);
+}
+
+static void
+on_ended(void *arg)
+{
+	election_end(((Sidecar *) arg)->election, on_left, arg);
 }
 
 static void
@@ -417,12 +423,12 @@ sidecar_open(Loop *loop, Config *config)
 	sidecar->config = sidecar->first_config = config;
 	sidecar->served = served_open(loop, config);
 	sidecar->node = node_open(loop, config, &node_events, sidecar);
-	if (config->leader == LEADER_ZOOKEEPER)
-		sidecar->election = election_open(loop, &config->zookeeper, sidecar->node);
+	sidecar->election = election_open(loop, config, sidecar->node);
 	sidecar->policies = policies_open(loop, config, sidecar->node);
 	open_steps(sidecar);
 	sidecar->listeners = listeners_open(loop, config, sidecar->node);
 	faults_watch(sidecar->faults, listeners_add_troubles, sidecar->listeners);
+	faults_watch(sidecar->faults, election_add_trouble, sidecar->election);
 	sidecar->health = health_open(loop, config->listen, config->node, on_health, sidecar);
 	sidecar->drain_end = loop_timer_new(loop, on_drain_end, sidecar);
 	sdnotify_watch_open(loop);
@@ -450,19 +456,12 @@ sidecar_reload(Sidecar *sidecar, Config *config)
 	policies_set_config(sidecar->policies, config);
 	sweep_reload(sidecar->sweep, config);
 	listeners_reload(sidecar->listeners, config);
+	election_reload(sidecar->election, config);
 	log_init(config->log.format, config->log.level, config->node);
 	if (old != sidecar->first_config)
 		config_free(old);
 	log_line(TWT_LOG_INFO, "config", "reloaded");
 	loop_want_turn(sidecar->loop);
-}
-
-static void
-free_configs(Sidecar *sidecar)
-{
-	if (sidecar->config != sidecar->first_config)
-		config_free(sidecar->first_config);
-	config_free(sidecar->config);
 }
 
 /*
@@ -480,8 +479,7 @@ sidecar_free(Sidecar *sidecar)
 	execute_free(sidecar->execute);
 	lost_grabs_free(sidecar->lost);
 	finish_free(sidecar->finish);
-	if (sidecar->election != NULL)
-		election_free(sidecar->election);
+	election_free(sidecar->election);
 	node_free(sidecar->node);	/* its pending answers go to the next two */
 	offers_free(sidecar->offers);
 	limit_reader_free(sidecar->limit_reader);
@@ -494,7 +492,9 @@ sidecar_free(Sidecar *sidecar)
 	served_free(sidecar->served);
 	loop_timer_free(sidecar->drain_end);
 	sdnotify_watch_close();
-	free_configs(sidecar);
+	if (sidecar->config != sidecar->first_config)
+		config_free(sidecar->first_config);
+	config_free(sidecar->config);
 	pfree(sidecar->silent);
 	pfree(sidecar);
 }

@@ -28,9 +28,7 @@ static const Choice queue_choices[] = {
 
 static const Choice leader_choices[] = {
 	{"postgres", LEADER_POSTGRES},
-#ifdef WITH_ZOOKEEPER
 	{"zookeeper", LEADER_ZOOKEEPER},
-#endif
 	{NULL, 0}
 };
 
@@ -284,6 +282,14 @@ settle_listeners(Config *config, const Place *place)
 }
 
 static bool
+settle_election(Config *config, const Place *place)
+{
+	if (config->leader == LEADER_ZOOKEEPER)
+		config->election_line = zookeeper_line(&config->zookeeper, config->node, &config->log, place);
+	return config->leader != LEADER_ZOOKEEPER || config->election_line != NULL;
+}
+
+static bool
 settle(void *target, const Place *place)
 {
 	Config	   *config = target;
@@ -292,19 +298,18 @@ settle(void *target, const Place *place)
 		config->handlers[i]->index = i;
 	if (!check_patterns(config, place) || !settle_node(config, place))
 		return false;
-	if (config->leader == LEADER_ZOOKEEPER &&
-		!zookeeper_options_complete(&config->zookeeper, place))
-		return false;
 	if (config->queue == QUEUE_KAFKA && !kafka_options_complete(&config->kafka, place))
 		return false;
 	make_hellos(config);
-	return check_settings(config, place) && settle_listeners(config, place);
+	return check_settings(config, place) && settle_listeners(config, place) &&
+		settle_election(config, place);
 }
 
 static void
 release_config(void *target)
 {
 	pfree(((Config *) target)->listeners_line);
+	pfree(((Config *) target)->election_line);
 }
 
 static void

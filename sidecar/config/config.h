@@ -99,6 +99,8 @@ typedef struct Config
 	int64		sweep_us;		/* between two sweeps of the whole table */
 	LeaderKind	leader;
 	ZooKeeperConfig zookeeper;
+	char	   *election_line;	/* told to the program that stands for
+								 * election; NULL: there is none */
 	KafkaOptions kafka;
 	char	   *listen;			/* address for health; NULL: none */
 	ListenerConfig **listeners;

@@ -8,6 +8,7 @@
 #ifndef TWT_ZOOKEEPER_OPTIONS_H
 #define TWT_ZOOKEEPER_OPTIONS_H
 
+#include "options/log_options.h"
 #include "options/options.h"
 
 typedef struct ZooKeeperConfig
@@ -26,9 +27,11 @@ typedef struct ZooKeeperConfig
 extern const Section zookeeper_section;
 
 /*
- * Returns false, after options_fail(), unless servers and group are given, and
- * the digest file, if any, has a digest.  A settle function calls it.
+ * Returns the hello of twtasks-zookeeper (workers/zookeeper/zk_settings.h), palloc'd.
+ * Returns NULL, after options_fail(), if servers or group are missing, or the program
+ * refuses the hello or is missing itself.  A settle function calls it.
  */
-extern bool zookeeper_options_complete(const ZooKeeperConfig *config, const Place *place);
+extern char *zookeeper_line(const ZooKeeperConfig *config, const char *node,
+							const LogConfig *log, const Place *place) MUSTCHECK;
 
 #endif							/* TWT_ZOOKEEPER_OPTIONS_H */

@@ -50,5 +50,5 @@ for compiler in gcc clang; do
 	command -v $compiler >/dev/null || cannot_check "$compiler is not installed"
 	build $compiler
 	# shellcheck disable=SC2046 # without the libraries that a build can leave out
-	C_INCLUDE_PATH=$copy/absent build $compiler $(sed -n 's/^# \(WITH_[A-Z]*=no\) .*/\1/p' sidecar/Makefile)
+	C_INCLUDE_PATH=$copy/absent build $compiler $(sed -n 's/^# \(WITH_[A-Z]*=no\) .*/\1/p' Makefile sidecar/Makefile | sort -u)
 done | breaches

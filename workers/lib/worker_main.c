@@ -72,6 +72,13 @@ cancel(Worker *worker, const char *line)
 	json_decref(object);
 }
 
+static void
+take(Worker *worker, const char *line)
+{
+	if (worker->has_settings)
+		worker->program->take(worker->own, line);
+}
+
 static bool
 begins_with(const char *line, const char *text)
 {
@@ -87,6 +94,8 @@ on_line(Worker *worker, const char *line)
 
 	if (begins_with(line, "{\"hello\""))
 		take_hello(worker, line);
+	else if (worker->program->take != NULL)
+		take(worker, line);
 	else if (begins_with(line, "{\"cancel\""))
 		cancel(worker, line);
 	else if (worker->has_settings && (task = task_line_read(line, &start_by_us)) != NULL)

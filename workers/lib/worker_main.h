@@ -40,6 +40,12 @@ typedef struct WorkerProgram
 	void		(*start) (void *worker, Task *task, int64 start_by_us);
 	void		(*cancel) (void *worker, const char *id, int64 version, const char *why);
 
+	/*
+	 * For a program without tasks, which has neither of the last two: takes
+	 * each other line, after settings.
+	 */
+	void		(*take) (void *worker, const char *line);
+
 	/* Aborts the tasks that have no reply; NULL: nothing to free. */
 	void		(*close) (void *worker);
 } WorkerProgram;

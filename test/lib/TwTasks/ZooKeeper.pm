@@ -15,10 +15,12 @@ use Test::More;
 
 use constant JAR => '/usr/share/java/zookeeper.jar';
 
-# A tick is short: a session may be as short as two of them.
+# A tick is short: a session may be as short as two of them.  It would not be longer
+# than twenty of them.
 my %settings = (
 	tickTime => 200,
 	minSessionTimeout => 400,
+	maxSessionTimeout => 60000,
 	clientPortAddress => '127.0.0.1',
 	'admin.enableServer' => 'false',
 	'4lw.commands.whitelist' => '*');

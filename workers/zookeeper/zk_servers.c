@@ -11,7 +11,7 @@
 
 #include "base/address.h"
 #include "pg/lookup.h"
-#include "zookeeper/zk_servers.h"
+#include "workers/zookeeper/zk_servers.h"
 
 typedef struct Server
 {

@@ -7,7 +7,7 @@
  */
 #include "base/port.h"
 
-#include "zookeeper/candidates.h"
+#include "workers/zookeeper/candidates.h"
 
 #define SEQUENCE_DIGITS 10
 

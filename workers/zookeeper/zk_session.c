@@ -10,7 +10,7 @@
 #include <sys/time.h>
 
 #include "base/log.h"
-#include "zookeeper/zk_session.h"
+#include "workers/zookeeper/zk_session.h"
 
 /* A step that failed is tried again after this delay. */
 #define AGAIN_US SECONDS_TO_US(1)
