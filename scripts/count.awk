@@ -15,6 +15,9 @@
 # prove -v announces a file: "t/010_end_to_end.pl .. ".  Its comments may come before.
 /^[^ ]+ \.\.+ *$/ { file = $1; last[file] = died; died = ""; next }
 
+# A file that was skipped as a whole has its reason behind its name.
+/^[^ ]+ \.\.+ skipped: / { file = $1; sub(/^.* skipped:/, "# SKIP"); skip($0); next }
+
 /^ok [0-9]/ && /# *[Ss][Kk][Ii][Pp]/ { skip($0); next }
 /^1\.\.0 *# *[Ss][Kk][Ii][Pp]/ { skip($0); next }
 /^not ok [0-9].*# *TOD[O]/ { passed++; next }
