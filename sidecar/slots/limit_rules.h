@@ -25,19 +25,6 @@ typedef struct LimitRule
 	LimitTerms	terms;
 } LimitRule;
 
-/* Names a limit: a letter for its scope, then its name. */
-#define LIMIT_KEY_SIZE (LIMIT_NAME_MAX + 2)
-#define LIMIT_KEY_SHARED 'c'
-#define LIMIT_KEY_OWN 'n'
-
-/* A rule that covers a type, and the limit that counts the type. */
-typedef struct LimitCover
-{
-	const LimitRule *rule;
-	int			narrowness;
-	char		key[LIMIT_KEY_SIZE];
-} LimitCover;
-
 extern LimitRules *limit_rules_new(void);
 extern void limit_rules_free(LimitRules *rules);
 
@@ -45,7 +32,7 @@ extern void limit_rules_free(LimitRules *rules);
 extern void limit_rules_set(LimitRules *rules, const LimitRule *from, int n);
 
 /*
- * Finds the rules that cover a type, the widest first, each key once.  Returns
+ * Finds the rules that cover a type, in the order of limit_covers_sort().  Returns
  * their number; the caller frees *covers.
  */
 extern int	limit_rules_cover(const LimitRules *rules, const char *type, LimitCover **covers);

@@ -158,6 +158,7 @@ on_named_unused(void *arg, Limit *limit)
 static Named *
 make_named(TypeLimits *limits, const LimitCover *cover)
 {
+	const LimitRule *rule = cover->rule;
 	Named	   *named = palloc0(sizeof(Named));
 	bool		found;
 
@@ -165,9 +166,9 @@ make_named(TypeLimits *limits, const LimitCover *cover)
 	named->limits = limits;
 	named->key = pstrdup(cover->key);
 	named->limit = limit_new(cover->key + 1, 0, limits->node);
-	if (cover->rule->is_shared)
+	if (rule->is_shared)
 		limit_set_shared(named->limit);
-	limit_set_terms(named->limit, &cover->rule->terms);
+	limit_set_terms(named->limit, &rule->terms);
 	named->has_rule = true;
 	limit_on_unused(named->limit, on_named_unused, named);
 	named_insert(limits->named, named->key, &found)->named = named;

@@ -7,6 +7,7 @@
  */
 #include "limit_pattern.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 bool
@@ -60,4 +61,39 @@ limit_pattern_name(const char *pattern, const char *type, char *name)
 	name[len] = '*';
 	name[len + has_star] = '\0';
 	return (int) (2 * len) + !has_star;
+}
+
+bool
+limit_cover(LimitCover *cover, const char *pattern, bool is_shared, const char *type)
+{
+	cover->key[0] = is_shared ? LIMIT_KEY_SHARED : LIMIT_KEY_OWN;
+	cover->is_keyed = limit_pattern_is_keyed(pattern);
+	cover->narrowness = limit_pattern_name(pattern, type, cover->key + 1);
+	return cover->narrowness >= 0;
+}
+
+/* 'c' comes before 'n'. */
+static int
+compare_covers(const void *a, const void *b)
+{
+	const LimitCover *left = a;
+	const LimitCover *right = b;
+
+	if (left->narrowness != right->narrowness)
+		return left->narrowness - right->narrowness;
+	if (left->key[0] != right->key[0])
+		return left->key[0] - right->key[0];
+	return right->is_keyed - left->is_keyed;
+}
+
+int
+limit_covers_sort(LimitCover *covers, int n)
+{
+	int			kept = 0;
+
+	qsort(covers, n, sizeof(LimitCover), compare_covers);
+	for (int i = 0; i < n; i++)
+		if (i + 1 == n || strcmp(covers[i].key, covers[i + 1].key) != 0)
+			covers[kept++] = covers[i];
+	return kept;
 }

@@ -47,4 +47,28 @@ extern bool limit_pattern_is_keyed(const char *pattern);
 extern int	limit_pattern_name(const char *pattern, const char *type,
 							   char *name);
 
+/* Names a limit: a letter for its scope, then its name. */
+#define LIMIT_KEY_SIZE (LIMIT_NAME_MAX + 2)
+#define LIMIT_KEY_SHARED 'c'	/* counts in the whole cluster */
+#define LIMIT_KEY_OWN 'n'		/* counts on its node */
+
+/* A rule that covers a type, and the limit that counts the type. */
+typedef struct LimitCover
+{
+	const void *rule;			/* the caller's */
+	int			narrowness;
+	bool		is_keyed;		/* its pattern */
+	char		key[LIMIT_KEY_SIZE];
+} LimitCover;
+
+/* Sets the cover, but for its rule; false: the pattern does not cover the type. */
+extern bool limit_cover(LimitCover *cover, const char *pattern, bool is_shared, const char *type);
+
+/*
+ * Sorts the covers of a type: the widest first, and a limit of the cluster before
+ * one of the node.  If two rules have one key, the pattern without a star counts.
+ * Returns how many are left.
+ */
+extern int	limit_covers_sort(LimitCover *covers, int n);
+
 #endif							/* TWT_LIMIT_PATTERN_H */

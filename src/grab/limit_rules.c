@@ -89,40 +89,18 @@ limit_rules_any(void)
 	return nrules > 0;
 }
 
-/*
- * Two patterns may give one name.  The pattern without a star comes first, and
- * counts.
- */
-static int
-compare_covers(const void *a, const void *b)
-{
-	const LimitCover *left = a;
-	const LimitCover *right = b;
-
-	if (left->narrowness != right->narrowness)
-		return right->narrowness - left->narrowness;
-	return (int) limit_pattern_is_keyed(left->rule->pattern) -
-		(int) limit_pattern_is_keyed(right->rule->pattern);
-}
-
 int
 limit_rules_cover(const char *type, const LimitCover **found)
 {
 	int			n = 0;
-	int			kept = 0;
 
 	for (int i = 0; i < nrules; i++)
 	{
 		covers[n].rule = &rules[i];
-		covers[n].narrowness = limit_pattern_name(rules[i].pattern, type, covers[n].name);
-		n += covers[n].narrowness >= 0;
+		n += limit_cover(&covers[n], rules[i].pattern, true, type);
 	}
-	qsort(covers, n, sizeof(LimitCover), compare_covers);
-	for (int i = 0; i < n; i++)
-		if (i == 0 || covers[i].narrowness != covers[kept - 1].narrowness)
-			covers[kept++] = covers[i];
 	*found = covers;
-	return kept;
+	return limit_covers_sort(covers, n);
 }
 
 TWT_FUNCTION(twt_limit_name);

@@ -25,14 +25,6 @@ typedef struct LimitRule
 	int			burst;
 } LimitRule;
 
-/* A rule that covers a type, and the name under which it counts the type. */
-typedef struct LimitCover
-{
-	const LimitRule *rule;
-	int			narrowness;
-	char		name[LIMIT_NAME_MAX + 1];
-} LimitCover;
-
 /* Registers the callback; once per process, from _PG_init(). */
 extern void limit_rules_init(void);
 
@@ -40,8 +32,8 @@ extern void limit_rules_init(void);
 extern bool limit_rules_any(void);
 
 /*
- * The limits that cover a type, the narrowest first, each name once.  Returns
- * how many; they are valid until the next call.
+ * The limits that cover a type, in the order of limit_covers_sort(); their rules
+ * are LimitRules.  Returns how many; they are valid until the next call.
  */
 extern int	limit_rules_cover(const char *type, const LimitCover **covers);
 

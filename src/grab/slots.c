@@ -244,7 +244,7 @@ static Use *
 find_use(Slots *slots, const LimitCover *cover)
 {
 	bool		found;
-	Use		   *use = hash_search(slots->uses, cover->name, HASH_ENTER, &found);
+	Use		   *use = hash_search(slots->uses, cover->key + 1, HASH_ENTER, &found);
 
 	if (found)
 		return use;
@@ -363,7 +363,7 @@ bool
 slots_take(Slots *slots, const LimitedTask *task, LimitRefusal *refusal)
 {
 	slots->ncovers = limit_rules_cover(task->type, &slots->covers);
-	for (int i = 0; i < slots->ncovers; i++)
+	for (int i = slots->ncovers - 1; i >= 0; i--)
 		if (!has_room(slots, find_use(slots, &slots->covers[i]), task->priority, refusal))
 		{
 			slots->ncovers = 0;
