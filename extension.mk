@@ -158,7 +158,7 @@ $(VERSION_H): $(EXTENSION).control
 # $(call joined,EXTENSION,FILES) -- makes the install script of the files
 joined = printf '%s\n' '\echo Use "CREATE EXTENSION $1" to load this file. \quit' >$@.tmp && \
 	for part in $2; do \
-		printf '\n-- %s\n' "$$part" && cat "$$part" && awk -f scripts/comments.awk "$$part" || exit 1; \
+		printf '\n-- %s\n' "$$part" && sed 's/@extension@/$1/' "$$part" && awk -f scripts/comments.awk "$$part" || exit 1; \
 	done >>$@.tmp && $(call named_anew,$@)
 
 # Gives functions in C the symbols of this version: see src/base/contract.h.
@@ -185,8 +185,11 @@ $(CONTRACTS): $(INSTALL_SQL) $(TOPPINGS_SQL) $(DATA) scripts/contracts.awk
 
 src/base/contract.o: $(CONTRACTS)
 
-# parts NAME -- the files of the extension in extensions/NAME, in order
-parts = extensions/core.sql $(addprefix extensions/$1/,$(shell sed 's/\#.*//' extensions/$1/order.txt))
+# parts NAME -- the files of the extension in extensions/NAME, in order; the rights
+# come last, when their owner is known
+parts = extensions/core.sql \
+	$(addprefix extensions/$1/,$(filter-out grants.sql,$(shell sed 's/\#.*//' extensions/$1/order.txt))) \
+	sql/base/owner.sql extensions/$1/grants.sql
 
 define topping
 extensions/$1/$(EXTENSION)_$1--$(EXTVERSION).sql: extensions/$1/order.txt scripts/comments.awk $(call parts,$1)

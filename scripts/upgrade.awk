@@ -89,6 +89,7 @@ function upgrade_block(text)
 		print text
 	if (text !~ /OWNER TO twtasks_owner/)
 		return
+	sub(/@extension@/, extension, text)
 	print "SELECT pg_catalog.set_config('twtasks_update.made', COALESCE(pg_catalog.string_agg("
 	print "\tpg_catalog.format('%s/%s', d.classid, d.objid), ' '), ''), true)"
 	print "FROM pg_catalog.pg_depend d"
