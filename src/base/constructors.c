@@ -46,37 +46,18 @@ static const Shape message_shape = SHAPE("message", message_columns);
 static const Shape change_shape = SHAPE("change_result", change_columns);
 static const Shape late_shape = SHAPE("late_result", late_columns);
 
-TWT_FUNCTION(twt_new_task);
-Datum
-twt_new_task(PG_FUNCTION_ARGS)
-{
-	return shape_form_args(&new_task_shape, fcinfo);
-}
+/* A value of that shape, of the arguments. */
+#define CONSTRUCTOR(name, shape) \
+	TWT_FUNCTION(name); \
+	Datum \
+	name(PG_FUNCTION_ARGS) \
+	{ \
+		return shape_form_args(&shape, fcinfo); \
+	} \
+	extern int	no_such_variable
 
-TWT_FUNCTION(twt_message);
-Datum
-twt_message(PG_FUNCTION_ARGS)
-{
-	return shape_form_args(&message_shape, fcinfo);
-}
-
-TWT_FUNCTION(twt_task_input);
-Datum
-twt_task_input(PG_FUNCTION_ARGS)
-{
-	return shape_form_args(&input_shape, fcinfo);
-}
-
-TWT_FUNCTION(twt_change_result);
-Datum
-twt_change_result(PG_FUNCTION_ARGS)
-{
-	return shape_form_args(&change_shape, fcinfo);
-}
-
-TWT_FUNCTION(twt_late_result);
-Datum
-twt_late_result(PG_FUNCTION_ARGS)
-{
-	return shape_form_args(&late_shape, fcinfo);
-}
+CONSTRUCTOR(twt_new_task, new_task_shape);
+CONSTRUCTOR(twt_message, message_shape);
+CONSTRUCTOR(twt_task_input, input_shape);
+CONSTRUCTOR(twt_change_result, change_shape);
+CONSTRUCTOR(twt_late_result, late_shape);
