@@ -33,12 +33,13 @@
  *
  * Another transaction may keep its locks for hours, so a call does not wait long
  * for one.  Functions of users within the call have their own time limit, and
- * must not fail before it.
+ * must not fail before it.  The server refuses a limit of 0 only once it has loaded
+ * our library, which the first call of a session does.
  */
 #define POOL_LIMITS \
 	"pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true)," \
-	" pg_catalog.set_config('lock_timeout', COALESCE(" \
-	"pg_catalog.current_setting('twtasks.function_timeout', true), '1s'), true)," \
+	" pg_catalog.set_config('lock_timeout', COALESCE(NULLIF(" \
+	"pg_catalog.current_setting('twtasks.function_timeout', true), '0'), '1s'), true)," \
 	" pg_catalog.set_config('statement_timeout', '10s', true)"
 
 /* The statement_timeout, and how long a session may then be silent. */
