@@ -96,18 +96,30 @@ find_listener_fault(PGconn *conn, const ListenerConfig *listener)
 	return fault;
 }
 
+/* Why this session cannot take messages, whatever the listeners are; NULL: it can. */
+static const char *
+why_takes_none(const PGconn *conn)
+{
+	const char *standby = PQparameterStatus(conn, "in_hot_standby");
+
+	if (PQstatus(conn) != CONNECTION_OK)
+		return PQerrorMessage(conn);
+	return standby != NULL && strcmp(standby, "on") == 0 ? "the server is a standby" : NULL;
+}
+
 static void
 check_listeners(const Config *config, const char *path)
 {
 	PGconn	   *conn;
+	const char *why;
 
 	if (config->nlisteners == 0)
 		return;
 	conn = connect_to(config->listeners_postgres != NULL ? config->listeners_postgres : config->postgres);
-	if (PQstatus(conn) != CONNECTION_OK)
-		fprintf(stderr, "%s: notice: did not look at the listeners: %.*s\n", path,
-				(int) strcspn(PQerrorMessage(conn), "\n"), PQerrorMessage(conn));
-	for (int i = 0; i < config->nlisteners && PQstatus(conn) == CONNECTION_OK; i++)
+	why = why_takes_none(conn);
+	if (why != NULL)
+		fprintf(stderr, "%s: notice: did not look at the listeners: %.*s\n", path, (int) strcspn(why, "\n"), why);
+	for (int i = 0; i < config->nlisteners && why == NULL; i++)
 	{
 		char	   *fault = find_listener_fault(conn, config->listeners[i]);
 

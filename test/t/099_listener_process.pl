@@ -16,7 +16,7 @@ use TwTasks::Wait;
 
 plan skip_all => 'built without Kafka' if ($ENV{WITH_KAFKA} // '') eq 'no';
 
-my $node = TwTasks::Cluster->create('main');
+my $node = TwTasks::Cluster->create('main', init => { allows_streaming => 1 });
 my $listen = '127.0.0.1:' . PostgreSQL::Test::Cluster::get_free_port();
 my %listener = (topics => ['invoices'], type => 'BILL');
 
@@ -80,6 +80,17 @@ like(checked('missing', listeners => [ \%listener, { topics => ['orders'], funct
 like(checked('refused', listeners_postgres => $node->connstr('postgres') . ' user=sidecar'),
 	qr/: warning: listeners\[0\]: permission denied for function take_messages/, '--check-config names a right that is missing');
 is($node->value('SELECT count(*) FROM twtasks.listeners'), 0, '--check-config leaves nothing in the database');
+
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+
+$node->backup('backup');
+$standby->init_from_backup($node, 'backup', has_streaming => 1);
+$standby->start;
+my $said = checked('standby', listeners_postgres => $standby->connstr('postgres') . ' user=producer target_session_attrs=any');
+
+like($said, qr/: notice: did not look at the listeners: the server is a standby$/m, '--check-config says that a standby cannot tell');
+unlike($said, qr/warning: listeners/, '--check-config does not blame a listener for a standby');
+$standby->stop;
 
 # ---- it runs, and comes back ----
 
