@@ -108,9 +108,8 @@ wait_ok(sub { standing() == 2 }, 'the second node stands again');
 
 # ---- The sidecar is killed, and so is its helper ----
 
-$helper = helper_of($a, $position = 0) && $second;
 $a->crash;
-wait_ok(sub { !TwTasks::Sidecar::is_running($helper) }, 'no helper outlives its sidecar');
+wait_ok(sub { !TwTasks::Sidecar::is_running($second) }, 'no helper outlives its sidecar');
 wait_ok(sub { $node->leaders eq 'b' }, 'the second node leads when the first was killed');
 is($b->stop, 0, 'the second node stops in order');
 is(standing(), 0, 'no node is left in ZooKeeper');
