@@ -3,9 +3,8 @@
  * sidecar.c
  *		The parts of the sidecar put together, from start to orderly end.
  *
- * A turn of the loop collects events.  At its end on_turn() acts on them in
- * the order of a task's life: it requests sweeps, turns triggers into grabs,
- * and outcomes into finishes.
+ * A turn of the loop collects events.  At its end on_turn() acts on them in the order
+ * of a task's life: it requests sweeps, grabs tasks, and stores outcomes.
  *
  *-------------------------------------------------------------------------
  */
@@ -429,6 +428,7 @@ sidecar_open(Loop *loop, Config *config)
 	sidecar->listeners = listeners_open(loop, config, sidecar->node);
 	faults_watch(sidecar->faults, listeners_add_troubles, sidecar->listeners);
 	faults_watch(sidecar->faults, election_add_trouble, sidecar->election);
+	faults_watch(sidecar->faults, feed_add_troubles, sidecar->feed);
 	sidecar->health = health_open(loop, config->listen, config->node, on_health, sidecar);
 	sidecar->drain_end = loop_timer_new(loop, on_drain_end, sidecar);
 	sdnotify_watch_open(loop);
@@ -444,8 +444,7 @@ sidecar_reload(Sidecar *sidecar, Config *config)
 
 	if (option != NULL)
 	{
-		log_line(TWT_LOG_WARN, "config",
-				 "not reloaded: a change of \"%s\" needs a restart", option);
+		log_line(TWT_LOG_WARN, "config", "not reloaded: a change of \"%s\" needs a restart", option);
 		config_free(config);
 		return;
 	}
@@ -457,6 +456,7 @@ sidecar_reload(Sidecar *sidecar, Config *config)
 	sweep_reload(sidecar->sweep, config);
 	listeners_reload(sidecar->listeners, config);
 	election_reload(sidecar->election, config);
+	feed_reload(sidecar->feed, config);
 	log_init(config->log.format, config->log.level, config->node);
 	if (old != sidecar->first_config)
 		config_free(old);

@@ -232,9 +232,9 @@ is_cooperative(Kafka *kafka)
 }
 
 /*
- * After a failure, the client would wait for another answer forever.  A
- * cooperative one refuses this answer; librdkafka can abort when it is told to
- * give up partitions that it has not taken.
+ * After a failure, the client would wait for another answer forever.  A cooperative
+ * one refuses this answer, and librdkafka can abort when it is told to give up
+ * partitions that it has not taken: such a client is of no more use.
  */
 static bool
 judge(Kafka *kafka, rd_kafka_error_t * error, char **reason)
@@ -243,7 +243,8 @@ judge(Kafka *kafka, rd_kafka_error_t * error, char **reason)
 		return true;
 	*reason = pstrdup(rd_kafka_error_string(error));
 	rd_kafka_error_destroy(error);
-	rd_kafka_assign(kafka->handle, NULL);
+	if (!is_cooperative(kafka))
+		rd_kafka_assign(kafka->handle, NULL);
 	return false;
 }
 

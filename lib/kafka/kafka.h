@@ -56,7 +56,8 @@ extern bool kafka_has_failed(Kafka *kafka);
  * Answers a rebalance, in the event's call or later, cooperatively or eagerly
  * as the group does.  partitions are those of the event, or a copy of them in
  * which the caller may set offsets to start at.  False, with a palloc'd reason:
- * the consumer now has no partitions until the next rebalance.
+ * a consumer that assigns eagerly now has no partitions until the next rebalance, and a
+ * cooperative one is to be freed.
  */
 extern bool kafka_assign(Kafka *kafka, const rd_kafka_topic_partition_list_t * partitions,
 						 char **reason) MUSTCHECK;

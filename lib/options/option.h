@@ -91,4 +91,7 @@ extern bool options_fail(const Place *place, const char *option,
 /* Returns the name of the choice with this value, which must exist. */
 extern const char *options_choice_name(const Choice *choices, int value);
 
+/* Returns the value of the choice with this name, or of the fallback. */
+extern int	options_choice_value(const Option *option, const char *name);
+
 #endif							/* TWT_OPTION_H */

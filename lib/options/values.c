@@ -46,6 +46,15 @@ parse_number(const char *text, double *value)
 	return parsed;
 }
 
+int
+options_choice_value(const Option *option, const char *name)
+{
+	for (const Choice *choice = option->choices; name != NULL && choice->name != NULL; choice++)
+		if (strcmp(choice->name, name) == 0)
+			return choice->value;
+	return options_choice_value(option, option->fallback);
+}
+
 const char *
 options_choice_name(const Choice *choices, int value)
 {

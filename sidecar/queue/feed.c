@@ -116,6 +116,23 @@ feed_is_idle(const Feed *feed)
 }
 
 void
+feed_reload(Feed *feed, const Config *config)
+{
+	feed->config = config;
+	if (feed->forward != NULL)
+		forward_reload(feed->forward, config);
+}
+
+void
+feed_add_troubles(void *arg, json_t *list)
+{
+	const Feed *feed = arg;
+
+	if (feed->forward != NULL)
+		forward_add_troubles(feed->forward, list);
+}
+
+void
 feed_close(Feed *feed)
 {
 	feed_stop(feed);

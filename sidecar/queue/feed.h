@@ -14,6 +14,8 @@
 #ifndef TWT_FEED_H
 #define TWT_FEED_H
 
+#include <jansson.h>
+
 #include "node/duties.h"
 #include "queue/sweep.h"
 #include "table/tables.h"
@@ -42,6 +44,12 @@ extern void feed_close(Feed *feed);
  */
 extern void feed_stop(Feed *feed);
 extern bool feed_is_idle(const Feed *feed);
+
+/* The next lines of its helper's log follow this configuration. */
+extern void feed_reload(Feed *feed, const Config *config);
+
+/* Adds the trouble of the helper that passes triggers through Kafka to the list. */
+extern void feed_add_troubles(void *feed, json_t *list);
 
 /* Asks for more triggers.  Call it when all earlier ones were grabbed. */
 extern void feed_pump(Feed *feed);

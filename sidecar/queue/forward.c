@@ -3,170 +3,190 @@
  * forward.c
  *		Triggers that pass through Kafka, from nodes without a free slot.
  *
- * A failed delivery brings its trigger back.  Then no trigger is forwarded for
- * a while, so that few of them wait for brokers that are away.
- *
  *-------------------------------------------------------------------------
  */
 #include "base/port.h"
 
-#include "base/log.h"
-#include "kafka/kafka.h"
+#include "config/hello.h"
+#include "helper/helper.h"
+#include "protocol/trigger_line.h"
 #include "queue/forward.h"
-#include "queue/forward_conf.h"
-#include "queue/forwarded.h"
 
-#define PAUSE_US SECONDS_TO_US(5)
+/* The helper hears so often from us; without a word it leaves its group. */
+#define ALIVE_US SECONDS_TO_US(5)
 
 struct Forward
 {
 	Loop	   *loop;
+	const Config *config;
 	Tables	   *tables;
-	Kafka	   *producer;		/* NULL: it could not be made */
-	rd_kafka_topic_t **topics;	/* one per bucket */
-	int			nbuckets;
-	int64		paused_until_us;
-	bool		is_failing;		/* and that is logged */
-	Forwarded  *forwarded;
+	Sweep	   *sweep;
+	Helper	   *helper;
+	StringInfoData line;		/* the last one that was sent */
+	bool		passes;			/* the helper can send triggers now */
+	bool		is_leaving;
+	LoopTimer  *alive;
 };
 
+/* ---- lines of the helper ---- */
+
 static void
-pause_forwarding(Forward *forward, const rd_kafka_topic_t * topic, rd_kafka_resp_err_t error)
+on_ready(void *arg)
 {
-	forward->paused_until_us = loop_now_us(forward->loop) + PAUSE_US;
-	if (!forward->is_failing)
-		log_line(TWT_LOG_WARN, "kafka", "triggers stay on this node: could not send to topic \"%s\": %s",
-				 rd_kafka_topic_name(topic), rd_kafka_err2str(error));
-	forward->is_failing = true;
+	((Forward *) arg)->passes = true;
 }
 
 static void
-note_success(Forward *forward)
+take_trigger(Forward *forward, int bucket, const Trigger *trigger)
 {
-	if (forward->is_failing)
-		log_line(TWT_LOG_INFO, "kafka", "triggers pass through Kafka again");
-	forward->is_failing = false;
+	if (bucket < forward->config->nbuckets)
+		tables_push(forward->tables, bucket, trigger);
 }
 
 static void
-take_back(Forward *forward, const rd_kafka_message_t * message)
-{
-	Trigger		trigger;
-
-	pause_forwarding(forward, message->rkt, message->err);
-	if (trigger_decode(message->payload, message->len, &trigger))
-		tables_push(forward->tables, (int) (intptr_t) message->_private, &trigger);
-}
-
-/*
- * No error is fatal to a producer that is neither idempotent nor transactional,
- * and the settings can make it neither.
- */
-static void
-on_event(void *arg, rd_kafka_event_t * event)
+on_line(void *arg, const char *line, size_t len)
 {
 	Forward    *forward = arg;
-	const		rd_kafka_message_t *message;
+	Trigger		trigger;
+	int			bucket;
 
-	if (rd_kafka_event_type(event) != RD_KAFKA_EVENT_DR)
-		return;
-	while ((message = rd_kafka_event_message_next(event)) != NULL)
-		if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR)
-			note_success(forward);
-		else
-			take_back(forward, message);
+	if (trigger_line_read(line, len, "got", &bucket, &trigger) ||
+		trigger_line_read(line, len, "back", &bucket, &trigger))
+		take_trigger(forward, bucket, &trigger);
+	else if (sscanf(line, "{\"sweep\":%d}", &bucket) == 1 && bucket >= 0 &&
+			 bucket < forward->config->nbuckets)
+		sweep_want(forward->sweep, bucket);
+	else if (strncmp(line, "{\"pass\":", strlen("{\"pass\":")) == 0)
+		forward->passes = strcmp(line, "{\"pass\":true}") == 0;
 }
 
-/* False: the client's queue is full, or it knows that the topic is missing. */
-static bool
-produce(Forward *forward, int bucket, const Trigger *trigger)
+/* Triggers may be lost with the process: their tasks are in the database. */
+static void
+on_gone(void *arg)
 {
-	rd_kafka_topic_t *topic = forward->topics[bucket];
-	char		text[TRIGGER_TEXT_MAX];
-	size_t		len = trigger_encode(trigger, text);
+	Forward    *forward = arg;
 
-	if (rd_kafka_produce(topic, RD_KAFKA_PARTITION_UA, RD_KAFKA_MSG_F_COPY, text, len,
-						 NULL, 0, (void *) (intptr_t) bucket) == 0)
-		return true;
-	if (rd_kafka_last_error() != RD_KAFKA_RESP_ERR__QUEUE_FULL)
-		pause_forwarding(forward, topic, rd_kafka_last_error());
-	return false;
+	forward->passes = false;
+	if (!forward->is_leaving)
+		sweep_want_all(forward->sweep);
 }
 
+/* ---- triggers ---- */
+
 static bool
-may_forward(const Forward *forward)
+send(Forward *forward, int bucket, const Trigger *trigger)
 {
-	return forward->producer != NULL &&
-		loop_now_us(forward->loop) >= forward->paused_until_us;
+	resetStringInfo(&forward->line);
+	trigger_line_add(&forward->line, "send", bucket, trigger);
+	return helper_send(forward->helper, forward->line.data, forward->line.len - 1);
 }
 
 void
 forward_trigger(Forward *forward, int bucket, const Trigger *trigger)
 {
-	if (tables_can_start(forward->tables, bucket, trigger) || !may_forward(forward) ||
-		!produce(forward, bucket, trigger))
+	if (tables_can_start(forward->tables, bucket, trigger) || !forward->passes ||
+		!send(forward, bucket, trigger))
 		tables_push(forward->tables, bucket, trigger);
 }
 
 static void
-open_producer(Forward *forward, const Config *config)
+on_alive(void *arg)
 {
-	char	   *reason;
-	rd_kafka_conf_t *conf = forward_producer_conf(&config->kafka, &reason);
+	static const char alive[] = "{\"alive\":1}";
+	Forward    *forward = arg;
 
-	if (conf != NULL)
-		forward->producer = kafka_producer_new(forward->loop, conf, &reason);
-	if (forward->producer == NULL)
-	{
-		log_line(TWT_LOG_ERROR, "kafka", "triggers stay on this node until it starts again: %s", reason);
-		pfree(reason);
-		return;
-	}
-	kafka_on_event(forward->producer, on_event, forward);
-	for (int i = 0; i < config->nbuckets; i++)
-	{
-		char	   *name = forward_topic(&config->kafka, "", config->buckets[i]);
-
-		forward->topics[i] = rd_kafka_topic_new(kafka_handle(forward->producer), name, NULL);
-		pfree(name);
-	}
+	(void) helper_send(forward->helper, alive, strlen(alive));
+	loop_timer_start(forward->alive, ALIVE_US);
 }
+
+/* ---- the helper ---- */
+
+static void
+run_helper(Forward *forward)
+{
+	const Config *config = forward->config;
+	char	   *log = hello_settings(NULL, &log_section, &config->log);
+	json_t	   *settings = json_loads(log, 0, NULL);
+	json_t	   *buckets = json_array();
+	char	   *text;
+	char	   *hello;
+
+	for (int i = 0; i < config->nbuckets; i++)
+		json_array_append_new(buckets, json_string(config->buckets[i]));
+	json_object_set_new(settings, "buckets", buckets);
+	text = json_dumps(settings, JSON_COMPACT);
+	hello = hello_make(config->node, text, &kafka_section, &config->kafka);
+	helper_run(forward->helper, hello);
+	pfree(hello);
+	free(text);
+	json_decref(settings);
+	pfree(log);
+}
+
+/* Kerberos, OpenSSL and Cyrus SASL read these of librdkafka's process. */
+static const char *const variables[] = {"KRB5", "SSL_CERT_", "OPENSSL_CONF", "SASL_", NULL};
 
 Forward *
 forward_open(Loop *loop, const Config *config, Tables *tables, Sweep *sweep)
 {
+	static const HelperProgram program = {
+		.component = "kafka",
+		.subject = "helper \"triggers\"",
+		.bundled = "kafka",
+		.use = "triggers",
+		.variables = variables,
+		.leave_us = SECONDS_TO_US(5),
+		.on_ready = on_ready,
+		.on_line = on_line,
+		.on_gone = on_gone
+	};
 	Forward    *forward = palloc0(sizeof(Forward));
 
 	forward->loop = loop;
+	forward->config = config;
 	forward->tables = tables;
-	forward->nbuckets = config->nbuckets;
-	forward->topics = palloc0(config->nbuckets * sizeof(rd_kafka_topic_t *));
-	open_producer(forward, config);
-	forward->forwarded = forwarded_open(loop, config, tables, sweep);
+	forward->sweep = sweep;
+	initStringInfo(&forward->line);
+	forward->helper = helper_new(loop, &program, forward);
+	forward->alive = loop_timer_new(loop, on_alive, forward);
+	loop_timer_start(forward->alive, ALIVE_US);
+	run_helper(forward);
 	return forward;
+}
+
+void
+forward_reload(Forward *forward, const Config *config)
+{
+	forward->config = config;
+	if (!forward->is_leaving)
+		run_helper(forward);
 }
 
 void
 forward_leave(Forward *forward)
 {
-	forward->paused_until_us = PG_INT64_MAX;
-	forwarded_leave(forward->forwarded);
+	forward->is_leaving = true;
+	forward->passes = false;
+	helper_end(forward->helper, "this sidecar stops");
 }
 
 bool
 forward_has_left(const Forward *forward)
 {
-	return forwarded_has_left(forward->forwarded);
+	return helper_is_down(forward->helper);
+}
+
+void
+forward_add_troubles(const Forward *forward, json_t *list)
+{
+	helper_add_trouble(forward->helper, list);
 }
 
 void
 forward_free(Forward *forward)
 {
-	forwarded_free(forward->forwarded);
-	for (int i = 0; forward->producer != NULL && i < forward->nbuckets; i++)
-		rd_kafka_topic_destroy(forward->topics[i]);
-	if (forward->producer != NULL)
-		kafka_free(forward->producer);
-	pfree(forward->topics);
+	helper_free(forward->helper);
+	loop_timer_free(forward->alive);
+	pfree(forward->line.data);
 	pfree(forward);
 }

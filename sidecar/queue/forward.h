@@ -3,20 +3,23 @@
  * forward.h
  *		Triggers that pass through Kafka, from nodes without a free slot.
  *
- *		from: feed_news.c			to: tables.h (tables_push), or a topic
+ *		from: feed_news.c			to: tables.h (tables_push), or the helper
  *
  * A trigger that seems able to start here at once stays here.  Others go to the
- * topic of their bucket, whose partitions the nodes share: forwarded.h reads
- * them.  A trigger passes through Kafka at most once, so it cannot go round
+ * topic of their bucket, whose partitions the nodes share, through a helper
+ * (helper.h, workers/kafka/triggers.h) that also reads them.  A trigger passes through Kafka at most once, so it cannot go round
  * forever.
  *
  * Kafka guarantees nothing, since triggers are only hints.  A trigger that no
- * broker takes waits here, as it does without Kafka.
+ * broker takes waits here, as it does without Kafka or without the helper.  A helper that
+ * ends may take triggers along, so a sweep of all buckets follows.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef TWT_FORWARD_H
 #define TWT_FORWARD_H
+
+#include <jansson.h>
 
 #include "base/loop.h"
 #include "config/config.h"
@@ -26,11 +29,14 @@
 typedef struct Forward Forward;
 
 /*
- * Opens the clients of Kafka, and reads triggers from now on.  config,
+ * Starts the helper, and reads triggers from now on.  config,
  * tables and sweep outlive it.
  */
 extern Forward *forward_open(Loop *loop, const Config *config, Tables *tables, Sweep *sweep);
 extern void forward_free(Forward *forward);
+
+/* The helper starts again if it must be told something else. */
+extern void forward_reload(Forward *forward, const Config *config);
 
 /* Keeps the trigger, or hands it to another node. */
 extern void forward_trigger(Forward *forward, int bucket, const Trigger *trigger);
@@ -41,5 +47,8 @@ extern void forward_trigger(Forward *forward, int bucket, const Trigger *trigger
  */
 extern void forward_leave(Forward *forward);
 extern bool forward_has_left(const Forward *forward);
+
+/* Adds the trouble of the helper to the list, if there is one. */
+extern void forward_add_troubles(const Forward *forward, json_t *list);
 
 #endif							/* TWT_FORWARD_H */

@@ -42,6 +42,10 @@ command_checks_all([ $program, '--nonsense' ],
 command_checks_all([ $program, '--config', $right, 'more' ],
 	2, [qr/^$/], [qr/Usage:/], 'an argument too many');
 
+my ($linked) = PostgreSQL::Test::Utils::run_command([ 'ldd', $program ]);
+like($linked, qr/libpq/, 'the sidecar links the client of PostgreSQL');
+unlike($linked, qr/rdkafka|libcurl|microhttpd/, 'clients of other systems are in programs beside it');
+
 command_checks_all(
 	[ $program, '--config', $right, '--check-config' ],
 	0, [qr/right\.yaml: the configuration is right/],

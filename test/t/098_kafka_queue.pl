@@ -97,6 +97,7 @@ $lock->query('SELECT pg_advisory_lock(1)');
 # The free node gets no more triggers than it has asked for, so the ring gives the
 # others to the node without a free slot.
 $free->freeze;
+wait_for(sub { $node->add_task('TASK'); $node->waits_for_lock('sql') == 1 }, 'the only slot to be taken');
 $node->add_task('TASK') foreach 1 .. 100;
 wait_ok(sub { $kafka->messages($topic) > 50 }, 'a node without a free slot hands triggers on');
 $free->signal('CONT');

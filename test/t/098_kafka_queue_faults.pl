@@ -216,6 +216,25 @@ $kafka->add_partitions($topic, PARTITIONS + 1);
 wait_for_end($sidecar, 1, $position);
 reads_on_ok('partitions that were added are read', PARTITIONS + 1);
 
+# ---- a helper that dies ----
+
+$position = $sidecar->log_position;
+my @lost = untriggered(5, 'TASK');
+my @started = $sidecar->log(0) =~ /twtasks-kafka\[(\d+)\] started for helper "triggers"/g;
+
+kill KILL => $started[-1];
+ok($sidecar->wait_for_log(qr/WARN  kafka: .*\[$started[-1]\] was ended by signal 9 \(Killed\), and starts again in/, undef, $position),
+	'the log tells of a helper that died');
+done_ok('a sweep follows, for triggers that went with it', @lost);
+wait_ok(
+	sub {
+		$node->value(q(SELECT string_agg(detail, ' ') FROM twtasks.warnings WHERE warning = 'helper in trouble')) =~
+		  /helper "triggers": was ended by signal 9 \(Killed\)/;
+	},
+	'twtasks.warnings has a row for it');
+$sidecar->wait_for_log(qr/partitions are read here/, 'partitions', $position);
+reads_on_ok('another helper follows, and reads on', PARTITIONS + 1);
+
 # ---- a node that freezes with triggers in its table ----
 
 $lock->query('SELECT pg_advisory_lock(1)');

@@ -314,15 +314,6 @@ read_listeners(ListenSettings *to, const json_t *object, WorkerFault *fault)
 	return check_kafka(kafka, fault);
 }
 
-static int
-choose(const Option *option, const char *name)
-{
-	for (const Choice *choice = option->choices; name != NULL && choice->name != NULL; choice++)
-		if (strcmp(choice->name, name) == 0)
-			return choice->value;
-	return choose(option, option->fallback);
-}
-
 static bool
 read_whole(ListenSettings *to, const json_t *object, WorkerFault *fault)
 {
@@ -330,8 +321,8 @@ read_whole(ListenSettings *to, const json_t *object, WorkerFault *fault)
 
 	to->node = dup_text_or(object, "node", "");
 	to->postgres = dup_text_or(object, "postgres", "");
-	to->log = choose(&log_section.options[0], json_string_value(json_object_get(object, "log")));
-	to->level = choose(&log_section.options[1], json_string_value(json_object_get(object, "level")));
+	to->log = options_choice_value(&log_section.options[0], json_string_value(json_object_get(object, "log")));
+	to->level = options_choice_value(&log_section.options[1], json_string_value(json_object_get(object, "level")));
 	if (!conninfo_check(to->postgres, &reason))
 		return worker_fail(fault, "postgres", reason);
 	return read_listeners(to, object, fault);

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * main.c
- *		twtasks-kafka: a worker that sends each task to Kafka, and a process that
- *		makes tasks of messages.
+ *		twtasks-kafka: a worker that sends each task to Kafka, and processes that
+ *		make tasks of messages and hand triggers on.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,13 +10,15 @@
 
 #include "workers/kafka/listen.h"
 #include "workers/kafka/sends.h"
+#include "workers/kafka/triggers.h"
 #include "workers/lib/worker_main.h"
 
 #define USAGE \
 	"twtasks-kafka sends tasks of a twtasks sidecar to Kafka.\n" \
 	"It is started by twtasksd, for handlers with \"kafka\" in its configuration.\n\n" \
 	"Usage: twtasks-kafka [--check | --help | --version]\n" \
-	"       twtasks-kafka listen [--check]\n"
+	"       twtasks-kafka listen [--check]\n" \
+	"       twtasks-kafka triggers [--check]\n"
 
 static void *
 settings_new(const char *hello, WorkerFault *fault)
@@ -70,5 +72,7 @@ main(int argc, char **argv)
 {
 	if (argc > 1 && strcmp(argv[1], "listen") == 0)
 		return listen_main(argc - 1, argv + 1);
+	if (argc > 1 && strcmp(argv[1], "triggers") == 0)
+		return triggers_main(argc - 1, argv + 1);
 	return worker_main(&program, argc, argv);
 }

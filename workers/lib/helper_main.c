@@ -1,0 +1,186 @@
+/*-------------------------------------------------------------------------
+ *
+ * helper_main.c
+ *		The frame of a helper of the sidecar: its hello, lines in, lines out, its end.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/lines.h"
+#include "base/log.h"
+#include "base/program.h"
+#include "workers/lib/helper_main.h"
+
+struct HelperMain
+{
+	const HelperUse *use;
+	Loop	   *loop;
+	LoopIo	   *in;
+	LoopIo	   *out;
+	LineReader	from_sidecar;
+	LineWriter	to_sidecar;
+	void	   *own;			/* NULL: no settings yet */
+	bool		is_leaving;
+	int			status;
+};
+
+Loop *
+helper_main_loop(HelperMain *frame)
+{
+	return frame->loop;
+}
+
+StringInfo
+helper_main_out(HelperMain *frame)
+{
+	return &frame->to_sidecar.bytes;
+}
+
+void
+helper_main_stop(HelperMain *frame)
+{
+	loop_stop(frame->loop);
+}
+
+void
+helper_main_leave(HelperMain *frame, int status)
+{
+	if (frame->is_leaving)
+		return;
+	frame->is_leaving = true;
+	frame->status = status;
+	loop_io_want(frame->in, 0);
+	if (frame->own != NULL)
+		frame->use->leave(frame->own);
+}
+
+/* ---- lines ---- */
+
+static void
+take_hello(HelperMain *frame, const char *line)
+{
+	WorkerFault fault = {NULL, NULL};
+	void	   *settings = frame->use->settings_new(line, &fault);
+
+	worker_answer(&frame->to_sidecar.bytes, &fault);
+	if (settings != NULL)
+	{
+		frame->own = frame->use->begin(frame, settings);
+		if (frame->is_leaving)
+			frame->use->leave(frame->own);
+	}
+	else
+	{
+		helper_main_leave(frame, EXIT_BAD_CONFIG);
+		helper_main_stop(frame);
+	}
+	pfree(fault.setting);
+	pfree(fault.reason);
+}
+
+static void
+on_readable(void *arg, int ready)
+{
+	HelperMain *frame = arg;
+	LinesResult result = lines_read(&frame->from_sidecar, STDIN_FILENO);
+	char	   *line;
+	size_t		len;
+
+	(void) ready;
+	while (!frame->is_leaving && (line = lines_next(&frame->from_sidecar, &len)) != NULL)
+		if (frame->own == NULL)
+			take_hello(frame, line);
+		else
+			frame->use->on_line(frame->own, line, len);
+	if (result == LINES_CLOSED && frame->own != NULL)
+		helper_main_leave(frame, EXIT_FINE);
+	else if (result == LINES_CLOSED)
+		helper_main_stop(frame);
+}
+
+/* A sidecar that has closed the pipe ends the input too. */
+static void
+flush(void *arg)
+{
+	HelperMain *frame = arg;
+
+	if (lines_unwritten(&frame->to_sidecar) > 0)
+		loop_io_want(frame->out, lines_write(&frame->to_sidecar, STDOUT_FILENO) == LINES_LATER ?
+					 LOOP_WRITE : 0);
+}
+
+static void
+on_writable(void *arg, int ready)
+{
+	(void) ready;
+	flush(arg);
+}
+
+/* ---- the program ---- */
+
+/* The end of the process frees all. */
+static int
+run(const HelperUse *use)
+{
+	HelperMain	frame = {.use = use, .loop = loop_new()};
+
+	program_prepare();
+	log_init(LOG_FORMAT_TEXT, TWT_LOG_INFO, "");
+	if (frame.loop == NULL || fcntl(STDIN_FILENO, F_SETFL, O_NONBLOCK) != 0 ||
+		fcntl(STDOUT_FILENO, F_SETFL, O_NONBLOCK) != 0)
+	{
+		log_line(TWT_LOG_FATAL, use->component, "could not watch the input: %m");
+		return EXIT_NO_RESOURCES;
+	}
+	line_reader_init(&frame.from_sidecar);
+	line_writer_init(&frame.to_sidecar);
+	frame.in = loop_io_new(frame.loop, STDIN_FILENO, on_readable, &frame);
+	frame.out = loop_io_new(frame.loop, STDOUT_FILENO, on_writable, &frame);
+	loop_on_turn(frame.loop, flush, &frame);
+	loop_io_want(frame.in, LOOP_READ);
+	loop_run(frame.loop);
+	flush(&frame);
+	return frame.status;
+}
+
+static int
+check(const HelperUse *use)
+{
+	char	   *line = NULL;
+	size_t		size = 0;
+	StringInfoData out;
+	bool		is_written;
+
+	initStringInfo(&out);
+	while (getline(&line, &size, stdin) > 0)
+	{
+		WorkerFault fault = {NULL, NULL};
+		void	   *settings = use->settings_new(line, &fault);
+
+		if (settings != NULL)
+			use->settings_free(settings);
+		worker_answer(&out, &fault);
+		pfree(fault.setting);
+		pfree(fault.reason);
+	}
+	free(line);
+	is_written = fwrite(out.data, 1, out.len, stdout) == (size_t) out.len && fflush(stdout) == 0;
+	pfree(out.data);
+	return is_written ? EXIT_FINE : EXIT_NO_RESOURCES;
+}
+
+int
+helper_main(const HelperUse *use, int argc, char **argv)
+{
+	program_begin();
+	if (argc == 1)
+		return run(use);
+	if (argc == 2 && strcmp(argv[1], "--check") == 0)
+		return check(use);
+	fputs(use->usage, stderr);
+	return EXIT_BAD_ARGUMENTS;
+}

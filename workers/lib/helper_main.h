@@ -1,0 +1,56 @@
+/*-------------------------------------------------------------------------
+ *
+ * helper_main.h
+ *		The frame of a helper of the sidecar: its hello, lines in, lines out, its end.
+ *
+ *		from: main.c of a bundled program	to: the helper's own part
+ *
+ * sidecar/helper/helper.h has the other end.  The first line has the settings, which the
+ * frame answers.  The helper ends when its input ends, or when it asks for its end;
+ * then the sidecar starts it again.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_HELPER_MAIN_H
+#define TWT_HELPER_MAIN_H
+
+#include "base/loop.h"
+#include "workers/lib/worker_fault.h"
+
+typedef struct HelperMain HelperMain;
+
+typedef struct HelperUse
+{
+	const char *component;		/* names its lines in the log */
+	const char *usage;
+
+	/* Reads the hello; returns NULL after setting the fault. */
+	void	   *(*settings_new) (const char *hello, WorkerFault *fault);
+	void		(*settings_free) (void *settings);
+
+	/* Begins its work with these settings, which stay valid. */
+	void	   *(*begin) (HelperMain *frame, void *settings);
+
+	/* A line after the hello; line[len] is NUL. */
+	void		(*on_line) (void *own, const char *line, size_t len);
+
+	/* Ends its work, and calls helper_main_stop() when that is done. */
+	void		(*leave) (void *own);
+} HelperUse;
+
+/*
+ * Works until the end.  With --check as the last argument it only answers each hello
+ * of its input.  Returns the exit status.
+ */
+extern int	helper_main(const HelperUse *use, int argc, char **argv);
+
+extern Loop *helper_main_loop(HelperMain *frame);
+
+/* Whole lines that are appended here are written at the end of the turn. */
+extern StringInfo helper_main_out(HelperMain *frame);
+
+/* Calls leave(), after begin() if that runs; the first status counts. */
+extern void helper_main_leave(HelperMain *frame, int status);
+extern void helper_main_stop(HelperMain *frame);
+
+#endif							/* TWT_HELPER_MAIN_H */
