@@ -27,6 +27,10 @@ def brokers():
     return len(AdminClient(BROKERS).list_topics(timeout=PATIENCE).brokers)
 
 
+def leader(topic, partition=0):
+    return AdminClient(BROKERS).list_topics(topic, timeout=PATIENCE).topics[topic].partitions[partition].leader
+
+
 def create(topic, partitions, config):
     admin = AdminClient(BROKERS)
     new = NewTopic(topic, num_partitions=partitions, replication_factor=-1, config=config)
@@ -156,6 +160,7 @@ COMMANDS = {
     "create": create,
     "delete": delete,
     "grow": grow,
+    "leader": leader,
     "produce": produce,
     "read": read,
     "write": write,

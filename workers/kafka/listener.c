@@ -176,9 +176,8 @@ assign_placed(Listener *listener)
 		share_of(iter)->is_paused = false;
 		if (partition_position(partition) == PARTITION_NOWHERE)
 			continue;
-		rd_kafka_topic_partition_list_add(list, partition_topic(partition),
-										  partition_number(partition))->offset =
-			partition_position(partition);
+		rd_kafka_topic_partition_list_add(list, partition_topic(partition), partition_number(partition))
+			->offset = partition_position(partition);
 		partition_fetch(partition);
 	}
 	assign(listener, list);
@@ -206,8 +205,7 @@ take_shares(Listener *listener, const rd_kafka_topic_partition_list_t * given)
 	rd_kafka_topic_partition_list_destroy(none);
 	for (int i = 0; i < given->cnt; i++)
 	{
-		Share	   *share = share_new(&listener->of, given->elems[i].topic,
-									  given->elems[i].partition);
+		Share	   *share = share_new(&listener->of, given->elems[i].topic, given->elems[i].partition);
 
 		dlist_push_tail(&listener->shares, &share->node);
 		map_set(listener->by_name, share->name, share);
@@ -230,19 +228,30 @@ drop_shares(Listener *listener)
 
 /* ---- events ---- */
 
+/*
+ * A group may lose us, as when its coordinator is away.  Nobody need have our shares
+ * then, so we read on until they are given anew; the database keeps the offsets.
+ */
 static void
 on_rebalance(Listener *listener, rd_kafka_event_t * event)
 {
+	bool		is_given = rd_kafka_event_error(event) == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS;
+	bool		is_lost = !is_given && rd_kafka_assignment_lost(kafka_handle(listener->of.kafka));
 	char	   *reason;
 
-	drop_shares(listener);
-	if (rd_kafka_event_error(event) == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS)
+	if (is_lost)
+		log_line(TWT_LOG_INFO, "listener", "%s: reads on without its group", listener->of.settings->name);
+	else
+		drop_shares(listener);
+	if (is_given)
 		take_shares(listener, rd_kafka_event_topic_partition_list(event));
 	else if (!kafka_rebalance(listener->of.kafka, event, &reason))
 	{
 		break_down(listener, reason);
 		pfree(reason);
 	}
+	else if (is_lost)
+		assign_placed(listener);
 }
 
 static void
