@@ -147,7 +147,11 @@ take_settings(Listen *listen, const char *line)
 	if (listen->settings != NULL)
 		start_listeners(listen);
 	else
+	{
+		log_line(TWT_LOG_FATAL, "config", "%s%s%s", fault.setting == NULL ? "" : fault.setting,
+				 fault.setting == NULL ? "" : ": ", fault.reason);
 		end_with(listen, EXIT_BAD_CONFIG);
+	}
 	pfree(fault.setting);
 	pfree(fault.reason);
 }
