@@ -8,7 +8,7 @@ TRUNCATE twtasks.node, twtasks.refused_node;
 DELETE FROM twtasks.type_policy;
 DELETE FROM twtasks.limit_rule;
 DELETE FROM twtasks.pause;
-SELECT plan(83);
+SELECT plan(84);
 SELECT twtasks.is_enabled() \g /dev/null
 
 CREATE FUNCTION pg_temp.warned() RETURNS text
@@ -182,7 +182,9 @@ ROLLBACK TO hints;
 -- An event trigger of a user keeps the partitions of the history from being made and dropped.
 SAVEPOINT history;
 CREATE FUNCTION public.refuse_ddl() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN ASSERT false, 'frozen'; END $$;
+DELETE FROM twtasks.duty;
 SELECT twtasks_internal.make_partitions(1) \g /dev/null
+SELECT is_empty('SELECT name FROM twtasks.duty', 'a call that succeeds as before notes nothing');
 CREATE TABLE twtasks.finished_task_20200101 PARTITION OF twtasks.finished_task FOR VALUES FROM ('2020-01-01 00:00+00') TO ('2020-01-02 00:00+00');
 ALTER TABLE twtasks.finished_task_20200101 OWNER TO twtasks_owner;
 UPDATE twtasks.adoption SET marked = '2000-01-01' WHERE ended IS NULL;
