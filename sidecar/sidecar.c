@@ -15,7 +15,6 @@
 #include "base/sdnotify.h"
 #include "check/faults.h"
 #include "execute/execute.h"
-#include "execute/process/leftovers.h"
 #include "finish/finish.h"
 #include "grab/grab.h"
 #include "listen/listeners.h"
@@ -417,7 +416,6 @@ sidecar_open(Loop *loop, Config *config)
 	on_config, on_look, on_cancel, on_triggers, on_slots};
 	Sidecar    *sidecar = palloc0(sizeof(Sidecar));
 
-	leftovers_kill_orphans(loop);
 	sidecar->loop = loop;
 	sidecar->config = sidecar->first_config = config;
 	sidecar->served = served_open(loop, config);

@@ -366,6 +366,7 @@ start(Helper *helper)
 		.environment = environment,
 		.wants_stdout = true,
 		.shares_stderr = true,
+		.is_awaited = true,
 		.exited = on_exited,
 		.arg = helper
 	};

@@ -22,7 +22,7 @@
  * A process that ends unasked starts again.  The delay doubles while processes end
  * young.  Its trouble lasts until the next process is no longer young.
  *
- * The kernel kills the process when this sidecar dies.
+ * The process dies with this sidecar (spawn.h).
  *
  *-------------------------------------------------------------------------
  */

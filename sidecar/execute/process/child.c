@@ -27,19 +27,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/run_report.h"
 #include "execute/process/child.h"
 
 /* A small stack is enough: execve() does its work in the kernel. */
 #define STACK_BYTES (64 * 1024)
 
-/* The child's descriptor of the report pipe. */
-#define REPORT_FD 3
-
 typedef struct Birth
 {
 	const ChildPlan *plan;
 	const sigset_t *changed;	/* signals that the child resets */
-	pid_t		parent;
 	int			report_fd;
 } Birth;
 
@@ -48,12 +45,12 @@ typedef struct Birth
 
 static void
 __attribute__((noreturn)) ON_CHILD_STACK
-give_up(int report_fd, ChildStep step)
+give_up(int report_fd, RunNews news)
 {
-	ChildFailure failure = {step, errno};
+	RunReport	report = {news, errno};
 
 	/* A failure of this write cannot be reported. */
-	if (write(report_fd, &failure, sizeof(failure)) < 0)
+	if (write(report_fd, &report, sizeof(report)) < 0)
 		_exit(126);
 	_exit(127);
 }
@@ -98,14 +95,13 @@ restrict_process(void)
 
 	umask(077);
 	return setsid() >= 0 &&
-		prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 &&
 		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
 		setrlimit(RLIMIT_CORE, &none) == 0;
 }
 
 /*
- * Leaves 0, 1, 2 as planned and the report pipe at REPORT_FD; closes all other
- * descriptors.  The first loop moves them above REPORT_FD, so that the second
+ * Leaves 0, 1, 2 as planned and the report pipe at RUN_REPORT_FD; closes all other
+ * descriptors.  The first loop moves them above RUN_REPORT_FD, so that the second
  * one overwrites none.
  */
 static bool ON_CHILD_STACK
@@ -113,7 +109,7 @@ arrange_descriptors(Birth *birth)
 {
 	const ChildPlan *plan = birth->plan;
 	int			fds[4] = {
-		plan->stdin_fd, plan->stdout_fd, plan->stderr_fd, birth->report_fd
+		plan->stdin_fd, plan->stdout_fd, plan->stderr_fd, plan->report_fd
 	};
 	int			i;
 
@@ -121,20 +117,18 @@ arrange_descriptors(Birth *birth)
 		fds[1] = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	for (i = 0; i < 4; i++)
 	{
-		fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, REPORT_FD + 1);
+		fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, RUN_REPORT_FD + 1);
 		if (fds[i] < 0)
 			return false;
 	}
 	birth->report_fd = fds[3];
-	for (i = 0; i < REPORT_FD; i++)
+	for (i = 0; i <= RUN_REPORT_FD; i++)
 	{
 		if (dup2(fds[i], i) < 0)
 			return false;
 	}
-	if (dup3(fds[3], REPORT_FD, O_CLOEXEC) < 0)
-		return false;
-	birth->report_fd = REPORT_FD;
-	closefrom(REPORT_FD + 1);
+	birth->report_fd = RUN_REPORT_FD;
+	closefrom(RUN_REPORT_FD + 1);
 	return true;
 }
 
@@ -143,29 +137,22 @@ prepare_and_execute(void *arg)
 {
 	Birth	   *birth = arg;
 	const ChildPlan *plan = birth->plan;
-	sigset_t	none;
 
 	reset_signals(birth->changed);
 	if (!restrict_process() || !arrange_descriptors(birth))
-		give_up(birth->report_fd, CHILD_PREPARE);
-
-	/* The sidecar may have died before PR_SET_PDEATHSIG was set. */
-	if (getppid() != birth->parent)
-		_exit(126);
-
+		give_up(birth->report_fd, RUN_NOT_PREPARED);
 	if (chdir(plan->directory) != 0)
-		give_up(birth->report_fd, CHILD_DIRECTORY);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+		give_up(birth->report_fd, RUN_NO_DIRECTORY);
 	execve(plan->program, plan->argv, plan->environment);
-	give_up(birth->report_fd, CHILD_EXECUTE);
+	give_up(birth->report_fd, RUN_NOT_SUPERVISED);
 }
 
 /* One thread starts children, one at a time, so one static stack is enough. */
-static pid_t
-give_birth(Birth *birth, int *pidfd)
+pid_t
+child_start(const ChildPlan *plan, int *pidfd)
 {
 	static char stack[STACK_BYTES] pg_attribute_aligned(16);
+	Birth		birth = {plan, changed_signals(), plan->report_fd};
 	sigset_t	all;
 	sigset_t	before;
 	pid_t		pid;
@@ -175,53 +162,9 @@ give_birth(Birth *birth, int *pidfd)
 	pthread_sigmask(SIG_BLOCK, &all, &before);
 	pid = clone(prepare_and_execute, stack + sizeof(stack),
 				CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD,
-				birth, pidfd);
+				&birth, pidfd);
 	error = errno;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	errno = error;
-	return pid;
-}
-
-/*
- * Reads the child's report; true if its program runs.  The pipe is already at
- * its end or has the report.  The read waits only under an emulator that forks
- * instead.
- */
-static bool
-read_report(int fd, ChildFailure *failure)
-{
-	ssize_t		n;
-
-	do
-		n = read(fd, failure, sizeof(*failure));
-	while (n < 0 && errno == EINTR);
-	return n == 0;
-}
-
-pid_t
-child_start(const ChildPlan *plan, int *pidfd, ChildFailure *failure)
-{
-	int			report[2];
-	Birth		birth = {plan, changed_signals(), getpid(), -1};
-	siginfo_t	info;
-	pid_t		pid = -1;
-
-	failure->step = CHILD_CREATE;
-	if (pipe2(report, O_CLOEXEC) == 0)
-	{
-		birth.report_fd = report[1];
-		pid = give_birth(&birth, pidfd);
-		failure->error = errno;
-		close(report[1]);
-		if (pid >= 0 && !read_report(report[0], failure))
-		{
-			waitid(P_PIDFD, *pidfd, &info, WEXITED);
-			close(*pidfd);
-			pid = -1;
-		}
-		close(report[0]);
-	}
-	else
-		failure->error = errno;
 	return pid;
 }

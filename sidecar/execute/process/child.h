@@ -6,15 +6,14 @@
  * Like posix_spawn(), the child shares our memory while we are suspended, so
  * the cost does not grow with our size.  Before it executes its program it
  * gets
- *	- death with the sidecar, however that dies (PR_SET_PDEATHSIG); its
- *	  descendants are not given that (leftovers.h);
  *	- a session and a process group of its own, led by itself;
- *	- no new privileges, umask 077, no core files, default signal handling;
- *	- descriptors 0, 1 and 2, and no others.
+ *	- no new privileges, umask 077, no core files, default signal handling, with
+ *	  all signals blocked;
+ *	- descriptors 0, 1 and 2, the report pipe, and no others.
  * Signal handling must not change after the first child.
  *
- * A failed execve() differs from a program that ran and failed: the child
- * reports it over a pipe, which a successful execve() closes.
+ * A failure before the program runs comes over the report pipe, which is then
+ * the program's own (run_report.h).
  *
  *-------------------------------------------------------------------------
  */
@@ -32,29 +31,13 @@ typedef struct ChildPlan
 	int			stdin_fd;
 	int			stdout_fd;		/* -1: /dev/null */
 	int			stderr_fd;
+	int			report_fd;
 } ChildPlan;
 
-/* The step of a start that failed. */
-typedef enum ChildStep
-{
-	CHILD_CREATE,
-	CHILD_PREPARE,
-	CHILD_DIRECTORY,
-	CHILD_EXECUTE
-} ChildStep;
-
-typedef struct ChildFailure
-{
-	ChildStep	step;
-	int			error;			/* errno */
-} ChildFailure;
-
 /*
- * Returns the process id, and in *pidfd a descriptor that the caller closes.
- * On failure returns -1 and sets *failure; the program never ran.  The caller
- * reaps the process.
+ * Returns the process id, and in *pidfd a descriptor that the caller closes; on
+ * failure -1, with errno set.  The caller reaps the process.
  */
-extern pid_t child_start(const ChildPlan *plan, int *pidfd,
-						 ChildFailure *failure) MUSTCHECK;
+extern pid_t child_start(const ChildPlan *plan, int *pidfd) MUSTCHECK;
 
 #endif							/* TWT_CHILD_H */

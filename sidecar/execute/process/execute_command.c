@@ -9,11 +9,13 @@
  * is discarded; the end of stderr goes into the message of a failure.  The
  * exit status decides the verdict.
  *
- *	 a run is		until										and then
- *	 pending		its timer, as nothing was started			the verdict
- *	 running		the leader exits							lingering
- *	 stopped		the leader exits and the tree is gone		the verdict
- *	 lingering		stderr is at its end, or its timer			the verdict
+ *	 a run is		until									and then
+ *	 pending		its timer, as nothing was started		the verdict
+ *	 running		the child exits							the verdict
+ *	 stopped		the child exits							the verdict
+ *
+ * A child that has exited has left no process (spawn.h), so what is in the pipe of
+ * its stderr is all.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,7 +26,6 @@
 #include <unistd.h>
 
 #include "options/statuses.h"
-#include "execute/process/leftovers.h"
 #include "base/output.h"
 #include "execute/process/spawn.h"
 #include "execute/runner.h"
@@ -32,8 +33,8 @@
 
 #define READ_BYTES (64 * 1024)
 
-/* How long a descendant that left the group may hold stderr open. */
-#define LINGER_US SECONDS_TO_US(1)
+/* A pipe that somebody else still writes to has no end; it never holds more. */
+#define READS_MAX 32
 
 /*
  * A task is given back when the machine is short of resources for its process.
@@ -53,7 +54,6 @@ struct Runner
 	const HandlerConfig *config;
 	RunnerDone	done;
 	void	   *done_arg;
-	Leftovers  *leftovers;
 	dlist_head	runs;
 	char	   *trouble;		/* why the last start failed; NULL: it did not */
 	int64		trouble_until_us;
@@ -64,8 +64,7 @@ typedef enum RunState
 {
 	RUN_PENDING,
 	RUN_RUNNING,
-	RUN_STOPPED,
-	RUN_LINGERING
+	RUN_STOPPED
 } RunState;
 
 typedef struct Run
@@ -183,12 +182,8 @@ read_errors(Run *run)
 static void
 on_stderr(void *arg, int ready)
 {
-	Run		   *run = arg;
-
 	(void) ready;
-	read_errors(run);
-	if (run->state == RUN_LINGERING && run->pipes.err.fd < 0)
-		report(run);
+	read_errors(arg);
 }
 
 /* A handler may close stdin without reading all of its data. */
@@ -218,32 +213,46 @@ on_stdin(void *arg, int ready)
 /* ---- exit ---- */
 
 static void
-on_tree_gone(void *arg)
+set_trouble(Runner *runner, char *trouble, int64 until_us)
 {
-	report(arg);
+	pfree(runner->trouble);
+	runner->trouble = trouble;
+	runner->trouble_until_us = until_us;
 }
 
 static void
-linger(Run *run)
+not_started(Run *run, const SpawnFailure *failure)
 {
-	run->state = RUN_LINGERING;
-	run->result = judge_exit(run->child, run->runner->config->statuses);
-	loop_timer_start(run->timer, run->pipes.err.fd >= 0 ? LINGER_US : 0);
+	if (failure->is_temporary || failure->is_unfit)
+		set_trouble(run->runner, pstrdup(failure->message), failure->is_unfit ? PG_INT64_MAX :
+					loop_now_us(run->runner->loop) + SHORTAGE_OVER_US);
+	run->state = RUN_PENDING;
+	run->result = failure->is_temporary || failure->is_unfit ? TASK_RELEASE : TASK_RETRY;
+	run->delay_us = failure->is_unfit ? TASK_DELAY_UNFIT : TASK_DELAY_BY_POLICY;
+	pfree(run->reason);
+	run->reason = failure->message;
+	loop_timer_start(run->timer, failure->is_temporary && !run->runner->is_draining ?
+					 SHORTAGE_US : 0);
 }
 
+/* A late failure of the start is the same as an early one. */
 static void
 on_exited(void *arg)
 {
 	Run		   *run = arg;
+	SpawnFailure failure;
 
-	spawn_pipe_close(&run->pipes.in);
-	if (run->pipes.err.fd >= 0)
-		read_errors(run);
-	if (run->state == RUN_STOPPED)
-		leftovers_kill(run->runner->leftovers, spawn_token(run->child),
-					   on_tree_gone, run);
-	else
-		linger(run);
+	if (spawn_never_ran(run->child, &failure))
+	{
+		not_started(run, &failure);
+		return;
+	}
+	for (int i = 0; i < READS_MAX && run->pipes.err.fd >= 0; i++)
+		if (!read_errors(run))
+			break;
+	if (run->state == RUN_RUNNING)
+		run->result = judge_exit(run->child, run->runner->config->statuses);
+	report(run);
 }
 
 /* ---- start ---- */
@@ -297,34 +306,13 @@ spawn_run(Run *run, char **environment, SpawnFailure *failure)
 		.directory = run->runner->config->directory,
 		.environment = environment,
 		.wants_stdout = false,
+		.is_awaited = run->runner->trouble != NULL,
 		.exited = on_exited,
 		.arg = run
 	};
 
 	run->child = spawn_start(run->runner->loop, &request, &run->pipes,
 							 failure);
-}
-
-static void
-set_trouble(Runner *runner, char *trouble, int64 until_us)
-{
-	pfree(runner->trouble);
-	runner->trouble = trouble;
-	runner->trouble_until_us = until_us;
-}
-
-static void
-not_started(Run *run, const SpawnFailure *failure)
-{
-	if (failure->is_temporary || failure->is_unfit)
-		set_trouble(run->runner, pstrdup(failure->message), failure->is_unfit ? PG_INT64_MAX :
-					loop_now_us(run->runner->loop) + SHORTAGE_OVER_US);
-	run->state = RUN_PENDING;
-	run->result = failure->is_temporary || failure->is_unfit ? TASK_RELEASE : TASK_RETRY;
-	run->delay_us = failure->is_unfit ? TASK_DELAY_UNFIT : TASK_DELAY_BY_POLICY;
-	run->reason = failure->message;
-	loop_timer_start(run->timer, failure->is_temporary && !run->runner->is_draining ?
-					 SHORTAGE_US : 0);
 }
 
 static void
@@ -400,7 +388,6 @@ command_open(const RunnerParts *parts, const HandlerConfig *config, RunnerDone d
 	runner->config = config;
 	runner->done = done;
 	runner->done_arg = done_arg;
-	runner->leftovers = leftovers_new(runner->loop);
 	dlist_init(&runner->runs);
 	return runner;
 }
@@ -414,7 +401,7 @@ command_stop_task(Runner *runner, Task *task, const char *why)
 {
 	Run		   *run = task->run;
 
-	if (run->state == RUN_PENDING || run->state == RUN_LINGERING)
+	if (run->state == RUN_PENDING)
 		loop_timer_start(run->timer, 0);
 	if (run->state != RUN_RUNNING || spawn_has_exited(run->child))
 		return;
@@ -445,22 +432,28 @@ command_give_back(Runner *runner)
 	}
 }
 
+/* All are asked before the first is waited for. */
 static void
 command_close(Runner *runner)
 {
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &runner->runs)
+	{
+		const Run  *run = dlist_container(Run, node, iter.cur);
+
+		if (run->state != RUN_PENDING)
+			spawn_kill(run->child);
+	}
 	while (!dlist_is_empty(&runner->runs))
 	{
 		Run		   *run = dlist_head_element(Run, node, &runner->runs);
 
-		if (run->state == RUN_PENDING || run->state == RUN_LINGERING)
-		{
+		if (run->state == RUN_PENDING)
 			report(run);
-			continue;
-		}
-		leftovers_kill(runner->leftovers, spawn_token(run->child), NULL, NULL);
-		free_run(run);
+		else
+			free_run(run);
 	}
-	leftovers_free(runner->leftovers);
 	pfree(runner->trouble);
 	loop_defer_free(runner->loop, runner);
 }

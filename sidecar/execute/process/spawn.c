@@ -11,19 +11,22 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/pidfd.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "execute/process/child.h"
-#include "execute/process/run_token.h"
+#include "execute/process/adopted.h"
 #include "execute/process/spawn.h"
+#include "execute/process/supervisor.h"
 
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 
 /* How long spawn_free() waits for a killed child to be gone. */
 #define REAP_MS 1000
+
+/* How long a start that is awaited may take. */
+#define START_MS 5000
 
 struct Child
 {
@@ -31,13 +34,11 @@ struct Child
 	Loop	   *loop;
 	LoopFn		exited;
 	void	   *arg;
-	pid_t		pid;
-	int			pidfd;			/* -1: reaped */
-	LoopIo	   *io;
+	Supervisor	supervisor;
+	LoopIo	   *io;				/* NULL: it was reaped, or never started */
 	LoopTimer  *kill_timer;		/* runs between TERM and KILL */
-	int			code;			/* si_code once it has exited, 0 before */
-	int			status;			/* exit status or signal */
-	char		token[RUN_TOKEN_TEXT + 1];
+	char	   *program;		/* as the caller named it */
+	char	   *directory;
 };
 
 /* The variables of our own environment that a child may see. */
@@ -145,7 +146,7 @@ spawn_can_execute(const char *name)
 }
 
 static char **
-build_environment(char **more, const char *token)
+build_environment(char **more)
 {
 	char	  **environment;
 	int			nmore = 0;
@@ -154,7 +155,7 @@ build_environment(char **more, const char *token)
 
 	while (more && more[nmore])
 		nmore++;
-	environment = palloc((lengthof(inherited) + nmore + 2) * sizeof(char *));
+	environment = palloc((lengthof(inherited) + nmore + 1) * sizeof(char *));
 	for (i = 0; i < (int) lengthof(inherited); i++)
 	{
 		const char *value = getenv(inherited[i]);
@@ -162,7 +163,6 @@ build_environment(char **more, const char *token)
 		if (value)
 			environment[n++] = psprintf("%s=%s", inherited[i], value);
 	}
-	environment[n++] = psprintf(RUN_TOKEN_NAME "%s", token);
 	for (i = 0; i < nmore; i++)
 		environment[n++] = pstrdup(more[i]);
 	environment[n] = NULL;
@@ -184,35 +184,46 @@ free_environment(char **environment)
 /* All that run: waiting for any process concerns the whole of ours. */
 static dlist_head children = DLIST_STATIC_INIT(children);
 
-static void
-kill_group(const Child *child, int signo)
+static Child *
+find_child(pid_t pid)
 {
-	kill(-child->pid, signo);
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &children)
+	{
+		Child	   *child = dlist_container(Child, node, iter.cur);
+
+		if (child->supervisor.pid == pid)
+			return child;
+	}
+	return NULL;
 }
 
-/*
- * Notes an exit, kills the rest of the group, and only then reaps the child.
- * False while the child runs.
- */
+bool
+spawn_is_child(pid_t pid)
+{
+	return find_child(pid) != NULL;
+}
+
+static void
+forget_supervisor(Child *child)
+{
+	dlist_delete(&child->node);
+	loop_io_free(child->io);
+	child->io = NULL;
+	loop_timer_stop(child->kill_timer);
+	supervisor_close(&child->supervisor);
+}
+
+/* False while the child runs. */
 static bool
 reap(Child *child)
 {
-	siginfo_t	info;
-
-	info.si_pid = 0;
-	if (waitid(P_PIDFD, child->pidfd, &info, WEXITED | WNOHANG | WNOWAIT) != 0
-		|| info.si_pid == 0)
+	if (!supervisor_reap(&child->supervisor))
 		return false;
-	child->code = info.si_code;
-	child->status = info.si_status;
-	kill_group(child, SIGKILL);
-	waitid(P_PIDFD, child->pidfd, &info, WEXITED);
-
-	dlist_delete(&child->node);
-	loop_io_free(child->io);
-	close(child->pidfd);
-	child->pidfd = -1;
-	loop_timer_stop(child->kill_timer);
+	if (child->supervisor.has_left)
+		adopted_kill(child->loop, spawn_is_child);
+	forget_supervisor(child);
 	return true;
 }
 
@@ -229,52 +240,47 @@ on_pidfd(void *arg, int ready)
 bool
 spawn_note_exit(pid_t pid)
 {
-	dlist_iter	iter;
+	Child	   *child = find_child(pid);
 
-	dlist_foreach(iter, &children)
-	{
-		Child	   *child = dlist_container(Child, node, iter.cur);
-
-		if (child->pid != pid)
-			continue;
+	if (child != NULL)
 		on_pidfd(child, LOOP_READ);
-		return true;
-	}
-	return false;
+	return child != NULL;
 }
 
 static void
 on_kill_timer(void *arg)
 {
-	kill_group(arg, SIGKILL);
+	const Child *child = arg;
+
+	supervisor_kill(&child->supervisor);
 }
 
 void
 spawn_stop(Child *child, int64 grace_us)
 {
-	if (child->pidfd < 0)
+	if (child->io == NULL)
 		return;
-	kill_group(child, SIGTERM);
-	kill_group(child, SIGCONT); /* a stopped process does not handle TERM */
+	supervisor_ask_to_end(&child->supervisor);
 	loop_timer_start(child->kill_timer, grace_us);
+}
+
+void
+spawn_kill(Child *child)
+{
+	if (child->io != NULL)
+		supervisor_kill(&child->supervisor);
 }
 
 bool
 spawn_has_exited(const Child *child)
 {
-	siginfo_t	info;
-
-	if (child->pidfd < 0)
-		return true;
-	info.si_pid = 0;
-	return waitid(P_PIDFD, child->pidfd, &info,
-				  WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0;
+	return child->io == NULL || supervisor_has_exited(&child->supervisor);
 }
 
 void
 spawn_wait(const Child *child, int timeout_ms)
 {
-	struct pollfd exited = {.fd = child->pidfd, .events = POLLIN};
+	struct pollfd exited = {.fd = child->supervisor.pidfd, .events = POLLIN};
 
 	poll(&exited, 1, timeout_ms);
 }
@@ -282,36 +288,77 @@ spawn_wait(const Child *child, int timeout_ms)
 int
 spawn_exit_status(const Child *child)
 {
-	return child->code == CLD_EXITED ? child->status : -1;
-}
+	int			status = child->supervisor.status;
 
-void
-spawn_describe_exit(const Child *child, StringInfo out)
-{
-	if (child->code == CLD_EXITED)
-		appendStringInfo(out, "exited with status %d", child->status);
-	else
-		appendStringInfo(out, "was ended by signal %d (%s)", child->status,
-						 strsignal(child->status));
-}
-
-const char *
-spawn_token(const Child *child)
-{
-	return child->token;
+	return spawn_has_exited(child) && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 int
 spawn_pid(const Child *child)
 {
-	return child->pid;
+	return child->supervisor.program != 0 ? child->supervisor.program : child->supervisor.pid;
+}
+
+/* ---- failure ---- */
+
+static void
+describe_failure(const Child *child, StringInfo out)
+{
+	const RunReport *failure = &child->supervisor.failure;
+	const char *what = child->program;
+	const char *doing = "could not execute";
+
+	if (failure->news == RUN_NO_DIRECTORY)
+	{
+		doing = "could not change directory to";
+		what = child->directory;
+	}
+	else if (failure->news == RUN_NOT_SUPERVISED && failure->value != E2BIG)
+		what = supervisor_path();
+	else if (failure->news == RUN_NOT_CREATED || failure->news == RUN_NOT_PREPARED)
+		doing = "could not start a process for";
+	appendStringInfo(out, "%s \"%s\": %s", doing, what, strerror(failure->value));
+}
+
+bool
+spawn_never_ran(const Child *child, SpawnFailure *failure)
+{
+	int			error = child->supervisor.failure.value;
+	StringInfoData message;
+
+	if (child->supervisor.failure.news == RUN_NO_NEWS)
+		return false;
+	failure->is_temporary = error == EAGAIN || error == ENOMEM || error == EMFILE ||
+		error == ENFILE || error == ETXTBSY;
+	failure->is_unfit = !failure->is_temporary && error != E2BIG;
+	initStringInfo(&message);
+	describe_failure(child, &message);
+	failure->message = message.data;
+	return true;
+}
+
+void
+spawn_describe_exit(const Child *child, StringInfo out)
+{
+	int			status = child->supervisor.status;
+
+	if (child->supervisor.failure.news != RUN_NO_NEWS)
+		describe_failure(child, out);
+	else if (WIFEXITED(status))
+		appendStringInfo(out, "exited with status %d", WEXITSTATUS(status));
+	else
+		appendStringInfo(out, "was ended by signal %d (%s)", WTERMSIG(status),
+						 strsignal(WTERMSIG(status)));
 }
 
 /* ---- start ---- */
 
-/* We wait for our children ourselves, and write() reports a closed pipe. */
+/*
+ * We wait for our children ourselves, get what a killed supervisor leaves, and
+ * write() reports a closed pipe.
+ */
 static void
-prepare_signals(void)
+prepare_process(void)
 {
 	static bool done = false;
 	struct sigaction action;
@@ -321,29 +368,8 @@ prepare_signals(void)
 	if (sigaction(SIGCHLD, NULL, &action) == 0 && action.sa_handler == SIG_IGN)
 		signal(SIGCHLD, SIG_DFL);
 	signal(SIGPIPE, SIG_IGN);
+	(void) prctl(PR_SET_CHILD_SUBREAPER, 1);
 	done = true;
-}
-
-static void
-fail(SpawnFailure *failure, const SpawnRequest *request,
-	 const ChildFailure *why)
-{
-	const char *what = request->argv[0];
-	const char *doing = "could not execute";
-
-	if (why->step == CHILD_DIRECTORY)
-	{
-		doing = "could not change directory to";
-		what = request->directory;
-	}
-	else if (why->step != CHILD_EXECUTE)
-		doing = "could not start a process for";
-
-	failure->is_temporary = why->error == EAGAIN || why->error == ENOMEM ||
-		why->error == EMFILE || why->error == ENFILE || why->error == ETXTBSY;
-	failure->is_unfit = !failure->is_temporary && why->error != E2BIG;
-	failure->message = psprintf("%s \"%s\": %s", doing, what,
-								strerror(why->error));
 }
 
 static Child *
@@ -354,37 +380,42 @@ child_new(Loop *loop, const SpawnRequest *request)
 	child->loop = loop;
 	child->exited = request->exited;
 	child->arg = request->arg;
-	child->pidfd = -1;
-	run_token_make(child->token);
+	supervisor_init(&child->supervisor);
+	child->program = pstrdup(request->argv[0]);
+	child->directory = pstrdup(request->directory ? request->directory : "/");
 	return child;
 }
 
-/* Starts the program; sets child->pid and child->pidfd. */
-static bool
-start_child(Child *child, const SpawnRequest *request, SpawnPipes *theirs,
-			ChildFailure *why)
+static void
+child_free(Child *child)
 {
+	pfree(child->program);
+	pfree(child->directory);
+	loop_defer_free(child->loop, child);
+}
+
+/* Notes the failure if the program did not start, as far as that is known now. */
+static void
+start_child(Child *child, const SpawnRequest *request, const SpawnPipes *theirs)
+{
+	char	   *program = find_program(request->argv[0]);
+	char	  **environment = build_environment(request->environment);
 	ChildPlan	plan = {
+		.program = program,
 		.argv = request->argv,
-		.directory = request->directory ? request->directory : "/",
+		.environment = environment,
+		.directory = child->directory,
 		.stdin_fd = theirs->in.fd,
 		.stdout_fd = theirs->out.fd,
 		.stderr_fd = request->shares_stderr ? STDERR_FILENO : theirs->err.fd
 	};
-	char	   *program = find_program(request->argv[0]);
 
 	if (program == NULL)
-	{
-		why->step = CHILD_EXECUTE;
-		why->error = ENOENT;
-		return false;
-	}
-	plan.program = program;
-	plan.environment = build_environment(request->environment, child->token);
-	child->pid = child_start(&plan, &child->pidfd, why);
-	free_environment(plan.environment);
+		child->supervisor.failure = (RunReport) {RUN_NOT_EXECUTED, ENOENT};
+	else
+		supervisor_start(&child->supervisor, &plan, request->is_awaited ? START_MS : 0);
+	free_environment(environment);
 	pfree(program);
-	return child->pid >= 0;
 }
 
 Child *
@@ -393,27 +424,24 @@ spawn_start(Loop *loop, const SpawnRequest *request, SpawnPipes *pipes,
 {
 	Child	   *child = child_new(loop, request);
 	SpawnPipes	theirs = no_pipes;
-	ChildFailure why = {CHILD_CREATE, 0};
-	bool		started;
 
-	prepare_signals();
+	prepare_process();
 	*pipes = no_pipes;
-	started = open_pipes(pipes, &theirs, request);
-	if (!started)
-		why.error = errno;
+	if (open_pipes(pipes, &theirs, request))
+		start_child(child, request, &theirs);
 	else
-		started = start_child(child, request, &theirs, &why);
+		child->supervisor.failure = (RunReport) {RUN_NOT_CREATED, errno};
 	close_pipes(&theirs);
-	if (!started)
+	if (spawn_never_ran(child, failure))
 	{
+		supervisor_wait(&child->supervisor);
 		close_pipes(pipes);
-		fail(failure, request, &why);
-		pfree(child);
+		child_free(child);
 		return NULL;
 	}
 	dlist_push_tail(&children, &child->node);
 	child->kill_timer = loop_timer_new(loop, on_kill_timer, child);
-	child->io = loop_io_new(loop, child->pidfd, on_pidfd, child);
+	child->io = loop_io_new(loop, child->supervisor.pidfd, on_pidfd, child);
 	loop_io_want(child->io, LOOP_READ);
 	return child;
 }
@@ -421,17 +449,13 @@ spawn_start(Loop *loop, const SpawnRequest *request, SpawnPipes *pipes,
 void
 spawn_free(Child *child)
 {
-	if (child->pidfd >= 0)
+	if (child->io != NULL)
 	{
-		kill_group(child, SIGKILL);
+		spawn_kill(child);
 		spawn_wait(child, REAP_MS);
 		if (!reap(child))
-		{
-			dlist_delete(&child->node);
-			loop_io_free(child->io);	/* init will reap the child */
-			close(child->pidfd);
-		}
+			forget_supervisor(child);	/* init will reap it */
 	}
 	loop_timer_free(child->kill_timer);
-	loop_defer_free(child->loop, child);
+	child_free(child);
 }

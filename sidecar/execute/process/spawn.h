@@ -3,16 +3,20 @@
  * spawn.h
  *		Child processes: start, end, exit.
  *
- *		from: execute_command.c, execute_worker.c		to: child.h
+ *		from: execute_command.c, execute_worker.c		to: child.h, twtasks-run
  *
- * A child leads its own session and process group (child.h).  Its environment
- * has PATH, HOME, LANG, LC_ALL, TZ, USER and TMPDIR if they are set here, the
- * variables of the caller, and TWTASKS_RUN, the token that marks all its
- * descendants (run_token.h).
+ * A child is a program under a supervisor of its own, twtasks-run, which dies with
+ * us and leaves nothing of the program running: no process below it, in whatever
+ * session or environment (workers/run/main.c).  The child has exited when its
+ * supervisor has: then the program and all processes below it are gone.
  *
- * The exit of the leader is the exit of the child, even if another process
- * still holds its pipes.  The rest of its group is killed after that exit but
- * before the leader is reaped: until then no other group can have its number.
+ * The supervisor tells in a pipe whether the program was executed, and how it
+ * ended (run_report.h).  A supervisor that was killed tells nothing; then the
+ * kernel kills the program, and we kill what is left (adopted.h).
+ *
+ * Supervisor and program each lead a session and process group of their own
+ * (child.h).  The environment has PATH, HOME, LANG, LC_ALL, TZ, USER and TMPDIR if
+ * they are set here, and the variables of the caller.
  *
  *-------------------------------------------------------------------------
  */
@@ -30,7 +34,9 @@ typedef struct SpawnRequest
 	char	  **environment;	/* more NAME=value, NULL-terminated, or NULL */
 	bool		wants_stdout;	/* false: stdout is /dev/null */
 	bool		shares_stderr;	/* writes to our own stderr, not to a pipe */
-	LoopFn		exited;			/* called once, when the leader has exited */
+	bool		is_awaited;		/* a program that cannot be executed fails now,
+								 * not when the child exits */
+	LoopFn		exited;			/* called once, when the child has exited */
 	void	   *arg;
 } SpawnRequest;
 
@@ -59,22 +65,29 @@ typedef struct SpawnFailure
 } SpawnFailure;
 
 /*
- * Returns NULL and sets *failure if the program never ran.  Sets the signal
- * handling of this process: SIGPIPE is ignored, SIGCHLD is not.
+ * Returns NULL and sets *failure if the program never ran, as far as that is known
+ * now.  Makes this process a subreaper, and sets its signal handling: SIGPIPE is
+ * ignored, SIGCHLD is not.
  */
 extern Child *spawn_start(Loop *loop, const SpawnRequest *request,
 						  SpawnPipes *pipes, SpawnFailure *failure) MUSTCHECK;
 
+/* Whether the process is the supervisor of a child. */
+extern bool spawn_is_child(pid_t pid);
+
 /*
- * If the process is a child of ours, reports its exit before the loop does.  False:
- * it is not.
+ * If the process is the supervisor of a child, reports its exit before the loop
+ * does.  False: it is not.
  */
 extern bool spawn_note_exit(pid_t pid) MUSTCHECK;
 
-/* Sends TERM to the whole group now, and KILL after the grace. */
+/* Sends TERM to the program's group now, and kills all of the child after the grace. */
 extern void spawn_stop(Child *child, int64 grace_us);
 
-/* True as soon as the leader has exited, even before the loop calls exited(). */
+/* Begins to kill all of the child. */
+extern void spawn_kill(Child *child);
+
+/* True as soon as the child has exited, even before the loop calls exited(). */
 extern bool spawn_has_exited(const Child *child);
 
 /*
@@ -86,13 +99,19 @@ extern void spawn_wait(const Child *child, int timeout_ms);
 /* The exit status; -1 while it runs, or when a signal ended it. */
 extern int	spawn_exit_status(const Child *child);
 
-/* Appends "exited with status 3" or "was ended by signal 9 (Killed)". */
+/* After the exit: if the program never ran, sets *failure and returns true. */
+extern bool spawn_never_ran(const Child *child, SpawnFailure *failure) MUSTCHECK;
+
+/*
+ * Appends "exited with status 3", "was ended by signal 9 (Killed)", or the message
+ * of the failure.
+ */
 extern void spawn_describe_exit(const Child *child, StringInfo out);
 
-extern const char *spawn_token(const Child *child);
+/* The program's process id; until it is known, the id of its supervisor. */
 extern int	spawn_pid(const Child *child);
 
-/* Kills the group and reaps the child if it still runs, then frees it. */
+/* Kills and reaps the child if it still runs, then frees it. */
 extern void spawn_free(Child *child);
 
 /* Watches an open pipe for the events in want. */

@@ -203,7 +203,6 @@ worker_open(const RunnerParts *parts, const HandlerConfig *config, RunnerDone do
 	runner->setup.loop = loop;
 	runner->setup.config = config;
 	runner->setup.gate = &parts->gate;
-	runner->setup.leftovers = leftovers_new(loop);
 	runner->setup.done = done;
 	runner->setup.done_arg = done_arg;
 	dlist_init(&runner->waiting);
@@ -299,7 +298,6 @@ worker_close(Runner *runner)
 		worker_process_free(process, Max(left_us, 0) / 1000);
 	}
 	loop_timer_free(runner->trial);
-	leftovers_free(runner->setup.leftovers);
 	pfree(runner->processes);
 	loop_defer_free(loop, runner);
 }

@@ -228,9 +228,8 @@ judge_start(WorkerProcess *process, StringInfo message)
 
 /* The process and all its descendants are gone. */
 static void
-on_gone(void *arg)
+on_gone(WorkerProcess *process)
 {
-	WorkerProcess *process = arg;
 	StringInfoData message;
 	int			nlogged;
 
@@ -264,16 +263,11 @@ static void
 on_exited(void *arg)
 {
 	WorkerProcess *process = arg;
-	bool		was_ended;
 
 	helper_output_end(&process->output);
-	was_ended = process->state == WORKER_ENDING;
 	set_state(process, WORKER_ENDING);
 	close_pipes(process);
-	if (was_ended)
-		leftovers_kill(process->setup->leftovers, spawn_token(process->child), on_gone, process);
-	else
-		on_gone(process);
+	on_gone(process);
 }
 
 /* ---- replacement ---- */
@@ -304,6 +298,7 @@ start_process(WorkerProcess *process)
 		.argv = setup->config->argv,
 		.directory = setup->config->directory,
 		.wants_stdout = true,
+		.is_awaited = true,
 		.exited = on_exited,
 		.arg = process
 	};
@@ -404,9 +399,6 @@ worker_process_free(WorkerProcess *process, int patience_ms)
 	if (process->child)
 	{
 		spawn_wait(process->child, patience_ms);
-		if (!spawn_has_exited(process->child))
-			leftovers_kill(process->setup->leftovers,
-						   spawn_token(process->child), NULL, NULL);
 		close_pipes(process);
 		spawn_free(process->child);
 	}

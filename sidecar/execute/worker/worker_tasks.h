@@ -10,7 +10,7 @@
 #ifndef TWT_WORKER_TASKS_H
 #define TWT_WORKER_TASKS_H
 
-#include "execute/process/leftovers.h"
+#include "execute/process/spawn.h"
 #include "execute/worker/flights.h"
 #include "execute/worker/worker_input.h"
 #include "protocol/worker_protocol.h"
@@ -21,7 +21,6 @@ typedef struct WorkerSetup
 	Loop	   *loop;
 	const HandlerConfig *config;
 	const RunnerGate *gate;
-	Leftovers  *leftovers;
 	RunnerDone	done;
 	void	   *done_arg;
 } WorkerSetup;

@@ -1,0 +1,92 @@
+/*-------------------------------------------------------------------------
+ *
+ * adopted.c
+ *		Kills what a killed supervisor leaves.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "execute/process/adopted.h"
+
+/* Pause between two rounds, and how many there are at most. */
+#define PAUSE_US MS_TO_US(5)
+#define MOST_ROUNDS 1000
+
+typedef struct Hunt
+{
+	Loop	   *loop;
+	LoopTimer  *timer;
+	bool		(*is_child) (pid_t pid);
+	int			rounds;
+} Hunt;
+
+/*
+ * The group of such a process is in its session, so all members are below it.
+ * Reaps the process if it has died; false: not yet.
+ */
+static bool
+end_process(pid_t pid)
+{
+	siginfo_t	info = {0};
+	pid_t		group = getpgid(pid);
+
+	if (group > 1 && group != getpgrp())
+		kill(-group, SIGKILL);
+	kill(pid, SIGKILL);
+	return waitid(P_PID, pid, &info, WEXITED | WNOHANG) == 0 && info.si_pid != 0;
+}
+
+/* Returns whether any were found. */
+static bool
+kill_round(const Hunt *hunt)
+{
+	char		path[64];
+	FILE	   *list;
+	int			pid;
+	bool		found = false;
+
+	/* The first thread gets them. */
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int) getpid());
+	list = fopen(path, "re");
+	if (list == NULL)
+		return false;
+	while (fscanf(list, "%d", &pid) == 1)
+		if (!hunt->is_child(pid) && getsid(pid) != getsid(0))
+		{
+			found = true;
+			(void) end_process(pid);
+		}
+	fclose(list);
+	return found;
+}
+
+static void
+hunt_round(void *arg)
+{
+	Hunt	   *hunt = arg;
+
+	if (kill_round(hunt) && ++hunt->rounds < MOST_ROUNDS)
+	{
+		loop_timer_start(hunt->timer, PAUSE_US);
+		return;
+	}
+	loop_timer_free(hunt->timer);
+	loop_defer_free(hunt->loop, hunt);
+}
+
+void
+adopted_kill(Loop *loop, bool (*is_child) (pid_t pid))
+{
+	Hunt	   *hunt = palloc0(sizeof(Hunt));
+
+	hunt->loop = loop;
+	hunt->is_child = is_child;
+	hunt->timer = loop_timer_new(loop, hunt_round, hunt);
+	hunt_round(hunt);
+}

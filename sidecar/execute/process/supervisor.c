@@ -1,0 +1,203 @@
+/*-------------------------------------------------------------------------
+ *
+ * supervisor.c
+ *		A process of twtasks-run, from its start until it is reaped.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/pidfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "config/bundled.h"
+#include "execute/process/supervisor.h"
+
+void
+supervisor_init(Supervisor *supervisor)
+{
+	memset(supervisor, 0, sizeof(*supervisor));
+	supervisor->pidfd = supervisor->report_fd = -1;
+}
+
+const char *
+supervisor_path(void)
+{
+	static char *path = NULL;
+
+	if (path == NULL)
+		path = bundled_path("run");
+	return path;
+}
+
+/* ---- reports ---- */
+
+static void
+take_report(Supervisor *supervisor, const RunReport *report)
+{
+	switch (report->news)
+	{
+		case RUN_STARTED:
+			supervisor->program = report->value;
+			break;
+		case RUN_ENDED:
+			supervisor->status = report->value;
+			supervisor->has_ended = true;
+			break;
+		case RUN_LEFT:
+			log_line(TWT_LOG_WARN, "execute", "processes of a killed handler do not die");
+			supervisor->has_left = true;
+			break;
+		default:
+			supervisor->failure = *report;
+	}
+}
+
+static void
+take_reports(Supervisor *supervisor)
+{
+	RunReport	report;
+
+	while (read(supervisor->report_fd, &report, sizeof(report)) == sizeof(report))
+		take_report(supervisor, &report);
+}
+
+/* ---- start ---- */
+
+/* The arguments of twtasks-run. */
+static char **
+supervised(const ChildPlan *plan, const char *sidecar)
+{
+	static const char *const name = "twtasks-run";
+	int			n = 0;
+	char	  **argv;
+
+	while (plan->argv[n])
+		n++;
+	argv = palloc((n + 4) * sizeof(char *));
+	argv[0] = unconstify(char *, name);
+	argv[1] = unconstify(char *, sidecar);
+	argv[2] = unconstify(char *, plan->program);
+	memcpy(argv + 3, plan->argv, (n + 1) * sizeof(char *));
+	return argv;
+}
+
+/* False: there is no process; see errno. */
+static bool
+start_process(Supervisor *supervisor, ChildPlan *plan)
+{
+	char		sidecar[16];
+	int			report[2];
+	int			error;
+
+	if (pipe2(report, O_CLOEXEC) != 0)
+		return false;
+	(void) fcntl(report[0], F_SETFL, O_NONBLOCK);
+	snprintf(sidecar, sizeof(sidecar), "%d", (int) getpid());
+	supervisor->report_fd = report[0];
+	plan->report_fd = report[1];
+	plan->argv = supervised(plan, sidecar);
+	plan->program = supervisor_path();
+	supervisor->pid = child_start(plan, &supervisor->pidfd);
+	error = errno;
+	close(report[1]);
+	pfree(plan->argv);
+	errno = error;
+	return supervisor->pid >= 0;
+}
+
+void
+supervisor_start(Supervisor *supervisor, const ChildPlan *plan, int wait_ms)
+{
+	ChildPlan	ours = *plan;
+	struct pollfd report = {.events = POLLIN};
+
+	if (!start_process(supervisor, &ours))
+	{
+		supervisor->failure = (RunReport) {RUN_NOT_CREATED, errno};
+		return;
+	}
+	report.fd = supervisor->report_fd;
+	if (wait_ms > 0)
+		poll(&report, 1, wait_ms);
+	take_reports(supervisor);
+}
+
+/* ---- signals ---- */
+
+/* valgrind does not know pidfd_send_signal(), so kill() replaces it there. */
+static void
+send_signal(const Supervisor *supervisor, int signo)
+{
+	if (pidfd_send_signal(supervisor->pidfd, signo, NULL, 0) != 0 && errno == ENOSYS)
+		kill(supervisor->pid, signo);
+}
+
+void
+supervisor_ask_to_end(const Supervisor *supervisor)
+{
+	send_signal(supervisor, SIGTERM);
+	send_signal(supervisor, SIGCONT);
+}
+
+void
+supervisor_kill(const Supervisor *supervisor)
+{
+	send_signal(supervisor, RUN_KILL_SIGNAL);
+	send_signal(supervisor, SIGCONT);
+}
+
+/* ---- end ---- */
+
+bool
+supervisor_has_exited(const Supervisor *supervisor)
+{
+	siginfo_t	info;
+
+	info.si_pid = 0;
+	return waitid(P_PIDFD, supervisor->pidfd, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+		info.si_pid != 0;
+}
+
+/* One that has not reported the end was killed, and the kernel gives us what it had. */
+bool
+supervisor_reap(Supervisor *supervisor)
+{
+	siginfo_t	info;
+
+	info.si_pid = 0;
+	if (waitid(P_PIDFD, supervisor->pidfd, &info, WEXITED | WNOHANG) != 0 || info.si_pid == 0)
+		return false;
+	take_reports(supervisor);
+	if (!supervisor->has_ended && supervisor->failure.news == RUN_NO_NEWS)
+	{
+		supervisor->status = info.si_code == CLD_EXITED ? W_EXITCODE(info.si_status, 0) : info.si_status;
+		supervisor->has_left = true;
+	}
+	return true;
+}
+
+void
+supervisor_wait(Supervisor *supervisor)
+{
+	siginfo_t	info;
+
+	if (supervisor->pidfd >= 0)
+		waitid(P_PIDFD, supervisor->pidfd, &info, WEXITED);
+	supervisor_close(supervisor);
+}
+
+void
+supervisor_close(Supervisor *supervisor)
+{
+	if (supervisor->pidfd >= 0)
+		close(supervisor->pidfd);
+	if (supervisor->report_fd >= 0)
+		close(supervisor->report_fd);
+	supervisor->pidfd = supervisor->report_fd = -1;
+}

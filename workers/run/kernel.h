@@ -1,0 +1,130 @@
+/*-------------------------------------------------------------------------
+ *
+ * kernel.h
+ *		System calls and the start of a program, without a C library.
+ *
+ * A static C library needs more time to start than all the rest of twtasks-run
+ * (docs/decisions/house.md).  On processors that we do not know here, the library
+ * starts the program, and the calls are its own.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_KERNEL_H
+#define TWT_KERNEL_H
+
+#include <errno.h>
+#include <sys/syscall.h>
+
+/* The program.  argv and environment end with a NULL. */
+extern void run_main(char **argv, char **environment) __attribute__((noreturn));
+
+/*
+ * vfork(): until the child executes or exits, it runs in our memory and we wait.
+ * Returns a negative errno on failure.
+ */
+extern long kernel_vfork(void) __attribute__((returns_twice));
+
+/* Returns the result, or a negative errno. */
+#define KERNEL(number, a, b, c, d, e) \
+	kernel_call(number, (long) (a), (long) (b), (long) (c), (long) (d), (long) (e))
+
+#if defined(__x86_64__)
+
+static inline long
+kernel_call(long number, long a, long b, long c, long d, long e)
+{
+	register long r10 __asm__("r10") = d;
+	register long r8 __asm__("r8") = e;
+	long		result;
+
+	__asm__ volatile("syscall"
+					 : "=a"(result)
+					 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8)
+					 : "rcx", "r11", "memory");
+	return result;
+}
+
+/* The child returns first and overwrites the return address on the stack. */
+#define KERNEL_START \
+	__asm__(".text\n" \
+			".globl _start\n" \
+			"_start:\n" \
+			"	xor %ebp, %ebp\n" \
+			"	mov (%rsp), %rax\n" \
+			"	lea 8(%rsp), %rdi\n" \
+			"	lea 16(%rsp,%rax,8), %rsi\n" \
+			"	and $-16, %rsp\n" \
+			"	call run_main\n" \
+			".globl kernel_vfork\n" \
+			"kernel_vfork:\n" \
+			"	pop %rdx\n" \
+			"	mov $58, %eax\n" \
+			"	syscall\n" \
+			"	push %rdx\n" \
+			"	ret\n")
+
+#elif defined(__aarch64__)
+
+static inline long
+kernel_call(long number, long a, long b, long c, long d, long e)
+{
+	register long x8 __asm__("x8") = number;
+	register long x0 __asm__("x0") = a;
+	register long x1 __asm__("x1") = b;
+	register long x2 __asm__("x2") = c;
+	register long x3 __asm__("x3") = d;
+	register long x4 __asm__("x4") = e;
+
+	__asm__ volatile("svc 0"
+					 : "+r"(x0)
+					 : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4)
+					 : "memory");
+	return x0;
+}
+
+/* clone(CLONE_VM | CLONE_VFORK | SIGCHLD, our stack) is vfork(). */
+#define KERNEL_START \
+	__asm__(".text\n" \
+			".globl _start\n" \
+			"_start:\n" \
+			"	mov x29, #0\n" \
+			"	mov x30, #0\n" \
+			"	ldr x2, [sp]\n" \
+			"	add x0, sp, #8\n" \
+			"	add x1, x0, x2, lsl #3\n" \
+			"	add x1, x1, #8\n" \
+			"	b run_main\n" \
+			".globl kernel_vfork\n" \
+			"kernel_vfork:\n" \
+			"	mov x0, #0x4111\n" \
+			"	mov x1, #0\n" \
+			"	mov x2, #0\n" \
+			"	mov x3, #0\n" \
+			"	mov x4, #0\n" \
+			"	mov x8, #220\n" \
+			"	svc 0\n" \
+			"	ret\n")
+
+#else
+
+#include <unistd.h>
+
+#define kernel_call(...) kernel_result(syscall(__VA_ARGS__))
+#define kernel_vfork() kernel_result(vfork())
+
+static inline long
+kernel_result(long result)
+{
+	return result == -1 ? -errno : result;
+}
+
+#define KERNEL_START \
+	int \
+	main(int argc, char **argv, char **environment) \
+	{ \
+		run_main(argv, environment); \
+	}
+
+#endif
+
+#endif							/* TWT_KERNEL_H */
