@@ -256,7 +256,10 @@ start(Run *run, char **argv, char **environment)
 	if (pid < 0)
 		report(RUN_NOT_CREATED, (int) -pid);
 	else if (error != 0)
+	{
+		KERNEL(SYS_wait4, pid, 0, 0, 0, 0);
 		report(RUN_NOT_EXECUTED, error);
+	}
 	else
 		report(RUN_STARTED, run->command);
 	return pid > 0 && error == 0;
@@ -305,13 +308,8 @@ run_main(char **argv, char **environment)
 	KERNEL(SYS_prctl, PR_SET_PDEATHSIG, SIGCONT, 0, 0, 0);
 
 	/* The sidecar may have died before PR_SET_PDEATHSIG was set. */
-	if (is_sidecar_dead(&run))
+	if (is_sidecar_dead(&run) || !start(&run, argv + 2, environment))
 		leave(127);
-	if (!start(&run, argv + 2, environment))
-	{
-		reap(&run);
-		leave(127);
-	}
 	close_descriptors();
 	hide_arguments(argv + 2);
 	if (supervise(&run))
