@@ -26,21 +26,22 @@ extern long kernel_vfork(void) __attribute__((returns_twice));
 
 /* Returns the result, or a negative errno. */
 #define KERNEL(number, a, b, c, d, e) \
-	kernel_call(number, (long) (a), (long) (b), (long) (c), (long) (d), (long) (e))
+	kernel_call(number, (const long[]) {(long) (a), (long) (b), (long) (c), (long) (d), (long) (e)})
 
 #if defined(__x86_64__)
 
 static inline long
-kernel_call(long number, long a, long b, long c, long d, long e)
+kernel_call(long number, const long *arguments)
 {
-	register long r10 __asm__("r10") = d;
-	register long r8 __asm__("r8") = e;
+	register long r10 __asm__("r10") = arguments[3];
+	register long r8 __asm__("r8") = arguments[4];
 	long		result;
 
-	__asm__ volatile("syscall"
-					 : "=a"(result)
-					 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8)
-					 : "rcx", "r11", "memory");
+	__asm__ volatile ("syscall"
+					  :"=a" (result)
+					  :"a"(number), "D"(arguments[0]), "S"(arguments[1]), "d"(arguments[2]), "r"(r10), "r"(r8)
+					  :"rcx", "r11", "memory");
+
 	return result;
 }
 
@@ -66,19 +67,20 @@ kernel_call(long number, long a, long b, long c, long d, long e)
 #elif defined(__aarch64__)
 
 static inline long
-kernel_call(long number, long a, long b, long c, long d, long e)
+kernel_call(long number, const long *arguments)
 {
 	register long x8 __asm__("x8") = number;
-	register long x0 __asm__("x0") = a;
-	register long x1 __asm__("x1") = b;
-	register long x2 __asm__("x2") = c;
-	register long x3 __asm__("x3") = d;
-	register long x4 __asm__("x4") = e;
+	register long x0 __asm__("x0") = arguments[0];
+	register long x1 __asm__("x1") = arguments[1];
+	register long x2 __asm__("x2") = arguments[2];
+	register long x3 __asm__("x3") = arguments[3];
+	register long x4 __asm__("x4") = arguments[4];
 
-	__asm__ volatile("svc 0"
-					 : "+r"(x0)
-					 : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4)
-					 : "memory");
+	__asm__ volatile ("svc 0"
+					  :"+r" (x0)
+					  :"r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4)
+					  :"memory");
+
 	return x0;
 }
 
@@ -87,21 +89,21 @@ kernel_call(long number, long a, long b, long c, long d, long e)
 	__asm__(".text\n" \
 			".globl _start\n" \
 			"_start:\n" \
-			"	mov x29, #0\n" \
-			"	mov x30, #0\n" \
+			"	mov x29, 0\n" \
+			"	mov x30, 0\n" \
 			"	ldr x2, [sp]\n" \
-			"	add x0, sp, #8\n" \
-			"	add x1, x0, x2, lsl #3\n" \
-			"	add x1, x1, #8\n" \
+			"	add x0, sp, 8\n" \
+			"	add x1, x0, x2, lsl 3\n" \
+			"	add x1, x1, 8\n" \
 			"	b run_main\n" \
 			".globl kernel_vfork\n" \
 			"kernel_vfork:\n" \
-			"	mov x0, #0x4111\n" \
-			"	mov x1, #0\n" \
-			"	mov x2, #0\n" \
-			"	mov x3, #0\n" \
-			"	mov x4, #0\n" \
-			"	mov x8, #220\n" \
+			"	mov x0, 0x4111\n" \
+			"	mov x1, 0\n" \
+			"	mov x2, 0\n" \
+			"	mov x3, 0\n" \
+			"	mov x4, 0\n" \
+			"	mov x8, 220\n" \
 			"	svc 0\n" \
 			"	ret\n")
 
@@ -109,13 +111,18 @@ kernel_call(long number, long a, long b, long c, long d, long e)
 
 #include <unistd.h>
 
-#define kernel_call(...) kernel_result(syscall(__VA_ARGS__))
 #define kernel_vfork() kernel_result(vfork())
 
 static inline long
 kernel_result(long result)
 {
 	return result == -1 ? -errno : result;
+}
+
+static inline long
+kernel_call(long number, const long *a)
+{
+	return kernel_result(syscall(number, a[0], a[1], a[2], a[3], a[4]));
 }
 
 #define KERNEL_START \

@@ -58,14 +58,16 @@ typedef struct Run
 {
 	int			self;
 	int			sidecar;
-	int			command;		/* process id, and group while it is not reaped */
+	int			command;		/* process id, and group while it is not
+								 * reaped */
 	int			status;			/* wait status of the command */
 	bool		has_ended;		/* the command */
 } Run;
 
 KERNEL_START;
 
-static void __attribute__((noreturn))
+static void
+__attribute__((noreturn))
 leave(int status)
 {
 	for (;;)

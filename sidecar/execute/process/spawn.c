@@ -411,7 +411,11 @@ start_child(Child *child, const SpawnRequest *request, const SpawnPipes *theirs)
 	};
 
 	if (program == NULL)
-		child->supervisor.failure = (RunReport) {RUN_NOT_EXECUTED, ENOENT};
+		child->supervisor.failure = (RunReport)
+	{
+		RUN_NOT_EXECUTED, ENOENT
+	};
+/**INDENT** Error@411: Unmatched 'else' */
 	else
 		supervisor_start(&child->supervisor, &plan, request->is_awaited ? START_MS : 0);
 	free_environment(environment);
@@ -430,7 +434,10 @@ spawn_start(Loop *loop, const SpawnRequest *request, SpawnPipes *pipes,
 	if (open_pipes(pipes, &theirs, request))
 		start_child(child, request, &theirs);
 	else
-		child->supervisor.failure = (RunReport) {RUN_NOT_CREATED, errno};
+		child->supervisor.failure = (RunReport)
+	{
+		RUN_NOT_CREATED, errno
+	};
 	close_pipes(&theirs);
 	if (spawn_never_ran(child, failure))
 	{

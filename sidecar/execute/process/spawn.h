@@ -34,8 +34,8 @@ typedef struct SpawnRequest
 	char	  **environment;	/* more NAME=value, NULL-terminated, or NULL */
 	bool		wants_stdout;	/* false: stdout is /dev/null */
 	bool		shares_stderr;	/* writes to our own stderr, not to a pipe */
-	bool		is_awaited;		/* a program that cannot be executed fails now,
-								 * not when the child exits */
+	bool		is_awaited;		/* a program that cannot be executed fails
+								 * now, not when the child exits */
 	LoopFn		exited;			/* called once, when the child has exited */
 	void	   *arg;
 } SpawnRequest;

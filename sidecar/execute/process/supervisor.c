@@ -119,7 +119,10 @@ supervisor_start(Supervisor *supervisor, const ChildPlan *plan, int wait_ms)
 
 	if (!start_process(supervisor, &ours))
 	{
-		supervisor->failure = (RunReport) {RUN_NOT_CREATED, errno};
+		supervisor->failure = (RunReport)
+		{
+			RUN_NOT_CREATED, errno
+		};
 		return;
 	}
 	report.fd = supervisor->report_fd;
@@ -164,7 +167,7 @@ supervisor_has_exited(const Supervisor *supervisor)
 		info.si_pid != 0;
 }
 
-/* One that has not reported the end was killed, and the kernel gives us what it had. */
+/* A supervisor that reports no end was killed, and the kernel gives us what it had. */
 bool
 supervisor_reap(Supervisor *supervisor)
 {

@@ -26,8 +26,8 @@ typedef struct Supervisor
 	int			report_fd;
 	pid_t		program;		/* process id; 0: not known yet */
 	int			status;			/* wait status of the program, at the end */
-	RunReport	failure;		/* why the program never ran; RUN_NO_NEWS: it may
-								 * have */
+	RunReport	failure;		/* why the program never ran; RUN_NO_NEWS: it
+								 * may have */
 	bool		has_left;		/* processes that it does not wait for */
 	bool		has_ended;		/* it has reported the end of the program */
 } Supervisor;

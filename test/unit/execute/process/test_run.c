@@ -157,7 +157,7 @@ test_cleared_environment(void **state)
 static void
 test_daemon(void **state)
 {
-	open_command("sh", "-c", "(setsid env -i /bin/sh \"$0\" hold \"$1\" deaf &) & exec sleep 100000",
+	open_command("sh", "-c", "(setsid env -i /bin/sh \"$0\" hold \"$1\" deaf &) & exec tail -f /dev/null",
 				 handler(), fixture.path);
 	stop(start_held());
 }
