@@ -57,8 +57,7 @@ make_environment(void)
 	static char *const task[] = {
 		"TWTASKS_ID=01a1f85d-bc20-7ca3-a25e-5df99ce4a320", "TWTASKS_VERSION=1",
 		"TWTASKS_TYPE=exec", "TWTASKS_TRIES=1",
-		"TWTASKS_DEADLINE=2026-01-31T12:00:00.000000Z",
-		"TWTASKS_RUN=01a1f85dbc207ca3a25e5df99ce4a320"
+		"TWTASKS_DEADLINE=2026-01-31T12:00:00.000000Z"
 	};
 	static char *made[LENGTHOF(passed) + LENGTHOF(task) + 1];
 	int			n = 0;
