@@ -113,11 +113,9 @@ sub kill_sidecar
 # A worker, or a command.
 sub kill_process
 {
-	my $pid = one_of(@sidecars)->pid;
-	my @children = split ' ',
-	  eval { PostgreSQL::Test::Utils::slurp_file("/proc/$pid/task/$pid/children") } // '';
+	my @processes = one_of(@sidecars)->processes;
 
-	return @children && kill KILL => one_of(@children);
+	return @processes && kill KILL => one_of(@processes);
 }
 
 # Ends a session of a random sidecar.

@@ -503,10 +503,8 @@ cmp_ok($sidecar->descriptors, '<=', $before + 25,
 
 # ---- the programs that send them ----
 
-my $sidecar_pid = $sidecar->pid;
 my @programs =
-  grep { PostgreSQL::Test::Utils::slurp_file("/proc/$_/comm") eq "twtasks-http\n" }
-  split ' ', PostgreSQL::Test::Utils::slurp_file("/proc/$sidecar_pid/task/$sidecar_pid/children");
+  grep { PostgreSQL::Test::Utils::slurp_file("/proc/$_/comm") eq "twtasks-http\n" } $sidecar->programs;
 
 foreach my $what (map { ("/proc/$_/cmdline", "/proc/$_/environ") } @programs)
 {

@@ -89,8 +89,7 @@ check(add('HTTP', long(1_100_000, result => 'done')),
 
 # ---- no descriptors ----
 
-my $pid = $sidecar->pid;
-my @programs = split ' ', PostgreSQL::Test::Utils::slurp_file("/proc/$pid/task/$pid/children");
+my @programs = $sidecar->programs;
 my ($soft, $hard) = PostgreSQL::Test::Utils::slurp_file("/proc/$programs[0]/limits") =~ /Max open files +(\S+) +(\S+)/;
 
 is($soft, $hard, 'the program has as many descriptors as it may have');

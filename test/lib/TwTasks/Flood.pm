@@ -175,8 +175,7 @@ my %faults = (
 	},
 	kill_worker => sub {
 		my ($self) = @_;
-		my $pid = $self->{sidecars}{ $self->any_sidecar }->pid;
-		my @children = split ' ', eval { PostgreSQL::Test::Utils::slurp_file("/proc/$pid/task/$pid/children") } // '';
+		my @children = $self->{sidecars}{ $self->any_sidecar }->processes;
 
 		kill 'KILL', $children[ rand @children ] if @children;
 	},

@@ -104,7 +104,7 @@ sub end
 	return;
 }
 
-# Takes sidecars; returns as many servers that are a random child of one each.
+# Takes sidecars; returns as many servers that are a random process of one each.
 sub children_of
 {
 	return map { TwTasks::Havoc::Child->new($_) } @_;
@@ -137,13 +137,11 @@ sub new
 	return bless { sidecar => $sidecar }, $class;
 }
 
-# A child of the sidecar, chosen anew each time.
+# A process below the sidecar, chosen anew each time.
 sub choose
 {
 	my ($self) = @_;
-	my $pid = $self->{sidecar}->pid;
-	my @children = split ' ',
-	  eval { PostgreSQL::Test::Utils::slurp_file("/proc/$pid/task/$pid/children") } // '';
+	my @children = $self->{sidecar}->processes;
 
 	$self->{pid} = @children ? $children[ rand @children ] : undef;
 	return $self->{pid};

@@ -137,9 +137,8 @@ sub random_sidecar
 sub handlers_of
 {
 	my ($sidecar) = @_;
-	my $pid = $sidecar->pid;
 
-	return split ' ', eval { PostgreSQL::Test::Utils::slurp_file("/proc/$pid/task/$pid/children") } // '';
+	return $sidecar->programs;
 }
 
 # Steps that the workers of a sidecar have taken up and not answered.

@@ -282,6 +282,29 @@ sub wait_until_idle
 
 # ---- processes ----
 
+sub children_of
+{
+	my ($pid) = @_;
+
+	return split ' ', eval { PostgreSQL::Test::Utils::slurp_file("/proc/$pid/task/$pid/children") } // '';
+}
+
+# The processes of handlers; each has a twtasks-run as its parent.
+sub programs
+{
+	my ($self) = @_;
+
+	return map { children_of($_) } children_of($self->pid);
+}
+
+# The processes of handlers, and their parents.
+sub processes
+{
+	my ($self) = @_;
+
+	return map { ($_, children_of($_)) } children_of($self->pid);
+}
+
 # The letter of /proc/PID/stat; '' when there is no such process, 'Z' counts
 # as none.
 sub process_state
