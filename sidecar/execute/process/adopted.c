@@ -26,6 +26,8 @@ typedef struct Hunt
 	int			rounds;
 } Hunt;
 
+static int	nhunts = 0;
+
 /*
  * The group of such a process is in its session, so all members are below it.
  * Reaps the process if it has died; false: not yet.
@@ -76,6 +78,7 @@ hunt_round(void *arg)
 		loop_timer_start(hunt->timer, PAUSE_US);
 		return;
 	}
+	nhunts--;
 	loop_timer_free(hunt->timer);
 	loop_defer_free(hunt->loop, hunt);
 }
@@ -88,5 +91,12 @@ adopted_kill(Loop *loop, bool (*is_child) (pid_t pid))
 	hunt->loop = loop;
 	hunt->is_child = is_child;
 	hunt->timer = loop_timer_new(loop, hunt_round, hunt);
+	nhunts++;
 	hunt_round(hunt);
+}
+
+bool
+adopted_are_gone(void)
+{
+	return nhunts == 0;
 }

@@ -24,4 +24,7 @@
  */
 extern void adopted_kill(Loop *loop, bool (*is_child) (pid_t pid));
 
+/* Whether none is left that adopted_kill() has found. */
+extern bool adopted_are_gone(void) MUSTCHECK;
+
 #endif							/* TWT_ADOPTED_H */

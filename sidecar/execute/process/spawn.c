@@ -415,7 +415,7 @@ start_child(Child *child, const SpawnRequest *request, const SpawnPipes *theirs)
 	{
 		RUN_NOT_EXECUTED, ENOENT
 	};
-/**INDENT** Error@411: Unmatched 'else' */
+/**INDENT** Error@414: Unmatched 'else' */
 	else
 		supervisor_start(&child->supervisor, &plan, request->is_awaited ? START_MS : 0);
 	free_environment(environment);

@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "execute/process/adopted.h"
 #include "execute_fixture.h"
 
 #define SELF "/proc/self/exe"
@@ -248,6 +249,13 @@ test_sidecar_killed_beside_stopped(void **state)
 	kill_sidecar(pid);
 }
 
+static bool
+are_gone(void *arg)
+{
+	(void) arg;
+	return adopted_are_gone();
+}
+
 static void
 test_supervisor_killed(void **state)
 {
@@ -258,7 +266,8 @@ test_supervisor_killed(void **state)
 	assert_int_equal(kill(supervisor_of(getpid()), SIGKILL), 0);
 	wait_for(task);
 	assert_verdict(task, TASK_FAILURE, "handler was ended by signal 9 (Killed)");
-	run_until(is_fifo_free, NULL);
+	run_until(are_gone, NULL);
+	assert_true(is_fifo_free(NULL));
 }
 
 static void
