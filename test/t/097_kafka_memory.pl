@@ -31,8 +31,7 @@ my $sidecar = TwTasks::Sidecar->start(
 
 sub worker
 {
-	my $pid = $sidecar->pid;
-	my ($child) = split ' ', PostgreSQL::Test::Utils::slurp_file("/proc/$pid/task/$pid/children");
+	my ($child) = $sidecar->programs;
 
 	return bless { pid => $child }, ref $sidecar;
 }
