@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/program.h"
+#include "base/reload.h"
 #include "base/sdnotify.h"
 #include "common/version.h"
 #include "config/config.h"
@@ -20,11 +21,12 @@
 #include "execute/runner.h"
 #include "sidecar.h"
 
+/* Signals are handled before there is a sidecar; their functions run in the loop. */
 typedef struct Program
 {
-	const char *config_path;
 	Loop	   *loop;
 	Sidecar    *sidecar;
+	Reload	   *reload;
 } Program;
 
 static const char usage[] =
@@ -54,21 +56,28 @@ on_stop(void *arg)
 	sidecar_drain(((Program *) arg)->sidecar);
 }
 
-static void
-on_reload(void *arg)
+static void *
+reload_read(const char *path, char **error)
 {
-	Program    *program = arg;
-	char	   *error = NULL;
-	Config	   *config;
+	return config_read(path, handler_kinds, error);
+}
 
-	sdnotify_reloading();
-	config = config_read(program->config_path, handler_kinds, &error);
-	if (config == NULL)
-		log_line(TWT_LOG_ERROR, "config", "not reloaded: %s", error);
-	else
-		sidecar_reload(program->sidecar, config);
-	pfree(error);
-	sdnotify_ready();
+static void
+reload_discard(void *config)
+{
+	config_free(config);
+}
+
+static bool
+reload_apply(void *arg, void *config)
+{
+	return sidecar_reload(((Program *) arg)->sidecar, config);
+}
+
+static void
+reload_note(void *arg, const char *trouble)
+{
+	sidecar_note_config(((Program *) arg)->sidecar, trouble);
 }
 
 static Config *
@@ -104,7 +113,8 @@ check_config(const char *path, const Config *config)
 static int
 run(const char *config_path, Config *config)
 {
-	Program		program = {.config_path = config_path};
+	static const ReloadTarget target = {reload_read, reload_discard, reload_apply, reload_note};
+	Program		program = {0};
 
 	program_prepare();
 	sdnotify_init();
@@ -118,10 +128,11 @@ run(const char *config_path, Config *config)
 	}
 	loop_on_signal(program.loop, SIGTERM, on_stop, &program);
 	loop_on_signal(program.loop, SIGINT, on_stop, &program);
-	loop_on_signal(program.loop, SIGHUP, on_reload, &program);
+	program.reload = reload_open(program.loop, config_path, &target, &program);
 	reaper_open(program.loop);
 	program.sidecar = sidecar_open(program.loop, config);
 	loop_run(program.loop);
+	reload_close(program.reload);
 	sidecar_free(program.sidecar);
 	loop_free(program.loop);
 	log_line(TWT_LOG_INFO, "main", "stopped");

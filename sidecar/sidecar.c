@@ -47,8 +47,8 @@ struct Sidecar
 	SidecarState state;
 	Loop	   *loop;
 	Config	   *config;
-	Config	   *first_config;	/* kept to the end: some parts still point to
-								 * it */
+	Config	   *first_config;	/* kept to the end, for parts that use it */
+	const char *config_trouble; /* why the file is not in force; NULL: it is */
 
 	/* 1 add, in a process of its own */
 	Listeners  *listeners;
@@ -274,6 +274,7 @@ on_health(void *arg, HealthState *state)
 	Sidecar    *sidecar = arg;
 
 	state->broken = faults_text(sidecar->faults);
+	state->config = sidecar->config_trouble;
 	state->trouble = trouble(sidecar);
 	state->listeners = listeners_first_trouble(sidecar->listeners);
 	state->helpers = faults_of_helpers(sidecar->faults);
@@ -379,14 +380,6 @@ open_grab(Sidecar *sidecar)
 	sidecar->grab = grab_open(&parts);
 }
 
-static void
-open_feed(Sidecar *sidecar)
-{
-	FeedTargets targets = {sidecar->tables, sidecar->sweep, sidecar->duties, sidecar->node};
-
-	sidecar->feed = feed_open(sidecar->loop, sidecar->config, &targets);
-}
-
 /* Each step is opened after the steps that it passes tasks to. */
 static void
 open_steps(Sidecar *sidecar)
@@ -394,6 +387,7 @@ open_steps(Sidecar *sidecar)
 	Loop	   *loop = sidecar->loop;
 	Config	   *config = sidecar->config;
 	Table	  **tables = served_tables(sidecar->served);
+	FeedTargets targets;
 
 	sidecar->tables = tables_open(loop, sidecar->policies, tables, config->nbuckets);
 	sidecar->sweep = sweep_open(loop, config, sidecar->node, sidecar->policies, tables);
@@ -406,7 +400,11 @@ open_steps(Sidecar *sidecar)
 	sidecar->duties = duties_open(loop, config, sidecar->node, sweep_want_all, sidecar->sweep);
 	sidecar->faults = faults_open(loop, config, sidecar->node, execute_trouble, sidecar->execute);
 	finish_on_unfit(sidecar->finish, faults_note, sidecar->faults);
-	open_feed(sidecar);
+	targets = (FeedTargets)
+	{
+		sidecar->tables, sidecar->sweep, sidecar->duties, sidecar->node
+	};
+	sidecar->feed = feed_open(loop, config, &targets);
 }
 
 Sidecar *
@@ -434,7 +432,7 @@ sidecar_open(Loop *loop, Config *config)
 	return sidecar;
 }
 
-void
+bool
 sidecar_reload(Sidecar *sidecar, Config *config)
 {
 	Config	   *old = sidecar->config;
@@ -444,7 +442,7 @@ sidecar_reload(Sidecar *sidecar, Config *config)
 	{
 		log_line(TWT_LOG_WARN, "config", "not reloaded: a change of \"%s\" needs a restart", option);
 		config_free(config);
-		return;
+		return false;
 	}
 	sidecar->config = config;
 	served_reload(sidecar->served, config);
@@ -460,6 +458,14 @@ sidecar_reload(Sidecar *sidecar, Config *config)
 		config_free(old);
 	log_line(TWT_LOG_INFO, "config", "reloaded");
 	loop_want_turn(sidecar->loop);
+	return true;
+}
+
+void
+sidecar_note_config(Sidecar *sidecar, const char *trouble)
+{
+	sidecar->config_trouble = trouble;
+	faults_note_config(sidecar->faults, trouble);
 }
 
 /*

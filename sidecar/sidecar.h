@@ -19,10 +19,16 @@ extern Sidecar *sidecar_open(Loop *loop, Config *config);
 /*
  * Applies new slots, timeouts, retries and log levels, and replaces worker
  * processes, since their programs may have changed.  An option that needs new
- * connections or processes is logged and takes effect at a restart.  Takes
- * ownership of the configuration.
+ * connections or processes is logged and takes effect at a restart; the
+ * function then returns false.  Takes ownership of the configuration.
  */
-extern void sidecar_reload(Sidecar *sidecar, Config *config);
+extern bool sidecar_reload(Sidecar *sidecar, Config *config);
+
+/*
+ * Lets /health and twtasks.warnings say why the configuration file is not in
+ * force; a constant, or NULL: it is.
+ */
+extern void sidecar_note_config(Sidecar *sidecar, const char *trouble);
 
 /*
  * Begins a drain: starts no new task, and gives running tasks config->drain_us

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/program.h"
+#include "base/reload.h"
 #include "base/sdnotify.h"
 #include "common/version.h"
 #include "web/http.h"
@@ -36,6 +37,7 @@ typedef struct Web
 	Results    *results;
 	ToDo	   *to_do;
 	WebHealth  *health;
+	Reload	   *reload;
 	LoopTimer  *drain_end;
 	bool		is_stopping;
 } Web;
@@ -104,10 +106,26 @@ on_turn(void *arg)
 		loop_stop(web->loop);
 }
 
-/* Applies the new configuration, or frees it if it needs a restart. */
-static void
-take_config(Web *web, WebConfig *config)
+/* ---- reload ---- */
+
+static void *
+reload_read(const char *path, char **error)
 {
+	return web_config_read(path, error);
+}
+
+static void
+reload_discard(void *config)
+{
+	web_config_free(config);
+}
+
+/* Frees the new configuration if it needs a restart. */
+static bool
+reload_apply(void *arg, void *taken)
+{
+	Web		   *web = arg;
+	WebConfig  *config = taken;
 	const char *option = web_config_needs_restart(web->config, config);
 
 	if (option != NULL)
@@ -115,7 +133,7 @@ take_config(Web *web, WebConfig *config)
 		log_line(TWT_LOG_WARN, "config",
 				 "not reloaded: a change of \"%s\" needs a restart", option);
 		web_config_free(config);
-		return;
+		return false;
 	}
 	http_set_tokens(web->http, config->tokens);
 	http_limit(web->http, config->connections_of_one, config->proxies);
@@ -124,28 +142,16 @@ take_config(Web *web, WebConfig *config)
 	web_config_free(web->config);
 	web->config = config;
 	log_line(TWT_LOG_INFO, "config", "reloaded");
+	return true;
 }
 
-static void
-on_reload(void *arg)
-{
-	Web		   *web = arg;
-	char	   *error = NULL;
-	WebConfig  *config;
-
-	sdnotify_reloading();
-	config = web_config_read(web->config_path, &error);
-	if (config != NULL)
-		take_config(web, config);
-	else
-		log_line(TWT_LOG_ERROR, "config", "not reloaded: %s", error);
-	pfree(error);
-	sdnotify_ready();
-}
+/* ---- start and end ---- */
 
 static void
 open_parts(Web *web)
 {
+	static const ReloadTarget target = {reload_read, reload_discard, reload_apply, NULL};
+
 	web->http = http_open(web->loop, web->config->listen, web->config->tokens);
 	http_limit(web->http, web->config->connections_of_one, web->config->proxies);
 	web->results = results_open(web->loop, web->config, web->http);
@@ -156,13 +162,14 @@ open_parts(Web *web)
 	loop_on_turn(web->loop, on_turn, web);
 	loop_on_signal(web->loop, SIGTERM, on_stop, web);
 	loop_on_signal(web->loop, SIGINT, on_stop, web);
-	loop_on_signal(web->loop, SIGHUP, on_reload, web);
+	web->reload = reload_open(web->loop, web->config_path, &target, web);
 }
 
 static void
 close_parts(Web *web)
 {
 	loop_off_turn(web->loop, on_turn, web);
+	reload_close(web->reload);
 	to_do_close(web->to_do);
 	results_close(web->results);
 	http_close(web->http);

@@ -107,15 +107,20 @@ answer(Client *client, const char *status, const char *json)
 	loop_timer_start(client->timer, ANSWER_US);
 }
 
+static void
+append_text(StringInfo json, const char *name, const char *text)
+{
+	appendStringInfo(json, ",\"%s\":\"", name);
+	text_escape_json(json, text, strlen(text), SIZE_MAX);
+	appendStringInfoChar(json, '"');
+}
+
 /* Adds the member unless there is no trouble. */
 static void
 add_trouble(StringInfo json, const char *name, const char *trouble)
 {
-	if (trouble == NULL)
-		return;
-	appendStringInfo(json, ",\"%s\":\"", name);
-	text_escape_json(json, trouble, strlen(trouble), SIZE_MAX);
-	appendStringInfoChar(json, '"');
+	if (trouble != NULL)
+		append_text(json, name, trouble);
 }
 
 static void
@@ -127,23 +132,16 @@ answer_health(Client *client)
 
 	health->ask(health->arg, &state);
 	initStringInfo(&json);
-	appendStringInfoString(&json, "{\"status\":\"");
-	if (state.trouble == NULL)
-		appendStringInfoString(&json, "ok");
-	else
-		text_escape_json(&json, state.trouble, strlen(state.trouble), SIZE_MAX);
-	appendStringInfoString(&json, "\",\"node\":\"");
-	text_escape_json(&json, health->node, strlen(health->node), SIZE_MAX);
-	appendStringInfoString(&json, "\",\"listeners\":\"");
-	if (state.listeners == NULL)
-		appendStringInfoString(&json, "ok");
-	else
-		text_escape_json(&json, state.listeners, strlen(state.listeners), SIZE_MAX);
-	appendStringInfo(&json, "\",\"version\":\"%s\",\"incarnation\":" INT64_FORMAT
+	append_text(&json, "status", state.trouble != NULL ? state.trouble : "ok");
+	json.data[0] = '{';
+	append_text(&json, "node", health->node);
+	append_text(&json, "listeners", state.listeners != NULL ? state.listeners : "ok");
+	appendStringInfo(&json, ",\"version\":\"%s\",\"incarnation\":" INT64_FORMAT
 					 ",\"leader\":%s,\"running\":%d", TWT_VERSION, state.incarnation,
 					 state.is_leader ? "true" : "false", state.running);
 	add_trouble(&json, "helpers", state.helpers);
 	add_trouble(&json, "broken", state.broken);
+	add_trouble(&json, "config", state.config);
 	appendStringInfoString(&json, "}\n");
 	answer(client, state.trouble ? "503 Service Unavailable" : "200 OK", json.data);
 	pfree(json.data);

@@ -29,6 +29,8 @@ typedef struct HealthState
 	const char *helpers;		/* a helper that ends again and again, or
 								 * cannot start; NULL: none */
 	const char *broken;			/* handlers that cannot be started; NULL: none */
+	const char *config;			/* why the configuration file is not in force;
+								 * NULL: it is */
 	int64		incarnation;
 	bool		is_leader;
 	int			running;

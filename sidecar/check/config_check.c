@@ -4,6 +4,7 @@
 
 #include "check/config_check.h"
 #include "check/faults.h"
+#include "check/programs.h"
 #include "calls/calls.h"
 
 /* Seconds for each server, unless the connection string says otherwise. */
@@ -153,7 +154,7 @@ missing_program(const HandlerConfig *config)
 void
 config_check(const Config *config, const char *path)
 {
-	char	  **faults = faults_of_programs(config);
+	char	  **faults = programs_faults(config);
 	char	   *why = faults_has_functions(config) ? check_functions(config, faults) : NULL;
 
 	if (config->environment == NULL)

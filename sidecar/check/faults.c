@@ -2,8 +2,8 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "execute/process/spawn.h"
 #include "check/faults.h"
+#include "check/programs.h"
 #include "calls/calls.h"
 
 /* Equals the delay of a task whose handler cannot be started. */
@@ -37,6 +37,8 @@ struct Faults
 	FaultsAsk	ask;
 	void	   *arg;
 	LoopTimer  *timer;			/* the next check */
+	Blocking   *looking;		/* for programs; NULL: not now */
+	char	  **programs;		/* their faults, while functions are checked */
 	char	  **checked;		/* faults of the last check; NULL: none */
 	Noted	   *noted;			/* one for each handler */
 	char	  **list;			/* faults that are logged; NULL: none */
@@ -45,24 +47,10 @@ struct Faults
 	Source		sources[SOURCES_MAX];	/* helpers */
 	int			nsources;
 	json_t	   *helpers;		/* their last troubles */
+	const char *config_trouble; /* why the file is not in force; NULL: it is */
 	bool		is_wanted;
 	bool		is_under_way;
 };
-
-char	  **
-faults_of_programs(const Config *config)
-{
-	char	  **list = palloc0(config->nhandlers * sizeof(char *));
-
-	for (int i = 0; i < config->nhandlers; i++)
-	{
-		char	  **argv = config->handlers[i]->argv;
-
-		if (argv != NULL && !spawn_can_execute(argv[0]))
-			list[i] = psprintf("no program \"%s\" that may be executed", argv[0]);
-	}
-	return list;
-}
 
 bool
 faults_has_functions(const Config *config)
@@ -126,6 +114,15 @@ tell_log(const Faults *faults, char **list)
 	}
 }
 
+static void
+add_text(WireParams *params, const char *prefix, const char *text)
+{
+	char	   *whole = psprintf("%s%s", prefix, text);
+
+	wire_text(params, whole);
+	pfree(whole);
+}
+
 /* Writes the faults for twtasks.warnings. */
 static void
 publish(const Faults *faults)
@@ -136,18 +133,21 @@ publish(const Faults *faults)
 	wire_init(&params);
 	wire_add_int8(&params, node_incarnation(faults->node));
 	wire_add_array(&params, WIRE_TEXT,
-				   count(faults->list, faults->config) + (faults->session != NULL) + nhelpers);
+				   count(faults->list, faults->config) + (faults->session != NULL) +
+				   (faults->config_trouble != NULL) + nhelpers);
 	if (faults->session != NULL)
 		wire_text(&params, faults->session);
+	if (faults->config_trouble != NULL)
+		add_text(&params, "configuration: ", faults->config_trouble);
 	for (int i = 0; i < nhelpers; i++)
 		wire_text(&params, json_string_value(json_array_get(faults->helpers, i)));
 	for (int i = 0; faults->list != NULL && i < faults->config->nhandlers; i++)
 		if (faults->list[i] != NULL)
 		{
-			char	   *text = psprintf("handlers[%d]: %s", i, faults->list[i]);
+			char		prefix[32];
 
-			wire_text(&params, text);
-			pfree(text);
+			snprintf(prefix, sizeof(prefix), "handlers[%d]: ", i);
+			add_text(&params, prefix, faults->list[i]);
 		}
 	pg_send(node_pg(faults->node), &call_note_faults, &params, NULL, NULL);
 }
@@ -215,38 +215,64 @@ static void
 on_checked(void *arg, PgOutcome outcome, PGresult *result)
 {
 	Faults	   *faults = arg;
-	char	  **list;
+	char	  **list = faults->programs;
 
+	faults->programs = NULL;
 	faults->is_under_way = false;
 	faults->is_wanted |= outcome == PG_LOST;
 	if (outcome == PG_FAILED)
 		loop_timer_start(faults->timer, AGAIN_US);
 	if (outcome != PG_DONE)
+	{
+		faults_free_list(list, faults->config);
 		return;
-	list = faults_of_programs(faults->config);
+	}
 	faults_add_functions(list, faults->config, result);
 	take(faults, list);
+}
+
+static bool
+can_check(const Faults *faults)
+{
+	return pg_is_up(node_pg(faults->node)) && node_incarnation(faults->node) != 0;
+}
+
+/* Goes on with functions.  Takes the faults of programs. */
+static void
+on_programs(void *arg, char **list)
+{
+	Faults	   *faults = arg;
+	WireParams	params;
+
+	faults->looking = NULL;
+	if (faults_has_functions(faults->config) && can_check(faults))
+	{
+		faults->programs = list;
+		wire_init(&params);
+		calls_add_functions(&params, faults->config);
+		pg_send(node_pg(faults->node), &call_check_handlers, &params, on_checked, faults);
+		return;
+	}
+	faults->is_under_way = false;
+	if (can_check(faults))
+	{
+		take(faults, list);
+		return;
+	}
+	faults->is_wanted = true;
+	faults_free_list(list, faults->config);
 }
 
 void
 faults_pump(Faults *faults)
 {
-	Pg		   *pg = node_pg(faults->node);
-	WireParams	params;
-
-	if (!faults->is_wanted || faults->is_under_way || !pg_is_up(pg) ||
-		node_incarnation(faults->node) == 0)
+	if (!faults->is_wanted || faults->is_under_way || !can_check(faults))
 		return;
 	faults->is_wanted = false;
-	if (!faults_has_functions(faults->config))
-	{
-		take(faults, faults_of_programs(faults->config));
-		return;
-	}
-	faults->is_under_way = true;
-	wire_init(&params);
-	calls_add_functions(&params, faults->config);
-	pg_send(pg, &call_check_handlers, &params, on_checked, faults);
+	faults->looking = programs_look(faults->loop, faults->config, on_programs, faults);
+	faults->is_under_way = faults->looking != NULL;
+	if (faults->looking == NULL)
+		loop_timer_start(faults->timer, AGAIN_US);
 }
 
 /* Returns whether their troubles are others than before. */
@@ -296,6 +322,16 @@ faults_of_helpers(const Faults *faults)
 			return trouble;
 	}
 	return NULL;
+}
+
+void
+faults_note_config(Faults *faults, const char *trouble)
+{
+	if (is_same(faults->config_trouble, trouble))
+		return;
+	faults->config_trouble = trouble;
+	if (pg_is_up(node_pg(faults->node)))
+		publish(faults);
 }
 
 const char *
@@ -381,7 +417,10 @@ faults_open(Loop *loop, const Config *config, Node *node, FaultsAsk ask, void *a
 void
 faults_free(Faults *faults)
 {
+	if (faults->looking != NULL)
+		blocking_cancel(faults->looking);
 	loop_timer_free(faults->timer);
+	faults_free_list(faults->programs, faults->config);
 	pfree(faults->session);
 	json_decref(faults->helpers);
 	pfree(faults->text);

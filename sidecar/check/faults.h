@@ -3,8 +3,9 @@
  * faults.h
  *		Handlers that cannot be started, found before a task needs them.
  *
- * A program, a function or a grant may be missing.  The sidecar checks all
- * handlers when its node begins and after each reload; while a handler has a
+ * A program, a function or a grant may be missing.  A thread looks for
+ * programs, and the database for functions.  The sidecar checks all handlers
+ * when its node begins and after each reload; while a handler has a
  * fault, it checks again every 30 seconds.  At each tick it also asks for programs
  * that could not be started, or ended at once.  A task that comes back without a
  * try tells of a fault too, for a minute.  The sidecar logs each new fault, and keeps
@@ -74,10 +75,10 @@ extern void faults_watch(Faults *faults, FaultsAdd add, void *arg);
 extern const char *faults_of_helpers(const Faults *faults);
 
 /*
- * Returns the faults of handlers that are programs; the list and its texts are
- * palloc'd.
+ * Keeps the reason why the configuration file is not in force, a constant, as a
+ * row of twtasks.warnings; NULL: it is in force.
  */
-extern char **faults_of_programs(const Config *config) MUSTCHECK;
+extern void faults_note_config(Faults *faults, const char *trouble);
 
 /* Whether any handler is a function of the database. */
 extern bool faults_has_functions(const Config *config);

@@ -1,13 +1,20 @@
 #include "base/port.h"
 
 #include <jansson.h>
-#include <spawn.h>
+#include <poll.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "config/hello.h"
 #include "options/options.h"
+
+/* The time for the check of a program; a reload waits for it on a thread. */
+#define CHECK_US SECONDS_TO_US(20)
 
 static json_t *
 words_json(char *const *words)
@@ -110,27 +117,81 @@ text_file(const char *text)
 	return fd;
 }
 
-/* Starts the program with an empty environment.  Returns 0 or an errno. */
-static int
-start(const char *path, const char *use, int files[2], pid_t *pid)
+/*
+ * Becomes the program, with an empty environment and without the signal mask of
+ * the thread.  It dies with the thread that waits for it.
+ */
+static void
+become(char *const *argv, const int files[2], pid_t parent)
+{
+	char	   *environment[] = {NULL};
+	sigset_t	none;
+
+	sigemptyset(&none);
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent &&
+		signal(SIGPIPE, SIG_DFL) != SIG_ERR && sigprocmask(SIG_SETMASK, &none, NULL) == 0 &&
+		dup2(files[0], STDIN_FILENO) >= 0 && dup2(files[1], STDOUT_FILENO) >= 0)
+		execve(argv[0], argv, environment);
+	_exit(127);
+}
+
+/* Returns the pid, or -1 with errno.  Between fork() and execve() nothing may allocate. */
+static pid_t
+start(const char *path, const char *use, const int files[2])
 {
 	static char check[] = "--check";
 	char	   *argv[] = {unconstify(char *, path), check, NULL, NULL};
-	char	   *environment[] = {NULL};
-	posix_spawn_file_actions_t actions;
-	int			error;
+	pid_t		self = getpid();
+	pid_t		pid;
 
 	if (use != NULL)
 	{
 		argv[1] = unconstify(char *, use);
 		argv[2] = check;
 	}
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, files[0], STDIN_FILENO);
-	posix_spawn_file_actions_adddup2(&actions, files[1], STDOUT_FILENO);
-	error = posix_spawn(pid, path, &actions, NULL, argv, environment);
-	posix_spawn_file_actions_destroy(&actions);
-	return error;
+	if (access(path, X_OK) != 0)
+		return -1;
+	pid = fork();
+	if (pid == 0)
+		become(argv, files, self);
+	return pid;
+}
+
+static int64
+now_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return SECONDS_TO_US(now.tv_sec) + now.tv_nsec / 1000;
+}
+
+/*
+ * Waits until the program has ended, or kills it at the deadline.  False: it was
+ * killed.  The reaper of orphans may have reaped it before.
+ */
+static bool
+wait_for_end(pid_t pid)
+{
+	struct pollfd watched = {.fd = pidfd_open(pid, 0), .events = POLLIN};
+	int64		end_us = now_us() + CHECK_US;
+	bool		has_ended = watched.fd < 0 && errno == ESRCH;
+	int			n = 0;
+
+	while (watched.fd >= 0 && !has_ended && n >= 0 && now_us() < end_us)
+	{
+		n = poll(&watched, 1, (int) ((end_us - now_us()) / 1000) + 1);
+		has_ended = n > 0;
+		if (n < 0 && errno == EINTR)
+			n = 0;
+	}
+	if (!has_ended)
+		(void) kill(pid, SIGKILL);
+	if (watched.fd >= 0)
+		close(watched.fd);
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	return has_ended;
 }
 
 /* Reads everything that the program wrote into the file. */
@@ -153,18 +214,15 @@ hello_check(const char *path, const char *use, const char *hellos, char **reason
 {
 	int			files[2] = {text_file(hellos), memfd_create("answers", MFD_CLOEXEC)};
 	char	   *answers = NULL;
-	pid_t		pid = 0;
-	int			error = files[0] < 0 || files[1] < 0 ? errno : start(path, use, files, &pid);
+	pid_t		pid = files[0] < 0 || files[1] < 0 ? -1 : start(path, use, files);
 
-	errno = error;
-	if (error != 0)
+	if (pid < 0)
 		*reason = psprintf("could not execute \"%s\": %m", path);
-	else
-	{
-		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-			;
+	else if (wait_for_end(pid))
 		answers = take_answers(files[1]);
-	}
+	else
+		*reason = psprintf("\"%s --check\" did not end within %d seconds", path,
+						   (int) (CHECK_US / SECONDS_TO_US(1)));
 	for (int i = 0; i < 2; i++)
 		if (files[i] >= 0)
 			close(files[i]);

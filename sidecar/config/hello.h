@@ -28,8 +28,10 @@ extern char *hello_make(const char *node, const char *settings, const Section *t
 
 /*
  * Starts a bundled program with "--check" as its last argument, after use if
- * that is not NULL.  Gives it hellos, one per line, and waits for it.  Returns its answers, one line each, palloc'd.  Returns NULL,
- * with a palloc'd reason, if the program could not be run.
+ * that is not NULL.  Gives it hellos, one per line, and blocks until it has
+ * ended, for at most 20 seconds; so the loop never calls this.  Returns its
+ * answers, one line each, palloc'd.  Returns NULL, with a palloc'd reason, if
+ * the program could not be run or did not end.
  */
 extern char *hello_check(const char *path, const char *use, const char *hellos,
 						 char **reason) MUSTCHECK;
