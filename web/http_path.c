@@ -2,7 +2,7 @@
 
 #include "web/http_path.h"
 
-/* Returns 16 for a character that is no hexadecimal digit. */
+/* Returns 16 for a character that is not a hexadecimal digit. */
 static int
 digit(char c)
 {

@@ -31,8 +31,8 @@ ALTER TRIGGER keep_step_policy ON twtasks.type_policy DEPENDS ON EXTENSION twtas
 /*
  * twtasks_internal.keep_step_ended()
  *
- *		Refuses to reopen a step: its identifier has gone on, so it would act beside
- *		the next step.
+ *		Refuses to reopen a step: its identifier is already at a later step, and
+ *		both would act.
  *
  * Errors
  *		55000			the task is a step
@@ -68,7 +68,7 @@ ALTER TRIGGER keep_step_ended ON twtasks.audit DEPENDS ON EXTENSION twtasks_kind
  *		facts of the task now
  *
  * Errors
- *		55000			its identifier has gone on from the step
+ *		55000			its identifier is already at a later step
  *
  * Writes		twtasks.task, and as follow()
  */

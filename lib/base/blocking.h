@@ -5,7 +5,7 @@
  *
  *		from: pg/lookup.c, workers/kafka/log_look.c			to: the loop
  *
- * Some libraries have no other way to ask.  The thread cannot be stopped: that
+ * Some libraries have no other way to ask.  The thread cannot be stopped: the one
  * of a cancelled call ends by itself when the call returns.
  *
  *-------------------------------------------------------------------------

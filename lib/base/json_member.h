@@ -16,7 +16,7 @@
 /*
  * text is valid JSON, of which the end may be missing, and ends in NUL.  Returns
  * the beginning of the value and sets len; of several members with that name the
- * last one counts.  Returns NULL if the text is no object, or no member is so
+ * last one counts.  Returns NULL if the text is not an object, or no member is so
  * named without escapes.
  */
 extern const char *json_member(const char *text, const char *name, size_t *len);

@@ -54,7 +54,7 @@ extern bool kafka_has_failed(Kafka *kafka);
 
 /*
  * Answers a rebalance, in the event's call or later, cooperatively or eagerly
- * as the group does.  partitions are those of the event, or a copy of them in
+ * as the group does.  partitions come from the event, or are a copy in
  * which the caller may set offsets to start at.  False, with a palloc'd reason:
  * a consumer that assigns eagerly now has no partitions until the next rebalance, and a
  * cooperative one is to be freed.

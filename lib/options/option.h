@@ -59,7 +59,7 @@ typedef struct Place Place;
 /*
  * The entries of a list may be of several kinds.  A kind is a section whose
  * first option has the kind's name, and an entry is of the kind whose name is
- * among its keys.  It has the options of the list's section and those of its
+ * among its keys.  It has the options of the list's section and of its
  * kind, whose struct begins with the section's struct.  The section's row of
  * type OPTION_KIND stores the kind and says where its options are printed.
  */

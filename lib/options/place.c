@@ -125,7 +125,7 @@ options_given(const Place *place, const char *name)
 	return place_of_key(place, name).node != NULL;
 }
 
-/* YAML's null is more often a slip than meant. */
+/* A YAML null is usually a mistake. */
 static bool
 is_null(const yaml_node_t *node)
 {

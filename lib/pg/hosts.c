@@ -141,7 +141,7 @@ hosts_timeout_us(const Hosts *hosts)
 	const char *text = option(hosts, "connect_timeout");
 	long		seconds = text == NULL ? 0 : strtol(text, NULL, 10);
 
-	/* libpq itself refuses a value that is no number of this size */
+	/* libpq itself refuses a value that is not a number of this size */
 	if (seconds <= 0 || seconds > PG_INT32_MAX)
 		return TIMEOUT_US;
 	return Max(SECONDS_TO_US(seconds), TIMEOUT_MIN_US);

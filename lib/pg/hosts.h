@@ -27,7 +27,7 @@ extern const char *hosts_name(const Hosts *hosts, int server);
 
 /*
  * Begins to connect to a server under this application name; NULL: out of memory.
- * The address is that of its name, or NULL.
+ * The address belongs to its name; NULL: none.
  */
 extern PGconn *hosts_connect(const Hosts *hosts, int server, const char *address,
 							 const char *application);

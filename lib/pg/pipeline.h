@@ -34,9 +34,8 @@ typedef struct Call
 	int			bytes;			/* their size */
 	int64		sent_us;
 	int64		waits_us;		/* the server waits so long on purpose */
-	bool		is_preparing;	/* the next result is that of the preparation */
-	bool		is_before;		/* the next result is that of
-								 * statement->before */
+	bool		is_preparing;	/* the next result answers the preparation */
+	bool		is_before;		/* the next result answers statement->before */
 	bool		failed_before;	/* that result, which is kept, is an error */
 	PgResultFn	fn;
 	void	   *arg;

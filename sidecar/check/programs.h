@@ -5,7 +5,7 @@
  *
  *		from: faults.c, config_check.c			to: base/blocking.h, spawn.h
  *
- * A program may be on a dead mount, so a thread looks for those of a sidecar
+ * A program may be on a dead mount, so a thread looks for the ones of a sidecar
  * that runs.  A list of faults has one palloc'd text for each handler of the
  * configuration; NULL: its program is there, or it has none.
  *

@@ -417,7 +417,7 @@ static const Option root_options[] = {
 	{
 		"listeners_postgres", OPTION_CONNINFO, .min = 1, .max = 8192,
 		.offset = offsetof(Config, listeners_postgres),
-		.help = "the database, for listeners, with a role of twtasks_producer; default: that of option postgres"
+		.help = "the database, for listeners, with a role of twtasks_producer; default: option postgres"
 	},
 	{
 		"handlers", OPTION_SECTIONS, .section = &handler_section,

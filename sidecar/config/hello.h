@@ -21,7 +21,7 @@ extern char *hello_settings(const char *given, const Section *told, const void *
 
 /*
  * Returns {"hello":1,"node":"...","settings":{...}}, palloc'd, without a line
- * end.  The settings are those of hello_settings().
+ * end.  hello_settings() makes the settings.
  */
 extern char *hello_make(const char *node, const char *settings, const Section *told,
 						const void *handler);

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * judged.c
- *		Settings that the programs judge that they are meant for.
+ *		Settings that bundled programs validate themselves.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * judged.h
- *		Settings that the programs judge that they are meant for.
+ *		Settings that bundled programs validate themselves.
  *
  *		from: config.c			to: hello.h (hello_check)
  *

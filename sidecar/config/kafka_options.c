@@ -44,7 +44,7 @@ static const Option kafka_options[] = {
 		"prefixes", OPTION_WORDS, .needs_restart = true,
 		.min = 1, .max = 20, .check = check_name,
 		.offset = offsetof(KafkaOptions, prefixes),
-		.help = "for each, the topics whose names have it in front are also read, such as those of another data centre"
+		.help = "for each, the topics whose names have it in front are also read, such as the topics of another data centre"
 	},
 	{
 		"settings", OPTION_SETTINGS, .needs_restart = true,
@@ -54,7 +54,7 @@ static const Option kafka_options[] = {
 	{
 		"secrets", OPTION_SETTINGS, .needs_restart = true,
 		.offset = offsetof(KafkaOptions, secrets),
-		.help = "settings whose values are in files: the path of each, such as that of sasl.password"
+		.help = "settings whose values are in files: the path of each, such as the file of sasl.password"
 	},
 };
 

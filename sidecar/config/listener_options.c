@@ -148,7 +148,7 @@ static const Option listener_options[] = {
 		.min = 1, .max = 100,
 		.offset = offsetof(ListenerConfig, headers),
 		.count_offset = offsetof(ListenerConfig, nheaders),
-		.help = "with type: headers that go to the task's context, besides those of traces; * for all"
+		.help = "with type: headers that go to the task's context, besides the headers of traces; * for all"
 	},
 	{
 		"corrupt", OPTION_CHOICE, .fallback = "retry", .choices = corrupt_choices,

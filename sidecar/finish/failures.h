@@ -6,7 +6,7 @@
  *		from: finish.c
  *
  * Thousands of tasks may fail at once, for one reason.  The first failure of a type
- * has a line of its own; those of the second that follows are counted, in one line.
+ * has a line of its own.  Failures of the next second are counted, in one line.
  *
  *-------------------------------------------------------------------------
  */

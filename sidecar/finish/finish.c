@@ -55,7 +55,7 @@ log_cancelled(const Task *task, const char *message)
 }
 
 /*
- * The task runs again, or a function of on_end has moved it on: those of kinds do
+ * The task runs again, or a function of on_end has moved it on: functions of kinds do
  * so with each attempt that fails.
  */
 static void

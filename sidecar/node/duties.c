@@ -136,7 +136,7 @@ on_scheduled(Duty *duty, const PGresult *result)
 
 	if (missed > 0)
 		log_line(TWT_LOG_WARN, "schedule", INT64_FORMAT
-				 " schedules left out what they had missed, as is their rule", missed);
+				 " schedules skipped their missed runs, as configured", missed);
 	if (failed > 0)
 		log_line(TWT_LOG_ERROR, "schedule", INT64_FORMAT
 				 " schedules could not run: see problem in twtasks.schedules", failed);

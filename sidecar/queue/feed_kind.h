@@ -46,7 +46,7 @@ struct Feed
  */
 extern void feed_trigger(struct Feed *feed, int bucket, const Trigger *trigger);
 
-/* Triggers of the bucket were lost, those of due tasks and of duties too. */
+/* Triggers of the bucket were lost, also of due tasks and of duties. */
 extern void feed_lost(struct Feed *feed, int bucket);
 
 /* Triggers of all buckets may be lost. */

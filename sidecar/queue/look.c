@@ -24,7 +24,8 @@
 
 /*
  * A look skips at most SKIPPED_MAX types, and REFUSED_MAX of them because they
- * are left to other nodes.  Rows of further types are read in vain and spill.
+ * are left to other nodes.  The look still reads rows of other
+ * full types, and drops them.
  */
 #define SKIPPED_MAX 300
 #define REFUSED_MAX 100

@@ -7,8 +7,8 @@
  *		from: limit.h (limit_book)		to: limit.h (limit_refuse, limit_offer)
  *
  * A limit is open until the database refuses a task.  Then it is closed: each
- * task that asks the database uses up a turn.  Offers bring turns.  In case an
- * offer was lost, time brings a turn too, ever less often.
+ * task that asks the database uses up a turn.  Offers bring turns.  An offer
+ * may be lost, so a timer also grants turns, with growing delays.
  *
  *-------------------------------------------------------------------------
  */

@@ -17,7 +17,7 @@ COMMENT ON VIEW twtasks.cancel_requests IS 'Running tasks with a request to canc
  *		its deadline if its policy's takeover says so.  Otherwise the request is
  *		stored, and the sidecar that runs the task is told.  A process gets TERM
  *		and a worker a message; a statement or HTTP request is cancelled.  Then the task becomes CANCELLED, unless its handler reports
- *		done first.  Effects of the handler until then remain.
+ *		done first.  The handler's work until then remains.
  *
  * Returns
  *		result			'changed'		it is CANCELLED

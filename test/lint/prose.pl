@@ -1,9 +1,11 @@
 #!/usr/bin/env perl
 #
 # prose.pl -- reads the comments of source files and the headings of pages, and
-# prints file:line: message for two faults:
+# prints file:line: message for these faults:
 #
 #	a sentence that begins with a word that makes readers guess its noun
+#	in pages, and in comments of the programs beside the server: "that of" in place of
+#	a noun, a noun that is negated, a change that is announced and not told
 #	a name of a file that does not exist; a file of the server's is named after
 #	"PostgreSQL's"
 #
@@ -152,7 +154,7 @@ sub comments_of
 	return comments_of_shell($text);
 }
 
-# ---- the two faults ----
+# ---- the faults ----
 
 # Paragraphs as [line number of each character's line, text].
 sub paragraphs
@@ -214,6 +216,23 @@ sub find_names
 	return @found;
 }
 
+# Habits in a page or a comment; blocks and code are left out.
+sub find_habits
+{
+	my ($text) = @_;
+	my @found;
+
+	$text =~ s/^(\s*```).*?^\s*```$/$& =~ tr{\n}{}cdr/gems;
+	$text =~ s/`[^`\n]*`/`/g;
+	while ($text =~ /\b((?:that|those|these)\s+of|(?<!there\s)(?:is|are)\s+no)\b(?!\s+(?:longer|more)\b)|^- (Changed\s+(?:how|what|in\s+whose))\b/gim)
+	{
+		my $habit = $1 // $2;
+
+		push @found, [ 1 + (substr($text, 0, $-[0]) =~ tr/\n//), $habit =~ s/\s+/ /r ];
+	}
+	return @found;
+}
+
 read_tree();
 for my $file (@ARGV)
 {
@@ -224,6 +243,14 @@ for my $file (@ARGV)
 {
 	my $text = slurp($file);
 
+	my $is_page = $file =~ m{^(?!bench/).*\.md$};
+	my $is_beside = $file =~ m{^(?:lib|sidecar|web|workers)/.*\.[ch]$};
+
+	for my $read ($is_page ? [ 1, $text ] : $is_beside ? map { [ $_->[0], join "\n", @$_[ 1 .. $#$_ ] ] } comments_of($file, $text) : ())
+	{
+		print "$file:", $read->[0] + $_->[0] - 1, ": \"$_->[1]\": name the thing, and say what it does\n"
+			for find_habits($read->[1]);
+	}
 	for my $comment (comments_of($file, $text))
 	{
 		print "$file:$_->[0]: there is no file \"$_->[1]\"\n" for find_names(@$comment);

@@ -43,7 +43,7 @@ typedef struct HttpReply
 	int64		now_us;			/* since 1970 */
 } HttpReply;
 
-/* statuses are those of the handler.  The caller clears the verdict. */
+/* statuses come from the handler.  The caller clears the verdict. */
 extern void http_reply_judge(const HttpReply *reply, char *const *statuses, Verdict *verdict);
 
 /*

@@ -56,7 +56,7 @@ extern const char *http_settings_choose(const HttpSettings *settings,
 
 /*
  * The secrets of the host: of the pattern that fits it best, which is the host
- * itself or else the longest; otherwise those of the handler.  NULL: none.
+ * itself or else the longest; otherwise the handler's secrets.  NULL: none.
  */
 extern const HttpKeys *http_settings_keys(const HttpSettings *settings, const HttpUrl *url);
 

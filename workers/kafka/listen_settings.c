@@ -240,7 +240,7 @@ make_conf(const json_t *kafka, const char *name, KafkaFault *fault)
 	return conf;
 }
 
-/* These settings decide whether messages are skipped, so the file has none. */
+/* These settings decide whether messages are skipped, so the file cannot set them. */
 static bool
 check_kafka(const json_t *kafka, WorkerFault *fault)
 {

@@ -157,7 +157,7 @@ forget_if_undone(Partition *partition)
 }
 
 /*
- * The ends are those of the last look.  Otherwise they do not matter for an offset that
+ * The ends were seen at the last look.  Otherwise they do not matter for an offset that
  * is among the messages in memory.
  */
 PartitionPlace

@@ -19,8 +19,8 @@
 #define LOOKS_MAX 16
 
 /*
- * Classes of errors: those of the server, its load and its locks may strike any
- * message, and those of content belong to the message, as in take_singly().
+ * Classes of errors.  Errors of the server, its load and its locks may strike any
+ * message; errors of content belong to the message, as in take_singly().
  */
 #define CLASSES_OF_SERVER "084053555758"
 #define CLASSES_OF_CONTENT "222354P0"
@@ -72,7 +72,7 @@ is_in(const char *state, const char *classes)
 	return false;
 }
 
-/* A problem outlives its share: a rebalance is no reason to tell it again. */
+/* A problem outlives its share: a rebalance does not repeat it. */
 typedef struct Problem
 {
 	char	   *name;			/* name of the share */
@@ -211,7 +211,7 @@ succeed(Share *share, int64 offset)
 
 /*
  * The trouble of a partition whose messages are all taken is over.  Otherwise it may
- * be that of the next message, and ends when that is taken.
+ * belong to the next message, and ends when that is taken.
  */
 static void
 place(Share *share, int64 offset)
@@ -273,7 +273,7 @@ on_corrupted(void *arg, PgOutcome outcome, PGresult *result)
 
 /*
  * The rule for messages that fail has been obeyed inside of the call.  Errors that
- * come with the commit, such as those of deferred constraints, are only seen here.
+ * come with the commit, such as errors of deferred constraints, are only seen here.
  */
 static void
 handle_refusal(Share *share, const PGresult *result)

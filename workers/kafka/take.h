@@ -5,8 +5,8 @@
  *
  *		from: listener.c			to: sql/add/take_messages.sql
  *
- * The server makes tasks of messages, and judges those of which it cannot make
- * any.
+ * The server makes tasks of messages, and judges the messages of which it
+ * cannot make any.
  *
  *-------------------------------------------------------------------------
  */

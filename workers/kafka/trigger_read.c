@@ -30,7 +30,7 @@ struct TriggerRead
 	Map		   *topics;			/* ReadTopics by name */
 	dlist_head	skipped;		/* SkippedLogs */
 	Map		   *troubles;		/* logged */
-	int64		njunk;			/* messages that are no triggers */
+	int64		njunk;			/* messages that are not triggers */
 	bool		is_down;		/* no broker answers, and that is logged */
 };
 

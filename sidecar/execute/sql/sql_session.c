@@ -217,8 +217,8 @@ on_executed_all(SqlSession *session, const PGresult *result)
 }
 
 /*
- * The statement failed as a whole.  A loss of prepared statements is no task's
- * fault.
+ * The statement failed as a whole.  No task is to blame for a loss of prepared
+ * statements.
  */
 static void
 on_executed_none(SqlSession *session, const PGresult *result)

@@ -87,12 +87,12 @@ static const Option http_options[] = {
 	{
 		"secret_files", OPTION_SETTINGS,
 		.offset = offsetof(HttpConfig, secret_files),
-		.help = "files with secrets of their own for entries of hosts: the path of each, such as that of \"hooks.example\""
+		.help = "files with secrets of their own for entries of hosts: the path of each, such as the file of \"hooks.example\""
 	},
 	HTTP_FILE("headers_file", headers_file,
 			  "file with more headers for the handler's own host, one per line"),
 	HTTP_FILE("ca_file", ca_file,
-			  "file with the certificate authorities that are trusted; default: those of the system"),
+			  "file with the certificate authorities that are trusted; default: the system's"),
 	{
 		"connect_timeout", OPTION_DURATION,
 		.fallback = "10s", .min = MS_TO_US(10), .max = SECONDS_TO_US(3600),
@@ -166,7 +166,7 @@ static const Option kafka_options[] = {
 		"brokers", OPTION_WORDS,
 		.min = 1, .max = 100,
 		.offset = offsetof(KafkaConfig, brokers),
-		.help = "HOST:PORT of some brokers; default: those of the section kafka, "
+		.help = "HOST:PORT of some brokers; default: the brokers of the section kafka, "
 		"with its settings and secrets where the handler has none"
 	},
 	{
@@ -177,7 +177,7 @@ static const Option kafka_options[] = {
 	{
 		"secrets", OPTION_SETTINGS,
 		.offset = offsetof(KafkaConfig, secrets),
-		.help = "settings whose values are in files: the path of each, such as that of sasl.password"
+		.help = "settings whose values are in files: the path of each, such as the file of sasl.password"
 	},
 	HANDLER_CONCURRENCY("500", ""),
 };

@@ -64,7 +64,7 @@ extern char *flights_remove(Flights *flights, Task *task);
 
 /*
  * Notes that the process was asked to stop the task; false if it was asked
- * before.  until_us must not be before that of an earlier call.
+ * before.  until_us must not be before the one of an earlier call.
  */
 extern bool flights_stop(Flights *flights, Task *task, const char *why,
 						 int64 until_us);

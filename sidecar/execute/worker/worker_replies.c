@@ -14,7 +14,7 @@
 #include "execute/worker/worker_process.h"
 #include "execute/worker/worker_process_private.h"
 
-/* The most bytes quoted from a line that is no reply. */
+/* The most bytes quoted from a line that is not a reply. */
 #define QUOTE_MAX 200
 
 /*
