@@ -269,6 +269,12 @@ faults_pump(Faults *faults)
 	if (!faults->is_wanted || faults->is_under_way || !can_check(faults))
 		return;
 	faults->is_wanted = false;
+	faults->is_under_way = true;
+	if (!programs_any(faults->config))
+	{
+		on_programs(faults, programs_faults(faults->config));
+		return;
+	}
 	faults->looking = programs_look(faults->loop, faults->config, on_programs, faults);
 	faults->is_under_way = faults->looking != NULL;
 	if (faults->looking == NULL)

@@ -123,7 +123,7 @@ run_helper(Forward *forward)
 	pfree(log);
 }
 
-/* Kerberos, OpenSSL and Cyrus SASL read these of librdkafka's process. */
+/* Kerberos, OpenSSL and Cyrus SASL read these variables of librdkafka's process. */
 static const char *const variables[] = {"KRB5", "SSL_CERT_", "OPENSSL_CONF", "SASL_", NULL};
 
 Forward *

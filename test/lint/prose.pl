@@ -4,8 +4,8 @@
 # prints file:line: message for these faults:
 #
 #	a sentence that begins with a word that makes readers guess its noun
-#	in pages, and in comments of the programs beside the server: "that of" in place of
-#	a noun, a noun that is negated, a change that is announced and not told
+#	in pages: "that of" in place of a noun, a noun that is negated, a change that is
+#	announced and not told
 #	a name of a file that does not exist; a file of the server's is named after
 #	"PostgreSQL's"
 #
@@ -216,7 +216,8 @@ sub find_names
 	return @found;
 }
 
-# Habits in a page or a comment; blocks and code are left out.
+# Habits in a page, without blocks and code.  The page of coverage quotes the names of
+# tests.
 sub find_habits
 {
 	my ($text) = @_;
@@ -243,14 +244,10 @@ for my $file (@ARGV)
 {
 	my $text = slurp($file);
 
-	my $is_page = $file =~ m{^(?!bench/).*\.md$};
-	my $is_beside = $file =~ m{^(?:lib|sidecar|web|workers)/.*\.[ch]$};
+	my $is_page = $file =~ m{^(?!bench/|docs/coverage).*\.md$};
 
-	for my $read ($is_page ? [ 1, $text ] : $is_beside ? map { [ $_->[0], join "\n", @$_[ 1 .. $#$_ ] ] } comments_of($file, $text) : ())
-	{
-		print "$file:", $read->[0] + $_->[0] - 1, ": \"$_->[1]\": name the thing, and say what it does\n"
-			for find_habits($read->[1]);
-	}
+	print "$file:$_->[0]: \"$_->[1]\": name the thing, and say what it does\n"
+		for $is_page ? find_habits($text) : ();
 	for my $comment (comments_of($file, $text))
 	{
 		print "$file:$_->[0]: there is no file \"$_->[1]\"\n" for find_names(@$comment);

@@ -180,7 +180,7 @@ on_end(TriggerRead *reader, const rd_kafka_topic_partition_t * place)
 	}
 }
 
-/* Brokers that go one by one are no news while another answers. */
+/* Does not log a lost broker while another answers. */
 static void
 on_error(TriggerRead *reader, rd_kafka_event_t * event)
 {

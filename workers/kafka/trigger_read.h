@@ -14,7 +14,7 @@
  * gone, reading starts at the end, and a sweep finds the tasks of the triggers
  * before that.  Nobody reads a partition from its beginning.
  *
- * Anybody who may write to a topic can write anything.  A message that is no
+ * Anybody who may write to a topic can write anything.  A message that is not a
  * trigger is counted and skipped.
  *
  * A client that fails for good, or that refuses an assignment, cannot go on: the process

@@ -14,6 +14,7 @@
 #include "fake_loop.h"
 #include "fake_pg.h"
 
+#include "base/blocking.h"
 #include "calls/calls.h"
 #include "check/faults.h"
 #include "execute/process/spawn.h"
@@ -46,6 +47,21 @@ bool
 spawn_can_execute(const char *name)
 {
 	return true;
+}
+
+/* The thread that looks for programs is done at once. */
+Blocking *
+blocking_start(Loop *loop, const BlockingCall *call, void *what)
+{
+	call->ask(what);
+	call->answered(what);
+	call->release(what);
+	return NULL;
+}
+
+void
+blocking_cancel(Blocking *blocking)
+{
 }
 
 static const char *
