@@ -50,7 +50,10 @@ sub install_copy
 	my $real = dirname(abs_path($ENV{TWTASKSD}));
 	my ($http) = grep { -x } "$real/twtasks-http", "$real/../workers/http/twtasks-http";
 
+	my ($run) = grep { -x } "$real/twtasks-run", "$real/../workers/run/twtasks-run";
+
 	mkdir "$directory/bin";
+	symlink $run, "$directory/bin/twtasks-run" or die "could not link: $!";
 	copy($ENV{TWTASKSD}, "$directory/bin/twtasksd") or die "could not copy: $!";
 	PostgreSQL::Test::Utils::append_to_file(
 		"$directory/bin/twtasks-http",
@@ -60,7 +63,7 @@ sub install_copy
 			"echo \$\$ >>$directory/check",
 			'exec tail -f /dev/null',
 			''));
-	chmod oct 755, glob "$directory/bin/*";
+	chmod oct 755, "$directory/bin/twtasksd", "$directory/bin/twtasks-http";
 	return "$directory/bin/twtasksd";
 }
 
