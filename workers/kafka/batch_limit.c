@@ -7,7 +7,7 @@
  */
 #include "base/port.h"
 
-#include "kafka/kafka_conf.h"
+#include "workers/kafka/kafka_conf.h"
 #include "workers/kafka/batch_limit.h"
 
 void

@@ -8,7 +8,7 @@
 #include "base/port.h"
 
 #include "common/pattern.h"
-#include "kafka/kafka_conf.h"
+#include "workers/kafka/kafka_conf.h"
 #include "workers/kafka/kafka_settings.h"
 
 static bool

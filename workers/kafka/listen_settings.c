@@ -9,7 +9,7 @@
 
 #include "options/conninfo.h"
 #include "options/log_options.h"
-#include "kafka/kafka_conf.h"
+#include "workers/kafka/kafka_conf.h"
 #include "workers/kafka/listen_settings.h"
 
 #define NAME_MAX_LEN 200

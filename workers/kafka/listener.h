@@ -3,7 +3,7 @@
  * listener.h
  *		Reads topics, and stores their messages as tasks.
  *
- *		from: listen_settings.h			to: share.h, lib/kafka/kafka.h
+ *		from: listen_settings.h			to: share.h, workers/kafka/kafka.h
  *
  * A listener has a consumer and a session of its own, so it waits for no other
  * one.  The group gives it partitions: its shares.  A share is fetched from the

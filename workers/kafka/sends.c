@@ -12,7 +12,7 @@
 #include "base/port.h"
 
 #include "base/chance.h"
-#include "kafka/kafka.h"
+#include "workers/kafka/kafka.h"
 #include "workers/kafka/batch_limit.h"
 #include "workers/kafka/send.h"
 #include "workers/kafka/sends.h"

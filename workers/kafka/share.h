@@ -14,7 +14,7 @@
 #define TWT_SHARE_H
 
 #include "base/map.h"
-#include "kafka/kafka.h"
+#include "workers/kafka/kafka.h"
 #include "pg/pg.h"
 #include "workers/kafka/listen_settings.h"
 

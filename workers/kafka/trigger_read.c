@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "base/map.h"
-#include "kafka/kafka.h"
+#include "workers/kafka/kafka.h"
 #include "protocol/trigger_line.h"
 #include "workers/kafka/trigger_read.h"
 

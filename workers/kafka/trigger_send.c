@@ -8,7 +8,7 @@
 #include "base/port.h"
 
 #include "base/log.h"
-#include "kafka/kafka.h"
+#include "workers/kafka/kafka.h"
 #include "protocol/trigger_line.h"
 #include "workers/kafka/trigger_send.h"
 

@@ -7,7 +7,7 @@
  */
 #include "base/port.h"
 
-#include "kafka/kafka_conf.h"
+#include "workers/kafka/kafka_conf.h"
 #include "options/log_options.h"
 #include "workers/kafka/trigger_settings.h"
 

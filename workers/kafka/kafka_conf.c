@@ -8,7 +8,7 @@
 #include "base/port.h"
 
 #include "options/secret_file.h"
-#include "kafka/kafka_conf.h"
+#include "workers/kafka/kafka_conf.h"
 
 #define TOPIC_MAX 249
 #define ERROR_MAX 512

@@ -15,7 +15,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "kafka/kafka.h"
+#include "workers/kafka/kafka.h"
 
 /* Limits the events of one turn, so that other work is not held up. */
 #define EVENTS_A_TURN 1000

@@ -13,8 +13,8 @@
 #include <librdkafka/rdkafka_mock.h>
 
 #include "execute_fixture.h"
-#include "kafka/kafka.h"
-#include "kafka/kafka_conf.h"
+#include "workers/kafka/kafka.h"
+#include "workers/kafka/kafka_conf.h"
 
 #define TOPIC "in"
 #define PARTITIONS 4
