@@ -20,6 +20,11 @@
 /* For what hangs before the clock of an address runs. */
 #define STEP_MORE_US SECONDS_TO_US(1)
 
+/* While so many threads hang though nobody waits for them, none starts. */
+#define GIVEN_UP_MAX 64
+
+static atomic_int ngiven_up;
+
 struct Attempt
 {
 	Blocking   *blocking;
@@ -27,6 +32,7 @@ struct Attempt
 	char	   *application;
 	int			server;
 	atomic_int	step;
+	atomic_bool is_given_up;
 	PGconn	   *conn;			/* NULL: not yet, or handed over */
 	char	   *error;			/* NULL: connected */
 	StringInfoData warnings;
@@ -68,13 +74,20 @@ wait_for(PGconn *conn, PostgresPollingStatusType what, int64 until_us)
 	return left_us > 0 && poll(&socket, 1, (left_us + 999) / 1000) != 0;
 }
 
+static bool
+is_wanted(const Attempt *attempt)
+{
+	return !atomic_load(&attempt->is_given_up);
+}
+
 /* Returns NULL if the server was reached, else why not. */
 static char *
-finish_connecting(PGconn *conn, int64 until_us)
+finish_connecting(const Attempt *attempt, int64 until_us)
 {
 	PostgresPollingStatusType what = PGRES_POLLING_WRITING;
+	PGconn	   *conn = attempt->conn;
 
-	while (PQstatus(conn) != CONNECTION_BAD)
+	while (is_wanted(attempt) && PQstatus(conn) != CONNECTION_BAD)
 	{
 		if (!wait_for(conn, what, until_us))
 			return pstrdup("could not connect in time");
@@ -105,7 +118,7 @@ try_address(Attempt *attempt, const char *address)
 	resetStringInfo(&attempt->warnings);
 	PQsetNoticeReceiver(attempt->conn, on_notice, attempt);
 	(void) PQsetErrorVerbosity(attempt->conn, PQERRORS_VERBOSE);	/* for the SQLSTATE */
-	attempt->error = finish_connecting(attempt->conn, until_us);
+	attempt->error = finish_connecting(attempt, until_us);
 	return attempt->error == NULL;
 }
 
@@ -127,8 +140,8 @@ try_server(Attempt *attempt)
 	addresses = lookup_now(name, &attempt->error);
 	if (addresses == NULL)
 		return false;
-	for (char *address = strtok_r(addresses, ",", &state); address != NULL && !is_reached;
-		 address = strtok_r(NULL, ",", &state))
+	for (char *address = strtok_r(addresses, ",", &state);
+		 address != NULL && !is_reached && is_wanted(attempt); address = strtok_r(NULL, ",", &state))
 		is_reached = try_address(attempt, address);
 	pfree(addresses);
 	return is_reached;
@@ -140,7 +153,7 @@ try_all(void *what)
 	Attempt    *attempt = what;
 	int			n = hosts_count(attempt->hosts);
 
-	for (int i = 0; i < n && !try_server(attempt); i++)
+	for (int i = 0; i < n && is_wanted(attempt) && !try_server(attempt); i++)
 		attempt->server = (attempt->server + 1) % n;
 }
 
@@ -160,6 +173,8 @@ release(void *what)
 {
 	Attempt    *attempt = what;
 
+	if (!is_wanted(attempt))
+		atomic_fetch_sub(&ngiven_up, 1);
 	PQfinish(attempt->conn);
 	hosts_free(attempt->hosts);
 	pfree(attempt->application);
@@ -172,15 +187,22 @@ Attempt *
 attempt_start(Loop *loop, const AttemptPlan *plan, AttemptFn fn, void *arg)
 {
 	static const BlockingCall call = {try_all, answered, release};
-	Attempt    *attempt = palloc0(sizeof(Attempt));
+	Attempt    *attempt;
 	Blocking   *blocking;
 
+	if (atomic_load(&ngiven_up) >= GIVEN_UP_MAX)
+	{
+		errno = EAGAIN;
+		return NULL;
+	}
+	attempt = palloc0(sizeof(Attempt));
 	attempt->hosts = hosts_new(plan->conninfo);
 	attempt->application = pstrdup(plan->application);
 	attempt->server = plan->server % hosts_count(attempt->hosts);
 	attempt->fn = fn;
 	attempt->arg = arg;
 	atomic_init(&attempt->step, 0);
+	atomic_init(&attempt->is_given_up, false);
 	initStringInfo(&attempt->warnings);
 	blocking = blocking_start(loop, &call, attempt);
 	if (blocking == NULL)
@@ -192,6 +214,8 @@ attempt_start(Loop *loop, const AttemptPlan *plan, AttemptFn fn, void *arg)
 void
 attempt_cancel(Attempt *attempt)
 {
+	atomic_fetch_add(&ngiven_up, 1);
+	atomic_store(&attempt->is_given_up, true);
 	blocking_cancel(attempt->blocking);
 }
 

@@ -37,11 +37,14 @@ typedef void (*AttemptFn) (void *arg, Attempt *attempt, PGconn *conn, const char
 
 /*
  * Tries the servers one after the other.  Calls fn once, later.  Returns NULL, with
- * errno, if no thread can be started.
+ * errno, if no thread can be started, or too many that were given up still hang.
  */
 extern Attempt *attempt_start(Loop *loop, const AttemptPlan *plan, AttemptFn fn, void *arg) MUSTCHECK;
 
-/* Gives the attempt up, and does not call fn.  Its thread ends by itself. */
+/*
+ * Gives the attempt up, and does not call fn.  Its thread ends by itself, as soon as
+ * nothing holds it up, and without a session.
+ */
 extern void attempt_cancel(Attempt *attempt);
 
 /*

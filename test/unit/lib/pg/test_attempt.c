@@ -8,7 +8,9 @@
 #include "base/port.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,6 +23,7 @@
 
 static Loop *loop;
 static int	silent;				/* takes connections, and never answers */
+static int	silent_port;
 static char *ports;				/* refused, silent */
 static char *directory;
 static char *services;			/* a FIFO */
@@ -46,7 +49,6 @@ static int
 setup(void **state)
 {
 	int			refused_port;
-	int			silent_port;
 	int			refused = new_socket(&refused_port);
 
 	alarm(PATIENCE_SECONDS);
@@ -142,26 +144,119 @@ test_file_that_nobody_writes(void **state)
 	pfree(said);
 }
 
-static void
-end_loop(void *arg)
+/* ---- attempts that were given up ---- */
+
+typedef struct Condition
 {
-	loop_stop(loop);
+	bool		(*holds) (void *arg);
+	void	   *arg;
+	LoopTimer  *timer;
+} Condition;
+
+static void
+look(void *arg)
+{
+	const Condition *condition = arg;
+
+	if (condition->holds(condition->arg))
+		loop_stop(loop);
+	else
+		loop_timer_start(condition->timer, MS_TO_US(1));
 }
 
 static void
+wait_until(bool (*holds) (void *arg), void *arg)
+{
+	Condition	condition = {holds, arg};
+
+	condition.timer = loop_timer_new(loop, look, &condition);
+	loop_timer_start(condition.timer, 0);
+	loop_run(loop);
+	loop_timer_free(condition.timer);
+}
+
+/* Its thread is about to ask libpq, which reads the FIFO. */
+static bool
+has_begun(void *attempt)
+{
+	return attempt_step(attempt) > 0;
+}
+
+static Attempt *
+start_that_hangs(void)
+{
+	Attempt    *attempt = start("service=main", 0);
+
+	wait_until(has_begun, attempt);
+	return attempt;
+}
+
+static bool
+is_read(void *fd)
+{
+	*(int *) fd = open(services, O_WRONLY | O_NONBLOCK);
+	return *(int *) fd >= 0;
+}
+
+static int
+wait_for_input(int fd)
+{
+	struct pollfd input = {.fd = fd, .events = POLLIN};
+
+	return poll(&input, 1, -1);
+}
+
+/* Once the file is there, the thread asks the server for nothing. */
+static void
 test_given_up(void **state)
 {
-	LoopTimer  *timer = loop_timer_new(loop, end_loop, NULL);
 	Attempt    *attempt;
+	int			fd;
+	int			client;
+	char		byte;
 
 	setenv("PGSERVICEFILE", services, 1);
-	attempt = start("service=main", 0);
-	loop_timer_start(timer, 0);
-	loop_run(loop);
+	attempt = start_that_hangs();
+	wait_until(is_read, &fd);
 	attempt_cancel(attempt);
-	write_services(NULL);
-	unsetenv("PGSERVICEFILE");
-	loop_timer_free(timer);
+	assert_true(dprintf(fd, "[main]\nhost=127.0.0.1\nport=%d\n", silent_port) > 0);
+	close(fd);
+	assert_int_equal(wait_for_input(silent), 1);
+	client = accept(silent, NULL, NULL);
+	assert_true(client >= 0);
+	assert_int_equal(wait_for_input(client), 1);
+	assert_int_equal(read(client, &byte, 1), 0);
+	close(client);
+}
+
+/* Lets those who read the FIFO go on. */
+static bool
+can_start(void *arg)
+{
+	AttemptPlan plan = {"service=main", 0, "test"};
+	Attempt    *attempt = attempt_start(loop, &plan, note_end, NULL);
+	int			fd;
+
+	if (attempt != NULL)
+		attempt_cancel(attempt);
+	else
+	{
+		assert_int_equal(errno, EAGAIN);
+		if (is_read(&fd))
+			close(fd);
+	}
+	return attempt != NULL;
+}
+
+/* A mount that stays dead takes a bounded number of threads. */
+static void
+test_many_given_up(void **state)
+{
+	setenv("PGSERVICEFILE", services, 1);
+	for (int i = 0; i < 64; i++)
+		attempt_cancel(start_that_hangs());
+	assert_false(can_start(NULL));
+	wait_until(can_start, NULL);
 }
 
 int
@@ -171,6 +266,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_servers_in_a_circle, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_file_that_nobody_writes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_given_up, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_many_given_up, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
