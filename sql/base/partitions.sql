@@ -290,7 +290,9 @@ DECLARE
 	made integer := 0;
 BEGIN
 	made := twtasks_internal.begin_history()::integer;
-	IF twtasks_internal.size_of_default() > 0 THEN
+	-- Each node that starts comes here, and reading a large partition takes long.
+	IF twtasks_internal.size_of_default() > 0
+		AND EXISTS (SELECT FROM unnest(days) d(day) WHERE twtasks_internal.end_of_part(d.day) IS NOT NULL) THEN
 		PERFORM twtasks_internal.name_default_days();
 	END IF;
 	FOREACH day IN ARRAY days LOOP

@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(37);
+SELECT plan(39);
 SET LOCAL timezone = 'Asia/Tokyo';
 SET LOCAL datestyle = 'SQL, DMY';
 
@@ -85,6 +85,9 @@ SELECT is(twtasks_internal.make_partitions(3), 3, 'when its days are past, all t
 SELECT is(pg_temp.parts(), '-5+4 0+1 1+1 2+1 3+1', '... and it has its days');
 SELECT is(pg_temp.place_of(11) || ' ' || pg_temp.place_of(12), 'twtasks.finished_task_DAY_4 twtasks.finished_task_DAY_4', '... with its rows');
 SELECT is_empty('SELECT pg_temp.large()', '... and the warning is gone');
+SELECT pg_temp.finish_in_default(16, 7), pg_temp.make_large() \g /dev/null
+SELECT is(twtasks_internal.make_partitions(3), 0, 'while no day is missing, nobody reads a large one');
+SELECT is(pg_temp.place_of(16), 'twtasks.finished_task_other', '... and it stays as it is');
 SELECT pg_temp.finish_in_default(14, 30), pg_temp.finish_in_default(15, -30), pg_temp.make_large() \g /dev/null
 SELECT is(twtasks_internal.make_partitions(3), 0, 'days to come keep it as it is');
 SELECT is(pg_temp.place_of(14), 'twtasks.finished_task_other', '... with its rows');
