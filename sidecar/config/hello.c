@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -15,6 +14,9 @@
 
 /* The time for the check of a program; a reload waits for it on a thread. */
 #define CHECK_US SECONDS_TO_US(20)
+
+/* The time between two looks at it. */
+#define LOOK_MS 2
 
 static json_t *
 words_json(char *const *words)
@@ -167,31 +169,24 @@ now_us(void)
 }
 
 /*
- * Waits until the program has ended, or kills it at the deadline.  False: it was
- * killed.  The reaper of orphans may have reaped it before.
+ * Looks until the program has ended, or kills it at the deadline.  False: it was
+ * killed.  The reaper of orphans may have reaped it before.  A pidfd to wait for
+ * would be refused while descriptors are short.
  */
 static bool
 wait_for_end(pid_t pid)
 {
-	struct pollfd watched = {.fd = pidfd_open(pid, 0), .events = POLLIN};
 	int64		end_us = now_us() + CHECK_US;
-	bool		has_ended = watched.fd < 0 && errno == ESRCH;
-	int			n = 0;
+	pid_t		ended;
 
-	while (watched.fd >= 0 && !has_ended && n >= 0 && now_us() < end_us)
-	{
-		n = poll(&watched, 1, (int) ((end_us - now_us()) / 1000) + 1);
-		has_ended = n > 0;
-		if (n < 0 && errno == EINTR)
-			n = 0;
-	}
-	if (!has_ended)
-		(void) kill(pid, SIGKILL);
-	if (watched.fd >= 0)
-		close(watched.fd);
+	while ((ended = waitpid(pid, NULL, WNOHANG)) == 0 && now_us() < end_us)
+		(void) poll(NULL, 0, LOOK_MS);
+	if (ended != 0)
+		return true;
+	(void) kill(pid, SIGKILL);
 	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;
-	return has_ended;
+	return false;
 }
 
 /* Reads everything that the program wrote into the file. */

@@ -7,6 +7,7 @@
  */
 #include "base/port.h"
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "config_text.h"
@@ -238,6 +239,23 @@ test_several_programs(void **state)
 	}
 }
 
+/* The files of a check are the last descriptors: waiting for it takes no other. */
+static void
+test_few_descriptors(void **state)
+{
+	struct rlimit before;
+	struct rlimit few;
+	int			free_fd = dup(STDERR_FILENO);
+
+	close(free_fd);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few = before;
+	few.rlim_cur = free_fd + 2;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	config_free(read_text(HTTP_HANDLER("networks: any")));
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
 static void
 test_reload(void **state)
 {
@@ -334,6 +352,7 @@ main(void)
 		cmocka_unit_test(test_reload),
 		cmocka_unit_test(test_one_of_several),
 		cmocka_unit_test(test_several_programs),
+		cmocka_unit_test(test_few_descriptors),
 		cmocka_unit_test(test_handler_errors),
 		cmocka_unit_test(test_file_errors),
 		cmocka_unit_test(test_listen_errors),
