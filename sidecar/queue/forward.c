@@ -43,6 +43,21 @@ take_trigger(Forward *forward, int bucket, const Trigger *trigger)
 		tables_push(forward->tables, bucket, trigger);
 }
 
+/* {"sweep":BUCKET} */
+static bool
+read_sweep(const Forward *forward, const char *line, int *bucket)
+{
+	static const char begin[] = "{\"sweep\":";
+	char	   *end;
+	long		number;
+
+	if (strncmp(line, begin, strlen(begin)) != 0)
+		return false;
+	number = strtol(line + strlen(begin), &end, 10);
+	*bucket = (int) number;
+	return end > line + strlen(begin) && strcmp(end, "}") == 0 && number >= 0 && number < forward->config->nbuckets;
+}
+
 static void
 on_line(void *arg, const char *line, size_t len)
 {
@@ -53,8 +68,7 @@ on_line(void *arg, const char *line, size_t len)
 	if (trigger_line_read(line, len, "got", &bucket, &trigger) ||
 		trigger_line_read(line, len, "back", &bucket, &trigger))
 		take_trigger(forward, bucket, &trigger);
-	else if (sscanf(line, "{\"sweep\":%d}", &bucket) == 1 && bucket >= 0 &&
-			 bucket < forward->config->nbuckets)
+	else if (read_sweep(forward, line, &bucket))
 		sweep_want(forward->sweep, bucket);
 	else if (strncmp(line, "{\"pass\":", strlen("{\"pass\":")) == 0)
 		forward->passes = strcmp(line, "{\"pass\":true}") == 0;

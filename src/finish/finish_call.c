@@ -153,7 +153,7 @@ finish_call_read(FunctionCallInfo fcinfo, FinishCall *call)
 
 	finish_call_begin(call, fcinfo->args[ARG_INCARNATION], fcinfo->args[ARG_TOKEN]);
 	for (int i = 0; i < (int) lengthof(names); i++)
-		if (names[i] != NULL && (i < ARG_INCARNATION || !PG_ARGISNULL(i)))
+		if ((i < ARG_INCARNATION || !PG_ARGISNULL(i)) && names[i] != NULL)
 		{
 			call->args[i] = elements_of(fcinfo, i, names[i]);
 			check_length(&call->args[i], call->args[ARG_IDS].n);

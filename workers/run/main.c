@@ -171,7 +171,8 @@ kill_children(const Run *run)
 	signal_group(run, SIGKILL);
 	while (fd >= 0 && (n = KERNEL(SYS_read, fd, text, sizeof(text), 0, 0)) > 0)
 		for (long i = 0; i < n; i++)
-			if (text[i] >= '0' && text[i] <= '9')
+			if (text[i] >= '0' && text[i] <= '9')	/* NOLINT: the kernel
+													 * wrote n bytes */
 				pid = 10 * pid + text[i] - '0';
 			else if (pid > 0)
 			{

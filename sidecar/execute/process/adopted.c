@@ -50,7 +50,7 @@ kill_round(const Hunt *hunt)
 {
 	char		path[64];
 	FILE	   *list;
-	int			pid;
+	char		word[16];
 	bool		found = false;
 
 	/* The first thread gets them. */
@@ -58,12 +58,15 @@ kill_round(const Hunt *hunt)
 	list = fopen(path, "re");
 	if (list == NULL)
 		return false;
-	while (fscanf(list, "%d", &pid) == 1)
-		if (!hunt->is_child(pid) && getsid(pid) != getsid(0))
-		{
-			found = true;
-			(void) end_process(pid);
-		}
+	while (fscanf(list, "%15s", word) == 1)
+	{
+		int			pid = (int) strtol(word, NULL, 10);
+
+		if (hunt->is_child(pid) || getsid(pid) == getsid(0))
+			continue;
+		found = true;
+		(void) end_process(pid);
+	}
 	fclose(list);
 	return found;
 }
