@@ -34,6 +34,13 @@ build()
 	grep -E 'ld: |undefined reference|No rule' "$copy/$1.log" | head -n 5 || true
 }
 
+# build_supervisor COMPILER FLAG... -- it has no C library, whatever flags a builder adds
+build_supervisor()
+{
+	run_make -s -B -C "$copy/$1/workers/run" CC="$1" CFLAGS="${*:2}" WERROR=1 >"$copy/$1.log" 2>&1 ||
+		echo "workers/run/Makefile:1: could not be built by $*"
+}
+
 # absent HEADER... -- makes headers that no build can include
 absent()
 {
@@ -49,6 +56,8 @@ absent librdkafka/rdkafka.h zookeeper/zookeeper.h
 for compiler in gcc clang; do
 	command -v $compiler >/dev/null || cannot_check "$compiler is not installed"
 	build $compiler
+	build_supervisor $compiler -O0 -g
+	build_supervisor $compiler -O2 -flto
 	# shellcheck disable=SC2046 # without the libraries that a build can leave out
 	C_INCLUDE_PATH=$copy/absent build $compiler $(sed -n 's/^# \(WITH_[A-Z]*=no\) .*/\1/p' Makefile sidecar/Makefile | sort -u)
 done | breaches

@@ -33,15 +33,23 @@
 #include <stdbool.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include "common/run_report.h"
 #include "kernel.h"
 
-/* Signal sets of the kernel, in which signal 1 is the lowest bit. */
-typedef unsigned long SignalSet;
+/*
+ * Signal sets and times of the kernel's calls, which on 32 bits differ from the C
+ * library's.  Signal 1 is the lowest bit.
+ */
+typedef unsigned long long SignalSet;
 
-#define SIGNAL(number) (1UL << ((number) - 1))
+typedef struct KernelTime
+{
+	long		seconds;
+	long		nanoseconds;
+} KernelTime;
+
+#define SIGNAL(number) (1ULL << ((number) - 1))
 #define OUR_SIGNALS \
 	(SIGNAL(SIGTERM) | SIGNAL(RUN_KILL_SIGNAL) | SIGNAL(SIGCHLD) | SIGNAL(SIGCONT))
 
@@ -94,7 +102,7 @@ static int
 wait_for_signal(long timeout_ms)
 {
 	SignalSet	signals = OUR_SIGNALS;
-	struct timespec timeout = {timeout_ms / 1000, timeout_ms % 1000 * 1000000};
+	KernelTime	timeout = {timeout_ms / 1000, timeout_ms % 1000 * 1000000};
 	long		signo = KERNEL(SYS_rt_sigtimedwait, &signals, 0,
 							   timeout_ms == FOREVER ? 0 : &timeout, sizeof(signals), 0);
 
@@ -300,7 +308,7 @@ void
 run_main(char **argv, char **environment)
 {
 	Run			run = {.self = (int) KERNEL(SYS_getpid, 0, 0, 0, 0, 0)};
-	SignalSet	all = ~0UL;
+	SignalSet	all = ~0ULL;
 
 	if (!argv[0] || !argv[1] || !argv[2] || !argv[3])
 		leave(2);
