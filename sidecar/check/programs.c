@@ -1,6 +1,7 @@
 #include "base/port.h"
 
 #include "check/programs.h"
+#include "config/bundled.h"
 #include "execute/process/spawn.h"
 
 /* The thread has its own copies of all that it reads. */
@@ -14,11 +15,29 @@ typedef struct Look
 } Look;
 
 static char *
-program_fault(const char *program)
+missing(const char *program)
 {
-	if (program == NULL || spawn_can_execute(program))
+	if (spawn_can_execute(program))
 		return NULL;
 	return psprintf("no program \"%s\" that may be executed", program);
+}
+
+/* Each program runs under a supervisor. */
+static char *
+program_fault(const char *program)
+{
+	char	   *fault;
+	char	   *supervisor;
+
+	if (program == NULL)
+		return NULL;
+	fault = missing(program);
+	if (fault != NULL)
+		return fault;
+	supervisor = bundled_path("run");
+	fault = missing(supervisor);
+	pfree(supervisor);
+	return fault;
 }
 
 static const char *

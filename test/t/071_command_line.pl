@@ -3,6 +3,7 @@
 use strict;
 use warnings FATAL => 'all';
 
+use File::Copy;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use TwTasks::Sidecar;
@@ -73,6 +74,17 @@ command_checks_all(
 	[qr/absent\.yaml: the configuration is right/],
 	[qr/^\S+absent\.yaml: warning: handlers\[0\]: no program "\/nonexistent\/handler" that may be executed$/m],
 	'--check-config looks for the programs');
+
+# As in an image that has the sidecar and nothing else of it.
+mkdir "$directory/alone" or die "could not make a directory: $!";
+copy($program, "$directory/alone/twtasksd") or die "could not copy: $!";
+chmod oct 755, "$directory/alone/twtasksd";
+command_checks_all(
+	[ "$directory/alone/twtasksd", '--config', $right, '--check-config' ],
+	0,
+	[qr/right\.yaml: the configuration is right/],
+	[qr/^\S+right\.yaml: warning: handlers\[0\]: no program "\S+\/alone\/twtasks-run" that may be executed$/m],
+	'--check-config looks for the supervisor of the programs');
 foreach my $mode ([], ['--check-config'], ['--print-config'])
 {
 	command_checks_all(
