@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -270,6 +271,29 @@ test_supervisor_killed(void **state)
 	assert_true(is_fifo_free(NULL));
 }
 
+/* The sidecar looks for the rest of a run until it can. */
+static void
+test_supervisor_killed_without_descriptors(void **state)
+{
+	struct rlimit before;
+	struct rlimit none;
+	pid_t		supervisor;
+	TestTask   *task;
+
+	open_cleared("wait");
+	task = start_held();
+	supervisor = supervisor_of(getpid());
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = before;
+	none.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	assert_int_equal(kill(supervisor, SIGKILL), 0);
+	wait_for(task);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	run_until(are_gone, NULL);
+	assert_true(is_fifo_free(NULL));
+}
+
 static void
 test_supervisor_stopped(void **state)
 {
@@ -378,6 +402,7 @@ main(int argc, char **argv)
 		TEST(test_sidecar_killed),
 		TEST(test_sidecar_killed_beside_stopped),
 		TEST(test_supervisor_killed),
+		TEST(test_supervisor_killed_without_descriptors),
 		TEST(test_supervisor_stopped),
 		TEST(test_supervisor_continued),
 		TEST(test_not_executable),
