@@ -48,6 +48,7 @@ struct Faults
 	int			nsources;
 	json_t	   *helpers;		/* their last troubles */
 	const char *config_trouble; /* why the file is not in force; NULL: it is */
+	bool		is_untold;		/* the database lacks the last news */
 	bool		is_wanted;
 	bool		is_under_way;
 };
@@ -123,9 +124,15 @@ add_text(WireParams *params, const char *prefix, const char *text)
 	pfree(whole);
 }
 
+static void
+on_published(void *arg, PgOutcome outcome, PGresult *result)
+{
+	((Faults *) arg)->is_untold |= outcome != PG_DONE;
+}
+
 /* Writes the faults for twtasks.warnings. */
 static void
-publish(const Faults *faults)
+publish(Faults *faults)
 {
 	WireParams	params;
 	int			nhelpers = (int) json_array_size(faults->helpers);
@@ -149,7 +156,8 @@ publish(const Faults *faults)
 			snprintf(prefix, sizeof(prefix), "handlers[%d]: ", i);
 			add_text(&params, prefix, faults->list[i]);
 		}
-	pg_send(node_pg(faults->node), &call_note_faults, &params, NULL, NULL);
+	faults->is_untold = false;
+	pg_send(node_pg(faults->node), &call_note_faults, &params, on_published, faults);
 }
 
 /* No task of the handler can start. */
@@ -299,12 +307,13 @@ ask_helpers(Faults *faults)
 void
 faults_tick(Faults *faults, char *session)
 {
-	bool		is_news = ask_helpers(faults) || !is_same(faults->session, session);
+	bool		is_news = ask_helpers(faults) || !is_same(faults->session, session) || faults->is_untold;
 
 	pfree(faults->session);
 	faults->session = session;
 	if (faults->checked != NULL)
 		is_news |= tell_news(faults);
+	faults->is_untold = is_news;
 	if (is_news && pg_is_up(node_pg(faults->node)))
 		publish(faults);
 }
@@ -336,7 +345,8 @@ faults_note_config(Faults *faults, const char *trouble)
 	if (is_same(faults->config_trouble, trouble))
 		return;
 	faults->config_trouble = trouble;
-	if (pg_is_up(node_pg(faults->node)))
+	faults->is_untold = true;
+	if (can_check(faults))
 		publish(faults);
 }
 

@@ -214,6 +214,23 @@ test_function_is_checked(void **state)
 	assert_null(faults_text(faults));
 }
 
+/* A reload may be refused while the database is away. */
+static void
+test_lost_news_are_told_again(void **state)
+{
+	control.is_up = false;
+	faults_note_config(faults, "refused");
+	assert_string_equal(tick(), "");
+	assert_null(find_call("note_faults"));
+	control.is_up = true;
+	assert_string_equal(tick(), "");
+	end_call(find_call("note_faults"), PG_LOST, NULL);
+	assert_string_equal(tick(), "");
+	assert_published();
+	assert_string_equal(tick(), "");
+	assert_null(find_call("note_faults"));
+}
+
 #define UNIT(test) cmocka_unit_test_setup_teardown(test, start, end_test)
 
 int
@@ -224,6 +241,7 @@ main(void)
 		UNIT(test_noted_is_not_all),
 		UNIT(test_known_trouble_is_not_noted),
 		UNIT(test_function_is_checked),
+		UNIT(test_lost_news_are_told_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
