@@ -7,7 +7,6 @@ use warnings FATAL => 'all';
 
 use Cwd qw(abs_path);
 use File::Basename;
-use File::Copy;
 use HTTP::Tiny;
 use JSON::PP;
 use POSIX ();
@@ -58,14 +57,10 @@ sub wait_until_check_hung
 # twtasksd beside a twtasks-http whose check hangs if it can take a flag.
 sub install_copy
 {
-	my $real = dirname(abs_path($ENV{TWTASKSD}));
-	my ($http) = grep { -x } "$real/twtasks-http", "$real/../workers/http/twtasks-http";
-
-	my ($run) = grep { -x } "$real/twtasks-run", "$real/../workers/run/twtasks-run";
+	my $http = TwTasks::Sidecar::beside('http');
 
 	mkdir "$directory/bin";
-	symlink $run, "$directory/bin/twtasks-run" or die "could not link: $!";
-	copy($ENV{TWTASKSD}, "$directory/bin/twtasksd") or die "could not copy: $!";
+	TwTasks::Sidecar::copy_alone("$directory/bin");
 	PostgreSQL::Test::Utils::append_to_file(
 		"$directory/bin/twtasks-http",
 		join("\n",
@@ -74,7 +69,7 @@ sub install_copy
 			"echo \$\$ >>$directory/check.taken",
 			'exec tail -f /dev/null',
 			''));
-	chmod oct 755, "$directory/bin/twtasksd", "$directory/bin/twtasks-http";
+	chmod oct 755, "$directory/bin/twtasks-http";
 	return "$directory/bin/twtasksd";
 }
 

@@ -5,7 +5,6 @@
 use strict;
 use warnings FATAL => 'all';
 
-use File::Copy;
 use HTTP::Tiny;
 use Test::More;
 use TwTasks::Cluster;
@@ -117,12 +116,12 @@ is(standing(), 0, 'no node is left in ZooKeeper');
 # ---- It ends again and again ----
 
 my $directory = PostgreSQL::Test::Utils::tempdir();
-my ($real) = grep { -x } map { $_ . '/twtasks-zookeeper' } map { ($_, "$_/../workers/zookeeper") } TwTasks::Sidecar::program() =~ m{^(.*)/};
+my $real = TwTasks::Sidecar::beside('zookeeper');
 my $listen = '127.0.0.1:' . PostgreSQL::Test::Cluster::get_free_port();
 
-copy(TwTasks::Sidecar::program(), "$directory/twtasksd");
+TwTasks::Sidecar::copy_alone($directory);
 PostgreSQL::Test::Utils::append_to_file("$directory/twtasks-zookeeper", qq(#!/bin/sh\ntest "\$1" = --check && exec $real --check\nexit 7\n));
-chmod oct 755, "$directory/twtasksd", "$directory/twtasks-zookeeper";
+chmod oct 755, "$directory/twtasks-zookeeper";
 $a = prepare('a', '3s', program => "$directory/twtasksd", listen => $listen)->run;
 wait_ok(sub { warned() eq 'node "a": helper "zookeeper": exited with status 7' },
 	'twtasks.warnings has one sentence for a helper that ends again and again');

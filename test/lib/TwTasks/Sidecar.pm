@@ -8,6 +8,7 @@ use strict;
 use warnings FATAL => 'all';
 
 use File::Basename;
+use File::Copy;
 use JSON::PP;
 use POSIX qw(WNOHANG);
 use PostgreSQL::Test::Utils;
@@ -25,6 +26,25 @@ sub program
 	my ($self) = @_;
 
 	return ref $self && $self->{program} || $program;
+}
+
+# The path of a program that comes with twtasksd, such as "http".
+sub beside
+{
+	my ($name) = @_;
+	my ($directory) = $program =~ m{^(.*)/};
+
+	return (grep { -x } map { "$_/twtasks-$name" } $directory, "$directory/../workers/$name")[0];
+}
+
+# Makes a copy of twtasksd, whose other programs the caller replaces.
+sub copy_alone
+{
+	my ($directory) = @_;
+
+	copy($program, "$directory/twtasksd") && chmod(oct 755, "$directory/twtasksd") &&
+	  symlink(beside('run'), "$directory/twtasks-run") || die "could not copy: $!";
+	return;
 }
 
 # YAML is a superset of JSON.
