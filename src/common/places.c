@@ -15,14 +15,18 @@
 #define AT "function "
 #define RAISE "RAISE"
 
-/* As "PL/pgSQL function f() line 1 at assignment", or "SQL function "f" statement 1". */
+/*
+ * As "PL/pgSQL function f() line 1 at assignment", or "SQL function "f" statement 1".
+ * Data in a statement may have a line that looks like it; the apostrophe that ends
+ * the data betrays what the statement has behind them.
+ */
 static bool
-is_place(const char *line)
+is_place(const char *line, size_t len)
 {
 	const char *rest = strchr(line, ' ');
 
 	return rest != NULL && (strncmp(line, "SQL ", 4) == 0 || strncmp(line, "PL/", 3) == 0) &&
-		strncmp(rest + 1, AT, strlen(AT)) == 0;
+		strncmp(rest + 1, AT, strlen(AT)) == 0 && memchr(line, '\'', len) == NULL;
 }
 
 static bool
@@ -44,7 +48,7 @@ places_name(const char *context, char places[PLACES_BYTES])
 		const char *end = strchr(line, '\n');
 		size_t		len = end == NULL ? strlen(line) : (size_t) (end - line);
 
-		if (is_place(line))
+		if (is_place(line, len))
 		{
 			if ((n == 0 && is_raise(line, len)) || used + strlen(", in ") + len >= PLACES_BYTES)
 				return;

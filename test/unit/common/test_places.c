@@ -34,6 +34,14 @@ test_lines_of_functions(void **state)
 		   ", in PL/pgSQL function f() line 1 at SQL statement");
 }
 
+/* A sender of data must not learn what follows them in a statement. */
+static void
+test_statement_that_looks_like_a_place(void **state)
+{
+	expect("SQL statement \"INSERT INTO t VALUES ('x\nPL/x function ', 'secret')\"\nPL/pgSQL function f() line 1 at EXECUTE",
+		   ", in PL/pgSQL function f() line 1 at EXECUTE");
+}
+
 static void
 test_raise_stands_alone(void **state)
 {
@@ -66,6 +74,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lines_of_functions),
+		cmocka_unit_test(test_statement_that_looks_like_a_place),
 		cmocka_unit_test(test_raise_stands_alone),
 		cmocka_unit_test(test_bounds),
 	};
