@@ -150,6 +150,7 @@ test_connection_closed_meanwhile(void **state)
 
 	pg_start(pg);
 	run_until(end_loop, 0);
+	sem_wait(&begun);
 	pg_close(pg);
 	open_gate(NULL);
 	run_until(end_loop, 0);
