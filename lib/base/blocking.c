@@ -39,25 +39,64 @@ leave(Blocking *blocking)
 	pfree(blocking);
 }
 
+/* ---- threads ---- */
+
+/*
+ * One thread without a call stays, for the next one.  So a call can be made while
+ * handlers have taken all processes that this user, or the container, may have.
+ */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t is_handed = PTHREAD_COND_INITIALIZER;
+static bool is_idle;			/* a thread waits for a call */
+static Blocking *handed;		/* the call, until a thread takes it */
+
+/* Returns NULL if another thread waits. */
+static Blocking *
+wait_for_call(void)
+{
+	Blocking   *blocking = NULL;
+
+	pthread_mutex_lock(&lock);
+	if (!is_idle)
+	{
+		is_idle = true;
+		while (handed == NULL)
+			pthread_cond_wait(&is_handed, &lock);
+		blocking = handed;
+		handed = NULL;
+	}
+	pthread_mutex_unlock(&lock);
+	return blocking;
+}
+
+/* Returns false if no thread waits. */
+static bool
+hand_over(Blocking *blocking)
+{
+	bool		is_taken;
+
+	pthread_mutex_lock(&lock);
+	is_taken = is_idle;
+	if (is_taken)
+	{
+		is_idle = false;
+		handed = blocking;
+		pthread_cond_signal(&is_handed);
+	}
+	pthread_mutex_unlock(&lock);
+	return is_taken;
+}
+
 static void *
 run(void *arg)
 {
-	Blocking   *blocking = arg;
-
-	blocking->call->ask(blocking->what);
-	(void) eventfd_write(blocking->fd, 1);
-	leave(blocking);
+	for (Blocking *blocking = arg; blocking != NULL; blocking = wait_for_call())
+	{
+		blocking->call->ask(blocking->what);
+		(void) eventfd_write(blocking->fd, 1);
+		leave(blocking);
+	}
 	return NULL;
-}
-
-static void
-on_answer(void *arg, int ready)
-{
-	Blocking   *blocking = arg;
-
-	(void) ready;
-	blocking->call->answered(blocking->what);
-	blocking_cancel(blocking);
 }
 
 /* Starts the thread with all signals blocked: the loop's thread handles them. */
@@ -78,6 +117,18 @@ start_thread(Blocking *blocking)
 	return error;
 }
 
+/* ---- calls ---- */
+
+static void
+on_answer(void *arg, int ready)
+{
+	Blocking   *blocking = arg;
+
+	(void) ready;
+	blocking->call->answered(blocking->what);
+	blocking_cancel(blocking);
+}
+
 Blocking *
 blocking_start(Loop *loop, const BlockingCall *call, void *what)
 {
@@ -88,7 +139,9 @@ blocking_start(Loop *loop, const BlockingCall *call, void *what)
 	blocking->call = call;
 	blocking->what = what;
 	blocking->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	error = blocking->fd < 0 ? errno : start_thread(blocking);
+	error = blocking->fd < 0 ? errno : 0;
+	if (error == 0 && !hand_over(blocking))
+		error = start_thread(blocking);
 	if (error != 0)
 	{
 		leave(blocking);

@@ -6,7 +6,8 @@
  *		from: pg/lookup.c, workers/kafka/log_look.c			to: the loop
  *
  * Some libraries have no other way to ask.  The thread cannot be stopped: the one
- * of a cancelled call ends by itself when the call returns.
+ * of a cancelled call ends by itself when the call returns.  The last thread to be
+ * done stays for the next call, so that one works also where no thread can be started.
  *
  *-------------------------------------------------------------------------
  */
