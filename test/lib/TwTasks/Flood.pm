@@ -212,6 +212,7 @@ sub change
 
 	$self->{node}->value_or_undef('SET statement_timeout = 3000');
 	$self->{node}->value_or_undef($statement);
+	$self->{node}->value_or_undef('RESET statement_timeout');
 	return;
 }
 
