@@ -7,54 +7,22 @@
  */
 #include "base/port.h"
 
-#include "common/hashfn.h"
-#include "common/logging.h"
-
+#include "base/map.h"
 #include "execute/worker/flights.h"
 
-/*
- * The first size of the hash table, which grows: an HTTP handler may have
- * millions of slots but few tasks.
- */
-#define EXPECTED_MAX 1024
-
+/* Compared byte by byte: bytes that are not used are 0. */
 typedef struct FlightKey
 {
-	const char *id;
 	int64		version;
+	char		id[TASK_ID_TEXT + 4];
 } FlightKey;
 
 typedef struct Flight
 {
-	FlightKey	key;			/* id points to the task's text */
+	FlightKey	key;
 	Task	   *task;
 	int64		begins;
-	char		status;
 } Flight;
-
-static inline uint32
-hash_key(FlightKey key)
-{
-	return hash_bytes((const unsigned char *) key.id, strlen(key.id));
-}
-
-static inline bool
-is_same_key(FlightKey a, FlightKey b)
-{
-	return a.version == b.version && strcmp(a.id, b.id) == 0;
-}
-
-#define SH_PREFIX table
-#define SH_ELEMENT_TYPE Flight
-#define SH_KEY_TYPE FlightKey
-#define SH_KEY key
-#define SH_HASH_KEY(tb, k) hash_key(k)
-#define SH_EQUAL(tb, a, b) is_same_key(a, b)
-#define SH_SCOPE static inline
-#define SH_RAW_ALLOCATOR pg_malloc0
-#define SH_DECLARE
-#define SH_DEFINE
-#include "lib/simplehash.h"
 
 /* A task that was asked to stop. */
 typedef struct Stop
@@ -67,30 +35,36 @@ typedef struct Stop
 
 struct Flights
 {
-	table_hash *by_key;
+	Map		   *by_key;
 	dlist_head	tasks;			/* by Task.node, the longest in flight first */
 	dlist_head	stops;			/* ordered by until_us; few */
-	int			count;
 	int			nahead;			/* number of tasks with is_ahead */
 	bool		tells;			/* the worker reports tasks that it takes up */
 	Task	   *presumed;		/* counts as taken up without a report; or
 								 * NULL */
 };
 
-static FlightKey
-key_of(const Task *task)
+static Flight *
+find(const Flights *flights, const char *id, int64 version)
 {
-	FlightKey	key = {task->id_text, task->version};
+	FlightKey	key = {version};
 
-	return key;
+	strlcpy(key.id, id, sizeof(key.id));
+	return map_get(flights->by_key, &key);
+}
+
+static Flight *
+flight_of(const Flights *flights, const Task *task)
+{
+	return find(flights, task->id_text, task->version);
 }
 
 Flights *
-flights_new(int expected)
+flights_new(void)
 {
 	Flights    *flights = palloc0(sizeof(Flights));
 
-	flights->by_key = table_create(Min(expected, EXPECTED_MAX), NULL);
+	flights->by_key = map_new(sizeof(FlightKey));
 	dlist_init(&flights->tasks);
 	dlist_init(&flights->stops);
 	return flights;
@@ -124,9 +98,14 @@ free_stop(Stop *stop)
 void
 flights_free(Flights *flights)
 {
+	Flight	   *flight;
+	uint64		place = 0;
+
 	while (!dlist_is_empty(&flights->stops))
 		pfree(free_stop(dlist_head_element(Stop, node, &flights->stops)));
-	table_destroy(flights->by_key);
+	while ((flight = map_next(flights->by_key, &place)) != NULL)
+		pfree(flight);
+	map_free(flights->by_key);
 	pfree(flights);
 }
 
@@ -149,7 +128,9 @@ take_up(Flights *flights, Task *task, int64 now_us)
 void
 flights_go_on(Flights *flights, int64 now_us)
 {
-	if (flights->count == 0 || flights->nahead < flights->count)
+	int			count = flights_count(flights);
+
+	if (count == 0 || flights->nahead < count)
 		return;
 	flights->presumed = flights_first(flights);
 	take_up(flights, flights->presumed, now_us);
@@ -158,14 +139,15 @@ flights_go_on(Flights *flights, int64 now_us)
 void
 flights_add(Flights *flights, Task *task, int64 begins, int64 now_us)
 {
-	bool		found;
-	Flight	   *flight = table_insert(flights->by_key, key_of(task), &found);
+	Flight	   *flight = palloc0(sizeof(Flight));
 
-	Assert(!found);
+	Assert(flight_of(flights, task) == NULL);
+	flight->key.version = task->version;
+	strlcpy(flight->key.id, task->id_text, sizeof(flight->key.id));
 	flight->task = task;
 	flight->begins = begins;
+	map_set(flights->by_key, &flight->key, flight);
 	dlist_push_tail(&flights->tasks, &task->node);
-	flights->count++;
 	task->taken_us = now_us;
 	set_ahead(flights, task, flights->tells);
 	flights_go_on(flights, now_us);
@@ -203,7 +185,7 @@ flights_forget_worker(Flights *flights)
 bool
 flights_was_sent(const Flights *flights, const Task *task, int64 sent)
 {
-	return table_lookup(flights->by_key, key_of(task))->begins < sent;
+	return flight_of(flights, task)->begins < sent;
 }
 
 bool
@@ -215,14 +197,13 @@ flights_may_have_run(const Flights *flights, const Task *task, int64 sent)
 int
 flights_count(const Flights *flights)
 {
-	return flights->count;
+	return map_count(flights->by_key);
 }
 
 Task *
 flights_find(const Flights *flights, const char *id, int64 version)
 {
-	FlightKey	key = {id, version};
-	Flight	   *flight = table_lookup(flights->by_key, key);
+	Flight	   *flight = find(flights, id, version);
 
 	return flight ? flight->task : NULL;
 }
@@ -247,13 +228,14 @@ char *
 flights_remove(Flights *flights, Task *task)
 {
 	Stop	   *stop = find_stop(flights, task);
+	Flight	   *flight = flight_of(flights, task);
 
 	if (task == flights->presumed)
 		flights->presumed = NULL;
 	set_ahead(flights, task, false);
-	table_delete(flights->by_key, key_of(task));
+	map_remove(flights->by_key, &flight->key);
+	pfree(flight);
 	dlist_delete(&task->node);
-	flights->count--;
 	return stop ? free_stop(stop) : NULL;
 }
 

@@ -23,8 +23,7 @@
 
 typedef struct Flights Flights;
 
-/* expected: the expected number of tasks.  More are allowed. */
-extern Flights *flights_new(int expected);
+extern Flights *flights_new(void);
 extern void flights_free(Flights *flights);
 
 /* begins: the position of the task's line in the input of the process. */

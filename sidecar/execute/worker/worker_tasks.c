@@ -31,7 +31,7 @@ void
 worker_tasks_init(WorkerTasks *tasks, const WorkerSetup *setup, SpawnPipe *pipe)
 {
 	tasks->setup = setup;
-	tasks->flights = flights_new(setup->config->prefetch);
+	tasks->flights = flights_new();
 	line_writer_init(&tasks->input.lines);
 	tasks->input.pipe = pipe;
 	tasks->input.gate = setup->gate;
