@@ -7,9 +7,8 @@
  */
 #include "base/port.h"
 
-#include "common/hashfn.h"
-#include "common/logging.h"
-
+#include "base/map.h"
+#include "common/trigger.h"
 #include "slots/type_limits.h"
 
 /* We keep this many unused leaves for the next task of their type. */
@@ -28,10 +27,11 @@ typedef struct Named
 	char	   *key;			/* as in LimitCover */
 } Named;
 
+/* Compared byte by byte: bytes that are not used are 0. */
 typedef struct LeafKey
 {
-	char	   *type;
 	Limit	   *bucket;
+	char		type[TRIGGER_TYPE_MAX + 8];
 } LeafKey;
 
 typedef struct Leaf
@@ -45,65 +45,12 @@ typedef struct Leaf
 	LeafKey		key;
 } Leaf;
 
-typedef struct NamedEntry
-{
-	const char *key;
-	Named	   *named;
-	uint32		hash;
-	char		status;
-} NamedEntry;
-
-typedef struct LeafEntry
-{
-	LeafKey		key;
-	Leaf	   *leaf;
-	uint32		hash;
-	char		status;
-} LeafEntry;
-
-#define SH_PREFIX named
-#define SH_ELEMENT_TYPE NamedEntry
-#define SH_KEY_TYPE const char *
-#define SH_KEY key
-#define SH_HASH_KEY(tb, key) hash_bytes((const uint8 *) key, strlen(key))
-#define SH_EQUAL(tb, a, b) (strcmp(a, b) == 0)
-#define SH_STORE_HASH
-#define SH_GET_HASH(tb, element) (element)->hash
-#define SH_SCOPE static inline
-#define SH_RAW_ALLOCATOR pg_malloc0
-#define SH_DECLARE
-#define SH_DEFINE
-#include "lib/simplehash.h"
-
-static inline uint32
-leaf_hash(LeafKey key)
-{
-	uintptr_t	bucket = (uintptr_t) key.bucket;
-
-	return hash_combine(hash_bytes((const uint8 *) key.type, strlen(key.type)),
-						hash_bytes((const uint8 *) &bucket, sizeof(bucket)));
-}
-
-#define SH_PREFIX leaves
-#define SH_ELEMENT_TYPE LeafEntry
-#define SH_KEY_TYPE LeafKey
-#define SH_KEY key
-#define SH_HASH_KEY(tb, key) leaf_hash(key)
-#define SH_EQUAL(tb, a, b) (a.bucket == b.bucket && strcmp(a.type, b.type) == 0)
-#define SH_STORE_HASH
-#define SH_GET_HASH(tb, element) (element)->hash
-#define SH_SCOPE static inline
-#define SH_RAW_ALLOCATOR pg_malloc0
-#define SH_DECLARE
-#define SH_DEFINE
-#include "lib/simplehash.h"
-
 struct TypeLimits
 {
 	Limit	   *node;
 	LimitRules *rules;
-	named_hash *named;
-	leaves_hash *leaves;
+	Map		   *named;			/* Nameds by key */
+	Map		   *leaves;			/* Leaves by key */
 	dlist_head	resting;		/* Nameds */
 	dlist_head	idle;			/* Leaves, the longest idle first */
 	int			nidle;
@@ -119,7 +66,7 @@ free_named(Named *named)
 
 	if (named->is_resting)
 		dlist_delete(&named->node);
-	named_delete(limits->named, named->key);
+	map_remove(limits->named, named->key);
 	limit_free(named->limit);
 	pfree(named->key);
 	pfree(named);
@@ -160,7 +107,6 @@ make_named(TypeLimits *limits, const LimitCover *cover)
 {
 	const LimitRule *rule = cover->rule;
 	Named	   *named = palloc0(sizeof(Named));
-	bool		found;
 
 	free_rested(limits);
 	named->limits = limits;
@@ -171,16 +117,8 @@ make_named(TypeLimits *limits, const LimitCover *cover)
 	limit_set_terms(named->limit, &rule->terms);
 	named->has_rule = true;
 	limit_on_unused(named->limit, on_named_unused, named);
-	named_insert(limits->named, named->key, &found)->named = named;
+	map_set(limits->named, named->key, named);
 	return named;
-}
-
-static Named *
-find_named(const TypeLimits *limits, const char *key)
-{
-	NamedEntry *entry = named_lookup(limits->named, key);
-
-	return entry == NULL ? NULL : entry->named;
 }
 
 /* Moves a limit or a leaf below another parent. */
@@ -203,7 +141,7 @@ move_below(Limit *limit, Named **place, Named *parent, Limit *node)
 static Named *
 get_named(TypeLimits *limits, const LimitCover *cover, Named *parent)
 {
-	Named	   *named = find_named(limits, cover->key);
+	Named	   *named = map_get(limits->named, cover->key);
 
 	if (named == NULL)
 		named = make_named(limits, cover);
@@ -256,9 +194,8 @@ free_leaf(Leaf *leaf)
 		dlist_delete(&leaf->node);
 		limits->nidle--;
 	}
-	leaves_delete(limits->leaves, leaf->key);
+	map_remove(limits->leaves, &leaf->key);
 	limit_free(leaf->limit);
-	pfree(leaf->key.type);
 	pfree(leaf);
 	if (parent != NULL)
 		limit_release(parent->limit);
@@ -284,22 +221,20 @@ on_leaf_unused(void *arg, Limit *limit)
 }
 
 static Leaf *
-make_leaf(TypeLimits *limits, const char *type, Limit *handler, Limit *bucket)
+make_leaf(TypeLimits *limits, const LeafKey *key, Limit *handler)
 {
 	Leaf	   *leaf = palloc0(sizeof(Leaf));
-	bool		found;
 
 	leaf->limits = limits;
-	leaf->key.type = pstrdup(type);
-	leaf->key.bucket = bucket;
+	leaf->key = *key;
 	leaf->handler = handler;
-	leaf->limit = limit_new(type, 0, limits->node);
+	leaf->limit = limit_new(key->type, 0, limits->node);
 	if (handler != NULL)
 		limit_add_across(leaf->limit, handler);
-	if (bucket != NULL)
-		limit_add_across(leaf->limit, bucket);
+	if (key->bucket != NULL)
+		limit_add_across(leaf->limit, key->bucket);
 	limit_on_unused(leaf->limit, on_leaf_unused, leaf);
-	leaves_insert(limits->leaves, leaf->key, &found)->leaf = leaf;
+	map_set(limits->leaves, &leaf->key, leaf);
 	place_leaf(leaf);
 	return leaf;
 }
@@ -307,10 +242,13 @@ make_leaf(TypeLimits *limits, const char *type, Limit *handler, Limit *bucket)
 Limit *
 type_limits_leaf(TypeLimits *limits, const char *type, Limit *handler, Limit *bucket)
 {
-	LeafKey		key = {unconstify(char *, type), bucket};
-	LeafEntry  *entry = leaves_lookup(limits->leaves, key);
-	Leaf	   *leaf = entry == NULL ? make_leaf(limits, type, handler, bucket) : entry->leaf;
+	LeafKey		key = {bucket};
+	Leaf	   *leaf;
 
+	strlcpy(key.type, type, sizeof(key.type));
+	leaf = map_get(limits->leaves, &key);
+	if (leaf == NULL)
+		leaf = make_leaf(limits, &key, handler);
 	Assert(leaf->handler == handler);
 	if (leaf->is_idle)
 	{
@@ -328,21 +266,19 @@ type_limits_leaf(TypeLimits *limits, const char *type, Limit *handler, Limit *bu
 static void
 wake_all(TypeLimits *limits)
 {
-	named_iterator named;
-	leaves_iterator leaf;
-	NamedEntry *named_entry;
-	LeafEntry  *leaf_entry;
+	const Named *named;
+	const Leaf *leaf;
+	uint64		place = 0;
 
-	named_start_iterate(limits->named, &named);
-	while ((named_entry = named_iterate(limits->named, &named)) != NULL)
-		limit_wake(named_entry->named->limit);
-	leaves_start_iterate(limits->leaves, &leaf);
-	while ((leaf_entry = leaves_iterate(limits->leaves, &leaf)) != NULL)
+	while ((named = map_next(limits->named, &place)) != NULL)
+		limit_wake(named->limit);
+	place = 0;
+	while ((leaf = map_next(limits->leaves, &place)) != NULL)
 	{
-		if (leaf_entry->leaf->handler != NULL)
-			limit_wake(leaf_entry->leaf->handler);
-		if (leaf_entry->key.bucket != NULL)
-			limit_wake(leaf_entry->key.bucket);
+		if (leaf->handler != NULL)
+			limit_wake(leaf->handler);
+		if (leaf->key.bucket != NULL)
+			limit_wake(leaf->key.bucket);
 	}
 	limit_wake(limits->node);
 }
@@ -355,16 +291,15 @@ static void
 set_named(TypeLimits *limits)
 {
 	static const LimitTerms no_terms = {.max = -1};
-	named_iterator iter;
-	NamedEntry *entry;
+	Named	   *named;
+	uint64		place = 0;
 
-	named_start_iterate(limits->named, &iter);
-	while ((entry = named_iterate(limits->named, &iter)) != NULL)
+	while ((named = map_next(limits->named, &place)) != NULL)
 	{
-		const LimitRule *rule = limit_rules_find(limits->rules, entry->key);
+		const LimitRule *rule = limit_rules_find(limits->rules, named->key);
 
-		entry->named->has_rule = rule != NULL;
-		limit_set_terms(entry->named->limit, rule == NULL ? &no_terms : &rule->terms);
+		named->has_rule = rule != NULL;
+		limit_set_terms(named->limit, rule == NULL ? &no_terms : &rule->terms);
 	}
 }
 
@@ -375,12 +310,11 @@ set_named(TypeLimits *limits)
 static void
 place_leaves(TypeLimits *limits)
 {
-	leaves_iterator iter;
-	LeafEntry  *entry;
+	Leaf	   *leaf;
+	uint64		place = 0;
 
-	leaves_start_iterate(limits->leaves, &iter);
-	while ((entry = leaves_iterate(limits->leaves, &iter)) != NULL)
-		place_leaf(entry->leaf);
+	while ((leaf = map_next(limits->leaves, &place)) != NULL)
+		place_leaf(leaf);
 }
 
 static void
@@ -416,8 +350,8 @@ type_limits_new(Limit *node)
 
 	limits->node = node;
 	limits->rules = limit_rules_new();
-	limits->named = named_create(16, NULL);
-	limits->leaves = leaves_create(64, NULL);
+	limits->named = map_new(0);
+	limits->leaves = map_new(sizeof(LeafKey));
 	dlist_init(&limits->resting);
 	dlist_init(&limits->idle);
 	return limits;
@@ -427,11 +361,11 @@ void
 type_limits_free(TypeLimits *limits)
 {
 	type_limits_set(limits, NULL, 0);
-	Assert(limits->leaves->members == 0);
-	Assert(limits->named->members == 0);
+	Assert(map_count(limits->leaves) == 0);
+	Assert(map_count(limits->named) == 0);
 	limit_rules_free(limits->rules);
-	named_destroy(limits->named);
-	leaves_destroy(limits->leaves);
+	map_free(limits->named);
+	map_free(limits->leaves);
 	pfree(limits);
 }
 
@@ -445,12 +379,12 @@ type_limits_find_shared(const TypeLimits *limits, const char *name)
 		return NULL;
 	key[0] = LIMIT_KEY_SHARED;
 	strlcpy(key + 1, name, sizeof(key) - 1);
-	named = find_named(limits, key);
+	named = map_get(limits->named, key);
 	return named == NULL ? NULL : named->limit;
 }
 
 int
 type_limits_count(const TypeLimits *limits)
 {
-	return (int) limits->named->members;
+	return map_count(limits->named);
 }
