@@ -394,6 +394,13 @@ child_free(Child *child)
 	loop_defer_free(child->loop, child);
 }
 
+static void
+note_failure(Child *child, RunNews news, int error)
+{
+	child->supervisor.failure.news = news;
+	child->supervisor.failure.value = error;
+}
+
 /* Notes the failure if the program did not start, as far as that is known now. */
 static void
 start_child(Child *child, const SpawnRequest *request, const SpawnPipes *theirs)
@@ -411,11 +418,7 @@ start_child(Child *child, const SpawnRequest *request, const SpawnPipes *theirs)
 	};
 
 	if (program == NULL)
-		child->supervisor.failure = (RunReport)
-	{
-		RUN_NOT_EXECUTED, ENOENT
-	};
-/**INDENT** Error@414: Unmatched 'else' */
+		note_failure(child, RUN_NOT_EXECUTED, ENOENT);
 	else
 		supervisor_start(&child->supervisor, &plan, request->is_awaited ? START_MS : 0);
 	free_environment(environment);
@@ -434,10 +437,7 @@ spawn_start(Loop *loop, const SpawnRequest *request, SpawnPipes *pipes,
 	if (open_pipes(pipes, &theirs, request))
 		start_child(child, request, &theirs);
 	else
-		child->supervisor.failure = (RunReport)
-	{
-		RUN_NOT_CREATED, errno
-	};
+		note_failure(child, RUN_NOT_CREATED, errno);
 	close_pipes(&theirs);
 	if (spawn_never_ran(child, failure))
 	{
