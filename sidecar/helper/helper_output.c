@@ -78,15 +78,15 @@ on_stderr(void *arg, int ready)
 
 	(void) ready;
 	if (n > 0)
-		helper_log_add(output->log, output->pid, block, n);
+		helper_log_add(output->log, spawn_pid(output->child), block, n);
 	else if (n == 0 || (errno != EAGAIN && errno != EINTR))
 		spawn_pipe_close(&output->pipes->err);
 }
 
 void
-helper_output_begin(HelperOutput *output, int pid)
+helper_output_begin(HelperOutput *output, Child *child)
 {
-	output->pid = pid;
+	output->child = child;
 	helper_log_begin(output->log);
 	line_reader_reset(&output->lines);
 	spawn_pipe_watch(&output->pipes->out, output->loop, LOOP_READ, on_stdout, output);
@@ -103,5 +103,5 @@ helper_output_end(HelperOutput *output)
 		;
 	if (output->pipes->err.fd >= 0)
 		on_stderr(output, LOOP_READ);
-	helper_log_end(output->log, output->pid);
+	helper_log_end(output->log, spawn_pid(output->child));
 }

@@ -33,7 +33,7 @@ typedef struct HelperOutput
 	SpawnPipes *pipes;
 	const HelperOutputEvents *events;
 	void	   *arg;
-	int			pid;			/* the process, for the log */
+	Child	   *child;			/* the process, for the log */
 	LineReader	lines;
 	HelperLog  *log;
 } HelperOutput;
@@ -43,7 +43,7 @@ extern void helper_output_init(HelperOutput *output, const char *program);
 extern void helper_output_clear(HelperOutput *output);
 
 /* The process was started: watches those pipes that are open. */
-extern void helper_output_begin(HelperOutput *output, int pid);
+extern void helper_output_begin(HelperOutput *output, Child *child);
 
 /* The process has exited: reads what is left in the pipes. */
 extern void helper_output_end(HelperOutput *output);

@@ -25,8 +25,8 @@
 /* How long spawn_free() waits for a killed child to be gone. */
 #define REAP_MS 1000
 
-/* How long a start that is awaited may take. */
-#define START_MS 5000
+/* A program starts in far less time, unless its file system or the machine stands still. */
+#define START_MS 100
 
 struct Child
 {
@@ -294,8 +294,10 @@ spawn_exit_status(const Child *child)
 }
 
 int
-spawn_pid(const Child *child)
+spawn_pid(Child *child)
 {
+	if (child->supervisor.program == 0)
+		supervisor_take_reports(&child->supervisor);
 	return child->supervisor.program != 0 ? child->supervisor.program : child->supervisor.pid;
 }
 

@@ -3,7 +3,7 @@
  * spawn.h
  *		Child processes: start, end, exit.
  *
- *		from: execute_command.c, execute_worker.c		to: child.h, twtasks-run
+ *		from: execute_command.c, worker_process.c, helper.c		to: child.h, twtasks-run
  *
  * A child is a program under a supervisor of its own, twtasks-run, which dies with
  * us and leaves nothing of the program running: no process below it, in whatever
@@ -34,8 +34,8 @@ typedef struct SpawnRequest
 	char	  **environment;	/* more NAME=value, NULL-terminated, or NULL */
 	bool		wants_stdout;	/* false: stdout is /dev/null */
 	bool		shares_stderr;	/* writes to our own stderr, not to a pipe */
-	bool		is_awaited;		/* a program that cannot be executed fails
-								 * now, not when the child exits */
+	bool		is_awaited;		/* blocks up to 100 ms until the program is
+								 * executed, or fails */
 	LoopFn		exited;			/* called once, when the child has exited */
 	void	   *arg;
 } SpawnRequest;
@@ -66,8 +66,9 @@ typedef struct SpawnFailure
 
 /*
  * Returns NULL and sets *failure if the program never ran, as far as that is known
- * now.  Makes this process a subreaper, and sets its signal handling: SIGPIPE is
- * ignored, SIGCHLD is not.
+ * now.  A later failure is known when the child has exited (spawn_never_ran()).
+ * Makes this process a subreaper, and sets its signal handling: SIGPIPE is ignored,
+ * SIGCHLD is not.
  */
 extern Child *spawn_start(Loop *loop, const SpawnRequest *request,
 						  SpawnPipes *pipes, SpawnFailure *failure) MUSTCHECK;
@@ -109,7 +110,7 @@ extern bool spawn_never_ran(const Child *child, SpawnFailure *failure) MUSTCHECK
 extern void spawn_describe_exit(const Child *child, StringInfo out);
 
 /* The program's process id; until it is known, the id of its supervisor. */
-extern int	spawn_pid(const Child *child);
+extern int	spawn_pid(Child *child);
 
 /* Kills and reaps the child if it still runs, then frees it. */
 extern void spawn_free(Child *child);

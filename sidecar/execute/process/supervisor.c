@@ -58,8 +58,8 @@ take_report(Supervisor *supervisor, const RunReport *report)
 	}
 }
 
-static void
-take_reports(Supervisor *supervisor)
+void
+supervisor_take_reports(Supervisor *supervisor)
 {
 	RunReport	report;
 
@@ -128,7 +128,7 @@ supervisor_start(Supervisor *supervisor, const ChildPlan *plan, int wait_ms)
 	report.fd = supervisor->report_fd;
 	if (wait_ms > 0)
 		poll(&report, 1, wait_ms);
-	take_reports(supervisor);
+	supervisor_take_reports(supervisor);
 }
 
 /* ---- signals ---- */
@@ -176,7 +176,7 @@ supervisor_reap(Supervisor *supervisor)
 	info.si_pid = 0;
 	if (waitid(P_PIDFD, supervisor->pidfd, &info, WEXITED | WNOHANG) != 0 || info.si_pid == 0)
 		return false;
-	take_reports(supervisor);
+	supervisor_take_reports(supervisor);
 	if (!supervisor->has_ended && supervisor->failure.news == RUN_NO_NEWS)
 	{
 		supervisor->status = info.si_code == CLD_EXITED ? W_EXITCODE(info.si_status, 0) : info.si_status;

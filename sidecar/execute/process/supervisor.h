@@ -42,6 +42,9 @@ extern void supervisor_init(Supervisor *supervisor);
  */
 extern void supervisor_start(Supervisor *supervisor, const ChildPlan *plan, int wait_ms);
 
+/* Takes the reports that have come; never waits. */
+extern void supervisor_take_reports(Supervisor *supervisor);
+
 /* The path of twtasks-run. */
 extern const char *supervisor_path(void);
 

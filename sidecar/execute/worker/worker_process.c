@@ -226,11 +226,16 @@ judge_start(WorkerProcess *process, StringInfo message)
 	helper_start_set_trouble(&process->start, TROUBLE_UNFIT, pstrdup(message->data));
 }
 
-/* The process and all its descendants are gone. */
+/*
+ * The process and all its descendants are gone.  A late failure of the start is the
+ * same as an early one.
+ */
 static void
 on_gone(WorkerProcess *process)
 {
 	StringInfoData message;
+	SpawnFailure failure;
+	bool		has_begun;
 	int			nlogged;
 
 	initStringInfo(&message);
@@ -244,7 +249,10 @@ on_gone(WorkerProcess *process)
 	nlogged = message.len;
 	if (process->quote)
 		appendStringInfo(&message, ": \"%s\"", process->quote);
-	if (!fail_tasks(process, message.data, nlogged))
+	has_begun = fail_tasks(process, message.data, nlogged);
+	if (spawn_never_ran(process->child, &failure))
+		helper_start_fail(&process->start, &failure);
+	else if (!has_begun)
 		judge_start(process, &message);
 	pfree(message.data);
 	reset_process(process);
@@ -313,7 +321,7 @@ start_process(WorkerProcess *process)
 		return;
 	}
 	set_state(process, WORKER_STARTING);
-	helper_output_begin(&process->output, spawn_pid(process->child));
+	helper_output_begin(&process->output, process->child);
 	worker_process_greet(process);
 	loop_timer_start(process->timer, LOOK_MIN_US);
 }
