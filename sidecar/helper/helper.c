@@ -175,10 +175,25 @@ leave(Helper *helper, const char *why)
 }
 
 static void
+note_failure(Helper *helper, SpawnFailure *failure)
+{
+	log_line(TWT_LOG_WARN, helper->program->component, "%s", failure->message);
+	set_trouble(helper, failure->is_temporary ? TROUBLE_SHORTAGE : TROUBLE_UNFIT, failure->message);
+	pfree(failure->message);
+}
+
+/* A late failure of the start is told like an early one. */
+static void
 log_end(Helper *helper, int64 delay_us)
 {
 	StringInfoData how;
+	SpawnFailure failure;
 
+	if (helper->why == NULL && spawn_never_ran(helper->child, &failure))
+	{
+		note_failure(helper, &failure);
+		return;
+	}
 	initStringInfo(&how);
 	spawn_describe_exit(helper->child, &how);
 	if (helper->why != NULL)
@@ -342,16 +357,14 @@ greet(Helper *helper)
 	helper->why = NULL;
 	helper->is_explained = false;
 	helper->told = pstrdup(helper->wanted);
-	helper_output_begin(&helper->output, spawn_pid(helper->child));
+	helper_output_begin(&helper->output, helper->child);
 	add_line(helper, helper->told, strlen(helper->told));
 }
 
 static void
 fail_start(Helper *helper, SpawnFailure *failure)
 {
-	log_line(TWT_LOG_WARN, helper->program->component, "%s", failure->message);
-	set_trouble(helper, failure->is_temporary ? TROUBLE_SHORTAGE : TROUBLE_UNFIT, failure->message);
-	pfree(failure->message);
+	note_failure(helper, failure);
 	helper->why = NULL;
 	set_state(helper, HELPER_DOWN, next_delay(helper));
 }

@@ -1,0 +1,266 @@
+/*-------------------------------------------------------------------------
+ *
+ * test_helper_time.c
+ *		A helper's time and room, with a process and a clock of the test: how long a
+ *		trouble lasts, a hello without an answer, lines that nobody reads.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include "fake_loop.h"
+
+#include "base/chance.h"
+#include "config/bundled.h"
+#include "helper/helper.h"
+#include "helper/helper_output.h"
+
+#define LEAVE_S 7
+
+struct Child
+{
+	SpawnRequest request;
+	bool		is_asked_to_end;
+};
+
+static Helper *helper;
+static HelperOutput *output;
+static Child child;
+static int	nstarts;
+static const char *never_ran;	/* why; NULL: it did */
+
+/* ---- the process ---- */
+
+Child *
+spawn_start(Loop *loop, const SpawnRequest *request, SpawnPipes *pipes, SpawnFailure *failure)
+{
+	const SpawnPipe none = {-1, NULL};
+
+	pipes->in = pipes->out = pipes->err = none;
+	child.request = *request;
+	child.is_asked_to_end = false;
+	nstarts++;
+	return &child;
+}
+
+void
+spawn_free(Child *freed)
+{
+}
+
+void
+spawn_stop(Child *stopped, int64 grace_us)
+{
+	stopped->is_asked_to_end = true;
+}
+
+int
+spawn_pid(Child *asked)
+{
+	return 4711;
+}
+
+bool
+spawn_never_ran(const Child *asked, SpawnFailure *failure)
+{
+	failure->is_temporary = true;
+	failure->is_unfit = false;
+	failure->message = never_ran != NULL ? pstrdup(never_ran) : NULL;
+	return never_ran != NULL;
+}
+
+void
+spawn_describe_exit(const Child *exited, StringInfo out)
+{
+	appendStringInfoString(out, "exited with status 1");
+}
+
+void
+spawn_pipe_watch(SpawnPipe *pipe, Loop *loop, int want, LoopIoFn fn, void *arg)
+{
+}
+
+void
+spawn_pipe_close(SpawnPipe *pipe)
+{
+}
+
+void
+helper_output_init(HelperOutput *made, const char *program)
+{
+	output = made;
+}
+
+void
+helper_output_clear(HelperOutput *cleared)
+{
+}
+
+void
+helper_output_begin(HelperOutput *begun, Child *of)
+{
+}
+
+void
+helper_output_end(HelperOutput *ended)
+{
+}
+
+void
+loop_on_turn(Loop *loop, LoopFn fn, void *arg)
+{
+}
+
+void
+loop_off_turn(Loop *loop, LoopFn fn, void *arg)
+{
+}
+
+char *
+bundled_path(const char *name)
+{
+	return pstrdup(name);
+}
+
+int64
+chance_delay(int64 us)
+{
+	return us;
+}
+
+/* ---- steps ---- */
+
+static void
+on_line(void *arg, const char *line, size_t len)
+{
+}
+
+static int
+set_up(void **state)
+{
+	static const HelperProgram program = {
+		.component = "test",
+		.subject = "helper \"test\"",
+		.bundled = "test",
+		.leave_us = SECONDS_TO_US(LEAVE_S),
+		.on_line = on_line
+	};
+
+	never_ran = NULL;
+	nstarts = 0;
+	helper = helper_new(NULL, &program, NULL);
+	helper_run(helper, "{\"hello\":1}");
+	assert_int_equal(nstarts, 1);
+	return 0;
+}
+
+static int
+tear_down(void **state)
+{
+	helper_free(helper);
+	return 0;
+}
+
+static void
+say(const char *line)
+{
+	output->events->on_line(output->arg, line, strlen(line));
+}
+
+static void
+end_process(void)
+{
+	child.request.exited(child.request.arg);
+}
+
+static void
+pass_s(int seconds)
+{
+	pass_us(SECONDS_TO_US(seconds));
+}
+
+#define READY "{\"ready\":1}"
+
+/* ---- tests ---- */
+
+static void
+test_trouble_ends_with_its_youth(void **state)
+{
+	say(READY);
+	end_process();
+	assert_string_equal(helper_trouble(helper), "helper \"test\": exited with status 1");
+	pass_s(1);
+	assert_int_equal(nstarts, 2);
+	say(READY);
+	pass_s(29);
+	assert_non_null(helper_trouble(helper));
+	pass_s(1);
+	assert_null(helper_trouble(helper));
+	pass_s(1000);
+	assert_true(helper_is_ready(helper));
+}
+
+/* Its input ends first, then it gets TERM. */
+static void
+test_no_answer(void **state)
+{
+	pass_s(59);
+	assert_null(helper_trouble(helper));
+	pass_s(1);
+	assert_string_equal(helper_trouble(helper), "helper \"test\": has not answered its first line");
+	say(READY);
+	assert_false(helper_is_ready(helper));
+	pass_s(LEAVE_S - 1);
+	assert_false(child.is_asked_to_end);
+	pass_s(1);
+	assert_true(child.is_asked_to_end);
+	end_process();
+	assert_string_equal(helper_trouble(helper), "helper \"test\": has not answered its first line");
+	pass_s(1);
+	assert_int_equal(nstarts, 2);
+}
+
+/* Lines wait in memory up to a limit; the next process gets none of them. */
+static void
+test_unread_lines(void **state)
+{
+	static char line[64 * 1024];
+	int			n = 0;
+
+	memset(line, 'x', sizeof(line));
+	say(READY);
+	while (n < 100 && helper_send(helper, line, sizeof(line)))
+		n++;
+	assert_in_range(n, 15, 17);
+	end_process();
+	pass_s(1);
+	say(READY);
+	assert_true(helper_send(helper, line, sizeof(line)));
+}
+
+static void
+test_late_failure(void **state)
+{
+	never_ran = "could not execute \"test\": Resource temporarily unavailable";
+	end_process();
+	assert_string_equal(helper_trouble(helper),
+						"helper \"test\": could not execute \"test\": Resource temporarily unavailable");
+	never_ran = NULL;
+	pass_s(1);
+	assert_int_equal(nstarts, 2);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_trouble_ends_with_its_youth),
+		TEST(test_no_answer),
+		TEST(test_unread_lines),
+		TEST(test_late_failure),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
