@@ -1,15 +1,15 @@
 # flags.mk -- how all programs beside the server are compiled and linked, and their
-# unit tests, for a Makefile that has set TOP to the root.
+# unit tests, for a Makefile that has set TOP to the root, and PACKAGES to what it
+# needs besides the ones below.
+#
+# Variables: CC, CFLAGS, PG_CONFIG, PKG_CONFIG, DESTDIR, PREFIX, WERROR=1,
+# SANITIZE=address,undefined, and ASSERTS=1 (checks what must hold)
 
 PG_CONFIG ?= pg_config
 PKG_CONFIG ?= pkg-config
 CFLAGS ?= -O2 -g
 
-# WITH_KAFKA=no builds without librdkafka, and without what needs it.
-WITH_KAFKA ?= yes
-
-PACKAGES = libpq libevent_core yaml-0.1 jansson libcurl libmicrohttpd \
-	$(if $(filter no,$(WITH_KAFKA)),,rdkafka)
+PACKAGES += libpq libevent_core yaml-0.1 jansson libcurl libmicrohttpd
 
 # Debian keeps the server's static libraries with its modules.
 PG_LIBS := $(foreach dir,$(shell $(PG_CONFIG) --pkglibdir) \
@@ -30,8 +30,7 @@ override CPPFLAGS += -iquote $(TOP)/lib -iquote $(TOP)/src -iquote $(TOP)/ \
 	-isystem $(shell $(PG_CONFIG) --includedir-server) \
 	$(patsubst -I%,-isystem %,$(shell $(PKG_CONFIG) --cflags $(PACKAGES))) \
 	-D_GNU_SOURCE $(if $(SANITIZE),,-D_FORTIFY_SOURCE=2) \
-	$(if $(ASSERTS),-DUSE_ASSERT_CHECKING) \
-	$(if $(filter no,$(WITH_KAFKA)),,-DWITH_KAFKA)
+	$(if $(ASSERTS),-DUSE_ASSERT_CHECKING)
 
 # The last two are what the server's headers are written for.
 override CFLAGS += -std=gnu11 $(WARNINGS) $(HARDENING) \

@@ -20,9 +20,7 @@ static const Choice queue_choices[] = {
 	{"auto", QUEUE_AUTO},
 	{"ring", QUEUE_RING},
 	{"notify", QUEUE_NOTIFY},
-#ifdef WITH_KAFKA
 	{"kafka", QUEUE_KAFKA},
-#endif
 	{NULL, 0}
 };
 

@@ -226,9 +226,6 @@ bool
 listeners_complete(ListenerConfig *const *listeners, const KafkaOptions *kafka,
 				   const Place *place)
 {
-#ifndef WITH_KAFKA
-	return options_fail(place, "listeners", "this twtasksd was built without Kafka");
-#endif
 	if (kafka->brokers == NULL || kafka->group == NULL)
 		return options_fail(place, "listeners", "they need kafka.brokers and kafka.group");
 	return check_names(listeners, place);
