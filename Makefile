@@ -1,8 +1,8 @@
 # Table of contents: "make help" prints it.  The work is done by extension.mk
-# (PGXS), sidecar/Makefile and scripts/.
+# (PGXS), the Makefiles of lib, sidecar, web and workers, and scripts/.
 #
-# Variables: PG_CONFIG, CC, CFLAGS, WERROR=1, DESTDIR, PREFIX (of the sidecar),
-# WITH_KAFKA=no (no librdkafka), and
+# Variables: those of lib/flags.mk, and
+# WITH_KAFKA=no (no twtasks-kafka)
 # WITH_ZOOKEEPER=no (no twtasks-zookeeper)
 
 ifeq ($(origin PG_CONFIG),undefined)
@@ -78,7 +78,7 @@ models: ## all questions to the models of test/models, with the long ones
 	@scripts/setup check
 	@scripts/models --long
 
-unit: ## unit tests of the sidecar and of the shared plain C
+unit: ## unit tests of all programs, and of the plain C that they share with the extension
 	@scripts/check unit
 
 installcheck: ## SQL regression tests against the installed extension
