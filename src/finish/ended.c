@@ -16,7 +16,6 @@
 #include "base/contract.h"
 #include "base/rows.h"
 #include "finish/ended.h"
-#include "node/clock.h"
 
 /* Attributes that are columns of the task. */
 static const struct
@@ -56,7 +55,7 @@ static const ShapeColumn ended_columns[ENDED_COLUMNS] = {
 const Shape ended_shape = SHAPE("ended_task", ended_columns);
 
 Datum
-ended_row(TupleTableSlot *row, const Ending *ending, Jsonb *outcome)
+ended_row(TupleTableSlot *row, const Ending *ending, TimestampTz at, Jsonb *outcome)
 {
 	Datum		values[ENDED_COLUMNS];
 	bool		nulls[ENDED_COLUMNS] = {false};
@@ -68,7 +67,7 @@ ended_row(TupleTableSlot *row, const Ending *ending, Jsonb *outcome)
 	}
 	values[ENDED_VERSION] = Int64GetDatum(DatumGetInt64(row_value(row, TASK_VERSION)) + 1);
 	values[ENDED_STATUS] = ObjectIdGetDatum(ending->status);
-	values[ENDED_STATE_TIME] = TimestampTzGetDatum(twt_now());
+	values[ENDED_STATE_TIME] = TimestampTzGetDatum(at);
 	values[ENDED_ERROR] = PointerGetDatum(ending->error);
 	nulls[ENDED_ERROR] = ending->error == NULL;
 	values[ENDED_MESSAGE] = PointerGetDatum(ending->message);

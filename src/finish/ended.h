@@ -40,10 +40,10 @@ typedef enum EndedColumn
 extern const Shape ended_shape;
 
 /*
- * The value for a row of twtasks.task, as it was before it became DONE or ERROR;
- * outcome NULL: none.
+ * The value for a row of twtasks.task, as it was before it became DONE or ERROR at
+ * that time; outcome NULL: none.
  */
-extern Datum ended_row(TupleTableSlot *row, const Ending *ending, Jsonb *outcome);
+extern Datum ended_row(TupleTableSlot *row, const Ending *ending, TimestampTz at, Jsonb *outcome);
 
 /* A value that SQL has made, with an outcome. */
 extern Datum ended_with_outcome(Datum task, Jsonb *outcome);

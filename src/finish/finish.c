@@ -85,7 +85,7 @@ put_done(const FinishCall *call, const Try *try, TupleTableSlot *row, Ends *ends
 	if (try->adds != NULL)
 		ends_add_successors(ends, try->adds, row_value(row, TASK_CONTEXT), !row_null(row, TASK_CONTEXT));
 	if (ends_want(ends, row_value(row, TASK_TYPE)))
-		ends_add(ends, ended_row(row, &call->ending, try->outcome));
+		ends_add(ends, ended_row(row, &call->ending, call->now, try->outcome));
 }
 
 /* Lets the keys of tasks that left no trace be used again. */
@@ -118,7 +118,7 @@ keep_row(Finish *finish, const Try *try, TupleTableSlot *row)
 	if (rule == DONE_CLEAR)
 		row->tts_isnull[TASK_DATA - 1] = row->tts_isnull[TASK_PAYLOAD - 1] = true;
 	if (finish->history == NULL)
-		finish->history = history_open(twt_now());
+		finish->history = history_open(finish->call->now);
 	history_add(finish->history, row, &finish->call->ending);
 }
 

@@ -88,7 +88,7 @@ typedef struct FinishCall
 	int			n;
 	NullableDatum incarnation;
 	NullableDatum token;
-	TimestampTz now;			/* for tasks that stay in the live table */
+	TimestampTz now;			/* when the tries ended */
 	Oid			processing;
 	Ending		ending;
 } FinishCall;

@@ -165,7 +165,8 @@ tell(const Try *try, TupleTableSlot *before, TupleTableSlot *after, Ends *ends)
 
 	if (!row_null(after, TASK_ERROR))
 		ending.error = DatumGetTextPP(row_value(after, TASK_ERROR));
-	ends_add(ends, ended_row(before, &ending, try->outcome));
+	ends_add(ends, ended_row(before, &ending, DatumGetTimestampTz(row_value(after, TASK_STATE_TIME)),
+							 try->outcome));
 }
 
 void

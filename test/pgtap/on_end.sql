@@ -5,7 +5,7 @@
 BEGIN;
 \ir ../lib/tasks.sql
 SET LOCAL client_min_messages = error;
-SELECT plan(64);
+SELECT plan(65);
 
 CREATE SCHEMA app;
 CREATE TABLE app.heard (call integer, n bigint, heard text);
@@ -116,6 +116,14 @@ SELECT twtasks.finish_task(:'id', 1, message => 'from outside') \g /dev/null
 SELECT is(pg_temp.heard(), '{ON DONE 2 1 y from outside}', 'a function hears of an accepted task that is finished');
 SELECT pg_temp.finish(pg_temp.running('ON|NOT'), 'done') \g /dev/null
 SELECT is(pg_temp.heard(), '{}', 'none removes the function of a shorter pattern');
+CREATE TABLE app.times (id uuid, at timestamptz);
+CREATE FUNCTION app.notes_time(tasks twtasks.ended_task[]) RETURNS void
+LANGUAGE sql SET search_path = app, pg_temp
+AS $$ INSERT INTO times SELECT t.id, t.state_time FROM unnest(tasks) t $$;
+SELECT twtasks.configure_type('TIMED', on_end => 'app.notes_time') \g /dev/null
+SELECT pg_temp.finish(pg_temp.running('TIMED'), r) FROM unnest('{done,error}'::text[]) r \g /dev/null
+SELECT is(ARRAY(SELECT concat_ws(' ', t.status, t.state_time = h.at) FROM twtasks.tasks t LEFT JOIN app.times h USING (id) WHERE t.type = 'TIMED' ORDER BY t.status::text),
+	'{DONE t,ERROR t}', 'a function hears the time of the end that the task has');
 
 -- ---- one call ----
 SELECT is(pg_temp.finish_keys('{a,b,c}'), '{DONE,DONE,DONE}', 'three tasks are done together');
