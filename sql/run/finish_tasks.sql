@@ -48,8 +48,8 @@
  *		An array with one element gives it to all tasks, except ids and places.
  *
  * Returns
- *		id, version, status of the tasks whose finish was accepted.  The status of a
- *		task that became ERROR is the one after functions of on_end.  A missing task
+ *		id, version, status of the tasks whose finish was accepted.  A task that
+ *		became ERROR has those after functions of on_end.  A missing task
  *		was taken over, finished or changed by another: the result came too late
  *		and changed nothing.  Functions of other extensions hear of that.  A task
  *		that is PROCESSING, and not accepted, is left, because functions took

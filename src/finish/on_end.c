@@ -199,18 +199,20 @@ call_function(Ends *ends, const Called *call)
 	ends->doing = NULL;
 }
 
-/* The history has the task since the attempt began; else its status stays as it is. */
-static Datum
-final_status(const Ends *ends, Datum id, Datum status)
+/* The history has the task since the attempt began; else the row stays as it is. */
+static void
+look_into_history(const Ends *ends, Datum *row)
 {
-	Datum		values[] = {id, TimestampTzGetDatum(ends->since)};
+	Datum		values[] = {row[RESULT_ID], TimestampTzGetDatum(ends->since)};
 	int			pinned = plan_begin();
 	bool		isnull;
 
 	if (plan_execute(PLAN_FIND_FINISHED, values, NULL) > 0)
-		status = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 2, &isnull);
+	{
+		row[RESULT_VERSION] = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull);
+		row[RESULT_STATUS] = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 2, &isnull);
+	}
 	plan_end(pinned);
-	return status;
 }
 
 static int64
@@ -220,30 +222,30 @@ ms_until(TimestampTz at)
 }
 
 static HeapTuple
-with_status_now(const Ends *ends, Rows *rows, HeapTuple row)
+as_it_is_now(const Ends *ends, Rows *rows, HeapTuple row)
 {
 	TupleDesc	desc = ends->results->setDesc;
-	int			columns[] = {RESULT_STATUS + 1, RESULT_DELAY_MS + 1};
-	Datum		values[lengthof(columns)];
-	bool		nulls[] = {false, true};
-	Datum		id = heap_getattr(row, RESULT_ID + 1, desc, &nulls[0]);
-	TupleTableSlot *live = rows_find(rows, DatumGetUUIDP(id));
+	Datum		values[RESULT_COLUMNS];
+	bool		nulls[RESULT_COLUMNS];
+	TupleTableSlot *live;
 
+	heap_deform_tuple(row, desc, values, nulls);
+	live = rows_find(rows, DatumGetUUIDP(values[RESULT_ID]));
 	if (live == NULL)
-		values[0] = final_status(ends, id, heap_getattr(row, columns[0], desc, &nulls[0]));
+		look_into_history(ends, values);
 	else
 	{
-		values[0] = row_value(live, TASK_STATUS);
-		values[1] = Int64GetDatum(ms_until(DatumGetTimestampTz(row_value(live, TASK_NEXT_EVENT_TIME))));
-		nulls[1] = DatumGetObjectId(values[0]) != rows_label("task_status", "WAITING");
+		values[RESULT_VERSION] = row_value(live, TASK_VERSION);
+		values[RESULT_STATUS] = row_value(live, TASK_STATUS);
+		values[RESULT_DELAY_MS] = Int64GetDatum(ms_until(DatumGetTimestampTz(row_value(live, TASK_NEXT_EVENT_TIME))));
+		nulls[RESULT_DELAY_MS] = DatumGetObjectId(values[RESULT_STATUS]) != rows_label("task_status", "WAITING");
 	}
-	return heap_modify_tuple_by_cols(row, desc, Min((int) lengthof(columns), desc->natts - RESULT_STATUS),
-									 columns, values, nulls);
+	return heap_form_tuple(desc, values, nulls);
 }
 
 /*
  * A function may move on a task that became ERROR, so the rows of these tasks tell
- * their status after all functions.  They keep the version that the end has given.
+ * their version and status after all functions.
  */
 static void
 look_at_errors(Ends *ends)
@@ -256,7 +258,7 @@ look_at_errors(Ends *ends)
 
 	foreach(lc, ends->rows)
 		if (heap_getattr(lfirst(lc), RESULT_STATUS + 1, ends->results->setDesc, &isnull) == error)
-			lfirst(lc) = with_status_now(ends, rows, lfirst(lc));
+			lfirst(lc) = as_it_is_now(ends, rows, lfirst(lc));
 	rows_close(rows);
 	MemoryContextSwitchTo(caller);
 }

@@ -51,8 +51,8 @@ typedef struct EndJob
 
 /*
  * A row of the statement's result: id, version, status, and delay_ms if it has four
- * columns.  If a function moves on a task that became ERROR, its row gets the status
- * that follows, and the delay of a WAITING task.
+ * columns.  If a function moves on a task that became ERROR, its row gets the version
+ * and status that follow, and the delay of a WAITING task.
  */
 extern void ends_report(Ends *ends, Datum *values, bool *nulls);
 

@@ -5,7 +5,7 @@
 BEGIN;
 \ir ../lib/tasks.sql
 SET LOCAL client_min_messages = error;
-SELECT plan(65);
+SELECT plan(67);
 
 CREATE SCHEMA app;
 CREATE TABLE app.heard (call integer, n bigint, heard text);
@@ -257,6 +257,20 @@ SELECT twtasks.configure_type('ENDS', on_end => 'app.ends') \g /dev/null
 SELECT pg_temp.add('ON|WAITS', 'r') \g /dev/null
 SELECT is(pg_temp.finish(pg_temp.running('ENDS'), 'done'), 'DONE', 'a function may end another task');
 SELECT is(pg_temp.heard(), '{ON|WAITS CANCELLED 1 0 r y}', 'the other task''s function hears of that');
+
+-- ---- functions that move on what is in ERROR ----
+CREATE FUNCTION app.moves(tasks twtasks.ended_task[]) RETURNS void
+LANGUAGE sql SET search_path = app, pg_temp
+AS $$ SELECT CASE t.key WHEN 'fail' THEN twtasks.fail_task(t.id) ELSE twtasks.resume_task(t.id) END FROM unnest(tasks) t WHERE t.status = 'ERROR' $$;
+SELECT twtasks.configure_type('MOVES', on_end => 'app.moves') \g /dev/null
+CREATE FUNCTION pg_temp.finish_accepted(id uuid) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM pg_temp.finish(id, 'accepted', delay_ms => 60000);
+	RETURN twtasks.finish_task(id, 1, 'error')::text;
+END $$;
+SELECT pg_temp.running('MOVES', 'fail') AS fails, pg_temp.running('MOVES', 'resume') AS resumes \gset
+SELECT is(pg_temp.finish_accepted(:'fails'), '(changed,3,FAILED)', 'a finish answers what a task is after its function has failed it');
+SELECT is(pg_temp.finish_accepted(:'resumes'), '(changed,3,WAITING)', '... or has resumed it');
 
 SELECT * FROM finish();
 ROLLBACK;
