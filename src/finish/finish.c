@@ -218,6 +218,7 @@ lock_row(const FinishCall *call, Try *try, Rows *rows)
 		try->place = row->tts_tid;
 }
 
+/* A request counts only for a task that the caller may finish. */
 static bool
 is_cancelled(const Try *try, bool any_request)
 {
@@ -225,7 +226,8 @@ is_cancelled(const Try *try, bool any_request)
 
 	if (try_is_done(try) || try->result == TRY_LATER || try->result == TRY_FAULT)
 		return false;
-	return try->result == TRY_CANCELLED || (any_request && plan_execute(PLAN_FIND_CANCEL, &id, NULL) > 0);
+	return try->result == TRY_CANCELLED ||
+		(any_request && try->is_locked && plan_execute(PLAN_FIND_CANCEL, &id, NULL) > 0);
 }
 
 static void

@@ -5,7 +5,7 @@
 BEGIN;
 \ir ../lib/tasks.sql
 TRUNCATE twtasks.cancel_request;
-SELECT plan(59);
+SELECT plan(61);
 
 CREATE FUNCTION pg_temp.ask(n integer, v bigint DEFAULT NULL, reason text DEFAULT 'wrong') RETURNS text
 LANGUAGE sql
@@ -87,6 +87,11 @@ SELECT is(pg_temp.finish(pg_temp.id(40), 'cancelled', 0), NULL, 'a request for a
 SELECT is((SELECT count(*) FROM twtasks_internal.finish_tasks(ARRAY[pg_temp.id(40)], '{1}', '{cancelled}', '{0}', '{NULL}', pg_temp.node(), 7, '{-1}')), 0::bigint,
 	'a finish of another grab is refused');
 SELECT is(pg_temp.state(pg_temp.id(40)), 'PROCESSING 1', 'the task stays as it is after the refused finish');
+SELECT pg_temp.task_in('SUBMITTED', pg_temp.id(44)) \g /dev/null
+INSERT INTO twtasks.cancel_request (task_id, version, created, requested) SELECT id, version, created, clock_timestamp() FROM twtasks.task WHERE id = pg_temp.id(44);
+SELECT is(pg_temp.finish(pg_temp.id(44), 'retry'), NULL, 'a result of nobody''s run cancels no task that has a request');
+SELECT is(pg_temp.state(pg_temp.id(44)), 'SUBMITTED 0', 'that task stays as it is');
+DELETE FROM twtasks.cancel_request WHERE task_id = pg_temp.id(44);
 
 -- A wish is for one task in one run.
 SELECT is(pg_temp.finish(pg_temp.id(40), 'done'), 'DONE', 'a task is done before it is stopped');
