@@ -5,7 +5,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(13);
+SELECT plan(14);
 TRUNCATE twtasks.node;
 
 -- Puts the clock forward: all that was stored is so much older, and the machine too
@@ -55,5 +55,12 @@ SELECT twtasks_internal.start_node('node', '1 hour') AS node \gset
 SELECT pg_advisory_unlock_all() \g /dev/null
 UPDATE twtasks.node SET boot_time = NULL;
 SELECT is(pg_temp.looks('5 minutes'), 5, 'a node without a boot time has a grace');
+
+-- A clock that is put back.
+TRUNCATE twtasks.node;
+SELECT twtasks_internal.start_node('node', '1 hour') AS node \gset
+SELECT pg_advisory_unlock_all(), pg_temp.looks('5 minutes') \g /dev/null
+SELECT pg_temp.put_forward('-10 minutes') \g /dev/null
+SELECT is(pg_temp.looks('5 minutes'), 5, 'the grace begins anew when the clock is put back, too');
 SELECT * FROM finish();
 ROLLBACK;
