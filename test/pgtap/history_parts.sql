@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(39);
+SELECT plan(41);
 SET LOCAL timezone = 'Asia/Tokyo';
 SET LOCAL datestyle = 'SQL, DMY';
 
@@ -88,9 +88,13 @@ SELECT is_empty('SELECT pg_temp.large()', '... and the warning is gone');
 SELECT pg_temp.finish_in_default(16, 7), pg_temp.make_large() \g /dev/null
 SELECT is(twtasks_internal.make_partitions(3), 0, 'while no day is missing, nobody reads a large one');
 SELECT is(pg_temp.place_of(16), 'twtasks.finished_task_other', '... and it stays as it is');
-SELECT pg_temp.finish_in_default(14, 30), pg_temp.finish_in_default(15, -30), pg_temp.make_large() \g /dev/null
-SELECT is(twtasks_internal.make_partitions(3), 0, 'days to come keep it as it is');
+SELECT pg_temp.finish_in_default(14, 40), pg_temp.make_large() \g /dev/null
+SELECT is(twtasks_internal.make_partitions(4), 1, 'more than 28 days keep it as it is');
 SELECT is(pg_temp.place_of(14), 'twtasks.finished_task_other', '... with its rows');
+DELETE FROM twtasks.finished_task WHERE id = pg_temp.id(14);
+SELECT pg_temp.finish_in_default(15, 1), pg_temp.make_large() \g /dev/null
+SELECT is(twtasks_internal.make_partitions(5), 1, 'so does a day in between that has a partition');
+SELECT is(pg_temp.place_of(16), 'twtasks.finished_task_other', '... with its rows');
 ROLLBACK TO small;
 
 -- A restore without owners gives the parts to the role that restores.
