@@ -58,19 +58,21 @@
  *		delay_ms		of a WAITING task
  *
  * Errors
- *		22004			an array other than grabs, places and retries is NULL
- *		22023			the arrays differ in length, or a result is not one of
- *						the above, an outcome is no object, or tasks to add are no array or
- *						come with another result; then nothing is finished.  Or a retry
- *						policy is not valid
+ *		22004			an array other than grabs, places, retries, outcomes and adds is
+ *						NULL
+ *		22023			the arrays differ in length, a result is not one of the above, an
+ *						outcome is not a JSON object, or tasks to add are not a JSON array
+ *						or come with another result; then nothing is finished.  Or a
+ *						retry policy is not valid
  *		25001			a task has a function for on_end, and the transaction is not READ
  *						COMMITTED
  *		42501			called within a security-restricted operation, such as ANALYZE
  *
- * Writes		twtasks.task, twtasks.finished_task, twtasks.unique_key, and what
- *				functions of on_end and for late results write, and what
- *				add_tasks() writes
- * Locks		rows, in the order given
+ * Writes		twtasks.task, twtasks.finished_task, twtasks.unique_key,
+ *				twtasks.cancel_request, twtasks.audit, and what functions of on_end
+ *				and for late results write, and what add_tasks() writes
+ * Locks		rows: first those with results other than done and delete, then the
+ *				others, each in the order given
  * Wakes		a sidecar for released and added tasks at once, for others at their time
  * Example		SELECT * FROM twtasks_internal.finish_tasks(ARRAY[...]::uuid[], '{1}', '{done}', '{0}', '{NULL}', 7, 2);
  */
