@@ -54,6 +54,7 @@ static const Statement statements[PLAN_COUNT] = {
 		"DELETE FROM twtasks.task t WHERE t.id OPERATOR(pg_catalog.=) $1",
 		1, {UUIDOID}
 	},
+	/* The SQL of 1.0 has finish_cancelled() with arrays. */
 	[PLAN_FINISH_CANCELLED] = {
 		"SELECT f.id, f.version, f.status, NULL::bigint, f.ended "
 		"FROM twtasks_internal.finish_cancelled(ARRAY[$1], ARRAY[$2], ARRAY[$3], ARRAY[$4], $5, $6) f",
