@@ -138,8 +138,9 @@ extern bool row_is_outdated(TupleTableSlot *row);
  * Makes the next version of a found row: rows_edit() gives a copy, row_set()
  * changes its columns, rows_update() writes it.  rows_update() waits for
  * nobody, and returns false when another session has locked, changed or
- * deleted the row.  rows_update_locked() is for a row of rows_lock(), and
- * returns false when our transaction has changed it since.
+ * deleted the row.  rows_update_locked() is for a row of rows_lock(), saves the
+ * attempt of rows_update() that such a lock refuses, and returns false when our
+ * transaction has changed the row since.
  *
  * Errors: 40001 when the transaction must not see that change.
  */
