@@ -27,13 +27,10 @@ enum
 	END_ARGS
 };
 
-/* The columns of end_now(); all but the last are those of end_tasks(). */
+/* The columns of end_now(): those of end_tasks(), which has no delay, and one more. */
 enum
 {
-	END_ID,
-	END_VERSION,
-	END_STATUS,
-	END_ENDED,
+	END_ENDED = RESULT_STATUS + 1,
 	END_COLUMNS
 };
 

@@ -36,17 +36,7 @@ typedef enum FinishArg
 	ARG_ADDS
 } FinishArg;
 
-/* The columns of the result. */
-enum
-{
-	RESULT_ID,
-	RESULT_VERSION,
-	RESULT_STATUS,
-	RESULT_DELAY_MS,
-	RESULT_COLUMNS
-};
-
-/* The end of a try. */
+/* How a try ends. */
 typedef enum TryResult
 {
 	TRY_DONE,
@@ -62,7 +52,7 @@ typedef enum TryResult
 	TRY_FAULT					/* an error that no request to cancel stops */
 } TryResult;
 
-/* One try of a task, and its end. */
+/* One try of a task, and how it ends. */
 typedef struct Try
 {
 	int			number;			/* its elements in the arguments */

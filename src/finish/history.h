@@ -15,7 +15,7 @@
 
 typedef struct History History;
 
-/* The end of a try. */
+/* The end of a task: what it becomes, by whom and why. */
 typedef struct Ending
 {
 	Oid			status;			/* a twtasks.task_status */

@@ -26,7 +26,6 @@
 #include "base/shape.h"
 #include "common/places.h"
 #include "finish/ended.h"
-#include "finish/finish_call.h"
 #include "finish/on_end.h"
 #include "node/clock.h"
 #include "policy/policy.h"

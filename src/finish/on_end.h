@@ -49,10 +49,19 @@ typedef struct EndJob
 	bool		adds;			/* replies add tasks */
 } EndJob;
 
+/* The columns of the statement's result; some have no delay. */
+enum
+{
+	RESULT_ID,
+	RESULT_VERSION,
+	RESULT_STATUS,
+	RESULT_DELAY_MS,
+	RESULT_COLUMNS
+};
+
 /*
- * A row of the statement's result: id, version, status, and delay_ms if it has four
- * columns.  If a function moves on a task that became ERROR, its row gets the version
- * and status that follow, and the delay of a WAITING task.
+ * A row of the statement's result.  If a function moves on a task that became ERROR,
+ * its row gets the version and status that follow, and the delay of a WAITING task.
  */
 extern void ends_report(Ends *ends, Datum *values, bool *nulls);
 
@@ -69,9 +78,9 @@ extern void ends_add(Ends *ends, Datum task);
 extern void ends_add_successors(Ends *ends, Jsonb *tasks, Datum context, bool has_context);
 
 /*
- * Ends the tasks, and writes the reported rows to the result of the statement,
- * if there is one.  With raises, a function that fails raises its error, for a caller that undoes
- * more than this.
+ * Ends the tasks, and writes the reported rows to the result of the statement, if
+ * there is one.  With raises, a function that fails raises its error, for a caller
+ * that undoes more than this.
  *
  * Errors: 25001 when a function is to be called outside READ COMMITTED.
  */
