@@ -26,8 +26,8 @@
 extern char *judge_by_figures(Datum type, int32 tries, Try *try);
 
 /*
- * Asks that function about a value of twtasks.task_input, until that time; then
- * the result is TRY_LATER.  The figures stand if the function fails, which raises
+ * Asks that function about a value of twtasks.task_input.  After until it only
+ * sets TRY_LATER.  The figures stand if the function fails, which raises
  * a warning only.  The function may change any row, so rows that the caller has
  * found before are outdated.
  */
