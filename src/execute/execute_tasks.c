@@ -183,7 +183,7 @@ read_answer(Try *try, Datum answer, bool is_null)
 		return;
 	shape_deform(&answer_shape, DatumGetHeapTupleHeader(answer), values, nulls);
 	if (!nulls[0])
-		try->result = finish_result(TextDatumGetCString(values[0]));
+		try->result = try_result_of(TextDatumGetCString(values[0]));
 	if (!nulls[1])
 		try->delay_ms = (int64) interval_ms(DatumGetIntervalP(values[1]));
 	try->has_delay = !nulls[1];

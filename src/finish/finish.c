@@ -137,7 +137,7 @@ finish_done(Finish *finish, Try *try)
 
 /* A task that is neither done nor locked is not for the caller to finish. */
 static void
-finish_each(FinishCall *call, Ends *ends)
+finish_locked(FinishCall *call, Ends *ends)
 {
 	Finish		finish = {.call = call, .ends = ends, .rows = rows_open()};
 
@@ -293,48 +293,61 @@ lock_others(FinishCall *call)
 }
 
 static void
-finish_some(FinishCall *call, Ends *ends)
+lock_and_finish(FinishCall *call, Ends *ends)
 {
 	call->now = twt_now();
 	if (lock_others(call))
 		honour_cancels(call, ends);
-	finish_each(call, ends);
+	finish_locked(call, ends);
 }
 
-/* With a result other than TRY_DONE in place of the caller's. */
-static void
-finish_which(const FinishCall *call, int which, TryResult result, const char *message, Ends *ends)
+/* The try with that number, or EVERY_TASK; the tries are the call's own. */
+static FinishCall
+part_of(FinishCall *call, int which)
 {
-	FinishCall	some = *call;
+	FinishCall	part = *call;
 
 	if (which != EVERY_TASK)
 	{
-		some.tries += which;
-		some.n = 1;
+		part.tries += which;
+		part.n = 1;
 	}
-	for (int i = 0; i < some.n && result != TRY_DONE; i++)
+	return part;
+}
+
+/* In place of what the caller gave. */
+static void
+set_results(FinishCall *call, TryResult result, const char *message)
+{
+	for (int i = 0; i < call->n; i++)
 	{
-		some.tries[i].result = result;
-		some.tries[i].message = message == NULL ? NULL : cstring_to_text(message);
+		call->tries[i].result = result;
+		call->tries[i].message = message == NULL ? NULL : cstring_to_text(message);
 	}
-	finish_some(&some, ends);
 }
 
 static void
 finish_for_job(void *arg, int which, const char *fault, Ends *ends)
 {
-	finish_which(arg, which, fault == NULL ? TRY_DONE : TRY_FAULT, fault, ends);
+	FinishCall	part = part_of(arg, which);
+
+	if (fault != NULL)
+		set_results(&part, TRY_FAULT, fault);
+	lock_and_finish(&part, ends);
 }
 
 /* The caller finishes the task again. */
 static void
 leave_for_job(void *arg, int which, Ends *ends)
 {
-	finish_which(arg, which, TRY_LATER, NULL, ends);
+	FinishCall	part = part_of(arg, which);
+
+	set_results(&part, TRY_LATER, NULL);
+	lock_and_finish(&part, ends);
 }
 
 static void
-finish_call(FinishCall *call, ReturnSetInfo *results, bool raises)
+finish_with_functions(FinishCall *call, ReturnSetInfo *results, bool raises)
 {
 	EndJob		job = {call, call->n, finish_for_job, leave_for_job, call->args[ARG_ADDS].n > 0};
 
@@ -347,7 +360,7 @@ finish_tries(FinishCall *call)
 	int			finished = 0;
 	int			pinned = path_pin();
 
-	finish_call(call, NULL, true);
+	finish_with_functions(call, NULL, true);
 	for (int i = 0; i < call->n; i++)
 		finished += call->tries[i].is_finished;
 	path_unpin(pinned);
@@ -399,7 +412,7 @@ act_finish_tasks(FunctionCallInfo fcinfo)
 	finish_call_read(fcinfo, &call);
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	judge_all(&call, !PG_ARGISNULL(ARG_ASK) && PG_GETARG_BOOL(ARG_ASK));
-	finish_call(&call, (ReturnSetInfo *) fcinfo->resultinfo, raises);
+	finish_with_functions(&call, (ReturnSetInfo *) fcinfo->resultinfo, raises);
 	if (!raises)
 		tell_refused(&call);
 	return (Datum) 0;

@@ -23,7 +23,7 @@ static const char *const result_names[TRY_LATER] = {
 };
 
 TryResult
-finish_result(const char *name)
+try_result_of(const char *name)
 {
 	for (TryResult result = TRY_DONE; result < TRY_LATER && name != NULL; result++)
 		if (strcmp(name, result_names[result]) == 0)
@@ -41,7 +41,7 @@ result_of(const Elements *results, int i)
 {
 	if (element_is(results, i, "done"))
 		return TRY_DONE;
-	return finish_result(element_null(results, i) ? NULL : TextDatumGetCString(element(results, i)));
+	return try_result_of(element_null(results, i) ? NULL : TextDatumGetCString(element(results, i)));
 }
 
 static NullableDatum

@@ -84,7 +84,7 @@ typedef struct FinishCall
 } FinishCall;
 
 /* Raises 22023 unless callers may give the result. */
-extern TryResult finish_result(const char *name);
+extern TryResult try_result_of(const char *name);
 
 /*
  * Reads and checks the arguments, and raises their errors.  Tries whose id or
