@@ -1,9 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * finish_call.h
- *		The arguments of finish_tasks().
+ *		Tries that a call of finish_tasks() or execute_tasks() ends: their type, how
+ *		they are read from arguments, and which of them the caller may finish.
  *
- *		from: finish.c, execute_tasks.c
+ *		from: execute_tasks.c, finish.c, live.c, judge.c
  *
  *-------------------------------------------------------------------------
  */
@@ -97,7 +98,7 @@ extern void finish_call_begin(FinishCall *call, NullableDatum incarnation, Nulla
 
 /*
  * Finishes the tries of another step, and raises the errors of functions of
- * on_end.  Returns how many it has finished.
+ * on_end.  Returns how many it has finished.  (In finish.c.)
  */
 extern int	finish_tries(FinishCall *call);
 
