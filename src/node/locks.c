@@ -75,16 +75,22 @@ twt_try_lock(PG_FUNCTION_ARGS)
 	PG_RETURN_BOOL(locks_try(PG_GETARG_INT64(0), PG_GETARG_BOOL(1) ? ShareLock : ExclusiveLock));
 }
 
+/* Takes both modes of a holder, the one that counts first: see locks_held(). */
+static void
+hold(LOCKTAG tag, bool dont_wait)
+{
+	if (LockAcquire(&tag, ExclusiveLock, true, dont_wait) == LOCKACQUIRE_NOT_AVAIL)
+		return;
+	own = tag;
+	has_own = true;
+	(void) LockAcquire(&tag, AccessExclusiveLock, true, dont_wait);
+}
+
 TWT_FUNCTION(twt_lock_session);
 Datum
 twt_lock_session(PG_FUNCTION_ARGS)
 {
-	LOCKTAG		tag = tag_of(PG_GETARG_INT64(0));
-
-	(void) LockAcquire(&tag, ExclusiveLock, true, false);
-	own = tag;
-	has_own = true;
-	(void) LockAcquire(&tag, AccessExclusiveLock, true, false);
+	hold(tag_of(PG_GETARG_INT64(0)), false);
 	PG_RETURN_VOID();
 }
 
@@ -97,8 +103,8 @@ locks_own_held(void)
 void
 locks_own_restore(void)
 {
-	if (!locks_own_held() && LockAcquire(&own, ExclusiveLock, true, true) != LOCKACQUIRE_NOT_AVAIL)
-		(void) LockAcquire(&own, AccessExclusiveLock, true, true);
+	if (!locks_own_held())
+		hold(own, true);
 }
 
 TWT_FUNCTION(twt_session_holds);
