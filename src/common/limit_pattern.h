@@ -3,7 +3,7 @@
  * limit_pattern.h
  *		Which limits a type is under, by their patterns.
  *
- *		from: SQL			to: slots.h
+ *		from: src/grab/limit_rules.c, sidecar/slots/limit_rules.c
  *
  *	 pattern	covers									and counts
  *	 *, P*		types that begin with P					all together
@@ -15,7 +15,7 @@
  * and takes its place.
  *
  * If two names cover a type, one lies within the other.  So the limits of a type
- * stand in a row, from the narrowest to the widest, and the limits of all types
+ * stand in a row, from the widest to the narrowest, and the limits of all types
  * form a tree.
  *
  * Plain C without PostgreSQL's headers: both sides compile it.
