@@ -375,9 +375,7 @@ remember_trigger(const NewTask *task, const AddedTask *result, TimestampTz now)
 	trigger.due_us = waits(task, now) ? unix_us(task->run_after) : 0;
 	trigger.size = task->size;
 	trigger.priority = task->priority;
-	trigger.type_len = strlen(task->type);
-	memcpy(trigger.type, task->type, trigger.type_len + 1);
-	commit_remember(task->bucket, &trigger);
+	commit_remember_task(task->bucket, task->type, &trigger);
 }
 
 /*

@@ -121,8 +121,8 @@ find_bucket(const char *name)
 	return pending->nbuckets++;
 }
 
-void
-commit_remember(const char *bucket_name, const TaskTrigger *trigger)
+static void
+remember(const char *bucket_name, const TaskTrigger *trigger)
 {
 	int			bucket;
 	Entry	   *entry;
@@ -158,8 +158,8 @@ commit_remember_task(const char *bucket, const char *type, TaskTrigger *trigger)
 	if (!trigger_bucket_valid(bucket, strlen(bucket)) || !trigger_type_valid(type, length))
 		return;
 	trigger->type_len = length;
-	memcpy(trigger->type, type, length);
-	commit_remember(bucket, trigger);
+	memcpy(trigger->type, type, length + 1);
+	remember(bucket, trigger);
 }
 
 bool

@@ -1,9 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * commit.h
- *		Triggers of the current transaction, from add_task() to its commit.
+ *		Triggers of the current transaction, from a change of its tasks to its commit.
  *
- *		from: store.c			to: queue.h
+ *		from: src/add/store.c, src/finish/live.c, SQL			to: queue.h
  *
  *-------------------------------------------------------------------------
  */
@@ -19,18 +19,13 @@
 extern void commit_init(void);
 
 /*
- * Remembers a trigger until the end of this transaction.  If the transaction
- * commits, the trigger is queued and a sidecar of the bucket woken.  If the
- * transaction or the current subtransaction rolls back, the trigger is
- * forgotten.
+ * Adds the type of a stored task to its trigger, and remembers that until the end
+ * of this transaction.  If the transaction commits, the trigger is queued and a
+ * sidecar of the bucket woken.  If the transaction or the current subtransaction
+ * rolls back, the trigger is forgotten.  Ignores a bucket or type that no trigger
+ * can name.
  *
  * Attaches the bucket's queue and allocates: may raise an error.
- */
-extern void commit_remember(const char *bucket, const TaskTrigger *trigger);
-
-/*
- * The same for a stored task; adds its type to the trigger.  Ignores a bucket or
- * type that no trigger can name.
  */
 extern void commit_remember_task(const char *bucket, const char *type, TaskTrigger *trigger);
 
