@@ -150,8 +150,9 @@ RETURNS bigint
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT c.relpages::bigint * 8192 FROM pg_class c
-	WHERE c.oid = to_regclass('twtasks.finished_task_other') AND c.relpages > 12800
+	SELECT s.bytes FROM pg_class c
+	CROSS JOIN LATERAL (SELECT c.relpages * current_setting('block_size')::bigint) s(bytes)
+	WHERE c.oid = to_regclass('twtasks.finished_task_other') AND s.bytes > 100 * 1024 * 1024
 $$;
 
 /*
