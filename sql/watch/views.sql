@@ -2,10 +2,10 @@
  * Payloads are not in these views, since a role that may see tasks may not
  * see their data.
  *
- * In twtasks.tasks the conditions stand outside of the union and ask for the
- * part by a constant.  The planner leaves one condition of each part, and then
- * drops parts that cannot have a status, and joins by id with an index.  It can
- * do neither when a part has a condition of its own.
+ * In twtasks.tasks each part has a constant name.  The WHERE clause outside the
+ * union tests that name, so the planner keeps one condition per part.  It then
+ * skips parts that cannot have a status, and joins by id with an index.  A
+ * condition inside a part prevents both.
  */
 CREATE VIEW twtasks.tasks AS
 	SELECT a.id, a.version, a.type, a.sub_type, a.bucket, a.priority, a.status,
