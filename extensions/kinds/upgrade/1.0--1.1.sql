@@ -3,7 +3,10 @@ DROP FUNCTION twtasks_internal.check_kind_names(record);
 DROP FUNCTION twtasks_internal.check_kind_options(record);
 DROP FUNCTION twtasks_internal.start_kind(twtasks.kind, jsonb);
 
-/* A column of the row's type in a user's table refuses a default, but not the slow way. */
+/*
+ * ADD COLUMN with a default fails if a table of a user has a column of this row
+ * type; so it is added without one, and filled.
+ */
 DO $$
 BEGIN
 	ALTER TABLE twtasks.outcome ADD COLUMN chain integer NOT NULL DEFAULT 0;
