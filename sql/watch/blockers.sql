@@ -370,7 +370,7 @@ AS $$
 				ELSE 'do what it says; its tasks wait meanwhile, and no try is counted' END
 	FROM twtasks_internal.living_nodes() n
 	CROSS JOIN LATERAL unnest(n.faults) f(fault)
-	CROSS JOIN LATERAL (SELECT starts_with(f.fault, 'session "') AS is_session,
+	CROSS JOIN LATERAL (SELECT f.fault ^@ 'session "' AS is_session,
 							   f.fault ~ '^listener(s:| ")' AS is_listener, f.fault ^@ 'helper "' AS is_helper,
 							   f.fault ^@ 'configuration: ' AS is_config) s
 	UNION ALL
