@@ -58,12 +58,13 @@ $$;
  *
  *		Makes a step the next one of an identifier, as a task, if the identifier is still
  *		under way.  A step that acts expires with its identifier; one that only looks or
- *		undoes never does.
+ *		undoes never does.  If a function or trigger of a user decides the identifier
+ *		while the step is added, the step becomes CANCELLED.
  *
  * Errors
  *		23505			somebody has added a task with the key of the step
  *
- * Writes		twtasks.task, twtasks.attempt, twtasks.outcome
+ * Writes		twtasks.task, twtasks.attempt, twtasks.outcome, or twtasks.finished_task
  * Wakes		after commit one sidecar
  */
 CREATE FUNCTION twtasks_internal.add_step(known twtasks.kind, state twtasks.outcome, wanted text)
