@@ -103,7 +103,7 @@ CREATE TABLE twtasks.node (
 	buckets			text[],									-- Buckets that it works for; NULL: not known
 	types			text[],									-- Types that it handles, or beginnings of types and a *; NULL: not known
 	next_tick		timestamptz,							-- Announced time of its next tick; another node replaces a leader that misses it
-	faults			text[] NOT NULL DEFAULT '{}',			-- Handlers that it cannot start, each with advice; silent sessions; listeners in trouble; a file not reloaded
+	faults			text[] NOT NULL DEFAULT '{}',			-- Its faults, each with advice: handlers that it cannot start, a silent session, helpers and listeners in trouble, a file that is not reloaded
 	boot_time		timestamptz,							-- boot_time() at the last heartbeat or look; with another one its times tell nothing; NULL: not known
 	CONSTRAINT node_pkey PRIMARY KEY (incarnation)
 );

@@ -137,7 +137,7 @@ END $$;
 /*
  * twtasks_internal.note_faults(incarnation, faults)
  *
- *		Lets twtasks.warnings show the handlers that a node cannot start.
+ *		Lets twtasks.warnings show the faults of a node: see its column faults.
  *
  * Writes		twtasks.node, if the faults have changed
  * Locks		row lock; waits briefly (200 ms)
