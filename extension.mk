@@ -185,11 +185,10 @@ $(CONTRACTS): $(INSTALL_SQL) $(TOPPINGS_SQL) $(DATA) scripts/contracts.awk
 
 src/base/contract.o: $(CONTRACTS)
 
-# parts NAME -- the files of the extension in extensions/NAME, in order; the rights
-# come last, when their owner is known
-parts = extensions/core.sql \
-	$(addprefix extensions/$1/,$(filter-out grants.sql,$(shell sed 's/\#.*//' extensions/$1/order.txt))) \
-	sql/base/owner.sql extensions/$1/grants.sql
+# parts NAME -- the files of the extension in extensions/NAME, in order; as in
+# sql/order.txt, the owner comes before the rights
+parts = extensions/core.sql $(subst extensions/$1/grants.sql,sql/base/owner.sql extensions/$1/grants.sql,\
+	$(addprefix extensions/$1/,$(shell sed 's/\#.*//' extensions/$1/order.txt)))
 
 define topping
 extensions/$1/$(EXTENSION)_$1--$(EXTVERSION).sql: extensions/$1/order.txt scripts/comments.awk $(call parts,$1)
