@@ -283,6 +283,28 @@ SQL
 	return ($holder, $pid);
 }
 
+# Stops a backend that this condition finds, while it waits for its client or for
+# time: one that runs may hold a lock of the server's own, for which all others wait.
+# Returns its process id.
+sub freeze_backend
+{
+	my ($self, $condition) = @_;
+	my $waits = q(wait_event_type IN ('Activity', 'Client', 'Extension', 'Timeout'));
+
+	return wait_for(
+		sub {
+			my $pid = $self->value("SELECT pid FROM pg_stat_activity WHERE $condition AND $waits
+				ORDER BY xact_start DESC NULLS LAST LIMIT 1") or return 0;
+
+			kill STOP => $pid;
+			wait_for(sub { TwTasks::Sidecar::process_state($pid) =~ /^[Tt]?$/ }, 'a backend to stand still');
+			return $pid if $self->value("SELECT count(*) FROM pg_stat_activity WHERE pid = $pid AND $waits") == 1;
+			kill CONT => $pid;
+			return 0;
+		},
+		"a backend to freeze: $condition");
+}
+
 # Does some session of the sidecars with this role wait for a lock?
 sub waits_for_lock
 {
