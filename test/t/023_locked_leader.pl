@@ -39,7 +39,7 @@ my $ended = $node->session;
 $node->value("INSERT INTO twtasks.node (name, started, heartbeat, lease, ended)
 	SELECT 'old', m, m, '4 s', m FROM (SELECT clock_timestamp() - interval '1 hour') u(m)");
 $ended->query("BEGIN; SELECT FROM twtasks.node WHERE name = 'old' FOR UPDATE");
-is($node->value('SET lock_timeout = \'5s\'; SELECT retried FROM twtasks_internal.recover_tasks()'),
+is($node->value('BEGIN; SET LOCAL lock_timeout = \'5s\'; SELECT retried FROM twtasks_internal.recover_tasks(); COMMIT'),
 	0, 'no recovery waits for the row of a node that has ended');
 $ended->close;
 
