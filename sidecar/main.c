@@ -80,17 +80,6 @@ reload_note(void *arg, const char *trouble)
 	sidecar_note_config(((Program *) arg)->sidecar, trouble);
 }
 
-static Config *
-read_config(const char *path)
-{
-	char	   *error;
-	Config	   *config = config_read(path, handler_kinds, &error);
-
-	if (config == NULL)
-		log_line(TWT_LOG_FATAL, "config", "%s", error);
-	return config;
-}
-
 static int
 print_config(const Config *config)
 {
@@ -118,7 +107,6 @@ run(const char *config_path, Config *config)
 
 	program_prepare();
 	sdnotify_init();
-	log_init(config->log.format, config->log.level, config->node);
 	log_line(TWT_LOG_INFO, "main", "twtasksd %s starting", TWT_VERSION);
 	program.loop = loop_new();
 	if (program.loop == NULL)
@@ -144,14 +132,22 @@ main(int argc, char **argv)
 {
 	Arguments	arguments = {0};
 	int			status;
+	char	   *error;
 	Config	   *config;
 
 	program_begin();
 	if (!program_read_arguments(argc, argv, usage, &arguments, &status))
 		return status;
-	config = read_config(arguments.config_path);
+	config = config_read(arguments.config_path, handler_kinds, &error);
 	if (config == NULL)
+	{
+		log_line(TWT_LOG_FATAL, "config", "%s", error);
 		return EXIT_BAD_CONFIG;
+	}
+	if (arguments.mode == PROGRAM_RUN)
+		log_init(config->log.format, config->log.level, config->node);
+	if (error != NULL)
+		log_line(TWT_LOG_WARN, "config", "%s", error);
 	switch (arguments.mode)
 	{
 		case PROGRAM_PRINT:

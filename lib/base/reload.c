@@ -85,8 +85,9 @@ on_answer(void *what)
 	void	   *config = question->config;
 
 	question->config = NULL;
-	if (config == NULL)
-		log_line(TWT_LOG_ERROR, "config", "not reloaded: %s", question->error);
+	if (question->error != NULL)
+		log_line(config == NULL ? TWT_LOG_ERROR : TWT_LOG_WARN, "config", "%s%s",
+				 config == NULL ? "not reloaded: " : "", question->error);
 	end(reload, config != NULL && reload->target->apply(reload->arg, config));
 }
 

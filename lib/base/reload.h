@@ -25,7 +25,7 @@ typedef struct Reload Reload;
 
 typedef struct ReloadTarget
 {
-	/* On a thread: reads and checks the file; NULL, with a palloc'd *error. */
+	/* On a thread: reads and checks the file.  As options_read(). */
 	void	   *(*read) (const char *path, char **error);
 	/* Frees what was read; on any thread. */
 	void		(*discard) (void *config);

@@ -198,8 +198,9 @@ find_kinds_option(const Place *place, const Section *section, const char *name)
 }
 
 /*
- * Accepts plain values of another kind, so that a handler can change its kind.
- * Refuses its role, directory or list, which would silently have no effect.
+ * Notes plain values of another kind, which a handler may keep when its kind
+ * changes.  Refuses a role, directory or list of another kind: without it, the
+ * handler would run with other rights, or elsewhere.
  */
 static bool
 check_other_kinds(const Place *place, const Section *section,
@@ -215,17 +216,14 @@ check_other_kinds(const Place *place, const Section *section,
 		const char *key = source_text(source_node(place->reader->source, pair->key));
 		const Option *option = find_kinds_option(place, section, key);
 		Place		value = place_of_key(place, key);
-		int64		unused;
 
 		if (find_option(section, key) != NULL || find_option(kind, key) != NULL)
 			continue;
+		value.node = value.sign;
 		if (option->type < OPTION_INTEGER || option->type > OPTION_CHOICE)
-		{
-			value.node = value.sign;
 			return place_fail(&value, "%s of this kind cannot have it", noun);
-		}
-		if (!read_value(&value, option, &unused))
-			return false;
+		if (*place->reader->error == NULL)
+			(void) place_fail(&value, "it has no effect on %s of this kind", noun);
 	}
 	return true;
 }
@@ -362,6 +360,7 @@ options_read(const Section *section, const Section *const *kinds,
 
 	if (source == NULL)
 		return NULL;
+	*error = NULL;
 	whole.node = source_root(source);
 	target = palloc0(section->size);
 	if (!read_section(&whole, section, target))

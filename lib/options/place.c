@@ -31,6 +31,7 @@ place_fail(const Place *place, const char *fmt,...)
 		known = known->outer;
 	initStringInfo(&path);
 	append_path(place, &path);
+	pfree(*place->reader->error);
 	*place->reader->error = source_message(place->reader->source, known->node,
 										   path.data, what);
 	pfree(path.data);

@@ -112,9 +112,8 @@ typedef struct Config
 
 /*
  * Reads and checks the file, which only root or the daemon's own user may be
- * able to write.  kinds lists the kinds of handlers and ends in NULL.  Returns
- * NULL on failure, with one message in *error (palloc'd) that names the file,
- * the line and the key.
+ * able to write.  kinds lists the kinds of handlers and ends in NULL.  Result and
+ * *error are as of options_read().
  */
 extern Config *config_read(const char *path, const Section *const *kinds,
 						   char **error) MUSTCHECK;

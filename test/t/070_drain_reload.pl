@@ -171,7 +171,10 @@ pass('a configuration that needs a restart changes nothing');
 
 $position = $sidecar->log_position;
 $config->{handlers}[0]{concurrency} = 3;
+$config->{handlers}[0]{prefetch} = 3;
 $sidecar->reload($config);
+$sidecar->wait_for_log(qr/WARN  config: \S+: handlers\[0\]\.prefetch: it has no effect/,
+	'the warning of an option of another kind', $position);
 $sidecar->wait_for_log(qr/INFO  config: reloaded/, 'the reload', $position);
 wait_ok(sub { $ledger->starts($behind) },
 	'a right configuration takes effect, here for the number of slots');

@@ -75,6 +75,20 @@ command_checks_all(
 	[qr/^\S+absent\.yaml: warning: handlers\[0\]: no program "\/nonexistent\/handler" that may be executed$/m],
 	'--check-config looks for the programs');
 
+my $stray = config('stray', <<'YAML');
+environment: production
+handlers:
+  - types: [TASK]
+    command: [/bin/true]
+    prefetch: 3
+YAML
+command_checks_all(
+	[ $program, '--config', $stray, '--check-config' ],
+	0,
+	[qr/stray\.yaml: the configuration is right/],
+	[qr/WARN  config: \S+stray\.yaml:5:5: handlers\[0\]\.prefetch: it has no effect on a handler of this kind\n$/],
+	'--check-config names an option of another kind');
+
 # As in an image that has the sidecar and nothing else of it.
 mkdir "$directory/alone" or die "could not make a directory: $!";
 copy($program, "$directory/alone/twtasksd") or die "could not copy: $!";

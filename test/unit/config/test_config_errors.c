@@ -169,11 +169,11 @@ test_number_errors(void **state)
 	expect_error_part(NOOP("retry: {max_tries: 0}"), "must be 1 to 1000000");
 	expect_error_part(NOOP("retry: {delay: 3h}"),
 					  "retry: delay must not be longer than max_delay");
-	expect_error_part(NOOP("max_output: 64"),
+	expect_error_part("handlers: [{types: [A], command: [/x], max_output: 64}]\n",
 					  "invalid size \"64\": give a whole number and a unit, as in \"512B\", \"64kB\" or \"1MB\"");
-	expect_error_part(NOOP("max_output: 17MB"),
+	expect_error_part("handlers: [{types: [A], command: [/x], max_output: 17MB}]\n",
 					  "must be 0B to 16MB, not \"17MB\"");
-	expect_error_part(NOOP("processes: 1.5"), "invalid integer \"1.5\"");
+	expect_error_part("handlers: [{types: [A], worker: [/x], processes: 1.5}]\n", "invalid integer \"1.5\"");
 }
 
 #define BROKERS "kafka: {brokers: ['b:1'], "
@@ -230,6 +230,23 @@ test_handler_errors(void **state)
 					  "directory: a handler of this kind cannot have it");
 	expect_error_part(NOOP("stuck: never"),
 					  "must be one of retry, error, fail, ignore");
+}
+
+/* Files that changed the kind of a handler keep working. */
+static void
+test_options_without_effect(void **state)
+{
+	static const char text[] = NOOP("prefetch: 3, processes: many");
+	char	   *note;
+	Config	   *config;
+
+	write_file(text, strlen(text));
+	config = config_read(file, handler_kinds, &note);
+	assert_non_null(config);
+	assert_non_null(strstr(note, ":1:37: handlers[0].prefetch: it has no effect on a handler of this kind"));
+	pfree(note);
+	config_free(config);
+	expect_error_part("concurrency: x\n" NOOP("prefetch: 3"), "concurrency: invalid integer");
 }
 
 static void
@@ -448,6 +465,7 @@ main(void)
 		cmocka_unit_test(test_number_errors),
 		cmocka_unit_test(test_kafka_errors),
 		cmocka_unit_test(test_handler_errors),
+		cmocka_unit_test(test_options_without_effect),
 		cmocka_unit_test(test_sql_errors),
 		cmocka_unit_test(test_pattern_errors),
 		cmocka_unit_test(test_duration_errors),
