@@ -26,13 +26,10 @@ take_char(const char **p, char c)
 	return true;
 }
 
-static bool
-is_leap_year(int year)
-{
-	return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-}
-
-/* Days since 1970-01-01; a year of this count begins in March. */
+/*
+ * Days since 1970-01-01; a year of this count begins in March.  Month 13 is the
+ * next January.
+ */
 static int64
 days_since_1970(int year, int month, int day)
 {
@@ -46,9 +43,6 @@ days_since_1970(int year, int month, int day)
 static bool
 take_date(const char **p, int64 *days)
 {
-	static const int month_days[] = {
-		31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31
-	};
 	int			year;
 	int			month;
 	int			day;
@@ -57,11 +51,9 @@ take_date(const char **p, int64 *days)
 		!take_number(p, 2, &month) || !take_char(p, '-') ||
 		!take_number(p, 2, &day))
 		return false;
-	if (year < 1 || month < 1 || month > 12 || day < 1 ||
-		day > month_days[month - 1] + (month == 2 && is_leap_year(year)))
-		return false;
 	*days = days_since_1970(year, month, day);
-	return true;
+	return year >= 1 && month >= 1 && month <= 12 && day >= 1 &&
+		*days < days_since_1970(year, month + 1, 1);
 }
 
 /* Digits after the microseconds are dropped. */
