@@ -4,8 +4,8 @@
  *		System calls and the start of a program, without a C library.
  *
  * A static C library needs more time to start than all the rest of twtasks-run
- * (docs/decisions/house.md).  On processors that we do not know here, the library
- * starts the program, and the calls are its own.
+ * (docs/decisions/house.md).  On processors other than x86-64 the library starts
+ * the program, and the calls are its own.
  *
  *-------------------------------------------------------------------------
  */
@@ -62,49 +62,6 @@ kernel_call(long number, const long *arguments)
 			"	mov $58, %eax\n" \
 			"	syscall\n" \
 			"	push %rdx\n" \
-			"	ret\n")
-
-#elif defined(__aarch64__)
-
-static inline long
-kernel_call(long number, const long *arguments)
-{
-	register long x8 __asm__("x8") = number;
-	register long x0 __asm__("x0") = arguments[0];
-	register long x1 __asm__("x1") = arguments[1];
-	register long x2 __asm__("x2") = arguments[2];
-	register long x3 __asm__("x3") = arguments[3];
-	register long x4 __asm__("x4") = arguments[4];
-
-	__asm__ volatile ("svc 0"
-					  :"+r" (x0)
-					  :"r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4)
-					  :"memory");
-
-	return x0;
-}
-
-/* clone(CLONE_VM | CLONE_VFORK | SIGCHLD, our stack) is vfork(). */
-#define KERNEL_START \
-	__asm__(".text\n" \
-			".globl _start\n" \
-			"_start:\n" \
-			"	mov x29, 0\n" \
-			"	mov x30, 0\n" \
-			"	ldr x2, [sp]\n" \
-			"	add x0, sp, 8\n" \
-			"	add x1, x0, x2, lsl 3\n" \
-			"	add x1, x1, 8\n" \
-			"	b run_main\n" \
-			".globl kernel_vfork\n" \
-			"kernel_vfork:\n" \
-			"	mov x0, 0x4111\n" \
-			"	mov x1, 0\n" \
-			"	mov x2, 0\n" \
-			"	mov x3, 0\n" \
-			"	mov x4, 0\n" \
-			"	mov x8, 220\n" \
-			"	svc 0\n" \
 			"	ret\n")
 
 #else
