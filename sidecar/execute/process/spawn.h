@@ -8,11 +8,13 @@
  * A child is a program under a supervisor of its own, twtasks-run, which dies with
  * us and leaves nothing of the program running: no process below it, in whatever
  * session or environment (workers/run/main.c).  The child has exited when its
- * supervisor has: then the program and all processes below it are gone.
+ * supervisor has: then the program and all processes below it are gone, except
+ * processes that KILL does not end within 5 s, and while we kill what a killed
+ * supervisor has left (adopted.h).
  *
  * The supervisor tells in a pipe whether the program was executed, and how it
  * ended (run_report.h).  A supervisor that was killed tells nothing; then the
- * kernel kills the program, and we kill what is left (adopted.h).
+ * kernel kills the program.
  *
  * Supervisor and program each lead a session and process group of their own
  * (child.h).  The environment has PATH, HOME, LANG, LC_ALL, TZ, USER and TMPDIR if
