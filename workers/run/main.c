@@ -82,7 +82,7 @@ leave(int status)
 		KERNEL(SYS_exit_group, status, 0, 0, 0, 0);
 }
 
-/* The sidecar may be dead, so a failure is no concern of ours. */
+/* The sidecar may be dead: ignore a failure. */
 static void
 report(RunNews news, int value)
 {

@@ -25,8 +25,6 @@
  */
 #define EXPELLED_MS 4500
 
-/* The client that waits longest to be expelled must outlast this. */
-
 typedef struct Consumer
 {
 	Kafka	   *client;
