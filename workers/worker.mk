@@ -1,4 +1,4 @@
-# worker.mk -- how a bundled worker is built: its Makefile sets NAME, OBJS and, for
+# worker.mk -- how a bundled program is built: its Makefile sets NAME, OBJS and, for
 # libraries of its own, LIBS.
 
 .DEFAULT_GOAL = all
@@ -7,11 +7,13 @@ TOP = ../..
 include $(TOP)/lib/flags.mk
 include $(TOP)/lib/parts.mk
 
+# From workers/lib; a program without tasks has another frame.
+FRAME ?= worker_main.o task_line.o worker_reply.o
+
 OBJS += main.o
-OBJS += worker_main.o				# lines in and out (workers/lib)
-OBJS += worker_fault.o				# ... and what is wrong with a hello
-OBJS += task_line.o					# ... and a task
-OBJS += worker_reply.o				# ... and what became of it
+OBJS += $(FRAME)					# lines in and out, a task and what became of it
+OBJS += worker_hello.o				# ... a hello
+OBJS += worker_fault.o				# ... and what is wrong with it
 
 # The build takes also the files that the list lacks; a lint reports them.
 UNLISTED := $(sort $(filter-out $(OBJS),$(patsubst %.c,%.o,$(wildcard *.c))))

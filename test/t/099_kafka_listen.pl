@@ -253,8 +253,10 @@ is($checked, <<'OUT', 'the program checks settings without any server');
 {"ready":1}
 {"error":"a listener has either a type or a function","setting":"listeners[0].type"}
 OUT
-$early = TwTasks::Listener->start($node, 'bad', listeners => [ { name => 'a' } ], postgres => '');
-is($early->wait_for_exit >> 8, 3, 'a process with settings that are not valid ends');
-like($early->log, qr/FATAL/, 'the log says why');
+my ($hello, $answer) = (encode_json({ node => 'n', postgres => '', listeners => [ { name => 'a' } ] }) . "\n", '');
+
+IPC::Run::run([ TwTasks::Listener->program, 'listen' ], '<', \$hello, '>', \$answer);
+is($? >> 8, 3, 'a process with settings that are not valid ends');
+is($answer, qq({"error":"a listener has either a type or a function","setting":"listeners[0].type"}\n), 'its answer says why');
 
 done_testing();

@@ -58,10 +58,7 @@ close_requests(void *requests)
 }
 
 static const WorkerProgram program = {
-	.name = "twtasks-http",
-	.usage = USAGE,
-	.settings_new = settings_new,
-	.settings_free = settings_free,
+	.hello = {"twtasks-http", USAGE, settings_new, settings_free},
 	.open = open_requests,
 	.set = set,
 	.start = start,

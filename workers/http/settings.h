@@ -3,7 +3,7 @@
  * settings.h
  *		The settings of an HTTP handler, as its sidecar sends them.
  *
- *		from: worker_main.h (the hello)		to: requests.h
+ *		from: worker_hello.h		to: requests.h
  *
  * The settings are the options of the configuration file, under the same
  * names; docs/configuration.md explains them.  Secrets are in files, which are

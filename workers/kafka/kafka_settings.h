@@ -3,7 +3,7 @@
  * kafka_settings.h
  *		The settings of a Kafka handler, as its sidecar sends them.
  *
- *		from: worker_main.h (the hello)		to: sends.h
+ *		from: worker_hello.h		to: sends.h
  *
  * The settings are the options of the configuration file, under the same
  * names; see docs/configuration.md.

@@ -7,13 +7,10 @@
  */
 #include "base/port.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include "base/lines.h"
 #include "base/program.h"
 #include "workers/kafka/listen.h"
 #include "workers/kafka/listener.h"
+#include "workers/lib/helper_main.h"
 
 #define USAGE \
 	"twtasks-kafka listen makes tasks of the messages of Kafka topics.\n" \
@@ -25,51 +22,23 @@
 
 typedef struct Listen
 {
-	Loop	   *loop;
-	LoopIo	   *in;
-	LineReader	from_sidecar;
-	LineWriter	to_sidecar;
+	HelperMain *frame;
 	char	   *reported;		/* the last line; NULL: none */
 	LoopTimer  *report;			/* the next look */
-	ListenSettings *settings;	/* NULL: not read yet */
 	Listener  **listeners;
 	int			nopen;			/* listeners that are not closed */
-	int			status;
-	bool		is_closing;
 } Listen;
 
-/* ---- the end ---- */
-
-static void
-on_closed(void *arg)
+static void *
+settings_new(const char *hello, WorkerFault *fault)
 {
-	Listen	   *listen = arg;
-
-	if (--listen->nopen == 0)
-		loop_stop(listen->loop);
-}
-
-/* The groups give the partitions to others at once if their members leave. */
-static void
-end_with(Listen *listen, int status)
-{
-	int			n = listen->nopen;
-
-	if (listen->is_closing)
-		return;
-	listen->is_closing = true;
-	listen->status = status;
-	loop_io_want(listen->in, 0);
-	if (n == 0)
-		loop_stop(listen->loop);
-	for (int i = 0; i < n; i++)
-		listener_close(listen->listeners[i], on_closed, listen);
+	return listen_settings_new(hello, fault);
 }
 
 static void
-on_broken(void *arg)
+settings_free(void *settings)
 {
-	end_with(arg, EXIT_NO_RESOURCES);
+	listen_settings_free(settings);
 }
 
 /* ---- reports ---- */
@@ -88,145 +57,92 @@ troubles(Listen *listen)
 	return text;
 }
 
-/* A line that the pipe does not take is written later. */
+/* A sidecar that does not read its pipe gets no more lines. */
 static void
 on_report(void *arg)
 {
 	Listen	   *listen = arg;
-	char	   *text;
+	StringInfo	out = helper_main_out(listen->frame);
+	char	   *text = troubles(listen);
 
-	if (listen->is_closing)
-		return;
 	loop_timer_start(listen->report, REPORT_US);
-	text = troubles(listen);
-	if (lines_unwritten(&listen->to_sidecar) == 0 && text != NULL &&
+	if (out->len == 0 && text != NULL &&
 		(listen->reported == NULL || strcmp(listen->reported, text) != 0))
 	{
 		free(listen->reported);
 		listen->reported = text;
-		appendStringInfo(&listen->to_sidecar.bytes, "%s\n", text);
+		appendStringInfo(out, "%s\n", text);
 	}
 	else
 		free(text);
-	(void) lines_write(&listen->to_sidecar, STDOUT_FILENO);
 }
 
-/* ---- the settings ---- */
+/* ---- begin, leave ---- */
 
 static void
-start_listeners(Listen *listen)
+on_broken(void *arg)
 {
-	ListenSettings *settings = listen->settings;
+	helper_main_leave(((Listen *) arg)->frame, EXIT_NO_RESOURCES);
+}
+
+static void *
+begin(HelperMain *frame, void *arg)
+{
+	ListenSettings *settings = arg;
+	Loop	   *loop = helper_main_loop(frame);
+	Listen	   *listen = palloc0(sizeof(Listen));
 
 	log_init(settings->log, settings->level, settings->node);
+	listen->frame = frame;
+	listen->report = loop_timer_new(loop, on_report, listen);
 	listen->listeners = palloc0(settings->nlisteners * sizeof(Listener *));
-	for (listen->nopen = 0; listen->nopen < settings->nlisteners; listen->nopen++)
+	for (int i = 0; i < settings->nlisteners; i++)
 	{
-		Listener   *listener = listener_start(listen->loop, settings->postgres,
-											  &settings->listeners[listen->nopen],
+		listen->listeners[i] = listener_start(loop, settings->postgres, &settings->listeners[i],
 											  on_broken, listen);
-
-		if (listener == NULL)
+		if (listen->listeners[i] == NULL)
 		{
-			end_with(listen, EXIT_NO_RESOURCES);
-			return;
+			on_broken(listen);
+			return listen;
 		}
-		listen->listeners[listen->nopen] = listener;
+		listen->nopen++;
 	}
 	loop_timer_start(listen->report, REPORT_US);
+	return listen;
 }
 
 static void
-take_settings(Listen *listen, const char *line)
-{
-	WorkerFault fault = {NULL, NULL};
-
-	listen->settings = listen_settings_new(line, &fault);
-	worker_answer(&listen->to_sidecar.bytes, &fault);
-	(void) lines_write(&listen->to_sidecar, STDOUT_FILENO);
-	if (listen->settings != NULL)
-		start_listeners(listen);
-	else
-	{
-		log_line(TWT_LOG_FATAL, "config", "%s%s%s", fault.setting == NULL ? "" : fault.setting,
-				 fault.setting == NULL ? "" : ": ", fault.reason);
-		end_with(listen, EXIT_BAD_CONFIG);
-	}
-	pfree(fault.setting);
-	pfree(fault.reason);
-}
-
-static void
-on_readable(void *arg, int ready)
+on_closed(void *arg)
 {
 	Listen	   *listen = arg;
-	LinesResult result = lines_read(&listen->from_sidecar, STDIN_FILENO);
-	char	   *line;
-	size_t		len;
 
-	(void) ready;
-	while ((line = lines_next(&listen->from_sidecar, &len)) != NULL)
-		if (listen->settings == NULL)
-			take_settings(listen, line);
-	if (result == LINES_CLOSED)
-		end_with(listen, EXIT_FINE);
+	if (--listen->nopen == 0)
+		helper_main_stop(listen->frame);
 }
 
-/* ---- the program ---- */
-
-/* The end of the process frees all. */
-static int
-run(void)
+/* The groups give the partitions to others at once if their members leave. */
+static void
+leave(void *arg)
 {
-	Listen		listen = {.loop = loop_new()};
+	Listen	   *listen = arg;
+	int			n = listen->nopen;
 
-	program_prepare();
-	log_init(LOG_FORMAT_TEXT, TWT_LOG_INFO, "");
-	if (listen.loop == NULL || fcntl(STDIN_FILENO, F_SETFL, O_NONBLOCK) != 0 ||
-		fcntl(STDOUT_FILENO, F_SETFL, O_NONBLOCK) != 0)
-	{
-		log_line(TWT_LOG_FATAL, "listen", "could not watch the input: %m");
-		return EXIT_NO_RESOURCES;
-	}
-	line_reader_init(&listen.from_sidecar);
-	line_writer_init(&listen.to_sidecar);
-	listen.report = loop_timer_new(listen.loop, on_report, &listen);
-	listen.in = loop_io_new(listen.loop, STDIN_FILENO, on_readable, &listen);
-	loop_io_want(listen.in, LOOP_READ);
-	loop_run(listen.loop);
-	return listen.status;
-}
-
-static int
-check(void)
-{
-	char	   *line = NULL;
-	size_t		size = 0;
-	StringInfoData out;
-
-	initStringInfo(&out);
-	while (getline(&line, &size, stdin) > 0)
-	{
-		WorkerFault fault = {NULL, NULL};
-
-		listen_settings_free(listen_settings_new(line, &fault));
-		worker_answer(&out, &fault);
-		pfree(fault.setting);
-		pfree(fault.reason);
-	}
-	free(line);
-	return fwrite(out.data, 1, out.len, stdout) == (size_t) out.len && fflush(stdout) == 0 ?
-		EXIT_FINE : EXIT_NO_RESOURCES;
+	loop_timer_stop(listen->report);
+	if (n == 0)
+		helper_main_stop(listen->frame);
+	for (int i = 0; i < n; i++)
+		listener_close(listen->listeners[i], on_closed, listen);
 }
 
 int
 listen_main(int argc, char **argv)
 {
-	program_begin();
-	if (argc == 1)
-		return run();
-	if (argc == 2 && strcmp(argv[1], "--check") == 0)
-		return check();
-	fputs(USAGE, stderr);
-	return EXIT_BAD_ARGUMENTS;
+	static const HelperUse use = {
+		.hello = {"twtasks-kafka", USAGE, settings_new, settings_free},
+		.component = "listen",
+		.begin = begin,
+		.leave = leave
+	};
+
+	return helper_main(&use, argc, argv);
 }

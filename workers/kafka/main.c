@@ -57,10 +57,7 @@ cancel(void *sends, const char *id, int64 version, const char *why)
 }
 
 static const WorkerProgram program = {
-	.name = "twtasks-kafka",
-	.usage = USAGE,
-	.settings_new = settings_new,
-	.settings_free = settings_free,
+	.hello = {"twtasks-kafka", USAGE, settings_new, settings_free},
 	.open = open_sends,
 	.set = set,
 	.start = start,

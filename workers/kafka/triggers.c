@@ -117,10 +117,8 @@ int
 triggers_main(int argc, char **argv)
 {
 	static const HelperUse use = {
+		.hello = {"twtasks-kafka", USAGE, settings_new, settings_free},
 		.component = "kafka",
-		.usage = USAGE,
-		.settings_new = settings_new,
-		.settings_free = settings_free,
 		.begin = begin,
 		.on_line = on_line,
 		.leave = leave

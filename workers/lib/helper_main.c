@@ -63,10 +63,8 @@ helper_main_leave(HelperMain *frame, int status)
 static void
 take_hello(HelperMain *frame, const char *line)
 {
-	WorkerFault fault = {NULL, NULL};
-	void	   *settings = frame->use->settings_new(line, &fault);
+	void	   *settings = worker_hello_read(&frame->use->hello, line, &frame->to_sidecar.bytes);
 
-	worker_answer(&frame->to_sidecar.bytes, &fault);
 	if (settings != NULL)
 	{
 		frame->own = frame->use->begin(frame, settings);
@@ -78,8 +76,28 @@ take_hello(HelperMain *frame, const char *line)
 		helper_main_leave(frame, EXIT_BAD_CONFIG);
 		helper_main_stop(frame);
 	}
-	pfree(fault.setting);
-	pfree(fault.reason);
+}
+
+static void
+take_later_hello(HelperMain *frame, const char *line)
+{
+	void	   *settings = worker_hello_read(&frame->use->hello, line, &frame->to_sidecar.bytes);
+
+	if (settings != NULL)
+		frame->use->again(frame->own, settings);
+}
+
+static void
+take_line(HelperMain *frame, const char *line, size_t len)
+{
+	static const char hello[] = "{\"hello\"";
+
+	if (frame->own == NULL)
+		take_hello(frame, line);
+	else if (frame->use->again != NULL && strncmp(line, hello, strlen(hello)) == 0)
+		take_later_hello(frame, line);
+	else if (frame->use->on_line != NULL)
+		frame->use->on_line(frame->own, line, len);
 }
 
 static void
@@ -92,10 +110,7 @@ on_readable(void *arg, int ready)
 
 	(void) ready;
 	while (!frame->is_leaving && (line = lines_next(&frame->from_sidecar, &len)) != NULL)
-		if (frame->own == NULL)
-			take_hello(frame, line);
-		else
-			frame->use->on_line(frame->own, line, len);
+		take_line(frame, line, len);
 	if (result == LINES_CLOSED && frame->own != NULL)
 		helper_main_leave(frame, EXIT_FINE);
 	else if (result == LINES_CLOSED)
@@ -128,7 +143,6 @@ run(const HelperUse *use)
 {
 	HelperMain	frame = {.use = use, .loop = loop_new()};
 
-	program_prepare();
 	log_init(LOG_FORMAT_TEXT, TWT_LOG_INFO, "");
 	if (frame.loop == NULL || fcntl(STDIN_FILENO, F_SETFL, O_NONBLOCK) != 0 ||
 		fcntl(STDOUT_FILENO, F_SETFL, O_NONBLOCK) != 0)
@@ -147,40 +161,10 @@ run(const HelperUse *use)
 	return frame.status;
 }
 
-static int
-check(const HelperUse *use)
-{
-	char	   *line = NULL;
-	size_t		size = 0;
-	StringInfoData out;
-	bool		is_written;
-
-	initStringInfo(&out);
-	while (getline(&line, &size, stdin) > 0)
-	{
-		WorkerFault fault = {NULL, NULL};
-		void	   *settings = use->settings_new(line, &fault);
-
-		if (settings != NULL)
-			use->settings_free(settings);
-		worker_answer(&out, &fault);
-		pfree(fault.setting);
-		pfree(fault.reason);
-	}
-	free(line);
-	is_written = fwrite(out.data, 1, out.len, stdout) == (size_t) out.len && fflush(stdout) == 0;
-	pfree(out.data);
-	return is_written ? EXIT_FINE : EXIT_NO_RESOURCES;
-}
-
 int
 helper_main(const HelperUse *use, int argc, char **argv)
 {
 	program_begin();
-	if (argc == 1)
-		return run(use);
-	if (argc == 2 && strcmp(argv[1], "--check") == 0)
-		return check(use);
-	fputs(use->usage, stderr);
-	return EXIT_BAD_ARGUMENTS;
+	program_prepare();
+	return argc == 1 ? run(use) : worker_hello_options(&use->hello, argc, argv);
 }

@@ -3,7 +3,7 @@
  * helper_main.h
  *		The frame of a helper of the sidecar: its hello, lines in, lines out, its end.
  *
- *		from: main.c of a bundled program	to: the helper's own part
+ *		from: listen.c, triggers.c, main.c of twtasks-zookeeper		to: the helper's own part
  *
  * sidecar/helper/helper.h has the other end.  The first line has the settings, which the
  * frame answers.  The helper ends when its input ends, or when it asks for its end;
@@ -15,33 +15,29 @@
 #define TWT_HELPER_MAIN_H
 
 #include "base/loop.h"
-#include "workers/lib/worker_fault.h"
+#include "workers/lib/worker_hello.h"
 
 typedef struct HelperMain HelperMain;
 
 typedef struct HelperUse
 {
+	HelloProgram hello;
 	const char *component;		/* names its lines in the log */
-	const char *usage;
-
-	/* Reads the hello; returns NULL after setting the fault. */
-	void	   *(*settings_new) (const char *hello, WorkerFault *fault);
-	void		(*settings_free) (void *settings);
 
 	/* Begins its work with these settings, which stay valid. */
 	void	   *(*begin) (HelperMain *frame, void *settings);
 
-	/* A line after the hello; line[len] is NUL. */
+	/* Takes the settings of a later hello; NULL: no such hello comes. */
+	void		(*again) (void *own, void *settings);
+
+	/* A line after the hello; line[len] is NUL.  NULL: it ignores them. */
 	void		(*on_line) (void *own, const char *line, size_t len);
 
 	/* Ends its work, and calls helper_main_stop() when that is done. */
 	void		(*leave) (void *own);
 } HelperUse;
 
-/*
- * Works until the end.  With --check as the last argument it only answers each hello
- * of its input.  Returns the exit status.
- */
+/* Works until the end, or as its arguments say.  Returns the exit status. */
 extern int	helper_main(const HelperUse *use, int argc, char **argv);
 
 extern Loop *helper_main_loop(HelperMain *frame);

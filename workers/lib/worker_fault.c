@@ -31,29 +31,3 @@ worker_fail_value(WorkerFault *fault, const char *setting, const char *value, co
 	pfree(quote);
 	return result;
 }
-
-static void
-append_member(StringInfo out, const char *name, const char *text)
-{
-	appendStringInfo(out, "\"%s\":\"", name);
-	text_escape_json(out, text, strlen(text), SIZE_MAX);
-	appendStringInfoChar(out, '"');
-}
-
-void
-worker_answer(StringInfo out, const WorkerFault *fault)
-{
-	if (fault->reason == NULL)
-	{
-		appendStringInfoString(out, "{\"ready\":1}\n");
-		return;
-	}
-	appendStringInfoChar(out, '{');
-	append_member(out, "error", fault->reason);
-	if (fault->setting != NULL)
-	{
-		appendStringInfoChar(out, ',');
-		append_member(out, "setting", fault->setting);
-	}
-	appendStringInfoString(out, "}\n");
-}

@@ -22,7 +22,4 @@ extern bool worker_fail(WorkerFault *fault, const char *setting, char *reason);
 extern bool worker_fail_value(WorkerFault *fault, const char *setting,
 							  const char *value, const char *why);
 
-/* Answers a hello with {"ready":1}, or with {"error":...,"setting":...}. */
-extern void worker_answer(StringInfo out, const WorkerFault *fault);
-
 #endif							/* TWT_WORKER_FAULT_H */

@@ -13,7 +13,6 @@
 
 #include "base/lines.h"
 #include "base/program.h"
-#include "common/version.h"
 #include "workers/lib/task_line.h"
 #include "workers/lib/worker_main.h"
 
@@ -34,24 +33,11 @@ typedef struct Worker
 	bool		has_settings;
 } Worker;
 
-/* Answers a hello.  Settings become NULL if it is refused. */
-static void
-answer_hello(const WorkerProgram *program, StringInfo out, const char *line, void **settings)
-{
-	WorkerFault fault = {NULL, NULL};
-
-	*settings = program->settings_new(line, &fault);
-	worker_answer(out, &fault);
-	pfree(fault.setting);
-	pfree(fault.reason);
-}
-
 static void
 take_hello(Worker *worker, const char *line)
 {
-	void	   *settings;
+	void	   *settings = worker_hello_read(&worker->program->hello, line, &worker->to_sidecar.bytes);
 
-	answer_hello(worker->program, &worker->to_sidecar.bytes, line, &settings);
 	if (settings == NULL)
 		return;
 	worker->program->set(worker->own, settings);
@@ -72,13 +58,6 @@ cancel(Worker *worker, const char *line)
 	json_decref(object);
 }
 
-static void
-take(Worker *worker, const char *line)
-{
-	if (worker->has_settings)
-		worker->program->take(worker->own, line);
-}
-
 static bool
 begins_with(const char *line, const char *text)
 {
@@ -94,8 +73,6 @@ on_line(Worker *worker, const char *line)
 
 	if (begins_with(line, "{\"hello\""))
 		take_hello(worker, line);
-	else if (worker->program->take != NULL)
-		take(worker, line);
 	else if (begins_with(line, "{\"cancel\""))
 		cancel(worker, line);
 	else if (worker->has_settings && (task = task_line_read(line, &start_by_us)) != NULL)
@@ -174,7 +151,7 @@ run(const WorkerProgram *program)
 		fcntl(STDIN_FILENO, F_SETFL, O_NONBLOCK) != 0 ||
 		fcntl(STDOUT_FILENO, F_SETFL, O_NONBLOCK) != 0)
 	{
-		perror(program->name);
+		perror(program->hello.name);
 		return 1;
 	}
 	line_reader_init(&worker.from_sidecar);
@@ -189,42 +166,11 @@ run(const WorkerProgram *program)
 	return 0;
 }
 
-static int
-check(const WorkerProgram *program)
-{
-	char	   *line = NULL;
-	size_t		size = 0;
-	StringInfoData out;
-	bool		is_written;
-
-	initStringInfo(&out);
-	while (getline(&line, &size, stdin) > 0)
-	{
-		void	   *settings;
-
-		answer_hello(program, &out, line, &settings);
-		program->settings_free(settings);
-	}
-	free(line);
-	is_written = fwrite(out.data, 1, out.len, stdout) == (size_t) out.len && fflush(stdout) == 0;
-	pfree(out.data);
-	return is_written ? 0 : 1;
-}
-
 int
 worker_main(const WorkerProgram *program, int argc, char **argv)
 {
-	const char *option = argc == 2 ? argv[1] : "";
-
 	program_begin();
 	program_prepare();
 	program_raise_descriptors();
-	if (argc == 1)
-		return run(program);
-	if (strcmp(option, "--check") == 0)
-		return check(program);
-	if (strcmp(option, "--version") == 0)
-		return printf("%s %s\n", program->name, TWT_VERSION) > 0 ? 0 : 1;
-	fputs(program->usage, stdout);
-	return strcmp(option, "--help") == 0 ? 0 : 2;
+	return argc == 1 ? run(program) : worker_hello_options(&program->hello, argc, argv);
 }

@@ -16,16 +16,11 @@
 
 #include "base/loop.h"
 #include "base/task.h"
-#include "workers/lib/worker_fault.h"
+#include "workers/lib/worker_hello.h"
 
 typedef struct WorkerProgram
 {
-	const char *name;
-	const char *usage;
-
-	/* Reads the settings of a hello; returns NULL after setting the fault. */
-	void	   *(*settings_new) (const char *hello, WorkerFault *fault);
-	void		(*settings_free) (void *settings);
+	HelloProgram hello;
 
 	/*
 	 * The worker appends its replies to replies, not before the end of a
@@ -40,21 +35,11 @@ typedef struct WorkerProgram
 	void		(*start) (void *worker, Task *task, int64 start_by_us);
 	void		(*cancel) (void *worker, const char *id, int64 version, const char *why);
 
-	/*
-	 * For a program without tasks, which has neither of the last two: takes
-	 * each other line, after settings.
-	 */
-	void		(*take) (void *worker, const char *line);
-
 	/* Aborts the tasks that have no reply; NULL: nothing to free. */
 	void		(*close) (void *worker);
 } WorkerProgram;
 
-/*
- * Works until its input ends.  With --check it only answers each hello of its
- * input, by which the sidecar checks a configuration.  Returns the exit
- * status.
- */
+/* Works until its input ends, or as its arguments say.  Returns the exit status. */
 extern int	worker_main(const WorkerProgram *program, int argc, char **argv);
 
 #endif							/* TWT_WORKER_MAIN_H */

@@ -9,13 +9,20 @@
 
 #include <signal.h>
 
-#include "workers/lib/worker_main.h"
+#include "base/program.h"
+#include "workers/lib/helper_main.h"
 #include "workers/zookeeper/stand.h"
 
 #define USAGE \
 	"twtasks-zookeeper stands for election at ZooKeeper in the name of a twtasks sidecar.\n" \
 	"It is started by twtasksd, for \"leader: zookeeper\" in its configuration.\n\n" \
 	"Usage: twtasks-zookeeper [--check | --help | --version]\n"
+
+typedef struct Candidate
+{
+	HelperMain *frame;
+	Stand	   *stand;
+} Candidate;
 
 static void *
 settings_new(const char *hello, WorkerFault *fault)
@@ -30,50 +37,58 @@ settings_free(void *settings)
 }
 
 static void
-stop(void *loop)
+on_term(void *frame)
 {
-	loop_stop(loop);
+	helper_main_leave(frame, EXIT_FINE);
 }
 
 /* TERM ends the session too, so that the other nodes need not wait for its time. */
 static void *
-open_stand(Loop *loop, StringInfo words)
+begin(HelperMain *frame, void *settings)
 {
-	loop_on_signal(loop, SIGTERM, stop, loop);
-	return stand_new(loop, words);
+	Candidate  *candidate = palloc(sizeof(Candidate));
+
+	candidate->frame = frame;
+	candidate->stand = stand_new(helper_main_loop(frame), helper_main_out(frame));
+	stand_set(candidate->stand, settings);
+	loop_on_signal(helper_main_loop(frame), SIGTERM, on_term, frame);
+	return candidate;
 }
 
 static void
-set(void *stand, void *settings)
+again(void *candidate, void *settings)
 {
-	stand_set(stand, settings);
+	stand_set(((Candidate *) candidate)->stand, settings);
 }
 
 static void
-take(void *stand, const char *line)
+on_line(void *candidate, const char *line, size_t len)
 {
-	stand_take(stand, line);
+	(void) len;
+	stand_take(((Candidate *) candidate)->stand, line);
 }
 
 static void
-close_stand(void *stand)
+leave(void *arg)
 {
-	stand_free(stand);
-}
+	Candidate  *candidate = arg;
 
-static const WorkerProgram program = {
-	.name = "twtasks-zookeeper",
-	.usage = USAGE,
-	.settings_new = settings_new,
-	.settings_free = settings_free,
-	.open = open_stand,
-	.set = set,
-	.take = take,
-	.close = close_stand
-};
+	stand_free(candidate->stand);
+	helper_main_stop(candidate->frame);
+	pfree(candidate);
+}
 
 int
 main(int argc, char **argv)
 {
-	return worker_main(&program, argc, argv);
+	static const HelperUse use = {
+		.hello = {"twtasks-zookeeper", USAGE, settings_new, settings_free},
+		.component = "zookeeper",
+		.begin = begin,
+		.again = again,
+		.on_line = on_line,
+		.leave = leave
+	};
+
+	return helper_main(&use, argc, argv);
 }
