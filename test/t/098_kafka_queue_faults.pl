@@ -242,12 +242,15 @@ my $other = TwTasks::Sidecar->start($node, 'b', config(sweep => '1s', lease => '
 
 $other->wait_for_log(qr/partitions are read here/, 'a share of the partitions');
 $node->add_task('HOLD') foreach 1 .. 100;
+$position = $sidecar->log_position;
 $sidecar->freeze;
 $lock->query('SELECT pg_advisory_unlock(1)');
 $node->add_task('TASK') foreach 1 .. 20;
 $node->wait_until_done('TASK', 'new tasks run beside a node that is frozen');
 wait_ok(sub { $node->tasks("type = 'HOLD' AND status = 'SUBMITTED'") == 0 },
 	'tasks whose triggers wait in a frozen node run elsewhere');
+ok($sidecar->wait_for_log(qr/leaves triggers to other nodes: the sidecar stands still/, undef, $position),
+	'the helper of a frozen node leaves its partitions');
 $sidecar->signal('CONT');
 $node->wait_until_done('HOLD', 'all tasks are done after the freeze');
 reads_on_ok('both nodes read their partitions after the freeze', PARTITIONS + 1);
