@@ -109,15 +109,6 @@ read_session(ZkSettings *settings, double seconds, WorkerFault *fault)
 	return settings->session_us > 0 || fail(fault, "session", "the time must be positive");
 }
 
-static int
-choose(const Option *option, const char *name)
-{
-	for (const Choice *choice = option->choices; name != NULL && choice->name != NULL; choice++)
-		if (strcmp(choice->name, name) == 0)
-			return choice->value;
-	return choose(option, option->fallback);
-}
-
 static bool
 read_all(ZkSettings *settings, const json_t *hello, WorkerFault *fault)
 {
@@ -125,8 +116,8 @@ read_all(ZkSettings *settings, const json_t *hello, WorkerFault *fault)
 	const char *node = member(hello, "node");
 
 	settings->node = pstrdup(node == NULL ? "" : node);
-	settings->log.format = choose(&log_section.options[0], member(told, "format"));
-	settings->log.level = choose(&log_section.options[1], member(told, "level"));
+	settings->log.format = options_choice_value(&log_section.options[0], member(told, "format"));
+	settings->log.level = options_choice_value(&log_section.options[1], member(told, "level"));
 	return read_servers(settings, json_object_get(told, "servers"), fault) &&
 		read_group(settings, member(told, "group"), fault) &&
 		read_digest(settings, member(told, "digest_file"), fault) &&
