@@ -171,34 +171,6 @@ test_refused_assignment(void **state)
 	run_until(is_gone, NULL);
 }
 
-/* A line that the other side writes is read, and no other one. */
-static void
-test_lines(void **state)
-{
-	Trigger		trigger = {.type = "T|x", .type_len = 3, .version = 7, .priority = 5};
-	Trigger		read;
-	int			bucket;
-
-	open_reader();
-	resetStringInfo(&out);
-	trigger_line_add(&out, "send", 12, &trigger);
-	out.data[--out.len] = '\0';
-	assert_true(trigger_line_read(out.data, out.len, "send", &bucket, &read));
-	assert_int_equal(bucket, 12);
-	assert_string_equal(read.type, "T|x");
-	assert_int_equal(read.version, 7);
-	assert_false(trigger_line_read(out.data, out.len, "sen", &bucket, &read));
-	assert_false(trigger_line_read(out.data, out.len, "got", &bucket, &read));
-	for (int len = 0; len < out.len; len++)
-	{
-		char	   *part = pnstrdup(out.data, len);
-
-		assert_false(trigger_line_read(part, len, "send", &bucket, &read));
-		pfree(part);
-	}
-	assert_false(trigger_line_read("{\"send\":-1,\"trigger\":\"x\"}", 26, "send", &bucket, &read));
-}
-
 #define TEST(name) \
 	cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
@@ -209,7 +181,6 @@ main(void)
 		TEST(test_reads),
 		TEST(test_fenced),
 		TEST(test_refused_assignment),
-		TEST(test_lines),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
