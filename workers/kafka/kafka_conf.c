@@ -190,12 +190,14 @@ read_brokers(rd_kafka_conf_t * conf, const json_t *object, KafkaFault *fault)
 }
 
 rd_kafka_conf_t *
-kafka_conf_new(const json_t *object, KafkaFault *fault)
+kafka_conf_new(const json_t *object, const KafkaDefault *defaults, KafkaFault *fault)
 {
 	rd_kafka_conf_t *conf = rd_kafka_conf_new();
 
 	kafka_conf_set(conf, "ssl.endpoint.identification.algorithm", "https");
 	kafka_conf_set(conf, "client.id", "twtasks");
+	for (; defaults->name != NULL; defaults++)
+		kafka_conf_set(conf, defaults->name, defaults->value);
 	if (read_brokers(conf, object, fault) && read_all(conf, object, "settings", fault) &&
 		read_all(conf, object, "secrets", fault))
 		return conf;
@@ -213,4 +215,27 @@ kafka_topic_check(const char *name)
 					"0123456789._-")] == '\0')
 		return NULL;
 	return "a topic has letters, digits and . _ -, at most 249 of them";
+}
+
+char	  **
+kafka_texts_new(const json_t *list)
+{
+	size_t		n = json_array_size(list);
+	char	  **texts = palloc0((n + 1) * sizeof(char *));
+
+	for (size_t i = 0; i < n; i++)
+	{
+		const char *text = json_string_value(json_array_get(list, i));
+
+		texts[i] = pstrdup(text == NULL ? "" : text);
+	}
+	return texts;
+}
+
+void
+kafka_texts_free(char **texts)
+{
+	for (int i = 0; texts != NULL && texts[i] != NULL; i++)
+		pfree(texts[i]);
+	pfree(texts);
 }

@@ -32,32 +32,22 @@ read_topic(KafkaSettings *settings, const json_t *object, WorkerFault *fault)
 }
 
 /*
- * Defaults that a setting of the file may replace.  The brokers limit the size
- * of a message, so the client allows any task.  A client that was refused a
- * topic asks again when it refreshes its metadata.
+ * The brokers limit the size of a message, so the client allows any task.  A client
+ * that was refused a topic asks again when it refreshes its metadata.
  */
-static json_t *
-with_defaults(const json_t *object)
-{
-	json_t	   *settings = json_pack("{s:s, s:s, s:s}",
-									 "message.timeout.ms", "30000",
-									 "message.max.bytes", "20000000",
-									 "topic.metadata.refresh.interval.ms", "30000");
-	json_t	   *copy = json_copy(unconstify(json_t *, object));
-
-	json_object_update(settings, json_object_get(object, "settings"));
-	json_object_set_new(copy, "settings", settings);
-	return copy;
-}
+static const KafkaDefault defaults[] = {
+	{"message.timeout.ms", "30000"},
+	{"message.max.bytes", "20000000"},
+	{"topic.metadata.refresh.interval.ms", "30000"},
+	{NULL, NULL}
+};
 
 static bool
 read_conf(KafkaSettings *settings, const json_t *object, WorkerFault *fault)
 {
 	KafkaFault	found = {NULL, NULL};
-	json_t	   *all = with_defaults(object);
 
-	settings->conf = kafka_conf_new(all, &found);
-	json_decref(all);
+	settings->conf = kafka_conf_new(object, defaults, &found);
 	fault->setting = found.setting;
 	fault->reason = found.reason;
 	if (settings->conf == NULL)

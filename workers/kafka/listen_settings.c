@@ -42,33 +42,6 @@ dup_text_or(const json_t *object, const char *name, const char *otherwise)
 	return text == NULL ? pstrdup(otherwise) : text;
 }
 
-/* Returns the texts of a list; NULL if it is none. */
-static char **
-dup_texts(const json_t *list)
-{
-	size_t		n = json_array_size(list);
-	char	  **texts;
-
-	if (!json_is_array(list))
-		return NULL;
-	texts = palloc0((n + 1) * sizeof(char *));
-	for (size_t i = 0; i < n; i++)
-	{
-		const char *text = json_string_value(json_array_get(list, i));
-
-		texts[i] = pstrdup(text == NULL ? "" : text);
-	}
-	return texts;
-}
-
-static void
-free_texts(char **texts)
-{
-	for (int i = 0; texts != NULL && texts[i] != NULL; i++)
-		pfree(texts[i]);
-	pfree(texts);
-}
-
 static bool
 is_one_of(const char *text, const char *first, const char *second)
 {
@@ -128,7 +101,10 @@ read_headers(ListenerSettings *to, const json_t *headers)
 	if (headers == NULL || json_is_null(headers) || json_is_false(headers))
 		return true;
 	if (!json_is_true(headers))
-		return (to->headers = dup_texts(headers)) != NULL;
+	{
+		to->headers = kafka_texts_new(headers);
+		return json_is_array(headers);
+	}
 	to->headers = palloc0(2 * sizeof(char *));
 	to->headers[0] = pstrdup("*");
 	return true;
@@ -191,24 +167,17 @@ read_listener(ListenerSettings *to, const json_t *kafka, const json_t *object)
 /* ---- the consumer ---- */
 
 /*
- * Defaults that a setting of the file may replace.  Messages fetched ahead are
- * thrown away when a partition pauses, so they are few.  A topic that is missing
- * or that gets partitions is seen when the client refreshes its metadata.
+ * Messages fetched ahead are thrown away when a partition pauses, so they are few.  A
+ * topic that is missing or that gets partitions is seen when the client refreshes
+ * its metadata.
  */
-static json_t *
-with_defaults(const json_t *kafka)
-{
-	json_t	   *settings = json_pack("{s:s, s:s, s:s, s:s}",
-									 "queued.max.messages.kbytes", "8192",
-									 "fetch.message.max.bytes", "2097152",
-									 "isolation.level", "read_committed",
-									 "topic.metadata.refresh.interval.ms", "30000");
-	json_t	   *copy = json_copy(unconstify(json_t *, kafka));
-
-	json_object_update(settings, json_object_get(kafka, "settings"));
-	json_object_set_new(copy, "settings", settings);
-	return copy;
-}
+static const KafkaDefault defaults[] = {
+	{"queued.max.messages.kbytes", "8192"},
+	{"fetch.message.max.bytes", "2097152"},
+	{"isolation.level", "read_committed"},
+	{"topic.metadata.refresh.interval.ms", "30000"},
+	{NULL, NULL}
+};
 
 /*
  * Offsets are committed for tools that show the lag.  A fetch beyond the log must
@@ -221,12 +190,10 @@ make_conf(const json_t *kafka, const char *name, KafkaFault *fault)
 	const char *group = json_string_value(json_object_get(kafka, "group"));
 	const char *space = json_string_value(json_object_get(kafka, "namespace"));
 	bool		has_space = space != NULL && space[0] != '\0';
-	json_t	   *all = with_defaults(kafka);
-	rd_kafka_conf_t *conf = kafka_conf_new(all, fault);
+	rd_kafka_conf_t *conf = kafka_conf_new(kafka, defaults, fault);
 	char	   *member = psprintf("%s%s%s.%s", has_space ? space : "", has_space ? "." : "",
 								  group == NULL ? "" : group, name);
 
-	json_decref(all);
 	if (conf != NULL)
 	{
 		kafka_conf_set(conf, "group.id", member);
@@ -348,8 +315,8 @@ clear_listener(ListenerSettings *listener)
 {
 	if (listener->conf != NULL)
 		rd_kafka_conf_destroy(listener->conf);
-	free_texts(listener->topics);
-	free_texts(listener->headers);
+	kafka_texts_free(listener->topics);
+	kafka_texts_free(listener->headers);
 	pfree(listener->name);
 	pfree(listener->type);
 	pfree(listener->function);

@@ -12,39 +12,17 @@
 #include "workers/kafka/trigger_settings.h"
 
 /*
- * Defaults that a setting of the file may replace.  A trigger that no broker
- * takes soon starts at its own node.  Each trigger goes to a partition of its own, since
- * a partition has one reader.  A topic that appears is found soon.
+ * A trigger that no broker takes soon starts at its own node.  Each trigger goes to a
+ * partition of its own, since a partition has one reader.  A topic that appears is
+ * found soon.
  */
-static const char *const defaults[][2] = {
+static const KafkaDefault defaults[] = {
 	{"linger.ms", "1"},
 	{"message.timeout.ms", "2000"},
 	{"sticky.partitioning.linger.ms", "0"},
 	{"topic.metadata.refresh.interval.ms", "10000"},
+	{NULL, NULL}
 };
-
-static char **
-dup_texts(const json_t *list)
-{
-	int			n = (int) json_array_size(list);
-	char	  **texts = palloc0((n + 1) * sizeof(char *));
-
-	for (int i = 0; i < n; i++)
-	{
-		const char *text = json_string_value(json_array_get(list, i));
-
-		texts[i] = pstrdup(text != NULL ? text : "");
-	}
-	return texts;
-}
-
-static void
-free_texts(char **texts)
-{
-	for (int i = 0; texts != NULL && texts[i] != NULL; i++)
-		pfree(texts[i]);
-	pfree(texts);
-}
 
 char *
 trigger_settings_topic(const TriggerSettings *settings, const char *prefix, int bucket)
@@ -57,17 +35,9 @@ trigger_settings_topic(const TriggerSettings *settings, const char *prefix, int 
 static rd_kafka_conf_t *
 make_conf(const json_t *kafka, WorkerFault *fault)
 {
-	json_t	   *all = json_copy(unconstify(json_t *, kafka));
-	json_t	   *settings = json_object();
 	KafkaFault	found = {NULL, NULL};
-	rd_kafka_conf_t *conf;
+	rd_kafka_conf_t *conf = kafka_conf_new(kafka, defaults, &found);
 
-	for (size_t i = 0; i < lengthof(defaults); i++)
-		json_object_set_new(settings, defaults[i][0], json_string(defaults[i][1]));
-	json_object_update(settings, json_object_get(kafka, "settings"));
-	json_object_set_new(all, "settings", settings);
-	conf = kafka_conf_new(all, &found);
-	json_decref(all);
 	if (conf == NULL)
 	{
 		char	   *setting = psprintf("kafka.%s", found.setting);
@@ -124,9 +94,9 @@ read_settings(TriggerSettings *to, const char *node, const json_t *settings, Wor
 	bool		has_space = space != NULL && space[0] != '\0';
 
 	to->node = pstrdup(node != NULL ? node : "");
-	to->buckets = dup_texts(json_object_get(settings, "buckets"));
+	to->buckets = kafka_texts_new(json_object_get(settings, "buckets"));
 	to->nbuckets = (int) json_array_size(json_object_get(settings, "buckets"));
-	to->prefixes = dup_texts(json_object_get(settings, "prefixes"));
+	to->prefixes = kafka_texts_new(json_object_get(settings, "prefixes"));
 	to->name = psprintf("%s%stwTasks.%s", has_space ? space : "", has_space ? "." : "",
 						group != NULL ? group : "");
 	read_log(to, settings);
@@ -159,8 +129,8 @@ trigger_settings_free(TriggerSettings *settings)
 		rd_kafka_conf_destroy(settings->producer);
 	if (settings->consumer != NULL)
 		rd_kafka_conf_destroy(settings->consumer);
-	free_texts(settings->buckets);
-	free_texts(settings->prefixes);
+	kafka_texts_free(settings->buckets);
+	kafka_texts_free(settings->prefixes);
 	pfree(settings->name);
 	pfree(settings->node);
 	pfree(settings);
