@@ -388,7 +388,7 @@ static const Option root_options[] = {
 	{
 		"leader", OPTION_CHOICE, .fallback = "postgres", .needs_restart = true,
 		.choices = leader_choices, .offset = offsetof(Config, leader),
-		.help = "who chooses the node that does what one does for all"
+		.help = "who chooses the leader, the node that does what one does for all"
 	},
 	{
 		"zookeeper", OPTION_SECTION, .section = &zookeeper_section,

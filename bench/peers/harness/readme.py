@@ -103,7 +103,7 @@ def lines_of(rows: list[tuple[str, list[str]]], columns: Columns) -> list[str]:
 def in_sql(results: dict[str, Any]) -> list[str]:
     if not any(record["workload"] == "sql" for record in results["records"]):
         return []
-    return ["Handlers that update a row of the same database. Ours run in the server, in batches "
+    return ["Handlers that update a row of the same database. The handlers of twtasks run in the server, in batches "
             "of one transaction; the others make a round trip for each job:", "",
             *table(results, IN_SQL), ""]
 
