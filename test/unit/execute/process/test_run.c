@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -132,11 +133,11 @@ stop(TestTask *task)
 	assert_true(is_fifo_free(NULL));
 }
 
-/* The only child of the process. */
+/* The only child of the process, which of a sidecar is its supervisor. */
 static pid_t
-supervisor_of(pid_t sidecar)
+child_of(pid_t parent)
 {
-	char	   *path = psprintf("/proc/%d/task/%d/children", (int) sidecar, (int) sidecar);
+	char	   *path = psprintf("/proc/%d/task/%d/children", (int) parent, (int) parent);
 	FILE	   *list = fopen(path, "r");
 	int			pid;
 
@@ -196,6 +197,32 @@ test_exit_leaves_nothing(void **state)
 	assert_true(is_fifo_free(NULL));
 }
 
+static bool
+are_gone(void *arg)
+{
+	(void) arg;
+	return adopted_are_gone();
+}
+
+/*
+ * Stands for a process that waits for a dead disk: one whose tracer has not looked
+ * at its death stays a child of its parent.
+ */
+static void
+test_process_left(void **state)
+{
+	TestTask   *task;
+	pid_t		left;
+
+	open_cleared("wait");
+	task = start_held();
+	left = child_of(child_of(child_of(getpid())));
+	assert_int_equal(ptrace(PTRACE_SEIZE, left, NULL, NULL), 0);
+	stop(task);
+	run_until(are_gone, NULL);
+	assert_int_equal(kill(left, 0), -1);
+}
+
 /* ---- deaths ---- */
 
 /* Stands for a sidecar: has a run, and does no more. */
@@ -246,15 +273,8 @@ test_sidecar_killed_beside_stopped(void **state)
 {
 	pid_t		pid = start_sidecar();
 
-	assert_int_equal(kill(supervisor_of(pid), SIGSTOP), 0);
+	assert_int_equal(kill(child_of(pid), SIGSTOP), 0);
 	kill_sidecar(pid);
-}
-
-static bool
-are_gone(void *arg)
-{
-	(void) arg;
-	return adopted_are_gone();
 }
 
 static void
@@ -264,7 +284,7 @@ test_supervisor_killed(void **state)
 
 	open_cleared("wait");
 	task = start_held();
-	assert_int_equal(kill(supervisor_of(getpid()), SIGKILL), 0);
+	assert_int_equal(kill(child_of(getpid()), SIGKILL), 0);
 	wait_for(task);
 	assert_verdict(task, TASK_FAILURE, "handler was ended by signal 9 (Killed)");
 	run_until(are_gone, NULL);
@@ -282,7 +302,7 @@ test_supervisor_killed_without_descriptors(void **state)
 
 	open_cleared("wait");
 	task = start_held();
-	supervisor = supervisor_of(getpid());
+	supervisor = child_of(getpid());
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
 	none = before;
 	none.rlim_cur = 0;
@@ -301,7 +321,7 @@ test_supervisor_stopped(void **state)
 
 	open_cleared("wait");
 	task = start_held();
-	assert_int_equal(kill(supervisor_of(getpid()), SIGSTOP), 0);
+	assert_int_equal(kill(child_of(getpid()), SIGSTOP), 0);
 	stop(task);
 }
 
@@ -311,8 +331,8 @@ test_supervisor_continued(void **state)
 {
 	open_cleared("read -r _ <\"$1.go\"; exit 0");
 	start_held();
-	assert_int_equal(kill(supervisor_of(getpid()), SIGSTOP), 0);
-	assert_int_equal(kill(supervisor_of(getpid()), SIGCONT), 0);
+	assert_int_equal(kill(child_of(getpid()), SIGSTOP), 0);
+	assert_int_equal(kill(child_of(getpid()), SIGCONT), 0);
 	send_go();
 	wait_for_all();
 	assert_int_equal(fixture.done, 1);
@@ -399,6 +419,7 @@ main(int argc, char **argv)
 		TEST(test_forks_during_kill),
 		TEST(test_bomb),
 		TEST(test_exit_leaves_nothing),
+		TEST(test_process_left),
 		TEST(test_sidecar_killed),
 		TEST(test_sidecar_killed_beside_stopped),
 		TEST(test_supervisor_killed),
