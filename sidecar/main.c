@@ -12,13 +12,13 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/program.h"
-#include "base/reload.h"
 #include "base/sdnotify.h"
 #include "common/version.h"
 #include "config/config.h"
 #include "check/config_check.h"
 #include "execute/process/reaper.h"
 #include "execute/runner.h"
+#include "options/config_file.h"
 #include "sidecar.h"
 
 /* Signals are handled before there is a sidecar; their functions run in the loop. */
@@ -56,53 +56,31 @@ on_stop(void *arg)
 	sidecar_drain(((Program *) arg)->sidecar);
 }
 
-static void *
-reload_read(const char *path, char **error)
+static void
+start_log(const void *read)
 {
-	return config_read(path, handler_kinds, error);
+	const Config *config = read;
+
+	log_init(config->log.format, config->log.level, config->node);
 }
 
 static void
-reload_discard(void *config)
+apply(void *arg, void *config)
 {
-	config_free(config);
-}
-
-static bool
-reload_apply(void *arg, void *config)
-{
-	return sidecar_reload(((Program *) arg)->sidecar, config);
+	sidecar_reload(((Program *) arg)->sidecar, config);
 }
 
 static void
-reload_note(void *arg, const char *trouble)
+note(void *arg, const char *trouble)
 {
 	sidecar_note_config(((Program *) arg)->sidecar, trouble);
 }
 
-static int
-print_config(const Config *config)
-{
-	StringInfoData text;
-
-	initStringInfo(&text);
-	config_print(config, &text);
-	fputs(text.data, stdout);
-	return fflush(stdout) == 0 ? EXIT_FINE : EXIT_BAD_CONFIG;
-}
-
-static int
-check_config(const char *path, const Config *config)
-{
-	config_check(config, path);
-	printf("%s: the configuration is right\n", path);
-	return EXIT_FINE;
-}
+static const ConfigFile file = {usage, &config_section, handler_kinds, start_log, apply, note};
 
 static int
 run(const char *config_path, Config *config)
 {
-	static const ReloadTarget target = {reload_read, reload_discard, reload_apply, reload_note};
 	Program		program = {0};
 
 	program_prepare();
@@ -116,7 +94,7 @@ run(const char *config_path, Config *config)
 	}
 	loop_on_signal(program.loop, SIGTERM, on_stop, &program);
 	loop_on_signal(program.loop, SIGINT, on_stop, &program);
-	program.reload = reload_open(program.loop, config_path, &target, &program);
+	program.reload = reload_open(program.loop, &file, config_path, config, &program);
 	reaper_open(program.loop);
 	program.sidecar = sidecar_open(program.loop, config);
 	loop_run(program.loop);
@@ -132,29 +110,15 @@ main(int argc, char **argv)
 {
 	Arguments	arguments = {0};
 	int			status;
-	char	   *error;
 	Config	   *config;
 
 	program_begin();
-	if (!program_read_arguments(argc, argv, usage, &arguments, &status))
-		return status;
-	config = config_read(arguments.config_path, handler_kinds, &error);
+	config = config_file_read(&file, argc, argv, &arguments, &status);
 	if (config == NULL)
-	{
-		log_line(TWT_LOG_FATAL, "config", "%s", error);
-		return EXIT_BAD_CONFIG;
-	}
+		return status;
 	if (arguments.mode == PROGRAM_RUN)
-		log_init(config->log.format, config->log.level, config->node);
-	if (error != NULL)
-		log_line(TWT_LOG_WARN, "config", "%s", error);
-	switch (arguments.mode)
-	{
-		case PROGRAM_PRINT:
-			return print_config(config);
-		case PROGRAM_CHECK:
-			return check_config(arguments.config_path, config);
-		default:
-			return run(arguments.config_path, config);
-	}
+		return run(arguments.config_path, config);
+	config_check(config, arguments.config_path);
+	printf("%s: the configuration is right\n", arguments.config_path);
+	return EXIT_FINE;
 }

@@ -432,18 +432,11 @@ sidecar_open(Loop *loop, Config *config)
 	return sidecar;
 }
 
-bool
+void
 sidecar_reload(Sidecar *sidecar, Config *config)
 {
 	Config	   *old = sidecar->config;
-	const char *option = config_needs_restart(old, config);
 
-	if (option != NULL)
-	{
-		log_line(TWT_LOG_WARN, "config", "not reloaded: a change of \"%s\" needs a restart", option);
-		config_free(config);
-		return false;
-	}
 	sidecar->config = config;
 	served_reload(sidecar->served, config);
 	execute_reload(sidecar->execute);
@@ -453,12 +446,9 @@ sidecar_reload(Sidecar *sidecar, Config *config)
 	listeners_reload(sidecar->listeners, config);
 	election_reload(sidecar->election, config);
 	feed_reload(sidecar->feed, config);
-	log_init(config->log.format, config->log.level, config->node);
 	if (old != sidecar->first_config)
-		config_free(old);
-	log_line(TWT_LOG_INFO, "config", "reloaded");
+		options_free(&config_section, old);
 	loop_want_turn(sidecar->loop);
-	return true;
 }
 
 void
@@ -497,8 +487,8 @@ sidecar_free(Sidecar *sidecar)
 	loop_timer_free(sidecar->drain_end);
 	sdnotify_watch_close();
 	if (sidecar->config != sidecar->first_config)
-		config_free(sidecar->first_config);
-	config_free(sidecar->config);
+		options_free(&config_section, sidecar->first_config);
+	options_free(&config_section, sidecar->config);
 	pfree(sidecar->silent);
 	pfree(sidecar);
 }

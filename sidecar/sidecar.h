@@ -18,11 +18,10 @@ extern Sidecar *sidecar_open(Loop *loop, Config *config);
 
 /*
  * Applies new slots, timeouts, retries and log levels, and replaces worker
- * processes, since their programs may have changed.  An option that needs new
- * connections or processes is logged and takes effect at a restart; the
- * function then returns false.  Takes ownership of the configuration.
+ * processes, since their programs may have changed.  Takes ownership of the
+ * configuration.
  */
-extern bool sidecar_reload(Sidecar *sidecar, Config *config);
+extern void sidecar_reload(Sidecar *sidecar, Config *config);
 
 /*
  * Lets /health and twtasks.warnings say why the configuration file is not in

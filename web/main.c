@@ -16,9 +16,9 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/program.h"
-#include "base/reload.h"
 #include "base/sdnotify.h"
 #include "common/version.h"
+#include "options/config_file.h"
 #include "web/http.h"
 #include "web/results.h"
 #include "web/to_do.h"
@@ -64,12 +64,13 @@ static const char usage[] =
 
 /* Log lines carry the machine's name, to tell several instances apart. */
 static void
-start_log(const LogConfig *config)
+start_log(const void *config)
 {
+	const LogConfig *log = &((const WebConfig *) config)->log;
 	char		host[256] = "";
 
 	(void) gethostname(host, sizeof(host) - 1);
-	log_init(config->format, config->level, host);
+	log_init(log->format, log->level, host);
 }
 
 static void
@@ -106,52 +107,26 @@ on_turn(void *arg)
 		loop_stop(web->loop);
 }
 
-/* ---- reload ---- */
-
-static void *
-reload_read(const char *path, char **error)
-{
-	return web_config_read(path, error);
-}
-
 static void
-reload_discard(void *config)
-{
-	web_config_free(config);
-}
-
-/* Frees the new configuration if it needs a restart. */
-static bool
-reload_apply(void *arg, void *taken)
+apply(void *arg, void *taken)
 {
 	Web		   *web = arg;
 	WebConfig  *config = taken;
-	const char *option = web_config_needs_restart(web->config, config);
 
-	if (option != NULL)
-	{
-		log_line(TWT_LOG_WARN, "config",
-				 "not reloaded: a change of \"%s\" needs a restart", option);
-		web_config_free(config);
-		return false;
-	}
 	http_set_tokens(web->http, config->tokens);
 	http_limit(web->http, config->connections_of_one, config->proxies);
 	to_do_set_config(web->to_do, config);
-	start_log(&config->log);
-	web_config_free(web->config);
+	options_free(&web_config_section, web->config);
 	web->config = config;
-	log_line(TWT_LOG_INFO, "config", "reloaded");
-	return true;
 }
+
+static const ConfigFile file = {usage, &web_config_section, NULL, start_log, apply, NULL};
 
 /* ---- start and end ---- */
 
 static void
 open_parts(Web *web)
 {
-	static const ReloadTarget target = {reload_read, reload_discard, reload_apply, NULL};
-
 	web->http = http_open(web->loop, web->config->listen, web->config->tokens);
 	http_limit(web->http, web->config->connections_of_one, web->config->proxies);
 	web->results = results_open(web->loop, web->config, web->http);
@@ -162,7 +137,7 @@ open_parts(Web *web)
 	loop_on_turn(web->loop, on_turn, web);
 	loop_on_signal(web->loop, SIGTERM, on_stop, web);
 	loop_on_signal(web->loop, SIGINT, on_stop, web);
-	web->reload = reload_open(web->loop, web->config_path, &target, web);
+	web->reload = reload_open(web->loop, &file, web->config_path, web->config, web);
 }
 
 static void
@@ -177,7 +152,7 @@ close_parts(Web *web)
 	sdnotify_watch_close();
 	loop_timer_free(web->drain_end);
 	loop_free(web->loop);
-	web_config_free(web->config);
+	options_free(&web_config_section, web->config);
 }
 
 static int
@@ -186,7 +161,6 @@ run(Web *web)
 	program_prepare();
 	program_raise_descriptors();
 	sdnotify_init();
-	start_log(&web->config->log);
 	log_line(TWT_LOG_INFO, "main", "twtasks-web %s starting", TWT_VERSION);
 	web->loop = loop_new();
 	if (web->loop == NULL)
@@ -202,37 +176,18 @@ run(Web *web)
 	return EXIT_FINE;
 }
 
-static int
-print_config(const WebConfig *config)
-{
-	StringInfoData text;
-
-	initStringInfo(&text);
-	web_config_print(config, &text);
-	fputs(text.data, stdout);
-	return fflush(stdout) == 0 ? EXIT_FINE : EXIT_BAD_CONFIG;
-}
-
 int
 main(int argc, char **argv)
 {
 	Arguments	arguments = {0};
 	Web			web = {0};
 	int			status;
-	char	   *error;
 
 	program_begin();
-	if (!program_read_arguments(argc, argv, usage, &arguments, &status))
+	web.config = config_file_read(&file, argc, argv, &arguments, &status);
+	if (web.config == NULL)
 		return status;
 	web.config_path = arguments.config_path;
-	web.config = web_config_read(web.config_path, &error);
-	if (web.config == NULL)
-	{
-		log_line(TWT_LOG_FATAL, "config", "%s", error);
-		return EXIT_BAD_CONFIG;
-	}
-	if (arguments.mode == PROGRAM_PRINT)
-		return print_config(web.config);
 	if (arguments.mode == PROGRAM_RUN)
 		return run(&web);
 	printf("%s: the configuration is right\n", web.config_path);

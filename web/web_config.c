@@ -182,30 +182,6 @@ release(void *target)
 	secret_file_forget(((WebConfig *) target)->tokens);
 }
 
-static const Section section = {
+const Section web_config_section = {
 	options, lengthof(options), sizeof(WebConfig), settle, release
 };
-
-WebConfig *
-web_config_read(const char *path, char **error)
-{
-	return options_read(&section, NULL, path, error);
-}
-
-void
-web_config_free(WebConfig *config)
-{
-	options_free(&section, config);
-}
-
-void
-web_config_print(const WebConfig *config, StringInfo out)
-{
-	options_print(&section, config, out);
-}
-
-const char *
-web_config_needs_restart(const WebConfig *from, const WebConfig *to)
-{
-	return options_needs_restart(&section, from, to);
-}

@@ -35,12 +35,7 @@ typedef struct WebConfig
 	LogConfig	log;
 } WebConfig;
 
-/* NULL on failure, with one message in *error (palloc'd). */
-extern WebConfig *web_config_read(const char *path, char **error) MUSTCHECK;
-extern void web_config_free(WebConfig *config);
-
-/* See options_print() and options_needs_restart(). */
-extern void web_config_print(const WebConfig *config, StringInfo out);
-extern const char *web_config_needs_restart(const WebConfig *from, const WebConfig *to);
+/* The whole file, for the functions of options.h. */
+extern const Section web_config_section;
 
 #endif							/* TWT_WEB_CONFIG_H */

@@ -426,7 +426,7 @@ static const Option root_options[] = {
 	},
 };
 
-static const Section root_section = {
+const Section config_section = {
 	root_options, lengthof(root_options), sizeof(Config), settle, release_config
 };
 
@@ -434,30 +434,6 @@ const char *
 config_stuck_name(StuckRule rule)
 {
 	return options_choice_name(stuck_choices, rule);
-}
-
-Config *
-config_read(const char *path, const Section *const *kinds, char **error)
-{
-	return options_read(&root_section, kinds, path, error);
-}
-
-void
-config_free(Config *config)
-{
-	options_free(&root_section, config);
-}
-
-void
-config_print(const Config *config, StringInfo out)
-{
-	options_print(&root_section, config, out);
-}
-
-const char *
-config_needs_restart(const Config *from, const Config *to)
-{
-	return options_needs_restart(&root_section, from, to);
 }
 
 const HandlerConfig *

@@ -6,7 +6,7 @@
  * Tables of options map one YAML file onto these structs; see options.h.  The
  * tables are in config.c, and in the files of the kinds of handlers.  An unrecognized key, a missing one or a value out of range is an
  * error that names the key, its line and its column.  A Config never changes
- * after config_read(): a reload reads a new one.
+ * after options_read(): a reload reads a new one.
  *
  *-------------------------------------------------------------------------
  */
@@ -110,18 +110,8 @@ typedef struct Config
 	int			nhandlers;
 } Config;
 
-/*
- * Reads and checks the file, which only root or the daemon's own user may be
- * able to write.  kinds lists the kinds of handlers and ends in NULL.  Result and
- * *error are as of options_read().
- */
-extern Config *config_read(const char *path, const Section *const *kinds,
-						   char **error) MUSTCHECK;
-extern void config_free(Config *config);
-
-/* Like options_print() and options_needs_restart(), for a Config. */
-extern void config_print(const Config *config, StringInfo out);
-extern const char *config_needs_restart(const Config *from, const Config *to);
+/* The whole file, for the functions of options.h, with handler_kinds of runner.h. */
+extern const Section config_section;
 
 /*
  * Returns the handler for a type: an exact name first, else the longest

@@ -159,7 +159,7 @@ typedef struct HandlerKind
 #define DECLARE_KIND(kind) extern const HandlerKind kind;
 HANDLER_KINDS(DECLARE_KIND)
 
-/* The options of all kinds, for config_read(). */
+/* The options of all kinds, for options_read(). */
 extern const Section *const handler_kinds[];
 
 /* The kind of a handler of the configuration. */

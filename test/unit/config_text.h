@@ -42,7 +42,7 @@ read_text(const char *text)
 	Config	   *config;
 
 	write_file(text, strlen(text));
-	config = config_read(file, handler_kinds, &error);
+	config = options_read(&config_section, handler_kinds, file, &error);
 	if (config == NULL)
 		fail_msg("refused: %s", error);
 	return config;
@@ -54,7 +54,7 @@ file_error(void)
 {
 	char	   *error = NULL;
 	char	   *rest;
-	Config	   *config = config_read(file, handler_kinds, &error);
+	Config	   *config = options_read(&config_section, handler_kinds, file, &error);
 
 	assert_null(config);
 	assert_non_null(error);

@@ -17,7 +17,7 @@ print(const Config *config)
 	StringInfoData out;
 
 	initStringInfo(&out);
-	config_print(config, &out);
+	options_print(&config_section, config, &out);
 	return out.data;
 }
 
@@ -29,7 +29,7 @@ expect_hello(const char *text, const char *part, const char *no_part)
 
 	if (strstr(hello, part) == NULL || strstr(hello, no_part) != NULL)
 		fail_msg("%s", hello);
-	config_free(config);
+	options_free(&config_section, config);
 }
 
 #define KAFKA_SECTION "kafka: {brokers: ['b:1'], group: g, settings: {client.id: all}}\n"
@@ -84,7 +84,7 @@ test_defaults(void **state)
 	assert_int_equal(handler->retry.max_delay_us, SECONDS_TO_US(7200));
 	assert_int_equal(handler->retry.max_tries, 20);
 	assert_true(handler->retry.jitter == 0.1);
-	config_free(config);
+	options_free(&config_section, config);
 }
 
 static void
@@ -108,7 +108,7 @@ test_defaults_of_kinds(void **state)
 	assert_int_equal(sql->prefetch, 64);
 	assert_int_equal(sql->concurrency, 16);
 	assert_null(sql->role);
-	config_free(config);
+	options_free(&config_section, config);
 }
 
 static const char every_key[] =
@@ -217,7 +217,7 @@ test_every_key(void **state)
 	Config	   *config = read_text(every_key);
 
 	check_every_key(config);
-	config_free(config);
+	options_free(&config_section, config);
 }
 
 /* A printed configuration reads back as the same, and prints the same again. */
@@ -233,8 +233,8 @@ test_print_is_fixpoint(void **state)
 	assert_string_equal(once, twice);
 	pfree(once);
 	pfree(twice);
-	config_free(config);
-	config_free(again);
+	options_free(&config_section, config);
+	options_free(&config_section, again);
 }
 
 static void
@@ -256,8 +256,8 @@ test_strings_survive_printing(void **state)
 	assert_null(strchr(once, '\x01'));
 	assert_null(strstr(once, "\xe2\x80\xae"));
 	pfree(once);
-	config_free(config);
-	config_free(again);
+	options_free(&config_section, config);
+	options_free(&config_section, again);
 }
 
 static void
@@ -277,8 +277,8 @@ expect_hidden(const char *conninfo, const char *expected)
 	pfree(text);
 	pfree(printed);
 	pfree(reprinted);
-	config_free(config);
-	config_free(again);
+	options_free(&config_section, config);
+	options_free(&config_section, again);
 }
 
 static void
@@ -322,7 +322,7 @@ test_sample_passes(void **state)
 	for (i = 0; i < config->nhandlers; i++)
 		assert_ptr_equal(config->handlers[i]->kind, handler_kinds[i]);
 	assert_int_equal(config->nhandlers, 6);
-	config_free(config);
+	options_free(&config_section, config);
 }
 
 static void
@@ -369,22 +369,22 @@ test_handler_choice(void **state)
 	assert_ptr_equal(config_handler(config, "EMAIL|X|YZ"), handlers[2]);
 	assert_ptr_equal(config_handler(config, "E"), handlers[2]);
 	assert_ptr_equal(config_handler(config, "email"), handlers[0]);
-	config_free(config);
+	options_free(&config_section, config);
 
 	config = read_text("handlers: [{types: [A, 'B*'], noop: true}]\n");
 	assert_null(config_handler(config, "AB"));
 	assert_null(config_handler(config, "C"));
 	assert_non_null(config_handler(config, "B"));
-	config_free(config);
+	options_free(&config_section, config);
 }
 
 static const char *
 restart_for(const Config *from, const char *text)
 {
 	Config	   *to = read_text(text);
-	const char *name = config_needs_restart(from, to);
+	const char *name = options_needs_restart(&config_section, from, to);
 
-	config_free(to);
+	options_free(&config_section, to);
 	return name;
 }
 
@@ -410,7 +410,7 @@ test_needs_restart(void **state)
 	assert_string_equal(restart_for(from, "node: a\npostgres: password=x\n"
 									"buckets: [default, b]\n" HANDLERS),
 						"buckets");
-	config_free(from);
+	options_free(&config_section, from);
 }
 
 static void
@@ -444,9 +444,9 @@ test_settings(void **state)
 
 	assert_string_equal(config->handlers[0]->hello, expected);
 	assert_string_equal(again->handlers[0]->hello, expected);
-	assert_null(config_needs_restart(config, again));
-	config_free(again);
-	config_free(config);
+	assert_null(options_needs_restart(&config_section, config, again));
+	options_free(&config_section, again);
+	options_free(&config_section, config);
 	pfree(printed);
 }
 

@@ -241,11 +241,11 @@ test_options_without_effect(void **state)
 	Config	   *config;
 
 	write_file(text, strlen(text));
-	config = config_read(file, handler_kinds, &note);
+	config = options_read(&config_section, handler_kinds, file, &note);
 	assert_non_null(config);
 	assert_non_null(strstr(note, ":1:37: handlers[0].prefetch: it has no effect on a handler of this kind"));
 	pfree(note);
-	config_free(config);
+	options_free(&config_section, config);
 	expect_error_part("concurrency: x\n" NOOP("prefetch: 3"), "concurrency: invalid integer");
 }
 
@@ -329,11 +329,11 @@ static void
 expect_no_fault(void)
 {
 	char	   *error = NULL;
-	Config	   *config = config_read(file, handler_kinds, &error);
+	Config	   *config = options_read(&config_section, handler_kinds, file, &error);
 
 	if (config == NULL)
 		fail_msg("%s", error);
-	config_free(config);
+	options_free(&config_section, config);
 }
 
 /* Our own user, and our group with its members. */
@@ -405,7 +405,7 @@ test_permissions(void **state)
 		expect_file_error("it must not be writable by group or others");
 	}
 	assert_int_equal(chmod(file, 0644), 0);
-	config_free(read_text(HANDLERS));
+	options_free(&config_section, read_text(HANDLERS));
 
 	/* Only root can give a file away. */
 	if (geteuid() == 0)

@@ -98,7 +98,7 @@ test_every_key(void **state)
 	assert_non_null(strstr(handler->common.argv[0], "/twtasks-http"));
 	expect_settings(&handler->common);
 	assert_string_equal(config->handlers[1]->statuses[0], "80=repeat");
-	config_free(config);
+	options_free(&config_section, config);
 	pfree(text);
 }
 
@@ -112,13 +112,13 @@ test_print(void **state)
 	StringInfoData printed;
 
 	initStringInfo(&printed);
-	config_print(config, &printed);
+	options_print(&config_section, config, &printed);
 	assert_null(strstr(printed.data, "some value"));
 	again = read_text(printed.data);
-	assert_null(config_needs_restart(config, again));
+	assert_null(options_needs_restart(&config_section, config, again));
 	assert_string_equal(((const HttpConfig *) again->handlers[0])->hosts[0], "*.b.example");
-	config_free(again);
-	config_free(config);
+	options_free(&config_section, again);
+	options_free(&config_section, config);
 	pfree(printed.data);
 	pfree(text);
 }
@@ -134,7 +134,7 @@ test_defaults(void **state)
 	assert_null(handler->common.statuses);
 	assert_int_equal(handler->networks, NETWORKS_PUBLIC);
 	assert_int_equal(handler->connect_timeout_us, SECONDS_TO_US(10));
-	config_free(config);
+	options_free(&config_section, config);
 }
 
 /* The answers are those of the handlers in question. */
@@ -224,12 +224,12 @@ test_several_programs(void **state)
 	programs[0] = write_program("one", "{\"ready\":1}");
 	programs[1] = write_program("other", "{\"ready\":1}");
 	write_file(bundled_handlers, strlen(bundled_handlers));
-	config = config_read(file, bundled_kinds, &error);
+	config = options_read(&config_section, bundled_kinds, file, &error);
 	assert_non_null(config);
-	config_free(config);
+	options_free(&config_section, config);
 
 	pfree(unconstify(char *, write_program("other", "{\"error\":\"no such topic\",\"setting\":\"other\"}")));
-	assert_null(config_read(file, bundled_kinds, &error));
+	assert_null(options_read(&config_section, bundled_kinds, file, &error));
 	assert_non_null(strstr(error, ":3:23: handlers[1].other: no such topic"));
 	pfree(error);
 	for (int i = 0; i < 2; i++)
@@ -252,7 +252,7 @@ test_few_descriptors(void **state)
 	few = before;
 	few.rlim_cur = free_fd + 2;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-	config_free(read_text(HTTP_HANDLER("networks: any")));
+	options_free(&config_section, read_text(HTTP_HANDLER("networks: any")));
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
@@ -263,11 +263,11 @@ test_reload(void **state)
 	Config	   *to = read_text("handlers: [{types: [A], http: 'https://c.example/', networks: any}]\n");
 	Config	   *restart = read_text(HTTP_HANDLER("statuses: ['404=done']"));
 
-	assert_null(config_needs_restart(from, to));
-	assert_string_equal(config_needs_restart(from, restart), "statuses");
-	config_free(from);
-	config_free(to);
-	config_free(restart);
+	assert_null(options_needs_restart(&config_section, from, to));
+	assert_string_equal(options_needs_restart(&config_section, from, restart), "statuses");
+	options_free(&config_section, from);
+	options_free(&config_section, to);
+	options_free(&config_section, restart);
 }
 
 static void

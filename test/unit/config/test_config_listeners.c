@@ -20,7 +20,7 @@ expect_line(const char *text, const char *expected)
 	assert_non_null(config->listeners_line);
 	if (strstr(config->listeners_line, expected) == NULL)
 		fail_msg("\"%s\" is not in %s", expected, config->listeners_line);
-	config_free(config);
+	options_free(&config_section, config);
 }
 
 static void
@@ -48,7 +48,7 @@ test_no_listeners(void **state)
 	Config	   *config = read_text(HANDLERS);
 
 	assert_null(config->listeners_line);
-	config_free(config);
+	options_free(&config_section, config);
 }
 
 static void
@@ -64,11 +64,11 @@ test_print_is_fixpoint(void **state)
 	config = read_text(LISTENERS("{topics: [a], function: s.f}, {name: b, topics: [a], type: B, key: position, start: 1d}"));
 	initStringInfo(&first);
 	initStringInfo(&second);
-	config_print(config, &first);
-	config_free(config);
+	options_print(&config_section, config, &first);
+	options_free(&config_section, config);
 	config = read_text(first.data);
-	config_print(config, &second);
-	config_free(config);
+	options_print(&config_section, config, &second);
+	options_free(&config_section, config);
 	assert_string_equal(first.data, second.data);
 	assert_non_null(strstr(first.data, "function: \"s.f\""));
 	pfree(first.data);
@@ -136,10 +136,10 @@ test_reload(void **state)
 #endif
 	none = read_text(KAFKA HANDLERS);
 	some = read_text(LISTENERS("{topics: [a], type: A}"));
-	assert_null(config_needs_restart(none, some));
-	assert_null(config_needs_restart(some, none));
-	config_free(none);
-	config_free(some);
+	assert_null(options_needs_restart(&config_section, none, some));
+	assert_null(options_needs_restart(&config_section, some, none));
+	options_free(&config_section, none);
+	options_free(&config_section, some);
 }
 
 int

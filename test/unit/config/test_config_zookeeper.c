@@ -53,7 +53,7 @@ test_digest(void **state)
 	write_digest("twtasks:geheim\n");
 	config = read_text(text);
 	assert_string_equal(config->zookeeper.digest_file, digest);
-	config_free(config);
+	options_free(&config_section, config);
 	pfree(text);
 	pfree(line);
 }

@@ -39,7 +39,7 @@ read_web(const char *text)
 	WebConfig  *config;
 
 	write_file(text, strlen(text));
-	config = web_config_read(file, &error);
+	config = options_read(&web_config_section, NULL, file, &error);
 	if (config == NULL)
 		fail_msg("refused: %s", error);
 	return config;
@@ -51,7 +51,7 @@ expect_error(const char *expected, const char *text)
 	char	   *error = NULL;
 
 	write_file(text, strlen(text));
-	assert_null(web_config_read(file, &error));
+	assert_null(options_read(&web_config_section, NULL, file, &error));
 	if (strstr(error, expected) == NULL)
 		fail_msg("\"%s\" is not in \"%s\"", expected, error);
 	pfree(error);
@@ -75,13 +75,13 @@ test_connections(void **state)
 	assert_int_equal(config->sessions, 8);
 	assert_int_equal(config->connections_of_one, 64);
 	assert_null(config->proxies);
-	web_config_free(config);
+	options_free(&web_config_section, config);
 	config = read_web("{listen: '127.0.0.1:9180', sessions: 1, connections_per_address: 256,"
 					  " proxies: [10.0.0.7, '::1/64']}\n");
 	assert_int_equal(config->sessions, 1);
 	assert_int_equal(config->connections_of_one, 256);
 	assert_string_equal(config->proxies[1], "::1/64");
-	web_config_free(config);
+	options_free(&web_config_section, config);
 	expect_error("proxies[1]: ", "{listen: '127.0.0.1:9180', proxies: [10.0.0.7, proxy.example]}\n");
 	expect_error("connections_per_address: ", "{listen: '127.0.0.1:9180', connections_per_address: 257}\n");
 	expect_error("sessions: ", "{listen: '127.0.0.1:9180', sessions: 0}\n");
@@ -100,7 +100,7 @@ test_every_key(void **state)
 	assert_null(config->tokens[2]);
 	assert_int_equal(config->log.format, LOG_FORMAT_JSON);
 	assert_int_equal(config->log.level, TWT_LOG_DEBUG);
-	web_config_free(config);
+	options_free(&web_config_section, config);
 	pfree(text);
 }
 
@@ -113,7 +113,7 @@ test_defaults(void **state)
 	assert_null(config->tokens);
 	assert_int_equal(config->log.format, LOG_FORMAT_TEXT);
 	assert_int_equal(config->log.level, TWT_LOG_INFO);
-	web_config_free(config);
+	options_free(&web_config_section, config);
 }
 
 /* A printed configuration can be read back, and holds no secret. */
@@ -125,11 +125,11 @@ test_print(void **state)
 	StringInfoData printed;
 
 	initStringInfo(&printed);
-	web_config_print(config, &printed);
+	options_print(&web_config_section, config, &printed);
 	assert_null(strstr(printed.data, "s3cret"));
 	assert_null(strstr(printed.data, "first token"));
-	web_config_free(read_web(printed.data));
-	web_config_free(config);
+	options_free(&web_config_section, read_web(printed.data));
+	options_free(&web_config_section, config);
 	pfree(printed.data);
 	pfree(text);
 }
@@ -143,11 +143,11 @@ test_reload(void **state)
 	WebConfig  *to = read_web("postgres: 'dbname=app password=s3cret'\nlisten: localhost:9180\n");
 	WebConfig  *restart = read_web(other_text);
 
-	assert_null(web_config_needs_restart(from, to));
-	assert_string_equal(web_config_needs_restart(from, restart), "listen");
-	web_config_free(from);
-	web_config_free(to);
-	web_config_free(restart);
+	assert_null(options_needs_restart(&web_config_section, from, to));
+	assert_string_equal(options_needs_restart(&web_config_section, from, restart), "listen");
+	options_free(&web_config_section, from);
+	options_free(&web_config_section, to);
+	options_free(&web_config_section, restart);
 	pfree(text);
 	pfree(other_text);
 }
@@ -179,7 +179,7 @@ test_token_errors(void **state)
 	chmod(tokens, 0644);
 	expect_error("token_file: the file must be root's or the daemon's own", text);
 	chmod(tokens, 0600);
-	web_config_free(read_web(text));
+	options_free(&web_config_section, read_web(text));
 	pfree(text);
 }
 
@@ -206,16 +206,16 @@ test_to_do(void **state)
 	assert_string_equal(config->to_do[0]->tokens[0], "the token of a clerk");
 	assert_null(config->to_do[0]->tokens[1]);
 	assert_int_equal(none->nto_do, 0);
-	assert_null(web_config_needs_restart(config, none));
-	assert_null(web_config_needs_restart(none, config));
+	assert_null(options_needs_restart(&web_config_section, config, none));
+	assert_null(options_needs_restart(&web_config_section, none, config));
 	initStringInfo(&printed);
-	web_config_print(config, &printed);
+	options_print(&web_config_section, config, &printed);
 	assert_null(strstr(printed.data, "of a clerk"));
-	web_config_free(config);
+	options_free(&web_config_section, config);
 	config = read_web(printed.data);
 	assert_string_equal(config->to_do[0]->role, "clerks of \"x\"");
-	web_config_free(config);
-	web_config_free(none);
+	options_free(&web_config_section, config);
+	options_free(&web_config_section, none);
 	pfree(printed.data);
 	pfree(text);
 }

@@ -4,8 +4,8 @@
 
 #include "base/blocking.h"
 #include "base/log.h"
-#include "base/reload.h"
 #include "base/sdnotify.h"
+#include "options/config_file.h"
 
 /* A reload that takes longer is stuck. */
 #define PATIENCE_US SECONDS_TO_US(10)
@@ -16,7 +16,7 @@
 /* The thread has its own copy of all that it reads. */
 typedef struct Question
 {
-	const ReloadTarget *target;
+	const ConfigFile *file;
 	Reload	   *reload;			/* for the loop alone */
 	char	   *path;
 	void	   *config;			/* the answer; NULL: see error */
@@ -27,7 +27,8 @@ struct Reload
 {
 	Loop	   *loop;
 	const char *path;
-	const ReloadTarget *target;
+	const ConfigFile *file;
+	const void *config;			/* in force */
 	void	   *arg;
 	Blocking   *reading;		/* NULL: no thread reads */
 	LoopTimer  *patience;
@@ -35,11 +36,53 @@ struct Reload
 	bool		is_wanted;		/* once more, after the one under way */
 };
 
+/* ---- the start ---- */
+
+static int
+print(const Section *section, const void *config)
+{
+	StringInfoData text;
+
+	initStringInfo(&text);
+	options_print(section, config, &text);
+	fputs(text.data, stdout);
+	return fflush(stdout) == 0 ? EXIT_FINE : EXIT_BAD_CONFIG;
+}
+
+void *
+config_file_read(const ConfigFile *file, int argc, char **argv, Arguments *arguments, int *status)
+{
+	char	   *error;
+	void	   *config;
+
+	if (!program_read_arguments(argc, argv, file->usage, arguments, status))
+		return NULL;
+	config = options_read(file->section, file->kinds, arguments->config_path, &error);
+	if (config == NULL)
+	{
+		log_line(TWT_LOG_FATAL, "config", "%s", error);
+		*status = EXIT_BAD_CONFIG;
+		return NULL;
+	}
+	if (arguments->mode == PROGRAM_RUN)
+		file->log(config);
+	if (error != NULL)
+		log_line(TWT_LOG_WARN, "config", "%s", error);
+	pfree(error);
+	if (arguments->mode != PROGRAM_PRINT)
+		return config;
+	*status = print(file->section, config);
+	options_free(file->section, config);
+	return NULL;
+}
+
+/* ---- reloads ---- */
+
 static void
 note(Reload *reload, const char *trouble)
 {
-	if (reload->target->note != NULL)
-		reload->target->note(reload->arg, trouble);
+	if (reload->file->note != NULL)
+		reload->file->note(reload->arg, trouble);
 }
 
 static void
@@ -47,7 +90,8 @@ ask(void *what)
 {
 	Question   *question = what;
 
-	question->config = question->target->read(question->path, &question->error);
+	question->config = options_read(question->file->section, question->file->kinds,
+									question->path, &question->error);
 }
 
 static void
@@ -56,7 +100,7 @@ release(void *what)
 	Question   *question = what;
 
 	if (question->config != NULL)
-		question->target->discard(question->config);
+		options_free(question->file->section, question->config);
 	pfree(question->error);
 	pfree(question->path);
 	pfree(question);
@@ -77,6 +121,26 @@ end(Reload *reload, bool is_applied)
 		sdnotify_ready();
 }
 
+/* Takes config. */
+static bool
+apply(Reload *reload, void *config)
+{
+	const ConfigFile *file = reload->file;
+	const char *option = options_needs_restart(file->section, reload->config, config);
+
+	if (option != NULL)
+	{
+		log_line(TWT_LOG_WARN, "config", "not reloaded: a change of \"%s\" needs a restart", option);
+		options_free(file->section, config);
+		return false;
+	}
+	reload->config = config;
+	file->apply(reload->arg, config);
+	file->log(config);
+	log_line(TWT_LOG_INFO, "config", "reloaded");
+	return true;
+}
+
 static void
 on_answer(void *what)
 {
@@ -88,7 +152,7 @@ on_answer(void *what)
 	if (question->error != NULL)
 		log_line(config == NULL ? TWT_LOG_ERROR : TWT_LOG_WARN, "config", "%s%s",
 				 config == NULL ? "not reloaded: " : "", question->error);
-	end(reload, config != NULL && reload->target->apply(reload->arg, config));
+	end(reload, config != NULL && apply(reload, config));
 }
 
 static void
@@ -98,7 +162,7 @@ begin(Reload *reload)
 	Question   *question = palloc0(sizeof(Question));
 
 	reload->is_wanted = false;
-	question->target = reload->target;
+	question->file = reload->file;
 	question->reload = reload;
 	question->path = pstrdup(reload->path);
 	reload->reading = blocking_start(reload->loop, &call, question);
@@ -141,13 +205,14 @@ on_signal(void *arg)
 }
 
 Reload *
-reload_open(Loop *loop, const char *path, const ReloadTarget *target, void *arg)
+reload_open(Loop *loop, const ConfigFile *file, const char *path, const void *config, void *arg)
 {
 	Reload	   *reload = palloc0(sizeof(Reload));
 
 	reload->loop = loop;
 	reload->path = path;
-	reload->target = target;
+	reload->file = file;
+	reload->config = config;
 	reload->arg = arg;
 	reload->patience = loop_timer_new(loop, on_stuck, reload);
 	loop_on_signal(loop, SIGHUP, on_signal, reload);
